@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The on-disk format of an xtrace log (.xtr) and of its spool (.xtr.spool).
+ *
+ * Only constants and fixed layouts live here; docs/LOG_FORMAT.md is the law and says what every
+ * field means. A change of either changes the other, the version below and the golden log in the
+ * tests, in one commit.
+ *
+ * All integers are little endian. Times are nanoseconds of the log's clock (XT_CLOCK_MONOTONIC).
+ */
+#ifndef XTRACE_LOG_FORMAT_H
+#define XTRACE_LOG_FORMAT_H
+
+#include <stdint.h>
+
+#define XT_LOG_MAGIC "\x89XTRLOG\n" /* 8 bytes, no terminator */
+#define XT_LOG_VERSION_MAJOR 1	    /* a reader refuses a larger one */
+#define XT_LOG_VERSION_MINOR 0	    /* additions a reader may skip */
+#define XT_LOG_BYTE_ORDER 0x01020304u
+#define XT_CHUNK_MAGIC 0x48435458u /* "XTCH" */
+
+#define XT_CHUNK_RAW_BYTES_MAX (16u << 20)
+#define XT_CHUNK_ROWS_MAX (1u << 20)
+
+enum { XT_CLOCK_MONOTONIC = 1 };
+
+struct xt_log_header {
+	uint8_t magic[8];
+	uint16_t version_major;
+	uint16_t version_minor;
+	uint32_t byte_order;
+	uint32_t header_bytes; /* sizeof(struct xt_log_header); chunks begin here */
+	uint32_t pid;
+	uint64_t start_monotonic_ns;
+	uint64_t start_realtime_ns;
+	uint32_t clock; /* XT_CLOCK_MONOTONIC */
+	uint32_t reserved0;
+	uint64_t log_id; /* random; the spool that belongs to this log carries the same */
+	uint32_t reserved1;
+	uint32_t check; /* xt_check32() of the bytes before */
+};
+_Static_assert(sizeof(struct xt_log_header) == 64, "the log header is 64 bytes");
+
+struct xt_chunk_header {
+	uint32_t magic;
+	uint16_t kind;	       /* enum xt_kind; a reader skips those it does not know */
+	uint16_t flags;	       /* 0 */
+	uint32_t stored_bytes; /* of the zstd frame that follows */
+	uint32_t raw_bytes;    /* of its content */
+	uint32_t row_count;
+	uint32_t sequence; /* 0, 1, 2 … through the file; a gap is a lost chunk */
+	uint32_t reserved;
+	uint32_t check; /* xt_check32() of the bytes before */
+};
+_Static_assert(sizeof(struct xt_chunk_header) == 32, "the chunk header is 32 bytes");
+
+/* Inside the payload each column stands behind one of these. */
+struct xt_column_header {
+	uint8_t column; /* enum of the kind's columns below */
+	uint8_t encoding;
+	uint16_t reserved;
+	uint32_t data_bytes;
+};
+_Static_assert(sizeof(struct xt_column_header) == 8, "the column header is 8 bytes");
+
+enum xt_encoding {
+	XT_ENC_UVAR = 1,  /* row_count unsigned LEB128 */
+	XT_ENC_DELTA = 2, /* row_count zigzag LEB128, each the difference from the row before */
+	XT_ENC_CONST = 3, /* one unsigned LEB128, the value of every row */
+	XT_ENC_BYTES = 4, /* row_count LEB128 lengths, then the bytes of all rows */
+	XT_ENC_LIST = 5,  /* row_count LEB128 lengths, then all elements as one DELTA sequence */
+};
+
+enum xt_kind {
+	XT_KIND_META = 1,	   /* key and value texts about the run */
+	XT_KIND_ACCOUNT = 2,	   /* named counters, cumulative: the last one counts */
+	XT_KIND_CLOCK = 3,	   /* (monotonic, realtime) pairs */
+	XT_KIND_THREAD = 4,	   /* host threads */
+	XT_KIND_MODULE = 5,	   /* what was mapped where, from when */
+	XT_KIND_MODULE_UNLOAD = 6, /* … until when */
+	XT_KIND_STRING = 7,	   /* interned texts */
+	XT_KIND_STACK = 8,	   /* interned call stacks */
+	XT_KIND_API = 9,	   /* names of the API functions that CALL rows refer to */
+	XT_KIND_CALL = 10,	   /* spans of API calls on host threads */
+	XT_KIND_STREAM = 11,	   /* interned (device, context, stream) */
+	XT_KIND_SHAPE = 12,	   /* interned kernel launch shapes: name, grid, block, … */
+	XT_KIND_KERNEL = 13,	   /* kernel executions on the GPU */
+	XT_KIND_SYMBOL = 14,	   /* symbols of seen addresses, embedded after the run */
+	XT_KIND_END = 15,	   /* no rows: the writer closed the log in order */
+	XT_KIND_COUNT
+};
+
+enum xt_meta_column { XT_META_KEY = 1 /* bytes */, XT_META_VALUE = 2 /* bytes */ };
+
+enum xt_account_column { XT_ACCOUNT_NAME = 1 /* bytes */, XT_ACCOUNT_VALUE = 2 };
+
+enum xt_clock_column { XT_CLOCK_MONOTONIC_NS = 1, XT_CLOCK_REALTIME_NS = 2 };
+
+enum xt_thread_column {
+	XT_THREAD_ID = 1,  /* from 1; a later row with the same id replaces the earlier */
+	XT_THREAD_TID = 2, /* as the kernel numbers it; may recur with another id */
+	XT_THREAD_NAME = 3 /* bytes */,
+	XT_THREAD_START_NS = 4, /* when the tracer first saw it */
+};
+
+enum xt_module_column {
+	XT_MODULE_ID = 1, /* from 1 */
+	XT_MODULE_LOAD_NS = 2,
+	XT_MODULE_START = 3, /* [start, end): the mapped address range */
+	XT_MODULE_END = 4,
+	XT_MODULE_BIAS = 5,	/* address - bias = ELF virtual address */
+	XT_MODULE_PATH = 6,	/* bytes */
+	XT_MODULE_BUILD_ID = 7, /* bytes, raw; empty if the module has none */
+};
+
+enum xt_module_unload_column { XT_MODULE_UNLOAD_ID = 1, XT_MODULE_UNLOAD_NS = 2 };
+
+enum xt_string_column { XT_STRING_ID = 1 /* from 1; 0 is the empty text */, XT_STRING_TEXT = 2 };
+
+enum xt_stack_column {
+	XT_STACK_ID = 1, /* from 1; 0 means no stack */
+	XT_STACK_FLAGS = 2,
+	XT_STACK_SEEN_NS = 3, /* when it was first seen: picks the modules that were mapped then */
+	XT_STACK_FRAMES = 4,  /* list, innermost first; see XT_FRAME_* */
+};
+
+enum xt_stack_flag { XT_STACK_TRUNCATED = 1u << 0 /* the walk ended before the thread's start */ };
+
+/* A frame: the top byte says what the rest is. */
+#define XT_FRAME_KIND_SHIFT 56
+#define XT_FRAME_VALUE_MASK ((UINT64_C(1) << XT_FRAME_KIND_SHIFT) - 1)
+enum xt_frame_kind {
+	XT_FRAME_RETURN = 0, /* a return address: the call is just before it */
+	XT_FRAME_EXACT = 1,  /* the address of the interrupted instruction (below a signal) */
+};
+
+enum xt_api_column {
+	XT_API_ID = 1,	  /* CUPTI callback domain << 16 | callback id */
+	XT_API_NAME = 2,  /* bytes, as CUPTI names it */
+	XT_API_CLASS = 3, /* enum xt_api_class */
+};
+enum xt_api_class { XT_API_OTHER = 0, XT_API_LAUNCH = 1, XT_API_GRAPH_LAUNCH = 2 };
+
+enum xt_call_column {
+	XT_CALL_THREAD = 1, /* XT_THREAD_ID */
+	XT_CALL_API = 2,    /* XT_API_ID */
+	XT_CALL_CORRELATION = 3,
+	XT_CALL_STACK = 4, /* XT_STACK_ID, 0 if none could be had */
+	XT_CALL_ENTER_NS = 5,
+	XT_CALL_DURATION_NS = 6,
+	XT_CALL_RESULT = 7, /* CUresult or cudaError_t, 0 is success */
+};
+
+enum xt_stream_column {
+	XT_STREAM_ID = 1, /* from 1 */
+	XT_STREAM_DEVICE = 2,
+	XT_STREAM_CONTEXT = 3, /* CUPTI's context id */
+	XT_STREAM_STREAM = 4,  /* CUPTI's stream id */
+};
+
+enum xt_shape_column {
+	XT_SHAPE_ID = 1,   /* from 1 */
+	XT_SHAPE_NAME = 2, /* XT_STRING_ID, the mangled kernel name */
+	XT_SHAPE_GRID_X = 3,
+	XT_SHAPE_GRID_Y = 4,
+	XT_SHAPE_GRID_Z = 5,
+	XT_SHAPE_BLOCK_X = 6,
+	XT_SHAPE_BLOCK_Y = 7,
+	XT_SHAPE_BLOCK_Z = 8,
+	XT_SHAPE_STATIC_SHARED_BYTES = 9,
+	XT_SHAPE_DYNAMIC_SHARED_BYTES = 10,
+	XT_SHAPE_REGISTERS = 11, /* a thread */
+};
+
+enum xt_kernel_column {
+	XT_KERNEL_CORRELATION = 1,
+	XT_KERNEL_STREAM = 2, /* XT_STREAM_ID */
+	XT_KERNEL_SHAPE = 3,  /* XT_SHAPE_ID */
+	XT_KERNEL_START_NS = 4,
+	XT_KERNEL_DURATION_NS = 5,
+	XT_KERNEL_GRAPH_NODE = 6, /* CUPTI's graph node id, 0 outside graphs */
+};
+
+enum xt_symbol_column {
+	XT_SYMBOL_MODULE = 1, /* XT_MODULE_ID */
+	XT_SYMBOL_START = 2,  /* ELF virtual address */
+	XT_SYMBOL_BYTES = 3,
+	XT_SYMBOL_NAME = 4, /* bytes, mangled */
+};
+
+/* 32-bit FNV-1a: guards the fixed headers. Payloads are guarded by zstd's own content checksum. */
+static inline uint32_t xt_check32(const void *data, uint32_t data_bytes)
+{
+	const uint8_t *p = data;
+	uint32_t h = 2166136261u;
+
+	for (uint32_t i = 0; i < data_bytes; i++)
+		h = (h ^ p[i]) * 16777619u;
+	return h;
+}
+
+/*
+ * The spool: a file mapped MAP_SHARED by the traced process, so that what was committed there
+ * survives the process. It begins with struct xt_spool_header; each area of its directory is a
+ * ring of one thread or a CUPTI activity buffer. Fields that two threads share are accessed with
+ * C11 atomics by the tracer; the file's reader sees plain integers.
+ */
+#define XT_SPOOL_MAGIC "\x89XTRSPL\n"
+#define XT_SPOOL_VERSION 1
+#define XT_SPOOL_AREAS_MAX 4096
+#define XT_SPOOL_PAGE_BYTES 4096
+
+struct xt_spool_area {
+	uint64_t offset; /* from the start of the file */
+	uint64_t bytes;
+	uint32_t kind; /* enum xt_area_kind; stored last, with release */
+	uint32_t reserved;
+};
+
+enum xt_area_kind { XT_AREA_NONE = 0, XT_AREA_RING = 1, XT_AREA_ACTIVITY = 2 };
+
+struct xt_spool_header {
+	uint8_t magic[8];
+	uint32_t version;
+	uint32_t byte_order;
+	uint64_t log_id;
+	uint32_t pid;
+	uint32_t area_count; /* areas [0, area_count) are valid */
+	uint32_t cupti_version;
+	uint32_t reserved;
+	struct xt_spool_area areas[XT_SPOOL_AREAS_MAX];
+};
+
+/* What a ring holds: records of 8-byte aligned size, none of which wraps. */
+enum xt_record_type {
+	XT_RECORD_PAD = 1,   /* fills the ring up to its end */
+	XT_RECORD_CALL = 2,  /* struct xt_record_call */
+	XT_RECORD_STACK = 3, /* struct xt_record_stack: defines a stack slot until redefined */
+};
+
+struct xt_record {
+	uint16_t type;
+	uint16_t bytes; /* of the whole record */
+};
+
+struct xt_record_call {
+	struct xt_record head;
+	uint32_t api;
+	uint32_t correlation_id;
+	uint32_t stack_slot; /* XT_STACK_SLOT_NONE: no stack */
+	uint64_t enter_ns;
+	uint64_t exit_ns;
+	int32_t result;
+	uint32_t reserved;
+};
+_Static_assert(sizeof(struct xt_record_call) == 40, "a call record is 40 bytes");
+
+#define XT_STACK_FRAMES_MAX 1000
+#define XT_STACK_SLOT_COUNT 4096
+#define XT_STACK_SLOT_TRANSIENT 0 /* for a stack that is used once, by the next call record */
+#define XT_STACK_SLOT_NONE UINT32_MAX
+
+struct xt_record_stack {
+	struct xt_record head;
+	uint32_t stack_slot;
+	uint32_t frame_count;
+	uint32_t flags; /* enum xt_stack_flag */
+	uint64_t seen_ns;
+	uint64_t frames[];
+};
+_Static_assert(sizeof(struct xt_record_stack) == 24, "a stack record has a head of 24 bytes");
+
+/* A call that was entered and has not returned: what the thread is doing right now. */
+#define XT_RING_OPEN_CALLS_MAX 8
+struct xt_open_call {
+	uint32_t api;
+	uint32_t correlation_id;
+	uint32_t stack_slot;
+	uint32_t reserved;
+	uint64_t enter_ns;
+};
+
+enum xt_ring_counter {
+	XT_RING_CALLS_SEEN,
+	XT_RING_CALLS_COMMITTED,
+	XT_RING_LOST_RING_FULL,
+	XT_RING_LOST_NESTED, /* re-entry, or more open calls than there is room for */
+	XT_RING_STACK_HITS,  /* memo verified */
+	XT_RING_STACK_WALKS, /* full walks that were not audits */
+	XT_RING_STACK_AUDITS,
+	XT_RING_STACK_MISMATCHES,
+	XT_RING_STACKS_TRUNCATED,
+	XT_RING_STACKS_TRANSIENT, /* could not be memoised */
+	XT_RING_STACKS_LOST,	  /* ring too full for the definition: the call has no stack */
+	XT_RING_COUNTERS
+};
+
+struct xt_ring_header {
+	uint32_t thread_id; /* XT_THREAD_ID; 0 while the ring is free */
+	uint32_t tid;
+	uint64_t start_ns;
+	uint64_t data_bytes; /* a power of two; the data begin at XT_RING_DATA_OFFSET */
+	uint8_t pad0[40];
+	uint64_t write_pos; /* by the thread, release: all before it is committed */
+	uint32_t open_count;
+	uint32_t reserved;
+	struct xt_open_call open[XT_RING_OPEN_CALLS_MAX];
+	uint64_t counters[16]; /* enum xt_ring_counter */
+	uint8_t pad1[48];
+	uint64_t free_pos; /* by the writer, release: all before it is in the log */
+	uint8_t pad2[56];
+	uint32_t slot_stack_id[XT_STACK_SLOT_COUNT]; /* XT_STACK_ID of each slot, as of free_pos */
+};
+#define XT_RING_DATA_OFFSET (5 * XT_SPOOL_PAGE_BYTES)
+_Static_assert(sizeof(struct xt_ring_header) <= XT_RING_DATA_OFFSET, "the ring header fits");
+
+enum xt_activity_state {
+	XT_ACTIVITY_FREE = 0,
+	XT_ACTIVITY_AT_CUPTI = 1,  /* CUPTI writes into it */
+	XT_ACTIVITY_COMPLETED = 2, /* valid_bytes of records wait for the writer */
+};
+
+struct xt_activity_header {
+	uint32_t state;	    /* enum xt_activity_state */
+	uint32_t reserved;
+	uint64_t data_bytes; /* the data begin at XT_ACTIVITY_DATA_OFFSET */
+	uint64_t valid_bytes;
+	uint64_t sequence; /* order of completion */
+};
+#define XT_ACTIVITY_DATA_OFFSET XT_SPOOL_PAGE_BYTES
+
+#endif
