@@ -22,7 +22,7 @@ struct xt_column_spec {
 	uint8_t encoding; /* enum xt_encoding; scalars that are equal throughout become CONST */
 };
 struct xt_kind_spec {
-	const char *name; /* NULL: unknown kind */
+	const char *name;				     /* NULL: unknown kind */
 	struct xt_column_spec columns[XT_TABLE_COLUMNS_MAX]; /* by column number */
 };
 extern const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT];
@@ -31,16 +31,18 @@ struct xt_table {
 	enum xt_kind kind;
 	uint32_t row_count;
 	uint32_t row_capacity;
-	uint64_t *values[XT_TABLE_COLUMNS_MAX];	 /* scalars; lengths for bytes and lists */
-	uint8_t *bytes[XT_TABLE_COLUMNS_MAX];	 /* content of a bytes column */
+	uint64_t *values[XT_TABLE_COLUMNS_MAX];	  /* scalars; lengths for bytes and lists */
+	uint8_t *bytes[XT_TABLE_COLUMNS_MAX];	  /* content of a bytes column */
 	uint64_t *elements[XT_TABLE_COLUMNS_MAX]; /* content of a list column */
-	size_t used[XT_TABLE_COLUMNS_MAX];	 /* bytes or elements in use */
-	size_t capacity[XT_TABLE_COLUMNS_MAX];	 /* of bytes[] or elements[] */
+	size_t used[XT_TABLE_COLUMNS_MAX];	  /* bytes or elements in use */
+	size_t capacity[XT_TABLE_COLUMNS_MAX];	  /* of bytes[] or elements[] */
 };
 
 /*
  * row_capacity rows; content_capacity bytes (or list elements) for each bytes (or list) column
- * together. 0 or -ENOMEM; after a failure xt_table_free() is safe but not needed.
+ * together. 0, -ENOMEM, or -EINVAL if a full table could exceed the limits of a chunk (each value
+ * may take 10 bytes of XT_CHUNK_RAW_BYTES_MAX: CALL has room for 239,000 rows). After a failure
+ * xt_table_free() is safe but not needed.
  */
 int xt_table_init(struct xt_table *table, enum xt_kind kind, uint32_t row_capacity,
 		  size_t content_capacity);

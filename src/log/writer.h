@@ -18,12 +18,12 @@ struct xt_writer;
  * filled in here. *writer_out is closed with xt_writer_close(). 0 or -errno (-EEXIST: there is
  * such a file).
  */
-int xt_writer_create(const char *path, struct xt_log_header *header,
-		     struct xt_writer **writer_out);
+int xt_writer_create(const char *path, struct xt_log_header *header, struct xt_writer **writer_out);
 
 /*
- * Opens an existing log to append chunks behind its last intact one; a torn tail is cut off.
- * 0, -errno, or -EBADMSG if it is not a log of this version.
+ * Opens an existing log to append chunks behind its last intact one; a torn tail is cut off, and
+ * readers see the gap in the chunk numbers. Reads the whole log once. 0, -errno, -EBADMSG if it is
+ * not a log of this version, or -EBUSY while another writer has it open.
  */
 int xt_writer_append(const char *path, struct xt_writer **writer_out);
 

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The schema of docs/LOG_FORMAT.md as a table. What grows from row to row (defined ids, times,
+ * addresses, correlation ids) is stored as differences; what does not (durations, sizes,
+ * references) as it is.
+ */
+#include "log/table.h"
+
+#define UVAR(text)                                                                                 \
+	{                                                                                          \
+		.name = text, .encoding = XT_ENC_UVAR                                              \
+	}
+#define DELTA(text)                                                                                \
+	{                                                                                          \
+		.name = text, .encoding = XT_ENC_DELTA                                             \
+	}
+#define BYTES(text)                                                                                \
+	{                                                                                          \
+		.name = text, .encoding = XT_ENC_BYTES                                             \
+	}
+#define LIST(text)                                                                                 \
+	{                                                                                          \
+		.name = text, .encoding = XT_ENC_LIST                                              \
+	}
+
+const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] =
+	{
+		[XT_KIND_META] =
+			{
+				.name = "META",
+				.columns =
+					{
+						[XT_META_KEY] = BYTES("key"),
+						[XT_META_VALUE] = BYTES("value"),
+					},
+			},
+		[XT_KIND_ACCOUNT] =
+			{
+				.name = "ACCOUNT",
+				.columns =
+					{
+						[XT_ACCOUNT_NAME] = BYTES("name"),
+						[XT_ACCOUNT_VALUE] = UVAR("value"),
+					},
+			},
+		[XT_KIND_CLOCK] =
+			{
+				.name = "CLOCK",
+				.columns =
+					{
+						[XT_CLOCK_MONOTONIC_NS] = DELTA("monotonic ns"),
+						[XT_CLOCK_REALTIME_NS] = DELTA("realtime ns"),
+					},
+			},
+		[XT_KIND_THREAD] =
+			{
+				.name = "THREAD",
+				.columns =
+					{
+						[XT_THREAD_ID] = DELTA("id"),
+						[XT_THREAD_TID] = DELTA("tid"),
+						[XT_THREAD_NAME] = BYTES("name"),
+						[XT_THREAD_START_NS] = DELTA("first seen ns"),
+					},
+			},
+		[XT_KIND_MODULE] =
+			{
+				.name = "MODULE",
+				.columns =
+					{
+						[XT_MODULE_ID] = DELTA("id"),
+						[XT_MODULE_LOAD_NS] = DELTA("load time ns"),
+						[XT_MODULE_START] = DELTA("start"),
+						[XT_MODULE_END] = DELTA("end"),
+						[XT_MODULE_BIAS] = DELTA("bias"),
+						[XT_MODULE_PATH] = BYTES("path"),
+						[XT_MODULE_BUILD_ID] = BYTES("build id"),
+					},
+			},
+		[XT_KIND_MODULE_UNLOAD] =
+			{
+				.name = "MODULE_UNLOAD",
+				.columns =
+					{
+						[XT_MODULE_UNLOAD_ID] = DELTA("module id"),
+						[XT_MODULE_UNLOAD_NS] = DELTA("time ns"),
+					},
+			},
+		[XT_KIND_STRING] =
+			{
+				.name = "STRING",
+				.columns =
+					{
+						[XT_STRING_ID] = DELTA("id"),
+						[XT_STRING_TEXT] = BYTES("text"),
+					},
+			},
+		[XT_KIND_STACK] =
+			{
+				.name = "STACK",
+				.columns =
+					{
+						[XT_STACK_ID] = DELTA("id"),
+						[XT_STACK_FLAGS] = UVAR("flags"),
+						[XT_STACK_SEEN_NS] = DELTA("time first seen ns"),
+						[XT_STACK_FRAMES] = LIST("frames"),
+					},
+			},
+		[XT_KIND_API] =
+			{
+				.name = "API",
+				.columns =
+					{
+						[XT_API_ID] = DELTA("id"),
+						[XT_API_NAME] = BYTES("name"),
+						[XT_API_CLASS] = UVAR("class"),
+					},
+			},
+		[XT_KIND_CALL] =
+			{
+				.name = "CALL",
+				.columns =
+					{
+						[XT_CALL_THREAD] = UVAR("thread id"),
+						[XT_CALL_API] = UVAR("API id"),
+						[XT_CALL_CORRELATION] = DELTA("correlation id"),
+						[XT_CALL_STACK] = UVAR("stack id"),
+						[XT_CALL_ENTER_NS] = DELTA("enter ns"),
+						[XT_CALL_DURATION_NS] = UVAR("duration ns"),
+						[XT_CALL_RESULT] = UVAR("result code"),
+					},
+			},
+		[XT_KIND_STREAM] =
+			{
+				.name = "STREAM",
+				.columns =
+					{
+						[XT_STREAM_ID] = DELTA("id"),
+						[XT_STREAM_DEVICE] = UVAR("device"),
+						[XT_STREAM_CONTEXT] = UVAR("context"),
+						[XT_STREAM_STREAM] = UVAR("stream"),
+					},
+			},
+		[XT_KIND_SHAPE] =
+			{
+				.name = "SHAPE",
+				.columns =
+					{
+						[XT_SHAPE_ID] = DELTA("id"),
+						[XT_SHAPE_NAME] = UVAR("name"),
+						[XT_SHAPE_GRID_X] = UVAR("grid x"),
+						[XT_SHAPE_GRID_Y] = UVAR("grid y"),
+						[XT_SHAPE_GRID_Z] = UVAR("grid z"),
+						[XT_SHAPE_BLOCK_X] = UVAR("block x"),
+						[XT_SHAPE_BLOCK_Y] = UVAR("block y"),
+						[XT_SHAPE_BLOCK_Z] = UVAR("block z"),
+						[XT_SHAPE_STATIC_SHARED_BYTES] =
+							UVAR("static shared memory"),
+						[XT_SHAPE_DYNAMIC_SHARED_BYTES] =
+							UVAR("dynamic shared memory"),
+						[XT_SHAPE_REGISTERS] = UVAR("registers a thread"),
+					},
+			},
+		[XT_KIND_KERNEL] =
+			{
+				.name = "KERNEL",
+				.columns =
+					{
+						[XT_KERNEL_CORRELATION] = DELTA("correlation id"),
+						[XT_KERNEL_STREAM] = UVAR("stream id"),
+						[XT_KERNEL_SHAPE] = UVAR("shape id"),
+						[XT_KERNEL_START_NS] = DELTA("start ns"),
+						[XT_KERNEL_DURATION_NS] = UVAR("duration ns"),
+						[XT_KERNEL_GRAPH_NODE] = DELTA("graph node"),
+					},
+			},
+		[XT_KIND_SYMBOL] =
+			{
+				.name = "SYMBOL",
+				.columns =
+					{
+						[XT_SYMBOL_MODULE] = UVAR("module id"),
+						[XT_SYMBOL_START] = DELTA("start"),
+						[XT_SYMBOL_BYTES] = UVAR("bytes"),
+						[XT_SYMBOL_NAME] = BYTES("name"),
+					},
+			},
+		[XT_KIND_END] = {.name = "END"},
+};

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * LEB128 and zigzag: one value at a time inline, whole columns in varint.c.
+ *
+ * Decoding is for hostile input: it never reads past end (whole columns: past end plus
+ * XT_VARINT_SLACK_BYTES, which must be readable) and refuses what does not fit 64 bits.
+ */
+#ifndef XT_LOG_VARINT_H
+#define XT_LOG_VARINT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define XT_VARINT_BYTES_MAX   10
+#define XT_VARINT_SLACK_BYTES 16
+
+static inline uint64_t xt_zigzag(uint64_t difference)
+{
+	return (difference << 1) ^ (0 - (difference >> 63));
+}
+
+static inline uint64_t xt_unzigzag(uint64_t code)
+{
+	return (code >> 1) ^ (0 - (code & 1));
+}
+
+/* Writes at most XT_VARINT_BYTES_MAX bytes; returns the byte after the last one written. */
+static inline uint8_t *xt_uvar_put(uint8_t *p, uint64_t value)
+{
+	while (value >= 0x80) {
+		*p++ = (uint8_t)(value | 0x80);
+		value >>= 7;
+	}
+	*p++ = (uint8_t)value;
+	return p;
+}
+
+/* Returns the byte after the value, or NULL if it is not complete before end or too large. */
+static inline const uint8_t *xt_uvar_get(const uint8_t *p, const uint8_t *end, uint64_t *value_out)
+{
+	uint64_t value = 0;
+
+	for (unsigned shift = 0; p < end && shift < 7 * XT_VARINT_BYTES_MAX; shift += 7) {
+		uint64_t byte = *p++;
+
+		if (shift == 63 && byte > 1)
+			return NULL;
+		value |= (byte & 0x7f) << shift;
+		if (byte < 0x80) {
+			*value_out = value;
+			return p;
+		}
+	}
+	return NULL;
+}
+
+/*
+ * Decode count values from [p, end) into out. Return the byte after the last value, or NULL if
+ * the values are not all there or one is malformed. The delta form sums zigzag differences up,
+ * beginning from 0.
+ */
+const uint8_t *xt_uvar_decode(const uint8_t *p, const uint8_t *end, uint64_t *out, size_t count);
+const uint8_t *xt_delta_decode(const uint8_t *p, const uint8_t *end, uint64_t *out, size_t count);
+
+/* Encode count values; out has room for XT_VARINT_BYTES_MAX each. Return the byte after. */
+uint8_t *xt_uvar_encode(uint8_t *out, const uint64_t *values, size_t count);
+uint8_t *xt_delta_encode(uint8_t *out, const uint64_t *values, size_t count);
+
+#endif

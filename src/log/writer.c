@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tables to chunks to the file. In the traced process this runs on the writer thread alone. It
+ * allocates only while its buffers grow to their working size, never prints, and leaves the file
+ * whole or as whole as it was when a write fails.
+ */
+#include "log/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "log/tail.h"
+
+#define COMPRESSION_LEVEL 1 /* columns of differences gain little from more, and it costs CPU */
+
+struct xt_writer {
+	int fd;
+	uint32_t sequence;   /* of the next chunk */
+	uint64_t file_bytes; /* whole chunks in the file */
+	struct xt_log_header header;
+	bool header_pending; /* the file has no header yet: it stands first in pending */
+	uint8_t *pending;
+	size_t pending_bytes;
+	size_t pending_capacity;
+	uint8_t *raw; /* a table's encoding, before compression */
+	size_t raw_capacity;
+	ZSTD_CCtx *cctx;
+};
+
+static int grow(uint8_t **buffer, size_t *capacity, size_t want)
+{
+	size_t bytes = *capacity * 2 > want ? *capacity * 2 : want;
+	uint8_t *grown;
+
+	if (want <= *capacity)
+		return 0;
+	grown = realloc(*buffer, bytes);
+	if (!grown)
+		return -ENOMEM;
+	*buffer = grown;
+	*capacity = bytes;
+	return 0;
+}
+
+static struct xt_writer *writer_new(void)
+{
+	struct xt_writer *writer = calloc(1, sizeof(*writer));
+
+	if (!writer)
+		return NULL;
+	writer->fd = -1;
+	writer->cctx = ZSTD_createCCtx();
+	if (!writer->cctx ||
+	    ZSTD_isError(ZSTD_CCtx_setParameter(writer->cctx, ZSTD_c_compressionLevel,
+						COMPRESSION_LEVEL)) ||
+	    ZSTD_isError(ZSTD_CCtx_setParameter(writer->cctx, ZSTD_c_contentSizeFlag, 1)) ||
+	    ZSTD_isError(ZSTD_CCtx_setParameter(writer->cctx, ZSTD_c_checksumFlag, 1))) {
+		xt_writer_close(writer);
+		return NULL;
+	}
+	return writer;
+}
+
+/* Marks the file as being written, so that nobody appends to it meanwhile. File systems without
+ * locks are written to all the same. */
+static int lock(int fd)
+{
+	int error;
+
+	do
+		error = flock(fd, LOCK_EX | LOCK_NB) ? errno : 0;
+	while (error == EINTR);
+	return error == EWOULDBLOCK ? -EBUSY : 0;
+}
+
+static void put_header(struct xt_writer *writer)
+{
+	memcpy(writer->pending, &writer->header, sizeof(writer->header));
+	writer->pending_bytes = sizeof(writer->header);
+}
+
+int xt_writer_create(const char *path, struct xt_log_header *header, struct xt_writer **writer_out)
+{
+	struct xt_writer *writer = writer_new();
+	int error = -ENOMEM;
+
+	*writer_out = NULL;
+	if (!writer || grow(&writer->pending, &writer->pending_capacity, sizeof(*header)))
+		goto fail;
+	writer->fd =
+		open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
+	if (writer->fd < 0) {
+		error = -errno;
+		goto fail;
+	}
+	lock(writer->fd);
+
+	memcpy(header->magic, XT_LOG_MAGIC, sizeof(header->magic));
+	header->version_major = XT_LOG_VERSION_MAJOR;
+	header->version_minor = XT_LOG_VERSION_MINOR;
+	header->byte_order = XT_LOG_BYTE_ORDER;
+	header->header_bytes = sizeof(*header);
+	header->check = xt_check32(header, offsetof(struct xt_log_header, check));
+	writer->header = *header;
+	writer->header_pending = true;
+	put_header(writer);
+	*writer_out = writer;
+	return 0;
+fail:
+	xt_writer_close(writer);
+	return error;
+}
+
+/* Finds the end of the log behind fd; reads all of it, as only that shows what is intact. */
+static int find_tail(int fd, struct xt_log_header *header, struct xt_log_tail *tail)
+{
+	struct xt_reader *reader;
+	enum xt_open_error error = xt_reader_open_fd(fd, &reader);
+
+	if (error)
+		return error == XT_OPEN_ERRNO ? -errno : -EBADMSG;
+	while (xt_reader_next(reader, 0))
+		;
+	*header = *xt_reader_header(reader);
+	*tail = xt_reader_tail(reader);
+	xt_reader_close(reader);
+	return 0;
+}
+
+static int cut(int fd, uint64_t file_bytes)
+{
+	int error;
+
+	do
+		error = ftruncate(fd, (off_t)file_bytes) ? -errno : 0;
+	while (error == -EINTR);
+	return error;
+}
+
+int xt_writer_append(const char *path, struct xt_writer **writer_out)
+{
+	struct xt_writer *writer = writer_new();
+	struct xt_log_tail tail = {0};
+	int error = -ENOMEM;
+
+	*writer_out = NULL;
+	if (!writer)
+		goto fail;
+	writer->fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (writer->fd < 0) {
+		error = -errno;
+		goto fail;
+	}
+	error = lock(writer->fd);
+	if (!error)
+		error = find_tail(writer->fd, &writer->header, &tail);
+	if (!error)
+		error = cut(writer->fd, tail.end_offset);
+	if (error)
+		goto fail;
+	writer->file_bytes = tail.end_offset;
+	writer->sequence = tail.sequence;
+	*writer_out = writer;
+	return 0;
+fail:
+	xt_writer_close(writer);
+	return error;
+}
+
+static int add_chunk(struct xt_writer *writer, enum xt_kind kind, uint32_t row_count,
+		     size_t raw_bytes)
+{
+	struct xt_chunk_header header = {
+		.magic = XT_CHUNK_MAGIC,
+		.kind = (uint16_t)kind,
+		.raw_bytes = (uint32_t)raw_bytes,
+		.row_count = row_count,
+		.sequence = writer->sequence,
+	};
+	size_t bound = ZSTD_compressBound(raw_bytes);
+	uint8_t *place;
+	size_t stored;
+
+	if (grow(&writer->pending, &writer->pending_capacity,
+		 writer->pending_bytes + sizeof(header) + bound))
+		return -ENOMEM;
+	place = writer->pending + writer->pending_bytes;
+	/* With room for the bound, only memory for zstd's own tables can be missing. */
+	stored =
+		ZSTD_compress2(writer->cctx, place + sizeof(header), bound, writer->raw, raw_bytes);
+	if (ZSTD_isError(stored))
+		return -ENOMEM;
+	header.stored_bytes = (uint32_t)stored;
+	header.check = xt_check32(&header, offsetof(struct xt_chunk_header, check));
+	memcpy(place, &header, sizeof(header));
+	writer->pending_bytes += sizeof(header) + stored;
+	writer->sequence++;
+	return 0;
+}
+
+int xt_writer_add(struct xt_writer *writer, struct xt_table *table)
+{
+	int error;
+
+	if (!table->row_count)
+		return 0;
+	error = grow(&writer->raw, &writer->raw_capacity, xt_table_encoded_bound(table));
+	if (!error)
+		error = add_chunk(writer, table->kind, table->row_count,
+				  xt_table_encode(table, writer->raw));
+	if (!error)
+		xt_table_clear(table);
+	return error;
+}
+
+int xt_writer_add_end(struct xt_writer *writer)
+{
+	return add_chunk(writer, XT_KIND_END, 0, 0);
+}
+
+static int write_all(int fd, const uint8_t *data, size_t data_bytes, uint64_t offset)
+{
+	while (data_bytes) {
+		ssize_t written = pwrite(fd, data, data_bytes, (off_t)offset);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written <= 0)
+			return written ? -errno : -EIO;
+		data += written;
+		data_bytes -= (size_t)written;
+		offset += (uint64_t)written;
+	}
+	return 0;
+}
+
+int xt_writer_flush(struct xt_writer *writer)
+{
+	int error =
+		write_all(writer->fd, writer->pending, writer->pending_bytes, writer->file_bytes);
+
+	if (!error) {
+		writer->file_bytes += writer->pending_bytes;
+		writer->pending_bytes = 0;
+		writer->header_pending = false;
+		return 0;
+	}
+	/* Should the cut fail as well, the next flush overwrites what was torn. */
+	cut(writer->fd, writer->file_bytes);
+	writer->pending_bytes = 0;
+	if (writer->header_pending)
+		put_header(writer);
+	return error;
+}
+
+uint64_t xt_writer_file_bytes(const struct xt_writer *writer)
+{
+	return writer->file_bytes;
+}
+
+uint64_t xt_writer_pending_bytes(const struct xt_writer *writer)
+{
+	return writer->pending_bytes;
+}
+
+int xt_writer_fd(const struct xt_writer *writer)
+{
+	return writer->fd;
+}
+
+void xt_writer_close(struct xt_writer *writer)
+{
+	if (!writer)
+		return;
+	if (writer->fd >= 0)
+		close(writer->fd);
+	ZSTD_freeCCtx(writer->cctx);
+	free(writer->pending);
+	free(writer->raw);
+	free(writer);
+}
