@@ -485,7 +485,7 @@ STACK_FRAME static int run(const struct llm_options *options, struct gpu *gpu)
 	for (uint32_t i = 0; i < options->threads; i++) {
 		all[i] = (struct conversation){.gpu = gpu, .options = options, .index = i};
 		if (i > 0 && pthread_create(&threads[i], NULL, converse, &all[i]))
-			check(CUDA_ERROR_OPERATING_SYSTEM, "pthread_create");
+			check(CUDA_ERROR_UNKNOWN, "pthread_create");
 	}
 	converse(&all[0]);
 	for (uint32_t i = 0; i < options->threads; i++) {

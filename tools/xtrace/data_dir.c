@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The trace directory; see data_dir.h.
+ */
+#include "data_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "info.h"
+
+#define OLD_SUFFIX ".old"
+
+static bool ends_with(const char *text, const char *suffix)
+{
+	size_t text_length = strlen(text), suffix_length = strlen(suffix);
+
+	return text_length > suffix_length &&
+	       strcmp(text + text_length - suffix_length, suffix) == 0;
+}
+
+static bool is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* What a recording leaves in its directory, and nothing else does. */
+static bool is_our_file(const char *name)
+{
+	return strcmp(name, DATA_DIR_INFO) == 0 || strcmp(name, DATA_DIR_INFO_DRAFT) == 0 ||
+	       ends_with(name, DATA_DIR_LOG_SUFFIX) ||
+	       ends_with(name, DATA_DIR_LOG_SUFFIX ".spool");
+}
+
+/* The first entry that a recording did not leave, to be freed; NULL if there is none. */
+static char *find_foreign_file(DIR *folder)
+{
+	struct dirent *entry;
+	struct stat info;
+
+	rewinddir(folder);
+	while ((entry = readdir(folder))) {
+		if (is_dots(entry->d_name))
+			continue;
+		if (!is_our_file(entry->d_name) ||
+		    fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) ||
+		    !S_ISREG(info.st_mode))
+			return strdup(entry->d_name);
+	}
+	return NULL;
+}
+
+static int remove_files(DIR *folder)
+{
+	struct dirent *entry;
+
+	rewinddir(folder);
+	while ((entry = readdir(folder)))
+		if (!is_dots(entry->d_name) && unlinkat(dirfd(folder), entry->d_name, 0))
+			return -errno;
+	return 0;
+}
+
+/* Removes an older trace, and refuses to if anything else is in it. */
+static int remove_trace(const char *path)
+{
+	DIR *folder = NULL;
+	char *foreign = NULL;
+	struct stat info;
+	int error = 0;
+
+	if (lstat(path, &info))
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISDIR(info.st_mode) || !info_is_ours(path)) {
+		complain("'%s' is in the way and not a trace of ours; move it away", path);
+		return -EEXIST;
+	}
+	folder = opendir(path);
+	if (!folder)
+		return -errno;
+	foreign = find_foreign_file(folder);
+	if (foreign) {
+		complain("'%s' would be replaced but holds '%s', which is not ours; move it away",
+			 path, foreign);
+		error = -EEXIST;
+		goto out;
+	}
+	error = remove_files(folder);
+	if (!error && rmdir(path))
+		error = -errno;
+	if (error)
+		complain("cannot remove '%s': %s", path, strerror(-error));
+out:
+	free(foreign);
+	closedir(folder);
+	return error;
+}
+
+static int move_aside(const char *path)
+{
+	char *old = NULL;
+	int error;
+
+	if (asprintf(&old, "%s%s", path, OLD_SUFFIX) < 0)
+		return -ENOMEM;
+	error = remove_trace(old);
+	if (!error && rename(path, old)) {
+		error = -errno;
+		complain("cannot move '%s' to '%s': %m", path, old);
+	}
+	free(old);
+	return error;
+}
+
+static bool is_empty(const char *path)
+{
+	DIR *folder = opendir(path);
+	struct dirent *entry;
+	bool empty = true;
+
+	if (!folder)
+		return false;
+	while (empty && (entry = readdir(folder)))
+		empty = is_dots(entry->d_name);
+	closedir(folder);
+	return empty;
+}
+
+/* Without trailing slashes; to be freed. */
+static char *trim(const char *path)
+{
+	size_t length = strlen(path);
+
+	while (length > 1 && path[length - 1] == '/')
+		length--;
+	return strndup(path, length);
+}
+
+int data_dir_create(const char *path_given, char **path_out)
+{
+	char *path = trim(path_given);
+	int error = 0;
+
+	*path_out = NULL;
+	if (!path)
+		return -ENOMEM;
+	if (info_is_ours(path))
+		error = move_aside(path);
+	if (error)
+		goto out;
+	if (mkdir(path, 0700) && !(errno == EEXIST && is_empty(path))) {
+		error = -errno;
+		if (errno == EEXIST)
+			complain("'%s' is there already and not a trace of ours; "
+				 "name another place with -o",
+				 path);
+		else
+			complain("cannot make '%s': %m", path);
+		goto out;
+	}
+	*path_out = realpath(path, NULL);
+	if (!*path_out)
+		error = -errno;
+out:
+	free(path);
+	return error;
+}
+
+static int is_log(const struct dirent *entry)
+{
+	return ends_with(entry->d_name, DATA_DIR_LOG_SUFFIX);
+}
+
+int data_dir_list_logs(const char *path, char ***names_out, size_t *count_out)
+{
+	struct dirent **entries;
+	int count = scandir(path, &entries, is_log, alphasort);
+	char **names;
+	int error = 0;
+
+	*names_out = NULL;
+	*count_out = 0;
+	if (count < 0)
+		return -errno;
+	names = calloc((size_t)count + 1, sizeof(*names));
+	for (int i = 0; i < count; i++) {
+		if (names)
+			names[i] = strdup(entries[i]->d_name);
+		if (!names || !names[i])
+			error = -ENOMEM;
+		free(entries[i]);
+	}
+	free(entries);
+	if (error) {
+		data_dir_free_logs(names, (size_t)count);
+		return error;
+	}
+	*names_out = names;
+	*count_out = (size_t)count;
+	return 0;
+}
+
+void data_dir_free_logs(char **names, size_t count)
+{
+	for (size_t i = 0; names && i < count; i++)
+		free(names[i]);
+	free(names);
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * xtrace record: runs a program with the injected library in it, and says what was recorded.
+ *
+ * The order is: check everything that can fail, make the trace directory, run, make the logs
+ * self-contained, read them, write info.json anew, say one or two lines on stderr. From the start
+ * of the program on nothing that goes wrong here changes its exit status.
+ */
+#include "command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "data_dir.h"
+#include "info.h"
+#include "install_paths.h"
+#include "summary.h"
+
+#define DEFAULT_DATA_DIR "xtrace.data"
+
+struct recording {
+	const char *output;	       /* as it was given */
+	char *data_dir;		       /* absolute; owned */
+	char **logs;		       /* names in data_dir; owned */
+	struct log_summary *summaries; /* one for each; owned */
+	size_t log_count;
+	struct install_paths paths;
+	struct info info;
+};
+
+struct totals {
+	uint64_t launch_count, kernel_count, lost_count, log_bytes;
+	size_t running_count, unreadable_count;
+	bool simulated;
+};
+
+static uint64_t now_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* 12345 as "12,345". */
+static const char *group_digits(char out[32], uint64_t value)
+{
+	char *at = out + 31;
+	int digits = 0;
+
+	*at = '\0';
+	do {
+		if (digits && digits % 3 == 0)
+			*--at = ',';
+		*--at = (char)('0' + value % 10);
+		value /= 10;
+		digits++;
+	} while (value);
+	return at;
+}
+
+static void format_size(char *out, size_t out_bytes, uint64_t size_bytes)
+{
+	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+	double value = (double)size_bytes;
+	size_t unit = 0;
+
+	for (; value >= 1024 && unit + 1 < sizeof(units) / sizeof(units[0]); unit++)
+		value /= 1024;
+	snprintf(out, out_bytes, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+}
+
+static int parse(struct recording *recording, const struct command *command, int argc, char **argv)
+{
+	const char *argument;
+	int letter;
+
+	recording->output = DEFAULT_DATA_DIR;
+	while ((letter = command_next_option(command, argc, argv, &argument))) {
+		switch (letter) {
+		case 'o':
+			recording->output = argument;
+			break;
+		case 's':
+			recording->info.simulate = true;
+			break;
+		case 'h':
+			command_print_help(command);
+			exit(STATUS_OK);
+		default:
+			return STATUS_USAGE;
+		}
+	}
+	if (!*recording->output) {
+		complain("record: the name of the output directory is empty");
+		return STATUS_USAGE;
+	}
+	if (optind == argc) {
+		complain("record: which command is to be recorded? See 'xtrace help record'");
+		return STATUS_USAGE;
+	}
+	recording->info.command = argv + optind;
+	return STATUS_OK;
+}
+
+static int cannot_run(const char *program, int error)
+{
+	complain("cannot run '%s': %s", program,
+		 error == -ENOENT ? "command not found" : strerror(-error));
+	return error == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
+}
+
+static int find_parts(struct recording *recording)
+{
+	int error = install_paths_find(&recording->paths);
+
+	if (error) {
+		complain("libxtrace_inject.so is not where it should be, in lib beside bin: %s",
+			 strerror(-error));
+		return STATUS_USAGE;
+	}
+	if (recording->info.simulate && access(recording->paths.simulator, X_OK)) {
+		complain("the simulated GPU is not installed: '%s': %m",
+			 recording->paths.simulator);
+		return STATUS_USAGE;
+	}
+	return STATUS_OK;
+}
+
+/* To be freed. */
+static char *before_search_path(const char *folder, const char *variable)
+{
+	const char *path = getenv(variable);
+	char *longer = NULL;
+
+	if (asprintf(&longer, "%s%s%s", folder, path && *path ? ":" : "", path ? path : "") < 0)
+		return NULL;
+	return longer;
+}
+
+/* The driver takes one such library: another tool's would not be loaded beside ours. */
+static void mention_other_tool(const char *injected)
+{
+	const char *other = getenv("CUDA_INJECTION64_PATH");
+
+	if (other && *other && strcmp(other, injected) != 0)
+		complain("CUDA_INJECTION64_PATH=%s is replaced for this run", other);
+}
+
+/* Gives the exit status of the program. */
+static int run(struct recording *recording)
+{
+	const struct install_paths *paths = &recording->paths;
+	bool simulate = recording->info.simulate;
+	char *libraries = before_search_path(paths->simulator, "LD_LIBRARY_PATH"), *cupti = NULL;
+	int status = 0, error;
+
+	mention_other_tool(paths->injected);
+	if (asprintf(&cupti, "%s/libcupti.so", paths->simulator) < 0 || !libraries) {
+		error = -ENOMEM;
+	} else {
+		const struct environment_entry environment[] = {
+			{"CUDA_INJECTION64_PATH", paths->injected},
+			{"XTRACE_DATA", recording->data_dir},
+			{"LD_LIBRARY_PATH", simulate ? libraries : NULL},
+			{"XTRACE_CUPTI", simulate ? cupti : NULL},
+			{NULL, NULL},
+		};
+
+		error = child_run(recording->info.command, environment, &status);
+	}
+	free(libraries);
+	free(cupti);
+	return error ? cannot_run(recording->info.command[0], error) : child_exit_status(status);
+}
+
+/* Runs xtrace-merge so that its stdout cannot mix with the program's. Gives its exit status. */
+static int embed_symbols(const struct recording *recording, const char *log)
+{
+	pid_t pid = fork();
+	int status = 0;
+
+	if (pid == 0) {
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+		execl(recording->paths.merge, "xtrace-merge", "--embed-symbols", "--quiet", log,
+		      (char *)NULL);
+		complain("cannot run '%s': %m", recording->paths.merge);
+		_exit(STATUS_NOT_FOUND);
+	}
+	if (pid < 0)
+		return STATUS_NOT_EXECUTABLE;
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return child_exit_status(status);
+}
+
+/* A log that is still written to is left alone. */
+static void finish_log(struct recording *recording, size_t index)
+{
+	struct log_summary *summary = &recording->summaries[index];
+	char *path = NULL;
+
+	summary->name = recording->logs[index];
+	if (asprintf(&path, "%s/%s", recording->data_dir, summary->name) < 0)
+		return;
+	summary_probe(path, summary);
+	if (summary->readable && !summary->running && embed_symbols(recording, path))
+		complain("the symbols of '%s' could not be put into it", path);
+	if (summary->readable && summary_read(path, summary))
+		summary->readable = false;
+	free(path);
+}
+
+static int finish_logs(struct recording *recording)
+{
+	int error =
+		data_dir_list_logs(recording->data_dir, &recording->logs, &recording->log_count);
+
+	if (error)
+		return error;
+	recording->summaries = calloc(recording->log_count + 1, sizeof(*recording->summaries));
+	if (!recording->summaries)
+		return -ENOMEM;
+	for (size_t i = 0; i < recording->log_count; i++)
+		finish_log(recording, i);
+	recording->info.processes = recording->summaries;
+	recording->info.process_count = recording->log_count;
+	return 0;
+}
+
+static struct totals add_up(const struct recording *recording)
+{
+	struct totals totals = {0};
+
+	for (size_t i = 0; i < recording->log_count; i++) {
+		const struct log_summary *summary = &recording->summaries[i];
+
+		totals.launch_count += summary->launch_count;
+		totals.kernel_count += summary->kernel_count;
+		totals.lost_count += summary->lost_count;
+		totals.log_bytes += summary->log_bytes;
+		totals.running_count += summary->running;
+		totals.unreadable_count += !summary->readable;
+		totals.simulated |= summary->simulated;
+	}
+	return totals;
+}
+
+static void report(const struct recording *recording)
+{
+	struct totals totals = add_up(recording);
+	char launches[32], kernels[32], lost[32], size[32];
+
+	if (recording->log_count == 0) {
+		complain("nothing was recorded: the program did not use CUDA");
+		return;
+	}
+	format_size(size, sizeof(size), totals.log_bytes);
+	complain("recorded %zu process%s, %s launches, %s kernels, %s lost, %s%s",
+		 recording->log_count, recording->log_count == 1 ? "" : "es",
+		 group_digits(launches, totals.launch_count),
+		 group_digits(kernels, totals.kernel_count), group_digits(lost, totals.lost_count),
+		 size, totals.simulated ? " (simulated GPU)" : "");
+	if (totals.unreadable_count)
+		complain("%zu of the logs cannot be read", totals.unreadable_count);
+	if (totals.running_count)
+		complain("%zu of the processes still run and are recorded on",
+			 totals.running_count);
+	if (totals.launch_count == 0 && totals.kernel_count == 0)
+		complain("CUDA was initialised, but no kernel was launched");
+	else if (strcmp(recording->output, DEFAULT_DATA_DIR) == 0)
+		complain("to see it: xtrace-merge");
+	else
+		complain("to see it: xtrace-merge %s", recording->output);
+}
+
+static void release(struct recording *recording)
+{
+	for (size_t i = 0; recording->summaries && i < recording->log_count; i++)
+		summary_clear(&recording->summaries[i]);
+	free(recording->summaries);
+	data_dir_free_logs(recording->logs, recording->log_count);
+	free(recording->data_dir);
+}
+
+static int run_record(const struct command *command, int argc, char **argv)
+{
+	struct recording recording = {0};
+	struct info *info = &recording.info;
+	uint64_t start_ns;
+	int status = parse(&recording, command, argc, argv), error;
+
+	if (status)
+		return status;
+	error = child_find(info->command[0]);
+	if (error)
+		return cannot_run(info->command[0], error);
+	status = find_parts(&recording);
+	if (status)
+		return status;
+	if (data_dir_create(recording.output, &recording.data_dir))
+		return STATUS_USAGE;
+	info->start_realtime_ns = now_ns(CLOCK_REALTIME);
+	start_ns = now_ns(CLOCK_MONOTONIC);
+	error = info_write(recording.data_dir, info);
+	if (error) {
+		complain("cannot write to '%s': %s", recording.output, strerror(-error));
+		status = STATUS_USAGE;
+		goto out;
+	}
+	status = run(&recording);
+	info->finished = true;
+	info->duration_ns = now_ns(CLOCK_MONOTONIC) - start_ns;
+	info->exit_status = status;
+	error = finish_logs(&recording);
+	if (!error)
+		error = info_write(recording.data_dir, info);
+	if (error)
+		complain("'%s' is incomplete: %s", recording.output, strerror(-error));
+	report(&recording);
+out:
+	release(&recording);
+	return status;
+}
+
+static const struct command_option record_options[] = {
+	{'o', "output", "DIR", "the trace directory (" DEFAULT_DATA_DIR ")"},
+	{'s', "simulate", NULL, "run on the simulated GPU, on a machine that has none"},
+	{'h', "help", NULL, "print this and exit"},
+	{0, NULL, NULL, NULL},
+};
+
+const struct command command_record = {
+	.name = "record",
+	.arguments = "[-o DIR] [--simulate] [--] CMD [ARGUMENT]...",
+	.summary = "Runs CMD and records what it and its children have the GPU do",
+	.options = record_options,
+	.details = "An older trace in DIR moves to DIR.old. Anything else that is there is left "
+		   "alone\n"
+		   "and refused.\n\n"
+		   "Exit status: that of CMD, 128+n if signal n ended it; 127 if CMD was not "
+		   "found, 126\n"
+		   "if it cannot be executed; 2 on bad usage, or if the trace directory cannot be "
+		   "made:\n"
+		   "then CMD was not run.\n",
+	.run = run_record,
+};

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a log holds, in a few numbers; see summary.h.
+ */
+#include "summary.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "xtrace/reader.h"
+
+#define KIND(kind) (UINT32_C(1) << (kind))
+
+/* The counters of XT_KIND_ACCOUNT that matter here; a later row replaces an earlier one. */
+enum counter { CALLS_SEEN, KERNELS_WRITTEN, KERNELS_INVALID, CUPTI_DROPPED, COUNTER_COUNT };
+
+static const char *const counter_names[COUNTER_COUNT] = {
+	[CALLS_SEEN] = "calls.seen",
+	[KERNELS_WRITTEN] = "kernels.written",
+	[KERNELS_INVALID] = "kernels.invalid",
+	[CUPTI_DROPPED] = "cupti.dropped",
+};
+
+#define LOST_PREFIX	"calls.lost."
+#define LOST_CAUSES_MAX 32
+
+struct account {
+	uint64_t counters[COUNTER_COUNT];
+	struct {
+		char cause[32];
+		uint64_t count;
+	} lost[LOST_CAUSES_MAX];
+	size_t lost_causes;
+	bool present;
+};
+
+struct api_table {
+	uint64_t *launch_ids;
+	size_t count, room;
+};
+
+static bool bytes_equal(struct xt_bytes bytes, const char *text)
+{
+	return bytes.length == strlen(text) && memcmp(bytes.data, text, bytes.length) == 0;
+}
+
+static void note_lost(struct account *account, struct xt_bytes name, uint64_t value)
+{
+	size_t prefix = strlen(LOST_PREFIX), i = 0;
+	char cause[sizeof(account->lost[0].cause)];
+
+	snprintf(cause, sizeof(cause), "%.*s", (int)(name.length - prefix), name.data + prefix);
+	while (i < account->lost_causes && strcmp(account->lost[i].cause, cause) != 0)
+		i++;
+	if (i == LOST_CAUSES_MAX)
+		return;
+	if (i == account->lost_causes) {
+		strcpy(account->lost[i].cause, cause);
+		account->lost_causes++;
+	}
+	account->lost[i].count = value;
+}
+
+static void read_account(struct account *account, const struct xt_chunk *chunk)
+{
+	const uint64_t *values = xt_chunk_u64(chunk, XT_ACCOUNT_VALUE);
+
+	account->present = true;
+	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
+		struct xt_bytes name = xt_chunk_bytes(chunk, XT_ACCOUNT_NAME, row);
+
+		for (size_t i = 0; i < COUNTER_COUNT; i++)
+			if (bytes_equal(name, counter_names[i]))
+				account->counters[i] = values[row];
+		if (name.length > strlen(LOST_PREFIX) &&
+		    memcmp(name.data, LOST_PREFIX, strlen(LOST_PREFIX)) == 0)
+			note_lost(account, name, values[row]);
+	}
+}
+
+static void read_meta(struct log_summary *summary, const struct xt_chunk *chunk)
+{
+	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
+		struct xt_bytes key = xt_chunk_bytes(chunk, XT_META_KEY, row);
+		struct xt_bytes value = xt_chunk_bytes(chunk, XT_META_VALUE, row);
+
+		if (bytes_equal(key, "gpu.simulated"))
+			summary->simulated = bytes_equal(value, "1");
+		if (bytes_equal(key, "process.exe")) {
+			free(summary->exe);
+			summary->exe = strndup(value.data ? value.data : "", value.length);
+		}
+	}
+}
+
+static int read_apis(struct api_table *apis, const struct xt_chunk *chunk)
+{
+	const uint64_t *ids = xt_chunk_u64(chunk, XT_API_ID);
+	const uint64_t *classes = xt_chunk_u64(chunk, XT_API_CLASS);
+
+	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
+		if (classes[row] == XT_API_OTHER)
+			continue;
+		if (apis->count == apis->room) {
+			size_t room = apis->room ? 2 * apis->room : 16;
+			uint64_t *grown = reallocarray(apis->launch_ids, room, sizeof(*grown));
+
+			if (!grown)
+				return -ENOMEM;
+			apis->launch_ids = grown;
+			apis->room = room;
+		}
+		apis->launch_ids[apis->count++] = ids[row];
+	}
+	return 0;
+}
+
+static uint64_t count_launches(const struct api_table *apis, const struct xt_chunk *chunk)
+{
+	const uint64_t *ids = xt_chunk_u64(chunk, XT_CALL_API);
+	uint64_t count = 0;
+
+	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++)
+		for (size_t i = 0; i < apis->count; i++)
+			count += ids[row] == apis->launch_ids[i];
+	return count;
+}
+
+/* errno is that of the failed open if the reader says so. */
+static int open_log(const char *path, struct xt_reader **reader_out)
+{
+	switch (xt_reader_open(path, reader_out)) {
+	case XT_OPEN_OK:
+		return 0;
+	case XT_OPEN_ERRNO:
+		return -errno;
+	default:
+		return -EINVAL;
+	}
+}
+
+static uint64_t sum_lost(const struct account *account)
+{
+	uint64_t sum = account->counters[KERNELS_INVALID] + account->counters[CUPTI_DROPPED];
+
+	for (size_t i = 0; i < account->lost_causes; i++)
+		sum += account->lost[i].count;
+	return sum;
+}
+
+/* A process that has ended but was not waited for yet does not run any more. */
+static bool is_running(uint32_t pid)
+{
+	char path[32], line[512] = "", *state;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	if (!fgets(line, sizeof(line), file))
+		line[0] = '\0';
+	fclose(file);
+	state = strrchr(line, ')'); /* the name before it may hold anything */
+	return state && state[1] && state[2] != 'Z' && state[2] != 'X';
+}
+
+void summary_probe(const char *path, struct log_summary *summary)
+{
+	struct xt_reader *reader;
+	char *spool = NULL;
+
+	if (open_log(path, &reader))
+		return;
+	summary->readable = true;
+	summary->pid = xt_reader_header(reader)->pid;
+	while (xt_reader_next(reader, KIND(XT_KIND_END)))
+		;
+	summary->closed = xt_reader_damage(reader)->closed;
+	xt_reader_close(reader);
+	/* The spool lies there while the process lives; one that was killed leaves it behind. */
+	if (asprintf(&spool, "%s.spool", path) < 0)
+		return;
+	summary->running = access(spool, F_OK) == 0 && is_running(summary->pid);
+	free(spool);
+}
+
+int summary_read(const char *path, struct log_summary *summary)
+{
+	bool count_rows = !summary->closed;
+	uint32_t kinds = KIND(XT_KIND_META) | KIND(XT_KIND_ACCOUNT);
+	struct account account = {0};
+	struct api_table apis = {0};
+	uint64_t launch_rows = 0, kernel_rows = 0, done_bytes;
+	const struct xt_chunk *chunk;
+	struct xt_reader *reader;
+	int error = open_log(path, &reader);
+
+	if (error)
+		return error;
+	if (count_rows)
+		kinds |= KIND(XT_KIND_API) | KIND(XT_KIND_CALL) | KIND(XT_KIND_KERNEL);
+	while (!error && (chunk = xt_reader_next(reader, kinds))) {
+		switch (xt_chunk_kind(chunk)) {
+		case XT_KIND_META:
+			read_meta(summary, chunk);
+			break;
+		case XT_KIND_ACCOUNT:
+			read_account(&account, chunk);
+			break;
+		case XT_KIND_API:
+			error = read_apis(&apis, chunk);
+			break;
+		case XT_KIND_CALL:
+			launch_rows += count_launches(&apis, chunk);
+			break;
+		case XT_KIND_KERNEL:
+			kernel_rows += xt_chunk_rows(chunk);
+			break;
+		default:
+			break;
+		}
+	}
+	count_rows = count_rows || !account.present;
+	summary->lost_count = sum_lost(&account);
+	summary->launch_count = count_rows ? launch_rows : account.counters[CALLS_SEEN];
+	summary->kernel_count = count_rows ? kernel_rows : account.counters[KERNELS_WRITTEN];
+	xt_reader_position(reader, &done_bytes, &summary->log_bytes);
+	xt_reader_close(reader);
+	free(apis.launch_ids);
+	return error;
+}
+
+void summary_clear(struct log_summary *summary)
+{
+	free(summary->exe);
+	summary->exe = NULL;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a log holds, in a few numbers: read with the reader library, after the run.
+ */
+#ifndef XTRACE_SUMMARY_H
+#define XTRACE_SUMMARY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct log_summary {
+	const char *name; /* of the file; belongs to the caller */
+	char *exe;	  /* owned; NULL if the log does not say */
+	uint32_t pid;
+	uint64_t launch_count; /* calls that launch, also those that were lost */
+	uint64_t kernel_count;
+	uint64_t lost_count; /* calls and kernel records, of all causes */
+	uint64_t log_bytes;
+	bool simulated; /* recorded on the simulated GPU */
+	bool closed;	/* the process ended the log in order */
+	bool running;	/* the process still writes to it */
+	bool readable;	/* else nothing but the name is known */
+};
+
+/*
+ * Whether the process still writes to the log, and whether the log was closed in order. To be
+ * asked before anything is appended to it.
+ */
+void summary_probe(const char *path, struct log_summary *summary);
+
+/*
+ * Fills in the numbers: by the log's own account where it was closed in order, by counting rows
+ * where not. Needs what summary_probe() found. 0, or -errno; summary_clear() in both cases.
+ */
+int summary_read(const char *path, struct log_summary *summary);
+void summary_clear(struct log_summary *summary);
+
+#endif
