@@ -304,7 +304,7 @@ struct xt_ring_header {
 	uint64_t write_pos; /* by the thread, release: all before it is committed */
 	uint32_t open_count;
 	uint32_t reserved;
-	struct xt_open_call open[XT_RING_OPEN_CALLS_MAX];
+	struct xt_open_call open_calls[XT_RING_OPEN_CALLS_MAX];
 	uint64_t counters[16]; /* enum xt_ring_counter */
 	uint8_t pad1[48];
 	uint64_t free_pos; /* by the writer, release: all before it is in the log */

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The callback at every recorded API call: the stack at ENTER, the finished span into the ring at
+ * EXIT. Runs in the application's threads: no lock, no malloc, no system call, no output; errno
+ * is kept, re-entry is refused. What is cold (the first call of a thread, a stack never seen) is
+ * in lane.c and stack_walk.c.
+ */
+#include "inject/callbacks.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "inject/clock.h"
+#include "inject/lane.h"
+#include "inject/loader_watch.h"
+#include "inject/hotpath.h"
+
+#define DRIVER_API(api_name, id, api_class)                                                        \
+	{XT_CUPTI_CB_DOMAIN_DRIVER_API, id, API_CLASS_##api_class, #api_name},
+#define API_CLASS_KERNEL XT_API_LAUNCH
+#define API_CLASS_GRAPH	 XT_API_GRAPH_LAUNCH
+
+/* Launches of the driver API alone: every launch of the runtime API comes through one of these,
+ * and under the same correlation id. */
+const struct recorded_api recorded_apis[] = {XT_CUPTI_DRIVER_LAUNCHES(DRIVER_API)};
+const uint32_t recorded_api_count = sizeof(recorded_apis) / sizeof(*recorded_apis);
+
+atomic_bool callbacks_active;
+atomic_uint_fast64_t callbacks_reentered;
+uint32_t callbacks_audit_interval;
+
+/*
+ * CUPTI calls this. The registers that a function must preserve go to the stack as struct
+ * caller_regs, so that a walk can begin in the caller with its exact state, and so that they can
+ * be compared like any other stack word.
+ */
+#if !defined(__x86_64__)
+#error "callback_entry is written for x86-64"
+#endif
+__asm__(".text\n"
+	".globl callback_entry\n"
+	".hidden callback_entry\n"
+	".type callback_entry, @function\n"
+	"callback_entry:\n"
+	"	.cfi_startproc\n"
+	"	endbr64\n"
+	"	push %rbp\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	.cfi_rel_offset %rbp, 0\n"
+	"	push %rbx\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	push %r12\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	push %r13\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	push %r14\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	push %r15\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	mov %rsp, %r8\n"
+	"	sub $8, %rsp\n" /* aligns the stack for the call */
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	call callback_in_c\n"
+	"	add $56, %rsp\n"
+	"	.cfi_adjust_cfa_offset -56\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	".size callback_entry, .-callback_entry\n");
+
+static bool commit_stack(struct lane *lane, uint32_t slot)
+{
+	const struct stack_walk *walk = &lane->walk;
+	uint32_t bytes = (uint32_t)sizeof(struct xt_record_stack) +
+			 walk->frame_count * (uint32_t)sizeof(uint64_t);
+	struct xt_record_stack *record = ring_reserve(lane, bytes);
+
+	if (!record) {
+		lane_count_up(lane, XT_RING_STACKS_LOST);
+		return false;
+	}
+	record->head.type = XT_RECORD_STACK;
+	record->head.bytes = (uint16_t)bytes;
+	record->stack_slot = slot;
+	record->frame_count = walk->frame_count;
+	record->flags = walk->flags;
+	record->seen_ns = monotonic_ns();
+	memcpy(record->frames, walk->frames, walk->frame_count * sizeof(uint64_t));
+	ring_commit(lane, bytes);
+	return true;
+}
+
+/* A full walk of a stack that is not known; the slot of its definition in the ring. */
+static __attribute__((noinline)) uint32_t
+define_stack(struct lane *lane, const struct caller_regs *regs, uint64_t generation)
+{
+	struct memo_entry *entry;
+
+	stack_walk(&lane->walk, regs);
+	lane_count_up(lane, XT_RING_STACK_WALKS);
+	if (lane->walk.flags & XT_STACK_TRUNCATED)
+		lane_count_up(lane, XT_RING_STACKS_TRUNCATED);
+	entry = stack_memo_add(&lane->memo, regs, &lane->walk, generation);
+	if (!entry) {
+		lane_count_up(lane, XT_RING_STACKS_TRANSIENT);
+		return commit_stack(lane, XT_STACK_SLOT_TRANSIENT) ? XT_STACK_SLOT_TRANSIENT
+								   : XT_STACK_SLOT_NONE;
+	}
+	if (commit_stack(lane, entry->slot))
+		return entry->slot;
+	stack_memo_drop(&lane->memo, entry);
+	return XT_STACK_SLOT_NONE;
+}
+
+/* Is the memo right? It should always be; if not, the entry goes and the walk counts. */
+static __attribute__((noinline)) uint32_t audit_stack(struct lane *lane, struct memo_entry *entry,
+						      const struct caller_regs *regs,
+						      uint64_t generation)
+{
+	stack_walk(&lane->walk, regs);
+	lane_count_up(lane, XT_RING_STACK_AUDITS);
+	if (lane->walk.frames_hash == entry->frames_hash)
+		return entry->slot;
+	lane_count_up(lane, XT_RING_STACK_MISMATCHES);
+	stack_memo_drop(&lane->memo, entry);
+	return define_stack(lane, regs, generation);
+}
+
+static uint32_t find_stack(struct lane *lane, const struct caller_regs *regs)
+{
+	uint64_t generation = loader_generation();
+	struct memo_entry *entry;
+
+	if (lane->memo_epoch !=
+	    atomic_load_explicit(&lane->memo_epoch_wanted, memory_order_relaxed)) {
+		lane->memo_epoch =
+			atomic_load_explicit(&lane->memo_epoch_wanted, memory_order_relaxed);
+		stack_memo_clear(&lane->memo);
+	}
+	entry = stack_memo_find(&lane->memo, regs, generation);
+	if (!entry)
+		return define_stack(lane, regs, generation);
+	lane_count_up(lane, XT_RING_STACK_HITS);
+	if (callbacks_audit_interval && --lane->until_audit == 0) {
+		lane->until_audit = callbacks_audit_interval;
+		return audit_stack(lane, entry, regs, generation);
+	}
+	return entry->slot;
+}
+
+static void call_enter(struct lane *lane, uint32_t api, const struct cupti_callback_data *data,
+		       const struct caller_regs *regs)
+{
+	struct xt_ring_header *ring = lane->ring;
+	struct xt_open_call *call;
+
+	if (ring->open_count == XT_RING_OPEN_CALLS_MAX)
+		return; /* counted at its exit, which will not find it */
+	call = &ring->open_calls[ring->open_count];
+	call->api = api;
+	call->correlation_id = data->correlation_id;
+	call->stack_slot = find_stack(lane, regs);
+	call->enter_ns = monotonic_ns();
+	__atomic_store_n(&ring->open_count, ring->open_count + 1, __ATOMIC_RELEASE);
+}
+
+/* The open call that this EXIT belongs to; calls above it never returned and are given up. */
+static struct xt_open_call *close_call(struct xt_ring_header *ring, uint32_t api,
+				       uint32_t correlation_id)
+{
+	for (uint32_t i = ring->open_count; i-- > 0;) {
+		struct xt_open_call *call = &ring->open_calls[i];
+
+		if (call->correlation_id == correlation_id && call->api == api) {
+			__atomic_store_n(&ring->open_count, i, __ATOMIC_RELEASE);
+			return call;
+		}
+	}
+	return NULL;
+}
+
+static void call_exit(struct lane *lane, uint32_t api, const struct cupti_callback_data *data)
+{
+	uint64_t exit_ns = monotonic_ns();
+	struct xt_open_call *call = close_call(lane->ring, api, data->correlation_id);
+	struct xt_record_call *record;
+
+	lane_count_up(lane, XT_RING_CALLS_SEEN);
+	if (!call) {
+		lane_count_up(lane, XT_RING_LOST_NESTED);
+		return;
+	}
+	record = ring_reserve(lane, sizeof(*record));
+	if (!record) {
+		lane_count_up(lane, XT_RING_LOST_RING_FULL);
+		return;
+	}
+	record->head.type = XT_RECORD_CALL;
+	record->head.bytes = sizeof(*record);
+	record->api = api;
+	record->correlation_id = data->correlation_id;
+	record->stack_slot = call->stack_slot;
+	record->enter_ns = call->enter_ns;
+	record->exit_ns = exit_ns;
+	record->result = data->return_value ? *(const int32_t *)data->return_value : 0;
+	record->reserved = 0;
+	ring_commit(lane, sizeof(*record));
+	lane_count_up(lane, XT_RING_CALLS_COMMITTED);
+}
+
+/* Called by callback_entry alone. */
+__attribute__((visibility("hidden"), used)) void callback_in_c(void *userdata, uint32_t domain,
+							       uint32_t cbid, const void *cbdata,
+							       const struct caller_regs *regs);
+
+void callback_in_c(void *userdata, uint32_t domain, uint32_t cbid, const void *cbdata,
+		   const struct caller_regs *regs)
+{
+	const struct cupti_callback_data *data = cbdata;
+	struct lane *lane = thread_lane;
+	uint32_t api = domain << 16 | cbid;
+
+	(void)userdata;
+	if (!atomic_load_explicit(&callbacks_active, memory_order_acquire))
+		return;
+	if (!lane) {
+		lane = lane_claim();
+		if (!lane) {
+			if (data->site == XT_CUPTI_API_EXIT)
+				atomic_fetch_add(&lane_calls_without, 1);
+			return;
+		}
+		lane->until_audit = callbacks_audit_interval;
+	}
+	if (lane->busy) { /* a signal handler that launches, in the middle of our work */
+		if (data->site == XT_CUPTI_API_EXIT)
+			atomic_fetch_add(&callbacks_reentered, 1);
+		return;
+	}
+	lane->busy = true;
+	if (data->site == XT_CUPTI_API_ENTER)
+		call_enter(lane, api, data, regs);
+	else
+		call_exit(lane, api, data);
+	lane->busy = false;
+}
+
+uint32_t callbacks_enable(void *subscriber)
+{
+	uint32_t enabled = 0;
+
+	for (uint32_t i = 0; i < recorded_api_count; i++)
+		if (cupti.cuptiEnableCallback(1, subscriber, recorded_apis[i].domain,
+					      recorded_apis[i].cbid) == XT_CUPTI_SUCCESS)
+			enabled++;
+	return enabled;
+}

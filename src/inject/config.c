@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads the environment. Runs once, in the thread that calls InitializeInjection().
+ */
+#include "inject/config.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#define AUDIT_INTERVAL_DEFAULT 16384
+
+static void read_path(const char *name, const char *fallback, char *out)
+{
+	const char *value = getenv(name);
+
+	snprintf(out, PATH_MAX, "%s", value && *value ? value : fallback);
+}
+
+/* Programs change their working directory; the log stays where it was asked for. */
+static void make_absolute(char *path)
+{
+	char cwd[PATH_MAX], joined[PATH_MAX];
+
+	if (path[0] == '/' || !getcwd(cwd, sizeof(cwd)))
+		return;
+	if (snprintf(joined, sizeof(joined), "%s/%s", cwd, path) < (int)sizeof(joined))
+		strcpy(path, joined);
+}
+
+static void find_own_directory(char *out)
+{
+	Dl_info info;
+	char *slash;
+
+	out[0] = '\0';
+	if (!dladdr((void *)(uintptr_t)config_read, &info) || !info.dli_fname)
+		return;
+	if (!realpath(info.dli_fname, out))
+		snprintf(out, PATH_MAX, "%s", info.dli_fname);
+	slash = strrchr(out, '/');
+	if (slash)
+		*slash = '\0';
+	else
+		strcpy(out, ".");
+}
+
+bool config_read(struct config *config)
+{
+	const char *audit;
+
+	if (getauxval(AT_SECURE))
+		return false;
+	read_path("XTRACE_DATA", "xtrace.data", config->data_dir);
+	make_absolute(config->data_dir);
+	read_path("XTRACE_CUPTI", "", config->cupti_path);
+	find_own_directory(config->library_dir);
+	audit = getenv("XTRACE_AUDIT");
+	config->audit_interval =
+		audit && *audit ? (uint32_t)strtoul(audit, NULL, 10) : AUDIT_INTERVAL_DEFAULT;
+	return true;
+}

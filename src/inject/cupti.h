@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The seam to CUPTI: the library found, opened, and its entry points in one table.
+ */
+#ifndef XT_INJECT_CUPTI_H
+#define XT_INJECT_CUPTI_H
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda_abi/cupti_abi.h"
+
+#define CUPTI_MEMBER(need, name, arguments) uint32_t(*name) arguments;
+struct cupti_table {
+	CUPTI_FUNCTIONS(CUPTI_MEMBER)
+	uint32_t version;      /* CUPTI_API_VERSION of the library */
+	uint32_t cuda_version; /* of the driver: 13000 is 13.0 */
+	char path[PATH_MAX];
+	const char *found_by; /* the rule by which it was found, for the log */
+};
+#undef CUPTI_MEMBER
+
+extern struct cupti_table cupti;
+
+/*
+ * Searches for a libcupti that suits the driver and fills in the table. asked_path: take this one
+ * and no other; empty: search (docs/ARCHITECTURE.md has the order). 0, or -errno with one line in
+ * why that says what is missing and where it was looked for. Once, at start-up.
+ */
+int cupti_open(const char *asked_path, char *why, size_t why_bytes);
+
+/* The text of a CUPTI result; static. */
+const char *cupti_result_text(uint32_t result);
+
+#endif

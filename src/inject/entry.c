@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How the tracer comes into a process and how it leaves.
+ *
+ * The CUDA driver opens the library named by CUDA_INJECTION64_PATH in cuInit() and calls
+ * InitializeInjection(). Preloaded, the library only sets that variable to itself and waits.
+ * Whatever goes wrong here, the program runs on as if we were not there: one line on stderr says
+ * what is missing, nothing else happens.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "inject/activity.h"
+#include "inject/callbacks.h"
+#include "inject/clock.h"
+#include "inject/config.h"
+#include "inject/cupti.h"
+#include "inject/loader_watch.h"
+#include "inject/say.h"
+#include "inject/spool.h"
+#include "inject/stack_walk.h"
+#include "inject/writer_thread.h"
+#include "log/writer.h"
+
+#define EXIT_PATIENCE_NS    UINT64_C(2000000000)
+#define LOGS_OF_ONE_PID_MAX 1000
+
+/* The driver's entry point; returns 1 for success. */
+__attribute__((visibility("default"))) int InitializeInjection(void);
+
+static atomic_flag entered = ATOMIC_FLAG_INIT;
+static atomic_bool tracing;
+static void *subscriber;
+
+__attribute__((constructor)) static void preloaded(void)
+{
+	Dl_info info;
+
+	if (getauxval(AT_SECURE) || getenv("CUDA_INJECTION64_PATH"))
+		return;
+	if (dladdr((void *)(uintptr_t)InitializeInjection, &info) && info.dli_fname)
+		setenv("CUDA_INJECTION64_PATH", info.dli_fname, 0);
+}
+
+/* The child of a fork has none of our threads, and the files are its parent's. */
+static void in_forked_child(void)
+{
+	atomic_store(&callbacks_active, false);
+	atomic_store(&tracing, false);
+	writer_thread_abandon();
+	spool_abandon();
+}
+
+static void at_exit(void)
+{
+	if (!atomic_exchange(&tracing, false))
+		return;
+	atomic_store(&callbacks_active, false);
+	if (!writer_thread_finish(EXIT_PATIENCE_NS))
+		say("CUPTI did not finish in time; the log is left as it is, the rest in its "
+		    "spool");
+}
+
+/* Host names may hold anything; file names may not. */
+static void host_name(char *out, size_t out_bytes)
+{
+	if (gethostname(out, out_bytes) || !out[0])
+		snprintf(out, out_bytes, "localhost");
+	out[out_bytes - 1] = '\0';
+	for (char *c = out; *c; c++)
+		if (*c == '/' || (unsigned char)*c <= ' ')
+			*c = '_';
+}
+
+/* Creates the log; its path without ".xtr" is left in stem. */
+static int create_log(const struct config *config, struct xt_log_header *header, char *stem,
+		      struct xt_writer **log_out)
+{
+	char host[256], path[PATH_MAX + 16];
+	int rc = -EEXIST;
+
+	if (mkdir(config->data_dir, 0700) && errno != EEXIST)
+		return -errno;
+	host_name(host, sizeof(host));
+	/* A process keeps its pid through exec; each image has a log of its own. */
+	for (int image = 1; rc == -EEXIST && image < LOGS_OF_ONE_PID_MAX; image++) {
+		char suffix[16] = "";
+
+		if (image > 1)
+			snprintf(suffix, sizeof(suffix), "-%d", image);
+		if (snprintf(stem, PATH_MAX, "%s/%s.%d%s", config->data_dir, host, getpid(),
+			     suffix) >= PATH_MAX)
+			return -ENAMETOOLONG;
+		snprintf(path, sizeof(path), "%s.xtr", stem);
+		rc = xt_writer_create(path, header, log_out);
+	}
+	return rc;
+}
+
+static uint64_t random_id(void)
+{
+	uint64_t id = 0;
+
+	if (getrandom(&id, sizeof(id), 0) != sizeof(id))
+		id = monotonic_ns() << 20 ^ (uint64_t)getpid();
+	return id;
+}
+
+/* The libraries we need come and go here, which is what loader_watch needs to see. */
+static int open_libraries(const struct config *config, char *why, size_t why_bytes)
+{
+	int rc;
+
+	loader_watch_begin();
+	rc = stack_walk_open(config->library_dir, why, why_bytes);
+	if (rc)
+		return rc;
+	loader_watch_narrow();
+	stack_walk_close();
+	loader_watch_narrow();
+	rc = stack_walk_open(config->library_dir, why, why_bytes);
+	if (rc)
+		return rc;
+	loader_watch_narrow();
+	rc = cupti_open(config->cupti_path, why, why_bytes);
+	if (rc)
+		return rc;
+	loader_watch_narrow();
+	loader_watch_end();
+	return 0;
+}
+
+static int start_cupti(char *why, size_t why_bytes)
+{
+	uint8_t yes = 1;
+	size_t yes_bytes = sizeof(yes);
+	uint32_t result = cupti.cuptiSubscribe(&subscriber, callback_entry, NULL);
+
+	if (result == XT_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
+		snprintf(why, why_bytes, "another tool in this process uses CUPTI already");
+		return -EBUSY;
+	}
+	if (result != XT_CUPTI_SUCCESS) {
+		snprintf(why, why_bytes, "CUPTI refuses a subscriber: %s (%s)",
+			 cupti_result_text(result), cupti.path);
+		return -EIO;
+	}
+	/* We hand out zeroed buffers: CUPTI need not do it in the application's thread. */
+	if (cupti.cuptiActivitySetAttribute)
+		cupti.cuptiActivitySetAttribute(XT_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER,
+						&yes_bytes, &yes);
+	if (cupti.cuptiActivityRegisterTimestampCallback)
+		cupti.cuptiActivityRegisterTimestampCallback(monotonic_ns);
+	result = cupti.cuptiActivityRegisterCallbacks(activity_requested, activity_completed);
+	if (result == XT_CUPTI_SUCCESS)
+		result = cupti.cuptiActivityEnable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
+	if (result != XT_CUPTI_SUCCESS || !callbacks_enable(subscriber)) {
+		cupti.cuptiUnsubscribe(subscriber);
+		snprintf(why, why_bytes, "CUPTI cannot record kernels: %s (%s)",
+			 cupti_result_text(result), cupti.path);
+		return -EIO;
+	}
+	return 0;
+}
+
+static int start_log(const struct config *config, char *why, size_t why_bytes)
+{
+	struct xt_log_header header = {
+		.pid = (uint32_t)getpid(),
+		.start_monotonic_ns = monotonic_ns(),
+		.start_realtime_ns = xt_clock_ns(CLOCK_REALTIME),
+		.clock = XT_CLOCK_MONOTONIC,
+		.log_id = random_id(),
+	};
+	char stem[PATH_MAX], path[PATH_MAX + 16];
+	struct xt_writer *log = NULL;
+	int rc = create_log(config, &header, stem, &log);
+
+	if (rc) {
+		snprintf(why, why_bytes, "no log can be written in %s: %s", config->data_dir,
+			 strerror(-rc));
+		return rc;
+	}
+	/* Without a spool the log is as good, unless the process is killed. */
+	snprintf(path, sizeof(path), "%s.xtr.spool", stem);
+	spool_create(path, header.log_id, cupti.version);
+	rc = writer_thread_start(log, header.start_monotonic_ns);
+	if (rc) {
+		snprintf(why, why_bytes, "the writer thread cannot be started: %s", strerror(-rc));
+		xt_writer_close(log);
+		spool_remove();
+		snprintf(path, sizeof(path), "%s.xtr", stem);
+		unlink(path);
+	}
+	return rc;
+}
+
+int InitializeInjection(void)
+{
+	static struct config config;
+	char why[2048] = "";
+	int saved_errno = errno;
+
+	if (atomic_flag_test_and_set(&entered) || !config_read(&config))
+		return 1;
+	callbacks_audit_interval = config.audit_interval;
+	if (open_libraries(&config, why, sizeof(why)) || start_log(&config, why, sizeof(why)))
+		goto decline;
+	if (start_cupti(why, sizeof(why))) {
+		writer_thread_finish(EXIT_PATIENCE_NS);
+		goto decline;
+	}
+	atomic_store(&tracing, true);
+	pthread_atfork(NULL, NULL, in_forked_child);
+	atexit(at_exit);
+	atomic_store(&callbacks_active, true);
+	errno = saved_errno;
+	return 1;
+decline:
+	say("not tracing: %s", why);
+	errno = saved_errno;
+	return 1;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Claiming and making lanes: the cold path of a thread's first recorded call, and the writer
+ * thread's stock. System calls, but no lock and no malloc.
+ */
+#include "inject/lane.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "inject/clock.h"
+#include "inject/spool.h"
+
+_Thread_local struct lane *thread_lane __attribute__((tls_model("initial-exec")));
+
+atomic_uint_fast64_t lane_calls_without;
+
+static _Atomic(struct lane *) lanes[LANES_MAX];
+static atomic_uint lanes_reserved;
+static atomic_uint thread_ids;
+
+static void *map_private(size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static struct lane *create_lane(enum lane_state state)
+{
+	struct lane *lane = map_private(sizeof(*lane));
+	unsigned index;
+
+	if (!lane)
+		return NULL;
+	lane->memo.arena = map_private(MEMO_ARENA_BYTES);
+	lane->ring = lane->memo.arena
+			     ? spool_area(XT_RING_DATA_OFFSET + RING_DATA_BYTES, XT_AREA_RING)
+			     : NULL;
+	index = lane->ring ? atomic_fetch_add(&lanes_reserved, 1) : LANES_MAX;
+	if (index >= LANES_MAX) {
+		if (lane->ring)
+			atomic_store(&lanes_reserved, LANES_MAX);
+		if (lane->memo.arena)
+			munmap(lane->memo.arena, MEMO_ARENA_BYTES);
+		munmap(lane, sizeof(*lane));
+		return NULL;
+	}
+	lane->data = (uint8_t *)lane->ring + XT_RING_DATA_OFFSET;
+	lane->ring->data_bytes = RING_DATA_BYTES;
+	atomic_store(&lane->state, state);
+	/* Pairs with lane_at(). */
+	atomic_store_explicit(&lanes[index], lane, memory_order_release);
+	return lane;
+}
+
+uint32_t lane_count(void)
+{
+	unsigned count = atomic_load(&lanes_reserved);
+
+	return count < LANES_MAX ? count : LANES_MAX;
+}
+
+struct lane *lane_at(uint32_t index)
+{
+	return atomic_load_explicit(&lanes[index], memory_order_acquire);
+}
+
+bool lane_create_spare(void)
+{
+	return create_lane(LANE_FREE) != NULL;
+}
+
+static struct lane *take_free_lane(void)
+{
+	uint32_t count = lane_count();
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct lane *lane = lane_at(i);
+		unsigned expected = LANE_FREE;
+
+		if (lane && atomic_load_explicit(&lane->state, memory_order_relaxed) == LANE_FREE &&
+		    atomic_compare_exchange_strong(&lane->state, &expected, LANE_CLAIMED))
+			return lane;
+	}
+	return NULL;
+}
+
+struct lane *lane_claim(void)
+{
+	int saved_errno = errno;
+	struct lane *lane = take_free_lane();
+
+	if (!lane)
+		lane = create_lane(LANE_CLAIMED);
+	if (lane) {
+		struct xt_ring_header *ring = lane->ring;
+
+		/* Whoever had it before left memo entries for a stack that is not this one's. */
+		stack_memo_clear(&lane->memo);
+		ring->tid = (uint32_t)syscall(SYS_gettid);
+		ring->start_ns = monotonic_ns();
+		ring->open_count = 0;
+		/* The writer takes the lane for a thread's once it has an id. */
+		__atomic_store_n(&ring->thread_id, atomic_fetch_add(&thread_ids, 1) + 1,
+				 __ATOMIC_RELEASE);
+		thread_lane = lane;
+	}
+	errno = saved_errno;
+	return lane;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A lane is what one application thread has of the tracer: its ring in the spool, its stack memo
+ * and the memory of its walks. A thread claims one at its first recorded call; the writer thread
+ * takes it back when the thread is gone and the ring is drained, for the next one.
+ *
+ * Ring protocol: the thread alone advances write_pos (release, ring_commit()), the writer alone
+ * advances free_pos (release, ring_free()); each reads the other's with acquire.
+ */
+#ifndef XT_INJECT_LANE_H
+#define XT_INJECT_LANE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "inject/stack_memo.h"
+#include "xtrace/log_format.h"
+
+#define LANES_MAX	4096
+#define RING_DATA_BYTES (256u << 10)
+#define LANES_SPARE	4 /* the writer keeps as many ready for threads to come */
+
+enum lane_state { LANE_FREE = 0, LANE_CLAIMED = 1 };
+
+struct lane {
+	/* The owner's. */
+	struct xt_ring_header *ring;
+	uint8_t *data;
+	uint64_t write_pos;
+	uint64_t free_pos_seen; /* a free_pos read earlier: there is at least this much room */
+	uint32_t until_audit;	/* memo hits until the next one is checked */
+	bool busy;		/* inside a callback: do not enter again */
+	struct stack_memo memo;
+	struct stack_walk walk;
+
+	/* Shared. */
+	atomic_uint state;	       /* enum lane_state; claimed by compare-and-swap */
+	atomic_uint memo_epoch_wanted; /* the writer asks for a new definition of all slots */
+	uint32_t memo_epoch;
+
+	/* The writer's. */
+	uint64_t read_pos;
+	uint32_t known_thread_id; /* whose THREAD row was written */
+	bool owner_gone;
+	bool slots_changed; /* slot_stack_id differs from the one in the ring */
+	uint32_t slot_stack_id[XT_STACK_SLOT_COUNT]; /* as of read_pos */
+};
+
+/* The calling thread's lane, or NULL. */
+extern _Thread_local struct lane *thread_lane __attribute__((tls_model("initial-exec")));
+
+/* Claims a lane for the calling thread: a free one or a new one. NULL if none can be had. Cold
+ * path: makes system calls, takes no lock, calls no malloc. */
+struct lane *lane_claim(void);
+
+/* Creates a free lane ahead of need. False if there is no memory or no room for more. */
+bool lane_create_spare(void);
+
+/* For the writer: lanes [0, lane_count()); an entry may be NULL for a moment. */
+uint32_t lane_count(void);
+struct lane *lane_at(uint32_t index);
+
+/* Calls that found no lane. */
+extern atomic_uint_fast64_t lane_calls_without;
+
+/* Room for a record of bytes (a multiple of 8) that does not wrap, or NULL. The record becomes
+ * visible with ring_commit() of the same size. Hot path. */
+static inline void *ring_reserve(struct lane *lane, uint32_t bytes)
+{
+	uint64_t pos = lane->write_pos;
+	uint32_t place = pos & (RING_DATA_BYTES - 1);
+	uint32_t to_end = RING_DATA_BYTES - place;
+	uint32_t needed = bytes <= to_end ? bytes : to_end + bytes;
+
+	if (pos + needed - lane->free_pos_seen > RING_DATA_BYTES) {
+		/* Pairs with ring_free(): what is overwritten now has been read. */
+		lane->free_pos_seen = __atomic_load_n(&lane->ring->free_pos, __ATOMIC_ACQUIRE);
+		if (pos + needed - lane->free_pos_seen > RING_DATA_BYTES)
+			return NULL;
+	}
+	if (bytes > to_end) {
+		struct xt_record *pad = (struct xt_record *)(lane->data + place);
+
+		/* A pad may be longer than its field: it always reaches to the end. */
+		pad->type = XT_RECORD_PAD;
+		pad->bytes = 0;
+		lane->write_pos = pos + to_end;
+		place = 0;
+	}
+	return lane->data + place;
+}
+
+static inline void ring_commit(struct lane *lane, uint32_t bytes)
+{
+	lane->write_pos += bytes;
+	/* Pairs with the writer's acquire in ring_written(). */
+	__atomic_store_n(&lane->ring->write_pos, lane->write_pos, __ATOMIC_RELEASE);
+}
+
+static inline uint64_t ring_written(const struct lane *lane)
+{
+	return __atomic_load_n(&lane->ring->write_pos, __ATOMIC_ACQUIRE);
+}
+
+static inline void ring_free(struct lane *lane, uint64_t pos)
+{
+	/* Pairs with the acquire in ring_reserve(). */
+	__atomic_store_n(&lane->ring->free_pos, pos, __ATOMIC_RELEASE);
+}
+
+static inline void lane_count_up(struct lane *lane, enum xt_ring_counter counter)
+{
+	uint64_t *value = &lane->ring->counters[counter];
+
+	/* One writer; relaxed so that a reader sees whole values. */
+	__atomic_store_n(value, *value + 1, __ATOMIC_RELAXED);
+}
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds glibc's count of loaded libraries by elimination: of all words in the loader's data, keep
+ * those that equal the count, before and after it changes. Start-up and writer thread.
+ */
+#include "inject/loader_watch.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#define CANDIDATES_MAX 64
+
+static uint64_t polled_generation;
+const uint64_t *loader_generation_word = &polled_generation;
+
+static struct {
+	const uint64_t *words[CANDIDATES_MAX];
+	unsigned count;
+	uint64_t first_adds;
+	uint64_t last_adds;
+	bool saw_unload; /* rules out the number of libraries that are there */
+} search;
+
+struct load_counts {
+	uint64_t adds;
+	uint64_t subs;
+};
+
+static int read_counts(struct dl_phdr_info *info, size_t info_bytes, void *out)
+{
+	struct load_counts *counts = out;
+
+	if (info_bytes < offsetof(struct dl_phdr_info, dlpi_subs) + sizeof(info->dlpi_subs))
+		return 1;
+	counts->adds = info->dlpi_adds;
+	counts->subs = info->dlpi_subs;
+	return 1;
+}
+
+static struct load_counts load_counts(void)
+{
+	struct load_counts counts = {0, 0};
+
+	dl_iterate_phdr(read_counts, &counts);
+	return counts;
+}
+
+void loader_watch_begin(void)
+{
+	struct load_counts counts = load_counts();
+	const ElfW(Sym) *symbol = NULL;
+	const uint64_t *words = dlsym(RTLD_DEFAULT, "_rtld_global");
+	Dl_info info;
+
+	search.count = 0;
+	search.first_adds = search.last_adds = counts.adds;
+	if (!words || !dladdr1(words, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol)
+		return;
+	for (size_t i = 0; i < symbol->st_size / sizeof(*words); i++) {
+		if (words[i] != counts.adds)
+			continue;
+		if (search.count == CANDIDATES_MAX) {
+			search.count = 0;
+			return;
+		}
+		search.words[search.count++] = &words[i];
+	}
+}
+
+void loader_watch_narrow(void)
+{
+	struct load_counts counts = load_counts();
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < search.count; i++)
+		if (*search.words[i] == counts.adds)
+			search.words[kept++] = search.words[i];
+	search.count = kept;
+	search.last_adds = counts.adds;
+	if (counts.subs)
+		search.saw_unload = true;
+}
+
+bool loader_watch_end(void)
+{
+	bool moved = search.last_adds != search.first_adds;
+
+	loader_watch_poll();
+	if (search.count != 1 || !moved || !search.saw_unload)
+		return false;
+	__atomic_store_n(&loader_generation_word, search.words[0], __ATOMIC_RELAXED);
+	return true;
+}
+
+uint64_t loader_watch_poll(void)
+{
+	struct load_counts counts = load_counts();
+	const uint64_t *word = loader_generation_word;
+
+	/* Only ever upwards: a count that another thread has moved on meanwhile is fine. */
+	__atomic_store_n(&polled_generation, counts.adds, __ATOMIC_RELAXED);
+	if (word != &polled_generation && __atomic_load_n(word, __ATOMIC_RELAXED) < counts.adds)
+		__atomic_store_n(&loader_generation_word, &polled_generation, __ATOMIC_RELAXED);
+	return counts.adds;
+}

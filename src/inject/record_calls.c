@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the rings to CALL and STACK rows. Writer thread only.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "inject/recorder.h"
+
+static void take_stack(struct recorder *rec, struct lane *lane,
+		       const struct xt_record_stack *record)
+{
+	/* The flags are part of what makes two stacks the same: they stand behind the frames. */
+	uint64_t key[XT_STACK_FRAMES_MAX + 1];
+	struct xt_table *table;
+	uint32_t id;
+	bool is_new;
+
+	if (record->frame_count > XT_STACK_FRAMES_MAX || record->stack_slot >= XT_STACK_SLOT_COUNT)
+		return;
+	for (uint32_t i = 0; i < record->frame_count; i++)
+		key[i] = record->frames[i];
+	key[record->frame_count] = record->flags;
+	id = intern_id(&rec->stacks, key, (record->frame_count + 1) * sizeof(*key), &is_new);
+	table = is_new ? recorder_table(rec, XT_KIND_STACK, record->frame_count) : NULL;
+	if (table) {
+		xt_table_put(table, XT_STACK_ID, id);
+		xt_table_put(table, XT_STACK_FLAGS, record->flags);
+		xt_table_put(table, XT_STACK_SEEN_NS, record->seen_ns);
+		xt_table_put_list(table, XT_STACK_FRAMES, record->frames, record->frame_count);
+		xt_table_end_row(table);
+	}
+	lane->slot_stack_id[record->stack_slot] = id;
+	lane->slots_changed = true;
+}
+
+static void take_call(struct recorder *rec, struct lane *lane, const struct xt_record_call *record)
+{
+	struct xt_table *table = recorder_table(rec, XT_KIND_CALL, 0);
+
+	rec->calls_pending++;
+	if (!table)
+		return; /* no memory for a chunk: the flush that follows fails and counts them */
+	xt_table_put(table, XT_CALL_THREAD, lane->known_thread_id);
+	xt_table_put(table, XT_CALL_API, record->api);
+	xt_table_put(table, XT_CALL_CORRELATION, record->correlation_id);
+	xt_table_put(table, XT_CALL_STACK,
+		     record->stack_slot < XT_STACK_SLOT_COUNT
+			     ? lane->slot_stack_id[record->stack_slot]
+			     : 0);
+	xt_table_put(table, XT_CALL_ENTER_NS, record->enter_ns);
+	xt_table_put(table, XT_CALL_DURATION_NS, record->exit_ns - record->enter_ns);
+	xt_table_put(table, XT_CALL_RESULT, (uint32_t)record->result);
+	xt_table_end_row(table);
+}
+
+static void drain(struct recorder *rec, struct lane *lane, uint64_t end)
+{
+	while (lane->read_pos < end) {
+		uint32_t place = lane->read_pos & (RING_DATA_BYTES - 1);
+		const struct xt_record *record = (const struct xt_record *)(lane->data + place);
+
+		switch (record->type) {
+		case XT_RECORD_CALL:
+			take_call(rec, lane, (const struct xt_record_call *)record);
+			break;
+		case XT_RECORD_STACK:
+			take_stack(rec, lane, (const struct xt_record_stack *)record);
+			break;
+		default: /* XT_RECORD_PAD */
+			lane->read_pos += RING_DATA_BYTES - place;
+			continue;
+		}
+		lane->read_pos += record->bytes;
+	}
+}
+
+#define LANES_ASKED_AT_ONCE 64
+
+static bool thread_is_gone(uint32_t tid)
+{
+	return syscall(SYS_tgkill, getpid(), tid, 0) && errno == ESRCH;
+}
+
+/* A lane whose thread has ended, and whose ring is in the file, is free for the next thread. */
+static void retire_lane(struct recorder *rec, struct lane *lane, uint32_t index)
+{
+	if (!lane->owner_gone) {
+		/* Asking costs a system call: with many threads, a few each time. */
+		uint32_t stride = 1 + lane_count() / LANES_ASKED_AT_ONCE;
+
+		if (index % stride == rec->rounds % stride)
+			lane->owner_gone = thread_is_gone(lane->ring->tid);
+		return; /* what it committed last may have come after the drain */
+	}
+	if (ring_written(lane) != lane->read_pos || lane->ring->free_pos != lane->read_pos)
+		return;
+	lane->owner_gone = false;
+	lane->known_thread_id = 0;
+	lane->busy = false; /* it may have ended inside a callback, by pthread_exit() or so */
+	__atomic_store_n(&lane->ring->thread_id, 0, __ATOMIC_RELAXED);
+	atomic_store_explicit(&lane->state, LANE_FREE, memory_order_release);
+}
+
+uint32_t record_calls(struct recorder *rec)
+{
+	uint64_t fullest = 0;
+
+	rec->rounds++;
+	for (uint32_t i = 0; i < lane_count(); i++) {
+		struct lane *lane = lane_at(i);
+		uint32_t thread_id;
+		uint64_t end;
+
+		if (!lane)
+			continue;
+		thread_id = __atomic_load_n(&lane->ring->thread_id, __ATOMIC_ACQUIRE);
+		if (!thread_id)
+			continue;
+		if (thread_id != lane->known_thread_id) {
+			lane->known_thread_id = thread_id;
+			rec->threads_seen++;
+			record_thread(rec, lane);
+		}
+		end = ring_written(lane);
+		if (end != lane->read_pos)
+			drain(rec, lane, end);
+		else
+			retire_lane(rec, lane, i);
+		if (lane->read_pos - lane->ring->free_pos > fullest)
+			fullest = lane->read_pos - lane->ring->free_pos;
+	}
+	return (uint32_t)(fullest * 100 / RING_DATA_BYTES);
+}

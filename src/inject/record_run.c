@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the log says about the run itself: the process, its modules and threads, the clocks, and
+ * the tracer's own account. Writer thread only.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "inject/callbacks.h"
+#include "inject/clock.h"
+#include "inject/modules.h"
+#include "inject/recorder.h"
+#include "inject/spool.h"
+
+void record_meta(struct recorder *rec, const char *key, const char *value)
+{
+	size_t value_bytes = strnlen(value, 32 << 10);
+	struct xt_table *table = recorder_table(rec, XT_KIND_META, strlen(key) + value_bytes);
+
+	if (!table)
+		return;
+	xt_table_put_bytes(table, XT_META_KEY, key, strlen(key));
+	xt_table_put_bytes(table, XT_META_VALUE, value, value_bytes);
+	xt_table_end_row(table);
+}
+
+static void record_meta_number(struct recorder *rec, const char *key, uint64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+	record_meta(rec, key, text);
+}
+
+/* The whole of a small file in /proc; its length, 0 if it cannot be read. */
+static size_t read_file(const char *path, char *out, size_t out_bytes)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t length = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return 0;
+	while (length + 1 < out_bytes && (n = read(fd, out + length, out_bytes - length - 1)) > 0)
+		length += (size_t)n;
+	close(fd);
+	out[length] = '\0';
+	return length;
+}
+
+static void record_process(struct recorder *rec)
+{
+	char text[16 << 10];
+	size_t length = read_file("/proc/self/cmdline", text, sizeof(text));
+	struct utsname host;
+	ssize_t n;
+
+	for (size_t i = 0; i + 1 < length; i++)
+		if (!text[i])
+			text[i] = ' ';
+	record_meta(rec, "process.cmdline", length ? text : "");
+	n = readlink("/proc/self/exe", text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = '\0';
+	record_meta(rec, "process.exe", text);
+	if (getcwd(text, sizeof(text)))
+		record_meta(rec, "process.cwd", text);
+	record_meta_number(rec, "process.id", (uint64_t)getpid());
+	record_meta_number(rec, "process.parent", (uint64_t)getppid());
+	if (!uname(&host)) {
+		record_meta(rec, "host.name", host.nodename);
+		snprintf(text, sizeof(text), "%s %s", host.sysname, host.release);
+		record_meta(rec, "host.kernel", text);
+	}
+}
+
+static void record_apis(struct recorder *rec)
+{
+	for (uint32_t i = 0; i < recorded_api_count; i++) {
+		const struct recorded_api *api = &recorded_apis[i];
+		struct xt_table *table = recorder_table(rec, XT_KIND_API, strlen(api->name));
+
+		if (!table)
+			return;
+		xt_table_put(table, XT_API_ID, api->domain << 16 | api->cbid);
+		xt_table_put_bytes(table, XT_API_NAME, api->name, strlen(api->name));
+		xt_table_put(table, XT_API_CLASS, api->class);
+		xt_table_end_row(table);
+	}
+}
+
+void record_start(struct recorder *rec)
+{
+	record_meta(rec, "xtrace.version", XTRACE_VERSION);
+	record_process(rec);
+	record_meta_number(rec, "cuda.driver_version", cupti.cuda_version);
+	record_meta(rec, "cupti.path", cupti.path);
+	record_meta_number(rec, "cupti.version", cupti.version);
+	record_meta(rec, "cupti.found", cupti.found_by);
+	record_apis(rec);
+	record_clock(rec);
+}
+
+static void module_loaded(void *context, const struct module *module)
+{
+	struct recorder *rec = context;
+	struct xt_table *table =
+		recorder_table(rec, XT_KIND_MODULE, strlen(module->path) + module->build_id_bytes);
+
+	if (!table)
+		return;
+	xt_table_put(table, XT_MODULE_ID, module->id);
+	xt_table_put(table, XT_MODULE_LOAD_NS, module->load_ns);
+	xt_table_put(table, XT_MODULE_START, module->start);
+	xt_table_put(table, XT_MODULE_END, module->end);
+	xt_table_put(table, XT_MODULE_BIAS, module->bias);
+	xt_table_put_bytes(table, XT_MODULE_PATH, module->path, strlen(module->path));
+	xt_table_put_bytes(table, XT_MODULE_BUILD_ID, module->build_id, module->build_id_bytes);
+	xt_table_end_row(table);
+}
+
+static void module_unloaded(void *context, uint32_t id, uint64_t unload_ns)
+{
+	struct xt_table *table = recorder_table(context, XT_KIND_MODULE_UNLOAD, 0);
+
+	if (!table)
+		return;
+	xt_table_put(table, XT_MODULE_UNLOAD_ID, id);
+	xt_table_put(table, XT_MODULE_UNLOAD_NS, unload_ns);
+	xt_table_end_row(table);
+}
+
+void record_modules(struct recorder *rec)
+{
+	const struct module_sink sink = {module_loaded, module_unloaded, rec};
+
+	/* The same addresses may mean something else now. */
+	if (modules_scan(&sink, rec->start_ns))
+		intern_forget(&rec->stacks);
+}
+
+void record_modules_again(struct recorder *rec)
+{
+	const struct module_sink sink = {module_loaded, module_unloaded, rec};
+
+	modules_repeat(&sink);
+}
+
+void record_thread(struct recorder *rec, struct lane *lane)
+{
+	struct xt_table *table;
+	char path[64], name[64];
+	size_t length;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", lane->ring->tid);
+	length = read_file(path, name, sizeof(name));
+	if (length && name[length - 1] == '\n')
+		length--;
+	table = recorder_table(rec, XT_KIND_THREAD, length);
+	if (!table)
+		return;
+	xt_table_put(table, XT_THREAD_ID, lane->known_thread_id);
+	xt_table_put(table, XT_THREAD_TID, lane->ring->tid);
+	xt_table_put_bytes(table, XT_THREAD_NAME, name, length);
+	xt_table_put(table, XT_THREAD_START_NS, lane->ring->start_ns);
+	xt_table_end_row(table);
+}
+
+void record_clock(struct recorder *rec)
+{
+	struct xt_table *table = recorder_table(rec, XT_KIND_CLOCK, 0);
+
+	if (!table)
+		return;
+	xt_table_put(table, XT_CLOCK_MONOTONIC_NS, monotonic_ns());
+	xt_table_put(table, XT_CLOCK_REALTIME_NS, xt_clock_ns(CLOCK_REALTIME));
+	xt_table_end_row(table);
+}
+
+void record_devices(struct recorder *rec)
+{
+	void *driver = rec->devices_named ? NULL : dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+	int (*get_count)(int *);
+	int (*get_name)(char *, int, int);
+	int count = 0;
+
+	if (!driver)
+		return;
+	rec->devices_named = true;
+	get_count = (int (*)(int *))dlsym(driver, "cuDeviceGetCount");
+	get_name = (int (*)(char *, int, int))dlsym(driver, "cuDeviceGetName");
+	if (get_count && get_name && !get_count(&count)) {
+		for (int device = 0; device < count; device++) {
+			char key[32], name[256] = "";
+
+			/* A CUdevice is the ordinal of the device. */
+			if (get_name(name, sizeof(name) - 1, device))
+				continue;
+			snprintf(key, sizeof(key), "gpu.%d.name", device);
+			record_meta(rec, key, name);
+			if (strstr(name, "simulated"))
+				record_meta(rec, "gpu.simulated", "1");
+		}
+	}
+	dlclose(driver);
+}
+
+static uint64_t lanes_sum(enum xt_ring_counter counter)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < lane_count(); i++) {
+		const struct lane *lane = lane_at(i);
+
+		if (lane)
+			sum += __atomic_load_n(&lane->ring->counters[counter], __ATOMIC_RELAXED);
+	}
+	return sum;
+}
+
+/* What callbacks saw and could not even count in a ring. */
+static uint64_t calls_outside_rings(void)
+{
+	return atomic_load(&lane_calls_without) + atomic_load(&callbacks_reentered);
+}
+
+bool record_is_balanced(const struct recorder *rec)
+{
+	uint64_t seen = lanes_sum(XT_RING_CALLS_SEEN);
+	uint64_t lost = lanes_sum(XT_RING_LOST_RING_FULL) + lanes_sum(XT_RING_LOST_NESTED);
+
+	return seen == lost + rec->calls_written + rec->calls_pending + rec->calls_write_failed;
+}
+
+static uint64_t own_cpu_ns(void)
+{
+	return xt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+void record_account(struct recorder *rec)
+{
+	const struct {
+		const char *name;
+		uint64_t value;
+	} rows[] = {
+		{"calls.seen", lanes_sum(XT_RING_CALLS_SEEN) + calls_outside_rings()},
+		{"calls.written", rec->calls_written + rec->calls_pending},
+		{"calls.lost.ring_full", lanes_sum(XT_RING_LOST_RING_FULL)},
+		{"calls.lost.no_ring", atomic_load(&lane_calls_without)},
+		{"calls.lost.nested",
+		 lanes_sum(XT_RING_LOST_NESTED) + atomic_load(&callbacks_reentered)},
+		{"calls.lost.write_failed", rec->calls_write_failed},
+		{"kernels.written", rec->kernels_written + rec->kernels_pending},
+		{"kernels.invalid", rec->kernels_invalid},
+		{"kernels.lost.write_failed", rec->kernels_write_failed},
+		{"records.other", rec->records_other},
+		{"cupti.dropped", rec->records_dropped},
+		{"buffers.completed", rec->buffers_completed},
+		{"buffers.discarded", atomic_load(&activity_discarded)},
+		{"stacks.walked", lanes_sum(XT_RING_STACK_WALKS)},
+		{"stacks.hits", lanes_sum(XT_RING_STACK_HITS)},
+		{"stacks.audited", lanes_sum(XT_RING_STACK_AUDITS)},
+		{"stacks.mismatched", lanes_sum(XT_RING_STACK_MISMATCHES)},
+		{"stacks.truncated", lanes_sum(XT_RING_STACKS_TRUNCATED)},
+		{"stacks.transient", lanes_sum(XT_RING_STACKS_TRANSIENT)},
+		{"stacks.lost", lanes_sum(XT_RING_STACKS_LOST)},
+		{"threads.seen", rec->threads_seen},
+		{"spool.unbacked", spool_unbacked_areas()},
+		{"writer.cpu_ns", own_cpu_ns()},
+		{"log.bytes", xt_writer_file_bytes(rec->writer)},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct xt_table *table = recorder_table(rec, XT_KIND_ACCOUNT, strlen(rows[i].name));
+
+		if (!table)
+			return;
+		xt_table_put_bytes(table, XT_ACCOUNT_NAME, rows[i].name, strlen(rows[i].name));
+		xt_table_put(table, XT_ACCOUNT_VALUE, rows[i].value);
+		xt_table_end_row(table);
+	}
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The recorder's tables and the way from them to the file. Writer thread only.
+ */
+#include "inject/recorder.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "inject/say.h"
+
+/* Tables in the order in which they become chunks: what defines an id comes before what uses it. */
+static const struct {
+	enum xt_kind kind;
+	uint32_t rows;
+	size_t content; /* bytes or list elements */
+} layout[] = {
+	{XT_KIND_META, 64, 64 << 10},	  {XT_KIND_MODULE, 1024, 512 << 10},
+	{XT_KIND_MODULE_UNLOAD, 1024, 0}, {XT_KIND_THREAD, 1024, 32 << 10},
+	{XT_KIND_API, 256, 16 << 10},	  {XT_KIND_STRING, 1024, 1 << 20},
+	{XT_KIND_STREAM, 1024, 0},	  {XT_KIND_SHAPE, 4096, 0},
+	{XT_KIND_STACK, 4096, 128 << 10}, {XT_KIND_CALL, 32 << 10, 0},
+	{XT_KIND_KERNEL, 32 << 10, 0},	  {XT_KIND_CLOCK, 64, 0},
+	{XT_KIND_ACCOUNT, 64, 4 << 10},
+};
+#define LAYOUT_COUNT (sizeof(layout) / sizeof(*layout))
+
+#define STRING_KEYS_BYTES (16u << 20)
+#define STACK_KEYS_BYTES  (16u << 20)
+#define SMALL_KEYS_BYTES  (4u << 20)
+
+int recorder_init(struct recorder *rec, struct xt_writer *writer, uint64_t start_ns)
+{
+	int rc = 0;
+
+	memset(rec, 0, sizeof(*rec));
+	rec->writer = writer;
+	rec->start_ns = start_ns;
+	for (size_t i = 0; i < LAYOUT_COUNT && !rc; i++)
+		rc = xt_table_init(&rec->tables[layout[i].kind], layout[i].kind, layout[i].rows,
+				   layout[i].content);
+	if (!rc)
+		rc = intern_init(&rec->strings, STRING_KEYS_BYTES);
+	if (!rc)
+		rc = intern_init(&rec->stacks, STACK_KEYS_BYTES);
+	if (!rc)
+		rc = intern_init(&rec->streams, SMALL_KEYS_BYTES);
+	if (!rc)
+		rc = intern_init(&rec->shapes, SMALL_KEYS_BYTES);
+	return rc;
+}
+
+void recorder_free(struct recorder *rec)
+{
+	for (size_t i = 0; i < LAYOUT_COUNT; i++)
+		xt_table_free(&rec->tables[layout[i].kind]);
+	intern_free(&rec->strings);
+	intern_free(&rec->stacks);
+	intern_free(&rec->streams);
+	intern_free(&rec->shapes);
+	xt_writer_close(rec->writer);
+	rec->writer = NULL;
+}
+
+static int cut_tables(struct recorder *rec)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < LAYOUT_COUNT && !rc; i++)
+		rc = xt_writer_add(rec->writer, &rec->tables[layout[i].kind]);
+	return rc;
+}
+
+struct xt_table *recorder_table(struct recorder *rec, enum xt_kind kind, size_t content)
+{
+	struct xt_table *table = &rec->tables[kind];
+
+	if (xt_table_has_room(table, content))
+		return table;
+	if (cut_tables(rec))
+		return NULL;
+	return xt_table_has_room(table, content) ? table : NULL;
+}
+
+/* What was being written is gone, definitions too: let everything be defined again. */
+static void begin_anew(struct recorder *rec)
+{
+	for (size_t i = 0; i < LAYOUT_COUNT; i++)
+		xt_table_clear(&rec->tables[layout[i].kind]);
+	intern_forget(&rec->strings);
+	intern_forget(&rec->stacks);
+	intern_forget(&rec->streams);
+	intern_forget(&rec->shapes);
+	rec->devices_named = false;
+	for (uint32_t i = 0; i < lane_count(); i++) {
+		struct lane *lane = lane_at(i);
+
+		if (!lane)
+			continue;
+		memset(lane->slot_stack_id, 0, sizeof(lane->slot_stack_id));
+		if (lane->known_thread_id)
+			record_thread(rec, lane);
+		atomic_fetch_add(&lane->memo_epoch_wanted, 1);
+	}
+	record_start(rec);
+	record_modules_again(rec);
+}
+
+/* The rows are in the file, or lost for good: their sources may be used again. */
+static void free_sources(struct recorder *rec)
+{
+	for (uint32_t i = 0; i < lane_count(); i++) {
+		struct lane *lane = lane_at(i);
+
+		if (!lane)
+			continue;
+		if (lane->slots_changed)
+			memcpy(lane->ring->slot_stack_id, lane->slot_stack_id,
+			       sizeof(lane->slot_stack_id));
+		lane->slots_changed = false;
+		ring_free(lane, lane->read_pos);
+	}
+	for (uint32_t i = 0; i < rec->held_count; i++)
+		activity_hand_back(rec->held[i]);
+	rec->held_count = 0;
+}
+
+int recorder_flush(struct recorder *rec)
+{
+	int rc = cut_tables(rec);
+
+	if (!rc)
+		rc = xt_writer_flush(rec->writer);
+	if (!rc) {
+		rec->calls_written += rec->calls_pending;
+		rec->kernels_written += rec->kernels_pending;
+	} else {
+		rec->calls_write_failed += rec->calls_pending;
+		rec->kernels_write_failed += rec->kernels_pending;
+		if (!rec->write_failed)
+			say("the log cannot be written (%s); what is lost is counted",
+			    strerror(-rc));
+	}
+	rec->write_failed = rc != 0;
+	rec->calls_pending = rec->kernels_pending = 0;
+	free_sources(rec);
+	if (rc)
+		begin_anew(rec);
+	return rc;
+}

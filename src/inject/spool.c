@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The spool file and its areas. spool_area() may run on any thread, in the cold path of a
+ * callback: it takes no lock and calls no malloc, but it makes system calls.
+ */
+#include "inject/spool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static struct {
+	char path[PATH_MAX];
+	int fd;
+	struct xt_spool_header *header; /* mapped; NULL without a file */
+	atomic_uint_fast64_t end_offset;
+	atomic_uint area_count; /* reserved entries of the directory */
+	atomic_uint_fast64_t unbacked;
+} spool = {.fd = -1};
+
+static size_t round_to_pages(size_t bytes)
+{
+	return (bytes + XT_SPOOL_PAGE_BYTES - 1) & ~(size_t)(XT_SPOOL_PAGE_BYTES - 1);
+}
+
+/* Reserves disk space first: a hole that cannot be filled later would be a SIGBUS in the program. */
+static void *map_file(uint64_t offset, size_t bytes)
+{
+	void *area;
+
+	if (posix_fallocate(spool.fd, (off_t)offset, (off_t)bytes))
+		return NULL;
+	area = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, spool.fd,
+		    (off_t)offset);
+	return area == MAP_FAILED ? NULL : area;
+}
+
+int spool_create(const char *path, uint64_t log_id, uint32_t cupti_version)
+{
+	size_t bytes = round_to_pages(sizeof(struct xt_spool_header));
+	struct xt_spool_header *header;
+
+	if (snprintf(spool.path, sizeof(spool.path), "%s", path) >= (int)sizeof(spool.path))
+		return -ENAMETOOLONG;
+	spool.fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (spool.fd < 0)
+		return -errno;
+	header = map_file(0, bytes);
+	if (!header) {
+		unlink(path);
+		close(spool.fd);
+		spool.fd = -1;
+		return -ENOSPC;
+	}
+	memcpy(header->magic, XT_SPOOL_MAGIC, sizeof(header->magic));
+	header->version = XT_SPOOL_VERSION;
+	header->byte_order = XT_LOG_BYTE_ORDER;
+	header->log_id = log_id;
+	header->pid = (uint32_t)getpid();
+	header->cupti_version = cupti_version;
+	atomic_store(&spool.end_offset, bytes);
+	spool.header = header;
+	return 0;
+}
+
+static void *file_area(size_t bytes, enum xt_area_kind kind)
+{
+	struct xt_spool_area *entry;
+	unsigned index;
+	uint64_t offset;
+	void *area;
+
+	if (!spool.header)
+		return NULL;
+	index = atomic_fetch_add(&spool.area_count, 1);
+	if (index >= XT_SPOOL_AREAS_MAX)
+		return NULL;
+	offset = atomic_fetch_add(&spool.end_offset, bytes);
+	area = map_file(offset, bytes);
+	__atomic_fetch_add(&spool.header->area_count, 1, __ATOMIC_RELAXED);
+	if (!area)
+		return NULL;
+	entry = &spool.header->areas[index];
+	entry->offset = offset;
+	entry->bytes = bytes;
+	__atomic_store_n(&entry->kind, kind, __ATOMIC_RELEASE);
+	return area;
+}
+
+void *spool_area(size_t area_bytes, enum xt_area_kind kind)
+{
+	size_t bytes = round_to_pages(area_bytes);
+	void *area = file_area(bytes, kind);
+
+	if (area)
+		return area;
+	area = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
+		    -1, 0);
+	if (area == MAP_FAILED)
+		return NULL;
+	atomic_fetch_add(&spool.unbacked, 1);
+	return area;
+}
+
+uint64_t spool_unbacked_areas(void)
+{
+	return atomic_load(&spool.unbacked);
+}
+
+void spool_abandon(void)
+{
+	if (spool.fd >= 0)
+		close(spool.fd);
+	spool.fd = -1;
+	spool.header = NULL;
+}
+
+void spool_remove(void)
+{
+	if (spool.header)
+		unlink(spool.path);
+}

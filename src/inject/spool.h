@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The spool: memory that outlives the process. Rings and activity buffers are areas of one file
+ * mapped MAP_SHARED beside the log; what is committed there can be recovered after a kill.
+ *
+ * Where no file can be had (a full disk, a file system without shared mappings), areas are plain
+ * memory: tracing goes on, only the survival is lost, and the account says so.
+ */
+#ifndef XT_INJECT_SPOOL_H
+#define XT_INJECT_SPOOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "xtrace/log_format.h"
+
+/* Creates the file at path (mode 0600, new) for the log with this id. 0 or -errno, in which case
+ * areas will be plain memory. Once, before any area. */
+int spool_create(const char *path, uint64_t log_id, uint32_t cupti_version);
+
+/*
+ * A new area of area_bytes (rounded up to pages), zeroed, touched, and in the spool's directory as
+ * an area of this kind. It lives as long as the process. NULL when there is no memory. Any thread,
+ * no locks, no malloc; makes system calls, so it is for cold paths only.
+ */
+void *spool_area(size_t area_bytes, enum xt_area_kind kind);
+
+/* How many areas had to be plain memory. */
+uint64_t spool_unbacked_areas(void);
+
+/* In a forked child: lets go of the parent's file. Async-signal-safe. */
+void spool_abandon(void);
+
+/* Deletes the file; the areas stay mapped. */
+void spool_remove(void);
+
+#endif

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The walk, its accessors, and the cache of unwind information by return address.
+ *
+ * Runs in the application's threads on the cold path. Several threads may walk at once; all they
+ * share is the cache.
+ */
+#include "inject/stack_walk.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <libunwind-x86_64.h>
+
+#include "inject/loader_watch.h"
+
+#define LIBUNWIND_NAME "libunwind-x86_64.so.8"
+
+/* In libunwind's library and used by tools that bring their own accessors, but in no header. */
+typedef int search_unwind_table_function(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di,
+					 unw_proc_info_t *pi, int need_unwind_info, void *arg);
+
+static struct {
+	void *handle;
+	unw_addr_space_t (*create_addr_space)(unw_accessors_t *accessors, int byte_order);
+	int (*set_caching_policy)(unw_addr_space_t as, unw_caching_policy_t policy);
+	int (*init_remote)(unw_cursor_t *cursor, unw_addr_space_t as, void *arg);
+	int (*step)(unw_cursor_t *cursor);
+	int (*get_reg)(unw_cursor_t *cursor, int reg, unw_word_t *value_out);
+	int (*is_signal_frame)(unw_cursor_t *cursor);
+	search_unwind_table_function *search_unwind_table;
+	int (*find_object)(void *address, struct dl_find_object *result);
+	unw_addr_space_t space;
+} lib;
+
+/*
+ * Unwind information by return address. libunwind allocates a description per lookup that only
+ * its own, hidden code could free; keeping it bounds that memory by the number of distinct
+ * addresses (a loader generation) and makes the next walk over the same code fast.
+ * Direct mapped. Each entry is guarded by a sequence: odd while a thread writes it; a reader that
+ * sees it change takes its copy for a miss.
+ */
+#define CACHE_BITS 14
+struct cached_info {
+	atomic_uint_fast64_t sequence;
+	uint64_t generation;
+	unw_word_t ip;
+	unw_proc_info_t info;
+};
+static struct cached_info *cache;
+
+static struct cached_info *cache_entry(unw_word_t ip)
+{
+	return &cache[(ip * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - CACHE_BITS)];
+}
+
+static bool cache_find(unw_word_t ip, uint64_t generation, unw_proc_info_t *info)
+{
+	struct cached_info *entry = cache_entry(ip);
+	uint64_t before = atomic_load_explicit(&entry->sequence, memory_order_acquire);
+	bool found = !(before & 1) && entry->ip == ip && entry->generation == generation;
+
+	if (!found)
+		return false;
+	*info = entry->info;
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(&entry->sequence, memory_order_relaxed) == before;
+}
+
+static void cache_add(unw_word_t ip, uint64_t generation, const unw_proc_info_t *info)
+{
+	struct cached_info *entry = cache_entry(ip);
+	uint_fast64_t before = atomic_load_explicit(&entry->sequence, memory_order_relaxed);
+
+	if ((before & 1) || !atomic_compare_exchange_strong(&entry->sequence, &before, before + 1))
+		return;
+	entry->generation = generation;
+	entry->ip = ip;
+	entry->info = *info;
+	atomic_store_explicit(&entry->sequence, before + 2, memory_order_release);
+}
+
+/*
+ * Can the page be read? The kernel copies the mask in before it looks at the operation, so a bad
+ * address says EFAULT and a good one EINVAL; nothing changes either way.
+ */
+static bool page_is_readable(uintptr_t page)
+{
+	return syscall(SYS_rt_sigprocmask, -1, page, NULL, (size_t)8) == 0 || errno != EFAULT;
+}
+
+static int note_input(struct stack_walk *walk, uintptr_t address, uint64_t value)
+{
+	if (walk->input_count == WALK_INPUTS_MAX) {
+		walk->inputs_complete = false;
+		return 0;
+	}
+	walk->inputs[walk->input_count].address = address;
+	walk->inputs[walk->input_count++].value = value;
+	return 0;
+}
+
+static int access_mem(unw_addr_space_t as, unw_word_t address, unw_word_t *value, int write,
+		      void *arg)
+{
+	struct stack_walk *walk = arg;
+	uintptr_t page = address & ~(uintptr_t)(XT_SPOOL_PAGE_BYTES - 1);
+
+	(void)as;
+	if (write)
+		return -UNW_EREADONLYREG;
+	if (address >= walk->tables_start && address + sizeof(*value) <= walk->tables_end) {
+		memcpy(value, (const void *)address, sizeof(*value));
+		return 0;
+	}
+	if (page != walk->readable_page || (address & 7)) {
+		if (!page_is_readable(page) || !page_is_readable((address + 7) & ~UINT64_C(4095)))
+			return -UNW_EINVAL;
+		walk->readable_page = page;
+	}
+	memcpy(value, (const void *)address, sizeof(*value));
+	return note_input(walk, address, *value);
+}
+
+static int access_reg(unw_addr_space_t as, unw_regnum_t reg, unw_word_t *value, int write,
+		      void *arg)
+{
+	static const uint8_t slots[] = {
+		[UNW_X86_64_RBX] = offsetof(struct caller_regs, rbx) + 1,
+		[UNW_X86_64_RBP] = offsetof(struct caller_regs, rbp) + 1,
+		[UNW_X86_64_R12] = offsetof(struct caller_regs, r12) + 1,
+		[UNW_X86_64_R13] = offsetof(struct caller_regs, r13) + 1,
+		[UNW_X86_64_R14] = offsetof(struct caller_regs, r14) + 1,
+		[UNW_X86_64_R15] = offsetof(struct caller_regs, r15) + 1,
+		[UNW_X86_64_RIP] = offsetof(struct caller_regs, return_address) + 1,
+	};
+	struct stack_walk *walk = arg;
+	uintptr_t address;
+
+	(void)as;
+	if (write)
+		return -UNW_EREADONLYREG;
+	if (reg == UNW_X86_64_RSP) {
+		*value = (uintptr_t)(walk->regs + 1);
+		return 0;
+	}
+	if (reg < 0 || (size_t)reg >= sizeof(slots) || !slots[reg])
+		return -UNW_EBADREG;
+	address = (uintptr_t)walk->regs + slots[reg] - 1;
+	memcpy(value, (const void *)address, sizeof(*value));
+	return note_input(walk, address, *value);
+}
+
+static int access_fpreg(unw_addr_space_t as, unw_regnum_t reg, unw_fpreg_t *value, int write,
+			void *arg)
+{
+	(void)as, (void)reg, (void)value, (void)write, (void)arg;
+	return -UNW_EBADREG;
+}
+
+static int resume(unw_addr_space_t as, unw_cursor_t *cursor, void *arg)
+{
+	(void)as, (void)cursor, (void)arg;
+	return -UNW_EINVAL;
+}
+
+static int get_proc_name(unw_addr_space_t as, unw_word_t address, char *name, size_t name_bytes,
+			 unw_word_t *offset_out, void *arg)
+{
+	(void)as, (void)address, (void)name, (void)name_bytes, (void)offset_out, (void)arg;
+	return -UNW_ENOINFO;
+}
+
+static int get_dyn_info_list_addr(unw_addr_space_t as, unw_word_t *list_out, void *arg)
+{
+	(void)as, (void)list_out, (void)arg;
+	return -UNW_ENOINFO;
+}
+
+static void put_unwind_info(unw_addr_space_t as, unw_proc_info_t *info, void *arg)
+{
+	(void)as, (void)info, (void)arg; /* the cache keeps it */
+}
+
+/* The head of .eh_frame_hdr as linkers write it (LSB, Linux Standard Base Core, 10.6.2). */
+struct eh_frame_hdr {
+	uint8_t version; /* 1 */
+	uint8_t eh_frame_encoding;
+	uint8_t fde_count_encoding; /* 0x03: udata4 */
+	uint8_t table_encoding;	    /* 0x3b: sdata4, relative to this header */
+	int32_t eh_frame;
+	uint32_t fde_count;
+	int32_t table[];
+};
+
+/*
+ * Errors here are -UNW_EBADFRAME, never -UNW_ENOINFO: on the latter libunwind would go on by
+ * guessing at frame pointers, and a guess is worse than a stack that says it is cut short.
+ */
+static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *info,
+			  int need_unwind_info, void *arg)
+{
+	struct stack_walk *walk = arg;
+	uint64_t generation = loader_generation();
+	const struct eh_frame_hdr *hdr;
+	struct dl_find_object object;
+	unw_dyn_info_t table;
+	int rc;
+
+	if (lib.find_object((void *)ip, &object) || !object.dlfo_eh_frame)
+		return -UNW_EBADFRAME;
+	walk->tables_start = (uintptr_t)object.dlfo_map_start;
+	walk->tables_end = (uintptr_t)object.dlfo_map_end;
+	if (cache_find(ip, generation, info))
+		return 0;
+	hdr = object.dlfo_eh_frame;
+	if (hdr->version != 1 || hdr->fde_count_encoding != 0x03 || hdr->table_encoding != 0x3b)
+		return -UNW_EBADFRAME;
+	memset(&table, 0, sizeof(table));
+	table.format = UNW_INFO_FORMAT_REMOTE_TABLE;
+	table.start_ip = walk->tables_start;
+	table.end_ip = walk->tables_end;
+	table.u.rti.segbase = (uintptr_t)hdr;
+	table.u.rti.table_data = (uintptr_t)hdr->table;
+	table.u.rti.table_len = (unw_word_t)hdr->fde_count * 8 / sizeof(unw_word_t);
+	rc = lib.search_unwind_table(as, ip, &table, info, need_unwind_info, arg);
+	if (rc < 0)
+		return -UNW_EBADFRAME;
+	if (need_unwind_info)
+		cache_add(ip, generation, info);
+	return 0;
+}
+
+static unw_accessors_t accessors = {
+	.find_proc_info = find_proc_info,
+	.put_unwind_info = put_unwind_info,
+	.get_dyn_info_list_addr = get_dyn_info_list_addr,
+	.access_mem = access_mem,
+	.access_reg = access_reg,
+	.access_fpreg = access_fpreg,
+	.resume = resume,
+	.get_proc_name = get_proc_name,
+};
+
+static void add_frame(struct stack_walk *walk, uint64_t ip, enum xt_frame_kind kind)
+{
+	uint64_t frame = ip | (uint64_t)kind << XT_FRAME_KIND_SHIFT;
+
+	walk->frames[walk->frame_count++] = frame;
+	walk->frames_hash = (walk->frames_hash ^ frame) * UINT64_C(0x9e3779b97f4a7c15);
+	walk->frames_hash ^= walk->frames_hash >> 32;
+}
+
+static void walk_frames(struct stack_walk *walk)
+{
+	unw_cursor_t *cursor = (unw_cursor_t *)walk->cursor;
+	enum xt_frame_kind kind = XT_FRAME_RETURN;
+	unw_word_t ip, sp, last_sp = 0;
+	int rc = lib.init_remote(cursor, lib.space, walk);
+
+	if (rc < 0) {
+		add_frame(walk, walk->regs->return_address, XT_FRAME_RETURN);
+		walk->flags |= XT_STACK_TRUNCATED;
+		return;
+	}
+	do {
+		if (walk->frame_count == XT_STACK_FRAMES_MAX ||
+		    lib.get_reg(cursor, UNW_X86_64_RIP, &ip) < 0 ||
+		    lib.get_reg(cursor, UNW_X86_64_RSP, &sp) < 0 || sp <= last_sp) {
+			rc = -1;
+			break;
+		}
+		if (!ip)
+			break;
+		last_sp = sp;
+		add_frame(walk, ip & XT_FRAME_VALUE_MASK, kind);
+		/* What a signal interrupted is behind the frame of the signal's trampoline. */
+		kind = lib.is_signal_frame(cursor) > 0 ? XT_FRAME_EXACT : XT_FRAME_RETURN;
+		if (kind == XT_FRAME_EXACT)
+			last_sp = 0; /* the handler may run on a stack of its own */
+		rc = lib.step(cursor);
+	} while (rc > 0);
+	if (rc < 0)
+		walk->flags |= XT_STACK_TRUNCATED;
+}
+
+void stack_walk(struct stack_walk *walk, const struct caller_regs *regs)
+{
+	int saved_errno = errno;
+
+	walk->regs = regs;
+	walk->frame_count = walk->flags = walk->input_count = 0;
+	walk->frames_hash = 0;
+	walk->inputs_complete = true;
+	walk->tables_start = walk->tables_end = walk->readable_page = 0;
+	walk_frames(walk);
+	errno = saved_errno;
+}
+
+static void *open_library(const char *library_dir)
+{
+	char path[4096];
+	void *handle;
+
+	snprintf(path, sizeof(path), "%s/xtrace/" LIBUNWIND_NAME, library_dir);
+	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	return handle ? handle : dlopen(LIBUNWIND_NAME, RTLD_NOW | RTLD_LOCAL);
+}
+
+int stack_walk_open(const char *library_dir, char *why, size_t why_bytes)
+{
+	const struct {
+		const char *name;
+		void **function;
+	} needed[] = {
+		{"_Ux86_64_create_addr_space", (void **)&lib.create_addr_space},
+		{"_Ux86_64_set_caching_policy", (void **)&lib.set_caching_policy},
+		{"_Ux86_64_init_remote", (void **)&lib.init_remote},
+		{"_Ux86_64_step", (void **)&lib.step},
+		{"_Ux86_64_get_reg", (void **)&lib.get_reg},
+		{"_Ux86_64_is_signal_frame", (void **)&lib.is_signal_frame},
+		{"_Ux86_64_dwarf_search_unwind_table", (void **)&lib.search_unwind_table},
+	};
+
+	lib.handle = open_library(library_dir);
+	if (!lib.handle) {
+		snprintf(why, why_bytes, "%s is neither in %s/xtrace nor in the loader's path",
+			 LIBUNWIND_NAME, library_dir);
+		return -ENOENT;
+	}
+	for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++) {
+		*needed[i].function = dlsym(lib.handle, needed[i].name);
+		if (!*needed[i].function) {
+			snprintf(why, why_bytes, "%s has no %s", LIBUNWIND_NAME, needed[i].name);
+			return -ENOSYS;
+		}
+	}
+	lib.find_object =
+		(int (*)(void *, struct dl_find_object *))dlsym(RTLD_DEFAULT, "_dl_find_object");
+	if (!lib.find_object) {
+		snprintf(why, why_bytes, "the C library has no _dl_find_object (glibc 2.35)");
+		return -ENOSYS;
+	}
+	if (!cache) {
+		void *memory = mmap(NULL, sizeof(*cache) << CACHE_BITS, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (memory == MAP_FAILED)
+			return -ENOMEM;
+		cache = memory;
+	}
+	lib.space = lib.create_addr_space(&accessors, __LITTLE_ENDIAN);
+	if (!lib.space)
+		return -ENOMEM;
+	lib.set_caching_policy(lib.space, UNW_CACHE_NONE);
+	return 0;
+}
+
+void stack_walk_close(void)
+{
+	if (lib.handle)
+		dlclose(lib.handle);
+	lib.handle = NULL;
+}

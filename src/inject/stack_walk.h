@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One full walk of a call stack by libunwind, together with everything it depended on.
+ *
+ * libunwind's generic interface is driven with accessors of our own, so that every word of the
+ * stack and every register the walk reads passes through our hands. These *inputs* are what makes
+ * the verified memo exact: the walk is a function of them (and of the unwind tables, which stand
+ * still while no library is loaded), so where all inputs are equal again, in the order in which
+ * they were read, the frames are the same, whatever rules found them.
+ *
+ * Module lookup is _dl_find_object(), which takes no lock; no dl_iterate_phdr(), no cache of
+ * libunwind's own. Runs in the application's threads, but only for stacks not seen before: it may
+ * make system calls, and libunwind may map memory.
+ */
+#ifndef XT_INJECT_STACK_WALK_H
+#define XT_INJECT_STACK_WALK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "xtrace/log_format.h"
+
+/* The registers a function must preserve, as they were when the callback was called; saved on the
+ * stack by its entry code. The caller's stack pointer is the address behind this struct. */
+struct caller_regs {
+	uint64_t r15, r14, r13, r12, rbx, rbp;
+	uint64_t return_address;
+};
+
+#define WALK_INPUTS_MAX (2 * XT_STACK_FRAMES_MAX)
+
+struct walk_input {
+	uintptr_t address; /* of the word; registers count as their slot in struct caller_regs */
+	uint64_t value;
+};
+
+/* The result of a walk, and its working memory; too large for a small stack. One per thread. */
+struct stack_walk {
+	uint64_t frames[XT_STACK_FRAMES_MAX]; /* innermost first, XT_FRAME_* */
+	uint32_t frame_count;
+	uint32_t flags; /* enum xt_stack_flag */
+	uint64_t frames_hash;
+	struct walk_input inputs[WALK_INPUTS_MAX];
+	uint32_t input_count;
+	bool inputs_complete; /* false: not all inputs could be kept, do not memoise */
+
+	/* Private to the walk. */
+	const struct caller_regs *regs;
+	uintptr_t tables_start, tables_end; /* the module whose unwind tables are being read */
+	uintptr_t readable_page;
+	uint64_t cursor[160]; /* unw_cursor_t */
+};
+
+/* Opens libunwind, privately, from library_dir/xtrace or else from the loader's path. 0 or
+ * -errno (-ENOENT: not found, *why says where it was looked for). Once, at start-up. May be
+ * undone by stack_walk_close() as long as no walk was made. */
+int stack_walk_open(const char *library_dir, char *why, size_t why_bytes);
+void stack_walk_close(void);
+
+/* Walks the stack of the caller of the callback. Always gives at least one frame. */
+void stack_walk(struct stack_walk *walk, const struct caller_regs *regs);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tracer's own two threads: the writer, which takes what the others committed to the log, and
+ * the flusher, which asks CUPTI for finished records and may hang in it without harm.
+ */
+#ifndef XT_INJECT_WRITER_THREAD_H
+#define XT_INJECT_WRITER_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct xt_writer;
+
+/* Starts both threads; the writer then owns `log`. 0 or -errno (nothing runs then, and the caller
+ * keeps the log). */
+int writer_thread_start(struct xt_writer *log, uint64_t start_ns);
+
+/*
+ * Has CUPTI flushed, everything written and the log closed; waits for that at most timeout_ns.
+ * False if it was not done by then: what is missing stays in the spool.
+ */
+bool writer_thread_finish(uint64_t timeout_ns);
+
+/* In a forked child: closes the parent's log file. Async-signal-safe. */
+void writer_thread_abandon(void);
+
+#endif
