@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <link.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

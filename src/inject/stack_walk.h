@@ -16,6 +16,7 @@
 #define XT_INJECT_STACK_WALK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "xtrace/log_format.h"
