@@ -156,16 +156,19 @@ int data_dir_create(const char *path_given, char **path_out)
 		error = move_aside(path);
 	if (error)
 		goto out;
-	if (mkdir(path, 0700) && !(errno == EEXIST && is_empty(path))) {
+	if (mkdir(path, 0700)) {
 		error = -errno;
-		if (errno == EEXIST)
+		if (error == -EEXIST && is_empty(path))
+			error = 0;
+		else if (error == -EEXIST)
 			complain("'%s' is there already and not a trace of ours; "
 				 "name another place with -o",
 				 path);
 		else
-			complain("cannot make '%s': %m", path);
-		goto out;
+			complain("cannot make '%s': %s", path, strerror(-error));
 	}
+	if (error)
+		goto out;
 	*path_out = realpath(path, NULL);
 	if (!*path_out)
 		error = -errno;

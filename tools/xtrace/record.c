@@ -156,7 +156,7 @@ static void mention_other_tool(const char *injected)
 		complain("CUDA_INJECTION64_PATH=%s is replaced for this run", other);
 }
 
-/* Gives the exit status of the program. */
+/* Gives the exit status of the program. info.finished says afterwards whether it ran. */
 static int run(struct recording *recording)
 {
 	const struct install_paths *paths = &recording->paths;
@@ -180,7 +180,13 @@ static int run(struct recording *recording)
 	}
 	free(libraries);
 	free(cupti);
-	return error ? cannot_run(recording->info.command[0], error) : child_exit_status(status);
+	recording->info.finished = !error;
+	if (!error)
+		return child_exit_status(status);
+	/* It was there before: what is missing is what its first line names. */
+	if (error == -ENOENT)
+		complain("cannot run '%s': its interpreter is missing", recording->info.command[0]);
+	return error == -ENOENT ? STATUS_NOT_FOUND : cannot_run(recording->info.command[0], error);
 }
 
 /* Runs xtrace-merge so that its stdout cannot mix with the program's. Gives its exit status. */
@@ -318,7 +324,8 @@ static int run_record(const struct command *command, int argc, char **argv)
 		goto out;
 	}
 	status = run(&recording);
-	info->finished = true;
+	if (!info->finished)
+		goto out;
 	info->duration_ns = now_ns(CLOCK_MONOTONIC) - start_ns;
 	info->exit_status = status;
 	error = finish_logs(&recording);

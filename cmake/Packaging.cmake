@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+# What is installed where, and the tarball. Included last: it refers to the targets of all rooms.
+#
+#   bin/                    xtrace, xtrace-merge, xtrace-dump
+#   lib/                    libxtrace_inject.so
+#   lib/xtrace/             the libraries that these need beyond libc, for our eyes only
+#   lib/xtrace/simgpu/      the simulated libcuda.so.1 and libcupti.so
+#   libexec/xtrace/         the conformance programs
+#   share/xtrace/           samples and gpu-check.sh
+#   share/man, share/doc    the manual page; documents; the licences of the libraries beside us
+
+set(XTRACE_PRIVATE_LIBDIR lib/xtrace)
+
+# DT_RPATH rather than DT_RUNPATH: it holds for what the private libraries need in turn, too.
+set_target_properties(xtrace xtrace-merge PROPERTIES INSTALL_RPATH "$ORIGIN/../${XTRACE_PRIVATE_LIBDIR}")
+set_target_properties(xtrace_inject PROPERTIES INSTALL_RPATH "$ORIGIN/xtrace")
+foreach(target xtrace xtrace-merge xtrace_inject)
+	target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
+endforeach()
+
+install(TARGETS xtrace xtrace-merge RUNTIME DESTINATION bin)
+install(PROGRAMS tools/xtrace-dump DESTINATION bin)
+install(TARGETS xtrace_inject LIBRARY DESTINATION lib)
+install(TARGETS simcuda simcupti LIBRARY DESTINATION ${XTRACE_PRIVATE_LIBDIR}/simgpu)
+install(PROGRAMS tools/gpu-check.sh DESTINATION share/xtrace)
+install(TARGETS llm_inference RUNTIME DESTINATION share/xtrace/samples)
+install(FILES
+	samples/llm_inference.c samples/llm_inference_runtime.cu samples/llm_kernels.ptx.h
+	samples/llm_model.c samples/llm_model.h samples/llm_options.c samples/llm_options.h
+	DESTINATION share/xtrace/samples)
+install(PROGRAMS samples/pytorch_train.py DESTINATION share/xtrace/samples)
+install(DIRECTORY samples/traces DESTINATION share/xtrace/samples FILES_MATCHING PATTERN "*.xtr")
+install(FILES docs/man/xtrace.1 DESTINATION share/man/man1)
+install(FILES LICENSE README.md CHANGELOG.md docs/LOG_FORMAT.md DESTINATION share/doc/xtrace)
+
+# The libraries beyond libc. libunwind is opened by path at run time, so nothing names it as a
+# dependency: it is found here. libzstd serves xtrace-dump, which is no program of ours to link.
+find_library(XTRACE_LIBUNWIND NAMES libunwind-x86_64.so.8 REQUIRED)
+find_library(XTRACE_LIBZSTD NAMES libzstd.so.1 REQUIRED)
+install(CODE "
+	set(private_libdir \"${XTRACE_PRIVATE_LIBDIR}\")
+	set(programs \"$<TARGET_FILE:xtrace>\" \"$<TARGET_FILE:xtrace-merge>\")
+	set(opened \"${XTRACE_LIBUNWIND}\" \"${XTRACE_LIBZSTD}\")
+	set(libraries \"$<TARGET_FILE:xtrace_inject>\")
+	include(\"${CMAKE_CURRENT_LIST_DIR}/InstallPrivateLibraries.cmake\")
+")
+
+set(CPACK_GENERATOR TGZ)
+set(CPACK_PACKAGE_NAME xtrace)
+set(CPACK_PACKAGE_VENDOR "the xtrace authors")
+set(CPACK_PACKAGE_FILE_NAME xtrace-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR})
+set(CPACK_PACKAGE_CHECKSUM SHA256)
+include(CPack)

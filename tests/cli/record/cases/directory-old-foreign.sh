@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+# A still older trace is not removed if something else is in it; then nothing is moved or run.
+"$xtrace" record echo first
+"$xtrace" record echo second
+echo mine >xtrace.data.old/notes
+status "$xtrace" record echo third
+cat xtrace.data.old/notes
+rm -r xtrace.data.old
+mkdir xtrace.data.old
+status "$xtrace" record echo third
+grep -o '"echo".*' xtrace.data/info.json

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+# Help comes from the tables, on stdout.
+status "$xtrace" help
+status "$xtrace" --help
+status "$xtrace" help record
+status "$xtrace" record --help
+status "$xtrace" help version
+status "$xtrace" --version

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+# Bad usage is said on stderr, with a hint, and nothing is run or made.
+status "$xtrace"
+status "$xtrace" recrod true
+status "$xtrace" --record
+status "$xtrace" help recrod
+status "$xtrace" help record more
+status "$xtrace" version now
+status "$xtrace" record
+status "$xtrace" record --
+status "$xtrace" record --simulat0r echo ran
+status "$xtrace" record -x echo ran
+status "$xtrace" record -o
+status "$xtrace" record -o '' echo ran
+ls

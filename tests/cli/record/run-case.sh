@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Runs one case of the command line of xtrace in an empty directory and holds stdout, stderr and
+# exit statuses against what is expected, character by character. UPDATE_EXPECTED=1 writes down
+# what came instead: to be read before it is committed.
+#
+# usage: run-case.sh BIN_DIR CASE
+#
+# A case is a shell script. It has $xtrace (the program), $sample (llm_inference) and status, which
+# runs a command and prints its exit status.
+set -eu
+
+bin=$1
+case_name=$2
+here=$(cd "$(dirname "$0")" && pwd)
+expected=$here/expected/$case_name
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+mkdir "$scratch/run"
+
+# What differs from run to run and machine to machine.
+normalise() {
+	sed -E \
+		-e "s|$scratch/run|CWD|g" \
+		-e "s|$bin|BIN|g" \
+		-e "s|$(dirname "$bin")|PREFIX|g" \
+		-e 's/[0-9]+(\.[0-9]+)? (bytes|KiB|MiB)/SIZE/' \
+		-e 's|[0-9.]+ tokens/s:.*|SPEED tokens/s|'
+}
+
+status() {
+	code=0
+	"$@" || code=$?
+	echo "status $code"
+}
+
+xtrace=$bin/xtrace
+sample=$bin/samples/llm_inference
+unset XTRACE_DATA CUDA_INJECTION64_PATH XTRACE_CUPTI LD_LIBRARY_PATH
+(
+	cd "$scratch/run"
+	. "$here/cases/$case_name.sh"
+) >"$scratch/stdout" 2>"$scratch/stderr" </dev/null || {
+	cat "$scratch/stdout" "$scratch/stderr"
+	echo "the script of case $case_name failed"
+	exit 1
+}
+{
+	echo "--- stdout"
+	normalise <"$scratch/stdout"
+	echo "--- stderr"
+	normalise <"$scratch/stderr"
+} >"$scratch/got"
+
+if [ -n "${UPDATE_EXPECTED:-}" ]; then
+	cp "$scratch/got" "$expected"
+	exit 0
+fi
+diff -u "$expected" "$scratch/got"

@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The whole way once: installs what is missing, builds, records a sample program on the GPU (or on
+# the simulated one, where there is none), merges, and shows what cost the GPU most time.
+# Leaves xtrace.data/, demo.folded and demo.trace.json in DIR.
+set -eu
+
+out=${1:-demo-out}
+if [ $# -gt 1 ] || [ "${out#-}" != "$out" ]; then
+	echo "usage: tools/demo.sh [DIR]" >&2
+	exit 2
+fi
+mkdir -p "$out"
+out_shown=$out
+out=$(cd "$out" && pwd)
+cd "$(dirname "$0")/.."
+
+say() {
+	printf '\n== %s\n' "$1"
+}
+
+say "Dependencies"
+tools/install-deps.sh
+
+say "Build"
+mkdir -p build
+if ! { cmake --preset release && cmake --build build; } >build/demo.log 2>&1; then
+	cat build/demo.log
+	exit 1
+fi
+echo "built: build/bin/xtrace, build/bin/xtrace-merge, build/lib/libxtrace_inject.so"
+
+sample=build/bin/samples/llm_inference
+simulate=
+if ! $sample --layers 1 --tokens 1 >/dev/null 2>&1; then
+	simulate=--simulate
+fi
+
+say "Record"
+if [ -n "$simulate" ]; then
+	echo "There is no GPU here: this runs on the simulated GPU, its times are made up."
+fi
+set -- $sample --threads 2 --streams 2 --layers 4 --tokens 32
+echo "xtrace record $simulate -o $out_shown/xtrace.data $*"
+build/bin/xtrace record $simulate -o "$out/xtrace.data" "$@"
+
+say "Merge"
+build/bin/xtrace-merge "$out/xtrace.data" --folded "$out/demo.folded" --chrome "$out/demo.trace.json"
+echo "wrote $out_shown/demo.folded and $out_shown/demo.trace.json"
+
+say "Where the GPU's time went${simulate:+ (simulated GPU)}"
+build/bin/xtrace-merge "$out/xtrace.data"
+
+say "To look further"
+cat <<END
+  timeline      open $out_shown/demo.trace.json in https://ui.perfetto.dev or chrome://tracing
+  flame graph   flamegraph.pl --countname ns $out_shown/demo.folded > demo.svg
+                (or inferno-flamegraph, or drop demo.folded on https://www.speedscope.app)
+  summary       build/bin/xtrace-merge $out_shown/xtrace.data
+  your program  build/bin/xtrace record ${simulate:+--simulate }-- COMMAND, then build/bin/xtrace-merge
+END

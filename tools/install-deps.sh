@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Installs what building and testing xtrace needs, on Debian 12 or 13 and Ubuntu 24.04: says what
+# is missing, installs that and nothing else. Safe to repeat. With --lint also clang-format.
+set -eu
+
+packages="
+gcc libc6-dev binutils cmake ninja-build pkg-config python3
+libunwind-dev libzstd-dev libcjson-dev libelf-dev libdw-dev libiberty-dev libcmocka-dev
+"
+
+for argument in "$@"; do
+	case $argument in
+	--lint) packages="$packages clang-format" ;;
+	*)
+		echo "usage: tools/install-deps.sh [--lint]" >&2
+		exit 2
+		;;
+	esac
+done
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+	echo "install-deps: this is no Debian or Ubuntu; needed are, as Debian calls them:" $packages >&2
+	exit 1
+fi
+
+# pkg-config is a name that pkgconf provides on newer releases, so ask for the command.
+is_installed() {
+	if [ "$1" = pkg-config ]; then
+		command -v pkg-config >/dev/null
+		return
+	fi
+	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+missing=
+for package in $packages; do
+	is_installed "$package" || missing="$missing $package"
+done
+if [ -z "$missing" ]; then
+	echo "install-deps: everything needed is installed"
+	exit 0
+fi
+
+as_root=
+if [ "$(id -u)" -ne 0 ]; then
+	if ! command -v sudo >/dev/null; then
+		echo "install-deps: missing:$missing; run this as root, or install sudo" >&2
+		exit 1
+	fi
+	as_root=sudo
+fi
+
+echo "install-deps: installing$missing"
+run_apt() {
+	$as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o Dpkg::Use-Pty=0 \
+		-o Acquire::Retries=3 "$@"
+}
+run_apt update >/dev/null
+run_apt install -y --no-install-recommends $missing >/dev/null
+echo "install-deps: done"

@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Installs what is missing, builds, and runs all tests. With --sanitize asan|tsan the programs and
+# tests are built with those sanitizers, in a build directory of their own.
+set -eu
+cd "$(dirname "$0")/.."
+
+usage() {
+	echo "usage: tools/test.sh [--sanitize asan|tsan]" >&2
+	exit 2
+}
+
+preset=release
+while [ $# -gt 0 ]; do
+	case $1 in
+	--sanitize)
+		[ $# -ge 2 ] || usage
+		case $2 in
+		asan | tsan) preset=$2 ;;
+		*) usage ;;
+		esac
+		shift 2
+		;;
+	*) usage ;;
+	esac
+done
+case $preset in
+release) build=build ;;
+*) build=build-$preset ;;
+esac
+
+tools/install-deps.sh
+cmake --preset "$preset" -DBUILD_TESTING=ON
+cmake --build "$build"
+ctest --test-dir "$build" --output-on-failure -j "$(nproc)"
