@@ -44,10 +44,11 @@ static int unpack_frame(struct xt_chunk *chunk, const struct xt_chunk_header *he
 			const uint8_t *stored)
 {
 	size_t stored_bytes = header->stored_bytes;
+	const uint32_t magic = ZSTD_MAGICNUMBER;
 	size_t raw_bytes;
 
-	/* Exactly one frame, which knows its size and has a checksum. */
-	if (stored_bytes <= FRAME_DESCRIPTOR_OFFSET ||
+	/* Exactly one frame, not of the skippable sort, which knows its size and has a checksum. */
+	if (stored_bytes <= FRAME_DESCRIPTOR_OFFSET || memcmp(stored, &magic, sizeof(magic)) != 0 ||
 	    ZSTD_findFrameCompressedSize(stored, stored_bytes) != stored_bytes ||
 	    ZSTD_getFrameContentSize(stored, stored_bytes) != header->raw_bytes ||
 	    !(stored[FRAME_DESCRIPTOR_OFFSET] & FRAME_DESCRIPTOR_CHECKSUM))

@@ -171,7 +171,10 @@ static bool find_header(struct xt_reader *reader, struct xt_chunk_header *header
 
 		if (have < sizeof(*header)) {
 			reader->damage.bytes_skipped += have;
-			reader->damage.truncated |= have > 0 && !searching;
+			/* The second: it was longer when the last chunk was read. */
+			if ((have > 0 && !searching) ||
+			    xt_source_total(&reader->source) < reader->position)
+				reader->damage.truncated = true;
 			reader->ended_in_debris = have > 0 || searching;
 			return false;
 		}

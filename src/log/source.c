@@ -131,9 +131,14 @@ const uint8_t *xt_source_view(struct xt_source *source, uint64_t offset, size_t 
 	return source->buffer + (offset - source->buffer_offset);
 }
 
+uint64_t xt_source_total(struct xt_source *source)
+{
+	if (source->fd >= 0)
+		look_at_size(source);
+	return source->total_bytes;
+}
+
 bool xt_source_reaches(struct xt_source *source, uint64_t end_offset)
 {
-	if (end_offset > source->total_bytes && source->fd >= 0)
-		look_at_size(source);
-	return end_offset <= source->total_bytes;
+	return end_offset <= source->total_bytes || end_offset <= xt_source_total(source);
 }

@@ -41,6 +41,9 @@ void xt_source_close(struct xt_source *source);
 const uint8_t *xt_source_view(struct xt_source *source, uint64_t offset, size_t want,
 			      size_t *have_out);
 
+/* How long the file is now. */
+uint64_t xt_source_total(struct xt_source *source);
+
 /* Does the file reach up to end_offset? Looks again before it says no. */
 bool xt_source_reaches(struct xt_source *source, uint64_t end_offset);
 

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening, chunk headers, unknown kinds, gaps, and finding the way back after damage. */
+#include "support.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "log/decode.h"
+
+static void what_is_not_a_file(void **state)
+{
+	struct xt_reader *reader;
+
+	(void)state;
+	assert_int_equal(xt_reader_open(test_path("nothing"), &reader), XT_OPEN_ERRNO);
+	assert_int_equal(errno, ENOENT);
+	assert_null(reader);
+	assert_int_equal(xt_reader_open(test_dir(), &reader), XT_OPEN_ERRNO);
+	assert_int_equal(errno, EISDIR);
+	assert_int_equal(mkfifo(test_path("fifo"), 0600), 0);
+	assert_int_equal(xt_reader_open(test_path("fifo"), &reader), XT_OPEN_ERRNO);
+	assert_int_equal(errno, ESPIPE);
+	assert_int_equal(xt_reader_open("/dev/zero", &reader), XT_OPEN_ERRNO);
+	xt_reader_close(NULL);
+}
+
+static enum xt_open_error open_header(const struct xt_log_header *header, bool with_check)
+{
+	struct xt_log_header copy = *header;
+	struct blob log = {0};
+	struct xt_reader *reader;
+	enum xt_open_error error;
+
+	if (with_check)
+		copy.check = xt_check32(&copy, offsetof(struct xt_log_header, check));
+	blob_put(&log, &copy, sizeof(copy));
+	error = xt_reader_open_memory(log.data, log.bytes, &reader);
+	if (!error) {
+		assert_null(xt_reader_next(reader, 0));
+		assert_int_equal(xt_reader_header(reader)->pid, copy.pid);
+		xt_reader_close(reader);
+	}
+	blob_free(&log);
+	return error;
+}
+
+static void log_headers(void **state)
+{
+	struct blob log = {0};
+	struct xt_log_header good, header;
+
+	(void)state;
+	craft_log_header(&log);
+	memcpy(&good, log.data, sizeof(good));
+	blob_free(&log);
+	assert_int_equal(open_header(&good, true), XT_OPEN_OK);
+
+	header = good;
+	header.magic[0] = 'x';
+	assert_int_equal(open_header(&header, true), XT_OPEN_NOT_A_LOG);
+	header = good;
+	header.version_minor = 9;
+	assert_int_equal(open_header(&header, true), XT_OPEN_OK);
+	header = good;
+	header.version_major = XT_LOG_VERSION_MAJOR + 1;
+	assert_int_equal(open_header(&header, true), XT_OPEN_NEWER);
+	assert_int_equal(open_header(&header, false), XT_OPEN_NEWER);
+	header.version_major = 0;
+	assert_int_equal(open_header(&header, true), XT_OPEN_BAD_HEADER);
+	header = good;
+	header.byte_order = 0x04030201;
+	assert_int_equal(open_header(&header, true), XT_OPEN_BAD_HEADER);
+	header = good;
+	header.pid++;
+	assert_int_equal(open_header(&header, false), XT_OPEN_BAD_HEADER);
+	header = good;
+	header.header_bytes = 63;
+	assert_int_equal(open_header(&header, true), XT_OPEN_BAD_HEADER);
+	header.header_bytes = UINT32_MAX;
+	assert_int_equal(open_header(&header, true), XT_OPEN_BAD_HEADER);
+}
+
+/* A later minor version may have a longer header. */
+static void a_longer_header_is_passed(void **state)
+{
+	struct blob log = {0};
+	struct xt_log_header *header;
+	struct xt_reader *reader;
+
+	(void)state;
+	craft_log_header(&log);
+	blob_put(&log, "sixteen bytes on", 16);
+	header = (struct xt_log_header *)log.data;
+	header->version_minor = 1;
+	header->header_bytes += 16;
+	header->check = xt_check32(header, offsetof(struct xt_log_header, check));
+	craft_clock(&log, 0, 5);
+	reader = open_blob(&log);
+	expect_clock(reader, 5);
+	assert_null(xt_reader_next(reader, 0));
+	assert_int_equal(xt_reader_damage(reader)->bytes_skipped, 0);
+	xt_reader_close(reader);
+	blob_free(&log);
+}
+
+static void unknown_kinds_are_skipped(void **state)
+{
+	static const unsigned kinds[] = {0, XT_KIND_COUNT, 31, 32, 64, UINT16_MAX};
+	const unsigned count = sizeof(kinds) / sizeof(kinds[0]);
+	struct blob log = {0};
+	struct xt_reader *reader;
+	const struct xt_damage *damage;
+
+	(void)state;
+	craft_log_header(&log);
+	for (unsigned i = 0; i < count; i++) {
+		craft_chunk_stored(&log, kinds[i], 2 * i, UINT32_MAX, UINT32_MAX, "not even zstd",
+				   13);
+		craft_clock(&log, 2 * i + 1, i);
+	}
+	craft_chunk(&log, XT_KIND_END, 2 * count, 0, NULL, 0);
+	reader = open_blob(&log);
+	damage = xt_reader_damage(reader);
+	for (unsigned i = 0; i < count; i++)
+		expect_clock(reader, i);
+	assert_int_equal(xt_chunk_kind(xt_reader_next(reader, 0)), XT_KIND_END);
+	assert_true(damage->closed);
+	assert_null(xt_reader_next(reader, 0));
+	assert_int_equal(damage->chunks_unknown, count);
+	assert_int_equal(damage->chunks_read, count + 1);
+	assert_int_equal(damage->chunks_damaged + damage->chunks_missing, 0);
+	assert_int_equal(damage->bytes_skipped, 0);
+	xt_reader_close(reader);
+	blob_free(&log);
+}
+
+static void gaps_in_the_numbers_are_missing_chunks(void **state)
+{
+	/* An appended log repeats no number; one that does so has not lost anything by it. */
+	static const uint32_t sequences[] = {2, 3, 10, 10, 4, 5, UINT32_MAX};
+	const unsigned count = sizeof(sequences) / sizeof(sequences[0]);
+	struct blob log = {0};
+	struct xt_reader *reader;
+
+	(void)state;
+	craft_log_header(&log);
+	for (unsigned i = 0; i < count; i++)
+		craft_clock(&log, sequences[i], i);
+	reader = open_blob(&log);
+	for (unsigned i = 0; i < count; i++)
+		expect_clock(reader, i);
+	assert_null(xt_reader_next(reader, 0));
+	assert_int_equal(xt_reader_damage(reader)->chunks_missing,
+			 UINT64_C(2) + 6 + (UINT32_MAX - 6));
+	assert_int_equal(xt_reader_damage(reader)->bytes_skipped, 0);
+	xt_reader_close(reader);
+	blob_free(&log);
+}
+
+static void unwanted_kinds_are_passed_over(void **state)
+{
+	struct blob log = {0};
+	struct xt_reader *reader;
+	const struct xt_damage *damage;
+
+	(void)state;
+	craft_log_header(&log);
+	craft_chunk_stored(&log, XT_KIND_CALL, 0, 1, 1, "not looked at", 13);
+	craft_clock(&log, 1, 8);
+	craft_chunk_stored(&log, XT_KIND_KERNEL, 2, 1, 1, "nor this", 8);
+	craft_chunk(&log, XT_KIND_END, 3, 0, NULL, 0);
+	reader = open_blob(&log);
+	damage = xt_reader_damage(reader);
+	assert_int_equal(xt_chunk_kind(xt_reader_next(reader, 1u << XT_KIND_CLOCK)), XT_KIND_CLOCK);
+	assert_false(damage->closed);
+	assert_null(xt_reader_next(reader, 1u << XT_KIND_CLOCK));
+	assert_int_equal(damage->chunks_read, 1);
+	assert_int_equal(damage->chunks_damaged, 0);
+	assert_int_equal(damage->bytes_skipped, 0);
+	assert_true(damage->closed);
+	xt_reader_close(reader);
+
+	reader = open_blob(&log);
+	expect_clock(reader, 8);
+	while (xt_reader_next(reader, 0))
+		;
+	assert_int_equal(xt_reader_damage(reader)->chunks_damaged, 2);
+	xt_reader_close(reader);
+	blob_free(&log);
+}
+
+static void put_debris(struct blob *log, size_t bytes, uint64_t *random)
+{
+	static const char magic[] = "XTCH";
+	uint8_t byte;
+
+	/* Full of false beginnings. */
+	for (size_t i = 0; i < bytes; i++) {
+		byte = (uint8_t)random_next(random);
+		if (random_next(random) % 3)
+			byte = (uint8_t)magic[i % 4];
+		blob_put(log, &byte, 1);
+	}
+}
+
+/* Debris of any length between chunks, in memory and through the buffer of a file. */
+static void finds_the_way_back(void **state)
+{
+	static const size_t lengths[] = {1,	  3,	   31,	    32,	     33,      1000,
+					 1048576, 1048545, 1048577, 3000000, 1048544, 7};
+	const unsigned count = sizeof(lengths) / sizeof(lengths[0]);
+	uint64_t random = test_seed();
+	struct blob log = {0};
+	size_t skipped = 0;
+
+	(void)state;
+	craft_log_header(&log);
+	for (unsigned i = 0; i < count; i++) {
+		put_debris(&log, lengths[i], &random);
+		skipped += lengths[i];
+		craft_clock(&log, 2 * i + 1, i);
+	}
+	file_write(test_path("debris.xtr"), log.data, log.bytes);
+	for (unsigned from_file = 0; from_file < 2; from_file++) {
+		struct xt_reader *reader;
+		uint64_t done, total;
+
+		if (from_file)
+			assert_int_equal(xt_reader_open(test_path("debris.xtr"), &reader),
+					 XT_OPEN_OK);
+		else
+			reader = open_blob(&log);
+		for (unsigned i = 0; i < count; i++)
+			expect_clock(reader, i);
+		assert_null(xt_reader_next(reader, 0));
+		assert_int_equal(xt_reader_damage(reader)->bytes_skipped, skipped);
+		assert_int_equal(xt_reader_damage(reader)->chunks_missing, count);
+		assert_false(xt_reader_damage(reader)->truncated);
+		xt_reader_position(reader, &done, &total);
+		assert_int_equal(done, log.bytes);
+		assert_int_equal(total, log.bytes);
+		xt_reader_close(reader);
+	}
+	blob_free(&log);
+}
+
+static void debris_at_the_end(void **state)
+{
+	struct blob log = {0};
+	struct xt_reader *reader;
+
+	(void)state;
+	craft_log_header(&log);
+	craft_clock(&log, 0, 1);
+	/* What a file system may leave behind after a power failure. */
+	for (unsigned i = 0; i < 5000; i++)
+		blob_put(&log, "", 1);
+	reader = open_blob(&log);
+	expect_clock(reader, 1);
+	assert_null(xt_reader_next(reader, 0));
+	assert_int_equal(xt_reader_damage(reader)->bytes_skipped, 5000);
+	xt_reader_close(reader);
+	blob_free(&log);
+}
+
+/* A header that is right but says more than any chunk may have, in a file that has so much. */
+static void a_chunk_larger_than_any_may_be(void **state)
+{
+	const size_t stored_bytes = XT_CHUNK_STORED_BYTES_MAX + 1;
+	struct blob log = {0}, behind = {0};
+	struct xt_chunk_header header = {
+		.magic = XT_CHUNK_MAGIC,
+		.kind = XT_KIND_CLOCK,
+		.stored_bytes = (uint32_t)stored_bytes,
+		.raw_bytes = 1,
+		.row_count = 1,
+		.sequence = 1,
+	};
+	struct xt_reader *reader;
+	int fd;
+
+	(void)state;
+	craft_log_header(&log);
+	craft_clock(&log, 0, 1);
+	header.check = xt_check32(&header, offsetof(struct xt_chunk_header, check));
+	blob_put(&log, &header, sizeof(header));
+	file_write(test_path("large.xtr"), log.data, log.bytes);
+	craft_clock(&behind, 2, 3);
+	fd = open(test_path("large.xtr"), O_WRONLY);
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, behind.data, behind.bytes, (off_t)(log.bytes + stored_bytes)),
+			 behind.bytes);
+	close(fd);
+
+	assert_int_equal(xt_reader_open(test_path("large.xtr"), &reader), XT_OPEN_OK);
+	expect_clock(reader, 1);
+	expect_clock(reader, 3);
+	assert_null(xt_reader_next(reader, 0));
+	assert_int_equal(xt_reader_damage(reader)->chunks_damaged, 1);
+	assert_int_equal(xt_reader_damage(reader)->bytes_skipped,
+			 sizeof(struct xt_chunk_header) + stored_bytes);
+	xt_reader_close(reader);
+	blob_free(&log);
+	blob_free(&behind);
+}
+
+/* A log that grows while it is read is read as far as it has come. */
+static void a_log_that_grows(void **state)
+{
+	struct blob log = {0};
+	struct xt_reader *reader;
+	size_t first_bytes;
+	int fd;
+
+	(void)state;
+	craft_log_header(&log);
+	craft_clock(&log, 0, 1);
+	first_bytes = log.bytes;
+	craft_clock(&log, 1, 2);
+	file_write(test_path("grows.xtr"), log.data, first_bytes);
+	assert_int_equal(xt_reader_open(test_path("grows.xtr"), &reader), XT_OPEN_OK);
+	expect_clock(reader, 1);
+	fd = open(test_path("grows.xtr"), O_WRONLY | O_APPEND);
+	assert_int_equal(write(fd, log.data + first_bytes, log.bytes - first_bytes),
+			 log.bytes - first_bytes);
+	close(fd);
+	expect_clock(reader, 2);
+	assert_null(xt_reader_next(reader, 0));
+	assert_false(xt_reader_damage(reader)->truncated);
+	xt_reader_close(reader);
+	blob_free(&log);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_not_a_file),
+		cmocka_unit_test(log_headers),
+		cmocka_unit_test(a_longer_header_is_passed),
+		cmocka_unit_test(unknown_kinds_are_skipped),
+		cmocka_unit_test(gaps_in_the_numbers_are_missing_chunks),
+		cmocka_unit_test(unwanted_kinds_are_passed_over),
+		cmocka_unit_test(finds_the_way_back),
+		cmocka_unit_test(debris_at_the_end),
+		cmocka_unit_test(a_chunk_larger_than_any_may_be),
+		cmocka_unit_test(a_log_that_grows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, test_dir_remove);
+}

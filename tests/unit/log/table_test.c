@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables: what is put in comes out of the log, for every kind, and limits hold. */
+#include "support.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log/writer.h"
+
+#define CONTENT_MAX 64
+
+/* The value of a cell must follow from its place alone: it is needed twice. */
+static uint64_t cell_random(uint64_t seed, unsigned kind, unsigned column, uint32_t row)
+{
+	return seed ^ (uint64_t)kind << 56 ^ (uint64_t)column << 48 ^ row;
+}
+
+static uint64_t cell_scalar(uint64_t seed, unsigned kind, unsigned column, uint32_t row)
+{
+	uint64_t random = cell_random(seed, kind, column, row);
+	uint64_t of_column = cell_random(seed, kind, column, UINT32_MAX);
+
+	switch (random_next(&of_column) % 4) {
+	case 0: /* CONST */
+		return random_value(&of_column);
+	case 1: /* a time that goes on */
+		return (UINT64_C(1) << 40) + row * UINT64_C(5000) + random_next(&random) % 3000;
+	case 2: /* small */
+		return random_next(&random) % 200;
+	default:
+		return random_value(&random);
+	}
+}
+
+static size_t cell_content(uint64_t seed, unsigned kind, unsigned column, uint32_t row,
+			   uint64_t *elements)
+{
+	uint64_t random = cell_random(seed, kind, column, row);
+	size_t length = random_next(&random) % 3 ? random_next(&random) % CONTENT_MAX : 0;
+
+	for (size_t i = 0; i < length; i++)
+		elements[i] = random_value(&random);
+	return length;
+}
+
+static void put_cell(struct xt_table *table, uint64_t seed, unsigned column)
+{
+	uint64_t elements[CONTENT_MAX];
+	uint8_t bytes[CONTENT_MAX];
+	uint32_t row = table->row_count;
+	size_t length;
+
+	switch (xt_kind_specs[table->kind].columns[column].encoding) {
+	case XT_ENC_BYTES:
+		length = cell_content(seed, table->kind, column, row, elements);
+		for (size_t i = 0; i < length; i++)
+			bytes[i] = (uint8_t)elements[i];
+		/* Not putting an empty one is the same as putting it. */
+		if (length)
+			xt_table_put_bytes(table, column, bytes, length);
+		break;
+	case XT_ENC_LIST:
+		length = cell_content(seed, table->kind, column, row, elements);
+		xt_table_put_list(table, column, elements, length);
+		break;
+	default:
+		xt_table_put(table, column, cell_scalar(seed, table->kind, column, row));
+	}
+}
+
+static void check_cell(const struct xt_chunk *chunk, uint64_t seed, unsigned column, uint32_t row)
+{
+	enum xt_kind kind = xt_chunk_kind(chunk);
+	uint64_t expected[CONTENT_MAX];
+	size_t length = cell_content(seed, kind, column, row, expected);
+	const uint64_t *elements;
+	struct xt_bytes bytes;
+	uint32_t got;
+
+	switch (xt_kind_specs[kind].columns[column].encoding) {
+	case XT_ENC_BYTES:
+		bytes = xt_chunk_bytes(chunk, column, row);
+		assert_int_equal(bytes.length, length);
+		for (size_t i = 0; i < length; i++)
+			assert_int_equal((uint8_t)bytes.data[i], (uint8_t)expected[i]);
+		break;
+	case XT_ENC_LIST:
+		elements = xt_chunk_list(chunk, column, row, &got);
+		assert_int_equal(got, length);
+		assert_memory_equal(elements, expected, length * sizeof(*expected));
+		break;
+	default:
+		assert_int_equal(xt_chunk_u64(chunk, column)[row],
+				 cell_scalar(seed, kind, column, row));
+	}
+}
+
+static void fill_table(struct xt_table *table, uint64_t seed, uint32_t row_count)
+{
+	for (uint32_t row = 0; row < row_count; row++) {
+		assert_true(xt_table_has_room(table, CONTENT_MAX));
+		for (unsigned c = 0; c < XT_TABLE_COLUMNS_MAX; c++)
+			if (xt_kind_specs[table->kind].columns[c].name)
+				put_cell(table, seed, c);
+		xt_table_end_row(table);
+	}
+}
+
+static uint32_t rows_of(uint64_t seed, unsigned kind)
+{
+	uint64_t random = cell_random(seed, kind, 0, 0);
+
+	return 1 + (uint32_t)(random_next(&random) % (random_next(&random) % 2 ? 5 : 2000));
+}
+
+static void write_round(struct xt_writer *writer, struct xt_table *tables, uint64_t seed)
+{
+	for (unsigned kind = 1; kind < XT_KIND_END; kind++) {
+		struct xt_table *table = &tables[kind];
+
+		fill_table(table, seed, rows_of(seed, kind));
+		assert_int_equal(xt_writer_add(writer, table), 0);
+		assert_int_equal(table->row_count, 0);
+	}
+	assert_int_equal(xt_writer_flush(writer), 0);
+}
+
+static void check_round(struct xt_reader *reader, uint64_t seed)
+{
+	for (unsigned kind = 1; kind < XT_KIND_END; kind++) {
+		const struct xt_chunk *chunk = xt_reader_next(reader, 0);
+
+		assert_non_null(chunk);
+		assert_int_equal(xt_chunk_kind(chunk), kind);
+		assert_int_equal(xt_chunk_rows(chunk), rows_of(seed, kind));
+		for (unsigned c = 0; c < XT_TABLE_COLUMNS_MAX; c++)
+			for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++)
+				if (xt_kind_specs[kind].columns[c].name)
+					check_cell(chunk, seed, c, row);
+	}
+}
+
+/* Tables, writer buffers and decode buffers are used again from round to round. */
+static void random_rows_of_every_kind(void **state)
+{
+	const unsigned rounds = 12;
+	uint64_t seed = test_seed();
+	struct xt_table tables[XT_KIND_COUNT] = {0};
+	struct xt_log_header header = {.pid = 1};
+	struct xt_writer *writer;
+	struct xt_reader *reader;
+
+	(void)state;
+	for (unsigned kind = 1; kind < XT_KIND_END; kind++)
+		assert_int_equal(xt_table_init(&tables[kind], kind, 2000, 2001 * CONTENT_MAX / 2),
+				 0);
+	assert_int_equal(xt_writer_create(test_path("random.xtr"), &header, &writer), 0);
+	for (unsigned round = 0; round < rounds; round++)
+		write_round(writer, tables, seed + round);
+	xt_writer_close(writer);
+
+	assert_int_equal(xt_reader_open(test_path("random.xtr"), &reader), XT_OPEN_OK);
+	for (unsigned round = 0; round < rounds; round++)
+		check_round(reader, seed + round);
+	assert_null(xt_reader_next(reader, 0));
+	assert_int_equal(xt_reader_damage(reader)->bytes_skipped, 0);
+	xt_reader_close(reader);
+	for (unsigned kind = 1; kind < XT_KIND_END; kind++)
+		xt_table_free(&tables[kind]);
+}
+
+static void every_column_is_declared_once(void **state)
+{
+	(void)state;
+	for (unsigned kind = 1; kind < XT_KIND_COUNT; kind++) {
+		const struct xt_kind_spec *spec = &xt_kind_specs[kind];
+
+		assert_non_null(spec->name);
+		assert_null(spec->columns[0].name);
+		for (unsigned c = 1; c < XT_TABLE_COLUMNS_MAX; c++) {
+			assert_int_equal(spec->columns[c].name != NULL,
+					 spec->columns[c].encoding != 0);
+			/* CONST is found, not declared; columns are numbered without gaps. */
+			assert_int_not_equal(spec->columns[c].encoding, XT_ENC_CONST);
+			if (spec->columns[c].name && c > 1)
+				assert_non_null(spec->columns[c - 1].name);
+		}
+	}
+}
+
+static void room_ends_where_it_was_said_to(void **state)
+{
+	struct xt_table table;
+
+	(void)state;
+	assert_int_equal(xt_table_init(&table, XT_KIND_STRING, 3, 10), 0);
+	assert_true(xt_table_has_room(&table, 10));
+	assert_false(xt_table_has_room(&table, 11));
+	xt_table_put(&table, XT_STRING_ID, 1);
+	xt_table_put_bytes(&table, XT_STRING_TEXT, "12345678", 8);
+	xt_table_end_row(&table);
+	assert_true(xt_table_has_room(&table, 2));
+	assert_false(xt_table_has_room(&table, 3));
+	for (int i = 0; i < 2; i++) {
+		assert_true(xt_table_has_room(&table, 0));
+		xt_table_put(&table, XT_STRING_ID, 2);
+		xt_table_end_row(&table);
+	}
+	assert_false(xt_table_has_room(&table, 0));
+	xt_table_clear(&table);
+	assert_true(xt_table_has_room(&table, 10));
+	xt_table_free(&table);
+}
+
+/* A cleared table must not let old lengths shine through. */
+static void what_is_not_put_is_empty(void **state)
+{
+	struct xt_table table;
+
+	(void)state;
+	assert_int_equal(xt_table_init(&table, XT_KIND_META, 2, 100), 0);
+	for (int i = 0; i < 2; i++) {
+		xt_table_put_bytes(&table, XT_META_KEY, "key", 3);
+		xt_table_put_bytes(&table, XT_META_VALUE, "value", 5);
+		xt_table_end_row(&table);
+	}
+	xt_table_clear(&table);
+	for (int i = 0; i < 2; i++)
+		xt_table_end_row(&table);
+	assert_int_equal(table.values[XT_META_KEY][0], 0);
+	assert_int_equal(table.values[XT_META_VALUE][1], 0);
+	xt_table_free(&table);
+}
+
+static void the_last_put_counts_and_none_overruns(void **state)
+{
+	struct xt_table table;
+
+	(void)state;
+	assert_int_equal(xt_table_init(&table, XT_KIND_STRING, 2, 8), 0);
+	xt_table_put_bytes(&table, XT_STRING_TEXT, "first", 5);
+	xt_table_put_bytes(&table, XT_STRING_TEXT, "ab", 2);
+	assert_int_equal(table.used[XT_STRING_TEXT], 2);
+	xt_table_put_bytes(&table, XT_STRING_TEXT, "0123456789", 10);
+	assert_int_equal(table.used[XT_STRING_TEXT], 8);
+	assert_memory_equal(table.bytes[XT_STRING_TEXT], "01234567", 8);
+	xt_table_free(&table);
+}
+
+static void the_bound_holds_for_the_largest_values(void **state)
+{
+	uint64_t frames[] = {UINT64_C(1) << 63, 0, UINT64_C(1) << 63, 0};
+	struct xt_table table;
+	size_t bound;
+	uint8_t *out;
+
+	(void)state;
+	assert_int_equal(xt_table_init(&table, XT_KIND_STACK, 100, 400), 0);
+	for (unsigned row = 0; row < 100; row++) {
+		xt_table_put(&table, XT_STACK_ID, row % 2 ? 0 : UINT64_C(1) << 63);
+		xt_table_put(&table, XT_STACK_FLAGS, UINT64_MAX - row);
+		xt_table_put(&table, XT_STACK_SEEN_NS, row % 2 ? 0 : UINT64_C(1) << 63);
+		xt_table_put_list(&table, XT_STACK_FRAMES, frames, 4);
+		xt_table_end_row(&table);
+	}
+	bound = xt_table_encoded_bound(&table);
+	out = malloc(bound); /* of just this size: the address sanitizer watches its end */
+	assert_non_null(out);
+	assert_true(xt_table_encode(&table, out) <= bound);
+	free(out);
+	xt_table_free(&table);
+}
+
+static void refuses_what_could_not_be_a_chunk(void **state)
+{
+	struct xt_table table;
+
+	(void)state;
+	assert_int_equal(xt_table_init(&table, XT_KIND_COUNT, 10, 0), -EINVAL);
+	assert_int_equal(xt_table_init(&table, 0, 10, 0), -EINVAL);
+	assert_int_equal(xt_table_init(&table, XT_KIND_CLOCK, 0, 0), -EINVAL);
+	assert_int_equal(xt_table_init(&table, XT_KIND_CLOCK, XT_CHUNK_ROWS_MAX + 1, 0), -EINVAL);
+	assert_int_equal(xt_table_init(&table, XT_KIND_CALL, 300000, 0), -EINVAL);
+	assert_int_equal(xt_table_init(&table, XT_KIND_STRING, 1, 17u << 20), -EINVAL);
+	xt_table_free(&table);
+	assert_int_equal(xt_table_init(&table, XT_KIND_CALL, 239000, 0), 0);
+	xt_table_free(&table);
+	assert_int_equal(xt_table_init(&table, XT_KIND_STRING, 1, 15u << 20), 0);
+	xt_table_free(&table);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(random_rows_of_every_kind),
+		cmocka_unit_test(every_column_is_declared_once),
+		cmocka_unit_test(room_ends_where_it_was_said_to),
+		cmocka_unit_test(what_is_not_put_is_empty),
+		cmocka_unit_test(the_last_put_counts_and_none_overruns),
+		cmocka_unit_test(the_bound_holds_for_the_largest_values),
+		cmocka_unit_test(refuses_what_could_not_be_a_chunk),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, test_dir_remove);
+}
