@@ -45,6 +45,13 @@ install(CODE "
 	include(\"${CMAKE_CURRENT_LIST_DIR}/InstallPrivateLibraries.cmake\")
 ")
 
+if(BUILD_TESTING AND NOT XTRACE_SANITIZE)
+	add_test(NAME house.glibc COMMAND ${PROJECT_SOURCE_DIR}/tools/check-glibc.sh
+		$<TARGET_FILE:xtrace> $<TARGET_FILE:xtrace-merge> $<TARGET_FILE:xtrace_inject>
+		$<TARGET_FILE:simcuda> $<TARGET_FILE:simcupti> $<TARGET_FILE:llm_inference>
+		${XTRACE_LIBUNWIND} ${XTRACE_LIBZSTD})
+endif()
+
 set(CPACK_GENERATOR TGZ)
 set(CPACK_PACKAGE_NAME xtrace)
 set(CPACK_PACKAGE_VENDOR "the xtrace authors")
