@@ -42,18 +42,19 @@ static struct {
 } lib;
 
 /*
- * Unwind information by return address. libunwind allocates a description per lookup that only
- * its own, hidden code could free; keeping it bounds that memory by the number of distinct
- * addresses (a loader generation) and makes the next walk over the same code fast.
+ * Unwind information by return address: with it, walking over code seen before costs a fraction.
+ * libunwind describes what it finds in a block that it frees after each step; the cache keeps
+ * copies of those blocks.
  * Direct mapped. Each entry is guarded by a sequence: odd while a thread writes it; a reader that
  * sees it change takes its copy for a miss.
  */
-#define CACHE_BITS 14
+#define CACHE_BITS 13
 struct cached_info {
 	atomic_uint_fast64_t sequence;
 	uint64_t generation;
 	unw_word_t ip;
 	unw_proc_info_t info;
+	uint64_t unwind_info[UNWIND_INFO_WORDS];
 };
 static struct cached_info *cache;
 
@@ -62,17 +63,23 @@ static struct cached_info *cache_entry(unw_word_t ip)
 	return &cache[(ip * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - CACHE_BITS)];
 }
 
-static bool cache_find(unw_word_t ip, uint64_t generation, unw_proc_info_t *info)
+static bool cache_find(unw_word_t ip, uint64_t generation, unw_proc_info_t *info,
+		       uint64_t *unwind_info)
 {
 	struct cached_info *entry = cache_entry(ip);
 	uint64_t before = atomic_load_explicit(&entry->sequence, memory_order_acquire);
-	bool found = !(before & 1) && entry->ip == ip && entry->generation == generation;
 
-	if (!found)
+	if ((before & 1) || entry->ip != ip || entry->generation != generation)
 		return false;
 	*info = entry->info;
+	memcpy(unwind_info, entry->unwind_info, sizeof(entry->unwind_info));
 	atomic_thread_fence(memory_order_acquire);
-	return atomic_load_explicit(&entry->sequence, memory_order_relaxed) == before;
+	if (atomic_load_explicit(&entry->sequence, memory_order_relaxed) != before)
+		return false;
+	/* Of this format libunwind uses the block but does not free it. */
+	info->format = UNW_INFO_FORMAT_REMOTE_TABLE;
+	info->unwind_info = unwind_info;
+	return true;
 }
 
 static void cache_add(unw_word_t ip, uint64_t generation, const unw_proc_info_t *info)
@@ -80,11 +87,15 @@ static void cache_add(unw_word_t ip, uint64_t generation, const unw_proc_info_t 
 	struct cached_info *entry = cache_entry(ip);
 	uint_fast64_t before = atomic_load_explicit(&entry->sequence, memory_order_relaxed);
 
+	if (!info->unwind_info || info->unwind_info_size <= 0 ||
+	    (size_t)info->unwind_info_size > sizeof(entry->unwind_info))
+		return;
 	if ((before & 1) || !atomic_compare_exchange_strong(&entry->sequence, &before, before + 1))
 		return;
 	entry->generation = generation;
 	entry->ip = ip;
 	entry->info = *info;
+	memcpy(entry->unwind_info, info->unwind_info, (size_t)info->unwind_info_size);
 	atomic_store_explicit(&entry->sequence, before + 2, memory_order_release);
 }
 
@@ -187,7 +198,7 @@ static int get_dyn_info_list_addr(unw_addr_space_t as, unw_word_t *list_out, voi
 
 static void put_unwind_info(unw_addr_space_t as, unw_proc_info_t *info, void *arg)
 {
-	(void)as, (void)info, (void)arg; /* the cache keeps it */
+	(void)as, (void)info, (void)arg; /* libunwind frees its blocks itself */
 }
 
 /* The head of .eh_frame_hdr as linkers write it (LSB, Linux Standard Base Core, 10.6.2). */
@@ -219,7 +230,7 @@ static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *i
 		return -UNW_EBADFRAME;
 	walk->tables_start = (uintptr_t)object.dlfo_map_start;
 	walk->tables_end = (uintptr_t)object.dlfo_map_end;
-	if (cache_find(ip, generation, info))
+	if (cache_find(ip, generation, info, walk->unwind_info))
 		return 0;
 	hdr = object.dlfo_eh_frame;
 	if (hdr->version != 1 || hdr->fde_count_encoding != 0x03 || hdr->table_encoding != 0x3b)
@@ -305,13 +316,20 @@ void stack_walk(struct stack_walk *walk, const struct caller_regs *regs)
 	errno = saved_errno;
 }
 
+/*
+ * What travels beside us comes first. The libraries that libunwind itself needs are opened before
+ * it, so that the loader takes those for it instead of searching its own path.
+ */
 static void *open_library(const char *library_dir)
 {
+	static const char *const names[] = {"liblzma.so.5", "libunwind.so.8", LIBUNWIND_NAME};
 	char path[4096];
-	void *handle;
+	void *handle = NULL;
 
-	snprintf(path, sizeof(path), "%s/xtrace/" LIBUNWIND_NAME, library_dir);
-	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		snprintf(path, sizeof(path), "%s/xtrace/%s", library_dir, names[i]);
+		handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	}
 	return handle ? handle : dlopen(LIBUNWIND_NAME, RTLD_NOW | RTLD_LOCAL);
 }
 

@@ -35,6 +35,8 @@ struct walk_input {
 	uint64_t value;
 };
 
+#define UNWIND_INFO_WORDS 32 /* room for libunwind's description of one function's tables */
+
 /* The result of a walk, and its working memory; too large for a small stack. One per thread. */
 struct stack_walk {
 	uint64_t frames[XT_STACK_FRAMES_MAX]; /* innermost first, XT_FRAME_* */
@@ -49,7 +51,8 @@ struct stack_walk {
 	const struct caller_regs *regs;
 	uintptr_t tables_start, tables_end; /* the module whose unwind tables are being read */
 	uintptr_t readable_page;
-	uint64_t cursor[160]; /* unw_cursor_t */
+	uint64_t unwind_info[UNWIND_INFO_WORDS]; /* of the frame being stepped over */
+	uint64_t cursor[160];			 /* unw_cursor_t */
 };
 
 /* Opens libunwind, privately, from library_dir/xtrace or else from the loader's path. 0 or
