@@ -58,15 +58,13 @@ static int unpack_frame(struct xt_chunk *chunk, const struct xt_chunk_header *he
 		chunk->dctx = ZSTD_createDCtx();
 	if (!chunk->dctx)
 		return -ENOMEM;
-	chunk->raw = grow(chunk->raw, &chunk->raw_capacity,
-			  (size_t)header->raw_bytes + XT_VARINT_SLACK_BYTES, 1);
+	chunk->raw = grow(chunk->raw, &chunk->raw_capacity, header->raw_bytes, 1);
 	if (!chunk->raw)
 		return -ENOMEM;
 	raw_bytes = ZSTD_decompressDCtx(chunk->dctx, chunk->raw, header->raw_bytes, stored,
 					stored_bytes);
 	if (ZSTD_isError(raw_bytes) || raw_bytes != header->raw_bytes)
 		return -EBADMSG;
-	memset(chunk->raw + raw_bytes, 0, XT_VARINT_SLACK_BYTES);
 	return 0;
 }
 

@@ -26,7 +26,7 @@ struct xt_chunk_column {
 struct xt_chunk {
 	enum xt_kind kind;
 	uint32_t row_count;
-	uint8_t *raw; /* raw_capacity bytes, of which the last XT_VARINT_SLACK_BYTES are slack */
+	uint8_t *raw; /* the content of the frame */
 	size_t raw_capacity;
 	uint64_t *zeros; /* for columns that are not there */
 	size_t zeros_count;

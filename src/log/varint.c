@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Columns of LEB128 values. Decoding is the innermost loop of every reader: it takes eight
- * values at a time while they are one byte each, and single values by one unaligned load and no
- * branch on their length else. Pure functions, for any thread.
+ * Columns of LEB128 values. Decoding is the innermost loop of every reader. It looks at eight
+ * bytes at a time: all values of one byte, all of two, or else two values of any length, cut out
+ * without a branch on where they end. Pure functions, for any thread.
  */
 #include "log/varint.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#define STOP_BITS UINT64_C(0x8080808080808080)
+/* Of each byte in a word, the bit that is clear in the last byte of a value. */
+#define TOP_BITS	  UINT64_C(0x8080808080808080)
+#define TOP_BITS_OF_PAIRS UINT64_C(0x8000800080008000)
 
 static inline uint64_t load64(const uint8_t *p)
 {
@@ -19,53 +21,85 @@ static inline uint64_t load64(const uint8_t *p)
 	return word;
 }
 
-/* Squeezes eight 7-bit groups, one a byte, into 56 bits. */
+/* Joins the two 7-bit groups of each pair of bytes. */
+static inline uint64_t squeeze_pairs(uint64_t word)
+{
+	return (word & UINT64_C(0x007f007f007f007f)) | (word & UINT64_C(0x7f007f007f007f00)) >> 1;
+}
+
+/* Joins eight 7-bit groups, one a byte, to 56 bits. */
 static inline uint64_t squeeze(uint64_t word)
 {
-	word = (word & UINT64_C(0x007f007f007f007f)) | (word & UINT64_C(0x7f007f007f007f00)) >> 1;
+	word = squeeze_pairs(word);
 	word = (word & UINT64_C(0x00003fff00003fff)) | (word & UINT64_C(0x3fff00003fff0000)) >> 2;
 	return (word & UINT64_C(0x000000000fffffff)) | (word & UINT64_C(0x0fffffff00000000)) >> 4;
 }
 
-/* One value; 8 bytes from p must be readable. */
-static inline const uint8_t *get_one(const uint8_t *p, const uint8_t *end, uint64_t *value_out)
+/* The bits of word up to and with the lowest one of stop. */
+static inline uint64_t up_to(uint64_t word, uint64_t stop)
 {
-	uint64_t word = load64(p);
-	uint64_t stop = ~word & STOP_BITS;
-
-	if (!stop)
-		return xt_uvar_get(p, end, value_out);
-	*value_out = squeeze(word & (stop ^ (stop - 1)));
-	return p + (__builtin_ctzll(stop) >> 3) + 1;
+	return word & (stop ^ (stop - 1));
 }
 
-static inline const uint8_t *decode(const uint8_t *p, const uint8_t *end, uint64_t *out,
+struct output {
+	uint64_t *next;
+	uint64_t sum; /* of the differences so far */
+	bool delta;
+};
+
+static inline void put(struct output *out, uint64_t value)
+{
+	*out->next++ = out->delta ? (out->sum += xt_unzigzag(value)) : value;
+}
+
+/* Takes the 1 to 8 values that end within the eight bytes at p, or the longer one that begins
+ * there. Returns the byte after them, NULL if that one is malformed. */
+static inline const uint8_t *take_word(const uint8_t *p, const uint8_t *end, struct output *out)
+{
+	uint64_t word = load64(p);
+	uint64_t stop = ~word & TOP_BITS;
+	uint64_t second = stop & (stop - 1);
+	uint64_t value = 0;
+
+	if (stop == TOP_BITS) {
+		for (unsigned k = 0; k < 64; k += 8)
+			put(out, (word >> k) & 0xff);
+		return p + 8;
+	}
+	if (stop == TOP_BITS_OF_PAIRS) {
+		word = squeeze_pairs(word);
+		for (unsigned k = 0; k < 64; k += 16)
+			put(out, (word >> k) & 0xffff);
+		return p + 8;
+	}
+	if (second) {
+		put(out, squeeze(up_to(word, stop)));
+		put(out, squeeze(up_to(word, second) >> (__builtin_ctzll(stop) + 1)));
+		return p + __builtin_ctzll(second) / 8 + 1;
+	}
+	p = xt_uvar_get(p, end, &value);
+	put(out, value);
+	return p;
+}
+
+static inline const uint8_t *decode(const uint8_t *p, const uint8_t *end, uint64_t *values,
 				    size_t count, bool delta)
 {
-	uint64_t sum = 0;
-	size_t i = 0;
+	struct output out = {.next = values, .delta = delta};
+	uint64_t *values_end = values + count;
 
-	while (i < count) {
+	while (values_end - out.next >= 8 && end - p >= 8) {
+		p = take_word(p, end, &out);
+		if (!p)
+			return NULL;
+	}
+	while (out.next < values_end) {
 		uint64_t value;
 
-		while (i + 8 <= count && end - p >= 8) {
-			uint64_t word = load64(p);
-
-			if (word & STOP_BITS)
-				break;
-			for (unsigned k = 0; k < 8; k++) {
-				value = (word >> (8 * k)) & 0xff;
-				out[i + k] = delta ? (sum += xt_unzigzag(value)) : value;
-			}
-			p += 8;
-			i += 8;
-		}
-		if (i == count)
-			break;
-		p = get_one(p, end, &value);
-		if (!p || p > end)
+		p = xt_uvar_get(p, end, &value);
+		if (!p)
 			return NULL;
-		out[i++] = delta ? (sum += xt_unzigzag(value)) : value;
+		put(&out, value);
 	}
 	return p;
 }

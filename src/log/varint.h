@@ -2,8 +2,7 @@
 /*
  * LEB128 and zigzag: one value at a time inline, whole columns in varint.c.
  *
- * Decoding is for hostile input: it never reads past end (whole columns: past end plus
- * XT_VARINT_SLACK_BYTES, which must be readable) and refuses what does not fit 64 bits.
+ * Decoding is for hostile input: it never reads past end, and refuses what does not fit 64 bits.
  */
 #ifndef XT_LOG_VARINT_H
 #define XT_LOG_VARINT_H
@@ -11,8 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define XT_VARINT_BYTES_MAX   10
-#define XT_VARINT_SLACK_BYTES 16
+#define XT_VARINT_BYTES_MAX 10
 
 static inline uint64_t xt_zigzag(uint64_t difference)
 {
@@ -56,7 +54,7 @@ static inline const uint8_t *xt_uvar_get(const uint8_t *p, const uint8_t *end, u
 
 /*
  * Decode count values from [p, end) into out. Return the byte after the last value, or NULL if
- * the values are not all there or one is malformed. The delta form sums zigzag differences up,
+ * the values are not all there or one is malformed; out is then undefined. The delta form sums zigzag differences up,
  * beginning from 0.
  */
 const uint8_t *xt_uvar_decode(const uint8_t *p, const uint8_t *end, uint64_t *out, size_t count);
