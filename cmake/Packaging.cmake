@@ -22,7 +22,7 @@ install(TARGETS xtrace xtrace-merge RUNTIME DESTINATION bin)
 install(PROGRAMS tools/xtrace-dump DESTINATION bin)
 install(TARGETS xtrace_inject LIBRARY DESTINATION lib)
 install(TARGETS simcuda simcupti LIBRARY DESTINATION ${XTRACE_PRIVATE_LIBDIR}/simgpu)
-install(PROGRAMS tools/gpu-check.sh DESTINATION share/xtrace)
+install(PROGRAMS tools/gpu-check.sh tools/check-trace.py DESTINATION share/xtrace)
 install(TARGETS llm_inference RUNTIME DESTINATION share/xtrace/samples)
 install(FILES
 	samples/llm_inference.c samples/llm_inference_runtime.cu samples/llm_kernels.ptx.h

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Holds recorded logs against what every good recording fulfils.
+
+Calls seen = calls written + calls lost; nothing lost, of no cause; every kernel attributed to a
+call path; the folded stacks of xtrace-merge sum up to the count and the nanoseconds of all kernels
+as the independent xtrace-dump reads them from the logs.
+
+Prints two lines: launches, kernels, lost records and bytes a launch; then what does not hold,
+nothing if all does. Exit status: 0 all holds, 1 something does not, 2 usage.
+"""
+
+import argparse
+import glob
+import json
+import os
+import subprocess
+import sys
+
+# Counters of the log's own account that have to be 0.
+LOSSES = ("cupti.dropped", "kernels.invalid", "buffers.discarded", "stacks.mismatched", "stacks.lost")
+CALLS_LOST = "calls.lost."
+
+
+class Trace:
+    def __init__(self, options):
+        self.options = options
+        self.logs = sorted(glob.glob(os.path.join(options.data, "*.xtr")))
+        self.reasons = []
+        self.account = {}
+
+    def run(self, program, *arguments):
+        done = subprocess.run([program, *arguments], capture_output=True, text=True)
+        if done.returncode:
+            said = (done.stdout + done.stderr).strip().splitlines()
+            name = os.path.basename(program)
+            self.reasons.append(f"{name} gives {done.returncode}: {'; '.join(said[:3])}")
+        return done.stdout
+
+    def hold(self, true, otherwise):
+        if not true:
+            self.reasons.append(otherwise)
+
+    def read_account(self):
+        """The account of all logs together; in each, the last row of a name counts."""
+        for log in self.logs:
+            last = {}
+            dump = self.run(self.options.dump, "--kind", "ACCOUNT", "--format", "json", log)
+            for row in map(json.loads, dump.splitlines()):
+                if "name" in row and "value" in row:
+                    last[row["name"]] = row["value"]
+            for name, value in last.items():
+                self.account[name] = self.account.get(name, 0) + value
+
+    def kernels_total(self):
+        words = self.run(self.options.dump, "--kernels-total", *self.logs).split()
+        if len(words) != 4:
+            return 0, 0
+        return int(words[1]), int(words[3])
+
+    def folded(self, *options):
+        """The sum of all weights, and that of those without a call path."""
+        total = unattributed = 0
+        for line in self.run(
+            self.options.merge, *self.logs, "--folded", "-", *options
+        ).splitlines():
+            stack, weight = line.rsplit(" ", 1)
+            total += int(weight)
+            if "[unattributed]" in stack:
+                unattributed += int(weight)
+        return total, unattributed
+
+    def check(self):
+        """The figures: launches, kernels, lost, bytes of all logs."""
+        if not self.logs:
+            self.reasons.append("there is no log")
+            return 0, 0, 0, 0
+        self.run(self.options.dump, "--check", *self.logs)
+        self.read_account()
+        seen, written = (self.account.get(name, 0) for name in ("calls.seen", "calls.written"))
+        calls_lost = sum(n for name, n in self.account.items() if name.startswith(CALLS_LOST))
+        kernels, kernels_ns = self.kernels_total()
+        folded_ns, unattributed_ns = self.folded()
+        folded_count, unattributed_count = self.folded("--weight", "count")
+        lost = calls_lost + sum(self.account.get(name, 0) for name in LOSSES)
+
+        self.hold(seen == written + calls_lost, f"{seen} calls seen, {written} written")
+        for name, count in sorted(self.account.items()):
+            if name in LOSSES or name.startswith(CALLS_LOST):
+                self.hold(count == 0, f"{name} is {count}")
+        self.hold(kernels > 0, "no kernel was recorded")
+        self.hold(seen >= self.options.launches_min, f"{seen} launches are too few")
+        self.hold(
+            unattributed_count == 0 and unattributed_ns == 0,
+            f"{unattributed_count} kernels are not attributed",
+        )
+        self.hold(folded_count == kernels, f"{folded_count} kernels folded of {kernels}")
+        self.hold(folded_ns == kernels_ns, f"{folded_ns} ns folded of {kernels_ns}")
+        return seen, kernels, lost, sum(map(os.path.getsize, self.logs))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", metavar="DIR", help="with the logs, *.xtr")
+    parser.add_argument("--dump", required=True, metavar="PROGRAM", help="xtrace-dump")
+    parser.add_argument("--merge", required=True, metavar="PROGRAM", help="xtrace-merge")
+    parser.add_argument("--launches-min", type=int, default=1, metavar="N")
+    trace = Trace(parser.parse_args())
+    launches, kernels, lost, log_bytes = trace.check()
+    print(launches, kernels, lost, f"{log_bytes / launches:.1f}" if launches else "-")
+    print("; ".join(trace.reasons))
+    return 1 if trace.reasons else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

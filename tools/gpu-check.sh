@@ -1,0 +1,243 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Everything that needs a GPU, in one go: run from an unpacked tarball (share/xtrace/gpu-check.sh),
+# an installation or a build tree, on a machine that has one. Nothing is installed.
+#
+# Each program runs once bare and once recorded. Its check holds if its exit status is the same,
+# calls seen = calls written + lost, nothing was lost, every kernel is attributed to a call path,
+# and the folded stacks sum up to the nanoseconds of all kernels as the independent dumper reads
+# them from the log.
+#
+# Exit status: 0 if all that could be run holds, 1 if anything does not, 2 usage or no GPU.
+set -u
+
+usage() {
+	echo "usage: gpu-check.sh [-o RESULTS] [-k DIR]" >&2
+	echo "  -o  write the results to this file, too   -k  keep all traces and outputs in DIR" >&2
+	exit 2
+}
+
+here=$(cd "$(dirname "$0")" && pwd)
+results=/dev/null
+work=
+while getopts o:k: option; do
+	case $option in
+	o) results=$OPTARG ;;
+	k) work=$OPTARG ;;
+	*) usage ;;
+	esac
+done
+[ $OPTIND -gt $# ] || usage
+: >"$results" || exit 2
+
+# An unpacked tarball or an installation: this lies in share/xtrace. Else a build tree.
+root=$(cd "$here/../.." && pwd)
+samples=$here/samples
+programs=$root/libexec/xtrace
+sample=$samples/llm_inference
+dump=$root/bin/xtrace-dump
+if [ ! -x "$root/bin/xtrace" ]; then
+	root=$(cd "$here/.." && pwd)/build
+	samples=$here/../samples
+	programs=$root/bin/conformance
+	sample=$root/bin/samples/llm_inference
+	dump=$here/xtrace-dump
+fi
+if [ ! -x "$root/bin/xtrace" ]; then
+	echo "gpu-check: no xtrace in ../../bin or ../build/bin from $here" >&2
+	exit 2
+fi
+xtrace=$root/bin/xtrace
+merge=$root/bin/xtrace-merge
+injected=$root/lib/libxtrace_inject.so
+
+if [ -n "$work" ]; then
+	mkdir -p "$work" && work=$(cd "$work" && pwd) || exit 2
+else
+	work=$(mktemp -d)
+	trap 'rm -rf "$work"' EXIT
+fi
+
+failures=0
+
+say() {
+	printf "$@"
+	printf "$@" >>"$results"
+}
+
+row() {
+	say '%-22s %9s %9s %6s %7s %8s %8s  %s\n' "$@"
+}
+
+skip() {
+	row "$1" - - - - - - "skipped: $2"
+}
+
+fail() {
+	failures=$((failures + 1))
+}
+
+now_ms() {
+	echo $(($(date +%s%N) / 1000000))
+}
+
+seconds() {
+	printf '%d.%02d' $(($1 / 1000)) $(($1 % 1000 / 10))
+}
+
+# judge NAME DIR LAUNCHES_MIN WALL_BARE_MS WALL_MS REASON: the checks of one recorded directory.
+judge() {
+	name=$1 data=$2 launches_min=$3 bare_ms=$4 traced_ms=$5 reason=$6
+	"$here/check-trace.py" "$data" --dump "$dump" --merge "$merge" \
+		--launches-min "$launches_min" >"$work/$name.judged" 2>"$work/$name.judge"
+	judge_status=$?
+	{
+		read -r launches kernels lost bytes
+		read -r verdict
+	} <"$work/$name.judged"
+	if [ $judge_status -gt 1 ]; then
+		verdict="check-trace.py: $(tail -n 1 "$work/$name.judge")"
+	fi
+	verdict=$reason${reason:+${verdict:+; }}$verdict
+	[ -z "$verdict" ] || fail
+	row "$name" "$launches" "$kernels" "$lost" "$bytes" "$(seconds "$bare_ms")" \
+		"$(seconds "$traced_ms")" "${verdict:-holds}"
+	for run in bare traced; do
+		grep -hoE '[0-9.]+ (tokens/s|ms/step)' "$work/$name.$run" 2>/dev/null |
+			sed "s/^/$name $run: /" >>"$work/speeds"
+	done
+}
+
+# check NAME LAUNCHES_MIN COMMAND...: once bare, once under xtrace record.
+check() {
+	name=$1 launches_min=$2
+	shift 2
+	"$@" >"$work/$name.bare" 2>&1 # warms the caches of files and of compiled kernels
+	begin=$(now_ms)
+	"$@" >"$work/$name.bare" 2>&1
+	bare_status=$?
+	bare_ms=$(($(now_ms) - begin))
+	begin=$(now_ms)
+	"$xtrace" record -o "$work/$name.data" -- "$@" >"$work/$name.traced" 2>"$work/$name.said"
+	traced_status=$?
+	traced_ms=$(($(now_ms) - begin))
+	reason=
+	[ $bare_status -eq 0 ] || reason="fails by itself with $bare_status: $(tail -n 1 "$work/$name.bare")"
+	[ $traced_status -eq $bare_status ] || reason="exit status $bare_status bare, $traced_status recorded"
+	judge "$name" "$work/$name.data" "$launches_min" "$bare_ms" "$traced_ms" "$reason"
+}
+
+# The same without the launcher: by LD_PRELOAD alone.
+check_preload() {
+	name=$1
+	shift
+	mkdir -p "$work/$name.data"
+	begin=$(now_ms)
+	LD_PRELOAD=$injected XTRACE_DATA=$work/$name.data "$@" >"$work/$name.traced" 2>"$work/$name.said"
+	status=$?
+	reason=
+	[ $status -eq 0 ] || reason="exit status $status"
+	judge "$name" "$work/$name.data" 1 0 $(($(now_ms) - begin)) "$reason"
+}
+
+check_program() {
+	name=$(basename "$1")
+	begin=$(now_ms)
+	if "$1" >"$work/$name.out" 2>&1; then
+		row "$name" - - - - "$(seconds $(($(now_ms) - begin)))" - "holds"
+	else
+		fail
+		row "$name" - - - - - - "fails: $(grep -iE 'fail|error|not ok' "$work/$name.out" | head -n 1)"
+	fi
+}
+
+if ! "$sample" --layers 1 --tokens 1 >"$work/probe" 2>&1; then
+	echo "gpu-check: the sample does not run on a GPU here:" >&2
+	cat "$work/probe" >&2
+	exit 2
+fi
+
+say 'xtrace:  %s\n' "$("$xtrace" --version)"
+say 'machine: %s, %s cores, glibc %s\n' "$(uname -sr)" "$(nproc)" "$(getconf GNU_LIBC_VERSION | cut -d' ' -f2)"
+say 'GPU:     %s\n' "$(sed -n 's/^GPU: //p' "$work/probe")"
+if command -v nvidia-smi >/dev/null; then
+	say 'driver:  %s\n' "$(nvidia-smi --query-gpu=driver_version --format=csv,noheader | head -n 1)"
+fi
+say '\n'
+row what launches kernels lost B/call bare_s traced_s verdict
+
+for program in "$programs"/*; do
+	[ -x "$program" ] && check_program "$program"
+done
+
+check llm-verified 1 "$sample" --threads 2 --streams 3 --verify
+check llm-100k 100000 "$sample" --threads 2 --layers 8 --dim 128 --tokens 400
+check llm-8-threads 1 "$sample" --threads 8 --streams 2 --layers 4 --dim 128 --tokens 50
+check_preload llm-preload "$sample" --threads 2
+
+nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+for cudart in static shared; do
+	if [ ! -x "$nvcc" ]; then
+		skip "runtime-$cudart" "no nvcc"
+		continue
+	fi
+	toolkit=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
+	twin=$work/llm_inference_runtime_$cudart
+	if "$nvcc" -O2 -g -cudart $cudart -Xcompiler -fno-optimize-sibling-calls -o "$twin" \
+		"$samples/llm_inference_runtime.cu" "$samples/llm_model.c" "$samples/llm_options.c" \
+		>"$work/nvcc.$cudart" 2>&1; then
+		check "runtime-$cudart" 1 env LD_LIBRARY_PATH="$toolkit/lib64:${LD_LIBRARY_PATH:-}" "$twin"
+	else
+		fail
+		row "runtime-$cudart" - - - - - - "nvcc failed: $(tail -n 1 "$work/nvcc.$cudart")"
+	fi
+done
+
+has_module() {
+	python3 -c "import $1" >/dev/null 2>&1
+}
+
+if has_module torch; then
+	check pytorch-100k 100000 python3 "$samples/pytorch_train.py" --steps 300
+	check pytorch-graph 1 python3 "$samples/pytorch_train.py" --steps 300 --graph
+else
+	skip pytorch-100k "no torch"
+fi
+if has_module cupy; then
+	check cupy 1 python3 -c 'import cupy; print(cupy.arange(1000).astype("f").sum())'
+else
+	skip cupy "no cupy"
+fi
+if has_module triton && has_module torch; then
+	cat >"$work/triton_double.py" <<'END'
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def double(x, n, block: tl.constexpr):
+    i = tl.program_id(0) * block + tl.arange(0, block)
+    tl.store(x + i, 2 * tl.load(x + i, mask=i < n), mask=i < n)
+
+
+x = torch.ones(1000, device="cuda")
+for _ in range(100):
+    double[(4,)](x, 1000, block=256)
+print(x.log2().sum().item())
+END
+	check triton 100 python3 "$work/triton_double.py"
+else
+	skip triton "no triton"
+fi
+
+if [ -s "$work/speeds" ]; then
+	say '\nSpeeds, by the programs themselves:\n'
+	say '%s\n' "$(cat "$work/speeds")"
+fi
+if [ $failures -eq 0 ]; then
+	say '\nAll checks hold.\n'
+	exit 0
+fi
+say '\n%d checks do not hold.\n' $failures
+exit 1
