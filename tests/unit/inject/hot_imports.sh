@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The hot-path law, at build time: the objects whose code runs at every launch import nothing but
+# what is on this list. Usage: hot_imports.sh NM OBJECT...
+set -eu
+nm=$1
+shift
+allowed='
+clock_gettime
+memcpy
+memset
+__memcpy_chk
+__stack_chk_fail
+_GLOBAL_OFFSET_TABLE_
+cupti
+lane_calls_without
+lane_claim
+loader_generation_word
+spool_area
+stack_memo_add
+stack_memo_clear
+stack_memo_drop
+stack_memo_find
+stack_walk
+thread_lane
+'
+bad=0
+for object in "$@"; do
+	for symbol in $("$nm" -u --format=posix "$object" | cut -d' ' -f1 | grep -v '^__[atu].*san_'); do
+		if ! printf '%s' "$allowed" | grep -qx "$symbol"; then
+			echo "$object: imports $symbol, which is not allowed on the hot path"
+			bad=1
+		fi
+	done
+done
+[ $# -ge 3 ] || { echo "three objects were expected"; bad=1; }
+exit $bad

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The hot-path law, at run time: once a thread and its stacks are known, a launch allocates
+ * nothing, takes no lock and makes no system call. A seccomp filter turns any system call into
+ * the death of the process; malloc and the locks are our own here, and count.
+ */
+#include <pthread.h>
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "inject/activity.h"
+#include "inject/callbacks.h"
+#include "inject/lane.h"
+#include "inject/loader_watch.h"
+#include "inject/stack_walk.h"
+
+#define LAUNCHES 200000
+
+static uint64_t forbidden_calls;
+
+#define COUNTED(result, name, parameters, arguments)                                               \
+	result name parameters;                                                                    \
+	result name parameters                                                                     \
+	{                                                                                          \
+		static result(*next) parameters;                                                   \
+		if (!next)                                                                         \
+			next = (result(*) parameters)dlsym(RTLD_NEXT, #name);                      \
+		forbidden_calls++;                                                                 \
+		return next arguments;                                                             \
+	}
+
+void *__libc_malloc(size_t bytes);
+void __libc_free(void *memory);
+
+void *malloc(size_t bytes)
+{
+	forbidden_calls++;
+	return __libc_malloc(bytes);
+}
+
+void free(void *memory)
+{
+	forbidden_calls++;
+	__libc_free(memory);
+}
+
+COUNTED(int, pthread_mutex_lock, (pthread_mutex_t * mutex), (mutex))
+COUNTED(int, pthread_mutex_unlock, (pthread_mutex_t * mutex), (mutex))
+COUNTED(int, dl_iterate_phdr, (int (*callback)(struct dl_phdr_info *, size_t, void *), void *data),
+	(callback, data))
+
+static void launch(uint32_t correlation_id)
+{
+	int32_t result = 0;
+	uint64_t slot = 0;
+	struct cupti_callback_data data = {
+		.site = XT_CUPTI_API_ENTER,
+		.correlation_data = &slot,
+		.correlation_id = correlation_id,
+		.return_value = &result,
+	};
+
+	callback_entry(NULL, XT_CUPTI_CB_DOMAIN_DRIVER_API, XT_CUPTI_CBID_cuLaunchKernel, &data);
+	data.site = XT_CUPTI_API_EXIT;
+	callback_entry(NULL, XT_CUPTI_CB_DOMAIN_DRIVER_API, XT_CUPTI_CBID_cuLaunchKernel, &data);
+	ring_free(thread_lane, ring_written(thread_lane));
+}
+
+static __attribute__((noinline)) void launch_deep(uint32_t id, int depth)
+{
+	if (depth)
+		launch_deep(id, depth - 1);
+	else
+		launch(id);
+	__asm__ volatile("");
+}
+
+static void round_of_launches(uint32_t count)
+{
+	for (uint32_t i = 1; i <= count; i++)
+		launch_deep(i, (int)(i % 40));
+}
+
+/* And the buffer callbacks: the pool has free buffers, so that none needs to be made. */
+static void round_of_buffers(void)
+{
+	uint8_t *buffer;
+	size_t bytes, max_records;
+
+	activity_requested(&buffer, &bytes, &max_records);
+	activity_completed(NULL, 0, buffer, bytes, 0);
+}
+
+static int forbid_system_calls(void)
+{
+	struct sock_filter rules[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {sizeof(rules) / sizeof(*rules), rules};
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+enum { CHILD_CLEAN = 0, CHILD_COUNTED = 1, CHILD_NO_SECCOMP = 77 };
+
+static void in_child(void)
+{
+	activity_stock(2);
+	/* Both rounds from one place in the code, so that the second knows all stacks. */
+	for (int warm = 0; warm < 2; warm++) {
+		if (warm && forbid_system_calls())
+			_exit(CHILD_NO_SECCOMP);
+		forbidden_calls = 0;
+		errno = 4711;
+		round_of_launches(warm ? LAUNCHES : 400);
+		round_of_buffers();
+	}
+	syscall(SYS_exit_group, forbidden_calls || errno != 4711 ? CHILD_COUNTED : CHILD_CLEAN);
+}
+
+static void test_warm_launches(void **unused)
+{
+	pid_t child = fork();
+	int status;
+
+	(void)unused;
+	if (!child)
+		in_child();
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == CHILD_NO_SECCOMP)
+		skip();
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), CHILD_CLEAN);
+}
+
+/* The counters above count: a launch from a stack never seen is not free of charge. */
+static void test_the_counters_count(void **unused)
+{
+	void *memory;
+
+	(void)unused;
+	forbidden_calls = 0;
+	memory = malloc(10);
+	free(memory);
+	assert_true(forbidden_calls >= 2);
+}
+
+static int set_up(void **unused)
+{
+	char why[512];
+
+	(void)unused;
+	loader_watch_begin();
+	if (stack_walk_open("/nonexistent", why, sizeof(why)))
+		return -1;
+	loader_watch_poll();
+	callbacks_audit_interval = 0;
+	callbacks_active = true;
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_counters_count),
+		cmocka_unit_test(test_warm_launches),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, NULL);
+}

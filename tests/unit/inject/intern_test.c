@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Interning: equal keys get one id, others get others, growth and forgetting keep to the limit.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "inject/intern.h"
+
+static void test_ids(void **unused)
+{
+	struct intern table;
+	bool is_new;
+
+	(void)unused;
+	assert_int_equal(intern_init(&table, 1 << 20), 0);
+	assert_int_equal(intern_id(&table, "a", 1, &is_new), 1);
+	assert_true(is_new);
+	assert_int_equal(intern_id(&table, "ab", 2, &is_new), 2);
+	assert_int_equal(intern_id(&table, "", 0, &is_new), 3);
+	assert_int_equal(intern_id(&table, "a", 1, &is_new), 1);
+	assert_false(is_new);
+	/* Keys that differ only in zeroes at the end are different keys. */
+	assert_int_equal(intern_id(&table, "a\0", 2, &is_new), 4);
+	intern_free(&table);
+}
+
+static void test_growth(void **unused)
+{
+	struct intern table;
+	char key[32];
+	bool is_new;
+
+	(void)unused;
+	assert_int_equal(intern_init(&table, 1 << 20), 0);
+	for (int round = 0; round < 2; round++)
+		for (int i = 0; i < 20000; i++) {
+			int length = snprintf(key, sizeof(key), "key %d", i);
+
+			assert_int_equal(intern_id(&table, key, (size_t)length, &is_new), i + 1);
+			assert_int_equal(is_new, round == 0);
+		}
+	intern_free(&table);
+}
+
+static void test_limit(void **unused)
+{
+	struct intern table;
+	uint8_t key[1000] = {0};
+	uint32_t first, again;
+	bool is_new;
+
+	(void)unused;
+	assert_int_equal(intern_init(&table, 10000), 0);
+	first = intern_id(&table, key, sizeof(key), &is_new);
+	for (uint32_t i = 1; i < 100; i++) {
+		memcpy(key, &i, sizeof(i));
+		assert_int_equal(intern_id(&table, key, sizeof(key), &is_new), first + i);
+		assert_true(table.keys_used <= 10000);
+	}
+	/* Forgotten meanwhile: it comes again, under a new id. */
+	memset(key, 0, sizeof(key));
+	again = intern_id(&table, key, sizeof(key), &is_new);
+	assert_true(is_new);
+	assert_int_equal(again, first + 100);
+	intern_free(&table);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ids),
+		cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_limit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ring: one thread reserves, fills and commits, another reads and frees, at full speed. Built
+ * a second time under ThreadSanitizer, which sees any access that the protocol does not order.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "inject/lane.h"
+
+#ifndef RECORDS
+#define RECORDS 3000000u
+#endif
+
+struct reader {
+	struct lane *lane;
+	uint64_t records;
+	uint64_t wrong;
+	uint64_t stacks;
+	_Atomic bool done;
+};
+
+static struct lane *make_lane(void)
+{
+	struct lane *lane = calloc(1, sizeof(*lane));
+
+	assert_non_null(lane);
+	lane->ring = calloc(1, XT_RING_DATA_OFFSET + RING_DATA_BYTES);
+	assert_non_null(lane->ring);
+	lane->data = (uint8_t *)lane->ring + XT_RING_DATA_OFFSET;
+	return lane;
+}
+
+static void free_lane(struct lane *lane)
+{
+	free(lane->ring);
+	free(lane);
+}
+
+/* Every record says its number in all its fields: a torn or skipped one is seen. */
+static bool call_is_right(const struct xt_record_call *call, uint64_t number)
+{
+	return call->correlation_id == (uint32_t)number && call->enter_ns == number &&
+	       call->exit_ns == ~number && call->result == (int32_t)number;
+}
+
+static uint32_t stack_depth(uint64_t number)
+{
+	return (uint32_t)(number * 7 % 90);
+}
+
+static bool stack_is_right(const struct xt_record_stack *stack, uint64_t number)
+{
+	if (stack->frame_count != stack_depth(number))
+		return false;
+	for (uint32_t i = 0; i < stack->frame_count; i++)
+		if (stack->frames[i] != number + i)
+			return false;
+	return true;
+}
+
+static void read_some(struct reader *reader)
+{
+	struct lane *lane = reader->lane;
+	uint64_t end = ring_written(lane);
+
+	while (lane->read_pos < end) {
+		uint32_t place = lane->read_pos & (RING_DATA_BYTES - 1);
+		const struct xt_record *record = (const void *)(lane->data + place);
+
+		if (record->type == XT_RECORD_PAD) {
+			lane->read_pos += RING_DATA_BYTES - place;
+			continue;
+		}
+		if (record->type == XT_RECORD_STACK) {
+			reader->stacks++;
+			reader->wrong += !stack_is_right((const void *)record, reader->records);
+		} else {
+			reader->wrong += record->type != XT_RECORD_CALL ||
+					 !call_is_right((const void *)record, reader->records);
+		}
+		reader->records++;
+		lane->read_pos += record->bytes;
+	}
+	ring_free(lane, lane->read_pos);
+}
+
+static void *reader_main(void *arg)
+{
+	struct reader *reader = arg;
+
+	while (!reader->done) {
+		read_some(reader);
+		sched_yield();
+	}
+	read_some(reader);
+	return NULL;
+}
+
+static bool write_call(struct lane *lane, uint64_t number)
+{
+	struct xt_record_call *call = ring_reserve(lane, sizeof(*call));
+
+	if (!call)
+		return false;
+	call->head.type = XT_RECORD_CALL;
+	call->head.bytes = sizeof(*call);
+	call->correlation_id = (uint32_t)number;
+	call->enter_ns = number;
+	call->exit_ns = ~number;
+	call->result = (int32_t)number;
+	ring_commit(lane, sizeof(*call));
+	return true;
+}
+
+static bool write_stack(struct lane *lane, uint64_t number)
+{
+	uint32_t depth = stack_depth(number);
+	uint32_t bytes = (uint32_t)sizeof(struct xt_record_stack) + depth * 8;
+	struct xt_record_stack *stack = ring_reserve(lane, bytes);
+
+	if (!stack)
+		return false;
+	stack->head.type = XT_RECORD_STACK;
+	stack->head.bytes = (uint16_t)bytes;
+	stack->frame_count = depth;
+	for (uint32_t i = 0; i < depth; i++)
+		stack->frames[i] = number + i;
+	ring_commit(lane, bytes);
+	return true;
+}
+
+static void test_two_threads(void **unused)
+{
+	struct reader reader = {.lane = make_lane()};
+	pthread_t thread;
+
+	(void)unused;
+	assert_int_equal(pthread_create(&thread, NULL, reader_main, &reader), 0);
+	for (uint64_t number = 0; number < RECORDS; number++)
+		while (!(number % 5 == 0 ? write_stack(reader.lane, number)
+					 : write_call(reader.lane, number)))
+			sched_yield();
+	reader.done = true;
+	pthread_join(thread, NULL);
+	assert_int_equal(reader.records, RECORDS);
+	assert_int_equal(reader.stacks, (RECORDS + 4) / 5);
+	assert_int_equal(reader.wrong, 0);
+	free_lane(reader.lane);
+}
+
+/* A ring nobody reads takes what fits, refuses the rest, and loses nothing of what it took. */
+static void test_full(void **unused)
+{
+	struct reader reader = {.lane = make_lane()};
+	uint64_t written = 0;
+
+	(void)unused;
+	while (write_call(reader.lane, written))
+		written++;
+	assert_int_equal(written, RING_DATA_BYTES / sizeof(struct xt_record_call));
+	assert_false(write_call(reader.lane, written));
+	read_some(&reader);
+	assert_int_equal(reader.records, written);
+	assert_int_equal(reader.wrong, 0);
+	assert_true(write_call(reader.lane, written));
+	free_lane(reader.lane);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_two_threads),
+		cmocka_unit_test(test_full),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
