@@ -28,6 +28,8 @@
 typedef int search_unwind_table_function(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di,
 					 unw_proc_info_t *pi, int need_unwind_info, void *arg);
 
+bool stack_walk_ask_loader;
+
 static struct {
 	void *handle;
 	unw_addr_space_t (*create_addr_space)(unw_accessors_t *accessors, int byte_order);
@@ -199,6 +201,44 @@ static int get_dyn_info_list_addr(unw_addr_space_t as, unw_word_t *list_out, voi
 static void put_unwind_info(unw_addr_space_t as, unw_proc_info_t *info, void *arg)
 {
 	(void)as, (void)info, (void)arg; /* libunwind frees its blocks itself */
+}
+
+struct object_search {
+	uintptr_t address;
+	struct dl_find_object *result;
+};
+
+static int look_at_object(struct dl_phdr_info *info, size_t info_bytes, void *arg)
+{
+	struct object_search *search = arg;
+	uintptr_t start = UINTPTR_MAX, end = 0, eh_frame_hdr = 0;
+
+	(void)info_bytes;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		uintptr_t at = info->dlpi_addr + segment->p_vaddr;
+
+		if (segment->p_type == PT_GNU_EH_FRAME)
+			eh_frame_hdr = at;
+		if (segment->p_type != PT_LOAD)
+			continue;
+		start = at < start ? at : start;
+		end = at + segment->p_memsz > end ? at + segment->p_memsz : end;
+	}
+	if (search->address < start || search->address >= end)
+		return 0;
+	search->result->dlfo_map_start = (void *)start;
+	search->result->dlfo_map_end = (void *)end;
+	search->result->dlfo_eh_frame = (void *)eh_frame_hdr;
+	return 1;
+}
+
+/* For glibc before 2.35. Takes the loader's list lock, which is never held for long. */
+static int find_object_by_iteration(void *address, struct dl_find_object *result)
+{
+	struct object_search search = {(uintptr_t)address, result};
+
+	return dl_iterate_phdr(look_at_object, &search) ? 0 : -1;
 }
 
 /* The head of .eh_frame_hdr as linkers write it (LSB, Linux Standard Base Core, 10.6.2). */

@@ -8,8 +8,8 @@
  * still while no library is loaded), so where all inputs are equal again, in the order in which
  * they were read, the frames are the same, whatever rules found them.
  *
- * Module lookup is _dl_find_object(), which takes no lock; no dl_iterate_phdr(), no cache of
- * libunwind's own. Runs in the application's threads, but only for stacks not seen before: it may
+ * Module lookup is _dl_find_object(), which takes no lock (before glibc 2.35 there is only
+ * dl_iterate_phdr(), which takes one for a moment); no cache of libunwind's own is used. Runs in the application's threads, but only for stacks not seen before: it may
  * make system calls, and libunwind may map memory.
  */
 #ifndef XT_INJECT_STACK_WALK_H
@@ -60,6 +60,9 @@ struct stack_walk {
  * undone by stack_walk_close() as long as no walk was made. */
 int stack_walk_open(const char *library_dir, char *why, size_t why_bytes);
 void stack_walk_close(void);
+
+/* Looks modules up as with an older glibc, for tests. Set before stack_walk_open(). */
+extern bool stack_walk_ask_loader;
 
 /* Walks the stack of the caller of the callback. Always gives at least one frame. */
 void stack_walk(struct stack_walk *walk, const struct caller_regs *regs);
