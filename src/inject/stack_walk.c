@@ -401,12 +401,9 @@ int stack_walk_open(const char *library_dir, char *why, size_t why_bytes)
 			return -ENOSYS;
 		}
 	}
-	lib.find_object =
-		(int (*)(void *, struct dl_find_object *))dlsym(RTLD_DEFAULT, "_dl_find_object");
-	if (!lib.find_object) {
-		snprintf(why, why_bytes, "the C library has no _dl_find_object (glibc 2.35)");
-		return -ENOSYS;
-	}
+	lib.find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
+	if (!lib.find_object || stack_walk_ask_loader)
+		lib.find_object = find_object_by_iteration;
 	if (!cache) {
 		void *memory = mmap(NULL, sizeof(*cache) << CACHE_BITS, PROT_READ | PROT_WRITE,
 				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
