@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names as people write them: C++ and Rust, by libiberty.
+ */
+#ifndef XT_MERGE_DEMANGLE_H
+#define XT_MERGE_DEMANGLE_H
+
+#include <stddef.h>
+
+#include "merge/names.h"
+
+enum demangle_style {
+	DEMANGLE_SHORT, /* without parameter list and return type */
+	DEMANGLE_FULL,
+	DEMANGLE_STYLES
+};
+
+/* What a name of one table is in another, so that each is worked out once. */
+struct demangle_cache {
+	const struct names *mangled;
+	struct names *shown; /* clean text: no control characters, no ';', valid UTF-8 */
+	uint32_t *known[DEMANGLE_STYLES]; /* by mangled name: shown name + 1, or 0 */
+	size_t capacity[DEMANGLE_STYLES];
+};
+
+void demangle_cache_free(struct demangle_cache *cache);
+
+/* The shown name of a mangled one ("[no name]" of the empty text), or NAME_FAILED. */
+uint32_t demangle(struct demangle_cache *cache, uint32_t mangled, enum demangle_style style);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an exporter is: one way of writing what was read, in a file of its own and a row of the
+ * table. Options, --help and the merge itself know exporters by the table only.
+ */
+#ifndef XT_MERGE_EXPORTER_H
+#define XT_MERGE_EXPORTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "merge/correlate.h"
+#include "merge/demangle.h"
+#include "merge/frames.h"
+#include "merge/inputs.h"
+#include "merge/model.h"
+#include "merge/output.h"
+#include "merge/paths.h"
+#include "merge/report.h"
+
+enum unit { UNIT_NS, UNIT_US };
+enum weight { WEIGHT_GPU_TIME, WEIGHT_COUNT };
+
+/* How the user wants it. */
+struct settings {
+	enum unit unit;
+	enum weight weight;
+	uint32_t top_count;
+};
+
+/* What may be lost while recording, by cause: the rows of ACCOUNT that say so. */
+enum loss {
+	LOSS_RING_FULL,
+	LOSS_NO_RING,
+	LOSS_NESTED,
+	LOSS_STACKS,
+	LOSS_KERNELS_INVALID,
+	LOSS_CUPTI_DROPPED,
+	LOSS_BUFFERS,
+	LOSS_COUNT
+};
+struct loss_cause {
+	const char *account; /* the name in ACCOUNT */
+	const char *what;
+};
+extern const struct loss_cause loss_causes[LOSS_COUNT];
+
+/* All that was read so far, of all processes. */
+struct run {
+	const struct inputs *inputs;
+	struct report *report;
+	struct paths paths;
+	uint64_t launch_count;
+	uint64_t launch_failed_count; /* of these: calls that returned an error */
+	uint64_t launch_alone_count;  /* of these: succeeded, but no kernel is known */
+	uint64_t kernel_count;
+	uint64_t kernel_without_call_count;
+	uint64_t kernel_without_stack_count; /* the call is known, its stack is not */
+	uint64_t attributed_gpu_ns;
+	uint64_t gpu_ns;
+	uint64_t losses[LOSS_COUNT];
+	bool has_simulated_gpu;
+};
+
+/* The log at hand. */
+struct process {
+	const struct input *log;
+	const struct model *model;
+	const struct frames *frames;
+	const struct paths *paths;
+	struct demangle_cache *names; /* of the model's names into those of paths */
+	const char *name;	      /* of the program */
+	size_t index;		      /* from 0 */
+	size_t process_count;
+	int64_t origin_ns; /* what is to be taken from the log's times to begin at 0 */
+};
+
+/* One output at work. */
+struct sink {
+	const struct exporter *exporter;
+	const struct settings *settings;
+	struct output out;
+	void *state; /* the exporter's own */
+};
+
+/*
+ * Calls come in this order: begin, then for each log process, its events, and at last end. Those
+ * that are NULL are not made. They return 0 or -errno; errors in writing stay in the output.
+ */
+struct exporter {
+	const char *name; /* of the option */
+	const char *what; /* for --help */
+	int (*begin)(struct sink *sink);
+	int (*process)(struct sink *sink, const struct process *process);
+	int (*call)(struct sink *sink, const struct process *process, const struct launch *call,
+		    uint64_t duration_ns, uint64_t result);
+	int (*kernel)(struct sink *sink, const struct process *process, const struct kernel *kernel,
+		      const struct launch *launch);
+	int (*end)(struct sink *sink, const struct run *run);
+	void (*free)(struct sink *sink); /* after any of the above, even a failed one */
+};
+
+extern const struct exporter exporter_folded;
+extern const struct exporter exporter_chrome;
+extern const struct exporter exporter_summary;
+
+/* The table, ended by NULL. */
+extern const struct exporter *const exporters[];
+
+#endif

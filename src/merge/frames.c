@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From stacks to call paths.
+ *
+ * A stack, innermost first, is: the tracer, CUPTI and the driver; perhaps the CUDA runtime, a
+ * library or part of the program; perhaps glue that nvcc made; the program; what started the
+ * thread. Only the program is shown, and of the runtime the function that the program called.
+ */
+#include "merge/frames.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "merge/grow.h"
+#include "merge/symbols.h"
+#include "merge/text.h"
+
+#define RUNTIME_FRAMES_MAX 16 /* the runtime is not deeper than this */
+
+enum role {
+	ROLE_PROGRAM,
+	ROLE_DRIVER,	  /* the driver, CUPTI, the tracer */
+	ROLE_RUNTIME,	  /* inside the CUDA runtime */
+	ROLE_RUNTIME_API, /* a function that the runtime offers */
+	ROLE_GLUE,	  /* between the program's code and the runtime, made by nvcc */
+	ROLE_NAMELESS,	  /* in a module, in no known function */
+	ROLE_PLT,
+	ROLE_THREAD_START, /* from the start of the thread to the program's first function */
+};
+
+enum match { MATCH_WHOLE, MATCH_PREFIX };
+
+/* Roles by the mangled name. */
+static const struct {
+	const char *name;
+	enum match match;
+	enum role role;
+} named_roles[] = {
+	{"__cudart", MATCH_PREFIX, ROLE_RUNTIME},
+	{"libcudart_static_", MATCH_PREFIX, ROLE_RUNTIME},
+	{"_ZL25__cudaLaunchKernel_helper", MATCH_PREFIX, ROLE_GLUE},
+	{"_Z16cudaLaunchKernelI", MATCH_PREFIX, ROLE_GLUE},
+	{"_ZL16cudaLaunchKernelI", MATCH_PREFIX, ROLE_GLUE},
+	{"_start", MATCH_WHOLE, ROLE_THREAD_START},
+	{"__libc_start_main", MATCH_PREFIX, ROLE_THREAD_START},
+	{"__libc_start_call_main", MATCH_WHOLE, ROLE_THREAD_START},
+	{"start_thread", MATCH_WHOLE, ROLE_THREAD_START},
+	{"clone", MATCH_WHOLE, ROLE_THREAD_START},
+	{"__clone", MATCH_WHOLE, ROLE_THREAD_START},
+	{"clone3", MATCH_WHOLE, ROLE_THREAD_START},
+	{"__clone3", MATCH_WHOLE, ROLE_THREAD_START},
+};
+
+/*
+ * "cudaX…", or "__cudaX…" as the headers call it: in C, so mangled names are none. Outside the
+ * runtime's own library a program may have such names too, so only those are taken for the
+ * (statically linked) runtime's that begin as its functions that reach the GPU do.
+ */
+static bool is_runtime_api(const char *name, bool in_library)
+{
+	static const char *const subjects[] = {"Launch", "Graph", "Mem",    "Malloc", "Free",
+					       "Stream", "Event", "Device", "Host"};
+
+	if (!strncmp(name, "__", 2))
+		name += 2;
+	if (strncmp(name, "cuda", 4) || !isupper((unsigned char)name[4]))
+		return false;
+	for (size_t i = 0; i < sizeof(subjects) / sizeof(subjects[0]); i++)
+		in_library |= !strncmp(name + 4, subjects[i], strlen(subjects[i]));
+	return in_library;
+}
+
+static bool is_libc(const char *file_name)
+{
+	return module_is_library(file_name, "libc.so") ||
+	       module_is_library(file_name, "libpthread.so");
+}
+
+static enum role role_of(const struct model *model, const struct address *address)
+{
+	const char *name = names_text(&model->names, address->name, NULL);
+	const char *file_name = module_file_name(model, address->module);
+	size_t length = strlen(name), plt = strlen(SYMBOLS_PLT);
+	bool in_library = module_is_library(file_name, "libcudart.so");
+
+	if (address->module && module_is_driver(model, address->module))
+		return ROLE_DRIVER;
+	if (length >= plt && !strcmp(name + length - plt, SYMBOLS_PLT))
+		return ROLE_PLT;
+	for (size_t i = 0; i < sizeof(named_roles) / sizeof(named_roles[0]); i++) {
+		size_t compared =
+			strlen(named_roles[i].name) + (named_roles[i].match == MATCH_WHOLE ? 1 : 0);
+
+		if (!strncmp(name, named_roles[i].name, compared))
+			return named_roles[i].role;
+	}
+	if (!strncmp(name, "__device_stub__", 15) || strstr(name, "__device_stub__Z"))
+		return ROLE_GLUE;
+	if (is_runtime_api(name, in_library))
+		return ROLE_RUNTIME_API;
+	if (in_library)
+		return ROLE_RUNTIME;
+	if (address->name != NAME_EMPTY || !address->module)
+		return ROLE_PROGRAM;
+	/* The C library's thread start has no names where it is stripped. */
+	return is_libc(file_name) ? ROLE_THREAD_START : ROLE_NAMELESS;
+}
+
+/* What does not change from stack to stack. */
+struct context {
+	const struct model *model;
+	const struct addresses *addresses;
+	struct demangle_cache *cache;
+	struct paths *paths;
+	uint8_t *roles;	 /* by address */
+	uint32_t *shown; /* by address: name + 1, or 0 */
+};
+
+/* A function of the API without what tells its versions apart: _ptsz, _ptds, _v2, _v13000. */
+static uint32_t intern_api(struct paths *paths, const char *name)
+{
+	size_t length = strlen(name), shorter = length;
+	char *clean;
+	uint32_t shown;
+
+	if (!strncmp(name, "__cuda", 6)) {
+		name += 2;
+		length -= 2;
+	}
+	do {
+		length = shorter < length ? shorter : length;
+		if (length > 5 && (!strncmp(name + length - 5, "_ptsz", 5) ||
+				   !strncmp(name + length - 5, "_ptds", 5)))
+			shorter = length - 5;
+		for (size_t digit = length; digit-- > 2 && isdigit((unsigned char)name[digit]);)
+			if (name[digit - 1] == 'v' && name[digit - 2] == '_')
+				shorter = digit - 2;
+	} while (shorter < length);
+	clean = malloc(text_clean_bound(length) + 1);
+	if (!clean)
+		return NAME_FAILED;
+	shown = names_intern(&paths->names, clean, text_clean(clean, name, length, ';'));
+	free(clean);
+	return shown;
+}
+
+static uint32_t intern_nameless(struct context *c, const struct address *address)
+{
+	const struct module *module = &c->model->modules.rows[address->module];
+	const char *file_name = module_file_name(c->model, address->module);
+	uint32_t shown = NAME_FAILED;
+	char *text, *clean = NULL;
+	int length;
+
+	if (!address->module)
+		return names_intern(&c->paths->names, FRAME_UNKNOWN, strlen(FRAME_UNKNOWN));
+	length = asprintf(&text, "%s+0x%llx", file_name,
+			  (unsigned long long)(address_value(address) - module->bias));
+	if (length < 0)
+		return NAME_FAILED;
+	clean = malloc(text_clean_bound((size_t)length));
+	if (clean)
+		shown = names_intern(&c->paths->names, clean,
+				     text_clean(clean, text, (size_t)length, ';'));
+	free(clean);
+	free(text);
+	return shown;
+}
+
+static uint32_t shown_name(struct context *c, uint32_t a)
+{
+	const struct address *address = &c->addresses->list[a];
+	uint32_t name;
+
+	if (c->shown[a])
+		return c->shown[a] - 1;
+	if (address->name == NAME_EMPTY)
+		name = intern_nameless(c, address);
+	else
+		name = demangle(c->cache, address->name, DEMANGLE_SHORT);
+	if (name != NAME_FAILED)
+		c->shown[a] = name + 1;
+	return name;
+}
+
+/*
+ * Where the program begins in frames[0 .. count), and in *api_out the frame of the runtime
+ * function it called (count if none). The statically linked runtime may have lost the names of
+ * all but what it offers: nameless frames count as runtime if such a function of the same module
+ * follows.
+ */
+static uint32_t skip_cuda(const struct context *c, const uint32_t *frames, uint32_t count,
+			  uint32_t *api_out)
+{
+	uint32_t first = 0, nameless_module = 0;
+
+	*api_out = count;
+	while (first < count &&
+	       (c->roles[frames[first]] == ROLE_DRIVER || c->roles[frames[first]] == ROLE_PLT))
+		first++;
+	for (uint32_t f = first; f < count && f < first + RUNTIME_FRAMES_MAX; f++) {
+		enum role role = c->roles[frames[f]];
+		uint32_t module = c->addresses->list[frames[f]].module;
+
+		if (role == ROLE_NAMELESS && *api_out == count &&
+		    (!nameless_module || nameless_module == module)) {
+			nameless_module = module;
+			continue;
+		}
+		if (nameless_module && *api_out == count &&
+		    (role != ROLE_RUNTIME_API || module != nameless_module))
+			break;
+		if (role == ROLE_RUNTIME_API)
+			*api_out = f;
+		else if (role != ROLE_RUNTIME && role != ROLE_PLT)
+			break;
+		first = f + 1;
+	}
+	while (first < count && c->roles[frames[first]] == ROLE_GLUE)
+		first++;
+	return first;
+}
+
+/* Puts one stack into the tree, outermost frame first. */
+static int build_stack(struct frames *out, struct context *c, uint32_t id)
+{
+	const struct stack *stack = &c->model->stacks.rows[id];
+	const uint32_t *frames = c->addresses->by_frame + stack->first_frame;
+	uint32_t count = stack->frame_count, api;
+	uint32_t first = skip_cuda(c, frames, count, &api);
+	uint32_t node = out->root;
+
+	if (stack->flags & XT_STACK_TRUNCATED)
+		node = paths_child(
+			c->paths, node,
+			names_intern(&c->paths->names, FRAME_TRUNCATED, strlen(FRAME_TRUNCATED)));
+	if (api < count) {
+		uint32_t name = c->addresses->list[frames[api]].name;
+
+		out->api_names[id] = intern_api(c->paths, names_text(&c->model->names, name, NULL));
+		if (out->api_names[id] == NAME_FAILED)
+			return -ENOMEM;
+	}
+	while (count > first && c->roles[frames[count - 1]] == ROLE_THREAD_START)
+		count--;
+	for (uint32_t f = count; f-- > first;)
+		if (c->roles[frames[f]] != ROLE_PLT)
+			node = paths_child(c->paths, node, shown_name(c, frames[f]));
+	out->nodes[id] = node;
+	return node == PATH_FAILED ? -ENOMEM : 0;
+}
+
+static int build_apis(struct frames *frames, const struct model *model, struct paths *paths)
+{
+	for (size_t a = 0; a < frames->api_count; a++) {
+		const char *name = names_text(&model->names, model->apis.rows[a].name, NULL);
+
+		frames->api_shown[a] = intern_api(paths, name[0] ? name : "[unknown API]");
+		if (frames->api_shown[a] == NAME_FAILED)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Undefined ids are gaps in the table: only those that a chunk defined have a stack. */
+static bool is_defined(const struct stack *stack)
+{
+	return stack->seen_ns || stack->frame_count || stack->flags;
+}
+
+int frames_build(struct frames *frames, const struct model *model,
+		 const struct addresses *addresses, struct demangle_cache *cache,
+		 struct paths *paths, uint32_t root)
+{
+	struct context c = {model, addresses, cache, paths, NULL, NULL};
+	int error = -ENOMEM;
+
+	*frames = (struct frames){
+		.root = root,
+		.stack_count = model->stacks.count,
+		.api_count = model->apis.count,
+		.nodes = calloc(model->stacks.count, sizeof(uint32_t)),
+		.api_names = calloc(model->stacks.count, sizeof(uint32_t)),
+		.api_shown = calloc(model->apis.count, sizeof(uint32_t)),
+	};
+	c.roles = calloc(addresses->count + 1, sizeof(*c.roles));
+	c.shown = calloc(addresses->count + 1, sizeof(*c.shown));
+	if (!frames->nodes || !frames->api_names || !frames->api_shown || !c.roles || !c.shown)
+		goto out;
+	for (uint32_t a = 0; a < addresses->count; a++)
+		c.roles[a] = (uint8_t)role_of(model, &addresses->list[a]);
+	error = build_apis(frames, model, paths);
+	frames->nodes[0] = PATH_FAILED;
+	for (uint32_t id = 1; id < frames->stack_count && !error; id++) {
+		frames->nodes[id] = PATH_FAILED;
+		if (is_defined(&model->stacks.rows[id]))
+			error = build_stack(frames, &c, id);
+	}
+out:
+	free(c.roles);
+	free(c.shown);
+	return error;
+}
+
+void frames_free(struct frames *frames)
+{
+	free(frames->nodes);
+	free(frames->api_names);
+	free(frames->api_shown);
+	*frames = (struct frames){0};
+}

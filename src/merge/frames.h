@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From stacks to call paths: trims what is CUDA's own and what only starts threads, and puts each
+ * stack into the tree of paths, once.
+ */
+#ifndef XT_MERGE_FRAMES_H
+#define XT_MERGE_FRAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "merge/addresses.h"
+#include "merge/demangle.h"
+#include "merge/model.h"
+#include "merge/paths.h"
+
+#define FRAME_UNKNOWN	   "[unknown]"
+#define FRAME_TRUNCATED	   "[truncated]"
+#define FRAME_UNATTRIBUTED "[unattributed]"
+
+struct frames {
+	uint32_t root;	     /* path node of the process */
+	uint32_t *nodes;     /* by XT_STACK_ID: path node of the innermost frame that is shown */
+	uint32_t *api_names; /* by XT_STACK_ID: the runtime function called, or NAME_EMPTY */
+	size_t stack_count;
+	uint32_t *api_shown; /* by place in the model's apis: their names */
+	size_t api_count;
+};
+
+/*
+ * Builds the paths of all stacks below root. Names go into paths->names, through the cache. 0 or
+ * -ENOMEM; frames_free() in any case.
+ */
+int frames_build(struct frames *frames, const struct model *model,
+		 const struct addresses *addresses, struct demangle_cache *cache,
+		 struct paths *paths, uint32_t root);
+void frames_free(struct frames *frames);
+
+/* Was a stack of that id in the log? */
+static inline int frames_has_stack(const struct frames *frames, uint32_t stack)
+{
+	return stack < frames->stack_count && frames->nodes[stack] != PATH_FAILED;
+}
+
+/* What a call is called: the runtime function that the program called, else the API's name. */
+static inline uint32_t frames_api_name(const struct frames *frames, uint32_t stack, uint16_t api)
+{
+	if (stack < frames->stack_count && frames->api_names[stack] != NAME_EMPTY)
+		return frames->api_names[stack];
+	return frames->api_shown[api < frames->api_count ? api : MODEL_API_UNKNOWN];
+}
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * xtrace-merge: reads the logs of a traced program and writes what people look at.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "merge/embed.h"
+#include "merge/inputs.h"
+#include "merge/merge.h"
+#include "merge/options.h"
+#include "merge/report.h"
+
+static void merge(const struct options *options, struct report *report)
+{
+	struct inputs inputs;
+	int error = inputs_find(&inputs, options->inputs, options->input_count, report);
+
+	for (size_t i = 0; !error && options->embed_symbols && i < inputs.count; i++)
+		error = embed_symbols(&inputs.logs[i], report);
+	if (error == -ENOMEM)
+		report_error(report, STATUS_FAILED, "out of memory");
+	if (!error && options->output_count)
+		merge_run(options, &inputs, report);
+	inputs_free(&inputs);
+}
+
+int main(int argc, char **argv)
+{
+	struct report report = {0};
+	struct options options;
+	enum exit_status status;
+
+	/* A reader of stdout that has gone is an error in writing, which leaves no half files. */
+	signal(SIGPIPE, SIG_IGN);
+	if (!options_parse(&options, argc, argv, &report)) {
+		report.quiet = options.quiet;
+		if (options.help)
+			options_print_help();
+		else if (options.version)
+			printf("xtrace-merge %s\n", XTRACE_VERSION);
+		else
+			merge(&options, &report);
+	}
+	if (fflush(stdout) || ferror(stdout))
+		report_error(&report, STATUS_FAILED, "stdout: cannot be written");
+	status = report.status;
+	report_free(&report);
+	return (int)status;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From logs to outputs: the whole way, log by log.
+ */
+#ifndef XT_MERGE_MERGE_H
+#define XT_MERGE_MERGE_H
+
+#include "merge/inputs.h"
+#include "merge/options.h"
+#include "merge/report.h"
+
+/*
+ * Reads all logs and writes all outputs of the options. What goes wrong is reported; an output
+ * appears only if it is whole.
+ */
+void merge_run(const struct options *options, const struct inputs *inputs, struct report *report);
+
+#endif

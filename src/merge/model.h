@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is kept in memory of one log: all its tables but the calls and the kernels.
+ *
+ * A log is read twice. The first reading fills the model and passes over calls and kernels
+ * without unpacking them; so what is said late (modules that went, symbols, the last counters) is
+ * known when the second reading brings the events. The log is foreign: ids may be undefined,
+ * undefined rows are all zeros, and the accessors answer for any id.
+ */
+#ifndef XT_MERGE_MODEL_H
+#define XT_MERGE_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "merge/names.h"
+#include "xtrace/reader.h"
+
+struct module {
+	uint64_t load_ns;
+	uint64_t unload_ns; /* UINT64_MAX: never */
+	uint64_t start;
+	uint64_t end;
+	uint64_t bias;
+	uint32_t id;
+	uint32_t path;	   /* name */
+	uint32_t build_id; /* name: the raw bytes */
+};
+
+struct stack {
+	size_t first_frame;
+	uint32_t frame_count;
+	uint32_t flags;
+	uint64_t seen_ns;
+};
+
+struct thread {
+	uint32_t tid;
+	uint32_t name;
+};
+
+struct api {
+	uint32_t id;
+	uint32_t name;
+	uint32_t class; /* enum xt_api_class */
+};
+
+struct stream {
+	bool defined;
+	uint32_t device;
+	uint32_t context;
+	uint32_t stream;
+};
+
+struct shape {
+	uint32_t string; /* XT_STRING_ID */
+	uint32_t grid[3];
+	uint32_t block[3];
+	uint64_t static_shared_bytes;
+	uint64_t dynamic_shared_bytes;
+	uint32_t registers;
+};
+
+struct embedded_symbol {
+	uint64_t start;
+	uint64_t bytes;
+	uint32_t module;
+	uint32_t name;
+};
+
+struct pair {
+	uint32_t key;
+	uint32_t text;	/* META */
+	uint64_t value; /* ACCOUNT */
+};
+
+#define MODEL_PAIRS_MAX	  1024 /* different keys; what is beyond is not one of ours */
+#define MODEL_APIS_MAX	  4096
+#define MODEL_API_UNKNOWN 0
+
+/* A table whose rows are found by id; row 0 is the undefined one. */
+#define MODEL_ROWS(type)                                                                           \
+	struct {                                                                                   \
+		type *rows;                                                                        \
+		size_t capacity;                                                                   \
+		size_t count; /* rows [0, count) */                                                \
+	}
+
+struct model {
+	struct names names;	      /* all texts of the log, as they are */
+	MODEL_ROWS(uint32_t) strings; /* by XT_STRING_ID: name */
+	MODEL_ROWS(struct stack) stacks;
+	MODEL_ROWS(struct thread) threads;
+	MODEL_ROWS(struct stream) streams;
+	MODEL_ROWS(struct shape) shapes;
+	MODEL_ROWS(struct module) modules; /* by start, once loaded; module 0 is none */
+	MODEL_ROWS(struct api) apis;	   /* in the order of the log; api 0 is unknown */
+	MODEL_ROWS(struct pair) meta;
+	MODEL_ROWS(struct pair) account;
+	MODEL_ROWS(struct embedded_symbol) symbols; /* by module and start, once loaded */
+	uint64_t *frames;			    /* of all stacks */
+	size_t frame_count;
+	size_t frame_capacity;
+	uint64_t *module_reach;			/* by place in modules: the largest end so far */
+	uint16_t api_slots[MODEL_APIS_MAX * 2]; /* api by hash of its id */
+	struct xt_damage damage;		/* of the chunks read so far */
+};
+
+/* The kinds that a model is made of. */
+#define MODEL_KINDS                                                                                \
+	(~(1u << XT_KIND_CALL | 1u << XT_KIND_KERNEL | 1u << XT_KIND_CLOCK) &                      \
+	 ((1u << XT_KIND_COUNT) - 1))
+
+/* Reads the model from a reader that was just opened. 0 or -ENOMEM; then there is no model. */
+int model_load(struct model **model_out, struct xt_reader *reader);
+void model_free(struct model *model);
+
+/* The module that was mapped at address at that time, as its place in modules, or 0. */
+uint32_t model_module_at(const struct model *model, uint64_t address, uint64_t time_ns);
+
+/* Place in apis of an XT_API_ID, or MODEL_API_UNKNOWN. */
+uint16_t model_api(const struct model *model, uint64_t id);
+
+/* The text of a META key (an empty one if it is not there), and an ACCOUNT value (0). */
+const char *model_meta(const struct model *model, const char *key);
+uint64_t model_account(const struct model *model, const char *name);
+
+/* The last component of the process' executable, "" if unknown. */
+const char *model_process_name(const struct model *model);
+
+/* The mangled name of the kernel of a shape, as name; any id will do. */
+static inline uint32_t model_kernel_name(const struct model *model, uint32_t shape)
+{
+	uint32_t string = shape < model->shapes.count ? model->shapes.rows[shape].string : 0;
+
+	return string < model->strings.count ? model->strings.rows[string] : NAME_EMPTY;
+}
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Interned texts: each different text is kept once and known by a small number.
+ *
+ * Texts are any bytes, zeros included; each is also followed by a zero for printing.
+ */
+#ifndef XT_MERGE_NAMES_H
+#define XT_MERGE_NAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define NAME_EMPTY  0 /* the empty text, in every table */
+#define NAME_FAILED UINT32_MAX
+
+struct names {
+	char *text;
+	size_t text_used;
+	size_t text_capacity;
+	struct name_place *places; /* by name */
+	size_t place_capacity;
+	uint32_t count;
+	uint32_t *slots; /* name + 1, by hash; 0 is free */
+	uint32_t slot_count;
+};
+
+/* 0 or -ENOMEM. A struct that is all zeros may be freed too. */
+int names_init(struct names *names);
+void names_free(struct names *names);
+
+/* The number of the text, or NAME_FAILED if memory ran out. */
+uint32_t names_intern(struct names *names, const void *text, size_t length);
+
+/* The text of a name; valid until the next names_intern(). A number that is none is empty. */
+const char *names_text(const struct names *names, uint32_t name, size_t *length_out);
+
+#endif

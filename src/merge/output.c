@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Buffered output into a file that takes its name when it is whole.
+ */
+#include "merge/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define UNFINISHED_MAX	 16
+#define UNFINISHED_TRIES 100
+
+/* What a signal handler has to remove. Set and cleared with signals as they come: a slot holds
+ * either NULL or a text that lives until after the slot was cleared. */
+static const char *volatile unfinished_files[UNFINISHED_MAX];
+
+static void remove_unfinished(int signal_number)
+{
+	for (int i = 0; i < UNFINISHED_MAX; i++)
+		if (unfinished_files[i])
+			unlink(unfinished_files[i]);
+	signal(signal_number, SIG_DFL);
+	raise(signal_number);
+}
+
+static void remember_unfinished(const char *path)
+{
+	static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+
+	for (size_t s = 0; s < sizeof(ending) / sizeof(ending[0]); s++) {
+		struct sigaction now;
+
+		if (!sigaction(ending[s], NULL, &now) && now.sa_handler == SIG_DFL)
+			signal(ending[s], remove_unfinished);
+	}
+	for (int i = 0; i < UNFINISHED_MAX; i++) {
+		if (unfinished_files[i])
+			continue;
+		unfinished_files[i] = path;
+		return;
+	}
+}
+
+static void forget_unfinished(const char *path)
+{
+	for (int i = 0; i < UNFINISHED_MAX; i++)
+		if (unfinished_files[i] == path)
+			unfinished_files[i] = NULL;
+}
+
+/* A new file beside the target, so that the rename stays within one file system. */
+static int open_unfinished(struct output *out)
+{
+	for (int try = 0; try < UNFINISHED_TRIES; try++) {
+		char *name;
+
+		if (asprintf(&name, "%s.tmp%d.%d", out->target, (int)getpid(), try) < 0)
+			return -ENOMEM;
+		out->fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (out->fd >= 0) {
+			out->unfinished = name;
+			remember_unfinished(name);
+			return 0;
+		}
+		free(name);
+		if (errno != EEXIST)
+			return -errno;
+	}
+	return -EEXIST;
+}
+
+static int open_path(struct output *out)
+{
+	struct stat status;
+
+	if (!strcmp(out->path, "-")) {
+		out->fd = STDOUT_FILENO;
+		return 0;
+	}
+	if (stat(out->path, &status) < 0) {
+		if (errno != ENOENT)
+			return -errno;
+		out->target = strdup(out->path);
+	} else if (S_ISDIR(status.st_mode)) {
+		return -EISDIR;
+	} else if (!S_ISREG(status.st_mode)) {
+		out->fd = open(out->path, O_WRONLY | O_CLOEXEC);
+		return out->fd < 0 ? -errno : 0;
+	} else if (access(out->path, W_OK) < 0) {
+		return -errno;
+	} else {
+		/* The file that a link leads to is replaced, not the link. */
+		out->target = realpath(out->path, NULL);
+	}
+	return out->target ? open_unfinished(out) : -ENOMEM;
+}
+
+static void release(struct output *out)
+{
+	if (out->unfinished)
+		forget_unfinished(out->unfinished);
+	free(out->unfinished);
+	free(out->target);
+	free(out->buffer);
+	*out = (struct output){.path = out->path, .fd = -1};
+}
+
+int output_open(struct output *out, const char *path)
+{
+	int error;
+
+	*out = (struct output){.path = path, .fd = -1};
+	out->buffer = malloc(OUTPUT_BUFFER_BYTES);
+	error = out->buffer ? open_path(out) : -ENOMEM;
+	if (error)
+		release(out);
+	return error;
+}
+
+static void write_all(struct output *out, const char *text, size_t length)
+{
+	while (length && !out->error) {
+		ssize_t written = write(out->fd, text, length);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0) {
+			out->error = -errno;
+			return;
+		}
+		text += written;
+		length -= (size_t)written;
+	}
+}
+
+void output_flush(struct output *out)
+{
+	write_all(out, out->buffer, out->used);
+	out->used = 0;
+}
+
+void output_text(struct output *out, const char *text, size_t length)
+{
+	if (length > OUTPUT_BUFFER_BYTES - out->used) {
+		output_flush(out);
+		if (length > OUTPUT_BUFFER_BYTES) {
+			write_all(out, text, length);
+			return;
+		}
+	}
+	if (length)
+		memcpy(out->buffer + out->used, text, length);
+	out->used += length;
+}
+
+void output_format(struct output *out, const char *format, ...)
+{
+	va_list arguments;
+	char *text;
+	int length;
+
+	va_start(arguments, format);
+	length = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	if (length < 0) {
+		if (!out->error)
+			out->error = -ENOMEM;
+		return;
+	}
+	output_text(out, text, (size_t)length);
+	free(text);
+}
+
+int output_commit(struct output *out)
+{
+	int error;
+
+	output_flush(out);
+	if (out->fd != STDOUT_FILENO && close(out->fd) < 0 && !out->error)
+		out->error = -errno;
+	if (!out->error && out->unfinished && rename(out->unfinished, out->target) < 0)
+		out->error = -errno;
+	if (out->error && out->unfinished)
+		unlink(out->unfinished);
+	error = out->error;
+	release(out);
+	return error;
+}
+
+void output_discard(struct output *out)
+{
+	if (!out->buffer)
+		return;
+	if (out->fd != STDOUT_FILENO)
+		close(out->fd);
+	if (out->unfinished)
+		unlink(out->unfinished);
+	release(out);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One output: a file that appears under its name only when it is whole, or stdout.
+ *
+ * Text goes through a large buffer. The first error sticks: what follows is dropped, and
+ * output_commit() returns it. Signals that end the program remove the unfinished files.
+ */
+#ifndef XT_MERGE_OUTPUT_H
+#define XT_MERGE_OUTPUT_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define OUTPUT_BUFFER_BYTES (1u << 20)
+
+struct output {
+	const char *path; /* as the user gave it; "-" is stdout */
+	char *target;	  /* what the finished file replaces; NULL: written in place */
+	char *unfinished; /* … and its name until then */
+	int fd;
+	int error; /* -errno of the first failure, or 0 */
+	char *buffer;
+	size_t used;
+};
+
+/*
+ * path must outlive the output. Where it names something that is no regular file (a device, a
+ * pipe), that is written in place. 0 or -errno, after which nothing is to be undone.
+ */
+int output_open(struct output *out, const char *path);
+
+/* Writes what waits and gives the file its name. 0 or the first -errno: then there is no file.
+ * In either case the output is closed. */
+int output_commit(struct output *out);
+
+/* Closes and removes the unfinished file. An output that is closed, or all zeros, is left. */
+void output_discard(struct output *out);
+
+/* Makes the buffer empty. */
+void output_flush(struct output *out);
+
+/* Room for bytes (at most OUTPUT_BUFFER_BYTES) at the returned place; output_advance() to its
+ * new end. */
+static inline char *output_room(struct output *out, size_t bytes)
+{
+	if (OUTPUT_BUFFER_BYTES - out->used < bytes)
+		output_flush(out);
+	return out->buffer + out->used;
+}
+
+static inline void output_advance(struct output *out, const char *end)
+{
+	out->used = (size_t)(end - out->buffer);
+}
+
+/* Text of any length. */
+void output_text(struct output *out, const char *text, size_t length);
+void output_format(struct output *out, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif

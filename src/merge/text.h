@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Turning foreign bytes into text that is safe to print, and numbers into digits, fast.
+ *
+ * Nothing here allocates: the caller provides room as the *_bound() functions say.
+ */
+#ifndef XT_MERGE_TEXT_H
+#define XT_MERGE_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/*
+ * Writes text as valid UTF-8 without control characters: what is neither becomes '_' or U+FFFD.
+ * The byte forbidden (if not 0) becomes ':'. Returns the length; nothing is terminated.
+ */
+size_t text_clean(char *out, const char *text, size_t length, char forbidden);
+static inline size_t text_clean_bound(size_t length)
+{
+	return length * 3;
+}
+
+/* Writes text as the inside of a JSON string. Returns the length. */
+size_t text_json(char *out, const char *text, size_t length);
+static inline size_t text_json_bound(size_t length)
+{
+	return length * 6;
+}
+
+/* Length in columns of valid UTF-8, one for each character. */
+size_t text_columns(const char *text, size_t length);
+
+#define TEXT_U64_BYTES_MAX 20
+
+/* Writes value in decimal; returns the end. */
+char *text_u64(char *out, uint64_t value);
+
+#define TEXT_US_BYTES_MAX 25
+
+/* Writes nanoseconds as microseconds with three decimals, "-0.001"; returns the end. */
+char *text_us(char *out, int64_t ns);
+
+/* Copies a literal or other text of known length; returns the end. */
+static inline char *text_copy(char *out, const char *text, size_t length)
+{
+	memcpy(out, text, length);
+	return out + length;
+}
+#define TEXT_LITERAL(out, literal) text_copy((out), (literal), sizeof(literal) - 1)
+
+#endif
