@@ -103,7 +103,8 @@ static int create_log(const struct config *config, struct xt_log_header *header,
 		snprintf(path, sizeof(path), "%s.xtr", stem);
 		rc = xt_writer_create(path, header, log_out);
 	}
-	return rc;
+	/* The header goes out at once: a log is a log from its first moment. */
+	return rc ? rc : xt_writer_flush(*log_out);
 }
 
 static uint64_t random_id(void)
@@ -188,6 +189,7 @@ static int start_log(const struct config *config, char *why, size_t why_bytes)
 	if (rc) {
 		snprintf(why, why_bytes, "no log can be written in %s: %s", config->data_dir,
 			 strerror(-rc));
+		xt_writer_close(log);
 		return rc;
 	}
 	/* Without a spool the log is as good, unless the process is killed. */
