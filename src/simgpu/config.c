@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The environment variables of the simulated driver, read once, before main() or when the library
+ * is opened.
+ *
+ *	XTRACE_SIMGPU_SEED=N		another N, other kernel durations
+ *	XTRACE_SIMGPU_KERNEL_NS=MIN:MAX	kernels last between MIN and MAX
+ *	XTRACE_SIMGPU_DEVICES=N		number of devices, 1 to 8
+ *	XTRACE_SIMGPU_TRUTH=FILE	write down what really ran; %p in FILE is the process id
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "simgpu/sim.h"
+
+static struct sim_config config = {.seed = 1, .device_count = 1};
+
+const struct sim_config *sim_config(void)
+{
+	return &config;
+}
+
+static void read_kernel_range(const char *text)
+{
+	char *end;
+
+	config.kernel_min_ns = strtoull(text, &end, 10);
+	config.kernel_max_ns = *end == ':' ? strtoull(end + 1, &end, 10) : config.kernel_min_ns;
+	if (*end || config.kernel_max_ns < config.kernel_min_ns || !config.kernel_max_ns) {
+		fprintf(stderr, "xtrace simulated GPU: XTRACE_SIMGPU_KERNEL_NS=%s is not MIN:MAX\n",
+			text);
+		config.kernel_min_ns = config.kernel_max_ns = 0;
+	}
+}
+
+__attribute__((constructor(101))) static void read_environment(void)
+{
+	const char *text;
+
+	text = getenv("XTRACE_SIMGPU_SEED");
+	if (text)
+		config.seed = strtoull(text, NULL, 0);
+	text = getenv("XTRACE_SIMGPU_KERNEL_NS");
+	if (text && *text)
+		read_kernel_range(text);
+	text = getenv("XTRACE_SIMGPU_DEVICES");
+	if (text && *text)
+		config.device_count = atoi(text);
+	if (config.device_count < 0 || config.device_count > SIM_DEVICES_MAX)
+		config.device_count = SIM_DEVICES_MAX;
+	text = getenv("XTRACE_SIMGPU_TRUTH");
+	if (text && *text)
+		config.truth_path = text;
+}

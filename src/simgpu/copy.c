@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies and sets. The data is moved on the calling thread, at once; what follows on the timeline
+ * is when a device would have been done. A stream whose host functions have not returned is waited
+ * for first: they may be about to write what is copied here.
+ */
+#include <string.h>
+
+#include "simgpu/sim.h"
+
+void sim_transfer_run(const struct sim_transfer *transfer)
+{
+	unsigned char *place = transfer->destination;
+
+	if (transfer->source) {
+		memmove(transfer->destination, transfer->source, transfer->bytes);
+	} else if (transfer->element_bytes == 1) {
+		memset(place, (int)transfer->value, transfer->bytes);
+	} else {
+		for (uint64_t i = 0; i < transfer->bytes; i += transfer->element_bytes)
+			memcpy(place + i, &transfer->value, transfer->element_bytes);
+	}
+}
+
+uint64_t sim_transfer_duration_ns(const struct sim_transfer *transfer)
+{
+	return transfer->source ? sim_copy_duration_ns(transfer->bytes, transfer->copy_kind)
+				: sim_set_duration_ns(transfer->bytes);
+}
+
+void sim_transfer_report(const struct sim_transfer *transfer, struct sim_place place,
+			 struct sim_span span, uint64_t graph_node_id, uint32_t graph_id)
+{
+	enum sim_switch activity = transfer->source ? SIM_SWITCH_COPY : SIM_SWITCH_SET;
+	const struct sim_tracer *tracer;
+	struct sim_memory_run run = {
+		.place = place,
+		.span = span,
+		.correlation_id = sim_thread()->call->correlation_id,
+		.bytes = transfer->bytes,
+		.graph_node_id = graph_node_id,
+		.graph_id = graph_id,
+		.is_async = transfer->is_async,
+		.copy_kind = transfer->copy_kind,
+		.value = transfer->value,
+	};
+
+	if (!atomic_load_explicit(&xtrace_simgpu_seam.activity_enabled[activity],
+				  memory_order_acquire))
+		return;
+	tracer = atomic_load_explicit(&xtrace_simgpu_seam.tracer, memory_order_acquire);
+	run.destination_kind = sim_memory_kind(transfer->destination);
+	if (transfer->source) {
+		run.source_kind = sim_memory_kind(transfer->source);
+		tracer->copy(&run);
+	} else {
+		tracer->set(&run);
+	}
+}
+
+static CUresult transfer_start(CUstream handle, const struct sim_transfer *transfer)
+{
+	struct sim_span span;
+	CUresult error;
+	CUstream stream = sim_stream_resolve(handle, &error);
+
+	if (!stream)
+		return error;
+	if (!transfer->bytes)
+		return CUDA_SUCCESS;
+	if (!transfer->destination)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (atomic_load(&stream->capture))
+		return transfer->is_async ? sim_capture_transfer(stream, transfer)
+					  : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	sim_host_drain(stream, stream->context);
+	sim_transfer_run(transfer);
+	span = sim_stream_enqueue(stream, SIM_COPY_LATENCY_NS, sim_transfer_duration_ns(transfer));
+	sim_transfer_report(transfer, sim_stream_place(stream), span, 0, 0);
+	if (!transfer->is_async)
+		sim_wait_until(span.end_ns);
+	return CUDA_SUCCESS;
+}
+
+static CUresult copy(void *destination, const void *source, size_t bytes, uint8_t copy_kind,
+		     bool is_async, CUstream stream)
+{
+	const struct sim_transfer transfer = {
+		.destination = destination,
+		.source = source,
+		.bytes = bytes,
+		.copy_kind = copy_kind,
+		.is_async = is_async,
+	};
+
+	if (bytes && !source)
+		return CUDA_ERROR_INVALID_VALUE;
+	return transfer_start(stream, &transfer);
+}
+
+static void *pointer(CUdeviceptr address)
+{
+	return (void *)(uintptr_t)address;
+}
+
+/* Which way a copy between two addresses of unknown kind goes. */
+static uint8_t copy_kind_of(CUdeviceptr destination, CUdeviceptr source)
+{
+	bool to_host = sim_memory_kind(pointer(destination)) <= XT_CUPTI_MEMORY_PINNED;
+	bool from_host = sim_memory_kind(pointer(source)) <= XT_CUPTI_MEMORY_PINNED;
+
+	if (from_host)
+		return to_host ? XT_CUPTI_COPY_HTOH : XT_CUPTI_COPY_HTOD;
+	return to_host ? XT_CUPTI_COPY_DTOH : XT_CUPTI_COPY_DTOD;
+}
+
+CUresult sim_memcpy(CUdeviceptr destination, CUdeviceptr source, size_t bytes)
+{
+	return copy(pointer(destination), pointer(source), bytes, copy_kind_of(destination, source),
+		    false, NULL);
+}
+
+CUresult sim_memcpy_async(CUdeviceptr destination, CUdeviceptr source, size_t bytes,
+			  CUstream stream)
+{
+	return copy(pointer(destination), pointer(source), bytes, copy_kind_of(destination, source),
+		    true, stream);
+}
+
+CUresult sim_memcpy_htod(CUdeviceptr destination, const void *source, size_t bytes)
+{
+	return copy(pointer(destination), source, bytes, XT_CUPTI_COPY_HTOD, false, NULL);
+}
+
+CUresult sim_memcpy_dtoh(void *destination, CUdeviceptr source, size_t bytes)
+{
+	return copy(destination, pointer(source), bytes, XT_CUPTI_COPY_DTOH, false, NULL);
+}
+
+CUresult sim_memcpy_dtod(CUdeviceptr destination, CUdeviceptr source, size_t bytes)
+{
+	return copy(pointer(destination), pointer(source), bytes, XT_CUPTI_COPY_DTOD, false, NULL);
+}
+
+CUresult sim_memcpy_htod_async(CUdeviceptr destination, const void *source, size_t bytes,
+			       CUstream stream)
+{
+	return copy(pointer(destination), source, bytes, XT_CUPTI_COPY_HTOD, true, stream);
+}
+
+CUresult sim_memcpy_dtoh_async(void *destination, CUdeviceptr source, size_t bytes, CUstream stream)
+{
+	return copy(destination, pointer(source), bytes, XT_CUPTI_COPY_DTOH, true, stream);
+}
+
+CUresult sim_memcpy_dtod_async(CUdeviceptr destination, CUdeviceptr source, size_t bytes,
+			       CUstream stream)
+{
+	return copy(pointer(destination), pointer(source), bytes, XT_CUPTI_COPY_DTOD, true, stream);
+}
+
+static CUresult set(CUdeviceptr destination, uint32_t value, uint32_t element_bytes, size_t count,
+		    bool is_async, CUstream stream)
+{
+	const struct sim_transfer transfer = {
+		.destination = pointer(destination),
+		.bytes = count * element_bytes,
+		.value = value,
+		.element_bytes = element_bytes,
+		.is_async = is_async,
+	};
+
+	if (destination % element_bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	return transfer_start(stream, &transfer);
+}
+
+CUresult sim_memset_d8(CUdeviceptr destination, unsigned char value, size_t count)
+{
+	return set(destination, value, 1, count, false, NULL);
+}
+
+CUresult sim_memset_d16(CUdeviceptr destination, unsigned short value, size_t count)
+{
+	return set(destination, value, 2, count, false, NULL);
+}
+
+CUresult sim_memset_d32(CUdeviceptr destination, unsigned int value, size_t count)
+{
+	return set(destination, value, 4, count, false, NULL);
+}
+
+CUresult sim_memset_d8_async(CUdeviceptr destination, unsigned char value, size_t count,
+			     CUstream stream)
+{
+	return set(destination, value, 1, count, true, stream);
+}
+
+CUresult sim_memset_d16_async(CUdeviceptr destination, unsigned short value, size_t count,
+			      CUstream stream)
+{
+	return set(destination, value, 2, count, true, stream);
+}
+
+CUresult sim_memset_d32_async(CUdeviceptr destination, unsigned int value, size_t count,
+			      CUstream stream)
+{
+	return set(destination, value, 4, count, true, stream);
+}

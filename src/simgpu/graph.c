@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Building graphs, node by node, and copying them. Whoever traces hears of every graph and node
+ * that is created, cloned or destroyed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "simgpu/graph.h"
+
+static _Atomic uint32_t graph_count;
+
+uint32_t sim_graph_next_id(void)
+{
+	return 1 + atomic_fetch_add(&graph_count, 1);
+}
+
+bool sim_graph_is_valid(CUgraph graph)
+{
+	return graph && graph->magic == SIM_MAGIC_GRAPH;
+}
+
+bool sim_graph_node_is_valid(CUgraphNode node)
+{
+	return node && node->magic == SIM_MAGIC_NODE;
+}
+
+uint64_t sim_graph_node_id(CUgraphNode node)
+{
+	return sim_graph_node_is_valid(node) ? node->id : 0;
+}
+
+uint32_t sim_graph_id(CUgraph graph)
+{
+	return sim_graph_is_valid(graph) ? graph->id : 0;
+}
+
+static void graph_notify(uint32_t cbid, CUgraph graph, CUgraph original)
+{
+	struct cupti_graph_data data = {.graph = graph, .original_graph = original};
+
+	sim_resource_notify(cbid, sim_context_current(), NULL, &data);
+}
+
+static void node_notify(uint32_t cbid, CUgraphNode node, CUgraphNode original,
+			CUgraphNode dependency)
+{
+	struct cupti_graph_data data = {
+		.graph = node->graph,
+		.original_graph = original ? original->graph : NULL,
+		.node = node,
+		.original_node = original,
+		.node_type = node->type,
+		.dependency = dependency,
+	};
+
+	sim_resource_notify(cbid, sim_context_current(), NULL, &data);
+}
+
+static CUgraph graph_alloc(void)
+{
+	CUgraph graph = calloc(1, sizeof(*graph));
+
+	if (graph) {
+		graph->magic = SIM_MAGIC_GRAPH;
+		graph->id = sim_graph_next_id();
+	}
+	return graph;
+}
+
+CUgraph sim_graph_make(void)
+{
+	CUgraph graph = graph_alloc();
+
+	if (graph)
+		graph_notify(XT_CUPTI_RESOURCE_GRAPH_CREATED, graph, NULL);
+	return graph;
+}
+
+static void node_free(CUgraphNode node)
+{
+	sim_graph_free(node->child);
+	node->magic = SIM_MAGIC_DEAD;
+	free(node->dependencies);
+	free(node);
+}
+
+void sim_graph_free(CUgraph graph)
+{
+	if (!graph)
+		return;
+	graph_notify(XT_CUPTI_RESOURCE_GRAPH_DESTROY_STARTING, graph, NULL);
+	for (size_t i = 0; i < graph->node_count; i++) {
+		node_notify(XT_CUPTI_RESOURCE_GRAPHNODE_DESTROY_STARTING, graph->nodes[i], NULL,
+			    NULL);
+		node_free(graph->nodes[i]);
+	}
+	graph->magic = SIM_MAGIC_DEAD;
+	free(graph->nodes);
+	free(graph);
+}
+
+/* A node without dependencies, in the graph's list; nobody has been told. */
+static CUgraphNode node_alloc(CUgraph graph, const struct CUgraphNode_st *content)
+{
+	CUgraphNode node;
+
+	if (graph->node_count == graph->node_capacity) {
+		size_t capacity = graph->node_capacity ? 2 * graph->node_capacity : 16;
+		CUgraphNode *nodes = realloc(graph->nodes, capacity * sizeof(CUgraphNode));
+
+		if (!nodes)
+			return NULL;
+		graph->nodes = nodes;
+		graph->node_capacity = capacity;
+	}
+	node = malloc(sizeof(*node));
+	if (!node)
+		return NULL;
+	*node = *content;
+	node->magic = SIM_MAGIC_NODE;
+	node->graph = graph;
+	node->dependencies = NULL;
+	node->dependency_count = 0;
+	graph->nodes[graph->node_count++] = node;
+	node->id = (uint64_t)graph->id << 32 | graph->node_count;
+	return node;
+}
+
+static bool depends_on(CUgraphNode node, CUgraphNode dependency)
+{
+	for (size_t i = 0; i < node->dependency_count; i++)
+		if (node->dependencies[i] == dependency)
+			return true;
+	return false;
+}
+
+CUresult sim_graph_depend(CUgraphNode node, const CUgraphNode *dependencies, size_t count)
+{
+	size_t total = node->dependency_count + count;
+	CUgraphNode *grown;
+
+	for (size_t i = 0; i < count; i++)
+		if (!sim_graph_node_is_valid(dependencies[i]) ||
+		    dependencies[i]->graph != node->graph || dependencies[i] == node)
+			return CUDA_ERROR_INVALID_VALUE;
+	if (!count)
+		return CUDA_SUCCESS;
+	grown = realloc(node->dependencies, total * sizeof(CUgraphNode));
+	if (!grown)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	node->dependencies = grown;
+	for (size_t i = 0; i < count; i++) {
+		if (depends_on(node, dependencies[i]))
+			continue;
+		node->dependencies[node->dependency_count++] = dependencies[i];
+		node_notify(XT_CUPTI_RESOURCE_GRAPHNODE_DEPENDENCY_CREATED, node, NULL,
+			    dependencies[i]);
+	}
+	return CUDA_SUCCESS;
+}
+
+CUresult sim_graph_add(CUgraph graph, const struct CUgraphNode_st *content,
+		       const CUgraphNode *dependencies, size_t dependency_count, CUgraphNode *out)
+{
+	CUresult result;
+	CUgraphNode node;
+
+	if (!sim_graph_is_valid(graph) || !out || (dependency_count && !dependencies))
+		return CUDA_ERROR_INVALID_VALUE;
+	node = node_alloc(graph, content);
+	if (!node)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	node_notify(XT_CUPTI_RESOURCE_GRAPHNODE_CREATED, node, NULL, NULL);
+	result = sim_graph_depend(node, dependencies, dependency_count);
+	if (result) {
+		node->child = NULL; /* stays with the caller */
+		graph->node_count--;
+		node_free(node);
+		return result;
+	}
+	*out = node;
+	return CUDA_SUCCESS;
+}
+
+/* The clone of a node of the graph that `clone` was made from: the same place in the list. */
+static CUgraphNode counterpart(CUgraph original, CUgraph clone, CUgraphNode node)
+{
+	for (size_t i = 0; i < original->node_count; i++)
+		if (original->nodes[i] == node)
+			return clone->nodes[i];
+	return NULL;
+}
+
+static bool clone_dependencies(CUgraph original, CUgraph clone, size_t index)
+{
+	CUgraphNode from = original->nodes[index];
+	CUgraphNode to = clone->nodes[index];
+
+	to->dependencies = calloc(from->dependency_count + 1, sizeof(CUgraphNode));
+	if (!to->dependencies)
+		return false;
+	for (size_t i = 0; i < from->dependency_count; i++)
+		to->dependencies[i] = counterpart(original, clone, from->dependencies[i]);
+	to->dependency_count = from->dependency_count;
+	return true;
+}
+
+CUgraph sim_graph_clone(CUgraph original)
+{
+	CUgraph clone = graph_alloc();
+
+	if (!clone)
+		return NULL;
+	graph_notify(XT_CUPTI_RESOURCE_GRAPH_CLONED, clone, original);
+	for (size_t i = 0; i < original->node_count; i++) {
+		CUgraphNode from = original->nodes[i];
+		CUgraphNode to = node_alloc(clone, from);
+
+		if (!to)
+			goto fail;
+		to->original = from;
+		to->child = from->child ? sim_graph_clone(from->child) : NULL;
+		if (from->child && !to->child)
+			goto fail;
+		node_notify(XT_CUPTI_RESOURCE_GRAPHNODE_CLONED, to, from, NULL);
+	}
+	for (size_t i = 0; i < original->node_count; i++)
+		if (!clone_dependencies(original, clone, i))
+			goto fail;
+	return clone;
+fail:
+	sim_graph_free(clone);
+	return NULL;
+}
+
+static bool is_placed(CUgraph graph, size_t placed_count, CUgraphNode node)
+{
+	for (size_t i = 0; i < placed_count; i++)
+		if (graph->nodes[i] == node)
+			return true;
+	return false;
+}
+
+static bool is_ready(CUgraph graph, size_t placed_count, CUgraphNode node)
+{
+	for (size_t i = 0; i < node->dependency_count; i++)
+		if (!is_placed(graph, placed_count, node->dependencies[i]))
+			return false;
+	return true;
+}
+
+/* True if the order of creation will do, as it does unless dependencies were added later. */
+static bool is_sorted(CUgraph graph)
+{
+	for (size_t i = 0; i < graph->node_count; i++)
+		for (size_t j = 0; j < graph->nodes[i]->dependency_count; j++)
+			if ((uint32_t)graph->nodes[i]->dependencies[j]->id >
+			    (uint32_t)graph->nodes[i]->id)
+				return false;
+	return true;
+}
+
+bool sim_graph_sort(CUgraph graph)
+{
+	bool is_in_order = is_sorted(graph);
+
+	for (size_t placed = 0; placed < graph->node_count && !is_in_order; placed++) {
+		size_t next = placed;
+		CUgraphNode node;
+
+		while (next < graph->node_count && !is_ready(graph, placed, graph->nodes[next]))
+			next++;
+		if (next == graph->node_count)
+			return false;
+		node = graph->nodes[next];
+		graph->nodes[next] = graph->nodes[placed];
+		graph->nodes[placed] = node;
+	}
+	for (size_t i = 0; i < graph->node_count; i++)
+		if (graph->nodes[i]->child && !sim_graph_sort(graph->nodes[i]->child))
+			return false;
+	return true;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs of the simulated driver: what graph.c (building), capture.c (recording) and graph_exec.c
+ * (running) share. As with the real driver, a graph is not to be changed by two threads at once.
+ */
+#ifndef XTRACE_SIMGPU_GRAPH_H
+#define XTRACE_SIMGPU_GRAPH_H
+
+#include "simgpu/sim.h"
+
+struct sim_host_call {
+	CUhostFn function;
+	void *user_data;
+};
+
+struct CUgraphNode_st {
+	uint32_t magic;
+	CUgraphNodeType type;
+	uint64_t id; /* as CUPTI numbers it */
+	CUgraph graph;
+	CUgraphNode original; /* what it was cloned from; may be gone */
+	CUgraphNode *dependencies;
+	size_t dependency_count;
+	struct sim_shape shape;		/* KERNEL */
+	struct sim_transfer transfer;	/* MEMCPY, MEMSET */
+	struct sim_host_call host_call; /* HOST */
+	CUgraph child;			/* GRAPH; owned */
+	struct sim_span span;		/* while launched: relative to the graph's start */
+};
+
+struct CUgraph_st {
+	uint32_t magic;
+	uint32_t id;
+	CUgraphNode *nodes; /* owned */
+	size_t node_count;
+	size_t node_capacity;
+};
+
+bool sim_graph_is_valid(CUgraph graph);
+bool sim_graph_node_is_valid(CUgraphNode node);
+uint32_t sim_graph_next_id(void);
+
+/* NULL: no memory. To be freed with sim_graph_free(), which accepts NULL. */
+CUgraph sim_graph_make(void);
+void sim_graph_free(CUgraph graph);
+CUgraph sim_graph_clone(CUgraph original);
+
+/* A node as described by *content (type and what belongs to it), added to the graph. */
+CUresult sim_graph_add(CUgraph graph, const struct CUgraphNode_st *content,
+		       const CUgraphNode *dependencies, size_t dependency_count, CUgraphNode *out);
+
+/* Adds dependencies that the node does not have yet. */
+CUresult sim_graph_depend(CUgraphNode node, const CUgraphNode *dependencies, size_t count);
+
+/* The checked shape of a kernel node. */
+CUresult sim_shape_from_params(const CUDA_KERNEL_NODE_PARAMS *params, struct sim_shape *out);
+
+/* Orders the nodes so that each comes after its dependencies; false: there is a cycle. */
+bool sim_graph_sort(CUgraph graph);
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs made ready to run, and running them. An executable graph owns a clone of its graph; the
+ * ids of the clone's nodes are those that activity records carry.
+ *
+ * Nodes whose dependencies allow it run at the same time, all under the launch's stream.
+ */
+#include <stdlib.h>
+
+#include "simgpu/graph.h"
+
+struct CUgraphExec_st {
+	uint32_t magic;
+	uint32_t id;
+	CUgraph graph;		  /* owned, sorted */
+	pthread_mutex_t lock;	  /* of launches: their nodes keep the times of one at a time */
+	_Atomic uint64_t tail_ns; /* launches of one executable graph never overlap */
+};
+
+static bool is_exec(CUgraphExec exec)
+{
+	return exec && exec->magic == SIM_MAGIC_EXEC;
+}
+
+uint32_t sim_graph_exec_id(CUgraphExec exec)
+{
+	return is_exec(exec) ? exec->id : 0;
+}
+
+static void exec_notify(uint32_t cbid, CUgraphExec exec, CUgraph source)
+{
+	struct cupti_graph_data data = {.graph = source, .graph_exec = exec};
+
+	sim_resource_notify(cbid, sim_context_current(), NULL, &data);
+}
+
+CUresult sim_graph_instantiate_with_flags(CUgraphExec *out, CUgraph graph, unsigned long long flags)
+{
+	CUgraphExec exec;
+
+	if (!out || !sim_graph_is_valid(graph) || flags & ~15ull)
+		return CUDA_ERROR_INVALID_VALUE;
+	exec = calloc(1, sizeof(*exec));
+	if (!exec)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	exec->magic = SIM_MAGIC_EXEC;
+	exec->id = sim_graph_next_id();
+	pthread_mutex_init(&exec->lock, NULL);
+	exec_notify(XT_CUPTI_RESOURCE_GRAPHEXEC_CREATE_STARTING, exec, graph);
+	exec->graph = sim_graph_clone(graph);
+	if (!exec->graph || !sim_graph_sort(exec->graph)) {
+		CUresult result = exec->graph ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
+
+		sim_graph_free(exec->graph);
+		free(exec);
+		return result;
+	}
+	exec_notify(XT_CUPTI_RESOURCE_GRAPHEXEC_CREATED, exec, graph);
+	*out = exec;
+	return CUDA_SUCCESS;
+}
+
+/* Launches in flight are placed already and need nothing of the graph any more. */
+CUresult sim_graph_exec_destroy(CUgraphExec exec)
+{
+	if (!is_exec(exec))
+		return CUDA_ERROR_INVALID_VALUE;
+	exec_notify(XT_CUPTI_RESOURCE_GRAPHEXEC_DESTROY_STARTING, exec, NULL);
+	exec->magic = SIM_MAGIC_DEAD;
+	sim_graph_free(exec->graph);
+	pthread_mutex_destroy(&exec->lock);
+	free(exec);
+	return CUDA_SUCCESS;
+}
+
+CUresult sim_graph_upload(CUgraphExec exec, CUstream handle)
+{
+	CUresult error;
+	CUstream stream = sim_stream_resolve(handle, &error);
+
+	if (!is_exec(exec))
+		return CUDA_ERROR_INVALID_VALUE;
+	return stream ? CUDA_SUCCESS : error;
+}
+
+CUresult sim_graph_exec_kernel_node_set_params(CUgraphExec exec, CUgraphNode node,
+					       const CUDA_KERNEL_NODE_PARAMS *params)
+{
+	struct sim_shape shape;
+	CUresult result = sim_shape_from_params(params, &shape);
+
+	if (result)
+		return result;
+	if (!is_exec(exec))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < exec->graph->node_count; i++) {
+		CUgraphNode candidate = exec->graph->nodes[i];
+
+		if (candidate->original != node || candidate->type != CU_GRAPH_NODE_TYPE_KERNEL)
+			continue;
+		pthread_mutex_lock(&exec->lock);
+		candidate->shape = shape;
+		pthread_mutex_unlock(&exec->lock);
+		return CUDA_SUCCESS;
+	}
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+static uint64_t node_duration_ns(CUgraphNode node, CUstream stream)
+{
+	switch (node->type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		return sim_kernel_duration_ns(&node->shape,
+					      atomic_fetch_add(&stream->launch_count, 1));
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		return sim_transfer_duration_ns(&node->transfer);
+	default:
+		return 0;
+	}
+}
+
+/* Gives each node its span, relative to the start of the launch; returns when the last ends. */
+static uint64_t plan(CUgraph graph, CUstream stream, uint64_t start_ns)
+{
+	uint64_t last_ns = start_ns;
+
+	for (size_t i = 0; i < graph->node_count; i++) {
+		CUgraphNode node = graph->nodes[i];
+		uint64_t ready_ns = start_ns;
+
+		for (size_t j = 0; j < node->dependency_count; j++)
+			if (node->dependencies[j]->span.end_ns + SIM_NODE_LATENCY_NS > ready_ns)
+				ready_ns = node->dependencies[j]->span.end_ns + SIM_NODE_LATENCY_NS;
+		node->span.start_ns = ready_ns;
+		node->span.end_ns = node->child ? plan(node->child, stream, ready_ns)
+						: ready_ns + node_duration_ns(node, stream);
+		if (node->span.end_ns > last_ns)
+			last_ns = node->span.end_ns;
+	}
+	return last_ns;
+}
+
+static void run(CUgraph graph, uint32_t graph_id, CUstream stream, uint64_t start_ns)
+{
+	struct sim_place place = sim_stream_place(stream);
+
+	for (size_t i = 0; i < graph->node_count; i++) {
+		CUgraphNode node = graph->nodes[i];
+		struct sim_span span = {start_ns + node->span.start_ns,
+					start_ns + node->span.end_ns};
+
+		switch (node->type) {
+		case CU_GRAPH_NODE_TYPE_KERNEL:
+			sim_kernel_report(&node->shape, place, span, node->id, graph_id);
+			break;
+		case CU_GRAPH_NODE_TYPE_MEMCPY:
+		case CU_GRAPH_NODE_TYPE_MEMSET:
+			sim_transfer_run(&node->transfer);
+			sim_transfer_report(&node->transfer, place, span, node->id, graph_id);
+			break;
+		case CU_GRAPH_NODE_TYPE_HOST:
+			sim_host_enqueue(stream, node->host_call.function,
+					 node->host_call.user_data, span.start_ns);
+			break;
+		case CU_GRAPH_NODE_TYPE_GRAPH:
+			run(node->child, graph_id, stream, start_ns);
+			break;
+		case CU_GRAPH_NODE_TYPE_EMPTY:
+			break;
+		}
+	}
+}
+
+CUresult sim_graph_launch(CUgraphExec exec, CUstream handle)
+{
+	CUresult error;
+	CUstream stream = sim_stream_resolve(handle, &error);
+	struct sim_span span;
+
+	if (sim_truth_is_on())
+		sim_truth_launch(sim_thread()->call);
+	if (!is_exec(exec))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!stream)
+		return error;
+	if (atomic_load(&stream->capture))
+		return sim_capture_graph(stream, exec->graph);
+	sim_host_drain(stream, stream->context);
+	pthread_mutex_lock(&exec->lock);
+	pthread_mutex_lock(&stream->lock);
+	sim_raise(&stream->tail_ns, atomic_load(&exec->tail_ns));
+	pthread_mutex_unlock(&stream->lock);
+	span = sim_stream_enqueue(stream, SIM_LAUNCH_LATENCY_NS, plan(exec->graph, stream, 0));
+	sim_raise(&exec->tail_ns, span.end_ns);
+	run(exec->graph, exec->id, stream, span.start_ns);
+	pthread_mutex_unlock(&exec->lock);
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Host functions in streams: run in the order of their times by one thread, which is started when
+ * the first is enqueued. That thread blocks all signals and calls nothing of the driver.
+ */
+#include <signal.h>
+#include <stdlib.h>
+
+#include "simgpu/sim.h"
+
+struct job {
+	uint64_t when_ns;
+	CUhostFn function;
+	void *user_data;
+	CUstream stream;
+	CUcontext context;
+	struct job *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static struct job *jobs; /* by when_ns, earliest first; under lock */
+static bool is_started;	 /* under lock */
+
+static void run_jobs_locked(void)
+{
+	struct job *job;
+
+	while (!jobs)
+		pthread_cond_wait(&changed, &lock);
+	job = jobs;
+	jobs = job->next;
+	pthread_mutex_unlock(&lock);
+	sim_wait_until(job->when_ns);
+	job->function(job->user_data);
+	pthread_mutex_lock(&lock);
+	atomic_fetch_sub(&job->stream->host_pending_count, 1);
+	atomic_fetch_sub(&job->context->host_pending_count, 1);
+	pthread_cond_broadcast(&changed);
+	free(job);
+}
+
+static void *worker(void *unused)
+{
+	pthread_mutex_lock(&lock);
+	for (;;)
+		run_jobs_locked();
+	return unused;
+}
+
+static int start_worker(void)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	sigset_t all;
+	sigset_t before;
+	int error;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	error = pthread_create(&thread, &attributes, worker, NULL);
+	pthread_attr_destroy(&attributes);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return error;
+}
+
+CUresult sim_host_enqueue(CUstream stream, CUhostFn function, void *user_data, uint64_t when_ns)
+{
+	struct job *job = malloc(sizeof(*job));
+	struct job **place;
+
+	if (!job)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*job = (struct job){when_ns, function, user_data, stream, stream->context, NULL};
+	pthread_mutex_lock(&lock);
+	if (!is_started && start_worker()) {
+		pthread_mutex_unlock(&lock);
+		free(job);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	is_started = true;
+	for (place = &jobs; *place && (*place)->when_ns <= when_ns; place = &(*place)->next)
+		;
+	job->next = *place;
+	*place = job;
+	atomic_fetch_add(&stream->host_pending_count, 1);
+	atomic_fetch_add(&stream->context->host_pending_count, 1);
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+	return CUDA_SUCCESS;
+}
+
+void sim_host_drain(CUstream stream, CUcontext context)
+{
+	_Atomic uint32_t *pending =
+		stream ? &stream->host_pending_count : &context->host_pending_count;
+
+	if (!atomic_load(pending))
+		return;
+	pthread_mutex_lock(&lock);
+	while (atomic_load(pending))
+		pthread_cond_wait(&changed, &lock);
+	pthread_mutex_unlock(&lock);
+}
+
+CUresult sim_launch_host_func(CUstream handle, CUhostFn function, void *user_data)
+{
+	CUresult error;
+	CUstream stream = sim_stream_resolve(handle, &error);
+	struct sim_span span;
+
+	if (!function)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!stream)
+		return error;
+	if (atomic_load(&stream->capture))
+		return sim_capture_host(stream, function, user_data);
+	span = sim_stream_enqueue(stream, SIM_LAUNCH_LATENCY_NS, 0);
+	return sim_host_enqueue(stream, function, user_data, span.start_ns);
+}

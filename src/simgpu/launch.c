@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernel launches. Runs on the application's threads; takes the lock of one stream and no other.
+ */
+#include <string.h>
+
+#include "simgpu/sim.h"
+
+#define BLOCK_THREADS_MAX	 1024
+#define SHARED_BYTES_DEFAULT_MAX 49152
+
+CUresult sim_shape_check(const struct sim_shape *shape)
+{
+	const uint32_t *block = shape->block;
+	const uint32_t *grid = shape->grid;
+	int32_t allowed_bytes;
+
+	if (!sim_function_is_valid(shape->function))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!grid[0] || !grid[1] || !grid[2] || grid[0] > INT32_MAX || grid[1] > 65535 ||
+	    grid[2] > 65535)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!block[0] || !block[1] || !block[2] || block[0] > BLOCK_THREADS_MAX ||
+	    block[1] > BLOCK_THREADS_MAX || block[2] > 64 ||
+	    block[0] * block[1] * block[2] > BLOCK_THREADS_MAX)
+		return CUDA_ERROR_INVALID_VALUE;
+	allowed_bytes = atomic_load_explicit(&shape->function->dynamic_shared_max_bytes,
+					     memory_order_relaxed);
+	if (!allowed_bytes)
+		allowed_bytes = SHARED_BYTES_DEFAULT_MAX;
+	return shape->dynamic_shared_bytes > (uint32_t)allowed_bytes ? CUDA_ERROR_INVALID_VALUE
+								     : CUDA_SUCCESS;
+}
+
+void sim_kernel_report(const struct sim_shape *shape, struct sim_place place, struct sim_span span,
+		       uint64_t graph_node_id, uint32_t graph_id)
+{
+	const struct sim_kernel_run run = {
+		.place = place,
+		.span = span,
+		.correlation_id = sim_thread()->call->correlation_id,
+		.name = shape->function->name,
+		.grid = {shape->grid[0], shape->grid[1], shape->grid[2]},
+		.block = {shape->block[0], shape->block[1], shape->block[2]},
+		.static_shared_bytes = shape->function->static_shared_bytes,
+		.dynamic_shared_bytes = shape->dynamic_shared_bytes,
+		.registers_per_thread = shape->function->registers_per_thread,
+		.is_cooperative = shape->is_cooperative,
+		.graph_node_id = graph_node_id,
+		.graph_id = graph_id,
+	};
+
+	if (sim_truth_is_on())
+		sim_truth_kernel(&run);
+	if (atomic_load_explicit(&xtrace_simgpu_seam.activity_enabled[SIM_SWITCH_KERNEL],
+				 memory_order_acquire))
+		atomic_load_explicit(&xtrace_simgpu_seam.tracer, memory_order_acquire)
+			->kernel(&run);
+}
+
+static CUresult launch(const struct sim_shape *shape, CUstream handle)
+{
+	CUresult error;
+	CUstream stream = sim_stream_resolve(handle, &error);
+	CUresult problem;
+	struct sim_span span;
+	uint64_t index;
+
+	if (sim_truth_is_on())
+		sim_truth_launch(sim_thread()->call);
+	if (!stream)
+		return error;
+	problem = sim_shape_check(shape);
+	if (problem)
+		return problem;
+	if (atomic_load_explicit(&stream->capture, memory_order_acquire))
+		return sim_capture_kernel(stream, shape);
+	index = atomic_fetch_add_explicit(&stream->launch_count, 1, memory_order_relaxed);
+	span = sim_stream_enqueue(stream, SIM_LAUNCH_LATENCY_NS,
+				  sim_kernel_duration_ns(shape, index));
+	sim_kernel_report(shape, sim_stream_place(stream), span, 0, 0);
+	return CUDA_SUCCESS;
+}
+
+CUresult sim_launch_kernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+			   unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+			   unsigned int block_z, unsigned int shared_bytes, CUstream stream,
+			   void **params, void **extra)
+{
+	const struct sim_shape shape = {
+		.function = function,
+		.grid = {grid_x, grid_y, grid_z},
+		.block = {block_x, block_y, block_z},
+		.dynamic_shared_bytes = shared_bytes,
+	};
+
+	if (params && extra)
+		return CUDA_ERROR_INVALID_VALUE;
+	return launch(&shape, stream);
+}
+
+CUresult sim_launch_cooperative_kernel(CUfunction function, unsigned int grid_x,
+				       unsigned int grid_y, unsigned int grid_z,
+				       unsigned int block_x, unsigned int block_y,
+				       unsigned int block_z, unsigned int shared_bytes,
+				       CUstream stream, void **params)
+{
+	const struct sim_shape shape = {
+		.function = function,
+		.grid = {grid_x, grid_y, grid_z},
+		.block = {block_x, block_y, block_z},
+		.dynamic_shared_bytes = shared_bytes,
+		.is_cooperative = true,
+	};
+
+	(void)params;
+	return launch(&shape, stream);
+}
+
+CUresult sim_launch_kernel_ex(const CUlaunchConfig *config, CUfunction function, void **params,
+			      void **extra)
+{
+	struct sim_shape shape;
+
+	if (!config || (params && extra) || (config->numAttrs && !config->attrs))
+		return CUDA_ERROR_INVALID_VALUE;
+	shape = (struct sim_shape){
+		.function = function,
+		.grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+		.block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+		.dynamic_shared_bytes = config->sharedMemBytes,
+	};
+	for (unsigned int i = 0; i < config->numAttrs; i++)
+		if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+			shape.is_cooperative = config->attrs[i].value.cooperative != 0;
+	return launch(&shape, config->hStream);
+}
+
+CUresult sim_profiler_start(void)
+{
+	return CUDA_SUCCESS;
+}
+
+CUresult sim_profiler_stop(void)
+{
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The seam between the two halves of the simulated GPU: libcuda.so.1 exports one table, libcupti
+ * finds it when it is loaded (at any time, any number of calls later) and fills in its side.
+ *
+ * The driver half looks at the switches on every call, so that what nobody enabled costs one load.
+ * The tracer half sets `tracer` first and the switches afterwards, and is never unloaded.
+ */
+#ifndef XTRACE_SIMGPU_SEAM_H
+#define XTRACE_SIMGPU_SEAM_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda.h>
+
+#include "cuda_abi/cupti_abi.h"
+
+#define SIM_SEAM_SYMBOL	     "xtrace_simgpu_seam"
+#define SIM_SEAM_VERSION     1
+#define SIM_DRIVER_CBIDS     1024
+#define SIM_RESOURCE_CBIDS   32
+#define SIM_LEGACY_STREAM_ID 7 /* as CUPTI numbers the default stream of every context */
+
+/* An entry point of the driver API. */
+struct sim_api {
+	const char *name;
+	uint32_t cbid;
+	bool is_early;	    /* may be called before cuInit() */
+	bool is_per_thread; /* its NULL stream is the thread's own default stream */
+};
+
+/* A call in progress; lives on the stack of the calling thread. */
+struct sim_call {
+	const struct sim_api *api;
+	const void *params; /* struct of the arguments, in order */
+	const char *symbol_name;
+	CUcontext context;
+	uint32_t context_id;
+	uint32_t correlation_id;
+	uint64_t correlation_data;
+	uint64_t enter_ns; /* the tracer's own note */
+	CUresult result;
+};
+
+/* A stream as activity records name it. */
+struct sim_place {
+	uint32_t device_id;
+	uint32_t context_id;
+	uint32_t stream_id;
+};
+
+/* When something ran, on CLOCK_MONOTONIC; may lie in the future. */
+struct sim_span {
+	uint64_t start_ns;
+	uint64_t end_ns;
+};
+
+struct sim_kernel_run {
+	struct sim_place place;
+	struct sim_span span;
+	uint32_t correlation_id;
+	const char *name; /* lives as long as the module */
+	uint32_t grid[3];
+	uint32_t block[3];
+	uint32_t static_shared_bytes;
+	uint32_t dynamic_shared_bytes;
+	uint32_t registers_per_thread;
+	bool is_cooperative;
+	uint64_t graph_node_id; /* 0 outside graphs */
+	uint32_t graph_id;
+	uint64_t submitted_ns;
+};
+
+/* A copy or a set of memory. */
+struct sim_memory_run {
+	struct sim_place place;
+	struct sim_span span;
+	uint32_t correlation_id;
+	uint64_t bytes;
+	uint64_t graph_node_id;
+	uint32_t graph_id;
+	bool is_async;
+	uint8_t copy_kind;	  /* enum xt_cupti_copy_kind */
+	uint8_t source_kind;	  /* enum xt_cupti_memory_kind */
+	uint8_t destination_kind; /* likewise; of a set: what is set */
+	uint32_t value;		  /* of a set */
+};
+
+/* What the tracer half gives. Called on the thread that makes the call. */
+struct sim_tracer {
+	void (*api)(enum xt_cupti_site site, struct sim_call *call);
+	void (*resource)(uint32_t cbid, const struct cupti_resource_data *data);
+	void (*kernel)(const struct sim_kernel_run *run);
+	void (*copy)(const struct sim_memory_run *run);
+	void (*set)(const struct sim_memory_run *run);
+};
+
+enum sim_switch { SIM_SWITCH_KERNEL, SIM_SWITCH_COPY, SIM_SWITCH_SET, SIM_SWITCHES };
+
+struct sim_device_facts {
+	const char *name;
+	int multiprocessor_count;
+	int capability_major;
+	int capability_minor;
+	uint64_t memory_bytes;
+};
+
+struct sim_seam {
+	uint32_t version; /* SIM_SEAM_VERSION */
+	const struct sim_tracer *_Atomic tracer;
+	_Atomic bool driver_enabled[SIM_DRIVER_CBIDS];
+	_Atomic bool resource_enabled[SIM_RESOURCE_CBIDS];
+	_Atomic bool activity_enabled[SIM_SWITCHES];
+
+	/* What the driver half gives. Ids are 0, or the function false, for what is no handle. */
+	bool (*usable)(void); /* false in a child after fork */
+	int (*device_count)(void);
+	const struct sim_device_facts *(*device_facts)(int device);
+	bool (*context_ids)(CUcontext context, uint32_t *context_id, uint32_t *device_id);
+	uint32_t (*stream_id)(CUcontext context, CUstream stream, bool is_per_thread);
+	uint64_t (*graph_node_id)(CUgraphNode node);
+	uint32_t (*graph_id)(CUgraph graph);
+	uint32_t (*graph_exec_id)(CUgraphExec graph_exec);
+	const struct sim_api *(*api_by_cbid)(uint32_t cbid);
+};
+
+#endif

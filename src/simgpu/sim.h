@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The driver half of the simulated GPU: its objects, and what its files offer each other.
+ *
+ * There is no device thread. When work is enqueued, its place on the stream's timeline is known
+ * at once: it starts after what it has to wait for, and lasts as long as the model says. Data is
+ * moved at that moment; synchronising is waiting until the clock has passed the timeline's end.
+ *
+ * Handles point to these structs. Each begins with a magic number that tells stray ones apart.
+ * All times are nanoseconds of CLOCK_MONOTONIC.
+ */
+#ifndef XTRACE_SIMGPU_SIM_H
+#define XTRACE_SIMGPU_SIM_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda.h>
+
+#include "simgpu/seam.h"
+
+#define SIM_DEVICES_MAX	      8
+#define SIM_QUEUE_DEPTH	      1024 /* launches in flight on a stream before the next one waits */
+#define SIM_LAUNCH_LATENCY_NS 1500 /* from the call to the earliest start */
+#define SIM_COPY_LATENCY_NS   1000
+#define SIM_NODE_LATENCY_NS   500 /* between dependent nodes of a graph */
+
+enum sim_magic {
+	SIM_MAGIC_CONTEXT = 0x53494d01,
+	SIM_MAGIC_STREAM = 0x53494d02,
+	SIM_MAGIC_EVENT = 0x53494d03,
+	SIM_MAGIC_MODULE = 0x53494d04,
+	SIM_MAGIC_FUNCTION = 0x53494d05,
+	SIM_MAGIC_GRAPH = 0x53494d06,
+	SIM_MAGIC_NODE = 0x53494d07,
+	SIM_MAGIC_EXEC = 0x53494d08,
+	SIM_MAGIC_DEAD = 0x53494dff,
+};
+
+struct sim_branch;
+
+struct CUstream_st {
+	uint32_t magic;
+	uint32_t id; /* as CUPTI numbers it */
+	CUcontext context;
+	unsigned int flags;
+	int priority;
+	bool is_legacy;
+	_Atomic uint64_t launch_count;
+	_Atomic uint64_t tail_ns; /* when all that is enqueued will be done; grows under lock */
+	_Atomic uint32_t host_pending_count; /* host functions that have not returned */
+	pthread_mutex_t lock;
+	uint64_t *queue_end_ns; /* ends of the last SIM_QUEUE_DEPTH launches; under lock */
+	uint32_t queue_next;
+	struct sim_branch *_Atomic capture; /* set while the stream is being captured */
+	struct CUstream_st *next;	    /* of the context; under its lock */
+	struct CUstream_st *next_own;	    /* of the thread whose own default stream it is */
+};
+
+struct CUctx_st {
+	uint32_t magic;
+	uint32_t id; /* as CUPTI numbers it */
+	int device;
+	unsigned int flags;
+	bool is_primary;
+	pthread_mutex_t lock; /* of the lists */
+	struct CUstream_st legacy;
+	struct CUstream_st *streams;
+	struct CUmod_st *modules;
+	_Atomic uint64_t tail_ns;	     /* of all streams */
+	_Atomic uint64_t blocking_tail_ns;   /* of those that the legacy stream waits for */
+	_Atomic uint32_t host_pending_count; /* host functions that have not returned */
+	CUcontext next_dead;
+};
+
+struct CUevent_st {
+	uint32_t magic;
+	unsigned int flags;
+	CUcontext context;
+	_Atomic bool is_recorded;
+	_Atomic uint64_t done_ns;
+	uint64_t capture_id; /* recorded in this stream capture; 0: in none */
+	CUgraphNode *capture_nodes;
+	size_t capture_node_count;
+};
+
+struct CUfunc_st {
+	uint32_t magic;
+	CUmodule module;
+	struct CUfunc_st *next;
+	const char *name; /* never freed: records may be read after the module is gone */
+	uint64_t name_hash;
+	uint32_t static_shared_bytes;
+	uint32_t registers_per_thread;
+	_Atomic int32_t dynamic_shared_max_bytes;
+};
+
+struct CUmod_st {
+	uint32_t magic;
+	uint32_t id;
+	CUcontext context;
+	struct CUfunc_st *functions;
+	struct CUmod_st *next;
+	char *image;
+	size_t image_bytes;
+};
+
+/* The shape of a launch. */
+struct sim_shape {
+	CUfunction function;
+	uint32_t grid[3];
+	uint32_t block[3];
+	uint32_t dynamic_shared_bytes;
+	bool is_cooperative;
+};
+
+/* What the driver keeps for each thread that called it. */
+struct sim_thread {
+	struct sim_call *call; /* in progress */
+	CUcontext *context_stack;
+	uint32_t context_count;
+	uint32_t context_capacity;
+	int tid;
+	bool is_in_callback;
+	struct CUstream_st *own_streams; /* per-thread default streams, linked by next_own */
+	CUstreamCaptureMode capture_mode;
+	struct sim_truth_chunk *truth;
+};
+
+/* thread.c */
+struct sim_thread *sim_thread(void); /* never NULL: dies where there is no memory */
+
+/* api.c */
+extern struct sim_seam xtrace_simgpu_seam;
+void sim_resource_notify(uint32_t cbid, CUcontext context, CUstream stream, void *descriptor);
+const struct sim_api *sim_api_by_cbid(uint32_t cbid);
+/* The table of all entry points, ended by a NULL name. */
+struct sim_entry {
+	const struct sim_api *api;
+	void *function;
+};
+extern const struct sim_entry sim_entries[];
+
+/* init.c */
+bool sim_is_ready(void);
+bool sim_is_usable(void); /* false in the child of an initialised process */
+
+/* config.c: the environment, read once. */
+struct sim_config {
+	uint64_t seed;
+	uint64_t kernel_min_ns; /* both 0: the model's own range */
+	uint64_t kernel_max_ns;
+	int device_count;
+	const char *truth_path; /* NULL: no ground truth is written */
+};
+const struct sim_config *sim_config(void);
+
+/* timeline.c */
+uint64_t sim_now_ns(void);
+void sim_wait_until(uint64_t time_ns);
+/* Raises *place to at least value. */
+void sim_raise(_Atomic uint64_t *place, uint64_t value);
+/* Enqueues work that takes duration_ns; waits where the stream's queue is full. */
+struct sim_span sim_stream_enqueue(CUstream stream, uint64_t latency_ns, uint64_t duration_ns);
+/* What is enqueued on the stream, and on those it waits for, is done at this time. */
+uint64_t sim_stream_done_ns(CUstream stream);
+void sim_stream_drain(CUstream stream);
+void sim_context_drain(CUcontext context);
+
+/* context.c */
+CUcontext sim_context_current(void); /* NULL: none */
+bool sim_context_is_valid(CUcontext context);
+bool sim_context_ids(CUcontext context, uint32_t *context_id, uint32_t *device_id);
+
+/* device.c */
+int sim_device_total(void);
+const struct sim_device_facts *sim_device_facts(int device); /* NULL: no such device */
+
+/* stream.c */
+void sim_stream_init(CUstream stream, CUcontext context, unsigned int flags, int priority);
+void sim_stream_fini(CUstream stream);
+/*
+ * The stream that a handle means in the current context, NULL and the two special handles
+ * included. Returns NULL and sets *error where there is none.
+ */
+CUstream sim_stream_resolve(CUstream handle, CUresult *error);
+struct sim_place sim_stream_place(CUstream stream);
+uint32_t sim_stream_id(CUcontext context, CUstream handle, bool is_per_thread);
+/* Frees the calling thread's own default streams, of one context or (NULL) of all. */
+void sim_stream_free_own(struct sim_thread *thread, CUcontext context);
+
+/* model.c */
+uint64_t sim_kernel_duration_ns(const struct sim_shape *shape, uint64_t index);
+uint64_t sim_copy_duration_ns(uint64_t bytes, uint8_t copy_kind);
+uint64_t sim_set_duration_ns(uint64_t bytes);
+uint64_t sim_hash(const void *data, size_t bytes, uint64_t seed);
+
+/* module.c */
+bool sim_function_is_valid(CUfunction function);
+void sim_modules_free(CUcontext context);
+
+/* ptx.c: adds a function to the module for each .entry. 0, or -EINVAL if it is no PTX. */
+int sim_ptx_parse(CUmodule module);
+
+/* launch.c */
+CUresult sim_shape_check(const struct sim_shape *shape);
+/* Runs one kernel in a span that is reserved already, and tells everyone. */
+void sim_kernel_report(const struct sim_shape *shape, struct sim_place place, struct sim_span span,
+		       uint64_t graph_node_id, uint32_t graph_id);
+
+/* copy.c: moves the data and tells everyone. */
+struct sim_transfer {
+	void *destination;
+	const void *source; /* NULL: a set */
+	uint64_t bytes;
+	uint32_t value; /* of a set, repeated in elements of element_bytes */
+	uint32_t element_bytes;
+	uint8_t copy_kind; /* enum xt_cupti_copy_kind */
+	bool is_async;
+};
+void sim_transfer_run(const struct sim_transfer *transfer);
+uint64_t sim_transfer_duration_ns(const struct sim_transfer *transfer);
+void sim_transfer_report(const struct sim_transfer *transfer, struct sim_place place,
+			 struct sim_span span, uint64_t graph_node_id, uint32_t graph_id);
+
+/* memory.c: what an address belongs to, as enum xt_cupti_memory_kind. */
+uint8_t sim_memory_kind(const void *address);
+
+/* hostfunc.c */
+CUresult sim_host_enqueue(CUstream stream, CUhostFn function, void *user_data, uint64_t when_ns);
+/* Waits until the host functions of the stream, or (NULL) of all of the context, have returned. */
+void sim_host_drain(CUstream stream, CUcontext context);
+
+/* capture.c: each adds a node to the graph that the stream is captured into. */
+CUresult sim_capture_kernel(CUstream stream, const struct sim_shape *shape);
+CUresult sim_capture_transfer(CUstream stream, const struct sim_transfer *transfer);
+CUresult sim_capture_host(CUstream stream, CUhostFn function, void *user_data);
+CUresult sim_capture_record(CUstream stream, CUevent event);
+CUresult sim_capture_graph(CUstream stream, CUgraph child);
+CUresult sim_capture_join(CUstream stream, CUevent event);
+
+/* graph.c, graph_exec.c: see graph.h */
+uint64_t sim_graph_node_id(CUgraphNode node);
+uint32_t sim_graph_id(CUgraph graph);
+uint32_t sim_graph_exec_id(CUgraphExec exec);
+
+/* truth.c */
+bool sim_truth_is_on(void);
+void sim_truth_launch(const struct sim_call *call);
+void sim_truth_kernel(const struct sim_kernel_run *run);
+void sim_truth_violation(const struct sim_call *call);
+
+/* Every implementation of an entry point. */
+#define API(name, implementation, cbid, count, ...)                                                \
+	CUresult implementation(XT_API_DECL_##count(__VA_ARGS__));
+#define API_EARLY API
+#define API_PT	  API
+#include "include/cuda_functions.def"
+#undef API
+#undef API_EARLY
+#undef API_PT
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Streams: the legacy default stream of each context, the own default stream of each thread, and
+ * those that programs create.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "simgpu/sim.h"
+
+static _Atomic uint32_t stream_count;
+
+void sim_stream_init(CUstream stream, CUcontext context, unsigned int flags, int priority)
+{
+	stream->magic = SIM_MAGIC_STREAM;
+	stream->id = 13 + atomic_fetch_add(&stream_count, 1);
+	stream->context = context;
+	stream->flags = flags;
+	stream->priority = priority;
+	pthread_mutex_init(&stream->lock, NULL);
+	stream->queue_end_ns = calloc(SIM_QUEUE_DEPTH, sizeof(*stream->queue_end_ns));
+	if (!stream->queue_end_ns) {
+		fputs("xtrace simulated GPU: no memory for a stream\n", stderr);
+		abort();
+	}
+}
+
+void sim_stream_fini(CUstream stream)
+{
+	stream->magic = SIM_MAGIC_DEAD;
+	free(stream->queue_end_ns);
+	stream->queue_end_ns = NULL;
+	pthread_mutex_destroy(&stream->lock);
+}
+
+static CUstream stream_make(CUcontext context, unsigned int flags, int priority)
+{
+	CUstream stream = calloc(1, sizeof(*stream));
+
+	if (!stream)
+		return NULL;
+	sim_stream_init(stream, context, flags, priority);
+	pthread_mutex_lock(&context->lock);
+	stream->next = context->streams;
+	context->streams = stream;
+	pthread_mutex_unlock(&context->lock);
+	sim_resource_notify(XT_CUPTI_RESOURCE_STREAM_CREATED, context, stream, NULL);
+	return stream;
+}
+
+static void stream_free(CUstream stream)
+{
+	CUcontext context = stream->context;
+
+	sim_resource_notify(XT_CUPTI_RESOURCE_STREAM_DESTROY_STARTING, context, stream, NULL);
+	pthread_mutex_lock(&context->lock);
+	for (CUstream *place = &context->streams; *place; place = &(*place)->next) {
+		if (*place == stream) {
+			*place = stream->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&context->lock);
+	sim_stream_fini(stream);
+	free(stream);
+}
+
+void sim_stream_free_own(struct sim_thread *thread, CUcontext context)
+{
+	CUstream *place = &thread->own_streams;
+
+	while (*place) {
+		CUstream stream = *place;
+
+		if (context && stream->context != context) {
+			place = &stream->next_own;
+			continue;
+		}
+		*place = stream->next_own;
+		if (sim_is_usable())
+			sim_host_drain(stream, stream->context);
+		stream_free(stream);
+	}
+}
+
+static CUstream own_stream(CUcontext context)
+{
+	struct sim_thread *thread = sim_thread();
+	CUstream stream;
+
+	for (stream = thread->own_streams; stream; stream = stream->next_own)
+		if (stream->context == context)
+			return stream;
+	stream = stream_make(context, 0, 0);
+	if (stream) {
+		stream->next_own = thread->own_streams;
+		thread->own_streams = stream;
+	}
+	return stream;
+}
+
+static CUstream resolve_in(CUcontext context, CUstream handle, bool is_per_thread)
+{
+	if (!handle)
+		handle = is_per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+	if (handle == CU_STREAM_LEGACY)
+		return &context->legacy;
+	if (handle == CU_STREAM_PER_THREAD)
+		return own_stream(context);
+	return handle->magic == SIM_MAGIC_STREAM ? handle : NULL;
+}
+
+CUstream sim_stream_resolve(CUstream handle, CUresult *error)
+{
+	CUcontext context = sim_context_current();
+	CUstream stream;
+
+	if (!sim_context_is_valid(context)) {
+		*error = CUDA_ERROR_INVALID_CONTEXT;
+		return NULL;
+	}
+	stream = resolve_in(context, handle, sim_thread()->call->api->is_per_thread);
+	*error = stream ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	return stream;
+}
+
+struct sim_place sim_stream_place(CUstream stream)
+{
+	return (struct sim_place){
+		.device_id = (uint32_t)stream->context->device,
+		.context_id = stream->context->id,
+		.stream_id = stream->id,
+	};
+}
+
+uint32_t sim_stream_id(CUcontext context, CUstream handle, bool is_per_thread)
+{
+	CUstream stream;
+
+	if (!context)
+		context = sim_context_current();
+	if (!sim_context_is_valid(context))
+		return 0;
+	stream = resolve_in(context, handle, is_per_thread);
+	return stream ? stream->id : 0;
+}
+
+CUresult sim_stream_create(CUstream *out, unsigned int flags)
+{
+	return sim_stream_create_with_priority(out, flags, 0);
+}
+
+CUresult sim_stream_create_with_priority(CUstream *out, unsigned int flags, int priority)
+{
+	CUcontext context = sim_context_current();
+
+	if (!out || flags & ~(unsigned int)CU_STREAM_NON_BLOCKING)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!sim_context_is_valid(context))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*out = stream_make(context, flags, priority);
+	return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* Work in flight goes on: its times are known already, and the context's tail covers it. */
+CUresult sim_stream_destroy(CUstream stream)
+{
+	if (!stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD ||
+	    stream->magic != SIM_MAGIC_STREAM)
+		return CUDA_ERROR_INVALID_HANDLE;
+	sim_host_drain(stream, stream->context);
+	stream_free(stream);
+	return CUDA_SUCCESS;
+}
+
+CUresult sim_stream_synchronize(CUstream handle)
+{
+	CUresult error;
+	CUstream stream = sim_stream_resolve(handle, &error);
+
+	if (!stream)
+		return error;
+	if (atomic_load(&stream->capture))
+		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	sim_stream_drain(stream);
+	return CUDA_SUCCESS;
+}
+
+CUresult sim_stream_query(CUstream handle)
+{
+	CUresult error;
+	CUstream stream = sim_stream_resolve(handle, &error);
+
+	if (!stream)
+		return error;
+	if (atomic_load(&stream->capture))
+		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	if (atomic_load(&stream->host_pending_count) || sim_stream_done_ns(stream) > sim_now_ns())
+		return CUDA_ERROR_NOT_READY;
+	return CUDA_SUCCESS;
+}
+
+CUresult sim_stream_get_flags(CUstream handle, unsigned int *flags)
+{
+	CUresult error;
+	CUstream stream = sim_stream_resolve(handle, &error);
+
+	if (!flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (stream)
+		*flags = stream->flags;
+	return error;
+}
+
+CUresult sim_stream_get_priority(CUstream handle, int *priority)
+{
+	CUresult error;
+	CUstream stream = sim_stream_resolve(handle, &error);
+
+	if (!priority)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (stream)
+		*priority = stream->priority;
+	return error;
+}
+
+CUresult sim_stream_get_ctx(CUstream handle, CUcontext *context)
+{
+	CUresult error;
+	CUstream stream = sim_stream_resolve(handle, &error);
+
+	if (!context)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (stream)
+		*context = stream->context;
+	return error;
+}
+
+CUresult sim_stream_get_id(CUstream handle, unsigned long long *id)
+{
+	CUresult error;
+	CUstream stream = sim_stream_resolve(handle, &error);
+
+	if (!id)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (stream)
+		*id = stream->id;
+	return error;
+}

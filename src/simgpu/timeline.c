@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Simulated time: where enqueued work stands on its stream, and waiting for it in real time.
+ *
+ * Work starts when it has got there (now + latency), when the stream's earlier work is done, and,
+ * between the legacy default stream and the streams that are not non-blocking, when the other
+ * side's earlier work is done. Runs on the application's threads.
+ */
+#include <time.h>
+
+#include "simgpu/sim.h"
+
+#define SPIN_NS 20000 /* shorter waits are not worth a sleep */
+
+uint64_t sim_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+void sim_wait_until(uint64_t time_ns)
+{
+	uint64_t now_ns;
+
+	while ((now_ns = sim_now_ns()) < time_ns) {
+		uint64_t wake_ns = time_ns - SPIN_NS / 2;
+		struct timespec wake = {
+			.tv_sec = (time_t)(wake_ns / 1000000000),
+			.tv_nsec = (long)(wake_ns % 1000000000),
+		};
+
+		if (time_ns - now_ns > SPIN_NS)
+			clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &wake, NULL);
+	}
+}
+
+void sim_raise(_Atomic uint64_t *place, uint64_t value)
+{
+	uint64_t seen = atomic_load_explicit(place, memory_order_relaxed);
+
+	while (seen < value &&
+	       !atomic_compare_exchange_weak_explicit(place, &seen, value, memory_order_relaxed,
+						      memory_order_relaxed))
+		;
+}
+
+static uint64_t max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* When the work of other streams that this one has to wait for is done. */
+static uint64_t implicit_wait_ns(CUstream stream)
+{
+	CUcontext context = stream->context;
+
+	if (stream->is_legacy)
+		return atomic_load_explicit(&context->blocking_tail_ns, memory_order_relaxed);
+	if (stream->flags & CU_STREAM_NON_BLOCKING)
+		return 0;
+	return atomic_load_explicit(&context->legacy.tail_ns, memory_order_relaxed);
+}
+
+uint64_t sim_stream_done_ns(CUstream stream)
+{
+	return max_u64(atomic_load_explicit(&stream->tail_ns, memory_order_relaxed),
+		       implicit_wait_ns(stream));
+}
+
+/* Returns with the stream's lock held and room in its queue. */
+static void lock_with_room(CUstream stream)
+{
+	for (;;) {
+		uint64_t busy_until_ns;
+
+		pthread_mutex_lock(&stream->lock);
+		busy_until_ns = stream->queue_end_ns[stream->queue_next];
+		if (busy_until_ns <= sim_now_ns())
+			return;
+		pthread_mutex_unlock(&stream->lock);
+		sim_wait_until(busy_until_ns);
+	}
+}
+
+struct sim_span sim_stream_enqueue(CUstream stream, uint64_t latency_ns, uint64_t duration_ns)
+{
+	CUcontext context = stream->context;
+	struct sim_span span;
+
+	lock_with_room(stream);
+	span.start_ns = max_u64(sim_now_ns() + latency_ns, sim_stream_done_ns(stream));
+	span.end_ns = span.start_ns + duration_ns;
+	stream->queue_end_ns[stream->queue_next] = span.end_ns;
+	stream->queue_next = (stream->queue_next + 1) % SIM_QUEUE_DEPTH;
+	atomic_store_explicit(&stream->tail_ns, span.end_ns, memory_order_relaxed);
+	pthread_mutex_unlock(&stream->lock);
+
+	sim_raise(&context->tail_ns, span.end_ns);
+	if (!stream->is_legacy && !(stream->flags & CU_STREAM_NON_BLOCKING))
+		sim_raise(&context->blocking_tail_ns, span.end_ns);
+	return span;
+}
+
+void sim_stream_drain(CUstream stream)
+{
+	sim_host_drain(stream->is_legacy ? NULL : stream, stream->context);
+	sim_wait_until(sim_stream_done_ns(stream));
+}
+
+void sim_context_drain(CUcontext context)
+{
+	sim_host_drain(NULL, context);
+	sim_wait_until(atomic_load_explicit(&context->tail_ns, memory_order_relaxed));
+}

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of activity buffers. A thread that has a record to write and no buffer with room asks
+ * the client for one. The record is written at once, with times of 0, and its times are filled in
+ * when they have passed. A full buffer goes to the worker, which gives it back when all its records
+ * are complete; a flush gives back what is complete (or, forced, everything) on its own thread.
+ *
+ * Each thread has its buffer in a slot with a lock of its own, which is contended by flushes only.
+ * The client can ask for one slot shared by all threads instead, as before CUPTI 13.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "simgpu/tracer.h"
+
+#define WORKER_PERIOD_NS 5000000
+#define RECORD_BYTES_MIN 32
+
+struct pending {
+	size_t offset;
+	struct sim_span span;
+};
+
+struct buffer {
+	uint8_t *data;
+	size_t data_bytes;
+	size_t used_bytes;
+	size_t records_max; /* 0: as many as fit */
+	size_t record_count;
+	struct pending *pending; /* records without times yet */
+	size_t pending_count;
+	uint64_t complete_ns; /* when it was found complete; 0: not yet */
+	struct buffer *next;
+};
+
+struct slot {
+	pthread_mutex_t lock;
+	struct buffer *buffer; /* under lock */
+	struct slot *next;
+	struct slot *next_free;
+};
+
+static __thread struct slot *own_slot __attribute__((tls_model("initial-exec")));
+static struct slot shared_slot = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static pthread_mutex_t shared_request_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_key_t slot_key;
+static pthread_once_t slot_key_once = PTHREAD_ONCE_INIT;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static struct slot *slots = &shared_slot; /* under lock; never freed */
+static struct slot *free_slots;		  /* of threads that are gone; under lock */
+static struct buffer *full_buffers;	  /* newest first; under lock */
+static unsigned int delivering_count;	  /* buffers on their way to the client; under lock */
+static bool worker_is_started;		  /* under lock */
+
+static _Atomic(xt_cupti_buffer_requested) client_requested;
+static _Atomic(xt_cupti_buffer_completed) client_completed;
+static _Atomic uint64_t dropped_count;
+
+/* The client may have the buffer in a file that others read at any time: hence the stores. */
+static void fill_in_times(struct buffer *buffer, const struct pending *pending, bool is_over)
+{
+	uint8_t *record = buffer->data + pending->offset;
+	uint64_t start_ns = tracer_clock_convert(pending->span.start_ns);
+	uint64_t end_ns = is_over ? tracer_clock_convert(pending->span.end_ns) : 0;
+	size_t place = offsetof(struct cupti_activity_kernel, start_ns);
+
+	if (((struct cupti_activity *)record)->kind == XT_CUPTI_ACTIVITY_DRIVER)
+		place = offsetof(struct cupti_activity_api, start_ns);
+	if (tracer_fault_strikes(FAULT_ZERO_TIMES))
+		start_ns = end_ns = 0;
+	if (tracer_fault_strikes(FAULT_REVERSED_TIMES)) {
+		uint64_t swapped_ns = start_ns;
+
+		start_ns = end_ns;
+		end_ns = swapped_ns;
+	}
+	__atomic_store_n((uint64_t *)(record + place), start_ns, __ATOMIC_RELAXED);
+	__atomic_store_n((uint64_t *)(record + place) + 1, end_ns, __ATOMIC_RELEASE);
+}
+
+static void complete(struct buffer *buffer, uint64_t now_ns, bool is_forced)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < buffer->pending_count; i++) {
+		const struct pending pending = buffer->pending[i];
+		bool is_over = pending.span.end_ns <= now_ns;
+
+		if (is_over || (is_forced && pending.span.start_ns <= now_ns))
+			fill_in_times(buffer, &pending, is_over);
+		else if (!is_forced)
+			buffer->pending[kept++] = pending;
+	}
+	buffer->pending_count = kept;
+	if (!kept && !buffer->complete_ns)
+		buffer->complete_ns = now_ns;
+}
+
+static bool may_go(const struct buffer *buffer, uint64_t now_ns, bool is_forced)
+{
+	uint64_t delay_ns = 0;
+
+	if (tracer_fault_is_on(FAULT_LATE_BUFFERS) && !is_forced)
+		delay_ns = tracer_fault_value(FAULT_LATE_BUFFERS) * 1000000;
+	return !buffer->pending_count && buffer->complete_ns + delay_ns <= now_ns;
+}
+
+/* Gives back a list of buffers, oldest first. Called without locks. */
+static void deliver(struct buffer *list)
+{
+	xt_cupti_buffer_completed completed = atomic_load(&client_completed);
+	unsigned int count = 0;
+
+	while (list) {
+		struct buffer *buffer = list;
+
+		list = buffer->next;
+		if (completed && !tracer_fault_strikes(FAULT_LOST_BUFFERS))
+			completed(NULL, 0, buffer->data, buffer->data_bytes, buffer->used_bytes);
+		free(buffer->pending);
+		free(buffer);
+		count++;
+	}
+	pthread_mutex_lock(&lock);
+	delivering_count -= count;
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+}
+
+/* Takes what may go out of the list of full buffers. Under lock. */
+static struct buffer *take_full(uint64_t now_ns, bool is_forced)
+{
+	struct buffer *taken = NULL;
+	struct buffer **place = &full_buffers;
+
+	while (*place) {
+		struct buffer *buffer = *place;
+
+		complete(buffer, now_ns, is_forced);
+		if (!may_go(buffer, now_ns, is_forced)) {
+			place = &buffer->next;
+			continue;
+		}
+		*place = buffer->next;
+		buffer->next = taken;
+		taken = buffer;
+		delivering_count++;
+	}
+	return taken;
+}
+
+/* Fills in times in all threads' buffers; a flush also takes those that may go. Under lock. */
+static struct buffer *sweep_slots(uint64_t now_ns, bool is_flush, bool is_forced,
+				  struct buffer *taken)
+{
+	for (struct slot *slot = slots; slot; slot = slot->next) {
+		struct buffer *buffer;
+
+		pthread_mutex_lock(&slot->lock);
+		buffer = slot->buffer;
+		if (buffer)
+			complete(buffer, now_ns, is_forced);
+		if (buffer && is_flush && buffer->record_count &&
+		    may_go(buffer, now_ns, is_forced)) {
+			slot->buffer = NULL;
+			buffer->next = taken;
+			taken = buffer;
+			delivering_count++;
+		}
+		pthread_mutex_unlock(&slot->lock);
+	}
+	return taken;
+}
+
+static void *worker(void *unused)
+{
+	const struct timespec period = {.tv_nsec = WORKER_PERIOD_NS};
+	struct buffer *taken;
+
+	for (;;) {
+		uint64_t now_ns = tracer_monotonic_ns();
+
+		pthread_mutex_lock(&lock);
+		taken = take_full(now_ns, false);
+		sweep_slots(now_ns, false, false, NULL);
+		pthread_mutex_unlock(&lock);
+		deliver(taken);
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &period, NULL);
+	}
+	return unused;
+}
+
+/* Under lock. */
+static void start_worker(void)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	sigset_t all;
+	sigset_t before;
+
+	if (worker_is_started)
+		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	worker_is_started = !pthread_create(&thread, &attributes, worker, NULL);
+	pthread_attr_destroy(&attributes);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void retire(struct buffer *buffer)
+{
+	pthread_mutex_lock(&lock);
+	buffer->next = full_buffers;
+	full_buffers = buffer;
+	pthread_mutex_unlock(&lock);
+}
+
+/* The thread is gone: its buffer goes to the worker, its slot to the next thread. */
+static void release_slot(void *data)
+{
+	struct slot *slot = data;
+	struct buffer *buffer;
+
+	pthread_mutex_lock(&slot->lock);
+	buffer = slot->buffer;
+	slot->buffer = NULL;
+	pthread_mutex_unlock(&slot->lock);
+	if (buffer)
+		retire(buffer);
+	pthread_mutex_lock(&lock);
+	slot->next_free = free_slots;
+	free_slots = slot;
+	pthread_mutex_unlock(&lock);
+	own_slot = NULL;
+}
+
+static void make_slot_key(void)
+{
+	pthread_key_create(&slot_key, release_slot);
+}
+
+static struct slot *make_own_slot(void)
+{
+	struct slot *slot;
+
+	pthread_once(&slot_key_once, make_slot_key);
+	pthread_mutex_lock(&lock);
+	slot = free_slots;
+	if (slot) {
+		free_slots = slot->next_free;
+	} else {
+		slot = calloc(1, sizeof(*slot));
+		if (slot) {
+			pthread_mutex_init(&slot->lock, NULL);
+			slot->next = slots;
+			slots = slot;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	pthread_setspecific(slot_key, slot);
+	own_slot = slot;
+	return slot;
+}
+
+static bool has_room(const struct buffer *buffer, size_t record_bytes)
+{
+	return buffer && buffer->used_bytes + record_bytes <= buffer->data_bytes &&
+	       (!buffer->records_max || buffer->record_count < buffer->records_max);
+}
+
+/* Asks the client for a buffer. NULL: it gave none, or one that holds no record. */
+static struct buffer *request(size_t record_bytes)
+{
+	xt_cupti_buffer_requested requested = atomic_load(&client_requested);
+	struct buffer *buffer = calloc(1, sizeof(*buffer));
+
+	if (!buffer || !requested)
+		goto fail;
+	requested(&buffer->data, &buffer->data_bytes, &buffer->records_max);
+	if (!buffer->data || buffer->data_bytes < record_bytes)
+		goto fail;
+	buffer->pending =
+		malloc((buffer->data_bytes / RECORD_BYTES_MIN + 1) * sizeof(*buffer->pending));
+	if (!buffer->pending)
+		goto fail;
+	if (!tracer_client_zeroes())
+		memset(buffer->data, 0, buffer->data_bytes);
+	return buffer;
+fail:
+	free(buffer);
+	return NULL;
+}
+
+static void write_record(struct buffer *buffer, const void *record, size_t record_bytes,
+			 struct sim_span span)
+{
+	memcpy(buffer->data + buffer->used_bytes, record, record_bytes);
+	if (span.end_ns)
+		buffer->pending[buffer->pending_count++] =
+			(struct pending){buffer->used_bytes, span};
+	buffer->used_bytes += record_bytes;
+	buffer->record_count++;
+	buffer->complete_ns = 0;
+}
+
+/* Returns false if there is no room: then *full_out is the buffer that is to be retired, or NULL. */
+static bool try_append(struct slot *slot, const void *record, size_t record_bytes,
+		       struct sim_span span, struct buffer **full_out)
+{
+	bool is_written;
+
+	*full_out = NULL;
+	pthread_mutex_lock(&slot->lock);
+	is_written = has_room(slot->buffer, record_bytes);
+	if (is_written) {
+		write_record(slot->buffer, record, record_bytes, span);
+	} else {
+		*full_out = slot->buffer;
+		slot->buffer = NULL;
+	}
+	pthread_mutex_unlock(&slot->lock);
+	return is_written;
+}
+
+static void append_in_new_buffer(struct slot *slot, const void *record, size_t record_bytes,
+				 struct sim_span span)
+{
+	struct buffer *buffer = request(record_bytes);
+
+	if (!buffer) {
+		atomic_fetch_add(&dropped_count, 1);
+		return;
+	}
+	write_record(buffer, record, record_bytes, span);
+	pthread_mutex_lock(&slot->lock);
+	slot->buffer = buffer;
+	pthread_mutex_unlock(&slot->lock);
+}
+
+void tracer_append(const void *record, size_t record_bytes, struct sim_span span)
+{
+	struct slot *slot = own_slot ? own_slot : make_own_slot();
+	bool is_in_shared = tracer_buffers_are_shared();
+	struct buffer *full;
+
+	if (!slot || tracer_fault_strikes(FAULT_DROP_RECORDS)) {
+		atomic_fetch_add(&dropped_count, 1);
+		return;
+	}
+	if (is_in_shared) {
+		slot = &shared_slot;
+		pthread_mutex_lock(&shared_request_lock);
+	}
+	if (!try_append(slot, record, record_bytes, span, &full)) {
+		if (full)
+			retire(full);
+		append_in_new_buffer(slot, record, record_bytes, span);
+	}
+	if (is_in_shared)
+		pthread_mutex_unlock(&shared_request_lock);
+}
+
+/* In a forked child: the parent's buffers are not ours to touch, and leak. */
+void tracer_buffers_reset(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	pthread_mutex_init(&shared_request_lock, NULL);
+	pthread_cond_init(&changed, NULL);
+	pthread_mutex_init(&shared_slot.lock, NULL);
+	shared_slot.buffer = NULL;
+	shared_slot.next = NULL;
+	slots = &shared_slot;
+	free_slots = NULL;
+	full_buffers = NULL;
+	delivering_count = 0;
+	worker_is_started = false;
+	own_slot = NULL;
+	pthread_setspecific(slot_key, NULL);
+	atomic_store(&client_requested, NULL);
+	atomic_store(&client_completed, NULL);
+}
+
+SIM_EXPORT int cuptiActivityRegisterCallbacks(xt_cupti_buffer_requested requested,
+					      xt_cupti_buffer_completed completed)
+{
+	int result = tracer_enter(__func__);
+
+	if (result)
+		return result;
+	if (!requested || !completed)
+		return XT_CUPTI_ERROR_INVALID_PARAMETER;
+	atomic_store(&client_requested, requested);
+	atomic_store(&client_completed, completed);
+	pthread_mutex_lock(&lock);
+	start_worker();
+	pthread_mutex_unlock(&lock);
+	return XT_CUPTI_SUCCESS;
+}
+
+SIM_EXPORT int cuptiActivityFlushAll(uint32_t flag)
+{
+	int result = tracer_enter(__func__);
+	bool is_forced = flag & XT_CUPTI_FLUSH_FORCED;
+	uint64_t now_ns = tracer_monotonic_ns();
+	struct buffer *taken;
+
+	if (result)
+		return result;
+	while (tracer_fault_is_on(FAULT_HANG_FLUSH))
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_sec = 1}, NULL);
+	pthread_mutex_lock(&lock);
+	taken = take_full(now_ns, is_forced);
+	taken = sweep_slots(now_ns, true, is_forced, taken);
+	pthread_mutex_unlock(&lock);
+	deliver(taken);
+	pthread_mutex_lock(&lock);
+	while (delivering_count)
+		pthread_cond_wait(&changed, &lock);
+	pthread_mutex_unlock(&lock);
+	return XT_CUPTI_SUCCESS;
+}
+
+/* Full buffers come back on their own, at once: any period is kept. */
+SIM_EXPORT int cuptiActivityFlushPeriod(uint32_t period_ms)
+{
+	(void)period_ms;
+	return tracer_enter(__func__);
+}
+
+SIM_EXPORT int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream_id,
+						 size_t *dropped_out)
+{
+	int result = tracer_enter(__func__);
+
+	(void)context;
+	(void)stream_id;
+	if (result)
+		return result;
+	if (!dropped_out)
+		return XT_CUPTI_ERROR_INVALID_PARAMETER;
+	*dropped_out = atomic_exchange(&dropped_count, 0);
+	return XT_CUPTI_SUCCESS;
+}

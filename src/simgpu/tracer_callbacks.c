@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The callback API: one subscriber, and exactly those callbacks that it has enabled. The callback
+ * runs on the application's thread.
+ */
+#include <pthread.h>
+
+#include "simgpu/tracer.h"
+
+static struct subscriber {
+	_Atomic bool is_taken;
+	_Atomic(xt_cupti_callback) callback;
+	void *_Atomic userdata;
+} the_subscriber;
+
+static pthread_mutex_t refresh_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic bool driver_wanted[SIM_DRIVER_CBIDS];
+static _Atomic bool runtime_wanted[SIM_DRIVER_CBIDS]; /* kept, but nothing here has a runtime */
+static _Atomic bool resource_wanted[SIM_RESOURCE_CBIDS];
+static _Atomic bool other_wanted[SIM_RESOURCE_CBIDS];
+
+static const struct {
+	uint32_t domain;
+	_Atomic bool *wanted;
+	uint32_t count;
+} domains[] = {
+	{XT_CUPTI_CB_DOMAIN_DRIVER_API, driver_wanted, SIM_DRIVER_CBIDS},
+	{XT_CUPTI_CB_DOMAIN_RUNTIME_API, runtime_wanted, SIM_DRIVER_CBIDS},
+	{XT_CUPTI_CB_DOMAIN_RESOURCE, resource_wanted, SIM_RESOURCE_CBIDS},
+	{XT_CUPTI_CB_DOMAIN_SYNCHRONIZE, other_wanted, SIM_RESOURCE_CBIDS},
+	{XT_CUPTI_CB_DOMAIN_NVTX, other_wanted, SIM_RESOURCE_CBIDS},
+	{XT_CUPTI_CB_DOMAIN_STATE, other_wanted, SIM_RESOURCE_CBIDS},
+};
+#define DOMAINS (sizeof(domains) / sizeof(domains[0]))
+
+bool tracer_wants_callback(uint32_t domain, uint32_t cbid)
+{
+	for (size_t i = 0; i < DOMAINS; i++)
+		if (domains[i].domain == domain)
+			return cbid < domains[i].count && atomic_load(&domains[i].wanted[cbid]);
+	return false;
+}
+
+static void refresh(void)
+{
+	pthread_mutex_lock(&refresh_lock);
+	tracer_seam_refresh();
+	pthread_mutex_unlock(&refresh_lock);
+}
+
+static void forget_all(void)
+{
+	for (size_t i = 0; i < DOMAINS; i++)
+		for (uint32_t cbid = 0; cbid < domains[i].count; cbid++)
+			atomic_store(&domains[i].wanted[cbid], false);
+}
+
+void tracer_callbacks_reset(void)
+{
+	pthread_mutex_init(&refresh_lock, NULL);
+	forget_all();
+	atomic_store(&the_subscriber.callback, NULL);
+	atomic_store(&the_subscriber.is_taken, false);
+}
+
+SIM_EXPORT int cuptiSubscribe(void **subscriber_out, xt_cupti_callback callback, void *userdata)
+{
+	int result = tracer_enter(__func__);
+
+	if (result)
+		return result;
+	if (!subscriber_out)
+		return XT_CUPTI_ERROR_INVALID_PARAMETER;
+	if (tracer_fault_is_on(FAULT_SUBSCRIBER_TAKEN) ||
+	    atomic_exchange(&the_subscriber.is_taken, true))
+		return XT_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+	atomic_store(&the_subscriber.userdata, userdata);
+	atomic_store(&the_subscriber.callback, callback);
+	*subscriber_out = &the_subscriber;
+	return XT_CUPTI_SUCCESS;
+}
+
+static bool is_subscriber(const void *subscriber)
+{
+	return subscriber == &the_subscriber && atomic_load(&the_subscriber.is_taken);
+}
+
+SIM_EXPORT int cuptiUnsubscribe(void *subscriber)
+{
+	int result = tracer_enter(__func__);
+
+	if (result)
+		return result;
+	if (!is_subscriber(subscriber))
+		return XT_CUPTI_ERROR_INVALID_PARAMETER;
+	forget_all();
+	refresh();
+	atomic_store(&the_subscriber.callback, NULL);
+	atomic_store(&the_subscriber.is_taken, false);
+	return XT_CUPTI_SUCCESS;
+}
+
+SIM_EXPORT int cuptiEnableCallback(uint32_t enable, void *subscriber, uint32_t domain,
+				   uint32_t cbid)
+{
+	int result = tracer_enter(__func__);
+
+	if (result)
+		return result;
+	if (!is_subscriber(subscriber))
+		return XT_CUPTI_ERROR_INVALID_PARAMETER;
+	for (size_t i = 0; i < DOMAINS; i++) {
+		if (domains[i].domain != domain || !cbid || cbid >= domains[i].count)
+			continue;
+		atomic_store(&domains[i].wanted[cbid], enable != 0);
+		refresh();
+		return XT_CUPTI_SUCCESS;
+	}
+	return XT_CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+SIM_EXPORT int cuptiEnableDomain(uint32_t enable, void *subscriber, uint32_t domain)
+{
+	int result = tracer_enter(__func__);
+
+	if (result)
+		return result;
+	if (!is_subscriber(subscriber))
+		return XT_CUPTI_ERROR_INVALID_PARAMETER;
+	for (size_t i = 0; i < DOMAINS; i++) {
+		if (domains[i].domain != domain)
+			continue;
+		for (uint32_t cbid = 1; cbid < domains[i].count; cbid++)
+			atomic_store(&domains[i].wanted[cbid], enable != 0);
+		refresh();
+		return XT_CUPTI_SUCCESS;
+	}
+	return XT_CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+SIM_EXPORT int cuptiEnableAllDomains(uint32_t enable, void *subscriber)
+{
+	int result = XT_CUPTI_SUCCESS;
+
+	for (size_t i = 0; i < DOMAINS && !result; i++)
+		result = cuptiEnableDomain(enable, subscriber, domains[i].domain);
+	return result;
+}
+
+static void deliver(uint32_t domain, uint32_t cbid, const void *data)
+{
+	xt_cupti_callback callback = atomic_load(&the_subscriber.callback);
+
+	if (callback)
+		callback(atomic_load(&the_subscriber.userdata), domain, cbid, data);
+}
+
+void tracer_on_api(enum xt_cupti_site site, struct sim_call *call)
+{
+	struct cupti_callback_data data = {
+		.site = site,
+		.function_name = call->api->name,
+		.function_params = call->params,
+		.return_value = site == XT_CUPTI_API_EXIT ? &call->result : NULL,
+		.symbol_name = call->symbol_name,
+		.context = call->context,
+		.context_id = call->context_id,
+		.correlation_data = &call->correlation_data,
+		.correlation_id = call->correlation_id,
+	};
+
+	if (site == XT_CUPTI_API_ENTER)
+		call->enter_ns = tracer_monotonic_ns();
+	if (tracer_wants_callback(XT_CUPTI_CB_DOMAIN_DRIVER_API, call->api->cbid))
+		deliver(XT_CUPTI_CB_DOMAIN_DRIVER_API, call->api->cbid, &data);
+	if (site == XT_CUPTI_API_EXIT && call->enter_ns && tracer_wants_api_records())
+		tracer_record_api(call, tracer_monotonic_ns());
+}
+
+void tracer_on_resource(uint32_t cbid, const struct cupti_resource_data *data)
+{
+	deliver(XT_CUPTI_CB_DOMAIN_RESOURCE, cbid, data);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The activity API's records: which kinds are enabled, and what they look like, in the layouts of
+ * CUPTI 13. A kind that has nothing to tell of a simulated GPU can be enabled and stays silent.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "simgpu/tracer.h"
+
+#define KINDS 64
+
+/* Records of which cupti_abi.h declares the beginning only, in their full size. */
+struct device_record {
+	struct cupti_activity_device device;
+	uint8_t rest[184 - sizeof(struct cupti_activity_device)];
+};
+struct context_record {
+	struct cupti_activity_context context;
+	uint8_t rest[32 - sizeof(struct cupti_activity_context)];
+};
+
+static const struct {
+	uint32_t kind;
+	size_t record_bytes; /* 0: never made here */
+} kinds[] = {
+	{XT_CUPTI_ACTIVITY_MEMCPY, sizeof(struct cupti_activity_memcpy)},
+	{XT_CUPTI_ACTIVITY_MEMSET, sizeof(struct cupti_activity_memset)},
+	{XT_CUPTI_ACTIVITY_KERNEL, sizeof(struct cupti_activity_kernel)},
+	{XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL, sizeof(struct cupti_activity_kernel)},
+	{XT_CUPTI_ACTIVITY_DRIVER, sizeof(struct cupti_activity_api)},
+	{XT_CUPTI_ACTIVITY_DEVICE, sizeof(struct device_record)},
+	{XT_CUPTI_ACTIVITY_CONTEXT, sizeof(struct context_record)},
+	{XT_CUPTI_ACTIVITY_RUNTIME, 0},
+	{XT_CUPTI_ACTIVITY_NAME, 0},
+	{XT_CUPTI_ACTIVITY_MARKER, 0},
+	{XT_CUPTI_ACTIVITY_OVERHEAD, 0},
+	{XT_CUPTI_ACTIVITY_MEMCPY2, 0},
+	{XT_CUPTI_ACTIVITY_SYNCHRONIZATION, 0},
+	{XT_CUPTI_ACTIVITY_EXTERNAL_CORRELATION, 0},
+	{XT_CUPTI_ACTIVITY_INTERNAL_LAUNCH_API, 0},
+	{XT_CUPTI_ACTIVITY_MEMORY2, 0},
+};
+
+static _Atomic bool is_enabled[KINDS];
+static _Atomic bool devices_are_due;	   /* DEVICE was enabled, its records are not out */
+static _Atomic uint64_t contexts_recorded; /* bits of context ids below 64 */
+
+size_t tracer_record_bytes(uint32_t kind)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (kinds[i].kind == kind)
+			return kinds[i].record_bytes;
+	return 0;
+}
+
+bool tracer_wants_api_records(void)
+{
+	return atomic_load(&is_enabled[XT_CUPTI_ACTIVITY_DRIVER]);
+}
+
+static void refresh(void)
+{
+	struct sim_seam *seam = tracer_seam();
+
+	if (!seam)
+		return;
+	atomic_store_explicit(&seam->activity_enabled[SIM_SWITCH_KERNEL],
+			      atomic_load(&is_enabled[XT_CUPTI_ACTIVITY_KERNEL]) ||
+				      atomic_load(&is_enabled[XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL]),
+			      memory_order_release);
+	atomic_store_explicit(&seam->activity_enabled[SIM_SWITCH_COPY],
+			      atomic_load(&is_enabled[XT_CUPTI_ACTIVITY_MEMCPY]),
+			      memory_order_release);
+	atomic_store_explicit(&seam->activity_enabled[SIM_SWITCH_SET],
+			      atomic_load(&is_enabled[XT_CUPTI_ACTIVITY_MEMSET]),
+			      memory_order_release);
+	tracer_seam_refresh();
+}
+
+void tracer_records_reset(void)
+{
+	for (uint32_t kind = 0; kind < KINDS; kind++)
+		atomic_store(&is_enabled[kind], false);
+	refresh();
+}
+
+static int set_kind(uint32_t kind, bool enable)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (kinds[i].kind != kind)
+			continue;
+		atomic_store(&is_enabled[kind], enable);
+		if (kind == XT_CUPTI_ACTIVITY_DEVICE)
+			atomic_store(&devices_are_due, enable);
+		refresh();
+		return XT_CUPTI_SUCCESS;
+	}
+	return XT_CUPTI_ERROR_INVALID_KIND;
+}
+
+SIM_EXPORT int cuptiActivityEnable(uint32_t kind)
+{
+	int result = tracer_enter(__func__);
+
+	return result ? result : set_kind(kind, true);
+}
+
+SIM_EXPORT int cuptiActivityDisable(uint32_t kind)
+{
+	int result = tracer_enter(__func__);
+
+	return result ? result : set_kind(kind, false);
+}
+
+static void append_devices(void)
+{
+	struct sim_seam *seam = tracer_seam();
+
+	for (int i = 0; i < seam->device_count(); i++) {
+		const struct sim_device_facts *facts = seam->device_facts(i);
+		struct device_record record = {
+			.device =
+				{
+					.kind = XT_CUPTI_ACTIVITY_DEVICE,
+					.global_memory_bytes = facts->memory_bytes,
+					.multiprocessor_count =
+						(uint32_t)facts->multiprocessor_count,
+					.threads_per_warp = 32,
+					.max_threads_per_block = 1024,
+					.compute_capability_major =
+						(uint32_t)facts->capability_major,
+					.compute_capability_minor =
+						(uint32_t)facts->capability_minor,
+					.id = (uint32_t)i,
+					.name = facts->name,
+				},
+		};
+
+		tracer_append(&record, sizeof(record), (struct sim_span){0, 0});
+	}
+}
+
+/* What belongs before the first record that mentions a context. */
+static void introduce(const struct sim_place *place)
+{
+	uint64_t bit = UINT64_C(1) << (place->context_id % 64);
+	struct context_record record = {
+		.context =
+			{
+				.kind = XT_CUPTI_ACTIVITY_CONTEXT,
+				.context_id = place->context_id,
+				.device_id = place->device_id,
+				.compute_api_kind = 1, /* CUDA */
+				.null_stream_id = SIM_LEGACY_STREAM_ID,
+			},
+	};
+
+	if (atomic_load_explicit(&devices_are_due, memory_order_relaxed) &&
+	    atomic_exchange(&devices_are_due, false))
+		append_devices();
+	if (atomic_load_explicit(&is_enabled[XT_CUPTI_ACTIVITY_CONTEXT], memory_order_relaxed) &&
+	    !(atomic_load_explicit(&contexts_recorded, memory_order_relaxed) & bit) &&
+	    !(atomic_fetch_or(&contexts_recorded, bit) & bit))
+		tracer_append(&record, sizeof(record), (struct sim_span){0, 0});
+}
+
+void tracer_on_kernel(const struct sim_kernel_run *run)
+{
+	bool is_concurrent = atomic_load_explicit(&is_enabled[XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL],
+						  memory_order_relaxed);
+	const struct cupti_activity_kernel record = {
+		.kind = is_concurrent ? XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL
+				      : XT_CUPTI_ACTIVITY_KERNEL,
+		.registers_per_thread = (uint16_t)run->registers_per_thread,
+		.device_id = run->place.device_id,
+		.context_id = run->place.context_id,
+		.stream_id = run->place.stream_id,
+		.grid = {(int)run->grid[0], (int)run->grid[1], (int)run->grid[2]},
+		.block = {(int)run->block[0], (int)run->block[1], (int)run->block[2]},
+		.static_shared_bytes = (int)run->static_shared_bytes,
+		.dynamic_shared_bytes = (int)run->dynamic_shared_bytes,
+		.correlation_id = run->correlation_id,
+		.grid_id = run->correlation_id,
+		.name = run->name,
+		.launch_type = run->is_cooperative,
+		.graph_node_id = run->graph_node_id,
+		.graph_id = run->graph_id,
+		.channel_type = 1, /* compute */
+	};
+
+	introduce(&run->place);
+	tracer_append(&record, sizeof(record), run->span);
+}
+
+void tracer_on_copy(const struct sim_memory_run *run)
+{
+	const struct cupti_activity_memcpy record = {
+		.kind = XT_CUPTI_ACTIVITY_MEMCPY,
+		.copy_kind = run->copy_kind,
+		.source_kind = run->source_kind,
+		.destination_kind = run->destination_kind,
+		.flags = run->is_async ? XT_CUPTI_FLAG_ASYNC : 0,
+		.bytes = run->bytes,
+		.device_id = run->place.device_id,
+		.context_id = run->place.context_id,
+		.stream_id = run->place.stream_id,
+		.correlation_id = run->correlation_id,
+		.graph_node_id = run->graph_node_id,
+		.graph_id = run->graph_id,
+		.channel_type = 2, /* copy engine */
+		.copy_count = 1,
+	};
+
+	introduce(&run->place);
+	tracer_append(&record, sizeof(record), run->span);
+}
+
+void tracer_on_set(const struct sim_memory_run *run)
+{
+	const struct cupti_activity_memset record = {
+		.kind = XT_CUPTI_ACTIVITY_MEMSET,
+		.value = run->value,
+		.bytes = run->bytes,
+		.device_id = run->place.device_id,
+		.context_id = run->place.context_id,
+		.stream_id = run->place.stream_id,
+		.correlation_id = run->correlation_id,
+		.flags = run->is_async ? XT_CUPTI_FLAG_ASYNC : 0,
+		.memory_kind = run->destination_kind,
+		.graph_node_id = run->graph_node_id,
+		.graph_id = run->graph_id,
+		.channel_type = 1,
+	};
+
+	introduce(&run->place);
+	tracer_append(&record, sizeof(record), run->span);
+}
+
+void tracer_record_api(const struct sim_call *call, uint64_t exit_ns)
+{
+	const struct cupti_activity_api record = {
+		.kind = XT_CUPTI_ACTIVITY_DRIVER,
+		.cbid = call->api->cbid,
+		.process_id = (uint32_t)getpid(),
+		.thread_id = (uint32_t)gettid(),
+		.correlation_id = call->correlation_id,
+		.return_value = call->result,
+	};
+
+	tracer_append(&record, sizeof(record), (struct sim_span){call->enter_ns, exit_ns});
+}
+
+SIM_EXPORT int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid_bytes,
+					  struct cupti_activity **record_inout)
+{
+	int result = tracer_enter(__func__);
+	size_t offset = 0;
+
+	if (result)
+		return result;
+	if (!buffer || !record_inout)
+		return XT_CUPTI_ERROR_INVALID_PARAMETER;
+	if (*record_inout) {
+		size_t record_bytes = tracer_record_bytes((*record_inout)->kind);
+
+		if (!record_bytes)
+			return XT_CUPTI_ERROR_INVALID_KIND;
+		offset = (size_t)((uint8_t *)*record_inout - buffer) + record_bytes;
+	}
+	if (offset >= valid_bytes)
+		return XT_CUPTI_ERROR_MAX_LIMIT_REACHED;
+	*record_inout = (struct cupti_activity *)(buffer + offset);
+	return XT_CUPTI_SUCCESS;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finding the driver half, ids, names and versions, and starting afresh in a forked child.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "simgpu/tracer.h"
+
+static struct sim_seam *_Atomic seam;
+
+static const struct sim_tracer tracer = {
+	.api = tracer_on_api,
+	.resource = tracer_on_resource,
+	.kernel = tracer_on_kernel,
+	.copy = tracer_on_copy,
+	.set = tracer_on_set,
+};
+
+/* A real libcuda has no such table: then we stay without. */
+static void find_seam(void)
+{
+	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+	struct sim_seam *found = library ? dlsym(library, SIM_SEAM_SYMBOL) : NULL;
+
+	if (!found || found->version != SIM_SEAM_VERSION)
+		return;
+	atomic_store_explicit(&found->tracer, &tracer, memory_order_release);
+	atomic_store(&seam, found);
+}
+
+/* Nothing of what the parent's client asked for holds in the child; its worker is not there. */
+static void start_afresh_in_child(void)
+{
+	tracer_callbacks_reset();
+	tracer_records_reset();
+	tracer_buffers_reset();
+	tracer_seam_refresh();
+}
+
+__attribute__((constructor)) static void start(void)
+{
+	find_seam();
+	pthread_atfork(NULL, NULL, start_afresh_in_child);
+}
+
+struct sim_seam *tracer_seam(void)
+{
+	return atomic_load_explicit(&seam, memory_order_acquire);
+}
+
+int tracer_enter(const char *function)
+{
+	struct sim_seam *found = tracer_seam();
+
+	if (!found || !found->usable())
+		return XT_CUPTI_ERROR_NOT_INITIALIZED;
+	return tracer_fault_fails(function) ? XT_CUPTI_ERROR_UNKNOWN : XT_CUPTI_SUCCESS;
+}
+
+void tracer_seam_refresh(void)
+{
+	struct sim_seam *found = tracer_seam();
+	bool wants_records = tracer_wants_api_records();
+
+	if (!found)
+		return;
+	for (uint32_t cbid = 0; cbid < SIM_DRIVER_CBIDS; cbid++)
+		atomic_store_explicit(
+			&found->driver_enabled[cbid],
+			wants_records || tracer_wants_callback(XT_CUPTI_CB_DOMAIN_DRIVER_API, cbid),
+			memory_order_release);
+	for (uint32_t cbid = 0; cbid < SIM_RESOURCE_CBIDS; cbid++)
+		atomic_store_explicit(&found->resource_enabled[cbid],
+				      tracer_wants_callback(XT_CUPTI_CB_DOMAIN_RESOURCE, cbid),
+				      memory_order_release);
+}
+
+SIM_EXPORT int cuptiGetVersion(uint32_t *version_out)
+{
+	if (!version_out)
+		return XT_CUPTI_ERROR_INVALID_PARAMETER;
+	*version_out = tracer_fault_is_on(FAULT_VERSION)
+			       ? (uint32_t)tracer_fault_value(FAULT_VERSION)
+			       : SIM_CUPTI_VERSION;
+	return tracer_fault_fails(__func__) ? XT_CUPTI_ERROR_UNKNOWN : XT_CUPTI_SUCCESS;
+}
+
+static const struct {
+	uint32_t code;
+	const char *name;
+} results[] = {
+#define RESULT(name)                                                                               \
+	{                                                                                          \
+		XT_##name, #name                                                                   \
+	}
+	RESULT(CUPTI_SUCCESS),
+	RESULT(CUPTI_ERROR_INVALID_PARAMETER),
+	RESULT(CUPTI_ERROR_INVALID_DEVICE),
+	RESULT(CUPTI_ERROR_INVALID_CONTEXT),
+	RESULT(CUPTI_ERROR_INVALID_OPERATION),
+	RESULT(CUPTI_ERROR_OUT_OF_MEMORY),
+	RESULT(CUPTI_ERROR_HARDWARE),
+	RESULT(CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT),
+	RESULT(CUPTI_ERROR_API_NOT_IMPLEMENTED),
+	RESULT(CUPTI_ERROR_MAX_LIMIT_REACHED),
+	RESULT(CUPTI_ERROR_NOT_READY),
+	RESULT(CUPTI_ERROR_NOT_COMPATIBLE),
+	RESULT(CUPTI_ERROR_NOT_INITIALIZED),
+	RESULT(CUPTI_ERROR_QUEUE_EMPTY),
+	RESULT(CUPTI_ERROR_INVALID_STREAM),
+	RESULT(CUPTI_ERROR_INVALID_KIND),
+	RESULT(CUPTI_ERROR_DISABLED),
+	RESULT(CUPTI_ERROR_NOT_SUPPORTED),
+	RESULT(CUPTI_ERROR_INSUFFICIENT_PRIVILEGES),
+	RESULT(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED),
+	RESULT(CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES),
+	RESULT(CUPTI_ERROR_UNKNOWN),
+#undef RESULT
+};
+
+SIM_EXPORT int cuptiGetResultString(uint32_t result, const char **text_out)
+{
+	if (!text_out)
+		return XT_CUPTI_ERROR_INVALID_PARAMETER;
+	for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
+		if (results[i].code == result) {
+			*text_out = results[i].name;
+			return XT_CUPTI_SUCCESS;
+		}
+	}
+	*text_out = "<unknown>";
+	return XT_CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+SIM_EXPORT int cuptiGetErrorMessage(uint32_t result, const char **text_out)
+{
+	return cuptiGetResultString(result, text_out);
+}
+
+static const struct {
+	uint32_t cbid;
+	const char *name;
+} runtime_names[] = {
+#define NAME(name, cbid, class) {cbid, #name},
+	XT_CUPTI_RUNTIME_LAUNCHES(NAME)
+#undef NAME
+};
+
+static const struct {
+	uint32_t cbid;
+	const char *name;
+} launch_names[] = {
+#define NAME(name, cbid, class) {cbid, #name},
+	XT_CUPTI_DRIVER_LAUNCHES(NAME)
+#undef NAME
+};
+
+static const char *driver_name(uint32_t cbid)
+{
+	const struct sim_api *api = tracer_seam()->api_by_cbid(cbid);
+
+	if (api)
+		return api->name;
+	for (size_t i = 0; i < sizeof(launch_names) / sizeof(launch_names[0]); i++)
+		if (launch_names[i].cbid == cbid)
+			return launch_names[i].name;
+	return NULL;
+}
+
+static const char *runtime_name(uint32_t cbid)
+{
+	for (size_t i = 0; i < sizeof(runtime_names) / sizeof(runtime_names[0]); i++)
+		if (runtime_names[i].cbid == cbid)
+			return runtime_names[i].name;
+	return NULL;
+}
+
+SIM_EXPORT int cuptiGetCallbackName(uint32_t domain, uint32_t cbid, const char **name_out)
+{
+	int result = tracer_enter(__func__);
+
+	if (result)
+		return result;
+	if (!name_out)
+		return XT_CUPTI_ERROR_INVALID_PARAMETER;
+	*name_out = NULL;
+	if (domain == XT_CUPTI_CB_DOMAIN_DRIVER_API)
+		*name_out = driver_name(cbid);
+	else if (domain == XT_CUPTI_CB_DOMAIN_RUNTIME_API)
+		*name_out = runtime_name(cbid);
+	return *name_out ? XT_CUPTI_SUCCESS : XT_CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+SIM_EXPORT int cuptiGetContextId(void *context, uint32_t *id_out)
+{
+	int result = tracer_enter(__func__);
+	uint32_t device_id;
+
+	if (result)
+		return result;
+	if (!id_out)
+		return XT_CUPTI_ERROR_INVALID_PARAMETER;
+	return tracer_seam()->context_ids(context, id_out, &device_id)
+		       ? XT_CUPTI_SUCCESS
+		       : XT_CUPTI_ERROR_INVALID_CONTEXT;
+}
+
+SIM_EXPORT int cuptiGetDeviceId(void *context, uint32_t *id_out)
+{
+	int result = tracer_enter(__func__);
+	uint32_t context_id;
+
+	if (result)
+		return result;
+	if (!id_out)
+		return XT_CUPTI_ERROR_INVALID_PARAMETER;
+	return tracer_seam()->context_ids(context, &context_id, id_out)
+		       ? XT_CUPTI_SUCCESS
+		       : XT_CUPTI_ERROR_INVALID_CONTEXT;
+}
+
+SIM_EXPORT int cuptiGetStreamIdEx(void *context, void *stream, uint8_t per_thread_stream,
+				  uint32_t *id_out)
+{
+	int result = tracer_enter(__func__);
+
+	if (result)
+		return result;
+	if (!id_out)
+		return XT_CUPTI_ERROR_INVALID_PARAMETER;
+	*id_out = tracer_seam()->stream_id(context, stream, per_thread_stream != 0);
+	return *id_out ? XT_CUPTI_SUCCESS : XT_CUPTI_ERROR_INVALID_STREAM;
+}
+
+SIM_EXPORT int cuptiGetStreamId(void *context, void *stream, uint32_t *id_out)
+{
+	return cuptiGetStreamIdEx(context, stream, 0, id_out);
+}
+
+SIM_EXPORT int cuptiGetGraphNodeId(void *node, uint64_t *id_out)
+{
+	int result = tracer_enter(__func__);
+
+	if (result)
+		return result;
+	if (!id_out)
+		return XT_CUPTI_ERROR_INVALID_PARAMETER;
+	*id_out = tracer_seam()->graph_node_id(node);
+	return *id_out ? XT_CUPTI_SUCCESS : XT_CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+SIM_EXPORT int cuptiGetGraphId(void *graph, uint32_t *id_out)
+{
+	int result = tracer_enter(__func__);
+
+	if (result)
+		return result;
+	if (!id_out)
+		return XT_CUPTI_ERROR_INVALID_PARAMETER;
+	*id_out = tracer_seam()->graph_id(graph);
+	return *id_out ? XT_CUPTI_SUCCESS : XT_CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+SIM_EXPORT int cuptiGetGraphExecId(void *graph_exec, uint32_t *id_out)
+{
+	int result = tracer_enter(__func__);
+
+	if (result)
+		return result;
+	if (!id_out)
+		return XT_CUPTI_ERROR_INVALID_PARAMETER;
+	*id_out = tracer_seam()->graph_exec_id(graph_exec);
+	return *id_out ? XT_CUPTI_SUCCESS : XT_CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+SIM_EXPORT int cuptiGetLastError(void)
+{
+	return XT_CUPTI_SUCCESS;
+}
