@@ -40,7 +40,7 @@ say "Record"
 if [ -n "$simulate" ]; then
 	echo "There is no GPU here: this runs on the simulated GPU, its times are made up."
 fi
-set -- $sample --threads 2 --streams 2 --layers 4 --tokens 32
+set -- $sample --streams 2 --layers 4 --tokens 64
 echo "xtrace record $simulate -o $out_shown/xtrace.data $*"
 build/bin/xtrace record $simulate -o "$out/xtrace.data" "$@"
 

@@ -39,7 +39,7 @@ struct recording {
 
 struct totals {
 	uint64_t launch_count, kernel_count, lost_count, log_bytes;
-	size_t running_count, unreadable_count;
+	size_t running_count, cut_count, unreadable_count;
 	bool simulated;
 };
 
@@ -219,7 +219,9 @@ static void finish_log(struct recording *recording, size_t index)
 	if (asprintf(&path, "%s/%s", recording->data_dir, summary->name) < 0)
 		return;
 	summary_probe(path, summary);
-	if (summary->readable && !summary->running && embed_symbols(recording, path))
+	/* Of a log that was not closed, what is not in it yet lies beside it, for the merge. */
+	if (summary->readable && !summary->running && embed_symbols(recording, path) &&
+	    summary->closed)
 		complain("the symbols of '%s' could not be put into it", path);
 	if (summary->readable && summary_read(path, summary))
 		summary->readable = false;
@@ -255,6 +257,7 @@ static struct totals add_up(const struct recording *recording)
 		totals.lost_count += summary->lost_count;
 		totals.log_bytes += summary->log_bytes;
 		totals.running_count += summary->running;
+		totals.cut_count += summary->readable && !summary->running && !summary->closed;
 		totals.unreadable_count += !summary->readable;
 		totals.simulated |= summary->simulated;
 	}
@@ -278,6 +281,10 @@ static void report(const struct recording *recording)
 		 size, totals.simulated ? " (simulated GPU)" : "");
 	if (totals.unreadable_count)
 		complain("%zu of the logs cannot be read", totals.unreadable_count);
+	if (totals.cut_count)
+		complain("%zu of the processes did not end in order; "
+			 "what was recorded until then is there",
+			 totals.cut_count);
 	if (totals.running_count)
 		complain("%zu of the processes still run and are recorded on",
 			 totals.running_count);

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# The figures of check-trace.py: launches and kernels; nothing lost, nothing that does not hold.
+"$xtrace" record --simulate "$sample" --threads 3 --streams 4 --layers 3 --dim 64 --tokens 9 >/dev/null
+repository=$here/../../..
+status "$repository/tools/check-trace.py" xtrace.data --dump "$repository/tools/xtrace-dump" \
+	--merge "$bin/xtrace-merge" --launches-min 1000 | sed -E "s/^([0-9]+ [0-9]+ [0-9]+) .*/\1/"
