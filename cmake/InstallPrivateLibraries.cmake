@@ -19,7 +19,7 @@ list(REMOVE_DUPLICATES needed)
 foreach(library ${needed})
 	get_filename_component(name "${library}" NAME)
 	file(REAL_PATH "${library}" file)
-	file(INSTALL "${file}" TYPE SHARED_LIBRARY RENAME "${name}"
+	file(INSTALL FILES "${file}" RENAME "${name}"
 		DESTINATION "${CMAKE_INSTALL_PREFIX}/${private_libdir}")
 endforeach()
 
@@ -28,7 +28,7 @@ foreach(package libunwind8 libdw1 libdw1t64 libelf1 libelf1t64 libcjson1 liblzma
 	set(licence "/usr/share/doc/${package}/copyright")
 	if(EXISTS "${licence}")
 		file(REAL_PATH "${licence}" file)
-		file(INSTALL "${file}" RENAME "copyright.${package}"
+		file(INSTALL FILES "${file}" RENAME "copyright.${package}"
 			DESTINATION "${CMAKE_INSTALL_PREFIX}/share/doc/xtrace/private-libraries")
 	endif()
 endforeach()
