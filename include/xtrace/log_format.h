@@ -13,14 +13,14 @@
 
 #include <stdint.h>
 
-#define XT_LOG_MAGIC "\x89XTRLOG\n" /* 8 bytes, no terminator */
-#define XT_LOG_VERSION_MAJOR 1	    /* a reader refuses a larger one */
-#define XT_LOG_VERSION_MINOR 0	    /* additions a reader may skip */
-#define XT_LOG_BYTE_ORDER 0x01020304u
-#define XT_CHUNK_MAGIC 0x48435458u /* "XTCH" */
+#define XT_LOG_MAGIC	     "\x89XTRLOG\n" /* 8 bytes, no terminator */
+#define XT_LOG_VERSION_MAJOR 1		    /* a reader refuses a larger one */
+#define XT_LOG_VERSION_MINOR 0		    /* additions a reader may skip */
+#define XT_LOG_BYTE_ORDER    0x01020304u
+#define XT_CHUNK_MAGIC	     0x48435458u /* "XTCH" */
 
 #define XT_CHUNK_RAW_BYTES_MAX (16u << 20)
-#define XT_CHUNK_ROWS_MAX (1u << 20)
+#define XT_CHUNK_ROWS_MAX      (1u << 20)
 
 enum { XT_CLOCK_MONOTONIC = 1 };
 
@@ -205,9 +205,9 @@ static inline uint32_t xt_check32(const void *data, uint32_t data_bytes)
  * ring of one thread or a CUPTI activity buffer. Fields that two threads share are accessed with
  * C11 atomics by the tracer; the file's reader sees plain integers.
  */
-#define XT_SPOOL_MAGIC "\x89XTRSPL\n"
-#define XT_SPOOL_VERSION 1
-#define XT_SPOOL_AREAS_MAX 4096
+#define XT_SPOOL_MAGIC	    "\x89XTRSPL\n"
+#define XT_SPOOL_VERSION    1
+#define XT_SPOOL_AREAS_MAX  4096
 #define XT_SPOOL_PAGE_BYTES 4096
 
 struct xt_spool_area {
@@ -255,10 +255,10 @@ struct xt_record_call {
 };
 _Static_assert(sizeof(struct xt_record_call) == 40, "a call record is 40 bytes");
 
-#define XT_STACK_FRAMES_MAX 1000
-#define XT_STACK_SLOT_COUNT 4096
+#define XT_STACK_FRAMES_MAX	1000
+#define XT_STACK_SLOT_COUNT	4096
 #define XT_STACK_SLOT_TRANSIENT 0 /* for a stack that is used once, by the next call record */
-#define XT_STACK_SLOT_NONE UINT32_MAX
+#define XT_STACK_SLOT_NONE	UINT32_MAX
 
 struct xt_record_stack {
 	struct xt_record head;
@@ -321,7 +321,7 @@ enum xt_activity_state {
 };
 
 struct xt_activity_header {
-	uint32_t state;	    /* enum xt_activity_state */
+	uint32_t state; /* enum xt_activity_state */
 	uint32_t reserved;
 	uint64_t data_bytes; /* the data begin at XT_ACTIVITY_DATA_OFFSET */
 	uint64_t valid_bytes;
