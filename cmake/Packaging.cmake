@@ -50,6 +50,8 @@ if(BUILD_TESTING AND NOT XTRACE_SANITIZE)
 		$<TARGET_FILE:xtrace> $<TARGET_FILE:xtrace-merge> $<TARGET_FILE:xtrace_inject>
 		$<TARGET_FILE:simcuda> $<TARGET_FILE:simcupti> $<TARGET_FILE:llm_inference>
 		${XTRACE_LIBUNWIND} ${XTRACE_LIBZSTD})
+	add_test(NAME package.install COMMAND ${PROJECT_SOURCE_DIR}/tools/check-install.sh
+		${PROJECT_BINARY_DIR})
 endif()
 
 set(CPACK_GENERATOR TGZ)

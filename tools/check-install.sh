@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Installs a build into an empty place, moves that elsewhere as an unpacked tarball would lie, and
+# records and merges from there: everything must be found beside the programs.
+set -eu
+
+if [ $# -ne 1 ]; then
+	echo "usage: tools/check-install.sh BUILD_DIR" >&2
+	exit 2
+fi
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cmake --install "$1" --prefix "$scratch/there" >"$scratch/log" || {
+	cat "$scratch/log"
+	exit 1
+}
+mv "$scratch/there" "$scratch/here"
+cd "$scratch/here"
+
+status=0
+for part in bin/xtrace bin/xtrace-merge bin/xtrace-dump lib/libxtrace_inject.so \
+	lib/xtrace/libunwind-x86_64.so.8 lib/xtrace/libunwind.so.8 lib/xtrace/libdw.so.1 \
+	lib/xtrace/simgpu/libcuda.so.1 lib/xtrace/simgpu/libcupti.so \
+	share/xtrace/gpu-check.sh share/xtrace/check-trace.py share/xtrace/samples/llm_inference \
+	share/xtrace/samples/llm_inference.c share/xtrace/samples/pytorch_train.py \
+	share/man/man1/xtrace.1 share/doc/xtrace/LICENSE; do
+	if [ ! -e "$part" ]; then
+		echo "check-install: $part was not installed"
+		status=1
+	fi
+done
+for program in bin/xtrace bin/xtrace-merge; do
+	if ldd "$program" | grep -vE "$scratch|linux-vdso|ld-linux|/lib(c|m|gcc_s|pthread|dl)\.so"; then
+		echo "check-install: $program takes that from outside"
+		status=1
+	fi
+done
+bin/xtrace record --simulate -o "$scratch/data" share/xtrace/samples/llm_inference --tokens 4 >/dev/null
+share/xtrace/check-trace.py "$scratch/data" --dump bin/xtrace-dump --merge bin/xtrace-merge || status=1
+exit $status
