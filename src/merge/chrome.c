@@ -18,6 +18,7 @@
 
 #define NUMBERS_FIRST	(1u << 24) /* of made-up processes and tracks: above any real pid */
 #define LANES_MAX	64
+#define UNKNOWN_THREAD	0    /* a tid that no thread has */
 #define EVENT_BYTES_MAX 1024 /* of an event without the texts in it */
 
 struct lane {
@@ -49,6 +50,7 @@ struct chrome {
 
 	/* Of the process at hand: */
 	uint32_t pid;
+	bool has_unknown_thread;
 	struct text *shapes; /* by XT_SHAPE_ID: what a kernel of it says of itself */
 	size_t shape_count;
 	struct text *api_names; /* by name in paths */
@@ -74,6 +76,7 @@ static void forget_process(struct chrome *c)
 	c->shapes = NULL;
 	c->streams = NULL;
 	c->devices = NULL;
+	c->has_unknown_thread = false;
 	c->shape_count = c->stream_count = c->device_count = c->device_capacity = 0;
 }
 
@@ -167,13 +170,8 @@ static int choose_pid(struct chrome *c, const struct process *process)
 static int name_process(struct sink *sink, const struct process *process)
 {
 	struct chrome *c = sink->state;
-	char *name;
-	int error;
+	int error = put_metadata(sink, "process_name", c->pid, 0, process->label);
 
-	if (asprintf(&name, "%s (%u)", process->name, process->log->header.pid) < 0)
-		return -ENOMEM;
-	error = put_metadata(sink, "process_name", c->pid, 0, name);
-	free(name);
 	put_sort_index(sink, "process_sort_index", c->pid, 0, process->index * 2);
 	for (size_t t = 1; t < process->model->threads.count && !error; t++) {
 		const struct thread *thread = &process->model->threads.rows[t];
@@ -206,9 +204,8 @@ static uint32_t device_pid(struct sink *sink, const struct process *process, uin
 	snprintf(key, sizeof(key), "gpu.%u.name", device);
 	gpu_name = model_meta(process->model, key);
 	if (process->process_count > 1)
-		error = asprintf(&name, "GPU %u%s%s%s of %s (%u)", device, gpu_name[0] ? " " : "",
-				 gpu_name, simulated ? " [simulated]" : "", process->name,
-				 process->log->header.pid);
+		error = asprintf(&name, "GPU %u%s%s%s of %s", device, gpu_name[0] ? " " : "",
+				 gpu_name, simulated ? " [simulated]" : "", process->label);
 	else
 		error = asprintf(&name, "GPU %u%s%s%s", device, gpu_name[0] ? " " : "", gpu_name,
 				 simulated ? " [simulated]" : "");
@@ -327,11 +324,18 @@ static const struct text *api_text(struct chrome *c, const struct process *proce
 	return make_json(&c->api_names[name], text, length) ? NULL : &c->api_names[name];
 }
 
-static uint32_t thread_track(const struct process *process, uint32_t thread)
+/* The track of a thread; one that the log does not know is shown as such. */
+static uint32_t thread_track(struct sink *sink, const struct process *process, uint32_t thread)
 {
 	const struct model *model = process->model;
+	struct chrome *c = sink->state;
 
-	return thread < model->threads.count ? model->threads.rows[thread].tid : 0;
+	if (thread < model->threads.count && model->threads.rows[thread].tid)
+		return model->threads.rows[thread].tid;
+	if (!c->has_unknown_thread)
+		put_metadata(sink, "thread_name", c->pid, UNKNOWN_THREAD, "[unknown thread]");
+	c->has_unknown_thread = true;
+	return UNKNOWN_THREAD;
 }
 
 static int64_t time_of(const struct process *process, uint64_t ns)
@@ -361,6 +365,7 @@ static int put_call(struct sink *sink, const struct process *process, const stru
 {
 	struct chrome *c = sink->state;
 	const struct text *name = api_text(c, process, call);
+	uint32_t track = thread_track(sink, process, call->thread);
 	uint32_t node;
 	char *p;
 
@@ -372,7 +377,7 @@ static int put_call(struct sink *sink, const struct process *process, const stru
 	output_text(&sink->out, name->data, name->length);
 	p = output_room(&sink->out, EVENT_BYTES_MAX);
 	*p++ = '"';
-	p = put_track(p, c->pid, thread_track(process, call->thread));
+	p = put_track(p, c->pid, track);
 	p = TEXT_LITERAL(p, ",\"ts\":");
 	p = text_us(p, time_of(process, call->enter_ns));
 	p = TEXT_LITERAL(p, ",\"dur\":");
@@ -470,6 +475,7 @@ static int put_kernel(struct sink *sink, const struct process *process, const st
 	uint32_t id = kernel->stream < c->stream_count ? kernel->stream : 0;
 	const struct track_stream *stream = &c->streams[id];
 	uint32_t track = kernel_track(sink, process, id, kernel);
+	uint32_t thread = launch ? thread_track(sink, process, launch->thread) : 0;
 	char *p;
 
 	if (!track)
@@ -495,8 +501,7 @@ static int put_kernel(struct sink *sink, const struct process *process, const st
 	p = TEXT_LITERAL(p, "}}");
 	if (launch) {
 		c->next_flow++;
-		p = put_flow(c, p, FLOW_START, sizeof(FLOW_START) - 1, c->pid,
-			     thread_track(process, launch->thread),
+		p = put_flow(c, p, FLOW_START, sizeof(FLOW_START) - 1, c->pid, thread,
 			     time_of(process, launch->enter_ns));
 		p = put_flow(c, p, FLOW_FINISH, sizeof(FLOW_FINISH) - 1, stream->pid, track,
 			     time_of(process, kernel->start_ns));

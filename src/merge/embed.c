@@ -112,6 +112,15 @@ static int append(const char *path, struct model *model, const struct addresses 
 	return error;
 }
 
+/* Where no binary was found, the log is left to be completed where they are. */
+static bool has_names(const struct addresses *addresses)
+{
+	for (uint32_t a = 0; a < addresses->count; a++)
+		if (addresses->list[a].name != NAME_EMPTY)
+			return true;
+	return false;
+}
+
 int embed_symbols(const struct input *log, struct report *report)
 {
 	struct xt_reader *reader;
@@ -141,6 +150,10 @@ int embed_symbols(const struct input *log, struct report *report)
 	error = addresses_resolve(&addresses, model, ADDRESSES_ALL, report);
 	if (error)
 		goto out;
+	if (!has_names(&addresses)) {
+		report_note(report, "%s: no function has a name; nothing embedded", log->path);
+		goto out;
+	}
 	error = append(log->path, model, &addresses, &function_count);
 	if (error)
 		report_error(report, STATUS_FAILED, "%s: symbols cannot be embedded: %s", log->path,

@@ -70,7 +70,7 @@ struct process {
 	const struct frames *frames;
 	const struct paths *paths;
 	struct demangle_cache *names; /* of the model's names into those of paths */
-	const char *name;	      /* of the program */
+	const char *label;	      /* "program (pid)", with the host if there are several */
 	size_t index;		      /* from 0 */
 	size_t process_count;
 	int64_t origin_ns; /* what is to be taken from the log's times to begin at 0 */

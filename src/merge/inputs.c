@@ -209,6 +209,7 @@ static void align(struct inputs *inputs)
 		int64_t start_ns;
 
 		log->shift_ns = log->realtime_shift_ns;
+		inputs->has_several_hosts |= strcmp(log->host, inputs->logs[0].host) != 0;
 		for (size_t j = 0; j < i; j++) {
 			const struct input *other = &inputs->logs[j];
 			int64_t apart_ns = (int64_t)((uint64_t)log->realtime_shift_ns -

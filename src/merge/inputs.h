@@ -31,6 +31,7 @@ struct inputs {
 	struct input *logs; /* readable ones, by path as they were found */
 	size_t count;
 	size_t capacity;
+	bool has_several_hosts;
 	int64_t origin_ns; /* the smallest start of a log, on the one clock */
 };
 

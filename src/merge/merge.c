@@ -185,26 +185,33 @@ static int plant_totals(struct reading *reading)
 	return 0;
 }
 
-/* The frame below which all paths of a process stand, if there are several. */
-static uint32_t process_root(struct reading *reading)
+/* How a process is called. To be given back with free(); NULL if memory ran out. */
+static char *make_label(const struct inputs *inputs, const struct input *log,
+			const struct model *model)
 {
-	struct paths *paths = &reading->run->paths;
-	uint32_t name;
-	char *text, *clean;
-	int length;
+	const char *name = model_process_name(model);
+	char *label;
+	int length = inputs->has_several_hosts
+			     ? asprintf(&label, "%s (%u on %s)", name, log->header.pid, log->host)
+			     : asprintf(&label, "%s (%u)", name, log->header.pid);
 
-	if (reading->process.process_count == 1)
+	return length < 0 ? NULL : label;
+}
+
+/* The frame below which all paths of a process stand, if there are several. */
+static uint32_t process_root(struct paths *paths, const struct process *process)
+{
+	size_t length = strlen(process->label);
+	uint32_t name;
+	char *clean;
+
+	if (process->process_count == 1)
 		return PATH_ROOT;
-	length =
-		asprintf(&text, "%s (%u)", reading->process.name, reading->process.log->header.pid);
-	if (length < 0)
-		return PATH_FAILED;
-	clean = malloc(text_clean_bound((size_t)length));
+	clean = malloc(text_clean_bound(length));
 	name = clean ? names_intern(&paths->names, clean,
-				    text_clean(clean, text, (size_t)length, ';'))
+				    text_clean(clean, process->label, length, ';'))
 		     : NAME_FAILED;
 	free(clean);
-	free(text);
 	return paths_child(paths, PATH_ROOT, name);
 }
 
@@ -216,22 +223,24 @@ static void report_damage(const struct input *log, const struct xt_damage *first
 	if (damaged)
 		report_warn(report, "%s: %llu damaged chunk%s passed over", log->path,
 			    (unsigned long long)damaged, damaged == 1 ? "" : "s");
-	if (second->bytes_skipped)
+	/* (The bytes of damaged chunks are among those.) */
+	if (second->bytes_skipped && !second->chunks_damaged && !second->truncated)
 		report_warn(report, "%s: %llu bytes that are no chunk passed over", log->path,
 			    (unsigned long long)second->bytes_skipped);
 	if (second->chunks_missing)
 		report_warn(report, "%s: %llu chunk%s missing", log->path,
 			    (unsigned long long)second->chunks_missing,
 			    second->chunks_missing == 1 ? " is" : "s are");
-	if (second->truncated)
-		report_warn(report, "%s: the file is cut short", log->path);
 	/* What a live or killed process has not written yet is to be had from here. */
 	if (log->has_spool && !second->closed)
 		report_warn(report,
 			    "%s: its process is running or was killed; the last events are still "
 			    "in %s.spool",
 			    log->path, log->path);
-	else if (!second->closed && !second->truncated)
+	else if (second->truncated)
+		report_warn(report, "%s: the file is cut short; %llu bytes passed over", log->path,
+			    (unsigned long long)second->bytes_skipped);
+	else if (!second->closed)
 		report_warn(report, "%s: was not closed; its end may be missing", log->path);
 }
 
@@ -244,7 +253,7 @@ static void count_losses(struct reading *reading, struct report *report)
 
 		reading->run->losses[l] += value;
 		if (value)
-			report_warn(report, "%s: lost while recording: %llu %s",
+			report_warn(report, "%s: %llu lost while recording (%s)",
 				    reading->process.log->path, (unsigned long long)value,
 				    loss_causes[l].what);
 	}
@@ -307,6 +316,7 @@ static int read_log(struct run *run, size_t index, struct sink *sinks, size_t si
 	struct demangle_cache names = {0};
 	struct model *model = NULL;
 	struct reading reading = {.run = run, .sinks = sinks, .sink_count = sink_count};
+	char *label = NULL;
 	uint32_t root;
 	int error;
 
@@ -316,6 +326,11 @@ static int read_log(struct run *run, size_t index, struct sink *sinks, size_t si
 	xt_reader_close(reader);
 	if (error)
 		return error;
+	label = make_label(run->inputs, log, model);
+	if (!label) {
+		model_free(model);
+		return -ENOMEM;
+	}
 	names = (struct demangle_cache){.mangled = &model->names, .shown = &run->paths.names};
 	reading.process = (struct process){
 		.log = log,
@@ -323,12 +338,12 @@ static int read_log(struct run *run, size_t index, struct sink *sinks, size_t si
 		.frames = &reading.frames,
 		.paths = &run->paths,
 		.names = &names,
-		.name = model_process_name(model),
+		.label = label,
 		.index = index,
 		.process_count = run->inputs->count,
 		.origin_ns = (int64_t)((uint64_t)run->inputs->origin_ns - (uint64_t)log->shift_ns),
 	};
-	root = process_root(&reading);
+	root = process_root(&run->paths, &reading.process);
 	error = root == PATH_FAILED ? -ENOMEM : 0;
 	if (!error)
 		error = addresses_resolve(&addresses, model, ADDRESSES_SHOWN, run->report);
@@ -342,6 +357,7 @@ static int read_log(struct run *run, size_t index, struct sink *sinks, size_t si
 	frames_free(&reading.frames);
 	totals_free(&reading.totals);
 	demangle_cache_free(&names);
+	free(label);
 	model_free(model);
 	return error;
 }

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+# Symbols that are in the log already; binaries that are not there.
+make_log normal one.xtr
+cp one.xtr before
+merge one.xtr --embed-symbols
+cmp one.xtr before
+make_log unnamed two.xtr
+merge two.xtr --folded -
+cp two.xtr before
+merge two.xtr --embed-symbols
+cmp two.xtr before

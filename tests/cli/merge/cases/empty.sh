@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+# Whole logs in which there is nothing to see: the outputs are still valid.
+make_log empty empty.xtr
+merge empty.xtr
+merge empty.xtr --folded empty.folded --chrome empty.json
+wc -c <empty.folded
+check_chrome empty.json empty.folded
+make_log no_kernels calls.xtr
+merge calls.xtr --folded - --chrome calls.json
+check_chrome calls.json

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+# Outputs that cannot be written leave nothing behind, and never half a file.
+make_log normal one.xtr
+merge one.xtr --folded nowhere/one.folded --chrome one.json
+merge one.xtr --folded .
+merge one.xtr --folded /dev/full
+merge one.xtr --chrome /dev/full --folded one.folded
+status=0
+"$merge_program" one.xtr --folded - >/dev/full || status=$?
+echo "exit status $status"
+status=0
+"$merge_program" --help >/dev/full || status=$?
+echo "exit status $status"
+echo "kept" >target
+ln -s target link
+merge one.xtr --folded link
+ls
+head -1 target

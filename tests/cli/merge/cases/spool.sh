@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+# A spool beside the log: its process lives or was killed, if the log is not closed.
+make_log normal one.xtr
+: >one.xtr.spool
+merge one.xtr --folded /dev/null
+merge one.xtr --embed-symbols
+size=$(wc -c <one.xtr)
+truncate -s $((size - 32)) one.xtr
+merge one.xtr --folded /dev/null

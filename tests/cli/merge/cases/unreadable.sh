@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+# What cannot be read.
+merge
+merge nowhere
+mkdir empty
+merge empty
+echo "this is no log, though it has a promising name" >fake.xtr
+merge fake.xtr
+: >nothing.xtr
+merge nothing.xtr
+make_log normal good.xtr
+cp good.xtr newer.xtr
+printf '\377' | dd of=newer.xtr bs=1 seek=8 conv=notrunc status=none
+cp good.xtr broken.xtr
+printf '\377' | dd of=broken.xtr bs=1 seek=30 conv=notrunc status=none
+merge newer.xtr broken.xtr
+echo "--- and one that can:"
+merge fake.xtr good.xtr newer.xtr --folded - --quiet

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+# The command line.
+merge --version
+merge --help
+merge --fodled x
+merge --bogus
+merge -x
+merge --folded
+merge --folded=
+merge --folded - --unit s
+merge --folded - --weight time
+merge --folded - --unit us --weight count
+merge --unit us
+merge --chrome x --top 3
+merge --top 0
+merge --top -1
+merge --quiet=1
+merge --folded - --chrome -
+merge --folded a --chrome a

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+# Units and weights; the sum in us is the sum in ns, rounded down once.
+make_log normal one.xtr
+merge one.xtr --folded - --unit us
+merge one.xtr --folded - --unit=ns
+merge one.xtr --folded - --weight count
+merge one.xtr --summary - --top 1

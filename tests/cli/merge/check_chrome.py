@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks a Chrome trace: "check_chrome.py TRACE [FOLDED]".
+
+It is valid JSON in valid UTF-8; every event is on a process and a track that have names; the spans
+of a track nest; every arrow has one start, in an API call, and one end, in a kernel; stack frames
+that are referred to exist. The kernels' time is the sum of the folded stacks, if those are given.
+Prints what there is.
+"""
+import collections
+import decimal
+import json
+import sys
+
+
+def load(path):
+    with open(path, encoding="utf-8", errors="strict") as file:
+        return json.load(file, parse_float=decimal.Decimal)
+
+
+def check_names(events):
+    processes = {e["pid"] for e in events if e["name"] == "process_name"}
+    tracks = {(e["pid"], e["tid"]) for e in events if e["name"] == "thread_name"}
+    for event in events:
+        if event["ph"] == "M":
+            continue
+        assert event["pid"] in processes, f"no process name: {event}"
+        assert (event["pid"], event["tid"]) in tracks, f"no track name: {event}"
+
+
+def spans_by_track(events):
+    tracks = collections.defaultdict(list)
+    for event in events:
+        if event["ph"] == "X":
+            tracks[event["pid"], event["tid"]].append(event)
+    return tracks
+
+
+def check_nesting(tracks):
+    for spans in tracks.values():
+        open_ends = []
+        for span in sorted(spans, key=lambda s: (s["ts"], -s["dur"])):
+            while open_ends and open_ends[-1] <= span["ts"]:
+                open_ends.pop()
+            end = span["ts"] + span["dur"]
+            assert not open_ends or end <= open_ends[-1], f"spans do not nest: {span}"
+            open_ends.append(end)
+
+
+def check_arrows(events, tracks):
+    ends = {"s": {}, "f": {}}
+    for event in events:
+        if event["ph"] not in ends:
+            continue
+        assert event["id"] not in ends[event["ph"]], f"arrow has two ends: {event}"
+        ends[event["ph"]][event["id"]] = event
+        category = "api" if event["ph"] == "s" else "kernel"
+        assert any(
+            span["cat"] == category and span["ts"] <= event["ts"] <= span["ts"] + span["dur"]
+            for span in tracks[event["pid"], event["tid"]]
+        ), f"arrow in the void: {event}"
+    assert ends["s"].keys() == ends["f"].keys(), "arrows with one end"
+    return len(ends["s"])
+
+
+def check_frames(trace, events):
+    frames = trace["stackFrames"]
+    for frame in frames.values():
+        assert frame.get("parent", next(iter(frames))) in frames, f"no parent: {frame}"
+    for event in events:
+        assert "sf" not in event or str(event["sf"]) in frames, f"no frame: {event}"
+
+
+def folded_sum(path):
+    with open(path, encoding="utf-8", errors="strict") as file:
+        return sum(int(line.rsplit(" ", 1)[1]) for line in file)
+
+
+def main():
+    trace = load(sys.argv[1])
+    events = trace["traceEvents"]
+    tracks = spans_by_track(events)
+    check_names(events)
+    check_nesting(tracks)
+    arrows = check_arrows(events, tracks)
+    check_frames(trace, events)
+    kernels = [e for e in events if e.get("cat") == "kernel"]
+    calls = [e for e in events if e.get("cat") == "api"]
+    total_ns = sum(e["dur"] for e in kernels) * 1000
+    if len(sys.argv) > 2:
+        assert total_ns == folded_sum(sys.argv[2]), f"{total_ns} ns in the trace"
+    print(f"{len(calls)} calls, {len(kernels)} kernels of {int(total_ns)} ns, {arrows} arrows")
+
+
+main()

@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Runs a case, "run_case.sh CASE.sh XTRACE_MERGE MAKE_LOG", in an empty directory, and compares
+# what it prints with CASE.stdout and CASE.stderr. With UPDATE_EXPECTED=1 writes these instead.
+set -eu
+case_file=$1
+merge_program=$2
+make_log_program=$3
+tests=$(cd "$(dirname "$0")" && pwd)
+expected=${case_file%.sh}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/run"
+cd "$work/run"
+
+# For the cases: run the program and say how it ended; make a log; check a Chrome trace.
+merge() {
+	status=0
+	"$merge_program" "$@" || status=$?
+	echo "exit status $status"
+}
+make_log() {
+	"$make_log_program" "$@"
+}
+check_chrome() {
+	python3 "$tests/check_chrome.py" "$@"
+}
+LC_ALL=C
+export LC_ALL
+
+set +e
+(set -e; . "$case_file") >"$work/stdout" 2>"$work/stderr"
+status=$?
+set -e
+if [ $status -ne 0 ]; then
+	cat "$work/stdout" "$work/stderr"
+	echo "the case itself failed with status $status"
+	exit 1
+fi
+if [ "${UPDATE_EXPECTED:-}" = 1 ]; then
+	cp "$work/stdout" "$expected.stdout"
+	cp "$work/stderr" "$expected.stderr"
+	exit 0
+fi
+result=0
+diff -u "$expected.stdout" "$work/stdout" || result=1
+diff -u "$expected.stderr" "$work/stderr" || result=1
+exit $result

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Joining by id: exact in any order, bounded in memory, every kernel told of exactly once.
+ */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/correlate.h"
+
+#define IDS_MAX 100000
+
+/* What the listener was told. The stack of a call is its id, so that a wrong one shows. */
+struct told {
+	uint32_t joined[IDS_MAX];
+	uint32_t alone[IDS_MAX];
+	uint64_t last_start_ns;
+	bool out_of_order;
+};
+
+static void listen(void *context, const struct kernel *kernel, const struct launch *launch)
+{
+	struct told *told = context;
+
+	assert_true(kernel->correlation < IDS_MAX);
+	if (launch) {
+		assert_int_equal(launch->correlation, kernel->correlation);
+		assert_int_equal(launch->stack, kernel->correlation);
+		told->joined[kernel->correlation]++;
+	} else {
+		told->alone[kernel->correlation]++;
+	}
+	told->out_of_order |= kernel->start_ns < told->last_start_ns;
+	told->last_start_ns = kernel->start_ns;
+}
+
+static const struct correlate_limits small = {
+	.window_calls = 64, .old_calls_max = 128, .waiting_kernels_max = 64};
+
+struct fixture {
+	struct correlate *correlate;
+	struct told *told;
+};
+
+static struct fixture setup(const struct correlate_limits *limits)
+{
+	struct fixture f = {.told = calloc(1, sizeof(*f.told))};
+	struct correlate_listener listener = {listen, f.told};
+
+	assert_non_null(f.told);
+	assert_int_equal(correlate_new(&f.correlate, limits, listener), 0);
+	return f;
+}
+
+static void teardown(struct fixture *f)
+{
+	correlate_free(f->correlate);
+	free(f->told);
+}
+
+static void call(struct fixture *f, uint64_t id, unsigned flags)
+{
+	struct launch launch = {.correlation = id, .stack = (uint32_t)id, .flags = (uint8_t)flags};
+
+	assert_int_equal(correlate_launch(f->correlate, &launch), 0);
+}
+
+static void kernel(struct fixture *f, uint64_t id, uint64_t start_ns)
+{
+	struct kernel row = {.correlation = id, .start_ns = start_ns};
+
+	assert_int_equal(correlate_kernel(f->correlate, &row), 0);
+}
+
+static void either_comes_first(void **state)
+{
+	struct fixture f = setup(&small);
+	const struct correlate_counts *counts;
+
+	(void)state;
+	call(&f, 1, LAUNCH_EXPECTED);
+	kernel(&f, 1, 0);
+	kernel(&f, 2, 0);
+	call(&f, 2, LAUNCH_EXPECTED);
+	kernel(&f, 3, 0);
+	call(&f, 4, LAUNCH_EXPECTED);
+	call(&f, 5, 0); /* failed: no kernel is missing */
+	counts = correlate_finish(f.correlate);
+	assert_int_equal(f.told->joined[1], 1);
+	assert_int_equal(f.told->joined[2], 1);
+	assert_int_equal(f.told->alone[3], 1);
+	assert_int_equal(counts->kernels_joined, 2);
+	assert_int_equal(counts->kernels_alone, 1);
+	assert_int_equal(counts->launches_alone, 1);
+	teardown(&f);
+}
+
+static void kernels_that_waited_go_in_their_order(void **state)
+{
+	struct fixture f = setup(&small);
+
+	(void)state;
+	for (uint64_t k = 1; k <= 50; k++)
+		kernel(&f, 7, k);
+	call(&f, 7, LAUNCH_EXPECTED | LAUNCH_GRAPH);
+	for (uint64_t k = 51; k <= 60; k++)
+		kernel(&f, 7, k);
+	correlate_finish(f.correlate);
+	assert_int_equal(f.told->joined[7], 60);
+	assert_false(f.told->out_of_order);
+	teardown(&f);
+}
+
+/* A graph's kernels may come however late; so may the only kernel of a launch. */
+static void late_kernels_find_their_call(void **state)
+{
+	struct fixture f = setup(&small);
+
+	(void)state;
+	call(&f, 1, LAUNCH_EXPECTED | LAUNCH_GRAPH);
+	call(&f, 2, LAUNCH_EXPECTED);
+	kernel(&f, 1, 0);
+	for (uint64_t id = 3; id < 10000; id++) {
+		call(&f, id, LAUNCH_EXPECTED);
+		kernel(&f, id, 0);
+	}
+	kernel(&f, 1, 0);
+	kernel(&f, 2, 0);
+	assert_int_equal(f.told->joined[1], 2);
+	assert_int_equal(f.told->joined[2], 1);
+	assert_int_equal(correlate_finish(f.correlate)->launches_alone, 0);
+	teardown(&f);
+}
+
+/* Far more that never match than there is room for: the newest still match, all are counted. */
+static void memory_is_bounded(void **state)
+{
+	struct fixture f = setup(&small);
+	const struct correlate_counts *counts;
+
+	(void)state;
+	for (uint64_t id = 1; id < 20000; id++)
+		call(&f, id, LAUNCH_EXPECTED);
+	kernel(&f, 19999, 0);
+	kernel(&f, 19999 - 60, 0);
+	for (uint64_t id = 30000; id < 50000; id++)
+		kernel(&f, id, 0);
+	call(&f, 49999, LAUNCH_EXPECTED);
+	call(&f, 49950, LAUNCH_EXPECTED);
+	counts = correlate_finish(f.correlate);
+	assert_int_equal(counts->kernels_joined, 4);
+	assert_int_equal(counts->kernels_alone, 20000 - 2);
+	assert_int_equal(counts->launches_alone, 19999 - 2);
+	for (uint64_t id = 30000; id < 50000; id++)
+		assert_int_equal(f.told->joined[id] + f.told->alone[id], 1);
+	teardown(&f);
+}
+
+static void an_id_that_comes_again_is_the_new_call(void **state)
+{
+	struct fixture f = setup(&small);
+	struct launch first = {.correlation = 5, .stack = 4, .flags = LAUNCH_EXPECTED};
+
+	(void)state;
+	assert_int_equal(correlate_launch(f.correlate, &first), 0);
+	call(&f, 5, LAUNCH_EXPECTED);
+	kernel(&f, 5, 0); /* listen() checks the stack */
+	assert_int_equal(f.told->joined[5], 1);
+	teardown(&f);
+}
+
+static void id_0_is_none(void **state)
+{
+	struct fixture f = setup(&small);
+
+	(void)state;
+	call(&f, 0, LAUNCH_EXPECTED);
+	kernel(&f, 0, 0);
+	correlate_finish(f.correlate);
+	assert_int_equal(f.told->alone[0], 1);
+	assert_int_equal(f.told->joined[0], 0);
+	teardown(&f);
+}
+
+/* Any order within a distance that the limits allow gives all joins, and each once. */
+static void random_orders_are_exact(void **state)
+{
+	enum { COUNT = 50000, REACH = 3000 };
+	struct correlate_limits limits = {1024, 4096, 4096};
+	uint32_t *order = calloc(2 * COUNT, sizeof(*order));
+	struct fixture f = setup(&limits);
+	uint32_t seed = 12345;
+
+	(void)state;
+	assert_non_null(order);
+	for (uint32_t i = 0; i < 2 * COUNT; i++)
+		order[i] = i;
+	for (uint32_t i = 0; i < 2 * COUNT; i++) {
+		uint32_t other, kept = order[i];
+
+		seed = seed * 1664525 + 1013904223;
+		other = i - i % REACH + (seed >> 8) % (i % REACH + 1);
+		order[i] = order[other];
+		order[other] = kept;
+	}
+	for (uint32_t i = 0; i < 2 * COUNT; i++) {
+		if (order[i] % 2)
+			call(&f, 1 + order[i] / 2, LAUNCH_EXPECTED);
+		else
+			kernel(&f, 1 + order[i] / 2, 0);
+	}
+	assert_int_equal(correlate_finish(f.correlate)->kernels_joined, COUNT);
+	for (uint32_t id = 1; id <= COUNT; id++)
+		assert_int_equal(f.told->joined[id], 1);
+	free(order);
+	teardown(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(either_comes_first),
+		cmocka_unit_test(kernels_that_waited_go_in_their_order),
+		cmocka_unit_test(late_kernels_find_their_call),
+		cmocka_unit_test(memory_is_bounded),
+		cmocka_unit_test(an_id_that_comes_again_is_the_new_call),
+		cmocka_unit_test(id_0_is_none),
+		cmocka_unit_test(random_orders_are_exact),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stacks become call paths: what is trimmed, what is kept, and what the call is called.
+ */
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/frames.h"
+
+#define FRAMES_MAX 16
+
+/* One frame: "module:function"; no function: nameless; no module: nowhere. */
+struct sample {
+	const char *what;
+	const char *frames[FRAMES_MAX]; /* innermost first */
+	uint32_t flags;
+	const char *path; /* root first, then the API's name */
+};
+
+#define DRIVER	"/usr/lib/libcuda.so.580.1:"
+#define PROGRAM "/opt/app/app:"
+#define LIBC	"/usr/lib/libc.so.6:"
+#define CUDART	"/opt/app/libcudart.so.12:"
+
+static const struct sample samples[] = {
+	{"driver API",
+	 {DRIVER, DRIVER "cuLaunchKernel", PROGRAM "f", PROGRAM "main"},
+	 0,
+	 "main;f;cuLaunchKernel"},
+	{"tracer and CUPTI",
+	 {"/x/libxtrace_inject.so:a", "/x/libcupti.so.12:b", DRIVER, PROGRAM "main"},
+	 0,
+	 "main;cuLaunchKernel"},
+	{"runtime library",
+	 {DRIVER, CUDART, CUDART "cudaLaunchKernel", PROGRAM "main"},
+	 0,
+	 "main;cudaLaunchKernel"},
+	{"runtime library without names",
+	 {DRIVER, CUDART, CUDART, PROGRAM "main"},
+	 0,
+	 "main;cuLaunchKernel"},
+	{"nested runtime functions: the outermost",
+	 {DRIVER, CUDART "cudaLaunchKernelExC_ptsz", CUDART "__cudaLaunchKernel_v13000",
+	  PROGRAM "main"},
+	 0,
+	 "main;cudaLaunchKernel"},
+	{"static runtime",
+	 {DRIVER, PROGRAM "libcudart_static_12ab", PROGRAM "__cudart123",
+	  PROGRAM "cudaLaunchKernel_ptsz", PROGRAM "main"},
+	 0,
+	 "main;cudaLaunchKernel"},
+	{"static runtime, internals without names",
+	 {DRIVER, PROGRAM, PROGRAM, PROGRAM "cudaGraphLaunch", PROGRAM "main"},
+	 0,
+	 "main;cudaGraphLaunch"},
+	{"nameless frames of the program stay",
+	 {DRIVER, PROGRAM, "/opt/app/other.so:cudaLaunchKernel", PROGRAM "main"},
+	 0,
+	 "main;cudaLaunchKernel;app+0x10;cuLaunchKernel"},
+	{"nvcc's glue",
+	 {DRIVER, CUDART "cudaLaunchKernel",
+	  PROGRAM "_ZL25__cudaLaunchKernel_helperP9CUkern_st4dim3S1_PPvmP11CUstream_st",
+	  PROGRAM "_Z23__device_stub__Z4kernPfPf", PROGRAM "_Z4kernPf", PROGRAM "main"},
+	 0,
+	 "main;kern;cudaLaunchKernel"},
+	{"a program's own cudaX",
+	 {DRIVER, PROGRAM "cudaify", PROGRAM "cudaWorker", PROGRAM "main"},
+	 0,
+	 "main;cudaWorker;cudaify;cuLaunchKernel"},
+	{"start of the main thread",
+	 {DRIVER, PROGRAM "main", LIBC "__libc_start_call_main",
+	  LIBC "__libc_start_main@@GLIBC_2.34", PROGRAM "_start"},
+	 0,
+	 "main;cuLaunchKernel"},
+	{"start of a thread, libc stripped",
+	 {DRIVER, PROGRAM "work", LIBC, LIBC},
+	 0,
+	 "work;cuLaunchKernel"},
+	{"start of a thread",
+	 {DRIVER, PROGRAM "work", LIBC "start_thread", LIBC "clone3"},
+	 0,
+	 "work;cuLaunchKernel"},
+	{"libc in between stays",
+	 {DRIVER, PROGRAM "f", LIBC, PROGRAM "main", LIBC},
+	 0,
+	 "main;libc.so.6+0x10;f;cuLaunchKernel"},
+	{"stubs",
+	 {DRIVER, PROGRAM "cuLaunchKernel@plt", PROGRAM "f", PROGRAM "@plt", PROGRAM "main"},
+	 0,
+	 "main;f;cuLaunchKernel"},
+	{"cut short", {DRIVER, PROGRAM "f"}, XT_STACK_TRUNCATED, "[truncated];f;cuLaunchKernel"},
+	{"nowhere", {DRIVER, "", PROGRAM "main"}, 0, "main;[unknown];cuLaunchKernel"},
+	{"nothing but the driver", {DRIVER, DRIVER}, 0, "cuLaunchKernel"},
+	{"nothing", {NULL}, XT_STACK_TRUNCATED, "[truncated];cuLaunchKernel"},
+	{"C++ without parameters, clones with their function",
+	 {DRIVER, PROGRAM "_ZN2ns1C3runIiEEvT_.constprop.0.isra.0", PROGRAM "main.cold"},
+	 0,
+	 "main;ns::C::run<int>;cuLaunchKernel"},
+	{"Rust",
+	 {DRIVER, PROGRAM "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE"},
+	 0,
+	 "core::fmt::Formatter::pad;cuLaunchKernel"},
+	{"hostile names", {DRIVER, PROGRAM "a;b\nc"}, 0, "a:b_c;cuLaunchKernel"},
+	{"deleted files",
+	 {DRIVER, "/tmp/x.so (deleted):"},
+	 0,
+	 "x.so (deleted)+0x10;cuLaunchKernel"},
+};
+#define SAMPLE_COUNT (sizeof(samples) / sizeof(samples[0]))
+
+static uint32_t intern(struct names *names, const char *text, size_t length)
+{
+	uint32_t name = names_intern(names, text, length);
+
+	assert_true(name != NAME_FAILED);
+	return name;
+}
+
+/* A model with one stack, made of the frames of a sample; each frame has a module of its own. */
+struct fixture {
+	struct model model;
+	struct addresses addresses;
+	struct stack stacks[2];
+	struct module modules[FRAMES_MAX + 1];
+	struct api apis[2];
+	struct address list[FRAMES_MAX];
+	uint32_t by_frame[FRAMES_MAX];
+};
+
+static uint32_t module_of(struct fixture *f, const char *path, size_t length)
+{
+	uint32_t name = intern(&f->model.names, path, length), m;
+
+	for (m = 1; m < f->model.modules.count; m++)
+		if (f->modules[m].path == name)
+			return m;
+	f->modules[m] = (struct module){.id = m, .path = name, .bias = m << 20};
+	f->model.modules.count++;
+	return m;
+}
+
+static void make_fixture(struct fixture *f, const struct sample *sample)
+{
+	uint32_t count = 0;
+
+	memset(f, 0, sizeof(*f));
+	assert_int_equal(names_init(&f->model.names), 0);
+	f->model.modules.rows = f->modules;
+	f->model.modules.count = 1;
+	f->apis[1].name = intern(&f->model.names, "cuLaunchKernel_ptsz", 19);
+	f->model.apis.rows = f->apis;
+	f->model.apis.count = 2;
+	for (; count < FRAMES_MAX && sample->frames[count]; count++) {
+		const char *frame = sample->frames[count], *colon = strchr(frame, ':');
+		struct address *address = &f->list[count];
+
+		f->by_frame[count] = count;
+		if (!colon)
+			continue;
+		address->module = module_of(f, frame, (size_t)(colon - frame));
+		address->frame = f->modules[address->module].bias + 0x10;
+		address->name = intern(&f->model.names, colon + 1, strlen(colon + 1));
+	}
+	f->stacks[1] = (struct stack){.frame_count = count, .flags = sample->flags, .seen_ns = 1};
+	f->model.stacks.rows = f->stacks;
+	f->model.stacks.count = 2;
+	f->addresses = (struct addresses){f->list, count, f->by_frame};
+}
+
+static void print_path(const struct paths *paths, uint32_t node, char *out, size_t out_bytes)
+{
+	uint32_t *chain = NULL;
+	size_t capacity = 0;
+	int depth = paths_chain(paths, node, &chain, &capacity);
+
+	out[0] = '\0';
+	for (int d = 0; d < depth; d++) {
+		strncat(out, names_text(&paths->names, paths->nodes[chain[d]].name, NULL),
+			out_bytes - strlen(out) - 1);
+		strncat(out, d + 1 < depth ? ";" : "", out_bytes - strlen(out) - 1);
+	}
+	free(chain);
+}
+
+static void stacks_are_trimmed(void **state)
+{
+	static struct fixture f;
+
+	(void)state;
+	for (size_t i = 0; i < SAMPLE_COUNT; i++) {
+		struct demangle_cache cache = {0};
+		struct frames frames;
+		struct paths paths;
+		char path[512];
+		uint32_t node;
+
+		make_fixture(&f, &samples[i]);
+		assert_int_equal(paths_init(&paths), 0);
+		cache.mangled = &f.model.names;
+		cache.shown = &paths.names;
+		assert_int_equal(
+			frames_build(&frames, &f.model, &f.addresses, &cache, &paths, PATH_ROOT),
+			0);
+		assert_true(frames_has_stack(&frames, 1));
+		assert_false(frames_has_stack(&frames, 0));
+		assert_false(frames_has_stack(&frames, 2));
+		node = paths_child(&paths, frames.nodes[1], frames_api_name(&frames, 1, 1));
+		print_path(&paths, node, path, sizeof(path));
+		print_message("%s\n", samples[i].what);
+		assert_string_equal(path, samples[i].path);
+		frames_free(&frames);
+		demangle_cache_free(&cache);
+		paths_free(&paths);
+		names_free(&f.model.names);
+	}
+}
+
+/* A name can be made to demangle to gigabytes; it must be shown in finite time. */
+static void exploding_names_are_left(void **state)
+{
+	struct demangle_cache cache = {0};
+	struct names mangled, shown;
+	char name[512] = "_Z1f";
+	uint32_t result;
+	size_t length;
+
+	(void)state;
+	/* Each argument type is a pair of the one before, so the text doubles with each. */
+	strcat(name, "St4pairIiiE");
+	for (const char *last = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"; *last; last++) {
+		char more[32];
+
+		snprintf(more, sizeof(more), "S_IS%c_S%c_E", *last, *last);
+		strcat(name, more);
+	}
+	assert_int_equal(names_init(&mangled), 0);
+	assert_int_equal(names_init(&shown), 0);
+	cache.mangled = &mangled;
+	cache.shown = &shown;
+	result = demangle(&cache, intern(&mangled, name, strlen(name)), DEMANGLE_FULL);
+	assert_true(result != NAME_FAILED);
+	names_text(&shown, result, &length);
+	assert_int_equal(length, strlen(name));
+	demangle_cache_free(&cache);
+	names_free(&mangled);
+	names_free(&shown);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stacks_are_trimmed),
+		cmocka_unit_test(exploding_names_are_left),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Functions of a real shared object: by address, by build id, with and without its symbols.
+ */
+#include "unit.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "merge/symbols.h"
+
+/* As the linker was told to write it. */
+static const uint8_t build_id[] = {0xde, 0xad, 0xbe, 0xef, 0x00, 0x01, 0x02, 0x03};
+
+enum function { GLOBAL, STATIC, WEAK, ALIAS, ASSEMBLY };
+static uint64_t addresses[5];
+
+static int load_fixture(void **state)
+{
+	void *library = dlopen(FIXTURE, RTLD_NOW);
+	const void *const *table = library ? dlsym(library, "fixture_addresses") : NULL;
+	struct link_map *map;
+
+	(void)state;
+	if (!table || dlinfo(library, RTLD_DI_LINKMAP, &map))
+		return -1;
+	for (int f = 0; f < 5; f++)
+		addresses[f] = (uint64_t)(uintptr_t)table[f] - map->l_addr;
+	return 0;
+}
+
+static const char *name_at(const struct symbols *symbols, uint64_t address)
+{
+	const struct symbol *symbol = symbols_find(symbols, address);
+
+	return symbol ? symbol->name : "(none)";
+}
+
+static struct symbols *open_fixture(const char *path)
+{
+	struct symbols *symbols;
+
+	assert_int_equal(symbols_open(path, build_id, sizeof(build_id), &symbols), SYMBOLS_OK);
+	return symbols;
+}
+
+static void functions_are_found(void **state)
+{
+	struct symbols *symbols = open_fixture(FIXTURE);
+	const struct symbol *global = symbols_find(symbols, addresses[GLOBAL]);
+
+	(void)state;
+	assert_string_equal(global->name, "fixture_global");
+	assert_int_equal(global->start, addresses[GLOBAL]);
+	assert_string_equal(name_at(symbols, global->start + global->bytes - 1), "fixture_global");
+	assert_string_equal(name_at(symbols, addresses[STATIC]), "fixture_static");
+	assert_string_equal(name_at(symbols, addresses[STATIC] + 1), "fixture_static");
+	assert_string_equal(name_at(symbols, addresses[WEAK]), "fixture_weak");
+	assert_string_equal(name_at(symbols, addresses[ALIAS]), "fixture_named_alias");
+	assert_string_equal(name_at(symbols, addresses[ASSEMBLY] + 2), "fixture_assembly");
+	assert_null(symbols_find(symbols, 0));
+	assert_null(symbols_find(symbols, UINT64_MAX));
+	symbols_close(symbols);
+}
+
+static void stripped_files_have_exported_names(void **state)
+{
+	struct symbols *symbols = open_fixture(FIXTURE_STRIPPED);
+
+	(void)state;
+	assert_string_equal(name_at(symbols, addresses[GLOBAL]), "fixture_global");
+	assert_string_equal(name_at(symbols, addresses[STATIC]), "(none)");
+	symbols_close(symbols);
+}
+
+static void debug_links_are_followed(void **state)
+{
+	struct symbols *symbols = open_fixture(FIXTURE_LINKED);
+
+	(void)state;
+	assert_string_equal(name_at(symbols, addresses[STATIC]), "fixture_static");
+	symbols_close(symbols);
+}
+
+static void another_build_gives_no_names(void **state)
+{
+	uint8_t other[sizeof(build_id)];
+	struct symbols *symbols;
+
+	(void)state;
+	memcpy(other, build_id, sizeof(other));
+	other[7] ^= 1;
+	assert_int_equal(symbols_open(FIXTURE, other, sizeof(other), &symbols),
+			 SYMBOLS_OTHER_BUILD);
+	assert_null(symbols);
+	assert_int_equal(symbols_open(FIXTURE, build_id, sizeof(build_id) - 1, &symbols),
+			 SYMBOLS_OTHER_BUILD);
+	assert_int_equal(symbols_open(FIXTURE, NULL, 0, &symbols), SYMBOLS_OTHER_BUILD);
+}
+
+static void what_is_no_elf_file_is_refused(void **state)
+{
+	struct symbols *symbols;
+
+	(void)state;
+	assert_int_equal(symbols_open("/nowhere/at/all", NULL, 0, &symbols), SYMBOLS_NO_FILE);
+	assert_int_equal(symbols_open(__FILE__, NULL, 0, &symbols), SYMBOLS_NOT_ELF);
+	assert_int_equal(symbols_open("/dev/null", NULL, 0, &symbols), SYMBOLS_NOT_ELF);
+	assert_null(symbols);
+}
+
+/* Every prefix of an ELF file, and none may be read beyond its end. */
+static void cut_files_do_no_harm(void **state)
+{
+	char path[] = "/tmp/xtrace-symbols-XXXXXX";
+	int file = mkstemp(path);
+	FILE *whole = fopen(FIXTURE, "rb");
+	static char content[1 << 20];
+	size_t length = whole ? fread(content, 1, sizeof(content), whole) : 0;
+
+	(void)state;
+	assert_true(file >= 0);
+	assert_true(length > 4096);
+	for (size_t cut = 1; cut < length; cut += 61) {
+		struct symbols *symbols;
+
+		assert_int_equal(ftruncate(file, 0), 0);
+		assert_int_equal(pwrite(file, content, cut, 0), (ssize_t)cut);
+		if (symbols_open(path, build_id, sizeof(build_id), &symbols) == SYMBOLS_OK)
+			symbols_find(symbols, addresses[STATIC]);
+		symbols_close(symbols);
+	}
+	fclose(whole);
+	close(file);
+	unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(functions_are_found),
+		cmocka_unit_test(stripped_files_have_exported_names),
+		cmocka_unit_test(debug_links_are_followed),
+		cmocka_unit_test(another_build_gives_no_names),
+		cmocka_unit_test(what_is_no_elf_file_is_refused),
+		cmocka_unit_test(cut_files_do_no_harm),
+	};
+
+	return cmocka_run_group_tests(tests, load_fixture, NULL);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Foreign bytes become safe text; numbers become digits.
+ */
+#include "unit.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "merge/text.h"
+
+struct sample {
+	const char *in;
+	size_t length;
+	const char *out;
+};
+#define SAMPLE(in, out)                                                                            \
+	{                                                                                          \
+		in, sizeof(in) - 1, out                                                            \
+	}
+
+static const struct sample json_samples[] = {
+	SAMPLE("", ""),
+	SAMPLE("plain <a, b>", "plain <a, b>"),
+	SAMPLE("\"\\/", "\\\"\\\\/"),
+	SAMPLE("\n\t\x00\x1f\x7f", "\\u000a\\u0009\\u0000\\u001f\\u007f"),
+	SAMPLE("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"),
+	SAMPLE("\xff", "\xef\xbf\xbd"),
+	SAMPLE("\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"),			/* overlong */
+	SAMPLE("\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"), /* surrogate */
+	SAMPLE("\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"),
+	SAMPLE("a\xe2\x82", "a\xef\xbf\xbd\xef\xbf\xbd"), /* cut off */
+	SAMPLE("\xe2\x28\xa1", "\xef\xbf\xbd(\xef\xbf\xbd"),
+};
+
+static const struct sample clean_samples[] = {
+	SAMPLE("a;b c", "a:b c"),
+	SAMPLE("a\nb\x1b[2J\x7f", "a_b_[2J_"),
+	SAMPLE("\xc2\x9b"
+	       "31m",
+	       "_31m"), /* CSI as a C1 control */
+	SAMPLE("\xc2\xa9\x80", "\xc2\xa9\xef\xbf\xbd"),
+};
+
+static void json_is_escaped(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(json_samples) / sizeof(json_samples[0]); i++) {
+		const struct sample *sample = &json_samples[i];
+		char out[64];
+		size_t length = text_json(out, sample->in, sample->length);
+
+		assert_true(length <= text_json_bound(sample->length));
+		out[length] = '\0';
+		assert_string_equal(out, sample->out);
+	}
+}
+
+static void text_is_cleaned(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(clean_samples) / sizeof(clean_samples[0]); i++) {
+		const struct sample *sample = &clean_samples[i];
+		char out[64];
+		size_t length = text_clean(out, sample->in, sample->length, ';');
+
+		assert_true(length <= text_clean_bound(sample->length));
+		out[length] = '\0';
+		assert_string_equal(out, sample->out);
+	}
+}
+
+/* No two bytes lead to more than the bounds, to a raw control character or to a raw quote. */
+static void every_pair_of_bytes_is_safe(void **state)
+{
+	(void)state;
+	for (unsigned pair = 0; pair < 65536; pair++) {
+		char in[2] = {(char)(pair >> 8), (char)pair}, out[12];
+		size_t length = text_json(out, in, 2);
+		bool escaped = false;
+
+		assert_true(length <= sizeof(out));
+		for (size_t i = 0; i < length; i++) {
+			assert_true((uint8_t)out[i] >= 0x20);
+			assert_true(out[i] != '"' || escaped);
+			escaped = out[i] == '\\' && !escaped;
+		}
+		assert_false(escaped);
+	}
+}
+
+static void numbers_are_as_printf_has_them(void **state)
+{
+	static const uint64_t edges[] = {0,    9,    10,	99,	    100,       999,
+					 1000, 1001, 123456789, UINT32_MAX, INT64_MAX, UINT64_MAX};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++) {
+		for (uint64_t value = edges[i] - 3; value != edges[i] + 4; value++) {
+			char out[32], expected[32];
+
+			*text_u64(out, value) = '\0';
+			snprintf(expected, sizeof(expected), "%" PRIu64, value);
+			assert_string_equal(out, expected);
+		}
+	}
+}
+
+static void times_keep_their_nanoseconds(void **state)
+{
+	static const struct {
+		int64_t ns;
+		const char *us;
+	} samples[] = {
+		{0, "0.000"},
+		{1, "0.001"},
+		{999, "0.999"},
+		{1000, "1.000"},
+		{1234567, "1234.567"},
+		{-1, "-0.001"},
+		{-1500, "-1.500"},
+		{INT64_MAX, "9223372036854775.807"},
+		{INT64_MIN, "-9223372036854775.808"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+		char out[TEXT_US_BYTES_MAX + 1];
+
+		*text_us(out, samples[i].ns) = '\0';
+		assert_string_equal(out, samples[i].us);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(json_is_escaped),
+		cmocka_unit_test(text_is_cleaned),
+		cmocka_unit_test(every_pair_of_bytes_is_safe),
+		cmocka_unit_test(numbers_are_as_printf_has_them),
+		cmocka_unit_test(times_keep_their_nanoseconds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
