@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The conformance suite: what xtrace relies on in CUPTI, stated as checks that pass on a real GPU
+ * and on the simulated one alike. Neither CUDA header nor library is needed to build it: libcuda
+ * and libcupti are opened by path, kernels are PTX text.
+ *
+ * One client (client.c) notes everything that CUPTI says. A check clears the notes, does something
+ * with the driver, and looks at them.
+ */
+#ifndef XTRACE_CONFORMANCE_H
+#define XTRACE_CONFORMANCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cuda.h>
+
+#include "cuda_abi/cupti_abi.h"
+
+#define DRIVER_FUNCTIONS(X)                                                                        \
+	X(cuInit)                                                                                  \
+	X(cuDeviceGet)                                                                             \
+	X(cuDeviceGetName)                                                                         \
+	X(cuDevicePrimaryCtxRetain)                                                                \
+	X(cuDevicePrimaryCtxRelease_v2)                                                            \
+	X(cuCtxSetCurrent)                                                                         \
+	X(cuCtxGetCurrent)                                                                         \
+	X(cuCtxSynchronize)                                                                        \
+	X(cuCtxCreate_v2)                                                                          \
+	X(cuCtxDestroy_v2)                                                                         \
+	X(cuModuleLoadData)                                                                        \
+	X(cuModuleUnload)                                                                          \
+	X(cuModuleGetFunction)                                                                     \
+	X(cuMemAlloc_v2)                                                                           \
+	X(cuMemFree_v2)                                                                            \
+	X(cuMemcpyHtoD_v2)                                                                         \
+	X(cuMemcpyDtoH_v2)                                                                         \
+	X(cuMemcpyDtoDAsync_v2)                                                                    \
+	X(cuMemsetD32_v2)                                                                          \
+	X(cuStreamCreate)                                                                          \
+	X(cuStreamDestroy_v2)                                                                      \
+	X(cuStreamSynchronize)                                                                     \
+	X(cuStreamWaitEvent)                                                                       \
+	X(cuStreamBeginCapture_v2)                                                                 \
+	X(cuStreamEndCapture)                                                                      \
+	X(cuEventCreate)                                                                           \
+	X(cuEventDestroy_v2)                                                                       \
+	X(cuEventRecord)                                                                           \
+	X(cuLaunchKernel)                                                                          \
+	X(cuLaunchKernel_ptsz)                                                                     \
+	X(cuLaunchKernelEx)                                                                        \
+	X(cuLaunchKernelEx_ptsz)                                                                   \
+	X(cuLaunchCooperativeKernel)                                                               \
+	X(cuLaunchCooperativeKernel_ptsz)                                                          \
+	X(cuGraphCreate)                                                                           \
+	X(cuGraphDestroy)                                                                          \
+	X(cuGraphAddKernelNode_v2)                                                                 \
+	X(cuGraphAddChildGraphNode)                                                                \
+	X(cuGraphInstantiateWithFlags)                                                             \
+	X(cuGraphLaunch)                                                                           \
+	X(cuGraphLaunch_ptsz)                                                                      \
+	X(cuGraphExecDestroy)
+
+struct driver {
+#define FIELD(name) __typeof__(&name) name;
+	DRIVER_FUNCTIONS(FIELD)
+#undef FIELD
+	CUcontext context; /* the primary one, current in every thread of the suite */
+	CUmodule module;
+	CUfunction empty; /* void empty() */
+	CUfunction spin;  /* void spin(unsigned): runs for so many clock cycles */
+};
+
+struct cupti {
+#define FIELD(need, name, arguments) int(*name) arguments;
+	CUPTI_FUNCTIONS(FIELD)
+#undef FIELD
+	void *subscriber;
+	const char *path;
+};
+
+extern struct driver driver;
+extern struct cupti cupti;
+
+#define EMPTY_NAME "_Z5emptyv"
+#define SPIN_NAME  "_Z4spinj"
+
+/* client.c: notes, in the order in which they were made; complete once the threads are joined. */
+#define NAME_BYTES 64
+struct note {
+	uint32_t domain;
+	uint32_t cbid;
+	int tid;
+	uint64_t time_ns;
+	/* API domains */
+	uint32_t site;
+	uint32_t correlation_id;
+	uint32_t context_id;
+	uint64_t slot; /* *correlation_data as found */
+	bool has_slot;
+	CUresult result; /* at EXIT */
+	char function_name[NAME_BYTES];
+	char symbol_name[NAME_BYTES]; /* empty: NULL */
+	/* resource domain */
+	uint64_t node_id;
+	uint64_t original_node_id;
+	uint32_t node_type;
+};
+struct kernel_note {
+	struct cupti_activity_kernel record;
+	char name[NAME_BYTES];
+};
+struct buffer_note {
+	uint64_t requested_count;
+	uint64_t completed_count;
+	uint64_t strange_count;	  /* given back, but not out; or more valid than it holds */
+	uint64_t unparsed_count;  /* records that GetNextRecord() could not step over */
+	uint64_t unaligned_count; /* records not at a multiple of 8 bytes */
+	int request_tid;	  /* of the last one */
+};
+
+/* Opens libcupti, subscribes, registers everything and enables kernel records. 0 or -1. */
+int client_open(const char *path);
+void client_clear(void);
+/* Waits for all GPU work and until a flush brings nothing new. */
+void client_settle(void);
+void client_take_kernels(void); /* a flush of what is complete, without waiting */
+void client_enable(uint32_t domain, uint32_t cbid, bool enable);
+void client_set_buffer_bytes(size_t bytes);
+uint64_t client_now_ns(void);
+
+size_t client_note_count(void);
+const struct note *client_note(size_t index);
+size_t client_kernel_count(void);
+const struct kernel_note *client_kernel(size_t index);
+struct buffer_note client_buffers(void);
+size_t client_memcpy_count(void);
+const struct cupti_activity_memcpy *client_memcpy(size_t index);
+size_t client_memset_count(void);
+const struct cupti_activity_memset *client_memset(size_t index);
+
+/* The index-th note of that kind since the last clear, or NULL. */
+const struct note *find_note(uint32_t domain, uint32_t cbid, uint32_t site, size_t index);
+size_t count_notes(uint32_t domain, uint32_t cbid, uint32_t site);
+/* The only kernel with that correlation id; NULL if there is none, or more than one. */
+const struct kernel_note *find_kernel(uint32_t correlation_id);
+
+/* driver.c */
+int driver_open(void);	/* 0, or -1 with a message; calls nothing yet */
+int driver_start(void); /* cuInit() to kernels */
+/* Launches on the stream; the driver's result. */
+CUresult launch_empty(CUstream stream);
+CUresult launch_spin(CUstream stream, unsigned int cycles);
+/* Times that InitializeInjection() of the probe was called; -1: the probe was not loaded. */
+int driver_injection_count(void);
+
+/* A check returns false after expect() has said what was otherwise. */
+struct check {
+	const char *name;
+	bool (*run)(void);
+};
+extern const struct check callback_checks[];
+extern const struct check record_checks[];
+extern const struct check buffer_checks[];
+extern const struct check graph_checks[];
+
+#define expect(condition)                                                                          \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			printf("  %s:%d: not so: %s\n", __FILE__, __LINE__, #condition);           \
+			return false;                                                              \
+		}                                                                                  \
+	} while (0)
+
+#endif

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Checks of CUDA graphs: a kernel of a replay leads back to the call that created its node.
+ */
+#include <string.h>
+
+#include "conformance.h"
+
+#define DRIVER_API XT_CUPTI_CB_DOMAIN_DRIVER_API
+#define RESOURCE   XT_CUPTI_CB_DOMAIN_RESOURCE
+#define CREATED	   XT_CUPTI_RESOURCE_GRAPHNODE_CREATED
+#define CLONED	   XT_CUPTI_RESOURCE_GRAPHNODE_CLONED
+
+enum { CAPTURED_KERNELS = 3 };
+
+static CUstream stream;
+
+static bool capture(CUgraph *graph_out)
+{
+	expect(driver.cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) ==
+	       CUDA_SUCCESS);
+	for (int i = 0; i < CAPTURED_KERNELS; i++)
+		expect((i % 2 ? launch_spin(stream, 1000) : launch_empty(stream)) == CUDA_SUCCESS);
+	expect(driver.cuStreamEndCapture(stream, graph_out) == CUDA_SUCCESS);
+	return true;
+}
+
+/* Follows clones back to the node that a call created; 0 if that leads nowhere. */
+static uint64_t creation_of(uint64_t node_id)
+{
+	for (int hop = 0; hop < 8; hop++) {
+		const struct note *clone = NULL;
+
+		for (size_t i = 0; i < client_note_count(); i++) {
+			const struct note *note = client_note(i);
+
+			if (note->domain != RESOURCE || note->node_id != node_id)
+				continue;
+			if (note->cbid == CREATED)
+				return node_id;
+			if (note->cbid == CLONED)
+				clone = note;
+		}
+		if (!clone)
+			return 0;
+		node_id = clone->original_node_id;
+	}
+	return 0;
+}
+
+static bool streams_begin(void)
+{
+	return stream || driver.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS;
+}
+
+static bool captured_launch_has_no_record(void)
+{
+	CUgraph graph;
+
+	expect(streams_begin());
+	client_clear();
+	expect(capture(&graph));
+	client_settle();
+	expect(count_notes(DRIVER_API, XT_CUPTI_CBID_cuLaunchKernel, XT_CUPTI_API_ENTER) ==
+	       CAPTURED_KERNELS);
+	expect(client_kernel_count() == 0);
+	expect(driver.cuGraphDestroy(graph) == CUDA_SUCCESS);
+	return true;
+}
+
+static bool node_is_announced_inside_the_call(void)
+{
+	size_t seen_count = 0;
+	CUgraph graph;
+
+	expect(streams_begin());
+	client_clear();
+	expect(capture(&graph));
+	for (size_t i = 1; i + 1 < client_note_count(); i++) {
+		if (client_note(i)->domain != RESOURCE || client_note(i)->cbid != CREATED)
+			continue;
+		seen_count++;
+		expect(client_note(i)->node_id);
+		expect(client_note(i)->node_type == XT_CUPTI_NODE_KERNEL);
+		expect(client_note(i - 1)->cbid == XT_CUPTI_CBID_cuLaunchKernel);
+		expect(client_note(i - 1)->site == XT_CUPTI_API_ENTER);
+		expect(client_note(i - 1)->tid == client_note(i)->tid);
+		expect(client_note(i + 1)->site == XT_CUPTI_API_EXIT);
+	}
+	expect(seen_count == CAPTURED_KERNELS);
+	expect(driver.cuGraphDestroy(graph) == CUDA_SUCCESS);
+	return true;
+}
+
+static bool replay_shares_the_correlation_id(void)
+{
+	CUgraphExec exec;
+	CUgraph graph;
+
+	expect(streams_begin());
+	client_clear();
+	expect(capture(&graph));
+	expect(driver.cuGraphInstantiateWithFlags(&exec, graph, 0) == CUDA_SUCCESS);
+	for (int replay = 0; replay < 2; replay++)
+		expect(driver.cuGraphLaunch(exec, stream) == CUDA_SUCCESS);
+	client_settle();
+	expect(client_kernel_count() == 2 * CAPTURED_KERNELS);
+	for (size_t replay = 0; replay < 2; replay++) {
+		const struct note *enter = find_note(DRIVER_API, XT_CUPTI_CBID_cuGraphLaunch,
+						     XT_CUPTI_API_ENTER, replay);
+		size_t kernel_count = 0;
+
+		expect(enter);
+		for (size_t i = 0; i < client_kernel_count(); i++)
+			kernel_count +=
+				client_kernel(i)->record.correlation_id == enter->correlation_id;
+		expect(kernel_count == CAPTURED_KERNELS);
+	}
+	expect(driver.cuGraphExecDestroy(exec) == CUDA_SUCCESS);
+	expect(driver.cuGraphDestroy(graph) == CUDA_SUCCESS);
+	return true;
+}
+
+static bool replayed_kernels_lead_to_their_creation(void)
+{
+	CUgraphExec exec;
+	CUgraph graph;
+
+	expect(streams_begin());
+	client_clear();
+	expect(capture(&graph));
+	expect(driver.cuGraphInstantiateWithFlags(&exec, graph, 0) == CUDA_SUCCESS);
+	expect(driver.cuGraphLaunch(exec, stream) == CUDA_SUCCESS);
+	client_settle();
+	expect(client_kernel_count() == CAPTURED_KERNELS);
+	for (size_t i = 0; i < CAPTURED_KERNELS; i++) {
+		const struct kernel_note *kernel = client_kernel(i);
+		uint64_t created = creation_of(kernel->record.graph_node_id);
+
+		expect(kernel->record.graph_node_id);
+		expect(created);
+		for (size_t j = 0; j < i; j++)
+			expect(creation_of(client_kernel(j)->record.graph_node_id) != created);
+	}
+	expect(driver.cuGraphExecDestroy(exec) == CUDA_SUCCESS);
+	expect(driver.cuGraphDestroy(graph) == CUDA_SUCCESS);
+	return true;
+}
+
+static bool replays_keep_their_node_ids(void)
+{
+	CUgraphExec exec;
+	CUgraph graph;
+
+	expect(streams_begin());
+	client_clear();
+	expect(capture(&graph));
+	expect(driver.cuGraphInstantiateWithFlags(&exec, graph, 0) == CUDA_SUCCESS);
+	expect(driver.cuGraphLaunch(exec, stream) == CUDA_SUCCESS);
+	expect(driver.cuGraphLaunch(exec, stream) == CUDA_SUCCESS);
+	client_settle();
+	for (size_t i = 0; i < client_kernel_count(); i++) {
+		size_t same_count = 0;
+
+		for (size_t j = 0; j < client_kernel_count(); j++)
+			same_count += client_kernel(i)->record.graph_node_id ==
+				      client_kernel(j)->record.graph_node_id;
+		expect(same_count == 2);
+	}
+	expect(driver.cuGraphExecDestroy(exec) == CUDA_SUCCESS);
+	expect(driver.cuGraphDestroy(graph) == CUDA_SUCCESS);
+	return true;
+}
+
+static CUDA_KERNEL_NODE_PARAMS empty_node(void)
+{
+	return (CUDA_KERNEL_NODE_PARAMS){
+		.func = driver.empty,
+		.gridDimX = 1,
+		.gridDimY = 1,
+		.gridDimZ = 1,
+		.blockDimX = 32,
+		.blockDimY = 1,
+		.blockDimZ = 1,
+	};
+}
+
+static bool built_graph_leads_to_its_nodes(void)
+{
+	CUDA_KERNEL_NODE_PARAMS params = empty_node();
+	CUgraphNode first;
+	CUgraphNode second;
+	CUgraphExec exec;
+	CUgraph graph;
+
+	expect(streams_begin());
+	client_clear();
+	expect(driver.cuGraphCreate(&graph, 0) == CUDA_SUCCESS);
+	expect(!driver.cuGraphAddKernelNode_v2(&first, graph, NULL, 0, &params));
+	expect(!driver.cuGraphAddKernelNode_v2(&second, graph, &first, 1, &params));
+	expect(count_notes(RESOURCE, CREATED, 0) == 2);
+	expect(driver.cuGraphInstantiateWithFlags(&exec, graph, 0) == CUDA_SUCCESS);
+	expect(driver.cuGraphLaunch_ptsz(exec, stream) == CUDA_SUCCESS);
+	client_settle();
+	expect(find_note(DRIVER_API, XT_CUPTI_CBID_cuGraphLaunch_ptsz, XT_CUPTI_API_EXIT, 0));
+	expect(client_kernel_count() == 2);
+	expect(creation_of(client_kernel(0)->record.graph_node_id));
+	expect(creation_of(client_kernel(1)->record.graph_node_id));
+	expect(driver.cuGraphExecDestroy(exec) == CUDA_SUCCESS);
+	expect(driver.cuGraphDestroy(graph) == CUDA_SUCCESS);
+	return true;
+}
+
+static bool child_graph_leads_to_its_nodes(void)
+{
+	CUDA_KERNEL_NODE_PARAMS params = empty_node();
+	CUgraphNode node;
+	CUgraphExec exec;
+	CUgraph child;
+	CUgraph graph;
+
+	expect(streams_begin());
+	client_clear();
+	expect(driver.cuGraphCreate(&child, 0) == CUDA_SUCCESS);
+	expect(!driver.cuGraphAddKernelNode_v2(&node, child, NULL, 0, &params));
+	expect(driver.cuGraphCreate(&graph, 0) == CUDA_SUCCESS);
+	expect(!driver.cuGraphAddChildGraphNode(&node, graph, NULL, 0, child));
+	expect(driver.cuGraphInstantiateWithFlags(&exec, graph, 0) == CUDA_SUCCESS);
+	expect(driver.cuGraphLaunch(exec, stream) == CUDA_SUCCESS);
+	client_settle();
+	expect(client_kernel_count() == 1);
+	expect(creation_of(client_kernel(0)->record.graph_node_id));
+	expect(driver.cuGraphExecDestroy(exec) == CUDA_SUCCESS);
+	expect(driver.cuGraphDestroy(graph) == CUDA_SUCCESS);
+	expect(driver.cuGraphDestroy(child) == CUDA_SUCCESS);
+	return true;
+}
+
+static bool capture_follows_events_to_other_streams(void)
+{
+	CUstream side;
+	CUevent fork;
+	CUevent join;
+	CUgraphExec exec;
+	CUgraph graph;
+
+	expect(streams_begin());
+	expect(driver.cuStreamCreate(&side, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+	expect(driver.cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS);
+	expect(driver.cuEventCreate(&join, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS);
+	client_clear();
+	expect(driver.cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) ==
+	       CUDA_SUCCESS);
+	expect(launch_empty(stream) == CUDA_SUCCESS);
+	expect(driver.cuEventRecord(fork, stream) == CUDA_SUCCESS);
+	expect(driver.cuStreamWaitEvent(side, fork, 0) == CUDA_SUCCESS);
+	expect(launch_empty(side) == CUDA_SUCCESS);
+	expect(launch_empty(stream) == CUDA_SUCCESS);
+	expect(driver.cuEventRecord(join, side) == CUDA_SUCCESS);
+	expect(driver.cuStreamWaitEvent(stream, join, 0) == CUDA_SUCCESS);
+	expect(launch_empty(stream) == CUDA_SUCCESS);
+	expect(driver.cuStreamEndCapture(stream, &graph) == CUDA_SUCCESS);
+	expect(driver.cuGraphInstantiateWithFlags(&exec, graph, 0) == CUDA_SUCCESS);
+	expect(driver.cuGraphLaunch(exec, stream) == CUDA_SUCCESS);
+	client_settle();
+	expect(client_kernel_count() == 4);
+	for (size_t i = 0; i < 4; i++)
+		expect(creation_of(client_kernel(i)->record.graph_node_id));
+	expect(driver.cuGraphExecDestroy(exec) == CUDA_SUCCESS);
+	expect(driver.cuGraphDestroy(graph) == CUDA_SUCCESS);
+	expect(driver.cuEventDestroy_v2(fork) == CUDA_SUCCESS);
+	expect(driver.cuEventDestroy_v2(join) == CUDA_SUCCESS);
+	expect(driver.cuStreamDestroy_v2(side) == CUDA_SUCCESS);
+	return true;
+}
+
+const struct check graph_checks[] = {
+	{"captured_launch_has_no_record", captured_launch_has_no_record},
+	{"node_is_announced_inside_the_call", node_is_announced_inside_the_call},
+	{"replay_shares_the_correlation_id", replay_shares_the_correlation_id},
+	{"replayed_kernels_lead_to_their_creation", replayed_kernels_lead_to_their_creation},
+	{"replays_keep_their_node_ids", replays_keep_their_node_ids},
+	{"built_graph_leads_to_its_nodes", built_graph_leads_to_its_nodes},
+	{"child_graph_leads_to_its_nodes", child_graph_leads_to_its_nodes},
+	{"capture_follows_events_to_other_streams", capture_follows_events_to_other_streams},
+	{NULL, NULL},
+};
