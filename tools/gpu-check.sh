@@ -59,6 +59,7 @@ else
 fi
 
 failures=0
+: >"$work/speeds"
 
 say() {
 	printf "$@"
@@ -103,8 +104,11 @@ judge() {
 	row "$name" "$launches" "$kernels" "$lost" "$bytes" "$(seconds "$bare_ms")" \
 		"$(seconds "$traced_ms")" "${verdict:-holds}"
 	for run in bare traced; do
-		grep -hoE '[0-9.]+ (tokens/s|ms/step)' "$work/$name.$run" 2>/dev/null |
-			sed "s/^/$name $run: /" >>"$work/speeds"
+		[ -e "$work/$name.$run" ] || continue
+		grep -oE '[0-9.]+ (tokens/s|ms/step)' "$work/$name.$run" |
+			awk -v name="$name" -v run=$run '{ sum += $1; unit = $2 } END {
+				if (NR) printf "%-22s %-7s %10.3f %s\n", name, run, sum / NR, unit }' \
+				>>"$work/speeds"
 	done
 }
 
@@ -232,7 +236,7 @@ else
 fi
 
 if [ -s "$work/speeds" ]; then
-	say '\nSpeeds, by the programs themselves:\n'
+	say '\nSpeeds that the programs themselves print, means of their threads:\n'
 	say '%s\n' "$(cat "$work/speeds")"
 fi
 if [ $failures -eq 0 ]; then
