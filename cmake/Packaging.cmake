@@ -5,7 +5,7 @@
 #   lib/                    libxtrace_inject.so
 #   lib/xtrace/             the libraries that these need beyond libc, for our eyes only
 #   lib/xtrace/simgpu/      the simulated libcuda.so.1 and libcupti.so
-#   libexec/xtrace/         the conformance programs
+#   libexec/xtrace/         the conformance program, of a build with tests
 #   share/xtrace/           samples and gpu-check.sh
 #   share/man, share/doc    the manual page; documents; the licences of the libraries beside us
 
@@ -29,6 +29,10 @@ install(FILES
 	samples/llm_model.c samples/llm_model.h samples/llm_options.c samples/llm_options.h
 	DESTINATION share/xtrace/samples)
 install(PROGRAMS samples/pytorch_train.py DESTINATION share/xtrace/samples)
+if(TARGET conformance)
+	install(TARGETS conformance conformance_probe
+		RUNTIME DESTINATION libexec/xtrace LIBRARY DESTINATION libexec/xtrace)
+endif()
 install(DIRECTORY samples/traces DESTINATION share/xtrace/samples FILES_MATCHING PATTERN "*.xtr")
 install(FILES docs/man/xtrace.1 DESTINATION share/man/man1)
 install(FILES LICENSE README.md CHANGELOG.md docs/LOG_FORMAT.md DESTINATION share/doc/xtrace)

@@ -33,13 +33,13 @@ done
 # An unpacked tarball or an installation: this lies in share/xtrace. Else a build tree.
 root=$(cd "$here/../.." && pwd)
 samples=$here/samples
-programs=$root/libexec/xtrace
+conformance=$root/libexec/xtrace/conformance
 sample=$samples/llm_inference
 dump=$root/bin/xtrace-dump
 if [ ! -x "$root/bin/xtrace" ]; then
 	root=$(cd "$here/.." && pwd)/build
 	samples=$here/../samples
-	programs=$root/bin/conformance
+	conformance=$root/bin/tests/conformance
 	sample=$root/bin/samples/llm_inference
 	dump=$here/xtrace-dump
 fi
@@ -144,18 +144,30 @@ check_preload() {
 	judge "$name" "$work/$name.data" 1 0 $(($(now_ms) - begin)) "$reason"
 }
 
-check_program() {
-	name=$(basename "$1")
-	begin=$(now_ms)
-	if "$1" >"$work/$name.out" 2>&1; then
-		row "$name" - - - - "$(seconds $(($(now_ms) - begin)))" - "holds"
-	else
-		fail
-		row "$name" - - - - - - "fails: $(grep -iE 'fail|error|not ok' "$work/$name.out" | head -n 1)"
-	fi
+# The libcupti that was taken for the sample, so that both speak of the same one.
+cupti_taken() {
+	"$dump" --kind META "$work"/probe.data/*.xtr | sed -n 's/.*key=cupti\.path[[:space:]]*value=//p'
 }
 
-if ! "$sample" --layers 1 --tokens 1 >"$work/probe" 2>&1; then
+check_conformance() {
+	if [ ! -x "$conformance" ]; then
+		skip conformance "not built"
+		return
+	fi
+	begin=$(now_ms)
+	"$conformance" --cupti "$(cupti_taken)" >"$work/conformance.out" 2>&1
+	status=$?
+	verdict=$(tail -n 1 "$work/conformance.out")
+	if [ $status -eq 0 ]; then
+		verdict="holds: $verdict"
+	else
+		fail
+		verdict="$verdict: $(grep '^FAIL' "$work/conformance.out" | tr '\n' ' ')"
+	fi
+	row conformance - - - - "$(seconds $(($(now_ms) - begin)))" - "$verdict"
+}
+
+if ! "$xtrace" record -o "$work/probe.data" "$sample" --layers 1 --tokens 1 >"$work/probe" 2>&1; then
 	echo "gpu-check: the sample does not run on a GPU here:" >&2
 	cat "$work/probe" >&2
 	exit 2
@@ -170,10 +182,7 @@ fi
 say '\n'
 row what launches kernels lost B/call bare_s traced_s verdict
 
-for program in "$programs"/*; do
-	[ -x "$program" ] && check_program "$program"
-done
-
+check_conformance
 check llm-verified 1 "$sample" --threads 2 --streams 3 --verify
 check llm-100k 100000 "$sample" --threads 2 --layers 8 --dim 128 --tokens 400
 check llm-8-threads 1 "$sample" --threads 8 --streams 2 --layers 4 --dim 128 --tokens 50

@@ -264,6 +264,11 @@ static struct totals add_up(const struct recording *recording)
 	return totals;
 }
 
+static const char *plural(size_t process_count)
+{
+	return process_count == 1 ? "" : "es";
+}
+
 static void report(const struct recording *recording)
 {
 	struct totals totals = add_up(recording);
@@ -275,19 +280,19 @@ static void report(const struct recording *recording)
 	}
 	format_size(size, sizeof(size), totals.log_bytes);
 	complain("recorded %zu process%s, %s launches, %s kernels, %s lost, %s%s",
-		 recording->log_count, recording->log_count == 1 ? "" : "es",
+		 recording->log_count, plural(recording->log_count),
 		 group_digits(launches, totals.launch_count),
 		 group_digits(kernels, totals.kernel_count), group_digits(lost, totals.lost_count),
 		 size, totals.simulated ? " (simulated GPU)" : "");
 	if (totals.unreadable_count)
-		complain("%zu of the logs cannot be read", totals.unreadable_count);
+		complain("logs that cannot be read: %zu", totals.unreadable_count);
 	if (totals.cut_count)
-		complain("%zu of the processes did not end in order; "
-			 "what was recorded until then is there",
-			 totals.cut_count);
+		complain(
+			"%zu process%s did not end in order; what was recorded until then is there",
+			totals.cut_count, plural(totals.cut_count));
 	if (totals.running_count)
-		complain("%zu of the processes still run and are recorded on",
-			 totals.running_count);
+		complain("still running, and recorded on: %zu process%s", totals.running_count,
+			 plural(totals.running_count));
 	if (totals.launch_count == 0 && totals.kernel_count == 0)
 		complain("CUDA was initialised, but no kernel was launched");
 	else if (strcmp(recording->output, DEFAULT_DATA_DIR) == 0)

@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # A process that is killed leaves what it recorded until then, and xtrace says so. How much that is
 # differs from run to run.
-status "$xtrace" record --simulate timeout -s KILL 1 "$sample" --tokens 1000000 --dim 64 2>said
+"$xtrace" record --simulate "$sample" --tokens 1000000 --dim 64 2>said &
+recording=$!
+while [ -z "$(find xtrace.data -name '*.xtr' -size +20k 2>/dev/null)" ]; do
+	sleep 0.05
+done
+kill -KILL "$(ls xtrace.data | sed -n 's/.*\.\([0-9]*\)\.xtr$/\1/p')"
+status wait $recording
 sed -E 's/[0-9,]+ (launches|kernels)/SOME \1/g' said >&2
 "$bin/xtrace-merge" --quiet --summary - >summary || echo "merge gives $?"
 grep -q "main;run;converse;chat;decode" summary && echo "its call paths are there"
