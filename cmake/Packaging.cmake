@@ -35,7 +35,9 @@ if(TARGET conformance)
 endif()
 install(DIRECTORY samples/traces DESTINATION share/xtrace/samples FILES_MATCHING PATTERN "*.xtr")
 install(FILES docs/man/xtrace.1 DESTINATION share/man/man1)
-install(FILES LICENSE README.md CHANGELOG.md docs/LOG_FORMAT.md DESTINATION share/doc/xtrace)
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION share/doc/xtrace)
+install(DIRECTORY docs/ DESTINATION share/doc/xtrace FILES_MATCHING PATTERN "*.md"
+	PATTERN man EXCLUDE)
 
 # The libraries beyond libc. libunwind is opened by path at run time, so nothing names it as a
 # dependency: it is found here. libzstd serves xtrace-dump, which is no program of ours to link.
