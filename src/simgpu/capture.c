@@ -140,16 +140,9 @@ CUresult sim_capture_host(CUstream stream, CUhostFn function, void *user_data)
 
 CUresult sim_capture_graph(CUstream stream, CUgraph child)
 {
-	struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
-	CUresult result;
+	const struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = child};
 
-	content.child = sim_graph_clone(child);
-	if (!content.child)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	result = add_node(stream, &content);
-	if (result)
-		sim_graph_free(content.child);
-	return result;
+	return add_node(stream, &content);
 }
 
 CUresult sim_capture_record(CUstream stream, CUevent event)

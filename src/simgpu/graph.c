@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Building graphs, node by node, and copying them. Whoever traces hears of every graph and node
- * that is created, cloned or destroyed.
+ * that is created, cloned or destroyed, in the order in which a real driver tells it: a node that
+ * is being cloned is announced as created first, and as cloned after that.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +10,6 @@
 #include "simgpu/graph.h"
 
 static _Atomic uint32_t graph_count;
-
-uint32_t sim_graph_next_id(void)
-{
-	return 1 + atomic_fetch_add(&graph_count, 1);
-}
 
 bool sim_graph_is_valid(CUgraph graph)
 {
@@ -35,45 +31,39 @@ uint32_t sim_graph_id(CUgraph graph)
 	return sim_graph_is_valid(graph) ? graph->id : 0;
 }
 
-static void graph_notify(uint32_t cbid, CUgraph graph, CUgraph original)
+static void graph_notify(uint32_t cbid, CUgraph graph)
 {
-	struct cupti_graph_data data = {.graph = graph, .original_graph = original};
+	struct cupti_graph_data data = {.graph = graph};
 
 	sim_resource_notify(cbid, sim_context_current(), NULL, &data);
 }
 
+/* The type is told when the creation starts, and 0 later, as a real CUPTI does. */
 static void node_notify(uint32_t cbid, CUgraphNode node, CUgraphNode original,
 			CUgraphNode dependency)
 {
+	bool tells_type = cbid == XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING;
 	struct cupti_graph_data data = {
 		.graph = node->graph,
 		.original_graph = original ? original->graph : NULL,
 		.node = node,
 		.original_node = original,
-		.node_type = node->type,
+		.node_type = tells_type ? node->type : 0,
 		.dependency = dependency,
 	};
 
 	sim_resource_notify(cbid, sim_context_current(), NULL, &data);
 }
 
-static CUgraph graph_alloc(void)
+CUgraph sim_graph_make(void)
 {
 	CUgraph graph = calloc(1, sizeof(*graph));
 
-	if (graph) {
-		graph->magic = SIM_MAGIC_GRAPH;
-		graph->id = sim_graph_next_id();
-	}
-	return graph;
-}
-
-CUgraph sim_graph_make(void)
-{
-	CUgraph graph = graph_alloc();
-
-	if (graph)
-		graph_notify(XT_CUPTI_RESOURCE_GRAPH_CREATED, graph, NULL);
+	if (!graph)
+		return NULL;
+	graph->magic = SIM_MAGIC_GRAPH;
+	graph->id = 1 + atomic_fetch_add(&graph_count, 1);
+	graph_notify(XT_CUPTI_RESOURCE_GRAPH_CREATED, graph);
 	return graph;
 }
 
@@ -89,7 +79,7 @@ void sim_graph_free(CUgraph graph)
 {
 	if (!graph)
 		return;
-	graph_notify(XT_CUPTI_RESOURCE_GRAPH_DESTROY_STARTING, graph, NULL);
+	graph_notify(XT_CUPTI_RESOURCE_GRAPH_DESTROY_STARTING, graph);
 	for (size_t i = 0; i < graph->node_count; i++) {
 		node_notify(XT_CUPTI_RESOURCE_GRAPHNODE_DESTROY_STARTING, graph->nodes[i], NULL,
 			    NULL);
@@ -122,8 +112,8 @@ static CUgraphNode node_alloc(CUgraph graph, const struct CUgraphNode_st *conten
 	node->graph = graph;
 	node->dependencies = NULL;
 	node->dependency_count = 0;
-	graph->nodes[graph->node_count++] = node;
 	node->id = (uint64_t)graph->id << 32 | graph->node_count;
+	graph->nodes[graph->node_count++] = node;
 	return node;
 }
 
@@ -171,14 +161,17 @@ CUresult sim_graph_add(CUgraph graph, const struct CUgraphNode_st *content,
 	node = node_alloc(graph, content);
 	if (!node)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	node_notify(XT_CUPTI_RESOURCE_GRAPHNODE_CREATED, node, NULL, NULL);
-	result = sim_graph_depend(node, dependencies, dependency_count);
+	node_notify(XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING, node, NULL, NULL);
+	node->child = content->child ? sim_graph_clone(content->child) : NULL;
+	result = content->child && !node->child
+			 ? CUDA_ERROR_OUT_OF_MEMORY
+			 : sim_graph_depend(node, dependencies, dependency_count);
 	if (result) {
-		node->child = NULL; /* stays with the caller */
 		graph->node_count--;
 		node_free(node);
 		return result;
 	}
+	node_notify(XT_CUPTI_RESOURCE_GRAPHNODE_CREATED, node, NULL, NULL);
 	*out = node;
 	return CUDA_SUCCESS;
 }
@@ -200,31 +193,40 @@ static bool clone_dependencies(CUgraph original, CUgraph clone, size_t index)
 	to->dependencies = calloc(from->dependency_count + 1, sizeof(CUgraphNode));
 	if (!to->dependencies)
 		return false;
-	for (size_t i = 0; i < from->dependency_count; i++)
+	for (size_t i = 0; i < from->dependency_count; i++) {
 		to->dependencies[i] = counterpart(original, clone, from->dependencies[i]);
+		node_notify(XT_CUPTI_RESOURCE_GRAPHNODE_DEPENDENCY_CREATED, to, NULL,
+			    to->dependencies[i]);
+	}
 	to->dependency_count = from->dependency_count;
+	return true;
+}
+
+static bool clone_node(CUgraphNode from, CUgraph clone)
+{
+	CUgraphNode to = node_alloc(clone, from);
+
+	if (!to)
+		return false;
+	to->original = from;
+	node_notify(XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING, to, NULL, NULL);
+	to->child = from->child ? sim_graph_clone(from->child) : NULL;
+	if (from->child && !to->child)
+		return false;
+	node_notify(XT_CUPTI_RESOURCE_GRAPHNODE_CREATED, to, NULL, NULL);
+	node_notify(XT_CUPTI_RESOURCE_GRAPHNODE_CLONED, to, from, NULL);
 	return true;
 }
 
 CUgraph sim_graph_clone(CUgraph original)
 {
-	CUgraph clone = graph_alloc();
+	CUgraph clone = sim_graph_make();
 
 	if (!clone)
 		return NULL;
-	graph_notify(XT_CUPTI_RESOURCE_GRAPH_CLONED, clone, original);
-	for (size_t i = 0; i < original->node_count; i++) {
-		CUgraphNode from = original->nodes[i];
-		CUgraphNode to = node_alloc(clone, from);
-
-		if (!to)
+	for (size_t i = 0; i < original->node_count; i++)
+		if (!clone_node(original->nodes[i], clone))
 			goto fail;
-		to->original = from;
-		to->child = from->child ? sim_graph_clone(from->child) : NULL;
-		if (from->child && !to->child)
-			goto fail;
-		node_notify(XT_CUPTI_RESOURCE_GRAPHNODE_CLONED, to, from, NULL);
-	}
 	for (size_t i = 0; i < original->node_count; i++)
 		if (!clone_dependencies(original, clone, i))
 			goto fail;
@@ -232,6 +234,26 @@ CUgraph sim_graph_clone(CUgraph original)
 fail:
 	sim_graph_free(clone);
 	return NULL;
+}
+
+/*
+ * Gives the nodes of child graphs ids of the executable graph itself, and tells that the children
+ * are gone: as in a real driver, which announces these nodes to nobody.
+ */
+void sim_graph_inline(CUgraph graph, CUgraph child, uint64_t *next_index)
+{
+	for (size_t i = 0; i < child->node_count; i++) {
+		CUgraphNode node = child->nodes[i];
+
+		if (child != graph)
+			node->id = (uint64_t)graph->id << 32 | (*next_index)++;
+		if (!node->child)
+			continue;
+		if (child == graph)
+			node_notify(XT_CUPTI_RESOURCE_GRAPHNODE_DESTROY_STARTING, node, NULL, NULL);
+		sim_graph_inline(graph, node->child, next_index);
+		graph_notify(XT_CUPTI_RESOURCE_GRAPH_DESTROY_STARTING, node->child);
+	}
 }
 
 static bool is_placed(CUgraph graph, size_t placed_count, CUgraphNode node)

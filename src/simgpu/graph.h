@@ -38,14 +38,16 @@ struct CUgraph_st {
 
 bool sim_graph_is_valid(CUgraph graph);
 bool sim_graph_node_is_valid(CUgraphNode node);
-uint32_t sim_graph_next_id(void);
 
 /* NULL: no memory. To be freed with sim_graph_free(), which accepts NULL. */
 CUgraph sim_graph_make(void);
 void sim_graph_free(CUgraph graph);
 CUgraph sim_graph_clone(CUgraph original);
 
-/* A node as described by *content (type and what belongs to it), added to the graph. */
+/* For graph_exec.c; see there. Called with child = graph and *next_index = its node count. */
+void sim_graph_inline(CUgraph graph, CUgraph child, uint64_t *next_index);
+
+/* A node as described by *content (type and what belongs to it; a child graph is cloned). */
 CUresult sim_graph_add(CUgraph graph, const struct CUgraphNode_st *content,
 		       const CUgraphNode *dependencies, size_t dependency_count, CUgraphNode *out);
 

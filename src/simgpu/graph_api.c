@@ -139,18 +139,11 @@ CUresult sim_graph_add_child_graph_node(CUgraphNode *out, CUgraph graph,
 					const CUgraphNode *dependencies, size_t dependency_count,
 					CUgraph child)
 {
-	struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
-	CUresult result;
+	const struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = child};
 
 	if (!sim_graph_is_valid(child) || child == graph)
 		return CUDA_ERROR_INVALID_VALUE;
-	content.child = sim_graph_clone(child);
-	if (!content.child)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	result = sim_graph_add(graph, &content, dependencies, dependency_count, out);
-	if (result)
-		sim_graph_free(content.child);
-	return result;
+	return sim_graph_add(graph, &content, dependencies, dependency_count, out);
 }
 
 CUresult sim_graph_add_dependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Graphs made ready to run, and running them. An executable graph owns a clone of its graph; the
- * ids of the clone's nodes are those that activity records carry.
+ * ids of the clone's nodes are those that activity records carry, and its id is the clone's.
  *
  * Nodes whose dependencies allow it run at the same time, all under the launch's stream.
  */
@@ -24,7 +24,7 @@ static bool is_exec(CUgraphExec exec)
 
 uint32_t sim_graph_exec_id(CUgraphExec exec)
 {
-	return is_exec(exec) ? exec->id : 0;
+	return is_exec(exec) ? exec->graph->id : 0;
 }
 
 static void exec_notify(uint32_t cbid, CUgraphExec exec, CUgraph source)
@@ -36,6 +36,7 @@ static void exec_notify(uint32_t cbid, CUgraphExec exec, CUgraph source)
 
 CUresult sim_graph_instantiate_with_flags(CUgraphExec *out, CUgraph graph, unsigned long long flags)
 {
+	uint64_t node_count;
 	CUgraphExec exec;
 
 	if (!out || !sim_graph_is_valid(graph) || flags & ~15ull)
@@ -44,9 +45,7 @@ CUresult sim_graph_instantiate_with_flags(CUgraphExec *out, CUgraph graph, unsig
 	if (!exec)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	exec->magic = SIM_MAGIC_EXEC;
-	exec->id = sim_graph_next_id();
 	pthread_mutex_init(&exec->lock, NULL);
-	exec_notify(XT_CUPTI_RESOURCE_GRAPHEXEC_CREATE_STARTING, exec, graph);
 	exec->graph = sim_graph_clone(graph);
 	if (!exec->graph || !sim_graph_sort(exec->graph)) {
 		CUresult result = exec->graph ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
@@ -55,6 +54,9 @@ CUresult sim_graph_instantiate_with_flags(CUgraphExec *out, CUgraph graph, unsig
 		free(exec);
 		return result;
 	}
+	exec_notify(XT_CUPTI_RESOURCE_GRAPHEXEC_CREATE_STARTING, exec, graph);
+	node_count = exec->graph->node_count;
+	sim_graph_inline(exec->graph, exec->graph, &node_count);
 	exec_notify(XT_CUPTI_RESOURCE_GRAPHEXEC_CREATED, exec, graph);
 	*out = exec;
 	return CUDA_SUCCESS;
@@ -193,7 +195,7 @@ CUresult sim_graph_launch(CUgraphExec exec, CUstream handle)
 	pthread_mutex_unlock(&stream->lock);
 	span = sim_stream_enqueue(stream, SIM_LAUNCH_LATENCY_NS, plan(exec->graph, stream, 0));
 	sim_raise(&exec->tail_ns, span.end_ns);
-	run(exec->graph, exec->id, stream, span.start_ns);
+	run(exec->graph, exec->graph->id, stream, span.start_ns);
 	pthread_mutex_unlock(&exec->lock);
 	return CUDA_SUCCESS;
 }

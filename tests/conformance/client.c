@@ -166,6 +166,8 @@ static void on_buffer_completed(void *context, uint32_t stream_id, uint8_t *buff
 static int find_functions(const char *path)
 {
 	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	int missing_REQUIRED = 0;
+	int missing_OPTIONAL = 0;
 
 	if (!library) {
 		printf("no libcupti: %s\n", dlerror());
@@ -173,15 +175,14 @@ static int find_functions(const char *path)
 	}
 #define FIND(need, name, arguments)                                                                \
 	*(void **)&cupti.name = dlsym(library, #name);                                             \
-	if (!cupti.name) {                                                                         \
-		puts(path);                                                                        \
-		puts("this libcupti lacks " #name);                                                \
-		return -1;                                                                         \
-	}
+	if (!cupti.name)                                                                           \
+		missing_##need += printf("lacks " #name ", which is " #need "\n") > 0;
 	CUPTI_FUNCTIONS(FIND)
 #undef FIND
 	cupti.path = path;
-	return 0;
+	if (missing_OPTIONAL)
+		puts("what is optional is not checked where it is missing");
+	return missing_REQUIRED ? -1 : 0;
 }
 
 void client_enable(uint32_t domain, uint32_t cbid, bool enable)
