@@ -29,6 +29,9 @@ release) build=build ;;
 *) build=build-$preset ;;
 esac
 
+# Sanitizers: what is known and meant.
+export LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp:print_suppressions=0"
+
 tools/install-deps.sh
 cmake --preset "$preset" -DBUILD_TESTING=ON
 cmake --build "$build"
