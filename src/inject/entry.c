@@ -81,11 +81,11 @@ static void host_name(char *out, size_t out_bytes)
 			*c = '_';
 }
 
-/* Creates the log; its path without ".xtr" is left in stem. */
-static int create_log(const struct config *config, struct xt_log_header *header, char *stem,
+/* Creates the log and leaves its path in path, of PATH_MAX + 16 bytes. */
+static int create_log(const struct config *config, struct xt_log_header *header, char *path,
 		      struct xt_writer **log_out)
 {
-	char host[256], path[PATH_MAX + 16];
+	char host[256];
 	int rc = -EEXIST;
 
 	if (mkdir(config->data_dir, 0700) && errno != EEXIST)
@@ -97,10 +97,9 @@ static int create_log(const struct config *config, struct xt_log_header *header,
 
 		if (image > 1)
 			snprintf(suffix, sizeof(suffix), "-%d", image);
-		if (snprintf(stem, PATH_MAX, "%s/%s.%d%s", config->data_dir, host, getpid(),
+		if (snprintf(path, PATH_MAX, "%s/%s.%d%s.xtr", config->data_dir, host, getpid(),
 			     suffix) >= PATH_MAX)
 			return -ENAMETOOLONG;
-		snprintf(path, sizeof(path), "%s.xtr", stem);
 		rc = xt_writer_create(path, header, log_out);
 	}
 	/* The header goes out at once: a log is a log from its first moment. */
@@ -140,21 +139,27 @@ static int open_libraries(const struct config *config, char *why, size_t why_byt
 	return 0;
 }
 
+static int subscribe(char *why, size_t why_bytes)
+{
+	uint32_t result = cupti.cuptiSubscribe(&subscriber, callback_entry, NULL);
+
+	if (result == XT_CUPTI_SUCCESS)
+		return 0;
+	if (result == XT_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+		snprintf(why, why_bytes, "another tool in this process uses CUPTI already");
+	else
+		snprintf(why, why_bytes, "CUPTI refuses a subscriber: %s (%s)",
+			 cupti_result_text(result), cupti.path);
+	return -EBUSY;
+}
+
+/* After this, CUPTI takes buffers and makes callbacks. */
 static int start_cupti(char *why, size_t why_bytes)
 {
 	uint8_t yes = 1;
 	size_t yes_bytes = sizeof(yes);
-	uint32_t result = cupti.cuptiSubscribe(&subscriber, callback_entry, NULL);
+	uint32_t result;
 
-	if (result == XT_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
-		snprintf(why, why_bytes, "another tool in this process uses CUPTI already");
-		return -EBUSY;
-	}
-	if (result != XT_CUPTI_SUCCESS) {
-		snprintf(why, why_bytes, "CUPTI refuses a subscriber: %s (%s)",
-			 cupti_result_text(result), cupti.path);
-		return -EIO;
-	}
 	/* We hand out zeroed buffers: CUPTI need not do it in the application's thread. */
 	if (cupti.cuptiActivitySetAttribute)
 		cupti.cuptiActivitySetAttribute(XT_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER,
@@ -164,16 +169,15 @@ static int start_cupti(char *why, size_t why_bytes)
 	result = cupti.cuptiActivityRegisterCallbacks(activity_requested, activity_completed);
 	if (result == XT_CUPTI_SUCCESS)
 		result = cupti.cuptiActivityEnable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
-	if (result != XT_CUPTI_SUCCESS || !callbacks_enable(subscriber)) {
-		cupti.cuptiUnsubscribe(subscriber);
-		snprintf(why, why_bytes, "CUPTI cannot record kernels: %s (%s)",
-			 cupti_result_text(result), cupti.path);
-		return -EIO;
-	}
-	return 0;
+	if (result == XT_CUPTI_SUCCESS && callbacks_enable(subscriber))
+		return 0;
+	snprintf(why, why_bytes, "CUPTI cannot record kernels: %s (%s)", cupti_result_text(result),
+		 cupti.path);
+	return -EIO;
 }
 
-static int start_log(const struct config *config, char *why, size_t why_bytes)
+/* Log, spool and writer thread; log_path (PATH_MAX + 16 bytes) is told for removal. */
+static int start_log(const struct config *config, char *log_path, char *why, size_t why_bytes)
 {
 	struct xt_log_header header = {
 		.pid = (uint32_t)getpid(),
@@ -182,9 +186,9 @@ static int start_log(const struct config *config, char *why, size_t why_bytes)
 		.clock = XT_CLOCK_MONOTONIC,
 		.log_id = random_id(),
 	};
-	char stem[PATH_MAX], path[PATH_MAX + 16];
+	char spool_path[PATH_MAX + 32];
 	struct xt_writer *log = NULL;
-	int rc = create_log(config, &header, stem, &log);
+	int rc = create_log(config, &header, log_path, &log);
 
 	if (rc) {
 		snprintf(why, why_bytes, "no log can be written in %s: %s", config->data_dir,
@@ -193,15 +197,14 @@ static int start_log(const struct config *config, char *why, size_t why_bytes)
 		return rc;
 	}
 	/* Without a spool the log is as good, unless the process is killed. */
-	snprintf(path, sizeof(path), "%s.xtr.spool", stem);
-	spool_create(path, header.log_id, cupti.version);
+	snprintf(spool_path, sizeof(spool_path), "%s.spool", log_path);
+	spool_create(spool_path, header.log_id, cupti.version);
 	rc = writer_thread_start(log, header.start_monotonic_ns);
 	if (rc) {
 		snprintf(why, why_bytes, "the writer thread cannot be started: %s", strerror(-rc));
 		xt_writer_close(log);
 		spool_remove();
-		snprintf(path, sizeof(path), "%s.xtr", stem);
-		unlink(path);
+		unlink(log_path);
 	}
 	return rc;
 }
@@ -209,17 +212,20 @@ static int start_log(const struct config *config, char *why, size_t why_bytes)
 int InitializeInjection(void)
 {
 	static struct config config;
-	char why[2048] = "";
+	char log_path[PATH_MAX + 16], why[2048] = "";
 	int saved_errno = errno;
 
 	if (atomic_flag_test_and_set(&entered) || !config_read(&config))
 		return 1;
 	callbacks_audit_interval = config.audit_interval;
-	if (open_libraries(&config, why, sizeof(why)) || start_log(&config, why, sizeof(why)))
+	if (open_libraries(&config, why, sizeof(why)) || subscribe(why, sizeof(why)))
 		goto decline;
+	if (start_log(&config, log_path, why, sizeof(why)))
+		goto unsubscribe;
 	if (start_cupti(why, sizeof(why))) {
 		writer_thread_finish(EXIT_PATIENCE_NS);
-		goto decline;
+		unlink(log_path);
+		goto unsubscribe;
 	}
 	atomic_store(&tracing, true);
 	pthread_atfork(NULL, NULL, in_forked_child);
@@ -227,6 +233,8 @@ int InitializeInjection(void)
 	atomic_store(&callbacks_active, true);
 	errno = saved_errno;
 	return 1;
+unsubscribe:
+	cupti.cuptiUnsubscribe(subscriber);
 decline:
 	say("not tracing: %s", why);
 	errno = saved_errno;
