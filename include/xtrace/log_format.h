@@ -15,7 +15,7 @@
 
 #define XT_LOG_MAGIC	     "\x89XTRLOG\n" /* 8 bytes, no terminator */
 #define XT_LOG_VERSION_MAJOR 1		    /* a reader refuses a larger one */
-#define XT_LOG_VERSION_MINOR 0		    /* additions a reader may skip */
+#define XT_LOG_VERSION_MINOR 1		    /* additions a reader may skip */
 #define XT_LOG_BYTE_ORDER    0x01020304u
 #define XT_CHUNK_MAGIC	     0x48435458u /* "XTCH" */
 
@@ -87,6 +87,12 @@ enum xt_kind {
 	XT_KIND_KERNEL = 13,	   /* kernel executions on the GPU */
 	XT_KIND_SYMBOL = 14,	   /* symbols of seen addresses, embedded after the run */
 	XT_KIND_END = 15,	   /* no rows: the writer closed the log in order */
+	XT_KIND_COPY_SHAPE = 16,   /* interned: what kind of copy, between which memories */
+	XT_KIND_COPY = 17,	   /* memory copies on the GPU */
+	XT_KIND_SET = 18,	   /* memory sets on the GPU */
+	XT_KIND_GRAPH_NODE = 19,   /* nodes of CUDA graphs, and who made them */
+	XT_KIND_MEMORY = 20,	   /* allocations and frees */
+	XT_KIND_RANGE = 21,	   /* NVTX: ranges begin and end, marks */
 	XT_KIND_COUNT
 };
 
@@ -139,7 +145,21 @@ enum xt_api_column {
 	XT_API_NAME = 2,  /* bytes, as CUPTI names it */
 	XT_API_CLASS = 3, /* enum xt_api_class */
 };
-enum xt_api_class { XT_API_OTHER = 0, XT_API_LAUNCH = 1, XT_API_GRAPH_LAUNCH = 2 };
+enum xt_api_class {
+	XT_API_OTHER = 0,
+	XT_API_LAUNCH = 1,
+	XT_API_GRAPH_LAUNCH = 2,
+	XT_API_COPY = 3,
+	XT_API_SET = 4,
+	XT_API_ALLOC = 5,
+	XT_API_FREE = 6,
+	XT_API_SYNC = 7,   /* the CPU waits for the GPU */
+	XT_API_EVENT = 8,  /* recorded, or waited for by a stream */
+	XT_API_MODULE = 9, /* code is loaded or unloaded */
+	XT_API_GRAPH = 10, /* made, changed, instantiated, destroyed */
+	XT_API_LIFE = 11,  /* of contexts, streams, events */
+	XT_API_CLASSES
+};
 
 enum xt_call_column {
 	XT_CALL_THREAD = 1, /* XT_THREAD_ID */
@@ -179,6 +199,80 @@ enum xt_kernel_column {
 	XT_KERNEL_START_NS = 4,
 	XT_KERNEL_DURATION_NS = 5,
 	XT_KERNEL_GRAPH_NODE = 6, /* CUPTI's graph node id, 0 outside graphs */
+};
+
+enum xt_copy_shape_column {
+	XT_COPY_SHAPE_ID = 1,	  /* from 1 */
+	XT_COPY_SHAPE_KIND = 2,	  /* CUPTI's copy kind: 1 HtoD, 2 DtoH, 8 DtoD, 10 PtoP, … */
+	XT_COPY_SHAPE_SOURCE = 3, /* CUPTI's memory kind: 1 pageable, 2 pinned, 3 device, … */
+	XT_COPY_SHAPE_DESTINATION = 4, /* likewise */
+	XT_COPY_SHAPE_ASYNC = 5,       /* 1: the call did not wait for it */
+	XT_COPY_SHAPE_FROM_DEVICE = 6, /* between devices: device + 1; else 0 */
+	XT_COPY_SHAPE_TO_DEVICE = 7,
+};
+
+/* Columns 1, 2, 4, 5 and 6 are those of KERNEL. */
+enum xt_copy_column {
+	XT_COPY_CORRELATION = 1,
+	XT_COPY_STREAM = 2, /* XT_STREAM_ID */
+	XT_COPY_SHAPE = 3,  /* XT_COPY_SHAPE_ID */
+	XT_COPY_START_NS = 4,
+	XT_COPY_DURATION_NS = 5,
+	XT_COPY_GRAPH_NODE = 6,
+	XT_COPY_BYTES = 7,
+};
+
+enum xt_set_column {
+	XT_SET_CORRELATION = 1,
+	XT_SET_STREAM = 2,
+	XT_SET_MEMORY = 3, /* CUPTI's memory kind */
+	XT_SET_START_NS = 4,
+	XT_SET_DURATION_NS = 5,
+	XT_SET_GRAPH_NODE = 6,
+	XT_SET_BYTES = 7,
+};
+
+enum xt_graph_node_column {
+	XT_GRAPH_NODE_ID = 1,	  /* CUPTI's; may be used again for a later node */
+	XT_GRAPH_NODE_ORIGIN = 2, /* the node it was cloned from, 0 if it was made anew */
+	XT_GRAPH_NODE_STACK = 3,  /* XT_STACK_ID of who made it; 0 for clones */
+	XT_GRAPH_NODE_TIME_NS = 4,
+	XT_GRAPH_NODE_TYPE = 5, /* CUgraphNodeType: 0 kernel, 1 copy, 2 set, 4 child graph, … */
+	XT_GRAPH_NODE_THREAD = 6,
+};
+
+enum xt_memory_operation { XT_MEMORY_ALLOC = 1, XT_MEMORY_FREE = 2 };
+
+enum xt_memory_column {
+	XT_MEMORY_CORRELATION = 1, /* of the call that did it */
+	XT_MEMORY_OPERATION = 2,   /* enum xt_memory_operation */
+	XT_MEMORY_ADDRESS = 3,
+	XT_MEMORY_BYTES = 4,
+	XT_MEMORY_TIME_NS = 5,
+	XT_MEMORY_DEVICE = 6,
+	XT_MEMORY_KIND = 7, /* CUPTI's memory kind */
+};
+
+enum xt_range_operation {
+	XT_RANGE_PUSH = 1,
+	XT_RANGE_POP = 2,
+	XT_RANGE_START = 3,
+	XT_RANGE_END = 4,
+	XT_RANGE_MARK = 5,
+};
+
+enum xt_range_column {
+	XT_RANGE_OPERATION = 1, /* enum xt_range_operation */
+	XT_RANGE_THREAD = 2,	/* XT_THREAD_ID */
+	XT_RANGE_TIME_NS = 3,
+	XT_RANGE_DOMAIN = 4, /* XT_STRING_ID; 0: the default domain */
+	XT_RANGE_TEXT = 5,   /* XT_STRING_ID of the message */
+	XT_RANGE_KEY = 6,    /* of START and END: which belong together */
+	XT_RANGE_STACK = 7,  /* XT_STACK_ID of who pushed */
+	XT_RANGE_CATEGORY = 8,
+	XT_RANGE_PAYLOAD = 9,	    /* as 64 bits, of the type that column 10 says */
+	XT_RANGE_PAYLOAD_TYPE = 10, /* NVTX's: 0 none, 1 u64, 2 s64, 3 double, 4 u32, … */
+	XT_RANGE_COLOR = 11,	    /* ARGB, 0 none */
 };
 
 enum xt_symbol_column {
@@ -236,6 +330,8 @@ enum xt_record_type {
 	XT_RECORD_PAD = 1,   /* fills the ring up to its end */
 	XT_RECORD_CALL = 2,  /* struct xt_record_call */
 	XT_RECORD_STACK = 3, /* struct xt_record_stack: defines a stack slot until redefined */
+	XT_RECORD_NODE = 4,  /* struct xt_record_node: a graph node was made */
+	XT_RECORD_RANGE = 5, /* struct xt_record_range: an NVTX event */
 };
 
 struct xt_record {
@@ -269,6 +365,34 @@ struct xt_record_stack {
 	uint64_t frames[];
 };
 _Static_assert(sizeof(struct xt_record_stack) == 24, "a stack record has a head of 24 bytes");
+
+struct xt_record_node {
+	struct xt_record head;
+	uint32_t stack_slot;
+	uint64_t node_id;
+	uint64_t origin_id;
+	uint64_t time_ns;
+	uint32_t node_type;
+	uint32_t reserved;
+};
+_Static_assert(sizeof(struct xt_record_node) == 40, "a node record is 40 bytes");
+
+struct xt_record_range {
+	struct xt_record head;
+	uint32_t stack_slot;
+	uint64_t time_ns;
+	uint64_t key;
+	uint64_t domain; /* the tracer's number of the domain */
+	uint64_t payload;
+	uint32_t operation; /* enum xt_range_operation */
+	uint32_t payload_type;
+	uint32_t category;
+	uint32_t color;
+	uint32_t text_bytes;
+	uint32_t reserved;
+	uint8_t text[]; /* padded to a multiple of 8 bytes */
+};
+_Static_assert(sizeof(struct xt_record_range) == 64, "a range record has a head of 64 bytes");
 
 /* A call that was entered and has not returned: what the thread is doing right now. */
 #define XT_RING_OPEN_CALLS_MAX 8

@@ -186,4 +186,92 @@ const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] =
 					},
 			},
 		[XT_KIND_END] = {.name = "END"},
+		[XT_KIND_COPY_SHAPE] =
+			{
+				.name = "COPY_SHAPE",
+				.columns =
+					{
+						[XT_COPY_SHAPE_ID] = DELTA("id"),
+						[XT_COPY_SHAPE_KIND] = UVAR("kind"),
+						[XT_COPY_SHAPE_SOURCE] = UVAR("source memory"),
+						[XT_COPY_SHAPE_DESTINATION] =
+							UVAR("destination memory"),
+						[XT_COPY_SHAPE_ASYNC] = UVAR("asynchronous"),
+						[XT_COPY_SHAPE_FROM_DEVICE] = UVAR("from device"),
+						[XT_COPY_SHAPE_TO_DEVICE] = UVAR("to device"),
+					},
+			},
+		[XT_KIND_COPY] =
+			{
+				.name = "COPY",
+				.columns =
+					{
+						[XT_COPY_CORRELATION] = DELTA("correlation id"),
+						[XT_COPY_STREAM] = UVAR("stream id"),
+						[XT_COPY_SHAPE] = UVAR("shape id"),
+						[XT_COPY_START_NS] = DELTA("start ns"),
+						[XT_COPY_DURATION_NS] = UVAR("duration ns"),
+						[XT_COPY_GRAPH_NODE] = DELTA("graph node"),
+						[XT_COPY_BYTES] = UVAR("bytes"),
+					},
+			},
+		[XT_KIND_SET] =
+			{
+				.name = "SET",
+				.columns =
+					{
+						[XT_SET_CORRELATION] = DELTA("correlation id"),
+						[XT_SET_STREAM] = UVAR("stream id"),
+						[XT_SET_MEMORY] = UVAR("memory"),
+						[XT_SET_START_NS] = DELTA("start ns"),
+						[XT_SET_DURATION_NS] = UVAR("duration ns"),
+						[XT_SET_GRAPH_NODE] = DELTA("graph node"),
+						[XT_SET_BYTES] = UVAR("bytes"),
+					},
+			},
+		[XT_KIND_GRAPH_NODE] =
+			{
+				.name = "GRAPH_NODE",
+				.columns =
+					{
+						[XT_GRAPH_NODE_ID] = DELTA("id"),
+						[XT_GRAPH_NODE_ORIGIN] = DELTA("origin"),
+						[XT_GRAPH_NODE_STACK] = UVAR("stack id"),
+						[XT_GRAPH_NODE_TIME_NS] = DELTA("time ns"),
+						[XT_GRAPH_NODE_TYPE] = UVAR("type"),
+						[XT_GRAPH_NODE_THREAD] = UVAR("thread id"),
+					},
+			},
+		[XT_KIND_MEMORY] =
+			{
+				.name = "MEMORY",
+				.columns =
+					{
+						[XT_MEMORY_CORRELATION] = DELTA("correlation id"),
+						[XT_MEMORY_OPERATION] = UVAR("operation"),
+						[XT_MEMORY_ADDRESS] = DELTA("address"),
+						[XT_MEMORY_BYTES] = UVAR("bytes"),
+						[XT_MEMORY_TIME_NS] = DELTA("time ns"),
+						[XT_MEMORY_DEVICE] = UVAR("device"),
+						[XT_MEMORY_KIND] = UVAR("memory"),
+					},
+			},
+		[XT_KIND_RANGE] =
+			{
+				.name = "RANGE",
+				.columns =
+					{
+						[XT_RANGE_OPERATION] = UVAR("operation"),
+						[XT_RANGE_THREAD] = UVAR("thread id"),
+						[XT_RANGE_TIME_NS] = DELTA("time ns"),
+						[XT_RANGE_DOMAIN] = UVAR("domain"),
+						[XT_RANGE_TEXT] = UVAR("text"),
+						[XT_RANGE_KEY] = DELTA("key"),
+						[XT_RANGE_STACK] = UVAR("stack id"),
+						[XT_RANGE_CATEGORY] = UVAR("category"),
+						[XT_RANGE_PAYLOAD] = UVAR("payload"),
+						[XT_RANGE_PAYLOAD_TYPE] = UVAR("payload type"),
+						[XT_RANGE_COLOR] = UVAR("color"),
+					},
+			},
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * golden.xtr is a log of version 1.0 with every kind in it, golden.txt what it says. The reader
+ * golden.xtr is a log of the present version with every kind in it, golden.txt what it says. The reader
  * must read it so for ever, and the writer must write the same content from the same rows. With
  * --write it is written anew, for a change of the format (which changes its version, the
  * document and the header too).
