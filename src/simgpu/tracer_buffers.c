@@ -55,7 +55,12 @@ static struct slot *slots = &shared_slot; /* under lock; never freed */
 static struct slot *free_slots;		  /* of threads that are gone; under lock */
 static struct buffer *full_buffers;	  /* newest first; under lock */
 static unsigned int delivering_count;	  /* buffers on their way to the client; under lock */
-static bool worker_is_started;		  /* under lock */
+static struct {
+	struct slot *slots;
+	struct buffer *full_buffers;
+	struct buffer *shared_buffer;
+} abandoned;		       /* by a fork */
+static bool worker_is_started; /* under lock */
 
 static _Atomic(xt_cupti_buffer_requested) client_requested;
 static _Atomic(xt_cupti_buffer_completed) client_completed;
@@ -367,15 +372,18 @@ void tracer_append(const void *record, size_t record_bytes, struct sim_span span
 		pthread_mutex_unlock(&shared_request_lock);
 }
 
-/* In a forked child: the parent's buffers are not ours to touch, and leak. */
+/* In a forked child: the parent's buffers are not ours to touch, and are set aside for good. */
 void tracer_buffers_reset(void)
 {
+	abandoned.slots = slots;
+	abandoned.full_buffers = full_buffers;
+	abandoned.shared_buffer = shared_slot.buffer;
 	pthread_mutex_init(&lock, NULL);
 	pthread_mutex_init(&shared_request_lock, NULL);
 	pthread_cond_init(&changed, NULL);
 	pthread_mutex_init(&shared_slot.lock, NULL);
 	shared_slot.buffer = NULL;
-	shared_slot.next = NULL;
+	shared_slot.next = NULL; /* as it was: it is the last of the list */
 	slots = &shared_slot;
 	free_slots = NULL;
 	full_buffers = NULL;

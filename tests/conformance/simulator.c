@@ -87,6 +87,8 @@ static bool replay_a_graph(void)
 	expect(!driver.cuGraphInstantiateWithFlags(&exec, graph, 0));
 	for (int i = 0; i < 50; i++)
 		expect(!driver.cuGraphLaunch(exec, stream));
+	expect(!driver.cuGraphExecDestroy(exec));
+	expect(!driver.cuGraphDestroy(graph));
 	return true;
 }
 
@@ -131,48 +133,71 @@ static int compare_lines(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The lines of a file that begin with a word, sorted; *count_out of them. Never freed. */
-static char **read_lines(const char *path, const char *word, size_t *count_out)
+struct lines {
+	char **line;
+	size_t count;
+};
+
+static void free_lines(struct lines *lines)
 {
-	char **lines = calloc(65536, sizeof(*lines));
+	for (size_t i = 0; i < lines->count; i++)
+		free(lines->line[i]);
+	free(lines->line);
+}
+
+/* The lines of a file that begin with a word, sorted. */
+static struct lines read_lines(const char *path, const char *word)
+{
+	struct lines lines = {.line = calloc(65536, sizeof(char *))};
 	char line[LINE_BYTES];
 	FILE *file = fopen(path, "r");
 
-	*count_out = 0;
-	while (lines && file && *count_out < 65536 && fgets(line, sizeof(line), file))
+	while (lines.line && file && lines.count < 65536 && fgets(line, sizeof(line), file))
 		if (!strncmp(line, word, strlen(word)))
-			lines[(*count_out)++] = strdup(line);
+			lines.line[lines.count++] = strdup(line);
 	if (file)
 		fclose(file);
-	if (lines)
-		qsort(lines, *count_out, sizeof(*lines), compare_lines);
+	if (lines.line)
+		qsort(lines.line, lines.count, sizeof(char *), compare_lines);
 	return lines;
+}
+
+static size_t count_lines(const char *path, const char *word)
+{
+	struct lines lines = read_lines(path, word);
+
+	free_lines(&lines);
+	return lines.count;
+}
+
+static bool lines_agree(const struct lines *a, const struct lines *b)
+{
+	expect(a->count == b->count);
+	for (size_t i = 0; i < a->count; i++)
+		expect(!strcmp(a->line[i], b->line[i]));
+	return true;
 }
 
 static bool truth_agrees(int threads)
 {
+	size_t kernel_count = (size_t)threads * 3000 + 50 * 20;
 	char end_line[LINE_BYTES];
-	size_t truth_count;
-	size_t record_count;
-	size_t launch_count;
-	size_t end_count;
-	char **truth;
-	char **records;
-	char **ends;
+	struct lines records;
+	struct lines truth;
+	bool do_agree;
 
 	thread_total = threads;
 	expect(passes_in_child(run_traced));
-	truth = read_lines(truth_path, "kernel ", &truth_count);
-	records = read_lines(records_path, "kernel ", &record_count);
-	ends = read_lines(truth_path, "end ", &end_count);
-	read_lines(truth_path, "launch ", &launch_count);
-	expect(truth_count == (size_t)threads * 3000 + 50 * 20);
-	expect(record_count == truth_count);
-	for (size_t i = 0; i < truth_count; i++)
-		expect(!strcmp(truth[i], records[i]));
-	expect(launch_count == (size_t)threads * 3000 + 20 + 50);
-	snprintf(end_line, sizeof(end_line), "end %zu\n", truth_count);
-	expect(end_count == 1 && !strcmp(ends[0], end_line));
+	truth = read_lines(truth_path, "kernel ");
+	records = read_lines(records_path, "kernel ");
+	do_agree = lines_agree(&truth, &records);
+	free_lines(&truth);
+	free_lines(&records);
+	expect(do_agree);
+	expect(truth.count == kernel_count);
+	expect(count_lines(truth_path, "launch ") == (size_t)threads * 3000 + 20 + 50);
+	snprintf(end_line, sizeof(end_line), "end %zu\n", kernel_count);
+	expect(count_lines(truth_path, end_line) == 1);
 	return true;
 }
 
@@ -283,11 +308,8 @@ static bool forks_before_init(void)
 
 static bool fork_is_survived(void)
 {
-	size_t count;
-
 	expect(passes_in_child(forks_after_init));
-	read_lines(truth_path, "kernel ", &count);
-	expect(count == 2);
+	expect(count_lines(truth_path, "kernel ") == 2);
 	return passes_in_child(forks_before_init);
 }
 
@@ -318,11 +340,8 @@ static bool calls_from_a_callback(void)
 
 static bool violation_is_written_down(void)
 {
-	size_t count;
-
 	expect(passes_in_child(calls_from_a_callback));
-	read_lines(truth_path, "violation ", &count);
-	expect(count == 2);
+	expect(count_lines(truth_path, "violation ") == 2);
 	return true;
 }
 
