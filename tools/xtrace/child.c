@@ -16,25 +16,10 @@
 
 #include "command.h"
 
+/* What others may send us and mean the program with. */
 static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
 #define PASSED_ON_COUNT (sizeof(passed_on) / sizeof(passed_on[0]))
-
-static _Atomic pid_t child_pid; /* 0 while there is none; read by the handler */
-
-/*
- * What the terminal sends goes to the whole foreground process group, so the child has it already;
- * what a process sent to us is meant for the child.
- */
-static void pass_on(int signal, siginfo_t *info, void *context)
-{
-	int saved_errno = errno;
-
-	(void)context;
-	if (child_pid > 0 && info->si_code <= 0)
-		kill(child_pid, signal);
-	errno = saved_errno;
-}
 
 static int probe(const char *path)
 {
@@ -91,38 +76,62 @@ failed:
 	_exit(STATUS_NOT_FOUND);
 }
 
-/* Signals that we ignore, as nohup has it, stay ignored. */
-static void install_handlers(struct sigaction *before)
+/* Signals that are ignored, as nohup has it, stay ignored. */
+static void signals_to_watch(sigset_t *watched)
 {
-	struct sigaction action = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO | SA_RESTART};
-
+	sigemptyset(watched);
+	sigaddset(watched, SIGCHLD);
 	for (size_t i = 0; i < PASSED_ON_COUNT; i++) {
-		sigaction(passed_on[i], NULL, &before[i]);
-		if (before[i].sa_handler != SIG_IGN)
-			sigaction(passed_on[i], &action, NULL);
+		struct sigaction action;
+
+		sigaction(passed_on[i], NULL, &action);
+		if (action.sa_handler != SIG_IGN)
+			sigaddset(watched, passed_on[i]);
 	}
 }
 
-static void restore_handlers(const struct sigaction *before)
+/*
+ * Passes signals on until the child has ended. What the terminal sends goes to the whole
+ * foreground process group, so the child has it already; what a process sent to us is meant for
+ * the child.
+ */
+static int wait_for(pid_t pid, const sigset_t *watched)
 {
-	for (size_t i = 0; i < PASSED_ON_COUNT; i++)
-		sigaction(passed_on[i], &before[i], NULL);
+	static const struct timespec no_time;
+	siginfo_t info;
+	int status = 0;
+
+	for (;;) {
+		int signal = sigwaitinfo(watched, &info);
+
+		if (signal == SIGCHLD && waitpid(pid, &status, WNOHANG) == pid)
+			break;
+		if (signal > 0 && signal != SIGCHLD && info.si_code <= 0)
+			kill(pid, signal);
+	}
+	/* What came too late is not meant for what we do afterwards. */
+	while (sigtimedwait(watched, &info, &no_time) > 0)
+		;
+	return status;
 }
 
 int child_run(char *const *command, const struct environment_entry *environment, int *status_out)
 {
-	struct sigaction before[PASSED_ON_COUNT];
-	sigset_t all, mask;
-	int report[2], error = 0;
+	const struct sigaction standard = {.sa_handler = SIG_DFL};
+	struct sigaction child_action;
+	sigset_t watched, mask;
+	int report[2], failure = 0, error = 0;
 	pid_t pid;
 
 	if (pipe2(report, O_CLOEXEC))
 		return -errno;
-	/* No signal may come between the fork and the handler that knows the child. */
-	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, &mask);
+	/* Signals wait until wait_for() takes them: none can come between the fork and that. */
+	signals_to_watch(&watched);
+	sigprocmask(SIG_BLOCK, &watched, &mask);
+	sigaction(SIGCHLD, &standard, &child_action); /* ignored, it would take the status away */
 	pid = fork();
 	if (pid == 0) {
+		sigaction(SIGCHLD, &child_action, NULL);
 		sigprocmask(SIG_SETMASK, &mask, NULL);
 		close(report[0]);
 		start(command, environment, report[1]);
@@ -130,20 +139,14 @@ int child_run(char *const *command, const struct environment_entry *environment,
 	if (pid < 0)
 		error = -errno;
 	close(report[1]);
-	child_pid = pid;
-	install_handlers(before);
-	sigprocmask(SIG_SETMASK, &mask, NULL);
 	if (pid > 0) {
-		int failure;
-
 		if (read(report[0], &failure, sizeof(failure)) == sizeof(failure))
 			error = -failure;
-		while (waitpid(pid, status_out, 0) < 0 && errno == EINTR)
-			;
+		*status_out = wait_for(pid, &watched);
 	}
-	child_pid = 0;
-	restore_handlers(before);
 	close(report[0]);
+	sigaction(SIGCHLD, &child_action, NULL);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
 	return error;
 }
 
