@@ -14,27 +14,21 @@
 
 #define KIND(kind) (UINT32_C(1) << (kind))
 
-/* The counters of XT_KIND_ACCOUNT that matter here; a later row replaces an earlier one. */
-enum counter { CALLS_SEEN, KERNELS_WRITTEN, KERNELS_INVALID, CUPTI_DROPPED, COUNTER_COUNT };
+/*
+ * What the log's own account calls lost: these counters, and all that begin with CALLS_LOST. A
+ * later row replaces an earlier one of the same name.
+ */
+#define CALLS_LOST "calls.lost."
+static const char *const loss_names[] = {"kernels.invalid", "cupti.dropped"};
 
-static const char *const counter_names[COUNTER_COUNT] = {
-	[CALLS_SEEN] = "calls.seen",
-	[KERNELS_WRITTEN] = "kernels.written",
-	[KERNELS_INVALID] = "kernels.invalid",
-	[CUPTI_DROPPED] = "cupti.dropped",
-};
+#define LOSSES_MAX 32
 
-#define LOST_PREFIX	"calls.lost."
-#define LOST_CAUSES_MAX 32
-
-struct account {
-	uint64_t counters[COUNTER_COUNT];
+struct losses {
 	struct {
-		char cause[32];
+		char name[48];
 		uint64_t count;
-	} lost[LOST_CAUSES_MAX];
-	size_t lost_causes;
-	bool present;
+	} causes[LOSSES_MAX];
+	size_t cause_count;
 };
 
 struct api_table {
@@ -47,37 +41,42 @@ static bool bytes_equal(struct xt_bytes bytes, const char *text)
 	return bytes.length == strlen(text) && memcmp(bytes.data, text, bytes.length) == 0;
 }
 
-static void note_lost(struct account *account, struct xt_bytes name, uint64_t value)
+static bool is_loss(struct xt_bytes name)
 {
-	size_t prefix = strlen(LOST_PREFIX), i = 0;
-	char cause[sizeof(account->lost[0].cause)];
+	size_t prefix_length = strlen(CALLS_LOST);
 
-	snprintf(cause, sizeof(cause), "%.*s", (int)(name.length - prefix), name.data + prefix);
-	while (i < account->lost_causes && strcmp(account->lost[i].cause, cause) != 0)
-		i++;
-	if (i == LOST_CAUSES_MAX)
-		return;
-	if (i == account->lost_causes) {
-		strcpy(account->lost[i].cause, cause);
-		account->lost_causes++;
-	}
-	account->lost[i].count = value;
+	for (size_t i = 0; i < sizeof(loss_names) / sizeof(loss_names[0]); i++)
+		if (bytes_equal(name, loss_names[i]))
+			return true;
+	return name.length > prefix_length && memcmp(name.data, CALLS_LOST, prefix_length) == 0;
 }
 
-static void read_account(struct account *account, const struct xt_chunk *chunk)
+static void note_loss(struct losses *losses, struct xt_bytes name, uint64_t count)
+{
+	char text[sizeof(losses->causes[0].name)];
+	size_t i = 0;
+
+	snprintf(text, sizeof(text), "%.*s", (int)name.length, name.data);
+	while (i < losses->cause_count && strcmp(losses->causes[i].name, text) != 0)
+		i++;
+	if (i == LOSSES_MAX)
+		return;
+	if (i == losses->cause_count) {
+		strcpy(losses->causes[i].name, text);
+		losses->cause_count++;
+	}
+	losses->causes[i].count = count;
+}
+
+static void read_account(struct losses *losses, const struct xt_chunk *chunk)
 {
 	const uint64_t *values = xt_chunk_u64(chunk, XT_ACCOUNT_VALUE);
 
-	account->present = true;
 	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
 		struct xt_bytes name = xt_chunk_bytes(chunk, XT_ACCOUNT_NAME, row);
 
-		for (size_t i = 0; i < COUNTER_COUNT; i++)
-			if (bytes_equal(name, counter_names[i]))
-				account->counters[i] = values[row];
-		if (name.length > strlen(LOST_PREFIX) &&
-		    memcmp(name.data, LOST_PREFIX, strlen(LOST_PREFIX)) == 0)
-			note_lost(account, name, values[row]);
+		if (is_loss(name))
+			note_loss(losses, name, values[row]);
 	}
 }
 
@@ -102,7 +101,7 @@ static int read_apis(struct api_table *apis, const struct xt_chunk *chunk)
 	const uint64_t *classes = xt_chunk_u64(chunk, XT_API_CLASS);
 
 	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
-		if (classes[row] == XT_API_OTHER)
+		if (classes[row] != XT_API_LAUNCH && classes[row] != XT_API_GRAPH_LAUNCH)
 			continue;
 		if (apis->count == apis->room) {
 			size_t room = apis->room ? 2 * apis->room : 16;
@@ -142,12 +141,12 @@ static int open_log(const char *path, struct xt_reader **reader_out)
 	}
 }
 
-static uint64_t sum_lost(const struct account *account)
+static uint64_t add_up(const struct losses *losses)
 {
-	uint64_t sum = account->counters[KERNELS_INVALID] + account->counters[CUPTI_DROPPED];
+	uint64_t sum = 0;
 
-	for (size_t i = 0; i < account->lost_causes; i++)
-		sum += account->lost[i].count;
+	for (size_t i = 0; i < losses->cause_count; i++)
+		sum += losses->causes[i].count;
 	return sum;
 }
 
@@ -190,44 +189,39 @@ void summary_probe(const char *path, struct log_summary *summary)
 
 int summary_read(const char *path, struct log_summary *summary)
 {
-	bool count_rows = !summary->closed;
-	uint32_t kinds = KIND(XT_KIND_META) | KIND(XT_KIND_ACCOUNT);
-	struct account account = {0};
+	const uint32_t kinds = KIND(XT_KIND_META) | KIND(XT_KIND_ACCOUNT) | KIND(XT_KIND_API) |
+			       KIND(XT_KIND_CALL) | KIND(XT_KIND_KERNEL);
+	struct losses losses = {0};
 	struct api_table apis = {0};
-	uint64_t launch_rows = 0, kernel_rows = 0, done_bytes;
 	const struct xt_chunk *chunk;
 	struct xt_reader *reader;
+	uint64_t done_bytes;
 	int error = open_log(path, &reader);
 
 	if (error)
 		return error;
-	if (count_rows)
-		kinds |= KIND(XT_KIND_API) | KIND(XT_KIND_CALL) | KIND(XT_KIND_KERNEL);
 	while (!error && (chunk = xt_reader_next(reader, kinds))) {
 		switch (xt_chunk_kind(chunk)) {
 		case XT_KIND_META:
 			read_meta(summary, chunk);
 			break;
 		case XT_KIND_ACCOUNT:
-			read_account(&account, chunk);
+			read_account(&losses, chunk);
 			break;
 		case XT_KIND_API:
 			error = read_apis(&apis, chunk);
 			break;
 		case XT_KIND_CALL:
-			launch_rows += count_launches(&apis, chunk);
+			summary->launch_count += count_launches(&apis, chunk);
 			break;
 		case XT_KIND_KERNEL:
-			kernel_rows += xt_chunk_rows(chunk);
+			summary->kernel_count += xt_chunk_rows(chunk);
 			break;
 		default:
 			break;
 		}
 	}
-	count_rows = count_rows || !account.present;
-	summary->lost_count = sum_lost(&account);
-	summary->launch_count = count_rows ? launch_rows : account.counters[CALLS_SEEN];
-	summary->kernel_count = count_rows ? kernel_rows : account.counters[KERNELS_WRITTEN];
+	summary->lost_count = add_up(&losses);
 	xt_reader_position(reader, &done_bytes, &summary->log_bytes);
 	xt_reader_close(reader);
 	free(apis.launch_ids);

@@ -12,7 +12,7 @@ struct log_summary {
 	const char *name; /* of the file; belongs to the caller */
 	char *exe;	  /* owned; NULL if the log does not say */
 	uint32_t pid;
-	uint64_t launch_count; /* calls that launch, also those that were lost */
+	uint64_t launch_count; /* calls that launch kernels or graphs */
 	uint64_t kernel_count;
 	uint64_t lost_count; /* calls and kernel records, of all causes */
 	uint64_t log_bytes;
@@ -29,8 +29,8 @@ struct log_summary {
 void summary_probe(const char *path, struct log_summary *summary);
 
 /*
- * Fills in the numbers: by the log's own account where it was closed in order, by counting rows
- * where not. Needs what summary_probe() found. 0, or -errno; summary_clear() in both cases.
+ * Fills in the numbers: launches and kernels by counting, losses by the log's own account. 0, or
+ * -errno; summary_clear() in both cases.
  */
 int summary_read(const char *path, struct log_summary *summary);
 void summary_clear(struct log_summary *summary);
