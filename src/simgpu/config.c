@@ -5,7 +5,7 @@
  *
  *	XTRACE_SIMGPU_SEED=N		another N, other kernel durations
  *	XTRACE_SIMGPU_KERNEL_NS=MIN:MAX	kernels last between MIN and MAX
- *	XTRACE_SIMGPU_DEVICES=N		number of devices, 1 to 8
+ *	XTRACE_SIMGPU_DEVICES=N		number of devices, 0 to 8
  *	XTRACE_SIMGPU_TRUTH=FILE	write down what really ran; %p in FILE is the process id
  */
 #include <stdio.h>

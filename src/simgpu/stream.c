@@ -77,8 +77,7 @@ void sim_stream_free_own(struct sim_thread *thread, CUcontext context)
 			continue;
 		}
 		*place = stream->next_own;
-		if (sim_is_usable())
-			sim_host_drain(stream, stream->context);
+		sim_host_drain(stream, stream->context);
 		stream_free(stream);
 	}
 }

@@ -69,16 +69,18 @@ uint64_t sim_stream_done_ns(CUstream stream)
 		       implicit_wait_ns(stream));
 }
 
-/* Returns with the stream's lock held and room in its queue. */
-static void lock_with_room(CUstream stream)
+/* Returns the time, with the stream's lock held and room in its queue. */
+static uint64_t lock_with_room(CUstream stream)
 {
 	for (;;) {
 		uint64_t busy_until_ns;
+		uint64_t now_ns;
 
 		pthread_mutex_lock(&stream->lock);
 		busy_until_ns = stream->queue_end_ns[stream->queue_next];
-		if (busy_until_ns <= sim_now_ns())
-			return;
+		now_ns = sim_now_ns();
+		if (busy_until_ns <= now_ns)
+			return now_ns;
 		pthread_mutex_unlock(&stream->lock);
 		sim_wait_until(busy_until_ns);
 	}
@@ -87,10 +89,10 @@ static void lock_with_room(CUstream stream)
 struct sim_span sim_stream_enqueue(CUstream stream, uint64_t latency_ns, uint64_t duration_ns)
 {
 	CUcontext context = stream->context;
+	uint64_t now_ns = lock_with_room(stream);
 	struct sim_span span;
 
-	lock_with_room(stream);
-	span.start_ns = max_u64(sim_now_ns() + latency_ns, sim_stream_done_ns(stream));
+	span.start_ns = max_u64(now_ns + latency_ns, sim_stream_done_ns(stream));
 	span.end_ns = span.start_ns + duration_ns;
 	stream->queue_end_ns[stream->queue_next] = span.end_ns;
 	stream->queue_next = (stream->queue_next + 1) % SIM_QUEUE_DEPTH;

@@ -69,7 +69,7 @@ SIM_EXPORT int cuptiSubscribe(void **subscriber_out, xt_cupti_callback callback,
 
 	if (result)
 		return result;
-	if (!subscriber_out)
+	if (!subscriber_out || !callback)
 		return XT_CUPTI_ERROR_INVALID_PARAMETER;
 	if (tracer_fault_is_on(FAULT_SUBSCRIBER_TAKEN) ||
 	    atomic_exchange(&the_subscriber.is_taken, true))
