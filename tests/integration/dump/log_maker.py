@@ -10,6 +10,10 @@ import struct
 UVAR, DELTA, CONST, BYTES, LIST = 1, 2, 3, 4, 5
 META, ACCOUNT, CLOCK, THREAD, MODULE, MODULE_UNLOAD, STRING, STACK = range(1, 9)
 API, CALL, STREAM, SHAPE, KERNEL, SYMBOL, END = range(9, 16)
+COPY_SHAPE, COPY, SET, GRAPH_NODE, MEMORY, RANGE = range(16, 22)
+VOID, RING, ACTIVITY = range(3)
+# The first multiple of 4,096 behind the header.
+SPOOL_FIRST_AREA = 102400
 
 ZSTD = ctypes.CDLL("libzstd.so.1")
 ZSTD_CONTENT_SIZE_FLAG, ZSTD_CHECKSUM_FLAG = 200, 201
@@ -97,7 +101,7 @@ def chunk_header(kind, stored, raw, rows, sequence, zero1=0, zero2=0):
     return head + struct.pack("<I", fnv1a(head))
 
 
-def log_header(major=1, minor=0, order=0x01020304, header_bytes=64, pid=4711, start=1000,
+def log_header(major=1, minor=1, order=0x01020304, header_bytes=64, pid=4711, start=1000,
                realtime=1700000000000000000, clock=1, log_id=0x0123456789ABCDEF, zero=0):
     head = b"\x89XTRLOG\n" + struct.pack("<HHIIIQQIIQI", major, minor, order, header_bytes, pid,
                                          start, realtime, clock, zero, log_id, zero)
@@ -141,9 +145,69 @@ class LogMaker:
         return self
 
 
-def spool(areas, size, count=None, version=1, order=0x01020304, log_id=0x0123456789ABCDEF):
-    """A spool of `size` bytes; areas are tuples of offset, bytes and kind."""
-    data = b"\x89XTRSPL\n" + struct.pack("<IIQIIII", version, order, log_id, 4711,
-                                         len(areas) if count is None else count, 28, 0)
-    data += b"".join(struct.pack("<QQII", *area, 0) for area in areas)
-    return data.ljust(40 + 4096 * 24, b"\0").ljust(size, b"\0")[:size]
+def ring_call(api=5, correlation=1, slot=0, enter=100, leave=110, result=0, stated=40, zero=0):
+    return struct.pack("<HHIIIQQiI", 2, stated, api, correlation, slot, enter, leave, result, zero)
+
+
+def ring_stack(slot, frames, flags=0, first_seen=90, stated=None, count=None):
+    stated = 24 + 8 * len(frames) if stated is None else stated
+    count = len(frames) if count is None else count
+    return struct.pack("<HHIIIQ%dQ" % len(frames), 3, stated, slot, count, flags, first_seen,
+                       *frames)
+
+
+def ring_node(slot=0, node=7, origin=0, time=100, node_type=0, stated=40, zero=0):
+    return struct.pack("<HHIQQQII", 4, stated, slot, node, origin, time, node_type, zero)
+
+
+def ring_nvtx(text=b"", slot=0xFFFFFFFF, operation=1, time=100, domain=0, key=0, payload=0,
+              payload_type=0, category=0, colour=0, stated=None, text_bytes=None, zero=0):
+    room = -(-len(text) // 8) * 8
+    stated = 64 + room if stated is None else stated
+    text_bytes = len(text) if text_bytes is None else text_bytes
+    return struct.pack("<HHIQQQQIIIIII", 5, stated, slot, time, key, domain, payload, operation,
+                       payload_type, category, colour, text_bytes,
+                       zero) + text.ljust(room, b"\xee")
+
+
+def ring_padding(size, stated=0):
+    return struct.pack("<HH", 1, stated).ljust(size, b"\xee")
+
+
+def ring(records=b"", free=0, size=4096, thread=1, write=None, data_bytes=None, open_calls=(),
+         open_count=None, counters=(), slots=()):
+    """A ring with these records from its free position on; slots are pairs of slot and stack id,
+    open calls tuples of API, correlation id, slot, enter ns and the reserved word."""
+    header = bytearray(20480)
+    struct.pack_into("<IIQQ", header, 0, thread, 4711, 1000,
+                     size if data_bytes is None else data_bytes)
+    struct.pack_into("<QI", header, 64, free + len(records) if write is None else write,
+                     len(open_calls) if open_count is None else open_count)
+    for number, (api, correlation, slot, enter, zero) in enumerate(open_calls):
+        struct.pack_into("<IIIIQ", header, 80 + 24 * number, api, correlation, slot, zero, enter)
+    struct.pack_into("<%dQ" % len(counters), header, 272, *counters)
+    struct.pack_into("<Q", header, 448, free)
+    for slot, stack in slots:
+        struct.pack_into("<I", header, 512 + 4 * slot, stack)
+    data = bytearray(size)
+    for place, byte in enumerate(records, free):
+        data[place % size] = byte
+    return RING, bytes(header + data)
+
+
+def activity(state, valid=0, sequence=0, data_bytes=8192):
+    header = struct.pack("<IIQQQ", state, 0, data_bytes, valid, sequence).ljust(4096, b"\0")
+    return ACTIVITY, header + bytes(8192)
+
+
+def spool(*areas, directory=(), count=None, version=1, order=0x01020304, zero=0):
+    """A spool of areas given as kind and content; directory has pairs of an area's number and what
+    stands in the directory in place of its offset, bytes, kind and the reserved word."""
+    entries, content, replaced = b"", b"", dict(directory)
+    for number, (kind, area) in enumerate(areas):
+        entry = (SPOOL_FIRST_AREA + len(content), len(area), kind, 0)
+        entries += struct.pack("<QQII", *replaced.get(number, entry))
+        content += area.ljust(-(-len(area) // 4096) * 4096, b"\0")
+    header = b"\x89XTRSPL\n" + struct.pack("<IIQIIII", version, order, 0x0123456789ABCDEF, 4711,
+                                          len(areas) if count is None else count, 28, zero)
+    return (header + entries).ljust(SPOOL_FIRST_AREA, b"\0") + content

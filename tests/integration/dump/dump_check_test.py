@@ -1,0 +1,499 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Holds what tools/xtrace-dump complains about, and what it says of spools, against files
+that are made here.
+
+Usage: dump_check_test.py XTRACE_DUMP [unittest options]
+"""
+
+import json
+import random
+
+import log_maker as make
+from dump_base import DumpTest, good_log, records_of, run_tests
+from log_maker import BYTES, LIST, UVAR, LogMaker
+
+
+def thread_chunk(log, ids):
+    return log.table(make.THREAD, (1, UVAR, ids))
+
+
+class Check(DumpTest):
+    def test_good_logs(self):
+        self.assertRegex(self.run_dump("--check", self.file(good_log())),
+                         r"good: 16 chunks, 3 calls, 2 kernels, closed\n$")
+        # What is not accounted for is 0.
+        self.run_dump("--check", self.file(LogMaker().end()))
+        # Threads may be named again, with the same id.
+        log = thread_chunk(thread_chunk(LogMaker(), [1, 2, 1]), [2])
+        log.table(make.THREAD, (1, UVAR, [1]), (3, BYTES, [b"other"])).account(threads__seen=2)
+        self.run_dump("--check", self.file(log.end()))
+
+    def test_open_logs(self):
+        path = self.file(good_log().data[:-1])
+        log = LogMaker().table(make.CLOCK, (1, UVAR, [1]))
+        self.assertIn("violation: not closed", self.run_dump("--check", self.file(log), status=1))
+        self.assertIn("open", self.run_dump("--check", "--allow-open", self.file(log)))
+        self.assertIn("violation: truncated", self.run_dump("--check", path, status=1))
+
+    def check_violation(self, expected, log, close=True):
+        if close:
+            log.end()
+        with self.subTest(expected):
+            text = self.run_dump("--check", self.file(log), status=1)
+            self.assertEqual(len(text.splitlines()), 1, text)
+            self.assertIn(": violation: ", text)
+            self.assertIn(expected, text)
+
+    def test_headers(self):
+        def fine(**header):
+            return LogMaker(**header).account(calls__seen=0, calls__written=0)
+
+        self.check_violation("reserved bytes", fine(zero=1))
+        self.check_violation("unknown clock 4", fine(clock=4))
+        self.check_violation("header of 72 bytes", LogMaker(header_bytes=72).bytes(b"\0" * 8)
+                             .account(calls__seen=0, calls__written=0))
+        self.check_violation("chunk header are not 0", fine().chunk(make.CLOCK, 0, zero1=1))
+        self.check_violation("chunk header are not 0", fine().chunk(make.CLOCK, 0, zero2=1))
+        self.check_violation("column 1: reserved", fine().chunk(
+            make.CLOCK, 1, make.column(1, UVAR, b"\1", zero=1)))
+        self.check_violation("missing: sequence 1 chunks 2", fine().chunk(
+            make.CLOCK, 0, sequence=3))
+        self.check_violation("backwards: sequence 0", fine().chunk(make.CLOCK, 0, sequence=0))
+        self.check_violation("skipped", fine().bytes(b"xx"))
+        self.check_violation("damaged", fine().chunk(make.CLOCK, 1, frame=b"xx"))
+        self.check_violation("not a kind of version 1.1", fine().chunk(22, 0))
+        for kind in range(make.COPY_SHAPE, make.RANGE + 1):
+            self.check_violation("not a kind of version 1.0", fine(minor=0).chunk(kind, 0))
+            self.run_dump("--check", self.file(fine().chunk(kind, 0).end()))
+        self.run_dump("--check", self.file(
+            fine(minor=2).chunk(22, 0).chunk(make.CLOCK, 0, make.column(9, 1, b"")).end()))
+        self.check_violation("column 9 is not", fine().chunk(make.CLOCK, 0, make.column(9, 1, b"")))
+        self.check_violation("has rows", fine().chunk(make.END, 1))
+        self.check_violation("stands after END", fine().end().chunk(make.CLOCK, 0))
+
+    def test_ids(self):
+        counted = (make.MODULE, make.STRING, make.STACK, make.STREAM, make.SHAPE, make.COPY_SHAPE)
+        self.check_violation("id 3 is defined where 2 is next", thread_chunk(
+            LogMaker(), [1, 3]).account(threads__seen=2))
+        for kind in counted:
+            self.check_violation("id 2 is defined where 1 is next", LogMaker().table(
+                kind, (1, UVAR, [2, 1])))
+        for kind in counted + (make.API,):
+            self.check_violation("id 0", LogMaker().table(kind, (1, UVAR, [0, 1])))
+        self.run_dump("--check", self.file(LogMaker().table(make.API, (1, UVAR, [9, 7])).end()))
+        self.check_violation("MODULE_UNLOAD): module: 1 ids", LogMaker().table(
+            make.MODULE_UNLOAD, (1, UVAR, [1])))
+        self.check_violation("module: 1 ids", LogMaker().table(make.SYMBOL, (1, UVAR, [1])))
+        self.check_violation("SHAPE): name: 1 ids of STRING", LogMaker().table(
+            make.SHAPE, (1, UVAR, [1]), (2, UVAR, [9])))
+        for kind, column, table, number in (
+                (make.COPY, "stream", "STREAM", 2), (make.COPY, "shape", "COPY_SHAPE", 3),
+                (make.SET, "stream", "STREAM", 2), (make.GRAPH_NODE, "stack", "STACK", 3),
+                (make.GRAPH_NODE, "thread", "THREAD", 6), (make.RANGE, "thread", "THREAD", 2),
+                (make.RANGE, "domain", "STRING", 4), (make.RANGE, "text", "STRING", 5),
+                (make.RANGE, "stack", "STACK", 7)):
+            log = LogMaker().account(calls__seen=1, calls__lost__no_ring=1, **(
+                {"copies__written": 1} if kind == make.COPY else
+                {"sets__written": 1} if kind == make.SET else {}))
+            self.check_violation("%s: 1 ids of %s" % (column, table), log.table(
+                kind, (number, UVAR, [4])))
+        # Nodes of graphs have CUPTI's ids, which may recur.
+        self.run_dump("--check", self.file(LogMaker().table(
+            make.GRAPH_NODE, (1, UVAR, [9, 9, 4]), (4, UVAR, [5, 6, 7])).end()))
+        # Defined, but after its use.
+        log = LogMaker().table(make.MODULE_UNLOAD, (1, UVAR, [1]))
+        self.check_violation("not defined before", log.table(make.MODULE, (1, UVAR, [1])))
+
+    def test_ids_defined_again(self):
+        """They have to say the same, in the same chunk or a later one."""
+        texts, listed = [[b"a", b"b"], [b"a", b"c"]], [[[1, 2]], [[1, 3]]]
+        for same in (True, False):
+            again = 0 if same else 1
+            logs = [LogMaker().table(make.STRING, (1, UVAR, [1, 2]), (2, BYTES, texts[0]))
+                    .table(make.STRING, (1, UVAR, [1, 2]), (2, BYTES, texts[again])),
+                    LogMaker().table(make.STACK, (1, UVAR, [1]), (4, LIST, listed[0]))
+                    .table(make.STACK, (1, UVAR, [1]), (4, LIST, listed[again])),
+                    LogMaker().table(make.API, (1, UVAR, [7, 7]), (3, UVAR, [1, 1 + again])),
+                    LogMaker().table(make.MODULE, (1, UVAR, [1]), (7, BYTES, [b"\xff"]))
+                    .table(make.MODULE, (1, UVAR, [1]), (7, BYTES, [b"\xff" * (1 + again)])),
+                    LogMaker().table(make.SHAPE, (1, UVAR, [1, 1]), (11, UVAR, [3, 3 + again])),
+                    LogMaker().table(make.STREAM, (1, UVAR, [1, 1]), (4, UVAR, [3, 3 + again]))]
+            for log in logs:
+                if same:
+                    self.run_dump("--check", self.file(log.end()))
+                else:
+                    self.check_violation("1 rows define an id again and say something else", log)
+
+    def test_undefined_ids_after_a_loss_are_no_violation(self):
+        log = LogMaker().account(calls__seen=0, calls__written=0)
+        log.chunk(make.MODULE_UNLOAD, 1, make.encode(1, UVAR, [1]), sequence=2).end()
+        text = self.run_dump("--check", self.file(log), status=1)
+        self.assertEqual(text.count("violation"), 1)
+        self.assertIn("after a loss: chunk 2 (MODULE_UNLOAD): module", text)
+
+    def test_ids_after_a_write_that_failed_are_no_violation(self):
+        def log(**account):
+            made = LogMaker().table(make.STRING, (1, UVAR, [5])).account(**account)
+            return self.file(made.table(make.SHAPE, (1, UVAR, [1]), (2, UVAR, [4])).end())
+
+        for account in ({"calls__seen": 2, "calls__lost__write_failed": 2},
+                        {"kernels__lost__write_failed": 1}, {"memory__lost__write_failed": 1}):
+            text = self.run_dump("--check", log(**account))
+            self.assertIn("after a loss: chunk 2 (SHAPE): name", text)
+        self.run_dump("--check", log(kernels__lost__write_failed=0), status=1)
+
+    def calls(self, **columns):
+        """One thread, API and stack, two calls, and their account; columns replace these."""
+        values = dict(thread=[1, 1], api=[5, 5], correlation=[1, 2], stack=[1, 1],
+                      enter=[100, 110], duration=[10, 10], result=[0, 0xFFFFFFFF])
+        values.update(columns)
+        log = thread_chunk(LogMaker(), [1])
+        log.table(make.API, (1, UVAR, [5])).table(make.STACK, (1, UVAR, [1]))
+        return log.table(make.CALL, *((number, UVAR, column) for number, column in
+                                      enumerate(values.values(), 1)))
+
+    def test_calls(self):
+        fine = dict(calls__seen=2, calls__written=2, threads__seen=1)
+        self.run_dump("--check", self.file(self.calls().account(**fine).end()))
+        for column in ("thread", "api", "stack"):
+            self.check_violation("CALL): %s: 1 ids" % column,
+                                 self.calls(**{column: [0, 7]}).account(**fine))
+        self.check_violation("1 rows out of", self.calls(duration=[30, 10]).account(**fine))
+        # A call that encloses the one before it returns later and stands later.
+        self.run_dump("--check", self.file(
+            self.calls(enter=[100, 90], duration=[10, 30]).account(**fine).end()))
+        # Two that return at the same time.
+        self.run_dump("--check", self.file(self.calls(duration=[20, 10]).account(**fine).end()))
+        # The order holds across chunks.
+        fine.update(calls__seen=3, calls__written=3)
+        log = self.calls().table(make.CALL, (1, UVAR, [1]), (3, UVAR, [3]), (5, UVAR, [5]))
+        self.check_violation("1 rows out of", log.account(**fine))
+        log = self.calls().table(make.CALL, (1, UVAR, [2]), (3, UVAR, [3]), (5, UVAR, [5]))
+        self.run_dump("--check", self.file(thread_chunk(log, [2]).account(
+            calls__seen=3, calls__written=3, threads__seen=2).end()), status=1)
+
+    def test_correlation_ids_and_results(self):
+        fine = dict(calls__seen=2, calls__written=2, threads__seen=1)
+        self.check_violation("1 rows with the correlation id of another", self.calls(
+            correlation=[7, 7]).account(**fine))
+        fine.update(calls__seen=3, calls__written=3)
+        log = self.calls().table(make.CALL, (1, UVAR, [1]), (3, UVAR, [2]), (5, UVAR, [200]))
+        self.check_violation("1 rows with the correlation id of another", log.account(**fine))
+        fine.update(calls__seen=2, calls__written=2)
+        self.check_violation("more than 32 bits", self.calls(result=[0, 1 << 32]).account(**fine))
+
+    def test_accounts(self):
+        def check(expected, **account):
+            values = dict(calls__seen=2, calls__written=2, threads__seen=1)
+            values.update(account)
+            self.check_violation(expected, self.calls().account(**values))
+
+        check("calls.seen 3 is not", calls__seen=3)
+        check("calls.seen 3 is not calls.written 2 + calls.lost 2", calls__seen=3,
+              calls__lost__no_ring=1, calls__lost__nested=1)
+        check("calls.lost 4", calls__seen=7, calls__lost__ring_full=1,
+              calls__lost__write_failed=3)
+        check("calls.written 3, but the log has 2 rows CALL", calls__seen=3, calls__written=3)
+        check("kernels.written 1, but the log has 0 rows KERNEL", kernels__written=1)
+        check("copies.written 1, but the log has 0 rows COPY", copies__written=1)
+        check("sets.written 1, but the log has 0 rows SET", sets__written=1)
+        check("memory.written 1, but the log has 0 rows MEMORY", memory__written=1)
+        check("threads.seen 2, but the log has 1 threads", threads__seen=2)
+        check("log.bytes", log__bytes=1 << 40)
+        fine = dict(calls__seen=2, calls__written=2, threads__seen=1)
+        self.check_violation("cupti.dropped falls from 2 to 1", self.calls().account(
+            cupti__dropped=2, **fine).account(cupti__dropped=1))
+        self.assertIn("note: the account copies.odd is not described", self.run_dump(
+            "--check", self.file(self.calls().account(copies__odd=0, **fine).end())))
+        self.assertNotIn("note", self.run_dump(
+            "--check", self.file(self.calls().account(cupti__dropped=1, **fine).end())))
+        # They need not add up before the end.
+        self.run_dump("--check", "--allow-open", self.file(self.calls().account(calls__seen=9)))
+
+    def test_kernels(self):
+        def log(stream, shape, correlations, **lost):
+            count = len(correlations)
+            made = self.calls().table(make.STREAM, (1, UVAR, [1])).table(make.SHAPE, (1, UVAR, [1]))
+            made.table(make.KERNEL, (1, UVAR, correlations), (2, UVAR, [stream] * count),
+                       (3, UVAR, [shape] * count))
+            return made.account(calls__seen=2 + sum(lost.values()), calls__written=2,
+                                kernels__written=count, threads__seen=1, **lost)
+
+        self.assertNotIn("note", self.run_dump("--check", self.file(log(1, 1, [2]).end())))
+        self.check_violation("KERNEL): stream", log(2, 1, [2]))
+        self.check_violation("KERNEL): shape", log(1, 2, [2]))
+        # A thread may be within eight calls when the log ends; more kernels than that are strays.
+        text = self.run_dump("--check", self.file(log(1, 1, [1, *range(3, 11)]).end()))
+        self.assertIn("note: KERNEL: 8 correlation ids without a CALL, the lowest 3", text)
+        self.check_violation("9 correlation ids without a CALL, the lowest 3",
+                             log(1, 1, range(3, 12)))
+        self.run_dump("--check", self.file(
+            log(1, 1, range(3, 99), calls__lost__ring_full=1).end()))
+        for kind, name, account in ((make.COPY, "COPY", "copies__written"),
+                                    (make.SET, "SET", "sets__written")):
+            self.check_violation("%s: 9 correlation ids without a CALL, the lowest 3" % name,
+                                 log(1, 1, [2]).table(kind, (1, UVAR, range(3, 12)))
+                                 .account(**{account: 9}))
+            self.run_dump("--check", self.file(log(1, 1, [2]).table(
+                kind, (1, UVAR, [1, 2, 2])).account(**{account: 3}).end()))
+
+
+class Spool(DumpTest):
+    # Of a ring of 4,096 bytes that has been filled almost three times.
+    FREE = 3 * 4096 - 104
+    SLOTS = ((0, 70), (3, 71), (4095, 72))
+    COUNTERS = (9, 7, 1, 1, *range(20, 31))
+
+    def records(self):
+        """A call by the slots' ids, a stack and a call of it, and padding that leads over the
+        ring's end to the last two."""
+        return b"".join((
+            make.ring_call(api=0x10133, correlation=11, slot=3, enter=100, leave=110),
+            make.ring_stack(3, [0x401000, (1 << 56) + 5], flags=1, first_seen=112),
+            make.ring_padding(24),
+            make.ring_call(api=0x1FFFFFFFF >> 1, correlation=12, slot=3, enter=111, leave=120,
+                           result=-5),
+            make.ring_call(correlation=13, slot=0xFFFFFFFF, enter=90, leave=120)))
+
+    def good(self, **how):
+        ring = make.ring(self.records(), self.FREE, slots=self.SLOTS, counters=self.COUNTERS,
+                         open_calls=((5, 14, 4095, 130, 0), (6, 15, 0xFFFFFFFF, 131, 0)))
+        return make.spool(ring, (make.VOID, b""), make.ring(thread=0),
+                          make.activity(2, 8192, 9), make.activity(1, sequence=5), **how)
+
+    def test_everything_as_text(self):
+        text = self.run_dump(self.file(self.good()))
+        head = records_of(text, "spool")[0]
+        self.assertEqual((head["log_id"], head["pid"], head["areas"], head["cupti_version"]),
+                         ("0123456789abcdef", "4711", "5", "28"))
+        ring, free = records_of(text, "ring")
+        self.assertEqual(ring, {
+            "area": "0", "offset": "102400", "bytes": "24576", "data_bytes": "4096", "thread": "1",
+            "tid": "4711", "first_seen_ns": "1000", "write_pos": str(self.FREE + 184),
+            "free_pos": str(self.FREE), "open_calls": "2", "slots": "3", "calls.seen": "9",
+            "calls.committed": "7", "calls.lost.ring_full": "1", "calls.lost.nested": "1",
+            "stacks.hits": "20", "stacks.walked": "21", "stacks.audited": "22",
+            "stacks.mismatched": "23", "stacks.truncated": "24", "stacks.transient": "25",
+            "stacks.lost": "26", "nodes.seen": "27", "nodes.lost": "28", "ranges.seen": "29",
+            "ranges.lost": "30"})
+        self.assertEqual((free["area"], free["thread"]), ("2", "0"))
+        after = [line for line in text.splitlines() if not line.startswith(("spool", "ring"))]
+        self.assertEqual(after, [line.replace(" ", "\t") for line in (
+            "open_call area=0 thread=1 depth=0 api=5 correlation=14 slot=4095 enter_ns=130",
+            "open_call area=0 thread=1 depth=1 api=6 correlation=15 slot=- enter_ns=131",
+            "call area=0 pos=12184 thread=1 api=65843 correlation=11 slot=3 stack=71 stack_pos=- "
+            "enter_ns=100 exit_ns=110 result=0",
+            "stack area=0 pos=12224 thread=1 slot=3 flags=1 first_seen_ns=112 "
+            "frames=0:0x401000,1:0x5",
+            "padding area=0 pos=12264 bytes=24",
+            "call area=0 pos=12288 thread=1 api=4294967295 correlation=12 slot=3 stack=- "
+            "stack_pos=12224 enter_ns=111 exit_ns=120 result=-5",
+            "call area=0 pos=12328 thread=1 api=5 correlation=13 slot=- stack=0 stack_pos=- "
+            "enter_ns=90 exit_ns=120 result=0",
+            "void area=1",
+            "activity area=3 offset=151552 bytes=12288 state=completed data_bytes=8192 "
+            "valid_bytes=8192 sequence=9",
+            "activity area=4 offset=163840 bytes=12288 state=writing data_bytes=8192 "
+            "valid_bytes=- sequence=5",
+            "total rings=2 open_calls=2 calls=3 stacks=1 graph_nodes=0 nvtx_events=0 "
+            "activity_buffers=2 damaged=0")])
+
+    def test_graph_nodes_and_nvtx_events(self):
+        ring = make.ring(b"".join((
+            make.ring_node(3, 7 << 40, 5, 100, 2), make.ring_stack(3, [8]),
+            make.ring_nvtx(b"tab\t\xff", 3, 4, 102, 1 << 40, 9, (1 << 64) - 1, 2, 77, 0xFF00FF00),
+            make.ring_node(0xFFFFFFFF), make.ring_nvtx(b"12345678"), make.ring_nvtx())),
+                         slots=self.SLOTS)
+        path = self.file(make.spool(ring))
+        text = self.run_dump(path)
+        self.assertEqual([line for line in text.splitlines() if line.startswith(("graph", "nvtx"))],
+                         [line.replace(" ", "\t") for line in (
+            "graph_node area=0 pos=0 thread=1 node=7696581394432 origin=5 slot=3 stack=71 "
+            "stack_pos=- time_ns=100 type=2",
+            "nvtx area=0 pos=72 thread=1 operation=4 time_ns=102 domain=1099511627776 "
+            r"text=tab\x09\xff key=9 slot=3 stack=- stack_pos=40 category=77 "
+            "payload=18446744073709551615 payload_type=2 colour=4278255360",
+            "graph_node area=0 pos=144 thread=1 node=7 origin=0 slot=- stack=0 stack_pos=- "
+            "time_ns=100 type=0",
+            "nvtx area=0 pos=184 thread=1 operation=1 time_ns=100 domain=0 text=12345678 key=0 "
+            "slot=- stack=0 stack_pos=- category=0 payload=0 payload_type=0 colour=0",
+            "nvtx area=0 pos=256 thread=1 operation=1 time_ns=100 domain=0 text= key=0 "
+            "slot=- stack=0 stack_pos=- category=0 payload=0 payload_type=0 colour=0")])
+        self.assertEqual((self.total(text)["graph_nodes"], self.total(text)["nvtx_events"]),
+                         ("2", "3"))
+        rows = map(json.loads, self.run_dump("--format", "json", path).splitlines())
+        self.assertEqual([row["text"] for row in rows if row["record"] == "nvtx"],
+                         [{"hex": b"tab\t\xff".hex()}, "12345678", ""])
+        self.run_dump("--check", path)
+        long = make.ring_nvtx(b"n" * 65464)
+        text = self.run_dump(self.file(make.spool(make.ring(long * 3, size=1 << 18))))
+        self.assertEqual([len(row["text"]) for row in records_of(text, "nvtx")], [65464] * 3)
+
+    def test_json_says_the_same(self):
+        path = self.file(self.good())
+        text = self.run_dump(path).splitlines()
+        rows = list(map(json.loads, self.run_dump("--format", "json", path).splitlines()))
+        self.assertEqual(len(rows), len(text))
+        for row, line in zip(rows, text):
+            self.assertEqual([row["record"]] + list(row)[1:],
+                             [word.split("=")[0] for word in line.split("\t")])
+        by_what = {row["record"]: row for row in rows}
+        self.assertEqual(by_what["stack"]["frames"], [[0, 0x401000], [1, 5]])
+        self.assertEqual([(row["slot"], row["stack"], row["stack_pos"]) for row in rows
+                          if row["record"] == "call"],
+                         [(3, 71, None), (3, None, 12224), (None, 0, None)])
+        self.assertEqual((by_what["activity"]["valid_bytes"], by_what["activity"]["state"]),
+                         (None, "writing"))
+
+    def test_check(self):
+        self.assertIn("good: a spool of 2 rings, 3 calls, 2 open calls",
+                      self.run_dump("--check", self.file(self.good())))
+        # What is odd is no damage: it is printed as it is.
+        for expected, data in (
+                ("reserved bytes of the header", self.good(zero=1)),
+                ("area 1 reason reserved bytes of the directory", make.spool(
+                    make.ring(), make.ring(), directory=[(1, (102400 + 24576, 24576, 1, 9))])),
+                ("have no meaning", make.spool(make.ring(counters=[0] * 15 + [1]))),
+                ("depth 0 reason reserved", make.spool(make.ring(open_calls=[(1, 1, 1, 1, 1)]))),
+                ("pos 8 reason reserved", make.spool(make.ring(make.ring_call(zero=1), free=8))),
+                ("pos 4088 reason reserved", make.spool(make.ring(
+                    make.ring_padding(8, stated=8), free=4088))),
+                ("pos 0 reason reserved", make.spool(make.ring(make.ring_node(zero=1)))),
+                ("pos 0 reason reserved", make.spool(make.ring(make.ring_nvtx(zero=1)))),
+                ("returned before it was called", make.spool(make.ring(
+                    make.ring_call(enter=100, leave=99)))),
+                ("or before the call before", make.spool(make.ring(
+                    make.ring_call(leave=120) + make.ring_call(leave=119))))):
+            with self.subTest(expected):
+                path = self.file(data)
+                self.assertNotIn("damaged\t", self.run_dump(path))
+                text = self.run_dump("--check", path, status=1)
+                self.assertEqual(len(text.splitlines()), 1, text)
+                self.assertIn(expected, text)
+
+    def check_damaged(self, expected, data, calls=0):
+        """That much is wrong, and this many records stand before it."""
+        with self.subTest(expected):
+            path = self.file(data)
+            text = self.run_dump(path, status=1)
+            self.assertEqual(len(records_of(text, "damaged")), 1, text)
+            self.assertIn(expected, records_of(text, "damaged")[0]["reason"])
+            self.assertEqual(len(records_of(text, "call")), calls)
+            self.assertIn("reason %s" % records_of(text, "damaged")[0]["reason"],
+                          self.run_dump("--check", path, status=1))
+
+    def test_areas_that_cannot_be(self):
+        ring, beyond = make.ring(make.ring_call()), (1 << 64) - 4096
+        for expected, *entry in (
+                ("outside the file", beyond, 24576, 1, 0),
+                ("outside the file", 102400, beyond, 1, 0),
+                ("outside the file", 102400, 24577, 1, 0), ("over the header", 98304, 24576, 1, 0),
+                ("over the header", 0, 24576, 1, 0), ("multiple of 4096", 102408, 24568, 1, 0),
+                ("no power of two", 102400, 24575, 1, 0), ("no power of two", 102400, 20480, 1, 0),
+                ("no power of two", 102400, 0, 1, 0), ("no room", 102400, 4096, 2, 0),
+                ("unknown kind 3", 102400, 4096, 3, 0)):
+            self.check_damaged(expected, make.spool(ring, directory=[(0, entry)]))
+        # The same bytes are not read as often as a directory may name them.
+        where = (102400, 24576, 1, 0)
+        self.check_damaged("overlaps", make.spool(ring, ring, directory=[(1, where)]), calls=1)
+        self.check_damaged("overlaps", make.spool(
+            ring, ring, directory=[(0, (106496, 40960, 2, 0)), (1, where)]))
+        text = self.run_dump(self.file(make.spool(ring, count=(1 << 32) - 1)), status=1)
+        self.assertIn("4294967295 areas, of at most 4096", text)
+        self.assertEqual((self.total(text)["calls"], text.count("void\t")), ("1", 4095))
+
+    def test_rings_that_cannot_be(self):
+        call = make.ring_call()
+        for expected, how in (
+                ("2048 bytes of data in room for 4096", dict(data_bytes=2048)),
+                ("in room for 4096", dict(data_bytes=(1 << 64) - 1)),
+                ("free position 48", dict(free=48, write=40)),
+                ("for 4096 bytes", dict(write=4104)), ("for 4096 bytes", dict(write=(1 << 64) - 8)),
+                ("no multiples of 8", dict(free=4, write=44)),
+                ("no multiples of 8", dict(write=44))):
+            self.check_damaged(expected, make.spool(make.ring(call, **how)))
+        self.check_damaged("9 open calls", make.spool(make.ring(open_count=9)))
+        self.check_damaged("stack slot 4096", make.spool(
+            make.ring(open_calls=[(1, 1, 4096, 1, 0)])))
+
+    def test_records_that_cannot_be(self):
+        call, stack = make.ring_call(), make.ring_stack(1, [7, 8])
+        for expected, record in (
+                ("type 0", bytes(8)), ("type 6", b"\6\0\x08\0" + bytes(4)),
+                ("a graph node of 48 bytes", make.ring_node(stated=48) + bytes(8)),
+                ("slot 4096", make.ring_node(slot=4096)), ("cut off", make.ring_node()[:32]),
+                ("text of 9 bytes in 72", make.ring_nvtx(b"12345678", text_bytes=9)),
+                ("text of 4294967295 bytes", make.ring_nvtx(b"1", text_bytes=(1 << 32) - 1)),
+                ("in 68", make.ring_nvtx(b"1234", stated=68)),
+                ("slot 4096", make.ring_nvtx(slot=4096)), ("cut off", make.ring_nvtx()[:56]),
+                ("a record of 72 bytes where 64 are left", make.ring_nvtx(b"12345678")[:64]),
+                ("a call of 0 bytes", make.ring_call(stated=0)),
+                ("a call of 48 bytes", make.ring_call(stated=48) + bytes(8)),
+                ("slot 4096", make.ring_call(slot=4096)), ("cut off", call[:32]),
+                ("in slot 4096", make.ring_stack(4096, [])),
+                ("of 1001 frames", make.ring_stack(1, [7] * 30, count=1001)),
+                ("in 48 bytes", make.ring_stack(1, [7, 8], stated=48)),
+                ("in 65528 bytes", make.ring_stack(1, [7, 8], stated=65528)),
+                ("of 3 frames in 40 bytes", make.ring_stack(1, [7, 8], count=3)),
+                ("cut off", stack[:32]), ("cut off", stack[:16]),
+                ("a record of 4056 bytes where 8 are left", make.ring_padding(8))):
+            self.check_damaged(expected, make.spool(make.ring(call + record)), calls=1)
+        # Nothing wraps.
+        self.check_damaged("cut off", make.spool(make.ring(call + call, free=4096 - 48)), calls=1)
+        self.check_damaged("cut off", make.spool(make.ring(call + stack, free=4096 - 48)), calls=1)
+
+    def test_large_rings(self):
+        """More than is read at one go, and the largest stack over the seam."""
+        size, frames = 1 << 20, list(range(1000))
+        count = ((1 << 18) - 64) // 40
+        records = make.ring_call() * count + make.ring_stack(7, frames)
+        records += make.ring_call(slot=7) * count
+        data = make.spool(make.ring(records, free=5 << 20, size=size))
+        text = self.run_dump(self.file(data))
+        self.assertEqual(self.total(text)["calls"], str(2 * count))
+        stack = records_of(text, "stack")[0]
+        self.assertEqual(stack["frames"], ",".join("0:%#x" % frame for frame in frames))
+        calls = records_of(text, "call")
+        self.assertEqual({call["stack_pos"] for call in calls[count:]}, {stack["pos"]})
+        self.assertEqual(int(calls[-1]["pos"]), (5 << 20) + len(records) - 40)
+
+    def test_activity_buffers_that_cannot_be(self):
+        for expected, area in (
+                ("unknown state 3", make.activity(3)),
+                ("8193 bytes of data in room for 8192", make.activity(0, data_bytes=8193)),
+                ("in room", make.activity(2, data_bytes=(1 << 64) - 1)),
+                ("8192 valid bytes of 8184", make.activity(2, valid=8192, data_bytes=8184))):
+            self.check_damaged(expected, make.spool(area))
+        self.run_dump("--check", self.file(make.spool(make.activity(1, valid=1 << 60))))
+
+    def test_what_is_no_spool(self):
+        for data in (self.good()[:98343], make.spool(version=2), make.spool(order=0x04030201)):
+            self.assertEqual(self.run_dump(self.file(data), status=2), "")
+        self.run_dump(self.file(self.good()[:98344]), status=1)
+        good = self.file(self.good())
+        for option in ("--kernels-total", "--summary", "--kind=CALL"):
+            self.run_dump(option, good, status=2)
+
+    def test_random_damage(self):
+        """Spools with words that the tracer never wrote: whatever is read, it ends in order."""
+        chance, good, damaged = random.Random(20240301), self.good(), 0
+        for _ in range(300):
+            data = bytearray(good)
+            for _ in range(3):
+                place = chance.choice((chance.randrange(0, 160), 102400 + chance.randrange(1024),
+                                       102400 + 20480 + chance.randrange(4096),
+                                       151552 + chance.randrange(32)))
+                data[place] = chance.choice((0, 1, 8, 127, 255))
+            data[:16] = good[:16]
+            path = self.file(bytes(data))
+            with self.subTest(data=bytes(data[16:160]).hex()):
+                text = self.run_dump("--format", "json", path, status=None)
+                rows = list(map(json.loads, text.splitlines()))
+                self.assertEqual(self.status, int(rows[-1]["damaged"] > 0))
+                damaged += self.status
+        self.assertGreater(damaged, 50)
+
+
+if __name__ == "__main__":
+    run_tests()
