@@ -65,7 +65,9 @@ git clone -q --no-hardlinks "$repository" "$system/src/xtrace"
 inside() {
 	unshare --mount sh -eu -c '
 		mount -t proc proc "$1/proc"
-		mount -t tmpfs tmpfs "$1/dev/shm" 2>/dev/null || true
+		mkdir -p "$1/dev/pts"
+		mount -t devpts -o newinstance,ptmxmode=0666 devpts "$1/dev/pts"
+		ln -sf pts/ptmx "$1/dev/ptmx"
 		system=$1
 		shift
 		exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \

@@ -7,7 +7,8 @@
 # usage: run-case.sh BIN_DIR CASE
 #
 # A case is a shell script. It has $xtrace (the program), $sample (llm_inference) and status, which
-# runs a command and prints its exit status.
+# runs a command and prints its exit status. A script that exits with 77 says on stderr what it
+# misses on this machine; the case is skipped then.
 set -eu
 
 bin=$1
@@ -41,6 +42,10 @@ unset XTRACE_DATA CUDA_INJECTION64_PATH XTRACE_CUPTI LD_LIBRARY_PATH
 	cd "$scratch/run"
 	. "$here/cases/$case_name.sh"
 ) >"$scratch/stdout" 2>"$scratch/stderr" </dev/null || {
+	if [ $? -eq 77 ]; then
+		cat "$scratch/stderr"
+		exit 77
+	fi
 	cat "$scratch/stdout" "$scratch/stderr"
 	echo "the script of case $case_name failed"
 	exit 1

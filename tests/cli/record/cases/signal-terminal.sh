@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Ctrl-C on a terminal reaches the program once, by its process group; xtrace survives to report.
+if ! python3 -c 'import os; os.openpty()' 2>/dev/null; then
+	echo "there are no terminals here" >&2
+	exit 77
+fi
 cat >program.py <<'END'
 import signal, sys, time
 seen = []
