@@ -217,35 +217,6 @@ static uint32_t device_pid(struct sink *sink, const struct process *process, uin
 	return error ? 0 : pid;
 }
 
-static int make_streams(struct sink *sink, const struct process *process)
-{
-	struct chrome *c = sink->state;
-	size_t count = process->model->streams.count;
-
-	c->streams = calloc(count, sizeof(*c->streams));
-	if (!c->streams)
-		return -ENOMEM;
-	c->stream_count = count;
-	for (size_t s = 0; s < count; s++) {
-		const struct stream *stream = &process->model->streams.rows[s];
-		int length =
-			asprintf(&c->streams[s].args, "\"device\":%u,\"context\":%u,\"stream\":%u",
-				 stream->device, stream->context, stream->stream);
-
-		if (length < 0) {
-			c->streams[s].args = NULL;
-			return -ENOMEM;
-		}
-		c->streams[s].args_length = (size_t)length;
-		if (!stream->defined)
-			continue;
-		c->streams[s].pid = device_pid(sink, process, stream->device);
-		if (!c->streams[s].pid)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 static int make_shape(struct text *out, const struct process *process, uint32_t id)
 {
 	const struct shape *shape = &process->model->shapes.rows[id];
@@ -279,18 +250,14 @@ static int make_shape(struct text *out, const struct process *process, uint32_t 
 	return 0;
 }
 
-static int make_shapes(struct chrome *c, const struct process *process)
+/* What a kernel of that shape says of itself, worked out when it is first met. */
+static const struct text *shape_text(struct chrome *c, const struct process *process, uint32_t id)
 {
-	size_t count = process->model->shapes.count;
-	int error = 0;
+	struct text *text = &c->shapes[id];
 
-	c->shapes = calloc(count, sizeof(*c->shapes));
-	if (!c->shapes)
-		return -ENOMEM;
-	c->shape_count = count;
-	for (uint32_t s = 0; s < count && !error; s++)
-		error = make_shape(&c->shapes[s], process, s);
-	return error;
+	if (!text->data && make_shape(text, process, id) < 0)
+		return NULL;
+	return text;
 }
 
 static int begin_process(struct sink *sink, const struct process *process)
@@ -299,14 +266,14 @@ static int begin_process(struct sink *sink, const struct process *process)
 	int error;
 
 	forget_process(c);
+	c->shapes = calloc(process->model->shapes.count, sizeof(*c->shapes));
+	c->streams = calloc(process->model->streams.count, sizeof(*c->streams));
+	if (!c->shapes || !c->streams)
+		return -ENOMEM;
+	c->shape_count = process->model->shapes.count;
+	c->stream_count = process->model->streams.count;
 	error = choose_pid(c, process);
-	if (!error)
-		error = name_process(sink, process);
-	if (!error)
-		error = make_streams(sink, process);
-	if (!error)
-		error = make_shapes(c, process);
-	return error;
+	return error ? error : name_process(sink, process);
 }
 
 static const struct text *api_text(struct chrome *c, const struct process *process,
@@ -397,6 +364,24 @@ static int put_call(struct sink *sink, const struct process *process, const stru
 	return 0;
 }
 
+/* What is the same for all kernels of a stream. 0 or -ENOMEM. */
+static int make_stream(struct sink *sink, const struct process *process, uint32_t id)
+{
+	struct chrome *c = sink->state;
+	struct track_stream *stream = &c->streams[id];
+	const struct stream *row = &process->model->streams.rows[id];
+	int length = asprintf(&stream->args, "\"device\":%u,\"context\":%u,\"stream\":%u",
+			      row->device, row->context, row->stream);
+
+	if (length < 0) {
+		stream->args = NULL;
+		return -ENOMEM;
+	}
+	stream->args_length = (size_t)length;
+	stream->pid = device_pid(sink, process, row->device);
+	return stream->pid ? 0 : -ENOMEM;
+}
+
 /* A further lane of a stream, with its name. 0 or -ENOMEM. */
 static int add_lane(struct sink *sink, const struct process *process, uint32_t id)
 {
@@ -410,13 +395,9 @@ static int add_lane(struct sink *sink, const struct process *process, uint32_t i
 	if (!lanes)
 		return -ENOMEM;
 	stream->lanes = lanes;
+	if (!stream->lane_count && make_stream(sink, process, id) < 0)
+		return -ENOMEM;
 	lanes[stream->lane_count] = (struct lane){.track = c->next_number++};
-	if (!stream->pid) {
-		/* The stream was never defined: its chunk was lost. */
-		stream->pid = device_pid(sink, process, row->device);
-		if (!stream->pid)
-			return -ENOMEM;
-	}
 	length = row->defined ? snprintf(name, sizeof(name), "context %u stream %u", row->context,
 					 row->stream)
 			      : snprintf(name, sizeof(name), "[unknown stream]");
@@ -471,14 +452,15 @@ static int put_kernel(struct sink *sink, const struct process *process, const st
 		      const struct launch *launch)
 {
 	struct chrome *c = sink->state;
-	const struct text *shape = &c->shapes[kernel->shape < c->shape_count ? kernel->shape : 0];
+	const struct text *shape =
+		shape_text(c, process, kernel->shape < c->shape_count ? kernel->shape : 0);
 	uint32_t id = kernel->stream < c->stream_count ? kernel->stream : 0;
 	const struct track_stream *stream = &c->streams[id];
 	uint32_t track = kernel_track(sink, process, id, kernel);
 	uint32_t thread = launch ? thread_track(sink, process, launch->thread) : 0;
 	char *p;
 
-	if (!track)
+	if (!track || !shape)
 		return -ENOMEM;
 	p = begin_event(c, output_room(&sink->out, EVENT_BYTES_MAX));
 	p = TEXT_LITERAL(p, "{\"ph\":\"X\",\"cat\":\"kernel\"");

@@ -136,7 +136,8 @@ static struct launch *find_in_window(struct window_calls *window, uint64_t corre
 static struct launch *place_in_old(struct old_calls *old, uint64_t correlation)
 {
 	uint32_t mask = old->size - 1;
-	uint32_t s = hash_id(correlation) & mask;
+	/* Unlike in the windows, neighbours must be scattered: runs would make searches long. */
+	uint32_t s = (uint32_t)((correlation * 0x9e3779b97f4a7c15u) >> 32) & mask;
 
 	while (old->entries[s].correlation && old->entries[s].correlation != correlation)
 		s = (s + 1) & mask;

@@ -6,29 +6,35 @@
 
 #include "merge/grow.h"
 
-/* Ids are dense, so a table never needs to be larger than its rows; but chunks may be lost, so
- * there may be gaps. An id beyond this is damage, not a gap. */
-#define MODEL_IDS_MAX (1u << 24)
+/*
+ * Ids are dense, so a table is as large as its rows are many; but chunks may be lost, so there may
+ * be gaps. An id that is beyond any gap of that kind is damage: it must not cost memory.
+ */
+#define MODEL_GAP_MAX (1u << 20)
+#define MODEL_IDS_MAX (1u << 26)
 
 #define FRAMES_MAX XT_STACK_FRAMES_MAX /* of a stack; the rest is not kept */
 
-/* The row of that id, made if need be; NULL if the id cannot be or memory ran out. */
-static void *row_of_id(void *rows, size_t *capacity, size_t *count, uint64_t id, size_t row_bytes)
+static bool is_possible(uint64_t id, size_t defined)
 {
-	if (!id || id > MODEL_IDS_MAX || grow(rows, capacity, id + 1, row_bytes) < 0)
+	return id && id <= MODEL_IDS_MAX && id <= MODEL_GAP_MAX + 2 * (uint64_t)defined;
+}
+
+/* The row of that (possible) id, made if need be; NULL if memory ran out. */
+static void *row_of_id(void *rows, size_t *capacity, size_t *count, size_t *defined, uint64_t id,
+		       size_t row_bytes)
+{
+	if (grow(rows, capacity, id + 1, row_bytes) < 0)
 		return NULL;
 	if (*count <= id)
 		*count = id + 1;
+	(*defined)++;
 	return *(char **)rows + id * row_bytes;
 }
 #define ROW_OF_ID(table, id)                                                                       \
-	row_of_id(&(table).rows, &(table).capacity, &(table).count, (id), sizeof(*(table).rows))
+	row_of_id(&(table).rows, &(table).capacity, &(table).count, &(table).defined, (id),        \
+		  sizeof(*(table).rows))
 #define NEXT_ROW(table) ROW_OF_ID(table, (table).count)
-
-static bool is_possible(uint64_t id)
-{
-	return id && id <= MODEL_IDS_MAX;
-}
 
 static uint32_t narrow(uint64_t value)
 {
@@ -94,7 +100,7 @@ static int load_threads(struct model *model, const struct xt_chunk *chunk)
 		uint32_t name = intern(model, xt_chunk_bytes(chunk, XT_THREAD_NAME, r));
 		struct thread *thread;
 
-		if (!is_possible(ids[r]))
+		if (!is_possible(ids[r], model->threads.defined))
 			continue;
 		thread = ROW_OF_ID(model->threads, ids[r]);
 		if (!thread || name == NAME_FAILED)
@@ -117,7 +123,7 @@ static int load_modules(struct model *model, const struct xt_chunk *chunk)
 		uint32_t build_id = intern(model, xt_chunk_bytes(chunk, XT_MODULE_BUILD_ID, r));
 		struct module *module;
 
-		if (!is_possible(ids[r]))
+		if (!is_possible(ids[r], model->modules.defined))
 			continue;
 		module = NEXT_ROW(model->modules);
 		if (!module || path == NAME_FAILED || build_id == NAME_FAILED)
@@ -161,7 +167,7 @@ static int load_strings(struct model *model, const struct xt_chunk *chunk)
 		uint32_t name = intern(model, xt_chunk_bytes(chunk, XT_STRING_TEXT, r));
 		uint32_t *string;
 
-		if (!is_possible(ids[r]))
+		if (!is_possible(ids[r], model->strings.defined))
 			continue;
 		string = ROW_OF_ID(model->strings, ids[r]);
 		if (!string || name == NAME_FAILED)
@@ -182,7 +188,7 @@ static int load_stacks(struct model *model, const struct xt_chunk *chunk)
 		const uint64_t *frames = xt_chunk_list(chunk, XT_STACK_FRAMES, r, &length);
 		struct stack *stack;
 
-		if (!is_possible(ids[r]))
+		if (!is_possible(ids[r], model->stacks.defined))
 			continue;
 		stack = ROW_OF_ID(model->stacks, ids[r]);
 		if (!stack)
@@ -258,7 +264,7 @@ static int load_streams(struct model *model, const struct xt_chunk *chunk)
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
 		struct stream *stream;
 
-		if (!is_possible(ids[r]))
+		if (!is_possible(ids[r], model->streams.defined))
 			continue;
 		stream = ROW_OF_ID(model->streams, ids[r]);
 		if (!stream)
@@ -285,7 +291,7 @@ static int load_shapes(struct model *model, const struct xt_chunk *chunk)
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
 		struct shape *shape;
 
-		if (!is_possible(ids[r]))
+		if (!is_possible(ids[r], model->shapes.defined))
 			continue;
 		shape = ROW_OF_ID(model->shapes, ids[r]);
 		if (!shape)
@@ -312,7 +318,7 @@ static int load_symbols(struct model *model, const struct xt_chunk *chunk)
 		uint32_t name = intern(model, xt_chunk_bytes(chunk, XT_SYMBOL_NAME, r));
 		struct embedded_symbol *symbol;
 
-		if (!is_possible(modules[r]) || !is_possible(model->symbols.count))
+		if (modules[r] > MODEL_IDS_MAX || model->symbols.count > MODEL_IDS_MAX)
 			continue;
 		symbol = NEXT_ROW(model->symbols);
 		if (!symbol || name == NAME_FAILED)

@@ -84,7 +84,8 @@ struct pair {
 	struct {                                                                                   \
 		type *rows;                                                                        \
 		size_t capacity;                                                                   \
-		size_t count; /* rows [0, count) */                                                \
+		size_t count;	/* rows [0, count) */                                              \
+		size_t defined; /* how often a row was defined */                                  \
 	}
 
 struct model {

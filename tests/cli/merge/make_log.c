@@ -479,6 +479,31 @@ static void make_bench(struct log *log, uint64_t n)
 	}
 }
 
+/* n calls whose kernels are missing, n kernels whose calls are missing, n graph launches. */
+static void make_bench_calls(struct log *log, uint64_t n)
+{
+	flush_all(log);
+	for (uint64_t i = 0; i < n; i++)
+		put_call(log, 1, API_LAUNCH, STACK_FORWARD, 0);
+}
+
+static void make_bench_kernels(struct log *log, uint64_t n)
+{
+	flush_all(log);
+	for (uint64_t i = 0; i < n; i++)
+		put_kernel(log, ++log->correlation, 1, 1, log->now_ns += 10000, 2000, 0);
+}
+
+static void make_bench_graphs(struct log *log, uint64_t n)
+{
+	flush_all(log);
+	for (uint64_t i = 0; i < n; i++) {
+		put_call(log, 1, API_GRAPH, STACK_GRAPH, 0);
+		for (uint64_t k = 0; k < 2; k++)
+			put_kernel(log, log->correlation, 1, 1, log->now_ns += 3000, 2000, 7 + k);
+	}
+}
+
 static const struct scenario {
 	const char *name;
 	void (*make)(struct log *log, uint64_t n);
@@ -499,6 +524,9 @@ static const struct scenario {
 	{"no_kernels", make_no_kernels, 4321, START_NS, "/opt/chat/chat", "one", true},
 	{"hostile", make_hostile, 4321, START_NS, "/opt/chat/ch\nat", "one", true},
 	{"bench", make_bench, 4321, START_NS, "/opt/chat/chat", "one", true},
+	{"bench_calls", make_bench_calls, 4321, START_NS, "/opt/chat/chat", "one", true},
+	{"bench_kernels", make_bench_kernels, 4321, START_NS, "/opt/chat/chat", "one", true},
+	{"bench_graphs", make_bench_graphs, 4321, START_NS, "/opt/chat/chat", "one", true},
 };
 
 static int damage(const char *path, unsigned long kind)

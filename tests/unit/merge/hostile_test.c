@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Logs that are whole as files and senseless in content: every column of every kind is filled
+ * with values from the edges. Merging them must end well, with all kernels accounted for.
+ */
+#include "unit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log/writer.h"
+#include "merge/merge.h"
+
+#define LOGS	 300
+#define ROWS_MAX 40
+#define TEXT_MAX 40
+
+static uint64_t seed;
+
+static uint64_t draw(uint64_t below)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed % below;
+}
+
+static uint64_t draw_value(void)
+{
+	static const uint64_t edges[] = {
+		0,
+		1,
+		255,
+		1 << 16,
+		1 << 20,
+		1 << 24,
+		UINT32_MAX,
+		(uint64_t)1 << 32,
+		(uint64_t)1 << 56,
+		INT64_MAX,
+		(uint64_t)1 << 63,
+		UINT64_MAX,
+	};
+
+	switch (draw(8)) {
+	case 0:
+		return edges[draw(sizeof(edges) / sizeof(edges[0]))];
+	case 1:
+		return edges[draw(sizeof(edges) / sizeof(edges[0]))] - draw(3);
+	case 2:
+		return draw(1000);
+	default:
+		return draw(8);
+	}
+}
+
+static void put_row(struct xt_table *table)
+{
+	const struct xt_kind_spec *spec = &xt_kind_specs[table->kind];
+	uint8_t text[TEXT_MAX];
+	uint64_t list[TEXT_MAX];
+	size_t length = draw(TEXT_MAX);
+
+	for (unsigned column = 1; column < XT_TABLE_COLUMNS_MAX; column++) {
+		if (!spec->columns[column].name)
+			continue;
+		for (size_t i = 0; i < length; i++) {
+			text[i] = (uint8_t)(draw(2) ? draw(256)
+						    : (uint64_t) "_Z;N\"\\\nE19S"[draw(11)]);
+			list[i] = draw_value();
+		}
+		if (spec->columns[column].encoding == XT_ENC_BYTES)
+			xt_table_put_bytes(table, column, text, length);
+		else if (spec->columns[column].encoding == XT_ENC_LIST)
+			xt_table_put_list(table, column, list, length);
+		else
+			xt_table_put(table, column, draw_value());
+	}
+	xt_table_end_row(table);
+}
+
+/* Returns the number of kernels in the log, and adds up their durations. */
+static uint64_t make_log(const char *path, uint64_t *gpu_ns)
+{
+	struct xt_log_header header = {
+		.pid = (uint32_t)draw_value(),
+		.start_monotonic_ns = draw_value(),
+		.start_realtime_ns = draw_value(),
+	};
+	struct xt_writer *writer;
+	uint64_t kernel_count = 0;
+
+	assert_int_equal(xt_writer_create(path, &header, &writer), 0);
+	for (int c = 0; c < 40; c++) {
+		enum xt_kind kind = (enum xt_kind)(1 + draw(XT_KIND_END - 1));
+		uint64_t rows = draw(ROWS_MAX);
+		struct xt_table table;
+
+		assert_int_equal(xt_table_init(&table, kind, ROWS_MAX, ROWS_MAX * TEXT_MAX), 0);
+		for (uint64_t r = 0; r < rows; r++) {
+			put_row(&table);
+			if (kind != XT_KIND_KERNEL)
+				continue;
+			*gpu_ns += table.values[XT_KERNEL_DURATION_NS][r];
+			kernel_count++;
+		}
+		assert_int_equal(xt_writer_add(writer, &table), 0);
+		xt_table_free(&table);
+	}
+	assert_int_equal(xt_writer_add_end(writer), 0);
+	assert_int_equal(xt_writer_flush(writer), 0);
+	xt_writer_close(writer);
+	return kernel_count;
+}
+
+/* Adds up the last number of each line, which is the weight of a folded stack. */
+static uint64_t sum_of_weights(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	char *line = NULL;
+	size_t capacity = 0;
+	uint64_t sum = 0;
+
+	assert_non_null(file);
+	while (getline(&line, &capacity, file) > 0) {
+		const char *space = strrchr(line, ' ');
+
+		assert_non_null(space);
+		sum += strtoull(space + 1, NULL, 10);
+	}
+	free(line);
+	fclose(file);
+	return sum;
+}
+
+static void senseless_logs_do_no_harm(void **state)
+{
+	char directory[] = "/tmp/xtrace-hostile-XXXXXX";
+	char log[64], folded[64], chrome[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	snprintf(log, sizeof(log), "%s/x.xtr", directory);
+	snprintf(folded, sizeof(folded), "%s/folded", directory);
+	snprintf(chrome, sizeof(chrome), "%s/chrome", directory);
+	for (uint64_t i = 1; i <= LOGS; i++) {
+		struct report report = {.quiet = true};
+		struct options options = {
+			.outputs = {{&exporter_folded, folded},
+				    {&exporter_chrome, chrome},
+				    {&exporter_summary, "/dev/null"}},
+			.output_count = 3,
+			.settings = {.weight = i % 2 ? WEIGHT_COUNT : WEIGHT_GPU_TIME,
+				     .top_count = 5},
+		};
+		struct inputs inputs;
+		uint64_t gpu_ns = 0, kernel_count;
+		char *argument = log;
+
+		seed = i;
+		kernel_count = make_log(log, &gpu_ns);
+		assert_int_equal(inputs_find(&inputs, &argument, 1, &report), 0);
+		merge_run(&options, &inputs, &report);
+		assert_int_not_equal(report.status, STATUS_FAILED);
+		assert_int_equal(sum_of_weights(folded), i % 2 ? kernel_count : gpu_ns);
+		inputs_free(&inputs);
+		report_free(&report);
+		unlink(log);
+	}
+	unlink(folded);
+	unlink(chrome);
+	rmdir(directory);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(senseless_logs_do_no_harm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
