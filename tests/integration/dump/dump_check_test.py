@@ -208,7 +208,9 @@ class Check(DumpTest):
             "--check", self.file(self.calls().account(copies__odd=0, **fine).end())))
         self.assertNotIn("note", self.run_dump(
             "--check", self.file(self.calls().account(cupti__dropped=1, **fine).end())))
-        # They need not add up before the end.
+        # They need not add up where chunks were lost, nor before the end.
+        self.check_violation("missing", self.calls().account(calls__seen=9, log__bytes=1 << 40)
+                             .chunk(make.CLOCK, 0, sequence=9))
         self.run_dump("--check", "--allow-open", self.file(self.calls().account(calls__seen=9)))
 
     def test_kernels(self):
@@ -399,6 +401,8 @@ class Spool(DumpTest):
         self.check_damaged("overlaps", make.spool(ring, ring, directory=[(1, where)]), calls=1)
         self.check_damaged("overlaps", make.spool(
             ring, ring, directory=[(0, (106496, 40960, 2, 0)), (1, where)]))
+        self.check_damaged("overlaps", make.spool(
+            ring, ring, directory=[(1, (106496, 24576, 1, 0))]), calls=1)
         text = self.run_dump(self.file(make.spool(ring, count=(1 << 32) - 1)), status=1)
         self.assertIn("4294967295 areas, of at most 4096", text)
         self.assertEqual((self.total(text)["calls"], text.count("void\t")), ("1", 4095))
@@ -442,6 +446,12 @@ class Spool(DumpTest):
         # Nothing wraps.
         self.check_damaged("cut off", make.spool(make.ring(call + call, free=4096 - 48)), calls=1)
         self.check_damaged("cut off", make.spool(make.ring(call + stack, free=4096 - 48)), calls=1)
+
+    def test_rings_without_a_thread(self):
+        """There is nothing in them, whatever stands there."""
+        text = self.run_dump("--check", self.file(make.spool(
+            make.ring(bytes(8), thread=0, open_calls=[(1, 1, 4096, 1, 0)]))))
+        self.assertIn("good: a spool of 1 rings, 0 calls, 0 open calls", text)
 
     def test_large_rings(self):
         """More than is read at one go, and the largest stack over the seam."""
