@@ -342,6 +342,16 @@ static int (*const load_by_kind[XT_KIND_COUNT])(struct model *, const struct xt_
 	[XT_KIND_SYMBOL] = load_symbols,
 };
 
+/* For xt_reader_next(): the kinds in the table. The END is among them only to be checked. */
+static uint32_t wanted_kinds(void)
+{
+	uint32_t wanted = 1u << XT_KIND_END;
+
+	for (int kind = 0; kind < XT_KIND_COUNT; kind++)
+		wanted |= load_by_kind[kind] ? 1u << kind : 0;
+	return wanted;
+}
+
 static int compare_modules(const void *a, const void *b)
 {
 	const struct module *x = a, *y = b;
@@ -428,12 +438,9 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 		 sizeof(struct embedded_symbol)) < 0)
 		goto out;
 	error = 0;
-	while (!error && (chunk = xt_reader_next(reader, MODEL_KINDS))) {
-		enum xt_kind kind = xt_chunk_kind(chunk);
-
-		if (kind < XT_KIND_COUNT && load_by_kind[kind])
-			error = load_by_kind[kind](model, chunk);
-	}
+	while (!error && (chunk = xt_reader_next(reader, wanted_kinds())))
+		if (load_by_kind[xt_chunk_kind(chunk)])
+			error = load_by_kind[xt_chunk_kind(chunk)](model, chunk);
 	if (error)
 		goto out;
 	model->damage = *xt_reader_damage(reader);

@@ -108,11 +108,6 @@ struct model {
 	struct xt_damage damage;		/* of the chunks read so far */
 };
 
-/* The kinds that a model is made of. */
-#define MODEL_KINDS                                                                                \
-	(~(1u << XT_KIND_CALL | 1u << XT_KIND_KERNEL | 1u << XT_KIND_CLOCK) &                      \
-	 ((1u << XT_KIND_COUNT) - 1))
-
 /* Reads the model from a reader that was just opened. 0 or -ENOMEM; then there is no model. */
 int model_load(struct model **model_out, struct xt_reader *reader);
 void model_free(struct model *model);

@@ -11,8 +11,8 @@
 #include "merge/grow.h"
 #include "merge/text.h"
 
-#define PATH_COLUMNS   100 /* of a call path; what is further out gives way to "…" */
-#define NAME_COLUMNS   60  /* of a frame in it */
+#define PATH_COLUMNS   150 /* of a call path; what is further out gives way to "…" */
+#define NAME_COLUMNS   48  /* of a frame in it */
 #define KERNEL_COLUMNS 100
 #define ELLIPSIS       "\xe2\x80\xa6"
 
@@ -242,7 +242,7 @@ static void put_count(struct output *out, const char *what, uint64_t value)
 	char count[COUNT_BYTES];
 
 	format_count(count, value);
-	output_format(out, "  %-44s %16s\n", what, count);
+	output_format(out, "  %-52s %16s\n", what, count);
 }
 
 static void put_overview(struct output *out, const struct run *run)
@@ -260,9 +260,9 @@ static void put_overview(struct output *out, const struct run *run)
 			  run->launch_alone_count);
 	put_count(out, "kernels", run->kernel_count);
 	format_time(time, sizeof(time), run->gpu_ns);
-	output_format(out, "  %-44s %16s\n", "GPU time (sum of kernel durations)", time);
+	output_format(out, "  %-52s %16s\n", "GPU time (sum of kernel durations)", time);
 	if (run->gpu_ns)
-		output_format(out, "  %-44s %14.1f %%\n", "attributed to a call path",
+		output_format(out, "  %-52s %14.1f %%\n", "attributed to a call path",
 			      percent_down(run->attributed_gpu_ns, run->gpu_ns));
 }
 

@@ -6,13 +6,17 @@
  * The traced program is made up: /opt/chat/chat, whose functions are embedded in the log, so that
  * what is merged from it is the same on every machine. Every run makes the same.
  */
+#include <elf.h>
 #include <errno.h>
+#include <link.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "log/writer.h"
+#include "xtrace/reader.h"
 
 #define START_NS    UINT64_C(5000000000)
 #define REALTIME_NS UINT64_C(1700000000000000000)
@@ -458,6 +462,67 @@ static void make_hostile(struct log *log, uint64_t n)
 	put_kernel(log, log->correlation, 1, 1, log->now_ns, UINT32_MAX, 0);
 }
 
+/* The build id of this very program, from its notes in memory. */
+static int find_build_id(struct dl_phdr_info *info, size_t info_bytes, void *result)
+{
+	struct xt_bytes *build_id = result;
+
+	(void)info_bytes;
+	for (int p = 0; p < info->dlpi_phnum; p++) {
+		const ElfW(Phdr) *header = &info->dlpi_phdr[p];
+		const char *note = (const char *)(info->dlpi_addr + header->p_vaddr);
+		const char *end = note + header->p_memsz;
+
+		while (header->p_type == PT_NOTE && note < end) {
+			const ElfW(Nhdr) *n = (const ElfW(Nhdr) *)note;
+			const char *content = note + sizeof(*n) + ((n->n_namesz + 3) & ~3u);
+
+			if (n->n_type == NT_GNU_BUILD_ID)
+				*build_id = (struct xt_bytes){content, n->n_descsz};
+			note = content + ((n->n_descsz + 3) & ~3u);
+		}
+	}
+	return 1; /* the program itself comes first: no library is asked for */
+}
+
+/* Two launches in a program that exists: this one, in the real functions main() and own_work(). */
+__attribute__((noinline)) static void own_work(struct log *log, uint64_t stack)
+{
+	launch(log, 1, stack, 1, 1, 1234);
+}
+
+int main(int argc, char **argv);
+
+static void make_own(struct log *log, uint64_t n)
+{
+	uint64_t frames[] = {(uint64_t)(uintptr_t)own_work + 1, (uint64_t)(uintptr_t)main + 1};
+	extern const char __executable_start[], _end[];
+	struct xt_bytes build_id = {NULL, 0};
+	struct xt_table *table = row(log, XT_KIND_MODULE);
+	char path[4096];
+	ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
+
+	(void)n;
+	dl_iterate_phdr(find_build_id, &build_id);
+	must(length < 0 ? -errno : 0);
+	xt_table_put(table, XT_MODULE_ID, MODULE_COUNT);
+	xt_table_put(table, XT_MODULE_LOAD_NS, START_NS);
+	xt_table_put(table, XT_MODULE_START, (uint64_t)(uintptr_t)__executable_start);
+	xt_table_put(table, XT_MODULE_END, (uint64_t)(uintptr_t)_end);
+	xt_table_put(table, XT_MODULE_BIAS, (uint64_t)(uintptr_t)__executable_start);
+	xt_table_put_bytes(table, XT_MODULE_PATH, path, (size_t)length);
+	xt_table_put_bytes(table, XT_MODULE_BUILD_ID, build_id.data, build_id.length);
+	xt_table_end_row(table);
+	table = row(log, XT_KIND_STACK);
+	xt_table_put(table, XT_STACK_ID, STACK_MORE);
+	xt_table_put(table, XT_STACK_FLAGS, 0);
+	xt_table_put(table, XT_STACK_SEEN_NS, START_NS + 1);
+	xt_table_put_list(table, XT_STACK_FRAMES, frames, 2);
+	xt_table_end_row(table);
+	own_work(log, STACK_MORE);
+	own_work(log, STACK_MORE);
+}
+
 /* n launches by four threads on eight streams, the kernels of a batch behind its calls. */
 static void make_bench(struct log *log, uint64_t n)
 {
@@ -517,6 +582,7 @@ static const struct scenario {
 	{"unnamed", make_normal, 4321, START_NS, "/opt/chat/chat", "one", false},
 	{"second", make_normal, 5432, START_NS + 500, "/opt/chat/other;worker", "one", true},
 	{"far", make_normal, 4321, START_NS / 2, "/opt/chat/chat", "two", true},
+	{"own", make_own, 4321, START_NS, "/opt/chat/chat", "one", false},
 	{"threads", make_threads, 4321, START_NS, "/opt/chat/chat", "one", true},
 	{"graph", make_graph, 4321, START_NS, "/opt/chat/chat", "one", true},
 	{"lost", make_lost, 4321, START_NS, "/opt/chat/chat", "one", true},

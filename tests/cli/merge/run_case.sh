@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Runs a case, "run_case.sh CASE.sh XTRACE_MERGE MAKE_LOG", in an empty directory, and compares
-# what it prints with CASE.stdout and CASE.stderr. With UPDATE_EXPECTED=1 writes these instead.
+# what it prints (the directory as WORK) with CASE.stdout and CASE.stderr. With UPDATE_EXPECTED=1 writes these instead.
 set -eu
 case_file=$1
 merge_program=$2
@@ -32,17 +32,20 @@ set +e
 (set -e; . "$case_file") >"$work/stdout" 2>"$work/stderr"
 status=$?
 set -e
+for stream in stdout stderr; do
+	sed "s|$work/run|WORK|g" "$work/$stream" >"$work/$stream.plain"
+done
 if [ $status -ne 0 ]; then
 	cat "$work/stdout" "$work/stderr"
 	echo "the case itself failed with status $status"
 	exit 1
 fi
 if [ "${UPDATE_EXPECTED:-}" = 1 ]; then
-	cp "$work/stdout" "$expected.stdout"
-	cp "$work/stderr" "$expected.stderr"
+	cp "$work/stdout.plain" "$expected.stdout"
+	cp "$work/stderr.plain" "$expected.stderr"
 	exit 0
 fi
 result=0
-diff -u "$expected.stdout" "$work/stdout" || result=1
-diff -u "$expected.stderr" "$work/stderr" || result=1
+diff -u "$expected.stdout" "$work/stdout.plain" || result=1
+diff -u "$expected.stderr" "$work/stderr.plain" || result=1
 exit $result
