@@ -74,8 +74,10 @@ class Check(DumpTest):
 
     def test_ids(self):
         counted = (make.MODULE, make.STRING, make.STACK, make.STREAM, make.SHAPE, make.COPY_SHAPE)
-        self.check_violation("id 3 is defined where 2 is next", thread_chunk(
+        self.check_violation("THREAD: 2 ids up to 3", thread_chunk(
             LogMaker(), [1, 3]).account(threads__seen=2))
+        self.run_dump("--check", self.file(thread_chunk(
+            LogMaker(), [3, 1, 2]).account(threads__seen=3).end()))
         for kind in counted:
             self.check_violation("id 2 is defined where 1 is next", LogMaker().table(
                 kind, (1, UVAR, [2, 1])))
@@ -180,6 +182,12 @@ class Check(DumpTest):
         fine.update(calls__seen=3, calls__written=3)
         log = self.calls().table(make.CALL, (1, UVAR, [1]), (3, UVAR, [2]), (5, UVAR, [200]))
         self.check_violation("1 rows with the correlation id of another", log.account(**fine))
+        # They may after 2^32 calls.
+        fine.update(calls__seen=4, calls__written=4)
+        log = self.calls().table(make.CALL, (1, UVAR, [1, 1]), (3, UVAR, [1 << 31, 2]),
+                                 (5, UVAR, [200, 200]))
+        text = self.run_dump("--check", self.file(log.account(**fine).end()))
+        self.assertIn("note: CALL: 1 rows with the correlation id of another", text)
         fine.update(calls__seen=2, calls__written=2)
         self.check_violation("more than 32 bits", self.calls(result=[0, 1 << 32]).account(**fine))
 
@@ -260,7 +268,7 @@ class Spool(DumpTest):
 
     def good(self, **how):
         ring = make.ring(self.records(), self.FREE, slots=self.SLOTS, counters=self.COUNTERS,
-                         open_calls=((5, 14, 4095, 130, 0), (6, 15, 0xFFFFFFFF, 131, 0)))
+                         open_calls=((5, 14, 4095, 130, 9), (6, 15, 0xFFFFFFFF, 131, 0)))
         return make.spool(ring, (make.VOID, b""), make.ring(thread=0),
                           make.activity(2, 8192, 9), make.activity(1, sequence=5), **how)
 
@@ -357,7 +365,6 @@ class Spool(DumpTest):
                 ("area 1 reason reserved bytes of the directory", make.spool(
                     make.ring(), make.ring(), directory=[(1, (102400 + 24576, 24576, 1, 9))])),
                 ("have no meaning", make.spool(make.ring(counters=[0] * 15 + [1]))),
-                ("depth 0 reason reserved", make.spool(make.ring(open_calls=[(1, 1, 1, 1, 1)]))),
                 ("pos 8 reason reserved", make.spool(make.ring(make.ring_call(zero=1), free=8))),
                 ("pos 4088 reason reserved", make.spool(make.ring(
                     make.ring_padding(8, stated=8), free=4088))),

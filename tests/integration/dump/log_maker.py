@@ -177,14 +177,14 @@ def ring_padding(size, stated=0):
 def ring(records=b"", free=0, size=4096, thread=1, write=None, data_bytes=None, open_calls=(),
          open_count=None, counters=(), slots=()):
     """A ring with these records from its free position on; slots are pairs of slot and stack id,
-    open calls tuples of API, correlation id, slot, enter ns and the reserved word."""
+    open calls tuples of API, correlation id, slot, enter ns and the tracer's word."""
     header = bytearray(20480)
     struct.pack_into("<IIQQ", header, 0, thread, 4711, 1000,
                      size if data_bytes is None else data_bytes)
     struct.pack_into("<QI", header, 64, free + len(records) if write is None else write,
                      len(open_calls) if open_count is None else open_count)
-    for number, (api, correlation, slot, enter, zero) in enumerate(open_calls):
-        struct.pack_into("<IIIIQ", header, 80 + 24 * number, api, correlation, slot, zero, enter)
+    for number, (api, correlation, slot, enter, word) in enumerate(open_calls):
+        struct.pack_into("<IIIIQ", header, 80 + 24 * number, api, correlation, slot, word, enter)
     struct.pack_into("<%dQ" % len(counters), header, 272, *counters)
     struct.pack_into("<Q", header, 448, free)
     for slot, stack in slots:
