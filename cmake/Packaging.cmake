@@ -34,7 +34,7 @@ if(TARGET conformance)
 		RUNTIME DESTINATION libexec/xtrace LIBRARY DESTINATION libexec/xtrace)
 endif()
 install(DIRECTORY samples/traces DESTINATION share/xtrace/samples FILES_MATCHING PATTERN "*.xtr")
-install(FILES docs/man/xtrace.1 DESTINATION share/man/man1)
+install(FILES docs/man/xtrace.1 docs/man/xtrace-merge.1 DESTINATION share/man/man1)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION share/doc/xtrace)
 install(DIRECTORY docs/ DESTINATION share/doc/xtrace FILES_MATCHING PATTERN "*.md"
 	PATTERN man EXCLUDE)
@@ -52,12 +52,20 @@ install(CODE "
 ")
 
 if(BUILD_TESTING AND NOT XTRACE_SANITIZE)
-	add_test(NAME house.glibc COMMAND ${PROJECT_SOURCE_DIR}/tools/check-glibc.sh
-		$<TARGET_FILE:xtrace> $<TARGET_FILE:xtrace-merge> $<TARGET_FILE:xtrace_inject>
-		$<TARGET_FILE:simcuda> $<TARGET_FILE:simcupti> $<TARGET_FILE:llm_inference>
-		${XTRACE_LIBUNWIND} ${XTRACE_LIBZSTD})
 	add_test(NAME package.install COMMAND ${PROJECT_SOURCE_DIR}/tools/check-install.sh
 		${PROJECT_BINARY_DIR})
+	# What is built on newer systems binds to newer symbols: releases are built on Debian 12.
+	execute_process(COMMAND getconf GNU_LIBC_VERSION OUTPUT_VARIABLE glibc_version)
+	string(REGEX MATCH "[0-9.]+" glibc_version "${glibc_version}")
+	if(glibc_version VERSION_LESS_EQUAL 2.36)
+		add_test(NAME house.glibc COMMAND ${PROJECT_SOURCE_DIR}/tools/check-glibc.sh
+			$<TARGET_FILE:xtrace> $<TARGET_FILE:xtrace-merge>
+			$<TARGET_FILE:xtrace_inject> $<TARGET_FILE:simcuda>
+			$<TARGET_FILE:simcupti> $<TARGET_FILE:llm_inference>
+			${XTRACE_LIBUNWIND} ${XTRACE_LIBZSTD})
+	else()
+		message(STATUS "glibc ${glibc_version}: what is built here is not for older systems")
+	endif()
 endif()
 
 set(CPACK_GENERATOR TGZ)
