@@ -410,6 +410,10 @@ uint32_t model_module_at(const struct model *model, uint64_t address, uint64_t t
 	return 0;
 }
 
+/* Row 0 is there from the beginning: the undefined one. */
+#define BEGIN_TABLE(table, room)                                                                   \
+	((table).count = 1, grow(&(table).rows, &(table).capacity, (room), sizeof(*(table).rows)))
+
 int model_load(struct model **model_out, struct xt_reader *reader)
 {
 	struct model *model = calloc(1, sizeof(*model));
@@ -419,24 +423,14 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 	*model_out = NULL;
 	if (!model)
 		return -ENOMEM;
-	model->strings.count = model->stacks.count = model->threads.count = 1;
-	model->streams.count = model->shapes.count = model->modules.count = 1;
-	model->apis.count = model->symbols.count = 1;
-	if (names_init(&model->names) < 0 ||
-	    grow(&model->strings.rows, &model->strings.capacity, 1, sizeof(uint32_t)) < 0 ||
-	    grow(&model->stacks.rows, &model->stacks.capacity, 1, sizeof(struct stack)) < 0 ||
-	    grow(&model->threads.rows, &model->threads.capacity, 1, sizeof(struct thread)) < 0 ||
-	    grow(&model->streams.rows, &model->streams.capacity, 1, sizeof(struct stream)) < 0 ||
-	    grow(&model->shapes.rows, &model->shapes.capacity, 1, sizeof(struct shape)) < 0 ||
-	    grow(&model->modules.rows, &model->modules.capacity, 1, sizeof(struct module)) < 0 ||
-	    grow(&model->apis.rows, &model->apis.capacity, 1, sizeof(struct api)) < 0 ||
-	    grow(&model->meta.rows, &model->meta.capacity, MODEL_PAIRS_MAX, sizeof(struct pair)) <
-		    0 ||
-	    grow(&model->account.rows, &model->account.capacity, MODEL_PAIRS_MAX,
-		 sizeof(struct pair)) < 0 ||
-	    grow(&model->symbols.rows, &model->symbols.capacity, 1,
-		 sizeof(struct embedded_symbol)) < 0)
+	if (names_init(&model->names) < 0 || BEGIN_TABLE(model->strings, 1) < 0 ||
+	    BEGIN_TABLE(model->stacks, 1) < 0 || BEGIN_TABLE(model->threads, 1) < 0 ||
+	    BEGIN_TABLE(model->streams, 1) < 0 || BEGIN_TABLE(model->shapes, 1) < 0 ||
+	    BEGIN_TABLE(model->modules, 1) < 0 || BEGIN_TABLE(model->apis, 1) < 0 ||
+	    BEGIN_TABLE(model->symbols, 1) < 0 || BEGIN_TABLE(model->meta, MODEL_PAIRS_MAX) < 0 ||
+	    BEGIN_TABLE(model->account, MODEL_PAIRS_MAX) < 0)
 		goto out;
+	model->meta.count = model->account.count = 0; /* these are no tables of ids */
 	error = 0;
 	while (!error && (chunk = xt_reader_next(reader, wanted_kinds())))
 		if (load_by_kind[xt_chunk_kind(chunk)])
