@@ -14,7 +14,7 @@
 #include "log/writer.h"
 #include "merge/merge.h"
 
-#define LOGS	 300
+#define LOGS	 60
 #define ROWS_MAX 40
 #define TEXT_MAX 40
 
