@@ -400,7 +400,7 @@ struct xt_open_call {
 	uint32_t api;
 	uint32_t correlation_id;
 	uint32_t stack_slot;
-	uint32_t reserved;
+	uint32_t slot_epoch; /* changes when the slot may have come to mean another stack */
 	uint64_t enter_ns;
 };
 
@@ -416,8 +416,13 @@ enum xt_ring_counter {
 	XT_RING_STACKS_TRUNCATED,
 	XT_RING_STACKS_TRANSIENT, /* could not be memoised */
 	XT_RING_STACKS_LOST,	  /* ring too full for the definition: the call has no stack */
+	XT_RING_NODES_SEEN,	  /* graph nodes made or cloned */
+	XT_RING_NODES_LOST,
+	XT_RING_RANGES_SEEN, /* NVTX events */
+	XT_RING_RANGES_LOST,
 	XT_RING_COUNTERS
 };
+#define XT_RING_COUNTERS_MAX 16
 
 struct xt_ring_header {
 	uint32_t thread_id; /* XT_THREAD_ID; 0 while the ring is free */
@@ -429,12 +434,13 @@ struct xt_ring_header {
 	uint32_t open_count;
 	uint32_t reserved;
 	struct xt_open_call open_calls[XT_RING_OPEN_CALLS_MAX];
-	uint64_t counters[16]; /* enum xt_ring_counter */
+	uint64_t counters[XT_RING_COUNTERS_MAX]; /* enum xt_ring_counter */
 	uint8_t pad1[48];
 	uint64_t free_pos; /* by the writer, release: all before it is in the log */
 	uint8_t pad2[56];
 	uint32_t slot_stack_id[XT_STACK_SLOT_COUNT]; /* XT_STACK_ID of each slot, as of free_pos */
 };
+_Static_assert(XT_RING_COUNTERS <= XT_RING_COUNTERS_MAX, "the counters fit");
 #define XT_RING_DATA_OFFSET (5 * XT_SPOOL_PAGE_BYTES)
 _Static_assert(sizeof(struct xt_ring_header) <= XT_RING_DATA_OFFSET, "the ring header fits");
 

@@ -281,6 +281,50 @@ enum xt_cupti_memory_kind {
 	XT_CUPTI_MEMORY_MANAGED = 5,
 };
 
+/* MEMCPY2, between devices: MemcpyPtoP to MemcpyPtoP4; graph_node_id since MemcpyPtoP3 (11.1). */
+struct cupti_activity_memcpy_peer {
+	uint32_t kind;
+	uint8_t copy_kind; /* enum xt_cupti_copy_kind */
+	uint8_t source_kind;
+	uint8_t destination_kind;
+	uint8_t flags; /* XT_CUPTI_FLAG_ASYNC */
+	uint64_t bytes;
+	uint64_t start_ns;
+	uint64_t end_ns;
+	uint32_t device_id;
+	uint32_t context_id;
+	uint32_t stream_id;
+	uint32_t source_device_id;
+	uint32_t source_context_id;
+	uint32_t destination_device_id;
+	uint32_t destination_context_id;
+	uint32_t correlation_id;
+	void *reserved0;
+	uint64_t graph_node_id;
+	uint32_t graph_id;
+	uint32_t channel_id;
+	uint32_t channel_type;
+	uint32_t padding0;
+};
+
+enum xt_cupti_memory_operation { XT_CUPTI_MEMORY_ALLOC = 1, XT_CUPTI_MEMORY_RELEASE = 2 };
+
+/* MEMORY2: the part that Memory2 (11.1) to Memory4 share. */
+struct cupti_activity_memory {
+	uint32_t kind;
+	uint32_t operation; /* enum xt_cupti_memory_operation */
+	uint32_t memory_kind;
+	uint32_t correlation_id;
+	uint64_t address;
+	uint64_t bytes;
+	uint64_t timestamp_ns;
+	uint64_t program_counter;
+	uint32_t process_id;
+	uint32_t device_id;
+	uint32_t context_id;
+	uint32_t stream_id;
+};
+
 /* MEMSET. Stable since the first version; graph_node_id since Memset3 (11.0). */
 struct cupti_activity_memset {
 	uint32_t kind;
@@ -465,7 +509,7 @@ typedef uint64_t (*xt_cupti_timestamp)(void);
 	  (uint8_t * buffer, size_t valid_bytes, struct cupti_activity * *record_inout))           \
 	X(OPTIONAL, cuptiGetResultString, (uint32_t result, const char **text_out))                \
 	X(OPTIONAL, cuptiGetCallbackName, (uint32_t domain, uint32_t cbid, const char **name_out)) \
-	X(OPTIONAL, cuptiActivityRegisterTimestampCallback, (xt_cupti_timestamp timestamp))        \
+	X(REQUIRED, cuptiActivityRegisterTimestampCallback, (xt_cupti_timestamp timestamp))        \
 	X(OPTIONAL, cuptiActivityFlushPeriod, (uint32_t period_ms))                                \
 	X(OPTIONAL, cuptiActivityGetNumDroppedRecords,                                             \
 	  (void *context, uint32_t stream_id, size_t *dropped_out))                                \

@@ -16,6 +16,7 @@ atomic_uint_fast64_t activity_discarded;
 static struct activity_buffer buffers[ACTIVITY_BUFFERS_MAX];
 static atomic_uint reserved_count; /* entries of buffers[] that are made or being made */
 static atomic_uint_fast64_t completions;
+static atomic_bool abandoned;
 
 /* CUPTI crashes when it is given no buffer. What it writes here is never read. */
 static _Alignas(64) uint8_t discard_data[64 << 10];
@@ -35,16 +36,18 @@ static struct xt_activity_header *header_of(uint32_t index)
 
 static uint8_t *make_buffer(enum xt_activity_state state)
 {
-	unsigned index = atomic_fetch_add(&reserved_count, 1);
 	struct xt_activity_header *header;
+	unsigned index;
 
-	if (index >= ACTIVITY_BUFFERS_MAX) {
-		atomic_store(&reserved_count, ACTIVITY_BUFFERS_MAX);
+	/* What cannot be entered must not be made: an area is never given back. */
+	if (atomic_load(&reserved_count) >= ACTIVITY_BUFFERS_MAX)
 		return NULL;
-	}
 	header = spool_area(XT_ACTIVITY_DATA_OFFSET + ACTIVITY_DATA_BYTES, XT_AREA_ACTIVITY);
 	if (!header)
-		return NULL; /* the entry stays empty */
+		return NULL;
+	index = atomic_fetch_add(&reserved_count, 1);
+	if (index >= ACTIVITY_BUFFERS_MAX)
+		return NULL;
 	header->data_bytes = ACTIVITY_DATA_BYTES;
 	header->state = state;
 	buffers[index].data = (uint8_t *)header + XT_ACTIVITY_DATA_OFFSET;
@@ -68,9 +71,10 @@ static uint8_t *take_free_buffer(void)
 
 void activity_requested(uint8_t **buffer_out, size_t *bytes_out, size_t *max_records_out)
 {
-	uint8_t *data = take_free_buffer();
+	bool ours = !atomic_load_explicit(&abandoned, memory_order_relaxed);
+	uint8_t *data = ours ? take_free_buffer() : NULL;
 
-	if (!data)
+	if (!data && ours)
 		data = make_buffer(XT_ACTIVITY_AT_CUPTI);
 	*max_records_out = 0;
 	if (data) {
@@ -88,6 +92,8 @@ void activity_completed(void *context, uint32_t stream_id, uint8_t *buffer, size
 	struct xt_activity_header *header;
 
 	(void)context, (void)stream_id, (void)bytes;
+	if (atomic_load_explicit(&abandoned, memory_order_relaxed))
+		return;
 	if (buffer == discard_data) {
 		atomic_fetch_add(&activity_discarded, 1);
 		return;
@@ -95,8 +101,13 @@ void activity_completed(void *context, uint32_t stream_id, uint8_t *buffer, size
 	header = (struct xt_activity_header *)(buffer - XT_ACTIVITY_DATA_OFFSET);
 	header->valid_bytes = valid_bytes;
 	header->sequence = atomic_fetch_add(&completions, 1) + 1;
-	/* Pairs with the acquire in activity_next_completed(). */
+	/* Pairs with the acquire in activity_take_completed(). */
 	__atomic_store_n(&header->state, XT_ACTIVITY_COMPLETED, __ATOMIC_RELEASE);
+}
+
+void activity_abandon(void)
+{
+	atomic_store(&abandoned, true);
 }
 
 void activity_stock(uint32_t count)
@@ -114,22 +125,22 @@ void activity_stock(uint32_t count)
 			return;
 }
 
-struct activity_buffer *activity_next_completed(uint64_t *sequence)
+struct activity_buffer *activity_take_completed(void)
 {
 	struct activity_buffer *next = NULL;
 
+	/* By state, not by sequence: a buffer may take its number first and be published last. */
 	for (uint32_t i = 0; i < buffer_count(); i++) {
 		struct xt_activity_header *header = header_of(i);
 
-		if (!header ||
+		if (!header || buffers[i].held ||
 		    __atomic_load_n(&header->state, __ATOMIC_ACQUIRE) != XT_ACTIVITY_COMPLETED)
 			continue;
-		if (header->sequence > *sequence &&
-		    (!next || header->sequence < next->header->sequence))
+		if (!next || header->sequence < next->header->sequence)
 			next = &buffers[i];
 	}
 	if (next)
-		*sequence = next->header->sequence;
+		next->held = true;
 	return next;
 }
 
@@ -137,6 +148,7 @@ void activity_hand_back(struct activity_buffer *buffer)
 {
 	struct xt_activity_header *header = buffer->header;
 
+	buffer->held = false;
 	memset(buffer->data, 0, header->valid_bytes);
 	header->valid_bytes = 0;
 	/* Pairs with the acquire in take_free_buffer(): the zeroes are there before it is free. */

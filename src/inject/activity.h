@@ -22,6 +22,7 @@
 struct activity_buffer {
 	struct xt_activity_header *header;
 	uint8_t *data;
+	bool held; /* the writer's: its records were taken, it waits for the flush */
 };
 
 extern atomic_uint_fast64_t activity_discarded; /* buffers for which there was no room */
@@ -31,12 +32,15 @@ void activity_requested(uint8_t **buffer_out, size_t *bytes_out, size_t *max_rec
 void activity_completed(void *context, uint32_t stream_id, uint8_t *buffer, size_t bytes,
 			size_t valid_bytes);
 
+/* In a forked child, where the areas are its parent's: from now on buffers are discarded. */
+void activity_abandon(void);
+
 /* Makes buffers until `count` are free or no more can be had. Start-up and writer thread. */
 void activity_stock(uint32_t count);
 
-/* The writer: the completed buffer that comes next in the order of completion, or NULL. It stays
- * completed until it is handed back. */
-struct activity_buffer *activity_next_completed(uint64_t *sequence);
+/* The writer: the longest completed buffer that is not held, or NULL. It is held, and stays
+ * completed, until it is handed back. */
+struct activity_buffer *activity_take_completed(void);
 
 /* The writer: zeroes what was used and makes the buffer free again. */
 void activity_hand_back(struct activity_buffer *buffer);

@@ -10,23 +10,15 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "inject/api_table.h"
 #include "inject/clock.h"
 #include "inject/lane.h"
 #include "inject/loader_watch.h"
 #include "inject/hotpath.h"
 
-#define DRIVER_API(api_name, id, api_class)                                                        \
-	{XT_CUPTI_CB_DOMAIN_DRIVER_API, id, API_CLASS_##api_class, #api_name},
-#define API_CLASS_KERNEL XT_API_LAUNCH
-#define API_CLASS_GRAPH	 XT_API_GRAPH_LAUNCH
-
-/* Launches of the driver API alone: every launch of the runtime API comes through one of these,
- * and under the same correlation id. */
-const struct recorded_api recorded_apis[] = {XT_CUPTI_DRIVER_LAUNCHES(DRIVER_API)};
-const uint32_t recorded_api_count = sizeof(recorded_apis) / sizeof(*recorded_apis);
-
 atomic_bool callbacks_active;
 atomic_uint_fast64_t callbacks_reentered;
+atomic_uint_fast64_t callbacks_module_unloads;
 uint32_t callbacks_audit_interval;
 
 /*
@@ -147,18 +139,31 @@ static uint32_t find_stack(struct lane *lane, const struct caller_regs *regs)
 	return entry->slot;
 }
 
+/*
+ * Until a call returns, others inside it may have given its slot to another stack: the transient
+ * slot is used by many, the others are handed out anew when the memo was cleared.
+ */
+static uint32_t slot_epoch(const struct lane *lane, uint32_t slot)
+{
+	if (slot == XT_STACK_SLOT_TRANSIENT)
+		return (uint32_t)lane->ring->counters[XT_RING_STACKS_TRANSIENT];
+	return (uint32_t)lane->memo.clears;
+}
+
 static void call_enter(struct lane *lane, uint32_t api, const struct cupti_callback_data *data,
 		       const struct caller_regs *regs)
 {
 	struct xt_ring_header *ring = lane->ring;
 	struct xt_open_call *call;
 
+	/* No call of CUDA's is nested so deep: these were left by longjmp(). */
 	if (ring->open_count == XT_RING_OPEN_CALLS_MAX)
-		return; /* counted at its exit, which will not find it */
+		ring->open_count = 0;
 	call = &ring->open_calls[ring->open_count];
 	call->api = api;
 	call->correlation_id = data->correlation_id;
 	call->stack_slot = find_stack(lane, regs);
+	call->slot_epoch = slot_epoch(lane, call->stack_slot);
 	call->enter_ns = monotonic_ns();
 	__atomic_store_n(&ring->open_count, ring->open_count + 1, __ATOMIC_RELEASE);
 }
@@ -199,12 +204,69 @@ static void call_exit(struct lane *lane, uint32_t api, const struct cupti_callba
 	record->api = api;
 	record->correlation_id = data->correlation_id;
 	record->stack_slot = call->stack_slot;
+	if (call->slot_epoch != slot_epoch(lane, call->stack_slot)) {
+		record->stack_slot = XT_STACK_SLOT_NONE;
+		lane_count_up(lane, XT_RING_STACKS_LOST);
+	}
 	record->enter_ns = call->enter_ns;
 	record->exit_ns = exit_ns;
 	record->result = data->return_value ? *(const int32_t *)data->return_value : 0;
 	record->reserved = 0;
 	ring_commit(lane, sizeof(*record));
 	lane_count_up(lane, XT_RING_CALLS_COMMITTED);
+}
+
+/*
+ * A graph node was made by this thread, or cloned from another. The stack is the one of the call
+ * that made it: a launch under capture, or one that adds a node.
+ */
+static void graph_node(struct lane *lane, uint32_t cbid, const struct cupti_resource_data *data,
+		       const struct caller_regs *regs)
+{
+	const struct cupti_graph_data *graph = data->descriptor;
+	bool cloned = cbid == XT_CUPTI_RESOURCE_GRAPHNODE_CLONED;
+	uint64_t node_id = 0, origin_id = 0;
+	struct xt_record_node *record;
+	uint32_t slot;
+
+	/* Without ids, the work of graphs belongs to the graph's launch and to nothing more. */
+	if (!cupti.cuptiGetGraphNodeId ||
+	    cupti.cuptiGetGraphNodeId(graph->node, &node_id) != XT_CUPTI_SUCCESS)
+		return;
+	if (cloned &&
+	    cupti.cuptiGetGraphNodeId(graph->original_node, &origin_id) != XT_CUPTI_SUCCESS)
+		return;
+	slot = cloned ? XT_STACK_SLOT_NONE : find_stack(lane, regs);
+	lane_count_up(lane, XT_RING_NODES_SEEN);
+	record = ring_reserve(lane, sizeof(*record));
+	if (!record) {
+		lane_count_up(lane, XT_RING_NODES_LOST);
+		return;
+	}
+	record->head.type = XT_RECORD_NODE;
+	record->head.bytes = sizeof(*record);
+	record->stack_slot = slot;
+	record->node_id = node_id;
+	record->origin_id = origin_id;
+	record->time_ns = monotonic_ns();
+	record->node_type = graph->node_type;
+	record->reserved = 0;
+	ring_commit(lane, sizeof(*record));
+}
+
+static void api_call(struct lane *lane, uint32_t api, const struct cupti_callback_data *data,
+		     const struct caller_regs *regs)
+{
+	if (data->site == XT_CUPTI_API_ENTER)
+		call_enter(lane, api, data, regs);
+	else
+		call_exit(lane, api, data);
+}
+
+/* What is not recorded counts when it returns. */
+static bool counts_as_call(uint32_t domain, const struct cupti_callback_data *data)
+{
+	return domain != XT_CUPTI_CB_DOMAIN_RESOURCE && data->site == XT_CUPTI_API_EXIT;
 }
 
 /* Called by callback_entry alone. */
@@ -215,42 +277,52 @@ __attribute__((visibility("hidden"), used)) void callback_in_c(void *userdata, u
 void callback_in_c(void *userdata, uint32_t domain, uint32_t cbid, const void *cbdata,
 		   const struct caller_regs *regs)
 {
-	const struct cupti_callback_data *data = cbdata;
 	struct lane *lane = thread_lane;
-	uint32_t api = domain << 16 | cbid;
 
 	(void)userdata;
 	if (!atomic_load_explicit(&callbacks_active, memory_order_acquire))
 		return;
+	if (domain == XT_CUPTI_CB_DOMAIN_RESOURCE &&
+	    cbid == XT_CUPTI_RESOURCE_MODULE_UNLOAD_STARTING) {
+		atomic_fetch_add(&callbacks_module_unloads, 1);
+		return;
+	}
 	if (!lane) {
 		lane = lane_claim();
 		if (!lane) {
-			if (data->site == XT_CUPTI_API_EXIT)
+			if (counts_as_call(domain, cbdata))
 				atomic_fetch_add(&lane_calls_without, 1);
 			return;
 		}
 		lane->until_audit = callbacks_audit_interval;
 	}
 	if (lane->busy) { /* a signal handler that launches, in the middle of our work */
-		if (data->site == XT_CUPTI_API_EXIT)
+		if (counts_as_call(domain, cbdata))
 			atomic_fetch_add(&callbacks_reentered, 1);
 		return;
 	}
 	lane->busy = true;
-	if (data->site == XT_CUPTI_API_ENTER)
-		call_enter(lane, api, data, regs);
+	if (domain == XT_CUPTI_CB_DOMAIN_RESOURCE)
+		graph_node(lane, cbid, cbdata, regs);
 	else
-		call_exit(lane, api, data);
+		api_call(lane, domain << 16 | cbid, cbdata, regs);
 	lane->busy = false;
 }
 
 uint32_t callbacks_enable(void *subscriber)
 {
+	static const uint32_t resource_cbids[] = {XT_CUPTI_RESOURCE_MODULE_UNLOAD_STARTING,
+						  XT_CUPTI_RESOURCE_GRAPHNODE_CREATED,
+						  XT_CUPTI_RESOURCE_GRAPHNODE_CLONED};
 	uint32_t enabled = 0;
 
-	for (uint32_t i = 0; i < recorded_api_count; i++)
-		if (cupti.cuptiEnableCallback(1, subscriber, recorded_apis[i].domain,
-					      recorded_apis[i].cbid) == XT_CUPTI_SUCCESS)
+	for (uint32_t i = 0; i < recorded_apis.count; i++)
+		if (cupti.cuptiEnableCallback(1, subscriber, recorded_apis.apis[i].id >> 16,
+					      recorded_apis.apis[i].id & 0xffff) ==
+		    XT_CUPTI_SUCCESS)
 			enabled++;
+	for (size_t i = 0; i < sizeof(resource_cbids) / sizeof(*resource_cbids); i++)
+		cupti.cuptiEnableCallback(1, subscriber, XT_CUPTI_CB_DOMAIN_RESOURCE,
+					  resource_cbids[i]);
 	return enabled;
 }

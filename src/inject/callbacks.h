@@ -10,21 +10,14 @@
 
 #include "inject/cupti.h"
 
-/* The calls that are recorded. */
-struct recorded_api {
-	uint32_t domain; /* enum xt_cupti_domain */
-	uint32_t cbid;
-	uint32_t class; /* enum xt_api_class */
-	const char *name;
-};
-extern const struct recorded_api recorded_apis[];
-extern const uint32_t recorded_api_count;
-
 /* Whether callbacks record; while it is false they return at once. */
 extern atomic_bool callbacks_active;
 
 /* Calls that were not recorded because the thread was inside a callback already. */
 extern atomic_uint_fast64_t callbacks_reentered;
+
+/* How many GPU modules have been unloaded: names of kernels known before are not to be believed. */
+extern atomic_uint_fast64_t callbacks_module_unloads;
 
 /* How often a memo hit is checked by a walk; 0: never. Set before callbacks are active. */
 extern uint32_t callbacks_audit_interval;
@@ -32,8 +25,8 @@ extern uint32_t callbacks_audit_interval;
 /* What is given to cuptiSubscribe(): saves the caller's registers and goes on in C. */
 void callback_entry(void *userdata, uint32_t domain, uint32_t cbid, const void *cbdata);
 
-/* Enables the callbacks of all recorded calls. Returns how many could be enabled; old versions of
- * CUPTI do not know all. */
+/* Enables the callbacks of all recorded calls, and those at the making of graph nodes. Returns how
+ * many of the calls could be enabled; old versions of CUPTI do not know all. */
 uint32_t callbacks_enable(void *subscriber);
 
 #endif

@@ -11,6 +11,8 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "inject/say.h"
+
 #define AUDIT_INTERVAL_DEFAULT 16384
 
 static void read_path(const char *name, const char *fallback, char *out)
@@ -48,6 +50,21 @@ static void find_own_directory(char *out)
 		strcpy(out, ".");
 }
 
+static enum api_level read_api_level(void)
+{
+	static const char *const names[] = {
+		[API_LEVEL_LAUNCH] = "launch", [API_LEVEL_WORK] = "work", [API_LEVEL_ALL] = "all"};
+	const char *value = getenv("XTRACE_API");
+
+	if (!value || !*value)
+		return API_LEVEL_WORK;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(value, names[i]))
+			return (enum api_level)i;
+	say("XTRACE_API=%s is none of launch, work, all; taking work", value);
+	return API_LEVEL_WORK;
+}
+
 bool config_read(struct config *config)
 {
 	const char *audit;
@@ -58,8 +75,18 @@ bool config_read(struct config *config)
 	make_absolute(config->data_dir);
 	read_path("XTRACE_CUPTI", "", config->cupti_path);
 	find_own_directory(config->library_dir);
+	config->api_level = read_api_level();
 	audit = getenv("XTRACE_AUDIT");
-	config->audit_interval =
-		audit && *audit ? (uint32_t)strtoul(audit, NULL, 10) : AUDIT_INTERVAL_DEFAULT;
+	config->audit_interval = AUDIT_INTERVAL_DEFAULT;
+	if (audit && *audit) {
+		char *end;
+
+		config->audit_interval = (uint32_t)strtoul(audit, &end, 10);
+		if (*end) {
+			say("XTRACE_AUDIT=%s is no number; taking %u", audit,
+			    AUDIT_INTERVAL_DEFAULT);
+			config->audit_interval = AUDIT_INTERVAL_DEFAULT;
+		}
+	}
 	return true;
 }

@@ -10,10 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "inject/api_table.h"
+
 struct config {
 	char data_dir[PATH_MAX];    /* XTRACE_DATA: where logs go */
 	char cupti_path[PATH_MAX];  /* XTRACE_CUPTI: take this libcupti; empty: search */
 	char library_dir[PATH_MAX]; /* where this library itself lies */
+	enum api_level api_level;   /* XTRACE_API: launch, work or all */
 	uint32_t audit_interval;    /* XTRACE_AUDIT: every n-th memo hit is checked; 0: none */
 };
 

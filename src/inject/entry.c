@@ -43,12 +43,15 @@ static void *subscriber;
 
 __attribute__((constructor)) static void preloaded(void)
 {
+	char path[PATH_MAX];
 	Dl_info info;
 
 	if (getauxval(AT_SECURE) || getenv("CUDA_INJECTION64_PATH"))
 		return;
-	if (dladdr((void *)(uintptr_t)InitializeInjection, &info) && info.dli_fname)
-		setenv("CUDA_INJECTION64_PATH", info.dli_fname, 0);
+	/* Absolute: the program may change its directory before it starts CUDA. */
+	if (dladdr((void *)(uintptr_t)InitializeInjection, &info) && info.dli_fname &&
+	    realpath(info.dli_fname, path))
+		setenv("CUDA_INJECTION64_PATH", path, 0);
 }
 
 /* The child of a fork has none of our threads, and the files are its parent's. */
@@ -56,8 +59,10 @@ static void in_forked_child(void)
 {
 	atomic_store(&callbacks_active, false);
 	atomic_store(&tracing, false);
+	activity_abandon();
 	writer_thread_abandon();
 	spool_abandon();
+	loader_unlock();
 }
 
 static void at_exit(void)
@@ -66,8 +71,7 @@ static void at_exit(void)
 		return;
 	atomic_store(&callbacks_active, false);
 	if (!writer_thread_finish(EXIT_PATIENCE_NS))
-		say("CUPTI did not finish in time; the log is left as it is, the rest in its "
-		    "spool");
+		say("CUPTI or the disk did not finish in time; what is missing is in the spool");
 }
 
 /* Host names may hold anything; file names may not. */
@@ -154,8 +158,10 @@ static int subscribe(char *why, size_t why_bytes)
 }
 
 /* After this, CUPTI takes buffers and makes callbacks. */
-static int start_cupti(char *why, size_t why_bytes)
+static int start_cupti(enum api_level level, char *why, size_t why_bytes)
 {
+	static const uint32_t kinds[] = {XT_CUPTI_ACTIVITY_MEMCPY, XT_CUPTI_ACTIVITY_MEMCPY2,
+					 XT_CUPTI_ACTIVITY_MEMSET, XT_CUPTI_ACTIVITY_MEMORY2};
 	uint8_t yes = 1;
 	size_t yes_bytes = sizeof(yes);
 	uint32_t result;
@@ -164,11 +170,16 @@ static int start_cupti(char *why, size_t why_bytes)
 	if (cupti.cuptiActivitySetAttribute)
 		cupti.cuptiActivitySetAttribute(XT_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER,
 						&yes_bytes, &yes);
-	if (cupti.cuptiActivityRegisterTimestampCallback)
-		cupti.cuptiActivityRegisterTimestampCallback(monotonic_ns);
-	result = cupti.cuptiActivityRegisterCallbacks(activity_requested, activity_completed);
+	/* Once and never again: each further time corrupts a record. */
+	result = cupti.cuptiActivityRegisterTimestampCallback(monotonic_ns);
+	if (result == XT_CUPTI_SUCCESS)
+		result = cupti.cuptiActivityRegisterCallbacks(activity_requested,
+							      activity_completed);
 	if (result == XT_CUPTI_SUCCESS)
 		result = cupti.cuptiActivityEnable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
+	/* The others are as old, but what one of them lacks is no reason to record nothing. */
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && level > API_LEVEL_LAUNCH; i++)
+		cupti.cuptiActivityEnable(kinds[i]);
 	if (result == XT_CUPTI_SUCCESS && callbacks_enable(subscriber))
 		return 0;
 	snprintf(why, why_bytes, "CUPTI cannot record kernels: %s (%s)", cupti_result_text(result),
@@ -220,17 +231,22 @@ int InitializeInjection(void)
 	callbacks_audit_interval = config.audit_interval;
 	if (open_libraries(&config, why, sizeof(why)) || subscribe(why, sizeof(why)))
 		goto decline;
+	if (api_table_fill(config.api_level)) {
+		snprintf(why, sizeof(why), "out of memory");
+		goto unsubscribe;
+	}
 	if (start_log(&config, log_path, why, sizeof(why)))
 		goto unsubscribe;
-	if (start_cupti(why, sizeof(why))) {
+	if (start_cupti(config.api_level, why, sizeof(why))) {
 		writer_thread_finish(EXIT_PATIENCE_NS);
 		unlink(log_path);
 		goto unsubscribe;
 	}
 	atomic_store(&tracing, true);
-	pthread_atfork(NULL, NULL, in_forked_child);
+	pthread_atfork(loader_lock, loader_unlock, in_forked_child);
 	atexit(at_exit);
 	atomic_store(&callbacks_active, true);
+	writer_thread_allow_flush();
 	errno = saved_errno;
 	return 1;
 unsubscribe:

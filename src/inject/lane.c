@@ -31,9 +31,13 @@ static void *map_private(size_t bytes)
 
 static struct lane *create_lane(enum lane_state state)
 {
-	struct lane *lane = map_private(sizeof(*lane));
+	struct lane *lane;
 	unsigned index;
 
+	/* What cannot be entered must not be made: a ring is never given back. */
+	if (atomic_load(&lanes_reserved) >= LANES_MAX)
+		return NULL;
+	lane = map_private(sizeof(*lane));
 	if (!lane)
 		return NULL;
 	lane->memo.arena = map_private(MEMO_ARENA_BYTES);
@@ -42,8 +46,6 @@ static struct lane *create_lane(enum lane_state state)
 			     : NULL;
 	index = lane->ring ? atomic_fetch_add(&lanes_reserved, 1) : LANES_MAX;
 	if (index >= LANES_MAX) {
-		if (lane->ring)
-			atomic_store(&lanes_reserved, LANES_MAX);
 		if (lane->memo.arena)
 			munmap(lane->memo.arena, MEMO_ARENA_BYTES);
 		munmap(lane, sizeof(*lane));

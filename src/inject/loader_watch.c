@@ -8,11 +8,13 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 
 #define CANDIDATES_MAX 64
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t polled_generation;
 const uint64_t *loader_generation_word = &polled_generation;
 
@@ -88,21 +90,32 @@ bool loader_watch_end(void)
 {
 	bool moved = search.last_adds != search.first_adds;
 
-	loader_watch_poll();
+	loader_watch_ask();
 	if (search.count != 1 || !moved || !search.saw_unload)
 		return false;
 	__atomic_store_n(&loader_generation_word, search.words[0], __ATOMIC_RELAXED);
 	return true;
 }
 
-uint64_t loader_watch_poll(void)
+uint64_t loader_watch_ask(void)
 {
-	struct load_counts counts = load_counts();
-	const uint64_t *word = loader_generation_word;
+	struct load_counts counts;
 
-	/* Only ever upwards: a count that another thread has moved on meanwhile is fine. */
+	if (loader_generation_word != &polled_generation)
+		return loader_generation();
+	loader_lock();
+	counts = load_counts();
+	loader_unlock();
 	__atomic_store_n(&polled_generation, counts.adds, __ATOMIC_RELAXED);
-	if (word != &polled_generation && __atomic_load_n(word, __ATOMIC_RELAXED) < counts.adds)
-		__atomic_store_n(&loader_generation_word, &polled_generation, __ATOMIC_RELAXED);
 	return counts.adds;
+}
+
+void loader_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void loader_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
 }

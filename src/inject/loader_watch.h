@@ -23,9 +23,14 @@ void loader_watch_narrow(void);
 /* Ends the search; true if the counter was found. */
 bool loader_watch_end(void);
 
-/* The count of loads as dl_iterate_phdr() tells it; takes the loader's list lock for a moment.
- * Also keeps the polled generation up to date. For the writer thread and for start-up. */
-uint64_t loader_watch_poll(void);
+/* The number of loads, for the writer thread: as loader_generation() where the counter was found,
+ * else it asks the loader, and keeps the answer for loader_generation(). */
+uint64_t loader_watch_ask(void);
+
+/* Held by the writer thread while it asks the loader for anything, and across fork(): a child that
+ * is made while another thread holds the loader's list lock could never load a library again. */
+void loader_lock(void);
+void loader_unlock(void);
 
 extern const uint64_t *loader_generation_word;
 

@@ -29,7 +29,6 @@ static struct {
 	uint32_t last_id;
 	uint64_t last_scan_ns;
 	uint64_t generation;
-	uint64_t unloads;
 	bool scanned;
 } state;
 
@@ -65,6 +64,20 @@ static void read_build_id(struct module *module, const uint8_t *notes, size_t by
 	}
 }
 
+/* Notes may be in the file without being mapped. */
+static bool is_loaded(const struct dl_phdr_info *info, const ElfW(Phdr) * notes)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+
+		if (segment->p_type == PT_LOAD && (segment->p_flags & PF_R) &&
+		    notes->p_vaddr >= segment->p_vaddr &&
+		    notes->p_vaddr + notes->p_memsz <= segment->p_vaddr + segment->p_filesz)
+			return true;
+	}
+	return false;
+}
+
 static int see_module(struct dl_phdr_info *info, size_t info_bytes, void *unused)
 {
 	struct module *module = &state.seen[state.seen_count];
@@ -85,7 +98,8 @@ static int see_module(struct dl_phdr_info *info, size_t info_bytes, void *unused
 				module->start = start;
 			if (start + segment->p_memsz > module->end)
 				module->end = start + segment->p_memsz;
-		} else if (segment->p_type == PT_NOTE && !module->build_id_bytes) {
+		} else if (segment->p_type == PT_NOTE && !module->build_id_bytes &&
+			   is_loaded(info, segment)) {
 			read_build_id(module, (const uint8_t *)start, segment->p_memsz);
 		}
 	}
@@ -143,8 +157,9 @@ static bool drop_absent(const struct module_sink *sink, uint64_t now_ns)
 
 bool modules_scan(const struct module_sink *sink, uint64_t start_ns)
 {
-	uint64_t generation = loader_watch_poll();
+	/* The time first: what is loaded from here on was not seen before. */
 	uint64_t now_ns = monotonic_ns();
+	uint64_t generation = loader_watch_ask();
 	bool changed = false;
 
 	if (!state.known) {
@@ -159,7 +174,9 @@ bool modules_scan(const struct module_sink *sink, uint64_t start_ns)
 		return false;
 	}
 	state.seen_count = 0;
+	loader_lock();
 	dl_iterate_phdr(see_module, NULL);
+	loader_unlock();
 	for (uint32_t i = 0; i < state.known_count; i++)
 		state.known[i].present = false;
 	for (uint32_t i = 0; i < state.seen_count; i++) {

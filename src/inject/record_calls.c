@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the rings to CALL and STACK rows. Writer thread only.
+ * From the rings to CALL, STACK and GRAPH_NODE rows. Writer thread only.
  */
 #include <errno.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "inject/api_table.h"
 #include "inject/recorder.h"
 
 static void take_stack(struct recorder *rec, struct lane *lane,
@@ -36,20 +37,40 @@ static void take_stack(struct recorder *rec, struct lane *lane,
 	lane->slots_changed = true;
 }
 
+static uint32_t slot_stack(const struct lane *lane, uint32_t slot)
+{
+	return slot < XT_STACK_SLOT_COUNT ? lane->slot_stack_id[slot] : 0;
+}
+
+static void take_node(struct recorder *rec, struct lane *lane, const struct xt_record_node *record)
+{
+	struct xt_table *table = recorder_table(rec, XT_KIND_GRAPH_NODE, 0);
+
+	if (!table)
+		return;
+	xt_table_put(table, XT_GRAPH_NODE_ID, record->node_id);
+	xt_table_put(table, XT_GRAPH_NODE_ORIGIN, record->origin_id);
+	xt_table_put(table, XT_GRAPH_NODE_STACK, slot_stack(lane, record->stack_slot));
+	xt_table_put(table, XT_GRAPH_NODE_TIME_NS, record->time_ns);
+	xt_table_put(table, XT_GRAPH_NODE_TYPE, record->node_type);
+	xt_table_put(table, XT_GRAPH_NODE_THREAD, lane->known_thread_id);
+	xt_table_end_row(table);
+}
+
 static void take_call(struct recorder *rec, struct lane *lane, const struct xt_record_call *record)
 {
 	struct xt_table *table = recorder_table(rec, XT_KIND_CALL, 0);
 
-	rec->calls_pending++;
-	if (!table)
-		return; /* no memory for a chunk: the flush that follows fails and counts them */
+	if (!table) { /* no memory for a chunk */
+		rec->calls.write_failed++;
+		return;
+	}
+	rec->calls.pending++;
+	rec->launches += api_makes_kernels(record->api);
 	xt_table_put(table, XT_CALL_THREAD, lane->known_thread_id);
 	xt_table_put(table, XT_CALL_API, record->api);
 	xt_table_put(table, XT_CALL_CORRELATION, record->correlation_id);
-	xt_table_put(table, XT_CALL_STACK,
-		     record->stack_slot < XT_STACK_SLOT_COUNT
-			     ? lane->slot_stack_id[record->stack_slot]
-			     : 0);
+	xt_table_put(table, XT_CALL_STACK, slot_stack(lane, record->stack_slot));
 	xt_table_put(table, XT_CALL_ENTER_NS, record->enter_ns);
 	xt_table_put(table, XT_CALL_DURATION_NS, record->exit_ns - record->enter_ns);
 	xt_table_put(table, XT_CALL_RESULT, (uint32_t)record->result);
@@ -68,6 +89,9 @@ static void drain(struct recorder *rec, struct lane *lane, uint64_t end)
 			break;
 		case XT_RECORD_STACK:
 			take_stack(rec, lane, (const struct xt_record_stack *)record);
+			break;
+		case XT_RECORD_NODE:
+			take_node(rec, lane, (const struct xt_record_node *)record);
 			break;
 		default: /* XT_RECORD_PAD */
 			lane->read_pos += RING_DATA_BYTES - place;

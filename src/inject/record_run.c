@@ -3,15 +3,16 @@
  * What the log says about the run itself: the process, its modules and threads, the clocks, and
  * the tracer's own account. Writer thread only.
  */
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "inject/api_table.h"
 #include "inject/callbacks.h"
 #include "inject/clock.h"
+#include "inject/flusher.h"
 #include "inject/modules.h"
 #include "inject/recorder.h"
 #include "inject/spool.h"
@@ -79,13 +80,13 @@ static void record_process(struct recorder *rec)
 
 static void record_apis(struct recorder *rec)
 {
-	for (uint32_t i = 0; i < recorded_api_count; i++) {
-		const struct recorded_api *api = &recorded_apis[i];
+	for (uint32_t i = 0; i < recorded_apis.count; i++) {
+		const struct recorded_api *api = &recorded_apis.apis[i];
 		struct xt_table *table = recorder_table(rec, XT_KIND_API, strlen(api->name));
 
 		if (!table)
 			return;
-		xt_table_put(table, XT_API_ID, api->domain << 16 | api->cbid);
+		xt_table_put(table, XT_API_ID, api->id);
 		xt_table_put_bytes(table, XT_API_NAME, api->name, strlen(api->name));
 		xt_table_put(table, XT_API_CLASS, api->class);
 		xt_table_end_row(table);
@@ -182,30 +183,19 @@ void record_clock(struct recorder *rec)
 
 void record_devices(struct recorder *rec)
 {
-	void *driver = rec->devices_named ? NULL : dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-	int (*get_count)(int *);
-	int (*get_name)(char *, int, int);
-	int count = 0;
+	const struct gpu_names *gpus = rec->devices_named ? NULL : flusher_gpu_names();
 
-	if (!driver)
+	if (!gpus)
 		return;
 	rec->devices_named = true;
-	get_count = (int (*)(int *))dlsym(driver, "cuDeviceGetCount");
-	get_name = (int (*)(char *, int, int))dlsym(driver, "cuDeviceGetName");
-	if (get_count && get_name && !get_count(&count)) {
-		for (int device = 0; device < count; device++) {
-			char key[32], name[256] = "";
+	for (uint32_t device = 0; device < gpus->count; device++) {
+		char key[32];
 
-			/* A CUdevice is the ordinal of the device. */
-			if (get_name(name, sizeof(name) - 1, device))
-				continue;
-			snprintf(key, sizeof(key), "gpu.%d.name", device);
-			record_meta(rec, key, name);
-			if (strstr(name, "simulated"))
-				record_meta(rec, "gpu.simulated", "1");
-		}
+		snprintf(key, sizeof(key), "gpu.%u.name", device);
+		record_meta(rec, key, gpus->names[device]);
+		if (strstr(gpus->names[device], "simulated"))
+			record_meta(rec, "gpu.simulated", "1");
 	}
-	dlclose(driver);
 }
 
 static uint64_t lanes_sum(enum xt_ring_counter counter)
@@ -227,37 +217,45 @@ static uint64_t calls_outside_rings(void)
 	return atomic_load(&lane_calls_without) + atomic_load(&callbacks_reentered);
 }
 
-bool record_is_balanced(const struct recorder *rec)
-{
-	uint64_t seen = lanes_sum(XT_RING_CALLS_SEEN);
-	uint64_t lost = lanes_sum(XT_RING_LOST_RING_FULL) + lanes_sum(XT_RING_LOST_NESTED);
-
-	return seen == lost + rec->calls_written + rec->calls_pending + rec->calls_write_failed;
-}
-
 static uint64_t own_cpu_ns(void)
 {
 	return xt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-void record_account(struct recorder *rec)
+bool record_account(struct recorder *rec)
 {
+	uint64_t seen = lanes_sum(XT_RING_CALLS_SEEN) + calls_outside_rings();
+	uint64_t written = rec->calls.written + rec->calls.pending;
+	uint64_t ring_full = lanes_sum(XT_RING_LOST_RING_FULL);
+	uint64_t no_ring = atomic_load(&lane_calls_without);
+	uint64_t nested = lanes_sum(XT_RING_LOST_NESTED) + atomic_load(&callbacks_reentered);
 	const struct {
 		const char *name;
 		uint64_t value;
 	} rows[] = {
-		{"calls.seen", lanes_sum(XT_RING_CALLS_SEEN) + calls_outside_rings()},
-		{"calls.written", rec->calls_written + rec->calls_pending},
-		{"calls.lost.ring_full", lanes_sum(XT_RING_LOST_RING_FULL)},
-		{"calls.lost.no_ring", atomic_load(&lane_calls_without)},
-		{"calls.lost.nested",
-		 lanes_sum(XT_RING_LOST_NESTED) + atomic_load(&callbacks_reentered)},
-		{"calls.lost.write_failed", rec->calls_write_failed},
-		{"kernels.written", rec->kernels_written + rec->kernels_pending},
-		{"kernels.invalid", rec->kernels_invalid},
-		{"kernels.lost.write_failed", rec->kernels_write_failed},
+		{"calls.seen", seen},
+		{"calls.written", written},
+		{"calls.lost.ring_full", ring_full},
+		{"calls.lost.no_ring", no_ring},
+		{"calls.lost.nested", nested},
+		{"calls.lost.write_failed", rec->calls.write_failed},
+		{"kernels.written", rec->kernels.written + rec->kernels.pending},
+		{"kernels.invalid", rec->kernels.invalid},
+		{"kernels.lost.write_failed", rec->kernels.write_failed},
+		{"copies.written", rec->copies.written + rec->copies.pending},
+		{"copies.invalid", rec->copies.invalid},
+		{"copies.lost.write_failed", rec->copies.write_failed},
+		{"sets.written", rec->sets.written + rec->sets.pending},
+		{"sets.invalid", rec->sets.invalid},
+		{"sets.lost.write_failed", rec->sets.write_failed},
+		{"memory.written", rec->memory.written + rec->memory.pending},
+		{"memory.lost.write_failed", rec->memory.write_failed},
+		{"nodes.seen", lanes_sum(XT_RING_NODES_SEEN)},
+		{"nodes.lost", lanes_sum(XT_RING_NODES_LOST)},
+		{"ranges.seen", lanes_sum(XT_RING_RANGES_SEEN)},
+		{"ranges.lost", lanes_sum(XT_RING_RANGES_LOST)},
 		{"records.other", rec->records_other},
-		{"cupti.dropped", rec->records_dropped},
+		{"cupti.dropped", flusher_dropped_records()},
 		{"buffers.completed", rec->buffers_completed},
 		{"buffers.discarded", atomic_load(&activity_discarded)},
 		{"stacks.walked", lanes_sum(XT_RING_STACK_WALKS)},
@@ -277,9 +275,10 @@ void record_account(struct recorder *rec)
 		struct xt_table *table = recorder_table(rec, XT_KIND_ACCOUNT, strlen(rows[i].name));
 
 		if (!table)
-			return;
+			return false;
 		xt_table_put_bytes(table, XT_ACCOUNT_NAME, rows[i].name, strlen(rows[i].name));
 		xt_table_put(table, XT_ACCOUNT_VALUE, rows[i].value);
 		xt_table_end_row(table);
 	}
+	return seen == written + ring_full + no_ring + nested + rec->calls.write_failed;
 }

@@ -17,7 +17,7 @@ static const struct {
 } layout[] = {
 	{XT_KIND_META, 64, 64 << 10},	  {XT_KIND_MODULE, 1024, 512 << 10},
 	{XT_KIND_MODULE_UNLOAD, 1024, 0}, {XT_KIND_THREAD, 1024, 32 << 10},
-	{XT_KIND_API, 256, 16 << 10},	  {XT_KIND_STRING, 1024, 1 << 20},
+	{XT_KIND_API, 1024, 64 << 10},	  {XT_KIND_STRING, 1024, 1 << 20},
 	{XT_KIND_STREAM, 1024, 0},	  {XT_KIND_SHAPE, 4096, 0},
 	{XT_KIND_STACK, 4096, 128 << 10}, {XT_KIND_CALL, 32 << 10, 0},
 	{XT_KIND_KERNEL, 32 << 10, 0},	  {XT_KIND_CLOCK, 64, 0},
@@ -47,6 +47,8 @@ int recorder_init(struct recorder *rec, struct xt_writer *writer, uint64_t start
 		rc = intern_init(&rec->streams, SMALL_KEYS_BYTES);
 	if (!rc)
 		rc = intern_init(&rec->shapes, SMALL_KEYS_BYTES);
+	if (!rc)
+		rc = intern_init(&rec->copy_shapes, SMALL_KEYS_BYTES);
 	return rc;
 }
 
@@ -58,6 +60,7 @@ void recorder_free(struct recorder *rec)
 	intern_free(&rec->stacks);
 	intern_free(&rec->streams);
 	intern_free(&rec->shapes);
+	intern_free(&rec->copy_shapes);
 	xt_writer_close(rec->writer);
 	rec->writer = NULL;
 }
@@ -88,9 +91,11 @@ static void begin_anew(struct recorder *rec)
 	for (size_t i = 0; i < LAYOUT_COUNT; i++)
 		xt_table_clear(&rec->tables[layout[i].kind]);
 	intern_forget(&rec->strings);
+	memset(rec->names, 0, sizeof(rec->names));
 	intern_forget(&rec->stacks);
 	intern_forget(&rec->streams);
 	intern_forget(&rec->shapes);
+	intern_forget(&rec->copy_shapes);
 	rec->devices_named = false;
 	for (uint32_t i = 0; i < lane_count(); i++) {
 		struct lane *lane = lane_at(i);
@@ -118,31 +123,38 @@ static void free_sources(struct recorder *rec)
 			memcpy(lane->ring->slot_stack_id, lane->slot_stack_id,
 			       sizeof(lane->slot_stack_id));
 		lane->slots_changed = false;
-		ring_free(lane, lane->read_pos);
+		if (lane->ring->free_pos != lane->read_pos)
+			ring_free(lane, lane->read_pos);
 	}
 	for (uint32_t i = 0; i < rec->held_count; i++)
 		activity_hand_back(rec->held[i]);
 	rec->held_count = 0;
 }
 
+static void settle(struct tally *tally, bool in_file)
+{
+	if (in_file)
+		tally->written += tally->pending;
+	else
+		tally->write_failed += tally->pending;
+	tally->pending = 0;
+}
+
 int recorder_flush(struct recorder *rec)
 {
+	struct tally *const tallies[] = {&rec->calls, &rec->kernels, &rec->copies, &rec->sets,
+					 &rec->memory};
 	int rc = cut_tables(rec);
 
 	if (!rc)
 		rc = xt_writer_flush(rec->writer);
-	if (!rc) {
-		rec->calls_written += rec->calls_pending;
-		rec->kernels_written += rec->kernels_pending;
-	} else {
-		rec->calls_write_failed += rec->calls_pending;
-		rec->kernels_write_failed += rec->kernels_pending;
-		if (!rec->write_failed)
-			say("the log cannot be written (%s); what is lost is counted",
-			    strerror(-rc));
-	}
+	else
+		xt_writer_drop(rec->writer);
+	for (size_t i = 0; i < sizeof(tallies) / sizeof(*tallies); i++)
+		settle(tallies[i], rc == 0);
+	if (rc && !rec->write_failed)
+		say("the log cannot be written (%s); what is lost is counted", strerror(-rc));
 	rec->write_failed = rc != 0;
-	rec->calls_pending = rec->kernels_pending = 0;
 	free_sources(rec);
 	if (rc)
 		begin_anew(rec);

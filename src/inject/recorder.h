@@ -20,26 +20,41 @@
 #include "log/writer.h"
 
 #define HELD_BUFFERS_MAX 64
+#define KNOWN_NAMES_BITS 12
+
+/* What became of the rows of one kind. */
+struct tally {
+	uint64_t written; /* in the file */
+	uint64_t pending; /* in tables or the writer's buffer */
+	uint64_t write_failed;
+	uint64_t invalid; /* not made into rows */
+};
+
+struct known_name {
+	const char *address;
+	uint64_t epoch;
+	uint32_t id; /* XT_STRING_ID */
+};
 
 struct recorder {
 	struct xt_writer *writer;
 	uint64_t start_ns;
 	struct xt_table tables[XT_KIND_COUNT];
-	struct intern strings, stacks, streams, shapes;
+	struct intern strings, stacks, streams, shapes, copy_shapes;
+
+	struct known_name names[1 << KNOWN_NAMES_BITS]; /* kernel names, by hash of the address */
 
 	/* Buffers whose records are in tables but not in the file yet. */
 	struct activity_buffer *held[HELD_BUFFERS_MAX];
 	uint32_t held_count;
-	uint64_t last_buffer_sequence;
 
-	/* In the file, and in tables or the writer's buffer. */
-	uint64_t calls_written, calls_pending, calls_write_failed;
-	uint64_t kernels_written, kernels_pending, kernels_write_failed;
-	uint64_t kernels_invalid, records_other, records_dropped, buffers_completed;
+	struct tally calls, kernels, copies, sets, memory;
+	uint64_t records_other, buffers_completed;
+	uint64_t launches; /* among the calls: of classes that make kernels */
 	uint64_t threads_seen;
 	uint64_t rounds; /* of record_calls() */
 	bool devices_named;
-	bool write_failed; /* the last flush; said once */
+	bool write_failed; /* the last flush; said when it begins */
 };
 
 /* Opens the tables on a writer, which the recorder then owns. 0 or -errno. */
@@ -64,14 +79,16 @@ void record_modules_again(struct recorder *rec); /* all of them, after a failed 
 void record_thread(struct recorder *rec, struct lane *lane);
 void record_clock(struct recorder *rec);
 void record_devices(struct recorder *rec); /* once the driver is up */
-void record_account(struct recorder *rec);
-bool record_is_balanced(const struct recorder *rec); /* calls seen = written + lost, for now */
+
+/* ACCOUNT rows as of now. True if the calls add up at this moment: seen = written + lost. While
+ * threads are in callbacks they may not, for an instant. */
+bool record_account(struct recorder *rec);
 
 /* record_calls.c: takes what all rings hold. Returns the largest share of a ring, in percent,
  * that waits to be freed by a flush. */
 uint32_t record_calls(struct recorder *rec);
 
-/* record_kernels.c: takes what completed buffers hold, as long as they can be held. */
-void record_kernels(struct recorder *rec);
+/* record_activity.c: takes what completed buffers hold, as long as they can be held. */
+void record_activity(struct recorder *rec);
 
 #endif

@@ -5,9 +5,27 @@
 #include "inject/say.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
+
+/* A closed or full stderr is the program's business, and no reason to kill it. */
+static void write_without_sigpipe(const char *line, size_t length)
+{
+	const struct timespec at_once = {0, 0};
+	sigset_t pipe_signal, pending, before;
+
+	sigemptyset(&pipe_signal);
+	sigaddset(&pipe_signal, SIGPIPE);
+	sigpending(&pending);
+	pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+	if (write(STDERR_FILENO, line, length) < 0 && errno == EPIPE &&
+	    !sigismember(&pending, SIGPIPE))
+		sigtimedwait(&pipe_signal, NULL, &at_once);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
 
 void say(const char *format, ...)
 {
@@ -26,8 +44,6 @@ void say(const char *format, ...)
 		length += (size_t)n < sizeof(line) - length - 1 ? (size_t)n
 								: sizeof(line) - length - 2;
 	line[length++] = '\n';
-	/* A closed or full stderr is the program's business; there is nobody else to tell. */
-	if (write(STDERR_FILENO, line, length) < 0)
-		errno = saved_errno;
+	write_without_sigpipe(line, length);
 	errno = saved_errno;
 }

@@ -14,14 +14,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "log/own_file.h"
+
 static struct {
 	char path[PATH_MAX];
-	int fd;
+	struct xt_own_file file;
 	struct xt_spool_header *header; /* mapped; NULL without a file */
 	atomic_uint_fast64_t end_offset;
-	atomic_uint area_count; /* reserved entries of the directory */
 	atomic_uint_fast64_t unbacked;
-} spool = {.fd = -1};
+} spool = {.file = {.fd = -1}};
 
 static size_t round_to_pages(size_t bytes)
 {
@@ -33,9 +34,10 @@ static void *map_file(uint64_t offset, size_t bytes)
 {
 	void *area;
 
-	if (posix_fallocate(spool.fd, (off_t)offset, (off_t)bytes))
+	if (!xt_own_file_is_ours(&spool.file) ||
+	    posix_fallocate(spool.file.fd, (off_t)offset, (off_t)bytes))
 		return NULL;
-	area = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, spool.fd,
+	area = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, spool.file.fd,
 		    (off_t)offset);
 	return area == MAP_FAILED ? NULL : area;
 }
@@ -44,18 +46,19 @@ int spool_create(const char *path, uint64_t log_id, uint32_t cupti_version)
 {
 	size_t bytes = round_to_pages(sizeof(struct xt_spool_header));
 	struct xt_spool_header *header;
+	int fd, rc;
 
 	if (snprintf(spool.path, sizeof(spool.path), "%s", path) >= (int)sizeof(spool.path))
 		return -ENAMETOOLONG;
-	spool.fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (spool.fd < 0)
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
 		return -errno;
-	header = map_file(0, bytes);
+	rc = xt_own_file_take(&spool.file, fd);
+	header = rc ? NULL : map_file(0, bytes);
 	if (!header) {
 		unlink(path);
-		close(spool.fd);
-		spool.fd = -1;
-		return -ENOSPC;
+		xt_own_file_close(&spool.file);
+		return rc ? rc : -ENOSPC;
 	}
 	memcpy(header->magic, XT_SPOOL_MAGIC, sizeof(header->magic));
 	header->version = XT_SPOOL_VERSION;
@@ -77,14 +80,15 @@ static void *file_area(size_t bytes, enum xt_area_kind kind)
 
 	if (!spool.header)
 		return NULL;
-	index = atomic_fetch_add(&spool.area_count, 1);
-	if (index >= XT_SPOOL_AREAS_MAX)
+	if (__atomic_load_n(&spool.header->area_count, __ATOMIC_RELAXED) >= XT_SPOOL_AREAS_MAX)
 		return NULL;
 	offset = atomic_fetch_add(&spool.end_offset, bytes);
 	area = map_file(offset, bytes);
-	__atomic_fetch_add(&spool.header->area_count, 1, __ATOMIC_RELAXED);
 	if (!area)
 		return NULL;
+	index = __atomic_fetch_add(&spool.header->area_count, 1, __ATOMIC_RELAXED);
+	if (index >= XT_SPOOL_AREAS_MAX)
+		return area; /* as good as any, but a recovery will not find it */
 	entry = &spool.header->areas[index];
 	entry->offset = offset;
 	entry->bytes = bytes;
@@ -114,9 +118,7 @@ uint64_t spool_unbacked_areas(void)
 
 void spool_abandon(void)
 {
-	if (spool.fd >= 0)
-		close(spool.fd);
-	spool.fd = -1;
+	xt_own_file_close(&spool.file);
 	spool.header = NULL;
 }
 

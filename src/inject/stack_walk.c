@@ -130,7 +130,10 @@ static int access_mem(unw_addr_space_t as, unw_word_t address, unw_word_t *value
 	(void)as;
 	if (write)
 		return -UNW_EREADONLYREG;
-	if (address >= walk->tables_start && address + sizeof(*value) <= walk->tables_end) {
+	/* A coroutine's stack may lie in the data of the very module whose tables are read: what
+	 * is near the callback is stack. */
+	if (address >= walk->tables_start && address + sizeof(*value) <= walk->tables_end &&
+	    address - (uintptr_t)walk->regs > WALK_STACK_BYTES) {
 		memcpy(value, (const void *)address, sizeof(*value));
 		return 0;
 	}
@@ -290,16 +293,25 @@ static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *i
 	return 0;
 }
 
-static unw_accessors_t accessors = {
-	.find_proc_info = find_proc_info,
-	.put_unwind_info = put_unwind_info,
-	.get_dyn_info_list_addr = get_dyn_info_list_addr,
-	.access_mem = access_mem,
-	.access_reg = access_reg,
-	.access_fpreg = access_fpreg,
-	.resume = resume,
-	.get_proc_name = get_proc_name,
+/* Later libunwinds have more members and copy all of them: those are NULL here. */
+static union {
+	unw_accessors_t accessors;
+	void *members[32];
+} our_access = {
+	.accessors =
+		{
+			.find_proc_info = find_proc_info,
+			.put_unwind_info = put_unwind_info,
+			.get_dyn_info_list_addr = get_dyn_info_list_addr,
+			.access_mem = access_mem,
+			.access_reg = access_reg,
+			.access_fpreg = access_fpreg,
+			.resume = resume,
+			.get_proc_name = get_proc_name,
+		},
 };
+_Static_assert(sizeof(unw_cursor_t) <= sizeof(((struct stack_walk *)0)->cursor),
+	       "a cursor fits into a walk");
 
 static void add_frame(struct stack_walk *walk, uint64_t ip, enum xt_frame_kind kind)
 {
@@ -320,24 +332,27 @@ static void walk_frames(struct stack_walk *walk)
 	if (rc < 0) {
 		add_frame(walk, walk->regs->return_address, XT_FRAME_RETURN);
 		walk->flags |= XT_STACK_TRUNCATED;
+		walk->inputs_complete = false;
 		return;
 	}
 	do {
 		if (walk->frame_count == XT_STACK_FRAMES_MAX ||
 		    lib.get_reg(cursor, UNW_X86_64_RIP, &ip) < 0 ||
-		    lib.get_reg(cursor, UNW_X86_64_RSP, &sp) < 0 || sp <= last_sp) {
+		    lib.get_reg(cursor, UNW_X86_64_RSP, &sp) < 0 ||
+		    (kind == XT_FRAME_RETURN && sp <= last_sp)) {
 			rc = -1;
 			break;
 		}
 		if (!ip)
 			break;
 		last_sp = sp;
+		if (sp - (uintptr_t)walk->regs > WALK_STACK_BYTES)
+			walk->inputs_complete = false;
 		add_frame(walk, ip & XT_FRAME_VALUE_MASK, kind);
-		/* What a signal interrupted is behind the frame of the signal's trampoline. */
-		kind = lib.is_signal_frame(cursor) > 0 ? XT_FRAME_EXACT : XT_FRAME_RETURN;
-		if (kind == XT_FRAME_EXACT)
-			last_sp = 0; /* the handler may run on a stack of its own */
 		rc = lib.step(cursor);
+		/* After a step libunwind says whether it went through a signal's trampoline: then
+		 * this frame was interrupted, and may be on another stack than its handler. */
+		kind = lib.is_signal_frame(cursor) > 0 ? XT_FRAME_EXACT : XT_FRAME_RETURN;
 	} while (rc > 0);
 	if (rc < 0)
 		walk->flags |= XT_STACK_TRUNCATED;
@@ -412,7 +427,7 @@ int stack_walk_open(const char *library_dir, char *why, size_t why_bytes)
 			return -ENOMEM;
 		cache = memory;
 	}
-	lib.space = lib.create_addr_space(&accessors, __LITTLE_ENDIAN);
+	lib.space = lib.create_addr_space(&our_access.accessors, __LITTLE_ENDIAN);
 	if (!lib.space)
 		return -ENOMEM;
 	lib.set_caching_policy(lib.space, UNW_CACHE_NONE);

@@ -10,7 +10,8 @@
  *
  * Module lookup is _dl_find_object(), which takes no lock (before glibc 2.35 there is only
  * dl_iterate_phdr(), which takes one for a moment); no cache of libunwind's own is used. Runs in the application's threads, but only for stacks not seen before: it may
- * make system calls, and libunwind may map memory.
+ * make system calls, and libunwind takes memory from a pool of its own, under a mutex and with
+ * signals blocked.
  */
 #ifndef XT_INJECT_STACK_WALK_H
 #define XT_INJECT_STACK_WALK_H
@@ -28,7 +29,9 @@ struct caller_regs {
 	uint64_t return_address;
 };
 
-#define WALK_INPUTS_MAX (2 * XT_STACK_FRAMES_MAX)
+/* How far above the callback a stack is looked at as such; what is farther is walked each time. */
+#define WALK_STACK_BYTES (UINT16_MAX * sizeof(uint64_t))
+#define WALK_INPUTS_MAX	 (2 * XT_STACK_FRAMES_MAX)
 
 struct walk_input {
 	uintptr_t address; /* of the word; registers count as their slot in struct caller_regs */

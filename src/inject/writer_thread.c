@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The writer thread and the flusher thread.
+ * The writer thread, and the start and end of both threads.
  *
- * The writer never calls anything of CUPTI's that could block; the flusher does nothing else. So
- * a flush that hangs stops neither the log nor, beyond a bound, the end of the program. Both run
- * with all signals blocked: handlers are the program's.
+ * The writer calls nothing of CUPTI's or the driver's that could block; the flusher (flusher.c)
+ * does that. So a flush that hangs stops neither the log nor, beyond a bound, the end of the
+ * program. Both run with all signals blocked: handlers are the program's, and a file that may not
+ * grow is an error to us, not a SIGXFSZ.
  */
 #include "inject/writer_thread.h"
 
@@ -19,17 +20,21 @@
 
 #include "inject/callbacks.h"
 #include "inject/clock.h"
+#include "inject/cupti.h"
+#include "inject/flusher.h"
 #include "inject/recorder.h"
+#include "inject/say.h"
 #include "inject/spool.h"
 
 /* A ring of 256 KiB holds 6,500 calls; the writer looks often enough for a million a second. */
-#define ROUND_NS	   (2 * 1000000)
-#define FLUSH_CUPTI_NS	   (50 * 1000000)
-#define FLUSH_LOG_NS	   (250 * 1000000)
-#define ACCOUNT_NS	   (1000 * 1000000)
-#define RING_FLUSH_PERCENT 40
-#define HELD_FLUSH_COUNT   3
-#define STACK_BYTES	   (256 << 10)
+#define ROUND_NS	    (2 * 1000000)
+#define FLUSH_LOG_NS	    (250 * 1000000)
+#define RETRY_NS	    (1000 * 1000000) /* after a write that failed */
+#define ACCOUNT_NS	    (1000 * 1000000)
+#define RING_FLUSH_PERCENT  40
+#define HELD_FLUSH_COUNT    3
+#define STACK_BYTES	    (256 << 10)
+#define STACK_BYTES_IN_NEED (8 << 20)
 
 /* At the end: how long the writer waits for the flusher, and for calls in mid-callback. */
 #define FLUSHER_PATIENCE_NS UINT64_C(1500000000)
@@ -37,11 +42,11 @@
 
 static struct {
 	struct recorder recorder;
-	int log_fd;
+	struct xt_writer *log; /* NULL: nothing runs */
 	atomic_bool stopping;
-	atomic_bool flushed; /* CUPTI has given out all it had */
 	atomic_bool finished;
-} threads = {.log_fd = -1};
+	bool closed; /* valid once finished */
+} threads;
 
 static void sleep_ns(uint64_t ns)
 {
@@ -50,30 +55,13 @@ static void sleep_ns(uint64_t ns)
 	nanosleep(&t, NULL);
 }
 
-static void *flusher_main(void *unused)
-{
-	(void)unused;
-	prctl(PR_SET_NAME, "xtrace-flush");
-	while (!atomic_load(&threads.stopping)) {
-		for (uint64_t slept = 0; slept < FLUSH_CUPTI_NS && !atomic_load(&threads.stopping);
-		     slept += ROUND_NS)
-			sleep_ns(ROUND_NS);
-		cupti.cuptiActivityFlushAll(XT_CUPTI_FLUSH_COMPLETED);
-	}
-	/* Complete records first; then whatever is left, finished or not. */
-	cupti.cuptiActivityFlushAll(XT_CUPTI_FLUSH_COMPLETED);
-	cupti.cuptiActivityFlushAll(XT_CUPTI_FLUSH_FORCED);
-	atomic_store(&threads.flushed, true);
-	return NULL;
-}
-
 static uint32_t take_all(struct recorder *rec)
 {
 	uint32_t ring_percent;
 
 	record_modules(rec);
 	ring_percent = record_calls(rec);
-	record_kernels(rec);
+	record_activity(rec);
 	return ring_percent;
 }
 
@@ -93,6 +81,14 @@ static void keep_stock(void)
 	activity_stock(ACTIVITY_SPARE);
 }
 
+static bool flush_is_due(const struct recorder *rec, uint64_t since_ns, uint32_t ring_percent)
+{
+	if (rec->write_failed)
+		return since_ns >= RETRY_NS;
+	return since_ns >= FLUSH_LOG_NS || ring_percent >= RING_FLUSH_PERCENT ||
+	       rec->held_count >= HELD_FLUSH_COUNT;
+}
+
 static void run_until_stopped(struct recorder *rec)
 {
 	uint64_t last_flush_ns = monotonic_ns(), last_account_ns = last_flush_ns;
@@ -101,15 +97,13 @@ static void run_until_stopped(struct recorder *rec)
 		uint32_t ring_percent = take_all(rec);
 		uint64_t now_ns = monotonic_ns();
 
-		if (rec->buffers_completed)
-			record_devices(rec);
+		record_devices(rec);
 		if (now_ns - last_account_ns >= ACCOUNT_NS) {
 			record_clock(rec);
 			record_account(rec);
 			last_account_ns = now_ns;
 		}
-		if (now_ns - last_flush_ns >= FLUSH_LOG_NS || ring_percent >= RING_FLUSH_PERCENT ||
-		    rec->held_count >= HELD_FLUSH_COUNT) {
+		if (flush_is_due(rec, now_ns - last_flush_ns, ring_percent)) {
 			recorder_flush(rec);
 			last_flush_ns = now_ns;
 		}
@@ -118,33 +112,57 @@ static void run_until_stopped(struct recorder *rec)
 	}
 }
 
-static void finish(struct recorder *rec)
+static void take_and_flush(struct recorder *rec)
+{
+	uint32_t ring_percent = take_all(rec);
+
+	if (ring_percent >= RING_FLUSH_PERCENT || rec->held_count >= HELD_FLUSH_COUNT)
+		recorder_flush(rec);
+}
+
+/* A CUPTI that does not suit the driver gives one half of the truth and keeps the other. */
+static void say_what_is_missing(const struct recorder *rec)
+{
+	uint64_t kernels = rec->kernels.written + rec->kernels.invalid;
+
+	if (rec->launches && !kernels)
+		say("%llu launches were seen, but %s gave no record of a kernel",
+		    (unsigned long long)rec->launches, cupti.path);
+	if (!rec->launches && kernels)
+		say("%llu kernels ran, but %s told of no launch: they have no call paths",
+		    (unsigned long long)kernels, cupti.path);
+}
+
+/* Takes what is left and closes the log; true if that is all there was. */
+static bool finish(struct recorder *rec)
 {
 	uint64_t deadline_ns = monotonic_ns() + FLUSHER_PATIENCE_NS;
+	bool balanced = false;
 
-	while (!atomic_load(&threads.flushed) && monotonic_ns() < deadline_ns) {
-		take_all(rec);
+	flusher_stop();
+	while (!flusher_is_done() && monotonic_ns() < deadline_ns) {
+		take_and_flush(rec);
 		sleep_ns(ROUND_NS / 4);
 	}
-	/* A thread may have been inside a callback when they were switched off. */
-	take_all(rec);
-	for (int i = 0; i < BALANCE_ROUNDS && !record_is_balanced(rec); i++) {
-		sleep_ns(ROUND_NS / 4);
-		take_all(rec);
-	}
-	while (rec->held_count == HELD_BUFFERS_MAX) {
+	/* More buffers may be complete than can be held at once. */
+	for (take_all(rec); rec->held_count; take_all(rec))
 		recorder_flush(rec);
-		record_kernels(rec);
-	}
 	record_devices(rec);
 	record_clock(rec);
-	/* One flush for the rows, one for the account of them, so that the account counts what is
-	 * really in the file. */
-	recorder_flush(rec);
-	record_account(rec);
-	if (recorder_flush(rec) == 0 && xt_writer_add_end(rec->writer) == 0 &&
-	    xt_writer_flush(rec->writer) == 0)
-		spool_remove();
+	/* A thread may have been inside a callback when they were switched off: the account is
+	 * taken again until it adds up. */
+	for (int i = 0; i < BALANCE_ROUNDS && !balanced; i++) {
+		if (i)
+			sleep_ns(ROUND_NS / 4);
+		take_and_flush(rec);
+		balanced = record_account(rec);
+	}
+	if (recorder_flush(rec))
+		return false;
+	say_what_is_missing(rec);
+	if (!flusher_is_done() || !balanced)
+		return false;
+	return xt_writer_add_end(rec->writer) == 0 && xt_writer_flush(rec->writer) == 0;
 }
 
 static void *writer_main(void *unused)
@@ -155,7 +173,9 @@ static void *writer_main(void *unused)
 	prctl(PR_SET_NAME, "xtrace-writer");
 	record_start(rec);
 	run_until_stopped(rec);
-	finish(rec);
+	threads.closed = finish(rec);
+	if (threads.closed)
+		spool_remove();
 	atomic_store(&threads.finished, true);
 	return NULL;
 }
@@ -171,6 +191,11 @@ static int start_thread(void *(*main_function)(void *))
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	rc = pthread_create(&thread, &attributes, main_function, NULL);
+	if (rc == EINVAL) {
+		/* Thread-local storage comes out of the stack, and some programs have a lot. */
+		pthread_attr_setstacksize(&attributes, STACK_BYTES_IN_NEED);
+		rc = pthread_create(&thread, &attributes, main_function, NULL);
+	}
 	pthread_attr_destroy(&attributes);
 	return -rc;
 }
@@ -182,7 +207,7 @@ int writer_thread_start(struct xt_writer *log, uint64_t start_ns)
 
 	if (rc)
 		goto give_up;
-	threads.log_fd = xt_writer_fd(log);
+	threads.log = log;
 	keep_stock();
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -190,16 +215,21 @@ int writer_thread_start(struct xt_writer *log, uint64_t start_ns)
 	if (!rc) {
 		rc = start_thread(writer_main);
 		if (rc)
-			atomic_store(&threads.stopping, true); /* the flusher ends by itself */
+			flusher_stop();
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!rc)
 		return 0;
 give_up:
-	threads.recorder.writer = NULL;
-	threads.log_fd = -1;
+	threads.recorder.writer = NULL; /* the caller keeps it */
+	threads.log = NULL;
 	recorder_free(&threads.recorder);
 	return rc;
+}
+
+void writer_thread_allow_flush(void)
+{
+	flusher_allow();
 }
 
 bool writer_thread_finish(uint64_t timeout_ns)
@@ -212,12 +242,12 @@ bool writer_thread_finish(uint64_t timeout_ns)
 			return false;
 		sleep_ns(200000);
 	}
-	return true;
+	return threads.closed;
 }
 
 void writer_thread_abandon(void)
 {
-	if (threads.log_fd >= 0)
-		close(threads.log_fd);
-	threads.log_fd = -1;
+	if (threads.log)
+		xt_writer_abandon(threads.log);
+	threads.log = NULL;
 }

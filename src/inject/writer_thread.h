@@ -15,9 +15,13 @@ struct xt_writer;
  * keeps the log). */
 int writer_thread_start(struct xt_writer *log, uint64_t start_ns);
 
+/* From now on CUPTI is asked for its records every 50 ms; before, it may not be set up. */
+void writer_thread_allow_flush(void);
+
 /*
  * Has CUPTI flushed, everything written and the log closed; waits for that at most timeout_ns.
- * False if it was not done by then: what is missing stays in the spool.
+ * False if not all of it could be done: the log is not closed then, and what is missing stays in
+ * the spool.
  */
 bool writer_thread_finish(uint64_t timeout_ns);
 

@@ -16,12 +16,13 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "log/own_file.h"
 #include "log/tail.h"
 
 #define COMPRESSION_LEVEL 1 /* columns of differences gain little from more, and it costs CPU */
 
 struct xt_writer {
-	int fd;
+	struct xt_own_file file;
 	uint32_t sequence;   /* of the next chunk */
 	uint64_t file_bytes; /* whole chunks in the file */
 	struct xt_log_header header;
@@ -55,7 +56,7 @@ static struct xt_writer *writer_new(void)
 
 	if (!writer)
 		return NULL;
-	writer->fd = -1;
+	writer->file = XT_OWN_FILE_NONE;
 	writer->cctx = ZSTD_createCCtx();
 	if (!writer->cctx ||
 	    ZSTD_isError(ZSTD_CCtx_setParameter(writer->cctx, ZSTD_c_compressionLevel,
@@ -80,6 +81,13 @@ static int lock(int fd)
 	return error == EWOULDBLOCK ? -EBUSY : 0;
 }
 
+static int open_own(struct xt_own_file *file, const char *path, int flags)
+{
+	int fd = open(path, flags, 0600);
+
+	return fd < 0 ? -errno : xt_own_file_take(file, fd);
+}
+
 static void put_header(struct xt_writer *writer)
 {
 	memcpy(writer->pending, &writer->header, sizeof(writer->header));
@@ -94,13 +102,11 @@ int xt_writer_create(const char *path, struct xt_log_header *header, struct xt_w
 	*writer_out = NULL;
 	if (!writer || grow(&writer->pending, &writer->pending_capacity, sizeof(*header)))
 		goto fail;
-	writer->fd =
-		open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
-	if (writer->fd < 0) {
-		error = -errno;
+	error = open_own(&writer->file, path,
+			 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
+	if (error)
 		goto fail;
-	}
-	lock(writer->fd);
+	lock(writer->file.fd);
 
 	memcpy(header->magic, XT_LOG_MAGIC, sizeof(header->magic));
 	header->version_major = XT_LOG_VERSION_MAJOR;
@@ -153,16 +159,14 @@ int xt_writer_append(const char *path, struct xt_writer **writer_out)
 	*writer_out = NULL;
 	if (!writer)
 		goto fail;
-	writer->fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (writer->fd < 0) {
-		error = -errno;
-		goto fail;
-	}
-	error = lock(writer->fd);
+	error = open_own(&writer->file, path,
+			 O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (!error)
-		error = find_tail(writer->fd, &writer->header, &tail);
+		error = lock(writer->file.fd);
 	if (!error)
-		error = cut(writer->fd, tail.end_offset);
+		error = find_tail(writer->file.fd, &writer->header, &tail);
+	if (!error)
+		error = cut(writer->file.fd, tail.end_offset);
 	if (error)
 		goto fail;
 	writer->file_bytes = tail.end_offset;
@@ -241,11 +245,21 @@ static int write_all(int fd, const uint8_t *data, size_t data_bytes, uint64_t of
 	return 0;
 }
 
+void xt_writer_drop(struct xt_writer *writer)
+{
+	writer->pending_bytes = 0;
+	if (writer->header_pending)
+		put_header(writer);
+}
+
 int xt_writer_flush(struct xt_writer *writer)
 {
-	int error =
-		write_all(writer->fd, writer->pending, writer->pending_bytes, writer->file_bytes);
+	bool ours = xt_own_file_is_ours(&writer->file);
+	int error = -EBADF;
 
+	if (ours)
+		error = write_all(writer->file.fd, writer->pending, writer->pending_bytes,
+				  writer->file_bytes);
 	if (!error) {
 		writer->file_bytes += writer->pending_bytes;
 		writer->pending_bytes = 0;
@@ -253,10 +267,9 @@ int xt_writer_flush(struct xt_writer *writer)
 		return 0;
 	}
 	/* Should the cut fail as well, the next flush overwrites what was torn. */
-	cut(writer->fd, writer->file_bytes);
-	writer->pending_bytes = 0;
-	if (writer->header_pending)
-		put_header(writer);
+	if (ours)
+		cut(writer->file.fd, writer->file_bytes);
+	xt_writer_drop(writer);
 	return error;
 }
 
@@ -272,15 +285,19 @@ uint64_t xt_writer_pending_bytes(const struct xt_writer *writer)
 
 int xt_writer_fd(const struct xt_writer *writer)
 {
-	return writer->fd;
+	return writer->file.fd;
+}
+
+void xt_writer_abandon(struct xt_writer *writer)
+{
+	xt_own_file_close(&writer->file);
 }
 
 void xt_writer_close(struct xt_writer *writer)
 {
 	if (!writer)
 		return;
-	if (writer->fd >= 0)
-		close(writer->fd);
+	xt_own_file_close(&writer->file);
 	ZSTD_freeCCtx(writer->cctx);
 	free(writer->pending);
 	free(writer->raw);

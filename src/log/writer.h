@@ -38,6 +38,7 @@ int xt_writer_add_end(struct xt_writer *writer);
  * Writes the buffer to the file. When it returns 0, all that was added is in the file (it survives
  * the process). On an error (-ENOSPC, -EIO, …) the file is cut back to its last whole state and
  * the buffer is dropped; the chunk numbers it had are not used again, so that readers see the gap.
+ * -EBADF: the program closed the descriptor behind our back; nothing is written any more.
  */
 int xt_writer_flush(struct xt_writer *writer);
 
@@ -45,8 +46,14 @@ int xt_writer_flush(struct xt_writer *writer);
 uint64_t xt_writer_file_bytes(const struct xt_writer *writer);
 uint64_t xt_writer_pending_bytes(const struct xt_writer *writer);
 
-/* The file descriptor, for fork handlers that must drop it. */
+/* Drops what waits in the buffer; readers see the gap. */
+void xt_writer_drop(struct xt_writer *writer);
+
+/* The file descriptor. */
 int xt_writer_fd(const struct xt_writer *writer);
+
+/* In a forked child: closes the descriptor, and nothing else. Async-signal-safe. */
+void xt_writer_abandon(struct xt_writer *writer);
 
 /* Closes the file without flushing. Accepts NULL. */
 void xt_writer_close(struct xt_writer *writer);

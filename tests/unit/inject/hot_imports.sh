@@ -13,6 +13,7 @@ __memcpy_chk
 __stack_chk_fail
 _GLOBAL_OFFSET_TABLE_
 cupti
+recorded_apis
 lane_calls_without
 lane_claim
 loader_generation_word

@@ -173,7 +173,7 @@ static int set_up(void **unused)
 	loader_watch_begin();
 	if (stack_walk_open("/nonexistent", why, sizeof(why)))
 		return -1;
-	loader_watch_poll();
+	loader_watch_ask();
 	callbacks_audit_interval = 0;
 	callbacks_active = true;
 	return 0;

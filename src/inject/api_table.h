@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which API calls are recorded, and what they are.
+ *
+ * The driver API alone: every call of the runtime API that reaches the GPU comes through it. CUPTI
+ * names its callbacks; rules over the names say what a call is. So functions and variants of
+ * later CUDA releases are recorded without a new table of numbers.
+ */
+#ifndef XT_INJECT_API_TABLE_H
+#define XT_INJECT_API_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cuda_abi/cupti_abi.h"
+#include "xtrace/log_format.h"
+
+/* How much is recorded; each level has all of the one before. */
+enum api_level {
+	API_LEVEL_LAUNCH, /* what launches kernels */
+	API_LEVEL_WORK,	  /* and what else makes or awaits work: copies, sets, memory, waits */
+	API_LEVEL_ALL,	  /* and what lives around it: events, code, graphs, streams, contexts */
+};
+
+struct recorded_api {
+	uint32_t id;	  /* XT_API_ID: domain << 16 | callback id */
+	uint32_t class;	  /* enum xt_api_class */
+	const char *name; /* lives as long as libcupti */
+};
+
+struct api_table {
+	struct recorded_api *apis;
+	uint32_t count;
+};
+extern struct api_table recorded_apis;
+
+/* Fills recorded_apis. Once, at start-up, after libcupti was opened. 0 or -ENOMEM. */
+int api_table_fill(enum api_level level);
+
+/* Is it a recorded call that launches kernels? By XT_API_ID; any will do. */
+bool api_makes_kernels(uint32_t id);
+
+/* The class of a function of the driver API by its name, XT_API_CLASSES if it is of none. */
+uint32_t api_class_of(const char *name);
+
+/* The level that a class of calls belongs to. */
+enum api_level api_level_of(uint32_t class);
+
+#endif

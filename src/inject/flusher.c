@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The flusher thread. Whatever it calls may block, for ever if need be: nobody waits for it
+ * without a bound.
+ */
+#include "inject/flusher.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "inject/cupti.h"
+
+#define PERIOD_MS     50
+#define STOP_CHECK_MS 2
+
+static atomic_bool allowed, stopping, done, gpus_known;
+static atomic_uint_fast64_t dropped_records;
+static struct gpu_names gpus;
+
+static void sleep_ms(unsigned ms)
+{
+	struct timespec t = {0, (long)ms * 1000000};
+
+	nanosleep(&t, NULL);
+}
+
+static void flush(uint32_t flag)
+{
+	size_t dropped = 0;
+
+	cupti.cuptiActivityFlushAll(flag);
+	if (cupti.cuptiActivityGetNumDroppedRecords &&
+	    cupti.cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) == XT_CUPTI_SUCCESS)
+		atomic_fetch_add(&dropped_records, dropped);
+}
+
+/* The driver is initialised by the time it is asked: cuInit() has returned to its caller, or has
+ * at least come as far as to load us. Until then it says that it is not, and is asked again. */
+static void ask_for_gpus(void)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+	int (*get_count)(int *);
+	int (*get_name)(char *, int, int);
+	int count = 0;
+
+	if (!driver)
+		return;
+	get_count = (int (*)(int *))dlsym(driver, "cuDeviceGetCount");
+	get_name = (int (*)(char *, int, int))dlsym(driver, "cuDeviceGetName");
+	if (get_count && get_name && !get_count(&count)) {
+		for (int device = 0; device < count && device < GPUS_MAX; device++) {
+			/* A CUdevice is the ordinal of the device. */
+			if (get_name(gpus.names[device], GPU_NAME_BYTES - 1, device))
+				break;
+			gpus.count++;
+		}
+		atomic_store(&gpus_known, true);
+	}
+	dlclose(driver);
+}
+
+void *flusher_main(void *unused)
+{
+	(void)unused;
+	prctl(PR_SET_NAME, "xtrace-flush");
+	while (!atomic_load(&stopping)) {
+		for (unsigned ms = 0; ms < PERIOD_MS && !atomic_load(&stopping);
+		     ms += STOP_CHECK_MS)
+			sleep_ms(STOP_CHECK_MS);
+		if (!atomic_load(&allowed))
+			continue;
+		flush(XT_CUPTI_FLUSH_COMPLETED);
+		if (!atomic_load(&gpus_known))
+			ask_for_gpus();
+	}
+	if (atomic_load(&allowed)) {
+		if (!atomic_load(&gpus_known))
+			ask_for_gpus();
+		/* Complete records first; then whatever is left, finished or not. */
+		flush(XT_CUPTI_FLUSH_COMPLETED);
+		flush(XT_CUPTI_FLUSH_FORCED);
+	}
+	atomic_store(&done, true);
+	return NULL;
+}
+
+void flusher_allow(void)
+{
+	atomic_store(&allowed, true);
+}
+
+void flusher_stop(void)
+{
+	atomic_store(&stopping, true);
+}
+
+bool flusher_is_done(void)
+{
+	return atomic_load(&done);
+}
+
+const struct gpu_names *flusher_gpu_names(void)
+{
+	return atomic_load(&gpus_known) ? &gpus : NULL;
+}
+
+uint64_t flusher_dropped_records(void)
+{
+	return atomic_load(&dropped_records);
+}

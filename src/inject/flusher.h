@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The flusher thread: asks CUPTI for finished records every 50 ms, and the driver and CUPTI for
+ * what else is to be known. It is the only thread of the tracer that may hang in a call of theirs.
+ */
+#ifndef XT_INJECT_FLUSHER_H
+#define XT_INJECT_FLUSHER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GPUS_MAX       64
+#define GPU_NAME_BYTES 128
+
+struct gpu_names {
+	uint32_t count;
+	char names[GPUS_MAX][GPU_NAME_BYTES];
+};
+
+/* The body of the thread; returns after flusher_stop() and a last, forced flush. */
+void *flusher_main(void *unused);
+
+/* Flushes from now on; before, CUPTI may not be set up. */
+void flusher_allow(void);
+
+/* Asks the thread to end. */
+void flusher_stop(void);
+
+/* CUPTI has given out all it had, or was never allowed to be asked. */
+bool flusher_is_done(void);
+
+/* NULL until the driver has told. Static. */
+const struct gpu_names *flusher_gpu_names(void);
+
+/* Records that CUPTI says it dropped, so far. */
+uint64_t flusher_dropped_records(void);
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From activity buffers to rows: kernels, copies, sets, allocations, and what they refer to.
+ * Writer thread only. A table says which record becomes what.
+ */
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "inject/callbacks.h"
+#include "inject/cupti.h"
+#include "inject/recorder.h"
+
+#define KERNEL_NAME_BYTES_MAX 16384
+
+static uint32_t string_id(struct recorder *rec, const char *text, size_t length)
+{
+	struct xt_table *table;
+	uint32_t id;
+	bool is_new;
+
+	if (!length)
+		return 0;
+	id = intern_id(&rec->strings, text, length, &is_new);
+	table = is_new ? recorder_table(rec, XT_KIND_STRING, length) : NULL;
+	if (table) {
+		xt_table_put(table, XT_STRING_ID, id);
+		xt_table_put_bytes(table, XT_STRING_TEXT, text, length);
+		xt_table_end_row(table);
+	}
+	return id;
+}
+
+/*
+ * Reads a text that may not be there any more: names are pointers into GPU modules, and a module
+ * may have been unloaded since its kernel ran. Up to the end of the first page that cannot be
+ * read; 0 if it does not end or holds what no name holds.
+ */
+static size_t read_name(const char *name, char *out)
+{
+	size_t length = 0;
+
+	while (length < KERNEL_NAME_BYTES_MAX) {
+		size_t to_page = 4096 - ((uintptr_t)(name + length) & 4095);
+		struct iovec here = {out + length, to_page};
+		struct iovec there = {(void *)(name + length), to_page};
+		const char *end;
+
+		if (process_vm_readv(getpid(), &here, 1, &there, 1, 0) != (ssize_t)to_page)
+			return 0;
+		end = memchr(out + length, '\0', to_page);
+		if (end)
+			length = (size_t)(end - out);
+		else
+			length += to_page;
+		for (const char *c = out; end && c < end; c++)
+			if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
+				return 0;
+		if (end)
+			return length;
+	}
+	return 0;
+}
+
+/* Names by their address, believed as long as no GPU module was unloaded. */
+static uint32_t name_id(struct recorder *rec, const char *name)
+{
+	static char text[KERNEL_NAME_BYTES_MAX + 4096];
+	struct known_name *known;
+	uint64_t epoch = atomic_load(&callbacks_module_unloads) + 1;
+
+	if (!name)
+		return 0;
+	known = &rec->names[((uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15)) >>
+			    (64 - KNOWN_NAMES_BITS)];
+	if (known->address != name || known->epoch != epoch) {
+		known->address = name;
+		known->epoch = epoch;
+		known->id = string_id(rec, text, read_name(name, text));
+	}
+	return known->id;
+}
+
+/* Interns a tuple of numbers: its id, and a row of it where it is new. The tuple's members are
+ * the columns from 2 on. */
+static uint32_t tuple_id(struct recorder *rec, struct intern *known, enum xt_kind kind,
+			 const uint32_t *members, uint32_t member_count)
+{
+	struct xt_table *table;
+	bool is_new;
+	uint32_t id = intern_id(known, members, member_count * sizeof(*members), &is_new);
+
+	table = is_new ? recorder_table(rec, kind, 0) : NULL;
+	if (table) {
+		xt_table_put(table, 1, id);
+		for (uint32_t i = 0; i < member_count; i++)
+			xt_table_put(table, i + 2, members[i]);
+		xt_table_end_row(table);
+	}
+	return id;
+}
+_Static_assert(XT_STREAM_ID == 1 && XT_STREAM_DEVICE == 2 && XT_STREAM_STREAM == 4,
+	       "streams are tuples from column 2 on");
+_Static_assert(XT_SHAPE_ID == 1 && XT_SHAPE_NAME == 2 && XT_SHAPE_REGISTERS == 11,
+	       "shapes are tuples from column 2 on");
+_Static_assert(XT_COPY_SHAPE_ID == 1 && XT_COPY_SHAPE_KIND == 2 && XT_COPY_SHAPE_TO_DEVICE == 7,
+	       "copy shapes are tuples from column 2 on");
+
+/* What all work on the GPU has in common. */
+struct work {
+	uint32_t correlation_id;
+	uint32_t device_id, context_id, stream_id;
+	uint64_t start_ns, end_ns;
+	uint64_t graph_node_id;
+};
+
+/* A row of a kind of GPU work with its common columns, or NULL; counts it either way. */
+static struct xt_table *work_row(struct recorder *rec, enum xt_kind kind, struct tally *tally,
+				 const struct work *work)
+{
+	const uint32_t stream[] = {work->device_id, work->context_id, work->stream_id};
+	struct xt_table *table;
+	uint32_t stream_id;
+
+	if (!work->start_ns || work->end_ns < work->start_ns) {
+		tally->invalid++;
+		return NULL;
+	}
+	stream_id = tuple_id(rec, &rec->streams, XT_KIND_STREAM, stream, 3);
+	table = recorder_table(rec, kind, 0);
+	if (!table) { /* no memory for a chunk */
+		tally->write_failed++;
+		return NULL;
+	}
+	tally->pending++;
+	xt_table_put(table, XT_KERNEL_CORRELATION, work->correlation_id);
+	xt_table_put(table, XT_KERNEL_STREAM, stream_id);
+	xt_table_put(table, XT_KERNEL_START_NS, work->start_ns);
+	xt_table_put(table, XT_KERNEL_DURATION_NS, work->end_ns - work->start_ns);
+	xt_table_put(table, XT_KERNEL_GRAPH_NODE, work->graph_node_id);
+	return table;
+}
+_Static_assert((int)XT_COPY_CORRELATION == XT_KERNEL_CORRELATION &&
+		       (int)XT_COPY_STREAM == XT_KERNEL_STREAM &&
+		       (int)XT_COPY_START_NS == XT_KERNEL_START_NS &&
+		       (int)XT_COPY_DURATION_NS == XT_KERNEL_DURATION_NS &&
+		       (int)XT_COPY_GRAPH_NODE == XT_KERNEL_GRAPH_NODE,
+	       "copies have the columns of kernels");
+_Static_assert((int)XT_SET_CORRELATION == XT_KERNEL_CORRELATION &&
+		       (int)XT_SET_STREAM == XT_KERNEL_STREAM &&
+		       (int)XT_SET_START_NS == XT_KERNEL_START_NS &&
+		       (int)XT_SET_DURATION_NS == XT_KERNEL_DURATION_NS &&
+		       (int)XT_SET_GRAPH_NODE == XT_KERNEL_GRAPH_NODE,
+	       "sets have the columns of kernels");
+
+static void take_kernel(struct recorder *rec, const struct cupti_activity *record)
+{
+	const struct cupti_activity_kernel *kernel = (const void *)record;
+	const struct work work = {
+		kernel->correlation_id, kernel->device_id, kernel->context_id,	  kernel->stream_id,
+		kernel->start_ns,	kernel->end_ns,	   kernel->graph_node_id,
+	};
+	const uint32_t shape[] = {name_id(rec, kernel->name),
+				  (uint32_t)kernel->grid[0],
+				  (uint32_t)kernel->grid[1],
+				  (uint32_t)kernel->grid[2],
+				  (uint32_t)kernel->block[0],
+				  (uint32_t)kernel->block[1],
+				  (uint32_t)kernel->block[2],
+				  (uint32_t)kernel->static_shared_bytes,
+				  (uint32_t)kernel->dynamic_shared_bytes,
+				  kernel->registers_per_thread};
+	uint32_t shape_id = tuple_id(rec, &rec->shapes, XT_KIND_SHAPE, shape, 10);
+	struct xt_table *table = work_row(rec, XT_KIND_KERNEL, &rec->kernels, &work);
+
+	if (!table)
+		return;
+	xt_table_put(table, XT_KERNEL_SHAPE, shape_id);
+	xt_table_end_row(table);
+}
+
+static void add_copy(struct recorder *rec, const struct work *work, const uint32_t *shape,
+		     uint64_t bytes)
+{
+	uint32_t shape_id = tuple_id(rec, &rec->copy_shapes, XT_KIND_COPY_SHAPE, shape, 6);
+	struct xt_table *table = work_row(rec, XT_KIND_COPY, &rec->copies, work);
+
+	if (!table)
+		return;
+	xt_table_put(table, XT_COPY_SHAPE, shape_id);
+	xt_table_put(table, XT_COPY_BYTES, bytes);
+	xt_table_end_row(table);
+}
+
+static void take_copy(struct recorder *rec, const struct cupti_activity *record)
+{
+	const struct cupti_activity_memcpy *copy = (const void *)record;
+	const struct work work = {
+		copy->correlation_id, copy->device_id, copy->context_id,    copy->stream_id,
+		copy->start_ns,	      copy->end_ns,    copy->graph_node_id,
+	};
+	const uint32_t shape[] = {copy->copy_kind,
+				  copy->source_kind,
+				  copy->destination_kind,
+				  copy->flags & XT_CUPTI_FLAG_ASYNC,
+				  0,
+				  0};
+
+	add_copy(rec, &work, shape, copy->bytes);
+}
+
+static void take_peer_copy(struct recorder *rec, const struct cupti_activity *record)
+{
+	const struct cupti_activity_memcpy_peer *copy = (const void *)record;
+	const struct work work = {
+		copy->correlation_id, copy->device_id, copy->context_id,    copy->stream_id,
+		copy->start_ns,	      copy->end_ns,    copy->graph_node_id,
+	};
+	const uint32_t shape[] = {copy->copy_kind,
+				  copy->source_kind,
+				  copy->destination_kind,
+				  copy->flags & XT_CUPTI_FLAG_ASYNC,
+				  copy->source_device_id + 1,
+				  copy->destination_device_id + 1};
+
+	add_copy(rec, &work, shape, copy->bytes);
+}
+
+static void take_set(struct recorder *rec, const struct cupti_activity *record)
+{
+	const struct cupti_activity_memset *set = (const void *)record;
+	const struct work work = {
+		set->correlation_id, set->device_id, set->context_id,	 set->stream_id,
+		set->start_ns,	     set->end_ns,    set->graph_node_id,
+	};
+	struct xt_table *table = work_row(rec, XT_KIND_SET, &rec->sets, &work);
+
+	if (!table)
+		return;
+	xt_table_put(table, XT_SET_MEMORY, set->memory_kind);
+	xt_table_put(table, XT_SET_BYTES, set->bytes);
+	xt_table_end_row(table);
+}
+
+static void take_memory(struct recorder *rec, const struct cupti_activity *record)
+{
+	const struct cupti_activity_memory *memory = (const void *)record;
+	struct xt_table *table = recorder_table(rec, XT_KIND_MEMORY, 0);
+
+	if (!table) { /* no memory for a chunk */
+		rec->memory.write_failed++;
+		return;
+	}
+	rec->memory.pending++;
+	xt_table_put(table, XT_MEMORY_CORRELATION, memory->correlation_id);
+	xt_table_put(table, XT_MEMORY_OPERATION, memory->operation);
+	xt_table_put(table, XT_MEMORY_ADDRESS, memory->address);
+	xt_table_put(table, XT_MEMORY_BYTES, memory->bytes);
+	xt_table_put(table, XT_MEMORY_TIME_NS, memory->timestamp_ns);
+	xt_table_put(table, XT_MEMORY_DEVICE, memory->device_id);
+	xt_table_put(table, XT_MEMORY_KIND, memory->memory_kind);
+	xt_table_end_row(table);
+}
+
+static void (*const takers[])(struct recorder *, const struct cupti_activity *) = {
+	[XT_CUPTI_ACTIVITY_KERNEL] = take_kernel,
+	[XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL] = take_kernel,
+	[XT_CUPTI_ACTIVITY_MEMCPY] = take_copy,
+	[XT_CUPTI_ACTIVITY_MEMCPY2] = take_peer_copy,
+	[XT_CUPTI_ACTIVITY_MEMSET] = take_set,
+	[XT_CUPTI_ACTIVITY_MEMORY2] = take_memory,
+};
+
+static void take_buffer(struct recorder *rec, const struct activity_buffer *buffer)
+{
+	struct cupti_activity *record = NULL;
+
+	while (cupti.cuptiActivityGetNextRecord(buffer->data, buffer->header->valid_bytes,
+						&record) == XT_CUPTI_SUCCESS) {
+		if (record->kind < sizeof(takers) / sizeof(*takers) && takers[record->kind])
+			takers[record->kind](rec, record);
+		else
+			rec->records_other++;
+	}
+}
+
+void record_activity(struct recorder *rec)
+{
+	struct activity_buffer *buffer;
+
+	while (rec->held_count < HELD_BUFFERS_MAX && (buffer = activity_take_completed())) {
+		take_buffer(rec, buffer);
+		rec->held[rec->held_count++] = buffer;
+		rec->buffers_completed++;
+	}
+}
