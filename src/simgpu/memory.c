@@ -105,7 +105,31 @@ uint8_t sim_memory_kind(const void *address)
 	return XT_CUPTI_MEMORY_PAGEABLE;
 }
 
-static CUresult allocate(void **out, size_t bytes, uint8_t kind)
+static void report(const void *address, uint64_t bytes, uint8_t kind, CUstream stream,
+		   bool is_release)
+{
+	CUcontext context = sim_context_current();
+	struct sim_allocation allocation = {
+		.correlation_id = sim_thread()->call->correlation_id,
+		.address = (uintptr_t)address,
+		.bytes = bytes,
+		.memory_kind = kind,
+		.is_release = is_release,
+	};
+
+	if (!atomic_load_explicit(&xtrace_simgpu_seam.activity_enabled[SIM_SWITCH_ALLOCATION],
+				  memory_order_acquire))
+		return;
+	if (stream)
+		allocation.place = sim_stream_place(stream);
+	else if (sim_context_is_valid(context))
+		sim_context_ids(context, &allocation.place.context_id, &allocation.place.device_id);
+	allocation.when_ns = sim_now_ns();
+	atomic_load_explicit(&xtrace_simgpu_seam.tracer, memory_order_acquire)
+		->allocation(&allocation);
+}
+
+static CUresult allocate(void **out, size_t bytes, uint8_t kind, CUstream stream)
 {
 	CUresult result;
 	bool is_full;
@@ -122,23 +146,25 @@ static CUresult allocate(void **out, size_t bytes, uint8_t kind)
 	result = track(*out, bytes, kind, false);
 	if (result)
 		free(*out);
+	else
+		report(*out, bytes, kind, stream, false);
 	return result;
 }
 
-static CUresult allocate_device(CUdeviceptr *out, size_t bytes, uint8_t kind)
+static CUresult allocate_device(CUdeviceptr *out, size_t bytes, uint8_t kind, CUstream stream)
 {
 	void *start;
 	CUresult result;
 
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
-	result = allocate(&start, bytes, kind);
+	result = allocate(&start, bytes, kind, stream);
 	if (result == CUDA_SUCCESS)
 		*out = (CUdeviceptr)(uintptr_t)start;
 	return result;
 }
 
-static CUresult release(uintptr_t start, bool is_host)
+static CUresult release(uintptr_t start, bool is_host, CUstream stream)
 {
 	struct allocation *allocation;
 
@@ -147,14 +173,15 @@ static CUresult release(uintptr_t start, bool is_host)
 	allocation = untrack(start, is_host, false);
 	if (!allocation)
 		return CUDA_ERROR_INVALID_VALUE;
-	free((void *)allocation->start);
+	report((void *)start, allocation->bytes, allocation->kind, stream, true);
+	free((void *)start);
 	free(allocation);
 	return CUDA_SUCCESS;
 }
 
 CUresult sim_mem_alloc(CUdeviceptr *out, size_t bytes)
 {
-	return allocate_device(out, bytes, XT_CUPTI_MEMORY_DEVICE);
+	return allocate_device(out, bytes, XT_CUPTI_MEMORY_DEVICE, NULL);
 }
 
 /* As with a real device, freeing waits for the work in flight. */
@@ -166,14 +193,14 @@ CUresult sim_mem_free(CUdeviceptr start)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (start)
 		sim_context_drain(context);
-	return release((uintptr_t)start, false);
+	return release((uintptr_t)start, false, NULL);
 }
 
 CUresult sim_mem_alloc_managed(CUdeviceptr *out, size_t bytes, unsigned int flags)
 {
 	if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)
 		return CUDA_ERROR_INVALID_VALUE;
-	return allocate_device(out, bytes, XT_CUPTI_MEMORY_MANAGED);
+	return allocate_device(out, bytes, XT_CUPTI_MEMORY_MANAGED, NULL);
 }
 
 CUresult sim_mem_alloc_async(CUdeviceptr *out, size_t bytes, CUstream handle)
@@ -185,7 +212,7 @@ CUresult sim_mem_alloc_async(CUdeviceptr *out, size_t bytes, CUstream handle)
 		return error;
 	if (atomic_load(&stream->capture))
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-	return allocate_device(out, bytes, XT_CUPTI_MEMORY_DEVICE);
+	return allocate_device(out, bytes, XT_CUPTI_MEMORY_DEVICE, stream);
 }
 
 /* Data is moved when it is enqueued, so nothing in flight can still need the memory. */
@@ -198,24 +225,24 @@ CUresult sim_mem_free_async(CUdeviceptr start, CUstream handle)
 		return error;
 	if (atomic_load(&stream->capture))
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-	return release((uintptr_t)start, false);
+	return release((uintptr_t)start, false, stream);
 }
 
 CUresult sim_mem_host_alloc(void **out, size_t bytes, unsigned int flags)
 {
 	if (flags & ~7u)
 		return CUDA_ERROR_INVALID_VALUE;
-	return allocate(out, bytes, XT_CUPTI_MEMORY_PINNED);
+	return allocate(out, bytes, XT_CUPTI_MEMORY_PINNED, NULL);
 }
 
 CUresult sim_mem_alloc_host(void **out, size_t bytes)
 {
-	return allocate(out, bytes, XT_CUPTI_MEMORY_PINNED);
+	return allocate(out, bytes, XT_CUPTI_MEMORY_PINNED, NULL);
 }
 
 CUresult sim_mem_free_host(void *start)
 {
-	return release((uintptr_t)start, true);
+	return release((uintptr_t)start, true, NULL);
 }
 
 CUresult sim_mem_host_get_device_pointer(CUdeviceptr *out, void *start, unsigned int flags)

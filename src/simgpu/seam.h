@@ -89,6 +89,17 @@ struct sim_memory_run {
 	uint32_t value;		  /* of a set */
 };
 
+/* Memory that was allocated or is being released. */
+struct sim_allocation {
+	struct sim_place place; /* stream_id: 0 outside streams */
+	uint32_t correlation_id;
+	uint64_t address;
+	uint64_t bytes;
+	uint64_t when_ns;
+	uint8_t memory_kind; /* enum xt_cupti_memory_kind */
+	bool is_release;
+};
+
 /* What the tracer half gives. Called on the thread that makes the call. */
 struct sim_tracer {
 	void (*api)(enum xt_cupti_site site, struct sim_call *call);
@@ -96,9 +107,16 @@ struct sim_tracer {
 	void (*kernel)(const struct sim_kernel_run *run);
 	void (*copy)(const struct sim_memory_run *run);
 	void (*set)(const struct sim_memory_run *run);
+	void (*allocation)(const struct sim_allocation *allocation);
 };
 
-enum sim_switch { SIM_SWITCH_KERNEL, SIM_SWITCH_COPY, SIM_SWITCH_SET, SIM_SWITCHES };
+enum sim_switch {
+	SIM_SWITCH_KERNEL,
+	SIM_SWITCH_COPY,
+	SIM_SWITCH_SET,
+	SIM_SWITCH_ALLOCATION,
+	SIM_SWITCHES
+};
 
 struct sim_device_facts {
 	const char *name;

@@ -15,6 +15,10 @@ struct device_record {
 	struct cupti_activity_device device;
 	uint8_t rest[184 - sizeof(struct cupti_activity_device)];
 };
+struct memory_record {
+	struct cupti_activity_memory memory;
+	uint8_t rest[128 - sizeof(struct cupti_activity_memory)];
+};
 struct context_record {
 	struct cupti_activity_context context;
 	uint8_t rest[32 - sizeof(struct cupti_activity_context)];
@@ -31,6 +35,7 @@ static const struct {
 	{XT_CUPTI_ACTIVITY_DRIVER, sizeof(struct cupti_activity_api)},
 	{XT_CUPTI_ACTIVITY_DEVICE, sizeof(struct device_record)},
 	{XT_CUPTI_ACTIVITY_CONTEXT, sizeof(struct context_record)},
+	{XT_CUPTI_ACTIVITY_MEMORY2, sizeof(struct memory_record)},
 	{XT_CUPTI_ACTIVITY_RUNTIME, 0},
 	{XT_CUPTI_ACTIVITY_NAME, 0},
 	{XT_CUPTI_ACTIVITY_MARKER, 0},
@@ -39,7 +44,18 @@ static const struct {
 	{XT_CUPTI_ACTIVITY_SYNCHRONIZATION, 0},
 	{XT_CUPTI_ACTIVITY_EXTERNAL_CORRELATION, 0},
 	{XT_CUPTI_ACTIVITY_INTERNAL_LAUNCH_API, 0},
-	{XT_CUPTI_ACTIVITY_MEMORY2, 0},
+};
+
+/* What the driver half has to tell us for a kind, or for either of two. */
+static const struct {
+	enum sim_switch activity;
+	uint32_t kind;
+	uint32_t other_kind;
+} switches[] = {
+	{SIM_SWITCH_KERNEL, XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL, XT_CUPTI_ACTIVITY_KERNEL},
+	{SIM_SWITCH_COPY, XT_CUPTI_ACTIVITY_MEMCPY, XT_CUPTI_ACTIVITY_INVALID},
+	{SIM_SWITCH_SET, XT_CUPTI_ACTIVITY_MEMSET, XT_CUPTI_ACTIVITY_INVALID},
+	{SIM_SWITCH_ALLOCATION, XT_CUPTI_ACTIVITY_MEMORY2, XT_CUPTI_ACTIVITY_INVALID},
 };
 
 static _Atomic bool is_enabled[KINDS];
@@ -65,16 +81,11 @@ static void refresh(void)
 
 	if (!seam)
 		return;
-	atomic_store_explicit(&seam->activity_enabled[SIM_SWITCH_KERNEL],
-			      atomic_load(&is_enabled[XT_CUPTI_ACTIVITY_KERNEL]) ||
-				      atomic_load(&is_enabled[XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL]),
-			      memory_order_release);
-	atomic_store_explicit(&seam->activity_enabled[SIM_SWITCH_COPY],
-			      atomic_load(&is_enabled[XT_CUPTI_ACTIVITY_MEMCPY]),
-			      memory_order_release);
-	atomic_store_explicit(&seam->activity_enabled[SIM_SWITCH_SET],
-			      atomic_load(&is_enabled[XT_CUPTI_ACTIVITY_MEMSET]),
-			      memory_order_release);
+	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++)
+		atomic_store_explicit(&seam->activity_enabled[switches[i].activity],
+				      atomic_load(&is_enabled[switches[i].kind]) ||
+					      atomic_load(&is_enabled[switches[i].other_kind]),
+				      memory_order_release);
 	tracer_seam_refresh();
 }
 
@@ -235,6 +246,30 @@ void tracer_on_set(const struct sim_memory_run *run)
 
 	introduce(&run->place);
 	tracer_append(&record, sizeof(record), run->span);
+}
+
+void tracer_on_allocation(const struct sim_allocation *allocation)
+{
+	const struct memory_record record = {
+		.memory =
+			{
+				.kind = XT_CUPTI_ACTIVITY_MEMORY2,
+				.operation = allocation->is_release ? XT_CUPTI_MEMORY_RELEASE
+								    : XT_CUPTI_MEMORY_ALLOC,
+				.memory_kind = allocation->memory_kind,
+				.correlation_id = allocation->correlation_id,
+				.address = allocation->address,
+				.bytes = allocation->bytes,
+				.timestamp_ns = tracer_clock_convert(allocation->when_ns),
+				.process_id = (uint32_t)getpid(),
+				.device_id = allocation->place.device_id,
+				.context_id = allocation->place.context_id,
+				.stream_id = allocation->place.stream_id,
+			},
+	};
+
+	introduce(&allocation->place);
+	tracer_append(&record, sizeof(record), (struct sim_span){0, 0});
 }
 
 void tracer_record_api(const struct sim_call *call, uint64_t exit_ns)

@@ -16,6 +16,7 @@ static const struct sim_tracer tracer = {
 	.kernel = tracer_on_kernel,
 	.copy = tracer_on_copy,
 	.set = tracer_on_set,
+	.allocation = tracer_on_allocation,
 };
 
 /* A real libcuda has no such table: then we stay without. */

@@ -27,6 +27,8 @@ static struct cupti_activity_memcpy memcpys[1024];
 static size_t memcpy_count;
 static struct cupti_activity_memset memsets[1024];
 static size_t memset_count;
+static struct cupti_activity_memory memories[1024];
+static size_t memory_count;
 static struct buffer_note buffers;
 static uint8_t *buffers_out[BUFFERS_MAX];
 static size_t buffer_bytes = 1 << 20;
@@ -132,6 +134,10 @@ static void note_record(const struct cupti_activity *record)
 		if (memset_count < 1024)
 			memsets[memset_count++] = *(const struct cupti_activity_memset *)record;
 		return;
+	case XT_CUPTI_ACTIVITY_MEMORY2:
+		if (memory_count < 1024)
+			memories[memory_count++] = *(const struct cupti_activity_memory *)record;
+		return;
 	}
 }
 
@@ -235,7 +241,7 @@ void client_clear(void)
 {
 	client_settle();
 	pthread_mutex_lock(&lock);
-	note_count = kernel_count = memcpy_count = memset_count = 0;
+	note_count = kernel_count = memcpy_count = memset_count = memory_count = 0;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -244,7 +250,7 @@ static size_t record_count(void)
 	size_t count;
 
 	pthread_mutex_lock(&lock);
-	count = kernel_count + memcpy_count + memset_count;
+	count = kernel_count + memcpy_count + memset_count + memory_count;
 	pthread_mutex_unlock(&lock);
 	return count;
 }
@@ -322,6 +328,16 @@ size_t client_memset_count(void)
 const struct cupti_activity_memset *client_memset(size_t index)
 {
 	return &memsets[index];
+}
+
+size_t client_memory_count(void)
+{
+	return memory_count;
+}
+
+const struct cupti_activity_memory *client_memory(size_t index)
+{
+	return &memories[index];
 }
 
 const struct note *find_note(uint32_t domain, uint32_t cbid, uint32_t site, size_t index)

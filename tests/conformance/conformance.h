@@ -140,6 +140,8 @@ size_t client_memcpy_count(void);
 const struct cupti_activity_memcpy *client_memcpy(size_t index);
 size_t client_memset_count(void);
 const struct cupti_activity_memset *client_memset(size_t index);
+size_t client_memory_count(void);
+const struct cupti_activity_memory *client_memory(size_t index);
 
 /* The index-th note of that kind since the last clear, or NULL. */
 const struct note *find_note(uint32_t domain, uint32_t cbid, uint32_t site, size_t index);

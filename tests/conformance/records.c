@@ -213,6 +213,31 @@ static bool copies_and_sets_are_recorded(void)
 	return true;
 }
 
+static bool allocations_are_recorded(void)
+{
+	uint64_t before_ns = client_now_ns();
+	CUdeviceptr memory;
+
+	expect(!cupti.cuptiActivityEnable(XT_CUPTI_ACTIVITY_MEMORY2));
+	client_clear();
+	expect(driver.cuMemAlloc_v2(&memory, 3 << 20) == CUDA_SUCCESS);
+	expect(driver.cuMemFree_v2(memory) == CUDA_SUCCESS);
+	client_settle();
+	expect(!cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_MEMORY2));
+	expect(client_memory_count() == 2);
+	expect(client_memory(0)->operation == XT_CUPTI_MEMORY_ALLOC);
+	expect(client_memory(1)->operation == XT_CUPTI_MEMORY_RELEASE);
+	for (size_t i = 0; i < 2; i++) {
+		expect(client_memory(i)->address == memory);
+		expect(client_memory(i)->bytes == 3 << 20);
+		expect(client_memory(i)->memory_kind == XT_CUPTI_MEMORY_DEVICE);
+		expect(client_memory(i)->timestamp_ns + CLOCK_ERROR_NS > before_ns);
+		expect(client_memory(i)->timestamp_ns < client_now_ns() + CLOCK_ERROR_NS);
+	}
+	expect(client_memory(0)->correlation_id != client_memory(1)->correlation_id);
+	return true;
+}
+
 static bool disabled_kind_is_silent(void)
 {
 	uint32_t word = 7;
@@ -237,6 +262,7 @@ const struct check record_checks[] = {
 	{"own_default_stream_has_its_own_id", own_default_stream_has_its_own_id},
 	{"contexts_have_ids_of_their_own", contexts_have_ids_of_their_own},
 	{"copies_and_sets_are_recorded", copies_and_sets_are_recorded},
+	{"allocations_are_recorded", allocations_are_recorded},
 	{"disabled_kind_is_silent", disabled_kind_is_silent},
 	{NULL, NULL},
 };
