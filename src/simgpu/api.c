@@ -41,6 +41,26 @@ static CUfunction launched_function(const struct sim_call *call)
 	}
 }
 
+/* As with a real CUPTI, only a call that is told or recorded takes a number. */
+uint32_t sim_correlation_id(void)
+{
+	struct sim_call *call = sim_thread()->call;
+
+	if (!call->correlation_id)
+		call->correlation_id =
+			1 + atomic_fetch_add_explicit(&correlation_count, 1, memory_order_relaxed);
+	return call->correlation_id;
+}
+
+uint32_t sim_correlation_id_borrowed(void)
+{
+	const struct sim_call *call = sim_thread()->call;
+
+	return call->correlation_id
+		       ? call->correlation_id
+		       : 1 + atomic_load_explicit(&correlation_count, memory_order_relaxed);
+}
+
 static void notify(struct sim_thread *thread, struct sim_call *call, enum xt_cupti_site site)
 {
 	const struct sim_tracer *tracer =
@@ -50,6 +70,7 @@ static void notify(struct sim_thread *thread, struct sim_call *call, enum xt_cup
 	call->symbol_name = sim_function_is_valid(function) ? function->name : NULL;
 	call->context = sim_context_current();
 	call->context_id = call->context ? call->context->id : 0;
+	sim_correlation_id();
 	thread->is_in_callback = true;
 	tracer->api(site, call);
 	thread->is_in_callback = false;
@@ -68,8 +89,7 @@ static inline void call_enter(struct sim_call *call, const struct sim_api *api, 
 
 	call->api = api;
 	call->params = params;
-	call->correlation_id =
-		1 + atomic_fetch_add_explicit(&correlation_count, 1, memory_order_relaxed);
+	call->correlation_id = 0;
 	call->correlation_data = 0;
 	call->enter_ns = 0;
 	call->result = api->is_early || sim_is_ready() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;

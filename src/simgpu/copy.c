@@ -36,7 +36,7 @@ void sim_transfer_report(const struct sim_transfer *transfer, struct sim_place p
 	struct sim_memory_run run = {
 		.place = place,
 		.span = span,
-		.correlation_id = sim_thread()->call->correlation_id,
+		.correlation_id = sim_correlation_id(),
 		.bytes = transfer->bytes,
 		.graph_node_id = graph_node_id,
 		.graph_id = graph_id,

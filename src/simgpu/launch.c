@@ -38,7 +38,7 @@ void sim_kernel_report(const struct sim_shape *shape, struct sim_place place, st
 	const struct sim_kernel_run run = {
 		.place = place,
 		.span = span,
-		.correlation_id = sim_thread()->call->correlation_id,
+		.correlation_id = sim_correlation_id(),
 		.name = shape->function->name,
 		.grid = {shape->grid[0], shape->grid[1], shape->grid[2]},
 		.block = {shape->block[0], shape->block[1], shape->block[2]},

@@ -105,16 +105,18 @@ uint8_t sim_memory_kind(const void *address)
 	return XT_CUPTI_MEMORY_PAGEABLE;
 }
 
+/* As with a real CUPTI, the record of a call that nobody listens to bears the next call's number. */
 static void report(const void *address, uint64_t bytes, uint8_t kind, CUstream stream,
 		   bool is_release)
 {
 	CUcontext context = sim_context_current();
 	struct sim_allocation allocation = {
-		.correlation_id = sim_thread()->call->correlation_id,
+		.correlation_id = sim_correlation_id_borrowed(),
 		.address = (uintptr_t)address,
 		.bytes = bytes,
 		.memory_kind = kind,
 		.is_release = is_release,
+		.place.stream_id = UINT32_MAX,
 	};
 
 	if (!atomic_load_explicit(&xtrace_simgpu_seam.activity_enabled[SIM_SWITCH_ALLOCATION],

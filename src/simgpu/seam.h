@@ -91,7 +91,7 @@ struct sim_memory_run {
 
 /* Memory that was allocated or is being released. */
 struct sim_allocation {
-	struct sim_place place; /* stream_id: 0 outside streams */
+	struct sim_place place; /* stream_id: UINT32_MAX outside streams */
 	uint32_t correlation_id;
 	uint64_t address;
 	uint64_t bytes;

@@ -82,7 +82,7 @@ void sim_truth_launch(const struct sim_call *call)
 {
 	note(&(struct entry){
 		.kind = ENTRY_LAUNCH,
-		.correlation_id = call->correlation_id,
+		.correlation_id = sim_correlation_id(),
 		.tid = sim_thread()->tid,
 		.name = call->api->name,
 	});

@@ -213,6 +213,61 @@ static bool copies_and_sets_are_recorded(void)
 	return true;
 }
 
+/* Callback ids of calls that are not launches. */
+enum { CBID_MEM_ALLOC = 243, CBID_MEM_FREE = 245, CBID_MEMCPY_HTOD = 276 };
+
+/*
+ * Nothing to rely on, but to know: the record of an allocation that nobody listens to bears the
+ * number of whatever call comes next. So who wants allocations has to listen to the calls, too.
+ */
+static bool unheard_allocation_borrows_the_next_id(void)
+{
+	CUdeviceptr memory;
+
+	client_clear();
+	expect(!cupti.cuptiActivityEnable(XT_CUPTI_ACTIVITY_MEMORY2));
+	expect(driver.cuMemAlloc_v2(&memory, 1 << 20) == CUDA_SUCCESS);
+	expect(!cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_MEMORY2));
+	expect(launch_empty(NULL) == CUDA_SUCCESS);
+	client_settle();
+	expect(client_memory_count() == 1);
+	expect(client_memory(0)->correlation_id == launch_enter(0)->correlation_id);
+	expect(driver.cuMemFree_v2(memory) == CUDA_SUCCESS);
+	return true;
+}
+
+static bool memory_records_belong_to_their_calls(void)
+{
+	static const uint32_t cbids[] = {CBID_MEM_ALLOC, CBID_MEMCPY_HTOD, CBID_MEM_FREE};
+	uint32_t ids[3];
+	uint32_t word = 7;
+	CUdeviceptr memory;
+
+	client_clear();
+	expect(!cupti.cuptiActivityEnable(XT_CUPTI_ACTIVITY_MEMCPY));
+	expect(!cupti.cuptiActivityEnable(XT_CUPTI_ACTIVITY_MEMORY2));
+	for (size_t i = 0; i < 3; i++)
+		client_enable(DRIVER_API, cbids[i], true);
+	expect(driver.cuMemAlloc_v2(&memory, 1 << 20) == CUDA_SUCCESS);
+	expect(driver.cuMemcpyHtoD_v2(memory, &word, sizeof(word)) == CUDA_SUCCESS);
+	expect(driver.cuMemFree_v2(memory) == CUDA_SUCCESS);
+	client_settle();
+	for (size_t i = 0; i < 3; i++) {
+		const struct note *enter = find_note(DRIVER_API, cbids[i], XT_CUPTI_API_ENTER, 0);
+
+		client_enable(DRIVER_API, cbids[i], false);
+		expect(enter);
+		ids[i] = enter->correlation_id;
+	}
+	expect(!cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_MEMCPY));
+	expect(!cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_MEMORY2));
+	expect(client_memory_count() == 2 && client_memcpy_count() == 1);
+	expect(client_memory(0)->correlation_id == ids[0]);
+	expect(client_memcpy(0)->correlation_id == ids[1]);
+	expect(client_memory(1)->correlation_id == ids[2]);
+	return true;
+}
+
 static bool allocations_are_recorded(void)
 {
 	uint64_t before_ns = client_now_ns();
@@ -234,7 +289,6 @@ static bool allocations_are_recorded(void)
 		expect(client_memory(i)->timestamp_ns + CLOCK_ERROR_NS > before_ns);
 		expect(client_memory(i)->timestamp_ns < client_now_ns() + CLOCK_ERROR_NS);
 	}
-	expect(client_memory(0)->correlation_id != client_memory(1)->correlation_id);
 	return true;
 }
 
@@ -262,6 +316,8 @@ const struct check record_checks[] = {
 	{"own_default_stream_has_its_own_id", own_default_stream_has_its_own_id},
 	{"contexts_have_ids_of_their_own", contexts_have_ids_of_their_own},
 	{"copies_and_sets_are_recorded", copies_and_sets_are_recorded},
+	{"unheard_allocation_borrows_the_next_id", unheard_allocation_borrows_the_next_id},
+	{"memory_records_belong_to_their_calls", memory_records_belong_to_their_calls},
 	{"allocations_are_recorded", allocations_are_recorded},
 	{"disabled_kind_is_silent", disabled_kind_is_silent},
 	{NULL, NULL},
