@@ -27,12 +27,17 @@
 
 #define DEFAULT_DATA_DIR "xtrace.data"
 
+/* For children that are about to end with the program: how long their logs are waited for. */
+#define GRACE_NS      250000000
+#define GRACE_STEP_NS 10000000
+
 struct recording {
 	const char *output;	       /* as it was given */
 	char *data_dir;		       /* absolute; owned */
 	char **logs;		       /* names in data_dir; owned */
 	struct log_summary *summaries; /* one for each; owned */
 	size_t log_count;
+	uint64_t end_ns; /* of the program, monotonic */
 	struct install_paths paths;
 	struct info info;
 };
@@ -219,6 +224,10 @@ static void finish_log(struct recording *recording, size_t index)
 	if (asprintf(&path, "%s/%s", recording->data_dir, summary->name) < 0)
 		return;
 	summary_probe(path, summary);
+	while (summary->running && now_ns(CLOCK_MONOTONIC) - recording->end_ns < GRACE_NS) {
+		nanosleep(&(struct timespec){.tv_nsec = GRACE_STEP_NS}, NULL);
+		summary_probe(path, summary);
+	}
 	/* Of a log that was not closed, what is not in it yet lies beside it, for the merge. */
 	if (summary->readable && !summary->running && embed_symbols(recording, path) &&
 	    summary->closed)
@@ -338,7 +347,8 @@ static int run_record(const struct command *command, int argc, char **argv)
 	status = run(&recording);
 	if (!info->finished)
 		goto out;
-	info->duration_ns = now_ns(CLOCK_MONOTONIC) - start_ns;
+	recording.end_ns = now_ns(CLOCK_MONOTONIC);
+	info->duration_ns = recording.end_ns - start_ns;
 	info->exit_status = status;
 	error = finish_logs(&recording);
 	if (!error)

@@ -172,6 +172,7 @@ void summary_probe(const char *path, struct log_summary *summary)
 	struct xt_reader *reader;
 	char *spool = NULL;
 
+	summary->readable = summary->running = false;
 	if (open_log(path, &reader))
 		return;
 	summary->readable = true;

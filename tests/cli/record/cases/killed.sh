@@ -3,7 +3,7 @@
 # differs from run to run.
 "$xtrace" record --simulate "$sample" --tokens 1000000 --dim 64 2>said &
 recording=$!
-while [ -z "$(find xtrace.data -name '*.xtr' -size +20k 2>/dev/null)" ]; do
+while [ -z "$(find xtrace.data -name '*.xtr' -size +200k 2>/dev/null)" ]; do
 	sleep 0.05
 done
 kill -KILL "$(ls xtrace.data | sed -n 's/.*\.\([0-9]*\)\.xtr$/\1/p')"
