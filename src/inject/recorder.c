@@ -20,8 +20,10 @@ static const struct {
 	{XT_KIND_API, 1024, 64 << 10},	  {XT_KIND_STRING, 1024, 1 << 20},
 	{XT_KIND_STREAM, 1024, 0},	  {XT_KIND_SHAPE, 4096, 0},
 	{XT_KIND_STACK, 4096, 128 << 10}, {XT_KIND_CALL, 32 << 10, 0},
-	{XT_KIND_KERNEL, 32 << 10, 0},	  {XT_KIND_CLOCK, 64, 0},
-	{XT_KIND_ACCOUNT, 64, 4 << 10},
+	{XT_KIND_KERNEL, 32 << 10, 0},	  {XT_KIND_COPY_SHAPE, 1024, 0},
+	{XT_KIND_COPY, 8 << 10, 0},	  {XT_KIND_SET, 8 << 10, 0},
+	{XT_KIND_GRAPH_NODE, 8 << 10, 0}, {XT_KIND_MEMORY, 8 << 10, 0},
+	{XT_KIND_CLOCK, 64, 0},		  {XT_KIND_ACCOUNT, 64, 4 << 10},
 };
 #define LAYOUT_COUNT (sizeof(layout) / sizeof(*layout))
 
