@@ -137,7 +137,7 @@ static void find_python_of_exe(struct cupti_search *search)
 static void rule_python(struct cupti_search *search)
 {
 	static const char *const packages[] = {
-		"nvidia/cu*/lib/libcupti.so.*",
+		"nvidia/cu[0-9]*/lib/libcupti.so.*",
 		"nvidia/cuda_cupti/lib/libcupti.so.*",
 		"nvidia/*/lib/libcupti.so.*",
 		"triton/backends/nvidia/lib/cupti/libcupti.so*",

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pool of activity buffers: none is ever lost, they are taken in the order of completion and
+ * handed back zeroed, and what CUPTI gets when there is no more room is counted.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "inject/activity.h"
+
+static uint8_t *request(size_t *bytes)
+{
+	size_t max_records = 4711;
+	uint8_t *buffer = NULL;
+
+	activity_requested(&buffer, bytes, &max_records);
+	assert_non_null(buffer);
+	assert_int_equal((uintptr_t)buffer & 7, 0);
+	assert_int_equal(max_records, 0); /* as many as fit */
+	return buffer;
+}
+
+static struct xt_activity_header *header_of(uint8_t *buffer)
+{
+	return (struct xt_activity_header *)(buffer - XT_ACTIVITY_DATA_OFFSET);
+}
+
+static void hand_back_all(void)
+{
+	struct activity_buffer *buffer;
+
+	while ((buffer = activity_take_completed()))
+		activity_hand_back(buffer);
+}
+
+static void test_order_of_completion(void **unused)
+{
+	uint8_t *buffers[5];
+	size_t bytes;
+
+	(void)unused;
+	for (int i = 0; i < 5; i++)
+		buffers[i] = request(&bytes);
+	assert_null(activity_take_completed());
+	for (int i = 5; i-- > 0;) {
+		buffers[i][0] = 1;
+		activity_completed(NULL, 0, buffers[i], bytes, 1 + (size_t)i);
+	}
+	/* All are held before one is handed back: none is given twice. */
+	for (int i = 5; i-- > 0;) {
+		struct activity_buffer *taken = activity_take_completed();
+
+		assert_non_null(taken);
+		assert_ptr_equal(taken->data, buffers[i]);
+		assert_int_equal(taken->header->valid_bytes, 1 + i);
+		assert_int_equal(taken->header->state, XT_ACTIVITY_COMPLETED);
+	}
+	assert_null(activity_take_completed());
+}
+
+static void test_what_is_held_waits(void **unused)
+{
+	struct activity_buffer *taken;
+	uint8_t *buffer;
+	size_t bytes;
+
+	(void)unused;
+	buffer = request(&bytes);
+	activity_completed(NULL, 0, buffer, bytes, 8);
+	taken = activity_take_completed();
+	assert_non_null(taken);
+	/* Until the flush it stays as it is: nobody else gets it, and a recovery finds it. */
+	for (int i = 0; i < 3; i++)
+		assert_ptr_not_equal(request(&bytes), buffer);
+	assert_int_equal(taken->header->state, XT_ACTIVITY_COMPLETED);
+	activity_hand_back(taken);
+	assert_int_equal(header_of(buffer)->state, XT_ACTIVITY_FREE);
+}
+
+static void test_zeroed(void **unused)
+{
+	struct activity_buffer *taken;
+	uint8_t *buffer;
+	size_t bytes;
+
+	(void)unused;
+	buffer = request(&bytes);
+	assert_int_equal(bytes, ACTIVITY_DATA_BYTES);
+	memset(buffer, 0xff, bytes);
+	activity_completed(NULL, 0, buffer, bytes, bytes);
+	taken = activity_take_completed();
+	assert_non_null(taken);
+	activity_hand_back(taken);
+	for (size_t i = 0; i < bytes; i++)
+		assert_int_equal(buffer[i], 0);
+	assert_int_equal(header_of(buffer)->valid_bytes, 0);
+}
+
+/*
+ * Two threads complete a buffer each. The first takes its number and is held up; the second takes
+ * the next number and is seen. The first must not be forgotten.
+ */
+static void test_published_out_of_order(void **unused)
+{
+	struct activity_buffer *taken;
+	uint8_t *first, *second;
+	size_t bytes;
+
+	(void)unused;
+	first = request(&bytes);
+	second = request(&bytes);
+	activity_completed(NULL, 0, first, bytes, 8);
+	activity_completed(NULL, 0, second, bytes, 8);
+	__atomic_store_n(&header_of(first)->state, XT_ACTIVITY_AT_CUPTI, __ATOMIC_RELEASE);
+	taken = activity_take_completed();
+	assert_non_null(taken);
+	assert_ptr_equal(taken->data, second);
+	activity_hand_back(taken);
+	assert_null(activity_take_completed());
+	__atomic_store_n(&header_of(first)->state, XT_ACTIVITY_COMPLETED, __ATOMIC_RELEASE);
+	taken = activity_take_completed();
+	assert_non_null(taken);
+	assert_ptr_equal(taken->data, first);
+	activity_hand_back(taken);
+}
+
+#define GIVERS	    4
+#define GIVEN_COUNT 30000
+
+static void *giver_main(void *unused)
+{
+	(void)unused;
+	for (int given = 0; given < GIVEN_COUNT;) {
+		size_t bytes;
+		uint8_t *buffer = request(&bytes);
+
+		buffer[0] = 1;
+		activity_completed(NULL, 0, buffer, bytes, 64);
+		if (bytes == ACTIVITY_DATA_BYTES)
+			given++;
+		else
+			sched_yield();
+	}
+	return NULL;
+}
+
+static void test_all_arrive(void **unused)
+{
+	struct activity_buffer *buffer;
+	pthread_t givers[GIVERS];
+	uint64_t taken = 0;
+
+	(void)unused;
+	for (int i = 0; i < GIVERS; i++)
+		assert_int_equal(pthread_create(&givers[i], NULL, giver_main, NULL), 0);
+	/* Should one be lost, the givers end all the same, and this does not: the test's time
+	 * limit ends it. */
+	while (taken < GIVERS * GIVEN_COUNT) {
+		buffer = activity_take_completed();
+		if (!buffer) {
+			sched_yield();
+			continue;
+		}
+		assert_int_equal(buffer->data[0], 1);
+		taken++;
+		activity_hand_back(buffer);
+	}
+	for (int i = 0; i < GIVERS; i++)
+		pthread_join(givers[i], NULL);
+	assert_null(activity_take_completed());
+}
+
+static void test_stock(void **unused)
+{
+	uint64_t discarded = activity_discarded;
+	size_t bytes;
+
+	(void)unused;
+	activity_stock(20);
+	activity_stock(20); /* there are as many: makes none */
+	for (int i = 0; i < 20; i++) {
+		request(&bytes);
+		assert_int_equal(bytes, ACTIVITY_DATA_BYTES);
+	}
+	assert_int_equal(activity_discarded, discarded);
+}
+
+/* After a fork the areas are the parent's: the child must not write to one. */
+static void test_abandoned(void **unused)
+{
+	uint64_t discarded = activity_discarded;
+	pid_t child = fork();
+	int status;
+
+	(void)unused;
+	if (!child) {
+		size_t bytes;
+		uint8_t *buffer = request(&bytes);
+
+		activity_completed(NULL, 0, buffer, bytes, 8); /* given out before the fork */
+		activity_hand_back(activity_take_completed());
+		buffer = request(&bytes);
+		activity_abandon();
+		activity_completed(NULL, 0, buffer, bytes, 8);
+		if (header_of(buffer)->state != XT_ACTIVITY_AT_CUPTI)
+			_exit(1);
+		request(&bytes);
+		_exit(bytes < ACTIVITY_DATA_BYTES ? 0 : 2);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(activity_discarded, discarded);
+}
+
+/* The last of all: it takes whatever there is. */
+static void test_exhausted(void **unused)
+{
+	static uint8_t *buffers[ACTIVITY_BUFFERS_MAX];
+	uint64_t discarded = activity_discarded;
+	uint32_t count = 0;
+	uint8_t *buffer;
+	size_t bytes;
+
+	(void)unused;
+	while ((buffer = request(&bytes)) && bytes == ACTIVITY_DATA_BYTES) {
+		assert_true(count < ACTIVITY_BUFFERS_MAX);
+		buffers[count++] = buffer;
+	}
+	assert_true(count > 0);
+	/* Room to write all the same, again and again, and each time it is counted. */
+	assert_true(bytes >= 4096);
+	memset(buffer, 0xff, bytes);
+	for (uint64_t i = 1; i <= 3; i++) {
+		activity_completed(NULL, 0, buffer, bytes, bytes);
+		assert_int_equal(activity_discarded, discarded + i);
+		assert_null(activity_take_completed());
+		assert_ptr_equal(request(&bytes), buffer);
+	}
+	for (uint32_t i = 0; i < count; i++)
+		activity_completed(NULL, 0, buffers[i], ACTIVITY_DATA_BYTES, 8);
+	hand_back_all();
+	request(&bytes);
+	assert_int_equal(bytes, ACTIVITY_DATA_BYTES);
+	assert_int_equal(activity_discarded, discarded + 3);
+}
+
+static int hand_back_after(void **unused)
+{
+	(void)unused;
+	hand_back_all();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_what_is_held_waits, hand_back_after),
+		cmocka_unit_test_teardown(test_zeroed, hand_back_after),
+		cmocka_unit_test_teardown(test_published_out_of_order, hand_back_after),
+		cmocka_unit_test_teardown(test_all_arrive, hand_back_after),
+		cmocka_unit_test_teardown(test_stock, hand_back_after),
+		cmocka_unit_test_teardown(test_abandoned, hand_back_after),
+		cmocka_unit_test(test_order_of_completion),
+		cmocka_unit_test(test_exhausted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

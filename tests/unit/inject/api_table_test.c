@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rules that choose API calls by name, over names as CUPTI gives them, variants and later
+ * functions included.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inject/api_table.h"
+#include "inject/cupti.h"
+
+#define NONE XT_API_CLASSES
+
+static const struct {
+	const char *name;
+	uint32_t class;
+} expected[] = {
+	{"cuLaunchKernel", XT_API_LAUNCH},
+	{"cuLaunchKernel_ptsz", XT_API_LAUNCH},
+	{"cuLaunchKernelEx", XT_API_LAUNCH},
+	{"cuLaunchKernelEx_ptsz", XT_API_LAUNCH},
+	{"cuLaunch", XT_API_LAUNCH},
+	{"cuLaunchGridAsync", XT_API_LAUNCH},
+	{"cuLaunchCooperativeKernel", XT_API_LAUNCH},
+	{"cuLaunchCooperativeKernelMultiDevice", XT_API_LAUNCH},
+	{"cuLaunchHostFunc", NONE},
+	{"cuLaunchHostFunc_ptsz", NONE},
+	{"cuGraphLaunch", XT_API_GRAPH_LAUNCH},
+	{"cuGraphLaunch_ptsz", XT_API_GRAPH_LAUNCH},
+	{"cuMemcpyHtoD_v2", XT_API_COPY},
+	{"cuMemcpyHtoDAsync_v2_ptsz", XT_API_COPY},
+	{"cuMemcpy3DPeerAsync", XT_API_COPY},
+	{"cuMemcpyBatchAsync", XT_API_COPY},
+	{"cuMemPrefetchAsync", XT_API_COPY},
+	{"cuMemsetD8_v2", XT_API_SET},
+	{"cuMemsetD2D32Async_ptsz", XT_API_SET},
+	{"cuMemAlloc_v2", XT_API_ALLOC},
+	{"cuMemAllocAsync_ptsz", XT_API_ALLOC},
+	{"cuMemAllocFromPoolAsync", XT_API_ALLOC},
+	{"cuMemAllocHost_v2", XT_API_ALLOC},
+	{"cuMemAllocManaged", XT_API_ALLOC},
+	{"cuMemAllocPitch_v2", XT_API_ALLOC},
+	{"cuMemHostAlloc", XT_API_ALLOC},
+	{"cuMemHostRegister_v2", XT_API_ALLOC},
+	{"cuMemCreate", XT_API_ALLOC},
+	{"cuMemMap", XT_API_ALLOC},
+	{"cuArray3DCreate_v2", XT_API_ALLOC},
+	{"cuMemFree_v2", XT_API_FREE},
+	{"cuMemFreeAsync_ptsz", XT_API_FREE},
+	{"cuMemFreeHost", XT_API_FREE},
+	{"cuMemHostUnregister", XT_API_FREE},
+	{"cuMemUnmap", XT_API_FREE},
+	{"cuMemPoolTrimTo", XT_API_FREE},
+	{"cuCtxSynchronize", XT_API_SYNC},
+	{"cuStreamSynchronize_ptsz", XT_API_SYNC},
+	{"cuEventSynchronize", XT_API_SYNC},
+	{"cuEventRecord", XT_API_EVENT},
+	{"cuEventRecordWithFlags_ptsz", XT_API_EVENT},
+	{"cuStreamWaitEvent", XT_API_EVENT},
+	{"cuModuleLoadData", XT_API_MODULE},
+	{"cuModuleLoadDataEx", XT_API_MODULE},
+	{"cuModuleUnload", XT_API_MODULE},
+	{"cuLibraryLoadFromFile", XT_API_MODULE},
+	{"cuGraphCreate", XT_API_GRAPH},
+	{"cuGraphAddKernelNode_v2", XT_API_GRAPH},
+	{"cuGraphInstantiateWithFlags", XT_API_GRAPH},
+	{"cuGraphExecUpdate_v2", XT_API_GRAPH},
+	{"cuStreamBeginCapture_v2", XT_API_GRAPH},
+	{"cuStreamEndCapture", XT_API_GRAPH},
+	{"cuCtxCreate_v4", XT_API_LIFE},
+	{"cuDevicePrimaryCtxRetain", XT_API_LIFE},
+	{"cuStreamCreateWithPriority", XT_API_LIFE},
+	{"cuEventDestroy_v2", XT_API_LIFE},
+	{"cuMemPoolCreate", XT_API_LIFE},
+	/* Too many and too cheap to be worth a record. */
+	{"cuCtxGetCurrent", NONE},
+	{"cuCtxSetCurrent", NONE},
+	{"cuStreamQuery", NONE},
+	{"cuEventQuery", NONE},
+	{"cuModuleGetFunction", NONE},
+	{"cuMemGetInfo_v2", NONE},
+	{"cuGetProcAddress", NONE},
+	{"cuDeviceGet", NONE},
+	{"cuStreamIsCapturing", NONE},
+	{"cuInit", NONE},
+	{"", NONE},
+	{"cu", NONE},
+	{"cudaLaunchKernel_v7000", NONE},
+};
+#define EXPECTED_COUNT (sizeof(expected) / sizeof(*expected))
+
+static void test_classes(void **unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < EXPECTED_COUNT; i++)
+		if (api_class_of(expected[i].name) != expected[i].class)
+			fail_msg("%s is of class %u", expected[i].name,
+				 api_class_of(expected[i].name));
+}
+
+static void test_every_class_has_a_level(void **unused)
+{
+	(void)unused;
+	assert_int_equal(api_level_of(XT_API_LAUNCH), API_LEVEL_LAUNCH);
+	assert_int_equal(api_level_of(XT_API_GRAPH_LAUNCH), API_LEVEL_LAUNCH);
+	for (uint32_t class = XT_API_COPY; class <= XT_API_SYNC; class ++)
+		assert_int_equal(api_level_of(class), API_LEVEL_WORK);
+	for (uint32_t class = XT_API_EVENT; class < XT_API_CLASSES; class ++)
+		assert_int_equal(api_level_of(class), API_LEVEL_ALL);
+	assert_int_equal(api_level_of(XT_API_OTHER), API_LEVEL_ALL);
+}
+
+/* A CUPTI whose driver API is the table above, from id 100 on. */
+#define FIRST_CBID 100
+
+static uint32_t name_of(uint32_t domain, uint32_t cbid, const char **name)
+{
+	if (domain != XT_CUPTI_CB_DOMAIN_DRIVER_API || cbid < FIRST_CBID ||
+	    cbid >= FIRST_CBID + EXPECTED_COUNT)
+		return XT_CUPTI_ERROR_INVALID_PARAMETER;
+	*name = expected[cbid - FIRST_CBID].name;
+	return XT_CUPTI_SUCCESS;
+}
+
+static uint32_t no_name_of(uint32_t domain, uint32_t cbid, const char **name)
+{
+	(void)domain, (void)cbid, (void)name;
+	return XT_CUPTI_ERROR_NOT_SUPPORTED;
+}
+
+static void fill(enum api_level level)
+{
+	free(recorded_apis.apis);
+	memset(&recorded_apis, 0, sizeof(recorded_apis));
+	assert_int_equal(api_table_fill(level), 0);
+}
+
+static const struct recorded_api *find(const char *name)
+{
+	const struct recorded_api *found = NULL;
+
+	for (uint32_t i = 0; i < recorded_apis.count; i++)
+		if (!strcmp(recorded_apis.apis[i].name, name)) {
+			assert_null(found);
+			found = &recorded_apis.apis[i];
+		}
+	return found;
+}
+
+static void check_level(enum api_level level)
+{
+	cupti.cuptiGetCallbackName = name_of;
+	fill(level);
+	for (uint32_t i = 0; i < EXPECTED_COUNT; i++) {
+		const struct recorded_api *api = find(expected[i].name);
+		uint32_t class = expected[i].class;
+		bool launches = class == XT_API_LAUNCH || class == XT_API_GRAPH_LAUNCH;
+
+		if (class == NONE || api_level_of(class) > level) {
+			assert_null(api);
+			continue;
+		}
+		assert_non_null(api);
+		assert_int_equal(api->id, XT_CUPTI_CB_DOMAIN_DRIVER_API << 16 | (FIRST_CBID + i));
+		assert_int_equal(api->class, class);
+		assert_int_equal(api_makes_kernels(api->id), launches);
+	}
+}
+
+static void test_levels(void **unused)
+{
+	uint32_t counts[3];
+
+	(void)unused;
+	for (uint32_t level = API_LEVEL_LAUNCH; level <= API_LEVEL_ALL; level++) {
+		check_level(level);
+		counts[level] = recorded_apis.count;
+	}
+	assert_true(counts[0] > 0 && counts[0] < counts[1] && counts[1] < counts[2]);
+}
+
+static void test_any_id_may_be_asked(void **unused)
+{
+	(void)unused;
+	check_level(API_LEVEL_WORK);
+	assert_false(api_makes_kernels(0));
+	assert_false(api_makes_kernels(UINT32_MAX));
+	assert_false(api_makes_kernels(XT_CUPTI_CB_DOMAIN_DRIVER_API << 16 | 0xffff));
+}
+
+/* Without names, the launches are known by their numbers. */
+static void test_without_names(void **unused)
+{
+	uint32_t (*const sources[])(uint32_t, uint32_t, const char **) = {NULL, no_name_of};
+
+	(void)unused;
+	for (size_t i = 0; i < 2; i++) {
+		const struct recorded_api *api;
+
+		cupti.cuptiGetCallbackName = sources[i];
+		fill(API_LEVEL_ALL);
+		assert_int_equal(recorded_apis.count, 12);
+		api = find("cuLaunchKernel");
+		assert_non_null(api);
+		assert_int_equal(api->id & 0xffff, XT_CUPTI_CBID_cuLaunchKernel);
+		api = find("cuGraphLaunch");
+		assert_non_null(api);
+		assert_int_equal(api->class, XT_API_GRAPH_LAUNCH);
+		assert_true(api_makes_kernels(api->id));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_classes),
+		cmocka_unit_test(test_every_class_has_a_level),
+		cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_any_id_may_be_asked),
+		cmocka_unit_test(test_without_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

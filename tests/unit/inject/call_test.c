@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls that are nested, that never return, that return without having been entered, and what
+ * becomes of a call's stack while others are made inside it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <alloca.h>
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include "support.h"
+
+static volatile int sink;
+
+static uint64_t counter(enum xt_ring_counter which)
+{
+	return thread_lane ? thread_lane->ring->counters[which] : 0;
+}
+
+/* A call in a function of its own, whose caller is known to the test as frame 1. */
+static NOINLINE void inner(void)
+{
+	struct fake_call call;
+
+	fake_enter(&call);
+	fake_leave(&call);
+	sink++;
+}
+
+static uint64_t outer_frame;
+static uint32_t outer_id;
+
+/* A call with others inside it, made by between(). */
+static NOINLINE void outer(void (*between)(void))
+{
+	struct fake_call call;
+
+	outer_frame = (uint64_t)__builtin_return_address(0);
+	fake_enter(&call);
+	outer_id = call.data.correlation_id;
+	between();
+	fake_leave(&call);
+	sink++;
+}
+
+static NOINLINE void load_a_library(void)
+{
+	void *plugin = dlopen(PLUGIN_A, RTLD_NOW);
+
+	assert_non_null(plugin);
+	inner();
+	dlclose(plugin);
+	sink++;
+}
+
+/* Loads, and then makes as many other calls as give each slot to somebody else. */
+static NOINLINE void load_and_call(void)
+{
+	load_a_library();
+	inner();
+	inner();
+	sink++;
+}
+
+/* The record of the outer call, which comes after those inside it. */
+static void take_outer(struct taken_call *call)
+{
+	do
+		assert_true(ring_take(call));
+	while (call->correlation_id != outer_id);
+}
+
+static void test_nested_calls_keep_their_stacks(void **unused)
+{
+	struct taken_call call;
+
+	(void)unused;
+	for (int round = 0; round < 3; round++) {
+		outer(inner);
+		assert_true(ring_take(&call));
+		assert_int_equal(call.correlation_id, outer_id + 1);
+		assert_int_not_equal(call.frames[1], outer_frame);
+		assert_true(ring_take(&call));
+		assert_int_equal(call.correlation_id, outer_id);
+		assert_int_equal(call.frames[1], outer_frame);
+		assert_false(ring_take(&call));
+	}
+}
+
+/* Slots are handed out anew when a library was loaded: the outer call's may be another's now. */
+static void test_no_stack_rather_than_another(void **unused)
+{
+	static void (*const betweens[])(void) = {load_a_library, load_and_call};
+	struct taken_call call;
+
+	(void)unused;
+	for (size_t i = 0; i < 2; i++) {
+		uint64_t lost = counter(XT_RING_STACKS_LOST);
+
+		outer(betweens[i]);
+		take_outer(&call);
+		assert_int_equal(call.stack_slot, XT_STACK_SLOT_NONE);
+		assert_int_equal(counter(XT_RING_STACKS_LOST), lost + 1);
+		assert_int_equal(thread_lane->ring->open_count, 0);
+	}
+}
+
+/* A stack so deep that it is not kept: all of those share one slot. */
+static NOINLINE void from_the_deep(void (*between)(void))
+{
+	volatile char *far = alloca(2 * WALK_STACK_BYTES);
+
+	far[0] = 1;
+	outer(between);
+	sink += far[0];
+}
+
+static void test_transient_stacks(void **unused)
+{
+	uint64_t transient = counter(XT_RING_STACKS_TRANSIENT);
+	struct taken_call call;
+
+	(void)unused;
+	from_the_deep(inner);
+	assert_true(ring_take(&call));
+	assert_int_equal(call.stack_slot, XT_STACK_SLOT_TRANSIENT);
+	take_outer(&call);
+	assert_int_equal(call.stack_slot, XT_STACK_SLOT_NONE);
+	assert_int_equal(counter(XT_RING_STACKS_TRANSIENT), transient + 2);
+}
+
+static NOINLINE void never_returns(void)
+{
+	struct fake_call call;
+
+	fake_enter(&call);
+	sink++;
+}
+
+/* longjmp() out of a host function leaves calls open; they must not take the room for ever. */
+static void test_calls_that_never_return(void **unused)
+{
+	uint64_t seen = counter(XT_RING_CALLS_SEEN), lost = counter(XT_RING_LOST_NESTED);
+	struct taken_call call;
+
+	(void)unused;
+	for (int i = 0; i <= XT_RING_OPEN_CALLS_MAX; i++)
+		never_returns();
+	for (int i = 0; i < 100; i++) {
+		inner();
+		assert_true(ring_take(&call));
+		assert_int_equal(call.correlation_id, fake_correlation_ids);
+	}
+	assert_int_equal(counter(XT_RING_CALLS_SEEN), seen + 100);
+	assert_int_equal(counter(XT_RING_LOST_NESTED), lost);
+}
+
+static void test_those_above_are_given_up(void **unused)
+{
+	struct taken_call call;
+
+	(void)unused;
+	thread_lane->ring->open_count = 0;
+	outer(never_returns);
+	assert_true(ring_take(&call));
+	assert_int_equal(call.correlation_id, outer_id);
+	assert_int_equal(call.frames[1], outer_frame);
+	assert_int_equal(thread_lane->ring->open_count, 0);
+}
+
+static void test_exit_without_enter(void **unused)
+{
+	uint64_t seen = counter(XT_RING_CALLS_SEEN), lost = counter(XT_RING_LOST_NESTED);
+	struct fake_call call = {.data.correlation_id = ++fake_correlation_ids};
+	struct taken_call taken;
+
+	(void)unused;
+	fake_leave(&call);
+	assert_int_equal(counter(XT_RING_CALLS_SEEN), seen + 1);
+	assert_int_equal(counter(XT_RING_LOST_NESTED), lost + 1);
+	assert_false(ring_take(&taken));
+}
+
+/* As deep as there is room, each with the stack it was entered with. */
+static uint64_t nest_frames[XT_RING_OPEN_CALLS_MAX];
+
+static NOINLINE void nest(int depth)
+{
+	struct fake_call call;
+
+	nest_frames[depth] = (uint64_t)__builtin_return_address(0);
+	fake_enter(&call);
+	if (depth)
+		nest(depth - 1);
+	fake_leave(&call);
+	sink++;
+}
+
+static void test_nested_to_the_limit(void **unused)
+{
+	struct taken_call call;
+	uint32_t count = 0;
+
+	(void)unused;
+	nest(XT_RING_OPEN_CALLS_MAX - 1);
+	for (int i = 0; i < XT_RING_OPEN_CALLS_MAX; i++) {
+		assert_true(ring_take(&call));
+		assert_int_equal(call.correlation_id, fake_correlation_ids - (uint32_t)i);
+		assert_int_equal(call.frames[1], nest_frames[i]);
+		assert_true(!count || call.frame_count == count - 1);
+		count = call.frame_count;
+	}
+}
+
+/* A signal handler that launches while this thread is inside a callback. */
+static void test_reentry_is_counted(void **unused)
+{
+	uint64_t reentered = callbacks_reentered;
+	struct taken_call call;
+
+	(void)unused;
+	thread_lane->busy = true;
+	inner();
+	thread_lane->busy = false;
+	assert_int_equal(callbacks_reentered, reentered + 1);
+	assert_false(ring_take(&call));
+}
+
+static void test_inactive_callbacks_do_nothing(void **unused)
+{
+	uint64_t seen = counter(XT_RING_CALLS_SEEN);
+
+	(void)unused;
+	callbacks_active = false;
+	inner();
+	callbacks_active = true;
+	assert_int_equal(counter(XT_RING_CALLS_SEEN), seen);
+}
+
+/* A ring that nobody reads: every call is committed or counted, none is torn. */
+static void test_full_ring(void **unused)
+{
+	uint64_t seen = counter(XT_RING_CALLS_SEEN), written = counter(XT_RING_CALLS_COMMITTED);
+	uint64_t full = counter(XT_RING_LOST_RING_FULL), taken = 0;
+	struct taken_call call;
+
+	(void)unused;
+	for (uint32_t i = 0; i < 2 * RING_DATA_BYTES / sizeof(struct xt_record_call); i++)
+		inner();
+	seen = counter(XT_RING_CALLS_SEEN) - seen;
+	written = counter(XT_RING_CALLS_COMMITTED) - written;
+	full = counter(XT_RING_LOST_RING_FULL) - full;
+	assert_true(full > 0);
+	assert_int_equal(seen, written + full);
+	while (ring_take(&call))
+		taken++;
+	assert_int_equal(taken, written);
+	inner();
+	assert_true(ring_take(&call));
+}
+
+static int skip_all(void **unused)
+{
+	(void)unused;
+	if (thread_lane)
+		ring_skip();
+	return 0;
+}
+
+static int set_up(void **unused)
+{
+	(void)unused;
+	return callbacks_set_up();
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(name, skip_all)
+	const struct CMUnitTest tests[] = {
+		TEST(test_nested_calls_keep_their_stacks),
+		TEST(test_no_stack_rather_than_another),
+		TEST(test_transient_stacks),
+		TEST(test_calls_that_never_return),
+		TEST(test_those_above_are_given_up),
+		TEST(test_exit_without_enter),
+		TEST(test_nested_to_the_limit),
+		TEST(test_reentry_is_counted),
+		TEST(test_inactive_callbacks_do_nothing),
+		TEST(test_full_ring),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, NULL);
+}

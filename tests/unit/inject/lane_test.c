@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lanes when there are as many as there can be: none is made and thrown away, calls without one
+ * are counted, and one that is given back is had by the next. The spool is the test's own here:
+ * it hands out memory that is touched only as far as it is used, and counts.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include "inject/spool.h"
+#include "support.h"
+
+static uint64_t areas_made;
+static bool no_memory;
+
+void *spool_area(size_t area_bytes, enum xt_area_kind kind)
+{
+	void *memory;
+
+	assert_int_equal(kind, XT_AREA_RING);
+	if (no_memory)
+		return NULL;
+	areas_made++;
+	memory = mmap(NULL, area_bytes, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static NOINLINE void call(void)
+{
+	struct fake_call call;
+
+	fake_enter(&call);
+	fake_leave(&call);
+}
+
+static void *call_main(void *lane_out)
+{
+	errno = 4711;
+	call();
+	assert_int_equal(errno, 4711);
+	*(struct lane **)lane_out = thread_lane;
+	return NULL;
+}
+
+/* What a new thread gets. */
+static struct lane *lane_of_a_thread(void)
+{
+	struct lane *lane = NULL;
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, call_main, &lane), 0);
+	pthread_join(thread, NULL);
+	return lane;
+}
+
+static void test_claimed_once(void **unused)
+{
+	struct lane *first, *second;
+
+	(void)unused;
+	assert_true(lane_create_spare());
+	first = lane_of_a_thread();
+	assert_non_null(first);
+	assert_int_equal(areas_made, 1); /* the spare one */
+	assert_int_equal(first->ring->counters[XT_RING_CALLS_COMMITTED], 1);
+	/* Its thread is gone, but only the writer may take it back. */
+	second = lane_of_a_thread();
+	assert_ptr_not_equal(first, second);
+	assert_int_not_equal(first->ring->thread_id, second->ring->thread_id);
+	atomic_store(&first->state, LANE_FREE);
+	assert_ptr_equal(lane_of_a_thread(), first);
+	assert_int_equal(areas_made, 2);
+}
+
+/* What the thread before left open is not the next one's. */
+static void test_claimed_clean(void **unused)
+{
+	struct lane *lane = lane_of_a_thread();
+	uint32_t thread_id = lane->ring->thread_id;
+
+	(void)unused;
+	assert_true(lane->memo.slot_count > 0);
+	lane->ring->open_count = 3;
+	atomic_store(&lane->state, LANE_FREE);
+	assert_ptr_equal(lane_of_a_thread(), lane);
+	assert_int_equal(lane->ring->open_count, 0);
+	assert_true(lane->ring->thread_id > thread_id);
+	assert_int_equal(lane->memo.slot_count, 1);
+}
+
+static void test_no_memory(void **unused)
+{
+	uint64_t without = lane_calls_without;
+	uint32_t count = lane_count();
+
+	(void)unused;
+	no_memory = true;
+	assert_false(lane_create_spare());
+	assert_null(lane_of_a_thread());
+	no_memory = false;
+	assert_int_equal(lane_calls_without, without + 1);
+	assert_int_equal(lane_count(), count);
+}
+
+static void test_exhausted(void **unused)
+{
+	uint64_t without = lane_calls_without;
+	struct lane *last;
+	uint64_t made;
+
+	(void)unused;
+	while (lane_create_spare())
+		assert_true(lane_count() <= LANES_MAX);
+	assert_int_equal(lane_count(), LANES_MAX);
+	for (uint32_t i = 0; i < LANES_MAX; i++) {
+		assert_non_null(lane_at(i));
+		atomic_store(&lane_at(i)->state, LANE_CLAIMED);
+	}
+	made = areas_made;
+	for (int i = 0; i < 1000; i++)
+		assert_false(lane_create_spare());
+	assert_null(lane_of_a_thread());
+	assert_int_equal(areas_made, made); /* an area can never be given back */
+	assert_int_equal(lane_calls_without, without + 1);
+	last = lane_at(LANES_MAX - 1);
+	atomic_store(&last->state, LANE_FREE);
+	assert_ptr_equal(lane_of_a_thread(), last);
+}
+
+static int set_up(void **unused)
+{
+	(void)unused;
+	return callbacks_set_up();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_claimed_once),
+		cmocka_unit_test(test_claimed_clean),
+		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_exhausted),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, NULL);
+}
