@@ -259,6 +259,8 @@ enum xt_range_operation {
 	XT_RANGE_START = 3,
 	XT_RANGE_END = 4,
 	XT_RANGE_MARK = 5,
+	XT_RANGE_NAME_THREAD = 6,   /* key is a tid, text its name */
+	XT_RANGE_NAME_CATEGORY = 7, /* key is a category of the domain, text its name */
 };
 
 enum xt_range_column {

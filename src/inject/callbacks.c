@@ -12,132 +12,16 @@
 
 #include "inject/api_table.h"
 #include "inject/clock.h"
+#include "inject/entry_stub.h"
 #include "inject/lane.h"
-#include "inject/loader_watch.h"
+#include "inject/stack_capture.h"
 #include "inject/hotpath.h"
 
 atomic_bool callbacks_active;
 atomic_uint_fast64_t callbacks_reentered;
 atomic_uint_fast64_t callbacks_module_unloads;
-uint32_t callbacks_audit_interval;
 
-/*
- * CUPTI calls this. The registers that a function must preserve go to the stack as struct
- * caller_regs, so that a walk can begin in the caller with its exact state, and so that they can
- * be compared like any other stack word.
- */
-#if !defined(__x86_64__)
-#error "callback_entry is written for x86-64"
-#endif
-__asm__(".text\n"
-	".globl callback_entry\n"
-	".hidden callback_entry\n"
-	".type callback_entry, @function\n"
-	"callback_entry:\n"
-	"	.cfi_startproc\n"
-	"	endbr64\n"
-	"	push %rbp\n"
-	"	.cfi_adjust_cfa_offset 8\n"
-	"	.cfi_rel_offset %rbp, 0\n"
-	"	push %rbx\n"
-	"	.cfi_adjust_cfa_offset 8\n"
-	"	push %r12\n"
-	"	.cfi_adjust_cfa_offset 8\n"
-	"	push %r13\n"
-	"	.cfi_adjust_cfa_offset 8\n"
-	"	push %r14\n"
-	"	.cfi_adjust_cfa_offset 8\n"
-	"	push %r15\n"
-	"	.cfi_adjust_cfa_offset 8\n"
-	"	mov %rsp, %r8\n"
-	"	sub $8, %rsp\n" /* aligns the stack for the call */
-	"	.cfi_adjust_cfa_offset 8\n"
-	"	call callback_in_c\n"
-	"	add $56, %rsp\n"
-	"	.cfi_adjust_cfa_offset -56\n"
-	"	ret\n"
-	"	.cfi_endproc\n"
-	".size callback_entry, .-callback_entry\n");
-
-static bool commit_stack(struct lane *lane, uint32_t slot)
-{
-	const struct stack_walk *walk = &lane->walk;
-	uint32_t bytes = (uint32_t)sizeof(struct xt_record_stack) +
-			 walk->frame_count * (uint32_t)sizeof(uint64_t);
-	struct xt_record_stack *record = ring_reserve(lane, bytes);
-
-	if (!record) {
-		lane_count_up(lane, XT_RING_STACKS_LOST);
-		return false;
-	}
-	record->head.type = XT_RECORD_STACK;
-	record->head.bytes = (uint16_t)bytes;
-	record->stack_slot = slot;
-	record->frame_count = walk->frame_count;
-	record->flags = walk->flags;
-	record->seen_ns = monotonic_ns();
-	memcpy(record->frames, walk->frames, walk->frame_count * sizeof(uint64_t));
-	ring_commit(lane, bytes);
-	return true;
-}
-
-/* A full walk of a stack that is not known; the slot of its definition in the ring. */
-static __attribute__((noinline)) uint32_t
-define_stack(struct lane *lane, const struct caller_regs *regs, uint64_t generation)
-{
-	struct memo_entry *entry;
-
-	stack_walk(&lane->walk, regs);
-	lane_count_up(lane, XT_RING_STACK_WALKS);
-	if (lane->walk.flags & XT_STACK_TRUNCATED)
-		lane_count_up(lane, XT_RING_STACKS_TRUNCATED);
-	entry = stack_memo_add(&lane->memo, regs, &lane->walk, generation);
-	if (!entry) {
-		lane_count_up(lane, XT_RING_STACKS_TRANSIENT);
-		return commit_stack(lane, XT_STACK_SLOT_TRANSIENT) ? XT_STACK_SLOT_TRANSIENT
-								   : XT_STACK_SLOT_NONE;
-	}
-	if (commit_stack(lane, entry->slot))
-		return entry->slot;
-	stack_memo_drop(&lane->memo, entry);
-	return XT_STACK_SLOT_NONE;
-}
-
-/* Is the memo right? It should always be; if not, the entry goes and the walk counts. */
-static __attribute__((noinline)) uint32_t audit_stack(struct lane *lane, struct memo_entry *entry,
-						      const struct caller_regs *regs,
-						      uint64_t generation)
-{
-	stack_walk(&lane->walk, regs);
-	lane_count_up(lane, XT_RING_STACK_AUDITS);
-	if (lane->walk.frames_hash == entry->frames_hash)
-		return entry->slot;
-	lane_count_up(lane, XT_RING_STACK_MISMATCHES);
-	stack_memo_drop(&lane->memo, entry);
-	return define_stack(lane, regs, generation);
-}
-
-static uint32_t find_stack(struct lane *lane, const struct caller_regs *regs)
-{
-	uint64_t generation = loader_generation();
-	struct memo_entry *entry;
-
-	if (lane->memo_epoch !=
-	    atomic_load_explicit(&lane->memo_epoch_wanted, memory_order_relaxed)) {
-		lane->memo_epoch =
-			atomic_load_explicit(&lane->memo_epoch_wanted, memory_order_relaxed);
-		stack_memo_clear(&lane->memo);
-	}
-	entry = stack_memo_find(&lane->memo, regs, generation);
-	if (!entry)
-		return define_stack(lane, regs, generation);
-	lane_count_up(lane, XT_RING_STACK_HITS);
-	if (callbacks_audit_interval && --lane->until_audit == 0) {
-		lane->until_audit = callbacks_audit_interval;
-		return audit_stack(lane, entry, regs, generation);
-	}
-	return entry->slot;
-}
+ENTRY_STUB(callback_entry, callback_in_c);
 
 /*
  * Until a call returns, others inside it may have given its slot to another stack: the transient
@@ -162,7 +46,7 @@ static void call_enter(struct lane *lane, uint32_t api, const struct cupti_callb
 	call = &ring->open_calls[ring->open_count];
 	call->api = api;
 	call->correlation_id = data->correlation_id;
-	call->stack_slot = find_stack(lane, regs);
+	call->stack_slot = capture_stack(lane, regs);
 	call->slot_epoch = slot_epoch(lane, call->stack_slot);
 	call->enter_ns = monotonic_ns();
 	__atomic_store_n(&ring->open_count, ring->open_count + 1, __ATOMIC_RELEASE);
@@ -236,7 +120,7 @@ static void graph_node(struct lane *lane, uint32_t cbid, const struct cupti_reso
 	if (cloned &&
 	    cupti.cuptiGetGraphNodeId(graph->original_node, &origin_id) != XT_CUPTI_SUCCESS)
 		return;
-	slot = cloned ? XT_STACK_SLOT_NONE : find_stack(lane, regs);
+	slot = cloned ? XT_STACK_SLOT_NONE : capture_stack(lane, regs);
 	lane_count_up(lane, XT_RING_NODES_SEEN);
 	record = ring_reserve(lane, sizeof(*record));
 	if (!record) {
@@ -294,7 +178,6 @@ void callback_in_c(void *userdata, uint32_t domain, uint32_t cbid, const void *c
 				atomic_fetch_add(&lane_calls_without, 1);
 			return;
 		}
-		lane->until_audit = callbacks_audit_interval;
 	}
 	if (lane->busy) { /* a signal handler that launches, in the middle of our work */
 		if (counts_as_call(domain, cbdata))

@@ -19,9 +19,6 @@ extern atomic_uint_fast64_t callbacks_reentered;
 /* How many GPU modules have been unloaded: names of kernels known before are not to be believed. */
 extern atomic_uint_fast64_t callbacks_module_unloads;
 
-/* How often a memo hit is checked by a walk; 0: never. Set before callbacks are active. */
-extern uint32_t callbacks_audit_interval;
-
 /* What is given to cuptiSubscribe(): saves the caller's registers and goes on in C. */
 void callback_entry(void *userdata, uint32_t domain, uint32_t cbid, const void *cbdata);
 

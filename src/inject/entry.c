@@ -25,8 +25,10 @@
 #include "inject/config.h"
 #include "inject/cupti.h"
 #include "inject/loader_watch.h"
+#include "inject/nvtx.h"
 #include "inject/say.h"
 #include "inject/spool.h"
+#include "inject/stack_capture.h"
 #include "inject/stack_walk.h"
 #include "inject/writer_thread.h"
 #include "log/writer.h"
@@ -37,6 +39,10 @@
 /* The driver's entry point; returns 1 for success. */
 __attribute__((visibility("default"))) int InitializeInjection(void);
 
+/* NVTX's, called at its first use; returns 1 for success. */
+__attribute__((visibility("default"))) int
+InitializeInjectionNvtx2(xt_nvtx_get_export_table get_export_table);
+
 static atomic_flag entered = ATOMIC_FLAG_INIT;
 static atomic_bool tracing;
 static void *subscriber;
@@ -46,23 +52,38 @@ __attribute__((constructor)) static void preloaded(void)
 	char path[PATH_MAX];
 	Dl_info info;
 
-	if (getauxval(AT_SECURE) || getenv("CUDA_INJECTION64_PATH"))
+	if (getauxval(AT_SECURE) ||
+	    (getenv("CUDA_INJECTION64_PATH") && getenv("NVTX_INJECTION64_PATH")))
 		return;
 	/* Absolute: the program may change its directory before it starts CUDA. */
-	if (dladdr((void *)(uintptr_t)InitializeInjection, &info) && info.dli_fname &&
-	    realpath(info.dli_fname, path))
-		setenv("CUDA_INJECTION64_PATH", path, 0);
+	if (!dladdr((void *)(uintptr_t)InitializeInjection, &info) || !info.dli_fname ||
+	    !realpath(info.dli_fname, path))
+		return;
+	setenv("CUDA_INJECTION64_PATH", path, 0);
+	setenv("NVTX_INJECTION64_PATH", path, 0);
 }
 
-/* The child of a fork has none of our threads, and the files are its parent's. */
+/* The child of a fork has none of our threads, and the files are its parent's. If nothing was
+ * traced yet, it may still begin on its own. */
 static void in_forked_child(void)
 {
+	loader_unlock();
+	lanes_abandon();
+	if (!atomic_exchange(&tracing, false))
+		return;
 	atomic_store(&callbacks_active, false);
-	atomic_store(&tracing, false);
+	nvtx_abandon();
 	activity_abandon();
 	writer_thread_abandon();
 	spool_abandon();
-	loader_unlock();
+}
+
+static void watch_forks(void)
+{
+	static atomic_flag watching = ATOMIC_FLAG_INIT;
+
+	if (!atomic_flag_test_and_set(&watching))
+		pthread_atfork(loader_lock, loader_unlock, in_forked_child);
 }
 
 static void at_exit(void)
@@ -70,6 +91,7 @@ static void at_exit(void)
 	if (!atomic_exchange(&tracing, false))
 		return;
 	atomic_store(&callbacks_active, false);
+	nvtx_abandon();
 	if (!writer_thread_finish(EXIT_PATIENCE_NS))
 		say("CUPTI or the disk did not finish in time; what is missing is in the spool");
 }
@@ -228,7 +250,7 @@ int InitializeInjection(void)
 
 	if (atomic_flag_test_and_set(&entered) || !config_read(&config))
 		return 1;
-	callbacks_audit_interval = config.audit_interval;
+	stack_capture_audit_interval = config.audit_interval;
 	if (open_libraries(&config, why, sizeof(why)) || subscribe(why, sizeof(why)))
 		goto decline;
 	if (api_table_fill(config.api_level)) {
@@ -243,7 +265,7 @@ int InitializeInjection(void)
 		goto unsubscribe;
 	}
 	atomic_store(&tracing, true);
-	pthread_atfork(loader_lock, loader_unlock, in_forked_child);
+	watch_forks();
 	atexit(at_exit);
 	atomic_store(&callbacks_active, true);
 	writer_thread_allow_flush();
@@ -255,4 +277,12 @@ decline:
 	say("not tracing: %s", why);
 	errno = saved_errno;
 	return 1;
+}
+
+int InitializeInjectionNvtx2(xt_nvtx_get_export_table get_export_table)
+{
+	if (getauxval(AT_SECURE))
+		return 0;
+	watch_forks();
+	return nvtx_take_over(get_export_table);
 }

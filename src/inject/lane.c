@@ -71,6 +71,14 @@ struct lane *lane_at(uint32_t index)
 	return atomic_load_explicit(&lanes[index], memory_order_acquire);
 }
 
+void lanes_abandon(void)
+{
+	thread_lane = NULL;
+	for (uint32_t i = 0; i < LANES_MAX && i < lane_count(); i++)
+		atomic_store(&lanes[i], NULL);
+	atomic_store(&lanes_reserved, 0);
+}
+
 bool lane_create_spare(void)
 {
 	return create_lane(LANE_FREE) != NULL;

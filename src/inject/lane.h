@@ -17,6 +17,7 @@
 #include "inject/stack_memo.h"
 #include "xtrace/log_format.h"
 
+#define LANE_TEXT_BYTES 4096
 #define LANES_MAX	4096
 #define RING_DATA_BYTES (256u << 10)
 #define LANES_SPARE	4 /* the writer keeps as many ready for threads to come */
@@ -28,11 +29,12 @@ struct lane {
 	struct xt_ring_header *ring;
 	uint8_t *data;
 	uint64_t write_pos;
-	uint64_t free_pos_seen; /* a free_pos read earlier: there is at least this much room */
-	uint32_t until_audit;	/* memo hits until the next one is checked */
-	bool busy;		/* inside a callback: do not enter again */
+	uint64_t free_pos_seen;	 /* a free_pos read earlier: there is at least this much room */
+	uint32_t hits_unaudited; /* memo hits since the last that was checked */
+	bool busy;		 /* inside a callback: do not enter again */
 	struct stack_memo memo;
 	struct stack_walk walk;
+	char text[LANE_TEXT_BYTES]; /* of the event that is being committed */
 
 	/* Shared. */
 	atomic_uint state;	       /* enum lane_state; claimed by compare-and-swap */
@@ -53,6 +55,9 @@ extern _Thread_local struct lane *thread_lane __attribute__((tls_model("initial-
 /* Claims a lane for the calling thread: a free one or a new one. NULL if none can be had. Cold
  * path: makes system calls, takes no lock, calls no malloc. */
 struct lane *lane_claim(void);
+
+/* In a forked child: forgets all lanes, which are of threads that it does not have. */
+void lanes_abandon(void);
 
 /* Creates a free lane ahead of need. False if there is no memory or no room for more. */
 bool lane_create_spare(void);

@@ -13,24 +13,6 @@
 
 #define KERNEL_NAME_BYTES_MAX 16384
 
-static uint32_t string_id(struct recorder *rec, const char *text, size_t length)
-{
-	struct xt_table *table;
-	uint32_t id;
-	bool is_new;
-
-	if (!length)
-		return 0;
-	id = intern_id(&rec->strings, text, length, &is_new);
-	table = is_new ? recorder_table(rec, XT_KIND_STRING, length) : NULL;
-	if (table) {
-		xt_table_put(table, XT_STRING_ID, id);
-		xt_table_put_bytes(table, XT_STRING_TEXT, text, length);
-		xt_table_end_row(table);
-	}
-	return id;
-}
-
 /*
  * Reads a text that may not be there any more: names are pointers into GPU modules, and a module
  * may have been unloaded since its kernel ran. Up to the end of the first page that cannot be
@@ -76,7 +58,7 @@ static uint32_t name_id(struct recorder *rec, const char *name)
 	if (known->address != name || known->epoch != epoch) {
 		known->address = name;
 		known->epoch = epoch;
-		known->id = string_id(rec, text, read_name(name, text));
+		known->id = recorder_string(rec, text, read_name(name, text));
 	}
 	return known->id;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the rings to CALL, STACK and GRAPH_NODE rows. Writer thread only.
+ * From the rings to CALL, STACK, GRAPH_NODE and RANGE rows. Writer thread only.
  */
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "inject/api_table.h"
+#include "inject/nvtx.h"
 #include "inject/recorder.h"
 
 static void take_stack(struct recorder *rec, struct lane *lane,
@@ -57,6 +59,30 @@ static void take_node(struct recorder *rec, struct lane *lane, const struct xt_r
 	xt_table_end_row(table);
 }
 
+static void take_range(struct recorder *rec, struct lane *lane,
+		       const struct xt_record_range *record)
+{
+	const char *domain = nvtx_domain_name(record->domain);
+	uint32_t text = recorder_string(rec, record->text, record->text_bytes);
+	uint32_t domain_text = recorder_string(rec, domain, strlen(domain));
+	struct xt_table *table = recorder_table(rec, XT_KIND_RANGE, 0);
+
+	if (!table)
+		return;
+	xt_table_put(table, XT_RANGE_OPERATION, record->operation);
+	xt_table_put(table, XT_RANGE_THREAD, lane->known_thread_id);
+	xt_table_put(table, XT_RANGE_TIME_NS, record->time_ns);
+	xt_table_put(table, XT_RANGE_DOMAIN, domain_text);
+	xt_table_put(table, XT_RANGE_TEXT, text);
+	xt_table_put(table, XT_RANGE_KEY, record->key);
+	xt_table_put(table, XT_RANGE_STACK, slot_stack(lane, record->stack_slot));
+	xt_table_put(table, XT_RANGE_CATEGORY, record->category);
+	xt_table_put(table, XT_RANGE_PAYLOAD, record->payload);
+	xt_table_put(table, XT_RANGE_PAYLOAD_TYPE, record->payload_type);
+	xt_table_put(table, XT_RANGE_COLOR, record->color);
+	xt_table_end_row(table);
+}
+
 static void take_call(struct recorder *rec, struct lane *lane, const struct xt_record_call *record)
 {
 	struct xt_table *table = recorder_table(rec, XT_KIND_CALL, 0);
@@ -92,6 +118,9 @@ static void drain(struct recorder *rec, struct lane *lane, uint64_t end)
 			break;
 		case XT_RECORD_NODE:
 			take_node(rec, lane, (const struct xt_record_node *)record);
+			break;
+		case XT_RECORD_RANGE:
+			take_range(rec, lane, (const struct xt_record_range *)record);
 			break;
 		default: /* XT_RECORD_PAD */
 			lane->read_pos += RING_DATA_BYTES - place;

@@ -22,8 +22,9 @@ static const struct {
 	{XT_KIND_STACK, 4096, 128 << 10}, {XT_KIND_CALL, 32 << 10, 0},
 	{XT_KIND_KERNEL, 32 << 10, 0},	  {XT_KIND_COPY_SHAPE, 1024, 0},
 	{XT_KIND_COPY, 8 << 10, 0},	  {XT_KIND_SET, 8 << 10, 0},
-	{XT_KIND_GRAPH_NODE, 8 << 10, 0}, {XT_KIND_MEMORY, 8 << 10, 0},
-	{XT_KIND_CLOCK, 64, 0},		  {XT_KIND_ACCOUNT, 64, 4 << 10},
+	{XT_KIND_RANGE, 8 << 10, 0},	  {XT_KIND_GRAPH_NODE, 8 << 10, 0},
+	{XT_KIND_MEMORY, 8 << 10, 0},	  {XT_KIND_CLOCK, 64, 0},
+	{XT_KIND_ACCOUNT, 64, 4 << 10},
 };
 #define LAYOUT_COUNT (sizeof(layout) / sizeof(*layout))
 
@@ -85,6 +86,24 @@ struct xt_table *recorder_table(struct recorder *rec, enum xt_kind kind, size_t 
 	if (cut_tables(rec))
 		return NULL;
 	return xt_table_has_room(table, content) ? table : NULL;
+}
+
+uint32_t recorder_string(struct recorder *rec, const void *text, size_t length)
+{
+	struct xt_table *table;
+	uint32_t id;
+	bool is_new;
+
+	if (!length)
+		return 0;
+	id = intern_id(&rec->strings, text, length, &is_new);
+	table = is_new ? recorder_table(rec, XT_KIND_STRING, length) : NULL;
+	if (table) {
+		xt_table_put(table, XT_STRING_ID, id);
+		xt_table_put_bytes(table, XT_STRING_TEXT, text, length);
+		xt_table_end_row(table);
+	}
+	return id;
 }
 
 /* What was being written is gone, definitions too: let everything be defined again. */

@@ -67,6 +67,9 @@ void recorder_free(struct recorder *rec);
  */
 struct xt_table *recorder_table(struct recorder *rec, enum xt_kind kind, size_t content);
 
+/* The XT_STRING_ID of a text, 0 of an empty one. */
+uint32_t recorder_string(struct recorder *rec, const void *text, size_t length);
+
 /* Tables to chunks to the file; then frees what they came from. 0 or -errno; after an error the
  * rows are lost and counted, and all interned tables begin anew. */
 int recorder_flush(struct recorder *rec);

@@ -18,6 +18,8 @@ lane_calls_without
 lane_claim
 loader_generation_word
 spool_area
+capture_stack
+stack_capture_audit_interval
 stack_memo_add
 stack_memo_clear
 stack_memo_drop

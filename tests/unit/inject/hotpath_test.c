@@ -28,6 +28,7 @@
 #include "inject/callbacks.h"
 #include "inject/lane.h"
 #include "inject/loader_watch.h"
+#include "inject/stack_capture.h"
 #include "inject/stack_walk.h"
 
 #define LAUNCHES 200000
@@ -174,7 +175,7 @@ static int set_up(void **unused)
 	if (stack_walk_open("/nonexistent", why, sizeof(why)))
 		return -1;
 	loader_watch_ask();
-	callbacks_audit_interval = 0;
+	stack_capture_audit_interval = 0;
 	callbacks_active = true;
 	return 0;
 }

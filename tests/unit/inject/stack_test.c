@@ -24,6 +24,7 @@
 #include "inject/callbacks.h"
 #include "inject/lane.h"
 #include "inject/loader_watch.h"
+#include "inject/stack_capture.h"
 #include "inject/stack_walk.h"
 
 #define API_CBID   XT_CUPTI_CBID_cuLaunchKernel
@@ -308,7 +309,7 @@ static int set_up(void **unused)
 		fprintf(stderr, "the loader's counter was not found\n");
 		return -1;
 	}
-	callbacks_audit_interval = 3;
+	stack_capture_audit_interval = 3;
 	callbacks_active = true;
 	return 0;
 }

@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The functions that NVTX calls in our place. They run in the application's threads. Ranges and
+ * marks keep the hot-path law; making domains and registering strings, which programs do once,
+ * take memory from a reserve of our own.
+ *
+ * Ranges may be pushed before CUDA is initialised: they are committed to the thread's ring all
+ * the same, without a stack, and the writer finds them there when it starts.
+ */
+#include "inject/nvtx.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <wchar.h>
+
+#include "inject/callbacks.h"
+#include "inject/clock.h"
+#include "inject/entry_stub.h"
+#include "inject/lane.h"
+#include "inject/stack_capture.h"
+
+#define TEXT_BYTES_MAX	 4096
+#define TEXT_STORE_BYTES (4u << 20) /* for names of domains and registered strings */
+
+/* What a handle that we gave out points to. */
+struct domain {
+	uint32_t number;
+	const char *name;
+};
+
+static struct domain domains[NVTX_DOMAINS_MAX]; /* [0] is the default one */
+static atomic_uint domain_count = 1;
+static atomic_uint_fast64_t range_keys;
+static _Atomic(char *) text_store;
+static atomic_size_t text_store_used;
+static atomic_bool abandoned;
+
+/* UTF-8 of a wide text, cut at the end of a character; returns the length. */
+static size_t narrow(const wchar_t *wide, char *out, size_t out_bytes)
+{
+	size_t length = 0;
+
+	for (; *wide && length + 4 < out_bytes; wide++) {
+		uint32_t c = (uint32_t)*wide;
+
+		if (c < 0x80) {
+			out[length++] = (char)c;
+		} else if (c < 0x800) {
+			out[length++] = (char)(0xc0 | c >> 6);
+			out[length++] = (char)(0x80 | (c & 0x3f));
+		} else if (c < 0x10000) {
+			out[length++] = (char)(0xe0 | c >> 12);
+			out[length++] = (char)(0x80 | (c >> 6 & 0x3f));
+			out[length++] = (char)(0x80 | (c & 0x3f));
+		} else {
+			out[length++] = (char)(0xf0 | (c >> 18 & 0x07));
+			out[length++] = (char)(0x80 | (c >> 12 & 0x3f));
+			out[length++] = (char)(0x80 | (c >> 6 & 0x3f));
+			out[length++] = (char)(0x80 | (c & 0x3f));
+		}
+	}
+	out[length] = '\0';
+	return length;
+}
+
+/* A place for a text that lives for ever; NULL when the store is used up. */
+static char *store_text(size_t bytes)
+{
+	char *store = atomic_load(&text_store);
+	size_t at;
+
+	if (!store) {
+		char *fresh = mmap(NULL, TEXT_STORE_BYTES, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (fresh == MAP_FAILED)
+			return NULL;
+		if (!atomic_compare_exchange_strong(&text_store, &store, fresh))
+			munmap(fresh, TEXT_STORE_BYTES);
+		else
+			store = fresh;
+	}
+	at = atomic_fetch_add(&text_store_used, bytes);
+	if (at + bytes > TEXT_STORE_BYTES) {
+		atomic_fetch_sub(&text_store_used, bytes);
+		return NULL;
+	}
+	return store + at;
+}
+
+static const char *keep_text(const char *text)
+{
+	size_t bytes = strnlen(text, TEXT_BYTES_MAX - 1) + 1;
+	char *kept = store_text(bytes);
+
+	if (!kept)
+		return "";
+	memcpy(kept, text, bytes - 1);
+	kept[bytes - 1] = '\0';
+	return kept;
+}
+
+/* What an event says, whatever form it came in. */
+struct event {
+	uint32_t operation; /* enum xt_range_operation */
+	uint32_t domain;
+	uint64_t key;
+	const char *text;
+	const wchar_t *wide_text; /* instead of text */
+	const struct xt_nvtx_attributes *attributes;
+};
+
+static size_t event_text(const struct event *event, char *out)
+{
+	const struct xt_nvtx_attributes *attributes = event->attributes;
+	const char *text = event->text;
+	const wchar_t *wide_text = event->wide_text;
+	size_t length;
+
+	if (attributes && attributes->message) {
+		if (attributes->message_type == XT_NVTX_MESSAGE_UNICODE)
+			wide_text = attributes->message;
+		else if (attributes->message_type == XT_NVTX_MESSAGE_ASCII ||
+			 attributes->message_type == XT_NVTX_MESSAGE_REGISTERED)
+			text = attributes->message; /* handles of strings are the strings */
+	}
+	if (wide_text)
+		return narrow(wide_text, out, TEXT_BYTES_MAX);
+	length = text ? strnlen(text, TEXT_BYTES_MAX) : 0;
+	if (length)
+		memcpy(out, text, length);
+	return length;
+}
+
+static bool has_place(uint32_t operation)
+{
+	return operation == XT_RANGE_PUSH || operation == XT_RANGE_START ||
+	       operation == XT_RANGE_MARK;
+}
+
+static void commit_event(struct lane *lane, const struct event *event, size_t text_bytes,
+			 const struct caller_regs *regs)
+{
+	const struct xt_nvtx_attributes *attributes = event->attributes;
+	uint32_t bytes = (uint32_t)((sizeof(struct xt_record_range) + text_bytes + 7) & ~(size_t)7);
+	uint32_t slot = XT_STACK_SLOT_NONE;
+	struct xt_record_range *record;
+
+	/* Before CUDA is there, nothing is ready for a walk. */
+	if (has_place(event->operation) &&
+	    atomic_load_explicit(&callbacks_active, memory_order_acquire))
+		slot = capture_stack(lane, regs);
+	lane_count_up(lane, XT_RING_RANGES_SEEN);
+	record = ring_reserve(lane, bytes);
+	if (!record) {
+		lane_count_up(lane, XT_RING_RANGES_LOST);
+		return;
+	}
+	memset(record, 0, bytes);
+	record->head.type = XT_RECORD_RANGE;
+	record->head.bytes = (uint16_t)bytes;
+	record->stack_slot = slot;
+	record->time_ns = monotonic_ns();
+	record->key = event->key;
+	record->domain = event->domain;
+	record->operation = event->operation;
+	record->text_bytes = (uint32_t)text_bytes;
+	memcpy(record->text, lane->text, text_bytes);
+	if (attributes) {
+		record->payload = attributes->payload;
+		record->payload_type = (uint32_t)attributes->payload_type;
+		record->category = attributes->category;
+		record->color = attributes->color_type ? attributes->color : 0;
+	}
+	ring_commit(lane, bytes);
+}
+
+static void event(const struct event *event, const struct caller_regs *regs)
+{
+	struct lane *lane = thread_lane;
+
+	if (atomic_load_explicit(&abandoned, memory_order_relaxed))
+		return;
+	if (!lane)
+		lane = lane_claim();
+	if (!lane || lane->busy)
+		return;
+	lane->busy = true;
+	commit_event(lane, event, event_text(event, lane->text), regs);
+	lane->busy = false;
+}
+_Static_assert(TEXT_BYTES_MAX <= LANE_TEXT_BYTES, "a text fits into a lane's room for it");
+
+static uint32_t domain_number(uintptr_t handle)
+{
+	const struct domain *domain = (const struct domain *)handle;
+
+	return domain >= domains && domain < domains + NVTX_DOMAINS_MAX ? domain->number : 0;
+}
+
+static uint64_t next_key(void)
+{
+	return atomic_fetch_add_explicit(&range_keys, 1, memory_order_relaxed) + 1;
+}
+
+/*
+ * One function each for what NVTX may ask for, and the stub that NVTX is given. The arguments are
+ * NVTX's, as integers; regs are the caller's registers.
+ */
+#define NVTX_FUNCTION(name)                                                                        \
+	ENTRY_STUB(nvtx_##name, nvtx_body_##name);                                                 \
+	void nvtx_##name(void);                                                                    \
+	__attribute__((visibility("hidden"), used))                                                \
+	uint64_t nvtx_body_##name(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d,              \
+				  const struct caller_regs *regs);                                 \
+	uint64_t nvtx_body_##name(                                                                 \
+		__attribute__((unused)) uintptr_t a, __attribute__((unused)) uintptr_t b,          \
+		__attribute__((unused)) uintptr_t c, __attribute__((unused)) uintptr_t d,          \
+		__attribute__((unused)) const struct caller_regs *regs)
+
+#define NO_TRACKING ((uint64_t)(uint32_t)XT_NVTX_NO_PUSH_POP_TRACKING)
+
+NVTX_FUNCTION(mark_ex)
+{
+	event(&(struct event){.operation = XT_RANGE_MARK, .attributes = (const void *)a}, regs);
+	return 0;
+}
+
+NVTX_FUNCTION(mark_a)
+{
+	event(&(struct event){.operation = XT_RANGE_MARK, .text = (const char *)a}, regs);
+	return 0;
+}
+
+NVTX_FUNCTION(mark_w)
+{
+	event(&(struct event){.operation = XT_RANGE_MARK, .wide_text = (const wchar_t *)a}, regs);
+	return 0;
+}
+
+NVTX_FUNCTION(range_start_ex)
+{
+	uint64_t key = next_key();
+
+	event(&(struct event){.operation = XT_RANGE_START,
+			      .key = key,
+			      .attributes = (const void *)a},
+	      regs);
+	return key;
+}
+
+NVTX_FUNCTION(range_start_a)
+{
+	uint64_t key = next_key();
+
+	event(&(struct event){.operation = XT_RANGE_START, .key = key, .text = (const char *)a},
+	      regs);
+	return key;
+}
+
+NVTX_FUNCTION(range_start_w)
+{
+	uint64_t key = next_key();
+
+	event(&(struct event){.operation = XT_RANGE_START,
+			      .key = key,
+			      .wide_text = (const wchar_t *)a},
+	      regs);
+	return key;
+}
+
+NVTX_FUNCTION(range_end)
+{
+	event(&(struct event){.operation = XT_RANGE_END, .key = a}, regs);
+	return 0;
+}
+
+NVTX_FUNCTION(range_push_ex)
+{
+	event(&(struct event){.operation = XT_RANGE_PUSH, .attributes = (const void *)a}, regs);
+	return NO_TRACKING;
+}
+
+NVTX_FUNCTION(range_push_a)
+{
+	event(&(struct event){.operation = XT_RANGE_PUSH, .text = (const char *)a}, regs);
+	return NO_TRACKING;
+}
+
+NVTX_FUNCTION(range_push_w)
+{
+	event(&(struct event){.operation = XT_RANGE_PUSH, .wide_text = (const wchar_t *)a}, regs);
+	return NO_TRACKING;
+}
+
+NVTX_FUNCTION(range_pop)
+{
+	event(&(struct event){.operation = XT_RANGE_POP}, regs);
+	return NO_TRACKING;
+}
+
+NVTX_FUNCTION(name_os_thread_a)
+{
+	event(&(struct event){.operation = XT_RANGE_NAME_THREAD,
+			      .key = (uint32_t)a,
+			      .text = (const char *)b},
+	      regs);
+	return 0;
+}
+
+NVTX_FUNCTION(name_os_thread_w)
+{
+	event(&(struct event){.operation = XT_RANGE_NAME_THREAD,
+			      .key = (uint32_t)a,
+			      .wide_text = (const wchar_t *)b},
+	      regs);
+	return 0;
+}
+
+NVTX_FUNCTION(name_category_a)
+{
+	event(&(struct event){.operation = XT_RANGE_NAME_CATEGORY,
+			      .key = (uint32_t)a,
+			      .text = (const char *)b},
+	      regs);
+	return 0;
+}
+
+NVTX_FUNCTION(name_category_w)
+{
+	event(&(struct event){.operation = XT_RANGE_NAME_CATEGORY,
+			      .key = (uint32_t)a,
+			      .wide_text = (const wchar_t *)b},
+	      regs);
+	return 0;
+}
+
+NVTX_FUNCTION(domain_mark_ex)
+{
+	event(&(struct event){.operation = XT_RANGE_MARK,
+			      .domain = domain_number(a),
+			      .attributes = (const void *)b},
+	      regs);
+	return 0;
+}
+
+NVTX_FUNCTION(domain_range_start_ex)
+{
+	uint64_t key = next_key();
+
+	event(&(struct event){.operation = XT_RANGE_START,
+			      .domain = domain_number(a),
+			      .key = key,
+			      .attributes = (const void *)b},
+	      regs);
+	return key;
+}
+
+NVTX_FUNCTION(domain_range_end)
+{
+	event(&(struct event){.operation = XT_RANGE_END, .domain = domain_number(a), .key = b},
+	      regs);
+	return 0;
+}
+
+NVTX_FUNCTION(domain_range_push_ex)
+{
+	event(&(struct event){.operation = XT_RANGE_PUSH,
+			      .domain = domain_number(a),
+			      .attributes = (const void *)b},
+	      regs);
+	return NO_TRACKING;
+}
+
+NVTX_FUNCTION(domain_range_pop)
+{
+	event(&(struct event){.operation = XT_RANGE_POP, .domain = domain_number(a)}, regs);
+	return NO_TRACKING;
+}
+
+NVTX_FUNCTION(domain_name_category_a)
+{
+	event(&(struct event){.operation = XT_RANGE_NAME_CATEGORY,
+			      .domain = domain_number(a),
+			      .key = (uint32_t)b,
+			      .text = (const char *)c},
+	      regs);
+	return 0;
+}
+
+NVTX_FUNCTION(domain_name_category_w)
+{
+	event(&(struct event){.operation = XT_RANGE_NAME_CATEGORY,
+			      .domain = domain_number(a),
+			      .key = (uint32_t)b,
+			      .wide_text = (const wchar_t *)c},
+	      regs);
+	return 0;
+}
+
+/* The handle of a registered string is the string. */
+NVTX_FUNCTION(domain_register_string_a)
+{
+	return (uintptr_t)keep_text((const char *)b);
+}
+
+NVTX_FUNCTION(domain_register_string_w)
+{
+	char text[TEXT_BYTES_MAX];
+
+	narrow((const wchar_t *)b, text, sizeof(text));
+	return (uintptr_t)keep_text(text);
+}
+
+static uintptr_t create_domain(const char *name)
+{
+	unsigned number = atomic_fetch_add(&domain_count, 1);
+
+	if (number >= NVTX_DOMAINS_MAX) {
+		atomic_store(&domain_count, NVTX_DOMAINS_MAX);
+		return (uintptr_t)&domains[0];
+	}
+	domains[number].name = keep_text(name);
+	/* Pairs with the acquire in nvtx_domain_name(). */
+	__atomic_store_n(&domains[number].number, number, __ATOMIC_RELEASE);
+	return (uintptr_t)&domains[number];
+}
+
+NVTX_FUNCTION(domain_create_a)
+{
+	return create_domain((const char *)a);
+}
+
+NVTX_FUNCTION(domain_create_w)
+{
+	char text[TEXT_BYTES_MAX];
+
+	narrow((const wchar_t *)a, text, sizeof(text));
+	return create_domain(text);
+}
+
+const char *nvtx_domain_name(uint64_t domain)
+{
+	if (!domain || domain >= NVTX_DOMAINS_MAX ||
+	    !__atomic_load_n(&domains[domain].number, __ATOMIC_ACQUIRE))
+		return "";
+	return domains[domain].name;
+}
+
+struct table_entry {
+	unsigned place;
+	xt_nvtx_function function;
+};
+
+static const struct table_entry core_entries[] = {
+	{XT_NVTX_MARK_EX, nvtx_mark_ex},
+	{XT_NVTX_MARK_A, nvtx_mark_a},
+	{XT_NVTX_MARK_W, nvtx_mark_w},
+	{XT_NVTX_RANGE_START_EX, nvtx_range_start_ex},
+	{XT_NVTX_RANGE_START_A, nvtx_range_start_a},
+	{XT_NVTX_RANGE_START_W, nvtx_range_start_w},
+	{XT_NVTX_RANGE_END, nvtx_range_end},
+	{XT_NVTX_RANGE_PUSH_EX, nvtx_range_push_ex},
+	{XT_NVTX_RANGE_PUSH_A, nvtx_range_push_a},
+	{XT_NVTX_RANGE_PUSH_W, nvtx_range_push_w},
+	{XT_NVTX_RANGE_POP, nvtx_range_pop},
+	{XT_NVTX_NAME_CATEGORY_A, nvtx_name_category_a},
+	{XT_NVTX_NAME_CATEGORY_W, nvtx_name_category_w},
+	{XT_NVTX_NAME_OS_THREAD_A, nvtx_name_os_thread_a},
+	{XT_NVTX_NAME_OS_THREAD_W, nvtx_name_os_thread_w},
+};
+
+static const struct table_entry core2_entries[] = {
+	{XT_NVTX_DOMAIN_MARK_EX, nvtx_domain_mark_ex},
+	{XT_NVTX_DOMAIN_RANGE_START_EX, nvtx_domain_range_start_ex},
+	{XT_NVTX_DOMAIN_RANGE_END, nvtx_domain_range_end},
+	{XT_NVTX_DOMAIN_RANGE_PUSH_EX, nvtx_domain_range_push_ex},
+	{XT_NVTX_DOMAIN_RANGE_POP, nvtx_domain_range_pop},
+	{XT_NVTX_DOMAIN_NAME_CATEGORY_A, nvtx_domain_name_category_a},
+	{XT_NVTX_DOMAIN_NAME_CATEGORY_W, nvtx_domain_name_category_w},
+	{XT_NVTX_DOMAIN_REGISTER_STRING_A, nvtx_domain_register_string_a},
+	{XT_NVTX_DOMAIN_REGISTER_STRING_W, nvtx_domain_register_string_w},
+	{XT_NVTX_DOMAIN_CREATE_A, nvtx_domain_create_a},
+	{XT_NVTX_DOMAIN_CREATE_W, nvtx_domain_create_w},
+};
+
+static void fill_table(const struct xt_nvtx_export_callbacks *callbacks, uint32_t module,
+		       const struct table_entry *entries, size_t entry_count)
+{
+	xt_nvtx_function_table table = NULL;
+	unsigned size = 0;
+
+	if (!callbacks->get_module_function_table(module, &table, &size) || !table)
+		return;
+	for (size_t i = 0; i < entry_count; i++)
+		if (entries[i].place < size && table[entries[i].place])
+			*table[entries[i].place] = entries[i].function;
+}
+
+int nvtx_take_over(xt_nvtx_get_export_table get_export_table)
+{
+	const struct xt_nvtx_export_callbacks *callbacks =
+		get_export_table(XT_NVTX_EXPORT_CALLBACKS);
+
+	if (atomic_load(&abandoned) || !callbacks || callbacks->struct_bytes < sizeof(*callbacks))
+		return 0;
+	fill_table(callbacks, XT_NVTX_CORE, core_entries,
+		   sizeof(core_entries) / sizeof(*core_entries));
+	fill_table(callbacks, XT_NVTX_CORE2, core2_entries,
+		   sizeof(core2_entries) / sizeof(*core2_entries));
+	return 1;
+}
+
+void nvtx_abandon(void)
+{
+	atomic_store(&abandoned, true);
+}

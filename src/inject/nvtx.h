@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NVTX ranges, marks and names, taken from NVTX itself: it opens the library that
+ * NVTX_INJECTION64_PATH names at its first use and asks it for functions of its own.
+ */
+#ifndef XT_INJECT_NVTX_H
+#define XT_INJECT_NVTX_H
+
+#include <stdint.h>
+
+#include "cuda_abi/nvtx_abi.h"
+
+#define NVTX_DOMAINS_MAX 256 /* those beyond are taken for the default domain */
+
+/* Puts our functions in place of NVTX's own; 1 for success. May be called several times: each
+ * library that has NVTX compiled in brings its own. */
+int nvtx_take_over(xt_nvtx_get_export_table get_export_table);
+
+/* The name of a domain by the number in ring records, for the writer thread; "" is the default
+ * domain's. Lives for ever. */
+const char *nvtx_domain_name(uint64_t domain);
+
+/* In a forked child of a traced process: no more events. */
+void nvtx_abandon(void);
+
+#endif
