@@ -175,6 +175,7 @@ static int run(struct recording *recording)
 	} else {
 		const struct environment_entry environment[] = {
 			{"CUDA_INJECTION64_PATH", paths->injected},
+			{"NVTX_INJECTION64_PATH", paths->injected},
 			{"XTRACE_DATA", recording->data_dir},
 			{"LD_LIBRARY_PATH", simulate ? libraries : NULL},
 			{"XTRACE_CUPTI", simulate ? cupti : NULL},
