@@ -124,6 +124,7 @@ static void begin_anew(struct recorder *rec)
 		if (!lane)
 			continue;
 		memset(lane->slot_stack_id, 0, sizeof(lane->slot_stack_id));
+		lane->slots_changed = true;
 		if (lane->known_thread_id)
 			record_thread(rec, lane);
 		atomic_fetch_add(&lane->memo_epoch_wanted, 1);
@@ -176,8 +177,8 @@ int recorder_flush(struct recorder *rec)
 	if (rc && !rec->write_failed)
 		say("the log cannot be written (%s); what is lost is counted", strerror(-rc));
 	rec->write_failed = rc != 0;
-	free_sources(rec);
 	if (rc)
 		begin_anew(rec);
+	free_sources(rec);
 	return rc;
 }

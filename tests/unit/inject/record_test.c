@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From rings and activity buffers into a log: every kind of record becomes its rows, a write that
+ * fails loses what it carried and nothing more, and lanes of threads that have gone are had by
+ * others. The test is the writer thread here, and CUPTI too.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "inject/activity.h"
+#include "inject/api_table.h"
+#include "inject/clock.h"
+#include "inject/recorder.h"
+#include "support.h"
+#include "xtrace/reader.h"
+
+static char folder[PATH_MAX], path[PATH_MAX + 16];
+static struct recorder rec;
+static volatile int sink;
+
+/* ---- CUPTI */
+
+static const struct {
+	uint32_t kind;
+	size_t bytes;
+} record_sizes[] = {
+	{XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL, sizeof(struct cupti_activity_kernel)},
+	{XT_CUPTI_ACTIVITY_KERNEL, sizeof(struct cupti_activity_kernel)},
+	{XT_CUPTI_ACTIVITY_MEMCPY, sizeof(struct cupti_activity_memcpy)},
+	{XT_CUPTI_ACTIVITY_MEMCPY2, sizeof(struct cupti_activity_memcpy_peer)},
+	{XT_CUPTI_ACTIVITY_MEMSET, sizeof(struct cupti_activity_memset)},
+	{XT_CUPTI_ACTIVITY_MEMORY2, sizeof(struct cupti_activity_memory)},
+	{XT_CUPTI_ACTIVITY_OVERHEAD, 64},
+};
+
+static size_t size_of(uint32_t kind)
+{
+	for (size_t i = 0; i < sizeof(record_sizes) / sizeof(*record_sizes); i++)
+		if (record_sizes[i].kind == kind)
+			return record_sizes[i].bytes;
+	return 0;
+}
+
+static uint32_t next_record(uint8_t *buffer, size_t valid_bytes, struct cupti_activity **record)
+{
+	uint8_t *next = *record ? (uint8_t *)*record + size_of((*record)->kind) : buffer;
+
+	if (next == buffer + valid_bytes)
+		return XT_CUPTI_ERROR_MAX_LIMIT_REACHED;
+	*record = (struct cupti_activity *)next;
+	return XT_CUPTI_SUCCESS;
+}
+
+static uint32_t node_id_of(void *node, uint64_t *id)
+{
+	*id = (uint64_t)node;
+	return XT_CUPTI_SUCCESS;
+}
+
+static uint8_t *buffer;
+static size_t buffer_bytes, buffer_used;
+
+static void *add_record(uint32_t kind)
+{
+	struct cupti_activity *record = (void *)(buffer + buffer_used);
+
+	buffer_used += size_of(kind);
+	assert_true(buffer_used <= buffer_bytes);
+	record->kind = kind;
+	return record;
+}
+
+static void add_kernel(uint32_t correlation_id, const char *name, uint64_t start_ns,
+		       uint64_t end_ns)
+{
+	struct cupti_activity_kernel *kernel = add_record(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
+
+	kernel->correlation_id = correlation_id;
+	kernel->name = name;
+	kernel->start_ns = start_ns;
+	kernel->end_ns = end_ns;
+	kernel->stream_id = 7;
+	kernel->grid[0] = 3;
+	kernel->block[0] = 32;
+}
+
+static void add_copies(uint32_t correlation_id)
+{
+	struct cupti_activity_memcpy *copy = add_record(XT_CUPTI_ACTIVITY_MEMCPY);
+	struct cupti_activity_memcpy_peer *peer = add_record(XT_CUPTI_ACTIVITY_MEMCPY2);
+	struct cupti_activity_memset *set = add_record(XT_CUPTI_ACTIVITY_MEMSET);
+
+	copy->copy_kind = XT_CUPTI_COPY_HTOD;
+	copy->source_kind = XT_CUPTI_MEMORY_PINNED;
+	copy->destination_kind = XT_CUPTI_MEMORY_DEVICE;
+	copy->bytes = 4096;
+	copy->start_ns = 10;
+	copy->end_ns = 30;
+	copy->correlation_id = correlation_id;
+	peer->copy_kind = XT_CUPTI_COPY_PTOP;
+	peer->destination_device_id = 1;
+	peer->bytes = 8192;
+	peer->start_ns = peer->end_ns = 40;
+	peer->correlation_id = correlation_id;
+	set->memory_kind = XT_CUPTI_MEMORY_DEVICE;
+	set->bytes = 100;
+	set->start_ns = 50;
+	set->end_ns = 51;
+	set->correlation_id = correlation_id;
+}
+
+static void add_memory(uint32_t correlation_id)
+{
+	for (uint32_t operation = 1; operation <= 2; operation++) {
+		struct cupti_activity_memory *memory = add_record(XT_CUPTI_ACTIVITY_MEMORY2);
+
+		memory->operation = operation;
+		memory->correlation_id = correlation_id;
+		memory->address = 0x7f0000000000;
+		memory->bytes = 1 << 20;
+		memory->timestamp_ns = 60 + operation;
+	}
+}
+
+/* One round of a program's life. What it must make of the log: */
+enum { ROUND_CALLS = 3, ROUND_KERNELS = 2, ROUND_COPIES = 2, ROUND_SETS = 1, ROUND_MEMORY = 2 };
+
+static NOINLINE void call(void)
+{
+	struct fake_call call;
+
+	fake_enter(&call);
+	fake_leave(&call);
+	sink++;
+}
+
+static NOINLINE void make_node(uint64_t id, uint64_t origin_id)
+{
+	struct cupti_graph_data graph = {.node = (void *)id, .original_node = (void *)origin_id};
+	struct cupti_resource_data data = {.descriptor = &graph};
+
+	callback_entry(NULL, XT_CUPTI_CB_DOMAIN_RESOURCE,
+		       origin_id ? XT_CUPTI_RESOURCE_GRAPHNODE_CLONED
+				 : XT_CUPTI_RESOURCE_GRAPHNODE_CREATED,
+		       &data);
+	sink++;
+}
+
+static NOINLINE void one_round(void)
+{
+	size_t max_records;
+
+	for (int i = 0; i < ROUND_CALLS; i++)
+		call();
+	make_node(11, 0);
+	make_node(12, 11);
+	activity_requested(&buffer, &buffer_bytes, &max_records);
+	buffer_used = 0;
+	add_kernel(fake_correlation_ids, "first_kernel", 100, 200);
+	add_kernel(fake_correlation_ids, "first_kernel", 0, 0); /* never finished */
+	add_kernel(fake_correlation_ids, "second_kernel", 300, 299);
+	add_kernel(fake_correlation_ids, "second_kernel", 300, 300);
+	add_copies(fake_correlation_ids);
+	add_memory(fake_correlation_ids);
+	add_record(XT_CUPTI_ACTIVITY_OVERHEAD);
+	activity_completed(NULL, 0, buffer, buffer_bytes, buffer_used);
+	record_calls(&rec);
+	record_activity(&rec);
+}
+
+/* ---- the log */
+
+static void begin_log(void)
+{
+	struct xt_log_header header = {.pid = (uint32_t)getpid(), .clock = XT_CLOCK_MONOTONIC};
+	struct xt_writer *writer;
+
+	folder_make(folder);
+	snprintf(path, sizeof(path), "%s/log.xtr", folder);
+	assert_int_equal(xt_writer_create(path, &header, &writer), 0);
+	assert_int_equal(recorder_init(&rec, writer, monotonic_ns()), 0);
+	record_start(&rec);
+	record_modules(&rec);
+	record_modules_again(&rec); /* known from the log before */
+	for (uint32_t i = 0; i < lane_count(); i++)
+		if (lane_at(i)->known_thread_id)
+			record_thread(&rec, lane_at(i));
+}
+
+static void end_log(void)
+{
+	assert_true(record_account(&rec));
+	assert_int_equal(recorder_flush(&rec), 0);
+	assert_int_equal(xt_writer_add_end(rec.writer), 0);
+	assert_int_equal(xt_writer_flush(rec.writer), 0);
+	recorder_free(&rec);
+}
+
+/* The counts of all logs of this process: lanes go on from one to the next. */
+static uint64_t calls_before;
+
+static void check_rows(uint64_t rounds)
+{
+	assert_int_equal(log_rows(path, XT_KIND_CALL), rounds * ROUND_CALLS);
+	assert_int_equal(log_rows(path, XT_KIND_KERNEL), rounds * ROUND_KERNELS);
+	assert_int_equal(log_rows(path, XT_KIND_COPY), rounds * ROUND_COPIES);
+	assert_int_equal(log_rows(path, XT_KIND_SET), rounds * ROUND_SETS);
+	assert_int_equal(log_rows(path, XT_KIND_MEMORY), rounds * ROUND_MEMORY);
+	assert_int_equal(log_rows(path, XT_KIND_GRAPH_NODE), rounds * 2);
+	assert_int_equal(log_account(path, "calls.written"), rounds * ROUND_CALLS);
+	assert_int_equal(log_account(path, "kernels.written"), rounds * ROUND_KERNELS);
+	assert_int_equal(log_account(path, "copies.written"), rounds * ROUND_COPIES);
+	assert_int_equal(log_account(path, "sets.written"), rounds * ROUND_SETS);
+	assert_int_equal(log_account(path, "memory.written"), rounds * ROUND_MEMORY);
+}
+
+/* How many rows of a kind have 0 in a column: a text, a stack, a thread that was not known. */
+static uint64_t zeros(enum xt_kind kind, unsigned column)
+{
+	const struct xt_chunk *chunk;
+	struct xt_reader *log;
+	uint64_t count = 0;
+
+	assert_int_equal(xt_reader_open(path, &log), XT_OPEN_OK);
+	while ((chunk = xt_reader_next(log, 1u << kind)))
+		for (uint32_t i = 0; i < xt_chunk_rows(chunk); i++)
+			count += !xt_chunk_u64(chunk, column)[i];
+	xt_reader_close(log);
+	return count;
+}
+
+static void test_every_kind_has_its_rows(void **unused)
+{
+	const uint64_t rounds = 20;
+
+	(void)unused;
+	begin_log();
+	for (uint64_t i = 0; i < rounds; i++) {
+		one_round();
+		assert_int_equal(recorder_flush(&rec), 0);
+	}
+	end_log();
+	assert_log_is_good(path);
+	check_rows(rounds);
+	assert_int_equal(log_account(path, "kernels.invalid"), rounds * 2);
+	assert_int_equal(log_account(path, "records.other"), rounds);
+	assert_int_equal(log_account(path, "buffers.completed"), rounds);
+	assert_int_equal(log_account(path, "calls.seen"), rounds * ROUND_CALLS);
+	assert_int_equal(log_account(path, "nodes.seen"), rounds * 2);
+	assert_int_equal(log_rows(path, XT_KIND_SHAPE), 2);
+	assert_int_equal(log_rows(path, XT_KIND_COPY_SHAPE), 2);
+	assert_int_equal(log_rows(path, XT_KIND_STREAM), 2);
+	assert_int_equal(log_rows(path, XT_KIND_THREAD), 1);
+	assert_int_equal(zeros(XT_KIND_CALL, XT_CALL_STACK), 0);
+	assert_int_equal(zeros(XT_KIND_GRAPH_NODE, XT_GRAPH_NODE_STACK), rounds); /* the clones */
+	calls_before = rounds * ROUND_CALLS;
+}
+
+/* Many rows between two flushes: tables are cut into chunks as they fill, buffers are held. */
+static void test_tables_fill(void **unused)
+{
+	const uint64_t rounds = HELD_BUFFERS_MAX + 10;
+
+	(void)unused;
+	begin_log();
+	rec.calls.write_failed = calls_before; /* of the log before */
+	for (uint64_t i = 0; i < rounds; i++)
+		one_round();
+	assert_int_equal(rec.held_count, HELD_BUFFERS_MAX);
+	assert_int_equal(recorder_flush(&rec), 0);
+	assert_int_equal(rec.held_count, 0);
+	record_activity(&rec);
+	assert_int_equal(rec.held_count, 10);
+	for (uint32_t i = 0; i < 40000; i++) /* more than fit a table */
+		xt_table_end_row(recorder_table(&rec, XT_KIND_COPY, 0));
+	assert_int_equal(rec.tables[XT_KIND_CALL].row_count, 0);
+	rec.copies.pending += 40000;
+	assert_int_equal(recorder_flush(&rec), 0);
+	assert_int_equal(rec.copies.written, rounds * ROUND_COPIES + 40000);
+	recorder_free(&rec);
+	assert_int_equal(log_rows(path, XT_KIND_COPY), rounds * ROUND_COPIES + 40000);
+	assert_int_equal(log_rows(path, XT_KIND_CALL), rounds * ROUND_CALLS);
+	calls_before += rounds * ROUND_CALLS;
+}
+
+static rlim_t limit_files_to(rlim_t bytes)
+{
+	struct rlimit limit;
+	rlim_t before;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	before = limit.rlim_cur;
+	limit.rlim_cur = bytes;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	return before;
+}
+
+/* The dumper may complain about the gap, and about nothing else. */
+static void check_apart_from_the_gap(void)
+{
+	char output[8192], *rest = output, *line;
+	unsigned gaps = 0;
+
+	assert_int_equal(dump("--check", path, NULL, output, sizeof(output)), 1);
+	while ((line = strsep(&rest, "\n"))) {
+		if (strstr(line, "after a loss"))
+			fail_msg("%s", line);
+		if (!strstr(line, "violation"))
+			continue;
+		if (!strstr(line, "violation: missing: "))
+			fail_msg("%s", line);
+		gaps++;
+	}
+	assert_int_equal(gaps, 1);
+}
+
+static void test_write_that_fails(void **unused)
+{
+	uint64_t calls = calls_before;
+	struct stat status;
+	rlim_t before;
+
+	(void)unused;
+	begin_log();
+	rec.calls.write_failed = calls; /* of the logs before */
+	one_round();
+	assert_int_equal(recorder_flush(&rec), 0);
+	assert_int_equal(stat(path, &status), 0);
+
+	before = limit_files_to((rlim_t)status.st_size + 10);
+	for (int i = 0; i < 3; i++) {
+		one_round();
+		assert_int_equal(recorder_flush(&rec), -EFBIG);
+		assert_true(rec.write_failed);
+		for (uint32_t slot = 0; slot < XT_STACK_SLOT_COUNT; slot++)
+			assert_int_equal(thread_lane->ring->slot_stack_id[slot], 0);
+		assert_int_equal(rec.held_count, 0);
+		assert_int_equal(thread_lane->ring->free_pos, thread_lane->write_pos);
+	}
+	limit_files_to(before);
+	assert_int_equal(rec.calls.write_failed, calls + 3 * ROUND_CALLS);
+	assert_int_equal(rec.kernels.write_failed, 3 * ROUND_KERNELS);
+	assert_int_equal(rec.copies.write_failed, 3 * ROUND_COPIES);
+	assert_int_equal(rec.sets.write_failed, 3 * ROUND_SETS);
+	assert_int_equal(rec.memory.write_failed, 3 * ROUND_MEMORY);
+
+	one_round();
+	assert_int_equal(recorder_flush(&rec), 0);
+	assert_false(rec.write_failed);
+	one_round();
+	end_log();
+	check_rows(3);
+	check_apart_from_the_gap();
+	assert_int_equal(log_account(path, "calls.lost.write_failed"), calls + 3 * ROUND_CALLS);
+	assert_int_equal(zeros(XT_KIND_CALL, XT_CALL_STACK), 0);
+	assert_int_equal(zeros(XT_KIND_CALL, XT_CALL_THREAD), 0);
+	assert_int_equal(zeros(XT_KIND_SHAPE, XT_SHAPE_NAME), 0);
+	assert_int_equal(zeros(XT_KIND_GRAPH_NODE, XT_GRAPH_NODE_STACK), 3);
+	calls_before += 6 * ROUND_CALLS;
+}
+
+/* ---- lanes of threads that have gone */
+
+static void *short_thread(void *end_inside)
+{
+	call();
+	/* pthread_exit() in a signal handler may end a thread in the middle of a callback. */
+	if (end_inside)
+		thread_lane->busy = true;
+	return thread_lane;
+}
+
+static struct lane *run_thread(bool end_inside)
+{
+	pthread_t thread;
+	void *lane;
+
+	assert_int_equal(pthread_create(&thread, NULL, short_thread, end_inside ? folder : NULL),
+			 0);
+	assert_int_equal(pthread_join(thread, &lane), 0);
+	return lane;
+}
+
+static void test_lanes_are_retired(void **unused)
+{
+	uint64_t calls = calls_before, reentered = callbacks_reentered;
+	struct lane *lane;
+
+	(void)unused;
+	begin_log();
+	rec.calls.write_failed = calls;
+	lane = run_thread(true);
+	assert_ptr_not_equal(lane, thread_lane);
+	/* What it left behind is not in the file yet. */
+	for (int i = 0; i < 200; i++)
+		record_calls(&rec);
+	assert_int_equal(atomic_load(&lane->state), LANE_CLAIMED);
+	assert_int_equal(recorder_flush(&rec), 0);
+	for (int i = 0; i < 200 && atomic_load(&lane->state) == LANE_CLAIMED; i++)
+		record_calls(&rec);
+	assert_int_equal(atomic_load(&lane->state), LANE_FREE);
+	assert_int_equal(lane->ring->thread_id, 0);
+	/* And the lane of a thread that lives is not taken from it. */
+	assert_int_equal(atomic_load(&thread_lane->state), LANE_CLAIMED);
+	assert_ptr_equal(run_thread(false), lane);
+	record_calls(&rec);
+	assert_int_equal(callbacks_reentered, reentered);
+	end_log();
+	assert_int_equal(log_rows(path, XT_KIND_CALL), 2);
+	assert_int_equal(log_rows(path, XT_KIND_THREAD), 3); /* and the test's own */
+	assert_int_equal(zeros(XT_KIND_CALL, XT_CALL_THREAD), 0);
+	assert_int_equal(zeros(XT_KIND_CALL, XT_CALL_STACK), 0);
+}
+
+static int remove_folder(void **unused)
+{
+	(void)unused;
+	folder_remove(folder);
+	return 0;
+}
+
+static int set_up(void **unused)
+{
+	(void)unused;
+	signal(SIGXFSZ, SIG_IGN);
+	cupti.cuptiActivityGetNextRecord = next_record;
+	cupti.cuptiGetGraphNodeId = node_id_of;
+	cupti.found_by = "by the test";
+	return api_table_fill(API_LEVEL_WORK) ? -1 : callbacks_set_up();
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_teardown(name, remove_folder)
+	const struct CMUnitTest tests[] = {
+		TEST(test_every_kind_has_its_rows),
+		TEST(test_tables_fill),
+		TEST(test_write_that_fails),
+		TEST(test_lanes_are_retired),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, NULL);
+}
