@@ -58,7 +58,7 @@ uint32_t sim_correlation_id_borrowed(void)
 
 	return call->correlation_id
 		       ? call->correlation_id
-		       : 1 + atomic_load_explicit(&correlation_count, memory_order_relaxed);
+		       : atomic_load_explicit(&correlation_count, memory_order_relaxed);
 }
 
 static void notify(struct sim_thread *thread, struct sim_call *call, enum xt_cupti_site site)

@@ -105,13 +105,15 @@ uint8_t sim_memory_kind(const void *address)
 	return XT_CUPTI_MEMORY_PAGEABLE;
 }
 
-/* As with a real CUPTI, the record of a call that nobody listens to bears the next call's number. */
+/*
+ * As with a real CUPTI, an allocation takes a number in any case, but a release that nobody listens
+ * to bears the number of the call before it.
+ */
 static void report(const void *address, uint64_t bytes, uint8_t kind, CUstream stream,
 		   bool is_release)
 {
 	CUcontext context = sim_context_current();
 	struct sim_allocation allocation = {
-		.correlation_id = sim_correlation_id_borrowed(),
 		.address = (uintptr_t)address,
 		.bytes = bytes,
 		.memory_kind = kind,
@@ -126,6 +128,8 @@ static void report(const void *address, uint64_t bytes, uint8_t kind, CUstream s
 		allocation.place = sim_stream_place(stream);
 	else if (sim_context_is_valid(context))
 		sim_context_ids(context, &allocation.place.context_id, &allocation.place.device_id);
+	allocation.correlation_id =
+		is_release ? sim_correlation_id_borrowed() : sim_correlation_id();
 	allocation.when_ns = sim_now_ns();
 	atomic_load_explicit(&xtrace_simgpu_seam.tracer, memory_order_acquire)
 		->allocation(&allocation);

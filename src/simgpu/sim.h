@@ -137,7 +137,7 @@ struct sim_thread *sim_thread(void); /* never NULL: dies where there is no memor
 extern struct sim_seam xtrace_simgpu_seam;
 /* The number of the call in progress, which takes one if it has none yet. */
 uint32_t sim_correlation_id(void);
-/* The same, but if it has none: the number that the next call will take. */
+/* The same, but if it has none: the number of the last call that took one. */
 uint32_t sim_correlation_id_borrowed(void);
 void sim_resource_notify(uint32_t cbid, CUcontext context, CUstream stream, void *descriptor);
 const struct sim_api *sim_api_by_cbid(uint32_t cbid);

@@ -217,22 +217,23 @@ static bool copies_and_sets_are_recorded(void)
 enum { CBID_MEM_ALLOC = 243, CBID_MEM_FREE = 245, CBID_MEMCPY_HTOD = 276 };
 
 /*
- * Nothing to rely on, but to know: the record of an allocation that nobody listens to bears the
- * number of whatever call comes next. So who wants allocations has to listen to the calls, too.
+ * Nothing to rely on, but to know: the record of a release that nobody listens to bears the number
+ * of the last call that took one. So who wants releases has to listen to the calls, too.
  */
-static bool unheard_allocation_borrows_the_next_id(void)
+static bool unheard_release_bears_another_id(void)
 {
 	CUdeviceptr memory;
 
 	client_clear();
 	expect(!cupti.cuptiActivityEnable(XT_CUPTI_ACTIVITY_MEMORY2));
 	expect(driver.cuMemAlloc_v2(&memory, 1 << 20) == CUDA_SUCCESS);
-	expect(!cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_MEMORY2));
 	expect(launch_empty(NULL) == CUDA_SUCCESS);
-	client_settle();
-	expect(client_memory_count() == 1);
-	expect(client_memory(0)->correlation_id == launch_enter(0)->correlation_id);
 	expect(driver.cuMemFree_v2(memory) == CUDA_SUCCESS);
+	client_settle();
+	expect(!cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_MEMORY2));
+	expect(client_memory_count() == 2);
+	expect(client_memory(0)->correlation_id + 1 == launch_enter(0)->correlation_id);
+	expect(client_memory(1)->correlation_id == launch_enter(0)->correlation_id);
 	return true;
 }
 
@@ -316,7 +317,7 @@ const struct check record_checks[] = {
 	{"own_default_stream_has_its_own_id", own_default_stream_has_its_own_id},
 	{"contexts_have_ids_of_their_own", contexts_have_ids_of_their_own},
 	{"copies_and_sets_are_recorded", copies_and_sets_are_recorded},
-	{"unheard_allocation_borrows_the_next_id", unheard_allocation_borrows_the_next_id},
+	{"unheard_release_bears_another_id", unheard_release_bears_another_id},
 	{"memory_records_belong_to_their_calls", memory_records_belong_to_their_calls},
 	{"allocations_are_recorded", allocations_are_recorded},
 	{"disabled_kind_is_silent", disabled_kind_is_silent},
