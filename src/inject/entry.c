@@ -27,6 +27,7 @@
 #include "inject/loader_watch.h"
 #include "inject/nvtx.h"
 #include "inject/say.h"
+#include "inject/signal_guard.h"
 #include "inject/spool.h"
 #include "inject/stack_capture.h"
 #include "inject/stack_walk.h"
@@ -111,6 +112,7 @@ static void host_name(char *out, size_t out_bytes)
 static int create_log(const struct config *config, struct xt_log_header *header, char *path,
 		      struct xt_writer **log_out)
 {
+	struct signal_guard guard;
 	char host[256];
 	int rc = -EEXIST;
 
@@ -129,7 +131,11 @@ static int create_log(const struct config *config, struct xt_log_header *header,
 		rc = xt_writer_create(path, header, log_out);
 	}
 	/* The header goes out at once: a log is a log from its first moment. */
-	return rc ? rc : xt_writer_flush(*log_out);
+	signal_hold(&guard, SIGXFSZ);
+	if (!rc)
+		rc = xt_writer_flush(*log_out);
+	signal_release(&guard, rc == -EFBIG);
+	return rc;
 }
 
 static uint64_t random_id(void)

@@ -5,34 +5,20 @@
 #include "inject/say.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 
-/* A closed or full stderr is the program's business, and no reason to kill it. */
-static void write_without_sigpipe(const char *line, size_t length)
-{
-	const struct timespec at_once = {0, 0};
-	sigset_t pipe_signal, pending, before;
-
-	sigemptyset(&pipe_signal);
-	sigaddset(&pipe_signal, SIGPIPE);
-	sigpending(&pending);
-	pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
-	if (write(STDERR_FILENO, line, length) < 0 && errno == EPIPE &&
-	    !sigismember(&pending, SIGPIPE))
-		sigtimedwait(&pipe_signal, NULL, &at_once);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
+#include "inject/signal_guard.h"
 
 void say(const char *format, ...)
 {
 	static const char prefix[] = "xtrace: ";
+	struct signal_guard pipe_guard, size_guard;
 	char line[1024];
 	int saved_errno = errno;
 	size_t length = sizeof(prefix) - 1;
+	ssize_t written;
 	va_list args;
 	int n;
 
@@ -44,6 +30,11 @@ void say(const char *format, ...)
 		length += (size_t)n < sizeof(line) - length - 1 ? (size_t)n
 								: sizeof(line) - length - 2;
 	line[length++] = '\n';
-	write_without_sigpipe(line, length);
+	/* A closed or full stderr is the program's business, and no reason to end it. */
+	signal_hold(&pipe_guard, SIGPIPE);
+	signal_hold(&size_guard, SIGXFSZ);
+	written = write(STDERR_FILENO, line, length);
+	signal_release(&size_guard, written < 0 && errno == EFBIG);
+	signal_release(&pipe_guard, written < 0 && errno == EPIPE);
 	errno = saved_errno;
 }

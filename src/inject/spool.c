@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "inject/signal_guard.h"
 #include "log/own_file.h"
 
 static struct {
@@ -30,12 +31,22 @@ static size_t round_to_pages(size_t bytes)
 }
 
 /* Reserves disk space first: a hole that cannot be filled later would be a SIGBUS in the program. */
+static bool reserve(uint64_t offset, size_t bytes)
+{
+	struct signal_guard guard;
+	int rc;
+
+	signal_hold(&guard, SIGXFSZ);
+	rc = posix_fallocate(spool.file.fd, (off_t)offset, (off_t)bytes);
+	signal_release(&guard, rc == EFBIG);
+	return rc == 0;
+}
+
 static void *map_file(uint64_t offset, size_t bytes)
 {
 	void *area;
 
-	if (!xt_own_file_is_ours(&spool.file) ||
-	    posix_fallocate(spool.file.fd, (off_t)offset, (off_t)bytes))
+	if (!xt_own_file_is_ours(&spool.file) || !reserve(offset, bytes))
 		return NULL;
 	area = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, spool.file.fd,
 		    (off_t)offset);

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tracer's own threads, from their start to the closed log: thousands of short threads, a
+ * CUPTI that hangs, forks at any moment. Each test runs in a process of its own.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "inject/activity.h"
+#include "inject/api_table.h"
+#include "inject/clock.h"
+#include "inject/loader_watch.h"
+#include "inject/spool.h"
+#include "inject/writer_thread.h"
+#include "log/writer.h"
+#include "support.h"
+
+static char folder[PATH_MAX], path[PATH_MAX + 16], spool_path[PATH_MAX + 32];
+static volatile int sink;
+
+/* ---- CUPTI */
+
+static uint32_t flush_at_once(uint32_t flag)
+{
+	(void)flag;
+	return XT_CUPTI_SUCCESS;
+}
+
+static uint32_t flush_never_returns(uint32_t flag)
+{
+	for (;;)
+		pause();
+	return flag;
+}
+
+static uint32_t no_record(uint8_t *buffer, size_t valid_bytes, struct cupti_activity **record)
+{
+	(void)buffer, (void)valid_bytes, (void)record;
+	return XT_CUPTI_ERROR_MAX_LIMIT_REACHED;
+}
+
+/* ---- the program */
+
+static void begin(uint32_t (*flush)(uint32_t))
+{
+	struct xt_log_header header = {
+		.pid = (uint32_t)getpid(), .clock = XT_CLOCK_MONOTONIC, .log_id = 7};
+	struct xt_writer *log;
+
+	cupti.cuptiActivityFlushAll = flush;
+	cupti.cuptiActivityGetNextRecord = no_record;
+	cupti.found_by = "by the test";
+	assert_int_equal(api_table_fill(API_LEVEL_LAUNCH), 0);
+	assert_int_equal(xt_writer_create(path, &header, &log), 0);
+	assert_int_equal(xt_writer_flush(log), 0);
+	assert_int_equal(spool_create(spool_path, header.log_id, 13), 0);
+	assert_int_equal(writer_thread_start(log, monotonic_ns()), 0);
+	writer_thread_allow_flush();
+}
+
+static NOINLINE void call(void)
+{
+	struct fake_call call;
+
+	fake_enter(&call);
+	fake_leave(&call);
+	sink++;
+}
+
+#define SHORT_THREADS 2000
+#define THREAD_CALLS  5
+#define AT_ONCE	      8
+
+static void *short_thread(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < THREAD_CALLS; i++)
+		call();
+	return NULL;
+}
+
+static int short_threads(void)
+{
+	begin(flush_at_once);
+	for (int started = 0; started < SHORT_THREADS; started += AT_ONCE) {
+		pthread_t threads[AT_ONCE];
+
+		for (int i = 0; i < AT_ONCE; i++)
+			if (pthread_create(&threads[i], NULL, short_thread, NULL))
+				return 1;
+		for (int i = 0; i < AT_ONCE; i++)
+			pthread_join(threads[i], NULL);
+		usleep(4000);
+	}
+	if (!writer_thread_finish(UINT64_C(2000000000)))
+		return 2;
+	/* The writer gives lanes back after a flush, four times a second. */
+	if (lane_count() > SHORT_THREADS / 2)
+		return 3;
+	return access(spool_path, F_OK) ? 0 : 4;
+}
+
+static int hanging_flush(void)
+{
+	uint64_t start_ns, took_ns;
+	size_t bytes, max_records;
+	uint8_t *buffer;
+
+	begin(flush_never_returns);
+	call();
+	/* CUPTI holds a buffer with records: it is never given back. */
+	activity_requested(&buffer, &bytes, &max_records);
+	memset(buffer, 1, 1000);
+	usleep(120000);
+	start_ns = monotonic_ns();
+	if (writer_thread_finish(UINT64_C(2000000000)))
+		return 1;
+	took_ns = monotonic_ns() - start_ns;
+	if (took_ns > UINT64_C(2500000000))
+		return 2;
+	return access(spool_path, F_OK) ? 3 : 0;
+}
+
+static int look(struct dl_phdr_info *info, size_t bytes, void *unused)
+{
+	(void)info, (void)bytes, (void)unused;
+	return 1;
+}
+
+static void *ask_loader(void *unused)
+{
+	for (;;)
+		loader_watch_ask();
+	return unused;
+}
+
+/* The loader's lock may be held by the writer thread at any moment. A child that inherits it held
+ * would hang at the first dlopen() or exception. */
+static int forks(void)
+{
+	pthread_t asker;
+
+	pthread_atfork(loader_lock, loader_unlock, loader_unlock);
+	if (pthread_create(&asker, NULL, ask_loader, NULL))
+		return 1;
+	for (int i = 0; i < 300; i++) {
+		pid_t child = fork();
+		int status;
+
+		if (!child) {
+			alarm(2);
+			dl_iterate_phdr(look, NULL);
+			_exit(0);
+		}
+		if (waitpid(child, &status, 0) != child || status)
+			return 2;
+	}
+	return 0;
+}
+
+/* ---- */
+
+static int run(int (*body)(void))
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (!child)
+		_exit(body());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void test_short_threads(void **unused)
+{
+	(void)unused;
+	assert_int_equal(run(short_threads), 0);
+	assert_log_is_good(path);
+	assert_int_equal(log_rows(path, XT_KIND_CALL), SHORT_THREADS * THREAD_CALLS);
+	assert_int_equal(log_rows(path, XT_KIND_THREAD), SHORT_THREADS);
+	assert_int_equal(log_account(path, "calls.seen"), SHORT_THREADS * THREAD_CALLS);
+	assert_int_equal(log_account(path, "calls.written"), SHORT_THREADS * THREAD_CALLS);
+	assert_int_equal(log_account(path, "threads.seen"), SHORT_THREADS);
+}
+
+/* What CUPTI still holds is in the spool alone: the log must not be closed as if it had all. */
+static void test_hanging_flush(void **unused)
+{
+	char output[8192];
+
+	(void)unused;
+	assert_int_equal(run(hanging_flush), 0);
+	assert_int_equal(log_rows(path, XT_KIND_CALL), 1);
+	assert_int_equal(dump("--check", path, NULL, output, sizeof(output)), 1);
+	assert_non_null(strstr(output, "not closed"));
+	assert_int_equal(dump("--check", "--allow-open", path, output, sizeof(output)), 0);
+	assert_int_equal(dump(spool_path, NULL, NULL, output, sizeof(output)), 0);
+	assert_non_null(strstr(output, "state=writing"));
+}
+
+static void test_forks(void **unused)
+{
+	(void)unused;
+	assert_int_equal(run(forks), 0);
+}
+
+static int set_up(void **unused)
+{
+	(void)unused;
+	folder_make(folder);
+	snprintf(path, sizeof(path), "%s/log.xtr", folder);
+	snprintf(spool_path, sizeof(spool_path), "%s.spool", path);
+	return 0;
+}
+
+static int tear_down(void **unused)
+{
+	(void)unused;
+	folder_remove(folder);
+	return 0;
+}
+
+static int set_up_all(void **unused)
+{
+	(void)unused;
+	return callbacks_set_up();
+}
+
+/* The loader is asked as with an older glibc in this one: its counter has not been looked for. */
+static int set_up_forks(void **unused)
+{
+	(void)unused;
+	return 0;
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest before_the_search[] = {
+		cmocka_unit_test_setup(test_forks, set_up_forks),
+	};
+	const struct CMUnitTest tests[] = {
+		TEST(test_short_threads),
+		TEST(test_hanging_flush),
+	};
+
+	return cmocka_run_group_tests(before_the_search, NULL, NULL) +
+	       cmocka_run_group_tests(tests, set_up_all, NULL);
+}
