@@ -422,6 +422,7 @@ enum xt_ring_counter {
 	XT_RING_NODES_LOST,
 	XT_RING_RANGES_SEEN, /* NVTX events */
 	XT_RING_RANGES_LOST,
+	XT_RING_WAITED_NS, /* by the thread, for room in the ring */
 	XT_RING_COUNTERS
 };
 #define XT_RING_COUNTERS_MAX 16

@@ -78,7 +78,7 @@ static void call_exit(struct lane *lane, uint32_t api, const struct cupti_callba
 		lane_count_up(lane, XT_RING_LOST_NESTED);
 		return;
 	}
-	record = ring_reserve(lane, sizeof(*record));
+	record = ring_reserve_or_wait(lane, sizeof(*record));
 	if (!record) {
 		lane_count_up(lane, XT_RING_LOST_RING_FULL);
 		return;
@@ -122,7 +122,7 @@ static void graph_node(struct lane *lane, uint32_t cbid, const struct cupti_reso
 		return;
 	slot = cloned ? XT_STACK_SLOT_NONE : capture_stack(lane, regs);
 	lane_count_up(lane, XT_RING_NODES_SEEN);
-	record = ring_reserve(lane, sizeof(*record));
+	record = ring_reserve_or_wait(lane, sizeof(*record));
 	if (!record) {
 		lane_count_up(lane, XT_RING_NODES_LOST);
 		return;

@@ -99,6 +99,27 @@ static struct lane *take_free_lane(void)
 	return NULL;
 }
 
+void *ring_wait_for_room(struct lane *lane, uint32_t bytes)
+{
+	const struct timespec nap = {0, 200000};
+	uint64_t start_ns = monotonic_ns(), now_ns = start_ns;
+	uint64_t *waited_ns = &lane->ring->counters[XT_RING_WAITED_NS];
+	int saved_errno = errno;
+	void *place = NULL;
+
+	if (lane->gave_up_at && lane->gave_up_at == lane->free_pos_seen + 1)
+		return NULL;
+	while (!place && now_ns - start_ns < RING_PATIENCE_NS) {
+		nanosleep(&nap, NULL);
+		place = ring_reserve(lane, bytes);
+		now_ns = monotonic_ns();
+	}
+	lane->gave_up_at = place ? 0 : lane->free_pos_seen + 1;
+	__atomic_store_n(waited_ns, *waited_ns + now_ns - start_ns, __ATOMIC_RELAXED);
+	errno = saved_errno;
+	return place;
+}
+
 struct lane *lane_claim(void)
 {
 	int saved_errno = errno;

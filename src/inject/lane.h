@@ -31,6 +31,7 @@ struct lane {
 	uint64_t write_pos;
 	uint64_t free_pos_seen;	 /* a free_pos read earlier: there is at least this much room */
 	uint32_t hits_unaudited; /* memo hits since the last that was checked */
+	uint64_t gave_up_at;	 /* free_pos + 1 when waiting for room was in vain; 0: never */
 	bool busy;		 /* inside a callback: do not enter again */
 	struct stack_memo memo;
 	struct stack_walk walk;
@@ -94,6 +95,21 @@ static inline void *ring_reserve(struct lane *lane, uint32_t bytes)
 		place = 0;
 	}
 	return lane->data + place;
+}
+
+/*
+ * The writer is behind, most likely because all processors are taken: waits for it, at most
+ * RING_PATIENCE_NS, and not again until it has made room. NULL if it did not. Cold path: sleeps.
+ */
+#define RING_PATIENCE_NS 100000000
+void *ring_wait_for_room(struct lane *lane, uint32_t bytes);
+
+/* As ring_reserve(), but rather waits a moment than loses the record. */
+static inline void *ring_reserve_or_wait(struct lane *lane, uint32_t bytes)
+{
+	void *place = ring_reserve(lane, bytes);
+
+	return place ? place : ring_wait_for_room(lane, bytes);
 }
 
 static inline void ring_commit(struct lane *lane, uint32_t bytes)

@@ -153,7 +153,7 @@ static void commit_event(struct lane *lane, const struct event *event, size_t te
 	    atomic_load_explicit(&callbacks_active, memory_order_acquire))
 		slot = capture_stack(lane, regs);
 	lane_count_up(lane, XT_RING_RANGES_SEEN);
-	record = ring_reserve(lane, bytes);
+	record = ring_reserve_or_wait(lane, bytes);
 	if (!record) {
 		lane_count_up(lane, XT_RING_RANGES_LOST);
 		return;

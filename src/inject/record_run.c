@@ -265,6 +265,7 @@ bool record_account(struct recorder *rec)
 		{"stacks.truncated", lanes_sum(XT_RING_STACKS_TRUNCATED)},
 		{"stacks.transient", lanes_sum(XT_RING_STACKS_TRANSIENT)},
 		{"stacks.lost", lanes_sum(XT_RING_STACKS_LOST)},
+		{"threads.waited_ns", lanes_sum(XT_RING_WAITED_NS)},
 		{"threads.seen", rec->threads_seen},
 		{"spool.unbacked", spool_unbacked_areas()},
 		{"writer.cpu_ns", own_cpu_ns()},

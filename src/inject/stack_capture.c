@@ -19,7 +19,7 @@ static bool commit_stack(struct lane *lane, uint32_t slot)
 	const struct stack_walk *walk = &lane->walk;
 	uint32_t bytes = (uint32_t)sizeof(struct xt_record_stack) +
 			 walk->frame_count * (uint32_t)sizeof(uint64_t);
-	struct xt_record_stack *record = ring_reserve(lane, bytes);
+	struct xt_record_stack *record = ring_reserve_or_wait(lane, bytes);
 
 	if (!record) {
 		lane_count_up(lane, XT_RING_STACKS_LOST);

@@ -17,6 +17,7 @@ recorded_apis
 lane_calls_without
 lane_claim
 loader_generation_word
+ring_wait_for_room
 spool_area
 capture_stack
 stack_capture_audit_interval
