@@ -285,7 +285,7 @@ static void report(const struct recording *recording)
 	char launches[32], kernels[32], lost[32], size[32];
 
 	if (recording->log_count == 0) {
-		complain("nothing was recorded: the program did not use CUDA");
+		complain("nothing was recorded: no process used CUDA, or none could be traced");
 		return;
 	}
 	format_size(size, sizeof(size), totals.log_bytes);
