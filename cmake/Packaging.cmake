@@ -28,7 +28,8 @@ install(FILES
 	samples/llm_inference.c samples/llm_inference_runtime.cu samples/llm_kernels.ptx.h
 	samples/llm_model.c samples/llm_model.h samples/llm_options.c samples/llm_options.h
 	DESTINATION share/xtrace/samples)
-install(PROGRAMS samples/pytorch_train.py DESTINATION share/xtrace/samples)
+install(PROGRAMS samples/pytorch_train.py tests/gpu/torch_work.py DESTINATION share/xtrace/samples)
+install(FILES tests/gpu/work.c DESTINATION share/xtrace/samples)
 if(TARGET conformance)
 	install(TARGETS conformance conformance_probe
 		RUNTIME DESTINATION libexec/xtrace LIBRARY DESTINATION libexec/xtrace)

@@ -206,6 +206,23 @@ for cudart in static shared; do
 	fi
 done
 
+work_source=$samples/work.c torch_work=$samples/torch_work.py
+if [ ! -e "$work_source" ]; then
+	work_source=$here/../tests/gpu/work.c torch_work=$here/../tests/gpu/torch_work.py
+fi
+if [ -x "$nvcc" ]; then
+	toolkit=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
+	if cc -O2 -g -fno-optimize-sibling-calls -I"$toolkit/include" -o "$work/work" "$work_source" \
+		-L"$toolkit/lib64/stubs" -lcuda -ldl >"$work/cc.work" 2>&1; then
+		check all-work 1 "$work/work"
+	else
+		fail
+		row all-work - - - - - - "cc failed: $(tail -n 1 "$work/cc.work")"
+	fi
+else
+	skip all-work "no CUDA toolkit"
+fi
+
 has_module() {
 	python3 -c "import $1" >/dev/null 2>&1
 }
@@ -213,6 +230,7 @@ has_module() {
 if has_module torch; then
 	check pytorch-100k 100000 python3 "$samples/pytorch_train.py" --steps 300
 	check pytorch-graph 1 python3 "$samples/pytorch_train.py" --steps 300 --graph
+	check pytorch-work 1 python3 "$torch_work"
 else
 	skip pytorch-100k "no torch"
 fi
