@@ -92,6 +92,7 @@ static inline void call_enter(struct sim_call *call, const struct sim_api *api, 
 	call->correlation_id = 0;
 	call->correlation_data = 0;
 	call->enter_ns = 0;
+	call->entered_ns = 0;
 	call->result = api->is_early || sim_is_ready() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 	if (thread->is_in_callback) {
 		sim_truth_violation(call);
@@ -99,8 +100,13 @@ static inline void call_enter(struct sim_call *call, const struct sim_api *api, 
 		return;
 	}
 	thread->call = call;
+	call->number = thread->call_count++;
+	if (sim_truth_is_on())
+		call->entered_ns = sim_now_ns();
 	if (is_enabled(api))
 		notify(thread, call, XT_CUPTI_API_ENTER);
+	if (call->entered_ns)
+		call->began_ns = sim_now_ns();
 }
 
 static inline CUresult call_leave(struct sim_call *call)
@@ -109,8 +115,12 @@ static inline CUresult call_leave(struct sim_call *call)
 
 	if (thread->is_in_callback)
 		return call->result;
+	if (call->entered_ns)
+		call->ended_ns = sim_now_ns();
 	if (is_enabled(call->api))
 		notify(thread, call, XT_CUPTI_API_EXIT);
+	if (call->entered_ns)
+		sim_truth_call(call);
 	thread->call = NULL;
 	return call->result;
 }

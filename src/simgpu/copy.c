@@ -32,6 +32,8 @@ void sim_transfer_report(const struct sim_transfer *transfer, struct sim_place p
 			 struct sim_span span, uint64_t graph_node_id, uint32_t graph_id)
 {
 	enum sim_switch activity = transfer->source ? SIM_SWITCH_COPY : SIM_SWITCH_SET;
+	bool is_wanted = atomic_load_explicit(&xtrace_simgpu_seam.activity_enabled[activity],
+					      memory_order_acquire);
 	const struct sim_tracer *tracer;
 	struct sim_memory_run run = {
 		.place = place,
@@ -45,17 +47,23 @@ void sim_transfer_report(const struct sim_transfer *transfer, struct sim_place p
 		.value = transfer->value,
 	};
 
-	if (!atomic_load_explicit(&xtrace_simgpu_seam.activity_enabled[activity],
-				  memory_order_acquire))
+	if (!is_wanted && !sim_truth_is_on())
+		return;
+	if (transfer->copy_kind == XT_CUPTI_COPY_PTOP) {
+		sim_context_ids(transfer->source_context, &run.source_context_id,
+				&run.source_device_id);
+		sim_context_ids(transfer->destination_context, &run.destination_context_id,
+				&run.destination_device_id);
+	}
+	run.destination_kind = sim_memory_kind(transfer->destination);
+	if (transfer->source)
+		run.source_kind = sim_memory_kind(transfer->source);
+	if (sim_truth_is_on())
+		(transfer->source ? sim_truth_copy : sim_truth_set)(&run);
+	if (!is_wanted)
 		return;
 	tracer = atomic_load_explicit(&xtrace_simgpu_seam.tracer, memory_order_acquire);
-	run.destination_kind = sim_memory_kind(transfer->destination);
-	if (transfer->source) {
-		run.source_kind = sim_memory_kind(transfer->source);
-		tracer->copy(&run);
-	} else {
-		tracer->set(&run);
-	}
+	(transfer->source ? tracer->copy : tracer->set)(&run);
 }
 
 static CUresult transfer_start(CUstream handle, const struct sim_transfer *transfer)
@@ -157,6 +165,44 @@ CUresult sim_memcpy_dtod_async(CUdeviceptr destination, CUdeviceptr source, size
 			       CUstream stream)
 {
 	return copy(pointer(destination), pointer(source), bytes, XT_CUPTI_COPY_DTOD, true, stream);
+}
+
+static CUresult copy_peer(CUdeviceptr destination, CUcontext destination_context,
+			  CUdeviceptr source, CUcontext source_context, size_t bytes, bool is_async,
+			  CUstream stream)
+{
+	struct sim_transfer transfer = {
+		.destination = pointer(destination),
+		.source = pointer(source),
+		.bytes = bytes,
+		.copy_kind = XT_CUPTI_COPY_PTOP,
+		.is_async = is_async,
+		.source_context = source_context,
+		.destination_context = destination_context,
+	};
+
+	if (!sim_context_is_valid(source_context) || !sim_context_is_valid(destination_context))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (bytes && !source)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (source_context->device == destination_context->device)
+		transfer.copy_kind = XT_CUPTI_COPY_DTOD;
+	return transfer_start(stream, &transfer);
+}
+
+CUresult sim_memcpy_peer(CUdeviceptr destination, CUcontext destination_context, CUdeviceptr source,
+			 CUcontext source_context, size_t bytes)
+{
+	return copy_peer(destination, destination_context, source, source_context, bytes, false,
+			 NULL);
+}
+
+CUresult sim_memcpy_peer_async(CUdeviceptr destination, CUcontext destination_context,
+			       CUdeviceptr source, CUcontext source_context, size_t bytes,
+			       CUstream stream)
+{
+	return copy_peer(destination, destination_context, source, source_context, bytes, true,
+			 stream);
 }
 
 static CUresult set(CUdeviceptr destination, uint32_t value, uint32_t element_bytes, size_t count,

@@ -48,6 +48,7 @@ static const struct {
 	ERROR(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, "the legacy stream cannot be captured"),
 	ERROR(CUDA_ERROR_CAPTURED_EVENT, "the event was recorded in a capture"),
 	ERROR(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, "the capture belongs to another thread"),
+	ERROR(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, "the graph differs too much for an update"),
 	ERROR(CUDA_ERROR_UNKNOWN, "unknown error"),
 #undef ERROR
 };

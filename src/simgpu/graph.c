@@ -55,6 +55,13 @@ static void node_notify(uint32_t cbid, CUgraphNode node, CUgraphNode original,
 	sim_resource_notify(cbid, sim_context_current(), NULL, &data);
 }
 
+static void note_node(CUgraphNode node, CUgraphNode original)
+{
+	if (sim_truth_is_on())
+		sim_truth_node(
+			&(struct sim_node_made){node->id, original ? original->id : 0, node->type});
+}
+
 CUgraph sim_graph_make(void)
 {
 	CUgraph graph = calloc(1, sizeof(*graph));
@@ -112,7 +119,8 @@ static CUgraphNode node_alloc(CUgraph graph, const struct CUgraphNode_st *conten
 	node->graph = graph;
 	node->dependencies = NULL;
 	node->dependency_count = 0;
-	node->id = (uint64_t)graph->id << 32 | graph->node_count;
+	node->index = graph->node_count;
+	node->id = (uint64_t)graph->id << 32 | node->index;
 	graph->nodes[graph->node_count++] = node;
 	return node;
 }
@@ -162,6 +170,7 @@ CUresult sim_graph_add(CUgraph graph, const struct CUgraphNode_st *content,
 	if (!node)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	node_notify(XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING, node, NULL, NULL);
+	node->maker = (struct sim_maker){sim_thread()->tid, sim_thread()->call->number};
 	node->child = content->child ? sim_graph_clone(content->child) : NULL;
 	result = content->child && !node->child
 			 ? CUDA_ERROR_OUT_OF_MEMORY
@@ -171,6 +180,7 @@ CUresult sim_graph_add(CUgraph graph, const struct CUgraphNode_st *content,
 		node_free(node);
 		return result;
 	}
+	note_node(node, NULL);
 	node_notify(XT_CUPTI_RESOURCE_GRAPHNODE_CREATED, node, NULL, NULL);
 	*out = node;
 	return CUDA_SUCCESS;
@@ -213,6 +223,7 @@ static bool clone_node(CUgraphNode from, CUgraph clone)
 	to->child = from->child ? sim_graph_clone(from->child) : NULL;
 	if (from->child && !to->child)
 		return false;
+	note_node(to, from);
 	node_notify(XT_CUPTI_RESOURCE_GRAPHNODE_CREATED, to, NULL, NULL);
 	node_notify(XT_CUPTI_RESOURCE_GRAPHNODE_CLONED, to, from, NULL);
 	return true;
@@ -277,8 +288,7 @@ static bool is_sorted(CUgraph graph)
 {
 	for (size_t i = 0; i < graph->node_count; i++)
 		for (size_t j = 0; j < graph->nodes[i]->dependency_count; j++)
-			if ((uint32_t)graph->nodes[i]->dependencies[j]->id >
-			    (uint32_t)graph->nodes[i]->id)
+			if (graph->nodes[i]->dependencies[j]->index > graph->nodes[i]->index)
 				return false;
 	return true;
 }

@@ -18,7 +18,9 @@ struct CUgraphNode_st {
 	CUgraphNodeType type;
 	uint64_t id; /* as CUPTI numbers it */
 	CUgraph graph;
+	size_t index;	      /* order of creation in its graph */
 	CUgraphNode original; /* what it was cloned from; may be gone */
+	struct sim_maker maker;
 	CUgraphNode *dependencies;
 	size_t dependency_count;
 	struct sim_shape shape;		/* KERNEL */

@@ -108,6 +108,79 @@ CUresult sim_graph_exec_kernel_node_set_params(CUgraphExec exec, CUgraphNode nod
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
+static CUgraphNode node_by_index(CUgraph graph, size_t index)
+{
+	for (size_t i = 0; i < graph->node_count; i++)
+		if (graph->nodes[i]->index == index)
+			return graph->nodes[i];
+	return NULL;
+}
+
+static bool depends_on_index(CUgraphNode node, size_t index)
+{
+	for (size_t i = 0; i < node->dependency_count; i++)
+		if (node->dependencies[i]->index == index)
+			return true;
+	return false;
+}
+
+/* Can the graph be updated from that one? *culprit is the node of the latter that differs. */
+static CUgraphExecUpdateResult compare(CUgraph graph, CUgraph from, CUgraphNode *culprit)
+{
+	if (graph->node_count != from->node_count)
+		return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+	for (size_t i = 0; i < from->node_count; i++) {
+		CUgraphNode theirs = from->nodes[i];
+		CUgraphNode ours = node_by_index(graph, theirs->index);
+		CUgraphExecUpdateResult result = CU_GRAPH_EXEC_UPDATE_SUCCESS;
+
+		*culprit = theirs;
+		if (ours->type != theirs->type)
+			return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+		if (ours->dependency_count != theirs->dependency_count)
+			return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+		for (size_t j = 0; j < theirs->dependency_count; j++)
+			if (!depends_on_index(ours, theirs->dependencies[j]->index))
+				return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+		if (theirs->child)
+			result = compare(ours->child, theirs->child, culprit);
+		if (result)
+			return result;
+	}
+	*culprit = NULL;
+	return CU_GRAPH_EXEC_UPDATE_SUCCESS;
+}
+
+static void update(CUgraph graph, CUgraph from)
+{
+	for (size_t i = 0; i < from->node_count; i++) {
+		CUgraphNode theirs = from->nodes[i];
+		CUgraphNode ours = node_by_index(graph, theirs->index);
+
+		ours->shape = theirs->shape;
+		ours->transfer = theirs->transfer;
+		ours->host_call = theirs->host_call;
+		if (theirs->child)
+			update(ours->child, theirs->child);
+	}
+}
+
+/* The nodes remain what they are, with their ids: only what they do is changed. */
+CUresult sim_graph_exec_update(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)
+{
+	CUgraphExecUpdateResultInfo found = {0};
+
+	if (!is_exec(exec) || !sim_graph_is_valid(graph) || !info)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&exec->lock);
+	found.result = compare(exec->graph, graph, &found.errorNode);
+	if (!found.result)
+		update(exec->graph, graph);
+	pthread_mutex_unlock(&exec->lock);
+	*info = found;
+	return found.result ? CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE : CUDA_SUCCESS;
+}
+
 static uint64_t node_duration_ns(CUgraphNode node, CUstream stream)
 {
 	switch (node->type) {
@@ -152,6 +225,8 @@ static void run(CUgraph graph, uint32_t graph_id, CUstream stream, uint64_t star
 		struct sim_span span = {start_ns + node->span.start_ns,
 					start_ns + node->span.end_ns};
 
+		if (sim_truth_is_on())
+			sim_truth_maker(node->id, node->maker);
 		switch (node->type) {
 		case CU_GRAPH_NODE_TYPE_KERNEL:
 			sim_kernel_report(&node->shape, place, span, node->id, graph_id);

@@ -112,6 +112,8 @@ uint8_t sim_memory_kind(const void *address)
 static void report(const void *address, uint64_t bytes, uint8_t kind, CUstream stream,
 		   bool is_release)
 {
+	bool is_wanted = atomic_load_explicit(
+		&xtrace_simgpu_seam.activity_enabled[SIM_SWITCH_ALLOCATION], memory_order_acquire);
 	CUcontext context = sim_context_current();
 	struct sim_allocation allocation = {
 		.address = (uintptr_t)address,
@@ -121,16 +123,20 @@ static void report(const void *address, uint64_t bytes, uint8_t kind, CUstream s
 		.place.stream_id = UINT32_MAX,
 	};
 
-	if (!atomic_load_explicit(&xtrace_simgpu_seam.activity_enabled[SIM_SWITCH_ALLOCATION],
-				  memory_order_acquire))
+	if (!is_wanted && !sim_truth_is_on())
 		return;
 	if (stream)
 		allocation.place = sim_stream_place(stream);
 	else if (sim_context_is_valid(context))
 		sim_context_ids(context, &allocation.place.context_id, &allocation.place.device_id);
-	allocation.correlation_id =
-		is_release ? sim_correlation_id_borrowed() : sim_correlation_id();
+	if (is_wanted)
+		allocation.correlation_id =
+			is_release ? sim_correlation_id_borrowed() : sim_correlation_id();
 	allocation.when_ns = sim_now_ns();
+	if (sim_truth_is_on())
+		sim_truth_allocation(&allocation);
+	if (!is_wanted)
+		return;
 	atomic_load_explicit(&xtrace_simgpu_seam.tracer, memory_order_acquire)
 		->allocation(&allocation);
 }

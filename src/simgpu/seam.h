@@ -43,6 +43,11 @@ struct sim_call {
 	uint64_t correlation_data;
 	uint64_t enter_ns; /* the tracer's own note */
 	CUresult result;
+	/* For the ground truth. */
+	uint32_t number; /* from 0, of the thread's calls */
+	uint64_t entered_ns;
+	uint64_t began_ns; /* after the callback at ENTER */
+	uint64_t ended_ns; /* before the one at EXIT */
 };
 
 /* A stream as activity records name it. */
@@ -83,10 +88,14 @@ struct sim_memory_run {
 	uint64_t graph_node_id;
 	uint32_t graph_id;
 	bool is_async;
-	uint8_t copy_kind;	  /* enum xt_cupti_copy_kind */
-	uint8_t source_kind;	  /* enum xt_cupti_memory_kind */
-	uint8_t destination_kind; /* likewise; of a set: what is set */
-	uint32_t value;		  /* of a set */
+	uint8_t copy_kind;	   /* enum xt_cupti_copy_kind */
+	uint8_t source_kind;	   /* enum xt_cupti_memory_kind */
+	uint8_t destination_kind;  /* likewise; of a set: what is set */
+	uint32_t value;		   /* of a set */
+	uint32_t source_device_id; /* these four of a copy between devices */
+	uint32_t source_context_id;
+	uint32_t destination_device_id;
+	uint32_t destination_context_id;
 };
 
 /* Memory that was allocated or is being released. */

@@ -128,6 +128,7 @@ struct sim_thread {
 	struct CUstream_st *own_streams; /* per-thread default streams, linked by next_own */
 	CUstreamCaptureMode capture_mode;
 	struct sim_truth_chunk *truth;
+	uint32_t call_count;
 };
 
 /* thread.c */
@@ -224,6 +225,8 @@ struct sim_transfer {
 	uint32_t element_bytes;
 	uint8_t copy_kind; /* enum xt_cupti_copy_kind */
 	bool is_async;
+	CUcontext source_context; /* both of a copy between devices */
+	CUcontext destination_context;
 };
 void sim_transfer_run(const struct sim_transfer *transfer);
 uint64_t sim_transfer_duration_ns(const struct sim_transfer *transfer);
@@ -252,9 +255,26 @@ uint32_t sim_graph_id(CUgraph graph);
 uint32_t sim_graph_exec_id(CUgraphExec exec);
 
 /* truth.c */
+/* Which call made a node of a graph: the number is one of that thread's calls. */
+struct sim_maker {
+	int tid;
+	uint32_t call_number;
+};
+struct sim_node_made {
+	uint64_t id;
+	uint64_t origin; /* the node it is a clone of, 0: none */
+	uint32_t type;
+};
 bool sim_truth_is_on(void);
 void sim_truth_launch(const struct sim_call *call);
 void sim_truth_kernel(const struct sim_kernel_run *run);
+void sim_truth_copy(const struct sim_memory_run *run);
+void sim_truth_set(const struct sim_memory_run *run);
+void sim_truth_allocation(const struct sim_allocation *allocation);
+void sim_truth_node(const struct sim_node_made *node);
+/* The work of a graph's node that runs now leads to the call that made the node. */
+void sim_truth_maker(uint64_t node_id, struct sim_maker maker);
+void sim_truth_call(const struct sim_call *call);
 void sim_truth_violation(const struct sim_call *call);
 
 /* Every implementation of an entry point. */

@@ -29,6 +29,7 @@ static const struct {
 	size_t record_bytes; /* 0: never made here */
 } kinds[] = {
 	{XT_CUPTI_ACTIVITY_MEMCPY, sizeof(struct cupti_activity_memcpy)},
+	{XT_CUPTI_ACTIVITY_MEMCPY2, sizeof(struct cupti_activity_memcpy_peer)},
 	{XT_CUPTI_ACTIVITY_MEMSET, sizeof(struct cupti_activity_memset)},
 	{XT_CUPTI_ACTIVITY_KERNEL, sizeof(struct cupti_activity_kernel)},
 	{XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL, sizeof(struct cupti_activity_kernel)},
@@ -40,7 +41,6 @@ static const struct {
 	{XT_CUPTI_ACTIVITY_NAME, 0},
 	{XT_CUPTI_ACTIVITY_MARKER, 0},
 	{XT_CUPTI_ACTIVITY_OVERHEAD, 0},
-	{XT_CUPTI_ACTIVITY_MEMCPY2, 0},
 	{XT_CUPTI_ACTIVITY_SYNCHRONIZATION, 0},
 	{XT_CUPTI_ACTIVITY_EXTERNAL_CORRELATION, 0},
 	{XT_CUPTI_ACTIVITY_INTERNAL_LAUNCH_API, 0},
@@ -53,7 +53,7 @@ static const struct {
 	uint32_t other_kind;
 } switches[] = {
 	{SIM_SWITCH_KERNEL, XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL, XT_CUPTI_ACTIVITY_KERNEL},
-	{SIM_SWITCH_COPY, XT_CUPTI_ACTIVITY_MEMCPY, XT_CUPTI_ACTIVITY_INVALID},
+	{SIM_SWITCH_COPY, XT_CUPTI_ACTIVITY_MEMCPY, XT_CUPTI_ACTIVITY_MEMCPY2},
 	{SIM_SWITCH_SET, XT_CUPTI_ACTIVITY_MEMSET, XT_CUPTI_ACTIVITY_INVALID},
 	{SIM_SWITCH_ALLOCATION, XT_CUPTI_ACTIVITY_MEMORY2, XT_CUPTI_ACTIVITY_INVALID},
 };
@@ -204,6 +204,37 @@ void tracer_on_kernel(const struct sim_kernel_run *run)
 	tracer_append(&record, sizeof(record), run->span);
 }
 
+static bool is_kind_enabled(uint32_t kind)
+{
+	return atomic_load_explicit(&is_enabled[kind], memory_order_relaxed);
+}
+
+static void append_peer_copy(const struct sim_memory_run *run)
+{
+	const struct cupti_activity_memcpy_peer record = {
+		.kind = XT_CUPTI_ACTIVITY_MEMCPY2,
+		.copy_kind = run->copy_kind,
+		.source_kind = run->source_kind,
+		.destination_kind = run->destination_kind,
+		.flags = run->is_async ? XT_CUPTI_FLAG_ASYNC : 0,
+		.bytes = run->bytes,
+		.device_id = run->place.device_id,
+		.context_id = run->place.context_id,
+		.stream_id = run->place.stream_id,
+		.source_device_id = run->source_device_id,
+		.source_context_id = run->source_context_id,
+		.destination_device_id = run->destination_device_id,
+		.destination_context_id = run->destination_context_id,
+		.correlation_id = run->correlation_id,
+		.graph_node_id = run->graph_node_id,
+		.graph_id = run->graph_id,
+		.channel_type = 2, /* copy engine */
+	};
+
+	introduce(&run->place);
+	tracer_append(&record, sizeof(record), run->span);
+}
+
 void tracer_on_copy(const struct sim_memory_run *run)
 {
 	const struct cupti_activity_memcpy record = {
@@ -223,6 +254,13 @@ void tracer_on_copy(const struct sim_memory_run *run)
 		.copy_count = 1,
 	};
 
+	if (run->copy_kind == XT_CUPTI_COPY_PTOP) {
+		if (is_kind_enabled(XT_CUPTI_ACTIVITY_MEMCPY2))
+			append_peer_copy(run);
+		return;
+	}
+	if (!is_kind_enabled(XT_CUPTI_ACTIVITY_MEMCPY))
+		return;
 	introduce(&run->place);
 	tracer_append(&record, sizeof(record), run->span);
 }

@@ -1,11 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ground truth: what really ran, written to XTRACE_SIMGPU_TRUTH when the process exits, for
- * tests to hold a trace against. One line each, fields separated by a space:
+ * tests to hold a trace against. One line each, fields separated by a space; times are ns of
+ * CLOCK_MONOTONIC, <place> is "<device> <context> <stream>", memories and kinds of copies are
+ * numbered as CUPTI does:
  *
+ *	call <tid> <number> <correlation id> <api name> <result> <4 times>
+ *		every call that returned: its number among the thread's calls, from 0; entered, left
+ *		the callback at ENTER, came to the one at EXIT, left that
  *	launch <tid> <correlation id> <api name>	a launch-class call, successful or not
- *	kernel <correlation id> <device> <context> <stream> <start ns> <end ns> <graph node id> <name>
- *	unfinished <same fields>			was not over when the process exited
+ *	kernel <correlation id> <place> <start> <end> <graph node id> <name>
+ *	copy <correlation id> <place> <start> <end> <graph node id> <bytes> <kind> <from memory>
+ *		<to memory> <1: asynchronous> <from device + 1, 0 unless between devices> <to device + 1>
+ *	set <correlation id> <place> <start> <end> <graph node id> <bytes> <memory>
+ *	unfinished, unfinished_copy, unfinished_set <same fields>
+ *		was not over when the process exited
+ *	alloc, free <tid> <call number> <correlation id> <place> <time> <address> <bytes> <memory>
+ *	node <tid> <call number> <node id> <id of the node it is a clone of, or 0> <type>
+ *		as announced
+ *	maker <correlation id> <node id> <tid> <call number>
+ *		which call made the node that this replay ran, or what it is in the end a clone of;
+ *		also of nodes of child graphs, which are announced to nobody
  *	violation <tid> <api name>			a driver call from within a callback
  *	end <number of kernel lines>
  *
@@ -13,6 +28,7 @@
  * an entry visible to whoever writes the file. A child forked after cuInit() is not ready, and so
  * writes nothing of its parent's.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,16 +38,39 @@
 
 #define CHUNK_ENTRIES 1024
 
-enum entry_kind { ENTRY_LAUNCH, ENTRY_KERNEL, ENTRY_VIOLATION };
+enum entry_kind {
+	ENTRY_CALL,
+	ENTRY_LAUNCH,
+	ENTRY_KERNEL,
+	ENTRY_COPY,
+	ENTRY_SET,
+	ENTRY_ALLOCATION,
+	ENTRY_NODE,
+	ENTRY_MAKER,
+	ENTRY_VIOLATION,
+	ENTRY_KINDS
+};
 
 struct entry {
 	enum entry_kind kind;
-	uint32_t correlation_id;
+	uint32_t call_number;
 	int tid;
-	struct sim_place place;
-	struct sim_span span;
-	uint64_t graph_node_id;
-	const char *name;
+	uint32_t correlation_id;
+	const char *name; /* of the API or the kernel */
+	union {
+		struct {
+			int result;
+			uint64_t times_ns[4];
+		} call;
+		struct sim_kernel_run kernel;
+		struct sim_memory_run transfer;
+		struct sim_allocation allocation;
+		struct sim_node_made node;
+		struct {
+			uint64_t node_id;
+			struct sim_maker by;
+		} maker;
+	};
 };
 
 struct sim_truth_chunk {
@@ -64,9 +103,12 @@ static struct sim_truth_chunk *chunk_with_room(struct sim_thread *thread)
 	return chunk;
 }
 
+/* Adds what is the same for all kinds: who is calling. */
 static void note(const struct entry *entry)
 {
-	struct sim_truth_chunk *chunk = chunk_with_room(sim_thread());
+	struct sim_thread *thread = sim_thread();
+	struct sim_truth_chunk *chunk = chunk_with_room(thread);
+	struct entry *place;
 	uint32_t count;
 
 	if (!chunk) {
@@ -74,8 +116,23 @@ static void note(const struct entry *entry)
 		return;
 	}
 	count = atomic_load_explicit(&chunk->count, memory_order_relaxed);
-	chunk->entries[count] = *entry;
+	place = &chunk->entries[count];
+	*place = *entry;
+	place->tid = thread->tid;
+	place->call_number = thread->call ? thread->call->number : 0;
 	atomic_store_explicit(&chunk->count, count + 1, memory_order_release);
+}
+
+/* Of a call that is about to be over. */
+void sim_truth_call(const struct sim_call *call)
+{
+	note(&(struct entry){
+		.kind = ENTRY_CALL,
+		.correlation_id = call->correlation_id,
+		.name = call->api->name,
+		.call = {call->result,
+			 {call->entered_ns, call->began_ns, call->ended_ns, sim_now_ns()}},
+	});
 }
 
 void sim_truth_launch(const struct sim_call *call)
@@ -83,7 +140,6 @@ void sim_truth_launch(const struct sim_call *call)
 	note(&(struct entry){
 		.kind = ENTRY_LAUNCH,
 		.correlation_id = sim_correlation_id(),
-		.tid = sim_thread()->tid,
 		.name = call->api->name,
 	});
 }
@@ -93,10 +149,50 @@ void sim_truth_kernel(const struct sim_kernel_run *run)
 	note(&(struct entry){
 		.kind = ENTRY_KERNEL,
 		.correlation_id = run->correlation_id,
-		.place = run->place,
-		.span = run->span,
-		.graph_node_id = run->graph_node_id,
 		.name = run->name,
+		.kernel = *run,
+	});
+}
+
+static void note_transfer(enum entry_kind kind, const struct sim_memory_run *run)
+{
+	note(&(struct entry){
+		.kind = kind,
+		.correlation_id = run->correlation_id,
+		.transfer = *run,
+	});
+}
+
+void sim_truth_copy(const struct sim_memory_run *run)
+{
+	note_transfer(ENTRY_COPY, run);
+}
+
+void sim_truth_set(const struct sim_memory_run *run)
+{
+	note_transfer(ENTRY_SET, run);
+}
+
+void sim_truth_allocation(const struct sim_allocation *allocation)
+{
+	note(&(struct entry){
+		.kind = ENTRY_ALLOCATION,
+		.correlation_id = allocation->correlation_id,
+		.allocation = *allocation,
+	});
+}
+
+void sim_truth_node(const struct sim_node_made *node)
+{
+	note(&(struct entry){.kind = ENTRY_NODE, .node = *node});
+}
+
+void sim_truth_maker(uint64_t node_id, struct sim_maker maker)
+{
+	note(&(struct entry){
+		.kind = ENTRY_MAKER,
+		.correlation_id = sim_correlation_id(),
+		.maker = {node_id, maker},
 	});
 }
 
@@ -104,35 +200,120 @@ void sim_truth_violation(const struct sim_call *call)
 {
 	fprintf(stderr, "xtrace simulated GPU: %s was called within a callback\n", call->api->name);
 	if (sim_truth_is_on())
-		note(&(struct entry){
-			.kind = ENTRY_VIOLATION,
-			.tid = sim_thread()->tid,
-			.name = call->api->name,
-		});
+		note(&(struct entry){.kind = ENTRY_VIOLATION, .name = call->api->name});
 }
 
-/* Returns 1 for a kernel that ran to its end. */
-static int write_entry(FILE *file, const struct entry *entry, uint64_t now_ns)
+/* When the process exits. */
+struct ending {
+	FILE *file;
+	uint64_t now_ns;
+	uint64_t kernel_count; /* of those that ran to their end */
+};
+
+static void write_call(struct ending *ending, const struct entry *entry)
 {
-	bool is_finished = entry->span.end_ns <= now_ns;
-
-	switch (entry->kind) {
-	case ENTRY_LAUNCH:
-		fprintf(file, "launch %d %u %s\n", entry->tid, entry->correlation_id, entry->name);
-		return 0;
-	case ENTRY_VIOLATION:
-		fprintf(file, "violation %d %s\n", entry->tid, entry->name);
-		return 0;
-	case ENTRY_KERNEL:
-		break;
-	}
-	fprintf(file, "%s %u %u %u %u %llu %llu %llu %s\n", is_finished ? "kernel" : "unfinished",
-		entry->correlation_id, entry->place.device_id, entry->place.context_id,
-		entry->place.stream_id, (unsigned long long)entry->span.start_ns,
-		(unsigned long long)entry->span.end_ns, (unsigned long long)entry->graph_node_id,
-		entry->name);
-	return is_finished;
+	fprintf(ending->file,
+		"call %d %" PRIu32 " %" PRIu32 " %s %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+		"\n",
+		entry->tid, entry->call_number, entry->correlation_id, entry->name,
+		entry->call.result, entry->call.times_ns[0], entry->call.times_ns[1],
+		entry->call.times_ns[2], entry->call.times_ns[3]);
 }
+
+static void write_launch(struct ending *ending, const struct entry *entry)
+{
+	fprintf(ending->file, "launch %d %" PRIu32 " %s\n", entry->tid, entry->correlation_id,
+		entry->name);
+}
+
+/* The fields that all work on the device has, ended by a space. */
+static void write_work(struct ending *ending, const char *kind, uint32_t correlation_id,
+		       struct sim_place place, struct sim_span span, uint64_t node_id)
+{
+	fprintf(ending->file,
+		"%s %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu64
+		" %" PRIu64 " ",
+		kind, correlation_id, place.device_id, place.context_id, place.stream_id,
+		span.start_ns, span.end_ns, node_id);
+}
+
+static void write_kernel(struct ending *ending, const struct entry *entry)
+{
+	const struct sim_kernel_run *run = &entry->kernel;
+	bool is_finished = run->span.end_ns <= ending->now_ns;
+
+	write_work(ending, is_finished ? "kernel" : "unfinished", run->correlation_id, run->place,
+		   run->span, run->graph_node_id);
+	fprintf(ending->file, "%s\n", run->name);
+	ending->kernel_count += is_finished;
+}
+
+static void write_copy(struct ending *ending, const struct entry *entry)
+{
+	const struct sim_memory_run *run = &entry->transfer;
+	bool is_between_devices = run->copy_kind == XT_CUPTI_COPY_PTOP;
+
+	write_work(ending, run->span.end_ns <= ending->now_ns ? "copy" : "unfinished_copy",
+		   run->correlation_id, run->place, run->span, run->graph_node_id);
+	fprintf(ending->file, "%" PRIu64 " %u %u %u %d %" PRIu32 " %" PRIu32 "\n", run->bytes,
+		run->copy_kind, run->source_kind, run->destination_kind, run->is_async,
+		is_between_devices ? run->source_device_id + 1 : 0,
+		is_between_devices ? run->destination_device_id + 1 : 0);
+}
+
+static void write_set(struct ending *ending, const struct entry *entry)
+{
+	const struct sim_memory_run *run = &entry->transfer;
+
+	write_work(ending, run->span.end_ns <= ending->now_ns ? "set" : "unfinished_set",
+		   run->correlation_id, run->place, run->span, run->graph_node_id);
+	fprintf(ending->file, "%" PRIu64 " %u\n", run->bytes, run->destination_kind);
+}
+
+static void write_allocation(struct ending *ending, const struct entry *entry)
+{
+	const struct sim_allocation *allocation = &entry->allocation;
+	const struct sim_place *place = &allocation->place;
+
+	fprintf(ending->file,
+		"%s %d %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu64
+		" %" PRIu64 " %" PRIu64 " %u\n",
+		allocation->is_release ? "free" : "alloc", entry->tid, entry->call_number,
+		entry->correlation_id, place->device_id, place->context_id, place->stream_id,
+		allocation->when_ns, allocation->address, allocation->bytes,
+		allocation->memory_kind);
+}
+
+static void write_node(struct ending *ending, const struct entry *entry)
+{
+	fprintf(ending->file, "node %d %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu32 "\n",
+		entry->tid, entry->call_number, entry->node.id, entry->node.origin,
+		entry->node.type);
+}
+
+static void write_maker(struct ending *ending, const struct entry *entry)
+{
+	fprintf(ending->file, "maker %" PRIu32 " %" PRIu64 " %d %" PRIu32 "\n",
+		entry->correlation_id, entry->maker.node_id, entry->maker.by.tid,
+		entry->maker.by.call_number);
+}
+
+static void write_violation(struct ending *ending, const struct entry *entry)
+{
+	fprintf(ending->file, "violation %d %s\n", entry->tid, entry->name);
+}
+
+static void (*const writers[ENTRY_KINDS])(struct ending *, const struct entry *) = {
+	[ENTRY_CALL] = write_call,
+	[ENTRY_LAUNCH] = write_launch,
+	[ENTRY_KERNEL] = write_kernel,
+	[ENTRY_COPY] = write_copy,
+	[ENTRY_SET] = write_set,
+	[ENTRY_ALLOCATION] = write_allocation,
+	[ENTRY_NODE] = write_node,
+	[ENTRY_MAKER] = write_maker,
+	[ENTRY_VIOLATION] = write_violation,
+};
 
 /* The file's name with %p replaced by the process id; to be freed. NULL: no memory. */
 static char *truth_file_name(void)
@@ -150,16 +331,14 @@ static char *truth_file_name(void)
 
 __attribute__((destructor)) static void write_truth(void)
 {
-	uint64_t now_ns = sim_now_ns();
-	uint64_t kernel_count = 0;
+	struct ending ending = {.now_ns = sim_now_ns()};
 	char *name;
-	FILE *file;
 
 	if (!sim_truth_is_on() || !sim_is_ready())
 		return;
 	name = truth_file_name();
-	file = name ? fopen(name, "we") : NULL;
-	if (!file) {
+	ending.file = name ? fopen(name, "we") : NULL;
+	if (!ending.file) {
 		perror("xtrace simulated GPU: the ground truth cannot be written");
 		free(name);
 		return;
@@ -169,13 +348,13 @@ __attribute__((destructor)) static void write_truth(void)
 		uint32_t count = atomic_load_explicit(&chunk->count, memory_order_acquire);
 
 		for (uint32_t i = 0; i < count; i++)
-			kernel_count += write_entry(file, &chunk->entries[i], now_ns);
+			writers[chunk->entries[i].kind](&ending, &chunk->entries[i]);
 	}
 	if (atomic_load(&lost_count))
-		fprintf(file, "lost %llu\n", (unsigned long long)atomic_load(&lost_count));
+		fprintf(ending.file, "lost %" PRIu64 "\n", atomic_load(&lost_count));
 	else
-		fprintf(file, "end %llu\n", (unsigned long long)kernel_count);
-	if (fclose(file))
+		fprintf(ending.file, "end %" PRIu64 "\n", ending.kernel_count);
+	if (fclose(ending.file))
 		perror("xtrace simulated GPU: the ground truth cannot be written");
 	free(name);
 }

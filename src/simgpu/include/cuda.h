@@ -74,6 +74,7 @@ typedef enum cudaError_enum {
 	CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906,
 	CUDA_ERROR_CAPTURED_EVENT = 907,
 	CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD = 908,
+	CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE = 910,
 	CUDA_ERROR_UNKNOWN = 999,
 } CUresult;
 
@@ -341,6 +342,19 @@ typedef struct CUgraphEdgeData_st {
 	unsigned char reserved[5];
 } CUgraphEdgeData;
 
+typedef enum CUgraphExecUpdateResult_enum {
+	CU_GRAPH_EXEC_UPDATE_SUCCESS = 0,
+	CU_GRAPH_EXEC_UPDATE_ERROR = 1,
+	CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED = 2,
+	CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED = 3,
+} CUgraphExecUpdateResult;
+
+typedef struct CUgraphExecUpdateResultInfo_st {
+	CUgraphExecUpdateResult result;
+	CUgraphNode errorNode;
+	CUgraphNode errorFromNode;
+} CUgraphExecUpdateResultInfo;
+
 typedef struct CUctxCreateParams_st CUctxCreateParams;
 
 /* Programs see the current versions under the plain names, the simulator sees each by its own. */
@@ -350,6 +364,8 @@ typedef struct CUctxCreateParams_st CUctxCreateParams;
 #define __CUDA_API_PTSZ(api)	  api##_ptsz
 #define cuMemcpy		  __CUDA_API_PTDS(cuMemcpy)
 #define cuMemcpyAsync		  __CUDA_API_PTSZ(cuMemcpyAsync)
+#define cuMemcpyPeer		  __CUDA_API_PTDS(cuMemcpyPeer)
+#define cuMemcpyPeerAsync	  __CUDA_API_PTSZ(cuMemcpyPeerAsync)
 #define cuMemsetD8Async		  __CUDA_API_PTSZ(cuMemsetD8Async)
 #define cuMemsetD16Async	  __CUDA_API_PTSZ(cuMemsetD16Async)
 #define cuMemsetD32Async	  __CUDA_API_PTSZ(cuMemsetD32Async)
@@ -410,6 +426,7 @@ typedef struct CUctxCreateParams_st CUctxCreateParams;
 #define cuGraphAddKernelNode	       cuGraphAddKernelNode_v2
 #define cuGraphAddDependencies	       cuGraphAddDependencies_v2
 #define cuGraphExecKernelNodeSetParams cuGraphExecKernelNodeSetParams_v2
+#define cuGraphExecUpdate	       cuGraphExecUpdate_v2
 #endif
 
 /* The functions themselves: declared from the list that the simulator defines them by. */
