@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds recorded logs against what every good recording fulfils.
 
-Calls seen = calls written + calls lost; nothing lost, of no cause; every kernel attributed to a
-call path; the folded stacks of xtrace-merge sum up to the count and the nanoseconds of all kernels
-as the independent xtrace-dump reads them from the logs.
+Calls seen = calls written + calls lost; nothing lost, of no cause; every kernel, copy and set
+attributed to a call path; the folded stacks of xtrace-merge sum up to the count and the nanoseconds
+of all of them as the independent xtrace-dump reads them from the logs.
 
 Prints two lines: launches, kernels, lost records and bytes a launch; then what does not hold,
 nothing if all does. Exit status: 0 all holds, 1 something does not, 2 usage.
@@ -52,8 +52,9 @@ class Trace:
             for name, value in last.items():
                 self.account[name] = self.account.get(name, 0) + value
 
-    def kernels_total(self):
-        words = self.run(self.options.dump, "--kernels-total", *self.logs).split()
+    def total(self, option):
+        """Count and nanoseconds of the work that the option of xtrace-dump stands for."""
+        words = self.run(self.options.dump, option, *self.logs).split()
         if len(words) != 4:
             return 0, 0
         return int(words[1]), int(words[3])
@@ -87,7 +88,8 @@ class Trace:
         seen, written = (self.account.get(name, 0) for name in ("calls.seen", "calls.written"))
         calls_lost = sum(n for name, n in self.account.items() if name.startswith(CALLS_LOST))
         launches = self.launches_total()
-        kernels, kernels_ns = self.kernels_total()
+        kernels, _ = self.total("--kernels-total")
+        work, work_ns = self.total("--work-total")
         folded_ns, unattributed_ns = self.folded()
         folded_count, unattributed_count = self.folded("--weight", "count")
         lost = calls_lost + sum(self.account.get(name, 0) for name in LOSSES)
@@ -100,10 +102,10 @@ class Trace:
         self.hold(launches >= self.options.launches_min, f"{launches} launches are too few")
         self.hold(
             unattributed_count == 0 and unattributed_ns == 0,
-            f"{unattributed_count} kernels are not attributed",
+            f"{unattributed_count} kernels, copies and sets are not attributed",
         )
-        self.hold(folded_count == kernels, f"{folded_count} kernels folded of {kernels}")
-        self.hold(folded_ns == kernels_ns, f"{folded_ns} ns folded of {kernels_ns}")
+        self.hold(folded_count == work, f"{folded_count} pieces of work folded of {work}")
+        self.hold(folded_ns == work_ns, f"{folded_ns} ns folded of {work_ns}")
         return launches, kernels, lost, sum(map(os.path.getsize, self.logs))
 
 

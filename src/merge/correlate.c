@@ -35,13 +35,13 @@ struct old_calls {
 };
 
 struct waiting {
-	struct kernel kernel;
+	struct work work;
 	uint32_t next;	/* position before it with the same hash */
-	uint32_t taken; /* while a call takes its kernels: the one to follow */
+	uint32_t taken; /* while a call takes its work: the one to follow */
 	bool gone;
 };
 
-struct waiting_kernels {
+struct waiting_work {
 	struct waiting *entries;
 	uint32_t *newest;
 	uint32_t size;
@@ -53,7 +53,7 @@ struct waiting_kernels {
 struct correlate {
 	struct window_calls window;
 	struct old_calls old;
-	struct waiting_kernels waiting;
+	struct waiting_work waiting;
 	struct correlate_listener listener;
 	struct correlate_counts counts;
 };
@@ -68,7 +68,7 @@ int correlate_new(struct correlate **correlate_out, const struct correlate_limit
 		  struct correlate_listener listener)
 {
 	static const struct correlate_limits usual = {
-		CORRELATE_WINDOW_CALLS, CORRELATE_OLD_CALLS_MAX, CORRELATE_WAITING_KERNELS_MAX};
+		CORRELATE_WINDOW_CALLS, CORRELATE_OLD_CALLS_MAX, CORRELATE_WAITING_WORK_MAX};
 	struct correlate *c = calloc(1, sizeof(*c));
 
 	*correlate_out = NULL;
@@ -82,7 +82,7 @@ int correlate_new(struct correlate **correlate_out, const struct correlate_limit
 	c->window.newest = calloc(c->window.size, sizeof(*c->window.newest));
 	c->window.count = 1; /* position 0 is nobody's: it ends the links */
 	c->old.used_max = limits->old_calls_max;
-	c->waiting.size_max = limits->waiting_kernels_max;
+	c->waiting.size_max = limits->waiting_work_max;
 	c->waiting.size = c->waiting.size_max < WAITING_FIRST ? c->waiting.size_max : WAITING_FIRST;
 	c->waiting.entries = calloc(c->waiting.size, sizeof(*c->waiting.entries));
 	c->waiting.newest = calloc(c->waiting.size, sizeof(*c->waiting.newest));
@@ -109,7 +109,11 @@ void correlate_free(struct correlate *correlate)
 
 static void give_up_launch(struct correlate *c, const struct launch *launch)
 {
-	if ((launch->flags & (LAUNCH_EXPECTED | LAUNCH_MET)) == LAUNCH_EXPECTED)
+	if ((launch->flags & (LAUNCH_EXPECTED | LAUNCH_MET)) != LAUNCH_EXPECTED)
+		return;
+	if (launch->flags & LAUNCH_TRANSFER)
+		c->counts.transfers_alone++;
+	else if (!(launch->flags & LAUNCH_MEMORY))
 		c->counts.launches_alone++;
 }
 
@@ -144,7 +148,7 @@ static struct launch *place_in_old(struct old_calls *old, uint64_t correlation)
 	return &old->entries[s];
 }
 
-/* May this call still get kernels? A single launch that has met its kernel will not. */
+/* May this call still get work? What is no graph launch and has met its work will not. */
 static bool is_open(const struct launch *launch)
 {
 	return launch->flags & LAUNCH_GRAPH ||
@@ -220,23 +224,23 @@ static int keep_old(struct correlate *c, const struct launch *launch)
 	return 0;
 }
 
-static void join(struct correlate *c, const struct kernel *kernel, struct launch *launch)
+static void join(struct correlate *c, const struct work *work, struct launch *launch)
 {
 	launch->flags |= LAUNCH_MET;
-	c->counts.kernels_joined++;
-	c->listener.joined(c->listener.context, kernel, launch);
+	c->counts.work_joined++;
+	c->listener.joined(c->listener.context, work, launch);
 }
 
-static void go_alone(struct correlate *c, const struct kernel *kernel)
+static void go_alone(struct correlate *c, const struct work *work)
 {
-	c->counts.kernels_alone++;
-	c->listener.joined(c->listener.context, kernel, NULL);
+	c->counts.work_alone++;
+	c->listener.joined(c->listener.context, work, NULL);
 }
 
-/* Hands the kernels that wait for this call to it, in the order in which they came. */
+/* Hands the work that waits for this call to it, in the order in which it came. */
 static void take_waiting(struct correlate *c, struct launch *launch)
 {
-	struct waiting_kernels *waiting = &c->waiting;
+	struct waiting_work *waiting = &c->waiting;
 	uint32_t mask = waiting->size - 1;
 	uint32_t now = (uint32_t)waiting->count, oldest_age = now - (uint32_t)waiting->first;
 	uint32_t position = waiting->newest[hash_id(launch->correlation) & mask];
@@ -245,7 +249,7 @@ static void take_waiting(struct correlate *c, struct launch *launch)
 	while (age <= oldest_age && age > younger) {
 		struct waiting *entry = &waiting->entries[position & mask];
 
-		if (!entry->gone && entry->kernel.correlation == launch->correlation) {
+		if (!entry->gone && entry->work.correlation == launch->correlation) {
 			entry->gone = true;
 			entry->taken = taken;
 			taken = position;
@@ -258,7 +262,7 @@ static void take_waiting(struct correlate *c, struct launch *launch)
 		struct waiting *entry = &waiting->entries[taken & mask];
 
 		taken = entry->taken;
-		join(c, &entry->kernel, launch);
+		join(c, &entry->work, launch);
 	}
 	while (waiting->first < waiting->count && waiting->entries[waiting->first & mask].gone)
 		waiting->first++;
@@ -289,19 +293,19 @@ int correlate_launch(struct correlate *c, const struct launch *launch)
 	return 0;
 }
 
-static void link_waiting(struct waiting_kernels *waiting, const struct kernel *kernel)
+static void link_waiting(struct waiting_work *waiting, const struct work *work)
 {
 	uint32_t mask = waiting->size - 1;
-	uint32_t h = hash_id(kernel->correlation) & mask;
+	uint32_t h = hash_id(work->correlation) & mask;
 	struct waiting *entry = &waiting->entries[waiting->count & mask];
 
-	*entry = (struct waiting){.kernel = *kernel, .next = waiting->newest[h]};
+	*entry = (struct waiting){.work = *work, .next = waiting->newest[h]};
 	waiting->newest[h] = (uint32_t)waiting->count++;
 }
 
-static int enlarge_waiting(struct waiting_kernels *waiting)
+static int enlarge_waiting(struct waiting_work *waiting)
 {
-	struct waiting_kernels larger = {
+	struct waiting_work larger = {
 		.size = waiting->size * 2, .size_max = waiting->size_max, .first = 1, .count = 1};
 
 	larger.entries = calloc(larger.size, sizeof(*larger.entries));
@@ -315,7 +319,7 @@ static int enlarge_waiting(struct waiting_kernels *waiting)
 		const struct waiting *entry = &waiting->entries[p & (waiting->size - 1)];
 
 		if (!entry->gone)
-			link_waiting(&larger, &entry->kernel);
+			link_waiting(&larger, &entry->work);
 	}
 	free(waiting->entries);
 	free(waiting->newest);
@@ -323,9 +327,9 @@ static int enlarge_waiting(struct waiting_kernels *waiting)
 	return 0;
 }
 
-static int wait_for_call(struct correlate *c, const struct kernel *kernel)
+static int wait_for_call(struct correlate *c, const struct work *work)
 {
-	struct waiting_kernels *waiting = &c->waiting;
+	struct waiting_work *waiting = &c->waiting;
 
 	if (waiting->count - waiting->first == waiting->size) {
 		struct waiting *oldest = &waiting->entries[waiting->first & (waiting->size - 1)];
@@ -337,45 +341,45 @@ static int wait_for_call(struct correlate *c, const struct kernel *kernel)
 				return error;
 		} else {
 			if (!oldest->gone)
-				go_alone(c, &oldest->kernel);
+				go_alone(c, &oldest->work);
 			waiting->first++;
 		}
 	}
-	link_waiting(waiting, kernel);
+	link_waiting(waiting, work);
 	return 0;
 }
 
-int correlate_kernel(struct correlate *c, const struct kernel *kernel)
+int correlate_work(struct correlate *c, const struct work *work)
 {
 	struct launch *launch;
 
-	if (!kernel->correlation) {
-		go_alone(c, kernel);
+	if (!work->correlation) {
+		go_alone(c, work);
 		return 0;
 	}
-	launch = find_in_window(&c->window, kernel->correlation);
+	launch = find_in_window(&c->window, work->correlation);
 	if (!launch && c->old.used) {
-		launch = place_in_old(&c->old, kernel->correlation);
+		launch = place_in_old(&c->old, work->correlation);
 		if (launch->correlation)
 			launch->round = c->old.round;
 		else
 			launch = NULL;
 	}
 	if (!launch)
-		return wait_for_call(c, kernel);
-	join(c, kernel, launch);
+		return wait_for_call(c, work);
+	join(c, work, launch);
 	return 0;
 }
 
 const struct correlate_counts *correlate_finish(struct correlate *c)
 {
-	struct waiting_kernels *waiting = &c->waiting;
+	struct waiting_work *waiting = &c->waiting;
 
 	for (; waiting->first < waiting->count; waiting->first++) {
 		struct waiting *entry = &waiting->entries[waiting->first & (waiting->size - 1)];
 
 		if (!entry->gone)
-			go_alone(c, &entry->kernel);
+			go_alone(c, &entry->work);
 	}
 	for (uint32_t s = 0; s < c->window.size; s++)
 		give_up_launch(c, &c->window.entries[s]);

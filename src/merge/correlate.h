@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Joins kernels to the calls that launched them, by correlation id and nothing else.
+ * Joins work (kernels, copies, sets, and operations on memory) to the calls that asked for it, by
+ * correlation id and nothing else.
  *
- * Calls and kernels come in the order of the file, either of them first. Both are kept until
- * they have met; memory is bounded whatever the length of the log:
- * - The latest calls are in a window. What leaves it and may still get kernels (no kernel came
- *   yet, or it launched a graph) goes to a table of old calls. Only if that is full, those are
- *   given up for which nothing has come for the longest time.
- * - Kernels that wait for their call are in a second window; if it is full, the oldest goes on
+ * Calls and work come in the order of the file, either of them first. Both are kept until they
+ * have met; memory is bounded whatever the length of the log:
+ * - The latest calls are in a window. What leaves it and may still get work (none came yet, or it
+ *   launched a graph) goes to a table of old calls. Only if that is full, those are given up for
+ *   which nothing has come for the longest time.
+ * - Work that waits for its call is in a second window; if it is full, the oldest goes on
  *   without a call.
- * A call may have any number of kernels: a graph launch has one for each node.
+ * A call may have any amount of work: a graph launch has some for each node.
  */
 #ifndef XT_MERGE_CORRELATE_H
 #define XT_MERGE_CORRELATE_H
@@ -19,53 +20,68 @@
 #include <stdint.h>
 
 /* Powers of two. */
-#define CORRELATE_WINDOW_CALLS	      (1u << 18)
-#define CORRELATE_OLD_CALLS_MAX	      (1u << 19)
-#define CORRELATE_WAITING_KERNELS_MAX (1u << 20)
+#define CORRELATE_WINDOW_CALLS	   (1u << 17)
+#define CORRELATE_OLD_CALLS_MAX	   (1u << 18)
+#define CORRELATE_WAITING_WORK_MAX (1u << 20)
 
 enum launch_flag {
-	LAUNCH_EXPECTED = 1u << 0, /* a kernel is to come of it: it is a launch and succeeded */
+	LAUNCH_EXPECTED = 1u << 0, /* work is to come of it: that is its class, and it succeeded */
 	LAUNCH_GRAPH = 1u << 1,
-	LAUNCH_MET = 1u << 2, /* a kernel came */
+	LAUNCH_MET = 1u << 2,	    /* work came */
+	LAUNCH_TRANSFER = 1u << 3,  /* it copies or sets */
+	LAUNCH_MEMORY = 1u << 4,    /* it allocates or frees */
+	LAUNCH_COPY_WAIT = 1u << 5, /* the wait before it was one for a copy */
 };
 
 /* What is kept of a call. */
 struct launch {
 	uint64_t correlation;
 	uint64_t enter_ns;
+	/* What its thread did before it: the last time it waited for the GPU, and when its last
+	 * call returned. Filled if idle time is asked for, else 0. */
+	uint64_t wait_enter_ns;
+	uint64_t wait_exit_ns;
+	uint64_t previous_exit_ns;
 	uint32_t stack;	 /* XT_STACK_ID */
 	uint32_t thread; /* XT_THREAD_ID */
+	uint32_t range;	 /* the innermost NVTX range around it, as place in the tree of ranges */
 	uint32_t next;	 /* correlate.c's */
 	uint16_t api;	 /* place in the model's apis */
 	uint8_t flags;	 /* enum launch_flag */
 	uint8_t round;	 /* correlate.c's */
 };
 
-struct kernel {
+enum work_kind { WORK_KERNEL, WORK_COPY, WORK_SET, WORK_KINDS, WORK_ALLOC = WORK_KINDS, WORK_FREE };
+
+struct work {
 	uint64_t correlation;
 	uint64_t start_ns;
 	uint64_t duration_ns;
-	uint64_t graph_node;
-	uint32_t stream; /* XT_STREAM_ID */
-	uint32_t shape;	 /* XT_SHAPE_ID */
+	uint64_t graph_node; /* 0: outside graphs */
+	uint64_t bytes;	     /* of copies, sets and allocations */
+	uint32_t stream;     /* XT_STREAM_ID */
+	uint32_t shape;	     /* XT_SHAPE_ID, XT_COPY_SHAPE_ID; else CUPTI's memory kind */
+	uint32_t ticket;     /* whoever hands it in may know it again by this */
+	uint8_t kind;	     /* enum work_kind */
 };
 
-/* Told of each kernel exactly once: with its call, or with NULL if there is none. */
+/* Told of all work exactly once: with its call, or with NULL if there is none. */
 struct correlate_listener {
-	void (*joined)(void *context, const struct kernel *kernel, const struct launch *launch);
+	void (*joined)(void *context, const struct work *work, const struct launch *launch);
 	void *context;
 };
 
 struct correlate_limits {
 	uint32_t window_calls;
 	uint32_t old_calls_max;
-	uint32_t waiting_kernels_max;
+	uint32_t waiting_work_max;
 };
 
 struct correlate_counts {
-	uint64_t kernels_joined;
-	uint64_t kernels_alone;	 /* no call with that id */
-	uint64_t launches_alone; /* LAUNCH_EXPECTED, and no kernel came */
+	uint64_t work_joined;
+	uint64_t work_alone;	  /* no call with that id */
+	uint64_t launches_alone;  /* LAUNCH_EXPECTED, and nothing came */
+	uint64_t transfers_alone; /* likewise, of calls that copy or set */
 };
 
 struct correlate;
@@ -77,9 +93,9 @@ void correlate_free(struct correlate *correlate);
 
 /* Both: 0 or -ENOMEM. Id 0 means none: such a row meets nothing. */
 int correlate_launch(struct correlate *correlate, const struct launch *launch);
-int correlate_kernel(struct correlate *correlate, const struct kernel *kernel);
+int correlate_work(struct correlate *correlate, const struct work *work);
 
-/* No more will come: kernels that still wait go on alone, and the counts are complete. */
+/* No more will come: work that still waits goes on alone, and the counts are complete. */
 const struct correlate_counts *correlate_finish(struct correlate *correlate);
 
 #endif

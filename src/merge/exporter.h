@@ -18,14 +18,31 @@
 #include "merge/output.h"
 #include "merge/paths.h"
 #include "merge/report.h"
+#include "merge/transfers.h"
+
+#define LEAF_KERNEL_MARK "[GPU_Kernel]" /* before the name of a kernel in a path */
 
 enum unit { UNIT_NS, UNIT_US };
-enum weight { WEIGHT_GPU_TIME, WEIGHT_COUNT };
+
+/* Which call paths the work of a graph stands below. */
+enum graph_stacks { GRAPH_STACKS_BOTH, GRAPH_STACKS_REPLAY, GRAPH_STACKS_CAPTURE };
+
+/* What stands at the root of call paths. */
+enum by {
+	BY_DEFAULT /* the process, if there are several */,
+	BY_DEVICE,
+	BY_STREAM,
+	BY_THREAD,
+	BY_PROCESS,
+	BY_NONE
+};
 
 /* How the user wants it. */
 struct settings {
 	enum unit unit;
 	enum weight weight;
+	enum graph_stacks graph_stacks;
+	enum by by;
 	uint32_t top_count;
 };
 
@@ -35,7 +52,10 @@ enum loss {
 	LOSS_NO_RING,
 	LOSS_NESTED,
 	LOSS_STACKS,
+	LOSS_NODES,
 	LOSS_KERNELS_INVALID,
+	LOSS_COPIES_INVALID,
+	LOSS_SETS_INVALID,
 	LOSS_CUPTI_DROPPED,
 	LOSS_BUFFERS,
 	LOSS_COUNT
@@ -49,19 +69,36 @@ extern const struct loss_cause loss_causes[LOSS_COUNT];
 /* All that was read so far, of all processes. */
 struct run {
 	const struct inputs *inputs;
+	const struct settings *settings;
 	struct report *report;
 	struct paths paths;
+	struct transfers transfers;
 	uint64_t launch_count;
 	uint64_t launch_failed_count; /* of these: calls that returned an error */
-	uint64_t launch_alone_count;  /* of these: succeeded, but no kernel is known */
-	uint64_t kernel_count;
-	uint64_t kernel_without_call_count;
-	uint64_t kernel_without_stack_count; /* the call is known, its stack is not */
+	uint64_t launch_alone_count;  /* of these: succeeded, but no work is known */
+	uint64_t transfer_call_count; /* calls that copy or set */
+	uint64_t transfer_alone_count;
+	uint64_t work_count[WORK_KINDS];
+	uint64_t work_without_call_count;
+	uint64_t work_without_stack_count; /* the call is known, its stack is not */
+	uint64_t graph_work_count;
+	uint64_t graph_work_unmade_count; /* of these: who made the node is not known */
+	uint64_t nodes_cyclic_count;
 	uint64_t attributed_gpu_ns;
 	uint64_t gpu_ns;
 	uint64_t losses[LOSS_COUNT];
 	bool has_simulated_gpu;
 };
+
+/* Kernels, copies and sets together. */
+static inline uint64_t run_work_count(const struct run *run)
+{
+	uint64_t sum = 0;
+
+	for (int kind = 0; kind < WORK_KINDS; kind++)
+		sum += run->work_count[kind];
+	return sum;
+}
 
 /* The log at hand. */
 struct process {
@@ -95,8 +132,8 @@ struct exporter {
 	int (*process)(struct sink *sink, const struct process *process);
 	int (*call)(struct sink *sink, const struct process *process, const struct launch *call,
 		    uint64_t duration_ns, uint64_t result);
-	int (*kernel)(struct sink *sink, const struct process *process, const struct kernel *kernel,
-		      const struct launch *launch);
+	int (*work)(struct sink *sink, const struct process *process, const struct work *work,
+		    const struct launch *launch);
 	int (*end)(struct sink *sink, const struct run *run);
 	void (*free)(struct sink *sink); /* after any of the above, even a failed one */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Folded stacks: one line for each call path that ends in a kernel, "frame;frame;kernel weight".
+ * Folded stacks: one line for each call path that ends in a piece of work, "frame;frame;kernel 12".
  *
  * The weights of all lines add up to the total: with --unit us, what rounding takes from a line
  * is carried to the next, so that the sum is off by less than one microsecond.
@@ -13,14 +13,12 @@
 static uint64_t weigh(const struct settings *settings, const struct path_node *node,
 		      uint64_t *carried_ns)
 {
-	uint64_t weight;
+	uint64_t weight = node->weights[settings->weight];
 
-	if (settings->weight == WEIGHT_COUNT)
-		return node->kernel_count;
-	if (settings->unit == UNIT_NS)
-		return node->gpu_ns;
-	weight = node->gpu_ns / 1000;
-	*carried_ns += node->gpu_ns % 1000;
+	if (settings->unit == UNIT_NS || !weight_specs[settings->weight].is_time)
+		return weight;
+	*carried_ns += weight % 1000;
+	weight /= 1000;
 	if (*carried_ns >= 1000) {
 		*carried_ns -= 1000;
 		weight++;
@@ -34,7 +32,7 @@ static int end(struct sink *sink, const struct run *run)
 	uint32_t *leaves, leaf_count, *chain = NULL;
 	uint64_t carried_ns = 0;
 	size_t capacity = 0;
-	int error = paths_leaves(paths, &leaves, &leaf_count);
+	int error = paths_leaves(paths, sink->settings->weight, &leaves, &leaf_count);
 
 	if (error)
 		return error;

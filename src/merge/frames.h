@@ -42,6 +42,13 @@ static inline int frames_has_stack(const struct frames *frames, uint32_t stack)
 	return stack < frames->stack_count && frames->nodes[stack] != PATH_FAILED;
 }
 
+/* Is it known what a call with that stack is called? */
+static inline int frames_knows_api(const struct frames *frames, uint32_t stack, uint16_t api)
+{
+	return api != MODEL_API_UNKNOWN ||
+	       (stack < frames->stack_count && frames->api_names[stack] != NAME_EMPTY);
+}
+
 /* What a call is called: the runtime function that the program called, else the API's name. */
 static inline uint32_t frames_api_name(const struct frames *frames, uint32_t stack, uint16_t api)
 {

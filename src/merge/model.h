@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is kept in memory of one log: all its tables but the calls and the kernels.
+ * What is kept in memory of one log: all its tables but the calls, the work of the GPU and the
+ * memory operations.
  *
- * A log is read twice. The first reading fills the model and passes over calls and kernels
+ * A log is read twice. The first reading fills the model and passes over those
  * without unpacking them; so what is said late (modules that went, symbols, the last counters) is
  * known when the second reading brings the events. The log is foreign: ids may be undefined,
  * undefined rows are all zeros, and the accessors answer for any id.
@@ -15,6 +16,7 @@
 #include <stdint.h>
 
 #include "merge/names.h"
+#include "merge/nodes.h"
 #include "xtrace/reader.h"
 
 struct module {
@@ -62,6 +64,15 @@ struct shape {
 	uint32_t registers;
 };
 
+struct copy_shape {
+	uint32_t kind;	      /* CUPTI's copy kind */
+	uint32_t source;      /* CUPTI's memory kind */
+	uint32_t destination; /* likewise */
+	bool is_async;
+	uint32_t from_device; /* device + 1 between devices, else 0 */
+	uint32_t to_device;   /* likewise */
+};
+
 struct embedded_symbol {
 	uint64_t start;
 	uint64_t bytes;
@@ -95,11 +106,13 @@ struct model {
 	MODEL_ROWS(struct thread) threads;
 	MODEL_ROWS(struct stream) streams;
 	MODEL_ROWS(struct shape) shapes;
+	MODEL_ROWS(struct copy_shape) copy_shapes;
 	MODEL_ROWS(struct module) modules; /* by start, once loaded; module 0 is none */
 	MODEL_ROWS(struct api) apis;	   /* in the order of the log; api 0 is unknown */
 	MODEL_ROWS(struct pair) meta;
 	MODEL_ROWS(struct pair) account;
 	MODEL_ROWS(struct embedded_symbol) symbols; /* by module and start, once loaded */
+	struct nodes nodes;			    /* of CUDA graphs */
 	uint64_t *frames;			    /* of all stacks */
 	size_t frame_count;
 	size_t frame_capacity;

@@ -9,16 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define WEIGHT_WORDS "gpu-time|count"
+
 #define TOP_DEFAULT 10
 #define TOP_MAX	    1000000
 
-/* Options that only matter if one exporter is at work say so. */
+#define EXPORTERS_OF_MAX 2
+
+/* Options that only matter if certain exporters are at work say so. */
 struct option_row {
 	const char *name;
 	char letter;	   /* 0: none */
 	const char *value; /* what it is called in --help; NULL: takes none */
 	const char *what;
-	const struct exporter *of;
+	const struct exporter *of[EXPORTERS_OF_MAX];
 	int (*apply)(struct options *options, const char *value); /* 0 or -EINVAL */
 };
 
@@ -32,9 +36,48 @@ static int apply_unit(struct options *options, const char *value)
 
 static int apply_weight(struct options *options, const char *value)
 {
-	if (strcmp(value, "gpu-time") && strcmp(value, "count"))
-		return -EINVAL;
-	options->settings.weight = !strcmp(value, "count") ? WEIGHT_COUNT : WEIGHT_GPU_TIME;
+	for (int w = 0; w < WEIGHTS; w++) {
+		if (strcmp(weight_specs[w].name, value))
+			continue;
+		options->settings.weight = (enum weight)w;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+/* The place of value in words, which NULL ends; -EINVAL if it is not among them. */
+static int place_of(const char *const *words, const char *value)
+{
+	for (int w = 0; words[w]; w++)
+		if (!strcmp(words[w], value))
+			return w;
+	return -EINVAL;
+}
+
+static int apply_graph_stacks(struct options *options, const char *value)
+{
+	static const char *const words[] = {
+		[GRAPH_STACKS_BOTH] = "both",
+		[GRAPH_STACKS_REPLAY] = "replay",
+		[GRAPH_STACKS_CAPTURE] = "capture",
+		NULL,
+	};
+	int place = place_of(words, value);
+
+	if (place < 0)
+		return place;
+	options->settings.graph_stacks = (enum graph_stacks)place;
+	return 0;
+}
+
+static int apply_by(struct options *options, const char *value)
+{
+	static const char *const words[] = {"device", "stream", "thread", "process", "none", NULL};
+	int place = place_of(words, value);
+
+	if (place < 0)
+		return place;
+	options->settings.by = (enum by)(BY_DEVICE + place);
 	return 0;
 }
 
@@ -81,19 +124,38 @@ static int apply_help(struct options *options, const char *value)
 }
 
 static const struct option_row option_rows[] = {
-	{"unit", 0, "ns|us", "unit of GPU time in folded stacks (ns)", &exporter_folded,
-	 apply_unit},
-	{"weight", 0, "gpu-time|count",
-	 "what folded stacks are weighted by: GPU time, or the number of kernels (gpu-time)",
-	 &exporter_folded, apply_weight},
-	{"top", 0, "N", "rows of each table of the summary (10)", &exporter_summary, apply_top},
-	{"embed-symbols", 0, NULL,
+	{"unit", 0, "ns|us", "unit of time in folded stacks (ns)", {&exporter_folded}, apply_unit},
+	{"weight",
+	 0,
+	 WEIGHT_WORDS,
+	 "what folded stacks are weighted by: GPU time, or the number of kernels, copies and sets "
+	 "(gpu-time)",
+	 {&exporter_folded},
+	 apply_weight},
+	{"by",
+	 0,
+	 "device|stream|thread|process|none",
+	 "what stands at the root of call paths (the process, if there are several)",
+	 {&exporter_folded, &exporter_summary},
+	 apply_by},
+	{"graph-stacks",
+	 0,
+	 "both|replay|capture",
+	 "which call paths the work of a CUDA graph stands below: the one that launched the graph, "
+	 "the one that made the node, or the one and then the other (both)",
+	 {&exporter_folded, &exporter_summary},
+	 apply_graph_stacks},
+	{"top", 0, "N", "rows of each table of the summary (10)", {&exporter_summary}, apply_top},
+	{"embed-symbols",
+	 0,
+	 NULL,
 	 "append the names of all functions in the stacks to each log, so that it can be read "
 	 "where the binaries are not",
-	 NULL, apply_embed_symbols},
-	{"quiet", 'q', NULL, "no warnings on stderr, only errors", NULL, apply_quiet},
-	{"version", 'V', NULL, "print the version and exit", NULL, apply_version},
-	{"help", 'h', NULL, "print this help and exit", NULL, apply_help},
+	 {NULL},
+	 apply_embed_symbols},
+	{"quiet", 'q', NULL, "no warnings on stderr, only errors", {NULL}, apply_quiet},
+	{"version", 'V', NULL, "print the version and exit", {NULL}, apply_version},
+	{"help", 'h', NULL, "print this help and exit", {NULL}, apply_help},
 };
 #define OPTION_COUNT (sizeof(option_rows) / sizeof(option_rows[0]))
 
@@ -257,21 +319,54 @@ static bool has_output(const struct options *options, const struct exporter *exp
 	return false;
 }
 
+static bool has_any_output(const struct options *options,
+			   const struct exporter *const *exporters_of)
+{
+	bool any = false;
+
+	for (int e = 0; e < EXPORTERS_OF_MAX && exporters_of[e]; e++)
+		any |= has_output(options, exporters_of[e]);
+	return any;
+}
+
+/* What cannot be told apart for a weight cannot be at the root of its paths. */
+static int check_weight(const struct options *options, const bool *unit_given,
+			struct report *report)
+{
+	const struct settings *settings = &options->settings;
+	const struct weight_spec *spec = &weight_specs[settings->weight];
+	const char *by = settings->by == BY_DEVICE && !spec->has_device	  ? "device"
+			 : settings->by == BY_STREAM && !spec->has_stream ? "stream"
+									  : NULL;
+
+	if (*unit_given && !spec->is_time) {
+		report_error(report, STATUS_FAILED, "--unit has no meaning with --weight %s",
+			     spec->name);
+		return -EINVAL;
+	}
+	if (!by)
+		return 0;
+	report_error(report, STATUS_FAILED, "--by %s has no meaning with --weight %s", by,
+		     spec->name);
+	return -EINVAL;
+}
+
 /* No option is silently without effect. */
 static int check(const struct options *options, const bool *given, struct report *report)
 {
+	const bool *unit_given = &given[find_row("unit", strlen("unit")) - option_rows];
+
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
-		if (!given[i] || !option_rows[i].of || has_output(options, option_rows[i].of))
+		const struct option_row *row = &option_rows[i];
+
+		if (!given[i] || !row->of[0] || has_any_output(options, row->of))
 			continue;
-		report_error(report, STATUS_FAILED, "--%s has no meaning without --%s",
-			     option_rows[i].name, option_rows[i].of->name);
+		report_error(report, STATUS_FAILED, "--%s has no meaning without --%s%s%s",
+			     row->name, row->of[0]->name, row->of[1] ? " or --" : "",
+			     row->of[1] ? row->of[1]->name : "");
 		return -EINVAL;
 	}
-	if (options->settings.weight == WEIGHT_COUNT && options->settings.unit != UNIT_NS) {
-		report_error(report, STATUS_FAILED, "--unit has no meaning with --weight count");
-		return -EINVAL;
-	}
-	return 0;
+	return check_weight(options, unit_given, report);
 }
 
 int options_parse(struct options *options, int argc, char **argv, struct report *report)
@@ -323,6 +418,8 @@ static void print_row(const char *head, const char *what)
 		what += word;
 		if (*what && column + 1 + (int)strcspn(what + 1, " ") <= HELP_COLUMNS)
 			column += printf(" ");
+		else
+			column = HELP_COLUMNS + 1;
 		what += *what == ' ';
 	}
 	putchar('\n');

@@ -124,7 +124,8 @@ static int compare_siblings(const void *a, const void *b, void *context)
 
 /* Walks the tree depth first over siblings that were sorted by parent and name. */
 static uint32_t collect_leaves(const struct paths *paths, const uint32_t *sorted,
-			       const uint32_t *first_child, uint32_t *place, uint32_t *leaves)
+			       const uint32_t *first_child, enum weight weight, uint32_t *place,
+			       uint32_t *leaves)
 {
 	uint32_t leaf_count = 0, parent = PATH_ROOT;
 
@@ -136,7 +137,7 @@ static uint32_t collect_leaves(const struct paths *paths, const uint32_t *sorted
 		    paths->nodes[sorted[i - 1]].parent == parent) {
 			node = sorted[i - 1];
 			place[parent]++;
-			if (paths->nodes[node].kernel_count)
+			if (path_carries(&paths->nodes[node], weight))
 				leaves[leaf_count++] = node;
 			parent = node;
 		} else if (parent == PATH_ROOT) {
@@ -147,7 +148,8 @@ static uint32_t collect_leaves(const struct paths *paths, const uint32_t *sorted
 	}
 }
 
-int paths_leaves(const struct paths *paths, uint32_t **leaves_out, uint32_t *count_out)
+int paths_leaves(const struct paths *paths, enum weight weight, uint32_t **leaves_out,
+		 uint32_t *count_out)
 {
 	uint32_t count = paths->node_count;
 	uint32_t *sorted = calloc(count, sizeof(*sorted));
@@ -166,7 +168,7 @@ int paths_leaves(const struct paths *paths, uint32_t **leaves_out, uint32_t *cou
 	qsort_r(sorted, count - 1, sizeof(*sorted), compare_siblings, &order);
 	for (uint32_t i = count - 1; i--;)
 		first_child[paths->nodes[sorted[i]].parent] = i + 1;
-	*count_out = collect_leaves(paths, sorted, first_child, place, leaves);
+	*count_out = collect_leaves(paths, sorted, first_child, weight, place, leaves);
 	*leaves_out = leaves;
 	leaves = NULL;
 	error = 0;

@@ -2,8 +2,8 @@
 /*
  * The tree of call paths of all processes: what the folded output and the summary print.
  *
- * A node is a frame below its parent; its name is in a table of names. Kernels are the leaves
- * that carry weight.
+ * A node is a frame below its parent; its name is in a table of names. What
+ * ends in a node gives it weight.
  */
 #ifndef XT_MERGE_PATHS_H
 #define XT_MERGE_PATHS_H
@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "merge/names.h"
+#include "merge/weights.h"
 
 #define PATH_ROOT   0
 #define PATH_FAILED UINT32_MAX
@@ -19,8 +20,7 @@
 struct path_node {
 	uint32_t parent;
 	uint32_t name;
-	uint64_t gpu_ns; /* of the kernels that are this very node */
-	uint64_t kernel_count;
+	uint64_t weights[WEIGHTS]; /* of what ends in this very node */
 };
 
 struct paths {
@@ -40,10 +40,17 @@ void paths_free(struct paths *paths);
 uint32_t paths_child(struct paths *paths, uint32_t parent, uint32_t name);
 
 /*
- * The nodes that carry kernels, in the order of their printed paths (as LC_ALL=C sort has it).
+ * The nodes that carry that weight, in the order of their printed paths (as LC_ALL=C sort has it).
  * *leaves_out is given back with free(). 0 or -ENOMEM.
  */
-int paths_leaves(const struct paths *paths, uint32_t **leaves_out, uint32_t *count_out);
+int paths_leaves(const struct paths *paths, enum weight weight, uint32_t **leaves_out,
+		 uint32_t *count_out);
+
+/* Does the node carry that weight? GPU time may be 0: what took it counts. */
+static inline bool path_carries(const struct path_node *node, enum weight weight)
+{
+	return node->weights[weight == WEIGHT_GPU_TIME ? WEIGHT_COUNT : weight] != 0;
+}
 
 /*
  * The nodes from the root (not included) down to node, into *chain and *capacity as grow() has

@@ -3,23 +3,17 @@
  * The summary: what a person reads first. GPU time by call path and by kernel, how much of it is
  * attributed, what was lost and why, and what this program had to warn of.
  */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "merge/exporter.h"
 #include "merge/grow.h"
-#include "merge/text.h"
+#include "merge/summary.h"
 
-#define PATH_COLUMNS   150 /* of a call path; what is further out gives way to "…" */
-#define NAME_COLUMNS   48  /* of a frame in it */
 #define KERNEL_COLUMNS 100
-#define ELLIPSIS       "\xe2\x80\xa6"
 
 struct row {
 	uint32_t id; /* path node or name */
 	uint64_t gpu_ns;
-	uint64_t kernel_count;
+	uint64_t count; /* of kernels, copies and sets */
 };
 
 static int compare_rows(const void *a, const void *b)
@@ -28,43 +22,10 @@ static int compare_rows(const void *a, const void *b)
 
 	if (x->gpu_ns != y->gpu_ns)
 		return x->gpu_ns > y->gpu_ns ? -1 : 1;
-	if (x->kernel_count != y->kernel_count)
-		return x->kernel_count > y->kernel_count ? -1 : 1;
+	if (x->count != y->count)
+		return x->count > y->count ? -1 : 1;
 	return x->id < y->id ? -1 : x->id > y->id;
 }
-
-/* A number with its thousands apart. */
-static void format_count(char *out, uint64_t value)
-{
-	char digits[TEXT_U64_BYTES_MAX];
-	size_t length = (size_t)(text_u64(digits, value) - digits);
-
-	for (size_t i = 0; i < length; i++) {
-		if (i && (length - i) % 3 == 0)
-			*out++ = ',';
-		*out++ = digits[i];
-	}
-	*out = '\0';
-}
-#define COUNT_BYTES 28
-
-static void format_time(char *out, size_t out_bytes, uint64_t ns)
-{
-	static const struct {
-		uint64_t from_ns;
-		double unit_ns;
-		const char *unit;
-	} units[] = {{1000000000, 1e9, "s"}, {1000000, 1e6, "ms"}, {1000, 1e3, "us"}};
-
-	for (size_t u = 0; u < sizeof(units) / sizeof(units[0]); u++) {
-		if (ns < units[u].from_ns)
-			continue;
-		snprintf(out, out_bytes, "%.3f %s", (double)ns / units[u].unit_ns, units[u].unit);
-		return;
-	}
-	snprintf(out, out_bytes, "%" PRIu64 " ns", ns);
-}
-#define TIME_BYTES 40
 
 static double percent(uint64_t part, uint64_t whole)
 {
@@ -79,106 +40,43 @@ static double percent_down(uint64_t part, uint64_t whole)
 	return part < whole && value > 99.9 ? 99.9 : value;
 }
 
-/* Writes text, its middle left out if it is too wide. Returns the columns it took. */
-static size_t put_elided(struct output *out, const char *text, size_t length, size_t columns)
-{
-	size_t whole = text_columns(text, length), head, tail, i, seen = 0;
-
-	if (whole <= columns) {
-		output_text(out, text, length);
-		return whole;
-	}
-	head = (columns - 1) / 2;
-	tail = columns - 1 - head;
-	for (i = 0; i < length && (seen < head || ((uint8_t)text[i] & 0xc0) == 0x80); i++)
-		seen += ((uint8_t)text[i] & 0xc0) != 0x80;
-	output_text(out, text, i);
-	output_text(out, ELLIPSIS, strlen(ELLIPSIS));
-	for (seen = whole, i = 0; seen > tail || ((uint8_t)text[i] & 0xc0) == 0x80; i++)
-		seen -= ((uint8_t)text[i + 1] & 0xc0) != 0x80;
-	output_text(out, text + i, length - i);
-	return columns;
-}
-
-/* Writes as many of the innermost frames as there is room for. */
-static int put_path(struct output *out, const struct paths *paths, uint32_t node, uint32_t **chain,
-		    size_t *capacity)
-{
-	int depth = paths_chain(paths, node, chain, capacity), first;
-	size_t columns = 0;
-
-	if (depth < 0)
-		return depth;
-	for (first = depth; first > 0; first--) {
-		size_t length, width;
-		const char *name =
-			names_text(&paths->names, paths->nodes[(*chain)[first - 1]].name, &length);
-
-		width = text_columns(name, length);
-		columns += (width < NAME_COLUMNS ? width : NAME_COLUMNS) + 1;
-		if (columns > PATH_COLUMNS && first < depth)
-			break;
-	}
-	if (first)
-		output_text(out, ELLIPSIS ";", strlen(ELLIPSIS ";"));
-	for (int d = first; d < depth; d++) {
-		size_t length;
-		const char *name =
-			names_text(&paths->names, paths->nodes[(*chain)[d]].name, &length);
-
-		put_elided(out, name, length, NAME_COLUMNS);
-		if (d + 1 < depth)
-			output_text(out, ";", 1);
-	}
-	return 0;
-}
-
 static void put_row_head(struct output *out, const struct row *row, uint64_t whole_ns)
 {
 	char time[TIME_BYTES], count[COUNT_BYTES];
 
-	format_time(time, sizeof(time), row->gpu_ns);
-	format_count(count, row->kernel_count);
+	format_time(time, row->gpu_ns);
+	format_count(count, row->count);
 	output_format(out, "%12s  %5.1f %%  %12s  ", time, percent(row->gpu_ns, whole_ns), count);
 }
 
 static void put_table_head(struct output *out, const char *title, const char *last_column,
 			   size_t shown, size_t all)
 {
-	output_format(out, "\n%s", title);
-	if (shown < all)
-		output_format(out, " (top %zu of %zu)", shown, all);
-	output_format(out, "\n%12s  %7s  %12s  %s\n", "time", "share", "kernels", last_column);
-}
-
-static size_t limit(size_t count, const struct settings *settings)
-{
-	return count < settings->top_count ? count : settings->top_count;
+	put_title(out, title, shown, all);
+	output_format(out, "%12s  %7s  %12s  %s\n", "time", "share", "count", last_column);
 }
 
 static int put_by_path(struct sink *sink, const struct run *run, struct row *rows, size_t count)
 {
-	size_t shown = limit(count, sink->settings), capacity = 0;
-	uint32_t *chain = NULL;
+	size_t shown = put_limit(count, sink->settings);
 	int error = 0;
 
 	put_table_head(&sink->out, "GPU time by call path", "call path", shown, count);
 	for (size_t i = 0; i < shown && !error; i++) {
 		put_row_head(&sink->out, &rows[i], run->gpu_ns);
-		error = put_path(&sink->out, &run->paths, rows[i].id, &chain, &capacity);
+		error = put_path(&sink->out, &run->paths, rows[i].id);
 		output_text(&sink->out, "\n", 1);
 	}
-	free(chain);
 	return error;
 }
 
 static void put_by_kernel(struct sink *sink, const struct run *run, const struct row *rows,
 			  size_t count)
 {
-	static const char mark[] = "[GPU_Kernel]";
-	size_t shown = limit(count, sink->settings);
+	static const char mark[] = LEAF_KERNEL_MARK;
+	size_t shown = put_limit(count, sink->settings);
 
-	put_table_head(&sink->out, "GPU time by kernel", "kernel", shown, count);
+	put_table_head(&sink->out, "GPU time by kernel, copy and set", "kernel", shown, count);
 	for (size_t i = 0; i < shown; i++) {
 		size_t length;
 		const char *name = names_text(&run->paths.names, rows[i].id, &length);
@@ -204,10 +102,10 @@ static size_t group_by_name(const struct paths *paths, const struct row *rows, s
 
 		by_name[name].id = name;
 		by_name[name].gpu_ns += rows[i].gpu_ns;
-		by_name[name].kernel_count += rows[i].kernel_count;
+		by_name[name].count += rows[i].count;
 	}
 	for (uint32_t n = 0; n < paths->names.count; n++)
-		if (by_name[n].kernel_count)
+		if (by_name[n].count)
 			by_name[kept++] = by_name[n];
 	return kept;
 }
@@ -223,9 +121,10 @@ static int put_tables(struct sink *sink, const struct run *run)
 	if (!by_path || !by_name)
 		goto out;
 	for (uint32_t n = 1; n < paths->node_count; n++)
-		if (paths->nodes[n].kernel_count)
-			by_path[path_count++] = (struct row){n, paths->nodes[n].gpu_ns,
-							     paths->nodes[n].kernel_count};
+		if (path_carries(&paths->nodes[n], WEIGHT_GPU_TIME))
+			by_path[path_count++] =
+				(struct row){n, paths->nodes[n].weights[WEIGHT_GPU_TIME],
+					     paths->nodes[n].weights[WEIGHT_COUNT]};
 	name_count = group_by_name(paths, by_path, path_count, by_name);
 	qsort(by_path, path_count, sizeof(*by_path), compare_rows);
 	qsort(by_name, name_count, sizeof(*by_name), compare_rows);
@@ -235,14 +134,6 @@ out:
 	free(by_path);
 	free(by_name);
 	return error;
-}
-
-static void put_count(struct output *out, const char *what, uint64_t value)
-{
-	char count[COUNT_BYTES];
-
-	format_count(count, value);
-	output_format(out, "  %-52s %16s\n", what, count);
 }
 
 static void put_overview(struct output *out, const struct run *run)
@@ -258,9 +149,20 @@ static void put_overview(struct output *out, const struct run *run)
 	if (run->launch_alone_count)
 		put_count(out, "  without a kernel (captured into a graph, or lost)",
 			  run->launch_alone_count);
-	put_count(out, "kernels", run->kernel_count);
-	format_time(time, sizeof(time), run->gpu_ns);
-	output_format(out, "  %-52s %16s\n", "GPU time (sum of kernel durations)", time);
+	if (run->transfer_call_count)
+		put_count(out, "calls that copy or set", run->transfer_call_count);
+	if (run->transfer_alone_count)
+		put_count(out, "  without GPU work (captured, of no bytes, or lost)",
+			  run->transfer_alone_count);
+	put_count(out, "kernels", run->work_count[WORK_KERNEL]);
+	if (run->work_count[WORK_COPY])
+		put_count(out, "copies", run->work_count[WORK_COPY]);
+	if (run->work_count[WORK_SET])
+		put_count(out, "sets", run->work_count[WORK_SET]);
+	if (run->graph_work_count)
+		put_count(out, "  of these, in graphs", run->graph_work_count);
+	format_time(time, run->gpu_ns);
+	output_format(out, "  %-52s %16s\n", "GPU time (sum of kernels, copies and sets)", time);
 	if (run->gpu_ns)
 		output_format(out, "  %-52s %14.1f %%\n", "attributed to a call path",
 			      percent_down(run->attributed_gpu_ns, run->gpu_ns));
@@ -268,7 +170,7 @@ static void put_overview(struct output *out, const struct run *run)
 
 static void put_losses(struct output *out, const struct run *run)
 {
-	uint64_t sum = run->kernel_without_call_count + run->kernel_without_stack_count;
+	uint64_t sum = run->work_without_call_count + run->work_without_stack_count;
 
 	for (int l = 0; l < LOSS_COUNT; l++)
 		sum += run->losses[l];
@@ -276,10 +178,26 @@ static void put_losses(struct output *out, const struct run *run)
 	for (int l = 0; l < LOSS_COUNT; l++)
 		if (run->losses[l])
 			put_count(out, loss_causes[l].what, run->losses[l]);
-	if (run->kernel_without_call_count)
-		put_count(out, "kernels whose call is missing", run->kernel_without_call_count);
-	if (run->kernel_without_stack_count)
-		put_count(out, "kernels whose call has no stack", run->kernel_without_stack_count);
+	if (run->work_without_call_count)
+		put_count(out, "kernels, copies, sets whose call is missing",
+			  run->work_without_call_count);
+	if (run->work_without_stack_count)
+		put_count(out, "kernels, copies, sets whose call has no stack",
+			  run->work_without_stack_count);
+}
+
+static int begin(struct sink *sink)
+{
+	sink->state = calloc(1, sizeof(struct summary));
+	return sink->state ? 0 : -ENOMEM;
+}
+
+static int add_call(struct sink *sink, const struct process *process, const struct launch *call,
+		    uint64_t duration_ns, uint64_t result)
+{
+	struct summary *summary = sink->state;
+
+	return calls_add(&summary->calls, process->frames, call, duration_ns, result);
 }
 
 static int end(struct sink *sink, const struct run *run)
@@ -288,8 +206,11 @@ static int end(struct sink *sink, const struct run *run)
 	int error = 0;
 
 	put_overview(out, run);
-	if (run->kernel_count)
+	if (run_work_count(run))
 		error = put_tables(sink, run);
+	summary_put_transfers(sink, run);
+	if (!error)
+		error = summary_put_calls(sink, run);
 	put_losses(out, run);
 	if (run->report->warning_count)
 		output_format(out, "\nWarnings\n");
@@ -298,8 +219,24 @@ static int end(struct sink *sink, const struct run *run)
 	return error;
 }
 
+static void free_state(struct sink *sink)
+{
+	struct summary *summary = sink->state;
+
+	if (!summary)
+		return;
+	calls_free(&summary->calls);
+	free(summary);
+	sink->state = NULL;
+}
+
 const struct exporter exporter_summary = {
 	.name = "summary",
-	.what = "tables of GPU time by call path and by kernel, attribution and losses",
+	.what = "tables of GPU time by call path and by kernel, of copies and API calls, "
+		"attribution "
+		"and losses",
+	.begin = begin,
+	.call = add_call,
 	.end = end,
+	.free = free_state,
 };

@@ -1,68 +1,76 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GPU time by (stack, API, shape).
+ * Sums by owner.
  */
 #include "merge/totals.h"
 
-#include <errno.h>
-#include <stdlib.h>
+#include <stdbool.h>
 
-#define TOTALS_FIRST_SIZE 1024u
+#include "merge/grow.h"
 
-static struct total *find_place(struct total *entries, uint32_t size, uint32_t stack, uint32_t api,
-				uint32_t shape)
+#define TOTALS_FIRST_SLOTS 2048u
+
+/* Field by field: what was just written in small pieces is slow to read in large ones. */
+static inline uint32_t hash_owner(const struct owner *owner)
 {
-	uint64_t key = ((uint64_t)stack << 32 | shape) ^ (uint64_t)api << 52;
-	uint32_t s = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 32) & (size - 1);
+	uint64_t h = ((uint64_t)owner->what << 32 | owner->stack) ^ (uint64_t)owner->leaf << 61 ^
+		     (uint64_t)owner->api << 49;
 
-	while (entries[s].kernel_count &&
-	       (entries[s].stack != stack || entries[s].shape != shape || entries[s].api != api))
-		s = (s + 1) & (size - 1);
-	return &entries[s];
+	if (owner->range | owner->creation | owner->root | owner->in_graph)
+		h ^= (((uint64_t)owner->creation << 32 | owner->range) * 0xc2b2ae3d27d4eb4fu) ^
+		     ((uint64_t)owner->root << 17 | owner->in_graph) * 0xd6e8feb86659fd93u;
+	h *= 0x9e3779b97f4a7c15u;
+	return (uint32_t)(h >> 32);
+}
+
+static inline bool is_same(const struct owner *a, const struct owner *b)
+{
+	return a->stack == b->stack && a->what == b->what && a->leaf == b->leaf &&
+	       a->api == b->api && a->range == b->range && a->creation == b->creation &&
+	       a->root == b->root && a->in_graph == b->in_graph;
 }
 
 static int enlarge(struct totals *totals)
 {
-	uint32_t size = totals->size ? totals->size * 2 : TOTALS_FIRST_SIZE;
-	struct total *entries = calloc(size, sizeof(*entries));
+	uint32_t slot_count = totals->slot_count ? totals->slot_count * 2 : TOTALS_FIRST_SLOTS;
+	uint32_t *slots = calloc(slot_count, sizeof(*slots));
 
-	if (!entries)
+	if (!slots)
 		return -ENOMEM;
-	for (uint32_t s = 0; s < totals->size; s++) {
-		const struct total *total = &totals->entries[s];
+	for (uint32_t t = 0; t < totals->count; t++) {
+		uint32_t s = hash_owner(&totals->entries[t].owner) & (slot_count - 1);
 
-		if (total->kernel_count)
-			*find_place(entries, size, total->stack, total->api, total->shape) = *total;
+		while (slots[s])
+			s = (s + 1) & (slot_count - 1);
+		slots[s] = t + 1;
 	}
-	free(totals->entries);
-	totals->entries = entries;
-	totals->size = size;
+	free(totals->slots);
+	totals->slots = slots;
+	totals->slot_count = slot_count;
 	return 0;
 }
 
-int totals_add(struct totals *totals, uint32_t stack, uint32_t api, uint32_t shape,
-	       uint64_t duration_ns)
+uint32_t totals_place(struct totals *totals, const struct owner *owner)
 {
-	struct total *total;
+	uint32_t s;
 
-	if (totals->used >= totals->size / 2) {
-		int error = enlarge(totals);
-
-		if (error)
-			return error;
-	}
-	total = find_place(totals->entries, totals->size, stack, api, shape);
-	if (!total->kernel_count) {
-		*total = (struct total){.stack = stack, .shape = shape, .api = api};
-		totals->used++;
-	}
-	total->gpu_ns += duration_ns;
-	total->kernel_count++;
-	return 0;
+	if (totals->count >= totals->slot_count / 2 && enlarge(totals) < 0)
+		return TOTAL_FAILED;
+	for (s = hash_owner(owner) & (totals->slot_count - 1); totals->slots[s];
+	     s = (s + 1) & (totals->slot_count - 1))
+		if (is_same(&totals->entries[totals->slots[s] - 1].owner, owner))
+			return totals->slots[s] - 1;
+	if (grow(&totals->entries, &totals->capacity, totals->count + 1, sizeof(*totals->entries)) <
+	    0)
+		return TOTAL_FAILED;
+	totals->entries[totals->count].owner = *owner;
+	totals->slots[s] = ++totals->count;
+	return totals->count - 1;
 }
 
 void totals_free(struct totals *totals)
 {
 	free(totals->entries);
+	free(totals->slots);
 	*totals = (struct totals){0};
 }

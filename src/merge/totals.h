@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GPU time added up by (stack, API, shape): what remains of millions of kernels.
+ * What is added up by who asked for what: what remains of millions of events.
  */
 #ifndef XT_MERGE_TOTALS_H
 #define XT_MERGE_TOTALS_H
@@ -8,25 +8,46 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct total {
-	uint32_t stack; /* XT_STACK_ID, 0: not attributed */
-	uint32_t shape; /* XT_SHAPE_ID */
-	uint32_t api;	/* place in the model's apis */
-	uint32_t reserved;
-	uint64_t gpu_ns;
-	uint64_t kernel_count; /* 0: a free place */
+#include "merge/weights.h"
+
+/* What stands at the end of a call path. */
+enum leaf {
+	LEAF_CALL,   /* the call itself */
+	LEAF_KERNEL, /* what: XT_SHAPE_ID */
+	LEAF_COPY,   /* what: CUPTI's copy kind */
+	LEAF_SET,
 };
 
-/* An open hash table; all zeros is an empty one. */
+/* Who asked for what. */
+struct owner {
+	uint32_t stack;	   /* XT_STACK_ID of the call, 0: not attributed */
+	uint32_t range;	   /* the call's place among the NVTX ranges, 0: in none */
+	uint32_t creation; /* of the graph node, 0: none or not known */
+	uint32_t root;	   /* stream, device or thread, as the user wants it */
+	uint32_t what;	   /* by leaf */
+	uint16_t api;	   /* place in the model's apis */
+	uint8_t leaf;	   /* enum leaf */
+	uint8_t in_graph;  /* a [graph] stands between the call and the creation */
+};
+
+struct total {
+	struct owner owner;
+	uint64_t weights[WEIGHTS];
+};
+
+/* A hash table over entries that stay where they are; all zeros is an empty one. */
 struct totals {
 	struct total *entries;
-	uint32_t size;
-	uint32_t used;
+	size_t capacity;
+	uint32_t count;
+	uint32_t *slots; /* entry + 1; 0 is free */
+	uint32_t slot_count;
 };
 
-/* 0 or -ENOMEM. */
-int totals_add(struct totals *totals, uint32_t stack, uint32_t api, uint32_t shape,
-	       uint64_t duration_ns);
+#define TOTAL_FAILED UINT32_MAX
+
+/* The place in entries of that owner, made if need be; TOTAL_FAILED if memory ran out. */
+uint32_t totals_place(struct totals *totals, const struct owner *owner);
 void totals_free(struct totals *totals);
 
 #endif

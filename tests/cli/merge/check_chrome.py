@@ -3,14 +3,16 @@
 """Checks a Chrome trace: "check_chrome.py TRACE [FOLDED]".
 
 It is valid JSON in valid UTF-8; every event is on a process and a track that have names; the spans
-of a track nest; every arrow has one start, at an API call, and one end, at a kernel; stack frames
-that are referred to exist. The kernels' time is the sum of the folded stacks, if those are given.
+of a track nest; every arrow has one start, at an API call, and one end, at a kernel, copy or set; stack frames
+that are referred to exist. Their time is the sum of the folded stacks, if those are given.
 Prints what there is.
 """
 import collections
 import decimal
 import json
 import sys
+
+WORK = ("kernel", "memcpy", "memset")
 
 
 def load(path):
@@ -55,9 +57,9 @@ def check_arrows(events):
             continue
         assert event["id"] not in ends[event["ph"]], f"arrow has two ends: {event}"
         ends[event["ph"]].add(event["id"])
-        category = "api" if event["ph"] == "s" else "kernel"
-        place = (category, event["pid"], event["tid"], event["ts"])
-        assert place in starts, f"arrow in the void: {event}"
+        categories = ("api",) if event["ph"] == "s" else WORK
+        place = (event["pid"], event["tid"], event["ts"])
+        assert any((c, *place) in starts for c in categories), f"arrow in the void: {event}"
     assert ends["s"] == ends["f"], "arrows with one end"
     return len(ends["s"])
 
@@ -83,12 +85,12 @@ def main():
     check_nesting(tracks)
     arrows = check_arrows(events)
     check_frames(trace, events)
-    kernels = [e for e in events if e.get("cat") == "kernel"]
+    work = [e for e in events if e.get("cat") in WORK]
     calls = [e for e in events if e.get("cat") == "api"]
-    total_ns = sum(e["dur"] for e in kernels) * 1000
+    total_ns = sum(e["dur"] for e in work) * 1000
     if len(sys.argv) > 2:
         assert total_ns == folded_sum(sys.argv[2]), f"{total_ns} ns in the trace"
-    print(f"{len(calls)} calls, {len(kernels)} kernels of {int(total_ns)} ns, {arrows} arrows")
+    print(f"{len(calls)} calls, {len(work)} kernels, copies, sets of {int(total_ns)} ns, {arrows} arrows")
 
 
 main()

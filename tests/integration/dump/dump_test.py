@@ -144,6 +144,7 @@ class Totals(DumpTest):
     def test_kernels_of_all_logs(self):
         path = self.file(good_log())
         self.assertEqual(self.run_dump("--kernels-total", path), "kernels 2 duration_ns 42\n")
+        self.assertEqual(self.run_dump("--work-total", path), "work 2 duration_ns 42\n")
         self.assertEqual(self.run_dump("--kernels-total", path, path, path),
                          "kernels 6 duration_ns 126\n")
 

@@ -19,24 +19,24 @@ struct told {
 	bool out_of_order;
 };
 
-static void listen(void *context, const struct kernel *kernel, const struct launch *launch)
+static void listen(void *context, const struct work *work, const struct launch *launch)
 {
 	struct told *told = context;
 
-	assert_true(kernel->correlation < IDS_MAX);
+	assert_true(work->correlation < IDS_MAX);
 	if (launch) {
-		assert_int_equal(launch->correlation, kernel->correlation);
-		assert_int_equal(launch->stack, kernel->correlation);
-		told->joined[kernel->correlation]++;
+		assert_int_equal(launch->correlation, work->correlation);
+		assert_int_equal(launch->stack, work->correlation);
+		told->joined[work->correlation]++;
 	} else {
-		told->alone[kernel->correlation]++;
+		told->alone[work->correlation]++;
 	}
-	told->out_of_order |= kernel->start_ns < told->last_start_ns;
-	told->last_start_ns = kernel->start_ns;
+	told->out_of_order |= work->start_ns < told->last_start_ns;
+	told->last_start_ns = work->start_ns;
 }
 
 static const struct correlate_limits small = {
-	.window_calls = 64, .old_calls_max = 128, .waiting_kernels_max = 64};
+	.window_calls = 64, .old_calls_max = 128, .waiting_work_max = 64};
 
 struct fixture {
 	struct correlate *correlate;
@@ -68,9 +68,9 @@ static void call(struct fixture *f, uint64_t id, unsigned flags)
 
 static void kernel(struct fixture *f, uint64_t id, uint64_t start_ns)
 {
-	struct kernel row = {.correlation = id, .start_ns = start_ns};
+	struct work row = {.correlation = id, .start_ns = start_ns};
 
-	assert_int_equal(correlate_kernel(f->correlate, &row), 0);
+	assert_int_equal(correlate_work(f->correlate, &row), 0);
 }
 
 static void either_comes_first(void **state)
@@ -90,8 +90,8 @@ static void either_comes_first(void **state)
 	assert_int_equal(f.told->joined[1], 1);
 	assert_int_equal(f.told->joined[2], 1);
 	assert_int_equal(f.told->alone[3], 1);
-	assert_int_equal(counts->kernels_joined, 2);
-	assert_int_equal(counts->kernels_alone, 1);
+	assert_int_equal(counts->work_joined, 2);
+	assert_int_equal(counts->work_alone, 1);
 	assert_int_equal(counts->launches_alone, 1);
 	teardown(&f);
 }
@@ -149,8 +149,8 @@ static void memory_is_bounded(void **state)
 	call(&f, 49999, LAUNCH_EXPECTED);
 	call(&f, 49950, LAUNCH_EXPECTED);
 	counts = correlate_finish(f.correlate);
-	assert_int_equal(counts->kernels_joined, 4);
-	assert_int_equal(counts->kernels_alone, 20000 - 2);
+	assert_int_equal(counts->work_joined, 4);
+	assert_int_equal(counts->work_alone, 20000 - 2);
 	assert_int_equal(counts->launches_alone, 19999 - 2);
 	for (uint64_t id = 30000; id < 50000; id++)
 		assert_int_equal(f.told->joined[id] + f.told->alone[id], 1);
@@ -210,7 +210,7 @@ static void random_orders_are_exact(void **state)
 		else
 			kernel(&f, 1 + order[i] / 2, 0);
 	}
-	assert_int_equal(correlate_finish(f.correlate)->kernels_joined, COUNT);
+	assert_int_equal(correlate_finish(f.correlate)->work_joined, COUNT);
 	for (uint32_t id = 1; id <= COUNT; id++)
 		assert_int_equal(f.told->joined[id], 1);
 	free(order);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Logs that are whole as files and senseless in content: every column of every kind is filled
- * with values from the edges. Merging them must end well, with all kernels accounted for.
+ * with values from the edges. Merging them must end well, with all work accounted for.
  */
 #include "unit.h"
 
@@ -82,7 +82,7 @@ static void put_row(struct xt_table *table)
 	xt_table_end_row(table);
 }
 
-/* Returns the number of kernels in the log, and adds up their durations. */
+/* Returns the number of kernels, copies and sets in the log, and adds up their durations. */
 static uint64_t make_log(const char *path, uint64_t *gpu_ns)
 {
 	struct xt_log_header header = {
@@ -91,21 +91,23 @@ static uint64_t make_log(const char *path, uint64_t *gpu_ns)
 		.start_realtime_ns = draw_value(),
 	};
 	struct xt_writer *writer;
-	uint64_t kernel_count = 0;
+	uint64_t work_count = 0;
 
 	assert_int_equal(xt_writer_create(path, &header, &writer), 0);
-	for (int c = 0; c < 40; c++) {
-		enum xt_kind kind = (enum xt_kind)(1 + draw(XT_KIND_END - 1));
+	for (int c = 0; c < 60; c++) {
+		enum xt_kind kind = (enum xt_kind)(1 + draw(XT_KIND_COUNT - 1));
 		uint64_t rows = draw(ROWS_MAX);
 		struct xt_table table;
 
+		if (kind == XT_KIND_END)
+			continue;
 		assert_int_equal(xt_table_init(&table, kind, ROWS_MAX, ROWS_MAX * TEXT_MAX), 0);
 		for (uint64_t r = 0; r < rows; r++) {
 			put_row(&table);
-			if (kind != XT_KIND_KERNEL)
+			if (kind != XT_KIND_KERNEL && kind != XT_KIND_COPY && kind != XT_KIND_SET)
 				continue;
 			*gpu_ns += table.values[XT_KERNEL_DURATION_NS][r];
-			kernel_count++;
+			work_count++;
 		}
 		assert_int_equal(xt_writer_add(writer, &table), 0);
 		xt_table_free(&table);
@@ -113,7 +115,7 @@ static uint64_t make_log(const char *path, uint64_t *gpu_ns)
 	assert_int_equal(xt_writer_add_end(writer), 0);
 	assert_int_equal(xt_writer_flush(writer), 0);
 	xt_writer_close(writer);
-	return kernel_count;
+	return work_count;
 }
 
 /* Adds up the last number of each line, which is the weight of a folded stack. */
@@ -157,15 +159,15 @@ static void senseless_logs_do_no_harm(void **state)
 				     .top_count = 5},
 		};
 		struct inputs inputs;
-		uint64_t gpu_ns = 0, kernel_count;
+		uint64_t gpu_ns = 0, work_count;
 		char *argument = log;
 
 		seed = i;
-		kernel_count = make_log(log, &gpu_ns);
+		work_count = make_log(log, &gpu_ns);
 		assert_int_equal(inputs_find(&inputs, &argument, 1, &report), 0);
 		merge_run(&options, &inputs, &report);
 		assert_int_not_equal(report.status, STATUS_FAILED);
-		assert_int_equal(sum_of_weights(folded), i % 2 ? kernel_count : gpu_ns);
+		assert_int_equal(sum_of_weights(folded), i % 2 ? work_count : gpu_ns);
 		inputs_free(&inputs);
 		report_free(&report);
 		unlink(log);

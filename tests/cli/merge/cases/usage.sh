@@ -10,6 +10,11 @@ merge --folded=
 merge --folded - --unit s
 merge --folded - --weight time
 merge --folded - --unit us --weight count
+merge --folded - --by device --weight cpu-wait
+merge --folded - --by stream --weight peak-bytes
+merge --folded - --by host
+merge --folded - --graph-stacks none
+merge --chrome x --by device
 merge --unit us
 merge --chrome x --top 3
 merge --top 0

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From chunks to tables: one function for each kind of chunk, found by table.
+ */
+#include "merge/model_load.h"
+
+#include "merge/grow.h"
+
+/*
+ * Ids are dense, so a table is as large as its rows are many; but chunks may be lost, so there may
+ * be gaps. An id that is beyond any gap of that kind is damage: it must not cost memory.
+ */
+#define MODEL_GAP_MAX (1u << 20)
+#define MODEL_IDS_MAX (1u << 26)
+
+#define FRAMES_MAX XT_STACK_FRAMES_MAX /* of a stack; the rest is not kept */
+
+static bool is_possible(uint64_t id, size_t defined)
+{
+	return id && id <= MODEL_IDS_MAX && id <= MODEL_GAP_MAX + 2 * (uint64_t)defined;
+}
+
+/* The row of that (possible) id, made if need be; NULL if memory ran out. */
+static void *row_of_id(void *rows, size_t *capacity, size_t *count, size_t *defined, uint64_t id,
+		       size_t row_bytes)
+{
+	if (grow(rows, capacity, id + 1, row_bytes) < 0)
+		return NULL;
+	if (*count <= id)
+		*count = id + 1;
+	(*defined)++;
+	return *(char **)rows + id * row_bytes;
+}
+#define ROW_OF_ID(table, id)                                                                       \
+	row_of_id(&(table).rows, &(table).capacity, &(table).count, &(table).defined, (id),        \
+		  sizeof(*(table).rows))
+#define NEXT_ROW(table) ROW_OF_ID(table, (table).count)
+
+static uint32_t narrow(uint64_t value)
+{
+	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+}
+
+static uint32_t intern(struct model *model, struct xt_bytes text)
+{
+	return names_intern(&model->names, text.length ? text.data : "", text.length);
+}
+
+/* The pair with that key: a later row replaces an earlier one. NULL if there are too many. */
+static struct pair *pair_of_key(struct pair *pairs, size_t *count, uint32_t key)
+{
+	for (size_t i = 0; i < *count; i++)
+		if (pairs[i].key == key)
+			return &pairs[i];
+	if (*count == MODEL_PAIRS_MAX)
+		return NULL;
+	pairs[*count] = (struct pair){.key = key};
+	return &pairs[(*count)++];
+}
+
+static int load_meta(struct model *model, const struct xt_chunk *chunk)
+{
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		uint32_t key = intern(model, xt_chunk_bytes(chunk, XT_META_KEY, r));
+		uint32_t text = intern(model, xt_chunk_bytes(chunk, XT_META_VALUE, r));
+		struct pair *pair;
+
+		if (key == NAME_FAILED || text == NAME_FAILED)
+			return -ENOMEM;
+		pair = pair_of_key(model->meta.rows, &model->meta.count, key);
+		if (pair)
+			pair->text = text;
+	}
+	return 0;
+}
+
+static int load_account(struct model *model, const struct xt_chunk *chunk)
+{
+	const uint64_t *values = xt_chunk_u64(chunk, XT_ACCOUNT_VALUE);
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		uint32_t key = intern(model, xt_chunk_bytes(chunk, XT_ACCOUNT_NAME, r));
+		struct pair *pair;
+
+		if (key == NAME_FAILED)
+			return -ENOMEM;
+		pair = pair_of_key(model->account.rows, &model->account.count, key);
+		if (pair)
+			pair->value = values[r];
+	}
+	return 0;
+}
+
+static int load_threads(struct model *model, const struct xt_chunk *chunk)
+{
+	const uint64_t *ids = xt_chunk_u64(chunk, XT_THREAD_ID);
+	const uint64_t *tids = xt_chunk_u64(chunk, XT_THREAD_TID);
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		uint32_t name = intern(model, xt_chunk_bytes(chunk, XT_THREAD_NAME, r));
+		struct thread *thread;
+
+		if (!is_possible(ids[r], model->threads.defined))
+			continue;
+		thread = ROW_OF_ID(model->threads, ids[r]);
+		if (!thread || name == NAME_FAILED)
+			return -ENOMEM;
+		*thread = (struct thread){narrow(tids[r]), name};
+	}
+	return 0;
+}
+
+static int load_modules(struct model *model, const struct xt_chunk *chunk)
+{
+	const uint64_t *ids = xt_chunk_u64(chunk, XT_MODULE_ID);
+	const uint64_t *load_ns = xt_chunk_u64(chunk, XT_MODULE_LOAD_NS);
+	const uint64_t *start = xt_chunk_u64(chunk, XT_MODULE_START);
+	const uint64_t *end = xt_chunk_u64(chunk, XT_MODULE_END);
+	const uint64_t *bias = xt_chunk_u64(chunk, XT_MODULE_BIAS);
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		uint32_t path = intern(model, xt_chunk_bytes(chunk, XT_MODULE_PATH, r));
+		uint32_t build_id = intern(model, xt_chunk_bytes(chunk, XT_MODULE_BUILD_ID, r));
+		struct module *module;
+
+		if (!is_possible(ids[r], model->modules.defined))
+			continue;
+		module = NEXT_ROW(model->modules);
+		if (!module || path == NAME_FAILED || build_id == NAME_FAILED)
+			return -ENOMEM;
+		*module = (struct module){
+			.load_ns = load_ns[r],
+			.unload_ns = UINT64_MAX,
+			.start = start[r],
+			.end = end[r],
+			.bias = bias[r],
+			.id = (uint32_t)ids[r],
+			.path = path,
+			.build_id = build_id,
+		};
+	}
+	return 0;
+}
+
+/* Modules are few, and those that go are fewer: the row is looked for from the end. */
+static int load_unloads(struct model *model, const struct xt_chunk *chunk)
+{
+	const uint64_t *ids = xt_chunk_u64(chunk, XT_MODULE_UNLOAD_ID);
+	const uint64_t *unload_ns = xt_chunk_u64(chunk, XT_MODULE_UNLOAD_NS);
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		for (size_t m = model->modules.count; m-- > 1;) {
+			if (model->modules.rows[m].id != ids[r])
+				continue;
+			model->modules.rows[m].unload_ns = unload_ns[r];
+			break;
+		}
+	}
+	return 0;
+}
+
+static int load_strings(struct model *model, const struct xt_chunk *chunk)
+{
+	const uint64_t *ids = xt_chunk_u64(chunk, XT_STRING_ID);
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		uint32_t name = intern(model, xt_chunk_bytes(chunk, XT_STRING_TEXT, r));
+		uint32_t *string;
+
+		if (!is_possible(ids[r], model->strings.defined))
+			continue;
+		string = ROW_OF_ID(model->strings, ids[r]);
+		if (!string || name == NAME_FAILED)
+			return -ENOMEM;
+		*string = name;
+	}
+	return 0;
+}
+
+static int load_stacks(struct model *model, const struct xt_chunk *chunk)
+{
+	const uint64_t *ids = xt_chunk_u64(chunk, XT_STACK_ID);
+	const uint64_t *flags = xt_chunk_u64(chunk, XT_STACK_FLAGS);
+	const uint64_t *seen_ns = xt_chunk_u64(chunk, XT_STACK_SEEN_NS);
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		uint32_t length;
+		const uint64_t *frames = xt_chunk_list(chunk, XT_STACK_FRAMES, r, &length);
+		struct stack *stack;
+
+		if (!is_possible(ids[r], model->stacks.defined))
+			continue;
+		stack = ROW_OF_ID(model->stacks, ids[r]);
+		if (!stack)
+			return -ENOMEM;
+		*stack = (struct stack){
+			.first_frame = model->frame_count,
+			.frame_count = length > FRAMES_MAX ? FRAMES_MAX : length,
+			.flags =
+				(uint32_t)flags[r] | (length > FRAMES_MAX ? XT_STACK_TRUNCATED : 0),
+			.seen_ns = seen_ns[r],
+		};
+		if (!stack->frame_count)
+			continue;
+		if (grow(&model->frames, &model->frame_capacity,
+			 model->frame_count + stack->frame_count, sizeof(*frames)) < 0)
+			return -ENOMEM;
+		memcpy(model->frames + model->frame_count, frames,
+		       stack->frame_count * sizeof(*frames));
+		model->frame_count += stack->frame_count;
+	}
+	return 0;
+}
+
+static int load_apis(struct model *model, const struct xt_chunk *chunk)
+{
+	const uint64_t *ids = xt_chunk_u64(chunk, XT_API_ID);
+	const uint64_t *classes = xt_chunk_u64(chunk, XT_API_CLASS);
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		uint32_t name = intern(model, xt_chunk_bytes(chunk, XT_API_NAME, r));
+		uint16_t place = model_api(model, ids[r]);
+		size_t s = model_api_slot(ids[r]);
+
+		if (name == NAME_FAILED)
+			return -ENOMEM;
+		if (!place) {
+			if (ids[r] > UINT32_MAX || model->apis.count == MODEL_APIS_MAX)
+				continue;
+			place = (uint16_t)model->apis.count;
+			if (!NEXT_ROW(model->apis))
+				return -ENOMEM;
+			while (model->api_slots[s])
+				s = (s + 1) % (MODEL_APIS_MAX * 2);
+			model->api_slots[s] = place;
+		}
+		model->apis.rows[place] = (struct api){(uint32_t)ids[r], name, narrow(classes[r])};
+	}
+	return 0;
+}
+
+static int load_streams(struct model *model, const struct xt_chunk *chunk)
+{
+	const uint64_t *ids = xt_chunk_u64(chunk, XT_STREAM_ID);
+	const uint64_t *devices = xt_chunk_u64(chunk, XT_STREAM_DEVICE);
+	const uint64_t *contexts = xt_chunk_u64(chunk, XT_STREAM_CONTEXT);
+	const uint64_t *streams = xt_chunk_u64(chunk, XT_STREAM_STREAM);
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		struct stream *stream;
+
+		if (!is_possible(ids[r], model->streams.defined))
+			continue;
+		stream = ROW_OF_ID(model->streams, ids[r]);
+		if (!stream)
+			return -ENOMEM;
+		*stream = (struct stream){true, narrow(devices[r]), narrow(contexts[r]),
+					  narrow(streams[r])};
+	}
+	return 0;
+}
+
+static int load_shapes(struct model *model, const struct xt_chunk *chunk)
+{
+	const uint64_t *ids = xt_chunk_u64(chunk, XT_SHAPE_ID);
+	const uint64_t *names = xt_chunk_u64(chunk, XT_SHAPE_NAME);
+	const uint64_t *static_bytes = xt_chunk_u64(chunk, XT_SHAPE_STATIC_SHARED_BYTES);
+	const uint64_t *dynamic_bytes = xt_chunk_u64(chunk, XT_SHAPE_DYNAMIC_SHARED_BYTES);
+	const uint64_t *registers = xt_chunk_u64(chunk, XT_SHAPE_REGISTERS);
+	const uint64_t *grid[3], *block[3];
+
+	for (unsigned i = 0; i < 3; i++) {
+		grid[i] = xt_chunk_u64(chunk, XT_SHAPE_GRID_X + i);
+		block[i] = xt_chunk_u64(chunk, XT_SHAPE_BLOCK_X + i);
+	}
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		struct shape *shape;
+
+		if (!is_possible(ids[r], model->shapes.defined))
+			continue;
+		shape = ROW_OF_ID(model->shapes, ids[r]);
+		if (!shape)
+			return -ENOMEM;
+		*shape = (struct shape){
+			.string = narrow(names[r]),
+			.grid = {narrow(grid[0][r]), narrow(grid[1][r]), narrow(grid[2][r])},
+			.block = {narrow(block[0][r]), narrow(block[1][r]), narrow(block[2][r])},
+			.static_shared_bytes = static_bytes[r],
+			.dynamic_shared_bytes = dynamic_bytes[r],
+			.registers = narrow(registers[r]),
+		};
+	}
+	return 0;
+}
+
+static int load_copy_shapes(struct model *model, const struct xt_chunk *chunk)
+{
+	const uint64_t *ids = xt_chunk_u64(chunk, XT_COPY_SHAPE_ID);
+	const uint64_t *kinds = xt_chunk_u64(chunk, XT_COPY_SHAPE_KIND);
+	const uint64_t *sources = xt_chunk_u64(chunk, XT_COPY_SHAPE_SOURCE);
+	const uint64_t *destinations = xt_chunk_u64(chunk, XT_COPY_SHAPE_DESTINATION);
+	const uint64_t *async = xt_chunk_u64(chunk, XT_COPY_SHAPE_ASYNC);
+	const uint64_t *from_devices = xt_chunk_u64(chunk, XT_COPY_SHAPE_FROM_DEVICE);
+	const uint64_t *to_devices = xt_chunk_u64(chunk, XT_COPY_SHAPE_TO_DEVICE);
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		struct copy_shape *shape;
+
+		if (!is_possible(ids[r], model->copy_shapes.defined))
+			continue;
+		shape = ROW_OF_ID(model->copy_shapes, ids[r]);
+		if (!shape)
+			return -ENOMEM;
+		*shape = (struct copy_shape){
+			.kind = narrow(kinds[r]),
+			.source = narrow(sources[r]),
+			.destination = narrow(destinations[r]),
+			.is_async = async[r] != 0,
+			.from_device = narrow(from_devices[r]),
+			.to_device = narrow(to_devices[r]),
+		};
+	}
+	return 0;
+}
+
+static int load_graph_nodes(struct model *model, const struct xt_chunk *chunk)
+{
+	const uint64_t *ids = xt_chunk_u64(chunk, XT_GRAPH_NODE_ID);
+	const uint64_t *origins = xt_chunk_u64(chunk, XT_GRAPH_NODE_ORIGIN);
+	const uint64_t *stacks = xt_chunk_u64(chunk, XT_GRAPH_NODE_STACK);
+	const uint64_t *time_ns = xt_chunk_u64(chunk, XT_GRAPH_NODE_TIME_NS);
+	const uint64_t *threads = xt_chunk_u64(chunk, XT_GRAPH_NODE_THREAD);
+	int error = 0;
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
+		error = nodes_add(&model->nodes, &(struct node){
+							 .id = ids[r],
+							 .origin = origins[r],
+							 .time_ns = time_ns[r],
+							 .stack = narrow(stacks[r]),
+							 .thread = narrow(threads[r]),
+						 });
+	return error;
+}
+
+static int load_symbols(struct model *model, const struct xt_chunk *chunk)
+{
+	const uint64_t *modules = xt_chunk_u64(chunk, XT_SYMBOL_MODULE);
+	const uint64_t *starts = xt_chunk_u64(chunk, XT_SYMBOL_START);
+	const uint64_t *bytes = xt_chunk_u64(chunk, XT_SYMBOL_BYTES);
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		uint32_t name = intern(model, xt_chunk_bytes(chunk, XT_SYMBOL_NAME, r));
+		struct embedded_symbol *symbol;
+
+		if (modules[r] > MODEL_IDS_MAX || model->symbols.count > MODEL_IDS_MAX)
+			continue;
+		symbol = NEXT_ROW(model->symbols);
+		if (!symbol || name == NAME_FAILED)
+			return -ENOMEM;
+		*symbol = (struct embedded_symbol){starts[r], bytes[r], (uint32_t)modules[r], name};
+	}
+	return 0;
+}
+
+static int (*const load_by_kind[XT_KIND_COUNT])(struct model *, const struct xt_chunk *) = {
+	[XT_KIND_META] = load_meta,
+	[XT_KIND_ACCOUNT] = load_account,
+	[XT_KIND_THREAD] = load_threads,
+	[XT_KIND_MODULE] = load_modules,
+	[XT_KIND_MODULE_UNLOAD] = load_unloads,
+	[XT_KIND_STRING] = load_strings,
+	[XT_KIND_STACK] = load_stacks,
+	[XT_KIND_API] = load_apis,
+	[XT_KIND_STREAM] = load_streams,
+	[XT_KIND_SHAPE] = load_shapes,
+	[XT_KIND_COPY_SHAPE] = load_copy_shapes,
+	[XT_KIND_GRAPH_NODE] = load_graph_nodes,
+	[XT_KIND_SYMBOL] = load_symbols,
+};
+
+int model_load_chunk(struct model *model, const struct xt_chunk *chunk)
+{
+	enum xt_kind kind = xt_chunk_kind(chunk);
+
+	return load_by_kind[kind] ? load_by_kind[kind](model, chunk) : 0;
+}
+
+/* The END is among them only to be checked. */
+uint32_t model_load_kinds(void)
+{
+	uint32_t wanted = 1u << XT_KIND_END;
+
+	for (int kind = 0; kind < XT_KIND_COUNT; kind++)
+		wanted |= load_by_kind[kind] ? 1u << kind : 0;
+	return wanted;
+}

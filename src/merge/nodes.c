@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Nodes by id and time, and where they come from.
+ */
+#include "merge/nodes.h"
+
+#include <stdbool.h>
+
+#include "merge/grow.h"
+
+#define ORIGINS_MAX  64 /* clones of clones: a graph in a graph, instantiated */
+#define RECENT_COUNT 1024u
+
+#define CREATION_OPEN UINT32_MAX /* not worked out yet */
+
+/* Which row an id meant last: replays ask for the same nodes again and again. */
+struct node_place {
+	uint64_t id;
+	uint64_t from_ns; /* it does so for all times in [from_ns, until_ns] */
+	uint64_t until_ns;
+	uint32_t creation;
+};
+
+int nodes_add(struct nodes *nodes, const struct node *node)
+{
+	if (nodes->count >= UINT32_MAX - 1 ||
+	    grow(&nodes->rows, &nodes->capacity, nodes->count + 1, sizeof(*node)) < 0)
+		return -ENOMEM;
+	nodes->rows[nodes->count] = *node;
+	nodes->rows[nodes->count].creation = CREATION_OPEN;
+	nodes->rows[nodes->count].order = (uint32_t)nodes->count;
+	nodes->count++;
+	return 0;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct node *x = a, *y = b;
+
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static int compare_threads(const void *a, const void *b, void *rows)
+{
+	const struct node *x = (const struct node *)rows + *(const uint32_t *)a;
+	const struct node *y = (const struct node *)rows + *(const uint32_t *)b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+}
+
+static int compare_stacks(const void *a, const void *b, void *rows)
+{
+	const struct node *x = (const struct node *)rows + *(const uint32_t *)a;
+	const struct node *y = (const struct node *)rows + *(const uint32_t *)b;
+
+	return x->stack < y->stack ? -1 : x->stack > y->stack;
+}
+
+/* One creation for each stack. sorted: the rows that were made anew, by stack. */
+static int make_creations(struct nodes *nodes, const uint32_t *sorted)
+{
+	nodes->creations = calloc(nodes->made_count + 1, sizeof(*nodes->creations));
+	if (!nodes->creations)
+		return -ENOMEM;
+	nodes->creation_count = 1;
+	for (size_t i = 0; i < nodes->made_count; i++) {
+		struct node *node = &nodes->rows[sorted[i]];
+
+		if (nodes->creations[nodes->creation_count - 1].stack != node->stack)
+			nodes->creations[nodes->creation_count++].stack = node->stack;
+		node->creation = (uint32_t)nodes->creation_count - 1;
+	}
+	return 0;
+}
+
+int nodes_index(struct nodes *nodes)
+{
+	int error;
+
+	if (!nodes->count)
+		return 0;
+	nodes->by_thread = calloc(nodes->count, sizeof(*nodes->by_thread));
+	nodes->recent = calloc(RECENT_COUNT, sizeof(*nodes->recent));
+	if (!nodes->by_thread || !nodes->recent)
+		return -ENOMEM;
+	qsort(nodes->rows, nodes->count, sizeof(*nodes->rows), compare_ids);
+	for (size_t n = 0; n < nodes->count; n++)
+		if (nodes->rows[n].stack)
+			nodes->by_thread[nodes->made_count++] = (uint32_t)n;
+	qsort_r(nodes->by_thread, nodes->made_count, sizeof(*nodes->by_thread), compare_stacks,
+		nodes->rows);
+	error = make_creations(nodes, nodes->by_thread);
+	qsort_r(nodes->by_thread, nodes->made_count, sizeof(*nodes->by_thread), compare_threads,
+		nodes->rows);
+	return error;
+}
+
+void nodes_free(struct nodes *nodes)
+{
+	free(nodes->rows);
+	free(nodes->by_thread);
+	free(nodes->creations);
+	free(nodes->recent);
+	*nodes = (struct nodes){0};
+}
+
+/* The row that the id meant at that time; NULL if none. */
+static struct node *find_row(const struct nodes *nodes, uint64_t id, uint64_t time_ns)
+{
+	size_t low = 0, high = nodes->count; /* the first that is of a larger id or later */
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct node *row = &nodes->rows[middle];
+
+		if (row->id < id || (row->id == id && row->time_ns <= time_ns))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && nodes->rows[low - 1].id == id ? &nodes->rows[low - 1] : NULL;
+}
+
+/* The origin of a clone was there when the clone was made: what its id meant later is not it. */
+static uint32_t follow_origins(struct nodes *nodes, struct node *row)
+{
+	struct node *node = row;
+
+	for (int steps = 0; steps < ORIGINS_MAX; steps++) {
+		if (node->creation != CREATION_OPEN)
+			return node->creation;
+		if (!node->origin)
+			return CREATION_UNKNOWN;
+		node = find_row(nodes, node->origin, node->time_ns);
+		if (!node)
+			return CREATION_UNKNOWN;
+	}
+	nodes->cyclic_count++;
+	return CREATION_UNKNOWN;
+}
+
+uint32_t nodes_creation(struct nodes *nodes, uint64_t id, uint64_t time_ns)
+{
+	struct node_place *place;
+	struct node *row;
+
+	if (!nodes->count)
+		return CREATION_UNKNOWN;
+	place = &nodes->recent[(id ^ id >> 10) & (RECENT_COUNT - 1)];
+	if (place->id == id && place->from_ns <= time_ns && time_ns <= place->until_ns &&
+	    place->from_ns <= place->until_ns && id)
+		return place->creation;
+	row = find_row(nodes, id, time_ns);
+	if (!row)
+		return CREATION_UNKNOWN;
+	row->creation = follow_origins(nodes, row);
+	*place = (struct node_place){id, row->time_ns, UINT64_MAX, row->creation};
+	if (row + 1 < nodes->rows + nodes->count && row[1].id == id)
+		place->until_ns = row[1].time_ns - 1;
+	return row->creation;
+}
+
+void nodes_note_call(struct nodes *nodes, uint32_t thread, uint64_t enter_ns, uint64_t exit_ns,
+		     uint16_t api)
+{
+	size_t low = 0, high = nodes->made_count; /* the first of that thread that is not before */
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct node *row = &nodes->rows[nodes->by_thread[middle]];
+
+		if (row->thread < thread || (row->thread == thread && row->time_ns < enter_ns))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < nodes->made_count; low++) {
+		const struct node *row = &nodes->rows[nodes->by_thread[low]];
+
+		if (row->thread != thread || row->time_ns > exit_ns)
+			return;
+		nodes->creations[row->creation].api = api;
+	}
+}

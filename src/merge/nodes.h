@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The nodes of CUDA graphs: from the node that ran to the call path that made it.
+ *
+ * Ids recur, so a node is an id from a time on. A clone (by instantiation, by a child graph) leads
+ * to the node it was made of, and in the end to one that code made: its creation. All nodes that
+ * were made by one call stack have one creation.
+ */
+#ifndef XT_MERGE_NODES_H
+#define XT_MERGE_NODES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CREATION_UNKNOWN 0
+
+struct node {
+	uint64_t id;
+	uint64_t origin; /* id of the node it was cloned from, 0: made anew */
+	uint64_t time_ns;
+	uint32_t stack;	   /* XT_STACK_ID of who made it, 0 for clones */
+	uint32_t thread;   /* XT_THREAD_ID */
+	uint32_t creation; /* nodes.c's */
+	uint32_t order;	   /* nodes.c's: place in the log */
+};
+
+struct creation {
+	uint32_t stack; /* XT_STACK_ID */
+	uint16_t api;	/* place in the model's apis, 0: not known (yet) */
+};
+
+/* All zeros is an empty table. */
+struct nodes {
+	struct node *rows; /* by id and time, once indexed */
+	size_t count;
+	size_t capacity;
+	uint32_t *by_thread; /* places in rows by thread and time: those that were made anew */
+	size_t made_count;
+	struct creation *creations; /* creation 0 is none */
+	size_t creation_count;
+	struct node_place *recent;
+	uint64_t cyclic_count; /* nodes whose origins lead in a circle or too far */
+};
+
+/* 0 or -ENOMEM. */
+int nodes_add(struct nodes *nodes, const struct node *node);
+
+/* All are there: to be called once, before what follows. 0 or -ENOMEM. */
+int nodes_index(struct nodes *nodes);
+void nodes_free(struct nodes *nodes);
+
+/* The creation of the node that had that id at that time, or CREATION_UNKNOWN. */
+uint32_t nodes_creation(struct nodes *nodes, uint64_t id, uint64_t time_ns);
+
+/*
+ * A thread was in that API from enter_ns to exit_ns: the nodes that it made by then were made by
+ * that call.
+ */
+void nodes_note_call(struct nodes *nodes, uint32_t thread, uint64_t enter_ns, uint64_t exit_ns,
+		     uint16_t api);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From totals to the tree of call paths.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/grow.h"
+#include "merge/reading.h"
+#include "merge/text.h"
+
+#define GRAPH_MARK "[graph]"
+
+#define NO_DEVICE UINT32_MAX
+
+struct planter {
+	struct run *run;
+	const struct process *process;
+	struct paths *paths;
+	uint32_t *chain; /* of paths_chain() */
+	size_t chain_capacity;
+};
+
+static uint32_t intern(struct planter *p, const char *text)
+{
+	return names_intern(&p->paths->names, text, strlen(text));
+}
+
+/* A name made of foreign text. */
+static uint32_t intern_clean(struct planter *p, const char *text)
+{
+	size_t length = strlen(text);
+	char *clean = malloc(text_clean_bound(length) + 1);
+	uint32_t name =
+		clean ? names_intern(&p->paths->names, clean, text_clean(clean, text, length, ';'))
+		      : NAME_FAILED;
+
+	free(clean);
+	return name;
+}
+
+uint32_t plant_root(const struct run *run, const struct model *model, uint32_t stream,
+		    uint32_t thread)
+{
+	const struct stream *row = &model->streams.rows[stream < model->streams.count ? stream : 0];
+
+	switch (run->settings->by) {
+	case BY_DEVICE:
+		return row->defined ? row->device : NO_DEVICE;
+	case BY_STREAM:
+		return row->defined ? stream : 0;
+	case BY_THREAD:
+		return thread < model->threads.count ? thread : 0;
+	default:
+		return 0;
+	}
+}
+
+/* Stream numbers are those of a context: it is named where there are several on the device. */
+static void name_stream(const struct model *model, uint32_t id, char *out, size_t out_bytes)
+{
+	const struct stream *row = &model->streams.rows[id];
+
+	if (!row->defined) {
+		snprintf(out, out_bytes, "[unknown stream]");
+		return;
+	}
+	for (size_t s = 1; s < model->streams.count; s++) {
+		const struct stream *other = &model->streams.rows[s];
+
+		if (!other->defined || other->device != row->device ||
+		    other->context == row->context)
+			continue;
+		snprintf(out, out_bytes, "[GPU%u context %u stream %u]", row->device, row->context,
+			 row->stream);
+		return;
+	}
+	snprintf(out, out_bytes, "[GPU%u stream %u]", row->device, row->stream);
+}
+
+static uint32_t name_thread(struct planter *p, uint32_t id)
+{
+	const struct model *model = p->process->model;
+	const struct thread *thread = &model->threads.rows[id];
+	const char *text = names_text(&model->names, thread->name, NULL);
+	uint32_t name = NAME_FAILED;
+	char *label;
+
+	if (!thread->tid)
+		return intern(p, "[unknown thread]");
+	if (asprintf(&label, "%s (%u)", text[0] ? text : "[no name]", thread->tid) < 0)
+		return NAME_FAILED;
+	name = intern_clean(p, label);
+	free(label);
+	return name;
+}
+
+/* The node below which the path of an owner begins. */
+static uint32_t put_root(struct planter *p, uint32_t root)
+{
+	char label[64];
+	uint32_t node = PATH_ROOT;
+
+	switch (p->run->settings->by) {
+	case BY_DEVICE:
+		snprintf(label, sizeof(label), root == NO_DEVICE ? "[unknown GPU]" : "[GPU%u]",
+			 root);
+		node = paths_child(p->paths, node, intern(p, label));
+		break;
+	case BY_STREAM:
+		name_stream(p->process->model, root, label, sizeof(label));
+		node = paths_child(p->paths, node, intern(p, label));
+		break;
+	case BY_THREAD:
+		node = paths_child(p->paths, node, name_thread(p, root));
+		break;
+	case BY_NONE:
+		return PATH_ROOT;
+	case BY_DEFAULT:
+	case BY_PROCESS:
+		break;
+	}
+	if (p->process->process_count > 1 || p->run->settings->by == BY_PROCESS)
+		node = paths_child(p->paths, node, intern_clean(p, p->process->label));
+	return node;
+}
+
+/* Repeats the frames of the stack below base. */
+static uint32_t put_stack(struct planter *p, uint32_t base, uint32_t stack)
+{
+	const struct frames *frames = p->process->frames;
+	int depth;
+
+	if (!frames_has_stack(frames, stack))
+		return paths_child(p->paths, base, intern(p, FRAME_UNATTRIBUTED));
+	depth = paths_chain(p->paths, frames->nodes[stack], &p->chain, &p->chain_capacity);
+	if (depth < 0)
+		return PATH_FAILED;
+	for (int d = 0; d < depth; d++)
+		base = paths_child(p->paths, base, p->paths->nodes[p->chain[d]].name);
+	return base;
+}
+
+static uint32_t put_leaf(struct planter *p, uint32_t node, const struct owner *owner)
+{
+	const struct process *process = p->process;
+	char *text = NULL;
+	uint32_t name;
+	int length = -1;
+
+	switch ((enum leaf)owner->leaf) {
+	case LEAF_CALL:
+		return node;
+	case LEAF_KERNEL:
+		name = demangle(process->names, model_kernel_name(process->model, owner->what),
+				DEMANGLE_SHORT);
+		if (name == NAME_FAILED)
+			return PATH_FAILED;
+		length = asprintf(&text, LEAF_KERNEL_MARK "%s",
+				  names_text(&p->paths->names, name, NULL));
+		break;
+	case LEAF_COPY:
+		length = asprintf(&text, "[GPU_Memcpy %s]", copy_kind_label(owner->what));
+		break;
+	case LEAF_SET:
+		length = asprintf(&text, "[GPU_Memset]");
+		break;
+	}
+	if (length < 0)
+		return PATH_FAILED;
+	node = paths_child(p->paths, node, intern(p, text));
+	free(text);
+	return node;
+}
+
+static uint32_t put_call(struct planter *p, uint32_t node, const struct owner *owner)
+{
+	node = put_stack(p, node, owner->stack);
+	if (!owner->stack && owner->leaf != LEAF_CALL)
+		return node;
+	return paths_child(p->paths, node,
+			   frames_api_name(p->process->frames, owner->stack, owner->api));
+}
+
+static uint32_t put_owner(struct planter *p, const struct owner *owner)
+{
+	const struct frames *frames = p->process->frames;
+	const struct nodes *nodes = &p->process->model->nodes;
+	uint32_t node = put_root(p, owner->root);
+
+	if (owner->in_graph || !owner->creation)
+		node = put_call(p, node, owner);
+	if (owner->in_graph)
+		node = paths_child(p->paths, node, intern(p, GRAPH_MARK));
+	if (owner->creation) {
+		const struct creation *creation = &nodes->creations[owner->creation];
+
+		node = put_stack(p, node, creation->stack);
+		if (frames_knows_api(frames, creation->stack, creation->api))
+			node = paths_child(p->paths, node,
+					   frames_api_name(frames, creation->stack, creation->api));
+	}
+	return put_leaf(p, node, owner);
+}
+
+int plant_totals(struct run *run, const struct process *process, const struct totals *totals)
+{
+	struct planter p = {.run = run, .process = process, .paths = &run->paths};
+	int error = 0;
+
+	for (uint32_t t = 0; t < totals->count && !error; t++) {
+		const struct total *total = &totals->entries[t];
+		uint32_t node = put_owner(&p, &total->owner);
+
+		if (node == PATH_FAILED)
+			error = -ENOMEM;
+		for (int w = 0; w < WEIGHTS && !error; w++)
+			run->paths.nodes[node].weights[w] += total->weights[w];
+	}
+	free(p.chain);
+	return error;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tables of the summary: numbers, call paths and heads as all of them have them, and what the
+ * files of the summary do for each other.
+ */
+#ifndef XT_MERGE_SUMMARY_H
+#define XT_MERGE_SUMMARY_H
+
+#include "merge/calls.h"
+#include "merge/exporter.h"
+
+#define COUNT_BYTES 28
+#define TIME_BYTES  40
+
+/* The state of the sink. */
+struct summary {
+	struct calls calls;
+};
+
+/* A number with its thousands apart, into COUNT_BYTES. */
+void format_count(char *out, uint64_t value);
+
+/* "1.234 ms", into TIME_BYTES; and "1.234 MiB". */
+void format_time(char *out, uint64_t ns);
+void format_bytes(char *out, uint64_t bytes);
+
+/* Writes text, its middle left out if it is too wide. Returns the columns it took. */
+size_t put_elided(struct output *out, const char *text, size_t length, size_t columns);
+
+/* Writes as many of the innermost frames of a path as there is room for. 0 or -ENOMEM. */
+int put_path(struct output *out, const struct paths *paths, uint32_t node);
+
+/* A line of the overview. */
+void put_count(struct output *out, const char *what, uint64_t value);
+
+/* The title of a table, with how many of its rows are shown. */
+void put_title(struct output *out, const char *title, size_t shown, size_t all);
+
+/* How many of the rows are to be shown. */
+size_t put_limit(size_t count, const struct settings *settings);
+
+/* The tables of API calls, and of those that failed (summary_calls.c). 0 or -ENOMEM. */
+int summary_put_calls(struct sink *sink, const struct run *run);
+
+/* The table of copies and sets (summary_calls.c). */
+void summary_put_transfers(struct sink *sink, const struct run *run);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What all tables of the summary have in common.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "merge/summary.h"
+#include "merge/text.h"
+
+#define PATH_COLUMNS 150 /* of a call path; what is further out gives way to "…" */
+#define NAME_COLUMNS 48	 /* of a frame in it */
+#define ELLIPSIS     "\xe2\x80\xa6"
+
+void format_count(char *out, uint64_t value)
+{
+	char digits[TEXT_U64_BYTES_MAX];
+	size_t length = (size_t)(text_u64(digits, value) - digits);
+
+	for (size_t i = 0; i < length; i++) {
+		if (i && (length - i) % 3 == 0)
+			*out++ = ',';
+		*out++ = digits[i];
+	}
+	*out = '\0';
+}
+
+void format_time(char *out, uint64_t ns)
+{
+	static const struct {
+		uint64_t from_ns;
+		double unit_ns;
+		const char *unit;
+	} units[] = {{1000000000, 1e9, "s"}, {1000000, 1e6, "ms"}, {1000, 1e3, "us"}};
+
+	for (size_t u = 0; u < sizeof(units) / sizeof(units[0]); u++) {
+		if (ns < units[u].from_ns)
+			continue;
+		snprintf(out, TIME_BYTES, "%.3f %s", (double)ns / units[u].unit_ns, units[u].unit);
+		return;
+	}
+	snprintf(out, TIME_BYTES, "%" PRIu64 " ns", ns);
+}
+
+void format_bytes(char *out, uint64_t bytes)
+{
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+	double value = (double)bytes;
+	size_t u = 0;
+
+	for (; value >= 1024 && u + 1 < sizeof(units) / sizeof(units[0]); u++)
+		value /= 1024;
+	snprintf(out, TIME_BYTES, u ? "%.3f %s" : "%.0f %s", value, units[u]);
+}
+
+size_t put_elided(struct output *out, const char *text, size_t length, size_t columns)
+{
+	size_t whole = text_columns(text, length), head, tail, i, seen = 0;
+
+	if (whole <= columns) {
+		output_text(out, text, length);
+		return whole;
+	}
+	head = (columns - 1) / 2;
+	tail = columns - 1 - head;
+	for (i = 0; i < length && (seen < head || ((uint8_t)text[i] & 0xc0) == 0x80); i++)
+		seen += ((uint8_t)text[i] & 0xc0) != 0x80;
+	output_text(out, text, i);
+	output_text(out, ELLIPSIS, strlen(ELLIPSIS));
+	for (seen = whole, i = 0; seen > tail || ((uint8_t)text[i] & 0xc0) == 0x80; i++)
+		seen -= ((uint8_t)text[i + 1] & 0xc0) != 0x80;
+	output_text(out, text + i, length - i);
+	return columns;
+}
+
+int put_path(struct output *out, const struct paths *paths, uint32_t node)
+{
+	uint32_t *chain = NULL;
+	size_t capacity = 0, columns = 0;
+	int depth = paths_chain(paths, node, &chain, &capacity), first;
+
+	if (depth < 0)
+		return depth;
+	for (first = depth; first > 0; first--) {
+		size_t length, width;
+		const char *name =
+			names_text(&paths->names, paths->nodes[chain[first - 1]].name, &length);
+
+		width = text_columns(name, length);
+		columns += (width < NAME_COLUMNS ? width : NAME_COLUMNS) + 1;
+		if (columns > PATH_COLUMNS && first < depth)
+			break;
+	}
+	if (first)
+		output_text(out, ELLIPSIS ";", strlen(ELLIPSIS ";"));
+	for (int d = first; d < depth; d++) {
+		size_t length;
+		const char *name = names_text(&paths->names, paths->nodes[chain[d]].name, &length);
+
+		put_elided(out, name, length, NAME_COLUMNS);
+		if (d + 1 < depth)
+			output_text(out, ";", 1);
+	}
+	free(chain);
+	return 0;
+}
+
+void put_count(struct output *out, const char *what, uint64_t value)
+{
+	char count[COUNT_BYTES];
+
+	format_count(count, value);
+	output_format(out, "  %-52s %16s\n", what, count);
+}
+
+void put_title(struct output *out, const char *title, size_t shown, size_t all)
+{
+	output_format(out, "\n%s", title);
+	if (shown < all)
+		output_format(out, " (top %zu of %zu)", shown, all);
+	output_text(out, "\n", 1);
+}
+
+size_t put_limit(size_t count, const struct settings *settings)
+{
+	return count < settings->top_count ? count : settings->top_count;
+}

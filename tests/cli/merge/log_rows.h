@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How the logs of the tests of xtrace-merge are put together, row by row. What fails ends the
+ * program.
+ *
+ * The traced program is made up: /opt/chat/chat, whose functions are embedded in the log, so that
+ * what is merged from it is the same on every machine. Every run makes the same.
+ */
+#ifndef XT_TESTS_CLI_MERGE_LOG_ROWS_H
+#define XT_TESTS_CLI_MERGE_LOG_ROWS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "log/writer.h"
+
+#define START_NS    UINT64_C(5000000000)
+#define REALTIME_NS UINT64_C(1700000000000000000)
+#define MS	    UINT64_C(1000000)
+
+#define TABLE_ROWS    32768
+#define TABLE_CONTENT (1u << 20)
+
+enum { API_LAUNCH = 1 << 16 | 307, API_GRAPH = 1 << 16 | 514, API_RUNTIME = 2 << 16 | 211 };
+
+/* Where the made-up modules are mapped; their ELF addresses begin at 0. */
+enum module_id { CHAT = 1, CUDART, CUDA, LIBC, PLUGIN_OLD, PLUGIN_NEW, MODULE_COUNT };
+
+/* Functions of 0x100 bytes each; an address in one is its start + 0x10. */
+enum function {
+	MAIN,
+	FORWARD,
+	ATTENTION,
+	WORKER,
+	START,
+	STUB,
+	CUDA_LAUNCH,
+	CUDA_INTERNAL,
+	CUDA_GRAPH,
+	CU_INTERNAL,
+	LIBC_CALL_MAIN,
+	LIBC_CLONE,
+	PLUGIN_OLD_RUN,
+	PLUGIN_NEW_RUN,
+	HOSTILE,
+	LOST,	 /* has no name */
+	NOWHERE, /* is in no module */
+};
+
+struct log {
+	struct xt_writer *writer;
+	struct xt_table tables[XT_KIND_COUNT];
+	uint64_t correlation;
+	uint64_t now_ns;
+	uint64_t noise;	     /* 0: times are round */
+	uint64_t free_ns[9]; /* when each stream is through with its last kernel */
+};
+
+/* Stacks 1 to 4 of every log. */
+enum { STACK_FORWARD = 1, STACK_ATTENTION, STACK_GRAPH, STACK_WORKER, STACK_MORE };
+
+/* What real times have in their low digits, the same in every run. below: a power of two. */
+uint64_t noise(struct log *log, uint64_t below);
+
+void must(int error);
+
+/* From open_log() to close_log(): rows go to tables, and those to the file when they are full, or by
+ * flush_kind(), or by flush_all() with definitions before what refers to them. */
+void open_log(struct log *log, const char *path, uint32_t pid, uint64_t start_ns, const char *exe,
+	      const char *host);
+struct xt_table *row(struct log *log, enum xt_kind kind);
+void flush_kind(struct log *log, enum xt_kind kind);
+void flush_all(struct log *log);
+void close_log(struct log *log);
+
+/* What all logs have: modules, two APIs, a stream, three shapes, four stacks. */
+void put_tables(struct log *log);
+
+/* The names of the functions above. */
+void put_symbols(struct log *log);
+
+void put_text(struct xt_table *table, unsigned column, const char *text);
+void put_meta(struct log *log, const char *key, const char *value);
+void put_account(struct log *log, const char *name, uint64_t value);
+void put_thread(struct log *log, uint64_t id, uint64_t tid, const char *name);
+void put_api(struct log *log, uint64_t id, const char *name, uint64_t class);
+void put_stream(struct log *log, uint64_t id, uint64_t device, uint64_t context, uint64_t stream);
+void put_string(struct log *log, uint64_t id, const char *text);
+void put_symbol(struct log *log, uint64_t module, uint64_t start, const char *name);
+
+/* A shape whose name is string id. */
+void put_shape(struct log *log, uint64_t id, const char *name, uint64_t grid);
+
+/* frames: innermost first, ended by a negative number. */
+void put_stack(struct log *log, uint64_t id, uint64_t flags, uint64_t seen_ns, const int *frames);
+
+/* A call 10 us after the one before it. */
+void put_call(struct log *log, uint64_t thread, uint64_t api, uint64_t stack, uint64_t result);
+void put_kernel(struct log *log, uint64_t correlation, uint64_t stream, uint64_t shape,
+		uint64_t start_ns, uint64_t duration_ns, uint64_t graph_node);
+
+/* A call and its kernel, which runs 5 us after the call was entered, or when its stream is free. */
+void launch(struct log *log, uint64_t thread, uint64_t stack, uint64_t stream, uint64_t shape,
+	    uint64_t duration_ns);
+
+/* Reads rows as text from stdin: see log_script.c. */
+void make_script(struct log *log, uint64_t n);
+
+/* Where a module is mapped. */
+uint64_t module_start(enum module_id module);
+
+#endif

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Logs written as text, one row a line, so that a test says itself what is in its log. Times are ns
+ * after the start of the log; what is in [] may be left out; '#' begins a comment.
+ *
+ *	thread ID TID NAME
+ *	stream ID DEVICE CONTEXT STREAM        (stream 1 is device 0, context 1, stream 7)
+ *	stack NAME FUNCTION...                 (outermost first; cuda... are the runtime's)
+ *	call CORRELATION THREAD API STACK ENTER DURATION [RESULT]
+ *	kernel CORRELATION STREAM NAME START DURATION [NODE]
+ *	copy CORRELATION STREAM SHAPE START DURATION BYTES [NODE]
+ *	                                       (SHAPE: KIND:SOURCE:DESTINATION:ASYNC[:FROM:TO])
+ *	set CORRELATION STREAM MEMORY START DURATION BYTES [NODE]
+ *	node ID ORIGIN STACK TIME THREAD
+ *	alloc CORRELATION ADDRESS BYTES TIME DEVICE MEMORY
+ *	free CORRELATION ADDRESS TIME DEVICE MEMORY
+ *	push|mark THREAD TIME STACK TEXT [DOMAIN]
+ *	pop THREAD TIME [DOMAIN]
+ *	start THREAD TIME STACK KEY TEXT [DOMAIN]
+ *	end THREAD TIME KEY [DOMAIN]
+ *	flush KIND                             (what there is of it goes to the file now)
+ *	account NAME VALUE
+ *
+ * STACK is a name, a number, or - for none.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log_rows.h"
+
+#define WORDS_MAX 32
+#define TEXTS_MAX 256
+#define TEXT_MAX  64
+
+/* Texts that get numbers in the order in which they come. */
+struct texts {
+	char texts[TEXTS_MAX][TEXT_MAX];
+	size_t count;
+};
+
+struct script {
+	struct log *log;
+	char *words[WORDS_MAX];
+	int word_count;
+	int line;
+	struct texts functions, stacks, apis, strings, kernels, copy_shapes;
+};
+
+static void fail(const struct script *s, const char *what)
+{
+	fprintf(stderr, "make_log: line %d: %s\n", s->line, what);
+	exit(2);
+}
+
+/* The number of text, from 0 on; *is_new_out says that it is its first time. */
+static size_t number_of(const struct script *s, struct texts *texts, const char *text,
+			bool *is_new_out)
+{
+	*is_new_out = false;
+	for (size_t i = 0; i < texts->count; i++)
+		if (!strcmp(texts->texts[i], text))
+			return i;
+	if (texts->count == TEXTS_MAX || strlen(text) >= TEXT_MAX)
+		fail(s, "too many texts, or too long");
+	strcpy(texts->texts[texts->count], text);
+	*is_new_out = true;
+	return texts->count++;
+}
+
+static bool has_word(const struct script *s, int w)
+{
+	return w < s->word_count;
+}
+
+static const char *word(const struct script *s, int w)
+{
+	if (!has_word(s, w))
+		fail(s, "a word is missing");
+	return s->words[w];
+}
+
+static uint64_t number(const struct script *s, int w)
+{
+	char *end;
+	uint64_t value = strtoull(word(s, w), &end, 0);
+
+	if (*end)
+		fail(s, "not a number");
+	return value;
+}
+
+static uint64_t number_or_0(const struct script *s, int w)
+{
+	return has_word(s, w) ? number(s, w) : 0;
+}
+
+/* A time may be before the start: "-5". */
+static uint64_t time_ns(const struct script *s, int w)
+{
+	return START_NS + number(s, w);
+}
+
+static uint64_t string_id(struct script *s, int w)
+{
+	bool is_new;
+	size_t n;
+
+	if (!has_word(s, w))
+		return 0;
+	n = number_of(s, &s->strings, word(s, w), &is_new);
+	if (is_new)
+		put_string(s->log, 100 + n, word(s, w));
+	return 100 + n;
+}
+
+static uint64_t stack_id(struct script *s, int w)
+{
+	const char *name = word(s, w);
+
+	if (!strcmp(name, "-"))
+		return 0;
+	for (size_t i = 0; i < s->stacks.count; i++)
+		if (!strcmp(s->stacks.texts[i], name))
+			return STACK_MORE + i;
+	return number(s, w);
+}
+
+static uint64_t function_address(struct script *s, const char *name)
+{
+	enum module_id module = strncmp(name, "cuda", 4) ? CHAT : CUDART;
+	bool is_new;
+	uint64_t start = 0x4000 + 0x100 * number_of(s, &s->functions, name, &is_new);
+
+	if (is_new)
+		put_symbol(s->log, module, start, name);
+	return module_start(module) + start + 0x10;
+}
+
+static void do_stack(struct script *s)
+{
+	uint64_t frames[WORDS_MAX];
+	struct xt_table *table;
+	size_t count = 0;
+	bool is_new;
+
+	frames[count++] = module_start(CUDA) + 0x1010;
+	for (int w = s->word_count - 1; w >= 2; w--)
+		frames[count++] = function_address(s, s->words[w]);
+	table = row(s->log, XT_KIND_STACK);
+	xt_table_put(table, XT_STACK_ID,
+		     STACK_MORE + number_of(s, &s->stacks, word(s, 1), &is_new));
+	xt_table_put(table, XT_STACK_FLAGS, 0);
+	xt_table_put(table, XT_STACK_SEEN_NS, START_NS + MS);
+	xt_table_put_list(table, XT_STACK_FRAMES, frames, count);
+	xt_table_end_row(table);
+}
+
+static void do_thread(struct script *s)
+{
+	put_thread(s->log, number(s, 1), number(s, 2), word(s, 3));
+}
+
+static void do_stream(struct script *s)
+{
+	put_stream(s->log, number(s, 1), number(s, 2), number(s, 3), number(s, 4));
+}
+
+/* By the beginning of the name, the longer first. */
+static uint64_t api_id(struct script *s, int w)
+{
+	static const struct {
+		const char *beginning;
+		uint64_t class;
+	} classes[] = {
+		{"cuLaunch", XT_API_LAUNCH},	 {"cuGraphLaunch", XT_API_GRAPH_LAUNCH},
+		{"cuMemcpy", XT_API_COPY},	 {"cuMemset", XT_API_SET},
+		{"cuMemAlloc", XT_API_ALLOC},	 {"cuMemFree", XT_API_FREE},
+		{"cuCtxSync", XT_API_SYNC},	 {"cuStreamSync", XT_API_SYNC},
+		{"cuEventSync", XT_API_SYNC},	 {"cuEventRecord", XT_API_EVENT},
+		{"cuGraph", XT_API_GRAPH},	 {"cuStreamCreate", XT_API_LIFE},
+		{"cuModuleLoad", XT_API_MODULE}, {"", XT_API_OTHER},
+	};
+	bool is_new;
+	uint64_t id = (1 << 16 | 1000) + number_of(s, &s->apis, word(s, w), &is_new);
+	size_t c = 0;
+
+	while (strncmp(word(s, w), classes[c].beginning, strlen(classes[c].beginning)))
+		c++;
+	if (is_new)
+		put_api(s->log, id, word(s, w), classes[c].class);
+	return id;
+}
+
+static void do_call(struct script *s)
+{
+	uint64_t api = api_id(s, 3);
+	struct xt_table *table = row(s->log, XT_KIND_CALL);
+
+	xt_table_put(table, XT_CALL_THREAD, number(s, 2));
+	xt_table_put(table, XT_CALL_API, api);
+	xt_table_put(table, XT_CALL_CORRELATION, number(s, 1));
+	xt_table_put(table, XT_CALL_STACK, stack_id(s, 4));
+	xt_table_put(table, XT_CALL_ENTER_NS, time_ns(s, 5));
+	xt_table_put(table, XT_CALL_DURATION_NS, number(s, 6));
+	xt_table_put(table, XT_CALL_RESULT, number_or_0(s, 7));
+	xt_table_end_row(table);
+}
+
+static void do_kernel(struct script *s)
+{
+	bool is_new;
+	uint64_t shape = 200 + number_of(s, &s->kernels, word(s, 3), &is_new);
+
+	if (is_new)
+		put_shape(s->log, shape, word(s, 3), 64);
+	put_kernel(s->log, number(s, 1), number(s, 2), shape, time_ns(s, 4), number(s, 5),
+		   number_or_0(s, 6));
+}
+
+static uint64_t copy_shape_id(struct script *s, int w)
+{
+	unsigned values[6] = {0};
+	struct xt_table *table;
+	bool is_new;
+	uint64_t id = 1 + number_of(s, &s->copy_shapes, word(s, w), &is_new);
+
+	if (!is_new)
+		return id;
+	if (sscanf(word(s, w), "%u:%u:%u:%u:%u:%u", &values[0], &values[1], &values[2], &values[3],
+		   &values[4], &values[5]) < 4)
+		fail(s, "not a shape of a copy");
+	table = row(s->log, XT_KIND_COPY_SHAPE);
+	xt_table_put(table, XT_COPY_SHAPE_ID, id);
+	for (unsigned v = 0; v < 6; v++)
+		xt_table_put(table, XT_COPY_SHAPE_KIND + v, values[v]);
+	xt_table_end_row(table);
+	return id;
+}
+
+/* Copies and sets have the same columns. */
+static void do_transfer(struct script *s)
+{
+	bool is_copy = !strcmp(word(s, 0), "copy");
+	uint64_t shape = is_copy ? copy_shape_id(s, 3) : number(s, 3);
+	struct xt_table *table = row(s->log, is_copy ? XT_KIND_COPY : XT_KIND_SET);
+
+	xt_table_put(table, XT_COPY_CORRELATION, number(s, 1));
+	xt_table_put(table, XT_COPY_STREAM, number(s, 2));
+	xt_table_put(table, XT_COPY_SHAPE, shape);
+	xt_table_put(table, XT_COPY_START_NS, time_ns(s, 4));
+	xt_table_put(table, XT_COPY_DURATION_NS, number(s, 5));
+	xt_table_put(table, XT_COPY_BYTES, number(s, 6));
+	xt_table_put(table, XT_COPY_GRAPH_NODE, number_or_0(s, 7));
+	xt_table_end_row(table);
+}
+
+static void do_node(struct script *s)
+{
+	struct xt_table *table = row(s->log, XT_KIND_GRAPH_NODE);
+
+	xt_table_put(table, XT_GRAPH_NODE_ID, number(s, 1));
+	xt_table_put(table, XT_GRAPH_NODE_ORIGIN, number(s, 2));
+	xt_table_put(table, XT_GRAPH_NODE_STACK, stack_id(s, 3));
+	xt_table_put(table, XT_GRAPH_NODE_TIME_NS, time_ns(s, 4));
+	xt_table_put(table, XT_GRAPH_NODE_TYPE, 0);
+	xt_table_put(table, XT_GRAPH_NODE_THREAD, number(s, 5));
+	xt_table_end_row(table);
+}
+
+static void do_memory(struct script *s)
+{
+	bool is_alloc = !strcmp(word(s, 0), "alloc");
+	struct xt_table *table = row(s->log, XT_KIND_MEMORY);
+	int rest = is_alloc ? 4 : 3;
+
+	xt_table_put(table, XT_MEMORY_CORRELATION, number(s, 1));
+	xt_table_put(table, XT_MEMORY_OPERATION, is_alloc ? XT_MEMORY_ALLOC : XT_MEMORY_FREE);
+	xt_table_put(table, XT_MEMORY_ADDRESS, number(s, 2));
+	xt_table_put(table, XT_MEMORY_BYTES, is_alloc ? number(s, 3) : 0);
+	xt_table_put(table, XT_MEMORY_TIME_NS, time_ns(s, rest));
+	xt_table_put(table, XT_MEMORY_DEVICE, number(s, rest + 1));
+	xt_table_put(table, XT_MEMORY_KIND, number(s, rest + 2));
+	xt_table_end_row(table);
+}
+
+/* The words that each operation has, 0: it has none of that. */
+static const struct range_row {
+	const char *name;
+	uint64_t operation;
+	int stack, key, text, domain;
+} range_rows[] = {
+	{"push", XT_RANGE_PUSH, 3, 0, 4, 5}, {"mark", XT_RANGE_MARK, 3, 0, 4, 5},
+	{"pop", XT_RANGE_POP, 0, 0, 0, 3},   {"start", XT_RANGE_START, 3, 4, 5, 6},
+	{"end", XT_RANGE_END, 0, 3, 0, 4},
+};
+
+static void do_range(struct script *s)
+{
+	const struct range_row *r = range_rows;
+	uint64_t text, domain;
+	struct xt_table *table;
+
+	while (strcmp(r->name, word(s, 0)))
+		r++;
+	text = r->text ? string_id(s, r->text) : 0;
+	domain = string_id(s, r->domain);
+	table = row(s->log, XT_KIND_RANGE);
+	xt_table_put(table, XT_RANGE_OPERATION, r->operation);
+	xt_table_put(table, XT_RANGE_THREAD, number(s, 1));
+	xt_table_put(table, XT_RANGE_TIME_NS, time_ns(s, 2));
+	xt_table_put(table, XT_RANGE_DOMAIN, domain);
+	xt_table_put(table, XT_RANGE_TEXT, text);
+	xt_table_put(table, XT_RANGE_KEY, r->key ? number(s, r->key) : 0);
+	xt_table_put(table, XT_RANGE_STACK, r->stack ? stack_id(s, r->stack) : 0);
+	xt_table_put(table, XT_RANGE_CATEGORY, r->text ? 3 : 0);
+	xt_table_put(table, XT_RANGE_PAYLOAD, r->text ? 42 : 0);
+	xt_table_put(table, XT_RANGE_PAYLOAD_TYPE, r->text ? 1 : 0);
+	xt_table_put(table, XT_RANGE_COLOR, 0);
+	xt_table_end_row(table);
+}
+
+static void do_flush(struct script *s)
+{
+	for (int kind = 1; kind < XT_KIND_COUNT; kind++)
+		if (xt_kind_specs[kind].name && !strcmp(xt_kind_specs[kind].name, word(s, 1)))
+			flush_kind(s->log, (enum xt_kind)kind);
+}
+
+static void do_account(struct script *s)
+{
+	put_account(s->log, word(s, 1), number(s, 2));
+}
+
+static const struct {
+	const char *name;
+	void (*run)(struct script *s);
+} commands[] = {
+	{"thread", do_thread},	 {"stream", do_stream}, {"stack", do_stack},  {"call", do_call},
+	{"kernel", do_kernel},	 {"copy", do_transfer}, {"set", do_transfer}, {"node", do_node},
+	{"alloc", do_memory},	 {"free", do_memory},	{"push", do_range},   {"pop", do_range},
+	{"start", do_range},	 {"end", do_range},	{"mark", do_range},   {"flush", do_flush},
+	{"account", do_account},
+};
+
+static void run_line(struct script *s, char *line)
+{
+	char *rest = NULL;
+
+	line[strcspn(line, "#\n")] = '\0';
+	s->word_count = 0;
+	for (char *w = strtok_r(line, " \t", &rest); w; w = strtok_r(NULL, " \t", &rest)) {
+		if (s->word_count == WORDS_MAX)
+			fail(s, "too many words");
+		s->words[s->word_count++] = w;
+	}
+	if (!s->word_count)
+		return;
+	for (size_t c = 0; c < sizeof(commands) / sizeof(commands[0]); c++) {
+		if (strcmp(commands[c].name, s->words[0]))
+			continue;
+		commands[c].run(s);
+		return;
+	}
+	fail(s, "unknown command");
+}
+
+void make_script(struct log *log, uint64_t n)
+{
+	static struct script script;
+	char line[1024];
+
+	(void)n;
+	script.log = log;
+	while (fgets(line, sizeof(line), stdin)) {
+		script.line++;
+		run_line(&script, line);
+	}
+}

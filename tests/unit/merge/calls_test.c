@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * API calls by function: exact sums, a 99th percentile within 1 %, bounded tables.
+ */
+#include "unit.h"
+
+#include <stdlib.h>
+
+#include "merge/calls.h"
+
+#define NAMES 2000
+
+/* Frames in which API n is called name n + 1, and no stack is known. */
+static struct frames make_frames(void)
+{
+	struct frames frames = {.api_count = NAMES, .api_shown = calloc(NAMES, sizeof(uint32_t))};
+
+	assert_non_null(frames.api_shown);
+	for (uint32_t n = 0; n < NAMES; n++)
+		frames.api_shown[n] = n + 1;
+	return frames;
+}
+
+static void add(struct calls *calls, const struct frames *frames, unsigned api, uint64_t ns,
+		uint64_t result)
+{
+	struct launch call = {.api = (uint16_t)api};
+
+	assert_int_equal(calls_add(calls, frames, &call, ns, result), 0);
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void percentiles_are_within_one_percent(void **state)
+{
+	enum { COUNT = 5000 };
+	struct frames frames = make_frames();
+	uint64_t *values = calloc(COUNT, sizeof(*values)), seed = 7;
+
+	(void)state;
+	assert_non_null(values);
+	for (unsigned bits = 1; bits <= 64; bits++) {
+		for (uint32_t count = 1; count <= COUNT; count = count * 3 + 1) {
+			struct calls calls = {0};
+			uint64_t exact, found;
+
+			for (uint32_t i = 0; i < count; i++) {
+				seed = seed * 6364136223846793005u + 1442695040888963407u;
+				values[i] = seed >> (64 - bits);
+				add(&calls, &frames, 3, values[i], 0);
+			}
+			qsort(values, count, sizeof(*values), compare);
+			exact = values[(count * 99 + 99) / 100 - 1];
+			found = calls_p99_ns(&calls.rows[0]);
+			assert_true((found > exact ? found - exact : exact - found) <= exact / 100);
+			assert_int_equal(calls.rows[0].min_ns, values[0]);
+			assert_int_equal(calls.rows[0].max_ns, values[count - 1]);
+			calls_free(&calls);
+		}
+	}
+	free(values);
+	free(frames.api_shown);
+}
+
+static void functions_beyond_the_limit_are_others(void **state)
+{
+	struct frames frames = make_frames();
+	struct calls calls = {0};
+	uint64_t others = 0, sum = 0;
+
+	(void)state;
+	for (unsigned api = 0; api < NAMES; api++)
+		add(&calls, &frames, api, 5, 0);
+	assert_true(calls.count <= CALLS_FUNCTIONS_MAX + 1);
+	for (size_t r = 0; r < calls.count; r++) {
+		sum += calls.rows[r].count;
+		others += calls.rows[r].name == NAME_EMPTY ? calls.rows[r].count : 0;
+	}
+	assert_int_equal(sum, NAMES);
+	assert_int_equal(others, NAMES - CALLS_FUNCTIONS_MAX);
+	calls_free(&calls);
+	free(frames.api_shown);
+}
+
+static void failures_are_counted_by_error(void **state)
+{
+	struct frames frames = make_frames();
+	struct calls calls = {0};
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		add(&calls, &frames, 1, 5, 2);
+	add(&calls, &frames, 1, 5, 700);
+	add(&calls, &frames, 2, 5, 2);
+	for (uint64_t code = 10000; code < 20000; code++)
+		add(&calls, &frames, 2, 5, code);
+	calls_sort(&calls);
+	assert_int_equal(calls.failure_count, CALLS_FAILURES_MAX);
+	assert_int_equal(calls.other_failure_count, 10003 - CALLS_FAILURES_MAX);
+	assert_int_equal(calls.failures[0].count, 3);
+	assert_int_equal(calls.failures[0].result, 2);
+	assert_int_equal(calls.failures[0].name, 2);
+	assert_int_equal(calls.failures[1].count, 1);
+	calls_free(&calls);
+	free(frames.api_shown);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(percentiles_are_within_one_percent),
+		cmocka_unit_test(functions_beyond_the_limit_are_others),
+		cmocka_unit_test(failures_are_counted_by_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Nodes of graphs: the id that was meant at a time, and the stack it comes from in the end.
+ */
+#include "unit.h"
+
+#include "merge/nodes.h"
+
+static void add(struct nodes *nodes, uint64_t id, uint64_t origin, uint64_t time_ns, uint32_t stack)
+{
+	struct node node = {
+		.id = id, .origin = origin, .time_ns = time_ns, .stack = stack, .thread = 1};
+
+	assert_int_equal(nodes_add(nodes, &node), 0);
+}
+
+/* The stack that made the node, 0 if unknown. */
+static uint32_t stack_of(struct nodes *nodes, uint64_t id, uint64_t time_ns)
+{
+	uint32_t creation = nodes_creation(nodes, id, time_ns);
+
+	return creation ? nodes->creations[creation].stack : 0;
+}
+
+static void an_id_means_its_latest_row(void **state)
+{
+	struct nodes nodes = {0};
+
+	(void)state;
+	add(&nodes, 5, 0, 300, 33);
+	add(&nodes, 5, 0, 100, 11);
+	add(&nodes, 5, 0, 200, 22);
+	add(&nodes, 6, 0, 150, 66);
+	assert_int_equal(nodes_index(&nodes), 0);
+	for (int again = 0; again < 2; again++) { /* the second time from what is remembered */
+		assert_int_equal(stack_of(&nodes, 5, 99), 0);
+		assert_int_equal(stack_of(&nodes, 5, 100), 11);
+		assert_int_equal(stack_of(&nodes, 5, 199), 11);
+		assert_int_equal(stack_of(&nodes, 5, 200), 22);
+		assert_int_equal(stack_of(&nodes, 5, 299), 22);
+		assert_int_equal(stack_of(&nodes, 5, UINT64_MAX), 33);
+		assert_int_equal(stack_of(&nodes, 6, 149), 0);
+		assert_int_equal(stack_of(&nodes, 6, 400), 66);
+		assert_int_equal(stack_of(&nodes, 7, 400), 0);
+		assert_int_equal(stack_of(&nodes, 0, 400), 0);
+	}
+	assert_int_equal(nodes.cyclic_count, 0);
+	nodes_free(&nodes);
+}
+
+static void origins_are_of_their_time(void **state)
+{
+	struct nodes nodes = {0};
+
+	(void)state;
+	add(&nodes, 1, 0, 100, 11);
+	add(&nodes, 2, 1, 200, 0);
+	add(&nodes, 1, 0, 300, 12);
+	add(&nodes, 3, 2, 400, 0); /* a clone of the clone: of the first 1 */
+	add(&nodes, 4, 1, 400, 0);
+	assert_int_equal(nodes_index(&nodes), 0);
+	assert_int_equal(stack_of(&nodes, 3, 500), 11);
+	assert_int_equal(stack_of(&nodes, 2, 500), 11);
+	assert_int_equal(stack_of(&nodes, 4, 500), 12);
+	nodes_free(&nodes);
+}
+
+static void what_leads_nowhere_is_unknown(void **state)
+{
+	struct nodes nodes = {0};
+
+	(void)state;
+	add(&nodes, 1, 2, 100, 0);
+	add(&nodes, 2, 1, 100, 0);
+	add(&nodes, 3, 3, 100, 0);
+	add(&nodes, 4, 99, 100, 0);
+	add(&nodes, 5, 0, 100, 0);
+	assert_int_equal(nodes_index(&nodes), 0);
+	for (uint64_t id = 1; id <= 5; id++)
+		assert_int_equal(stack_of(&nodes, id, 200), 0);
+	assert_true(nodes.cyclic_count >= 2);
+	nodes_free(&nodes);
+}
+
+static void the_call_around_it_names_the_api(void **state)
+{
+	struct nodes nodes = {0};
+
+	(void)state;
+	add(&nodes, 1, 0, 100, 11);
+	add(&nodes, 2, 0, 200, 22);
+	add(&nodes, 3, 0, 300, 33);
+	assert_int_equal(nodes_index(&nodes), 0);
+	nodes_note_call(&nodes, 1, 100, 100, 7);
+	nodes_note_call(&nodes, 2, 190, 210, 8); /* another thread's */
+	nodes_note_call(&nodes, 1, 201, 299, 8);
+	nodes_note_call(&nodes, 1, 290, 310, 9);
+	assert_int_equal(nodes.creations[nodes_creation(&nodes, 1, 400)].api, 7);
+	assert_int_equal(nodes.creations[nodes_creation(&nodes, 2, 400)].api, 0);
+	assert_int_equal(nodes.creations[nodes_creation(&nodes, 3, 400)].api, 9);
+	nodes_free(&nodes);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_id_means_its_latest_row),
+		cmocka_unit_test(origins_are_of_their_time),
+		cmocka_unit_test(what_leads_nowhere_is_unknown),
+		cmocka_unit_test(the_call_around_it_names_the_api),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
