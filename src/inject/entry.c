@@ -9,6 +9,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -51,6 +52,7 @@ static void *subscriber;
 __attribute__((constructor)) static void preloaded(void)
 {
 	char path[PATH_MAX];
+	int saved_errno = errno;
 	Dl_info info;
 
 	if (getauxval(AT_SECURE) ||
@@ -59,9 +61,11 @@ __attribute__((constructor)) static void preloaded(void)
 	/* Absolute: the program may change its directory before it starts CUDA. */
 	if (!dladdr((void *)(uintptr_t)InitializeInjection, &info) || !info.dli_fname ||
 	    !realpath(info.dli_fname, path))
-		return;
+		goto out;
 	setenv("CUDA_INJECTION64_PATH", path, 0);
 	setenv("NVTX_INJECTION64_PATH", path, 0);
+out: /* this may run in the middle of cuInit(), whose caller looks at errno */
+	errno = saved_errno;
 }
 
 /* The child of a fork has none of our threads, and the files are its parent's. If nothing was
@@ -233,6 +237,8 @@ static int start_log(const struct config *config, char *log_path, char *why, siz
 		snprintf(why, why_bytes, "no log can be written in %s: %s", config->data_dir,
 			 strerror(-rc));
 		xt_writer_close(log);
+		if (log)
+			unlink(log_path);
 		return rc;
 	}
 	/* Without a spool the log is as good, unless the process is killed. */
@@ -248,14 +254,48 @@ static int start_log(const struct config *config, char *log_path, char *why, siz
 	return rc;
 }
 
-int InitializeInjection(void)
+/*
+ * What we and CUPTI open must not get the numbers of standard streams with which the program was
+ * started closed. To read or write what is held gives EBADF, as before.
+ */
+static void hold_standard_streams(int held[STDERR_FILENO + 1])
+{
+	for (int i = 0; i <= STDERR_FILENO; i++)
+		held[i] = fcntl(i, F_GETFD) < 0 ? open("/", O_PATH | O_CLOEXEC) : -1;
+}
+
+static void release_standard_streams(const int held[STDERR_FILENO + 1])
+{
+	for (int i = 0; i <= STDERR_FILENO; i++)
+		if (held[i] >= 0)
+			close(held[i]);
+}
+
+static int start_tracing(const struct config *config, char *log_path, char *why, size_t why_bytes)
+{
+	int rc = start_log(config, log_path, why, why_bytes);
+
+	if (rc)
+		return rc;
+	rc = stack_walk_begin();
+	if (rc)
+		snprintf(why, why_bytes, "libunwind does not start: %s", strerror(-rc));
+	else
+		rc = start_cupti(config->api_level, why, why_bytes);
+	if (rc) {
+		writer_thread_finish(EXIT_PATIENCE_NS);
+		unlink(log_path);
+	}
+	return rc;
+}
+
+static void start(void)
 {
 	static struct config config;
 	char log_path[PATH_MAX + 16], why[2048] = "";
-	int saved_errno = errno;
 
-	if (atomic_flag_test_and_set(&entered) || !config_read(&config))
-		return 1;
+	if (!config_read(&config))
+		return;
 	stack_capture_audit_interval = config.audit_interval;
 	if (open_libraries(&config, why, sizeof(why)) || subscribe(why, sizeof(why)))
 		goto decline;
@@ -263,24 +303,30 @@ int InitializeInjection(void)
 		snprintf(why, sizeof(why), "out of memory");
 		goto unsubscribe;
 	}
-	if (start_log(&config, log_path, why, sizeof(why)))
+	if (start_tracing(&config, log_path, why, sizeof(why)))
 		goto unsubscribe;
-	if (start_cupti(config.api_level, why, sizeof(why))) {
-		writer_thread_finish(EXIT_PATIENCE_NS);
-		unlink(log_path);
-		goto unsubscribe;
-	}
 	atomic_store(&tracing, true);
 	watch_forks();
 	atexit(at_exit);
 	atomic_store(&callbacks_active, true);
 	writer_thread_allow_flush();
-	errno = saved_errno;
-	return 1;
+	return;
 unsubscribe:
 	cupti.cuptiUnsubscribe(subscriber);
 decline:
 	say("not tracing: %s", why);
+}
+
+int InitializeInjection(void)
+{
+	int held[STDERR_FILENO + 1];
+	int saved_errno = errno;
+
+	if (!atomic_flag_test_and_set(&entered)) {
+		hold_standard_streams(held);
+		start();
+		release_standard_streams(held);
+	}
 	errno = saved_errno;
 	return 1;
 }

@@ -427,6 +427,11 @@ int stack_walk_open(const char *library_dir, char *why, size_t why_bytes)
 			return -ENOMEM;
 		cache = memory;
 	}
+	return 0;
+}
+
+int stack_walk_begin(void)
+{
 	lib.space = lib.create_addr_space(&our_access.accessors, __LITTLE_ENDIAN);
 	if (!lib.space)
 		return -ENOMEM;

@@ -64,6 +64,10 @@ struct stack_walk {
 int stack_walk_open(const char *library_dir, char *why, size_t why_bytes);
 void stack_walk_close(void);
 
+/* Makes the open libunwind ready; it opens a pipe then, for good, that walks like ours never use.
+ * Once, before the first walk. 0 or -ENOMEM. */
+int stack_walk_begin(void);
+
 /* Looks modules up as with an older glibc, for tests. Set before stack_walk_open(). */
 extern bool stack_walk_ask_loader;
 

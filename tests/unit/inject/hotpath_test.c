@@ -172,7 +172,7 @@ static int set_up(void **unused)
 
 	(void)unused;
 	loader_watch_begin();
-	if (stack_walk_open("/nonexistent", why, sizeof(why)))
+	if (stack_walk_open("/nonexistent", why, sizeof(why)) || stack_walk_begin())
 		return -1;
 	loader_watch_ask();
 	stack_capture_audit_interval = 0;

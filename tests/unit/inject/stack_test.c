@@ -320,7 +320,7 @@ static int set_up(void **unused)
 	loader_watch_narrow();
 	stack_walk_close();
 	loader_watch_narrow();
-	if (stack_walk_open("/nonexistent", why, sizeof(why)))
+	if (stack_walk_open("/nonexistent", why, sizeof(why)) || stack_walk_begin())
 		return -1;
 	loader_watch_narrow();
 	if (!loader_watch_end()) {

@@ -30,7 +30,7 @@ int callbacks_set_up(void)
 	loader_watch_narrow();
 	stack_walk_close();
 	loader_watch_narrow();
-	if (stack_walk_open("/nonexistent", why, sizeof(why)))
+	if (stack_walk_open("/nonexistent", why, sizeof(why)) || stack_walk_begin())
 		goto fail;
 	loader_watch_narrow();
 	found = loader_watch_end();

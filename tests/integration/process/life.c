@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* life CASE [ARGUMENT…]: the GPU's part, what a process sees of itself, and ends of all kinds. */
+#include "life.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+extern char **environ;
+const char *own_path;
+
+void tell(const char *format, ...)
+{
+	char line[8192];
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	if (write(STDOUT_FILENO, line, (size_t)length) < 0)
+		return; /* closed, as it may be */
+}
+
+/* ---- the GPU */
+
+static CUcontext context;
+static CUfunction function;
+
+static void check(CUresult result, const char *call)
+{
+	if (result == CUDA_SUCCESS)
+		return;
+	tell("%s: error %d\n", call, (int)result);
+	_exit(99);
+}
+#define CHECK(call) check((call), #call)
+
+static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+			  ".visible .entry kernel() { ret; }\n";
+
+void gpu_begin(void)
+{
+	CUmodule module;
+	CUdevice device;
+
+	CHECK(cuInit(0));
+	CHECK(cuDeviceGet(&device, 0));
+	CHECK(cuDevicePrimaryCtxRetain(&context, device));
+	CHECK(cuCtxSetCurrent(context));
+	CHECK(cuModuleLoadData(&module, ptx));
+	CHECK(cuModuleGetFunction(&function, module, "kernel"));
+}
+
+void gpu_enter_thread(void)
+{
+	CHECK(cuCtxSetCurrent(context));
+}
+
+void gpu_launch(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		CHECK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));
+	CHECK(cuCtxSynchronize());
+}
+
+#define ERRNO_OF(call)                                                                             \
+	do {                                                                                       \
+		errno = 4711;                                                                      \
+		tell("%s %d", #call, (int)(call));                                                 \
+		tell(" errno %d\n", errno);                                                        \
+	} while (0)
+
+static void *errno_in_thread(void *unused)
+{
+	ERRNO_OF(cuCtxSetCurrent(context));
+	ERRNO_OF(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));
+	return unused;
+}
+
+void tell_errno_of_calls(void)
+{
+	CUdeviceptr memory;
+	CUdevice device;
+	CUmodule module;
+	pthread_t thread;
+	char bytes[64] = "";
+
+	ERRNO_OF(cuInit(0));
+	ERRNO_OF(cuDeviceGet(&device, 0));
+	ERRNO_OF(cuDevicePrimaryCtxRetain(&context, device));
+	ERRNO_OF(cuCtxSetCurrent(context));
+	ERRNO_OF(cuModuleLoadData(&module, ptx));
+	ERRNO_OF(cuModuleGetFunction(&function, module, "kernel"));
+	ERRNO_OF(cuModuleGetFunction(&function, module, "no_such_kernel"));
+	cuModuleGetFunction(&function, module, "kernel");
+	for (int i = 0; i < 3; i++)
+		ERRNO_OF(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));
+	ERRNO_OF(cuLaunchKernel(function, 0, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));
+	ERRNO_OF(cuMemAlloc(&memory, sizeof(bytes)));
+	ERRNO_OF(cuMemcpyHtoD(memory, bytes, sizeof(bytes)));
+	ERRNO_OF(cuMemsetD8(memory, 1, sizeof(bytes)));
+	ERRNO_OF(cuMemcpyDtoH(bytes, memory, sizeof(bytes)));
+	ERRNO_OF(cuMemFree(memory));
+	ERRNO_OF(cuCtxSynchronize());
+	pthread_create(&thread, NULL, errno_in_thread, NULL);
+	pthread_join(thread, NULL);
+}
+
+/* ---- what a process sees of itself */
+
+#define DESCRIPTORS_MAX 64
+
+struct descriptor {
+	int number;
+	char target[512];
+};
+
+static size_t list_descriptors(struct descriptor *list)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	struct dirent *entry;
+	size_t count = 0;
+
+	while (folder && count < DESCRIPTORS_MAX && (entry = readdir(folder))) {
+		struct descriptor *one = &list[count];
+		ssize_t length = readlinkat(dirfd(folder), entry->d_name, one->target,
+					    sizeof(one->target) - 1);
+
+		one->number = atoi(entry->d_name);
+		if (length < 0 || one->number == dirfd(folder))
+			continue;
+		one->target[length] = '\0';
+		count++;
+	}
+	closedir(folder);
+	return count;
+}
+
+/* A pipe of which this process has both ends, as libunwind opens one: nobody else sees it. */
+static bool is_own_pipe(const struct descriptor *list, size_t count, const char *target)
+{
+	unsigned ends = 0;
+
+	for (size_t i = 0; i < count; i++)
+		ends += !strcmp(list[i].target, target);
+	return ends == 2 && !strncmp(target, "pipe:", 5);
+}
+
+void tell_descriptors(bool traced)
+{
+	struct descriptor list[DESCRIPTORS_MAX];
+	const char *data = traced ? getenv("XTRACE_DATA") : NULL;
+	size_t count;
+
+	if (traced)
+		usleep(50000); /* the tracer's threads look into /proc when they begin */
+	count = list_descriptors(list);
+	for (size_t i = 0; i < count; i++) {
+		if (data && !strncmp(list[i].target, data, strlen(data)))
+			continue;
+		if (is_own_pipe(list, count, list[i].target))
+			continue;
+		/* Pipes have numbers of their own in each run. */
+		tell("descriptor %d %.*s\n", list[i].number, (int)strcspn(list[i].target, "["),
+		     list[i].target);
+	}
+}
+
+void tell_environment(void)
+{
+	/* How the tracer is brought in, which differs by the test's design. */
+	static const char *const left_out[] = {
+		"LD_PRELOAD=", "CUDA_INJECTION64_PATH=", "NVTX_INJECTION64_PATH="};
+
+	for (char **variable = environ; *variable; variable++) {
+		bool is_left_out = false;
+
+		for (size_t i = 0; i < sizeof(left_out) / sizeof(*left_out); i++)
+			is_left_out |= !strncmp(*variable, left_out[i], strlen(left_out[i]));
+		if (!is_left_out)
+			tell("%s\n", *variable);
+	}
+}
+
+/* ---- ends */
+
+static int main_return(char **unused)
+{
+	(void)unused;
+	gpu_begin();
+	gpu_launch(5);
+	return 7;
+}
+
+static void *exit_9(void *unused)
+{
+	gpu_enter_thread();
+	gpu_launch(1);
+	exit(9);
+	return unused;
+}
+
+static int exit_in_thread(char **unused)
+{
+	pthread_t thread;
+
+	(void)unused;
+	gpu_begin();
+	gpu_launch(1);
+	pthread_create(&thread, NULL, exit_9, NULL);
+	pthread_join(thread, NULL);
+	for (;;)
+		pause();
+	return 0;
+}
+
+static int exit_at_once(char **unused)
+{
+	(void)unused;
+	gpu_begin();
+	gpu_launch(5);
+	_exit(5);
+}
+
+static void at_quick_exit_tell(void)
+{
+	tell("at_quick_exit\n");
+}
+
+static int exit_quickly(char **unused)
+{
+	(void)unused;
+	at_quick_exit(at_quick_exit_tell);
+	gpu_begin();
+	gpu_launch(5);
+	quick_exit(6);
+}
+
+static int abort_itself(char **unused)
+{
+	(void)unused;
+	gpu_begin();
+	gpu_launch(5);
+	abort();
+}
+
+static int terminate_itself(char **unused)
+{
+	(void)unused;
+	gpu_begin();
+	gpu_launch(5);
+	raise(SIGTERM);
+	return 1;
+}
+
+static void on_fault(int number)
+{
+	tell("signal %d\n", number); /* and again, with SA_RESETHAND, to die of it */
+}
+
+static int fault(char **unused)
+{
+	struct sigaction action = {.sa_handler = on_fault, .sa_flags = (int)SA_RESETHAND};
+	volatile int *nowhere = NULL;
+
+	(void)unused;
+	sigaction(SIGSEGV, &action, NULL);
+	gpu_begin();
+	gpu_launch(5);
+	return *nowhere;
+}
+
+static void *outlive_main(void *unused)
+{
+	usleep(20000);
+	gpu_enter_thread();
+	gpu_launch(5);
+	tell("the last thread\n");
+	exit(4);
+	return unused;
+}
+
+static int main_thread_exits(char **unused)
+{
+	pthread_t thread;
+
+	(void)unused;
+	gpu_begin();
+	gpu_launch(1);
+	pthread_create(&thread, NULL, outlive_main, NULL);
+	pthread_exit(NULL);
+}
+
+static void launch_at_exit(void)
+{
+	gpu_launch(1);
+	tell("at exit\n");
+}
+
+/* Handlers from before the tracer came and from after it: one runs when it has left. */
+static int launches_at_exit(char **unused)
+{
+	(void)unused;
+	atexit(launch_at_exit);
+	gpu_begin();
+	atexit(launch_at_exit);
+	gpu_launch(1);
+	return 3;
+}
+
+static int look_at_errno(char **unused)
+{
+	(void)unused;
+	tell_errno_of_calls();
+	return 0;
+}
+
+static int look_at_environment(char **unused)
+{
+	(void)unused;
+	tell_environment();
+	gpu_begin();
+	gpu_launch(1);
+	tell_environment();
+	return 0;
+}
+
+static int look_at_descriptors(char **unused)
+{
+	(void)unused;
+	tell_descriptors(false);
+	gpu_begin();
+	gpu_launch(1);
+	tell_descriptors(true);
+	return 0;
+}
+
+static volatile sig_atomic_t ticks;
+
+static void on_tick(int number)
+{
+	ticks += number != 0;
+}
+
+static void *launch_many(void *unused)
+{
+	gpu_enter_thread();
+	gpu_launch(2000);
+	return unused;
+}
+
+/* Signals in all threads at all moments, with and without SA_RESTART. */
+static int signals(char **unused)
+{
+	struct sigaction action = {.sa_handler = on_tick};
+	pthread_t threads[4];
+
+	(void)unused;
+	sigaction(SIGUSR1, &action, NULL);
+	gpu_begin();
+	for (int i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, launch_many, NULL);
+	for (int i = 0; i < 400; i++) {
+		pthread_kill(threads[i % 4], SIGUSR1);
+		usleep(20);
+	}
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	gpu_launch(1);
+	tell("ticks %s\n", ticks > 0 ? "came" : "did not come");
+	return 0;
+}
+
+const struct life lives[] = {
+	{"main_return", main_return},
+	{"exit_in_thread", exit_in_thread},
+	{"_exit", exit_at_once},
+	{"quick_exit", exit_quickly},
+	{"abort", abort_itself},
+	{"terminate", terminate_itself},
+	{"fault", fault},
+	{"pthread_exit", main_thread_exits},
+	{"atexit", launches_at_exit},
+	{"errno", look_at_errno},
+	{"environment", look_at_environment},
+	{"descriptors", look_at_descriptors},
+	{"signals", signals},
+	{NULL, NULL},
+};
+
+static const struct life *find(const struct life *life, const char *name)
+{
+	while (life->name && strcmp(life->name, name))
+		life++;
+	return life->name ? life : NULL;
+}
+
+int main(int argc, char **argv)
+{
+	const struct life *life = argc > 1 ? find(lives, argv[1]) : NULL;
+
+	own_path = argv[0];
+	if (!life && argc > 1)
+		life = find(child_lives, argv[1]);
+	if (!life) {
+		fprintf(stderr, "usage: life CASE [ARGUMENT]...\n");
+		return 98;
+	}
+	return life->run(argv + 2);
+}

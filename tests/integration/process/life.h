@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs that use the GPU and live and end in every way a process can. Each case says on stdout
+ * what it sees of itself; process_test.py runs it with and without the tracer and compares.
+ */
+#ifndef TESTS_INTEGRATION_PROCESS_LIFE_H
+#define TESTS_INTEGRATION_PROCESS_LIFE_H
+
+#include <cuda.h>
+
+#include <stdbool.h>
+
+/* All output goes out at once, so that nothing depends on how the process ends. */
+void tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Starts CUDA in this process, and launches count kernels. Both end the process if it fails. */
+void gpu_begin(void);
+void gpu_launch(unsigned count);
+
+/* In any further thread, before it launches. */
+void gpu_enter_thread(void);
+
+/* The same with errno looked at after each call. */
+void tell_errno_of_calls(void);
+
+/* What is open, by number. The tracer's own files (below XTRACE_DATA) are left out in the process
+ * that it traces, and in no other. */
+void tell_descriptors(bool traced);
+void tell_environment(void);
+
+struct life {
+	const char *name;
+	int (*run)(char **arguments); /* the exit status, for main() to return */
+};
+extern const struct life lives[], child_lives[];
+
+extern const char *own_path; /* of this program, for cases that start it again */
+
+#endif

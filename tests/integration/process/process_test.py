@@ -1,0 +1,365 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs with and without the tracer: output, status and all they say of themselves are the same.
+
+Each case is run bare, then preloaded, then injected by the driver. What the tracer has to say, it
+says on stderr in lines that begin with "xtrace: "; how many, each case states. The logs that are
+left are held against the format by the independent dumper.
+"""
+
+import argparse
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SKIPPED = 77
+BARE, PRELOADED, INJECTED = "bare", "preloaded", "injected"
+
+
+class Run:
+    """One run of a program, and what is left of it."""
+
+    def __init__(self, test, how, command, *, environment=None, closed=(), file_bytes=None,
+                 kill_at=None, cwd=None):
+        self.how = how
+        self.cwd = cwd or tempfile.mkdtemp(prefix=how + ".", dir=test.folder)
+        self.data = os.path.join(self.cwd, "data")
+        variables = {name: value for name, value in os.environ.items()
+                     if not name.startswith(("XTRACE_", "CUDA_", "NVTX_", "LD_"))}
+        variables.update(LD_LIBRARY_PATH=test.args.simgpu, XTRACE_DATA=self.data,
+                         XTRACE_CUPTI=os.path.join(test.args.simgpu, "libcupti.so"),
+                         XTRACE_SIMGPU_KERNEL_NS="1000:2000")
+        if how == PRELOADED:
+            variables["LD_PRELOAD"] = test.args.inject
+        if how == INJECTED:
+            variables["CUDA_INJECTION64_PATH"] = test.args.inject
+        variables.update(environment or {})
+
+        def prepare():
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores these two
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            if file_bytes is not None:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
+            for descriptor in closed:
+                os.close(descriptor)
+
+        start = time.monotonic()
+        process = subprocess.Popen(command, env=variables, cwd=self.cwd, preexec_fn=prepare,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        if kill_at:
+            said = process.stdout.read(len(kill_at))
+            process.kill()
+            self.stdout, stderr = process.communicate(timeout=30)
+            self.stdout = said + self.stdout
+        else:
+            self.stdout, stderr = process.communicate(timeout=30)
+        self.seconds = time.monotonic() - start
+        self.status = process.returncode
+        lines = stderr.decode().splitlines(keepends=True)
+        self.said = [line for line in lines if line.startswith("xtrace: ")]
+        self.stderr = "".join(line for line in lines if not line.startswith("xtrace: "))
+
+    def files(self, ending):
+        try:
+            return sorted(os.path.join(self.data, name) for name in os.listdir(self.data)
+                          if name.endswith(ending))
+        except FileNotFoundError:
+            return []
+
+
+class Test:
+    def __init__(self, args, folder):
+        self.args, self.folder = args, folder
+
+    def life(self, name, *arguments):
+        return [self.args.life, name, *arguments]
+
+    def same(self, run, bare):
+        """The traced program was the program."""
+        where = "%s: " % run.how
+        assert run.status == bare.status, "%sstatus %s, bare %s\n%s%s" % (
+            where, run.status, bare.status, "".join(run.said), run.stderr)
+        stdout = run.stdout.replace(run.cwd.encode(), bare.cwd.encode())
+        assert stdout == bare.stdout, "%sstdout\n%s\nbare\n%s" % (
+            where, stdout.decode(), bare.stdout.decode())
+        assert run.stderr == bare.stderr, "%sstderr\n%s\nbare\n%s" % (
+            where, run.stderr, bare.stderr)
+
+    def dump(self, *arguments):
+        return subprocess.run([sys.executable, "-B", self.args.dump, *arguments],
+                              capture_output=True, text=True)
+
+    def check_log(self, log, closed, kernels=None):
+        done = self.dump("--check", *([] if closed else ["--allow-open"]), log)
+        assert done.returncode == 0, done.stdout + done.stderr
+        found = re.search(r"good: \d+ chunks, (\d+) calls, (\d+) kernels, (\w+)", done.stdout)
+        assert found and (found[3] == "closed") == closed, done.stdout
+        if kernels is not None:
+            assert int(found[2]) == kernels, "%s, of %d kernels" % (done.stdout, kernels)
+
+    def check(self, command, *, kernels=None, logs=1, closed=True, said=0, spools=None,
+              hows=(PRELOADED, INJECTED), **options):
+        """Runs it bare and traced and compares. kernels: in the log, where there is one; said: how
+        many lines the tracer says, None for any."""
+        bare = Run(self, BARE, command, **options)
+        assert not bare.files("") and not bare.said, "the bare run is not bare"
+        for how in hows:
+            run = Run(self, how, command, **options)
+            self.same(run, bare)
+            assert said is None or len(run.said) == said, "%s: the tracer says:\n%s" % (how, "".join(run.said))
+            assert len(run.files(".xtr")) == logs, run.files("")
+            # What was not closed is still needed, and only that.
+            left = len(run.files(".spool"))
+            assert left == (spools if spools is not None else 0 if closed else logs), run.files("")
+            for log in run.files(".xtr"):
+                self.check_log(log, closed, kernels if logs == 1 else None)
+            self.last = run
+        return bare
+
+    # ---- ends
+
+    def case_main_return(self):
+        assert self.check(self.life("main_return"), kernels=5).status == 7
+
+    def case_exit_in_thread(self):
+        assert self.check(self.life("exit_in_thread"), kernels=2).status == 9
+
+    def case__exit(self):
+        assert self.check(self.life("_exit"), closed=False).status == 5
+
+    def case_quick_exit(self):
+        bare = self.check(self.life("quick_exit"), closed=False)
+        assert (bare.status, bare.stdout) == (6, b"at_quick_exit\n")
+
+    def case_abort(self):
+        assert self.check(self.life("abort"), closed=False).status == -signal.SIGABRT
+
+    def case_terminate(self):
+        assert self.check(self.life("terminate"), closed=False).status == -signal.SIGTERM
+
+    def case_fault(self):
+        bare = self.check(self.life("fault"), closed=False)
+        assert (bare.status, bare.stdout) == (-signal.SIGSEGV, b"signal 11\n")
+
+    def case_pthread_exit(self):
+        assert self.check(self.life("pthread_exit"), kernels=6).status == 4
+
+    def case_atexit(self):
+        # The tracer's handler stands between the two: it sees the launch of the later one.
+        assert self.check(self.life("atexit"), kernels=2).stdout == b"at exit\nat exit\n"
+
+    # ---- what a process sees
+
+    def case_errno(self):
+        assert b"errno" in self.check(self.life("errno")).stdout
+
+    def case_environment(self):
+        bare = self.check(self.life("environment"), environment={"SOMETHING": "of the user's"})
+        assert bare.stdout.count(b"SOMETHING=of the user's") == 2
+
+    def case_descriptors(self):
+        assert self.check(self.life("descriptors")).stdout.count(b"descriptor ") == 6
+
+    def case_signals(self):
+        self.check(self.life("signals"), kernels=8001)
+
+    def case_exceptions(self):
+        if not self.args.exceptions:
+            print("skipped: there is no C++ compiler")
+            sys.exit(SKIPPED)
+        bare = self.check([self.args.exceptions])
+        assert b"carried: CUDA error" in bare.stdout, bare.stdout
+        bare = self.check([self.args.exceptions, "uncaught"], closed=False, hows=(INJECTED,))
+        assert bare.status == -signal.SIGABRT and "terminate called" in bare.stderr
+
+    # ---- children
+
+    def case_fork(self):
+        bare = self.check(self.life("fork"), kernels=5)
+        assert b"status 0xb00" in bare.stdout and b"status 0xc00" in bare.stdout, bare.stdout
+
+    def case_fork_before(self):
+        assert b"the child's" in self.check(self.life("fork_before"), logs=2).stdout
+
+    def exec_case(self, name):
+        """The other image is traced too, into a log of its own, and inherits no descriptor."""
+        bare = self.check(self.life(name), logs=2)
+        assert bare.stdout.count(b"descriptor ") == 6, bare.stdout
+
+    def case_fork_exec(self):
+        self.exec_case("fork_exec")
+
+    def case_vfork_exec(self):
+        self.exec_case("vfork_exec")
+
+    def case_posix_spawn(self):
+        self.exec_case("posix_spawn")
+
+    def case_system(self):
+        assert b"system: 0x300" in self.check(self.life("system"), kernels=5).stdout
+
+    def case_exec(self):
+        # The first image's log was never closed: its process is another program now.
+        bare = Run(self, BARE, self.life("exec"))
+        for how in (PRELOADED, INJECTED):
+            run = Run(self, how, self.life("exec"))
+            self.same(run, bare)
+            first, second = sorted(run.files(".xtr"), key=lambda name: "-2." in name)
+            self.check_log(first, closed=False)
+            self.check_log(second, closed=True, kernels=1)
+            assert run.files(".spool") == [first + ".spool"], run.files("")
+
+    def case_daemon(self):
+        bare = self.check(self.life("daemon"), kernels=4)
+        assert b"the daemon has worked" in bare.stdout, bare.stdout
+
+    def case_fork_under_load(self):
+        assert self.check(self.life("fork_under_load")).stdout == b"0 children failed\n"
+
+    def case_fork_and_load(self):
+        bare = self.check(self.life("fork_and_load", self.args.plugin), kernels=1)
+        assert bare.stdout == b"0 children failed\n", bare.stdout
+
+    # ---- descriptors, folders, disks
+
+    def case_closefrom(self):
+        """The log is closed behind our back: one line, later a second at the end, and nothing of
+        ours in the program's files."""
+        bare = Run(self, BARE, self.life("closefrom"))
+        assert b"54 bytes" in bare.stdout, bare.stdout
+        for how in (PRELOADED, INJECTED):
+            run = Run(self, how, self.life("closefrom"))
+            self.same(run, bare)
+            assert run.said and "cannot be written" in run.said[0] and len(run.said) <= 2, run.said
+            self.check_log(run.files(".xtr")[0], closed=False)
+
+    def case_chdir(self):
+        """Asked for by relative paths: the library, and in a program that goes elsewhere."""
+        self.check(self.life("chdir"), kernels=2)
+        where = os.path.join(self.folder, "relative")
+        os.makedirs(where)
+        os.symlink(self.args.inject, os.path.join(where, "library.so"))
+        run = Run(self, BARE, self.life("chdir"), cwd=where,
+                  environment={"LD_PRELOAD": "./library.so"})
+        assert run.status == 0 and not run.said, run.said
+        self.check_log(run.files(".xtr")[0], closed=True, kernels=2)
+
+    def case_full_disk(self):
+        """Files may not grow beyond some size: as on a full disk, and SIGXFSZ ends whoever does not
+        take care. Whatever could be written is a log."""
+        for file_bytes in (0, 30, 2000, 6000, 200 << 10):
+            bare = Run(self, BARE, self.life("full_disk"), file_bytes=file_bytes)
+            assert bare.stdout == b"done\n"
+            run = Run(self, PRELOADED, self.life("full_disk"), file_bytes=file_bytes)
+            self.same(run, bare)
+            assert len(run.said) <= 2, run.said
+            if file_bytes < 64:
+                assert len(run.said) == 1 and "not tracing" in run.said[0], run.said
+                assert not run.files(""), run.files("")
+            for log in run.files(".xtr"):
+                done = self.dump("--check", "--allow-open", log)
+                odd = [line for line in done.stdout.splitlines()
+                       if "violation" in line and "violation: missing:" not in line]
+                assert not odd, "%d bytes: %s" % (file_bytes, odd)
+            for spool in run.files(".spool"):
+                assert self.dump("--check", spool).returncode == 0
+
+    def case_closed_streams(self):
+        """Started with standard streams closed: their numbers are the program's, not ours."""
+        for closed in ((0,), (1,), (2,), (0, 1), (0, 1, 2)):
+            texts = []
+            for how in (BARE, PRELOADED, INJECTED):
+                report = os.path.join(self.folder, "report")
+                run = Run(self, how, self.life("closed_streams", report), closed=closed)
+                with open(report, encoding="utf-8") as file:
+                    texts.append((run.status, run.stdout, run.stderr, file.read()))
+                if how != BARE:
+                    assert len(run.said) == 0, run.said
+                    self.check_log(run.files(".xtr")[0], closed=True, kernels=4)
+            assert texts[0] == texts[1] == texts[2], texts
+
+    def case_killed(self):
+        """What was flushed is in the log, the rest in the spool, which stays."""
+        self.check(self.life("killed"), closed=False, kill_at=b"ready\n")
+        done = self.dump("--calls-total", self.last.files(".xtr")[0])
+        assert done.returncode == 0, done.stderr
+        assert re.search(r"^kernel_launch [1-9]", done.stdout, re.M), done.stdout
+        done = self.dump("--check", self.last.files(".spool")[0])
+        assert done.returncode == 0 and "good: a spool of " in done.stdout, done.stdout
+
+    # ---- no CUDA, no CUPTI, no room, no answer
+
+    def case_other_programs(self):
+        for command in (["/bin/echo", "hello"], ["/bin/sh", "-c", "echo $0; exit 4"],
+                        ["/bin/ls", "/"], ["/bin/cat", "/proc/self/status", "/not/there"],
+                        [sys.executable, "-c", "import threading, sys; sys.exit(3)"]):
+            if "status" in command[1]:
+                command[1] = "/etc/passwd"
+            self.check(command, logs=0)
+
+    def refused(self, life, expected, said=1, **options):
+        """Not traced, one line says why, and nothing is left behind."""
+        self.check(life, logs=0, said=said, **options)
+        assert self.last.said[0].startswith("xtrace: not tracing: "), self.last.said
+        assert expected in self.last.said[0], self.last.said
+        assert self.last.said[0].count("\n") == 1
+
+    def case_no_cupti(self):
+        """Whatever is wrong with CUPTI, the program does not notice."""
+        text = os.path.join(self.folder, "libcupti.so.13")
+        with open(text, "w", encoding="utf-8") as file:
+            file.write("no library\n")
+        for path, expected in (("/not/there/libcupti.so", "/not/there/libcupti.so"),
+                               (text, "cannot be loaded"),
+                               (self.args.plugin, "has no ")):
+            self.refused(self.life("main_return"), expected, environment={"XTRACE_CUPTI": path})
+        for fault, expected in (("version:16", "too old"),
+                                ("version:140000", "newer than the driver"),
+                                ("subscriber_taken", "another tool"),
+                                ("fail:cuptiActivityEnable", "cannot record kernels"),
+                                ("fail:cuptiSubscribe", "refuses a subscriber")):
+            self.refused(self.life("errno" if "taken" in fault else "main_return"), expected,
+                         environment={"XTRACE_SIMGPU_FAULT": fault}, hows=(INJECTED,))
+
+    def case_no_directory(self):
+        """Where no log can be: below a file, in a folder that is not there, with a name too long."""
+        below_file = os.path.join(self.folder, "file")
+        with open(below_file, "w", encoding="utf-8"):
+            pass
+        for data in (os.path.join(below_file, "data"), "/not/there/data", "/proc/data",
+                     "/tmp/" + "x" * 300, "/tmp/" + "x/" * 3000):
+            # Descriptors and environment tell of any trace of an attempt.
+            self.refused(self.life("descriptors"), "no log can be written in ",
+                         environment={"XTRACE_DATA": data})
+
+    def case_hanging_flush(self):
+        """The end waits for CUPTI, but not for ever, and what it kept is in the spool."""
+        bare = self.check(self.life("main_return"), closed=False, said=None, hows=(PRELOADED,),
+                          environment={"XTRACE_SIMGPU_FAULT": "hang_flush"})
+        assert bare.status == 7 and "in the spool" in self.last.said[-1], self.last.said
+        assert self.last.seconds < 3.5, self.last.seconds
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("inject", "simgpu", "dump", "life", "plugin"):
+        parser.add_argument("--" + name, required=True)
+    parser.add_argument("--exceptions")
+    parser.add_argument("case")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="xtrace-process.") as folder:
+        try:
+            getattr(Test(args, folder), "case_" + args.case)()
+        except AssertionError as error:
+            sys.exit("%s: %s" % (args.case, error))
+
+
+if __name__ == "__main__":
+    main()
