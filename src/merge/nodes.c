@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "merge/child_nodes.h"
 #include "merge/grow.h"
 
 #define ORIGINS_MAX  64 /* clones of clones: a graph in a graph, instantiated */
@@ -85,6 +86,9 @@ int nodes_index(struct nodes *nodes)
 
 	if (!nodes->count)
 		return 0;
+	error = child_nodes_add(nodes);
+	if (error)
+		return error;
 	nodes->by_thread = calloc(nodes->count, sizeof(*nodes->by_thread));
 	nodes->recent = calloc(RECENT_COUNT, sizeof(*nodes->recent));
 	if (!nodes->by_thread || !nodes->recent)

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Child graphs: the announcements are those of an H200 (driver 580, CUPTI 13.0), as are the ids
+ * under which the nodes then ran.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "merge/child_nodes.h"
+#include "merge/nodes.h"
+
+#define ID(graph, index) ((uint64_t)(graph) << 32 | (index))
+
+struct announcement {
+	uint64_t id;
+	uint64_t origin;
+};
+
+/* Made: a(0), child c2(1), b(2), child c1(3), c(4); c2: m(0), child c3(1), n(2); c3: r, set, s;
+ * c1: f, g. Graph 5 is that, 6 to 8 are what it took its children in as; 9 is its instance. */
+static const struct announcement announced[] = {
+	{ID(1, 0), 0},	       {ID(1, 1), 0},	      {ID(1, 2), 0},	     {ID(2, 0), 0},
+	{ID(3, 0), ID(1, 0)},  {ID(3, 1), ID(1, 1)},  {ID(3, 2), ID(1, 2)},  {ID(2, 1), 0},
+	{ID(2, 2), 0},	       {ID(4, 0), 0},	      {ID(4, 1), 0},	     {ID(5, 0), 0},
+	{ID(6, 0), ID(2, 0)},  {ID(7, 0), ID(3, 0)},  {ID(7, 1), ID(3, 1)},  {ID(7, 2), ID(3, 2)},
+	{ID(6, 1), ID(2, 1)},  {ID(6, 2), ID(2, 2)},  {ID(5, 1), 0},	     {ID(5, 2), 0},
+	{ID(8, 0), ID(4, 0)},  {ID(8, 1), ID(4, 1)},  {ID(5, 3), 0},	     {ID(5, 4), 0},
+	{ID(9, 0), ID(5, 0)},  {ID(10, 0), ID(6, 0)}, {ID(11, 0), ID(7, 0)}, {ID(11, 1), ID(7, 1)},
+	{ID(11, 2), ID(7, 2)}, {ID(10, 1), ID(6, 1)}, {ID(10, 2), ID(6, 2)}, {ID(9, 1), ID(5, 1)},
+	{ID(9, 2), ID(5, 2)},  {ID(12, 0), ID(8, 0)}, {ID(12, 1), ID(8, 1)}, {ID(9, 3), ID(5, 3)},
+	{ID(9, 4), ID(5, 4)},  {ID(14, 1), 0},	      {ID(13, 1), 0},	     {ID(13, 3), 0},
+	{ID(9, 13), 0},	       {ID(9, 14), 0},
+};
+
+/* What ran, and the node of code that it is. */
+static const struct announcement ran[] = {
+	{ID(9, 0), ID(5, 0)},  {ID(9, 2), ID(5, 2)},  {ID(9, 4), ID(5, 4)}, {ID(9, 5), ID(2, 0)},
+	{ID(9, 7), ID(2, 2)},  {ID(9, 8), ID(1, 0)},  {ID(9, 9), ID(1, 1)}, {ID(9, 10), ID(1, 2)},
+	{ID(9, 11), ID(4, 0)}, {ID(9, 12), ID(4, 1)},
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Every node that code made has a stack of its own: its id, made small. */
+static uint32_t stack_of(uint64_t id)
+{
+	return (uint32_t)((id >> 32) * 100 + (id & 0xffff) + 1);
+}
+
+/* Each thread announces as above, in turns; what runs leads to the stacks that made it. */
+static void check_threads(uint32_t threads)
+{
+	struct nodes nodes = {0};
+
+	for (size_t i = 0; i < COUNT(announced); i++)
+		for (uint32_t t = 0; t < threads; t++) {
+			uint64_t offset = ID(1000 * t, 0);
+			uint64_t id = announced[i].id + offset;
+			uint64_t origin = announced[i].origin ? announced[i].origin + offset : 0;
+
+			assert_int_equal(nodes_add(&nodes,
+						   &(struct node){
+							   .id = id,
+							   .origin = origin,
+							   .time_ns = 1000 + i,
+							   .stack = origin ? 0 : stack_of(id),
+							   .thread = t + 1,
+						   }),
+					 0);
+		}
+	assert_int_equal(nodes_index(&nodes), 0);
+	for (uint32_t t = 0; t < threads; t++)
+		for (size_t i = 0; i < COUNT(ran); i++) {
+			uint64_t offset = ID(1000 * t, 0);
+			uint32_t creation = nodes_creation(&nodes, ran[i].id + offset, 5000);
+
+			assert_int_not_equal(creation, CREATION_UNKNOWN);
+			assert_int_equal(nodes.creations[creation].stack,
+					 stack_of(ran[i].origin + offset));
+		}
+	nodes_free(&nodes);
+}
+
+static void test_one_thread(void **unused)
+{
+	(void)unused;
+	check_threads(1);
+}
+
+static void test_threads_in_turns(void **unused)
+{
+	(void)unused;
+	check_threads(3);
+}
+
+/* Each graph in the next, a thousand deep, and numbers that run backwards: bounded, no crash. */
+static void test_hostile(void **unused)
+{
+	struct nodes nodes = {0};
+
+	(void)unused;
+	for (uint32_t i = 0; i < 2000; i++)
+		assert_int_equal(nodes_add(&nodes,
+					   &(struct node){
+						   .id = ID(i < 1000 ? i + 1 : 2000 - i, i),
+						   .origin = ID(7, 7),
+						   .time_ns = i,
+					   }),
+				 0);
+	assert_int_equal(nodes_index(&nodes), 0);
+	assert_true(nodes.count < 100000);
+	for (uint32_t i = 0; i < 2000; i++)
+		nodes_creation(&nodes, ID(i, i), 5000);
+	nodes_free(&nodes);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_thread),
+		cmocka_unit_test(test_threads_in_turns),
+		cmocka_unit_test(test_hostile),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
