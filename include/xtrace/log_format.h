@@ -302,7 +302,7 @@ static inline uint32_t xt_check32(const void *data, uint32_t data_bytes)
  * C11 atomics by the tracer; the file's reader sees plain integers.
  */
 #define XT_SPOOL_MAGIC	    "\x89XTRSPL\n"
-#define XT_SPOOL_VERSION    1
+#define XT_SPOOL_VERSION    2 /* 2 added names, record sizes and XT_ACTIVITY_IN_LOG */
 #define XT_SPOOL_AREAS_MAX  4096
 #define XT_SPOOL_PAGE_BYTES 4096
 
@@ -313,7 +313,14 @@ struct xt_spool_area {
 	uint32_t reserved;
 };
 
-enum xt_area_kind { XT_AREA_NONE = 0, XT_AREA_RING = 1, XT_AREA_ACTIVITY = 2 };
+enum xt_area_kind {
+	XT_AREA_NONE = 0,
+	XT_AREA_RING = 1,
+	XT_AREA_ACTIVITY = 2,
+	XT_AREA_NAMES = 3, /* since version 2 */
+};
+
+#define XT_SPOOL_RECORD_KINDS 64
 
 struct xt_spool_header {
 	uint8_t magic[8];
@@ -325,6 +332,9 @@ struct xt_spool_header {
 	uint32_t cupti_version;
 	uint32_t reserved;
 	struct xt_spool_area areas[XT_SPOOL_AREAS_MAX];
+	/* Bytes of an activity record, by CUPTI's kind, as its own reader has shown; 0: not yet.
+	 * Since version 2. */
+	uint32_t record_bytes[XT_SPOOL_RECORD_KINDS];
 };
 
 /* What a ring holds: records of 8-byte aligned size, none of which wraps. */
@@ -451,6 +461,7 @@ enum xt_activity_state {
 	XT_ACTIVITY_FREE = 0,
 	XT_ACTIVITY_AT_CUPTI = 1,  /* CUPTI writes into it */
 	XT_ACTIVITY_COMPLETED = 2, /* valid_bytes of records wait for the writer */
+	XT_ACTIVITY_IN_LOG = 3,	   /* its records are in the log, it is being zeroed */
 };
 
 struct xt_activity_header {
@@ -461,5 +472,27 @@ struct xt_activity_header {
 	uint64_t sequence; /* order of completion */
 };
 #define XT_ACTIVITY_DATA_OFFSET XT_SPOOL_PAGE_BYTES
+
+/*
+ * What a number of the tracer's means that stands in rings and activity records: texts, in the
+ * order in which the writer met them. A later one replaces an earlier one of the same key.
+ */
+enum xt_name_of {
+	XT_NAME_KERNEL = 1, /* the key is the name pointer of a kernel record */
+	XT_NAME_DOMAIN = 2, /* the key is an NVTX domain's number */
+};
+
+struct xt_spool_name {
+	uint64_t key;
+	uint32_t of; /* enum xt_name_of */
+	uint32_t text_bytes;
+	uint8_t text[]; /* padded to a multiple of 8 bytes */
+};
+_Static_assert(sizeof(struct xt_spool_name) == 16, "a name has a head of 16 bytes");
+
+struct xt_names_header {
+	uint64_t used_bytes; /* of names, from XT_NAMES_DATA_OFFSET on; by the writer, release */
+};
+#define XT_NAMES_DATA_OFFSET 64
 
 #endif

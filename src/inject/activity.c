@@ -149,6 +149,8 @@ void activity_hand_back(struct activity_buffer *buffer)
 	struct xt_activity_header *header = buffer->header;
 
 	buffer->held = false;
+	/* What is half zeroed must not be taken for records after a kill. */
+	__atomic_exchange_n(&header->state, XT_ACTIVITY_IN_LOG, __ATOMIC_ACQ_REL);
 	memset(buffer->data, 0, header->valid_bytes);
 	header->valid_bytes = 0;
 	/* Pairs with the acquire in take_free_buffer(): the zeroes are there before it is free. */

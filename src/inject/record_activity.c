@@ -10,8 +10,11 @@
 #include "inject/callbacks.h"
 #include "inject/cupti.h"
 #include "inject/recorder.h"
+#include "inject/spool.h"
+#include "inject/spool_names.h"
 
-#define KERNEL_NAME_BYTES_MAX 16384
+#define KERNEL_NAME_BYTES_MAX SPOOL_NAME_BYTES_MAX
+#define RECORD_BYTES_MAX      4096 /* no record of CUPTI's is so long */
 
 /*
  * Reads a text that may not be there any more: names are pointers into GPU modules, and a module
@@ -50,6 +53,7 @@ static uint32_t name_id(struct recorder *rec, const char *name)
 	static char text[KERNEL_NAME_BYTES_MAX + 4096];
 	struct known_name *known;
 	uint64_t epoch = atomic_load(&callbacks_module_unloads) + 1;
+	size_t length;
 
 	if (!name)
 		return 0;
@@ -58,7 +62,9 @@ static uint32_t name_id(struct recorder *rec, const char *name)
 	if (known->address != name || known->epoch != epoch) {
 		known->address = name;
 		known->epoch = epoch;
-		known->id = recorder_string(rec, text, read_name(name, text));
+		length = read_name(name, text);
+		known->id = recorder_string(rec, text, length);
+		recorder_spool_name(rec, XT_NAME_KERNEL, (uintptr_t)name, text, length);
 	}
 	return known->id;
 }
@@ -253,12 +259,30 @@ static void (*const takers[])(struct recorder *, const struct cupti_activity *) 
 	[XT_CUPTI_ACTIVITY_MEMORY2] = take_memory,
 };
 
+/* CUPTI alone knows how long the records of its version are: the next one shows it. (The smallest
+ * distance, should anything lie between them.) */
+static void learn_record_bytes(const struct cupti_activity *record,
+			       const struct cupti_activity *next)
+{
+	static uint32_t learned[XT_SPOOL_RECORD_KINDS];
+	ptrdiff_t bytes = (const uint8_t *)next - (const uint8_t *)record;
+
+	if (record->kind >= XT_SPOOL_RECORD_KINDS || bytes <= 0 || bytes > RECORD_BYTES_MAX ||
+	    (learned[record->kind] && learned[record->kind] <= (uint32_t)bytes))
+		return;
+	learned[record->kind] = (uint32_t)bytes;
+	spool_record_bytes(record->kind, (uint32_t)bytes);
+}
+
 static void take_buffer(struct recorder *rec, const struct activity_buffer *buffer)
 {
-	struct cupti_activity *record = NULL;
+	struct cupti_activity *record = NULL, *before = NULL;
 
-	while (cupti.cuptiActivityGetNextRecord(buffer->data, buffer->header->valid_bytes,
-						&record) == XT_CUPTI_SUCCESS) {
+	for (; cupti.cuptiActivityGetNextRecord(buffer->data, buffer->header->valid_bytes,
+						&record) == XT_CUPTI_SUCCESS;
+	     before = record) {
+		if (before)
+			learn_record_bytes(before, record);
 		if (record->kind < sizeof(takers) / sizeof(*takers) && takers[record->kind])
 			takers[record->kind](rec, record);
 		else

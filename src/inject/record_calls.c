@@ -67,6 +67,8 @@ static void take_range(struct recorder *rec, struct lane *lane,
 	uint32_t domain_text = recorder_string(rec, domain, strlen(domain));
 	struct xt_table *table = recorder_table(rec, XT_KIND_RANGE, 0);
 
+	if (record->domain)
+		recorder_spool_name(rec, XT_NAME_DOMAIN, record->domain, domain, strlen(domain));
 	if (!table)
 		return;
 	xt_table_put(table, XT_RANGE_OPERATION, record->operation);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "inject/say.h"
+#include "inject/spool_names.h"
 
 /* Tables in the order in which they become chunks: what defines an id comes before what uses it. */
 static const struct {
@@ -52,6 +53,8 @@ int recorder_init(struct recorder *rec, struct xt_writer *writer, uint64_t start
 		rc = intern_init(&rec->shapes, SMALL_KEYS_BYTES);
 	if (!rc)
 		rc = intern_init(&rec->copy_shapes, SMALL_KEYS_BYTES);
+	if (!rc)
+		rc = intern_init(&rec->spooled_names, STRING_KEYS_BYTES);
 	return rc;
 }
 
@@ -64,6 +67,7 @@ void recorder_free(struct recorder *rec)
 	intern_free(&rec->streams);
 	intern_free(&rec->shapes);
 	intern_free(&rec->copy_shapes);
+	intern_free(&rec->spooled_names);
 	xt_writer_close(rec->writer);
 	rec->writer = NULL;
 }
@@ -104,6 +108,22 @@ uint32_t recorder_string(struct recorder *rec, const void *text, size_t length)
 		xt_table_end_row(table);
 	}
 	return id;
+}
+
+void recorder_spool_name(struct recorder *rec, enum xt_name_of of, uint64_t key, const char *text,
+			 size_t length)
+{
+	uint8_t known[sizeof(of) + sizeof(key) + SPOOL_NAME_BYTES_MAX];
+	bool is_new;
+
+	if (length > SPOOL_NAME_BYTES_MAX)
+		return;
+	memcpy(known, &of, sizeof(of));
+	memcpy(known + sizeof(of), &key, sizeof(key));
+	memcpy(known + sizeof(of) + sizeof(key), text, length);
+	intern_id(&rec->spooled_names, known, sizeof(of) + sizeof(key) + length, &is_new);
+	if (is_new)
+		spool_name_add(of, key, text, length);
 }
 
 /* What was being written is gone, definitions too: let everything be defined again. */

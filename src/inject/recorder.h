@@ -43,6 +43,7 @@ struct recorder {
 	struct intern strings, stacks, streams, shapes, copy_shapes;
 
 	struct known_name names[1 << KNOWN_NAMES_BITS]; /* kernel names, by hash of the address */
+	struct intern spooled_names;			/* those that the spool has */
 
 	/* Buffers whose records are in tables but not in the file yet. */
 	struct activity_buffer *held[HELD_BUFFERS_MAX];
@@ -69,6 +70,10 @@ struct xt_table *recorder_table(struct recorder *rec, enum xt_kind kind, size_t 
 
 /* The XT_STRING_ID of a text, 0 of an empty one. */
 uint32_t recorder_string(struct recorder *rec, const void *text, size_t length);
+
+/* Notes in the spool what a number of ours means, once. */
+void recorder_spool_name(struct recorder *rec, enum xt_name_of of, uint64_t key, const char *text,
+			 size_t length);
 
 /* Tables to chunks to the file; then frees what they came from. 0 or -errno; after an error the
  * rows are lost and counted, and all interned tables begin anew. */

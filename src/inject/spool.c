@@ -122,6 +122,12 @@ void *spool_area(size_t area_bytes, enum xt_area_kind kind)
 	return area;
 }
 
+void spool_record_bytes(uint32_t kind, uint32_t bytes)
+{
+	if (spool.header && kind < XT_SPOOL_RECORD_KINDS)
+		__atomic_store_n(&spool.header->record_bytes[kind], bytes, __ATOMIC_RELAXED);
+}
+
 uint64_t spool_unbacked_areas(void)
 {
 	return atomic_load(&spool.unbacked);

@@ -25,6 +25,9 @@ int spool_create(const char *path, uint64_t log_id, uint32_t cupti_version);
  */
 void *spool_area(size_t area_bytes, enum xt_area_kind kind);
 
+/* Notes how long CUPTI's records of a kind are, for whoever finds the spool. Writer thread. */
+void spool_record_bytes(uint32_t kind, uint32_t bytes);
+
 /* How many areas had to be plain memory. */
 uint64_t spool_unbacked_areas(void);
 

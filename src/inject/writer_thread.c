@@ -172,6 +172,8 @@ static void *writer_main(void *unused)
 	(void)unused;
 	prctl(PR_SET_NAME, "xtrace-writer");
 	record_start(rec);
+	record_modules(rec);
+	recorder_flush(rec); /* a process may be killed at once: what explains the rest comes first */
 	run_until_stopped(rec);
 	threads.closed = finish(rec);
 	if (threads.closed)

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a killed process left in its spool goes into its log. To be called by tools, after the
+ * process; the tracer itself never does. Every byte of log and spool is taken as hostile.
+ */
+#ifndef XT_LOG_RECOVER_H
+#define XT_LOG_RECOVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define XT_SPOOL_SUFFIX ".spool"
+
+/* What was appended to the log, and what could not be. */
+struct xt_recovered {
+	bool found;	     /* there was a spool, and it is this log's */
+	uint64_t calls;	     /* that had returned */
+	uint64_t open_calls; /* that had not */
+	uint64_t ranges;     /* NVTX events */
+	uint64_t nodes;	     /* of graphs */
+	uint64_t kernels;
+	uint64_t copies;
+	uint64_t sets;
+	uint64_t memory;	/* allocations and frees */
+	uint64_t unnamed;	/* among the kernels: their name died with the process */
+	uint64_t unfinished;	/* GPU work that had no end yet, or no valid times */
+	uint64_t areas_damaged; /* rings and buffers that hold what cannot be, from there on left */
+	uint64_t areas_unknown; /* buffers of a CUPTI whose records are of unknown sizes: left */
+};
+
+/*
+ * Appends to the log what its spool (log_path XT_SPOOL_SUFFIX) holds and the log does not have,
+ * closes the log and deletes the spool. All or nothing is appended, and nothing twice, also if it
+ * is called again after it was itself killed. *out is filled in in any case.
+ *
+ * 0 also if there is no spool (out->found is false); -EBUSY while the process lives; -EBADMSG if
+ * the spool is none, of a newer version, or of another log; -ENOLCK where the file system cannot
+ * tell whether the process lives; else -errno of reading and writing: then log and spool are as
+ * they were, but for a torn end of the log that is cut off.
+ */
+int xt_recover(const char *log_path, struct xt_recovered *out);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What threads had committed to their rings and the log does not have: calls, NVTX events, graph
+ * nodes, and the stacks they refer to. And the calls that had not returned: what each thread was
+ * doing when it was killed.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "log/recovery.h"
+
+/* What a stack slot means at the cursor. */
+struct slot {
+	uint64_t stack_id;			  /* XT_STACK_ID; 0: none, or not in the log yet */
+	const struct xt_record_stack *definition; /* in the ring; NULL: it is from before */
+};
+
+struct walk {
+	struct recovery *recovery;
+	struct recovery_ring *ring;
+	struct slot *slots;
+};
+
+/* Only stacks that something refers to get into the log. */
+static uint64_t stack_id(struct walk *walk, uint32_t slot_number)
+{
+	struct slot *slot = slot_number < XT_STACK_SLOT_COUNT ? &walk->slots[slot_number] : NULL;
+	const struct xt_record_stack *stack = slot ? slot->definition : NULL;
+	struct xt_table *table;
+
+	if (!slot)
+		return 0;
+	if (slot->stack_id || !stack)
+		return slot->stack_id;
+	table = recovery_table(walk->recovery, XT_KIND_STACK, stack->frame_count);
+	if (!table)
+		return 0;
+	slot->stack_id = ++walk->recovery->last_id[XT_KIND_STACK];
+	xt_table_put(table, XT_STACK_ID, slot->stack_id);
+	xt_table_put(table, XT_STACK_FLAGS, stack->flags);
+	xt_table_put(table, XT_STACK_SEEN_NS, stack->seen_ns);
+	xt_table_put_list(table, XT_STACK_FRAMES, stack->frames, stack->frame_count);
+	xt_table_end_row(table);
+	return slot->stack_id;
+}
+
+static void add_stack(struct walk *walk, const struct xt_record *record)
+{
+	const struct xt_record_stack *stack = (const void *)record;
+
+	walk->slots[stack->stack_slot] = (struct slot){.definition = stack};
+}
+
+static bool add_call_row(struct walk *walk, const struct xt_record_call *call, uint64_t stack)
+{
+	struct xt_table *table = recovery_table(walk->recovery, XT_KIND_CALL, 0);
+
+	if (!table)
+		return false;
+	xt_table_put(table, XT_CALL_THREAD, walk->ring->header.thread_id);
+	xt_table_put(table, XT_CALL_API, call->api);
+	xt_table_put(table, XT_CALL_CORRELATION, call->correlation_id);
+	xt_table_put(table, XT_CALL_STACK, stack);
+	xt_table_put(table, XT_CALL_ENTER_NS, call->enter_ns);
+	xt_table_put(table, XT_CALL_DURATION_NS, call->exit_ns - call->enter_ns);
+	xt_table_put(table, XT_CALL_RESULT, (uint32_t)call->result);
+	xt_table_end_row(table);
+	return true;
+}
+
+static void add_call(struct walk *walk, const struct xt_record *record)
+{
+	const struct xt_record_call *call = (const void *)record;
+
+	if (call->exit_ns <= walk->ring->last_exit_ns || call->exit_ns < call->enter_ns)
+		return;
+	walk->recovery->out->calls += add_call_row(walk, call, stack_id(walk, call->stack_slot));
+}
+
+static void add_node(struct walk *walk, const struct xt_record *record)
+{
+	const struct xt_record_node *node = (const void *)record;
+	struct xt_table *table;
+	uint64_t stack;
+
+	if (node->time_ns <= walk->ring->last_node_ns)
+		return;
+	stack = stack_id(walk, node->stack_slot);
+	table = recovery_table(walk->recovery, XT_KIND_GRAPH_NODE, 0);
+	if (!table)
+		return;
+	xt_table_put(table, XT_GRAPH_NODE_ID, node->node_id);
+	xt_table_put(table, XT_GRAPH_NODE_ORIGIN, node->origin_id);
+	xt_table_put(table, XT_GRAPH_NODE_STACK, stack);
+	xt_table_put(table, XT_GRAPH_NODE_TIME_NS, node->time_ns);
+	xt_table_put(table, XT_GRAPH_NODE_TYPE, node->node_type);
+	xt_table_put(table, XT_GRAPH_NODE_THREAD, walk->ring->header.thread_id);
+	xt_table_end_row(table);
+	walk->recovery->out->nodes++;
+}
+
+static void add_range(struct walk *walk, const struct xt_record *record)
+{
+	const struct xt_record_range *range = (const void *)record;
+	struct recovery *recovery = walk->recovery;
+	uint64_t stack, text, domain = 0;
+	struct xt_table *table;
+	bool is_new;
+
+	if (range->time_ns <= walk->ring->last_range_ns)
+		return;
+	stack = stack_id(walk, range->stack_slot);
+	text = recovery_string(recovery,
+			       keys_id(&recovery->texts, range->text, range->text_bytes, &is_new));
+	if (range->domain)
+		domain = recovery_name(recovery, XT_NAME_DOMAIN, range->domain, &is_new);
+	table = recovery_table(recovery, XT_KIND_RANGE, 0);
+	if (!table)
+		return;
+	xt_table_put(table, XT_RANGE_OPERATION, range->operation);
+	xt_table_put(table, XT_RANGE_THREAD, walk->ring->header.thread_id);
+	xt_table_put(table, XT_RANGE_TIME_NS, range->time_ns);
+	xt_table_put(table, XT_RANGE_DOMAIN, domain);
+	xt_table_put(table, XT_RANGE_TEXT, text);
+	xt_table_put(table, XT_RANGE_KEY, range->key);
+	xt_table_put(table, XT_RANGE_STACK, stack);
+	xt_table_put(table, XT_RANGE_CATEGORY, range->category);
+	xt_table_put(table, XT_RANGE_PAYLOAD, range->payload);
+	xt_table_put(table, XT_RANGE_PAYLOAD_TYPE, range->payload_type);
+	xt_table_put(table, XT_RANGE_COLOR, range->color);
+	xt_table_end_row(table);
+	recovery->out->ranges++;
+}
+
+static void (*const adders[])(struct walk *, const struct xt_record *) = {
+	[XT_RECORD_CALL] = add_call,
+	[XT_RECORD_STACK] = add_stack,
+	[XT_RECORD_NODE] = add_node,
+	[XT_RECORD_RANGE] = add_range,
+};
+
+/*
+ * The stack of a call that had not returned. Calls within it may have given its slot to another
+ * stack: it is believed only if the slot was defined before the call and, where that definition is
+ * from before the free position, if nothing of this thread is in the log since.
+ */
+static uint64_t stack_of_open_call(struct walk *walk, const struct xt_open_call *call)
+{
+	const struct recovery_ring *ring = walk->ring;
+	const struct slot *slot =
+		call->stack_slot < XT_STACK_SLOT_COUNT ? &walk->slots[call->stack_slot] : NULL;
+
+	if (!slot)
+		return 0;
+	if (slot->definition ? slot->definition->seen_ns > call->enter_ns
+			     : ring->last_exit_ns >= call->enter_ns ||
+				       ring->last_range_ns >= call->enter_ns ||
+				       ring->last_node_ns >= call->enter_ns)
+		return 0;
+	return stack_id(walk, call->stack_slot);
+}
+
+/* It lasts, for all we know, up to the last moment of which anything is known. */
+static void add_open_call(struct walk *walk, uint32_t index)
+{
+	const struct xt_open_call *open = &walk->ring->header.open_calls[index];
+	struct xt_record_call call = {
+		.api = open->api,
+		.correlation_id = open->correlation_id,
+		.enter_ns = open->enter_ns,
+		.exit_ns = walk->recovery->last_ns,
+	};
+
+	if (walk->ring->is_open_call_in_log[index] || call.exit_ns < call.enter_ns)
+		return;
+	walk->recovery->out->open_calls +=
+		add_call_row(walk, &call, stack_of_open_call(walk, open));
+}
+
+static void add_thread(struct walk *walk)
+{
+	const struct xt_ring_header *header = &walk->ring->header;
+	struct xt_table *table;
+
+	if (walk->ring->has_thread_row)
+		return;
+	table = recovery_table(walk->recovery, XT_KIND_THREAD, 0);
+	if (!table)
+		return;
+	xt_table_put(table, XT_THREAD_ID, header->thread_id);
+	xt_table_put(table, XT_THREAD_TID, header->tid);
+	xt_table_put(table, XT_THREAD_START_NS, header->start_ns);
+	xt_table_end_row(table);
+	walk->recovery->thread_count++;
+}
+
+static void add_ring(struct walk *walk)
+{
+	const struct xt_ring_header *header = &walk->ring->header;
+	struct recovery_cursor cursor = {walk->ring, header->free_pos, false};
+	const struct xt_record *record;
+
+	for (uint32_t i = 0; i < XT_STACK_SLOT_COUNT; i++)
+		walk->slots[i] = (struct slot){.stack_id = header->slot_stack_id[i]};
+	add_thread(walk);
+	while (!walk->recovery->error && (record = recovery_next_record(&cursor)))
+		adders[record->type](walk, record);
+	for (uint32_t i = header->open_count; i-- > 0;) /* the innermost returns first */
+		add_open_call(walk, i);
+	walk->recovery->out->areas_damaged += cursor.damaged;
+}
+
+void recovery_add_rings(struct recovery *recovery)
+{
+	struct walk walk = {.recovery = recovery};
+
+	walk.slots = calloc(XT_STACK_SLOT_COUNT, sizeof(*walk.slots));
+	if (!walk.slots) {
+		recovery->error = -ENOMEM;
+		return;
+	}
+	for (size_t i = 0; i < recovery->ring_count && !recovery->error; i++) {
+		walk.ring = recovery->rings[i];
+		add_ring(&walk);
+	}
+	free(walk.slots);
+}
