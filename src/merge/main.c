@@ -10,6 +10,7 @@
 #include "merge/inputs.h"
 #include "merge/merge.h"
 #include "merge/options.h"
+#include "merge/recovery.h"
 #include "merge/report.h"
 
 static void merge(const struct options *options, struct report *report)
@@ -17,6 +18,8 @@ static void merge(const struct options *options, struct report *report)
 	struct inputs inputs;
 	int error = inputs_find(&inputs, options->inputs, options->input_count, report);
 
+	if (!error && !options->no_recover)
+		recovery_run(&inputs, report);
 	for (size_t i = 0; !error && options->embed_symbols && i < inputs.count; i++)
 		error = embed_symbols(&inputs.logs[i], report);
 	if (error == -ENOMEM)

@@ -102,6 +102,13 @@ static int apply_embed_symbols(struct options *options, const char *value)
 	return 0;
 }
 
+static int apply_no_recover(struct options *options, const char *value)
+{
+	(void)value;
+	options->no_recover = true;
+	return 0;
+}
+
 static int apply_quiet(struct options *options, const char *value)
 {
 	(void)value;
@@ -153,6 +160,10 @@ static const struct option_row option_rows[] = {
 	 "where the binaries are not",
 	 {NULL},
 	 apply_embed_symbols},
+	{"no-recover", 0, NULL,
+	 "leave the spools of killed processes alone, instead of putting what is in them into the "
+	 "logs",
+	 NULL, apply_no_recover},
 	{"quiet", 'q', NULL, "no warnings on stderr, only errors", {NULL}, apply_quiet},
 	{"version", 'V', NULL, "print the version and exit", {NULL}, apply_version},
 	{"help", 'h', NULL, "print this help and exit", {NULL}, apply_help},

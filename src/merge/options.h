@@ -24,6 +24,7 @@ struct options {
 	size_t output_count;
 	struct settings settings;
 	bool embed_symbols;
+	bool no_recover;
 	bool quiet;
 	bool help;
 	bool version;

@@ -23,6 +23,7 @@
 #include "data_dir.h"
 #include "info.h"
 #include "install_paths.h"
+#include "log/recover.h"
 #include "summary.h"
 
 #define DEFAULT_DATA_DIR "xtrace.data"
@@ -215,6 +216,22 @@ static int embed_symbols(const struct recording *recording, const char *log)
 	return child_exit_status(status);
 }
 
+/* What a killed process left beside its log goes into it. */
+static void recover(const char *log)
+{
+	struct xt_recovered recovered;
+	int error = xt_recover(log, &recovered);
+
+	if (error && error != -EBUSY)
+		complain("what is left in '%s" XT_SPOOL_SUFFIX "' cannot be recovered: %s", log,
+			 error == -EBADMSG ? "it is damaged" : strerror(-error));
+	if (recovered.areas_damaged + recovered.areas_unknown)
+		complain("not all of '%s" XT_SPOOL_SUFFIX "' could be recovered: %llu parts of it "
+			 "cannot be read",
+			 log,
+			 (unsigned long long)(recovered.areas_damaged + recovered.areas_unknown));
+}
+
 /* A log that is still written to is left alone. */
 static void finish_log(struct recording *recording, size_t index)
 {
@@ -229,7 +246,9 @@ static void finish_log(struct recording *recording, size_t index)
 		nanosleep(&(struct timespec){.tv_nsec = GRACE_STEP_NS}, NULL);
 		summary_probe(path, summary);
 	}
-	/* Of a log that was not closed, what is not in it yet lies beside it, for the merge. */
+	/* Of a log that was not closed, what is not in it yet lies beside it. */
+	if (summary->readable && !summary->running)
+		recover(path);
 	if (summary->readable && !summary->running && embed_symbols(recording, path) &&
 	    summary->closed)
 		complain("the symbols of '%s' could not be put into it", path);
