@@ -99,9 +99,11 @@ static inline void call_enter(struct sim_call *call, const struct sim_api *api, 
 		call->result = CUDA_ERROR_UNKNOWN;
 		return;
 	}
+	call->outer = thread->call;
 	thread->call = call;
-	call->number = thread->call_count++;
-	if (sim_truth_is_on())
+	if (!call->outer)
+		call->number = thread->call_count++;
+	if (!call->outer && sim_truth_is_on())
 		call->entered_ns = sim_now_ns();
 	if (is_enabled(api))
 		notify(thread, call, XT_CUPTI_API_ENTER);
@@ -121,7 +123,7 @@ static inline CUresult call_leave(struct sim_call *call)
 		notify(thread, call, XT_CUPTI_API_EXIT);
 	if (call->entered_ns)
 		sim_truth_call(call);
-	thread->call = NULL;
+	thread->call = call->outer;
 	return call->result;
 }
 

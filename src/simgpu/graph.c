@@ -247,17 +247,26 @@ fail:
 	return NULL;
 }
 
+CUgraphNode sim_graph_node_by_index(CUgraph graph, size_t index)
+{
+	for (size_t i = 0; i < graph->node_count; i++)
+		if (graph->nodes[i]->index == index)
+			return graph->nodes[i];
+	return NULL;
+}
+
 /*
  * Gives the nodes of child graphs ids of the executable graph itself, and tells that the children
- * are gone: as in a real driver, which announces these nodes to nobody.
+ * are gone: as in a real driver, which announces these nodes to nobody. A child's nodes have
+ * successive ids; those of the children in it come after them.
  */
 void sim_graph_inline(CUgraph graph, CUgraph child, uint64_t *next_index)
 {
+	for (size_t i = 0; i < child->node_count && child != graph; i++)
+		sim_graph_node_by_index(child, i)->id = (uint64_t)graph->id << 32 | (*next_index)++;
 	for (size_t i = 0; i < child->node_count; i++) {
-		CUgraphNode node = child->nodes[i];
+		CUgraphNode node = sim_graph_node_by_index(child, i);
 
-		if (child != graph)
-			node->id = (uint64_t)graph->id << 32 | (*next_index)++;
 		if (!node->child)
 			continue;
 		if (child == graph)

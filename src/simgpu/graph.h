@@ -46,6 +46,9 @@ CUgraph sim_graph_make(void);
 void sim_graph_free(CUgraph graph);
 CUgraph sim_graph_clone(CUgraph original);
 
+/* NULL: there is none. */
+CUgraphNode sim_graph_node_by_index(CUgraph graph, size_t index);
+
 /* For graph_exec.c; see there. Called with child = graph and *next_index = its node count. */
 void sim_graph_inline(CUgraph graph, CUgraph child, uint64_t *next_index);
 

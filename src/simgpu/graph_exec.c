@@ -108,14 +108,6 @@ CUresult sim_graph_exec_kernel_node_set_params(CUgraphExec exec, CUgraphNode nod
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUgraphNode node_by_index(CUgraph graph, size_t index)
-{
-	for (size_t i = 0; i < graph->node_count; i++)
-		if (graph->nodes[i]->index == index)
-			return graph->nodes[i];
-	return NULL;
-}
-
 static bool depends_on_index(CUgraphNode node, size_t index)
 {
 	for (size_t i = 0; i < node->dependency_count; i++)
@@ -131,7 +123,7 @@ static CUgraphExecUpdateResult compare(CUgraph graph, CUgraph from, CUgraphNode 
 		return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
 	for (size_t i = 0; i < from->node_count; i++) {
 		CUgraphNode theirs = from->nodes[i];
-		CUgraphNode ours = node_by_index(graph, theirs->index);
+		CUgraphNode ours = sim_graph_node_by_index(graph, theirs->index);
 		CUgraphExecUpdateResult result = CU_GRAPH_EXEC_UPDATE_SUCCESS;
 
 		*culprit = theirs;
@@ -155,7 +147,7 @@ static void update(CUgraph graph, CUgraph from)
 {
 	for (size_t i = 0; i < from->node_count; i++) {
 		CUgraphNode theirs = from->nodes[i];
-		CUgraphNode ours = node_by_index(graph, theirs->index);
+		CUgraphNode ours = sim_graph_node_by_index(graph, theirs->index);
 
 		ours->shape = theirs->shape;
 		ours->transfer = theirs->transfer;

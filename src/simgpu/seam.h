@@ -43,7 +43,8 @@ struct sim_call {
 	uint64_t correlation_data;
 	uint64_t enter_ns; /* the tracer's own note */
 	CUresult result;
-	/* For the ground truth. */
+	struct sim_call *outer; /* in which this one was made: by an injected library in cuInit() */
+	/* For the ground truth, of which only outermost calls are a part. */
 	uint32_t number; /* from 0, of the thread's calls */
 	uint64_t entered_ns;
 	uint64_t began_ns; /* after the callback at ENTER */

@@ -6,8 +6,9 @@
  * numbered as CUPTI does:
  *
  *	call <tid> <number> <correlation id> <api name> <result> <4 times>
- *		every call that returned: its number among the thread's calls, from 0; entered, left
- *		the callback at ENTER, came to the one at EXIT, left that
+ *		every call that returned, but for those made within another one: its number among the
+ *		thread's calls, from 0; entered, left the callback at ENTER, came to the one at EXIT,
+ *		left that
  *	launch <tid> <correlation id> <api name>	a launch-class call, successful or not
  *	kernel <correlation id> <place> <start> <end> <graph node id> <name>
  *	copy <correlation id> <place> <start> <end> <graph node id> <bytes> <kind> <from memory>
