@@ -3,21 +3,39 @@
  * A program whose call paths can be told from its kernels: the path of functions a, b and c that
  * leads to a launch is the name of the kernel that is launched. Several threads launch on several
  * streams, in random order by seed.
+ *
+ * A ledger outlives the program, however that ends: each thread notes its launches there, in order,
+ * once they have returned. For each thread a struct ledger_page, one behind the other.
  */
 #include <cuda.h>
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define DEPTH_MAX   4
 #define STREAMS_MAX 16
 #define NAME_BYTES  (DEPTH_MAX + 8)
 #define CHECK(call) check((call), #call)
 
+#define LEDGER_ENTRIES (1u << 20)
+
+struct ledger_page {
+	unsigned tid;
+	unsigned count; /* of entries that are filled in */
+	struct ledger_entry {
+		unsigned blocks;
+		char path[DEPTH_MAX];
+	} entries[LEDGER_ENTRIES];
+};
+
 struct job {
+	struct ledger_page *ledger; /* NULL: none is kept */
 	CUcontext context;
 	CUmodule module;
 	unsigned launches, streams, sync_every;
@@ -45,6 +63,17 @@ static unsigned next_random(struct job *job)
 	return (unsigned)(job->seed >> 33);
 }
 
+static void note(struct ledger_page *ledger, unsigned blocks, const char *path)
+{
+	struct ledger_entry *entry = &ledger->entries[ledger->count];
+
+	if (ledger->count == LEDGER_ENTRIES)
+		return;
+	entry->blocks = blocks;
+	memcpy(entry->path, path, DEPTH_MAX);
+	__atomic_store_n(&ledger->count, ledger->count + 1, __ATOMIC_RELEASE);
+}
+
 static __attribute__((noinline)) void launch(struct job *job)
 {
 	char name[NAME_BYTES];
@@ -55,6 +84,8 @@ static __attribute__((noinline)) void launch(struct job *job)
 	CHECK(cuModuleGetFunction(&function, job->module, name));
 	CHECK(cuLaunchKernel(function, blocks, 1, 1, 32, 1, 1, 0,
 			     job->stream[next_random(job) % job->streams], NULL, NULL));
+	if (job->ledger)
+		note(job->ledger, blocks, job->path);
 	__asm__ volatile("");
 }
 
@@ -91,6 +122,8 @@ static void *run(void *arg)
 {
 	struct job *job = arg;
 
+	if (job->ledger)
+		job->ledger->tid = (unsigned)gettid();
 	CHECK(cuCtxSetCurrent(job->context));
 	for (unsigned i = 0; i < job->streams; i++)
 		CHECK(cuStreamCreate(&job->stream[i], CU_STREAM_NON_BLOCKING));
@@ -140,7 +173,23 @@ static unsigned number_argument(int argc, char **argv, int index, unsigned fallb
 	return argc > index ? (unsigned)strtoul(argv[index], NULL, 10) : fallback;
 }
 
-/* launcher THREADS STREAMS LAUNCHES SEED SYNC_EVERY */
+/* One page for each thread. */
+static struct ledger_page *open_ledger(const char *path, unsigned threads)
+{
+	size_t bytes = threads * sizeof(struct ledger_page);
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	void *pages;
+
+	if (fd < 0 || ftruncate(fd, (off_t)bytes))
+		exit(1);
+	pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (pages == MAP_FAILED)
+		exit(1);
+	close(fd);
+	return pages;
+}
+
+/* launcher THREADS STREAMS LAUNCHES SEED SYNC_EVERY [LEDGER] */
 int main(int argc, char **argv)
 {
 	unsigned threads = number_argument(argc, argv, 1, 1);
@@ -148,6 +197,7 @@ int main(int argc, char **argv)
 	unsigned launches = number_argument(argc, argv, 3, 1000);
 	unsigned seed = number_argument(argc, argv, 4, 1);
 	unsigned sync_every = number_argument(argc, argv, 5, 0);
+	struct ledger_page *ledger = argc > 6 ? open_ledger(argv[6], threads) : NULL;
 	struct job *jobs = calloc(threads, sizeof(*jobs));
 	pthread_t *handles = calloc(threads, sizeof(*handles));
 	CUcontext context;
@@ -168,6 +218,7 @@ int main(int argc, char **argv)
 				       .launches = launches,
 				       .streams = streams,
 				       .sync_every = sync_every,
+				       .ledger = ledger ? &ledger[i] : NULL,
 				       .seed = seed * 1000003ULL + i};
 		if (pthread_create(&handles[i], NULL, run, &jobs[i]))
 			return 1;

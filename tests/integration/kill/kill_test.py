@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A process that is killed loses nothing of what it had launched.
+
+Kills the launcher with SIGKILL at random moments, recovers its log, and holds it against a ledger
+that the launcher keeps in a shared mapping: every launch that had returned is in the log, once,
+with its kernel unless that ran within the last half second. Run by hand with --kills 1000.
+"""
+
+import argparse
+import collections
+import glob
+import hashlib
+import json
+import os
+import random
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+ENTRY = struct.Struct("<I4s")
+PAGE_HEAD = struct.Struct("<II")
+LEDGER_ENTRIES = 1 << 20
+PAGE_BYTES = PAGE_HEAD.size + ENTRY.size * LEDGER_ENTRIES
+
+LAUNCH_CLASSES = (1, 2)
+OPEN_CALLS_MAX = 1  # of launches: none is made within another
+KERNELS_LOST_NS = 500_000_000
+UNNAMED = "[unnamed]"
+
+
+def fail(message):
+    raise AssertionError(message)
+
+
+def run(command, statuses=(0,), **options):
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    if done.returncode not in statuses:
+        fail(f"{command} exited {done.returncode}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}")
+    return done
+
+
+def read_ledger(path):
+    """By tid, the (blocks, path) of each launch that had returned."""
+    launches = {}
+    with open(path, "rb") as file:
+        data = file.read()
+    for at in range(0, len(data), PAGE_BYTES):
+        tid, count = PAGE_HEAD.unpack_from(data, at)
+        entries = data[at + PAGE_HEAD.size:at + PAGE_HEAD.size + count * ENTRY.size]
+        if tid:
+            launches[tid] = [(blocks, name.split(b"\0")[0].decode())
+                             for blocks, name in ENTRY.iter_unpack(entries)]
+    return launches
+
+
+def read_log(tool, log):
+    tables = collections.defaultdict(list)
+    for line in run([tool, "--format", "json", log]).stdout.splitlines():
+        row = json.loads(line)
+        if row.get("record") == "row":
+            tables[row["kind"]].append(row)
+    return tables
+
+
+def start(args, case, folder, ledger):
+    """The process that is waited for; its launcher is killed, whatever stands between."""
+    threads, streams, sync_every, kernel_ns, by_record = case
+    data = os.path.join(folder, "data")
+    program = [args.launcher, str(threads), str(streams), str(LEDGER_ENTRIES),
+               str(random.randrange(1 << 30)), str(sync_every), ledger]
+    environment = dict(os.environ, XTRACE_SIMGPU_KERNEL_NS=kernel_ns)
+    if by_record:
+        program = [args.xtrace, "record", "--simulate", "-o", data, "--", *program]
+    else:
+        environment.update(LD_PRELOAD=args.inject, XTRACE_DATA=data, LD_LIBRARY_PATH=args.simgpu,
+                           XTRACE_CUPTI=os.path.join(args.simgpu, "libcupti.so"))
+    return subprocess.Popen(program, env=environment, stdout=subprocess.DEVNULL,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def wait_for_log(data, process):
+    for _ in range(2000):
+        logs = glob.glob(os.path.join(data, "*.xtr"))
+        if logs:
+            return logs[0]
+        if process.poll() is not None:
+            break
+        time.sleep(0.005)
+    fail("no log: " + process.stderr.read())
+
+
+def check_launches(tables, ledger):
+    """Each thread's launches stand in the log in the order of the ledger, each once."""
+    tids = {row["id"]: row["tid"] for row in tables["THREAD"]}
+    launching = {row["id"] for row in tables["API"] if row["class"] in LAUNCH_CLASSES}
+    calls = collections.defaultdict(list)
+    for row in tables["CALL"]:
+        if row["api"] in launching:
+            calls[tids[row["thread"]]].append(row)
+    kernels = collections.defaultdict(list)
+    strings = {row["id"]: row["text"] for row in tables["STRING"]}
+    shapes = {row["id"]: (row["grid_x"], strings[row["name"]]) for row in tables["SHAPE"]}
+    for row in tables["KERNEL"]:
+        kernels[row["correlation"]].append(row)
+    correlations = collections.Counter(row["correlation"] for rows in calls.values()
+                                       for row in rows)
+    if correlations and max(correlations.values()) > 1:
+        fail("a launch stands in the log more than once")
+    last_ns = max((row["enter_ns"] + row["duration_ns"] for row in tables["CALL"]), default=0)
+    missing, unnamed = 0, 0
+    for tid, launches in ledger.items():
+        rows = calls[tid]
+        if not len(launches) <= len(rows) <= len(launches) + OPEN_CALLS_MAX:
+            fail(f"thread {tid}: {len(launches)} launches, {len(rows)} in the log")
+        for (blocks, path), row in zip(launches, rows):
+            ran = kernels[row["correlation"]]
+            if len(ran) > 1:
+                fail(f"launch {row['correlation']} has {len(ran)} kernels")
+            if not ran:
+                missing += 1
+                if row["enter_ns"] + row["duration_ns"] < last_ns - KERNELS_LOST_NS:
+                    fail(f"the kernel of launch {row['correlation']} is lost")
+                continue
+            grid_x, name = shapes[ran[0]["shape"]]
+            unnamed += name == UNNAMED
+            if grid_x != blocks or name not in ("k_" + path, UNNAMED):
+                fail(f"launch {row['correlation']} of {path}, {blocks} blocks: {name}, {grid_x}")
+            if row["stack"] == 0:
+                fail(f"launch {row['correlation']} has no stack")
+    return sum(map(len, ledger.values())), missing, unnamed
+
+
+def check_paths(args, log, tables):
+    """Folded stacks: who launched a kernel is in its name, and no nanosecond is missing."""
+    merged = run([args.merge, log, "--folded", "-"])
+    total = 0
+    for line in merged.stdout.splitlines():
+        frames, weight = line.rsplit(" ", 1)
+        frames = frames.split(";")
+        name = frames[-1].removeprefix("[GPU_Kernel]")
+        path = "".join(f[-1] for f in frames if re.fullmatch(r"path_[abc]", f))
+        if name not in ("k_" + path, UNNAMED):
+            fail("wrong owner: " + line)
+        total += int(weight)
+    if total != sum(row["duration_ns"] for row in tables["KERNEL"]):
+        fail("the weights are not the sum of the kernels")
+
+
+def digest(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).digest()
+
+
+def check_kill(args, case, after_s, folder):
+    ledger_path = os.path.join(folder, "ledger")
+    data = os.path.join(folder, "data")
+    process = start(args, case, folder, ledger_path)
+    log = wait_for_log(data, process)
+    time.sleep(after_s)
+    os.kill(int(re.search(r"\.(\d+)\.xtr$", log).group(1)), 9)
+    said = process.communicate()[1]
+    if case[-1]:
+        if process.returncode != 137 or "1 process did not end in order" not in said:
+            fail(f"xtrace record: {process.returncode}: {said}")
+    elif os.path.exists(log + ".spool"):
+        kept = digest(log)
+        left = run([args.merge, log, "--no-recover", "--quiet"], statuses=(1,))
+        if digest(log) != kept or not os.path.exists(log + ".spool"):
+            fail("--no-recover changed something: " + left.stderr)
+        recovered = run([args.merge, log, "--folded", os.devnull], statuses=(0, 1))
+        if "recovered from its spool" not in recovered.stderr:
+            fail("nothing was recovered: " + recovered.stderr)
+        # A process that had not come to its first launch has nothing to show, which is said.
+        if recovered.returncode and "no launches" not in recovered.stderr:
+            fail(recovered.stderr)
+    if os.path.exists(log + ".spool"):
+        fail("the spool is still there")
+    run([args.dump, "--check", log])
+    kept = digest(log)
+    tables = read_log(args.dump, log)
+    counts = check_launches(tables, read_ledger(ledger_path))
+    if tables["KERNEL"]:
+        check_paths(args, log, tables)
+    if digest(log) != kept:
+        fail("a recovered log was changed again")
+    return counts
+
+
+def random_case():
+    threads = random.choice((1, 2, 3, 4, 8))
+    sync_every, kernel_ns = random.choice(((1, "1000:20000"), (5, "20000:200000"),
+                                           (20, "1000:100000"), (50, "100000:400000")))
+    return threads, random.randint(1, 4), sync_every, kernel_ns, random.random() < 0.25
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("xtrace", "merge", "inject", "simgpu", "dump", "launcher"):
+        parser.add_argument("--" + name, required=True)
+    parser.add_argument("--kills", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    args = parser.parse_args()
+    print("seed", args.seed)
+    random.seed(args.seed)
+    total = collections.Counter()
+    for number in range(args.kills):
+        case, after_s = random_case(), random.choice((0.02, 0.2, 0.6, 1.2)) * random.random()
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                launches, missing, unnamed = check_kill(args, case, after_s, folder)
+            except AssertionError as error:
+                sys.exit(f"kill {number}, {case} after {after_s:.3f} s: {error}")
+        total.update(launches=launches, missing=missing, unnamed=unnamed)
+        print(f"{case} after {after_s:.3f} s: {launches} launches, {missing} kernels not over, "
+              f"{unnamed} unnamed", flush=True)
+    print(f"{args.kills} kills: {total['launches']} launches, none lost, none doubled; "
+          f"{total['missing']} kernels not over or lost, {total['unnamed']} without a name")
+    if args.kills >= 40 and not total["launches"]:
+        sys.exit("nothing was launched")
+
+
+if __name__ == "__main__":
+    main()
