@@ -91,7 +91,7 @@ SYMBOL	module=1	start=0x1000	bytes=16	name=main
 """.strip().split("\n")
 RECORDS = ("log", "chunk", "total", "damaged", "missing", "backwards", "skipped", "truncated",
            "spool", "ring", "open_call", "call", "stack", "graph_node",
-           "nvtx", "padding", "activity", "void", "unknown")
+           "nvtx", "padding", "activity", "void", "unknown", "record_bytes", "names", "name")
 
 
 def rows_of(text):

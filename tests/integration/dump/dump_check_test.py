@@ -477,15 +477,37 @@ class Spool(DumpTest):
 
     def test_activity_buffers_that_cannot_be(self):
         for expected, area in (
-                ("unknown state 3", make.activity(3)),
+                ("unknown state 4", make.activity(4)),
                 ("8193 bytes of data in room for 8192", make.activity(0, data_bytes=8193)),
                 ("in room", make.activity(2, data_bytes=(1 << 64) - 1)),
                 ("8192 valid bytes of 8184", make.activity(2, valid=8192, data_bytes=8184))):
             self.check_damaged(expected, make.spool(area))
         self.run_dump("--check", self.file(make.spool(make.activity(1, valid=1 << 60))))
 
+    def test_names_and_record_sizes(self):
+        """What version 2 added: what numbers of the tracer's mean, and CUPTI's record sizes."""
+        names = make.names((1, 0x7F0012345678, b"kernel"), (2, 3, b""), (9, 1, b"12345678"))
+        data = make.spool(names, make.activity(3), version=2, record_bytes={10: 216})
+        path = self.file(data)
+        text = self.run_dump("--check", path)
+        self.assertIn("good: a spool of 0 rings", text)
+        text = self.run_dump(path)
+        self.assertEqual(records_of(text, "record_bytes"), [{"kind": "10", "bytes": "216"}])
+        self.assertEqual([(name["of"], name["key"], name["text"])
+                          for name in records_of(text, "name")],
+                         [("kernel", str(0x7F0012345678), "kernel"), ("domain", "3", ""),
+                          ("9", "1", "12345678")])
+        self.assertEqual(records_of(text, "activity")[0]["state"], "in log")
+        for expected, area, version in (
+                ("unknown kind 3", names, 1),
+                ("bytes of names in room for", make.names(used=1 << 40), 2),
+                ("cut off", make.names((1, 1, b"12345678"), used=32), 2),
+                ("where 24 are left", make.names((1, 1, b"123456789"), used=24), 2)):
+            self.check_damaged(expected, make.spool(area, version=version))
+        self.assertEqual(self.run_dump(self.file(data[:98400]), status=2), "")
+
     def test_what_is_no_spool(self):
-        for data in (self.good()[:98343], make.spool(version=2), make.spool(order=0x04030201)):
+        for data in (self.good()[:98343], make.spool(version=3), make.spool(order=0x04030201)):
             self.assertEqual(self.run_dump(self.file(data), status=2), "")
         self.run_dump(self.file(self.good()[:98344]), status=1)
         good = self.file(self.good())

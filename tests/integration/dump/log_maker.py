@@ -11,7 +11,7 @@ UVAR, DELTA, CONST, BYTES, LIST = 1, 2, 3, 4, 5
 META, ACCOUNT, CLOCK, THREAD, MODULE, MODULE_UNLOAD, STRING, STACK = range(1, 9)
 API, CALL, STREAM, SHAPE, KERNEL, SYMBOL, END = range(9, 16)
 COPY_SHAPE, COPY, SET, GRAPH_NODE, MEMORY, RANGE = range(16, 22)
-VOID, RING, ACTIVITY = range(3)
+VOID, RING, ACTIVITY, NAMES = range(4)
 # The first multiple of 4,096 behind the header.
 SPOOL_FIRST_AREA = 102400
 
@@ -200,7 +200,16 @@ def activity(state, valid=0, sequence=0, data_bytes=8192):
     return ACTIVITY, header + bytes(8192)
 
 
-def spool(*areas, directory=(), count=None, version=1, order=0x01020304, zero=0):
+def names(*entries, used=None):
+    """An area of names, each as its kind, key and text."""
+    data = b"".join(struct.pack("<QII", key, kind, len(text)) + text.ljust(-(-len(text) // 8) * 8,
+                                                                         b"\0")
+                    for kind, key, text in entries)
+    header = struct.pack("<Q", len(data) if used is None else used).ljust(64, b"\0")
+    return NAMES, header + data.ljust(8192 - 64, b"\0")
+
+
+def spool(*areas, directory=(), count=None, version=1, order=0x01020304, zero=0, record_bytes=()):
     """A spool of areas given as kind and content; directory has pairs of an area's number and what
     stands in the directory in place of its offset, bytes, kind and the reserved word."""
     entries, content, replaced = b"", b"", dict(directory)
@@ -210,4 +219,5 @@ def spool(*areas, directory=(), count=None, version=1, order=0x01020304, zero=0)
         content += area.ljust(-(-len(area) // 4096) * 4096, b"\0")
     header = b"\x89XTRSPL\n" + struct.pack("<IIQIIII", version, order, 0x0123456789ABCDEF, 4711,
                                           len(areas) if count is None else count, 28, zero)
-    return (header + entries).ljust(SPOOL_FIRST_AREA, b"\0") + content
+    sizes = struct.pack("<64I", *(dict(record_bytes).get(kind, 0) for kind in range(64)))
+    return ((header + entries).ljust(98344, b"\0") + sizes).ljust(SPOOL_FIRST_AREA, b"\0") + content
