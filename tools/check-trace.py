@@ -17,9 +17,13 @@ import os
 import subprocess
 import sys
 
-# Counters of the log's own account that have to be 0.
-LOSSES = ("cupti.dropped", "kernels.invalid", "buffers.discarded", "stacks.mismatched", "stacks.lost")
+# What makes a counter of the log's own account a loss, which has to be 0.
+LOSS_WORDS = (".lost", ".invalid", ".dropped", ".discarded", ".mismatched")
 CALLS_LOST = "calls.lost."
+
+
+def is_loss(name):
+    return any(word in name for word in LOSS_WORDS)
 
 
 class Trace:
@@ -92,11 +96,11 @@ class Trace:
         work, work_ns = self.total("--work-total")
         folded_ns, unattributed_ns = self.folded()
         folded_count, unattributed_count = self.folded("--weight", "count")
-        lost = calls_lost + sum(self.account.get(name, 0) for name in LOSSES)
+        lost = sum(count for name, count in self.account.items() if is_loss(name))
 
         self.hold(seen == written + calls_lost, f"{seen} calls seen, {written} written")
         for name, count in sorted(self.account.items()):
-            if name in LOSSES or name.startswith(CALLS_LOST):
+            if is_loss(name):
                 self.hold(count == 0, f"{name} is {count}")
         self.hold(kernels > 0, "no kernel was recorded")
         self.hold(launches >= self.options.launches_min, f"{launches} launches are too few")

@@ -10,18 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "xtrace/account.h"
 #include "xtrace/reader.h"
 
 #define KIND(kind) (UINT32_C(1) << (kind))
 
-/*
- * What the log's own account calls lost: these counters, and all that begin with CALLS_LOST. A
- * later row replaces an earlier one of the same name.
- */
-#define CALLS_LOST "calls.lost."
-static const char *const loss_names[] = {"kernels.invalid", "cupti.dropped"};
-
-#define LOSSES_MAX 32
+/* Of each loss that the log's account names; a later row replaces an earlier one. */
+#define LOSSES_MAX 64
 
 struct losses {
 	struct {
@@ -39,16 +34,6 @@ struct api_table {
 static bool bytes_equal(struct xt_bytes bytes, const char *text)
 {
 	return bytes.length == strlen(text) && memcmp(bytes.data, text, bytes.length) == 0;
-}
-
-static bool is_loss(struct xt_bytes name)
-{
-	size_t prefix_length = strlen(CALLS_LOST);
-
-	for (size_t i = 0; i < sizeof(loss_names) / sizeof(loss_names[0]); i++)
-		if (bytes_equal(name, loss_names[i]))
-			return true;
-	return name.length > prefix_length && memcmp(name.data, CALLS_LOST, prefix_length) == 0;
 }
 
 static void note_loss(struct losses *losses, struct xt_bytes name, uint64_t count)
@@ -75,7 +60,7 @@ static void read_account(struct losses *losses, const struct xt_chunk *chunk)
 	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
 		struct xt_bytes name = xt_chunk_bytes(chunk, XT_ACCOUNT_NAME, row);
 
-		if (is_loss(name))
+		if (xt_account_is_loss(name.data, name.length))
 			note_loss(losses, name, values[row]);
 	}
 }

@@ -14,7 +14,7 @@ struct log_summary {
 	uint32_t pid;
 	uint64_t launch_count; /* calls that launch kernels or graphs */
 	uint64_t kernel_count;
-	uint64_t lost_count; /* calls and kernel records, of all causes */
+	uint64_t lost_count; /* of all losses in the log's account; see xtrace/account.h */
 	uint64_t log_bytes;
 	bool simulated; /* recorded on the simulated GPU */
 	bool closed;	/* the process ended the log in order */

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The names of a log's account: all that the tracer writes, what each counts, and which say that
+ * something was lost. docs/LOG_FORMAT.md has the same list. Any thread.
+ */
+#ifndef XTRACE_ACCOUNT_H
+#define XTRACE_ACCOUNT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+static const struct xt_account {
+	const char *name;
+	const char *meaning; /* of losses: what was lost, and why */
+} xt_accounts[] = {
+	{"calls.seen", "calls that the callbacks saw return"},
+	{"calls.written", "calls in the log"},
+	{"calls.lost.ring_full", "calls: the ring was full"},
+	{"calls.lost.no_ring", "calls: there was no ring for the thread"},
+	{"calls.lost.nested", "calls: within a callback, or too many within each other"},
+	{"calls.lost.write_failed", "calls: could not be written"},
+	{"kernels.written", "kernels in the log"},
+	{"kernels.invalid", "kernels: record without valid times"},
+	{"kernels.lost.write_failed", "kernels: could not be written"},
+	{"copies.written", "copies in the log"},
+	{"copies.invalid", "copies: record without valid times"},
+	{"copies.lost.write_failed", "copies: could not be written"},
+	{"sets.written", "sets in the log"},
+	{"sets.invalid", "sets: record without valid times"},
+	{"sets.lost.write_failed", "sets: could not be written"},
+	{"memory.written", "allocations and frees in the log"},
+	{"memory.lost.write_failed", "allocations and frees: could not be written"},
+	{"nodes.seen", "graph nodes made or cloned"},
+	{"nodes.lost", "graph nodes: the ring was full"},
+	{"ranges.seen", "NVTX events"},
+	{"ranges.lost", "NVTX events: the ring was full"},
+	{"records.other", "activity records of kinds that are not recorded"},
+	{"cupti.dropped", "records that CUPTI dropped"},
+	{"buffers.completed", "activity buffers"},
+	{"buffers.discarded", "activity buffers: none was free"},
+	{"stacks.walked", "stacks that were walked in full"},
+	{"stacks.hits", "stacks known by verified memo"},
+	{"stacks.audited", "hits that were checked by a full walk"},
+	{"stacks.mismatched", "stacks: wrong when they were checked"},
+	{"stacks.truncated", "stacks whose walk ended early"},
+	{"stacks.transient", "stacks that could not be memoised"},
+	{"stacks.lost", "stacks: the ring was full"},
+	{"threads.waited_ns", "time in which threads waited for room in their ring"},
+	{"threads.seen", "host threads"},
+	{"spool.unbacked", "areas in plain memory, which a kill loses"},
+	{"writer.cpu_ns", "CPU time of the writer thread"},
+	{"log.bytes", "bytes of the log"},
+};
+
+#define XT_ACCOUNTS (sizeof(xt_accounts) / sizeof(xt_accounts[0]))
+
+/* NULL for a name that only a later tracer knows. The name need not be terminated. */
+static inline const char *xt_account_meaning(const char *name, size_t length)
+{
+	for (size_t i = 0; i < XT_ACCOUNTS; i++)
+		if (strlen(xt_accounts[i].name) == length &&
+		    memcmp(xt_accounts[i].name, name, length) == 0)
+			return xt_accounts[i].meaning;
+	return NULL;
+}
+
+/*
+ * The promise of docs/LOG_FORMAT.md, which holds for the names of later tracers, too: a name that
+ * has one of these words behind a dot is a loss, and if it is not 0 the recording is not whole.
+ */
+static inline bool xt_account_is_loss(const char *name, size_t length)
+{
+	static const char *const words[] = {".lost", ".invalid", ".dropped", ".discarded",
+					    ".mismatched"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (length && memmem(name, length, words[i], strlen(words[i])))
+			return true;
+	return false;
+}
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The names of the account: the tracer writes all that xtrace/account.h lists and no other, the
+ * document has them too, and losses are told by their names.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "inject/clock.h"
+#include "inject/recorder.h"
+#include "support.h"
+#include "xtrace/account.h"
+#include "xtrace/reader.h"
+
+static char folder[PATH_MAX], path[PATH_MAX + 16];
+
+static int write_log(void **unused)
+{
+	struct xt_log_header header = {.pid = (uint32_t)getpid(), .clock = XT_CLOCK_MONOTONIC};
+	static struct recorder rec;
+	struct xt_writer *writer;
+
+	(void)unused;
+	folder_make(folder);
+	snprintf(path, sizeof(path), "%s/log.xtr", folder);
+	assert_int_equal(xt_writer_create(path, &header, &writer), 0);
+	assert_int_equal(recorder_init(&rec, writer, monotonic_ns()), 0);
+	assert_true(record_account(&rec));
+	assert_int_equal(recorder_flush(&rec), 0);
+	recorder_free(&rec);
+	return 0;
+}
+
+static int remove_log(void **unused)
+{
+	(void)unused;
+	folder_remove(folder);
+	return 0;
+}
+
+static void test_what_is_written_is_listed(void **unused)
+{
+	struct xt_reader *log = NULL;
+	const struct xt_chunk *chunk;
+	size_t count = 0;
+
+	(void)unused;
+	assert_int_equal(xt_reader_open(path, &log), XT_OPEN_OK);
+	while ((chunk = xt_reader_next(log, 1u << XT_KIND_ACCOUNT)))
+		for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++, count++) {
+			struct xt_bytes name = xt_chunk_bytes(chunk, XT_ACCOUNT_NAME, row);
+
+			if (!xt_account_meaning(name.data, name.length))
+				fail_msg("%.*s is not in xtrace/account.h", (int)name.length,
+					 name.data);
+		}
+	xt_reader_close(log);
+	assert_int_equal(count, XT_ACCOUNTS);
+	for (size_t i = 0; i < XT_ACCOUNTS; i++)
+		for (size_t j = 0; j < i; j++)
+			assert_string_not_equal(xt_accounts[i].name, xt_accounts[j].name);
+}
+
+static void test_what_is_listed_is_documented(void **unused)
+{
+	static char text[256 << 10];
+	FILE *document = fopen(LOG_FORMAT_DOCUMENT, "r");
+
+	(void)unused;
+	assert_non_null(document);
+	assert_in_range(fread(text, 1, sizeof(text) - 1, document), 1, sizeof(text) - 2);
+	fclose(document);
+	for (size_t i = 0; i < XT_ACCOUNTS; i++) {
+		char quoted[80];
+
+		snprintf(quoted, sizeof(quoted), "`%s`", xt_accounts[i].name);
+		if (!strstr(text, quoted))
+			fail_msg("%s is not in the document", quoted);
+	}
+}
+
+static bool is_loss(const char *name)
+{
+	return xt_account_is_loss(name, strlen(name));
+}
+
+static void test_losses_are_told_by_their_names(void **unused)
+{
+	static const char *const losses[] = {
+		"calls.lost.ring_full",
+		"calls.lost.no_ring",
+		"calls.lost.nested",
+		"calls.lost.write_failed",
+		"kernels.invalid",
+		"kernels.lost.write_failed",
+		"copies.invalid",
+		"copies.lost.write_failed",
+		"sets.invalid",
+		"sets.lost.write_failed",
+		"memory.lost.write_failed",
+		"nodes.lost",
+		"ranges.lost",
+		"cupti.dropped",
+		"buffers.discarded",
+		"stacks.mismatched",
+		"stacks.lost",
+	};
+	size_t count = 0;
+
+	(void)unused;
+	for (size_t i = 0; i < XT_ACCOUNTS; i++)
+		count += is_loss(xt_accounts[i].name);
+	assert_int_equal(count, sizeof(losses) / sizeof(losses[0]));
+	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
+		assert_true(is_loss(losses[i]));
+		assert_non_null(xt_account_meaning(losses[i], strlen(losses[i])));
+	}
+	assert_true(is_loss("samples.lost.throttled")); /* of a later tracer */
+	assert_false(is_loss("lost"));
+	assert_false(is_loss(""));
+	assert_null(xt_account_meaning("calls", 5));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_is_written_is_listed),
+		cmocka_unit_test(test_what_is_listed_is_documented),
+		cmocka_unit_test(test_losses_are_told_by_their_names),
+	};
+
+	return cmocka_run_group_tests(tests, write_log, remove_log);
+}
