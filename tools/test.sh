@@ -29,8 +29,10 @@ release) build=build ;;
 *) build=build-$preset ;;
 esac
 
-# Sanitizers: what is known and meant.
+# Sanitizers: what is known and meant. Tests preload the library into programs that have the
+# sanitizer themselves.
 export LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp:print_suppressions=0"
+export ASAN_OPTIONS="verify_asan_link_order=0"
 
 tools/install-deps.sh
 cmake --preset "$preset" -DBUILD_TESTING=ON

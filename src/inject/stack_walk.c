@@ -51,33 +51,61 @@ static struct {
  * sees it change takes its copy for a miss.
  */
 #define CACHE_BITS 13
-struct cached_info {
-	atomic_uint_fast64_t sequence;
+struct unwind_entry {
 	uint64_t generation;
 	unw_word_t ip;
 	unw_proc_info_t info;
 	uint64_t unwind_info[UNWIND_INFO_WORDS];
 };
+#define ENTRY_WORDS (sizeof(struct unwind_entry) / sizeof(uint64_t))
+_Static_assert(sizeof(struct unwind_entry) % sizeof(uint64_t) == 0, "an entry is whole words");
+
+/* The entry word by word, so that a copy that was torn is a wrong value and nothing worse. */
+struct cached_info {
+	atomic_uint_fast64_t sequence;
+	atomic_uint_fast64_t words[ENTRY_WORDS];
+};
 static struct cached_info *cache;
 
-static struct cached_info *cache_entry(unw_word_t ip)
+static struct cached_info *cache_place(unw_word_t ip)
 {
 	return &cache[(ip * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - CACHE_BITS)];
+}
+
+static void load_words(const struct cached_info *place, struct unwind_entry *entry)
+{
+	uint64_t words[ENTRY_WORDS];
+
+	for (size_t i = 0; i < ENTRY_WORDS; i++)
+		words[i] = atomic_load_explicit(&place->words[i], memory_order_relaxed);
+	memcpy(entry, words, sizeof(*entry));
+}
+
+static void store_words(struct cached_info *place, const struct unwind_entry *entry)
+{
+	uint64_t words[ENTRY_WORDS];
+
+	memcpy(words, entry, sizeof(words));
+	for (size_t i = 0; i < ENTRY_WORDS; i++)
+		atomic_store_explicit(&place->words[i], words[i], memory_order_relaxed);
 }
 
 static bool cache_find(unw_word_t ip, uint64_t generation, unw_proc_info_t *info,
 		       uint64_t *unwind_info)
 {
-	struct cached_info *entry = cache_entry(ip);
-	uint64_t before = atomic_load_explicit(&entry->sequence, memory_order_acquire);
+	struct cached_info *place = cache_place(ip);
+	uint64_t before = atomic_load_explicit(&place->sequence, memory_order_acquire);
+	struct unwind_entry entry;
 
-	if ((before & 1) || entry->ip != ip || entry->generation != generation)
+	if (before & 1)
 		return false;
-	*info = entry->info;
-	memcpy(unwind_info, entry->unwind_info, sizeof(entry->unwind_info));
-	atomic_thread_fence(memory_order_acquire);
-	if (atomic_load_explicit(&entry->sequence, memory_order_relaxed) != before)
+	load_words(place, &entry);
+	atomic_thread_fence(memory_order_acquire); /* with that of cache_add() */
+	if (atomic_load_explicit(&place->sequence, memory_order_relaxed) != before ||
+	    entry.ip != ip || entry.generation != generation)
 		return false;
+	*info = entry.info;
+	memcpy(unwind_info, entry.unwind_info, sizeof(entry.unwind_info));
 	/* Of this format libunwind uses the block but does not free it. */
 	info->format = UNW_INFO_FORMAT_REMOTE_TABLE;
 	info->unwind_info = unwind_info;
@@ -86,19 +114,20 @@ static bool cache_find(unw_word_t ip, uint64_t generation, unw_proc_info_t *info
 
 static void cache_add(unw_word_t ip, uint64_t generation, const unw_proc_info_t *info)
 {
-	struct cached_info *entry = cache_entry(ip);
-	uint_fast64_t before = atomic_load_explicit(&entry->sequence, memory_order_relaxed);
+	struct cached_info *place = cache_place(ip);
+	uint_fast64_t before = atomic_load_explicit(&place->sequence, memory_order_relaxed);
+	struct unwind_entry entry = {.generation = generation, .ip = ip};
 
 	if (!info->unwind_info || info->unwind_info_size <= 0 ||
-	    (size_t)info->unwind_info_size > sizeof(entry->unwind_info))
+	    (size_t)info->unwind_info_size > sizeof(entry.unwind_info))
 		return;
-	if ((before & 1) || !atomic_compare_exchange_strong(&entry->sequence, &before, before + 1))
+	if ((before & 1) || !atomic_compare_exchange_strong(&place->sequence, &before, before + 1))
 		return;
-	entry->generation = generation;
-	entry->ip = ip;
-	entry->info = *info;
-	memcpy(entry->unwind_info, info->unwind_info, (size_t)info->unwind_info_size);
-	atomic_store_explicit(&entry->sequence, before + 2, memory_order_release);
+	atomic_thread_fence(memory_order_release); /* odd first, for cache_find() */
+	entry.info = *info;
+	memcpy(entry.unwind_info, info->unwind_info, (size_t)info->unwind_info_size);
+	store_words(place, &entry);
+	atomic_store_explicit(&place->sequence, before + 2, memory_order_release);
 }
 
 /*

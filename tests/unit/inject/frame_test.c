@@ -20,7 +20,7 @@
 
 #include "support.h"
 
-static volatile int sink;
+static _Thread_local volatile int sink;
 static uint64_t launch_frame; /* where launch() was called last */
 
 static NOINLINE void launch(void)
@@ -179,24 +179,28 @@ static void coroutine_main(void)
 	swapcontext(&coroutine_context, &main_context);
 }
 
+static void run_coroutine_on(void *stack)
+{
+	getcontext(&coroutine_context);
+	coroutine_context.uc_stack.ss_sp = stack;
+	coroutine_context.uc_stack.ss_size = STACK_BYTES;
+	coroutine_context.uc_link = &main_context;
+	makecontext(&coroutine_context, coroutine_main, 0);
+	swapcontext(&main_context, &coroutine_context);
+}
+
 /*
  * Both paths launch with equal stack pointers; only words of the stack tell them apart, and those
  * lie between the data of the very module whose unwind tables are read.
  */
 static void test_coroutine_in_static_memory(void **unused)
 {
-	void *const stacks[] = {static_stack, malloc(STACK_BYTES)};
+	void *heap_stack = malloc(STACK_BYTES);
 
 	(void)unused;
-	for (size_t i = 0; i < 2; i++) {
-		getcontext(&coroutine_context);
-		coroutine_context.uc_stack.ss_sp = stacks[i];
-		coroutine_context.uc_stack.ss_size = STACK_BYTES;
-		coroutine_context.uc_link = &main_context;
-		makecontext(&coroutine_context, coroutine_main, 0);
-		swapcontext(&main_context, &coroutine_context);
-	}
-	free(stacks[1]);
+	run_coroutine_on(static_stack);
+	run_coroutine_on(heap_stack);
+	free(heap_stack);
 }
 
 /* ---- small stacks */

@@ -29,7 +29,7 @@
 
 static char folder[PATH_MAX], path[PATH_MAX + 16];
 static struct recorder rec;
-static volatile int sink;
+static _Thread_local volatile int sink;
 
 /* ---- CUPTI */
 

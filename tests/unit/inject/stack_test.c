@@ -125,7 +125,7 @@ static __attribute__((noinline)) void check_here(void)
 		assert_int_equal(frames[i] & XT_FRAME_VALUE_MASK, expected.frames[i - 1]);
 }
 
-static volatile int sink;
+static _Thread_local volatile int sink;
 
 static __attribute__((noinline)) void recurse(int depth)
 {

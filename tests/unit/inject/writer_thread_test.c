@@ -27,7 +27,7 @@
 #include "support.h"
 
 static char folder[PATH_MAX], path[PATH_MAX + 16], spool_path[PATH_MAX + 32];
-static volatile int sink;
+static _Thread_local volatile int sink;
 
 /* ---- CUPTI */
 
