@@ -4,7 +4,7 @@
  *
  *	conformance [--cupti PATH]	PATH: else from XTRACE_CUPTI, else libcupti.so by the loader
  *
- * Exit status: 0 all passed, 1 some did not, 2 nothing could be checked.
+ * Exit status: 0 all passed, 1 some did not or there were none, 2 nothing could be checked.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -48,5 +48,5 @@ int main(int argc, char **argv)
 	run_checks(graph_checks);
 	run_checks(buffer_checks);
 	printf("%u passed, %u failed\n", passed_count, failed_count);
-	return failed_count ? 1 : 0;
+	return failed_count || !passed_count ? 1 : 0;
 }
