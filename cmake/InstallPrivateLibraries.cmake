@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs at install time: copies what programs and libraries need beyond libc, and what they open by
-# path, into private_libdir, each under the name that the loader looks for, with its licence.
+# path, into private_libdir, each under the name that the loader looks for, with its licence, and
+# that of libiberty, which is linked into xtrace-merge.
 
 file(GET_RUNTIME_DEPENDENCIES
 	EXECUTABLES ${programs}
@@ -24,7 +25,7 @@ foreach(library ${needed})
 endforeach()
 
 foreach(package libunwind8 libdw1 libdw1t64 libelf1 libelf1t64 libcjson1 liblzma5 libzstd1 zlib1g
-		libbz2-1.0)
+		libbz2-1.0 libiberty-dev)
 	set(licence "/usr/share/doc/${package}/copyright")
 	if(EXISTS "${licence}")
 		file(REAL_PATH "${licence}" file)

@@ -6,8 +6,8 @@
 #   lib/xtrace/             the libraries that these need beyond libc, for our eyes only
 #   lib/xtrace/simgpu/      the simulated libcuda.so.1 and libcupti.so
 #   libexec/xtrace/         the conformance program, of a build with tests
-#   share/xtrace/           samples and gpu-check.sh
-#   share/man, share/doc    the manual page; documents; the licences of the libraries beside us
+#   share/xtrace/           samples and gpu-check.sh; built-from, the commit that this is of
+#   share/man, share/doc    the manual pages; documents; the licences of the libraries beside us
 
 set(XTRACE_PRIVATE_LIBDIR lib/xtrace)
 
@@ -50,6 +50,17 @@ install(CODE "
 	set(opened \"${XTRACE_LIBUNWIND}\" \"${XTRACE_LIBZSTD}\")
 	set(libraries \"$<TARGET_FILE:xtrace_inject>\")
 	include(\"${CMAKE_CURRENT_LIST_DIR}/InstallPrivateLibraries.cmake\")
+")
+
+install(CODE "
+	execute_process(COMMAND git -C \"${PROJECT_SOURCE_DIR}\" describe --always --dirty --abbrev=12
+		OUTPUT_VARIABLE commit ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+	if(NOT commit)
+		set(commit \"an unknown commit\")
+	endif()
+	file(WRITE \"${PROJECT_BINARY_DIR}/built-from\" \"\${commit}\\n\")
+	file(INSTALL FILES \"${PROJECT_BINARY_DIR}/built-from\"
+		DESTINATION \"\${CMAKE_INSTALL_PREFIX}/share/xtrace\")
 ")
 
 if(BUILD_TESTING AND NOT XTRACE_SANITIZE)

@@ -21,17 +21,35 @@ status=0
 for part in bin/xtrace bin/xtrace-merge bin/xtrace-dump lib/libxtrace_inject.so \
 	lib/xtrace/libunwind-x86_64.so.8 lib/xtrace/libunwind.so.8 lib/xtrace/libdw.so.1 \
 	lib/xtrace/simgpu/libcuda.so.1 lib/xtrace/simgpu/libcupti.so \
+	lib/xtrace/simgpu/libcupti.so.13 libexec/xtrace/conformance \
 	share/xtrace/gpu-check.sh share/xtrace/check-trace.py share/xtrace/samples/llm_inference \
 	share/xtrace/samples/llm_inference.c share/xtrace/samples/pytorch_train.py \
-	share/man/man1/xtrace.1 share/doc/xtrace/LICENSE; do
+	share/xtrace/samples/traces/h200-llm.xtr share/xtrace/samples/traces/h200-pytorch.xtr \
+	share/xtrace/samples/traces/h200-pytorch-graph.xtr \
+	share/xtrace/built-from \
+	share/man/man1/xtrace.1 share/man/man1/xtrace-merge.1 share/doc/xtrace/LICENSE; do
 	if [ ! -e "$part" ]; then
 		echo "check-install: $part was not installed"
+		status=1
+	fi
+done
+# Where Debian's notices are, each library that we bring or link has its own.
+for package in libunwind8 libzstd1 libcjson1 libiberty-dev; do
+	if [ -e "/usr/share/doc/$package/copyright" ] &&
+		[ ! -s "share/doc/xtrace/private-libraries/copyright.$package" ]; then
+		echo "check-install: the licence of $package was not installed"
 		status=1
 	fi
 done
 for program in bin/xtrace bin/xtrace-merge; do
 	if ldd "$program" | grep -vE "$scratch|linux-vdso|ld-linux|/lib(c|m|gcc_s|pthread|dl)\.so"; then
 		echo "check-install: $program takes that from outside"
+		status=1
+	fi
+done
+for trace in share/xtrace/samples/traces/*.xtr; do
+	if ! bin/xtrace-merge "$trace" | grep -q 'attributed to a call path  *100.0 %'; then
+		echo "check-install: $trace is not attributed in full"
 		status=1
 	fi
 done

@@ -86,9 +86,9 @@ seconds() {
 	printf '%d.%02d' $(($1 / 1000)) $(($1 % 1000 / 10))
 }
 
-# judge NAME DIR LAUNCHES_MIN WALL_BARE_MS WALL_MS REASON: the checks of one recorded directory.
+# judge NAME DIR LAUNCHES_MIN WALL_BARE_S WALL_S REASON: the checks of one recorded directory.
 judge() {
-	name=$1 data=$2 launches_min=$3 bare_ms=$4 traced_ms=$5 reason=$6
+	name=$1 data=$2 launches_min=$3 bare_s=$4 traced_s=$5 reason=$6
 	"$here/check-trace.py" "$data" --dump "$dump" --merge "$merge" \
 		--launches-min "$launches_min" >"$work/$name.judged" 2>"$work/$name.judge"
 	judge_status=$?
@@ -101,8 +101,7 @@ judge() {
 	fi
 	verdict=$reason${reason:+${verdict:+; }}$verdict
 	[ -z "$verdict" ] || fail
-	row "$name" "$launches" "$kernels" "$lost" "$bytes" "$(seconds "$bare_ms")" \
-		"$(seconds "$traced_ms")" "${verdict:-holds}"
+	row "$name" "$launches" "$kernels" "$lost" "$bytes" "$bare_s" "$traced_s" "${verdict:-holds}"
 	for run in bare traced; do
 		[ -e "$work/$name.$run" ] || continue
 		grep -oE '[0-9.]+ (tokens/s|ms/step)' "$work/$name.$run" |
@@ -128,7 +127,7 @@ check() {
 	reason=
 	[ $bare_status -eq 0 ] || reason="fails by itself with $bare_status: $(tail -n 1 "$work/$name.bare")"
 	[ $traced_status -eq $bare_status ] || reason="exit status $bare_status bare, $traced_status recorded"
-	judge "$name" "$work/$name.data" "$launches_min" "$bare_ms" "$traced_ms" "$reason"
+	judge "$name" "$work/$name.data" "$launches_min" "$(seconds $bare_ms)" "$(seconds $traced_ms)" "$reason"
 }
 
 # The same without the launcher: by LD_PRELOAD alone.
@@ -141,7 +140,7 @@ check_preload() {
 	status=$?
 	reason=
 	[ $status -eq 0 ] || reason="exit status $status"
-	judge "$name" "$work/$name.data" 1 0 $(($(now_ms) - begin)) "$reason"
+	judge "$name" "$work/$name.data" 1 - "$(seconds $(($(now_ms) - begin)))" "$reason"
 }
 
 # The libcupti that was taken for the sample, so that both speak of the same one.
@@ -173,7 +172,9 @@ if ! "$xtrace" record -o "$work/probe.data" "$sample" --layers 1 --tokens 1 >"$w
 	exit 2
 fi
 
-say 'xtrace:  %s\n' "$("$xtrace" --version)"
+built_from=$(cat "$here/built-from" 2>/dev/null ||
+	git -C "$here" describe --always --dirty --abbrev=12 2>/dev/null || echo "an unknown commit")
+say 'xtrace:  %s, built from %s\n' "$("$xtrace" --version)" "$built_from"
 say 'machine: %s, %s cores, glibc %s\n' "$(uname -sr)" "$(nproc)" "$(getconf GNU_LIBC_VERSION | cut -d' ' -f2)"
 say 'GPU:     %s\n' "$(sed -n 's/^GPU: //p' "$work/probe")"
 if command -v nvidia-smi >/dev/null; then
