@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -58,6 +59,40 @@ static char *find_foreign_file(DIR *folder)
 	return NULL;
 }
 
+/* Whether somebody holds a lock that excludes others; false where there are no locks. */
+static bool is_locked(DIR *folder, const char *name)
+{
+	int fd = openat(dirfd(folder), name,
+			O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	bool locked;
+
+	if (fd < 0)
+		return false;
+	locked = flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+	close(fd);
+	return locked;
+}
+
+/* Each process holds a lock on its log as long as it writes to it, also after xtrace has ended. */
+static int refuse_live_logs(const char *path)
+{
+	DIR *folder = opendir(path);
+	struct dirent *entry;
+	int error = 0;
+
+	if (!folder)
+		return -errno;
+	while (!error && (entry = readdir(folder)))
+		if (ends_with(entry->d_name, DATA_DIR_LOG_SUFFIX) &&
+		    is_locked(folder, entry->d_name)) {
+			complain("'%s/%s' is still being written to; name another place with -o",
+				 path, entry->d_name);
+			error = -EBUSY;
+		}
+	closedir(folder);
+	return error;
+}
+
 static int remove_files(DIR *folder)
 {
 	struct dirent *entry;
@@ -83,6 +118,9 @@ static int remove_trace(const char *path)
 		complain("'%s' is in the way and not a trace of ours; move it away", path);
 		return -EEXIST;
 	}
+	error = refuse_live_logs(path);
+	if (error)
+		return error;
 	folder = opendir(path);
 	if (!folder)
 		return -errno;
@@ -104,11 +142,49 @@ out:
 	return error;
 }
 
-static int move_aside(const char *path)
+static int refuse_busy(const char *path)
+{
+	complain("'%s' is being recorded into; name another place with -o", path);
+	return -EBUSY;
+}
+
+/*
+ * Locks the info.json of an older trace, so that of two recordings that begin at the same time
+ * one alone moves it. *claim_out is -1 where there are no locks.
+ */
+static int claim_older(const char *path, int *claim_out)
+{
+	struct stat opened, there;
+	char *info = NULL;
+	int fd, error = 0;
+
+	if (asprintf(&info, "%s/" DATA_DIR_INFO, path) < 0)
+		return -ENOMEM;
+	fd = open(info, O_RDWR | O_CLOEXEC);
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+		error = -EBUSY;
+	/* Another one may have moved it since, and put its own there. */
+	if (fd >= 0 && !error &&
+	    (fstat(fd, &opened) || stat(info, &there) || opened.st_ino != there.st_ino))
+		error = -EBUSY;
+	free(info);
+	if (!error) {
+		*claim_out = fd;
+		return 0;
+	}
+	close(fd);
+	return refuse_busy(path);
+}
+
+static int move_aside(const char *path, struct data_dir *dir)
 {
 	char *old = NULL;
-	int error;
+	int error = claim_older(path, &dir->older_claim);
 
+	if (!error)
+		error = refuse_live_logs(path);
+	if (error)
+		return error;
 	if (asprintf(&old, "%s%s", path, OLD_SUFFIX) < 0)
 		return -ENOMEM;
 	error = remove_trace(old);
@@ -116,6 +192,8 @@ static int move_aside(const char *path)
 		error = -errno;
 		complain("cannot move '%s' to '%s': %m", path, old);
 	}
+	if (!error)
+		dir->older = realpath(old, NULL);
 	free(old);
 	return error;
 }
@@ -144,37 +222,78 @@ static char *trim(const char *path)
 	return strndup(path, length);
 }
 
-int data_dir_create(const char *path_given, char **path_out)
+static int make_dir(const char *path, struct data_dir *dir)
+{
+	int error;
+
+	if (!mkdir(path, 0700)) {
+		dir->is_made = true;
+		return 0;
+	}
+	error = -errno;
+	if (error == -EEXIST && is_empty(path))
+		return 0;
+	if (error == -EEXIST)
+		complain("'%s' is there already and not a trace of ours; "
+			 "name another place with -o",
+			 path);
+	else
+		complain("cannot make '%s': %s", path, strerror(-error));
+	return error;
+}
+
+int data_dir_create(const char *path_given, struct data_dir *dir)
 {
 	char *path = trim(path_given);
 	int error = 0;
 
-	*path_out = NULL;
+	*dir = (struct data_dir){.older_claim = -1, .claim = -1};
 	if (!path)
 		return -ENOMEM;
 	if (info_is_ours(path))
-		error = move_aside(path);
-	if (error)
-		goto out;
-	if (mkdir(path, 0700)) {
-		error = -errno;
-		if (error == -EEXIST && is_empty(path))
-			error = 0;
-		else if (error == -EEXIST)
-			complain("'%s' is there already and not a trace of ours; "
-				 "name another place with -o",
-				 path);
-		else
-			complain("cannot make '%s': %s", path, strerror(-error));
+		error = move_aside(path, dir);
+	if (!error)
+		error = make_dir(path, dir);
+	if (!error) {
+		dir->path = realpath(path, NULL);
+		error = dir->path ? 0 : -errno;
 	}
-	if (error)
-		goto out;
-	*path_out = realpath(path, NULL);
-	if (!*path_out)
-		error = -errno;
-out:
 	free(path);
 	return error;
+}
+
+/* As if nothing had been asked for. Leaves what another recording has put there. */
+static void undo(struct data_dir *dir)
+{
+	if (dir->is_made && rmdir(dir->path) == 0 && dir->older)
+		rename(dir->older, dir->path);
+}
+
+int data_dir_begin(struct data_dir *dir, const struct info *info)
+{
+	int error = info_create(dir->path, info, &dir->claim);
+
+	if (error == -EEXIST)
+		refuse_busy(dir->path);
+	else if (error)
+		complain("cannot write to '%s': %s", dir->path, strerror(-error));
+	if (error)
+		undo(dir);
+	if (dir->older_claim >= 0)
+		close(dir->older_claim);
+	dir->older_claim = -1;
+	return error;
+}
+
+void data_dir_close(struct data_dir *dir)
+{
+	if (dir->older_claim >= 0)
+		close(dir->older_claim);
+	if (dir->claim >= 0)
+		close(dir->claim);
+	free(dir->older);
+	free(dir->path);
+	*dir = (struct data_dir){.older_claim = -1, .claim = -1};
 }
 
 static int is_log(const struct dirent *entry)

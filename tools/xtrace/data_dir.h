@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The trace directory: made for a recording, an older one moved aside. Nothing is ever overwritten
- * or removed that is not known to be a trace of ours.
+ * The trace directory: made for a recording and held while it lasts, an older one moved aside.
+ * Nothing is ever overwritten or removed that is not known to be a trace of ours and at rest.
  */
 #ifndef XTRACE_DATA_DIR_H
 #define XTRACE_DATA_DIR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define DATA_DIR_INFO	    "info.json"
@@ -13,12 +14,30 @@
 #define DATA_DIR_FORMAT	    "xtrace.data" /* "format" in info.json: what tells ours from others' */
 #define DATA_DIR_LOG_SUFFIX ".xtr"
 
+struct info;
+
+struct data_dir {
+	char *path;	 /* absolute */
+	bool is_made;	 /* was not there before */
+	char *older;	 /* where the older trace went, NULL if there was none */
+	int older_claim; /* a lock on its info.json, until ours is there; -1: none */
+	int claim;	 /* a lock on our info.json; -1: none */
+};
+
 /*
  * Makes the directory, which no one but the user can enter. What was recorded there before is
- * moved to <path>.old, in place of what was there. On success *path_out is its absolute path, to
- * be freed. Otherwise a message is on stderr and -errno is returned.
+ * moved to <path>.old, in place of what was there; it is refused while it is still recorded into.
+ * Otherwise a message is on stderr and -errno is returned. data_dir_close() in both cases.
  */
-int data_dir_create(const char *path, char **path_out);
+int data_dir_create(const char *path, struct data_dir *dir);
+
+/*
+ * Writes the first info.json. From then on no other recording takes the directory, until
+ * info_write() or data_dir_close(). On an error there is a message, and all is as it was before
+ * data_dir_create(), but that what <path>.old held is gone.
+ */
+int data_dir_begin(struct data_dir *dir, const struct info *info);
+void data_dir_close(struct data_dir *dir);
 
 /*
  * The names of the logs in the directory, sorted; to be freed with data_dir_free_logs(). 0, or

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -93,46 +94,102 @@ static cJSON *build(const struct info *info)
 	return root;
 }
 
-static int write_file(int folder, const char *text)
+static int write_text(int fd, const char *text)
 {
-	int fd =
-		openat(folder, DATA_DIR_INFO_DRAFT, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	FILE *file;
-	int error = 0;
+	size_t length = strlen(text), done = 0;
+
+	while (done < length) {
+		ssize_t n = write(fd, text + done, length - done);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+/* To be freed. */
+static char *make_text(const struct info *info)
+{
+	cJSON *root = build(info);
+	char *text = cJSON_Print(root), *line = NULL;
+
+	if (text && asprintf(&line, "%s\n", text) < 0)
+		line = NULL;
+	cJSON_free(text);
+	cJSON_Delete(root);
+	return line;
+}
+
+static int open_new(int folder, const char *name, int how)
+{
+	int fd = openat(folder, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | how, 0600);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int replace(int folder, const char *text)
+{
+	int fd = open_new(folder, DATA_DIR_INFO_DRAFT, O_TRUNC), error;
 
 	if (fd < 0)
-		return -errno;
-	file = fdopen(fd, "w");
-	if (!file) {
-		error = -errno;
-		close(fd);
-		return error;
-	}
-	if (fputs(text, file) == EOF || fputc('\n', file) == EOF)
-		error = -errno;
-	if (fclose(file) && !error)
+		return fd;
+	error = write_text(fd, text);
+	if (close(fd) && !error)
 		error = -errno;
 	if (!error && renameat(folder, DATA_DIR_INFO_DRAFT, folder, DATA_DIR_INFO))
 		error = -errno;
+	if (error)
+		unlinkat(folder, DATA_DIR_INFO_DRAFT, 0);
 	return error;
+}
+
+static int create(int folder, const char *text, int *claim_out)
+{
+	int fd = open_new(folder, DATA_DIR_INFO, O_EXCL), error;
+
+	if (fd < 0)
+		return fd;
+	/* Nobody can hold it for longer than it takes to see that it is no trace yet. On a file
+	 * system without locks the recording is made all the same. */
+	while (flock(fd, LOCK_EX) && errno == EINTR)
+		;
+	error = write_text(fd, text);
+	if (error) {
+		unlinkat(folder, DATA_DIR_INFO, 0);
+		close(fd);
+		return error;
+	}
+	*claim_out = fd;
+	return 0;
+}
+
+static int write_to(const char *data_dir, const struct info *info, int *claim_out)
+{
+	int folder = open(data_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), error;
+	char *text;
+
+	if (folder < 0)
+		return -errno;
+	text = make_text(info);
+	if (!text)
+		error = -ENOMEM;
+	else
+		error = claim_out ? create(folder, text, claim_out) : replace(folder, text);
+	free(text);
+	close(folder);
+	return error;
+}
+
+int info_create(const char *data_dir, const struct info *info, int *claim_out)
+{
+	*claim_out = -1;
+	return write_to(data_dir, info, claim_out);
 }
 
 int info_write(const char *data_dir, const struct info *info)
 {
-	int folder = open(data_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	cJSON *root = NULL;
-	char *text = NULL;
-	int error;
-
-	if (folder < 0)
-		return -errno;
-	root = build(info);
-	text = cJSON_Print(root);
-	error = text ? write_file(folder, text) : -ENOMEM;
-	cJSON_free(text);
-	cJSON_Delete(root);
-	close(folder);
-	return error;
+	return write_to(data_dir, info, NULL);
 }
 
 /* The whole file, to be freed; NULL if it cannot be had. */

@@ -22,6 +22,13 @@ struct info {
 	size_t process_count;
 };
 
+/*
+ * Writes it into a directory that has none, and locks it: *claim_out is a descriptor that is
+ * closed on exec; the lock holds until it is closed. 0, or -errno and no file is left: -EEXIST if
+ * there is one already.
+ */
+int info_create(const char *data_dir, const struct info *info, int *claim_out);
+
 /* Writes it anew, in one step: the file is never half there. 0, or -errno. */
 int info_write(const char *data_dir, const struct info *info);
 

@@ -24,18 +24,22 @@
 #include "info.h"
 #include "install_paths.h"
 #include "log/recover.h"
+#include "paste.h"
 #include "summary.h"
 
 #define DEFAULT_DATA_DIR "xtrace.data"
+
+enum { OPTION_API = 256 };
 
 /* For children that are about to end with the program: how long their logs are waited for. */
 #define GRACE_NS      250000000
 #define GRACE_STEP_NS 10000000
 
 struct recording {
-	const char *output;	       /* as it was given */
-	char *data_dir;		       /* absolute; owned */
-	char **logs;		       /* names in data_dir; owned */
+	const char *output;    /* as it was given */
+	const char *api_level; /* NULL: as the environment has it */
+	struct data_dir dir;
+	char **logs;		       /* names in dir; owned */
 	struct log_summary *summaries; /* one for each; owned */
 	size_t log_count;
 	uint64_t end_ns; /* of the program, monotonic */
@@ -85,6 +89,17 @@ static void format_size(char *out, size_t out_bytes, uint64_t size_bytes)
 	snprintf(out, out_bytes, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
 }
 
+static bool is_api_level(const char *text)
+{
+	static const char *const levels[] = {"launch", "work", "all"};
+
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+		if (strcmp(text, levels[i]) == 0)
+			return true;
+	complain("record: --api '%s' is none of launch, work, all", text);
+	return false;
+}
+
 static int parse(struct recording *recording, const struct command *command, int argc, char **argv)
 {
 	const char *argument;
@@ -98,6 +113,11 @@ static int parse(struct recording *recording, const struct command *command, int
 			break;
 		case 's':
 			recording->info.simulate = true;
+			break;
+		case OPTION_API:
+			if (!is_api_level(argument))
+				return STATUS_USAGE;
+			recording->api_level = argument;
 			break;
 		case 'h':
 			command_print_help(command);
@@ -177,7 +197,8 @@ static int run(struct recording *recording)
 		const struct environment_entry environment[] = {
 			{"CUDA_INJECTION64_PATH", paths->injected},
 			{"NVTX_INJECTION64_PATH", paths->injected},
-			{"XTRACE_DATA", recording->data_dir},
+			{"XTRACE_DATA", recording->dir.path},
+			{"XTRACE_API", recording->api_level},
 			{"LD_LIBRARY_PATH", simulate ? libraries : NULL},
 			{"XTRACE_CUPTI", simulate ? cupti : NULL},
 			{NULL, NULL},
@@ -239,7 +260,7 @@ static void finish_log(struct recording *recording, size_t index)
 	char *path = NULL;
 
 	summary->name = recording->logs[index];
-	if (asprintf(&path, "%s/%s", recording->data_dir, summary->name) < 0)
+	if (asprintf(&path, "%s/%s", recording->dir.path, summary->name) < 0)
 		return;
 	summary_probe(path, summary);
 	while (summary->running && now_ns(CLOCK_MONOTONIC) - recording->end_ns < GRACE_NS) {
@@ -260,7 +281,7 @@ static void finish_log(struct recording *recording, size_t index)
 static int finish_logs(struct recording *recording)
 {
 	int error =
-		data_dir_list_logs(recording->data_dir, &recording->logs, &recording->log_count);
+		data_dir_list_logs(recording->dir.path, &recording->logs, &recording->log_count);
 
 	if (error)
 		return error;
@@ -298,13 +319,29 @@ static const char *plural(size_t process_count)
 	return process_count == 1 ? "" : "es";
 }
 
+/* As it can be pasted into the user's shell. */
+static void say_how_to_see_it(const struct recording *recording)
+{
+	bool is_default = strcmp(recording->output, DEFAULT_DATA_DIR) == 0;
+	char *merge = paste_program(recording->paths.merge);
+	char *data = paste_file(recording->output);
+
+	if (merge && data)
+		complain("to see it: %s%s%s", merge, is_default ? "" : " ", is_default ? "" : data);
+	free(merge);
+	free(data);
+}
+
 static void report(const struct recording *recording)
 {
 	struct totals totals = add_up(recording);
 	char launches[32], kernels[32], lost[32], size[32];
 
 	if (recording->log_count == 0) {
-		complain("nothing was recorded: no process used CUDA, or none could be traced");
+		complain("nothing was recorded: no process used CUDA, or none could be traced%s",
+			 recording->info.simulate
+				 ? ""
+				 : "; on a machine without a GPU, record with --simulate");
 		return;
 	}
 	format_size(size, sizeof(size), totals.log_bytes);
@@ -324,10 +361,8 @@ static void report(const struct recording *recording)
 			 plural(totals.running_count));
 	if (totals.launch_count == 0 && totals.kernel_count == 0)
 		complain("CUDA was initialised, but no kernel was launched");
-	else if (strcmp(recording->output, DEFAULT_DATA_DIR) == 0)
-		complain("to see it: xtrace-merge");
 	else
-		complain("to see it: xtrace-merge %s", recording->output);
+		say_how_to_see_it(recording);
 }
 
 static void release(struct recording *recording)
@@ -336,12 +371,12 @@ static void release(struct recording *recording)
 		summary_clear(&recording->summaries[i]);
 	free(recording->summaries);
 	data_dir_free_logs(recording->logs, recording->log_count);
-	free(recording->data_dir);
+	data_dir_close(&recording->dir);
 }
 
 static int run_record(const struct command *command, int argc, char **argv)
 {
-	struct recording recording = {0};
+	struct recording recording = {.dir = {.older_claim = -1, .claim = -1}};
 	struct info *info = &recording.info;
 	uint64_t start_ns;
 	int status = parse(&recording, command, argc, argv), error;
@@ -354,16 +389,13 @@ static int run_record(const struct command *command, int argc, char **argv)
 	status = find_parts(&recording);
 	if (status)
 		return status;
-	if (data_dir_create(recording.output, &recording.data_dir))
-		return STATUS_USAGE;
+	status = STATUS_USAGE;
+	if (data_dir_create(recording.output, &recording.dir))
+		goto out;
 	info->start_realtime_ns = now_ns(CLOCK_REALTIME);
 	start_ns = now_ns(CLOCK_MONOTONIC);
-	error = info_write(recording.data_dir, info);
-	if (error) {
-		complain("cannot write to '%s': %s", recording.output, strerror(-error));
-		status = STATUS_USAGE;
+	if (data_dir_begin(&recording.dir, info))
 		goto out;
-	}
 	status = run(&recording);
 	if (!info->finished)
 		goto out;
@@ -372,7 +404,7 @@ static int run_record(const struct command *command, int argc, char **argv)
 	info->exit_status = status;
 	error = finish_logs(&recording);
 	if (!error)
-		error = info_write(recording.data_dir, info);
+		error = info_write(recording.dir.path, info);
 	if (error)
 		complain("'%s' is incomplete: %s", recording.output, strerror(-error));
 	report(&recording);
@@ -384,22 +416,26 @@ out:
 static const struct command_option record_options[] = {
 	{'o', "output", "DIR", "the trace directory (" DEFAULT_DATA_DIR ")"},
 	{'s', "simulate", NULL, "run on the simulated GPU, on a machine that has none"},
+	{OPTION_API, "api", "LEVEL", "which calls to record: launch, work (default) or all"},
 	{'h', "help", NULL, "print this and exit"},
 	{0, NULL, NULL, NULL},
 };
 
+static const char details[] =
+	"An older trace in DIR moves to DIR.old. Anything else that is there is left alone and\n"
+	"refused, as is a directory that is still being recorded into.\n\n"
+	"LEVEL says which calls are recorded, and with them what they have the GPU do: launch,\n"
+	"kernels and graphs; work, also copies, sets, allocations, frees and waits; all, also\n"
+	"events, modules, the making of graphs, contexts and streams.\n\n"
+	"Exit status: that of CMD, 128+n if signal n ended it; 127 if CMD was not found, 126 if\n"
+	"it cannot be executed; 2 on bad usage, or if the trace directory cannot be made: then\n"
+	"CMD was not run.\n";
+
 const struct command command_record = {
 	.name = "record",
-	.arguments = "[-o DIR] [--simulate] [--] CMD [ARGUMENT]...",
+	.arguments = "[-o DIR] [--simulate] [--api LEVEL] [--] CMD [ARGUMENT]...",
 	.summary = "Runs CMD and records what it and its children have the GPU do",
 	.options = record_options,
-	.details = "An older trace in DIR moves to DIR.old. Anything else that is there is left "
-		   "alone\n"
-		   "and refused.\n\n"
-		   "Exit status: that of CMD, 128+n if signal n ended it; 127 if CMD was not "
-		   "found, 126\n"
-		   "if it cannot be executed; 2 on bad usage, or if the trace directory cannot be "
-		   "made:\n"
-		   "then CMD was not run.\n",
+	.details = details,
 	.run = run_record,
 };

@@ -27,7 +27,7 @@ while True:
         said += os.read(terminal, 4096)
     except OSError:
         break
-    if b"ready" in said and not sent:
+    if b"ready\r\n" in said and not sent:
         os.write(terminal, b"\x03")
         sent = True
 print(said.decode().replace("\r", "").replace("^C", ""), end="")

@@ -4,7 +4,7 @@
 # exit statuses against what is expected, character by character. UPDATE_EXPECTED=1 writes down
 # what came instead: to be read before it is committed.
 #
-# usage: run-case.sh BIN_DIR CASE
+# usage: run_case.sh BIN_DIR CASE
 #
 # A case is a shell script. It has $xtrace (the program), $sample (llm_inference) and status, which
 # runs a command and prints its exit status. A script that exits with 77 says on stderr what it

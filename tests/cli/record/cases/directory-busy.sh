@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+# A directory that is being recorded into is left to that recording, also under another name. What
+# the program leaves running does not keep it.
+"$xtrace" record sh -c 'touch started; while [ ! -e go ]; do sleep 0.05; done; sleep 300 &
+	echo $! >pid; echo first' >first 2>&1 &
+first=$!
+while [ ! -e started ]; do
+	sleep 0.05
+done
+status "$xtrace" record echo second
+status "$xtrace" record -o ./xtrace.data// echo second
+touch go
+status wait $first
+cat first
+ls
+status "$xtrace" record echo third
+kill "$(cat pid)"
+grep -o '"echo".*' xtrace.data/info.json

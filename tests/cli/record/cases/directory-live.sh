@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+# A process that runs on goes on writing to its log: the directory is left to it until it ends, and
+# is not removed where it was moved to.
+"$xtrace" record --simulate sh -c '"$1" --tokens 1000000 --dim 64 >/dev/null & echo $! >pid
+	while [ -z "$(find "$XTRACE_DATA" -name "*.xtr" -size +100k)" ]; do sleep 0.05; done' \
+	sh "$sample" 2>/dev/null
+name_logs() {
+	sed -E 's|[^/ ]*\.[0-9]+\.xtr|HOST.PID.xtr|'
+}
+status "$xtrace" record echo second 2>&1 | name_logs
+mv xtrace.data xtrace.data.old
+"$xtrace" record echo third
+status "$xtrace" record echo fourth 2>&1 | name_logs
+kill -KILL "$(cat pid)"
+while ! flock -n xtrace.data.old/*.xtr true; do
+	sleep 0.05
+done
+status "$xtrace" record echo fifth
+grep -o '"echo".*' xtrace.data/info.json xtrace.data.old/info.json

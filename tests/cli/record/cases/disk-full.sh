@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# No room even for info.json: nothing is run, nothing is left, and the older trace stays.
+full() (
+	trap '' XFSZ
+	ulimit -f 0
+	status "$xtrace" record "$@" 2>&1
+)
+full echo ran | cat
+ls
+mkdir empty
+full -o empty echo ran | cat
+ls . empty
+"$xtrace" record echo first
+full echo ran | cat
+ls
+grep -o '"echo".*' xtrace.data/info.json
