@@ -106,6 +106,29 @@ static int put_call(struct sink *sink, const struct process *process, const stru
 	return 0;
 }
 
+/* A counter track: of a device on its process, of the host's memory on the traced one. */
+static int put_memory(struct sink *sink, const struct process *process, uint32_t pool,
+		      uint64_t time_ns, uint64_t live_bytes)
+{
+	struct chrome *c = sink->state;
+	uint32_t pid = pool == MEMORY_POOL_HOST ? c->pid : chrome_device_pid(sink, process, pool);
+	char *p;
+
+	if (!pid && pool != MEMORY_POOL_HOST)
+		return -ENOMEM;
+	p = chrome_begin_event(c, output_room(&sink->out, EVENT_BYTES_MAX));
+	p = TEXT_LITERAL(p,
+			 "{\"ph\":\"C\",\"cat\":\"memory\",\"name\":\"allocated memory\",\"pid\":");
+	p = text_u64(p, pid);
+	p = TEXT_LITERAL(p, ",\"ts\":");
+	p = text_us(p, chrome_time(process, time_ns));
+	p = TEXT_LITERAL(p, ",\"args\":{\"bytes\":");
+	p = text_u64(p, live_bytes);
+	p = TEXT_LITERAL(p, "}}");
+	output_advance(&sink->out, p);
+	return 0;
+}
+
 /* The frames that calls refer to, each with the one that called it. */
 static int put_stack_frames(struct sink *sink, const struct paths *paths)
 {
@@ -172,6 +195,7 @@ const struct exporter exporter_chrome = {
 	.process = chrome_begin_process,
 	.call = put_call,
 	.work = chrome_put_work,
+	.memory = put_memory,
 	.end = end,
 	.free = free_state,
 };

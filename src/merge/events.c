@@ -3,9 +3,10 @@
  * The second reading: calls and work, joined, added up and handed to the exporters.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "merge/grow.h"
 #include "merge/reading.h"
 
 static uint32_t narrow(uint64_t id)
@@ -26,27 +27,61 @@ static const struct copy_shape *copy_shape(const struct reading *reading, const 
 	return &model->copy_shapes.rows[work->shape < model->copy_shapes.count ? work->shape : 0];
 }
 
-/* The leaf of a path, and what is counted of copies and sets. */
-static void count_work(struct reading *reading, const struct work *work, struct owner *owner)
+static void set_leaf(const struct reading *reading, const struct work *work, struct owner *owner)
 {
-	struct transfer_sum *sum = NULL;
-
 	switch (work->kind) {
 	case WORK_KERNEL:
 		owner->leaf = LEAF_KERNEL;
 		owner->what = work->shape;
-		return;
+		break;
 	case WORK_COPY:
 		owner->leaf = LEAF_COPY;
 		owner->what = label_number(copy_shape(reading, work)->kind, COPY_KINDS);
-		sum = &reading->copies[work->shape < reading->model->copy_shapes.count ? work->shape
-										       : 0];
 		break;
 	case WORK_SET:
 		owner->leaf = LEAF_SET;
-		sum = &reading->sets[label_number(work->shape, MEMORY_KINDS)];
+		break;
+	default:
+		owner->leaf = LEAF_MEMORY;
+		owner->what = MEMORY_WHAT(label_number(work->shape, MEMORY_KINDS),
+					  memory_pool(work->stream, work->shape));
 		break;
 	}
+}
+
+/* Whom work belongs to as far as that is known without its call. (Filled in place: a copy of what
+ * was just written in small pieces is slow.) */
+static inline void own_alone(const struct reading *reading, const struct work *work,
+			     const struct launch *launch, struct owner *owner)
+{
+	const struct run *run = reading->run;
+
+	*owner = (struct owner){0};
+	set_leaf(reading, work, owner);
+	if (run->settings->by == BY_DEFAULT)
+		return;
+	if (owner->leaf == LEAF_MEMORY && run->settings->by == BY_DEVICE)
+		owner->root = MEMORY_WHAT_POOL(owner->what) == MEMORY_POOL_HOST ? ROOT_HOST
+										: work->stream;
+	else
+		owner->root =
+			plant_root(run, reading->model, work->stream, launch ? launch->thread : 0);
+}
+
+static void count_work(struct reading *reading, const struct work *work)
+{
+	struct run *run = reading->run;
+	struct transfer_sum *sum;
+
+	run->work_count[work->kind]++;
+	run->gpu_ns += work->duration_ns;
+	if (work->kind == WORK_KERNEL)
+		return;
+	if (work->kind == WORK_COPY)
+		sum = &reading->copies[work->shape < reading->model->copy_shapes.count ? work->shape
+										       : 0];
+	else
+		sum = &reading->sets[label_number(work->shape, MEMORY_KINDS)];
 	sum->count++;
 	sum->bytes += work->bytes;
 	sum->gpu_ns += work->duration_ns;
@@ -77,30 +112,51 @@ static void own_graph_work(struct reading *reading, const struct work *work,
 	owner->api = 0;
 }
 
+static void own_called(struct reading *reading, const struct launch *launch, struct owner *owner)
+{
+	if (!frames_has_stack(&reading->frames, launch->stack))
+		return;
+	owner->stack = launch->stack;
+	owner->api = launch->api;
+}
+
+static void joined_memory(struct reading *reading, const struct work *work,
+			  const struct launch *launch)
+{
+	struct owner owner;
+
+	if (!launch)
+		return;
+	own_alone(reading, work, launch, &owner);
+	own_called(reading, launch, &owner);
+	memory_own(&reading->memory, work->ticket, &owner);
+}
+
 static void joined(void *context, const struct work *work, const struct launch *launch)
 {
 	struct reading *reading = context;
 	struct run *run = reading->run;
-	struct owner owner = {0};
+	struct owner owner;
 	uint32_t place;
 
-	run->work_count[work->kind]++;
-	run->gpu_ns += work->duration_ns;
-	count_work(reading, work, &owner);
-	if (run->settings->by != BY_DEFAULT)
-		owner.root =
-			plant_root(run, reading->model, work->stream, launch ? launch->thread : 0);
-	if (!launch) {
-		run->work_without_call_count++;
-	} else if (!frames_has_stack(&reading->frames, launch->stack)) {
-		run->work_without_stack_count++;
-	} else {
-		run->attributed_gpu_ns += work->duration_ns;
-		owner.stack = launch->stack;
-		owner.api = launch->api;
+	if (work->kind >= WORK_KINDS) {
+		joined_memory(reading, work, launch);
+		return;
 	}
+	own_alone(reading, work, launch, &owner);
+	count_work(reading, work);
+	if (launch)
+		own_called(reading, launch, &owner);
+	if (!launch)
+		run->work_without_call_count++;
+	else if (!owner.stack)
+		run->work_without_stack_count++;
+	else
+		run->attributed_gpu_ns += work->duration_ns;
 	if (launch && work->graph_node)
 		own_graph_work(reading, work, launch, &owner);
+	if (launch && reading->timeline)
+		timeline_own(reading->timeline, work->ticket, launch, &owner);
 	place = totals_place(&reading->totals, &owner);
 	if (place == TOTAL_FAILED) {
 		reading->error = -ENOMEM;
@@ -117,9 +173,43 @@ static void joined(void *context, const struct work *work, const struct launch *
 	}
 }
 
-static void read_call(struct reading *reading, const struct launch *call, uint64_t duration_ns,
+static void memory_changed(void *context, uint32_t pool, uint64_t time_ns, uint64_t live_bytes)
+{
+	struct reading *reading = context;
+
+	for (size_t e = 0; e < reading->sink_count; e++) {
+		struct sink *sink = &reading->sinks[e];
+
+		if (sink->exporter->memory &&
+		    sink->exporter->memory(sink, &reading->process, pool, time_ns, live_bytes) < 0)
+			reading->error = -ENOMEM;
+	}
+}
+
+/* The CPU waited in that call: what a path of --weight cpu-wait ends in. */
+static void add_wait(struct reading *reading, const struct launch *call, uint64_t duration_ns)
+{
+	struct owner owner = {.leaf = LEAF_CALL, .api = call->api};
+	uint32_t place;
+
+	own_called(reading, call, &owner);
+	owner.root = plant_root(reading->run, reading->model, 0, call->thread);
+	place = totals_place(&reading->totals, &owner);
+	if (place == TOTAL_FAILED)
+		reading->error = -ENOMEM;
+	else
+		reading->totals.entries[place].weights[WEIGHT_CPU_WAIT] += duration_ns;
+}
+
+static void read_call(struct reading *reading, struct launch *call, uint64_t duration_ns,
 		      uint64_t result)
 {
+	enum weight weight = reading->run->settings->weight;
+
+	if (weight == WEIGHT_GPU_IDLE)
+		threads_note(&reading->threads, call, call->enter_ns + duration_ns);
+	if (weight == WEIGHT_CPU_WAIT && threads_wait(&reading->threads, call->api))
+		add_wait(reading, call, duration_ns);
 	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];
 
@@ -140,21 +230,20 @@ static const uint8_t class_flags[XT_API_CLASSES] = {
 	[XT_API_GRAPH_LAUNCH] = LAUNCH_EXPECTED | LAUNCH_GRAPH,
 	[XT_API_COPY] = LAUNCH_EXPECTED | LAUNCH_TRANSFER,
 	[XT_API_SET] = LAUNCH_EXPECTED | LAUNCH_TRANSFER,
+	[XT_API_ALLOC] = LAUNCH_EXPECTED | LAUNCH_MEMORY,
 };
 
 static uint8_t count_call(struct run *run, uint32_t class, bool has_failed)
 {
 	uint8_t flags = class < XT_API_CLASSES ? class_flags[class] : 0;
 
-	if (flags & LAUNCH_TRANSFER)
+	if (flags & LAUNCH_TRANSFER) {
 		run->transfer_call_count++;
-	else if (flags)
+	} else if (flags && !(flags & LAUNCH_MEMORY)) {
 		run->launch_count++;
-	if (!has_failed)
-		return flags;
-	if (flags && !(flags & LAUNCH_TRANSFER))
-		run->launch_failed_count++;
-	return flags & (uint8_t)~LAUNCH_EXPECTED;
+		run->launch_failed_count += has_failed;
+	}
+	return has_failed ? flags & (uint8_t)~LAUNCH_EXPECTED : flags;
 }
 
 static void read_calls(struct reading *reading, const struct xt_chunk *chunk)
@@ -195,6 +284,19 @@ static const struct {
 	[XT_KIND_SET] = {XT_SET_MEMORY, XT_SET_BYTES, WORK_SET},
 };
 
+/* What its weight is depends on what else ran: that is known when all has come that was before. */
+static void wait_for_order(struct reading *reading, struct work *work)
+{
+	const struct model *model = reading->model;
+	const struct stream *stream =
+		&model->streams.rows[work->stream < model->streams.count ? work->stream : 0];
+	struct owner owner;
+
+	own_alone(reading, work, NULL, &owner);
+	timeline_add(reading->timeline, stream->defined ? stream->device : ROOT_UNKNOWN, work,
+		     &owner, &work->ticket);
+}
+
 static void read_work(struct reading *reading, const struct xt_chunk *chunk)
 {
 	enum xt_kind kind = xt_chunk_kind(chunk);
@@ -218,7 +320,40 @@ static void read_work(struct reading *reading, const struct xt_chunk *chunk)
 			.kind = work_columns[kind].kind,
 		};
 
+		if (reading->timeline)
+			wait_for_order(reading, &work);
 		if (correlate_work(reading->correlate, &work) < 0)
+			reading->error = -ENOMEM;
+	}
+}
+
+static void read_memory(struct reading *reading, const struct xt_chunk *chunk)
+{
+	const uint64_t *correlation = xt_chunk_u64(chunk, XT_MEMORY_CORRELATION);
+	const uint64_t *operation = xt_chunk_u64(chunk, XT_MEMORY_OPERATION);
+	const uint64_t *address = xt_chunk_u64(chunk, XT_MEMORY_ADDRESS);
+	const uint64_t *bytes = xt_chunk_u64(chunk, XT_MEMORY_BYTES);
+	const uint64_t *time_ns = xt_chunk_u64(chunk, XT_MEMORY_TIME_NS);
+	const uint64_t *device = xt_chunk_u64(chunk, XT_MEMORY_DEVICE);
+	const uint64_t *kind = xt_chunk_u64(chunk, XT_MEMORY_KIND);
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !reading->error; r++) {
+		struct work work = {
+			.correlation = correlation[r],
+			.start_ns = time_ns[r],
+			.graph_node = address[r],
+			.bytes = bytes[r],
+			.stream = device[r] > UINT32_MAX ? ROOT_UNKNOWN : (uint32_t)device[r],
+			.shape = label_number(kind[r], MEMORY_KINDS),
+			.kind = operation[r] == XT_MEMORY_ALLOC ? WORK_ALLOC : WORK_FREE,
+		};
+		struct owner owner;
+
+		if (operation[r] != XT_MEMORY_ALLOC && operation[r] != XT_MEMORY_FREE)
+			continue;
+		own_alone(reading, &work, NULL, &owner);
+		memory_add(&reading->memory, &work, &owner, &work.ticket);
+		if (work.kind == WORK_ALLOC && correlate_work(reading->correlate, &work) < 0)
 			reading->error = -ENOMEM;
 	}
 }
@@ -253,10 +388,8 @@ static void report_damage(const struct input *log, const struct xt_damage *first
 }
 
 static void (*const read_by_kind[XT_KIND_COUNT])(struct reading *, const struct xt_chunk *) = {
-	[XT_KIND_CALL] = read_calls,
-	[XT_KIND_KERNEL] = read_work,
-	[XT_KIND_COPY] = read_work,
-	[XT_KIND_SET] = read_work,
+	[XT_KIND_CALL] = read_calls, [XT_KIND_KERNEL] = read_work,   [XT_KIND_COPY] = read_work,
+	[XT_KIND_SET] = read_work,   [XT_KIND_MEMORY] = read_memory,
 };
 
 static uint32_t wanted_kinds(void)
@@ -268,18 +401,63 @@ static uint32_t wanted_kinds(void)
 	return wanted;
 }
 
-/* No more will come: what the log said as a whole goes to the run. 0 or -ENOMEM. */
-static int finish(struct reading *reading)
+/* The row of the summary for the memory of a pool. 0 or -ENOMEM. */
+static int add_memory_row(struct reading *reading, uint32_t pool)
 {
-	const struct correlate_counts *counts = correlate_finish(reading->correlate);
+	struct run *run = reading->run;
+	const struct process *process = &reading->process;
+	const struct memory_pool *sums = &reading->memory.pools[pool];
+	char device[32];
+	char *label;
+	int length;
+
+	if (!sums->alloc_count && !sums->free_count)
+		return 0;
+	if (grow(&run->memory, &run->memory_row_capacity, run->memory_row_count + 1,
+		 sizeof(*run->memory)) < 0)
+		return -ENOMEM;
+	snprintf(device, sizeof(device),
+		 pool == MEMORY_POOL_HOST	? "host"
+		 : pool == MEMORY_POOLS_MAX - 1 ? "other devices"
+						: "GPU%u",
+		 pool);
+	length = asprintf(&label, "%s%s%s", device, process->process_count > 1 ? " of " : "",
+			  process->process_count > 1 ? process->label : "");
+	if (length < 0)
+		return -ENOMEM;
+	run->memory[run->memory_row_count++] = (struct memory_row){
+		.label = names_intern(&run->paths.names, label, (size_t)length),
+		.pool = *sums,
+		.peak_ns = (int64_t)(sums->peak_ns - (uint64_t)process->origin_ns),
+	};
+	free(label);
+	return 0;
+}
+
+static int finish_memory(struct reading *reading)
+{
+	struct memory_counts *sums = &reading->run->memory_counts;
+	const struct memory_counts *counts = &reading->memory.counts;
+	int error;
+
+	memory_finish(&reading->memory);
+	sums->free_alone += counts->free_alone;
+	sums->alloc_over += counts->alloc_over;
+	sums->late_count += counts->late_count;
+	sums->unowned += counts->unowned;
+	error = reading->memory.error;
+	for (uint32_t pool = 0; pool < MEMORY_POOLS_MAX && !error; pool++)
+		error = add_memory_row(reading, pool);
+	return error;
+}
+
+static int finish_transfers(struct reading *reading)
+{
 	const struct model *model = reading->model;
 	struct run *run = reading->run;
 	struct names *names = &run->paths.names;
-	int error = reading->error;
+	int error = 0;
 
-	run->launch_alone_count += counts->launches_alone;
-	run->transfer_alone_count += counts->transfers_alone;
-	run->nodes_cyclic_count += model->nodes.cyclic_count;
 	for (size_t s = 0; s < model->copy_shapes.count && !error; s++)
 		if (reading->copies[s].count)
 			error = transfers_add_copies(&run->transfers, names,
@@ -291,18 +469,53 @@ static int finish(struct reading *reading)
 	return error;
 }
 
+/* No more will come: what the log said as a whole goes to the run. 0 or -ENOMEM. */
+static int finish(struct reading *reading)
+{
+	const struct correlate_counts *counts = correlate_finish(reading->correlate);
+	struct run *run = reading->run;
+	int error = finish_memory(reading);
+
+	run->launch_alone_count += counts->launches_alone;
+	run->transfer_alone_count += counts->transfers_alone;
+	run->nodes_cyclic_count += reading->model->nodes.cyclic_count;
+	if (reading->timeline) {
+		run->timeline_missed_count += timeline_finish(reading->timeline);
+		error = error ? error : reading->timeline->error;
+	}
+	if (!error)
+		error = finish_transfers(reading);
+	return error ? error : reading->error;
+}
+
+static int begin(struct reading *reading)
+{
+	struct correlate_listener listener = {joined, reading};
+	struct memory_listener memory_listener = {memory_changed, reading};
+	enum weight weight = reading->run->settings->weight;
+
+	memory_init(&reading->memory, &reading->totals, memory_listener);
+	reading->copies = calloc(reading->model->copy_shapes.count, sizeof(*reading->copies));
+	if (!reading->copies || threads_init(&reading->threads, reading->model) < 0)
+		return -ENOMEM;
+	if (weight == WEIGHT_GPU_EXCLUSIVE || weight == WEIGHT_GPU_IDLE) {
+		reading->timeline = timeline_new(weight, &reading->totals);
+		if (!reading->timeline)
+			return -ENOMEM;
+	}
+	return correlate_new(&reading->correlate, NULL, listener);
+}
+
 int reading_events(struct reading *reading, struct report *report)
 {
 	const struct input *log = reading->process.log;
 	struct xt_reader *reader = inputs_open(log->path, report);
-	struct correlate_listener listener = {joined, reading};
 	const struct xt_chunk *chunk;
 	int error;
 
 	if (!reader)
 		return 0;
-	reading->copies = calloc(reading->model->copy_shapes.count, sizeof(*reading->copies));
-	error = reading->copies ? correlate_new(&reading->correlate, NULL, listener) : -ENOMEM;
+	error = begin(reading);
 	if (error)
 		goto out;
 	while (!reading->error && (chunk = xt_reader_next(reader, wanted_kinds())))
@@ -310,15 +523,16 @@ int reading_events(struct reading *reading, struct report *report)
 	error = finish(reading);
 	report_damage(log, &reading->model->damage, xt_reader_damage(reader), report);
 out:
-	correlate_free(reading->correlate);
-	reading->correlate = NULL;
 	xt_reader_close(reader);
 	return error;
 }
 
 void reading_free(struct reading *reading)
 {
+	correlate_free(reading->correlate);
+	timeline_free(reading->timeline);
+	memory_free(&reading->memory);
+	threads_free(&reading->threads);
 	totals_free(&reading->totals);
 	free(reading->copies);
-	reading->copies = NULL;
 }

@@ -14,6 +14,7 @@
 #include "merge/demangle.h"
 #include "merge/frames.h"
 #include "merge/inputs.h"
+#include "merge/memory.h"
 #include "merge/model.h"
 #include "merge/output.h"
 #include "merge/paths.h"
@@ -66,6 +67,13 @@ struct loss_cause {
 };
 extern const struct loss_cause loss_causes[LOSS_COUNT];
 
+/* The memory of a device, or of the host, of one process. */
+struct memory_row {
+	uint32_t label; /* name in paths */
+	struct memory_pool pool;
+	int64_t peak_ns; /* on the one clock, from the first log's start on */
+};
+
 /* All that was read so far, of all processes. */
 struct run {
 	const struct inputs *inputs;
@@ -84,6 +92,11 @@ struct run {
 	uint64_t graph_work_count;
 	uint64_t graph_work_unmade_count; /* of these: who made the node is not known */
 	uint64_t nodes_cyclic_count;
+	uint64_t timeline_missed_count; /* work that came too late for weights that need order */
+	struct memory_row *memory;	/* of each process and pool that has any */
+	size_t memory_row_count;
+	size_t memory_row_capacity;
+	struct memory_counts memory_counts;
 	uint64_t attributed_gpu_ns;
 	uint64_t gpu_ns;
 	uint64_t losses[LOSS_COUNT];
@@ -134,6 +147,9 @@ struct exporter {
 		    uint64_t duration_ns, uint64_t result);
 	int (*work)(struct sink *sink, const struct process *process, const struct work *work,
 		    const struct launch *launch);
+	/* After each allocation and free, in the order of their times: what the pool holds now. */
+	int (*memory)(struct sink *sink, const struct process *process, uint32_t pool,
+		      uint64_t time_ns, uint64_t live_bytes);
 	int (*end)(struct sink *sink, const struct run *run);
 	void (*free)(struct sink *sink); /* after any of the above, even a failed one */
 };

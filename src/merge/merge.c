@@ -140,6 +140,16 @@ static void report_missing(const struct run *run, struct report *report)
 		 "shown below the launch of their graph"},
 		{run->nodes_cyclic_count,
 		 "%llu graph nodes have origins that lead nowhere: a circle, or too many"},
+		{run->timeline_missed_count,
+		 "%llu kernels, copies or sets stand too late in the log to be weighed in full"},
+		{run->memory_counts.free_alone,
+		 "%llu frees are of memory whose allocation is not in the log"},
+		{run->memory_counts.alloc_over,
+		 "%llu allocations are at addresses that were in use: their frees are missing"},
+		{run->memory_counts.late_count,
+		 "%llu allocations and frees stand too late in the log to be in order"},
+		{run->memory_counts.unowned,
+		 "%llu allocations have no call with a stack: shown as " FRAME_UNATTRIBUTED},
 	};
 
 	if (!run->launch_count && !run_work_count(run))
@@ -221,5 +231,6 @@ void merge_run(const struct options *options, const struct inputs *inputs, struc
 	if (error && report->status != STATUS_FAILED)
 		report_error(report, STATUS_FAILED, "%s", strerror(-error));
 	transfers_free(&run.transfers);
+	free(run.memory);
 	paths_free(&run.paths);
 }

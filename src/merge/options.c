@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WEIGHT_WORDS "gpu-time|count"
+#define WEIGHT_WORDS                                                                               \
+	"gpu-time|count|cpu-wait|gpu-exclusive|gpu-idle|alloc-bytes|peak-bytes|leaked-bytes"
 
 #define TOP_DEFAULT 10
 #define TOP_MAX	    1000000
@@ -135,8 +136,10 @@ static const struct option_row option_rows[] = {
 	{"weight",
 	 0,
 	 WEIGHT_WORDS,
-	 "what folded stacks are weighted by: GPU time, or the number of kernels, copies and sets "
-	 "(gpu-time)",
+	 "what folded stacks are weighted by: GPU time (the default), the number of kernels, "
+	 "copies "
+	 "and sets, time that the CPU waited, GPU time that overlapping work shares, GPU idle time "
+	 "and why, bytes allocated, held at the peak, or never freed",
 	 {&exporter_folded},
 	 apply_weight},
 	{"by",
@@ -160,10 +163,13 @@ static const struct option_row option_rows[] = {
 	 "where the binaries are not",
 	 {NULL},
 	 apply_embed_symbols},
-	{"no-recover", 0, NULL,
+	{"no-recover",
+	 0,
+	 NULL,
 	 "leave the spools of killed processes alone, instead of putting what is in them into the "
 	 "logs",
-	 NULL, apply_no_recover},
+	 {NULL},
+	 apply_no_recover},
 	{"quiet", 'q', NULL, "no warnings on stderr, only errors", {NULL}, apply_quiet},
 	{"version", 'V', NULL, "print the version and exit", {NULL}, apply_version},
 	{"help", 'h', NULL, "print this help and exit", {NULL}, apply_help},

@@ -12,8 +12,6 @@
 
 #define GRAPH_MARK "[graph]"
 
-#define NO_DEVICE UINT32_MAX
-
 struct planter {
 	struct run *run;
 	const struct process *process;
@@ -47,7 +45,7 @@ uint32_t plant_root(const struct run *run, const struct model *model, uint32_t s
 
 	switch (run->settings->by) {
 	case BY_DEVICE:
-		return row->defined ? row->device : NO_DEVICE;
+		return row->defined ? row->device : ROOT_UNKNOWN;
 	case BY_STREAM:
 		return row->defined ? stream : 0;
 	case BY_THREAD:
@@ -104,7 +102,10 @@ static uint32_t put_root(struct planter *p, uint32_t root)
 
 	switch (p->run->settings->by) {
 	case BY_DEVICE:
-		snprintf(label, sizeof(label), root == NO_DEVICE ? "[unknown GPU]" : "[GPU%u]",
+		snprintf(label, sizeof(label),
+			 root == ROOT_UNKNOWN ? "[unknown GPU]"
+			 : root == ROOT_HOST  ? "[host]"
+					      : "[GPU%u]",
 			 root);
 		node = paths_child(p->paths, node, intern(p, label));
 		break;
@@ -165,6 +166,13 @@ static uint32_t put_leaf(struct planter *p, uint32_t node, const struct owner *o
 		break;
 	case LEAF_SET:
 		length = asprintf(&text, "[GPU_Memset]");
+		break;
+	case LEAF_MEMORY:
+		length = asprintf(&text, "[Memory %s]",
+				  memory_kind_label(MEMORY_WHAT_KIND(owner->what)));
+		break;
+	case LEAF_IDLE:
+		length = asprintf(&text, "%s", idle_labels[owner->what]);
 		break;
 	}
 	if (length < 0)

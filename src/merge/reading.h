@@ -7,6 +7,9 @@
 
 #include "merge/exporter.h"
 #include "merge/labels.h"
+#include "merge/memory.h"
+#include "merge/threads.h"
+#include "merge/timeline.h"
 #include "merge/totals.h"
 
 struct reading {
@@ -18,6 +21,9 @@ struct reading {
 	struct frames frames;
 	struct totals totals;
 	struct correlate *correlate;
+	struct threads threads;
+	struct memory memory;
+	struct timeline *timeline;   /* NULL if no weight needs it */
 	struct transfer_sum *copies; /* by XT_COPY_SHAPE_ID */
 	struct transfer_sum sets[MEMORY_KINDS];
 	int error; /* of a listener, which cannot return it */
@@ -34,6 +40,9 @@ void reading_free(struct reading *reading);
  * name, for the work of graphs the path that made the node, and the leaf. 0 or -ENOMEM.
  */
 int plant_totals(struct run *run, const struct process *process, const struct totals *totals);
+
+#define ROOT_UNKNOWN UINT32_MAX	      /* a device that the log does not tell */
+#define ROOT_HOST    (UINT32_MAX - 1) /* in place of a device: memory of the host */
 
 /* The root of all paths that owner.root stands for, by the settings, of that work. */
 uint32_t plant_root(const struct run *run, const struct model *model, uint32_t stream,

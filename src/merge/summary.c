@@ -211,6 +211,8 @@ static int end(struct sink *sink, const struct run *run)
 	summary_put_transfers(sink, run);
 	if (!error)
 		error = summary_put_calls(sink, run);
+	if (!error)
+		error = summary_put_memory(sink, run);
 	put_losses(out, run);
 	if (run->report->warning_count)
 		output_format(out, "\nWarnings\n");

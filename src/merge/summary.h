@@ -42,6 +42,9 @@ size_t put_limit(size_t count, const struct settings *settings);
 /* The tables of API calls, and of those that failed (summary_calls.c). 0 or -ENOMEM. */
 int summary_put_calls(struct sink *sink, const struct run *run);
 
+/* The tables of memory (summary_memory.c). 0 or -ENOMEM. */
+int summary_put_memory(struct sink *sink, const struct run *run);
+
 /* The table of copies and sets (summary_calls.c). */
 void summary_put_transfers(struct sink *sink, const struct run *run);
 

@@ -16,6 +16,8 @@ enum leaf {
 	LEAF_KERNEL, /* what: XT_SHAPE_ID */
 	LEAF_COPY,   /* what: CUPTI's copy kind */
 	LEAF_SET,
+	LEAF_MEMORY, /* what: MEMORY_WHAT() */
+	LEAF_IDLE,   /* what: enum idle_class */
 };
 
 /* Who asked for what. */

@@ -27,6 +27,8 @@ def check_names(events):
         if event["ph"] == "M":
             continue
         assert event["pid"] in processes, f"no process name: {event}"
+        if event["ph"] == "C":
+            continue
         assert (event["pid"], event["tid"]) in tracks, f"no track name: {event}"
 
 

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Brings what is nearly sorted by time into order, in bounded memory.
+ *
+ * A log is sorted by time within each stream or thread, and by and large as a whole. Items wait
+ * in a window until it is full; then the earliest goes on. What comes so late that something
+ * later has gone on already is handed on at once, and counted.
+ */
+#ifndef XT_MERGE_ORDER_H
+#define XT_MERGE_ORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ORDER_SLOT_BITS	 17
+#define ORDER_WINDOW_MAX (1u << ORDER_SLOT_BITS)
+
+struct order_entry {
+	uint64_t time_ns;
+	uint64_t sequence; /* what is of one time goes in the order in which it came */
+	uint32_t slot;
+};
+
+struct order {
+	size_t item_bytes;
+	uint32_t window; /* the most that may wait */
+	void (*leave)(void *context, void *item, bool is_late);
+	void *context;
+	char *items; /* by slot */
+	size_t item_capacity;
+	uint32_t *generations; /* by slot: how often it was used, to know tickets by */
+	size_t generation_capacity;
+	uint32_t *free_slots;
+	size_t free_capacity;
+	struct order_entry *heap;
+	size_t heap_capacity;
+	uint32_t slot_count;
+	uint32_t free_count;
+	uint32_t count;
+	uint64_t sequence;
+	uint64_t left_ns; /* of the last that went on in order */
+	uint64_t late_count;
+};
+
+/* window 0: ORDER_WINDOW_MAX. Nothing is allocated yet. leave is told of each item once. */
+void order_init(struct order *order, size_t item_bytes, uint32_t window,
+		void (*leave)(void *context, void *item, bool is_late), void *context);
+void order_free(struct order *order);
+
+/* Takes a copy of item. *ticket_out (never 0) is for order_item(). 0 or -ENOMEM. */
+int order_push(struct order *order, uint64_t time_ns, const void *item, uint32_t *ticket_out);
+
+/* The item, to be changed as long as it waits; NULL if it has gone on. */
+void *order_item(struct order *order, uint32_t ticket);
+
+/* No more will come: all that wait go on. */
+void order_finish(struct order *order);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tables of the summary about memory: by device, held at the peak, never freed.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/summary.h"
+
+struct held {
+	uint32_t node;
+	uint64_t bytes;
+};
+
+static int compare_held(const void *a, const void *b)
+{
+	const struct held *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return x->node < y->node ? -1 : x->node > y->node;
+}
+
+/* Call paths by the bytes of a weight, the largest first. 0 or -ENOMEM. */
+static int put_held(struct sink *sink, const struct run *run, enum weight weight, const char *title)
+{
+	const struct paths *paths = &run->paths;
+	struct held *rows = calloc(paths->node_count, sizeof(*rows));
+	size_t count = 0, shown;
+	char bytes[TIME_BYTES];
+	int error = 0;
+
+	if (!rows)
+		return -ENOMEM;
+	for (uint32_t n = 1; n < paths->node_count; n++)
+		if (path_carries(&paths->nodes[n], weight))
+			rows[count++] = (struct held){n, paths->nodes[n].weights[weight]};
+	qsort(rows, count, sizeof(*rows), compare_held);
+	shown = put_limit(count, sink->settings);
+	if (count) {
+		put_title(&sink->out, title, shown, count);
+		output_format(&sink->out, "%12s  %s\n", "bytes", "call path");
+	}
+	for (size_t i = 0; i < shown && !error; i++) {
+		format_bytes(bytes, rows[i].bytes);
+		output_format(&sink->out, "%12s  ", bytes);
+		error = put_path(&sink->out, paths, rows[i].node);
+		output_text(&sink->out, "\n", 1);
+	}
+	free(rows);
+	return error;
+}
+
+int summary_put_memory(struct sink *sink, const struct run *run)
+{
+	struct output *out = &sink->out;
+	int error;
+
+	if (!run->memory_row_count)
+		return 0;
+	put_title(out, "Memory", run->memory_row_count, run->memory_row_count);
+	output_format(out, "%12s  %12s  %12s  %12s  %12s  %12s  %s\n", "allocations", "frees",
+		      "allocated", "peak", "peak at", "never freed", "of");
+	for (size_t r = 0; r < run->memory_row_count; r++) {
+		const struct memory_row *row = &run->memory[r];
+		char allocs[COUNT_BYTES], frees[COUNT_BYTES], bytes[TIME_BYTES], peak[TIME_BYTES],
+			time[TIME_BYTES], live[TIME_BYTES];
+
+		format_count(allocs, row->pool.alloc_count);
+		format_count(frees, row->pool.free_count);
+		format_bytes(bytes, row->pool.alloc_bytes);
+		format_bytes(peak, row->pool.peak_bytes);
+		format_time(time, row->peak_ns > 0 ? (uint64_t)row->peak_ns : 0);
+		format_bytes(live, row->pool.live_bytes);
+		output_format(out, "%12s  %12s  %12s  %12s  %12s  %12s  %s\n", allocs, frees, bytes,
+			      peak, time, live, names_text(&run->paths.names, row->label, NULL));
+	}
+	error = put_held(sink, run, WEIGHT_PEAK_BYTES, "Memory held at the peak");
+	if (!error)
+		error = put_held(sink, run, WEIGHT_LEAKED_BYTES, "Memory never freed");
+	return error;
+}

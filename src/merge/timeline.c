@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The work of all devices in the order of its start.
+ */
+#include "merge/timeline.h"
+
+#include "merge/grow.h"
+
+struct item {
+	struct idle_work work;
+	struct owner owner;
+	uint32_t device;
+};
+
+static uint64_t *weight_of(struct timeline *timeline, const struct owner *owner)
+{
+	static uint64_t nowhere;
+	uint32_t place = totals_place(timeline->totals, owner);
+
+	if (place != TOTAL_FAILED)
+		return &timeline->totals->entries[place].weights[timeline->weight];
+	timeline->error = -ENOMEM;
+	return &nowhere;
+}
+
+static void give_share(void *context, uint32_t owner, uint64_t share_ns)
+{
+	struct timeline *timeline = context;
+
+	timeline->totals->entries[owner].weights[WEIGHT_GPU_EXCLUSIVE] += share_ns;
+}
+
+static void add_exclusive(struct timeline *timeline, const struct item *item)
+{
+	uint32_t place = totals_place(timeline->totals, &item->owner);
+
+	if (place == TOTAL_FAILED ||
+	    exclusive_add(&timeline->exclusive[item->device], item->work.start_ns,
+			  item->work.end_ns, place) < 0)
+		timeline->error = -ENOMEM;
+}
+
+static void add_idle(struct timeline *timeline, const struct item *item)
+{
+	uint64_t pieces_ns[IDLE_CLASSES] = {0};
+	struct owner owner = item->owner;
+
+	idle_add(&timeline->idle[item->device], &item->work, pieces_ns);
+	owner.leaf = LEAF_IDLE;
+	for (uint32_t class = 0; class < IDLE_CLASSES; class ++) {
+		if (!pieces_ns[class])
+			continue;
+		owner.what = class;
+		*weight_of(timeline, &owner) += pieces_ns[class];
+	}
+}
+
+static void next_work(void *context, void *item, bool is_late)
+{
+	struct timeline *timeline = context;
+
+	(void)is_late; /* both sweeps take what is before their time as they can */
+	if (timeline->weight == WEIGHT_GPU_EXCLUSIVE)
+		add_exclusive(timeline, item);
+	else
+		add_idle(timeline, item);
+}
+
+struct timeline *timeline_new(enum weight weight, struct totals *totals)
+{
+	struct timeline *timeline = calloc(1, sizeof(*timeline));
+
+	if (!timeline)
+		return NULL;
+	timeline->weight = weight;
+	timeline->totals = totals;
+	order_init(&timeline->order, sizeof(struct item), 0, next_work, timeline);
+	for (size_t d = 0; d < TIMELINE_DEVICES_MAX; d++) {
+		timeline->exclusive[d].give = give_share;
+		timeline->exclusive[d].context = timeline;
+	}
+	return timeline;
+}
+
+void timeline_free(struct timeline *timeline)
+{
+	if (!timeline)
+		return;
+	order_free(&timeline->order);
+	for (size_t d = 0; d < TIMELINE_DEVICES_MAX; d++)
+		exclusive_free(&timeline->exclusive[d]);
+	free(timeline);
+}
+
+void timeline_add(struct timeline *timeline, uint32_t device, const struct work *work,
+		  const struct owner *owner, uint32_t *ticket_out)
+{
+	struct item item = {
+		.work = {.start_ns = work->start_ns,
+			 .end_ns = work->start_ns + work->duration_ns,
+			 .stream = work->stream,
+			 .is_copy = work->kind == WORK_COPY},
+		.owner = *owner,
+		.device = device < TIMELINE_DEVICES_MAX ? device : TIMELINE_DEVICES_MAX - 1,
+	};
+
+	if (item.work.end_ns < item.work.start_ns)
+		item.work.end_ns = UINT64_MAX;
+	if (order_push(&timeline->order, work->start_ns, &item, ticket_out) < 0)
+		timeline->error = -ENOMEM;
+}
+
+void timeline_own(struct timeline *timeline, uint32_t ticket, const struct launch *launch,
+		  const struct owner *owner)
+{
+	struct item *item = order_item(&timeline->order, ticket);
+
+	if (!item)
+		return;
+	item->owner = *owner;
+	item->work.has_call = true;
+	item->work.waited_for_copy = launch->flags & LAUNCH_COPY_WAIT;
+	item->work.enter_ns = launch->enter_ns;
+	item->work.wait_enter_ns = launch->wait_enter_ns;
+	item->work.wait_exit_ns = launch->wait_exit_ns;
+	item->work.previous_exit_ns = launch->previous_exit_ns;
+}
+
+uint64_t timeline_finish(struct timeline *timeline)
+{
+	uint64_t missed_count;
+
+	order_finish(&timeline->order);
+	missed_count = timeline->order.late_count;
+	for (size_t d = 0; d < TIMELINE_DEVICES_MAX; d++) {
+		exclusive_finish(&timeline->exclusive[d]);
+		missed_count += timeline->exclusive[d].dropped_count;
+	}
+	return missed_count;
+}

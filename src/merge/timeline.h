@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The work of all devices in the order of its start: for the weights that depend on what else ran,
+ * gpu-exclusive and gpu-idle.
+ */
+#ifndef XT_MERGE_TIMELINE_H
+#define XT_MERGE_TIMELINE_H
+
+#include "merge/correlate.h"
+#include "merge/exclusive.h"
+#include "merge/idle.h"
+#include "merge/order.h"
+#include "merge/totals.h"
+
+#define TIMELINE_DEVICES_MAX 256 /* those with larger numbers are taken for one */
+
+struct timeline {
+	enum weight weight; /* WEIGHT_GPU_EXCLUSIVE or WEIGHT_GPU_IDLE */
+	struct totals *totals;
+	struct order order;
+	struct exclusive exclusive[TIMELINE_DEVICES_MAX];
+	struct idle idle[TIMELINE_DEVICES_MAX];
+	int error; /* -ENOMEM, once memory has run out */
+};
+
+/* totals must outlive the timeline. NULL if memory ran out. */
+struct timeline *timeline_new(enum weight weight, struct totals *totals);
+void timeline_free(struct timeline *timeline);
+
+/*
+ * Takes work of a device (any number). owner is whom it belongs to as long as nothing else is
+ * said; *ticket_out is for timeline_own().
+ */
+void timeline_add(struct timeline *timeline, uint32_t device, const struct work *work,
+		  const struct owner *owner, uint32_t *ticket_out);
+
+/* The call behind that work is known, and whom the work belongs to. Too late is no harm. */
+void timeline_own(struct timeline *timeline, uint32_t ticket, const struct launch *launch,
+		  const struct owner *owner);
+
+/* No more will come. Returns how much work came too late or was too much to be taken into account. */
+uint64_t timeline_finish(struct timeline *timeline);
+
+#endif

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+# Memory by device and call path; frees of nothing, allocations over others, calls that are lost.
+make_log script one.xtr <<-END
+	stack weights main load cudaMalloc
+	stack scratch main step cudaMalloc
+	stack pinned main load cudaMallocHost
+	call 1 1 cuMemAlloc_v2 weights 0 5
+	alloc 1 0x1000 1000000 2 0 3
+	alloc 2 0x5000 64 11 1 3
+	flush MEMORY
+	call 2 1 cuMemAlloc_v2 weights 10 5   # behind its record
+	call 3 1 cuMemAlloc_v2 scratch 20 5
+	alloc 3 0x2000 500 22 0 3
+	free 4 0x2000 30 0 3
+	free 5 0x2000 31 0 3                  # a second time
+	call 6 1 cuMemAlloc_v2 scratch 40 5
+	alloc 6 0x1000 700 42 0 3             # over the first
+	alloc 7 0x8000 9 50 0 3               # the call is lost
+	call 8 1 cuMemHostAlloc pinned 60 5
+	alloc 8 0x9000 4096 62 0 2
+	free 9 0x9000 70 0 2
+	call 10 1 cuMemAlloc_v2 scratch 80 5 2 # failed
+END
+merge one.xtr
+for weight in alloc-bytes peak-bytes leaked-bytes; do
+	merge -q one.xtr --folded - --weight $weight --by device
+done
+merge -q one.xtr --chrome one.json
+check_chrome one.json
+grep '"ph":"C"' one.json

@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the examples of a document: "check_document.py DOCUMENT XTRACE_MERGE MAKE_LOG".
+
+A block ```rows is a log as "make_log script" has it; each block ```--OPTION... after it is what
+xtrace-merge prints of that log with these options. Prints how many examples there were.
+"""
+import re
+import subprocess
+import sys
+import tempfile
+
+
+def main():
+    document, merge, make_log = sys.argv[1:]
+    with open(document, encoding="utf-8") as file:
+        blocks = re.findall(r"^```(\S.*?)\n(.*?)^```$", file.read(), re.M | re.S)
+    with tempfile.TemporaryDirectory() as folder:
+        log, examples, wrong = None, 0, 0
+        for number, (head, text) in enumerate(blocks):
+            if head == "rows":
+                log = f"{folder}/{number}.xtr"
+                subprocess.run([make_log, "script", log], input=text, text=True, check=True)
+                continue
+            if not head.startswith("--"):
+                continue
+            done = subprocess.run([merge, "-q", log, "--folded", "-", *head.split()],
+                                  capture_output=True, text=True)
+            examples += 1
+            if done.stdout != text or done.returncode > 1:
+                wrong += 1
+                print(f"{head} should give\n{text}but gives\n{done.stdout}{done.stderr}")
+    assert examples, "no examples"
+    print(f"{examples - wrong} of {examples} examples are right")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

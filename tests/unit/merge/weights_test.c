@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts of the weights: order, exclusive time, idle time, memory; held against plain and slow
+ * ways of getting the same.
+ */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/exclusive.h"
+#include "merge/idle.h"
+#include "merge/memory.h"
+#include "merge/order.h"
+
+static uint64_t seed;
+
+static uint64_t draw(uint64_t below)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed % below;
+}
+
+struct seen {
+	uint64_t values[4096];
+	size_t count;
+	size_t late_count;
+};
+
+static void see(void *context, void *item, bool is_late)
+{
+	struct seen *seen = context;
+
+	seen->values[seen->count++] = *(uint64_t *)item;
+	seen->late_count += is_late;
+}
+
+static void what_is_nearly_sorted_gets_sorted(void **state)
+{
+	enum { COUNT = 4000, WINDOW = 64 };
+	struct seen *seen = calloc(1, sizeof(*seen));
+	struct order order;
+	uint32_t ticket;
+
+	(void)state;
+	assert_non_null(seen);
+	seed = 3;
+	order_init(&order, sizeof(uint64_t), WINDOW, see, seen);
+	for (uint64_t i = 0; i < COUNT; i++) {
+		uint64_t time = i + draw(WINDOW / 2); /* nobody is overtaken by more */
+
+		assert_int_equal(order_push(&order, time, &time, &ticket), 0);
+		assert_int_not_equal(ticket, 0);
+	}
+	order_finish(&order);
+	assert_int_equal(seen->count, COUNT);
+	assert_int_equal(order.late_count, 0);
+	for (size_t i = 1; i < COUNT; i++)
+		assert_true(seen->values[i - 1] <= seen->values[i]);
+	order_free(&order);
+	free(seen);
+}
+
+static void items_change_while_they_wait(void **state)
+{
+	struct seen *seen = calloc(1, sizeof(*seen));
+	uint64_t values[] = {30, 10, 20, 40, 5};
+	uint32_t tickets[5];
+	struct order order;
+
+	(void)state;
+	assert_non_null(seen);
+	order_init(&order, sizeof(uint64_t), 3, see, seen);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(order_push(&order, values[i], &values[i], &tickets[i]), 0);
+	*(uint64_t *)order_item(&order, tickets[1]) = 11;
+	assert_int_equal(order_push(&order, values[3], &values[3], &tickets[3]), 0);
+	assert_null(order_item(&order, tickets[1]));	 /* has gone on */
+	assert_non_null(order_item(&order, tickets[3])); /* … and this is in its place */
+	assert_int_equal(order_push(&order, values[4], &values[4], &tickets[4]), 0);
+	assert_null(order_item(&order, tickets[4])); /* too late: gone at once */
+	assert_null(order_item(&order, 0));
+	order_finish(&order);
+	assert_int_equal(seen->count, 5);
+	assert_int_equal(seen->late_count, 1);
+	assert_int_equal(order.late_count, 1);
+	assert_int_equal(seen->values[0], 11);
+	order_free(&order);
+	free(seen);
+}
+
+#define PIECES	  200
+#define TIMES_MAX 1000
+
+static void give(void *context, uint32_t owner, uint64_t share_ns)
+{
+	((uint64_t *)context)[owner] += share_ns;
+}
+
+static int compare_starts(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return x[0] < y[0] ? -1 : x[0] > y[0];
+}
+
+/* Against the same, ns by ns. A share may be off by the rounding of the two ends. */
+static void shares_are_fair_and_add_up(void **state)
+{
+	static uint64_t pieces[PIECES][2];
+	static double fair[PIECES];
+	uint64_t given[PIECES];
+
+	(void)state;
+	for (seed = 1; seed < 200; seed++) {
+		uint64_t kept_seed = seed, busy = 0, sum = 0;
+		struct exclusive exclusive = {.give = give, .context = given};
+		size_t count = 1 + seed % PIECES;
+
+		memset(given, 0, sizeof(given));
+		memset(fair, 0, sizeof(fair));
+		for (size_t i = 0; i < count; i++) {
+			pieces[i][0] = draw(TIMES_MAX);
+			pieces[i][1] = pieces[i][0] + draw(kept_seed % 2 ? 30 : 300);
+		}
+		qsort(pieces, count, sizeof(pieces[0]), compare_starts);
+		for (uint64_t t = 0; t < 2 * TIMES_MAX; t++) {
+			unsigned running = 0;
+
+			for (size_t i = 0; i < count; i++)
+				running += pieces[i][0] <= t && t < pieces[i][1];
+			busy += running != 0;
+			for (size_t i = 0; i < count; i++)
+				if (pieces[i][0] <= t && t < pieces[i][1])
+					fair[i] += 1.0 / running;
+		}
+		for (size_t i = 0; i < count; i++)
+			assert_int_equal(
+				exclusive_add(&exclusive, pieces[i][0], pieces[i][1], (uint32_t)i),
+				0);
+		exclusive_finish(&exclusive);
+		for (size_t i = 0; i < count; i++) {
+			double off = (double)given[i] - fair[i];
+
+			assert_true(off > -1.001 && off < 1.001);
+			sum += given[i];
+		}
+		assert_int_equal(sum, busy);
+		exclusive_free(&exclusive);
+		seed = kept_seed;
+	}
+}
+
+static void what_comes_late_is_not_shared_twice(void **state)
+{
+	uint64_t given[3] = {0};
+	struct exclusive exclusive = {.give = give, .context = given};
+
+	(void)state;
+	assert_int_equal(exclusive_add(&exclusive, 100, 200, 0), 0);
+	assert_int_equal(exclusive_add(&exclusive, 300, 400, 1), 0);
+	assert_int_equal(exclusive_add(&exclusive, 150, 350, 2), 0); /* counts from 300 on */
+	exclusive_finish(&exclusive);
+	assert_int_equal(given[0], 100);
+	assert_int_equal(given[1], 75);
+	assert_int_equal(given[2], 25);
+	exclusive_free(&exclusive);
+}
+
+static void gaps_are_cut_at_what_the_thread_did(void **state)
+{
+	const uint64_t late = IDLE_LATE_NS;
+	const struct idle_work first = {.start_ns = 0, .end_ns = 1000, .stream = 1};
+	const struct {
+		struct idle_work work;
+		uint64_t expected[IDLE_CLASSES];
+	} cases[] = {
+		/* launched before the gap: held by its own stream, by another, by a copy */
+		{{.start_ns = 1100, .stream = 1, .has_call = true, .enter_ns = 1000},
+		 {[IDLE_NOT_STARTED] = 100}},
+		{{.start_ns = 1100, .stream = 2, .has_call = true, .enter_ns = 500},
+		 {[IDLE_ON_STREAM] = 100}},
+		{{.start_ns = 1100, .stream = 2}, {[IDLE_CALL_UNKNOWN] = 100}},
+		/* own code for a short and a long time */
+		{{.start_ns = 1900, .has_call = true, .enter_ns = 1500, .previous_exit_ns = 900},
+		 {[IDLE_LAUNCH_LATE] = 900}},
+		{{.start_ns = 3 * late,
+		  .has_call = true,
+		  .enter_ns = 2 * late + 1500,
+		  .previous_exit_ns = 1400},
+		 {[IDLE_LAUNCH_LATE] = 400 + late - 1500, [IDLE_NOT_SUBMITTED] = 2 * late + 100}},
+		/* a wait that began before the gap, one within it, one that was over */
+		{{.start_ns = 1900,
+		  .has_call = true,
+		  .enter_ns = 1500,
+		  .wait_enter_ns = 200,
+		  .wait_exit_ns = 1300,
+		  .previous_exit_ns = 1350},
+		 {[IDLE_CPU_IN_SYNC] = 300, [IDLE_LAUNCH_LATE] = 600}},
+		{{.start_ns = 1900,
+		  .has_call = true,
+		  .waited_for_copy = true,
+		  .enter_ns = 1500,
+		  .wait_enter_ns = 1100,
+		  .wait_exit_ns = 1300,
+		  .previous_exit_ns = 1300},
+		 {[IDLE_ON_COPY] = 200, [IDLE_LAUNCH_LATE] = 700}},
+		{{.start_ns = 1900,
+		  .has_call = true,
+		  .enter_ns = 1500,
+		  .wait_enter_ns = 100,
+		  .wait_exit_ns = 900,
+		  .previous_exit_ns = 950},
+		 {[IDLE_LAUNCH_LATE] = 900}},
+		/* times that cannot be: the call after the work, the wait after the call */
+		{{.start_ns = 1900,
+		  .has_call = true,
+		  .enter_ns = 5000,
+		  .wait_enter_ns = 6000,
+		  .wait_exit_ns = 5500,
+		  .previous_exit_ns = 9000},
+		 {[IDLE_LAUNCH_LATE] = 900}},
+		{{.start_ns = 900, .end_ns = 950, .has_call = true}, {0}}, /* no gap */
+	};
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		uint64_t pieces[IDLE_CLASSES] = {0};
+		struct idle idle = {0};
+
+		idle_add(&idle, &first, pieces);
+		for (int class = 0; class < IDLE_CLASSES; class ++)
+			assert_int_equal(pieces[class], 0);
+		idle_add(&idle, &cases[c].work, pieces);
+		for (int class = 0; class < IDLE_CLASSES; class ++)
+			assert_int_equal(pieces[class], cases[c].expected[class]);
+	}
+}
+
+static void a_copy_that_ended_last_is_waited_for(void **state)
+{
+	const struct idle_work copy = {.end_ns = 1000, .stream = 1, .is_copy = true};
+	const struct idle_work within = {.start_ns = 10, .end_ns = 20, .stream = 2};
+	const struct idle_work work = {
+		.start_ns = 1100, .stream = 1, .has_call = true, .enter_ns = 5};
+	uint64_t pieces[IDLE_CLASSES] = {0};
+	struct idle idle = {0};
+
+	(void)state;
+	idle_add(&idle, &copy, pieces);
+	idle_add(&idle, &within, pieces);
+	idle_add(&idle, &work, pieces);
+	assert_int_equal(pieces[IDLE_ON_COPY], 100);
+}
+
+static void ignore(void *context, uint32_t pool, uint64_t time_ns, uint64_t live_bytes)
+{
+	(void)context;
+	(void)pool;
+	(void)time_ns;
+	(void)live_bytes;
+}
+
+/* Random allocations and frees against tables that are copied at each new peak. */
+static void peaks_are_what_was_held(void **state)
+{
+	enum { OWNERS = 20, PLACES = 300, OPERATIONS = 5000 };
+
+	(void)state;
+	for (uint64_t run = 1; run <= 20; run++) {
+		uint64_t held[2][OWNERS] = {0}, peak[2][OWNERS] = {0}, live[2] = {0}, top[2] = {0};
+		struct {
+			uint64_t bytes;
+			uint32_t owner;
+		} places[PLACES] = {0};
+		struct totals totals = {0};
+		struct memory_listener listener = {ignore, NULL};
+		struct memory memory;
+		uint64_t free_alone = 0;
+
+		seed = run * 77;
+		memory_init(&memory, &totals, listener);
+		for (uint64_t t = 0; t < OPERATIONS; t++) {
+			uint32_t place = (uint32_t)draw(PLACES), pool = place % 2, ticket;
+			bool is_alloc = !places[place].bytes && draw(20);
+			struct work work = {.start_ns = t,
+					    .graph_node = 0x1000 + place,
+					    .stream = pool,
+					    .shape = 3,
+					    .kind = is_alloc ? WORK_ALLOC : WORK_FREE};
+			struct owner owner = {.leaf = LEAF_MEMORY, .what = MEMORY_WHAT(3, pool)};
+
+			free_alone += !is_alloc && !places[place].bytes;
+			if (is_alloc) {
+				places[place].bytes = work.bytes = 1 + draw(1000);
+				places[place].owner = (uint32_t)draw(OWNERS);
+			}
+			owner.stack = places[place].owner + 1;
+			memory_add(&memory, &work, &owner, &ticket);
+			if (is_alloc) {
+				held[pool][places[place].owner] += work.bytes;
+				live[pool] += work.bytes;
+			} else {
+				held[pool][places[place].owner] -= places[place].bytes;
+				live[pool] -= places[place].bytes;
+				places[place].bytes = 0;
+			}
+			if (live[pool] > top[pool]) {
+				top[pool] = live[pool];
+				memcpy(peak[pool], held[pool], sizeof(peak[pool]));
+			}
+		}
+		memory_finish(&memory);
+		assert_int_equal(memory.counts.free_alone, free_alone);
+		assert_int_equal(memory.counts.alloc_over, 0);
+		for (uint32_t pool = 0; pool < 2; pool++) {
+			assert_int_equal(memory.pools[pool].peak_bytes, top[pool]);
+			assert_int_equal(memory.pools[pool].live_bytes, live[pool]);
+			for (uint32_t o = 0; o < OWNERS; o++) {
+				struct owner owner = {.stack = o + 1,
+						      .leaf = LEAF_MEMORY,
+						      .what = MEMORY_WHAT(3, pool)};
+				const struct total *total =
+					&totals.entries[totals_place(&totals, &owner)];
+
+				assert_int_equal(total->weights[WEIGHT_PEAK_BYTES], peak[pool][o]);
+				assert_int_equal(total->weights[WEIGHT_LEAKED_BYTES],
+						 held[pool][o]);
+			}
+		}
+		memory_free(&memory);
+		totals_free(&totals);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_nearly_sorted_gets_sorted),
+		cmocka_unit_test(items_change_while_they_wait),
+		cmocka_unit_test(shares_are_fair_and_add_up),
+		cmocka_unit_test(what_comes_late_is_not_shared_twice),
+		cmocka_unit_test(gaps_are_cut_at_what_the_thread_did),
+		cmocka_unit_test(a_copy_that_ended_last_is_waited_for),
+		cmocka_unit_test(peaks_are_what_was_held),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
