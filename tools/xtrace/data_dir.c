@@ -160,7 +160,7 @@ static int claim_older(const char *path, int *claim_out)
 
 	if (asprintf(&info, "%s/" DATA_DIR_INFO, path) < 0)
 		return -ENOMEM;
-	fd = open(info, O_RDWR | O_CLOEXEC);
+	fd = info_open(AT_FDCWD, info, O_RDWR);
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
 		error = -EBUSY;
 	/* Another one may have moved it since, and put its own there. */
@@ -169,7 +169,7 @@ static int claim_older(const char *path, int *claim_out)
 		error = -EBUSY;
 	free(info);
 	if (!error) {
-		*claim_out = fd;
+		*claim_out = fd < 0 ? -1 : fd;
 		return 0;
 	}
 	close(fd);

@@ -121,11 +121,24 @@ static char *make_text(const struct info *info)
 	return line;
 }
 
+int info_open(int folder, const char *name, int flags)
+{
+	int fd = openat(folder, name, flags | O_CLOEXEC, 0600), moved;
+
+	if (fd < 0)
+		return -errno;
+	if (fd > STDERR_FILENO)
+		return fd;
+	moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (moved < 0)
+		moved = -errno;
+	close(fd);
+	return moved;
+}
+
 static int open_new(int folder, const char *name, int how)
 {
-	int fd = openat(folder, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | how, 0600);
-
-	return fd < 0 ? -errno : fd;
+	return info_open(folder, name, O_WRONLY | O_CREAT | O_NOFOLLOW | how);
 }
 
 static int replace(int folder, const char *text)
