@@ -11,9 +11,25 @@ if [ $# -gt 1 ] || [ "${out#-}" != "$out" ]; then
 	exit 2
 fi
 mkdir -p "$out"
-out_shown=$out
 out=$(cd "$out" && pwd)
+# What is shown can be pasted: as we were called from the top of the tree, else absolute.
+out_shown=$out
 cd "$(dirname "$0")/.."
+bin_shown=$PWD/build/bin
+case $0 in
+tools/demo.sh | ./tools/demo.sh)
+	out_shown=${out#"$PWD"/}
+	bin_shown=build/bin
+	;;
+esac
+quoted() {
+	case $1 in
+	*[!A-Za-z0-9_@%+=:,./-]*) printf "'%s'" "$(printf %s "$1" | sed "s/'/'\\\\''/g")" ;;
+	*) printf %s "$1" ;;
+	esac
+}
+out_shown=$(quoted "$out_shown")
+bin_shown=$(quoted "$bin_shown")
 
 say() {
 	printf '\n== %s\n' "$1"
@@ -41,7 +57,7 @@ if [ -n "$simulate" ]; then
 	echo "There is no GPU here: this runs on the simulated GPU, its times are made up."
 fi
 set -- $sample --streams 2 --layers 4 --tokens 64
-echo "xtrace record $simulate -o $out_shown/xtrace.data $*"
+echo "$bin_shown/xtrace record ${simulate:+$simulate }-o $out_shown/xtrace.data $*"
 build/bin/xtrace record $simulate -o "$out/xtrace.data" "$@"
 
 say "Merge"
@@ -56,6 +72,6 @@ cat <<END
   timeline      open $out_shown/demo.trace.json in https://ui.perfetto.dev or chrome://tracing
   flame graph   flamegraph.pl --countname ns $out_shown/demo.folded > demo.svg
                 (or inferno-flamegraph, or drop demo.folded on https://www.speedscope.app)
-  summary       build/bin/xtrace-merge $out_shown/xtrace.data
-  your program  build/bin/xtrace record ${simulate:+--simulate }-- COMMAND, then build/bin/xtrace-merge
+  summary       $bin_shown/xtrace-merge $out_shown/xtrace.data
+  your program  $bin_shown/xtrace record ${simulate:+--simulate }-- COMMAND, then $bin_shown/xtrace-merge
 END
