@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -135,6 +136,7 @@ struct lane *lane_claim(void)
 		ring->tid = (uint32_t)syscall(SYS_gettid);
 		ring->start_ns = monotonic_ns();
 		ring->open_count = 0;
+		prctl(PR_GET_NAME, lane->first_name);
 		/* The writer takes the lane for a thread's once it has an id. */
 		__atomic_store_n(&ring->thread_id, atomic_fetch_add(&thread_ids, 1) + 1,
 				 __ATOMIC_RELEASE);

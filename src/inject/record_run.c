@@ -160,6 +160,10 @@ void record_thread(struct recorder *rec, struct lane *lane)
 	length = read_file(path, name, sizeof(name));
 	if (length && name[length - 1] == '\n')
 		length--;
+	if (!length) { /* the thread has ended */
+		length = strnlen(lane->first_name, sizeof(lane->first_name));
+		memcpy(name, lane->first_name, length);
+	}
 	table = recorder_table(rec, XT_KIND_THREAD, length);
 	if (!table)
 		return;
