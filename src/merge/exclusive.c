@@ -10,6 +10,9 @@
 
 #define FRACTION_BITS 64 /* of the integral: it is in 2^-64 ns */
 
+/* Fractions are cut, so three thirds are a little less than a whole; this much less still is one. */
+#define FRACTION_GUARD ((unsigned __int128)1 << 32)
+
 static bool ends_before(const struct exclusive_running *a, const struct exclusive_running *b)
 {
 	return a->end_ns != b->end_ns ? a->end_ns < b->end_ns : a->sequence < b->sequence;
@@ -58,13 +61,13 @@ static void end_first(struct exclusive *e)
 {
 	struct exclusive_running ended = pop(e);
 	unsigned __int128 share = e->integral - ended.from + e->carry;
-	uint64_t share_ns = (uint64_t)(share >> FRACTION_BITS);
+	uint64_t share_ns = (uint64_t)((share + FRACTION_GUARD) >> FRACTION_BITS);
 
-	/* The last one of a busy time gets what is left: the fractions were all cut, so that is the
-	 * rounded share or one more. */
+	/* The last one of a busy time gets what is left, which is its share but for what the
+	 * fractions lost. */
 	if (!e->count)
 		share_ns = e->busy_ns - e->given_ns;
-	e->carry = share & UINT64_MAX;
+	e->carry = share - ((unsigned __int128)share_ns << FRACTION_BITS);
 	e->given_ns += share_ns;
 	e->give(e->context, ended.owner, share_ns);
 	if (e->count)
