@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names of a log's account: all that the tracer writes, what each counts, and which say that
- * something was lost. docs/LOG_FORMAT.md has the same list. Any thread.
+ * The names of a log's account: all that the tracer and recovery write, what each counts, and
+ * which say that something was lost. docs/LOG_FORMAT.md has the same list. Any thread.
  */
 #ifndef XTRACE_ACCOUNT_H
 #define XTRACE_ACCOUNT_H
@@ -20,6 +20,7 @@ static const struct xt_account {
 	{"calls.lost.no_ring", "calls: there was no ring for the thread"},
 	{"calls.lost.nested", "calls: within a callback, or too many within each other"},
 	{"calls.lost.write_failed", "calls: could not be written"},
+	{"calls.lost.killed", "calls: had not come into a ring when the process was killed"},
 	{"kernels.written", "kernels in the log"},
 	{"kernels.invalid", "kernels: record without valid times"},
 	{"kernels.lost.write_failed", "kernels: could not be written"},
@@ -51,6 +52,19 @@ static const struct xt_account {
 	{"spool.unbacked", "areas in plain memory, which a kill loses"},
 	{"writer.cpu_ns", "CPU time of the writer thread"},
 	{"log.bytes", "bytes of the log"},
+	/* After a kill, from the spool: */
+	{"recovered.calls", "calls recovered"},
+	{"recovered.open_calls", "calls recovered that had not returned"},
+	{"recovered.ranges", "NVTX events recovered"},
+	{"recovered.nodes", "graph nodes recovered"},
+	{"recovered.kernels", "kernels recovered"},
+	{"recovered.copies", "copies recovered"},
+	{"recovered.sets", "sets recovered"},
+	{"recovered.memory", "allocations and frees recovered"},
+	{"recovered.unnamed", "kernels recovered whose name was lost"},
+	{"recovered.unfinished", "GPU work that was not over at the kill"},
+	{"recovered.areas_damaged", "parts of the spool that were damaged"},
+	{"recovered.areas_unknown", "parts of the spool in an unknown layout"},
 };
 
 #define XT_ACCOUNTS (sizeof(xt_accounts) / sizeof(xt_accounts[0]))

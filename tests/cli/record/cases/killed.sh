@@ -9,5 +9,10 @@ done
 kill -KILL "$(ls xtrace.data | sed -n 's/.*\.\([0-9]*\)\.xtr$/\1/p')"
 status wait $recording
 sed -E 's/[0-9,]+ (launches|kernels)/SOME \1/g' said >&2
+names=$("$here/../../../tools/xtrace-dump" --kind ACCOUNT xtrace.data/*.xtr | sed -nE 's/.*name=([^[:space:]]*).*/\1/p')
+echo "$names" | grep -c '^recovered\.calls$'
+for name in $names; do
+	grep -qF "\"$name\"" "$here/../../../include/xtrace/account.h" || echo "$name is in no list"
+done
 "$bin/xtrace-merge" --quiet --summary - >summary || echo "merge gives $?"
 grep -q "main;run;converse;chat;decode" summary && echo "its call paths are there"
