@@ -230,7 +230,8 @@ static int look_slowly(struct dl_phdr_info *info, size_t bytes, void *seen)
 	return 1;
 }
 
-int dl_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data)
+__attribute__((visibility("default"))) int
+dl_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data)
 {
 	static int (*next)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
 
@@ -346,6 +347,7 @@ static int closed_streams(char **arguments)
 	gpu_launch(2);
 	tell("to stdout\n");
 	fprintf(stderr, "to stderr\n");
+	usleep(100000); /* the tracer's threads look into /proc when they begin */
 	report = open(arguments[0], O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	second = open("/dev/null", O_RDONLY);
 	gpu_launch(2);

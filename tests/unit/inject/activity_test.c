@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "inject/activity.h"
+#include "inject/spool.h"
 
 static uint8_t *request(size_t *bytes)
 {
@@ -227,6 +228,7 @@ static void test_exhausted(void **unused)
 {
 	static uint8_t *buffers[ACTIVITY_BUFFERS_MAX];
 	uint64_t discarded = activity_discarded;
+	uint64_t areas;
 	uint32_t count = 0;
 	uint8_t *buffer;
 	size_t bytes;
@@ -240,12 +242,16 @@ static void test_exhausted(void **unused)
 	/* Room to write all the same, again and again, and each time it is counted. */
 	assert_true(bytes >= 4096);
 	memset(buffer, 0xff, bytes);
+	/* No area is made for nothing: none is ever given back. All are plain memory here. */
+	areas = spool_unbacked_areas();
+	assert_true(areas >= count);
 	for (uint64_t i = 1; i <= 3; i++) {
 		activity_completed(NULL, 0, buffer, bytes, bytes);
 		assert_int_equal(activity_discarded, discarded + i);
 		assert_null(activity_take_completed());
 		assert_ptr_equal(request(&bytes), buffer);
 	}
+	assert_int_equal(spool_unbacked_areas(), areas);
 	for (uint32_t i = 0; i < count; i++)
 		activity_completed(NULL, 0, buffers[i], ACTIVITY_DATA_BYTES, 8);
 	hand_back_all();

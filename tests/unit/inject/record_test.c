@@ -11,8 +11,11 @@
 
 #include <cmocka.h>
 
+#include <alloca.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,6 +73,9 @@ static uint32_t node_id_of(void *node, uint64_t *id)
 	return XT_CUPTI_SUCCESS;
 }
 
+/* Another number, other names, stacks, shapes and streams: all of them are seen for the first time. */
+static uint32_t novelty;
+
 static uint8_t *buffer;
 static size_t buffer_bytes, buffer_used;
 
@@ -92,8 +98,8 @@ static void add_kernel(uint32_t correlation_id, const char *name, uint64_t start
 	kernel->name = name;
 	kernel->start_ns = start_ns;
 	kernel->end_ns = end_ns;
-	kernel->stream_id = 7;
-	kernel->grid[0] = 3;
+	kernel->stream_id = 7 + novelty;
+	kernel->grid[0] = 3 + (int32_t)novelty;
 	kernel->block[0] = 32;
 }
 
@@ -106,6 +112,7 @@ static void add_copies(uint32_t correlation_id)
 	copy->copy_kind = XT_CUPTI_COPY_HTOD;
 	copy->source_kind = XT_CUPTI_MEMORY_PINNED;
 	copy->destination_kind = XT_CUPTI_MEMORY_DEVICE;
+	copy->flags = novelty ? XT_CUPTI_FLAG_ASYNC : 0;
 	copy->bytes = 4096;
 	copy->start_ns = 10;
 	copy->end_ns = 30;
@@ -140,7 +147,10 @@ enum { ROUND_CALLS = 3, ROUND_KERNELS = 2, ROUND_COPIES = 2, ROUND_SETS = 1, ROU
 
 static NOINLINE void call(void)
 {
+	volatile char *memory = alloca(16 + 64 * novelty); /* another place, another stack */
 	struct fake_call call;
+
+	memory[0] = 1;
 
 	fake_enter(&call);
 	fake_leave(&call);
@@ -161,18 +171,21 @@ static NOINLINE void make_node(uint64_t id, uint64_t origin_id)
 
 static NOINLINE void one_round(void)
 {
+	static const char *const names[][2] = {{"first_kernel", "second_kernel"},
+					       {"third_kernel", "fourth_kernel"}};
+	const char *const *name = names[novelty];
 	size_t max_records;
 
-	for (int i = 0; i < ROUND_CALLS; i++)
+	for (volatile int i = 0; i < ROUND_CALLS; i++)
 		call();
 	make_node(11, 0);
 	make_node(12, 11);
 	activity_requested(&buffer, &buffer_bytes, &max_records);
 	buffer_used = 0;
-	add_kernel(fake_correlation_ids, "first_kernel", 100, 200);
-	add_kernel(fake_correlation_ids, "first_kernel", 0, 0); /* never finished */
-	add_kernel(fake_correlation_ids, "second_kernel", 300, 299);
-	add_kernel(fake_correlation_ids, "second_kernel", 300, 300);
+	add_kernel(fake_correlation_ids, name[0], 100, 200);
+	add_kernel(fake_correlation_ids, name[0], 0, 0); /* never finished */
+	add_kernel(fake_correlation_ids, name[1], 300, 299);
+	add_kernel(fake_correlation_ids, name[1], 300, 300);
 	add_copies(fake_correlation_ids);
 	add_memory(fake_correlation_ids);
 	add_record(XT_CUPTI_ACTIVITY_OVERHEAD);
@@ -212,15 +225,15 @@ static void end_log(void)
 /* The counts of all logs of this process: lanes go on from one to the next. */
 static uint64_t calls_before;
 
-static void check_rows(uint64_t rounds)
+static void check_rows(uint64_t rounds, uint64_t other_calls)
 {
-	assert_int_equal(log_rows(path, XT_KIND_CALL), rounds * ROUND_CALLS);
+	assert_int_equal(log_rows(path, XT_KIND_CALL), rounds * ROUND_CALLS + other_calls);
 	assert_int_equal(log_rows(path, XT_KIND_KERNEL), rounds * ROUND_KERNELS);
 	assert_int_equal(log_rows(path, XT_KIND_COPY), rounds * ROUND_COPIES);
 	assert_int_equal(log_rows(path, XT_KIND_SET), rounds * ROUND_SETS);
 	assert_int_equal(log_rows(path, XT_KIND_MEMORY), rounds * ROUND_MEMORY);
 	assert_int_equal(log_rows(path, XT_KIND_GRAPH_NODE), rounds * 2);
-	assert_int_equal(log_account(path, "calls.written"), rounds * ROUND_CALLS);
+	assert_int_equal(log_account(path, "calls.written"), rounds * ROUND_CALLS + other_calls);
 	assert_int_equal(log_account(path, "kernels.written"), rounds * ROUND_KERNELS);
 	assert_int_equal(log_account(path, "copies.written"), rounds * ROUND_COPIES);
 	assert_int_equal(log_account(path, "sets.written"), rounds * ROUND_SETS);
@@ -254,7 +267,7 @@ static void test_every_kind_has_its_rows(void **unused)
 	}
 	end_log();
 	assert_log_is_good(path);
-	check_rows(rounds);
+	check_rows(rounds, 0);
 	assert_int_equal(log_account(path, "kernels.invalid"), rounds * 2);
 	assert_int_equal(log_account(path, "records.other"), rounds);
 	assert_int_equal(log_account(path, "buffers.completed"), rounds);
@@ -327,49 +340,128 @@ static void check_apart_from_the_gap(void)
 	assert_int_equal(gaps, 1);
 }
 
+/* A thread that is first seen while writing fails, and goes on when it works again. */
+static sem_t go_on, has_called;
+
+static void *other_thread(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 2; i++) {
+		sem_wait(&go_on);
+		call();
+		sem_post(&has_called);
+	}
+	return thread_lane;
+}
+
+static void let_other_call(void)
+{
+	sem_post(&go_on);
+	sem_wait(&has_called);
+	record_calls(&rec);
+}
+
+static uint64_t modules_named(const char *part)
+{
+	const struct xt_chunk *chunk;
+	struct xt_reader *log;
+	uint64_t count = 0;
+
+	assert_int_equal(xt_reader_open(path, &log), XT_OPEN_OK);
+	while ((chunk = xt_reader_next(log, 1u << XT_KIND_MODULE)))
+		for (uint32_t i = 0; i < xt_chunk_rows(chunk); i++) {
+			struct xt_bytes name = xt_chunk_bytes(chunk, XT_MODULE_PATH, i);
+
+			count += memmem(name.data, name.length, part, strlen(part)) != NULL;
+		}
+	xt_reader_close(log);
+	return count;
+}
+
+static void flush_in_vain(void)
+{
+	assert_int_equal(recorder_flush(&rec), -EFBIG);
+	assert_true(rec.write_failed);
+	for (uint32_t slot = 0; slot < XT_STACK_SLOT_COUNT; slot++)
+		assert_int_equal(thread_lane->ring->slot_stack_id[slot], 0);
+	assert_int_equal(rec.held_count, 0);
+	assert_int_equal(thread_lane->ring->free_pos, thread_lane->write_pos);
+}
+
+/* Fails in rounds 1 to 3, in the first of which all is new; from one place, so that the stacks of
+ * later rounds are known to the memo. */
+enum { FAIL_FIRST = 1, FAIL_LAST = 3, ALL_ROUNDS = 6 };
+
+static void rounds_of_which_some_fail(void)
+{
+	void *plugin = NULL;
+	struct stat status;
+	rlim_t before = 0;
+
+	for (int i = 0; i < ALL_ROUNDS; i++) {
+		if (i == FAIL_FIRST) {
+			assert_int_equal(stat(path, &status), 0);
+			before = limit_files_to((rlim_t)status.st_size + 10);
+			plugin = dlopen(PLUGIN_A, RTLD_NOW);
+			assert_non_null(plugin);
+			record_modules(&rec);
+			novelty = 1;
+			let_other_call();
+		}
+		one_round();
+		if (i >= FAIL_FIRST && i <= FAIL_LAST)
+			flush_in_vain();
+		else
+			assert_int_equal(recorder_flush(&rec), 0);
+		if (i == FAIL_LAST) {
+			limit_files_to(before);
+			let_other_call();
+		}
+	}
+	dlclose(plugin);
+	novelty = 0;
+}
+
+static void wait_for_retirement(const struct lane *lane)
+{
+	for (int i = 0; i < 200 && atomic_load(&lane->state) == LANE_CLAIMED; i++)
+		record_calls(&rec);
+	assert_int_equal(atomic_load(&lane->state), LANE_FREE);
+}
+
 static void test_write_that_fails(void **unused)
 {
+	const uint64_t failed = FAIL_LAST - FAIL_FIRST + 1, rounds = ALL_ROUNDS - failed;
 	uint64_t calls = calls_before;
-	struct stat status;
-	rlim_t before;
+	pthread_t other;
+	void *lane;
 
 	(void)unused;
+	sem_init(&go_on, 0, 0);
+	sem_init(&has_called, 0, 0);
+	assert_int_equal(pthread_create(&other, NULL, other_thread, NULL), 0);
 	begin_log();
 	rec.calls.write_failed = calls; /* of the logs before */
-	one_round();
-	assert_int_equal(recorder_flush(&rec), 0);
-	assert_int_equal(stat(path, &status), 0);
-
-	before = limit_files_to((rlim_t)status.st_size + 10);
-	for (int i = 0; i < 3; i++) {
-		one_round();
-		assert_int_equal(recorder_flush(&rec), -EFBIG);
-		assert_true(rec.write_failed);
-		for (uint32_t slot = 0; slot < XT_STACK_SLOT_COUNT; slot++)
-			assert_int_equal(thread_lane->ring->slot_stack_id[slot], 0);
-		assert_int_equal(rec.held_count, 0);
-		assert_int_equal(thread_lane->ring->free_pos, thread_lane->write_pos);
-	}
-	limit_files_to(before);
-	assert_int_equal(rec.calls.write_failed, calls + 3 * ROUND_CALLS);
-	assert_int_equal(rec.kernels.write_failed, 3 * ROUND_KERNELS);
-	assert_int_equal(rec.copies.write_failed, 3 * ROUND_COPIES);
-	assert_int_equal(rec.sets.write_failed, 3 * ROUND_SETS);
-	assert_int_equal(rec.memory.write_failed, 3 * ROUND_MEMORY);
-
-	one_round();
-	assert_int_equal(recorder_flush(&rec), 0);
+	rounds_of_which_some_fail();
+	pthread_join(other, &lane);
+	wait_for_retirement(lane);
+	assert_int_equal(rec.calls.write_failed, calls + failed * ROUND_CALLS + 1);
+	assert_int_equal(rec.kernels.write_failed, failed * ROUND_KERNELS);
+	assert_int_equal(rec.copies.write_failed, failed * ROUND_COPIES);
+	assert_int_equal(rec.sets.write_failed, failed * ROUND_SETS);
+	assert_int_equal(rec.memory.write_failed, failed * ROUND_MEMORY);
 	assert_false(rec.write_failed);
-	one_round();
 	end_log();
-	check_rows(3);
 	check_apart_from_the_gap();
-	assert_int_equal(log_account(path, "calls.lost.write_failed"), calls + 3 * ROUND_CALLS);
+	check_rows(rounds, 1);
+	assert_int_equal(log_account(path, "calls.lost.write_failed"),
+			 calls + failed * ROUND_CALLS + 1);
 	assert_int_equal(zeros(XT_KIND_CALL, XT_CALL_STACK), 0);
 	assert_int_equal(zeros(XT_KIND_CALL, XT_CALL_THREAD), 0);
 	assert_int_equal(zeros(XT_KIND_SHAPE, XT_SHAPE_NAME), 0);
-	assert_int_equal(zeros(XT_KIND_GRAPH_NODE, XT_GRAPH_NODE_STACK), 3);
-	calls_before += 6 * ROUND_CALLS;
+	assert_int_equal(zeros(XT_KIND_GRAPH_NODE, XT_GRAPH_NODE_STACK), rounds);
+	assert_true(modules_named("stack_plugin_a") > 0);
+	calls_before += ALL_ROUNDS * ROUND_CALLS + 2;
 }
 
 /* ---- lanes of threads that have gone */
@@ -409,9 +501,7 @@ static void test_lanes_are_retired(void **unused)
 		record_calls(&rec);
 	assert_int_equal(atomic_load(&lane->state), LANE_CLAIMED);
 	assert_int_equal(recorder_flush(&rec), 0);
-	for (int i = 0; i < 200 && atomic_load(&lane->state) == LANE_CLAIMED; i++)
-		record_calls(&rec);
-	assert_int_equal(atomic_load(&lane->state), LANE_FREE);
+	wait_for_retirement(lane);
 	assert_int_equal(lane->ring->thread_id, 0);
 	/* And the lane of a thread that lives is not taken from it. */
 	assert_int_equal(atomic_load(&thread_lane->state), LANE_CLAIMED);
