@@ -7,6 +7,11 @@
 #ifndef XTRACE_CUDA_ABI_CUPTI_RECORD_BYTES_H
 #define XTRACE_CUDA_ABI_CUPTI_RECORD_BYTES_H
 
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda_abi/cupti_abi.h"
+
 enum xt_cupti_record_bytes {
 	XT_CUPTI_KERNEL7_BYTES = 176,
 	XT_CUPTI_KERNEL8_BYTES = 200,
@@ -32,5 +37,43 @@ enum xt_cupti_record_bytes {
 
 /* From 13.2 on kernel records are longer than the table says, by how much is not known here. */
 #define XT_CUPTI_RECORD_VERSIONS_END 130200
+
+/* Bytes of a record of that kind; 0 if nothing is known of the kind or the version. */
+static inline uint32_t xt_cupti_record_bytes(uint32_t version, uint32_t kind)
+{
+	static const struct {
+		uint32_t version, kernel, copy, peer_copy, set, memory;
+	} rows[] = {
+#define XT_CUPTI_ROW(version, kernel, copy, peer_copy, set, memory)                                \
+	{version,                                                                                  \
+	 XT_CUPTI_##kernel##_BYTES,                                                                \
+	 XT_CUPTI_##copy##_BYTES,                                                                  \
+	 XT_CUPTI_##peer_copy##_BYTES,                                                             \
+	 XT_CUPTI_##set##_BYTES,                                                                   \
+	 XT_CUPTI_##memory##_BYTES},
+		XT_CUPTI_RECORD_VERSIONS(XT_CUPTI_ROW)
+#undef XT_CUPTI_ROW
+	};
+	size_t row = 0;
+
+	while (rows[row].version > version)
+		if (++row == sizeof(rows) / sizeof(rows[0]))
+			return 0;
+	switch (kind) {
+	case XT_CUPTI_ACTIVITY_KERNEL:
+	case XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL:
+		return rows[row].kernel;
+	case XT_CUPTI_ACTIVITY_MEMCPY:
+		return rows[row].copy;
+	case XT_CUPTI_ACTIVITY_MEMCPY2:
+		return rows[row].peer_copy;
+	case XT_CUPTI_ACTIVITY_MEMSET:
+		return rows[row].set;
+	case XT_CUPTI_ACTIVITY_MEMORY2:
+		return rows[row].memory;
+	default:
+		return 0;
+	}
+}
 
 #endif

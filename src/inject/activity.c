@@ -144,11 +144,25 @@ struct activity_buffer *activity_take_completed(void)
 	return next;
 }
 
+struct activity_buffer *activity_next_at_cupti(uint32_t *index)
+{
+	while (*index < buffer_count()) {
+		uint32_t i = (*index)++;
+		struct xt_activity_header *header = header_of(i);
+
+		if (header &&
+		    __atomic_load_n(&header->state, __ATOMIC_RELAXED) == XT_ACTIVITY_AT_CUPTI)
+			return &buffers[i];
+	}
+	return NULL;
+}
+
 void activity_hand_back(struct activity_buffer *buffer)
 {
 	struct xt_activity_header *header = buffer->header;
 
 	buffer->held = false;
+	buffer->peeked_bytes = 0;
 	/* What is half zeroed must not be taken for records after a kill. */
 	__atomic_exchange_n(&header->state, XT_ACTIVITY_IN_LOG, __ATOMIC_ACQ_REL);
 	memset(buffer->data, 0, header->valid_bytes);

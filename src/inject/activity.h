@@ -22,7 +22,8 @@
 struct activity_buffer {
 	struct xt_activity_header *header;
 	uint8_t *data;
-	bool held; /* the writer's: its records were taken, it waits for the flush */
+	bool held;	       /* the writer's: its records were taken, it waits for the flush */
+	uint32_t peeked_bytes; /* the writer's: whose names it has seen while CUPTI had it */
 };
 
 extern atomic_uint_fast64_t activity_discarded; /* buffers for which there was no room */
@@ -41,6 +42,9 @@ void activity_stock(uint32_t count);
 /* The writer: the longest completed buffer that is not held, or NULL. It is held, and stays
  * completed, until it is handed back. */
 struct activity_buffer *activity_take_completed(void);
+
+/* The writer: the next buffer from *index on that CUPTI writes into, or NULL. *index begins at 0. */
+struct activity_buffer *activity_next_at_cupti(uint32_t *index);
 
 /* The writer: zeroes what was used and makes the buffer free again. */
 void activity_hand_back(struct activity_buffer *buffer);

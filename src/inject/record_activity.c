@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "cuda_abi/cupti_record_bytes.h"
 #include "inject/callbacks.h"
 #include "inject/cupti.h"
 #include "inject/recorder.h"
@@ -259,18 +260,19 @@ static void (*const takers[])(struct recorder *, const struct cupti_activity *) 
 	[XT_CUPTI_ACTIVITY_MEMORY2] = take_memory,
 };
 
+static uint32_t learned_bytes[XT_SPOOL_RECORD_KINDS];
+
 /* CUPTI alone knows how long the records of its version are: the next one shows it. (The smallest
  * distance, should anything lie between them.) */
 static void learn_record_bytes(const struct cupti_activity *record,
 			       const struct cupti_activity *next)
 {
-	static uint32_t learned[XT_SPOOL_RECORD_KINDS];
 	ptrdiff_t bytes = (const uint8_t *)next - (const uint8_t *)record;
 
 	if (record->kind >= XT_SPOOL_RECORD_KINDS || bytes <= 0 || bytes > RECORD_BYTES_MAX ||
-	    (learned[record->kind] && learned[record->kind] <= (uint32_t)bytes))
+	    (learned_bytes[record->kind] && learned_bytes[record->kind] <= (uint32_t)bytes))
 		return;
-	learned[record->kind] = (uint32_t)bytes;
+	learned_bytes[record->kind] = (uint32_t)bytes;
 	spool_record_bytes(record->kind, (uint32_t)bytes);
 }
 
@@ -288,6 +290,48 @@ static void take_buffer(struct recorder *rec, const struct activity_buffer *buff
 		else
 			rec->records_other++;
 	}
+}
+
+/*
+ * CUPTI writes into this buffer on other threads, so only single words are read, and none twice: a
+ * record whose name is not there yet ends it for now. (Hence no sanitizer for threads.)
+ */
+__attribute__((no_sanitize("thread"))) static void take_names(struct recorder *rec,
+							      struct activity_buffer *buffer)
+{
+	while (buffer->peeked_bytes + sizeof(struct cupti_activity_kernel) <= ACTIVITY_DATA_BYTES) {
+		uint8_t *record = buffer->data + buffer->peeked_bytes;
+		uint32_t kind = __atomic_load_n((uint32_t *)record, __ATOMIC_RELAXED);
+		uint32_t bytes = kind < XT_SPOOL_RECORD_KINDS ? learned_bytes[kind] : 0;
+
+		if (!bytes)
+			bytes = xt_cupti_record_bytes(cupti.version, kind);
+		if (!kind || !bytes || bytes % 8)
+			return;
+		if (kind == XT_CUPTI_ACTIVITY_KERNEL ||
+		    kind == XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL) {
+			size_t place = offsetof(struct cupti_activity_kernel, name);
+			uintptr_t name =
+				__atomic_load_n((uintptr_t *)(record + place), __ATOMIC_RELAXED);
+
+			if (!name)
+				return;
+			name_id(rec, (const char *)name);
+		}
+		buffer->peeked_bytes += bytes;
+	}
+}
+
+void record_names_ahead(struct recorder *rec)
+{
+	struct activity_buffer *buffer;
+	uint32_t index = 0;
+
+	/* Where buffers come and go fast, the names are in those that have come. */
+	if (rec->buffers_completed == rec->buffers_completed_before)
+		while ((buffer = activity_next_at_cupti(&index)))
+			take_names(rec, buffer);
+	rec->buffers_completed_before = rec->buffers_completed;
 }
 
 void record_activity(struct recorder *rec)

@@ -51,6 +51,7 @@ struct recorder {
 
 	struct tally calls, kernels, copies, sets, memory;
 	uint64_t records_other, buffers_completed;
+	uint64_t buffers_completed_before; /* as of the last record_names_ahead() */
 	uint64_t launches; /* among the calls: of classes that make kernels */
 	uint64_t threads_seen;
 	uint64_t rounds; /* of record_calls() */
@@ -98,5 +99,9 @@ uint32_t record_calls(struct recorder *rec);
 
 /* record_activity.c: takes what completed buffers hold, as long as they can be held. */
 void record_activity(struct recorder *rec);
+
+/* For the spool: the names of kernels in buffers that CUPTI has not completed, if it has completed
+ * none since the last time. */
+void record_names_ahead(struct recorder *rec);
 
 #endif

@@ -30,6 +30,7 @@
 #define ROUND_NS	    (2 * 1000000)
 #define FLUSH_LOG_NS	    (250 * 1000000)
 #define RETRY_NS	    (1000 * 1000000) /* after a write that failed */
+#define NAMES_AHEAD_NS	    (50 * 1000000)
 #define ACCOUNT_NS	    (1000 * 1000000)
 #define RING_FLUSH_PERCENT  40
 #define HELD_FLUSH_COUNT    3
@@ -92,12 +93,17 @@ static bool flush_is_due(const struct recorder *rec, uint64_t since_ns, uint32_t
 static void run_until_stopped(struct recorder *rec)
 {
 	uint64_t last_flush_ns = monotonic_ns(), last_account_ns = last_flush_ns;
+	uint64_t last_names_ns = last_flush_ns;
 
 	while (!atomic_load(&threads.stopping)) {
 		uint32_t ring_percent = take_all(rec);
 		uint64_t now_ns = monotonic_ns();
 
 		record_devices(rec);
+		if (now_ns - last_names_ns >= NAMES_AHEAD_NS) {
+			record_names_ahead(rec);
+			last_names_ns = now_ns;
+		}
 		if (now_ns - last_account_ns >= ACCOUNT_NS) {
 			record_clock(rec);
 			record_account(rec);
@@ -173,7 +179,8 @@ static void *writer_main(void *unused)
 	prctl(PR_SET_NAME, "xtrace-writer");
 	record_start(rec);
 	record_modules(rec);
-	recorder_flush(rec); /* a process may be killed at once: what explains the rest comes first */
+	recorder_flush(
+		rec); /* a process may be killed at once: what explains the rest comes first */
 	run_until_stopped(rec);
 	threads.closed = finish(rec);
 	if (threads.closed)

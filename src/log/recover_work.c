@@ -7,28 +7,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cuda_abi/cupti_abi.h"
 #include "cuda_abi/cupti_record_bytes.h"
 #include "log/recovery.h"
 
 #define RECORD_BYTES_MAX 4096
 #define BYTES_UP_TO(type, field)                                                                   \
 	(offsetof(struct type, field) + sizeof(((struct type *)NULL)->field))
-
-static const struct {
-	uint32_t version;
-	uint16_t kernel, copy, peer_copy, set, memory;
-} known_bytes[] = {
-#define ROW(version, kernel, copy, peer_copy, set, memory)                                         \
-	{version,                                                                                  \
-	 XT_CUPTI_##kernel##_BYTES,                                                                \
-	 XT_CUPTI_##copy##_BYTES,                                                                  \
-	 XT_CUPTI_##peer_copy##_BYTES,                                                             \
-	 XT_CUPTI_##set##_BYTES,                                                                   \
-	 XT_CUPTI_##memory##_BYTES},
-	XT_CUPTI_RECORD_VERSIONS(ROW)
-#undef ROW
-};
 
 static void like_kernel(struct recovery_work *work, const uint8_t *record, size_t bytes)
 {
@@ -125,37 +109,21 @@ static void like_memory(struct recovery_work *work, const uint8_t *record, size_
 static const struct kind {
 	void (*take)(struct recovery_work *work, const uint8_t *record, size_t bytes);
 	size_t bytes_min;
-	size_t column; /* in known_bytes */
 } kinds[XT_SPOOL_RECORD_KINDS] = {
-#define KIND(function, type, last_field, member)                                                   \
+#define KIND(function, type, last_field)                                                           \
 	{                                                                                          \
-		function, BYTES_UP_TO(type, last_field),                                           \
-			offsetof(__typeof__(known_bytes[0]), member)                               \
+		function, BYTES_UP_TO(type, last_field)                                            \
 	}
-	[XT_CUPTI_ACTIVITY_KERNEL] =
-		KIND(like_kernel, cupti_activity_kernel, graph_node_id, kernel),
+	[XT_CUPTI_ACTIVITY_KERNEL] = KIND(like_kernel, cupti_activity_kernel, graph_node_id),
 	[XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL] =
-		KIND(like_kernel, cupti_activity_kernel, graph_node_id, kernel),
-	[XT_CUPTI_ACTIVITY_MEMCPY] = KIND(like_copy, cupti_activity_memcpy, graph_node_id, copy),
+		KIND(like_kernel, cupti_activity_kernel, graph_node_id),
+	[XT_CUPTI_ACTIVITY_MEMCPY] = KIND(like_copy, cupti_activity_memcpy, graph_node_id),
 	[XT_CUPTI_ACTIVITY_MEMCPY2] =
-		KIND(like_peer_copy, cupti_activity_memcpy_peer, graph_node_id, peer_copy),
-	[XT_CUPTI_ACTIVITY_MEMSET] = KIND(like_set, cupti_activity_memset, graph_node_id, set),
-	[XT_CUPTI_ACTIVITY_MEMORY2] = KIND(like_memory, cupti_activity_memory, stream_id, memory),
+		KIND(like_peer_copy, cupti_activity_memcpy_peer, graph_node_id),
+	[XT_CUPTI_ACTIVITY_MEMSET] = KIND(like_set, cupti_activity_memset, graph_node_id),
+	[XT_CUPTI_ACTIVITY_MEMORY2] = KIND(like_memory, cupti_activity_memory, stream_id),
 #undef KIND
 };
-
-static size_t table_bytes(uint32_t version, size_t column)
-{
-	for (size_t row = 0; row < sizeof(known_bytes) / sizeof(known_bytes[0]); row++) {
-		uint16_t bytes;
-
-		if (known_bytes[row].version > version)
-			continue;
-		memcpy(&bytes, (const uint8_t *)&known_bytes[row] + column, sizeof(bytes));
-		return bytes;
-	}
-	return 0;
-}
 
 /* How long a record of that kind is; 0 if that is not known. */
 static size_t record_bytes(const struct recovery *recovery, uint32_t kind)
@@ -167,7 +135,7 @@ static size_t record_bytes(const struct recovery *recovery, uint32_t kind)
 		return 0;
 	bytes = spool->record_bytes[kind];
 	if (!bytes && kinds[kind].take)
-		bytes = table_bytes(spool->cupti_version, kinds[kind].column);
+		bytes = xt_cupti_record_bytes(spool->cupti_version, kind);
 	if (bytes < sizeof(uint64_t) || bytes < kinds[kind].bytes_min || bytes > RECORD_BYTES_MAX ||
 	    bytes % 8)
 		return 0;
