@@ -37,19 +37,18 @@ int chrome_json(struct text *out, const char *text, size_t length)
 	return 0;
 }
 
-static const struct text *api_text(struct chrome *c, const struct process *process,
-				   const struct launch *call)
+const struct text *chrome_name(struct chrome *c, const struct process *process, uint32_t name)
 {
-	uint32_t name = frames_api_name(process->frames, call->stack, call->api);
 	const char *text;
 	size_t length;
 
-	if (grow(&c->api_names, &c->api_capacity, name + 1, sizeof(*c->api_names)) < 0)
+	if (grow(&c->known_names, &c->known_name_capacity, (size_t)name + 1,
+		 sizeof(*c->known_names)) < 0)
 		return NULL;
-	if (c->api_names[name].data)
-		return &c->api_names[name];
+	if (c->known_names[name].data)
+		return &c->known_names[name];
 	text = names_text(&process->paths->names, name, &length);
-	return chrome_json(&c->api_names[name], text, length) ? NULL : &c->api_names[name];
+	return chrome_json(&c->known_names[name], text, length) ? NULL : &c->known_names[name];
 }
 
 /* The frame that called, for viewers that show stacks. 0 or -ENOMEM. */
@@ -73,7 +72,8 @@ static int put_call(struct sink *sink, const struct process *process, const stru
 		    uint64_t duration_ns, uint64_t result)
 {
 	struct chrome *c = sink->state;
-	const struct text *name = api_text(c, process, call);
+	const struct text *name =
+		chrome_name(c, process, frames_api_name(process->frames, call->stack, call->api));
 	uint32_t track = chrome_thread_track(sink, process, call->thread);
 	uint32_t node;
 	char *p;
@@ -179,9 +179,9 @@ static void free_state(struct sink *sink)
 	if (!c)
 		return;
 	chrome_forget_process(c);
-	for (size_t i = 0; i < c->api_capacity; i++)
-		free(c->api_names[i].data);
-	free(c->api_names);
+	for (size_t i = 0; i < c->known_name_capacity; i++)
+		free(c->known_names[i].data);
+	free(c->known_names);
 	free(c->pids);
 	free(c->used_nodes);
 	free(c);
@@ -196,6 +196,8 @@ const struct exporter exporter_chrome = {
 	.call = put_call,
 	.work = chrome_put_work,
 	.memory = put_memory,
+	.range = chrome_put_range,
+	.process_end = chrome_end_ranges,
 	.end = end,
 	.free = free_state,
 };

@@ -45,8 +45,9 @@ struct chrome {
 	bool has_unknown_thread;
 	struct text *shapes[WORK_KINDS]; /* by work.shape: what work of it says of itself */
 	size_t shape_counts[WORK_KINDS];
-	struct text *api_names; /* by name in paths */
-	size_t api_capacity;
+	struct text *known_names; /* by name in paths */
+	size_t known_name_capacity;
+	struct chrome_ranges *ranges; /* chrome_ranges.c's; NULL as long as there are none */
 	struct track_stream *streams; /* by XT_STREAM_ID */
 	size_t stream_count;
 	uint64_t *devices; /* device << 32 | pid of the processes that were made */
@@ -80,7 +81,13 @@ static inline int64_t chrome_time(const struct process *process, uint64_t ns)
 /* The text as the inside of a JSON string, in memory of its own. 0 or -ENOMEM. */
 int chrome_json(struct text *out, const char *text, size_t length);
 
+/* A name of paths as the inside of a JSON string, kept for the next time. NULL if memory ran out. */
+const struct text *chrome_name(struct chrome *c, const struct process *process, uint32_t name);
+
 /* Tracks (chrome_tracks.c). */
+
+/* Gives a track its name. 0 or -ENOMEM. */
+int chrome_name_track(struct sink *sink, uint32_t pid, uint32_t track, const char *name);
 
 /* Begins a process: its names go into the trace. 0 or -ENOMEM. */
 int chrome_begin_process(struct sink *sink, const struct process *process);
@@ -102,5 +109,13 @@ uint32_t chrome_work_track(struct sink *sink, const struct process *process, uin
 /* Kernels, copies and sets, with the arrows to them (chrome_work.c). 0 or -ENOMEM. */
 int chrome_put_work(struct sink *sink, const struct process *process, const struct work *work,
 		    const struct launch *launch);
+
+/* NVTX (chrome_ranges.c). All: 0 or -ENOMEM. */
+int chrome_put_range(struct sink *sink, const struct process *process, const struct xt_chunk *chunk,
+		     uint32_t row);
+
+/* No more of this process will come: ranges that are still open are shown as such. */
+int chrome_end_ranges(struct sink *sink, const struct process *process);
+void chrome_forget_ranges(struct chrome *c);
 
 #endif

@@ -12,6 +12,7 @@
 
 void chrome_forget_process(struct chrome *c)
 {
+	chrome_forget_ranges(c);
 	for (int kind = 0; kind < WORK_KINDS; kind++) {
 		for (size_t i = 0; i < c->shape_counts[kind]; i++)
 			free(c->shapes[kind][i].data);
@@ -48,6 +49,11 @@ static int put_metadata(struct sink *sink, const char *kind, uint32_t pid, uint3
 	c->has_events = true;
 	free(json.data);
 	return 0;
+}
+
+int chrome_name_track(struct sink *sink, uint32_t pid, uint32_t track, const char *name)
+{
+	return put_metadata(sink, "thread_name", pid, track, name);
 }
 
 static void put_sort_index(struct sink *sink, const char *kind, uint32_t pid, uint32_t track,

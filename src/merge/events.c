@@ -14,202 +14,16 @@ static uint32_t narrow(uint64_t id)
 	return id > UINT32_MAX ? 0 : (uint32_t)id;
 }
 
-/* A number that a label stands for; all that have none are one. */
-static uint32_t label_number(uint64_t number, uint32_t label_count)
-{
-	return number < label_count ? (uint32_t)number : 0;
-}
-
-static const struct copy_shape *copy_shape(const struct reading *reading, const struct work *work)
-{
-	const struct model *model = reading->model;
-
-	return &model->copy_shapes.rows[work->shape < model->copy_shapes.count ? work->shape : 0];
-}
-
-static void set_leaf(const struct reading *reading, const struct work *work, struct owner *owner)
-{
-	switch (work->kind) {
-	case WORK_KERNEL:
-		owner->leaf = LEAF_KERNEL;
-		owner->what = work->shape;
-		break;
-	case WORK_COPY:
-		owner->leaf = LEAF_COPY;
-		owner->what = label_number(copy_shape(reading, work)->kind, COPY_KINDS);
-		break;
-	case WORK_SET:
-		owner->leaf = LEAF_SET;
-		break;
-	default:
-		owner->leaf = LEAF_MEMORY;
-		owner->what = MEMORY_WHAT(label_number(work->shape, MEMORY_KINDS),
-					  memory_pool(work->stream, work->shape));
-		break;
-	}
-}
-
-/* Whom work belongs to as far as that is known without its call. (Filled in place: a copy of what
- * was just written in small pieces is slow.) */
-static inline void own_alone(const struct reading *reading, const struct work *work,
-			     const struct launch *launch, struct owner *owner)
-{
-	const struct run *run = reading->run;
-
-	*owner = (struct owner){0};
-	set_leaf(reading, work, owner);
-	if (run->settings->by == BY_DEFAULT)
-		return;
-	if (owner->leaf == LEAF_MEMORY && run->settings->by == BY_DEVICE)
-		owner->root = MEMORY_WHAT_POOL(owner->what) == MEMORY_POOL_HOST ? ROOT_HOST
-										: work->stream;
-	else
-		owner->root =
-			plant_root(run, reading->model, work->stream, launch ? launch->thread : 0);
-}
-
-static void count_work(struct reading *reading, const struct work *work)
-{
-	struct run *run = reading->run;
-	struct transfer_sum *sum;
-
-	run->work_count[work->kind]++;
-	run->gpu_ns += work->duration_ns;
-	if (work->kind == WORK_KERNEL)
-		return;
-	if (work->kind == WORK_COPY)
-		sum = &reading->copies[work->shape < reading->model->copy_shapes.count ? work->shape
-										       : 0];
-	else
-		sum = &reading->sets[label_number(work->shape, MEMORY_KINDS)];
-	sum->count++;
-	sum->bytes += work->bytes;
-	sum->gpu_ns += work->duration_ns;
-}
-
-/* Work of a graph belongs to who launched the graph and to who made the node. */
-static void own_graph_work(struct reading *reading, const struct work *work,
-			   const struct launch *launch, struct owner *owner)
-{
-	struct nodes *nodes = &reading->model->nodes;
-	enum graph_stacks wanted = reading->run->settings->graph_stacks;
-	uint32_t creation = nodes_creation(nodes, work->graph_node, launch->enter_ns);
-
-	reading->run->graph_work_count++;
-	if (creation && !frames_has_stack(&reading->frames, nodes->creations[creation].stack))
-		creation = CREATION_UNKNOWN;
-	/* (A log without any nodes is of a tracer that did not record them.) */
-	if (!creation && nodes->count)
-		reading->run->graph_work_unmade_count++;
-	if (wanted == GRAPH_STACKS_REPLAY)
-		return;
-	owner->in_graph = 1;
-	owner->creation = creation;
-	if (wanted != GRAPH_STACKS_CAPTURE || !creation)
-		return;
-	owner->in_graph = 0;
-	owner->stack = owner->range = 0;
-	owner->api = 0;
-}
-
-static void own_called(struct reading *reading, const struct launch *launch, struct owner *owner)
-{
-	if (!frames_has_stack(&reading->frames, launch->stack))
-		return;
-	owner->stack = launch->stack;
-	owner->api = launch->api;
-}
-
-static void joined_memory(struct reading *reading, const struct work *work,
-			  const struct launch *launch)
-{
-	struct owner owner;
-
-	if (!launch)
-		return;
-	own_alone(reading, work, launch, &owner);
-	own_called(reading, launch, &owner);
-	memory_own(&reading->memory, work->ticket, &owner);
-}
-
-static void joined(void *context, const struct work *work, const struct launch *launch)
-{
-	struct reading *reading = context;
-	struct run *run = reading->run;
-	struct owner owner;
-	uint32_t place;
-
-	if (work->kind >= WORK_KINDS) {
-		joined_memory(reading, work, launch);
-		return;
-	}
-	own_alone(reading, work, launch, &owner);
-	count_work(reading, work);
-	if (launch)
-		own_called(reading, launch, &owner);
-	if (!launch)
-		run->work_without_call_count++;
-	else if (!owner.stack)
-		run->work_without_stack_count++;
-	else
-		run->attributed_gpu_ns += work->duration_ns;
-	if (launch && work->graph_node)
-		own_graph_work(reading, work, launch, &owner);
-	if (launch && reading->timeline)
-		timeline_own(reading->timeline, work->ticket, launch, &owner);
-	place = totals_place(&reading->totals, &owner);
-	if (place == TOTAL_FAILED) {
-		reading->error = -ENOMEM;
-		return;
-	}
-	reading->totals.entries[place].weights[WEIGHT_GPU_TIME] += work->duration_ns;
-	reading->totals.entries[place].weights[WEIGHT_COUNT]++;
-	for (size_t e = 0; e < reading->sink_count; e++) {
-		struct sink *sink = &reading->sinks[e];
-
-		if (sink->exporter->work &&
-		    sink->exporter->work(sink, &reading->process, work, launch) < 0)
-			reading->error = -ENOMEM;
-	}
-}
-
-static void memory_changed(void *context, uint32_t pool, uint64_t time_ns, uint64_t live_bytes)
-{
-	struct reading *reading = context;
-
-	for (size_t e = 0; e < reading->sink_count; e++) {
-		struct sink *sink = &reading->sinks[e];
-
-		if (sink->exporter->memory &&
-		    sink->exporter->memory(sink, &reading->process, pool, time_ns, live_bytes) < 0)
-			reading->error = -ENOMEM;
-	}
-}
-
-/* The CPU waited in that call: what a path of --weight cpu-wait ends in. */
-static void add_wait(struct reading *reading, const struct launch *call, uint64_t duration_ns)
-{
-	struct owner owner = {.leaf = LEAF_CALL, .api = call->api};
-	uint32_t place;
-
-	own_called(reading, call, &owner);
-	owner.root = plant_root(reading->run, reading->model, 0, call->thread);
-	place = totals_place(&reading->totals, &owner);
-	if (place == TOTAL_FAILED)
-		reading->error = -ENOMEM;
-	else
-		reading->totals.entries[place].weights[WEIGHT_CPU_WAIT] += duration_ns;
-}
-
 static void read_call(struct reading *reading, struct launch *call, uint64_t duration_ns,
 		      uint64_t result)
 {
 	enum weight weight = reading->run->settings->weight;
 
+	call->range = ranges_at(&reading->model->ranges, call->thread, call->enter_ns);
 	if (weight == WEIGHT_GPU_IDLE)
 		threads_note(&reading->threads, call, call->enter_ns + duration_ns);
 	if (weight == WEIGHT_CPU_WAIT && threads_wait(&reading->threads, call->api))
-		add_wait(reading, call, duration_ns);
+		reading_add_wait(reading, call, duration_ns);
 	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];
 
@@ -387,9 +201,21 @@ static void report_damage(const struct input *log, const struct xt_damage *first
 		report_warn(report, "%s: was not closed; its end may be missing", log->path);
 }
 
+/* (The model knows the ranges already: this is for those who show them.) */
+static void read_ranges(struct reading *reading, const struct xt_chunk *chunk)
+{
+	for (size_t e = 0; e < reading->sink_count; e++) {
+		struct sink *sink = &reading->sinks[e];
+
+		for (uint32_t r = 0; sink->exporter->range && r < xt_chunk_rows(chunk); r++)
+			if (sink->exporter->range(sink, &reading->process, chunk, r) < 0)
+				reading->error = -ENOMEM;
+	}
+}
+
 static void (*const read_by_kind[XT_KIND_COUNT])(struct reading *, const struct xt_chunk *) = {
 	[XT_KIND_CALL] = read_calls, [XT_KIND_KERNEL] = read_work,   [XT_KIND_COPY] = read_work,
-	[XT_KIND_SET] = read_work,   [XT_KIND_MEMORY] = read_memory,
+	[XT_KIND_SET] = read_work,   [XT_KIND_MEMORY] = read_memory, [XT_KIND_RANGE] = read_ranges,
 };
 
 static uint32_t wanted_kinds(void)
@@ -479,6 +305,10 @@ static int finish(struct reading *reading)
 	run->launch_alone_count += counts->launches_alone;
 	run->transfer_alone_count += counts->transfers_alone;
 	run->nodes_cyclic_count += reading->model->nodes.cyclic_count;
+	run->range_counts.opened += reading->model->ranges.counts.opened;
+	run->range_counts.pops_alone += reading->model->ranges.counts.pops_alone;
+	run->range_counts.ends_alone += reading->model->ranges.counts.ends_alone;
+	run->range_counts.unclosed += reading->model->ranges.counts.unclosed;
 	if (reading->timeline) {
 		run->timeline_missed_count += timeline_finish(reading->timeline);
 		error = error ? error : reading->timeline->error;
@@ -490,8 +320,8 @@ static int finish(struct reading *reading)
 
 static int begin(struct reading *reading)
 {
-	struct correlate_listener listener = {joined, reading};
-	struct memory_listener memory_listener = {memory_changed, reading};
+	struct correlate_listener listener = {reading_joined, reading};
+	struct memory_listener memory_listener = {reading_memory_changed, reading};
 	enum weight weight = reading->run->settings->weight;
 
 	memory_init(&reading->memory, &reading->totals, memory_listener);

@@ -38,12 +38,16 @@ enum by {
 	BY_NONE
 };
 
+/* Where NVTX ranges stand in call paths. */
+enum nvtx { NVTX_FRAMES, NVTX_ROOTS, NVTX_OFF };
+
 /* How the user wants it. */
 struct settings {
 	enum unit unit;
 	enum weight weight;
 	enum graph_stacks graph_stacks;
 	enum by by;
+	enum nvtx nvtx;
 	uint32_t top_count;
 };
 
@@ -54,6 +58,7 @@ enum loss {
 	LOSS_NESTED,
 	LOSS_STACKS,
 	LOSS_NODES,
+	LOSS_RANGES,
 	LOSS_KERNELS_INVALID,
 	LOSS_COPIES_INVALID,
 	LOSS_SETS_INVALID,
@@ -80,6 +85,10 @@ struct run {
 	const struct settings *settings;
 	struct report *report;
 	struct paths paths;
+	struct paths ranges;	  /* NVTX ranges; weights are of what is in them at any depth */
+	uint64_t *range_openings; /* by node of these: how often it was opened */
+	size_t range_opening_capacity;
+	struct range_counts range_counts;
 	struct transfers transfers;
 	uint64_t launch_count;
 	uint64_t launch_failed_count; /* of these: calls that returned an error */
@@ -135,7 +144,7 @@ struct sink {
 };
 
 /*
- * Calls come in this order: begin, then for each log process, its events, and at last end. Those
+ * Calls come in this order: begin, then for each log process, its events, and process_end, and at last end. Those
  * that are NULL are not made. They return 0 or -errno; errors in writing stay in the output.
  */
 struct exporter {
@@ -150,6 +159,10 @@ struct exporter {
 	/* After each allocation and free, in the order of their times: what the pool holds now. */
 	int (*memory)(struct sink *sink, const struct process *process, uint32_t pool,
 		      uint64_t time_ns, uint64_t live_bytes);
+	/* NVTX events of a thread in their order; chunk holds them in row. */
+	int (*range)(struct sink *sink, const struct process *process, const struct xt_chunk *chunk,
+		     uint32_t row);
+	int (*process_end)(struct sink *sink, const struct process *process);
 	int (*end)(struct sink *sink, const struct run *run);
 	void (*free)(struct sink *sink); /* after any of the above, even a failed one */
 };

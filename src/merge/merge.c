@@ -19,6 +19,7 @@ const struct loss_cause loss_causes[LOSS_COUNT] = {
 	[LOSS_NESTED] = {"calls.lost.nested", "calls: too many within each other"},
 	[LOSS_STACKS] = {"stacks.lost", "stacks: did not fit into the ring"},
 	[LOSS_NODES] = {"nodes.lost", "graph nodes: the ring was full"},
+	[LOSS_RANGES] = {"ranges.lost", "NVTX events: the ring was full"},
 	[LOSS_KERNELS_INVALID] = {"kernels.invalid", "kernels: record without valid times"},
 	[LOSS_COPIES_INVALID] = {"copies.invalid", "copies: record without valid times"},
 	[LOSS_SETS_INVALID] = {"sets.invalid", "sets: record without valid times"},
@@ -68,8 +69,16 @@ static int read_process(struct reading *reading, struct report *report)
 	}
 	if (!error)
 		error = reading_events(reading, report);
+	for (size_t e = 0; e < reading->sink_count && !error; e++) {
+		struct sink *sink = &reading->sinks[e];
+
+		if (sink->exporter->process_end)
+			error = sink->exporter->process_end(sink, &reading->process);
+	}
 	if (!error)
 		error = plant_totals(reading->run, &reading->process, &reading->totals);
+	if (!error)
+		error = plant_ranges(reading->run, &reading->process, &reading->totals);
 	return error;
 }
 
@@ -140,6 +149,10 @@ static void report_missing(const struct run *run, struct report *report)
 		 "shown below the launch of their graph"},
 		{run->nodes_cyclic_count,
 		 "%llu graph nodes have origins that lead nowhere: a circle, or too many"},
+		{run->range_counts.pops_alone,
+		 "%llu NVTX ranges are popped that were not pushed: passed over"},
+		{run->range_counts.ends_alone,
+		 "%llu NVTX ranges are ended that were not started: passed over"},
 		{run->timeline_missed_count,
 		 "%llu kernels, copies or sets stand too late in the log to be weighed in full"},
 		{run->memory_counts.free_alone,
@@ -222,6 +235,8 @@ void merge_run(const struct options *options, const struct inputs *inputs, struc
 	struct run run = {.inputs = inputs, .settings = &options->settings, .report = report};
 	int error = paths_init(&run.paths);
 
+	if (!error)
+		error = paths_init(&run.ranges);
 	if (!error) {
 		error = open_sinks(options, sinks, report);
 		if (!error)
@@ -232,5 +247,7 @@ void merge_run(const struct options *options, const struct inputs *inputs, struc
 		report_error(report, STATUS_FAILED, "%s", strerror(-error));
 	transfers_free(&run.transfers);
 	free(run.memory);
+	free(run.range_openings);
+	paths_free(&run.ranges);
 	paths_free(&run.paths);
 }

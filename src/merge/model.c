@@ -106,6 +106,12 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 	      compare_symbols);
 	error = index_modules(model);
 	if (!error)
+		error = ranges_index(&model->ranges);
+	/* What a node belongs to is where its maker was. */
+	for (size_t n = 0; n < model->nodes.count && !error; n++)
+		model->nodes.rows[n].range = ranges_at(&model->ranges, model->nodes.rows[n].thread,
+						       model->nodes.rows[n].time_ns);
+	if (!error)
 		error = nodes_index(&model->nodes);
 out:
 	if (error)
@@ -127,6 +133,7 @@ void model_free(struct model *model)
 	free(model->shapes.rows);
 	free(model->copy_shapes.rows);
 	nodes_free(&model->nodes);
+	ranges_free(&model->ranges);
 	free(model->modules.rows);
 	free(model->apis.rows);
 	free(model->meta.rows);

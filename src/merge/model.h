@@ -17,6 +17,7 @@
 
 #include "merge/names.h"
 #include "merge/nodes.h"
+#include "merge/ranges.h"
 #include "xtrace/reader.h"
 
 struct module {
@@ -112,6 +113,7 @@ struct model {
 	MODEL_ROWS(struct pair) meta;
 	MODEL_ROWS(struct pair) account;
 	MODEL_ROWS(struct embedded_symbol) symbols; /* by module and start, once loaded */
+	struct ranges ranges;			    /* of NVTX */
 	struct nodes nodes;			    /* of CUDA graphs */
 	uint64_t *frames;			    /* of all stacks */
 	size_t frame_count;

@@ -343,6 +343,30 @@ static int load_graph_nodes(struct model *model, const struct xt_chunk *chunk)
 	return error;
 }
 
+static int load_ranges(struct model *model, const struct xt_chunk *chunk)
+{
+	const uint64_t *operations = xt_chunk_u64(chunk, XT_RANGE_OPERATION);
+	const uint64_t *threads = xt_chunk_u64(chunk, XT_RANGE_THREAD);
+	const uint64_t *time_ns = xt_chunk_u64(chunk, XT_RANGE_TIME_NS);
+	const uint64_t *domains = xt_chunk_u64(chunk, XT_RANGE_DOMAIN);
+	const uint64_t *texts = xt_chunk_u64(chunk, XT_RANGE_TEXT);
+	const uint64_t *keys = xt_chunk_u64(chunk, XT_RANGE_KEY);
+	const uint64_t *stacks = xt_chunk_u64(chunk, XT_RANGE_STACK);
+	int error = 0;
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
+		error = ranges_add(&model->ranges, &(struct range_event){
+							   .time_ns = time_ns[r],
+							   .key = keys[r],
+							   .thread = narrow(threads[r]),
+							   .domain = narrow(domains[r]),
+							   .text = narrow(texts[r]),
+							   .stack = narrow(stacks[r]),
+							   .operation = narrow(operations[r]),
+						   });
+	return error;
+}
+
 static int load_symbols(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *modules = xt_chunk_u64(chunk, XT_SYMBOL_MODULE);
@@ -376,6 +400,7 @@ static int (*const load_by_kind[XT_KIND_COUNT])(struct model *, const struct xt_
 	[XT_KIND_SHAPE] = load_shapes,
 	[XT_KIND_COPY_SHAPE] = load_copy_shapes,
 	[XT_KIND_GRAPH_NODE] = load_graph_nodes,
+	[XT_KIND_RANGE] = load_ranges,
 	[XT_KIND_SYMBOL] = load_symbols,
 };
 

@@ -55,15 +55,17 @@ static int compare_threads(const void *a, const void *b, void *rows)
 	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
 }
 
-static int compare_stacks(const void *a, const void *b, void *rows)
+static int compare_makers(const void *a, const void *b, void *rows)
 {
 	const struct node *x = (const struct node *)rows + *(const uint32_t *)a;
 	const struct node *y = (const struct node *)rows + *(const uint32_t *)b;
 
-	return x->stack < y->stack ? -1 : x->stack > y->stack;
+	if (x->stack != y->stack)
+		return x->stack < y->stack ? -1 : 1;
+	return x->range < y->range ? -1 : x->range > y->range;
 }
 
-/* One creation for each stack. sorted: the rows that were made anew, by stack. */
+/* One creation for each stack and range. sorted: the rows that were made anew, by both. */
 static int make_creations(struct nodes *nodes, const uint32_t *sorted)
 {
 	nodes->creations = calloc(nodes->made_count + 1, sizeof(*nodes->creations));
@@ -72,9 +74,11 @@ static int make_creations(struct nodes *nodes, const uint32_t *sorted)
 	nodes->creation_count = 1;
 	for (size_t i = 0; i < nodes->made_count; i++) {
 		struct node *node = &nodes->rows[sorted[i]];
+		const struct creation *last = &nodes->creations[nodes->creation_count - 1];
 
-		if (nodes->creations[nodes->creation_count - 1].stack != node->stack)
-			nodes->creations[nodes->creation_count++].stack = node->stack;
+		if (last->stack != node->stack || last->range != node->range)
+			nodes->creations[nodes->creation_count++] =
+				(struct creation){.stack = node->stack, .range = node->range};
 		node->creation = (uint32_t)nodes->creation_count - 1;
 	}
 	return 0;
@@ -97,7 +101,7 @@ int nodes_index(struct nodes *nodes)
 	for (size_t n = 0; n < nodes->count; n++)
 		if (nodes->rows[n].stack)
 			nodes->by_thread[nodes->made_count++] = (uint32_t)n;
-	qsort_r(nodes->by_thread, nodes->made_count, sizeof(*nodes->by_thread), compare_stacks,
+	qsort_r(nodes->by_thread, nodes->made_count, sizeof(*nodes->by_thread), compare_makers,
 		nodes->rows);
 	error = make_creations(nodes, nodes->by_thread);
 	qsort_r(nodes->by_thread, nodes->made_count, sizeof(*nodes->by_thread), compare_threads,

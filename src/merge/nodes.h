@@ -4,7 +4,7 @@
  *
  * Ids recur, so a node is an id from a time on. A clone (by instantiation, by a child graph) leads
  * to the node it was made of, and in the end to one that code made: its creation. All nodes that
- * were made by one call stack have one creation.
+ * were made by one call stack in one NVTX range have one creation.
  */
 #ifndef XT_MERGE_NODES_H
 #define XT_MERGE_NODES_H
@@ -20,12 +20,14 @@ struct node {
 	uint64_t time_ns;
 	uint32_t stack;	   /* XT_STACK_ID of who made it, 0 for clones */
 	uint32_t thread;   /* XT_THREAD_ID */
+	uint32_t range;	   /* NVTX range in which it was made */
 	uint32_t creation; /* nodes.c's */
 	uint32_t order;	   /* nodes.c's: place in the log */
 };
 
 struct creation {
 	uint32_t stack; /* XT_STACK_ID */
+	uint32_t range; /* NVTX range around it */
 	uint16_t api;	/* place in the model's apis, 0: not known (yet) */
 };
 

@@ -71,6 +71,18 @@ static int apply_graph_stacks(struct options *options, const char *value)
 	return 0;
 }
 
+static int apply_nvtx(struct options *options, const char *value)
+{
+	static const char *const words[] = {
+		[NVTX_FRAMES] = "frames", [NVTX_ROOTS] = "roots", [NVTX_OFF] = "off", NULL};
+	int place = place_of(words, value);
+
+	if (place < 0)
+		return place;
+	options->settings.nvtx = (enum nvtx)place;
+	return 0;
+}
+
 static int apply_by(struct options *options, const char *value)
 {
 	static const char *const words[] = {"device", "stream", "thread", "process", "none", NULL};
@@ -155,6 +167,13 @@ static const struct option_row option_rows[] = {
 	 "the one that made the node, or the one and then the other (both)",
 	 {&exporter_folded, &exporter_summary},
 	 apply_graph_stacks},
+	{"nvtx",
+	 0,
+	 "frames|roots|off",
+	 "NVTX ranges in call paths: at their place among the frames, before all of them, or not "
+	 "(frames)",
+	 {&exporter_folded, &exporter_summary},
+	 apply_nvtx},
 	{"top", 0, "N", "rows of each table of the summary (10)", {&exporter_summary}, apply_top},
 	{"embed-symbols",
 	 0,

@@ -2,6 +2,7 @@
 /*
  * From totals to the tree of call paths.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,11 @@ struct planter {
 	struct paths *paths;
 	uint32_t *chain; /* of paths_chain() */
 	size_t chain_capacity;
+	struct placed_range {
+		uint32_t node; /* in the tree of ranges */
+		uint32_t frames_before;
+	} * nest;
+	size_t nest_capacity;
 };
 
 static uint32_t intern(struct planter *p, const char *text)
@@ -127,19 +133,97 @@ static uint32_t put_root(struct planter *p, uint32_t root)
 	return node;
 }
 
-/* Repeats the frames of the stack below base. */
-static uint32_t put_stack(struct planter *p, uint32_t base, uint32_t stack)
+/* The NVTX ranges of a nest, outermost first, into p->nest. Returns how many; < 0 is -ENOMEM. */
+static int list_ranges(struct planter *p, uint32_t range)
+{
+	const struct ranges *ranges = &p->process->model->ranges;
+	uint32_t depth = range ? ranges->nodes[range].depth : 0;
+
+	if (grow(&p->nest, &p->nest_capacity, depth, sizeof(*p->nest)) < 0)
+		return -ENOMEM;
+	for (uint32_t i = depth; i--; range = ranges->nodes[range].parent)
+		p->nest[i].node = range;
+	return (int)depth;
+}
+
+static uint32_t put_range(struct planter *p, uint32_t base, uint32_t range)
+{
+	const struct range_node *node = &p->process->model->ranges.nodes[range];
+
+	return paths_child(p->paths, base,
+			   range_label(&p->paths->names, p->process->model, node->domain,
+				       node->text, "[NVTX ", "]"));
+}
+
+static uint32_t put_ranges(struct planter *p, uint32_t base, uint32_t range)
+{
+	int count = list_ranges(p, range);
+
+	for (int i = 0; i < count; i++)
+		base = put_range(p, base, p->nest[i].node);
+	return count < 0 ? PATH_FAILED : base;
+}
+
+/* How many of the frames in chain the stack has, too, from the outermost on. */
+static uint32_t common_depth(const struct planter *p, uint32_t depth, uint32_t stack)
 {
 	const struct frames *frames = p->process->frames;
-	int depth;
+	uint32_t node, other_depth = 0;
 
 	if (!frames_has_stack(frames, stack))
-		return paths_child(p->paths, base, intern(p, FRAME_UNATTRIBUTED));
-	depth = paths_chain(p->paths, frames->nodes[stack], &p->chain, &p->chain_capacity);
-	if (depth < 0)
+		return 0;
+	for (node = frames->nodes[stack]; node != PATH_ROOT; node = p->paths->nodes[node].parent)
+		other_depth++;
+	/* The tree has one node for one path: the first node that both have is all in common. */
+	for (node = frames->nodes[stack]; other_depth; other_depth--) {
+		if (other_depth <= depth && p->chain[other_depth - 1] == node)
+			return other_depth;
+		node = p->paths->nodes[node].parent;
+	}
+	return 0;
+}
+
+/*
+ * How many frames stand before each range. A range was opened below the frames that its stack and
+ * the call's have in common. One that was opened later is within it: where that one stands further
+ * out, the frames in between were entered since.
+ */
+static void place_ranges(struct planter *p, uint32_t depth, int range_count)
+{
+	uint32_t limit = depth;
+
+	for (int i = range_count; i-- > 0;) {
+		uint32_t stack = p->process->model->ranges.nodes[p->nest[i].node].stack;
+		uint32_t common = common_depth(p, depth, stack);
+
+		limit = common < limit ? common : limit;
+		p->nest[i].frames_before = limit;
+	}
+}
+
+/* Repeats the frames of the stack below base, with the ranges at their places among them. */
+static uint32_t put_stack(struct planter *p, uint32_t base, uint32_t stack, uint32_t range)
+{
+	const struct frames *frames = p->process->frames;
+	bool has_stack = frames_has_stack(frames, stack);
+	int depth = 0, range_count, next = 0;
+
+	if (p->run->settings->nvtx == NVTX_ROOTS)
+		base = put_ranges(p, base, range);
+	range_count = p->run->settings->nvtx == NVTX_FRAMES ? list_ranges(p, range) : 0;
+	if (has_stack)
+		depth = paths_chain(p->paths, frames->nodes[stack], &p->chain, &p->chain_capacity);
+	if (depth < 0 || range_count < 0)
 		return PATH_FAILED;
-	for (int d = 0; d < depth; d++)
-		base = paths_child(p->paths, base, p->paths->nodes[p->chain[d]].name);
+	place_ranges(p, (uint32_t)depth, range_count);
+	for (int d = 0; d <= depth; d++) {
+		while (next < range_count && p->nest[next].frames_before == (uint32_t)d)
+			base = put_range(p, base, p->nest[next++].node);
+		if (d < depth)
+			base = paths_child(p->paths, base, p->paths->nodes[p->chain[d]].name);
+	}
+	if (!has_stack)
+		base = paths_child(p->paths, base, intern(p, FRAME_UNATTRIBUTED));
 	return base;
 }
 
@@ -184,7 +268,7 @@ static uint32_t put_leaf(struct planter *p, uint32_t node, const struct owner *o
 
 static uint32_t put_call(struct planter *p, uint32_t node, const struct owner *owner)
 {
-	node = put_stack(p, node, owner->stack);
+	node = put_stack(p, node, owner->stack, owner->range);
 	if (!owner->stack && owner->leaf != LEAF_CALL)
 		return node;
 	return paths_child(p->paths, node,
@@ -204,7 +288,7 @@ static uint32_t put_owner(struct planter *p, const struct owner *owner)
 	if (owner->creation) {
 		const struct creation *creation = &nodes->creations[owner->creation];
 
-		node = put_stack(p, node, creation->stack);
+		node = put_stack(p, node, creation->stack, creation->range);
 		if (frames_knows_api(frames, creation->stack, creation->api))
 			node = paths_child(p->paths, node,
 					   frames_api_name(frames, creation->stack, creation->api));
@@ -227,5 +311,6 @@ int plant_totals(struct run *run, const struct process *process, const struct to
 			run->paths.nodes[node].weights[w] += total->weights[w];
 	}
 	free(p.chain);
+	free(p.nest);
 	return error;
 }

@@ -32,6 +32,26 @@ struct reading {
 /* Reads all events of the log of reading->process. 0 or -ENOMEM. */
 int reading_events(struct reading *reading, struct report *report);
 
+/* A number that a label stands for; all that have none are one. */
+static inline uint32_t label_number(uint64_t number, uint32_t label_count)
+{
+	return number < label_count ? (uint32_t)number : 0;
+}
+
+/* attribute.c: what events.c calls with what it reads. */
+
+/* Whom work belongs to as far as that is known without its call. (Filled in place: a copy of what
+ * was just written in small pieces is slow.) */
+void own_alone(const struct reading *reading, const struct work *work, const struct launch *launch,
+	       struct owner *owner);
+
+/* The CPU waited in that call: what a path of --weight cpu-wait ends in. */
+void reading_add_wait(struct reading *reading, const struct launch *call, uint64_t duration_ns);
+
+/* Listeners, with the reading as their context. */
+void reading_joined(void *context, const struct work *work, const struct launch *launch);
+void reading_memory_changed(void *context, uint32_t pool, uint64_t time_ns, uint64_t live_bytes);
+
 /* Frees what the reading made. */
 void reading_free(struct reading *reading);
 
@@ -40,6 +60,13 @@ void reading_free(struct reading *reading);
  * name, for the work of graphs the path that made the node, and the leaf. 0 or -ENOMEM.
  */
 int plant_totals(struct run *run, const struct process *process, const struct totals *totals);
+
+/* Adds up the GPU time of each NVTX range, with all that is in it, in run->ranges. 0 or -ENOMEM. */
+int plant_ranges(struct run *run, const struct process *process, const struct totals *totals);
+
+/* "text", or "domain:text", clean, as a name in names; NAME_FAILED if memory ran out. */
+uint32_t range_label(struct names *names, const struct model *model, uint32_t domain, uint32_t text,
+		     const char *before, const char *after);
 
 #define ROOT_UNKNOWN UINT32_MAX	      /* a device that the log does not tell */
 #define ROOT_HOST    (UINT32_MAX - 1) /* in place of a device: memory of the host */

@@ -208,6 +208,8 @@ static int end(struct sink *sink, const struct run *run)
 	put_overview(out, run);
 	if (run_work_count(run))
 		error = put_tables(sink, run);
+	if (!error)
+		error = summary_put_ranges(sink, run);
 	summary_put_transfers(sink, run);
 	if (!error)
 		error = summary_put_calls(sink, run);

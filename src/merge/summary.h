@@ -45,6 +45,9 @@ int summary_put_calls(struct sink *sink, const struct run *run);
 /* The tables of memory (summary_memory.c). 0 or -ENOMEM. */
 int summary_put_memory(struct sink *sink, const struct run *run);
 
+/* The table of NVTX ranges (summary_calls.c). 0 or -ENOMEM. */
+int summary_put_ranges(struct sink *sink, const struct run *run);
+
 /* The table of copies and sets (summary_calls.c). */
 void summary_put_transfers(struct sink *sink, const struct run *run);
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables of the summary about API calls, and about copies and sets.
+ * Tables of the summary about API calls, copies and sets, and NVTX ranges.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "merge/labels.h"
@@ -112,4 +114,60 @@ void summary_put_transfers(struct sink *sink, const struct run *run)
 		output_format(out, "%12s  %12s  %12s  %14s  %s\n", time, count, bytes, bandwidth,
 			      names_text(&run->paths.names, row->name, NULL));
 	}
+}
+
+struct range_row {
+	uint32_t node;
+	uint64_t gpu_ns;
+	uint64_t count;
+};
+
+/* A range takes as much as those in it at least: it stands before them. */
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct range_row *x = a, *y = b;
+
+	if (x->gpu_ns != y->gpu_ns)
+		return x->gpu_ns > y->gpu_ns ? -1 : 1;
+	return x->node < y->node ? -1 : x->node > y->node;
+}
+
+int summary_put_ranges(struct sink *sink, const struct run *run)
+{
+	const struct paths *ranges = &run->ranges;
+	struct range_row *rows = calloc(ranges->node_count, sizeof(*rows));
+	size_t count = 0, shown;
+	int error = 0;
+
+	if (!rows)
+		return -ENOMEM;
+	/* Others only came about while ranges overlapped without being within each other. */
+	for (uint32_t n = 1; n < ranges->node_count; n++)
+		if (ranges->nodes[n].weights[WEIGHT_COUNT] || run->range_openings[n])
+			rows[count++] =
+				(struct range_row){n, ranges->nodes[n].weights[WEIGHT_GPU_TIME],
+						   ranges->nodes[n].weights[WEIGHT_COUNT]};
+	if (!count)
+		goto out;
+	shown = put_limit(count, sink->settings);
+	qsort(rows, count, sizeof(*rows), compare_ranges);
+	put_title(&sink->out, "GPU time by NVTX range, with all that is in it", shown, count);
+	output_format(&sink->out, "%12s  %7s  %12s  %12s  %s\n", "time", "share", "count", "opened",
+		      "range");
+	for (size_t r = 0; r < shown && !error; r++) {
+		char time[TIME_BYTES], work[COUNT_BYTES], opened[COUNT_BYTES];
+
+		format_time(time, rows[r].gpu_ns);
+		format_count(work, rows[r].count);
+		format_count(opened, run->range_openings[rows[r].node]);
+		output_format(&sink->out, "%12s  %5.1f %%  %12s  %12s  ", time,
+			      run->gpu_ns ? 100.0 * (double)rows[r].gpu_ns / (double)run->gpu_ns
+					  : 0.0,
+			      work, opened);
+		error = put_path(&sink->out, ranges, rows[r].node);
+		output_text(&sink->out, "\n", 1);
+	}
+out:
+	free(rows);
+	return error;
 }

@@ -92,6 +92,9 @@ def main():
     total_ns = sum(e["dur"] for e in work) * 1000
     if len(sys.argv) > 2:
         assert total_ns == folded_sum(sys.argv[2]), f"{total_ns} ns in the trace"
+    starts = [e["id"] for e in events if e["ph"] == "b"]
+    ends = [e["id"] for e in events if e["ph"] == "e"]
+    assert set(ends) <= set(starts) and len(ends) == len(set(ends)), "asynchronous ends alone"
     print(f"{len(calls)} calls, {len(work)} kernels, copies, sets of {int(total_ns)} ns, {arrows} arrows")
 
 

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whom the events of a log belong to, and what is added up of them.
+ */
+#include <errno.h>
+
+#include "merge/reading.h"
+
+static const struct copy_shape *copy_shape(const struct reading *reading, const struct work *work)
+{
+	const struct model *model = reading->model;
+
+	return &model->copy_shapes.rows[work->shape < model->copy_shapes.count ? work->shape : 0];
+}
+
+static void set_leaf(const struct reading *reading, const struct work *work, struct owner *owner)
+{
+	switch (work->kind) {
+	case WORK_KERNEL:
+		owner->leaf = LEAF_KERNEL;
+		owner->what = work->shape;
+		break;
+	case WORK_COPY:
+		owner->leaf = LEAF_COPY;
+		owner->what = label_number(copy_shape(reading, work)->kind, COPY_KINDS);
+		break;
+	case WORK_SET:
+		owner->leaf = LEAF_SET;
+		break;
+	default:
+		owner->leaf = LEAF_MEMORY;
+		owner->what = MEMORY_WHAT(label_number(work->shape, MEMORY_KINDS),
+					  memory_pool(work->stream, work->shape));
+		break;
+	}
+}
+
+void own_alone(const struct reading *reading, const struct work *work, const struct launch *launch,
+	       struct owner *owner)
+{
+	const struct run *run = reading->run;
+
+	*owner = (struct owner){0};
+	set_leaf(reading, work, owner);
+	if (run->settings->by == BY_DEFAULT)
+		return;
+	if (owner->leaf == LEAF_MEMORY && run->settings->by == BY_DEVICE)
+		owner->root = MEMORY_WHAT_POOL(owner->what) == MEMORY_POOL_HOST ? ROOT_HOST
+										: work->stream;
+	else
+		owner->root =
+			plant_root(run, reading->model, work->stream, launch ? launch->thread : 0);
+}
+
+static void count_work(struct reading *reading, const struct work *work)
+{
+	struct run *run = reading->run;
+	struct transfer_sum *sum;
+
+	run->work_count[work->kind]++;
+	run->gpu_ns += work->duration_ns;
+	if (work->kind == WORK_KERNEL)
+		return;
+	if (work->kind == WORK_COPY)
+		sum = &reading->copies[work->shape < reading->model->copy_shapes.count ? work->shape
+										       : 0];
+	else
+		sum = &reading->sets[label_number(work->shape, MEMORY_KINDS)];
+	sum->count++;
+	sum->bytes += work->bytes;
+	sum->gpu_ns += work->duration_ns;
+}
+
+/* Work of a graph belongs to who launched the graph and to who made the node. */
+static void own_graph_work(struct reading *reading, const struct work *work,
+			   const struct launch *launch, struct owner *owner)
+{
+	struct nodes *nodes = &reading->model->nodes;
+	enum graph_stacks wanted = reading->run->settings->graph_stacks;
+	uint32_t creation = nodes_creation(nodes, work->graph_node, launch->enter_ns);
+
+	reading->run->graph_work_count++;
+	if (creation && !frames_has_stack(&reading->frames, nodes->creations[creation].stack))
+		creation = CREATION_UNKNOWN;
+	/* (A log without any nodes is of a tracer that did not record them.) */
+	if (!creation && nodes->count)
+		reading->run->graph_work_unmade_count++;
+	if (wanted == GRAPH_STACKS_REPLAY)
+		return;
+	owner->in_graph = 1;
+	owner->creation = creation;
+	if (wanted != GRAPH_STACKS_CAPTURE || !creation)
+		return;
+	owner->in_graph = 0;
+	owner->stack = 0;
+	owner->api = 0;
+}
+
+static void own_called(struct reading *reading, const struct launch *launch, struct owner *owner)
+{
+	owner->range = launch->range;
+	if (!frames_has_stack(&reading->frames, launch->stack))
+		return;
+	owner->stack = launch->stack;
+	owner->api = launch->api;
+}
+
+static void joined_memory(struct reading *reading, const struct work *work,
+			  const struct launch *launch)
+{
+	struct owner owner;
+
+	if (!launch)
+		return;
+	own_alone(reading, work, launch, &owner);
+	own_called(reading, launch, &owner);
+	memory_own(&reading->memory, work->ticket, &owner);
+}
+
+void reading_joined(void *context, const struct work *work, const struct launch *launch)
+{
+	struct reading *reading = context;
+	struct run *run = reading->run;
+	struct owner owner;
+	uint32_t place;
+
+	if (work->kind >= WORK_KINDS) {
+		joined_memory(reading, work, launch);
+		return;
+	}
+	own_alone(reading, work, launch, &owner);
+	count_work(reading, work);
+	if (launch)
+		own_called(reading, launch, &owner);
+	if (!launch)
+		run->work_without_call_count++;
+	else if (!owner.stack)
+		run->work_without_stack_count++;
+	else
+		run->attributed_gpu_ns += work->duration_ns;
+	if (launch && work->graph_node)
+		own_graph_work(reading, work, launch, &owner);
+	if (launch && reading->timeline)
+		timeline_own(reading->timeline, work->ticket, launch, &owner);
+	place = totals_place(&reading->totals, &owner);
+	if (place == TOTAL_FAILED) {
+		reading->error = -ENOMEM;
+		return;
+	}
+	reading->totals.entries[place].weights[WEIGHT_GPU_TIME] += work->duration_ns;
+	reading->totals.entries[place].weights[WEIGHT_COUNT]++;
+	for (size_t e = 0; e < reading->sink_count; e++) {
+		struct sink *sink = &reading->sinks[e];
+
+		if (sink->exporter->work &&
+		    sink->exporter->work(sink, &reading->process, work, launch) < 0)
+			reading->error = -ENOMEM;
+	}
+}
+
+void reading_memory_changed(void *context, uint32_t pool, uint64_t time_ns, uint64_t live_bytes)
+{
+	struct reading *reading = context;
+
+	for (size_t e = 0; e < reading->sink_count; e++) {
+		struct sink *sink = &reading->sinks[e];
+
+		if (sink->exporter->memory &&
+		    sink->exporter->memory(sink, &reading->process, pool, time_ns, live_bytes) < 0)
+			reading->error = -ENOMEM;
+	}
+}
+
+void reading_add_wait(struct reading *reading, const struct launch *call, uint64_t duration_ns)
+{
+	struct owner owner = {.leaf = LEAF_CALL, .api = call->api};
+	uint32_t place;
+
+	own_called(reading, call, &owner);
+	owner.root = plant_root(reading->run, reading->model, 0, call->thread);
+	place = totals_place(&reading->totals, &owner);
+	if (place == TOTAL_FAILED)
+		reading->error = -ENOMEM;
+	else
+		reading->totals.entries[place].weights[WEIGHT_CPU_WAIT] += duration_ns;
+}

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+# NVTX ranges: nested, at their place among the frames; domains, starts and ends, pops of nothing.
+make_log script one.xtr <<-END
+	thread 2 4322 worker
+	stack train main train nvtxRangePushA
+	stack step main train step
+	stack inner main train step inner cudaLaunchKernel
+	stack direct main train cudaLaunchKernel
+	stack helper main train helper
+	stack run run loop
+	stack replay main train cudaGraphLaunch
+	stack capture main warmup cudaLaunchKernel
+	stack warm main warmup
+	push 1 5 warm capture_phase
+	call 90 1 cuLaunchKernel capture 6 2
+	node 10 0 capture 7 1
+	node 20 10 - 8 1
+	pop 1 9
+	push 1 100 train epoch
+	call 1 1 cuLaunchKernel inner 110 5
+	kernel 1 1 a 200 1
+	push 1 120 step step;1
+	call 2 1 cuLaunchKernel inner 130 5
+	kernel 2 1 a 210 2
+	push 1 140 helper h my_lib        # pushed by a helper that has returned
+	call 3 1 cuLaunchKernel inner 150 5
+	kernel 3 1 a 220 4
+	call 4 1 cuLaunchKernel direct 160 5
+	kernel 4 1 b 230 8
+	pop 1 165                         # step: of its domain, though h was pushed later
+	call 5 1 cuLaunchKernel inner 170 5
+	kernel 5 1 a 240 16
+	call 6 2 cuLaunchKernel inner 170 5  # another thread: in no range
+	kernel 6 1 a 260 32
+	pop 1 180 my_lib
+	pop 1 181 my_lib                  # of nothing
+	mark 1 182 step here
+	call 7 1 cuGraphLaunch replay 190 5
+	kernel 7 1 a 300 64 20
+	pop 1 200
+	pop 1 201                         # of nothing
+	start 2 300 run 77 request
+	push 2 310 - decode
+	call 8 2 cuLaunchKernel run 320 5
+	kernel 8 1 c 500 128
+	end 1 330 77                      # by another thread
+	call 9 2 cuLaunchKernel run 340 5
+	kernel 9 1 c 700 256
+	end 1 350 78                      # of nothing
+	call 10 2 cuLaunchKernel - 360 5
+	kernel 10 1 c 1000 512
+END
+merge one.xtr --folded -
+merge -q one.xtr --folded - --nvtx roots
+merge -q one.xtr --folded - --nvtx off
+merge -q one.xtr --folded - --graph-stacks capture | grep warmup
+merge one.xtr
+merge -q one.xtr --chrome one.json --folded one.folded
+check_chrome one.json one.folded
+grep '"nvtx"' one.json
+grep thread_name one.json
