@@ -4,7 +4,8 @@
 
 Kills the launcher with SIGKILL at random moments, recovers its log, and holds it against a ledger
 that the launcher keeps in a shared mapping: every launch that had returned is in the log, once,
-with its kernel unless that ran within the last half second. Run by hand with --kills 1000.
+with its kernel unless that ran within the last half second. Run by hand with --kills 1000, or,
+without --simgpu, on a real GPU.
 """
 
 import argparse
@@ -74,10 +75,13 @@ def start(args, case, folder, ledger):
                str(random.randrange(1 << 30)), str(sync_every), ledger]
     environment = dict(os.environ, XTRACE_SIMGPU_KERNEL_NS=kernel_ns)
     if by_record:
-        program = [args.xtrace, "record", "--simulate", "-o", data, "--", *program]
+        simulate = ["--simulate"] if args.simgpu else []
+        program = [args.xtrace, "record", *simulate, "-o", data, "--", *program]
     else:
-        environment.update(LD_PRELOAD=args.inject, XTRACE_DATA=data, LD_LIBRARY_PATH=args.simgpu,
-                           XTRACE_CUPTI=os.path.join(args.simgpu, "libcupti.so"))
+        environment.update(LD_PRELOAD=args.inject, XTRACE_DATA=data)
+        if args.simgpu:
+            environment.update(LD_LIBRARY_PATH=args.simgpu,
+                               XTRACE_CUPTI=os.path.join(args.simgpu, "libcupti.so"))
     return subprocess.Popen(program, env=environment, stdout=subprocess.DEVNULL,
                             stderr=subprocess.PIPE, text=True)
 
@@ -201,7 +205,7 @@ def random_case():
 def main():
     parser = argparse.ArgumentParser()
     for name in ("xtrace", "merge", "inject", "simgpu", "dump", "launcher"):
-        parser.add_argument("--" + name, required=True)
+        parser.add_argument("--" + name, required=name != "simgpu")
     parser.add_argument("--kills", type=int, default=40)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     args = parser.parse_args()

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Spools that are cut short, changed in any byte, or made up to do harm: recovery ends in order,
+ * the log keeps what it had, and what it gets is well formed.
+ */
+#include "recover_maker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log/recover.h"
+
+static char log_path[600], spool_path[610], template_path[610];
+static struct made_spool made;
+static struct blob log_before;
+static struct xt_recovered got;
+static int template_fd = -1;
+
+static int set_up(void **state)
+{
+	(void)state;
+	snprintf(log_path, sizeof(log_path), "%s", test_path("one.xtr"));
+	snprintf(spool_path, sizeof(spool_path), "%s%s", log_path, XT_SPOOL_SUFFIX);
+	snprintf(template_path, sizeof(template_path), "%s.template", log_path);
+	make_spool(&made, XT_SPOOL_VERSION, 130000);
+	unlink(spool_path);
+	file_write(template_path, made.bytes.data, made.bytes.bytes);
+	template_fd = open(template_path, O_RDWR);
+	assert_true(template_fd >= 0);
+	make_log(log_path);
+	log_before = file_read(log_path);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	close(template_fd);
+	blob_free(&made.bytes);
+	blob_free(&log_before);
+	return 0;
+}
+
+/* The log is what it was and what was said to be appended, and can be read. */
+static void expect_in_order(int error)
+{
+	struct blob log = file_read(log_path);
+	struct xt_reader *reader = open_blob(&log);
+	const struct xt_chunk *chunk;
+	uint64_t calls = 0, kernels = 0;
+
+	assert_true(log.bytes >= log_before.bytes);
+	assert_memory_equal(log.data, log_before.data, log_before.bytes);
+	if (error)
+		assert_int_equal(log.bytes, log_before.bytes);
+	while ((chunk = xt_reader_next(reader, 0))) {
+		calls += xt_chunk_kind(chunk) == XT_KIND_CALL ? xt_chunk_rows(chunk) : 0;
+		kernels += xt_chunk_kind(chunk) == XT_KIND_KERNEL ? xt_chunk_rows(chunk) : 0;
+	}
+	assert_int_equal(calls, 2 + (error ? 0 : got.calls + got.open_calls));
+	assert_int_equal(kernels, 1 + (error ? 0 : got.kernels));
+	assert_int_equal(xt_reader_damage(reader)->chunks_damaged, 0);
+	assert_int_equal(xt_reader_damage(reader)->closed, !error);
+	xt_reader_close(reader);
+	blob_free(&log);
+}
+
+/* Recovers from the template as it is now. */
+static int recover(void)
+{
+	int error;
+
+	unlink(spool_path);
+	assert_int_equal(link(template_path, spool_path), 0);
+	file_write(log_path, log_before.data, log_before.bytes);
+	error = xt_recover(log_path, &got);
+	assert_true(!error || error == -EBADMSG || error == -E2BIG);
+	assert_int_equal(access(spool_path, F_OK), error ? 0 : -1);
+	expect_in_order(error);
+	return error;
+}
+
+static void put(uint64_t offset, const void *data, size_t bytes)
+{
+	assert_int_equal(pwrite(template_fd, data, bytes, (off_t)offset), bytes);
+}
+
+static void restore(uint64_t offset, size_t bytes)
+{
+	put(offset, made.bytes.data + offset, bytes);
+}
+
+static void test_cut_short(void **state)
+{
+	/* At the bytes that mean something, and here and there between them. */
+	uint64_t lengths[2048], seed = test_seed();
+	size_t count = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 48; i++)
+		lengths[count++] = i;
+	for (int area = 0; area < MADE_AREAS; area++) {
+		static const uint64_t places[] = {0, 64, 80, 272, 448, 512, 4096, 20480};
+
+		for (size_t p = 0; p < sizeof(places) / sizeof(places[0]); p++)
+			for (int64_t d = -1; d < 24; d++)
+				lengths[count++] = made.offsets[area] + places[p] +
+						   (uint64_t)(d * (d > 1 ? 8 : 1));
+	}
+	while (count < 1500)
+		lengths[count++] = random_next(&seed) % made.bytes.bytes;
+	for (size_t i = 0; i < count; i++) {
+		if (lengths[i] >= made.bytes.bytes)
+			continue;
+		assert_int_equal(ftruncate(template_fd, (off_t)lengths[i]), 0);
+		recover();
+		restore(lengths[i], made.bytes.bytes - lengths[i]);
+	}
+	assert_int_equal(recover(), 0);
+	assert_int_equal(got.calls, MADE_CALLS);
+}
+
+static void flip(uint64_t offset, uint64_t bytes, uint64_t *seed)
+{
+	for (uint64_t at = offset; at < offset + bytes; at++) {
+		uint8_t changed = made.bytes.data[at] ^ (uint8_t)(1 + random_next(seed) % 255);
+
+		put(at, &changed, 1);
+		recover();
+		restore(at, 1);
+	}
+}
+
+static void test_every_byte_flipped(void **state)
+{
+	uint64_t seed = test_seed();
+	uint64_t place = made.free_pos % MADE_RING_BYTES;
+	uint64_t data = made.offsets[MADE_RING_1] + XT_RING_DATA_OFFSET;
+	uint64_t first = made.records_bytes < MADE_RING_BYTES - place ? made.records_bytes
+								      : MADE_RING_BYTES - place;
+
+	(void)state;
+	flip(0, 40 + (MADE_AREAS + 1) * sizeof(struct xt_spool_area), &seed);
+	flip(offsetof(struct xt_spool_header, record_bytes), sizeof(uint32_t) * 64, &seed);
+	flip(made.offsets[MADE_RING_1], 24, &seed);
+	flip(made.offsets[MADE_RING_1] + 64, 64, &seed);
+	flip(made.offsets[MADE_RING_1] + 272, 16 * 8, &seed);
+	flip(made.offsets[MADE_RING_1] + 448, 8, &seed);
+	flip(made.offsets[MADE_RING_1] + 512, 16, &seed);
+	flip(data + place, first, &seed);
+	flip(data, made.records_bytes - first, &seed);
+	flip(made.offsets[MADE_COMPLETED], 32, &seed);
+	flip(made.offsets[MADE_COMPLETED] + XT_ACTIVITY_DATA_OFFSET, made.valid_bytes, &seed);
+	flip(made.offsets[MADE_AT_CUPTI], 32, &seed);
+	flip(made.offsets[MADE_AT_CUPTI] + XT_ACTIVITY_DATA_OFFSET, 3 * 216, &seed);
+	flip(made.offsets[MADE_NAMES], 8, &seed);
+	flip(made.offsets[MADE_NAMES] + XT_NAMES_DATA_OFFSET, made.names_bytes, &seed);
+}
+
+/* Values that were chosen to hurt, in every word that says how much or where. */
+static void test_hostile_values(void **state)
+{
+	static const uint64_t values[] = {
+		0,
+		1,
+		7,
+		8,
+		4095,
+		4096,
+		65535,
+		1u << 20,
+		(1u << 24) + 8,
+		0x7ffffff8,
+		0x7fffffff,
+		0x80000000,
+		0xfffffff8,
+		0xffffffff,
+		UINT64_C(1) << 32,
+		INT64_MAX,
+		INT64_MIN,
+		UINT64_MAX - 7,
+		UINT64_MAX,
+		UINT64_MAX - 20479,
+	};
+	const uint64_t area_entries = offsetof(struct xt_spool_header, areas);
+	const uint64_t ring = made.offsets[MADE_RING_1], names = made.offsets[MADE_NAMES];
+	const uint64_t stack = ring + XT_RING_DATA_OFFSET +
+			       (made.free_pos + sizeof(struct xt_record_call)) % MADE_RING_BYTES;
+	const struct {
+		uint64_t offset;
+		size_t bytes;
+	} words[] = {
+		{offsetof(struct xt_spool_header, area_count), 4},
+		{offsetof(struct xt_spool_header, cupti_version), 4},
+		{offsetof(struct xt_spool_header, record_bytes) + 40, 4},
+		{area_entries, 8},
+		{area_entries + 8, 8},
+		{area_entries + 16, 4},
+		{area_entries + 24 * MADE_COMPLETED + 8, 8},
+		{area_entries + 24 * MADE_NAMES + 8, 8},
+		{ring, 4},
+		{ring + 16, 8},
+		{ring + offsetof(struct xt_ring_header, write_pos), 8},
+		{ring + offsetof(struct xt_ring_header, open_count), 4},
+		{ring + offsetof(struct xt_ring_header, open_calls) + 8, 4},
+		{ring + offsetof(struct xt_ring_header, open_calls) + 16, 8},
+		{ring + offsetof(struct xt_ring_header, counters), 8},
+		{ring + offsetof(struct xt_ring_header, free_pos), 8},
+		{stack, 2},
+		{stack + 2, 2},
+		{stack + 4, 4},
+		{stack + 8, 4},
+		{made.offsets[MADE_COMPLETED], 4},
+		{made.offsets[MADE_COMPLETED] + 16, 8},
+		{made.offsets[MADE_COMPLETED] + XT_ACTIVITY_DATA_OFFSET, 4},
+		{made.offsets[MADE_COMPLETED] + XT_ACTIVITY_DATA_OFFSET + 16, 8},
+		{made.offsets[MADE_COMPLETED] + XT_ACTIVITY_DATA_OFFSET + 24, 8},
+		{made.offsets[MADE_AT_CUPTI] + 8, 8},
+		{names, 8},
+		{names + XT_NAMES_DATA_OFFSET + 12, 4},
+	};
+
+	(void)state;
+	for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++) {
+		for (size_t v = 0; v < sizeof(values) / sizeof(values[0]); v++) {
+			put(words[w].offset, &values[v], words[w].bytes);
+			recover();
+		}
+		restore(words[w].offset, words[w].bytes);
+	}
+}
+
+static void change(void *field, uint64_t value, size_t bytes)
+{
+	memcpy(field, &value, bytes);
+	put((uint64_t)((uint8_t *)field - made.bytes.data), field, bytes);
+}
+
+/* The rest is recovered, and what could not be is counted. */
+static void test_damage_is_counted(void **state)
+{
+	struct xt_spool_header *header = made_header(&made);
+	const struct xt_spool_area first = header->areas[0];
+
+	(void)state;
+	change(&header->areas[0].offset, header->areas[1].offset, 8); /* two at one place */
+	assert_int_equal(recover(), 0);
+	assert_int_equal(got.areas_damaged, 1);
+	change(&header->areas[0].offset, first.offset, 8);
+	change(&made_ring(&made, MADE_RING_2)->thread_id, 1, 4); /* two of one thread */
+	assert_int_equal(recover(), 0);
+	assert_int_equal(got.areas_damaged, 1);
+	assert_int_equal(got.calls, MADE_CALLS - 1);
+	change(&made_ring(&made, MADE_RING_2)->thread_id, 2, 4);
+	change(&made_ring(&made, MADE_RING_1)->open_count, 9, 4);
+	assert_int_equal(recover(), 0);
+	assert_int_equal(got.areas_damaged, 1);
+	assert_int_equal(got.open_calls, 0);
+	assert_int_equal(got.calls, MADE_CALLS);
+	change(&made_ring(&made, MADE_RING_1)->open_count, 1, 4);
+	change(&made_ring(&made, MADE_RING_1)->write_pos, made.free_pos + 40 + 8, 8);
+	assert_int_equal(recover(), 0); /* a stack that is cut off */
+	assert_int_equal(got.areas_damaged, 1);
+	assert_int_equal(got.calls, 1); /* the other thread's */
+	assert_int_equal(got.kernels, MADE_KERNELS);
+}
+
+/* A log that uses ids up to the end leaves none for what is recovered, but is left readable. */
+static void test_log_is_hostile_too(void **state)
+{
+	uint64_t seed = test_seed();
+
+	(void)state;
+	for (int i = 0; i < 300; i++) {
+		struct blob log = file_read(log_path);
+		size_t at = 64 + random_next(&seed) % (log_before.bytes - 64);
+		int error;
+
+		blob_free(&log);
+		unlink(spool_path);
+		assert_int_equal(link(template_path, spool_path), 0);
+		log_before.data[at] ^= 0x55;
+		file_write(log_path, log_before.data, log_before.bytes);
+		log_before.data[at] ^= 0x55;
+		error = xt_recover(log_path, &got);
+		assert_true(!error || error == -EBADMSG);
+		log = file_read(log_path);
+		xt_reader_close(open_blob(&log));
+		blob_free(&log);
+	}
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(test_cut_short),	       TEST(test_every_byte_flipped),
+		TEST(test_hostile_values),     TEST(test_damage_is_counted),
+		TEST(test_log_is_hostile_too),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, test_dir_remove);
+}

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What comes out of a spool: each thing once, nothing that the log has, whatever was interrupted.
+ */
+#include "recover_maker.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "log/keys.h"
+#include "log/recover.h"
+#include "log/writer.h"
+
+#define CUPTI_13 130000
+
+static char log_path[600], spool_path[610];
+static struct made_spool made;
+static struct xt_recovered got;
+
+static void lay_out(void)
+{
+	make_log(log_path);
+	file_write(spool_path, made.bytes.data, made.bytes.bytes);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	snprintf(log_path, sizeof(log_path), "%s", test_path("one.xtr"));
+	snprintf(spool_path, sizeof(spool_path), "%s%s", log_path, XT_SPOOL_SUFFIX);
+	make_spool(&made, XT_SPOOL_VERSION, CUPTI_13);
+	unlink(spool_path);
+	lay_out();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	blob_free(&made.bytes);
+	return 0;
+}
+
+/* ---- looking into the log */
+
+#define ROWS_MAX 64
+
+struct found {
+	unsigned count;
+	uint64_t rows[ROWS_MAX][XT_TABLE_COLUMNS_MAX];
+	char texts[ROWS_MAX][32]; /* the first text of a row */
+};
+
+/* All rows of a kind, in order. */
+static struct found find(enum xt_kind kind)
+{
+	struct found found = {0};
+	const struct xt_chunk *chunk;
+	struct xt_reader *reader;
+
+	assert_int_equal(xt_reader_open(log_path, &reader), XT_OPEN_OK);
+	while ((chunk = xt_reader_next(reader, 1u << kind))) {
+		for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++, found.count++) {
+			assert_true(found.count < ROWS_MAX);
+			for (unsigned c = 0; c < XT_TABLE_COLUMNS_MAX; c++) {
+				uint8_t encoding = xt_kind_specs[kind].columns[c].encoding;
+				struct xt_bytes text;
+
+				if (encoding == XT_ENC_BYTES) {
+					text = xt_chunk_bytes(chunk, c, r);
+					snprintf(found.texts[found.count], 32, "%.*s",
+						 (int)text.length, text.length ? text.data : "");
+				} else if (encoding && encoding != XT_ENC_LIST) {
+					found.rows[found.count][c] = xt_chunk_u64(chunk, c)[r];
+				}
+			}
+		}
+	}
+	xt_reader_close(reader);
+	return found;
+}
+
+static const char *string_of(uint64_t id)
+{
+	static struct found strings;
+
+	strings = find(XT_KIND_STRING);
+	for (unsigned i = 0; i < strings.count; i++)
+		if (strings.rows[i][XT_STRING_ID] == id)
+			return strings.texts[i];
+	return "";
+}
+
+static uint64_t account_of(const char *name)
+{
+	struct found accounts = find(XT_KIND_ACCOUNT);
+	uint64_t value = 0;
+
+	for (unsigned i = 0; i < accounts.count; i++)
+		if (!strcmp(accounts.texts[i], name))
+			value = accounts.rows[i][XT_ACCOUNT_VALUE];
+	return value;
+}
+
+static bool is_closed(void)
+{
+	struct xt_reader *reader;
+	bool closed;
+
+	assert_int_equal(xt_reader_open(log_path, &reader), XT_OPEN_OK);
+	while (xt_reader_next(reader, 0))
+		;
+	closed = xt_reader_damage(reader)->closed;
+	assert_int_equal(xt_reader_damage(reader)->chunks_damaged, 0);
+	xt_reader_close(reader);
+	return closed;
+}
+
+#define NEW_STACK 2 /* the log has one */
+
+static void expect_calls(void)
+{
+	static const struct {
+		uint64_t correlation, thread, duration_ns, stack;
+	} expected[] = {
+		{1, 1, 100, 1}, {2, 1, 100, 1},		{3, 1, 50, NEW_STACK},
+		{4, 1, 50, 1},	{5, 1, 100, NEW_STACK}, {6, 2, 400, 0},
+	};
+	struct found calls = find(XT_KIND_CALL);
+
+	assert_int_equal(calls.count, 6);
+	for (unsigned i = 0; i < calls.count; i++) {
+		assert_int_equal(calls.rows[i][XT_CALL_CORRELATION], expected[i].correlation);
+		assert_int_equal(calls.rows[i][XT_CALL_THREAD], expected[i].thread);
+		assert_int_equal(calls.rows[i][XT_CALL_DURATION_NS], expected[i].duration_ns);
+		/* A recovery that was interrupted may have left a stack that nobody refers to. */
+		if (expected[i].stack == NEW_STACK)
+			assert_true(calls.rows[i][XT_CALL_STACK] >= NEW_STACK);
+		else
+			assert_int_equal(calls.rows[i][XT_CALL_STACK], expected[i].stack);
+	}
+	assert_int_equal(calls.rows[2][XT_CALL_RESULT], UINT32_MAX);
+	assert_int_equal(calls.rows[4][XT_CALL_RESULT], 0);
+}
+
+static void expect_kernels(void)
+{
+	static const struct {
+		uint64_t correlation, stream, start_ns, duration_ns;
+		const char *name;
+	} expected[] = {
+		{1, 1, 1500, 100, "k_one"},  {3, 1, 2460, 10, "k_three"},
+		{3, 2, 2460, 20, "k_three"}, {4, 1, 2560, 0, "[unnamed]"},
+		{5, 1, 2850, 40, "k_three"},
+	};
+	struct found kernels = find(XT_KIND_KERNEL), shapes = find(XT_KIND_SHAPE);
+
+	assert_int_equal(kernels.count, 5);
+	for (unsigned i = 0; i < kernels.count; i++) {
+		const uint64_t *row = kernels.rows[i], *shape = NULL;
+
+		assert_int_equal(row[XT_KERNEL_CORRELATION], expected[i].correlation);
+		assert_int_equal(row[XT_KERNEL_STREAM], expected[i].stream);
+		assert_int_equal(row[XT_KERNEL_START_NS], expected[i].start_ns);
+		assert_int_equal(row[XT_KERNEL_DURATION_NS], expected[i].duration_ns);
+		for (unsigned s = 0; s < shapes.count; s++)
+			if (shapes.rows[s][XT_SHAPE_ID] == row[XT_KERNEL_SHAPE])
+				shape = shapes.rows[s];
+		assert_non_null(shape);
+		assert_string_equal(string_of(shape[XT_SHAPE_NAME]), expected[i].name);
+		assert_int_equal(shape[XT_SHAPE_GRID_X], expected[i].correlation);
+	}
+}
+
+static void test_everything_once(void **state)
+{
+	struct found rows;
+
+	(void)state;
+	assert_int_equal(xt_recover(log_path, &got), 0);
+	assert_true(got.found);
+	assert_int_equal(got.calls, MADE_CALLS);
+	assert_int_equal(got.open_calls, MADE_OPEN_CALLS);
+	assert_int_equal(got.kernels, MADE_KERNELS);
+	assert_int_equal(got.copies, 2);
+	assert_int_equal(got.sets, 1);
+	assert_int_equal(got.memory, 1);
+	assert_int_equal(got.ranges, 1);
+	assert_int_equal(got.nodes, 1);
+	assert_int_equal(got.unnamed, 1);
+	assert_int_equal(got.unfinished, 3); /* without an end; not begun; of another clock */
+	assert_int_equal(got.areas_damaged + got.areas_unknown, 0);
+	assert_int_equal(access(spool_path, F_OK), -1);
+	assert_true(is_closed());
+	expect_calls();
+	expect_kernels();
+
+	rows = find(XT_KIND_THREAD);
+	assert_int_equal(rows.count, 2);
+	assert_int_equal(rows.rows[1][XT_THREAD_TID], 4702);
+	rows = find(XT_KIND_STACK); /* slot 2's, once, though three refer to it */
+	assert_int_equal(rows.count, 2);
+	assert_int_equal(rows.rows[1][XT_STACK_FLAGS], XT_STACK_TRUNCATED);
+	rows = find(XT_KIND_RANGE);
+	assert_int_equal(rows.count, 1);
+	assert_string_equal(string_of(rows.rows[0][XT_RANGE_TEXT]), "step");
+	assert_string_equal(string_of(rows.rows[0][XT_RANGE_DOMAIN]), "domain");
+	rows = find(XT_KIND_GRAPH_NODE);
+	assert_int_equal(rows.count, 1);
+	assert_int_equal(rows.rows[0][XT_GRAPH_NODE_ID], 77);
+	assert_int_equal(rows.rows[0][XT_GRAPH_NODE_STACK], 2);
+	rows = find(XT_KIND_COPY);
+	assert_int_equal(rows.count, 2);
+	assert_int_equal(rows.rows[0][XT_COPY_BYTES], 4096);
+	rows = find(XT_KIND_MEMORY);
+	assert_int_equal(rows.rows[0][XT_MEMORY_ADDRESS], 0x7f00);
+}
+
+static void test_account_adds_up(void **state)
+{
+	(void)state;
+	assert_int_equal(xt_recover(log_path, &got), 0);
+	/* Rings saw 7 and lost 1, no ring 1, one was under way; one had not come into its ring. */
+	assert_int_equal(account_of("calls.written"), 6);
+	assert_int_equal(account_of("calls.lost.ring_full"), 1);
+	assert_int_equal(account_of("calls.lost.no_ring"), 1);
+	assert_int_equal(account_of("calls.lost.killed"), 1);
+	assert_int_equal(account_of("calls.seen"), 9);
+	assert_int_equal(account_of("kernels.written"), 5);
+	assert_int_equal(account_of("copies.written"), 2);
+	assert_int_equal(account_of("threads.seen"), 2);
+	assert_int_equal(account_of("recovered.calls"), MADE_CALLS);
+	assert_int_equal(account_of("recovered.open_calls"), MADE_OPEN_CALLS);
+	assert_int_equal(account_of("recovered.kernels"), MADE_KERNELS);
+}
+
+static void test_again(void **state)
+{
+	struct blob once, twice;
+
+	(void)state;
+	assert_int_equal(xt_recover(log_path, &got), 0);
+	once = file_read(log_path);
+	assert_int_equal(xt_recover(log_path, &got), 0);
+	assert_false(got.found);
+	/* It was killed before it could delete the spool. */
+	file_write(spool_path, made.bytes.data, made.bytes.bytes);
+	assert_int_equal(xt_recover(log_path, &got), 0);
+	assert_true(got.found);
+	assert_int_equal(got.calls + got.open_calls + got.kernels + got.copies + got.memory, 0);
+	assert_int_equal(access(spool_path, F_OK), -1);
+	twice = file_read(log_path);
+	assert_int_equal(once.bytes, twice.bytes);
+	assert_memory_equal(once.data, twice.data, once.bytes);
+	blob_free(&once);
+	blob_free(&twice);
+}
+
+/* A recovery that was killed in the middle of its write, at every byte. */
+static void test_interrupted_anywhere(void **state)
+{
+	struct blob before = file_read(log_path), after;
+
+	(void)state;
+	assert_int_equal(xt_recover(log_path, &got), 0);
+	after = file_read(log_path);
+	assert_true(after.bytes > before.bytes);
+	assert_memory_equal(after.data, before.data, before.bytes);
+	for (size_t bytes = before.bytes; bytes <= after.bytes; bytes++) {
+		file_write(log_path, after.data, bytes);
+		file_write(spool_path, made.bytes.data, made.bytes.bytes);
+		assert_int_equal(xt_recover(log_path, &got), 0);
+		assert_true(is_closed());
+		expect_calls();
+		assert_int_equal(find(XT_KIND_KERNEL).count, 1 + MADE_KERNELS);
+		assert_int_equal(find(XT_KIND_COPY).count, 2);
+		assert_int_equal(find(XT_KIND_SET).count, 1);
+		assert_int_equal(find(XT_KIND_MEMORY).count, 1);
+		assert_int_equal(find(XT_KIND_RANGE).count, 1);
+		assert_int_equal(find(XT_KIND_GRAPH_NODE).count, 1);
+	}
+	blob_free(&before);
+	blob_free(&after);
+}
+
+static void test_while_the_process_lives(void **state)
+{
+	struct blob before = file_read(log_path), after;
+	struct xt_writer *process;
+
+	(void)state;
+	assert_int_equal(xt_writer_append(log_path, &process), 0);
+	assert_int_equal(xt_recover(log_path, &got), -EBUSY);
+	after = file_read(log_path);
+	assert_int_equal(before.bytes, after.bytes);
+	assert_int_equal(access(spool_path, F_OK), 0);
+	xt_writer_close(process);
+	assert_int_equal(xt_recover(log_path, &got), 0);
+	blob_free(&before);
+	blob_free(&after);
+}
+
+/* Version 1 has neither names nor sizes: sizes are those of its CUPTI, and there are no names. */
+static void test_version_1(void **state)
+{
+	(void)state;
+	made_header(&made)->version = 1;
+	made_header(&made)->area_count = MADE_NAMES;
+	lay_out();
+	assert_int_equal(xt_recover(log_path, &got), 0);
+	assert_int_equal(got.kernels, MADE_KERNELS);
+	assert_int_equal(got.unnamed, MADE_KERNELS);
+	assert_int_equal(got.areas_damaged + got.areas_unknown, 0);
+}
+
+static void test_unknown_cupti(void **state)
+{
+	static const uint32_t sizes[][2] = {{10, 216}, {1, 96}, {22, 96}, {2, 88}, {49, 128}};
+
+	(void)state;
+	/* As long as the records are as they were, the walk over a buffer comes out. */
+	made_header(&made)->cupti_version = 190000;
+	lay_out();
+	assert_int_equal(xt_recover(log_path, &got), 0);
+	assert_int_equal(got.kernels, MADE_KERNELS);
+	/* If they are not, nothing is made up. */
+	made_buffer(&made, MADE_COMPLETED)->valid_bytes -= 8;
+	lay_out();
+	assert_int_equal(xt_recover(log_path, &got), 0);
+	assert_int_equal(got.areas_unknown, 1);
+	assert_int_equal(got.kernels, 1);
+	made_buffer(&made, MADE_COMPLETED)->valid_bytes += 8;
+	/* What the tracer noted is right for any version. */
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		made_header(&made)->record_bytes[sizes[i][0]] = sizes[i][1];
+	made_header(&made)->cupti_version = 3;
+	lay_out();
+	assert_int_equal(xt_recover(log_path, &got), 0);
+	assert_int_equal(got.kernels, MADE_KERNELS);
+	assert_int_equal(got.copies, 2);
+}
+
+static void test_buffer_that_was_being_zeroed(void **state)
+{
+	uint8_t *data = (uint8_t *)made_buffer(&made, MADE_COMPLETED) + XT_ACTIVITY_DATA_OFFSET;
+
+	(void)state;
+	made_buffer(&made, MADE_COMPLETED)->state = XT_ACTIVITY_IN_LOG;
+	lay_out();
+	assert_int_equal(xt_recover(log_path, &got), 0);
+	assert_int_equal(got.kernels, 1);
+	/* A tracer of version 1 leaves it completed: what it has zeroed is in the log, and so is the
+	 * rest. */
+	made_buffer(&made, MADE_COMPLETED)->state = XT_ACTIVITY_COMPLETED;
+	memset(data, 0, 100);
+	lay_out();
+	assert_int_equal(xt_recover(log_path, &got), 0);
+	assert_int_equal(got.kernels, 1);
+	assert_int_equal(got.areas_damaged, 0);
+}
+
+/* Between the write of the log and the change of the positions: all is there twice. */
+static void test_killed_after_the_write(void **state)
+{
+	struct blob recovered;
+
+	(void)state;
+	made_ring(&made, MADE_RING_1)->open_count = 0;
+	lay_out();
+	assert_int_equal(xt_recover(log_path, &got), 0);
+	recovered = file_read(log_path);
+	made_ring(&made, MADE_RING_1)->open_count = 1;
+	/* Without END, as the process had it. */
+	file_write(log_path, recovered.data, recovered.bytes - 40);
+	file_write(spool_path, made.bytes.data, made.bytes.bytes);
+	assert_int_equal(xt_recover(log_path, &got), 0);
+	assert_int_equal(got.calls + got.kernels + got.copies + got.sets + got.memory, 0);
+	assert_int_equal(got.open_calls, 1);
+	assert_int_equal(find(XT_KIND_CALL).count, 6);
+	/* Calls of this thread are in the log since: it is not known what the slot means now. */
+	assert_true(is_closed());
+	blob_free(&recovered);
+}
+
+static void test_nothing_to_recover(void **state)
+{
+	(void)state;
+	unlink(spool_path);
+	assert_int_equal(xt_recover(log_path, &got), 0);
+	assert_false(got.found);
+	assert_int_equal(xt_recover("/nonexistent/log.xtr", &got), 0);
+	assert_false(got.found);
+}
+
+static void test_not_its_spool(void **state)
+{
+	struct blob before = file_read(log_path), after;
+
+	(void)state;
+	made_header(&made)->log_id++;
+	lay_out();
+	assert_int_equal(xt_recover(log_path, &got), -EBADMSG);
+	made_header(&made)->log_id--;
+	made_header(&made)->version = XT_SPOOL_VERSION + 1;
+	lay_out();
+	assert_int_equal(xt_recover(log_path, &got), -EBADMSG);
+	made_header(&made)->version = 0;
+	lay_out();
+	assert_int_equal(xt_recover(log_path, &got), -EBADMSG);
+	unlink(spool_path);
+	assert_int_equal(mkdir(spool_path, 0700), 0);
+	assert_int_equal(xt_recover(log_path, &got), -EBADMSG);
+	assert_int_equal(rmdir(spool_path), 0);
+	assert_int_equal(mkfifo(spool_path, 0600), 0);
+	assert_int_equal(xt_recover(log_path, &got), -EBADMSG);
+	unlink(spool_path);
+	assert_int_equal(symlink(log_path, spool_path), 0);
+	assert_int_equal(xt_recover(log_path, &got), -EBADMSG);
+	assert_int_equal(access(spool_path, F_OK), 0);
+	unlink(spool_path);
+	after = file_read(log_path);
+	assert_int_equal(before.bytes, after.bytes);
+	assert_memory_equal(before.data, after.data, before.bytes);
+	blob_free(&before);
+	blob_free(&after);
+}
+
+static void test_keys(void **state)
+{
+	struct keys keys = {0};
+	size_t bytes;
+	bool is_new;
+
+	(void)state;
+	assert_int_equal(keys_find(&keys, "x", 1), 0);
+	for (unsigned round = 0; round < 2; round++) {
+		for (uint32_t i = 0; i < 10000; i++) {
+			/* Of all lengths: 0 to 4 bytes of the number. */
+			assert_int_equal(keys_id(&keys, &i, i ? sizeof(i) - (i % 2) : 0, &is_new),
+					 i + 1);
+			assert_int_equal(is_new, round == 0);
+		}
+	}
+	for (uint32_t i = 1; i < 10000; i++)
+		assert_memory_equal(keys_at(&keys, i + 1, &bytes), &i, 3);
+	keys_free(&keys);
+	assert_int_equal(keys.count, 0);
+}
+
+static int finish(void **state)
+{
+	return test_dir_remove(state);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(test_everything_once),
+		TEST(test_account_adds_up),
+		TEST(test_again),
+		TEST(test_interrupted_anywhere),
+		TEST(test_while_the_process_lives),
+		TEST(test_version_1),
+		TEST(test_unknown_cupti),
+		TEST(test_buffer_that_was_being_zeroed),
+		TEST(test_killed_after_the_write),
+		TEST(test_nothing_to_recover),
+		TEST(test_not_its_spool),
+		cmocka_unit_test(test_keys),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, finish);
+}
