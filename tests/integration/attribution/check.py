@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs random programs on the simulated GPU, and holds all that the merge says of them against what
+they did: every path and every weight, to the nanosecond. A failure names the seed; run that alone
+with --first SEED --seeds 1 --keep DIR to look at its files.
+"""
+
+import argparse
+import functools
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+import evidence
+import model
+import summary
+
+LEVELS = ("all", "all", "work", "launch")  # by seed
+
+
+def run(command, allowed=(0,), **options):
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8",
+                          errors="replace", **options)
+    if done.returncode not in allowed:
+        raise evidence.Mismatch(f"{command} exited {done.returncode}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def record(args, seed, level, folder):
+    """Runs the program in one of the two ways of entering it; returns the path of the log."""
+    data = os.path.join(folder, "data")
+    environment = dict(
+        os.environ, LD_LIBRARY_PATH=args.simgpu, XTRACE_DATA=data, XTRACE_API=level,
+        XTRACE_CUPTI=os.path.join(args.simgpu, "libcupti.so"), XTRACE_AUDIT="10",
+        XTRACE_SIMGPU_SEED=str(seed), XTRACE_SIMGPU_DEVICES=str(1 + seed % 2),
+        XTRACE_SIMGPU_TRUTH=os.path.join(folder, "truth"),
+        XTRACE_SIMGPU_KERNEL_NS=("500:30000", "1:2000", "100:200000")[seed % 3])
+    if seed % 5 == 0:
+        environment["LD_PRELOAD"] = args.inject
+    else:
+        environment["CUDA_INJECTION64_PATH"] = environment["NVTX_INJECTION64_PATH"] = args.inject
+    run([args.program, str(seed), os.path.join(folder, "ledger")], env=environment)
+    logs = os.listdir(data)
+    evidence.expect(len(logs) == 1 and logs[0].endswith(".xtr"), "one log is wanted:", logs)
+    return os.path.join(data, logs[0])
+
+
+def read_folded(text):
+    lines = {}
+    for line in text.splitlines():
+        path, weight = line.rsplit(" ", 1)
+        # Sanitizers start threads through a function of their own.
+        frames = [frame for frame in path.split(";") if not frame.endswith("san_thread_start")]
+        lines[";".join(frames)] = int(weight)
+    return lines
+
+
+def check_folded(args, log, reference, settings):
+    command = [args.merge, log, "--quiet", "--folded", "-"]
+    for option, value in settings._asdict().items():
+        if value != model.Settings._field_defaults[option]:
+            command += ["--" + option.replace("_", "-"), value]
+    # 1: pops of what nobody pushed, or launches but no kernels, as all were captured
+    done = run(command, allowed=(0, 1))
+    evidence.expect_same(read_folded(done.stdout), reference.folded(settings),
+                         " ".join(command[4:]))
+
+
+ROOTS = ("device", "stream", "thread", "process", "none")
+
+
+def settings_to_check(seed):
+    """All weights plainly, all roots of GPU time, and some of all other combinations."""
+    for weight in model.Model.WEIGHTS:
+        yield model.Settings(weight)
+    for graph_stacks in ("replay", "capture"):
+        yield model.Settings(graph_stacks=graph_stacks)
+    for by in ROOTS:
+        yield model.Settings(by=by)
+    for nvtx in ("roots", "off"):
+        yield model.Settings(nvtx=nvtx)
+    chance = random.Random(seed)
+    for _ in range(6):
+        settings = model.Settings(chance.choice(list(model.Model.WEIGHTS)), chance.choice(ROOTS),
+                                  chance.choice(("both", "replay", "capture")),
+                                  chance.choice(("frames", "roots", "off")))
+        if not (settings.by == "device" and settings.weight in model.WITHOUT_DEVICE or
+                settings.by == "stream" and settings.weight in model.WITHOUT_STREAM):
+            yield settings
+
+
+def check_seed(args, seed, folder):
+    level = LEVELS[seed % len(LEVELS)]
+    log_path = record(args, seed, level, folder)
+    seen = evidence.Evidence(os.path.join(folder, "ledger"), os.path.join(folder, "truth"), level)
+    evidence.check_log(seen, evidence.Log(args.dump, log_path))
+    pid = log_path.rsplit(".", 2)[1]
+    reference = model.Model(seen, f"{os.path.basename(args.program)} ({pid})")
+    problems = []
+    checks = [functools.partial(check_folded, args, log_path, reference, settings)
+              for settings in settings_to_check(seed)]
+    text = run([args.merge, log_path, "--quiet", "--summary", "-", "--top", "1000000"],
+               allowed=(0, 1)).stdout
+    checks += summary.Checker(seen, reference, text).all()
+    for check in checks:
+        try:
+            check()
+        except evidence.Mismatch as mismatch:
+            problems.append(str(mismatch))
+    evidence.expect(not problems, "\n".join(problems))
+    return seen
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("merge", "inject", "simgpu", "dump", "program"):
+        parser.add_argument("--" + name, required=True)
+    parser.add_argument("--first", type=int, default=1, help="the first seed")
+    parser.add_argument("--seeds", type=int, default=10, help="how many")
+    parser.add_argument("--step", type=int, default=1, help="from one seed to the next")
+    parser.add_argument("--keep", help="leave the files here, a folder for each seed")
+    args = parser.parse_args()
+    failed, calls, work = [], 0, 0
+    for seed in range(args.first, args.first + args.seeds * args.step, args.step):
+        with tempfile.TemporaryDirectory() as folder:
+            if args.keep:
+                folder = os.path.join(args.keep, str(seed))
+                os.makedirs(folder)
+            try:
+                seen = check_seed(args, seed, folder)
+                calls += len(seen.calls)
+                work += len(seen.work)
+            except evidence.Mismatch as mismatch:
+                print(f"seed {seed}: {mismatch}")
+                failed.append(seed)
+    print(f"{args.seeds} seeds, {calls} calls, {work} pieces of GPU work; "
+          f"{len(failed)} failed{': ' if failed else ''}{' '.join(map(str, failed))}")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

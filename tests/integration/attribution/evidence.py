@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known of a run, from three sides: the program's ledger says who called what, the
+simulator's truth says what really ran, the independent dumper says what stands in the log.
+
+The ledger and the truth list the calls of each thread in order; so the n-th call of the one is the
+n-th of the other, and every piece of work has a call path with no unwinding, no time and no log
+involved. check_log() holds the log against that; of the log itself only the times of calls and of
+NVTX events are used further on, which nobody else can know to the nanosecond.
+"""
+
+import collections
+import json
+import re
+import subprocess
+
+OTHER, LAUNCH, GRAPH_LAUNCH, COPY, SET, ALLOC, FREE, SYNC, EVENT, MODULE, GRAPH, LIFE = range(12)
+
+# What the tracer records at which level of XTRACE_API, and what class it gives it.
+CLASSES = {
+    "cuLaunchKernel": LAUNCH, "cuLaunchKernelEx": LAUNCH, "cuLaunchCooperativeKernel": LAUNCH,
+    "cuGraphLaunch": GRAPH_LAUNCH,
+    "cuMemcpy": COPY, "cuMemcpyAsync": COPY, "cuMemcpyPeer": COPY, "cuMemcpyPeerAsync": COPY,
+    "cuMemcpyHtoD": COPY, "cuMemcpyDtoH": COPY, "cuMemcpyDtoD": COPY,
+    "cuMemcpyHtoDAsync": COPY, "cuMemcpyDtoHAsync": COPY, "cuMemcpyDtoDAsync": COPY,
+    "cuMemsetD8": SET, "cuMemsetD16": SET, "cuMemsetD32": SET,
+    "cuMemsetD8Async": SET, "cuMemsetD16Async": SET, "cuMemsetD32Async": SET,
+    "cuMemAlloc": ALLOC, "cuMemAllocManaged": ALLOC, "cuMemAllocAsync": ALLOC,
+    "cuMemHostAlloc": ALLOC, "cuMemAllocHost": ALLOC,
+    "cuMemFree": FREE, "cuMemFreeAsync": FREE, "cuMemFreeHost": FREE,
+    "cuCtxSynchronize": SYNC, "cuStreamSynchronize": SYNC, "cuEventSynchronize": SYNC,
+    "cuEventRecord": EVENT, "cuStreamWaitEvent": EVENT,
+    "cuModuleLoadData": MODULE, "cuModuleUnload": MODULE,
+    "cuGraphCreate": GRAPH, "cuGraphAddKernelNode": GRAPH, "cuGraphAddMemcpyNode": GRAPH,
+    "cuGraphAddMemsetNode": GRAPH, "cuGraphAddHostNode": GRAPH, "cuGraphAddEmptyNode": GRAPH,
+    "cuGraphAddChildGraphNode": GRAPH, "cuGraphAddDependencies": GRAPH, "cuGraphClone": GRAPH,
+    "cuGraphInstantiateWithFlags": GRAPH, "cuGraphExecUpdate": GRAPH,
+    "cuGraphExecDestroy": GRAPH, "cuGraphDestroy": GRAPH,
+    "cuStreamBeginCapture": GRAPH, "cuStreamEndCapture": GRAPH,
+    "cuCtxCreate": LIFE, "cuDevicePrimaryCtxRetain": LIFE, "cuStreamCreate": LIFE,
+    "cuStreamDestroy": LIFE, "cuEventCreate": LIFE,
+}
+NEVER_RECORDED = {
+    "cuInit", "cuDeviceGetCount", "cuCtxSetCurrent", "cuModuleGetFunction", "cuStreamQuery",
+    "cuEventQuery", "cuGraphGetNodes", "cuGraphNodeGetType", "cuLaunchHostFunc",
+    "cuGraphExecKernelNodeSetParams",
+}
+LEVELS = {
+    "launch": {LAUNCH, GRAPH_LAUNCH},
+    "work": {LAUNCH, GRAPH_LAUNCH, COPY, SET, ALLOC, FREE, SYNC},
+    "all": set(range(1, 12)),
+}
+
+
+class Mismatch(Exception):
+    """Somebody is wrong."""
+
+
+def expect(condition, *what):
+    if not condition:
+        raise Mismatch(" ".join(str(word) for word in what))
+
+
+def expect_same(found, wanted, what):
+    """Both are Counters or lists; says what differs, at most a few lines of it."""
+    found, wanted = collections.Counter(found), collections.Counter(wanted)
+    if found == wanted:
+        return
+    lines = [f"{what}:"]
+    for name, difference in (("missing", wanted - found), ("not wanted", found - wanted)):
+        lines += [f"  {name} {count} of {row}" for row, count in sorted(
+            difference.items(), key=str)[:5]]
+    raise Mismatch("\n".join(lines))
+
+
+def plain_api(name):
+    """A function's name without what tells its versions apart."""
+    while True:
+        shorter = re.sub(r"(_ptsz|_ptds|_v\d+)$", "", name)
+        if shorter == name:
+            return name
+        name = shorter
+
+
+class Call:
+    """A call of the driver. enter_ns and exit_ns are the log's, once check_log() has passed."""
+
+    def __init__(self, thread, number, api, result, path, place):
+        self.thread, self.number, self.result = thread, number, result
+        self.api, self.path, self.place = api, path, place
+        self.shown_api = plain_api(api)
+        expect(self.shown_api in CLASSES or self.shown_api in NEVER_RECORDED, "unknown API", api)
+        self.api_class = CLASSES.get(self.shown_api)
+        self.correlation = 0
+        self.times = None
+        self.enter_ns = self.exit_ns = None
+        self.is_recorded = False
+
+
+# An event of NVTX; place: its position among the events and calls of its thread.
+Range = collections.namedtuple("Range",
+                               "kind thread before_ns after_ns domain key text path place")
+Work = collections.namedtuple("Work", "kind correlation device context stream start_ns end_ns "
+                                      "node name bytes copy order")
+Copy = collections.namedtuple("Copy", "kind source destination is_async from_device to_device")
+Memory = collections.namedtuple("Memory", "is_free thread number correlation device context "
+                                          "stream time_ns address bytes memory")
+
+
+class Evidence:
+    def __init__(self, ledger_path, truth_path, level):
+        self.level = level
+        self.calls = {}  # by (tid, number)
+        self.by_correlation = {}
+        self.threads = {}  # tid: name
+        self.events = []  # of NVTX
+        self.work = []
+        self.memory = []
+        self.nodes = []  # (tid, call number, id, origin)
+        self.makers = {}  # (correlation, node): (tid, call number)
+        self.node_times = {}  # id: when it was announced as created, by the log
+        self.read_ledger(ledger_path)
+        self.read_truth(truth_path)
+
+    def read_ledger(self, path):
+        tid = number = place = None
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                word, *rest = line.rstrip("\n").split(" ")
+                if word == "thread":
+                    tid, number, place = int(rest[0]), 0, 0
+                    self.threads[tid] = " ".join(rest[1:])
+                    continue
+                place += 1
+                if word == "call":
+                    call_path = tuple(rest[2].split(";"))
+                    self.calls[tid, number] = Call(tid, number, rest[0], int(rest[1]), call_path,
+                                                   place)
+                    number += 1
+                else:
+                    self.events.append(self.read_event(word, tid, rest, place))
+
+    @staticmethod
+    def read_event(kind, tid, rest, place):
+        before, after, domain, *rest = rest
+        key = int(rest.pop(0)) if kind in ("start", "end") else 0
+        text, path = (rest[0], tuple(rest[1].split(";"))) if rest else ("", ())
+        return Range(kind, tid, int(before), int(after), "" if domain == "-" else domain, key,
+                     text, path, place)
+
+    def read_truth(self, path):
+        ended = False
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                word, *rest = line.split()
+                expect(word in TRUTH_READERS, "the truth says", line)
+                ended |= word == "end"
+                TRUTH_READERS[word](self, rest)
+        expect(ended, "the truth is torn")
+        for call in self.calls.values():
+            expect(call.times, "a call that the truth does not know:", vars(call))
+
+    def read_call(self, rest):
+        tid, number, correlation, api, result, *times = rest
+        if int(tid) not in self.threads:
+            return  # a thread of the tracer
+        call = self.calls[int(tid), int(number)]
+        expect(call.api == api and call.result == int(result), "call", rest, "in the ledger is",
+               vars(call))
+        call.correlation, call.times = int(correlation), [int(time) for time in times]
+        call.is_recorded = call.api_class in LEVELS[self.level]
+        expect(call.correlation or not call.is_recorded, "a recorded call without a number", rest)
+        if call.correlation:
+            expect(call.correlation not in self.by_correlation, "number given twice", rest)
+            self.by_correlation[call.correlation] = call
+
+    def read_work(self, kind, rest):
+        correlation, device, context, stream, start, end, node, *rest = rest
+        name, size, copy = None, 0, None
+        if kind == "kernel":
+            name = rest[0]
+        else:
+            size, *numbers = map(int, rest)
+            copy = Copy(*numbers) if kind == "copy" else numbers[0]
+        # Below that, the tracer asks CUPTI for kernels only.
+        if kind == "kernel" or self.level != "launch":
+            self.work.append(Work(kind, int(correlation), int(device), int(context), int(stream),
+                                  int(start), int(end), int(node), name, size, copy, None))
+
+    def read_memory(self, is_free, rest):
+        if self.level != "launch":
+            self.memory.append(Memory(is_free, *map(int, rest)))
+
+    def read_node(self, rest):
+        tid, number, node, origin, _ = map(int, rest)
+        self.nodes.append((tid, number, node, origin))
+
+    def read_maker(self, rest):
+        correlation, node, tid, number = map(int, rest)
+        self.makers[correlation, node] = (tid, number)
+
+    def call_of(self, correlation):
+        """The recorded call with that number, or None."""
+        call = self.by_correlation.get(correlation)
+        return call if call and call.is_recorded else None
+
+
+def torn(_, rest):
+    raise Mismatch(f"the run did not end well: {rest}")
+
+
+TRUTH_READERS = {
+    "call": Evidence.read_call,
+    "launch": lambda *_: None,
+    "kernel": lambda evidence, rest: evidence.read_work("kernel", rest),
+    "copy": lambda evidence, rest: evidence.read_work("copy", rest),
+    "set": lambda evidence, rest: evidence.read_work("set", rest),
+    "alloc": lambda evidence, rest: evidence.read_memory(False, rest),
+    "free": lambda evidence, rest: evidence.read_memory(True, rest),
+    "node": Evidence.read_node,
+    "maker": Evidence.read_maker,
+    "violation": torn,
+    "lost": torn,
+    "unfinished": torn,
+    "unfinished_copy": torn,
+    "unfinished_set": torn,
+    "end": lambda *_: None,
+}
+
+
+class Log:
+    """The rows of a log, as the dumper has them."""
+
+    def __init__(self, dump, path):
+        self.tables = collections.defaultdict(list)
+        done = subprocess.run([dump, "--format", "json", path], capture_output=True, text=True,
+                              check=True)
+        for line in done.stdout.splitlines():
+            row = json.loads(line)
+            if row.get("record") == "row":
+                self.tables[row["kind"]].append(row)
+        self.strings = {row["id"]: row["text"] for row in self.tables["STRING"]}
+        self.strings[0] = ""
+        self.tids = {row["id"]: row["tid"] for row in self.tables["THREAD"]}
+        self.apis = {row["id"]: row for row in self.tables["API"]}
+        self.streams = {row["id"]: (row["device"], row["context"], row["stream"])
+                        for row in self.tables["STREAM"]}
+
+
+def check_calls(evidence, log):
+    wanted = {call.correlation: call for call in evidence.calls.values() if call.is_recorded}
+    rows = collections.Counter()
+    for row in log.tables["CALL"]:
+        api = log.apis[row["api"]]
+        rows[row["correlation"]] += 1
+        call = wanted.get(row["correlation"])
+        expect(call, "a call in the log that nobody made", row)
+        expect((log.tids[row["thread"]], api["name"], api["class"], row["result"]) ==
+               (call.thread, call.api, call.api_class, call.result), row, "was", vars(call))
+        call.enter_ns, call.exit_ns = row["enter_ns"], row["enter_ns"] + row["duration_ns"]
+        entered, began, ended, left = call.times
+        expect(entered <= call.enter_ns <= began <= ended <= call.exit_ns <= left,
+               "times of", row, "were", call.times)
+    expect_same(rows, wanted.keys(), "calls in the log")
+
+
+def work_rows(log):
+    names = {row["id"]: log.strings[row["name"]] for row in log.tables["SHAPE"]}
+    copies = {row["id"]: Copy(row["copy_kind"], row["source_memory"], row["destination_memory"],
+                              row["asynchronous"], row["source_device_plus_1"],
+                              row["destination_device_plus_1"])
+              for row in log.tables["COPY_SHAPE"]}
+    rows = []
+    for table, kind in (("KERNEL", "kernel"), ("COPY", "copy"), ("SET", "set")):
+        for row in log.tables[table]:
+            name = names[row["shape"]] if kind == "kernel" else None
+            copy = {"kernel": None, "copy": copies.get(row.get("shape")),
+                    "set": row.get("memory")}[kind]
+            rows.append(Work(kind, row["correlation"], *log.streams[row["stream"]],
+                             row["start_ns"], row["start_ns"] + row["duration_ns"],
+                             row["graph_node"], name, row.get("bytes", 0), copy,
+                             (row["sequence"], len(rows))))
+    return rows
+
+
+def check_work(evidence, log):
+    """Gives the work its place in the log, by which is decided what is first at the same time."""
+    rows = work_rows(log)
+    expect_same([row._replace(order=None) for row in rows], evidence.work, "GPU work in the log")
+    evidence.work = sorted(rows, key=lambda row: row.order)
+
+
+def check_memory(evidence, log):
+    found = [(row["correlation"], row["operation"] == 2, row["address"], row["bytes"],
+              row["time_ns"], row["device"], row["memory"]) for row in log.tables["MEMORY"]]
+    wanted = [(row.correlation, bool(row.is_free), row.address, row.bytes, row.time_ns,
+               row.device, row.memory) for row in evidence.memory]
+    expect_same(found, wanted, "memory operations in the log")
+    evidence.memory.sort(key=lambda row: row.time_ns)
+
+
+def check_nodes(evidence, log):
+    """A clone is announced twice: as created, then as cloned."""
+    found = []
+    for row in log.tables["GRAPH_NODE"]:
+        found.append((log.tids[row["thread"]], row["id"], row["origin"], row["stack"] != 0))
+        if not row["origin"]:
+            evidence.node_times[row["id"]] = row["time_ns"]
+    wanted = [(tid, node, 0, True) for tid, _, node, _ in evidence.nodes]
+    wanted += [(tid, node, origin, False) for tid, _, node, origin in evidence.nodes if origin]
+    expect_same(found, wanted, "graph nodes in the log")
+
+
+RANGE_KINDS = {1: "push", 2: "pop", 3: "start", 4: "end", 5: "mark"}
+
+
+def check_ranges(evidence, log):
+    """In the order of each thread; gives the events the log's times."""
+    rows = collections.defaultdict(list)
+    for row in log.tables["RANGE"]:
+        rows[log.tids[row["thread"]]].append(row)
+    timed = []
+    for event in sorted(evidence.events, key=lambda event: (event.thread, event.place)):
+        expect(rows[event.thread], "an event of NVTX is missing:", event)
+        row = rows[event.thread].pop(0)
+        said = (RANGE_KINDS[row["operation"]], log.strings[row["domain"]],
+                row["key"], log.strings[row["text"]])
+        expect(said == (event.kind, event.domain, event.key, event.text), row, "was", event)
+        expect(event.before_ns <= row["time_ns"] <= event.after_ns, row, "was", event)
+        timed.append(event._replace(before_ns=row["time_ns"], after_ns=row["time_ns"]))
+    expect(not any(rows.values()), "events of NVTX that nobody made:", rows)
+    evidence.events = timed
+
+
+def check_log(evidence, log):
+    """Holds the log against ledger and truth. Raises Mismatch."""
+    account = {row["name"]: row["value"] for row in log.tables["ACCOUNT"]}
+    for name in account:
+        expect(not ("lost" in name or "invalid" in name or name == "cupti.dropped") or
+               not account[name], "the log lost something:", name, account[name])
+    check_calls(evidence, log)
+    check_work(evidence, log)
+    check_memory(evidence, log)
+    check_nodes(evidence, log)
+    check_ranges(evidence, log)

@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the merge must say of a run: a small reference model, computed from the evidence alone. It
+follows docs/WEIGHTS.md and shares nothing with the merge, neither code nor order of work: times
+are cut into intervals and added up with fractions, whatever that costs.
+"""
+
+import bisect
+import collections
+import fractions
+
+import evidence as facts
+
+COPY_KINDS = {1: "HtoD", 2: "DtoH", 8: "DtoD", 9: "HtoH", 10: "PtoP"}
+MEMORY_KINDS = {1: "pageable", 2: "pinned", 3: "device", 5: "managed"}
+HOST_MEMORY = (1, 2)
+OWN_CODE_MAX_NS = 1000000
+
+# What cannot be put below a device or a stream.
+WITHOUT_DEVICE = {"cpu-wait"}
+WITHOUT_STREAM = {"cpu-wait", "alloc-bytes", "peak-bytes", "leaked-bytes"}
+
+Settings = collections.namedtuple("Settings", "weight by graph_stacks nvtx",
+                                  defaults=("gpu-time", "default", "both", "frames"))
+
+
+def leaf(work):
+    if work.kind == "kernel":
+        return f"[GPU_Kernel]{work.name}"
+    if work.kind == "copy":
+        return f"[GPU_Memcpy {COPY_KINDS[work.copy.kind]}]"
+    return "[GPU_Memset]"
+
+
+def range_name(event):
+    text = event.text.replace(";", ":")
+    return f"{event.domain}:{text}" if event.domain else text
+
+
+def wait_kind(call):
+    """How the CPU waits in that call, if it does."""
+    if call.api_class == facts.SYNC:
+        return "sync"
+    if call.api_class == facts.COPY and "Async" not in call.api:
+        return "copy"
+    return None
+
+
+def exclusive_shares(works):
+    """(work, ns) of one device: at each moment those that run share it."""
+    points = sorted({work.start_ns for work in works} | {work.end_ns for work in works})
+    running, shares, carry = [], collections.defaultdict(fractions.Fraction), 0
+    starts = collections.defaultdict(list)
+    for work in sorted(works, key=lambda work: (work.start_ns, work.order)):
+        starts[work.start_ns].append(work)
+    given = []
+    for now, following in zip(points, points[1:] + points[-1:]):
+        for work in [work for work in running if work.end_ns == now]:
+            whole = shares[work] + carry
+            given.append((work, int(whole)))
+            carry = whole - int(whole)
+            running.remove(work)
+        running += starts[now]
+        for work in running:
+            shares[work] += fractions.Fraction(following - now, len(running))
+    return given
+
+
+def overlap(start, end, low, high):
+    return max(0, min(end, high) - max(start, low))
+
+
+class Model:
+    def __init__(self, evidence, process_label):
+        self.evidence = evidence
+        self.process_label = process_label
+        self.cuda_since_ns = min(call.times[3] for call in evidence.calls.values()
+                                 if call.api == "cuInit")
+        contexts = collections.defaultdict(set)
+        self.by_device = collections.defaultdict(list)
+        for work in evidence.work:
+            contexts[work.device].add(work.context)
+            self.by_device[work.device].append(work)
+        self.has_contexts = {device for device, ids in contexts.items() if len(ids) > 1}
+        # What each thread did before a call: the recorded call before, and the last wait.
+        self.before, self.last_wait = {}, {}
+        for tid in evidence.threads:
+            previous = wait = None
+            for call in sorted((call for call in evidence.calls.values()
+                                if call.thread == tid and call.is_recorded),
+                               key=lambda call: call.number):
+                self.before[call], self.last_wait[call] = previous, wait
+                previous = call
+                wait = call if wait_kind(call) else wait
+
+        # A call makes one node (and clones, which lead back to other calls).
+        self.made_at = {(tid, number): evidence.node_times[node]
+                        for tid, number, node, origin in evidence.nodes if not origin}
+        self.nests = {tid: self.nests_of(tid) for tid in evidence.threads}
+
+    # Ranges.
+
+    def nests_of(self, tid):
+        """[(time, the open ranges)] of a thread. A range belongs to the thread that opened it, and
+        is within those that were opened before it."""
+        keys = {event.key for event in self.evidence.events
+                if event.kind == "start" and event.thread == tid}
+        events = [event for event in self.evidence.events
+                  if (event.key in keys if event.kind == "end" else event.thread == tid)]
+        events.sort(key=lambda event: (event.before_ns, event.place))
+        nests, is_open = [(0, ())], []
+        for event in events:
+            if event.kind in ("push", "start"):
+                is_open.append(event)
+            elif event.kind in ("pop", "end"):
+                fitting = [other for other in is_open
+                           if (other.kind == "start" and other.key == event.key
+                               if event.kind == "end" else
+                               other.kind == "push" and other.domain == event.domain)]
+                if fitting:  # else it closes what nobody opened
+                    is_open.remove(fitting[-1])
+            nests.append((event.before_ns, tuple(is_open)))
+        return nests
+
+    def nest(self, tid, time_ns):
+        nests = self.nests[tid]
+        return nests[bisect.bisect_right(nests, time_ns, key=lambda row: row[0]) - 1][1]
+
+    def opened_with_cuda(self, event):
+        """Before CUDA was there, nobody could tell where a range was opened."""
+        return event.before_ns > self.cuda_since_ns
+
+    def with_ranges(self, path, nest, nvtx):
+        """A range stands below the frames that its stack and the call's have in common, and not
+        below one that was opened after it."""
+        if nvtx == "off":
+            return path
+        labels = [f"[NVTX {range_name(event)}]" for event in nest]
+        if nvtx == "roots":
+            return (*labels, *path)
+        depths, limit = [], len(path)
+        for event in reversed(nest):
+            opener = event.path if self.opened_with_cuda(event) else ()
+            common = 0
+            while common < min(len(opener), len(path)) and opener[common] == path[common]:
+                common += 1
+            limit = min(limit, common)
+            depths.insert(0, limit)
+        placed = []
+        for depth in range(len(path) + 1):
+            placed += [label for label, place in zip(labels, depths) if place == depth]
+            placed += path[depth:depth + 1]
+        return tuple(placed)
+
+    # Paths.
+
+    def call_path(self, call, nvtx):
+        nest = self.nest(call.thread, call.enter_ns)
+        return (*self.with_ranges(call.path, nest, nvtx), call.shown_api)
+
+    def stack_path(self, correlation, nvtx):
+        call = self.evidence.call_of(correlation)
+        return self.call_path(call, nvtx) if call else ("[unattributed]",)
+
+    def maker_path(self, work, nvtx):
+        """Who made the node. (Those of child graphs are announced to nobody, and known by number.)"""
+        maker = self.evidence.calls[self.evidence.makers[work.correlation, work.node]]
+        nest = self.nest(maker.thread, self.made_at[maker.thread, maker.number])
+        path = self.with_ranges(maker.path, nest, nvtx)
+        return (*path, maker.shown_api) if maker.is_recorded else path
+
+    def owner_path(self, work, settings):
+        """Down to, but without, what ran."""
+        replay = self.stack_path(work.correlation, settings.nvtx)
+        if not work.node or settings.graph_stacks == "replay":
+            return replay
+        maker = self.maker_path(work, settings.nvtx)
+        if settings.graph_stacks == "capture":
+            return maker
+        return (*replay, "[graph]", *maker)
+
+    def stream_name(self, work):
+        context = f"context {work.context} " if work.device in self.has_contexts else ""
+        return f"[GPU{work.device} {context}stream {work.stream}]"
+
+    def thread_name(self, call):
+        if not call:
+            return "[unknown thread]"
+        return f"{self.evidence.threads[call.thread]} ({call.thread})"
+
+    def root(self, by, call, work=None, memory=None):
+        if by == "thread":
+            return (self.thread_name(call),)
+        if by == "process":
+            return (self.process_label,)
+        if by == "device" and memory and memory.memory in HOST_MEMORY:
+            return ("[host]",)
+        if by == "device":
+            return (f"[GPU{(work or memory).device}]",)
+        if by == "stream":
+            return (self.stream_name(work),)
+        return ()
+
+    def work_line(self, settings, work, last):
+        call = self.evidence.call_of(work.correlation)
+        return ";".join((*self.root(settings.by, call, work=work),
+                         *self.owner_path(work, settings), last))
+
+    # Weights.
+
+    def gpu_time(self, settings):
+        sums = collections.Counter()
+        for work in self.evidence.work:
+            sums[self.work_line(settings, work, leaf(work))] += work.end_ns - work.start_ns
+        return sums
+
+    def count(self, settings):
+        return collections.Counter(self.work_line(settings, work, leaf(work))
+                                   for work in self.evidence.work)
+
+    def gpu_exclusive(self, settings):
+        sums = collections.Counter()
+        for works in self.by_device.values():
+            for work, share_ns in exclusive_shares(works):
+                sums[self.work_line(settings, work, leaf(work))] += share_ns
+        return sums
+
+    def cpu_wait(self, settings):
+        sums = collections.Counter()
+        for call in self.evidence.calls.values():
+            if call.is_recorded and wait_kind(call):
+                path = self.root(settings.by, call) + self.call_path(call, settings.nvtx)
+                sums[";".join(path)] += call.exit_ns - call.enter_ns
+        return sums
+
+    def gpu_idle(self, settings):
+        sums = collections.Counter()
+        for works in self.by_device.values():
+            busy_until, last = None, None
+            for work in sorted(works, key=lambda work: (work.start_ns, work.order)):
+                if last and work.start_ns > busy_until:
+                    for label, length_ns in self.gap(busy_until, last, work):
+                        sums[self.work_line(settings, work, label)] += length_ns
+                if not last or work.end_ns > busy_until:
+                    busy_until, last = work.end_ns, work
+        return sums
+
+    def gap(self, start, last, work):
+        """(label, ns) of the pieces of a gap from start to the start of work."""
+        call = self.evidence.call_of(work.correlation)
+        if not call:
+            return [("[idle: call unknown]", work.start_ns - start)]
+        if call.enter_ns <= start:
+            if last.kind == "copy":
+                label = "[idle: waiting on a copy]"
+            elif (last.context, last.stream) != (work.context, work.stream):
+                label = "[idle: waiting for another stream]"
+            else:
+                label = "[idle: submitted, not started]"
+            return [(label, work.start_ns - start)]
+        return self.late_gap(start, call, work)
+
+    def late_gap(self, start, call, work):
+        enter, wait, before = call.enter_ns, self.last_wait[call], self.before[call]
+        own_until, in_calls_from, pieces = start, start, []
+        if wait and wait.exit_ns > start:
+            label = {"sync": "[idle: CPU blocked in sync]",
+                     "copy": "[idle: waiting on a copy]"}[wait_kind(wait)]
+            pieces.append((label, overlap(wait.enter_ns, wait.exit_ns, start, enter)))
+            own_until, in_calls_from = max(start, wait.enter_ns), wait.exit_ns
+        in_calls_until = max(in_calls_from, before.exit_ns if before else 0)
+        for length_ns in (own_until - start, enter - in_calls_until):
+            late = length_ns <= OWN_CODE_MAX_NS
+            pieces.append(("[idle: launch late (CPU busy)]" if late
+                           else "[idle: nothing submitted]", length_ns))
+        pieces.append(("[idle: launch late (CPU busy)]",
+                       in_calls_until - in_calls_from + work.start_ns - enter))
+        facts.expect(sum(length for _, length in pieces) == work.start_ns - start, "gap", pieces)
+        return pieces
+
+    # Memory.
+
+    def memory_line(self, settings, memory):
+        call = self.evidence.call_of(memory.correlation)
+        return ";".join((*self.root(settings.by, call, memory=memory),
+                         *self.stack_path(memory.correlation, settings.nvtx),
+                         f"[Memory {MEMORY_KINDS[memory.memory]}]"))
+
+    def held(self, settings):
+        """(pool, lines and what they hold) after each operation."""
+        live, pools = {}, collections.defaultdict(collections.Counter)
+        for memory in self.evidence.memory:
+            if memory.is_free:
+                facts.expect(memory.address in live, "freed what nobody allocated", memory)
+                pool, line, size = live.pop(memory.address)
+                pools[pool][line] -= size
+            else:
+                facts.expect(memory.address not in live, "allocated twice", memory)
+                pool = "host" if memory.memory in HOST_MEMORY else memory.device
+                line = self.memory_line(settings, memory)
+                live[memory.address] = pool, line, memory.bytes
+                pools[pool][line] += memory.bytes
+            yield pool, pools[pool]
+
+    def alloc_bytes(self, settings):
+        sums = collections.Counter()
+        for memory in self.evidence.memory:
+            if not memory.is_free:
+                sums[self.memory_line(settings, memory)] += memory.bytes
+        return sums
+
+    def peak_bytes(self, settings):
+        peaks = {}
+        for pool, lines in self.held(settings):
+            if pool not in peaks or sum(lines.values()) > sum(peaks[pool].values()):
+                peaks[pool] = lines.copy()
+        return sum(peaks.values(), collections.Counter())
+
+    def leaked_bytes(self, settings):
+        return sum(({pool: lines.copy() for pool, lines in self.held(settings)}).values(),
+                   collections.Counter())
+
+    WEIGHTS = {
+        "gpu-time": gpu_time, "count": count, "gpu-exclusive": gpu_exclusive,
+        "cpu-wait": cpu_wait, "gpu-idle": gpu_idle, "alloc-bytes": alloc_bytes,
+        "peak-bytes": peak_bytes, "leaked-bytes": leaked_bytes,
+    }
+
+    def folded(self, settings):
+        """Every line's path and weight. What weighs nothing has no line, but for work."""
+        sums = self.WEIGHTS[settings.weight](self, settings)
+        return {line: weight for line, weight in sums.items()
+                if weight or settings.weight == "gpu-time"}

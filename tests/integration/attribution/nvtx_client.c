@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loading the tool that NVTX_INJECTION64_PATH names, and giving it the tables to fill.
+ */
+#include "nvtx_client.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+xt_nvtx_function nvtx_core[NVTX_CORE_SIZE];
+xt_nvtx_function nvtx_core2[NVTX_CORE2_SIZE];
+
+static xt_nvtx_function *core_places[NVTX_CORE_SIZE];
+static xt_nvtx_function *core2_places[NVTX_CORE2_SIZE];
+
+static int get_module_function_table(uint32_t module, xt_nvtx_function_table *table_out,
+				     unsigned *size_out)
+{
+	if (module != XT_NVTX_CORE && module != XT_NVTX_CORE2)
+		return 0;
+	*table_out = module == XT_NVTX_CORE ? core_places : core2_places;
+	*size_out = module == XT_NVTX_CORE ? NVTX_CORE_SIZE : NVTX_CORE2_SIZE;
+	return 1;
+}
+
+static const void *get_export_table(uint32_t id)
+{
+	static const struct xt_nvtx_export_callbacks callbacks = {
+		.struct_bytes = sizeof(callbacks),
+		.get_module_function_table = get_module_function_table,
+	};
+
+	return id == XT_NVTX_EXPORT_CALLBACKS ? &callbacks : NULL;
+}
+
+void nvtx_start(void)
+{
+	const char *path = getenv("NVTX_INJECTION64_PATH");
+	void *library = path ? dlopen(path, RTLD_LAZY) : NULL;
+	int (*initialize)(xt_nvtx_get_export_table);
+
+	if (!library)
+		return;
+	for (int i = 1; i < NVTX_CORE_SIZE; i++)
+		core_places[i] = &nvtx_core[i];
+	for (int i = 1; i < NVTX_CORE2_SIZE; i++)
+		core2_places[i] = &nvtx_core2[i];
+	initialize = (int (*)(xt_nvtx_get_export_table))dlsym(library, "InitializeInjectionNvtx2");
+	if (initialize)
+		initialize(get_export_table);
+}

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Holds the tables of the summary against the evidence: every number in them, printed as a person
+reads it."""
+
+import collections
+import re
+
+import evidence as facts
+import model
+
+PATH_COLUMNS = 150
+ERRORS = {1: "CUDA_ERROR_INVALID_VALUE", 2: "CUDA_ERROR_OUT_OF_MEMORY"}
+
+
+def number(value):
+    return f"{value:,}"
+
+
+def time(value_ns):
+    for from_ns, unit in ((10**9, "s"), (10**6, "ms"), (10**3, "us")):
+        if value_ns >= from_ns:
+            return f"{value_ns / from_ns:.3f} {unit}"
+    return f"{value_ns} ns"
+
+
+def size(value):
+    units = ["B", "KiB", "MiB", "GiB", "TiB"]
+    while value >= 1024 and len(units) > 1:
+        value, units = value / 1024, units[1:]
+    return f"{value:.0f} B" if units[0] == "B" else f"{value:.3f} {units[0]}"
+
+
+def elided(path):
+    """As many of the innermost frames as there is room for."""
+    columns, kept = 0, []
+    for frame in reversed(path):
+        columns += len(frame) + 1
+        if columns > PATH_COLUMNS and kept:
+            return ";".join(["…"] + kept)
+        kept.insert(0, frame)
+    return ";".join(kept)
+
+
+class Summary:
+    """The summary as {title: [[cell, …], …]}; the overview is of title ''."""
+
+    def __init__(self, text):
+        self.tables = collections.defaultdict(list)
+        title, is_head = "", True
+        for line in text.splitlines():
+            if not line:
+                title = None
+            elif title is None:
+                title, is_head = re.sub(r" \(top .*\)|:.*", "", line), True
+            elif is_head:
+                is_head = False  # of the overview: how many processes
+                if not title.startswith(("Losses", "Warnings")):
+                    continue
+                self.tables[title].append(re.split(r"  +", line.strip()))
+            else:
+                self.tables[title].append(re.split(r"  +", line.strip()))
+
+
+class Checker:
+    def __init__(self, evidence, reference, text):
+        self.evidence, self.reference = evidence, reference
+        self.tables = Summary(text).tables
+        self.works = collections.defaultdict(list)
+        for work in evidence.work:
+            self.works[work.correlation].append(work)
+        self.recorded = [call for call in evidence.calls.values() if call.is_recorded]
+
+    def overview(self):
+        calls = {"launch": [call for call in self.recorded
+                            if call.api_class in (facts.LAUNCH, facts.GRAPH_LAUNCH)],
+                 "transfer": [call for call in self.recorded
+                              if call.api_class in (facts.COPY, facts.SET)]}
+        alone = {kind: sum(not call.result and not self.works[call.correlation] for call in rows)
+                 for kind, rows in calls.items()}
+        work = self.evidence.work
+        kinds = collections.Counter(piece.kind for piece in work)
+        total_ns = sum(piece.end_ns - piece.start_ns for piece in work)
+        known_ns = sum(piece.end_ns - piece.start_ns for piece in work
+                       if self.evidence.call_of(piece.correlation))
+        rows = [
+            ("launches", len(calls["launch"]), True),
+            ("that returned an error", sum(call.result != 0 for call in calls["launch"]), False),
+            ("without a kernel (captured into a graph, or lost)", alone["launch"], False),
+            ("calls that copy or set", len(calls["transfer"]), False),
+            ("without GPU work (captured, of no bytes, or lost)", alone["transfer"], False),
+            ("kernels", kinds["kernel"], True),
+            ("copies", kinds["copy"], False),
+            ("sets", kinds["set"], False),
+            ("of these, in graphs", sum(piece.node != 0 for piece in work), False),
+        ]
+        wanted = [[name, number(value)] for name, value, always in rows if value or always]
+        wanted.append(["GPU time (sum of kernels, copies and sets)", time(total_ns)])
+        if total_ns:
+            facts.expect(known_ns == total_ns, "work without a call")
+            wanted.append(["attributed to a call path", "100.0 %"])
+        facts.expect_same(map(tuple, self.tables[""]), map(tuple, wanted), "summary: overview")
+
+    def calls(self):
+        by_api = collections.defaultdict(list)
+        for call in self.recorded:
+            by_api[call.shown_api].append(call)
+        found = [row[:5] + row[6:] for row in self.tables["API calls by function"]]
+        wanted = []
+        for api, calls in by_api.items():
+            lengths = sorted(call.exit_ns - call.enter_ns for call in calls)
+            wanted.append([number(len(calls)), number(sum(call.result != 0 for call in calls)),
+                           time(sum(lengths)), time(sum(lengths) // len(lengths)),
+                           time(lengths[0]), time(lengths[-1]), api])
+        facts.expect_same(map(tuple, found), map(tuple, wanted), "summary: API calls by function")
+
+    def failures(self):
+        wanted = collections.Counter()
+        for call in self.recorded:
+            if call.result:
+                wanted[call.result, call.path, call.shown_api] += 1
+        rows = collections.Counter()
+        for (result, path, api), count in wanted.items():
+            rows[number(count), result, f"{elided(path)};{api}"] += 1
+        found = [(row[0], int(re.search(r"\((\d+)\)", row[1]).group(1)), row[2])
+                 for row in self.tables["Failed calls by error and call path"]]
+        facts.expect_same(found, rows.elements(), "summary: failed calls")
+        for row in self.tables["Failed calls by error and call path"]:
+            code = int(re.search(r"\((\d+)\)", row[1]).group(1))
+            facts.expect(row[1] == f"{ERRORS.get(code, row[1].split(' ')[0])} ({code})", row)
+
+    def ranges(self):
+        times, counts, opened = (collections.Counter() for _ in range(3))
+        for work in self.evidence.work:
+            call = self.evidence.call_of(work.correlation)
+            nest = self.reference.nest(call.thread, call.enter_ns)
+            for depth in range(1, len(nest) + 1):
+                name = tuple(model.range_name(event) for event in nest[:depth])
+                times[name] += work.end_ns - work.start_ns
+                counts[name] += 1
+        for nests in self.reference.nests.values():
+            for (_, before), (_, after) in zip(nests, nests[1:]):
+                if len(after) > len(before):
+                    opened[tuple(model.range_name(event) for event in after)] += 1
+        wanted = [(time(times[name]), number(counts[name]), number(opened[name]), elided(name))
+                  for name in opened | counts]
+        found = [(row[0], row[2], row[3], row[4])
+                 for row in self.tables["GPU time by NVTX range, with all that is in it"]]
+        facts.expect_same(found, wanted, "summary: GPU time by NVTX range")
+
+    def memory(self):
+        sums = collections.defaultdict(lambda: [0, 0, 0, 0, 0])
+        settings = model.Settings()
+        for memory, (pool, lines) in zip(self.evidence.memory, self.reference.held(settings)):
+            row, live = sums[pool], sum(lines.values())
+            row[memory.is_free] += 1
+            row[2] += 0 if memory.is_free else memory.bytes
+            row[3], row[4] = max(row[3], live), live
+        wanted = [(number(allocs), number(frees), size(total), size(peak), size(live),
+                   "host" if pool == "host" else f"GPU{pool}")
+                  for pool, (allocs, frees, total, peak, live) in sums.items()]
+        found = [(*row[:4], *row[5:]) for row in self.tables["Memory"]]
+        facts.expect_same(found, wanted, "summary: memory")
+
+    def losses(self):
+        facts.expect(not self.tables["Losses by cause"], self.tables["Losses by cause"])
+
+    def all(self):
+        for check in (self.overview, self.calls, self.failures, self.ranges, self.memory,
+                      self.losses):
+            yield check
