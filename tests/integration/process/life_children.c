@@ -313,13 +313,14 @@ static int close_from(char **unused)
 	return 0;
 }
 
+/* chdir BEFORE AFTER: elsewhere before CUDA starts, and elsewhere again. */
 static int change_directory(char **arguments)
 {
-	if (chdir("/"))
+	if (chdir(arguments[0]))
 		return 1;
 	gpu_begin();
 	gpu_launch(1);
-	if (chdir(arguments[0] ? arguments[0] : "/usr"))
+	if (chdir(arguments[1]))
 		return 1;
 	gpu_launch(1);
 	return 0;

@@ -241,15 +241,21 @@ class Test:
             self.check_log(run.files(".xtr")[0], closed=False)
 
     def case_chdir(self):
-        """Asked for by relative paths: the library, and in a program that goes elsewhere."""
-        self.check(self.life("chdir"), kernels=2)
+        """Wherever the program goes, library and log are found."""
+        self.check(self.life("chdir", "/", "/usr"), kernels=2)
+        # Asked for by a relative path: as seen from where CUDA was started.
+        self.check(self.life("chdir", ".", "/"), kernels=2, environment={"XTRACE_DATA": "data"})
         where = os.path.join(self.folder, "relative")
         os.makedirs(where)
         os.symlink(self.args.inject, os.path.join(where, "library.so"))
-        run = Run(self, BARE, self.life("chdir"), cwd=where,
-                  environment={"LD_PRELOAD": "./library.so"})
+        preload = {"LD_PRELOAD": "./library.so"}
+        run = Run(self, BARE, self.life("chdir", "/", "/usr"), cwd=where, environment=preload)
         assert run.status == 0 and not run.said, run.said
         self.check_log(run.files(".xtr")[0], closed=True, kernels=2)
+        # And so for children that are started from elsewhere.
+        run = Run(self, BARE, ["/bin/sh", "-c", "echo $CUDA_INJECTION64_PATH"], cwd=where,
+                  environment=preload)
+        assert run.stdout.decode() == os.path.realpath(self.args.inject) + "\n", run.stdout
 
     def case_full_disk(self):
         """Files may not grow beyond some size: as on a full disk, and SIGXFSZ ends whoever does not
