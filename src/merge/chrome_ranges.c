@@ -46,6 +46,8 @@ struct chrome_ranges {
 	struct chrome_nest *threads; /* by XT_THREAD_ID; 0: those that the log does not know */
 	size_t thread_count;
 	struct chrome_nest started;
+	struct chrome_nest ended; /* by another thread, whose events stand earlier in the log */
+	struct chrome_nest ended; /* by another thread, whose rows came before the start */
 	struct domain_track *tracks;
 	size_t track_count;
 	size_t track_capacity;
@@ -236,6 +238,95 @@ static int put_started(struct sink *sink, const struct process *process, const c
 	return error;
 }
 
+static int put_start(struct sink *sink, const struct process *process,
+		     const struct chrome_range *range)
+{
+	struct chrome_ranges *r = ((struct chrome *)sink->state)->ranges;
+	size_t place = find_open(&r->ended, range, true);
+	int error = put_started(sink, process, "{\"ph\":\"b\",\"cat\":\"nvtx\",\"name\":\"", range,
+				range->begin_ns);
+
+	if (error || !place)
+		return error ? error : keep_open(&r->started, range);
+	return put_started(sink, process, "{\"ph\":\"e\",\"cat\":\"nvtx\",\"name\":\"", range,
+			   take_out(&r->ended, place).begin_ns);
+}
+
+static int put_end(struct sink *sink, const struct process *process,
+		   const struct chrome_range *range)
+{
+	struct chrome_ranges *r = ((struct chrome *)sink->state)->ranges;
+	size_t place = find_open(&r->started, range, true);
+	struct chrome_range open;
+
+	if (!place)
+		return keep_open(&r->ended, range);
+	open = take_out(&r->started, place);
+	return put_started(sink, process, "{\"ph\":\"e\",\"cat\":\"nvtx\",\"name\":\"", &open,
+			   range->begin_ns);
+}
+
+static int put_pop(struct sink *sink, const struct process *process,
+		   const struct chrome_range *range)
+{
+	struct chrome *c = sink->state;
+	struct chrome_nest *nest = &c->ranges->threads[range->thread];
+	size_t place = find_open(nest, range, false);
+	bool nests = place == nest->count;
+	struct chrome_range open;
+
+	if (!place)
+		return 0;
+	open = take_out(nest, place);
+	return put_span(sink, process, &open, nests, range->begin_ns);
+}
+
+#define START_HEAD "{\"ph\":\"b\",\"cat\":\"nvtx\",\"name\":\""
+#define END_HEAD   "{\"ph\":\"e\",\"cat\":\"nvtx\",\"name\":\""
+
+static int start_range(struct sink *sink, const struct process *process,
+		       const struct chrome_range *range)
+{
+	struct chrome_ranges *r = ((struct chrome *)sink->state)->ranges;
+	size_t place = find_open(&r->ended, range, true);
+	int error = put_started(sink, process, START_HEAD, range, range->begin_ns);
+
+	if (error || !place)
+		return error ? error : keep_open(&r->started, range);
+	return put_started(sink, process, END_HEAD, range, take_out(&r->ended, place).begin_ns);
+}
+
+static int end_range(struct sink *sink, const struct process *process,
+		     const struct chrome_range *ended)
+{
+	struct chrome_ranges *r = ((struct chrome *)sink->state)->ranges;
+	size_t place = find_open(&r->started, ended, true);
+	struct chrome_range range;
+
+	if (!place) {
+		if (r->ended.count == SEARCH_MAX)
+			take_out(&r->ended, 1);
+		return keep_open(&r->ended, ended);
+	}
+	range = take_out(&r->started, place);
+	return put_started(sink, process, END_HEAD, &range, ended->begin_ns);
+}
+
+static int pop_range(struct sink *sink, const struct process *process,
+		     const struct chrome_range *popped)
+{
+	struct chrome_ranges *r = ((struct chrome *)sink->state)->ranges;
+	struct chrome_nest *nest = &r->threads[popped->thread];
+	size_t place = find_open(nest, popped, false);
+	bool nests = place == nest->count;
+	struct chrome_range range;
+
+	if (!place)
+		return 0;
+	range = take_out(nest, place);
+	return put_span(sink, process, &range, nests, popped->begin_ns);
+}
+
 static int put_mark(struct sink *sink, const struct process *process,
 		    const struct chrome_range *range)
 {
@@ -274,45 +365,28 @@ int chrome_put_range(struct sink *sink, const struct process *process, const str
 		.domain = narrow(xt_chunk_u64(chunk, XT_RANGE_DOMAIN)[row]),
 		.thread = narrow(xt_chunk_u64(chunk, XT_RANGE_THREAD)[row]),
 	};
-	uint64_t operation = xt_chunk_u64(chunk, XT_RANGE_OPERATION)[row];
-	bool is_end = operation == XT_RANGE_END;
-	struct chrome_nest *nest;
-	size_t place;
-
 	if (!c->ranges && begin_ranges(c, process) < 0)
 		return -ENOMEM;
 	if (range.thread >= c->ranges->thread_count)
 		range.thread = 0;
-	nest = operation == XT_RANGE_START || is_end ? &c->ranges->started
-						     : &c->ranges->threads[range.thread];
-	if (operation == XT_RANGE_POP || is_end) {
-		struct chrome_range open;
-		bool nests;
-
-		place = find_open(nest, &range, is_end);
-		if (!place)
-			return 0;
-		nests = place == nest->count;
-		open = take_out(nest, place);
-		return is_end ? put_started(sink, process,
-					    "{\"ph\":\"e\",\"cat\":\"nvtx\",\"name\":\"", &open,
-					    range.begin_ns)
-			      : put_span(sink, process, &open, nests, range.begin_ns);
-	}
 	range.name = range_label(process->names->shown, process->model, range.domain,
 				 narrow(xt_chunk_u64(chunk, XT_RANGE_TEXT)[row]), "", "");
 	if (range.name == NAME_FAILED)
 		return -ENOMEM;
-	if (operation == XT_RANGE_MARK)
+	switch (xt_chunk_u64(chunk, XT_RANGE_OPERATION)[row]) {
+	case XT_RANGE_PUSH:
+		return keep_open(&c->ranges->threads[range.thread], &range);
+	case XT_RANGE_POP:
+		return pop_range(sink, process, &range);
+	case XT_RANGE_START:
+		return start_range(sink, process, &range);
+	case XT_RANGE_END:
+		return end_range(sink, process, &range);
+	case XT_RANGE_MARK:
 		return put_mark(sink, process, &range);
-	if (operation != XT_RANGE_PUSH && operation != XT_RANGE_START)
+	default:
 		return 0;
-	if (keep_open(nest, &range) < 0)
-		return -ENOMEM;
-	return operation == XT_RANGE_PUSH
-		       ? 0
-		       : put_started(sink, process, "{\"ph\":\"b\",\"cat\":\"nvtx\",\"name\":\"",
-				     &range, range.begin_ns);
+	}
 }
 
 int chrome_end_ranges(struct sink *sink, const struct process *process)
@@ -344,6 +418,8 @@ void chrome_forget_ranges(struct chrome *c)
 		free(c->ranges->threads[t].ranges);
 	free(c->ranges->threads);
 	free(c->ranges->started.ranges);
+	free(c->ranges->ended.ranges);
+	free(c->ranges->ended.ranges);
 	free(c->ranges->tracks);
 	free(c->ranges);
 	c->ranges = NULL;
