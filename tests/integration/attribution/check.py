@@ -16,6 +16,7 @@ import tempfile
 import evidence
 import model
 import summary
+import timeline
 
 LEVELS = ("all", "all", "work", "launch")  # by seed
 
@@ -104,6 +105,8 @@ def check_seed(args, seed, folder):
     text = run([args.merge, log_path, "--quiet", "--summary", "-", "--top", "1000000"],
                allowed=(0, 1)).stdout
     checks += summary.Checker(seen, reference, text).all()
+    text = run([args.merge, log_path, "--quiet", "--chrome", "-"], allowed=(0, 1)).stdout
+    checks += timeline.Checker(seen, reference, text).all()
     for check in checks:
         try:
             check()

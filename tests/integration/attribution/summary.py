@@ -165,6 +165,4 @@ class Checker:
         facts.expect(not self.tables["Losses by cause"], self.tables["Losses by cause"])
 
     def all(self):
-        for check in (self.overview, self.calls, self.failures, self.ranges, self.memory,
-                      self.losses):
-            yield check
+        return [self.overview, self.calls, self.failures, self.ranges, self.memory, self.losses]
