@@ -38,6 +38,10 @@ enum xt_cupti_record_bytes {
 /* From 13.2 on kernel records are longer than the table says, by how much is not known here. */
 #define XT_CUPTI_RECORD_VERSIONS_END 130200
 
+/* Set in the kind of a record that CUPTI has begun and not completed, as long as it has the buffer.
+ * (Seen of 13.0 on a real GPU: all is there but the times.) */
+#define XT_CUPTI_RECORD_BEGUN 0x80000000u
+
 /* Bytes of a record of that kind; 0 if nothing is known of the kind or the version. */
 static inline uint32_t xt_cupti_record_bytes(uint32_t version, uint32_t kind)
 {

@@ -301,7 +301,8 @@ __attribute__((no_sanitize("thread"))) static void take_names(struct recorder *r
 {
 	while (buffer->peeked_bytes + sizeof(struct cupti_activity_kernel) <= ACTIVITY_DATA_BYTES) {
 		uint8_t *record = buffer->data + buffer->peeked_bytes;
-		uint32_t kind = __atomic_load_n((uint32_t *)record, __ATOMIC_RELAXED);
+		uint32_t kind = __atomic_load_n((uint32_t *)record, __ATOMIC_RELAXED) &
+				~XT_CUPTI_RECORD_BEGUN;
 		uint32_t bytes = kind < XT_SPOOL_RECORD_KINDS ? learned_bytes[kind] : 0;
 
 		if (!bytes)

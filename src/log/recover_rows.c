@@ -251,8 +251,8 @@ static void (*const adders[XT_KIND_COUNT])(struct recovery *, const struct recov
 	[XT_KIND_MEMORY] = add_memory,
 };
 
-/* Is it a whole record of something that is over? CUPTI completes records that it has begun, and
- * keeps times of another clock in them until then. */
+/* Is it a whole record of something that is over? In a buffer that CUPTI has not completed times may
+ * be half written, or of another clock still. */
 static bool is_over(const struct recovery *recovery, const struct recovery_work *work)
 {
 	if (!work->correlation_id || !work->start_ns || work->end_ns < work->start_ns)

@@ -125,6 +125,15 @@ static const struct kind {
 #undef KIND
 };
 
+/* Whether a record is whole is seen by its times. */
+static uint32_t kind_at(const uint8_t *record)
+{
+	uint32_t kind;
+
+	memcpy(&kind, record, sizeof(kind));
+	return kind & ~XT_CUPTI_RECORD_BEGUN;
+}
+
 /* How long a record of that kind is; 0 if that is not known. */
 static size_t record_bytes(const struct recovery *recovery, uint32_t kind)
 {
@@ -163,7 +172,7 @@ static size_t find_end(const struct recovery *recovery, const uint8_t *data, siz
 		uint32_t kind;
 		size_t bytes;
 
-		memcpy(&kind, data + pos, sizeof(kind));
+		kind = kind_at(data + pos);
 		bytes = kind ? record_bytes(recovery, kind) : 0;
 		if (!bytes || bytes > data_bytes - pos)
 			break;
@@ -194,7 +203,7 @@ bool recovery_take_buffer(struct recovery *recovery, const uint8_t *data, size_t
 		struct recovery_work *work;
 		uint32_t kind;
 
-		memcpy(&kind, data + pos, sizeof(kind));
+		kind = kind_at(data + pos);
 		if (recovery->work_count >= RECOVERY_WORK_COUNT_MAX)
 			return false;
 		if (!recovery_grow(&recovery->work, &recovery->work_capacity, recovery->work_count,

@@ -156,7 +156,7 @@ static void test_every_byte_flipped(void **state)
 	flip(made.offsets[MADE_COMPLETED], 32, &seed);
 	flip(made.offsets[MADE_COMPLETED] + XT_ACTIVITY_DATA_OFFSET, made.valid_bytes, &seed);
 	flip(made.offsets[MADE_AT_CUPTI], 32, &seed);
-	flip(made.offsets[MADE_AT_CUPTI] + XT_ACTIVITY_DATA_OFFSET, 3 * 216, &seed);
+	flip(made.offsets[MADE_AT_CUPTI] + XT_ACTIVITY_DATA_OFFSET, 4 * 216, &seed);
 	flip(made.offsets[MADE_NAMES], 8, &seed);
 	flip(made.offsets[MADE_NAMES] + XT_NAMES_DATA_OFFSET, made.names_bytes, &seed);
 }

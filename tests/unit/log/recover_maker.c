@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cuda_abi/cupti_abi.h"
+#include "cuda_abi/cupti_record_bytes.h"
 #include "log/writer.h"
 
 #define KERNEL_NAME UINT64_C(0x7f0011223344)
@@ -233,6 +233,7 @@ static void add_buffer(struct made_spool *spool, enum made_area area, struct blo
 static void add_buffers(struct made_spool *spool)
 {
 	struct blob records = {0};
+	size_t begun_at;
 
 	put_kernel(&records, 1, 7, 1500, 1600, KERNEL_NAME);
 	put_kernel(&records, 3, 7, 2460, 2470, KERNEL_NAME);
@@ -244,9 +245,12 @@ static void add_buffers(struct made_spool *spool)
 	add_buffer(spool, MADE_COMPLETED, &records, XT_ACTIVITY_COMPLETED);
 
 	put_kernel(&records, 5, 7, 2850, 2890, KERNEL_NAME);
+	begun_at = records.bytes;
 	put_kernel(&records, 6, 7, 0, 0, KERNEL_NAME);
+	((struct cupti_activity *)(records.data + begun_at))->kind |= XT_CUPTI_RECORD_BEGUN;
 	put_kernel(&records, 7, 7, UINT64_C(1700000000) << 30, (UINT64_C(1700000000) << 30) + 1,
 		   KERNEL_NAME);
+	put_kernel(&records, 8, 7, 2855, 2889, KERNEL_NAME);
 	add_buffer(spool, MADE_AT_CUPTI, &records, XT_ACTIVITY_AT_CUPTI);
 }
 

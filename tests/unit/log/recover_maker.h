@@ -8,7 +8,8 @@
  *	completed buffer: kernel 1, which is in the log; kernel 3, whose name is in the spool, twice on
  *	other streams; kernel 4, whose name is lost; a copy, a copy between devices, a set, an
  *	allocation; a kernel without an end
- *	buffer at CUPTI: kernel 5, over; kernel 6, not over; kernel 7 with times of another clock
+ *	buffer at CUPTI: kernel 5, over; kernel 6, begun; kernel 7 with times of another clock;
+ *	kernel 8, over
  */
 #ifndef XT_TEST_RECOVER_MAKER_H
 #define XT_TEST_RECOVER_MAKER_H
@@ -20,7 +21,7 @@
 #define MADE_RING_BYTES 4096u
 #define MADE_CALLS	3 /* that the ring brings, of all threads */
 #define MADE_OPEN_CALLS 1
-#define MADE_KERNELS	4
+#define MADE_KERNELS	5
 
 /* Where things are, for those who want them otherwise. */
 enum made_area { MADE_RING_1, MADE_RING_2, MADE_COMPLETED, MADE_AT_CUPTI, MADE_NAMES, MADE_AREAS };
