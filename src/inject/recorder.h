@@ -52,7 +52,7 @@ struct recorder {
 	struct tally calls, kernels, copies, sets, memory;
 	uint64_t records_other, buffers_completed;
 	uint64_t buffers_completed_before; /* as of the last record_names_ahead() */
-	uint64_t launches; /* among the calls: of classes that make kernels */
+	uint64_t launches;		   /* among the calls: of classes that make kernels */
 	uint64_t threads_seen;
 	uint64_t rounds; /* of record_calls() */
 	bool devices_named;
