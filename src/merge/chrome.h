@@ -13,9 +13,21 @@
 #define UNKNOWN_THREAD	0    /* a tid that no thread has */
 #define EVENT_BYTES_MAX 1024 /* of an event without the texts in it */
 
+#define LANE_SPANS_MAX 8192
+
+/*
+ * A track on which nothing overlaps. Kernels, copies and sets come in turns, each kind in order, so
+ * what comes may belong between what is there: the latest spans are kept.
+ */
 struct lane {
 	uint32_t track;
-	uint64_t busy_until_ns;
+	uint32_t span_count;
+	struct lane_span {
+		uint64_t start_ns;
+		uint64_t end_ns;
+	} * spans; /* in order; what touches is one */
+	size_t span_capacity;
+	uint64_t forgotten_until_ns; /* spans before that are not kept any more */
 };
 
 struct track_stream {

@@ -15,6 +15,9 @@
 #include "merge/grow.h"
 #include "merge/reading.h"
 
+#define START_HEAD "{\"ph\":\"b\",\"cat\":\"nvtx\",\"name\":\""
+#define END_HEAD   "{\"ph\":\"e\",\"cat\":\"nvtx\",\"name\":\""
+
 #define SEARCH_MAX 4096 /* open ranges that are looked through for the one that ends */
 
 struct chrome_range {
@@ -47,7 +50,6 @@ struct chrome_ranges {
 	size_t thread_count;
 	struct chrome_nest started;
 	struct chrome_nest ended; /* by another thread, whose events stand earlier in the log */
-	struct chrome_nest ended; /* by another thread, whose rows came before the start */
 	struct domain_track *tracks;
 	size_t track_count;
 	size_t track_capacity;
@@ -238,52 +240,6 @@ static int put_started(struct sink *sink, const struct process *process, const c
 	return error;
 }
 
-static int put_start(struct sink *sink, const struct process *process,
-		     const struct chrome_range *range)
-{
-	struct chrome_ranges *r = ((struct chrome *)sink->state)->ranges;
-	size_t place = find_open(&r->ended, range, true);
-	int error = put_started(sink, process, "{\"ph\":\"b\",\"cat\":\"nvtx\",\"name\":\"", range,
-				range->begin_ns);
-
-	if (error || !place)
-		return error ? error : keep_open(&r->started, range);
-	return put_started(sink, process, "{\"ph\":\"e\",\"cat\":\"nvtx\",\"name\":\"", range,
-			   take_out(&r->ended, place).begin_ns);
-}
-
-static int put_end(struct sink *sink, const struct process *process,
-		   const struct chrome_range *range)
-{
-	struct chrome_ranges *r = ((struct chrome *)sink->state)->ranges;
-	size_t place = find_open(&r->started, range, true);
-	struct chrome_range open;
-
-	if (!place)
-		return keep_open(&r->ended, range);
-	open = take_out(&r->started, place);
-	return put_started(sink, process, "{\"ph\":\"e\",\"cat\":\"nvtx\",\"name\":\"", &open,
-			   range->begin_ns);
-}
-
-static int put_pop(struct sink *sink, const struct process *process,
-		   const struct chrome_range *range)
-{
-	struct chrome *c = sink->state;
-	struct chrome_nest *nest = &c->ranges->threads[range->thread];
-	size_t place = find_open(nest, range, false);
-	bool nests = place == nest->count;
-	struct chrome_range open;
-
-	if (!place)
-		return 0;
-	open = take_out(nest, place);
-	return put_span(sink, process, &open, nests, range->begin_ns);
-}
-
-#define START_HEAD "{\"ph\":\"b\",\"cat\":\"nvtx\",\"name\":\""
-#define END_HEAD   "{\"ph\":\"e\",\"cat\":\"nvtx\",\"name\":\""
-
 static int start_range(struct sink *sink, const struct process *process,
 		       const struct chrome_range *range)
 {
@@ -418,7 +374,6 @@ void chrome_forget_ranges(struct chrome *c)
 		free(c->ranges->threads[t].ranges);
 	free(c->ranges->threads);
 	free(c->ranges->started.ranges);
-	free(c->ranges->ended.ranges);
 	free(c->ranges->ended.ranges);
 	free(c->ranges->tracks);
 	free(c->ranges);

@@ -21,6 +21,8 @@ void chrome_forget_process(struct chrome *c)
 		c->shape_counts[kind] = 0;
 	}
 	for (size_t i = 0; i < c->stream_count; i++) {
+		for (uint32_t l = 0; l < c->streams[i].lane_count; l++)
+			free(c->streams[i].lanes[l].spans);
 		free(c->streams[i].lanes);
 		free(c->streams[i].args);
 	}
@@ -215,22 +217,83 @@ static int add_lane(struct sink *sink, const struct process *process, uint32_t i
 			    name);
 }
 
+/* The place among the spans of a lane where one from start_ns to end_ns belongs, or -1 if it would
+ * overlap with one that is there. */
+static int64_t place_in_lane(const struct lane *lane, uint64_t start_ns, uint64_t end_ns)
+{
+	uint32_t low = 0, high = lane->span_count; /* the first that ends after start_ns */
+
+	if (!high || lane->spans[high - 1].end_ns <= start_ns)
+		return start_ns < lane->forgotten_until_ns ? -1 : (int64_t)high;
+	if (start_ns < lane->forgotten_until_ns)
+		return -1;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (lane->spans[middle].end_ns <= start_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return lane->spans[low].start_ns < end_ns ? -1 : (int64_t)low;
+}
+
+static void forget_spans(struct lane *lane)
+{
+	uint32_t dropped = lane->span_count / 2;
+
+	lane->forgotten_until_ns = lane->spans[dropped - 1].end_ns;
+	lane->span_count -= dropped;
+	memmove(lane->spans, lane->spans + dropped, lane->span_count * sizeof(*lane->spans));
+}
+
+static int put_in_lane(struct lane *lane, uint32_t place, uint64_t start_ns, uint64_t end_ns)
+{
+	if (place && lane->spans[place - 1].end_ns == start_ns) {
+		lane->spans[place - 1].end_ns = end_ns;
+		return 0;
+	}
+	if (lane->span_count == LANE_SPANS_MAX) {
+		uint32_t before = lane->span_count;
+
+		forget_spans(lane);
+		before -= lane->span_count;
+		/* Among what was dropped: nothing there can overlap with what is still to come. */
+		if (place < before)
+			return 0;
+		place -= before;
+	}
+	if (grow(&lane->spans, &lane->span_capacity, lane->span_count + 1, sizeof(*lane->spans)) <
+	    0)
+		return -ENOMEM;
+	memmove(&lane->spans[place + 1], &lane->spans[place],
+		(lane->span_count - place) * sizeof(*lane->spans));
+	lane->spans[place] = (struct lane_span){start_ns, end_ns};
+	lane->span_count++;
+	return 0;
+}
+
 uint32_t chrome_work_track(struct sink *sink, const struct process *process, uint32_t id,
 			   const struct work *work)
 {
 	struct chrome *c = sink->state;
 	struct track_stream *stream = &c->streams[id];
 	uint64_t end_ns = work->start_ns + work->duration_ns;
+	int64_t place = -1;
 	uint32_t l;
 
-	for (l = 0; l < stream->lane_count; l++)
-		if (stream->lanes[l].busy_until_ns <= work->start_ns)
-			break;
-	if (l == LANES_MAX)
+	if (end_ns < work->start_ns)
+		end_ns = UINT64_MAX;
+	for (l = 0; l < stream->lane_count && place < 0; l++)
+		place = place_in_lane(&stream->lanes[l], work->start_ns, end_ns);
+	if (place >= 0)
 		l--;
-	if (l == stream->lane_count && add_lane(sink, process, id) < 0)
+	else if (l == LANES_MAX)
+		return stream->lanes[l - 1].track;
+	else if (add_lane(sink, process, id) < 0)
 		return 0;
-	if (end_ns > stream->lanes[l].busy_until_ns)
-		stream->lanes[l].busy_until_ns = end_ns;
+	if (put_in_lane(&stream->lanes[l], place < 0 ? 0 : (uint32_t)place, work->start_ns,
+			end_ns) < 0)
+		return 0;
 	return stream->lanes[l].track;
 }

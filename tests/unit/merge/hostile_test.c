@@ -158,6 +158,7 @@ static void senseless_logs_do_no_harm(void **state)
 			.settings = {.weight = (enum weight)(i % WEIGHTS),
 				     .by = (enum by)(i % (BY_NONE + 1)),
 				     .graph_stacks = (enum graph_stacks)(i % 3),
+				     .nvtx = (enum nvtx)(i / 3 % 3),
 				     .top_count = 5},
 		};
 		struct inputs inputs;

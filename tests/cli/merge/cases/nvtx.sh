@@ -59,3 +59,14 @@ merge -q one.xtr --chrome one.json --folded one.folded
 check_chrome one.json one.folded
 grep '"nvtx"' one.json
 grep thread_name one.json
+
+# The end stands before the start in the log: it is another thread's.
+make_log script two.xtr <<-END
+	thread 2 4322 worker
+	end 2 50 7
+	end 2 60 8
+	start 1 10 - 7 request
+END
+merge -q two.xtr --chrome two.json
+check_chrome two.json
+grep '"nvtx"' two.json

@@ -30,3 +30,14 @@ cat one.folded
 check_chrome one.json one.folded
 grep -E 'memcpy|memset' one.json
 merge -q one.xtr --folded - --weight count
+
+# Kernels and copies of one stream stand in different chunks, and still on one track.
+for i in $(seq 1 20); do
+	echo "call $i 1 cuLaunchKernel 1 $((i * 100)) 5"
+	echo "call 10$i 1 cuMemcpyAsync 1 $((i * 100 + 10)) 5"
+	echo "kernel $i 1 matmul $((i * 100 + 20)) 30"
+	echo "copy 10$i 1 1:2:3:1 $((i * 100 + 50)) 40 64"
+done | make_log script two.xtr
+merge -q two.xtr --chrome two.json --folded two.folded
+check_chrome two.json two.folded
+grep -c '"thread_name".*stream' two.json
