@@ -58,6 +58,7 @@
 	X(cuGraphDestroy)                                                                          \
 	X(cuGraphAddKernelNode_v2)                                                                 \
 	X(cuGraphAddChildGraphNode)                                                                \
+	X(cuGraphExecUpdate_v2)                                                                    \
 	X(cuGraphInstantiateWithFlags)                                                             \
 	X(cuGraphLaunch)                                                                           \
 	X(cuGraphLaunch_ptsz)                                                                      \

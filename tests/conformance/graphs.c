@@ -252,6 +252,101 @@ static bool child_graph_kernels_name_the_graph(void)
 	return true;
 }
 
+/* Adds a kernel whose grid is so many blocks wide, after the node at *tip. */
+static bool add_kernel(CUgraph graph, CUgraphNode *tip, unsigned int width)
+{
+	CUDA_KERNEL_NODE_PARAMS params = empty_node();
+	CUgraphNode before = *tip;
+
+	params.gridDimX = width;
+	return !driver.cuGraphAddKernelNode_v2(tip, graph, &before, before != NULL, &params);
+}
+
+static bool add_child(CUgraph graph, CUgraphNode *tip, CUgraph child)
+{
+	CUgraphNode before = *tip;
+
+	return !driver.cuGraphAddChildGraphNode(tip, graph, &before, before != NULL, child);
+}
+
+/* The lower half of the id of the node that ran with that grid, or UINT32_MAX. */
+static uint32_t index_of_width(unsigned int width)
+{
+	for (size_t i = 0; i < client_kernel_count(); i++)
+		if (client_kernel(i)->record.grid[0] == (int)width)
+			return (uint32_t)client_kernel(i)->record.graph_node_id;
+	return UINT32_MAX;
+}
+
+/*
+ * An executable graph's own nodes have the first numbers; then, for each child graph node in
+ * order, come the child's nodes, and after them those of the children in it.
+ */
+static bool child_graph_nodes_are_numbered_in_order(void)
+{
+	static const uint32_t index_by_width[] = {
+		[1] = 0, [2] = 2, [3] = 4, [4] = 5, [5] = 7, [6] = 8, [7] = 9, [8] = 10};
+	CUgraphNode tips[4] = {NULL};
+	CUgraph graphs[4];
+	CUgraphExec exec;
+
+	expect(streams_begin());
+	client_clear();
+	for (int i = 0; i < 4; i++)
+		expect(driver.cuGraphCreate(&graphs[i], 0) == CUDA_SUCCESS);
+	expect(add_kernel(graphs[3], &tips[3], 6) && add_kernel(graphs[3], &tips[3], 7));
+	expect(add_kernel(graphs[2], &tips[2], 4) && add_child(graphs[2], &tips[2], graphs[3]) &&
+	       add_kernel(graphs[2], &tips[2], 5));
+	expect(add_kernel(graphs[1], &tips[1], 8));
+	expect(add_kernel(graphs[0], &tips[0], 1) && add_child(graphs[0], &tips[0], graphs[2]) &&
+	       add_kernel(graphs[0], &tips[0], 2) && add_child(graphs[0], &tips[0], graphs[1]) &&
+	       add_kernel(graphs[0], &tips[0], 3));
+	expect(driver.cuGraphInstantiateWithFlags(&exec, graphs[0], 0) == CUDA_SUCCESS);
+	expect(driver.cuGraphLaunch(exec, stream) == CUDA_SUCCESS);
+	client_settle();
+	expect(client_kernel_count() == 8);
+	for (unsigned int width = 1; width <= 8; width++)
+		expect(index_of_width(width) == index_by_width[width]);
+	expect(driver.cuGraphExecDestroy(exec) == CUDA_SUCCESS);
+	for (int i = 0; i < 4; i++)
+		expect(driver.cuGraphDestroy(graphs[i]) == CUDA_SUCCESS);
+	return true;
+}
+
+/* An update changes what the nodes of an executable graph do, not which nodes they are. */
+static bool update_keeps_the_nodes(void)
+{
+	CUgraphExecUpdateResultInfo info;
+	CUgraphNode tips[2] = {NULL};
+	CUgraph graphs[2];
+	CUgraphExec exec;
+	uint64_t ids[2];
+
+	expect(streams_begin());
+	client_clear();
+	for (unsigned int i = 0; i < 2; i++) {
+		expect(driver.cuGraphCreate(&graphs[i], 0) == CUDA_SUCCESS);
+		expect(add_kernel(graphs[i], &tips[i], 10 + i));
+	}
+	expect(driver.cuGraphInstantiateWithFlags(&exec, graphs[0], 0) == CUDA_SUCCESS);
+	for (unsigned int i = 0; i < 2; i++) {
+		if (i)
+			expect(!driver.cuGraphExecUpdate_v2(exec, graphs[1], &info));
+		expect(driver.cuGraphLaunch(exec, stream) == CUDA_SUCCESS);
+		client_settle();
+		expect(client_kernel_count() == i + 1);
+		expect(client_kernel(i)->record.grid[0] == (int)(10 + i));
+		ids[i] = client_kernel(i)->record.graph_node_id;
+	}
+	expect(ids[0] == ids[1]);
+	expect(creation_of(ids[1]) >> 32 ==
+	       find_note(RESOURCE, CREATED, 0, 0)->node_id >> 32); /* graphs[0]'s */
+	expect(driver.cuGraphExecDestroy(exec) == CUDA_SUCCESS);
+	for (int i = 0; i < 2; i++)
+		expect(driver.cuGraphDestroy(graphs[i]) == CUDA_SUCCESS);
+	return true;
+}
+
 static bool capture_follows_events_to_other_streams(void)
 {
 	CUstream side;
@@ -298,6 +393,8 @@ const struct check graph_checks[] = {
 	{"replays_keep_their_node_ids", replays_keep_their_node_ids},
 	{"built_graph_leads_to_its_nodes", built_graph_leads_to_its_nodes},
 	{"child_graph_kernels_name_the_graph", child_graph_kernels_name_the_graph},
+	{"child_graph_nodes_are_numbered_in_order", child_graph_nodes_are_numbered_in_order},
+	{"update_keeps_the_nodes", update_keeps_the_nodes},
 	{"capture_follows_events_to_other_streams", capture_follows_events_to_other_streams},
 	{NULL, NULL},
 };
