@@ -331,7 +331,7 @@ static int full_disk(char **unused)
 {
 	(void)unused;
 	gpu_begin();
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 4; i++) {
 		gpu_launch(200);
 		usleep(100000);
 	}
@@ -352,7 +352,6 @@ static int closed_streams(char **arguments)
 	report = open(arguments[0], O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	second = open("/dev/null", O_RDONLY);
 	gpu_launch(2);
-	usleep(300000);
 	dprintf(report, "report %d\n", report);
 	if (report > 2)
 		dprintf(report, "second %d\n", second > 2 ? 3 : second);
