@@ -14,6 +14,7 @@
 #include "merge/demangle.h"
 #include "merge/frames.h"
 #include "merge/inputs.h"
+#include "merge/losses.h"
 #include "merge/memory.h"
 #include "merge/model.h"
 #include "merge/output.h"
@@ -50,27 +51,6 @@ struct settings {
 	enum nvtx nvtx;
 	uint32_t top_count;
 };
-
-/* What may be lost while recording, by cause: the rows of ACCOUNT that say so. */
-enum loss {
-	LOSS_RING_FULL,
-	LOSS_NO_RING,
-	LOSS_NESTED,
-	LOSS_STACKS,
-	LOSS_NODES,
-	LOSS_RANGES,
-	LOSS_KERNELS_INVALID,
-	LOSS_COPIES_INVALID,
-	LOSS_SETS_INVALID,
-	LOSS_CUPTI_DROPPED,
-	LOSS_BUFFERS,
-	LOSS_COUNT
-};
-struct loss_cause {
-	const char *account; /* the name in ACCOUNT */
-	const char *what;
-};
-extern const struct loss_cause loss_causes[LOSS_COUNT];
 
 /* The memory of a device, or of the host, of one process. */
 struct memory_row {

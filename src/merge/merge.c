@@ -13,20 +13,6 @@
 #include "merge/addresses.h"
 #include "merge/reading.h"
 
-const struct loss_cause loss_causes[LOSS_COUNT] = {
-	[LOSS_RING_FULL] = {"calls.lost.ring_full", "calls: the ring was full"},
-	[LOSS_NO_RING] = {"calls.lost.no_ring", "calls: there was no ring for the thread"},
-	[LOSS_NESTED] = {"calls.lost.nested", "calls: too many within each other"},
-	[LOSS_STACKS] = {"stacks.lost", "stacks: did not fit into the ring"},
-	[LOSS_NODES] = {"nodes.lost", "graph nodes: the ring was full"},
-	[LOSS_RANGES] = {"ranges.lost", "NVTX events: the ring was full"},
-	[LOSS_KERNELS_INVALID] = {"kernels.invalid", "kernels: record without valid times"},
-	[LOSS_COPIES_INVALID] = {"copies.invalid", "copies: record without valid times"},
-	[LOSS_SETS_INVALID] = {"sets.invalid", "sets: record without valid times"},
-	[LOSS_CUPTI_DROPPED] = {"cupti.dropped", "records that CUPTI dropped"},
-	[LOSS_BUFFERS] = {"buffers.discarded", "activity buffers: none was free"},
-};
-
 /* How a process is called. To be given back with free(); NULL if memory ran out. */
 static char *make_label(const struct inputs *inputs, const struct input *log,
 			const struct model *model)
@@ -38,23 +24,6 @@ static char *make_label(const struct inputs *inputs, const struct input *log,
 			     : asprintf(&label, "%s (%u)", name, log->header.pid);
 
 	return length < 0 ? NULL : label;
-}
-
-static void count_losses(struct reading *reading, struct report *report)
-{
-	const struct model *model = reading->process.model;
-
-	for (int l = 0; l < LOSS_COUNT; l++) {
-		uint64_t value = model_account(model, loss_causes[l].account);
-
-		reading->run->losses[l] += value;
-		if (value)
-			report_warn(report, "%s: %llu lost while recording (%s)",
-				    reading->process.log->path, (unsigned long long)value,
-				    loss_causes[l].what);
-	}
-	if (!strcmp(model_meta(model, "gpu.simulated"), "1"))
-		reading->run->has_simulated_gpu = true;
 }
 
 static int read_process(struct reading *reading, struct report *report)
@@ -125,7 +94,9 @@ static int read_log(struct run *run, size_t index, struct sink *sinks, size_t si
 	if (!error)
 		error = read_process(&reading, run->report);
 	if (!error)
-		count_losses(&reading, run->report);
+		losses_count(run->losses, model, log->path, run->report);
+	if (!error && !strcmp(model_meta(model, "gpu.simulated"), "1"))
+		run->has_simulated_gpu = true;
 	frames_free(&reading.frames);
 	reading_free(&reading);
 	demangle_cache_free(&names);

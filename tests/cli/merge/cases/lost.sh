@@ -5,3 +5,12 @@ merge lost.xtr
 merge --quiet lost.xtr --folded lost.folded --chrome lost.json
 cat lost.folded
 check_chrome lost.json lost.folded
+
+# What this program has no words for is a loss, too, if its name says so.
+make_log script two.xtr <<-END
+	account calls.lost.killed 3
+	account copies.lost.write_failed 4
+	account sugar.lost.spilled 5
+	account sugar.kept 6
+END
+merge two.xtr
