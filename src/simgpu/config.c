@@ -6,10 +6,12 @@
  *	XTRACE_SIMGPU_SEED=N		another N, other kernel durations
  *	XTRACE_SIMGPU_KERNEL_NS=MIN:MAX	kernels last between MIN and MAX
  *	XTRACE_SIMGPU_DEVICES=N		number of devices, 0 to 8
+ *	XTRACE_SIMGPU_REUSE_IDS=1	graphs get the ids of those that are gone, and so do nodes
  *	XTRACE_SIMGPU_TRUTH=FILE	write down what really ran; %p in FILE is the process id
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "simgpu/sim.h"
 
@@ -48,6 +50,8 @@ __attribute__((constructor(101))) static void read_environment(void)
 		config.device_count = atoi(text);
 	if (config.device_count < 0 || config.device_count > SIM_DEVICES_MAX)
 		config.device_count = SIM_DEVICES_MAX;
+	text = getenv("XTRACE_SIMGPU_REUSE_IDS");
+	config.reuses_ids = text && !strcmp(text, "1");
 	text = getenv("XTRACE_SIMGPU_TRUTH");
 	if (text && *text)
 		config.truth_path = text;

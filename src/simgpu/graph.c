@@ -9,7 +9,30 @@
 
 #include "simgpu/graph.h"
 
-static _Atomic uint32_t graph_count;
+static pthread_mutex_t ids_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t graph_count; /* both under ids_lock */
+static uint32_t free_ids[64];
+static size_t free_id_count; /* of graphs that are gone, if they are to be used again */
+
+static uint32_t take_id(void)
+{
+	uint32_t id;
+
+	pthread_mutex_lock(&ids_lock);
+	id = free_id_count ? free_ids[--free_id_count] : ++graph_count;
+	pthread_mutex_unlock(&ids_lock);
+	return id;
+}
+
+static void give_back_id(uint32_t id)
+{
+	if (!sim_config()->reuses_ids)
+		return;
+	pthread_mutex_lock(&ids_lock);
+	if (free_id_count < sizeof(free_ids) / sizeof(free_ids[0]))
+		free_ids[free_id_count++] = id;
+	pthread_mutex_unlock(&ids_lock);
+}
 
 bool sim_graph_is_valid(CUgraph graph)
 {
@@ -69,7 +92,7 @@ CUgraph sim_graph_make(void)
 	if (!graph)
 		return NULL;
 	graph->magic = SIM_MAGIC_GRAPH;
-	graph->id = 1 + atomic_fetch_add(&graph_count, 1);
+	graph->id = take_id();
 	graph_notify(XT_CUPTI_RESOURCE_GRAPH_CREATED, graph);
 	return graph;
 }
@@ -93,6 +116,7 @@ void sim_graph_free(CUgraph graph)
 		node_free(graph->nodes[i]);
 	}
 	graph->magic = SIM_MAGIC_DEAD;
+	give_back_id(graph->id);
 	free(graph->nodes);
 	free(graph);
 }

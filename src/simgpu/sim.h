@@ -160,6 +160,7 @@ struct sim_config {
 	uint64_t kernel_max_ns;
 	int device_count;
 	const char *truth_path; /* NULL: no ground truth is written */
+	bool reuses_ids;	/* of graphs that are gone, and so of their nodes */
 };
 const struct sim_config *sim_config(void);
 

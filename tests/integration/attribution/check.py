@@ -18,7 +18,10 @@ import model
 import summary
 import timeline
 
-LEVELS = ("all", "all", "work", "launch")  # by seed
+# By seed:
+LEVELS = ("all", "all", "work", "launch")
+KERNEL_NS = ("500:30000", "1:2000", "100:200000")
+FAULTS = {3: "zero_times:7", 6: "reversed_times:5", 9: "drop_records:6"}  # of ten
 
 
 def run(command, allowed=(0,), **options):
@@ -37,12 +40,15 @@ def record(args, seed, level, folder):
         XTRACE_CUPTI=os.path.join(args.simgpu, "libcupti.so"), XTRACE_AUDIT="10",
         XTRACE_SIMGPU_SEED=str(seed), XTRACE_SIMGPU_DEVICES=str(1 + seed % 2),
         XTRACE_SIMGPU_TRUTH=os.path.join(folder, "truth"),
-        XTRACE_SIMGPU_KERNEL_NS=("500:30000", "1:2000", "100:200000")[seed % 3])
+        XTRACE_SIMGPU_KERNEL_NS=KERNEL_NS[seed % 3], XTRACE_SIMGPU_FAULT=FAULTS.get(seed % 10, ""))
     if seed % 5 == 0:
         environment["LD_PRELOAD"] = args.inject
     else:
         environment["CUDA_INJECTION64_PATH"] = environment["NVTX_INJECTION64_PATH"] = args.inject
-    run([args.program, str(seed), os.path.join(folder, "ledger")], env=environment)
+    # Which graph is in which is told by their ids, so where those recur there must be none.
+    flat = ["flat"] if seed % 4 == 1 else []
+    environment["XTRACE_SIMGPU_REUSE_IDS"] = str(len(flat))
+    run([args.program, str(seed), os.path.join(folder, "ledger"), *flat], env=environment)
     logs = os.listdir(data)
     evidence.expect(len(logs) == 1 and logs[0].endswith(".xtr"), "one log is wanted:", logs)
     return os.path.join(data, logs[0])
@@ -96,7 +102,8 @@ def check_seed(args, seed, folder):
     level = LEVELS[seed % len(LEVELS)]
     log_path = record(args, seed, level, folder)
     seen = evidence.Evidence(os.path.join(folder, "ledger"), os.path.join(folder, "truth"), level)
-    evidence.check_log(seen, evidence.Log(args.dump, log_path))
+    evidence.check_log(seen, evidence.Log(args.dump, log_path),
+                       seed % 10 in FAULTS)
     pid = log_path.rsplit(".", 2)[1]
     reference = model.Model(seen, f"{os.path.basename(args.program)} ({pid})")
     problems = []

@@ -51,6 +51,10 @@ LEVELS = {
 }
 
 
+# What an account counts of records that CUPTI spoilt.
+SPOILT = ("kernels.invalid", "copies.invalid", "sets.invalid", "cupti.dropped")
+
+
 class Mismatch(Exception):
     """Somebody is wrong."""
 
@@ -117,7 +121,8 @@ class Evidence:
         self.memory = []
         self.nodes = []  # (tid, call number, id, origin)
         self.makers = {}  # (correlation, node): (tid, call number)
-        self.node_times = {}  # id: when it was announced as created, by the log
+        self.spoilt = 0
+        self.made_at = {}  # (tid, call number): when that call made its node, by the log
         self.read_ledger(ledger_path)
         self.read_truth(truth_path)
 
@@ -283,31 +288,48 @@ def work_rows(log):
 
 
 def check_work(evidence, log):
-    """Gives the work its place in the log, by which is decided what is first at the same time."""
+    """Gives the work its place in the log, by which is decided what is first at the same time.
+    Returns how much of it the log does not have."""
     rows = work_rows(log)
-    expect_same([row._replace(order=None) for row in rows], evidence.work, "GPU work in the log")
+    found = [row._replace(order=None) for row in rows]
+    missing = collections.Counter(evidence.work) - collections.Counter(found)
+    expect_same(found + list(missing.elements()), evidence.work, "GPU work in the log")
     evidence.work = sorted(rows, key=lambda row: row.order)
+    return missing.total()
 
 
 def check_memory(evidence, log):
+    """Returns how many operations the log does not have; the others remain in evidence."""
     found = [(row["correlation"], row["operation"] == 2, row["address"], row["bytes"],
               row["time_ns"], row["device"], row["memory"]) for row in log.tables["MEMORY"]]
-    wanted = [(row.correlation, bool(row.is_free), row.address, row.bytes, row.time_ns,
-               row.device, row.memory) for row in evidence.memory]
-    expect_same(found, wanted, "memory operations in the log")
-    evidence.memory.sort(key=lambda row: row.time_ns)
+    wanted = {row: (row.correlation, bool(row.is_free), row.address, row.bytes, row.time_ns,
+                    row.device, row.memory) for row in evidence.memory}
+    missing = collections.Counter(wanted.values()) - collections.Counter(found)
+    expect_same(found + list(missing.elements()), wanted.values(), "memory operations in the log")
+    evidence.memory = sorted((row for row in evidence.memory if wanted[row] not in missing),
+                             key=lambda row: row.time_ns)
+    return missing.total()
 
 
 def check_nodes(evidence, log):
     """A clone is announced twice: as created, then as cloned."""
-    found = []
+    found, rows = [], collections.defaultdict(list)
     for row in log.tables["GRAPH_NODE"]:
         found.append((log.tids[row["thread"]], row["id"], row["origin"], row["stack"] != 0))
-        if not row["origin"]:
-            evidence.node_times[row["id"]] = row["time_ns"]
+        rows[log.tids[row["thread"]]].append(row)
     wanted = [(tid, node, 0, True) for tid, _, node, _ in evidence.nodes]
     wanted += [(tid, node, origin, False) for tid, _, node, origin in evidence.nodes if origin]
     expect_same(found, wanted, "graph nodes in the log")
+    # When each was made that is no clone. A call makes one at most.
+    for tid, thread_rows in rows.items():
+        made = [row for row, following in zip(thread_rows, thread_rows[1:] + [None])
+                if not row["origin"] and not (following and following["origin"] and
+                                              following["id"] == row["id"])]
+        makers = sorted((number, node) for maker, number, node, origin in evidence.nodes
+                        if maker == tid and not origin)
+        expect([row["id"] for row in made] == [node for _, node in makers], "order of nodes")
+        for row, (number, _) in zip(made, makers):
+            evidence.made_at[tid, number] = row["time_ns"]
 
 
 RANGE_KINDS = {1: "push", 2: "pop", 3: "start", 4: "end", 5: "mark"}
@@ -331,14 +353,16 @@ def check_ranges(evidence, log):
     evidence.events = timed
 
 
-def check_log(evidence, log):
-    """Holds the log against ledger and truth. Raises Mismatch."""
+def check_log(evidence, log, has_faults):
+    """Holds the log against ledger and truth. Raises Mismatch. What CUPTI was told to spoil is
+    missing in the log, and counted, and from then on in evidence as if it had not been."""
     account = {row["name"]: row["value"] for row in log.tables["ACCOUNT"]}
     for name in account:
-        expect(not ("lost" in name or "invalid" in name or name == "cupti.dropped") or
-               not account[name], "the log lost something:", name, account[name])
+        expect("lost" not in name or not account[name], "lost:", name, account[name])
+    evidence.spoilt = sum(account.get(name, 0) for name in SPOILT)
+    expect(has_faults or not evidence.spoilt, "spoilt:", evidence.spoilt)
     check_calls(evidence, log)
-    check_work(evidence, log)
-    check_memory(evidence, log)
+    missing = check_work(evidence, log) + check_memory(evidence, log)
+    expect(missing == evidence.spoilt, missing, "are missing,", evidence.spoilt, "are counted")
     check_nodes(evidence, log)
     check_ranges(evidence, log)

@@ -66,7 +66,7 @@ FRAME_FUNCTION void launch_into_capture(struct job *job)
 	struct graph *graph = pick_graph(job);
 
 	ENTER();
-	if (graph)
+	if (graph && !job->is_flat)
 		CU(cuGraphLaunch, graph->exec, pick_stream(job));
 	LEAVE();
 }
@@ -151,7 +151,7 @@ static FRAME_FUNCTION CUgraphNode add_other_node(struct job *job, CUgraph graph,
 		CU(cuGraphAddEmptyNode, &node, graph, after, after_count);
 		break;
 	case 2:
-		if (child && child->graph)
+		if (child && child->graph && !job->is_flat)
 			CU(cuGraphAddChildGraphNode, &node, graph, after, after_count,
 			   child->graph);
 		break;

@@ -92,9 +92,6 @@ class Model:
                 previous = call
                 wait = call if wait_kind(call) else wait
 
-        # A call makes one node (and clones, which lead back to other calls).
-        self.made_at = {(tid, number): evidence.node_times[node]
-                        for tid, number, node, origin in evidence.nodes if not origin}
         self.nests = {tid: self.nests_of(tid) for tid in evidence.threads}
 
     # Ranges.
@@ -162,9 +159,9 @@ class Model:
         return self.call_path(call, nvtx) if call else ("[unattributed]",)
 
     def maker_path(self, work, nvtx):
-        """Who made the node. (Those of child graphs are announced to nobody, and known by number.)"""
+        """Who made the node, also where it is a child graph's, which is announced to nobody."""
         maker = self.evidence.calls[self.evidence.makers[work.correlation, work.node]]
-        nest = self.nest(maker.thread, self.made_at[maker.thread, maker.number])
+        nest = self.nest(maker.thread, self.evidence.made_at[maker.thread, maker.number])
         path = self.with_ranges(maker.path, nest, nvtx)
         return (*path, maker.shown_api) if maker.is_recorded else path
 
@@ -289,13 +286,12 @@ class Model:
         """(pool, lines and what they hold) after each operation."""
         live, pools = {}, collections.defaultdict(collections.Counter)
         for memory in self.evidence.memory:
-            if memory.is_free:
-                facts.expect(memory.address in live, "freed what nobody allocated", memory)
-                pool, line, size = live.pop(memory.address)
-                pools[pool][line] -= size
-            else:
-                facts.expect(memory.address not in live, "allocated twice", memory)
-                pool = "host" if memory.memory in HOST_MEMORY else memory.device
+            pool = "host" if memory.memory in HOST_MEMORY else memory.device
+            if memory.address in live:  # freed; or what is here was, and nobody saw it
+                held_in, line, size = live.pop(memory.address)
+                pools[held_in][line] -= size
+                pool = held_in if memory.is_free else pool
+            if not memory.is_free:
                 line = self.memory_line(settings, memory)
                 live[memory.address] = pool, line, memory.bytes
                 pools[pool][line] += memory.bytes

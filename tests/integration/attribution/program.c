@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * program SEED LEDGER: walks at random, in several threads, and writes down what it did.
+ * program SEED LEDGER [flat]: walks at random, in several threads, and writes down what it did.
+ * With "flat", there are no graphs in graphs.
  */
 #include "program.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ranges.h"
 
@@ -221,11 +223,12 @@ int main(int argc, char **argv)
 	unsigned thread_count;
 	struct job *own = &jobs[0];
 
-	if (argc != 3) {
-		fputs("usage: program SEED LEDGER\n", stderr);
+	if (argc < 3 || argc > 4 || (argc == 4 && strcmp(argv[3], "flat"))) {
+		fputs("usage: program SEED LEDGER [flat]\n", stderr);
 		return 2;
 	}
 	*own = (struct job){.shared = &shared, .random = strtoull(argv[1], NULL, 10) * 0x9e3779b9u};
+	own->is_flat = argc == 4;
 	for (int i = 0; i < 8; i++)
 		pick(own, 1);
 	ledger_begin_thread();
@@ -242,6 +245,7 @@ int main(int argc, char **argv)
 		jobs[i] = (struct job){.shared = &shared,
 				       .gpu = &shared.gpus[pick(own, shared.gpu_count)],
 				       .number = i,
+				       .is_flat = own->is_flat,
 				       .budget = 50 + pick(own, 400),
 				       .random = own->random ^ (uint64_t)i << 32};
 		if (pthread_create(&threads[i], NULL, worker, &jobs[i]))

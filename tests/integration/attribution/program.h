@@ -75,6 +75,7 @@ struct job {
 	CUstream captured; /* NULL: nothing is */
 	CUstream side;	   /* takes part in the capture, if is_forked */
 	bool is_forked;
+	bool is_flat; /* makes no graphs with graphs in them */
 	CUdeviceptr device_buffer;
 	void *pinned_buffer;
 	void *pageable_buffer;

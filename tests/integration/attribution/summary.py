@@ -162,7 +162,8 @@ class Checker:
         facts.expect_same(found, wanted, "summary: memory")
 
     def losses(self):
-        facts.expect(not self.tables["Losses by cause"], self.tables["Losses by cause"])
+        lost = {row[0]: int(row[1].replace(",", "")) for row in self.tables["Losses by cause"]}
+        facts.expect(sum(lost.values()) == self.evidence.spoilt, "summary: losses", lost)
 
     def all(self):
         return [self.overview, self.calls, self.failures, self.ranges, self.memory, self.losses]

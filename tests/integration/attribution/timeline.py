@@ -94,7 +94,10 @@ class Checker:
         facts.expect_same(found, wanted, "timeline: allocated memory")
 
     def ranges(self):
-        """Pushes are spans, or begin and do not end; starts and ends are pairs of their own."""
+        """Pushes are spans, or begin and do not end; starts and ends are pairs of their own. What
+        is ended twice, by two threads, has either end."""
+        ended = collections.Counter(event.key for event in self.evidence.events
+                                    if event.kind == "end")
         wanted, pushed, started = [], collections.defaultdict(list), {}
         for event in sorted(self.evidence.events, key=lambda event: event.before_ns):
             name, now = model.range_name(event), event.before_ns
@@ -104,7 +107,7 @@ class Checker:
             elif event.kind == "pop" and stack:
                 name, _, began = stack.pop()  # those that cross others are on tracks of their own
                 wanted.append(("X", name, began, now))
-            elif event.kind == "start":
+            elif event.kind == "start" and ended[event.key] < 2:
                 started[event.key] = (name, now)
             elif event.kind == "end" and event.key in started:
                 wanted.append(("be", *started.pop(event.key), now))
@@ -118,6 +121,9 @@ class Checker:
                   for letter in "Bi" for event in self.events[letter, "nvtx"]]
         ends = {event["id"]: event for event in self.events["e", "nvtx"]}
         for event in self.events["b", "nvtx"]:
+            if ended[event["id"]] > 1:
+                ends.pop(event["id"], None)
+                continue
             end = ends.pop(event["id"], None)
             found.append(("be", event["name"], self.at(event), self.at(end)) if end else
                          ("b", event["name"], self.at(event)))
