@@ -122,6 +122,13 @@ static void release(struct memory *memory, struct allocation *allocation)
 	take_out(memory, allocation);
 }
 
+/* The variables of GPU modules: the driver lays them out when it loads code, no call asks for
+ * them. CUPTI's memory kinds 6 and 7. */
+static bool is_static(uint32_t memory_kind)
+{
+	return memory_kind == 6 || memory_kind == 7;
+}
+
 static int allocate(struct memory *memory, const struct operation *operation)
 {
 	struct memory_pool *pool = &memory->pools[operation->pool];
@@ -137,7 +144,8 @@ static int allocate(struct memory *memory, const struct operation *operation)
 	}
 	if (memory->live_count >= memory->live_size / 2 && enlarge(memory) < 0)
 		return -ENOMEM;
-	memory->counts.unowned += !operation->owner.stack;
+	memory->counts.unowned +=
+		!operation->owner.stack && !is_static(MEMORY_WHAT_KIND(operation->owner.what));
 	put(memory,
 	    &(struct allocation){operation->address, operation->bytes, operation->pool, place + 1});
 	memory->live_count++;

@@ -35,7 +35,7 @@ struct memory_counts {
 	uint64_t free_alone; /* of what was not allocated, as far as the log knows */
 	uint64_t alloc_over; /* at an address that was in use: its free is missing */
 	uint64_t late_count; /* too late to be brought into order */
-	uint64_t unowned;    /* allocations whose call, or its stack, is not known */
+	uint64_t unowned;    /* allocations whose call, or its stack, is not known; static aside */
 };
 
 /* Told of what a pool holds after each operation. */
