@@ -165,9 +165,9 @@ static bool finish(struct recorder *rec)
 	}
 	if (recorder_flush(rec))
 		return false;
-	say_what_is_missing(rec);
 	if (!flusher_is_done() || !balanced)
 		return false;
+	say_what_is_missing(rec);
 	return xt_writer_add_end(rec->writer) == 0 && xt_writer_flush(rec->writer) == 0;
 }
 
