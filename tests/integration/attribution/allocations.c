@@ -114,8 +114,13 @@ FRAME_FUNCTION void release_wrongly(struct job *job)
 /* What the job's copies go to and come from, as long as it lives and beyond. */
 FRAME_FUNCTION void buffers_make(struct job *job)
 {
+	struct shared *shared = job->shared;
+
 	ENTER();
 	job->pageable_buffer = calloc(1, BUFFER_BYTES);
+	pthread_mutex_lock(&shared->lock);
+	shared->pageable_buffers[shared->pageable_buffer_count++] = job->pageable_buffer;
+	pthread_mutex_unlock(&shared->lock);
 	if (CU(cuMemAlloc, &job->device_buffer, BUFFER_BYTES) ||
 	    CU(cuMemAllocHost, &job->pinned_buffer, BUFFER_BYTES) || !job->pageable_buffer)
 		abort();

@@ -58,8 +58,7 @@ def read_folded(text):
     lines = {}
     for line in text.splitlines():
         path, weight = line.rsplit(" ", 1)
-        # Sanitizers start threads through a function of their own.
-        frames = [frame for frame in path.split(";") if not frame.endswith("san_thread_start")]
+        frames = [frame for frame in path.split(";") if not evidence.is_sanitizers(frame)]
         lines[";".join(frames)] = int(weight)
     return lines
 

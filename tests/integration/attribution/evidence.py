@@ -76,6 +76,11 @@ def expect_same(found, wanted, what):
     raise Mismatch("\n".join(lines))
 
 
+def is_sanitizers(frame):
+    """Sanitizers start threads through functions of their own."""
+    return re.fullmatch(r"(__)?[at]san_thread_start(_func)?", frame)
+
+
 def plain_api(name):
     """A function's name without what tells its versions apart."""
     while True:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The program's side of NVTX: tables of function pointers that do nothing until a tool fills
- * them, which NVTX_INJECTION64_PATH names and which is asked at the first use. The tables are those of
- * cuda_abi/nvtx_abi.h; what calls through them is inlined, as NVTX's own functions are.
+ * them, which NVTX_INJECTION64_PATH names and which is asked at the first use. The tables are
+ * those of cuda_abi/nvtx_abi.h; what calls through them is inlined, as NVTX's own functions are.
  */
 #ifndef XTRACE_TESTS_NVTX_CLIENT_H
 #define XTRACE_TESTS_NVTX_CLIENT_H

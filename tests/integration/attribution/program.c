@@ -11,8 +11,7 @@
 
 #include "ranges.h"
 
-#define THREADS_MAX 6
-#define DEPTH_MAX   6
+#define DEPTH_MAX 6
 
 /* What can be done anywhere; how often in the table is how often. */
 static const operation operations[] = {
@@ -189,7 +188,9 @@ static FRAME_FUNCTION void make_shared_graphs(struct shared *shared, struct job 
 {
 	ENTER();
 	capture_graph(job);
+	buffers_make(job); /* others replay one graph while this thread works, or another graph */
 	build_graph(job);
+	buffers_make(job);
 	for (unsigned i = 0; i < job->graph_count && i < SHARED_GRAPHS; i++)
 		shared->graphs[i] = job->graphs[i];
 	job->graph_count = 0;

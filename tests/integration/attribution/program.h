@@ -15,6 +15,7 @@
 
 #include "ledger.h"
 
+#define THREADS_MAX	6 /* besides the main one */
 #define CONTEXTS_MAX	3
 #define KERNELS		6
 #define STREAMS		3 /* that a job creates */
@@ -56,6 +57,8 @@ struct shared {
 	unsigned gpu_count;
 	struct graph graphs[SHARED_GRAPHS]; /* of gpus[0]; launched by all of its threads */
 	pthread_mutex_t lock;
+	void *pageable_buffers[1 + THREADS_MAX + SHARED_GRAPHS]; /* of all jobs; under lock */
+	unsigned pageable_buffer_count;				 /* under lock */
 	CUdeviceptr handed_over[ALLOCATIONS_MAX]; /* of gpus[0]; freed by any; under lock */
 	unsigned handed_over_count;		  /* under lock */
 	void *domains[DOMAINS];			  /* of NVTX */

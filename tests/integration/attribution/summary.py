@@ -65,6 +65,7 @@ class Checker:
     def __init__(self, evidence, reference, text):
         self.evidence, self.reference = evidence, reference
         self.tables = Summary(text).tables
+        self.is_sanitized = any(map(facts.is_sanitizers, re.split(r"[; ]", text)))
         self.works = collections.defaultdict(list)
         for work in evidence.work:
             self.works[work.correlation].append(work)
@@ -114,6 +115,8 @@ class Checker:
         facts.expect_same(map(tuple, found), map(tuple, wanted), "summary: API calls by function")
 
     def failures(self):
+        if self.is_sanitized:
+            return  # paths are longer there, and so cut elsewhere
         wanted = collections.Counter()
         for call in self.recorded:
             if call.result:

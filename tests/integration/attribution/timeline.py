@@ -50,7 +50,7 @@ class Checker:
         while frame:
             path.insert(0, frame["name"])
             frame = self.frames.get(str(frame.get("parent")))
-        return tuple(name for name in path if not name.endswith("san_thread_start"))
+        return tuple(name for name in path if not facts.is_sanitizers(name))
 
     def api(self):
         found = [(event["name"], event["tid"], *self.span(event), event["args"]["correlation"],
