@@ -33,6 +33,7 @@ esac
 # sanitizer themselves.
 export LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp:print_suppressions=0"
 export ASAN_OPTIONS="verify_asan_link_order=0"
+export TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp"
 
 tools/install-deps.sh
 cmake --preset "$preset" -DBUILD_TESTING=ON

@@ -14,7 +14,9 @@
 #include "log/writer.h"
 #include "merge/merge.h"
 
-#define LOGS	 120
+#ifndef LOGS
+#define LOGS 120
+#endif
 #define ROWS_MAX 40
 #define TEXT_MAX 40
 
