@@ -71,8 +71,8 @@ static bool device_says_that_it_is_simulated(void)
 	int value = 0;
 
 	expect(!cuInit(0));
-	expect(!cuDeviceGetCount(&value) && value == 1);
-	expect(!cuDeviceGet(&device, 0) && cuDeviceGet(&device, 1) == CUDA_ERROR_INVALID_DEVICE);
+	expect(!cuDeviceGetCount(&value) && value == 2);
+	expect(!cuDeviceGet(&device, 0) && cuDeviceGet(&device, 2) == CUDA_ERROR_INVALID_DEVICE);
 	expect(!cuDeviceGetName(name, sizeof(name), device));
 	expect(!strcmp(name, "xtrace simulated GPU"));
 	expect(!cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_WARP_SIZE, device) && value == 32);
@@ -279,6 +279,70 @@ static bool graph_copies_and_computes(void)
 	return true;
 }
 
+/* A graph that copies from one place to memory, and does so much after it. */
+static bool capture_copy(CUstream stream, CUdeviceptr memory, const int *from, int launches,
+			 CUgraph *graph)
+{
+	expect(!cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+	expect(!cuMemcpyHtoDAsync(memory, from, sizeof(*from), stream));
+	for (int i = 0; i < launches; i++)
+		expect(!launch(second, stream));
+	expect(!cuStreamEndCapture(stream, graph));
+	return true;
+}
+
+static bool graph_is_updated_by_one_alike(void)
+{
+	static const int values[] = {1, 2, 3};
+	CUgraphExecUpdateResultInfo info;
+	CUgraph graphs[3];
+	CUdeviceptr memory;
+	CUstream stream;
+	CUgraphExec exec;
+	int result = 0;
+
+	expect(!cuMemAlloc(&memory, sizeof(result)));
+	expect(!cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	for (int i = 0; i < 3; i++)
+		expect(capture_copy(stream, memory, &values[i], i < 2 ? 1 : 2, &graphs[i]));
+	expect(!cuGraphInstantiate(&exec, graphs[0], 0));
+	expect(cuGraphExecUpdate(exec, graphs[2], &info) == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+	expect(info.result == CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
+	expect(!cuGraphLaunch(exec, stream));
+	expect(!cuMemcpyDtoH(&result, memory, sizeof(result)) && result == 1);
+	expect(!cuGraphExecUpdate(exec, graphs[1], &info));
+	expect(info.result == CU_GRAPH_EXEC_UPDATE_SUCCESS);
+	expect(!cuGraphLaunch(exec, stream));
+	expect(!cuMemcpyDtoH(&result, memory, sizeof(result)) && result == 2);
+	expect(!cuGraphExecDestroy(exec));
+	for (int i = 0; i < 3; i++)
+		expect(!cuGraphDestroy(graphs[i]));
+	expect(!cuMemFree(memory) && !cuStreamDestroy(stream));
+	return true;
+}
+
+static bool devices_copy_to_each_other(void)
+{
+	CUdeviceptr there, back;
+	CUcontext peer;
+	int value = 7;
+
+	expect(!cuMemAlloc(&back, sizeof(value)));
+	expect(!cuMemcpyHtoD(back, &value, sizeof(value)));
+	expect(!cuDevicePrimaryCtxRetain(&peer, 1) && !cuCtxPushCurrent(peer));
+	expect(!cuMemAlloc(&there, sizeof(value)));
+	expect(!cuMemcpyPeer(there, peer, back, context, sizeof(value)));
+	expect(!cuMemsetD8(back, 0, sizeof(value)));
+	expect(!cuMemcpyPeerAsync(back, context, there, peer, sizeof(value), NULL));
+	expect(!cuCtxSynchronize());
+	value = 0;
+	expect(!cuMemcpyDtoH(&value, back, sizeof(value)) && value == 7);
+	expect(cuMemcpyPeer(there, NULL, back, context, 1) == CUDA_ERROR_INVALID_CONTEXT);
+	expect(!cuMemFree(there) && !cuCtxPopCurrent(NULL) && !cuDevicePrimaryCtxRelease(1));
+	expect(!cuMemFree(back));
+	return true;
+}
+
 static bool forked_capture_must_be_joined(void)
 {
 	CUstream side;
@@ -369,6 +433,8 @@ static const struct {
 	{"waiting_takes_as_long_as_the_work", waiting_takes_as_long_as_the_work},
 	{"host_functions_run_in_order", host_functions_run_in_order},
 	{"graph_copies_and_computes", graph_copies_and_computes},
+	{"graph_is_updated_by_one_alike", graph_is_updated_by_one_alike},
+	{"devices_copy_to_each_other", devices_copy_to_each_other},
 	{"forked_capture_must_be_joined", forked_capture_must_be_joined},
 	{"entry_points_are_found_by_name", entry_points_are_found_by_name},
 	{"threads_come_and_go", threads_come_and_go},
