@@ -55,23 +55,37 @@ def record(args, seed, level, folder):
 
 
 def read_folded(text):
-    lines = {}
-    for line in text.splitlines():
+    lines = text.splitlines()
+    evidence.expect(lines == sorted(lines, key=str.encode), "lines are not sorted")
+    weights = {}
+    for line in lines:
         path, weight = line.rsplit(" ", 1)
         frames = [frame for frame in path.split(";") if not evidence.is_sanitizers(frame)]
-        lines[";".join(frames)] = int(weight)
-    return lines
+        weights[";".join(frames)] = int(weight)
+    return weights
 
 
-def check_folded(args, log, reference, settings):
+def in_us(weights):
+    """What rounding takes from a line is carried to the next."""
+    carried, rounded = 0, {}
+    for line, weight in weights.items():
+        before, carried = carried, carried + weight
+        rounded[line] = carried // 1000 - before // 1000
+    return rounded
+
+
+def check_folded(args, log, reference, settings, unit="ns"):
     command = [args.merge, log, "--quiet", "--folded", "-"]
+    command += ["--unit", unit] if unit != "ns" else []
     for option, value in settings._asdict().items():
         if value != model.Settings._field_defaults[option]:
             command += ["--" + option.replace("_", "-"), value]
     # 1: pops of what nobody pushed, or launches but no kernels, as all were captured
-    done = run(command, allowed=(0, 1))
-    evidence.expect_same(read_folded(done.stdout), reference.folded(settings),
-                         " ".join(command[4:]))
+    found = read_folded(run(command, allowed=(0, 1)).stdout)
+    wanted = reference.folded(settings)
+    if unit == "us":
+        wanted = in_us({line: wanted.get(line, 0) for line in found})
+    evidence.expect_same(found, wanted, " ".join(command[4:]))
 
 
 ROOTS = ("device", "stream", "thread", "process", "none")
@@ -108,6 +122,8 @@ def check_seed(args, seed, folder):
     problems = []
     checks = [functools.partial(check_folded, args, log_path, reference, settings)
               for settings in settings_to_check(seed)]
+    checks.append(functools.partial(check_folded, args, log_path, reference, model.Settings(),
+                                    "us"))
     text = run([args.merge, log_path, "--quiet", "--summary", "-", "--top", "1000000"],
                allowed=(0, 1)).stdout
     checks += summary.Checker(seen, reference, text).all()
