@@ -37,6 +37,9 @@
 #define STACK_BYTES	    (256 << 10)
 #define STACK_BYTES_IN_NEED (8 << 20)
 
+/* At the start: how long the program waits for the log to begin. */
+#define BEGIN_PATIENCE_NS UINT64_C(100000000)
+
 /* At the end: how long the writer waits for the flusher, and for calls in mid-callback. */
 #define FLUSHER_PATIENCE_NS UINT64_C(1500000000)
 #define BALANCE_ROUNDS	    50
@@ -44,6 +47,7 @@
 static struct {
 	struct recorder recorder;
 	struct xt_writer *log; /* NULL: nothing runs */
+	atomic_bool begun;     /* what explains the rest is in the log */
 	atomic_bool stopping;
 	atomic_bool finished;
 	bool closed; /* valid once finished */
@@ -179,8 +183,8 @@ static void *writer_main(void *unused)
 	prctl(PR_SET_NAME, "xtrace-writer");
 	record_start(rec);
 	record_modules(rec);
-	recorder_flush(
-		rec); /* a process may be killed at once: what explains the rest comes first */
+	recorder_flush(rec);
+	atomic_store(&threads.begun, true);
 	run_until_stopped(rec);
 	threads.closed = finish(rec);
 	if (threads.closed)
@@ -209,6 +213,16 @@ static int start_thread(void *(*main_function)(void *))
 	return -rc;
 }
 
+/* A process may be killed at once. What is recovered then is worth little without the names of APIs
+ * and the modules, so nothing is recorded before these are in the log. */
+static void wait_for_begin(void)
+{
+	uint64_t deadline_ns = monotonic_ns() + BEGIN_PATIENCE_NS;
+
+	while (!atomic_load(&threads.begun) && monotonic_ns() < deadline_ns)
+		sleep_ns(200000);
+}
+
 int writer_thread_start(struct xt_writer *log, uint64_t start_ns)
 {
 	sigset_t all, before;
@@ -227,8 +241,10 @@ int writer_thread_start(struct xt_writer *log, uint64_t start_ns)
 			flusher_stop();
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (!rc)
+	if (!rc) {
+		wait_for_begin();
 		return 0;
+	}
 give_up:
 	threads.recorder.writer = NULL; /* the caller keeps it */
 	threads.log = NULL;

@@ -71,7 +71,12 @@ static bool add_call_row(struct walk *walk, const struct xt_record_call *call, u
 static void add_call(struct walk *walk, const struct xt_record *record)
 {
 	const struct xt_record_call *call = (const void *)record;
+	const struct xt_ring_header *header = &walk->ring->header;
 
+	for (uint32_t i = 0; i < header->open_count; i++)
+		if (header->open_calls[i].enter_ns == call->enter_ns &&
+		    header->open_calls[i].correlation_id == call->correlation_id)
+			walk->ring->is_open_call_in_log[i] = true;
 	if (call->exit_ns <= walk->ring->last_exit_ns || call->exit_ns < call->enter_ns)
 		return;
 	walk->recovery->out->calls += add_call_row(walk, call, stack_id(walk, call->stack_slot));
@@ -173,8 +178,11 @@ static void add_open_call(struct walk *walk, uint32_t index)
 
 	if (walk->ring->is_open_call_in_log[index] || call.exit_ns < call.enter_ns)
 		return;
-	walk->recovery->out->open_calls +=
-		add_call_row(walk, &call, stack_of_open_call(walk, open));
+	if (!add_call_row(walk, &call, stack_of_open_call(walk, open)))
+		return;
+	walk->recovery->out->open_calls++;
+	walk->recovery->returning_count +=
+		walk->ring->is_last_returning && index + 1 == walk->ring->header.open_count;
 }
 
 static void add_thread(struct walk *walk)

@@ -334,7 +334,7 @@ static void add_call_account(struct recovery *recovery)
 	seen = larger(recovery_account(recovery, "calls.seen"),
 		      recovery->counters[XT_RING_CALLS_SEEN] +
 			      recovery_account(recovery, "calls.lost.no_ring")) +
-	       out->open_calls;
+	       out->open_calls - recovery->returning_count;
 	seen = larger(seen, written + lost);
 	add_value(recovery, "calls.seen", seen);
 	add_value(recovery, "calls.written", written);

@@ -162,6 +162,25 @@ static int read_records(struct recovery *recovery, struct recovery_ring *ring, u
 	return error;
 }
 
+/*
+ * A call that returns leaves the open ones, is counted, and is committed, in this order. One that was
+ * counted and not committed is where it was, behind the open ones: it is taken for one of them.
+ */
+static void reopen_returning_call(struct recovery_ring *ring)
+{
+	struct xt_ring_header *header = &ring->header;
+	const uint64_t *counters = header->counters;
+	uint64_t settled = counters[XT_RING_CALLS_COMMITTED] + counters[XT_RING_LOST_RING_FULL] +
+			   counters[XT_RING_LOST_NESTED];
+
+	if (header->open_count == XT_RING_OPEN_CALLS_MAX ||
+	    counters[XT_RING_CALLS_SEEN] - settled != 1 ||
+	    header->open_calls[header->open_count].enter_ns < header->start_ns)
+		return;
+	header->open_count++;
+	ring->is_last_returning = true;
+}
+
 static bool has_ring_of(const struct recovery *recovery, uint32_t thread_id)
 {
 	for (size_t i = 0; i < recovery->ring_count; i++)
@@ -202,6 +221,7 @@ static int take_ring(struct recovery *recovery, const struct xt_spool_area *area
 		ring->header.open_count = 0;
 		recovery->out->areas_damaged++;
 	}
+	reopen_returning_call(ring);
 	recovery->rings[recovery->ring_count++] = ring;
 	return 0;
 }

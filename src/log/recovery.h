@@ -29,7 +29,8 @@ struct recovery_ring {
 	struct xt_ring_header header;
 	uint8_t *records; /* those between free and write position, in one piece */
 	bool has_thread_row;
-	bool is_open_call_in_log[XT_RING_OPEN_CALLS_MAX];
+	bool is_open_call_in_log[XT_RING_OPEN_CALLS_MAX]; /* or in the ring */
+	bool is_last_returning; /* the last open call had been counted as returned */
 	uint64_t last_exit_ns, last_range_ns, last_node_ns; /* of the log's rows; 0: none */
 };
 
@@ -88,8 +89,9 @@ struct recovery {
 	size_t stream_ids_capacity;
 	uint64_t last_id[XT_KIND_COUNT]; /* in use, of kinds that define ids */
 	uint64_t row_count[XT_KIND_COUNT];
-	uint64_t thread_count; /* ids of threads */
-	uint64_t last_ns;      /* the latest moment of which anything is known */
+	uint64_t thread_count;	  /* ids of threads */
+	uint64_t returning_count; /* calls among out->open_calls that the counters have seen */
+	uint64_t last_ns;	  /* the latest moment of which anything is known */
 	struct recovery_account accounts[RECOVERY_ACCOUNTS_MAX];
 	size_t account_count;
 	bool was_closed;

@@ -239,6 +239,29 @@ static void test_account_adds_up(void **state)
 	assert_int_equal(account_of("recovered.kernels"), MADE_KERNELS);
 }
 
+/* Its call had been counted as returned, and not come into the ring: it is where it was. */
+static void test_killed_while_returning(void **state)
+{
+	struct xt_ring_header *ring = made_ring(&made, MADE_RING_1);
+
+	(void)state;
+	ring->open_count = 0;
+	ring->counters[XT_RING_CALLS_SEEN]++;
+	lay_out();
+	assert_int_equal(xt_recover(log_path, &got), 0);
+	assert_int_equal(got.open_calls, 1);
+	expect_calls();
+	assert_int_equal(account_of("calls.lost.killed"), 1); /* of the other thread, as before */
+	assert_int_equal(account_of("calls.seen"), 9);
+	/* It had come into the ring, and only the counter lags behind. */
+	ring->open_calls[0].correlation_id = 4;
+	ring->open_calls[0].enter_ns = 2500;
+	lay_out();
+	assert_int_equal(xt_recover(log_path, &got), 0);
+	assert_int_equal(got.open_calls, 0);
+	assert_int_equal(got.calls, MADE_CALLS);
+}
+
 static void test_again(void **state)
 {
 	struct blob once, twice;
@@ -463,6 +486,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_everything_once),
 		TEST(test_account_adds_up),
+		TEST(test_killed_while_returning),
 		TEST(test_again),
 		TEST(test_interrupted_anywhere),
 		TEST(test_while_the_process_lives),
