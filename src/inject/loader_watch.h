@@ -27,8 +27,9 @@ bool loader_watch_end(void);
  * else it asks the loader, and keeps the answer for loader_generation(). */
 uint64_t loader_watch_ask(void);
 
-/* Held by the writer thread while it asks the loader for anything, and across fork(): a child that
- * is made while another thread holds the loader's list lock could never load a library again. */
+/* Held by the writer thread while it asks the loader for anything or has a file open for a moment,
+ * and across fork(): a child that is made while another thread holds the loader's list lock could
+ * never load a library again, and it would keep the file open. */
 void loader_lock(void);
 void loader_unlock(void);
 

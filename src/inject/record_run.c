@@ -13,6 +13,7 @@
 #include "inject/callbacks.h"
 #include "inject/clock.h"
 #include "inject/flusher.h"
+#include "inject/loader_watch.h"
 #include "inject/modules.h"
 #include "inject/recorder.h"
 #include "inject/spool.h"
@@ -40,15 +41,19 @@ static void record_meta_number(struct recorder *rec, const char *key, uint64_t v
 /* The whole of a small file in /proc; its length, 0 if it cannot be read. */
 static size_t read_file(const char *path, char *out, size_t out_bytes)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	size_t length = 0;
 	ssize_t n;
+	int fd;
 
-	if (fd < 0)
-		return 0;
-	while (length + 1 < out_bytes && (n = read(fd, out + length, out_bytes - length - 1)) > 0)
+	/* A child forked meanwhile would keep the descriptor. */
+	loader_lock();
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && length + 1 < out_bytes &&
+	       (n = read(fd, out + length, out_bytes - length - 1)) > 0)
 		length += (size_t)n;
-	close(fd);
+	if (fd >= 0)
+		close(fd);
+	loader_unlock();
 	out[length] = '\0';
 	return length;
 }
