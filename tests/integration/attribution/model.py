@@ -291,6 +291,8 @@ class Model:
                 held_in, line, size = live.pop(memory.address)
                 pools[held_in][line] -= size
                 pool = held_in if memory.is_free else pool
+                if pool != held_in:  # the address went over to another kind of memory
+                    yield held_in, pools[held_in]
             if not memory.is_free:
                 line = self.memory_line(settings, memory)
                 live[memory.address] = pool, line, memory.bytes
