@@ -291,8 +291,6 @@ class Model:
                 held_in, line, size = live.pop(memory.address)
                 pools[held_in][line] -= size
                 pool = held_in if memory.is_free else pool
-                if pool != held_in:  # the address went over to another kind of memory
-                    yield held_in, pools[held_in]
             if not memory.is_free:
                 line = self.memory_line(settings, memory)
                 live[memory.address] = pool, line, memory.bytes
@@ -314,8 +312,9 @@ class Model:
         return sum(peaks.values(), collections.Counter())
 
     def leaked_bytes(self, settings):
-        return sum(({pool: lines.copy() for pool, lines in self.held(settings)}).values(),
-                   collections.Counter())
+        # As they are in the end: an address may leave a pool by an allocation in another one.
+        pools = dict(self.held(settings))
+        return sum(pools.values(), collections.Counter())
 
     WEIGHTS = {
         "gpu-time": gpu_time, "count": count, "gpu-exclusive": gpu_exclusive,

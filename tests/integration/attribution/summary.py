@@ -152,12 +152,14 @@ class Checker:
 
     def memory(self):
         sums = collections.defaultdict(lambda: [0, 0, 0, 0, 0])
-        settings = model.Settings()
+        settings, pools = model.Settings(), {}
         for memory, (pool, lines) in zip(self.evidence.memory, self.reference.held(settings)):
-            row, live = sums[pool], sum(lines.values())
+            row, pools[pool] = sums[pool], lines
             row[memory.is_free] += 1
             row[2] += 0 if memory.is_free else memory.bytes
-            row[3], row[4] = max(row[3], live), live
+            row[3] = max(row[3], sum(lines.values()))
+        for pool, lines in pools.items():
+            sums[pool][4] = sum(lines.values())
         wanted = [(number(allocs), number(frees), size(total), size(peak), size(live),
                    "host" if pool == "host" else f"GPU{pool}")
                   for pool, (allocs, frees, total, peak, live) in sums.items()]
