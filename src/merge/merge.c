@@ -172,7 +172,18 @@ static int open_sinks(const struct options *options, struct sink *sinks, struct 
 		*sink = (struct sink){.exporter = options->outputs[e].exporter,
 				      .settings = &options->settings};
 		error = output_open(&sink->out, options->outputs[e].path);
-		if (error)
+		for (size_t o = 0; o < e && !error; o++)
+			if (sink->out.target && sinks[o].out.target &&
+			    !strcmp(sink->out.target, sinks[o].out.target))
+				error = OUTPUT_NAMED_TWICE;
+		if (error == OUTPUT_IS_A_LOG)
+			report_error(report, STATUS_FAILED,
+				     "%s: is a log; no output is written over it",
+				     options->outputs[e].path);
+		else if (error == OUTPUT_NAMED_TWICE)
+			report_error(report, STATUS_FAILED, "%s: is named for two outputs",
+				     options->outputs[e].path);
+		else if (error)
 			report_error(report, STATUS_FAILED, "%s: cannot be written: %s",
 				     options->outputs[e].path, strerror(-error));
 		else if (sink->exporter->begin && sink->exporter->begin(sink) < 0)

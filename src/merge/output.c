@@ -7,11 +7,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "xtrace/log_format.h"
 
 #define UNFINISHED_MAX	 16
 #define UNFINISHED_TRIES 100
@@ -75,6 +78,34 @@ static int open_unfinished(struct output *out)
 	return -EEXIST;
 }
 
+/* After --folded a shell puts the first of several logs as easily as a name: it costs no trace. */
+static bool holds_log(const char *path)
+{
+	char magic[sizeof(XT_LOG_MAGIC) - 1] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t length = fd < 0 ? -1 : read(fd, magic, sizeof(magic));
+
+	if (fd >= 0)
+		close(fd);
+	return length == (ssize_t)sizeof(magic) && (!memcmp(magic, XT_LOG_MAGIC, sizeof(magic)) ||
+						    !memcmp(magic, XT_SPOOL_MAGIC, sizeof(magic)));
+}
+
+/* The whole path of a file that is not there yet, so that two names of it are seen to be one. NULL
+ * if its folder is not there either, or there is no memory. */
+static char *path_of_new(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder = slash ? strndup(path, (size_t)(slash - path + 1)) : strdup(".");
+	char *whole = folder ? realpath(folder, NULL) : NULL, *target = NULL;
+
+	if (whole && asprintf(&target, "%s/%s", whole, slash ? slash + 1 : path) < 0)
+		target = NULL;
+	free(folder);
+	free(whole);
+	return target;
+}
+
 static int open_path(struct output *out)
 {
 	struct stat status;
@@ -86,7 +117,7 @@ static int open_path(struct output *out)
 	if (stat(out->path, &status) < 0) {
 		if (errno != ENOENT)
 			return -errno;
-		out->target = strdup(out->path);
+		out->target = path_of_new(out->path);
 	} else if (S_ISDIR(status.st_mode)) {
 		return -EISDIR;
 	} else if (!S_ISREG(status.st_mode)) {
@@ -94,11 +125,13 @@ static int open_path(struct output *out)
 		return out->fd < 0 ? -errno : 0;
 	} else if (access(out->path, W_OK) < 0) {
 		return -errno;
+	} else if (holds_log(out->path)) {
+		return OUTPUT_IS_A_LOG;
 	} else {
 		/* The file that a link leads to is replaced, not the link. */
 		out->target = realpath(out->path, NULL);
 	}
-	return out->target ? open_unfinished(out) : -ENOMEM;
+	return out->target ? open_unfinished(out) : -errno;
 }
 
 static void release(struct output *out)

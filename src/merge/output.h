@@ -25,9 +25,14 @@ struct output {
 	size_t used;
 };
 
+#define OUTPUT_IS_A_LOG (-100000) /* no errno: the file is a log or a spool, which is left alone */
+
+#define OUTPUT_NAMED_TWICE (-100001) /* for callers with several outputs */
+
 /*
  * path must outlive the output. Where it names something that is no regular file (a device, a
- * pipe), that is written in place. 0 or -errno, after which nothing is to be undone.
+ * pipe), that is written in place. 0, -errno or OUTPUT_IS_A_LOG, after which nothing is to be
+ * undone.
  */
 int output_open(struct output *out, const char *path);
 
