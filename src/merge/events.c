@@ -305,6 +305,7 @@ static int finish(struct reading *reading)
 	run->launch_alone_count += counts->launches_alone;
 	run->transfer_alone_count += counts->transfers_alone;
 	run->nodes_cyclic_count += reading->model->nodes.cyclic_count;
+	run->nodes_made_count += reading->model->nodes.made_count;
 	run->range_counts.opened += reading->model->ranges.counts.opened;
 	run->range_counts.pops_alone += reading->model->ranges.counts.pops_alone;
 	run->range_counts.ends_alone += reading->model->ranges.counts.ends_alone;

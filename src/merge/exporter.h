@@ -81,6 +81,7 @@ struct run {
 	uint64_t graph_work_count;
 	uint64_t graph_work_unmade_count; /* of these: who made the node is not known */
 	uint64_t nodes_cyclic_count;
+	uint64_t nodes_made_count;	/* by calls, launches under capture among them */
 	uint64_t timeline_missed_count; /* work that came too late for weights that need order */
 	struct memory_row *memory;	/* of each process and pool that has any */
 	size_t memory_row_count;

@@ -139,7 +139,7 @@ static void report_missing(const struct run *run, struct report *report)
 	if (!run->launch_count && !run_work_count(run))
 		report_warn(report, "there are no launches in the log%s",
 			    run->inputs->count == 1 ? "" : "s");
-	else if (run->launch_count && !run_work_count(run))
+	else if (run->launch_alone_count > run->nodes_made_count && !run_work_count(run))
 		report_warn(report, "there are launches, but no kernels: the GPU's side was not "
 				    "recorded");
 	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++)
