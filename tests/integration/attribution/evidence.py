@@ -34,20 +34,19 @@ CLASSES = {
     "cuGraphAddMemsetNode": GRAPH, "cuGraphAddHostNode": GRAPH, "cuGraphAddEmptyNode": GRAPH,
     "cuGraphAddChildGraphNode": GRAPH, "cuGraphAddDependencies": GRAPH, "cuGraphClone": GRAPH,
     "cuGraphInstantiateWithFlags": GRAPH, "cuGraphExecUpdate": GRAPH,
-    "cuGraphExecDestroy": GRAPH, "cuGraphDestroy": GRAPH,
+    "cuGraphExecKernelNodeSetParams": GRAPH, "cuGraphExecDestroy": GRAPH, "cuGraphDestroy": GRAPH,
     "cuStreamBeginCapture": GRAPH, "cuStreamEndCapture": GRAPH,
     "cuCtxCreate": LIFE, "cuDevicePrimaryCtxRetain": LIFE, "cuStreamCreate": LIFE,
-    "cuStreamDestroy": LIFE, "cuEventCreate": LIFE,
+    "cuStreamDestroy": LIFE, "cuEventCreate": LIFE, "cuLaunchHostFunc": OTHER,
 }
 NEVER_RECORDED = {
     "cuInit", "cuDeviceGetCount", "cuCtxSetCurrent", "cuModuleGetFunction", "cuStreamQuery",
-    "cuEventQuery", "cuGraphGetNodes", "cuGraphNodeGetType", "cuLaunchHostFunc",
-    "cuGraphExecKernelNodeSetParams",
+    "cuEventQuery", "cuGraphGetNodes", "cuGraphNodeGetType",
 }
 LEVELS = {
     "launch": {LAUNCH, GRAPH_LAUNCH},
     "work": {LAUNCH, GRAPH_LAUNCH, COPY, SET, ALLOC, FREE, SYNC},
-    "all": set(range(1, 12)),
+    "all": set(range(12)),
 }
 
 
