@@ -27,21 +27,15 @@
 enum launch_flag {
 	LAUNCH_EXPECTED = 1u << 0, /* work is to come of it: that is its class, and it succeeded */
 	LAUNCH_GRAPH = 1u << 1,
-	LAUNCH_MET = 1u << 2,	    /* work came */
-	LAUNCH_TRANSFER = 1u << 3,  /* it copies or sets */
-	LAUNCH_MEMORY = 1u << 4,    /* it allocates or frees */
-	LAUNCH_COPY_WAIT = 1u << 5, /* the wait before it was one for a copy */
+	LAUNCH_MET = 1u << 2,	   /* work came */
+	LAUNCH_TRANSFER = 1u << 3, /* it copies or sets */
+	LAUNCH_MEMORY = 1u << 4,   /* it allocates or frees */
 };
 
 /* What is kept of a call. */
 struct launch {
 	uint64_t correlation;
 	uint64_t enter_ns;
-	/* What its thread did before it: the last time it waited for the GPU, and when its last
-	 * call returned. Filled if idle time is asked for, else 0. */
-	uint64_t wait_enter_ns;
-	uint64_t wait_exit_ns;
-	uint64_t previous_exit_ns;
 	uint32_t stack;	 /* XT_STACK_ID */
 	uint32_t thread; /* XT_THREAD_ID */
 	uint32_t range;	 /* the innermost NVTX range around it, as place in the tree of ranges */

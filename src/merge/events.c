@@ -20,9 +20,10 @@ static void read_call(struct reading *reading, struct launch *call, uint64_t dur
 	enum weight weight = reading->run->settings->weight;
 
 	call->range = ranges_at(&reading->model->ranges, call->thread, call->enter_ns);
-	if (weight == WEIGHT_GPU_IDLE)
-		threads_note(&reading->threads, call, call->enter_ns + duration_ns);
-	if (weight == WEIGHT_CPU_WAIT && threads_wait(&reading->threads, call->api))
+	if (weight == WEIGHT_GPU_IDLE &&
+	    threads_note(&reading->threads, call, call->enter_ns + duration_ns) < 0)
+		reading->error = -ENOMEM;
+	if (weight == WEIGHT_CPU_WAIT && threads_waits(&reading->threads, call->api))
 		reading_add_wait(reading, call, duration_ns);
 	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];
@@ -330,7 +331,7 @@ static int begin(struct reading *reading)
 	if (!reading->copies || threads_init(&reading->threads, reading->model) < 0)
 		return -ENOMEM;
 	if (weight == WEIGHT_GPU_EXCLUSIVE || weight == WEIGHT_GPU_IDLE) {
-		reading->timeline = timeline_new(weight, &reading->totals);
+		reading->timeline = timeline_new(weight, &reading->totals, &reading->threads);
 		if (!reading->timeline)
 			return -ENOMEM;
 	}

@@ -14,19 +14,6 @@ const char *const idle_labels[IDLE_CLASSES] = {
 	[IDLE_CALL_UNKNOWN] = "[idle: call unknown]",
 };
 
-static uint64_t clamp(uint64_t time_ns, uint64_t from_ns, uint64_t until_ns)
-{
-	if (time_ns < from_ns)
-		return from_ns;
-	return time_ns > until_ns ? until_ns : time_ns;
-}
-
-/* The thread ran its own code in [from_ns, until_ns). */
-static enum idle_class own_code(uint64_t from_ns, uint64_t until_ns)
-{
-	return until_ns - from_ns > IDLE_LATE_NS ? IDLE_NOT_SUBMITTED : IDLE_LAUNCH_LATE;
-}
-
 /* The work was submitted before the gap: something on the GPU held it. */
 static enum idle_class held_by(const struct idle *idle, const struct idle_work *work)
 {
@@ -35,27 +22,22 @@ static enum idle_class held_by(const struct idle *idle, const struct idle_work *
 	return idle->last_stream != work->stream ? IDLE_ON_STREAM : IDLE_NOT_STARTED;
 }
 
-/*
- * The work was submitted in the gap: the gap is cut where the thread began and ended its last
- * wait, where its last call returned, and where it entered the one that submitted the work.
- */
-static void cut_at_calls(uint64_t from_ns, const struct idle_work *work,
-			 uint64_t pieces_ns[IDLE_CLASSES])
+/* The work was submitted in the gap: what its thread did meanwhile is why. */
+static void cut_by_past(uint64_t from_ns, const struct idle_work *work,
+			uint64_t pieces_ns[IDLE_CLASSES])
 {
-	uint64_t enter_ns = clamp(work->enter_ns, from_ns, work->start_ns);
-	uint64_t wait_ns = clamp(work->wait_enter_ns, from_ns, enter_ns);
-	uint64_t waited_ns = clamp(work->wait_exit_ns, wait_ns, enter_ns);
-	uint64_t returned_ns = clamp(work->previous_exit_ns, waited_ns, enter_ns);
+	static const enum idle_class classes[PAST_STATES] = {
+		[PAST_IN_SYNC] = IDLE_CPU_IN_SYNC,
+		[PAST_IN_COPY] = IDLE_ON_COPY,
+		[PAST_AWAY] = IDLE_NOT_SUBMITTED,
+		[PAST_BUSY] = IDLE_LAUNCH_LATE,
+	};
+	uint64_t enter_ns = work->enter_ns < work->start_ns ? work->enter_ns : work->start_ns;
+	uint64_t spent_ns[PAST_STATES] = {0};
 
-	if (waited_ns > wait_ns)
-		pieces_ns[own_code(from_ns, wait_ns)] += wait_ns - from_ns;
-	else
-		wait_ns = waited_ns = from_ns;
-	pieces_ns[work->waited_for_copy ? IDLE_ON_COPY : IDLE_CPU_IN_SYNC] += waited_ns - wait_ns;
-	if (returned_ns < waited_ns)
-		returned_ns = waited_ns;
-	pieces_ns[IDLE_LAUNCH_LATE] += returned_ns - waited_ns;
-	pieces_ns[own_code(returned_ns, enter_ns)] += enter_ns - returned_ns;
+	past_spent(work->past, from_ns, enter_ns, spent_ns);
+	for (int state = 0; state < PAST_STATES; state++)
+		pieces_ns[classes[state]] += spent_ns[state];
 	pieces_ns[IDLE_LAUNCH_LATE] += work->start_ns - enter_ns;
 }
 
@@ -69,7 +51,7 @@ void idle_add(struct idle *idle, const struct idle_work *work, uint64_t pieces_n
 		else if (work->enter_ns <= from_ns)
 			pieces_ns[held_by(idle, work)] += work->start_ns - from_ns;
 		else
-			cut_at_calls(from_ns, work, pieces_ns);
+			cut_by_past(from_ns, work, pieces_ns);
 	}
 	if (idle->has_run && work->end_ns <= from_ns)
 		return;

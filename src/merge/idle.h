@@ -9,8 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A thread that comes back with a launch within this time was busy; longer, it had nothing. */
-#define IDLE_LATE_NS UINT64_C(1000000)
+#include "merge/past.h"
 
 enum idle_class {
 	IDLE_LAUNCH_LATE,
@@ -26,18 +25,15 @@ enum idle_class {
 /* The leaf of a path. */
 extern const char *const idle_labels[IDLE_CLASSES];
 
-/* Work, and what its thread did before it launched it. */
+/* Work, when it was launched, and what the thread did that launched it. */
 struct idle_work {
 	uint64_t start_ns;
 	uint64_t end_ns;
 	uint32_t stream;
 	bool is_copy;
-	bool has_call; /* the rest is 0 if not */
-	bool waited_for_copy;
+	bool has_call;	   /* the rest is 0 if not */
 	uint64_t enter_ns; /* of the call */
-	uint64_t wait_enter_ns;
-	uint64_t wait_exit_ns; /* of the thread's last wait before it */
-	uint64_t previous_exit_ns;
+	const struct past *past;
 };
 
 /* Of one device; all zeros is one on which nothing has run yet. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The past of threads.
+ * The pasts of all threads, in bounded memory.
  */
 #include "merge/threads.h"
 
@@ -9,58 +9,62 @@
 
 #include "merge/grow.h"
 
-struct thread_past {
-	uint64_t exit_ns; /* of its last call */
-	uint64_t wait_enter_ns;
-	uint64_t wait_exit_ns;
-	uint8_t wait; /* enum wait_kind */
-};
-
 /* Only by its name can a call be told to block: the record of a copy comes later or never. */
-static enum wait_kind wait_of(const struct model *model, const struct api *api)
+static enum past_state state_of(const struct model *model, const struct api *api)
 {
 	const char *name = names_text(&model->names, api->name, NULL);
 
 	if (api->class == XT_API_SYNC)
-		return WAIT_SYNC;
+		return PAST_IN_SYNC;
 	if (api->class == XT_API_COPY && !strstr(name, "Async") && !strstr(name, "Prefetch"))
-		return WAIT_COPY;
-	return WAIT_NONE;
+		return PAST_IN_COPY;
+	return PAST_BUSY;
 }
 
 int threads_init(struct threads *threads, const struct model *model)
 {
 	threads->count = model->threads.count;
+	threads->moments_max = THREADS_MOMENTS_MAX;
 	threads->pasts = calloc(threads->count, sizeof(*threads->pasts));
-	threads->waits = calloc(model->apis.count, sizeof(*threads->waits));
-	if (!threads->pasts || !threads->waits)
+	threads->states = calloc(model->apis.count, sizeof(*threads->states));
+	if (!threads->pasts || !threads->states)
 		return -ENOMEM;
 	for (size_t a = 0; a < model->apis.count; a++)
-		threads->waits[a] = (uint8_t)wait_of(model, &model->apis.rows[a]);
+		threads->states[a] = (uint8_t)state_of(model, &model->apis.rows[a]);
 	return 0;
 }
 
 void threads_free(struct threads *threads)
 {
+	for (size_t t = 0; threads->pasts && t < threads->count; t++)
+		past_free(&threads->pasts[t]);
 	free(threads->pasts);
-	free(threads->waits);
+	free(threads->states);
 	*threads = (struct threads){0};
 }
 
-void threads_note(struct threads *threads, struct launch *call, uint64_t exit_ns)
+/* Threads with few moments keep them: where they are very many, there is room for more. */
+static void thin(struct threads *threads)
 {
-	struct thread_past *past =
-		&threads->pasts[call->thread < threads->count ? call->thread : 0];
+	threads->moment_count = 0;
+	for (size_t t = 0; t < threads->count; t++) {
+		past_thin(&threads->pasts[t]);
+		threads->moment_count += threads->pasts[t].count;
+	}
+	if (threads->moments_max < threads->moment_count + threads->moment_count / 8)
+		threads->moments_max = threads->moment_count + threads->moment_count / 8;
+}
 
-	call->previous_exit_ns = past->exit_ns;
-	call->wait_enter_ns = past->wait_enter_ns;
-	call->wait_exit_ns = past->wait_exit_ns;
-	if (past->wait == WAIT_COPY)
-		call->flags |= LAUNCH_COPY_WAIT;
-	past->exit_ns = exit_ns;
-	if (!threads->waits[call->api])
-		return;
-	past->wait = threads->waits[call->api];
-	past->wait_enter_ns = call->enter_ns;
-	past->wait_exit_ns = exit_ns;
+int threads_note(struct threads *threads, const struct launch *call, uint64_t exit_ns)
+{
+	struct past *past = threads_past(threads, call->thread);
+	size_t before = past->count;
+	int error = past_enter(past, call->enter_ns);
+
+	if (!error)
+		error = past_return(past, threads->states[call->api], exit_ns);
+	threads->moment_count += past->count - before;
+	if (threads->moment_count > threads->moments_max)
+		thin(threads);
+	return error;
 }

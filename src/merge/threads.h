@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the threads of a log did before each call: when their last one returned, and when they
- * waited for the GPU last. The calls of a thread come in the order in which they returned.
+ * What the threads of a log did, and which API functions wait for the GPU. The calls of a thread
+ * come in the order in which they returned.
  */
 #ifndef XT_MERGE_THREADS_H
 #define XT_MERGE_THREADS_H
 
 #include "merge/correlate.h"
 #include "merge/model.h"
+#include "merge/past.h"
 
-enum wait_kind { WAIT_NONE, WAIT_SYNC, WAIT_COPY };
+#define THREADS_MOMENTS_MAX (1u << 20) /* of all threads together; beyond, old ones are thinned */
 
 struct threads {
-	struct thread_past *pasts; /* by XT_THREAD_ID; 0 is those that the log does not know */
+	struct past *pasts; /* by XT_THREAD_ID; 0 is those that the log does not know */
 	size_t count;
-	uint8_t *waits; /* enum wait_kind by place in the model's apis */
+	size_t moment_count;
+	size_t moments_max;
+	uint8_t *states; /* enum past_state by place in the model's apis */
 };
 
 /* 0 or -ENOMEM; threads_free() in any case. */
@@ -22,12 +25,18 @@ int threads_init(struct threads *threads, const struct model *model);
 void threads_free(struct threads *threads);
 
 /* Does the CPU wait for the GPU in that API? All of class SYNC, and copies that are not Async. */
-static inline enum wait_kind threads_wait(const struct threads *threads, uint16_t api)
+static inline bool threads_waits(const struct threads *threads, uint16_t api)
 {
-	return (enum wait_kind)threads->waits[api];
+	return threads->states[api] != PAST_BUSY;
 }
 
-/* Fills in what the thread did before the call, and takes note of the call. */
-void threads_note(struct threads *threads, struct launch *call, uint64_t exit_ns);
+/* The thread of that id. */
+static inline struct past *threads_past(const struct threads *threads, uint32_t thread)
+{
+	return &threads->pasts[thread < threads->count ? thread : 0];
+}
+
+/* Takes note of a call. 0 or -ENOMEM. */
+int threads_note(struct threads *threads, const struct launch *call, uint64_t exit_ns);
 
 #endif

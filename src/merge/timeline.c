@@ -66,7 +66,8 @@ static void next_work(void *context, void *item, bool is_late)
 		add_idle(timeline, item);
 }
 
-struct timeline *timeline_new(enum weight weight, struct totals *totals)
+struct timeline *timeline_new(enum weight weight, struct totals *totals,
+			      const struct threads *threads)
 {
 	struct timeline *timeline = calloc(1, sizeof(*timeline));
 
@@ -74,6 +75,7 @@ struct timeline *timeline_new(enum weight weight, struct totals *totals)
 		return NULL;
 	timeline->weight = weight;
 	timeline->totals = totals;
+	timeline->threads = threads;
 	order_init(&timeline->order, sizeof(struct item), 0, next_work, timeline);
 	for (size_t d = 0; d < TIMELINE_DEVICES_MAX; d++) {
 		timeline->exclusive[d].give = give_share;
@@ -119,11 +121,8 @@ void timeline_own(struct timeline *timeline, uint32_t ticket, const struct launc
 		return;
 	item->owner = *owner;
 	item->work.has_call = true;
-	item->work.waited_for_copy = launch->flags & LAUNCH_COPY_WAIT;
 	item->work.enter_ns = launch->enter_ns;
-	item->work.wait_enter_ns = launch->wait_enter_ns;
-	item->work.wait_exit_ns = launch->wait_exit_ns;
-	item->work.previous_exit_ns = launch->previous_exit_ns;
+	item->work.past = threads_past(timeline->threads, launch->thread);
 }
 
 uint64_t timeline_finish(struct timeline *timeline)

@@ -10,6 +10,7 @@
 #include "merge/exclusive.h"
 #include "merge/idle.h"
 #include "merge/order.h"
+#include "merge/threads.h"
 #include "merge/totals.h"
 
 #define TIMELINE_DEVICES_MAX 256 /* those with larger numbers are taken for one */
@@ -17,14 +18,16 @@
 struct timeline {
 	enum weight weight; /* WEIGHT_GPU_EXCLUSIVE or WEIGHT_GPU_IDLE */
 	struct totals *totals;
+	const struct threads *threads;
 	struct order order;
 	struct exclusive exclusive[TIMELINE_DEVICES_MAX];
 	struct idle idle[TIMELINE_DEVICES_MAX];
 	int error; /* -ENOMEM, once memory has run out */
 };
 
-/* totals must outlive the timeline. NULL if memory ran out. */
-struct timeline *timeline_new(enum weight weight, struct totals *totals);
+/* totals and threads must outlive the timeline. NULL if memory ran out. */
+struct timeline *timeline_new(enum weight weight, struct totals *totals,
+			      const struct threads *threads);
 void timeline_free(struct timeline *timeline);
 
 /*

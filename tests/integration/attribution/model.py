@@ -65,10 +65,6 @@ def exclusive_shares(works):
     return given
 
 
-def overlap(start, end, low, high):
-    return max(0, min(end, high) - max(start, low))
-
-
 class Model:
     def __init__(self, evidence, process_label):
         self.evidence = evidence
@@ -81,16 +77,11 @@ class Model:
             contexts[work.device].add(work.context)
             self.by_device[work.device].append(work)
         self.has_contexts = {device for device, ids in contexts.items() if len(ids) > 1}
-        # What each thread did before a call: the recorded call before, and the last wait.
-        self.before, self.last_wait = {}, {}
-        for tid in evidence.threads:
-            previous = wait = None
-            for call in sorted((call for call in evidence.calls.values()
-                                if call.thread == tid and call.is_recorded),
-                               key=lambda call: call.number):
-                self.before[call], self.last_wait[call] = previous, wait
-                previous = call
-                wait = call if wait_kind(call) else wait
+        # The recorded calls of each thread, in order.
+        self.recorded = collections.defaultdict(list)
+        for call in sorted(evidence.calls.values(), key=lambda call: call.number):
+            if call.is_recorded:
+                self.recorded[call.thread].append(call)
 
         self.nests = {tid: self.nests_of(tid) for tid in evidence.threads}
 
@@ -257,22 +248,23 @@ class Model:
         return self.late_gap(start, call, work)
 
     def late_gap(self, start, call, work):
-        enter, wait, before = call.enter_ns, self.last_wait[call], self.before[call]
-        own_until, in_calls_from, pieces = start, start, []
-        if wait and wait.exit_ns > start:
-            label = {"sync": "[idle: CPU blocked in sync]",
-                     "copy": "[idle: waiting on a copy]"}[wait_kind(wait)]
-            pieces.append((label, overlap(wait.enter_ns, wait.exit_ns, start, enter)))
-            own_until, in_calls_from = max(start, wait.enter_ns), wait.exit_ns
-        in_calls_until = max(in_calls_from, before.exit_ns if before else 0)
-        for length_ns in (own_until - start, enter - in_calls_until):
-            late = length_ns <= OWN_CODE_MAX_NS
-            pieces.append(("[idle: launch late (CPU busy)]" if late
-                           else "[idle: nothing submitted]", length_ns))
-        pieces.append(("[idle: launch late (CPU busy)]",
-                       in_calls_until - in_calls_from + work.start_ns - enter))
-        facts.expect(sum(length for _, length in pieces) == work.start_ns - start, "gap", pieces)
-        return pieces
+        """Moment by moment, what the thread was in until it entered the call."""
+        labels = {None: "[idle: launch late (CPU busy)]", "sync": "[idle: CPU blocked in sync]",
+                  "copy": "[idle: waiting on a copy]"}
+        calls = self.recorded[call.thread]
+        now, pieces = start, []
+        place = bisect.bisect_right(calls, start, key=lambda other: other.exit_ns)
+        for other in calls[place:calls.index(call) + 1]:
+            if other.enter_ns > now:
+                own_ns = other.enter_ns - now
+                pieces.append(("[idle: nothing submitted]" if own_ns > OWN_CODE_MAX_NS
+                               else labels[None], own_ns))
+                now = other.enter_ns
+            if other is not call:
+                pieces.append((labels[wait_kind(other)], other.exit_ns - now))
+                now = other.exit_ns
+        facts.expect(now == call.enter_ns, "gap", start, vars(call), pieces)
+        return [*pieces, (labels[None], work.start_ns - now)]
 
     # Memory.
 

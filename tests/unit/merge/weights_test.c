@@ -169,73 +169,157 @@ static void what_comes_late_is_not_shared_twice(void **state)
 	exclusive_free(&exclusive);
 }
 
-static void gaps_are_cut_at_what_the_thread_did(void **state)
+/* What a thread did: calls by enter and exit, ended by one without an exit. */
+struct deed {
+	uint64_t enter_ns;
+	uint64_t exit_ns;
+	enum past_state state;
+};
+
+static struct past past_of(const struct deed *deeds)
 {
-	const uint64_t late = IDLE_LATE_NS;
+	struct past past = {0};
+
+	for (; deeds->exit_ns; deeds++) {
+		assert_int_equal(past_enter(&past, deeds->enter_ns), 0);
+		assert_int_equal(past_return(&past, deeds->state, deeds->exit_ns), 0);
+	}
+	if (deeds->enter_ns)
+		assert_int_equal(past_enter(&past, deeds->enter_ns), 0);
+	return past;
+}
+
+static void gaps_are_cut_by_what_the_thread_did(void **state)
+{
+	const enum past_state SYNC = PAST_IN_SYNC, COPY = PAST_IN_COPY, BUSY = PAST_BUSY;
+	const uint64_t late = PAST_BUSY_NS;
 	const struct idle_work first = {.start_ns = 0, .end_ns = 1000, .stream = 1};
 	const struct {
 		struct idle_work work;
+		struct deed deeds[8];
 		uint64_t expected[IDLE_CLASSES];
 	} cases[] = {
 		/* launched before the gap: held by its own stream, by another, by a copy */
 		{{.start_ns = 1100, .stream = 1, .has_call = true, .enter_ns = 1000},
+		 {{0}},
 		 {[IDLE_NOT_STARTED] = 100}},
 		{{.start_ns = 1100, .stream = 2, .has_call = true, .enter_ns = 500},
+		 {{0}},
 		 {[IDLE_ON_STREAM] = 100}},
-		{{.start_ns = 1100, .stream = 2}, {[IDLE_CALL_UNKNOWN] = 100}},
-		/* own code for a short and a long time */
-		{{.start_ns = 1900, .has_call = true, .enter_ns = 1500, .previous_exit_ns = 900},
+		{{.start_ns = 1100, .stream = 2}, {{0}}, {[IDLE_CALL_UNKNOWN] = 100}},
+		/* own code for a short and a long time, with and without a call before */
+		{{.start_ns = 1900, .has_call = true, .enter_ns = 1500},
+		 {{800, 900, BUSY}, {1500, 0, BUSY}},
 		 {[IDLE_LAUNCH_LATE] = 900}},
-		{{.start_ns = 3 * late,
-		  .has_call = true,
-		  .enter_ns = 2 * late + 1500,
-		  .previous_exit_ns = 1400},
+		{{.start_ns = 3 * late, .has_call = true, .enter_ns = 2 * late + 1500},
+		 {{900, 1400, BUSY}, {2 * late + 1500, 0, BUSY}},
 		 {[IDLE_LAUNCH_LATE] = 400 + late - 1500, [IDLE_NOT_SUBMITTED] = 2 * late + 100}},
+		{{.start_ns = late + 2000, .has_call = true, .enter_ns = late + 1001},
+		 {{late + 1001, 0, BUSY}},
+		 {[IDLE_LAUNCH_LATE] = 999, [IDLE_NOT_SUBMITTED] = late + 1}},
+		/* own code that is long, but mostly before the gap */
+		{{.start_ns = late + 1000, .has_call = true, .enter_ns = late + 1000},
+		 {{100, 200, BUSY}, {late + 1000, 0, BUSY}},
+		 {[IDLE_LAUNCH_LATE] = late}},
 		/* a wait that began before the gap, one within it, one that was over */
-		{{.start_ns = 1900,
-		  .has_call = true,
-		  .enter_ns = 1500,
-		  .wait_enter_ns = 200,
-		  .wait_exit_ns = 1300,
-		  .previous_exit_ns = 1350},
+		{{.start_ns = 1900, .has_call = true, .enter_ns = 1500},
+		 {{200, 1300, SYNC}, {1320, 1350, BUSY}, {1500, 0, BUSY}},
 		 {[IDLE_CPU_IN_SYNC] = 300, [IDLE_LAUNCH_LATE] = 600}},
-		{{.start_ns = 1900,
-		  .has_call = true,
-		  .waited_for_copy = true,
-		  .enter_ns = 1500,
-		  .wait_enter_ns = 1100,
-		  .wait_exit_ns = 1300,
-		  .previous_exit_ns = 1300},
+		{{.start_ns = 1900, .has_call = true, .enter_ns = 1500},
+		 {{1100, 1300, COPY}, {1500, 0, BUSY}},
 		 {[IDLE_ON_COPY] = 200, [IDLE_LAUNCH_LATE] = 700}},
-		{{.start_ns = 1900,
-		  .has_call = true,
-		  .enter_ns = 1500,
-		  .wait_enter_ns = 100,
-		  .wait_exit_ns = 900,
-		  .previous_exit_ns = 950},
+		{{.start_ns = 1900, .has_call = true, .enter_ns = 1500},
+		 {{100, 900, SYNC}, {920, 950, BUSY}, {1500, 0, BUSY}},
 		 {[IDLE_LAUNCH_LATE] = 900}},
-		/* times that cannot be: the call after the work, the wait after the call */
-		{{.start_ns = 1900,
-		  .has_call = true,
-		  .enter_ns = 5000,
-		  .wait_enter_ns = 6000,
-		  .wait_exit_ns = 5500,
-		  .previous_exit_ns = 9000},
+		/* several waits in one gap, a call before them, a long absence between */
+		{{.start_ns = 3 * late, .has_call = true, .enter_ns = 2 * late + 9000},
+		 {{900, 1400, BUSY},
+		  {1500, 1700, SYNC},
+		  {1700, 1900, COPY},
+		  {2 * late, 2 * late + 3000, SYNC},
+		  {2 * late + 9000, 0, BUSY}},
+		 {[IDLE_CPU_IN_SYNC] = 200 + 3000,
+		  [IDLE_ON_COPY] = 200,
+		  [IDLE_NOT_SUBMITTED] = 2 * late - 1900,
+		  [IDLE_LAUNCH_LATE] = 500 + 6000 + late - 9000}},
+		/* times that cannot be: the call after the work, calls that go back */
+		{{.start_ns = 1900, .has_call = true, .enter_ns = 5000},
+		 {{4000, 6000, SYNC}, {5500, 3000, SYNC}, {5000, 0, BUSY}},
 		 {[IDLE_LAUNCH_LATE] = 900}},
-		{{.start_ns = 900, .end_ns = 950, .has_call = true}, {0}}, /* no gap */
+		{{.start_ns = 900, .end_ns = 950, .has_call = true}, {{0}}, {0}}, /* no gap */
 	};
 
 	(void)state;
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		struct past past = past_of(cases[c].deeds);
+		struct idle_work work = cases[c].work;
 		uint64_t pieces[IDLE_CLASSES] = {0};
 		struct idle idle = {0};
 
+		work.past = &past;
 		idle_add(&idle, &first, pieces);
 		for (int class = 0; class < IDLE_CLASSES; class ++)
 			assert_int_equal(pieces[class], 0);
-		idle_add(&idle, &cases[c].work, pieces);
+		idle_add(&idle, &work, pieces);
 		for (int class = 0; class < IDLE_CLASSES; class ++)
 			assert_int_equal(pieces[class], cases[c].expected[class]);
+		past_free(&past);
+	}
+}
+
+/*
+ * Random calls against an account of each ns; then the same past thinned out, of which the sums
+ * must stay whole, and what begins at a moment that is left exact.
+ */
+static void a_past_is_what_was_done_in_each_ns(void **state)
+{
+	enum { LENGTH = 40, UNIT = PAST_BUSY_NS / 4 };
+
+	(void)state;
+	for (uint64_t run = 1; run <= 200; run++) {
+		uint8_t did[LENGTH]; /* in each unit: a state, or PAST_STATES for own code */
+		uint64_t now, end;
+		struct past past = {0};
+
+		seed = run * 77;
+		now = 1 + draw(3);
+		memset(did, PAST_STATES, sizeof(did));
+		while (now < LENGTH - 12) {
+			static const enum past_state states[] = {PAST_IN_SYNC, PAST_IN_COPY,
+								 PAST_BUSY};
+			enum past_state in = states[draw(3)];
+			uint64_t until = now + 1 + draw(4);
+
+			assert_int_equal(past_enter(&past, now * UNIT), 0);
+			assert_int_equal(past_return(&past, in, until * UNIT), 0);
+			memset(did + now, in, until - now);
+			now = until + (draw(3) ? draw(7) : 0);
+		}
+		end = now;
+		assert_int_equal(past_enter(&past, end * UNIT), 0);
+		for (uint64_t from = 0; from < end; from++) {
+			uint64_t wanted[PAST_STATES] = {0}, spent[PAST_STATES] = {0}, length = 0;
+
+			for (uint64_t u = from; u < end; u++) {
+				length = did[u] == PAST_STATES ? length + 1 : 0;
+				if (did[u] < PAST_STATES)
+					wanted[did[u]] += UNIT;
+				else if (u + 1 == end || did[u + 1] != PAST_STATES)
+					wanted[length > 4 ? PAST_AWAY : PAST_BUSY] += length * UNIT;
+			}
+			past_spent(&past, from * UNIT, end * UNIT, spent);
+			assert_memory_equal(spent, wanted, sizeof(spent));
+		}
+		past_thin(&past);
+		for (uint64_t from = 0; from < end * UNIT; from += UNIT / 3) {
+			uint64_t spent[PAST_STATES] = {0}, sum = 0;
+
+			past_spent(&past, from, end * UNIT, spent);
+			for (int s = 0; s < PAST_STATES; s++)
+				sum += spent[s];
+			assert_int_equal(sum, end * UNIT - from);
+		}
+		past_free(&past);
 	}
 }
 
@@ -342,7 +426,8 @@ int main(void)
 		cmocka_unit_test(items_change_while_they_wait),
 		cmocka_unit_test(shares_are_fair_and_add_up),
 		cmocka_unit_test(what_comes_late_is_not_shared_twice),
-		cmocka_unit_test(gaps_are_cut_at_what_the_thread_did),
+		cmocka_unit_test(gaps_are_cut_by_what_the_thread_did),
+		cmocka_unit_test(a_past_is_what_was_done_in_each_ns),
 		cmocka_unit_test(a_copy_that_ended_last_is_waited_for),
 		cmocka_unit_test(peaks_are_what_was_held),
 	};

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What one thread did at each moment up to its last recorded call: whether it was in a call that
+ * waits for the GPU, in another call, or in code of its own. docs/WEIGHTS.md says what is made of
+ * it (gpu-idle).
+ *
+ * Kept are the moments at which that changed, with what was spent in each until then, so that any
+ * stretch of the past is one subtraction. To bound memory, the older half of the moments can be
+ * thinned out: what is left stays exact, and within what lies between two of them the time is
+ * taken to be spread evenly.
+ */
+#ifndef XT_MERGE_PAST_H
+#define XT_MERGE_PAST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A thread whose own code takes this long at most was on its way to the next call. */
+#define PAST_BUSY_NS UINT64_C(1000000)
+
+enum past_state {
+	PAST_IN_SYNC,		  /* in a call that synchronises */
+	PAST_IN_COPY,		  /* in a copy that blocks */
+	PAST_AWAY,		  /* in code of its own for longer than PAST_BUSY_NS */
+	PAST_COUNTED,		  /* of these there are sums; the rest of the time is: */
+	PAST_BUSY = PAST_COUNTED, /* in another call, or in code of its own for a short time */
+	PAST_STATES
+};
+
+struct past_moment {
+	uint64_t time_ns;
+	uint64_t spent_ns[PAST_COUNTED]; /* from the first moment on */
+};
+
+/* All zeros is a thread that has made no call. */
+struct past {
+	struct past_moment *moments; /* the first is the thread's first call; ascending */
+	size_t count;
+	size_t capacity;
+};
+
+/*
+ * The thread's next call: what it did from the last one on is known up to enter_ns. Of times that
+ * go back, only what is new counts. 0 or -ENOMEM.
+ */
+int past_enter(struct past *past, uint64_t enter_ns);
+/* … and in which state it was from there to exit_ns. 0 or -ENOMEM. */
+int past_return(struct past *past, enum past_state state, uint64_t exit_ns);
+
+/* Thins out the older half of the moments and gives the memory back. */
+void past_thin(struct past *past);
+void past_free(struct past *past);
+
+/*
+ * Adds what the thread did in [from_ns, until_ns) to spent_ns, so that the sum grows by
+ * until_ns - from_ns exactly. until_ns is when a call was entered. Code of its own that began
+ * before from_ns is as long as what is behind that; before its first call a thread is in such.
+ */
+void past_spent(const struct past *past, uint64_t from_ns, uint64_t until_ns,
+		uint64_t spent_ns[PAST_STATES]);
+
+#endif
