@@ -6,7 +6,7 @@
 #   lib/xtrace/             the libraries that these need beyond libc, for our eyes only
 #   lib/xtrace/simgpu/      the simulated libcuda.so.1 and libcupti.so
 #   libexec/xtrace/         the conformance program, of a build with tests
-#   share/xtrace/           samples and gpu-check.sh; built-from, the commit that this is of
+#   share/xtrace/           samples, gpu-check.sh, bench.sh and bench/; built-from, the commit that this is of
 #   share/man, share/doc    the manual pages; documents; the licences of the libraries beside us
 
 set(XTRACE_PRIVATE_LIBDIR lib/xtrace)
@@ -22,7 +22,11 @@ install(TARGETS xtrace xtrace-merge RUNTIME DESTINATION bin)
 install(PROGRAMS tools/xtrace-dump DESTINATION bin)
 install(TARGETS xtrace_inject LIBRARY DESTINATION lib)
 install(TARGETS simcuda simcupti LIBRARY DESTINATION ${XTRACE_PRIVATE_LIBDIR}/simgpu)
-install(PROGRAMS tools/gpu-check.sh tools/check-trace.py DESTINATION share/xtrace)
+install(PROGRAMS tools/gpu-check.sh tools/check-trace.py tools/bench.sh DESTINATION share/xtrace)
+install(TARGETS ${bench_targets}
+	RUNTIME DESTINATION share/xtrace/bench LIBRARY DESTINATION share/xtrace/bench)
+install(PROGRAMS bench/bench.py bench/torch_step.py DESTINATION share/xtrace/bench)
+install(FILES bench/children.py bench/gpu.py bench/tables.py DESTINATION share/xtrace/bench)
 install(TARGETS llm_inference RUNTIME DESTINATION share/xtrace/samples)
 install(FILES
 	samples/llm_inference.c samples/llm_inference_runtime.cu samples/llm_kernels.ptx.h

@@ -14,7 +14,7 @@ breach() {
 	echo "$1" >>"$breaches"
 }
 
-find CMakeLists.txt .ci .github cmake include src tools samples tests docs README.md CHANGELOG.md \
+find CMakeLists.txt .ci .github cmake include src tools samples bench tests docs README.md CHANGELOG.md \
 	-type f ! -path '*/traces/*' ! -path '*/expected/*' ! -path '*/__pycache__/*' \
 	2>/dev/null | sort >"$files"
 

@@ -26,7 +26,8 @@ for part in bin/xtrace bin/xtrace-merge bin/xtrace-dump lib/libxtrace_inject.so 
 	share/xtrace/samples/llm_inference.c share/xtrace/samples/pytorch_train.py \
 	share/xtrace/samples/traces/h200-llm.xtr share/xtrace/samples/traces/h200-pytorch.xtr \
 	share/xtrace/samples/traces/h200-pytorch-graph.xtr \
-	share/xtrace/built-from \
+	share/xtrace/built-from share/xtrace/bench.sh share/xtrace/bench/bench_launches \
+	share/xtrace/bench/libbench_cupti_floor.so \
 	share/man/man1/xtrace.1 share/man/man1/xtrace-merge.1 share/doc/xtrace/LICENSE; do
 	if [ ! -e "$part" ]; then
 		echo "check-install: $part was not installed"
@@ -55,4 +56,9 @@ for trace in share/xtrace/samples/traces/*.xtr; do
 done
 bin/xtrace record --simulate -o "$scratch/data" share/xtrace/samples/llm_inference --tokens 4 >/dev/null
 share/xtrace/check-trace.py "$scratch/data" --dump bin/xtrace-dump --merge bin/xtrace-merge || status=1
+share/xtrace/bench.sh gpu --simulate --quick --rounds 1 -o "$scratch/bench.json" >"$scratch/bench" &&
+	grep -q 'xtrace, native stacks' "$scratch/bench" || {
+	cat "$scratch/bench"
+	status=1
+}
 exit $status

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What xtrace costs: runs the benchmark suites and prints their tables. tools/bench.sh starts it."""
+
+import argparse
+import json
+import os
+import sys
+
+import gpu
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Places:
+    """Where everything lies: in an unpacked tarball or installation, or in a build tree."""
+
+    def __init__(self, options):
+        root = os.path.abspath(os.path.join(HERE, "..", "..", ".."))
+        self.is_installed = os.access(os.path.join(root, "bin", "xtrace"), os.X_OK)
+        if self.is_installed:
+            programs = HERE
+            self.samples = os.path.join(root, "share", "xtrace", "samples")
+            self.sample = os.path.join(self.samples, "llm_inference")
+            self.dump = os.path.join(root, "bin", "xtrace-dump")
+        else:
+            source = os.path.dirname(HERE)
+            root = os.path.abspath(options.build or os.path.join(source, "build"))
+            programs = os.path.join(root, "bin", "bench")
+            self.samples = os.path.join(source, "samples")
+            self.sample = os.path.join(root, "bin", "samples", "llm_inference")
+            self.dump = os.path.join(source, "tools", "xtrace-dump")
+        self.programs = programs
+        self.xtrace = os.path.join(root, "bin", "xtrace")
+        self.merge = os.path.join(root, "bin", "xtrace-merge")
+        self.injected = os.path.join(root, "lib", "libxtrace_inject.so")
+        self.simulator = os.path.join(root, "lib", "xtrace", "simgpu")
+        self.floor = os.path.join(programs, "libbench_cupti_floor.so")
+        self.nsys = None
+        self.environment = {}
+
+    def program(self, name):
+        return os.path.join(self.programs, name)
+
+    @staticmethod
+    def script(name):
+        return os.path.join(HERE, name)
+
+    def simulate(self):
+        self.environment = {
+            "LD_LIBRARY_PATH": self.simulator,
+            "XTRACE_CUPTI": os.path.join(self.simulator, "libcupti.so"),
+        }
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(prog="bench.sh", description=__doc__)
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help="gpu; by default all that can run")
+    parser.add_argument("--only", action="append", default=[], metavar="TEXT",
+                        help="rows whose name has TEXT in it; may be repeated")
+    parser.add_argument("--rounds", type=int, default=5, help="of the GPU suite, at most (5)")
+    parser.add_argument("--seconds", type=float, default=450,
+                        help="after which the GPU suite begins nothing new (450)")
+    parser.add_argument("--quick", action="store_true", help="see that everything runs; figures are worthless")
+    parser.add_argument("--simulate", action="store_true", help="the GPU suite on the simulated GPU")
+    parser.add_argument("--nsys", metavar="PATH", help="this nsys, rather than the first that is found")
+    parser.add_argument("--build", metavar="DIR", help="the build tree to measure (build)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="all figures, as JSON")
+    options = parser.parse_args()
+    options.wanted = lambda *names: not options.only or any(
+        text.lower() in name.lower() for text in options.only for name in names
+    )
+    return options
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def write_json(path, content):
+    if not path:
+        return
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(content, file, indent=1)
+        file.write("\n")
+
+
+def has_gpu():
+    return any(os.path.exists(path) for path in ("/dev/nvidia0", "/dev/dxg"))
+
+
+def main():
+    options = parse_options()
+    places = Places(options)
+    if not os.access(places.xtrace, os.X_OK):
+        sys.exit(f"bench: no xtrace at {places.xtrace}; build first, or give --build DIR")
+    content = {}
+    if "gpu" in options.suites or not options.suites and (options.simulate or has_gpu()):
+        if options.simulate:
+            places.simulate()
+        places.nsys = gpu.find_nsys(options.nsys)
+        suite = gpu.Suite(places, options, say)
+        try:
+            suite.run()
+        except KeyboardInterrupt:
+            say("interrupted: what there is")
+        for line in suite.lines():
+            say(line)
+        content["gpu"] = suite.as_json()
+    write_json(options.output, content)
+
+
+if __name__ == "__main__":
+    main()

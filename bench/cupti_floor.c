@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What CUPTI costs by itself: an injected library that asks CUPTI for what xtrace asks for and
+ * throws it away. The difference to xtrace is what xtrace adds.
+ *
+ * Same libcupti, same sizes of buffers, same attributes, same flushes, same ids of callbacks; no
+ * stacks, no rings, no log. XTRACE_BENCH_FLOOR says how much of it:
+ *
+ *	kernel    kernel activity alone
+ *	callback  and a callback that does nothing, at the calls of XTRACE_API=work
+ *	work      and the records of copies, sets and memory
+ *
+ * At exit the number of records is written to the file that XTRACE_BENCH_FLOOR_COUNT names, so that
+ * nobody takes a floor that recorded nothing for a floor.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "inject/activity.h"
+#include "inject/api_table.h"
+#include "inject/clock.h"
+#include "inject/cupti.h"
+
+#define BUFFERS	  128
+#define PERIOD_NS (50 * 1000000)
+
+/* The driver's entry point; returns 1 for success. */
+__attribute__((visibility("default"))) int InitializeInjection(void);
+
+enum floor { FLOOR_KERNEL, FLOOR_CALLBACK, FLOOR_WORK, FLOORS };
+static const char *const floor_names[FLOORS] = {
+	[FLOOR_KERNEL] = "kernel", [FLOOR_CALLBACK] = "callback", [FLOOR_WORK] = "work"};
+
+enum buffer_state { BUFFER_FREE, BUFFER_AT_CUPTI, BUFFER_COMPLETED };
+
+static struct {
+	uint8_t *data;
+	size_t valid_bytes;
+	atomic_uint state; /* enum buffer_state */
+} buffers[BUFFERS];
+
+static _Alignas(64) uint8_t discard_data[64 << 10];
+static atomic_bool stopping;
+static atomic_uint_fast64_t record_count, discarded_count;
+static pthread_t thread;
+
+static void nothing(void *userdata, uint32_t domain, uint32_t cbid, const void *cbdata)
+{
+	(void)userdata, (void)domain, (void)cbid, (void)cbdata;
+}
+
+static void requested(uint8_t **buffer_out, size_t *bytes_out, size_t *max_records_out)
+{
+	*max_records_out = 0;
+	for (int i = 0; i < BUFFERS; i++) {
+		unsigned expected = BUFFER_FREE;
+
+		if (!atomic_compare_exchange_strong(&buffers[i].state, &expected, BUFFER_AT_CUPTI))
+			continue;
+		*buffer_out = buffers[i].data;
+		*bytes_out = ACTIVITY_DATA_BYTES;
+		return;
+	}
+	atomic_fetch_add(&discarded_count, 1);
+	*buffer_out = discard_data;
+	*bytes_out = sizeof(discard_data);
+}
+
+static void completed(void *context, uint32_t stream_id, uint8_t *buffer, size_t bytes,
+		      size_t valid_bytes)
+{
+	(void)context, (void)stream_id, (void)bytes;
+	for (int i = 0; i < BUFFERS; i++) {
+		if (buffers[i].data != buffer)
+			continue;
+		buffers[i].valid_bytes = valid_bytes;
+		atomic_store(&buffers[i].state, BUFFER_COMPLETED);
+	}
+}
+
+/* Counts what came and makes the buffers ready again. */
+static void drain(void)
+{
+	for (int i = 0; i < BUFFERS; i++) {
+		struct cupti_activity *record = NULL;
+
+		if (atomic_load(&buffers[i].state) != BUFFER_COMPLETED)
+			continue;
+		while (cupti.cuptiActivityGetNextRecord(buffers[i].data, buffers[i].valid_bytes,
+							&record) == XT_CUPTI_SUCCESS)
+			atomic_fetch_add(&record_count, 1);
+		memset(buffers[i].data, 0, buffers[i].valid_bytes);
+		atomic_store(&buffers[i].state, BUFFER_FREE);
+	}
+}
+
+static void *flush_and_drain(void *unused)
+{
+	const struct timespec nap = {0, 2000000};
+	uint64_t last_ns = monotonic_ns();
+
+	while (!atomic_load(&stopping)) {
+		nanosleep(&nap, NULL);
+		if (monotonic_ns() - last_ns >= PERIOD_NS) {
+			cupti.cuptiActivityFlushAll(XT_CUPTI_FLUSH_COMPLETED);
+			last_ns = monotonic_ns();
+		}
+		drain();
+	}
+	return unused;
+}
+
+static void at_exit(void)
+{
+	const char *path = getenv("XTRACE_BENCH_FLOOR_COUNT");
+	FILE *file;
+
+	atomic_store(&stopping, true);
+	pthread_join(thread, NULL);
+	cupti.cuptiActivityFlushAll(XT_CUPTI_FLUSH_COMPLETED);
+	cupti.cuptiActivityFlushAll(XT_CUPTI_FLUSH_FORCED);
+	drain();
+	file = path ? fopen(path, "w") : NULL;
+	if (!file)
+		return;
+	fprintf(file, "%llu %llu\n", (unsigned long long)atomic_load(&record_count),
+		(unsigned long long)atomic_load(&discarded_count));
+	fclose(file);
+}
+
+static int make_buffers(void)
+{
+	uint8_t *memory = mmap(NULL, (size_t)BUFFERS * ACTIVITY_DATA_BYTES, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return -1;
+	for (int i = 0; i < BUFFERS; i++)
+		buffers[i].data = memory + (size_t)i * ACTIVITY_DATA_BYTES;
+	return 0;
+}
+
+static int enable_callbacks(void)
+{
+	void *subscriber;
+
+	if (cupti.cuptiSubscribe(&subscriber, nothing, NULL) || api_table_fill(API_LEVEL_WORK))
+		return -1;
+	for (uint32_t i = 0; i < recorded_apis.count; i++)
+		cupti.cuptiEnableCallback(1, subscriber, recorded_apis.apis[i].id >> 16,
+					  recorded_apis.apis[i].id & 0xffff);
+	return 0;
+}
+
+static int start(enum floor floor, char *why, size_t why_bytes)
+{
+	static const uint32_t work_kinds[] = {XT_CUPTI_ACTIVITY_MEMCPY, XT_CUPTI_ACTIVITY_MEMCPY2,
+					      XT_CUPTI_ACTIVITY_MEMSET, XT_CUPTI_ACTIVITY_MEMORY2};
+	const char *asked = getenv("XTRACE_CUPTI");
+	uint8_t yes = 1;
+	size_t yes_bytes = sizeof(yes);
+
+	if (cupti_open(asked ? asked : "", why, why_bytes))
+		return -1;
+	snprintf(why, why_bytes, "CUPTI refuses");
+	if (cupti.cuptiActivitySetAttribute)
+		cupti.cuptiActivitySetAttribute(XT_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER,
+						&yes_bytes, &yes);
+	if (make_buffers() || cupti.cuptiActivityRegisterTimestampCallback(monotonic_ns) ||
+	    cupti.cuptiActivityRegisterCallbacks(requested, completed) ||
+	    cupti.cuptiActivityEnable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL))
+		return -1;
+	for (size_t i = 0; i < sizeof(work_kinds) / sizeof(*work_kinds); i++)
+		if (floor >= FLOOR_WORK)
+			cupti.cuptiActivityEnable(work_kinds[i]);
+	if (floor >= FLOOR_CALLBACK && enable_callbacks())
+		return -1;
+	if (pthread_create(&thread, NULL, flush_and_drain, NULL))
+		return -1;
+	atexit(at_exit);
+	return 0;
+}
+
+int InitializeInjection(void)
+{
+	static atomic_flag entered = ATOMIC_FLAG_INIT;
+	const char *asked = getenv("XTRACE_BENCH_FLOOR");
+	char why[2048] = "XTRACE_BENCH_FLOOR is none of kernel, callback, work";
+	int rc = -1;
+
+	if (atomic_flag_test_and_set(&entered))
+		return 1;
+	for (int floor = 0; asked && floor < FLOORS; floor++)
+		if (!strcmp(asked, floor_names[floor]))
+			rc = start((enum floor)floor, why, sizeof(why));
+	if (rc)
+		fprintf(stderr, "cupti_floor: %s\n", why);
+	return 1;
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Empty kernels, launched as fast as can be, and how long that took. What a tracer adds to a launch
+ * shows nowhere as plainly.
+ *
+ *	launches [--threads N] [--graph NODES] [--depth N] [--batches N] [--launches N]
+ *
+ * Every thread has a stream of its own and launches below --depth recursive calls, or, with
+ * --graph, replays a graph of NODES kernels. A batch is --launches of them and then a wait; few
+ * enough that the driver's queue never fills. The last line is JSON: of each batch, nanoseconds a
+ * launch up to the last return (issue_ns) and up to the end of the wait (done_ns), as threads see
+ * them, on average; the peak of memory; and when main() returned (end_ns), by which the delay at exit can be told.
+ */
+#include <cuda.h>
+
+#include <getopt.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define CHECK(call)  check((call), #call)
+#define KEEP_FRAME() __asm__ volatile("" ::: "memory")
+#define WARM_BATCHES 3
+
+static const char ptx[] = ".version 7.0\n"
+			  ".target sm_70\n"
+			  ".address_size 64\n"
+			  ".visible .entry empty() { ret; }\n";
+
+static struct {
+	unsigned threads, graph_nodes, depth, batches, launches;
+	CUcontext context;
+	CUfunction kernel;
+	pthread_barrier_t together;
+} bench = {.threads = 1, .depth = 20, .batches = 100, .launches = 500};
+
+struct job {
+	CUstream stream;
+	CUgraphExec graph;
+	double *issue_ns, *done_ns; /* by batch */
+	pthread_t thread;
+};
+
+static void check(CUresult result, const char *call)
+{
+	const char *text = "unknown";
+
+	if (result == CUDA_SUCCESS)
+		return;
+	cuGetErrorString(result, &text);
+	fprintf(stderr, "launches: %s: %s\n", call, text);
+	exit(1);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void launch_kernel(CUstream stream)
+{
+	CHECK(cuLaunchKernel(bench.kernel, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL));
+}
+
+static __attribute__((noinline)) void launch_batch(struct job *job)
+{
+	for (unsigned i = 0; i < bench.launches; i++) {
+		if (job->graph)
+			CHECK(cuGraphLaunch(job->graph, job->stream));
+		else
+			launch_kernel(job->stream);
+	}
+	KEEP_FRAME();
+}
+
+static __attribute__((noinline)) void below(struct job *job, unsigned depth)
+{
+	if (depth)
+		below(job, depth - 1);
+	else
+		launch_batch(job);
+	KEEP_FRAME();
+}
+
+static void make_graph(struct job *job)
+{
+	CUgraph graph;
+
+	CHECK(cuStreamBeginCapture(job->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	for (unsigned i = 0; i < bench.graph_nodes; i++)
+		launch_kernel(job->stream);
+	CHECK(cuStreamEndCapture(job->stream, &graph));
+	CHECK(cuGraphInstantiate(&job->graph, graph, 0));
+}
+
+static void *run(void *argument)
+{
+	struct job *job = argument;
+
+	CHECK(cuCtxSetCurrent(bench.context));
+	CHECK(cuStreamCreate(&job->stream, CU_STREAM_NON_BLOCKING));
+	if (bench.graph_nodes)
+		make_graph(job);
+	for (unsigned batch = 0; batch < WARM_BATCHES + bench.batches; batch++) {
+		uint64_t begin_ns, issued_ns;
+
+		pthread_barrier_wait(&bench.together);
+		begin_ns = now_ns();
+		below(job, bench.depth);
+		issued_ns = now_ns();
+		CHECK(cuStreamSynchronize(job->stream));
+		if (batch < WARM_BATCHES)
+			continue;
+		job->issue_ns[batch - WARM_BATCHES] =
+			(double)(issued_ns - begin_ns) / bench.launches;
+		job->done_ns[batch - WARM_BATCHES] = (double)(now_ns() - begin_ns) / bench.launches;
+	}
+	return NULL;
+}
+
+static void print_means(const char *name, const struct job *jobs, bool issue)
+{
+	printf("\"%s\": [", name);
+	for (unsigned batch = 0; batch < bench.batches; batch++) {
+		double sum = 0;
+
+		for (unsigned t = 0; t < bench.threads; t++)
+			sum += issue ? jobs[t].issue_ns[batch] : jobs[t].done_ns[batch];
+		printf("%s%.1f", batch ? ", " : "", sum / bench.threads);
+	}
+	printf("], ");
+}
+
+/* The most memory that this program had, in KiB. (What wait4() tells is the parent's as well.) */
+static unsigned long peak_kib(void)
+{
+	FILE *file = fopen("/proc/self/status", "r");
+	unsigned long kib = 0;
+	char line[256];
+
+	while (file && !kib && fgets(line, sizeof(line), file))
+		sscanf(line, "VmHWM: %lu", &kib);
+	if (file)
+		fclose(file);
+	return kib;
+}
+
+static void parse(int argc, char **argv)
+{
+	static const struct option options[] = {{"threads", required_argument, NULL, 't'},
+						{"graph", required_argument, NULL, 'g'},
+						{"depth", required_argument, NULL, 'd'},
+						{"batches", required_argument, NULL, 'b'},
+						{"launches", required_argument, NULL, 'l'},
+						{0}};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		unsigned number = optarg ? (unsigned)strtoul(optarg, NULL, 10) : 0;
+
+		switch (option) {
+		case 't':
+			bench.threads = number;
+			break;
+		case 'g':
+			bench.graph_nodes = number;
+			break;
+		case 'd':
+			bench.depth = number;
+			break;
+		case 'b':
+			bench.batches = number;
+			break;
+		case 'l':
+			bench.launches = number;
+			break;
+		default:
+			exit(2);
+		}
+	}
+	if (!bench.threads || !bench.batches || !bench.launches || optind < argc) {
+		fprintf(stderr, "launches: see the head of launches.c\n");
+		exit(2);
+	}
+}
+
+static void open_gpu(void)
+{
+	CUmodule module;
+	CUdevice device;
+
+	CHECK(cuInit(0));
+	CHECK(cuDeviceGet(&device, 0));
+	CHECK(cuDevicePrimaryCtxRetain(&bench.context, device));
+	CHECK(cuCtxSetCurrent(bench.context));
+	CHECK(cuModuleLoadData(&module, ptx));
+	CHECK(cuModuleGetFunction(&bench.kernel, module, "empty"));
+}
+
+int main(int argc, char **argv)
+{
+	struct job *jobs;
+
+	parse(argc, argv);
+	open_gpu();
+	jobs = calloc(bench.threads, sizeof(*jobs));
+	if (!jobs || pthread_barrier_init(&bench.together, NULL, bench.threads))
+		return 1;
+	for (unsigned t = 0; t < bench.threads; t++) {
+		jobs[t].issue_ns = calloc(bench.batches, sizeof(double));
+		jobs[t].done_ns = calloc(bench.batches, sizeof(double));
+		if (!jobs[t].issue_ns || !jobs[t].done_ns ||
+		    pthread_create(&jobs[t].thread, NULL, run, &jobs[t]))
+			return 1;
+	}
+	for (unsigned t = 0; t < bench.threads; t++)
+		pthread_join(jobs[t].thread, NULL);
+	printf("{\"launches\": %llu, ",
+	       (unsigned long long)bench.threads * bench.launches * (WARM_BATCHES + bench.batches));
+	print_means("issue_ns", jobs, true);
+	print_means("done_ns", jobs, false);
+	for (unsigned t = 0; t < bench.threads; t++) {
+		free(jobs[t].issue_ns);
+		free(jobs[t].done_ns);
+	}
+	free(jobs);
+	printf("\"peak_kib\": %lu, ", peak_kib());
+	printf("\"end_ns\": %llu}\n", (unsigned long long)now_ns());
+	return 0;
+}

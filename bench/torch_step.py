@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A small training step of PyTorch, about 500 launches, and how long it takes.
+
+The model is the sample's (pytorch_train.py). A batch is a few steps and then a wait. The last line
+is JSON: milliseconds a step of each batch, and when the program was done but for its exit.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--samples", required=True, help="where pytorch_train.py lies")
+    parser.add_argument("--batches", type=int, default=10)
+    parser.add_argument("--steps", type=int, default=10, help="of each batch")
+    parser.add_argument(
+        "--profiler", choices=("none", "cuda", "cpu+cuda", "stacks"), default="none"
+    )
+    parser.add_argument("--trace", default="torch_trace.json", help="what the profiler writes")
+    return parser.parse_args()
+
+
+def make_profiler(torch, kind):
+    """torch.profiler as its users use it, around all batches."""
+    activities = [torch.profiler.ProfilerActivity.CUDA]
+    if kind != "cuda":
+        activities.append(torch.profiler.ProfilerActivity.CPU)
+    return torch.profiler.profile(activities=activities, with_stack=kind == "stacks")
+
+
+def peak_kib():
+    with open("/proc/self/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
+
+
+def main():
+    options = parse_options()
+    sys.path.insert(0, options.samples)
+    import torch
+    from pytorch_train import Training
+
+    if not torch.cuda.is_available():
+        raise SystemExit("torch_step: PyTorch finds no GPU here")
+    shape = argparse.Namespace(dim=256, layers=4, heads=4, batch=8, length=64, seed=1, graph=False)
+    training = Training(shape)
+    profiler = make_profiler(torch, options.profiler) if options.profiler != "none" else None
+    if profiler:
+        profiler.start()
+    for _ in range(2 * options.steps):
+        training.step()
+    torch.cuda.synchronize()
+    step_ms = []
+    for _ in range(options.batches):
+        begin = time.perf_counter()
+        for _ in range(options.steps):
+            training.step()
+        torch.cuda.synchronize()
+        step_ms.append(1e3 * (time.perf_counter() - begin) / options.steps)
+    report = {"step_ms": step_ms, "steps": (2 + options.batches) * options.steps}
+    if profiler:
+        profiler.stop()
+        profiler.export_chrome_trace(options.trace)
+        report["trace_bytes"] = os.path.getsize(options.trace)
+    report["peak_kib"] = peak_kib()
+    report["end_ns"] = time.monotonic_ns()
+    print(json.dumps(report))
+
+
+if __name__ == "__main__":
+    main()
