@@ -42,9 +42,17 @@ void own_alone(const struct reading *reading, const struct work *work, const str
 
 	*owner = (struct owner){0};
 	set_leaf(reading, work, owner);
+	if (run->wants_origins) {
+		owner->thread = launch ? launch->thread : 0;
+		if (owner->leaf != LEAF_MEMORY)
+			owner->stream =
+				label_number(work->stream, (uint32_t)reading->model->streams.count);
+	}
 	if (run->settings->by == BY_DEFAULT)
 		return;
-	if (owner->leaf == LEAF_MEMORY && run->settings->by == BY_DEVICE)
+	if (owner->leaf == LEAF_MEMORY && run->settings->by == BY_STREAM)
+		owner->root = ROOT_HOST;
+	else if (owner->leaf == LEAF_MEMORY && run->settings->by == BY_DEVICE)
 		owner->root = MEMORY_WHAT_POOL(owner->what) == MEMORY_POOL_HOST ? ROOT_HOST
 										: work->stream;
 	else
@@ -174,10 +182,15 @@ void reading_memory_changed(void *context, uint32_t pool, uint64_t time_ns, uint
 void reading_add_wait(struct reading *reading, const struct launch *call, uint64_t duration_ns)
 {
 	struct owner owner = {.leaf = LEAF_CALL, .api = call->api};
+	enum by by = reading->run->settings->by;
 	uint32_t place;
 
 	own_called(reading, call, &owner);
-	owner.root = plant_root(reading->run, reading->model, 0, call->thread);
+	if (reading->run->wants_origins)
+		owner.thread = call->thread;
+	owner.root = by == BY_DEVICE || by == BY_STREAM
+			     ? ROOT_HOST
+			     : plant_root(reading->run, reading->model, 0, call->thread);
 	place = totals_place(&reading->totals, &owner);
 	if (place == TOTAL_FAILED)
 		reading->error = -ENOMEM;

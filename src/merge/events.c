@@ -17,13 +17,13 @@ static uint32_t narrow(uint64_t id)
 static void read_call(struct reading *reading, struct launch *call, uint64_t duration_ns,
 		      uint64_t result)
 {
-	enum weight weight = reading->run->settings->weight;
+	const struct run *run = reading->run;
 
 	call->range = ranges_at(&reading->model->ranges, call->thread, call->enter_ns);
-	if (weight == WEIGHT_GPU_IDLE &&
+	if (run_wants(run, WEIGHT_GPU_IDLE) &&
 	    threads_note(&reading->threads, call, call->enter_ns + duration_ns) < 0)
 		reading->error = -ENOMEM;
-	if (weight == WEIGHT_CPU_WAIT && threads_waits(&reading->threads, call->api))
+	if (run_wants(run, WEIGHT_CPU_WAIT) && threads_waits(&reading->threads, call->api))
 		reading_add_wait(reading, call, duration_ns);
 	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];
@@ -324,14 +324,16 @@ static int begin(struct reading *reading)
 {
 	struct correlate_listener listener = {reading_joined, reading};
 	struct memory_listener memory_listener = {reading_memory_changed, reading};
-	enum weight weight = reading->run->settings->weight;
+	bool wants_exclusive = run_wants(reading->run, WEIGHT_GPU_EXCLUSIVE);
+	bool wants_idle = run_wants(reading->run, WEIGHT_GPU_IDLE);
 
 	memory_init(&reading->memory, &reading->totals, memory_listener);
 	reading->copies = calloc(reading->model->copy_shapes.count, sizeof(*reading->copies));
 	if (!reading->copies || threads_init(&reading->threads, reading->model) < 0)
 		return -ENOMEM;
-	if (weight == WEIGHT_GPU_EXCLUSIVE || weight == WEIGHT_GPU_IDLE) {
-		reading->timeline = timeline_new(weight, &reading->totals, &reading->threads);
+	if (wants_exclusive || wants_idle) {
+		reading->timeline = timeline_new(wants_exclusive, wants_idle, &reading->totals,
+						 &reading->threads);
 		if (!reading->timeline)
 			return -ENOMEM;
 	}

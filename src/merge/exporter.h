@@ -20,6 +20,7 @@
 #include "merge/output.h"
 #include "merge/paths.h"
 #include "merge/report.h"
+#include "merge/totals.h"
 #include "merge/transfers.h"
 
 #define LEAF_KERNEL_MARK "[GPU_Kernel]" /* before the name of a kernel in a path */
@@ -42,6 +43,18 @@ enum by {
 /* Where NVTX ranges stand in call paths. */
 enum nvtx { NVTX_FRAMES, NVTX_ROOTS, NVTX_OFF };
 
+/* What an exporter makes use of: options that matter to no output are refused, and weights that none
+ * shows are not worked out. */
+enum exporter_use {
+	USES_PATHS = 1u << 0,	    /* call paths: --by, --graph-stacks, --nvtx */
+	USES_WEIGHT = 1u << 1,	    /* one weight of them: --weight */
+	USES_ALL_WEIGHTS = 1u << 2, /* … or all of them */
+	USES_UNIT = 1u << 3,
+	USES_TOP = 1u << 4,
+	USES_ORIGINS = 1u << 5, /* total() is told of streams and threads */
+	USES_OTHER = 1u << 31,	/* so that no exporter is without any */
+};
+
 /* How the user wants it. */
 struct settings {
 	enum unit unit;
@@ -49,7 +62,7 @@ struct settings {
 	enum graph_stacks graph_stacks;
 	enum by by;
 	enum nvtx nvtx;
-	uint32_t top_count;
+	uint32_t top_count; /* 0: as each output has it */
 };
 
 /* The memory of a device, or of the host, of one process. */
@@ -63,6 +76,8 @@ struct memory_row {
 struct run {
 	const struct inputs *inputs;
 	const struct settings *settings;
+	uint32_t weights; /* 1 << enum weight of those that an output shows */
+	bool wants_origins;
 	struct report *report;
 	struct paths paths;
 	struct paths ranges;	  /* NVTX ranges; weights are of what is in them at any depth */
@@ -92,6 +107,12 @@ struct run {
 	uint64_t losses[LOSS_COUNT];
 	bool has_simulated_gpu;
 };
+
+/* Is that weight to be worked out? */
+static inline bool run_wants(const struct run *run, enum weight weight)
+{
+	return run->weights >> weight & 1;
+}
 
 /* Kernels, copies and sets together. */
 static inline uint64_t run_work_count(const struct run *run)
@@ -125,12 +146,13 @@ struct sink {
 };
 
 /*
- * Calls come in this order: begin, then for each log process, its events, and process_end, and at last end. Those
+ * Calls come in this order: begin, then for each log process, its events, its totals, and process_end, and at last end. Those
  * that are NULL are not made. They return 0 or -errno; errors in writing stay in the output.
  */
 struct exporter {
 	const char *name; /* of the option */
 	const char *what; /* for --help */
+	uint32_t uses;	  /* enum exporter_use */
 	int (*begin)(struct sink *sink);
 	int (*process)(struct sink *sink, const struct process *process);
 	int (*call)(struct sink *sink, const struct process *process, const struct launch *call,
@@ -143,6 +165,9 @@ struct exporter {
 	/* NVTX events of a thread in their order; chunk holds them in row. */
 	int (*range)(struct sink *sink, const struct process *process, const struct xt_chunk *chunk,
 		     uint32_t row);
+	/* After the events: what was added up of them. node is the end of its path in the tree. */
+	int (*total)(struct sink *sink, const struct process *process, const struct total *total,
+		     uint32_t node);
 	int (*process_end)(struct sink *sink, const struct process *process);
 	int (*end)(struct sink *sink, const struct run *run);
 	void (*free)(struct sink *sink); /* after any of the above, even a failed one */
@@ -151,6 +176,7 @@ struct exporter {
 extern const struct exporter exporter_folded;
 extern const struct exporter exporter_chrome;
 extern const struct exporter exporter_summary;
+extern const struct exporter exporter_text;
 
 /* The table, ended by NULL. */
 extern const struct exporter *const exporters[];

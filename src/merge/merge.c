@@ -38,16 +38,16 @@ static int read_process(struct reading *reading, struct report *report)
 	}
 	if (!error)
 		error = reading_events(reading, report);
+	if (!error)
+		error = plant_totals(reading);
+	if (!error)
+		error = plant_ranges(reading->run, &reading->process, &reading->totals);
 	for (size_t e = 0; e < reading->sink_count && !error; e++) {
 		struct sink *sink = &reading->sinks[e];
 
 		if (sink->exporter->process_end)
 			error = sink->exporter->process_end(sink, &reading->process);
 	}
-	if (!error)
-		error = plant_totals(reading->run, &reading->process, &reading->totals);
-	if (!error)
-		error = plant_ranges(reading->run, &reading->process, &reading->totals);
 	return error;
 }
 
@@ -162,6 +162,30 @@ static int read_all(struct run *run, struct sink *sinks, size_t sink_count)
 	return error;
 }
 
+/* Which weights the outputs show. */
+static uint32_t weights_of(const struct options *options)
+{
+	uint32_t weights = 0;
+
+	for (size_t e = 0; e < options->output_count; e++) {
+		uint32_t uses = options->outputs[e].exporter->uses;
+
+		if (uses & USES_ALL_WEIGHTS)
+			weights |= (1u << WEIGHTS) - 1;
+		if (uses & USES_WEIGHT)
+			weights |= 1u << options->settings.weight;
+	}
+	return weights;
+}
+
+static bool has_use(const struct options *options, uint32_t uses)
+{
+	for (size_t e = 0; e < options->output_count; e++)
+		if (options->outputs[e].exporter->uses & uses)
+			return true;
+	return false;
+}
+
 static int open_sinks(const struct options *options, struct sink *sinks, struct report *report)
 {
 	int error = 0;
@@ -214,7 +238,11 @@ static void close_sinks(struct sink *sinks, size_t count, bool whole, struct rep
 void merge_run(const struct options *options, const struct inputs *inputs, struct report *report)
 {
 	struct sink sinks[OPTIONS_OUTPUTS_MAX] = {0};
-	struct run run = {.inputs = inputs, .settings = &options->settings, .report = report};
+	struct run run = {.inputs = inputs,
+			  .settings = &options->settings,
+			  .weights = weights_of(options),
+			  .wants_origins = has_use(options, USES_ORIGINS),
+			  .report = report};
 	int error = paths_init(&run.paths);
 
 	if (!error)

@@ -116,7 +116,10 @@ static uint32_t put_root(struct planter *p, uint32_t root)
 		node = paths_child(p->paths, node, intern(p, label));
 		break;
 	case BY_STREAM:
-		name_stream(p->process->model, root, label, sizeof(label));
+		if (root == ROOT_HOST)
+			snprintf(label, sizeof(label), "[no stream]");
+		else
+			name_stream(p->process->model, root, label, sizeof(label));
 		node = paths_child(p->paths, node, intern(p, label));
 		break;
 	case BY_THREAD:
@@ -296,9 +299,24 @@ static uint32_t put_owner(struct planter *p, const struct owner *owner)
 	return put_leaf(p, node, owner);
 }
 
-int plant_totals(struct run *run, const struct process *process, const struct totals *totals)
+static int tell(struct reading *reading, const struct total *total, uint32_t node)
 {
-	struct planter p = {.run = run, .process = process, .paths = &run->paths};
+	int error = 0;
+
+	for (size_t e = 0; e < reading->sink_count && !error; e++) {
+		struct sink *sink = &reading->sinks[e];
+
+		if (sink->exporter->total)
+			error = sink->exporter->total(sink, &reading->process, total, node);
+	}
+	return error;
+}
+
+int plant_totals(struct reading *reading)
+{
+	struct run *run = reading->run;
+	const struct totals *totals = &reading->totals;
+	struct planter p = {.run = run, .process = &reading->process, .paths = &run->paths};
 	int error = 0;
 
 	for (uint32_t t = 0; t < totals->count && !error; t++) {
@@ -309,6 +327,8 @@ int plant_totals(struct run *run, const struct process *process, const struct to
 			error = -ENOMEM;
 		for (int w = 0; w < WEIGHTS && !error; w++)
 			run->paths.nodes[node].weights[w] += total->weights[w];
+		if (!error)
+			error = tell(reading, total, node);
 	}
 	free(p.chain);
 	free(p.nest);

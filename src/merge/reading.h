@@ -57,9 +57,10 @@ void reading_free(struct reading *reading);
 
 /*
  * Puts the totals of a log into the tree of run->paths: below the frames of the stack, the API's
- * name, for the work of graphs the path that made the node, and the leaf. 0 or -ENOMEM.
+ * name, for the work of graphs the path that made the node, and the leaf; and tells the exporters
+ * of them. 0 or -ENOMEM.
  */
-int plant_totals(struct run *run, const struct process *process, const struct totals *totals);
+int plant_totals(struct reading *reading);
 
 /* Adds up the GPU time of each NVTX range, with all that is in it, in run->ranges. 0 or -ENOMEM. */
 int plant_ranges(struct run *run, const struct process *process, const struct totals *totals);
@@ -69,7 +70,7 @@ uint32_t range_label(struct names *names, const struct model *model, uint32_t do
 		     const char *before, const char *after);
 
 #define ROOT_UNKNOWN UINT32_MAX	      /* a device that the log does not tell */
-#define ROOT_HOST    (UINT32_MAX - 1) /* in place of a device: memory of the host */
+#define ROOT_HOST    (UINT32_MAX - 1) /* in place of a device or stream: what is of none */
 
 /* The root of all paths that owner.root stands for, by the settings, of that work. */
 uint32_t plant_root(const struct run *run, const struct model *model, uint32_t stream,

@@ -3,29 +3,13 @@
  * The summary: what a person reads first. GPU time by call path and by kernel, how much of it is
  * attributed, what was lost and why, and what this program had to warn of.
  */
+#include <errno.h>
 #include <stdlib.h>
 
-#include "merge/grow.h"
 #include "merge/summary.h"
+#include "merge/tables.h"
 
 #define KERNEL_COLUMNS 100
-
-struct row {
-	uint32_t id; /* path node or name */
-	uint64_t gpu_ns;
-	uint64_t count; /* of kernels, copies and sets */
-};
-
-static int compare_rows(const void *a, const void *b)
-{
-	const struct row *x = a, *y = b;
-
-	if (x->gpu_ns != y->gpu_ns)
-		return x->gpu_ns > y->gpu_ns ? -1 : 1;
-	if (x->count != y->count)
-		return x->count > y->count ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
-}
 
 static double percent(uint64_t part, uint64_t whole)
 {
@@ -40,13 +24,13 @@ static double percent_down(uint64_t part, uint64_t whole)
 	return part < whole && value > 99.9 ? 99.9 : value;
 }
 
-static void put_row_head(struct output *out, const struct row *row, uint64_t whole_ns)
+static void put_row_head(struct output *out, const struct table_row *row, uint64_t whole_ns)
 {
 	char time[TIME_BYTES], count[COUNT_BYTES];
 
-	format_time(time, row->gpu_ns);
+	format_time(time, row->value);
 	format_count(count, row->count);
-	output_format(out, "%12s  %5.1f %%  %12s  ", time, percent(row->gpu_ns, whole_ns), count);
+	output_format(out, "%12s  %5.1f %%  %12s  ", time, percent(row->value, whole_ns), count);
 }
 
 static void put_table_head(struct output *out, const char *title, const char *last_column,
@@ -56,84 +40,52 @@ static void put_table_head(struct output *out, const char *title, const char *la
 	output_format(out, "%12s  %7s  %12s  %s\n", "time", "share", "count", last_column);
 }
 
-static int put_by_path(struct sink *sink, const struct run *run, struct row *rows, size_t count)
+static int put_by_path(struct sink *sink, const struct run *run, const struct table *table)
 {
-	size_t shown = put_limit(count, sink->settings);
+	size_t shown = put_limit(table->count, sink->settings);
 	int error = 0;
 
-	put_table_head(&sink->out, "GPU time by call path", "call path", shown, count);
+	put_table_head(&sink->out, "GPU time by call path", "call path", shown, table->count);
 	for (size_t i = 0; i < shown && !error; i++) {
-		put_row_head(&sink->out, &rows[i], run->gpu_ns);
-		error = put_path(&sink->out, &run->paths, rows[i].id);
+		put_row_head(&sink->out, &table->rows[i], run->gpu_ns);
+		error = put_path(&sink->out, &run->paths, table->rows[i].id);
 		output_text(&sink->out, "\n", 1);
 	}
 	return error;
 }
 
-static void put_by_kernel(struct sink *sink, const struct run *run, const struct row *rows,
-			  size_t count)
+static void put_by_kernel(struct sink *sink, const struct run *run, const struct table *table)
 {
-	static const char mark[] = LEAF_KERNEL_MARK;
-	size_t shown = put_limit(count, sink->settings);
+	size_t shown = put_limit(table->count, sink->settings);
 
-	put_table_head(&sink->out, "GPU time by kernel, copy and set", "kernel", shown, count);
+	put_table_head(&sink->out, "GPU time by kernel, copy and set", "kernel", shown,
+		       table->count);
 	for (size_t i = 0; i < shown; i++) {
 		size_t length;
-		const char *name = names_text(&run->paths.names, rows[i].id, &length);
+		const char *name = leaf_name(&run->paths, table->rows[i].id, &length);
 
-		if (length >= strlen(mark) && !memcmp(name, mark, strlen(mark))) {
-			name += strlen(mark);
-			length -= strlen(mark);
-		}
-		put_row_head(&sink->out, &rows[i], run->gpu_ns);
+		put_row_head(&sink->out, &table->rows[i], run->gpu_ns);
 		put_elided(&sink->out, name, length, KERNEL_COLUMNS);
 		output_text(&sink->out, "\n", 1);
 	}
 }
 
-/* Adds up the leaves of the tree by their name. by_name: one row for each name in the tree. */
-static size_t group_by_name(const struct paths *paths, const struct row *rows, size_t count,
-			    struct row *by_name)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		uint32_t name = paths->nodes[rows[i].id].name;
-
-		by_name[name].id = name;
-		by_name[name].gpu_ns += rows[i].gpu_ns;
-		by_name[name].count += rows[i].count;
-	}
-	for (uint32_t n = 0; n < paths->names.count; n++)
-		if (by_name[n].count)
-			by_name[kept++] = by_name[n];
-	return kept;
-}
-
 static int put_tables(struct sink *sink, const struct run *run)
 {
-	const struct paths *paths = &run->paths;
-	struct row *by_path = calloc(paths->node_count, sizeof(*by_path));
-	struct row *by_name = calloc(paths->names.count, sizeof(*by_name));
-	size_t path_count = 0, name_count;
-	int error = -ENOMEM;
+	struct table by_path, by_leaf;
+	int error = table_paths(&by_path, &run->paths, WEIGHT_GPU_TIME);
 
-	if (!by_path || !by_name)
-		goto out;
-	for (uint32_t n = 1; n < paths->node_count; n++)
-		if (path_carries(&paths->nodes[n], WEIGHT_GPU_TIME))
-			by_path[path_count++] =
-				(struct row){n, paths->nodes[n].weights[WEIGHT_GPU_TIME],
-					     paths->nodes[n].weights[WEIGHT_COUNT]};
-	name_count = group_by_name(paths, by_path, path_count, by_name);
-	qsort(by_path, path_count, sizeof(*by_path), compare_rows);
-	qsort(by_name, name_count, sizeof(*by_name), compare_rows);
-	error = put_by_path(sink, run, by_path, path_count);
-	put_by_kernel(sink, run, by_name, name_count);
-out:
-	free(by_path);
-	free(by_name);
-	return error;
+	if (error)
+		return error;
+	error = put_by_path(sink, run, &by_path);
+	table_free(&by_path);
+	if (!error)
+		error = table_leaves(&by_leaf, &run->paths);
+	if (error)
+		return error;
+	put_by_kernel(sink, run, &by_leaf);
+	table_free(&by_leaf);
+	return 0;
 }
 
 static void put_overview(struct output *out, const struct run *run)
@@ -234,11 +186,12 @@ static void free_state(struct sink *sink)
 	sink->state = NULL;
 }
 
-const struct exporter exporter_summary = {
-	.name = "summary",
+const struct exporter exporter_text = {
+	.name = "text",
 	.what = "tables of GPU time by call path and by kernel, of copies and API calls, "
 		"attribution "
 		"and losses",
+	.uses = USES_PATHS | USES_TOP,
 	.begin = begin,
 	.call = add_call,
 	.end = end,

@@ -10,6 +10,7 @@
 
 #include "merge/labels.h"
 #include "merge/summary.h"
+#include "merge/tables.h"
 
 #define OTHER_FUNCTIONS "[other functions]"
 
@@ -116,58 +117,32 @@ void summary_put_transfers(struct sink *sink, const struct run *run)
 	}
 }
 
-struct range_row {
-	uint32_t node;
-	uint64_t gpu_ns;
-	uint64_t count;
-};
-
-/* A range takes as much as those in it at least: it stands before them. */
-static int compare_ranges(const void *a, const void *b)
-{
-	const struct range_row *x = a, *y = b;
-
-	if (x->gpu_ns != y->gpu_ns)
-		return x->gpu_ns > y->gpu_ns ? -1 : 1;
-	return x->node < y->node ? -1 : x->node > y->node;
-}
-
 int summary_put_ranges(struct sink *sink, const struct run *run)
 {
-	const struct paths *ranges = &run->ranges;
-	struct range_row *rows = calloc(ranges->node_count, sizeof(*rows));
-	size_t count = 0, shown;
-	int error = 0;
+	struct table table;
+	size_t shown;
+	int error = table_ranges(&table, run);
 
-	if (!rows)
-		return -ENOMEM;
-	/* Others only came about while ranges overlapped without being within each other. */
-	for (uint32_t n = 1; n < ranges->node_count; n++)
-		if (ranges->nodes[n].weights[WEIGHT_COUNT] || run->range_openings[n])
-			rows[count++] =
-				(struct range_row){n, ranges->nodes[n].weights[WEIGHT_GPU_TIME],
-						   ranges->nodes[n].weights[WEIGHT_COUNT]};
-	if (!count)
+	if (error || !table.count)
 		goto out;
-	shown = put_limit(count, sink->settings);
-	qsort(rows, count, sizeof(*rows), compare_ranges);
-	put_title(&sink->out, "GPU time by NVTX range, with all that is in it", shown, count);
+	shown = put_limit(table.count, sink->settings);
+	put_title(&sink->out, "GPU time by NVTX range, with all that is in it", shown, table.count);
 	output_format(&sink->out, "%12s  %7s  %12s  %12s  %s\n", "time", "share", "count", "opened",
 		      "range");
 	for (size_t r = 0; r < shown && !error; r++) {
+		const struct table_row *row = &table.rows[r];
 		char time[TIME_BYTES], work[COUNT_BYTES], opened[COUNT_BYTES];
 
-		format_time(time, rows[r].gpu_ns);
-		format_count(work, rows[r].count);
-		format_count(opened, run->range_openings[rows[r].node]);
+		format_time(time, row->value);
+		format_count(work, row->count);
+		format_count(opened, run->range_openings[row->id]);
 		output_format(&sink->out, "%12s  %5.1f %%  %12s  %12s  ", time,
-			      run->gpu_ns ? 100.0 * (double)rows[r].gpu_ns / (double)run->gpu_ns
-					  : 0.0,
+			      run->gpu_ns ? 100.0 * (double)row->value / (double)run->gpu_ns : 0.0,
 			      work, opened);
-		error = put_path(&sink->out, ranges, rows[r].node);
+		error = put_path(&sink->out, &run->ranges, row->id);
 		output_text(&sink->out, "\n", 1);
 	}
 out:
-	free(rows);
+	table_free(&table);
 	return error;
 }

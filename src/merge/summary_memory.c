@@ -7,48 +7,30 @@
 #include <string.h>
 
 #include "merge/summary.h"
-
-struct held {
-	uint32_t node;
-	uint64_t bytes;
-};
-
-static int compare_held(const void *a, const void *b)
-{
-	const struct held *x = a, *y = b;
-
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	return x->node < y->node ? -1 : x->node > y->node;
-}
+#include "merge/tables.h"
 
 /* Call paths by the bytes of a weight, the largest first. 0 or -ENOMEM. */
 static int put_held(struct sink *sink, const struct run *run, enum weight weight, const char *title)
 {
-	const struct paths *paths = &run->paths;
-	struct held *rows = calloc(paths->node_count, sizeof(*rows));
-	size_t count = 0, shown;
+	struct table table;
+	size_t shown;
 	char bytes[TIME_BYTES];
-	int error = 0;
+	int error = table_paths(&table, &run->paths, weight);
 
-	if (!rows)
-		return -ENOMEM;
-	for (uint32_t n = 1; n < paths->node_count; n++)
-		if (path_carries(&paths->nodes[n], weight))
-			rows[count++] = (struct held){n, paths->nodes[n].weights[weight]};
-	qsort(rows, count, sizeof(*rows), compare_held);
-	shown = put_limit(count, sink->settings);
-	if (count) {
-		put_title(&sink->out, title, shown, count);
+	if (error)
+		return error;
+	shown = put_limit(table.count, sink->settings);
+	if (table.count) {
+		put_title(&sink->out, title, shown, table.count);
 		output_format(&sink->out, "%12s  %s\n", "bytes", "call path");
 	}
 	for (size_t i = 0; i < shown && !error; i++) {
-		format_bytes(bytes, rows[i].bytes);
+		format_bytes(bytes, table.rows[i].value);
 		output_format(&sink->out, "%12s  ", bytes);
-		error = put_path(&sink->out, paths, rows[i].node);
+		error = put_path(&sink->out, &run->paths, table.rows[i].id);
 		output_text(&sink->out, "\n", 1);
 	}
-	free(rows);
+	table_free(&table);
 	return error;
 }
 

@@ -9,9 +9,10 @@
 #include "merge/summary.h"
 #include "merge/text.h"
 
-#define PATH_COLUMNS 150 /* of a call path; what is further out gives way to "…" */
-#define NAME_COLUMNS 48	 /* of a frame in it */
-#define ELLIPSIS     "\xe2\x80\xa6"
+#define PATH_COLUMNS	 150 /* of a call path; what is further out gives way to "…" */
+#define NAME_COLUMNS	 48  /* of a frame in it */
+#define TEXT_TOP_DEFAULT 10
+#define ELLIPSIS	 "\xe2\x80\xa6"
 
 void format_count(char *out, uint64_t value)
 {
@@ -124,5 +125,7 @@ void put_title(struct output *out, const char *title, size_t shown, size_t all)
 
 size_t put_limit(size_t count, const struct settings *settings)
 {
-	return count < settings->top_count ? count : settings->top_count;
+	size_t top = settings->top_count ? settings->top_count : TEXT_TOP_DEFAULT;
+
+	return count < top ? count : top;
 }

@@ -12,13 +12,13 @@ struct item {
 	uint32_t device;
 };
 
-static uint64_t *weight_of(struct timeline *timeline, const struct owner *owner)
+static uint64_t *idle_of(struct timeline *timeline, const struct owner *owner)
 {
 	static uint64_t nowhere;
 	uint32_t place = totals_place(timeline->totals, owner);
 
 	if (place != TOTAL_FAILED)
-		return &timeline->totals->entries[place].weights[timeline->weight];
+		return &timeline->totals->entries[place].weights[WEIGHT_GPU_IDLE];
 	timeline->error = -ENOMEM;
 	return &nowhere;
 }
@@ -51,7 +51,7 @@ static void add_idle(struct timeline *timeline, const struct item *item)
 		if (!pieces_ns[class])
 			continue;
 		owner.what = class;
-		*weight_of(timeline, &owner) += pieces_ns[class];
+		*idle_of(timeline, &owner) += pieces_ns[class];
 	}
 }
 
@@ -60,20 +60,21 @@ static void next_work(void *context, void *item, bool is_late)
 	struct timeline *timeline = context;
 
 	(void)is_late; /* both sweeps take what is before their time as they can */
-	if (timeline->weight == WEIGHT_GPU_EXCLUSIVE)
+	if (timeline->wants_exclusive)
 		add_exclusive(timeline, item);
-	else
+	if (timeline->wants_idle)
 		add_idle(timeline, item);
 }
 
-struct timeline *timeline_new(enum weight weight, struct totals *totals,
+struct timeline *timeline_new(bool wants_exclusive, bool wants_idle, struct totals *totals,
 			      const struct threads *threads)
 {
 	struct timeline *timeline = calloc(1, sizeof(*timeline));
 
 	if (!timeline)
 		return NULL;
-	timeline->weight = weight;
+	timeline->wants_exclusive = wants_exclusive;
+	timeline->wants_idle = wants_idle;
 	timeline->totals = totals;
 	timeline->threads = threads;
 	order_init(&timeline->order, sizeof(struct item), 0, next_work, timeline);

@@ -16,7 +16,8 @@
 #define TIMELINE_DEVICES_MAX 256 /* those with larger numbers are taken for one */
 
 struct timeline {
-	enum weight weight; /* WEIGHT_GPU_EXCLUSIVE or WEIGHT_GPU_IDLE */
+	bool wants_exclusive;
+	bool wants_idle;
 	struct totals *totals;
 	const struct threads *threads;
 	struct order order;
@@ -25,8 +26,9 @@ struct timeline {
 	int error; /* -ENOMEM, once memory has run out */
 };
 
-/* totals and threads must outlive the timeline. NULL if memory ran out. */
-struct timeline *timeline_new(enum weight weight, struct totals *totals,
+/* Works out WEIGHT_GPU_EXCLUSIVE, WEIGHT_GPU_IDLE or both. totals and threads must outlive the
+ * timeline. NULL if memory ran out. */
+struct timeline *timeline_new(bool wants_exclusive, bool wants_idle, struct totals *totals,
 			      const struct threads *threads);
 void timeline_free(struct timeline *timeline);
 

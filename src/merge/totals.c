@@ -16,6 +16,8 @@ static inline uint32_t hash_owner(const struct owner *owner)
 	uint64_t h = ((uint64_t)owner->what << 32 | owner->stack) ^ (uint64_t)owner->leaf << 61 ^
 		     (uint64_t)owner->api << 49;
 
+	if (owner->stream | owner->thread)
+		h ^= ((uint64_t)owner->stream << 32 | owner->thread) * 0xa0761d6478bd642fu;
 	if (owner->range | owner->creation | owner->root | owner->in_graph)
 		h ^= (((uint64_t)owner->creation << 32 | owner->range) * 0xc2b2ae3d27d4eb4fu) ^
 		     ((uint64_t)owner->root << 17 | owner->in_graph) * 0xd6e8feb86659fd93u;
@@ -27,7 +29,8 @@ static inline bool is_same(const struct owner *a, const struct owner *b)
 {
 	return a->stack == b->stack && a->what == b->what && a->leaf == b->leaf &&
 	       a->api == b->api && a->range == b->range && a->creation == b->creation &&
-	       a->root == b->root && a->in_graph == b->in_graph;
+	       a->root == b->root && a->in_graph == b->in_graph && a->stream == b->stream &&
+	       a->thread == b->thread;
 }
 
 static int enlarge(struct totals *totals)

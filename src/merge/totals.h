@@ -27,9 +27,11 @@ struct owner {
 	uint32_t creation; /* of the graph node, 0: none or not known */
 	uint32_t root;	   /* stream, device or thread, as the user wants it */
 	uint32_t what;	   /* by leaf */
-	uint16_t api;	   /* place in the model's apis */
-	uint8_t leaf;	   /* enum leaf */
-	uint8_t in_graph;  /* a [graph] stands between the call and the creation */
+	uint32_t stream;  /* XT_STREAM_ID of the work, 0: none; filled for USES_ORIGINS alone … */
+	uint32_t thread;  /* … and XT_THREAD_ID of the call */
+	uint16_t api;	  /* place in the model's apis */
+	uint8_t leaf;	  /* enum leaf */
+	uint8_t in_graph; /* a [graph] stands between the call and the creation */
 };
 
 struct total {

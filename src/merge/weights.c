@@ -14,3 +14,10 @@ const struct weight_spec weight_specs[WEIGHTS] = {
 	[WEIGHT_PEAK_BYTES] = {"peak-bytes", false, true, false},
 	[WEIGHT_LEAKED_BYTES] = {"leaked-bytes", false, true, false},
 };
+
+const char *weight_unit(enum weight weight)
+{
+	if (weight_specs[weight].is_time)
+		return "ns";
+	return weight == WEIGHT_COUNT ? "count" : "bytes";
+}

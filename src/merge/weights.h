@@ -27,4 +27,7 @@ struct weight_spec {
 };
 extern const struct weight_spec weight_specs[WEIGHTS];
 
+/* "ns", "bytes" or "count". */
+const char *weight_unit(enum weight weight);
+
 #endif

@@ -155,7 +155,7 @@ static void senseless_logs_do_no_harm(void **state)
 		struct options options = {
 			.outputs = {{&exporter_folded, folded},
 				    {&exporter_chrome, chrome},
-				    {&exporter_summary, "/dev/null"}},
+				    {&exporter_text, "/dev/null"}},
 			.output_count = 3,
 			.settings = {.weight = (enum weight)(i % WEIGHTS),
 				     .by = (enum by)(i % (BY_NONE + 1)),

@@ -17,7 +17,7 @@ make_log script one.xtr <<-END
 	kernel 2 1 matmul 2200 10
 END
 merge one.xtr
-merge one.xtr --summary - --top 1
+merge one.xtr --text - --top 1
 merge one.xtr --chrome one.json
 check_chrome one.json
 grep '"cat":"api"' one.json

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Names that would break a format or a terminal, undefined ids, times without sense.
 make_log hostile hostile.xtr
-merge hostile.xtr --folded hostile.folded --chrome hostile.json --summary hostile.txt
+merge hostile.xtr --folded hostile.folded --chrome hostile.json --text hostile.txt
 cat hostile.folded hostile.txt
 check_chrome hostile.json hostile.folded

@@ -4,4 +4,4 @@ make_log normal one.xtr
 merge one.xtr --folded - --unit us
 merge one.xtr --folded - --unit=ns
 merge one.xtr --folded - --weight count
-merge one.xtr --summary - --top 1
+merge one.xtr --text - --top 1

@@ -14,5 +14,5 @@ echo "$names" | grep -c '^recovered\.calls$'
 for name in $names; do
 	grep -qF "\"$name\"" "$here/../../../include/xtrace/account.h" || echo "$name is in no list"
 done
-"$bin/xtrace-merge" --quiet --summary - >summary || echo "merge gives $?"
+"$bin/xtrace-merge" --quiet --text - >summary || echo "merge gives $?"
 grep -q "main;run;converse;chat;decode" summary && echo "its call paths are there"

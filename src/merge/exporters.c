@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of exporters: the outputs that there are, in the order of --help.
+ */
+#include "merge/exporter.h"
+
+const struct exporter *const exporters[] = {
+	&exporter_text, &exporter_summary, &exporter_folded, &exporter_chrome, NULL,
+};

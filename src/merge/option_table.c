@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The options that are no outputs: what each is called, what it does, and which outputs it matters to.
+ */
+#include "merge/option_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WEIGHT_WORDS                                                                               \
+	"gpu-time|count|cpu-wait|gpu-exclusive|gpu-idle|alloc-bytes|peak-bytes|leaked-bytes"
+
+#define TOP_MAX 1000000
+
+static int apply_unit(struct options *options, const char *value)
+{
+	if (strcmp(value, "ns") && strcmp(value, "us"))
+		return -EINVAL;
+	options->settings.unit = !strcmp(value, "us") ? UNIT_US : UNIT_NS;
+	return 0;
+}
+
+static int apply_weight(struct options *options, const char *value)
+{
+	for (int w = 0; w < WEIGHTS; w++) {
+		if (strcmp(weight_specs[w].name, value))
+			continue;
+		options->settings.weight = (enum weight)w;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+/* The place of value in words, which NULL ends; -EINVAL if it is not among them. */
+static int place_of(const char *const *words, const char *value)
+{
+	for (int w = 0; words[w]; w++)
+		if (!strcmp(words[w], value))
+			return w;
+	return -EINVAL;
+}
+
+static int apply_graph_stacks(struct options *options, const char *value)
+{
+	static const char *const words[] = {
+		[GRAPH_STACKS_BOTH] = "both",
+		[GRAPH_STACKS_REPLAY] = "replay",
+		[GRAPH_STACKS_CAPTURE] = "capture",
+		NULL,
+	};
+	int place = place_of(words, value);
+
+	if (place < 0)
+		return place;
+	options->settings.graph_stacks = (enum graph_stacks)place;
+	return 0;
+}
+
+static int apply_nvtx(struct options *options, const char *value)
+{
+	static const char *const words[] = {
+		[NVTX_FRAMES] = "frames", [NVTX_ROOTS] = "roots", [NVTX_OFF] = "off", NULL};
+	int place = place_of(words, value);
+
+	if (place < 0)
+		return place;
+	options->settings.nvtx = (enum nvtx)place;
+	return 0;
+}
+
+static int apply_by(struct options *options, const char *value)
+{
+	static const char *const words[] = {"device", "stream", "thread", "process", "none", NULL};
+	int place = place_of(words, value);
+
+	if (place < 0)
+		return place;
+	options->settings.by = (enum by)(BY_DEVICE + place);
+	return 0;
+}
+
+static int apply_top(struct options *options, const char *value)
+{
+	char *end;
+	unsigned long top;
+
+	if (value[0] < '0' || value[0] > '9')
+		return -EINVAL;
+	top = strtoul(value, &end, 10);
+	if (*end || !top || top > TOP_MAX)
+		return -EINVAL;
+	options->settings.top_count = (uint32_t)top;
+	return 0;
+}
+
+static int apply_embed_symbols(struct options *options, const char *value)
+{
+	(void)value;
+	options->embed_symbols = true;
+	return 0;
+}
+
+static int apply_no_recover(struct options *options, const char *value)
+{
+	(void)value;
+	options->no_recover = true;
+	return 0;
+}
+
+static int apply_quiet(struct options *options, const char *value)
+{
+	(void)value;
+	options->quiet = true;
+	return 0;
+}
+
+static int apply_version(struct options *options, const char *value)
+{
+	(void)value;
+	options->version = true;
+	return 0;
+}
+
+static int apply_help(struct options *options, const char *value)
+{
+	(void)value;
+	options->help = true;
+	return 0;
+}
+
+const struct option_row option_rows[] = {
+	{"unit", 0, "ns|us", "unit of time in folded stacks (ns)", USES_UNIT, apply_unit},
+	{"weight", 0, WEIGHT_WORDS,
+	 "what folded stacks are weighted by: GPU time (the default), the number of kernels, "
+	 "copies "
+	 "and sets, time that the CPU waited, GPU time that overlapping work shares, GPU idle time "
+	 "and why, bytes allocated, held at the peak, or never freed",
+	 USES_WEIGHT, apply_weight},
+	{"by", 0, "device|stream|thread|process|none",
+	 "what stands at the root of call paths (the process, if there are several)", USES_PATHS,
+	 apply_by},
+	{"graph-stacks", 0, "both|replay|capture",
+	 "which call paths the work of a CUDA graph stands below: the one that launched the graph, "
+	 "the one that made the node, or the one and then the other (both)",
+	 USES_PATHS, apply_graph_stacks},
+	{"nvtx", 0, "frames|roots|off",
+	 "NVTX ranges in call paths: at their place among the frames, before all of them, or not "
+	 "(frames)",
+	 USES_PATHS, apply_nvtx},
+	{"top", 0, "N", "rows of each table (10 in text, 1000 in --summary)", USES_TOP, apply_top},
+	{"embed-symbols", 0, NULL,
+	 "append the names of all functions in the stacks to each log, so that it can be read "
+	 "where the binaries are not",
+	 0, apply_embed_symbols},
+	{"no-recover", 0, NULL,
+	 "leave the spools of killed processes alone, instead of putting what is in them into the "
+	 "logs",
+	 0, apply_no_recover},
+	{"quiet", 'q', NULL, "no warnings on stderr, only errors", 0, apply_quiet},
+	{"version", 'V', NULL, "print the version and exit", 0, apply_version},
+	{"help", 'h', NULL, "print this help and exit", 0, apply_help},
+};
+const size_t option_count = sizeof(option_rows) / sizeof(option_rows[0]);

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Exports logs to every format in one run, reads each output back with a reader that is not ours, and
+holds it against the folded stacks and the dumper, to the nanosecond.
+
+A module format_X.py has the file's NAME, the ARGUMENTS that make it, and check().
+"""
+
+import argparse
+import importlib
+import pathlib
+import sys
+import tempfile
+
+import reference
+
+HERE = pathlib.Path(__file__).parent
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--merge", required=True)
+    parser.add_argument("--dump", required=True)
+    parser.add_argument("--docs", required=True, type=pathlib.Path)
+    parser.add_argument("--proto", type=pathlib.Path, help="where protoc's Python modules are")
+    parser.add_argument("--format", action="append", help="of all, only these")
+    parser.add_argument("--keep", help="a folder for the outputs")
+    parser.add_argument("logs", nargs="+")
+    args = parser.parse_args()
+    formats = {path.stem.removeprefix("format_"): importlib.import_module(path.stem)
+               for path in sorted(HERE.glob("format_*.py"))
+               if not args.format or path.stem.removeprefix("format_") in args.format}
+    known = reference.Reference(args.merge, args.dump, args.logs)
+    failed = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(args.keep or scratch)
+        folder.mkdir(exist_ok=True)
+        arguments = []
+        for module in formats.values():
+            arguments += [str(folder / argument) if argument == module.NAME else argument
+                          for argument in module.ARGUMENTS]
+        known.run(*arguments)
+        left = {path.name for path in folder.iterdir()} - {m.NAME for m in formats.values()}
+        reference.expect(args.keep or not left, "left behind:", left)
+        for name, module in formats.items():
+            try:
+                module.check(known, folder, args)
+                print(f"{name}: holds")
+            except (reference.Mismatch, AssertionError) as mismatch:
+                print(f"{name}: {mismatch}")
+                failed += 1
+    return 1 if failed else 0
+
+
+sys.exit(main())

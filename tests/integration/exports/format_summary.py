@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The summary for programs: by its JSON schema, and its sums by those of the folded stacks."""
+
+import json
+
+import jsonschema
+
+from reference import WEIGHTS, expect, expect_same
+
+NAME = "s.json"
+ARGUMENTS = ("--summary", NAME, "--top", "1000000")
+
+
+def check(reference, folder, args):
+    with open(folder / NAME, encoding="utf-8") as file:
+        summary = json.load(file)
+    with open(args.docs / "summary.schema.json", encoding="utf-8") as file:
+        jsonschema.validate(summary, json.load(file))
+    check_weights(reference, summary)
+    check_totals(reference, summary)
+    check_devices(summary)
+    for key, table in summary.items():
+        if isinstance(table, dict) and "rows" in table:
+            expect(len(table["rows"]) == table["row_count"], key, "has not all rows")
+
+
+def check_weights(reference, summary):
+    for weight, unit in WEIGHTS.items():
+        found = summary["weights"][weight]
+        paths = {tuple(row["frames"]): row["value"] for row in found["paths"]["rows"]}
+        expect_same(paths, reference.folded(weight), weight)
+        expect(found["unit"] == unit and found["total"] == reference.total(weight), weight)
+        expect(found["paths"]["row_count"] == len(paths), weight, "has not all paths")
+
+
+def check_totals(reference, summary):
+    totals = summary["totals"]
+    for member, wanted in (
+            ("kernel_count", reference.count("KERNEL")), ("copy_count", reference.count("COPY")),
+            ("set_count", reference.count("SET")), ("gpu_time_ns", reference.work_ns()),
+            ("gpu_exclusive_ns", reference.total("gpu-exclusive")),
+            ("gpu_idle_ns", reference.total("gpu-idle")),
+            ("cpu_wait_ns", reference.total("cpu-wait"))):
+        expect(totals[member] == wanted, member, totals[member], "wanted", wanted)
+    expect(sum(row["count"] for row in summary["api_calls"]["rows"]) == reference.count("CALL"),
+           "API calls are missing")
+    expect(sum(row["total_ns"] for row in summary["api_calls"]["rows"]) ==
+           sum(int(call["duration_ns"]) for rows in reference.rows for call in rows["CALL"]),
+           "time of API calls is missing")
+    expect(sum(row["gpu_time_ns"] for row in summary["kernels"]["rows"]) == reference.work_ns(),
+           "kernels are missing")
+    for kind, key in (("COPY", "copy"), ("SET", "set")):
+        rows = [row for row in summary["copies"]["rows"] if row["kind"] == key]
+        expect(sum(row["count"] for row in rows) == reference.count(kind), key, "count")
+        expect(sum(row["bytes"] for row in rows) ==
+               sum(int(row["bytes"]) for log in reference.rows for row in log[kind]), key, "bytes")
+    idle = {path[-1]: 0 for path in reference.folded("gpu-idle")}
+    for path, value in reference.folded("gpu-idle").items():
+        idle[path[-1]] += value
+    expect_same(summary["gpu_idle_by_class_ns"], idle, "idle classes")
+
+
+def check_devices(summary):
+    devices = [device for process in summary["processes"] for device in process["devices"]]
+    for total, member in (("gpu_time_ns", "gpu_time_ns"), ("gpu_exclusive_ns", "gpu_busy_ns"),
+                          ("gpu_idle_ns", "gpu_idle_ns"), ("kernel_count", "kernel_count")):
+        expect(summary["totals"][total] == sum(device[member] for device in devices), member)
+    for device in devices:
+        span = device["last_end_ns"] - device["first_start_ns"]
+        expect(device["gpu_busy_ns"] + device["gpu_idle_ns"] == span or
+               "work_too_late_to_be_weighed" in summary["trust"]["doubts"], device)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known of a set of logs without the exporter at hand: the folded stacks of each weight, and
+what the independent dumper reads from the logs.
+"""
+
+import collections
+import functools
+import json
+import subprocess
+
+WEIGHTS = {"gpu-time": "ns", "count": "count", "cpu-wait": "ns", "gpu-exclusive": "ns",
+           "gpu-idle": "ns", "alloc-bytes": "bytes", "peak-bytes": "bytes", "leaked-bytes": "bytes"}
+WORK = ("KERNEL", "COPY", "SET")
+
+
+class Mismatch(Exception):
+    """The output is wrong."""
+
+
+def expect(condition, *what):
+    if not condition:
+        raise Mismatch(" ".join(str(word) for word in what))
+
+
+def expect_same(found, wanted, what):
+    """Two mappings of numbers: names the first few that differ."""
+    lines = [f"  {key}: {found.get(key, 0)}, wanted {wanted.get(key, 0)}"
+             for key in sorted(set(found) | set(wanted), key=str)
+             if found.get(key, 0) != wanted.get(key, 0)]
+    expect(not lines, f"{what}:\n" + "\n".join(lines[:8]))
+
+
+class Reference:
+    def __init__(self, merge, dump, logs):
+        self.merge, self.dump, self.logs = merge, dump, logs
+
+    def run(self, *arguments):
+        done = subprocess.run([self.merge, "-q", *self.logs, *arguments], capture_output=True)
+        expect(done.returncode in (0, 1), arguments, "gives", done.returncode, done.stderr.decode())
+        return done.stdout
+
+    @functools.lru_cache(maxsize=None)
+    def folded(self, weight="gpu-time", *options):
+        """Weight by path, a tuple of frames."""
+        paths = collections.Counter()
+        text = self.run("--folded", "-", "--weight", weight, *options).decode("utf-8")
+        for line in text.splitlines():
+            path, value = line.rsplit(" ", 1)
+            paths[tuple(path.split(";"))] += int(value)
+        return paths
+
+    def total(self, weight="gpu-time"):
+        return sum(self.folded(weight).values())
+
+    @functools.cached_property
+    def rows(self):
+        """Rows of each log by kind, as the dumper has them."""
+        logs = []
+        for log in self.logs:
+            done = subprocess.run([self.dump, "--format", "json", log], capture_output=True)
+            rows = collections.defaultdict(list)
+            for line in done.stdout.decode("utf-8", "replace").splitlines():
+                row = json.loads(line)
+                if row["record"] == "row":
+                    rows[row["kind"]].append(row)
+            logs.append(rows)
+        return logs
+
+    def count(self, *kinds):
+        return sum(len(rows[kind]) for rows in self.rows for kind in kinds)
+
+    def work_ns(self):
+        return sum(int(row["duration_ns"]) for rows in self.rows for kind in WORK
+                   for row in rows[kind])
