@@ -42,6 +42,7 @@ install(DIRECTORY samples/traces DESTINATION share/xtrace/samples FILES_MATCHING
 install(FILES docs/man/xtrace.1 docs/man/xtrace-merge.1 DESTINATION share/man/man1)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION share/doc/xtrace)
 install(DIRECTORY docs/ DESTINATION share/doc/xtrace FILES_MATCHING PATTERN "*.md"
+	PATTERN "*.schema.json"
 	PATTERN man EXCLUDE)
 
 # The libraries beyond libc. libunwind is opened by path at run time, so nothing names it as a

@@ -155,8 +155,9 @@ static void senseless_logs_do_no_harm(void **state)
 		struct options options = {
 			.outputs = {{&exporter_folded, folded},
 				    {&exporter_chrome, chrome},
-				    {&exporter_text, "/dev/null"}},
-			.output_count = 3,
+				    {&exporter_text, "/dev/null"},
+				    {&exporter_summary, "/dev/null"}},
+			.output_count = 4,
 			.settings = {.weight = (enum weight)(i % WEIGHTS),
 				     .by = (enum by)(i % (BY_NONE + 1)),
 				     .graph_stacks = (enum graph_stacks)(i % 3),
