@@ -18,9 +18,9 @@ static const struct xt_account {
 	{"calls.written", "calls in the log"},
 	{"calls.lost.ring_full", "calls: the ring was full"},
 	{"calls.lost.no_ring", "calls: there was no ring for the thread"},
-	{"calls.lost.nested", "calls: within a callback, or too many within each other"},
+	{"calls.lost.nested", "calls: in a callback, or too many within each other"},
 	{"calls.lost.write_failed", "calls: could not be written"},
-	{"calls.lost.killed", "calls: had not come into a ring when the process was killed"},
+	{"calls.lost.killed", "calls: not in a ring yet when the process was killed"},
 	{"kernels.written", "kernels in the log"},
 	{"kernels.invalid", "kernels: record without valid times"},
 	{"kernels.lost.write_failed", "kernels: could not be written"},
@@ -63,8 +63,8 @@ static const struct xt_account {
 	{"recovered.memory", "allocations and frees recovered"},
 	{"recovered.unnamed", "kernels recovered whose name was lost"},
 	{"recovered.unfinished", "GPU work that was not over at the kill"},
-	{"recovered.areas_damaged", "parts of the spool that were damaged"},
-	{"recovered.areas_unknown", "parts of the spool in an unknown layout"},
+	{"recovered.areas_damaged", "parts of the spool: damaged"},
+	{"recovered.areas_unknown", "parts of the spool: in an unknown layout"},
 };
 
 #define XT_ACCOUNTS (sizeof(xt_accounts) / sizeof(xt_accounts[0]))
@@ -81,12 +81,12 @@ static inline const char *xt_account_meaning(const char *name, size_t length)
 
 /*
  * The promise of docs/LOG_FORMAT.md, which holds for the names of later tracers, too: a name that
- * has one of these words behind a dot is a loss, and if it is not 0 the recording is not whole.
+ * has one of these words in it is a loss, and if it is not 0 the recording is not whole.
  */
 static inline bool xt_account_is_loss(const char *name, size_t length)
 {
-	static const char *const words[] = {".lost", ".invalid", ".dropped", ".discarded",
-					    ".mismatched"};
+	static const char *const words[] = {".lost",	  ".invalid",	 ".dropped",
+					    ".discarded", ".mismatched", "recovered.areas_"};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (length && memmem(name, length, words[i], strlen(words[i])))

@@ -25,8 +25,9 @@ struct xt_bytes {
 /* What was wrong with the file, as far as it has been read. */
 struct xt_damage {
 	uint64_t chunks_read;
-	uint64_t chunks_damaged; /* header intact, content not */
-	uint64_t chunks_missing; /* gaps in the sequence */
+	uint64_t chunks_damaged;		 /* header intact, content not */
+	uint64_t damaged_by_kind[XT_KIND_COUNT]; /* … of the kinds that this reader knows */
+	uint64_t chunks_missing;		 /* gaps in the sequence */
 	uint64_t chunks_unknown; /* of kinds this reader does not know: skipped, not damage */
 	uint64_t bytes_skipped;	 /* outside intact chunks */
 	bool truncated;		 /* the file ends inside a chunk */

@@ -218,6 +218,8 @@ static void skip_damaged(struct xt_reader *reader, const struct xt_chunk_header 
 	reader->position += chunk_bytes;
 	reader->damage.bytes_skipped += chunk_bytes;
 	reader->damage.chunks_damaged++;
+	if (header->kind < XT_KIND_COUNT)
+		reader->damage.damaged_by_kind[header->kind]++;
 }
 
 static void end_in_chunk(struct xt_reader *reader)

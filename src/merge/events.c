@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "merge/grow.h"
+#include "merge/model_load.h"
 #include "merge/reading.h"
 
 static uint32_t narrow(uint64_t id)
@@ -173,35 +174,6 @@ static void read_memory(struct reading *reading, const struct xt_chunk *chunk)
 	}
 }
 
-static void report_damage(const struct input *log, const struct xt_damage *first,
-			  const struct xt_damage *second, struct report *report)
-{
-	uint64_t damaged = first->chunks_damaged + second->chunks_damaged;
-
-	if (damaged)
-		report_warn(report, "%s: %llu damaged chunk%s passed over", log->path,
-			    (unsigned long long)damaged, damaged == 1 ? "" : "s");
-	/* (The bytes of damaged chunks are among those.) */
-	if (second->bytes_skipped && !second->chunks_damaged && !second->truncated)
-		report_warn(report, "%s: %llu bytes that are no chunk passed over", log->path,
-			    (unsigned long long)second->bytes_skipped);
-	if (second->chunks_missing)
-		report_warn(report, "%s: %llu chunk%s missing", log->path,
-			    (unsigned long long)second->chunks_missing,
-			    second->chunks_missing == 1 ? " is" : "s are");
-	/* What a live or killed process has not written yet is to be had from here. */
-	if (log->has_spool && !second->closed)
-		report_warn(report,
-			    "%s: its process is running or was killed; the last events are still "
-			    "in %s.spool",
-			    log->path, log->path);
-	else if (second->truncated)
-		report_warn(report, "%s: the file is cut short; %llu bytes passed over", log->path,
-			    (unsigned long long)second->bytes_skipped);
-	else if (!second->closed)
-		report_warn(report, "%s: was not closed; its end may be missing", log->path);
-}
-
 /* (The model knows the ranges already: this is for those who show them.) */
 static void read_ranges(struct reading *reading, const struct xt_chunk *chunk)
 {
@@ -340,6 +312,17 @@ static int begin(struct reading *reading)
 	return correlate_new(&reading->correlate, NULL, listener);
 }
 
+/* Of both readings, of which each unpacked some kinds, and passed over what is no chunk. */
+static void add_damage(struct xt_damage *sum, const struct xt_damage *first,
+		       const struct xt_damage *second)
+{
+	*sum = *second;
+	sum->closed = first->closed && second->closed;
+	for (int kind = 0; kind < XT_KIND_COUNT; kind++)
+		if (!second->damaged_by_kind[kind])
+			sum->chunks_damaged += first->damaged_by_kind[kind];
+}
+
 int reading_events(struct reading *reading, struct report *report)
 {
 	const struct input *log = reading->process.log;
@@ -352,10 +335,15 @@ int reading_events(struct reading *reading, struct report *report)
 	error = begin(reading);
 	if (error)
 		goto out;
-	while (!reading->error && (chunk = xt_reader_next(reader, wanted_kinds())))
-		read_by_kind[xt_chunk_kind(chunk)](reading, chunk);
+	while (!reading->error && (chunk = xt_reader_next(reader, wanted_kinds()))) {
+		enum xt_kind kind = xt_chunk_kind(chunk);
+
+		if (!(model_load_kinds() & 1u << kind)) /* else the model has counted them */
+			reading->model->rows_read[kind] += xt_chunk_rows(chunk);
+		read_by_kind[kind](reading, chunk);
+	}
 	error = finish(reading);
-	report_damage(log, &reading->model->damage, xt_reader_damage(reader), report);
+	add_damage(&reading->damage, &reading->model->damage, xt_reader_damage(reader));
 out:
 	xt_reader_close(reader);
 	return error;

@@ -1,76 +1,133 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of losses.
+ * Losses by cause.
  */
 #include "merge/losses.h"
 
 #include <stdbool.h>
-#include <string.h>
 
-const struct loss_cause loss_causes[LOSS_COUNT] = {
-	[LOSS_RING_FULL] = {"calls.lost.ring_full", "calls: the ring was full"},
-	[LOSS_NO_RING] = {"calls.lost.no_ring", "calls: there was no ring for the thread"},
-	[LOSS_NESTED] = {"calls.lost.nested", "calls: too many within each other"},
-	[LOSS_KILLED] = {"calls.lost.killed", "calls: the process was killed"},
-	[LOSS_CALLS_UNWRITTEN] = {"calls.lost.write_failed", "calls: could not be written"},
-	[LOSS_STACKS] = {"stacks.lost", "stacks: did not fit into the ring"},
-	[LOSS_STACKS_MISMATCHED] = {"stacks.mismatched", "stacks: a check found another"},
-	[LOSS_NODES] = {"nodes.lost", "graph nodes: the ring was full"},
-	[LOSS_RANGES] = {"ranges.lost", "NVTX events: the ring was full"},
-	[LOSS_KERNELS_INVALID] = {"kernels.invalid", "kernels: record without valid times"},
-	[LOSS_COPIES_INVALID] = {"copies.invalid", "copies: record without valid times"},
-	[LOSS_SETS_INVALID] = {"sets.invalid", "sets: record without valid times"},
-	[LOSS_KERNELS_UNWRITTEN] = {"kernels.lost.write_failed", "kernels: could not be written"},
-	[LOSS_COPIES_UNWRITTEN] = {"copies.lost.write_failed", "copies: could not be written"},
-	[LOSS_SETS_UNWRITTEN] = {"sets.lost.write_failed", "sets: could not be written"},
-	[LOSS_MEMORY_UNWRITTEN] = {"memory.lost.write_failed",
-				   "allocations and frees: could not be written"},
-	[LOSS_CUPTI_DROPPED] = {"cupti.dropped", "records that CUPTI dropped"},
-	[LOSS_BUFFERS] = {"buffers.discarded", "activity buffers: none was free"},
-	[LOSS_OTHER] = {NULL, "other"},
+/* What the account says of the rows of a kind, and what those that cannot be read are called. */
+static const struct damaged_kind {
+	enum loss loss;
+	enum xt_kind kind;
+	const char *written;
+	const char *lost; /* to be taken from it; NULL: nothing */
+	const char *what;
+} damaged_kinds[] = {
+	{LOSS_DAMAGED_CALLS, XT_KIND_CALL, "calls.written", NULL, "calls"},
+	{LOSS_DAMAGED_KERNELS, XT_KIND_KERNEL, "kernels.written", NULL, "kernels"},
+	{LOSS_DAMAGED_COPIES, XT_KIND_COPY, "copies.written", NULL, "copies"},
+	{LOSS_DAMAGED_SETS, XT_KIND_SET, "sets.written", NULL, "sets"},
+	{LOSS_DAMAGED_MEMORY, XT_KIND_MEMORY, "memory.written", NULL, "allocations and frees"},
+	{LOSS_DAMAGED_NODES, XT_KIND_GRAPH_NODE, "nodes.seen", "nodes.lost", "graph nodes"},
+	{LOSS_DAMAGED_RANGES, XT_KIND_RANGE, "ranges.seen", "ranges.lost", "NVTX events"},
 };
 
-/* The format says by which words such names are known, those of later versions, too. */
-static bool counts_a_loss(const char *name)
-{
-	static const char *const words[] = {".lost", ".invalid", ".dropped", ".discarded",
-					    ".mismatched"};
+/* Those that are no accounts. */
+static const struct {
+	const char *name;
+	const char *what;
+} others[LOSS_COUNT] = {
+	[LOSS_OTHER] = {"other", "other"},
+	[LOSS_DAMAGED_CALLS] = {"calls.damaged", "calls: in damaged parts of the log"},
+	[LOSS_DAMAGED_KERNELS] = {"kernels.damaged", "kernels: in damaged parts of the log"},
+	[LOSS_DAMAGED_COPIES] = {"copies.damaged", "copies: in damaged parts of the log"},
+	[LOSS_DAMAGED_SETS] = {"sets.damaged", "sets: in damaged parts of the log"},
+	[LOSS_DAMAGED_MEMORY] = {"memory.damaged",
+				 "allocations and frees: in damaged parts of the log"},
+	[LOSS_DAMAGED_NODES] = {"nodes.damaged", "graph nodes: in damaged parts of the log"},
+	[LOSS_DAMAGED_RANGES] = {"ranges.damaged", "NVTX events: in damaged parts of the log"},
+	[LOSS_DAMAGED_CHUNKS] = {"chunks.damaged", "chunks of the log: damaged"},
+	[LOSS_MISSING_CHUNKS] = {"chunks.missing", "chunks of the log: missing"},
+	[LOSS_ENDS] = {"ends.missing", "ends of logs: cut off, or never written"},
+};
 
-	for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
-		if (strstr(name, words[w]))
-			return true;
-	return false;
+const char *losses_name(unsigned loss)
+{
+	return loss < XT_ACCOUNTS ? xt_accounts[loss].name : others[loss].name;
 }
 
-static bool is_known(const char *name)
+const char *losses_what(unsigned loss)
 {
-	for (int l = 0; l < LOSS_COUNT; l++)
-		if (loss_causes[l].account && !strcmp(loss_causes[l].account, name))
-			return true;
-	return false;
+	return loss < XT_ACCOUNTS ? xt_accounts[loss].meaning : others[loss].what;
 }
 
-static void count(uint64_t *sum, uint64_t value, const char *what, const char *path,
-		  struct report *report)
+static void count_account(uint64_t losses[LOSS_COUNT], const char *path, const struct model *model,
+			  struct report *report)
 {
-	*sum += value;
-	if (value)
-		report_warn(report, "%s: %llu lost while recording (%s)", path,
-			    (unsigned long long)value, what);
-}
-
-void losses_count(uint64_t losses[LOSS_COUNT], const struct model *model, const char *path,
-		  struct report *report)
-{
-	for (int l = 0; l < LOSS_COUNT; l++)
-		if (loss_causes[l].account)
-			count(&losses[l], model_account(model, loss_causes[l].account),
-			      loss_causes[l].what, path, report);
 	for (size_t a = 0; a < model->account.count; a++) {
 		const struct pair *pair = &model->account.rows[a];
-		const char *name = names_text(&model->names, pair->key, NULL);
+		size_t length;
+		const char *name = names_text(&model->names, pair->key, &length);
+		const char *meaning = xt_account_meaning(name, length);
+		unsigned loss = 0;
 
-		if (counts_a_loss(name) && !is_known(name))
-			count(&losses[LOSS_OTHER], pair->value, name, path, report);
+		if (!pair->value || !xt_account_is_loss(name, length))
+			continue;
+		while (meaning && xt_accounts[loss].meaning != meaning)
+			loss++;
+		losses[meaning ? loss : LOSS_OTHER] += pair->value;
+		report_warn(report, "%s: %llu lost while recording (%s)", path,
+			    (unsigned long long)pair->value, meaning ? meaning : name);
 	}
+}
+
+/* What cannot be read although it was written. */
+static void count_damaged_rows(uint64_t losses[LOSS_COUNT], const char *path,
+			       const struct model *model, struct report *report)
+{
+	for (size_t k = 0; k < sizeof(damaged_kinds) / sizeof(damaged_kinds[0]); k++) {
+		const struct damaged_kind *row = &damaged_kinds[k];
+		uint64_t written = model_account(model, row->written);
+		uint64_t less = model->rows_read[row->kind] +
+				(row->lost ? model_account(model, row->lost) : 0);
+
+		if (written <= less)
+			continue;
+		losses[row->loss] += written - less;
+		report_warn(report, "%s: %llu %s are in what cannot be read", path,
+			    (unsigned long long)(written - less), row->what);
+	}
+}
+
+/* What a live or killed process has not written yet is to be had from its spool: no loss. */
+static void report_end(uint64_t losses[LOSS_COUNT], const struct input *log,
+		       const struct xt_damage *damage, struct report *report)
+{
+	if (log->has_spool && !damage->closed) {
+		report_warn(report,
+			    "%s: its process is running or was killed; the last events are still "
+			    "in %s.spool",
+			    log->path, log->path);
+		return;
+	}
+	if (damage->truncated)
+		report_warn(report, "%s: the file is cut short; %llu bytes passed over", log->path,
+			    (unsigned long long)damage->bytes_skipped);
+	else if (!damage->closed)
+		report_warn(report, "%s: was not closed; its end may be missing", log->path);
+	losses[LOSS_ENDS] += damage->truncated || !damage->closed;
+}
+
+void losses_count(uint64_t losses[LOSS_COUNT], const struct input *log, const struct model *model,
+		  const struct xt_damage *damage, struct report *report)
+{
+	uint64_t damaged = damage->chunks_damaged, missing = damage->chunks_missing;
+
+	count_account(losses, log->path, model, report);
+	losses[LOSS_DAMAGED_CHUNKS] += damaged;
+	losses[LOSS_MISSING_CHUNKS] += missing;
+	if (damaged)
+		report_warn(report, "%s: %llu damaged chunk%s passed over", log->path,
+			    (unsigned long long)damaged, damaged == 1 ? "" : "s");
+	/* (The bytes of damaged chunks are among those.) */
+	if (damage->bytes_skipped && !damaged && !damage->truncated)
+		report_warn(report, "%s: %llu bytes that are no chunk passed over", log->path,
+			    (unsigned long long)damage->bytes_skipped);
+	if (missing)
+		report_warn(report, "%s: %llu chunk%s missing", log->path,
+			    (unsigned long long)missing, missing == 1 ? " is" : "s are");
+	if (damaged || missing || damage->truncated || damage->bytes_skipped)
+		count_damaged_rows(losses, log->path, model, report);
+	report_end(losses, log, damage, report);
 }

@@ -1,46 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was lost while recording, by cause: the rows of ACCOUNT that say so.
+ * What is not in a log that should be, by cause: what its account says was lost while recording,
+ * and what damage to the log has cost since, which is what the account says was written less what
+ * can be read.
  */
 #ifndef XT_MERGE_LOSSES_H
 #define XT_MERGE_LOSSES_H
 
 #include <stdint.h>
 
+#include "merge/inputs.h"
 #include "merge/model.h"
 #include "merge/report.h"
+#include "xtrace/account.h"
 
+/* The first are the accounts of xtrace/account.h, by their place there. */
 enum loss {
-	LOSS_RING_FULL,
-	LOSS_NO_RING,
-	LOSS_NESTED,
-	LOSS_KILLED,
-	LOSS_CALLS_UNWRITTEN,
-	LOSS_STACKS,
-	LOSS_STACKS_MISMATCHED,
-	LOSS_NODES,
-	LOSS_RANGES,
-	LOSS_KERNELS_INVALID,
-	LOSS_COPIES_INVALID,
-	LOSS_SETS_INVALID,
-	LOSS_KERNELS_UNWRITTEN,
-	LOSS_COPIES_UNWRITTEN,
-	LOSS_SETS_UNWRITTEN,
-	LOSS_MEMORY_UNWRITTEN,
-	LOSS_CUPTI_DROPPED,
-	LOSS_BUFFERS,
-	LOSS_OTHER, /* counted under a name that this program does not know */
+	LOSS_OTHER = XT_ACCOUNTS, /* counted under a name that this program does not know */
+	LOSS_DAMAGED_CALLS,
+	LOSS_DAMAGED_KERNELS,
+	LOSS_DAMAGED_COPIES,
+	LOSS_DAMAGED_SETS,
+	LOSS_DAMAGED_MEMORY,
+	LOSS_DAMAGED_NODES,
+	LOSS_DAMAGED_RANGES,
+	LOSS_DAMAGED_CHUNKS,
+	LOSS_MISSING_CHUNKS,
+	LOSS_ENDS,
 	LOSS_COUNT
 };
 
-struct loss_cause {
-	const char *account; /* the name in ACCOUNT; NULL: any other that counts a loss */
-	const char *what;
-};
-extern const struct loss_cause loss_causes[LOSS_COUNT];
+/* For programs: the account, or what is like one for damage; and for people: what was lost, and why. */
+const char *losses_name(unsigned loss);
+const char *losses_what(unsigned loss);
 
-/* Adds up what the log at path lost, and warns of it. */
-void losses_count(uint64_t losses[LOSS_COUNT], const struct model *model, const char *path,
-		  struct report *report);
+/*
+ * Adds up what is lost of a log, and warns of it. damage is that of both readings; the rows of all
+ * kinds that the merge reads are counted in the model.
+ */
+void losses_count(uint64_t losses[LOSS_COUNT], const struct input *log, const struct model *model,
+		  const struct xt_damage *damage, struct report *report);
 
 #endif

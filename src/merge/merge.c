@@ -94,7 +94,7 @@ static int read_log(struct run *run, size_t index, struct sink *sinks, size_t si
 	if (!error)
 		error = read_process(&reading, run->report);
 	if (!error)
-		losses_count(run->losses, model, log->path, run->report);
+		losses_count(run->losses, log, model, &reading.damage, run->report);
 	if (!error && !strcmp(model_meta(model, "gpu.simulated"), "1"))
 		run->has_simulated_gpu = true;
 	frames_free(&reading.frames);

@@ -121,6 +121,7 @@ struct model {
 	uint64_t *module_reach;			/* by place in modules: the largest end so far */
 	uint16_t api_slots[MODEL_APIS_MAX * 2]; /* api by hash of its id */
 	struct xt_damage damage;		/* of the chunks read so far */
+	uint64_t rows_read[XT_KIND_COUNT];	/* likewise; events add theirs */
 };
 
 /* Reads the model from a reader that was just opened. 0 or -ENOMEM; then there is no model. */

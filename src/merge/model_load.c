@@ -408,6 +408,7 @@ int model_load_chunk(struct model *model, const struct xt_chunk *chunk)
 {
 	enum xt_kind kind = xt_chunk_kind(chunk);
 
+	model->rows_read[kind] += xt_chunk_rows(chunk);
 	return load_by_kind[kind] ? load_by_kind[kind](model, chunk) : 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the tables of a model are filled; for model.c alone.
+ * How the tables of a model are filled; for model.c, and events.c, which reads the rest.
  */
 #ifndef XT_MERGE_MODEL_LOAD_H
 #define XT_MERGE_MODEL_LOAD_H

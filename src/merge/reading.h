@@ -26,7 +26,8 @@ struct reading {
 	struct timeline *timeline;   /* NULL if no weight needs it */
 	struct transfer_sum *copies; /* by XT_COPY_SHAPE_ID */
 	struct transfer_sum sets[MEMORY_KINDS];
-	int error; /* of a listener, which cannot return it */
+	struct xt_damage damage; /* of both readings, once all is read */
+	int error;		 /* of a listener, which cannot return it */
 };
 
 /* Reads all events of the log of reading->process. 0 or -ENOMEM. */

@@ -124,12 +124,12 @@ static void put_losses(struct output *out, const struct run *run)
 {
 	uint64_t sum = run->work_without_call_count + run->work_without_stack_count;
 
-	for (int l = 0; l < LOSS_COUNT; l++)
+	for (unsigned l = 0; l < LOSS_COUNT; l++)
 		sum += run->losses[l];
 	output_format(out, "\nLosses by cause%s\n", sum ? "" : ": none");
-	for (int l = 0; l < LOSS_COUNT; l++)
+	for (unsigned l = 0; l < LOSS_COUNT; l++)
 		if (run->losses[l])
-			put_count(out, loss_causes[l].what, run->losses[l]);
+			put_count(out, losses_what(l), run->losses[l]);
 	if (run->work_without_call_count)
 		put_count(out, "kernels, copies, sets whose call is missing",
 			  run->work_without_call_count);

@@ -263,10 +263,9 @@ void summary_json_trust(struct json *json, const struct run *run)
 	json_bool(json, "complete", run->report->status == STATUS_OK);
 	json_u64(json, "attributed_gpu_time_ns", run->attributed_gpu_ns);
 	json_begin_object(json, "losses");
-	for (int l = 0; l < LOSS_COUNT; l++)
+	for (unsigned l = 0; l < LOSS_COUNT; l++)
 		if (run->losses[l])
-			json_u64(json, loss_causes[l].account ? loss_causes[l].account : "other",
-				 run->losses[l]);
+			json_u64(json, losses_name(l), run->losses[l]);
 	json_end_object(json);
 	put_doubts(json, run);
 	json_begin_array(json, "warnings");

@@ -95,14 +95,15 @@ class Check(DumpTest):
                 (make.GRAPH_NODE, "thread", "THREAD", 6), (make.RANGE, "thread", "THREAD", 2),
                 (make.RANGE, "domain", "STRING", 4), (make.RANGE, "text", "STRING", 5),
                 (make.RANGE, "stack", "STACK", 7)):
-            log = LogMaker().account(calls__seen=1, calls__lost__no_ring=1, **(
-                {"copies__written": 1} if kind == make.COPY else
-                {"sets__written": 1} if kind == make.SET else {}))
+            log = LogMaker().account(calls__seen=1, calls__lost__no_ring=1, **{{
+                make.COPY: "copies__written", make.SET: "sets__written",
+                make.GRAPH_NODE: "nodes__seen", make.RANGE: "ranges__seen"}[kind]: 1})
             self.check_violation("%s: 1 ids of %s" % (column, table), log.table(
                 kind, (number, UVAR, [4])))
         # Nodes of graphs have CUPTI's ids, which may recur.
         self.run_dump("--check", self.file(LogMaker().table(
-            make.GRAPH_NODE, (1, UVAR, [9, 9, 4]), (4, UVAR, [5, 6, 7])).end()))
+            make.GRAPH_NODE, (1, UVAR, [9, 9, 4]), (4, UVAR, [5, 6, 7])).account(
+                nodes__seen=3).end()))
         # Defined, but after its use.
         log = LogMaker().table(make.MODULE_UNLOAD, (1, UVAR, [1]))
         self.check_violation("not defined before", log.table(make.MODULE, (1, UVAR, [1])))
@@ -207,6 +208,9 @@ class Check(DumpTest):
         check("copies.written 1, but the log has 0 rows COPY", copies__written=1)
         check("sets.written 1, but the log has 0 rows SET", sets__written=1)
         check("memory.written 1, but the log has 0 rows MEMORY", memory__written=1)
+        check("nodes.seen less nodes.lost is 1, but the log has 0 rows GRAPH_NODE", nodes__seen=3,
+              nodes__lost=2)
+        check("ranges.seen less ranges.lost is 1, but the log has 0 rows RANGE", ranges__seen=1)
         check("threads.seen 2, but the log has 1 threads", threads__seen=2)
         check("log.bytes", log__bytes=1 << 40)
         fine = dict(calls__seen=2, calls__written=2, threads__seen=1)

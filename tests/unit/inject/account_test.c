@@ -121,6 +121,8 @@ static void test_losses_are_told_by_their_names(void **unused)
 		"buffers.discarded",
 		"stacks.mismatched",
 		"stacks.lost",
+		"recovered.areas_damaged",
+		"recovered.areas_unknown",
 	};
 	size_t count = 0;
 
