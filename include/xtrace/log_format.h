@@ -15,7 +15,7 @@
 
 #define XT_LOG_MAGIC	     "\x89XTRLOG\n" /* 8 bytes, no terminator */
 #define XT_LOG_VERSION_MAJOR 1		    /* a reader refuses a larger one */
-#define XT_LOG_VERSION_MINOR 1		    /* additions a reader may skip */
+#define XT_LOG_VERSION_MINOR 2		    /* additions a reader may skip */
 #define XT_LOG_BYTE_ORDER    0x01020304u
 #define XT_CHUNK_MAGIC	     0x48435458u /* "XTCH" */
 
@@ -93,6 +93,7 @@ enum xt_kind {
 	XT_KIND_GRAPH_NODE = 19,   /* nodes of CUDA graphs, and who made them */
 	XT_KIND_MEMORY = 20,	   /* allocations and frees */
 	XT_KIND_RANGE = 21,	   /* NVTX: ranges begin and end, marks */
+	XT_KIND_GRAPH_UPDATE = 22, /* nodes of executable graphs that were changed, and by whom */
 	XT_KIND_COUNT
 };
 
@@ -241,6 +242,14 @@ enum xt_graph_node_column {
 	XT_GRAPH_NODE_THREAD = 6,
 };
 
+enum xt_graph_update_column {
+	XT_GRAPH_UPDATE_NODE = 1,  /* of the graph that the executable one was made from */
+	XT_GRAPH_UPDATE_EXEC = 2,  /* CUPTI's id of the executable graph */
+	XT_GRAPH_UPDATE_STACK = 3, /* XT_STACK_ID of who changed it */
+	XT_GRAPH_UPDATE_TIME_NS = 4,
+	XT_GRAPH_UPDATE_THREAD = 5,
+};
+
 enum xt_memory_operation { XT_MEMORY_ALLOC = 1, XT_MEMORY_FREE = 2 };
 
 enum xt_memory_column {
@@ -342,7 +351,7 @@ enum xt_record_type {
 	XT_RECORD_PAD = 1,   /* fills the ring up to its end */
 	XT_RECORD_CALL = 2,  /* struct xt_record_call */
 	XT_RECORD_STACK = 3, /* struct xt_record_stack: defines a stack slot until redefined */
-	XT_RECORD_NODE = 4,  /* struct xt_record_node: a graph node was made */
+	XT_RECORD_NODE = 4,  /* struct xt_record_node: a graph node was made or changed */
 	XT_RECORD_RANGE = 5, /* struct xt_record_range: an NVTX event */
 };
 
@@ -385,7 +394,7 @@ struct xt_record_node {
 	uint64_t origin_id;
 	uint64_t time_ns;
 	uint32_t node_type;
-	uint32_t reserved;
+	uint32_t graph_exec; /* the node was changed in that executable graph; 0: it was made */
 };
 _Static_assert(sizeof(struct xt_record_node) == 40, "a node record is 40 bytes");
 

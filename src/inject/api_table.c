@@ -11,10 +11,9 @@
 
 #include "inject/cupti.h"
 
-#define CBID_END 2048 /* beyond the last callback id of any CUPTI so far, with room */
-
 struct api_table recorded_apis;
-static bool launches[CBID_END];
+uint8_t api_uses[API_CBID_END];
+static bool launches[API_CBID_END];
 
 #define NOT_RECORDED XT_API_CLASSES
 
@@ -152,9 +151,18 @@ uint32_t api_class_of(const char *name)
 	return NOT_RECORDED;
 }
 
+/* (What a child graph is made of belongs to who made that.) */
+uint32_t api_node_use(const char *name)
+{
+	if (strncmp(name, "cuGraph", 7) != 0 || !strstr(name, "NodeSetParams") ||
+	    strstr(name, "ChildGraph"))
+		return 0;
+	return strncmp(name, "cuGraphExec", 11) == 0 ? API_SETS_EXEC_NODE : API_SETS_NODE;
+}
+
 bool api_makes_kernels(uint32_t id)
 {
-	return (id & 0xffff) < CBID_END && launches[id & 0xffff];
+	return (id & 0xffff) < API_CBID_END && launches[id & 0xffff];
 }
 
 enum api_level api_level_of(uint32_t class)
@@ -167,8 +175,11 @@ static void add(enum api_level level, uint32_t cbid, const char *name)
 	uint32_t class = api_class_of(name);
 	struct recorded_api *api = &recorded_apis.apis[recorded_apis.count];
 
-	if (class == NOT_RECORDED || api_level_of(class) > level)
+	api_uses[cbid] = (uint8_t)api_node_use(name);
+	if (class == NOT_RECORDED || api_level_of(class) > level) {
+		api_uses[cbid] |= API_IS_UNRECORDED;
 		return;
+	}
 	api->id = (uint32_t)XT_CUPTI_CB_DOMAIN_DRIVER_API << 16 | cbid;
 	api->class = class;
 	api->name = name;
@@ -191,10 +202,10 @@ static void add_known_launches(enum api_level level)
 
 int api_table_fill(enum api_level level)
 {
-	recorded_apis.apis = calloc(CBID_END, sizeof(*recorded_apis.apis));
+	recorded_apis.apis = calloc(API_CBID_END, sizeof(*recorded_apis.apis));
 	if (!recorded_apis.apis)
 		return -ENOMEM;
-	for (uint32_t cbid = 1; cupti.cuptiGetCallbackName && cbid < CBID_END; cbid++) {
+	for (uint32_t cbid = 1; cupti.cuptiGetCallbackName && cbid < API_CBID_END; cbid++) {
 		const char *name = NULL;
 
 		if (cupti.cuptiGetCallbackName(XT_CUPTI_CB_DOMAIN_DRIVER_API, cbid, &name) ==

@@ -34,8 +34,20 @@ struct api_table {
 };
 extern struct api_table recorded_apis;
 
-/* Fills recorded_apis. Once, at start-up, after libcupti was opened. 0 or -ENOMEM. */
+/* What there is to a callback of the driver API beyond a call that is recorded, by callback id. */
+enum api_use {
+	API_SETS_NODE = 1 << 0, /* first argument: a CUgraphNode, which is to do something else */
+	API_SETS_EXEC_NODE = 1 << 1, /* a CUgraphExec, and a node of the graph it was made from */
+	API_IS_UNRECORDED = 1 << 2,  /* the call itself is beyond the level */
+};
+#define API_CBID_END 2048 /* beyond the last callback id of any CUPTI so far, with room */
+extern uint8_t api_uses[API_CBID_END]; /* enum api_use */
+
+/* Fills recorded_apis and api_uses. Once, at start-up, after libcupti was opened. 0 or -ENOMEM. */
 int api_table_fill(enum api_level level);
+
+/* How a call of that name changes a node of a graph: enum api_use, 0 if it does not. */
+uint32_t api_node_use(const char *name);
 
 /* Is it a recorded call that launches kernels? By XT_API_ID; any will do. */
 bool api_makes_kernels(uint32_t id);

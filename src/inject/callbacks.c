@@ -100,6 +100,29 @@ static void call_exit(struct lane *lane, uint32_t api, const struct cupti_callba
 	lane_count_up(lane, XT_RING_CALLS_COMMITTED);
 }
 
+static bool node_id_of(void *node, uint64_t *id)
+{
+	return cupti.cuptiGetGraphNodeId && cupti.cuptiGetGraphNodeId(node, id) == XT_CUPTI_SUCCESS;
+}
+
+/* All of the record but its head and time is given. */
+static void commit_node(struct lane *lane, const struct xt_record_node *node)
+{
+	struct xt_record_node *record;
+
+	lane_count_up(lane, XT_RING_NODES_SEEN);
+	record = ring_reserve_or_wait(lane, sizeof(*record));
+	if (!record) {
+		lane_count_up(lane, XT_RING_NODES_LOST);
+		return;
+	}
+	*record = *node;
+	record->head.type = XT_RECORD_NODE;
+	record->head.bytes = sizeof(*record);
+	record->time_ns = monotonic_ns();
+	ring_commit(lane, sizeof(*record));
+}
+
 /*
  * A graph node was made by this thread, or cloned from another. The stack is the one of the call
  * that made it: a launch under capture, or one that adds a node.
@@ -109,48 +132,60 @@ static void graph_node(struct lane *lane, uint32_t cbid, const struct cupti_reso
 {
 	const struct cupti_graph_data *graph = data->descriptor;
 	bool cloned = cbid == XT_CUPTI_RESOURCE_GRAPHNODE_CLONED;
-	uint64_t node_id = 0, origin_id = 0;
-	struct xt_record_node *record;
-	uint32_t slot;
+	struct xt_record_node node = {.node_type = graph->node_type};
 
 	/* Without ids, the work of graphs belongs to the graph's launch and to nothing more. */
-	if (!cupti.cuptiGetGraphNodeId ||
-	    cupti.cuptiGetGraphNodeId(graph->node, &node_id) != XT_CUPTI_SUCCESS)
+	if (!node_id_of(graph->node, &node.node_id) ||
+	    (cloned && !node_id_of(graph->original_node, &node.origin_id)))
 		return;
-	if (cloned &&
-	    cupti.cuptiGetGraphNodeId(graph->original_node, &origin_id) != XT_CUPTI_SUCCESS)
+	node.stack_slot = cloned ? XT_STACK_SLOT_NONE : capture_stack(lane, regs);
+	commit_node(lane, &node);
+}
+
+/*
+ * A call that has a node do something else has returned: from now on the node is this thread's, in
+ * one executable graph or, so that it comes with what is made of the graph later, in the graph.
+ */
+static void graph_node_set(struct lane *lane, uint32_t use, const struct cupti_callback_data *data,
+			   const struct caller_regs *regs)
+{
+	void *const *arguments = data->function_params;
+	struct xt_record_node node = {0};
+
+	if (!arguments || !data->return_value || *(const int32_t *)data->return_value)
 		return;
-	slot = cloned ? XT_STACK_SLOT_NONE : capture_stack(lane, regs);
-	lane_count_up(lane, XT_RING_NODES_SEEN);
-	record = ring_reserve_or_wait(lane, sizeof(*record));
-	if (!record) {
-		lane_count_up(lane, XT_RING_NODES_LOST);
+	if (use & API_SETS_EXEC_NODE &&
+	    (!cupti.cuptiGetGraphExecId ||
+	     cupti.cuptiGetGraphExecId(arguments[0], &node.graph_exec) != XT_CUPTI_SUCCESS ||
+	     !node.graph_exec))
 		return;
-	}
-	record->head.type = XT_RECORD_NODE;
-	record->head.bytes = sizeof(*record);
-	record->stack_slot = slot;
-	record->node_id = node_id;
-	record->origin_id = origin_id;
-	record->time_ns = monotonic_ns();
-	record->node_type = graph->node_type;
-	record->reserved = 0;
-	ring_commit(lane, sizeof(*record));
+	if (!node_id_of(arguments[use & API_SETS_EXEC_NODE ? 1 : 0], &node.node_id))
+		return;
+	node.stack_slot = capture_stack(lane, regs);
+	commit_node(lane, &node);
 }
 
 static void api_call(struct lane *lane, uint32_t api, const struct cupti_callback_data *data,
 		     const struct caller_regs *regs)
 {
-	if (data->site == XT_CUPTI_API_ENTER)
-		call_enter(lane, api, data, regs);
-	else
+	uint32_t use = api_uses[api & 0xffff & (API_CBID_END - 1)];
+
+	if (data->site == XT_CUPTI_API_ENTER) {
+		if (!(use & API_IS_UNRECORDED))
+			call_enter(lane, api, data, regs);
+		return;
+	}
+	if (use & (API_SETS_NODE | API_SETS_EXEC_NODE))
+		graph_node_set(lane, use, data, regs);
+	if (!(use & API_IS_UNRECORDED))
 		call_exit(lane, api, data);
 }
 
 /* What is not recorded counts when it returns. */
-static bool counts_as_call(uint32_t domain, const struct cupti_callback_data *data)
+static bool counts_as_call(uint32_t domain, uint32_t cbid, const struct cupti_callback_data *data)
 {
-	return domain != XT_CUPTI_CB_DOMAIN_RESOURCE && data->site == XT_CUPTI_API_EXIT;
+	return domain != XT_CUPTI_CB_DOMAIN_RESOURCE && data->site == XT_CUPTI_API_EXIT &&
+	       !(api_uses[cbid & (API_CBID_END - 1)] & API_IS_UNRECORDED);
 }
 
 /* Called by callback_entry alone. */
@@ -174,13 +209,13 @@ void callback_in_c(void *userdata, uint32_t domain, uint32_t cbid, const void *c
 	if (!lane) {
 		lane = lane_claim();
 		if (!lane) {
-			if (counts_as_call(domain, cbdata))
+			if (counts_as_call(domain, cbid, cbdata))
 				atomic_fetch_add(&lane_calls_without, 1);
 			return;
 		}
 	}
 	if (lane->busy) { /* a signal handler that launches, in the middle of our work */
-		if (counts_as_call(domain, cbdata))
+		if (counts_as_call(domain, cbid, cbdata))
 			atomic_fetch_add(&callbacks_reentered, 1);
 		return;
 	}
@@ -204,6 +239,11 @@ uint32_t callbacks_enable(void *subscriber)
 					      recorded_apis.apis[i].id & 0xffff) ==
 		    XT_CUPTI_SUCCESS)
 			enabled++;
+	/* Who changes a node is noted at every level, as is who makes it. */
+	for (uint32_t cbid = 0; cbid < API_CBID_END; cbid++)
+		if (api_uses[cbid] & (API_SETS_NODE | API_SETS_EXEC_NODE))
+			cupti.cuptiEnableCallback(1, subscriber, XT_CUPTI_CB_DOMAIN_DRIVER_API,
+						  cbid);
 	for (size_t i = 0; i < sizeof(resource_cbids) / sizeof(*resource_cbids); i++)
 		cupti.cuptiEnableCallback(1, subscriber, XT_CUPTI_CB_DOMAIN_RESOURCE,
 					  resource_cbids[i]);

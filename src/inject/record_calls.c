@@ -44,6 +44,21 @@ static uint32_t slot_stack(const struct lane *lane, uint32_t slot)
 	return slot < XT_STACK_SLOT_COUNT ? lane->slot_stack_id[slot] : 0;
 }
 
+static void take_node_update(struct recorder *rec, struct lane *lane,
+			     const struct xt_record_node *record)
+{
+	struct xt_table *table = recorder_table(rec, XT_KIND_GRAPH_UPDATE, 0);
+
+	if (!table)
+		return;
+	xt_table_put(table, XT_GRAPH_UPDATE_NODE, record->node_id);
+	xt_table_put(table, XT_GRAPH_UPDATE_EXEC, record->graph_exec);
+	xt_table_put(table, XT_GRAPH_UPDATE_STACK, slot_stack(lane, record->stack_slot));
+	xt_table_put(table, XT_GRAPH_UPDATE_TIME_NS, record->time_ns);
+	xt_table_put(table, XT_GRAPH_UPDATE_THREAD, lane->known_thread_id);
+	xt_table_end_row(table);
+}
+
 static void take_node(struct recorder *rec, struct lane *lane, const struct xt_record_node *record)
 {
 	struct xt_table *table = recorder_table(rec, XT_KIND_GRAPH_NODE, 0);
@@ -119,7 +134,10 @@ static void drain(struct recorder *rec, struct lane *lane, uint64_t end)
 			take_stack(rec, lane, (const struct xt_record_stack *)record);
 			break;
 		case XT_RECORD_NODE:
-			take_node(rec, lane, (const struct xt_record_node *)record);
+			if (((const struct xt_record_node *)record)->graph_exec)
+				take_node_update(rec, lane, (const void *)record);
+			else
+				take_node(rec, lane, (const void *)record);
 			break;
 		case XT_RECORD_RANGE:
 			take_range(rec, lane, (const struct xt_record_range *)record);

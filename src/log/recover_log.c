@@ -223,8 +223,11 @@ static void read_ranges(struct scan *scan, const struct xt_chunk *chunk)
 
 static void read_nodes(struct scan *scan, const struct xt_chunk *chunk)
 {
-	const uint64_t *threads = xt_chunk_u64(chunk, XT_GRAPH_NODE_THREAD);
-	const uint64_t *times = xt_chunk_u64(chunk, XT_GRAPH_NODE_TIME_NS);
+	bool is_update = xt_chunk_kind(chunk) == XT_KIND_GRAPH_UPDATE;
+	const uint64_t *threads = xt_chunk_u64(chunk, is_update ? (uint32_t)XT_GRAPH_UPDATE_THREAD
+								: XT_GRAPH_NODE_THREAD);
+	const uint64_t *times = xt_chunk_u64(chunk, is_update ? (uint32_t)XT_GRAPH_UPDATE_TIME_NS
+							      : XT_GRAPH_NODE_TIME_NS);
 
 	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
 		struct recovery_ring *ring = ring_of(scan, threads[row]);
@@ -316,12 +319,12 @@ static const unsigned id_columns[XT_KIND_COUNT] = {
 };
 
 static void (*const readers[XT_KIND_COUNT])(struct scan *, const struct xt_chunk *) = {
-	[XT_KIND_ACCOUNT] = read_account, [XT_KIND_CLOCK] = read_clock,
-	[XT_KIND_THREAD] = read_threads,  [XT_KIND_STREAM] = read_streams,
-	[XT_KIND_CALL] = read_calls,	  [XT_KIND_KERNEL] = read_work,
-	[XT_KIND_COPY] = read_work,	  [XT_KIND_SET] = read_work,
-	[XT_KIND_RANGE] = read_ranges,	  [XT_KIND_GRAPH_NODE] = read_nodes,
-	[XT_KIND_MEMORY] = read_memory,
+	[XT_KIND_ACCOUNT] = read_account,    [XT_KIND_CLOCK] = read_clock,
+	[XT_KIND_THREAD] = read_threads,     [XT_KIND_STREAM] = read_streams,
+	[XT_KIND_CALL] = read_calls,	     [XT_KIND_KERNEL] = read_work,
+	[XT_KIND_COPY] = read_work,	     [XT_KIND_SET] = read_work,
+	[XT_KIND_RANGE] = read_ranges,	     [XT_KIND_GRAPH_NODE] = read_nodes,
+	[XT_KIND_GRAPH_UPDATE] = read_nodes, [XT_KIND_MEMORY] = read_memory,
 };
 
 static void read_chunk(struct scan *scan, const struct xt_chunk *chunk)

@@ -82,6 +82,22 @@ static void add_call(struct walk *walk, const struct xt_record *record)
 	walk->recovery->out->calls += add_call_row(walk, call, stack_id(walk, call->stack_slot));
 }
 
+static void add_node_update(struct walk *walk, const struct xt_record_node *node)
+{
+	uint64_t stack = stack_id(walk, node->stack_slot);
+	struct xt_table *table = recovery_table(walk->recovery, XT_KIND_GRAPH_UPDATE, 0);
+
+	if (!table)
+		return;
+	xt_table_put(table, XT_GRAPH_UPDATE_NODE, node->node_id);
+	xt_table_put(table, XT_GRAPH_UPDATE_EXEC, node->graph_exec);
+	xt_table_put(table, XT_GRAPH_UPDATE_STACK, stack);
+	xt_table_put(table, XT_GRAPH_UPDATE_TIME_NS, node->time_ns);
+	xt_table_put(table, XT_GRAPH_UPDATE_THREAD, walk->ring->header.thread_id);
+	xt_table_end_row(table);
+	walk->recovery->out->nodes++;
+}
+
 static void add_node(struct walk *walk, const struct xt_record *record)
 {
 	const struct xt_record_node *node = (const void *)record;
@@ -90,6 +106,10 @@ static void add_node(struct walk *walk, const struct xt_record *record)
 
 	if (node->time_ns <= walk->ring->last_node_ns)
 		return;
+	if (node->graph_exec) {
+		add_node_update(walk, node);
+		return;
+	}
 	stack = stack_id(walk, node->stack_slot);
 	table = recovery_table(walk->recovery, XT_KIND_GRAPH_NODE, 0);
 	if (!table)

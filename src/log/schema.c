@@ -242,6 +242,18 @@ const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] =
 						[XT_GRAPH_NODE_THREAD] = UVAR("thread id"),
 					},
 			},
+		[XT_KIND_GRAPH_UPDATE] =
+			{
+				.name = "GRAPH_UPDATE",
+				.columns =
+					{
+						[XT_GRAPH_UPDATE_NODE] = DELTA("node"),
+						[XT_GRAPH_UPDATE_EXEC] = UVAR("executable graph"),
+						[XT_GRAPH_UPDATE_STACK] = UVAR("stack id"),
+						[XT_GRAPH_UPDATE_TIME_NS] = DELTA("time ns"),
+						[XT_GRAPH_UPDATE_THREAD] = UVAR("thread id"),
+					},
+			},
 		[XT_KIND_MEMORY] =
 			{
 				.name = "MEMORY",

@@ -148,6 +148,7 @@ static int number_children(struct numbering *numbering, const struct graph *grap
 			struct node row = {
 				.id = numbering->next_id++,
 				.origin = clone->id,
+				.instance_of = clone->origin,
 				.time_ns = numbering->time_ns,
 				.thread = clone->thread,
 			};

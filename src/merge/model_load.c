@@ -343,6 +343,27 @@ static int load_graph_nodes(struct model *model, const struct xt_chunk *chunk)
 	return error;
 }
 
+static int load_graph_updates(struct model *model, const struct xt_chunk *chunk)
+{
+	const uint64_t *ids = xt_chunk_u64(chunk, XT_GRAPH_UPDATE_NODE);
+	const uint64_t *execs = xt_chunk_u64(chunk, XT_GRAPH_UPDATE_EXEC);
+	const uint64_t *stacks = xt_chunk_u64(chunk, XT_GRAPH_UPDATE_STACK);
+	const uint64_t *time_ns = xt_chunk_u64(chunk, XT_GRAPH_UPDATE_TIME_NS);
+	const uint64_t *threads = xt_chunk_u64(chunk, XT_GRAPH_UPDATE_THREAD);
+	int error = 0;
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
+		if (execs[r])
+			error = nodes_add(&model->nodes, &(struct node){
+								 .id = ids[r],
+								 .time_ns = time_ns[r],
+								 .graph_exec = narrow(execs[r]),
+								 .stack = narrow(stacks[r]),
+								 .thread = narrow(threads[r]),
+							 });
+	return error;
+}
+
 static int load_ranges(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *operations = xt_chunk_u64(chunk, XT_RANGE_OPERATION);
@@ -400,6 +421,7 @@ static int (*const load_by_kind[XT_KIND_COUNT])(struct model *, const struct xt_
 	[XT_KIND_SHAPE] = load_shapes,
 	[XT_KIND_COPY_SHAPE] = load_copy_shapes,
 	[XT_KIND_GRAPH_NODE] = load_graph_nodes,
+	[XT_KIND_GRAPH_UPDATE] = load_graph_updates,
 	[XT_KIND_RANGE] = load_ranges,
 	[XT_KIND_SYMBOL] = load_symbols,
 };

@@ -8,6 +8,7 @@
 
 #include "merge/child_nodes.h"
 #include "merge/grow.h"
+#include "merge/node_updates.h"
 
 #define ORIGINS_MAX  64 /* clones of clones: a graph in a graph, instantiated */
 #define RECENT_COUNT 1024u
@@ -91,6 +92,8 @@ int nodes_index(struct nodes *nodes)
 	if (!nodes->count)
 		return 0;
 	error = child_nodes_add(nodes);
+	if (!error)
+		error = node_updates_resolve(nodes);
 	if (error)
 		return error;
 	nodes->by_thread = calloc(nodes->count, sizeof(*nodes->by_thread));

@@ -3,8 +3,9 @@
  * The nodes of CUDA graphs: from the node that ran to the call path that made it.
  *
  * Ids recur, so a node is an id from a time on. A clone (by instantiation, by a child graph) leads
- * to the node it was made of, and in the end to one that code made: its creation. All nodes that
- * were made by one call stack in one NVTX range have one creation.
+ * to the node it was made of, and in the end to one that code made: its creation. Code that has a
+ * node do something else makes it anew. All nodes that were made by one call stack in one NVTX range
+ * have one creation.
  */
 #ifndef XT_MERGE_NODES_H
 #define XT_MERGE_NODES_H
@@ -18,11 +19,13 @@ struct node {
 	uint64_t id;
 	uint64_t origin; /* id of the node it was cloned from, 0: made anew */
 	uint64_t time_ns;
-	uint32_t stack;	   /* XT_STACK_ID of who made it, 0 for clones */
-	uint32_t thread;   /* XT_THREAD_ID */
-	uint32_t range;	   /* NVTX range in which it was made */
-	uint32_t creation; /* nodes.c's */
-	uint32_t order;	   /* nodes.c's: place in the log */
+	uint64_t instance_of; /* child_nodes.c's: of which node of the graph it is an instance */
+	uint32_t graph_exec;  /* where a node was changed, id being the graph's; 0: it was made */
+	uint32_t stack;	      /* XT_STACK_ID of who made or changed it, 0 for clones */
+	uint32_t thread;      /* XT_THREAD_ID */
+	uint32_t range;	      /* NVTX range in which it was made */
+	uint32_t creation;    /* nodes.c's */
+	uint32_t order;	      /* nodes.c's: place in the log */
 };
 
 struct creation {

@@ -182,6 +182,11 @@ CUresult sim_graph_depend(CUgraphNode node, const CUgraphNode *dependencies, siz
 	return CUDA_SUCCESS;
 }
 
+struct sim_maker sim_graph_maker(void)
+{
+	return (struct sim_maker){sim_thread()->tid, sim_thread()->call->number};
+}
+
 CUresult sim_graph_add(CUgraph graph, const struct CUgraphNode_st *content,
 		       const CUgraphNode *dependencies, size_t dependency_count, CUgraphNode *out)
 {
@@ -194,7 +199,7 @@ CUresult sim_graph_add(CUgraph graph, const struct CUgraphNode_st *content,
 	if (!node)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	node_notify(XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING, node, NULL, NULL);
-	node->maker = (struct sim_maker){sim_thread()->tid, sim_thread()->call->number};
+	node->maker = sim_graph_maker();
 	node->child = content->child ? sim_graph_clone(content->child) : NULL;
 	result = content->child && !node->child
 			 ? CUDA_ERROR_OUT_OF_MEMORY

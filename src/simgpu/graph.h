@@ -59,8 +59,22 @@ CUresult sim_graph_add(CUgraph graph, const struct CUgraphNode_st *content,
 /* Adds dependencies that the node does not have yet. */
 CUresult sim_graph_depend(CUgraphNode node, const CUgraphNode *dependencies, size_t count);
 
-/* The checked shape of a kernel node. */
-CUresult sim_shape_from_params(const CUDA_KERNEL_NODE_PARAMS *params, struct sim_shape *out);
+/* The call in progress, as the one that makes nodes. */
+struct sim_maker sim_graph_maker(void);
+
+/* graph_params.c: what a node does, checked; all but the type and what it does is zero. */
+CUresult sim_kernel_content(const CUDA_KERNEL_NODE_PARAMS *params, struct CUgraphNode_st *out);
+CUresult sim_copy_content(const CUDA_MEMCPY3D *copy, CUcontext context, struct CUgraphNode_st *out);
+CUresult sim_set_content(const CUDA_MEMSET_NODE_PARAMS *set, CUcontext context,
+			 struct CUgraphNode_st *out);
+CUresult sim_host_content(const CUDA_HOST_NODE_PARAMS *params, struct CUgraphNode_st *out);
+
+/*
+ * graph_exec.c: the clone of that node in the executable graph, also where the node is one of a
+ * child graph; the graph stays locked. NULL, and not locked, if there is none.
+ */
+CUgraphNode sim_graph_exec_lock_node(CUgraphExec exec, CUgraphNode node);
+void sim_graph_exec_unlock(CUgraphExec exec);
 
 /* Orders the nodes so that each comes after its dependencies; false: there is a cycle. */
 bool sim_graph_sort(CUgraph graph);

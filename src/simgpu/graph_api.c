@@ -30,68 +30,26 @@ CUresult sim_graph_clone_call(CUgraph *out, CUgraph original)
 	return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult sim_shape_from_params(const CUDA_KERNEL_NODE_PARAMS *params, struct sim_shape *out)
-{
-	if (!params)
-		return CUDA_ERROR_INVALID_VALUE;
-	*out = (struct sim_shape){
-		.function = params->func ? params->func : (CUfunction)params->kern,
-		.grid = {params->gridDimX, params->gridDimY, params->gridDimZ},
-		.block = {params->blockDimX, params->blockDimY, params->blockDimZ},
-		.dynamic_shared_bytes = params->sharedMemBytes,
-	};
-	return sim_shape_check(out);
-}
-
 CUresult sim_graph_add_kernel_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
 				   size_t dependency_count, const CUDA_KERNEL_NODE_PARAMS *params)
 {
-	struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
-	CUresult result = sim_shape_from_params(params, &content.shape);
+	struct CUgraphNode_st content;
+	CUresult result = sim_kernel_content(params, &content);
 
 	if (result)
 		return result;
 	return sim_graph_add(graph, &content, dependencies, dependency_count, out);
 }
 
-static bool is_host(CUmemorytype type)
-{
-	return type == CU_MEMORYTYPE_HOST;
-}
-
-static uint8_t copy_kind(const CUDA_MEMCPY3D *copy)
-{
-	if (is_host(copy->srcMemoryType))
-		return is_host(copy->dstMemoryType) ? XT_CUPTI_COPY_HTOH : XT_CUPTI_COPY_HTOD;
-	return is_host(copy->dstMemoryType) ? XT_CUPTI_COPY_DTOH : XT_CUPTI_COPY_DTOD;
-}
-
-/* One row only: arrays and pitched copies are not simulated. */
 CUresult sim_graph_add_memcpy_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
 				   size_t dependency_count, const CUDA_MEMCPY3D *copy,
 				   CUcontext context)
 {
-	struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
-	const char *source;
-	char *destination;
+	struct CUgraphNode_st content;
+	CUresult result = sim_copy_content(copy, context, &content);
 
-	if (!copy || !sim_context_is_valid(context))
-		return CUDA_ERROR_INVALID_VALUE;
-	if (copy->Height > 1 || copy->Depth > 1 || copy->srcMemoryType == CU_MEMORYTYPE_ARRAY ||
-	    copy->dstMemoryType == CU_MEMORYTYPE_ARRAY)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	source = is_host(copy->srcMemoryType) ? copy->srcHost : (void *)(uintptr_t)copy->srcDevice;
-	destination =
-		is_host(copy->dstMemoryType) ? copy->dstHost : (void *)(uintptr_t)copy->dstDevice;
-	if (!source || !destination)
-		return CUDA_ERROR_INVALID_VALUE;
-	content.transfer = (struct sim_transfer){
-		.destination = destination + copy->dstXInBytes,
-		.source = source + copy->srcXInBytes,
-		.bytes = copy->WidthInBytes,
-		.copy_kind = copy_kind(copy),
-		.is_async = true,
-	};
+	if (result)
+		return result;
 	return sim_graph_add(graph, &content, dependencies, dependency_count, out);
 }
 
@@ -99,31 +57,22 @@ CUresult sim_graph_add_memset_node(CUgraphNode *out, CUgraph graph, const CUgrap
 				   size_t dependency_count, const CUDA_MEMSET_NODE_PARAMS *set,
 				   CUcontext context)
 {
-	struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_MEMSET};
+	struct CUgraphNode_st content;
+	CUresult result = sim_set_content(set, context, &content);
 
-	if (!set || !set->dst || !sim_context_is_valid(context) ||
-	    (set->elementSize != 1 && set->elementSize != 2 && set->elementSize != 4))
-		return CUDA_ERROR_INVALID_VALUE;
-	if (set->height > 1)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	content.transfer = (struct sim_transfer){
-		.destination = (void *)(uintptr_t)set->dst,
-		.bytes = set->width * set->elementSize,
-		.value = set->value,
-		.element_bytes = set->elementSize,
-		.is_async = true,
-	};
+	if (result)
+		return result;
 	return sim_graph_add(graph, &content, dependencies, dependency_count, out);
 }
 
 CUresult sim_graph_add_host_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
 				 size_t dependency_count, const CUDA_HOST_NODE_PARAMS *params)
 {
-	struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_HOST};
+	struct CUgraphNode_st content;
+	CUresult result = sim_host_content(params, &content);
 
-	if (!params || !params->fn)
-		return CUDA_ERROR_INVALID_VALUE;
-	content.host_call = (struct sim_host_call){params->fn, params->userData};
+	if (result)
+		return result;
 	return sim_graph_add(graph, &content, dependencies, dependency_count, out);
 }
 

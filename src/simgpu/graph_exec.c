@@ -85,27 +85,37 @@ CUresult sim_graph_upload(CUgraphExec exec, CUstream handle)
 	return stream ? CUDA_SUCCESS : error;
 }
 
-CUresult sim_graph_exec_kernel_node_set_params(CUgraphExec exec, CUgraphNode node,
-					       const CUDA_KERNEL_NODE_PARAMS *params)
+static CUgraphNode find_clone(CUgraph graph, CUgraphNode original)
 {
-	struct sim_shape shape;
-	CUresult result = sim_shape_from_params(params, &shape);
+	CUgraphNode found = NULL;
 
-	if (result)
-		return result;
-	if (!is_exec(exec))
-		return CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; i < exec->graph->node_count; i++) {
-		CUgraphNode candidate = exec->graph->nodes[i];
+	for (size_t i = 0; i < graph->node_count && !found; i++) {
+		CUgraphNode node = graph->nodes[i];
 
-		if (candidate->original != node || candidate->type != CU_GRAPH_NODE_TYPE_KERNEL)
-			continue;
-		pthread_mutex_lock(&exec->lock);
-		candidate->shape = shape;
-		pthread_mutex_unlock(&exec->lock);
-		return CUDA_SUCCESS;
+		if (node->original == original)
+			found = node;
+		else if (node->child)
+			found = find_clone(node->child, original);
 	}
-	return CUDA_ERROR_INVALID_VALUE;
+	return found;
+}
+
+CUgraphNode sim_graph_exec_lock_node(CUgraphExec exec, CUgraphNode node)
+{
+	CUgraphNode clone;
+
+	if (!is_exec(exec) || !sim_graph_node_is_valid(node))
+		return NULL;
+	pthread_mutex_lock(&exec->lock);
+	clone = find_clone(exec->graph, node);
+	if (!clone)
+		pthread_mutex_unlock(&exec->lock);
+	return clone;
+}
+
+void sim_graph_exec_unlock(CUgraphExec exec)
+{
+	pthread_mutex_unlock(&exec->lock);
 }
 
 static bool depends_on_index(CUgraphNode node, size_t index)

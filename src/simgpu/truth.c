@@ -19,6 +19,8 @@
  *	alloc, free <tid> <call number> <correlation id> <place> <time> <address> <bytes> <memory>
  *	node <tid> <call number> <node id> <id of the node it is a clone of, or 0> <type>
  *		as announced
+ *	change <tid> <call number> <node id> <id of the executable graph in which, or 0>
+ *		a node was made to do something else; the call is its maker from then on
  *	maker <correlation id> <node id> <tid> <call number>
  *		which call made the node that this replay ran, or what it is in the end a clone of;
  *		also of nodes of child graphs, which are announced to nobody
@@ -47,6 +49,7 @@ enum entry_kind {
 	ENTRY_SET,
 	ENTRY_ALLOCATION,
 	ENTRY_NODE,
+	ENTRY_CHANGE,
 	ENTRY_MAKER,
 	ENTRY_VIOLATION,
 	ENTRY_KINDS
@@ -67,6 +70,10 @@ struct entry {
 		struct sim_memory_run transfer;
 		struct sim_allocation allocation;
 		struct sim_node_made node;
+		struct {
+			uint64_t node_id;
+			uint32_t graph_exec_id;
+		} change;
 		struct {
 			uint64_t node_id;
 			struct sim_maker by;
@@ -188,6 +195,11 @@ void sim_truth_node(const struct sim_node_made *node)
 	note(&(struct entry){.kind = ENTRY_NODE, .node = *node});
 }
 
+void sim_truth_node_set(uint64_t node_id, uint32_t graph_exec_id)
+{
+	note(&(struct entry){.kind = ENTRY_CHANGE, .change = {node_id, graph_exec_id}});
+}
+
 void sim_truth_maker(uint64_t node_id, struct sim_maker maker)
 {
 	note(&(struct entry){
@@ -292,6 +304,12 @@ static void write_node(struct ending *ending, const struct entry *entry)
 		entry->node.type);
 }
 
+static void write_change(struct ending *ending, const struct entry *entry)
+{
+	fprintf(ending->file, "change %d %" PRIu32 " %" PRIu64 " %" PRIu32 "\n", entry->tid,
+		entry->call_number, entry->change.node_id, entry->change.graph_exec_id);
+}
+
 static void write_maker(struct ending *ending, const struct entry *entry)
 {
 	fprintf(ending->file, "maker %" PRIu32 " %" PRIu64 " %d %" PRIu32 "\n",
@@ -305,15 +323,11 @@ static void write_violation(struct ending *ending, const struct entry *entry)
 }
 
 static void (*const writers[ENTRY_KINDS])(struct ending *, const struct entry *) = {
-	[ENTRY_CALL] = write_call,
-	[ENTRY_LAUNCH] = write_launch,
-	[ENTRY_KERNEL] = write_kernel,
-	[ENTRY_COPY] = write_copy,
-	[ENTRY_SET] = write_set,
-	[ENTRY_ALLOCATION] = write_allocation,
-	[ENTRY_NODE] = write_node,
-	[ENTRY_MAKER] = write_maker,
-	[ENTRY_VIOLATION] = write_violation,
+	[ENTRY_CALL] = write_call,     [ENTRY_LAUNCH] = write_launch,
+	[ENTRY_KERNEL] = write_kernel, [ENTRY_COPY] = write_copy,
+	[ENTRY_SET] = write_set,       [ENTRY_ALLOCATION] = write_allocation,
+	[ENTRY_NODE] = write_node,     [ENTRY_CHANGE] = write_change,
+	[ENTRY_MAKER] = write_maker,   [ENTRY_VIOLATION] = write_violation,
 };
 
 /* The file's name with %p replaced by the process id; to be freed. NULL: no memory. */

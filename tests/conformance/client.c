@@ -60,6 +60,9 @@ static void note_api(struct note *note, const struct cupti_callback_data *data)
 		note->result = *(const CUresult *)data->return_value;
 	copy_name(note->function_name, data->function_name);
 	copy_name(note->symbol_name, data->symbol_name);
+	if (note->domain == XT_CUPTI_CB_DOMAIN_DRIVER_API &&
+	    note->cbid == EXEC_KERNEL_NODE_SET_PARAMS)
+		memcpy(note->arguments, data->function_params, sizeof(note->arguments));
 }
 
 static void note_resource(struct note *note, const struct cupti_resource_data *data)

@@ -58,6 +58,7 @@
 	X(cuGraphDestroy)                                                                          \
 	X(cuGraphAddKernelNode_v2)                                                                 \
 	X(cuGraphAddChildGraphNode)                                                                \
+	X(cuGraphExecKernelNodeSetParams_v2)                                                       \
 	X(cuGraphExecUpdate_v2)                                                                    \
 	X(cuGraphInstantiateWithFlags)                                                             \
 	X(cuGraphLaunch)                                                                           \
@@ -90,6 +91,7 @@ extern struct cupti cupti;
 
 /* client.c: notes, in the order in which they were made; complete once the threads are joined. */
 #define NAME_BYTES 64
+enum { EXEC_KERNEL_NODE_SET_PARAMS = 692 }; /* callback id of cuGraphExecKernelNodeSetParams_v2 */
 struct note {
 	uint32_t domain;
 	uint32_t cbid;
@@ -104,6 +106,7 @@ struct note {
 	CUresult result; /* at EXIT */
 	char function_name[NAME_BYTES];
 	char symbol_name[NAME_BYTES]; /* empty: NULL */
+	const void *arguments[2];     /* of EXEC_KERNEL_NODE_SET_PARAMS */
 	/* resource domain */
 	uint64_t node_id;
 	uint64_t original_node_id;

@@ -347,6 +347,46 @@ static bool update_keeps_the_nodes(void)
 	return true;
 }
 
+/*
+ * A call that changes a node says which by its arguments: the executable graph, whose id is the
+ * upper half of its nodes' ids, and the node that the one that runs is a clone of.
+ */
+static bool changed_node_is_known_by_its_arguments(void)
+{
+	CUDA_KERNEL_NODE_PARAMS params = empty_node();
+	const struct note *enter;
+	CUgraphNode tip = NULL;
+	uint64_t made_id = 0;
+	uint32_t exec_id = 0;
+	CUgraphExec exec;
+	CUgraph graph;
+
+	expect(streams_begin());
+	client_clear();
+	expect(driver.cuGraphCreate(&graph, 0) == CUDA_SUCCESS);
+	expect(add_kernel(graph, &tip, 20));
+	expect(driver.cuGraphInstantiateWithFlags(&exec, graph, 0) == CUDA_SUCCESS);
+	expect(cupti.cuptiGetGraphNodeId && cupti.cuptiGetGraphExecId);
+	expect(cupti.cuptiGetGraphNodeId(tip, &made_id) == XT_CUPTI_SUCCESS);
+	expect(cupti.cuptiGetGraphExecId(exec, &exec_id) == XT_CUPTI_SUCCESS);
+	params.gridDimX = 21;
+	client_enable(DRIVER_API, EXEC_KERNEL_NODE_SET_PARAMS, true);
+	expect(!driver.cuGraphExecKernelNodeSetParams_v2(exec, tip, &params));
+	client_enable(DRIVER_API, EXEC_KERNEL_NODE_SET_PARAMS, false);
+	expect(driver.cuGraphLaunch(exec, stream) == CUDA_SUCCESS);
+	client_settle();
+	enter = find_note(DRIVER_API, EXEC_KERNEL_NODE_SET_PARAMS, XT_CUPTI_API_ENTER, 0);
+	expect(enter);
+	expect(enter->arguments[0] == exec && enter->arguments[1] == tip);
+	expect(client_kernel_count() == 1 && client_kernel(0)->record.grid[0] == 21);
+	expect(client_kernel(0)->record.graph_node_id >> 32 == exec_id);
+	expect(announcement(CLONED, client_kernel(0)->record.graph_node_id)->original_node_id ==
+	       made_id);
+	expect(driver.cuGraphExecDestroy(exec) == CUDA_SUCCESS);
+	expect(driver.cuGraphDestroy(graph) == CUDA_SUCCESS);
+	return true;
+}
+
 static bool capture_follows_events_to_other_streams(void)
 {
 	CUstream side;
@@ -395,6 +435,7 @@ const struct check graph_checks[] = {
 	{"child_graph_kernels_name_the_graph", child_graph_kernels_name_the_graph},
 	{"child_graph_nodes_are_numbered_in_order", child_graph_nodes_are_numbered_in_order},
 	{"update_keeps_the_nodes", update_keeps_the_nodes},
+	{"changed_node_is_known_by_its_arguments", changed_node_is_known_by_its_arguments},
 	{"capture_follows_events_to_other_streams", capture_follows_events_to_other_streams},
 	{NULL, NULL},
 };

@@ -425,6 +425,7 @@ typedef struct CUctxCreateParams_st CUctxCreateParams;
 #define cuGraphInstantiate	       cuGraphInstantiateWithFlags
 #define cuGraphAddKernelNode	       cuGraphAddKernelNode_v2
 #define cuGraphAddDependencies	       cuGraphAddDependencies_v2
+#define cuGraphKernelNodeSetParams     cuGraphKernelNodeSetParams_v2
 #define cuGraphExecKernelNodeSetParams cuGraphExecKernelNodeSetParams_v2
 #define cuGraphExecUpdate	       cuGraphExecUpdate_v2
 #endif

@@ -34,7 +34,10 @@ CLASSES = {
     "cuGraphAddMemsetNode": GRAPH, "cuGraphAddHostNode": GRAPH, "cuGraphAddEmptyNode": GRAPH,
     "cuGraphAddChildGraphNode": GRAPH, "cuGraphAddDependencies": GRAPH, "cuGraphClone": GRAPH,
     "cuGraphInstantiateWithFlags": GRAPH, "cuGraphExecUpdate": GRAPH,
-    "cuGraphExecKernelNodeSetParams": GRAPH, "cuGraphExecDestroy": GRAPH, "cuGraphDestroy": GRAPH,
+    "cuGraphKernelNodeSetParams": GRAPH, "cuGraphMemcpyNodeSetParams": GRAPH,
+    "cuGraphMemsetNodeSetParams": GRAPH, "cuGraphExecMemcpyNodeSetParams": GRAPH,
+    "cuGraphExecMemsetNodeSetParams": GRAPH, "cuGraphExecKernelNodeSetParams": GRAPH,
+    "cuGraphExecDestroy": GRAPH, "cuGraphDestroy": GRAPH,
     "cuStreamBeginCapture": GRAPH, "cuStreamEndCapture": GRAPH,
     "cuCtxCreate": LIFE, "cuDevicePrimaryCtxRetain": LIFE, "cuStreamCreate": LIFE,
     "cuStreamDestroy": LIFE, "cuEventCreate": LIFE, "cuLaunchHostFunc": OTHER,
@@ -124,6 +127,7 @@ class Evidence:
         self.work = []
         self.memory = []
         self.nodes = []  # (tid, call number, id, origin)
+        self.changes = []  # (tid, call number, node id, executable graph or 0)
         self.makers = {}  # (correlation, node): (tid, call number)
         self.spoilt = 0
         self.made_at = {}  # (tid, call number): when that call made its node, by the log
@@ -203,6 +207,9 @@ class Evidence:
         tid, number, node, origin, _ = map(int, rest)
         self.nodes.append((tid, number, node, origin))
 
+    def read_change(self, rest):
+        self.changes.append(tuple(map(int, rest)))
+
     def read_maker(self, rest):
         correlation, node, tid, number = map(int, rest)
         self.makers[correlation, node] = (tid, number)
@@ -226,6 +233,7 @@ TRUTH_READERS = {
     "alloc": lambda evidence, rest: evidence.read_memory(False, rest),
     "free": lambda evidence, rest: evidence.read_memory(True, rest),
     "node": Evidence.read_node,
+    "change": Evidence.read_change,
     "maker": Evidence.read_maker,
     "violation": torn,
     "lost": torn,
@@ -323,17 +331,33 @@ def check_nodes(evidence, log):
         rows[log.tids[row["thread"]]].append(row)
     wanted = [(tid, node, 0, True) for tid, _, node, _ in evidence.nodes]
     wanted += [(tid, node, origin, False) for tid, _, node, origin in evidence.nodes if origin]
+    wanted += [(tid, node, 0, True) for tid, _, node, executable in evidence.changes
+               if not executable]
     expect_same(found, wanted, "graph nodes in the log")
     # When each was made that is no clone. A call makes one at most.
     for tid, thread_rows in rows.items():
         made = [row for row, following in zip(thread_rows, thread_rows[1:] + [None])
                 if not row["origin"] and not (following and following["origin"] and
                                               following["id"] == row["id"])]
-        makers = sorted((number, node) for maker, number, node, origin in evidence.nodes
-                        if maker == tid and not origin)
+        makers = sorted([(number, node) for maker, number, node, origin in evidence.nodes
+                         if maker == tid and not origin] +
+                        [(number, node) for maker, number, node, executable in evidence.changes
+                         if maker == tid and not executable])
         expect([row["id"] for row in made] == [node for _, node in makers], "order of nodes")
         for row, (number, _) in zip(made, makers):
             evidence.made_at[tid, number] = row["time_ns"]
+
+
+def check_changes(evidence, log):
+    """Of nodes of executable graphs."""
+    wanted = sorted(change for change in evidence.changes if change[3])
+    rows = sorted(log.tables["GRAPH_UPDATE"],
+                  key=lambda row: (log.tids[row["thread"]], row["time_ns"]))
+    expect([(log.tids[row["thread"]], row["node"], row["executable_graph"]) for row in rows] ==
+           [(tid, node, executable) for tid, _, node, executable in wanted], "changes of nodes")
+    for row, (tid, number, _, _) in zip(rows, wanted):
+        expect(row["stack"], "a change that nobody made", row)
+        evidence.made_at[tid, number] = row["time_ns"]
 
 
 RANGE_KINDS = {1: "push", 2: "pop", 3: "start", 4: "end", 5: "mark"}
@@ -369,4 +393,5 @@ def check_log(evidence, log, has_faults):
     missing = check_work(evidence, log) + check_memory(evidence, log)
     expect(missing == evidence.spoilt, missing, "are missing,", evidence.spoilt, "are counted")
     check_nodes(evidence, log)
+    check_changes(evidence, log)
     check_ranges(evidence, log)

@@ -98,10 +98,9 @@ static void CUDA_CB do_nothing(void *unused)
 	(void)unused;
 }
 
-static FRAME_FUNCTION CUgraphNode add_copy_node(struct job *job, CUgraph graph,
-						const CUgraphNode *after, size_t after_count)
+static CUDA_MEMCPY3D pick_copy_params(struct job *job)
 {
-	CUDA_MEMCPY3D copy = {
+	return (CUDA_MEMCPY3D){
 		.srcMemoryType = CU_MEMORYTYPE_HOST,
 		.srcHost = pick(job, 2) ? job->pinned_buffer : job->pageable_buffer,
 		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
@@ -110,6 +109,22 @@ static FRAME_FUNCTION CUgraphNode add_copy_node(struct job *job, CUgraph graph,
 		.Height = 1,
 		.Depth = 1,
 	};
+}
+
+static CUDA_MEMSET_NODE_PARAMS pick_set_params(struct job *job)
+{
+	return (CUDA_MEMSET_NODE_PARAMS){
+		.dst = job->device_buffer,
+		.elementSize = 4,
+		.width = 1 + pick(job, BUFFER_BYTES / 4),
+		.height = 1,
+	};
+}
+
+static FRAME_FUNCTION CUgraphNode add_copy_node(struct job *job, CUgraph graph,
+						const CUgraphNode *after, size_t after_count)
+{
+	CUDA_MEMCPY3D copy = pick_copy_params(job);
 	CUgraphNode node = NULL;
 
 	ENTER();
@@ -121,12 +136,7 @@ static FRAME_FUNCTION CUgraphNode add_copy_node(struct job *job, CUgraph graph,
 static FRAME_FUNCTION CUgraphNode add_set_node(struct job *job, CUgraph graph,
 					       const CUgraphNode *after, size_t after_count)
 {
-	CUDA_MEMSET_NODE_PARAMS set = {
-		.dst = job->device_buffer,
-		.elementSize = 4,
-		.width = 1 + pick(job, BUFFER_BYTES / 4),
-		.height = 1,
-	};
+	CUDA_MEMSET_NODE_PARAMS set = pick_set_params(job);
 	CUgraphNode node = NULL;
 
 	ENTER();
@@ -261,18 +271,46 @@ FRAME_FUNCTION void update_graph(struct job *job)
 	LEAVE();
 }
 
+/* In the graph, or (exec is not NULL) in that executable graph. */
+static FRAME_FUNCTION void change_node(struct job *job, CUgraphExec exec, CUgraphNode node,
+				       CUgraphNodeType type)
+{
+	CUDA_KERNEL_NODE_PARAMS kernel = pick_kernel_params(job);
+	CUDA_MEMCPY3D copy = pick_copy_params(job);
+	CUDA_MEMSET_NODE_PARAMS set = pick_set_params(job);
+	CUcontext context = job->gpu->context;
+
+	ENTER();
+	if (type == CU_GRAPH_NODE_TYPE_KERNEL && exec)
+		CU(cuGraphExecKernelNodeSetParams, exec, node, &kernel);
+	else if (type == CU_GRAPH_NODE_TYPE_KERNEL)
+		CU(cuGraphKernelNodeSetParams, node, &kernel);
+	else if (type == CU_GRAPH_NODE_TYPE_MEMCPY && exec)
+		CU(cuGraphExecMemcpyNodeSetParams, exec, node, &copy, context);
+	else if (type == CU_GRAPH_NODE_TYPE_MEMCPY)
+		CU(cuGraphMemcpyNodeSetParams, node, &copy);
+	else if (type == CU_GRAPH_NODE_TYPE_MEMSET && exec)
+		CU(cuGraphExecMemsetNodeSetParams, exec, node, &set, context);
+	else if (type == CU_GRAPH_NODE_TYPE_MEMSET)
+		CU(cuGraphMemsetNodeSetParams, node, &set);
+	LEAVE();
+}
+
+/* Any node; it fails for those that are no longer what the executable graph was made from. */
 FRAME_FUNCTION void update_node(struct job *job)
 {
-	CUDA_KERNEL_NODE_PARAMS params = pick_kernel_params(job);
 	struct graph *graph = pick_graph(job);
 	CUgraphNode nodes[NODES_MAX];
 	size_t count = NODES_MAX;
 	CUgraphNodeType type;
+	CUgraphNode node;
 
 	ENTER();
-	if (graph && graph->graph && !CU(cuGraphGetNodes, graph->graph, nodes, &count) && count &&
-	    !CU(cuGraphNodeGetType, nodes[0], &type) && type == CU_GRAPH_NODE_TYPE_KERNEL)
-		CU(cuGraphExecKernelNodeSetParams, graph->exec, nodes[0], &params);
+	if (graph && graph->graph && !CU(cuGraphGetNodes, graph->graph, nodes, &count) && count) {
+		node = nodes[pick(job, (unsigned)count)];
+		if (!CU(cuGraphNodeGetType, node, &type))
+			change_node(job, pick(job, 3) ? graph->exec : NULL, node, type);
+	}
 	LEAVE();
 }
 

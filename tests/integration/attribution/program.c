@@ -39,8 +39,8 @@ static const operation operations[] = {
 	replay_graph,	   replay_graph,
 	replay_shared,	   replay_shared,
 	instantiate_again, update_graph,
-	update_node,	   drop_graph,
-	range_from_below,
+	update_node,	   update_node,
+	drop_graph,	   range_from_below,
 };
 
 /* What can be captured, or fails in a capture. */

@@ -62,12 +62,14 @@ class Check(DumpTest):
         self.check_violation("backwards: sequence 0", fine().chunk(make.CLOCK, 0, sequence=0))
         self.check_violation("skipped", fine().bytes(b"xx"))
         self.check_violation("damaged", fine().chunk(make.CLOCK, 1, frame=b"xx"))
-        self.check_violation("not a kind of version 1.1", fine().chunk(22, 0))
+        self.check_violation("not a kind of version 1.2", fine().chunk(make.UNKNOWN_KIND, 0))
         for kind in range(make.COPY_SHAPE, make.RANGE + 1):
             self.check_violation("not a kind of version 1.0", fine(minor=0).chunk(kind, 0))
             self.run_dump("--check", self.file(fine().chunk(kind, 0).end()))
+        self.check_violation("not a kind of version 1.1",
+                             fine(minor=1).chunk(make.GRAPH_UPDATE, 0))
         self.run_dump("--check", self.file(
-            fine(minor=2).chunk(22, 0).chunk(make.CLOCK, 0, make.column(9, 1, b"")).end()))
+            fine(minor=3).chunk(make.UNKNOWN_KIND, 0).chunk(make.CLOCK, 0, make.column(9, 1, b"")).end()))
         self.check_violation("column 9 is not", fine().chunk(make.CLOCK, 0, make.column(9, 1, b"")))
         self.check_violation("has rows", fine().chunk(make.END, 1))
         self.check_violation("stands after END", fine().end().chunk(make.CLOCK, 0))
@@ -92,7 +94,9 @@ class Check(DumpTest):
         for kind, column, table, number in (
                 (make.COPY, "stream", "STREAM", 2), (make.COPY, "shape", "COPY_SHAPE", 3),
                 (make.SET, "stream", "STREAM", 2), (make.GRAPH_NODE, "stack", "STACK", 3),
-                (make.GRAPH_NODE, "thread", "THREAD", 6), (make.RANGE, "thread", "THREAD", 2),
+                (make.GRAPH_NODE, "thread", "THREAD", 6),
+                (make.GRAPH_UPDATE, "stack", "STACK", 3),
+                (make.GRAPH_UPDATE, "thread", "THREAD", 5), (make.RANGE, "thread", "THREAD", 2),
                 (make.RANGE, "domain", "STRING", 4), (make.RANGE, "text", "STRING", 5),
                 (make.RANGE, "stack", "STACK", 7)):
             log = LogMaker().account(calls__seen=1, calls__lost__no_ring=1, **{{
@@ -317,19 +321,19 @@ class Spool(DumpTest):
         ring = make.ring(b"".join((
             make.ring_node(3, 7 << 40, 5, 100, 2), make.ring_stack(3, [8]),
             make.ring_nvtx(b"tab\t\xff", 3, 4, 102, 1 << 40, 9, (1 << 64) - 1, 2, 77, 0xFF00FF00),
-            make.ring_node(0xFFFFFFFF), make.ring_nvtx(b"12345678"), make.ring_nvtx())),
+            make.ring_node(0xFFFFFFFF, graph_exec=9), make.ring_nvtx(b"12345678"), make.ring_nvtx())),
                          slots=self.SLOTS)
         path = self.file(make.spool(ring))
         text = self.run_dump(path)
         self.assertEqual([line for line in text.splitlines() if line.startswith(("graph", "nvtx"))],
                          [line.replace(" ", "\t") for line in (
             "graph_node area=0 pos=0 thread=1 node=7696581394432 origin=5 slot=3 stack=71 "
-            "stack_pos=- time_ns=100 type=2",
+            "stack_pos=- time_ns=100 type=2 executable_graph=0",
             "nvtx area=0 pos=72 thread=1 operation=4 time_ns=102 domain=1099511627776 "
             r"text=tab\x09\xff key=9 slot=3 stack=- stack_pos=40 category=77 "
             "payload=18446744073709551615 payload_type=2 colour=4278255360",
             "graph_node area=0 pos=144 thread=1 node=7 origin=0 slot=- stack=0 stack_pos=- "
-            "time_ns=100 type=0",
+            "time_ns=100 type=0 executable_graph=9",
             "nvtx area=0 pos=184 thread=1 operation=1 time_ns=100 domain=0 text=12345678 key=0 "
             "slot=- stack=0 stack_pos=- category=0 payload=0 payload_type=0 colour=0",
             "nvtx area=0 pos=256 thread=1 operation=1 time_ns=100 domain=0 text= key=0 "
@@ -372,7 +376,6 @@ class Spool(DumpTest):
                 ("pos 8 reason reserved", make.spool(make.ring(make.ring_call(zero=1), free=8))),
                 ("pos 4088 reason reserved", make.spool(make.ring(
                     make.ring_padding(8, stated=8), free=4088))),
-                ("pos 0 reason reserved", make.spool(make.ring(make.ring_node(zero=1)))),
                 ("pos 0 reason reserved", make.spool(make.ring(make.ring_nvtx(zero=1)))),
                 ("returned before it was called", make.spool(make.ring(
                     make.ring_call(enter=100, leave=99)))),

@@ -10,7 +10,8 @@ import struct
 UVAR, DELTA, CONST, BYTES, LIST = 1, 2, 3, 4, 5
 META, ACCOUNT, CLOCK, THREAD, MODULE, MODULE_UNLOAD, STRING, STACK = range(1, 9)
 API, CALL, STREAM, SHAPE, KERNEL, SYMBOL, END = range(9, 16)
-COPY_SHAPE, COPY, SET, GRAPH_NODE, MEMORY, RANGE = range(16, 22)
+COPY_SHAPE, COPY, SET, GRAPH_NODE, MEMORY, RANGE, GRAPH_UPDATE = range(16, 23)
+UNKNOWN_KIND = 99
 VOID, RING, ACTIVITY, NAMES = range(4)
 # The first multiple of 4,096 behind the header.
 SPOOL_FIRST_AREA = 102400
@@ -101,7 +102,7 @@ def chunk_header(kind, stored, raw, rows, sequence, zero1=0, zero2=0):
     return head + struct.pack("<I", fnv1a(head))
 
 
-def log_header(major=1, minor=1, order=0x01020304, header_bytes=64, pid=4711, start=1000,
+def log_header(major=1, minor=2, order=0x01020304, header_bytes=64, pid=4711, start=1000,
                realtime=1700000000000000000, clock=1, log_id=0x0123456789ABCDEF, zero=0):
     head = b"\x89XTRLOG\n" + struct.pack("<HHIIIQQIIQI", major, minor, order, header_bytes, pid,
                                          start, realtime, clock, zero, log_id, zero)
@@ -156,8 +157,8 @@ def ring_stack(slot, frames, flags=0, first_seen=90, stated=None, count=None):
                        *frames)
 
 
-def ring_node(slot=0, node=7, origin=0, time=100, node_type=0, stated=40, zero=0):
-    return struct.pack("<HHIQQQII", 4, stated, slot, node, origin, time, node_type, zero)
+def ring_node(slot=0, node=7, origin=0, time=100, node_type=0, stated=40, graph_exec=0):
+    return struct.pack("<HHIQQQII", 4, stated, slot, node, origin, time, node_type, graph_exec)
 
 
 def ring_nvtx(text=b"", slot=0xFFFFFFFF, operation=1, time=100, domain=0, key=0, payload=0,

@@ -211,6 +211,22 @@ static void test_classes(void **unused)
 				 api_class_of(expected[i].name));
 }
 
+static void test_changes_of_nodes(void **unused)
+{
+	(void)unused;
+	assert_int_equal(api_node_use("cuGraphKernelNodeSetParams_v2"), API_SETS_NODE);
+	assert_int_equal(api_node_use("cuGraphMemcpyNodeSetParams"), API_SETS_NODE);
+	assert_int_equal(api_node_use("cuGraphNodeSetParams"), API_SETS_NODE);
+	assert_int_equal(api_node_use("cuGraphExecKernelNodeSetParams_v2"), API_SETS_EXEC_NODE);
+	assert_int_equal(api_node_use("cuGraphExecMemsetNodeSetParams"), API_SETS_EXEC_NODE);
+	assert_int_equal(api_node_use("cuGraphExecNodeSetParams"), API_SETS_EXEC_NODE);
+	assert_int_equal(api_node_use("cuGraphExecChildGraphNodeSetParams"), 0);
+	assert_int_equal(api_node_use("cuGraphExecUpdate_v2"), 0);
+	assert_int_equal(api_node_use("cuGraphKernelNodeGetParams_v2"), 0);
+	assert_int_equal(api_node_use("cuGraphKernelNodeSetAttribute"), 0);
+	assert_int_equal(api_node_use("cuGraphAddKernelNode_v2"), 0);
+}
+
 static void test_every_class_has_a_level(void **unused)
 {
 	(void)unused;
@@ -327,6 +343,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_classes),
+		cmocka_unit_test(test_changes_of_nodes),
 		cmocka_unit_test(test_every_class_has_a_level),
 		cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_any_id_may_be_asked),

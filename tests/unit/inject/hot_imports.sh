@@ -14,6 +14,7 @@ __stack_chk_fail
 _GLOBAL_OFFSET_TABLE_
 cupti
 recorded_apis
+api_uses
 lane_calls_without
 lane_claim
 loader_generation_word

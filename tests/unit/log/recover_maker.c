@@ -94,13 +94,15 @@ static void put_range(struct blob *blob)
 	blob_put(blob, "step\0\0\0", 8);
 }
 
-static void put_node(struct blob *blob)
+/* Made, or changed in an executable graph. */
+static void put_node(struct blob *blob, uint64_t time_ns, uint32_t graph_exec)
 {
 	const struct xt_record_node node = {
 		.head = {XT_RECORD_NODE, sizeof(node)},
 		.stack_slot = 2,
 		.node_id = 77,
-		.time_ns = 2700,
+		.time_ns = time_ns,
+		.graph_exec = graph_exec,
 	};
 
 	blob_put(blob, &node, sizeof(node));
@@ -141,7 +143,8 @@ static void add_rings(struct made_spool *spool)
 	put_call(&records, 3, 2, 2400, 2450);
 	put_call(&records, 4, 1, 2500, 2550);
 	put_range(&records);
-	put_node(&records);
+	put_node(&records, 2700, 0);
+	put_node(&records, 2710, 9);
 	add_ring(spool, MADE_RING_1, 1, &records, spool->free_pos);
 	spool->records_bytes = records.bytes;
 	ring = made_ring(spool, MADE_RING_1);

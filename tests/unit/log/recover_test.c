@@ -191,7 +191,7 @@ static void test_everything_once(void **state)
 	assert_int_equal(got.sets, 1);
 	assert_int_equal(got.memory, 1);
 	assert_int_equal(got.ranges, 1);
-	assert_int_equal(got.nodes, 1);
+	assert_int_equal(got.nodes, 2);
 	assert_int_equal(got.unnamed, 1);
 	assert_int_equal(got.unfinished, 3); /* without an end; not begun; of another clock */
 	assert_int_equal(got.areas_damaged + got.areas_unknown, 0);
@@ -214,6 +214,11 @@ static void test_everything_once(void **state)
 	assert_int_equal(rows.count, 1);
 	assert_int_equal(rows.rows[0][XT_GRAPH_NODE_ID], 77);
 	assert_int_equal(rows.rows[0][XT_GRAPH_NODE_STACK], 2);
+	rows = find(XT_KIND_GRAPH_UPDATE);
+	assert_int_equal(rows.count, 1);
+	assert_int_equal(rows.rows[0][XT_GRAPH_UPDATE_NODE], 77);
+	assert_int_equal(rows.rows[0][XT_GRAPH_UPDATE_EXEC], 9);
+	assert_int_equal(rows.rows[0][XT_GRAPH_UPDATE_STACK], 2);
 	rows = find(XT_KIND_COPY);
 	assert_int_equal(rows.count, 2);
 	assert_int_equal(rows.rows[0][XT_COPY_BYTES], 4096);

@@ -48,6 +48,35 @@ static void an_id_means_its_latest_row(void **state)
 	nodes_free(&nodes);
 }
 
+/* In executable graph 9 node 5 of graph 7 is 3; in 8 it is 4. */
+static void a_change_is_of_one_executable_graph(void **state)
+{
+	const uint64_t graph = UINT64_C(7) << 32, exec = UINT64_C(9) << 32;
+	const uint64_t other = UINT64_C(8) << 32;
+	struct node change = {
+		.id = graph | 5, .graph_exec = 9, .time_ns = 300, .stack = 33, .thread = 1};
+	struct node unknown = {
+		.id = graph | 6, .graph_exec = 9, .time_ns = 300, .stack = 44, .thread = 1};
+	struct nodes nodes = {0};
+
+	(void)state;
+	add(&nodes, graph | 5, 0, 100, 11);
+	add(&nodes, other | 4, graph | 5, 150, 0);
+	assert_int_equal(nodes_add(&nodes, &change), 0);
+	assert_int_equal(nodes_add(&nodes, &unknown), 0);
+	add(&nodes, exec | 3, graph | 5, 200, 0);
+	add(&nodes, exec | 3, graph | 5, 400, 0); /* the id is used again */
+	assert_int_equal(nodes_index(&nodes), 0);
+	assert_int_equal(stack_of(&nodes, exec | 3, 299), 11);
+	assert_int_equal(stack_of(&nodes, exec | 3, 300), 33);
+	assert_int_equal(stack_of(&nodes, exec | 3, 399), 33);
+	assert_int_equal(stack_of(&nodes, exec | 3, 400), 11);
+	assert_int_equal(stack_of(&nodes, other | 4, 300), 11);
+	assert_int_equal(stack_of(&nodes, graph | 5, 300), 11);
+	assert_int_equal(stack_of(&nodes, graph | 6, 300), 0);
+	nodes_free(&nodes);
+}
+
 static void origins_are_of_their_time(void **state)
 {
 	struct nodes nodes = {0};
@@ -105,6 +134,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_id_means_its_latest_row),
+		cmocka_unit_test(a_change_is_of_one_executable_graph),
 		cmocka_unit_test(origins_are_of_their_time),
 		cmocka_unit_test(what_leads_nowhere_is_unknown),
 		cmocka_unit_test(the_call_around_it_names_the_api),
