@@ -10,17 +10,19 @@
 static const struct damaged_kind {
 	enum loss loss;
 	enum xt_kind kind;
+	enum xt_kind other_kind; /* counted with it; 0: none */
 	const char *written;
 	const char *lost; /* to be taken from it; NULL: nothing */
 	const char *what;
 } damaged_kinds[] = {
-	{LOSS_DAMAGED_CALLS, XT_KIND_CALL, "calls.written", NULL, "calls"},
-	{LOSS_DAMAGED_KERNELS, XT_KIND_KERNEL, "kernels.written", NULL, "kernels"},
-	{LOSS_DAMAGED_COPIES, XT_KIND_COPY, "copies.written", NULL, "copies"},
-	{LOSS_DAMAGED_SETS, XT_KIND_SET, "sets.written", NULL, "sets"},
-	{LOSS_DAMAGED_MEMORY, XT_KIND_MEMORY, "memory.written", NULL, "allocations and frees"},
-	{LOSS_DAMAGED_NODES, XT_KIND_GRAPH_NODE, "nodes.seen", "nodes.lost", "graph nodes"},
-	{LOSS_DAMAGED_RANGES, XT_KIND_RANGE, "ranges.seen", "ranges.lost", "NVTX events"},
+	{LOSS_DAMAGED_CALLS, XT_KIND_CALL, 0, "calls.written", NULL, "calls"},
+	{LOSS_DAMAGED_KERNELS, XT_KIND_KERNEL, 0, "kernels.written", NULL, "kernels"},
+	{LOSS_DAMAGED_COPIES, XT_KIND_COPY, 0, "copies.written", NULL, "copies"},
+	{LOSS_DAMAGED_SETS, XT_KIND_SET, 0, "sets.written", NULL, "sets"},
+	{LOSS_DAMAGED_MEMORY, XT_KIND_MEMORY, 0, "memory.written", NULL, "allocations and frees"},
+	{LOSS_DAMAGED_NODES, XT_KIND_GRAPH_NODE, XT_KIND_GRAPH_UPDATE, "nodes.seen", "nodes.lost",
+	 "graph nodes"},
+	{LOSS_DAMAGED_RANGES, XT_KIND_RANGE, 0, "ranges.seen", "ranges.lost", "NVTX events"},
 };
 
 /* Those that are no accounts. */
@@ -80,6 +82,7 @@ static void count_damaged_rows(uint64_t losses[LOSS_COUNT], const char *path,
 		const struct damaged_kind *row = &damaged_kinds[k];
 		uint64_t written = model_account(model, row->written);
 		uint64_t less = model->rows_read[row->kind] +
+				(row->other_kind ? model->rows_read[row->other_kind] : 0) +
 				(row->lost ? model_account(model, row->lost) : 0);
 
 		if (written <= less)

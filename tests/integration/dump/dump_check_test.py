@@ -101,7 +101,8 @@ class Check(DumpTest):
                 (make.RANGE, "stack", "STACK", 7)):
             log = LogMaker().account(calls__seen=1, calls__lost__no_ring=1, **{{
                 make.COPY: "copies__written", make.SET: "sets__written",
-                make.GRAPH_NODE: "nodes__seen", make.RANGE: "ranges__seen"}[kind]: 1})
+                make.GRAPH_NODE: "nodes__seen",
+                make.GRAPH_UPDATE: "nodes__seen", make.RANGE: "ranges__seen"}[kind]: 1})
             self.check_violation("%s: 1 ids of %s" % (column, table), log.table(
                 kind, (number, UVAR, [4])))
         # Nodes of graphs have CUPTI's ids, which may recur.
@@ -212,8 +213,8 @@ class Check(DumpTest):
         check("copies.written 1, but the log has 0 rows COPY", copies__written=1)
         check("sets.written 1, but the log has 0 rows SET", sets__written=1)
         check("memory.written 1, but the log has 0 rows MEMORY", memory__written=1)
-        check("nodes.seen less nodes.lost is 1, but the log has 0 rows GRAPH_NODE", nodes__seen=3,
-              nodes__lost=2)
+        check("nodes.seen less nodes.lost is 1, but the log has 0 rows GRAPH_NODE and GRAPH_UPDATE",
+              nodes__seen=3, nodes__lost=2)
         check("ranges.seen less ranges.lost is 1, but the log has 0 rows RANGE", ranges__seen=1)
         check("threads.seen 2, but the log has 1 threads", threads__seen=2)
         check("log.bytes", log__bytes=1 << 40)
