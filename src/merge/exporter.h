@@ -175,6 +175,7 @@ struct exporter {
 
 extern const struct exporter exporter_folded;
 extern const struct exporter exporter_chrome;
+extern const struct exporter exporter_speedscope;
 extern const struct exporter exporter_summary;
 extern const struct exporter exporter_text;
 

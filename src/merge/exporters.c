@@ -4,6 +4,13 @@
  */
 #include "merge/exporter.h"
 
+/* clang-format off */
 const struct exporter *const exporters[] = {
-	&exporter_text, &exporter_summary, &exporter_folded, &exporter_chrome, NULL,
+	&exporter_text,
+	&exporter_summary,
+	&exporter_folded,
+	&exporter_chrome,
+	&exporter_speedscope,
+	NULL,
 };
+/* clang-format on */
