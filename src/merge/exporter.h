@@ -23,6 +23,7 @@
 #include "merge/totals.h"
 #include "merge/transfers.h"
 
+#define PATH_GRAPH_MARK	 "[graph]" /* between the path of a launch and that of a node's maker */
 #define LEAF_KERNEL_MARK "[GPU_Kernel]" /* before the name of a kernel in a path */
 
 enum unit { UNIT_NS, UNIT_US };
@@ -51,8 +52,9 @@ enum exporter_use {
 	USES_ALL_WEIGHTS = 1u << 2, /* … or all of them */
 	USES_UNIT = 1u << 3,
 	USES_TOP = 1u << 4,
-	USES_ORIGINS = 1u << 5, /* total() is told of streams and threads */
-	USES_OTHER = 1u << 31,	/* so that no exporter is without any */
+	USES_GRAPH_STACKS = 1u << 6, /* of these options, --graph-stacks alone */
+	USES_ORIGINS = 1u << 5,	     /* total() is told of streams and threads */
+	USES_OTHER = 1u << 31,	     /* so that no exporter is without any */
 };
 
 /* How the user wants it. */
@@ -129,6 +131,7 @@ struct process {
 	const struct input *log;
 	const struct model *model;
 	const struct frames *frames;
+	const struct addresses *addresses;
 	const struct paths *paths;
 	struct demangle_cache *names; /* of the model's names into those of paths */
 	const char *label;	      /* "program (pid)", with the host if there are several */
@@ -175,6 +178,7 @@ struct exporter {
 
 extern const struct exporter exporter_folded;
 extern const struct exporter exporter_chrome;
+extern const struct exporter exporter_pprof;
 extern const struct exporter exporter_speedscope;
 extern const struct exporter exporter_summary;
 extern const struct exporter exporter_text;

@@ -114,7 +114,7 @@ struct context {
 	struct demangle_cache *cache;
 	struct paths *paths;
 	uint8_t *roles;	 /* by address */
-	uint32_t *shown; /* by address: name + 1, or 0 */
+	uint32_t *shown; /* of frames->address_names */
 };
 
 /* A function of the API without what tells its versions apart: _ptsz, _ptds, _v2, _v13000. */
@@ -248,6 +248,7 @@ static int build_stack(struct frames *out, struct context *c, uint32_t id)
 		if (c->roles[frames[f]] != ROLE_PLT)
 			node = paths_child(c->paths, node, shown_name(c, frames[f]));
 	out->nodes[id] = node;
+	out->shown[id] = (struct shown_frames){first, count};
 	return node == PATH_FAILED ? -ENOMEM : 0;
 }
 
@@ -282,11 +283,14 @@ int frames_build(struct frames *frames, const struct model *model,
 		.api_count = model->apis.count,
 		.nodes = calloc(model->stacks.count, sizeof(uint32_t)),
 		.api_names = calloc(model->stacks.count, sizeof(uint32_t)),
+		.shown = calloc(model->stacks.count, sizeof(struct shown_frames)),
+		.address_names = calloc(addresses->count + 1, sizeof(uint32_t)),
 		.api_shown = calloc(model->apis.count, sizeof(uint32_t)),
 	};
 	c.roles = calloc(addresses->count + 1, sizeof(*c.roles));
-	c.shown = calloc(addresses->count + 1, sizeof(*c.shown));
-	if (!frames->nodes || !frames->api_names || !frames->api_shown || !c.roles || !c.shown)
+	c.shown = frames->address_names;
+	if (!frames->nodes || !frames->api_names || !frames->api_shown || !frames->shown ||
+	    !c.shown || !c.roles)
 		goto out;
 	for (uint32_t a = 0; a < addresses->count; a++)
 		c.roles[a] = (uint8_t)role_of(model, &addresses->list[a]);
@@ -299,7 +303,6 @@ int frames_build(struct frames *frames, const struct model *model,
 	}
 out:
 	free(c.roles);
-	free(c.shown);
 	return error;
 }
 
@@ -308,5 +311,7 @@ void frames_free(struct frames *frames)
 	free(frames->nodes);
 	free(frames->api_names);
 	free(frames->api_shown);
+	free(frames->shown);
+	free(frames->address_names);
 	*frames = (struct frames){0};
 }

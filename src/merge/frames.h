@@ -18,12 +18,21 @@
 #define FRAME_TRUNCATED	   "[truncated]"
 #define FRAME_UNATTRIBUTED "[unattributed]"
 
+/* Which frames of a stack are shown: of its frames those at [first, end), but for those whose address
+ * has no name. */
+struct shown_frames {
+	uint32_t first;
+	uint32_t end;
+};
+
 struct frames {
 	uint32_t root;	     /* path node of the process */
 	uint32_t *nodes;     /* by XT_STACK_ID: path node of the innermost frame that is shown */
 	uint32_t *api_names; /* by XT_STACK_ID: the runtime function called, or NAME_EMPTY */
+	struct shown_frames *shown; /* by XT_STACK_ID */
 	size_t stack_count;
-	uint32_t *api_shown; /* by place in the model's apis: their names */
+	uint32_t *address_names; /* by place in the addresses: name in paths + 1; 0: not shown */
+	uint32_t *api_shown;	 /* by place in the model's apis: their names */
 	size_t api_count;
 };
 

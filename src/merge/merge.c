@@ -79,6 +79,7 @@ static int read_log(struct run *run, size_t index, struct sink *sinks, size_t si
 		.log = log,
 		.model = model,
 		.frames = &reading.frames,
+		.addresses = &addresses,
 		.paths = &run->paths,
 		.names = &names,
 		.label = label,
@@ -90,7 +91,6 @@ static int read_log(struct run *run, size_t index, struct sink *sinks, size_t si
 	if (!error)
 		error = frames_build(&reading.frames, model, &addresses, &names, &run->paths,
 				     PATH_ROOT);
-	addresses_free(&addresses);
 	if (!error)
 		error = read_process(&reading, run->report);
 	if (!error)
@@ -98,6 +98,7 @@ static int read_log(struct run *run, size_t index, struct sink *sinks, size_t si
 	if (!error && !strcmp(model_meta(model, "gpu.simulated"), "1"))
 		run->has_simulated_gpu = true;
 	frames_free(&reading.frames);
+	addresses_free(&addresses);
 	reading_free(&reading);
 	demangle_cache_free(&names);
 	free(label);

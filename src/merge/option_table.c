@@ -143,7 +143,7 @@ const struct option_row option_rows[] = {
 	{"graph-stacks", 0, "both|replay|capture",
 	 "which call paths the work of a CUDA graph stands below: the one that launched the graph, "
 	 "the one that made the node, or the one and then the other (both)",
-	 USES_PATHS, apply_graph_stacks},
+	 USES_PATHS | USES_GRAPH_STACKS, apply_graph_stacks},
 	{"nvtx", 0, "frames|roots|off",
 	 "NVTX ranges in call paths: at their place among the frames, before all of them, or not "
 	 "(frames)",

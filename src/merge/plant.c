@@ -11,8 +11,6 @@
 #include "merge/reading.h"
 #include "merge/text.h"
 
-#define GRAPH_MARK "[graph]"
-
 struct planter {
 	struct run *run;
 	const struct process *process;
@@ -287,7 +285,7 @@ static uint32_t put_owner(struct planter *p, const struct owner *owner)
 	if (owner->in_graph || !owner->creation)
 		node = put_call(p, node, owner);
 	if (owner->in_graph)
-		node = paths_child(p->paths, node, intern(p, GRAPH_MARK));
+		node = paths_child(p->paths, node, intern(p, PATH_GRAPH_MARK));
 	if (owner->creation) {
 		const struct creation *creation = &nodes->creations[owner->creation];
 

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the samples of a pprof profile refer to: mappings, functions, locations. Each is written when
+ * it is first met.
+ */
+#include "merge/pprof.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "merge/grow.h"
+
+struct function_key {
+	int64_t name;
+	int64_t system_name;
+	int64_t filename;
+};
+
+struct location_key {
+	uint64_t mapping;
+	uint64_t address;
+	uint64_t function;
+};
+
+/* The id of a key; *is_new if there was none. 0 if memory ran out. */
+static uint64_t id_of(struct names *keys, const void *key, size_t key_bytes, bool *is_new)
+{
+	uint32_t count = keys->count;
+	uint32_t id = names_intern(keys, key, key_bytes);
+
+	*is_new = keys->count > count;
+	return id == NAME_FAILED ? 0 : id;
+}
+
+static uint64_t put_function(struct pprof *pprof, const struct function_key *key)
+{
+	Perftools__Profiles__Function function = PERFTOOLS__PROFILES__FUNCTION__INIT;
+	Perftools__Profiles__Function *list = &function;
+	Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
+	bool is_new;
+
+	if (key->name < 0 || key->system_name < 0 || key->filename < 0)
+		return 0;
+	function.id = id_of(&pprof->functions, key, sizeof(*key), &is_new);
+	if (!function.id || !is_new)
+		return function.id;
+	function.name = key->name;
+	function.system_name = key->system_name;
+	function.filename = key->filename;
+	piece.function = &list;
+	piece.n_function = 1;
+	return pprof_put(pprof, &piece) < 0 ? 0 : function.id;
+}
+
+static uint64_t put_location(struct pprof *pprof, const struct location_key *key,
+			     int64_t line_number)
+{
+	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT, *lines = &line;
+	Perftools__Profiles__Location location = PERFTOOLS__PROFILES__LOCATION__INIT;
+	Perftools__Profiles__Location *list = &location;
+	Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
+	bool is_new;
+
+	if (!key->function)
+		return 0;
+	location.id = id_of(&pprof->locations, key, sizeof(*key), &is_new);
+	if (!location.id || !is_new)
+		return location.id;
+	location.mapping_id = key->mapping;
+	location.address = key->address;
+	line.function_id = key->function;
+	line.line = line_number;
+	location.line = &lines;
+	location.n_line = 1;
+	piece.location = &list;
+	piece.n_location = 1;
+	return pprof_put(pprof, &piece) < 0 ? 0 : location.id;
+}
+
+uint64_t pprof_name_location(struct pprof *pprof, const char *text, size_t length)
+{
+	struct function_key function = {.name = pprof_string(pprof, text, length)};
+	struct location_key location = {.function = put_function(pprof, &function)};
+
+	return put_location(pprof, &location, 0);
+}
+
+/* Hexadecimal, as pprof and those who keep symbols by build id have it. */
+static int64_t build_id_string(struct pprof *pprof, const struct model *model, uint32_t name)
+{
+	size_t length;
+	const uint8_t *bytes = (const uint8_t *)names_text(&model->names, name, &length);
+	char *text = malloc(length * 2 + 1);
+	int64_t string;
+
+	if (!text)
+		return -1;
+	for (size_t i = 0; i < length; i++)
+		snprintf(text + i * 2, 3, "%02x", bytes[i]);
+	string = pprof_string(pprof, text, length * 2);
+	free(text);
+	return string;
+}
+
+/* The mapping of a module, written when it is first met. 0 if memory ran out. */
+static uint64_t put_mapping(struct pprof *pprof, const struct model *model, uint32_t m)
+{
+	const struct module *module = &model->modules.rows[m];
+	Perftools__Profiles__Mapping mapping = PERFTOOLS__PROFILES__MAPPING__INIT, *list = &mapping;
+	Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
+	size_t length;
+	const char *path = names_text(&model->names, module->path, &length);
+
+	if (pprof->mappings[m])
+		return pprof->mappings[m];
+	mapping.id = ++pprof->mapping_count;
+	mapping.memory_start = module->start;
+	mapping.memory_limit = module->end;
+	mapping.filename = pprof_string(pprof, path, length);
+	mapping.build_id = build_id_string(pprof, model, module->build_id);
+	mapping.has_functions = 1;
+	piece.mapping = &list;
+	piece.n_mapping = 1;
+	if (mapping.filename < 0 || mapping.build_id < 0 || pprof_put(pprof, &piece) < 0)
+		return 0;
+	pprof->mappings[m] = mapping.id;
+	return mapping.id;
+}
+
+int pprof_begin_process(struct pprof *pprof, const struct process *process)
+{
+	const struct model *model = process->model;
+	const char *program = model_meta(model, "process.exe");
+
+	if (grow(&pprof->mappings, &pprof->mapping_capacity, model->modules.count,
+		 sizeof(*pprof->mappings)) < 0 ||
+	    grow(&pprof->address_locations, &pprof->address_capacity,
+		 (size_t)process->addresses->count + 1, sizeof(*pprof->address_locations)) < 0)
+		return -ENOMEM;
+	memset(pprof->mappings, 0, pprof->mapping_capacity * sizeof(*pprof->mappings));
+	memset(pprof->address_locations, 0,
+	       pprof->address_capacity * sizeof(*pprof->address_locations));
+	for (uint32_t m = 1; m < model->modules.count; m++)
+		if (!strcmp(names_text(&model->names, model->modules.rows[m].path, NULL), program))
+			return put_mapping(pprof, model, m) ? 0 : -ENOMEM;
+	return 0;
+}
+
+uint64_t pprof_address_location(struct pprof *pprof, const struct process *process, uint32_t a)
+{
+	const struct address *address = &process->addresses->list[a];
+	struct function_key function = {0};
+	struct location_key location = {.address = address_value(address)};
+	size_t length;
+	const char *text;
+
+	if (pprof->address_locations[a])
+		return pprof->address_locations[a];
+	text = names_text(&process->paths->names, process->frames->address_names[a] - 1, &length);
+	function.name = pprof_string(pprof, text, length);
+	text = names_text(&process->model->names, address->name, &length);
+	function.system_name = pprof_string(pprof, text, length);
+	location.function = put_function(pprof, &function);
+	if (address->module) {
+		location.mapping = put_mapping(pprof, process->model, address->module);
+		if (!location.mapping)
+			return 0;
+	}
+	pprof->address_locations[a] = put_location(pprof, &location, 0);
+	return pprof->address_locations[a];
+}

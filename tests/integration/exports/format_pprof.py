@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pprof: read by Google's protobuf for Python, and by pprof itself where Go is installed."""
+
+import collections
+import gzip
+import re
+import shutil
+import subprocess
+import sys
+
+from reference import WEIGHTS, expect, expect_same
+
+NAME = "profile.pb.gz"
+ARGUMENTS = ("--pprof", NAME)
+UNITS = {"ns": "nanoseconds", "count": "count", "bytes": "bytes"}
+
+
+def check(reference, folder, args):
+    sys.path.insert(0, str(args.proto))
+    import profile_pb2
+
+    profile = profile_pb2.Profile()
+    with gzip.open(folder / NAME) as file:
+        profile.ParseFromString(file.read())
+    strings = profile.string_table
+    expect(strings[0] == "" and len(set(strings)) == len(strings), "strings")
+    types = [(strings[t.type], strings[t.unit]) for t in profile.sample_type]
+    expect(types == [(weight, UNITS[unit]) for weight, unit in WEIGHTS.items()], types)
+    expect(strings[profile.default_sample_type] == "gpu-time", "default type")
+    locations = check_references(profile)
+    several = len(reference.logs) > 1
+    for place, weight in enumerate(WEIGHTS):
+        paths = collections.Counter()
+        for sample in profile.sample:
+            labels = {strings[label.key]: strings[label.str] for label in sample.label}
+            path = [labels["process"]] if several else []
+            path += [strings[locations[i]] for i in reversed(sample.location_id)]
+            paths[tuple(path)] += sample.value[place]
+        wanted = reference.folded(weight, "--nvtx", "off")
+        expect_same(+paths, +wanted, weight)
+    check_labels(reference, profile, "device", lambda root: root.strip("[]"))
+    check_labels(reference, profile, "thread", lambda root: root)
+    check_with_pprof(reference, folder)
+
+
+def check_references(profile):
+    """Name of the function of each location; what is referred to must be there, once."""
+    mappings = {mapping.id: mapping for mapping in profile.mapping}
+    functions = {function.id: function.name for function in profile.function}
+    locations = {location.id: functions[location.line[0].function_id]
+                 for location in profile.location}
+    for ids, rows in ((mappings, profile.mapping), (functions, profile.function),
+                      (locations, profile.location)):
+        expect(len(ids) == len(rows) and 0 not in ids, "ids are not unique")
+    for location in profile.location:
+        expect(not location.mapping_id or mappings[location.mapping_id].memory_start <=
+               location.address < mappings[location.mapping_id].memory_limit,
+               "a location lies outside its mapping")
+    return locations
+
+
+def check_labels(reference, profile, key, label_of_root):
+    strings = profile.string_table
+    found = collections.Counter()
+    for sample in profile.sample:
+        for label in sample.label:
+            if strings[label.key] == key:
+                found[strings[label.str]] += sample.value[0]
+    wanted = collections.Counter()
+    for path, value in reference.folded("gpu-time", "--by", key).items():
+        wanted[label_of_root(path[0])] += value
+    # What has no thread or device has no label.
+    wanted = {root: value for root, value in wanted.items() if not root.strip("[").startswith("unknown")}
+    expect_same(+found, +collections.Counter(wanted), f"label {key}")
+
+
+def check_with_pprof(reference, folder):
+    if not shutil.which("go"):
+        return
+    done = subprocess.run(["go", "tool", "pprof", "-top", "-unit=ns", str(folder / NAME)],
+                          capture_output=True, text=True, cwd=folder)
+    total = re.search(r"of (\d+)(?:ns)? total", done.stdout)
+    expect(total and int(total[1]) == reference.total(), "pprof says:", done.stdout[:300],
+           done.stderr[:300])
