@@ -9,6 +9,7 @@ A module format_X.py has the file's NAME, the ARGUMENTS that make it, and check(
 import argparse
 import importlib
 import pathlib
+import subprocess
 import sys
 import tempfile
 
@@ -25,30 +26,39 @@ def main():
     parser.add_argument("--proto", type=pathlib.Path, help="where protoc's Python modules are")
     parser.add_argument("--format", action="append", help="of all, only these")
     parser.add_argument("--keep", help="a folder for the outputs")
-    parser.add_argument("logs", nargs="+")
+    parser.add_argument("--make-log", help="the program that makes logs")
+    parser.add_argument("--make", action="append", default=[], help="a log that it makes")
+    parser.add_argument("logs", nargs="*")
     args = parser.parse_args()
     formats = {path.stem.removeprefix("format_"): importlib.import_module(path.stem)
                for path in sorted(HERE.glob("format_*.py"))
                if not args.format or path.stem.removeprefix("format_") in args.format}
+    with tempfile.TemporaryDirectory() as scratch, tempfile.TemporaryDirectory() as made:
+        for name in args.make:
+            args.logs.append(f"{made}/{name}.xtr")
+            subprocess.run([args.make_log, name, args.logs[-1]], check=True)
+        return check(args, formats, scratch)
+
+
+def check(args, formats, scratch):
     known = reference.Reference(args.merge, args.dump, args.logs)
     failed = 0
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = pathlib.Path(args.keep or scratch)
-        folder.mkdir(exist_ok=True)
-        arguments = []
-        for module in formats.values():
-            arguments += [str(folder / argument) if argument == module.NAME else argument
-                          for argument in module.ARGUMENTS]
-        known.run(*arguments)
-        left = {path.name for path in folder.iterdir()} - {m.NAME for m in formats.values()}
-        reference.expect(args.keep or not left, "left behind:", left)
-        for name, module in formats.items():
-            try:
-                module.check(known, folder, args)
-                print(f"{name}: holds")
-            except (reference.Mismatch, AssertionError) as mismatch:
-                print(f"{name}: {mismatch}")
-                failed += 1
+    folder = pathlib.Path(args.keep or scratch)
+    folder.mkdir(exist_ok=True)
+    arguments = []
+    for module in formats.values():
+        arguments += [str(folder / argument) if argument == module.NAME else argument
+                      for argument in module.ARGUMENTS]
+    known.run(*arguments)
+    left = {path.name for path in folder.iterdir()} - {m.NAME for m in formats.values()}
+    reference.expect(args.keep or not left, "left behind:", left)
+    for name, module in formats.items():
+        try:
+            module.check(known, folder, args)
+            print(f"{name}: holds")
+        except (reference.Mismatch, AssertionError) as mismatch:
+            print(f"{name}: {mismatch}")
+            failed += 1
     return 1 if failed else 0
 
 
