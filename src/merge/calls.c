@@ -4,6 +4,8 @@
  */
 #include "merge/calls.h"
 
+#include <stdbool.h>
+
 #include "merge/grow.h"
 
 #define FAILURE_SLOTS (2 * CALLS_FAILURES_MAX)
@@ -46,37 +48,41 @@ static struct call_row *row_of(struct calls *calls, uint32_t name)
 	return row;
 }
 
-static int add_failure(struct calls *calls, uint32_t name, uint32_t node, uint64_t result)
+static bool is_same(const struct failure *a, const struct failure *b)
 {
-	uint64_t hash = ((uint64_t)name << 32 | node) ^ result * 0xc2b2ae3d27d4eb4fu;
+	return a->name == b->name && a->node == b->node && a->process == b->process &&
+	       a->result == b->result;
+}
+
+/* failure without its count. */
+static int add_failure(struct calls *calls, const struct failure *failure)
+{
+	uint64_t hash =
+		((uint64_t)failure->name << 32 | failure->node) ^
+		(failure->result + ((uint64_t)failure->process << 32)) * 0xc2b2ae3d27d4eb4fu;
 	uint32_t s = (uint32_t)(hash * 0x9e3779b97f4a7c15u >> 32) & (FAILURE_SLOTS - 1);
-	struct failure *failure;
 
 	if (!calls->failures) {
 		calls->failures = calloc(FAILURE_SLOTS, sizeof(*calls->failures));
 		if (!calls->failures)
 			return -ENOMEM;
 	}
-	for (;; s = (s + 1) & (FAILURE_SLOTS - 1)) {
-		failure = &calls->failures[s];
-		if (!failure->count ||
-		    (failure->name == name && failure->node == node && failure->result == result))
-			break;
-	}
-	if (!failure->count) {
+	while (calls->failures[s].count && !is_same(&calls->failures[s], failure))
+		s = (s + 1) & (FAILURE_SLOTS - 1);
+	if (!calls->failures[s].count) {
 		if (calls->failure_count == CALLS_FAILURES_MAX) {
 			calls->other_failure_count++;
 			return 0;
 		}
-		*failure = (struct failure){.name = name, .node = node, .result = result};
+		calls->failures[s] = *failure;
 		calls->failure_count++;
 	}
-	failure->count++;
+	calls->failures[s].count++;
 	return 0;
 }
 
-int calls_add(struct calls *calls, const struct frames *frames, const struct launch *call,
-	      uint64_t duration_ns, uint64_t result)
+int calls_add(struct calls *calls, uint32_t process, const struct frames *frames,
+	      const struct launch *call, uint64_t duration_ns, uint64_t result)
 {
 	uint32_t name = frames_api_name(frames, call->stack, call->api);
 	struct call_row *row = row_of(calls, name);
@@ -93,10 +99,14 @@ int calls_add(struct calls *calls, const struct frames *frames, const struct lau
 	if (!result)
 		return 0;
 	row->failed_count++;
-	return add_failure(calls, name,
-			   frames_has_stack(frames, call->stack) ? frames->nodes[call->stack]
-								 : PATH_ROOT,
-			   result);
+	return add_failure(calls, &(struct failure){
+					  .process = process,
+					  .name = name,
+					  .node = frames_has_stack(frames, call->stack)
+							  ? frames->nodes[call->stack]
+							  : PATH_ROOT,
+					  .result = result,
+				  });
 }
 
 void calls_free(struct calls *calls)
@@ -141,6 +151,8 @@ static int compare_failures(const void *a, const void *b)
 		return x->result < y->result ? -1 : 1;
 	if (x->node != y->node)
 		return x->node < y->node ? -1 : 1;
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
 	return x->name < y->name ? -1 : x->name > y->name;
 }
 

@@ -34,6 +34,7 @@ struct call_row {
 };
 
 struct failure {
+	uint32_t process; /* name in paths; NAME_EMPTY: no frame for it */
 	uint32_t name;
 	uint32_t node; /* in paths: the frame that called; PATH_ROOT if not known */
 	uint64_t result;
@@ -52,9 +53,9 @@ struct calls {
 	uint64_t other_failure_count; /* beyond the limit */
 };
 
-/* 0 or -ENOMEM. */
-int calls_add(struct calls *calls, const struct frames *frames, const struct launch *call,
-	      uint64_t duration_ns, uint64_t result);
+/* process is the frame at the root of its path, NAME_EMPTY: none. 0 or -ENOMEM. */
+int calls_add(struct calls *calls, uint32_t process, const struct frames *frames,
+	      const struct launch *call, uint64_t duration_ns, uint64_t result);
 void calls_free(struct calls *calls);
 
 /* The duration that 99 % of the calls did not exceed. */

@@ -156,28 +156,47 @@ static void end_event(struct sink *sink, const char *what, uint64_t value, bool 
 	output_advance(&sink->out, p);
 }
 
+/* "worker 4321: NVTX net". 0 or -ENOMEM. */
+static int name_domain_track(struct sink *sink, const struct process *process, uint32_t thread,
+			     uint32_t domain, uint32_t track)
+{
+	const struct model *model = process->model;
+	const struct thread *row = &model->threads.rows[thread < model->threads.count ? thread : 0];
+	const char *thread_name = names_text(&model->names, row->name, NULL);
+	uint32_t domain_name =
+		domain ? range_label(process->names->shown, model, 0, domain, " ", "") : NAME_EMPTY;
+	char *name;
+	int error;
+
+	if (domain_name == NAME_FAILED)
+		return -ENOMEM;
+	if (asprintf(&name, "%s %u: NVTX%s",
+		     !row->tid	      ? "[unknown thread]"
+		     : thread_name[0] ? thread_name
+				      : "[no name]",
+		     row->tid, names_text(process->names->shown, domain_name, NULL)) < 0)
+		return -ENOMEM;
+	error = chrome_name_track(sink, ((struct chrome *)sink->state)->pid, track, name);
+	free(name);
+	return error;
+}
+
 /* The track of a domain in a thread, made when it is first needed. 0 if memory ran out. */
 static uint32_t domain_track(struct sink *sink, const struct process *process, uint32_t thread,
 			     uint32_t domain)
 {
 	struct chrome *c = sink->state;
 	struct chrome_ranges *r = c->ranges;
-	const struct model *model = process->model;
-	uint32_t name = domain ? range_label(process->names->shown, model, 0, domain, "NVTX ", "")
-			       : names_intern(process->names->shown, "NVTX", strlen("NVTX"));
 	uint32_t track;
 
 	for (size_t t = 0; t < r->track_count; t++)
 		if (r->tracks[t].thread == thread && r->tracks[t].domain == domain)
 			return r->tracks[t].track;
-	if (name == NAME_FAILED ||
-	    grow(&r->tracks, &r->track_capacity, r->track_count + 1, sizeof(*r->tracks)) < 0)
+	if (grow(&r->tracks, &r->track_capacity, r->track_count + 1, sizeof(*r->tracks)) < 0)
 		return 0;
 	track = c->next_number++;
 	r->tracks[r->track_count++] = (struct domain_track){thread, domain, track};
-	if (chrome_name_track(sink, c->pid, track, names_text(process->names->shown, name, NULL)))
-		return 0;
-	return track;
+	return name_domain_track(sink, process, thread, domain, track) ? 0 : track;
 }
 
 static int put_span(struct sink *sink, const struct process *process,

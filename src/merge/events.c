@@ -33,9 +33,8 @@ static void read_call(struct reading *reading, struct launch *call, uint64_t dur
 		    sink->exporter->call(sink, &reading->process, call, duration_ns, result) < 0)
 			reading->error = -ENOMEM;
 	}
-	if (reading->model->nodes.made_count)
-		nodes_note_call(&reading->model->nodes, call->thread, call->enter_ns,
-				call->enter_ns + duration_ns, call->api);
+	nodes_note_call(&reading->model->nodes, call->thread, call->enter_ns,
+			call->enter_ns + duration_ns, call->api);
 	if (correlate_launch(reading->correlate, call) < 0)
 		reading->error = -ENOMEM;
 }

@@ -135,10 +135,20 @@ struct process {
 	const struct paths *paths;
 	struct demangle_cache *names; /* of the model's names into those of paths */
 	const char *label;	      /* "program (pid)", with the host if there are several */
+	uint32_t label_name;	      /* the same, clean, as name in paths */
 	size_t index;		      /* from 0 */
 	size_t process_count;
 	int64_t origin_ns; /* what is to be taken from the log's times to begin at 0 */
 };
+
+/* The process as the frame at the root of call paths, or NAME_EMPTY if none is wanted. */
+static inline uint32_t process_root(const struct process *process, const struct settings *settings)
+{
+	bool is_wanted = settings->by == BY_PROCESS ||
+			 (process->process_count > 1 && settings->by != BY_NONE);
+
+	return is_wanted ? process->label_name : NAME_EMPTY;
+}
 
 /* One output at work. */
 struct sink {

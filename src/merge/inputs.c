@@ -115,8 +115,14 @@ struct xt_reader *inputs_open(const char *path, struct report *report)
 
 	if (error == XT_OPEN_OK)
 		return reader;
-	report_error(report, STATUS_INCOMPLETE, "%s: %s", path,
-		     error == XT_OPEN_ERRNO ? strerror(errno) : what[error]);
+	if (error != XT_OPEN_ERRNO)
+		report_error(report, STATUS_INCOMPLETE, "%s: %s", path, what[error]);
+	else if (errno == ESPIPE)
+		report_error(report, STATUS_INCOMPLETE,
+			     "%s: not an xtrace log, but a device or a pipe; a log is a file",
+			     path);
+	else
+		report_error(report, STATUS_INCOMPLETE, "%s: %s", path, strerror(errno));
 	return NULL;
 }
 
@@ -164,12 +170,14 @@ static int probe(struct input *input, struct report *report)
 	struct xt_reader *reader = inputs_open(input->path, report);
 	struct clock_pairs pairs = {0};
 	const struct xt_chunk *chunk;
+	uint64_t done_bytes;
 	char *spool;
 	int error;
 
 	if (!reader)
 		return -ENOENT;
 	input->header = *xt_reader_header(reader);
+	xt_reader_position(reader, &done_bytes, &input->file_bytes);
 	error = add_pair(&pairs, input->header.start_monotonic_ns, input->header.start_realtime_ns);
 	while (!error &&
 	       (chunk = xt_reader_next(reader, 1u << XT_KIND_META | 1u << XT_KIND_CLOCK))) {
@@ -227,6 +235,31 @@ static void align(struct inputs *inputs)
 	}
 }
 
+/*
+ * Keeps the log that was probed, in place kept or earlier. What is a copy of one that is there would
+ * count twice: the larger is kept, which another may have been copied from while it grew.
+ */
+static size_t keep(struct inputs *inputs, size_t kept, struct input *log, struct report *report)
+{
+	for (size_t i = 0; i < kept; i++) {
+		struct input *other = &inputs->logs[i], smaller = *log;
+
+		if (other->header.log_id != log->header.log_id ||
+		    other->header.pid != log->header.pid)
+			continue;
+		if (log->file_bytes > other->file_bytes) {
+			smaller = *other;
+			*other = *log;
+		}
+		report_note(report, "%s: is a copy of the log %s; passed over", smaller.path,
+			    other->path);
+		free(smaller.path);
+		return kept;
+	}
+	inputs->logs[kept] = *log;
+	return kept + 1;
+}
+
 int inputs_find(struct inputs *inputs, char *const *arguments, size_t argument_count,
 		struct report *report)
 {
@@ -246,7 +279,7 @@ int inputs_find(struct inputs *inputs, char *const *arguments, size_t argument_c
 		if (unreadable)
 			free(inputs->logs[i].path);
 		else
-			inputs->logs[kept++] = inputs->logs[i];
+			kept = keep(inputs, kept, &inputs->logs[i], report);
 	}
 	inputs->count = kept;
 	if (error)

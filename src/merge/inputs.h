@@ -21,6 +21,7 @@ struct input {
 	dev_t device; /* … and file number: what tells that two paths are one log */
 	ino_t inode;
 	struct xt_log_header header;
+	uint64_t file_bytes;
 	char host[INPUT_HOST_BYTES];
 	int64_t realtime_shift_ns; /* realtime - monotonic, the median of the log's pairs */
 	int64_t shift_ns;	   /* to be added to the log's times to have them on one clock */

@@ -129,6 +129,12 @@ static bool is_static(uint32_t memory_kind)
 	return memory_kind == 6 || memory_kind == 7;
 }
 
+static void tell(struct memory *memory, uint32_t pool, uint64_t time_ns)
+{
+	memory->listener.changed(memory->listener.context, pool, time_ns,
+				 memory->pools[pool].live_bytes);
+}
+
 static int allocate(struct memory *memory, const struct operation *operation)
 {
 	struct memory_pool *pool = &memory->pools[operation->pool];
@@ -139,8 +145,12 @@ static int allocate(struct memory *memory, const struct operation *operation)
 					  sizeof(*memory->holders)) < 0)
 		return -ENOMEM;
 	if (old) {
+		uint32_t old_pool = old->pool;
+
 		memory->counts.alloc_over++;
 		release(memory, old);
+		if (old_pool != operation->pool)
+			tell(memory, old_pool, operation->time_ns);
 	}
 	if (memory->live_count >= memory->live_size / 2 && enlarge(memory) < 0)
 		return -ENOMEM;
@@ -187,8 +197,7 @@ static void next_operation(void *context, void *item, bool is_late)
 		pool = release_at(memory, operation);
 	else if (allocate(memory, operation) < 0)
 		memory->error = -ENOMEM;
-	memory->listener.changed(memory->listener.context, pool, operation->time_ns,
-				 memory->pools[pool].live_bytes);
+	tell(memory, pool, operation->time_ns);
 }
 
 void memory_init(struct memory *memory, struct totals *totals, struct memory_listener listener)

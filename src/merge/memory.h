@@ -38,7 +38,7 @@ struct memory_counts {
 	uint64_t unowned;    /* allocations whose call, or its stack, is not known; static aside */
 };
 
-/* Told of what a pool holds after each operation. */
+/* Told of what a pool holds after each operation; an allocation over one in another pool is two. */
 struct memory_listener {
 	void (*changed)(void *context, uint32_t pool, uint64_t time_ns, uint64_t live_bytes);
 	void *context;

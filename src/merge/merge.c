@@ -83,11 +83,15 @@ static int read_log(struct run *run, size_t index, struct sink *sinks, size_t si
 		.paths = &run->paths,
 		.names = &names,
 		.label = label,
+		.label_name = plant_name(&run->paths.names, label),
 		.index = index,
 		.process_count = run->inputs->count,
 		.origin_ns = (int64_t)((uint64_t)run->inputs->origin_ns - (uint64_t)log->shift_ns),
 	};
-	error = addresses_resolve(&addresses, model, ADDRESSES_SHOWN, run->report);
+	if (reading.process.label_name == NAME_FAILED)
+		error = -ENOMEM;
+	else
+		error = addresses_resolve(&addresses, model, ADDRESSES_SHOWN, run->report);
 	if (!error)
 		error = frames_build(&reading.frames, model, &addresses, &names, &run->paths,
 				     PATH_ROOT);

@@ -98,8 +98,11 @@ int nodes_index(struct nodes *nodes)
 		return error;
 	nodes->by_thread = calloc(nodes->count, sizeof(*nodes->by_thread));
 	nodes->recent = calloc(RECENT_COUNT, sizeof(*nodes->recent));
-	if (!nodes->by_thread || !nodes->recent)
+	nodes->unnoted = calloc(nodes->count + 1, sizeof(*nodes->unnoted));
+	if (!nodes->by_thread || !nodes->recent || !nodes->unnoted)
 		return -ENOMEM;
+	for (size_t place = 0; place <= nodes->count; place++)
+		nodes->unnoted[place] = (uint32_t)place;
 	qsort(nodes->rows, nodes->count, sizeof(*nodes->rows), compare_ids);
 	for (size_t n = 0; n < nodes->count; n++)
 		if (nodes->rows[n].stack)
@@ -116,6 +119,7 @@ void nodes_free(struct nodes *nodes)
 {
 	free(nodes->rows);
 	free(nodes->by_thread);
+	free(nodes->unnoted);
 	free(nodes->creations);
 	free(nodes->recent);
 	*nodes = (struct nodes){0};
@@ -177,11 +181,29 @@ uint32_t nodes_creation(struct nodes *nodes, uint64_t id, uint64_t time_ns)
 	return row->creation;
 }
 
+/* The first place at or behind place whose maker is not known; the way there is made short. */
+static uint32_t unnoted_from(struct nodes *nodes, uint32_t place)
+{
+	uint32_t *next = nodes->unnoted, found = place;
+
+	while (next[found] != found)
+		found = next[found];
+	while (next[place] != found) {
+		uint32_t step = next[place];
+
+		next[place] = found;
+		place = step;
+	}
+	return found;
+}
+
 void nodes_note_call(struct nodes *nodes, uint32_t thread, uint64_t enter_ns, uint64_t exit_ns,
 		     uint16_t api)
 {
 	size_t low = 0, high = nodes->made_count; /* the first of that thread that is not before */
 
+	if (!nodes->made_count)
+		return;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		const struct node *row = &nodes->rows[nodes->by_thread[middle]];
@@ -191,11 +213,14 @@ void nodes_note_call(struct nodes *nodes, uint32_t thread, uint64_t enter_ns, ui
 		else
 			high = middle;
 	}
-	for (; low < nodes->made_count; low++) {
+	/* Each node is seen once, however many calls claim to have been around it. */
+	for (low = unnoted_from(nodes, (uint32_t)low); low < nodes->made_count;
+	     low = unnoted_from(nodes, (uint32_t)low)) {
 		const struct node *row = &nodes->rows[nodes->by_thread[low]];
 
 		if (row->thread != thread || row->time_ns > exit_ns)
 			return;
 		nodes->creations[row->creation].api = api;
+		nodes->unnoted[low] = (uint32_t)low + 1;
 	}
 }

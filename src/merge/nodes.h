@@ -41,6 +41,8 @@ struct nodes {
 	size_t capacity;
 	uint32_t *by_thread; /* places in rows by thread and time: those that were made anew */
 	size_t made_count;
+	uint32_t *
+		unnoted; /* by place in by_thread: the next whose maker is not known, or nearer it */
 	struct creation *creations; /* creation 0 is none */
 	size_t creation_count;
 	struct node_place *recent;
@@ -59,7 +61,7 @@ uint32_t nodes_creation(struct nodes *nodes, uint64_t id, uint64_t time_ns);
 
 /*
  * A thread was in that API from enter_ns to exit_ns: the nodes that it made by then were made by
- * that call.
+ * that call. Of calls within each other the one that is told of first, the innermost, counts.
  */
 void nodes_note_call(struct nodes *nodes, uint32_t thread, uint64_t enter_ns, uint64_t exit_ns,
 		     uint16_t api);

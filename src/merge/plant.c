@@ -29,14 +29,12 @@ static uint32_t intern(struct planter *p, const char *text)
 	return names_intern(&p->paths->names, text, strlen(text));
 }
 
-/* A name made of foreign text. */
-static uint32_t intern_clean(struct planter *p, const char *text)
+uint32_t plant_name(struct names *names, const char *text)
 {
 	size_t length = strlen(text);
 	char *clean = malloc(text_clean_bound(length) + 1);
-	uint32_t name =
-		clean ? names_intern(&p->paths->names, clean, text_clean(clean, text, length, ';'))
-		      : NAME_FAILED;
+	uint32_t name = clean ? names_intern(names, clean, text_clean(clean, text, length, ';'))
+			      : NAME_FAILED;
 
 	free(clean);
 	return name;
@@ -93,7 +91,7 @@ static uint32_t name_thread(struct planter *p, uint32_t id)
 		return intern(p, "[unknown thread]");
 	if (asprintf(&label, "%s (%u)", text[0] ? text : "[no name]", thread->tid) < 0)
 		return NAME_FAILED;
-	name = intern_clean(p, label);
+	name = plant_name(&p->paths->names, label);
 	free(label);
 	return name;
 }
@@ -102,7 +100,7 @@ static uint32_t name_thread(struct planter *p, uint32_t id)
 static uint32_t put_root(struct planter *p, uint32_t root)
 {
 	char label[64];
-	uint32_t node = PATH_ROOT;
+	uint32_t node = PATH_ROOT, process = process_root(p->process, p->run->settings);
 
 	switch (p->run->settings->by) {
 	case BY_DEVICE:
@@ -124,14 +122,11 @@ static uint32_t put_root(struct planter *p, uint32_t root)
 		node = paths_child(p->paths, node, name_thread(p, root));
 		break;
 	case BY_NONE:
-		return PATH_ROOT;
 	case BY_DEFAULT:
 	case BY_PROCESS:
 		break;
 	}
-	if (p->process->process_count > 1 || p->run->settings->by == BY_PROCESS)
-		node = paths_child(p->paths, node, intern_clean(p, p->process->label));
-	return node;
+	return process == NAME_EMPTY ? node : paths_child(p->paths, node, process);
 }
 
 /* The NVTX ranges of a nest, outermost first, into p->nest. Returns how many; < 0 is -ENOMEM. */

@@ -70,6 +70,9 @@ int plant_ranges(struct run *run, const struct process *process, const struct to
 uint32_t range_label(struct names *names, const struct model *model, uint32_t domain, uint32_t text,
 		     const char *before, const char *after);
 
+/* Foreign text, clean, as a name in names; NAME_FAILED if memory ran out. */
+uint32_t plant_name(struct names *names, const char *text);
+
 #define ROOT_UNKNOWN UINT32_MAX	      /* a device that the log does not tell */
 #define ROOT_HOST    (UINT32_MAX - 1) /* in place of a device or stream: what is of none */
 

@@ -8,30 +8,35 @@
 #include <string.h>
 
 #define SUGGEST_BYTES_MAX 32
+#define LETTERS_PER_EDIT  3
 
 static size_t smaller(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
-/* Insertions, deletions and changes that make b of a (Levenshtein). */
+/* Insertions, deletions, changes and swaps of neighbours that make b of a (Damerau). */
 static size_t edit_distance(const char *a, size_t a_length, const char *b)
 {
-	size_t row[SUGGEST_BYTES_MAX + 1], b_length = strlen(b);
+	size_t rows[3][SUGGEST_BYTES_MAX + 1], b_length = strlen(b);
+	size_t *before = rows[0], *last = rows[1], *row = rows[2];
 
 	if (a_length > SUGGEST_BYTES_MAX || b_length > SUGGEST_BYTES_MAX)
 		return SIZE_MAX;
 	for (size_t j = 0; j <= b_length; j++)
 		row[j] = j;
 	for (size_t i = 1; i <= a_length; i++) {
-		size_t diagonal = row[0];
+		size_t *oldest = before;
 
+		before = last;
+		last = row;
+		row = oldest;
 		row[0] = i;
 		for (size_t j = 1; j <= b_length; j++) {
-			size_t changed = diagonal + (a[i - 1] != b[j - 1]);
-
-			diagonal = row[j];
-			row[j] = smaller(changed, smaller(row[j] + 1, row[j - 1] + 1));
+			row[j] = smaller(last[j - 1] + (a[i - 1] != b[j - 1]),
+					 smaller(last[j] + 1, row[j - 1] + 1));
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				row[j] = smaller(row[j], before[j - 2] + 1);
 		}
 	}
 	return row[b_length];
@@ -41,7 +46,7 @@ void suggest_consider(struct suggestion *suggestion, const char *candidate)
 {
 	size_t distance = edit_distance(suggestion->name, suggestion->length, candidate);
 
-	if (distance > SUGGEST_DISTANCE_MAX || distance >= suggestion->length)
+	if (distance > suggestion->length / LETTERS_PER_EDIT)
 		return;
 	if (suggestion->best && distance >= suggestion->distance)
 		return;

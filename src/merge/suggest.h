@@ -7,8 +7,6 @@
 
 #include <stddef.h>
 
-#define SUGGEST_DISTANCE_MAX 3 /* insertions, deletions and changes */
-
 struct suggestion {
 	const char *name; /* as it was given, of length bytes */
 	size_t length;
@@ -16,7 +14,11 @@ struct suggestion {
 	size_t distance;
 };
 
-/* candidate must outlive the suggestion. The first of several that are as near stays. */
+/*
+ * Near is what takes one insertion, deletion, change or swap of neighbours for every three letters
+ * at most. candidate must outlive the suggestion. The first of several that are as
+ * near stays.
+ */
 void suggest_consider(struct suggestion *suggestion, const char *candidate);
 
 #endif

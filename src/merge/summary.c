@@ -149,7 +149,8 @@ static int add_call(struct sink *sink, const struct process *process, const stru
 {
 	struct summary *summary = sink->state;
 
-	return calls_add(&summary->calls, process->frames, call, duration_ns, result);
+	return calls_add(&summary->calls, process_root(process, sink->settings), process->frames,
+			 call, duration_ns, result);
 }
 
 static int end(struct sink *sink, const struct run *run)

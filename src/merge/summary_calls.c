@@ -61,6 +61,9 @@ static int put_failures(struct sink *sink, const struct run *run, const struct c
 		output_format(out, "%12s  ", count);
 		put_error(out, failure->result);
 		output_text(out, "  ", 2);
+		if (failure->process != NAME_EMPTY)
+			output_format(out, "%s;",
+				      names_text(&run->paths.names, failure->process, NULL));
 		if (failure->node != PATH_ROOT)
 			error = put_path(out, &run->paths, failure->node);
 		else

@@ -41,7 +41,8 @@ static int add_call(struct sink *sink, const struct process *process, const stru
 {
 	struct summary_json *s = sink->state;
 
-	return calls_add(&s->calls, process->frames, call, duration_ns, result);
+	return calls_add(&s->calls, process_root(process, sink->settings), process->frames, call,
+			 duration_ns, result);
 }
 
 /* The sums of a device of the process at hand; NULL if memory ran out. */

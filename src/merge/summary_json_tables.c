@@ -43,19 +43,27 @@ static void put_name(struct json *json, const char *key, const struct names *nam
 	json_text(json, key, text, length);
 }
 
-/* The frames of a path, outermost first. */
-static int put_frames(struct json *json, const char *key, const struct paths *paths, uint32_t node)
+/* The frames of a path, outermost first, below root (NAME_EMPTY: no such frame). */
+static int put_frames_below(struct json *json, const char *key, const struct paths *paths,
+			    uint32_t root, uint32_t node)
 {
 	uint32_t *chain = NULL;
 	size_t capacity = 0;
 	int depth = paths_chain(paths, node, &chain, &capacity);
 
 	json_begin_array(json, key);
+	if (root != NAME_EMPTY)
+		put_name(json, NULL, &paths->names, root);
 	for (int d = 0; d < depth; d++)
 		put_name(json, NULL, &paths->names, paths->nodes[chain[d]].name);
 	json_end_array(json);
 	free(chain);
 	return depth < 0 ? depth : 0;
+}
+
+static int put_frames(struct json *json, const char *key, const struct paths *paths, uint32_t node)
+{
+	return put_frames_below(json, key, paths, NAME_EMPTY, node);
 }
 
 static int put_weight(struct json *json, const struct run *run, enum weight weight)
@@ -187,7 +195,8 @@ int summary_json_failures(struct json *json, const struct run *run, const struct
 		json_u64(json, "error", failure->result);
 		json_string(json, "error_name", label ? label : "");
 		put_name(json, "name", &run->paths.names, failure->name);
-		error = put_frames(json, "frames", &run->paths, failure->node);
+		error = put_frames_below(json, "frames", &run->paths, failure->process,
+					 failure->node);
 		json_end_object(json);
 	}
 	end_table(json);

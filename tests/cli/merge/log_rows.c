@@ -292,7 +292,7 @@ void open_log(struct log *log, const char *path, uint32_t pid, uint64_t start_ns
 		.start_monotonic_ns = start_ns,
 		.start_realtime_ns = REALTIME_NS + start_ns,
 		.clock = XT_CLOCK_MONOTONIC,
-		.log_id = pid,
+		.log_id = (uint64_t)pid << 32 | xt_check32(path, (uint32_t)strlen(path)),
 	};
 
 	*log = (struct log){.now_ns = start_ns};

@@ -274,20 +274,26 @@ class Model:
                          *self.stack_path(memory.correlation, settings.nvtx),
                          f"[Memory {MEMORY_KINDS[memory.memory]}]"))
 
+    @staticmethod
+    def pool(memory):
+        return "host" if memory.memory in HOST_MEMORY else memory.device
+
     def held(self, settings):
-        """(pool, lines and what they hold) after each operation."""
+        """(operation, pool, lines and what they hold) after each change of a pool."""
         live, pools = {}, collections.defaultdict(collections.Counter)
         for memory in self.evidence.memory:
-            pool = "host" if memory.memory in HOST_MEMORY else memory.device
+            pool = self.pool(memory)
             if memory.address in live:  # freed; or what is here was, and nobody saw it
                 held_in, line, size = live.pop(memory.address)
                 pools[held_in][line] -= size
                 pool = held_in if memory.is_free else pool
+                if held_in != pool:
+                    yield memory, held_in, pools[held_in]
             if not memory.is_free:
                 line = self.memory_line(settings, memory)
                 live[memory.address] = pool, line, memory.bytes
                 pools[pool][line] += memory.bytes
-            yield pool, pools[pool]
+            yield memory, pool, pools[pool]
 
     def alloc_bytes(self, settings):
         sums = collections.Counter()
@@ -298,14 +304,14 @@ class Model:
 
     def peak_bytes(self, settings):
         peaks = {}
-        for pool, lines in self.held(settings):
+        for _, pool, lines in self.held(settings):
             if pool not in peaks or sum(lines.values()) > sum(peaks[pool].values()):
                 peaks[pool] = lines.copy()
         return sum(peaks.values(), collections.Counter())
 
     def leaked_bytes(self, settings):
         # As they are in the end: an address may leave a pool by an allocation in another one.
-        pools = dict(self.held(settings))
+        pools = {pool: lines for _, pool, lines in self.held(settings)}
         return sum(pools.values(), collections.Counter())
 
     WEIGHTS = {

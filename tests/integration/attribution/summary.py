@@ -153,8 +153,10 @@ class Checker:
     def memory(self):
         sums = collections.defaultdict(lambda: [0, 0, 0, 0, 0])
         settings, pools = model.Settings(), {}
-        for memory, (pool, lines) in zip(self.evidence.memory, self.reference.held(settings)):
+        for memory, pool, lines in self.reference.held(settings):
             row, pools[pool] = sums[pool], lines
+            if not memory.is_free and pool != self.reference.pool(memory):
+                continue  # what was at the address went out of another pool
             row[memory.is_free] += 1
             row[2] += 0 if memory.is_free else memory.bytes
             row[3] = max(row[3], sum(lines.values()))

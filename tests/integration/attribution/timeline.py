@@ -89,8 +89,7 @@ class Checker:
         found = [(self.gpus.get(event["pid"], "host"), self.at(event), event["args"]["bytes"])
                  for event in self.events["C", "memory"]]
         wanted = [(pool, memory.time_ns, sum(lines.values()))
-                  for memory, (pool, lines) in zip(self.evidence.memory,
-                                                   self.reference.held(model.Settings()))]
+                  for memory, pool, lines in self.reference.held(model.Settings())]
         facts.expect_same(found, wanted, "timeline: allocated memory")
 
     def ranges(self):

@@ -26,7 +26,7 @@ static void add(struct calls *calls, const struct frames *frames, unsigned api, 
 {
 	struct launch call = {.api = (uint16_t)api};
 
-	assert_int_equal(calls_add(calls, frames, &call, ns, result), 0);
+	assert_int_equal(calls_add(calls, NAME_EMPTY, frames, &call, ns, result), 0);
 }
 
 static int compare(const void *a, const void *b)

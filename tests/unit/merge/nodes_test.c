@@ -124,9 +124,28 @@ static void the_call_around_it_names_the_api(void **state)
 	nodes_note_call(&nodes, 2, 190, 210, 8); /* another thread's */
 	nodes_note_call(&nodes, 1, 201, 299, 8);
 	nodes_note_call(&nodes, 1, 290, 310, 9);
+	nodes_note_call(&nodes, 1, 50, 1000, 10); /* around all of them: one is left */
+	nodes_note_call(&nodes, 1, 50, 1000, 11);
 	assert_int_equal(nodes.creations[nodes_creation(&nodes, 1, 400)].api, 7);
-	assert_int_equal(nodes.creations[nodes_creation(&nodes, 2, 400)].api, 0);
+	assert_int_equal(nodes.creations[nodes_creation(&nodes, 2, 400)].api, 10);
 	assert_int_equal(nodes.creations[nodes_creation(&nodes, 3, 400)].api, 9);
+	nodes_free(&nodes);
+}
+
+/* Calls that claim to be around all nodes must not cost the product of both. */
+static void many_calls_around_many_nodes_take_no_time(void **state)
+{
+	enum { MANY = 200000 };
+	struct nodes nodes = {0};
+
+	(void)state;
+	for (uint64_t n = 1; n <= MANY; n++)
+		add(&nodes, n, 0, n, 11);
+	assert_int_equal(nodes_index(&nodes), 0);
+	for (uint64_t call = 0; call < MANY; call++)
+		nodes_note_call(&nodes, 1, call % 2 ? 0 : call, MANY - call / 2, (uint16_t)call);
+	for (uint64_t n = 1; n <= MANY; n++)
+		assert_int_equal(nodes.creations[nodes_creation(&nodes, n, MANY)].api, 0);
 	nodes_free(&nodes);
 }
 
@@ -138,6 +157,7 @@ int main(void)
 		cmocka_unit_test(origins_are_of_their_time),
 		cmocka_unit_test(what_leads_nowhere_is_unknown),
 		cmocka_unit_test(the_call_around_it_names_the_api),
+		cmocka_unit_test(many_calls_around_many_nodes_take_no_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

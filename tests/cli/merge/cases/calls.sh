@@ -21,3 +21,22 @@ merge one.xtr --text - --top 1
 merge one.xtr --chrome one.json
 check_chrome one.json
 grep '"cat":"api"' one.json
+
+# Of several processes, those that failed have theirs at the root, unless it is not wanted.
+failing() {
+	make_log script $1.xtr <<-END
+		stack load main load cudaMalloc
+		call 1 1 cuMemAlloc_v2 load 0 5 2
+		call 2 1 cuMemAlloc_v2 - 10 5 2
+	END
+}
+failing five
+failing six
+failed() {
+	merge -q --text failed.txt "$@"
+	sed -n '/^Failed calls/,/^$/p' failed.txt
+}
+failed five.xtr
+failed five.xtr --by process
+failed five.xtr six.xtr
+failed five.xtr six.xtr --by none

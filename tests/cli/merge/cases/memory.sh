@@ -28,3 +28,21 @@ done
 merge -q one.xtr --chrome one.json
 check_chrome one.json
 grep '"ph":"C"' one.json
+
+# An allocation in one pool ends what is at its address in another: both counters say so.
+make_log script two.xtr <<-END
+	stack load main load cudaMalloc
+	call 1 1 cuMemAlloc_v2 load 0 5
+	alloc 1 0x1000 600 2 0 3
+	call 2 1 cuMemAlloc_v2 load 10 5
+	alloc 2 0x1000 50 12 1 3
+	call 3 1 cuMemAllocManaged load 20 5
+	alloc 3 0x2000 7 22 1 5
+	call 4 1 cuMemHostAlloc load 30 5
+	alloc 4 0x2000 9 32 0 2
+	free 5 0x2000 40 1 3              # leaves the pool that it is in, whatever the free says
+END
+merge -q two.xtr --chrome two.json
+grep '"ph":"C"' two.json
+merge -q two.xtr --folded - --weight leaked-bytes --by device
+merge -q two.xtr --folded - --weight peak-bytes --by device

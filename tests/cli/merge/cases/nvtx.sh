@@ -70,3 +70,23 @@ END
 merge -q two.xtr --chrome two.json
 check_chrome two.json
 grep '"nvtx"' two.json
+
+# Ranges that cross those of another domain have a track of their own, with the name of the thread.
+make_log script three.xtr <<-END
+	thread 2 4322 worker
+	thread 3 4323 worker
+	push 2 10 - outer net
+	push 2 20 - inner io
+	pop 2 30 net
+	pop 2 40 io
+	push 3 10 - outer
+	push 3 20 - inner io
+	pop 3 30
+	pop 3 40 io
+	push 77 10 - lost net
+	push 77 20 - inner io
+	pop 77 30 net
+END
+merge -q three.xtr --chrome three.json
+check_chrome three.json
+grep thread_name three.json

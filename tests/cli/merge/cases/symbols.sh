@@ -2,7 +2,7 @@
 # A real program: its symbols, embedded, then without it, and with another in its place.
 cp "$make_log_program" program
 ./program own own.xtr
-cp own.xtr bare.xtr
+./program own bare.xtr
 merge own.xtr --folded -
 merge own.xtr --embed-symbols
 cp own.xtr once.xtr

@@ -14,5 +14,14 @@ printf '\377' | dd of=newer.xtr bs=1 seek=8 conv=notrunc status=none
 cp good.xtr broken.xtr
 printf '\377' | dd of=broken.xtr bs=1 seek=30 conv=notrunc status=none
 merge newer.xtr broken.xtr
+merge /dev/null
+mkfifo pipe.xtr
+merge pipe.xtr
 echo "--- and one that can:"
 merge fake.xtr good.xtr newer.xtr --folded - --quiet
+echo "--- a copy counts once, and the larger of two is taken:"
+make_log second second.xtr
+cp good.xtr copy.xtr
+merge good.xtr copy.xtr second.xtr ./good.xtr --folded - 2>&1
+head -c 900 good.xtr >cut.xtr
+merge cut.xtr good.xtr --folded /dev/null 2>&1

@@ -22,3 +22,7 @@ merge --top -1
 merge --quiet=1
 merge --folded - --chrome -
 merge --folded a --chrome a
+# Only what is near is suggested.
+merge --nope
+merge --tpo 3
+merge --weigth count
