@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes logs of any length as a busy program would leave them, for measuring what reads them.
+ *
+ *	log_generator LOG LAUNCHES [THREADS [STREAMS [SEED]]]
+ *
+ * What decides size and speed of a log is its entropy, so that is taken from recordings on an H200
+ * (samples/traces): every thread repeats a step of 500 calls, each with its place in the program
+ * (one of 400 stacks of 20 to 40 frames), its pace and its kernel; times jitter by a tenth, with a
+ * long tail; kernels last what their shape does, in units of 32 ns with an error of 1 now and
+ * then, and wait for their stream. One call in 30 copies, one in 60 allocates or frees, one in 250
+ * replays a graph of 20 kernels. Calls come in bursts of one thread, kernels in buffers, both as
+ * the tracer takes them. Prints launches, rows and bytes as JSON.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log/writer.h"
+
+#define STEP_CALLS    500
+#define STACKS	      400
+#define SHAPES	      90
+#define KERNEL_NAMES  45
+#define SYMBOLS	      800
+#define SYMBOL_BYTES  256
+#define GRAPH_NODES   20
+#define THREADS_MAX   64
+#define BURST_CALLS   48
+#define BUFFER_ROWS   2400
+#define ROWS	      (32u << 10)
+#define SMALL_ROWS    (8u << 10)
+#define START_NS      UINT64_C(1000000000000)
+#define CODE_START    UINT64_C(0x7f0000000000)
+#define LATENCY_NS    4000
+#define API_KERNEL    (1u << 16 | 307)
+#define API_GRAPH     (1u << 16 | 514)
+#define API_COPY      (1u << 16 | 278)
+#define API_ALLOC     (1u << 16 | 243)
+#define API_FREE      (1u << 16 | 245)
+#define MEMORY_DEVICE 3
+
+enum what { LAUNCH, REPLAY, COPY, ALLOC, FREE };
+
+/* A call of the step. */
+struct place {
+	enum what what;
+	uint32_t stack, shape;
+	uint32_t gap_ns, duration_ns, kernel_ns;
+};
+
+/* A kernel, copy or operation on memory that waits in its thread's buffer. */
+struct work {
+	enum what what;
+	uint32_t shape, stream;
+	uint64_t correlation, node, start_ns, duration_ns;
+	uint64_t address; /* of memory */
+};
+
+struct thread {
+	uint64_t now_ns;
+	uint64_t address; /* allocated last, and freed next; 0: nothing is allocated */
+	uint32_t at;	  /* in the step */
+	struct work buffer[BUFFER_ROWS + GRAPH_NODES];
+	uint32_t buffered;
+};
+
+static struct {
+	uint64_t random;
+	uint32_t thread_count, stream_count;
+	struct place step[STEP_CALLS];
+	struct thread *threads;
+	uint64_t stream_free_ns[THREADS_MAX];
+	uint64_t correlation, launches, rows;
+	uint64_t address; /* of the next allocation */
+	struct xt_writer *log;
+	struct xt_table tables[XT_KIND_COUNT];
+} gen;
+
+static void fail(const char *what, int rc)
+{
+	fprintf(stderr, "log_generator: %s: %s\n", what, strerror(-rc));
+	exit(1);
+}
+
+static uint64_t next_random(void)
+{
+	uint64_t z = gen.random += 0x9e3779b97f4a7c15;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+	return z ^ (z >> 31);
+}
+
+/* Around the mean by about a tenth (the sum of four even numbers is nearly normal); one in 32 takes
+ * up to five times as long. */
+static uint32_t jitter(uint32_t mean)
+{
+	uint64_t r = next_random();
+	uint64_t sum = (r & 255) + (r >> 8 & 255) + (r >> 16 & 255) + (r >> 24 & 255);
+	uint64_t value = mean * (768 + sum / 2) / 1024;
+
+	if ((r >> 32 & 31) == 0)
+		value += mean * (r >> 40 & 4095) / 1024;
+	return (uint32_t)value;
+}
+
+static struct xt_table *row(enum xt_kind kind)
+{
+	struct xt_table *table = &gen.tables[kind];
+
+	gen.rows++;
+	if (xt_table_has_room(table, 256))
+		return table;
+	/* As the tracer does: all tables, so that what is referred to comes first. */
+	for (int k = 1; k < XT_KIND_COUNT; k++) {
+		int rc = gen.tables[k].row_count ? xt_writer_add(gen.log, &gen.tables[k]) : 0;
+
+		if (rc)
+			fail("encoding", rc);
+	}
+	if (xt_writer_pending_bytes(gen.log) > 256 << 10) {
+		int rc = xt_writer_flush(gen.log);
+
+		if (rc)
+			fail("writing", rc);
+	}
+	return table;
+}
+
+static void put_text(struct xt_table *table, unsigned column, const char *text)
+{
+	xt_table_put_bytes(table, column, text, strlen(text));
+}
+
+static void define_apis(void)
+{
+	static const struct {
+		uint32_t id, class;
+		const char *name;
+	} apis[] = {{API_KERNEL, XT_API_LAUNCH, "cuLaunchKernel"},
+		    {API_GRAPH, XT_API_GRAPH_LAUNCH, "cuGraphLaunch"},
+		    {API_COPY, XT_API_COPY, "cuMemcpyHtoDAsync_v2"},
+		    {API_ALLOC, XT_API_ALLOC, "cuMemAlloc_v2"},
+		    {API_FREE, XT_API_FREE, "cuMemFree_v2"}};
+
+	for (size_t i = 0; i < sizeof(apis) / sizeof(*apis); i++) {
+		struct xt_table *table = row(XT_KIND_API);
+
+		xt_table_put(table, XT_API_ID, apis[i].id);
+		put_text(table, XT_API_NAME, apis[i].name);
+		xt_table_put(table, XT_API_CLASS, apis[i].class);
+		xt_table_end_row(table);
+	}
+}
+
+static void define_code(void)
+{
+	struct xt_table *table = row(XT_KIND_MODULE);
+	char name[64];
+
+	xt_table_put(table, XT_MODULE_ID, 1);
+	xt_table_put(table, XT_MODULE_LOAD_NS, START_NS);
+	xt_table_put(table, XT_MODULE_START, CODE_START);
+	xt_table_put(table, XT_MODULE_END, CODE_START + SYMBOLS * SYMBOL_BYTES);
+	xt_table_put(table, XT_MODULE_BIAS, CODE_START);
+	put_text(table, XT_MODULE_PATH, "libmade_up.so");
+	xt_table_end_row(table);
+	for (uint32_t s = 0; s < SYMBOLS; s++) {
+		table = row(XT_KIND_SYMBOL);
+		xt_table_put(table, XT_SYMBOL_MODULE, 1);
+		xt_table_put(table, XT_SYMBOL_START, s * SYMBOL_BYTES);
+		xt_table_put(table, XT_SYMBOL_BYTES, SYMBOL_BYTES);
+		snprintf(name, sizeof(name), "_ZN6module5layer%u7forwardEi", s);
+		put_text(table, XT_SYMBOL_NAME, name);
+		xt_table_end_row(table);
+	}
+}
+
+static void define_stacks(void)
+{
+	uint64_t frames[40];
+
+	/* Neighbours share their outer frames, as the calls of one program do. */
+	for (uint32_t f = 0; f < 40; f++)
+		frames[f] = CODE_START + next_random() % (SYMBOLS * SYMBOL_BYTES);
+	for (uint32_t s = 1; s <= STACKS; s++) {
+		struct xt_table *table = row(XT_KIND_STACK);
+		uint32_t count = 20 + (uint32_t)(next_random() % 21);
+
+		for (uint32_t f = 0; f < 1 + next_random() % 12; f++)
+			frames[40 - count + f] =
+				CODE_START + next_random() % (SYMBOLS * SYMBOL_BYTES);
+		xt_table_put(table, XT_STACK_ID, s);
+		xt_table_put(table, XT_STACK_FLAGS, 0);
+		xt_table_put(table, XT_STACK_SEEN_NS, START_NS + s * 50000);
+		xt_table_put_list(table, XT_STACK_FRAMES, frames + 40 - count, count);
+		xt_table_end_row(table);
+	}
+}
+
+static void define_kernels(void)
+{
+	char name[96];
+
+	for (uint32_t k = 1; k <= KERNEL_NAMES; k++) {
+		struct xt_table *table = row(XT_KIND_STRING);
+
+		snprintf(name, sizeof(name), "_ZN2at6native18elementwise_kernelILi%uELi4EEEvi", k);
+		xt_table_put(table, XT_STRING_ID, k);
+		put_text(table, XT_STRING_TEXT, name);
+		xt_table_end_row(table);
+	}
+	for (uint32_t s = 1; s <= SHAPES; s++) {
+		struct xt_table *table = row(XT_KIND_SHAPE);
+
+		for (unsigned c = XT_SHAPE_GRID_X; c <= XT_SHAPE_REGISTERS; c++)
+			xt_table_put(table, c, 1u << next_random() % 8);
+		xt_table_put(table, XT_SHAPE_ID, s);
+		xt_table_put(table, XT_SHAPE_NAME, 1 + s % KERNEL_NAMES);
+		xt_table_end_row(table);
+	}
+}
+
+static void define_rest(void)
+{
+	struct xt_table *table;
+	char name[16];
+
+	for (uint32_t t = 1; t <= gen.thread_count; t++) {
+		table = row(XT_KIND_THREAD);
+		xt_table_put(table, XT_THREAD_ID, t);
+		xt_table_put(table, XT_THREAD_TID, 1000 + t);
+		snprintf(name, sizeof(name), "worker %u", t);
+		put_text(table, XT_THREAD_NAME, name);
+		xt_table_put(table, XT_THREAD_START_NS, START_NS);
+		xt_table_end_row(table);
+	}
+	for (uint32_t s = 1; s <= gen.stream_count; s++) {
+		table = row(XT_KIND_STREAM);
+		xt_table_put(table, XT_STREAM_ID, s);
+		xt_table_put(table, XT_STREAM_DEVICE, 0);
+		xt_table_put(table, XT_STREAM_CONTEXT, 1);
+		xt_table_put(table, XT_STREAM_STREAM, 6 + s);
+		xt_table_end_row(table);
+	}
+	for (uint32_t n = 1; n <= GRAPH_NODES; n++) {
+		table = row(XT_KIND_GRAPH_NODE);
+		xt_table_put(table, XT_GRAPH_NODE_ID, n);
+		xt_table_put(table, XT_GRAPH_NODE_ORIGIN, 0);
+		xt_table_put(table, XT_GRAPH_NODE_STACK, 1 + n % STACKS);
+		xt_table_put(table, XT_GRAPH_NODE_TIME_NS, START_NS + n * 1000);
+		xt_table_put(table, XT_GRAPH_NODE_TYPE, 0);
+		xt_table_put(table, XT_GRAPH_NODE_THREAD, 1);
+		xt_table_end_row(table);
+	}
+	table = row(XT_KIND_COPY_SHAPE);
+	xt_table_put(table, XT_COPY_SHAPE_ID, 1);
+	xt_table_put(table, XT_COPY_SHAPE_KIND, 1);
+	xt_table_put(table, XT_COPY_SHAPE_SOURCE, 2);
+	xt_table_put(table, XT_COPY_SHAPE_DESTINATION, MEMORY_DEVICE);
+	xt_table_put(table, XT_COPY_SHAPE_ASYNC, 1);
+	xt_table_put(table, XT_COPY_SHAPE_FROM_DEVICE, 0);
+	xt_table_put(table, XT_COPY_SHAPE_TO_DEVICE, 0);
+	xt_table_end_row(table);
+}
+
+static void plan_step(void)
+{
+	for (uint32_t i = 0; i < STEP_CALLS; i++)
+		gen.step[i] = (struct place){
+			.what = i % 250 == 100	? REPLAY
+				: i % 30 == 7	? COPY
+				: i % 120 == 40 ? ALLOC
+				: i % 120 == 80 ? FREE
+						: LAUNCH,
+			.stack = 1 + (uint32_t)(next_random() % STACKS),
+			.shape = 1 + (uint32_t)(next_random() % SHAPES),
+			.gap_ns = 3000 + (uint32_t)(next_random() % 6000),
+			.duration_ns = 2000 + (uint32_t)(next_random() % 3000),
+			.kernel_ns = 32 * (28 + (uint32_t)(next_random() % 320)),
+		};
+}
+
+static void put_common(struct xt_table *table, const struct work *work)
+{
+	xt_table_put(table, XT_KERNEL_CORRELATION, work->correlation);
+	xt_table_put(table, XT_KERNEL_STREAM, work->stream);
+	xt_table_put(table, XT_KERNEL_START_NS, work->start_ns);
+	xt_table_put(table, XT_KERNEL_DURATION_NS, work->duration_ns);
+	xt_table_put(table, XT_KERNEL_GRAPH_NODE, work->node);
+}
+
+static void put_memory(const struct work *work)
+{
+	struct xt_table *table = row(XT_KIND_MEMORY);
+
+	xt_table_put(table, XT_MEMORY_CORRELATION, work->correlation);
+	xt_table_put(table, XT_MEMORY_OPERATION,
+		     work->what == ALLOC ? XT_MEMORY_ALLOC : XT_MEMORY_FREE);
+	xt_table_put(table, XT_MEMORY_ADDRESS, work->address);
+	xt_table_put(table, XT_MEMORY_BYTES, 1 << 20);
+	xt_table_put(table, XT_MEMORY_TIME_NS, work->start_ns);
+	xt_table_put(table, XT_MEMORY_DEVICE, 0);
+	xt_table_put(table, XT_MEMORY_KIND, MEMORY_DEVICE);
+	xt_table_end_row(table);
+}
+
+/* A buffer is complete: its records become rows. */
+static void take_buffer(struct thread *thread)
+{
+	for (uint32_t i = 0; i < thread->buffered; i++) {
+		const struct work *work = &thread->buffer[i];
+		struct xt_table *table;
+
+		if (work->what == ALLOC || work->what == FREE) {
+			put_memory(work);
+			continue;
+		}
+		table = row(work->what == COPY ? XT_KIND_COPY : XT_KIND_KERNEL);
+		put_common(table, work);
+		if (work->what == COPY)
+			xt_table_put(table, XT_COPY_BYTES, 4096 * (1 + work->shape % 4));
+		xt_table_put(table, XT_KERNEL_SHAPE, work->what == COPY ? 1 : work->shape);
+		xt_table_end_row(table);
+	}
+	thread->buffered = 0;
+}
+
+/* Work of a call that returned just now: it waits for its stream, and then takes its time. */
+static void enqueue(struct thread *thread, const struct place *place, uint32_t stream,
+		    uint64_t node)
+{
+	uint64_t *free_ns = &gen.stream_free_ns[stream];
+	uint64_t r = next_random();
+	uint64_t start_ns = thread->now_ns + LATENCY_NS + (r & 511);
+	uint64_t duration_ns = place->kernel_ns + (r >> 16 & 3) * 32 - 32;
+
+	if (start_ns < *free_ns + 1024)
+		start_ns = *free_ns + 1024 + (r >> 24 & 7) * 32;
+	if ((r >> 32 & 15) < 3)
+		duration_ns += (r >> 36 & 1) ? 1 : (uint64_t)-1;
+	*free_ns = start_ns + duration_ns;
+	thread->buffer[thread->buffered++] = (struct work){
+		.what = place->what,
+		.shape = 1 + (place->shape + (uint32_t)node) % SHAPES,
+		.stream = 1 + stream,
+		.correlation = gen.correlation,
+		.node = node,
+		.start_ns = start_ns,
+		.duration_ns = duration_ns,
+		.address = thread->address,
+	};
+}
+
+static void call(uint32_t index)
+{
+	static const uint32_t apis[] = {[LAUNCH] = API_KERNEL,
+					[REPLAY] = API_GRAPH,
+					[COPY] = API_COPY,
+					[ALLOC] = API_ALLOC,
+					[FREE] = API_FREE};
+	struct thread *thread = &gen.threads[index];
+	const struct place *place = &gen.step[thread->at];
+	/* A thread has a stream of its own; now and then it takes the next one. */
+	uint32_t stream = (index + (thread->at % 50 == 3)) % gen.stream_count;
+	uint32_t duration_ns = jitter(place->duration_ns);
+	struct xt_table *table = row(XT_KIND_CALL);
+
+	gen.correlation += 1 + (thread->at % 4 == 0);
+	gen.launches += place->what == LAUNCH || place->what == REPLAY;
+	xt_table_put(table, XT_CALL_THREAD, index + 1);
+	xt_table_put(table, XT_CALL_API, apis[place->what]);
+	xt_table_put(table, XT_CALL_CORRELATION, gen.correlation);
+	xt_table_put(table, XT_CALL_STACK, place->stack);
+	xt_table_put(table, XT_CALL_ENTER_NS, thread->now_ns);
+	xt_table_put(table, XT_CALL_DURATION_NS, duration_ns);
+	xt_table_put(table, XT_CALL_RESULT, 0);
+	xt_table_end_row(table);
+	if (place->what == ALLOC)
+		thread->address = gen.address += 1 << 21;
+	if (place->what == REPLAY)
+		for (uint64_t node = 1; node <= GRAPH_NODES; node++)
+			enqueue(thread, place, stream, node);
+	else
+		enqueue(thread, place, stream, 0);
+	if (thread->buffered >= BUFFER_ROWS)
+		take_buffer(thread);
+	thread->now_ns += duration_ns + jitter(place->gap_ns);
+	thread->at = (thread->at + 1) % STEP_CALLS;
+}
+
+/* The thread that is furthest behind: all go on at the same pace. */
+static uint32_t next_thread(void)
+{
+	uint32_t next = 0;
+
+	for (uint32_t t = 1; t < gen.thread_count; t++)
+		if (gen.threads[t].now_ns < gen.threads[next].now_ns)
+			next = t;
+	return next;
+}
+
+static void open_log(const char *path)
+{
+	struct xt_log_header header = {
+		.pid = 4711, .clock = XT_CLOCK_MONOTONIC, .start_monotonic_ns = START_NS};
+	int rc;
+
+	unlink(path);
+	rc = xt_writer_create(path, &header, &gen.log);
+	if (rc)
+		fail(path, rc);
+	for (int kind = 1; kind < XT_KIND_COUNT && !rc; kind++) {
+		bool is_large = kind == XT_KIND_CALL || kind == XT_KIND_KERNEL;
+
+		if (kind != XT_KIND_END)
+			rc = xt_table_init(&gen.tables[kind], (enum xt_kind)kind,
+					   is_large ? ROWS : SMALL_ROWS, 128 << 10);
+	}
+	if (rc)
+		fail("tables", rc);
+}
+
+static void close_log(void)
+{
+	int rc = 0;
+
+	for (uint32_t t = 0; t < gen.thread_count; t++)
+		take_buffer(&gen.threads[t]);
+	for (int k = 1; k < XT_KIND_COUNT && !rc; k++) {
+		if (gen.tables[k].row_count)
+			rc = xt_writer_add(gen.log, &gen.tables[k]);
+		xt_table_free(&gen.tables[k]);
+	}
+	if (!rc)
+		rc = xt_writer_add_end(gen.log);
+	if (!rc)
+		rc = xt_writer_flush(gen.log);
+	if (rc)
+		fail("writing", rc);
+}
+
+static uint64_t number(int argc, char **argv, int index, uint64_t fallback)
+{
+	return argc > index ? strtoull(argv[index], NULL, 10) : fallback;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t wanted = number(argc, argv, 2, 0);
+
+	gen.thread_count = (uint32_t)number(argc, argv, 3, 4);
+	gen.stream_count = (uint32_t)number(argc, argv, 4, 6);
+	gen.random = number(argc, argv, 5, 1);
+	gen.address = CODE_START;
+	if (!wanted || !gen.thread_count || gen.thread_count > THREADS_MAX || !gen.stream_count ||
+	    gen.stream_count > THREADS_MAX) {
+		fprintf(stderr, "usage: log_generator LOG LAUNCHES [THREADS [STREAMS [SEED]]]\n");
+		return 2;
+	}
+	gen.threads = calloc(gen.thread_count, sizeof(*gen.threads));
+	if (!gen.threads)
+		fail("memory", -ENOMEM);
+	open_log(argv[1]);
+	define_apis();
+	define_code();
+	define_stacks();
+	define_kernels();
+	define_rest();
+	plan_step();
+	for (uint32_t t = 0; t < gen.thread_count; t++)
+		gen.threads[t].now_ns = START_NS + 1000000000 + t * 12345;
+	while (gen.launches < wanted) {
+		uint32_t thread = next_thread();
+
+		for (int i = 0; i < BURST_CALLS && gen.launches < wanted; i++)
+			call(thread);
+	}
+	close_log();
+	printf("{\"launches\": %llu, \"rows\": %llu, \"bytes\": %llu}\n",
+	       (unsigned long long)gen.launches, (unsigned long long)gen.rows,
+	       (unsigned long long)xt_writer_file_bytes(gen.log));
+	xt_writer_close(gen.log);
+	free(gen.threads);
+	return 0;
+}
