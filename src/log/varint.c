@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Columns of LEB128 values. Decoding is the innermost loop of every reader. It looks at eight
- * bytes at a time: all values of one byte, all of two, or else two values of any length, cut out
- * without a branch on where they end. Pure functions, for any thread.
+ * bytes at a time: all values of one byte, all of two, or else two values of up to four bytes each,
+ * cut out without a branch on where they end. Pure functions, for any thread.
  */
 #include "log/varint.h"
 
@@ -12,6 +12,7 @@
 /* Of each byte in a word, the bit that is clear in the last byte of a value. */
 #define TOP_BITS	  UINT64_C(0x8080808080808080)
 #define TOP_BITS_OF_PAIRS UINT64_C(0x8000800080008000)
+#define HALF_TOP_BITS	  UINT64_C(0x80808080)
 
 static inline uint64_t load64(const uint8_t *p)
 {
@@ -27,18 +28,17 @@ static inline uint64_t squeeze_pairs(uint64_t word)
 	return (word & UINT64_C(0x007f007f007f007f)) | (word & UINT64_C(0x7f007f007f007f00)) >> 1;
 }
 
-/* Joins eight 7-bit groups, one a byte, to 56 bits. */
-static inline uint64_t squeeze(uint64_t word)
+/* Joins the four 7-bit groups, one a byte, of each half of a word. */
+static inline uint64_t squeeze_halves(uint64_t word)
 {
 	word = squeeze_pairs(word);
-	word = (word & UINT64_C(0x00003fff00003fff)) | (word & UINT64_C(0x3fff00003fff0000)) >> 2;
-	return (word & UINT64_C(0x000000000fffffff)) | (word & UINT64_C(0x0fffffff00000000)) >> 4;
+	return (word & UINT64_C(0x00003fff00003fff)) | (word & UINT64_C(0x3fff00003fff0000)) >> 2;
 }
 
-/* The bits of word up to and with the lowest one of stop. */
-static inline uint64_t up_to(uint64_t word, uint64_t stop)
+/* All bits up to and with the lowest one of stop. */
+static inline uint64_t mask_to(uint64_t stop)
 {
-	return word & (stop ^ (stop - 1));
+	return stop ^ (stop - 1);
 }
 
 struct output {
@@ -58,7 +58,8 @@ static inline const uint8_t *take_word(const uint8_t *p, const uint8_t *end, str
 {
 	uint64_t word = load64(p);
 	uint64_t stop = ~word & TOP_BITS;
-	uint64_t second = stop & (stop - 1);
+	uint64_t first = mask_to(stop), second;
+	unsigned first_bits;
 	uint64_t value = 0;
 
 	if (stop == TOP_BITS) {
@@ -72,10 +73,15 @@ static inline const uint8_t *take_word(const uint8_t *p, const uint8_t *end, str
 			put(out, (word >> k) & 0xffff);
 		return p + 8;
 	}
-	if (second) {
-		put(out, squeeze(up_to(word, stop)));
-		put(out, squeeze(up_to(word, second) >> (__builtin_ctzll(stop) + 1)));
-		return p + __builtin_ctzll(second) / 8 + 1;
+	if (stop & HALF_TOP_BITS) { /* the first has four bytes at most */
+		first_bits = (unsigned)__builtin_ctzll(stop) + 1;
+		second = mask_to(stop >> first_bits);
+		if (second <= UINT32_MAX) {
+			word = squeeze_halves((word & first) | (word >> first_bits & second) << 32);
+			put(out, (uint32_t)word);
+			put(out, word >> 32);
+			return p + (first_bits + 64 - (unsigned)__builtin_clzll(second)) / 8;
+		}
 	}
 	p = xt_uvar_get(p, end, &value);
 	put(out, value);

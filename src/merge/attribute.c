@@ -13,7 +13,8 @@ static const struct copy_shape *copy_shape(const struct reading *reading, const 
 	return &model->copy_shapes.rows[work->shape < model->copy_shapes.count ? work->shape : 0];
 }
 
-static void set_leaf(const struct reading *reading, const struct work *work, struct owner *owner)
+static inline void set_leaf(const struct reading *reading, const struct work *work,
+			    struct owner *owner)
 {
 	switch (work->kind) {
 	case WORK_KERNEL:
@@ -35,8 +36,9 @@ static void set_leaf(const struct reading *reading, const struct work *work, str
 	}
 }
 
-void own_alone(const struct reading *reading, const struct work *work, const struct launch *launch,
-	       struct owner *owner)
+/* (Inline, as the others that fill an owner in: so it stays in registers until it is found.) */
+static inline void own_work(const struct reading *reading, const struct work *work,
+			    const struct launch *launch, struct owner *owner)
 {
 	const struct run *run = reading->run;
 
@@ -60,6 +62,11 @@ void own_alone(const struct reading *reading, const struct work *work, const str
 			plant_root(run, reading->model, work->stream, launch ? launch->thread : 0);
 }
 
+void own_alone(const struct reading *reading, const struct work *work, struct owner *owner)
+{
+	own_work(reading, work, NULL, owner);
+}
+
 static void count_work(struct reading *reading, const struct work *work)
 {
 	struct run *run = reading->run;
@@ -80,8 +87,8 @@ static void count_work(struct reading *reading, const struct work *work)
 }
 
 /* Work of a graph belongs to who launched the graph and to who made the node. */
-static void own_graph_work(struct reading *reading, const struct work *work,
-			   const struct launch *launch, struct owner *owner)
+static inline void own_graph_work(struct reading *reading, const struct work *work,
+				  const struct launch *launch, struct owner *owner)
 {
 	struct nodes *nodes = &reading->model->nodes;
 	enum graph_stacks wanted = reading->run->settings->graph_stacks;
@@ -104,7 +111,8 @@ static void own_graph_work(struct reading *reading, const struct work *work,
 	owner->api = 0;
 }
 
-static void own_called(struct reading *reading, const struct launch *launch, struct owner *owner)
+static inline void own_called(struct reading *reading, const struct launch *launch,
+			      struct owner *owner)
 {
 	owner->range = launch->range;
 	if (!frames_has_stack(&reading->frames, launch->stack))
@@ -120,9 +128,21 @@ static void joined_memory(struct reading *reading, const struct work *work,
 
 	if (!launch)
 		return;
-	own_alone(reading, work, launch, &owner);
+	own_work(reading, work, launch, &owner);
 	own_called(reading, launch, &owner);
 	memory_own(&reading->memory, work->ticket, &owner);
+}
+
+static void tell_of_work(struct reading *reading, const struct work *work,
+			 const struct launch *launch)
+{
+	for (size_t e = 0; e < reading->sink_count; e++) {
+		struct sink *sink = &reading->sinks[e];
+
+		if (sink->exporter->work &&
+		    sink->exporter->work(sink, &reading->process, work, launch) < 0)
+			reading->error = -ENOMEM;
+	}
 }
 
 void reading_joined(void *context, const struct work *work, const struct launch *launch)
@@ -136,7 +156,7 @@ void reading_joined(void *context, const struct work *work, const struct launch 
 		joined_memory(reading, work, launch);
 		return;
 	}
-	own_alone(reading, work, launch, &owner);
+	own_work(reading, work, launch, &owner);
 	count_work(reading, work);
 	if (launch)
 		own_called(reading, launch, &owner);
@@ -148,8 +168,11 @@ void reading_joined(void *context, const struct work *work, const struct launch 
 		run->attributed_gpu_ns += work->duration_ns;
 	if (launch && work->graph_node)
 		own_graph_work(reading, work, launch, &owner);
-	if (launch && reading->timeline)
-		timeline_own(reading->timeline, work->ticket, launch, &owner);
+	if (launch && reading->timeline) {
+		struct owner told = owner;
+
+		timeline_own(reading->timeline, work->ticket, launch, &told);
+	}
 	place = totals_place(&reading->totals, &owner);
 	if (place == TOTAL_FAILED) {
 		reading->error = -ENOMEM;
@@ -157,13 +180,8 @@ void reading_joined(void *context, const struct work *work, const struct launch 
 	}
 	reading->totals.entries[place].weights[WEIGHT_GPU_TIME] += work->duration_ns;
 	reading->totals.entries[place].weights[WEIGHT_COUNT]++;
-	for (size_t e = 0; e < reading->sink_count; e++) {
-		struct sink *sink = &reading->sinks[e];
-
-		if (sink->exporter->work &&
-		    sink->exporter->work(sink, &reading->process, work, launch) < 0)
-			reading->error = -ENOMEM;
-	}
+	if (reading->tells_of_work)
+		tell_of_work(reading, work, launch);
 }
 
 void reading_memory_changed(void *context, uint32_t pool, uint64_t time_ns, uint64_t live_bytes)

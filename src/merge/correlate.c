@@ -268,28 +268,41 @@ static void take_waiting(struct correlate *c, struct launch *launch)
 		waiting->first++;
 }
 
-int correlate_launch(struct correlate *c, const struct launch *launch)
+struct launch *correlate_place(struct correlate *c)
+{
+	struct launch *entry = &c->window.entries[c->window.count & (c->window.size - 1)];
+
+	if (is_open(entry) && keep_old(c, entry) < 0)
+		return NULL;
+	return entry;
+}
+
+void correlate_placed(struct correlate *c)
 {
 	struct window_calls *window = &c->window;
 	uint32_t mask = window->size - 1;
-	uint32_t h = hash_id(launch->correlation) & mask;
 	struct launch *entry = &window->entries[window->count & mask];
+	uint32_t h = hash_id(entry->correlation) & mask;
 
-	if (!launch->correlation) {
-		give_up_launch(c, launch);
-		return 0;
+	if (!entry->correlation) {
+		give_up_launch(c, entry);
+		entry->flags = 0;
+		return;
 	}
-	if (is_open(entry)) {
-		int error = keep_old(c, entry);
-
-		if (error)
-			return error;
-	}
-	*entry = *launch;
 	entry->next = window->newest[h];
 	window->newest[h] = (uint32_t)window->count++;
 	if (c->waiting.first < c->waiting.count)
 		take_waiting(c, entry);
+}
+
+int correlate_launch(struct correlate *c, const struct launch *launch)
+{
+	struct launch *place = correlate_place(c);
+
+	if (!place)
+		return -ENOMEM;
+	*place = *launch;
+	correlate_placed(c);
 	return 0;
 }
 

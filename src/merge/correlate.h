@@ -85,6 +85,13 @@ int correlate_new(struct correlate **correlate_out, const struct correlate_limit
 		  struct correlate_listener listener);
 void correlate_free(struct correlate *correlate);
 
+/*
+ * The place of the next call, for the caller to fill in whole, and then to hand in. (What is
+ * written once need not be copied.) NULL if memory ran out.
+ */
+struct launch *correlate_place(struct correlate *correlate);
+void correlate_placed(struct correlate *correlate);
+
 /* Both: 0 or -ENOMEM. Id 0 means none: such a row meets nothing. */
 int correlate_launch(struct correlate *correlate, const struct launch *launch);
 int correlate_work(struct correlate *correlate, const struct work *work);

@@ -15,12 +15,12 @@ static uint32_t narrow(uint64_t id)
 	return id > UINT32_MAX ? 0 : (uint32_t)id;
 }
 
-static void read_call(struct reading *reading, struct launch *call, uint64_t duration_ns,
-		      uint64_t result)
+/* What others than the joining want to know of a call. */
+static void tell_of_call(struct reading *reading, struct launch *call, uint64_t duration_ns,
+			 uint64_t result)
 {
 	const struct run *run = reading->run;
 
-	call->range = ranges_at(&reading->model->ranges, call->thread, call->enter_ns);
 	if (run_wants(run, WEIGHT_GPU_IDLE) &&
 	    threads_note(&reading->threads, call, call->enter_ns + duration_ns) < 0)
 		reading->error = -ENOMEM;
@@ -33,10 +33,20 @@ static void read_call(struct reading *reading, struct launch *call, uint64_t dur
 		    sink->exporter->call(sink, &reading->process, call, duration_ns, result) < 0)
 			reading->error = -ENOMEM;
 	}
-	nodes_note_call(&reading->model->nodes, call->thread, call->enter_ns,
-			call->enter_ns + duration_ns, call->api);
-	if (correlate_launch(reading->correlate, call) < 0)
-		reading->error = -ENOMEM;
+}
+
+static void read_call(struct reading *reading, struct launch *call, uint64_t duration_ns,
+		      uint64_t result)
+{
+	struct model *model = reading->model;
+
+	if (model->ranges.thread_count)
+		call->range = ranges_at(&model->ranges, call->thread, call->enter_ns);
+	if (reading->tells_of_calls)
+		tell_of_call(reading, call, duration_ns, result);
+	nodes_note_call(&model->nodes, call->thread, call->enter_ns, call->enter_ns + duration_ns,
+			call->api);
+	correlate_placed(reading->correlate);
 }
 
 /* What the classes of calls are to the joining. */
@@ -72,9 +82,22 @@ static void read_calls(struct reading *reading, const struct xt_chunk *chunk)
 	const uint64_t *result = xt_chunk_u64(chunk, XT_CALL_RESULT);
 	const struct model *model = reading->process.model;
 
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !reading->error; r++) {
-		uint16_t place = model_api(model, api[r]);
-		struct launch call = {
+	uint32_t row_count = xt_chunk_rows(chunk);
+	uint64_t last_api = row_count ? api[0] : 0;
+	uint16_t place = model_api(model, last_api);
+
+	for (uint32_t r = 0; r < row_count && !reading->error; r++) {
+		struct launch *call = correlate_place(reading->correlate);
+
+		if (!call) {
+			reading->error = -ENOMEM;
+			return;
+		}
+		if (api[r] != last_api) {
+			last_api = api[r];
+			place = model_api(model, last_api);
+		}
+		*call = (struct launch){
 			.correlation = correlation[r],
 			.enter_ns = enter_ns[r],
 			.stack = narrow(stack[r]),
@@ -83,8 +106,7 @@ static void read_calls(struct reading *reading, const struct xt_chunk *chunk)
 			.flags = count_call(reading->run, model->apis.rows[place].class,
 					    result[r] != 0),
 		};
-
-		read_call(reading, &call, duration_ns[r], result[r]);
+		read_call(reading, call, duration_ns[r], result[r]);
 	}
 }
 
@@ -107,7 +129,7 @@ static void wait_for_order(struct reading *reading, struct work *work)
 		&model->streams.rows[work->stream < model->streams.count ? work->stream : 0];
 	struct owner owner;
 
-	own_alone(reading, work, NULL, &owner);
+	own_alone(reading, work, &owner);
 	timeline_add(reading->timeline, stream->defined ? stream->device : ROOT_UNKNOWN, work,
 		     &owner, &work->ticket);
 }
@@ -122,8 +144,9 @@ static void read_work(struct reading *reading, const struct xt_chunk *chunk)
 	const uint64_t *duration_ns = xt_chunk_u64(chunk, XT_KERNEL_DURATION_NS);
 	const uint64_t *graph_node = xt_chunk_u64(chunk, XT_KERNEL_GRAPH_NODE);
 	const uint64_t *bytes = xt_chunk_u64(chunk, work_columns[kind].bytes_column);
+	uint32_t row_count = xt_chunk_rows(chunk);
 
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !reading->error; r++) {
+	for (uint32_t r = 0; r < row_count && !reading->error; r++) {
 		struct work work = {
 			.correlation = correlation[r],
 			.start_ns = start_ns[r],
@@ -166,7 +189,7 @@ static void read_memory(struct reading *reading, const struct xt_chunk *chunk)
 
 		if (operation[r] != XT_MEMORY_ALLOC && operation[r] != XT_MEMORY_FREE)
 			continue;
-		own_alone(reading, &work, NULL, &owner);
+		own_alone(reading, &work, &owner);
 		memory_add(&reading->memory, &work, &owner, &work.ticket);
 		if (work.kind == WORK_ALLOC && correlate_work(reading->correlate, &work) < 0)
 			reading->error = -ENOMEM;
@@ -298,6 +321,11 @@ static int begin(struct reading *reading)
 	bool wants_exclusive = run_wants(reading->run, WEIGHT_GPU_EXCLUSIVE);
 	bool wants_idle = run_wants(reading->run, WEIGHT_GPU_IDLE);
 
+	reading->tells_of_calls = wants_idle || run_wants(reading->run, WEIGHT_CPU_WAIT);
+	for (size_t e = 0; e < reading->sink_count; e++) {
+		reading->tells_of_calls |= reading->sinks[e].exporter->call != NULL;
+		reading->tells_of_work |= reading->sinks[e].exporter->work != NULL;
+	}
 	memory_init(&reading->memory, &reading->totals, memory_listener);
 	reading->copies = calloc(reading->model->copy_shapes.count, sizeof(*reading->copies));
 	if (!reading->copies || threads_init(&reading->threads, reading->model) < 0)

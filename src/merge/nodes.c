@@ -104,9 +104,18 @@ int nodes_index(struct nodes *nodes)
 	for (size_t place = 0; place <= nodes->count; place++)
 		nodes->unnoted[place] = (uint32_t)place;
 	qsort(nodes->rows, nodes->count, sizeof(*nodes->rows), compare_ids);
-	for (size_t n = 0; n < nodes->count; n++)
-		if (nodes->rows[n].stack)
-			nodes->by_thread[nodes->made_count++] = (uint32_t)n;
+	nodes->made_from_ns = UINT64_MAX;
+	for (size_t n = 0; n < nodes->count; n++) {
+		const struct node *node = &nodes->rows[n];
+
+		if (!node->stack)
+			continue;
+		nodes->by_thread[nodes->made_count++] = (uint32_t)n;
+		if (node->time_ns < nodes->made_from_ns)
+			nodes->made_from_ns = node->time_ns;
+		if (node->time_ns > nodes->made_until_ns)
+			nodes->made_until_ns = node->time_ns;
+	}
 	qsort_r(nodes->by_thread, nodes->made_count, sizeof(*nodes->by_thread), compare_makers,
 		nodes->rows);
 	error = make_creations(nodes, nodes->by_thread);
@@ -197,8 +206,8 @@ static uint32_t unnoted_from(struct nodes *nodes, uint32_t place)
 	return found;
 }
 
-void nodes_note_call(struct nodes *nodes, uint32_t thread, uint64_t enter_ns, uint64_t exit_ns,
-		     uint16_t api)
+void nodes_note_maker(struct nodes *nodes, uint32_t thread, uint64_t enter_ns, uint64_t exit_ns,
+		      uint16_t api)
 {
 	size_t low = 0, high = nodes->made_count; /* the first of that thread that is not before */
 

@@ -43,7 +43,8 @@ struct nodes {
 	size_t made_count;
 	uint32_t *
 		unnoted; /* by place in by_thread: the next whose maker is not known, or nearer it */
-	struct creation *creations; /* creation 0 is none */
+	uint64_t made_from_ns, made_until_ns; /* when the first and the last of them was made */
+	struct creation *creations;	      /* creation 0 is none */
 	size_t creation_count;
 	struct node_place *recent;
 	uint64_t cyclic_count; /* nodes whose origins lead in a circle or too far */
@@ -63,7 +64,15 @@ uint32_t nodes_creation(struct nodes *nodes, uint64_t id, uint64_t time_ns);
  * A thread was in that API from enter_ns to exit_ns: the nodes that it made by then were made by
  * that call. Of calls within each other the one that is told of first, the innermost, counts.
  */
-void nodes_note_call(struct nodes *nodes, uint32_t thread, uint64_t enter_ns, uint64_t exit_ns,
-		     uint16_t api);
+void nodes_note_maker(struct nodes *nodes, uint32_t thread, uint64_t enter_ns, uint64_t exit_ns,
+		      uint16_t api);
+
+/* Nearly all calls are made before or after: those are told from the rest here. */
+static inline void nodes_note_call(struct nodes *nodes, uint32_t thread, uint64_t enter_ns,
+				   uint64_t exit_ns, uint16_t api)
+{
+	if (nodes->made_count && exit_ns >= nodes->made_from_ns && enter_ns <= nodes->made_until_ns)
+		nodes_note_maker(nodes, thread, enter_ns, exit_ns, api);
+}
 
 #endif

@@ -26,8 +26,9 @@ struct reading {
 	struct timeline *timeline;   /* NULL if no weight needs it */
 	struct transfer_sum *copies; /* by XT_COPY_SHAPE_ID */
 	struct transfer_sum sets[MEMORY_KINDS];
-	struct xt_damage damage; /* of both readings, once all is read */
-	int error;		 /* of a listener, which cannot return it */
+	struct xt_damage damage;	    /* of both readings, once all is read */
+	bool tells_of_calls, tells_of_work; /* anyone but what is here wants to know of each */
+	int error;			    /* of a listener, which cannot return it */
 };
 
 /* Reads all events of the log of reading->process. 0 or -ENOMEM. */
@@ -43,8 +44,7 @@ static inline uint32_t label_number(uint64_t number, uint32_t label_count)
 
 /* Whom work belongs to as far as that is known without its call. (Filled in place: a copy of what
  * was just written in small pieces is slow.) */
-void own_alone(const struct reading *reading, const struct work *work, const struct launch *launch,
-	       struct owner *owner);
+void own_alone(const struct reading *reading, const struct work *work, struct owner *owner);
 
 /* The CPU waited in that call: what a path of --weight cpu-wait ends in. */
 void reading_add_wait(struct reading *reading, const struct launch *call, uint64_t duration_ns);

@@ -4,14 +4,11 @@
  */
 #include "merge/totals.h"
 
-#include <stdbool.h>
-
 #include "merge/grow.h"
 
 #define TOTALS_FIRST_SLOTS 2048u
 
-/* Field by field: what was just written in small pieces is slow to read in large ones. */
-static inline uint32_t hash_owner(const struct owner *owner)
+static uint32_t hash_owner(const struct owner *owner)
 {
 	uint64_t h = ((uint64_t)owner->what << 32 | owner->stack) ^ (uint64_t)owner->leaf << 61 ^
 		     (uint64_t)owner->api << 49;
@@ -23,14 +20,6 @@ static inline uint32_t hash_owner(const struct owner *owner)
 		     ((uint64_t)owner->root << 17 | owner->in_graph) * 0xd6e8feb86659fd93u;
 	h *= 0x9e3779b97f4a7c15u;
 	return (uint32_t)(h >> 32);
-}
-
-static inline bool is_same(const struct owner *a, const struct owner *b)
-{
-	return a->stack == b->stack && a->what == b->what && a->leaf == b->leaf &&
-	       a->api == b->api && a->range == b->range && a->creation == b->creation &&
-	       a->root == b->root && a->in_graph == b->in_graph && a->stream == b->stream &&
-	       a->thread == b->thread;
 }
 
 static int enlarge(struct totals *totals)
@@ -53,22 +42,47 @@ static int enlarge(struct totals *totals)
 	return 0;
 }
 
-uint32_t totals_place(struct totals *totals, const struct owner *owner)
+/* The place of an owner that has none. */
+static uint32_t add(struct totals *totals, const struct owner *owner)
 {
 	uint32_t s;
 
 	if (totals->count >= totals->slot_count / 2 && enlarge(totals) < 0)
 		return TOTAL_FAILED;
-	for (s = hash_owner(owner) & (totals->slot_count - 1); totals->slots[s];
-	     s = (s + 1) & (totals->slot_count - 1))
-		if (is_same(&totals->entries[totals->slots[s] - 1].owner, owner))
-			return totals->slots[s] - 1;
 	if (grow(&totals->entries, &totals->capacity, totals->count + 1, sizeof(*totals->entries)) <
 	    0)
 		return TOTAL_FAILED;
+	s = hash_owner(owner) & (totals->slot_count - 1);
+	while (totals->slots[s])
+		s = (s + 1) & (totals->slot_count - 1);
 	totals->entries[totals->count].owner = *owner;
 	totals->slots[s] = ++totals->count;
 	return totals->count - 1;
+}
+
+static uint32_t find(const struct totals *totals, const struct owner *owner)
+{
+	uint32_t mask = totals->slot_count - 1;
+
+	if (!totals->slot_count)
+		return TOTAL_FAILED;
+	for (uint32_t s = hash_owner(owner) & mask; totals->slots[s]; s = (s + 1) & mask)
+		if (totals_is_of(&totals->entries[totals->slots[s] - 1], owner))
+			return totals->slots[s] - 1;
+	return TOTAL_FAILED;
+}
+
+uint32_t totals_search(struct totals *totals, struct owner owner)
+{
+	uint32_t place = find(totals, &owner);
+
+	if (place == TOTAL_FAILED)
+		place = add(totals, &owner);
+	if (place != TOTAL_FAILED) {
+		totals->entries[totals->last].next = place;
+		totals->last = place;
+	}
+	return place;
 }
 
 void totals_free(struct totals *totals)

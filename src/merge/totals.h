@@ -5,6 +5,7 @@
 #ifndef XT_MERGE_TOTALS_H
 #define XT_MERGE_TOTALS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,22 +21,24 @@ enum leaf {
 	LEAF_IDLE,   /* what: enum idle_class */
 };
 
-/* Who asked for what. */
+/* Who asked for what. (All of one width, and none narrower: joining has them in registers then, where
+ * bytes would be written and read again as words, which is slow.) */
 struct owner {
 	uint32_t stack;	   /* XT_STACK_ID of the call, 0: not attributed */
 	uint32_t range;	   /* the call's place among the NVTX ranges, 0: in none */
 	uint32_t creation; /* of the graph node, 0: none or not known */
 	uint32_t root;	   /* stream, device or thread, as the user wants it */
 	uint32_t what;	   /* by leaf */
-	uint32_t stream;  /* XT_STREAM_ID of the work, 0: none; filled for USES_ORIGINS alone … */
-	uint32_t thread;  /* … and XT_THREAD_ID of the call */
-	uint16_t api;	  /* place in the model's apis */
-	uint8_t leaf;	  /* enum leaf */
-	uint8_t in_graph; /* a [graph] stands between the call and the creation */
+	uint32_t stream; /* XT_STREAM_ID of the work, 0: none; filled for USES_ORIGINS alone … */
+	uint32_t thread; /* … and XT_THREAD_ID of the call */
+	uint32_t api;	 /* place in the model's apis */
+	uint32_t leaf;	 /* enum leaf */
+	uint32_t in_graph; /* a [graph] stands between the call and the creation */
 };
 
 struct total {
 	struct owner owner;
+	uint32_t next; /* which one was asked for after it: programs repeat themselves */
 	uint64_t weights[WEIGHTS];
 };
 
@@ -46,12 +49,36 @@ struct totals {
 	uint32_t count;
 	uint32_t *slots; /* entry + 1; 0 is free */
 	uint32_t slot_count;
+	uint32_t last; /* asked for */
 };
 
 #define TOTAL_FAILED UINT32_MAX
 
-/* The place in entries of that owner, made if need be; TOTAL_FAILED if memory ran out. */
-uint32_t totals_place(struct totals *totals, const struct owner *owner);
+static inline bool totals_is_of(const struct total *total, const struct owner *owner)
+{
+	const struct owner *a = &total->owner;
+
+	return a->stack == owner->stack && a->what == owner->what && a->api == owner->api &&
+	       a->leaf == owner->leaf && a->in_graph == owner->in_graph &&
+	       a->range == owner->range && a->creation == owner->creation &&
+	       a->root == owner->root && a->stream == owner->stream && a->thread == owner->thread;
+}
+
+/* As totals_place(), by the hash table. */
+uint32_t totals_search(struct totals *totals, struct owner owner);
+
+/* The place in entries of that owner, made if need be; TOTAL_FAILED if memory ran out. Inline, for
+ * callers whose owner then mostly stays in their registers. */
+static inline uint32_t totals_place(struct totals *totals, const struct owner *owner)
+{
+	uint32_t next = totals->count ? totals->entries[totals->last].next : 0;
+
+	if (next >= totals->count || !totals_is_of(&totals->entries[next], owner))
+		return totals_search(totals, *owner);
+	totals->last = next;
+	return next;
+}
+
 void totals_free(struct totals *totals);
 
 #endif
