@@ -12,6 +12,8 @@
 
 #define WAITING_FIRST 4096u
 
+#define RECURRING_MAX 64 /* calls with one id that are looked at */
+
 #define OLD_FIRST	1024u
 #define OLD_ROUNDS	4
 #define OLD_ROUNDS_KEPT 1 /* of them, in a full table */
@@ -117,24 +119,37 @@ static void give_up_launch(struct correlate *c, const struct launch *launch)
 		c->counts.launches_alone++;
 }
 
-static struct launch *find_in_window(struct window_calls *window, uint64_t correlation)
+/*
+ * The newest call with that id that was entered by then; if none was, the newest at all: clocks may
+ * differ a little. *is_later_out says that it is such a one.
+ */
+static struct launch *find_in_window(struct window_calls *window, uint64_t correlation,
+				     uint64_t start_ns, bool *is_later_out)
 {
 	uint32_t now = (uint32_t)window->count;
 	uint32_t mask = window->size - 1;
 	uint32_t position = window->newest[hash_id(correlation) & mask];
 	uint32_t age = now - position, younger = 0;
+	struct launch *newest = NULL;
+	int seen = 0;
 
+	*is_later_out = false;
 	/* Ages must grow along the links, else a link is from a former life of its place. */
-	while (age <= window->size && age > younger && position) {
+	while (age <= window->size && age > younger && position && seen < RECURRING_MAX) {
 		struct launch *launch = &window->entries[position & mask];
 
-		if (launch->correlation == correlation)
-			return launch;
+		if (launch->correlation == correlation) {
+			seen++;
+			if (launch->enter_ns <= start_ns)
+				return launch;
+			newest = newest ? newest : launch;
+		}
 		position = launch->next;
 		younger = age;
 		age = now - position;
 	}
-	return NULL;
+	*is_later_out = newest != NULL;
+	return newest;
 }
 
 static struct launch *place_in_old(struct old_calls *old, uint64_t correlation)
@@ -215,10 +230,12 @@ static int keep_old(struct correlate *c, const struct launch *launch)
 		return 0;
 	}
 	place = place_in_old(old, launch->correlation);
-	if (place->correlation)
+	if (place->correlation) {
+		c->counts.launches_recurring++;
 		give_up_launch(c, place);
-	else
+	} else {
 		old->used++;
+	}
 	*place = *launch;
 	place->round = old->round;
 	return 0;
@@ -268,6 +285,15 @@ static void take_waiting(struct correlate *c, struct launch *launch)
 		waiting->first++;
 }
 
+/* Is the newest call of that hash one with that id? The next place is being filled already. */
+static bool is_newest(const struct window_calls *window, uint32_t hash, uint64_t correlation)
+{
+	uint32_t position = window->newest[hash], age = (uint32_t)window->count - position;
+
+	return position && age < window->size &&
+	       window->entries[position & (window->size - 1)].correlation == correlation;
+}
+
 struct launch *correlate_place(struct correlate *c)
 {
 	struct launch *entry = &c->window.entries[c->window.count & (c->window.size - 1)];
@@ -289,6 +315,8 @@ void correlate_placed(struct correlate *c)
 		entry->flags = 0;
 		return;
 	}
+	if (is_newest(window, h, entry->correlation))
+		c->counts.launches_recurring++;
 	entry->next = window->newest[h];
 	window->newest[h] = (uint32_t)window->count++;
 	if (c->waiting.first < c->waiting.count)
@@ -365,18 +393,20 @@ static int wait_for_call(struct correlate *c, const struct work *work)
 int correlate_work(struct correlate *c, const struct work *work)
 {
 	struct launch *launch;
+	bool is_later;
 
 	if (!work->correlation) {
 		go_alone(c, work);
 		return 0;
 	}
-	launch = find_in_window(&c->window, work->correlation);
-	if (!launch && c->old.used) {
-		launch = place_in_old(&c->old, work->correlation);
-		if (launch->correlation)
-			launch->round = c->old.round;
-		else
-			launch = NULL;
+	launch = find_in_window(&c->window, work->correlation, work->start_ns, &is_later);
+	if ((!launch || is_later) && c->old.used) {
+		struct launch *old = place_in_old(&c->old, work->correlation);
+
+		if (old->correlation && (!launch || old->enter_ns <= work->start_ns)) {
+			old->round = c->old.round;
+			launch = old;
+		}
 	}
 	if (!launch)
 		return wait_for_call(c, work);

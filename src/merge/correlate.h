@@ -11,6 +11,10 @@
  * - Work that waits for its call is in a second window; if it is full, the oldest goes on
  *   without a call.
  * A call may have any amount of work: a graph launch has some for each node.
+ *
+ * Ids recur after 2^32 calls at the earliest, by which time the former call is settled. Where they
+ * recur nevertheless, work that comes after several calls with its id is of the latest of them that
+ * was entered before it began.
  */
 #ifndef XT_MERGE_CORRELATE_H
 #define XT_MERGE_CORRELATE_H
@@ -73,9 +77,10 @@ struct correlate_limits {
 
 struct correlate_counts {
 	uint64_t work_joined;
-	uint64_t work_alone;	  /* no call with that id */
-	uint64_t launches_alone;  /* LAUNCH_EXPECTED, and nothing came */
-	uint64_t transfers_alone; /* likewise, of calls that copy or set */
+	uint64_t work_alone;	     /* no call with that id */
+	uint64_t launches_alone;     /* LAUNCH_EXPECTED, and nothing came */
+	uint64_t transfers_alone;    /* likewise, of calls that copy or set */
+	uint64_t launches_recurring; /* with the id of another that may still get work */
 };
 
 struct correlate;

@@ -15,6 +15,12 @@ static uint32_t narrow(uint64_t id)
 	return id > UINT32_MAX ? 0 : (uint32_t)id;
 }
 
+/* Nothing begins at 0, nor ends before it begins, which would be a duration beyond all bounds. */
+static bool has_valid_times(uint64_t start_ns, uint64_t duration_ns)
+{
+	return start_ns && duration_ns <= INT64_MAX && start_ns <= INT64_MAX - duration_ns;
+}
+
 /* What others than the joining want to know of a call. */
 static void tell_of_call(struct reading *reading, struct launch *call, uint64_t duration_ns,
 			 uint64_t result)
@@ -88,6 +94,7 @@ static void read_calls(struct reading *reading, const struct xt_chunk *chunk)
 
 	for (uint32_t r = 0; r < row_count && !reading->error; r++) {
 		struct launch *call = correlate_place(reading->correlate);
+		bool is_valid;
 
 		if (!call) {
 			reading->error = -ENOMEM;
@@ -106,7 +113,9 @@ static void read_calls(struct reading *reading, const struct xt_chunk *chunk)
 			.flags = count_call(reading->run, model->apis.rows[place].class,
 					    result[r] != 0),
 		};
-		read_call(reading, call, duration_ns[r], result[r]);
+		is_valid = has_valid_times(enter_ns[r], duration_ns[r]);
+		reading->run->calls_invalid_count += !is_valid;
+		read_call(reading, call, is_valid ? duration_ns[r] : 0, result[r]);
 	}
 }
 
@@ -158,6 +167,10 @@ static void read_work(struct reading *reading, const struct xt_chunk *chunk)
 			.kind = work_columns[kind].kind,
 		};
 
+		if (!has_valid_times(start_ns[r], duration_ns[r])) {
+			reading->run->work_invalid_count++;
+			continue;
+		}
 		if (reading->timeline)
 			wait_for_order(reading, &work);
 		if (correlate_work(reading->correlate, &work) < 0)
@@ -189,6 +202,7 @@ static void read_memory(struct reading *reading, const struct xt_chunk *chunk)
 
 		if (operation[r] != XT_MEMORY_ALLOC && operation[r] != XT_MEMORY_FREE)
 			continue;
+		reading->run->memory_untimed_count += !time_ns[r];
 		own_alone(reading, &work, &owner);
 		memory_add(&reading->memory, &work, &owner, &work.ticket);
 		if (work.kind == WORK_ALLOC && correlate_work(reading->correlate, &work) < 0)
@@ -299,11 +313,13 @@ static int finish(struct reading *reading)
 
 	run->launch_alone_count += counts->launches_alone;
 	run->transfer_alone_count += counts->transfers_alone;
+	run->calls_recurring_count += counts->launches_recurring;
 	run->nodes_cyclic_count += reading->model->nodes.cyclic_count;
 	run->nodes_made_count += reading->model->nodes.made_count;
 	run->range_counts.opened += reading->model->ranges.counts.opened;
 	run->range_counts.pops_alone += reading->model->ranges.counts.pops_alone;
 	run->range_counts.ends_alone += reading->model->ranges.counts.ends_alone;
+	run->range_counts.keys_recurring += reading->model->ranges.counts.keys_recurring;
 	run->range_counts.unclosed += reading->model->ranges.counts.unclosed;
 	if (reading->timeline) {
 		run->timeline_missed_count += timeline_finish(reading->timeline);

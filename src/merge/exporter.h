@@ -93,6 +93,10 @@ struct run {
 	uint64_t transfer_call_count; /* calls that copy or set */
 	uint64_t transfer_alone_count;
 	uint64_t work_count[WORK_KINDS];
+	uint64_t work_invalid_count; /* not among these: their times cannot be */
+	uint64_t calls_invalid_count;
+	uint64_t calls_recurring_count;
+	uint64_t memory_untimed_count;
 	uint64_t work_without_call_count;
 	uint64_t work_without_stack_count; /* the call is known, its stack is not */
 	uint64_t graph_work_count;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "merge/addresses.h"
+#include "merge/doubts.h"
 #include "merge/reading.h"
 
 /* How a process is called. To be given back with free(); NULL if memory ran out. */
@@ -112,44 +113,16 @@ static int read_log(struct run *run, size_t index, struct sink *sinks, size_t si
 
 static void report_missing(const struct run *run, struct report *report)
 {
-	const struct {
-		uint64_t count;
-		const char *format;
-	} rows[] = {
-		{run->work_without_call_count,
-		 "%llu kernels, copies or sets have no call: shown as " FRAME_UNATTRIBUTED},
-		{run->work_without_stack_count, "%llu kernels, copies or sets have a call without "
-						"a stack: shown as " FRAME_UNATTRIBUTED},
-		{run->graph_work_unmade_count,
-		 "%llu kernels, copies or sets are of graph nodes whose making was not recorded: "
-		 "shown below the launch of their graph"},
-		{run->nodes_cyclic_count,
-		 "%llu graph nodes have origins that lead nowhere: a circle, or too many"},
-		{run->range_counts.pops_alone,
-		 "%llu NVTX ranges are popped that were not pushed: passed over"},
-		{run->range_counts.ends_alone,
-		 "%llu NVTX ranges are ended that were not started: passed over"},
-		{run->timeline_missed_count,
-		 "%llu kernels, copies or sets stand too late in the log to be weighed in full"},
-		{run->memory_counts.free_alone,
-		 "%llu frees are of memory whose allocation is not in the log"},
-		{run->memory_counts.alloc_over,
-		 "%llu allocations are at addresses that were in use: their frees are missing"},
-		{run->memory_counts.late_count,
-		 "%llu allocations and frees stand too late in the log to be in order"},
-		{run->memory_counts.unowned,
-		 "%llu allocations have no call with a stack: shown as " FRAME_UNATTRIBUTED},
-	};
-
 	if (!run->launch_count && !run_work_count(run))
 		report_warn(report, "there are no launches in the log%s",
 			    run->inputs->count == 1 ? "" : "s");
 	else if (run->launch_alone_count > run->nodes_made_count && !run_work_count(run))
 		report_warn(report, "there are launches, but no kernels: the GPU's side was not "
 				    "recorded");
-	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++)
-		if (rows[r].count)
-			report_warn(report, rows[r].format, (unsigned long long)rows[r].count);
+	for (size_t d = 0; d < DOUBTS_COUNT; d++)
+		if (doubt_count(run, &doubts[d]))
+			report_warn(report, doubts[d].format,
+				    (unsigned long long)doubt_count(run, &doubts[d]));
 }
 
 static int read_all(struct run *run, struct sink *sinks, size_t sink_count)

@@ -224,7 +224,38 @@ static size_t started_slot(const struct started *table, size_t size, uint64_t ke
 	return s;
 }
 
-/* An end counts for the thread that started the range. */
+static int compare_times(const void *a, const void *b)
+{
+	const struct raw_event *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* Notes who starts which key. Returns how many keys were there already. */
+static uint64_t note_starts(const struct ranges *ranges, struct started *table, size_t size)
+{
+	uint64_t recurring = 0;
+
+	for (size_t r = 0; r < ranges->raw_count; r++) {
+		const struct raw_event *event = &ranges->raw[r];
+		uint64_t key = ranges->labels[event->label].key;
+		struct started *started;
+
+		if (event->operation != XT_RANGE_START)
+			continue;
+		started = &table[started_slot(table, size, key)];
+		recurring += started->used;
+		*started = (struct started){key, event->thread, true};
+	}
+	return recurring;
+}
+
+/*
+ * An end counts for the thread that started the range: of several that did so with one key, the
+ * last before it.
+ */
 static int move_ends(struct ranges *ranges)
 {
 	size_t size = 16, start_count = 0;
@@ -237,22 +268,19 @@ static int move_ends(struct ranges *ranges)
 	table = calloc(size, sizeof(*table));
 	if (!table)
 		return -ENOMEM;
-	for (size_t r = 0; r < ranges->raw_count; r++) {
-		const struct raw_event *event = &ranges->raw[r];
-		uint64_t key = ranges->labels[event->label].key;
-
-		if (event->operation == XT_RANGE_START)
-			table[started_slot(table, size, key)] =
-				(struct started){key, event->thread, true};
+	ranges->counts.keys_recurring = note_starts(ranges, table, size);
+	if (ranges->counts.keys_recurring) {
+		memset(table, 0, size * sizeof(*table));
+		qsort(ranges->raw, ranges->raw_count, sizeof(*ranges->raw), compare_times);
 	}
 	for (size_t r = 0; r < ranges->raw_count; r++) {
 		struct raw_event *event = &ranges->raw[r];
-		const struct started *started;
+		uint64_t key = ranges->labels[event->label].key;
+		struct started *started = &table[started_slot(table, size, key)];
 
-		if (event->operation != XT_RANGE_END)
-			continue;
-		started = &table[started_slot(table, size, ranges->labels[event->label].key)];
-		if (started->used)
+		if (event->operation == XT_RANGE_START)
+			*started = (struct started){key, event->thread, true};
+		else if (event->operation == XT_RANGE_END && started->used)
 			event->thread = started->thread;
 	}
 	free(table);

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "merge/doubts.h"
 #include "merge/labels.h"
 #include "merge/summary_json.h"
 
@@ -239,30 +240,13 @@ void summary_json_memory(struct json *json, const struct run *run)
 	end_table(json);
 }
 
-/* Of the counts, those that are 0 are left out: then all is well. */
+/* Those that are 0 are left out: then all is well. */
 static void put_doubts(struct json *json, const struct run *run)
 {
-	const struct {
-		const char *name;
-		uint64_t count;
-	} rows[] = {
-		{"work_without_call", run->work_without_call_count},
-		{"work_without_stack", run->work_without_stack_count},
-		{"graph_work_of_unknown_maker", run->graph_work_unmade_count},
-		{"graph_nodes_of_circular_origin", run->nodes_cyclic_count},
-		{"nvtx_pops_without_push", run->range_counts.pops_alone},
-		{"nvtx_ends_without_start", run->range_counts.ends_alone},
-		{"work_too_late_to_be_weighed", run->timeline_missed_count},
-		{"frees_without_allocation", run->memory_counts.free_alone},
-		{"allocations_over_others", run->memory_counts.alloc_over},
-		{"memory_operations_too_late", run->memory_counts.late_count},
-		{"allocations_without_call", run->memory_counts.unowned},
-	};
-
 	json_begin_object(json, "doubts");
-	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++)
-		if (rows[r].count)
-			json_u64(json, rows[r].name, rows[r].count);
+	for (size_t d = 0; d < DOUBTS_COUNT; d++)
+		if (doubt_count(run, &doubts[d]))
+			json_u64(json, doubts[d].name, doubt_count(run, &doubts[d]));
 	json_end_object(json);
 }
 

@@ -35,6 +35,19 @@ static void listen(void *context, const struct work *work, const struct launch *
 	told->last_start_ns = work->start_ns;
 }
 
+struct stacks_told {
+	uint32_t stack; /* of the call that the last work was joined with */
+};
+
+static void note_stack(void *context, const struct work *work, const struct launch *launch)
+{
+	struct stacks_told *told = context;
+
+	(void)work;
+	assert_non_null(launch);
+	told->stack = launch->stack;
+}
+
 static const struct correlate_limits small = {
 	.window_calls = 64, .old_calls_max = 128, .waiting_work_max = 64};
 
@@ -170,6 +183,50 @@ static void an_id_that_comes_again_is_the_new_call(void **state)
 	teardown(&f);
 }
 
+/* Work is of the call with its id that was entered last before it began, wherever that is kept. */
+static void recurring_ids_are_told_apart_by_time(void **state)
+{
+	static const struct {
+		uint64_t start_ns;
+		uint32_t stack;
+	} cases[] = {{1000, 100}, {1999, 100}, {2000, 200}, {2999, 200}, {3000, 300}, {9000, 300}};
+
+	(void)state;
+	for (int others = 0; others < 100; others += 99) {
+		struct stacks_told told = {0};
+		struct correlate_listener listener = {note_stack, &told};
+		struct correlate *correlate;
+
+		assert_int_equal(correlate_new(&correlate, &small, listener), 0);
+		for (uint64_t c = 1; c <= 3; c++) {
+			struct launch launch = {.correlation = 7,
+						.enter_ns = c * 1000,
+						.stack = (uint32_t)c * 100,
+						.flags = LAUNCH_GRAPH | LAUNCH_EXPECTED};
+
+			assert_int_equal(correlate_launch(correlate, &launch), 0);
+			/* With others behind it, the first goes to the table of old calls. */
+			for (int o = 0; c == 1 && o < others; o++) {
+				launch = (struct launch){.correlation = 1000 + (uint64_t)o};
+				assert_int_equal(correlate_launch(correlate, &launch), 0);
+			}
+		}
+		for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+			struct work work = {.correlation = 7, .start_ns = cases[k].start_ns};
+
+			assert_int_equal(correlate_work(correlate, &work), 0);
+			assert_int_equal(told.stack, cases[k].stack);
+		}
+		/* Before all of them: the clocks differ a little. */
+		assert_int_equal(correlate_work(correlate,
+						&(struct work){.correlation = 7, .start_ns = 990}),
+				 0);
+		assert_int_equal(told.stack, 300);
+		assert_int_equal(correlate_finish(correlate)->launches_recurring, others ? 1 : 2);
+		correlate_free(correlate);
+	}
+}
+
 static void id_0_is_none(void **state)
 {
 	struct fixture f = setup(&small);
@@ -225,6 +282,7 @@ int main(void)
 		cmocka_unit_test(late_kernels_find_their_call),
 		cmocka_unit_test(memory_is_bounded),
 		cmocka_unit_test(an_id_that_comes_again_is_the_new_call),
+		cmocka_unit_test(recurring_ids_are_told_apart_by_time),
 		cmocka_unit_test(id_0_is_none),
 		cmocka_unit_test(random_orders_are_exact),
 	};

@@ -85,7 +85,16 @@ static void put_row(struct xt_table *table)
 	xt_table_end_row(table);
 }
 
-/* Returns the number of kernels, copies and sets in the log, and adds up their durations. */
+/* What begins at 0, or ends beyond the end of time, is passed over. */
+static bool can_be(uint64_t start_ns, uint64_t duration_ns)
+{
+	return start_ns > 0 && start_ns <= INT64_MAX && duration_ns <= INT64_MAX - start_ns;
+}
+
+/*
+ * Returns the number of kernels, copies and sets in the log whose times can be, and adds up their
+ * durations.
+ */
 static uint64_t make_log(const char *path, uint64_t *gpu_ns)
 {
 	struct xt_log_header header = {
@@ -108,6 +117,9 @@ static uint64_t make_log(const char *path, uint64_t *gpu_ns)
 		for (uint64_t r = 0; r < rows; r++) {
 			put_row(&table);
 			if (kind != XT_KIND_KERNEL && kind != XT_KIND_COPY && kind != XT_KIND_SET)
+				continue;
+			if (!can_be(table.values[XT_KERNEL_START_NS][r],
+				    table.values[XT_KERNEL_DURATION_NS][r]))
 				continue;
 			*gpu_ns += table.values[XT_KERNEL_DURATION_NS][r];
 			work_count++;
