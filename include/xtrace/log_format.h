@@ -94,6 +94,7 @@ enum xt_kind {
 	XT_KIND_MEMORY = 20,	   /* allocations and frees */
 	XT_KIND_RANGE = 21,	   /* NVTX: ranges begin and end, marks */
 	XT_KIND_GRAPH_UPDATE = 22, /* nodes of executable graphs that were changed, and by whom */
+	XT_KIND_SWITCH = 23,	   /* recording was paused, or went on */
 	XT_KIND_COUNT
 };
 
@@ -250,6 +251,11 @@ enum xt_graph_update_column {
 	XT_GRAPH_UPDATE_THREAD = 5,
 };
 
+enum xt_switch_column {
+	XT_SWITCH_TIME_NS = 1,
+	XT_SWITCH_IS_ON = 2, /* 1: recording went on, 0: it was paused */
+};
+
 enum xt_memory_operation { XT_MEMORY_ALLOC = 1, XT_MEMORY_FREE = 2 };
 
 enum xt_memory_column {
@@ -329,6 +335,13 @@ enum xt_area_kind {
 	XT_AREA_NAMES = 3, /* since version 2 */
 };
 
+/* What others ask of the tracer of a living process. */
+enum xt_spool_wish {
+	XT_WISH_NONE = 0,
+	XT_WISH_RECORD = 1,
+	XT_WISH_PAUSE = 2,
+};
+
 #define XT_SPOOL_RECORD_KINDS 64
 
 struct xt_spool_header {
@@ -339,7 +352,7 @@ struct xt_spool_header {
 	uint32_t pid;
 	uint32_t area_count; /* areas [0, area_count) are valid */
 	uint32_t cupti_version;
-	uint32_t reserved;
+	uint32_t wish; /* enum xt_spool_wish: by others, for the tracer */
 	struct xt_spool_area areas[XT_SPOOL_AREAS_MAX];
 	/* Bytes of an activity record, by CUPTI's kind, as its own reader has shown; 0: not yet.
 	 * Since version 2. */
@@ -353,6 +366,8 @@ enum xt_record_type {
 	XT_RECORD_STACK = 3, /* struct xt_record_stack: defines a stack slot until redefined */
 	XT_RECORD_NODE = 4,  /* struct xt_record_node: a graph node was made or changed */
 	XT_RECORD_RANGE = 5, /* struct xt_record_range: an NVTX event */
+	XT_RECORD_SKIP = 6,  /* struct xt_record_skip: a call while recording was paused */
+	XT_RECORD_SWITCH = 7 /* struct xt_record_switch: recording was paused, or went on */
 };
 
 struct xt_record {
@@ -414,6 +429,19 @@ struct xt_record_range {
 	uint8_t text[]; /* padded to a multiple of 8 bytes */
 };
 _Static_assert(sizeof(struct xt_record_range) == 64, "a range record has a head of 64 bytes");
+
+struct xt_record_skip {
+	struct xt_record head;
+	uint32_t correlation_id;
+};
+_Static_assert(sizeof(struct xt_record_skip) == 8, "a skip record is 8 bytes");
+
+struct xt_record_switch {
+	struct xt_record head;
+	uint32_t is_on; /* 1: it went on, 0: it was paused */
+	uint64_t time_ns;
+};
+_Static_assert(sizeof(struct xt_record_switch) == 16, "a switch record is 16 bytes");
 
 /* A call that was entered and has not returned: what the thread is doing right now. */
 #define XT_RING_OPEN_CALLS_MAX 8

@@ -14,10 +14,12 @@
 #include "inject/clock.h"
 #include "inject/entry_stub.h"
 #include "inject/lane.h"
+#include "inject/profiler_calls.h"
 #include "inject/stack_capture.h"
 #include "inject/hotpath.h"
 
 atomic_bool callbacks_active;
+atomic_bool callbacks_paused;
 atomic_uint_fast64_t callbacks_reentered;
 atomic_uint_fast64_t callbacks_module_unloads;
 
@@ -34,12 +36,41 @@ static uint32_t slot_epoch(const struct lane *lane, uint32_t slot)
 	return (uint32_t)lane->memo.clears;
 }
 
+/* What CUPTI keeps between ENTER and EXIT of a call that is left out. */
+#define CALL_IS_SKIPPED UINT64_C(0x78747261636521)
+
+/* What the GPU does for it will be left out by its correlation id. */
+static void call_skip(struct lane *lane, const struct cupti_callback_data *data)
+{
+	struct xt_record_skip *record = ring_reserve_or_wait(lane, sizeof(*record));
+
+	if (data->correlation_data)
+		*data->correlation_data = CALL_IS_SKIPPED;
+	if (!record)
+		return;
+	record->head.type = XT_RECORD_SKIP;
+	record->head.bytes = sizeof(*record);
+	record->correlation_id = data->correlation_id;
+	ring_commit(lane, sizeof(*record));
+}
+
+static bool was_skipped(const struct cupti_callback_data *data)
+{
+	return data->correlation_data && *data->correlation_data == CALL_IS_SKIPPED;
+}
+
 static void call_enter(struct lane *lane, uint32_t api, const struct cupti_callback_data *data,
 		       const struct caller_regs *regs)
 {
 	struct xt_ring_header *ring = lane->ring;
 	struct xt_open_call *call;
 
+	if (atomic_load_explicit(&callbacks_paused, memory_order_relaxed)) {
+		call_skip(lane, data);
+		return;
+	}
+	if (data->correlation_data)
+		*data->correlation_data = 0; /* whatever was there */
 	/* No call of CUDA's is nested so deep: these were left by longjmp(). */
 	if (ring->open_count == XT_RING_OPEN_CALLS_MAX)
 		ring->open_count = 0;
@@ -70,8 +101,12 @@ static struct xt_open_call *close_call(struct xt_ring_header *ring, uint32_t api
 static void call_exit(struct lane *lane, uint32_t api, const struct cupti_callback_data *data)
 {
 	uint64_t exit_ns = monotonic_ns();
-	struct xt_open_call *call = close_call(lane->ring, api, data->correlation_id);
 	struct xt_record_call *record;
+	struct xt_open_call *call;
+
+	if (was_skipped(data))
+		return;
+	call = close_call(lane->ring, api, data->correlation_id);
 
 	lane_count_up(lane, XT_RING_CALLS_SEEN);
 	if (!call) {
@@ -165,11 +200,34 @@ static void graph_node_set(struct lane *lane, uint32_t use, const struct cupti_c
 	commit_node(lane, &node);
 }
 
+/* The program says what of it is to be recorded. */
+static void switch_recording(struct lane *lane, bool is_on)
+{
+	struct xt_record_switch *record;
+
+	if (atomic_exchange(&callbacks_paused, !is_on) == !is_on)
+		return;
+	record = ring_reserve_or_wait(lane, sizeof(*record));
+	if (!record)
+		return;
+	record->head.type = XT_RECORD_SWITCH;
+	record->head.bytes = sizeof(*record);
+	record->is_on = is_on;
+	record->time_ns = monotonic_ns();
+	ring_commit(lane, sizeof(*record));
+}
+
 static void api_call(struct lane *lane, uint32_t api, const struct cupti_callback_data *data,
 		     const struct caller_regs *regs)
 {
 	uint32_t use = api_uses[api & 0xffff & (API_CBID_END - 1)];
+	enum profiler_call profiler = profiler_call_of(api);
 
+	if (profiler != PROFILER_NONE) {
+		if ((profiler == PROFILER_START) == (data->site == XT_CUPTI_API_EXIT))
+			switch_recording(lane, profiler == PROFILER_START);
+		return;
+	}
 	if (data->site == XT_CUPTI_API_ENTER) {
 		if (!(use & API_IS_UNRECORDED))
 			call_enter(lane, api, data, regs);
@@ -185,6 +243,7 @@ static void api_call(struct lane *lane, uint32_t api, const struct cupti_callbac
 static bool counts_as_call(uint32_t domain, uint32_t cbid, const struct cupti_callback_data *data)
 {
 	return domain != XT_CUPTI_CB_DOMAIN_RESOURCE && data->site == XT_CUPTI_API_EXIT &&
+	       !was_skipped(data) && profiler_call_of(domain << 16 | cbid) == PROFILER_NONE &&
 	       !(api_uses[cbid & (API_CBID_END - 1)] & API_IS_UNRECORDED);
 }
 

@@ -13,6 +13,9 @@
 /* Whether callbacks record; while it is false they return at once. */
 extern atomic_bool callbacks_active;
 
+/* Whether calls are left out that are entered now; nodes of graphs and NVTX are noted all the same. */
+extern atomic_bool callbacks_paused;
+
 /* Calls that were not recorded because the thread was inside a callback already. */
 extern atomic_uint_fast64_t callbacks_reentered;
 

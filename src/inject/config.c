@@ -65,6 +65,19 @@ static enum api_level read_api_level(void)
 	return API_LEVEL_WORK;
 }
 
+/* Whether a variable has the one value it may have. */
+static bool read_word(const char *name, const char *word)
+{
+	const char *value = getenv(name);
+
+	if (!value || !*value)
+		return false;
+	if (!strcmp(value, word))
+		return true;
+	say("%s=%s is not %s; passed over", name, value, word);
+	return false;
+}
+
 bool config_read(struct config *config)
 {
 	const char *audit;
@@ -76,6 +89,8 @@ bool config_read(struct config *config)
 	read_path("XTRACE_CUPTI", "", config->cupti_path);
 	find_own_directory(config->library_dir);
 	config->api_level = read_api_level();
+	config->starts_paused = read_word("XTRACE_START", "paused");
+	config->follows_profiler = read_word("XTRACE_CAPTURE_RANGE", "cudaProfilerApi");
 	audit = getenv("XTRACE_AUDIT");
 	config->audit_interval = AUDIT_INTERVAL_DEFAULT;
 	if (audit && *audit) {

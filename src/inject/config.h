@@ -17,6 +17,8 @@ struct config {
 	char cupti_path[PATH_MAX];  /* XTRACE_CUPTI: take this libcupti; empty: search */
 	char library_dir[PATH_MAX]; /* where this library itself lies */
 	enum api_level api_level;   /* XTRACE_API: launch, work or all */
+	bool starts_paused;	    /* XTRACE_START: paused */
+	bool follows_profiler;	    /* XTRACE_CAPTURE_RANGE: cudaProfilerApi; starts paused */
 	uint32_t audit_interval;    /* XTRACE_AUDIT: every n-th memo hit is checked; 0: none */
 };
 

@@ -27,6 +27,7 @@
 #include "inject/cupti.h"
 #include "inject/loader_watch.h"
 #include "inject/nvtx.h"
+#include "inject/profiler_calls.h"
 #include "inject/say.h"
 #include "inject/signal_guard.h"
 #include "inject/spool.h"
@@ -297,6 +298,7 @@ static void start(void)
 	if (!config_read(&config))
 		return;
 	stack_capture_audit_interval = config.audit_interval;
+	atomic_store(&callbacks_paused, config.starts_paused || config.follows_profiler);
 	if (open_libraries(&config, why, sizeof(why)) || subscribe(why, sizeof(why)))
 		goto decline;
 	if (api_table_fill(config.api_level)) {
@@ -305,6 +307,8 @@ static void start(void)
 	}
 	if (start_tracing(&config, log_path, why, sizeof(why)))
 		goto unsubscribe;
+	if (config.follows_profiler)
+		profiler_calls_enable(subscriber);
 	atomic_store(&tracing, true);
 	watch_forks();
 	atexit(at_exit);

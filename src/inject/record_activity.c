@@ -111,6 +111,10 @@ static struct xt_table *work_row(struct recorder *rec, enum xt_kind kind, struct
 	struct xt_table *table;
 	uint32_t stream_id;
 
+	if (skipped_calls_has(&rec->skipped, work->correlation_id)) {
+		rec->records_skipped++;
+		return NULL;
+	}
 	if (!work->start_ns || work->end_ns < work->start_ns) {
 		tally->invalid++;
 		return NULL;
@@ -338,10 +342,17 @@ void record_names_ahead(struct recorder *rec)
 void record_activity(struct recorder *rec)
 {
 	struct activity_buffer *buffer;
+	uint32_t count = 0;
 
-	while (rec->held_count < HELD_BUFFERS_MAX && (buffer = activity_take_completed())) {
-		take_buffer(rec, buffer);
-		rec->held[rec->held_count++] = buffer;
+	while (rec->held_count + count < HELD_BUFFERS_MAX && (buffer = activity_take_completed()))
+		rec->taken[count++] = buffer;
+	/* All calls whose work is in these buffers were entered by now: which of them were left out
+	 * has to be known before. */
+	if (count && (rec->skipped.count || atomic_load(&callbacks_paused)))
+		record_calls(rec);
+	for (uint32_t i = 0; i < count; i++) {
+		take_buffer(rec, rec->taken[i]);
+		rec->held[rec->held_count++] = rec->taken[i];
 		rec->buffers_completed++;
 	}
 }

@@ -109,6 +109,7 @@ static void take_call(struct recorder *rec, struct lane *lane, const struct xt_r
 		return;
 	}
 	rec->calls.pending++;
+	skipped_calls_remove(&rec->skipped, record->correlation_id);
 	rec->launches += api_makes_kernels(record->api);
 	xt_table_put(table, XT_CALL_THREAD, lane->known_thread_id);
 	xt_table_put(table, XT_CALL_API, record->api);
@@ -141,6 +142,14 @@ static void drain(struct recorder *rec, struct lane *lane, uint64_t end)
 			break;
 		case XT_RECORD_RANGE:
 			take_range(rec, lane, (const struct xt_record_range *)record);
+			break;
+		case XT_RECORD_SKIP:
+			skipped_calls_add(&rec->skipped,
+					  ((const struct xt_record_skip *)record)->correlation_id);
+			break;
+		case XT_RECORD_SWITCH:
+			record_switch(rec, ((const struct xt_record_switch *)record)->time_ns,
+				      ((const struct xt_record_switch *)record)->is_on);
 			break;
 		default: /* XT_RECORD_PAD */
 			lane->read_pos += RING_DATA_BYTES - place;

@@ -108,6 +108,8 @@ void record_start(struct recorder *rec)
 	record_meta(rec, "cupti.found", cupti.found_by);
 	record_apis(rec);
 	record_clock(rec);
+	if (atomic_load(&callbacks_paused))
+		record_switch(rec, rec->start_ns, false);
 }
 
 static void module_loaded(void *context, const struct module *module)
@@ -190,6 +192,29 @@ void record_clock(struct recorder *rec)
 	xt_table_end_row(table);
 }
 
+void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on)
+{
+	struct xt_table *table = recorder_table(rec, XT_KIND_SWITCH, 0);
+
+	if (!table)
+		return;
+	xt_table_put(table, XT_SWITCH_TIME_NS, time_ns);
+	xt_table_put(table, XT_SWITCH_IS_ON, is_on);
+	xt_table_end_row(table);
+}
+
+void record_wish(struct recorder *rec)
+{
+	uint32_t wish = spool_wish();
+	bool is_paused = wish == XT_WISH_PAUSE;
+
+	if (wish == rec->wish_seen)
+		return;
+	rec->wish_seen = wish;
+	if (atomic_exchange(&callbacks_paused, is_paused) != is_paused)
+		record_switch(rec, monotonic_ns(), !is_paused);
+}
+
 void record_devices(struct recorder *rec)
 {
 	const struct gpu_names *gpus = rec->devices_named ? NULL : flusher_gpu_names();
@@ -263,6 +288,8 @@ bool record_account(struct recorder *rec)
 		{"nodes.lost", lanes_sum(XT_RING_NODES_LOST)},
 		{"ranges.seen", lanes_sum(XT_RING_RANGES_SEEN)},
 		{"ranges.lost", lanes_sum(XT_RING_RANGES_LOST)},
+		{"calls.skipped", rec->skipped.count},
+		{"records.skipped", rec->records_skipped},
 		{"records.other", rec->records_other},
 		{"cupti.dropped", flusher_dropped_records()},
 		{"buffers.completed", rec->buffers_completed},

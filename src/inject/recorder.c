@@ -24,8 +24,9 @@ static const struct {
 	{XT_KIND_KERNEL, 32 << 10, 0},	  {XT_KIND_COPY_SHAPE, 1024, 0},
 	{XT_KIND_COPY, 8 << 10, 0},	  {XT_KIND_SET, 8 << 10, 0},
 	{XT_KIND_RANGE, 8 << 10, 0},	  {XT_KIND_GRAPH_NODE, 8 << 10, 0},
-	{XT_KIND_GRAPH_UPDATE, 4096, 0},  {XT_KIND_MEMORY, 8 << 10, 0},
-	{XT_KIND_CLOCK, 64, 0},		  {XT_KIND_ACCOUNT, 64, 4 << 10},
+	{XT_KIND_GRAPH_UPDATE, 4096, 0},  {XT_KIND_SWITCH, 64, 0},
+	{XT_KIND_MEMORY, 8 << 10, 0},	  {XT_KIND_CLOCK, 64, 0},
+	{XT_KIND_ACCOUNT, 64, 4 << 10},
 };
 #define LAYOUT_COUNT (sizeof(layout) / sizeof(*layout))
 
@@ -62,6 +63,7 @@ void recorder_free(struct recorder *rec)
 {
 	for (size_t i = 0; i < LAYOUT_COUNT; i++)
 		xt_table_free(&rec->tables[layout[i].kind]);
+	skipped_calls_free(&rec->skipped);
 	intern_free(&rec->strings);
 	intern_free(&rec->stacks);
 	intern_free(&rec->streams);

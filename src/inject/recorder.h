@@ -17,6 +17,7 @@
 #include "inject/activity.h"
 #include "inject/intern.h"
 #include "inject/lane.h"
+#include "inject/skipped_calls.h"
 #include "log/writer.h"
 
 #define HELD_BUFFERS_MAX 64
@@ -48,13 +49,17 @@ struct recorder {
 	/* Buffers whose records are in tables but not in the file yet. */
 	struct activity_buffer *held[HELD_BUFFERS_MAX];
 	uint32_t held_count;
+	/* Those that are completed and next to be read. */
+	struct activity_buffer *taken[HELD_BUFFERS_MAX];
 
 	struct tally calls, kernels, copies, sets, memory;
-	uint64_t records_other, buffers_completed;
+	uint64_t records_other, records_skipped, buffers_completed;
 	uint64_t buffers_completed_before; /* as of the last record_names_ahead() */
 	uint64_t launches;		   /* among the calls: of classes that make kernels */
 	uint64_t threads_seen;
 	uint64_t rounds; /* of record_calls() */
+	struct skipped_calls skipped;
+	uint32_t wish_seen; /* enum xt_spool_wish */
 	bool devices_named;
 	bool write_failed; /* the last flush; said when it begins */
 };
@@ -87,6 +92,10 @@ void record_modules(struct recorder *rec);	 /* modules that came or went */
 void record_modules_again(struct recorder *rec); /* all of them, after a failed write */
 void record_thread(struct recorder *rec, struct lane *lane);
 void record_clock(struct recorder *rec);
+/* Recording was paused, or went on, at that time. */
+void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on);
+/* Does what others ask for in the spool. */
+void record_wish(struct recorder *rec);
 void record_devices(struct recorder *rec); /* once the driver is up */
 
 /* ACCOUNT rows as of now. True if the calls add up at this moment: seen = written + lost. While

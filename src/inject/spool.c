@@ -128,6 +128,11 @@ void spool_record_bytes(uint32_t kind, uint32_t bytes)
 		__atomic_store_n(&spool.header->record_bytes[kind], bytes, __ATOMIC_RELAXED);
 }
 
+uint32_t spool_wish(void)
+{
+	return spool.header ? __atomic_load_n(&spool.header->wish, __ATOMIC_RELAXED) : XT_WISH_NONE;
+}
+
 uint64_t spool_unbacked_areas(void)
 {
 	return atomic_load(&spool.unbacked);

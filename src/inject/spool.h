@@ -28,6 +28,9 @@ void *spool_area(size_t area_bytes, enum xt_area_kind kind);
 /* Notes how long CUPTI's records of a kind are, for whoever finds the spool. Writer thread. */
 void spool_record_bytes(uint32_t kind, uint32_t bytes);
 
+/* What others have asked for, enum xt_spool_wish. */
+uint32_t spool_wish(void);
+
 /* How many areas had to be plain memory. */
 uint64_t spool_unbacked_areas(void);
 

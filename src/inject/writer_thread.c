@@ -104,6 +104,7 @@ static void run_until_stopped(struct recorder *rec)
 		uint64_t now_ns = monotonic_ns();
 
 		record_devices(rec);
+		record_wish(rec);
 		if (now_ns - last_names_ns >= NAMES_AHEAD_NS) {
 			record_names_ahead(rec);
 			last_names_ns = now_ns;
@@ -159,6 +160,8 @@ static bool finish(struct recorder *rec)
 		recorder_flush(rec);
 	record_devices(rec);
 	record_clock(rec);
+	if (atomic_load(&callbacks_paused))
+		record_switch(rec, monotonic_ns(), true); /* the end is not paused for ever */
 	/* A thread may have been inside a callback when they were switched off: the account is
 	 * taken again until it adds up. */
 	for (int i = 0; i < BALANCE_ROUNDS && !balanced; i++) {

@@ -157,11 +157,29 @@ static void add_range(struct walk *walk, const struct xt_record *record)
 	recovery->out->ranges++;
 }
 
+static void add_switch(struct walk *walk, const struct xt_record *record)
+{
+	const struct xt_record_switch *change = (const void *)record;
+	struct xt_table *table = recovery_table(walk->recovery, XT_KIND_SWITCH, 0);
+
+	if (!table)
+		return;
+	xt_table_put(table, XT_SWITCH_TIME_NS, change->time_ns);
+	xt_table_put(table, XT_SWITCH_IS_ON, change->is_on != 0);
+	xt_table_end_row(table);
+}
+
+/* The set of these died with the process: what the GPU did for such calls is nobody's. */
+static void pass_over(struct walk *walk, const struct xt_record *record)
+{
+	(void)walk;
+	(void)record;
+}
+
 static void (*const adders[])(struct walk *, const struct xt_record *) = {
-	[XT_RECORD_CALL] = add_call,
-	[XT_RECORD_STACK] = add_stack,
-	[XT_RECORD_NODE] = add_node,
-	[XT_RECORD_RANGE] = add_range,
+	[XT_RECORD_CALL] = add_call,  [XT_RECORD_STACK] = add_stack,
+	[XT_RECORD_NODE] = add_node,  [XT_RECORD_RANGE] = add_range,
+	[XT_RECORD_SKIP] = pass_over, [XT_RECORD_SWITCH] = add_switch,
 };
 
 /*

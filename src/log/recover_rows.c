@@ -27,8 +27,8 @@ static const struct {
 	{XT_KIND_KERNEL, 64 << 10, 0},	  {XT_KIND_COPY_SHAPE, 4096, 0},
 	{XT_KIND_COPY, 16 << 10, 0},	  {XT_KIND_SET, 16 << 10, 0},
 	{XT_KIND_RANGE, 16 << 10, 0},	  {XT_KIND_GRAPH_NODE, 16 << 10, 0},
-	{XT_KIND_GRAPH_UPDATE, 4096, 0},  {XT_KIND_MEMORY, 16 << 10, 0},
-	{XT_KIND_ACCOUNT, 512, 32 << 10},
+	{XT_KIND_GRAPH_UPDATE, 4096, 0},  {XT_KIND_SWITCH, 64, 0},
+	{XT_KIND_MEMORY, 16 << 10, 0},	  {XT_KIND_ACCOUNT, 512, 32 << 10},
 };
 #define LAYOUT_COUNT (sizeof(layout) / sizeof(layout[0]))
 

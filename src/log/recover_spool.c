@@ -85,6 +85,8 @@ static const size_t record_bytes_min[] = {
 	[XT_RECORD_STACK] = sizeof(struct xt_record_stack),
 	[XT_RECORD_NODE] = sizeof(struct xt_record_node),
 	[XT_RECORD_RANGE] = sizeof(struct xt_record_range),
+	[XT_RECORD_SKIP] = sizeof(struct xt_record_skip),
+	[XT_RECORD_SWITCH] = sizeof(struct xt_record_switch),
 };
 
 static bool is_right(const struct xt_record *record, uint64_t room)

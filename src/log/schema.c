@@ -254,6 +254,15 @@ const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] =
 						[XT_GRAPH_UPDATE_THREAD] = UVAR("thread id"),
 					},
 			},
+		[XT_KIND_SWITCH] =
+			{
+				.name = "SWITCH",
+				.columns =
+					{
+						[XT_SWITCH_TIME_NS] = DELTA("time ns"),
+						[XT_SWITCH_IS_ON] = UVAR("on"),
+					},
+			},
 		[XT_KIND_MEMORY] =
 			{
 				.name = "MEMORY",

@@ -315,6 +315,8 @@ static int finish(struct reading *reading)
 	run->transfer_alone_count += counts->transfers_alone;
 	run->calls_recurring_count += counts->launches_recurring;
 	run->nodes_cyclic_count += reading->model->nodes.cyclic_count;
+	run->pause_count += reading->model->pauses.count;
+	run->paused_ns += pauses_total_ns(&reading->model->pauses);
 	run->nodes_made_count += reading->model->nodes.made_count;
 	run->range_counts.opened += reading->model->ranges.counts.opened;
 	run->range_counts.pops_alone += reading->model->ranges.counts.pops_alone;
@@ -348,7 +350,7 @@ static int begin(struct reading *reading)
 		return -ENOMEM;
 	if (wants_exclusive || wants_idle) {
 		reading->timeline = timeline_new(wants_exclusive, wants_idle, &reading->totals,
-						 &reading->threads);
+						 &reading->threads, &reading->model->pauses);
 		if (!reading->timeline)
 			return -ENOMEM;
 	}

@@ -98,6 +98,8 @@ struct run {
 	uint64_t calls_recurring_count;
 	uint64_t memory_untimed_count;
 	uint64_t work_without_call_count;
+	uint64_t pause_count; /* of recording */
+	uint64_t paused_ns;
 	uint64_t work_without_stack_count; /* the call is known, its stack is not */
 	uint64_t graph_work_count;
 	uint64_t graph_work_unmade_count; /* of these: who made the node is not known */

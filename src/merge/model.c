@@ -113,6 +113,7 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 						       model->nodes.rows[n].time_ns);
 	if (!error)
 		error = nodes_index(&model->nodes);
+	pauses_index(&model->pauses);
 out:
 	if (error)
 		model_free(model);
@@ -133,6 +134,7 @@ void model_free(struct model *model)
 	free(model->shapes.rows);
 	free(model->copy_shapes.rows);
 	nodes_free(&model->nodes);
+	pauses_free(&model->pauses);
 	ranges_free(&model->ranges);
 	free(model->modules.rows);
 	free(model->apis.rows);

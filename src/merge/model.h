@@ -17,6 +17,7 @@
 
 #include "merge/names.h"
 #include "merge/nodes.h"
+#include "merge/pauses.h"
 #include "merge/ranges.h"
 #include "xtrace/reader.h"
 
@@ -115,6 +116,7 @@ struct model {
 	MODEL_ROWS(struct embedded_symbol) symbols; /* by module and start, once loaded */
 	struct ranges ranges;			    /* of NVTX */
 	struct nodes nodes;			    /* of CUDA graphs */
+	struct pauses pauses;			    /* of recording */
 	uint64_t *frames;			    /* of all stacks */
 	size_t frame_count;
 	size_t frame_capacity;

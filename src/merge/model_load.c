@@ -364,6 +364,17 @@ static int load_graph_updates(struct model *model, const struct xt_chunk *chunk)
 	return error;
 }
 
+static int load_switches(struct model *model, const struct xt_chunk *chunk)
+{
+	const uint64_t *time_ns = xt_chunk_u64(chunk, XT_SWITCH_TIME_NS);
+	const uint64_t *is_on = xt_chunk_u64(chunk, XT_SWITCH_IS_ON);
+	int error = 0;
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
+		error = pauses_add(&model->pauses, time_ns[r], is_on[r] != 0);
+	return error;
+}
+
 static int load_ranges(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *operations = xt_chunk_u64(chunk, XT_RANGE_OPERATION);
@@ -422,6 +433,7 @@ static int (*const load_by_kind[XT_KIND_COUNT])(struct model *, const struct xt_
 	[XT_KIND_COPY_SHAPE] = load_copy_shapes,
 	[XT_KIND_GRAPH_NODE] = load_graph_nodes,
 	[XT_KIND_GRAPH_UPDATE] = load_graph_updates,
+	[XT_KIND_SWITCH] = load_switches,
 	[XT_KIND_RANGE] = load_ranges,
 	[XT_KIND_SYMBOL] = load_symbols,
 };

@@ -118,6 +118,10 @@ static void put_overview(struct output *out, const struct run *run)
 	if (run->gpu_ns)
 		output_format(out, "  %-52s %14.1f %%\n", "attributed to a call path",
 			      percent_down(run->attributed_gpu_ns, run->gpu_ns));
+	if (!run->pause_count)
+		return;
+	format_time(time, run->paused_ns);
+	output_format(out, "  %-52s %16s\n", "recording was paused", time);
 }
 
 static void put_losses(struct output *out, const struct run *run)

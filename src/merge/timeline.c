@@ -43,9 +43,15 @@ static void add_exclusive(struct timeline *timeline, const struct item *item)
 static void add_idle(struct timeline *timeline, const struct item *item)
 {
 	uint64_t pieces_ns[IDLE_CLASSES] = {0};
+	struct idle *idle = &timeline->idle[item->device];
 	struct owner owner = item->owner;
+	/* What ran in a gap in which recording was paused is not known. */
+	bool is_blind = idle->has_run && idle->busy_until_ns < item->work.start_ns &&
+			pauses_within(timeline->pauses, idle->busy_until_ns, item->work.start_ns);
 
-	idle_add(&timeline->idle[item->device], &item->work, pieces_ns);
+	idle_add(idle, &item->work, pieces_ns);
+	if (is_blind)
+		return;
 	owner.leaf = LEAF_IDLE;
 	for (uint32_t class = 0; class < IDLE_CLASSES; class ++) {
 		if (!pieces_ns[class])
@@ -67,7 +73,7 @@ static void next_work(void *context, void *item, bool is_late)
 }
 
 struct timeline *timeline_new(bool wants_exclusive, bool wants_idle, struct totals *totals,
-			      const struct threads *threads)
+			      const struct threads *threads, const struct pauses *pauses)
 {
 	struct timeline *timeline = calloc(1, sizeof(*timeline));
 
@@ -77,6 +83,7 @@ struct timeline *timeline_new(bool wants_exclusive, bool wants_idle, struct tota
 	timeline->wants_idle = wants_idle;
 	timeline->totals = totals;
 	timeline->threads = threads;
+	timeline->pauses = pauses;
 	order_init(&timeline->order, sizeof(struct item), 0, next_work, timeline);
 	for (size_t d = 0; d < TIMELINE_DEVICES_MAX; d++) {
 		timeline->exclusive[d].give = give_share;

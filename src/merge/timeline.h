@@ -10,6 +10,7 @@
 #include "merge/exclusive.h"
 #include "merge/idle.h"
 #include "merge/order.h"
+#include "merge/pauses.h"
 #include "merge/threads.h"
 #include "merge/totals.h"
 
@@ -19,6 +20,7 @@ struct timeline {
 	bool wants_exclusive;
 	bool wants_idle;
 	struct totals *totals;
+	const struct pauses *pauses;
 	const struct threads *threads;
 	struct order order;
 	struct exclusive exclusive[TIMELINE_DEVICES_MAX];
@@ -26,10 +28,10 @@ struct timeline {
 	int error; /* -ENOMEM, once memory has run out */
 };
 
-/* Works out WEIGHT_GPU_EXCLUSIVE, WEIGHT_GPU_IDLE or both. totals and threads must outlive the
- * timeline. NULL if memory ran out. */
+/* Works out WEIGHT_GPU_EXCLUSIVE, WEIGHT_GPU_IDLE or both. totals, threads and pauses must outlive
+ * the timeline. NULL if memory ran out. */
 struct timeline *timeline_new(bool wants_exclusive, bool wants_idle, struct totals *totals,
-			      const struct threads *threads);
+			      const struct threads *threads, const struct pauses *pauses);
 void timeline_free(struct timeline *timeline);
 
 /*

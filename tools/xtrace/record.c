@@ -29,7 +29,7 @@
 
 #define DEFAULT_DATA_DIR "xtrace.data"
 
-enum { OPTION_API = 256 };
+enum { OPTION_API = 256, OPTION_PAUSED, OPTION_CAPTURE_RANGE };
 
 /* For children that are about to end with the program: how long their logs are waited for. */
 #define GRACE_NS      250000000
@@ -37,7 +37,9 @@ enum { OPTION_API = 256 };
 
 struct recording {
 	const char *output;    /* as it was given */
-	const char *api_level; /* NULL: as the environment has it */
+	const char *api_level; /* NULL: as the environment has it; so are these two */
+	const char *start;
+	const char *capture_range;
 	struct data_dir dir;
 	char **logs;		       /* names in dir; owned */
 	struct log_summary *summaries; /* one for each; owned */
@@ -119,6 +121,17 @@ static int parse(struct recording *recording, const struct command *command, int
 				return STATUS_USAGE;
 			recording->api_level = argument;
 			break;
+		case OPTION_PAUSED:
+			recording->start = "paused";
+			break;
+		case OPTION_CAPTURE_RANGE:
+			if (strcmp(argument, "cudaProfilerApi") != 0) {
+				complain("record: --capture-range '%s' is not cudaProfilerApi",
+					 argument);
+				return STATUS_USAGE;
+			}
+			recording->capture_range = argument;
+			break;
 		case 'h':
 			command_print_help(command);
 			exit(STATUS_OK);
@@ -199,6 +212,8 @@ static int run(struct recording *recording)
 			{"NVTX_INJECTION64_PATH", paths->injected},
 			{"XTRACE_DATA", recording->dir.path},
 			{"XTRACE_API", recording->api_level},
+			{"XTRACE_START", recording->start},
+			{"XTRACE_CAPTURE_RANGE", recording->capture_range},
 			{"LD_LIBRARY_PATH", simulate ? libraries : NULL},
 			{"XTRACE_CUPTI", simulate ? cupti : NULL},
 			{NULL, NULL},
@@ -417,6 +432,9 @@ static const struct command_option record_options[] = {
 	{'o', "output", "DIR", "the trace directory (" DEFAULT_DATA_DIR ")"},
 	{'s', "simulate", NULL, "run on the simulated GPU, on a machine that has none"},
 	{OPTION_API, "api", "LEVEL", "which calls to record: launch, work (default) or all"},
+	{OPTION_PAUSED, "paused", NULL, "record nothing until 'xtrace resume' says so"},
+	{OPTION_CAPTURE_RANGE, "capture-range", "RANGE",
+	 "cudaProfilerApi: record between cudaProfilerStart() and cudaProfilerStop()"},
 	{'h', "help", NULL, "print this and exit"},
 	{0, NULL, NULL, NULL},
 };
@@ -427,13 +445,17 @@ static const char details[] =
 	"LEVEL says which calls are recorded, and with them what they have the GPU do: launch,\n"
 	"kernels and graphs; work, also copies, sets, allocations, frees and waits; all, also\n"
 	"events, modules, the making of graphs, contexts and streams.\n\n"
+	"While recording is paused, allocations, NVTX ranges and the making of CUDA graphs are\n"
+	"noted all the same: see also 'xtrace help pause'.\n\n"
 	"Exit status: that of CMD, 128+n if signal n ended it; 127 if CMD was not found, 126 if\n"
 	"it cannot be executed; 2 on bad usage, or if the trace directory cannot be made: then\n"
 	"CMD was not run.\n";
 
 const struct command command_record = {
 	.name = "record",
-	.arguments = "[-o DIR] [--simulate] [--api LEVEL] [--] CMD [ARGUMENT]...",
+	.arguments =
+		"[-o DIR] [--simulate] [--api LEVEL] [--paused]\n"
+		"                     [--capture-range cudaProfilerApi] [--] CMD [ARGUMENT]...",
 	.summary = "Runs CMD and records what it and its children have the GPU do",
 	.options = record_options,
 	.details = details,

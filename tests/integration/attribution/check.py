@@ -21,6 +21,7 @@ import timeline
 # By seed:
 LEVELS = ("all", "all", "work", "launch")
 KERNEL_NS = ("500:30000", "1:2000", "100:200000")
+FOLLOWS_PROFILER = (2, 7)  # of ten: recorded between cuProfilerStart() and cuProfilerStop()
 FAULTS = {3: "zero_times:7", 6: "reversed_times:5", 9: "drop_records:6"}  # of ten
 
 
@@ -46,6 +47,8 @@ def record(args, seed, level, folder):
     else:
         environment["CUDA_INJECTION64_PATH"] = environment["NVTX_INJECTION64_PATH"] = args.inject
     # Which graph is in which is told by their ids, so where those recur there must be none.
+    if seed % 10 in FOLLOWS_PROFILER:
+        environment["XTRACE_CAPTURE_RANGE"] = "cudaProfilerApi"
     flat = ["flat"] if seed % 4 == 1 else []
     environment["XTRACE_SIMGPU_REUSE_IDS"] = str(len(flat))
     run([args.program, str(seed), os.path.join(folder, "ledger"), *flat], env=environment)
@@ -114,7 +117,8 @@ def settings_to_check(seed):
 def check_seed(args, seed, folder):
     level = LEVELS[seed % len(LEVELS)]
     log_path = record(args, seed, level, folder)
-    seen = evidence.Evidence(os.path.join(folder, "ledger"), os.path.join(folder, "truth"), level)
+    seen = evidence.Evidence(os.path.join(folder, "ledger"), os.path.join(folder, "truth"), level,
+                             seed % 10 in FOLLOWS_PROFILER)
     evidence.check_log(seen, evidence.Log(args.dump, log_path),
                        seed % 10 in FAULTS)
     pid = log_path.rsplit(".", 2)[1]

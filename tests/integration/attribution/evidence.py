@@ -44,7 +44,7 @@ CLASSES = {
 }
 NEVER_RECORDED = {
     "cuInit", "cuDeviceGetCount", "cuCtxSetCurrent", "cuModuleGetFunction", "cuStreamQuery",
-    "cuEventQuery", "cuGraphGetNodes", "cuGraphNodeGetType",
+    "cuProfilerStart", "cuProfilerStop", "cuEventQuery", "cuGraphGetNodes", "cuGraphNodeGetType",
 }
 LEVELS = {
     "launch": {LAUNCH, GRAPH_LAUNCH},
@@ -118,8 +118,10 @@ Memory = collections.namedtuple("Memory", "is_free thread number correlation dev
 
 
 class Evidence:
-    def __init__(self, ledger_path, truth_path, level):
+    def __init__(self, ledger_path, truth_path, level, follows_profiler=False):
         self.level = level
+        self.follows_profiler = follows_profiler
+        self.pauses = []  # (from, until), by the log's times
         self.calls = {}  # by (tid, number)
         self.by_correlation = {}
         self.threads = {}  # tid: name
@@ -253,6 +255,8 @@ class Log:
                               check=True)
         for line in done.stdout.splitlines():
             row = json.loads(line)
+            if row.get("record") == "log":
+                self.start_ns = row["start_ns"]
             if row.get("record") == "row":
                 self.tables[row["kind"]].append(row)
         self.strings = {row["id"]: row["text"] for row in self.tables["STRING"]}
@@ -261,6 +265,57 @@ class Log:
         self.apis = {row["id"]: row for row in self.tables["API"]}
         self.streams = {row["id"]: (row["device"], row["context"], row["stream"])
                         for row in self.tables["STREAM"]}
+
+
+def switches(evidence):
+    """(earliest, latest, is on) of what the program did to switch recording on or off."""
+    for call in evidence.calls.values():
+        entered, began, ended, left = call.times
+        if call.api == "cuProfilerStart":
+            yield ended, left, True
+        elif call.api == "cuProfilerStop":
+            yield entered, began, False
+
+
+def may_be_on(known, first, last):
+    """What the recording may have been between two moments: {True}, {False} or both."""
+    before = [switch for switch in known if switch[1] < first]
+    latest_begin = max((switch[0] for switch in before), default=0)
+    states = {switch[2] for switch in before if switch[1] >= latest_begin} or {False}
+    return states | {is_on for low, high, is_on in known if high >= first and low <= last}
+
+
+def leave_out_paused(evidence, log):
+    """What was done while recording was paused is as if it had not been. Where threads raced it is
+    the log that says who came first."""
+    rows = [(row["time_ns"], row["on"]) for row in log.tables["SWITCH"]]
+    if not evidence.follows_profiler:
+        expect(not rows, "recording was paused", rows)
+        return
+    known = sorted(switches(evidence))
+    in_log = {row["correlation"] for row in log.tables["CALL"]}
+    skipped = set()
+    for call in evidence.calls.values():
+        if not call.is_recorded:
+            continue
+        states = may_be_on(known, *call.times[:2])
+        call.is_recorded = call.correlation in in_log
+        expect(call.is_recorded in states, "recorded or left out", vars(call))
+        if not call.is_recorded:
+            skipped.add(call.correlation)
+    account = {row["name"]: row["value"] for row in log.tables["ACCOUNT"]}
+    expect(account["calls.skipped"] == len(skipped), "left out", len(skipped), account)
+    left_out = [work for work in evidence.work if work.correlation in skipped]
+    expect(account["records.skipped"] == len(left_out), "records left out", len(left_out))
+    evidence.work = [work for work in evidence.work if work.correlation not in skipped]
+    begin, since = min(time for time, _ in rows), None
+    for time, is_on in sorted(rows):
+        if time not in (begin, max(rows)[0]):  # the first is the tracer's, and the last may be
+            expect(any(low <= time <= high and state == is_on for low, high, state in known),
+                   "a switch that nobody made", time, is_on)
+        if is_on and since is not None:
+            evidence.pauses.append((since, time))
+        since = None if is_on else time if since is None else since
 
 
 def check_calls(evidence, log):
@@ -389,6 +444,8 @@ def check_log(evidence, log, has_faults):
         expect("lost" not in name or not account[name], "lost:", name, account[name])
     evidence.spoilt = sum(account.get(name, 0) for name in SPOILT)
     expect(has_faults or not evidence.spoilt, "spoilt:", evidence.spoilt)
+    evidence.start_ns = log.start_ns
+    leave_out_paused(evidence, log)
     check_calls(evidence, log)
     missing = check_work(evidence, log) + check_memory(evidence, log)
     expect(missing == evidence.spoilt, missing, "are missing,", evidence.spoilt, "are counted")

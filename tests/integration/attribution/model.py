@@ -225,12 +225,17 @@ class Model:
         for works in self.by_device.values():
             busy_until, last = None, None
             for work in sorted(works, key=lambda work: (work.start_ns, work.order)):
-                if last and work.start_ns > busy_until:
+                if last and work.start_ns > busy_until and not self.is_blind(
+                        busy_until, work.start_ns):
                     for label, length_ns in self.gap(busy_until, last, work):
                         sums[self.work_line(settings, work, label)] += length_ns
                 if not last or work.end_ns > busy_until:
                     busy_until, last = work.end_ns, work
         return sums
+
+    def is_blind(self, start, end):
+        """Was recording paused in that time?"""
+        return any(since <= end and until >= start for since, until in self.evidence.pauses)
 
     def gap(self, start, last, work):
         """(label, ns) of the pieces of a gap from start to the start of work."""

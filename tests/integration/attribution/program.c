@@ -41,6 +41,8 @@ static const operation operations[] = {
 	instantiate_again, update_graph,
 	update_node,	   update_node,
 	drop_graph,	   range_from_below,
+	pause_recording,   resume_recording,
+	resume_recording,
 };
 
 /* What can be captured, or fails in a capture. */

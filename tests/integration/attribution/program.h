@@ -125,6 +125,8 @@ void wait_for_event(struct job *job);
 void order_streams(struct job *job);
 void query(struct job *job);
 void pause_cpu(struct job *job);
+void pause_recording(struct job *job);
+void resume_recording(struct job *job);
 void use_module(struct job *job);
 void renew_stream(struct job *job);
 

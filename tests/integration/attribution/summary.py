@@ -99,6 +99,9 @@ class Checker:
         if total_ns:
             facts.expect(known_ns == total_ns, "work without a call")
             wanted.append(["attributed to a call path", "100.0 %"])
+        if self.evidence.pauses:
+            wanted.append(["recording was paused",
+                           time(sum(until - since for since, until in self.evidence.pauses))])
         facts.expect_same(map(tuple, self.tables[""]), map(tuple, wanted), "summary: overview")
 
     def calls(self):

@@ -34,7 +34,7 @@ class Checker:
                       if call.is_recorded}
         # The trace begins at 0 wherever the log does.
         first = next(iter(self.events["X", "api"]), None)
-        self.origin_ns = 0
+        self.origin_ns = evidence.start_ns
         if first:
             self.origin_ns = (self.calls[first["args"]["correlation"]].enter_ns -
                               int(first["ts"] * 1000))

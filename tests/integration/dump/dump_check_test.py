@@ -318,6 +318,16 @@ class Spool(DumpTest):
             "total rings=2 open_calls=2 calls=3 stacks=1 graph_nodes=0 nvtx_events=0 "
             "activity_buffers=2 damaged=0")])
 
+    def test_pauses(self):
+        text = self.run_dump(self.file(make.spool(make.ring(
+            make.ring_switch(0, 7) + make.ring_skip(33) + make.ring_switch(1, 9)), wish=2)))
+        self.assertEqual([line for line in text.splitlines() if line.startswith(("sk", "sw"))],
+                         [line.replace(" ", "\t") for line in (
+            "switch area=0 pos=0 thread=1 on=0 time_ns=7",
+            "skip area=0 pos=16 thread=1 correlation=33",
+            "switch area=0 pos=24 thread=1 on=1 time_ns=9")])
+        self.assertEqual(records_of(text, "spool")[0]["wish"], "2")
+
     def test_graph_nodes_and_nvtx_events(self):
         ring = make.ring(b"".join((
             make.ring_node(3, 7 << 40, 5, 100, 2), make.ring_stack(3, [8]),
@@ -370,7 +380,7 @@ class Spool(DumpTest):
                       self.run_dump("--check", self.file(self.good())))
         # What is odd is no damage: it is printed as it is.
         for expected, data in (
-                ("reserved bytes of the header", self.good(zero=1)),
+                ("the wish 3 has no meaning", self.good(wish=3)),
                 ("area 1 reason reserved bytes of the directory", make.spool(
                     make.ring(), make.ring(), directory=[(1, (102400 + 24576, 24576, 1, 9))])),
                 ("have no meaning", make.spool(make.ring(counters=[0] * 15 + [1]))),
@@ -439,7 +449,9 @@ class Spool(DumpTest):
     def test_records_that_cannot_be(self):
         call, stack = make.ring_call(), make.ring_stack(1, [7, 8])
         for expected, record in (
-                ("type 0", bytes(8)), ("type 6", b"\6\0\x08\0" + bytes(4)),
+                ("type 0", bytes(8)), ("type 8", b"\x08\0\x08\0" + bytes(4)),
+                ("a skipped call of 16 bytes", make.ring_skip(stated=16) + bytes(8)),
+                ("a switch of 24 bytes", make.ring_switch(stated=24) + bytes(8)),
                 ("a graph node of 48 bytes", make.ring_node(stated=48) + bytes(8)),
                 ("slot 4096", make.ring_node(slot=4096)), ("cut off", make.ring_node()[:32]),
                 ("text of 9 bytes in 72", make.ring_nvtx(b"12345678", text_bytes=9)),

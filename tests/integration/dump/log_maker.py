@@ -10,7 +10,7 @@ import struct
 UVAR, DELTA, CONST, BYTES, LIST = 1, 2, 3, 4, 5
 META, ACCOUNT, CLOCK, THREAD, MODULE, MODULE_UNLOAD, STRING, STACK = range(1, 9)
 API, CALL, STREAM, SHAPE, KERNEL, SYMBOL, END = range(9, 16)
-COPY_SHAPE, COPY, SET, GRAPH_NODE, MEMORY, RANGE, GRAPH_UPDATE = range(16, 23)
+COPY_SHAPE, COPY, SET, GRAPH_NODE, MEMORY, RANGE, GRAPH_UPDATE, SWITCH = range(16, 24)
 UNKNOWN_KIND = 99
 VOID, RING, ACTIVITY, NAMES = range(4)
 # The first multiple of 4,096 behind the header.
@@ -161,6 +161,14 @@ def ring_node(slot=0, node=7, origin=0, time=100, node_type=0, stated=40, graph_
     return struct.pack("<HHIQQQII", 4, stated, slot, node, origin, time, node_type, graph_exec)
 
 
+def ring_skip(correlation=1, stated=8):
+    return struct.pack("<HHI", 6, stated, correlation)
+
+
+def ring_switch(is_on=0, time=100, stated=16):
+    return struct.pack("<HHIQ", 7, stated, is_on, time)
+
+
 def ring_nvtx(text=b"", slot=0xFFFFFFFF, operation=1, time=100, domain=0, key=0, payload=0,
               payload_type=0, category=0, colour=0, stated=None, text_bytes=None, zero=0):
     room = -(-len(text) // 8) * 8
@@ -210,7 +218,7 @@ def names(*entries, used=None):
     return NAMES, header + data.ljust(8192 - 64, b"\0")
 
 
-def spool(*areas, directory=(), count=None, version=1, order=0x01020304, zero=0, record_bytes=()):
+def spool(*areas, directory=(), count=None, version=1, order=0x01020304, wish=0, record_bytes=()):
     """A spool of areas given as kind and content; directory has pairs of an area's number and what
     stands in the directory in place of its offset, bytes, kind and the reserved word."""
     entries, content, replaced = b"", b"", dict(directory)
@@ -219,6 +227,6 @@ def spool(*areas, directory=(), count=None, version=1, order=0x01020304, zero=0,
         entries += struct.pack("<QQII", *replaced.get(number, entry))
         content += area.ljust(-(-len(area) // 4096) * 4096, b"\0")
     header = b"\x89XTRSPL\n" + struct.pack("<IIQIIII", version, order, 0x0123456789ABCDEF, 4711,
-                                          len(areas) if count is None else count, 28, zero)
+                                          len(areas) if count is None else count, 28, wish)
     sizes = struct.pack("<64I", *(dict(record_bytes).get(kind, 0) for kind in range(64)))
     return ((header + entries).ljust(98344, b"\0") + sizes).ljust(SPOOL_FIRST_AREA, b"\0") + content

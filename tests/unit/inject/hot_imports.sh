@@ -18,6 +18,7 @@ api_uses
 lane_calls_without
 lane_claim
 loader_generation_word
+profiler_call_of
 ring_wait_for_room
 spool_area
 capture_stack

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The calls that were made while recording was paused, by correlation id: what the GPU did for them
+ * is not recorded either. Writer thread only.
+ */
+#ifndef XT_INJECT_SKIPPED_CALLS_H
+#define XT_INJECT_SKIPPED_CALLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A bit for each id, in pages that are made when they are needed. All zeros is an empty set. */
+struct skipped_calls {
+	uint8_t **pages;
+	uint64_t count; /* of calls that were ever added */
+};
+
+/* Without memory for it the call is not in the set: its work is then shown as nobody's. */
+void skipped_calls_add(struct skipped_calls *set, uint32_t correlation_id);
+
+/* The id is used again, by a call that is recorded. */
+void skipped_calls_remove(struct skipped_calls *set, uint32_t correlation_id);
+bool skipped_calls_has(const struct skipped_calls *set, uint32_t correlation_id);
+void skipped_calls_free(struct skipped_calls *set);
+
+#endif

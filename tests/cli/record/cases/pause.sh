@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# A recording that starts paused has nothing but what is noted all the same, until it is told to go
+# on; by directory or by process, and paused again.
+dump=$here/../../../tools/xtrace-dump
+switches() {
+	while [ "$("$dump" --kind SWITCH xtrace.data/*.xtr | grep -c '^SWITCH')" -lt "$1" ]; do
+		sleep 0.05
+	done
+}
+"$xtrace" record --simulate --paused "$sample" --layers 1 --dim 64 --tokens 10
+"$dump" --kernels-total xtrace.data/*.xtr | cut -d' ' -f1,2
+"$dump" --kind ACCOUNT xtrace.data/*.xtr | grep -oE 'name=(calls.seen|kernels.written).value=[0-9]*' | sort -u
+"$dump" --check xtrace.data/*.xtr >/dev/null && echo good
+status "$xtrace" pause
+status "$xtrace" resume nowhere
+status "$xtrace" pause a b
+status "$xtrace" resume --fast
+"$xtrace" record --simulate --paused sh -c '"$1" --tokens 1000000 --dim 64 >/dev/null & echo $! >pid
+	while [ -z "$(find "$XTRACE_DATA" -name "*.xtr.spool")" ]; do sleep 0.05; done' sh "$sample" \
+	2>/dev/null
+status "$xtrace" resume
+switches 2
+status "$xtrace" pause "$(cat pid)"
+switches 3
+"$dump" --kind SWITCH xtrace.data/*.xtr | sed -n 's,^SWITCH.*[[:space:]]on=,on=,p'
+kill -KILL "$(cat pid)"

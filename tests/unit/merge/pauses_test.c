@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pauses of recording: made of switches in any order, and asked for by time.
+ */
+#include "unit.h"
+
+#include "merge/pauses.h"
+
+static void switches_make_pauses(void **state)
+{
+	struct pauses pauses = {0};
+
+	(void)state;
+	assert_int_equal(pauses_add(&pauses, 500, false), 0);
+	assert_int_equal(pauses_add(&pauses, 200, true), 0);
+	assert_int_equal(pauses_add(&pauses, 100, false), 0);
+	assert_int_equal(pauses_add(&pauses, 150, false), 0); /* again */
+	assert_int_equal(pauses_add(&pauses, 50, true), 0);   /* it was on */
+	assert_int_equal(pauses_add(&pauses, 300, true), 0);
+	pauses_index(&pauses);
+	assert_int_equal(pauses.count, 2);
+	assert_int_equal(pauses_total_ns(&pauses), 100);
+	assert_false(pauses_within(&pauses, 0, 99));
+	assert_true(pauses_within(&pauses, 0, 100));
+	assert_true(pauses_within(&pauses, 120, 130));
+	assert_true(pauses_within(&pauses, 200, 250));
+	assert_false(pauses_within(&pauses, 201, 499));
+	assert_true(pauses_within(&pauses, 201, 500));
+	assert_true(pauses_within(&pauses, UINT64_MAX - 1, UINT64_MAX));
+	pauses_free(&pauses);
+}
+
+static void none_is_none(void **state)
+{
+	struct pauses pauses = {0};
+
+	(void)state;
+	pauses_index(&pauses);
+	assert_false(pauses_within(&pauses, 0, UINT64_MAX));
+	assert_int_equal(pauses_total_ns(&pauses), 0);
+	pauses_free(&pauses);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(switches_make_pauses),
+		cmocka_unit_test(none_is_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
