@@ -6,34 +6,18 @@
 #define XT_MERGE_CHROME_H
 
 #include "merge/exporter.h"
+#include "merge/lanes.h"
 #include "merge/text.h"
 
 #define NUMBERS_FIRST	(1u << 24) /* of made-up processes and tracks: above any real pid */
-#define LANES_MAX	64
-#define UNKNOWN_THREAD	0    /* a tid that no thread has */
-#define EVENT_BYTES_MAX 1024 /* of an event without the texts in it */
-
-#define LANE_SPANS_MAX 8192
-
-/*
- * A track on which nothing overlaps. Kernels, copies and sets come in turns, each kind in order, so
- * what comes may belong between what is there: the latest spans are kept.
- */
-struct lane {
-	uint32_t track;
-	uint32_t span_count;
-	struct lane_span {
-		uint64_t start_ns;
-		uint64_t end_ns;
-	} * spans; /* in order; what touches is one */
-	size_t span_capacity;
-	uint64_t forgotten_until_ns; /* spans before that are not kept any more */
-};
+#define UNKNOWN_THREAD	0	   /* a tid that no thread has */
+#define EVENT_BYTES_MAX 1024	   /* of an event without the texts in it */
 
 struct track_stream {
 	uint32_t pid; /* of the device's process */
-	uint32_t lane_count;
-	struct lane *lanes;
+	struct lanes lanes;
+	uint32_t tracks[LANES_MAX]; /* by lane */
+	uint32_t track_count;
 	char *args; /* `"device":0,"context":1,"stream":7` */
 	size_t args_length;
 };

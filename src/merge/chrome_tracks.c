@@ -21,9 +21,7 @@ void chrome_forget_process(struct chrome *c)
 		c->shape_counts[kind] = 0;
 	}
 	for (size_t i = 0; i < c->stream_count; i++) {
-		for (uint32_t l = 0; l < c->streams[i].lane_count; l++)
-			free(c->streams[i].lanes[l].spans);
-		free(c->streams[i].lanes);
+		lanes_free(&c->streams[i].lanes);
 		free(c->streams[i].args);
 	}
 	free(c->streams);
@@ -189,88 +187,27 @@ static int make_stream(struct sink *sink, const struct process *process, uint32_
 	return stream->pid ? 0 : -ENOMEM;
 }
 
-/* A further lane of a stream, with its name. 0 or -ENOMEM. */
-static int add_lane(struct sink *sink, const struct process *process, uint32_t id)
+/* The track of a further lane of a stream, with its name. 0 or -ENOMEM. */
+static int add_track(struct sink *sink, const struct process *process, uint32_t id)
 {
 	struct chrome *c = sink->state;
 	struct track_stream *stream = &c->streams[id];
 	const struct stream *row = &process->model->streams.rows[id];
-	struct lane *lanes = realloc(stream->lanes, (stream->lane_count + 1) * sizeof(*lanes));
+	uint32_t place = stream->track_count, track;
 	char name[96];
 	int length;
 
-	if (!lanes)
+	if (!place && make_stream(sink, process, id) < 0)
 		return -ENOMEM;
-	stream->lanes = lanes;
-	if (!stream->lane_count && make_stream(sink, process, id) < 0)
-		return -ENOMEM;
-	lanes[stream->lane_count] = (struct lane){.track = c->next_number++};
+	track = stream->tracks[stream->track_count++] = c->next_number++;
 	length = row->defined ? snprintf(name, sizeof(name), "context %u stream %u", row->context,
 					 row->stream)
 			      : snprintf(name, sizeof(name), "[unknown stream]");
-	if (stream->lane_count)
-		snprintf(name + length, sizeof(name) - (size_t)length, " (%u)",
-			 stream->lane_count + 1);
-	put_sort_index(sink, "thread_sort_index", stream->pid, lanes[stream->lane_count].track,
-		       (uint64_t)id * LANES_MAX + stream->lane_count);
-	return put_metadata(sink, "thread_name", stream->pid, lanes[stream->lane_count++].track,
-			    name);
-}
-
-/* The place among the spans of a lane where one from start_ns to end_ns belongs, or -1 if it would
- * overlap with one that is there. */
-static int64_t place_in_lane(const struct lane *lane, uint64_t start_ns, uint64_t end_ns)
-{
-	uint32_t low = 0, high = lane->span_count; /* the first that ends after start_ns */
-
-	if (!high || lane->spans[high - 1].end_ns <= start_ns)
-		return start_ns < lane->forgotten_until_ns ? -1 : (int64_t)high;
-	if (start_ns < lane->forgotten_until_ns)
-		return -1;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (lane->spans[middle].end_ns <= start_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return lane->spans[low].start_ns < end_ns ? -1 : (int64_t)low;
-}
-
-static void forget_spans(struct lane *lane)
-{
-	uint32_t dropped = lane->span_count / 2;
-
-	lane->forgotten_until_ns = lane->spans[dropped - 1].end_ns;
-	lane->span_count -= dropped;
-	memmove(lane->spans, lane->spans + dropped, lane->span_count * sizeof(*lane->spans));
-}
-
-static int put_in_lane(struct lane *lane, uint32_t place, uint64_t start_ns, uint64_t end_ns)
-{
-	if (place && lane->spans[place - 1].end_ns == start_ns) {
-		lane->spans[place - 1].end_ns = end_ns;
-		return 0;
-	}
-	if (lane->span_count == LANE_SPANS_MAX) {
-		uint32_t before = lane->span_count;
-
-		forget_spans(lane);
-		before -= lane->span_count;
-		/* Among what was dropped: nothing there can overlap with what is still to come. */
-		if (place < before)
-			return 0;
-		place -= before;
-	}
-	if (grow(&lane->spans, &lane->span_capacity, lane->span_count + 1, sizeof(*lane->spans)) <
-	    0)
-		return -ENOMEM;
-	memmove(&lane->spans[place + 1], &lane->spans[place],
-		(lane->span_count - place) * sizeof(*lane->spans));
-	lane->spans[place] = (struct lane_span){start_ns, end_ns};
-	lane->span_count++;
-	return 0;
+	if (place)
+		snprintf(name + length, sizeof(name) - (size_t)length, " (%u)", place + 1);
+	put_sort_index(sink, "thread_sort_index", stream->pid, track,
+		       (uint64_t)id * LANES_MAX + place);
+	return put_metadata(sink, "thread_name", stream->pid, track, name);
 }
 
 uint32_t chrome_work_track(struct sink *sink, const struct process *process, uint32_t id,
@@ -279,21 +216,16 @@ uint32_t chrome_work_track(struct sink *sink, const struct process *process, uin
 	struct chrome *c = sink->state;
 	struct track_stream *stream = &c->streams[id];
 	uint64_t end_ns = work->start_ns + work->duration_ns;
-	int64_t place = -1;
-	uint32_t l;
+	int lane;
 
 	if (end_ns < work->start_ns)
 		end_ns = UINT64_MAX;
-	for (l = 0; l < stream->lane_count && place < 0; l++)
-		place = place_in_lane(&stream->lanes[l], work->start_ns, end_ns);
-	if (place >= 0)
-		l--;
-	else if (l == LANES_MAX)
-		return stream->lanes[l - 1].track;
-	else if (add_lane(sink, process, id) < 0)
+	lane = lanes_place(&stream->lanes, work->start_ns, end_ns);
+	if (lane == LANE_FAILED)
 		return 0;
-	if (put_in_lane(&stream->lanes[l], place < 0 ? 0 : (uint32_t)place, work->start_ns,
-			end_ns) < 0)
+	if (lane == LANE_NONE)
+		return stream->tracks[stream->track_count - 1];
+	if ((uint32_t)lane == stream->track_count && add_track(sink, process, id) < 0)
 		return 0;
-	return stream->lanes[l].track;
+	return stream->tracks[lane];
 }

@@ -194,6 +194,7 @@ struct exporter {
 
 extern const struct exporter exporter_folded;
 extern const struct exporter exporter_chrome;
+extern const struct exporter exporter_perfetto;
 extern const struct exporter exporter_pprof;
 extern const struct exporter exporter_speedscope;
 extern const struct exporter exporter_summary;

@@ -10,6 +10,7 @@ const struct exporter *const exporters[] = {
 	&exporter_summary,
 	&exporter_folded,
 	&exporter_chrome,
+	&exporter_perfetto,
 	&exporter_pprof,
 	&exporter_speedscope,
 	NULL,

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Perfetto: read by Google's protobuf for Python, put together as Perfetto's trace processor does it,
+and held against the rows of the log and the names of the Chrome trace.
+"""
+
+import collections
+import decimal
+import json
+import sys
+
+from reference import expect, expect_same
+
+NAME = "trace.pftrace"
+ARGUMENTS = ("--perfetto", NAME)
+BOOT_CLOCK, SEQUENCE_CLOCK = 6, 64
+BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
+
+Slice = collections.namedtuple("Slice", "track name start duration flows stack annotations")
+
+
+class Sequence:
+    def __init__(self):
+        self.now = self.clock = None
+        self.track = None
+        self.interned = collections.defaultdict(dict)
+
+
+class Reading:
+    """What is in a trace: tracks, slices, instants, counters."""
+
+    def __init__(self, trace):
+        self.tracks, self.counters = {}, collections.defaultdict(list)
+        self.sequences = collections.defaultdict(Sequence)
+        self.events = []
+        for packet in trace.packet:
+            self.read(packet)
+        self.events.sort(key=lambda event: event[0])
+        self.nest()
+
+    def read(self, packet):
+        if packet.HasField("track_descriptor"):
+            uuid = packet.track_descriptor.uuid
+            expect(uuid, "a track without a number")
+            self.tracks[uuid] = packet.track_descriptor
+            return
+        expect(packet.trusted_packet_sequence_id, "a packet of no sequence")
+        sequence = self.sequences[packet.trusted_packet_sequence_id]
+        if packet.sequence_flags & 1:
+            expect(sequence.track is None, "a sequence begins twice")
+            sequence.track = packet.trace_packet_defaults.track_event_defaults.track_uuid
+            expect(packet.trace_packet_defaults.timestamp_clock_id == SEQUENCE_CLOCK, "clock")
+        for clock in packet.clock_snapshot.clocks:
+            if clock.clock_id == SEQUENCE_CLOCK:
+                expect(clock.is_incremental, "the clock of a sequence")
+                sequence.now = clock.timestamp
+        for field, rows in packet.interned_data.ListFields():
+            for row in rows:
+                table = sequence.interned[field.name]
+                expect(row.iid and row.iid not in table, "interned twice:", field.name, row)
+                table[row.iid] = row
+        if packet.HasField("track_event"):
+            self.read_event(sequence, packet)
+
+    def read_event(self, sequence, packet):
+        event = packet.track_event
+        time = packet.timestamp
+        if not packet.timestamp_clock_id:
+            sequence.now += time
+            time = sequence.now
+        else:
+            expect(packet.timestamp_clock_id == BOOT_CLOCK, "a clock that is not there")
+        track = event.track_uuid or sequence.track
+        expect(track in self.tracks, "an event on no track")
+        if event.type == COUNTER:
+            self.counters[track].append((time, event.counter_value))
+            return
+        name = sequence.interned["event_names"][event.name_iid].name if event.name_iid else None
+        expect(event.type == END or name is not None, "an event has no name")
+        annotations = {}
+        for annotation in event.debug_annotations:
+            key = sequence.interned["debug_annotation_names"][annotation.name_iid].name
+            if annotation.string_value_iid:
+                values = sequence.interned["debug_annotation_string_values"]
+                annotations[key] = values[annotation.string_value_iid].str.decode()
+            else:
+                annotations[key] = annotation.uint_value
+        flows = list(event.flow_ids) + list(event.terminating_flow_ids)
+        stack = self.stack(sequence, event.callstack_iid) if event.callstack_iid else ()
+        self.events.append((time, track, event.type, name, flows, stack, annotations))
+
+    @staticmethod
+    def stack(sequence, iid):
+        names = []
+        for frame_id in sequence.interned["callstacks"][iid].frame_ids:
+            frame = sequence.interned["frames"][frame_id]
+            expect(frame.mapping_id in sequence.interned["mappings"], "a frame in no mapping")
+            names.append(sequence.interned["function_names"][frame.function_name_id].str.decode())
+        return tuple(names)
+
+    def nest(self):
+        self.slices, self.instants = [], []
+        open_slices = collections.defaultdict(list)
+        for time, track, kind, name, flows, stack, annotations in self.events:
+            if kind == INSTANT:
+                self.instants.append((track, name, time))
+            elif kind == BEGIN:
+                open_slices[track].append((name, time, flows, stack, annotations))
+            elif open_slices[track]:
+                name, start, flows, stack, annotations = open_slices[track].pop()
+                self.slices.append(Slice(track, name, start, time - start, flows, stack,
+                                         annotations))
+
+    def is_of_device(self, track):
+        parent = self.tracks.get(self.tracks[track].parent_uuid)
+        return parent is not None and parent.name.startswith("GPU ")
+
+    def is_nvtx(self, track):
+        return self.tracks[track].name.startswith("NVTX") or track >= 1 << 62
+
+
+def check(reference, folder, args):
+    sys.path.insert(0, str(args.proto))
+    import perfetto_trace_pb2
+
+    with open(folder / NAME, "rb") as file:
+        trace = perfetto_trace_pb2.Trace.FromString(file.read())
+    found = Reading(trace)
+    work = [s for s in found.slices if found.is_of_device(s.track)]
+    calls = [s for s in found.slices if not found.is_of_device(s.track) and
+             not found.is_nvtx(s.track)]
+    expect(sum(s.duration for s in work) == reference.work_ns() == reference.total(),
+           "work:", sum(s.duration for s in work), "ns, wanted", reference.work_ns())
+    shift = shift_of(calls, reference)
+    check_rows(work, reference, ("KERNEL", "COPY", "SET"), "start_ns", shift)
+    check_rows(calls, reference, ("CALL",), "enter_ns", shift)
+    check_counters(found, reference, shift)
+    check_stacks(calls, reference)
+    flows = check_flows(calls, work)
+    chrome = json.loads(reference.run("--chrome", "-"), parse_float=decimal.Decimal)
+    check_names(work, [e for e in chrome["traceEvents"] if e.get("cat") in
+                       ("kernel", "memcpy", "memset")])
+    check_names(calls, [e for e in chrome["traceEvents"] if e.get("cat") == "api"])
+    check_nvtx(found, chrome["traceEvents"])
+    # Chrome's arrows are also to work of calls that failed, or are of no API that has any.
+    arrows = sum(e["ph"] == "f" for e in chrome["traceEvents"])
+    odd = any("error" in e["args"] or e["name"] == "[unknown API]"
+              for e in chrome["traceEvents"] if e.get("cat") == "api")
+    expect(flows == arrows or (odd and flows < arrows), flows, "flows, wanted", arrows)
+
+
+def shift_of(calls, reference):
+    """A trace is on one clock for all hosts; None if there are several, whose shifts differ."""
+    if len(reference.logs) > 1 or not calls:
+        return None
+    return (min(call.start for call in calls) -
+            min(int(row["enter_ns"]) for row in reference.rows[0]["CALL"]))
+
+
+def check_rows(slices, reference, kinds, start, shift):
+    known = shift is not None
+    found = collections.Counter((s.start - shift if known else 0, s.duration) for s in slices)
+    wanted = collections.Counter((int(row[start]) if known else 0, int(row["duration_ns"]))
+                                 for rows in reference.rows for kind in kinds
+                                 for row in rows[kind])
+    expect_same(found, wanted, f"times of {kinds}")
+
+
+def check_counters(found, reference, shift):
+    values = [value for track in found.counters.values() for value in track]
+    expect(all(found.tracks[track].counter.unit == 3 for track in found.counters), "no counter")
+    rows = [row for rows in reference.rows for row in rows["MEMORY"]]
+    wanted = collections.Counter(int(row["time_ns"]) if shift is not None else 0 for row in rows
+                                 if row["operation"] in (1, 2))
+    times = collections.Counter(time - shift if shift is not None else 0 for time, _ in values)
+    expect_same(times, wanted, "allocations and frees")
+    peak = sum(max(value for _, value in track) for track in found.counters.values())
+    expect(peak == reference.total("peak-bytes"), "peak", peak)
+
+
+def check_stacks(calls, reference):
+    """Every call path of work begins with that of a call."""
+    stacks = {s.stack for s in calls}
+    process = len(reference.logs) > 1
+    for path in reference.folded("gpu-time", "--nvtx", "off", "--graph-stacks", "replay"):
+        if "[unattributed]" not in path:
+            expect(path[process:-2] in stacks, "no call with the stack", path)
+
+
+def check_flows(calls, work):
+    """All work that is led to has its call before it. Returns how much that is."""
+    starts = {flow: call.start for call in calls for flow in call.flows}
+    led = [(s, flow) for s in work for flow in s.flows]
+    for s, flow in led:
+        expect(flow in starts, "a flow from nowhere:", s)
+    return len(led)
+
+
+def check_names(slices, events):
+    found = collections.Counter((s.name, s.duration) for s in slices)
+    wanted = collections.Counter((e["name"], int(e["dur"] * 1000)) for e in events)
+    expect_same(found, wanted, "names")
+
+
+def check_nvtx(found, events):
+    ranges = collections.Counter((s.name, s.duration) for s in found.slices
+                                 if found.is_nvtx(s.track) and s.track < 1 << 62)
+    wanted = collections.Counter((e["name"], int(e["dur"] * 1000)) for e in events
+                                 if e.get("cat") == "nvtx" and e["ph"] == "X")
+    expect_same(ranges, wanted, "NVTX ranges")
+    expect_same(collections.Counter(name for _, name, _ in found.instants),
+                collections.Counter(e["name"] for e in events if e["ph"] == "i"), "marks")
+    started = [s for s in found.slices if s.track >= 1 << 62]
+    ends = sum(e["ph"] == "e" for e in events)
+    expect(len(started) == ends, len(started), "started ranges, wanted", ends)
