@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define XT_LOG_MAGIC	     "\x89XTRLOG\n" /* 8 bytes, no terminator */
-#define XT_LOG_VERSION_MAJOR 1		    /* a reader refuses a larger one */
+#define XT_LOG_VERSION_MAJOR 2		    /* a reader refuses a larger one */
 #define XT_LOG_VERSION_MINOR 2		    /* additions a reader may skip */
 #define XT_LOG_BYTE_ORDER    0x01020304u
 #define XT_CHUNK_MAGIC	     0x48435458u /* "XTCH" */
@@ -69,6 +69,9 @@ enum xt_encoding {
 	XT_ENC_CONST = 3, /* one unsigned LEB128, the value of every row */
 	XT_ENC_BYTES = 4, /* row_count LEB128 lengths, then the bytes of all rows */
 	XT_ENC_LIST = 5,  /* row_count LEB128 lengths, then all elements as one DELTA sequence */
+	/* Since version 2: the lowest byte of each row, then the next one of each row, … */
+	XT_ENC_PLANES = 6,	 /* u8 width, then width * row_count bytes */
+	XT_ENC_DELTA_PLANES = 7, /* u64 start, then zigzag differences as PLANES */
 };
 
 enum xt_kind {

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "log/planes.h"
 #include "log/varint.h"
 
 #define FRAME_DESCRIPTOR_OFFSET	  4 /* RFC 8878: behind the magic number */
@@ -100,6 +101,11 @@ static int decode_scalars(struct xt_chunk_column *column, uint8_t encoding, cons
 	if (encoding == XT_ENC_CONST)
 		return decode_const(column, data, end, row_count);
 	column->filled_count = 0;
+	if (encoding == XT_ENC_PLANES || encoding == XT_ENC_DELTA_PLANES)
+		return xt_planes_decode(data, end, column->values, row_count,
+					encoding == XT_ENC_DELTA_PLANES)
+			       ? 0
+			       : -EBADMSG;
 	if (encoding == XT_ENC_DELTA)
 		data = xt_delta_decode(data, end, column->values, row_count);
 	else
@@ -161,8 +167,8 @@ static int decode_column(struct xt_chunk *chunk, const struct xt_column_header *
 	const struct xt_column_spec *spec;
 	struct xt_chunk_column *column;
 	const uint8_t *end = data + header->data_bytes;
-	bool scalar = header->encoding == XT_ENC_UVAR || header->encoding == XT_ENC_DELTA ||
-		      header->encoding == XT_ENC_CONST;
+	bool scalar = header->encoding != XT_ENC_BYTES && header->encoding != XT_ENC_LIST &&
+		      header->encoding >= XT_ENC_UVAR && header->encoding <= XT_ENC_DELTA_PLANES;
 	int error;
 
 	if (header->column >= XT_TABLE_COLUMNS_MAX)

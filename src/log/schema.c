@@ -2,7 +2,8 @@
 /*
  * The schema of docs/LOG_FORMAT.md as a table. What grows from row to row (defined ids, times,
  * addresses, correlation ids) is stored as differences; what does not (durations, sizes,
- * references) as it is.
+ * references) as it is. Times and durations of events, whose low bits are noise, in planes;
+ * so, too, the API ids, whose high bytes hardly change.
  */
 #include "log/table.h"
 
@@ -13,6 +14,14 @@
 #define DELTA(text)                                                                                \
 	{                                                                                          \
 		.name = text, .encoding = XT_ENC_DELTA                                             \
+	}
+#define TIME(text)                                                                                 \
+	{                                                                                          \
+		.name = text, .encoding = XT_ENC_DELTA_PLANES                                      \
+	}
+#define PLANES(text)                                                                               \
+	{                                                                                          \
+		.name = text, .encoding = XT_ENC_PLANES                                            \
 	}
 #define BYTES(text)                                                                                \
 	{                                                                                          \
@@ -122,11 +131,11 @@ const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] =
 				.columns =
 					{
 						[XT_CALL_THREAD] = UVAR("thread id"),
-						[XT_CALL_API] = UVAR("API id"),
+						[XT_CALL_API] = PLANES("API id"),
 						[XT_CALL_CORRELATION] = DELTA("correlation id"),
 						[XT_CALL_STACK] = UVAR("stack id"),
-						[XT_CALL_ENTER_NS] = DELTA("enter ns"),
-						[XT_CALL_DURATION_NS] = UVAR("duration ns"),
+						[XT_CALL_ENTER_NS] = TIME("enter ns"),
+						[XT_CALL_DURATION_NS] = PLANES("duration ns"),
 						[XT_CALL_RESULT] = UVAR("result code"),
 					},
 			},
@@ -169,8 +178,8 @@ const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] =
 						[XT_KERNEL_CORRELATION] = DELTA("correlation id"),
 						[XT_KERNEL_STREAM] = UVAR("stream id"),
 						[XT_KERNEL_SHAPE] = UVAR("shape id"),
-						[XT_KERNEL_START_NS] = DELTA("start ns"),
-						[XT_KERNEL_DURATION_NS] = UVAR("duration ns"),
+						[XT_KERNEL_START_NS] = TIME("start ns"),
+						[XT_KERNEL_DURATION_NS] = PLANES("duration ns"),
 						[XT_KERNEL_GRAPH_NODE] = DELTA("graph node"),
 					},
 			},
@@ -209,8 +218,8 @@ const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] =
 						[XT_COPY_CORRELATION] = DELTA("correlation id"),
 						[XT_COPY_STREAM] = UVAR("stream id"),
 						[XT_COPY_SHAPE] = UVAR("shape id"),
-						[XT_COPY_START_NS] = DELTA("start ns"),
-						[XT_COPY_DURATION_NS] = UVAR("duration ns"),
+						[XT_COPY_START_NS] = TIME("start ns"),
+						[XT_COPY_DURATION_NS] = PLANES("duration ns"),
 						[XT_COPY_GRAPH_NODE] = DELTA("graph node"),
 						[XT_COPY_BYTES] = UVAR("bytes"),
 					},
@@ -223,8 +232,8 @@ const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] =
 						[XT_SET_CORRELATION] = DELTA("correlation id"),
 						[XT_SET_STREAM] = UVAR("stream id"),
 						[XT_SET_MEMORY] = UVAR("memory"),
-						[XT_SET_START_NS] = DELTA("start ns"),
-						[XT_SET_DURATION_NS] = UVAR("duration ns"),
+						[XT_SET_START_NS] = TIME("start ns"),
+						[XT_SET_DURATION_NS] = PLANES("duration ns"),
 						[XT_SET_GRAPH_NODE] = DELTA("graph node"),
 						[XT_SET_BYTES] = UVAR("bytes"),
 					},
@@ -237,7 +246,7 @@ const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] =
 						[XT_GRAPH_NODE_ID] = DELTA("id"),
 						[XT_GRAPH_NODE_ORIGIN] = DELTA("origin"),
 						[XT_GRAPH_NODE_STACK] = UVAR("stack id"),
-						[XT_GRAPH_NODE_TIME_NS] = DELTA("time ns"),
+						[XT_GRAPH_NODE_TIME_NS] = TIME("time ns"),
 						[XT_GRAPH_NODE_TYPE] = UVAR("type"),
 						[XT_GRAPH_NODE_THREAD] = UVAR("thread id"),
 					},
@@ -272,7 +281,7 @@ const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] =
 						[XT_MEMORY_OPERATION] = UVAR("operation"),
 						[XT_MEMORY_ADDRESS] = DELTA("address"),
 						[XT_MEMORY_BYTES] = UVAR("bytes"),
-						[XT_MEMORY_TIME_NS] = DELTA("time ns"),
+						[XT_MEMORY_TIME_NS] = TIME("time ns"),
 						[XT_MEMORY_DEVICE] = UVAR("device"),
 						[XT_MEMORY_KIND] = UVAR("memory"),
 					},
@@ -284,7 +293,7 @@ const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] =
 					{
 						[XT_RANGE_OPERATION] = UVAR("operation"),
 						[XT_RANGE_THREAD] = UVAR("thread id"),
-						[XT_RANGE_TIME_NS] = DELTA("time ns"),
+						[XT_RANGE_TIME_NS] = TIME("time ns"),
 						[XT_RANGE_DOMAIN] = UVAR("domain"),
 						[XT_RANGE_TEXT] = UVAR("text"),
 						[XT_RANGE_KEY] = DELTA("key"),

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/planes.h"
 #include "log/varint.h"
 
 static uint8_t encoding_of(enum xt_kind kind, unsigned column)
@@ -28,7 +29,8 @@ static size_t bound(enum xt_kind kind, size_t rows, const size_t content[XT_TABL
 
 		if (!encoding)
 			continue;
-		bytes += sizeof(struct xt_column_header) + rows * XT_VARINT_BYTES_MAX;
+		bytes += sizeof(struct xt_column_header) + XT_PLANES_HEAD_BYTES +
+			 rows * XT_VARINT_BYTES_MAX;
 		if (encoding == XT_ENC_BYTES)
 			bytes += content[c];
 		else if (encoding == XT_ENC_LIST)
@@ -161,7 +163,37 @@ static bool all_equal(const uint64_t *values, uint32_t count)
 	       !memcmp(values, values + 1, (count - 1) * sizeof(*values));
 }
 
-static uint8_t *encode_column(const struct xt_table *table, unsigned column, uint8_t *out)
+/* The encoding of a scalar column in a log of that version: planes came with version 2. */
+static uint8_t scalar_encoding(uint8_t encoding, const uint64_t *values, uint32_t count,
+			       unsigned version_major)
+{
+	if (all_equal(values, count))
+		return XT_ENC_CONST;
+	if (version_major < 2 && encoding == XT_ENC_PLANES)
+		return XT_ENC_UVAR;
+	if (version_major < 2 && encoding == XT_ENC_DELTA_PLANES)
+		return XT_ENC_DELTA;
+	return encoding;
+}
+
+static uint8_t *encode_scalars(uint8_t encoding, const uint64_t *values, uint32_t count,
+			       uint8_t *out)
+{
+	switch (encoding) {
+	case XT_ENC_CONST:
+		return xt_uvar_put(out, values[0]);
+	case XT_ENC_DELTA:
+		return xt_delta_encode(out, values, count);
+	case XT_ENC_PLANES:
+	case XT_ENC_DELTA_PLANES:
+		return xt_planes_encode(out, values, count, encoding == XT_ENC_DELTA_PLANES);
+	default:
+		return xt_uvar_encode(out, values, count);
+	}
+}
+
+static uint8_t *encode_column(const struct xt_table *table, unsigned column, unsigned version_major,
+			      uint8_t *out)
 {
 	struct xt_column_header header = {
 		.column = (uint8_t)column,
@@ -184,28 +216,53 @@ static uint8_t *encode_column(const struct xt_table *table, unsigned column, uin
 		end = xt_delta_encode(end, table->elements[column], used);
 		break;
 	default:
-		if (all_equal(values, table->row_count)) {
-			header.encoding = XT_ENC_CONST;
-			end = xt_uvar_put(end, values[0]);
-		} else if (header.encoding == XT_ENC_DELTA) {
-			end = xt_delta_encode(end, values, table->row_count);
-		} else {
-			end = xt_uvar_encode(end, values, table->row_count);
-		}
+		header.encoding =
+			scalar_encoding(header.encoding, values, table->row_count, version_major);
+		end = encode_scalars(header.encoding, values, table->row_count, end);
 	}
 	header.data_bytes = (uint32_t)(end - data);
 	memcpy(out, &header, sizeof(header));
 	return end;
 }
 
-size_t xt_table_encode(const struct xt_table *table, uint8_t *out)
+#define CUT_BYTES_MIN 2048 /* a beginning costs a compressor some bytes */
+
+static void cut(struct xt_cuts *cuts, size_t end)
+{
+	if (end - (cuts->count ? cuts->ends[cuts->count - 1] : 0) >= CUT_BYTES_MIN)
+		cuts->ends[cuts->count++] = (uint32_t)end;
+}
+
+/* The planes of a column end one behind the other, the last one with the column. */
+static void cut_column(const struct xt_table *table, const uint8_t *out, size_t begin, size_t end,
+		       struct xt_cuts *cuts)
+{
+	struct xt_column_header header;
+	size_t planes = 1;
+
+	memcpy(&header, out + begin, sizeof(header));
+	if (header.encoding == XT_ENC_PLANES || header.encoding == XT_ENC_DELTA_PLANES)
+		planes = header.data_bytes / table->row_count;
+	while (--planes)
+		cut(cuts, end - planes * table->row_count);
+	cut(cuts, end);
+}
+
+size_t xt_table_encode(const struct xt_table *table, unsigned version_major, uint8_t *out,
+		       struct xt_cuts *cuts)
 {
 	uint8_t *end = out;
 
+	cuts->count = 0;
 	if (!table->row_count)
 		return 0;
-	for (unsigned c = 0; c < XT_TABLE_COLUMNS_MAX; c++)
-		if (table->values[c])
-			end = encode_column(table, c, end);
+	for (unsigned c = 0; c < XT_TABLE_COLUMNS_MAX; c++) {
+		size_t begin = (size_t)(end - out);
+
+		if (!table->values[c])
+			continue;
+		end = encode_column(table, c, version_major, end);
+		cut_column(table, out, begin, (size_t)(end - out), cuts);
+	}
 	return (size_t)(end - out);
 }

@@ -74,7 +74,21 @@ void xt_table_end_row(struct xt_table *table);
 /* Upper bound of the encoded size of the table as it stands. */
 size_t xt_table_encoded_bound(const struct xt_table *table);
 
-/* Encodes all columns into out (of at least xt_table_encoded_bound() bytes); returns the size. */
-size_t xt_table_encode(const struct xt_table *table, uint8_t *out);
+/*
+ * Where one sort of content ends and another begins: whoever compresses does well to begin anew.
+ * All zeros is none.
+ */
+#define XT_CUTS_MAX (XT_TABLE_COLUMNS_MAX * 9)
+struct xt_cuts {
+	uint32_t count;
+	uint32_t ends[XT_CUTS_MAX]; /* in ascending order, the last one is that of all */
+};
+
+/*
+ * Encodes all columns into out (of at least xt_table_encoded_bound() bytes); returns the size.
+ * version_major: of the log that it is for, which may be older than ours.
+ */
+size_t xt_table_encode(const struct xt_table *table, unsigned version_major, uint8_t *out,
+		       struct xt_cuts *cuts);
 
 #endif

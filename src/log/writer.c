@@ -21,6 +21,8 @@
 
 #define COMPRESSION_LEVEL 1 /* columns of differences gain little from more, and it costs CPU */
 
+#define CUT_COST_BYTES 16 /* more than zstd needs to begin a block */
+
 struct xt_writer {
 	struct xt_own_file file;
 	uint32_t sequence;   /* of the next chunk */
@@ -178,8 +180,37 @@ fail:
 	return error;
 }
 
+/*
+ * Compresses raw into one frame with a block, or some, for what lies between two cuts: each then has
+ * tables of its own. Returns the size of the frame, 0 if memory ran out.
+ */
+static size_t compress(struct xt_writer *writer, size_t raw_bytes, const struct xt_cuts *cuts,
+		       uint8_t *frame, size_t frame_capacity)
+{
+	ZSTD_outBuffer out = {frame, frame_capacity, 0};
+	size_t left = ZSTD_CCtx_setPledgedSrcSize(writer->cctx, raw_bytes);
+
+	for (uint32_t c = 0, begin = 0; c < cuts->count && !ZSTD_isError(left); c++) {
+		ZSTD_inBuffer in = {writer->raw + begin, cuts->ends[c] - begin, 0};
+
+		left = ZSTD_compressStream2(writer->cctx, &out, &in, ZSTD_e_flush);
+		begin = cuts->ends[c];
+	}
+	if (!ZSTD_isError(left)) {
+		uint32_t begin = cuts->count ? cuts->ends[cuts->count - 1] : 0;
+		ZSTD_inBuffer in = {writer->raw + begin, raw_bytes - begin, 0};
+
+		left = ZSTD_compressStream2(writer->cctx, &out, &in, ZSTD_e_end);
+	}
+	if (!left)
+		return out.pos;
+	/* With room for the bound, only memory for zstd's own tables can be missing. */
+	ZSTD_CCtx_reset(writer->cctx, ZSTD_reset_session_only);
+	return 0;
+}
+
 static int add_chunk(struct xt_writer *writer, enum xt_kind kind, uint32_t row_count,
-		     size_t raw_bytes)
+		     size_t raw_bytes, const struct xt_cuts *cuts)
 {
 	struct xt_chunk_header header = {
 		.magic = XT_CHUNK_MAGIC,
@@ -188,7 +219,7 @@ static int add_chunk(struct xt_writer *writer, enum xt_kind kind, uint32_t row_c
 		.row_count = row_count,
 		.sequence = writer->sequence,
 	};
-	size_t bound = ZSTD_compressBound(raw_bytes);
+	size_t bound = ZSTD_compressBound(raw_bytes) + cuts->count * CUT_COST_BYTES;
 	uint8_t *place;
 	size_t stored;
 
@@ -196,10 +227,8 @@ static int add_chunk(struct xt_writer *writer, enum xt_kind kind, uint32_t row_c
 		 writer->pending_bytes + sizeof(header) + bound))
 		return -ENOMEM;
 	place = writer->pending + writer->pending_bytes;
-	/* With room for the bound, only memory for zstd's own tables can be missing. */
-	stored =
-		ZSTD_compress2(writer->cctx, place + sizeof(header), bound, writer->raw, raw_bytes);
-	if (ZSTD_isError(stored))
+	stored = compress(writer, raw_bytes, cuts, place + sizeof(header), bound);
+	if (!stored)
 		return -ENOMEM;
 	header.stored_bytes = (uint32_t)stored;
 	header.check = xt_check32(&header, offsetof(struct xt_chunk_header, check));
@@ -211,14 +240,17 @@ static int add_chunk(struct xt_writer *writer, enum xt_kind kind, uint32_t row_c
 
 int xt_writer_add(struct xt_writer *writer, struct xt_table *table)
 {
+	struct xt_cuts cuts;
+	size_t raw_bytes;
 	int error;
 
 	if (!table->row_count)
 		return 0;
 	error = grow(&writer->raw, &writer->raw_capacity, xt_table_encoded_bound(table));
-	if (!error)
-		error = add_chunk(writer, table->kind, table->row_count,
-				  xt_table_encode(table, writer->raw));
+	if (error)
+		return error;
+	raw_bytes = xt_table_encode(table, writer->header.version_major, writer->raw, &cuts);
+	error = add_chunk(writer, table->kind, table->row_count, raw_bytes, &cuts);
 	if (!error)
 		xt_table_clear(table);
 	return error;
@@ -226,7 +258,9 @@ int xt_writer_add(struct xt_writer *writer, struct xt_table *table)
 
 int xt_writer_add_end(struct xt_writer *writer)
 {
-	return add_chunk(writer, XT_KIND_END, 0, 0);
+	const struct xt_cuts none = {0};
+
+	return add_chunk(writer, XT_KIND_END, 0, 0, &none);
 }
 
 static int write_all(int fd, const uint8_t *data, size_t data_bytes, uint64_t offset)

@@ -14,7 +14,7 @@ import sys
 
 import log_maker as make
 from dump_base import GOOD_ROWS, TOP, DumpTest, good_log, records_of, rows_of, run_tests
-from log_maker import BYTES, CONST, DELTA, LIST, UVAR, LogMaker
+from log_maker import BYTES, CONST, DELTA, DELTA_PLANES, LIST, PLANES, UVAR, LogMaker
 
 
 def golden_value(name, value):
@@ -39,7 +39,7 @@ class Rows(DumpTest):
         self.assertEqual(rows_of(text), GOOD_ROWS)
         head = records_of(text, "log")[0]
         self.assertEqual((head["version"], head["pid"], head["start_ns"], head["log_id"]),
-                         ("1.2", "4711", "1000", "0123456789abcdef"))
+                         ("2.2", "4711", "1000", "0123456789abcdef"))
         chunks = records_of(text, "chunk")
         self.assertEqual([int(chunk["sequence"]) for chunk in chunks], list(range(16)))
         self.assertEqual([int(chunk["offset"]) for chunk in chunks], log.places)
@@ -96,7 +96,7 @@ class Rows(DumpTest):
     def test_encodings_agree(self):
         for values in ([0, TOP, 0, 1, TOP - 1], [1 << 63, 0, 1 << 63], [127, 128, 16383, 16384],
                        [TOP] * 3, [0], [5] * 200):
-            encodings = [UVAR, DELTA] + ([CONST] if len(set(values)) == 1 else [])
+            encodings = [UVAR, DELTA, PLANES, DELTA_PLANES] + ([CONST] if len(set(values)) == 1 else [])
             for encoding in encodings:
                 log = LogMaker().table(make.CLOCK, (1, encoding, values))
                 text = self.run_dump(self.file(log))
@@ -247,7 +247,12 @@ class Damage(DumpTest):
             "CONST of two": (make.CLOCK, 2, make.column(1, CONST, b"\1\1")),
             "CONST of none": (make.CLOCK, 2, make.column(1, CONST, b"")),
             "encoding 0": (make.CLOCK, 2, make.column(1, 0, b"\1\1")),
-            "encoding 6": (make.CLOCK, 2, make.column(1, 6, b"\1\1")),
+            "encoding 8": (make.CLOCK, 2, make.column(1, 8, b"\1\1")),
+            "no planes": (make.CLOCK, 2, make.column(1, PLANES, b"\0")),
+            "nine planes": (make.CLOCK, 1, make.column(1, PLANES, b"\11" + b"\1" * 9)),
+            "planes cut": (make.CLOCK, 2, make.column(1, PLANES, b"\2\1\1\1")),
+            "planes left over": (make.CLOCK, 2, make.column(1, PLANES, b"\1\1\1\1")),
+            "planes without start": (make.CLOCK, 1, make.column(1, DELTA_PLANES, b"\1\1")),
             "number as text": (make.CLOCK, 2, make.column(1, BYTES, b"\0\0")),
             "text as number": (make.STRING, 2, make.column(2, UVAR, b"\0\0")),
             "text as list": (make.STRING, 2, make.column(2, LIST, b"\0\0")),
@@ -358,7 +363,7 @@ class Headers(DumpTest):
         cases = {
             "empty": b"",
             "text": b"hello\n" * 20,
-            "newer": make.log_header(major=2),
+            "newer": make.log_header(major=3),
             "version 0": make.log_header(major=0),
             "byte order": make.log_header(order=0x04030201),
             "short header": make.log_header(header_bytes=63),

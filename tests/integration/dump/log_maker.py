@@ -7,7 +7,7 @@ It shares nothing with the tracer, the merger or the dumper, and it can make wro
 import ctypes
 import struct
 
-UVAR, DELTA, CONST, BYTES, LIST = 1, 2, 3, 4, 5
+UVAR, DELTA, CONST, BYTES, LIST, PLANES, DELTA_PLANES = range(1, 8)
 META, ACCOUNT, CLOCK, THREAD, MODULE, MODULE_UNLOAD, STRING, STACK = range(1, 9)
 API, CALL, STREAM, SHAPE, KERNEL, SYMBOL, END = range(9, 16)
 COPY_SHAPE, COPY, SET, GRAPH_NODE, MEMORY, RANGE, GRAPH_UPDATE, SWITCH = range(16, 24)
@@ -65,6 +65,19 @@ def delta(values):
     return coded
 
 
+def planes(values):
+    width = next(width for width in range(1, 9) if max(values, default=0) >> 8 * width == 0)
+    return bytes([width]) + b"".join(
+        bytes(value >> 8 * plane & 255 for value in values) for plane in range(width))
+
+
+def delta_planes(values):
+    start = values[0] if values else 0
+    before = [start] + values[:-1]
+    return struct.pack("<Q", start) + planes(
+        [zigzag(value - last) for value, last in zip(values, before)])
+
+
 def column(number, encoding, data, zero=0):
     return struct.pack("<BBHI", number, encoding, zero, len(data)) + data
 
@@ -75,6 +88,10 @@ def encode(number, encoding, values):
         return column(number, UVAR, uvar(values))
     if encoding == DELTA:
         return column(number, DELTA, delta(values))
+    if encoding == PLANES:
+        return column(number, PLANES, planes(values))
+    if encoding == DELTA_PLANES:
+        return column(number, DELTA_PLANES, delta_planes(values))
     if encoding == CONST:
         assert len(set(values)) == 1
         return column(number, CONST, leb(values[0]))
@@ -102,7 +119,7 @@ def chunk_header(kind, stored, raw, rows, sequence, zero1=0, zero2=0):
     return head + struct.pack("<I", fnv1a(head))
 
 
-def log_header(major=1, minor=2, order=0x01020304, header_bytes=64, pid=4711, start=1000,
+def log_header(major=2, minor=2, order=0x01020304, header_bytes=64, pid=4711, start=1000,
                realtime=1700000000000000000, clock=1, log_id=0x0123456789ABCDEF, zero=0):
     head = b"\x89XTRLOG\n" + struct.pack("<HHIIIQQIIQI", major, minor, order, header_bytes, pid,
                                          start, realtime, clock, zero, log_id, zero)

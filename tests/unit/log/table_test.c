@@ -252,6 +252,7 @@ static void the_last_put_counts_and_none_overruns(void **state)
 static void the_bound_holds_for_the_largest_values(void **state)
 {
 	uint64_t frames[] = {UINT64_C(1) << 63, 0, UINT64_C(1) << 63, 0};
+	struct xt_cuts cuts;
 	struct xt_table table;
 	size_t bound;
 	uint8_t *out;
@@ -268,7 +269,58 @@ static void the_bound_holds_for_the_largest_values(void **state)
 	bound = xt_table_encoded_bound(&table);
 	out = malloc(bound); /* of just this size: the address sanitizer watches its end */
 	assert_non_null(out);
-	assert_true(xt_table_encode(&table, out) <= bound);
+	assert_true(xt_table_encode(&table, XT_LOG_VERSION_MAJOR, out, &cuts) <= bound);
+	free(out);
+	xt_table_free(&table);
+}
+
+static void put_call(struct xt_table *table, uint64_t enter_ns, uint64_t duration_ns)
+{
+	for (unsigned c = XT_CALL_THREAD; c <= XT_CALL_RESULT; c++)
+		xt_table_put(table, c, 1);
+	xt_table_put(table, XT_CALL_ENTER_NS, enter_ns);
+	xt_table_put(table, XT_CALL_DURATION_NS, duration_ns);
+	xt_table_end_row(table);
+}
+
+/* The encodings of the columns in an encoded table, one bit each; they end where it does. */
+static uint32_t encodings_in(const uint8_t *data, size_t data_bytes)
+{
+	struct xt_column_header header;
+	uint32_t seen = 0;
+
+	for (size_t at = 0; at < data_bytes; at += sizeof(header) + header.data_bytes) {
+		assert_true(data_bytes - at >= sizeof(header));
+		memcpy(&header, data + at, sizeof(header));
+		assert_true(data_bytes - at - sizeof(header) >= header.data_bytes);
+		seen |= 1u << header.encoding;
+	}
+	return seen;
+}
+
+static void planes_are_for_logs_that_may_have_them(void **state)
+{
+	const uint32_t planes = 1u << XT_ENC_PLANES | 1u << XT_ENC_DELTA_PLANES;
+	struct xt_cuts cuts;
+	struct xt_table table;
+	size_t bytes;
+	uint8_t *out;
+
+	(void)state;
+	assert_int_equal(xt_table_init(&table, XT_KIND_CALL, 5000, 0), 0);
+	for (uint64_t row = 0; row < 5000; row++)
+		put_call(&table, 1000000 + row * 1000 + row % 7, 100 + row % 3000);
+	out = malloc(xt_table_encoded_bound(&table));
+	assert_non_null(out);
+	bytes = xt_table_encode(&table, 1, out, &cuts);
+	assert_int_equal(encodings_in(out, bytes) & planes, 0);
+	bytes = xt_table_encode(&table, 2, out, &cuts);
+	assert_int_equal(encodings_in(out, bytes) & planes, planes);
+	/* Of both columns each plane is cut off, 5,000 bytes each. */
+	assert_true(cuts.count >= 4 && cuts.count <= XT_CUTS_MAX);
+	for (uint32_t c = 1; c < cuts.count; c++)
+		assert_true(cuts.ends[c] > cuts.ends[c - 1]);
+	assert_true(cuts.ends[cuts.count - 1] <= bytes);
 	free(out);
 	xt_table_free(&table);
 }
@@ -300,6 +352,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_put_is_empty),
 		cmocka_unit_test(the_last_put_counts_and_none_overruns),
 		cmocka_unit_test(the_bound_holds_for_the_largest_values),
+		cmocka_unit_test(planes_are_for_logs_that_may_have_them),
 		cmocka_unit_test(refuses_what_could_not_be_a_chunk),
 	};
 

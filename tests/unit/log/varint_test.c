@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LEB128, zigzag and the column decoders: edges, random columns, hostile bytes. */
+/* LEB128, zigzag, planes and the column decoders: edges, random columns, hostile bytes. */
 #include "support.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/planes.h"
 #include "log/varint.h"
 
 #define COUNT_MAX 1000
@@ -192,10 +193,49 @@ static void refuses_what_is_too_long_or_too_large(void **state)
 	}
 }
 
+static void check_planes(const uint64_t *values, size_t count, bool delta)
+{
+	/* Of just the size that is needed: the address sanitizer watches their ends. */
+	uint8_t *bytes = malloc(XT_PLANES_HEAD_BYTES + count * XT_PLANES_MAX);
+	uint64_t *back = malloc(count * sizeof(*back));
+	uint8_t *end;
+
+	assert_non_null(bytes);
+	assert_non_null(back);
+	end = xt_planes_encode(bytes, values, count, delta);
+	assert_true(xt_planes_decode(bytes, end, back, count, delta));
+	assert_memory_equal(back, values, count * sizeof(*values));
+	assert_false(xt_planes_decode(bytes, end - 1, back, count, delta));
+	if (count > 1)
+		assert_false(xt_planes_decode(bytes, end, back, count - 1, delta));
+	free(back);
+	free(bytes);
+}
+
+static void planes_and_back(void **state)
+{
+	uint64_t values[COUNT_MAX], seed = 4711;
+	size_t edge_count = edge_values(values);
+
+	(void)state;
+	for (int delta = 0; delta <= 1; delta++) {
+		check_planes(values, edge_count, delta);
+		for (int round = 0; round < 200; round++) {
+			size_t count = 1 + random_next(&seed) % COUNT_MAX;
+			unsigned bits = (unsigned)(random_next(&seed) % 64);
+
+			for (size_t i = 0; i < count; i++)
+				values[i] = random_next(&seed) >> bits;
+			check_planes(values, count, delta);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(zigzag_and_back),
+		cmocka_unit_test(planes_and_back),
 		cmocka_unit_test(known_bytes),
 		cmocka_unit_test(columns_of_edge_values),
 		cmocka_unit_test(columns_of_random_values),
