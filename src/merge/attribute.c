@@ -184,6 +184,19 @@ void reading_joined(void *context, const struct work *work, const struct launch 
 		tell_of_work(reading, work, launch);
 }
 
+void reading_ran(void *context, const struct stretch *stretch)
+{
+	struct reading *reading = context;
+
+	for (size_t e = 0; e < reading->sink_count; e++) {
+		struct sink *sink = &reading->sinks[e];
+
+		if (sink->exporter->stretch &&
+		    sink->exporter->stretch(sink, &reading->process, stretch) < 0)
+			reading->error = -ENOMEM;
+	}
+}
+
 void reading_memory_changed(void *context, uint32_t pool, uint64_t time_ns, uint64_t live_bytes)
 {
 	struct reading *reading = context;

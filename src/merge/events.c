@@ -336,6 +336,7 @@ static int begin(struct reading *reading)
 {
 	struct correlate_listener listener = {reading_joined, reading};
 	struct memory_listener memory_listener = {reading_memory_changed, reading};
+	struct timeline_listener timeline_listener = {reading_ran, reading};
 	bool wants_exclusive = run_wants(reading->run, WEIGHT_GPU_EXCLUSIVE);
 	bool wants_idle = run_wants(reading->run, WEIGHT_GPU_IDLE);
 
@@ -349,8 +350,9 @@ static int begin(struct reading *reading)
 	if (!reading->copies || threads_init(&reading->threads, reading->model) < 0)
 		return -ENOMEM;
 	if (wants_exclusive || wants_idle) {
-		reading->timeline = timeline_new(wants_exclusive, wants_idle, &reading->totals,
-						 &reading->threads, &reading->model->pauses);
+		reading->timeline =
+			timeline_new(wants_exclusive, wants_idle, &reading->totals,
+				     &reading->threads, &reading->model->pauses, timeline_listener);
 		if (!reading->timeline)
 			return -ENOMEM;
 	}

@@ -20,6 +20,7 @@
 #include "merge/output.h"
 #include "merge/paths.h"
 #include "merge/report.h"
+#include "merge/timeline.h"
 #include "merge/totals.h"
 #include "merge/transfers.h"
 
@@ -169,9 +170,10 @@ struct sink {
  * that are NULL are not made. They return 0 or -errno; errors in writing stay in the output.
  */
 struct exporter {
-	const char *name; /* of the option */
-	const char *what; /* for --help */
-	uint32_t uses;	  /* enum exporter_use */
+	const char *name;   /* of the option */
+	const char *what;   /* for --help */
+	uint32_t uses;	    /* enum exporter_use */
+	const char *absent; /* why this build cannot write it; NULL: it can */
 	int (*begin)(struct sink *sink);
 	int (*process)(struct sink *sink, const struct process *process);
 	int (*call)(struct sink *sink, const struct process *process, const struct launch *call,
@@ -181,6 +183,9 @@ struct exporter {
 	/* After each allocation and free, in the order of their times: what the pool holds now. */
 	int (*memory)(struct sink *sink, const struct process *process, uint32_t pool,
 		      uint64_t time_ns, uint64_t live_bytes);
+	/* The work of each device in the order of its start. For those that use all weights. */
+	int (*stretch)(struct sink *sink, const struct process *process,
+		       const struct stretch *stretch);
 	/* NVTX events of a thread in their order; chunk holds them in row. */
 	int (*range)(struct sink *sink, const struct process *process, const struct xt_chunk *chunk,
 		     uint32_t row);
@@ -198,6 +203,7 @@ extern const struct exporter exporter_perfetto;
 extern const struct exporter exporter_pprof;
 extern const struct exporter exporter_speedscope;
 extern const struct exporter exporter_summary;
+extern const struct exporter exporter_html;
 extern const struct exporter exporter_text;
 
 /* The table, ended by NULL. */

@@ -119,6 +119,10 @@ static int parse_option(struct options *options, bool *given, char **argv, int a
 		report_error(report, STATUS_FAILED, "--%s needs a file name", exporter->name);
 		return -EINVAL;
 	}
+	if (exporter && exporter->absent) {
+		report_error(report, STATUS_FAILED, "--%s: %s", exporter->name, exporter->absent);
+		return -EINVAL;
+	}
 	if (exporter)
 		return add_output(options, exporter, value, report);
 	given[row - option_rows] = true;

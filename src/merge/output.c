@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -134,8 +135,16 @@ static int open_path(struct output *out)
 	return out->target ? open_unfinished(out) : -errno;
 }
 
+static void unmap(struct output *out)
+{
+	if (out->mapping)
+		munmap(out->mapping, out->mapping_bytes);
+	out->mapping = NULL;
+}
+
 static void release(struct output *out)
 {
+	unmap(out);
 	if (out->unfinished)
 		forget_unfinished(out->unfinished);
 	free(out->unfinished);
@@ -154,6 +163,45 @@ int output_open(struct output *out, const char *path)
 	if (error)
 		release(out);
 	return error;
+}
+
+int output_open_memory(struct output *out)
+{
+	int error = 0;
+
+	*out = (struct output){.path = "memory", .fd = -1};
+	out->buffer = malloc(OUTPUT_BUFFER_BYTES);
+	out->fd = memfd_create("xtrace-merge", MFD_CLOEXEC);
+	if (!out->buffer)
+		error = -ENOMEM;
+	else if (out->fd < 0)
+		error = -errno;
+	if (error)
+		output_discard(out);
+	return error;
+}
+
+int output_bytes(struct output *out, struct output_bytes *bytes_out)
+{
+	struct stat status;
+
+	output_flush(out);
+	if (!out->error && fstat(out->fd, &status) < 0)
+		out->error = -errno;
+	if (out->error)
+		return out->error;
+	unmap(out);
+	*bytes_out = (struct output_bytes){"", 0};
+	if (!status.st_size)
+		return 0;
+	out->mapping_bytes = (size_t)status.st_size;
+	out->mapping = mmap(NULL, out->mapping_bytes, PROT_READ, MAP_SHARED, out->fd, 0);
+	if (out->mapping == MAP_FAILED) {
+		out->mapping = NULL;
+		return -errno;
+	}
+	*bytes_out = (struct output_bytes){out->mapping, out->mapping_bytes};
+	return 0;
 }
 
 static void write_all(struct output *out, const char *text, size_t length)
@@ -230,7 +278,7 @@ void output_discard(struct output *out)
 {
 	if (!out->buffer)
 		return;
-	if (out->fd != STDOUT_FILENO)
+	if (out->fd >= 0 && out->fd != STDOUT_FILENO)
 		close(out->fd);
 	if (out->unfinished)
 		unlink(out->unfinished);

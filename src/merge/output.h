@@ -23,6 +23,13 @@ struct output {
 	int error; /* -errno of the first failure, or 0 */
 	char *buffer;
 	size_t used;
+	void *mapping; /* of what output_bytes() told of */
+	size_t mapping_bytes;
+};
+
+struct output_bytes {
+	const char *data; /* not terminated */
+	size_t length;
 };
 
 #define OUTPUT_IS_A_LOG (-100000) /* no errno: the file is a log or a spool, which is left alone */
@@ -35,6 +42,12 @@ struct output {
  * undone.
  */
 int output_open(struct output *out, const char *path);
+
+/* An output into memory, of which output_bytes() tells. 0 or -errno. */
+int output_open_memory(struct output *out);
+
+/* All that was written into memory so far, valid until the output is discarded. 0 or -errno. */
+int output_bytes(struct output *out, struct output_bytes *bytes_out);
 
 /* Writes what waits and gives the file its name. 0 or the first -errno: then there is no file.
  * In either case the output is closed. */

@@ -51,6 +51,7 @@ void reading_add_wait(struct reading *reading, const struct launch *call, uint64
 
 /* Listeners, with the reading as their context. */
 void reading_joined(void *context, const struct work *work, const struct launch *launch);
+void reading_ran(void *context, const struct stretch *stretch);
 void reading_memory_changed(void *context, uint32_t pool, uint64_t time_ns, uint64_t live_bytes);
 
 /* Frees what the reading made. */

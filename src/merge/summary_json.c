@@ -194,34 +194,41 @@ static void put_idle_classes(struct json *json, const struct summary_json *s)
 	put_idle(json, idle_ns);
 }
 
-static int end(struct sink *sink, const struct run *run)
+int summary_json_put(struct json *json, const char *key, struct summary_json *s,
+		     const struct run *run, bool with_paths)
 {
-	struct summary_json *s = sink->state;
-	struct json json = {.out = &sink->out, .lines_depth = SUMMARY_LINES_DEPTH};
-	int error;
+	int error = 0;
 
 	calls_sort(&s->calls);
-	json_begin_object(&json, NULL);
-	json_string(&json, "format", "xtrace-summary");
-	json_u64(&json, "version", SUMMARY_VERSION);
-	json_string(&json, "generator", "xtrace-merge " XTRACE_VERSION);
-	json_bool(&json, "simulated_gpu", run->has_simulated_gpu);
-	put_totals(&json, run);
-	put_idle_classes(&json, s);
-	put_processes(&json, s);
-	summary_json_trust(&json, run);
-	error = summary_json_kernels(&json, run);
+	json_begin_object(json, key);
+	json_string(json, "format", "xtrace-summary");
+	json_u64(json, "version", SUMMARY_VERSION);
+	json_string(json, "generator", "xtrace-merge " XTRACE_VERSION);
+	json_bool(json, "simulated_gpu", run->has_simulated_gpu);
+	put_totals(json, run);
+	put_idle_classes(json, s);
+	put_processes(json, s);
+	summary_json_trust(json, run);
+	if (with_paths)
+		error = summary_json_kernels(json, run);
+	if (with_paths && !error)
+		error = summary_json_ranges(json, run);
+	summary_json_transfers(json, run);
+	summary_json_memory(json, run);
+	summary_json_calls(json, run, &s->calls);
 	if (!error)
-		error = summary_json_ranges(&json, run);
-	summary_json_transfers(&json, run);
-	summary_json_memory(&json, run);
-	summary_json_calls(&json, run, &s->calls);
-	if (!error)
-		error = summary_json_failures(&json, run, &s->calls);
-	if (!error)
-		error = summary_json_weights(&json, run);
-	json_end_object(&json);
+		error = summary_json_failures(json, run, &s->calls);
+	if (with_paths && !error)
+		error = summary_json_weights(json, run);
+	json_end_object(json);
 	return error;
+}
+
+static int end(struct sink *sink, const struct run *run)
+{
+	struct json json = {.out = &sink->out, .lines_depth = SUMMARY_LINES_DEPTH};
+
+	return summary_json_put(&json, NULL, sink->state, run, true);
 }
 
 static void free_state(struct sink *sink)

@@ -44,6 +44,13 @@ struct summary_json {
 	size_t process_capacity;
 };
 
+/*
+ * Writes the document, as the value of key if that is not NULL. with_paths: with the tables that are
+ * made of call paths and NVTX ranges, too. 0 or -ENOMEM.
+ */
+int summary_json_put(struct json *json, const char *key, struct summary_json *s,
+		     const struct run *run, bool with_paths);
+
 /* Tables (summary_json_tables.c). Those that may run out of memory: 0 or -ENOMEM. */
 int summary_json_weights(struct json *json, const struct run *run);
 int summary_json_kernels(struct json *json, const struct run *run);

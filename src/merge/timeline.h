@@ -16,7 +16,25 @@
 
 #define TIMELINE_DEVICES_MAX 256 /* those with larger numbers are taken for one */
 
+/* Work as a device ran it, and the gap before it. */
+struct stretch {
+	uint32_t device;
+	bool is_kernel; /* else a copy or a set */
+	bool has_gap;	/* the device was idle from gap_from_ns to start_ns */
+	uint64_t start_ns;
+	uint64_t end_ns;
+	uint64_t gap_from_ns;
+	uint64_t idle_ns[IDLE_CLASSES]; /* why, in all gap_from_ns to start_ns */
+};
+
+/* Told of each, if idle time is asked for. */
+struct timeline_listener {
+	void (*ran)(void *context, const struct stretch *stretch);
+	void *context;
+};
+
 struct timeline {
+	struct timeline_listener listener; /* may be all zeros */
 	bool wants_exclusive;
 	bool wants_idle;
 	struct totals *totals;
@@ -31,7 +49,8 @@ struct timeline {
 /* Works out WEIGHT_GPU_EXCLUSIVE, WEIGHT_GPU_IDLE or both. totals, threads and pauses must outlive
  * the timeline. NULL if memory ran out. */
 struct timeline *timeline_new(bool wants_exclusive, bool wants_idle, struct totals *totals,
-			      const struct threads *threads, const struct pauses *pauses);
+			      const struct threads *threads, const struct pauses *pauses,
+			      struct timeline_listener listener);
 void timeline_free(struct timeline *timeline);
 
 /*

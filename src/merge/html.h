@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parts of the HTML report: what it keeps, and what its files do for each other.
+ *
+ * The page is the template of src/report with the data in it: base64 of gzip of
+ * - the bytes of the document that follows, 4 bytes, the lowest first;
+ * - a document in JSON: "summary" is that of --summary without the tables that the page makes of
+ *   call paths itself; "names" of frames; "devices", "threads" and "ranges" that samples refer to by
+ *   place, from 1 on; "tracks"; and "columns", the names, bytes and counts of:
+ * - columns, each a list of unsigned numbers of 7 bits a byte, the lowest first, the last byte of a
+ *   number being below 128.
+ *
+ * Columns "node.depth" and "node.name" are the tree of call paths, depth first; node 0, which stands
+ * for all, is left out. "sample.node" (each less the one before), "sample.device", "sample.thread",
+ * "sample.range" and "weight.W" are what ends in its nodes. "track.T.S" is a series of a track.
+ */
+#ifndef XT_MERGE_HTML_H
+#define XT_MERGE_HTML_H
+
+#include "merge/bins.h"
+#include "merge/exporter.h"
+#include "merge/summary_json.h"
+
+enum track_series {
+	TRACK_KERNELS, /* at least one kernel runs */
+	TRACK_WORK,    /* at least one kernel, copy or set runs */
+	TRACK_COPIES,  /* at least one copy or set runs */
+	TRACK_IDLE,    /* by class, from here on */
+	TRACK_SERIES = TRACK_IDLE + IDLE_CLASSES
+};
+
+/* A device, or the memory of one, of one process, over time. Times are on the one clock, from the
+ * first log's start on. */
+struct track {
+	uint32_t label; /* in devices */
+	uint32_t pool;
+	bool is_memory;
+	struct bins bins;
+	uint64_t until_ns[TRACK_IDLE]; /* of a device: each of these ran until then */
+	uint64_t level;		       /* of memory: that is held since … */
+	uint64_t level_ns;
+};
+
+struct sample {
+	uint32_t node;
+	uint32_t device;
+	uint32_t thread;
+	uint32_t range;
+	uint64_t weights[WEIGHTS];
+};
+
+/* The state of the sink. */
+struct html {
+	struct sink summary; /* of exporter_summary, into memory */
+	struct names devices;
+	struct names threads;
+	struct paths ranges;
+	uint64_t *range_openings; /* by node of these */
+	size_t range_opening_capacity;
+	struct sample *samples;
+	size_t sample_count;
+	size_t sample_capacity;
+	struct track *tracks;
+	size_t track_count;
+	size_t track_capacity;
+	uint64_t first_ns; /* of all that happened: the earliest and the latest time */
+	uint64_t last_ns;
+
+	/* Of the process at hand: */
+	uint32_t *process_ranges; /* node of ranges by node of the model's */
+	size_t process_range_capacity;
+	uint32_t *process_threads; /* name in threads by XT_THREAD_ID; 0: not met yet */
+	size_t process_thread_capacity;
+	size_t first_track;
+};
+
+/* Times of the log at hand on the one clock; what is before its beginning is 0. */
+static inline uint64_t html_time(const struct process *process, uint64_t time_ns)
+{
+	return process->origin_ns > 0 && time_ns < (uint64_t)process->origin_ns
+		       ? 0
+		       : time_ns - (uint64_t)process->origin_ns;
+}
+
+/* The name of a device in html->devices; NAME_FAILED if memory ran out. */
+uint32_t html_device(struct html *html, const struct process *process, uint32_t device);
+
+/* Tracks (html_tracks.c): hooks of the exporter. 0 or -ENOMEM. */
+int html_add_stretch(struct sink *sink, const struct process *process,
+		     const struct stretch *stretch);
+int html_add_memory(struct sink *sink, const struct process *process, uint32_t pool,
+		    uint64_t time_ns, uint64_t live_bytes);
+
+/* Memory is held until the end of what is known. */
+void html_end_tracks(struct html *html);
+void html_free_tracks(struct html *html);
+
+/* Writes the page (html_page.c). 0 or -ENOMEM. */
+int html_put_page(struct sink *sink, const struct run *run);
+
+#endif

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes the page: the tree and what ends in it as columns, the document, and both into the template.
+ * html.h says how they are put.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log/varint.h"
+#include "merge/grow.h"
+#include "merge/gzip.h"
+#include "merge/html.h"
+#include "merge/html_template.h"
+
+#define REPORT_VERSION 1
+
+#define COLUMN_NAME_BYTES 48
+
+struct column {
+	char name[COLUMN_NAME_BYTES];
+	uint8_t *bytes;
+	size_t used;
+	size_t capacity;
+	size_t count;
+};
+
+struct columns {
+	struct column *list;
+	size_t count;
+	size_t capacity;
+	int error; /* -ENOMEM, once memory has run out */
+};
+
+static struct column *add_column(struct columns *columns, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Valid until the next one is added. */
+static struct column *add_column(struct columns *columns, const char *format, ...)
+{
+	static struct column nowhere;
+	struct column *column;
+	va_list arguments;
+
+	if (grow(&columns->list, &columns->capacity, columns->count + 1, sizeof(*columns->list)) <
+	    0) {
+		columns->error = -ENOMEM;
+		return &nowhere;
+	}
+	column = &columns->list[columns->count++];
+	va_start(arguments, format);
+	vsnprintf(column->name, sizeof(column->name), format, arguments);
+	va_end(arguments);
+	return column;
+}
+
+static void put(struct columns *columns, struct column *column, uint64_t value)
+{
+	if (columns->error ||
+	    grow(&column->bytes, &column->capacity, column->used + XT_VARINT_BYTES_MAX, 1) < 0) {
+		columns->error = -ENOMEM;
+		return;
+	}
+	column->used = (size_t)(xt_uvar_put(column->bytes + column->used, value) - column->bytes);
+	column->count++;
+}
+
+static void free_columns(struct columns *columns)
+{
+	for (size_t c = 0; c < columns->count; c++)
+		free(columns->list[c].bytes);
+	free(columns->list);
+}
+
+/* The tree as the page has it. */
+struct tree {
+	uint32_t *numbers; /* by path node: its place depth first, from 1 on; 0: is not shown */
+	uint32_t *order;   /* … and the other way round */
+	uint32_t count;
+	uint32_t *names; /* by name of paths: its place in the page + 1; 0: is not shown */
+	uint32_t *name_order;
+	uint32_t name_count;
+};
+
+static void free_tree(struct tree *tree)
+{
+	free(tree->numbers);
+	free(tree->order);
+	free(tree->names);
+	free(tree->name_order);
+}
+
+/* Nodes in which something ends, or that lead there, have number 1. A node is younger than its
+ * parent. */
+static void mark_nodes(struct tree *tree, const struct html *html, const struct paths *paths)
+{
+	for (size_t s = 0; s < html->sample_count; s++)
+		tree->numbers[html->samples[s].node] = 1;
+	for (uint32_t n = paths->node_count; n-- > 1;)
+		if (tree->numbers[n])
+			tree->numbers[paths->nodes[n].parent] = 1;
+}
+
+/* Numbers the nodes depth first, children in the order in which they came. */
+static void walk(struct tree *tree, const struct paths *paths, const uint32_t *first_child,
+		 const uint32_t *sibling)
+{
+	uint32_t node = first_child[PATH_ROOT];
+
+	while (node != PATH_ROOT) {
+		tree->order[tree->count++] = node;
+		tree->numbers[node] = tree->count;
+		if (first_child[node]) {
+			node = first_child[node];
+			continue;
+		}
+		while (node != PATH_ROOT && !sibling[node])
+			node = paths->nodes[node].parent;
+		if (node != PATH_ROOT)
+			node = sibling[node];
+	}
+}
+
+static void order_names(struct tree *tree, const struct paths *paths)
+{
+	for (uint32_t i = 0; i < tree->count; i++) {
+		uint32_t name = paths->nodes[tree->order[i]].name;
+
+		if (tree->names[name])
+			continue;
+		tree->name_order[tree->name_count++] = name;
+		tree->names[name] = tree->name_count;
+	}
+}
+
+static int make_tree(struct tree *tree, const struct html *html, const struct paths *paths)
+{
+	uint32_t *first_child = calloc(paths->node_count, sizeof(*first_child));
+	uint32_t *sibling = calloc(paths->node_count, sizeof(*sibling));
+	int error = -ENOMEM;
+
+	tree->numbers = calloc(paths->node_count, sizeof(*tree->numbers));
+	tree->order = calloc(paths->node_count, sizeof(*tree->order));
+	tree->names = calloc(paths->names.count, sizeof(*tree->names));
+	tree->name_order = calloc(paths->names.count, sizeof(*tree->name_order));
+	if (!first_child || !sibling || !tree->numbers || !tree->order || !tree->names ||
+	    !tree->name_order)
+		goto out;
+	mark_nodes(tree, html, paths);
+	for (uint32_t n = paths->node_count; n-- > 1;) {
+		uint32_t parent = paths->nodes[n].parent;
+
+		if (!tree->numbers[n])
+			continue;
+		sibling[n] = first_child[parent];
+		first_child[parent] = n;
+	}
+	walk(tree, paths, first_child, sibling);
+	order_names(tree, paths);
+	error = 0;
+out:
+	free(first_child);
+	free(sibling);
+	return error;
+}
+
+static void put_tree(struct columns *columns, const struct tree *tree, const struct paths *paths)
+{
+	struct column *column = add_column(columns, "node.depth");
+	uint32_t *depths = calloc((size_t)tree->count + 1, sizeof(*depths)); /* by number */
+
+	if (!depths) {
+		columns->error = -ENOMEM;
+		return;
+	}
+	for (uint32_t i = 0; i < tree->count; i++) {
+		uint32_t parent = paths->nodes[tree->order[i]].parent;
+
+		depths[i + 1] = (parent == PATH_ROOT ? 0 : depths[tree->numbers[parent]]) + 1;
+		put(columns, column, depths[i + 1]);
+	}
+	free(depths);
+	column = add_column(columns, "node.name");
+	for (uint32_t i = 0; i < tree->count; i++)
+		put(columns, column, tree->names[paths->nodes[tree->order[i]].name] - 1);
+}
+
+static int compare_samples(const void *a, const void *b)
+{
+	const struct sample *x = a, *y = b;
+
+	if (x->node != y->node)
+		return x->node < y->node ? -1 : 1;
+	if (x->device != y->device)
+		return x->device < y->device ? -1 : 1;
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return x->range < y->range ? -1 : x->range > y->range;
+}
+
+/* Nodes by number, in order, those that are alike as one. */
+static void merge_samples(struct html *html, const struct tree *tree)
+{
+	size_t kept = 0;
+
+	for (size_t s = 0; s < html->sample_count; s++)
+		html->samples[s].node = tree->numbers[html->samples[s].node];
+	if (html->sample_count)
+		qsort(html->samples, html->sample_count, sizeof(*html->samples), compare_samples);
+	for (size_t s = 0; s < html->sample_count; s++) {
+		const struct sample *sample = &html->samples[s];
+
+		if (!kept || compare_samples(&html->samples[kept - 1], sample))
+			html->samples[kept++] = *sample;
+		else
+			for (int w = 0; w < WEIGHTS; w++)
+				html->samples[kept - 1].weights[w] += sample->weights[w];
+	}
+	html->sample_count = kept;
+}
+
+static void put_samples(struct columns *columns, const struct html *html)
+{
+	struct column *column = add_column(columns, "sample.node");
+
+	for (size_t s = 0; s < html->sample_count; s++)
+		put(columns, column, html->samples[s].node - (s ? html->samples[s - 1].node : 0));
+	column = add_column(columns, "sample.device");
+	for (size_t s = 0; s < html->sample_count; s++)
+		put(columns, column, html->samples[s].device);
+	column = add_column(columns, "sample.thread");
+	for (size_t s = 0; s < html->sample_count; s++)
+		put(columns, column, html->samples[s].thread);
+	column = add_column(columns, "sample.range");
+	for (size_t s = 0; s < html->sample_count; s++)
+		put(columns, column, html->samples[s].range);
+	for (int w = 0; w < WEIGHTS; w++) {
+		column = add_column(columns, "weight.%s", weight_specs[w].name);
+		for (size_t s = 0; s < html->sample_count; s++)
+			put(columns, column, html->samples[s].weights[w]);
+	}
+}
+
+static void put_tracks(struct columns *columns, const struct html *html)
+{
+	for (size_t t = 0; t < html->track_count; t++) {
+		const struct bins *bins = &html->tracks[t].bins;
+
+		for (unsigned s = 0; s < bins->series_count; s++) {
+			struct column *column = add_column(columns, "track.%zu.%u", t, s);
+
+			for (uint32_t b = 0; b < bins_used(bins); b++)
+				put(columns, column, bins->values[(size_t)s * BINS_COUNT + b]);
+		}
+	}
+}
+
+static void put_names(struct json *json, const char *key, const struct names *names)
+{
+	json_begin_array(json, key);
+	for (uint32_t n = NAME_EMPTY + 1; n < names->count; n++) {
+		size_t length;
+		const char *text = names_text(names, n, &length);
+
+		json_text(json, NULL, text, length);
+	}
+	json_end_array(json);
+}
+
+static void put_lists(struct json *json, const struct html *html, const struct tree *tree,
+		      const struct paths *paths)
+{
+	size_t length;
+	const char *text;
+
+	json_begin_array(json, "names");
+	for (uint32_t n = 0; n < tree->name_count; n++) {
+		text = names_text(&paths->names, tree->name_order[n], &length);
+		json_text(json, NULL, text, length);
+	}
+	json_end_array(json);
+	put_names(json, "devices", &html->devices);
+	put_names(json, "threads", &html->threads);
+	json_begin_array(json, "ranges");
+	for (uint32_t r = 1; r < html->ranges.node_count; r++) {
+		const struct path_node *node = &html->ranges.nodes[r];
+
+		json_begin_object(json, NULL);
+		json_u64(json, "parent", node->parent);
+		text = names_text(&html->ranges.names, node->name, &length);
+		json_text(json, "name", text, length);
+		json_u64(json, "opened_count", html->range_openings[r]);
+		json_end_object(json);
+	}
+	json_end_array(json);
+}
+
+static void put_track_list(struct json *json, const struct html *html)
+{
+	json_begin_array(json, "tracks");
+	for (size_t t = 0; t < html->track_count; t++) {
+		const struct track *track = &html->tracks[t];
+
+		json_begin_object(json, NULL);
+		json_string(json, "name", names_text(&html->devices, track->label, NULL));
+		json_bool(json, "is_memory", track->is_memory);
+		json_u64(json, "bin_ns", (uint64_t)1 << track->bins.width_bits);
+		json_u64(json, "start_ns", track->bins.first << track->bins.width_bits);
+		json_u64(json, "bin_count", bins_used(&track->bins));
+		json_end_object(json);
+	}
+	json_end_array(json);
+}
+
+static int put_summary(struct json *json, struct html *html, const struct run *run)
+{
+	/* (Its rows are limited by the page, not by --top.) */
+	struct settings settings = *run->settings;
+	struct run whole = *run;
+
+	settings.top_count = 0;
+	whole.settings = &settings;
+	return summary_json_put(json, "summary", html->summary.state, &whole, false);
+}
+
+static int put_document(struct output *out, struct html *html, const struct tree *tree,
+			const struct run *run, const struct columns *columns)
+{
+	struct json json = {.out = out};
+	int error;
+
+	json_begin_object(&json, NULL);
+	json_string(&json, "format", "xtrace-report");
+	json_u64(&json, "version", REPORT_VERSION);
+	json_u64(&json, "first_ns", html->first_ns == UINT64_MAX ? 0 : html->first_ns);
+	json_u64(&json, "last_ns", html->last_ns);
+	json_begin_array(&json, "weights");
+	for (int w = 0; w < WEIGHTS; w++) {
+		json_begin_object(&json, NULL);
+		json_string(&json, "name", weight_specs[w].name);
+		json_string(&json, "unit", weight_unit((enum weight)w));
+		json_end_object(&json);
+	}
+	json_end_array(&json);
+	json_begin_array(&json, "idle_classes");
+	for (int class = 0; class < IDLE_CLASSES; class ++)
+		json_string(&json, NULL, idle_labels[class]);
+	json_end_array(&json);
+	put_lists(&json, html, tree, &run->paths);
+	put_track_list(&json, html);
+	json_begin_array(&json, "columns");
+	for (size_t c = 0; c < columns->count; c++) {
+		json_begin_object(&json, NULL);
+		json_string(&json, "name", columns->list[c].name);
+		json_u64(&json, "bytes", columns->list[c].used);
+		json_u64(&json, "count", columns->list[c].count);
+		json_end_object(&json);
+	}
+	json_end_array(&json);
+	error = put_summary(&json, html, run);
+	json_end_object(&json);
+	return error;
+}
+
+/* Puts bytes as base64 has them. */
+static void put_base64(struct output *out, const char *data, size_t length)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const uint8_t *p = (const uint8_t *)data;
+
+	for (size_t i = 0; i < length; i += 3) {
+		size_t left = length - i;
+		uint32_t three = (uint32_t)p[i] << 16 | (left > 1 ? (uint32_t)p[i + 1] << 8 : 0) |
+				 (left > 2 ? p[i + 2] : 0);
+		char *room = output_room(out, 4);
+
+		*room++ = digits[three >> 18];
+		*room++ = digits[three >> 12 & 63];
+		*room++ = left > 1 ? digits[three >> 6 & 63] : '=';
+		*room++ = left > 2 ? digits[three & 63] : '=';
+		output_advance(out, room);
+	}
+}
+
+static int pack(struct output *packed, const struct output_bytes *document,
+		const struct columns *columns)
+{
+	struct gzip *gzip = gzip_new(packed);
+	uint8_t head[4];
+
+	if (!gzip)
+		return -ENOMEM;
+	for (int i = 0; i < 4; i++)
+		head[i] = (uint8_t)(document->length >> 8 * i);
+	gzip_write(gzip, head, sizeof(head));
+	gzip_write(gzip, document->data, document->length);
+	for (size_t c = 0; c < columns->count; c++)
+		gzip_write(gzip, columns->list[c].bytes, columns->list[c].used);
+	gzip_finish(gzip);
+	gzip_free(gzip);
+	return 0;
+}
+
+static int put_template(struct output *out, const struct output_bytes *packed)
+{
+	size_t length;
+	const char *page = html_template(&length);
+	const char *mark = memmem(page, length, HTML_DATA_MARK, strlen(HTML_DATA_MARK));
+
+	if (!mark)
+		return -EINVAL;
+	output_text(out, page, (size_t)(mark - page));
+	put_base64(out, packed->data, packed->length);
+	mark += strlen(HTML_DATA_MARK);
+	output_text(out, mark, (size_t)(page + length - mark));
+	return 0;
+}
+
+static int put_all(struct sink *sink, const struct run *run, const struct tree *tree,
+		   const struct columns *columns)
+{
+	struct html *html = sink->state;
+	struct output document, packed = {0};
+	struct output_bytes document_bytes, packed_bytes;
+	int error = output_open_memory(&document);
+
+	if (!error)
+		error = put_document(&document, html, tree, run, columns);
+	if (!error)
+		error = output_bytes(&document, &document_bytes);
+	if (!error)
+		error = output_open_memory(&packed);
+	if (!error)
+		error = pack(&packed, &document_bytes, columns);
+	if (!error)
+		error = output_bytes(&packed, &packed_bytes);
+	if (!error)
+		error = put_template(&sink->out, &packed_bytes);
+	output_discard(&document);
+	output_discard(&packed);
+	return error;
+}
+
+int html_put_page(struct sink *sink, const struct run *run)
+{
+	struct html *html = sink->state;
+	struct columns columns = {0};
+	struct tree tree = {0};
+	int error = make_tree(&tree, html, &run->paths);
+
+	if (!error) {
+		merge_samples(html, &tree);
+		put_tree(&columns, &tree, &run->paths);
+		put_samples(&columns, html);
+		put_tracks(&columns, html);
+		error = columns.error;
+	}
+	if (!error)
+		error = put_all(sink, run, &tree, &columns);
+	free_columns(&columns);
+	free_tree(&tree);
+	return error;
+}

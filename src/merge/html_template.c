@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The page as the build made it; XTRACE_HTML_TEMPLATE is the path of the file, if there is one.
+ */
+#include "merge/html_template.h"
+
+#ifdef XTRACE_HTML_TEMPLATE
+__asm__(".pushsection .rodata\n"
+	"xtrace_html_template:\n"
+	".incbin \"" XTRACE_HTML_TEMPLATE "\"\n"
+	"xtrace_html_template_end:\n"
+	".byte 0\n"
+	".popsection\n");
+extern const char xtrace_html_template[] __attribute__((visibility("hidden")));
+extern const char xtrace_html_template_end[] __attribute__((visibility("hidden")));
+
+const char *html_template(size_t *length_out)
+{
+	*length_out = (size_t)(xtrace_html_template_end - xtrace_html_template);
+	return xtrace_html_template;
+}
+#else
+const char *html_template(size_t *length_out)
+{
+	*length_out = 0;
+	return NULL;
+}
+#endif

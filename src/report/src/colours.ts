@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Colours of frames: a hue for each kind, varied by the name so that neighbours can be told apart. */
+import type { FrameKind } from './tree';
+
+interface Tone {
+	hue: number;
+	spread: number; /* of the hue, over names */
+	saturation: number;
+}
+
+const tones: Record<FrameKind, Tone> = {
+	kernel: { hue: 24, spread: 18, saturation: 82 },
+	copy: { hue: 208, spread: 16, saturation: 68 },
+	memory: { hue: 272, spread: 14, saturation: 48 },
+	idle: { hue: 220, spread: 8, saturation: 10 },
+	range: { hue: 158, spread: 14, saturation: 45 },
+	api: { hue: 46, spread: 6, saturation: 72 },
+	mark: { hue: 220, spread: 10, saturation: 14 },
+	python: { hue: 96, spread: 22, saturation: 38 },
+	code: { hue: 215, spread: 26, saturation: 32 },
+};
+
+function hash(text: string): number {
+	let h = 2166136261;
+
+	for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 16777619);
+	return (h >>> 0) / 4294967296;
+}
+
+export function frameColour(name: string, kind: FrameKind, dark: boolean): string {
+	const tone = tones[kind];
+	const h = hash(name);
+	const hue = tone.hue + (h - 0.5) * tone.spread;
+	const step = ((h * 997) % 1) * 5;
+	const lightness = dark ? 30 + step : 80 + step;
+	const saturation = dark ? tone.saturation * 0.62 : tone.saturation;
+
+	return `hsl(${hue.toFixed(0)} ${saturation.toFixed(0)}% ${lightness.toFixed(1)}%)`;
+}
+
+export const kindNames: [FrameKind, string][] = [
+	['code', 'code'],
+	['python', 'Python'],
+	['api', 'CUDA call'],
+	['kernel', 'kernel'],
+	['copy', 'copy or set'],
+	['memory', 'memory'],
+	['idle', 'idle'],
+	['range', 'NVTX range'],
+	['mark', 'other'],
+];
+
+/* The classes of idle time, in the order of the page's list. */
+export const idleColours = {
+	light: ['#e0785f', '#c96aa8', '#d3a13f', '#8f80d6', '#cfd5dd', '#93a9c4', '#8d8d8d', '#6fae9b', '#b58863'],
+	dark: ['#c2604a', '#a9528c', '#ad8330', '#7467b8', '#3c444f', '#5f7591', '#6f6f6f', '#4f8877', '#8f6a4b'],
+};
+
+export const trackColours = {
+	light: { kernel: '#3f7fd9', copy: '#57b6c9', memory: '#8a6fc7' },
+	dark: { kernel: '#4f86d4', copy: '#3d93a6', memory: '#8068b5' },
+};

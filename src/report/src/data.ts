@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads what xtrace-merge put into the page: see the head of src/merge/html.h, and docs/SUMMARY.md
+ * for what is in the summary.
+ */
+
+export interface Weight {
+	name: string;
+	unit: string;
+}
+
+export interface Range {
+	parent: number; /* place in ranges, from 1 on; 0: none */
+	name: string;
+	opened_count: number;
+}
+
+export interface Track {
+	name: string;
+	is_memory: boolean;
+	bin_ns: number;
+	start_ns: number;
+	bin_count: number;
+}
+
+export interface CallRow {
+	name: string;
+	count: number;
+	failed_count: number;
+	total_ns: number;
+	min_ns: number;
+	p99_ns: number;
+	max_ns: number;
+}
+
+export interface FailureRow {
+	count: number;
+	error: number;
+	error_name: string;
+	name: string;
+	frames: string[];
+}
+
+export interface TransferRow {
+	kind: string;
+	name: string;
+	count: number;
+	bytes: number;
+	gpu_time_ns: number;
+}
+
+export interface MemoryRow {
+	name: string;
+	alloc_count: number;
+	alloc_bytes: number;
+	free_count: number;
+	peak_bytes: number;
+	peak_at_ns: number;
+	leaked_bytes: number;
+}
+
+interface Rows<Row> {
+	row_count: number;
+	rows: Row[];
+}
+
+export interface Device {
+	device?: number;
+	name: string;
+	gpu_busy_ns: number;
+	gpu_idle_ns: number;
+	first_start_ns: number;
+	last_end_ns: number;
+}
+
+export interface Process {
+	label: string;
+	name: string;
+	command: string;
+	host: string;
+	pid: number;
+	start_realtime_ns: number;
+	devices: Device[];
+}
+
+export interface Summary {
+	generator: string;
+	simulated_gpu: boolean;
+	totals: Record<string, number>;
+	processes: Process[];
+	trust: {
+		complete: boolean;
+		attributed_gpu_time_ns: number;
+		losses: Record<string, number>;
+		doubts: Record<string, number>;
+		warnings: string[];
+	};
+	copies: Rows<TransferRow>;
+	memory: Rows<MemoryRow>;
+	api_calls: Rows<CallRow>;
+	failed_calls: Rows<FailureRow> & { not_told_apart_count: number };
+}
+
+export interface Report {
+	version: number;
+	first_ns: number;
+	last_ns: number;
+	weights: Weight[];
+	idle_classes: string[];
+	names: string[];
+	devices: string[];
+	threads: string[];
+	ranges: Range[];
+	tracks: Track[];
+	columns: { name: string; bytes: number; count: number }[];
+	summary: Summary;
+}
+
+export interface Loaded {
+	report: Report;
+	column: (name: string) => Float64Array;
+}
+
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+	const text = atob(base64);
+	const bytes = new Uint8Array(text.length);
+
+	for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+	return bytes;
+}
+
+async function unpack(packed: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+	const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
+
+	return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+/* Numbers are exact below 2^53: 104 days in ns. */
+export function decodeColumn(bytes: Uint8Array, from: number, count: number): Float64Array {
+	const column = new Float64Array(count);
+	let at = from;
+
+	for (let i = 0; i < count; i++) {
+		let byte = bytes[at++];
+		let value = byte & 127;
+		let unit = 128;
+
+		while (byte & 128) {
+			byte = bytes[at++];
+			value += (byte & 127) * unit;
+			unit *= 128;
+		}
+		column[i] = value;
+	}
+	return column;
+}
+
+export async function load(base64: string): Promise<Loaded> {
+	const bytes = await unpack(bytesOf(base64.trim()));
+	const documentBytes = new DataView(bytes.buffer).getUint32(0, true);
+	const text = new TextDecoder().decode(bytes.subarray(4, 4 + documentBytes));
+	const report = JSON.parse(text) as Report;
+	const columns = new Map<string, Float64Array>();
+	let at = 4 + documentBytes;
+
+	for (const { name, bytes: length, count } of report.columns) {
+		columns.set(name, decodeColumn(bytes, at, count));
+		at += length;
+	}
+	return {
+		report,
+		column: (name) => {
+			const found = columns.get(name);
+
+			if (!found) throw new Error(`there is no column ${name}`);
+			return found;
+		},
+	};
+}

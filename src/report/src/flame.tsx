@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The flame graph with its controls. */
+import { useSignal } from '@preact/signals';
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+import { frameColour, kindNames } from './colours';
+import { Filters } from './filters';
+import { formatCount, formatPercent, formatWeight } from './format';
+import { type Cell, cellAt, childrenOf, layOut } from './layout';
+import { type Look, paint, ROW_HEIGHT, rowAt, rowTop, type Scene } from './painter';
+import { filter, isDark, isFlame, printing, search, selected, type State, watchWidth, weight, zoom } from './state';
+import { weightTitles } from './words';
+
+function readLook(element: Element): Look {
+	const style = getComputedStyle(element);
+	const value = (name: string) => style.getPropertyValue(name).trim();
+
+	return {
+		dark: isDark.value,
+		ink: value('--ink'),
+		muted: value('--muted'),
+		line: value('--cell-rest'),
+		hit: value('--hit'),
+		hitInk: value('--hit-ink'),
+		card: value('--card'),
+	};
+}
+
+/* The node to which a key leads. */
+function neighbour(scene: Scene, sums: Parameters<typeof childrenOf>[1], node: number, key: string): number {
+	const { tree } = scene;
+	const inward = scene.isFlame ? 'ArrowUp' : 'ArrowDown';
+	const outward = scene.isFlame ? 'ArrowDown' : 'ArrowUp';
+
+	if (key === inward) return childrenOf(tree, sums, node)[0] ?? node;
+	if (key === outward) return node ? tree.parent[node] : node;
+	if (!node) return node;
+	const siblings = childrenOf(tree, sums, tree.parent[node]);
+	const place = siblings.indexOf(node) + (key === 'ArrowRight' ? 1 : -1);
+
+	return siblings[Math.min(Math.max(place, 0), siblings.length - 1)] ?? node;
+}
+
+function Details({ state, node }: { state: State; node: number }) {
+	const { tree, report } = state;
+	const sums = tree.sums(weight.value, filter.value);
+	const spec = report.weights[weight.value];
+	const whole = sums.total[0];
+
+	return (
+		<div class="details" aria-live="polite" id="flame-details">
+			<div class="details-name">{tree.text(node)}</div>
+			<dl class="details-numbers">
+				<div>
+					<dt>{weightTitles[spec.name]?.title ?? spec.name}</dt>
+					<dd data-value={sums.total[node]}>{formatWeight(sums.total[node], spec)}</dd>
+				</div>
+				<div>
+					<dt>of all</dt>
+					<dd>{formatPercent(sums.total[node], whole)}</dd>
+				</div>
+				<div>
+					<dt>of the view</dt>
+					<dd>{formatPercent(sums.total[node], sums.total[zoom.value])}</dd>
+				</div>
+				<div>
+					<dt>itself</dt>
+					<dd>{formatWeight(sums.self[node], spec)}</dd>
+				</div>
+				{report.weights.map((other, w) =>
+					w === weight.value || (other.name !== 'gpu-time' && other.name !== 'count') ? null : (
+						<div>
+							<dt>{weightTitles[other.name]?.title ?? other.name}</dt>
+							<dd>{formatWeight(tree.sums(w, filter.value).total[node], other)}</dd>
+						</div>
+					),
+				)}
+			</dl>
+			{node ? (
+				<nav class="crumbs" aria-label="call path">
+					{[0, ...tree.path(node)].map((n) => (
+						<button type="button" onClick={() => ((zoom.value = n), (selected.value = n))}>
+							{tree.text(n)}
+						</button>
+					))}
+				</nav>
+			) : null}
+		</div>
+	);
+}
+
+function Tip({ state, scene, at }: { state: State; scene: Scene; at: { cell: Cell; x: number; y: number } }) {
+	const { tree, report } = state;
+	const { cell } = at;
+	const sums = tree.sums(weight.value, filter.value);
+	const spec = report.weights[weight.value];
+	const total = cell.restCount ? cell.restTotal : sums.total[cell.node];
+	const countWeight = report.weights.findIndex((w) => w.name === 'count');
+	const left = Math.min(at.x + 14, Math.max(scene.width - 330, 0));
+
+	return (
+		<div class="tip" style={{ left: `${left}px`, top: `${at.y + 18}px` }}>
+			<div class="tip-name">
+				{cell.restCount
+					? `${formatCount(cell.restCount)} frames below ${tree.text(cell.node)}, each too small to show`
+					: tree.text(cell.node)}
+			</div>
+			<div class="tip-numbers">
+				<b>{formatWeight(total, spec)}</b>
+				<span>{formatPercent(total, sums.total[0])} of all</span>
+				{zoom.value ? <span>{formatPercent(total, sums.total[zoom.value])} of the view</span> : null}
+				{!cell.restCount && sums.self[cell.node] && tree.isInner(cell.node) ? (
+					<span>itself {formatWeight(sums.self[cell.node], spec)}</span>
+				) : null}
+				{!cell.restCount && countWeight !== weight.value ? (
+					<span>
+						{formatCount(tree.sums(countWeight, filter.value).total[cell.node])} kernels, copies, sets
+					</span>
+				) : null}
+			</div>
+		</div>
+	);
+}
+
+export function Flame({ state }: { state: State }) {
+	const { tree, report } = state;
+	const scroller = useRef<HTMLDivElement>(null);
+	const canvas = useRef<HTMLCanvasElement>(null);
+	const searchField = useRef<HTMLInputElement>(null);
+	const width = watchWidth(scroller);
+	const scrollTop = useSignal(0);
+	const hover = useSignal<{ cell: Cell; x: number; y: number } | null>(null);
+	const hasFocus = useSignal(false);
+	const sums = tree.sums(weight.value, filter.value);
+	const root = sums.total[zoom.value] ? zoom.value : 0;
+	const layout = useMemo(() => layOut(tree, sums, root, width), [tree, sums, root, width]);
+	const matched = useMemo(() => tree.matches(search.value), [tree, search.value]);
+	const contentHeight = layout.rows.length * ROW_HEIGHT;
+	const heightMax = printing.value ? 2400 : Math.max(260, Math.round(window.innerHeight * 0.72));
+	const height = Math.min(contentHeight, heightMax);
+	const spec = report.weights[weight.value];
+	const focusedCell =
+		layout.rows.flatMap((row) => row.filter((c) => c.node === selected.value && !c.restCount))[0] ?? null;
+	const scene: Scene = {
+		tree,
+		layout,
+		matched,
+		isFlame: isFlame.value,
+		hovered: hover.value?.cell ?? null,
+		focused: hasFocus.value || selected.value !== 0 ? focusedCell : null,
+		scrollTop: scrollTop.value,
+		width,
+		height,
+		look: readLook(document.documentElement),
+	};
+
+	useLayoutEffect(() => {
+		if (width) paint(canvas.current!, scene);
+	});
+	/* The root is in sight at first, and after a change of the direction. */
+	useEffect(() => {
+		scroller.current!.scrollTop = isFlame.value ? contentHeight : 0;
+	}, [isFlame.value, root]);
+	useEffect(() => {
+		const onKey = (event: KeyboardEvent) => {
+			if (event.key !== '/' || event.target instanceof HTMLInputElement) return;
+			event.preventDefault();
+			searchField.current?.focus();
+		};
+
+		window.addEventListener('keydown', onKey);
+		return () => window.removeEventListener('keydown', onKey);
+	}, []);
+
+	const cellUnder = (event: MouseEvent): Cell | null => {
+		const box = canvas.current!.getBoundingClientRect();
+
+		return cellAt(layout.rows[rowAt(scene, event.clientY - box.top)], event.clientX - box.left);
+	};
+	const onMove = (event: PointerEvent) => {
+		const cell = cellUnder(event);
+		const box = scroller.current!.parentElement!.getBoundingClientRect();
+
+		hover.value =
+			cell && event.pointerType !== 'touch'
+				? { cell, x: event.clientX - box.left, y: event.clientY - box.top }
+				: null;
+	};
+	const onClick = (event: MouseEvent) => {
+		const cell = cellUnder(event);
+
+		if (!cell) return;
+		selected.value = cell.node;
+		zoom.value = cell.node;
+		hover.value = null;
+	};
+	const reveal = (node: number) => {
+		const row = layout.rows.findIndex((r) => r.some((c) => c.node === node && !c.restCount));
+		const box = scroller.current!;
+
+		if (row < 0) return;
+		const top = rowTop(scene, row);
+		if (top < 0) box.scrollTop += top;
+		else if (top + ROW_HEIGHT > height) box.scrollTop += top + ROW_HEIGHT - height;
+	};
+	const onKeyDown = (event: KeyboardEvent) => {
+		const { key } = event;
+
+		if (key.startsWith('Arrow')) {
+			const next = neighbour(scene, sums, selected.value, key);
+
+			selected.value = next;
+			/* What is around the view, or beside it, is to be seen, too. */
+			if (next < root || next >= tree.end[root]) zoom.value = next;
+			reveal(next);
+		} else if (key === 'Enter' || key === ' ') {
+			zoom.value = selected.value;
+		} else if (key === 'Backspace') {
+			zoom.value = root ? tree.parent[root] : 0;
+			selected.value = zoom.value;
+		} else if (key === 'Escape') {
+			zoom.value = 0;
+			selected.value = 0;
+			search.value = '';
+		} else {
+			return;
+		}
+		event.preventDefault();
+	};
+	const found = matched ? tree.matchedTotal(matched, sums, root) : 0;
+
+	return (
+		<section id="flame" class="card">
+			<header class="card-head">
+				<h2>Flame graph</h2>
+				<p class="sub">{weightTitles[spec.name]?.what}</p>
+			</header>
+			<div class="toolbar">
+				<label class="field">
+					<span>Weight</span>
+					<select
+						id="weight"
+						value={weight.value}
+						onChange={(e) => (weight.value = Number(e.currentTarget.value))}
+					>
+						{report.weights.map((w, i) => (
+							<option value={i}>{weightTitles[w.name]?.title ?? w.name}</option>
+						))}
+					</select>
+				</label>
+				<Filters state={state} />
+				<label class="field grow">
+					<span>Search</span>
+					<input
+						ref={searchField}
+						id="search"
+						type="search"
+						placeholder="name, or /regular expression/"
+						value={search.value}
+						onInput={(e) => (search.value = e.currentTarget.value)}
+						onKeyDown={(e) => e.key === 'Escape' && ((search.value = ''), canvas.current?.focus())}
+						spellcheck={false}
+						autocomplete="off"
+					/>
+				</label>
+				<div class="buttons">
+					<button type="button" id="direction" onClick={() => (isFlame.value = !isFlame.value)}>
+						{isFlame.value ? 'Icicle' : 'Flame'}
+					</button>
+					<button
+						type="button"
+						id="reset"
+						disabled={!zoom.value && !search.value}
+						onClick={() => ((zoom.value = 0), (selected.value = 0), (search.value = ''))}
+					>
+						Reset
+					</button>
+				</div>
+			</div>
+			<div class="flame-line">
+				<span id="flame-total" data-value={sums.total[root]}>
+					{formatWeight(sums.total[root], spec)}
+				</span>
+				<span class="muted">
+					{root
+						? `${formatPercent(sums.total[root], sums.total[0])} of ${formatWeight(sums.total[0], spec)}`
+						: 'in all'}
+				</span>
+				{matched ? (
+					<span id="found" class="found" data-value={found}>
+						matched {formatWeight(found, spec)}, {formatPercent(found, sums.total[root])}
+					</span>
+				) : null}
+			</div>
+			<div class="flame-box">
+				<div
+					class="flame-scroll"
+					ref={scroller}
+					style={{ height: `${height}px` }}
+					onScroll={(e) => ((scrollTop.value = e.currentTarget.scrollTop), (hover.value = null))}
+				>
+					<div style={{ height: `${contentHeight}px` }}>
+						<canvas
+							ref={canvas}
+							id="flame-canvas"
+							tabIndex={0}
+							role="application"
+							aria-label="Flame graph. Arrow keys move, Enter zooms, Backspace goes out, Escape resets."
+							aria-describedby="flame-details"
+							style={{ width: `${width}px`, height: `${height}px` }}
+							onPointerMove={onMove}
+							onPointerLeave={() => (hover.value = null)}
+							onClick={onClick}
+							onKeyDown={onKeyDown}
+							onFocus={() => (hasFocus.value = true)}
+							onBlur={() => (hasFocus.value = false)}
+						/>
+					</div>
+				</div>
+				{hover.value ? <Tip state={state} scene={scene} at={hover.value} /> : null}
+				{sums.total[0] ? null : (
+					<p class="empty">
+						{weightTitles[spec.name]?.none ?? 'Nothing has this weight'}
+						{filter.value.device || filter.value.thread || filter.value.range
+							? ' with these filters.'
+							: '.'}
+					</p>
+				)}
+			</div>
+			<Details state={state} node={selected.value} />
+			<ul class="legend">
+				{kindNames.map(([kind, name]) => (
+					<li>
+						<i style={{ background: frameColour(kind, kind, isDark.value) }} />
+						{name}
+					</li>
+				))}
+				<li class="keys">
+					<kbd>/</kbd> search <kbd>arrows</kbd> move <kbd>Enter</kbd> zoom <kbd>Backspace</kbd> out{' '}
+					<kbd>Esc</kbd> reset
+				</li>
+			</ul>
+		</section>
+	);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers as people read them: the same digits as in the tables of xtrace-merge. */
+
+const counts = new Intl.NumberFormat('en-US');
+
+export function formatCount(value: number): string {
+	return counts.format(value);
+}
+
+export function formatTime(ns: number): string {
+	const size = Math.abs(ns);
+
+	if (size >= 1e9) return `${(ns / 1e9).toFixed(3)} s`;
+	if (size >= 1e6) return `${(ns / 1e6).toFixed(3)} ms`;
+	if (size >= 1e3) return `${(ns / 1e3).toFixed(3)} us`;
+	return `${Math.round(ns)} ns`;
+}
+
+export function formatBytes(bytes: number): string {
+	const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+	let value = bytes;
+	let unit = 0;
+
+	for (; value >= 1024 && unit + 1 < units.length; unit++) value /= 1024;
+	return unit ? `${value.toFixed(3)} ${units[unit]}` : `${value} B`;
+}
+
+/* Short forms, for axes and tiles. */
+export function shortTime(ns: number): string {
+	const steps: [number, string][] = [[1e9, 's'], [1e6, 'ms'], [1e3, 'us']];
+
+	for (const [unit, name] of steps)
+		if (Math.abs(ns) >= unit) return `${Number((ns / unit).toPrecision(4))} ${name}`;
+	return `${Math.round(ns)} ns`;
+}
+
+export function shortBytes(bytes: number): string {
+	const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+	let value = bytes;
+	let unit = 0;
+
+	for (; value >= 1024 && unit + 1 < units.length; unit++) value /= 1024;
+	return `${Number(value.toPrecision(4))} ${units[unit]}`;
+}
+
+/* "100.0" is for all of it only: 99.99 % are 99.9. */
+export function formatPercent(part: number, whole: number): string {
+	let value = whole ? (100 * part) / whole : 0;
+
+	if (part < whole && value > 99.9) value = 99.9;
+	if (value > 0 && value < 0.1) return '<0.1 %';
+	return `${value.toFixed(1)} %`;
+}
+
+export function formatRate(bytes: number, ns: number): string {
+	return ns ? `${(bytes / ns).toFixed(3)} GB/s` : '-';
+}
+
+export function formatWeight(value: number, spec: { unit: string }): string {
+	if (spec.unit === 'ns') return formatTime(value);
+	return spec.unit === 'bytes' ? formatBytes(value) : formatCount(value);
+}

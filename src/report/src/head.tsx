@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was recorded, how far it can be trusted, and its main figures. */
+import { formatCount, formatPercent, shortBytes, shortTime } from './format';
+import { type State, theme, type Theme } from './state';
+import { countWords, doubtWords } from './words';
+
+type Status = 'complete' | 'degraded' | 'damaged';
+
+const statusWords: Record<Status, [string, string]> = {
+	complete: ['Complete', 'Nothing was lost, and every kernel, copy and set has its call.'],
+	degraded: ['Degraded', 'Something was lost or could not be attributed.'],
+	damaged: ['Damaged', 'The log is damaged, cut short, or was not closed.'],
+};
+
+const damage = /damaged chunk|no chunk passed over|missing$|are missing|cut short|was not closed|running or was killed/;
+
+export function statusOf({ report }: State): Status {
+	const { complete, warnings } = report.summary.trust;
+
+	if (warnings.some((text) => damage.test(text))) return 'damaged';
+	return complete ? 'complete' : 'degraded';
+}
+
+export function titleOf({ report }: State): string {
+	const names = [...new Set(report.summary.processes.map((p) => p.name))];
+
+	return names.length > 3 ? `${names.slice(0, 3).join(', ')} …` : names.join(', ') || 'xtrace';
+}
+
+function ThemeSwitch() {
+	const next: Record<Theme, Theme> = { auto: 'light', light: 'dark', dark: 'auto' };
+	const titles: Record<Theme, string> = { auto: '◐ auto', light: '○ light', dark: '● dark' };
+
+	return (
+		<button
+			type="button"
+			id="theme"
+			title="Colours: as the system has them, light, or dark"
+			onClick={() => (theme.value = next[theme.value])}
+		>
+			{titles[theme.value]}
+		</button>
+	);
+}
+
+export function Bar({ state }: { state: State }) {
+	const links: [string, string, boolean][] = [
+		['timeline', 'Over time', state.report.tracks.length > 0],
+		['flame', 'Flame graph', true],
+		['tables', 'Tables', true],
+		['account', 'Account', true],
+	];
+
+	return (
+		<nav class="top" aria-label="parts of the report">
+			<a class="brand" href="#head">
+				xtrace
+			</a>
+			<div class="links">
+				{links.map(([id, title, present]) => (present ? <a href={`#${id}`}>{title}</a> : null))}
+			</div>
+			<ThemeSwitch />
+		</nav>
+	);
+}
+
+function Tile({ title, value, note }: { title: string; value: string; note?: string }) {
+	return (
+		<div class="tile">
+			<div class="tile-title">{title}</div>
+			<div class="tile-value">{value}</div>
+			{note ? <div class="tile-note">{note}</div> : null}
+		</div>
+	);
+}
+
+function Tiles({ state }: { state: State }) {
+	const { totals, processes, memory, copies } = state.report.summary;
+	const devices = processes.flatMap((process) => process.devices);
+	const idle = totals.gpu_idle_ns;
+	const busy = devices.reduce((sum, device) => sum + device.gpu_busy_ns, 0);
+	const peak = memory.rows.reduce((most, row) => Math.max(most, row.peak_bytes), 0);
+	const bytes = copies.rows.reduce((sum, row) => sum + row.bytes, 0);
+
+	return (
+		<div class="tiles">
+			<Tile title="GPU time" value={shortTime(totals.gpu_time_ns)} note="kernels, copies, sets, each in full" />
+			<Tile
+				title="GPU busy"
+				value={formatPercent(busy, busy + idle)}
+				note={`idle ${shortTime(idle)} between works`}
+			/>
+			<Tile
+				title="Kernels"
+				value={formatCount(totals.kernel_count)}
+				note={`${formatCount(totals.launch_count)} launches`}
+			/>
+			<Tile
+				title="Copies and sets"
+				value={formatCount(totals.copy_count + totals.set_count)}
+				note={shortBytes(bytes)}
+			/>
+			<Tile title="CPU waited" value={shortTime(totals.cpu_wait_ns)} note="for the GPU, all threads" />
+			{peak ? <Tile title="Memory" value={shortBytes(peak)} note="held at most" /> : null}
+		</div>
+	);
+}
+
+function Notice({ state, status }: { state: State; status: Status }) {
+	const { warnings } = state.report.summary.trust;
+	const shown = 4;
+
+	if (status === 'complete') return null;
+	return (
+		<ul class={`notice ${status}`}>
+			{warnings.slice(0, shown).map((text) => (
+				<li>{text}</li>
+			))}
+			{warnings.length > shown ? (
+				<li>
+					<a href="#account">{warnings.length - shown} more</a>
+				</li>
+			) : null}
+		</ul>
+	);
+}
+
+export function Head({ state }: { state: State }) {
+	const { report } = state;
+	const { summary } = report;
+	const status = statusOf(state);
+	const [word, meaning] = statusWords[status];
+	const started = Math.min(...summary.processes.map((p) => p.start_realtime_ns));
+	const hosts = new Set(summary.processes.map((p) => p.host).filter(Boolean));
+	const gpus = new Set(summary.processes.flatMap((p) => p.devices.map((d) => d.name)).filter(Boolean));
+	const facts = [
+		Number.isFinite(started) && started > 0 ? new Date(started / 1e6).toISOString().slice(0, 19).replace('T', ' ') + ' UTC' : '',
+		`${shortTime(report.last_ns - report.first_ns)} of CUDA`,
+		[...gpus].join(', '),
+		hosts.size ? `on ${[...hosts].join(', ')}` : '',
+		summary.processes.length > 1 ? `${summary.processes.length} processes` : '',
+	];
+
+	return (
+		<header id="head">
+			<div class="title-line">
+				<h1>{titleOf(state)}</h1>
+				<a class={`badge ${status}`} id="trust" title={meaning} href="#account">
+					{word}
+				</a>
+				{summary.simulated_gpu ? (
+					<span class="badge simulated" id="simulated" title="No GPU ran this: times are the simulator's.">
+						Simulated GPU
+					</span>
+				) : null}
+			</div>
+			<p class="facts">
+				{facts.filter(Boolean).map((fact) => (
+					<span>{fact}</span>
+				))}
+			</p>
+			<Notice state={state} status={status} />
+			<Tiles state={state} />
+		</header>
+	);
+}
+
+function Counts({ rows }: { rows: [key: string, words: string, value: number][] }) {
+	return (
+		<dl class="counts">
+			{rows.map(([key, words, value]) => (
+				<div>
+					<dt>{words}</dt>
+					<dd data-count={key} data-value={value}>
+						{formatCount(value)}
+					</dd>
+				</div>
+			))}
+		</dl>
+	);
+}
+
+export function Account({ state }: { state: State }) {
+	const { summary } = state.report;
+	const { trust, totals } = summary;
+	const [word, meaning] = statusWords[statusOf(state)];
+	const lost = Object.entries({ ...trust.losses, ...trust.doubts }).map(
+		([key, value]): [string, string, number] => [key, doubtWords[key] ?? key, value],
+	);
+
+	return (
+		<section id="account" class="card">
+			<header class="card-head">
+				<h2>Account</h2>
+				<p class="sub">
+					<b>{word}.</b> {meaning}{' '}
+					{totals.gpu_time_ns
+						? `${formatPercent(trust.attributed_gpu_time_ns, totals.gpu_time_ns)} of GPU time is attributed to a call path.`
+						: null}
+				</p>
+			</header>
+			<div class="account">
+				<div>
+					<h3>Recorded</h3>
+					<Counts
+						rows={countWords
+							.filter(([key]) => totals[key])
+							.map(([key, words]) => [key, words, totals[key]])}
+					/>
+				</div>
+				<div>
+					<h3>Lost or in doubt</h3>
+					{lost.length ? <Counts rows={lost} /> : <p>Nothing.</p>}
+					{trust.warnings.length ? (
+						<>
+							<h3>Warnings</h3>
+							<ul class="lines">
+								{trust.warnings.map((text) => (
+									<li>{text}</li>
+								))}
+							</ul>
+						</>
+					) : null}
+				</div>
+				<div>
+					<h3>{summary.processes.length === 1 ? 'Process' : 'Processes'}</h3>
+					<ul class="lines">
+						{summary.processes.map((process) => (
+							<li>
+								<b>{process.label}</b> <code>{process.command}</code>
+							</li>
+						))}
+					</ul>
+				</div>
+			</div>
+			<p class="muted small">Written by {summary.generator}.</p>
+		</section>
+	);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The page: reads its data, then shows it. */
+import { effect } from '@preact/signals';
+import { render } from 'preact';
+import { load } from './data';
+import { Flame } from './flame';
+import { Account, Bar, Head, titleOf } from './head';
+import { isDark, printing, type State } from './state';
+import { Tables } from './tables';
+import { Tracks } from './tracks';
+import { Tree } from './tree';
+
+function Page({ state }: { state: State }) {
+	return (
+		<>
+			<Bar state={state} />
+			<main>
+				<Head state={state} />
+				<Tracks state={state} />
+				<Flame state={state} />
+				<Tables state={state} />
+				<Account state={state} />
+			</main>
+		</>
+	);
+}
+
+function fail(message: string): void {
+	const place = document.getElementById('page')!;
+
+	place.textContent = message;
+	place.className = 'failed';
+}
+
+async function start(): Promise<void> {
+	const element = document.getElementById('xtrace-data')!;
+
+	if (!('DecompressionStream' in window)) {
+		fail('This browser is too old for the report: it needs one of 2023 or newer.');
+		return;
+	}
+	const loaded = await load(element.textContent ?? '');
+
+	element.remove();
+	const state: State = { report: loaded.report, loaded, tree: new Tree(loaded) };
+	document.title = `${titleOf(state)} - xtrace`;
+	effect(() => {
+		document.documentElement.dataset.theme = isDark.value ? 'dark' : 'light';
+	});
+	window.addEventListener('beforeprint', () => (printing.value = true));
+	window.addEventListener('afterprint', () => (printing.value = false));
+	const page = document.getElementById('page')!;
+
+	page.replaceChildren();
+	render(<Page state={state} />, page);
+	document.documentElement.dataset.ready = 'yes';
+}
+
+start().catch((error: unknown) => fail(`The report cannot be shown: ${String(error)}`));

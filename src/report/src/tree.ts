@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tree of call paths and what ends in it.
+ *
+ * Nodes are numbered depth first, so the subtree of a node is the range up to its end, and sums over
+ * subtrees are differences of running sums: choosing another weight or filter is one pass over the
+ * samples and one over the nodes. Node 0 stands for all.
+ */
+import type { Loaded } from './data';
+
+export interface Filter {
+	device: number; /* 0: any; else the place in report.devices, from 1 on */
+	thread: number;
+	range: number;
+}
+
+export const noFilter: Filter = { device: 0, thread: 0, range: 0 };
+
+export interface Sums {
+	self: Float64Array; /* by node: of what ends in it */
+	total: Float64Array; /* … with all below it */
+}
+
+export class Tree {
+	readonly count: number;
+	readonly names: string[];
+	readonly name: Uint32Array;
+	readonly parent: Uint32Array;
+	readonly end: Uint32Array; /* the node behind the subtree */
+	readonly depth: Uint32Array;
+	readonly sampleNode: Uint32Array;
+	private readonly device: Float64Array;
+	private readonly thread: Float64Array;
+	private readonly range: Float64Array;
+	private readonly weights: Float64Array[];
+	private readonly rangeParent: number[];
+	private readonly cache = new Map<string, Sums>();
+
+	constructor({ report, column }: Loaded) {
+		const depth = column('node.depth');
+		const name = column('node.name');
+		const sampleDelta = column('sample.node');
+
+		this.names = report.names;
+		this.count = depth.length + 1;
+		this.name = new Uint32Array(this.count);
+		this.parent = new Uint32Array(this.count);
+		this.end = new Uint32Array(this.count).fill(this.count);
+		this.depth = new Uint32Array(this.count);
+		this.connect(depth, name);
+		this.sampleNode = new Uint32Array(sampleDelta.length);
+		for (let i = 0, at = 0; i < sampleDelta.length; i++)
+			this.sampleNode[i] = at += sampleDelta[i];
+		this.device = column('sample.device');
+		this.thread = column('sample.thread');
+		this.range = column('sample.range');
+		this.weights = report.weights.map((w) => column(`weight.${w.name}`));
+		this.rangeParent = report.ranges.map((r) => r.parent);
+	}
+
+	private connect(depth: Float64Array, name: Float64Array): void {
+		const open = [0]; /* the nodes around the one at hand, by depth */
+
+		for (let n = 1; n < this.count; n++) {
+			const d = depth[n - 1];
+
+			while (open.length > d) this.end[open.pop()!] = n;
+			this.depth[n] = d;
+			this.name[n] = name[n - 1];
+			this.parent[n] = open[open.length - 1];
+			open.push(n);
+		}
+	}
+
+	text(node: number): string {
+		return node ? this.names[this.name[node]] : 'all';
+	}
+
+	/* From the outermost frame down to the node. */
+	path(node: number): number[] {
+		const chain: number[] = [];
+
+		for (let n = node; n; n = this.parent[n]) chain.push(n);
+		return chain.reverse();
+	}
+
+	pathText(node: number): string {
+		return this.path(node).map((n) => this.text(n)).join(';');
+	}
+
+	isInner(node: number): boolean {
+		return this.end[node] > node + 1;
+	}
+
+	*children(node: number): Generator<number> {
+		for (let c = node + 1; c < this.end[node]; c = this.end[c]) yield c;
+	}
+
+	/* Which ranges are that range or within it; null: all. */
+	private rangesIn(range: number): Uint8Array | null {
+		const inside = new Uint8Array(this.rangeParent.length + 1);
+
+		if (!range) return null;
+		inside[range] = 1;
+		/* A range stands behind the one around it. */
+		for (let r = 1; r <= this.rangeParent.length; r++)
+			if (inside[this.rangeParent[r - 1]]) inside[r] = 1;
+		return inside;
+	}
+
+	sums(weight: number, filter: Filter): Sums {
+		const key = `${weight}/${filter.device}/${filter.thread}/${filter.range}`;
+		const known = this.cache.get(key);
+
+		if (known) return known;
+		const sums = this.addUp(this.weights[weight], filter);
+
+		if (this.cache.size >= 16) this.cache.delete(this.cache.keys().next().value!);
+		this.cache.set(key, sums);
+		return sums;
+	}
+
+	private addUp(values: Float64Array, filter: Filter): Sums {
+		const self = new Float64Array(this.count);
+		const total = new Float64Array(this.count);
+		const inside = this.rangesIn(filter.range);
+
+		for (let i = 0; i < values.length; i++) {
+			if (!values[i]) continue;
+			if (filter.device && this.device[i] !== filter.device) continue;
+			if (filter.thread && this.thread[i] !== filter.thread) continue;
+			if (inside && !inside[this.range[i]]) continue;
+			self[this.sampleNode[i]] += values[i];
+		}
+		total.set(self);
+		/* A node stands behind its parent: from the last on, all below it has been added. */
+		for (let n = this.count - 1; n > 0; n--) total[this.parent[n]] += total[n];
+		return { self, total };
+	}
+
+	/* By place in the ranges: what is in it at any depth. */
+	rangeSums(weight: number): Float64Array {
+		const sums = new Float64Array(this.rangeParent.length);
+		const values = this.weights[weight];
+
+		for (let i = 0; i < values.length; i++) if (this.range[i]) sums[this.range[i] - 1] += values[i];
+		for (let r = sums.length; r > 0; r--)
+			if (this.rangeParent[r - 1]) sums[this.rangeParent[r - 1] - 1] += sums[r - 1];
+		return sums;
+	}
+
+	/* By node: its name matches. */
+	matches(pattern: string): Uint8Array | null {
+		const test = matcher(pattern);
+
+		if (!test) return null;
+		const byName = this.names.map((name) => (test(name) ? 1 : 0));
+		const matched = new Uint8Array(this.count);
+
+		for (let n = 1; n < this.count; n++) matched[n] = byName[this.name[n]];
+		return matched;
+	}
+
+	/* What is in matching frames and below them, each part counted once. */
+	matchedTotal(matched: Uint8Array, sums: Sums, root: number): number {
+		let sum = 0;
+
+		for (let n = root; n && n; n = this.parent[n]) if (matched[n]) return sums.total[root];
+		for (let n = root + 1; n < this.end[root]; )
+			if (matched[n]) {
+				sum += sums.total[n];
+				n = this.end[n];
+			} else {
+				n++;
+			}
+		return sum;
+	}
+}
+
+/* "/regular expression/", or plain text in any case. null: nothing to look for. */
+export function matcher(pattern: string): ((text: string) => boolean) | null {
+	const regex = /^\/(.+?)\/?$/.exec(pattern);
+
+	if (!pattern) return null;
+	if (regex) {
+		try {
+			const compiled = new RegExp(regex[1], 'i');
+
+			return (text) => compiled.test(text);
+		} catch {
+			return () => false;
+		}
+	}
+	const lower = pattern.toLowerCase();
+
+	return (text) => text.toLowerCase().includes(lower);
+}
+
+export type FrameKind = 'kernel' | 'copy' | 'memory' | 'idle' | 'range' | 'api' | 'mark' | 'python' | 'code';
+
+const kinds: [RegExp, FrameKind][] = [
+	[/^\[GPU_Kernel\]/, 'kernel'],
+	[/^\[GPU_Mem/, 'copy'],
+	[/^\[Memory /, 'memory'],
+	[/^\[idle: /, 'idle'],
+	[/^\[NVTX /, 'range'],
+	[/^\[/, 'mark'],
+	[/^(cu|cuda)[A-Z][A-Za-z0-9_]*$/, 'api'],
+	[/\.py[:)]|\.py$/, 'python'],
+];
+
+export function frameKind(name: string): FrameKind {
+	for (const [pattern, kind] of kinds) if (pattern.test(name)) return kind;
+	return 'code';
+}
+
+/* As it is shown where there is little room. */
+export function shortName(name: string): string {
+	return name.startsWith('[GPU_Kernel]') ? name.slice('[GPU_Kernel]'.length) : name;
+}
