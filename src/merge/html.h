@@ -6,7 +6,7 @@
  * - the bytes of the document that follows, 4 bytes, the lowest first;
  * - a document in JSON: "summary" is that of --summary without the tables that the page makes of
  *   call paths itself; "names" of frames; "devices", "threads" and "ranges" that samples refer to by
- *   place, from 1 on; "tracks"; and "columns", the names, bytes and counts of:
+ *   place, from 1 on; "tracks"; "loss_words", what the summary's losses are; and "columns", the names, bytes and counts of:
  * - columns, each a list of unsigned numbers of 7 bits a byte, the lowest first, the last byte of a
  *   number being below 128.
  *

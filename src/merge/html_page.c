@@ -313,6 +313,15 @@ static void put_track_list(struct json *json, const struct html *html)
 	json_end_array(json);
 }
 
+static void put_loss_words(struct json *json, const struct run *run)
+{
+	json_begin_object(json, "loss_words");
+	for (unsigned l = 0; l < LOSS_COUNT; l++)
+		if (run->losses[l])
+			json_string(json, losses_name(l), losses_what(l));
+	json_end_object(json);
+}
+
 static int put_summary(struct json *json, struct html *html, const struct run *run)
 {
 	/* (Its rows are limited by the page, not by --top.) */
@@ -349,6 +358,7 @@ static int put_document(struct output *out, struct html *html, const struct tree
 	json_end_array(&json);
 	put_lists(&json, html, tree, &run->paths);
 	put_track_list(&json, html);
+	put_loss_words(&json, run);
 	json_begin_array(&json, "columns");
 	for (size_t c = 0; c < columns->count; c++) {
 		json_begin_object(&json, NULL);

@@ -43,10 +43,6 @@ static void add_exclusive(struct timeline *timeline, const struct item *item)
 
 static void add_idle(struct timeline *timeline, const struct item *item)
 {
-<<<<<<< HEAD
-	uint64_t pieces_ns[IDLE_CLASSES] = {0};
-	struct idle *idle = &timeline->idle[item->device];
-=======
 	struct idle *idle = &timeline->idle[item->device];
 	struct stretch stretch = {
 		.device = item->device,
@@ -56,28 +52,23 @@ static void add_idle(struct timeline *timeline, const struct item *item)
 		.end_ns = item->work.end_ns,
 		.gap_from_ns = idle->busy_until_ns,
 	};
-	const uint64_t *pieces_ns = stretch.idle_ns;
->>>>>>> 6af2b1f (HTML report: one file with a flame graph, a time line and tables)
 	struct owner owner = item->owner;
 	/* What ran in a gap in which recording was paused is not known. */
-	bool is_blind = idle->has_run && idle->busy_until_ns < item->work.start_ns &&
-			pauses_within(timeline->pauses, idle->busy_until_ns, item->work.start_ns);
+	bool is_blind = stretch.has_gap &&
+			pauses_within(timeline->pauses, stretch.gap_from_ns, stretch.start_ns);
 
-<<<<<<< HEAD
-	idle_add(idle, &item->work, pieces_ns);
-	if (is_blind)
-		return;
-=======
 	idle_add(idle, &item->work, stretch.idle_ns);
+	stretch.has_gap &= !is_blind;
 	if (timeline->listener.ran)
 		timeline->listener.ran(timeline->listener.context, &stretch);
->>>>>>> 6af2b1f (HTML report: one file with a flame graph, a time line and tables)
+	if (is_blind)
+		return;
 	owner.leaf = LEAF_IDLE;
 	for (uint32_t class = 0; class < IDLE_CLASSES; class ++) {
-		if (!pieces_ns[class])
+		if (!stretch.idle_ns[class])
 			continue;
 		owner.what = class;
-		*idle_of(timeline, &owner) += pieces_ns[class];
+		*idle_of(timeline, &owner) += stretch.idle_ns[class];
 	}
 }
 
@@ -93,11 +84,8 @@ static void next_work(void *context, void *item, bool is_late)
 }
 
 struct timeline *timeline_new(bool wants_exclusive, bool wants_idle, struct totals *totals,
-<<<<<<< HEAD
-			      const struct threads *threads, const struct pauses *pauses)
-=======
-			      const struct threads *threads, struct timeline_listener listener)
->>>>>>> 6af2b1f (HTML report: one file with a flame graph, a time line and tables)
+			      const struct threads *threads, const struct pauses *pauses,
+			      struct timeline_listener listener)
 {
 	struct timeline *timeline = calloc(1, sizeof(*timeline));
 
@@ -107,11 +95,8 @@ struct timeline *timeline_new(bool wants_exclusive, bool wants_idle, struct tota
 	timeline->wants_idle = wants_idle;
 	timeline->totals = totals;
 	timeline->threads = threads;
-<<<<<<< HEAD
 	timeline->pauses = pauses;
-=======
 	timeline->listener = listener;
->>>>>>> 6af2b1f (HTML report: one file with a flame graph, a time line and tables)
 	order_init(&timeline->order, sizeof(struct item), 0, next_work, timeline);
 	for (size_t d = 0; d < TIMELINE_DEVICES_MAX; d++) {
 		timeline->exclusive[d].give = give_share;

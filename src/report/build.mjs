@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes one file of the page: usage: node build.mjs OUTPUT. xtrace-merge puts the data in place of
 // the mark; style and script are in it, so that the page needs nothing else.
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createRequire } from 'node:module';
@@ -21,6 +21,7 @@ const common = {
 	bundle: true,
 	minify: true,
 	write: false,
+	metafile: true,
 	legalComments: 'none',
 	absWorkingDir: here,
 	nodePaths: [join(process.cwd(), 'node_modules')],
@@ -38,9 +39,28 @@ const page = await readFile(join(here, 'src/index.html'), 'utf8');
 // An end of the element within its text would end it early.
 const inScript = script.outputFiles[0].text.trim().replaceAll('</script', '<\\/script');
 
+// The licences of what is in the page go with it.
+const inputs = Object.keys(script.metafile.inputs).map((path) => join(here, path));
+const owners = new Set(
+	inputs.map((path) => /^(.*\/node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]).filter(Boolean),
+);
+const licences = [];
+
+for (const folder of [...owners].sort()) {
+	const { name, version } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
+	const file = (await readdir(folder)).find((entry) => /^licen[cs]e/i.test(entry));
+
+	if (!file) throw new Error(`${name} has no licence`);
+	const text = await readFile(join(folder, file), 'utf8');
+
+	licences.push(`${name} ${version}\n\n${text.trim()}`);
+}
+const notice = licences.join('\n\n').replaceAll('--', '- -');
+
 await writeFile(
 	output,
 	page
+		.replace('LICENCES', () => notice)
 		.replace('/*STYLE*/', () => style.outputFiles[0].text.trim())
 		.replace('/*SCRIPT*/', () => inScript),
 );

@@ -112,6 +112,7 @@ export interface Report {
 	threads: string[];
 	ranges: Range[];
 	tracks: Track[];
+	loss_words: Record<string, string>;
 	columns: { name: string; bytes: number; count: number }[];
 	summary: Summary;
 }

@@ -12,12 +12,13 @@ const statusWords: Record<Status, [string, string]> = {
 	damaged: ['Damaged', 'The log is damaged, cut short, or was not closed.'],
 };
 
-const damage = /damaged chunk|no chunk passed over|missing$|are missing|cut short|was not closed|running or was killed/;
+/* Losses after the recording: the names that LOG_FORMAT.md does not have. */
+const damage = /\.damaged$|^chunks\.missing$|^ends\.missing$/;
 
 export function statusOf({ report }: State): Status {
-	const { complete, warnings } = report.summary.trust;
+	const { complete, losses } = report.summary.trust;
 
-	if (warnings.some((text) => damage.test(text))) return 'damaged';
+	if (Object.keys(losses).some((name) => damage.test(name))) return 'damaged';
 	return complete ? 'complete' : 'degraded';
 }
 
@@ -185,7 +186,7 @@ export function Account({ state }: { state: State }) {
 	const { trust, totals } = summary;
 	const [word, meaning] = statusWords[statusOf(state)];
 	const lost = Object.entries({ ...trust.losses, ...trust.doubts }).map(
-		([key, value]): [string, string, number] => [key, doubtWords[key] ?? key, value],
+		([key, value]): [string, string, number] => [key, state.report.loss_words[key] ?? doubtWords[key] ?? key, value],
 	);
 
 	return (

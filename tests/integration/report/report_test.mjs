@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens reports in a browser and holds what they show against --summary and --folded.
+// usage: node report_test.mjs XTRACE_MERGE MAKE_LOG TRACES PACKAGES
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, statSync, copyFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const [merge, makeLog, traces, packages] = process.argv.slice(2);
+const SKIPPED = 77;
+const browsers = [
+	process.env.XTRACE_CHROMIUM,
+	'/usr/bin/chromium',
+	'/usr/bin/chromium-browser',
+	'/usr/bin/google-chrome',
+];
+const executablePath = browsers.find((path) => path && existsSync(path));
+
+if (!executablePath) {
+	console.log('skipped: there is no Chromium (Debian: chromium), and XTRACE_CHROMIUM names none');
+	process.exit(SKIPPED);
+}
+const { chromium } = createRequire(join(packages, 'package.json'))('playwright-core');
+const work = mkdtempSync(join(tmpdir(), 'xtrace-report.'));
+const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+
+// All outputs of a log: the report's path, the summary, and the folded lines of a weight.
+function outputs(log, name) {
+	const html = join(work, `${name}.html`);
+	const summary = join(work, `${name}.json`);
+	const { status, stderr } = spawnSync(merge, [
+		'-q', '--no-recover', log, '--html', html, '--summary', summary, '--top', '100000',
+	]);
+
+	assert.ok(status === 0 || status === 1, String(stderr));
+	return {
+		html,
+		summary: JSON.parse(readFileSync(summary, 'utf8')),
+		folded: (weight) =>
+			execFileSync(merge, ['-q', '--no-recover', log, '--folded', '-', '--weight', weight], {
+				encoding: 'utf8',
+				maxBuffer: 1 << 28,
+				stdio: ['ignore', 'pipe', 'ignore'],
+			})
+				.split('\n')
+				.filter(Boolean)
+				.map((line) => {
+					const space = line.lastIndexOf(' ');
+
+					return { path: line.slice(0, space), value: Number(line.slice(space + 1)) };
+				}),
+	};
+}
+
+async function open(html, options = {}) {
+	const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+	const page = await context.newPage();
+
+	page.wrong = [];
+	page.on('pageerror', (error) => page.wrong.push(`error: ${error.message}`));
+	page.on('console', (message) => message.type() === 'error' && page.wrong.push(message.text()));
+	page.on('dialog', (dialog) => (page.wrong.push('a dialog'), dialog.dismiss()));
+	page.on('request', (request) => {
+		if (!/^(file|data|blob):/.test(request.url())) page.wrong.push(`request: ${request.url()}`);
+	});
+	await page.goto(`file://${html}`);
+	await page.waitForSelector('html[data-ready]', { timeout: 20000 });
+	return page;
+}
+
+async function close(page) {
+	assert.deepEqual(page.wrong, []);
+	await page.context().close();
+}
+
+const numberOf = async (page, selector) => Number(await page.getAttribute(selector, 'data-value'));
+
+async function choose(page, weight, summary) {
+	await page.selectOption('#weight', String(Object.keys(summary.weights).indexOf(weight)));
+}
+
+// The rows of a table: the numbers as they are, texts as they are shown.
+async function rows(page, tab) {
+	await page.click(`#tab-${tab}`);
+	while (await page.locator(`#table-${tab} .more`).count()) await page.click(`#table-${tab} .more`);
+	return page.$$eval(`#table-${tab} tbody tr`, (list) =>
+		list.map((tr) => [...tr.cells].map((td) => (td.dataset.value === undefined ? td.textContent : Number(td.dataset.value)))),
+	);
+}
+
+const sorted = (list) => list.map((row) => JSON.stringify(row)).sort();
+const sum = (list) => list.reduce((a, b) => a + b, 0);
+
+async function checkNumbers(page, { summary, folded }) {
+	for (const [name, weight] of Object.entries(summary.weights)) {
+		await choose(page, name, summary);
+		assert.equal(await numberOf(page, '#flame-total'), weight.total, name);
+		const lines = folded(name);
+		assert.equal(sum(lines.map((line) => line.value)), weight.total, name);
+		if (!lines.length) continue;
+		const shown = await rows(page, 'paths');
+		assert.deepEqual(
+			shown.map((row) => row[0]).sort((a, b) => a - b),
+			lines.map((line) => line.value).sort((a, b) => a - b),
+			name,
+		);
+	}
+	await choose(page, 'gpu-time', summary);
+	if (summary.kernels.row_count)
+		assert.deepEqual(
+			sorted((await rows(page, 'kernels')).map((row) => [row[4], row[2], row[0]])),
+			sorted(summary.kernels.rows.map((row) => [row.name, row.count, row.gpu_time_ns])),
+		);
+	if (summary.api_calls.row_count)
+		assert.deepEqual(
+			sorted((await rows(page, 'calls')).map((row) => [row[7], row[1], row[0], row[4], row[6]])),
+			sorted(summary.api_calls.rows.map((r) => [r.name, r.count, r.total_ns, r.min_ns, r.max_ns])),
+		);
+	if (summary.copies.row_count)
+		assert.deepEqual(
+			sorted((await rows(page, 'transfers')).map((row) => [row[5], row[1], row[2], row[0]])),
+			sorted(summary.copies.rows.map((r) => [r.name, r.count, r.bytes, r.gpu_time_ns])),
+		);
+	if (summary.ranges.row_count)
+		assert.deepEqual(
+			sorted((await rows(page, 'ranges')).map((row) => [row[4], row[2], row[0], row[3]])),
+			sorted(summary.ranges.rows.map((r) => [r.ranges.join(';'), r.count, r.gpu_time_ns, r.opened_count])),
+		);
+	if (summary.memory.row_count)
+		assert.deepEqual(
+			sorted((await rows(page, 'memory')).map((row) => [row[6], row[0], row[5]])),
+			sorted(summary.memory.rows.map((r) => [r.name, r.peak_bytes, r.leaked_bytes])),
+		);
+	for (const key of ['launch_count', 'kernel_count', 'copy_count'])
+		if (summary.totals[key])
+			assert.equal(await numberOf(page, `[data-count="${key}"]`), summary.totals[key], key);
+}
+
+// Time that the tracks show is that of the weights, to the ns.
+async function checkTracks(page, { summary }) {
+	const series = await page.$$eval('#timeline [data-series]', (list) =>
+		list.map((b) => [b.dataset.series, Number(b.dataset.value)]),
+	);
+	const total = (wanted) => sum(series.filter(([name]) => wanted(name)).map(([, value]) => value));
+
+	assert.equal(total((name) => !name.startsWith('idle: ')), summary.totals.gpu_exclusive_ns);
+	for (const [label, ns] of Object.entries(summary.gpu_idle_by_class_ns))
+		assert.equal(total((name) => `[${name}]` === label), ns, label);
+}
+
+async function checkZoom(page, { summary, folded }) {
+	const whole = summary.weights['gpu-time'].total;
+	const box = await page.locator('#flame-canvas').boundingBox();
+	const byRoot = new Map();
+
+	for (const { path, value } of folded('gpu-time')) {
+		const root = path.split(';')[0];
+
+		byRoot.set(root, (byRoot.get(root) ?? 0) + value);
+	}
+	const [root, largest] = [...byRoot].sort((a, b) => b[1] - a[1])[0];
+
+	await page.mouse.click(box.x + 4, box.y + 30);
+	assert.equal(await numberOf(page, '#flame-total'), largest, root);
+	assert.equal((await page.textContent('.details-name')).trim(), root);
+	await page.click('#reset');
+	assert.equal(await numberOf(page, '#flame-total'), whole);
+
+	// The same by keys, and a level farther.
+	await page.focus('#flame-canvas');
+	await page.keyboard.press('ArrowDown');
+	await page.keyboard.press('Enter');
+	assert.equal(await numberOf(page, '#flame-total'), largest);
+	await page.keyboard.press('ArrowDown');
+	await page.keyboard.press('Enter');
+	assert.ok((await numberOf(page, '#flame-total')) <= largest);
+	await page.keyboard.press('Backspace');
+	assert.equal(await numberOf(page, '#flame-total'), largest);
+	await page.keyboard.press('Escape');
+	assert.equal(await numberOf(page, '#flame-total'), whole);
+
+	// Upside down, the root is the last row.
+	await page.click('#direction');
+	await page.evaluate(() => (document.querySelector('.flame-scroll').scrollTop = 1e6));
+	const turned = await page.locator('#flame-canvas').boundingBox();
+	await page.mouse.click(turned.x + 4, turned.y + turned.height - 30);
+	assert.equal(await numberOf(page, '#flame-total'), largest);
+	await page.click('#direction');
+	await page.click('#reset');
+}
+
+async function checkSearch(page, { folded }, word) {
+	const lines = folded('gpu-time');
+	const found = sum(lines.filter(({ path }) => path.toLowerCase().includes(word)).map((line) => line.value));
+
+	await page.keyboard.press('/');
+	await page.keyboard.type(word);
+	assert.ok(found > 0);
+	assert.equal(await numberOf(page, '#found'), found);
+	await page.fill('#search', `/${word}.*/`);
+	assert.equal(await numberOf(page, '#found'), found);
+	await page.fill('#search', 'nothing has this name');
+	assert.equal(await numberOf(page, '#found'), 0);
+	await page.fill('#search', '');
+	assert.equal(await page.locator('#found').count(), 0);
+}
+
+// The parts that a filter tells apart add up to the whole.
+async function checkFilter(page, id, whole) {
+	const options = await page.$$eval(`#filter-${id} option`, (list) => list.map((o) => o.value));
+	const parts = [];
+
+	assert.ok(options.length > 2, id);
+	for (const value of options.slice(1)) {
+		await page.selectOption(`#filter-${id}`, value);
+		parts.push(await numberOf(page, '#flame-total'));
+	}
+	assert.equal(sum(parts), whole, id);
+	await page.selectOption(`#filter-${id}`, '0');
+}
+
+async function checkSorting(page) {
+	await page.click('#tab-kernels');
+	const first = () => page.textContent('#table-kernels tbody tr:first-child td.main');
+	const largest = await first();
+
+	await page.click('#table-kernels th:first-child button');
+	assert.notEqual(await first(), largest);
+	await page.click('#table-kernels th:first-child button');
+	assert.equal(await first(), largest);
+	await page.fill('#table-kernels .table-tools input', 'no such kernel');
+	assert.equal(await page.locator('#table-kernels tbody tr').count(), 0);
+	await page.fill('#table-kernels .table-tools input', '');
+	// A kernel leads to its place in the flame graph.
+	const ns = await numberOf(page, '#table-kernels tbody tr:first-child td:first-child');
+	await page.click('#table-kernels tbody tr:first-child .pick');
+	assert.equal(await numberOf(page, '#found'), ns);
+	await page.click('#reset');
+}
+
+async function checkTimeZoom(page) {
+	const box = await page.locator('.track-box').first().boundingBox();
+
+	assert.ok(await page.isHidden('#whole-time'));
+	await page.mouse.move(box.x + box.width / 4, box.y + 20);
+	assert.ok(await page.locator('.track .tip').isVisible());
+	await page.mouse.down();
+	await page.mouse.move(box.x + box.width / 2, box.y + 20, { steps: 4 });
+	await page.mouse.up();
+	assert.ok(await page.isVisible('#whole-time'));
+	await page.click('#whole-time');
+	await page.locator('.track-box').first().focus();
+	await page.keyboard.press('+');
+	assert.ok(await page.isVisible('#whole-time'));
+	await page.keyboard.press('0');
+	assert.ok(await page.isHidden('#whole-time'));
+}
+
+async function checkLooks(html) {
+	for (const width of [320, 390, 768]) {
+		const page = await open(html, { viewport: { width, height: 780 }, hasTouch: true });
+
+		for (const tab of ['kernels', 'paths', 'calls']) {
+			await page.click(`#tab-${tab}`);
+			assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, `${width} ${tab}`);
+		}
+		await close(page);
+	}
+	const page = await open(html, { colorScheme: 'dark' });
+	const back = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+	const dark = await back();
+
+	await page.click('#theme');
+	const light = await back();
+	assert.notEqual(light, dark);
+	await page.click('#theme');
+	assert.equal(await back(), dark);
+	const lightness = (colour) => sum(colour.match(/\d+/g).map(Number));
+	assert.ok(lightness(dark) < 150 && lightness(light) > 600);
+	// On paper: light, and all tables.
+	await page.evaluate(() => window.dispatchEvent(new Event('beforeprint')));
+	await page.waitForFunction(() => document.documentElement.dataset.theme === 'light');
+	assert.ok((await page.locator('.table-part').count()) > 2);
+	await page.evaluate(() => window.dispatchEvent(new Event('afterprint')));
+	assert.ok((await page.pdf()).length > 20000);
+	await close(page);
+}
+
+function made(name, script, log = join(work, `${name}.xtr`)) {
+	if (script === undefined) execFileSync(makeLog, [name, log]);
+	else execFileSync(makeLog, ['script', log], { input: script });
+	return log;
+}
+
+const hostile = [
+	'<img/src=x/onerror=alert(1)>',
+	'</script><script>alert(2)</script>',
+	'"><svg/onload=alert(3)>',
+	'${alert(4)}',
+	'<!--',
+	'&lt',
+	'$&',
+];
+
+async function checkHostile() {
+	const script = [
+		'thread 1 4242 </title><b>t</b>',
+		`stack s ${hostile.join(' ')}`,
+		'push 1 1 s <i>range</i>',
+		'call 1 1 cuLaunchKernel s 2 3',
+		'pop 1 9',
+		'kernel 1 1 <u>kernel</u> 10 90',
+		'call 2 1 cuLaunchKernel s 20 3 700',
+	].join('\n');
+	const page = await open(outputs(made('hostile_names', script), 'hostile_names').html);
+
+	for (const name of hostile) {
+		await page.fill('#search', name);
+		assert.equal(await numberOf(page, '#found'), 90, name);
+	}
+	await page.fill('#search', '');
+	await page.focus('#flame-canvas');
+	for (let i = 0; i <= hostile.length; i++) {
+		await page.keyboard.press('ArrowDown');
+		const name = await page.textContent('.details-name');
+		assert.ok(['[NVTX <i>range</i>]', ...hostile].includes(name), name);
+	}
+	for (const tab of ['kernels', 'paths', 'calls', 'ranges']) await page.click(`#tab-${tab}`);
+	assert.ok((await page.textContent('#page')).includes('<i>range</i>'));
+	for (const element of ['img', 'svg', 'u', '#page script', '#page title'])
+		assert.equal(await page.locator(element).count(), 0, element);
+	assert.equal(await page.locator('body > script').count(), 1);
+	await close(page);
+}
+
+async function checkTrust() {
+	const cut = join(work, 'cut.xtr');
+	const expected = { normal: 'Complete', lost: 'Degraded', cut: 'Damaged', empty: null, hostile: null };
+
+	copyFileSync(join(traces, 'h200-llm.xtr'), cut);
+	truncateSync(cut, Math.floor(statSync(cut).size / 2));
+	for (const [name, word] of Object.entries(expected)) {
+		const page = await open(outputs(name === 'cut' ? cut : made(name), name).html);
+
+		if (word) assert.equal(await page.textContent('#trust'), word, name);
+		if (word && word !== 'Complete') assert.ok((await page.locator('.notice li').count()) > 0);
+		await close(page);
+	}
+}
+
+try {
+	let html;
+
+	for (const file of readdirSync(traces).filter((name) => name.endsWith('.xtr')).sort()) {
+		const all = outputs(join(traces, file), file);
+		const page = await open(all.html);
+
+		console.log(`${file}: ${statSync(all.html).size} bytes`);
+		await checkNumbers(page, all);
+		await checkTracks(page, all);
+		if (file === 'h200-llm.xtr') {
+			html = all.html;
+			await checkZoom(page, all);
+			await checkSearch(page, all, 'matmul');
+			await checkFilter(page, 'thread', all.summary.totals.gpu_time_ns);
+			await checkSorting(page);
+			await checkTimeZoom(page);
+		}
+		await close(page);
+	}
+	await checkLooks(html);
+	await checkHostile();
+	await checkTrust();
+	console.log('the report shows what the other outputs say');
+} finally {
+	await browser.close();
+	rmSync(work, { recursive: true, force: true });
+}
