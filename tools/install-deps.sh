@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Installs what building and testing xtrace needs, on Debian 12 or 13 and Ubuntu 24.04: says what
-# is missing, installs that and nothing else. Safe to repeat. With --lint also clang-format.
+# is missing, installs that and nothing else. Safe to repeat. With --lint also clang-format, with
+# --browser also Chromium, for the tests of the HTML report.
 set -eu
 
 packages="
@@ -9,13 +10,16 @@ gcc libc6-dev binutils cmake ninja-build pkg-config python3
 libunwind-dev libzstd-dev libcjson-dev libelf-dev libdw-dev libiberty-dev libcmocka-dev
 zlib1g-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler python3-protobuf
 python3-jsonschema
+nodejs npm
 "
 
+browser=
 for argument in "$@"; do
 	case $argument in
 	--lint) packages="$packages clang-format" ;;
+	--browser) browser=chromium ;;
 	*)
-		echo "usage: tools/install-deps.sh [--lint]" >&2
+		echo "usage: tools/install-deps.sh [--lint] [--browser]" >&2
 		exit 2
 		;;
 	esac
@@ -26,17 +30,23 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
 	exit 1
 fi
 
-# pkg-config is a name that pkgconf provides on newer releases, so ask for the command.
+# Some come under other names, too: pkgconf provides pkg-config, node's own packages bring npm.
 is_installed() {
-	if [ "$1" = pkg-config ]; then
-		command -v pkg-config >/dev/null
+	case $1 in
+	pkg-config | npm | chromium)
+		command -v "$1" >/dev/null
 		return
-	fi
+		;;
+	nodejs)
+		command -v node >/dev/null
+		return
+		;;
+	esac
 	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
 missing=
-for package in $packages; do
+for package in $packages $browser; do
 	is_installed "$package" || missing="$missing $package"
 done
 if [ -z "$missing" ]; then
