@@ -30,12 +30,12 @@ static void widen(struct bins *bins, bool is_raised)
 	for (unsigned s = 0; s < bins->series_count; s++) {
 		uint64_t *values = &bins->values[(size_t)s * BINS_COUNT];
 
-		for (uint64_t b = bins->first; b <= bins->last; b++) {
-			uint64_t value = values[b - bins->first];
-			uint64_t *into = &values[(b >> 1) - first];
+		for (uint32_t b = 0; b < bins_used(bins); b++) {
+			uint64_t value = values[b];
+			uint64_t *into = &values[((bins->first + b) >> 1) - first];
 
 			/* (It lies at or before what was taken.) */
-			values[b - bins->first] = 0;
+			values[b] = 0;
 			if (!is_raised)
 				*into += value;
 			else if (value > *into)
@@ -117,10 +117,13 @@ void bins_raise(struct bins *bins, unsigned series, uint64_t from_ns, uint64_t u
 		uint64_t level)
 {
 	uint64_t *values = &bins->values[(size_t)series * BINS_COUNT];
+	uint64_t from, until;
 
 	if (until_ns < from_ns)
 		return;
 	cover(bins, from_ns, until_ns, true);
-	for (uint64_t b = from_ns >> bins->width_bits; b <= until_ns >> bins->width_bits; b++)
-		values[b - bins->first] = larger(values[b - bins->first], level);
+	from = (from_ns >> bins->width_bits) - bins->first;
+	until = (until_ns >> bins->width_bits) - bins->first;
+	for (uint64_t b = from; b <= until; b++)
+		values[b] = larger(values[b], level);
 }

@@ -21,6 +21,8 @@
 #include "merge/exporter.h"
 #include "merge/summary_json.h"
 
+#define HTML_TRACKS_MAX 128 /* devices and memories that are shown over time */
+
 enum track_series {
 	TRACK_KERNELS, /* at least one kernel runs */
 	TRACK_WORK,    /* at least one kernel, copy or set runs */
@@ -63,7 +65,8 @@ struct html {
 	struct track *tracks;
 	size_t track_count;
 	size_t track_capacity;
-	uint64_t first_ns; /* of all that happened: the earliest and the latest time */
+	size_t track_left_out_count; /* things that happened on what is beyond HTML_TRACKS_MAX */
+	uint64_t first_ns;	     /* of all that happened: the earliest and the latest time */
 	uint64_t last_ns;
 
 	/* Of the process at hand: */

@@ -242,16 +242,27 @@ static void put_samples(struct columns *columns, const struct html *html)
 	}
 }
 
+/* (Most classes of idle time are not there: their columns are empty.) */
+static bool has_values(const uint64_t *values)
+{
+	for (uint32_t b = 0; b < BINS_COUNT; b++)
+		if (values[b])
+			return true;
+	return false;
+}
+
 static void put_tracks(struct columns *columns, const struct html *html)
 {
 	for (size_t t = 0; t < html->track_count; t++) {
 		const struct bins *bins = &html->tracks[t].bins;
 
 		for (unsigned s = 0; s < bins->series_count; s++) {
+			const uint64_t *values = &bins->values[(size_t)s * BINS_COUNT];
 			struct column *column = add_column(columns, "track.%zu.%u", t, s);
+			uint32_t used = has_values(values) ? bins_used(bins) : 0;
 
-			for (uint32_t b = 0; b < bins_used(bins); b++)
-				put(columns, column, bins->values[(size_t)s * BINS_COUNT + b]);
+			for (uint32_t b = 0; b < used; b++)
+				put(columns, column, values[b]);
 		}
 	}
 }
@@ -298,6 +309,7 @@ static void put_lists(struct json *json, const struct html *html, const struct t
 
 static void put_track_list(struct json *json, const struct html *html)
 {
+	json_u64(json, "track_left_out_count", html->track_left_out_count);
 	json_begin_array(json, "tracks");
 	for (size_t t = 0; t < html->track_count; t++) {
 		const struct track *track = &html->tracks[t];

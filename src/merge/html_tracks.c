@@ -8,26 +8,34 @@
 #include "merge/grow.h"
 #include "merge/html.h"
 
-/* The track of the process at hand; NULL if memory ran out. */
-static struct track *track_of(struct html *html, const struct process *process, uint32_t pool,
-			      bool is_memory)
+/* The track of the process at hand into *track_out, NULL beyond the limit. 0 or -ENOMEM. */
+static int track_of(struct html *html, const struct process *process, uint32_t pool, bool is_memory,
+		    struct track **track_out)
 {
+	struct track *track = NULL;
 	uint32_t label;
-	struct track *track;
 
-	for (size_t t = html->first_track; t < html->track_count; t++)
+	*track_out = NULL;
+	for (size_t t = html->first_track; t < html->track_count && !*track_out; t++)
 		if (html->tracks[t].pool == pool && html->tracks[t].is_memory == is_memory)
-			return &html->tracks[t];
+			*track_out = &html->tracks[t];
+	if (*track_out)
+		return 0;
+	if (html->track_count == HTML_TRACKS_MAX) {
+		html->track_left_out_count++;
+		return 0;
+	}
 	label = html_device(html, process, pool);
 	if (label == NAME_FAILED || grow(&html->tracks, &html->track_capacity,
 					 html->track_count + 1, sizeof(*html->tracks)) < 0)
-		return NULL;
+		return -ENOMEM;
 	track = &html->tracks[html->track_count];
 	*track = (struct track){.label = label, .pool = pool, .is_memory = is_memory};
 	if (bins_init(&track->bins, is_memory ? 1 : TRACK_SERIES) < 0)
-		return NULL;
+		return -ENOMEM;
 	html->track_count++;
-	return track;
+	*track_out = track;
+	return 0;
 }
 
 /* What of the stretch is later than all before it. */
@@ -64,12 +72,13 @@ int html_add_stretch(struct sink *sink, const struct process *process,
 		     const struct stretch *stretch)
 {
 	struct html *html = sink->state;
-	struct track *track = track_of(html, process, stretch->device, false);
+	struct track *track;
+	int error = track_of(html, process, stretch->device, false, &track);
 	uint64_t from_ns = html_time(process, stretch->start_ns);
 	uint64_t until_ns = html_time(process, stretch->end_ns);
 
 	if (!track)
-		return -ENOMEM;
+		return error;
 	if (stretch->has_gap)
 		add_gap(track, html_time(process, stretch->gap_from_ns), stretch->idle_ns);
 	add_union(track, TRACK_WORK, from_ns, until_ns);
@@ -81,11 +90,12 @@ int html_add_memory(struct sink *sink, const struct process *process, uint32_t p
 		    uint64_t time_ns, uint64_t live_bytes)
 {
 	struct html *html = sink->state;
-	struct track *track = track_of(html, process, pool, true);
+	struct track *track;
+	int error = track_of(html, process, pool, true, &track);
 	uint64_t now_ns = html_time(process, time_ns);
 
 	if (!track)
-		return -ENOMEM;
+		return error;
 	if (now_ns < track->level_ns)
 		now_ns = track->level_ns;
 	if (bins_used(&track->bins))

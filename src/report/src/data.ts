@@ -112,6 +112,7 @@ export interface Report {
 	threads: string[];
 	ranges: Range[];
 	tracks: Track[];
+	track_left_out_count: number;
 	loss_words: Record<string, string>;
 	columns: { name: string; bytes: number; count: number }[];
 	summary: Summary;

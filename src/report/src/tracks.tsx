@@ -47,7 +47,7 @@ function deviceSeries({ report, loaded }: State, index: number): Series[] {
 	const side = isDark.value ? 'dark' : 'light';
 	const column = (s: number) => loaded.column(`track.${index}.${s}`);
 	const kernels = column(0);
-	const alone = column(1).map((value, b) => Math.max(value - kernels[b], 0));
+	const alone = column(1).map((value, b) => Math.max(value - (kernels[b] ?? 0), 0));
 
 	return [
 		series('kernels', trackColours[side].kernel, kernels),
@@ -293,6 +293,9 @@ export function Tracks({ state }: { state: State }) {
 				<TrackView chart={chart} view={view} whole={whole} />
 			))}
 			<Axis span={view.value} />
+			{state.report.track_left_out_count ? (
+				<p class="sub">There are more devices than are shown here.</p>
+			) : null}
 		</section>
 	);
 }

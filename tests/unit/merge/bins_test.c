@@ -129,6 +129,14 @@ static void test_all_of_time(void **state)
 	bins_add(&bins, 0, 0, UINT64_MAX);
 	assert_int_equal(sum_of(&bins, 0), UINT64_C(1));
 	bins_free(&bins);
+	assert_int_equal(bins_init(&bins, 1), 0);
+	bins_raise(&bins, 0, UINT64_MAX, UINT64_MAX, 5);
+	assert_int_equal(bins_used(&bins), 1);
+	assert_int_equal(bins.values[0], 5);
+	bins_raise(&bins, 0, 0, UINT64_MAX, 3);
+	assert_int_equal(bins.values[0], 3);
+	assert_int_equal(bins.values[bins_used(&bins) - 1], 5);
+	bins_free(&bins);
 }
 
 int main(void)
