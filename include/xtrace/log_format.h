@@ -98,6 +98,7 @@ enum xt_kind {
 	XT_KIND_RANGE = 21,	   /* NVTX: ranges begin and end, marks */
 	XT_KIND_GRAPH_UPDATE = 22, /* nodes of executable graphs that were changed, and by whom */
 	XT_KIND_SWITCH = 23,	   /* recording was paused, or went on */
+	XT_KIND_PYTHON_FRAME = 24, /* interned: a line of a Python function */
 	XT_KIND_COUNT
 };
 
@@ -133,9 +134,14 @@ enum xt_stack_column {
 	XT_STACK_FLAGS = 2,
 	XT_STACK_SEEN_NS = 3, /* when it was first seen: picks the modules that were mapped then */
 	XT_STACK_FRAMES = 4,  /* list, innermost first; see XT_FRAME_* */
+	XT_STACK_PYTHON = 5,  /* list of XT_PYTHON_FRAME_ID, innermost first */
+	XT_STACK_PLACES = 6,  /* list, as long: the place in the frames of what runs each of them */
 };
 
-enum xt_stack_flag { XT_STACK_TRUNCATED = 1u << 0 /* the walk ended before the thread's start */ };
+enum xt_stack_flag {
+	XT_STACK_TRUNCATED = 1u << 0,	     /* the walk ended before the thread's start */
+	XT_STACK_PYTHON_TRUNCATED = 1u << 1, /* Python frames are missing at the outer end */
+};
 
 /* A frame: the top byte says what the rest is. */
 #define XT_FRAME_KIND_SHIFT 56
@@ -302,6 +308,14 @@ enum xt_symbol_column {
 	XT_SYMBOL_NAME = 4, /* bytes, mangled */
 };
 
+enum xt_python_frame_column {
+	XT_PYTHON_FRAME_ID = 1,	  /* from 1 */
+	XT_PYTHON_FRAME_NAME = 2, /* XT_STRING_ID: the function's qualified name */
+	XT_PYTHON_FRAME_FILE = 3, /* XT_STRING_ID: as the code object has it */
+	XT_PYTHON_FRAME_LINE = 4, /* 0: the instruction has none */
+	XT_PYTHON_FRAME_FIRST_LINE = 5,
+};
+
 /* 32-bit FNV-1a: guards the fixed headers. Payloads are guarded by zstd's own content checksum. */
 static inline uint32_t xt_check32(const void *data, uint32_t data_bytes)
 {
@@ -320,7 +334,7 @@ static inline uint32_t xt_check32(const void *data, uint32_t data_bytes)
  * C11 atomics by the tracer; the file's reader sees plain integers.
  */
 #define XT_SPOOL_MAGIC	    "\x89XTRSPL\n"
-#define XT_SPOOL_VERSION    2 /* 2 added names, record sizes and XT_ACTIVITY_IN_LOG */
+#define XT_SPOOL_VERSION    3 /* 2 added names, record sizes and XT_ACTIVITY_IN_LOG; 3 Python */
 #define XT_SPOOL_AREAS_MAX  4096
 #define XT_SPOOL_PAGE_BYTES 4096
 
@@ -405,6 +419,33 @@ struct xt_record_stack {
 };
 _Static_assert(sizeof(struct xt_record_stack) == 24, "a stack record has a head of 24 bytes");
 
+/*
+ * What follows the frames of a stack record if there are Python frames: this head, the frames, then
+ * the code objects they refer to, one behind the other.
+ */
+#define XT_PYTHON_FRAMES_MAX 1000
+#define XT_PYTHON_CODES_MAX  512
+
+struct xt_python_frame {
+	uint32_t line;	/* 0: none */
+	uint16_t code;	/* which of the code objects, from 0 */
+	uint16_t place; /* of the native frame that runs it; frame_count: beyond all of them */
+};
+
+struct xt_python_part {
+	uint32_t frame_count;
+	uint32_t code_count;
+	struct xt_python_frame frames[]; /* innermost first */
+};
+
+struct xt_python_code {
+	uint32_t first_line;
+	uint16_t name_bytes;
+	uint16_t file_bytes;
+	uint8_t text[]; /* name, then file; padded to a multiple of 8 bytes */
+};
+_Static_assert(sizeof(struct xt_python_code) == 8, "a code object has a head of 8 bytes");
+
 struct xt_record_node {
 	struct xt_record head;
 	uint32_t stack_slot;
@@ -472,10 +513,15 @@ enum xt_ring_counter {
 	XT_RING_NODES_LOST,
 	XT_RING_RANGES_SEEN, /* NVTX events */
 	XT_RING_RANGES_LOST,
-	XT_RING_WAITED_NS, /* by the thread, for room in the ring */
+	XT_RING_WAITED_NS,	   /* by the thread, for room in the ring */
+	XT_RING_PYTHON_STACKS,	   /* walks that met Python frames */
+	XT_RING_PYTHON_FINALIZING, /* calls while the interpreter shut down */
+	XT_RING_PYTHON_UNREADABLE, /* walks: what was read was not what it should be */
+	XT_RING_PYTHON_UNPLACED,   /* walks: it is not known which native frames run them */
+	XT_RING_PYTHON_MISSING,	   /* walks: Python ran of which nothing is known */
 	XT_RING_COUNTERS
 };
-#define XT_RING_COUNTERS_MAX 16
+#define XT_RING_COUNTERS_MAX 22
 
 struct xt_ring_header {
 	uint32_t thread_id; /* XT_THREAD_ID; 0 while the ring is free */
@@ -488,7 +534,6 @@ struct xt_ring_header {
 	uint32_t reserved;
 	struct xt_open_call open_calls[XT_RING_OPEN_CALLS_MAX];
 	uint64_t counters[XT_RING_COUNTERS_MAX]; /* enum xt_ring_counter */
-	uint8_t pad1[48];
 	uint64_t free_pos; /* by the writer, release: all before it is in the log */
 	uint8_t pad2[56];
 	uint32_t slot_stack_id[XT_STACK_SLOT_COUNT]; /* XT_STACK_ID of each slot, as of free_pos */

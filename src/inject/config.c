@@ -78,6 +78,23 @@ static bool read_word(const char *name, const char *word)
 	return false;
 }
 
+/* How its frames are shown is for later: here it matters whether they are wanted. */
+static bool read_python(void)
+{
+	static const char *const wanted[] = {"mixed", "only"};
+	const char *value = getenv("XTRACE_PYTHON");
+
+	if (!value || !*value)
+		return true;
+	if (!strcmp(value, "off"))
+		return false;
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
+		if (!strcmp(value, wanted[i]))
+			return true;
+	say("XTRACE_PYTHON=%s is none of mixed, only, off; taking mixed", value);
+	return true;
+}
+
 bool config_read(struct config *config)
 {
 	const char *audit;
@@ -88,6 +105,7 @@ bool config_read(struct config *config)
 	make_absolute(config->data_dir);
 	read_path("XTRACE_CUPTI", "", config->cupti_path);
 	find_own_directory(config->library_dir);
+	config->python = read_python();
 	config->api_level = read_api_level();
 	config->starts_paused = read_word("XTRACE_START", "paused");
 	config->follows_profiler = read_word("XTRACE_CAPTURE_RANGE", "cudaProfilerApi");

@@ -16,6 +16,7 @@ struct config {
 	char data_dir[PATH_MAX];    /* XTRACE_DATA: where logs go */
 	char cupti_path[PATH_MAX];  /* XTRACE_CUPTI: take this libcupti; empty: search */
 	char library_dir[PATH_MAX]; /* where this library itself lies */
+	bool python;		    /* XTRACE_PYTHON: not "off" */
 	enum api_level api_level;   /* XTRACE_API: launch, work or all */
 	bool starts_paused;	    /* XTRACE_START: paused */
 	bool follows_profiler;	    /* XTRACE_CAPTURE_RANGE: cudaProfilerApi; starts paused */

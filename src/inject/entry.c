@@ -28,6 +28,7 @@
 #include "inject/loader_watch.h"
 #include "inject/nvtx.h"
 #include "inject/profiler_calls.h"
+#include "inject/python_runtime.h"
 #include "inject/say.h"
 #include "inject/signal_guard.h"
 #include "inject/spool.h"
@@ -299,12 +300,14 @@ static void start(void)
 		return;
 	stack_capture_audit_interval = config.audit_interval;
 	atomic_store(&callbacks_paused, config.starts_paused || config.follows_profiler);
+	python_wanted = config.python;
 	if (open_libraries(&config, why, sizeof(why)) || subscribe(why, sizeof(why)))
 		goto decline;
 	if (api_table_fill(config.api_level)) {
 		snprintf(why, sizeof(why), "out of memory");
 		goto unsubscribe;
 	}
+	python_find();
 	if (start_tracing(&config, log_path, why, sizeof(why)))
 		goto unsubscribe;
 	if (config.follows_profiler)

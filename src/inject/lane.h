@@ -35,6 +35,7 @@ struct lane {
 	bool busy;		 /* inside a callback: do not enter again */
 	struct stack_memo memo;
 	struct stack_walk walk;
+	struct python_walk python;
 	char text[LANE_TEXT_BYTES]; /* of the event that is being committed */
 
 	/* Shared. */

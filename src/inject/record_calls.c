@@ -15,24 +15,31 @@
 static void take_stack(struct recorder *rec, struct lane *lane,
 		       const struct xt_record_stack *record)
 {
-	/* The flags are part of what makes two stacks the same: they stand behind the frames. */
-	uint64_t key[XT_STACK_FRAMES_MAX + 1];
+	/* All that makes two stacks the same: how much there is of what, the flags, and what it is. */
+	uint64_t key[2 + XT_STACK_FRAMES_MAX + XT_PYTHON_FRAMES_MAX];
+	struct recorded_python python;
 	struct xt_table *table;
-	uint32_t id;
+	uint32_t id, count = 0;
 	bool is_new;
 
 	if (record->frame_count > XT_STACK_FRAMES_MAX || record->stack_slot >= XT_STACK_SLOT_COUNT)
 		return;
+	record_python_frames(rec, record, &python);
+	key[count++] = record->frame_count | (uint64_t)python.count << 32;
+	key[count++] = record->flags;
 	for (uint32_t i = 0; i < record->frame_count; i++)
-		key[i] = record->frames[i];
-	key[record->frame_count] = record->flags;
-	id = intern_id(&rec->stacks, key, (record->frame_count + 1) * sizeof(*key), &is_new);
-	table = is_new ? recorder_table(rec, XT_KIND_STACK, record->frame_count) : NULL;
+		key[count++] = record->frames[i];
+	for (uint32_t i = 0; i < python.count; i++)
+		key[count++] = python.ids[i] << 16 | python.places[i];
+	id = intern_id(&rec->stacks, key, count * sizeof(*key), &is_new);
+	table = is_new ? recorder_table(rec, XT_KIND_STACK, count) : NULL;
 	if (table) {
 		xt_table_put(table, XT_STACK_ID, id);
 		xt_table_put(table, XT_STACK_FLAGS, record->flags);
 		xt_table_put(table, XT_STACK_SEEN_NS, record->seen_ns);
 		xt_table_put_list(table, XT_STACK_FRAMES, record->frames, record->frame_count);
+		xt_table_put_list(table, XT_STACK_PYTHON, python.ids, python.count);
+		xt_table_put_list(table, XT_STACK_PLACES, python.places, python.count);
 		xt_table_end_row(table);
 	}
 	lane->slot_stack_id[record->stack_slot] = id;

@@ -15,14 +15,20 @@
 #include "inject/flusher.h"
 #include "inject/loader_watch.h"
 #include "inject/modules.h"
+#include "inject/python_runtime.h"
 #include "inject/recorder.h"
 #include "inject/spool.h"
 
+#define META_VALUE_BYTES_MAX (32u << 10)
+
 void record_meta(struct recorder *rec, const char *key, const char *value)
 {
-	size_t value_bytes = strnlen(value, 32 << 10);
-	struct xt_table *table = recorder_table(rec, XT_KIND_META, strlen(key) + value_bytes);
+	size_t value_bytes = strlen(value);
+	struct xt_table *table;
 
+	if (value_bytes > META_VALUE_BYTES_MAX)
+		value_bytes = META_VALUE_BYTES_MAX;
+	table = recorder_table(rec, XT_KIND_META, strlen(key) + value_bytes);
 	if (!table)
 		return;
 	xt_table_put_bytes(table, XT_META_KEY, key, strlen(key));
@@ -98,6 +104,18 @@ static void record_apis(struct recorder *rec)
 	}
 }
 
+static void record_python(struct recorder *rec)
+{
+	const struct python_about *about = python_about();
+
+	if (!about->path[0])
+		return;
+	record_meta(rec, "python.version", about->version);
+	record_meta(rec, "python.path", about->path);
+	if (about->why_not[0])
+		record_meta(rec, "python.missing", about->why_not);
+}
+
 void record_start(struct recorder *rec)
 {
 	record_meta(rec, "xtrace.version", XTRACE_VERSION);
@@ -106,6 +124,7 @@ void record_start(struct recorder *rec)
 	record_meta(rec, "cupti.path", cupti.path);
 	record_meta_number(rec, "cupti.version", cupti.version);
 	record_meta(rec, "cupti.found", cupti.found_by);
+	record_python(rec);
 	record_apis(rec);
 	record_clock(rec);
 	if (atomic_load(&callbacks_paused))
@@ -145,9 +164,12 @@ void record_modules(struct recorder *rec)
 {
 	const struct module_sink sink = {module_loaded, module_unloaded, rec};
 
+	if (!modules_scan(&sink, rec->start_ns))
+		return;
 	/* The same addresses may mean something else now. */
-	if (modules_scan(&sink, rec->start_ns))
-		intern_forget(&rec->stacks);
+	intern_forget(&rec->stacks);
+	if (python_find())
+		record_python(rec);
 }
 
 void record_modules_again(struct recorder *rec)
@@ -301,6 +323,11 @@ bool record_account(struct recorder *rec)
 		{"stacks.truncated", lanes_sum(XT_RING_STACKS_TRUNCATED)},
 		{"stacks.transient", lanes_sum(XT_RING_STACKS_TRANSIENT)},
 		{"stacks.lost", lanes_sum(XT_RING_STACKS_LOST)},
+		{"python.stacks", lanes_sum(XT_RING_PYTHON_STACKS)},
+		{"python.finalizing", lanes_sum(XT_RING_PYTHON_FINALIZING)},
+		{"python.unreadable", lanes_sum(XT_RING_PYTHON_UNREADABLE)},
+		{"python.unplaced", lanes_sum(XT_RING_PYTHON_UNPLACED)},
+		{"python.unknown", lanes_sum(XT_RING_PYTHON_MISSING)},
 		{"threads.waited_ns", lanes_sum(XT_RING_WAITED_NS)},
 		{"threads.seen", rec->threads_seen},
 		{"spool.unbacked", spool_unbacked_areas()},

@@ -20,13 +20,13 @@ static const struct {
 	{XT_KIND_MODULE_UNLOAD, 1024, 0}, {XT_KIND_THREAD, 1024, 32 << 10},
 	{XT_KIND_API, 1024, 64 << 10},	  {XT_KIND_STRING, 1024, 1 << 20},
 	{XT_KIND_STREAM, 1024, 0},	  {XT_KIND_SHAPE, 4096, 0},
-	{XT_KIND_STACK, 4096, 128 << 10}, {XT_KIND_CALL, 32 << 10, 0},
-	{XT_KIND_KERNEL, 32 << 10, 0},	  {XT_KIND_COPY_SHAPE, 1024, 0},
-	{XT_KIND_COPY, 8 << 10, 0},	  {XT_KIND_SET, 8 << 10, 0},
-	{XT_KIND_RANGE, 8 << 10, 0},	  {XT_KIND_GRAPH_NODE, 8 << 10, 0},
-	{XT_KIND_GRAPH_UPDATE, 4096, 0},  {XT_KIND_SWITCH, 64, 0},
-	{XT_KIND_MEMORY, 8 << 10, 0},	  {XT_KIND_CLOCK, 64, 0},
-	{XT_KIND_ACCOUNT, 64, 4 << 10},
+	{XT_KIND_PYTHON_FRAME, 4096, 0},  {XT_KIND_STACK, 4096, 128 << 10},
+	{XT_KIND_CALL, 32 << 10, 0},	  {XT_KIND_KERNEL, 32 << 10, 0},
+	{XT_KIND_COPY_SHAPE, 1024, 0},	  {XT_KIND_COPY, 8 << 10, 0},
+	{XT_KIND_SET, 8 << 10, 0},	  {XT_KIND_RANGE, 8 << 10, 0},
+	{XT_KIND_GRAPH_NODE, 8 << 10, 0}, {XT_KIND_GRAPH_UPDATE, 4096, 0},
+	{XT_KIND_SWITCH, 64, 0},	  {XT_KIND_MEMORY, 8 << 10, 0},
+	{XT_KIND_CLOCK, 64, 0},		  {XT_KIND_ACCOUNT, 64, 4 << 10},
 };
 #define LAYOUT_COUNT (sizeof(layout) / sizeof(*layout))
 
@@ -47,6 +47,8 @@ int recorder_init(struct recorder *rec, struct xt_writer *writer, uint64_t start
 	if (!rc)
 		rc = intern_init(&rec->strings, STRING_KEYS_BYTES);
 	if (!rc)
+		rc = intern_init(&rec->python_frames, SMALL_KEYS_BYTES);
+	if (!rc)
 		rc = intern_init(&rec->stacks, STACK_KEYS_BYTES);
 	if (!rc)
 		rc = intern_init(&rec->streams, SMALL_KEYS_BYTES);
@@ -65,6 +67,7 @@ void recorder_free(struct recorder *rec)
 		xt_table_free(&rec->tables[layout[i].kind]);
 	skipped_calls_free(&rec->skipped);
 	intern_free(&rec->strings);
+	intern_free(&rec->python_frames);
 	intern_free(&rec->stacks);
 	intern_free(&rec->streams);
 	intern_free(&rec->shapes);
@@ -135,6 +138,7 @@ static void begin_anew(struct recorder *rec)
 		xt_table_clear(&rec->tables[layout[i].kind]);
 	intern_forget(&rec->strings);
 	memset(rec->names, 0, sizeof(rec->names));
+	intern_forget(&rec->python_frames);
 	intern_forget(&rec->stacks);
 	intern_forget(&rec->streams);
 	intern_forget(&rec->shapes);

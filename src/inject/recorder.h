@@ -41,7 +41,7 @@ struct recorder {
 	struct xt_writer *writer;
 	uint64_t start_ns;
 	struct xt_table tables[XT_KIND_COUNT];
-	struct intern strings, stacks, streams, shapes, copy_shapes;
+	struct intern strings, python_frames, stacks, streams, shapes, copy_shapes;
 
 	struct known_name names[1 << KNOWN_NAMES_BITS]; /* kernel names, by hash of the address */
 	struct intern spooled_names;			/* those that the spool has */
@@ -101,6 +101,15 @@ void record_devices(struct recorder *rec); /* once the driver is up */
 /* ACCOUNT rows as of now. True if the calls add up at this moment: seen = written + lost. While
  * threads are in callbacks they may not, for an instant. */
 bool record_account(struct recorder *rec);
+
+/* record_python.c: the Python frames of a stack, as rows of the log. */
+struct recorded_python {
+	uint32_t count;
+	uint64_t ids[XT_PYTHON_FRAMES_MAX];    /* XT_PYTHON_FRAME_ID, innermost first */
+	uint64_t places[XT_PYTHON_FRAMES_MAX]; /* XT_STACK_PLACES */
+};
+void record_python_frames(struct recorder *rec, const struct xt_record_stack *record,
+			  struct recorded_python *out);
 
 /* record_calls.c: takes what all rings hold. Returns the largest share of a ring, in percent,
  * that waits to be freed by a flush. */

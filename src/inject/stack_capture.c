@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a callback to a stack slot: the memo, or else a walk. Runs in the application's threads at
- * every launch: no lock, no malloc, no system call (what a walk needs is in stack_walk.c).
+ * every launch: no lock, no malloc, no system call (what a walk needs is in stack_walk.c and
+ * python_walk.c).
  */
 #include "inject/stack_capture.h"
 
@@ -14,11 +15,30 @@
 
 uint32_t stack_capture_audit_interval;
 
+/* Where a call comes from, before any walk. */
+struct origin {
+	const struct caller_regs *regs;
+	uint64_t generation; /* of the loader */
+	const struct python_runtime *python;
+	uintptr_t python_state; /* 0: no Python frames can be had */
+};
+
+static void put_python_part(void *to, const struct python_walk *python)
+{
+	struct xt_python_part *part = to;
+
+	part->frame_count = python->frame_count;
+	part->code_count = python->code_count;
+	memcpy(part->frames, python->frames, python->frame_count * sizeof(*part->frames));
+	memcpy(part->frames + python->frame_count, python->code_part, python->code_part_bytes);
+}
+
 static bool commit_stack(struct lane *lane, uint32_t slot)
 {
 	const struct stack_walk *walk = &lane->walk;
-	uint32_t bytes = (uint32_t)sizeof(struct xt_record_stack) +
-			 walk->frame_count * (uint32_t)sizeof(uint64_t);
+	uint32_t frame_bytes = walk->frame_count * (uint32_t)sizeof(uint64_t);
+	uint32_t python_bytes = python_part_bytes(&lane->python);
+	uint32_t bytes = (uint32_t)sizeof(struct xt_record_stack) + frame_bytes + python_bytes;
 	struct xt_record_stack *record = ring_reserve_or_wait(lane, bytes);
 
 	if (!record) {
@@ -29,53 +49,88 @@ static bool commit_stack(struct lane *lane, uint32_t slot)
 	record->head.bytes = (uint16_t)bytes;
 	record->stack_slot = slot;
 	record->frame_count = walk->frame_count;
-	record->flags = walk->flags;
+	record->flags = walk->flags | lane->python.flags;
 	record->seen_ns = monotonic_ns();
-	memcpy(record->frames, walk->frames, walk->frame_count * sizeof(uint64_t));
+	memcpy(record->frames, walk->frames, frame_bytes);
+	if (python_bytes)
+		put_python_part(record->frames + walk->frame_count, &lane->python);
 	ring_commit(lane, bytes);
 	return true;
 }
 
-/* A full walk of a stack that is not known; the slot of its definition in the ring. */
-static __attribute__((noinline)) uint32_t
-define_stack(struct lane *lane, const struct caller_regs *regs, uint64_t generation)
+static void walk_both(struct lane *lane, const struct origin *origin)
 {
-	struct memo_entry *entry;
+	stack_walk(&lane->walk, origin->regs);
+	if (origin->python_state)
+		python_walk(&lane->python, origin->python, origin->python_state, &lane->walk);
+	else
+		python_walk_none(&lane->python);
+}
 
-	stack_walk(&lane->walk, regs);
+static void count_walk(struct lane *lane)
+{
+	const struct python_walk *python = &lane->python;
+
 	lane_count_up(lane, XT_RING_STACK_WALKS);
 	if (lane->walk.flags & XT_STACK_TRUNCATED)
 		lane_count_up(lane, XT_RING_STACKS_TRUNCATED);
-	entry = stack_memo_add(&lane->memo, regs, &lane->walk, generation);
-	if (!entry) {
+	if (python->frame_count)
+		lane_count_up(lane, XT_RING_PYTHON_STACKS);
+	if (python->is_unreadable)
+		lane_count_up(lane, XT_RING_PYTHON_UNREADABLE);
+	if (python->is_unplaced)
+		lane_count_up(lane, XT_RING_PYTHON_UNPLACED);
+	if (python->is_missing)
+		lane_count_up(lane, XT_RING_PYTHON_MISSING);
+}
+
+/* A full walk of a stack that is not known; the slot of its definition in the ring. */
+static __attribute__((noinline)) uint32_t define_stack(struct lane *lane,
+						       const struct origin *origin)
+{
+	struct memo_variant *variant;
+
+	walk_both(lane, origin);
+	count_walk(lane);
+	variant = stack_memo_add(&lane->memo, origin->regs, &lane->walk, origin->python_state,
+				 &lane->python, origin->generation);
+	if (!variant) {
 		lane_count_up(lane, XT_RING_STACKS_TRANSIENT);
 		return commit_stack(lane, XT_STACK_SLOT_TRANSIENT) ? XT_STACK_SLOT_TRANSIENT
 								   : XT_STACK_SLOT_NONE;
 	}
-	if (commit_stack(lane, entry->slot))
-		return entry->slot;
-	stack_memo_drop(&lane->memo, entry);
+	if (commit_stack(lane, variant->slot))
+		return variant->slot;
+	stack_memo_drop(&lane->memo, variant);
 	return XT_STACK_SLOT_NONE;
 }
 
 /* Is the memo right? It should always be; if not, the entry goes and the walk counts. */
-static __attribute__((noinline)) uint32_t audit_stack(struct lane *lane, struct memo_entry *entry,
-						      const struct caller_regs *regs,
-						      uint64_t generation)
+static __attribute__((noinline)) uint32_t
+audit_stack(struct lane *lane, struct memo_variant *variant, const struct origin *origin)
 {
-	stack_walk(&lane->walk, regs);
+	walk_both(lane, origin);
 	lane_count_up(lane, XT_RING_STACK_AUDITS);
-	if (lane->walk.frames_hash == entry->frames_hash)
-		return entry->slot;
+	if (stack_memo_hash(&lane->walk, &lane->python) == variant->frames_hash)
+		return variant->slot;
 	lane_count_up(lane, XT_RING_STACK_MISMATCHES);
-	stack_memo_drop(&lane->memo, entry);
-	return define_stack(lane, regs, generation);
+	stack_memo_drop(&lane->memo, variant);
+	return define_stack(lane, origin);
+}
+
+static void find_python(struct lane *lane, struct origin *origin)
+{
+	origin->python = python_now();
+	origin->python_state = 0;
+	if (origin->python &&
+	    python_here(origin->python, &origin->python_state) == PYTHON_FINALIZING)
+		lane_count_up(lane, XT_RING_PYTHON_FINALIZING);
 }
 
 uint32_t capture_stack(struct lane *lane, const struct caller_regs *regs)
 {
-	uint64_t generation = loader_generation();
-	struct memo_entry *entry;
+	struct origin origin = {.regs = regs, .generation = loader_generation()};
+	struct memo_variant *variant;
 
 	if (lane->memo_epoch !=
 	    atomic_load_explicit(&lane->memo_epoch_wanted, memory_order_relaxed)) {
@@ -83,14 +138,15 @@ uint32_t capture_stack(struct lane *lane, const struct caller_regs *regs)
 			atomic_load_explicit(&lane->memo_epoch_wanted, memory_order_relaxed);
 		stack_memo_clear(&lane->memo);
 	}
-	entry = stack_memo_find(&lane->memo, regs, generation);
-	if (!entry)
-		return define_stack(lane, regs, generation);
+	find_python(lane, &origin);
+	variant = stack_memo_find(&lane->memo, regs, origin.python_state, origin.generation);
+	if (!variant)
+		return define_stack(lane, &origin);
 	lane_count_up(lane, XT_RING_STACK_HITS);
 	if (stack_capture_audit_interval &&
 	    ++lane->hits_unaudited >= stack_capture_audit_interval) {
 		lane->hits_unaudited = 0;
-		return audit_stack(lane, entry, regs, generation);
+		return audit_stack(lane, variant, &origin);
 	}
-	return entry->slot;
+	return variant->slot;
 }

@@ -31,7 +31,20 @@ static bool inputs_are_equal(const struct memo_entry *entry, const uint64_t *bas
 	return true;
 }
 
-static struct memo_entry *find_in_bucket(struct stack_memo *memo, const struct caller_regs *regs)
+static bool python_is_equal(const struct memo_variant *variant, uintptr_t python_state)
+{
+	if (variant->python_state != python_state)
+		return false;
+	for (uint32_t i = 0; i < variant->input_count; i++) {
+		const struct python_input *input = &variant->inputs[i];
+
+		if ((__atomic_load_n(input->word, __ATOMIC_RELAXED) & input->mask) != input->value)
+			return false;
+	}
+	return true;
+}
+
+static struct memo_entry *find_entry(struct stack_memo *memo, const struct caller_regs *regs)
 {
 	struct memo_entry **head = &memo->buckets[bucket_of(regs)];
 
@@ -48,32 +61,53 @@ static struct memo_entry *find_in_bucket(struct stack_memo *memo, const struct c
 	return NULL;
 }
 
-struct memo_entry *stack_memo_find(struct stack_memo *memo, const struct caller_regs *regs,
-				   uint64_t generation)
+static struct memo_variant *find_variant(struct memo_entry *entry, uintptr_t python_state)
 {
-	struct memo_entry *last = memo->last;
-	struct memo_entry *entry;
+	struct memo_variant **head = &entry->variants;
+
+	for (struct memo_variant **link = head; *link; link = &(*link)->next) {
+		struct memo_variant *variant = *link;
+
+		if (!python_is_equal(variant, python_state))
+			continue;
+		*link = variant->next; /* to the front */
+		variant->next = *head;
+		*head = variant;
+		return variant;
+	}
+	return NULL;
+}
+
+static void set_last(struct stack_memo *memo, struct memo_variant *variant)
+{
+	if (memo->last)
+		memo->last->next_hit = variant;
+	memo->last = variant;
+}
+
+struct memo_variant *stack_memo_find(struct stack_memo *memo, const struct caller_regs *regs,
+				     uintptr_t python_state, uint64_t generation)
+{
+	struct memo_variant *variant = memo->last ? memo->last->next_hit : NULL;
+	struct memo_entry *entry = variant ? variant->entry : NULL;
 
 	if (memo->generation != generation) {
 		stack_memo_clear(memo);
 		memo->generation = generation;
 		return NULL;
 	}
-	if (last) {
-		entry = last->next_hit;
-		if (entry && entry->base == regs &&
-		    inputs_are_equal(entry, (const uint64_t *)regs)) {
-			memo->last = entry;
-			return entry;
+	if (entry && entry->base == regs && inputs_are_equal(entry, (const uint64_t *)regs)) {
+		if (python_is_equal(variant, python_state)) {
+			memo->last = variant;
+			return variant;
 		}
+	} else {
+		entry = find_entry(memo, regs);
 	}
-	entry = find_in_bucket(memo, regs);
-	if (entry) {
-		if (last)
-			last->next_hit = entry;
-		memo->last = entry;
-	}
-	return entry;
+	variant = entry ? find_variant(entry, python_state) : NULL;
+	if (variant)
+		set_last(memo, variant);
+	return variant;
 }
 
 /* Fills in the inputs; false if one lies where an offset cannot reach. */
@@ -92,51 +126,89 @@ static bool fill_inputs(struct memo_entry *entry, const struct stack_walk *walk)
 	return true;
 }
 
-struct memo_entry *stack_memo_add(struct stack_memo *memo, const struct caller_regs *regs,
-				  const struct stack_walk *walk, uint64_t generation)
+static size_t entry_bytes(const struct stack_walk *walk)
 {
 	size_t bytes = sizeof(struct memo_entry) +
 		       walk->input_count * (sizeof(uint64_t) + sizeof(uint16_t));
-	struct memo_entry *entry;
+
+	return (bytes + 63) & ~(size_t)63;
+}
+
+static size_t variant_bytes(const struct python_walk *python)
+{
+	size_t bytes =
+		sizeof(struct memo_variant) + python->input_count * sizeof(struct python_input);
+
+	return (bytes + 63) & ~(size_t)63;
+}
+
+static struct memo_entry *add_entry(struct stack_memo *memo, const struct caller_regs *regs,
+				    const struct stack_walk *walk)
+{
+	struct memo_entry *entry = (struct memo_entry *)(memo->arena + memo->arena_used);
 	uint32_t bucket = bucket_of(regs);
 
-	if (!walk->inputs_complete)
-		return NULL;
-	bytes = (bytes + 63) & ~(size_t)63;
-	if (memo->generation != generation || memo->slot_count + 1 == XT_STACK_SLOT_COUNT ||
-	    memo->arena_used + bytes > MEMO_ARENA_BYTES) {
-		stack_memo_clear(memo);
-		memo->generation = generation;
-	}
-	entry = (struct memo_entry *)(memo->arena + memo->arena_used);
 	entry->base = regs;
+	entry->variants = NULL;
 	entry->input_count = walk->input_count;
 	if (!fill_inputs(entry, walk))
 		return NULL;
-	memo->arena_used += (uint32_t)bytes;
-	entry->frames_hash = walk->frames_hash;
-	entry->slot = ++memo->slot_count;
-	entry->next_hit = NULL;
+	memo->arena_used += (uint32_t)entry_bytes(walk);
 	entry->chain = memo->buckets[bucket];
 	memo->buckets[bucket] = entry;
-	if (memo->last)
-		memo->last->next_hit = entry;
-	memo->last = entry;
 	return entry;
 }
 
-void stack_memo_drop(struct stack_memo *memo, struct memo_entry *entry)
+struct memo_variant *stack_memo_add(struct stack_memo *memo, const struct caller_regs *regs,
+				    const struct stack_walk *walk, uintptr_t python_state,
+				    const struct python_walk *python, uint64_t generation)
 {
+	struct memo_variant *variant;
+	struct memo_entry *entry;
+
+	if (!walk->inputs_complete || !python->inputs_complete)
+		return NULL;
+	if (memo->generation != generation || memo->slot_count + 1 == XT_STACK_SLOT_COUNT ||
+	    memo->arena_used + entry_bytes(walk) + variant_bytes(python) > MEMO_ARENA_BYTES) {
+		stack_memo_clear(memo);
+		memo->generation = generation;
+	}
+	entry = find_entry(memo, regs);
+	if (!entry)
+		entry = add_entry(memo, regs, walk);
+	if (!entry)
+		return NULL;
+	variant = (struct memo_variant *)(memo->arena + memo->arena_used);
+	memo->arena_used += (uint32_t)variant_bytes(python);
+	*variant = (struct memo_variant){
+		.entry = entry,
+		.next = entry->variants,
+		.frames_hash = stack_memo_hash(walk, python),
+		.python_state = python_state,
+		.slot = ++memo->slot_count,
+		.input_count = python->input_count,
+	};
+	memcpy(variant->inputs, python->inputs, python->input_count * sizeof(*python->inputs));
+	entry->variants = variant;
+	set_last(memo, variant);
+	return variant;
+}
+
+void stack_memo_drop(struct stack_memo *memo, struct memo_variant *variant)
+{
+	struct memo_entry *entry = variant->entry;
 	struct memo_entry **link = &memo->buckets[bucket_of(entry->base)];
 
 	while (*link && *link != entry)
 		link = &(*link)->chain;
 	if (*link)
 		*link = entry->chain;
-	/* Others may still point to it as their next hit: no stack has this base. */
-	entry->base = NULL;
-	if (memo->last == entry)
-		memo->last = NULL;
+	/* Others may still point to these as their next hit. */
+	for (variant = entry->variants; variant; variant = variant->next) {
+		variant->entry = NULL;
+		if (memo->last == variant)
+			memo->last = NULL;
+	}
 }
 
 void stack_memo_clear(struct stack_memo *memo)

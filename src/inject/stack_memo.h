@@ -8,7 +8,11 @@
  * comparison reads only what the walk itself would read: up to the first difference the walk
  * would have gone the same way. So it is as safe as walking.
  *
- * Launch sequences repeat, so each entry remembers which one was hit after it: in a steady loop
+ * Where Python runs, a native stack stands for many lines of it: an entry has variants, each with
+ * the inputs of one walk of Python's frames (python_walk.h) and a slot of its own. Without Python
+ * there is one variant, which has no inputs.
+ *
+ * Launch sequences repeat, so each variant remembers which one was hit after it: in a steady loop
  * the first guess is right.
  *
  * One memo per thread, used by that thread alone. stack_memo_find() is hot path.
@@ -20,25 +24,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "inject/python_walk.h"
 #include "inject/stack_walk.h"
 
 #define MEMO_BUCKET_BITS 9
-#define MEMO_ARENA_BYTES (2u << 20) /* touched only as far as it is used */
+#define MEMO_ARENA_BYTES (8u << 20) /* touched only as far as it is used */
 
 struct memo_entry {
-	const void *base; /* the struct caller_regs of the walk */
-	uint64_t frames_hash;
+	const void *base;	  /* the struct caller_regs of the walk */
 	struct memo_entry *chain; /* next with the same bucket */
-	struct memo_entry *next_hit;
-	uint32_t slot;
+	struct memo_variant *variants;
 	uint32_t input_count;
 	/* input_count values, then input_count offsets from base in words (uint16_t) */
 	uint64_t values[];
 };
 
+struct memo_variant {
+	struct memo_entry *entry;  /* NULL: it was dropped */
+	struct memo_variant *next; /* of the same entry */
+	struct memo_variant *next_hit;
+	uint64_t frames_hash;	/* of both walks */
+	uintptr_t python_state; /* whose frames these are; 0: nobody's */
+	uint32_t slot;
+	uint32_t input_count;
+	struct python_input inputs[];
+};
+
 struct stack_memo {
 	uint64_t generation; /* of the loader; entries are void when it moves on */
-	struct memo_entry *last;
+	struct memo_variant *last;
 	struct memo_entry *buckets[1 << MEMO_BUCKET_BITS];
 	uint32_t slot_count; /* handed out: 1 … slot_count */
 	uint32_t arena_used;
@@ -46,20 +60,29 @@ struct stack_memo {
 	uint8_t *arena; /* MEMO_ARENA_BYTES, zero or not */
 };
 
-/* The entry whose inputs are the present ones, or NULL. */
-struct memo_entry *stack_memo_find(struct stack_memo *memo, const struct caller_regs *regs,
-				   uint64_t generation);
+/* The variant whose inputs are the present ones, or NULL. python_state is the thread's, 0 if it
+ * has none. */
+struct memo_variant *stack_memo_find(struct stack_memo *memo, const struct caller_regs *regs,
+				     uintptr_t python_state, uint64_t generation);
 
 /*
- * Keeps a walk under a slot of its own, making room by forgetting everything if need be. NULL if
- * it cannot be kept (inputs incomplete, below or too far above the callback). generation is the
- * loader's from before the walk.
+ * Keeps a walk of both stacks under a slot of its own, making room by forgetting everything if
+ * need be. NULL if it cannot be kept (inputs incomplete, below or too far above the callback).
+ * generation is the loader's from before the walk.
  */
-struct memo_entry *stack_memo_add(struct stack_memo *memo, const struct caller_regs *regs,
-				  const struct stack_walk *walk, uint64_t generation);
+struct memo_variant *stack_memo_add(struct stack_memo *memo, const struct caller_regs *regs,
+				    const struct stack_walk *walk, uintptr_t python_state,
+				    const struct python_walk *python, uint64_t generation);
 
-/* Takes the entry out, so that it is not found again. */
-void stack_memo_drop(struct stack_memo *memo, struct memo_entry *entry);
+/* What two walks of one moment are known by in an audit. */
+static inline uint64_t stack_memo_hash(const struct stack_walk *walk,
+				       const struct python_walk *python)
+{
+	return walk->frames_hash ^ python->hash * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/* Takes the variant out with all that share its native stack, so that they are not found again. */
+void stack_memo_drop(struct stack_memo *memo, struct memo_variant *variant);
 
 /* Forgets everything; slots are handed out anew. */
 void stack_memo_clear(struct stack_memo *memo);

@@ -131,10 +131,10 @@ static void cache_add(unw_word_t ip, uint64_t generation, const unw_proc_info_t 
 }
 
 /*
- * Can the page be read? The kernel copies the mask in before it looks at the operation, so a bad
+ * The kernel copies the mask in before it looks at the operation, so a bad
  * address says EFAULT and a good one EINVAL; nothing changes either way.
  */
-static bool page_is_readable(uintptr_t page)
+bool stack_walk_can_read(uintptr_t page)
 {
 	return syscall(SYS_rt_sigprocmask, -1, page, NULL, (size_t)8) == 0 || errno != EFAULT;
 }
@@ -167,7 +167,8 @@ static int access_mem(unw_addr_space_t as, unw_word_t address, unw_word_t *value
 		return 0;
 	}
 	if (page != walk->readable_page || (address & 7)) {
-		if (!page_is_readable(page) || !page_is_readable((address + 7) & ~UINT64_C(4095)))
+		if (!stack_walk_can_read(page) ||
+		    !stack_walk_can_read((address + 7) & ~UINT64_C(4095)))
 			return -UNW_EINVAL;
 		walk->readable_page = page;
 	}
@@ -342,10 +343,11 @@ static union {
 _Static_assert(sizeof(unw_cursor_t) <= sizeof(((struct stack_walk *)0)->cursor),
 	       "a cursor fits into a walk");
 
-static void add_frame(struct stack_walk *walk, uint64_t ip, enum xt_frame_kind kind)
+static void add_frame(struct stack_walk *walk, uint64_t ip, uint64_t sp, enum xt_frame_kind kind)
 {
 	uint64_t frame = ip | (uint64_t)kind << XT_FRAME_KIND_SHIFT;
 
+	walk->stack_pointers[walk->frame_count] = sp;
 	walk->frames[walk->frame_count++] = frame;
 	walk->frames_hash = (walk->frames_hash ^ frame) * UINT64_C(0x9e3779b97f4a7c15);
 	walk->frames_hash ^= walk->frames_hash >> 32;
@@ -359,7 +361,8 @@ static void walk_frames(struct stack_walk *walk)
 	int rc = lib.init_remote(cursor, lib.space, walk);
 
 	if (rc < 0) {
-		add_frame(walk, walk->regs->return_address, XT_FRAME_RETURN);
+		add_frame(walk, walk->regs->return_address, (uintptr_t)(walk->regs + 1),
+			  XT_FRAME_RETURN);
 		walk->flags |= XT_STACK_TRUNCATED;
 		walk->inputs_complete = false;
 		return;
@@ -377,7 +380,7 @@ static void walk_frames(struct stack_walk *walk)
 		last_sp = sp;
 		if (sp - (uintptr_t)walk->regs > WALK_STACK_BYTES)
 			walk->inputs_complete = false;
-		add_frame(walk, ip & XT_FRAME_VALUE_MASK, kind);
+		add_frame(walk, ip & XT_FRAME_VALUE_MASK, sp, kind);
 		rc = lib.step(cursor);
 		/* After a step libunwind says whether it went through a signal's trampoline: then
 		 * this frame was interrupted, and may be on another stack than its handler. */

@@ -43,6 +43,8 @@ struct walk_input {
 /* The result of a walk, and its working memory; too large for a small stack. One per thread. */
 struct stack_walk {
 	uint64_t frames[XT_STACK_FRAMES_MAX]; /* innermost first, XT_FRAME_* */
+	uintptr_t
+		stack_pointers[XT_STACK_FRAMES_MAX]; /* each frame lies between its and the next */
 	uint32_t frame_count;
 	uint32_t flags; /* enum xt_stack_flag */
 	uint64_t frames_hash;
@@ -70,6 +72,9 @@ int stack_walk_begin(void);
 
 /* Looks modules up as with an older glibc, for tests. Set before stack_walk_open(). */
 extern bool stack_walk_ask_loader;
+
+/* Can the page be read? By a system call; errno is not kept. */
+bool stack_walk_can_read(uintptr_t page);
 
 /* Walks the stack of the caller of the callback. Always gives at least one frame. */
 void stack_walk(struct stack_walk *walk, const struct caller_regs *regs);

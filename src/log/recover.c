@@ -35,6 +35,7 @@ static void release(struct recovery *recovery)
 	keys_free(&recovery->streams);
 	keys_free(&recovery->shapes);
 	keys_free(&recovery->copy_shapes);
+	keys_free(&recovery->python_frames);
 	recovery_close_tables(recovery);
 	xt_writer_close(recovery->writer);
 	if (recovery->spool_fd >= 0)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "log/python_part.h"
 #include "log/recovery.h"
 
 /* What a stack slot means at the cursor. */
@@ -21,18 +22,54 @@ struct walk {
 	struct slot *slots;
 };
 
+struct python_lists {
+	uint32_t count;
+	uint64_t ids[XT_PYTHON_FRAMES_MAX];
+	uint64_t places[XT_PYTHON_FRAMES_MAX];
+};
+
+static void list_python(struct recovery *recovery, const struct xt_record_stack *stack,
+			struct python_lists *out)
+{
+	const struct xt_python_part *part = xt_python_part(stack);
+	const struct xt_python_code *code = part ? xt_python_first_code(part) : NULL;
+	struct {
+		uint32_t name, file, first_line;
+	} codes[XT_PYTHON_CODES_MAX];
+	bool is_new;
+
+	out->count = part ? part->frame_count : 0;
+	for (uint32_t i = 0; part && i < part->code_count; i++) {
+		codes[i].name = keys_id(&recovery->texts, code->text, code->name_bytes, &is_new);
+		codes[i].file = keys_id(&recovery->texts, code->text + code->name_bytes,
+					code->file_bytes, &is_new);
+		codes[i].first_line = code->first_line;
+		code = xt_python_next_code(code);
+	}
+	for (uint32_t i = 0; i < out->count; i++) {
+		const struct xt_python_frame *frame = &part->frames[i];
+
+		out->ids[i] = recovery_python_frame(recovery, codes[frame->code].name,
+						    codes[frame->code].file, frame->line,
+						    codes[frame->code].first_line);
+		out->places[i] = frame->place;
+	}
+}
+
 /* Only stacks that something refers to get into the log. */
 static uint64_t stack_id(struct walk *walk, uint32_t slot_number)
 {
 	struct slot *slot = slot_number < XT_STACK_SLOT_COUNT ? &walk->slots[slot_number] : NULL;
 	const struct xt_record_stack *stack = slot ? slot->definition : NULL;
+	struct python_lists python;
 	struct xt_table *table;
 
 	if (!slot)
 		return 0;
 	if (slot->stack_id || !stack)
 		return slot->stack_id;
-	table = recovery_table(walk->recovery, XT_KIND_STACK, stack->frame_count);
+	list_python(walk->recovery, stack, &python);
+	table = recovery_table(walk->recovery, XT_KIND_STACK, stack->frame_count + python.count);
 	if (!table)
 		return 0;
 	slot->stack_id = ++walk->recovery->last_id[XT_KIND_STACK];
@@ -40,6 +77,8 @@ static uint64_t stack_id(struct walk *walk, uint32_t slot_number)
 	xt_table_put(table, XT_STACK_FLAGS, stack->flags);
 	xt_table_put(table, XT_STACK_SEEN_NS, stack->seen_ns);
 	xt_table_put_list(table, XT_STACK_FRAMES, stack->frames, stack->frame_count);
+	xt_table_put_list(table, XT_STACK_PYTHON, python.ids, python.count);
+	xt_table_put_list(table, XT_STACK_PLACES, python.places, python.count);
 	xt_table_end_row(table);
 	return slot->stack_id;
 }

@@ -21,14 +21,15 @@ static const struct {
 	uint32_t rows;
 	size_t content; /* bytes or list elements */
 } layout[] = {
-	{XT_KIND_THREAD, 4096, 4096},	  {XT_KIND_STRING, 4096, 1 << 20},
-	{XT_KIND_STREAM, 4096, 0},	  {XT_KIND_SHAPE, 8192, 0},
-	{XT_KIND_STACK, 8192, 128 << 10}, {XT_KIND_CALL, 64 << 10, 0},
-	{XT_KIND_KERNEL, 64 << 10, 0},	  {XT_KIND_COPY_SHAPE, 4096, 0},
-	{XT_KIND_COPY, 16 << 10, 0},	  {XT_KIND_SET, 16 << 10, 0},
-	{XT_KIND_RANGE, 16 << 10, 0},	  {XT_KIND_GRAPH_NODE, 16 << 10, 0},
-	{XT_KIND_GRAPH_UPDATE, 4096, 0},  {XT_KIND_SWITCH, 64, 0},
-	{XT_KIND_MEMORY, 16 << 10, 0},	  {XT_KIND_ACCOUNT, 512, 32 << 10},
+	{XT_KIND_THREAD, 4096, 4096},	   {XT_KIND_STRING, 4096, 1 << 20},
+	{XT_KIND_STREAM, 4096, 0},	   {XT_KIND_SHAPE, 8192, 0},
+	{XT_KIND_PYTHON_FRAME, 8192, 0},   {XT_KIND_STACK, 8192, 128 << 10},
+	{XT_KIND_CALL, 64 << 10, 0},	   {XT_KIND_KERNEL, 64 << 10, 0},
+	{XT_KIND_COPY_SHAPE, 4096, 0},	   {XT_KIND_COPY, 16 << 10, 0},
+	{XT_KIND_SET, 16 << 10, 0},	   {XT_KIND_RANGE, 16 << 10, 0},
+	{XT_KIND_GRAPH_NODE, 16 << 10, 0}, {XT_KIND_GRAPH_UPDATE, 4096, 0},
+	{XT_KIND_SWITCH, 64, 0},	   {XT_KIND_MEMORY, 16 << 10, 0},
+	{XT_KIND_ACCOUNT, 512, 32 << 10},
 };
 #define LAYOUT_COUNT (sizeof(layout) / sizeof(layout[0]))
 
@@ -41,6 +42,7 @@ int recovery_open_tables(struct recovery *recovery)
 				      layout[i].rows, layout[i].content);
 	recovery->first_shape_id = recovery->last_id[XT_KIND_SHAPE];
 	recovery->first_copy_shape_id = recovery->last_id[XT_KIND_COPY_SHAPE];
+	recovery->first_python_frame_id = recovery->last_id[XT_KIND_PYTHON_FRAME];
 	return error;
 }
 
@@ -139,6 +141,20 @@ _Static_assert(XT_SHAPE_ID == 1 && XT_SHAPE_NAME == 2 && XT_SHAPE_REGISTERS == 1
 	       "shapes are tuples from column 2 on");
 _Static_assert(XT_COPY_SHAPE_ID == 1 && XT_COPY_SHAPE_KIND == 2 && XT_COPY_SHAPE_TO_DEVICE == 7,
 	       "copy shapes are tuples from column 2 on");
+
+_Static_assert(XT_PYTHON_FRAME_ID == 1 && XT_PYTHON_FRAME_NAME == 2 &&
+		       XT_PYTHON_FRAME_FIRST_LINE == 5,
+	       "Python frames are tuples from column 2 on");
+
+uint64_t recovery_python_frame(struct recovery *recovery, uint32_t name, uint32_t file,
+			       uint32_t line, uint32_t first_line)
+{
+	const uint32_t members[] = {(uint32_t)recovery_string(recovery, name),
+				    (uint32_t)recovery_string(recovery, file), line, first_line};
+
+	return tuple_id(recovery, &recovery->python_frames, XT_KIND_PYTHON_FRAME, members, 4,
+			recovery->first_python_frame_id);
+}
 
 /* The log's id of a stream, or a new one. */
 static uint64_t stream_id(struct recovery *recovery, const uint32_t place[3])
@@ -308,6 +324,11 @@ static const struct {
 	{"stacks.truncated", XT_RING_STACKS_TRUNCATED},
 	{"stacks.transient", XT_RING_STACKS_TRANSIENT},
 	{"stacks.lost", XT_RING_STACKS_LOST},
+	{"python.stacks", XT_RING_PYTHON_STACKS},
+	{"python.finalizing", XT_RING_PYTHON_FINALIZING},
+	{"python.unreadable", XT_RING_PYTHON_UNREADABLE},
+	{"python.unplaced", XT_RING_PYTHON_UNPLACED},
+	{"python.unknown", XT_RING_PYTHON_MISSING},
 	{"threads.waited_ns", XT_RING_WAITED_NS},
 };
 

@@ -100,8 +100,9 @@ struct recovery {
 	struct xt_table tables[XT_KIND_COUNT];
 	uint64_t *text_strings; /* by id of texts: XT_STRING_ID, 0: none yet */
 	size_t text_strings_capacity;
-	struct keys shapes, copy_shapes;
-	uint64_t first_shape_id, first_copy_shape_id; /* ids of keys begin behind */
+	struct keys shapes, copy_shapes, python_frames;
+	uint64_t first_shape_id, first_copy_shape_id,
+		first_python_frame_id; /* keys' begin behind */
 };
 
 /* Room for an item of that size at index. False if there is no memory. New items are zeros. */
@@ -131,6 +132,9 @@ struct xt_table *recovery_table(struct recovery *recovery, enum xt_kind kind, si
 uint64_t recovery_string(struct recovery *recovery, uint32_t text);
 /* The XT_STRING_ID of a name, of "[unnamed]" if it is not known (then *is_known is false). */
 uint64_t recovery_name(struct recovery *recovery, enum xt_name_of of, uint64_t key, bool *is_known);
+/* The XT_PYTHON_FRAME_ID of a line of a function; name and file are ids of texts. */
+uint64_t recovery_python_frame(struct recovery *recovery, uint32_t name, uint32_t file,
+			       uint32_t line, uint32_t first_line);
 int recovery_open_tables(struct recovery *recovery);
 void recovery_close_tables(struct recovery *recovery);
 void recovery_add_work(struct recovery *recovery);

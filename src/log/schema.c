@@ -113,6 +113,8 @@ const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] =
 						[XT_STACK_FLAGS] = UVAR("flags"),
 						[XT_STACK_SEEN_NS] = DELTA("time first seen ns"),
 						[XT_STACK_FRAMES] = LIST("frames"),
+						[XT_STACK_PYTHON] = LIST("Python frames"),
+						[XT_STACK_PLACES] = LIST("places"),
 					},
 			},
 		[XT_KIND_API] =
@@ -302,6 +304,18 @@ const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] =
 						[XT_RANGE_PAYLOAD] = UVAR("payload"),
 						[XT_RANGE_PAYLOAD_TYPE] = UVAR("payload type"),
 						[XT_RANGE_COLOR] = UVAR("color"),
+					},
+			},
+		[XT_KIND_PYTHON_FRAME] =
+			{
+				.name = "PYTHON_FRAME",
+				.columns =
+					{
+						[XT_PYTHON_FRAME_ID] = DELTA("id"),
+						[XT_PYTHON_FRAME_NAME] = UVAR("name"),
+						[XT_PYTHON_FRAME_FILE] = UVAR("file"),
+						[XT_PYTHON_FRAME_LINE] = UVAR("line"),
+						[XT_PYTHON_FRAME_FIRST_LINE] = UVAR("first line"),
 					},
 			},
 };

@@ -65,6 +65,7 @@ struct settings {
 	enum graph_stacks graph_stacks;
 	enum by by;
 	enum nvtx nvtx;
+	enum python_shown python;
 	uint32_t top_count; /* 0: as each output has it */
 };
 

@@ -113,8 +113,10 @@ struct context {
 	const struct addresses *addresses;
 	struct demangle_cache *cache;
 	struct paths *paths;
-	uint8_t *roles;	 /* by address */
-	uint32_t *shown; /* of frames->address_names */
+	uint8_t *roles;		/* by address */
+	uint32_t *shown;	/* of frames->address_names */
+	uint32_t *shown_python; /* of frames->python_names */
+	enum python_shown python;
 };
 
 /* A function of the API without what tells its versions apart: _ptsz, _ptds, _v2, _v13000. */
@@ -184,6 +186,41 @@ static uint32_t shown_name(struct context *c, uint32_t a)
 	return name;
 }
 
+/* "train_step (train.py:12)" */
+static uint32_t shown_python(struct context *c, uint32_t id)
+{
+	const struct model *model = c->model;
+	const struct python_frame *frame =
+		&model->python_frames.rows[id < model->python_frames.count ? id : 0];
+	const char *name = names_text(&model->names, model_string(model, frame->name), NULL);
+	const char *path = names_text(&model->names, model_string(model, frame->file), NULL);
+	const char *slash = strrchr(path, '/');
+	char line[16] = "";
+	uint32_t shown = NAME_FAILED;
+	char *text, *clean;
+	int length;
+
+	if (id >= model->python_frames.count)
+		id = 0;
+	if (c->shown_python[id])
+		return c->shown_python[id] - 1;
+	if (frame->line)
+		snprintf(line, sizeof(line), ":%u", frame->line);
+	length = name[0] ? asprintf(&text, "%s (%s%s)", name, slash ? slash + 1 : path, line)
+			 : asprintf(&text, FRAME_UNKNOWN);
+	if (length < 0)
+		return NAME_FAILED;
+	clean = malloc(text_clean_bound((size_t)length));
+	if (clean)
+		shown = names_intern(&c->paths->names, clean,
+				     text_clean(clean, text, (size_t)length, ';'));
+	free(clean);
+	free(text);
+	if (shown != NAME_FAILED)
+		c->shown_python[id] = shown + 1;
+	return shown;
+}
+
 /*
  * Where the program begins in frames[0 .. count), and in *api_out the frame of the runtime
  * function it called (count if none). The statically linked runtime may have lost the names of
@@ -222,6 +259,56 @@ static uint32_t skip_cuda(const struct context *c, const uint32_t *frames, uint3
 	return first;
 }
 
+void frames_mix(const struct frames *frames, const struct model *model, uint32_t stack,
+		struct mix *mix)
+{
+	mix_begin(mix, model, &model->stacks.rows[stack], frames->shown[stack].first,
+		  frames->shown[stack].end, frames->python);
+}
+
+static uint32_t add_frame(struct context *c, uint32_t node, const uint32_t *addresses,
+			  const struct mixed_frame *frame)
+{
+	switch (frame->kind) {
+	case MIXED_PYTHON:
+		return paths_child(c->paths, node, shown_python(c, frame->index));
+	case MIXED_TRUNCATED:
+		return paths_child(
+			c->paths, node,
+			names_intern(&c->paths->names, FRAME_TRUNCATED, strlen(FRAME_TRUNCATED)));
+	case MIXED_NATIVE:
+		break;
+	}
+	if (c->roles[addresses[frame->index]] == ROLE_PLT)
+		return node;
+	return paths_child(c->paths, node, shown_name(c, addresses[frame->index]));
+}
+
+/* The end of the frames that are shown: without those that start the thread, and where a stack begins
+ * with Python, without those of the interpreter that start it. */
+static uint32_t skip_start(const struct context *c, const struct stack *stack,
+			   const uint32_t *frames, uint32_t first)
+{
+	const struct python_place *python = c->model->python + stack->first_python;
+	uint32_t end = stack->frame_count, place, module;
+
+	while (end > first && c->roles[frames[end - 1]] == ROLE_THREAD_START)
+		end--;
+	place = stack->python_count && c->python != PYTHON_OFF
+			? python[stack->python_count - 1].place
+			: end;
+	if (place < first || place >= end)
+		return end;
+	module = c->addresses->list[frames[place]].module;
+	for (uint32_t f = place + 1; f < end; f++) {
+		uint32_t other = c->addresses->list[frames[f]].module;
+
+		if (other != module && strncmp(module_file_name(c->model, other), "python", 6) != 0)
+			return end;
+	}
+	return place + 1;
+}
+
 /* Puts one stack into the tree, outermost frame first. */
 static int build_stack(struct frames *out, struct context *c, uint32_t id)
 {
@@ -230,11 +317,9 @@ static int build_stack(struct frames *out, struct context *c, uint32_t id)
 	uint32_t count = stack->frame_count, api;
 	uint32_t first = skip_cuda(c, frames, count, &api);
 	uint32_t node = out->root;
+	struct mixed_frame frame;
+	struct mix mix;
 
-	if (stack->flags & XT_STACK_TRUNCATED)
-		node = paths_child(
-			c->paths, node,
-			names_intern(&c->paths->names, FRAME_TRUNCATED, strlen(FRAME_TRUNCATED)));
 	if (api < count) {
 		uint32_t name = c->addresses->list[frames[api]].name;
 
@@ -242,13 +327,11 @@ static int build_stack(struct frames *out, struct context *c, uint32_t id)
 		if (out->api_names[id] == NAME_FAILED)
 			return -ENOMEM;
 	}
-	while (count > first && c->roles[frames[count - 1]] == ROLE_THREAD_START)
-		count--;
-	for (uint32_t f = count; f-- > first;)
-		if (c->roles[frames[f]] != ROLE_PLT)
-			node = paths_child(c->paths, node, shown_name(c, frames[f]));
+	out->shown[id] = (struct shown_frames){first, skip_start(c, stack, frames, first)};
+	frames_mix(out, c->model, id, &mix);
+	while (mix_next(&mix, &frame))
+		node = add_frame(c, node, frames, &frame);
 	out->nodes[id] = node;
-	out->shown[id] = (struct shown_frames){first, count};
 	return node == PATH_FAILED ? -ENOMEM : 0;
 }
 
@@ -271,10 +354,14 @@ static bool is_defined(const struct stack *stack)
 }
 
 int frames_build(struct frames *frames, const struct model *model,
-		 const struct addresses *addresses, struct demangle_cache *cache,
-		 struct paths *paths, uint32_t root)
+		 const struct addresses *addresses, enum python_shown python,
+		 struct demangle_cache *cache, struct paths *paths, uint32_t root)
 {
-	struct context c = {model, addresses, cache, paths, NULL, NULL};
+	struct context c = {.model = model,
+			    .addresses = addresses,
+			    .cache = cache,
+			    .paths = paths,
+			    .python = python};
 	int error = -ENOMEM;
 
 	*frames = (struct frames){
@@ -285,12 +372,15 @@ int frames_build(struct frames *frames, const struct model *model,
 		.api_names = calloc(model->stacks.count, sizeof(uint32_t)),
 		.shown = calloc(model->stacks.count, sizeof(struct shown_frames)),
 		.address_names = calloc(addresses->count + 1, sizeof(uint32_t)),
+		.python_names = calloc(model->python_frames.count + 1, sizeof(uint32_t)),
+		.python = python,
 		.api_shown = calloc(model->apis.count, sizeof(uint32_t)),
 	};
 	c.roles = calloc(addresses->count + 1, sizeof(*c.roles));
 	c.shown = frames->address_names;
+	c.shown_python = frames->python_names;
 	if (!frames->nodes || !frames->api_names || !frames->api_shown || !frames->shown ||
-	    !c.shown || !c.roles)
+	    !c.shown || !c.shown_python || !c.roles)
 		goto out;
 	for (uint32_t a = 0; a < addresses->count; a++)
 		c.roles[a] = (uint8_t)role_of(model, &addresses->list[a]);
@@ -313,5 +403,6 @@ void frames_free(struct frames *frames)
 	free(frames->api_shown);
 	free(frames->shown);
 	free(frames->address_names);
+	free(frames->python_names);
 	*frames = (struct frames){0};
 }

@@ -11,6 +11,7 @@
 
 #include "merge/addresses.h"
 #include "merge/demangle.h"
+#include "merge/mix.h"
 #include "merge/model.h"
 #include "merge/paths.h"
 
@@ -32,7 +33,9 @@ struct frames {
 	struct shown_frames *shown; /* by XT_STACK_ID */
 	size_t stack_count;
 	uint32_t *address_names; /* by place in the addresses: name in paths + 1; 0: not shown */
-	uint32_t *api_shown;	 /* by place in the model's apis: their names */
+	uint32_t *python_names;	 /* by XT_PYTHON_FRAME_ID: likewise */
+	enum python_shown python;
+	uint32_t *api_shown; /* by place in the model's apis: their names */
 	size_t api_count;
 };
 
@@ -41,9 +44,14 @@ struct frames {
  * -ENOMEM; frames_free() in any case.
  */
 int frames_build(struct frames *frames, const struct model *model,
-		 const struct addresses *addresses, struct demangle_cache *cache,
-		 struct paths *paths, uint32_t root);
+		 const struct addresses *addresses, enum python_shown python,
+		 struct demangle_cache *cache, struct paths *paths, uint32_t root);
 void frames_free(struct frames *frames);
+
+/* Begins to go over the frames of a stack that are shown, from the outermost to the innermost. Native
+ * ones without a name are not shown. */
+void frames_mix(const struct frames *frames, const struct model *model, uint32_t stack,
+		struct mix *mix);
 
 /* Was a stack of that id in the log? */
 static inline int frames_has_stack(const struct frames *frames, uint32_t stack)

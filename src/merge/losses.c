@@ -93,6 +93,34 @@ static void count_damaged_rows(uint64_t losses[LOSS_COUNT], const char *path,
 	}
 }
 
+/* What is not known of Python's frames is no loss of events, but it is said. */
+static void report_python(const char *path, const struct model *model, struct report *report)
+{
+	static const struct {
+		const char *account;
+		const char *what;
+	} rows[] = {
+		{"python.unreadable", "have Python frames that could not be read to the end"},
+		{"python.unplaced", "have Python frames of which it is not known what runs them: "
+				    "shown outermost"},
+		{"python.unknown", "pass through Python of which no frames are known: another "
+				   "interpreter of the thread, or another of its stacks"},
+	};
+	const char *why_not = model_meta(model, "python.missing");
+
+	if (why_not[0])
+		report_warn(report, "%s: no Python frames: %s %s: %s", path,
+			    model_meta(model, "python.path"), model_meta(model, "python.version"),
+			    why_not);
+	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+		uint64_t count = model_account(model, rows[r].account);
+
+		if (count)
+			report_warn(report, "%s: %llu call stacks %s", path,
+				    (unsigned long long)count, rows[r].what);
+	}
+}
+
 /* What a live or killed process has not written yet is to be had from its spool: no loss. */
 static void report_end(uint64_t losses[LOSS_COUNT], const struct input *log,
 		       const struct xt_damage *damage, struct report *report)
@@ -118,6 +146,7 @@ void losses_count(uint64_t losses[LOSS_COUNT], const struct input *log, const st
 	uint64_t damaged = damage->chunks_damaged, missing = damage->chunks_missing;
 
 	count_account(losses, log->path, model, report);
+	report_python(log->path, model, report);
 	losses[LOSS_DAMAGED_CHUNKS] += damaged;
 	losses[LOSS_MISSING_CHUNKS] += missing;
 	if (damaged)

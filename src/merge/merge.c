@@ -94,8 +94,8 @@ static int read_log(struct run *run, size_t index, struct sink *sinks, size_t si
 	else
 		error = addresses_resolve(&addresses, model, ADDRESSES_SHOWN, run->report);
 	if (!error)
-		error = frames_build(&reading.frames, model, &addresses, &names, &run->paths,
-				     PATH_ROOT);
+		error = frames_build(&reading.frames, model, &addresses, run->settings->python,
+				     &names, &run->paths, PATH_ROOT);
 	if (!error)
 		error = read_process(&reading, run->report);
 	if (!error)

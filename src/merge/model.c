@@ -90,9 +90,9 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 	if (names_init(&model->names) < 0 || BEGIN_TABLE(model->strings, 1) < 0 ||
 	    BEGIN_TABLE(model->stacks, 1) < 0 || BEGIN_TABLE(model->threads, 1) < 0 ||
 	    BEGIN_TABLE(model->streams, 1) < 0 || BEGIN_TABLE(model->shapes, 1) < 0 ||
-	    BEGIN_TABLE(model->copy_shapes, 1) < 0 || BEGIN_TABLE(model->modules, 1) < 0 ||
-	    BEGIN_TABLE(model->apis, 1) < 0 || BEGIN_TABLE(model->symbols, 1) < 0 ||
-	    BEGIN_TABLE(model->meta, MODEL_PAIRS_MAX) < 0 ||
+	    BEGIN_TABLE(model->copy_shapes, 1) < 0 || BEGIN_TABLE(model->python_frames, 1) < 0 ||
+	    BEGIN_TABLE(model->modules, 1) < 0 || BEGIN_TABLE(model->apis, 1) < 0 ||
+	    BEGIN_TABLE(model->symbols, 1) < 0 || BEGIN_TABLE(model->meta, MODEL_PAIRS_MAX) < 0 ||
 	    BEGIN_TABLE(model->account, MODEL_PAIRS_MAX) < 0)
 		goto out;
 	model->meta.count = model->account.count = 0; /* these are no tables of ids */
@@ -142,6 +142,8 @@ void model_free(struct model *model)
 	free(model->account.rows);
 	free(model->symbols.rows);
 	free(model->frames);
+	free(model->python);
+	free(model->python_frames.rows);
 	free(model->module_reach);
 	free(model);
 }

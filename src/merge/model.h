@@ -32,8 +32,24 @@ struct module {
 	uint32_t build_id; /* name: the raw bytes */
 };
 
+/* A Python frame of a stack. */
+struct python_place {
+	uint32_t frame; /* XT_PYTHON_FRAME_ID */
+	uint32_t place; /* of the native frame that runs it; frame_count: beyond all of them */
+};
+
+/* What a Python frame is. */
+struct python_frame {
+	uint32_t name; /* XT_STRING_ID */
+	uint32_t file; /* XT_STRING_ID */
+	uint32_t line; /* 0: none */
+	uint32_t first_line;
+};
+
 struct stack {
 	size_t first_frame;
+	size_t first_python;
+	uint32_t python_count;
 	uint32_t frame_count;
 	uint32_t flags;
 	uint64_t seen_ns;
@@ -105,6 +121,7 @@ struct model {
 	struct names names;	      /* all texts of the log, as they are */
 	MODEL_ROWS(uint32_t) strings; /* by XT_STRING_ID: name */
 	MODEL_ROWS(struct stack) stacks;
+	MODEL_ROWS(struct python_frame) python_frames;
 	MODEL_ROWS(struct thread) threads;
 	MODEL_ROWS(struct stream) streams;
 	MODEL_ROWS(struct shape) shapes;
@@ -120,6 +137,9 @@ struct model {
 	uint64_t *frames;			    /* of all stacks */
 	size_t frame_count;
 	size_t frame_capacity;
+	struct python_place *python; /* of all stacks */
+	size_t python_count;
+	size_t python_capacity;
 	uint64_t *module_reach;			/* by place in modules: the largest end so far */
 	uint16_t api_slots[MODEL_APIS_MAX * 2]; /* api by hash of its id */
 	struct xt_damage damage;		/* of the chunks read so far */
@@ -143,12 +163,17 @@ uint64_t model_account(const struct model *model, const char *name);
 /* The last component of the process' executable, "" if unknown. */
 const char *model_process_name(const struct model *model);
 
+/* The text of an XT_STRING_ID, as name; any id will do. */
+static inline uint32_t model_string(const struct model *model, uint32_t string)
+{
+	return string < model->strings.count ? model->strings.rows[string] : NAME_EMPTY;
+}
+
 /* The mangled name of the kernel of a shape, as name; any id will do. */
 static inline uint32_t model_kernel_name(const struct model *model, uint32_t shape)
 {
-	uint32_t string = shape < model->shapes.count ? model->shapes.rows[shape].string : 0;
-
-	return string < model->strings.count ? model->strings.rows[string] : NAME_EMPTY;
+	return model_string(model,
+			    shape < model->shapes.count ? model->shapes.rows[shape].string : 0);
 }
 
 #endif

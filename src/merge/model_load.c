@@ -177,6 +177,56 @@ static int load_strings(struct model *model, const struct xt_chunk *chunk)
 	return 0;
 }
 
+static int load_python_frames(struct model *model, const struct xt_chunk *chunk)
+{
+	const uint64_t *ids = xt_chunk_u64(chunk, XT_PYTHON_FRAME_ID);
+	const uint64_t *names = xt_chunk_u64(chunk, XT_PYTHON_FRAME_NAME);
+	const uint64_t *files = xt_chunk_u64(chunk, XT_PYTHON_FRAME_FILE);
+	const uint64_t *lines = xt_chunk_u64(chunk, XT_PYTHON_FRAME_LINE);
+	const uint64_t *first_lines = xt_chunk_u64(chunk, XT_PYTHON_FRAME_FIRST_LINE);
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		struct python_frame *frame;
+
+		if (!is_possible(ids[r], model->python_frames.defined))
+			continue;
+		frame = ROW_OF_ID(model->python_frames, ids[r]);
+		if (!frame)
+			return -ENOMEM;
+		*frame = (struct python_frame){
+			.name = narrow(names[r]),
+			.file = narrow(files[r]),
+			.line = narrow(lines[r]),
+			.first_line = narrow(first_lines[r]),
+		};
+	}
+	return 0;
+}
+
+/* The Python frames of a stack, as many as have a place. */
+static int load_python(struct model *model, struct stack *stack, const struct xt_chunk *chunk,
+		       uint32_t row)
+{
+	uint32_t count, place_count;
+	const uint64_t *frames = xt_chunk_list(chunk, XT_STACK_PYTHON, row, &count);
+	const uint64_t *places = xt_chunk_list(chunk, XT_STACK_PLACES, row, &place_count);
+
+	count = count < place_count ? count : place_count;
+	count = count < FRAMES_MAX ? count : FRAMES_MAX;
+	if (grow(&model->python, &model->python_capacity, model->python_count + count,
+		 sizeof(*model->python)) < 0)
+		return -ENOMEM;
+	stack->first_python = model->python_count;
+	stack->python_count = count;
+	for (uint32_t i = 0; i < count; i++)
+		model->python[model->python_count++] = (struct python_place){
+			.frame = narrow(frames[i]),
+			.place = places[i] < stack->frame_count ? (uint32_t)places[i]
+								: stack->frame_count,
+		};
+	return 0;
+}
+
 static int load_stacks(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *ids = xt_chunk_u64(chunk, XT_STACK_ID);
@@ -200,6 +250,8 @@ static int load_stacks(struct model *model, const struct xt_chunk *chunk)
 				(uint32_t)flags[r] | (length > FRAMES_MAX ? XT_STACK_TRUNCATED : 0),
 			.seen_ns = seen_ns[r],
 		};
+		if (load_python(model, stack, chunk, r) < 0)
+			return -ENOMEM;
 		if (!stack->frame_count)
 			continue;
 		if (grow(&model->frames, &model->frame_capacity,
@@ -436,6 +488,7 @@ static int (*const load_by_kind[XT_KIND_COUNT])(struct model *, const struct xt_
 	[XT_KIND_SWITCH] = load_switches,
 	[XT_KIND_RANGE] = load_ranges,
 	[XT_KIND_SYMBOL] = load_symbols,
+	[XT_KIND_PYTHON_FRAME] = load_python_frames,
 };
 
 int model_load_chunk(struct model *model, const struct xt_chunk *chunk)

@@ -69,6 +69,18 @@ static int apply_nvtx(struct options *options, const char *value)
 	return 0;
 }
 
+static int apply_python(struct options *options, const char *value)
+{
+	static const char *const words[] = {
+		[PYTHON_MIXED] = "mixed", [PYTHON_ONLY] = "only", [PYTHON_OFF] = "off", NULL};
+	int place = place_of(words, value);
+
+	if (place < 0)
+		return place;
+	options->settings.python = (enum python_shown)place;
+	return 0;
+}
+
 static int apply_by(struct options *options, const char *value)
 {
 	static const char *const words[] = {"device", "stream", "thread", "process", "none", NULL};
@@ -148,6 +160,10 @@ const struct option_row option_rows[] = {
 	 "NVTX ranges in call paths: at their place among the frames, before all of them, or not "
 	 "(frames)",
 	 USES_PATHS, apply_nvtx},
+	{"python", 0, "mixed|only|off",
+	 "Python frames in call paths: at their place among the native ones, without those where "
+	 "there are any, or not (mixed)",
+	 USES_PATHS | USES_GRAPH_STACKS, apply_python},
 	{"top", 0, "N", "rows of each table (10 in text, 1000 in --summary)", USES_TOP, apply_top},
 	{"embed-symbols", 0, NULL,
 	 "append the names of all functions in the stacks to each log, so that it can be read "

@@ -15,12 +15,14 @@ struct function_key {
 	int64_t name;
 	int64_t system_name;
 	int64_t filename;
+	int64_t start_line;
 };
 
 struct location_key {
 	uint64_t mapping;
 	uint64_t address;
 	uint64_t function;
+	int64_t line;
 };
 
 /* The id of a key; *is_new if there was none. 0 if memory ran out. */
@@ -48,13 +50,13 @@ static uint64_t put_function(struct pprof *pprof, const struct function_key *key
 	function.name = key->name;
 	function.system_name = key->system_name;
 	function.filename = key->filename;
+	function.start_line = key->start_line;
 	piece.function = &list;
 	piece.n_function = 1;
 	return pprof_put(pprof, &piece) < 0 ? 0 : function.id;
 }
 
-static uint64_t put_location(struct pprof *pprof, const struct location_key *key,
-			     int64_t line_number)
+static uint64_t put_location(struct pprof *pprof, const struct location_key *key)
 {
 	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT, *lines = &line;
 	Perftools__Profiles__Location location = PERFTOOLS__PROFILES__LOCATION__INIT;
@@ -70,7 +72,7 @@ static uint64_t put_location(struct pprof *pprof, const struct location_key *key
 	location.mapping_id = key->mapping;
 	location.address = key->address;
 	line.function_id = key->function;
-	line.line = line_number;
+	line.line = key->line;
 	location.line = &lines;
 	location.n_line = 1;
 	piece.location = &list;
@@ -83,7 +85,7 @@ uint64_t pprof_name_location(struct pprof *pprof, const char *text, size_t lengt
 	struct function_key function = {.name = pprof_string(pprof, text, length)};
 	struct location_key location = {.function = put_function(pprof, &function)};
 
-	return put_location(pprof, &location, 0);
+	return put_location(pprof, &location);
 }
 
 /* Hexadecimal, as pprof and those who keep symbols by build id have it. */
@@ -147,6 +149,26 @@ int pprof_begin_process(struct pprof *pprof, const struct process *process)
 	return 0;
 }
 
+uint64_t pprof_python_location(struct pprof *pprof, const struct process *process, uint32_t id)
+{
+	const struct model *model = process->model;
+	const struct python_frame *frame =
+		&model->python_frames.rows[id < model->python_frames.count ? id : 0];
+	struct function_key function = {0};
+	struct location_key location = {.line = frame->line};
+	size_t length;
+	const char *text = names_text(&model->names, model_string(model, frame->name), &length);
+
+	function.name = length ? pprof_string(pprof, text, length)
+			       : pprof_string(pprof, FRAME_UNKNOWN, strlen(FRAME_UNKNOWN));
+	function.system_name = function.name;
+	text = names_text(&model->names, model_string(model, frame->file), &length);
+	function.filename = pprof_string(pprof, text, length);
+	function.start_line = frame->first_line;
+	location.function = put_function(pprof, &function);
+	return put_location(pprof, &location);
+}
+
 uint64_t pprof_address_location(struct pprof *pprof, const struct process *process, uint32_t a)
 {
 	const struct address *address = &process->addresses->list[a];
@@ -167,6 +189,6 @@ uint64_t pprof_address_location(struct pprof *pprof, const struct process *proce
 		if (!location.mapping)
 			return 0;
 	}
-	pprof->address_locations[a] = put_location(pprof, &location, 0);
+	pprof->address_locations[a] = put_location(pprof, &location);
 	return pprof->address_locations[a];
 }

@@ -42,23 +42,33 @@ static int push_name(struct pprof *pprof, const struct process *process, uint32_
 	return push(pprof, pprof_name_location(pprof, text, length));
 }
 
+static int push_frame(struct pprof *pprof, const struct process *process, const struct stack *stack,
+		      const struct mixed_frame *frame)
+{
+	uint32_t address;
+
+	if (frame->kind == MIXED_TRUNCATED)
+		return push_text(pprof, FRAME_TRUNCATED);
+	if (frame->kind == MIXED_PYTHON)
+		return push(pprof, pprof_python_location(pprof, process, frame->index));
+	address = process->addresses->by_frame[stack->first_frame + frame->index];
+	if (!process->frames->address_names[address])
+		return 0;
+	return push(pprof, pprof_address_location(pprof, process, address));
+}
+
 static int push_stack(struct pprof *pprof, const struct process *process, uint32_t id)
 {
 	const struct stack *stack = &process->model->stacks.rows[id];
-	const struct shown_frames *shown;
+	struct mixed_frame frame;
+	struct mix mix;
 	int error = 0;
 
 	if (!frames_has_stack(process->frames, id))
 		return push_text(pprof, FRAME_UNATTRIBUTED);
-	if (stack->flags & XT_STACK_TRUNCATED)
-		error = push_text(pprof, FRAME_TRUNCATED);
-	shown = &process->frames->shown[id];
-	for (uint32_t f = shown->end; f-- > shown->first && !error;) {
-		uint32_t address = process->addresses->by_frame[stack->first_frame + f];
-
-		if (process->frames->address_names[address])
-			error = push(pprof, pprof_address_location(pprof, process, address));
-	}
+	frames_mix(process->frames, process->model, id, &mix);
+	while (!error && mix_next(&mix, &frame))
+		error = push_frame(pprof, process, stack, &frame);
 	return error;
 }
 

@@ -29,7 +29,7 @@
 
 #define DEFAULT_DATA_DIR "xtrace.data"
 
-enum { OPTION_API = 256, OPTION_PAUSED, OPTION_CAPTURE_RANGE };
+enum { OPTION_API = 256, OPTION_PAUSED, OPTION_CAPTURE_RANGE, OPTION_PYTHON };
 
 /* For children that are about to end with the program: how long their logs are waited for. */
 #define GRACE_NS      250000000
@@ -37,9 +37,10 @@ enum { OPTION_API = 256, OPTION_PAUSED, OPTION_CAPTURE_RANGE };
 
 struct recording {
 	const char *output;    /* as it was given */
-	const char *api_level; /* NULL: as the environment has it; so are these two */
+	const char *api_level; /* NULL: as the environment has it; so are these three */
 	const char *start;
 	const char *capture_range;
+	const char *python;
 	struct data_dir dir;
 	char **logs;		       /* names in dir; owned */
 	struct log_summary *summaries; /* one for each; owned */
@@ -91,19 +92,20 @@ static void format_size(char *out, size_t out_bytes, uint64_t size_bytes)
 	snprintf(out, out_bytes, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
 }
 
-static bool is_api_level(const char *text)
+static bool is_one_of(const char *text, const char *option, const char *const words[3])
 {
-	static const char *const levels[] = {"launch", "work", "all"};
-
-	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
-		if (strcmp(text, levels[i]) == 0)
+	for (size_t i = 0; i < 3; i++)
+		if (strcmp(text, words[i]) == 0)
 			return true;
-	complain("record: --api '%s' is none of launch, work, all", text);
+	complain("record: --%s '%s' is none of %s, %s, %s", option, text, words[0], words[1],
+		 words[2]);
 	return false;
 }
 
 static int parse(struct recording *recording, const struct command *command, int argc, char **argv)
 {
+	static const char *const levels[] = {"launch", "work", "all"};
+	static const char *const pythons[] = {"mixed", "only", "off"};
 	const char *argument;
 	int letter;
 
@@ -117,7 +119,7 @@ static int parse(struct recording *recording, const struct command *command, int
 			recording->info.simulate = true;
 			break;
 		case OPTION_API:
-			if (!is_api_level(argument))
+			if (!is_one_of(argument, "api", levels))
 				return STATUS_USAGE;
 			recording->api_level = argument;
 			break;
@@ -131,6 +133,11 @@ static int parse(struct recording *recording, const struct command *command, int
 				return STATUS_USAGE;
 			}
 			recording->capture_range = argument;
+			break;
+		case OPTION_PYTHON:
+			if (!is_one_of(argument, "python", pythons))
+				return STATUS_USAGE;
+			recording->python = argument;
 			break;
 		case 'h':
 			command_print_help(command);
@@ -214,6 +221,7 @@ static int run(struct recording *recording)
 			{"XTRACE_API", recording->api_level},
 			{"XTRACE_START", recording->start},
 			{"XTRACE_CAPTURE_RANGE", recording->capture_range},
+			{"XTRACE_PYTHON", recording->python},
 			{"LD_LIBRARY_PATH", simulate ? libraries : NULL},
 			{"XTRACE_CUPTI", simulate ? cupti : NULL},
 			{NULL, NULL},
@@ -435,6 +443,7 @@ static const struct command_option record_options[] = {
 	{OPTION_PAUSED, "paused", NULL, "record nothing until 'xtrace resume' says so"},
 	{OPTION_CAPTURE_RANGE, "capture-range", "RANGE",
 	 "cudaProfilerApi: record between cudaProfilerStart() and cudaProfilerStop()"},
+	{OPTION_PYTHON, "python", "MODE", "Python frames: mixed, only (both record them) or off"},
 	{'h', "help", NULL, "print this and exit"},
 	{0, NULL, NULL, NULL},
 };

@@ -19,7 +19,7 @@
 #define MS	    UINT64_C(1000000)
 
 #define TABLE_ROWS    32768
-#define TABLE_CONTENT (1u << 20)
+#define TABLE_CONTENT (1u << 18)
 
 enum { API_LAUNCH = 1 << 16 | 307, API_GRAPH = 1 << 16 | 514, API_RUNTIME = 2 << 16 | 211 };
 

@@ -34,8 +34,11 @@ def good_log(**header):
               (7, BYTES, [b"\x00\xab"]))
     log.table(make.MODULE_UNLOAD, (1, CONST, [1]), (2, UVAR, [5000]))
     log.table(make.STRING, (1, DELTA, [1, 2]), (2, BYTES, [b"_Z4gemmv", b""]))
+    log.table(make.PYTHON_FRAME, (1, UVAR, [1, 2]), (2, UVAR, [1, 2]), (3, CONST, [2, 2]),
+              (4, UVAR, [12, 0]), (5, UVAR, [10, 1]))
     log.table(make.STACK, (1, UVAR, [1, 2, 3]), (2, UVAR, [0, 1, 0]), (3, CONST, [1500] * 3),
-              (4, LIST, [[0x401000, 0x402000], [], [(1 << 56) + 5, 7]]))
+              (4, LIST, [[0x401000, 0x402000], [], [(1 << 56) + 5, 7]]),
+              (5, LIST, [[1, 2, 1], [2], []]), (6, LIST, [[0, 1, 2], [0], []]))
     log.table(make.API, (1, UVAR, [1 << 16 | 307, 2 << 16 | 31, 2 << 16 | 40]),
               (2, BYTES, [b"cuLaunchKernel", b"cudaMemcpy", b"cudaGraphLaunch"]),
               (3, UVAR, [1, 0, 2]))
@@ -68,9 +71,11 @@ MODULE	id=1	load_ns=1000	start=0x400000	end=0x500000	bias=0xffffffffffffffff	pat
 MODULE_UNLOAD	module=1	unload_ns=5000
 STRING	id=1	text=_Z4gemmv
 STRING	id=2	text=
-STACK	id=1	flags=0	first_seen_ns=1500	frames=0:0x401000,0:0x402000
-STACK	id=2	flags=1	first_seen_ns=1500	frames=
-STACK	id=3	flags=0	first_seen_ns=1500	frames=1:0x5,0:0x7
+PYTHON_FRAME	id=1	name=1	file=2	line=12	first_line=10
+PYTHON_FRAME	id=2	name=2	file=2	line=0	first_line=1
+STACK	id=1	flags=0	first_seen_ns=1500	frames=0:0x401000,0:0x402000	python=1,2,1	places=0,1,2
+STACK	id=2	flags=1	first_seen_ns=1500	frames=	python=2	places=0
+STACK	id=3	flags=0	first_seen_ns=1500	frames=1:0x5,0:0x7	python=	places=
 API	id=65843	name=cuLaunchKernel	class=1
 API	id=131103	name=cudaMemcpy	class=0
 API	id=131112	name=cudaGraphLaunch	class=2
@@ -91,7 +96,7 @@ SYMBOL	module=1	start=0x1000	bytes=16	name=main
 """.strip().split("\n")
 RECORDS = ("log", "chunk", "total", "damaged", "missing", "backwards", "skipped", "truncated",
            "spool", "ring", "open_call", "call", "stack", "graph_node",
-           "nvtx", "padding", "activity", "void", "unknown", "record_bytes", "names", "name")
+           "nvtx", "python_frame", "padding", "activity", "void", "unknown", "record_bytes", "names", "name")
 
 
 def rows_of(text):

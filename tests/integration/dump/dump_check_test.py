@@ -21,7 +21,7 @@ def thread_chunk(log, ids):
 class Check(DumpTest):
     def test_good_logs(self):
         self.assertRegex(self.run_dump("--check", self.file(good_log())),
-                         r"good: 16 chunks, 3 calls, 2 kernels, closed\n$")
+                         r"good: 17 chunks, 3 calls, 2 kernels, closed\n$")
         # What is not accounted for is 0.
         self.run_dump("--check", self.file(LogMaker().end()))
         # Threads may be named again, with the same id.
@@ -68,6 +68,8 @@ class Check(DumpTest):
             self.run_dump("--check", self.file(fine().chunk(kind, 0).end()))
         self.check_violation("not a kind of version 2.1",
                              fine(minor=1).chunk(make.GRAPH_UPDATE, 0))
+        self.check_violation("not a kind of version 2.1",
+                             fine(minor=1).chunk(make.PYTHON_FRAME, 0))
         self.run_dump("--check", self.file(
             fine(minor=3).chunk(make.UNKNOWN_KIND, 0).chunk(make.CLOCK, 0, make.column(9, 1, b"")).end()))
         self.check_violation("column 9 is not", fine().chunk(make.CLOCK, 0, make.column(9, 1, b"")))
@@ -112,6 +114,15 @@ class Check(DumpTest):
         # Defined, but after its use.
         log = LogMaker().table(make.MODULE_UNLOAD, (1, UVAR, [1]))
         self.check_violation("not defined before", log.table(make.MODULE, (1, UVAR, [1])))
+
+    def test_places_of_python_frames(self):
+        for places, python in (([1, 0], [1, 1]), ([0, 3], [1, 1]), ([0], [1, 1]), ([0, 0, 0], [1, 1])):
+            self.check_violation("1 stacks whose Python frames have wrong places", LogMaker().table(
+                make.PYTHON_FRAME, (1, UVAR, [1])).table(
+                    make.STACK, (1, UVAR, [1]), (4, LIST, [[7, 8]]), (5, LIST, [python]),
+                    (6, LIST, [places])))
+        self.check_violation("python: 1 ids of PYTHON_FRAME", LogMaker().table(
+            make.STACK, (1, UVAR, [1]), (4, LIST, [[7]]), (5, LIST, [[4]]), (6, LIST, [[0]])))
 
     def test_ids_defined_again(self):
         """They have to say the same, in the same chunk or a later one."""
@@ -295,7 +306,7 @@ class Spool(DumpTest):
             "stacks.hits": "20", "stacks.walked": "21", "stacks.audited": "22",
             "stacks.mismatched": "23", "stacks.truncated": "24", "stacks.transient": "25",
             "stacks.lost": "26", "nodes.seen": "27", "nodes.lost": "28", "ranges.seen": "29",
-            "ranges.lost": "30"})
+            "ranges.lost": "30", "threads.waited_ns": "0"})
         self.assertEqual((free["area"], free["thread"]), ("2", "0"))
         after = [line for line in text.splitlines() if not line.startswith(("spool", "ring"))]
         self.assertEqual(after, [line.replace(" ", "\t") for line in (
@@ -383,7 +394,8 @@ class Spool(DumpTest):
                 ("the wish 3 has no meaning", self.good(wish=3)),
                 ("area 1 reason reserved bytes of the directory", make.spool(
                     make.ring(), make.ring(), directory=[(1, (102400 + 24576, 24576, 1, 9))])),
-                ("have no meaning", make.spool(make.ring(counters=[0] * 15 + [1]))),
+                ("have no meaning", make.spool(make.ring(counters=[0] * 16 + [1]))),
+                ("have no meaning", make.spool(make.ring(counters=[0] * 21 + [1]), version=3)),
                 ("pos 8 reason reserved", make.spool(make.ring(make.ring_call(zero=1), free=8))),
                 ("pos 4088 reason reserved", make.spool(make.ring(
                     make.ring_padding(8, stated=8), free=4088))),
@@ -526,8 +538,37 @@ class Spool(DumpTest):
             self.check_damaged(expected, make.spool(area, version=version))
         self.assertEqual(self.run_dump(self.file(data[:98400]), status=2), "")
 
+    def test_python_frames(self):
+        """What version 3 added."""
+        codes = [(b"train_step", b"/a/train.py", 10), (b"<module>", b"", 1)]
+        part = make.ring_python([(12, 0, 0), (3, 1, 2)], codes)
+        ring = make.ring(make.ring_stack(1, [7, 8], python=part) + make.ring_call(),
+                         counters=list(range(1, 22)))
+        path = self.file(make.spool(ring, version=3))
+        self.assertIn("good", self.run_dump("--check", path))
+        text = self.run_dump(path)
+        self.assertEqual([(frame["name"], frame["file"], frame["line"], frame["first_line"],
+                           frame["place"]) for frame in records_of(text, "python_frame")],
+                         [("train_step", "/a/train.py", "12", "10", "0"),
+                          ("<module>", "", "3", "1", "2")])
+        self.assertEqual(records_of(text, "stack")[0]["frames"], "0:0x7,0:0x8")
+        self.assertEqual(records_of(text, "ring")[0]["python.unknown"], "21")
+        for expected, part in (
+                ("code 2 at place 0", make.ring_python([(1, 2, 0)], codes)),
+                ("code 0 at place 3", make.ring_python([(1, 0, 3)], codes)),
+                ("1001 Python frames", make.ring_python([(1, 0, 0)], codes, frame_count=1001)),
+                ("513 code objects", make.ring_python([(1, 0, 0)], codes, code_count=513)),
+                ("cut off", make.ring_python([(1, 0, 0)], codes, code_count=3)),
+                ("in 64 bytes that take 32",
+                 make.ring_python([(1, 0, 0)], [(b"f", b"g", 1)]) + bytes(32))):
+            stack = make.ring_stack(1, [7, 8], python=part)
+            self.check_damaged(expected, make.spool(make.ring(make.ring_call() + stack),
+                                                    version=3), calls=1)
+        self.check_damaged("a stack of 2 frames", make.spool(make.ring(
+            make.ring_call() + make.ring_stack(1, [7, 8], python=bytes(8))), version=2), calls=1)
+
     def test_what_is_no_spool(self):
-        for data in (self.good()[:98343], make.spool(version=3), make.spool(order=0x04030201)):
+        for data in (self.good()[:98343], make.spool(version=4), make.spool(order=0x04030201)):
             self.assertEqual(self.run_dump(self.file(data), status=2), "")
         self.run_dump(self.file(self.good()[:98344]), status=1)
         good = self.file(self.good())

@@ -11,6 +11,7 @@ UVAR, DELTA, CONST, BYTES, LIST, PLANES, DELTA_PLANES = range(1, 8)
 META, ACCOUNT, CLOCK, THREAD, MODULE, MODULE_UNLOAD, STRING, STACK = range(1, 9)
 API, CALL, STREAM, SHAPE, KERNEL, SYMBOL, END = range(9, 16)
 COPY_SHAPE, COPY, SET, GRAPH_NODE, MEMORY, RANGE, GRAPH_UPDATE, SWITCH = range(16, 24)
+PYTHON_FRAME = 24
 UNKNOWN_KIND = 99
 VOID, RING, ACTIVITY, NAMES = range(4)
 # The first multiple of 4,096 behind the header.
@@ -167,11 +168,23 @@ def ring_call(api=5, correlation=1, slot=0, enter=100, leave=110, result=0, stat
     return struct.pack("<HHIIIQQiI", 2, stated, api, correlation, slot, enter, leave, result, zero)
 
 
-def ring_stack(slot, frames, flags=0, first_seen=90, stated=None, count=None):
-    stated = 24 + 8 * len(frames) if stated is None else stated
+def ring_stack(slot, frames, flags=0, first_seen=90, stated=None, count=None, python=b""):
+    stated = 24 + 8 * len(frames) + len(python) if stated is None else stated
     count = len(frames) if count is None else count
     return struct.pack("<HHIIIQ%dQ" % len(frames), 3, stated, slot, count, flags, first_seen,
-                       *frames)
+                       *frames) + python
+
+
+def ring_python(frames, codes, frame_count=None, code_count=None):
+    """Python's part of a stack: frames as (line, code, place), codes as (name, file, line)."""
+    data = struct.pack("<II", len(frames) if frame_count is None else frame_count,
+                       len(codes) if code_count is None else code_count)
+    data += b"".join(struct.pack("<IHH", *frame) for frame in frames)
+    for name, file, line in codes:
+        text = name + file
+        data += struct.pack("<IHH", line, len(name), len(file)) + text.ljust(
+            -(-len(text) // 8) * 8, b"\0")
+    return data
 
 
 def ring_node(slot=0, node=7, origin=0, time=100, node_type=0, stated=40, graph_exec=0):

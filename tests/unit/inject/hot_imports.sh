@@ -17,6 +17,9 @@ recorded_apis
 api_uses
 lane_calls_without
 lane_claim
+python_runtime
+python_walk
+python_walk_none
 loader_generation_word
 profiler_call_of
 ring_wait_for_room

@@ -201,9 +201,9 @@ static void stacks_are_trimmed(void **state)
 		assert_int_equal(paths_init(&paths), 0);
 		cache.mangled = &f.model.names;
 		cache.shown = &paths.names;
-		assert_int_equal(
-			frames_build(&frames, &f.model, &f.addresses, &cache, &paths, PATH_ROOT),
-			0);
+		assert_int_equal(frames_build(&frames, &f.model, &f.addresses, PYTHON_MIXED, &cache,
+					      &paths, PATH_ROOT),
+				 0);
 		assert_true(frames_has_stack(&frames, 1));
 		assert_false(frames_has_stack(&frames, 0));
 		assert_false(frames_has_stack(&frames, 2));

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The walk: the chain of frames, what each of them runs, and which native frame runs it.
+ *
+ * Runs in the application's threads on the cold path. Whatever the memory holds, nothing is read
+ * before it was found to be readable, and an object counts only if its type is the expected one.
+ */
+#include "inject/python_walk.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "inject/python_lines.h"
+#include "inject/python_text.h"
+
+#define STEPS_MAX 4096 /* frames and shims of one walk */
+
+void python_walk_none(struct python_walk *walk)
+{
+	walk->frame_count = walk->code_count = walk->flags = walk->input_count = 0;
+	walk->code_part_bytes = 0;
+	walk->is_unreadable = walk->is_unplaced = walk->is_missing = false;
+	walk->hash = 0;
+	walk->inputs_complete = true;
+}
+
+/* A word in which the bytes at address lie; false if it cannot be read. */
+static bool word_at(struct python_walk *walk, uintptr_t address, uint64_t *out)
+{
+	const uintptr_t page = address & ~(uintptr_t)(XT_SPOOL_PAGE_BYTES - 1);
+	uintptr_t *known = &walk->readable_pages[address / XT_SPOOL_PAGE_BYTES % 16];
+
+	if (*known != page) {
+		if (!page || !stack_walk_can_read(page)) {
+			walk->is_unreadable = true;
+			walk->inputs_complete = false;
+			return false;
+		}
+		*known = page;
+	}
+	*out = __atomic_load_n((const uint64_t *)(address & ~(uintptr_t)7), __ATOMIC_RELAXED);
+	return true;
+}
+
+bool python_look(struct python_walk *walk, uintptr_t address, unsigned bytes, bool as_input,
+		 uint64_t *out)
+{
+	unsigned shift = address % 8 * 8;
+	uint64_t mask = bytes == 8 ? UINT64_MAX : ((UINT64_C(1) << bytes * 8) - 1) << shift;
+	uint64_t word;
+
+	if (!word_at(walk, address, &word))
+		return false;
+	if (as_input)
+		python_note(walk, address, mask, word);
+	*out = (word & mask) >> shift;
+	return true;
+}
+
+void python_note(struct python_walk *walk, uintptr_t address, uint64_t mask, uint64_t word)
+{
+	if (walk->input_count == PYTHON_INPUTS_MAX) {
+		walk->inputs_complete = false;
+		return;
+	}
+	walk->inputs[walk->input_count++] = (struct python_input){
+		.word = (const uint64_t *)(address & ~(uintptr_t)7),
+		.mask = mask,
+		.value = word & mask,
+	};
+}
+
+bool python_note_bytes(struct python_walk *walk, uintptr_t address, size_t bytes)
+{
+	uintptr_t end = address + bytes;
+	uint64_t word;
+
+	for (uintptr_t at = address & ~(uintptr_t)7; at < end; at += 8) {
+		uint64_t mask = UINT64_MAX;
+
+		if (at < address)
+			mask <<= (address - at) * 8;
+		if (end - at < 8)
+			mask &= (UINT64_C(1) << (end - at) * 8) - 1;
+		if (!word_at(walk, at, &word))
+			return false;
+		python_note(walk, at, mask, word);
+	}
+	return true;
+}
+
+bool python_can_read(struct python_walk *walk, uintptr_t address, size_t bytes)
+{
+	uint64_t word;
+
+	for (uintptr_t at = address & ~(uintptr_t)7; at < address + bytes;
+	     at = (at | (XT_SPOOL_PAGE_BYTES - 1)) + 1)
+		if (!word_at(walk, at, &word))
+			return false;
+	return true;
+}
+
+bool python_is_a(struct python_walk *walk, uintptr_t object, const char *type_name)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	size_t bytes = strlen(type_name) + 1;
+	uint64_t type, name;
+
+	if (object % 8 || !python_look(walk, object + layout->object_type, 8, false, &type) ||
+	    type % 8 || !python_look(walk, type + layout->type_name, 8, false, &name) ||
+	    !python_can_read(walk, name, bytes))
+		return false;
+	if (!memcmp((const void *)name, type_name, bytes))
+		return true;
+	walk->is_unreadable = true;
+	walk->inputs_complete = false;
+	return false;
+}
+
+enum step { STEP_ON, STEP_FULL, STEP_FAILED };
+
+/* The table of lines, of which only as much becomes an input as a line depends on. */
+static bool open_lines(struct python_walk *walk, struct python_code *code, bool is_input)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	uint64_t object, bytes;
+
+	if (!python_look(walk, code->address + layout->code_line_table, 8, is_input, &object) ||
+	    !python_is_a(walk, object, "bytes") ||
+	    !python_look(walk, object + layout->bytes_size, 8, is_input, &bytes))
+		return false;
+	code->lines = object + layout->bytes_data;
+	code->lines_bytes = bytes;
+	code->lines_noted_bytes = is_input ? 0 : SIZE_MAX;
+	return true;
+}
+
+/* A code object that is not known yet, at the end of the code part. */
+static enum step add_code(struct python_walk *walk, uintptr_t address)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	struct xt_python_code *part = (void *)(walk->code_part + walk->code_part_bytes);
+	struct python_code *code = &walk->codes[walk->code_count];
+	uint64_t version = 0, name, file, first_line;
+	size_t bytes;
+	bool is_input;
+
+	if (walk->code_count == XT_PYTHON_CODES_MAX ||
+	    PYTHON_CODE_PART_BYTES - walk->code_part_bytes <
+		    sizeof(*part) + PYTHON_NAME_BYTES_MAX + PYTHON_FILE_BYTES_MAX + 8)
+		return STEP_FULL;
+	if (!python_is_a(walk, address, "code"))
+		return STEP_FAILED;
+	if (layout->code_version &&
+	    !python_look(walk, address + layout->code_version, 4, true, &version))
+		return STEP_FAILED;
+	is_input = !version; /* 0: there were four billion before */
+	*code = (struct python_code){.address = address};
+	if (!python_look(walk, address + layout->code_first_line, 4, is_input, &first_line) ||
+	    !python_look(walk, address + layout->code_name, 8, is_input, &name) ||
+	    !python_look(walk, address + layout->code_file, 8, is_input, &file) ||
+	    !open_lines(walk, code, is_input))
+		return STEP_FAILED;
+	code->first_line = (uint32_t)first_line;
+	part->first_line = (uint32_t)first_line;
+	if (!python_text(walk, name, PYTHON_KEEP_BEGINNING, is_input, part->text,
+			 PYTHON_NAME_BYTES_MAX, &part->name_bytes) ||
+	    !python_text(walk, file, PYTHON_KEEP_END, is_input, part->text + part->name_bytes,
+			 PYTHON_FILE_BYTES_MAX, &part->file_bytes))
+		return STEP_FAILED;
+	bytes = sizeof(*part) + part->name_bytes + part->file_bytes;
+	while (bytes % 8)
+		((uint8_t *)part)[bytes++] = 0;
+	walk->code_part_bytes += (uint32_t)bytes;
+	walk->code_count++;
+	return STEP_ON;
+}
+
+/* Most often the one that was added last: code that calls itself. */
+static enum step find_code(struct python_walk *walk, uintptr_t address, uint32_t *index_out)
+{
+	for (uint32_t i = walk->code_count; i-- > 0;)
+		if (walk->codes[i].address == address) {
+			*index_out = i;
+			return STEP_ON;
+		}
+	*index_out = walk->code_count;
+	return add_code(walk, address);
+}
+
+static bool line_of(struct python_walk *walk, struct python_code *code, int64_t offset,
+		    uint32_t *line_out)
+{
+	size_t used = 0;
+
+	/* It ends before a gigabyte, or it is none. */
+	if (code->lines_bytes >> 30 || !python_can_read(walk, code->lines, code->lines_bytes))
+		return false;
+	*line_out = python_line(walk->python->layout.line_format, (const uint8_t *)code->lines,
+				code->lines_bytes, code->first_line, offset, &used);
+	if (code->lines_noted_bytes >= used)
+		return true;
+	code->lines_noted_bytes &= ~(size_t)7; /* from its last word on */
+	if (!python_note_bytes(walk, code->lines + code->lines_noted_bytes,
+			       used - code->lines_noted_bytes))
+		return false;
+	code->lines_noted_bytes = used;
+	return true;
+}
+
+/* The instruction that a frame is at, in bytes from the first one of its code. */
+static bool instruction_offset(struct python_walk *walk, uintptr_t frame, uintptr_t code,
+			       int64_t *offset_out)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	uint64_t instruction, copies, index, start = code + layout->code_instructions;
+
+	if (layout->instruction_bytes) {
+		if (!python_look(walk, frame + layout->frame_instruction, 4, true, &instruction))
+			return false;
+		*offset_out = (int64_t)(int32_t)instruction * layout->instruction_bytes;
+		return true;
+	}
+	if (!python_look(walk, frame + layout->frame_instruction, 8, true, &instruction))
+		return false;
+	if (layout->code_tlbc) { /* an array of pointers behind its length */
+		if (!python_look(walk, frame + layout->frame_tlbc_index, 4, true, &index) ||
+		    !python_look(walk, code + layout->code_tlbc, 8, true, &copies) ||
+		    !python_look(walk, copies + 8 + 8 * index, 8, true, &start))
+			return false;
+	}
+	*offset_out = (int64_t)(instruction - start);
+	return true;
+}
+
+/* Before its first traceable instruction a function has not begun, as Python sees it. */
+static bool is_complete(struct python_walk *walk, uintptr_t frame, uintptr_t code, int64_t offset,
+			bool *complete_out)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	uint64_t first, owner;
+
+	*complete_out = true;
+	if (!layout->code_first_traceable)
+		return true;
+	if (!python_look(walk, code + layout->code_first_traceable, 4, false, &first) ||
+	    !python_look(walk, frame + layout->frame_is_entry + 1, 1, true, &owner))
+		return false;
+	*complete_out = owner == 1 || offset >= (int64_t)first * 2; /* 1: a generator's */
+	return true;
+}
+
+static enum step add_frame(struct python_walk *walk, uintptr_t frame)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	struct xt_python_frame *out = &walk->frames[walk->frame_count];
+	uint32_t code_index;
+	uint64_t code;
+	int64_t offset;
+	bool complete;
+	enum step step;
+
+	if (walk->frame_count == XT_PYTHON_FRAMES_MAX)
+		return STEP_FULL;
+	if (!python_look(walk, frame + layout->frame_code, 8, true, &code))
+		return STEP_FAILED;
+	code &= ~UINT64_C(3); /* tags */
+	step = find_code(walk, code, &code_index);
+	if (step != STEP_ON)
+		return step;
+	if (!instruction_offset(walk, frame, code, &offset) ||
+	    !is_complete(walk, frame, code, offset, &complete))
+		return STEP_FAILED;
+	if (!complete)
+		return STEP_ON;
+	if (!line_of(walk, &walk->codes[code_index], offset, &out->line))
+		return STEP_FAILED;
+	out->code = (uint16_t)code_index;
+	walk->frame_count++;
+	return STEP_ON;
+}
+
+/* The frame of the native stack in which something lies; its frame count if in none. */
+static uint32_t native_place(const struct stack_walk *native, uint32_t first, uintptr_t address)
+{
+	for (uint32_t i = first; i + 1 < native->frame_count; i++)
+		if (address >= native->stack_pointers[i] && address < native->stack_pointers[i + 1])
+			return i;
+	return native->frame_count;
+}
+
+/* An activation of the loop, told by something of its own, ends the run of frames before it. */
+static void end_run(struct python_walk *walk, const struct stack_walk *native, uintptr_t of_loop,
+		    uint32_t *activations)
+{
+	uint32_t place = native_place(native, walk->place, of_loop);
+	bool is_beyond = native->flags & XT_STACK_TRUNCATED;
+
+	if (place < native->frame_count) {
+		walk->place = place;
+		(*activations)++;
+	} else if (walk->first_unplaced < walk->frame_count && !is_beyond) {
+		walk->is_unplaced = true;
+	}
+	for (; walk->first_unplaced < walk->frame_count; walk->first_unplaced++)
+		walk->frames[walk->first_unplaced].place = (uint16_t)place;
+}
+
+static bool is_in_loop(const struct python_runtime *python, uint64_t native_frame)
+{
+	uint64_t address = native_frame & XT_FRAME_VALUE_MASK;
+
+	return address > python->loop_start && address <= python->loop_end;
+}
+
+static uint32_t count_loops(const struct python_runtime *python, const struct stack_walk *native)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < native->frame_count; i++)
+		count += is_in_loop(python, native->frames[i]);
+	return count;
+}
+
+/* To 3.10: the n-th frame is of the n-th activation, if there are as many. */
+static void place_each(struct python_walk *walk, const struct stack_walk *native)
+{
+	uint32_t loops = count_loops(walk->python, native), next = 0;
+	bool is_truncated = native->flags & XT_STACK_TRUNCATED;
+	bool is_known =
+		!(walk->flags & XT_STACK_PYTHON_TRUNCATED)
+			? loops == walk->frame_count || (is_truncated && loops < walk->frame_count)
+			: loops >= walk->frame_count;
+
+	walk->is_missing = !walk->frame_count && loops;
+	walk->is_unplaced = walk->frame_count && !is_known;
+	for (uint32_t i = 0; i < native->frame_count && next < walk->frame_count && is_known; i++)
+		if (is_in_loop(walk->python, native->frames[i]))
+			walk->frames[next++].place = (uint16_t)i;
+	for (; next < walk->frame_count; next++)
+		walk->frames[next].place = (uint16_t)native->frame_count;
+}
+
+/* Is the frame the outermost of a run, or none of any code? */
+struct mark {
+	bool is_shim;
+	bool is_entry;
+};
+
+static bool read_mark(struct python_walk *walk, uintptr_t frame, struct mark *mark)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	uint64_t value = 0;
+
+	*mark = (struct mark){false, false};
+	if (layout->division == PYTHON_BY_SHIM) {
+		if (!python_look(walk, frame + layout->frame_owner, 1, true, &value))
+			return false;
+		mark->is_shim = value >= PYTHON_OWNER_SHIM;
+	} else if (layout->division == PYTHON_BY_FLAG) {
+		if (!python_look(walk, frame + layout->frame_is_entry, 1, true, &value))
+			return false;
+		mark->is_entry = value != 0;
+	}
+	return true;
+}
+
+static enum step walk_frames(struct python_walk *walk, uintptr_t state,
+			     const struct stack_walk *native, uint32_t *activations)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	uint64_t frame, cframe = 0, at = state + layout->state_frame;
+	enum step step = STEP_ON;
+	struct mark mark;
+
+	if (layout->state_cframe) {
+		if (!python_look(walk, state + layout->state_cframe, 8, true, &cframe))
+			return STEP_FAILED;
+		at = cframe + layout->cframe_frame;
+	}
+	if (!python_look(walk, at, 8, true, &frame))
+		return STEP_FAILED;
+	for (uint32_t steps = 0; frame && step == STEP_ON; steps++) {
+		if (steps == STEPS_MAX)
+			return STEP_FULL;
+		if (frame % 8 || !read_mark(walk, frame, &mark))
+			return STEP_FAILED;
+		if (!mark.is_shim)
+			step = add_frame(walk, frame);
+		if (step != STEP_ON)
+			break;
+		if (mark.is_shim)
+			end_run(walk, native, frame, activations);
+		if (mark.is_entry) {
+			end_run(walk, native, cframe, activations);
+			if (!python_look(walk, cframe + layout->cframe_previous, 8, true, &cframe))
+				return STEP_FAILED;
+		}
+		if (!python_look(walk, frame + layout->frame_previous, 8, true, &frame))
+			return STEP_FAILED;
+	}
+	return step;
+}
+
+static uint64_t hash_words(uint64_t hash, const void *data, size_t bytes)
+{
+	const uint64_t *words = data;
+
+	for (size_t i = 0; i < bytes / sizeof(*words); i++) {
+		hash = (hash ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+		hash ^= hash >> 32;
+	}
+	return hash;
+}
+
+void python_walk(struct python_walk *walk, const struct python_runtime *python, uintptr_t state,
+		 const struct stack_walk *native)
+{
+	int saved_errno = errno;
+	uint32_t activations = 0;
+	enum step step;
+
+	python_walk_none(walk);
+	walk->python = python;
+	memset(walk->readable_pages, 0, sizeof(walk->readable_pages));
+	walk->noted_count = walk->first_unplaced = walk->place = 0;
+	step = walk_frames(walk, state, native, &activations);
+	if (step != STEP_ON)
+		walk->flags |= XT_STACK_PYTHON_TRUNCATED;
+	if (python->layout.division == PYTHON_EACH_ALONE) {
+		place_each(walk, native);
+	} else {
+		/* Those of a run whose end was not met. */
+		for (; walk->first_unplaced < walk->frame_count; walk->first_unplaced++)
+			walk->frames[walk->first_unplaced].place = (uint16_t)native->frame_count;
+		walk->is_missing = step == STEP_ON && count_loops(python, native) > activations;
+	}
+	walk->hash =
+		hash_words(walk->flags, walk->frames, walk->frame_count * sizeof(*walk->frames));
+	walk->hash = hash_words(walk->hash, walk->code_part, walk->code_part_bytes);
+	errno = saved_errno;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One full walk of the calling thread's Python frames, together with all that it depended on.
+ *
+ * The thread is inside a call, so its frames stand still: they are read as plain memory. As with
+ * the walk of the native stack (stack_walk.h), the words that were read are kept as inputs: where
+ * they are all equal again, a walk would find the same frames. A code object may be freed and
+ * another be made at its address; so what identifies it is among the inputs, too: its version, or
+ * where it has none, the texts that were taken from it.
+ *
+ * Each frame is run by an activation of the interpreter's loop, which is a frame of the native
+ * stack. Which one, the interpreter's own structures say: they lie in it. Before 3.11 there are
+ * none, and the n-th frame is run by the n-th activation.
+ */
+#ifndef XT_INJECT_PYTHON_WALK_H
+#define XT_INJECT_PYTHON_WALK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "inject/python_runtime.h"
+#include "inject/stack_walk.h"
+#include "xtrace/log_format.h"
+
+#define PYTHON_INPUTS_MAX      16384
+#define PYTHON_CODE_PART_BYTES 49152 /* of a stack record, for code objects */
+#define PYTHON_NAME_BYTES_MAX  1024
+#define PYTHON_FILE_BYTES_MAX  4096
+
+/* Some bytes of an aligned word. */
+struct python_input {
+	const uint64_t *word;
+	uint64_t mask;
+	uint64_t value;
+};
+
+struct python_code {
+	uintptr_t address;
+	uint32_t first_line;
+	uintptr_t lines; /* the bytes of its table */
+	size_t lines_bytes;
+	size_t lines_noted_bytes; /* SIZE_MAX: the version stands for all of it */
+};
+
+/* The result of a walk, and its working memory. One per thread. */
+struct python_walk {
+	uint32_t frame_count, code_count;
+	uint32_t flags;	    /* enum xt_stack_flag */
+	bool is_unreadable; /* something was not what it should be; the frames up to there are kept */
+	bool is_unplaced;
+	bool is_missing; /* activations of the loop of which nothing is known */
+	uint64_t hash;
+	struct python_input inputs[PYTHON_INPUTS_MAX];
+	uint32_t input_count;
+	bool inputs_complete;
+
+	struct xt_python_frame frames[XT_PYTHON_FRAMES_MAX]; /* innermost first */
+	struct python_code codes[XT_PYTHON_CODES_MAX];
+	uint8_t code_part[PYTHON_CODE_PART_BYTES]; /* struct xt_python_code, one behind the other */
+	uint32_t code_part_bytes;
+
+	/* Private to the walk. */
+	const struct python_runtime *python;
+	uintptr_t readable_pages[16];
+	uintptr_t noted_objects[64]; /* texts that are among the inputs already */
+	uint32_t noted_count;
+	uint32_t first_unplaced; /* frames from here on wait for their place */
+	uint32_t place;		 /* where the last one was found */
+};
+
+/* Leaves no frames. */
+void python_walk_none(struct python_walk *walk);
+
+/*
+ * Walks the frames of that state, the calling thread's, and finds their places in a native walk of
+ * the same moment. Cold path: makes system calls to see what can be read. Keeps errno.
+ */
+void python_walk(struct python_walk *walk, const struct python_runtime *python, uintptr_t state,
+		 const struct stack_walk *native);
+
+/* The bytes that the frames take behind the native ones of a stack record; 0 without any. */
+static inline uint32_t python_part_bytes(const struct python_walk *walk)
+{
+	if (!walk->frame_count)
+		return 0;
+	return (uint32_t)(sizeof(struct xt_python_part) +
+			  walk->frame_count * sizeof(struct xt_python_frame)) +
+	       walk->code_part_bytes;
+}
+
+#endif

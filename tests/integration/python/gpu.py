@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Launches through ctypes, and a ledger of the Python frames that stood at each of them.
+
+Each launch has a number of its own, which is the first dimension of its grid: so it can be found
+again in the log. What sys._getframe() says at that point is written down beside it. For CPython 3.9
+and later.
+"""
+
+import atexit
+import ctypes
+import itertools
+import json
+import os
+import sys
+import threading
+
+KERNEL = b".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k() { ret; }\n\0"
+
+# With the interpreter's lock let go of during the call, and with it held.
+released = ctypes.CDLL("libcuda.so.1")
+held = ctypes.PyDLL("libcuda.so.1")
+numbers = itertools.count(1)
+entries = []
+ledger = open(os.environ["LEDGER"], "w") if "LEDGER" in os.environ else None
+ledger_is_live = os.environ.get("LEDGER_LIVE") == "1"
+ledger_lock = threading.Lock()
+
+
+def check(result):
+    if result:
+        raise RuntimeError("CUDA says %d" % result)
+
+
+context = ctypes.c_void_p()
+module = ctypes.c_void_p()
+function = ctypes.c_void_p()
+check(released.cuInit(0))
+check(released.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0))
+check(released.cuCtxSetCurrent(context))
+check(released.cuModuleLoadData(ctypes.byref(module), KERNEL))
+check(released.cuModuleGetFunction(ctypes.byref(function), module, b"k"))
+
+
+def frames_of(frame):
+    """Innermost first: function, file, line."""
+    frames = []
+    while frame:
+        code = frame.f_code
+        frames.append((getattr(code, "co_qualname", code.co_name), code.co_filename,
+                       frame.f_lineno))
+        frame = frame.f_back
+    return frames
+
+
+def note(number, frame, **facts):
+    entry = dict(facts, number=number, frames=frames_of(frame))
+    if ledger_is_live:
+        with ledger_lock:
+            ledger.write(json.dumps(entry) + "\n")
+            ledger.flush()
+    else:
+        entries.append(entry)
+
+
+def write_ledger():
+    if ledger and not ledger_is_live:
+        ledger.writelines(json.dumps(entry) + "\n" for entry in entries)
+        ledger.flush()
+
+
+atexit.register(write_ledger)
+
+
+def in_thread():
+    check(released.cuCtxSetCurrent(context))
+
+
+def launch(by=released, **facts):
+    number = next(numbers)
+    # The frame is noted on the line of the call, so that its line is that of the call.
+    _, result = note(number, sys._getframe(), **facts), by.cuLaunchKernel(function, number, 1, 1, 1, 1, 1, 0, None, None, None)
+    check(result)
+    return number
+
+
+def synchronize():
+    check(released.cuCtxSynchronize())
