@@ -23,7 +23,7 @@
 struct chrome_range {
 	uint64_t begin_ns;
 	uint64_t key;
-	uint64_t category;
+	uint32_t category;
 	uint64_t payload;
 	uint32_t payload_type;
 	uint32_t color;
@@ -110,9 +110,18 @@ static int put_event(struct sink *sink, const struct process *process, const cha
 {
 	struct chrome *c = sink->state;
 	const struct text *name = chrome_name(c, process, range->name);
+	const struct text *category = NULL;
 	char color[16];
 	char *p;
 
+	if (range->category) {
+		uint32_t shown = range_category(process->names->shown, process->model,
+						range->domain, range->category);
+
+		category = shown == NAME_FAILED ? NULL : chrome_name(c, process, shown);
+		/* (Asking for one text may move the others.) */
+		name = category ? chrome_name(c, process, range->name) : NULL;
+	}
 	if (!name)
 		return -ENOMEM;
 	p = chrome_begin_event(c, output_room(&sink->out, EVENT_BYTES_MAX));
@@ -125,10 +134,12 @@ static int put_event(struct sink *sink, const struct process *process, const cha
 	p = TEXT_LITERAL(p, ",\"ts\":");
 	p = text_us(p, chrome_time(process, time_ns));
 	p = TEXT_LITERAL(p, ",\"args\":{");
-	if (range->category) {
-		p = TEXT_LITERAL(p, "\"category\":");
-		p = text_u64(p, range->category);
-		*p++ = ',';
+	if (category) {
+		p = TEXT_LITERAL(p, "\"category\":\"");
+		output_advance(&sink->out, p);
+		output_text(&sink->out, category->data, category->length);
+		p = output_room(&sink->out, EVENT_BYTES_MAX);
+		p = TEXT_LITERAL(p, "\",");
 	}
 	p = put_payload(p, range);
 	if (range->color) {
@@ -144,13 +155,14 @@ static int put_event(struct sink *sink, const struct process *process, const cha
 	return 0;
 }
 
-static void end_event(struct sink *sink, const char *what, uint64_t value, bool is_time)
+/* The rest of an event after its arguments, with a duration if member names one. */
+static void end_event(struct sink *sink, const char *member, uint64_t duration_ns)
 {
 	char *p = output_room(&sink->out, EVENT_BYTES_MAX);
 
-	if (what) {
-		p = text_copy(p, what, strlen(what));
-		p = is_time ? text_us(p, (int64_t)(value & INT64_MAX)) : text_u64(p, value);
+	if (member) {
+		p = text_copy(p, member, strlen(member));
+		p = text_us(p, (int64_t)(duration_ns & INT64_MAX));
 	}
 	*p++ = '}';
 	output_advance(&sink->out, p);
@@ -212,8 +224,7 @@ static int put_span(struct sink *sink, const struct process *process,
 			  range->begin_ns);
 	if (!error)
 		end_event(sink,
-			  ",\"dur\":", end_ns > range->begin_ns ? end_ns - range->begin_ns : 0,
-			  true);
+			  ",\"dur\":", end_ns > range->begin_ns ? end_ns - range->begin_ns : 0);
 	return error;
 }
 
@@ -254,8 +265,10 @@ static int put_started(struct sink *sink, const struct process *process, const c
 	int error = put_event(sink, process, head, range,
 			      chrome_thread_track(sink, process, range->thread), time_ns);
 
+	/* Viewers look for an id in all processes: "4321.7". */
 	if (!error)
-		end_event(sink, ",\"id\":", range->key, false);
+		output_format(&sink->out, ",\"id\":\"%u.%llu\"}",
+			      ((struct chrome *)sink->state)->pid, (unsigned long long)range->key);
 	return error;
 }
 
@@ -310,7 +323,7 @@ static int put_mark(struct sink *sink, const struct process *process,
 			      chrome_thread_track(sink, process, range->thread), range->begin_ns);
 
 	if (!error)
-		end_event(sink, NULL, 0, false);
+		end_event(sink, NULL, 0);
 	return error;
 }
 
@@ -333,7 +346,7 @@ int chrome_put_range(struct sink *sink, const struct process *process, const str
 	struct chrome_range range = {
 		.begin_ns = xt_chunk_u64(chunk, XT_RANGE_TIME_NS)[row],
 		.key = xt_chunk_u64(chunk, XT_RANGE_KEY)[row],
-		.category = xt_chunk_u64(chunk, XT_RANGE_CATEGORY)[row],
+		.category = narrow(xt_chunk_u64(chunk, XT_RANGE_CATEGORY)[row]),
 		.payload = xt_chunk_u64(chunk, XT_RANGE_PAYLOAD)[row],
 		.payload_type = narrow(xt_chunk_u64(chunk, XT_RANGE_PAYLOAD_TYPE)[row]),
 		.color = narrow(xt_chunk_u64(chunk, XT_RANGE_COLOR)[row]),
@@ -379,7 +392,7 @@ int chrome_end_ranges(struct sink *sink, const struct process *process)
 				sink, process, "{\"ph\":\"B\",\"cat\":\"nvtx\",\"name\":\"", range,
 				chrome_thread_track(sink, process, range->thread), range->begin_ns);
 			if (!error)
-				end_event(sink, NULL, 0, false);
+				end_event(sink, NULL, 0);
 		}
 	}
 	return error;

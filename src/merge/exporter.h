@@ -76,6 +76,14 @@ struct memory_row {
 	int64_t peak_ns; /* on the one clock, from the first log's start on */
 };
 
+/* Of the instances of an NVTX range. */
+struct range_sums {
+	uint64_t opened_count;
+	uint32_t category; /* name in the tree of ranges: of all of them; NAME_EMPTY: none */
+	bool has_several_categories; /* … and is not that of all */
+	struct range_payload payload;
+};
+
 /* All that was read so far, of all processes. */
 struct run {
 	const struct inputs *inputs;
@@ -84,9 +92,9 @@ struct run {
 	bool wants_origins;
 	struct report *report;
 	struct paths paths;
-	struct paths ranges;	  /* NVTX ranges; weights are of what is in them at any depth */
-	uint64_t *range_openings; /* by node of these: how often it was opened */
-	size_t range_opening_capacity;
+	struct paths ranges; /* NVTX ranges; weights are of what is in them at any depth */
+	struct range_sums *range_sums; /* by node of these */
+	size_t range_sum_capacity;
 	struct range_counts range_counts;
 	struct transfers transfers;
 	uint64_t launch_count;

@@ -122,6 +122,15 @@ void json_i64(struct json *json, const char *key, int64_t value)
 	output_advance(json->out, text_u64(p, value < 0 ? 0 - (uint64_t)value : (uint64_t)value));
 }
 
+void json_double(struct json *json, const char *key, double value)
+{
+	begin_value(json, key);
+	if (__builtin_isfinite(value))
+		output_format(json->out, "%.17g", value);
+	else
+		output_text(json->out, "null", strlen("null"));
+}
+
 void json_bool(struct json *json, const char *key, bool value)
 {
 	begin_value(json, key);

@@ -31,6 +31,7 @@ void json_text(struct json *json, const char *key, const char *text, size_t leng
 void json_string(struct json *json, const char *key, const char *text);
 void json_u64(struct json *json, const char *key, uint64_t value);
 void json_i64(struct json *json, const char *key, int64_t value);
+void json_double(struct json *json, const char *key, double value); /* null if not finite */
 void json_bool(struct json *json, const char *key, bool value);
 
 #endif

@@ -235,7 +235,7 @@ void merge_run(const struct options *options, const struct inputs *inputs, struc
 		report_error(report, STATUS_FAILED, "%s", strerror(-error));
 	transfers_free(&run.transfers);
 	free(run.memory);
-	free(run.range_openings);
+	free(run.range_sums);
 	paths_free(&run.ranges);
 	paths_free(&run.paths);
 }

@@ -74,6 +74,18 @@ uint32_t model_module_at(const struct model *model, uint64_t address, uint64_t t
 	return 0;
 }
 
+/* What the program itself calls a thread is better than what the system does. */
+static void name_threads(struct model *model)
+{
+	for (size_t t = 1; t < model->threads.count; t++) {
+		struct thread *thread = &model->threads.rows[t];
+		uint32_t text = range_names_find(&model->thread_names, 0, thread->tid);
+
+		if (thread->tid && text && text < model->strings.count)
+			thread->name = model->strings.rows[text];
+	}
+}
+
 /* Row 0 is there from the beginning: the undefined one. */
 #define BEGIN_TABLE(table, room)                                                                   \
 	((table).count = 1, grow(&(table).rows, &(table).capacity, (room), sizeof(*(table).rows)))
@@ -105,6 +117,9 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 	qsort(model->symbols.rows + 1, model->symbols.count - 1, sizeof(*model->symbols.rows),
 	      compare_symbols);
 	error = index_modules(model);
+	range_names_index(&model->category_names);
+	range_names_index(&model->thread_names);
+	name_threads(model);
 	if (!error)
 		error = ranges_index(&model->ranges);
 	/* What a node belongs to is where its maker was. */
@@ -136,6 +151,8 @@ void model_free(struct model *model)
 	nodes_free(&model->nodes);
 	pauses_free(&model->pauses);
 	ranges_free(&model->ranges);
+	range_names_free(&model->category_names);
+	range_names_free(&model->thread_names);
 	free(model->modules.rows);
 	free(model->apis.rows);
 	free(model->meta.rows);

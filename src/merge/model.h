@@ -18,6 +18,7 @@
 #include "merge/names.h"
 #include "merge/nodes.h"
 #include "merge/pauses.h"
+#include "merge/range_names.h"
 #include "merge/ranges.h"
 #include "xtrace/reader.h"
 
@@ -132,9 +133,11 @@ struct model {
 	MODEL_ROWS(struct pair) account;
 	MODEL_ROWS(struct embedded_symbol) symbols; /* by module and start, once loaded */
 	struct ranges ranges;			    /* of NVTX */
-	struct nodes nodes;			    /* of CUDA graphs */
-	struct pauses pauses;			    /* of recording */
-	uint64_t *frames;			    /* of all stacks */
+	struct range_names category_names;	    /* likewise */
+	struct range_names thread_names;
+	struct nodes nodes;   /* of CUDA graphs */
+	struct pauses pauses; /* of recording */
+	uint64_t *frames;     /* of all stacks */
 	size_t frame_count;
 	size_t frame_capacity;
 	struct python_place *python; /* of all stacks */
@@ -159,6 +162,12 @@ uint16_t model_api(const struct model *model, uint64_t id);
 /* The text of a META key (an empty one if it is not there), and an ACCOUNT value (0). */
 const char *model_meta(const struct model *model, const char *key);
 uint64_t model_account(const struct model *model, const char *name);
+
+/* The name of a category of an NVTX domain as XT_STRING_ID, 0: it has none. */
+static inline uint32_t model_category(const struct model *model, uint32_t domain, uint32_t category)
+{
+	return range_names_find(&model->category_names, domain, category);
+}
 
 /* The last component of the process' executable, "" if unknown. */
 const char *model_process_name(const struct model *model);

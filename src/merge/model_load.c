@@ -436,18 +436,33 @@ static int load_ranges(struct model *model, const struct xt_chunk *chunk)
 	const uint64_t *texts = xt_chunk_u64(chunk, XT_RANGE_TEXT);
 	const uint64_t *keys = xt_chunk_u64(chunk, XT_RANGE_KEY);
 	const uint64_t *stacks = xt_chunk_u64(chunk, XT_RANGE_STACK);
+	const uint64_t *categories = xt_chunk_u64(chunk, XT_RANGE_CATEGORY);
+	const uint64_t *payloads = xt_chunk_u64(chunk, XT_RANGE_PAYLOAD);
+	const uint64_t *payload_types = xt_chunk_u64(chunk, XT_RANGE_PAYLOAD_TYPE);
 	int error = 0;
 
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
-		error = ranges_add(&model->ranges, &(struct range_event){
-							   .time_ns = time_ns[r],
-							   .key = keys[r],
-							   .thread = narrow(threads[r]),
-							   .domain = narrow(domains[r]),
-							   .text = narrow(texts[r]),
-							   .stack = narrow(stacks[r]),
-							   .operation = narrow(operations[r]),
-						   });
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++) {
+		const struct range_event event = {
+			.time_ns = time_ns[r],
+			.key = keys[r],
+			.thread = narrow(threads[r]),
+			.domain = narrow(domains[r]),
+			.text = narrow(texts[r]),
+			.stack = narrow(stacks[r]),
+			.operation = narrow(operations[r]),
+			.category = narrow(categories[r]),
+			.payload_type = narrow(payload_types[r]),
+			.payload = payloads[r],
+		};
+
+		if (event.operation == XT_RANGE_NAME_THREAD)
+			error = range_names_add(&model->thread_names, 0, event.key, event.text);
+		else if (event.operation == XT_RANGE_NAME_CATEGORY)
+			error = range_names_add(&model->category_names, event.domain, event.key,
+						event.text);
+		else
+			error = ranges_add(&model->ranges, &event);
+	}
 	return error;
 }
 

@@ -3,6 +3,7 @@
  * GPU time by NVTX range: each piece of work counts for the range in which its call was made, and
  * for all ranges around that.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,39 @@ uint32_t range_label(struct names *names, const struct model *model, uint32_t do
 	return name;
 }
 
+uint32_t range_category(struct names *names, const struct model *model, uint32_t domain,
+			uint32_t category)
+{
+	uint32_t text = model_category(model, domain, category);
+	char number[16];
+
+	if (text)
+		return range_label(names, model, 0, text, "", "");
+	snprintf(number, sizeof(number), "%u", category);
+	return names_intern(names, number, strlen(number));
+}
+
+/* 0 or -ENOMEM. */
+static int add_sums(struct run *run, const struct model *model, const struct range_node *range,
+		    struct range_sums *sums)
+{
+	bool is_first = !sums->opened_count;
+	uint32_t category = NAME_EMPTY;
+
+	if (range->category && range->category != RANGE_CATEGORY_SEVERAL)
+		category =
+			range_category(&run->ranges.names, model, range->domain, range->category);
+	if (category == NAME_FAILED)
+		return -ENOMEM;
+	sums->has_several_categories |= range->category == RANGE_CATEGORY_SEVERAL ||
+					(!is_first && range->count && sums->category != category);
+	if (is_first)
+		sums->category = category;
+	sums->opened_count += range->count;
+	range_payload_add(&sums->payload, &range->payload);
+	return 0;
+}
+
 /* The nodes of run->ranges by node of the log's tree, whose parents come first. */
 static int make_nodes(struct run *run, const struct model *model, uint32_t *nodes)
 {
@@ -60,10 +94,10 @@ static int make_nodes(struct run *run, const struct model *model, uint32_t *node
 			&run->ranges, nodes[range->parent],
 			range_label(&run->ranges.names, model, range->domain, range->text, "", ""));
 		if (nodes[r] == PATH_FAILED ||
-		    grow(&run->range_openings, &run->range_opening_capacity, nodes[r] + 1,
-			 sizeof(*run->range_openings)) < 0)
+		    grow(&run->range_sums, &run->range_sum_capacity, nodes[r] + 1,
+			 sizeof(*run->range_sums)) < 0 ||
+		    add_sums(run, model, range, &run->range_sums[nodes[r]]) < 0)
 			return -ENOMEM;
-		run->range_openings[nodes[r]] += range->count;
 	}
 	return 0;
 }

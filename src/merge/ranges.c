@@ -17,6 +17,7 @@ struct range_label {
 	uint32_t domain;
 	uint32_t text;
 	uint32_t stack;
+	uint32_t category;
 	uint64_t key;
 };
 
@@ -25,7 +26,9 @@ struct raw_event {
 	uint32_t thread;
 	uint32_t label;
 	uint32_t order; /* in the log */
-	uint32_t operation;
+	uint8_t operation;
+	uint8_t payload_type;
+	uint64_t payload;
 };
 
 struct range_thread {
@@ -61,13 +64,15 @@ struct nesting {
 /* Neighbours with the same words share them: most events of a loop. */
 static int add_label(struct ranges *ranges, const struct range_event *event, uint32_t *label_out)
 {
-	const struct range_label label = {event->domain, event->text, event->stack, event->key};
+	const struct range_label label = {event->domain, event->text, event->stack, event->category,
+					  event->key};
 
 	for (size_t back = 1; back <= 16 && back <= ranges->label_count; back++) {
 		const struct range_label *known = &ranges->labels[ranges->label_count - back];
 
 		if (known->domain == label.domain && known->text == label.text &&
-		    known->stack == label.stack && known->key == label.key) {
+		    known->stack == label.stack && known->category == label.category &&
+		    known->key == label.key) {
 			*label_out = (uint32_t)(ranges->label_count - back);
 			return 0;
 		}
@@ -86,7 +91,9 @@ int ranges_add(struct ranges *ranges, const struct range_event *event)
 		.time_ns = event->time_ns,
 		.thread = event->thread < THREADS_MAX ? event->thread : 0,
 		.order = (uint32_t)ranges->raw_count,
-		.operation = event->operation,
+		.operation = (uint8_t)event->operation,
+		.payload_type = event->payload_type > UINT8_MAX ? 0 : (uint8_t)event->payload_type,
+		.payload = event->payload,
 	};
 
 	if (event->operation < XT_RANGE_PUSH || event->operation > XT_RANGE_END)
@@ -160,9 +167,69 @@ static int child(struct ranges *ranges, uint32_t parent, const struct open_range
 							   : 0;
 }
 
+void range_payload_add(struct range_payload *a, const struct range_payload *b)
+{
+	if (!b->count)
+		return;
+	if (!a->count || b->min < a->min)
+		a->min = b->min;
+	if (!a->count || b->max > a->max)
+		a->max = b->max;
+	a->sum += b->sum;
+	a->count += b->count;
+}
+
+struct range_payload range_payload_of(uint64_t bits, uint32_t type)
+{
+	/* By NVTX's payload types. */
+	enum { U64 = 1, S64, DOUBLE, U32, S32, FLOAT };
+	double value = 0;
+	float small = 0;
+
+	memcpy(&small, &bits, sizeof(small));
+	switch (type) {
+	case U64:
+		value = (double)bits;
+		break;
+	case S64:
+		value = (double)(int64_t)bits;
+		break;
+	case DOUBLE:
+		memcpy(&value, &bits, sizeof(value));
+		break;
+	case U32:
+		value = (double)(uint32_t)bits;
+		break;
+	case S32:
+		value = (double)(int32_t)(uint32_t)bits;
+		break;
+	case FLOAT:
+		value = (double)small;
+		break;
+	default:
+		return (struct range_payload){0};
+	}
+	if (!__builtin_isfinite(value))
+		return (struct range_payload){0};
+	return (struct range_payload){1, value, value, value};
+}
+
 static uint32_t state_of(const struct nesting *nesting)
 {
 	return nesting->open_count ? nesting->open[nesting->open_count - 1].node : RANGE_NONE;
+}
+
+static void note_instance(struct range_node *node, const struct range_label *label,
+			  const struct raw_event *event)
+{
+	struct range_payload payload = range_payload_of(event->payload, event->payload_type);
+
+	if (!node->count)
+		node->category = label->category;
+	else if (node->category != label->category)
+		node->category = RANGE_CATEGORY_SEVERAL;
+	node->count++;
+	range_payload_add(&node->payload, &payload);
 }
 
 static int open_range(struct nesting *nesting, const struct raw_event *event)
@@ -176,7 +243,7 @@ static int open_range(struct nesting *nesting, const struct raw_event *event)
 		    0 ||
 	    child(nesting->ranges, state_of(nesting), &range, &range.node) < 0)
 		return -ENOMEM;
-	nesting->ranges->nodes[range.node].count++;
+	note_instance(&nesting->ranges->nodes[range.node], label, event);
 	nesting->ranges->counts.opened++;
 	nesting->open[nesting->open_count++] = range;
 	return 0;

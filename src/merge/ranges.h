@@ -6,7 +6,7 @@
  * started may be ended by any thread, and counts for the thread that started it. Where a thread is
  * in several ranges, those opened later are within those opened earlier. Each such nest is a node
  * of a tree, and for each thread there is kept when it came to which node: 12 bytes for each event
- * (while the log is read: 24, and as many while they are sorted).
+ * (while the log is read: 40, and as many while they are sorted).
  */
 #ifndef XT_MERGE_RANGES_H
 #define XT_MERGE_RANGES_H
@@ -17,13 +17,25 @@
 #define RANGES_DEPTH_MAX 256 /* what is deeper counts for the range around it */
 #define RANGE_NONE	 0   /* the root of the tree: in no range */
 
+/* The numbers that instances of a range carried. */
+struct range_payload {
+	uint64_t count;
+	double min;
+	double max;
+	double sum;
+};
+
+#define RANGE_CATEGORY_SEVERAL UINT32_MAX
+
 struct range_node {
 	uint32_t parent;
 	uint32_t domain; /* XT_STRING_ID; 0: the default domain */
 	uint32_t text;	 /* XT_STRING_ID */
 	uint32_t stack;	 /* XT_STACK_ID of who opened it */
 	uint32_t depth;
-	uint64_t count; /* how often it was opened */
+	uint32_t category; /* of all of them, 0: none, or RANGE_CATEGORY_SEVERAL */
+	uint64_t count;	   /* how often it was opened */
+	struct range_payload payload;
 };
 
 struct range_event {
@@ -34,6 +46,9 @@ struct range_event {
 	uint32_t text;
 	uint32_t stack;
 	uint32_t operation; /* enum xt_range_operation */
+	uint32_t category;
+	uint32_t payload_type; /* NVTX's */
+	uint64_t payload;
 };
 
 struct range_counts {
@@ -64,7 +79,13 @@ struct ranges {
 	struct range_counts counts;
 };
 
-/* 0 or -ENOMEM. Marks are passed over. */
+/* Adds what b has to a. */
+void range_payload_add(struct range_payload *a, const struct range_payload *b);
+
+/* The value of 64 bits of that type of NVTX as {1, value, value, value}; all zeros if it is none. */
+struct range_payload range_payload_of(uint64_t bits, uint32_t type);
+
+/* 0 or -ENOMEM. Marks and names are passed over. */
 int ranges_add(struct ranges *ranges, const struct range_event *event);
 
 /* All are there: to be called once, before what follows. 0 or -ENOMEM. */

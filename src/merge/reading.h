@@ -71,6 +71,10 @@ int plant_ranges(struct run *run, const struct process *process, const struct to
 uint32_t range_label(struct names *names, const struct model *model, uint32_t domain, uint32_t text,
 		     const char *before, const char *after);
 
+/* The name of a category of a domain, or its number; likewise. */
+uint32_t range_category(struct names *names, const struct model *model, uint32_t domain,
+			uint32_t category);
+
 /* Foreign text, clean, as a name in names; NAME_FAILED if memory ran out. */
 uint32_t plant_name(struct names *names, const char *text);
 

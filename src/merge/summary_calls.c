@@ -138,7 +138,7 @@ int summary_put_ranges(struct sink *sink, const struct run *run)
 
 		format_time(time, row->value);
 		format_count(work, row->count);
-		format_count(opened, run->range_openings[row->id]);
+		format_count(opened, run->range_sums[row->id].opened_count);
 		output_format(&sink->out, "%12s  %5.1f %%  %12s  %12s  ", time,
 			      run->gpu_ns ? 100.0 * (double)row->value / (double)run->gpu_ns : 0.0,
 			      work, opened);

@@ -8,6 +8,8 @@
 #include "merge/labels.h"
 #include "merge/summary_json.h"
 
+#define SEVERAL_CATEGORIES "[several]"
+
 static size_t rows_shown(size_t count, const struct run *run)
 {
 	size_t top = run->settings->top_count ? run->settings->top_count : SUMMARY_TOP_DEFAULT;
@@ -130,6 +132,16 @@ int summary_json_kernels(struct json *json, const struct run *run)
 	return 0;
 }
 
+static void put_payload(struct json *json, const struct range_payload *payload)
+{
+	json_begin_object(json, "payload");
+	json_u64(json, "count", payload->count);
+	json_double(json, "min", payload->min);
+	json_double(json, "max", payload->max);
+	json_double(json, "sum", payload->sum);
+	json_end_object(json);
+}
+
 int summary_json_ranges(struct json *json, const struct run *run)
 {
 	struct table table;
@@ -141,15 +153,22 @@ int summary_json_ranges(struct json *json, const struct run *run)
 	for (size_t r = 0; r < rows_shown(table.count, run) && !error; r++) {
 		const struct table_row *row = &table.rows[r];
 		const struct path_node *node = &run->ranges.nodes[row->id];
+		const struct range_sums *sums = &run->range_sums[row->id];
 
 		json_begin_object(json, NULL);
 		error = put_frames(json, "ranges", &run->ranges, row->id);
-		json_u64(json, "opened_count", run->range_openings[row->id]);
+		json_u64(json, "opened_count", sums->opened_count);
 		json_u64(json, "count", row->count);
 		json_u64(json, "gpu_time_ns", row->value);
 		json_u64(json, "gpu_exclusive_ns", node->weights[WEIGHT_GPU_EXCLUSIVE]);
 		json_u64(json, "gpu_idle_ns", node->weights[WEIGHT_GPU_IDLE]);
 		json_u64(json, "cpu_wait_ns", node->weights[WEIGHT_CPU_WAIT]);
+		if (sums->has_several_categories)
+			json_string(json, "category", SEVERAL_CATEGORIES);
+		else if (sums->category != NAME_EMPTY)
+			put_name(json, "category", &run->ranges.names, sums->category);
+		if (sums->payload.count)
+			put_payload(json, &sums->payload);
 		json_end_object(json);
 	}
 	end_table(json);

@@ -73,7 +73,7 @@ int table_ranges(struct table *table, const struct run *run)
 		return -ENOMEM;
 	/* Others only came about while ranges overlapped without being within each other. */
 	for (uint32_t n = 1; n < ranges->node_count; n++)
-		if (ranges->nodes[n].weights[WEIGHT_COUNT] || run->range_openings[n])
+		if (ranges->nodes[n].weights[WEIGHT_COUNT] || run->range_sums[n].opened_count)
 			table->rows[table->count++] =
 				(struct table_row){n, ranges->nodes[n].weights[WEIGHT_GPU_TIME],
 						   ranges->nodes[n].weights[WEIGHT_COUNT]};

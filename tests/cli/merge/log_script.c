@@ -18,6 +18,10 @@
  *	pop THREAD TIME [DOMAIN]
  *	start THREAD TIME STACK KEY TEXT [DOMAIN]
  *	end THREAD TIME KEY [DOMAIN]
+ *	name_thread THREAD TIME TID TEXT
+ *	name_category THREAD TIME CATEGORY TEXT [DOMAIN]
+ *	payload CATEGORY TYPE VALUE            (of what is pushed, started and marked from now on;
+ *	                                       3 1 42 to begin with)
  *	flush KIND                             (what there is of it goes to the file now)
  *	account NAME VALUE
  *
@@ -46,6 +50,7 @@ struct script {
 	char *words[WORDS_MAX];
 	int word_count;
 	int line;
+	uint64_t category, payload_type, payload;
 	struct texts functions, stacks, apis, strings, kernels, copy_shapes;
 };
 
@@ -292,9 +297,13 @@ static const struct range_row {
 	uint64_t operation;
 	int stack, key, text, domain;
 } range_rows[] = {
-	{"push", XT_RANGE_PUSH, 3, 0, 4, 5}, {"mark", XT_RANGE_MARK, 3, 0, 4, 5},
-	{"pop", XT_RANGE_POP, 0, 0, 0, 3},   {"start", XT_RANGE_START, 3, 4, 5, 6},
+	{"push", XT_RANGE_PUSH, 3, 0, 4, 5},
+	{"mark", XT_RANGE_MARK, 3, 0, 4, 5},
+	{"pop", XT_RANGE_POP, 0, 0, 0, 3},
+	{"start", XT_RANGE_START, 3, 4, 5, 6},
 	{"end", XT_RANGE_END, 0, 3, 0, 4},
+	{"name_thread", XT_RANGE_NAME_THREAD, 0, 3, 4, 5},
+	{"name_category", XT_RANGE_NAME_CATEGORY, 0, 3, 4, 5},
 };
 
 static void do_range(struct script *s)
@@ -315,11 +324,18 @@ static void do_range(struct script *s)
 	xt_table_put(table, XT_RANGE_TEXT, text);
 	xt_table_put(table, XT_RANGE_KEY, r->key ? number(s, r->key) : 0);
 	xt_table_put(table, XT_RANGE_STACK, r->stack ? stack_id(s, r->stack) : 0);
-	xt_table_put(table, XT_RANGE_CATEGORY, r->text ? 3 : 0);
-	xt_table_put(table, XT_RANGE_PAYLOAD, r->text ? 42 : 0);
-	xt_table_put(table, XT_RANGE_PAYLOAD_TYPE, r->text ? 1 : 0);
+	xt_table_put(table, XT_RANGE_CATEGORY, r->stack ? s->category : 0);
+	xt_table_put(table, XT_RANGE_PAYLOAD, r->stack ? s->payload : 0);
+	xt_table_put(table, XT_RANGE_PAYLOAD_TYPE, r->stack ? s->payload_type : 0);
 	xt_table_put(table, XT_RANGE_COLOR, 0);
 	xt_table_end_row(table);
+}
+
+static void do_payload(struct script *s)
+{
+	s->category = number(s, 1);
+	s->payload_type = number(s, 2);
+	s->payload = number(s, 3);
 }
 
 static void do_flush(struct script *s)
@@ -338,11 +354,13 @@ static const struct {
 	const char *name;
 	void (*run)(struct script *s);
 } commands[] = {
-	{"thread", do_thread},	 {"stream", do_stream}, {"stack", do_stack},  {"call", do_call},
-	{"kernel", do_kernel},	 {"copy", do_transfer}, {"set", do_transfer}, {"node", do_node},
-	{"alloc", do_memory},	 {"free", do_memory},	{"push", do_range},   {"pop", do_range},
-	{"start", do_range},	 {"end", do_range},	{"mark", do_range},   {"flush", do_flush},
-	{"account", do_account},
+	{"thread", do_thread},	   {"stream", do_stream},	{"stack", do_stack},
+	{"call", do_call},	   {"kernel", do_kernel},	{"copy", do_transfer},
+	{"set", do_transfer},	   {"node", do_node},		{"alloc", do_memory},
+	{"free", do_memory},	   {"push", do_range},		{"pop", do_range},
+	{"start", do_range},	   {"end", do_range},		{"mark", do_range},
+	{"flush", do_flush},	   {"account", do_account},	{"payload", do_payload},
+	{"name_thread", do_range}, {"name_category", do_range},
 };
 
 static void run_line(struct script *s, char *line)
@@ -374,6 +392,9 @@ void make_script(struct log *log, uint64_t n)
 
 	(void)n;
 	script.log = log;
+	script.category = 3;
+	script.payload_type = 1;
+	script.payload = 42;
 	while (fgets(line, sizeof(line), stdin)) {
 		script.line++;
 		run_line(&script, line);

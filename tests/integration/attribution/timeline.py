@@ -92,6 +92,12 @@ class Checker:
                   for memory, pool, lines in self.reference.held(model.Settings())]
         facts.expect_same(found, wanted, "timeline: allocated memory")
 
+    @staticmethod
+    def key(event):
+        pid, key = event["id"].split(".")
+        facts.expect(int(pid) == event["pid"], "timeline: range of another process", event)
+        return int(key)
+
     def ranges(self):
         """Pushes are spans, or begin and do not end; starts and ends are pairs of their own. What
         is ended twice, by two threads, has either end."""
@@ -118,12 +124,12 @@ class Checker:
         found = [("X", event["name"], *self.span(event)) for event in self.events["X", "nvtx"]]
         found += [(letter, event["name"], event["tid"], self.at(event))
                   for letter in "Bi" for event in self.events[letter, "nvtx"]]
-        ends = {event["id"]: event for event in self.events["e", "nvtx"]}
+        ends = {self.key(event): event for event in self.events["e", "nvtx"]}
         for event in self.events["b", "nvtx"]:
-            if ended[event["id"]] > 1:
-                ends.pop(event["id"], None)
+            if ended[self.key(event)] > 1:
+                ends.pop(self.key(event), None)
                 continue
-            end = ends.pop(event["id"], None)
+            end = ends.pop(self.key(event), None)
             found.append(("be", event["name"], self.at(event), self.at(end)) if end else
                          ("b", event["name"], self.at(event)))
         facts.expect(not ends, "timeline: ranges end that do not begin")

@@ -90,3 +90,38 @@ END
 merge -q three.xtr --chrome three.json
 check_chrome three.json
 grep thread_name three.json
+
+# Categories by name and number, payloads of all types, names of threads; and the same in another log.
+rows() {
+	cat <<-END
+		thread 2 4322 python
+		name_category 1 1 3 loading
+		name_category 1 2 3 io net
+		name_category 1 3 3 I/O net       # the last name counts
+		name_thread 2 4 4322 autograd
+		push 1 10 - plain
+		payload 4 5 0xfffffff9           # an i32: -7
+		push 1 20 - step
+		pop 1 30
+		payload 4 3 0x4004000000000000   # a double: 2.5
+		push 1 40 - step
+		pop 1 50
+		payload 4 3 0x7ff0000000000000   # infinite
+		push 1 60 - step
+		pop 1 70
+		payload 3 2 0xfffffffffffffff6   # an i64: -10
+		push 1 80 - read net
+		payload 5 6 0x3f000000           # a float: 0.5
+		start 2 90 - 7 read net
+		end 2 95 7
+		payload 0 0 0
+		push 1 100 - inner
+	END
+}
+rows | make_log script four.xtr
+(rows; printf "%s\n" "payload 9 4 4294967295" "pop 1 110" "pop 1 120 net" "push 1 200 - step") | make_log script five.xtr
+merge -q four.xtr five.xtr --chrome four.json --summary summary.json
+check_chrome four.json
+grep -o '"name":"[a-z:]*","pid":4321,.*"args":{"[cp].*' four.json
+grep autograd four.json
+sed -n '/"ranges":{/,/^\t\t*]/p' summary.json | grep row -A 99
