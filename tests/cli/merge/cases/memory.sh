@@ -46,3 +46,34 @@ merge -q two.xtr --chrome two.json
 grep '"ph":"C"' two.json
 merge -q two.xtr --folded - --weight leaked-bytes --by device
 merge -q two.xtr --folded - --weight peak-bytes --by device
+
+# Addresses that are used again, by others and in other memory; a free that stands in the log before
+# its allocation; peaks of the device and of the host at times of their own.
+make_log script three.xtr <<-END
+	stack a main a cudaMallocAsync
+	stack b main b cudaMallocAsync
+	call 1 1 cuMemAllocAsync a 0 5
+	alloc 1 0x1000 100 2 0 3
+	free 2 0x1000 9 0 3
+	call 3 1 cuMemHostAlloc a 10 2
+	alloc 3 0x9000 70 11 0 2
+	free 4 0x9000 15 0 2
+	call 5 1 cuMemAllocFromPoolAsync b 20 5
+	alloc 5 0x1000 300 22 0 3             # the address of the first
+	call 6 1 cuMemAllocManaged a 30 5
+	alloc 6 0x2000 50 32 0 5
+	free 8 0x3000 50 0 3                  # of what stands behind it
+	flush MEMORY
+	call 7 1 cuMemAllocAsync b 40 5
+	alloc 7 0x3000 1000 42 0 3            # the peak: 300 + 50 + 1000
+	call 9 1 cuMemHostAlloc b 44 2
+	alloc 9 0x9000 40 45 0 2
+	call 10 1 cuMemAllocAsync a 60 5
+	alloc 10 0x3000 200 62 0 3
+	free 11 0x9000 70 0 2
+	call 12 1 cuMemAlloc_v2 a 80 5
+	alloc 12 0x9000 800 82 0 3            # an address of the host, now of the device: 1350 again
+END
+for weight in alloc-bytes peak-bytes leaked-bytes; do
+	merge three.xtr --folded - --weight $weight --by device
+done
