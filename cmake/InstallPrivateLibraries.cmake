@@ -24,7 +24,7 @@ foreach(library ${needed})
 		DESTINATION "${CMAKE_INSTALL_PREFIX}/${private_libdir}")
 endforeach()
 
-foreach(package libunwind8 libdw1 libdw1t64 libelf1 libelf1t64 libcjson1 liblzma5 libzstd1 zlib1g libprotobuf-c1
+foreach(package libunwind8 libdw1 libdw1t64 libelf1 libelf1t64 libcjson1 liblzma5 libzstd1 zlib1g libprotobuf-c1 libsqlite3-0
 		libbz2-1.0 libiberty-dev)
 	set(licence "/usr/share/doc/${package}/copyright")
 	if(EXISTS "${licence}")

@@ -54,6 +54,7 @@ enum exporter_use {
 	USES_UNIT = 1u << 3,
 	USES_TOP = 1u << 4,
 	USES_GRAPH_STACKS = 1u << 6, /* of these options, --graph-stacks alone */
+	USES_FILE = 1u << 7,	     /* its output is a file, which cannot be stdout */
 	USES_ORIGINS = 1u << 5,	     /* total() is told of streams and threads */
 	USES_OTHER = 1u << 31,	     /* so that no exporter is without any */
 };
@@ -211,6 +212,7 @@ extern const struct exporter exporter_chrome;
 extern const struct exporter exporter_perfetto;
 extern const struct exporter exporter_pprof;
 extern const struct exporter exporter_speedscope;
+extern const struct exporter exporter_sqlite;
 extern const struct exporter exporter_summary;
 extern const struct exporter exporter_html;
 extern const struct exporter exporter_text;

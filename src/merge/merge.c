@@ -178,6 +178,8 @@ static int open_sinks(const struct options *options, struct sink *sinks, struct 
 			if (sink->out.target && sinks[o].out.target &&
 			    !strcmp(sink->out.target, sinks[o].out.target))
 				error = OUTPUT_NAMED_TWICE;
+		if (!error && sink->exporter->begin)
+			error = sink->exporter->begin(sink);
 		if (error == OUTPUT_IS_A_LOG)
 			report_error(report, STATUS_FAILED,
 				     "%s: is a log; no output is written over it",
@@ -185,11 +187,12 @@ static int open_sinks(const struct options *options, struct sink *sinks, struct 
 		else if (error == OUTPUT_NAMED_TWICE)
 			report_error(report, STATUS_FAILED, "%s: is named for two outputs",
 				     options->outputs[e].path);
+		else if (error == OUTPUT_WANTS_FILE)
+			report_error(report, STATUS_FAILED, "%s: is no file, which --%s needs",
+				     options->outputs[e].path, sink->exporter->name);
 		else if (error)
 			report_error(report, STATUS_FAILED, "%s: cannot be written: %s",
 				     options->outputs[e].path, strerror(-error));
-		else if (sink->exporter->begin && sink->exporter->begin(sink) < 0)
-			error = -ENOMEM;
 	}
 	return error;
 }

@@ -82,6 +82,11 @@ static int add_output(struct options *options, const struct exporter *exporter, 
 		report_error(report, STATUS_FAILED, "two outputs cannot both go to '%s'", path);
 		return -EINVAL;
 	}
+	if (exporter->uses & USES_FILE && !strcmp(path, "-")) {
+		report_error(report, STATUS_FAILED, "--%s needs a file: it cannot go to stdout",
+			     exporter->name);
+		return -EINVAL;
+	}
 	if (options->output_count == OPTIONS_OUTPUTS_MAX) {
 		report_error(report, STATUS_FAILED, "more than %d outputs", OPTIONS_OUTPUTS_MAX);
 		return -EINVAL;

@@ -34,6 +34,8 @@ struct output_bytes {
 
 #define OUTPUT_IS_A_LOG (-100000) /* no errno: the file is a log or a spool, which is left alone */
 
+#define OUTPUT_WANTS_FILE (-100002) /* for callers: it is a device or a pipe, and must not be */
+
 #define OUTPUT_NAMED_TWICE (-100001) /* for callers with several outputs */
 
 /*

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parts of the SQLite exporter: what it keeps, and what its files do for each other.
+ */
+#ifndef XT_MERGE_SQLITE_H
+#define XT_MERGE_SQLITE_H
+
+#include <sqlite3.h>
+
+#include "merge/exporter.h"
+
+#define SQLITE_SCHEMA_VERSION 1 /* docs/SQLITE.md: what may change without it */
+
+enum statement {
+	INSERT_META,
+	INSERT_PROCESS,
+	INSERT_DEVICE,
+	INSERT_THREAD,
+	INSERT_STREAM,
+	INSERT_SHAPE,
+	INSERT_CALL,
+	INSERT_WORK,
+	INSERT_MEMORY,
+	INSERT_RANGE,
+	INSERT_NAME,
+	INSERT_PATH,
+	INSERT_LOSS,
+	INSERT_WARNING,
+	STATEMENTS
+};
+
+/* A range that is open: pushed, or started, or ended before its start was seen. */
+struct open_range {
+	int64_t time_ns;
+	uint64_t key;
+	uint32_t thread;
+	uint32_t domain;
+	uint32_t name; /* in paths */
+};
+
+struct open_ranges {
+	struct open_range *rows;
+	size_t count;
+	size_t capacity;
+};
+
+struct sqlite {
+	sqlite3 *database;
+	sqlite3_stmt *statements[STATEMENTS];
+
+	/* Of the process at hand: */
+	int64_t process_id;
+	int64_t thread_base; /* what is to be added to XT_THREAD_ID to have the row's id */
+	int64_t stream_base;
+	int64_t *shapes[WORK_KINDS]; /* by work.shape: id of the row, 0: not written */
+	size_t shape_counts[WORK_KINDS];
+	struct open_ranges pushed;
+	struct open_ranges started;
+	struct open_ranges ended;
+
+	int64_t shape_count; /* of all processes, as these */
+	int64_t next_thread;
+	int64_t next_stream;
+};
+
+/* The schema (sqlite_schema.c). */
+extern const char sqlite_tables[];
+extern const char sqlite_indexes_and_views[];
+extern const char *const sqlite_inserts[STATEMENTS];
+
+/* Writes a row of the values that were bound. Errors are the output's: see output.h. */
+void sqlite_put(struct sink *sink, enum statement statement);
+
+/* What is bound to a statement, column by column from 1 on. */
+void sqlite_text(struct sqlite *s, enum statement statement, int column, const char *text);
+static inline void sqlite_number(struct sqlite *s, enum statement statement, int column,
+				 int64_t value)
+{
+	sqlite3_bind_int64(s->statements[statement], column, value);
+}
+static inline void sqlite_null(struct sqlite *s, enum statement statement, int column)
+{
+	sqlite3_bind_null(s->statements[statement], column);
+}
+
+/* A duration, or another number that is no bit pattern. */
+static inline int64_t sqlite_limited(uint64_t value)
+{
+	return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+}
+
+static inline int64_t sqlite_time(const struct process *process, uint64_t ns)
+{
+	return (int64_t)(ns - (uint64_t)process->origin_ns);
+}
+
+/* Tables that do not grow with the events (sqlite_tables.c). All: 0 or -ENOMEM. */
+int sqlite_begin_process(struct sink *sink, const struct process *process);
+void sqlite_forget_process(struct sqlite *s);
+int64_t sqlite_shape(struct sink *sink, const struct process *process, const struct work *work);
+int sqlite_put_run(struct sink *sink, const struct run *run);
+
+/* NVTX (sqlite_ranges.c). 0 or -ENOMEM. */
+int sqlite_put_range(struct sink *sink, const struct process *process, const struct xt_chunk *chunk,
+		     uint32_t row);
+void sqlite_put_open_ranges(struct sink *sink);
+
+#endif
