@@ -16,7 +16,7 @@
 struct track_stream {
 	uint32_t pid; /* of the device's process */
 	struct lanes lanes;
-	uint32_t tracks[LANES_MAX]; /* by lane */
+	uint32_t *tracks; /* LANES_MAX, by lane; NULL: there is none yet */
 	uint32_t track_count;
 	char *args; /* `"device":0,"context":1,"stream":7` */
 	size_t args_length;

@@ -21,7 +21,10 @@ void chrome_forget_process(struct chrome *c)
 		c->shape_counts[kind] = 0;
 	}
 	for (size_t i = 0; i < c->stream_count; i++) {
+		if (!c->streams[i].tracks)
+			continue;
 		lanes_free(&c->streams[i].lanes);
+		free(c->streams[i].tracks);
 		free(c->streams[i].args);
 	}
 	free(c->streams);
@@ -197,7 +200,9 @@ static int add_track(struct sink *sink, const struct process *process, uint32_t 
 	char name[96];
 	int length;
 
-	if (!place && make_stream(sink, process, id) < 0)
+	if (!stream->tracks)
+		stream->tracks = calloc(LANES_MAX, sizeof(*stream->tracks));
+	if (!stream->tracks || (!place && make_stream(sink, process, id) < 0))
 		return -ENOMEM;
 	track = stream->tracks[stream->track_count++] = c->next_number++;
 	length = row->defined ? snprintf(name, sizeof(name), "context %u stream %u", row->context,

@@ -98,6 +98,8 @@ int lanes_place(struct lanes *lanes, uint64_t start_ns, uint64_t end_ns)
 
 void lanes_free(struct lanes *lanes)
 {
+	if (!lanes->list)
+		return;
 	for (uint32_t l = 0; l < lanes->count; l++)
 		free(lanes->list[l].spans);
 	free(lanes->list);

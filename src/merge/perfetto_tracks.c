@@ -15,6 +15,8 @@
 
 static void forget_sequence(struct sequence *sequence)
 {
+	if (!sequence->id)
+		return;
 	free(sequence->names.bits);
 	free(sequence->frames.bits);
 	free(sequence->stacks.bits);
