@@ -99,6 +99,7 @@ enum xt_kind {
 	XT_KIND_GRAPH_UPDATE = 22, /* nodes of executable graphs that were changed, and by whom */
 	XT_KIND_SWITCH = 23,	   /* recording was paused, or went on */
 	XT_KIND_PYTHON_FRAME = 24, /* interned: a line of a Python function */
+	XT_KIND_SOURCE = 25,	   /* inlined functions and lines of seen addresses, embedded */
 	XT_KIND_COUNT
 };
 
@@ -302,8 +303,8 @@ enum xt_range_column {
 };
 
 enum xt_symbol_column {
-	XT_SYMBOL_MODULE = 1, /* XT_MODULE_ID */
-	XT_SYMBOL_START = 2,  /* ELF virtual address */
+	XT_SYMBOL_MODULE = 1, /* XT_MODULE_ID; 0: code made at run time, in no module */
+	XT_SYMBOL_START = 2,  /* ELF virtual address; without module the address itself */
 	XT_SYMBOL_BYTES = 3,
 	XT_SYMBOL_NAME = 4, /* bytes, mangled */
 };
@@ -314,6 +315,15 @@ enum xt_python_frame_column {
 	XT_PYTHON_FRAME_FILE = 3, /* XT_STRING_ID: as the code object has it */
 	XT_PYTHON_FRAME_LINE = 4, /* 0: the instruction has none */
 	XT_PYTHON_FRAME_FIRST_LINE = 5,
+};
+
+/* The rows of one address stand together, the innermost first; the last is the SYMBOL's own. */
+enum xt_source_column {
+	XT_SOURCE_MODULE = 1,	/* XT_MODULE_ID */
+	XT_SOURCE_ADDRESS = 2,	/* ELF virtual address; of return addresses the one before */
+	XT_SOURCE_FUNCTION = 3, /* bytes, mangled */
+	XT_SOURCE_FILE = 4,	/* bytes */
+	XT_SOURCE_LINE = 5,	/* 0: not known */
 };
 
 /* 32-bit FNV-1a: guards the fixed headers. Payloads are guarded by zstd's own content checksum. */

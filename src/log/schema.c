@@ -318,4 +318,16 @@ const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] =
 						[XT_PYTHON_FRAME_FIRST_LINE] = UVAR("first line"),
 					},
 			},
+		[XT_KIND_SOURCE] =
+			{
+				.name = "SOURCE",
+				.columns =
+					{
+						[XT_SOURCE_MODULE] = UVAR("module id"),
+						[XT_SOURCE_ADDRESS] = DELTA("address"),
+						[XT_SOURCE_FUNCTION] = BYTES("function"),
+						[XT_SOURCE_FILE] = BYTES("file"),
+						[XT_SOURCE_LINE] = UVAR("line"),
+					},
+			},
 };

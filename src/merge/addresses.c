@@ -4,11 +4,14 @@
  */
 #include "merge/addresses.h"
 
+#include <sys/stat.h>
+
+#include "merge/debug_info.h"
+#include "merge/embedded.h"
 #include "merge/grow.h"
 #include "merge/symbols.h"
 
 #define ADDRESSES_FIRST_SLOTS 4096u
-#define EMBEDDED_NESTING_MAX  64 /* functions inside functions: as far as a search goes back */
 
 bool module_is_library(const char *file_name, const char *library)
 {
@@ -35,19 +38,6 @@ bool module_is_driver(const struct model *model, uint32_t module)
 		if (module_is_library(file_name, libraries[i]))
 			return true;
 	return false;
-}
-
-/* A return address may be the first byte of the next function: the call is what counts. */
-static uint64_t lookup_value(const struct address *address)
-{
-	bool returns = address->frame >> XT_FRAME_KIND_SHIFT == XT_FRAME_RETURN;
-
-	return address_value(address) - returns;
-}
-
-static uint64_t lookup_virtual(const struct address *address, const struct module *module)
-{
-	return lookup_value(address) - module->bias;
 }
 
 struct address_table {
@@ -129,7 +119,7 @@ static int collect(struct addresses *addresses, const struct model *model)
 			struct address address = {.frame = model->frames[place]};
 
 			address.module =
-				model_module_at(model, lookup_value(&address), stack->seen_ns);
+				model_module_at(model, address_lookup(&address), stack->seen_ns);
 			error = add_address(&table, address.frame, address.module,
 					    &addresses->by_frame[place]);
 		}
@@ -138,33 +128,24 @@ static int collect(struct addresses *addresses, const struct model *model)
 	return error;
 }
 
-static const struct embedded_symbol *find_embedded(const struct model *model,
-						   const struct module *module, uint64_t address)
+/*
+ * A module without build id cannot be told from what the linker made at its path later, but by
+ * time.
+ */
+static bool is_later(const struct model *model, const struct module *module, const char *path)
 {
-	const struct embedded_symbol *symbols = model->symbols.rows;
-	size_t low = 1, high = model->symbols.count;
+	uint64_t load_ns = module->load_ns - model->start_ns + model->start_realtime_ns;
+	struct stat status;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (symbols[middle].module < module->id ||
-		    (symbols[middle].module == module->id && symbols[middle].start <= address))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (size_t i = low; --i && low - i <= EMBEDDED_NESTING_MAX;)
-		if (symbols[i].module != module->id)
-			return NULL;
-		else if (address - symbols[i].start < symbols[i].bytes)
-			return &symbols[i];
-	return NULL;
+	return !stat(path, &status) && status.st_mtim.tv_sec > 0 &&
+	       (uint64_t)status.st_mtim.tv_sec > load_ns / 1000000000;
 }
 
 /* Opens the module's file; what stands in the way is said, unless the log has symbols of its
  * own: then all that was to be had is in it. */
 static enum symbols_result open_module(const struct model *model, const struct module *module,
-				       struct report *report, struct symbols **symbols_out)
+				       const struct naming *naming, struct report *report,
+				       struct symbols **symbols_out)
 {
 	size_t build_id_bytes;
 	const char *build_id = names_text(&model->names, module->build_id, &build_id_bytes);
@@ -174,55 +155,170 @@ static enum symbols_result open_module(const struct model *model, const struct m
 	*symbols_out = NULL;
 	if (path[0] != '/') /* the vdso, code made at run time: no file has their names */
 		return SYMBOLS_NO_FILE;
-	result = symbols_open(path, build_id, build_id_bytes, symbols_out);
+	result = symbols_open(path, build_id, build_id_bytes, naming->search, symbols_out);
+	if (result == SYMBOLS_OK && !build_id_bytes && is_later(model, module, path)) {
+		symbols_close(*symbols_out);
+		*symbols_out = NULL;
+		result = SYMBOLS_LATER;
+	}
 	if (result == SYMBOLS_OK || !strcmp(model_meta(model, "symbols.embedded"), "1"))
 		return result;
 	if (result == SYMBOLS_NO_FILE)
-		report_warn(report, "%s: %s; its functions have no names", path, strerror(errno));
+		report_warn_once(report, "%s: %s; its functions have no names", path,
+				 strerror(errno));
 	else if (result == SYMBOLS_NOT_ELF)
-		report_warn(report, "%s: not an ELF file; its functions have no names", path);
+		report_warn_once(report, "%s: not an ELF file; its functions have no names", path);
 	else if (result == SYMBOLS_OTHER_BUILD)
-		report_warn(report,
-			    "%s: not the file that was traced (build id differs); its functions "
-			    "have no names",
-			    path);
+		report_warn_once(report,
+				 "%s: not the file that was traced (build id differs); its "
+				 "functions have no names",
+				 path);
+	else if (result == SYMBOLS_LATER)
+		report_warn_once(report,
+				 "%s: has no build id, and was changed after it was traced; its "
+				 "functions have no names",
+				 path);
 	return result;
 }
 
-/* Names the addresses order[0 .. count), all of one module. */
-static int resolve_module(struct addresses *addresses, struct model *model, const uint32_t *order,
-			  uint32_t count, struct report *report)
+/* A module at work. */
+struct resolving {
+	struct addresses *addresses;
+	struct model *model;
+	const struct module *module;
+	const struct naming *naming;
+	struct report *report;
+	struct symbols *symbols;
+	struct debug_info *debug_info; /* NULL: there is none, or it is not wanted */
+	bool tried;
+};
+
+static int open_names(struct resolving *r)
 {
-	const struct module *module = &model->modules.rows[addresses->list[order[0]].module];
-	struct symbols *symbols = NULL;
-	bool tried = false;
+	const char *path = names_text(&r->model->names, r->module->path, NULL);
+	const struct elf_file *debug_file;
+
+	r->tried = true;
+	if (open_module(r->model, r->module, r->naming, r->report, &r->symbols) ==
+	    SYMBOLS_NO_MEMORY)
+		return -ENOMEM;
+	debug_file = r->symbols && r->naming->places ? symbols_debug_file(r->symbols) : NULL;
+	if (!debug_file)
+		return 0;
+	r->debug_info = debug_info_open(debug_file, path);
+	return r->debug_info ? 0 : -ENOMEM;
+}
+
+static void close_names(struct resolving *r)
+{
+	const char *problem = r->debug_info ? debug_info_problem(r->debug_info) : NULL;
+
+	if (problem)
+		report_warn_once(r->report,
+				 "%s: its debug information %s; inlined functions and lines are "
+				 "missing",
+				 names_text(&r->model->names, r->module->path, NULL), problem);
+	debug_info_close(r->debug_info);
+	symbols_close(r->symbols);
+}
+
+/* The name of a text that may be NULL. */
+static uint32_t intern_text(struct model *model, const char *text)
+{
+	return text ? names_intern(&model->names, text, strlen(text)) : NAME_EMPTY;
+}
+
+static int add_place(struct addresses *addresses, struct address *address,
+		     const struct place *place)
+{
+	if (place->function == NAME_FAILED || place->file == NAME_FAILED ||
+	    grow(&addresses->places, &addresses->place_capacity, addresses->place_count + 1,
+		 sizeof(*addresses->places)) < 0)
+		return -ENOMEM;
+	if (!address->place_count++)
+		address->first_place = addresses->place_count;
+	addresses->places[addresses->place_count++] = *place;
+	return 0;
+}
+
+static int find_places(struct resolving *r, struct address *address, const struct symbol *symbol)
+{
+	const struct debug_place *places;
+	size_t count = 0;
+	int error = debug_info_find(r->debug_info, address_virtual(address, r->module), symbol,
+				    &places, &count);
+
+	for (size_t p = 0; p < count && !error; p++) {
+		struct place place = {
+			.function = intern_text(r->model, places[p].function),
+			.file = intern_text(r->model, places[p].file),
+			.line = places[p].line,
+		};
+
+		if (p + 1 == count && !symbol) {
+			address->name = place.function;
+			address->start = address_virtual(address, r->module);
+			address->bytes = 1;
+		}
+		if (p + 1 == count)
+			place.function = address->name;
+		error = add_place(r->addresses, address, &place);
+	}
+	return error;
+}
+
+static int find_names(struct resolving *r, struct address *address)
+{
+	const struct symbol *symbol;
+
+	if (!r->tried && open_names(r) < 0)
+		return -ENOMEM;
+	symbol = r->symbols ? symbols_find(r->symbols, address_virtual(address, r->module)) : NULL;
+	if (symbol) {
+		address->name = intern_text(r->model, symbol->name);
+		address->start = symbol->start;
+		address->bytes = symbol->bytes;
+	}
+	if (address->name == NAME_FAILED)
+		return -ENOMEM;
+	return r->debug_info ? find_places(r, address, symbol) : 0;
+}
+
+/* What the log itself says; *found says if it does. */
+static int find_embedded(struct resolving *r, struct address *address, bool *found)
+{
+	uint64_t virtual = address_virtual(address, r->module);
+	const struct embedded_symbol *symbol = embedded_symbol(r->model, r->module->id, virtual);
+	const struct embedded_source *source;
+	uint32_t count;
+	int error = 0;
+
+	*found = symbol;
+	if (symbol) {
+		address->name = symbol->name;
+		address->start = symbol->start;
+		address->bytes = symbol->bytes;
+	}
+	source = embedded_sources(r->model, r->module->id, virtual, &count);
+	for (uint32_t s = 0; s < count && r->naming->places && !error; s++)
+		error = add_place(r->addresses, address, &source[s].place);
+	return error;
+}
+
+/* Names the addresses order[0 .. count), all of one module. */
+static int resolve_module(struct resolving *r, const uint32_t *order, uint32_t count)
+{
 	int error = 0;
 
 	for (uint32_t i = 0; i < count && !error; i++) {
-		struct address *address = &addresses->list[order[i]];
-		uint64_t virtual = lookup_virtual(address, module);
-		const struct embedded_symbol *embedded = find_embedded(model, module, virtual);
-		const struct symbol *symbol;
+		struct address *address = &r->addresses->list[order[i]];
+		bool found;
 
-		if (embedded) {
-			address->name = embedded->name;
-			address->start = embedded->start;
-			address->bytes = embedded->bytes;
-			continue;
-		}
-		if (!tried && open_module(model, module, report, &symbols) == SYMBOLS_NO_MEMORY)
-			error = -ENOMEM;
-		tried = true;
-		symbol = symbols ? symbols_find(symbols, virtual) : NULL;
-		if (!symbol)
-			continue;
-		address->name = names_intern(&model->names, symbol->name, strlen(symbol->name));
-		address->start = symbol->start;
-		address->bytes = symbol->bytes;
-		if (address->name == NAME_FAILED)
-			error = -ENOMEM;
+		error = find_embedded(r, address, &found);
+		if (!error && !found)
+			error = find_names(r, address);
 	}
-	symbols_close(symbols);
+	close_names(r);
 	return error;
 }
 
@@ -236,7 +332,7 @@ static int compare_by_module(const void *a, const void *b, void *context)
 	return x < y ? -1 : x > y;
 }
 
-static int resolve(struct addresses *addresses, struct model *model, enum addresses_scope scope,
+static int resolve(struct addresses *addresses, struct model *model, const struct naming *naming,
 		   struct report *report)
 {
 	uint32_t *order = calloc(addresses->count + 1, sizeof(*order));
@@ -253,15 +349,22 @@ static int resolve(struct addresses *addresses, struct model *model, enum addres
 		for (next = first; next < addresses->count; next++)
 			if (addresses->list[order[next]].module != module)
 				break;
-		if (module && (scope == ADDRESSES_ALL || !module_is_driver(model, module)))
-			error = resolve_module(addresses, model, order + first, next - first,
-					       report);
+		if (module && (naming->drivers || !module_is_driver(model, module)))
+			error = resolve_module(
+				&(struct resolving){
+					.addresses = addresses,
+					.model = model,
+					.module = &model->modules.rows[module],
+					.naming = naming,
+					.report = report,
+				},
+				order + first, next - first);
 	}
 	free(order);
 	return error;
 }
 
-int addresses_resolve(struct addresses *addresses, struct model *model, enum addresses_scope scope,
+int addresses_resolve(struct addresses *addresses, struct model *model, const struct naming *naming,
 		      struct report *report)
 {
 	int error;
@@ -273,12 +376,13 @@ int addresses_resolve(struct addresses *addresses, struct model *model, enum add
 	free(model->frames);
 	model->frames = NULL;
 	model->frame_capacity = 0;
-	return resolve(addresses, model, scope, report);
+	return resolve(addresses, model, naming, report);
 }
 
 void addresses_free(struct addresses *addresses)
 {
 	free(addresses->list);
 	free(addresses->by_frame);
+	free(addresses->places);
 	*addresses = (struct addresses){0};
 }

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "merge/debug_files.h"
 #include "merge/model.h"
 #include "merge/report.h"
 
@@ -21,25 +22,33 @@ struct address {
 	uint32_t name;	 /* name in the model, mangled; NAME_EMPTY: not known */
 	uint64_t start;	 /* of the function, ELF virtual address; if the name is known */
 	uint64_t bytes;
+	size_t first_place; /* in places */
+	uint32_t place_count;
 };
 
 struct addresses {
 	struct address *list;
 	uint32_t count;
 	uint32_t *by_frame; /* by place in the model's frames: index in list */
+	/* Of the addresses with debug information: the functions inlined there, innermost first,
+	 * and as the last one the function itself. */
+	struct place *places;
+	size_t place_count;
+	size_t place_capacity;
 };
 
-/* Which addresses get names. */
-enum addresses_scope {
-	ADDRESSES_SHOWN, /* those of modules that are shown: see module_is_driver() */
-	ADDRESSES_ALL,
+/* Which addresses get names, and how much is looked up. */
+struct naming {
+	bool drivers; /* in modules that are not shown, too: see module_is_driver() */
+	bool places;  /* inlined functions and lines, where there is debug information */
+	struct debug_search *search;
 };
 
 /*
  * Finds module and function of every frame of the model, whose frames are given up for it. What
  * cannot be had for want of a file is reported. 0 or -ENOMEM; addresses_free() in any case.
  */
-int addresses_resolve(struct addresses *addresses, struct model *model, enum addresses_scope scope,
+int addresses_resolve(struct addresses *addresses, struct model *model, const struct naming *naming,
 		      struct report *report);
 void addresses_free(struct addresses *addresses);
 
@@ -47,6 +56,20 @@ void addresses_free(struct addresses *addresses);
 static inline uint64_t address_value(const struct address *address)
 {
 	return address->frame & XT_FRAME_VALUE_MASK;
+}
+
+/* A return address may be the first byte of the next function: the call is what counts. */
+static inline uint64_t address_lookup(const struct address *address)
+{
+	bool returns = address->frame >> XT_FRAME_KIND_SHIFT == XT_FRAME_RETURN;
+
+	return address_value(address) - returns;
+}
+
+/* The same as ELF virtual address. */
+static inline uint64_t address_virtual(const struct address *address, const struct module *module)
+{
+	return address_lookup(address) - module->bias;
 }
 
 /* The last component of a module's path. */

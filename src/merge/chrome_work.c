@@ -22,32 +22,45 @@ static int keep_text(struct text *out, int length)
 	return 0;
 }
 
-static int make_kernel(struct text *out, const struct process *process, uint32_t id)
+static int json_name(struct text *out, const struct process *process, uint32_t name)
 {
-	const struct shape *shape = &process->model->shapes.rows[id];
-	uint32_t name =
-		demangle(process->names, model_kernel_name(process->model, id), DEMANGLE_FULL);
-	struct text json;
 	const char *text;
 	size_t length;
-	int error;
 
 	if (name == NAME_FAILED)
 		return -ENOMEM;
 	text = names_text(&process->paths->names, name, &length);
-	error = chrome_json(&json, text, length);
-	if (error)
-		return error;
-	error = asprintf(&out->data,
-			 "\"name\":\"%s\",\"args\":{\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],"
-			 "\"registers\":%u,\"static_shared_bytes\":%llu,"
-			 "\"dynamic_shared_bytes\":%llu,",
-			 json.data, shape->grid[0], shape->grid[1], shape->grid[2], shape->block[0],
-			 shape->block[1], shape->block[2], shape->registers,
-			 (unsigned long long)shape->static_shared_bytes,
-			 (unsigned long long)shape->dynamic_shared_bytes);
-	free(json.data);
-	return keep_text(out, error);
+	return chrome_json(out, text, length);
+}
+
+/* A name that was shortened is among the arguments as it is. */
+static int make_kernel(struct text *out, const struct process *process, uint32_t id)
+{
+	const struct shape *shape = &process->model->shapes.rows[id];
+	uint32_t mangled = model_kernel_name(process->model, id);
+	uint32_t shown = demangle(process->names, mangled, process->names->style);
+	uint32_t full = demangle(process->names, mangled, DEMANGLE_FULL);
+	struct text name = {0}, whole = {0};
+	int error = json_name(&name, process, shown);
+
+	if (!error)
+		error = json_name(&whole, process, full);
+	if (!error)
+		error = keep_text(
+			out,
+			asprintf(&out->data,
+				 "\"name\":\"%s\",\"args\":{%s%s%s\"grid\":[%u,%u,%u],"
+				 "\"block\":[%u,%u,%u],\"registers\":%u,"
+				 "\"static_shared_bytes\":%llu,\"dynamic_shared_bytes\":%llu,",
+				 name.data, full == shown ? "" : "\"function\":\"",
+				 full == shown ? "" : whole.data, full == shown ? "" : "\",",
+				 shape->grid[0], shape->grid[1], shape->grid[2], shape->block[0],
+				 shape->block[1], shape->block[2], shape->registers,
+				 (unsigned long long)shape->static_shared_bytes,
+				 (unsigned long long)shape->dynamic_shared_bytes));
+	free(name.data);
+	free(whole.data);
+	return error;
 }
 
 static int make_copy(struct text *out, const struct process *process, uint32_t id)

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 #include "merge/grow.h"
+#include "merge/short_names.h"
 #include "merge/text.h"
 
 #define MANGLED_BYTES_MAX 32768
@@ -66,7 +67,7 @@ static uint32_t show(struct demangle_cache *cache, const char *name, size_t leng
 		     enum demangle_style style, char *text, char *clean)
 {
 	struct result result = {.text = text + length + 1};
-	const char *shown = text;
+	char *shown = text;
 
 	memcpy(text, name, length);
 	length = length_without_clone(text, length);
@@ -75,6 +76,8 @@ static uint32_t show(struct demangle_cache *cache, const char *name, size_t leng
 		shown = result.text;
 		length = result.length;
 	}
+	if (style == DEMANGLE_SHORT)
+		length = name_shorten(shown, length);
 	length = text_clean(clean, shown, length, ';');
 	return names_intern(cache->shown, clean, length);
 }

@@ -10,7 +10,7 @@
 #include "merge/names.h"
 
 enum demangle_style {
-	DEMANGLE_SHORT, /* without parameter list and return type */
+	DEMANGLE_SHORT, /* without parameter list and return type, bounded: see name_shorten() */
 	DEMANGLE_FULL,
 	DEMANGLE_STYLES
 };
@@ -18,7 +18,8 @@ enum demangle_style {
 /* What a name of one table is in another, so that each is worked out once. */
 struct demangle_cache {
 	const struct names *mangled;
-	struct names *shown; /* clean text: no control characters, no ';', valid UTF-8 */
+	enum demangle_style style; /* of what is shown, as the user wants it */
+	struct names *shown;	   /* clean text: no control characters, no ';', valid UTF-8 */
 	uint32_t *known[DEMANGLE_STYLES]; /* by mangled name: shown name + 1, or 0 */
 	size_t capacity[DEMANGLE_STYLES];
 };

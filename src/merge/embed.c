@@ -15,53 +15,127 @@
 #define CHUNK_NAME_BYTES (1u << 20)
 #define NAME_BYTES_MAX	 65535 /* no compiler makes longer names; what does is no name */
 
-struct order {
+struct embedding {
+	struct xt_writer *writer;
+	struct xt_table symbols;
+	struct xt_table sources;
 	const struct model *model;
-	const struct address *list;
+	const struct addresses *addresses;
+	uint64_t function_count;
 };
 
-static int compare_functions(const void *a, const void *b, void *context)
+static uint32_t module_id(const struct embedding *e, const struct address *address)
 {
-	const struct order *order = context;
-	const struct address *x = &order->list[*(const uint32_t *)a];
-	const struct address *y = &order->list[*(const uint32_t *)b];
-	uint32_t mx = order->model->modules.rows[x->module].id;
-	uint32_t my = order->model->modules.rows[y->module].id;
+	return e->model->modules.rows[address->module].id;
+}
+
+static uint64_t virtual_address(const struct embedding *e, const struct address *address)
+{
+	return address_virtual(address, &e->model->modules.rows[address->module]);
+}
+
+static int compare_by(const struct embedding *e, const struct address *x, uint64_t x_value,
+		      const struct address *y, uint64_t y_value)
+{
+	uint32_t mx = module_id(e, x), my = module_id(e, y);
 
 	if (mx != my)
 		return mx < my ? -1 : 1;
-	return x->start < y->start ? -1 : x->start > y->start;
+	return x_value < y_value ? -1 : x_value > y_value;
 }
 
-/* One row for each function: the addresses are sorted, so that those of one stand together. */
-static int add_functions(struct xt_writer *writer, struct xt_table *table, struct order *order,
-			 const uint32_t *sorted, uint32_t count, uint64_t *function_count)
+static int compare_functions(const void *a, const void *b, void *context)
 {
-	const uint32_t *last = NULL;
+	const struct embedding *e = context;
+	const struct address *x = &e->addresses->list[*(const uint32_t *)a];
+	const struct address *y = &e->addresses->list[*(const uint32_t *)b];
+
+	return compare_by(e, x, x->start, y, y->start);
+}
+
+static int compare_addresses(const void *a, const void *b, void *context)
+{
+	const struct embedding *e = context;
+	const struct address *x = &e->addresses->list[*(const uint32_t *)a];
+	const struct address *y = &e->addresses->list[*(const uint32_t *)b];
+
+	return compare_by(e, x, virtual_address(e, x), y, virtual_address(e, y));
+}
+
+/* Room for a row with that many bytes of text in one column; or an error. */
+static int make_room(struct embedding *e, struct xt_table *table, size_t length)
+{
+	return xt_table_has_room(table, length) ? 0 : xt_writer_add(e->writer, table);
+}
+
+static int add_function(struct embedding *e, const struct address *address)
+{
+	size_t length;
+	const char *name = names_text(&e->model->names, address->name, &length);
+	int error;
+
+	if (address->name == NAME_EMPTY || length > NAME_BYTES_MAX)
+		return 0;
+	error = make_room(e, &e->symbols, length);
+	if (error)
+		return error;
+	xt_table_put(&e->symbols, XT_SYMBOL_MODULE, module_id(e, address));
+	xt_table_put(&e->symbols, XT_SYMBOL_START, address->start);
+	xt_table_put(&e->symbols, XT_SYMBOL_BYTES, address->bytes);
+	xt_table_put_bytes(&e->symbols, XT_SYMBOL_NAME, name, length);
+	xt_table_end_row(&e->symbols);
+	e->function_count++;
+	return 0;
+}
+
+static int add_places(struct embedding *e, const struct address *address)
+{
+	for (uint32_t p = 0; p < address->place_count; p++) {
+		const struct place *place = &e->addresses->places[address->first_place + p];
+		size_t length, file_length;
+		const char *name = names_text(&e->model->names, place->function, &length);
+		const char *file = names_text(&e->model->names, place->file, &file_length);
+		int error;
+
+		if (length > NAME_BYTES_MAX)
+			length = 0;
+		if (file_length > NAME_BYTES_MAX)
+			file_length = 0;
+		error = make_room(e, &e->sources, length > file_length ? length : file_length);
+		if (error)
+			return error;
+		xt_table_put(&e->sources, XT_SOURCE_MODULE, module_id(e, address));
+		xt_table_put(&e->sources, XT_SOURCE_ADDRESS, virtual_address(e, address));
+		xt_table_put_bytes(&e->sources, XT_SOURCE_FUNCTION, name, length);
+		xt_table_put_bytes(&e->sources, XT_SOURCE_FILE, file, file_length);
+		xt_table_put(&e->sources, XT_SOURCE_LINE, place->line);
+		xt_table_end_row(&e->sources);
+	}
+	return 0;
+}
+
+/* Sorts the addresses, so that equal ones stand together, and adds each of them once. */
+static int add_sorted(struct embedding *e, uint32_t *sorted,
+		      int (*compare)(const void *, const void *, void *),
+		      int (*add)(struct embedding *, const struct address *))
+{
+	const struct addresses *addresses = e->addresses;
+	uint32_t last = UINT32_MAX;
 	int error = 0;
 
-	for (uint32_t i = 0; i < count && !error; i++) {
-		const struct address *address = &order->list[sorted[i]];
-		size_t length;
-		const char *name = names_text(&order->model->names, address->name, &length);
+	for (uint32_t a = 0; a < addresses->count; a++)
+		sorted[a] = a;
+	qsort_r(sorted, addresses->count, sizeof(*sorted), compare, e);
+	for (uint32_t i = 0; i < addresses->count && !error; i++) {
+		const struct address *address = &addresses->list[sorted[i]];
 
-		if (address->name == NAME_EMPTY || length > NAME_BYTES_MAX ||
-		    (last && !compare_functions(last, &sorted[i], order)))
+		if (address->name == NAME_EMPTY && !address->place_count)
 			continue;
-		last = &sorted[i];
-		if (!xt_table_has_room(table, length))
-			error = xt_writer_add(writer, table);
-		if (error)
-			break;
-		xt_table_put(table, XT_SYMBOL_MODULE,
-			     order->model->modules.rows[address->module].id);
-		xt_table_put(table, XT_SYMBOL_START, address->start);
-		xt_table_put(table, XT_SYMBOL_BYTES, address->bytes);
-		xt_table_put_bytes(table, XT_SYMBOL_NAME, name, length);
-		xt_table_end_row(table);
-		(*function_count)++;
+		if (last == UINT32_MAX || compare(&last, &sorted[i], e))
+			error = add(e, address);
+		last = sorted[i];
 	}
-	return error ? error : xt_writer_add(writer, table);
+	return error;
 }
 
 static int add_mark(struct xt_writer *writer)
@@ -83,32 +157,36 @@ static int add_mark(struct xt_writer *writer)
 static int append(const char *path, struct model *model, const struct addresses *addresses,
 		  uint64_t *function_count)
 {
+	struct embedding e = {.model = model, .addresses = addresses};
 	uint32_t *sorted = calloc(addresses->count + 1, sizeof(*sorted));
-	struct order order = {model, addresses->list};
-	struct xt_writer *writer = NULL;
-	struct xt_table table = {0};
 	int error = -ENOMEM;
 
 	if (!sorted)
 		return -ENOMEM;
-	for (uint32_t a = 0; a < addresses->count; a++)
-		sorted[a] = a;
-	qsort_r(sorted, addresses->count, sizeof(*sorted), compare_functions, &order);
-	error = xt_table_init(&table, XT_KIND_SYMBOL, CHUNK_ROWS, CHUNK_NAME_BYTES);
+	error = xt_table_init(&e.symbols, XT_KIND_SYMBOL, CHUNK_ROWS, CHUNK_NAME_BYTES);
 	if (!error)
-		error = xt_writer_append(path, &writer);
+		error = xt_table_init(&e.sources, XT_KIND_SOURCE, CHUNK_ROWS, CHUNK_NAME_BYTES);
 	if (!error)
-		error = add_functions(writer, &table, &order, sorted, addresses->count,
-				      function_count);
+		error = xt_writer_append(path, &e.writer);
 	if (!error)
-		error = add_mark(writer);
+		error = add_sorted(&e, sorted, compare_functions, add_function);
 	if (!error)
-		error = xt_writer_add_end(writer);
+		error = xt_writer_add(e.writer, &e.symbols);
 	if (!error)
-		error = xt_writer_flush(writer);
-	xt_writer_close(writer);
-	xt_table_free(&table);
+		error = add_sorted(&e, sorted, compare_addresses, add_places);
+	if (!error)
+		error = xt_writer_add(e.writer, &e.sources);
+	if (!error)
+		error = add_mark(e.writer);
+	if (!error)
+		error = xt_writer_add_end(e.writer);
+	if (!error)
+		error = xt_writer_flush(e.writer);
+	xt_writer_close(e.writer);
+	xt_table_free(&e.sources);
+	xt_table_free(&e.symbols);
 	free(sorted);
+	*function_count = e.function_count;
 	return error;
 }
 
@@ -121,7 +199,7 @@ static bool has_names(const struct addresses *addresses)
 	return false;
 }
 
-int embed_symbols(const struct input *log, struct report *report)
+int embed_symbols(const struct input *log, struct debug_search *search, struct report *report)
 {
 	struct xt_reader *reader;
 	struct addresses addresses = {0};
@@ -147,7 +225,9 @@ int embed_symbols(const struct input *log, struct report *report)
 		report_note(report, "%s: has its symbols already", log->path);
 		goto out;
 	}
-	error = addresses_resolve(&addresses, model, ADDRESSES_ALL, report);
+	error = addresses_resolve(
+		&addresses, model,
+		&(struct naming){.drivers = true, .places = true, .search = search}, report);
 	if (error)
 		goto out;
 	if (!has_names(&addresses)) {

@@ -66,8 +66,10 @@ struct settings {
 	enum graph_stacks graph_stacks;
 	enum by by;
 	enum nvtx nvtx;
-	enum python_shown python;
 	uint32_t top_count; /* 0: as each output has it */
+	struct frame_style frames;
+	enum demangle_style names;
+	const char *debug_directory; /* NULL: only the usual one */
 };
 
 /* The memory of a device, or of the host, of one process. */

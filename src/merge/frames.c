@@ -77,17 +77,9 @@ static bool is_libc(const char *file_name)
 	       module_is_library(file_name, "libpthread.so");
 }
 
-static enum role role_of(const struct model *model, const struct address *address)
+/* What the name alone says: ROLE_PROGRAM if nothing. */
+static enum role role_of_name(const char *name)
 {
-	const char *name = names_text(&model->names, address->name, NULL);
-	const char *file_name = module_file_name(model, address->module);
-	size_t length = strlen(name), plt = strlen(SYMBOLS_PLT);
-	bool in_library = module_is_library(file_name, "libcudart.so");
-
-	if (address->module && module_is_driver(model, address->module))
-		return ROLE_DRIVER;
-	if (length >= plt && !strcmp(name + length - plt, SYMBOLS_PLT))
-		return ROLE_PLT;
 	for (size_t i = 0; i < sizeof(named_roles) / sizeof(named_roles[0]); i++) {
 		size_t compared =
 			strlen(named_roles[i].name) + (named_roles[i].match == MATCH_WHOLE ? 1 : 0);
@@ -97,6 +89,24 @@ static enum role role_of(const struct model *model, const struct address *addres
 	}
 	if (!strncmp(name, "__device_stub__", 15) || strstr(name, "__device_stub__Z"))
 		return ROLE_GLUE;
+	return ROLE_PROGRAM;
+}
+
+static enum role role_of(const struct model *model, const struct address *address)
+{
+	const char *name = names_text(&model->names, address->name, NULL);
+	const char *file_name = module_file_name(model, address->module);
+	size_t length = strlen(name), plt = strlen(SYMBOLS_PLT);
+	bool in_library = module_is_library(file_name, "libcudart.so");
+	enum role role;
+
+	if (address->module && module_is_driver(model, address->module))
+		return ROLE_DRIVER;
+	if (length >= plt && !strcmp(name + length - plt, SYMBOLS_PLT))
+		return ROLE_PLT;
+	role = role_of_name(name);
+	if (role != ROLE_PROGRAM)
+		return role;
 	if (is_runtime_api(name, in_library))
 		return ROLE_RUNTIME_API;
 	if (in_library)
@@ -113,10 +123,11 @@ struct context {
 	const struct addresses *addresses;
 	struct demangle_cache *cache;
 	struct paths *paths;
+	const struct frame_style *style;
 	uint8_t *roles;		/* by address */
 	uint32_t *shown;	/* of frames->address_names */
+	uint32_t *shown_places; /* of frames->place_names */
 	uint32_t *shown_python; /* of frames->python_names */
-	enum python_shown python;
 };
 
 /* A function of the API without what tells its versions apart: _ptsz, _ptds, _v2, _v13000. */
@@ -170,6 +181,43 @@ static uint32_t intern_nameless(struct context *c, const struct address *address
 	return shown;
 }
 
+/* "name (file.c:12)", or without a line "name (file.c)" */
+static uint32_t intern_line(struct context *c, const char *name, const char *path, uint32_t line)
+{
+	const char *slash = strrchr(path, '/');
+	uint32_t shown = NAME_FAILED;
+	char *text, *clean, number[16] = "";
+	int length;
+
+	if (line)
+		snprintf(number, sizeof(number), ":%u", line);
+	length = asprintf(&text, "%s (%s%s)", name, slash ? slash + 1 : path, number);
+	if (length < 0)
+		return NAME_FAILED;
+	clean = malloc(text_clean_bound((size_t)length));
+	if (clean)
+		shown = names_intern(&c->paths->names, clean,
+				     text_clean(clean, text, (size_t)length, ';'));
+	free(clean);
+	free(text);
+	return shown;
+}
+
+static uint32_t add_line(struct context *c, uint32_t name, const struct place *place)
+{
+	if (name == NAME_FAILED || place->file == NAME_EMPTY || !place->line)
+		return name;
+	return intern_line(c, names_text(&c->paths->names, name, NULL),
+			   names_text(&c->model->names, place->file, NULL), place->line);
+}
+
+/* The function that the address lies in. */
+static uint32_t shown_function(struct context *c, const struct address *address)
+{
+	return address->name == NAME_EMPTY ? intern_nameless(c, address)
+					   : demangle(c->cache, address->name, c->cache->style);
+}
+
 static uint32_t shown_name(struct context *c, uint32_t a)
 {
 	const struct address *address = &c->addresses->list[a];
@@ -177,10 +225,11 @@ static uint32_t shown_name(struct context *c, uint32_t a)
 
 	if (c->shown[a])
 		return c->shown[a] - 1;
-	if (address->name == NAME_EMPTY)
-		name = intern_nameless(c, address);
-	else
-		name = demangle(c->cache, address->name, DEMANGLE_SHORT);
+	name = shown_function(c, address);
+	if (c->style->lines && address->place_count)
+		name = add_line(
+			c, name,
+			&c->addresses->places[address->first_place + address->place_count - 1]);
 	if (name != NAME_FAILED)
 		c->shown[a] = name + 1;
 	return name;
@@ -190,35 +239,42 @@ static uint32_t shown_name(struct context *c, uint32_t a)
 static uint32_t shown_python(struct context *c, uint32_t id)
 {
 	const struct model *model = c->model;
-	const struct python_frame *frame =
-		&model->python_frames.rows[id < model->python_frames.count ? id : 0];
-	const char *name = names_text(&model->names, model_string(model, frame->name), NULL);
-	const char *path = names_text(&model->names, model_string(model, frame->file), NULL);
-	const char *slash = strrchr(path, '/');
-	char line[16] = "";
-	uint32_t shown = NAME_FAILED;
-	char *text, *clean;
-	int length;
+	const struct python_frame *frame;
+	const char *name, *path;
+	uint32_t shown;
 
 	if (id >= model->python_frames.count)
 		id = 0;
 	if (c->shown_python[id])
 		return c->shown_python[id] - 1;
-	if (frame->line)
-		snprintf(line, sizeof(line), ":%u", frame->line);
-	length = name[0] ? asprintf(&text, "%s (%s%s)", name, slash ? slash + 1 : path, line)
-			 : asprintf(&text, FRAME_UNKNOWN);
-	if (length < 0)
-		return NAME_FAILED;
-	clean = malloc(text_clean_bound((size_t)length));
-	if (clean)
-		shown = names_intern(&c->paths->names, clean,
-				     text_clean(clean, text, (size_t)length, ';'));
-	free(clean);
-	free(text);
+	frame = &model->python_frames.rows[id];
+	name = names_text(&model->names, model_string(model, frame->name), NULL);
+	path = names_text(&model->names, model_string(model, frame->file), NULL);
+	if (name[0])
+		shown = intern_line(c, name, path, frame->line);
+	else
+		shown = names_intern(&c->paths->names, FRAME_UNKNOWN, strlen(FRAME_UNKNOWN));
 	if (shown != NAME_FAILED)
 		c->shown_python[id] = shown + 1;
 	return shown;
+}
+
+/* A function that was inlined. */
+static uint32_t shown_place(struct context *c, size_t p)
+{
+	const struct place *place = &c->addresses->places[p];
+	uint32_t name;
+
+	if (c->shown_places[p])
+		return c->shown_places[p] - 1;
+	name = place->function == NAME_EMPTY
+		       ? names_intern(&c->paths->names, FRAME_INLINED, strlen(FRAME_INLINED))
+		       : demangle(c->cache, place->function, c->cache->style);
+	if (c->style->lines)
+		name = add_line(c, name, place);
+	if (name != NAME_FAILED)
+		c->shown_places[p] = name + 1;
+	return name;
 }
 
 /*
@@ -266,6 +322,27 @@ void frames_mix(const struct frames *frames, const struct model *model, uint32_t
 		  frames->shown[stack].end, frames->python);
 }
 
+/*
+ * Puts a native frame below node: the function, then what was inlined into it, but for glue between
+ * the program and CUDA.
+ */
+static uint32_t add_native(struct context *c, uint32_t node, uint32_t a)
+{
+	const struct address *address = &c->addresses->list[a];
+	const struct place *places = c->addresses->places;
+	size_t first = address->first_place, last = first + address->place_count;
+
+	if (c->roles[a] == ROLE_PLT)
+		return node;
+	node = paths_child(c->paths, node, shown_name(c, a));
+	while (first + 1 < last && role_of_name(names_text(&c->model->names, places[first].function,
+							   NULL)) == ROLE_GLUE)
+		first++;
+	for (size_t p = last; c->style->inlines && p-- > first + 1;)
+		node = paths_child(c->paths, node, shown_place(c, p - 1));
+	return node;
+}
+
 static uint32_t add_frame(struct context *c, uint32_t node, const uint32_t *addresses,
 			  const struct mixed_frame *frame)
 {
@@ -279,9 +356,7 @@ static uint32_t add_frame(struct context *c, uint32_t node, const uint32_t *addr
 	case MIXED_NATIVE:
 		break;
 	}
-	if (c->roles[addresses[frame->index]] == ROLE_PLT)
-		return node;
-	return paths_child(c->paths, node, shown_name(c, addresses[frame->index]));
+	return add_native(c, node, addresses[frame->index]);
 }
 
 /* The end of the frames that are shown: without those that start the thread, and where a stack begins
@@ -294,7 +369,7 @@ static uint32_t skip_start(const struct context *c, const struct stack *stack,
 
 	while (end > first && c->roles[frames[end - 1]] == ROLE_THREAD_START)
 		end--;
-	place = stack->python_count && c->python != PYTHON_OFF
+	place = stack->python_count && c->style->python != PYTHON_OFF
 			? python[stack->python_count - 1].place
 			: end;
 	if (place < first || place >= end)
@@ -354,14 +429,14 @@ static bool is_defined(const struct stack *stack)
 }
 
 int frames_build(struct frames *frames, const struct model *model,
-		 const struct addresses *addresses, enum python_shown python,
+		 const struct addresses *addresses, const struct frame_style *style,
 		 struct demangle_cache *cache, struct paths *paths, uint32_t root)
 {
 	struct context c = {.model = model,
 			    .addresses = addresses,
 			    .cache = cache,
 			    .paths = paths,
-			    .python = python};
+			    .style = style};
 	int error = -ENOMEM;
 
 	*frames = (struct frames){
@@ -373,14 +448,16 @@ int frames_build(struct frames *frames, const struct model *model,
 		.shown = calloc(model->stacks.count, sizeof(struct shown_frames)),
 		.address_names = calloc(addresses->count + 1, sizeof(uint32_t)),
 		.python_names = calloc(model->python_frames.count + 1, sizeof(uint32_t)),
-		.python = python,
+		.python = style->python,
+		.place_names = calloc(addresses->place_count + 1, sizeof(uint32_t)),
 		.api_shown = calloc(model->apis.count, sizeof(uint32_t)),
 	};
 	c.roles = calloc(addresses->count + 1, sizeof(*c.roles));
 	c.shown = frames->address_names;
+	c.shown_places = frames->place_names;
 	c.shown_python = frames->python_names;
 	if (!frames->nodes || !frames->api_names || !frames->api_shown || !frames->shown ||
-	    !c.shown || !c.shown_python || !c.roles)
+	    !c.shown || !c.shown_places || !c.shown_python || !c.roles)
 		goto out;
 	for (uint32_t a = 0; a < addresses->count; a++)
 		c.roles[a] = (uint8_t)role_of(model, &addresses->list[a]);
@@ -404,5 +481,6 @@ void frames_free(struct frames *frames)
 	free(frames->shown);
 	free(frames->address_names);
 	free(frames->python_names);
+	free(frames->place_names);
 	*frames = (struct frames){0};
 }

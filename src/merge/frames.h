@@ -6,6 +6,7 @@
 #ifndef XT_MERGE_FRAMES_H
 #define XT_MERGE_FRAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,7 @@
 #include "merge/paths.h"
 
 #define FRAME_UNKNOWN	   "[unknown]"
+#define FRAME_INLINED	   "[inlined]"
 #define FRAME_TRUNCATED	   "[truncated]"
 #define FRAME_UNATTRIBUTED "[unattributed]"
 
@@ -33,10 +35,18 @@ struct frames {
 	struct shown_frames *shown; /* by XT_STACK_ID */
 	size_t stack_count;
 	uint32_t *address_names; /* by place in the addresses: name in paths + 1; 0: not shown */
+	uint32_t *place_names;	 /* by place in the places of the addresses: likewise, if inlined */
 	uint32_t *python_names;	 /* by XT_PYTHON_FRAME_ID: likewise */
 	enum python_shown python;
 	uint32_t *api_shown; /* by place in the model's apis: their names */
 	size_t api_count;
+};
+
+/* How frames are shown; of native ones, where there is debug information. */
+struct frame_style {
+	bool inlines; /* inlined functions as frames of their own */
+	bool lines;   /* "f (file.c:12)" */
+	enum python_shown python;
 };
 
 /*
@@ -44,7 +54,7 @@ struct frames {
  * -ENOMEM; frames_free() in any case.
  */
 int frames_build(struct frames *frames, const struct model *model,
-		 const struct addresses *addresses, enum python_shown python,
+		 const struct addresses *addresses, const struct frame_style *style,
 		 struct demangle_cache *cache, struct paths *paths, uint32_t root);
 void frames_free(struct frames *frames);
 

@@ -15,13 +15,16 @@
 
 static void merge(const struct options *options, struct report *report)
 {
+	struct debug_search search = {.directory = options->settings.debug_directory,
+				      .server.report = report};
 	struct inputs inputs;
 	int error = inputs_find(&inputs, options->inputs, options->input_count, report);
 
 	if (!error && !options->no_recover)
 		recovery_run(&inputs, report);
 	for (size_t i = 0; !error && options->embed_symbols && i < inputs.count; i++)
-		error = embed_symbols(&inputs.logs[i], report);
+		error = embed_symbols(&inputs.logs[i], &search, report);
+	debug_search_end(&search);
 	if (error == -ENOMEM)
 		report_error(report, STATUS_FAILED, "out of memory");
 	if (!error && options->output_count)

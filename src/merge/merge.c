@@ -52,8 +52,10 @@ static int read_process(struct reading *reading, struct report *report)
 	return error;
 }
 
-static int read_log(struct run *run, size_t index, struct sink *sinks, size_t sink_count)
+static int read_log(struct run *run, size_t index, struct debug_search *search, struct sink *sinks,
+		    size_t sink_count)
 {
+	const struct frame_style *style = &run->settings->frames;
 	const struct input *log = &run->inputs->logs[index];
 	struct xt_reader *reader = inputs_open(log->path, run->report);
 	struct addresses addresses = {0};
@@ -74,7 +76,9 @@ static int read_log(struct run *run, size_t index, struct sink *sinks, size_t si
 		model_free(model);
 		return -ENOMEM;
 	}
-	names = (struct demangle_cache){.mangled = &model->names, .shown = &run->paths.names};
+	names = (struct demangle_cache){.mangled = &model->names,
+					.style = run->settings->names,
+					.shown = &run->paths.names};
 	reading.model = model;
 	reading.process = (struct process){
 		.log = log,
@@ -92,10 +96,13 @@ static int read_log(struct run *run, size_t index, struct sink *sinks, size_t si
 	if (reading.process.label_name == NAME_FAILED)
 		error = -ENOMEM;
 	else
-		error = addresses_resolve(&addresses, model, ADDRESSES_SHOWN, run->report);
+		error = addresses_resolve(&addresses, model,
+					  &(struct naming){.places = style->inlines || style->lines,
+							   .search = search},
+					  run->report);
 	if (!error)
-		error = frames_build(&reading.frames, model, &addresses, run->settings->python,
-				     &names, &run->paths, PATH_ROOT);
+		error = frames_build(&reading.frames, model, &addresses, style, &names, &run->paths,
+				     PATH_ROOT);
 	if (!error)
 		error = read_process(&reading, run->report);
 	if (!error)
@@ -127,10 +134,13 @@ static void report_missing(const struct run *run, struct report *report)
 
 static int read_all(struct run *run, struct sink *sinks, size_t sink_count)
 {
+	struct debug_search search = {.directory = run->settings->debug_directory,
+				      .server.report = run->report};
 	int error = 0;
 
 	for (size_t i = 0; i < run->inputs->count && !error; i++)
-		error = read_log(run, i, sinks, sink_count);
+		error = read_log(run, i, &search, sinks, sink_count);
+	debug_search_end(&search);
 	if (error)
 		return error;
 	report_missing(run, run->report);

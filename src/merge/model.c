@@ -36,6 +36,17 @@ static int compare_symbols(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
+static int compare_sources(const void *a, const void *b)
+{
+	const struct embedded_source *x = a, *y = b;
+
+	if (x->module != y->module)
+		return x->module < y->module ? -1 : 1;
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
 /* Sorts the modules and notes how far those before each place reach, which bounds the search. */
 static int index_modules(struct model *model)
 {
@@ -99,12 +110,15 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 	*model_out = NULL;
 	if (!model)
 		return -ENOMEM;
+	model->start_ns = xt_reader_header(reader)->start_monotonic_ns;
+	model->start_realtime_ns = xt_reader_header(reader)->start_realtime_ns;
 	if (names_init(&model->names) < 0 || BEGIN_TABLE(model->strings, 1) < 0 ||
 	    BEGIN_TABLE(model->stacks, 1) < 0 || BEGIN_TABLE(model->threads, 1) < 0 ||
 	    BEGIN_TABLE(model->streams, 1) < 0 || BEGIN_TABLE(model->shapes, 1) < 0 ||
 	    BEGIN_TABLE(model->copy_shapes, 1) < 0 || BEGIN_TABLE(model->python_frames, 1) < 0 ||
 	    BEGIN_TABLE(model->modules, 1) < 0 || BEGIN_TABLE(model->apis, 1) < 0 ||
-	    BEGIN_TABLE(model->symbols, 1) < 0 || BEGIN_TABLE(model->meta, MODEL_PAIRS_MAX) < 0 ||
+	    BEGIN_TABLE(model->symbols, 1) < 0 || BEGIN_TABLE(model->sources, 1) < 0 ||
+	    BEGIN_TABLE(model->meta, MODEL_PAIRS_MAX) < 0 ||
 	    BEGIN_TABLE(model->account, MODEL_PAIRS_MAX) < 0)
 		goto out;
 	model->meta.count = model->account.count = 0; /* these are no tables of ids */
@@ -116,6 +130,8 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 	model->damage = *xt_reader_damage(reader);
 	qsort(model->symbols.rows + 1, model->symbols.count - 1, sizeof(*model->symbols.rows),
 	      compare_symbols);
+	qsort(model->sources.rows + 1, model->sources.count - 1, sizeof(*model->sources.rows),
+	      compare_sources);
 	error = index_modules(model);
 	range_names_index(&model->category_names);
 	range_names_index(&model->thread_names);
@@ -158,6 +174,7 @@ void model_free(struct model *model)
 	free(model->meta.rows);
 	free(model->account.rows);
 	free(model->symbols.rows);
+	free(model->sources.rows);
 	free(model->frames);
 	free(model->python);
 	free(model->python_frames.rows);

@@ -99,6 +99,20 @@ struct embedded_symbol {
 	uint32_t name;
 };
 
+/* Where code stands in the source, or a function that was inlined there. */
+struct place {
+	uint32_t function; /* name, mangled; NAME_EMPTY: not known */
+	uint32_t file;	   /* name; NAME_EMPTY: not known */
+	uint32_t line;	   /* 0: not known */
+};
+
+struct embedded_source {
+	uint64_t address;
+	uint32_t module;
+	uint32_t order; /* in the log */
+	struct place place;
+};
+
 struct pair {
 	uint32_t key;
 	uint32_t text;	/* META */
@@ -119,6 +133,8 @@ struct pair {
 	}
 
 struct model {
+	uint64_t start_ns;	      /* of the log, on its clock */
+	uint64_t start_realtime_ns;   /* the same moment */
 	struct names names;	      /* all texts of the log, as they are */
 	MODEL_ROWS(uint32_t) strings; /* by XT_STRING_ID: name */
 	MODEL_ROWS(struct stack) stacks;
@@ -132,6 +148,7 @@ struct model {
 	MODEL_ROWS(struct pair) meta;
 	MODEL_ROWS(struct pair) account;
 	MODEL_ROWS(struct embedded_symbol) symbols; /* by module and start, once loaded */
+	MODEL_ROWS(struct embedded_source) sources; /* by module, address and order, likewise */
 	struct ranges ranges;			    /* of NVTX */
 	struct range_names category_names;	    /* likewise */
 	struct range_names thread_names;

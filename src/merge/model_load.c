@@ -486,6 +486,32 @@ static int load_symbols(struct model *model, const struct xt_chunk *chunk)
 	return 0;
 }
 
+static int load_sources(struct model *model, const struct xt_chunk *chunk)
+{
+	const uint64_t *modules = xt_chunk_u64(chunk, XT_SOURCE_MODULE);
+	const uint64_t *addresses = xt_chunk_u64(chunk, XT_SOURCE_ADDRESS);
+	const uint64_t *lines = xt_chunk_u64(chunk, XT_SOURCE_LINE);
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		struct place place = {
+			.function = intern(model, xt_chunk_bytes(chunk, XT_SOURCE_FUNCTION, r)),
+			.file = intern(model, xt_chunk_bytes(chunk, XT_SOURCE_FILE, r)),
+			.line = narrow(lines[r]),
+		};
+		uint32_t order = (uint32_t)model->sources.count;
+		struct embedded_source *source;
+
+		if (modules[r] > MODEL_IDS_MAX || model->sources.count > MODEL_IDS_MAX)
+			continue;
+		source = NEXT_ROW(model->sources);
+		if (!source || place.function == NAME_FAILED || place.file == NAME_FAILED)
+			return -ENOMEM;
+		*source =
+			(struct embedded_source){addresses[r], (uint32_t)modules[r], order, place};
+	}
+	return 0;
+}
+
 static int (*const load_by_kind[XT_KIND_COUNT])(struct model *, const struct xt_chunk *) = {
 	[XT_KIND_META] = load_meta,
 	[XT_KIND_ACCOUNT] = load_account,
@@ -504,6 +530,7 @@ static int (*const load_by_kind[XT_KIND_COUNT])(struct model *, const struct xt_
 	[XT_KIND_RANGE] = load_ranges,
 	[XT_KIND_SYMBOL] = load_symbols,
 	[XT_KIND_PYTHON_FRAME] = load_python_frames,
+	[XT_KIND_SOURCE] = load_sources,
 };
 
 int model_load_chunk(struct model *model, const struct xt_chunk *chunk)

@@ -77,7 +77,7 @@ static int apply_python(struct options *options, const char *value)
 
 	if (place < 0)
 		return place;
-	options->settings.python = (enum python_shown)place;
+	options->settings.frames.python = (enum python_shown)place;
 	return 0;
 }
 
@@ -90,6 +90,37 @@ static int apply_by(struct options *options, const char *value)
 		return place;
 	options->settings.by = (enum by)(BY_DEVICE + place);
 	return 0;
+}
+
+static int apply_switch(bool *place, const char *value)
+{
+	if (strcmp(value, "on") && strcmp(value, "off"))
+		return -EINVAL;
+	*place = !strcmp(value, "on");
+	return 0;
+}
+
+static int apply_inline(struct options *options, const char *value)
+{
+	return apply_switch(&options->settings.frames.inlines, value);
+}
+
+static int apply_lines(struct options *options, const char *value)
+{
+	return apply_switch(&options->settings.frames.lines, value);
+}
+
+static int apply_full_names(struct options *options, const char *value)
+{
+	(void)value;
+	options->settings.names = DEMANGLE_FULL;
+	return 0;
+}
+
+static int apply_debug_dir(struct options *options, const char *value)
+{
+	options->settings.debug_directory = value;
+	return value[0] ? 0 : -EINVAL;
 }
 
 static int apply_top(struct options *options, const char *value)
@@ -164,6 +195,19 @@ const struct option_row option_rows[] = {
 	 "Python frames in call paths: at their place among the native ones, without those where "
 	 "there are any, or not (mixed)",
 	 USES_PATHS | USES_GRAPH_STACKS, apply_python},
+	{"inline", 0, "on|off",
+	 "functions that the compiler inlined, as frames of their own (on); that needs debug "
+	 "information",
+	 0, apply_inline},
+	{"lines", 0, "on|off",
+	 "the line that each frame stands at, \"f (file.c:12)\", from debug information (off)", 0,
+	 apply_lines},
+	{"full-names", 0, NULL,
+	 "names of functions and kernels with all parameters and template arguments, however long",
+	 0, apply_full_names},
+	{"debug-dir", 0, "DIR",
+	 "where the debug files of stripped programs are, before /usr/lib/debug", 0,
+	 apply_debug_dir},
 	{"top", 0, "N", "rows of each table (10 in text, 1000 in --summary)", USES_TOP, apply_top},
 	{"embed-symbols", 0, NULL,
 	 "append the names of all functions in the stacks to each log, so that it can be read "

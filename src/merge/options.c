@@ -134,7 +134,9 @@ static int parse_option(struct options *options, bool *given, char **argv, int a
 	if (!row->apply(options, value))
 		return 0;
 	report_error(report, STATUS_FAILED, "--%s %s: must be %s", row->name, value,
-		     strcmp(row->value, "N") ? row->value : "a number from 1 on");
+		     !strcmp(row->value, "N")	  ? "a number from 1 on"
+		     : !strcmp(row->value, "DIR") ? "a directory"
+						  : row->value);
 	return -EINVAL;
 }
 
@@ -208,7 +210,7 @@ int options_parse(struct options *options, int argc, char **argv, struct report 
 	bool given[OPTIONS_MAX] = {false}, only_inputs = false;
 	int error = 0;
 
-	*options = (struct options){.inputs = argv + 1};
+	*options = (struct options){.inputs = argv + 1, .settings.frames.inlines = true};
 	for (int i = 1; i < argc && !error; i++) {
 		if (only_inputs || argv[i][0] != '-' || !argv[i][1])
 			options->inputs[options->input_count++] = argv[i];

@@ -32,7 +32,8 @@ static int make_kernel(struct perfetto *p, const struct process *process, uint32
 		shape->block[2], shape->registers, (unsigned long long)shape->static_shared_bytes,
 		(unsigned long long)shape->dynamic_shared_bytes);
 
-	out->name = demangle(process->names, model_kernel_name(process->model, id), DEMANGLE_FULL);
+	out->name = demangle(process->names, model_kernel_name(process->model, id),
+			     process->names->style);
 	return keep_value(p, out, text, length);
 }
 

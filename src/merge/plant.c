@@ -235,7 +235,7 @@ static uint32_t put_leaf(struct planter *p, uint32_t node, const struct owner *o
 		return node;
 	case LEAF_KERNEL:
 		name = demangle(process->names, model_kernel_name(process->model, owner->what),
-				DEMANGLE_SHORT);
+				process->names->style);
 		if (name == NAME_FAILED)
 			return PATH_FAILED;
 		length = asprintf(&text, LEAF_KERNEL_MARK "%s",

@@ -56,36 +56,46 @@ static uint64_t put_function(struct pprof *pprof, const struct function_key *key
 	return pprof_put(pprof, &piece) < 0 ? 0 : function.id;
 }
 
-static uint64_t put_location(struct pprof *pprof, const struct location_key *key)
+/* A location with what was inlined there, innermost first; key->function is that of the last line. */
+static uint64_t put_location(struct pprof *pprof, const struct location_key *key,
+			     Perftools__Profiles__Line *lines, size_t line_count)
 {
-	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT, *lines = &line;
 	Perftools__Profiles__Location location = PERFTOOLS__PROFILES__LOCATION__INIT;
 	Perftools__Profiles__Location *list = &location;
 	Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__Line **line_list;
 	bool is_new;
+	int error;
 
 	if (!key->function)
 		return 0;
 	location.id = id_of(&pprof->locations, key, sizeof(*key), &is_new);
 	if (!location.id || !is_new)
 		return location.id;
+	line_list = calloc(line_count, sizeof(*line_list));
+	if (!line_list)
+		return 0;
+	for (size_t l = 0; l < line_count; l++)
+		line_list[l] = &lines[l];
 	location.mapping_id = key->mapping;
 	location.address = key->address;
-	line.function_id = key->function;
-	line.line = key->line;
-	location.line = &lines;
-	location.n_line = 1;
+	location.line = line_list;
+	location.n_line = line_count;
 	piece.location = &list;
 	piece.n_location = 1;
-	return pprof_put(pprof, &piece) < 0 ? 0 : location.id;
+	error = pprof_put(pprof, &piece);
+	free(line_list);
+	return error < 0 ? 0 : location.id;
 }
 
 uint64_t pprof_name_location(struct pprof *pprof, const char *text, size_t length)
 {
 	struct function_key function = {.name = pprof_string(pprof, text, length)};
 	struct location_key location = {.function = put_function(pprof, &function)};
+	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT;
 
-	return put_location(pprof, &location);
+	line.function_id = location.function;
+	return put_location(pprof, &location, &line, 1);
 }
 
 /* Hexadecimal, as pprof and those who keep symbols by build id have it. */
@@ -121,7 +131,8 @@ static uint64_t put_mapping(struct pprof *pprof, const struct model *model, uint
 	mapping.memory_limit = module->end;
 	mapping.filename = pprof_string(pprof, path, length);
 	mapping.build_id = build_id_string(pprof, model, module->build_id);
-	mapping.has_functions = 1;
+	mapping.has_functions = mapping.has_filenames = mapping.has_line_numbers =
+		mapping.has_inline_frames = 1;
 	piece.mapping = &list;
 	piece.n_mapping = 1;
 	if (mapping.filename < 0 || mapping.build_id < 0 || pprof_put(pprof, &piece) < 0)
@@ -156,6 +167,7 @@ uint64_t pprof_python_location(struct pprof *pprof, const struct process *proces
 		&model->python_frames.rows[id < model->python_frames.count ? id : 0];
 	struct function_key function = {0};
 	struct location_key location = {.line = frame->line};
+	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT;
 	size_t length;
 	const char *text = names_text(&model->names, model_string(model, frame->name), &length);
 
@@ -166,29 +178,76 @@ uint64_t pprof_python_location(struct pprof *pprof, const struct process *proces
 	function.filename = pprof_string(pprof, text, length);
 	function.start_line = frame->first_line;
 	location.function = put_function(pprof, &function);
-	return put_location(pprof, &location);
+	line.function_id = location.function;
+	line.line = frame->line;
+	return put_location(pprof, &location, &line, 1);
+}
+
+/* One line of a location: shown is a name in the process's paths. 0 or -ENOMEM. */
+static int make_line(struct pprof *pprof, const struct process *process, uint32_t shown,
+		     uint32_t system_name, const struct place *place,
+		     Perftools__Profiles__Line *line)
+{
+	struct function_key function = {0};
+	size_t length;
+	const char *text = names_text(&process->paths->names, shown, &length);
+
+	function.name = pprof_string(pprof, text, length);
+	text = names_text(&process->model->names, system_name, &length);
+	function.system_name = pprof_string(pprof, text, length);
+	if (place) {
+		text = names_text(&process->model->names, place->file, &length);
+		function.filename = pprof_string(pprof, text, length);
+	}
+	perftools__profiles__line__init(line);
+	line->function_id = put_function(pprof, &function);
+	line->line = place ? place->line : 0;
+	return line->function_id ? 0 : -ENOMEM;
+}
+
+/* The lines of an address, innermost first: what is shown of what was inlined there, and the
+ * function. *count_out of them. NULL if memory ran out. */
+static Perftools__Profiles__Line *make_lines(struct pprof *pprof, const struct process *process,
+					     uint32_t a, size_t *count_out)
+{
+	const struct address *address = &process->addresses->list[a];
+	const struct place *places = process->addresses->places;
+	size_t last = address->first_place + address->place_count, count = 0;
+	Perftools__Profiles__Line *lines = calloc((size_t)address->place_count + 1, sizeof(*lines));
+	int error = 0;
+
+	for (size_t p = address->first_place; lines && p + 1 < last && !error; p++)
+		if (process->frames->place_names[p])
+			error = make_line(pprof, process, process->frames->place_names[p] - 1,
+					  places[p].function, &places[p], &lines[count++]);
+	if (lines && !error)
+		error = make_line(pprof, process, process->frames->address_names[a] - 1,
+				  address->name, address->place_count ? &places[last - 1] : NULL,
+				  &lines[count++]);
+	*count_out = count;
+	if (!error)
+		return lines;
+	free(lines);
+	return NULL;
 }
 
 uint64_t pprof_address_location(struct pprof *pprof, const struct process *process, uint32_t a)
 {
 	const struct address *address = &process->addresses->list[a];
-	struct function_key function = {0};
 	struct location_key location = {.address = address_value(address)};
-	size_t length;
-	const char *text;
+	Perftools__Profiles__Line *lines;
+	size_t line_count;
 
 	if (pprof->address_locations[a])
 		return pprof->address_locations[a];
-	text = names_text(&process->paths->names, process->frames->address_names[a] - 1, &length);
-	function.name = pprof_string(pprof, text, length);
-	text = names_text(&process->model->names, address->name, &length);
-	function.system_name = pprof_string(pprof, text, length);
-	location.function = put_function(pprof, &function);
-	if (address->module) {
+	lines = make_lines(pprof, process, a, &line_count);
+	if (!lines)
+		return 0;
+	location.function = lines[line_count - 1].function_id;
+	if (address->module)
 		location.mapping = put_mapping(pprof, process->model, address->module);
-		if (!location.mapping)
-			return 0;
-	}
-	pprof->address_locations[a] = put_location(pprof, &location);
+	if (!address->module || location.mapping)
+		pprof->address_locations[a] = put_location(pprof, &location, lines, line_count);
+	free(lines);
 	return pprof->address_locations[a];
 }

@@ -69,6 +69,25 @@ void report_warn(struct report *report, const char *format, ...)
 	keep_line(report, line, STATUS_INCOMPLETE);
 }
 
+void report_warn_once(struct report *report, const char *format, ...)
+{
+	va_list arguments;
+	char *line;
+
+	va_start(arguments, format);
+	line = format_line(format, arguments);
+	va_end(arguments);
+	for (size_t w = 0; line && w < report->warning_count; w++) {
+		if (strcmp(report->warnings[w], line))
+			continue;
+		free(line);
+		return;
+	}
+	if (!report->quiet)
+		print_line(line);
+	keep_line(report, line, STATUS_INCOMPLETE);
+}
+
 void report_error(struct report *report, enum exit_status status, const char *format, ...)
 {
 	va_list arguments;

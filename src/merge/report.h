@@ -33,6 +33,10 @@ void report_note(struct report *report, const char *format, ...)
 void report_warn(struct report *report, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* As report_warn(), but nothing if the same was said before. */
+void report_warn_once(struct report *report, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
 /* Something asked for cannot be had: printed even if quiet, the status becomes at least that. */
 void report_error(struct report *report, enum exit_status status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

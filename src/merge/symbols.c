@@ -1,26 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of ELF files, by elfutils: build id, symbol tables, debug files, search by address.
+ * Functions of ELF files: symbol tables, search by address.
  */
 #include "merge/symbols.h"
 
-#include <elfutils/libdwelf.h>
-#include <fcntl.h>
-#include <gelf.h>
-#include <libelf.h>
-#include <stdio.h>
-#include <unistd.h>
-
+#include "merge/elf_file.h"
 #include "merge/grow.h"
 
-#define DEBUG_ROOT	   "/usr/lib/debug"
-#define BUILD_ID_BYTES_MAX 64
-#define PLT_SECTIONS_MAX   4
-
-struct elf_file {
-	int fd;
-	Elf *elf;
-};
+#define PLT_SECTIONS_MAX 4
 
 struct entry {
 	struct symbol symbol;
@@ -37,106 +24,6 @@ struct symbols {
 	struct symbol plt[PLT_SECTIONS_MAX];
 	size_t plt_count;
 };
-
-static bool open_elf(struct elf_file *file, const char *path)
-{
-	file->fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (file->fd < 0)
-		return false;
-	elf_version(EV_CURRENT);
-	file->elf = elf_begin(file->fd, ELF_C_READ_MMAP, NULL);
-	return true;
-}
-
-static void close_elf(struct elf_file *file)
-{
-	elf_end(file->elf);
-	if (file->fd >= 0)
-		close(file->fd);
-	*file = (struct elf_file){.fd = -1};
-}
-
-static bool has_build_id(Elf *elf, const void *build_id, size_t build_id_bytes)
-{
-	const void *found;
-	ssize_t bytes = dwelf_elf_gnu_build_id(elf, &found);
-
-	if (bytes <= 0)
-		return !build_id_bytes;
-	return (size_t)bytes == build_id_bytes && !memcmp(found, build_id, build_id_bytes);
-}
-
-/* The section of that type, or NULL; for a symbol table only one that is really in the file. */
-static Elf_Scn *find_section(Elf *elf, uint32_t type, GElf_Shdr *header)
-{
-	Elf_Scn *section = NULL;
-
-	while ((section = elf_nextscn(elf, section)))
-		if (gelf_getshdr(section, header) && header->sh_type == type && header->sh_size)
-			return section;
-	return NULL;
-}
-
-static bool has_symtab(Elf *elf)
-{
-	GElf_Shdr header;
-
-	return find_section(elf, SHT_SYMTAB, &header);
-}
-
-/* A debug file is only as good as its build id; one that has no build id has none to compare. */
-static bool try_debug(struct symbols *symbols, const char *path, const void *build_id,
-		      size_t build_id_bytes)
-{
-	if (!open_elf(&symbols->debug, path))
-		return false;
-	if (elf_kind(symbols->debug.elf) == ELF_K_ELF && has_symtab(symbols->debug.elf) &&
-	    has_build_id(symbols->debug.elf, build_id, build_id_bytes))
-		return true;
-	close_elf(&symbols->debug);
-	return false;
-}
-
-static bool debug_by_build_id(struct symbols *symbols, const uint8_t *build_id,
-			      size_t build_id_bytes)
-{
-	char path[sizeof(DEBUG_ROOT "/.build-id/xx/.debug") + 2 * BUILD_ID_BYTES_MAX];
-	char *p = path;
-
-	if (build_id_bytes < 2 || build_id_bytes > BUILD_ID_BYTES_MAX)
-		return false;
-	p += sprintf(p, DEBUG_ROOT "/.build-id/%02x/", build_id[0]);
-	for (size_t i = 1; i < build_id_bytes; i++)
-		p += sprintf(p, "%02x", build_id[i]);
-	strcpy(p, ".debug");
-	return try_debug(symbols, path, build_id, build_id_bytes);
-}
-
-static bool debug_by_link(struct symbols *symbols, const char *path, const void *build_id,
-			  size_t build_id_bytes)
-{
-	static const char *const places[] = {"", ".debug/"};
-	GElf_Word check;
-	const char *link = dwelf_elf_gnu_debuglink(symbols->file.elf, &check);
-	const char *slash = strrchr(path, '/');
-	int directory = slash ? (int)(slash - path + 1) : 0;
-	bool found = false;
-	char *name;
-
-	if (!link)
-		return false;
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !found; i++) {
-		if (asprintf(&name, "%.*s%s%s", directory, path, places[i], link) < 0)
-			return false;
-		found = try_debug(symbols, name, build_id, build_id_bytes);
-		free(name);
-	}
-	if (found || asprintf(&name, DEBUG_ROOT "%.*s%s", directory, path, link) < 0)
-		return found;
-	found = try_debug(symbols, name, build_id, build_id_bytes);
-	free(name);
-	return found;
-}
 
 /*
  * Whether the symbol is code, and its worth: aliases of one function are many (weak, internal,
@@ -169,10 +56,11 @@ static uint32_t worth_of(Elf *elf, const GElf_Sym *symbol, const char *name)
 	return worth;
 }
 
-static int read_table(struct symbols *symbols, Elf *elf, uint32_t type)
+static int read_table(struct symbols *symbols, const struct elf_file *file, uint32_t type)
 {
+	Elf *elf = file->elf;
 	GElf_Shdr header;
-	Elf_Scn *section = find_section(elf, type, &header);
+	Elf_Scn *section = elf_file_section(file, type, &header);
 	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
 	size_t count = data && header.sh_entsize ? data->d_size / header.sh_entsize : 0;
 
@@ -259,35 +147,42 @@ static void order_entries(struct symbols *symbols)
 	}
 }
 
+/* What the file lacks may be in a debug file; one that has but one of the two will do. */
+static int read_symbols(struct symbols *symbols, const char *path, const void *build_id,
+			size_t build_id_bytes, struct debug_search *search)
+{
+	const struct elf_file *file = &symbols->file, *debug = &symbols->debug;
+
+	if (!elf_file_has_symtab(file) || !elf_file_has_debug_info(file))
+		debug_files_find(search, file, path, build_id, build_id_bytes, &symbols->debug);
+	if (elf_file_has_symtab(file))
+		return read_table(symbols, file, SHT_SYMTAB);
+	if (debug->elf && elf_file_has_symtab(debug))
+		return read_table(symbols, debug, SHT_SYMTAB);
+	return read_table(symbols, file, SHT_DYNSYM);
+}
+
 enum symbols_result symbols_open(const char *path, const void *build_id, size_t build_id_bytes,
-				 struct symbols **symbols_out)
+				 struct debug_search *search, struct symbols **symbols_out)
 {
 	struct symbols *symbols = calloc(1, sizeof(*symbols));
 	enum symbols_result result = SYMBOLS_NO_MEMORY;
-	int error;
 
 	*symbols_out = NULL;
 	if (!symbols)
 		return SYMBOLS_NO_MEMORY;
-	symbols->file.fd = symbols->debug.fd = -1;
+	symbols->file = symbols->debug = ELF_FILE_NONE;
 	result = SYMBOLS_NO_FILE;
-	if (!open_elf(&symbols->file, path))
+	if (!elf_file_open(&symbols->file, path))
 		goto out;
 	result = SYMBOLS_NOT_ELF;
-	if (elf_kind(symbols->file.elf) != ELF_K_ELF)
+	if (!elf_file_is_elf(&symbols->file))
 		goto out;
 	result = SYMBOLS_OTHER_BUILD;
-	if (!has_build_id(symbols->file.elf, build_id, build_id_bytes))
+	if (!elf_file_has_build_id(&symbols->file, build_id, build_id_bytes))
 		goto out;
-	if (has_symtab(symbols->file.elf))
-		error = read_table(symbols, symbols->file.elf, SHT_SYMTAB);
-	else if (debug_by_build_id(symbols, build_id, build_id_bytes) ||
-		 debug_by_link(symbols, path, build_id, build_id_bytes))
-		error = read_table(symbols, symbols->debug.elf, SHT_SYMTAB);
-	else
-		error = read_table(symbols, symbols->file.elf, SHT_DYNSYM);
 	result = SYMBOLS_NO_MEMORY;
-	if (error)
+	if (read_symbols(symbols, path, build_id, build_id_bytes, search) < 0)
 		goto out;
 	read_plt(symbols);
 	order_entries(symbols);
@@ -298,6 +193,14 @@ out:
 	return result;
 }
 
+const struct elf_file *symbols_debug_file(const struct symbols *symbols)
+{
+	if (elf_file_has_debug_info(&symbols->file))
+		return &symbols->file;
+	return symbols->debug.elf && elf_file_has_debug_info(&symbols->debug) ? &symbols->debug
+									      : NULL;
+}
+
 void symbols_close(struct symbols *symbols)
 {
 	int error = errno;
@@ -305,8 +208,8 @@ void symbols_close(struct symbols *symbols)
 	if (!symbols)
 		return;
 	free(symbols->entries);
-	close_elf(&symbols->debug);
-	close_elf(&symbols->file);
+	elf_file_close(&symbols->debug);
+	elf_file_close(&symbols->file);
 	free(symbols);
 	errno = error;
 }

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "merge/debug_files.h"
+
 struct symbol {
 	uint64_t start;
 	uint64_t bytes;
@@ -22,18 +24,22 @@ enum symbols_result {
 	SYMBOLS_NO_FILE, /* it cannot be opened: see errno */
 	SYMBOLS_NOT_ELF,
 	SYMBOLS_OTHER_BUILD, /* its build id is another: it is not the file that was traced */
+	SYMBOLS_LATER,	     /* not found by symbols_open(): it was changed since */
 	SYMBOLS_NO_MEMORY,
 };
 
 struct symbols;
 
 /*
- * Opens path and reads its functions: from .symtab, or that of its debug file (by build id, then
- * by debug link), else from .dynsym. build_id of build_id_bytes is what the file must have; 0
- * bytes: it must have none. On SYMBOLS_OK *symbols_out is to be closed, otherwise it is NULL.
+ * Opens path and reads its functions: from .symtab, or that of its debug file, else from .dynsym.
+ * build_id of build_id_bytes is what the file must have; 0 bytes: it must have none. On SYMBOLS_OK
+ * *symbols_out is to be closed, otherwise it is NULL.
  */
 enum symbols_result symbols_open(const char *path, const void *build_id, size_t build_id_bytes,
-				 struct symbols **symbols_out);
+				 struct debug_search *search, struct symbols **symbols_out);
+
+/* The file that has the DWARF, as long as the table is open, or NULL. */
+const struct elf_file *symbols_debug_file(const struct symbols *symbols);
 
 /* Accepts NULL. */
 void symbols_close(struct symbols *symbols);

@@ -70,6 +70,8 @@ class Check(DumpTest):
                              fine(minor=1).chunk(make.GRAPH_UPDATE, 0))
         self.check_violation("not a kind of version 2.1",
                              fine(minor=1).chunk(make.PYTHON_FRAME, 0))
+        self.check_violation("not a kind of version 2.1", fine(minor=1).chunk(make.SOURCE, 0))
+        self.run_dump("--check", self.file(fine().end().chunk(make.SOURCE, 0).end()))
         self.run_dump("--check", self.file(
             fine(minor=3).chunk(make.UNKNOWN_KIND, 0).chunk(make.CLOCK, 0, make.column(9, 1, b"")).end()))
         self.check_violation("column 9 is not", fine().chunk(make.CLOCK, 0, make.column(9, 1, b"")))

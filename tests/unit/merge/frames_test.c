@@ -167,7 +167,7 @@ static void make_fixture(struct fixture *f, const struct sample *sample)
 	f->stacks[1] = (struct stack){.frame_count = count, .flags = sample->flags, .seen_ns = 1};
 	f->model.stacks.rows = f->stacks;
 	f->model.stacks.count = 2;
-	f->addresses = (struct addresses){f->list, count, f->by_frame};
+	f->addresses = (struct addresses){.list = f->list, .count = count, .by_frame = f->by_frame};
 }
 
 static void print_path(const struct paths *paths, uint32_t node, char *out, size_t out_bytes)
@@ -201,8 +201,8 @@ static void stacks_are_trimmed(void **state)
 		assert_int_equal(paths_init(&paths), 0);
 		cache.mangled = &f.model.names;
 		cache.shown = &paths.names;
-		assert_int_equal(frames_build(&frames, &f.model, &f.addresses, PYTHON_MIXED, &cache,
-					      &paths, PATH_ROOT),
+		assert_int_equal(frames_build(&frames, &f.model, &f.addresses,
+					      &(struct frame_style){0}, &cache, &paths, PATH_ROOT),
 				 0);
 		assert_true(frames_has_stack(&frames, 1));
 		assert_false(frames_has_stack(&frames, 0));

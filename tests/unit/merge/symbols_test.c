@@ -16,6 +16,8 @@
 /* As the linker was told to write it. */
 static const uint8_t build_id[] = {0xde, 0xad, 0xbe, 0xef, 0x00, 0x01, 0x02, 0x03};
 
+static struct debug_search search;
+
 enum function { GLOBAL, STATIC, WEAK, ALIAS, ASSEMBLY };
 static uint64_t addresses[5];
 
@@ -44,7 +46,8 @@ static struct symbols *open_fixture(const char *path)
 {
 	struct symbols *symbols;
 
-	assert_int_equal(symbols_open(path, build_id, sizeof(build_id), &symbols), SYMBOLS_OK);
+	assert_int_equal(symbols_open(path, build_id, sizeof(build_id), &search, &symbols),
+			 SYMBOLS_OK);
 	return symbols;
 }
 
@@ -94,12 +97,12 @@ static void another_build_gives_no_names(void **state)
 	(void)state;
 	memcpy(other, build_id, sizeof(other));
 	other[7] ^= 1;
-	assert_int_equal(symbols_open(FIXTURE, other, sizeof(other), &symbols),
+	assert_int_equal(symbols_open(FIXTURE, other, sizeof(other), &search, &symbols),
 			 SYMBOLS_OTHER_BUILD);
 	assert_null(symbols);
-	assert_int_equal(symbols_open(FIXTURE, build_id, sizeof(build_id) - 1, &symbols),
+	assert_int_equal(symbols_open(FIXTURE, build_id, sizeof(build_id) - 1, &search, &symbols),
 			 SYMBOLS_OTHER_BUILD);
-	assert_int_equal(symbols_open(FIXTURE, NULL, 0, &symbols), SYMBOLS_OTHER_BUILD);
+	assert_int_equal(symbols_open(FIXTURE, NULL, 0, &search, &symbols), SYMBOLS_OTHER_BUILD);
 }
 
 static void what_is_no_elf_file_is_refused(void **state)
@@ -107,9 +110,11 @@ static void what_is_no_elf_file_is_refused(void **state)
 	struct symbols *symbols;
 
 	(void)state;
-	assert_int_equal(symbols_open("/nowhere/at/all", NULL, 0, &symbols), SYMBOLS_NO_FILE);
-	assert_int_equal(symbols_open("/proc/self/cmdline", NULL, 0, &symbols), SYMBOLS_NOT_ELF);
-	assert_int_equal(symbols_open("/dev/null", NULL, 0, &symbols), SYMBOLS_NOT_ELF);
+	assert_int_equal(symbols_open("/nowhere/at/all", NULL, 0, &search, &symbols),
+			 SYMBOLS_NO_FILE);
+	assert_int_equal(symbols_open("/proc/self/cmdline", NULL, 0, &search, &symbols),
+			 SYMBOLS_NOT_ELF);
+	assert_int_equal(symbols_open("/dev/null", NULL, 0, &search, &symbols), SYMBOLS_NOT_ELF);
 	assert_null(symbols);
 }
 
@@ -130,7 +135,7 @@ static void cut_files_do_no_harm(void **state)
 
 		assert_int_equal(ftruncate(file, 0), 0);
 		assert_int_equal(pwrite(file, content, cut, 0), (ssize_t)cut);
-		if (symbols_open(path, build_id, sizeof(build_id), &symbols) == SYMBOLS_OK)
+		if (symbols_open(path, build_id, sizeof(build_id), &search, &symbols) == SYMBOLS_OK)
 			symbols_find(symbols, addresses[STATIC]);
 		symbols_close(symbols);
 	}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One unit of DWARF, walked once: where its functions are, and the scopes that functions stand in.
+ */
+#ifndef XT_MERGE_DEBUG_TREE_H
+#define XT_MERGE_DEBUG_TREE_H
+
+#include <elfutils/libdw.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "merge/spans.h"
+
+#define DEBUG_DEPTH_MAX 200 /* entries inside entries; compilers stay far below */
+
+/* A namespace, type or function: what a qualified name is made of. */
+struct debug_scope {
+	Dwarf_Die die;
+	uint32_t parent; /* place of the scope around it + 1, or 0 */
+};
+
+struct debug_tree {
+	Dwarf_CU *unit;
+	struct debug_scope *scopes; /* in the order of the unit */
+	size_t scope_count;
+	size_t scope_capacity;
+	struct spans functions; /* their code; what: the place of the scope */
+	bool is_damaged;	/* what was read so far is kept */
+};
+
+/* Walks the unit whose first entry is given. 0 or -ENOMEM; free it in any case. */
+int debug_tree_read(struct debug_tree *tree, Dwarf_Die *unit_die);
+void debug_tree_free(struct debug_tree *tree);
+
+/* The place of an entry among the scopes + 1, or 0. */
+uint32_t debug_tree_scope(const struct debug_tree *tree, const Dwarf_Die *die);
+
+/* Linkers leave the functions that they drop at address 0 or 1. */
+static inline bool debug_is_code(Dwarf_Addr start, Dwarf_Addr end)
+{
+	return start > 1 && start < end;
+}
+
+/* The entry next to die, in *next. 0, 1 if it is the last, -1 if the DWARF is damaged. */
+int debug_next(Dwarf_Die *die, Dwarf_Die *next);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names that fit into a flame graph: what tells a function from its neighbours stays, what only
+ * repeats its types goes.
+ */
+#ifndef XT_MERGE_SHORT_NAMES_H
+#define XT_MERGE_SHORT_NAMES_H
+
+#include <stddef.h>
+
+#define SHORT_NAME_BYTES_MAX 100
+
+/*
+ * Shortens a demangled name without parameters, in place; returns its length. Anonymous namespaces
+ * always go. If it is then longer than SHORT_NAME_BYTES_MAX, so do, as far as needed: the scopes of
+ * template arguments, arguments inside arguments, from the innermost on, the last arguments, the
+ * middle of the name. "..." stands where something is missing.
+ */
+size_t name_shorten(char *text, size_t length);
+
+#endif

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""One program, built in many ways: inlined functions and lines are what addr2line says they are."""
+
+import concurrent.futures
+import os
+import sys
+import tempfile
+
+import names_base as base
+
+# What is built, how, and where addr2line cannot read that, how the same code is built plainly.
+GCC = [
+    ("O0", ["-O0"], None),
+    ("O1, frame pointers", ["-O1", "-fno-omit-frame-pointer"], None),
+    ("O2", ["-O2"], None),
+    ("O3, no frame pointers", ["-O3", "-fomit-frame-pointer"], None),
+    ("Os, DWARF 4", ["-Os", "-gdwarf-4"], None),
+    ("O2, LTO", ["-O2", "-flto"], None),
+    ("O2, no PIE", ["-O2", "-no-pie", "-fno-pie"], None),
+    ("O2, compressed", ["-O2", "-gz"], None),
+    ("O2, types apart", ["-O2", "-fdebug-types-section"], ["-O2"]),
+    ("O2, sections dropped", ["-O2", "-ffunction-sections", "-Wl,--gc-sections"], None),
+    ("O2, split", ["-O2", "-gsplit-dwarf"], ["-O2"]),
+    ("O2, split, DWARF 4", ["-O2", "-gdwarf-4", "-gsplit-dwarf"], ["-O2", "-gdwarf-4"]),
+]
+CLANG = [
+    ("O0", ["-O0"], None),
+    ("O2", ["-O2"], None),
+    ("O3, DWARF 4", ["-O3", "-gdwarf-4"], None),
+    ("O2, split", ["-O2", "-gsplit-dwarf"], ["-O2"]),
+]
+RUST = [
+    ("debug", ["-Copt-level=0"], None),
+    ("release", ["-Copt-level=3"], None),
+    ("release, v0 names", ["-Copt-level=3", "-Csymbol-mangling-version=v0"], None),
+]
+
+
+def build_cxx(tracer, folder, compiler, flags):
+    """Objects are made one by one, so that split DWARF has its files beside them."""
+    c_compiler = compiler.replace("clang++", "clang").replace("g++", "gcc")
+    os.makedirs(folder, exist_ok=True)
+    compile_flags = [flag for flag in flags if not flag.startswith("-Wl,")]
+    for tool, source in ((c_compiler, "device.c"), (compiler, "calls.cpp")):
+        tracer.compile([tool, "-g", *compile_flags, "-I" + tracer.args.include, "-c",
+                        os.path.join(base.HERE, source), "-o", source + ".o"], cwd=folder)
+    tracer.compile([compiler, "-g", *flags, "device.c.o", "calls.cpp.o", "-o", "program",
+                    *tracer.libraries], cwd=folder)
+    return os.path.join(folder, "program")
+
+
+def build_rust(tracer, folder, _, flags):
+    os.makedirs(folder, exist_ok=True)
+    tracer.compile([tracer.args.cc, "-g", "-O1", "-I" + tracer.args.include, "-c",
+                    os.path.join(base.HERE, "device.c"), "-o", "device.o"], cwd=folder)
+    tracer.compile(["rustc", "-g", *flags, os.path.join(base.HERE, "calls.rs"), "-o", "program",
+                    "-Clink-arg=device.o", "-Clink-arg=-L" + tracer.args.simgpu,
+                    "-Clink-arg=-l:libcuda.so.1"], cwd=folder)
+    return os.path.join(folder, "program")
+
+
+def check_build(tracer, builder, compiler, what, flags, twin_flags):
+    name = f"{compiler} {what}"
+    folder = tracer.path(name.replace(" ", "_").replace(",", ""))
+    program = builder(tracer, folder, compiler, flags)
+    log = tracer.record([program], os.path.basename(folder) + ".data", cwd=folder)
+    tables = tracer.tables(log)
+    addresses = base.addresses_of(tables, program)
+    oracle = program
+    if twin_flags:
+        oracle = builder(tracer, folder + "_twin", compiler, twin_flags)
+        codes = [base.run(["objcopy", "-O", "binary", "--only-section=.text", file, "/dev/stdout"],
+                          encoding="latin-1").stdout for file in (program, oracle)]
+        assert codes[0] and codes[0] == codes[1], f"{name}: not the same code as its twin"
+    chains = base.embedded_chains(tables, program)
+    for tool in base.ORACLES:
+        if base.has(tool):
+            known, inlined = base.check_chains(
+                f"{name}, {tool}", chains, base.oracle_chains(tool, oracle, addresses), addresses,
+                symbol_first=tool == "addr2line",
+                files=not (tool == "addr2line" and compiler == "clang++"))
+    # What is in the log is all that is needed; what was read from the file then is the same.
+    bare = tracer.record([program], os.path.basename(folder) + ".bare", embed=False, cwd=folder)
+    for options in ([], ["--lines", "on"], ["--inline", "off"], ["--full-names"],
+                    ["--lines", "on", "--inline", "off"]):
+        assert (strip_times(tracer.folded(bare, *options)) ==
+                strip_times(tracer.folded(log, *options))), f"{name}: embedded differs: {options}"
+    os.rename(program, program + ".gone")
+    text = tracer.folded(log, "--lines", "on")
+    assert text.count("device_launch (device.c:") == len(text.splitlines()), text
+    return f"{name}: {known} addresses, {inlined} with inlined functions"
+
+
+def strip_times(folded):
+    return sorted(line.rsplit(" ", 1)[0] for line in folded.splitlines())
+
+
+def main():
+    args = base.parse_arguments()
+    families = [("gcc", build_cxx, "g++", GCC), ("clang", build_cxx, "clang++", CLANG),
+                ("rustc", build_rust, "rustc", RUST)]
+    if not base.has("addr2line"):
+        print("there is no addr2line")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as folder:
+        tracer = base.Tracer(args, os.path.realpath(folder))
+        jobs = []
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            for family, builder, compiler, builds in families:
+                if not base.has(compiler):
+                    print(f"{family}: not here")
+                    continue
+                jobs += [pool.submit(check_build, tracer, builder, compiler, *build)
+                         for build in builds]
+            for job in jobs:
+                print(job.result(), flush=True)
+        assert jobs, "no compiler"
+
+
+if __name__ == "__main__":
+    main()
