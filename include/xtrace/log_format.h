@@ -286,6 +286,11 @@ enum xt_range_operation {
 	XT_RANGE_MARK = 5,
 	XT_RANGE_NAME_THREAD = 6,   /* key is a tid, text its name */
 	XT_RANGE_NAME_CATEGORY = 7, /* key is a category of the domain, text its name */
+	/* Names of CUDA's objects, by CUPTI's numbers: */
+	XT_RANGE_NAME_DEVICE = 8,
+	XT_RANGE_NAME_CONTEXT = 9,
+	XT_RANGE_NAME_STREAM = 10, /* payload: its context */
+	XT_RANGE_NAME_EVENT = 11,  /* key: the handle */
 };
 
 enum xt_range_column {

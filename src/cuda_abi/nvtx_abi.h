@@ -11,7 +11,12 @@
 #include <stdint.h>
 
 /* Modules whose function tables a tool may fill. */
-enum xt_nvtx_module { XT_NVTX_CORE = 1, XT_NVTX_CORE2 = 5 };
+enum xt_nvtx_module {
+	XT_NVTX_CORE = 1,
+	XT_NVTX_CUDA = 2,
+	XT_NVTX_CUDART = 4,
+	XT_NVTX_CORE2 = 5,
+};
 
 /* Places in the table of XT_NVTX_CORE. A: char text, W: wchar_t text, Ex: attributes. */
 enum xt_nvtx_core {
@@ -46,6 +51,28 @@ enum xt_nvtx_core2 {
 	XT_NVTX_DOMAIN_CREATE_A = 12,
 	XT_NVTX_DOMAIN_CREATE_W = 13,
 	XT_NVTX_DOMAIN_DESTROY = 14,
+};
+
+/* Places in the table of XT_NVTX_CUDA: a handle and a text. */
+enum xt_nvtx_cuda {
+	XT_NVTX_NAME_CU_DEVICE_A = 1,
+	XT_NVTX_NAME_CU_DEVICE_W = 2,
+	XT_NVTX_NAME_CU_CONTEXT_A = 3,
+	XT_NVTX_NAME_CU_CONTEXT_W = 4,
+	XT_NVTX_NAME_CU_STREAM_A = 5,
+	XT_NVTX_NAME_CU_STREAM_W = 6,
+	XT_NVTX_NAME_CU_EVENT_A = 7,
+	XT_NVTX_NAME_CU_EVENT_W = 8,
+};
+
+/* Places in the table of XT_NVTX_CUDART. */
+enum xt_nvtx_cudart {
+	XT_NVTX_NAME_CUDA_DEVICE_A = 1,
+	XT_NVTX_NAME_CUDA_DEVICE_W = 2,
+	XT_NVTX_NAME_CUDA_STREAM_A = 3,
+	XT_NVTX_NAME_CUDA_STREAM_W = 4,
+	XT_NVTX_NAME_CUDA_EVENT_A = 5,
+	XT_NVTX_NAME_CUDA_EVENT_W = 6,
 };
 
 /* A table is an array of pointers to where NVTX keeps its function pointers; 0 is not used. */

@@ -19,6 +19,7 @@
 #include "inject/clock.h"
 #include "inject/entry_stub.h"
 #include "inject/lane.h"
+#include "inject/nvtx_objects.h"
 #include "inject/stack_capture.h"
 
 #define TEXT_BYTES_MAX	 4096
@@ -109,6 +110,7 @@ struct event {
 	uint64_t key;
 	const char *text;
 	const wchar_t *wide_text; /* instead of text */
+	uint64_t payload;	  /* where there are no attributes */
 	const struct xt_nvtx_attributes *attributes;
 };
 
@@ -168,6 +170,7 @@ static void commit_event(struct lane *lane, const struct event *event, size_t te
 	record->operation = event->operation;
 	record->text_bytes = (uint32_t)text_bytes;
 	memcpy(record->text, lane->text, text_bytes);
+	record->payload = event->payload;
 	if (attributes) {
 		record->payload = attributes->payload;
 		record->payload_type = (uint32_t)attributes->payload_type;
@@ -192,6 +195,17 @@ static void event(const struct event *event, const struct caller_regs *regs)
 	lane->busy = false;
 }
 _Static_assert(TEXT_BYTES_MAX <= LANE_TEXT_BYTES, "a text fits into a lane's room for it");
+
+void nvtx_note_name(uint32_t operation, uint64_t key, uint64_t payload, const char *text,
+		    const wchar_t *wide_text)
+{
+	event(&(struct event){.operation = operation,
+			      .key = key,
+			      .payload = payload,
+			      .text = text,
+			      .wide_text = wide_text},
+	      NULL);
+}
 
 static uint32_t domain_number(uintptr_t handle)
 {
@@ -449,12 +463,7 @@ const char *nvtx_domain_name(uint64_t domain)
 	return domains[domain].name;
 }
 
-struct table_entry {
-	unsigned place;
-	xt_nvtx_function function;
-};
-
-static const struct table_entry core_entries[] = {
+static const struct nvtx_entry core_entries[] = {
 	{XT_NVTX_MARK_EX, nvtx_mark_ex},
 	{XT_NVTX_MARK_A, nvtx_mark_a},
 	{XT_NVTX_MARK_W, nvtx_mark_w},
@@ -470,9 +479,10 @@ static const struct table_entry core_entries[] = {
 	{XT_NVTX_NAME_CATEGORY_W, nvtx_name_category_w},
 	{XT_NVTX_NAME_OS_THREAD_A, nvtx_name_os_thread_a},
 	{XT_NVTX_NAME_OS_THREAD_W, nvtx_name_os_thread_w},
+	{0, NULL},
 };
 
-static const struct table_entry core2_entries[] = {
+static const struct nvtx_entry core2_entries[] = {
 	{XT_NVTX_DOMAIN_MARK_EX, nvtx_domain_mark_ex},
 	{XT_NVTX_DOMAIN_RANGE_START_EX, nvtx_domain_range_start_ex},
 	{XT_NVTX_DOMAIN_RANGE_END, nvtx_domain_range_end},
@@ -484,19 +494,20 @@ static const struct table_entry core2_entries[] = {
 	{XT_NVTX_DOMAIN_REGISTER_STRING_W, nvtx_domain_register_string_w},
 	{XT_NVTX_DOMAIN_CREATE_A, nvtx_domain_create_a},
 	{XT_NVTX_DOMAIN_CREATE_W, nvtx_domain_create_w},
+	{0, NULL},
 };
 
 static void fill_table(const struct xt_nvtx_export_callbacks *callbacks, uint32_t module,
-		       const struct table_entry *entries, size_t entry_count)
+		       const struct nvtx_entry *entries)
 {
 	xt_nvtx_function_table table = NULL;
 	unsigned size = 0;
 
 	if (!callbacks->get_module_function_table(module, &table, &size) || !table)
 		return;
-	for (size_t i = 0; i < entry_count; i++)
-		if (entries[i].place < size && table[entries[i].place])
-			*table[entries[i].place] = entries[i].function;
+	for (const struct nvtx_entry *entry = entries; entry->place; entry++)
+		if (entry->place < size && table[entry->place])
+			*table[entry->place] = entry->function;
 }
 
 int nvtx_take_over(xt_nvtx_get_export_table get_export_table)
@@ -506,10 +517,10 @@ int nvtx_take_over(xt_nvtx_get_export_table get_export_table)
 
 	if (atomic_load(&abandoned) || !callbacks || callbacks->struct_bytes < sizeof(*callbacks))
 		return 0;
-	fill_table(callbacks, XT_NVTX_CORE, core_entries,
-		   sizeof(core_entries) / sizeof(*core_entries));
-	fill_table(callbacks, XT_NVTX_CORE2, core2_entries,
-		   sizeof(core2_entries) / sizeof(*core2_entries));
+	fill_table(callbacks, XT_NVTX_CORE, core_entries);
+	fill_table(callbacks, XT_NVTX_CORE2, core2_entries);
+	fill_table(callbacks, XT_NVTX_CUDA, nvtx_cuda_entries);
+	fill_table(callbacks, XT_NVTX_CUDART, nvtx_cudart_entries);
 	return 1;
 }
 

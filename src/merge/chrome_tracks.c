@@ -107,7 +107,7 @@ uint32_t chrome_device_pid(struct sink *sink, const struct process *process, uin
 {
 	struct chrome *c = sink->state;
 	char key[32], *name;
-	const char *gpu_name;
+	const char *gpu_name, *title;
 	bool simulated = !strcmp(model_meta(process->model, "gpu.simulated"), "1");
 	uint32_t pid;
 	int error;
@@ -121,12 +121,14 @@ uint32_t chrome_device_pid(struct sink *sink, const struct process *process, uin
 	c->devices[c->device_count++] = (uint64_t)device << 32 | pid;
 	snprintf(key, sizeof(key), "gpu.%u.name", device);
 	gpu_name = model_meta(process->model, key);
+	title = model_title(process->model, &process->model->device_names, 0, device);
 	if (process->process_count > 1)
-		error = asprintf(&name, "GPU %u%s%s%s of %s", device, gpu_name[0] ? " " : "",
-				 gpu_name, simulated ? " [simulated]" : "", process->label);
+		error = asprintf(&name, "GPU %u%s%s%s%s%s of %s", device, title[0] ? " " : "",
+				 title, gpu_name[0] ? " " : "", gpu_name,
+				 simulated ? " [simulated]" : "", process->label);
 	else
-		error = asprintf(&name, "GPU %u%s%s%s", device, gpu_name[0] ? " " : "", gpu_name,
-				 simulated ? " [simulated]" : "");
+		error = asprintf(&name, "GPU %u%s%s%s%s%s", device, title[0] ? " " : "", title,
+				 gpu_name[0] ? " " : "", gpu_name, simulated ? " [simulated]" : "");
 	if (error < 0)
 		return 0;
 	error = put_metadata(sink, "process_name", pid, 0, name);
@@ -197,22 +199,30 @@ static int add_track(struct sink *sink, const struct process *process, uint32_t 
 	struct track_stream *stream = &c->streams[id];
 	const struct stream *row = &process->model->streams.rows[id];
 	uint32_t place = stream->track_count, track;
-	char name[96];
-	int length;
+	const char *title = model_title(process->model, &process->model->stream_names, row->context,
+					row->stream);
+	char number[16] = "", *name;
+	int error;
 
 	if (!stream->tracks)
 		stream->tracks = calloc(LANES_MAX, sizeof(*stream->tracks));
 	if (!stream->tracks || (!place && make_stream(sink, process, id) < 0))
 		return -ENOMEM;
 	track = stream->tracks[stream->track_count++] = c->next_number++;
-	length = row->defined ? snprintf(name, sizeof(name), "context %u stream %u", row->context,
-					 row->stream)
-			      : snprintf(name, sizeof(name), "[unknown stream]");
 	if (place)
-		snprintf(name + length, sizeof(name) - (size_t)length, " (%u)", place + 1);
+		snprintf(number, sizeof(number), " (%u)", place + 1);
+	if (!row->defined)
+		error = asprintf(&name, "[unknown stream]%s", number);
+	else
+		error = asprintf(&name, "context %u stream %u%s%s%s", row->context, row->stream,
+				 title[0] ? " " : "", title, number);
+	if (error < 0)
+		return -ENOMEM;
 	put_sort_index(sink, "thread_sort_index", stream->pid, track,
 		       (uint64_t)id * LANES_MAX + place);
-	return put_metadata(sink, "thread_name", stream->pid, track, name);
+	error = put_metadata(sink, "thread_name", stream->pid, track, name);
+	free(name);
+	return error;
 }
 
 uint32_t chrome_work_track(struct sink *sink, const struct process *process, uint32_t id,

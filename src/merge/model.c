@@ -135,6 +135,9 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 	error = index_modules(model);
 	range_names_index(&model->category_names);
 	range_names_index(&model->thread_names);
+	range_names_index(&model->device_names);
+	range_names_index(&model->context_names);
+	range_names_index(&model->stream_names);
 	name_threads(model);
 	if (!error)
 		error = ranges_index(&model->ranges);
@@ -153,6 +156,15 @@ out:
 	return error;
 }
 
+const char *model_title(const struct model *model, const struct range_names *titles,
+			uint32_t context, uint64_t number)
+{
+	uint32_t text = range_names_find(titles, context, number);
+
+	return names_text(&model->names,
+			  model->strings.rows[text < model->strings.count ? text : 0], NULL);
+}
+
 void model_free(struct model *model)
 {
 	if (!model)
@@ -169,6 +181,9 @@ void model_free(struct model *model)
 	ranges_free(&model->ranges);
 	range_names_free(&model->category_names);
 	range_names_free(&model->thread_names);
+	range_names_free(&model->device_names);
+	range_names_free(&model->context_names);
+	range_names_free(&model->stream_names);
 	free(model->modules.rows);
 	free(model->apis.rows);
 	free(model->meta.rows);

@@ -152,9 +152,11 @@ struct model {
 	struct ranges ranges;			    /* of NVTX */
 	struct range_names category_names;	    /* likewise */
 	struct range_names thread_names;
-	struct nodes nodes;   /* of CUDA graphs */
-	struct pauses pauses; /* of recording */
-	uint64_t *frames;     /* of all stacks */
+	struct range_names device_names, context_names; /* by CUPTI's numbers */
+	struct range_names stream_names;		/* in place of the domain: the context */
+	struct nodes nodes;				/* of CUDA graphs */
+	struct pauses pauses;				/* of recording */
+	uint64_t *frames;				/* of all stacks */
 	size_t frame_count;
 	size_t frame_capacity;
 	struct python_place *python; /* of all stacks */
@@ -172,6 +174,11 @@ void model_free(struct model *model);
 
 /* The module that was mapped at address at that time, as its place in modules, or 0. */
 uint32_t model_module_at(const struct model *model, uint64_t address, uint64_t time_ns);
+
+/* The name that the program gave to a device, context or stream (which has a context); "" if none.
+ * titles: one of the model's. */
+const char *model_title(const struct model *model, const struct range_names *titles,
+			uint32_t context, uint64_t number);
 
 /* Place in apis of an XT_API_ID, or MODEL_API_UNKNOWN. */
 uint16_t model_api(const struct model *model, uint64_t id);

@@ -427,6 +427,32 @@ static int load_switches(struct model *model, const struct xt_chunk *chunk)
 	return error;
 }
 
+static bool names_something(const struct range_event *event)
+{
+	return event->operation >= XT_RANGE_NAME_THREAD && event->operation <= XT_RANGE_NAME_EVENT;
+}
+
+/* Names of events are shown nowhere. */
+static int load_name(struct model *model, const struct range_event *event)
+{
+	switch (event->operation) {
+	case XT_RANGE_NAME_THREAD:
+		return range_names_add(&model->thread_names, 0, event->key, event->text);
+	case XT_RANGE_NAME_CATEGORY:
+		return range_names_add(&model->category_names, event->domain, event->key,
+				       event->text);
+	case XT_RANGE_NAME_DEVICE:
+		return range_names_add(&model->device_names, 0, event->key, event->text);
+	case XT_RANGE_NAME_CONTEXT:
+		return range_names_add(&model->context_names, 0, event->key, event->text);
+	case XT_RANGE_NAME_STREAM:
+		return range_names_add(&model->stream_names, narrow(event->payload), event->key,
+				       event->text);
+	default:
+		return 0;
+	}
+}
+
 static int load_ranges(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *operations = xt_chunk_u64(chunk, XT_RANGE_OPERATION);
@@ -455,11 +481,8 @@ static int load_ranges(struct model *model, const struct xt_chunk *chunk)
 			.payload = payloads[r],
 		};
 
-		if (event.operation == XT_RANGE_NAME_THREAD)
-			error = range_names_add(&model->thread_names, 0, event.key, event.text);
-		else if (event.operation == XT_RANGE_NAME_CATEGORY)
-			error = range_names_add(&model->category_names, event.domain, event.key,
-						event.text);
+		if (names_something(&event))
+			error = load_name(model, &event);
 		else
 			error = ranges_add(&model->ranges, &event);
 	}

@@ -57,26 +57,67 @@ uint32_t plant_root(const struct run *run, const struct model *model, uint32_t s
 	}
 }
 
-/* Stream numbers are those of a context: it is named where there are several on the device. */
-static void name_stream(const struct model *model, uint32_t id, char *out, size_t out_bytes)
+static bool has_contexts(const struct model *model, const struct stream *row)
 {
-	const struct stream *row = &model->streams.rows[id];
-
-	if (!row->defined) {
-		snprintf(out, out_bytes, "[unknown stream]");
-		return;
-	}
 	for (size_t s = 1; s < model->streams.count; s++) {
 		const struct stream *other = &model->streams.rows[s];
 
-		if (!other->defined || other->device != row->device ||
-		    other->context == row->context)
-			continue;
-		snprintf(out, out_bytes, "[GPU%u context %u stream %u]", row->device, row->context,
-			 row->stream);
-		return;
+		if (other->defined && other->device == row->device &&
+		    other->context != row->context)
+			return true;
 	}
-	snprintf(out, out_bytes, "[GPU%u stream %u]", row->device, row->stream);
+	return false;
+}
+
+/* What the program called it, in brackets and behind a space; "" if nothing. To be freed. */
+static char *put_title(const struct model *model, const struct range_names *titles,
+		       uint32_t context, uint64_t number)
+{
+	const char *title = model_title(model, titles, context, number);
+	char *text;
+
+	return asprintf(&text, title[0] ? " (%s)" : "", title) < 0 ? NULL : text;
+}
+
+/* Stream numbers are those of a context: it is named where there are several on the device. */
+static uint32_t name_stream(struct planter *p, uint32_t id)
+{
+	const struct model *model = p->process->model;
+	const struct stream *row = &model->streams.rows[id];
+	char *context = NULL, *stream = NULL, *label = NULL;
+	uint32_t name = NAME_FAILED;
+	int length = -1;
+
+	if (!row->defined)
+		return intern(p, "[unknown stream]");
+	context = put_title(model, &model->context_names, 0, row->context);
+	stream = put_title(model, &model->stream_names, row->context, row->stream);
+	if (context && stream && has_contexts(model, row))
+		length = asprintf(&label, "[GPU%u context %u%s stream %u%s]", row->device,
+				  row->context, context, row->stream, stream);
+	else if (context && stream)
+		length = asprintf(&label, "[GPU%u stream %u%s]", row->device, row->stream, stream);
+	if (length >= 0) {
+		name = plant_name(&p->paths->names, label);
+		free(label);
+	}
+	free(context);
+	free(stream);
+	return name;
+}
+
+static uint32_t name_device(struct planter *p, uint32_t device)
+{
+	char *title = put_title(p->process->model, &p->process->model->device_names, 0, device);
+	char *label;
+	uint32_t name = NAME_FAILED;
+
+	if (title && asprintf(&label, "[GPU%u%s]", device, title) >= 0) {
+		name = plant_name(&p->paths->names, label);
+		free(label);
+	}
+	free(title);
+	return name;
 }
 
 static uint32_t name_thread(struct planter *p, uint32_t id)
@@ -99,24 +140,19 @@ static uint32_t name_thread(struct planter *p, uint32_t id)
 /* The node below which the path of an owner begins. */
 static uint32_t put_root(struct planter *p, uint32_t root)
 {
-	char label[64];
 	uint32_t node = PATH_ROOT, process = process_root(p->process, p->run->settings);
 
 	switch (p->run->settings->by) {
 	case BY_DEVICE:
-		snprintf(label, sizeof(label),
-			 root == ROOT_UNKNOWN ? "[unknown GPU]"
-			 : root == ROOT_HOST  ? "[host]"
-					      : "[GPU%u]",
-			 root);
-		node = paths_child(p->paths, node, intern(p, label));
+		node = paths_child(p->paths, node,
+				   root == ROOT_UNKNOWN ? intern(p, "[unknown GPU]")
+				   : root == ROOT_HOST	? intern(p, "[host]")
+							: name_device(p, root));
 		break;
 	case BY_STREAM:
-		if (root == ROOT_HOST)
-			snprintf(label, sizeof(label), "[no stream]");
-		else
-			name_stream(p->process->model, root, label, sizeof(label));
-		node = paths_child(p->paths, node, intern(p, label));
+		node = paths_child(p->paths, node,
+				   root == ROOT_HOST ? intern(p, "[no stream]")
+						     : name_stream(p, root));
 		break;
 	case BY_THREAD:
 		node = paths_child(p->paths, node, name_thread(p, root));

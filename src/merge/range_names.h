@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names that a program gave through NVTX: to categories, by domain, and to threads.
+ * Names that a program gave through NVTX: to categories, by domain, to threads, and to devices,
+ * contexts and, by context, streams.
  */
 #ifndef XT_MERGE_RANGE_NAMES_H
 #define XT_MERGE_RANGE_NAMES_H
@@ -9,10 +10,10 @@
 #include <stdint.h>
 
 struct range_name {
-	uint64_t key; /* number of the category, or tid */
-	uint32_t domain;
-	uint32_t text;	/* XT_STRING_ID */
-	uint32_t order; /* range_names.c's */
+	uint64_t key;	 /* number of the category, tid, CUPTI's number */
+	uint32_t domain; /* of streams: the context */
+	uint32_t text;	 /* XT_STRING_ID */
+	uint32_t order;	 /* range_names.c's */
 };
 
 /* All zeros is an empty table. */

@@ -9,18 +9,36 @@
 
 xt_nvtx_function nvtx_core[NVTX_CORE_SIZE];
 xt_nvtx_function nvtx_core2[NVTX_CORE2_SIZE];
+xt_nvtx_function nvtx_cuda[NVTX_CUDA_SIZE];
+xt_nvtx_function nvtx_cudart[NVTX_CUDA_SIZE];
 
 static xt_nvtx_function *core_places[NVTX_CORE_SIZE];
 static xt_nvtx_function *core2_places[NVTX_CORE2_SIZE];
+static xt_nvtx_function *cuda_places[NVTX_CUDA_SIZE];
+static xt_nvtx_function *cudart_places[NVTX_CUDA_SIZE];
 
 static int get_module_function_table(uint32_t module, xt_nvtx_function_table *table_out,
 				     unsigned *size_out)
 {
-	if (module != XT_NVTX_CORE && module != XT_NVTX_CORE2)
-		return 0;
-	*table_out = module == XT_NVTX_CORE ? core_places : core2_places;
-	*size_out = module == XT_NVTX_CORE ? NVTX_CORE_SIZE : NVTX_CORE2_SIZE;
-	return 1;
+	static const struct {
+		uint32_t module;
+		unsigned size;
+		xt_nvtx_function *const *places;
+	} tables[] = {
+		{XT_NVTX_CORE, NVTX_CORE_SIZE, core_places},
+		{XT_NVTX_CORE2, NVTX_CORE2_SIZE, core2_places},
+		{XT_NVTX_CUDA, NVTX_CUDA_SIZE, cuda_places},
+		{XT_NVTX_CUDART, NVTX_CUDA_SIZE, cudart_places},
+	};
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		if (tables[i].module != module)
+			continue;
+		*table_out = (xt_nvtx_function_table)tables[i].places;
+		*size_out = tables[i].size;
+		return 1;
+	}
+	return 0;
 }
 
 static const void *get_export_table(uint32_t id)
@@ -45,6 +63,10 @@ void nvtx_start(void)
 		core_places[i] = &nvtx_core[i];
 	for (int i = 1; i < NVTX_CORE2_SIZE; i++)
 		core2_places[i] = &nvtx_core2[i];
+	for (int i = 1; i < NVTX_CUDA_SIZE; i++) {
+		cuda_places[i] = &nvtx_cuda[i];
+		cudart_places[i] = &nvtx_cudart[i];
+	}
 	initialize = (int (*)(xt_nvtx_get_export_table))dlsym(library, "InitializeInjectionNvtx2");
 	if (initialize)
 		initialize(get_export_table);

@@ -15,10 +15,13 @@
 
 #define NVTX_CORE_SIZE	16
 #define NVTX_CORE2_SIZE 16
+#define NVTX_CUDA_SIZE	9
 #define NVTX_INLINE	static inline __attribute__((always_inline))
 
 extern xt_nvtx_function nvtx_core[NVTX_CORE_SIZE];
 extern xt_nvtx_function nvtx_core2[NVTX_CORE2_SIZE];
+extern xt_nvtx_function nvtx_cuda[NVTX_CUDA_SIZE];
+extern xt_nvtx_function nvtx_cudart[NVTX_CUDA_SIZE];
 
 /* Loads the tool, if there is one. Once, before anything else; from one thread. */
 void nvtx_start(void);
@@ -123,6 +126,13 @@ NVTX_INLINE void nvtx_domain_end(void *domain, uint64_t id)
 
 	if (end)
 		((void (*)(void *, uint64_t))end)(domain, id);
+}
+
+/* Of one of the tables nvtx_cuda and nvtx_cudart: gives a device or a handle its name. */
+NVTX_INLINE void nvtx_name(xt_nvtx_function naming, const void *handle, const void *text)
+{
+	if (naming)
+		((void (*)(const void *, const void *))naming)(handle, text);
 }
 
 NVTX_INLINE void nvtx_mark_a(const char *text)

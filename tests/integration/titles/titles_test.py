@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Names that a program gives to CUDA's objects, from NVTX to roots of paths and names of tracks."""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+WANTED = {"on_default": " (default)", "on_copies": " (köpien:1)", "on_compute": " (compute)",
+          "on_nameless": ""}
+
+
+def run(command, **options):
+    return subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8",
+                          **options).stdout
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("xtrace", "merge", "program"):
+        parser.add_argument("--" + name, required=True)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        data = os.path.join(folder, "data")
+        run([args.xtrace, "record", "--simulate", "-o", data, args.program])
+
+        def roots(by):
+            lines = run([args.merge, data, "--quiet", "--folded", "-", "--by", by]).splitlines()
+            return {re.search(r"\[GPU_Kernel\](\w+)", line)[1]: line.split(";")[0]
+                    for line in lines}
+
+        streams = roots("stream")
+        assert set(streams) == set(WANTED), streams
+        for kernel, title in WANTED.items():
+            assert re.fullmatch(r"\[GPU0 stream \d+" + re.escape(title) + r"\]",
+                                streams[kernel]), streams
+        assert set(roots("device").values()) == {"[GPU0 (right)]"}, roots("device")
+        assert all(re.fullmatch(r"trainer \(\d+\)", root)
+                   for root in roots("thread").values()), roots("thread")
+        trace = json.loads(run([args.merge, data, "--quiet", "--chrome", "-"]))
+        names = {event["args"]["name"] for event in trace["traceEvents"]
+                 if event["name"] in ("thread_name", "process_name")}
+        for wanted in (r"context \d+ stream \d+ default", r"context \d+ stream \d+ köpien;1",
+                       r"context \d+ stream \d+ compute", r"context \d+ stream \d+",
+                       r"GPU 0 right .*", "trainer"):
+            assert any(re.fullmatch(wanted, name) for name in names), (wanted, names)
+    print("all names are there")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
