@@ -45,6 +45,7 @@ static const struct python_layout tabled[] = {
 		.frame_code = 32,
 		.frame_instruction = 56,
 		.frame_is_entry = 68,
+		.frame_owner = 69,
 		.code_name = 128,
 		.code_file = 112,
 		.code_first_line = 72,

@@ -40,7 +40,7 @@ struct python_layout {
 	uint16_t frame_code;
 	uint16_t frame_instruction; /* a pointer; to 3.10 an index */
 	uint16_t frame_is_entry;    /* 3.11 */
-	uint16_t frame_owner;	    /* from 3.12 */
+	uint16_t frame_owner;	    /* from 3.11 */
 	uint16_t frame_tlbc_index;  /* free-threaded: which copy of the instructions */
 	uint16_t instruction_bytes; /* the unit of an index; 0 from 3.11 on */
 	uint16_t code_name;

@@ -21,6 +21,26 @@ struct string {
 #define ASCII_BIT	   4
 #define STATE_MASK	   31u
 #define HASH_BEHIND_LENGTH 8
+#define NO_HASH		   UINT64_MAX
+
+/* A hash stands for all of the text, where it was made already. */
+static bool note_string(struct python_walk *walk, uintptr_t object, const struct string *string,
+			uint64_t hash)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	uintptr_t state = object + layout->str_state;
+	uint64_t word;
+
+	if (hash != NO_HASH)
+		return python_look(walk, object + layout->str_length + HASH_BEHIND_LENGTH, 8, true,
+				   &hash);
+	if (!python_look(walk, object + layout->str_length, 8, true, &word) ||
+	    !python_look(walk, state & ~(uintptr_t)7, 8, false, &word))
+		return false;
+	python_note(walk, state, (uint64_t)STATE_MASK << layout->str_kind_bit << state % 8 * 8,
+		    word);
+	return python_note_bytes(walk, string->text, string->length * string->character_bytes);
+}
 
 static bool open_string(struct python_walk *walk, uintptr_t object, bool as_input,
 			struct string *string)
@@ -29,7 +49,7 @@ static bool open_string(struct python_walk *walk, uintptr_t object, bool as_inpu
 	uint64_t state, hash;
 
 	if (!python_is_a(walk, object, "str") ||
-	    !python_look(walk, object + layout->str_length, 8, as_input, &string->length) ||
+	    !python_look(walk, object + layout->str_length, 8, false, &string->length) ||
 	    !python_look(walk, object + layout->str_state, 4, false, &state) ||
 	    !python_look(walk, object + layout->str_length + HASH_BEHIND_LENGTH, 8, false, &hash))
 		return false;
@@ -44,17 +64,7 @@ static bool open_string(struct python_walk *walk, uintptr_t object, bool as_inpu
 		walk->inputs_complete = false;
 		return false;
 	}
-	if (!as_input)
-		return true;
-	/* A hash that was not made yet is -1. */
-	if (hash != UINT64_MAX)
-		return python_look(walk, object + layout->str_length + HASH_BEHIND_LENGTH, 8, true,
-				   &hash);
-	python_note(walk, object + layout->str_state,
-		    (uint64_t)STATE_MASK << layout->str_kind_bit
-					 << (object + layout->str_state) % 8 * 8,
-		    *(const uint64_t *)((object + layout->str_state) & ~(uintptr_t)7));
-	return python_note_bytes(walk, string->text, string->length * string->character_bytes);
+	return !as_input || note_string(walk, object, string, hash);
 }
 
 static uint32_t character_at(const struct string *string, uint64_t index)

@@ -13,7 +13,8 @@
 bool python_look(struct python_walk *walk, uintptr_t address, unsigned bytes, bool as_input,
 		 uint64_t *out);
 
-/* What was read of a word becomes an input. */
+/* What was read of a word becomes an input; so do bytes, from the beginning of a word on, of an object
+ * that is known by inputs already. */
 void python_note(struct python_walk *walk, uintptr_t address, uint64_t mask, uint64_t word);
 bool python_note_bytes(struct python_walk *walk, uintptr_t address, size_t bytes);
 

@@ -13,12 +13,13 @@
 #include "inject/python_lines.h"
 #include "inject/python_text.h"
 
-#define STEPS_MAX 4096 /* frames and shims of one walk */
+#define STEPS_MAX	   4096 /* frames and shims of one walk */
+#define OWNED_BY_GENERATOR 1
 
 void python_walk_none(struct python_walk *walk)
 {
-	walk->frame_count = walk->code_count = walk->flags = walk->input_count = 0;
-	walk->code_part_bytes = 0;
+	walk->frame_count = walk->code_count = walk->flags = walk->code_part_bytes = 0;
+	walk->input_count = walk->run_count = walk->copy_count = 0;
 	walk->is_unreadable = walk->is_unplaced = walk->is_missing = false;
 	walk->hash = 0;
 	walk->inputs_complete = true;
@@ -70,22 +71,37 @@ void python_note(struct python_walk *walk, uintptr_t address, uint64_t mask, uin
 	};
 }
 
+static bool note_run(struct python_walk *walk, uintptr_t address, uint32_t count)
+{
+	uint64_t *copy = walk->copies + walk->copy_count;
+
+	if (!count)
+		return true;
+	if (walk->run_count == PYTHON_RUNS_MAX ||
+	    count > PYTHON_COPY_WORDS_MAX - walk->copy_count) {
+		walk->inputs_complete = false;
+		return true;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		if (!word_at(walk, address + i * 8, &copy[i]))
+			return false;
+	walk->runs[walk->run_count++] =
+		(struct python_run){(const uint64_t *)address, count, walk->copy_count};
+	walk->copy_count += count;
+	return true;
+}
+
 bool python_note_bytes(struct python_walk *walk, uintptr_t address, size_t bytes)
 {
-	uintptr_t end = address + bytes;
-	uint64_t word;
+	uint64_t mask = (UINT64_C(1) << bytes % 8 * 8) - 1, last;
 
-	for (uintptr_t at = address & ~(uintptr_t)7; at < end; at += 8) {
-		uint64_t mask = UINT64_MAX;
-
-		if (at < address)
-			mask <<= (address - at) * 8;
-		if (end - at < 8)
-			mask &= (UINT64_C(1) << (end - at) * 8) - 1;
-		if (!word_at(walk, at, &word))
-			return false;
-		python_note(walk, at, mask, word);
-	}
+	if (!note_run(walk, address, (uint32_t)(bytes / 8)))
+		return false;
+	if (!mask)
+		return true;
+	if (!word_at(walk, address + (bytes & ~(size_t)7), &last))
+		return false;
+	python_note(walk, address + (bytes & ~(size_t)7), mask, last);
 	return true;
 }
 
@@ -243,10 +259,15 @@ static bool is_complete(struct python_walk *walk, uintptr_t frame, uintptr_t cod
 	*complete_out = true;
 	if (!layout->code_first_traceable)
 		return true;
-	if (!python_look(walk, code + layout->code_first_traceable, 4, false, &first) ||
-	    !python_look(walk, frame + layout->frame_is_entry + 1, 1, true, &owner))
+	if (!python_look(walk, code + layout->code_first_traceable, 4, false, &first))
 		return false;
-	*complete_out = owner == 1 || offset >= (int64_t)first * 2; /* 1: a generator's */
+	if (offset >= (int64_t)first * 2)
+		return true;
+	*complete_out = false;
+	if (!python_look(walk, code + layout->code_first_traceable, 4, true, &first) ||
+	    !python_look(walk, frame + layout->frame_owner, 1, true, &owner))
+		return false;
+	*complete_out = owner == OWNED_BY_GENERATOR;
 	return true;
 }
 

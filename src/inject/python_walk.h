@@ -23,7 +23,9 @@
 #include "inject/stack_walk.h"
 #include "xtrace/log_format.h"
 
-#define PYTHON_INPUTS_MAX      16384
+#define PYTHON_INPUTS_MAX      8192
+#define PYTHON_RUNS_MAX	       2048
+#define PYTHON_COPY_WORDS_MAX  16384
 #define PYTHON_CODE_PART_BYTES 49152 /* of a stack record, for code objects */
 #define PYTHON_NAME_BYTES_MAX  1024
 #define PYTHON_FILE_BYTES_MAX  4096
@@ -33,6 +35,14 @@ struct python_input {
 	const uint64_t *word;
 	uint64_t mask;
 	uint64_t value;
+};
+
+/* Words one behind the other, of an object that the inputs before have identified: where all of those
+ * are equal, all of these can be read. */
+struct python_run {
+	const uint64_t *words;
+	uint32_t count;
+	uint32_t copy; /* where what they were begins, in the copies */
 };
 
 struct python_code {
@@ -53,6 +63,10 @@ struct python_walk {
 	uint64_t hash;
 	struct python_input inputs[PYTHON_INPUTS_MAX];
 	uint32_t input_count;
+	struct python_run runs[PYTHON_RUNS_MAX];
+	uint32_t run_count;
+	uint64_t copies[PYTHON_COPY_WORDS_MAX];
+	uint32_t copy_count;
 	bool inputs_complete;
 
 	struct xt_python_frame frames[XT_PYTHON_FRAMES_MAX]; /* innermost first */

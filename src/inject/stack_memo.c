@@ -31,6 +31,34 @@ static bool inputs_are_equal(const struct memo_entry *entry, const uint64_t *bas
 	return true;
 }
 
+static const struct python_run *variant_runs(const struct memo_variant *variant)
+{
+	return (const struct python_run *)&variant->inputs[variant->input_count];
+}
+
+static const uint64_t *variant_copies(const struct memo_variant *variant)
+{
+	return (const uint64_t *)(variant_runs(variant) + variant->run_count);
+}
+
+/* Once all inputs are equal, runs are of objects that are there. */
+static bool runs_are_equal(const struct memo_variant *variant)
+{
+	const struct python_run *runs = variant_runs(variant);
+	const uint64_t *copies = variant_copies(variant);
+
+	for (uint32_t r = 0; r < variant->run_count; r++) {
+		const uint64_t *now = runs[r].words, *then = copies + runs[r].copy;
+		uint64_t difference = 0;
+
+		for (uint32_t i = 0; i < runs[r].count; i++)
+			difference |= now[i] ^ then[i];
+		if (difference)
+			return false;
+	}
+	return true;
+}
+
 static bool python_is_equal(const struct memo_variant *variant, uintptr_t python_state)
 {
 	if (variant->python_state != python_state)
@@ -41,7 +69,7 @@ static bool python_is_equal(const struct memo_variant *variant, uintptr_t python
 		if ((__atomic_load_n(input->word, __ATOMIC_RELAXED) & input->mask) != input->value)
 			return false;
 	}
-	return true;
+	return runs_are_equal(variant);
 }
 
 static struct memo_entry *find_entry(struct stack_memo *memo, const struct caller_regs *regs)
@@ -136,8 +164,10 @@ static size_t entry_bytes(const struct stack_walk *walk)
 
 static size_t variant_bytes(const struct python_walk *python)
 {
-	size_t bytes =
-		sizeof(struct memo_variant) + python->input_count * sizeof(struct python_input);
+	size_t bytes = sizeof(struct memo_variant) +
+		       python->input_count * sizeof(struct python_input) +
+		       python->run_count * sizeof(struct python_run) +
+		       python->copy_count * sizeof(uint64_t);
 
 	return (bytes + 63) & ~(size_t)63;
 }
@@ -187,8 +217,14 @@ struct memo_variant *stack_memo_add(struct stack_memo *memo, const struct caller
 		.python_state = python_state,
 		.slot = ++memo->slot_count,
 		.input_count = python->input_count,
+		.run_count = python->run_count,
+		.copy_count = python->copy_count,
 	};
 	memcpy(variant->inputs, python->inputs, python->input_count * sizeof(*python->inputs));
+	memcpy((void *)variant_runs(variant), python->runs,
+	       python->run_count * sizeof(*python->runs));
+	memcpy((void *)variant_copies(variant), python->copies,
+	       python->copy_count * sizeof(*python->copies));
 	entry->variants = variant;
 	set_last(memo, variant);
 	return variant;

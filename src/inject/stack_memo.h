@@ -47,6 +47,9 @@ struct memo_variant {
 	uintptr_t python_state; /* whose frames these are; 0: nobody's */
 	uint32_t slot;
 	uint32_t input_count;
+	uint32_t run_count;
+	uint32_t copy_count;
+	/* input_count inputs, then run_count struct python_run, then copy_count words */
 	struct python_input inputs[];
 };
 
