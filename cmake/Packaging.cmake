@@ -6,7 +6,7 @@
 #   lib/xtrace/             the libraries that these need beyond libc, for our eyes only
 #   lib/xtrace/simgpu/      the simulated libcuda.so.1 and libcupti.so
 #   libexec/xtrace/         the conformance program, of a build with tests
-#   share/xtrace/           samples, gpu-check.sh, bench.sh and bench/; built-from, the commit that this is of
+#   share/xtrace/           samples, gpu-check.sh, gpu-python.py, bench.sh, bench/; built-from, the commit that this is of
 #   share/man, share/doc    the manual pages; documents; the licences of the libraries beside us
 
 set(XTRACE_PRIVATE_LIBDIR lib/xtrace)
@@ -22,7 +22,8 @@ install(TARGETS xtrace xtrace-merge RUNTIME DESTINATION bin)
 install(PROGRAMS tools/xtrace-dump DESTINATION bin)
 install(TARGETS xtrace_inject LIBRARY DESTINATION lib)
 install(TARGETS simcuda simcupti LIBRARY DESTINATION ${XTRACE_PRIVATE_LIBDIR}/simgpu)
-install(PROGRAMS tools/gpu-check.sh tools/check-trace.py tools/bench.sh DESTINATION share/xtrace)
+install(PROGRAMS tools/gpu-check.sh tools/gpu-python.py tools/check-trace.py tools/bench.sh
+	DESTINATION share/xtrace)
 install(TARGETS ${bench_targets}
 	RUNTIME DESTINATION share/xtrace/bench LIBRARY DESTINATION share/xtrace/bench)
 install(PROGRAMS bench/bench.py bench/torch_step.py DESTINATION share/xtrace/bench)
@@ -32,7 +33,8 @@ install(FILES
 	samples/llm_inference.c samples/llm_inference_runtime.cu samples/llm_kernels.ptx.h
 	samples/llm_model.c samples/llm_model.h samples/llm_options.c samples/llm_options.h
 	DESTINATION share/xtrace/samples)
-install(PROGRAMS samples/pytorch_train.py tests/gpu/torch_work.py DESTINATION share/xtrace/samples)
+install(PROGRAMS samples/pytorch_train.py tests/gpu/torch_work.py tests/gpu/python_work.py
+	DESTINATION share/xtrace/samples)
 install(FILES tests/gpu/work.c DESTINATION share/xtrace/samples)
 if(TARGET conformance)
 	install(TARGETS conformance conformance_probe

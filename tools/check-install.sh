@@ -22,7 +22,8 @@ for part in bin/xtrace bin/xtrace-merge bin/xtrace-dump lib/libxtrace_inject.so 
 	lib/xtrace/libunwind-x86_64.so.8 lib/xtrace/libunwind.so.8 lib/xtrace/libdw.so.1 \
 	lib/xtrace/simgpu/libcuda.so.1 lib/xtrace/simgpu/libcupti.so \
 	lib/xtrace/simgpu/libcupti.so.13 libexec/xtrace/conformance \
-	share/xtrace/gpu-check.sh share/xtrace/check-trace.py share/xtrace/samples/llm_inference \
+	share/xtrace/gpu-check.sh share/xtrace/gpu-python.py share/xtrace/samples/python_work.py \
+	share/xtrace/check-trace.py share/xtrace/samples/llm_inference \
 	share/xtrace/samples/llm_inference.c share/xtrace/samples/pytorch_train.py \
 	share/xtrace/samples/traces/h200-llm.xtr share/xtrace/samples/traces/h200-pytorch.xtr \
 	share/xtrace/samples/traces/h200-pytorch-graph.xtr \
@@ -56,6 +57,12 @@ for trace in share/xtrace/samples/traces/*.xtr; do
 done
 bin/xtrace record --simulate -o "$scratch/data" share/xtrace/samples/llm_inference --tokens 4 >/dev/null
 share/xtrace/check-trace.py "$scratch/data" --dump bin/xtrace-dump --merge bin/xtrace-merge || status=1
+share/xtrace/gpu-python.py --simulate --pairs 1 --steps 5 driver >"$scratch/python" &&
+	grep -q '100.00 % with Python frames' "$scratch/python" || {
+	echo "check-install: gpu-python.py does not work"
+	cat "$scratch/python"
+	status=1
+}
 share/xtrace/bench.sh gpu --simulate --quick --rounds 1 -o "$scratch/bench.json" >"$scratch/bench" &&
 	grep -q 'xtrace, native stacks' "$scratch/bench" || {
 	cat "$scratch/bench"

@@ -1,0 +1,271 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What Python programs do on a GPU, one kind at a time, for tools/gpu-python.py: PyTorch step by step,
+compiled, as a CUDA graph, fed by loader processes, with autograd's threads; CuPy; JAX.
+
+Prints the median time of a step. With LEDGER in the environment, a line of JSON for each NVTX mark that
+it makes: the Python frames that stood there.
+"""
+
+import argparse
+import importlib
+import json
+import os
+import statistics
+import sys
+import time
+
+ledger = open(os.environ["LEDGER"], "w") if "LEDGER" in os.environ else None
+marks = 0
+
+
+def frames_of(frame):
+    frames = []
+    while frame:
+        code = frame.f_code
+        frames.append((getattr(code, "co_qualname", code.co_name), code.co_filename,
+                       frame.f_lineno))
+        frame = frame.f_back
+    return frames
+
+
+def note(frame, text):
+    ledger.write(json.dumps({"text": text, "frames": frames_of(frame)}) + "\n")
+    ledger.flush()
+
+
+def mark(torch):
+    """Both on one line, so that it is the line of the call."""
+    global marks
+    if ledger:
+        marks += 1
+        note(sys._getframe(), "mark %d" % marks), torch.cuda.nvtx.mark("mark %d" % marks)
+
+
+def make_model(torch):
+    nn = torch.nn
+
+    class Block(nn.Module):
+        def __init__(self, dim):
+            super().__init__()
+            self.norm = nn.LayerNorm(dim)
+            self.up = nn.Linear(dim, 4 * dim)
+            self.down = nn.Linear(4 * dim, dim)
+
+        def forward(self, x):
+            mark(torch)
+            return x + self.down(nn.functional.gelu(self.up(self.norm(x))))
+
+    class Model(nn.Module):
+        def __init__(self, dim=256, depth=8):
+            super().__init__()
+            self.blocks = nn.ModuleList(Block(dim) for _ in range(depth))
+            self.head = nn.Linear(dim, 10)
+
+        def forward(self, x):
+            for block in self.blocks:
+                x = block(x)
+            return self.head(x)
+
+    return Model().cuda()
+
+
+def make_training(torch, model):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    x = torch.randn(64, 256, device="cuda")
+    label = torch.randint(0, 10, (64,), device="cuda")
+
+    def train_step(x=x, label=label):
+        loss = torch.nn.functional.cross_entropy(model(x), label)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        return loss
+    return train_step
+
+
+def eager(torch):
+    yield torch.cuda.synchronize
+    train_step = make_training(torch, make_model(torch))
+    while True:
+        train_step()
+        yield
+
+
+def compiled(torch):
+    yield torch.cuda.synchronize
+    global ledger
+    ledger = None  # a mark would break the compiled function in two
+    train_step = make_training(torch, torch.compile(make_model(torch)))
+    while True:
+        train_step()
+        yield
+
+
+def graph(torch):
+    yield torch.cuda.synchronize
+    model = make_model(torch)
+    x = torch.randn(64, 256, device="cuda")
+
+    def forward():
+        with torch.no_grad():
+            return model(x)
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        forward()
+    torch.cuda.current_stream().wait_stream(side)
+    captured = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(captured):
+        forward()
+    while True:
+        captured.replay()
+        yield
+
+
+def loader(torch):
+    yield torch.cuda.synchronize
+    from torch.utils.data import DataLoader
+
+    train_step = make_training(torch, make_model(torch))
+    while True:
+        for batch, label in DataLoader(Numbers(), batch_size=64, num_workers=2, pin_memory=True,
+                                       multiprocessing_context="fork"):
+            train_step(batch.cuda(non_blocking=True), label.cuda(non_blocking=True))
+            yield
+
+
+class Numbers:
+    """Random access to numbers, as a loader's processes need it."""
+
+    def __len__(self):
+        return 64 * 100
+
+    def __getitem__(self, index):
+        import torch
+        return torch.full((256,), float(index % 7)), index % 10
+
+
+def autograd(torch):
+    """A function in Python whose backward pass runs in a thread of autograd's."""
+    yield torch.cuda.synchronize
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(context, x):
+            context.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(context, gradient):
+            mark(torch)
+            x, = context.saved_tensors
+            return 2 * x * gradient
+
+    x = torch.randn(1 << 16, device="cuda", requires_grad=True)
+
+    def train_step():
+        y = x
+        for _ in range(20):
+            y = Square.apply(y * 0.5)
+        y.sum().backward()
+        x.grad = None
+    while True:
+        train_step()
+        yield
+
+
+def cupy(cupy):
+    yield cupy.cuda.Device().synchronize
+    x = cupy.random.rand(1 << 16, dtype=cupy.float32)
+
+    def step():
+        y = x
+        for _ in range(20):
+            y = cupy.sqrt(y * y + 1)
+        return y.sum()
+    while True:
+        step()
+        yield
+
+
+def jax(jax):
+    import jax.numpy as jnp
+    x = jnp.ones((256, 256))
+
+    @jax.jit
+    def inner(x):
+        return jnp.tanh(x @ x / 256)
+
+    def step(x):
+        for _ in range(20):
+            x = inner(x) + 1
+        return x.block_until_ready()
+    yield lambda: step(x)
+    while True:
+        step(x)
+        yield
+
+
+PTX = b".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k() { ret; }\n\0"
+
+
+def driver(ctypes):
+    """The CUDA driver called through ctypes: what needs no package, and runs on the simulated GPU."""
+    cuda = ctypes.CDLL("libcuda.so.1")
+    context, module, function = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+    if (cuda.cuInit(0) or cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+            or cuda.cuCtxSetCurrent(context) or cuda.cuModuleLoadData(ctypes.byref(module), PTX)
+            or cuda.cuModuleGetFunction(ctypes.byref(function), module, b"k")):
+        raise RuntimeError("there is no CUDA driver")
+    yield cuda.cuCtxSynchronize
+
+    def launch(depth):
+        if depth:
+            launch(depth - 1)
+        else:
+            cuda.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, None, None, None)
+    while True:
+        for depth in range(10):
+            launch(depth)
+        yield
+
+
+KINDS = {
+    "driver": (driver, "ctypes"),
+    "eager": (eager, "torch"),
+    "compile": (compiled, "torch"),
+    "graph": (graph, "torch"),
+    "loader": (loader, "torch"),
+    "autograd": (autograd, "torch"),
+    "cupy": (cupy, "cupy"),
+    "jax": (jax, "jax"),
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--warm-up", type=int, default=20)
+    parser.add_argument("--needs", action="store_true", help="say what it needs and whether it is there")
+    arguments = parser.parse_args()
+    work, needed = KINDS[arguments.kind]
+    if arguments.needs:
+        print(needed, "yes" if importlib.util.find_spec(needed) else "no")
+        return
+    steps = work(importlib.import_module(needed))
+    synchronize = next(steps)
+    times = []
+    for number in range(arguments.warm_up + arguments.steps):
+        begin = time.perf_counter()
+        next(steps)
+        synchronize()
+        if number >= arguments.warm_up:
+            times.append((time.perf_counter() - begin) * 1000)
+    print("%.4f ms/step" % statistics.median(times))
+
+
+if __name__ == "__main__":
+    import importlib.util
+    main()
