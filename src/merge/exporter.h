@@ -217,6 +217,7 @@ extern const struct exporter exporter_speedscope;
 extern const struct exporter exporter_sqlite;
 extern const struct exporter exporter_summary;
 extern const struct exporter exporter_html;
+extern const struct exporter exporter_svg;
 extern const struct exporter exporter_text;
 
 /* The table, ended by NULL. */

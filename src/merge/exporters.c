@@ -14,6 +14,7 @@ const struct exporter *const exporters[] = {
 	&exporter_perfetto,
 	&exporter_pprof,
 	&exporter_speedscope,
+	&exporter_svg,
 	&exporter_sqlite,
 	NULL,
 };

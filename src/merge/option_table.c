@@ -175,7 +175,8 @@ static int apply_help(struct options *options, const char *value)
 const struct option_row option_rows[] = {
 	{"unit", 0, "ns|us", "unit of time in folded stacks (ns)", USES_UNIT, apply_unit},
 	{"weight", 0, WEIGHT_WORDS,
-	 "what folded stacks are weighted by: GPU time (the default), the number of kernels, "
+	 "what folded stacks and the flame graph are weighted by: GPU time (the default), the "
+	 "number of kernels, "
 	 "copies "
 	 "and sets, time that the CPU waited, GPU time that overlapping work shares, GPU idle time "
 	 "and why, bytes allocated, held at the peak, or never freed",

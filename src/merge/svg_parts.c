@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The files of svg/, as they are; XTRACE_SVG_PARTS is the path of that folder.
+ */
+#include "merge/svg.h"
+
+#define PART(name, file)                                                                           \
+	__asm__(".pushsection .rodata\n" name ":\n.incbin \"" XTRACE_SVG_PARTS "/" file            \
+		"\"\n" name "_end:\n.byte 0\n.popsection\n")
+
+PART("xtrace_svg_style", "flame.css");
+PART("xtrace_svg_script", "flame.js");
+
+extern const char xtrace_svg_style[], xtrace_svg_style_end[];
+extern const char xtrace_svg_script[], xtrace_svg_script_end[];
+
+const char *svg_style(size_t *length_out)
+{
+	*length_out = (size_t)(xtrace_svg_style_end - xtrace_svg_style);
+	return xtrace_svg_style;
+}
+
+const char *svg_script(size_t *length_out)
+{
+	*length_out = (size_t)(xtrace_svg_script_end - xtrace_svg_script);
+	return xtrace_svg_script;
+}
