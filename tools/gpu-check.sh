@@ -130,6 +130,21 @@ check() {
 	judge "$name" "$work/$name.data" "$launches_min" "$(seconds $bare_ms)" "$(seconds $traced_ms)" "$reason"
 }
 
+# What lies between cudaProfilerStart() and cudaProfilerStop() alone.
+check_range() {
+	name=$1
+	shift
+	begin=$(now_ms)
+	"$xtrace" record --capture-range cudaProfilerApi -o "$work/$name.data" -- "$@" \
+		>"$work/$name.traced" 2>"$work/$name.said"
+	status=$?
+	reason=
+	[ $status -eq 0 ] || reason="exit status $status"
+	"$dump" --kind SWITCH "$work/$name.data"/*.xtr | grep -q '^SWITCH' ||
+		reason="$reason recording was never paused"
+	judge "$name" "$work/$name.data" 1 - "$(seconds $(($(now_ms) - begin)))" "$reason"
+}
+
 # The same without the launcher: by LD_PRELOAD alone.
 check_preload() {
 	name=$1
@@ -214,8 +229,9 @@ fi
 if [ -x "$nvcc" ]; then
 	toolkit=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
 	if cc -O2 -g -fno-optimize-sibling-calls -I"$toolkit/include" -o "$work/work" "$work_source" \
-		-L"$toolkit/lib64/stubs" -lcuda -ldl >"$work/cc.work" 2>&1; then
+		-L"$toolkit/lib64/stubs" -Wl,-z,lazy -lcuda -ldl >"$work/cc.work" 2>&1; then
 		check all-work 1 "$work/work"
+		check_range all-work-range "$work/work"
 	else
 		fail
 		row all-work - - - - - - "cc failed: $(tail -n 1 "$work/cc.work")"

@@ -158,6 +158,30 @@ static void commit_node(struct lane *lane, const struct xt_record_node *node)
 	ring_commit(lane, sizeof(*record));
 }
 
+/* Some nodes start and are never made: the oldest gives way. */
+static void node_starts(struct lane *lane, const struct cupti_graph_data *graph)
+{
+	struct starting_node *place = &lane->starting[0];
+
+	for (uint32_t i = 1; i < LANE_STARTING_NODES; i++)
+		if (lane->starting[i].order < place->order)
+			place = &lane->starting[i];
+	*place = (struct starting_node){graph->node, graph->node_type, ++lane->starting_count};
+}
+
+/* A clone is told of as made, and then as cloned. */
+static uint32_t node_type(struct lane *lane, const struct cupti_graph_data *graph)
+{
+	for (uint32_t i = 0; i < LANE_STARTING_NODES; i++) {
+		if (!lane->starting[i].order || lane->starting[i].node != graph->node)
+			continue;
+		lane->made = lane->starting[i];
+		lane->starting[i].order = 0;
+		return lane->made.type;
+	}
+	return lane->made.node == graph->node ? lane->made.type : graph->node_type;
+}
+
 /*
  * A graph node was made by this thread, or cloned from another. The stack is the one of the call
  * that made it: a launch under capture, or one that adds a node.
@@ -167,8 +191,12 @@ static void graph_node(struct lane *lane, uint32_t cbid, const struct cupti_reso
 {
 	const struct cupti_graph_data *graph = data->descriptor;
 	bool cloned = cbid == XT_CUPTI_RESOURCE_GRAPHNODE_CLONED;
-	struct xt_record_node node = {.node_type = graph->node_type};
+	struct xt_record_node node = {.node_type = node_type(lane, graph)};
 
+	if (cbid == XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING) {
+		node_starts(lane, graph);
+		return;
+	}
 	/* Without ids, the work of graphs belongs to the graph's launch and to nothing more. */
 	if (!node_id_of(graph->node, &node.node_id) ||
 	    (cloned && !node_id_of(graph->original_node, &node.origin_id)))
@@ -289,6 +317,7 @@ void callback_in_c(void *userdata, uint32_t domain, uint32_t cbid, const void *c
 uint32_t callbacks_enable(void *subscriber)
 {
 	static const uint32_t resource_cbids[] = {XT_CUPTI_RESOURCE_MODULE_UNLOAD_STARTING,
+						  XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING,
 						  XT_CUPTI_RESOURCE_GRAPHNODE_CREATED,
 						  XT_CUPTI_RESOURCE_GRAPHNODE_CLONED};
 	uint32_t enabled = 0;

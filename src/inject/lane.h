@@ -22,6 +22,14 @@
 #define RING_DATA_BYTES (256u << 10)
 #define LANES_SPARE	4 /* the writer keeps as many ready for threads to come */
 
+/* A graph node of which CUPTI has said that it is being made: only then does it tell the type. */
+#define LANE_STARTING_NODES 8
+struct starting_node {
+	const void *node;
+	uint32_t type;
+	uint32_t order; /* 0: the place is free */
+};
+
 enum lane_state { LANE_FREE = 0, LANE_CLAIMED = 1 };
 
 struct lane {
@@ -37,6 +45,9 @@ struct lane {
 	struct stack_walk walk;
 	struct python_walk python;
 	char text[LANE_TEXT_BYTES]; /* of the event that is being committed */
+	struct starting_node starting[LANE_STARTING_NODES]; /* nodes are within each other */
+	struct starting_node made;			    /* last */
+	uint32_t starting_count;
 
 	/* Shared. */
 	atomic_uint state;	       /* enum lane_state; claimed by compare-and-swap */

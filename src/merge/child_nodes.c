@@ -12,8 +12,9 @@
 
 #include "merge/grow.h"
 
-#define NONE	  UINT32_MAX
-#define DEPTH_MAX 32 /* of graphs in graphs; what is deeper leads back to the replay alone */
+#define NONE	    UINT32_MAX
+#define CONDITIONAL 13 /* CUgraphNodeType */
+#define DEPTH_MAX   32 /* of graphs in graphs; what is deeper leads back to the replay alone */
 
 struct clone {
 	uint32_t row;
@@ -162,6 +163,22 @@ static int number_children(struct numbering *numbering, const struct graph *grap
 	return 0;
 }
 
+/* How the nodes of a conditional node's graphs are numbered is not known, nor what comes after. */
+static bool has_condition(const struct forest *forest, const struct nodes *nodes,
+			  const struct graph *graph, int depth)
+{
+	for (uint32_t c = graph->first; c != NONE; c = forest->clones[c].next) {
+		const struct clone *clone = &forest->clones[c];
+
+		if (nodes->rows[clone->row].type == CONDITIONAL)
+			return true;
+		if (clone->child != NONE && depth < DEPTH_MAX &&
+		    has_condition(forest, nodes, &forest->graphs[clone->child], depth + 1))
+			return true;
+	}
+	return false;
+}
+
 int child_nodes_add(struct nodes *nodes)
 {
 	struct forest forest = {0};
@@ -172,7 +189,7 @@ int child_nodes_add(struct nodes *nodes)
 		const struct node *last = &nodes->rows[forest.clones[graph->last].row];
 		struct numbering numbering = {nodes, &forest, last->id + 1, last->time_ns};
 
-		if (!graph->is_child)
+		if (!graph->is_child && !has_condition(&forest, nodes, graph, 0))
 			error = number_children(&numbering, graph, 0);
 	}
 	free(forest.clones);

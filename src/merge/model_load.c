@@ -382,6 +382,7 @@ static int load_graph_nodes(struct model *model, const struct xt_chunk *chunk)
 	const uint64_t *stacks = xt_chunk_u64(chunk, XT_GRAPH_NODE_STACK);
 	const uint64_t *time_ns = xt_chunk_u64(chunk, XT_GRAPH_NODE_TIME_NS);
 	const uint64_t *threads = xt_chunk_u64(chunk, XT_GRAPH_NODE_THREAD);
+	const uint64_t *types = xt_chunk_u64(chunk, XT_GRAPH_NODE_TYPE);
 	int error = 0;
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
@@ -391,6 +392,7 @@ static int load_graph_nodes(struct model *model, const struct xt_chunk *chunk)
 							 .time_ns = time_ns[r],
 							 .stack = narrow(stacks[r]),
 							 .thread = narrow(threads[r]),
+							 .type = narrow(types[r]),
 						 });
 	return error;
 }

@@ -23,6 +23,7 @@ struct node {
 	uint32_t graph_exec;  /* where a node was changed, id being the graph's; 0: it was made */
 	uint32_t stack;	      /* XT_STACK_ID of who made or changed it, 0 for clones */
 	uint32_t thread;      /* XT_THREAD_ID */
+	uint32_t type;	      /* CUgraphNodeType */
 	uint32_t range;	      /* NVTX range in which it was made */
 	uint32_t creation;    /* nodes.c's */
 	uint32_t order;	      /* nodes.c's: place in the log */

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cuda_abi/cupti_record_bytes.h"
 #include "simgpu/tracer.h"
 
 #define WORKER_PERIOD_NS 5000000
@@ -74,7 +75,8 @@ static void fill_in_times(struct buffer *buffer, const struct pending *pending, 
 	uint64_t end_ns = is_over ? tracer_clock_convert(pending->span.end_ns) : 0;
 	size_t place = offsetof(struct cupti_activity_kernel, start_ns);
 
-	if (((struct cupti_activity *)record)->kind == XT_CUPTI_ACTIVITY_DRIVER)
+	if ((((struct cupti_activity *)record)->kind & ~XT_CUPTI_RECORD_BEGUN) ==
+	    XT_CUPTI_ACTIVITY_DRIVER)
 		place = offsetof(struct cupti_activity_api, start_ns);
 	if (tracer_fault_strikes(FAULT_ZERO_TIMES))
 		start_ns = end_ns = 0;
@@ -86,6 +88,17 @@ static void fill_in_times(struct buffer *buffer, const struct pending *pending, 
 	}
 	__atomic_store_n((uint64_t *)(record + place), start_ns, __ATOMIC_RELAXED);
 	__atomic_store_n((uint64_t *)(record + place) + 1, end_ns, __ATOMIC_RELEASE);
+}
+
+/* As long as its times are missing, the kind of a record has a bit that no kind has. */
+static void mark_begun(uint8_t *record)
+{
+	__atomic_fetch_or((uint32_t *)record, XT_CUPTI_RECORD_BEGUN, __ATOMIC_RELAXED);
+}
+
+static void mark_done(uint8_t *record)
+{
+	__atomic_fetch_and((uint32_t *)record, ~XT_CUPTI_RECORD_BEGUN, __ATOMIC_RELEASE);
 }
 
 static void complete(struct buffer *buffer, uint64_t now_ns, bool is_forced)
@@ -100,6 +113,8 @@ static void complete(struct buffer *buffer, uint64_t now_ns, bool is_forced)
 			fill_in_times(buffer, &pending, is_over);
 		else if (!is_forced)
 			buffer->pending[kept++] = pending;
+		if (is_over || is_forced)
+			mark_done(buffer->data + pending.offset);
 	}
 	buffer->pending_count = kept;
 	if (!kept && !buffer->complete_ns)
@@ -307,9 +322,11 @@ static void write_record(struct buffer *buffer, const void *record, size_t recor
 			 struct sim_span span)
 {
 	memcpy(buffer->data + buffer->used_bytes, record, record_bytes);
-	if (span.end_ns)
+	if (span.end_ns) {
 		buffer->pending[buffer->pending_count++] =
 			(struct pending){buffer->used_bytes, span};
+		mark_begun(buffer->data + buffer->used_bytes);
+	}
 	buffer->used_bytes += record_bytes;
 	buffer->record_count++;
 	buffer->complete_ns = 0;

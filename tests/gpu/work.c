@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All kinds of GPU work from C, for a real GPU: explicit graphs with child graphs, clones and
- * updates, stream capture, copies between pageable, pinned and device memory and between devices,
- * sets, pools, several streams, NVTX. tools/gpu-check.sh builds and records it where there is a
+ * All kinds of GPU work from C, for a real GPU: explicit graphs with child graphs, clones, updates,
+ * memory, event, host, batch and conditional nodes, stream capture, copies between pageable, pinned and
+ * device memory and between devices, sets, pools, several streams, NVTX. What the toolkit or the driver
+ * is too old for is left out. tools/gpu-check.sh builds and records it where there is a
  * CUDA toolkit. Every kind of work is asked for by a function that is named after it.
  */
 #include <cuda.h>
@@ -11,11 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <cudaProfiler.h>
+
+#if __has_include(<nvtx3/nvToolsExtCuda.h>)
 #include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtCuda.h>
+#define HAS_NVTX 1
 #else
-#define nvtxRangePushA(text)
-#define nvtxRangePop()
+#define HAS_NVTX 0
 #endif
 
 #define BYTES	     (1u << 20)
@@ -31,9 +35,15 @@ static const char ptx[] = ".version 7.0\n"
 			  ".visible .entry second() { ret; }\n"
 			  ".visible .entry in_child() { ret; }\n"
 			  ".visible .entry captured() { ret; }\n"
+			  ".visible .entry captured_early() { ret; }\n"
+			  ".visible .entry in_body() { ret; }\n"
+			  ".visible .entry between_nodes() { ret; }\n"
+			  ".visible .entry from_template() { ret; }\n"
+			  ".visible .entry in_range() { ret; }\n"
 			  ".visible .entry updated() { ret; }\n";
 
 static struct {
+	int driver_version;
 	CUcontext context;
 	CUmodule module;
 	CUstream streams[3];
@@ -83,17 +93,22 @@ static __attribute__((noinline)) CUgraphNode add_kernel(CUgraph graph, const CUg
 	return node;
 }
 
-static __attribute__((noinline)) CUgraphNode add_copy(CUgraph graph, CUgraphNode after)
+static CUDA_MEMCPY3D copy_params(size_t bytes)
 {
-	CUDA_MEMCPY3D copy = {
+	return (CUDA_MEMCPY3D){
 		.srcMemoryType = CU_MEMORYTYPE_HOST,
 		.srcHost = gpu.pinned,
 		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
 		.dstDevice = gpu.device_memory,
-		.WidthInBytes = BYTES,
+		.WidthInBytes = bytes,
 		.Height = 1,
 		.Depth = 1,
 	};
+}
+
+static __attribute__((noinline)) CUgraphNode add_copy(CUgraph graph, CUgraphNode after)
+{
+	CUDA_MEMCPY3D copy = copy_params(BYTES);
 	CUgraphNode node;
 
 	CHECK(cuGraphAddMemcpyNode(&node, graph, &after, 1, &copy, gpu.context));
@@ -142,6 +157,31 @@ static __attribute__((noinline)) CUgraph build_graph(CUgraphNode *updatable)
 	return graph;
 }
 
+/* Changes what the next instance has, not those that are there. */
+static __attribute__((noinline)) void change_template(CUgraphNode node)
+{
+	CUDA_KERNEL_NODE_PARAMS params = kernel_params("from_template", 2);
+
+	CHECK(cuGraphKernelNodeSetParams(node, &params));
+	KEEP_FRAME();
+}
+
+static __attribute__((noinline)) void change_copy(CUgraphExec exec, CUgraph graph)
+{
+	CUDA_MEMCPY3D copy = copy_params(BYTES / 2);
+	CUgraphNodeType type;
+	CUgraphNode nodes[8];
+	size_t count = 8;
+
+	CHECK(cuGraphGetNodes(graph, nodes, &count));
+	for (size_t i = 0; i < count; i++) {
+		CHECK(cuGraphNodeGetType(nodes[i], &type));
+		if (type == CU_GRAPH_NODE_TYPE_MEMCPY)
+			CHECK(cuGraphExecMemcpyNodeSetParams(exec, nodes[i], &copy, gpu.context));
+	}
+	KEEP_FRAME();
+}
+
 PART replay(CUgraphExec exec, CUstream stream, int times)
 {
 	for (int i = 0; i < times; i++)
@@ -160,7 +200,9 @@ PART explicit_graph(void)
 	CHECK(cuGraphInstantiate(&exec, graph, 0));
 	replay(exec, gpu.streams[0], REPLAYS);
 	CHECK(cuGraphExecKernelNodeSetParams(exec, updatable, &params));
+	change_copy(exec, graph);
 	replay(exec, gpu.streams[1], REPLAYS);
+	change_template(updatable);
 	CHECK(cuGraphClone(&clone, graph));
 	CHECK(cuGraphInstantiate(&clone_exec, clone, 0));
 	replay(clone_exec, gpu.streams[2], REPLAYS);
@@ -195,6 +237,139 @@ PART captured_graph(void)
 	CHECK(cuGraphDestroy(graph));
 }
 
+/* With --capture-range cudaProfilerApi it is made before the recording and runs in it. */
+static __attribute__((noinline)) CUgraphExec capture_early(void)
+{
+	CUgraphExec exec;
+	CUgraph graph;
+
+	CHECK(cuStreamBeginCapture(gpu.streams[0], CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	launch(gpu.streams[0], "captured_early");
+	CHECK(cuStreamEndCapture(gpu.streams[0], &graph));
+	CHECK(cuGraphInstantiate(&exec, graph, 0));
+	CHECK(cuGraphDestroy(graph));
+	return exec;
+}
+
+PART replay_early(CUgraphExec exec)
+{
+	replay(exec, gpu.streams[0], REPLAYS);
+	CHECK(cuStreamSynchronize(gpu.streams[0]));
+	CHECK(cuGraphExecDestroy(exec));
+}
+
+static void CUDA_CB do_nothing(void *unused)
+{
+	(void)unused;
+}
+
+/* Memory that lives in the graph, events, a host function, an empty node, a write by the stream. */
+PART graph_of_other_nodes(void)
+{
+	CUDA_MEM_ALLOC_NODE_PARAMS memory = {
+		.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+			      .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}},
+		.bytesize = BYTES,
+	};
+	CUDA_HOST_NODE_PARAMS host = {.fn = do_nothing};
+	CUgraphNode nodes[9];
+	CUgraphExec exec;
+	CUgraph graph;
+	CUevent event;
+
+	CHECK(cuEventCreate(&event, CU_EVENT_DEFAULT));
+	CHECK(cuGraphCreate(&graph, 0));
+	CHECK(cuGraphAddMemAllocNode(&nodes[0], graph, NULL, 0, &memory));
+	nodes[1] = add_kernel(graph, &nodes[0], "between_nodes");
+	CHECK(cuGraphAddEventRecordNode(&nodes[2], graph, &nodes[1], 1, event));
+	CHECK(cuGraphAddEventWaitNode(&nodes[3], graph, &nodes[2], 1, event));
+	CHECK(cuGraphAddHostNode(&nodes[4], graph, &nodes[3], 1, &host));
+	CHECK(cuGraphAddEmptyNode(&nodes[5], graph, &nodes[4], 1));
+	nodes[6] = add_kernel(graph, &nodes[5], "between_nodes");
+	CHECK(cuGraphAddMemFreeNode(&nodes[7], graph, &nodes[6], 1, memory.dptr));
+#if CUDA_VERSION >= 11070
+	if (gpu.driver_version >= 11070) {
+		CUstreamBatchMemOpParams write = {
+			.writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32,
+				       .address = gpu.other_memory,
+				       .value = 1},
+		};
+		CUDA_BATCH_MEM_OP_NODE_PARAMS batch = {
+			.ctx = gpu.context, .count = 1, .paramArray = &write};
+
+		CHECK(cuGraphAddBatchMemOpNode(&nodes[8], graph, &nodes[7], 1, &batch));
+	}
+#endif
+	CHECK(cuGraphInstantiate(&exec, graph, 0));
+	replay(exec, gpu.streams[0], REPLAYS);
+	CHECK(cuStreamSynchronize(gpu.streams[0]));
+	CHECK(cuGraphExecDestroy(exec));
+	CHECK(cuGraphDestroy(graph));
+	CHECK(cuEventDestroy(event));
+}
+
+#if CUDA_VERSION >= 12040
+static __attribute__((noinline)) CUgraph add_condition(CUgraph graph, CUgraphNode after,
+						       CUgraphNode *node)
+{
+	CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+	CUgraphConditionalHandle handle;
+
+	CHECK(cuGraphConditionalHandleCreate(&handle, graph, gpu.context, 1,
+					     CU_GRAPH_COND_ASSIGN_DEFAULT));
+	params.conditional.handle = handle;
+	params.conditional.type = CU_GRAPH_COND_TYPE_IF;
+	params.conditional.size = 1;
+	params.conditional.ctx = gpu.context;
+	CHECK(cuGraphAddNode_v2(node, graph, &after, NULL, 1, &params));
+	return params.conditional.phGraph_out[0];
+}
+
+/* A body that always runs, with kernels and a copy, between kernels, a child graph behind it. */
+PART conditional_graph(void)
+{
+	CUgraphNode node, in_body;
+	CUgraph graph, body;
+	CUgraphExec exec;
+
+	CHECK(cuGraphCreate(&graph, 0));
+	body = add_condition(graph, add_kernel(graph, NULL, "first"), &node);
+	in_body = add_kernel(body, NULL, "in_body");
+	in_body = add_copy(body, in_body);
+	add_kernel(body, &in_body, "in_body");
+	node = add_kernel(graph, &node, "second");
+	add_child(graph, node);
+	CHECK(cuGraphInstantiate(&exec, graph, 0));
+	replay(exec, gpu.streams[0], REPLAYS);
+	CHECK(cuStreamSynchronize(gpu.streams[0]));
+	CHECK(cuGraphExecDestroy(exec));
+	CHECK(cuGraphDestroy(graph));
+}
+#endif
+
+/* The same graph is captured anew and again, as programs do whose work changes with each step. */
+PART updated_graph(void)
+{
+	CUgraphExecUpdateResultInfo info;
+	CUgraphExec exec = NULL;
+	CUgraph graph;
+
+	for (int i = 0; i < 5; i++) {
+		CHECK(cuStreamBeginCapture(gpu.streams[0], CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+		launch(gpu.streams[0], "captured");
+		launch(gpu.streams[0], i % 2 ? "updated" : "captured");
+		CHECK(cuStreamEndCapture(gpu.streams[0], &graph));
+		if (exec)
+			CHECK(cuGraphExecUpdate(exec, graph, &info));
+		else
+			CHECK(cuGraphInstantiate(&exec, graph, 0));
+		replay(exec, gpu.streams[0], 2);
+		CHECK(cuGraphDestroy(graph));
+	}
+	CHECK(cuStreamSynchronize(gpu.streams[0]));
+	CHECK(cuGraphExecDestroy(exec));
+}
+
 PART copies(void)
 {
 	for (int i = 0; i < 10; i++) {
@@ -227,22 +402,34 @@ PART allocations(void)
 PART peer_copies(CUdevice other_device)
 {
 	CUcontext other;
+	int is_reachable = 0;
 	CUdeviceptr there;
 
 	CHECK(cuDevicePrimaryCtxRetain(&other, other_device));
 	CHECK(cuCtxPushCurrent(other));
 	CHECK(cuMemAlloc(&there, BYTES));
+	CHECK(cuDeviceCanAccessPeer(&is_reachable, other_device, 0));
+	if (is_reachable)
+		CHECK(cuCtxEnablePeerAccess(gpu.context, 0));
 	CHECK(cuCtxPopCurrent(NULL));
+	if (is_reachable)
+		CHECK(cuCtxEnablePeerAccess(other, 0));
 	for (int i = 0; i < 10; i++) {
 		CHECK(cuMemcpyPeerAsync(there, other, gpu.device_memory, gpu.context, BYTES,
 					gpu.streams[0]));
 		CHECK(cuMemcpyPeerAsync(gpu.other_memory, gpu.context, there, other, BYTES,
 					gpu.streams[0]));
+		/* Where each address lies, the driver knows. */
+		CHECK(cuMemcpyAsync(there, gpu.device_memory, BYTES, gpu.streams[1]));
 	}
-	CHECK(cuStreamSynchronize(gpu.streams[0]));
+	CHECK(cuCtxSynchronize());
 	CHECK(cuCtxPushCurrent(other));
 	CHECK(cuMemFree(there));
+	if (is_reachable)
+		CHECK(cuCtxDisablePeerAccess(gpu.context));
 	CHECK(cuCtxPopCurrent(NULL));
+	if (is_reachable)
+		CHECK(cuCtxDisablePeerAccess(other));
 	CHECK(cuDevicePrimaryCtxRelease(other_device));
 }
 
@@ -255,22 +442,79 @@ PART failed_calls(void)
 		exit(1);
 }
 
+#if HAS_NVTX
+static void name_things(nvtxDomainHandle_t domain)
+{
+	nvtxNameCategoryA(7, "steps");
+	nvtxDomainNameCategoryA(domain, 8, "transfers");
+	nvtxNameCuDeviceA(0, "trainer");
+	nvtxNameCuContextA(gpu.context, "main");
+	nvtxNameCuStreamA(gpu.streams[0], "compute");
+	nvtxNameCuStreamA(gpu.streams[1], "copies");
+}
+
+static nvtxEventAttributes_t attributes(const char *text, uint32_t category, uint64_t payload)
+{
+	nvtxEventAttributes_t event = {
+		.version = NVTX_VERSION,
+		.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
+		.category = category,
+		.colorType = NVTX_COLOR_ARGB,
+		.color = 0xff2288cc,
+		.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64,
+		.messageType = NVTX_MESSAGE_TYPE_ASCII,
+	};
+
+	event.payload.ullValue = payload;
+	event.message.ascii = text;
+	return event;
+}
+
+/* Nested, in two domains, started and ended across each other, with categories and payloads. */
 PART ranges(void)
 {
-	for (int i = 0; i < 5; i++) {
-		nvtxRangePushA("outer");
+	nvtxDomainHandle_t domain = nvtxDomainCreateA("io");
+	nvtxStringHandle_t name = nvtxDomainRegisterStringA(domain, "registered");
+
+	name_things(domain);
+	for (uint64_t i = 0; i < 5; i++) {
+		nvtxEventAttributes_t step = attributes("step", 7, i);
+		nvtxEventAttributes_t load = attributes(NULL, 8, i);
+		nvtxRangeId_t epoch = nvtxRangeStartA("epoch"), batch;
+
+		load.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+		load.message.registered = name;
+		nvtxRangePushEx(&step);
 		launch(gpu.streams[0], "first");
+		nvtxDomainRangePushEx(domain, &load);
+		CHECK(cuMemcpyHtoDAsync(gpu.device_memory, gpu.pinned, BYTES, gpu.streams[1]));
+		nvtxDomainRangePop(domain);
+		batch = nvtxDomainRangeStartEx(domain, &load);
 		nvtxRangePushA("inner");
-		launch(gpu.streams[0], "second");
+		launch(gpu.streams[0], "in_range");
 		nvtxRangePop();
+		nvtxRangeEnd(epoch);
+		launch(gpu.streams[0], "second");
+		nvtxDomainRangeEnd(domain, batch);
+		nvtxMarkA("stepped");
+		nvtxDomainMarkEx(domain, &load);
 		nvtxRangePop();
 	}
 	CHECK(cuStreamSynchronize(gpu.streams[0]));
+	CHECK(cuStreamSynchronize(gpu.streams[1]));
 }
+#else
+PART ranges(void)
+{
+	launch(gpu.streams[0], "in_range");
+	CHECK(cuStreamSynchronize(gpu.streams[0]));
+}
+#endif
 
 static void set_up(void)
 {
 	CHECK(cuInit(0));
+	CHECK(cuDriverGetVersion(&gpu.driver_version));
 	CHECK(cuDevicePrimaryCtxRetain(&gpu.context, 0));
 	CHECK(cuCtxSetCurrent(gpu.context));
 	CHECK(cuModuleLoadData(&gpu.module, ptx));
@@ -287,17 +531,31 @@ static void set_up(void)
 int main(void)
 {
 	int device_count = 0;
+	CUgraphExec early;
 
 	set_up();
 	CHECK(cuDeviceGetCount(&device_count));
 	explicit_graph();
 	captured_graph();
+	early = capture_early();
+	CHECK(cuProfilerStart());
+	replay_early(early);
+	explicit_graph();
+	captured_graph();
+	updated_graph();
+	graph_of_other_nodes();
+#if CUDA_VERSION >= 12040
+	if (gpu.driver_version >= 12040)
+		conditional_graph();
+#endif
 	copies();
 	allocations();
 	failed_calls();
 	ranges();
 	if (device_count > 1)
 		peer_copies(1);
+	CHECK(cuProfilerStop());
+	copies();
 	printf("all kinds of work, %d devices\n", device_count);
 	return 0;
 }

@@ -129,6 +129,7 @@ class Evidence:
         self.work = []
         self.memory = []
         self.nodes = []  # (tid, call number, id, origin)
+        self.node_types = []  # (tid, id, type), of each row in the log
         self.changes = []  # (tid, call number, node id, executable graph or 0)
         self.makers = {}  # (correlation, node): (tid, call number)
         self.spoilt = 0
@@ -206,8 +207,10 @@ class Evidence:
             self.memory.append(Memory(is_free, *map(int, rest)))
 
     def read_node(self, rest):
-        tid, number, node, origin, _ = map(int, rest)
+        tid, number, node, origin, kind = map(int, rest)
         self.nodes.append((tid, number, node, origin))
+        # A clone is announced twice: as created, then as cloned.
+        self.node_types += [(tid, node, kind)] * (2 if origin else 1)
 
     def read_change(self, rest):
         self.changes.append(tuple(map(int, rest)))
@@ -389,6 +392,11 @@ def check_nodes(evidence, log):
     wanted += [(tid, node, 0, True) for tid, _, node, executable in evidence.changes
                if not executable]
     expect_same(found, wanted, "graph nodes in the log")
+    expect_same([(log.tids[row["thread"]], row["id"], row["type"])
+                 for row in log.tables["GRAPH_NODE"]],
+                evidence.node_types + [(tid, node, 0) for tid, _, node, executable in
+                                       evidence.changes if not executable],
+                "types of graph nodes in the log")
     # When each was made that is no clone. A call makes one at most.
     for tid, thread_rows in rows.items():
         made = [row for row, following in zip(thread_rows, thread_rows[1:] + [None])

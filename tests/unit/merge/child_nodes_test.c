@@ -51,6 +51,17 @@ static uint32_t stack_of(uint64_t id)
 	return (uint32_t)((id >> 32) * 100 + (id & 0xffff) + 1);
 }
 
+static struct node announced_node(size_t i)
+{
+	return (struct node){
+		.id = announced[i].id,
+		.origin = announced[i].origin,
+		.time_ns = 1000 + i,
+		.stack = announced[i].origin ? 0 : stack_of(announced[i].id),
+		.thread = 1,
+	};
+}
+
 /* Each thread announces as above, in turns; what runs leads to the stacks that made it. */
 static void check_threads(uint32_t threads)
 {
@@ -97,6 +108,30 @@ static void test_threads_in_turns(void **unused)
 	check_threads(3);
 }
 
+/* Where a condition is in the graph, numbers of nodes in children are not guessed. */
+static void test_condition(void **unused)
+{
+	struct nodes nodes = {0};
+
+	(void)unused;
+	for (size_t i = 0; i < COUNT(announced); i++) {
+		struct node node = announced_node(i);
+
+		node.type = node.id == ID(11, 1) ? 13 : 0; /* within the instance's inner child */
+		assert_int_equal(nodes_add(&nodes, &node), 0);
+	}
+	assert_int_equal(nodes_index(&nodes), 0);
+	for (size_t i = 0; i < COUNT(ran); i++) {
+		uint32_t creation = nodes_creation(&nodes, ran[i].id, 5000);
+
+		if (ran[i].id < ID(9, 5))
+			assert_int_equal(nodes.creations[creation].stack, stack_of(ran[i].origin));
+		else
+			assert_int_equal(creation, CREATION_UNKNOWN);
+	}
+	nodes_free(&nodes);
+}
+
 /* Each graph in the next, a thousand deep, and numbers that run backwards: bounded, no crash. */
 static void test_hostile(void **unused)
 {
@@ -123,6 +158,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_thread),
 		cmocka_unit_test(test_threads_in_turns),
+		cmocka_unit_test(test_condition),
 		cmocka_unit_test(test_hostile),
 	};
 
