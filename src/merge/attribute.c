@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "merge/reading.h"
+#include "merge/sieve.h"
 
 static const struct copy_shape *copy_shape(const struct reading *reading, const struct work *work)
 {
@@ -64,7 +65,13 @@ static inline void own_work(const struct reading *reading, const struct work *wo
 
 void own_alone(const struct reading *reading, const struct work *work, struct owner *owner)
 {
+	const struct selection *selection = reading->run->selection;
+
 	own_work(reading, work, NULL, owner);
+	/* What is not of the window, and what may prove to be of no range that is wanted. */
+	if (selection &&
+	    (selection->wanted->patterns[PATTERN_RANGE] || !sieve_time(reading, work->start_ns)))
+		*owner = (struct owner){.leaf = LEAF_LEFT_OUT};
 }
 
 static void count_work(struct reading *reading, const struct work *work)
@@ -88,18 +95,16 @@ static void count_work(struct reading *reading, const struct work *work)
 
 /* Work of a graph belongs to who launched the graph and to who made the node. */
 static inline void own_graph_work(struct reading *reading, const struct work *work,
-				  const struct launch *launch, struct owner *owner)
+				  const struct launch *launch, struct owner *owner, bool *is_unmade)
 {
 	struct nodes *nodes = &reading->model->nodes;
 	enum graph_stacks wanted = reading->run->settings->graph_stacks;
 	uint32_t creation = nodes_creation(nodes, work->graph_node, launch->enter_ns);
 
-	reading->run->graph_work_count++;
 	if (creation && !frames_has_stack(&reading->frames, nodes->creations[creation].stack))
 		creation = CREATION_UNKNOWN;
 	/* (A log without any nodes is of a tracer that did not record them.) */
-	if (!creation && nodes->count)
-		reading->run->graph_work_unmade_count++;
+	*is_unmade = !creation && nodes->count;
 	if (wanted == GRAPH_STACKS_REPLAY)
 		return;
 	owner->in_graph = 1;
@@ -126,7 +131,7 @@ static void joined_memory(struct reading *reading, const struct work *work,
 {
 	struct owner owner;
 
-	if (!launch)
+	if (!launch || (reading->run->selection && !sieve_work(reading, work, launch)))
 		return;
 	own_work(reading, work, launch, &owner);
 	own_called(reading, launch, &owner);
@@ -149,6 +154,7 @@ void reading_joined(void *context, const struct work *work, const struct launch 
 {
 	struct reading *reading = context;
 	struct run *run = reading->run;
+	bool has_stack, is_unmade = false;
 	struct owner owner;
 	uint32_t place;
 
@@ -156,18 +162,14 @@ void reading_joined(void *context, const struct work *work, const struct launch 
 		joined_memory(reading, work, launch);
 		return;
 	}
+	if (run->selection && !sieve_work(reading, work, launch))
+		return;
 	own_work(reading, work, launch, &owner);
-	count_work(reading, work);
 	if (launch)
 		own_called(reading, launch, &owner);
-	if (!launch)
-		run->work_without_call_count++;
-	else if (!owner.stack)
-		run->work_without_stack_count++;
-	else
-		run->attributed_gpu_ns += work->duration_ns;
+	has_stack = owner.stack;
 	if (launch && work->graph_node)
-		own_graph_work(reading, work, launch, &owner);
+		own_graph_work(reading, work, launch, &owner, &is_unmade);
 	if (launch && reading->timeline) {
 		struct owner told = owner;
 
@@ -178,6 +180,19 @@ void reading_joined(void *context, const struct work *work, const struct launch 
 		reading->error = -ENOMEM;
 		return;
 	}
+	if (run->selection && !sieve_path(reading, place))
+		return;
+	count_work(reading, work);
+	if (launch && work->graph_node) {
+		run->graph_work_count++;
+		run->graph_work_unmade_count += is_unmade;
+	}
+	if (!launch)
+		run->work_without_call_count++;
+	else if (!has_stack)
+		run->work_without_stack_count++;
+	else
+		run->attributed_gpu_ns += work->duration_ns;
 	reading->totals.entries[place].weights[WEIGHT_GPU_TIME] += work->duration_ns;
 	reading->totals.entries[place].weights[WEIGHT_COUNT]++;
 	if (reading->tells_of_work)
@@ -210,18 +225,25 @@ void reading_memory_changed(void *context, uint32_t pool, uint64_t time_ns, uint
 	}
 }
 
+void own_call(struct reading *reading, const struct launch *call, struct owner *owner)
+{
+	enum by by = reading->run->settings->by;
+
+	*owner = (struct owner){.leaf = LEAF_CALL, .api = call->api};
+	own_called(reading, call, owner);
+	if (reading->run->wants_origins)
+		owner->thread = call->thread;
+	owner->root = by == BY_DEVICE || by == BY_STREAM
+			      ? ROOT_HOST
+			      : plant_root(reading->run, reading->model, 0, call->thread);
+}
+
 void reading_add_wait(struct reading *reading, const struct launch *call, uint64_t duration_ns)
 {
-	struct owner owner = {.leaf = LEAF_CALL, .api = call->api};
-	enum by by = reading->run->settings->by;
+	struct owner owner;
 	uint32_t place;
 
-	own_called(reading, call, &owner);
-	if (reading->run->wants_origins)
-		owner.thread = call->thread;
-	owner.root = by == BY_DEVICE || by == BY_STREAM
-			     ? ROOT_HOST
-			     : plant_root(reading->run, reading->model, 0, call->thread);
+	own_call(reading, call, &owner);
 	place = totals_place(&reading->totals, &owner);
 	if (place == TOTAL_FAILED)
 		reading->error = -ENOMEM;

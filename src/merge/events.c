@@ -9,6 +9,7 @@
 #include "merge/grow.h"
 #include "merge/model_load.h"
 #include "merge/reading.h"
+#include "merge/sieve.h"
 
 static uint32_t narrow(uint64_t id)
 {
@@ -27,9 +28,6 @@ static void tell_of_call(struct reading *reading, struct launch *call, uint64_t 
 {
 	const struct run *run = reading->run;
 
-	if (run_wants(run, WEIGHT_GPU_IDLE) &&
-	    threads_note(&reading->threads, call, call->enter_ns + duration_ns) < 0)
-		reading->error = -ENOMEM;
 	if (run_wants(run, WEIGHT_CPU_WAIT) && threads_waits(&reading->threads, call->api))
 		reading_add_wait(reading, call, duration_ns);
 	for (size_t e = 0; e < reading->sink_count; e++) {
@@ -41,6 +39,16 @@ static void tell_of_call(struct reading *reading, struct launch *call, uint64_t 
 	}
 }
 
+static void count_call(struct run *run, uint8_t flags, bool has_failed)
+{
+	if (flags & LAUNCH_TRANSFER) {
+		run->transfer_call_count++;
+	} else if (flags && !(flags & LAUNCH_MEMORY)) {
+		run->launch_count++;
+		run->launch_failed_count += has_failed;
+	}
+}
+
 static void read_call(struct reading *reading, struct launch *call, uint64_t duration_ns,
 		      uint64_t result)
 {
@@ -48,8 +56,16 @@ static void read_call(struct reading *reading, struct launch *call, uint64_t dur
 
 	if (model->ranges.thread_count)
 		call->range = ranges_at(&model->ranges, call->thread, call->enter_ns);
-	if (reading->tells_of_calls)
-		tell_of_call(reading, call, duration_ns, result);
+	if (run_wants(reading->run, WEIGHT_GPU_IDLE) &&
+	    threads_note(&reading->threads, call, call->enter_ns + duration_ns) < 0)
+		reading->error = -ENOMEM;
+	if (!reading->run->selection || sieve_call(reading, call)) {
+		count_call(reading->run, call->flags, result != 0);
+		if (reading->tells_of_calls)
+			tell_of_call(reading, call, duration_ns, result);
+	}
+	if (result)
+		call->flags &= (uint8_t)~LAUNCH_EXPECTED;
 	nodes_note_call(&model->nodes, call->thread, call->enter_ns, call->enter_ns + duration_ns,
 			call->api);
 	correlate_placed(reading->correlate);
@@ -63,19 +79,6 @@ static const uint8_t class_flags[XT_API_CLASSES] = {
 	[XT_API_SET] = LAUNCH_EXPECTED | LAUNCH_TRANSFER,
 	[XT_API_ALLOC] = LAUNCH_EXPECTED | LAUNCH_MEMORY,
 };
-
-static uint8_t count_call(struct run *run, uint32_t class, bool has_failed)
-{
-	uint8_t flags = class < XT_API_CLASSES ? class_flags[class] : 0;
-
-	if (flags & LAUNCH_TRANSFER) {
-		run->transfer_call_count++;
-	} else if (flags && !(flags & LAUNCH_MEMORY)) {
-		run->launch_count++;
-		run->launch_failed_count += has_failed;
-	}
-	return has_failed ? flags & (uint8_t)~LAUNCH_EXPECTED : flags;
-}
 
 static void read_calls(struct reading *reading, const struct xt_chunk *chunk)
 {
@@ -110,8 +113,9 @@ static void read_calls(struct reading *reading, const struct xt_chunk *chunk)
 			.stack = narrow(stack[r]),
 			.thread = narrow(thread[r]),
 			.api = place,
-			.flags = count_call(reading->run, model->apis.rows[place].class,
-					    result[r] != 0),
+			.flags = model->apis.rows[place].class < XT_API_CLASSES
+					 ? class_flags[model->apis.rows[place].class]
+					 : 0,
 		};
 		is_valid = has_valid_times(enter_ns[r], duration_ns[r]);
 		reading->run->calls_invalid_count += !is_valid;
@@ -202,6 +206,8 @@ static void read_memory(struct reading *reading, const struct xt_chunk *chunk)
 
 		if (operation[r] != XT_MEMORY_ALLOC && operation[r] != XT_MEMORY_FREE)
 			continue;
+		if (reading->run->selection && !sieve_time(reading, time_ns[r]))
+			continue;
 		reading->run->memory_untimed_count += !time_ns[r];
 		own_alone(reading, &work, &owner);
 		memory_add(&reading->memory, &work, &owner, &work.ticket);
@@ -276,10 +282,13 @@ static int finish_memory(struct reading *reading)
 	int error;
 
 	memory_finish(&reading->memory);
-	sums->free_alone += counts->free_alone;
-	sums->alloc_over += counts->alloc_over;
+	/* (Of a part of a run, what belongs together may be in another part.) */
+	if (!reading->run->selection) {
+		sums->free_alone += counts->free_alone;
+		sums->alloc_over += counts->alloc_over;
+		sums->unowned += counts->unowned;
+	}
 	sums->late_count += counts->late_count;
-	sums->unowned += counts->unowned;
 	error = reading->memory.error;
 	for (uint32_t pool = 0; pool < MEMORY_POOLS_MAX && !error; pool++)
 		error = add_memory_row(reading, pool);
@@ -311,8 +320,10 @@ static int finish(struct reading *reading)
 	struct run *run = reading->run;
 	int error = finish_memory(reading);
 
-	run->launch_alone_count += counts->launches_alone;
-	run->transfer_alone_count += counts->transfers_alone;
+	if (!run->selection) {
+		run->launch_alone_count += counts->launches_alone;
+		run->transfer_alone_count += counts->transfers_alone;
+	}
 	run->calls_recurring_count += counts->launches_recurring;
 	run->nodes_cyclic_count += reading->model->nodes.cyclic_count;
 	run->pause_count += reading->model->pauses.count;
@@ -402,6 +413,7 @@ void reading_free(struct reading *reading)
 	timeline_free(reading->timeline);
 	memory_free(&reading->memory);
 	threads_free(&reading->threads);
+	sieve_free(&reading->sieve);
 	totals_free(&reading->totals);
 	free(reading->copies);
 }

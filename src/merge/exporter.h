@@ -20,6 +20,7 @@
 #include "merge/output.h"
 #include "merge/paths.h"
 #include "merge/report.h"
+#include "merge/selection.h"
 #include "merge/timeline.h"
 #include "merge/totals.h"
 #include "merge/transfers.h"
@@ -56,6 +57,7 @@ enum exporter_use {
 	USES_GRAPH_STACKS = 1u << 6, /* of these options, --graph-stacks alone */
 	USES_FILE = 1u << 7,	     /* its output is a file, which cannot be stdout */
 	USES_ORIGINS = 1u << 5,	     /* total() is told of streams and threads */
+	USES_ANY = UINT32_MAX,	     /* of options that matter to all outputs */
 	USES_OTHER = 1u << 31,	     /* so that no exporter is without any */
 };
 
@@ -70,6 +72,7 @@ struct settings {
 	struct frame_style frames;
 	enum demangle_style names;
 	const char *debug_directory; /* NULL: only the usual one */
+	struct wanted wanted;
 };
 
 /* The memory of a device, or of the host, of one process. */
@@ -93,6 +96,7 @@ struct run {
 	const struct settings *settings;
 	uint32_t weights; /* 1 << enum weight of those that an output shows */
 	bool wants_origins;
+	struct selection *selection; /* NULL: all is wanted */
 	struct report *report;
 	struct paths paths;
 	struct paths ranges; /* NVTX ranges; weights are of what is in them at any depth */

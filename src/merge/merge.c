@@ -143,6 +143,11 @@ static int read_all(struct run *run, struct sink *sinks, size_t sink_count)
 	debug_search_end(&search);
 	if (error)
 		return error;
+	if (run->selection)
+		error = selection_check(run->selection, &run->paths, &run->ranges.names,
+					run->report);
+	if (error)
+		return error;
 	report_missing(run, run->report);
 	transfers_sort(&run->transfers);
 	for (size_t e = 0; e < sink_count && !error; e++)
@@ -238,6 +243,8 @@ void merge_run(const struct options *options, const struct inputs *inputs, struc
 
 	if (!error)
 		error = paths_init(&run.ranges);
+	if (!error && wanted_is_part(&options->settings.wanted))
+		error = selection_new(&run.selection, &options->settings.wanted, report);
 	if (!error) {
 		error = open_sinks(options, sinks, report);
 		if (!error)
@@ -247,6 +254,7 @@ void merge_run(const struct options *options, const struct inputs *inputs, struc
 	if (error && report->status != STATUS_FAILED)
 		report_error(report, STATUS_FAILED, "%s", strerror(-error));
 	transfers_free(&run.transfers);
+	selection_free(run.selection);
 	free(run.memory);
 	free(run.range_sums);
 	paths_free(&run.ranges);

@@ -137,6 +137,62 @@ static int apply_top(struct options *options, const char *value)
 	return 0;
 }
 
+/* "1.5s", "200ms", "30us", "7ns"; without a unit, seconds. */
+static int parse_time(const char *value, uint64_t *ns_out)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
+	char *end;
+	double number;
+
+	if (value[0] < '0' || value[0] > '9')
+		return -EINVAL;
+	number = strtod(value, &end);
+	for (size_t u = 0; u < sizeof(units) / sizeof(units[0]); u++) {
+		if (strcmp(end, units[u].name) || !(number * units[u].ns < (double)INT64_MAX))
+			continue;
+		*ns_out = (uint64_t)(number * units[u].ns + 0.5);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int apply_from(struct options *options, const char *value)
+{
+	return parse_time(value, &options->settings.wanted.from_ns);
+}
+
+static int apply_to(struct options *options, const char *value)
+{
+	return parse_time(value, &options->settings.wanted.until_ns);
+}
+
+static int apply_filter(struct options *options, const char *value)
+{
+	options->settings.wanted.patterns[PATTERN_FILTER] = value;
+	return 0;
+}
+
+static int apply_focus(struct options *options, const char *value)
+{
+	options->settings.wanted.patterns[PATTERN_FOCUS] = value;
+	return 0;
+}
+
+static int apply_hide(struct options *options, const char *value)
+{
+	options->settings.wanted.patterns[PATTERN_HIDE] = value;
+	return 0;
+}
+
+static int apply_range(struct options *options, const char *value)
+{
+	options->settings.wanted.patterns[PATTERN_RANGE] = value;
+	return 0;
+}
+
 static int apply_embed_symbols(struct options *options, const char *value)
 {
 	(void)value;
@@ -210,6 +266,21 @@ const struct option_row option_rows[] = {
 	 "where the debug files of stripped programs are, before /usr/lib/debug", 0,
 	 apply_debug_dir},
 	{"top", 0, "N", "rows of each table (10 in text, 1000 in --summary)", USES_TOP, apply_top},
+	{"from", 0, "TIME",
+	 "only what begins at that time or later: 1.5s, 200ms, 30us, 7ns from the start of the "
+	 "first "
+	 "log on",
+	 USES_ANY, apply_from},
+	{"to", 0, "TIME", "only what begins before that time", USES_ANY, apply_to},
+	{"range", 0, "REGEX",
+	 "only what was called in an NVTX range that matches (POSIX extended), or within one",
+	 USES_ANY, apply_range},
+	{"filter", 0, "REGEX", "only call paths with a frame that matches", USES_ANY, apply_filter},
+	{"focus", 0, "REGEX",
+	 "only call paths with a frame that matches, from the outermost such frame on",
+	 USES_PATHS | USES_GRAPH_STACKS, apply_focus},
+	{"hide", 0, "REGEX", "leave frames that match out of call paths",
+	 USES_PATHS | USES_GRAPH_STACKS, apply_hide},
 	{"embed-symbols", 0, NULL,
 	 "append the names of all functions in the stacks to each log, so that it can be read "
 	 "where the binaries are not",

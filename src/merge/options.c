@@ -134,9 +134,10 @@ static int parse_option(struct options *options, bool *given, char **argv, int a
 	if (!row->apply(options, value))
 		return 0;
 	report_error(report, STATUS_FAILED, "--%s %s: must be %s", row->name, value,
-		     !strcmp(row->value, "N")	  ? "a number from 1 on"
-		     : !strcmp(row->value, "DIR") ? "a directory"
-						  : row->value);
+		     !strcmp(row->value, "N")	   ? "a number from 1 on"
+		     : !strcmp(row->value, "DIR")  ? "a directory"
+		     : !strcmp(row->value, "TIME") ? "a time such as 1.5s, 200ms, 30us or 7ns"
+						   : row->value);
 	return -EINVAL;
 }
 
@@ -202,6 +203,10 @@ static int check(const struct options *options, const bool *given, struct report
 			     outputs);
 		return -EINVAL;
 	}
+	if (options->settings.wanted.from_ns >= options->settings.wanted.until_ns) {
+		report_error(report, STATUS_FAILED, "--to must be later than --from");
+		return -EINVAL;
+	}
 	return check_weight(options, unit_given, report);
 }
 
@@ -210,7 +215,9 @@ int options_parse(struct options *options, int argc, char **argv, struct report 
 	bool given[OPTIONS_MAX] = {false}, only_inputs = false;
 	int error = 0;
 
-	*options = (struct options){.inputs = argv + 1, .settings.frames.inlines = true};
+	*options = (struct options){.inputs = argv + 1,
+				    .settings.frames.inlines = true,
+				    .settings.wanted.until_ns = UINT64_MAX};
 	for (int i = 1; i < argc && !error; i++) {
 		if (only_inputs || argv[i][0] != '-' || !argv[i][1])
 			options->inputs[options->input_count++] = argv[i];

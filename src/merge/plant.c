@@ -268,6 +268,7 @@ static uint32_t put_leaf(struct planter *p, uint32_t node, const struct owner *o
 
 	switch ((enum leaf)owner->leaf) {
 	case LEAF_CALL:
+	case LEAF_LEFT_OUT:
 		return node;
 	case LEAF_KERNEL:
 		name = demangle(process->names, model_kernel_name(process->model, owner->what),
@@ -341,17 +342,47 @@ static int tell(struct reading *reading, const struct total *total, uint32_t nod
 	return error;
 }
 
+uint32_t plant_owner(struct reading *reading, const struct owner *owner)
+{
+	struct planter p = {
+		.run = reading->run, .process = &reading->process, .paths = &reading->run->paths};
+	uint32_t node = put_owner(&p, owner);
+
+	free(p.chain);
+	free(p.nest);
+	return node;
+}
+
+/* The node that an owner's path ends in, as the user wants it; PATH_DROPPED if it is not wanted. */
+static uint32_t put_wanted(struct planter *p, const struct owner *owner)
+{
+	struct run *run = p->run;
+	uint32_t node;
+
+	if (owner->leaf == LEAF_LEFT_OUT)
+		return PATH_DROPPED;
+	node = put_owner(p, owner);
+	if (node == PATH_FAILED || !run->selection || !selection_has_paths(run->selection))
+		return node;
+	return selection_path(run->selection, p->paths, node);
+}
+
 int plant_totals(struct reading *reading)
 {
 	struct run *run = reading->run;
-	const struct totals *totals = &reading->totals;
+	struct totals *totals = &reading->totals;
 	struct planter p = {.run = run, .process = &reading->process, .paths = &run->paths};
 	int error = 0;
 
 	for (uint32_t t = 0; t < totals->count && !error; t++) {
-		const struct total *total = &totals->entries[t];
-		uint32_t node = put_owner(&p, &total->owner);
+		struct total *total = &totals->entries[t];
+		uint32_t node = put_wanted(&p, &total->owner);
 
+		if (node == PATH_DROPPED) {
+			/* (What comes after does not see it, either.) */
+			memset(total->weights, 0, sizeof(total->weights));
+			continue;
+		}
 		if (node == PATH_FAILED)
 			error = -ENOMEM;
 		for (int w = 0; w < WEIGHTS && !error; w++)

@@ -72,6 +72,20 @@ static int push_stack(struct pprof *pprof, const struct process *process, uint32
 	return error;
 }
 
+/* The path as it is in the tree, by names alone. */
+static int push_tree_path(struct pprof *pprof, const struct process *process, uint32_t node)
+{
+	uint32_t *chain = NULL;
+	size_t capacity = 0;
+	int depth = paths_chain(process->paths, node, &chain, &capacity), error = 0;
+
+	pprof->path_length = 0;
+	for (int d = 0; d < depth && !error; d++)
+		error = push_name(pprof, process, process->paths->nodes[chain[d]].name);
+	free(chain);
+	return depth < 0 ? depth : error;
+}
+
 /* The same path as in the tree, but for ranges and roots, which are labels here. */
 static int push_path(struct pprof *pprof, const struct process *process, const struct owner *owner,
 		     uint32_t node)
@@ -207,7 +221,9 @@ int pprof_put_sample(struct sink *sink, const struct process *process, const str
 	Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
 	struct labels labels = {.count = 0};
 	int64_t values[WEIGHTS];
-	int error = push_path(pprof, process, &total->owner, node);
+	int error = wanted_changes_paths(&sink->settings->wanted)
+			    ? push_tree_path(pprof, process, node)
+			    : push_path(pprof, process, &total->owner, node);
 
 	if (!error)
 		error = put_labels(pprof, &labels, process, &total->owner);

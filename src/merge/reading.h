@@ -12,6 +12,20 @@
 #include "merge/timeline.h"
 #include "merge/totals.h"
 
+/* What was found out of a log for the user's selection (sieve.c). */
+struct verdicts {
+	uint8_t *list; /* by place in totals */
+	size_t capacity;
+};
+
+struct sieve {
+	uint8_t *ranges; /* by node of the model's ranges */
+	size_t range_capacity;
+	struct totals call_owners; /* of calls that were looked at; their sums are not used */
+	struct verdicts calls;	   /* by place in these */
+	struct verdicts work;
+};
+
 struct reading {
 	struct run *run;
 	struct sink *sinks;
@@ -26,6 +40,7 @@ struct reading {
 	struct timeline *timeline;   /* NULL if no weight needs it */
 	struct transfer_sum *copies; /* by XT_COPY_SHAPE_ID */
 	struct transfer_sum sets[MEMORY_KINDS];
+	struct sieve sieve;
 	struct xt_damage damage;	    /* of both readings, once all is read */
 	bool tells_of_calls, tells_of_work; /* anyone but what is here wants to know of each */
 	int error;			    /* of a listener, which cannot return it */
@@ -46,6 +61,9 @@ static inline uint32_t label_number(uint64_t number, uint32_t label_count)
  * was just written in small pieces is slow.) */
 void own_alone(const struct reading *reading, const struct work *work, struct owner *owner);
 
+/* Whom a call by itself belongs to. */
+void own_call(struct reading *reading, const struct launch *call, struct owner *owner);
+
 /* The CPU waited in that call: what a path of --weight cpu-wait ends in. */
 void reading_add_wait(struct reading *reading, const struct launch *call, uint64_t duration_ns);
 
@@ -63,6 +81,9 @@ void reading_free(struct reading *reading);
  * of them. 0 or -ENOMEM.
  */
 int plant_totals(struct reading *reading);
+
+/* The end of the path of an owner, made if need be; PATH_FAILED if memory ran out. */
+uint32_t plant_owner(struct reading *reading, const struct owner *owner);
 
 /* Adds up the GPU time of each NVTX range, with all that is in it, in run->ranges. 0 or -ENOMEM. */
 int plant_ranges(struct run *run, const struct process *process, const struct totals *totals);

@@ -90,11 +90,15 @@ static int put_tables(struct sink *sink, const struct run *run)
 
 static void put_overview(struct output *out, const struct run *run)
 {
-	char time[TIME_BYTES];
+	char time[TIME_BYTES], part[WANTED_BYTES];
 
 	output_format(out, "%zu process%s%s\n", run->inputs->count,
 		      run->inputs->count == 1 ? "" : "es",
 		      run->has_simulated_gpu ? ", simulated GPU" : "");
+	if (run->selection) {
+		wanted_describe(&run->settings->wanted, part, sizeof(part));
+		output_format(out, "  of these, only %s\n", part);
+	}
 	put_count(out, "launches", run->launch_count);
 	if (run->launch_failed_count)
 		put_count(out, "  that returned an error", run->launch_failed_count);

@@ -194,6 +194,14 @@ static void put_idle_classes(struct json *json, const struct summary_json *s)
 	put_idle(json, idle_ns);
 }
 
+static void put_selection(struct json *json, const struct run *run)
+{
+	char text[WANTED_BYTES];
+
+	wanted_describe(&run->settings->wanted, text, sizeof(text));
+	json_string(json, "selection", text);
+}
+
 int summary_json_put(struct json *json, const char *key, struct summary_json *s,
 		     const struct run *run, bool with_paths)
 {
@@ -205,6 +213,8 @@ int summary_json_put(struct json *json, const char *key, struct summary_json *s,
 	json_u64(json, "version", SUMMARY_VERSION);
 	json_string(json, "generator", "xtrace-merge " XTRACE_VERSION);
 	json_bool(json, "simulated_gpu", run->has_simulated_gpu);
+	if (run->selection)
+		put_selection(json, run);
 	put_totals(json, run);
 	put_idle_classes(json, s);
 	put_processes(json, s);

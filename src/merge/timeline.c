@@ -58,6 +58,8 @@ static void add_idle(struct timeline *timeline, const struct item *item)
 			pauses_within(timeline->pauses, stretch.gap_from_ns, stretch.start_ns);
 
 	idle_add(idle, &item->work, stretch.idle_ns);
+	if (owner.leaf == LEAF_LEFT_OUT)
+		return;
 	stretch.has_gap &= !is_blind;
 	if (timeline->listener.ran)
 		timeline->listener.ran(timeline->listener.context, &stretch);

@@ -17,8 +17,9 @@ enum leaf {
 	LEAF_KERNEL, /* what: XT_SHAPE_ID */
 	LEAF_COPY,   /* what: CUPTI's copy kind */
 	LEAF_SET,
-	LEAF_MEMORY, /* what: MEMORY_WHAT() */
-	LEAF_IDLE,   /* what: enum idle_class */
+	LEAF_MEMORY,   /* what: MEMORY_WHAT() */
+	LEAF_IDLE,     /* what: enum idle_class */
+	LEAF_LEFT_OUT, /* nobody wants to know of it */
 };
 
 /* Who asked for what. (All of one width, and none narrower: joining has them in registers then, where

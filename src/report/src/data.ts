@@ -86,6 +86,7 @@ export interface Process {
 export interface Summary {
 	generator: string;
 	simulated_gpu: boolean;
+	selection?: string;
 	totals: Record<string, number>;
 	processes: Process[];
 	trust: {

@@ -160,6 +160,11 @@ export function Head({ state }: { state: State }) {
 					<span>{fact}</span>
 				))}
 			</p>
+			{summary.selection ? (
+				<p class="notice part" id="selection">
+					A part of the run: <code>{summary.selection}</code>
+				</p>
+			) : null}
 			<Notice state={state} status={status} />
 			<Tiles state={state} />
 		</header>

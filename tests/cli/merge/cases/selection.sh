@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+# Parts of a run: windows of time, NVTX ranges, call paths; and what is said where nothing is found.
+make_log script part.xtr <<'END'
+thread 1 4242 main
+stack step main step cudaLaunchKernel
+stack load main load cudaMemcpyAsync
+stack wait main step cudaStreamSynchronize
+push 1 1 - epoch one
+push 1 2 - forward loader
+call 1 1 cuLaunchKernel step 5 2
+kernel 1 1 matmul 10 90
+pop 1 50 loader
+call 2 1 cuMemcpyHtoDAsync_v2 load 60 2
+copy 2 1 1:2:3:1 100 30 64
+pop 1 65 one
+call 3 1 cuLaunchKernel step 70 2
+kernel 3 1 matmul 150 10
+call 4 1 cuStreamSynchronize wait 80 85
+alloc 5 0x1000 600 90 0 3
+free 6 0x1000 160 0 3
+kernel 99 1 softmax 170 10
+END
+echo "-- what begins in the window, in text, and calls in the timeline"
+merge part.xtr --from 60ns --to 0.00000015s --text - --chrome part.json --folded part.folded
+cat part.folded
+grep -c '"cat":"api"' part.json
+echo "-- a range, also by its domain, and what is within it"
+for range in epoch '^loader:forward$' 'forward'; do
+	merge part.xtr --range "$range" --folded -
+done
+echo "-- paths"
+merge part.xtr --filter softmax --folded -
+merge part.xtr --filter step --weight cpu-wait --folded -
+merge part.xtr --focus load --hide cudaMem --folded -
+merge part.xtr --hide . --folded -
+echo "-- the whole is the sum of its parts"
+for weight in gpu-time count gpu-exclusive gpu-idle cpu-wait alloc-bytes; do
+	for part in "--to 1s" "--to 70ns" "--from 70ns --to 150ns" "--from 150ns"; do
+		"$merge_program" -q part.xtr --folded - --weight $weight $part 2>/dev/null |
+			awk '{ sum += $NF } END { printf "%d ", sum }'
+	done
+	echo "$weight"
+done
+echo "-- nothing there"
+merge part.xtr --filter Matmul --folded nothing.folded
+merge part.xtr --focus matmull
+merge part.xtr --hide nobody --folded /dev/null
+merge part.xtr --range Epoch
+merge part.xtr --from 2s
+merge part.xtr --from 2s --to 1s
+merge part.xtr --from later
+merge part.xtr --filter '['
+merge part.xtr --focus step --chrome /dev/null
+ls
