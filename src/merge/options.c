@@ -203,7 +203,8 @@ static int check(const struct options *options, const bool *given, struct report
 			     outputs);
 		return -EINVAL;
 	}
-	if (options->settings.wanted.from_ns >= options->settings.wanted.until_ns) {
+	if (given[find_row("to", strlen("to")) - option_rows] &&
+	    options->settings.wanted.from_ns >= options->settings.wanted.until_ns) {
 		report_error(report, STATUS_FAILED, "--to must be later than --from");
 		return -EINVAL;
 	}
@@ -215,9 +216,7 @@ int options_parse(struct options *options, int argc, char **argv, struct report 
 	bool given[OPTIONS_MAX] = {false}, only_inputs = false;
 	int error = 0;
 
-	*options = (struct options){.inputs = argv + 1,
-				    .settings.frames.inlines = true,
-				    .settings.wanted.until_ns = UINT64_MAX};
+	*options = (struct options){.inputs = argv + 1, .settings.frames.inlines = true};
 	for (int i = 1; i < argc && !error; i++) {
 		if (only_inputs || argv[i][0] != '-' || !argv[i][1])
 			options->inputs[options->input_count++] = argv[i];

@@ -30,7 +30,7 @@ bool wanted_is_part(const struct wanted *wanted)
 	for (int p = 0; p < PATTERNS; p++)
 		if (wanted->patterns[p])
 			return true;
-	return wanted->from_ns || wanted->until_ns != UINT64_MAX;
+	return wanted->from_ns || wanted->until_ns;
 }
 
 int selection_new(struct selection **selection_out, const struct wanted *wanted,
@@ -88,7 +88,8 @@ static bool matches(struct selection *selection, enum pattern pattern, const cha
 
 bool selection_has_time(struct selection *selection, uint64_t time_ns)
 {
-	bool is_in = time_ns >= selection->wanted->from_ns && time_ns < selection->wanted->until_ns;
+	bool is_in = time_ns >= selection->wanted->from_ns &&
+		     (!selection->wanted->until_ns || time_ns < selection->wanted->until_ns);
 
 	if (time_ns < selection->seen_from_ns)
 		selection->seen_from_ns = time_ns;
@@ -313,7 +314,7 @@ void wanted_describe(const struct wanted *wanted, char *out, size_t bytes)
 		format_moment(time, wanted->from_ns);
 		used += (size_t)snprintf(out + used, bytes - used, " --from %s", time);
 	}
-	if (wanted->until_ns != UINT64_MAX && used < bytes) {
+	if (wanted->until_ns && used < bytes) {
 		format_moment(time, wanted->until_ns);
 		used += (size_t)snprintf(out + used, bytes - used, " --to %s", time);
 	}

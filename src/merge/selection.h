@@ -22,11 +22,11 @@
 
 enum pattern { PATTERN_FILTER, PATTERN_FOCUS, PATTERN_HIDE, PATTERN_RANGE, PATTERNS };
 
-/* As the user says it; all zeros but until_ns is all of the run. */
+/* As the user says it; all zeros is all of the run. */
 struct wanted {
 	const char *patterns[PATTERNS]; /* extended regular expressions; NULL: none */
 	uint64_t from_ns;		/* from the start of the first log on … */
-	uint64_t until_ns;		/* … and not included; UINT64_MAX: no end */
+	uint64_t until_ns;		/* … and not included; 0: no end */
 };
 
 struct selection {

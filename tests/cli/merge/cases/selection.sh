@@ -50,5 +50,4 @@ merge part.xtr --from 2s
 merge part.xtr --from 2s --to 1s
 merge part.xtr --from later
 merge part.xtr --filter '['
-merge part.xtr --focus step --chrome /dev/null
 ls
