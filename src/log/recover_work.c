@@ -5,6 +5,7 @@
  * in a row there is a table of what each version is known to do.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "cuda_abi/cupti_record_bytes.h"
@@ -53,23 +54,20 @@ static void like_copy(struct recovery_work *work, const uint8_t *record, size_t 
 	};
 }
 
+_Static_assert(offsetof(struct cupti_activity_memcpy, stream_id) ==
+		       offsetof(struct cupti_activity_memcpy_peer, stream_id),
+	       "up to the stream, both kinds of copies are the same");
+
 static void like_peer_copy(struct recovery_work *work, const uint8_t *record, size_t bytes)
 {
 	struct cupti_activity_memcpy_peer copy = {0};
 
 	memcpy(&copy, record, bytes < sizeof(copy) ? bytes : sizeof(copy));
-	*work = (struct recovery_work){
-		.kind = XT_KIND_COPY,
-		.correlation_id = copy.correlation_id,
-		.place = {copy.device_id, copy.context_id, copy.stream_id},
-		.start_ns = copy.start_ns,
-		.end_ns = copy.end_ns,
-		.graph_node_id = copy.graph_node_id,
-		.bytes = copy.bytes,
-		.like = {copy.copy_kind, copy.source_kind, copy.destination_kind,
-			 copy.flags & XT_CUPTI_FLAG_ASYNC, copy.source_device_id + 1,
-			 copy.destination_device_id + 1},
-	};
+	like_copy(work, record, offsetof(struct cupti_activity_memcpy, correlation_id));
+	work->correlation_id = copy.correlation_id;
+	work->graph_node_id = copy.graph_node_id;
+	work->like[4] = copy.source_device_id + 1;
+	work->like[5] = copy.destination_device_id + 1;
 }
 
 static void like_set(struct recovery_work *work, const uint8_t *record, size_t bytes)
