@@ -133,7 +133,8 @@ class Evidence:
         self.changes = []  # (tid, call number, node id, executable graph or 0)
         self.makers = {}  # (correlation, node): (tid, call number)
         self.spoilt = 0
-        self.made_at = {}  # (tid, call number): when that call made its node, by the log
+        # (tid, call number): when that call made its node, and with which stack, by the log
+        self.made_at, self.made_stack = {}, {}
         self.read_ledger(ledger_path)
         self.read_truth(truth_path)
 
@@ -409,6 +410,7 @@ def check_nodes(evidence, log):
         expect([row["id"] for row in made] == [node for _, node in makers], "order of nodes")
         for row, (number, _) in zip(made, makers):
             evidence.made_at[tid, number] = row["time_ns"]
+            evidence.made_stack[tid, number] = row["stack"]
 
 
 def check_changes(evidence, log):
@@ -421,6 +423,7 @@ def check_changes(evidence, log):
     for row, (tid, number, _, _) in zip(rows, wanted):
         expect(row["stack"], "a change that nobody made", row)
         evidence.made_at[tid, number] = row["time_ns"]
+        evidence.made_stack[tid, number] = row["stack"]
 
 
 RANGE_KINDS = {1: "push", 2: "pop", 3: "start", 4: "end", 5: "mark"}

@@ -84,6 +84,8 @@ class Model:
                 self.recorded[call.thread].append(call)
 
         self.nests = {tid: self.nests_of(tid) for tid in evidence.threads}
+        self.known = {self.maker_kind(evidence.calls[maker], self.maker_nest(*maker))
+                      for maker in evidence.made_at if evidence.calls[maker].is_recorded}
 
     # Ranges.
 
@@ -152,9 +154,17 @@ class Model:
     def maker_path(self, work, nvtx):
         """Who made the node, also where it is a child graph's, which is announced to nobody."""
         maker = self.evidence.calls[self.evidence.makers[work.correlation, work.node]]
-        nest = self.nest(maker.thread, self.evidence.made_at[maker.thread, maker.number])
+        nest = self.maker_nest(maker.thread, maker.number)
         path = self.with_ranges(maker.path, nest, nvtx)
-        return (*path, maker.shown_api) if maker.is_recorded else path
+        return (*path, maker.shown_api) if self.maker_kind(maker, nest) in self.known else path
+
+    def maker_nest(self, tid, number):
+        return self.nest(tid, self.evidence.made_at[tid, number])
+
+    def maker_kind(self, maker, nest):
+        """Calls with one stack are of one function: if one is recorded, all are known."""
+        return (self.evidence.made_stack[maker.thread, maker.number],
+                tuple((event.domain, event.text, event.path) for event in nest))
 
     def owner_path(self, work, settings):
         """Down to, but without, what ran."""
