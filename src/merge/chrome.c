@@ -86,7 +86,7 @@ static int put_call(struct sink *sink, const struct process *process, const stru
 	output_text(&sink->out, name->data, name->length);
 	p = output_room(&sink->out, EVENT_BYTES_MAX);
 	*p++ = '"';
-	p = chrome_put_track(p, c->pid, track);
+	p = chrome_put_track(c, p, c->pid, track);
 	p = TEXT_LITERAL(p, ",\"ts\":");
 	p = text_us(p, chrome_time(process, call->enter_ns));
 	p = TEXT_LITERAL(p, ",\"dur\":");

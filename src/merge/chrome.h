@@ -27,7 +27,16 @@ struct text {
 	size_t length;
 };
 
+/* `,"pid":1,"tid":2`, as nearly every event has it. */
+struct track_text {
+	uint32_t pid, track;
+	uint32_t length; /* 0: none */
+	char text[40];
+};
+#define TRACK_TEXTS 256u
+
 struct chrome {
+	struct track_text track_texts[TRACK_TEXTS]; /* the last ones, by track */
 	bool has_events;
 	uint32_t next_number;
 	uint64_t next_flow;
@@ -61,12 +70,23 @@ static inline char *chrome_begin_event(struct chrome *c, char *p)
 	return p;
 }
 
-static inline char *chrome_put_track(char *p, uint32_t pid, uint32_t track)
+static inline char *chrome_put_track(struct chrome *c, char *p, uint32_t pid, uint32_t track)
 {
-	p = TEXT_LITERAL(p, ",\"pid\":");
-	p = text_u64(p, pid);
-	p = TEXT_LITERAL(p, ",\"tid\":");
-	return text_u64(p, track);
+	struct track_text *known = &c->track_texts[track % TRACK_TEXTS];
+
+	if (known->track != track || known->pid != pid || !known->length) {
+		char *end = TEXT_LITERAL(known->text, ",\"pid\":");
+
+		end = text_u64(end, pid);
+		end = TEXT_LITERAL(end, ",\"tid\":");
+		end = text_u64(end, track);
+		known->pid = pid;
+		known->track = track;
+		known->length = (uint32_t)(end - known->text);
+	}
+	/* All of it: a copy of known size takes no time. */
+	memcpy(p, known->text, sizeof(known->text));
+	return p + known->length;
 }
 
 static inline int64_t chrome_time(const struct process *process, uint64_t ns)

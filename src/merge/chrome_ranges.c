@@ -130,7 +130,7 @@ static int put_event(struct sink *sink, const struct process *process, const cha
 	output_text(&sink->out, name->data, name->length);
 	p = output_room(&sink->out, EVENT_BYTES_MAX);
 	*p++ = '"';
-	p = chrome_put_track(p, c->pid, track);
+	p = chrome_put_track(c, p, c->pid, track);
 	p = TEXT_LITERAL(p, ",\"ts\":");
 	p = text_us(p, chrome_time(process, time_ns));
 	p = TEXT_LITERAL(p, ",\"args\":{");

@@ -123,22 +123,44 @@ static char *put_bytes(char *p, const struct work *work)
 	return text_us(p, (int64_t)((uint64_t)thousandths & INT64_MAX));
 }
 
-/* One end of an arrow. */
-static char *put_flow(struct chrome *c, char *p, const char *head, size_t head_length, uint32_t pid,
-		      uint32_t track, int64_t time_ns)
+/* A number as text, to be written more than once; length is what counts of it. */
+struct number {
+	char text[32];
+	size_t length;
+};
+
+static inline char *put_number(char *p, const struct number *number)
 {
-	p = chrome_begin_event(c, p);
-	p = text_copy(p, head, head_length);
-	p = text_u64(p, c->next_flow);
-	p = chrome_put_track(p, pid, track);
-	p = TEXT_LITERAL(p, ",\"ts\":");
-	p = text_us(p, time_ns);
-	*p++ = '}';
-	return p;
+	memcpy(p, number->text, sizeof(number->text));
+	return p + number->length;
 }
 
 #define FLOW_START  "{\"ph\":\"s\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":"
 #define FLOW_FINISH "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":"
+
+/* The arrow from the call to the work. */
+static char *put_flow(struct chrome *c, char *p, uint32_t thread, int64_t enter_ns,
+		      uint32_t work_pid, uint32_t work_track, const struct number *start)
+{
+	struct number id;
+
+	id.length = (size_t)(text_u64(id.text, ++c->next_flow) - id.text);
+	p = chrome_begin_event(c, p);
+	p = TEXT_LITERAL(p, FLOW_START);
+	p = put_number(p, &id);
+	p = chrome_put_track(c, p, c->pid, thread);
+	p = TEXT_LITERAL(p, ",\"ts\":");
+	p = text_us(p, enter_ns);
+	*p++ = '}';
+	p = chrome_begin_event(c, p);
+	p = TEXT_LITERAL(p, FLOW_FINISH);
+	p = put_number(p, &id);
+	p = chrome_put_track(c, p, work_pid, work_track);
+	p = TEXT_LITERAL(p, ",\"ts\":");
+	p = put_number(p, start);
+	*p++ = '}';
+	return p;
+}
 
 int chrome_put_work(struct sink *sink, const struct process *process, const struct work *work,
 		    const struct launch *launch)
@@ -149,15 +171,18 @@ int chrome_put_work(struct sink *sink, const struct process *process, const stru
 	const struct track_stream *stream = &c->streams[id];
 	uint32_t track = chrome_work_track(sink, process, id, work);
 	uint32_t thread = launch ? chrome_thread_track(sink, process, launch->thread) : 0;
+	struct number start;
 	char *p;
 
 	if (!track || !shape)
 		return -ENOMEM;
+	start.length =
+		(size_t)(text_us(start.text, chrome_time(process, work->start_ns)) - start.text);
 	p = chrome_begin_event(c, output_room(&sink->out, EVENT_BYTES_MAX));
 	p = text_copy(p, kinds[work->kind].head, strlen(kinds[work->kind].head));
-	p = chrome_put_track(p, stream->pid, track);
+	p = chrome_put_track(c, p, stream->pid, track);
 	p = TEXT_LITERAL(p, ",\"ts\":");
-	p = text_us(p, chrome_time(process, work->start_ns));
+	p = put_number(p, &start);
 	p = TEXT_LITERAL(p, ",\"dur\":");
 	p = text_us(p, (int64_t)(work->duration_ns & INT64_MAX));
 	*p++ = ',';
@@ -174,13 +199,9 @@ int chrome_put_work(struct sink *sink, const struct process *process, const stru
 	if (work->kind != WORK_KERNEL)
 		p = put_bytes(p, work);
 	p = TEXT_LITERAL(p, "}}");
-	if (launch) {
-		c->next_flow++;
-		p = put_flow(c, p, FLOW_START, sizeof(FLOW_START) - 1, c->pid, thread,
-			     chrome_time(process, launch->enter_ns));
-		p = put_flow(c, p, FLOW_FINISH, sizeof(FLOW_FINISH) - 1, stream->pid, track,
-			     chrome_time(process, work->start_ns));
-	}
+	if (launch)
+		p = put_flow(c, p, thread, chrome_time(process, launch->enter_ns), stream->pid,
+			     track, &start);
 	output_advance(&sink->out, p);
 	return 0;
 }

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define OUTPUT_BUFFER_BYTES (1u << 20)
+#define OUTPUT_BUFFER_BYTES (128u << 10) /* stays in a near cache until it is written */
 
 struct output {
 	const char *path; /* as the user gave it; "-" is stdout */

@@ -111,23 +111,50 @@ static const char digit_pairs[] = "00010203040506070809"
 				  "80818283848586878889"
 				  "90919293949596979899";
 
+/* How many digits: by the number of bits, and one less where that is below the power of ten. */
+static unsigned digit_count(uint64_t value)
+{
+	static const uint64_t powers[] = {0,
+					  10,
+					  100,
+					  1000,
+					  10000,
+					  100000,
+					  1000000,
+					  10000000,
+					  100000000,
+					  1000000000,
+					  UINT64_C(10000000000),
+					  UINT64_C(100000000000),
+					  UINT64_C(1000000000000),
+					  UINT64_C(10000000000000),
+					  UINT64_C(100000000000000),
+					  UINT64_C(1000000000000000),
+					  UINT64_C(10000000000000000),
+					  UINT64_C(100000000000000000),
+					  UINT64_C(1000000000000000000),
+					  UINT64_C(10000000000000000000)};
+	/* 1233 / 4096 is just above log10(2). */
+	unsigned guess = (64 - (unsigned)__builtin_clzll(value | 1)) * 1233 >> 12;
+
+	return guess + (value >= powers[guess]);
+}
+
 char *text_u64(char *out, uint64_t value)
 {
-	char digits[TEXT_U64_BYTES_MAX];
-	char *d = digits + sizeof(digits);
+	char *end = out + digit_count(value);
+	char *d = end;
 
 	while (value >= 100) {
 		d -= 2;
 		memcpy(d, digit_pairs + value % 100 * 2, 2);
 		value /= 100;
 	}
-	if (value >= 10) {
-		d -= 2;
-		memcpy(d, digit_pairs + value * 2, 2);
-	} else {
-		*--d = (char)('0' + value);
-	}
-	return text_copy(out, d, (size_t)(digits + sizeof(digits) - d));
+	if (value >= 10)
+		memcpy(out, digit_pairs + value * 2, 2);
+	else
+		*out = (char)('0' + value);
+	return end;
 }
 
 char *text_us(char *out, int64_t ns)
