@@ -7,6 +7,7 @@ import json
 import os
 import sys
 
+import cpu
 import gpu
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -36,6 +37,7 @@ class Places:
         self.injected = os.path.join(root, "lib", "libxtrace_inject.so")
         self.simulator = os.path.join(root, "lib", "xtrace", "simgpu")
         self.floor = os.path.join(programs, "libbench_cupti_floor.so")
+        self.library = os.path.join(root, "lib")
         self.nsys = None
         self.environment = {}
 
@@ -46,8 +48,9 @@ class Places:
     def script(name):
         return os.path.join(HERE, name)
 
-    def simulate(self):
-        self.environment = {
+    def simulated(self):
+        """The environment in which programs find the simulated GPU."""
+        return {
             "LD_LIBRARY_PATH": self.simulator,
             "XTRACE_CUPTI": os.path.join(self.simulator, "libcupti.so"),
         }
@@ -55,9 +58,12 @@ class Places:
 
 def parse_options():
     parser = argparse.ArgumentParser(prog="bench.sh", description=__doc__)
-    parser.add_argument("suites", nargs="*", metavar="SUITE", help="gpu; by default all that can run")
+    parser.add_argument("suites", nargs="*", metavar="SUITE", choices=("cpu", "gpu", []),
+                        help="cpu, gpu; by default all that can run")
     parser.add_argument("--only", action="append", default=[], metavar="TEXT",
                         help="rows whose name has TEXT in it; may be repeated")
+    parser.add_argument("--launches", type=int, default=10_000_000,
+                        help="in the largest log that is merged: up to 100,000,000 (10,000,000)")
     parser.add_argument("--rounds", type=int, default=5, help="of the GPU suite, at most (5)")
     parser.add_argument("--seconds", type=float, default=450,
                         help="after which the GPU suite begins nothing new (450)")
@@ -95,9 +101,13 @@ def main():
     if not os.access(places.xtrace, os.X_OK):
         sys.exit(f"bench: no xtrace at {places.xtrace}; build first, or give --build DIR")
     content = {}
+    if "cpu" in options.suites or not options.suites:
+        suite = cpu.Suite(places, options, say)
+        suite.run()
+        content["cpu"] = suite.as_json()
     if "gpu" in options.suites or not options.suites and (options.simulate or has_gpu()):
         if options.simulate:
-            places.simulate()
+            places.environment = places.simulated()
         places.nsys = gpu.find_nsys(options.nsys)
         suite = gpu.Suite(places, options, say)
         try:

@@ -19,11 +19,12 @@ class Failed(Exception):
 class Done:
     """A run that ended well."""
 
-    def __init__(self, said, wall_s, cpu_s, ended_ns):
+    def __init__(self, said, wall_s, cpu_s, ended_ns, peak_kib):
         self.said = said
         self.wall_s = wall_s
         self.cpu_s = cpu_s
         self.ended_ns = ended_ns
+        self.peak_kib = peak_kib
 
     def report(self):
         """The last line of JSON that the program printed."""
@@ -48,7 +49,30 @@ def kill_group(group):
         pass
 
 
-def run(command, limit_s, environment=None, directory=None):
+class PeakWatch(threading.Thread):
+    """The most memory that a process has had, as it says itself: what wait4() tells begins with
+    what its parent had.
+    """
+
+    def __init__(self, pid):
+        super().__init__(daemon=True)
+        self.path = f"/proc/{pid}/status"
+        self.ended = threading.Event()
+        self.peak_kib = None
+        self.start()
+
+    def run(self):
+        while not self.ended.wait(0.005):
+            try:
+                with open(self.path, encoding="ascii", errors="replace") as file:
+                    peaks = [line for line in file if line.startswith("VmHWM")]
+            except OSError:
+                return
+            if peaks:
+                self.peak_kib = int(peaks[0].split()[1])
+
+
+def run(command, limit_s, environment=None, directory=None, watch_peak=False):
     """Runs the command, in a process group of its own, to its end or to the limit.
 
     What it prints goes to a file: a pipe that is full would be part of what is measured.
@@ -69,11 +93,14 @@ def run(command, limit_s, environment=None, directory=None):
             raise Failed(str(error)) from error
         timer = threading.Timer(limit_s, kill_group, (child.pid,))
         timer.start()
+        watch = PeakWatch(child.pid) if watch_peak else None
         # wait4() rather than wait(): it tells what this one child took.
         _, status, usage = os.wait4(child.pid, 0)
         ended_ns = time.monotonic_ns()
         timed_out = not timer.is_alive()
         timer.cancel()
+        if watch:
+            watch.ended.set()
         child.returncode = os.waitstatus_to_exitcode(status)
         said.seek(0)
         text = said.read()
@@ -86,4 +113,5 @@ def run(command, limit_s, environment=None, directory=None):
         time.monotonic() - begin,
         usage.ru_utime + usage.ru_stime,
         ended_ns,
+        watch.peak_kib if watch else None,
     )

@@ -3,11 +3,12 @@
  * Empty kernels, launched as fast as can be, and how long that took. What a tracer adds to a launch
  * shows nowhere as plainly.
  *
- *	launches [--threads N] [--graph NODES] [--depth N] [--batches N] [--launches N]
+ *	launches [--threads N] [--graph NODES] [--depth N] [--batches N] [--launches N] [--rate N]
  *
  * Every thread has a stream of its own and launches below --depth recursive calls, or, with
  * --graph, replays a graph of NODES kernels. A batch is --launches of them and then a wait; few
- * enough that the driver's queue never fills. The last line is JSON: of each batch, nanoseconds a
+ * enough that the driver's queue never fills. With --rate each thread launches that often a second and
+ * waits once, at the end. The last line is JSON: of each batch, nanoseconds a
  * launch up to the last return (issue_ns) and up to the end of the wait (done_ns), as threads see
  * them, on average; the peak of memory; and when main() returned (end_ns), by which the delay at exit can be told.
  */
@@ -32,7 +33,7 @@ static const char ptx[] = ".version 7.0\n"
 			  ".visible .entry empty() { ret; }\n";
 
 static struct {
-	unsigned threads, graph_nodes, depth, batches, launches;
+	unsigned threads, graph_nodes, depth, batches, launches, rate;
 	CUcontext context;
 	CUfunction kernel;
 	pthread_barrier_t together;
@@ -71,7 +72,13 @@ static void launch_kernel(CUstream stream)
 
 static __attribute__((noinline)) void launch_batch(struct job *job)
 {
+	uint64_t begin_ns = now_ns();
+
 	for (unsigned i = 0; i < bench.launches; i++) {
+		/* Time is looked at now and then: a thread that was away makes up for it. */
+		while (bench.rate && i % 16 == 0 &&
+		       (now_ns() - begin_ns) * bench.rate < i * UINT64_C(1000000000))
+			;
 		if (job->graph)
 			CHECK(cuGraphLaunch(job->graph, job->stream));
 		else
@@ -159,6 +166,7 @@ static void parse(int argc, char **argv)
 						{"depth", required_argument, NULL, 'd'},
 						{"batches", required_argument, NULL, 'b'},
 						{"launches", required_argument, NULL, 'l'},
+						{"rate", required_argument, NULL, 'r'},
 						{0}};
 	int option;
 
@@ -180,6 +188,9 @@ static void parse(int argc, char **argv)
 			break;
 		case 'l':
 			bench.launches = number;
+			break;
+		case 'r':
+			bench.rate = number;
 			break;
 		default:
 			exit(2);

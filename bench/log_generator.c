@@ -173,7 +173,7 @@ static void define_code(void)
 		xt_table_put(table, XT_SYMBOL_MODULE, 1);
 		xt_table_put(table, XT_SYMBOL_START, s * SYMBOL_BYTES);
 		xt_table_put(table, XT_SYMBOL_BYTES, SYMBOL_BYTES);
-		snprintf(name, sizeof(name), "_ZN6module5layer%u7forwardEi", s);
+		snprintf(name, sizeof(name), "_ZN6module8layer%03u7forwardEi", s);
 		put_text(table, XT_SYMBOL_NAME, name);
 		xt_table_end_row(table);
 	}

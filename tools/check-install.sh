@@ -63,8 +63,8 @@ share/xtrace/gpu-python.py --simulate --pairs 1 --steps 5 driver >"$scratch/pyth
 	cat "$scratch/python"
 	status=1
 }
-share/xtrace/bench.sh gpu --simulate --quick --rounds 1 -o "$scratch/bench.json" >"$scratch/bench" &&
-	grep -q 'xtrace, native stacks' "$scratch/bench" || {
+share/xtrace/bench.sh cpu gpu --simulate --quick --rounds 1 -o "$scratch/bench.json" >"$scratch/bench" &&
+	grep -q 'xtrace, native stacks' "$scratch/bench" && ! grep -q '"failure": "' "$scratch/bench.json" || {
 	cat "$scratch/bench"
 	status=1
 }

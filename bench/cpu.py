@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the parts of xtrace cost where there is no GPU: the tracer's hot path by itself, the log in
+both directions, the merge by size and format, and the tracer in a process on the simulated GPU.
+"""
+
+import glob
+import json
+import os
+import tempfile
+
+import children
+import tables
+from children import Failed
+
+DEPTHS = (8, 16, 35, 64)
+DEPTH = 35
+SIZES = (1_000_000, 10_000_000, 100_000_000)
+EXITS = 9
+STARTUPS = 400
+RATE = 1_000_000
+
+# What xtrace-merge is asked for; the first is measured at every size.
+OUTPUTS = (
+    ("folded", ["--folded", "/dev/null"]),
+    ("Chrome JSON", ["--chrome", "/dev/null"]),
+    ("summary", ["--text", "/dev/null"]),
+    ("folded, gpu-exclusive", ["--weight", "gpu-exclusive", "--folded", "/dev/null"]),
+    ("folded, gpu-idle", ["--weight", "gpu-idle", "--folded", "/dev/null"]),
+)
+
+
+class Suite:
+    def __init__(self, places, options, say):
+        self.places = places
+        self.options = options
+        self.say = say
+        self.content = {}
+        self.sizes = [size for size in SIZES if size <= options.launches]
+        if options.quick:
+            self.sizes = [20_000]
+
+    def run(self):
+        parts = (
+            ("hot path", self.hot_path),
+            ("log", self.log),
+            ("merge", self.merge),
+            ("start", self.start),
+            ("process", self.process),
+        )
+        for name, part in parts:
+            if not self.options.wanted(name):
+                continue
+            with tempfile.TemporaryDirectory(prefix="xtrace-bench-") as directory:
+                try:
+                    part(directory)
+                except Failed as failure:
+                    self.say(f"{name}: {failure}")
+                    self.content[name] = {"failure": str(failure)}
+
+    def show(self, title, rows):
+        self.say("")
+        self.say(title)
+        for line in tables.table(rows):
+            self.say(line)
+
+    def program(self, name, *arguments, limit_s=60, watch_peak=False, **more):
+        command = [self.places.program(name), *map(str, arguments)]
+        return children.run(command, limit_s, watch_peak=watch_peak, **more)
+
+    def hot_path(self, _directory):
+        threads = [1]
+        while threads[-1] * 2 <= (os.cpu_count() or 1):
+            threads.append(threads[-1] * 2)
+        cases = [(depth, 1) for depth in DEPTHS] + [(DEPTH, count) for count in threads[1:]]
+        if self.options.quick:
+            cases = [(DEPTH, 1)]
+        results = {}
+        for depth, count in cases:
+            done = self.program("bench_tracer", "--depth", depth, "--threads", count,
+                                "--library", self.places.library)
+            results[depth, count] = done.report()
+        names = list(next(iter(results.values())))
+        rows = [["ns each"] + [f"{depth} frames" + (f", {count} threads" if count > 1 else "")
+                               for depth, count in cases]]
+        for name in names:
+            rows.append([name] + [tables.number(results[case][name]["ns"]) for case in cases])
+        self.content["hot path"] = [
+            {"depth": depth, "threads": count, "parts": parts}
+            for (depth, count), parts in results.items()]
+        self.show("The hot path, by frames of the stack and threads", rows)
+
+    def make_log(self, directory, launches):
+        path = os.path.join(directory, f"{launches}.xtr")
+        done = self.program("bench_log_generator", path, launches, limit_s=300)
+        return path, done.report()
+
+    def log(self, directory):
+        path, made = self.make_log(directory, min(3_000_000, self.sizes[-1]))
+        report = self.program("bench_codec", path, os.path.join(directory, "scratch")).report()
+        per_launch = made["bytes"] / made["launches"]
+        rows = [["", "", ""],
+                ["whole log, as generated", tables.number(per_launch), "B/launch"],
+                ["calls and kernels alone",
+                 tables.number(2 * report["log_bytes"] / report["rows"]), "B/launch"]]
+        plain_mb = report["plain_bytes"] / report["rows"] / 1e6
+        for name in ("write", "read"):
+            row_ns = report[f"{name}_ns"]
+            rows.append([name, tables.number(row_ns), "ns/row"])
+            rows.append(["", tables.number(plain_mb / (row_ns / 1e9)), "MB/s of 64-bit columns"])
+        self.content["log"] = dict(report, bytes_per_launch=per_launch)
+        self.show("The log", rows[1:])
+
+    def merge(self, directory):
+        rows = [["M launches/s, one core", "launches", "M/s", "peak MiB", "wall s", "log MB"]]
+        results = []
+        for size in self.sizes:
+            path, made = self.make_log(directory, size)
+            for name, arguments in OUTPUTS:
+                if size == max(SIZES) and name != "folded":
+                    continue
+                done = children.run([self.places.merge, "--quiet", *arguments, path], 300,
+                                    watch_peak=True)
+                speed = made["launches"] / done.cpu_s / 1e6
+                results.append({"output": name, "launches": size, "launches_per_s": speed * 1e6,
+                                "peak_kib": done.peak_kib, "wall_s": done.wall_s,
+                                "cpu_s": done.cpu_s, "log_bytes": made["bytes"]})
+                rows.append([name, f"{size:,}", tables.number(speed),
+                             tables.number(done.peak_kib / 1024), tables.number(done.wall_s),
+                             tables.number(made["bytes"] / 1e6)])
+            os.unlink(path)
+        self.content["merge"] = results
+        self.show("The merge, by CPU time", rows)
+
+    def start(self, _directory):
+        times = 10 if self.options.quick else STARTUPS
+        done = self.program("bench_startup", self.places.injected, times, "/bin/true")
+        report = done.report()
+        rows = [["", "us"],
+                ["/bin/true", tables.number(report["plain_us"])],
+                ["with LD_PRELOAD", tables.number(report["preloaded_us"])]]
+        self.content["start"] = report
+        self.show("Start of a program that never uses CUDA, median", rows)
+
+    def traced(self, directory, *arguments, limit_s=120, environment=None):
+        """The launch loop on the simulated GPU under xtrace: its report, and the log's account."""
+        data = tempfile.mkdtemp(dir=directory)
+        environment = {
+            **self.places.simulated(),
+            "CUDA_INJECTION64_PATH": self.places.injected,
+            "XTRACE_DATA": data,
+            **(environment or {}),
+        }
+        done = self.program("bench_launches", *arguments, limit_s=limit_s,
+                            environment=environment)
+        report = done.report()
+        report["exit_ms"] = (done.ended_ns - report["end_ns"]) / 1e6
+        logs = glob.glob(os.path.join(data, "*.xtr"))
+        if not logs:
+            raise Failed("left no trace")
+        said = children.run([self.places.dump, "--format", "json", "--kind", "ACCOUNT", *logs],
+                            120).said
+        report["account"] = {row["name"]: row["value"]
+                             for row in map(json.loads, said.splitlines()) if "value" in row}
+        report["log_bytes"] = sum(map(os.path.getsize, logs))
+        return report
+
+    def process(self, directory):
+        rows = [["", "", ""]]
+        exits = [self.traced(directory)["exit_ms"]
+                 for _ in range(1 if self.options.quick else EXITS)]
+        rows.append(["delay at exit, median", tables.number(tables.median(exits)), "ms"])
+        self.content["exit_ms"] = exits
+        fast = {"XTRACE_SIMGPU_KERNEL_NS": "200:700"}
+        seconds = 1 if self.options.quick else 5
+        # One processor is the writer's.
+        for threads in sorted({1, max(1, (os.cpu_count() or 2) - 1)}):
+            report = self.traced(
+                directory, "--threads", threads, "--rate", RATE, "--batches", seconds,
+                "--launches", RATE // (100 if self.options.quick else 1), "--depth", 29,
+                environment=fast, limit_s=300)
+            lost = sum(value for name, value in report["account"].items()
+                       if ".lost" in name or ".discarded" in name or ".dropped" in name)
+            name = f"{threads} thread{'s' if threads > 1 else ''} at 1 M launches/s each"
+            rows.append([name, f"{lost:,}", f"lost of {report['launches']:,}"])
+            rows.append(["", tables.number(report["account"]["threads.waited_ns"] / 1e6),
+                         "ms waited for room in a ring"])
+            rows.append(["", tables.number(report["peak_kib"] / 1024), "MiB at most, all told"])
+            self.content[f"rate, {threads} threads"] = report
+        self.show("In a process, on the simulated GPU", rows[1:])
+
+    def as_json(self):
+        return self.content

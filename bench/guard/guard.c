@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fixed work for guard.py to count the instructions of.
+ *
+ *	guard launch|ring|encode|decode COUNT
+ *
+ * launch: warm launches 35 frames deep, through the very callback that CUPTI calls. ring: records
+ * of a call, reserved and committed. encode, decode: rows of calls and of kernels, the two in a
+ * chunk each. What is done once is the same for every COUNT, so a difference of two runs is the
+ * work alone.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "inject/callbacks.h"
+#include "inject/lane.h"
+#include "inject/loader_watch.h"
+#include "inject/stack_capture.h"
+#include "inject/stack_walk.h"
+#include "log/table.h"
+#include "log/writer.h"
+#include "xtrace/reader.h"
+
+#define DEPTH	   32 /* and main(), its callers, what launches */
+#define CHUNK_ROWS 4096u
+
+static void fail(const char *what)
+{
+	fprintf(stderr, "guard: %s\n", what);
+	exit(1);
+}
+
+static void launch(uint32_t correlation_id)
+{
+	int32_t result = 0;
+	uint64_t slot = 0;
+	struct cupti_callback_data data = {
+		.site = XT_CUPTI_API_ENTER,
+		.correlation_data = &slot,
+		.correlation_id = correlation_id,
+		.return_value = &result,
+	};
+
+	callback_entry(NULL, XT_CUPTI_CB_DOMAIN_DRIVER_API, XT_CUPTI_CBID_cuLaunchKernel, &data);
+	data.site = XT_CUPTI_API_EXIT;
+	callback_entry(NULL, XT_CUPTI_CB_DOMAIN_DRIVER_API, XT_CUPTI_CBID_cuLaunchKernel, &data);
+	ring_free(thread_lane, ring_written(thread_lane));
+}
+
+static __attribute__((noinline)) void launch_below(uint32_t depth, uint32_t count)
+{
+	if (depth)
+		launch_below(depth - 1, count);
+	else
+		for (uint32_t i = 1; i <= count; i++)
+			launch(i);
+	__asm__ volatile("" ::: "memory");
+}
+
+static void open_stacks(void)
+{
+	char why[512];
+
+	loader_watch_begin();
+	if (stack_walk_open("/nonexistent", why, sizeof(why)) || stack_walk_begin())
+		fail("libunwind cannot be opened");
+	loader_watch_ask();
+	stack_capture_audit_interval = 0;
+	atomic_store(&callbacks_active, true);
+}
+
+static void do_launches(uint32_t count)
+{
+	open_stacks();
+	launch_below(DEPTH, count);
+	if (thread_lane->ring->counters[XT_RING_STACK_WALKS] > 2)
+		fail("warm launches are walked");
+}
+
+static void do_ring(uint32_t count)
+{
+	struct lane *lane = lane_claim();
+
+	if (!lane)
+		fail("no lane");
+	for (uint32_t i = 0; i < count; i++) {
+		struct xt_record_call *record = ring_reserve(lane, sizeof(*record));
+
+		if (!record)
+			fail("the ring is full");
+		record->head.type = XT_RECORD_CALL;
+		record->correlation_id = i;
+		ring_commit(lane, sizeof(*record));
+		ring_free(lane, lane->write_pos);
+	}
+}
+
+/* Rows with the entropy of a launch loop. */
+static void put_rows(struct xt_table *calls, struct xt_table *kernels, uint32_t row_count)
+{
+	uint64_t random = 1, now_ns = UINT64_C(1000000000000);
+
+	for (uint32_t i = 1; i <= row_count; i++) {
+		random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+		now_ns += 4000 + (random >> 54);
+		xt_table_put(calls, XT_CALL_THREAD, 1);
+		xt_table_put(calls, XT_CALL_API, i % 30 ? 0x10133 : 0x10116);
+		xt_table_put(calls, XT_CALL_CORRELATION, i);
+		xt_table_put(calls, XT_CALL_STACK, 1 + i * 7 % 300);
+		xt_table_put(calls, XT_CALL_ENTER_NS, now_ns);
+		xt_table_put(calls, XT_CALL_DURATION_NS, 2000 + (random >> 44 & 1023));
+		xt_table_put(calls, XT_CALL_RESULT, 0);
+		xt_table_end_row(calls);
+		xt_table_put(kernels, XT_KERNEL_CORRELATION, i);
+		xt_table_put(kernels, XT_KERNEL_STREAM, 1 + i % 50 / 49);
+		xt_table_put(kernels, XT_KERNEL_SHAPE, 1 + i * 7 % 90);
+		xt_table_put(kernels, XT_KERNEL_START_NS, now_ns + 3000 + (random >> 34 & 1023));
+		xt_table_put(kernels, XT_KERNEL_DURATION_NS, 32 * (40 + (random >> 28 & 63)));
+		xt_table_put(kernels, XT_KERNEL_GRAPH_NODE, 0);
+		xt_table_end_row(kernels);
+	}
+}
+
+static void write_log(const char *path, uint32_t row_count)
+{
+	struct xt_log_header header = {.pid = 1, .clock = XT_CLOCK_MONOTONIC};
+	struct xt_table calls, kernels;
+	struct xt_writer *log;
+	int rc = xt_writer_create(path, &header, &log);
+
+	if (!rc)
+		rc = xt_table_init(&calls, XT_KIND_CALL, CHUNK_ROWS, 0);
+	if (!rc)
+		rc = xt_table_init(&kernels, XT_KIND_KERNEL, CHUNK_ROWS, 0);
+	for (uint32_t done = 0; done < row_count && !rc; done += CHUNK_ROWS) {
+		put_rows(&calls, &kernels, CHUNK_ROWS);
+		rc = xt_writer_add(log, &calls);
+		if (!rc)
+			rc = xt_writer_add(log, &kernels);
+		if (!rc)
+			rc = xt_writer_flush(log);
+	}
+	if (rc)
+		fail(strerror(-rc));
+	xt_table_free(&calls);
+	xt_table_free(&kernels);
+	xt_writer_close(log);
+}
+
+static void do_encode(uint32_t count)
+{
+	char path[] = "guard.encode.XXXXXX";
+
+	if (mkdtemp(path) == NULL || chdir(path))
+		fail(strerror(errno));
+	write_log("log.xtr", count);
+	unlink("log.xtr");
+	if (chdir("..") || rmdir(path))
+		fail(strerror(errno));
+}
+
+/* The log is written by a run of its own: COUNT is how often it is read. */
+static void do_decode(uint32_t count)
+{
+	struct xt_reader *reader;
+	uint64_t rows = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct xt_chunk *chunk;
+
+		if (xt_reader_open("guard.decode.xtr", &reader))
+			fail("guard.decode.xtr cannot be read");
+		while ((chunk = xt_reader_next(reader, 0)))
+			rows += xt_chunk_rows(chunk);
+		xt_reader_close(reader);
+	}
+	printf("%llu\n", (unsigned long long)rows);
+}
+
+static void make_log(uint32_t count)
+{
+	unlink("guard.decode.xtr");
+	write_log("guard.decode.xtr", count);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*work)(uint32_t count);
+	} parts[] = {{"launch", do_launches},
+		     {"ring", do_ring},
+		     {"encode", do_encode},
+		     {"make_log", make_log},
+		     {"decode", do_decode}};
+	uint32_t count = argc == 3 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0;
+
+	for (size_t p = 0; p < sizeof(parts) / sizeof(*parts) && count; p++) {
+		if (strcmp(argv[1], parts[p].name) != 0)
+			continue;
+		parts[p].work(count);
+		return 0;
+	}
+	fprintf(stderr, "usage: guard launch|ring|encode|make_log|decode COUNT\n");
+	return 2;
+}

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Holds the instructions of hot loops against budgets.txt, by callgrind.
+
+Instructions do not depend on how busy a machine is, so that a budget can be narrow. Each part is run
+twice, with fewer and with more of the same work; the difference, divided, is what one more costs.
+
+Exit status: 0 within the budgets, 1 over one of them, 2 usage or no measurement.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LAUNCHES = (20000, 80000)  # of the logs that are merged
+
+
+class Guard:
+    def __init__(self, options, directory):
+        self.options = options
+        self.directory = directory
+
+    def plain(self, *command):
+        subprocess.run(command, cwd=self.directory, check=True, stdout=subprocess.DEVNULL)
+
+    def instructions(self, *command):
+        """As callgrind counts them, of the whole run."""
+        done = subprocess.run(
+            ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command],
+            cwd=self.directory, capture_output=True, text=True, check=False)
+        counted = re.search(r"Collected : (\d+)", done.stderr)
+        if done.returncode or not counted:
+            sys.exit(f"guard: {' '.join(command)}: {done.stderr.strip().splitlines()[-1]}")
+        return int(counted[1])
+
+    def difference(self, fewer, more, units):
+        return (self.instructions(*more) - self.instructions(*fewer)) / units
+
+    def work(self, part, low, high):
+        guard = self.options.guard
+        return self.difference((guard, part, str(low)), (guard, part, str(high)), high - low)
+
+    def decode(self):
+        """Of one row: the log is one of 16,384 calls and as many kernels."""
+        self.plain(self.options.guard, "make_log", "16384")
+        return self.work("decode", 1, 3) / 32768
+
+    def merge(self, *output):
+        logs = []
+        for launches in LAUNCHES:
+            logs.append(f"{launches}.xtr")
+            self.plain(self.options.generator, logs[-1], str(launches))
+        merge = self.options.merge
+        return self.difference((merge, *output, logs[0]), (merge, *output, logs[1]),
+                               LAUNCHES[1] - LAUNCHES[0])
+
+    def measure(self, name):
+        parts = {
+            "launch": lambda: self.work("launch", 1000, 11000),
+            "ring": lambda: self.work("ring", 1000, 101000),
+            "encode_row": lambda: self.work("encode", 4096, 20480) / 2,
+            "decode_row": self.decode,
+            "merge_folded": lambda: self.merge("--folded", "/dev/null"),
+            "merge_chrome": lambda: self.merge("--chrome", "/dev/null"),
+        }
+        return parts[name]()
+
+
+def read_budgets():
+    """Lines of: name, instructions, what it is."""
+    with open(os.path.join(HERE, "budgets.txt"), encoding="utf-8") as file:
+        for line in file:
+            if line.strip() and not line.startswith("#"):
+                name, budget, what = line.split(None, 2)
+                yield name, float(budget), what.strip()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name, what in (("guard", "the program that does the work"),
+                       ("generator", "of logs"), ("merge", "xtrace-merge")):
+        parser.add_argument(f"--{name}", required=True, help=what)
+    options = parser.parse_args()
+    over = 0
+    print("%-14s %10s %10s  %s" % ("", "measured", "budget", "instructions for"))
+    with tempfile.TemporaryDirectory(prefix="xtrace-guard-") as directory:
+        guard = Guard(options, directory)
+        for name, budget, what in read_budgets():
+            measured = guard.measure(name)
+            verdict = "" if measured <= budget else "  OVER ITS BUDGET"
+            over += bool(verdict)
+            print("%-14s %10.1f %10.1f  %s%s" % (name, measured, budget, what, verdict))
+    if over:
+        print("Each costs more than it did: make it cheaper, or say why it must cost more, in")
+        print("bench/guard/budgets.txt and the change.")
+    sys.exit(1 if over else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a preloaded library costs a program that has no use for it: the command is run TIMES times
+ * with it and as often without, in turn.
+ *
+ *	startup LIBRARY TIMES COMMAND [ARGUMENT]...
+ *
+ * Prints the medians in microseconds as JSON.
+ */
+#include <spawn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TIMES_MAX 10000
+
+static double now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+static double run_us(char **command, char **environment)
+{
+	double begin_us = now_us();
+	int status;
+	pid_t child;
+
+	if (posix_spawn(&child, command[0], NULL, NULL, command, environment) ||
+	    waitpid(child, &status, 0) != child || status) {
+		fprintf(stderr, "startup: %s fails\n", command[0]);
+		exit(1);
+	}
+	return now_us() - begin_us;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+int main(int argc, char **argv)
+{
+	static double plain[TIMES_MAX], preloaded[TIMES_MAX];
+	long times = argc > 3 ? strtol(argv[2], NULL, 10) : 0;
+	char preload[4096];
+	char *without[] = {NULL}, *with[] = {preload, NULL};
+
+	if (times < 1 || times > TIMES_MAX ||
+	    snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", argv[1]) >= (int)sizeof(preload)) {
+		fprintf(stderr, "usage: startup LIBRARY TIMES COMMAND [ARGUMENT]...\n");
+		return 2;
+	}
+	for (long i = 0; i < times; i++) {
+		plain[i] = run_us(argv + 3, without);
+		preloaded[i] = run_us(argv + 3, with);
+	}
+	qsort(plain, (size_t)times, sizeof(*plain), compare);
+	qsort(preloaded, (size_t)times, sizeof(*preloaded), compare);
+	printf("{\"plain_us\": %.1f, \"preloaded_us\": %.1f}\n", plain[times / 2],
+	       preloaded[times / 2]);
+	return 0;
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the parts of a recorded call cost, by themselves, in a loop: how deep the stack is and how
+ * many threads do the same are given.
+ *
+ *	tracer [--threads N] [--depth N] [--library DIR]
+ *
+ * Each part runs for a while in all threads at once; the medians of its batches are averaged over
+ * the threads. The ring is emptied by its own thread, so that only its writer's side is measured.
+ * For comparison, what others do: libgcc's unwinder, and libunwind's own loop and its cached
+ * backtrace. Prints nanoseconds by part as JSON; parts that cannot be had here are left out.
+ */
+#define UNW_LOCAL_ONLY
+#include <libunwind.h>
+
+#include <dlfcn.h>
+#include <getopt.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unwind.h>
+
+#include "inject/callbacks.h"
+#include "inject/clock.h"
+#include "inject/entry_stub.h"
+#include "inject/lane.h"
+#include "inject/loader_watch.h"
+#include "inject/stack_capture.h"
+#include "inject/stack_walk.h"
+
+#define BATCHES	    31
+#define BATCH_NS    500000 /* a batch is at least so long */
+#define FRAMES_MAX  256
+#define THREADS_MAX 256
+#define NAME(f)	    #f
+#define SYMBOL(f)   NAME(f)
+
+static struct {
+	unsigned threads, depth;
+	const char *library;
+	pthread_barrier_t together;
+	int (*get_context)(unw_context_t *);
+	int (*init_local)(unw_cursor_t *, unw_context_t *);
+	int (*step)(unw_cursor_t *);
+	int (*backtrace)(void **, int);
+} bench = {.threads = 1, .depth = 32, .library = "/nonexistent"};
+
+static void drain(void)
+{
+	ring_free(thread_lane, ring_written(thread_lane));
+}
+
+/* The parts: each does what is measured once. frames tells of the walkers how far they came. */
+
+static void part_ring(const struct caller_regs *regs, unsigned *frames)
+{
+	struct xt_record_call *record = ring_reserve(thread_lane, sizeof(*record));
+
+	(void)regs, (void)frames;
+	record->head.type = XT_RECORD_CALL;
+	record->head.bytes = sizeof(*record);
+	record->correlation_id = 1;
+	record->enter_ns = 1;
+	record->exit_ns = 2;
+	ring_commit(thread_lane, sizeof(*record));
+	drain();
+}
+
+static void part_hit(const struct caller_regs *regs, unsigned *frames)
+{
+	(void)frames;
+	capture_stack(thread_lane, regs);
+}
+
+static void part_miss(const struct caller_regs *regs, unsigned *frames)
+{
+	stack_memo_clear(&thread_lane->memo);
+	capture_stack(thread_lane, regs);
+	drain();
+	*frames = thread_lane->walk.frame_count;
+}
+
+static void part_call(const struct caller_regs *regs, unsigned *frames)
+{
+	int32_t result = 0;
+	uint64_t slot = 0;
+	struct cupti_callback_data data = {
+		.site = XT_CUPTI_API_ENTER,
+		.correlation_data = &slot,
+		.correlation_id = 1,
+		.return_value = &result,
+	};
+
+	(void)regs, (void)frames;
+	callback_entry(NULL, XT_CUPTI_CB_DOMAIN_DRIVER_API, XT_CUPTI_CBID_cuLaunchKernel, &data);
+	data.site = XT_CUPTI_API_EXIT;
+	callback_entry(NULL, XT_CUPTI_CB_DOMAIN_DRIVER_API, XT_CUPTI_CBID_cuLaunchKernel, &data);
+	drain();
+}
+
+static void part_step(const struct caller_regs *regs, unsigned *frames)
+{
+	unw_context_t context;
+	unw_cursor_t cursor;
+	unsigned count = 0;
+
+	(void)regs;
+	bench.get_context(&context);
+	bench.init_local(&cursor, &context);
+	while (count < FRAMES_MAX && bench.step(&cursor) > 0)
+		count++;
+	*frames = count;
+}
+
+static void part_backtrace(const struct caller_regs *regs, unsigned *frames)
+{
+	void *addresses[FRAMES_MAX];
+
+	(void)regs;
+	*frames = (unsigned)bench.backtrace(addresses, FRAMES_MAX);
+}
+
+static _Unwind_Reason_Code count_frame(struct _Unwind_Context *context, void *argument)
+{
+	unsigned *count = argument;
+
+	*count += _Unwind_GetIP(context) != 0;
+	return _URC_NO_REASON;
+}
+
+static void part_libgcc(const struct caller_regs *regs, unsigned *frames)
+{
+	(void)regs;
+	*frames = 0;
+	_Unwind_Backtrace(count_frame, frames);
+}
+
+static const struct part {
+	const char *name;
+	void (*run)(const struct caller_regs *regs, unsigned *frames);
+	bool needs_libunwind;
+} parts[] = {
+	{"ring record", part_ring, false},
+	{"memo hit", part_hit, false},
+	{"call, both callbacks", part_call, false},
+	{"never seen: walk, memo, ring", part_miss, false},
+	{"libunwind unw_step loop", part_step, true},
+	{"libunwind unw_backtrace, warm", part_backtrace, true},
+	{"libgcc _Unwind_Backtrace", part_libgcc, false},
+};
+#define PART_COUNT (sizeof(parts) / sizeof(*parts))
+
+struct result {
+	double ns;
+	unsigned frames;
+};
+
+struct job {
+	pthread_t thread;
+	struct result results[PART_COUNT];
+};
+
+static _Thread_local struct job *own_job;
+
+static double batch_ns(const struct part *part, const struct caller_regs *regs, unsigned times,
+		       unsigned *frames)
+{
+	uint64_t begin_ns = monotonic_ns();
+
+	for (unsigned i = 0; i < times; i++)
+		part->run(regs, frames);
+	return (double)(monotonic_ns() - begin_ns);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static __attribute__((noinline)) void measure(const struct part *part,
+					      const struct caller_regs *regs, struct result *result)
+{
+	double batches[BATCHES];
+	unsigned times = 1;
+
+	while (batch_ns(part, regs, times, &result->frames) < BATCH_NS)
+		times *= 2;
+	pthread_barrier_wait(&bench.together);
+	for (int b = 0; b < BATCHES; b++)
+		batches[b] = batch_ns(part, regs, times, &result->frames) / times;
+	qsort(batches, BATCHES, sizeof(*batches), compare);
+	result->ns = batches[BATCHES / 2];
+	pthread_barrier_wait(&bench.together);
+}
+
+void bench_in_c(void *unused1, void *unused2, void *unused3, void *unused4,
+		const struct caller_regs *regs);
+void bench_entry(void *unused1, void *unused2, void *unused3, void *unused4);
+ENTRY_STUB(bench_entry, bench_in_c);
+
+void bench_in_c(void *unused1, void *unused2, void *unused3, void *unused4,
+		const struct caller_regs *regs)
+{
+	(void)unused1, (void)unused2, (void)unused3, (void)unused4;
+	for (size_t p = 0; p < PART_COUNT; p++)
+		if (!parts[p].needs_libunwind || bench.step)
+			measure(&parts[p], regs, &own_job->results[p]);
+}
+
+static __attribute__((noinline)) void below(unsigned depth)
+{
+	if (depth)
+		below(depth - 1);
+	else
+		bench_entry(NULL, NULL, NULL, NULL);
+	__asm__ volatile("" ::: "memory");
+}
+
+static void *run(void *argument)
+{
+	own_job = argument;
+	if (!lane_claim())
+		exit(1);
+	/* A thread's start is four frames: clone, start_thread, run and below(0). */
+	below(bench.depth > 4 ? bench.depth - 4 : 0);
+	return NULL;
+}
+
+static void open_libunwind(void)
+{
+	char path[4096];
+	void *library;
+
+	snprintf(path, sizeof(path), "%s/xtrace/libunwind.so.8", bench.library);
+	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!library)
+		library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
+	if (!library)
+		return;
+	*(void **)&bench.get_context = dlsym(library, SYMBOL(UNW_ARCH_OBJ(getcontext)));
+	*(void **)&bench.init_local = dlsym(library, SYMBOL(unw_init_local));
+	*(void **)&bench.step = dlsym(library, SYMBOL(unw_step));
+	*(void **)&bench.backtrace = dlsym(library, "unw_backtrace");
+	if (!bench.get_context || !bench.init_local || !bench.backtrace)
+		bench.step = NULL;
+}
+
+static void open_tracer(void)
+{
+	char why[512] = "";
+
+	loader_watch_begin();
+	if (stack_walk_open(bench.library, why, sizeof(why)) || stack_walk_begin()) {
+		fprintf(stderr, "tracer: %s\n", why);
+		exit(1);
+	}
+	loader_watch_ask();
+	stack_capture_audit_interval = 0;
+	atomic_store(&callbacks_active, true);
+}
+
+static void parse(int argc, char **argv)
+{
+	static const struct option options[] = {{"threads", required_argument, NULL, 't'},
+						{"depth", required_argument, NULL, 'd'},
+						{"library", required_argument, NULL, 'l'},
+						{0}};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (option) {
+		case 't':
+			bench.threads = (unsigned)strtoul(optarg, NULL, 10);
+			break;
+		case 'd':
+			bench.depth = (unsigned)strtoul(optarg, NULL, 10);
+			break;
+		case 'l':
+			bench.library = optarg;
+			break;
+		default:
+			exit(2);
+		}
+	}
+	if (!bench.threads || bench.threads > THREADS_MAX || optind < argc)
+		exit(2);
+}
+
+int main(int argc, char **argv)
+{
+	static struct job jobs[THREADS_MAX];
+	const char *separator = "{";
+
+	parse(argc, argv);
+	open_tracer();
+	open_libunwind();
+	if (pthread_barrier_init(&bench.together, NULL, bench.threads))
+		return 1;
+	for (unsigned t = 0; t < bench.threads; t++)
+		if (pthread_create(&jobs[t].thread, NULL, run, &jobs[t]))
+			return 1;
+	for (unsigned t = 0; t < bench.threads; t++)
+		pthread_join(jobs[t].thread, NULL);
+	for (size_t p = 0; p < PART_COUNT; p++) {
+		double sum = 0;
+
+		for (unsigned t = 0; t < bench.threads; t++)
+			sum += jobs[t].results[p].ns;
+		if (sum == 0)
+			continue;
+		printf("%s\"%s\": {\"ns\": %.2f, \"frames\": %u}", separator, parts[p].name,
+		       sum / bench.threads, jobs[0].results[p].frames);
+		separator = ", ";
+	}
+	printf("}\n");
+	return 0;
+}
