@@ -55,6 +55,7 @@ enum exporter_use {
 	USES_UNIT = 1u << 3,
 	USES_TOP = 1u << 4,
 	USES_GRAPH_STACKS = 1u << 6, /* of these options, --graph-stacks alone */
+	USES_FOLDER = 1u << 8,	     /* … is a folder; see sinks_add_file() */
 	USES_FILE = 1u << 7,	     /* its output is a file, which cannot be stdout */
 	USES_ORIGINS = 1u << 5,	     /* total() is told of streams and threads */
 	USES_ANY = UINT32_MAX,	     /* of options that matter to all outputs */
@@ -178,6 +179,13 @@ struct sink {
 	const struct exporter *exporter;
 	const struct settings *settings;
 	struct output out;
+	struct sink_file {
+		char *path;
+		struct output out;
+	} * files; /* of USES_FOLDER; out is none then, but for its path */
+	size_t file_count;
+	size_t file_capacity;
+	bool is_new_folder;
 	void *state; /* the exporter's own */
 };
 
@@ -189,6 +197,7 @@ struct exporter {
 	const char *name;   /* of the option */
 	const char *what;   /* for --help */
 	uint32_t uses;	    /* enum exporter_use */
+	const char *value;  /* what --help calls the output; NULL: "FILE" */
 	const char *absent; /* why this build cannot write it; NULL: it can */
 	int (*begin)(struct sink *sink);
 	int (*process)(struct sink *sink, const struct process *process);
@@ -213,6 +222,7 @@ struct exporter {
 	void (*free)(struct sink *sink); /* after any of the above, even a failed one */
 };
 
+extern const struct exporter exporter_csv;
 extern const struct exporter exporter_folded;
 extern const struct exporter exporter_chrome;
 extern const struct exporter exporter_perfetto;

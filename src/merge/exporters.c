@@ -16,6 +16,7 @@ const struct exporter *const exporters[] = {
 	&exporter_speedscope,
 	&exporter_svg,
 	&exporter_sqlite,
+	&exporter_csv,
 	NULL,
 };
 /* clang-format on */

@@ -13,6 +13,7 @@
 #include "merge/addresses.h"
 #include "merge/doubts.h"
 #include "merge/reading.h"
+#include "merge/sinks.h"
 
 /* How a process is called. To be given back with free(); NULL if memory ran out. */
 static char *make_label(const struct inputs *inputs, const struct input *log,
@@ -179,58 +180,6 @@ static bool has_use(const struct options *options, uint32_t uses)
 	return false;
 }
 
-static int open_sinks(const struct options *options, struct sink *sinks, struct report *report)
-{
-	int error = 0;
-
-	for (size_t e = 0; e < options->output_count && !error; e++) {
-		struct sink *sink = &sinks[e];
-
-		*sink = (struct sink){.exporter = options->outputs[e].exporter,
-				      .settings = &options->settings};
-		error = output_open(&sink->out, options->outputs[e].path);
-		for (size_t o = 0; o < e && !error; o++)
-			if (sink->out.target && sinks[o].out.target &&
-			    !strcmp(sink->out.target, sinks[o].out.target))
-				error = OUTPUT_NAMED_TWICE;
-		if (!error && sink->exporter->begin)
-			error = sink->exporter->begin(sink);
-		if (error == OUTPUT_IS_A_LOG)
-			report_error(report, STATUS_FAILED,
-				     "%s: is a log; no output is written over it",
-				     options->outputs[e].path);
-		else if (error == OUTPUT_NAMED_TWICE)
-			report_error(report, STATUS_FAILED, "%s: is named for two outputs",
-				     options->outputs[e].path);
-		else if (error == OUTPUT_WANTS_FILE)
-			report_error(report, STATUS_FAILED, "%s: is no file, which --%s needs",
-				     options->outputs[e].path, sink->exporter->name);
-		else if (error)
-			report_error(report, STATUS_FAILED, "%s: cannot be written: %s",
-				     options->outputs[e].path, strerror(-error));
-	}
-	return error;
-}
-
-static void close_sinks(struct sink *sinks, size_t count, bool whole, struct report *report)
-{
-	for (size_t e = 0; e < count; e++) {
-		struct sink *sink = &sinks[e];
-		int error = 0;
-
-		if (whole)
-			error = output_commit(&sink->out);
-		else
-			output_discard(&sink->out);
-		if (error)
-			report_error(report, STATUS_FAILED, "%s: cannot be written: %s",
-				     !strcmp(sink->out.path, "-") ? "stdout" : sink->out.path,
-				     strerror(-error));
-		if (sink->exporter && sink->exporter->free)
-			sink->exporter->free(sink);
-	}
-}
-
 void merge_run(const struct options *options, const struct inputs *inputs, struct report *report)
 {
 	struct sink sinks[OPTIONS_OUTPUTS_MAX] = {0};
@@ -246,10 +195,10 @@ void merge_run(const struct options *options, const struct inputs *inputs, struc
 	if (!error && wanted_is_part(&options->settings.wanted))
 		error = selection_new(&run.selection, &options->settings.wanted, report);
 	if (!error) {
-		error = open_sinks(options, sinks, report);
+		error = sinks_open(options, sinks, report);
 		if (!error)
 			error = read_all(&run, sinks, options->output_count);
-		close_sinks(sinks, options->output_count, !error, report);
+		sinks_close(sinks, options->output_count, !error, report);
 	}
 	if (error && report->status != STATUS_FAILED)
 		report_error(report, STATUS_FAILED, "%s", strerror(-error));

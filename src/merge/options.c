@@ -82,9 +82,9 @@ static int add_output(struct options *options, const struct exporter *exporter, 
 		report_error(report, STATUS_FAILED, "two outputs cannot both go to '%s'", path);
 		return -EINVAL;
 	}
-	if (exporter->uses & USES_FILE && !strcmp(path, "-")) {
-		report_error(report, STATUS_FAILED, "--%s needs a file: it cannot go to stdout",
-			     exporter->name);
+	if (exporter->uses & (USES_FILE | USES_FOLDER) && !strcmp(path, "-")) {
+		report_error(report, STATUS_FAILED, "--%s needs a %s: it cannot go to stdout",
+			     exporter->name, exporter->uses & USES_FILE ? "file" : "folder");
 		return -EINVAL;
 	}
 	if (options->output_count == OPTIONS_OUTPUTS_MAX) {

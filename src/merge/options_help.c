@@ -49,7 +49,8 @@ void options_print_help(void)
 	       "for.\n\nOutputs (FILE may be - for stdout; without any, the summary goes "
 	       "there):\n");
 	for (size_t i = 0; exporters[i]; i++) {
-		snprintf(head, sizeof(head), "--%s FILE", exporters[i]->name);
+		snprintf(head, sizeof(head), "--%s %s", exporters[i]->name,
+			 exporters[i]->value ? exporters[i]->value : "FILE");
 		print_row(head, exporters[i]->what);
 	}
 	printf("\nOptions:\n");

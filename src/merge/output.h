@@ -36,6 +36,8 @@ struct output_bytes {
 
 #define OUTPUT_WANTS_FILE (-100002) /* for callers: it is a device or a pipe, and must not be */
 
+#define OUTPUT_WANTS_FOLDER (-100003) /* for callers: it is something else */
+
 #define OUTPUT_NAMED_TWICE (-100001) /* for callers with several outputs */
 
 /*

@@ -94,6 +94,31 @@ int paths_chain(const struct paths *paths, uint32_t node, uint32_t **chain, size
 	return (int)depth;
 }
 
+char *paths_text(const struct paths *paths, uint32_t node, size_t *length_out)
+{
+	size_t bytes = 0, length;
+	char *text, *begin;
+
+	for (uint32_t n = node; n != PATH_ROOT; n = paths->nodes[n].parent) {
+		names_text(&paths->names, paths->nodes[n].name, &length);
+		bytes += length + 1;
+	}
+	text = malloc(bytes + 1);
+	if (!text)
+		return NULL;
+	begin = text + bytes;
+	for (uint32_t n = node; n != PATH_ROOT; n = paths->nodes[n].parent) {
+		const char *name = names_text(&paths->names, paths->nodes[n].name, &length);
+
+		*--begin = ';';
+		begin -= length;
+		memcpy(begin, name, length);
+	}
+	*length_out = bytes ? bytes - 1 : 0;
+	text[*length_out] = '\0';
+	return text;
+}
+
 struct order {
 	const struct paths *paths;
 	bool *inner; /* by node: has children */

@@ -58,4 +58,8 @@ static inline bool path_carries(const struct path_node *node, enum weight weight
  */
 int paths_chain(const struct paths *paths, uint32_t node, uint32_t **chain, size_t *capacity);
 
+/* The names of these nodes with semicolons between; to be given back with free(). NULL if memory ran
+ * out. */
+char *paths_text(const struct paths *paths, uint32_t node, size_t *length_out);
+
 #endif

@@ -195,30 +195,15 @@ int64_t sqlite_shape(struct sink *sink, const struct process *process, const str
 	return *known;
 }
 
-/* "frame;frame;kernel" of a path that weighs anything. 0 or -ENOMEM. */
+/* Of a path that weighs anything. 0 or -ENOMEM. */
 static int bind_path_text(struct sqlite *s, const struct paths *paths, uint32_t node)
 {
-	uint32_t *chain = NULL;
-	size_t capacity = 0, bytes = 0, length;
-	int depth = paths_chain(paths, node, &chain, &capacity);
-	char *text, *end;
+	size_t length;
+	char *text = paths_text(paths, node, &length);
 
-	for (int d = 0; d < depth; d++) {
-		names_text(&paths->names, paths->nodes[chain[d]].name, &length);
-		bytes += length + 1;
-	}
-	text = end = depth < 0 ? NULL : malloc(bytes + 1);
-	for (int d = 0; d < depth && text; d++) {
-		const char *name = names_text(&paths->names, paths->nodes[chain[d]].name, &length);
-
-		if (d)
-			*end++ = ';';
-		end = text_copy(end, name, length);
-	}
-	free(chain);
 	if (!text)
 		return -ENOMEM;
-	sqlite3_bind_text(s->statements[INSERT_PATH], 4, text, (int)(end - text), SQLITE_TRANSIENT);
+	sqlite3_bind_text(s->statements[INSERT_PATH], 4, text, (int)length, SQLITE_TRANSIENT);
 	free(text);
 	return 0;
 }

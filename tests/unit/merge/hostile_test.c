@@ -5,6 +5,7 @@
  */
 #include "unit.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,6 +168,28 @@ static size_t name_outputs(struct output_option *outputs, char (*paths)[PATH_BYT
 	return count;
 }
 
+/* It must be there. */
+static void remove_output(const struct output_option *output)
+{
+	char path[PATH_BYTES + 256];
+	struct dirent *entry;
+	DIR *folder;
+
+	if (!(output->exporter->uses & USES_FOLDER)) {
+		assert_int_equal(unlink(output->path), 0);
+		return;
+	}
+	folder = opendir(output->path);
+	assert_non_null(folder);
+	while ((entry = readdir(folder))) {
+		snprintf(path, sizeof(path), "%s/%s", output->path, entry->d_name);
+		if (entry->d_name[0] != '.')
+			assert_int_equal(unlink(path), 0);
+	}
+	closedir(folder);
+	assert_int_equal(rmdir(output->path), 0);
+}
+
 static void senseless_logs_do_no_harm(void **state)
 {
 	const char *count_text = getenv("XT_TEST_LOGS");
@@ -204,7 +227,7 @@ static void senseless_logs_do_no_harm(void **state)
 		inputs_free(&inputs);
 		report_free(&report);
 		for (size_t o = 0; o < options.output_count; o++)
-			assert_int_equal(unlink(paths[o]), 0);
+			remove_output(&options.outputs[o]);
 		unlink(log);
 	}
 	assert_int_equal(rmdir(directory), 0);

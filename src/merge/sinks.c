@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening and closing outputs.
+ */
+#include "merge/sinks.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "merge/grow.h"
+
+/* Is that where one of the sinks writes? */
+static bool is_taken(const struct sink *sinks, size_t count, const char *target)
+{
+	bool taken = false;
+
+	for (size_t s = 0; s < count && target; s++) {
+		const struct sink *sink = &sinks[s];
+
+		taken |= sink->out.target && !strcmp(sink->out.target, target);
+		for (size_t f = 0; f < sink->file_count; f++)
+			taken |= sink->files[f].out.target &&
+				 !strcmp(sink->files[f].out.target, target);
+	}
+	return taken;
+}
+
+static int open_folder(struct sink *sink)
+{
+	struct stat status;
+
+	sink->out.fd = -1;
+	if (!mkdir(sink->out.path, 0777)) {
+		sink->is_new_folder = true;
+		return 0;
+	}
+	if (errno != EEXIST || stat(sink->out.path, &status) < 0)
+		return -errno;
+	return S_ISDIR(status.st_mode) ? 0 : OUTPUT_WANTS_FOLDER;
+}
+
+int sinks_add_file(struct sink *sink, const char *name)
+{
+	struct sink_file *file;
+	int error;
+
+	if (grow(&sink->files, &sink->file_capacity, sink->file_count + 1, sizeof(*sink->files)) <
+	    0)
+		return -ENOMEM;
+	file = &sink->files[sink->file_count];
+	if (asprintf(&file->path, "%s/%s", sink->out.path, name) < 0)
+		return -ENOMEM;
+	error = output_open(&file->out, file->path);
+	if (error)
+		free(file->path);
+	else
+		sink->file_count++;
+	return error;
+}
+
+static void report_open(const struct sink *sink, int error, struct report *report)
+{
+	const char *path = sink->out.path;
+
+	switch (error) {
+	case 0:
+		break;
+	case OUTPUT_IS_A_LOG:
+		report_error(report, STATUS_FAILED, "%s: is a log; no output is written over it",
+			     path);
+		break;
+	case OUTPUT_NAMED_TWICE:
+		report_error(report, STATUS_FAILED, "%s: is named for two outputs", path);
+		break;
+	case OUTPUT_WANTS_FILE:
+		report_error(report, STATUS_FAILED, "%s: is no file, which --%s needs", path,
+			     sink->exporter->name);
+		break;
+	case OUTPUT_WANTS_FOLDER:
+		report_error(report, STATUS_FAILED, "%s: is no folder, which --%s needs", path,
+			     sink->exporter->name);
+		break;
+	default:
+		report_error(report, STATUS_FAILED, "%s: cannot be written: %s", path,
+			     strerror(-error));
+	}
+}
+
+int sinks_open(const struct options *options, struct sink *sinks, struct report *report)
+{
+	int error = 0;
+
+	for (size_t e = 0; e < options->output_count && !error; e++) {
+		const struct output_option *option = &options->outputs[e];
+		struct sink *sink = &sinks[e];
+
+		*sink = (struct sink){.exporter = option->exporter,
+				      .settings = &options->settings,
+				      .out = {.path = option->path, .fd = -1}};
+		error = option->exporter->uses & USES_FOLDER
+				? open_folder(sink)
+				: output_open(&sink->out, option->path);
+		if (!error && option->exporter->begin)
+			error = option->exporter->begin(sink);
+		if (!error && is_taken(sinks, e, sink->out.target))
+			error = OUTPUT_NAMED_TWICE;
+		for (size_t f = 0; f < sink->file_count && !error; f++)
+			if (is_taken(sinks, e, sink->files[f].out.target))
+				error = OUTPUT_NAMED_TWICE;
+		report_open(sink, error, report);
+	}
+	return error;
+}
+
+static void close_output(struct output *out, const char *path, bool whole, struct report *report)
+{
+	int error = 0;
+
+	if (whole)
+		error = output_commit(out);
+	else
+		output_discard(out);
+	if (error)
+		report_error(report, STATUS_FAILED, "%s: cannot be written: %s",
+			     !strcmp(path, "-") ? "stdout" : path, strerror(-error));
+}
+
+void sinks_close(struct sink *sinks, size_t count, bool whole, struct report *report)
+{
+	for (size_t e = 0; e < count; e++) {
+		struct sink *sink = &sinks[e];
+
+		if (!sink->exporter)
+			continue;
+		if (!(sink->exporter->uses & USES_FOLDER))
+			close_output(&sink->out, sink->out.path, whole, report);
+		for (size_t f = 0; f < sink->file_count; f++) {
+			close_output(&sink->files[f].out, sink->files[f].path, whole, report);
+			free(sink->files[f].path);
+		}
+		free(sink->files);
+		if (!whole && sink->is_new_folder)
+			rmdir(sink->out.path);
+		if (sink->exporter->free)
+			sink->exporter->free(sink);
+	}
+}

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CSV: read by Python's reader, strictly; the sums by those of the folded stacks."""
+
+import collections
+import csv
+
+from reference import WEIGHTS, expect, expect_same
+
+NAME = "tables"
+ARGUMENTS = ("--csv", NAME)
+COLUMNS = {"gpu-time": "gpu_time_ns", "count": "count", "cpu-wait": "cpu_wait_ns",
+           "gpu-exclusive": "gpu_exclusive_ns", "gpu-idle": "gpu_idle_ns",
+           "alloc-bytes": "alloc_bytes", "peak-bytes": "peak_bytes",
+           "leaked-bytes": "leaked_bytes"}
+TABLES = {"paths", "kernels", "api_calls", "failed_calls", "copies", "memory", "ranges", "idle",
+          "losses", "doubts"}
+TEXTS = {"kind", "name", "path", "range", "class", "what", "process", "error_name"}
+
+
+def read(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, strict=True))
+    for row in rows:
+        expect(None not in row and None not in row.values(), path.name, row)
+        for key, value in row.items():
+            expect(not value or value[0] not in "=+-@" or key not in TEXTS, "a formula:", value)
+            if key not in TEXTS:
+                row[key] = int(value)
+    return rows
+
+
+def check(reference, folder, args):
+    files = {path.name for path in (folder / NAME).iterdir()}
+    expect(files == {f"{table}.csv" for table in TABLES}, "files:", files)
+    tables = {table: read(folder / NAME / f"{table}.csv") for table in TABLES}
+    for weight in WEIGHTS:
+        found = collections.Counter()
+        for row in tables["paths"]:
+            found[tuple(row["path"].split(";"))] += row[COLUMNS[weight]]
+        expect_same(+found, +reference.folded(weight), weight)
+    kernels = tables["kernels"]
+    expect(sum(row["gpu_time_ns"] for row in kernels) == reference.total(), "kernels")
+    expect(sum(row["count"] for row in tables["api_calls"]) == reference.count("CALL"), "calls")
+    for kind, key in (("COPY", "copy"), ("SET", "set")):
+        expect(sum(row["bytes"] for row in tables["copies"] if row["kind"] == key) ==
+               sum(int(row["bytes"]) for rows in reference.rows for row in rows[kind]), key)
+    idle = collections.Counter()
+    for path, value in reference.folded("gpu-idle").items():
+        idle[path[-1]] += value
+    expect_same(+collections.Counter({row["class"]: row["gpu_idle_ns"] for row in tables["idle"]}),
+                +idle, "idle classes")
+    expect(sum(row["peak_bytes"] for row in tables["memory"]) == reference.total("peak-bytes"),
+           "memory")
+    failed = sum(int(row["result"]) != 0 for rows in reference.rows for row in rows["CALL"])
+    expect(sum(row["count"] for row in tables["failed_calls"]) == failed, "failed calls")
