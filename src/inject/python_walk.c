@@ -13,13 +13,12 @@
 #include "inject/python_lines.h"
 #include "inject/python_text.h"
 
-#define STEPS_MAX	   4096 /* frames and shims of one walk */
 #define OWNED_BY_GENERATOR 1
 
 void python_walk_none(struct python_walk *walk)
 {
 	walk->frame_count = walk->code_count = walk->flags = walk->code_part_bytes = 0;
-	walk->input_count = walk->run_count = walk->copy_count = 0;
+	walk->step_count = walk->input_count = walk->run_count = walk->copy_count = 0;
 	walk->is_unreadable = walk->is_unplaced = walk->is_missing = false;
 	walk->hash = 0;
 	walk->inputs_complete = true;
@@ -224,32 +223,41 @@ static bool line_of(struct python_walk *walk, struct python_code *code, int64_t 
 	return true;
 }
 
-/* The instruction that a frame is at, in bytes from the first one of its code. */
-static bool instruction_offset(struct python_walk *walk, uintptr_t frame, uintptr_t code,
-			       int64_t *offset_out)
+/* Where the instructions of a frame's code begin: from 3.14 on, without the interpreter's lock, threads
+ * may have copies of their own, in an array of pointers behind its length. */
+static bool first_instruction(struct python_walk *walk, uintptr_t frame, uintptr_t code,
+			      uint64_t *out)
 {
 	const struct python_layout *layout = &walk->python->layout;
-	uint64_t instruction, copies, index, start = code + layout->code_instructions;
+	uint64_t copies, index;
+
+	*out = code + layout->code_instructions;
+	if (!layout->code_tlbc)
+		return true;
+	return python_look(walk, frame + layout->frame_tlbc_index, 4, false, &index) &&
+	       python_look(walk, code + layout->code_tlbc, 8, false, &copies) &&
+	       python_look(walk, copies + 8 + 8 * index, 8, false, out);
+}
+
+/* The instruction that a frame is at, in bytes from the first one of its code. */
+static bool instruction_offset(struct python_walk *walk, uintptr_t frame, uintptr_t code,
+			       uint64_t instruction, int64_t *offset_out)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	uint64_t first;
 
 	if (layout->instruction_bytes) {
-		if (!python_look(walk, frame + layout->frame_instruction, 4, true, &instruction))
-			return false;
 		*offset_out = (int64_t)(int32_t)instruction * layout->instruction_bytes;
 		return true;
 	}
-	if (!python_look(walk, frame + layout->frame_instruction, 8, true, &instruction))
+	if (!first_instruction(walk, frame, code, &first))
 		return false;
-	if (layout->code_tlbc) { /* an array of pointers behind its length */
-		if (!python_look(walk, frame + layout->frame_tlbc_index, 4, true, &index) ||
-		    !python_look(walk, code + layout->code_tlbc, 8, true, &copies) ||
-		    !python_look(walk, copies + 8 + 8 * index, 8, true, &start))
-			return false;
-	}
-	*offset_out = (int64_t)(instruction - start);
+	*offset_out = (int64_t)(instruction - first);
 	return true;
 }
 
-/* Before its first traceable instruction a function has not begun, as Python sees it. */
+/* Before its first traceable instruction a function has not begun, as Python sees it. It takes a
+ * collection of garbage to be called from there: that is not for the memo. */
 static bool is_complete(struct python_walk *walk, uintptr_t frame, uintptr_t code, int64_t offset,
 			bool *complete_out)
 {
@@ -259,19 +267,16 @@ static bool is_complete(struct python_walk *walk, uintptr_t frame, uintptr_t cod
 	*complete_out = true;
 	if (!layout->code_first_traceable)
 		return true;
-	if (!python_look(walk, code + layout->code_first_traceable, 4, false, &first))
+	if (!python_look(walk, code + layout->code_first_traceable, 4, false, &first) ||
+	    !python_look(walk, frame + layout->frame_owner, 1, false, &owner))
 		return false;
-	if (offset >= (int64_t)first * 2)
-		return true;
-	*complete_out = false;
-	if (!python_look(walk, code + layout->code_first_traceable, 4, true, &first) ||
-	    !python_look(walk, frame + layout->frame_owner, 1, true, &owner))
-		return false;
-	*complete_out = owner == OWNED_BY_GENERATOR;
+	*complete_out = owner == OWNED_BY_GENERATOR || offset >= (int64_t)first * 2;
+	if (!*complete_out)
+		walk->inputs_complete = false;
 	return true;
 }
 
-static enum step add_frame(struct python_walk *walk, uintptr_t frame)
+static enum step add_frame(struct python_walk *walk, uintptr_t frame, struct python_step *taken)
 {
 	const struct python_layout *layout = &walk->python->layout;
 	struct xt_python_frame *out = &walk->frames[walk->frame_count];
@@ -283,13 +288,15 @@ static enum step add_frame(struct python_walk *walk, uintptr_t frame)
 
 	if (walk->frame_count == XT_PYTHON_FRAMES_MAX)
 		return STEP_FULL;
-	if (!python_look(walk, frame + layout->frame_code, 8, true, &code))
+	if (!python_look(walk, frame + layout->frame_code, 8, false, &taken->code) ||
+	    !python_look(walk, frame + layout->frame_instruction, layout->instruction_bytes ? 4 : 8,
+			 false, &taken->instruction))
 		return STEP_FAILED;
-	code &= ~UINT64_C(3); /* tags */
+	code = taken->code & ~UINT64_C(3); /* without tags */
 	step = find_code(walk, code, &code_index);
 	if (step != STEP_ON)
 		return step;
-	if (!instruction_offset(walk, frame, code, &offset) ||
+	if (!instruction_offset(walk, frame, code, taken->instruction, &offset) ||
 	    !is_complete(walk, frame, code, offset, &complete))
 		return STEP_FAILED;
 	if (!complete)
@@ -353,7 +360,7 @@ static void place_each(struct python_walk *walk, const struct stack_walk *native
 			? loops == walk->frame_count || (is_truncated && loops < walk->frame_count)
 			: loops >= walk->frame_count;
 
-	walk->is_missing = !walk->frame_count && loops;
+	walk->is_missing = !(walk->flags & XT_STACK_PYTHON_TRUNCATED) && loops > walk->frame_count;
 	walk->is_unplaced = walk->frame_count && !is_known;
 	for (uint32_t i = 0; i < native->frame_count && next < walk->frame_count && is_known; i++)
 		if (is_in_loop(walk->python, native->frames[i]))
@@ -375,15 +382,44 @@ static bool read_mark(struct python_walk *walk, uintptr_t frame, struct mark *ma
 
 	*mark = (struct mark){false, false};
 	if (layout->division == PYTHON_BY_SHIM) {
-		if (!python_look(walk, frame + layout->frame_owner, 1, true, &value))
+		if (!python_look(walk, frame + layout->frame_owner, 1, false, &value))
 			return false;
 		mark->is_shim = value >= PYTHON_OWNER_SHIM;
 	} else if (layout->division == PYTHON_BY_FLAG) {
-		if (!python_look(walk, frame + layout->frame_is_entry, 1, true, &value))
+		if (!python_look(walk, frame + layout->frame_is_entry, 1, false, &value))
 			return false;
 		mark->is_entry = value != 0;
 	}
 	return true;
+}
+
+/* One frame of the chain, or a shim. */
+static enum step take_step(struct python_walk *walk, uintptr_t frame, uintptr_t *cframe,
+			   const struct stack_walk *native, uint32_t *activations)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	struct python_step *taken = &walk->steps[walk->step_count];
+	enum step step = STEP_ON;
+	struct mark mark;
+
+	if (walk->step_count == PYTHON_STEPS_MAX)
+		return STEP_FULL;
+	*taken = (struct python_step){0};
+	if (frame % 8 || !read_mark(walk, frame, &mark))
+		return STEP_FAILED;
+	if (!mark.is_shim)
+		step = add_frame(walk, frame, taken);
+	if (step != STEP_ON)
+		return step;
+	walk->step_count++;
+	if (mark.is_shim || mark.is_entry) {
+		taken->anchor = mark.is_shim ? frame : *cframe;
+		end_run(walk, native, taken->anchor, activations);
+	}
+	if (mark.is_entry &&
+	    !python_look(walk, *cframe + layout->cframe_previous, 8, false, cframe))
+		return STEP_FAILED;
+	return STEP_ON;
 }
 
 static enum step walk_frames(struct python_walk *walk, uintptr_t state,
@@ -392,34 +428,22 @@ static enum step walk_frames(struct python_walk *walk, uintptr_t state,
 	const struct python_layout *layout = &walk->python->layout;
 	uint64_t frame, cframe = 0, at = state + layout->state_frame;
 	enum step step = STEP_ON;
-	struct mark mark;
 
 	if (layout->state_cframe) {
-		if (!python_look(walk, state + layout->state_cframe, 8, true, &cframe))
+		if (!python_look(walk, state + layout->state_cframe, 8, false, &cframe))
 			return STEP_FAILED;
 		at = cframe + layout->cframe_frame;
 	}
-	if (!python_look(walk, at, 8, true, &frame))
+	if (!python_look(walk, at, 8, false, &frame))
 		return STEP_FAILED;
-	for (uint32_t steps = 0; frame && step == STEP_ON; steps++) {
-		if (steps == STEPS_MAX)
-			return STEP_FULL;
-		if (frame % 8 || !read_mark(walk, frame, &mark))
-			return STEP_FAILED;
-		if (!mark.is_shim)
-			step = add_frame(walk, frame);
-		if (step != STEP_ON)
-			break;
-		if (mark.is_shim)
-			end_run(walk, native, frame, activations);
-		if (mark.is_entry) {
-			end_run(walk, native, cframe, activations);
-			if (!python_look(walk, cframe + layout->cframe_previous, 8, true, &cframe))
-				return STEP_FAILED;
-		}
-		if (!python_look(walk, frame + layout->frame_previous, 8, true, &frame))
-			return STEP_FAILED;
+	while (frame && step == STEP_ON) {
+		step = take_step(walk, frame, &cframe, native, activations);
+		if (step == STEP_ON &&
+		    !python_look(walk, frame + layout->frame_previous, 8, false, &frame))
+			step = STEP_FAILED;
 	}
+	if (step != STEP_ON) /* the steps do not lead to the end */
+		walk->inputs_complete = false;
 	return step;
 }
 

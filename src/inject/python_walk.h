@@ -3,10 +3,10 @@
  * One full walk of the calling thread's Python frames, together with all that it depended on.
  *
  * The thread is inside a call, so its frames stand still: they are read as plain memory. As with
- * the walk of the native stack (stack_walk.h), the words that were read are kept as inputs: where
- * they are all equal again, a walk would find the same frames. A code object may be freed and
- * another be made at its address; so what identifies it is among the inputs, too: its version, or
- * where it has none, the texts that were taken from it.
+ * the walk of the native stack (stack_walk.h), what was read is kept: where it is all equal again, a
+ * walk would find the same frames. These are the steps along the frames (python_steps.h), and of
+ * each code object what identifies it, as another may have been made at its address since: its
+ * version, or where it has none, the texts that were taken from it.
  *
  * Each frame is run by an activation of the interpreter's loop, which is a frame of the native
  * stack. Which one, the interpreter's own structures say: they lie in it. Before 3.11 there are
@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "inject/python_runtime.h"
+#include "inject/python_steps.h"
 #include "inject/stack_walk.h"
 #include "xtrace/log_format.h"
 
@@ -30,7 +31,9 @@
 #define PYTHON_NAME_BYTES_MAX  1024
 #define PYTHON_FILE_BYTES_MAX  4096
 
-/* Some bytes of an aligned word. */
+#define PYTHON_STEPS_MAX 4096
+
+/* Some bytes of an aligned word of a code object, or of what belongs to it. */
 struct python_input {
 	const uint64_t *word;
 	uint64_t mask;
@@ -61,6 +64,8 @@ struct python_walk {
 	bool is_unplaced;
 	bool is_missing; /* activations of the loop of which nothing is known */
 	uint64_t hash;
+	struct python_step steps[PYTHON_STEPS_MAX];
+	uint32_t step_count;
 	struct python_input inputs[PYTHON_INPUTS_MAX];
 	uint32_t input_count;
 	struct python_run runs[PYTHON_RUNS_MAX];

@@ -139,7 +139,8 @@ uint32_t capture_stack(struct lane *lane, const struct caller_regs *regs)
 		stack_memo_clear(&lane->memo);
 	}
 	find_python(lane, &origin);
-	variant = stack_memo_find(&lane->memo, regs, origin.python_state, origin.generation);
+	variant = stack_memo_find(&lane->memo, regs, origin.python, origin.python_state,
+				  origin.generation);
 	if (!variant)
 		return define_stack(lane, &origin);
 	lane_count_up(lane, XT_RING_STACK_HITS);

@@ -31,9 +31,14 @@ static bool inputs_are_equal(const struct memo_entry *entry, const uint64_t *bas
 	return true;
 }
 
+static const struct python_input *variant_inputs(const struct memo_variant *variant)
+{
+	return (const struct python_input *)&variant->steps[variant->step_count];
+}
+
 static const struct python_run *variant_runs(const struct memo_variant *variant)
 {
-	return (const struct python_run *)&variant->inputs[variant->input_count];
+	return (const struct python_run *)&variant_inputs(variant)[variant->input_count];
 }
 
 static const uint64_t *variant_copies(const struct memo_variant *variant)
@@ -59,16 +64,23 @@ static bool runs_are_equal(const struct memo_variant *variant)
 	return true;
 }
 
-static bool python_is_equal(const struct memo_variant *variant, uintptr_t python_state)
+/* The chain first: where it leads through the same code objects, these are there to be looked at. */
+static bool python_is_equal(const struct memo_variant *variant, const struct python_runtime *python,
+			    uintptr_t python_state)
 {
+	const struct python_input *inputs = variant_inputs(variant);
+
 	if (variant->python_state != python_state)
 		return false;
-	for (uint32_t i = 0; i < variant->input_count; i++) {
-		const struct python_input *input = &variant->inputs[i];
-
-		if ((__atomic_load_n(input->word, __ATOMIC_RELAXED) & input->mask) != input->value)
+	if (!python_state)
+		return true;
+	if (!python_steps_are_equal(&python->layout, python_state, variant->steps,
+				    variant->step_count))
+		return false;
+	for (uint32_t i = 0; i < variant->input_count; i++)
+		if ((__atomic_load_n(inputs[i].word, __ATOMIC_RELAXED) & inputs[i].mask) !=
+		    inputs[i].value)
 			return false;
-	}
 	return runs_are_equal(variant);
 }
 
@@ -89,14 +101,15 @@ static struct memo_entry *find_entry(struct stack_memo *memo, const struct calle
 	return NULL;
 }
 
-static struct memo_variant *find_variant(struct memo_entry *entry, uintptr_t python_state)
+static struct memo_variant *
+find_variant(struct memo_entry *entry, const struct python_runtime *python, uintptr_t python_state)
 {
 	struct memo_variant **head = &entry->variants;
 
 	for (struct memo_variant **link = head; *link; link = &(*link)->next) {
 		struct memo_variant *variant = *link;
 
-		if (!python_is_equal(variant, python_state))
+		if (!python_is_equal(variant, python, python_state))
 			continue;
 		*link = variant->next; /* to the front */
 		variant->next = *head;
@@ -114,7 +127,8 @@ static void set_last(struct stack_memo *memo, struct memo_variant *variant)
 }
 
 struct memo_variant *stack_memo_find(struct stack_memo *memo, const struct caller_regs *regs,
-				     uintptr_t python_state, uint64_t generation)
+				     const struct python_runtime *python, uintptr_t python_state,
+				     uint64_t generation)
 {
 	struct memo_variant *variant = memo->last ? memo->last->next_hit : NULL;
 	struct memo_entry *entry = variant ? variant->entry : NULL;
@@ -125,14 +139,14 @@ struct memo_variant *stack_memo_find(struct stack_memo *memo, const struct calle
 		return NULL;
 	}
 	if (entry && entry->base == regs && inputs_are_equal(entry, (const uint64_t *)regs)) {
-		if (python_is_equal(variant, python_state)) {
+		if (python_is_equal(variant, python, python_state)) {
 			memo->last = variant;
 			return variant;
 		}
 	} else {
 		entry = find_entry(memo, regs);
 	}
-	variant = entry ? find_variant(entry, python_state) : NULL;
+	variant = entry ? find_variant(entry, python, python_state) : NULL;
 	if (variant)
 		set_last(memo, variant);
 	return variant;
@@ -165,6 +179,7 @@ static size_t entry_bytes(const struct stack_walk *walk)
 static size_t variant_bytes(const struct python_walk *python)
 {
 	size_t bytes = sizeof(struct memo_variant) +
+		       python->step_count * sizeof(struct python_step) +
 		       python->input_count * sizeof(struct python_input) +
 		       python->run_count * sizeof(struct python_run) +
 		       python->copy_count * sizeof(uint64_t);
@@ -216,11 +231,14 @@ struct memo_variant *stack_memo_add(struct stack_memo *memo, const struct caller
 		.frames_hash = stack_memo_hash(walk, python),
 		.python_state = python_state,
 		.slot = ++memo->slot_count,
+		.step_count = python->step_count,
 		.input_count = python->input_count,
 		.run_count = python->run_count,
 		.copy_count = python->copy_count,
 	};
-	memcpy(variant->inputs, python->inputs, python->input_count * sizeof(*python->inputs));
+	memcpy(variant->steps, python->steps, python->step_count * sizeof(*python->steps));
+	memcpy((void *)variant_inputs(variant), python->inputs,
+	       python->input_count * sizeof(*python->inputs));
 	memcpy((void *)variant_runs(variant), python->runs,
 	       python->run_count * sizeof(*python->runs));
 	memcpy((void *)variant_copies(variant), python->copies,

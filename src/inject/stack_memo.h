@@ -46,11 +46,13 @@ struct memo_variant {
 	uint64_t frames_hash;	/* of both walks */
 	uintptr_t python_state; /* whose frames these are; 0: nobody's */
 	uint32_t slot;
+	uint32_t step_count;
 	uint32_t input_count;
 	uint32_t run_count;
 	uint32_t copy_count;
-	/* input_count inputs, then run_count struct python_run, then copy_count words */
-	struct python_input inputs[];
+	/* step_count steps, then input_count struct python_input, then run_count struct python_run,
+	 * then copy_count words */
+	struct python_step steps[];
 };
 
 struct stack_memo {
@@ -63,10 +65,11 @@ struct stack_memo {
 	uint8_t *arena; /* MEMO_ARENA_BYTES, zero or not */
 };
 
-/* The variant whose inputs are the present ones, or NULL. python_state is the thread's, 0 if it
- * has none. */
+/* The variant whose inputs are the present ones, or NULL. python_state is the thread's in that
+ * interpreter, 0 if it has none. */
 struct memo_variant *stack_memo_find(struct stack_memo *memo, const struct caller_regs *regs,
-				     uintptr_t python_state, uint64_t generation);
+				     const struct python_runtime *python, uintptr_t python_state,
+				     uint64_t generation);
 
 /*
  * Keeps a walk of both stacks under a slot of its own, making room by forgetting everything if

@@ -378,7 +378,8 @@ static uint32_t skip_start(const struct context *c, const struct stack *stack,
 	for (uint32_t f = place + 1; f < end; f++) {
 		uint32_t other = c->addresses->list[frames[f]].module;
 
-		if (other != module && strncmp(module_file_name(c->model, other), "python", 6) != 0)
+		if (other != module && c->roles[frames[f]] != ROLE_THREAD_START &&
+		    strncmp(module_file_name(c->model, other), "python", 6) != 0)
 			return end;
 	}
 	return place + 1;

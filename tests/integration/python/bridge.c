@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * C between Python and Python: a function that is known to stand between two frames when it calls
- * back, and one that does so in a thread which Python did not make.
+ * back, one that does so in a thread which Python did not make, and one that launches for a while
+ * without coming back to Python.
  */
 #include <pthread.h>
 #include <stddef.h>
+#include <time.h>
 
 typedef int callback(int);
 
 __attribute__((visibility("default"))) int bridge_call(callback *function, int argument);
 __attribute__((visibility("default"))) int bridge_thread(callback *function, int argument);
+
+typedef int launch(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+		   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+		   void *stream, void **parameters, void **extra);
+
+__attribute__((visibility("default"))) void bridge_spin(launch *launch, void *function,
+							unsigned duration_ms);
 
 int bridge_call(callback *function, int argument)
 {
@@ -40,4 +49,21 @@ int bridge_thread(callback *function, int argument)
 	if (pthread_create(&thread, NULL, run, &job))
 		return -1;
 	return pthread_join(thread, NULL);
+}
+
+static unsigned long now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (unsigned long)now.tv_sec * 1000 + (unsigned long)now.tv_nsec / 1000000;
+}
+
+void bridge_spin(launch *launch, void *function, unsigned duration_ms)
+{
+	unsigned long end_ms = now_ms() + duration_ms;
+
+	while (now_ms() < end_ms)
+		for (int i = 0; i < 20; i++)
+			launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
 }

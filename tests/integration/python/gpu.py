@@ -21,7 +21,8 @@ released = ctypes.CDLL("libcuda.so.1")
 held = ctypes.PyDLL("libcuda.so.1")
 numbers = itertools.count(1)
 entries = []
-ledger = open(os.environ["LEDGER"], "w") if "LEDGER" in os.environ else None
+failed = set()  # launches of a thread that has no context: finalizers run anywhere
+ledger = open(os.environ["LEDGER"], "a") if "LEDGER" in os.environ else None
 ledger_is_live = os.environ.get("LEDGER_LIVE") == "1"
 ledger_lock = threading.Lock()
 
@@ -64,7 +65,8 @@ def note(number, frame, **facts):
 
 def write_ledger():
     if ledger and not ledger_is_live:
-        ledger.writelines(json.dumps(entry) + "\n" for entry in entries)
+        ledger.writelines(json.dumps(entry) + "\n" for entry in entries
+                          if entry["number"] not in failed)
         ledger.flush()
 
 
@@ -79,7 +81,8 @@ def launch(by=released, **facts):
     number = next(numbers)
     # The frame is noted on the line of the call, so that its line is that of the call.
     _, result = note(number, sys._getframe(), **facts), by.cuLaunchKernel(function, number, 1, 1, 1, 1, 1, 0, None, None, None)
-    check(result)
+    if result:
+        failed.add(number)
     return number
 
 

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Launches while the interpreter shuts down: from daemon threads, from its exit handlers, from objects that
+die with their module. What must never happen is that the program comes to harm."""
+
+import atexit
+import ctypes
+import os
+import sys
+import threading
+import time
+
+import gpu
+
+
+bridge = ctypes.CDLL(os.environ["BRIDGE"])
+
+
+def busy():
+    gpu.in_thread()
+    while True:
+        for launch in (gpu.launch, lambda: gpu.launch(gpu.held)):
+            launch()
+
+
+def spin():
+    """Never comes back to Python, nor sees that it has ended."""
+    gpu.in_thread()
+    bridge.bridge_spin(gpu.released.cuLaunchKernel, gpu.function, 10000)
+
+
+class Mortal:
+    """What it needs lives as long as it does: its module is being taken apart."""
+
+    def __init__(self):
+        self.cuda, self.function, self.sleep = gpu.released, gpu.function, time.sleep
+
+    def __del__(self):
+        for _ in range(20):
+            self.sleep(0.0005)
+            self.cuda.cuLaunchKernel(self.function, 1, 1, 1, 1, 1, 1, 0, None, None, None)
+
+
+sys.mortal = Mortal()  # what is in this module, the daemon threads keep alive
+gpu.note = lambda *arguments, **named: None  # what these note is of no use
+atexit.register(gpu.launch)
+for work in (busy, spin, busy, spin, spin):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(0.05)
