@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -64,6 +65,27 @@ static size_t read_file(const char *path, char *out, size_t out_bytes)
 	return length;
 }
 
+#define FIELDS_TO_START 20 /* of /proc/self/stat, from the name on, which may hold spaces */
+
+/* When the process began: what is older is not its own, whoever had its number before. */
+static void record_start_time(struct recorder *rec)
+{
+	char text[1024];
+	const char *field =
+		read_file("/proc/self/stat", text, sizeof(text)) ? strrchr(text, ')') : NULL;
+	struct timespec boot, real;
+	uint64_t ticks;
+
+	for (int i = 0; field && i < FIELDS_TO_START; i++)
+		field = strchr(field + 1, ' ');
+	if (!field || clock_gettime(CLOCK_BOOTTIME, &boot) || clock_gettime(CLOCK_REALTIME, &real))
+		return;
+	ticks = strtoull(field, NULL, 10);
+	record_meta_number(rec, "process.started",
+			   (uint64_t)(real.tv_sec - boot.tv_sec) +
+				   ticks / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
 static void record_process(struct recorder *rec)
 {
 	char text[16 << 10];
@@ -82,6 +104,7 @@ static void record_process(struct recorder *rec)
 		record_meta(rec, "process.cwd", text);
 	record_meta_number(rec, "process.id", (uint64_t)getpid());
 	record_meta_number(rec, "process.parent", (uint64_t)getppid());
+	record_start_time(rec);
 	if (!uname(&host)) {
 		record_meta(rec, "host.name", host.nodename);
 		snprintf(text, sizeof(text), "%s %s", host.sysname, host.release);

@@ -9,6 +9,7 @@
 #include "merge/debug_info.h"
 #include "merge/embedded.h"
 #include "merge/grow.h"
+#include "merge/perf_map.h"
 #include "merge/symbols.h"
 
 #define ADDRESSES_FIRST_SLOTS 4096u
@@ -305,17 +306,20 @@ static int find_embedded(struct resolving *r, struct address *address, bool *fou
 	return error;
 }
 
-/* Names the addresses order[0 .. count), all of one module. */
+/* Names the addresses order[0 .. count), all of one module, or of none (the module 0). */
 static int resolve_module(struct resolving *r, const uint32_t *order, uint32_t count)
 {
+	bool is_code = r->module != r->model->modules.rows; /* of a file */
 	int error = 0;
 
+	if (!is_code && strcmp(model_meta(r->model, "symbols.embedded"), "1") != 0)
+		error = perf_map_resolve(r->addresses, r->model, r->naming->log_path, order, count);
 	for (uint32_t i = 0; i < count && !error; i++) {
 		struct address *address = &r->addresses->list[order[i]];
 		bool found;
 
 		error = find_embedded(r, address, &found);
-		if (!error && !found)
+		if (!error && !found && is_code)
 			error = find_names(r, address);
 	}
 	close_names(r);
@@ -349,16 +353,17 @@ static int resolve(struct addresses *addresses, struct model *model, const struc
 		for (next = first; next < addresses->count; next++)
 			if (addresses->list[order[next]].module != module)
 				break;
-		if (module && (naming->drivers || !module_is_driver(model, module)))
-			error = resolve_module(
-				&(struct resolving){
-					.addresses = addresses,
-					.model = model,
-					.module = &model->modules.rows[module],
-					.naming = naming,
-					.report = report,
-				},
-				order + first, next - first);
+		if (module && !naming->drivers && module_is_driver(model, module))
+			continue;
+		error = resolve_module(
+			&(struct resolving){
+				.addresses = addresses,
+				.model = model,
+				.module = &model->modules.rows[module],
+				.naming = naming,
+				.report = report,
+			},
+			order + first, next - first);
 	}
 	free(order);
 	return error;

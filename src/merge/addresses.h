@@ -42,6 +42,7 @@ struct naming {
 	bool drivers; /* in modules that are not shown, too: see module_is_driver() */
 	bool places;  /* inlined functions and lines, where there is debug information */
 	struct debug_search *search;
+	const char *log_path;
 };
 
 /*

@@ -48,13 +48,20 @@ static bool run_demangler(struct result *result, const char *mangled, enum deman
 	return cplus_demangle_v3_callback(mangled, options, append, result);
 }
 
-/* What compilers append when they split or copy a function: it is still that function. */
+/*
+ * What compilers append when they split or copy a function: it is still that function. So it is in
+ * each version of a library.
+ */
 static size_t length_without_clone(const char *name, size_t length)
 {
 	static const char *const suffixes[] = {".cold",	     ".part.", ".constprop.", ".isra.",
 					       ".lto_priv.", ".llvm.", ".localalias"};
-	const char *dot = memchr(name, '.', length);
+	const char *at = memchr(name, '@', length);
+	const char *dot;
 
+	if (at && at != name)
+		length = (size_t)(at - name);
+	dot = memchr(name, '.', length);
 	for (; dot; dot = memchr(dot + 1, '.', length - (size_t)(dot + 1 - name)))
 		for (size_t i = 0; dot != name && i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
 			if (!strncmp(dot, suffixes[i], strlen(suffixes[i])))

@@ -227,7 +227,9 @@ int embed_symbols(const struct input *log, struct debug_search *search, struct r
 	}
 	error = addresses_resolve(
 		&addresses, model,
-		&(struct naming){.drivers = true, .places = true, .search = search}, report);
+		&(struct naming){
+			.drivers = true, .places = true, .search = search, .log_path = log->path},
+		report);
 	if (error)
 		goto out;
 	if (!has_names(&addresses)) {

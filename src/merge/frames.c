@@ -367,6 +367,10 @@ static uint32_t skip_start(const struct context *c, const struct stack *stack,
 	const struct python_place *python = c->model->python + stack->first_python;
 	uint32_t end = stack->frame_count, place, module;
 
+	/* _start itself has no name in a stripped program. */
+	if (end > first + 1 && c->roles[frames[end - 1]] == ROLE_NAMELESS &&
+	    c->roles[frames[end - 2]] == ROLE_THREAD_START)
+		end--;
 	while (end > first && c->roles[frames[end - 1]] == ROLE_THREAD_START)
 		end--;
 	place = stack->python_count && c->style->python != PYTHON_OFF

@@ -99,7 +99,8 @@ static int read_log(struct run *run, size_t index, struct debug_search *search, 
 	else
 		error = addresses_resolve(&addresses, model,
 					  &(struct naming){.places = style->inlines || style->lines,
-							   .search = search},
+							   .search = search,
+							   .log_path = log->path},
 					  run->report);
 	if (!error)
 		error = frames_build(&reading.frames, model, &addresses, style, &names, &run->paths,

@@ -110,6 +110,7 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 	*model_out = NULL;
 	if (!model)
 		return -ENOMEM;
+	model->pid = xt_reader_header(reader)->pid;
 	model->start_ns = xt_reader_header(reader)->start_monotonic_ns;
 	model->start_realtime_ns = xt_reader_header(reader)->start_realtime_ns;
 	if (names_init(&model->names) < 0 || BEGIN_TABLE(model->strings, 1) < 0 ||

@@ -133,6 +133,7 @@ struct pair {
 	}
 
 struct model {
+	uint32_t pid;
 	uint64_t start_ns;	      /* of the log, on its clock */
 	uint64_t start_realtime_ns;   /* the same moment */
 	struct names names;	      /* all texts of the log, as they are */

@@ -79,6 +79,16 @@ static size_t no_brackets(const char *text, size_t length, size_t at)
 	return end - at;
 }
 
+/* Does the '<' at that place begin an argument list? "operator<< <int>" has a space before it. */
+static bool opens_list(const char *text, size_t at)
+{
+	if (at > 1 && text[at - 1] == ' ')
+		at--;
+	else if (at && is_word(text[at - 1]))
+		return true;
+	return at && strchr(":})]=<>-*", text[at - 1]);
+}
+
 /*
  * The depth of each character in argument lists; the brackets themselves count as outside. False
  * if brackets do not pair.
@@ -107,7 +117,7 @@ static bool measure(const char *text, size_t length, uint8_t *depth)
 			continue;
 		if (open == DEPTH_MAX)
 			return false;
-		is_list[open] = i && (is_word(text[i - 1]) || strchr(":})]=<>-*", text[i - 1]));
+		is_list[open] = opens_list(text, i);
 		lists = (uint8_t)(lists + is_list[open++]);
 	}
 	return !open;

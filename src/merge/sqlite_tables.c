@@ -182,9 +182,9 @@ int64_t sqlite_shape(struct sink *sink, const struct process *process, const str
 	if (work->kind == WORK_COPY)
 		snprintf(label, sizeof(label), "Memcpy %s",
 			 copy_kind_label(model->copy_shapes.rows[id].kind));
-	name = work->kind == WORK_KERNEL
-		       ? demangle(process->names, model_kernel_name(model, id), DEMANGLE_FULL)
-		       : names_intern(names, label, strlen(label));
+	name = work->kind == WORK_KERNEL ? demangle(process->names, model_kernel_name(model, id),
+						    process->names->style)
+					 : names_intern(names, label, strlen(label));
 	if (name == NAME_FAILED)
 		return 0;
 	sqlite_number(s, INSERT_SHAPE, 1, ++s->shape_count);

@@ -14,9 +14,19 @@ static __attribute__((noinline)) int fixture_static(int a)
 	return a * 3 + 1;
 }
 
+static inline __attribute__((always_inline)) int fixture_innermost(int a)
+{
+	return fixture_static(a) + 1;
+}
+
+static inline __attribute__((always_inline)) int fixture_inlined(int a)
+{
+	return fixture_innermost(a) + 1;
+}
+
 EXPORTED int fixture_global(int a)
 {
-	return fixture_static(a) + 2;
+	return fixture_inlined(a);
 }
 
 EXPORTED __attribute__((weak)) int fixture_weak(int a)

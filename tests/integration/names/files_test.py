@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Where names come from, and when there are none: debug files, servers, plugins, code made at run time,
+binaries that have changed, debug information that is damaged or missing."""
+
+import functools
+import http.server
+import os
+import re
+import shutil
+import socket
+import sys
+import tempfile
+import threading
+import time
+
+import names_base as base
+
+
+def paths_of(folded):
+    """The call paths, without what begins every one and without the call and the kernel."""
+    return sorted(line.rsplit(" ", 1)[0].split(";") for line in folded.splitlines())
+
+
+class Files:
+    def __init__(self, tracer):
+        self.tracer = tracer
+
+    def build(self, name, source, *flags, libraries=(), link=True):
+        """A program (or plugin) in a folder of its own."""
+        args, folder = self.tracer.args, self.tracer.path(name)
+        os.makedirs(folder, exist_ok=True)
+        sources = [os.path.join(base.HERE, source)]
+        if link:
+            sources.append(os.path.join(base.HERE, "device.c"))
+        self.tracer.compile([args.cc, "-g", "-O1", *flags, "-I" + args.include, *sources, "-o",
+                             "program", *(self.tracer.libraries if link else ()), *libraries],
+                            cwd=folder)
+        return os.path.join(folder, "program")
+
+    def calls(self, name, *flags):
+        """The C++ program if there is a C++ compiler; else nothing."""
+        folder = self.tracer.path(name)
+        os.makedirs(folder, exist_ok=True)
+        args = self.tracer.args
+        self.tracer.compile([args.cc, "-g", "-O2", "-I" + args.include, "-c",
+                             os.path.join(base.HERE, "device.c"), "-o", "device.o"], cwd=folder)
+        self.tracer.compile(["g++", "-g", "-O2", *flags, "-I" + args.include,
+                             os.path.join(base.HERE, "calls.cpp"), "device.o", "-o", "program",
+                             *self.tracer.libraries], cwd=folder)
+        return os.path.join(folder, "program")
+
+    def bare(self, program, name, **others):
+        return self.tracer.record([program], name, embed=False, **others)
+
+    def lines(self, log, *options, **others):
+        return paths_of(self.tracer.folded(log, "--lines", "on", *options, **others))
+
+
+def build_id(program):
+    notes = base.run(["readelf", "-n", program]).stdout
+    return re.search(r"Build ID: ([0-9a-f]+)", notes).group(1)
+
+
+def check_debug_files(files):
+    """A stripped program has the same names with its debug file, wherever that is."""
+    tracer = files.tracer
+    program = files.calls("stripped")
+    log = files.bare(program, "stripped.data")
+    whole = files.lines(log)
+    assert any("Layer::forward (calls.cpp:" in frame for path in whole for frame in path), whole
+    debug = program + ".debug"
+    base.run(["objcopy", "--only-keep-debug", program, debug])
+    base.run(["objcopy", "--strip-all", program])
+    nameless = files.lines(log)
+    assert any(re.search(r"program\+0x[0-9a-f]+", frame) for path in nameless for frame in path)
+    assert not any("calls.cpp" in frame for path in nameless for frame in path), nameless
+    assert all(path[0].startswith("program+0x") and "_start" not in path[0] for path in nameless)
+    # By build id, in a folder that is named.
+    folder, ident = tracer.path("debug"), build_id(program)
+    place = os.path.join(folder, ".build-id", ident[:2])
+    os.makedirs(place)
+    shutil.copy(debug, os.path.join(place, ident[2:] + ".debug"))
+    assert files.lines(log, "--debug-dir", folder) == whole
+    # One of another build is none, whatever its name.
+    other = files.calls("other", "-DOTHER", "-O1")
+    base.run(["objcopy", "--only-keep-debug", other, os.path.join(place, ident[2:] + ".debug")])
+    assert files.lines(log, "--debug-dir", folder) == nameless
+    # By debug link: beside it, in .debug, and in the folder below the path of the program.
+    os.rename(program, program + ".bare")
+    base.run(["objcopy", "--add-gnu-debuglink=" + debug, program + ".bare", program])
+    shutil.rmtree(folder)
+    assert files.lines(log) == whole, "beside"
+    for there in (os.path.join(os.path.dirname(program), ".debug"),
+                  folder + os.path.dirname(program)):
+        os.makedirs(there, exist_ok=True)
+        os.rename(debug, os.path.join(there, os.path.basename(debug)))
+        debug = os.path.join(there, os.path.basename(debug))
+        assert files.lines(log, "--debug-dir", folder) == whole, there
+    # A debug file without DWARF still has the symbols.
+    base.run(["objcopy", "--strip-debug", debug])
+    rest = files.lines(log, "--debug-dir", folder)
+    assert any("net::Layer::forward" in path for path in rest), rest
+    assert not any("calls.cpp" in frame for path in rest for frame in path), rest
+
+
+def check_no_build_id(files):
+    """Without a build id the check of the debug link counts, and the time of the file."""
+    program = files.calls("noid", "-Wl,--build-id=none")
+    log = files.bare(program, "noid.data")
+    whole = files.lines(log)
+    debug = program + ".debug"
+    base.run(["objcopy", "--only-keep-debug", program, debug])
+    stamp = os.stat(program)
+    base.run(["objcopy", "--strip-all", "--add-gnu-debuglink=" + debug, program])
+    os.utime(program, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    assert files.lines(log) == whole
+    with open(debug, "ab") as file:
+        file.write(b"\0")
+    assert files.lines(log) != whole, "a debug file with another check was taken"
+    later = time.time() + 10
+    os.utime(program, (later, later))
+    done = files.tracer.merge(log, "--folded", "-", status=1)
+    said = f"{program}: has no build id, and was changed after it was traced"
+    assert done.stderr.count(said) == 1, done.stderr
+    assert "main" not in done.stdout, done.stdout
+
+
+def check_changed(files):
+    """A program that was built anew gives no names, and that is said once."""
+    program = files.calls("changed")
+    logs = [files.bare(program, f"changed{i}.data") for i in range(2)]
+    files.calls("changed", "-DOTHER", "-O1")
+    done = files.tracer.merge(*logs, "--folded", "-", status=1)
+    said = f"{program}: not the file that was traced (build id differs)"
+    assert done.stderr.count(said) == 1, done.stderr
+    assert "launch" not in re.sub("cuLaunch", "", done.stdout), done.stdout
+    assert said in files.tracer.merge(*logs, status=1).stdout
+
+
+def check_split_missing(files):
+    """Without its .dwo file a program has lines and functions, and what is missing is named."""
+    program = files.calls("split", "-gsplit-dwarf")
+    log = files.bare(program, "split.data", cwd=os.path.dirname(program))
+    whole = files.lines(log)
+    for name in os.listdir(os.path.dirname(program)):
+        if name.endswith(".dwo"):
+            os.unlink(os.path.join(os.path.dirname(program), name))
+    done = files.tracer.merge(log, "--folded", "-", "--lines", "on", status=1)
+    assert re.search(r"split/program: its debug information is split, and \S+\.dwo is not there",
+                     done.stderr), done.stderr
+    rest = paths_of(done.stdout)
+    assert rest != whole and len(rest) > 5
+    assert any("main (calls.cpp:" in frame for path in rest for frame in path), rest
+
+
+def check_plugins(files):
+    """Plugins that were loaded at one address, one after the other, have each their own names."""
+    tracer, args = files.tracer, files.tracer.args
+    program = files.build("plugins", "plugins.c", "-rdynamic", libraries=["-ldl"])
+    names = ("first_step", "other_step")
+    plugins = []
+    for name in names:
+        folder = tracer.path("plugin_" + name)
+        os.makedirs(folder)
+        tracer.compile([args.cc, "-g", "-O1", "-shared", "-fPIC", "-DNAME=" + name,
+                        os.path.join(base.HERE, "plugin.c"), "-o", "plugin.so"], cwd=folder)
+        plugins.append(os.path.join(folder, "plugin.so"))
+    for embed in (True, False):
+        log = tracer.record([program, *plugins, *plugins], "plugins.data", embed=embed)
+        counts = {}
+        for line in tracer.folded(log, "--weight", "count").splitlines():
+            frames, count = line.rsplit(" ", 1)
+            counts[tuple(frames.split(";")[:3])] = int(count)
+        assert counts == {("main", "run", name): 2 for name in names}, counts
+        tables = tracer.tables(log)
+        starts = [row["start"] for row in tables["MODULE"] if row["path"] in plugins]
+        assert len(starts) >= 2
+        if len(set(starts)) > 1:
+            print("plugins: the loader did not put them at one address")
+
+
+def check_jit(files):
+    """Code made at run time has the names of /tmp/perf-<pid>.map, of this process only."""
+    tracer = files.tracer
+    program = files.build("jit", "jit.c")
+    wanted = {"jit_loop<float: 3>", "jit::step", "py::train_step:/src/train.py"}
+
+    def names(log, *options):
+        paths = paths_of(tracer.folded(log, *options))
+        assert all(path[0] == "[truncated]" and path[2] == "device_launch" for path in paths), paths
+        return {path[1] for path in paths}
+
+    def map_of(log):
+        return f"/tmp/perf-{os.path.basename(log).split('.')[-2]}.map"
+
+    log = tracer.record([program], "jit.data")
+    os.unlink(map_of(log))
+    assert names(log) == wanted, names(log)
+    log = tracer.record([program], "jit.bare", embed=False)
+    assert names(log) == wanted
+    # Of an earlier process with the same number, of a later one, of somebody else.
+    for when in (time.time() - 100, time.time() + 100):
+        os.utime(map_of(log), (when, when))
+        assert names(log) == {"[unknown]"}
+    os.utime(map_of(log))
+    assert names(log) == wanted
+    if os.geteuid() == 0:
+        os.chown(map_of(log), 12345, -1)
+        assert names(log) == {"[unknown]"}
+    os.unlink(map_of(log))
+    log = tracer.record([program, "--remove"], "jit.gone", embed=False)
+    assert names(log) == {"[unknown]"}
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    asked = 0
+
+    def do_GET(self):
+        Quiet.asked += 1
+        super().do_GET()
+
+    def log_message(self, *_):
+        pass
+
+
+def check_server(files):
+    """Servers are asked if the user has named them, and only then; a dead one ends nothing."""
+    tracer = files.tracer
+    program = files.calls("served")
+    log = files.bare(program, "served.data")
+    whole = files.lines(log)
+    folder = tracer.path("www")
+    place = os.path.join(folder, "buildid", build_id(program))
+    os.makedirs(place)
+    base.run(["objcopy", "--only-keep-debug", program, os.path.join(place, "debuginfo")])
+    base.run(["objcopy", "--strip-all", program])
+    environment = dict(os.environ, DEBUGINFOD_CACHE_PATH=tracer.path("cache"))
+    environment.pop("DEBUGINFOD_URLS", None)
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    nameless = files.lines(log, env=environment)
+    assert nameless != whole and not Quiet.asked
+    environment["DEBUGINFOD_URLS"] = f"http://127.0.0.1:{server.server_port}"
+    done = tracer.merge(log, "--folded", "-", "--lines", "on", env=environment)
+    if "no libdebuginfod.so.1" in done.stderr:
+        print("server: libdebuginfod is not here")
+    else:
+        assert paths_of(done.stdout) == whole and Quiet.asked, done.stderr
+    server.shutdown()
+    # Nobody listens there: that is said, and takes no time.
+    with socket.socket() as none:
+        none.bind(("127.0.0.1", 0))
+        environment.update(DEBUGINFOD_URLS=f"http://127.0.0.1:{none.getsockname()[1]}",
+                           DEBUGINFOD_CACHE_PATH=tracer.path("cache2"))
+        began = time.monotonic()
+        assert files.lines(log, env=environment) == nameless
+        assert time.monotonic() - began < 30
+
+
+CHECKS = (check_debug_files, check_no_build_id, check_changed, check_split_missing, check_plugins,
+          check_jit, check_server)
+
+
+def main():
+    args = base.parse_arguments()
+    if not (base.has("g++") and base.has("objcopy") and base.has("readelf")):
+        print("there is no g++, or no binutils")
+        sys.exit(77)
+    for check in CHECKS:
+        with tempfile.TemporaryDirectory() as folder:
+            check(Files(base.Tracer(args, os.path.realpath(folder))))
+        print(check.__doc__.splitlines()[0], flush=True)
+
+
+if __name__ == "__main__":
+    main()

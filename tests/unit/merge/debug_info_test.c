@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inlined functions and lines of a real shared object, and of one with damage anywhere in its debug
+ * information: "debug_info --mutations N" tries N of these.
+ */
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "merge/debug_info.h"
+
+#define MUTATIONS_DEFAULT 300
+#define FILE_BYTES_MAX	  (1u << 20)
+#define SECTIONS_MAX	  64
+
+static const uint8_t build_id[] = {0xde, 0xad, 0xbe, 0xef, 0x00, 0x01, 0x02, 0x03};
+static unsigned long mutation_count = MUTATIONS_DEFAULT;
+static struct debug_search search;
+
+struct opened {
+	struct symbols *symbols;
+	struct debug_info *info; /* NULL: the file has no debug information */
+};
+
+static bool open_both(struct opened *opened, const char *path)
+{
+	const struct elf_file *file;
+
+	opened->info = NULL;
+	if (symbols_open(path, build_id, sizeof(build_id), &search, &opened->symbols) != SYMBOLS_OK)
+		return false;
+	file = symbols_debug_file(opened->symbols);
+	if (file) {
+		opened->info = debug_info_open(file, path);
+		assert_non_null(opened->info);
+	}
+	return true;
+}
+
+static void close_both(struct opened *opened)
+{
+	debug_info_close(opened->info);
+	symbols_close(opened->symbols);
+}
+
+static const struct symbol *symbol_named(const struct symbols *symbols, const char *name,
+					 uint64_t from, uint64_t to)
+{
+	for (uint64_t address = from; address < to; address++) {
+		const struct symbol *symbol = symbols_find(symbols, address);
+
+		if (symbol && !strcmp(symbol->name, name))
+			return symbol;
+	}
+	return NULL;
+}
+
+#define CODE_START 0x1000u
+#define CODE_END   0x3000u
+
+static void inlined_functions_are_found(void **state)
+{
+	struct opened opened;
+	const struct symbol *symbol;
+	bool found = false;
+
+	(void)state;
+	assert_true(open_both(&opened, FIXTURE));
+	assert_non_null(opened.info);
+	symbol = symbol_named(opened.symbols, "fixture_global", CODE_START, CODE_END);
+	assert_non_null(symbol);
+	for (uint64_t at = symbol->start; at < symbol->start + symbol->bytes; at++) {
+		const struct debug_place *places;
+		size_t count;
+
+		assert_int_equal(debug_info_find(opened.info, at, symbol, &places, &count), 0);
+		if (count != 3)
+			continue;
+		found = true;
+		assert_string_equal(places[0].function, "fixture_innermost");
+		assert_string_equal(places[1].function, "fixture_inlined");
+		assert_null(places[2].function);
+		for (size_t p = 0; p < count; p++) {
+			assert_non_null(strstr(places[p].file, "symbols_fixture.c"));
+			assert_true(places[p].line > 0);
+		}
+	}
+	assert_true(found);
+	assert_null(debug_info_problem(opened.info));
+	close_both(&opened);
+}
+
+/* Where the symbols say something else, the debug information is of another file. */
+static void what_does_not_agree_is_left(void **state)
+{
+	struct opened opened;
+	const struct symbol *symbol;
+	const struct debug_place *places;
+	struct symbol other;
+	size_t count;
+
+	(void)state;
+	assert_true(open_both(&opened, FIXTURE));
+	symbol = symbol_named(opened.symbols, "fixture_global", CODE_START, CODE_END);
+	assert_non_null(symbol);
+	other = (struct symbol){symbol->start - 1, symbol->bytes + 1, "other"};
+	assert_int_equal(debug_info_find(opened.info, symbol->start, &other, &places, &count), 0);
+	assert_int_equal(count, 0);
+	assert_int_equal(debug_info_find(opened.info, symbol->start, NULL, &places, &count), 0);
+	assert_true(count > 0);
+	assert_string_equal(places[count - 1].function, "fixture_global");
+	assert_int_equal(debug_info_find(opened.info, UINT64_MAX, NULL, &places, &count), 0);
+	assert_int_equal(count, 0);
+	close_both(&opened);
+}
+
+struct part {
+	size_t offset;
+	size_t bytes;
+};
+
+/* What of the file is debug information, and what says where it is. */
+static size_t find_parts(const char *content, struct part *parts)
+{
+	struct elf_file file;
+	Elf_Scn *section = NULL;
+	size_t names, count = 0;
+
+	(void)content;
+	assert_true(elf_file_open(&file, FIXTURE));
+	assert_int_equal(elf_getshdrstrndx(file.elf, &names), 0);
+	while ((section = elf_nextscn(file.elf, section)) && count + 1 < SECTIONS_MAX) {
+		GElf_Shdr header;
+		const char *name;
+
+		assert_non_null(gelf_getshdr(section, &header));
+		name = elf_strptr(file.elf, names, header.sh_name);
+		if (name && !strncmp(name, ".debug_", 7) && header.sh_size)
+			parts[count++] = (struct part){header.sh_offset, header.sh_size};
+	}
+	assert_true(count > 3);
+	parts[count++] = (struct part){0, 64}; /* the head of the file */
+	elf_file_close(&file);
+	return count;
+}
+
+static uint64_t next_random(uint64_t *seed)
+{
+	*seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return *seed >> 33;
+}
+
+static void mutate(uint8_t *content, const struct part *parts, size_t part_count, uint64_t *seed)
+{
+	unsigned count = 1u << next_random(seed) % 5;
+
+	while (count--) {
+		const struct part *part = &parts[next_random(seed) % part_count];
+		uint8_t *byte = &content[part->offset + next_random(seed) % part->bytes];
+
+		switch (next_random(seed) % 4) {
+		case 0:
+			*byte = (uint8_t)next_random(seed);
+			break;
+		case 1:
+			*byte = 0xff;
+			break;
+		case 2:
+			*byte = 0;
+			break;
+		default:
+			*byte ^= (uint8_t)(1u << next_random(seed) % 8);
+		}
+	}
+}
+
+static void look_everywhere(const struct opened *opened)
+{
+	for (uint64_t at = CODE_START; at < CODE_END; at += 3) {
+		const struct symbol *symbol = symbols_find(opened->symbols, at);
+		const struct debug_place *places;
+		size_t count;
+
+		if (!opened->info)
+			continue;
+		assert_int_equal(debug_info_find(opened->info, at, symbol, &places, &count), 0);
+		for (size_t p = 0; p < count; p++) {
+			assert_true(!places[p].function || strlen(places[p].function) < 65536);
+			assert_true(!places[p].file || strlen(places[p].file) < 65536);
+		}
+	}
+}
+
+static void damage_does_no_harm(void **state)
+{
+	static uint8_t whole[FILE_BYTES_MAX], content[FILE_BYTES_MAX];
+	struct part parts[SECTIONS_MAX];
+	FILE *fixture = fopen(FIXTURE, "rb");
+	size_t length = fixture ? fread(whole, 1, sizeof(whole), fixture) : 0;
+	size_t part_count = find_parts((const char *)whole, parts);
+	unsigned long opened_count = 0, damaged_count = 0;
+	uint64_t seed = 1;
+	char path[64];
+	int file = memfd_create("mutated", 0);
+
+	(void)state;
+	assert_true(file >= 0 && length > 4096 && length < sizeof(whole));
+	fclose(fixture);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	for (unsigned long m = 0; m < mutation_count; m++) {
+		struct opened opened;
+
+		memcpy(content, whole, length);
+		mutate(content, parts, part_count, &seed);
+		assert_int_equal(pwrite(file, content, length, 0), (ssize_t)length);
+		if (!open_both(&opened, path))
+			continue;
+		look_everywhere(&opened);
+		opened_count++;
+		damaged_count += opened.info && debug_info_problem(opened.info);
+		close_both(&opened);
+	}
+	close(file);
+	print_message("%lu of %lu could be opened, of %lu something was said\n", opened_count,
+		      mutation_count, damaged_count);
+	assert_true(opened_count > mutation_count / 2);
+	assert_true(damaged_count > 0);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(inlined_functions_are_found),
+		cmocka_unit_test(what_does_not_agree_is_left),
+		cmocka_unit_test(damage_does_no_harm),
+	};
+
+	if (argc == 3 && !strcmp(argv[1], "--mutations"))
+		mutation_count = strtoul(argv[2], NULL, 10);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
