@@ -123,18 +123,67 @@ static bool measure(const char *text, size_t length, uint8_t *depth)
 	return !open;
 }
 
-/* Takes "a::b::" off the names inside argument lists. */
-static size_t drop_scopes(char *text, size_t length, const uint8_t *depth)
+/* How many characters the group in brackets at from has, with these; 0 if it does not end. */
+static size_t group_length(const char *text, size_t length, size_t from, char open, char close)
+{
+	size_t depth = 0;
+
+	for (size_t i = from; i < length; i++) {
+		depth += text[i] == open;
+		if (text[i] == close && !--depth)
+			return i + 1 - from;
+	}
+	return 0;
+}
+
+/*
+ * How much at a place inside an argument list only repeats the way to a lambda: the parameters of the
+ * function that it stands in, "::operator()", or the lambdas around it.
+ */
+static size_t lambda_way(const char *text, size_t length, size_t at)
+{
+	static const char call[] = "::operator()", constant[] = " const", sign[] = "operator";
+	size_t skip = has_word(text, length, at, call) ? strlen(call) : 0;
+	bool is_behind_name = at && (is_word(text[at - 1]) || text[at - 1] == '>') &&
+			      (at < strlen(sign) || !has_word(text, at, at - strlen(sign), sign));
+
+	if (at + skip < length && text[at + skip] == '(' && (skip || is_behind_name))
+		skip += group_length(text, length, at + skip, '(', ')');
+	if (skip && has_word(text, length, at + skip, constant))
+		skip += strlen(constant);
+	return skip;
+}
+
+#define LAMBDA "{lambda}"
+
+/*
+ * Makes what stands inside argument lists short: "a::b::" goes off names, and a lambda in a function
+ * is "f::{lambda}".
+ */
+static size_t simplify(char *text, size_t length, const uint8_t *depth)
 {
 	size_t out = 0;
 
 	for (size_t i = 0; i < length;) {
-		size_t end = i;
+		size_t end = i, skip = depth[i] ? lambda_way(text, length, i) : 0;
 
+		if (!skip && depth[i] && has_word(text, length, i, "{lambda"))
+			skip = group_length(text, length, i, '{', '}');
+		if (skip && text[i] == '{') {
+			if (out >= strlen(LAMBDA "::") && !memcmp(text + out - strlen(LAMBDA "::"),
+								  LAMBDA "::", strlen(LAMBDA "::")))
+				out -= strlen(LAMBDA "::");
+			memcpy(text + out, LAMBDA, strlen(LAMBDA));
+			out += strlen(LAMBDA);
+		}
+		i += skip;
+		if (skip)
+			continue;
 		if (depth[i] && is_word(text[i]) && (!i || !is_word(text[i - 1])))
 			while (end < length && is_word(text[end]))
 				end++;
-		if (end > i && has_word(text, length, end, "::"))
+		if (end > i && end + 2 < length && has_word(text, length, end, "::") &&
+		    is_word(text[end + 2]))
 			i = end + 2;
 		else
 			text[out++] = text[i++];
@@ -217,7 +266,7 @@ size_t name_shorten(char *text, size_t length)
 		return length;
 	depth = malloc(length);
 	if (depth && measure(text, length, depth)) {
-		length = drop_scopes(text, length, depth);
+		length = simplify(text, length, depth);
 		for (uint8_t lists = 4; lists && length > SHORT_NAME_BYTES_MAX; lists--) {
 			measure(text, length, depth);
 			length = drop_deep(text, length, depth, lists);

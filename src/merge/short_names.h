@@ -8,12 +8,12 @@
 
 #include <stddef.h>
 
-#define SHORT_NAME_BYTES_MAX 100
+#define SHORT_NAME_BYTES_MAX 120
 
 /*
  * Shortens a demangled name without parameters, in place; returns its length. Anonymous namespaces
  * always go. If it is then longer than SHORT_NAME_BYTES_MAX, so do, as far as needed: the scopes of
- * template arguments, arguments inside arguments, from the innermost on, the last arguments, the
+ * template arguments and the way to a lambda among them, arguments inside arguments, from the innermost on, the last arguments, the
  * middle of the name. "..." stands where something is missing.
  */
 size_t name_shorten(char *text, size_t length);

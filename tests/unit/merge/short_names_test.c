@@ -33,10 +33,14 @@ static const struct {
 	{"__libc_start_main@@GLIBC_2.34", "__libc_start_main"},
 	{"_ZN1AlsEi", "A::operator<<"},
 	{"_ZN1AptEv", "A::operator->"},
+	{"_ZN2at6native29vectorized_elementwise_kernelILi4EZZZNS0_16sqrt_kernel_cudaERNS_"
+	 "18TensorIteratorBaseEENKUlvE0_clEvENKUlvE0_clEvEUlfE_St5arrayIPcLm2EEEEviT0_T1_",
+	 "at::native::vectorized_elementwise_kernel<4, sqrt_kernel_cuda::{lambda}, "
+	 "array<char*, 2ul>>"},
 	{"triton_red_fused__native_batch_norm_legit_functional__to_copy_add_convolution_"
 	 "convolution_backward_mul_relu_threshold_backward_view_17",
-	 "triton_red_fused__native_batch_norm_legit_functional__to_copy_add_convol..."
-	 "hreshold_backward_view_17"},
+	 "triton_red_fused__native_batch_norm_legit_functional__to_copy_add_convolution_convoluti"
+	 "...elu_threshold_backward_view_17"},
 };
 
 static void names_are_shown_as_people_write_them(void **state)
@@ -69,23 +73,30 @@ static const struct {
 	{"f<std::vector<int, std::allocator<int> > >", "f<std::vector<int, std::allocator<int>>>"},
 	{"_INTERNAL_22c0ffee_7_norm_cu_1234::norm<int>", "norm<int>"},
 	{"a::b<c::d<e::f>, g::h<i::j>, kkkkkkkkkk::llllllllll<mmmmmmmmmm::nnnnnnnnnn>, "
-	 "oooooooooo::pppppppppp<qqqqqqqqqq>>::r",
-	 "a::b<d<f>, h<j>, llllllllll<nnnnnnnnnn>, pppppppppp<qqqqqqqqqq>>::r"},
-	{"a<b<c<d<eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee, ffffffffffffffffffffffffffffffff>, "
+	 "oooooooooo::pppppppppp<qqqqqqqqqq>, rrrrrrrr::ssssssss>::t",
+	 "a::b<d<f>, h<j>, llllllllll<nnnnnnnnnn>, pppppppppp<qqqqqqqqqq>, ssssssss>::t"},
+	{"a::f<b::g<c::h>(d::i&, d::j const&)::{lambda()#1}::operator()() const::{lambda(int)#2}, "
+	 "e::kkkkkkkkkkkkkkkkkkkkkkkkkk, (e::l)4, &e::m::operator()>",
+	 "a::f<g<h>::{lambda}, kkkkkkkkkkkkkkkkkkkkkkkkkk, (l)4, &operator()>"},
+	{"a<b<c<d<eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee, "
+	 "ffffffffffffffffffffffffffffffff>, "
 	 "gggggggggggggggggggggggggggg>, 4>, 5>",
 	 "a<b<c<d<...>, gggggggggggggggggggggggggggg>, 4>, 5>"},
 	{"gemv<int, int, float, float, float, float, 128, 16, 4, 4, false, false, "
 	 "cublasGemvParamsEx<int, long>, aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa>",
-	 "gemv<int, int, float, float, float, float, 128, 16, 4, 4, false, false, ...>"},
+	 "gemv<int, int, float, float, float, float, 128, 16, 4, 4, false, false, "
+	 "cublasGemvParamsEx<...>, ...>"},
 	{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-	 "<bbbbbbbbbbbbbbbbbbbbbbbbbbbb>",
+	 "<bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb>",
 	 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa<..."
 	 ">"},
 	{"x::operator<< "
 	 "<aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-	 "aaaaaaaaaaaaaaaa>",
+	 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa>",
 	 "x::operator<< <...>"},
-	{"<aaaaaaaaaaaaaaaaaaaaaaaaaaaaa::Bbbbbbbbbbbbbbbbbbbbb<cccccccccccccccccc::Dddddddddd> as "
+	{"<aaaaaaaaaaaaaaaaaaaaaaaaaaaaa::Bbbbbbbbbbbbbbbbbbbbb<"
+	 "cccccccccccccccccccccccccccccccccccccccc::"
+	 "Dddddddddd> as "
 	 "eeeeeeeee::Ffff>::g",
 	 "<aaaaaaaaaaaaaaaaaaaaaaaaaaaaa::Bbbbbbbbbbbbbbbbbbbbb<Dddddddddd> as "
 	 "eeeeeeeee::Ffff>::g"},
