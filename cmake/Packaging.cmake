@@ -41,6 +41,18 @@ if(TARGET conformance)
 		RUNTIME DESTINATION libexec/xtrace LIBRARY DESTINATION libexec/xtrace)
 endif()
 install(DIRECTORY samples/traces DESTINATION share/xtrace/samples FILES_MATCHING PATTERN "*.xtr")
+# Completion, as the programs themselves say it.
+set(bash_completion ${PROJECT_BINARY_DIR}/completion/xtrace-merge)
+set(zsh_completion ${PROJECT_BINARY_DIR}/completion/_xtrace-merge)
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/completion)
+add_custom_command(OUTPUT ${bash_completion} ${zsh_completion}
+	COMMAND xtrace-merge --completion bash > ${bash_completion}
+	COMMAND xtrace-merge --completion zsh > ${zsh_completion}
+	DEPENDS xtrace-merge)
+add_custom_target(completion ALL DEPENDS ${bash_completion} ${zsh_completion})
+install(FILES ${bash_completion} DESTINATION share/bash-completion/completions)
+install(FILES ${zsh_completion} DESTINATION share/zsh/site-functions)
+
 install(FILES docs/man/xtrace.1 docs/man/xtrace-merge.1 DESTINATION share/man/man1)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION share/doc/xtrace)
 install(DIRECTORY docs/ DESTINATION share/doc/xtrace FILES_MATCHING PATTERN "*.md"

@@ -29,7 +29,8 @@ for part in bin/xtrace bin/xtrace-merge bin/xtrace-dump lib/libxtrace_inject.so 
 	share/xtrace/samples/traces/h200-pytorch-graph.xtr \
 	share/xtrace/built-from share/xtrace/bench.sh share/xtrace/bench/bench_launches \
 	share/xtrace/bench/libbench_cupti_floor.so \
-	share/man/man1/xtrace.1 share/man/man1/xtrace-merge.1 share/doc/xtrace/LICENSE; do
+	share/man/man1/xtrace.1 share/bash-completion/completions/xtrace-merge \
+	share/zsh/site-functions/_xtrace-merge share/man/man1/xtrace-merge.1 share/doc/xtrace/LICENSE; do
 	if [ ! -e "$part" ]; then
 		echo "check-install: $part was not installed"
 		status=1

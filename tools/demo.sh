@@ -63,13 +63,20 @@ build/bin/xtrace record $simulate -o "$out/xtrace.data" "$@"
 say "Merge"
 build/bin/xtrace-merge "$out/xtrace.data" --folded "$out/demo.folded" --chrome "$out/demo.trace.json"
 echo "wrote $out_shown/demo.folded and $out_shown/demo.trace.json"
+# (Where node was missing, the report was not built.)
+report=
+if build/bin/xtrace report --no-open -o "$out/demo.html" "$out/xtrace.data" >/dev/null 2>&1; then
+	report=yes
+	echo "wrote $out_shown/demo.html"
+fi
 
 say "Where the GPU's time went${simulate:+ (simulated GPU)}"
 build/bin/xtrace-merge "$out/xtrace.data"
 
 say "To look further"
 cat <<END
-  timeline      open $out_shown/demo.trace.json in https://ui.perfetto.dev or chrome://tracing
+${report:+  report        open $out_shown/demo.html in a browser
+}  timeline      open $out_shown/demo.trace.json in https://ui.perfetto.dev or chrome://tracing
   flame graph   flamegraph.pl --countname ns $out_shown/demo.folded > demo.svg
                 (or inferno-flamegraph, or drop demo.folded on https://www.speedscope.app)
   summary       $bin_shown/xtrace-merge $out_shown/xtrace.data

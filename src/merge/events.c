@@ -386,6 +386,7 @@ int reading_events(struct reading *reading, struct report *report)
 	const struct input *log = reading->process.log;
 	struct xt_reader *reader = inputs_open(log->path, report);
 	const struct xt_chunk *chunk;
+	uint64_t done_bytes, all_bytes;
 	int error;
 
 	if (!reader)
@@ -399,7 +400,11 @@ int reading_events(struct reading *reading, struct report *report)
 		if (!(model_load_kinds() & 1u << kind)) /* else the model has counted them */
 			reading->model->rows_read[kind] += xt_chunk_rows(chunk);
 		read_by_kind[kind](reading, chunk);
+		xt_reader_position(reader, &done_bytes, &all_bytes);
+		progress_at(&report->progress, done_bytes);
 	}
+	xt_reader_position(reader, &done_bytes, &all_bytes);
+	progress_done(&report->progress, done_bytes);
 	error = finish(reading);
 	add_damage(&reading->damage, &reading->model->damage, xt_reader_damage(reader));
 out:

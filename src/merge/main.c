@@ -44,6 +44,8 @@ int main(int argc, char **argv)
 		report.quiet = options.quiet;
 		if (options.help)
 			options_print_help();
+		else if (options.completion)
+			options_print_completion(options.completion);
 		else if (options.version)
 			printf("xtrace-merge %s\n", XTRACE_VERSION);
 		else

@@ -140,9 +140,13 @@ static int read_all(struct run *run, struct sink *sinks, size_t sink_count)
 				      .server.report = run->report};
 	int error = 0;
 
+	progress_begin(&run->report->progress, run->report->quiet);
+	for (size_t i = 0; i < run->inputs->count; i++)
+		progress_expect(&run->report->progress, run->inputs->logs[i].file_bytes);
 	for (size_t i = 0; i < run->inputs->count && !error; i++)
 		error = read_log(run, i, &search, sinks, sink_count);
 	debug_search_end(&search);
+	progress_clear(&run->report->progress);
 	if (error)
 		return error;
 	if (run->selection)

@@ -207,6 +207,14 @@ static int apply_no_recover(struct options *options, const char *value)
 	return 0;
 }
 
+static int apply_completion(struct options *options, const char *value)
+{
+	if (strcmp(value, "bash") && strcmp(value, "zsh"))
+		return -EINVAL;
+	options->completion = value;
+	return 0;
+}
+
 static int apply_quiet(struct options *options, const char *value)
 {
 	(void)value;
@@ -231,7 +239,8 @@ static int apply_help(struct options *options, const char *value)
 const struct option_row option_rows[] = {
 	{"unit", 0, "ns|us", "unit of time in folded stacks (ns)", USES_UNIT, apply_unit},
 	{"weight", 0, WEIGHT_WORDS,
-	 "what folded stacks and the flame graph are weighted by: GPU time (the default), the "
+	 "what folded stacks, the flame graph and the tree of --text are weighted by: GPU time "
+	 "(the default), the "
 	 "number of kernels, "
 	 "copies "
 	 "and sets, time that the CPU waited, GPU time that overlapping work shares, GPU idle time "
@@ -289,6 +298,8 @@ const struct option_row option_rows[] = {
 	 "leave the spools of killed processes alone, instead of putting what is in them into the "
 	 "logs",
 	 0, apply_no_recover},
+	{"completion", 0, "bash|zsh", "print completion for that shell and exit", 0,
+	 apply_completion},
 	{"quiet", 'q', NULL, "no warnings on stderr, only errors", 0, apply_quiet},
 	{"version", 'V', NULL, "print the version and exit", 0, apply_version},
 	{"help", 'h', NULL, "print this help and exit", 0, apply_help},

@@ -227,7 +227,7 @@ int options_parse(struct options *options, int argc, char **argv, struct report 
 		else
 			error = parse_letters(options, argv[i], report);
 	}
-	if (error || options->help || options->version)
+	if (error || options->help || options->version || options->completion)
 		return error;
 	if (!options->output_count && !options->embed_symbols)
 		options->outputs[options->output_count++] =

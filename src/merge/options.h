@@ -26,6 +26,7 @@ struct options {
 	bool embed_symbols;
 	bool no_recover;
 	bool quiet;
+	const char *completion; /* the shell it is printed for, or NULL */
 	bool help;
 	bool version;
 };
@@ -36,6 +37,9 @@ struct options {
  * was reported.
  */
 int options_parse(struct options *options, int argc, char **argv, struct report *report);
+
+/* To stdout. 0, or -EINVAL if the shell is not known. */
+int options_print_completion(const char *shell);
 
 /* To stdout. */
 void options_print_help(void);

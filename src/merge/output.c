@@ -11,11 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "xtrace/log_format.h"
+
+#define TERMINAL_COLUMNS_MIN 60 /* in fewer nothing can be read anyway */
 
 #define UNFINISHED_MAX	 16
 #define UNFINISHED_TRIES 100
@@ -153,6 +156,20 @@ static void release(struct output *out)
 	*out = (struct output){.path = out->path, .fd = -1};
 }
 
+/* (NO_COLOR: see no-color.org.) */
+static void look_at_terminal(struct output *out)
+{
+	const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
+	struct winsize size;
+
+	if (!isatty(out->fd))
+		return;
+	if (!ioctl(out->fd, TIOCGWINSZ, &size) && size.ws_col)
+		out->columns =
+			size.ws_col < TERMINAL_COLUMNS_MIN ? TERMINAL_COLUMNS_MIN : size.ws_col;
+	out->has_colours = (!no_colour || !no_colour[0]) && term && strcmp(term, "dumb");
+}
+
 int output_open(struct output *out, const char *path)
 {
 	int error;
@@ -160,6 +177,8 @@ int output_open(struct output *out, const char *path)
 	*out = (struct output){.path = path, .fd = -1};
 	out->buffer = malloc(OUTPUT_BUFFER_BYTES);
 	error = out->buffer ? open_path(out) : -ENOMEM;
+	if (!error)
+		look_at_terminal(out);
 	if (error)
 		release(out);
 	return error;

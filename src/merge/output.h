@@ -23,6 +23,8 @@ struct output {
 	int error; /* -errno of the first failure, or 0 */
 	char *buffer;
 	size_t used;
+	unsigned columns; /* of the terminal, 0 if it is none */
+	bool has_colours;
 	void *mapping; /* of what output_bytes() told of */
 	size_t mapping_bytes;
 };

@@ -24,8 +24,9 @@ static char *format_line(const char *format, va_list arguments)
 	return clean;
 }
 
-static void print_line(const char *line)
+static void print_line(struct report *report, const char *line)
 {
+	progress_clear(&report->progress);
 	fprintf(stderr, "xtrace-merge: %s\n", line ? line : "out of memory");
 }
 
@@ -39,7 +40,7 @@ void report_note(struct report *report, const char *format, ...)
 	va_start(arguments, format);
 	line = format_line(format, arguments);
 	va_end(arguments);
-	print_line(line);
+	print_line(report, line);
 	free(line);
 }
 
@@ -65,7 +66,7 @@ void report_warn(struct report *report, const char *format, ...)
 	line = format_line(format, arguments);
 	va_end(arguments);
 	if (!report->quiet)
-		print_line(line);
+		print_line(report, line);
 	keep_line(report, line, STATUS_INCOMPLETE);
 }
 
@@ -84,7 +85,7 @@ void report_warn_once(struct report *report, const char *format, ...)
 		return;
 	}
 	if (!report->quiet)
-		print_line(line);
+		print_line(report, line);
 	keep_line(report, line, STATUS_INCOMPLETE);
 }
 
@@ -96,7 +97,7 @@ void report_error(struct report *report, enum exit_status status, const char *fo
 	va_start(arguments, format);
 	line = format_line(format, arguments);
 	va_end(arguments);
-	print_line(line);
+	print_line(report, line);
 	keep_line(report, line, status);
 }
 

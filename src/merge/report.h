@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "merge/progress.h"
+
 enum exit_status {
 	STATUS_OK = 0,
 	STATUS_INCOMPLETE = 1, /* something was damaged or missing; all the rest was written */
@@ -23,6 +25,7 @@ struct report {
 	char **warnings;
 	size_t warning_count;
 	size_t warning_capacity;
+	struct progress progress; /* gives way to lines */
 };
 
 /* Something went well that is worth a line. */

@@ -65,7 +65,8 @@ static void put_by_kernel(struct sink *sink, const struct run *run, const struct
 		const char *name = leaf_name(&run->paths, table->rows[i].id, &length);
 
 		put_row_head(&sink->out, &table->rows[i], run->gpu_ns);
-		put_elided(&sink->out, name, length, KERNEL_COLUMNS);
+		put_elided(&sink->out, name, length,
+			   sink->out.columns ? put_room(&sink->out) : KERNEL_COLUMNS);
 		output_text(&sink->out, "\n", 1);
 	}
 }
@@ -134,7 +135,11 @@ static void put_losses(struct output *out, const struct run *run)
 
 	for (unsigned l = 0; l < LOSS_COUNT; l++)
 		sum += run->losses[l];
-	output_format(out, "\nLosses by cause%s\n", sum ? "" : ": none");
+	output_text(out, "\n", 1);
+	put_style(out, sum ? STYLE_ALARM : STYLE_TITLE);
+	output_format(out, "Losses by cause%s", sum ? "" : ": none");
+	put_style(out, STYLE_PLAIN);
+	output_text(out, "\n", 1);
 	for (unsigned l = 0; l < LOSS_COUNT; l++)
 		if (run->losses[l])
 			put_count(out, losses_what(l), run->losses[l]);
@@ -167,7 +172,8 @@ static int end(struct sink *sink, const struct run *run)
 	int error = 0;
 
 	put_overview(out, run);
-	if (run_work_count(run))
+	error = summary_put_tree(sink, run);
+	if (!error && run_work_count(run))
 		error = put_tables(sink, run);
 	if (!error)
 		error = summary_put_ranges(sink, run);
@@ -178,7 +184,7 @@ static int end(struct sink *sink, const struct run *run)
 		error = summary_put_memory(sink, run);
 	put_losses(out, run);
 	if (run->report->warning_count)
-		output_format(out, "\nWarnings\n");
+		put_title(out, "Warnings", 0, 0);
 	for (size_t w = 0; w < run->report->warning_count; w++)
 		output_format(out, "  %s\n", run->report->warnings[w]);
 	return error;
@@ -200,7 +206,7 @@ const struct exporter exporter_text = {
 	.what = "tables of GPU time by call path and by kernel, of copies and API calls, "
 		"attribution "
 		"and losses",
-	.uses = USES_PATHS | USES_TOP,
+	.uses = USES_PATHS | USES_TOP | USES_WEIGHT,
 	.begin = begin,
 	.call = add_call,
 	.end = end,

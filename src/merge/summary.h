@@ -24,6 +24,23 @@ void format_count(char *out, uint64_t value);
 void format_time(char *out, uint64_t ns);
 void format_bytes(char *out, uint64_t bytes);
 
+/* A value in the unit of its weight, into TIME_BYTES. */
+void format_weight(char *out, enum weight weight, uint64_t value);
+
+enum style { STYLE_PLAIN, STYLE_TITLE, STYLE_HEAD, STYLE_BAR, STYLE_ALARM };
+
+/* How what follows looks; nothing where the output is no terminal with colours. */
+void put_style(struct output *out, enum style style);
+
+/* The columns that are left in the line: of the terminal, or those that a path has elsewhere. */
+size_t put_room(const struct output *out);
+
+/* Are there so few columns that tables leave out what matters less? */
+static inline bool put_is_narrow(const struct output *out)
+{
+	return out->columns && out->columns < 120;
+}
+
 /* Writes text, its middle left out if it is too wide. Returns the columns it took. */
 size_t put_elided(struct output *out, const char *text, size_t length, size_t columns);
 
@@ -41,6 +58,9 @@ size_t put_limit(size_t count, const struct settings *settings);
 
 /* The tables of API calls, and of those that failed (summary_calls.c). 0 or -ENOMEM. */
 int summary_put_calls(struct sink *sink, const struct run *run);
+
+/* The tree of call paths (summary_tree.c). 0 or -ENOMEM. */
+int summary_put_tree(struct sink *sink, const struct run *run);
 
 /* The tables of memory (summary_memory.c). 0 or -ENOMEM. */
 int summary_put_memory(struct sink *sink, const struct run *run);

@@ -28,8 +28,11 @@ static void put_call(struct output *out, const struct run *run, const struct cal
 	format_time(min, row->min_ns);
 	format_time(max, row->max_ns);
 	format_time(p99, calls_p99_ns(row));
-	output_format(out, "%12s  %8s  %12s  %12s  %12s  %12s  %12s  %s\n", count, failed, total,
-		      mean, min, p99, max, name);
+	output_format(out, "%12s  %8s  %12s  %12s  ", count, failed, total, mean);
+	if (!put_is_narrow(out))
+		output_format(out, "%12s  %12s  %12s  ", min, p99, max);
+	put_elided(out, name, strlen(name), put_room(out));
+	output_text(out, "\n", 1);
 }
 
 /* "CUDA_ERROR_OUT_OF_MEMORY (2)" */
@@ -87,8 +90,10 @@ int summary_put_calls(struct sink *sink, const struct run *run)
 		return 0;
 	calls_sort(calls);
 	put_title(&sink->out, "API calls by function", shown, calls->count);
-	output_format(&sink->out, "%12s  %8s  %12s  %12s  %12s  %12s  %12s  %s\n", "calls",
-		      "failed", "total", "mean", "min", "p99", "max", "function");
+	output_format(&sink->out, "%12s  %8s  %12s  %12s  ", "calls", "failed", "total", "mean");
+	if (!put_is_narrow(&sink->out))
+		output_format(&sink->out, "%12s  %12s  %12s  ", "min", "p99", "max");
+	output_format(&sink->out, "function\n");
 	for (size_t r = 0; r < shown; r++)
 		put_call(&sink->out, run, &calls->rows[r]);
 	return calls->failure_count ? put_failures(sink, run, calls) : 0;

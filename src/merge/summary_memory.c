@@ -42,8 +42,10 @@ int summary_put_memory(struct sink *sink, const struct run *run)
 	if (!run->memory_row_count)
 		return 0;
 	put_title(out, "Memory", run->memory_row_count, run->memory_row_count);
-	output_format(out, "%12s  %12s  %12s  %12s  %12s  %12s  %s\n", "allocations", "frees",
-		      "allocated", "peak", "peak at", "never freed", "of");
+	if (!put_is_narrow(out))
+		output_format(out, "%12s  %12s  ", "allocations", "frees");
+	output_format(out, "%12s  %12s  %12s  %12s  %s\n", "allocated", "peak", "peak at",
+		      "never freed", "of");
 	for (size_t r = 0; r < run->memory_row_count; r++) {
 		const struct memory_row *row = &run->memory[r];
 		char allocs[COUNT_BYTES], frees[COUNT_BYTES], bytes[TIME_BYTES], peak[TIME_BYTES],
@@ -55,8 +57,10 @@ int summary_put_memory(struct sink *sink, const struct run *run)
 		format_bytes(peak, row->pool.peak_bytes);
 		format_time(time, row->peak_ns > 0 ? (uint64_t)row->peak_ns : 0);
 		format_bytes(live, row->pool.live_bytes);
-		output_format(out, "%12s  %12s  %12s  %12s  %12s  %12s  %s\n", allocs, frees, bytes,
-			      peak, time, live, names_text(&run->paths.names, row->label, NULL));
+		if (!put_is_narrow(out))
+			output_format(out, "%12s  %12s  ", allocs, frees);
+		output_format(out, "%12s  %12s  %12s  %12s  %s\n", bytes, peak, time, live,
+			      names_text(&run->paths.names, row->label, NULL));
 	}
 	error = put_held(sink, run, WEIGHT_PEAK_BYTES, "Memory held at the peak");
 	if (!error)

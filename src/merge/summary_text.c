@@ -10,7 +10,8 @@
 #include "merge/text.h"
 
 #define PATH_COLUMNS	 150 /* of a call path; what is further out gives way to "…" */
-#define NAME_COLUMNS	 48  /* of a frame in it */
+#define PATH_COLUMNS_MIN 20
+#define NAME_COLUMNS	 48 /* of a frame in it */
 #define TEXT_TOP_DEFAULT 10
 #define ELLIPSIS	 "\xe2\x80\xa6"
 
@@ -55,6 +56,54 @@ void format_bytes(char *out, uint64_t bytes)
 	snprintf(out, TIME_BYTES, u ? "%.3f %s" : "%.0f %s", value, units[u]);
 }
 
+void format_weight(char *out, enum weight weight, uint64_t value)
+{
+	if (weight_specs[weight].is_time)
+		format_time(out, value);
+	else if (weight == WEIGHT_COUNT)
+		format_count(out, value);
+	else
+		format_bytes(out, value);
+}
+
+void put_style(struct output *out, enum style style)
+{
+	static const char *const codes[] = {
+		[STYLE_PLAIN] = "\033[0m", [STYLE_TITLE] = "\033[1m",  [STYLE_HEAD] = "\033[2m",
+		[STYLE_BAR] = "\033[34m",  [STYLE_ALARM] = "\033[33m",
+	};
+
+	if (out->has_colours)
+		output_text(out, codes[style], strlen(codes[style]));
+}
+
+/* The columns that the line has so far, as far as it is in the buffer, without codes for colours. */
+static size_t column_of(const struct output *out)
+{
+	const char *line = memrchr(out->buffer, '\n', out->used);
+	size_t column = 0;
+
+	line = line ? line + 1 : out->buffer;
+	for (const char *p = line; p < out->buffer + out->used; p++) {
+		if (*p == '\033') {
+			while (p + 1 < out->buffer + out->used && *p != 'm')
+				p++;
+			continue;
+		}
+		column += ((uint8_t)*p & 0xc0) != 0x80;
+	}
+	return column;
+}
+
+size_t put_room(const struct output *out)
+{
+	size_t column = column_of(out);
+
+	if (!out->columns)
+		return PATH_COLUMNS;
+	return column + PATH_COLUMNS_MIN < out->columns ? out->columns - column : PATH_COLUMNS_MIN;
+}
+
 size_t put_elided(struct output *out, const char *text, size_t length, size_t columns)
 {
 	size_t whole = text_columns(text, length), head, tail, i, seen = 0;
@@ -78,6 +127,8 @@ size_t put_elided(struct output *out, const char *text, size_t length, size_t co
 int put_path(struct output *out, const struct paths *paths, uint32_t node)
 {
 	uint32_t *chain = NULL;
+	size_t limit = out->columns ? put_room(out) - strlen("..;") : PATH_COLUMNS;
+	size_t name_limit = limit < NAME_COLUMNS ? limit : NAME_COLUMNS;
 	size_t capacity = 0, columns = 0;
 	int depth = paths_chain(paths, node, &chain, &capacity), first;
 
@@ -89,8 +140,8 @@ int put_path(struct output *out, const struct paths *paths, uint32_t node)
 			names_text(&paths->names, paths->nodes[chain[first - 1]].name, &length);
 
 		width = text_columns(name, length);
-		columns += (width < NAME_COLUMNS ? width : NAME_COLUMNS) + 1;
-		if (columns > PATH_COLUMNS && first < depth)
+		columns += (width < name_limit ? width : name_limit) + 1;
+		if (columns > limit && first < depth)
 			break;
 	}
 	if (first)
@@ -99,7 +150,7 @@ int put_path(struct output *out, const struct paths *paths, uint32_t node)
 		size_t length;
 		const char *name = names_text(&paths->names, paths->nodes[chain[d]].name, &length);
 
-		put_elided(out, name, length, NAME_COLUMNS);
+		put_elided(out, name, length, name_limit);
 		if (d + 1 < depth)
 			output_text(out, ";", 1);
 	}
@@ -117,7 +168,10 @@ void put_count(struct output *out, const char *what, uint64_t value)
 
 void put_title(struct output *out, const char *title, size_t shown, size_t all)
 {
-	output_format(out, "\n%s", title);
+	output_text(out, "\n", 1);
+	put_style(out, STYLE_TITLE);
+	output_text(out, title, strlen(title));
+	put_style(out, STYLE_PLAIN);
 	if (shown < all)
 		output_format(out, " (top %zu of %zu)", shown, all);
 	output_text(out, "\n", 1);

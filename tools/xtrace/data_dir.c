@@ -33,10 +33,11 @@ static bool is_dots(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* What a recording leaves in its directory, and nothing else does. */
+/* What a recording leaves in its directory, and xtrace report, and nothing else does. */
 static bool is_our_file(const char *name)
 {
 	return strcmp(name, DATA_DIR_INFO) == 0 || strcmp(name, DATA_DIR_INFO_DRAFT) == 0 ||
+	       strcmp(name, DATA_DIR_REPORT) == 0 ||
 	       ends_with(name, DATA_DIR_LOG_SUFFIX) ||
 	       ends_with(name, DATA_DIR_LOG_SUFFIX ".spool");
 }

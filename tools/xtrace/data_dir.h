@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #define DATA_DIR_INFO	    "info.json"
+#define DATA_DIR_REPORT	    "report.html" /* of xtrace report */
 #define DATA_DIR_INFO_DRAFT "info.json.new"
 #define DATA_DIR_FORMAT	    "xtrace.data" /* "format" in info.json: what tells ours from others' */
 #define DATA_DIR_LOG_SUFFIX ".xtr"

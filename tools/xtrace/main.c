@@ -24,8 +24,9 @@ static const struct command command_version = {
 	.run = run_version,
 };
 
-static const struct command *const commands[] = {&command_record, &command_pause, &command_resume,
-						 &command_help, &command_version};
+static const struct command *const commands[] = {&command_record, &command_report,
+						 &command_pause,  &command_resume,
+						 &command_help,	  &command_version};
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
@@ -70,7 +71,8 @@ static void print_commands(void)
 	       "Shows which line of a CUDA program causes which GPU time.\n\n");
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
-	printf("\n'xtrace help COMMAND' says more. What was recorded is read by xtrace-merge.\n");
+	printf("\n'xtrace help COMMAND' says more. xtrace-merge writes other formats of what was "
+	       "recorded.\n");
 }
 
 static int run_help(const struct command *command, int argc, char **argv)

@@ -85,11 +85,11 @@ function Tiles({ state }: { state: State }) {
 
 	return (
 		<div class="tiles">
-			<Tile title="GPU time" value={shortTime(totals.gpu_time_ns)} note="kernels, copies, sets, each in full" />
+			<Tile title="GPU time" value={shortTime(totals.gpu_time_ns)} note="each piece of work in full" />
 			<Tile
 				title="GPU busy"
 				value={formatPercent(busy, busy + idle)}
-				note={`idle ${shortTime(idle)} between works`}
+				note={`idle ${shortTime(idle)} in between`}
 			/>
 			<Tile
 				title="Kernels"

@@ -24,6 +24,7 @@ interface Chart {
 	series: Series[]; /* from the bottom up */
 	top: number; /* of the scale, for a bin */
 	isShare: boolean; /* of time; else bytes */
+	height: number; /* pixels */
 }
 
 interface Span {
@@ -32,7 +33,8 @@ interface Span {
 }
 
 const TRACK_IDLE = 3; /* src/merge/html.h: enum track_series */
-const HEIGHT = 84;
+const DEVICE_HEIGHT = 84;
+const MEMORY_HEIGHT = 46;
 
 function series(name: string, colour: string, values: Float64Array): Series {
 	return { name, colour, values, sum: values.reduce((sum, value) => sum + value, 0) };
@@ -72,6 +74,7 @@ function chartOf(state: State, index: number): Chart {
 		series: list,
 		top: track.is_memory ? list[0].values.reduce((top, value) => Math.max(top, value), 1) : track.bin_ns,
 		isShare: !track.is_memory,
+		height: track.is_memory ? MEMORY_HEIGHT : DEVICE_HEIGHT,
 	};
 }
 
@@ -96,7 +99,7 @@ function paintChart(canvas: HTMLCanvasElement, chart: Chart, span: Span, width: 
 	const g = canvas.getContext('2d')!;
 	const ratio = window.devicePixelRatio || 1;
 	const columns = Math.max(Math.round(width * ratio), 1);
-	const height = Math.round(HEIGHT * ratio);
+	const height = Math.round(chart.height * ratio);
 
 	canvas.width = columns;
 	canvas.height = height;
@@ -212,7 +215,7 @@ function TrackView({ chart, view, whole }: { chart: Chart; view: Signal<Span>; w
 					ref={canvas}
 					role="img"
 					aria-label={`${chart.name} over time`}
-					style={{ width: `${width}px`, height: `${HEIGHT}px` }}
+					style={{ width: `${width}px`, height: `${chart.height}px` }}
 				/>
 				{from === null || x === null ? null : (
 					<div class="selection" style={{ left: `${Math.min(x, from)}px`, width: `${Math.abs(x - from)}px` }} />
@@ -286,7 +289,9 @@ export function Tracks({ state }: { state: State }) {
 				<h2>Over time</h2>
 				<p class="sub">
 					What each device did from its first work to its last: kernels, copies and sets where no
-					kernel ran, and why nothing did. <span class="screen-only">Drag to look closer.</span>
+					kernel ran, and why nothing did. <span class="screen-only">
+						{isWhole ? 'Drag to look closer.' : 'Sums are of the whole run.'}
+					</span>
 				</p>
 			</header>
 			{charts.map((chart) => (

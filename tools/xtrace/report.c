@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * xtrace report: shows what was recorded. The work is xtrace-merge's; here it is decided where the
+ * report lies, and a browser is opened where there is one to be seen.
+ *
+ * Whatever is no option of this command is passed on to xtrace-merge, whose exit status is the status.
+ */
+#include "command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "data_dir.h"
+#include "install_paths.h"
+
+#define DEFAULT_DATA_DIR "xtrace.data"
+#define LOG_ENDING	 ".xtr"
+
+static const struct command_option report_options[] = {
+	{'t', "text", NULL, "Tables and a call tree on stdout rather than a page"},
+	{'o', "output", "FILE", "Where the page goes (DIR/report.html, or LOG.html)"},
+	{'n', "no-open", NULL, "Open no browser, only say where the page is"},
+	{'h', "help", NULL, "Print this help"},
+	{0},
+};
+
+struct wish {
+	const char *output; /* NULL: beside what is read */
+	bool is_text;
+	bool no_open;
+	bool help;
+	char **passed; /* to xtrace-merge, in the order of the command line */
+	int passed_count;
+};
+
+static bool is_directory(const char *path)
+{
+	struct stat status;
+
+	return !stat(path, &status) && S_ISDIR(status.st_mode);
+}
+
+static bool is_log(const char *path)
+{
+	size_t length = strlen(path), ending = strlen(LOG_ENDING);
+
+	return length > ending && !strcmp(path + length - ending, LOG_ENDING);
+}
+
+/* An option of this command is taken, whatever else there is, passed on. 0 or -EINVAL. */
+static int read_arguments(struct wish *wish, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		const char *argument = argv[i];
+
+		if (!strcmp(argument, "-t") || !strcmp(argument, "--text")) {
+			wish->is_text = true;
+		} else if (!strcmp(argument, "-n") || !strcmp(argument, "--no-open")) {
+			wish->no_open = true;
+		} else if (!strcmp(argument, "-h") || !strcmp(argument, "--help")) {
+			wish->help = true;
+		} else if (!strncmp(argument, "--output=", strlen("--output="))) {
+			wish->output = argument + strlen("--output=");
+		} else if (!strcmp(argument, "-o") || !strcmp(argument, "--output")) {
+			if (++i == argc) {
+				complain("report: option '%s' needs an argument; see 'xtrace help "
+					 "report'",
+					 argument);
+				return -EINVAL;
+			}
+			wish->output = argv[i];
+		} else {
+			wish->passed[wish->passed_count++] = argv[i];
+		}
+	}
+	if (wish->is_text && wish->output) {
+		complain("report: --text goes to stdout; a page goes to --output");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Beside the first directory or log among what is passed on. 0 or -ENAMETOOLONG. */
+static int choose_output(const struct wish *wish, char out[PATH_MAX])
+{
+	int length = -1;
+
+	if (wish->output)
+		length = snprintf(out, PATH_MAX, "%s", wish->output);
+	for (int i = 0; i < wish->passed_count && length < 0; i++) {
+		const char *argument = wish->passed[i];
+
+		if (is_directory(argument))
+			length = snprintf(out, PATH_MAX, "%s/%s", argument, DATA_DIR_REPORT);
+		else if (is_log(argument))
+			length = snprintf(out, PATH_MAX, "%.*s.html",
+					  (int)(strlen(argument) - strlen(LOG_ENDING)), argument);
+	}
+	if (length < 0)
+		length = snprintf(out, PATH_MAX, "%s/%s", DEFAULT_DATA_DIR, DATA_DIR_REPORT);
+	return length < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+/* Its exit status, or STATUS_NOT_FOUND. */
+static int run_merge(char **arguments)
+{
+	struct install_paths paths;
+	int status, error;
+	pid_t pid;
+
+	install_paths_find(&paths);
+	error = posix_spawn(&pid, paths.merge, NULL, NULL, arguments, environ);
+	if (error) {
+		complain("%s: %s", paths.merge, strerror(error));
+		return STATUS_NOT_FOUND;
+	}
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return STATUS_USAGE;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : STATUS_SIGNAL + WTERMSIG(status);
+}
+
+/* Where someone sits before a screen; a browser that cannot be started is no error. */
+static void open_browser(const char *page)
+{
+	char *const arguments[] = {"xdg-open", (char *)page, NULL};
+	posix_spawn_file_actions_t actions;
+	pid_t pid;
+
+	if (!isatty(STDOUT_FILENO) || (!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY")))
+		return;
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	posix_spawnp(&pid, arguments[0], &actions, NULL, arguments, environ);
+	posix_spawn_file_actions_destroy(&actions);
+}
+
+static int report(struct wish *wish, char **arguments)
+{
+	char page[PATH_MAX], *whole;
+	int count = 0, status;
+
+	if (!wish->is_text && choose_output(wish, page)) {
+		complain("report: the name of the page is too long; see --output");
+		return STATUS_USAGE;
+	}
+	arguments[count++] = "xtrace-merge";
+	arguments[count++] = wish->is_text ? "--text" : "--html";
+	arguments[count++] = wish->is_text ? "-" : page;
+	for (int i = 0; i < wish->passed_count; i++)
+		arguments[count++] = wish->passed[i];
+	arguments[count] = NULL;
+	status = run_merge(arguments);
+	/* (1: something is missing in the log, which the page says, too.) */
+	if (status > 1 || wish->is_text)
+		return status;
+	whole = realpath(page, NULL);
+	printf("file://%s\n", whole ? whole : page);
+	if (!wish->no_open && whole)
+		open_browser(whole);
+	free(whole);
+	return status;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	/* What is passed on, and what is put before it. */
+	struct wish wish = {.passed = calloc((size_t)argc + 1, sizeof(char *))};
+	char **arguments = calloc((size_t)argc + 4, sizeof(char *));
+	int status = STATUS_USAGE;
+
+	if (!wish.passed || !arguments)
+		complain("out of memory");
+	else if (read_arguments(&wish, argc, argv))
+		status = STATUS_USAGE;
+	else if (wish.help) {
+		command_print_help(command);
+		status = STATUS_OK;
+	} else {
+		status = report(&wish, arguments);
+	}
+	free(wish.passed);
+	free(arguments);
+	return status;
+}
+
+const struct command command_report = {
+	.name = "report",
+	.arguments = "[OPTION]... [DIR|LOG]...",
+	.summary = "Shows what was recorded: a page for a browser, or text",
+	.details = "All other options are those of xtrace-merge, such as --from, --filter or "
+		   "--top. The "
+		   "page's\naddress goes to stdout.\n",
+	.options = report_options,
+	.run = run,
+};
