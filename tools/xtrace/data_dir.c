@@ -37,8 +37,7 @@ static bool is_dots(const char *name)
 static bool is_our_file(const char *name)
 {
 	return strcmp(name, DATA_DIR_INFO) == 0 || strcmp(name, DATA_DIR_INFO_DRAFT) == 0 ||
-	       strcmp(name, DATA_DIR_REPORT) == 0 ||
-	       ends_with(name, DATA_DIR_LOG_SUFFIX) ||
+	       strcmp(name, DATA_DIR_REPORT) == 0 || ends_with(name, DATA_DIR_LOG_SUFFIX) ||
 	       ends_with(name, DATA_DIR_LOG_SUFFIX ".spool");
 }
 
