@@ -67,8 +67,14 @@ static void put_call(struct blob *blob, uint32_t correlation, uint32_t slot, uin
 static void put_stack(struct blob *blob, uint32_t slot)
 {
 	const uint64_t frames[] = {0x401000, 0x402000, 0x403000};
+	const struct {
+		uint32_t frame_count, code_count;
+		struct xt_python_frame frames[2];
+		struct xt_python_code code;
+		char text[16];
+	} python = {2, 1, {{12, 0, 1}, {3, 0, 3}}, {1, 5, 7}, "train/b/c.py"};
 	const struct xt_record_stack stack = {
-		.head = {XT_RECORD_STACK, sizeof(stack) + sizeof(frames)},
+		.head = {XT_RECORD_STACK, sizeof(stack) + sizeof(frames) + sizeof(python)},
 		.stack_slot = slot,
 		.frame_count = 3,
 		.flags = XT_STACK_TRUNCATED,
@@ -77,6 +83,7 @@ static void put_stack(struct blob *blob, uint32_t slot)
 
 	blob_put(blob, &stack, sizeof(stack));
 	blob_put(blob, frames, sizeof(frames));
+	blob_put(blob, &python, sizeof(python));
 }
 
 static void put_range(struct blob *blob)

@@ -206,6 +206,15 @@ static void test_everything_once(void **state)
 	rows = find(XT_KIND_STACK); /* slot 2's, once, though three refer to it */
 	assert_int_equal(rows.count, 2);
 	assert_int_equal(rows.rows[1][XT_STACK_FLAGS], XT_STACK_TRUNCATED);
+	rows = find(XT_KIND_PYTHON_FRAME);
+	assert_int_equal(rows.count, 2);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(rows.rows[i][XT_PYTHON_FRAME_ID], i + 1);
+		assert_int_equal(rows.rows[i][XT_PYTHON_FRAME_LINE], i ? 3 : 12);
+		assert_int_not_equal(rows.rows[i][XT_PYTHON_FRAME_NAME], 0);
+		assert_int_not_equal(rows.rows[i][XT_PYTHON_FRAME_FILE],
+				     rows.rows[i][XT_PYTHON_FRAME_NAME]);
+	}
 	rows = find(XT_KIND_RANGE);
 	assert_int_equal(rows.count, 1);
 	assert_string_equal(string_of(rows.rows[0][XT_RANGE_TEXT]), "step");

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What of Python's frames can be tested without an interpreter: line tables in all three formats, and
+ * which layouts are taken for which versions. Whether they are right, tests/integration/python shows.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "inject/python_layout.h"
+#include "inject/python_lines.h"
+
+struct expected_line {
+	int64_t offset;
+	uint32_t line; /* 0: none */
+	size_t used;   /* bytes of the table that say so */
+};
+
+static void check_lines(enum python_line_format format, const uint8_t *table, size_t table_bytes,
+			const struct expected_line *expected, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		size_t used;
+
+		assert_int_equal(
+			python_line(format, table, table_bytes, 10, expected[i].offset, &used),
+			expected[i].line);
+		assert_int_equal(used, expected[i].used);
+	}
+}
+#define CHECK_LINES(format, table, expected)                                                       \
+	check_lines(format, table, sizeof(table), expected, sizeof(expected) / sizeof(*(expected)))
+
+static void test_lnotab(void **unused)
+{
+	/* Line 11 from byte 6 on, 9 from 8 on; 255 bytes on, in two steps, line 9 + 127 + 3. */
+	static const uint8_t table[] = {6, 1, 2, 0xfe, 255, 0, 1, 127, 0, 3};
+	static const struct expected_line expected[] = {{-1, 10, 0},	{0, 10, 2},	{5, 10, 2},
+							{6, 11, 4},	{8, 9, 6},	{262, 9, 6},
+							{264, 139, 10}, {9999, 139, 10}};
+
+	(void)unused;
+	CHECK_LINES(PYTHON_LNOTAB, table, expected);
+}
+
+static void test_linetable(void **unused)
+{
+	static const uint8_t table[] = {4, 0, 2, 0x80, 0, 5, 6, 0xfd};
+	static const struct expected_line expected[] = {{-2, 10, 0}, {0, 10, 2}, {2, 10, 2},
+							{4, 0, 4},   {6, 12, 8}, {10, 12, 8},
+							{12, 0, 8}};
+
+	(void)unused;
+	CHECK_LINES(PYTHON_LINETABLE, table, expected);
+}
+
+static void test_locations(void **unused)
+{
+	static const uint8_t table[] = {
+		0x80 | 1 << 3 | 1,  0x23,		 /* 2 units, same line, short */
+		0x80 | 11 << 3 | 0, 4,	  8,		 /* 1 unit, one line on */
+		0x80 | 15 << 3 | 2,			 /* 3 units without any */
+		0x80 | 13 << 3 | 0, 0x41, 0x03,		 /* 1 unit: signed, -(64 * 3 + 1) / 2 */
+		0x80 | 14 << 3 | 7, 0x48, 0x0c, 0, 1, 2, /* 8 units: 388 lines on */
+	};
+	static const struct expected_line expected[] = {{-2, 10, 0},
+							{0, 10, 2},
+							{2, 10, 2},
+							{4, 11, 5},
+							{6, 0, 6},
+							{10, 0, 6},
+							{12, 11u - 96u, 9},
+							{14, 11 - 96 + 388, 15},
+							{28, 11 - 96 + 388, 15},
+							{30, 0, 15}};
+
+	(void)unused;
+	CHECK_LINES(PYTHON_LOCATIONS, table, expected);
+}
+
+/* Tables that nobody made, each right before a page that cannot be read. */
+static void test_any_table(void **unused)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *memory =
+		mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)unused;
+	assert_true(memory != MAP_FAILED);
+	assert_int_equal(mprotect(memory + page, page, PROT_NONE), 0);
+	srandom(1);
+	for (int round = 0; round < 30000; round++) {
+		size_t bytes = (size_t)random() % 40, used;
+		uint8_t *table = memory + page - bytes;
+
+		for (size_t i = 0; i < bytes; i++)
+			table[i] = (uint8_t)random();
+		python_line((enum python_line_format)(round % 3), table, bytes, 1,
+			    random() % 600 - 10, &used);
+		assert_in_range(used, 0, bytes);
+	}
+	munmap(memory, 2 * page);
+}
+
+static bool is_known(uint32_t version, const void *runtime)
+{
+	struct python_layout layout;
+	char why[128] = "";
+	int rc = python_layout_find(version, runtime, &layout, why, sizeof(why));
+
+	assert_true(rc == 0 || (rc == -EINVAL && why[0]));
+	return rc == 0;
+}
+
+static void test_versions(void **unused)
+{
+	const uint32_t final = 0xf0, candidate = 0xc1, beta = 0xb4;
+	static uint64_t published[128];
+
+	(void)unused;
+	memcpy(published, "xdebugpy", 8);
+	for (uint32_t minor = 9; minor <= 12; minor++)
+		assert_true(is_known(PYTHON_VERSION(3, minor) | 5 << 8 | final, NULL));
+	assert_true(is_known(PYTHON_VERSION(3, 10), NULL)); /* the release is not known there */
+	assert_false(is_known(0, published));
+	assert_false(is_known(PYTHON_VERSION(3, 8) | final, published));
+	assert_false(is_known(PYTHON_VERSION(3, 15) | final, published));
+	assert_false(is_known(PYTHON_VERSION(4, 0) | final, published));
+	for (uint32_t minor = 13; minor <= 14; minor++) {
+		published[1] = PYTHON_VERSION(3, minor) | 1 << 8 | candidate;
+		assert_true(is_known((uint32_t)published[1], published));
+		/* What is published is of another release. */
+		assert_false(is_known(PYTHON_VERSION(3, minor) | 2 << 8 | final, published));
+		published[1] = PYTHON_VERSION(3, minor) | beta;
+		assert_false(is_known((uint32_t)published[1], published));
+	}
+	published[0]++;
+	published[1] = PYTHON_VERSION(3, 13) | final;
+	assert_false(is_known((uint32_t)published[1], published));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lnotab),	  cmocka_unit_test(test_linetable),
+		cmocka_unit_test(test_locations), cmocka_unit_test(test_any_table),
+		cmocka_unit_test(test_versions),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
