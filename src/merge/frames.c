@@ -184,7 +184,7 @@ static uint32_t intern_nameless(struct context *c, const struct address *address
 /* "name (file.c:12)", or without a line "name (file.c)" */
 static uint32_t intern_line(struct context *c, const char *name, const char *path, uint32_t line)
 {
-	const char *slash = strrchr(path, '/');
+	const char *slash = c->cache->style == DEMANGLE_FULL ? NULL : strrchr(path, '/');
 	uint32_t shown = NAME_FAILED;
 	char *text, *clean, number[16] = "";
 	int length;

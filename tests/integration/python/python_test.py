@@ -257,6 +257,8 @@ def test_shown(args, folder):
         for i in inner:
             before = max(place for place in range(i) if ".py:" in line[place])
             assert "bridge_call" in line[before + 1:i], line
+    done = run([args.merge, "--folded", "-", "--full-names", os.path.join(folder, "data")])
+    assert " (%s:" % os.path.join(HERE, "cases.py") in done.stdout
     off = fold(args, folder, "off")
     # In another root, the files from which names are had are not where they were.
     assert args.root or any("_PyEval_EvalFrameDefault" in line for line in off)
