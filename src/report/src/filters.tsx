@@ -3,7 +3,15 @@
 import { filter, type State } from './state';
 import type { Filter } from './tree';
 
-function Choice(props: { id: keyof Filter; title: string; all: string; names: string[] }) {
+const LIST_MAX = 300; /* of more ranges, the largest are listed; the table has all of them */
+
+function largest(sums: Float64Array): Set<number> {
+	const places = [...sums.keys()].sort((a, b) => sums[b] - sums[a]);
+
+	return new Set(places.slice(0, LIST_MAX));
+}
+
+function Choice(props: { id: keyof Filter; title: string; all: string; names: string[]; shown?: Set<number> }) {
 	if (props.names.length < 2 && props.id !== 'range') return null;
 	if (!props.names.length) return null;
 	return (
@@ -15,9 +23,11 @@ function Choice(props: { id: keyof Filter; title: string; all: string; names: st
 				onChange={(e) => (filter.value = { ...filter.value, [props.id]: Number(e.currentTarget.value) })}
 			>
 				<option value={0}>{props.all}</option>
-				{props.names.map((name, i) => (
-					<option value={i + 1}>{name}</option>
-				))}
+				{props.names.map((name, i) =>
+					!props.shown || props.shown.has(i) || filter.value[props.id] === i + 1 ? (
+						<option value={i + 1}>{name}</option>
+					) : null,
+				)}
 			</select>
 		</label>
 	);
@@ -30,12 +40,13 @@ export function Filters({ state }: { state: State }) {
 		depth[i] = range.parent ? depth[range.parent - 1] + 1 : 0;
 		return `${'\u2003'.repeat(depth[i])}${range.name}`;
 	});
+	const shown = largest(state.tree.rangeSums(report.weights.findIndex((w) => w.name === 'gpu-time')));
 
 	return (
 		<>
 			<Choice id="device" title="Device" all="all devices" names={report.devices} />
 			<Choice id="thread" title="Thread" all="all threads" names={report.threads} />
-			<Choice id="range" title="NVTX range" all="all ranges" names={ranges} />
+			<Choice id="range" title="NVTX range" all="all ranges" names={ranges} shown={shown} />
 		</>
 	);
 }

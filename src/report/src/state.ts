@@ -49,15 +49,23 @@ export const isFiltered = computed(
 	() => filter.value.device !== 0 || filter.value.thread !== 0 || filter.value.range !== 0,
 );
 
+const stillness = window.matchMedia('(prefers-reduced-motion: reduce)');
+
+function scrollToFlame(): void {
+	document
+		.getElementById('flame')
+		?.scrollIntoView({ behavior: stillness.matches ? 'auto' : 'smooth', block: 'start' });
+}
+
 /* Shows a node in the flame graph. */
 export function showNode(node: number): void {
 	zoom.value = node;
 	selected.value = node;
-	document.getElementById('flame')?.scrollIntoView({ behavior: 'smooth', block: 'start' });
+	scrollToFlame();
 }
 
 export function showSearch(text: string): void {
 	zoom.value = 0;
 	search.value = text;
-	document.getElementById('flame')?.scrollIntoView({ behavior: 'smooth', block: 'start' });
+	scrollToFlame();
 }

@@ -55,7 +55,7 @@ function outputs(log, name) {
 }
 
 async function open(html, options = {}) {
-	const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+	const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: 'reduce', ...options });
 	const page = await context.newPage();
 
 	page.wrong = [];
@@ -269,7 +269,10 @@ async function checkSorting(page) {
 }
 
 async function checkTimeZoom(page) {
-	const box = await page.locator('.track-box').first().boundingBox();
+	const track = page.locator('.track-box').first();
+
+	await track.scrollIntoViewIfNeeded();
+	const box = await track.boundingBox();
 
 	await isGone(page, '#whole-time');
 	await page.mouse.move(box.x + box.width / 4, box.y + 20);

@@ -160,10 +160,13 @@ static size_t name_outputs(struct output_option *outputs, char (*paths)[PATH_BYT
 {
 	size_t count = 0;
 
-	for (; exporters[count]; count++) {
+	for (size_t e = 0; exporters[e]; e++) {
+		if (exporters[e]->absent)
+			continue;
 		assert_true(count < OPTIONS_OUTPUTS_MAX);
-		snprintf(paths[count], PATH_BYTES, "%s/%s", directory, exporters[count]->name);
-		outputs[count] = (struct output_option){exporters[count], paths[count]};
+		snprintf(paths[count], PATH_BYTES, "%s/%s", directory, exporters[e]->name);
+		outputs[count] = (struct output_option){exporters[e], paths[count]};
+		count++;
 	}
 	return count;
 }
