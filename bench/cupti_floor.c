@@ -10,6 +10,8 @@
  *	callback  and a callback that does nothing, at the calls of XTRACE_API=work
  *	work      and the records of copies, sets and memory
  *
+ * XTRACE_BENCH_FLOOR_BUFFER_KIB asks for buffers of another size, to see what that is worth.
+ *
  * At exit the number of records is written to the file that XTRACE_BENCH_FLOOR_COUNT names, so that
  * nobody takes a floor that recorded nothing for a floor.
  */
@@ -26,8 +28,9 @@
 #include "inject/clock.h"
 #include "inject/cupti.h"
 
-#define BUFFERS	  128
-#define PERIOD_NS (50 * 1000000)
+#define BUFFERS	   256
+#define POOL_BYTES (64u << 20) /* of fewer buffers, if they are large */
+#define PERIOD_NS  (50 * 1000000)
 
 /* The driver's entry point; returns 1 for success. */
 __attribute__((visibility("default"))) int InitializeInjection(void);
@@ -45,6 +48,8 @@ static struct {
 } buffers[BUFFERS];
 
 static _Alignas(64) uint8_t discard_data[64 << 10];
+static size_t buffer_bytes = ACTIVITY_DATA_BYTES;
+static int buffer_count = BUFFERS;
 static atomic_bool stopping;
 static atomic_uint_fast64_t record_count, discarded_count;
 static pthread_t thread;
@@ -57,13 +62,13 @@ static void nothing(void *userdata, uint32_t domain, uint32_t cbid, const void *
 static void requested(uint8_t **buffer_out, size_t *bytes_out, size_t *max_records_out)
 {
 	*max_records_out = 0;
-	for (int i = 0; i < BUFFERS; i++) {
+	for (int i = 0; i < buffer_count; i++) {
 		unsigned expected = BUFFER_FREE;
 
 		if (!atomic_compare_exchange_strong(&buffers[i].state, &expected, BUFFER_AT_CUPTI))
 			continue;
 		*buffer_out = buffers[i].data;
-		*bytes_out = ACTIVITY_DATA_BYTES;
+		*bytes_out = buffer_bytes;
 		return;
 	}
 	atomic_fetch_add(&discarded_count, 1);
@@ -75,7 +80,7 @@ static void completed(void *context, uint32_t stream_id, uint8_t *buffer, size_t
 		      size_t valid_bytes)
 {
 	(void)context, (void)stream_id, (void)bytes;
-	for (int i = 0; i < BUFFERS; i++) {
+	for (int i = 0; i < buffer_count; i++) {
 		if (buffers[i].data != buffer)
 			continue;
 		buffers[i].valid_bytes = valid_bytes;
@@ -86,7 +91,7 @@ static void completed(void *context, uint32_t stream_id, uint8_t *buffer, size_t
 /* Counts what came and makes the buffers ready again. */
 static void drain(void)
 {
-	for (int i = 0; i < BUFFERS; i++) {
+	for (int i = 0; i < buffer_count; i++) {
 		struct cupti_activity *record = NULL;
 
 		if (atomic_load(&buffers[i].state) != BUFFER_COMPLETED)
@@ -135,13 +140,19 @@ static void at_exit(void)
 
 static int make_buffers(void)
 {
-	uint8_t *memory = mmap(NULL, (size_t)BUFFERS * ACTIVITY_DATA_BYTES, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	const char *asked = getenv("XTRACE_BENCH_FLOOR_BUFFER_KIB");
+	uint8_t *memory;
 
+	if (asked)
+		buffer_bytes = strtoul(asked, NULL, 10) << 10;
+	if (BUFFERS * buffer_bytes > POOL_BYTES)
+		buffer_count = (int)(POOL_BYTES / buffer_bytes);
+	memory = mmap(NULL, (size_t)buffer_count * buffer_bytes, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (memory == MAP_FAILED)
 		return -1;
-	for (int i = 0; i < BUFFERS; i++)
-		buffers[i].data = memory + (size_t)i * ACTIVITY_DATA_BYTES;
+	for (int i = 0; i < buffer_count; i++)
+		buffers[i].data = memory + (size_t)i * buffer_bytes;
 	return 0;
 }
 

@@ -116,16 +116,23 @@ WORKLOADS = (
 )
 
 
-def floor_tracer(name, level, only=None):
+def floor_tracer(name, level, only=None, settings=None):
     return Tracer(
         name,
         lambda places, directory: {
             "CUDA_INJECTION64_PATH": places.floor,
             "XTRACE_BENCH_FLOOR": level,
             "XTRACE_BENCH_FLOOR_COUNT": os.path.join(directory, "count"),
+            **(settings or {}),
         },
         only=only,
     )
+
+
+def buffer_tracer(kib):
+    """The floor with buffers of another size than the tracer's."""
+    return floor_tracer(f"cupti kernels, {kib} KiB buffers", "kernel",
+                        ("launch loop", "4 threads"), {"XTRACE_BENCH_FLOOR_BUFFER_KIB": str(kib)})
 
 
 def xtrace_tracer(name, settings, only=None):
@@ -166,6 +173,9 @@ def profiler_tracer(name, kind):
 TRACERS = (
     Tracer(BARE),
     floor_tracer(FLOOR, "kernel"),
+    buffer_tracer(32),
+    buffer_tracer(512),
+    buffer_tracer(4096),
     floor_tracer(CALLBACK, "callback"),
     floor_tracer("cupti all work, callback", "work", ("PyTorch step", "inference loop")),
     xtrace_tracer("xtrace, native stacks", {"XTRACE_PYTHON": "off"}),
@@ -432,7 +442,7 @@ class Suite:
             "done": figures("done"),
             "to_bare": against(BARE, lambda a, b: a / b),
             "to_floor": against(FLOOR, lambda a, b: a / b),
-            "over_callback": [] if tracer.name in (BARE, FLOOR, CALLBACK)
+            "over_callback": [] if tracer.name == BARE or tracer.name.startswith("cupti")
             else against(CALLBACK, lambda a, b: a - b),
             "trace_bytes_per_launch": trace_bytes / launches if trace_bytes and launches else None,
             "exit_ms": exit_ms,

@@ -69,6 +69,15 @@ struct xt_chunk;
  */
 const struct xt_chunk *xt_reader_next(struct xt_reader *reader, uint32_t wanted_kinds);
 
+/*
+ * As xt_reader_next(), but into a chunk of the caller's, which stays valid until it is read into again
+ * or freed: chunks can be unpacked by one thread while others are used by another. False at the
+ * end of the file; the chunk then holds nothing.
+ */
+struct xt_chunk *xt_chunk_new(void);	    /* NULL if memory ran out */
+void xt_chunk_free(struct xt_chunk *chunk); /* accepts NULL */
+bool xt_reader_read(struct xt_reader *reader, uint32_t wanted_kinds, struct xt_chunk *chunk);
+
 /* How far into the file the reader is, for progress bars: bytes read and bytes in all. */
 void xt_reader_position(const struct xt_reader *reader, uint64_t *done_bytes,
 			uint64_t *total_bytes);

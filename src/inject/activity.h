@@ -15,9 +15,9 @@
 #include "cuda_abi/cupti_abi.h"
 #include "xtrace/log_format.h"
 
-#define ACTIVITY_BUFFERS_MAX 512
-#define ACTIVITY_DATA_BYTES  (512u << 10)
-#define ACTIVITY_SPARE	     6 /* free buffers that the writer keeps ready */
+#define ACTIVITY_BUFFERS_MAX 1024
+#define ACTIVITY_DATA_BYTES  (128u << 10)
+#define ACTIVITY_SPARE	     12 /* free buffers that the writer keeps ready */
 
 struct activity_buffer {
 	struct xt_activity_header *header;

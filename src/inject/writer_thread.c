@@ -33,7 +33,7 @@
 #define NAMES_AHEAD_NS	    (50 * 1000000)
 #define ACCOUNT_NS	    (1000 * 1000000)
 #define RING_FLUSH_PERCENT  40
-#define HELD_FLUSH_COUNT    3
+#define HELD_FLUSH_COUNT    12
 #define STACK_BYTES	    (256 << 10)
 #define STACK_BYTES_IN_NEED (8 << 20)
 

@@ -237,6 +237,18 @@ void xt_chunk_release(struct xt_chunk *chunk)
 	memset(chunk, 0, sizeof(*chunk));
 }
 
+struct xt_chunk *xt_chunk_new(void)
+{
+	return calloc(1, sizeof(struct xt_chunk));
+}
+
+void xt_chunk_free(struct xt_chunk *chunk)
+{
+	if (chunk)
+		xt_chunk_release(chunk);
+	free(chunk);
+}
+
 enum xt_kind xt_chunk_kind(const struct xt_chunk *chunk)
 {
 	return chunk->kind;

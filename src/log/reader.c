@@ -232,8 +232,9 @@ static void end_in_chunk(struct xt_reader *reader)
 	reader->ended = true;
 }
 
-/* Unpacks the chunk at the position. True if it can be returned. */
-static bool take(struct xt_reader *reader, const struct xt_chunk_header *header)
+/* Unpacks the chunk at the position into chunk. True if it can be returned. */
+static bool take(struct xt_reader *reader, const struct xt_chunk_header *header,
+		 struct xt_chunk *chunk)
 {
 	const uint8_t *stored;
 	size_t have;
@@ -244,7 +245,7 @@ static bool take(struct xt_reader *reader, const struct xt_chunk_header *header)
 	}
 	stored = xt_source_view(&reader->source, reader->position + sizeof(*header),
 				header->stored_bytes, &have);
-	if (have < header->stored_bytes || xt_chunk_unpack(&reader->chunk, header, stored)) {
+	if (have < header->stored_bytes || xt_chunk_unpack(chunk, header, stored)) {
 		skip_damaged(reader, header);
 		return false;
 	}
@@ -253,7 +254,7 @@ static bool take(struct xt_reader *reader, const struct xt_chunk_header *header)
 	return true;
 }
 
-const struct xt_chunk *xt_reader_next(struct xt_reader *reader, uint32_t wanted_kinds)
+bool xt_reader_read(struct xt_reader *reader, uint32_t wanted_kinds, struct xt_chunk *chunk)
 {
 	struct xt_chunk_header header;
 
@@ -273,9 +274,14 @@ const struct xt_chunk *xt_reader_next(struct xt_reader *reader, uint32_t wanted_
 			pass(reader, &header);
 		} else if (wanted_kinds && !(wanted_kinds & (1u << header.kind))) {
 			pass(reader, &header);
-		} else if (take(reader, &header)) {
-			return &reader->chunk;
+		} else if (take(reader, &header, chunk)) {
+			return true;
 		}
 	}
-	return NULL;
+	return false;
+}
+
+const struct xt_chunk *xt_reader_next(struct xt_reader *reader, uint32_t wanted_kinds)
+{
+	return xt_reader_read(reader, wanted_kinds, &reader->chunk) ? &reader->chunk : NULL;
 }

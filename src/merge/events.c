@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "merge/ahead.h"
 #include "merge/grow.h"
 #include "merge/model_load.h"
 #include "merge/reading.h"
@@ -387,22 +388,27 @@ int reading_events(struct reading *reading, struct report *report)
 	struct xt_reader *reader = inputs_open(log->path, report);
 	const struct xt_chunk *chunk;
 	uint64_t done_bytes, all_bytes;
+	struct ahead *ahead = NULL;
 	int error;
 
 	if (!reader)
 		return 0;
 	error = begin(reading);
+	if (!error) {
+		ahead = ahead_open(reader, wanted_kinds());
+		error = ahead ? 0 : -ENOMEM;
+	}
 	if (error)
 		goto out;
-	while (!reading->error && (chunk = xt_reader_next(reader, wanted_kinds()))) {
+	while (!reading->error && (chunk = ahead_next(ahead))) {
 		enum xt_kind kind = xt_chunk_kind(chunk);
 
 		if (!(model_load_kinds() & 1u << kind)) /* else the model has counted them */
 			reading->model->rows_read[kind] += xt_chunk_rows(chunk);
 		read_by_kind[kind](reading, chunk);
-		xt_reader_position(reader, &done_bytes, &all_bytes);
-		progress_at(&report->progress, done_bytes);
+		progress_at(&report->progress, ahead_position(ahead));
 	}
+	ahead_close(ahead);
 	xt_reader_position(reader, &done_bytes, &all_bytes);
 	progress_done(&report->progress, done_bytes);
 	error = finish(reading);
