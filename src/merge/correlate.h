@@ -25,7 +25,7 @@
 
 /* Powers of two. */
 #define CORRELATE_WINDOW_CALLS	   (1u << 17)
-#define CORRELATE_OLD_CALLS_MAX	   (1u << 18)
+#define CORRELATE_OLD_CALLS_MAX	   (1u << 17)
 #define CORRELATE_WAITING_WORK_MAX (1u << 20)
 
 enum launch_flag {
