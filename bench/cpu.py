@@ -121,11 +121,12 @@ class Suite:
                 done = children.run([self.places.merge, "--quiet", *arguments, path], 300,
                                     watch_peak=True)
                 speed = made["launches"] / done.cpu_s / 1e6
+                peak_mib = done.peak_kib / 1024 if done.peak_kib else None  # too short to see
                 results.append({"output": name, "launches": size, "launches_per_s": speed * 1e6,
                                 "peak_kib": done.peak_kib, "wall_s": done.wall_s,
                                 "cpu_s": done.cpu_s, "log_bytes": made["bytes"]})
                 rows.append([name, f"{size:,}", tables.number(speed),
-                             tables.number(done.peak_kib / 1024), tables.number(done.wall_s),
+                             tables.number(peak_mib), tables.number(done.wall_s),
                              tables.number(made["bytes"] / 1e6)])
             os.unlink(path)
         self.content["merge"] = results
