@@ -28,9 +28,10 @@
 #include "inject/clock.h"
 #include "inject/cupti.h"
 
-#define BUFFERS	   256
-#define POOL_BYTES (64u << 20) /* of fewer buffers, if they are large */
-#define PERIOD_NS  (50 * 1000000)
+#define BUFFERS		 256
+#define POOL_BYTES	 (64u << 20) /* of fewer buffers, if they are large */
+#define EXIT_PATIENCE_NS UINT64_C(2000000000)
+#define PERIOD_NS	 (50 * 1000000)
 
 /* The driver's entry point; returns 1 for success. */
 __attribute__((visibility("default"))) int InitializeInjection(void);
@@ -50,9 +51,8 @@ static struct {
 static _Alignas(64) uint8_t discard_data[64 << 10];
 static size_t buffer_bytes = ACTIVITY_DATA_BYTES;
 static int buffer_count = BUFFERS;
-static atomic_bool stopping;
+static atomic_bool stopping, done;
 static atomic_uint_fast64_t record_count, discarded_count;
-static pthread_t thread;
 
 static void nothing(void *userdata, uint32_t domain, uint32_t cbid, const void *cbdata)
 {
@@ -117,19 +117,24 @@ static void *flush_and_drain(void *unused)
 		}
 		drain();
 	}
+	cupti.cuptiActivityFlushAll(XT_CUPTI_FLUSH_COMPLETED);
+	cupti.cuptiActivityFlushAll(XT_CUPTI_FLUSH_FORCED);
+	drain();
+	atomic_store(&done, true);
 	return unused;
 }
 
 static void at_exit(void)
 {
 	const char *path = getenv("XTRACE_BENCH_FLOOR_COUNT");
+	const struct timespec nap = {0, 500000};
+	uint64_t begin_ns = monotonic_ns();
 	FILE *file;
 
+	/* A flush may hang. */
 	atomic_store(&stopping, true);
-	pthread_join(thread, NULL);
-	cupti.cuptiActivityFlushAll(XT_CUPTI_FLUSH_COMPLETED);
-	cupti.cuptiActivityFlushAll(XT_CUPTI_FLUSH_FORCED);
-	drain();
+	while (!atomic_load(&done) && monotonic_ns() - begin_ns < EXIT_PATIENCE_NS)
+		nanosleep(&nap, NULL);
 	file = path ? fopen(path, "w") : NULL;
 	if (!file)
 		return;
@@ -175,6 +180,7 @@ static int start(enum floor floor, char *why, size_t why_bytes)
 	const char *asked = getenv("XTRACE_CUPTI");
 	uint8_t yes = 1;
 	size_t yes_bytes = sizeof(yes);
+	pthread_t thread;
 
 	if (cupti_open(asked ? asked : "", why, why_bytes))
 		return -1;
@@ -193,6 +199,7 @@ static int start(enum floor floor, char *why, size_t why_bytes)
 		return -1;
 	if (pthread_create(&thread, NULL, flush_and_drain, NULL))
 		return -1;
+	pthread_detach(thread);
 	atexit(at_exit);
 	return 0;
 }

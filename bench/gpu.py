@@ -400,7 +400,7 @@ class Suite:
 
     def launches_of(self, workload, tracer):
         """How many launches a run makes: as the program says, or else as our log does."""
-        of_workload = [result.figures for result in self.results if result.workload == workload]
+        of_workload = self.figures_of(workload)
         own = [result.figures for result in self.results
                if result.workload == workload and result.tracer == tracer and result.figures]
         logged = [figures for figures in of_workload if figures.get("logged_launches")]
@@ -411,6 +411,18 @@ class Suite:
         if not logged:
             return None
         return logged[0]["logged_launches"] * own[0].get("steps", 1) / logged[0].get("steps", 1)
+
+    def added_ns(self, workload, over_callback):
+        """What a tracer adds to a launch above CUPTI, of steps of many launches."""
+        steps = [figures for figures in self.figures_of(workload)
+                 if figures.get("steps") and figures.get("logged_launches")]
+        if not steps or not over_callback:
+            return None
+        per_step = steps[0]["logged_launches"] / steps[0]["steps"]
+        return tables.median(over_callback) * 1e6 / per_step
+
+    def figures_of(self, workload):
+        return [result.figures for result in self.results if result.workload == workload]
 
     def summary(self):
         rows = []
@@ -434,6 +446,11 @@ class Suite:
         launches = self.launches_of(workload.name, tracer.name)
         lost = [text for text in figures("lost") if text]
         exit_ms = tables.median(figures("exit_ms"))
+        over_callback = (
+            []
+            if tracer.name == BARE or tracer.name.startswith("cupti")
+            else against(CALLBACK, lambda a, b: a - b)
+        )
         return {
             "workload": workload.name,
             "unit": workload.unit,
@@ -442,8 +459,8 @@ class Suite:
             "done": figures("done"),
             "to_bare": against(BARE, lambda a, b: a / b),
             "to_floor": against(FLOOR, lambda a, b: a / b),
-            "over_callback": [] if tracer.name == BARE or tracer.name.startswith("cupti")
-            else against(CALLBACK, lambda a, b: a - b),
+            "over_callback": over_callback,
+            "added_ns_per_launch": self.added_ns(workload.name, over_callback),
             "trace_bytes_per_launch": trace_bytes / launches if trace_bytes and launches else None,
             "exit_ms": exit_ms,
             "exit_ms_over_bare":
@@ -480,6 +497,8 @@ class Suite:
                 ])
             lines += tables.table(table)
             lines += [f"    {row['tracer']}: {row['failure']}" for row in rows if row["failure"]]
+            lines += [f"    {row['tracer']}: {row['added_ns_per_launch']:.0f} ns a launch above "
+                      "CUPTI with a callback" for row in rows if row["added_ns_per_launch"]]
             lines += [f"    {row['tracer']}: lost: {row['lost']}" for row in rows if row["lost"]]
         return lines
 
