@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "merge/debug_tree.h"
+#include "merge/dwp.h"
 #include "merge/grow.h"
 
 #define ORIGINS_MAX	16 /* entries that refer to others for what they lack */
@@ -24,10 +25,15 @@ struct unit {
 	Dwarf_Die die;
 	Dwarf_Die code; /* the first entry of where its functions are */
 	bool has_code;	/* code is known */
+	struct debug_apart apart;
 };
 
 struct debug_info {
+	const struct elf_file *file;
+	const char *path;
 	Dwarf *dwarf;
+	struct dwp *dwp; /* NULL: there is none, or it was not needed yet */
+	bool dwp_tried;
 	struct unit *units;
 	size_t unit_count;
 	size_t unit_capacity;
@@ -101,9 +107,10 @@ struct debug_info *debug_info_open(const struct elf_file *file, const char *path
 {
 	struct debug_info *info = calloc(1, sizeof(*info));
 
-	(void)path;
 	if (!info)
 		return NULL;
+	info->file = file;
+	info->path = path;
 	info->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
 	if (!info->dwarf) {
 		info->is_damaged = true;
@@ -130,6 +137,7 @@ void debug_info_close(struct debug_info *info)
 	tdestroy(info->trees, free_tree);
 	free(info->ranges.list);
 	free(info->units);
+	dwp_close(info->dwp);
 	dwarf_end(info->dwarf);
 	free(info);
 }
@@ -142,7 +150,8 @@ static int compare_trees(const void *a, const void *b)
 }
 
 /* The tree of the unit whose first entry is given, read at the first time; NULL: out of memory. */
-static const struct debug_tree *tree_of(struct debug_info *info, Dwarf_Die *unit_die)
+static const struct debug_tree *tree_of(struct debug_info *info, Dwarf_Die *unit_die,
+					const struct debug_apart *apart)
 {
 	struct debug_tree key = {.unit = unit_die->cu}, *tree;
 	void **place = tsearch(&key, &info->trees, compare_trees);
@@ -153,7 +162,7 @@ static const struct debug_tree *tree_of(struct debug_info *info, Dwarf_Die *unit
 		return *place;
 	tree = calloc(1, sizeof(*tree));
 	*place = tree;
-	if (tree && !debug_tree_read(tree, unit_die)) {
+	if (tree && !debug_tree_read(tree, unit_die, apart)) {
 		info->is_damaged |= tree->is_damaged;
 		return tree;
 	}
@@ -164,31 +173,41 @@ static const struct debug_tree *tree_of(struct debug_info *info, Dwarf_Die *unit
 	return NULL;
 }
 
-/* Where the functions of a unit are; its code stays without an address if that is not to be had. */
-static void find_code(struct debug_info *info, struct unit *unit)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Die split;
-	uint8_t type;
-
-	unit->has_code = true;
-	unit->code = unit->die;
-	if (dwarf_cu_info(unit->die.cu, NULL, &type, NULL, &split, NULL, NULL, NULL) < 0 ||
-	    type != DW_UT_skeleton)
-		return;
-	unit->code = split;
-	if (split.addr)
-		return;
-	if (dwarf_attr(&unit->die, DW_AT_dwo_name, &attribute) ||
-	    dwarf_attr(&unit->die, DW_AT_GNU_dwo_name, &attribute))
-		note_missing(info, dwarf_formstring(&attribute));
-}
-
 static const char *text_of(Dwarf_Die *die, unsigned name)
 {
 	Dwarf_Attribute attribute;
 
 	return dwarf_attr(die, name, &attribute) ? dwarf_formstring(&attribute) : NULL;
+}
+
+static bool find_in_package(struct debug_info *info, struct unit *unit, uint64_t id)
+{
+	if (!info->dwp_tried)
+		info->dwp = dwp_open(info->path);
+	info->dwp_tried = true;
+	return info->dwp &&
+	       dwp_unit(info->dwp, info->file, &unit->die, id, &unit->code, &unit->apart);
+}
+
+/* Where the functions of a unit are; its code stays without an address if that is not to be had. */
+static void find_code(struct debug_info *info, struct unit *unit)
+{
+	const char *name;
+	Dwarf_Die split;
+	uint64_t id;
+	uint8_t type;
+
+	unit->has_code = true;
+	unit->code = unit->die;
+	if (dwarf_cu_info(unit->die.cu, NULL, &type, NULL, &split, &id, NULL, NULL) < 0 ||
+	    type != DW_UT_skeleton)
+		return;
+	unit->code = split;
+	if (split.addr || find_in_package(info, unit, id))
+		return;
+	unit->code.addr = NULL;
+	name = text_of(&unit->die, DW_AT_dwo_name);
+	note_missing(info, name ? name : text_of(&unit->die, DW_AT_GNU_dwo_name));
 }
 
 /* Follows an entry to the one that it completes, as far as that goes. */
@@ -259,7 +278,7 @@ static int qualify(struct debug_info *info, Dwarf_Die *die, const char *name,
 	*qualified_out = name;
 	if (!dwarf_diecu(die, &unit_die, NULL, NULL))
 		return 0;
-	tree = tree_of(info, &unit_die);
+	tree = tree_of(info, &unit_die, &(struct debug_apart){0});
 	if (!tree)
 		return -ENOMEM;
 	scope = debug_tree_scope(tree, die); /* die is the declaration already */
@@ -310,8 +329,8 @@ static uint32_t number_of(Dwarf_Die *die, unsigned name)
 	return (uint32_t)value;
 }
 
-/* Where an inlined function was called. */
-static void find_call(Dwarf_Die *die, struct debug_place *caller)
+/* Where an inlined function was called. Some units out of a package use the files of their skeleton. */
+static void find_call(struct unit *unit, Dwarf_Die *die, struct debug_place *caller)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Die unit_die;
@@ -320,9 +339,11 @@ static void find_call(Dwarf_Die *die, struct debug_place *caller)
 	size_t count;
 
 	caller->line = number_of(die, DW_AT_call_line);
-	if (dwarf_attr(die, DW_AT_call_file, &attribute) && !dwarf_formudata(&attribute, &file) &&
-	    dwarf_diecu(die, &unit_die, NULL, NULL) &&
-	    !dwarf_getsrcfiles(&unit_die, &files, &count))
+	if (!dwarf_attr(die, DW_AT_call_file, &attribute) || dwarf_formudata(&attribute, &file) ||
+	    !dwarf_diecu(die, &unit_die, NULL, NULL))
+		return;
+	if (!dwarf_getsrcfiles(&unit_die, &files, &count) ||
+	    (unit->apart.is_apart && !dwarf_getsrcfiles(&unit->die, &files, &count)))
 		caller->file = dwarf_filesrc(files, file, NULL, NULL);
 }
 
@@ -335,8 +356,8 @@ static bool has_code(Dwarf_Die *die)
  * Appends the functions inlined at address below die, outermost first, to inlined[0 .. *count).
  * True if there were any. Blocks may be without ranges of their own.
  */
-static bool find_inlined(struct debug_info *info, Dwarf_Die *die, uint64_t address, int depth,
-			 Dwarf_Die *inlined, size_t *count)
+static bool find_inlined(struct debug_info *info, const struct debug_apart *apart, Dwarf_Die *die,
+			 uint64_t address, int depth, Dwarf_Die *inlined, size_t *count)
 {
 	Dwarf_Die child;
 	int rc = depth < DEBUG_DEPTH_MAX - 1 ? dwarf_child(die, &child) : -1;
@@ -347,13 +368,13 @@ static bool find_inlined(struct debug_info *info, Dwarf_Die *die, uint64_t addre
 		bool is_block = tag == DW_TAG_lexical_block || tag == DW_TAG_try_block ||
 				tag == DW_TAG_catch_block || tag == DW_TAG_with_stmt;
 
-		if (is_inlined && dwarf_haspc(&child, address) == 1) {
+		if (is_inlined && debug_has_address(&child, apart, address)) {
 			inlined[(*count)++] = child;
-			find_inlined(info, &child, address, depth + 1, inlined, count);
+			find_inlined(info, apart, &child, address, depth + 1, inlined, count);
 			return true;
 		}
-		if (is_block && (dwarf_haspc(&child, address) == 1 || !has_code(&child)) &&
-		    find_inlined(info, &child, address, depth + 1, inlined, count))
+		if (is_block && (debug_has_address(&child, apart, address) || !has_code(&child)) &&
+		    find_inlined(info, apart, &child, address, depth + 1, inlined, count))
 			return true;
 	}
 	info->is_damaged |= rc < 0;
@@ -372,17 +393,18 @@ static bool agrees(const struct debug_tree *tree, uint32_t scope, const struct s
 }
 
 /* Puts the function and what was inlined into it behind the innermost place, whose line is known. */
-static int put_places(struct debug_info *info, Dwarf_Die *function, uint64_t address, size_t *count)
+static int put_places(struct debug_info *info, struct unit *unit, Dwarf_Die *function,
+		      uint64_t address, size_t *count)
 {
 	Dwarf_Die inlined[DEBUG_DEPTH_MAX];
 	size_t inlined_count = 0;
 	int error = 0;
 
-	find_inlined(info, function, address, 0, inlined, &inlined_count);
+	find_inlined(info, &unit->apart, function, address, 0, inlined, &inlined_count);
 	for (size_t i = inlined_count; i-- && !error;) {
 		error = function_name(info, inlined[i], &info->places[*count - 1].function);
 		info->places[*count] = (struct debug_place){0};
-		find_call(&inlined[i], &info->places[(*count)++]);
+		find_call(unit, &inlined[i], &info->places[(*count)++]);
 	}
 	return error ? error : function_name(info, *function, &info->places[*count - 1].function);
 }
@@ -413,13 +435,15 @@ int debug_info_find(struct debug_info *info, uint64_t address, const struct symb
 		first->file = dwarf_linesrc(line, NULL, NULL);
 	}
 	if (unit->code.addr) {
-		tree = tree_of(info, &unit->code);
+		tree = tree_of(info, &unit->code, &unit->apart);
 		if (!tree)
 			return -ENOMEM;
 		code = spans_find(&tree->functions, address);
 		if (code && symbol && !agrees(tree, code->what, symbol))
 			return 0;
-		error = code ? put_places(info, &tree->scopes[code->what].die, address, &count) : 0;
+		error = code ? put_places(info, unit, &tree->scopes[code->what].die, address,
+					  &count)
+			     : 0;
 		if (error)
 			return error;
 	}

@@ -24,7 +24,8 @@ struct debug_place {
 struct debug_info;
 
 /*
- * file stays the caller's and must stay open. path: of the module, for what is named after it.
+ * file stays the caller's and must stay open. path: of the module, for what
+ * is named after it, likewise.
  * NULL if memory ran out.
  */
 struct debug_info *debug_info_open(const struct elf_file *file, const char *path);

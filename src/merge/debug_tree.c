@@ -7,6 +7,7 @@
 
 #include <dwarf.h>
 
+#include "merge/dwp.h"
 #include "merge/grow.h"
 
 #define RANGES_MAX 65536 /* of one function */
@@ -51,13 +52,67 @@ int debug_next(Dwarf_Die *die, Dwarf_Die *next)
 	return (char *)next->addr > (char *)before.addr && next->cu == before.cu ? 0 : -1;
 }
 
+#define LISTS_HEAD_BYTES 12 /* of .debug_rnglists, with 32-bit offsets */
+
+/* Where the list with that number begins, or -1. */
+static ptrdiff_t list_offset(const struct debug_apart *apart, uint64_t number)
+{
+	uint32_t count, offset;
+
+	if (apart->list_bytes < LISTS_HEAD_BYTES)
+		return -1;
+	memcpy(&count, apart->lists + LISTS_HEAD_BYTES - sizeof(count), sizeof(count));
+	if (number >= count || count > (apart->list_bytes - LISTS_HEAD_BYTES) / sizeof(offset))
+		return -1;
+	memcpy(&offset, apart->lists + LISTS_HEAD_BYTES + number * sizeof(offset), sizeof(offset));
+	return LISTS_HEAD_BYTES + (ptrdiff_t)offset;
+}
+
+/*
+ * libdw takes the base of ranges from the unit; but one may begin in the midst of a list with
+ * another base, and so at the beginning of it, too.
+ */
+ptrdiff_t debug_ranges(Dwarf_Die *die, const struct debug_apart *apart, ptrdiff_t at,
+		       Dwarf_Addr *base, Dwarf_Addr *start, Dwarf_Addr *end)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word list;
+
+	if (!at && apart->is_apart && dwarf_attr(die, DW_AT_ranges, &attribute)) {
+		if (dwarf_formudata(&attribute, &list) < 0)
+			return -1;
+		at = dwarf_whatform(&attribute) == DW_FORM_rnglistx ? list_offset(apart, list)
+		     : list < INT32_MAX ? (ptrdiff_t)(list + DWP_RANGES_SHIFT)
+					: -1;
+		if (at < 0)
+			return -1;
+		*base = apart->base;
+	}
+	return dwarf_ranges(die, at, base, start, end);
+}
+
+bool debug_has_address(Dwarf_Die *die, const struct debug_apart *apart, uint64_t address)
+{
+	Dwarf_Addr base, start, end;
+	ptrdiff_t at = 0;
+
+	for (int i = 0; i < RANGES_MAX; i++) {
+		at = debug_ranges(die, apart, at, &base, &start, &end);
+		if (at <= 0)
+			return false;
+		if (address >= start && address < end)
+			return true;
+	}
+	return false;
+}
+
 static int add_function(struct debug_tree *tree, Dwarf_Die *die, uint32_t scope)
 {
 	Dwarf_Addr base, start, end;
 	ptrdiff_t at = 0;
 
 	for (int i = 0; i < RANGES_MAX; i++) {
-		at = dwarf_ranges(die, at, &base, &start, &end);
+		at = debug_ranges(die, &tree->apart, at, &base, &start, &end);
 		if (at <= 0)
 			break;
 		if (debug_is_code(start, end) && spans_add(&tree->functions, start, end, scope) < 0)
@@ -80,7 +135,7 @@ static int add_entry(struct debug_tree *tree, Dwarf_Die *die, enum kind kind, ui
 	return kind == KIND_FUNCTION ? add_function(tree, die, *scope - 1) : 0;
 }
 
-int debug_tree_read(struct debug_tree *tree, Dwarf_Die *unit_die)
+int debug_tree_read(struct debug_tree *tree, Dwarf_Die *unit_die, const struct debug_apart *apart)
 {
 	struct level {
 		Dwarf_Die die;
@@ -88,7 +143,7 @@ int debug_tree_read(struct debug_tree *tree, Dwarf_Die *unit_die)
 	} levels[DEBUG_DEPTH_MAX];
 	int depth = 1, rc;
 
-	*tree = (struct debug_tree){.unit = unit_die->cu};
+	*tree = (struct debug_tree){.unit = unit_die->cu, .apart = *apart};
 	levels[0] = (struct level){*unit_die, 0};
 	while (depth) {
 		struct level *level = &levels[depth - 1];

@@ -23,12 +23,17 @@ GCC = [
     ("O2, sections dropped", ["-O2", "-ffunction-sections", "-Wl,--gc-sections"], None),
     ("O2, split", ["-O2", "-gsplit-dwarf"], ["-O2"]),
     ("O2, split, DWARF 4", ["-O2", "-gdwarf-4", "-gsplit-dwarf"], ["-O2", "-gdwarf-4"]),
+    ("O2, package, DWARF 4", ["-O2", "-gdwarf-4", "-gsplit-dwarf", "dwp"], ["-O2", "-gdwarf-4"]),
+    ("O2, LLVM's package, DWARF 4", ["-O2", "-gdwarf-4", "-gsplit-dwarf", "llvm-dwp"],
+     ["-O2", "-gdwarf-4"]),
+    ("O2, LLVM's package", ["-O2", "-gsplit-dwarf", "llvm-dwp"], ["-O2"]),
 ]
 CLANG = [
     ("O0", ["-O0"], None),
     ("O2", ["-O2"], None),
     ("O3, DWARF 4", ["-O3", "-gdwarf-4"], None),
     ("O2, split", ["-O2", "-gsplit-dwarf"], ["-O2"]),
+    ("O2, LLVM's package", ["-O2", "-gsplit-dwarf", "llvm-dwp"], ["-O2"]),
 ]
 RUST = [
     ("debug", ["-Copt-level=0"], None),
@@ -38,7 +43,9 @@ RUST = [
 
 
 def build_cxx(tracer, folder, compiler, flags):
-    """Objects are made one by one, so that split DWARF has its files beside them."""
+    """Objects are made one by one, so that split DWARF has its files beside them, or in a package."""
+    package = [flag for flag in flags if flag.endswith("dwp")]
+    flags = [flag for flag in flags if flag not in package]
     c_compiler = compiler.replace("clang++", "clang").replace("g++", "gcc")
     os.makedirs(folder, exist_ok=True)
     compile_flags = [flag for flag in flags if not flag.startswith("-Wl,")]
@@ -47,6 +54,11 @@ def build_cxx(tracer, folder, compiler, flags):
                         os.path.join(base.HERE, source), "-o", source + ".o"], cwd=folder)
     tracer.compile([compiler, "-g", *flags, "device.c.o", "calls.cpp.o", "-o", "program",
                     *tracer.libraries], cwd=folder)
+    for tool in package:
+        tracer.compile([tool, "-e", "program", "-o", "program.dwp"], cwd=folder)
+        for name in os.listdir(folder):
+            if name.endswith(".dwo"):
+                os.unlink(os.path.join(folder, name))
     return os.path.join(folder, "program")
 
 
@@ -111,8 +123,13 @@ def main():
                 if not base.has(compiler):
                     print(f"{family}: not here")
                     continue
-                jobs += [pool.submit(check_build, tracer, builder, compiler, *build)
-                         for build in builds]
+                for build in builds:
+                    missing = [flag for flag in build[1]
+                               if flag.endswith("dwp") and not base.has(flag)]
+                    if missing:
+                        print(f"{compiler} {build[0]}: {missing[0]} is not here")
+                    else:
+                        jobs.append(pool.submit(check_build, tracer, builder, compiler, *build))
             for job in jobs:
                 print(job.result(), flush=True)
         assert jobs, "no compiler"
