@@ -45,6 +45,8 @@ static inline void own_work(const struct reading *reading, const struct work *wo
 
 	*owner = (struct owner){0};
 	set_leaf(reading, work, owner);
+	if (!launch && work_is_by_device(work))
+		owner->marks = OWNER_BY_DEVICE;
 	if (run->wants_origins) {
 		owner->thread = launch ? launch->thread : 0;
 		if (owner->leaf != LEAF_MEMORY)
@@ -95,11 +97,11 @@ static void count_work(struct reading *reading, const struct work *work)
 
 /* Work of a graph belongs to who launched the graph and to who made the node. */
 static inline void own_graph_work(struct reading *reading, const struct work *work,
-				  const struct launch *launch, struct owner *owner, bool *is_unmade)
+				  uint64_t launched_ns, struct owner *owner, bool *is_unmade)
 {
 	struct nodes *nodes = &reading->model->nodes;
 	enum graph_stacks wanted = reading->run->settings->graph_stacks;
-	uint32_t creation = nodes_creation(nodes, work->graph_node, launch->enter_ns);
+	uint32_t creation = nodes_creation(nodes, work->graph_node, launched_ns);
 
 	if (creation && !frames_has_stack(&reading->frames, nodes->creations[creation].stack))
 		creation = CREATION_UNKNOWN;
@@ -107,11 +109,11 @@ static inline void own_graph_work(struct reading *reading, const struct work *wo
 	*is_unmade = !creation && nodes->count;
 	if (wanted == GRAPH_STACKS_REPLAY)
 		return;
-	owner->in_graph = 1;
+	owner->marks |= OWNER_IN_GRAPH;
 	owner->creation = creation;
 	if (wanted != GRAPH_STACKS_CAPTURE || !creation)
 		return;
-	owner->in_graph = 0;
+	owner->marks = 0;
 	owner->stack = 0;
 	owner->api = 0;
 }
@@ -154,7 +156,7 @@ void reading_joined(void *context, const struct work *work, const struct launch 
 {
 	struct reading *reading = context;
 	struct run *run = reading->run;
-	bool has_stack, is_unmade = false;
+	bool has_stack, is_unmade = false, is_of_graph;
 	struct owner owner;
 	uint32_t place;
 
@@ -168,9 +170,11 @@ void reading_joined(void *context, const struct work *work, const struct launch 
 	if (launch)
 		own_called(reading, launch, &owner);
 	has_stack = owner.stack;
-	if (launch && work->graph_node)
-		own_graph_work(reading, work, launch, &owner, &is_unmade);
-	if (launch && reading->timeline) {
+	is_of_graph = work->graph_node && (launch || owner.marks);
+	if (is_of_graph)
+		own_graph_work(reading, work, launch ? launch->enter_ns : work->start_ns, &owner,
+			       &is_unmade);
+	if ((launch || is_of_graph) && reading->timeline) {
 		struct owner told = owner;
 
 		timeline_own(reading->timeline, work->ticket, launch, &told);
@@ -183,11 +187,13 @@ void reading_joined(void *context, const struct work *work, const struct launch 
 	if (run->selection && !sieve_path(reading, place))
 		return;
 	count_work(reading, work);
-	if (launch && work->graph_node) {
+	if (is_of_graph) {
 		run->graph_work_count++;
 		run->graph_work_unmade_count += is_unmade;
 	}
-	if (!launch)
+	if (!launch && is_of_graph)
+		run->work_by_device_count++;
+	else if (!launch)
 		run->work_without_call_count++;
 	else if (!has_stack)
 		run->work_without_stack_count++;
@@ -197,6 +203,15 @@ void reading_joined(void *context, const struct work *work, const struct launch 
 	reading->totals.entries[place].weights[WEIGHT_COUNT]++;
 	if (reading->tells_of_work)
 		tell_of_work(reading, work, launch);
+}
+
+void reading_joined_by_id(void *context, const struct work *work, const struct launch *launch)
+{
+	struct reading *reading = context;
+
+	if (work->kind < WORK_KINDS && work->graph_node && work->correlation)
+		replays_pass(reading->replays, work, launch);
+	reading_joined(context, work, launch);
 }
 
 void reading_ran(void *context, const struct stretch *stretch)

@@ -20,6 +20,7 @@ struct clone {
 	uint32_t row;
 	uint32_t child; /* the graph that this node stands for, or NONE */
 	uint32_t next;	/* of the same graph, or NONE */
+	bool has_more;	/* it stands for several graphs, of which child is the first */
 };
 
 struct graph {
@@ -56,24 +57,29 @@ static int begin_graph(struct forest *forest, uint32_t number)
 	return 0;
 }
 
-/* Closes the graphs that began inside the one with that number; gives the outermost of them. */
-static uint32_t close_inner(struct forest *forest, uint32_t number)
+/*
+ * Closes the graphs that began inside the one with that number: those that the next clone stands
+ * for, since what is in them was closed by nodes of their own. child and has_more are set.
+ */
+static void close_inner(struct forest *forest, uint32_t number, struct clone *clone)
 {
-	uint32_t closed = NONE;
-
 	while (forest->open != NONE && forest->graphs[forest->open].number > number) {
-		closed = forest->open;
-		forest->open = forest->graphs[closed].below;
+		struct graph *closed = &forest->graphs[forest->open];
+
+		closed->is_child = true;
+		clone->has_more = clone->child != NONE;
+		clone->child = forest->open;
+		forest->open = closed->below;
 	}
-	return closed;
 }
 
 static int add_clone(struct forest *forest, const struct nodes *nodes, uint32_t row)
 {
 	uint32_t number = graph_number(nodes->rows[row].id);
-	uint32_t child = close_inner(forest, number);
+	struct clone clone = {row, NONE, NONE, false};
 	struct graph *graph;
 
+	close_inner(forest, number, &clone);
 	if ((forest->open == NONE || forest->graphs[forest->open].number != number) &&
 	    begin_graph(forest, number))
 		return -ENOMEM;
@@ -81,14 +87,12 @@ static int add_clone(struct forest *forest, const struct nodes *nodes, uint32_t 
 		 sizeof(*forest->clones)) < 0)
 		return -ENOMEM;
 	graph = &forest->graphs[forest->open];
-	forest->clones[forest->clone_count] = (struct clone){row, child, NONE};
+	forest->clones[forest->clone_count] = clone;
 	if (graph->count++)
 		forest->clones[graph->last].next = (uint32_t)forest->clone_count;
 	else
 		graph->first = (uint32_t)forest->clone_count;
 	graph->last = (uint32_t)forest->clone_count++;
-	if (child != NONE)
-		forest->graphs[child].is_child = true;
 	return 0;
 }
 
@@ -132,17 +136,21 @@ struct numbering {
 	uint64_t time_ns; /* at which the last of its own nodes was announced */
 };
 
+/* 0, -ENOMEM, or how the nodes go on from here is not known: */
+#define UNKNOWN_FROM_HERE 1
+
 static int number_children(struct numbering *numbering, const struct graph *graph, int depth)
 {
 	const struct forest *forest = numbering->forest;
 
 	for (uint32_t c = graph->first; c != NONE; c = forest->clones[c].next) {
 		const struct graph *child;
+		int error;
 
 		if (forest->clones[c].child == NONE)
 			continue;
-		if (depth == DEPTH_MAX)
-			return 0;
+		if (depth == DEPTH_MAX || forest->clones[c].has_more)
+			return UNKNOWN_FROM_HERE;
 		child = &forest->graphs[forest->clones[c].child];
 		for (uint32_t n = child->first; n != NONE; n = forest->clones[n].next) {
 			const struct node *clone = &numbering->nodes->rows[forest->clones[n].row];
@@ -157,13 +165,13 @@ static int number_children(struct numbering *numbering, const struct graph *grap
 			if (nodes_add(numbering->nodes, &row))
 				return -ENOMEM;
 		}
-		if (number_children(numbering, child, depth + 1))
-			return -ENOMEM;
+		error = number_children(numbering, child, depth + 1);
+		if (error)
+			return error;
 	}
 	return 0;
 }
 
-/* How the nodes of a conditional node's graphs are numbered is not known, nor what comes after. */
 static bool has_condition(const struct forest *forest, const struct nodes *nodes,
 			  const struct graph *graph, int depth)
 {
@@ -179,19 +187,35 @@ static bool has_condition(const struct forest *forest, const struct nodes *nodes
 	return false;
 }
 
+static int note_conditional(struct nodes *nodes, uint32_t number)
+{
+	if (grow(&nodes->conditional, &nodes->conditional_capacity, nodes->conditional_count + 1,
+		 sizeof(*nodes->conditional)) < 0)
+		return -ENOMEM;
+	nodes->conditional[nodes->conditional_count++] = number;
+	return 0;
+}
+
+/* Of a graph that is in no other one. */
+static int add_nodes_below(struct nodes *nodes, const struct forest *forest,
+			   const struct graph *graph)
+{
+	const struct node *last = &nodes->rows[forest->clones[graph->last].row];
+	struct numbering numbering = {nodes, forest, last->id + 1, last->time_ns};
+
+	if (has_condition(forest, nodes, graph, 0) && note_conditional(nodes, graph->number))
+		return -ENOMEM;
+	return number_children(&numbering, graph, 0) < 0 ? -ENOMEM : 0;
+}
+
 int child_nodes_add(struct nodes *nodes)
 {
 	struct forest forest = {0};
 	int error = build_forest(&forest, nodes);
 
-	for (size_t g = 0; g < forest.graph_count && !error; g++) {
-		const struct graph *graph = &forest.graphs[g];
-		const struct node *last = &nodes->rows[forest.clones[graph->last].row];
-		struct numbering numbering = {nodes, &forest, last->id + 1, last->time_ns};
-
-		if (!graph->is_child && !has_condition(&forest, nodes, graph, 0))
-			error = number_children(&numbering, graph, 0);
-	}
+	for (size_t g = 0; g < forest.graph_count && !error; g++)
+		if (!forest.graphs[g].is_child)
+			error = add_nodes_below(nodes, &forest, &forest.graphs[g]);
 	free(forest.clones);
 	free(forest.graphs);
 	return error;

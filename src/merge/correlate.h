@@ -63,6 +63,12 @@ struct work {
 	uint8_t kind;	     /* enum work_kind */
 };
 
+/* The GPU itself launched a graph's node, for a call whose id it does not say. */
+static inline bool work_is_by_device(const struct work *work)
+{
+	return !work->correlation && work->graph_node && work->kind < WORK_KINDS;
+}
+
 /* Told of all work exactly once: with its call, or with NULL if there is none. */
 struct correlate_listener {
 	void (*joined)(void *context, const struct work *work, const struct launch *launch);

@@ -15,6 +15,10 @@ const struct doubt doubts[DOUBTS_COUNT] = {
 	{"work_without_stack",
 	 "%llu kernels, copies or sets have a call without a stack: shown as " FRAME_UNATTRIBUTED,
 	 IN_RUN(work_without_stack_count)},
+	{"work_launched_by_device",
+	 "%llu kernels, copies or sets were launched by the GPU itself, for a call that is not "
+	 "known: shown as " FRAME_BY_DEVICE,
+	 IN_RUN(work_by_device_count)},
 	{"work_with_impossible_times",
 	 "%llu kernels, copies or sets have times that cannot be: passed over",
 	 IN_RUN(work_invalid_count)},

@@ -178,7 +178,9 @@ static void read_work(struct reading *reading, const struct xt_chunk *chunk)
 		}
 		if (reading->timeline)
 			wait_for_order(reading, &work);
-		if (correlate_work(reading->correlate, &work) < 0)
+		if (reading->replays && work_is_by_device(&work))
+			replays_join(reading->replays, &work);
+		else if (correlate_work(reading->correlate, &work) < 0)
 			reading->error = -ENOMEM;
 	}
 }
@@ -319,7 +321,10 @@ static int finish(struct reading *reading)
 {
 	const struct correlate_counts *counts = correlate_finish(reading->correlate);
 	struct run *run = reading->run;
-	int error = finish_memory(reading);
+	int error = reading->replays ? replays_finish(reading->replays) : 0;
+
+	if (!error)
+		error = finish_memory(reading);
 
 	if (!run->selection) {
 		run->launch_alone_count += counts->launches_alone;
@@ -347,6 +352,7 @@ static int finish(struct reading *reading)
 static int begin(struct reading *reading)
 {
 	struct correlate_listener listener = {reading_joined, reading};
+	const struct nodes *nodes = &reading->model->nodes;
 	struct memory_listener memory_listener = {reading_memory_changed, reading};
 	struct timeline_listener timeline_listener = {reading_ran, reading};
 	bool wants_exclusive = run_wants(reading->run, WEIGHT_GPU_EXCLUSIVE);
@@ -367,6 +373,12 @@ static int begin(struct reading *reading)
 				     &reading->threads, &reading->model->pauses, timeline_listener);
 		if (!reading->timeline)
 			return -ENOMEM;
+	}
+	if (nodes->conditional_count) {
+		if (replays_new(&reading->replays, nodes->conditional, nodes->conditional_count,
+				&reading->model->pauses, listener) < 0)
+			return -ENOMEM;
+		listener.joined = reading_joined_by_id;
 	}
 	return correlate_new(&reading->correlate, NULL, listener);
 }
@@ -421,6 +433,7 @@ out:
 void reading_free(struct reading *reading)
 {
 	correlate_free(reading->correlate);
+	replays_free(reading->replays);
 	timeline_free(reading->timeline);
 	memory_free(&reading->memory);
 	threads_free(&reading->threads);

@@ -116,7 +116,9 @@ struct run {
 	uint64_t calls_recurring_count;
 	uint64_t memory_untimed_count;
 	uint64_t work_without_call_count;
-	uint64_t pause_count; /* of recording */
+	uint64_t
+		work_by_device_count; /* not among these: the GPU launched it, for a call unknown */
+	uint64_t pause_count;	      /* of recording */
 	uint64_t paused_ns;
 	uint64_t work_without_stack_count; /* the call is known, its stack is not */
 	uint64_t graph_work_count;

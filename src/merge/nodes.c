@@ -131,6 +131,7 @@ void nodes_free(struct nodes *nodes)
 	free(nodes->unnoted);
 	free(nodes->creations);
 	free(nodes->recent);
+	free(nodes->conditional);
 	*nodes = (struct nodes){0};
 }
 

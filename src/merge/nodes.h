@@ -48,6 +48,10 @@ struct nodes {
 	struct creation *creations;	      /* creation 0 is none */
 	size_t creation_count;
 	struct node_place *recent;
+	uint32_t *
+		conditional; /* executable graphs, by the upper half of ids, with conditional nodes */
+	size_t conditional_count;
+	size_t conditional_capacity;
 	uint64_t cyclic_count; /* nodes whose origins lead in a circle or too far */
 };
 

@@ -301,6 +301,8 @@ static uint32_t put_leaf(struct planter *p, uint32_t node, const struct owner *o
 
 static uint32_t put_call(struct planter *p, uint32_t node, const struct owner *owner)
 {
+	if (owner->marks & OWNER_BY_DEVICE)
+		return paths_child(p->paths, node, intern(p, FRAME_BY_DEVICE));
 	node = put_stack(p, node, owner->stack, owner->range);
 	if (!owner->stack && owner->leaf != LEAF_CALL)
 		return node;
@@ -314,9 +316,9 @@ static uint32_t put_owner(struct planter *p, const struct owner *owner)
 	const struct nodes *nodes = &p->process->model->nodes;
 	uint32_t node = put_root(p, owner->root);
 
-	if (owner->in_graph || !owner->creation)
+	if (owner_has_call(owner))
 		node = put_call(p, node, owner);
-	if (owner->in_graph)
+	if (owner->marks & OWNER_IN_GRAPH)
 		node = paths_child(p->paths, node, intern(p, PATH_GRAPH_MARK));
 	if (owner->creation) {
 		const struct creation *creation = &nodes->creations[owner->creation];

@@ -94,13 +94,15 @@ static int push_path(struct pprof *pprof, const struct process *process, const s
 	int error = 0;
 
 	pprof->path_length = 0;
-	if (owner->in_graph || !owner->creation) {
+	if (owner->marks & OWNER_BY_DEVICE) {
+		error = push_text(pprof, FRAME_BY_DEVICE);
+	} else if (owner_has_call(owner)) {
 		error = push_stack(pprof, process, owner->stack);
 		if (!error && (owner->stack || owner->leaf == LEAF_CALL))
 			error = push_name(pprof, process,
 					  frames_api_name(frames, owner->stack, owner->api));
 	}
-	if (!error && owner->in_graph)
+	if (!error && owner->marks & OWNER_IN_GRAPH)
 		error = push_text(pprof, PATH_GRAPH_MARK);
 	if (!error && owner->creation) {
 		const struct creation *creation = &process->model->nodes.creations[owner->creation];
@@ -201,7 +203,7 @@ static int put_labels(struct pprof *pprof, struct labels *labels, const struct p
 {
 	const struct model *model = process->model;
 	const struct creation *creation = &model->nodes.creations[owner->creation];
-	uint32_t range = owner->in_graph || !owner->creation ? owner->range : creation->range;
+	uint32_t range = owner_has_call(owner) ? owner->range : creation->range;
 	int error = label_device(pprof, labels, model, owner);
 
 	if (!error)

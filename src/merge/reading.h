@@ -8,6 +8,7 @@
 #include "merge/exporter.h"
 #include "merge/labels.h"
 #include "merge/memory.h"
+#include "merge/replays.h"
 #include "merge/threads.h"
 #include "merge/timeline.h"
 #include "merge/totals.h"
@@ -35,6 +36,7 @@ struct reading {
 	struct frames frames;
 	struct totals totals;
 	struct correlate *correlate;
+	struct replays *replays; /* NULL: no graph has conditional nodes */
 	struct threads threads;
 	struct memory memory;
 	struct timeline *timeline;   /* NULL if no weight needs it */
@@ -67,8 +69,10 @@ void own_call(struct reading *reading, const struct launch *call, struct owner *
 /* The CPU waited in that call: what a path of --weight cpu-wait ends in. */
 void reading_add_wait(struct reading *reading, const struct launch *call, uint64_t duration_ns);
 
-/* Listeners, with the reading as their context. */
+/* Listeners, with the reading as their context; the second for what is joined by id where there are
+ * replays. */
 void reading_joined(void *context, const struct work *work, const struct launch *launch);
+void reading_joined_by_id(void *context, const struct work *work, const struct launch *launch);
 void reading_ran(void *context, const struct stretch *stretch);
 void reading_memory_changed(void *context, uint32_t pool, uint64_t time_ns, uint64_t live_bytes);
 

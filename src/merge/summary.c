@@ -131,7 +131,8 @@ static void put_overview(struct output *out, const struct run *run)
 
 static void put_losses(struct output *out, const struct run *run)
 {
-	uint64_t sum = run->work_without_call_count + run->work_without_stack_count;
+	uint64_t sum = run->work_without_call_count + run->work_without_stack_count +
+		       run->work_by_device_count;
 
 	for (unsigned l = 0; l < LOSS_COUNT; l++)
 		sum += run->losses[l];
@@ -146,6 +147,9 @@ static void put_losses(struct output *out, const struct run *run)
 	if (run->work_without_call_count)
 		put_count(out, "kernels, copies, sets whose call is missing",
 			  run->work_without_call_count);
+	if (run->work_by_device_count)
+		put_count(out, "kernels, copies, sets launched by the GPU, call unknown",
+			  run->work_by_device_count);
 	if (run->work_without_stack_count)
 		put_count(out, "kernels, copies, sets whose call has no stack",
 			  run->work_without_stack_count);

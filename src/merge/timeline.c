@@ -144,6 +144,8 @@ void timeline_own(struct timeline *timeline, uint32_t ticket, const struct launc
 	if (!item)
 		return;
 	item->owner = *owner;
+	if (!launch)
+		return;
 	item->work.has_call = true;
 	item->work.enter_ns = launch->enter_ns;
 	item->work.past = threads_past(timeline->threads, launch->thread);

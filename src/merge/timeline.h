@@ -60,7 +60,8 @@ void timeline_free(struct timeline *timeline);
 void timeline_add(struct timeline *timeline, uint32_t device, const struct work *work,
 		  const struct owner *owner, uint32_t *ticket_out);
 
-/* The call behind that work is known, and whom the work belongs to. Too late is no harm. */
+/* Whom that work belongs to is known, and the call behind it (NULL: that will not be). Too late is
+ * no harm. */
 void timeline_own(struct timeline *timeline, uint32_t ticket, const struct launch *launch,
 		  const struct owner *owner);
 

@@ -15,9 +15,9 @@ static uint32_t hash_owner(const struct owner *owner)
 
 	if (owner->stream | owner->thread)
 		h ^= ((uint64_t)owner->stream << 32 | owner->thread) * 0xa0761d6478bd642fu;
-	if (owner->range | owner->creation | owner->root | owner->in_graph)
+	if (owner->range | owner->creation | owner->root | owner->marks)
 		h ^= (((uint64_t)owner->creation << 32 | owner->range) * 0xc2b2ae3d27d4eb4fu) ^
-		     ((uint64_t)owner->root << 17 | owner->in_graph) * 0xd6e8feb86659fd93u;
+		     ((uint64_t)owner->root << 17 | owner->marks) * 0xd6e8feb86659fd93u;
 	h *= 0x9e3779b97f4a7c15u;
 	return (uint32_t)(h >> 32);
 }

@@ -22,6 +22,12 @@ enum leaf {
 	LEAF_LEFT_OUT, /* nobody wants to know of it */
 };
 
+/* What else is to be said in a path. */
+enum owner_mark {
+	OWNER_IN_GRAPH = 1u << 0,  /* a [graph] stands between the call and the creation */
+	OWNER_BY_DEVICE = 1u << 1, /* the GPU itself launched it, and the call is not known */
+};
+
 /* Who asked for what. (All of one width, and none narrower: joining has them in registers then, where
  * bytes would be written and read again as words, which is slow.) */
 struct owner {
@@ -34,8 +40,14 @@ struct owner {
 	uint32_t thread; /* … and XT_THREAD_ID of the call */
 	uint32_t api;	 /* place in the model's apis */
 	uint32_t leaf;	 /* enum leaf */
-	uint32_t in_graph; /* a [graph] stands between the call and the creation */
+	uint32_t marks;	 /* enum owner_mark */
 };
+
+/* Does its path begin with the call? Else with who made the graph's node. */
+static inline bool owner_has_call(const struct owner *owner)
+{
+	return owner->marks & OWNER_IN_GRAPH || !owner->creation;
+}
 
 struct total {
 	struct owner owner;
@@ -60,9 +72,9 @@ static inline bool totals_is_of(const struct total *total, const struct owner *o
 	const struct owner *a = &total->owner;
 
 	return a->stack == owner->stack && a->what == owner->what && a->api == owner->api &&
-	       a->leaf == owner->leaf && a->in_graph == owner->in_graph &&
-	       a->range == owner->range && a->creation == owner->creation &&
-	       a->root == owner->root && a->stream == owner->stream && a->thread == owner->thread;
+	       a->leaf == owner->leaf && a->marks == owner->marks && a->range == owner->range &&
+	       a->creation == owner->creation && a->root == owner->root &&
+	       a->stream == owner->stream && a->thread == owner->thread;
 }
 
 /* As totals_place(), by the hash table. */

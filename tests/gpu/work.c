@@ -37,6 +37,8 @@ static const char ptx[] = ".version 7.0\n"
 			  ".visible .entry captured() { ret; }\n"
 			  ".visible .entry captured_early() { ret; }\n"
 			  ".visible .entry in_body() { ret; }\n"
+			  ".visible .entry in_inner_body() { ret; }\n"
+			  ".visible .entry after_inner_body() { ret; }\n"
 			  ".visible .entry between_nodes() { ret; }\n"
 			  ".visible .entry from_template() { ret; }\n"
 			  ".visible .entry in_range() { ret; }\n"
@@ -309,7 +311,7 @@ PART graph_of_other_nodes(void)
 }
 
 #if CUDA_VERSION >= 12040
-static __attribute__((noinline)) CUgraph add_condition(CUgraph graph, CUgraphNode after,
+static __attribute__((noinline)) CUgraph add_condition(CUgraph graph, const CUgraphNode *after,
 						       CUgraphNode *node)
 {
 	CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
@@ -321,11 +323,18 @@ static __attribute__((noinline)) CUgraph add_condition(CUgraph graph, CUgraphNod
 	params.conditional.type = CU_GRAPH_COND_TYPE_IF;
 	params.conditional.size = 1;
 	params.conditional.ctx = gpu.context;
-	CHECK(cuGraphAddNode_v2(node, graph, &after, NULL, 1, &params));
+	CHECK(cuGraphAddNode_v2(node, graph, after, NULL, after ? 1 : 0, &params));
 	return params.conditional.phGraph_out[0];
 }
 
-/* A body that always runs, with kernels and a copy, between kernels, a child graph behind it. */
+PART replay_elsewhere(CUgraphExec exec)
+{
+	replay(exec, gpu.streams[1], 1);
+	KEEP_FRAME();
+}
+
+/* A body that always runs, with kernels and a copy, between kernels, a child graph behind it. It is
+ * launched from two paths in turns. */
 PART conditional_graph(void)
 {
 	CUgraphNode node, in_body;
@@ -333,12 +342,40 @@ PART conditional_graph(void)
 	CUgraphExec exec;
 
 	CHECK(cuGraphCreate(&graph, 0));
-	body = add_condition(graph, add_kernel(graph, NULL, "first"), &node);
+	node = add_kernel(graph, NULL, "first");
+	body = add_condition(graph, &node, &node);
 	in_body = add_kernel(body, NULL, "in_body");
 	in_body = add_copy(body, in_body);
 	add_kernel(body, &in_body, "in_body");
 	node = add_kernel(graph, &node, "second");
 	add_child(graph, node);
+	CHECK(cuGraphInstantiate(&exec, graph, 0));
+	for (int i = 0; i < REPLAYS / 2; i++) {
+		replay(exec, gpu.streams[0], 1);
+		replay_elsewhere(exec);
+	}
+	CHECK(cuCtxSynchronize());
+	CHECK(cuGraphExecDestroy(exec));
+	CHECK(cuGraphDestroy(graph));
+}
+
+/*
+ * The body, with a child graph and another condition in it, is the first that runs of each launch.
+ * All are launched from one path: of which launch the body's work is, nobody can tell.
+ */
+PART conditional_first(void)
+{
+	CUgraphNode node, in_body;
+	CUgraph graph, body, inner;
+	CUgraphExec exec;
+
+	CHECK(cuGraphCreate(&graph, 0));
+	body = add_condition(graph, NULL, &node);
+	in_body = add_child(body, add_kernel(body, NULL, "in_body"));
+	inner = add_condition(body, &in_body, &in_body);
+	add_kernel(inner, NULL, "in_inner_body");
+	add_kernel(body, &in_body, "after_inner_body");
+	add_kernel(graph, &node, "second");
 	CHECK(cuGraphInstantiate(&exec, graph, 0));
 	replay(exec, gpu.streams[0], REPLAYS);
 	CHECK(cuStreamSynchronize(gpu.streams[0]));
@@ -545,8 +582,10 @@ int main(void)
 	updated_graph();
 	graph_of_other_nodes();
 #if CUDA_VERSION >= 12040
-	if (gpu.driver_version >= 12040)
+	if (gpu.driver_version >= 12040) {
 		conditional_graph();
+		conditional_first();
+	}
 #endif
 	copies();
 	allocations();

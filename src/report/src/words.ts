@@ -66,6 +66,7 @@ export const countWords: [key: string, words: string][] = [
 /* Keys of summary.trust.doubts; losses are named by their cause in the log. */
 export const doubtWords: Record<string, string> = {
 	work_without_call: 'kernels, copies, sets whose call is missing',
+	work_launched_by_device: 'kernels, copies, sets launched by the GPU, call unknown',
 	work_without_stack: 'kernels, copies, sets whose call has no stack',
 	graph_work_of_unknown_maker: 'work of graph nodes whose making was not recorded',
 	graph_nodes_of_circular_origin: 'graph nodes whose origins lead nowhere',

@@ -11,7 +11,7 @@
  *	copy CORRELATION STREAM SHAPE START DURATION BYTES [NODE]
  *	                                       (SHAPE: KIND:SOURCE:DESTINATION:ASYNC[:FROM:TO])
  *	set CORRELATION STREAM MEMORY START DURATION BYTES [NODE]
- *	node ID ORIGIN STACK TIME THREAD
+ *	node ID ORIGIN STACK TIME THREAD [TYPE]
  *	alloc CORRELATION ADDRESS BYTES TIME DEVICE MEMORY
  *	free CORRELATION ADDRESS TIME DEVICE MEMORY
  *	push|mark THREAD TIME STACK TEXT [DOMAIN]
@@ -270,7 +270,7 @@ static void do_node(struct script *s)
 	xt_table_put(table, XT_GRAPH_NODE_ORIGIN, number(s, 2));
 	xt_table_put(table, XT_GRAPH_NODE_STACK, stack_id(s, 3));
 	xt_table_put(table, XT_GRAPH_NODE_TIME_NS, time_ns(s, 4));
-	xt_table_put(table, XT_GRAPH_NODE_TYPE, 0);
+	xt_table_put(table, XT_GRAPH_NODE_TYPE, number_or_0(s, 6));
 	xt_table_put(table, XT_GRAPH_NODE_THREAD, number(s, 5));
 	xt_table_end_row(table);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Child graphs: the announcements are those of an H200 (driver 580, CUPTI 13.0), as are the ids
+ * Child graphs and conditional nodes: the announcements are those of an H200 (driver 580, CUPTI 13.0), as are the ids
  * under which the nodes then ran.
  */
 #include <setjmp.h>
@@ -108,7 +108,7 @@ static void test_threads_in_turns(void **unused)
 	check_threads(3);
 }
 
-/* Where a condition is in the graph, numbers of nodes in children are not guessed. */
+/* A graph with a condition at any depth is known as one; its nodes have the same numbers. */
 static void test_condition(void **unused)
 {
 	struct nodes nodes = {0};
@@ -124,11 +124,91 @@ static void test_condition(void **unused)
 	for (size_t i = 0; i < COUNT(ran); i++) {
 		uint32_t creation = nodes_creation(&nodes, ran[i].id, 5000);
 
-		if (ran[i].id < ID(9, 5))
-			assert_int_equal(nodes.creations[creation].stack, stack_of(ran[i].origin));
-		else
-			assert_int_equal(creation, CREATION_UNKNOWN);
+		assert_int_equal(nodes.creations[creation].stack, stack_of(ran[i].origin));
 	}
+	assert_int_equal(nodes.conditional_count, 1);
+	assert_int_equal(nodes.conditional[0], 9);
+	nodes_free(&nodes);
+}
+
+/* A body with a copy in it, behind it a child graph: as a graph with a condition was announced. */
+static void test_body(void **unused)
+{
+	static const struct announcement body[] = {
+		{ID(1, 0), 0},	      {ID(1, 1), 0},	    {ID(2, 0), 0},
+		{ID(2, 1), 0},	      {ID(2, 2), 0},	    {ID(1, 2), 0},
+		{ID(3, 0), 0},	      {ID(3, 1), 0},	    {ID(4, 0), 0},
+		{ID(4, 0), ID(3, 0)}, {ID(4, 1), 0},	    {ID(4, 1), ID(3, 1)},
+		{ID(1, 3), 0},	      {ID(5, 0), 0},	    {ID(5, 0), ID(1, 0)},
+		{ID(6, 0), 0},	      {ID(6, 0), ID(2, 0)}, {ID(6, 1), 0},
+		{ID(6, 1), ID(2, 1)}, {ID(6, 2), 0},	    {ID(6, 2), ID(2, 2)},
+		{ID(5, 1), 0},	      {ID(5, 1), ID(1, 1)}, {ID(5, 2), 0},
+		{ID(5, 2), ID(1, 2)}, {ID(7, 0), 0},	    {ID(7, 0), ID(4, 0)},
+		{ID(7, 1), 0},	      {ID(7, 1), ID(4, 1)}, {ID(5, 3), 0},
+		{ID(5, 3), ID(1, 3)}, {ID(8, 1), 0},	    {ID(8, 3), 0},
+		{ID(5, 9), 0},	      {ID(5, 10), 0},
+	};
+	static const struct announcement ran_of_it[] = {
+		{ID(5, 0), ID(1, 0)}, {ID(5, 4), ID(2, 0)}, {ID(5, 5), ID(2, 1)},
+		{ID(5, 6), ID(2, 2)}, {ID(5, 2), ID(1, 2)}, {ID(5, 7), ID(3, 0)},
+		{ID(5, 8), ID(3, 1)},
+	};
+	struct nodes nodes = {0};
+
+	(void)unused;
+	for (size_t i = 0; i < COUNT(body); i++)
+		assert_int_equal(
+			nodes_add(&nodes,
+				  &(struct node){
+					  .id = body[i].id,
+					  .origin = body[i].origin,
+					  .time_ns = 1000 + i,
+					  .stack = body[i].origin ? 0 : stack_of(body[i].id),
+					  .type = body[i].id == ID(5, 1) ? 13 : 0,
+					  .thread = 1,
+				  }),
+			0);
+	assert_int_equal(nodes_index(&nodes), 0);
+	for (size_t i = 0; i < COUNT(ran_of_it); i++) {
+		uint32_t creation = nodes_creation(&nodes, ran_of_it[i].id, 5000);
+
+		assert_int_equal(nodes.creations[creation].stack, stack_of(ran_of_it[i].origin));
+	}
+	assert_int_equal(nodes.conditional_count, 1);
+	assert_int_equal(nodes.conditional[0], 5);
+	nodes_free(&nodes);
+}
+
+/* Which of two bodies has the first numbers is not guessed, nor what follows from it. */
+static void test_two_bodies(void **unused)
+{
+	static const struct announcement bodies[] = {
+		{ID(1, 0), 0},	      {ID(1, 1), 0},	    {ID(1, 2), 0},
+		{ID(2, 0), 0},	      {ID(3, 0), 0},	    {ID(4, 0), 0},
+		{ID(5, 0), ID(4, 0)}, {ID(6, 0), ID(1, 0)}, {ID(7, 0), ID(2, 0)},
+		{ID(8, 0), ID(3, 0)}, {ID(6, 1), ID(1, 1)}, {ID(9, 0), ID(5, 0)},
+		{ID(6, 2), ID(1, 2)},
+	};
+	struct nodes nodes = {0};
+
+	(void)unused;
+	for (size_t i = 0; i < COUNT(bodies); i++)
+		assert_int_equal(
+			nodes_add(&nodes,
+				  &(struct node){
+					  .id = bodies[i].id,
+					  .origin = bodies[i].origin,
+					  .time_ns = 1000 + i,
+					  .stack = bodies[i].origin ? 0 : stack_of(bodies[i].id),
+					  .type = bodies[i].id == ID(6, 1) ? 13 : 0,
+					  .thread = 1,
+				  }),
+			0);
+	assert_int_equal(nodes_index(&nodes), 0);
+	assert_int_not_equal(nodes_creation(&nodes, ID(6, 0), 5000), CREATION_UNKNOWN);
+	for (uint64_t index = 3; index < 6; index++)
+		assert_int_equal(nodes_creation(&nodes, ID(6, index), 5000), CREATION_UNKNOWN);
+	assert_int_equal(nodes.conditional_count, 1);
 	nodes_free(&nodes);
 }
 
@@ -156,10 +236,9 @@ static void test_hostile(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_thread),
-		cmocka_unit_test(test_threads_in_turns),
-		cmocka_unit_test(test_condition),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_one_thread), cmocka_unit_test(test_threads_in_turns),
+		cmocka_unit_test(test_condition),  cmocka_unit_test(test_body),
+		cmocka_unit_test(test_two_bodies), cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the GPU launched itself joins the replay that it ran in, or none: never another.
+ */
+#include "unit.h"
+
+#include <stdlib.h>
+
+#include "merge/replays.h"
+
+#define GRAPH	 7u
+#define NODE(n)	 ((uint64_t)GRAPH << 32 | (n))
+#define TOLD_MAX 64
+#define NOBODY	 UINT32_MAX
+
+/* By start: the correlation id of the call that work was told of with. */
+struct told {
+	uint32_t call[TOLD_MAX];
+	unsigned count;
+};
+
+struct fixture {
+	struct replays *replays;
+	struct told told;
+	struct pauses pauses;
+};
+
+static void listen(void *context, const struct work *work, const struct launch *launch)
+{
+	struct told *told = context;
+
+	assert_true(work->start_ns < TOLD_MAX);
+	assert_int_equal(told->call[work->start_ns], 0);
+	assert_int_equal(work->correlation, launch ? launch->correlation : 0);
+	told->call[work->start_ns] = launch ? (uint32_t)launch->correlation : NOBODY;
+	told->count++;
+}
+
+static void set_up(struct fixture *fixture)
+{
+	static const uint32_t graphs[] = {90, GRAPH, 3};
+	struct correlate_listener listener = {listen, &fixture->told};
+
+	assert_int_equal(replays_new(&fixture->replays, graphs, 3, &fixture->pauses, listener), 0);
+}
+
+static void finish(struct fixture *fixture, unsigned told_count)
+{
+	assert_int_equal(replays_finish(fixture->replays), 0);
+	assert_int_equal(fixture->told.count, told_count);
+	replays_free(fixture->replays);
+	pauses_free(&fixture->pauses);
+}
+
+/* Work of the call with that id, which was entered then and has that stack (0: is not known). */
+static void pass(struct fixture *fixture, uint64_t start_ns, uint64_t id, uint64_t enter_ns,
+		 uint32_t stack)
+{
+	struct work work = {.correlation = id, .start_ns = start_ns, .graph_node = NODE(0)};
+	struct launch launch = {.correlation = id, .enter_ns = enter_ns, .stack = stack};
+
+	replays_pass(fixture->replays, &work, stack ? &launch : NULL);
+}
+
+static void join(struct fixture *fixture, uint64_t start_ns)
+{
+	struct work work = {.start_ns = start_ns, .graph_node = NODE(4)};
+
+	replays_join(fixture->replays, &work);
+}
+
+/* Whatever the order of the log. */
+static void within_a_replay(void **state)
+{
+	struct fixture fixture = {0};
+
+	(void)state;
+	set_up(&fixture);
+	join(&fixture, 12);
+	join(&fixture, 22);
+	pass(&fixture, 21, 2, 2, 200);
+	pass(&fixture, 11, 1, 1, 100);
+	pass(&fixture, 13, 1, 1, 100);
+	pass(&fixture, 23, 2, 2, 200);
+	finish(&fixture, 2);
+	assert_int_equal(fixture.told.call[12], 1);
+	assert_int_equal(fixture.told.call[22], 2);
+}
+
+static void between_replays(void **state)
+{
+	struct fixture fixture = {0};
+
+	(void)state;
+	set_up(&fixture);
+	join(&fixture, 9); /* none was before */
+	pass(&fixture, 10, 1, 1, 100);
+	join(&fixture, 11); /* the next was not called yet */
+	join(&fixture, 13); /* it was: nobody can tell */
+	pass(&fixture, 20, 2, 12, 200);
+	join(&fixture, 21); /* another call by the same owner */
+	pass(&fixture, 30, 3, 13, 200);
+	join(&fixture, 31); /* the next one's call is missing */
+	pass(&fixture, 40, 4, 0, 0);
+	join(&fixture, 41);
+	pass(&fixture, 50, 5, 14, 200);
+	join(&fixture, 51); /* none is after */
+	finish(&fixture, 7);
+	assert_int_equal(fixture.told.call[9], 1);
+	assert_int_equal(fixture.told.call[11], 1);
+	assert_int_equal(fixture.told.call[13], NOBODY);
+	assert_int_equal(fixture.told.call[21], 2);
+	assert_int_equal(fixture.told.call[31], NOBODY);
+	assert_int_equal(fixture.told.call[41], NOBODY);
+	assert_int_equal(fixture.told.call[51], 5);
+}
+
+/* A replay that was called in a pause has none but such work in the log. */
+static void around_a_pause(void **state)
+{
+	struct fixture fixture = {0};
+
+	(void)state;
+	assert_int_equal(pauses_add(&fixture.pauses, 20, false), 0);
+	assert_int_equal(pauses_add(&fixture.pauses, 30, true), 0);
+	pauses_index(&fixture.pauses);
+	set_up(&fixture);
+	pass(&fixture, 10, 1, 1, 100);
+	join(&fixture, 15);
+	join(&fixture, 25);
+	join(&fixture, 35);
+	pass(&fixture, 40, 2, 32, 100);
+	join(&fixture, 41);
+	pass(&fixture, 42, 2, 32, 100);
+	join(&fixture, 43);
+	finish(&fixture, 5);
+	assert_int_equal(fixture.told.call[15], 1);
+	assert_int_equal(fixture.told.call[25], NOBODY);
+	assert_int_equal(fixture.told.call[35], NOBODY);
+	assert_int_equal(fixture.told.call[41], 2);
+	assert_int_equal(fixture.told.call[43], 2);
+}
+
+/* A graph without conditional nodes may be launched from the GPU, beside its replays. */
+static void other_graphs(void **state)
+{
+	struct work work = {.correlation = 5, .start_ns = 10, .graph_node = UINT64_C(8) << 32};
+	struct launch launch = {.correlation = 5, .enter_ns = 1, .stack = 9};
+	struct fixture fixture = {0};
+
+	(void)state;
+	set_up(&fixture);
+	replays_pass(fixture.replays, &work, &launch);
+	work.correlation = 0;
+	work.start_ns = 11;
+	replays_join(fixture.replays, &work);
+	join(&fixture, 12);
+	finish(&fixture, 2);
+	assert_int_equal(fixture.told.call[11], NOBODY);
+	assert_int_equal(fixture.told.call[12], NOBODY);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(within_a_replay),
+		cmocka_unit_test(between_replays),
+		cmocka_unit_test(around_a_pause),
+		cmocka_unit_test(other_graphs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
