@@ -28,6 +28,8 @@ def main():
     parser.add_argument("--keep", help="a folder for the outputs")
     parser.add_argument("--make-log", help="the program that makes logs")
     parser.add_argument("--make", action="append", default=[], help="a log that it makes")
+    parser.add_argument("--record", help="the program that records")
+    parser.add_argument("--program", help="a program that it records, on the simulated GPU")
     parser.add_argument("logs", nargs="*")
     args = parser.parse_args()
     formats = {path.stem.removeprefix("format_"): importlib.import_module(path.stem)
@@ -37,6 +39,10 @@ def main():
         for name in args.make:
             args.logs.append(f"{made}/{name}.xtr")
             subprocess.run([args.make_log, name, args.logs[-1]], check=True)
+        if args.program:
+            subprocess.run([args.record, "record", "--simulate", "-o", f"{made}/data", args.program],
+                           check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            args.logs += map(str, pathlib.Path(made).glob("data/*.xtr"))
         return check(args, formats, scratch)
 
 

@@ -34,7 +34,7 @@ def check(reference, folder, args):
         for sample in profile.sample:
             labels = {strings[label.key]: strings[label.str] for label in sample.label}
             path = [labels["process"]] if several else []
-            path += [strings[locations[i]] for i in reversed(sample.location_id)]
+            path += [strings[name] for i in reversed(sample.location_id) for name in locations[i]]
             paths[tuple(path)] += sample.value[place]
         wanted = reference.folded(weight, "--nvtx", "off")
         expect_same(+paths, +wanted, weight)
@@ -44,10 +44,12 @@ def check(reference, folder, args):
 
 
 def check_references(profile):
-    """Name of the function of each location; what is referred to must be there, once."""
+    """The functions of each location, outermost first: those inlined there come after the one they
+    are in. What is referred to must be there, once."""
     mappings = {mapping.id: mapping for mapping in profile.mapping}
-    functions = {function.id: function.name for function in profile.function}
-    locations = {location.id: functions[location.line[0].function_id]
+    functions = {function.id: function for function in profile.function}
+    locations = {location.id: [functions[line.function_id].name
+                               for line in reversed(location.line)]
                  for location in profile.location}
     for ids, rows in ((mappings, profile.mapping), (functions, profile.function),
                       (locations, profile.location)):
@@ -56,6 +58,8 @@ def check_references(profile):
         expect(not location.mapping_id or mappings[location.mapping_id].memory_start <=
                location.address < mappings[location.mapping_id].memory_limit,
                "a location lies outside its mapping")
+        expect(location.line and all(functions[line.function_id].filename
+                                     for line in location.line if line.line), "a line of no file")
     return locations
 
 

@@ -15,9 +15,10 @@
 #include "log/writer.h"
 #include "merge/merge.h"
 
-#ifndef LOGS
 #define PATH_BYTES 64
-#define LOGS	   120
+
+#ifndef LOGS
+#define LOGS 120
 #endif
 #define ROWS_MAX 40
 #define TEXT_MAX 40
