@@ -352,7 +352,7 @@ static int finish(struct reading *reading)
 static int begin(struct reading *reading)
 {
 	struct correlate_listener listener = {reading_joined, reading};
-	const struct nodes *nodes = &reading->model->nodes;
+	struct nodes *nodes = &reading->model->nodes;
 	struct memory_listener memory_listener = {reading_memory_changed, reading};
 	struct timeline_listener timeline_listener = {reading_ran, reading};
 	bool wants_exclusive = run_wants(reading->run, WEIGHT_GPU_EXCLUSIVE);
@@ -375,8 +375,7 @@ static int begin(struct reading *reading)
 			return -ENOMEM;
 	}
 	if (nodes->conditional_count) {
-		if (replays_new(&reading->replays, nodes->conditional, nodes->conditional_count,
-				&reading->model->pauses, listener) < 0)
+		if (replays_new(&reading->replays, nodes, &reading->model->pauses, listener) < 0)
 			return -ENOMEM;
 		listener.joined = reading_joined_by_id;
 	}

@@ -34,6 +34,7 @@ struct replays {
 	struct graph *recent; /* found last; NULL: none */
 	struct order order;
 	size_t waiting_count; /* of all graphs */
+	struct nodes *nodes;
 	const struct pauses *pauses;
 	struct correlate_listener listener;
 	int error;
@@ -62,17 +63,21 @@ static bool is_one_replay(const struct replay *a, const struct replay *b)
 	       a->launch.enter_ns == b->launch.enter_ns;
 }
 
-static bool is_one_owner(const struct replay *a, const struct replay *b)
+static bool is_one_owner(const struct replays *replays, const struct replay *a,
+			 const struct replay *b, uint64_t node)
 {
 	return a->is_known && b->is_known && a->launch.stack == b->launch.stack &&
 	       a->launch.api == b->launch.api && a->launch.thread == b->launch.thread &&
-	       a->launch.range == b->launch.range;
+	       a->launch.range == b->launch.range &&
+	       nodes_creation(replays->nodes, node, a->launch.enter_ns) ==
+		       nodes_creation(replays->nodes, node, b->launch.enter_ns);
 }
 
 /* Which call work is of that began between work of these two; NULL: nobody can tell. */
 static const struct launch *decide(const struct replays *replays, const struct replay *before,
-				   const struct replay *after, uint64_t start_ns)
+				   const struct replay *after, const struct work *work)
 {
+	uint64_t start_ns = work->start_ns;
 	bool may_be_after =
 		after->is_there && (!after->is_known || after->launch.enter_ns <= start_ns);
 
@@ -86,7 +91,7 @@ static const struct launch *decide(const struct replays *replays, const struct r
 		return before->is_known ? &before->launch : NULL;
 	if (!before->is_there)
 		return after->is_known ? &after->launch : NULL;
-	return is_one_owner(before, after) ? &before->launch : NULL;
+	return is_one_owner(replays, before, after, work->graph_node) ? &before->launch : NULL;
 }
 
 static void tell(struct replays *replays, struct work *work, const struct launch *launch)
@@ -102,7 +107,7 @@ static void settle(struct replays *replays, struct graph *graph, const struct re
 	for (size_t w = 0; w < graph->waiting_count; w++) {
 		struct work *work = &graph->waiting[w];
 
-		tell(replays, work, decide(replays, &graph->last, after, work->start_ns));
+		tell(replays, work, decide(replays, &graph->last, after, work));
 	}
 	replays->waiting_count -= graph->waiting_count;
 	graph->waiting_count = 0;
@@ -140,9 +145,10 @@ static void next_item(void *context, void *place, bool is_late)
 	}
 }
 
-int replays_new(struct replays **replays_out, const uint32_t *graphs, size_t graph_count,
-		const struct pauses *pauses, struct correlate_listener listener)
+int replays_new(struct replays **replays_out, struct nodes *nodes, const struct pauses *pauses,
+		struct correlate_listener listener)
 {
+	size_t graph_count = nodes->conditional_count;
 	struct replays *replays = calloc(1, sizeof(*replays));
 
 	*replays_out = NULL;
@@ -155,8 +161,9 @@ int replays_new(struct replays **replays_out, const uint32_t *graphs, size_t gra
 	}
 	replays->graph_count = graph_count;
 	for (size_t g = 0; g < graph_count; g++)
-		replays->graphs[g].number = graphs[g];
+		replays->graphs[g].number = nodes->conditional[g];
 	qsort(replays->graphs, graph_count, sizeof(*replays->graphs), compare_graphs);
+	replays->nodes = nodes;
 	replays->pauses = pauses;
 	replays->listener = listener;
 	order_init(&replays->order, sizeof(struct item), 0, next_item, replays);

@@ -6,7 +6,8 @@
  * An executable graph never runs beside itself. So what ran between two pieces of work of one replay
  * is of that replay; and what ran between those of two replays is of one of these, if nothing was
  * launched in between that the log does not have, because recording was paused. It is the former
- * one's if the latter was not called yet; if both calls are of one owner, it is that owner's; else
+ * one's if the latter was not called yet; if both calls are of one owner, and the node was
+ * made by the same code for both, it is that owner's; else
  * nobody can tell.
  *
  * Only graphs with conditional nodes are looked at: others may be launched from the GPU as a whole, and
@@ -17,6 +18,7 @@
 #define XT_MERGE_REPLAYS_H
 
 #include "merge/correlate.h"
+#include "merge/nodes.h"
 #include "merge/pauses.h"
 
 #define REPLAYS_WAITING_MAX (1u << 20)
@@ -24,11 +26,11 @@
 struct replays;
 
 /*
- * graphs: the upper halves of their nodes' ids, in any order; a copy is kept. pauses must outlive it.
+ * nodes say which graphs have conditional nodes, and who made them; they and pauses must outlive it.
  * The listener is told of what is handed to replays_join(), each exactly once. 0 or -ENOMEM.
  */
-int replays_new(struct replays **replays_out, const uint32_t *graphs, size_t graph_count,
-		const struct pauses *pauses, struct correlate_listener listener);
+int replays_new(struct replays **replays_out, struct nodes *nodes, const struct pauses *pauses,
+		struct correlate_listener listener);
 void replays_free(struct replays *replays);
 
 /* Work of a graph that was joined by its id; launch NULL: there is no such call. */

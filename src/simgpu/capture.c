@@ -142,6 +142,8 @@ CUresult sim_capture_graph(CUstream stream, CUgraph child)
 {
 	const struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = child};
 
+	if (sim_graph_is_conditional(child))
+		return CUDA_ERROR_NOT_SUPPORTED;
 	return add_node(stream, &content);
 }
 

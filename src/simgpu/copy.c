@@ -29,7 +29,7 @@ uint64_t sim_transfer_duration_ns(const struct sim_transfer *transfer)
 }
 
 void sim_transfer_report(const struct sim_transfer *transfer, struct sim_place place,
-			 struct sim_span span, uint64_t graph_node_id, uint32_t graph_id)
+			 struct sim_span span, const struct sim_part *part)
 {
 	enum sim_switch activity = transfer->source ? SIM_SWITCH_COPY : SIM_SWITCH_SET;
 	bool is_wanted = atomic_load_explicit(&xtrace_simgpu_seam.activity_enabled[activity],
@@ -38,10 +38,10 @@ void sim_transfer_report(const struct sim_transfer *transfer, struct sim_place p
 	struct sim_memory_run run = {
 		.place = place,
 		.span = span,
-		.correlation_id = sim_correlation_id(),
+		.correlation_id = part && part->is_by_device ? 0 : sim_correlation_id(),
 		.bytes = transfer->bytes,
-		.graph_node_id = graph_node_id,
-		.graph_id = graph_id,
+		.graph_node_id = part ? part->node_id : 0,
+		.graph_id = part ? part->graph_id : 0,
 		.is_async = transfer->is_async,
 		.copy_kind = transfer->copy_kind,
 		.value = transfer->value,
@@ -84,7 +84,7 @@ static CUresult transfer_start(CUstream handle, const struct sim_transfer *trans
 	sim_host_drain(stream, stream->context);
 	sim_transfer_run(transfer);
 	span = sim_stream_enqueue(stream, SIM_COPY_LATENCY_NS, sim_transfer_duration_ns(transfer));
-	sim_transfer_report(transfer, sim_stream_place(stream), span, 0, 0);
+	sim_transfer_report(transfer, sim_stream_place(stream), span, NULL);
 	if (!transfer->is_async)
 		sim_wait_until(span.end_ns);
 	return CUDA_SUCCESS;

@@ -187,6 +187,11 @@ struct sim_maker sim_graph_maker(void)
 	return (struct sim_maker){sim_thread()->tid, sim_thread()->call->number};
 }
 
+static bool has_child(const struct CUgraphNode_st *content)
+{
+	return content->child || content->type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
+}
+
 CUresult sim_graph_add(CUgraph graph, const struct CUgraphNode_st *content,
 		       const CUgraphNode *dependencies, size_t dependency_count, CUgraphNode *out)
 {
@@ -200,8 +205,11 @@ CUresult sim_graph_add(CUgraph graph, const struct CUgraphNode_st *content,
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	node_notify(XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING, node, NULL, NULL);
 	node->maker = sim_graph_maker();
-	node->child = content->child ? sim_graph_clone(content->child) : NULL;
-	result = content->child && !node->child
+	if (content->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+		node->child = sim_graph_make();
+	else
+		node->child = content->child ? sim_graph_clone(content->child) : NULL;
+	result = has_child(content) && !node->child
 			 ? CUDA_ERROR_OUT_OF_MEMORY
 			 : sim_graph_depend(node, dependencies, dependency_count);
 	if (result) {
@@ -276,6 +284,15 @@ fail:
 	return NULL;
 }
 
+bool sim_graph_is_conditional(CUgraph graph)
+{
+	for (size_t i = 0; i < graph->node_count; i++)
+		if (graph->nodes[i]->type == CU_GRAPH_NODE_TYPE_CONDITIONAL ||
+		    (graph->nodes[i]->child && sim_graph_is_conditional(graph->nodes[i]->child)))
+			return true;
+	return false;
+}
+
 CUgraphNode sim_graph_node_by_index(CUgraph graph, size_t index)
 {
 	for (size_t i = 0; i < graph->node_count; i++)
@@ -285,7 +302,7 @@ CUgraphNode sim_graph_node_by_index(CUgraph graph, size_t index)
 }
 
 /*
- * Gives the nodes of child graphs ids of the executable graph itself, and tells that the children
+ * Gives the nodes of child graphs and of bodies ids of the executable graph itself, and tells that the children
  * are gone: as in a real driver, which announces these nodes to nobody. A child's nodes have
  * successive ids; those of the children in it come after them.
  */

@@ -26,7 +26,8 @@ struct CUgraphNode_st {
 	struct sim_shape shape;		/* KERNEL */
 	struct sim_transfer transfer;	/* MEMCPY, MEMSET */
 	struct sim_host_call host_call; /* HOST */
-	CUgraph child;			/* GRAPH; owned */
+	CUgraph child;			/* GRAPH, CONDITIONAL (its body); owned */
+	bool has_body_run;		/* CONDITIONAL: the condition holds */
 	struct sim_span span;		/* while launched: relative to the graph's start */
 };
 
@@ -45,6 +46,9 @@ bool sim_graph_node_is_valid(CUgraphNode node);
 CUgraph sim_graph_make(void);
 void sim_graph_free(CUgraph graph);
 CUgraph sim_graph_clone(CUgraph original);
+
+/* Has it conditional nodes, at any depth? */
+bool sim_graph_is_conditional(CUgraph graph);
 
 /* NULL: there is none. */
 CUgraphNode sim_graph_node_by_index(CUgraph graph, size_t index);

@@ -26,6 +26,8 @@ CUresult sim_graph_clone_call(CUgraph *out, CUgraph original)
 {
 	if (!out || !sim_graph_is_valid(original))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (sim_graph_is_conditional(original))
+		return CUDA_ERROR_NOT_SUPPORTED;
 	*out = sim_graph_clone(original);
 	return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -92,7 +94,54 @@ CUresult sim_graph_add_child_graph_node(CUgraphNode *out, CUgraph graph,
 
 	if (!sim_graph_is_valid(child) || child == graph)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (sim_graph_is_conditional(child))
+		return CUDA_ERROR_NOT_SUPPORTED;
 	return sim_graph_add(graph, &content, dependencies, dependency_count, out);
+}
+
+/* What a handle says: nothing on the device ever sets another value. */
+struct condition {
+	uint32_t graph_id;
+	uint16_t flags;
+	uint16_t value;
+};
+
+CUresult sim_graph_conditional_handle_create(CUgraphConditionalHandle *out, CUgraph graph,
+					     CUcontext context, unsigned int value,
+					     unsigned int flags)
+{
+	const struct condition condition = {sim_graph_id(graph), (uint16_t)flags, (uint16_t)value};
+
+	if (!out || !condition.graph_id || !sim_context_is_valid(context) ||
+	    flags > CU_GRAPH_COND_ASSIGN_DEFAULT || value > UINT16_MAX)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(out, &condition, sizeof(*out));
+	return CUDA_SUCCESS;
+}
+
+/* Conditional nodes with one body that is run once, or not at all; other nodes have their own calls. */
+CUresult sim_graph_add_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
+			    const CUgraphEdgeData *edges, size_t dependency_count,
+			    CUgraphNodeParams *params)
+{
+	struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+	struct condition condition;
+	CUresult result;
+
+	(void)edges;
+	if (!params || !sim_graph_is_valid(graph))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (params->type != CU_GRAPH_NODE_TYPE_CONDITIONAL ||
+	    params->conditional.type != CU_GRAPH_COND_TYPE_IF || params->conditional.size != 1)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	memcpy(&condition, &params->conditional.handle, sizeof(condition));
+	if (condition.graph_id != graph->id)
+		return CUDA_ERROR_INVALID_VALUE;
+	content.has_body_run = condition.flags && condition.value;
+	result = sim_graph_add(graph, &content, dependencies, dependency_count, out);
+	if (!result)
+		params->conditional.phGraph_out = &(*out)->child;
+	return result;
 }
 
 CUresult sim_graph_add_dependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,

@@ -14,6 +14,7 @@ struct CUgraphExec_st {
 	uint32_t id;
 	CUgraph graph;		  /* owned, sorted */
 	pthread_mutex_t lock;	  /* of launches: their nodes keep the times of one at a time */
+	uint32_t stream_id;	  /* on which bodies of conditional nodes run */
 	_Atomic uint64_t tail_ns; /* launches of one executable graph never overlap */
 };
 
@@ -55,6 +56,8 @@ CUresult sim_graph_instantiate_with_flags(CUgraphExec *out, CUgraph graph, unsig
 		return result;
 	}
 	exec_notify(XT_CUPTI_RESOURCE_GRAPHEXEC_CREATE_STARTING, exec, graph);
+	if (sim_graph_is_conditional(graph))
+		exec->stream_id = sim_stream_take_id();
 	node_count = exec->graph->node_count;
 	sim_graph_inline(exec->graph, exec->graph, &node_count);
 	exec_notify(XT_CUPTI_RESOURCE_GRAPHEXEC_CREATED, exec, graph);
@@ -183,6 +186,12 @@ CUresult sim_graph_exec_update(CUgraphExec exec, CUgraph graph, CUgraphExecUpdat
 	return found.result ? CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE : CUDA_SUCCESS;
 }
 
+struct launch {
+	CUgraphExec exec;
+	CUstream stream;
+	uint64_t start_ns;
+};
+
 static uint64_t node_duration_ns(CUgraphNode node, CUstream stream)
 {
 	switch (node->type) {
@@ -195,6 +204,12 @@ static uint64_t node_duration_ns(CUgraphNode node, CUstream stream)
 	default:
 		return 0;
 	}
+}
+
+/* Does what is in it run, too? */
+static bool is_run(CUgraphNode node)
+{
+	return node->type == CU_GRAPH_NODE_TYPE_GRAPH || node->has_body_run;
 }
 
 /* Gives each node its span, relative to the start of the launch; returns when the last ends. */
@@ -210,40 +225,49 @@ static uint64_t plan(CUgraph graph, CUstream stream, uint64_t start_ns)
 			if (node->dependencies[j]->span.end_ns + SIM_NODE_LATENCY_NS > ready_ns)
 				ready_ns = node->dependencies[j]->span.end_ns + SIM_NODE_LATENCY_NS;
 		node->span.start_ns = ready_ns;
-		node->span.end_ns = node->child ? plan(node->child, stream, ready_ns)
-						: ready_ns + node_duration_ns(node, stream);
+		node->span.end_ns = is_run(node) ? plan(node->child, stream, ready_ns)
+						 : ready_ns + node_duration_ns(node, stream);
 		if (node->span.end_ns > last_ns)
 			last_ns = node->span.end_ns;
 	}
 	return last_ns;
 }
 
-static void run(CUgraph graph, uint32_t graph_id, CUstream stream, uint64_t start_ns)
+static void run(CUgraph graph, const struct launch *launch, bool is_by_device)
 {
-	struct sim_place place = sim_stream_place(stream);
+	struct sim_place place = sim_stream_place(launch->stream);
 
+	if (is_by_device)
+		place.stream_id = launch->exec->stream_id;
 	for (size_t i = 0; i < graph->node_count; i++) {
 		CUgraphNode node = graph->nodes[i];
-		struct sim_span span = {start_ns + node->span.start_ns,
-					start_ns + node->span.end_ns};
+		struct sim_span span = {launch->start_ns + node->span.start_ns,
+					launch->start_ns + node->span.end_ns};
+		struct sim_part part = {node->id, launch->exec->graph->id, is_by_device};
 
 		if (sim_truth_is_on())
 			sim_truth_maker(node->id, node->maker);
+		if (sim_truth_is_on() && is_by_device)
+			sim_truth_by_device(node->id, span.start_ns);
 		switch (node->type) {
 		case CU_GRAPH_NODE_TYPE_KERNEL:
-			sim_kernel_report(&node->shape, place, span, node->id, graph_id);
+			sim_kernel_report(&node->shape, place, span, &part);
 			break;
 		case CU_GRAPH_NODE_TYPE_MEMCPY:
 		case CU_GRAPH_NODE_TYPE_MEMSET:
 			sim_transfer_run(&node->transfer);
-			sim_transfer_report(&node->transfer, place, span, node->id, graph_id);
+			sim_transfer_report(&node->transfer, place, span, &part);
 			break;
 		case CU_GRAPH_NODE_TYPE_HOST:
-			sim_host_enqueue(stream, node->host_call.function,
+			sim_host_enqueue(launch->stream, node->host_call.function,
 					 node->host_call.user_data, span.start_ns);
 			break;
 		case CU_GRAPH_NODE_TYPE_GRAPH:
-			run(node->child, graph_id, stream, start_ns);
+			run(node->child, launch, is_by_device);
+			break;
+		case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+			if (node->has_body_run)
+				run(node->child, launch, true);
 			break;
 		case CU_GRAPH_NODE_TYPE_EMPTY:
 			break;
@@ -272,7 +296,7 @@ CUresult sim_graph_launch(CUgraphExec exec, CUstream handle)
 	pthread_mutex_unlock(&stream->lock);
 	span = sim_stream_enqueue(stream, SIM_LAUNCH_LATENCY_NS, plan(exec->graph, stream, 0));
 	sim_raise(&exec->tail_ns, span.end_ns);
-	run(exec->graph, exec->graph->id, stream, span.start_ns);
+	run(exec->graph, &(struct launch){exec, stream, span.start_ns}, false);
 	pthread_mutex_unlock(&exec->lock);
 	return CUDA_SUCCESS;
 }

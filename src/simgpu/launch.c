@@ -33,12 +33,12 @@ CUresult sim_shape_check(const struct sim_shape *shape)
 }
 
 void sim_kernel_report(const struct sim_shape *shape, struct sim_place place, struct sim_span span,
-		       uint64_t graph_node_id, uint32_t graph_id)
+		       const struct sim_part *part)
 {
 	const struct sim_kernel_run run = {
 		.place = place,
 		.span = span,
-		.correlation_id = sim_correlation_id(),
+		.correlation_id = part && part->is_by_device ? 0 : sim_correlation_id(),
 		.name = shape->function->name,
 		.grid = {shape->grid[0], shape->grid[1], shape->grid[2]},
 		.block = {shape->block[0], shape->block[1], shape->block[2]},
@@ -46,8 +46,8 @@ void sim_kernel_report(const struct sim_shape *shape, struct sim_place place, st
 		.dynamic_shared_bytes = shape->dynamic_shared_bytes,
 		.registers_per_thread = shape->function->registers_per_thread,
 		.is_cooperative = shape->is_cooperative,
-		.graph_node_id = graph_node_id,
-		.graph_id = graph_id,
+		.graph_node_id = part ? part->node_id : 0,
+		.graph_id = part ? part->graph_id : 0,
 	};
 
 	if (sim_truth_is_on())
@@ -78,7 +78,7 @@ static CUresult launch(const struct sim_shape *shape, CUstream handle)
 	index = atomic_fetch_add_explicit(&stream->launch_count, 1, memory_order_relaxed);
 	span = sim_stream_enqueue(stream, SIM_LAUNCH_LATENCY_NS,
 				  sim_kernel_duration_ns(shape, index));
-	sim_kernel_report(shape, sim_stream_place(stream), span, 0, 0);
+	sim_kernel_report(shape, sim_stream_place(stream), span, NULL);
 	return CUDA_SUCCESS;
 }
 

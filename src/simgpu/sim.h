@@ -188,6 +188,8 @@ const struct sim_device_facts *sim_device_facts(int device); /* NULL: no such de
 /* stream.c */
 void sim_stream_init(CUstream stream, CUcontext context, unsigned int flags, int priority);
 void sim_stream_fini(CUstream stream);
+/* A number that no stream has. */
+uint32_t sim_stream_take_id(void);
 /*
  * The stream that a handle means in the current context, NULL and the two special handles
  * included. Returns NULL and sets *error where there is none.
@@ -211,11 +213,18 @@ void sim_modules_free(CUcontext context);
 /* ptx.c: adds a function to the module for each .entry. 0, or -EINVAL if it is no PTX. */
 int sim_ptx_parse(CUmodule module);
 
+/* Work as a part of an executable graph. */
+struct sim_part {
+	uint64_t node_id;
+	uint32_t graph_id;
+	bool is_by_device; /* in the body of a conditional node: nothing says for which call */
+};
+
 /* launch.c */
 CUresult sim_shape_check(const struct sim_shape *shape);
 /* Runs one kernel in a span that is reserved already, and tells everyone. */
 void sim_kernel_report(const struct sim_shape *shape, struct sim_place place, struct sim_span span,
-		       uint64_t graph_node_id, uint32_t graph_id);
+		       const struct sim_part *part /* NULL: of none */);
 
 /* copy.c: moves the data and tells everyone. */
 struct sim_transfer {
@@ -232,7 +241,7 @@ struct sim_transfer {
 void sim_transfer_run(const struct sim_transfer *transfer);
 uint64_t sim_transfer_duration_ns(const struct sim_transfer *transfer);
 void sim_transfer_report(const struct sim_transfer *transfer, struct sim_place place,
-			 struct sim_span span, uint64_t graph_node_id, uint32_t graph_id);
+			 struct sim_span span, const struct sim_part *part /* NULL: of none */);
 
 /* memory.c: what an address belongs to, as enum xt_cupti_memory_kind. */
 uint8_t sim_memory_kind(const void *address);
@@ -278,6 +287,8 @@ void sim_truth_node_set(uint64_t node_id, uint32_t graph_exec_id);
 /* The work of a graph's node that runs now leads to the call that made the node. */
 void sim_truth_maker(uint64_t node_id, struct sim_maker maker);
 void sim_truth_call(const struct sim_call *call);
+/* The GPU launches the work of that node by itself, in the replay of the call in progress. */
+void sim_truth_by_device(uint64_t node_id, uint64_t start_ns);
 void sim_truth_violation(const struct sim_call *call);
 
 /* Every implementation of an entry point. */

@@ -10,10 +10,15 @@
 
 static _Atomic uint32_t stream_count;
 
+uint32_t sim_stream_take_id(void)
+{
+	return 13 + atomic_fetch_add(&stream_count, 1);
+}
+
 void sim_stream_init(CUstream stream, CUcontext context, unsigned int flags, int priority)
 {
 	stream->magic = SIM_MAGIC_STREAM;
-	stream->id = 13 + atomic_fetch_add(&stream_count, 1);
+	stream->id = sim_stream_take_id();
 	stream->context = context;
 	stream->flags = flags;
 	stream->priority = priority;

@@ -24,6 +24,8 @@
  *	maker <correlation id> <node id> <tid> <call number>
  *		which call made the node that this replay ran, or what it is in the end a clone of;
  *		also of nodes of child graphs, which are announced to nobody
+ *	device <correlation id> <node id> <start>
+ *		the work of that node that starts then, which has no correlation id, is of this replay
  *	violation <tid> <api name>			a driver call from within a callback
  *	end <number of kernel lines>
  *
@@ -51,6 +53,7 @@ enum entry_kind {
 	ENTRY_NODE,
 	ENTRY_CHANGE,
 	ENTRY_MAKER,
+	ENTRY_BY_DEVICE,
 	ENTRY_VIOLATION,
 	ENTRY_KINDS
 };
@@ -78,6 +81,10 @@ struct entry {
 			uint64_t node_id;
 			struct sim_maker by;
 		} maker;
+		struct {
+			uint64_t node_id;
+			uint64_t start_ns;
+		} by_device;
 	};
 };
 
@@ -209,6 +216,15 @@ void sim_truth_maker(uint64_t node_id, struct sim_maker maker)
 	});
 }
 
+void sim_truth_by_device(uint64_t node_id, uint64_t start_ns)
+{
+	note(&(struct entry){
+		.kind = ENTRY_BY_DEVICE,
+		.correlation_id = sim_correlation_id(),
+		.by_device = {node_id, start_ns},
+	});
+}
+
 void sim_truth_violation(const struct sim_call *call)
 {
 	fprintf(stderr, "xtrace simulated GPU: %s was called within a callback\n", call->api->name);
@@ -317,17 +333,29 @@ static void write_maker(struct ending *ending, const struct entry *entry)
 		entry->maker.by.call_number);
 }
 
+static void write_by_device(struct ending *ending, const struct entry *entry)
+{
+	fprintf(ending->file, "device %" PRIu32 " %" PRIu64 " %" PRIu64 "\n", entry->correlation_id,
+		entry->by_device.node_id, entry->by_device.start_ns);
+}
+
 static void write_violation(struct ending *ending, const struct entry *entry)
 {
 	fprintf(ending->file, "violation %d %s\n", entry->tid, entry->name);
 }
 
 static void (*const writers[ENTRY_KINDS])(struct ending *, const struct entry *) = {
-	[ENTRY_CALL] = write_call,     [ENTRY_LAUNCH] = write_launch,
-	[ENTRY_KERNEL] = write_kernel, [ENTRY_COPY] = write_copy,
-	[ENTRY_SET] = write_set,       [ENTRY_ALLOCATION] = write_allocation,
-	[ENTRY_NODE] = write_node,     [ENTRY_CHANGE] = write_change,
-	[ENTRY_MAKER] = write_maker,   [ENTRY_VIOLATION] = write_violation,
+	[ENTRY_CALL] = write_call,
+	[ENTRY_LAUNCH] = write_launch,
+	[ENTRY_KERNEL] = write_kernel,
+	[ENTRY_COPY] = write_copy,
+	[ENTRY_SET] = write_set,
+	[ENTRY_ALLOCATION] = write_allocation,
+	[ENTRY_NODE] = write_node,
+	[ENTRY_CHANGE] = write_change,
+	[ENTRY_MAKER] = write_maker,
+	[ENTRY_BY_DEVICE] = write_by_device,
+	[ENTRY_VIOLATION] = write_violation,
 };
 
 /* The file's name with %p replaced by the process id; to be freed. NULL: no memory. */

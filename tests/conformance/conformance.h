@@ -65,9 +65,15 @@
 	X(cuGraphLaunch_ptsz)                                                                      \
 	X(cuGraphExecDestroy)
 
+/* NULL where the driver is older. */
+#define NEWER_DRIVER_FUNCTIONS(X)                                                                  \
+	X(cuGraphConditionalHandleCreate)                                                          \
+	X(cuGraphAddNode_v2)
+
 struct driver {
 #define FIELD(name) __typeof__(&name) name;
 	DRIVER_FUNCTIONS(FIELD)
+	NEWER_DRIVER_FUNCTIONS(FIELD)
 #undef FIELD
 	CUcontext context; /* the primary one, current in every thread of the suite */
 	CUmodule module;

@@ -72,6 +72,9 @@ int driver_open(void)
 	}
 	DRIVER_FUNCTIONS(FIND)
 #undef FIND
+#define FIND(name) *(void **)&driver.name = dlsym(library, #name);
+	NEWER_DRIVER_FUNCTIONS(FIND)
+#undef FIND
 	return 0;
 }
 

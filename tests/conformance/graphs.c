@@ -313,6 +313,118 @@ static bool child_graph_nodes_are_numbered_in_order(void)
 	return true;
 }
 
+/*
+ * Adds a node whose body always runs, after the node at *tip, and gives its body. What a driver before
+ * 12.4 does not have is NULL.
+ */
+static bool add_condition(CUgraph graph, CUgraphNode *tip, CUgraph *body_out)
+{
+	CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+	CUgraphNode before = *tip;
+
+	params.conditional.type = CU_GRAPH_COND_TYPE_IF;
+	params.conditional.size = 1;
+	params.conditional.ctx = driver.context;
+	if (driver.cuGraphConditionalHandleCreate(&params.conditional.handle, graph, driver.context,
+						  1, CU_GRAPH_COND_ASSIGN_DEFAULT) ||
+	    driver.cuGraphAddNode_v2(tip, graph, &before, NULL, before != NULL, &params))
+		return false;
+	*body_out = params.conditional.phGraph_out[0];
+	return true;
+}
+
+static bool has_conditions(void)
+{
+	if (driver.cuGraphAddNode_v2 && driver.cuGraphConditionalHandleCreate)
+		return true;
+	puts("  this driver has no conditional nodes");
+	return false;
+}
+
+static const struct kernel_note *kernel_of_width(unsigned int width)
+{
+	for (size_t i = 0; i < client_kernel_count(); i++)
+		if (client_kernel(i)->record.grid[0] == (int)width)
+			return client_kernel(i);
+	return NULL;
+}
+
+/*
+ * Nodes of bodies are numbered as those of child graphs are, also where there is a child graph or
+ * another condition in a body. Their kernels have no correlation id and run in a stream of their own.
+ */
+static bool bodies_are_numbered_as_children(void)
+{
+	static const uint32_t index_by_width[] = {[1] = 0, [2] = 2, [3] = 4, [4] = 7, [7] = 10};
+	CUgraph graph, child, body, inner;
+	CUgraphNode tips[4] = {NULL};
+	const struct note *enter;
+	CUgraphExec exec;
+
+	if (!has_conditions())
+		return true;
+	expect(streams_begin());
+	client_clear();
+	expect(driver.cuGraphCreate(&graph, 0) == CUDA_SUCCESS);
+	expect(driver.cuGraphCreate(&child, 0) == CUDA_SUCCESS);
+	expect(add_kernel(child, &tips[1], 5) && add_kernel(child, &tips[1], 6));
+	expect(add_kernel(graph, &tips[0], 1) && add_condition(graph, &tips[0], &body) &&
+	       add_kernel(graph, &tips[0], 2) && add_child(graph, &tips[0], child) &&
+	       add_kernel(graph, &tips[0], 3));
+	expect(add_child(body, &tips[2], child) && add_condition(body, &tips[2], &inner) &&
+	       add_kernel(body, &tips[2], 4));
+	expect(add_kernel(inner, &tips[3], 7));
+	expect(driver.cuGraphInstantiateWithFlags(&exec, graph, 0) == CUDA_SUCCESS);
+	expect(driver.cuGraphLaunch(exec, stream) == CUDA_SUCCESS);
+	client_settle();
+	enter = find_note(DRIVER_API, XT_CUPTI_CBID_cuGraphLaunch, XT_CUPTI_API_ENTER, 0);
+	expect(client_kernel_count() == 9);
+	for (unsigned int width = 1; width <= 7; width++) {
+		const struct kernel_note *kernel = kernel_of_width(width);
+		const struct cupti_activity_kernel *record = &kernel->record;
+		bool is_in_body = width == 4 || width == 7;
+
+		expect(kernel);
+		if (width == 5 || width == 6)
+			continue; /* these run in the body and outside */
+		expect((uint32_t)record->graph_node_id == index_by_width[width]);
+		expect(record->graph_node_id >> 32 == record->graph_id);
+		expect(record->correlation_id == (is_in_body ? 0 : enter->correlation_id));
+		expect(!is_in_body || record->stream_id != kernel_of_width(1)->record.stream_id);
+	}
+	for (size_t i = 0; i < client_kernel_count(); i++) {
+		const struct cupti_activity_kernel *record = &client_kernel(i)->record;
+		uint32_t index = (uint32_t)record->graph_node_id;
+
+		if (record->grid[0] == 5)
+			expect(index == 8 || index == 11);
+		if (record->grid[0] == 6)
+			expect(index == 9 || index == 12);
+	}
+	expect(driver.cuGraphExecDestroy(exec) == CUDA_SUCCESS);
+	expect(driver.cuGraphDestroy(graph) == CUDA_SUCCESS);
+	expect(driver.cuGraphDestroy(child) == CUDA_SUCCESS);
+	return true;
+}
+
+/* A graph with conditions is no child of another one, so bodies are but in bodies. */
+static bool conditions_are_not_put_into_graphs(void)
+{
+	CUgraphNode tips[2] = {NULL};
+	CUgraph graph, other, body;
+
+	if (!has_conditions())
+		return true;
+	expect(streams_begin());
+	expect(driver.cuGraphCreate(&graph, 0) == CUDA_SUCCESS);
+	expect(driver.cuGraphCreate(&other, 0) == CUDA_SUCCESS);
+	expect(add_condition(graph, &tips[0], &body));
+	expect(!add_child(other, &tips[1], graph));
+	expect(driver.cuGraphDestroy(other) == CUDA_SUCCESS);
+	expect(driver.cuGraphDestroy(graph) == CUDA_SUCCESS);
+	return true;
+}
+
 /* An update changes what the nodes of an executable graph do, not which nodes they are. */
 static bool update_keeps_the_nodes(void)
 {
@@ -434,6 +546,8 @@ const struct check graph_checks[] = {
 	{"built_graph_leads_to_its_nodes", built_graph_leads_to_its_nodes},
 	{"child_graph_kernels_name_the_graph", child_graph_kernels_name_the_graph},
 	{"child_graph_nodes_are_numbered_in_order", child_graph_nodes_are_numbered_in_order},
+	{"bodies_are_numbered_as_children", bodies_are_numbered_as_children},
+	{"conditions_are_not_put_into_graphs", conditions_are_not_put_into_graphs},
 	{"update_keeps_the_nodes", update_keeps_the_nodes},
 	{"changed_node_is_known_by_its_arguments", changed_node_is_known_by_its_arguments},
 	{"capture_follows_events_to_other_streams", capture_follows_events_to_other_streams},

@@ -238,6 +238,7 @@ typedef enum CUgraphNodeType_enum {
 	CU_GRAPH_NODE_TYPE_HOST = 3,
 	CU_GRAPH_NODE_TYPE_GRAPH = 4,
 	CU_GRAPH_NODE_TYPE_EMPTY = 5,
+	CU_GRAPH_NODE_TYPE_CONDITIONAL = 13,
 } CUgraphNodeType;
 
 typedef enum CUlaunchAttributeID_enum {
@@ -334,6 +335,32 @@ typedef struct CUDA_MEMCPY3D_st {
 	size_t Height;
 	size_t Depth;
 } CUDA_MEMCPY3D;
+
+#define CU_GRAPH_COND_ASSIGN_DEFAULT 1
+typedef cuuint64_t CUgraphConditionalHandle;
+typedef enum CUgraphConditionalNodeType_enum {
+	CU_GRAPH_COND_TYPE_IF = 0,
+	CU_GRAPH_COND_TYPE_WHILE = 1,
+	CU_GRAPH_COND_TYPE_SWITCH = 2,
+} CUgraphConditionalNodeType;
+
+typedef struct CUDA_CONDITIONAL_NODE_PARAMS {
+	CUgraphConditionalHandle handle;
+	CUgraphConditionalNodeType type;
+	unsigned int size;
+	CUgraph *phGraph_out;
+	CUcontext ctx;
+} CUDA_CONDITIONAL_NODE_PARAMS;
+
+typedef struct CUgraphNodeParams_st {
+	CUgraphNodeType type;
+	int reserved0[3];
+	union {
+		long long reserved1[29];
+		CUDA_CONDITIONAL_NODE_PARAMS conditional;
+	};
+	long long reserved2;
+} CUgraphNodeParams;
 
 typedef struct CUgraphEdgeData_st {
 	unsigned char from_port;

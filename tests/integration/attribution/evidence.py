@@ -37,6 +37,7 @@ CLASSES = {
     "cuGraphKernelNodeSetParams": GRAPH, "cuGraphMemcpyNodeSetParams": GRAPH,
     "cuGraphMemsetNodeSetParams": GRAPH, "cuGraphExecMemcpyNodeSetParams": GRAPH,
     "cuGraphExecMemsetNodeSetParams": GRAPH, "cuGraphExecKernelNodeSetParams": GRAPH,
+    "cuGraphConditionalHandleCreate": GRAPH, "cuGraphAddNode": GRAPH,
     "cuGraphExecDestroy": GRAPH, "cuGraphDestroy": GRAPH,
     "cuStreamBeginCapture": GRAPH, "cuStreamEndCapture": GRAPH,
     "cuCtxCreate": LIFE, "cuDevicePrimaryCtxRetain": LIFE, "cuStreamCreate": LIFE,
@@ -132,6 +133,7 @@ class Evidence:
         self.node_types = []  # (tid, id, type), of each row in the log
         self.changes = []  # (tid, call number, node id, executable graph or 0)
         self.makers = {}  # (correlation, node): (tid, call number)
+        self.by_device = {}  # (node, start): of which replay its work is that has no number
         self.spoilt = 0
         # (tid, call number): when that call made its node, and with which stack, by the log
         self.made_at, self.made_stack = {}, {}
@@ -220,6 +222,14 @@ class Evidence:
         correlation, node, tid, number = map(int, rest)
         self.makers[correlation, node] = (tid, number)
 
+    def read_by_device(self, rest):
+        correlation, node, start = map(int, rest)
+        self.by_device[node, start] = correlation
+
+    def replay_of(self, work):
+        """The number of the call that had it done, also where its record does not say."""
+        return work.correlation or self.by_device.get((work.node, work.start_ns), 0)
+
     def call_of(self, correlation):
         """The recorded call with that number, or None."""
         call = self.by_correlation.get(correlation)
@@ -241,6 +251,7 @@ TRUTH_READERS = {
     "node": Evidence.read_node,
     "change": Evidence.read_change,
     "maker": Evidence.read_maker,
+    "device": Evidence.read_by_device,
     "violation": torn,
     "lost": torn,
     "unfinished": torn,
@@ -333,6 +344,7 @@ def check_calls(evidence, log):
         expect((log.tids[row["thread"]], api["name"], api["class"], row["result"]) ==
                (call.thread, call.api, call.api_class, call.result), row, "was", vars(call))
         call.enter_ns, call.exit_ns = row["enter_ns"], row["enter_ns"] + row["duration_ns"]
+        call.stack = row["stack"]
         entered, began, ended, left = call.times
         expect(entered <= call.enter_ns <= began <= ended <= call.exit_ns <= left,
                "times of", row, "were", call.times)

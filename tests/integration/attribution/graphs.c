@@ -20,6 +20,8 @@ static CUDA_KERNEL_NODE_PARAMS pick_kernel_params(struct job *job)
 	};
 }
 
+static void fill_graph(struct job *job, CUgraph graph, unsigned count_max);
+
 /* A graph to be used somehow, NULL if there is none. */
 static struct graph *pick_graph(struct job *job)
 {
@@ -170,6 +172,25 @@ static FRAME_FUNCTION CUgraphNode add_other_node(struct job *job, CUgraph graph,
 	return node;
 }
 
+static FRAME_FUNCTION CUgraphNode add_condition(struct job *job, CUgraph graph,
+						const CUgraphNode *after, size_t after_count)
+{
+	CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+	CUDA_CONDITIONAL_NODE_PARAMS *condition = &params.conditional;
+	CUgraphNode node = NULL;
+
+	ENTER();
+	condition->size = 1;
+	condition->ctx = job->gpu->context;
+	if (!job->is_flat &&
+	    CU(cuGraphConditionalHandleCreate, &condition->handle, graph, job->gpu->context,
+	       pick(job, 4) != 0, CU_GRAPH_COND_ASSIGN_DEFAULT) == CUDA_SUCCESS &&
+	    CU(cuGraphAddNode_v2, &node, graph, after, NULL, after_count, &params) == CUDA_SUCCESS)
+		fill_graph(job, condition->phGraph_out[0], 3);
+	LEAVE();
+	return node;
+}
+
 static FRAME_FUNCTION CUgraphNode add_kernel_node(struct job *job, CUgraph graph,
 						  const CUgraphNode *after, size_t after_count)
 {
@@ -182,28 +203,39 @@ static FRAME_FUNCTION CUgraphNode add_kernel_node(struct job *job, CUgraph graph
 	return node;
 }
 
-FRAME_FUNCTION void build_graph(struct job *job)
+/* Adds nodes. */
+static FRAME_FUNCTION void fill_graph(struct job *job, CUgraph graph, unsigned count_max)
 {
 	static CUgraphNode (*const adders[])(struct job *, CUgraph, const CUgraphNode *, size_t) = {
-		add_kernel_node, add_kernel_node, add_copy_node, add_set_node, add_other_node};
+		add_kernel_node, add_kernel_node, add_copy_node,
+		add_set_node,	 add_other_node,  add_condition};
 	CUgraphNode nodes[NODES_MAX];
-	CUgraph graph = NULL;
 	size_t node_count = 0;
 
 	ENTER();
-	CU(cuGraphCreate, &graph, 0);
-	for (unsigned i = 0, count = 1 + pick(job, NODES_MAX); graph && i < count; i++) {
+	for (unsigned i = 0, count = 1 + pick(job, count_max); i < count; i++) {
 		size_t after_count = node_count ? pick(job, 2) : 0;
 		const CUgraphNode *after = &nodes[node_count ? pick(job, (unsigned)node_count) : 0];
-		CUgraphNode node = adders[pick(job, 5)](job, graph, after, after_count);
+		CUgraphNode node = adders[pick(job, 6)](job, graph, after, after_count);
 
 		if (node)
 			nodes[node_count++] = node;
 	}
-	if (graph && node_count > 1 && pick(job, 2))
+	if (node_count > 1 && pick(job, 2))
 		CU(cuGraphAddDependencies, graph, &nodes[0], &nodes[node_count - 1], NULL, 1);
-	if (graph)
+	LEAVE();
+}
+
+FRAME_FUNCTION void build_graph(struct job *job)
+{
+	CUgraph graph = NULL;
+
+	ENTER();
+	CU(cuGraphCreate, &graph, 0);
+	if (graph) {
+		fill_graph(job, graph, NODES_MAX);
 		keep(job, graph);
+	}
 	LEAVE();
 }
 

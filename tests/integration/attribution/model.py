@@ -84,8 +84,55 @@ class Model:
                 self.recorded[call.thread].append(call)
 
         self.nests = {tid: self.nests_of(tid) for tid in evidence.threads}
+        self.join_by_time()
         self.known = {self.maker_kind(evidence.calls[maker], self.maker_nest(*maker))
                       for maker in evidence.made_at if evidence.calls[maker].is_recorded}
+
+    # What the GPU launches itself.
+
+    def join_by_time(self):
+        """Gives the work of bodies the number of the call that docs/WEIGHTS.md says is known to be
+        its own, or one whose owner is the same."""
+        with_number = collections.defaultdict(list)
+        for work in sorted(self.evidence.work, key=lambda work: (work.start_ns, work.order)):
+            if work.node and work.correlation:
+                with_number[work.node >> 32].append(work)
+        self.evidence.work = [
+            work if work.correlation or not work.node else
+            work._replace(correlation=self.replay_by_time(work, with_number[work.node >> 32]))
+            for work in self.evidence.work]
+        for device, works in self.by_device.items():
+            self.by_device[device] = [work for work in self.evidence.work
+                                      if work.device == device]
+
+    def replay_by_time(self, work, others):
+        place = bisect.bisect_right(others, (work.start_ns, work.order),
+                                    key=lambda other: (other.start_ns, other.order))
+        before, after = (self.evidence.call_of(near[0].correlation) if near else None
+                         for near in (others[:place][-1:], others[place:][:1]))
+        true = self.evidence.by_correlation[self.evidence.replay_of(work)]
+        since = before.enter_ns if before else 0
+        if before and before is after:
+            found = before
+        elif any(start <= work.start_ns and end >= since for start, end in self.evidence.pauses):
+            return 0
+        elif not after or after.enter_ns > work.start_ns:
+            found = before
+        elif not before:
+            found = after
+        else:
+            if self.owner_of(before, work.node) == self.owner_of(after, work.node):
+                return before.correlation
+            return 0
+        if found and not self.evidence.spoilt:  # else a whole replay may be missing
+            facts.expect(found is true, "by time, work is of another replay:", work, vars(true))
+        return found.correlation if found else 0
+
+    def owner_of(self, call, node):
+        nest = tuple((event.domain, event.text, event.path)
+                     for event in self.nest(call.thread, call.enter_ns))
+        return (call.stack, call.thread, call.api, nest,
+                self.evidence.makers[call.correlation, node])
 
     # Ranges.
 
@@ -153,7 +200,8 @@ class Model:
 
     def maker_path(self, work, nvtx):
         """Who made the node, also where it is a child graph's, which is announced to nobody."""
-        maker = self.evidence.calls[self.evidence.makers[work.correlation, work.node]]
+        replay = self.evidence.replay_of(work)
+        maker = self.evidence.calls[self.evidence.makers[replay, work.node]]
         nest = self.maker_nest(maker.thread, maker.number)
         path = self.with_ranges(maker.path, nest, nvtx)
         return (*path, maker.shown_api) if self.maker_kind(maker, nest) in self.known else path
@@ -168,7 +216,9 @@ class Model:
 
     def owner_path(self, work, settings):
         """Down to, but without, what ran."""
-        replay = self.stack_path(work.correlation, settings.nvtx)
+        replay = ("[device-launched]",)
+        if work.correlation:
+            replay = self.stack_path(work.correlation, settings.nvtx)
         if not work.node or settings.graph_stacks == "replay":
             return replay
         maker = self.maker_path(work, settings.nvtx)

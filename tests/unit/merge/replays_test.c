@@ -23,6 +23,7 @@ struct fixture {
 	struct replays *replays;
 	struct told told;
 	struct pauses pauses;
+	struct nodes nodes;
 };
 
 static void listen(void *context, const struct work *work, const struct launch *launch)
@@ -38,10 +39,13 @@ static void listen(void *context, const struct work *work, const struct launch *
 
 static void set_up(struct fixture *fixture)
 {
-	static const uint32_t graphs[] = {90, GRAPH, 3};
+	static uint32_t graphs[] = {90, GRAPH, 3};
 	struct correlate_listener listener = {listen, &fixture->told};
 
-	assert_int_equal(replays_new(&fixture->replays, graphs, 3, &fixture->pauses, listener), 0);
+	fixture->nodes.conditional = graphs;
+	fixture->nodes.conditional_count = 3;
+	assert_int_equal(
+		replays_new(&fixture->replays, &fixture->nodes, &fixture->pauses, listener), 0);
 }
 
 static void finish(struct fixture *fixture, unsigned told_count)
