@@ -23,7 +23,7 @@
 #define LANES_SPARE	4 /* the writer keeps as many ready for threads to come */
 
 /* A graph node of which CUPTI has said that it is being made: only then does it tell the type. */
-#define LANE_STARTING_NODES 8
+#define LANE_STARTING_NODES 32
 struct starting_node {
 	const void *node;
 	uint32_t type;
