@@ -9,6 +9,7 @@ import sys
 
 import cpu
 import gpu
+import paired
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -58,8 +59,8 @@ class Places:
 
 def parse_options():
     parser = argparse.ArgumentParser(prog="bench.sh", description=__doc__)
-    parser.add_argument("suites", nargs="*", metavar="SUITE", choices=("cpu", "gpu", []),
-                        help="cpu, gpu; by default all that can run")
+    parser.add_argument("suites", nargs="*", metavar="SUITE", choices=("cpu", "gpu", "paired", []),
+                        help="cpu, gpu, paired; by default all that can run")
     parser.add_argument("--only", action="append", default=[], metavar="TEXT",
                         help="rows whose name has TEXT in it; may be repeated")
     parser.add_argument("--launches", type=int, default=10_000_000,
@@ -68,7 +69,7 @@ def parse_options():
     parser.add_argument("--seconds", type=float, default=450,
                         help="after which the GPU suite begins nothing new (450)")
     parser.add_argument("--quick", action="store_true", help="see that everything runs; figures are worthless")
-    parser.add_argument("--simulate", action="store_true", help="the GPU suite on the simulated GPU")
+    parser.add_argument("--simulate", action="store_true", help="the suites gpu and paired on the simulated GPU")
     parser.add_argument("--nsys", metavar="PATH", help="this nsys, rather than the first that is found")
     parser.add_argument("--build", metavar="DIR", help="the build tree to measure (build)")
     parser.add_argument("-o", "--output", metavar="FILE", help="all figures, as JSON")
@@ -105,9 +106,9 @@ def main():
         suite = cpu.Suite(places, options, say)
         suite.run()
         content["cpu"] = suite.as_json()
+    if options.simulate:
+        places.environment = places.simulated()
     if "gpu" in options.suites or not options.suites and (options.simulate or has_gpu()):
-        if options.simulate:
-            places.environment = places.simulated()
         places.nsys = gpu.find_nsys(options.nsys)
         suite = gpu.Suite(places, options, say)
         try:
@@ -117,6 +118,12 @@ def main():
         for line in suite.lines():
             say(line)
         content["gpu"] = suite.as_json()
+    if "paired" in options.suites or not options.suites and (options.simulate or has_gpu()):
+        suite = paired.Suite(places, options, say)
+        suite.run()
+        for line in suite.lines():
+            say(line)
+        content["paired"] = suite.as_json()
     write_json(options.output, content)
 
 

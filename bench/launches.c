@@ -4,13 +4,18 @@
  * shows nowhere as plainly.
  *
  *	launches [--threads N] [--graph NODES] [--depth N] [--batches N] [--launches N] [--rate N]
+ *	         [--paired]
  *
  * Every thread has a stream of its own and launches below --depth recursive calls, or, with
  * --graph, replays a graph of NODES kernels. A batch is --launches of them and then a wait; few
  * enough that the driver's queue never fills. With --rate each thread launches that often a second and
  * waits once, at the end. The last line is JSON: of each batch, nanoseconds a
  * launch up to the last return (issue_ns) and up to the end of the wait (done_ns), as threads see
- * them, on average; the peak of memory; and when main() returned (end_ns), by which the delay at exit can be told.
+ * them, on average; the peak of memory; and when main() returned (end_ns), by which the delay at
+ * exit can be told.
+ *
+ * With --paired every second batch stands between cuProfilerStart() and cuProfilerStop(), the first
+ * does not: a tracer that records between them alone is compared with itself, in one process.
  */
 #include <cuda.h>
 
@@ -34,6 +39,7 @@ static const char ptx[] = ".version 7.0\n"
 
 static struct {
 	unsigned threads, graph_nodes, depth, batches, launches, rate;
+	bool is_paired;
 	CUcontext context;
 	CUfunction kernel;
 	pthread_barrier_t together;
@@ -43,6 +49,7 @@ struct job {
 	CUstream stream;
 	CUgraphExec graph;
 	double *issue_ns, *done_ns; /* by batch */
+	bool is_first;
 	pthread_t thread;
 };
 
@@ -107,6 +114,15 @@ static void make_graph(struct job *job)
 	CHECK(cuGraphInstantiate(&job->graph, graph, 0));
 }
 
+/* Batches are numbered from 0, those that are not counted too. */
+static void switch_recording(unsigned batch)
+{
+	if (batch % 2 == WARM_BATCHES % 2)
+		CHECK(cuProfilerStop());
+	else
+		CHECK(cuProfilerStart());
+}
+
 static void *run(void *argument)
 {
 	struct job *job = argument;
@@ -118,6 +134,8 @@ static void *run(void *argument)
 	for (unsigned batch = 0; batch < WARM_BATCHES + bench.batches; batch++) {
 		uint64_t begin_ns, issued_ns;
 
+		if (bench.is_paired && job->is_first)
+			switch_recording(batch);
 		pthread_barrier_wait(&bench.together);
 		begin_ns = now_ns();
 		below(job, bench.depth);
@@ -167,6 +185,7 @@ static void parse(int argc, char **argv)
 						{"batches", required_argument, NULL, 'b'},
 						{"launches", required_argument, NULL, 'l'},
 						{"rate", required_argument, NULL, 'r'},
+						{"paired", no_argument, NULL, 'p'},
 						{0}};
 	int option;
 
@@ -191,6 +210,9 @@ static void parse(int argc, char **argv)
 			break;
 		case 'r':
 			bench.rate = number;
+			break;
+		case 'p':
+			bench.is_paired = true;
 			break;
 		default:
 			exit(2);
@@ -225,6 +247,7 @@ int main(int argc, char **argv)
 	if (!jobs || pthread_barrier_init(&bench.together, NULL, bench.threads))
 		return 1;
 	for (unsigned t = 0; t < bench.threads; t++) {
+		jobs[t].is_first = t == 0;
 		jobs[t].issue_ns = calloc(bench.batches, sizeof(double));
 		jobs[t].done_ns = calloc(bench.batches, sizeof(double));
 		if (!jobs[t].issue_ns || !jobs[t].done_ns ||

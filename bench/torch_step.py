@@ -21,6 +21,12 @@ def parse_options():
     parser.add_argument(
         "--profiler", choices=("none", "cuda", "cpu+cuda", "stacks"), default="none"
     )
+    parser.add_argument(
+        "--paired",
+        action="store_true",
+        help="every second batch between cudaProfilerStart() and cudaProfilerStop(): a tracer that "
+        "records there alone is compared with itself",
+    )
     parser.add_argument("--trace", default="torch_trace.json", help="what the profiler writes")
     return parser.parse_args()
 
@@ -31,6 +37,13 @@ def make_profiler(torch, kind):
     if kind != "cuda":
         activities.append(torch.profiler.ProfilerActivity.CPU)
     return torch.profiler.profile(activities=activities, with_stack=kind == "stacks")
+
+
+def switch_recording(torch, is_on):
+    if is_on:
+        torch.cuda.profiler.start()
+    else:
+        torch.cuda.profiler.stop()
 
 
 def peak_kib():
@@ -55,13 +68,19 @@ def main():
         training.step()
     torch.cuda.synchronize()
     step_ms = []
-    for _ in range(options.batches):
+    for batch in range(options.batches):
+        if options.paired:
+            switch_recording(torch, batch % 2 == 1)
         begin = time.perf_counter()
         for _ in range(options.steps):
             training.step()
         torch.cuda.synchronize()
         step_ms.append(1e3 * (time.perf_counter() - begin) / options.steps)
-    report = {"step_ms": step_ms, "steps": (2 + options.batches) * options.steps}
+    report = {
+        "step_ms": step_ms,
+        "steps": (2 + options.batches) * options.steps,
+        "steps_a_batch": options.steps,
+    }
     if profiler:
         profiler.stop()
         profiler.export_chrome_trace(options.trace)

@@ -27,7 +27,7 @@ install(PROGRAMS tools/gpu-check.sh tools/gpu-python.py tools/check-trace.py too
 install(TARGETS ${bench_targets}
 	RUNTIME DESTINATION share/xtrace/bench LIBRARY DESTINATION share/xtrace/bench)
 install(PROGRAMS bench/bench.py bench/torch_step.py DESTINATION share/xtrace/bench)
-install(FILES bench/children.py bench/cpu.py bench/gpu.py bench/tables.py DESTINATION share/xtrace/bench)
+install(FILES bench/children.py bench/cpu.py bench/gpu.py bench/paired.py bench/tables.py DESTINATION share/xtrace/bench)
 install(TARGETS llm_inference RUNTIME DESTINATION share/xtrace/samples)
 install(FILES
 	samples/llm_inference.c samples/llm_inference_runtime.cu samples/llm_kernels.ptx.h
