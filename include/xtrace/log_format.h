@@ -348,8 +348,9 @@ static inline uint32_t xt_check32(const void *data, uint32_t data_bytes)
  * ring of one thread or a CUPTI activity buffer. Fields that two threads share are accessed with
  * C11 atomics by the tracer; the file's reader sees plain integers.
  */
-#define XT_SPOOL_MAGIC	    "\x89XTRSPL\n"
-#define XT_SPOOL_VERSION    3 /* 2 added names, record sizes and XT_ACTIVITY_IN_LOG; 3 Python */
+#define XT_SPOOL_MAGIC "\x89XTRSPL\n"
+/* 2 added names, record sizes and XT_ACTIVITY_IN_LOG; 3 Python; 4 has more slots for stacks. */
+#define XT_SPOOL_VERSION    4
 #define XT_SPOOL_AREAS_MAX  4096
 #define XT_SPOOL_PAGE_BYTES 4096
 
@@ -420,8 +421,9 @@ struct xt_record_call {
 _Static_assert(sizeof(struct xt_record_call) == 40, "a call record is 40 bytes");
 
 #define XT_STACK_FRAMES_MAX	1000
-#define XT_STACK_SLOT_COUNT	4096
-#define XT_STACK_SLOT_TRANSIENT 0 /* for a stack that is used once, by the next call record */
+#define XT_STACK_SLOT_COUNT	32768
+#define XT_STACK_SLOT_COUNT_V3	4096 /* to spool version 3 */
+#define XT_STACK_SLOT_TRANSIENT 0    /* for a stack that is used once, by the next call record */
 #define XT_STACK_SLOT_NONE	UINT32_MAX
 
 struct xt_record_stack {
@@ -554,7 +556,8 @@ struct xt_ring_header {
 	uint32_t slot_stack_id[XT_STACK_SLOT_COUNT]; /* XT_STACK_ID of each slot, as of free_pos */
 };
 _Static_assert(XT_RING_COUNTERS <= XT_RING_COUNTERS_MAX, "the counters fit");
-#define XT_RING_DATA_OFFSET (5 * XT_SPOOL_PAGE_BYTES)
+#define XT_RING_DATA_OFFSET    (33 * XT_SPOOL_PAGE_BYTES)
+#define XT_RING_DATA_OFFSET_V3 (5 * XT_SPOOL_PAGE_BYTES) /* to spool version 3 */
 _Static_assert(sizeof(struct xt_ring_header) <= XT_RING_DATA_OFFSET, "the ring header fits");
 
 enum xt_activity_state {

@@ -59,7 +59,7 @@ struct lane {
 	uint32_t known_thread_id; /* whose THREAD row was written */
 	char first_name[16];	  /* of the thread, when it claimed the lane */
 	bool owner_gone;
-	bool slots_changed; /* slot_stack_id differs from the one in the ring */
+	uint32_t slots_changed; /* slot_stack_id before this one differs from the one in the ring */
 	uint32_t slot_stack_id[XT_STACK_SLOT_COUNT]; /* as of read_pos */
 };
 

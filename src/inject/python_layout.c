@@ -22,7 +22,8 @@ static const struct python_layout tabled[] = {
 	       .code_name = 112,
 	       .code_file = 104,
 	       .code_first_line = 40,
-	       .code_line_table = 120},
+	       .code_line_table = 120,
+	       .runtime_interpreters = 32},
 	[10] = {.division = PYTHON_EACH_ALONE,
 		.line_format = PYTHON_LINETABLE,
 		.runtime_finalizing = 16,
@@ -34,7 +35,8 @@ static const struct python_layout tabled[] = {
 		.code_name = 112,
 		.code_file = 104,
 		.code_first_line = 40,
-		.code_line_table = 120},
+		.code_line_table = 120,
+		.runtime_interpreters = 32},
 	[11] = {.division = PYTHON_BY_FLAG,
 		.line_format = PYTHON_LOCATIONS,
 		.runtime_finalizing = 24,
@@ -51,7 +53,8 @@ static const struct python_layout tabled[] = {
 		.code_first_line = 72,
 		.code_line_table = 136,
 		.code_instructions = 184,
-		.code_first_traceable = 168},
+		.code_first_traceable = 168,
+		.runtime_interpreters = 40},
 	[12] = {.division = PYTHON_BY_SHIM,
 		.line_format = PYTHON_LOCATIONS,
 		.runtime_finalizing = 24,
@@ -67,25 +70,34 @@ static const struct python_layout tabled[] = {
 		.code_first_line = 68,
 		.code_line_table = 136,
 		.code_instructions = 192,
-		.code_version = 92},
+		.code_first_traceable = 176,
+		.code_version = 92,
+		.state_interpreter = 16,
+		.interpreter_id = 8},
 };
 #define FIRST_PUBLISHED 13
 
 /* How far the version of a code object is behind its first line, in what publishes layouts. */
 #define VERSION_BEHIND_FIRST_LINE 24
 
+/* How far its first traceable instruction is in front of what follows the fixed part. */
+#define FIRST_TRACEABLE_BEFORE_END 16
+
 /* Where the interpreter publishes what: places in its table, which is of 64-bit words. */
 struct places {
-	uint8_t version, free_threaded, finalizing, state_frame, frame_previous, frame_code,
-		frame_instruction, frame_owner, frame_tlbc_index, code_file, code_name,
-		code_line_table, code_first_line, code_instructions, code_tlbc, object_type,
-		type_name, bytes_size, bytes_data, str_state, str_length, str_ascii_bytes;
+	uint8_t version, free_threaded, finalizing, interpreter_id, state_interpreter, state_frame,
+		frame_previous, frame_code, frame_instruction, frame_owner, frame_tlbc_index,
+		code_file, code_name, code_line_table, code_first_line, code_instructions,
+		code_tlbc, object_type, type_name, bytes_size, bytes_data, str_state, str_length,
+		str_ascii_bytes;
 };
 
 static const struct places published[] = {
 	[13] = {.version = 1,
 		.free_threaded = 2,
 		.finalizing = 4,
+		.interpreter_id = 7,
+		.state_interpreter = 22,
 		.state_frame = 23,
 		.frame_previous = 29,
 		.frame_code = 30,
@@ -106,6 +118,8 @@ static const struct places published[] = {
 	[14] = {.version = 1,
 		.free_threaded = 2,
 		.finalizing = 4,
+		.interpreter_id = 7,
+		.state_interpreter = 25,
 		.state_frame = 26,
 		.frame_previous = 32,
 		.frame_code = 33,
@@ -152,6 +166,8 @@ static void fill_published(uint32_t minor, const uint64_t *table, struct python_
 		.line_format = PYTHON_LOCATIONS,
 		.runtime_finalizing = (uint16_t)table[at->finalizing],
 		.state_frame = (uint16_t)table[at->state_frame],
+		.state_interpreter = (uint16_t)table[at->state_interpreter],
+		.interpreter_id = (uint16_t)table[at->interpreter_id],
 		.frame_previous = (uint16_t)table[at->frame_previous],
 		.frame_code = (uint16_t)table[at->frame_code],
 		.frame_instruction = (uint16_t)table[at->frame_instruction],
@@ -172,11 +188,14 @@ static void fill_published(uint32_t minor, const uint64_t *table, struct python_
 		.str_ascii_bytes = (uint16_t)table[at->str_ascii_bytes],
 		.str_compact_bytes = (uint16_t)(table[at->str_ascii_bytes] + 16),
 	};
-	layout->code_version = layout->code_first_line + VERSION_BEHIND_FIRST_LINE;
 	if (is_free_threaded && at->code_tlbc) {
 		layout->code_tlbc = (uint16_t)table[at->code_tlbc];
 		layout->frame_tlbc_index = (uint16_t)table[at->frame_tlbc_index];
 	}
+	layout->code_version = layout->code_first_line + VERSION_BEHIND_FIRST_LINE;
+	layout->code_first_traceable =
+		(layout->code_tlbc ? layout->code_tlbc : layout->code_instructions) -
+		FIRST_TRACEABLE_BEFORE_END;
 }
 
 int python_layout_find(uint32_t version, const void *runtime, struct python_layout *layout,

@@ -32,8 +32,11 @@ struct python_layout {
 	enum python_division division;
 	enum python_line_format line_format;
 	uint16_t runtime_finalizing;
-	uint16_t state_frame;  /* PyThreadState: the innermost frame, or … */
-	uint16_t state_cframe; /* … what points to it, 3.11 and 3.12 */
+	uint16_t runtime_interpreters; /* to 3.11: the newest, and behind it the first */
+	uint16_t state_frame;	       /* PyThreadState: the innermost frame, or … */
+	uint16_t state_cframe;	       /* … what points to it, 3.11 and 3.12 */
+	uint16_t state_interpreter;
+	uint16_t interpreter_id; /* from 3.12: a number that no other one has */
 	uint16_t cframe_frame;
 	uint16_t cframe_previous;
 	uint16_t frame_previous;
@@ -48,8 +51,8 @@ struct python_layout {
 	uint16_t code_first_line;
 	uint16_t code_line_table;
 	uint16_t code_instructions;    /* from 3.11: where they begin */
-	uint16_t code_first_traceable; /* 3.11: before it, a frame is not complete */
-	uint16_t code_version;	       /* from 3.12: a number that no other code has */
+	uint16_t code_first_traceable; /* from 3.11: before it, a frame is not complete */
+	uint16_t code_version; /* from 3.12: a number that no other code of its interpreter has */
 	uint16_t code_tlbc;
 	uint16_t object_type;
 	uint16_t type_name;

@@ -23,6 +23,7 @@ bool python_wanted;
 
 enum symbol {
 	THREAD_STATE,
+	RUNNING_STATE,
 	RUNTIME,
 	VERSION,
 	LOOP,
@@ -33,6 +34,7 @@ enum symbol {
 
 static const char *const symbol_names[SYMBOLS] = {
 	[THREAD_STATE] = "PyGILState_GetThisThreadState",
+	[RUNNING_STATE] = "_PyThreadState_UncheckedGet",
 	[RUNTIME] = "_PyRuntime",
 	[VERSION] = "Py_Version", /* since 3.11 */
 	[LOOP] = "_PyEval_EvalFrameDefault",
@@ -210,6 +212,16 @@ static bool judge(const struct finding *finding)
 	runtime->thread_state = (void *(*)(void))finding->address[THREAD_STATE];
 	runtime->finalizing =
 		(const uintptr_t *)(finding->address[RUNTIME] + runtime->layout.runtime_finalizing);
+	if (runtime->layout.runtime_interpreters) {
+		if (!finding->address[RUNNING_STATE]) {
+			snprintf(about->why_not, sizeof(about->why_not), "it does not export %s",
+				 symbol_names[RUNNING_STATE]);
+			return false;
+		}
+		runtime->running_state = (void *(*)(void))finding->address[RUNNING_STATE];
+		runtime->interpreters = (const uintptr_t *)(finding->address[RUNTIME] +
+							    runtime->layout.runtime_interpreters);
+	}
 	runtime->loop_start = finding->address[LOOP];
 	runtime->loop_end = finding->address[LOOP] + finding->bytes[LOOP];
 	return true;

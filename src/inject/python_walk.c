@@ -150,7 +150,7 @@ static bool open_lines(struct python_walk *walk, struct python_code *code, bool 
 	return true;
 }
 
-/* A code object that is not known yet, at the end of the code part. */
+/* A code object (it is one) that is not known yet, at the end of the code part. */
 static enum step add_code(struct python_walk *walk, uintptr_t address)
 {
 	const struct python_layout *layout = &walk->python->layout;
@@ -164,8 +164,6 @@ static enum step add_code(struct python_walk *walk, uintptr_t address)
 	    PYTHON_CODE_PART_BYTES - walk->code_part_bytes <
 		    sizeof(*part) + PYTHON_NAME_BYTES_MAX + PYTHON_FILE_BYTES_MAX + 8)
 		return STEP_FULL;
-	if (!python_is_a(walk, address, "code"))
-		return STEP_FAILED;
 	if (layout->code_version &&
 	    !python_look(walk, address + layout->code_version, 4, true, &version))
 		return STEP_FAILED;
@@ -256,8 +254,8 @@ static bool instruction_offset(struct python_walk *walk, uintptr_t frame, uintpt
 	return true;
 }
 
-/* Before its first traceable instruction a function has not begun, as Python sees it. It takes a
- * collection of garbage to be called from there: that is not for the memo. */
+/* Before its first traceable instruction a function has not begun, as Python sees it: a collection of
+ * garbage may call from there. What constructs objects from 3.13 on never gets beyond it. */
 static bool is_complete(struct python_walk *walk, uintptr_t frame, uintptr_t code, int64_t offset,
 			bool *complete_out)
 {
@@ -271,9 +269,8 @@ static bool is_complete(struct python_walk *walk, uintptr_t frame, uintptr_t cod
 	    !python_look(walk, frame + layout->frame_owner, 1, false, &owner))
 		return false;
 	*complete_out = owner == OWNED_BY_GENERATOR || offset >= (int64_t)first * 2;
-	if (!*complete_out)
-		walk->inputs_complete = false;
-	return true;
+	return *complete_out ||
+	       python_look(walk, code + layout->code_first_traceable, 4, true, &first);
 }
 
 static enum step add_frame(struct python_walk *walk, uintptr_t frame, struct python_step *taken)
@@ -293,14 +290,15 @@ static enum step add_frame(struct python_walk *walk, uintptr_t frame, struct pyt
 			 false, &taken->instruction))
 		return STEP_FAILED;
 	code = taken->code & ~UINT64_C(3); /* without tags */
-	step = find_code(walk, code, &code_index);
-	if (step != STEP_ON)
-		return step;
-	if (!instruction_offset(walk, frame, code, taken->instruction, &offset) ||
+	if (!python_is_a(walk, code, "code") ||
+	    !instruction_offset(walk, frame, code, taken->instruction, &offset) ||
 	    !is_complete(walk, frame, code, offset, &complete))
 		return STEP_FAILED;
 	if (!complete)
 		return STEP_ON;
+	step = find_code(walk, code, &code_index);
+	if (step != STEP_ON)
+		return step;
 	if (!line_of(walk, &walk->codes[code_index], offset, &out->line))
 		return STEP_FAILED;
 	out->code = (uint16_t)code_index;

@@ -43,7 +43,8 @@ static void take_stack(struct recorder *rec, struct lane *lane,
 		xt_table_end_row(table);
 	}
 	lane->slot_stack_id[record->stack_slot] = id;
-	lane->slots_changed = true;
+	if (lane->slots_changed <= record->stack_slot)
+		lane->slots_changed = record->stack_slot + 1;
 }
 
 static uint32_t slot_stack(const struct lane *lane, uint32_t slot)

@@ -150,7 +150,7 @@ static void begin_anew(struct recorder *rec)
 		if (!lane)
 			continue;
 		memset(lane->slot_stack_id, 0, sizeof(lane->slot_stack_id));
-		lane->slots_changed = true;
+		lane->slots_changed = XT_STACK_SLOT_COUNT;
 		if (lane->known_thread_id)
 			record_thread(rec, lane);
 		atomic_fetch_add(&lane->memo_epoch_wanted, 1);
@@ -169,8 +169,8 @@ static void free_sources(struct recorder *rec)
 			continue;
 		if (lane->slots_changed)
 			memcpy(lane->ring->slot_stack_id, lane->slot_stack_id,
-			       sizeof(lane->slot_stack_id));
-		lane->slots_changed = false;
+			       lane->slots_changed * sizeof(*lane->slot_stack_id));
+		lane->slots_changed = 0;
 		if (lane->ring->free_pos != lane->read_pos)
 			ring_free(lane, lane->read_pos);
 	}

@@ -20,7 +20,8 @@ struct origin {
 	const struct caller_regs *regs;
 	uint64_t generation; /* of the loader */
 	const struct python_runtime *python;
-	uintptr_t python_state; /* 0: no Python frames can be had */
+	struct python_thread thread; /* without a state: no Python frames can be had */
+	bool is_python_uncertain;
 };
 
 static void put_python_part(void *to, const struct python_walk *python)
@@ -58,13 +59,16 @@ static bool commit_stack(struct lane *lane, uint32_t slot)
 	return true;
 }
 
-static void walk_both(struct lane *lane, const struct origin *origin)
+/* False if the interpreter began to shut down meanwhile: who knows what was read of it. */
+static bool walk_both(struct lane *lane, const struct origin *origin)
 {
 	stack_walk(&lane->walk, origin->regs);
-	if (origin->python_state)
-		python_walk(&lane->python, origin->python, origin->python_state, &lane->walk);
-	else
-		python_walk_none(&lane->python);
+	python_walk_none(&lane->python);
+	lane->python.is_missing = origin->is_python_uncertain;
+	if (!origin->thread.state)
+		return true;
+	python_walk(&lane->python, origin->python, origin->thread.state, &lane->walk);
+	return !python_is_finalizing(origin->python, origin->thread.state);
 }
 
 static void count_walk(struct lane *lane)
@@ -90,9 +94,13 @@ static __attribute__((noinline)) uint32_t define_stack(struct lane *lane,
 {
 	struct memo_variant *variant;
 
-	walk_both(lane, origin);
+	if (!walk_both(lane, origin)) {
+		python_walk_none(&lane->python);
+		lane->python.inputs_complete = false;
+		lane_count_up(lane, XT_RING_PYTHON_FINALIZING);
+	}
 	count_walk(lane);
-	variant = stack_memo_add(&lane->memo, origin->regs, &lane->walk, origin->python_state,
+	variant = stack_memo_add(&lane->memo, origin->regs, &lane->walk, &origin->thread,
 				 &lane->python, origin->generation);
 	if (!variant) {
 		lane_count_up(lane, XT_RING_STACKS_TRANSIENT);
@@ -109,7 +117,8 @@ static __attribute__((noinline)) uint32_t define_stack(struct lane *lane,
 static __attribute__((noinline)) uint32_t
 audit_stack(struct lane *lane, struct memo_variant *variant, const struct origin *origin)
 {
-	walk_both(lane, origin);
+	if (!walk_both(lane, origin))
+		return variant->slot;
 	lane_count_up(lane, XT_RING_STACK_AUDITS);
 	if (stack_memo_hash(&lane->walk, &lane->python) == variant->frames_hash)
 		return variant->slot;
@@ -120,11 +129,15 @@ audit_stack(struct lane *lane, struct memo_variant *variant, const struct origin
 
 static void find_python(struct lane *lane, struct origin *origin)
 {
+	enum python_standing standing;
+
 	origin->python = python_now();
-	origin->python_state = 0;
-	if (origin->python &&
-	    python_here(origin->python, &origin->python_state) == PYTHON_FINALIZING)
+	if (!origin->python)
+		return;
+	standing = python_here(origin->python, &origin->thread);
+	if (standing == PYTHON_FINALIZING)
 		lane_count_up(lane, XT_RING_PYTHON_FINALIZING);
+	origin->is_python_uncertain = standing == PYTHON_UNCERTAIN;
 }
 
 uint32_t capture_stack(struct lane *lane, const struct caller_regs *regs)
@@ -139,7 +152,7 @@ uint32_t capture_stack(struct lane *lane, const struct caller_regs *regs)
 		stack_memo_clear(&lane->memo);
 	}
 	find_python(lane, &origin);
-	variant = stack_memo_find(&lane->memo, regs, origin.python, origin.python_state,
+	variant = stack_memo_find(&lane->memo, regs, origin.python, &origin.thread,
 				  origin.generation);
 	if (!variant)
 		return define_stack(lane, &origin);

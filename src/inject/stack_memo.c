@@ -9,6 +9,10 @@
 
 #include "inject/hotpath.h"
 
+#define NODE_BYTES	 64
+#define NODE_TABLE_BYTES ((1u << MEMO_NODE_BITS) * sizeof(struct memo_node *))
+_Static_assert(sizeof(struct memo_node) <= NODE_BYTES, "a node takes one line of the cache");
+
 static uint32_t bucket_of(const void *base)
 {
 	return ((uintptr_t)base >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - MEMO_BUCKET_BITS);
@@ -66,16 +70,17 @@ static bool runs_are_equal(const struct memo_variant *variant)
 
 /* The chain first: where it leads through the same code objects, these are there to be looked at. */
 static bool python_is_equal(const struct memo_variant *variant, const struct python_runtime *python,
-			    uintptr_t python_state)
+			    const struct python_thread *thread)
 {
 	const struct python_input *inputs = variant_inputs(variant);
 
-	if (variant->python_state != python_state)
+	if (variant->thread.state != thread->state)
 		return false;
-	if (!python_state)
+	if (!thread->state)
 		return true;
-	if (!python_steps_are_equal(&python->layout, python_state, variant->steps,
-				    variant->step_count))
+	if (variant->thread.interpreter != thread->interpreter ||
+	    !python_steps_are_equal(python, thread->state, variant->steps, variant->step_count) ||
+	    python_is_finalizing(python, thread->state))
 		return false;
 	for (uint32_t i = 0; i < variant->input_count; i++)
 		if ((__atomic_load_n(inputs[i].word, __ATOMIC_RELAXED) & inputs[i].mask) !=
@@ -101,15 +106,63 @@ static struct memo_entry *find_entry(struct stack_memo *memo, const struct calle
 	return NULL;
 }
 
-static struct memo_variant *
-find_variant(struct memo_entry *entry, const struct python_runtime *python, uintptr_t python_state)
+static struct memo_node **node_bucket(struct stack_memo *memo, const struct memo_entry *entry,
+				      uint64_t key)
 {
-	struct memo_variant **head = &entry->variants;
+	uint64_t hash = (key ^ (uintptr_t)entry) * UINT64_C(0x9e3779b97f4a7c15);
 
+	return &memo->nodes[hash >> (64 - MEMO_NODE_BITS)];
+}
+
+static struct memo_node *find_node(struct stack_memo *memo, const struct memo_entry *entry,
+				   uint64_t key)
+{
+	struct memo_node *node = *node_bucket(memo, entry, key);
+
+	while (node && (node->key != key || node->entry != entry))
+		node = node->chain;
+	return node;
+}
+
+/* The node that the thread's frames lead to, not divided; NULL if there is none. */
+static struct memo_node *find_leaf(struct stack_memo *memo, struct memo_entry *entry,
+				   const struct python_runtime *python, uintptr_t state)
+{
+	const struct python_layout *layout = &python->layout;
+	struct memo_node *node = &entry->root;
+	uintptr_t cframe, frame;
+
+	if (!node->is_divided)
+		return node;
+	frame = python_first_frame(layout, state, &cframe);
+	for (;;) {
+		node = find_node(memo, entry, python_frame_key(layout, node->key, frame));
+		if (!node || !node->is_divided)
+			return node;
+		/* A node behind the last frame is not divided. */
+		frame = python_load(frame + layout->frame_previous, 8);
+		if (python_is_finalizing(python, state))
+			return NULL;
+	}
+}
+
+static struct memo_variant *find_variant(struct stack_memo *memo, struct memo_entry *entry,
+					 const struct python_runtime *python,
+					 const struct python_thread *thread)
+{
+	struct memo_variant **head;
+	struct memo_node *node;
+
+	if (!thread->state)
+		return entry->native;
+	node = find_leaf(memo, entry, python, thread->state);
+	if (!node)
+		return NULL;
+	head = &node->variants;
 	for (struct memo_variant **link = head; *link; link = &(*link)->next) {
 		struct memo_variant *variant = *link;
 
-		if (!python_is_equal(variant, python, python_state))
+		if (!python_is_equal(variant, python, thread))
 			continue;
 		*link = variant->next; /* to the front */
 		variant->next = *head;
@@ -127,8 +180,8 @@ static void set_last(struct stack_memo *memo, struct memo_variant *variant)
 }
 
 struct memo_variant *stack_memo_find(struct stack_memo *memo, const struct caller_regs *regs,
-				     const struct python_runtime *python, uintptr_t python_state,
-				     uint64_t generation)
+				     const struct python_runtime *python,
+				     const struct python_thread *thread, uint64_t generation)
 {
 	struct memo_variant *variant = memo->last ? memo->last->next_hit : NULL;
 	struct memo_entry *entry = variant ? variant->entry : NULL;
@@ -139,14 +192,14 @@ struct memo_variant *stack_memo_find(struct stack_memo *memo, const struct calle
 		return NULL;
 	}
 	if (entry && entry->base == regs && inputs_are_equal(entry, (const uint64_t *)regs)) {
-		if (python_is_equal(variant, python, python_state)) {
+		if (python_is_equal(variant, python, thread)) {
 			memo->last = variant;
 			return variant;
 		}
 	} else {
 		entry = find_entry(memo, regs);
 	}
-	variant = entry ? find_variant(entry, python, python_state) : NULL;
+	variant = entry ? find_variant(memo, entry, python, thread) : NULL;
 	if (variant)
 		set_last(memo, variant);
 	return variant;
@@ -194,7 +247,8 @@ static struct memo_entry *add_entry(struct stack_memo *memo, const struct caller
 	uint32_t bucket = bucket_of(regs);
 
 	entry->base = regs;
-	entry->variants = NULL;
+	entry->native = NULL;
+	entry->root = (struct memo_node){.entry = entry};
 	entry->input_count = walk->input_count;
 	if (!fill_inputs(entry, walk))
 		return NULL;
@@ -204,8 +258,91 @@ static struct memo_entry *add_entry(struct stack_memo *memo, const struct caller
 	return entry;
 }
 
+/* Whoever takes of the arena has seen that there is as much. */
+static void *take(struct stack_memo *memo, size_t bytes)
+{
+	void *taken = memo->arena + memo->arena_used;
+
+	memo->arena_used += (uint32_t)bytes;
+	return taken;
+}
+
+/* The node that the variant belongs to, of those with a frame more than that one. */
+static struct memo_node *child_of(struct stack_memo *memo, const struct memo_node *parent,
+				  const struct memo_variant *variant)
+{
+	const struct python_step *step = &variant->steps[parent->frame_count];
+	bool has_step = parent->frame_count < variant->step_count;
+	uint64_t key = has_step ? python_path_key(parent->key, step->code, step->instruction)
+				: python_path_key(parent->key, 0, 1);
+	struct memo_node *node = find_node(memo, parent->entry, key), **bucket;
+
+	if (node)
+		return node;
+	bucket = node_bucket(memo, parent->entry, key);
+	node = take(memo, NODE_BYTES);
+	*node = (struct memo_node){.entry = parent->entry,
+				   .chain = *bucket,
+				   .key = key,
+				   .frame_count = parent->frame_count + 1};
+	*bucket = node;
+	return node;
+}
+
+static void hang_up(struct memo_node *node, struct memo_variant *variant)
+{
+	variant->next = node->variants;
+	node->variants = variant;
+	node->variant_count++;
+}
+
+/* Variants whose frames are all the same differ in what their code is, and stay together. */
+static bool can_divide(const struct stack_memo *memo, const struct memo_node *node)
+{
+	size_t room = MEMO_ARENA_BYTES - memo->arena_used;
+
+	if (room < NODE_TABLE_BYTES + node->variant_count * NODE_BYTES)
+		return false;
+	for (const struct memo_variant *v = node->variants; v; v = v->next)
+		if (v->step_count < node->frame_count)
+			return false;
+	return true;
+}
+
+static void divide(struct stack_memo *memo, struct memo_node *node)
+{
+	struct memo_variant *variant = node->variants, *next;
+
+	if (!memo->nodes) {
+		memo->nodes = take(memo, NODE_TABLE_BYTES);
+		memset(memo->nodes, 0, NODE_TABLE_BYTES);
+	}
+	node->is_divided = true;
+	node->variants = NULL;
+	for (; variant; variant = next) {
+		next = variant->next;
+		hang_up(child_of(memo, node, variant), variant);
+	}
+}
+
+static void place_variant(struct stack_memo *memo, struct memo_variant *variant)
+{
+	struct memo_node *node = &variant->entry->root;
+
+	if (!variant->thread.state) {
+		variant->entry->native = variant;
+		return;
+	}
+	while (node->is_divided)
+		node = child_of(memo, node, variant);
+	hang_up(node, variant);
+	if (node->variant_count >= MEMO_NODE_MANY && can_divide(memo, node))
+		divide(memo, node);
+}
+
 struct memo_variant *stack_memo_add(struct stack_memo *memo, const struct caller_regs *regs,
-				    const struct stack_walk *walk, uintptr_t python_state,
+				    const struct stack_walk *walk,
+				    const struct python_thread *thread,
 				    const struct python_walk *python, uint64_t generation)
 {
 	struct memo_variant *variant;
@@ -214,7 +351,8 @@ struct memo_variant *stack_memo_add(struct stack_memo *memo, const struct caller
 	if (!walk->inputs_complete || !python->inputs_complete)
 		return NULL;
 	if (memo->generation != generation || memo->slot_count + 1 == XT_STACK_SLOT_COUNT ||
-	    memo->arena_used + entry_bytes(walk) + variant_bytes(python) > MEMO_ARENA_BYTES) {
+	    memo->arena_used + entry_bytes(walk) + variant_bytes(python) + NODE_BYTES >
+		    MEMO_ARENA_BYTES) {
 		stack_memo_clear(memo);
 		memo->generation = generation;
 	}
@@ -223,13 +361,11 @@ struct memo_variant *stack_memo_add(struct stack_memo *memo, const struct caller
 		entry = add_entry(memo, regs, walk);
 	if (!entry)
 		return NULL;
-	variant = (struct memo_variant *)(memo->arena + memo->arena_used);
-	memo->arena_used += (uint32_t)variant_bytes(python);
+	variant = take(memo, variant_bytes(python));
 	*variant = (struct memo_variant){
 		.entry = entry,
-		.next = entry->variants,
 		.frames_hash = stack_memo_hash(walk, python),
-		.python_state = python_state,
+		.thread = *thread,
 		.slot = ++memo->slot_count,
 		.step_count = python->step_count,
 		.input_count = python->input_count,
@@ -243,7 +379,7 @@ struct memo_variant *stack_memo_add(struct stack_memo *memo, const struct caller
 	       python->run_count * sizeof(*python->runs));
 	memcpy((void *)variant_copies(variant), python->copies,
 	       python->copy_count * sizeof(*python->copies));
-	entry->variants = variant;
+	place_variant(memo, variant);
 	set_last(memo, variant);
 	return variant;
 }
@@ -257,17 +393,14 @@ void stack_memo_drop(struct stack_memo *memo, struct memo_variant *variant)
 		link = &(*link)->chain;
 	if (*link)
 		*link = entry->chain;
-	/* Others may still point to these as their next hit. */
-	for (variant = entry->variants; variant; variant = variant->next) {
-		variant->entry = NULL;
-		if (memo->last == variant)
-			memo->last = NULL;
-	}
+	/* Others may still point to its variants as their next hit. */
+	entry->base = NULL;
 }
 
 void stack_memo_clear(struct stack_memo *memo)
 {
 	memset(memo->buckets, 0, sizeof(memo->buckets));
+	memo->nodes = NULL;
 	memo->last = NULL;
 	memo->slot_count = 0;
 	memo->arena_used = 0;

@@ -12,6 +12,11 @@
  * the inputs of one walk of Python's frames (python_walk.h) and a slot of its own. Without Python
  * there is one variant, which has no inputs.
  *
+ * There may be thousands of variants. They hang in a tree that goes along the frames, from the innermost
+ * outwards; a node is divided by the next frame as soon as it has more variants than are soon compared.
+ * A frame is looked at only where those further in are of a node, that is, of a walk: so this is as safe
+ * as comparing a variant is. All nodes are in one table of hashes.
+ *
  * Launch sequences repeat, so each variant remembers which one was hit after it: in a steady loop
  * the first guess is right.
  *
@@ -28,23 +33,37 @@
 #include "inject/stack_walk.h"
 
 #define MEMO_BUCKET_BITS 9
-#define MEMO_ARENA_BYTES (8u << 20) /* touched only as far as it is used */
+#define MEMO_NODE_BITS	 13
+#define MEMO_NODE_MANY	 4	     /* variants from which on a node is divided */
+#define MEMO_ARENA_BYTES (32u << 20) /* touched only as far as it is used */
+
+/* Variants of one entry that have the innermost frames in common. */
+struct memo_node {
+	const struct memo_entry *entry;
+	struct memo_node *chain; /* next with the same bucket */
+	uint64_t key;		 /* of these frames; 0: of none */
+	struct memo_variant *variants;
+	uint32_t frame_count;
+	uint32_t variant_count;
+	bool is_divided; /* its variants are in nodes with a frame more */
+};
 
 struct memo_entry {
-	const void *base;	  /* the struct caller_regs of the walk */
-	struct memo_entry *chain; /* next with the same bucket */
-	struct memo_variant *variants;
+	const void *base;	     /* the struct caller_regs of the walk; NULL: it was dropped */
+	struct memo_entry *chain;    /* next with the same bucket */
+	struct memo_variant *native; /* the one without Python */
+	struct memo_node root;
 	uint32_t input_count;
 	/* input_count values, then input_count offsets from base in words (uint16_t) */
 	uint64_t values[];
 };
 
 struct memo_variant {
-	struct memo_entry *entry;  /* NULL: it was dropped */
-	struct memo_variant *next; /* of the same entry */
+	struct memo_entry *entry;
+	struct memo_variant *next; /* of the same node */
 	struct memo_variant *next_hit;
-	uint64_t frames_hash;	/* of both walks */
-	uintptr_t python_state; /* whose frames these are; 0: nobody's */
+	uint64_t frames_hash;	     /* of both walks */
+	struct python_thread thread; /* whose frames these are */
 	uint32_t slot;
 	uint32_t step_count;
 	uint32_t input_count;
@@ -59,17 +78,17 @@ struct stack_memo {
 	uint64_t generation; /* of the loader; entries are void when it moves on */
 	struct memo_variant *last;
 	struct memo_entry *buckets[1 << MEMO_BUCKET_BITS];
-	uint32_t slot_count; /* handed out: 1 … slot_count */
+	struct memo_node **nodes; /* 1 << MEMO_NODE_BITS, in the arena; NULL: no node is divided */
+	uint32_t slot_count;	  /* handed out: 1 … slot_count */
 	uint32_t arena_used;
 	uint64_t clears;
 	uint8_t *arena; /* MEMO_ARENA_BYTES, zero or not */
 };
 
-/* The variant whose inputs are the present ones, or NULL. python_state is the thread's in that
- * interpreter, 0 if it has none. */
+/* The variant whose inputs are the present ones, or NULL. */
 struct memo_variant *stack_memo_find(struct stack_memo *memo, const struct caller_regs *regs,
-				     const struct python_runtime *python, uintptr_t python_state,
-				     uint64_t generation);
+				     const struct python_runtime *python,
+				     const struct python_thread *thread, uint64_t generation);
 
 /*
  * Keeps a walk of both stacks under a slot of its own, making room by forgetting everything if
@@ -77,7 +96,8 @@ struct memo_variant *stack_memo_find(struct stack_memo *memo, const struct calle
  * generation is the loader's from before the walk.
  */
 struct memo_variant *stack_memo_add(struct stack_memo *memo, const struct caller_regs *regs,
-				    const struct stack_walk *walk, uintptr_t python_state,
+				    const struct stack_walk *walk,
+				    const struct python_thread *thread,
 				    const struct python_walk *python, uint64_t generation);
 
 /* What two walks of one moment are known by in an audit. */

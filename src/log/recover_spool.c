@@ -132,12 +132,25 @@ const struct xt_record *recovery_next_record(struct recovery_cursor *cursor)
 	return NULL;
 }
 
-static bool is_right_ring(const struct xt_ring_header *header, uint64_t area_bytes)
+/* What comes before the records of a ring, of which the header is the beginning. */
+static uint64_t ring_data_offset(const struct recovery *recovery)
 {
-	return header->data_bytes == area_bytes - XT_RING_DATA_OFFSET &&
-	       header->data_bytes <= RECOVERY_RING_BYTES_MAX && header->data_bytes >= 8 &&
-	       !(header->data_bytes & (header->data_bytes - 1)) && header->free_pos % 8 == 0 &&
-	       header->write_pos % 8 == 0 && header->free_pos <= header->write_pos &&
+	return recovery->spool->version < 4 ? XT_RING_DATA_OFFSET_V3 : XT_RING_DATA_OFFSET;
+}
+
+static size_t ring_header_bytes(const struct recovery *recovery)
+{
+	if (recovery->spool->version < 4)
+		return offsetof(struct xt_ring_header, slot_stack_id[XT_STACK_SLOT_COUNT_V3]);
+	return sizeof(struct xt_ring_header);
+}
+
+static bool is_right_ring(const struct xt_ring_header *header, uint64_t room_bytes)
+{
+	return header->data_bytes == room_bytes && header->data_bytes <= RECOVERY_RING_BYTES_MAX &&
+	       header->data_bytes >= 8 && !(header->data_bytes & (header->data_bytes - 1)) &&
+	       header->free_pos % 8 == 0 && header->write_pos % 8 == 0 &&
+	       header->free_pos <= header->write_pos &&
 	       header->write_pos - header->free_pos <= header->data_bytes &&
 	       header->thread_id < RECOVERY_THREAD_ID_MAX;
 }
@@ -194,26 +207,28 @@ static bool has_ring_of(const struct recovery *recovery, uint32_t thread_id)
 /* -EIO: the area is damaged. */
 static int take_ring(struct recovery *recovery, const struct xt_spool_area *area)
 {
+	uint64_t data_offset = ring_data_offset(recovery);
 	struct recovery_ring *ring;
 	int error;
 
-	if (area->bytes <= XT_RING_DATA_OFFSET)
+	if (area->bytes <= data_offset)
 		return -EIO;
 	ring = calloc(1, sizeof(*ring));
 	if (!ring)
 		return -ENOMEM;
-	error = read_at(recovery->spool_fd, &ring->header, sizeof(ring->header), area->offset);
+	error = read_at(recovery->spool_fd, &ring->header, ring_header_bytes(recovery),
+			area->offset);
 	for (int i = 0; i < XT_RING_COUNTERS && !error; i++)
 		recovery->counters[i] += ring->header.counters[i];
 	if (!error && !ring->header.thread_id) {
 		free(ring); /* no thread has it */
 		return 0;
 	}
-	if (!error && (!is_right_ring(&ring->header, area->bytes) ||
+	if (!error && (!is_right_ring(&ring->header, area->bytes - data_offset) ||
 		       has_ring_of(recovery, ring->header.thread_id)))
 		error = -EIO;
 	if (!error)
-		error = read_records(recovery, ring, area->offset + XT_RING_DATA_OFFSET);
+		error = read_records(recovery, ring, area->offset + data_offset);
 	if (error) {
 		free(ring->records);
 		free(ring);

@@ -268,6 +268,39 @@ def classes():
         pass
 
 
+class Inner:
+    def __init__(self):
+        gpu.launch()
+
+
+class Outer(Inner):
+    def __init__(self, number):
+        super().__init__()
+        self.inner = Inner()
+        gpu.launch()
+
+
+def constructing():
+    """Often enough for the interpreter to make a way of its own for it."""
+    for number in range(30):
+        Outer(number)
+        [Inner() for _ in range(2)]
+
+
+def many_paths():
+    """More lines on one native stack than are compared one by one, in two orders."""
+    functions = []
+    for number in range(120):
+        names = {"gpu": gpu}
+        exec(compile("\n" * number + "def f():\n    gpu.launch()", "many.py", "exec"), names)
+        functions.append(names["f"])
+
+    def through(function, depth=6):
+        return through(function, depth - 1) if depth else function()
+    for function in functions + functions[::7] + functions[::-1]:
+        through(function)
+
+
 def tracing():
     def trace(frame, event, argument):
         if frame.f_code.co_name == "traced" and event == "line":
@@ -317,8 +350,8 @@ def other_names():
 
 
 CASES = (recursion, methods, decorators, comprehensions, generators, asynchronous, exceptions,
-         callbacks, foreign_threads, c_entries, classes, tracing, threads, remade_code,
-         other_names)
+         callbacks, foreign_threads, c_entries, classes, constructing, many_paths, tracing,
+         threads, remade_code, other_names)
 
 if __name__ == "__main__":
     wanted = sys.argv[1:]

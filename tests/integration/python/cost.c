@@ -17,6 +17,7 @@
 EXPORTED int cost_begin(void);
 EXPORTED void cost_take_python(int yes);
 EXPORTED double cost_ns(unsigned call_count);
+EXPORTED void cost_call(void);
 
 static const struct python_runtime *found;
 
@@ -48,7 +49,8 @@ void cost_take_python(int yes)
 	python_runtime = yes ? found : NULL;
 }
 
-static void call(void)
+/* One call, entry and exit. */
+void cost_call(void)
 {
 	static uint32_t correlation_id;
 	int32_t result = 0;
@@ -73,13 +75,13 @@ double cost_ns(unsigned call_count)
 	double least_ns = 0;
 
 	for (unsigned i = 0; i < 1000; i++)
-		call();
+		cost_call();
 	for (unsigned run = 0; run < runs; run++) {
 		uint64_t start_ns = monotonic_ns();
 		double ns;
 
 		for (unsigned i = 0; i < call_count / runs; i++)
-			call();
+			cost_call();
 		ns = (double)(monotonic_ns() - start_ns) / (call_count / runs);
 		if (!run || ns < least_ns)
 			least_ns = ns;

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launches in a second interpreter of the same thread, and after it in the first."""
+"""Launches in a second interpreter of the same thread, and in the first before, meanwhile and after.
+
+To 3.11 a thread does not say which of its interpreters it is in, but for the one with the lock: those
+launches are uncertain that let go of it, or have it in the second.
+"""
 
 import sys
 
@@ -14,12 +18,12 @@ WORK = """
 import itertools, sys
 sys.path[:] = %r
 import gpu
-gpu.numbers = itertools.count(1000)
+gpu.numbers = itertools.count(%d)
 
 
 def inside(by):
-    gpu.launch(by, inside=True)
-    gpu.launch(by, inside=True)
+    gpu.launch(by, uncertain=True)
+    gpu.launch(by, uncertain=True)
 
 
 inside(gpu.released)
@@ -35,14 +39,17 @@ def create():
     return interpreters.create("legacy")
 
 
-def work():
+def work(first):
     gpu.launch()
     number = create()
-    gpu.note(0, sys._getframe(), outside=True); interpreters.run_string(number, WORK % sys.path)
-    gpu.launch()
+    gpu.launch(gpu.held)
+    interpreters.run_string(number, WORK % (sys.path, first))
+    gpu.launch(uncertain=True)
+    gpu.launch(gpu.held)
     interpreters.destroy(number)
     gpu.launch()
 
 
-work()
+for repetition in range(1, 4):
+    work(1000 * repetition)
 gpu.synchronize()

@@ -143,6 +143,15 @@ def in_exit(tree, depth):
         pass
 
 
+def in_init(tree, depth):
+    class Made:
+        def __init__(self, times):
+            if not times:
+                tree.grow(depth)
+    for times in reversed(range(12)):
+        Made(times)
+
+
 def by_property(tree, depth):
     class Owner:
         @property
