@@ -569,8 +569,22 @@ class Spool(DumpTest):
         self.check_damaged("a stack of 2 frames", make.spool(make.ring(
             make.ring_call() + make.ring_stack(1, [7, 8], python=bytes(8))), version=2), calls=1)
 
+    def test_more_slots(self):
+        """What version 4 changed."""
+        records = make.ring_call(slot=32767) + make.ring_stack(4096, [7]) + make.ring_call(slot=4096)
+        ring = make.ring(records, slots=[(32767, 9)], header_bytes=135168)
+        path = self.file(make.spool(ring, version=4))
+        self.assertIn("good", self.run_dump("--check", path))
+        text = self.run_dump(path)
+        self.assertEqual([call["stack"] for call in records_of(text, "call")][0], "9")
+        self.assertEqual(len(records_of(text, "stack")), 1)
+        for slot, version, size in ((4096, 3, 20480), (32768, 4, 135168)):
+            self.check_damaged("stack slot %d" % slot, make.spool(
+                make.ring(open_calls=[(1, 1, slot, 1, 0)], header_bytes=size), version=version))
+        self.check_damaged("no power of two", make.spool(make.ring(records), version=4))
+
     def test_what_is_no_spool(self):
-        for data in (self.good()[:98343], make.spool(version=4), make.spool(order=0x04030201)):
+        for data in (self.good()[:98343], make.spool(version=5), make.spool(order=0x04030201)):
             self.assertEqual(self.run_dump(self.file(data), status=2), "")
         self.run_dump(self.file(self.good()[:98344]), status=1)
         good = self.file(self.good())

@@ -214,10 +214,11 @@ def ring_padding(size, stated=0):
 
 
 def ring(records=b"", free=0, size=4096, thread=1, write=None, data_bytes=None, open_calls=(),
-         open_count=None, counters=(), slots=()):
+         open_count=None, counters=(), slots=(), header_bytes=20480):
     """A ring with these records from its free position on; slots are pairs of slot and stack id,
-    open calls tuples of API, correlation id, slot, enter ns and the tracer's word."""
-    header = bytearray(20480)
+    open calls tuples of API, correlation id, slot, enter ns and the tracer's word. From version 4 on
+    the header is of 135168 bytes."""
+    header = bytearray(header_bytes)
     struct.pack_into("<IIQQ", header, 0, thread, 4711, 1000,
                      size if data_bytes is None else data_bytes)
     struct.pack_into("<QI", header, 64, free + len(records) if write is None else write,

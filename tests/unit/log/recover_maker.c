@@ -136,6 +136,21 @@ static void add_ring(struct made_spool *spool, enum made_area area, uint32_t thr
 		data[(free_pos + i) % MADE_RING_BYTES] = records->data[i];
 }
 
+void make_small_rings(struct made_spool *spool)
+{
+	const enum made_area rings[] = {MADE_RING_1, MADE_RING_2};
+	const uint64_t less = XT_RING_DATA_OFFSET - XT_RING_DATA_OFFSET_V3;
+
+	for (size_t i = 0; i < sizeof(rings) / sizeof(*rings); i++) {
+		struct xt_spool_area *area = &made_header(spool)->areas[rings[i]];
+		uint8_t *ring = (uint8_t *)made_ring(spool, rings[i]);
+
+		memmove(ring + less, ring, XT_RING_DATA_OFFSET_V3);
+		area->offset += less;
+		area->bytes -= less;
+	}
+}
+
 static void add_rings(struct made_spool *spool)
 {
 	const struct xt_record pad = {XT_RECORD_PAD, 0};

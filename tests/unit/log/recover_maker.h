@@ -38,6 +38,8 @@ struct made_spool {
 void make_spool(struct made_spool *spool, uint32_t version, uint32_t cupti_version);
 struct xt_spool_header *made_header(struct made_spool *spool);
 struct xt_ring_header *made_ring(struct made_spool *spool, enum made_area area);
+/* Rings as they were to version 3, with less room before their data. */
+void make_small_rings(struct made_spool *spool);
 struct xt_activity_header *made_buffer(struct made_spool *spool, enum made_area area);
 
 /* Writes the log at path anew. */

@@ -348,6 +348,7 @@ static void test_version_1(void **state)
 	(void)state;
 	made_header(&made)->version = 1;
 	made_header(&made)->area_count = MADE_NAMES;
+	make_small_rings(&made);
 	lay_out();
 	assert_int_equal(xt_recover(log_path, &got), 0);
 	assert_int_equal(got.kernels, MADE_KERNELS);
