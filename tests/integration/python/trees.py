@@ -23,11 +23,15 @@ DEPTH_MAX = 12
 
 
 class Tree:
+    is_over = False  # what dies with the interpreter must not start threads
+
     def __init__(self, seed):
         self.random = random.Random(seed)
 
     def grow(self, depth):
         """A few branches; at the ends there are launches."""
+        if Tree.is_over:
+            return
         if depth <= 0 or self.random.random() < 0.15:
             self.leaf()
             return
@@ -253,10 +257,12 @@ WAYS = [way for name, way in list(globals().items())
         and name not in ("Tree", "CALLBACK")]
 
 if __name__ == "__main__":
+    gc.disable()  # what grows in a finalizer must not do so while threading holds its locks
     seed = int(sys.argv[1])
     while len(gpu.entries) < int(sys.argv[2]):
         for _ in range(2):  # the second time the stacks are known
             tree = Tree(seed)
             tree.grow(DEPTH_MAX)
         seed += 1000003
+    Tree.is_over = True
     gpu.synchronize()
