@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -44,17 +45,21 @@ static void ask_for_gpus(void)
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
 	int (*get_count)(int *);
 	int (*get_name)(char *, int, int);
+	int (*get_uuid)(void *, int);
 	int count = 0;
 
 	if (!driver)
 		return;
 	get_count = (int (*)(int *))dlsym(driver, "cuDeviceGetCount");
 	get_name = (int (*)(char *, int, int))dlsym(driver, "cuDeviceGetName");
+	get_uuid = (int (*)(void *, int))dlsym(driver, "cuDeviceGetUuid_v2");
 	if (get_count && get_name && !get_count(&count)) {
 		for (int device = 0; device < count && device < GPUS_MAX; device++) {
 			/* A CUdevice is the ordinal of the device. */
 			if (get_name(gpus.names[device], GPU_NAME_BYTES - 1, device))
 				break;
+			if (get_uuid && get_uuid(gpus.uuids[device], device))
+				memset(gpus.uuids[device], 0, GPU_UUID_BYTES);
 			gpus.count++;
 		}
 		atomic_store(&gpus_known, true);

@@ -11,10 +11,13 @@
 
 #define GPUS_MAX       64
 #define GPU_NAME_BYTES 128
+#define GPU_UUID_BYTES 16
 
 struct gpu_names {
 	uint32_t count;
 	char names[GPUS_MAX][GPU_NAME_BYTES];
+	uint8_t uuids[GPUS_MAX]
+		     [GPU_UUID_BYTES]; /* of a MIG instance: its own; all zeros: not known */
 };
 
 /* The body of the thread; returns after flusher_stop() and a last, forced flush. */

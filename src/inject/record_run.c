@@ -260,6 +260,21 @@ void record_wish(struct recorder *rec)
 		record_switch(rec, monotonic_ns(), !is_paused);
 }
 
+/* In groups, as they are written everywhere. */
+static void record_uuid(struct recorder *rec, uint32_t device, const uint8_t *uuid)
+{
+	static const uint8_t unknown[GPU_UUID_BYTES];
+	char key[32], text[2 * GPU_UUID_BYTES + 5], *end = text;
+
+	if (!memcmp(uuid, unknown, sizeof(unknown)))
+		return;
+	for (uint32_t b = 0; b < GPU_UUID_BYTES; b++)
+		end += sprintf(end, "%s%02x", b == 4 || b == 6 || b == 8 || b == 10 ? "-" : "",
+			       uuid[b]);
+	snprintf(key, sizeof(key), "gpu.%u.uuid", device);
+	record_meta(rec, key, text);
+}
+
 void record_devices(struct recorder *rec)
 {
 	const struct gpu_names *gpus = rec->devices_named ? NULL : flusher_gpu_names();
@@ -272,6 +287,7 @@ void record_devices(struct recorder *rec)
 
 		snprintf(key, sizeof(key), "gpu.%u.name", device);
 		record_meta(rec, key, gpus->names[device]);
+		record_uuid(rec, device, gpus->uuids[device]);
 		if (strstr(gpus->names[device], "simulated"))
 			record_meta(rec, "gpu.simulated", "1");
 	}

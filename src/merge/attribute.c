@@ -47,6 +47,9 @@ static inline void own_work(const struct reading *reading, const struct work *wo
 	set_leaf(reading, work, owner);
 	if (!launch && work_is_by_device(work))
 		owner->marks = OWNER_BY_DEVICE;
+	else if (!launch && work->kind == WORK_ALLOC &&
+		 pauses_within(&reading->model->pauses, work->start_ns, work->start_ns))
+		owner->marks = OWNER_PAUSED;
 	if (run->wants_origins) {
 		owner->thread = launch ? launch->thread : 0;
 		if (owner->leaf != LEAF_MEMORY)

@@ -20,7 +20,6 @@
 #define FRAME_INLINED	   "[inlined]"
 #define FRAME_TRUNCATED	   "[truncated]"
 #define FRAME_UNATTRIBUTED "[unattributed]"
-#define FRAME_BY_DEVICE	   "[device-launched]" /* by a call that is not known */
 
 /* Which frames of a stack are shown: of its frames those at [first, end), but for those whose address
  * has no name. */

@@ -154,8 +154,9 @@ static int allocate(struct memory *memory, const struct operation *operation)
 	}
 	if (memory->live_count >= memory->live_size / 2 && enlarge(memory) < 0)
 		return -ENOMEM;
-	memory->counts.unowned +=
-		!operation->owner.stack && !is_static(MEMORY_WHAT_KIND(operation->owner.what));
+	memory->counts.unowned += !operation->owner.stack &&
+				  !(operation->owner.marks & OWNER_PAUSED) &&
+				  !is_static(MEMORY_WHAT_KIND(operation->owner.what));
 	put(memory,
 	    &(struct allocation){operation->address, operation->bytes, operation->pool, place + 1});
 	memory->live_count++;

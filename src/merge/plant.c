@@ -301,8 +301,8 @@ static uint32_t put_leaf(struct planter *p, uint32_t node, const struct owner *o
 
 static uint32_t put_call(struct planter *p, uint32_t node, const struct owner *owner)
 {
-	if (owner->marks & OWNER_BY_DEVICE)
-		return paths_child(p->paths, node, intern(p, FRAME_BY_DEVICE));
+	if (owner_stand_in(owner))
+		return paths_child(p->paths, node, intern(p, owner_stand_in(owner)));
 	node = put_stack(p, node, owner->stack, owner->range);
 	if (!owner->stack && owner->leaf != LEAF_CALL)
 		return node;

@@ -94,8 +94,8 @@ static int push_path(struct pprof *pprof, const struct process *process, const s
 	int error = 0;
 
 	pprof->path_length = 0;
-	if (owner->marks & OWNER_BY_DEVICE) {
-		error = push_text(pprof, FRAME_BY_DEVICE);
+	if (owner_stand_in(owner)) {
+		error = push_text(pprof, owner_stand_in(owner));
 	} else if (owner_has_call(owner)) {
 		error = push_stack(pprof, process, owner->stack);
 		if (!error && (owner->stack || owner->leaf == LEAF_CALL))

@@ -61,12 +61,14 @@ static struct device_sums *sums_of(struct summary_json *s, const struct model *m
 	if (grow(&process->devices, &process->device_capacity, process->device_count + 1,
 		 sizeof(*process->devices)) < 0)
 		return NULL;
-	snprintf(key, sizeof(key), "gpu.%u.name", device);
 	sums = &process->devices[process->device_count];
-	*sums = (struct device_sums){
-		.device = device, .name = strdup(model_meta(model, key)), .start_ns = UINT64_MAX};
-	process->device_count += sums->name != NULL;
-	return sums->name ? sums : NULL;
+	*sums = (struct device_sums){.device = device, .start_ns = UINT64_MAX};
+	snprintf(key, sizeof(key), "gpu.%u.name", device);
+	sums->name = strdup(model_meta(model, key));
+	snprintf(key, sizeof(key), "gpu.%u.uuid", device);
+	sums->uuid = strdup(model_meta(model, key));
+	process->device_count++;
+	return sums->name && sums->uuid ? sums : NULL;
 }
 
 static int add_work(struct sink *sink, const struct process *process, const struct work *work,
@@ -125,6 +127,8 @@ static void put_device(struct json *json, const struct process_sums *process,
 	if (sums->device != ROOT_UNKNOWN)
 		json_u64(json, "device", sums->device);
 	json_string(json, "name", sums->name);
+	if (sums->uuid[0])
+		json_string(json, "uuid", sums->uuid);
 	json_u64(json, "kernel_count", sums->counts[WORK_KERNEL]);
 	json_u64(json, "copy_count", sums->counts[WORK_COPY]);
 	json_u64(json, "set_count", sums->counts[WORK_SET]);
@@ -250,8 +254,10 @@ static void free_state(struct sink *sink)
 	for (size_t i = 0; i < s->process_count; i++) {
 		struct process_sums *process = &s->processes[i];
 
-		for (size_t d = 0; d < process->device_count; d++)
+		for (size_t d = 0; d < process->device_count; d++) {
 			free(process->devices[d].name);
+			free(process->devices[d].uuid);
+		}
 		free(process->devices);
 		free(process->label);
 		free(process->name);

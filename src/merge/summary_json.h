@@ -18,6 +18,7 @@
 struct device_sums {
 	uint32_t device; /* ROOT_UNKNOWN: one that the log does not tell */
 	char *name;	 /* owned; "" if not known */
+	char *uuid;	 /* likewise */
 	uint64_t counts[WORK_KINDS];
 	uint64_t gpu_ns;
 	uint64_t exclusive_ns;

@@ -11,6 +11,9 @@
 
 #include "merge/weights.h"
 
+#define FRAME_BY_DEVICE "[device-launched]" /* by a call that is not known */
+#define FRAME_PAUSED	"[recording paused]"
+
 /* What stands at the end of a call path. */
 enum leaf {
 	LEAF_CALL,   /* the call itself */
@@ -26,6 +29,7 @@ enum leaf {
 enum owner_mark {
 	OWNER_IN_GRAPH = 1u << 0,  /* a [graph] stands between the call and the creation */
 	OWNER_BY_DEVICE = 1u << 1, /* the GPU itself launched it, and the call is not known */
+	OWNER_PAUSED = 1u << 2,	   /* allocated while recording was paused */
 };
 
 /* Who asked for what. (All of one width, and none narrower: joining has them in registers then, where
@@ -42,6 +46,14 @@ struct owner {
 	uint32_t leaf;	 /* enum leaf */
 	uint32_t marks;	 /* enum owner_mark */
 };
+
+/* What stands in place of a call that is not known, and no fault; NULL: nothing does. */
+static inline const char *owner_stand_in(const struct owner *owner)
+{
+	return owner->marks & OWNER_BY_DEVICE ? FRAME_BY_DEVICE
+	       : owner->marks & OWNER_PAUSED  ? FRAME_PAUSED
+					      : NULL;
+}
 
 /* Does its path begin with the call? Else with who made the graph's node. */
 static inline bool owner_has_call(const struct owner *owner)

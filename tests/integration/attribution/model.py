@@ -335,8 +335,11 @@ class Model:
 
     def memory_line(self, settings, memory):
         call = self.evidence.call_of(memory.correlation)
-        return ";".join((*self.root(settings.by, call, memory=memory),
-                         *self.stack_path(memory.correlation, settings.nvtx),
+        path = self.stack_path(memory.correlation, settings.nvtx)
+        if not call and any(since <= memory.time_ns <= until
+                            for since, until in self.evidence.pauses):
+            path = ("[recording paused]",)
+        return ";".join((*self.root(settings.by, call, memory=memory), *path,
                          f"[Memory {MEMORY_KINDS[memory.memory]}]"))
 
     @staticmethod
