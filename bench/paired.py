@@ -56,7 +56,7 @@ PROGRAMS = (
     Program(
         "PyTorch step",
         lambda places: ["python3", places.script("torch_step.py"), "--samples", places.samples,
-                        "--batches", "120", "--steps", "5", "--paired"],
+                        "--batches", "600", "--steps", "2", "--paired"],
         step_ns,
         120,
         needs_torch=True,

@@ -133,6 +133,7 @@ static void call_exit(struct lane *lane, uint32_t api, const struct cupti_callba
 	record->reserved = 0;
 	ring_commit(lane, sizeof(*record));
 	lane_count_up(lane, XT_RING_CALLS_COMMITTED);
+	stack_memo_fetch_expected(&lane->memo);
 }
 
 static bool node_id_of(void *node, uint64_t *id)

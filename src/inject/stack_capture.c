@@ -157,6 +157,7 @@ uint32_t capture_stack(struct lane *lane, const struct caller_regs *regs)
 	if (!variant)
 		return define_stack(lane, &origin);
 	lane_count_up(lane, XT_RING_STACK_HITS);
+	stack_memo_expect(&lane->memo);
 	if (stack_capture_audit_interval &&
 	    ++lane->hits_unaudited >= stack_capture_audit_interval) {
 		lane->hits_unaudited = 0;

@@ -9,7 +9,9 @@
 
 #include "inject/hotpath.h"
 
-#define NODE_BYTES	 64
+#define CACHE_LINE_BYTES 64
+#define FETCH_BYTES_MAX	 2048 /* more is not asked for ahead: others need the cache too */
+#define NODE_BYTES	 CACHE_LINE_BYTES
 #define NODE_TABLE_BYTES ((1u << MEMO_NODE_BITS) * sizeof(struct memo_node *))
 _Static_assert(sizeof(struct memo_node) <= NODE_BYTES, "a node takes one line of the cache");
 
@@ -205,6 +207,25 @@ struct memo_variant *stack_memo_find(struct stack_memo *memo, const struct calle
 	return variant;
 }
 
+static void fetch(const void *from, size_t bytes)
+{
+	if (bytes > FETCH_BYTES_MAX)
+		bytes = FETCH_BYTES_MAX;
+	for (size_t i = 0; i < bytes; i += CACHE_LINE_BYTES)
+		__builtin_prefetch((const char *)from + i);
+}
+
+void stack_memo_fetch_expected(const struct stack_memo *memo)
+{
+	const struct memo_variant *next = memo->last ? memo->last->next_hit : NULL;
+
+	if (!next)
+		return;
+	fetch(next->entry, next->entry_bytes);
+	fetch(next->steps, next->step_count * sizeof(struct python_step) +
+				   next->input_count * sizeof(struct python_input));
+}
+
 /* Fills in the inputs; false if one lies where an offset cannot reach. */
 static bool fill_inputs(struct memo_entry *entry, const struct stack_walk *walk)
 {
@@ -367,6 +388,7 @@ struct memo_variant *stack_memo_add(struct stack_memo *memo, const struct caller
 		.frames_hash = stack_memo_hash(walk, python),
 		.thread = *thread,
 		.slot = ++memo->slot_count,
+		.entry_bytes = (uint32_t)entry_bytes(walk),
 		.step_count = python->step_count,
 		.input_count = python->input_count,
 		.run_count = python->run_count,

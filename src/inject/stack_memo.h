@@ -65,6 +65,7 @@ struct memo_variant {
 	uint64_t frames_hash;	     /* of both walks */
 	struct python_thread thread; /* whose frames these are */
 	uint32_t slot;
+	uint32_t entry_bytes; /* of its entry with the inputs */
 	uint32_t step_count;
 	uint32_t input_count;
 	uint32_t run_count;
@@ -89,6 +90,19 @@ struct stack_memo {
 struct memo_variant *stack_memo_find(struct stack_memo *memo, const struct caller_regs *regs,
 				     const struct python_runtime *python,
 				     const struct python_thread *thread, uint64_t generation);
+
+/*
+ * Between two launches a program works on much memory of its own, and what the next comparison reads has
+ * left the nearest caches. So it is asked for ahead, in two steps, none of which waits: with the hit the
+ * head of the variant that is expected next; when the call returns, what that one is compared by.
+ */
+static inline void stack_memo_expect(const struct stack_memo *memo)
+{
+	if (memo->last)
+		__builtin_prefetch(memo->last->next_hit);
+}
+
+void stack_memo_fetch_expected(const struct stack_memo *memo);
 
 /*
  * Keeps a walk of both stacks under a slot of its own, making room by forgetting everything if
