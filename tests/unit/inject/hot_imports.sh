@@ -29,6 +29,7 @@ stack_capture_audit_interval
 stack_memo_add
 stack_memo_clear
 stack_memo_drop
+stack_memo_fetch_expected
 stack_memo_find
 stack_walk
 thread_lane
