@@ -13,7 +13,7 @@ usage() {
 	exit 2
 }
 
-all_steps="test test-asan test-tsan nightly nightly-asan"
+all_steps="test test-asan test-tsan nightly nightly-asan pythons"
 steps=
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -40,6 +40,11 @@ nightly() {
 		ctest --test-dir "$2" -C nightly -R "$3" --output-on-failure -j "$(nproc)"
 }
 
+pythons() {
+	cmake --preset release -DBUILD_TESTING=ON && cmake --build build &&
+		tools/check-pythons.sh build
+}
+
 run_step() {
 	case $1 in
 	test) tools/test.sh ;;
@@ -48,6 +53,8 @@ run_step() {
 	nightly) nightly release build '^nightly' ;;
 	# A quarter of the programs: with the sanitizer each takes several times as long.
 	nightly-asan) nightly asan build-asan '^nightly\.(attribution_1|log|merge)' ;;
+	# Every CPython that Debian's suites have; needs root, debootstrap and Debian's mirror.
+	pythons) pythons ;;
 	esac
 }
 

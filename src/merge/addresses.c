@@ -313,7 +313,8 @@ static int resolve_module(struct resolving *r, const uint32_t *order, uint32_t c
 	int error = 0;
 
 	if (!is_code && strcmp(model_meta(r->model, "symbols.embedded"), "1") != 0)
-		error = perf_map_resolve(r->addresses, r->model, r->naming->log_path, order, count);
+		error = perf_map_resolve(r->addresses, r->model, r->naming->log_path, order, count,
+					 r->report);
 	for (uint32_t i = 0; i < count && !error; i++) {
 		struct address *address = &r->addresses->list[order[i]];
 		bool found;

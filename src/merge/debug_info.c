@@ -20,6 +20,8 @@
 #define ORIGINS_MAX	16 /* entries that refer to others for what they lack */
 #define UNIT_RANGES_MAX (1u << 20)
 #define NAME_BYTES_MAX	4096 /* of a qualified name that is put together here */
+/* Looked at for inlined functions, over all addresses: far more than files have that are not damaged. */
+#define ENTRIES_MAX UINT64_C(200000000)
 
 struct unit {
 	Dwarf_Die die;
@@ -43,6 +45,7 @@ struct debug_info {
 	char **texts; /* of the places, made here */
 	size_t text_count;
 	size_t text_capacity;
+	uint64_t entries_left;
 	bool is_damaged;
 	char *problem;
 };
@@ -109,6 +112,7 @@ struct debug_info *debug_info_open(const struct elf_file *file, const char *path
 
 	if (!info)
 		return NULL;
+	info->entries_left = ENTRIES_MAX;
 	info->file = file;
 	info->path = path;
 	info->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
@@ -210,6 +214,17 @@ static void find_code(struct debug_info *info, struct unit *unit)
 	note_missing(info, name ? name : text_of(&unit->die, DW_AT_GNU_dwo_name));
 }
 
+static uint32_t number_of(Dwarf_Die *die, unsigned name)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word value;
+
+	if (!dwarf_attr(die, name, &attribute) || dwarf_formudata(&attribute, &value) < 0 ||
+	    value > UINT32_MAX)
+		return 0;
+	return (uint32_t)value;
+}
+
 /* Follows an entry to the one that it completes, as far as that goes. */
 static bool to_origin(Dwarf_Die *die)
 {
@@ -220,18 +235,34 @@ static bool to_origin(Dwarf_Die *die)
 	       dwarf_formref_die(&attribute, die);
 }
 
-/* The name of a scope: some have it elsewhere, some have none. A type that has none and in which a
- * function is inlined is a lambda. */
-static const char *scope_name(Dwarf_Die die)
+/*
+ * Writes the name of a scope: some have it elsewhere, some have none. A type that has none and in
+ * which a function is inlined is a lambda: those of one function are told by where they begin.
+ * Returns its length, as snprintf() does.
+ */
+static int put_scope_name(Dwarf_Die die, char *out, size_t room)
 {
 	const char *name = NULL;
+	uint32_t line = 0, column = 0;
 
-	for (int i = 0; i < ORIGINS_MAX && !(name = text_of(&die, DW_AT_name)); i++)
-		if (!to_origin(&die))
+	for (int i = 0; i < ORIGINS_MAX; i++) {
+		name = text_of(&die, DW_AT_name);
+		if (!line) {
+			line = number_of(&die, DW_AT_decl_line);
+			column = number_of(&die, DW_AT_decl_column);
+		}
+		if (name || !to_origin(&die))
 			break;
+	}
+	if (!name && dwarf_tag(&die) == DW_TAG_namespace)
+		name = "(anonymous namespace)";
 	if (name)
-		return name;
-	return dwarf_tag(&die) == DW_TAG_namespace ? "(anonymous namespace)" : "{lambda}";
+		return snprintf(out, room, "%s::", name);
+	if (!line)
+		return snprintf(out, room, "{lambda}::");
+	if (!column)
+		return snprintf(out, room, "{lambda:%u}::", line);
+	return snprintf(out, room, "{lambda:%u:%u}::", line, column);
 }
 
 /*
@@ -260,8 +291,7 @@ static size_t put_scopes(const struct debug_tree *tree, uint32_t scope, int dept
 		return 0;
 	scope = declared_scope(tree, scope);
 	length = put_scopes(tree, tree->scopes[scope - 1].parent, depth + 1, out, room);
-	written = snprintf(out + length, room - length,
-			   "%s::", scope_name(tree->scopes[scope - 1].die));
+	written = put_scope_name(tree->scopes[scope - 1].die, out + length, room - length);
 	return written < 0 || (size_t)written >= room - length ? length : length + (size_t)written;
 }
 
@@ -318,17 +348,6 @@ static int function_name(struct debug_info *info, Dwarf_Die die, const char **na
 	return name ? qualify(info, &die, name, name_out) : 0;
 }
 
-static uint32_t number_of(Dwarf_Die *die, unsigned name)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Word value;
-
-	if (!dwarf_attr(die, name, &attribute) || dwarf_formudata(&attribute, &value) < 0 ||
-	    value > UINT32_MAX)
-		return 0;
-	return (uint32_t)value;
-}
-
 /* Where an inlined function was called. Some units out of a package use the files of their skeleton. */
 static void find_call(struct unit *unit, Dwarf_Die *die, struct debug_place *caller)
 {
@@ -352,32 +371,43 @@ static bool has_code(Dwarf_Die *die)
 	return dwarf_hasattr(die, DW_AT_low_pc) || dwarf_hasattr(die, DW_AT_ranges);
 }
 
+/* For what was inlined at an address. */
+struct search {
+	const struct debug_apart *apart;
+	uint64_t address;
+	struct debug_walk walk;
+	Dwarf_Die inlined[DEBUG_DEPTH_MAX];
+	size_t count;
+	bool is_damaged;
+};
+
 /*
- * Appends the functions inlined at address below die, outermost first, to inlined[0 .. *count).
+ * Appends the functions inlined at the address below die, outermost first, to those of the search.
  * True if there were any. Blocks may be without ranges of their own.
  */
-static bool find_inlined(struct debug_info *info, const struct debug_apart *apart, Dwarf_Die *die,
-			 uint64_t address, int depth, Dwarf_Die *inlined, size_t *count)
+static bool find_inlined(struct search *search, Dwarf_Die *die, int depth)
 {
 	Dwarf_Die child;
-	int rc = depth < DEBUG_DEPTH_MAX - 1 ? dwarf_child(die, &child) : -1;
+	int rc = depth < DEBUG_DEPTH_MAX - 1 ? debug_child(&search->walk, die, &child) : -1;
 
-	for (; !rc; rc = debug_next(&child, &child)) {
+	for (; !rc; rc = debug_next(&search->walk, &child, &child)) {
 		int tag = dwarf_tag(&child);
 		bool is_inlined = tag == DW_TAG_inlined_subroutine;
 		bool is_block = tag == DW_TAG_lexical_block || tag == DW_TAG_try_block ||
 				tag == DW_TAG_catch_block || tag == DW_TAG_with_stmt;
+		bool is_here = (is_inlined || is_block) &&
+			       debug_has_address(&child, search->apart, search->address);
 
-		if (is_inlined && debug_has_address(&child, apart, address)) {
-			inlined[(*count)++] = child;
-			find_inlined(info, apart, &child, address, depth + 1, inlined, count);
+		if (is_inlined && is_here) {
+			search->inlined[search->count++] = child;
+			find_inlined(search, &child, depth + 1);
 			return true;
 		}
-		if (is_block && (debug_has_address(&child, apart, address) || !has_code(&child)) &&
-		    find_inlined(info, apart, &child, address, depth + 1, inlined, count))
+		if (is_block && (is_here || !has_code(&child)) &&
+		    find_inlined(search, &child, depth + 1))
 			return true;
 	}
-	info->is_damaged |= rc < 0;
+	search->is_damaged |= rc < 0;
 	return false;
 }
 
@@ -396,15 +426,17 @@ static bool agrees(const struct debug_tree *tree, uint32_t scope, const struct s
 static int put_places(struct debug_info *info, struct unit *unit, Dwarf_Die *function,
 		      uint64_t address, size_t *count)
 {
-	Dwarf_Die inlined[DEBUG_DEPTH_MAX];
-	size_t inlined_count = 0;
+	struct search search = {.apart = &unit->apart,
+				.address = address,
+				.walk.entries_left = &info->entries_left};
 	int error = 0;
 
-	find_inlined(info, &unit->apart, function, address, 0, inlined, &inlined_count);
-	for (size_t i = inlined_count; i-- && !error;) {
-		error = function_name(info, inlined[i], &info->places[*count - 1].function);
+	find_inlined(&search, function, 0);
+	info->is_damaged |= search.is_damaged;
+	for (size_t i = search.count; i-- && !error;) {
+		error = function_name(info, search.inlined[i], &info->places[*count - 1].function);
 		info->places[*count] = (struct debug_place){0};
-		find_call(unit, &inlined[i], &info->places[(*count)++]);
+		find_call(unit, &search.inlined[i], &info->places[(*count)++]);
 	}
 	return error ? error : function_name(info, *function, &info->places[*count - 1].function);
 }

@@ -42,14 +42,34 @@ static enum kind kind_of(Dwarf_Die *die)
 	}
 }
 
-int debug_next(Dwarf_Die *die, Dwarf_Die *next)
+/* Entries stand in the order of a walk: what leads back to one that was visited is damage. */
+static int visit(struct debug_walk *walk, int rc, const Dwarf_Die *before, const Dwarf_Die *die)
 {
-	Dwarf_Die before = *die;
-	int rc = dwarf_siblingof(&before, next);
-
 	if (rc)
 		return rc < 0 ? -1 : 1;
-	return (char *)next->addr > (char *)before.addr && next->cu == before.cu ? 0 : -1;
+	if (die->cu != before->cu || (char *)die->addr <= (char *)before->addr ||
+	    (char *)die->addr <= walk->reached || (walk->entries_left && !*walk->entries_left))
+		return -1;
+	if (walk->entries_left)
+		--*walk->entries_left;
+	walk->reached = die->addr;
+	return 0;
+}
+
+int debug_child(struct debug_walk *walk, Dwarf_Die *die, Dwarf_Die *out)
+{
+	Dwarf_Die before = *die;
+	int rc = dwarf_child(&before, out);
+
+	return visit(walk, rc, &before, out);
+}
+
+int debug_next(struct debug_walk *walk, Dwarf_Die *die, Dwarf_Die *out)
+{
+	Dwarf_Die before = *die;
+	int rc = dwarf_siblingof(&before, out);
+
+	return visit(walk, rc, &before, out);
 }
 
 #define LISTS_HEAD_BYTES 12 /* of .debug_rnglists, with 32-bit offsets */
@@ -141,6 +161,7 @@ int debug_tree_read(struct debug_tree *tree, Dwarf_Die *unit_die, const struct d
 		Dwarf_Die die;
 		uint32_t scope; /* around the entry */
 	} levels[DEBUG_DEPTH_MAX];
+	struct debug_walk walk = {0};
 	int depth = 1, rc;
 
 	*tree = (struct debug_tree){.unit = unit_die->cu, .apart = *apart};
@@ -152,7 +173,7 @@ int debug_tree_read(struct debug_tree *tree, Dwarf_Die *unit_die, const struct d
 
 		if (add_entry(tree, &level->die, kind, &inner) < 0)
 			return -ENOMEM;
-		rc = kind == KIND_OTHER ? 1 : dwarf_child(&level->die, &levels[depth].die);
+		rc = kind == KIND_OTHER ? 1 : debug_child(&walk, &level->die, &levels[depth].die);
 		if (!rc && depth + 1 < DEBUG_DEPTH_MAX) {
 			levels[depth++].scope = inner;
 			continue;
@@ -160,7 +181,7 @@ int debug_tree_read(struct debug_tree *tree, Dwarf_Die *unit_die, const struct d
 		tree->is_damaged |= rc <= 0;
 		/* The unit itself has no next. */
 		for (; depth > 1; depth--) {
-			rc = debug_next(&levels[depth - 1].die, &levels[depth - 1].die);
+			rc = debug_next(&walk, &levels[depth - 1].die, &levels[depth - 1].die);
 			tree->is_damaged |= rc < 0;
 			if (!rc)
 				break;

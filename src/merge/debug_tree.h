@@ -58,7 +58,18 @@ static inline bool debug_is_code(Dwarf_Addr start, Dwarf_Addr end)
 	return start > 1 && start < end;
 }
 
-/* The entry next to die, in *next. 0, 1 if it is the last, -1 if the DWARF is damaged. */
-int debug_next(Dwarf_Die *die, Dwarf_Die *next);
+/* A walk of one unit. Each step leads behind all that was visited, so that no damage makes it longer
+ * than the unit. */
+struct debug_walk {
+	const char *reached;	/* the last entry visited; NULL: none */
+	uint64_t *entries_left; /* that may be visited, over several walks; NULL: any number */
+};
+
+/*
+ * The first entry inside die, or the one next to it, in *out. 0, 1 if there is none, -1 if the DWARF
+ * is damaged.
+ */
+int debug_child(struct debug_walk *walk, Dwarf_Die *die, Dwarf_Die *out);
+int debug_next(struct debug_walk *walk, Dwarf_Die *die, Dwarf_Die *out);
 
 #endif

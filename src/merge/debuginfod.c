@@ -11,8 +11,9 @@
 #include <string.h>
 #include <time.h>
 
-#define SILENT_NS_MAX	UINT64_C(20000000000)
-#define DOWNLOAD_NS_MAX UINT64_C(600000000000)
+#define SILENT_NS_MAX  UINT64_C(20000000000)
+#define TOTAL_NS_MAX   UINT64_C(300000000000) /* over all files of a run */
+#define FILE_BYTES_MAX (INT64_C(1) << 31)
 
 typedef int (*progress_function)(void *client, long done, long total);
 
@@ -50,14 +51,14 @@ static int watch(void *client, long done, long total)
 	struct debuginfod *server = get_user_data(client);
 	uint64_t now = now_ns();
 
-	(void)total;
+	server->is_too_large = done > FILE_BYTES_MAX || total > FILE_BYTES_MAX;
 	if ((uint64_t)done != server->last_bytes) {
 		server->last_bytes = (uint64_t)done;
 		server->moved_ns = now;
 	}
 	server->timed_out = now - server->moved_ns > SILENT_NS_MAX ||
-			    now - server->started_ns > DOWNLOAD_NS_MAX;
-	return server->timed_out;
+			    server->spent_ns + now - server->started_ns > TOTAL_NS_MAX;
+	return server->timed_out || server->is_too_large;
 }
 
 static bool open_library(struct debuginfod *server)
@@ -100,11 +101,18 @@ int debuginfod_fetch(struct debuginfod *server, const char *path, const void *bu
 	if (server->given_up || !open_library(server))
 		return -1;
 	server->last_bytes = 0;
-	server->timed_out = false;
+	server->timed_out = server->is_too_large = false;
 	server->started_ns = server->moved_ns = now_ns();
 	fd = find_debuginfo(server->client, build_id, (int)build_id_bytes, NULL);
+	server->spent_ns += now_ns() - server->started_ns;
 	if (fd >= 0 || fd == -ENOENT)
 		return fd < 0 ? -1 : fd;
+	if (server->is_too_large) {
+		if (server->report)
+			report_note(server->report, "%s: debuginfod: the debug file is too large",
+				    path);
+		return -1;
+	}
 	server->given_up = true;
 	if (server->report)
 		report_note(server->report, "%s: debuginfod: %s; its servers are not asked again",

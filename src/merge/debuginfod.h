@@ -21,13 +21,15 @@ struct debuginfod {
 	uint64_t last_bytes;
 	uint64_t moved_ns;   /* when there was more than before */
 	uint64_t started_ns; /* the download at hand */
+	uint64_t spent_ns;   /* on those before */
 	bool timed_out;
+	bool is_too_large;
 };
 
 /*
  * The debug file of the module with that build id, as a descriptor that is the caller's, or -1. A
- * server that sends nothing for 20 seconds is not asked again, and no download takes more than ten
- * minutes.
+ * server that sends nothing for 20 seconds is not asked again, nor is any once five minutes were spent
+ * in all; files of more than 2 GiB are not wanted.
  */
 int debuginfod_fetch(struct debuginfod *server, const char *path, const void *build_id,
 		     size_t build_id_bytes);

@@ -114,6 +114,11 @@ uint32_t demangle(struct demangle_cache *cache, uint32_t mangled, enum demangle_
 	return shown;
 }
 
+void demangle_set_short(struct demangle_cache *cache, uint32_t mangled, uint32_t shown)
+{
+	cache->known[DEMANGLE_SHORT][mangled] = shown + 1;
+}
+
 void demangle_cache_free(struct demangle_cache *cache)
 {
 	for (int style = 0; style < DEMANGLE_STYLES; style++)

@@ -12,6 +12,7 @@
 enum demangle_style {
 	DEMANGLE_SHORT, /* without parameter list and return type, bounded: see name_shorten() */
 	DEMANGLE_FULL,
+	DEMANGLE_PLAIN, /* without parameter list and return type, not shortened */
 	DEMANGLE_STYLES
 };
 
@@ -28,5 +29,8 @@ void demangle_cache_free(struct demangle_cache *cache);
 
 /* The shown name of a mangled one ("[no name]" of the empty text), or NAME_FAILED. */
 uint32_t demangle(struct demangle_cache *cache, uint32_t mangled, enum demangle_style style);
+
+/* Replaces the short name of a mangled one that was asked for. */
+void demangle_set_short(struct demangle_cache *cache, uint32_t mangled, uint32_t shown);
 
 #endif

@@ -12,8 +12,10 @@
 
 #include "merge/correlate.h"
 #include "merge/demangle.h"
+#include "merge/file_names.h"
 #include "merge/frames.h"
 #include "merge/inputs.h"
+#include "merge/kernel_names.h"
 #include "merge/losses.h"
 #include "merge/memory.h"
 #include "merge/model.h"
@@ -100,6 +102,8 @@ struct run {
 	struct selection *selection; /* NULL: all is wanted */
 	struct report *report;
 	struct paths paths;
+	struct kernel_names kernel_names;
+	struct file_names file_names;
 	struct paths ranges; /* NVTX ranges; weights are of what is in them at any depth */
 	struct range_sums *range_sums; /* by node of these */
 	size_t range_sum_capacity;

@@ -124,6 +124,7 @@ struct context {
 	struct demangle_cache *cache;
 	struct paths *paths;
 	const struct frame_style *style;
+	struct file_names *files;
 	uint8_t *roles;		/* by address */
 	uint32_t *shown;	/* of frames->address_names */
 	uint32_t *shown_places; /* of frames->place_names */
@@ -184,14 +185,15 @@ static uint32_t intern_nameless(struct context *c, const struct address *address
 /* "name (file.c:12)", or without a line "name (file.c)" */
 static uint32_t intern_line(struct context *c, const char *name, const char *path, uint32_t line)
 {
-	const char *slash = c->cache->style == DEMANGLE_FULL ? NULL : strrchr(path, '/');
+	const char *file =
+		c->cache->style == DEMANGLE_FULL ? path : file_names_shown(c->files, path);
 	uint32_t shown = NAME_FAILED;
 	char *text, *clean, number[16] = "";
 	int length;
 
 	if (line)
 		snprintf(number, sizeof(number), ":%u", line);
-	length = asprintf(&text, "%s (%s%s)", name, slash ? slash + 1 : path, number);
+	length = asprintf(&text, "%s (%s%s)", name, file, number);
 	if (length < 0)
 		return NAME_FAILED;
 	clean = malloc(text_clean_bound((size_t)length));
@@ -427,6 +429,31 @@ static int build_apis(struct frames *frames, const struct model *model, struct p
 	return 0;
 }
 
+/* The files that will be shown. */
+static int settle_files(struct context *c)
+{
+	const struct model *model = c->model;
+	const struct addresses *addresses = c->addresses;
+	uint32_t last = NAME_EMPTY;
+	int error = 0;
+
+	for (size_t id = 0; id < model->python_frames.count && !error; id++) {
+		uint32_t file = model_string(model, model->python_frames.rows[id].file);
+
+		if (file != NAME_EMPTY && file != last)
+			error = file_names_add(c->files, names_text(&model->names, file, NULL));
+		last = file;
+	}
+	for (size_t p = 0; c->style->lines && p < addresses->place_count && !error; p++) {
+		uint32_t file = addresses->places[p].file;
+
+		if (file != NAME_EMPTY && file != last)
+			error = file_names_add(c->files, names_text(&model->names, file, NULL));
+		last = file;
+	}
+	return error ? error : file_names_settle(c->files);
+}
+
 /* Undefined ids are gaps in the table: only those that a chunk defined have a stack. */
 static bool is_defined(const struct stack *stack)
 {
@@ -435,12 +462,14 @@ static bool is_defined(const struct stack *stack)
 
 int frames_build(struct frames *frames, const struct model *model,
 		 const struct addresses *addresses, const struct frame_style *style,
-		 struct demangle_cache *cache, struct paths *paths, uint32_t root)
+		 struct demangle_cache *cache, struct file_names *files, struct paths *paths,
+		 uint32_t root)
 {
 	struct context c = {.model = model,
 			    .addresses = addresses,
 			    .cache = cache,
 			    .paths = paths,
+			    .files = files,
 			    .style = style};
 	int error = -ENOMEM;
 
@@ -467,6 +496,8 @@ int frames_build(struct frames *frames, const struct model *model,
 	for (uint32_t a = 0; a < addresses->count; a++)
 		c.roles[a] = (uint8_t)role_of(model, &addresses->list[a]);
 	error = build_apis(frames, model, paths);
+	if (!error)
+		error = settle_files(&c);
 	frames->nodes[0] = PATH_FAILED;
 	for (uint32_t id = 1; id < frames->stack_count && !error; id++) {
 		frames->nodes[id] = PATH_FAILED;

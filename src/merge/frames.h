@@ -12,6 +12,7 @@
 
 #include "merge/addresses.h"
 #include "merge/demangle.h"
+#include "merge/file_names.h"
 #include "merge/mix.h"
 #include "merge/model.h"
 #include "merge/paths.h"
@@ -50,12 +51,13 @@ struct frame_style {
 };
 
 /*
- * Builds the paths of all stacks below root. Names go into paths->names, through the cache. 0 or
- * -ENOMEM; frames_free() in any case.
+ * Builds the paths of all stacks below root. Names go into paths->names, through the cache; files are
+ * the run's. 0 or -ENOMEM; frames_free() in any case.
  */
 int frames_build(struct frames *frames, const struct model *model,
 		 const struct addresses *addresses, const struct frame_style *style,
-		 struct demangle_cache *cache, struct paths *paths, uint32_t root);
+		 struct demangle_cache *cache, struct file_names *files, struct paths *paths,
+		 uint32_t root);
 void frames_free(struct frames *frames);
 
 /* Begins to go over the frames of a stack that are shown, from the outermost to the innermost. Native

@@ -103,8 +103,10 @@ static int read_log(struct run *run, size_t index, struct debug_search *search, 
 							   .log_path = log->path},
 					  run->report);
 	if (!error)
-		error = frames_build(&reading.frames, model, &addresses, style, &names, &run->paths,
-				     PATH_ROOT);
+		error = kernel_names_settle(&run->kernel_names, &names, model);
+	if (!error)
+		error = frames_build(&reading.frames, model, &addresses, style, &names,
+				     &run->file_names, &run->paths, PATH_ROOT);
 	if (!error)
 		error = read_process(&reading, run->report);
 	if (!error)
@@ -211,6 +213,8 @@ void merge_run(const struct options *options, const struct inputs *inputs, struc
 	selection_free(run.selection);
 	free(run.memory);
 	free(run.range_sums);
+	kernel_names_free(&run.kernel_names);
+	file_names_free(&run.file_names);
 	paths_free(&run.ranges);
 	paths_free(&run.paths);
 }

@@ -22,6 +22,7 @@
 struct wanted {
 	uint64_t value;
 	struct address *address;
+	bool is_ambiguous;
 };
 
 static int compare_wanted(const void *a, const void *b)
@@ -97,12 +98,15 @@ static int name_wanted(struct model *model, struct wanted *wanted, uint32_t coun
 	}
 	for (; low < count && wanted[low].value - start < bytes; low++) {
 		struct address *address = wanted[low].address;
+		uint32_t interned = names_intern(&model->names, name, strlen(name));
 
-		address->name = names_intern(&model->names, name, strlen(name));
+		if (interned == NAME_FAILED)
+			return -ENOMEM;
+		wanted[low].is_ambiguous |=
+			address->name != NAME_EMPTY && address->name != interned;
+		address->name = interned;
 		address->start = start;
 		address->bytes = bytes;
-		if (address->name == NAME_FAILED)
-			return -ENOMEM;
 	}
 	return 0;
 }
@@ -127,8 +131,30 @@ static int read_map(FILE *map, struct model *model, struct wanted *wanted, uint3
 	return error;
 }
 
+/* The map has no times: which of several functions was at an address when it was called is not known. */
+static void drop_ambiguous(struct wanted *wanted, uint32_t count, struct report *report,
+			   const char *log_path)
+{
+	uint32_t dropped = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct address *address = wanted[i].address;
+
+		if (!wanted[i].is_ambiguous)
+			continue;
+		address->name = NAME_EMPTY;
+		address->start = address->bytes = 0;
+		dropped++;
+	}
+	if (dropped)
+		report_warn_once(report,
+				 "%s: code was made anew at %u address%s of the stacks: these have "
+				 "no names",
+				 log_path, dropped, dropped == 1 ? "" : "es");
+}
+
 int perf_map_resolve(struct addresses *addresses, struct model *model, const char *log_path,
-		     const uint32_t *order, uint32_t count)
+		     const uint32_t *order, uint32_t count, struct report *report)
 {
 	FILE *map = open_map(model, log_path);
 	struct wanted *wanted;
@@ -140,11 +166,13 @@ int perf_map_resolve(struct addresses *addresses, struct model *model, const cha
 	for (uint32_t i = 0; wanted && i < count; i++) {
 		struct address *address = &addresses->list[order[i]];
 
-		wanted[i] = (struct wanted){address_lookup(address), address};
+		wanted[i] = (struct wanted){address_lookup(address), address, false};
 	}
 	if (wanted) {
 		qsort(wanted, count, sizeof(*wanted), compare_wanted);
 		error = read_map(map, model, wanted, count);
+		if (!error)
+			drop_ambiguous(wanted, count, report, log_path);
 	}
 	free(wanted);
 	fclose(map);

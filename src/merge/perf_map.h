@@ -14,10 +14,11 @@
 
 /*
  * Names those of the addresses order[0 .. count), none of which lies in a module, that the map of the
- * process that wrote the log at log_path has. Of several functions at an address the last is meant.
+ * process that wrote the log at log_path has. Of several functions at an address none is meant: the report says
+ * so.
  * 0 or -ENOMEM; that there is no such file is no error.
  */
 int perf_map_resolve(struct addresses *addresses, struct model *model, const char *log_path,
-		     const uint32_t *order, uint32_t count);
+		     const uint32_t *order, uint32_t count, struct report *report);
 
 #endif

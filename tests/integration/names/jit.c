@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A small compiler at run time: it makes functions that call another one, in anonymous executable
- * memory, and says so in /tmp/perf-<pid>.map; some of them it makes anew at the same place.
+ * memory, and says so in /tmp/perf-<pid>.map; one it makes anew at the same place.
  */
 #include "device.h"
 
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define FUNCTION_BYTES 64
-#define FUNCTIONS      3
+#define FUNCTIONS      4
 
 static unsigned char *memory;
 static FILE *map;
@@ -44,8 +44,9 @@ int main(int argc, char **argv)
 	if (!map || memory == MAP_FAILED)
 		return 1;
 	fprintf(map, "this is no line\n%lx 10\nzz 10 name\n", (unsigned long)memory);
-	make(0, "never called, and then made anew", device_launch);
 	device_open();
+	make(3, "made_first", device_launch)(4);
+	make(3, "made_anew", device_launch)(5);
 	make(0, "jit_loop<float; 3>", device_launch)(1);
 	make(1, "_ZN3jit4stepEi", device_launch)(2);
 	make(2, "py::train_step:/src/train.py", device_launch)(3);

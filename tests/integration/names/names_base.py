@@ -19,6 +19,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser()
     for name in ("xtrace", "merge", "inject", "simgpu", "include", "dump", "cc"):
         parser.add_argument("--" + name, required=True)
+    parser.add_argument("--server", action="store_true", help="files_test: only that check")
     return parser.parse_args()
 
 

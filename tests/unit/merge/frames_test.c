@@ -192,6 +192,7 @@ static void stacks_are_trimmed(void **state)
 	(void)state;
 	for (size_t i = 0; i < SAMPLE_COUNT; i++) {
 		struct demangle_cache cache = {0};
+		struct file_names files = {0};
 		struct frames frames;
 		struct paths paths;
 		char path[512];
@@ -202,7 +203,8 @@ static void stacks_are_trimmed(void **state)
 		cache.mangled = &f.model.names;
 		cache.shown = &paths.names;
 		assert_int_equal(frames_build(&frames, &f.model, &f.addresses,
-					      &(struct frame_style){0}, &cache, &paths, PATH_ROOT),
+					      &(struct frame_style){0}, &cache, &files, &paths,
+					      PATH_ROOT),
 				 0);
 		assert_true(frames_has_stack(&frames, 1));
 		assert_false(frames_has_stack(&frames, 0));
@@ -213,6 +215,7 @@ static void stacks_are_trimmed(void **state)
 		assert_string_equal(path, samples[i].path);
 		frames_free(&frames);
 		demangle_cache_free(&cache);
+		file_names_free(&files);
 		paths_free(&paths);
 		names_free(&f.model.names);
 	}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Telling kernels apart whose short names are the same.
+ *
+ * Of the whole names of such a group, what all begin with and what all end with goes; what is left of
+ * each is what tells it from the others. Should that be too long, or the same but for scopes, a
+ * number made of the full name does it.
+ */
+#include "merge/kernel_names.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "merge/grow.h"
+
+#define PART_BYTES_MAX 96 /* of what tells a kernel from others */
+#define DOTS	       "..."
+
+struct kernel {
+	uint32_t mangled;
+	uint32_t shortened, plain, full; /* names in the paths */
+};
+
+struct settling {
+	struct kernel_names *kernels;
+	struct demangle_cache *cache;
+	struct kernel *list;
+	size_t count;
+};
+
+static const char *text_of(const struct settling *s, uint32_t name)
+{
+	return names_text(s->cache->shown, name, NULL);
+}
+
+static int compare_kernels(const void *a, const void *b, void *context)
+{
+	const struct kernel *x = a, *y = b;
+	const struct settling *s = context;
+	int order = strcmp(text_of(s, x->shortened), text_of(s, y->shortened));
+
+	if (!order)
+		order = strcmp(text_of(s, x->full), text_of(s, y->full));
+	return order ? order : (x->mangled > y->mangled) - (x->mangled < y->mangled);
+}
+
+static int list_kernels(struct settling *s, const struct model *model)
+{
+	uint32_t last = NAME_EMPTY;
+
+	s->list = calloc(model->shapes.count + 1, sizeof(*s->list));
+	if (!s->list)
+		return -ENOMEM;
+	for (size_t i = 0; i < model->shapes.count; i++) {
+		uint32_t mangled = model_kernel_name(model, (uint32_t)i);
+		struct kernel kernel = {.mangled = mangled};
+
+		if (mangled == NAME_EMPTY || mangled == last)
+			continue;
+		last = mangled;
+		kernel.shortened = demangle(s->cache, mangled, DEMANGLE_SHORT);
+		kernel.plain = demangle(s->cache, mangled, DEMANGLE_PLAIN);
+		kernel.full = demangle(s->cache, mangled, DEMANGLE_FULL);
+		if (kernel.shortened == NAME_FAILED || kernel.plain == NAME_FAILED ||
+		    kernel.full == NAME_FAILED)
+			return -ENOMEM;
+		s->list[s->count++] = kernel;
+	}
+	qsort_r(s->list, s->count, sizeof(*s->list), compare_kernels, s);
+	return 0;
+}
+
+static uint32_t *entry(uint32_t **list, size_t *capacity, uint32_t name)
+{
+	return grow(list, capacity, (size_t)name + 1, sizeof(**list)) < 0 ? NULL : &(*list)[name];
+}
+
+/* Gives the shown name to the kernel of that full name. 0, 1 if another one has it, or -ENOMEM. */
+static int claim(struct settling *s, uint32_t shown, uint32_t full)
+{
+	struct kernel_names *kernels = s->kernels;
+	uint32_t *owner = entry(&kernels->full_of, &kernels->full_capacity, shown);
+	uint32_t *known = entry(&kernels->shown_of, &kernels->shown_capacity, full);
+
+	if (!owner || !known)
+		return -ENOMEM;
+	if (*owner && *owner != full + 1)
+		return 1;
+	*owner = full + 1;
+	*known = shown + 1;
+	return 0;
+}
+
+static bool is_part_of_name(char c)
+{
+	return isalnum((unsigned char)c) || (c && strchr("_$:#~", c)) || (c & 0x80);
+}
+
+/* In the middle of "{lambda(int)#1}" its begin, else at itself. */
+static size_t lambda_start(const char *text, size_t at)
+{
+	for (size_t i = at; i-- && text[i] != '}';)
+		if (text[i] == '{')
+			return i;
+	return at;
+}
+
+/* … and its end. */
+static size_t lambda_end(const char *text, size_t at)
+{
+	for (size_t i = at; text[i] && text[i] != '{'; i++)
+		if (text[i] == '}')
+			return i + 1;
+	return at;
+}
+
+/* How much of a text closes no bracket that it has not opened. */
+static size_t balanced(const char *text, size_t length)
+{
+	int depth = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		depth += text[i] && strchr("<({", text[i]);
+		if (text[i] && strchr(">)}", text[i]) && depth-- == 0)
+			return i;
+	}
+	return length;
+}
+
+/* The bytes that all begin with, and end with: no name is cut. */
+static void find_common(const struct settling *s, const uint32_t *names, size_t count,
+			size_t *head_out, size_t *tail_out)
+{
+	const char *first = text_of(s, names[0]);
+	size_t length = strlen(first), head = length, tail = count > 1 ? length : 0;
+
+	for (size_t i = 1; i < count; i++) {
+		const char *text = text_of(s, names[i]);
+		size_t other = strlen(text), same = 0, room;
+
+		while (same < head && same < other && text[same] == first[same])
+			same++;
+		head = same;
+		room = (other < length ? other : length) - head;
+		for (same = 0; same < tail && same < room &&
+			       text[other - 1 - same] == first[length - 1 - same];)
+			same++;
+		tail = same;
+	}
+	/* (The head may have shrunk since a tail was measured: the two still do not meet in any.) */
+	while (head && is_part_of_name(first[head - 1]))
+		head--;
+	head = lambda_start(first, head);
+	while (tail && is_part_of_name(first[length - tail]))
+		tail--;
+	tail = length - lambda_end(first, length - tail);
+	*head_out = head;
+	*tail_out = tail;
+}
+
+/* Takes "a::b::" off names. */
+static size_t drop_scopes(char *text, size_t length)
+{
+	size_t out = 0, word = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] == ':' && i + 2 < length && text[i + 1] == ':' && out > word &&
+		    (isalnum((unsigned char)text[i + 2]) || text[i + 2] == '_')) {
+			out = word;
+			i++;
+			continue;
+		}
+		text[out++] = text[i];
+		if (!isalnum((unsigned char)text[i]) && text[i] != '_')
+			word = out;
+	}
+	return out;
+}
+
+static uint32_t hash_text(const char *text)
+{
+	uint64_t h = 0xcbf29ce484222325u;
+
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * 0x100000001b3u;
+	return (uint32_t)(h ^ h >> 32);
+}
+
+static size_t cut_middle(char *text, size_t length)
+{
+	size_t head = PART_BYTES_MAX * 2 / 3, tail = PART_BYTES_MAX - head - strlen(DOTS);
+
+	if (length <= PART_BYTES_MAX)
+		return length;
+	while (head && (text[head] & 0xc0) == 0x80)
+		head--;
+	while (tail && (text[length - tail] & 0xc0) == 0x80)
+		tail--;
+	memcpy(text + head, DOTS, strlen(DOTS));
+	memmove(text + head + strlen(DOTS), text + length - tail, tail);
+	return head + strlen(DOTS) + tail;
+}
+
+/* What is tried in turn. */
+enum part {
+	PART_FIRST, /* the first argument that differs, or part of it */
+	PART_WHOLE,
+	PART_NUMBERED,
+	PARTS
+};
+
+/* "short [with part]". NAME_FAILED if memory ran out. */
+static uint32_t lengthen(struct settling *s, const struct kernel *kernel, uint32_t whole,
+			 size_t head, size_t tail, enum part kind)
+{
+	const char *text = text_of(s, whole);
+	size_t length = strlen(text);
+	char *part = strndup(text + head, length - head - tail), *shown, number[16] = "";
+	uint32_t name = NAME_FAILED;
+	int bytes;
+
+	if (!part)
+		return NAME_FAILED;
+	length = drop_scopes(part, strlen(part));
+	if (kind == PART_FIRST)
+		length = balanced(part, length);
+	part[cut_middle(part, length)] = '\0';
+	if (kind == PART_NUMBERED)
+		snprintf(number, sizeof(number), "%s#%08x", part[0] ? " " : "",
+			 hash_text(text_of(s, kernel->full)));
+	bytes = asprintf(&shown, part[0] || number[0] ? "%s [with %s%s]" : "%s",
+			 text_of(s, kernel->shortened), part, number);
+	free(part);
+	if (bytes < 0)
+		return NAME_FAILED;
+	name = names_intern(s->cache->shown, shown, (size_t)bytes);
+	free(shown);
+	return name;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The names that kernels are told apart by: without parameters if these differ. wholes: room. */
+static void choose_wholes(const struct kernel *list, size_t count, uint32_t *wholes)
+{
+	bool is_plain = true;
+
+	for (size_t i = 0; i < count; i++)
+		wholes[i] = list[i].plain;
+	qsort(wholes, count, sizeof(*wholes), compare_names);
+	for (size_t i = 1; i < count; i++)
+		is_plain &= wholes[i] != wholes[i - 1];
+	for (size_t i = 0; i < count; i++)
+		wholes[i] = is_plain ? list[i].plain : list[i].full;
+}
+
+static bool is_settled(const struct settling *s, const struct kernel *kernel)
+{
+	return kernel->full < s->kernels->shown_capacity && s->kernels->shown_of[kernel->full];
+}
+
+/* Lengthens the names of list[0 .. count), whose full names differ, as far as they are new. */
+static int tell_apart(struct settling *s, const struct kernel *list, size_t count)
+{
+	uint32_t *wholes = calloc(count, sizeof(*wholes));
+	size_t head = 0, tail = 0;
+	int error = wholes ? 0 : -ENOMEM;
+
+	if (!error) {
+		choose_wholes(list, count, wholes);
+		find_common(s, wholes, count, &head, &tail);
+	}
+	for (size_t i = 0; !error && i < count; i++) {
+		error = is_settled(s, &list[i]) ? 0 : 1;
+		for (enum part kind = 0; error == 1 && kind < PARTS; kind++) {
+			uint32_t shown = lengthen(s, &list[i], wholes[i], head, tail, kind);
+
+			error = shown == NAME_FAILED ? -ENOMEM : claim(s, shown, list[i].full);
+		}
+	}
+	free(wholes);
+	return error < 0 ? error : 0;
+}
+
+/* Kernels of one short name, in the order of their full ones. */
+static int settle_group(struct settling *s, const struct kernel *group, size_t count)
+{
+	struct kernel *list = calloc(count, sizeof(*list));
+	size_t different = 0;
+	int error = list ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !error && i < count; i++)
+		if (!different || list[different - 1].full != group[i].full)
+			list[different++] = group[i];
+	/* Alone, and the first of the run that has it. */
+	if (different == 1 && !is_settled(s, &list[0]))
+		error = claim(s, list[0].shortened, list[0].full);
+	else if (!error)
+		error = 1;
+	if (error > 0)
+		error = tell_apart(s, list, different);
+	free(list);
+	return error;
+}
+
+int kernel_names_settle(struct kernel_names *kernels, struct demangle_cache *cache,
+			const struct model *model)
+{
+	struct settling s = {.kernels = kernels, .cache = cache};
+	int error = list_kernels(&s, model);
+
+	for (size_t first = 0, next; !error && first < s.count; first = next) {
+		for (next = first; next < s.count; next++)
+			if (s.list[next].shortened != s.list[first].shortened)
+				break;
+		error = settle_group(&s, &s.list[first], next - first);
+	}
+	for (size_t i = 0; !error && i < s.count; i++)
+		if (is_settled(&s, &s.list[i]))
+			demangle_set_short(cache, s.list[i].mangled,
+					   kernels->shown_of[s.list[i].full] - 1);
+	free(s.list);
+	return error;
+}
+
+void kernel_names_free(struct kernel_names *kernels)
+{
+	free(kernels->shown_of);
+	free(kernels->full_of);
+	*kernels = (struct kernel_names){0};
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Different kernels have different names, however short: where shortening leaves one name to several
+ * of a run, each has behind it what tells it from the others, "name [with MulFunctor<float>]".
+ */
+#ifndef XT_MERGE_KERNEL_NAMES_H
+#define XT_MERGE_KERNEL_NAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "merge/demangle.h"
+#include "merge/model.h"
+
+/* Of a run: all zeros at first. Both lists are by name in the paths; a name + 1, or 0. */
+struct kernel_names {
+	uint32_t *shown_of; /* by the full name of a kernel: what it is shown as */
+	size_t shown_capacity;
+	uint32_t *full_of; /* by what is shown: the full name that it stands for */
+	size_t full_capacity;
+};
+
+/*
+ * Settles what the kernels of a log are shown as, in the cache. Names of logs that were read before
+ * stay as they are; among the kernels of one log the order does not matter. 0 or -ENOMEM.
+ */
+int kernel_names_settle(struct kernel_names *kernels, struct demangle_cache *cache,
+			const struct model *model);
+void kernel_names_free(struct kernel_names *kernels);
+
+#endif
