@@ -114,9 +114,14 @@ uint32_t demangle(struct demangle_cache *cache, uint32_t mangled, enum demangle_
 	return shown;
 }
 
-void demangle_set_short(struct demangle_cache *cache, uint32_t mangled, uint32_t shown)
+int demangle_set_short(struct demangle_cache *cache, uint32_t mangled, uint32_t shown)
 {
-	cache->known[DEMANGLE_SHORT][mangled] = shown + 1;
+	uint32_t **known = &cache->known[DEMANGLE_SHORT];
+
+	if (grow(known, &cache->capacity[DEMANGLE_SHORT], (size_t)mangled + 1, sizeof(**known)) < 0)
+		return -ENOMEM;
+	(*known)[mangled] = shown + 1;
+	return 0;
 }
 
 void demangle_cache_free(struct demangle_cache *cache)

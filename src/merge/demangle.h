@@ -30,7 +30,7 @@ void demangle_cache_free(struct demangle_cache *cache);
 /* The shown name of a mangled one ("[no name]" of the empty text), or NAME_FAILED. */
 uint32_t demangle(struct demangle_cache *cache, uint32_t mangled, enum demangle_style style);
 
-/* Replaces the short name of a mangled one that was asked for. */
-void demangle_set_short(struct demangle_cache *cache, uint32_t mangled, uint32_t shown);
+/* Settles what the short name of a mangled one is. 0 or -ENOMEM. */
+int demangle_set_short(struct demangle_cache *cache, uint32_t mangled, uint32_t shown);
 
 #endif

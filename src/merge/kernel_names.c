@@ -19,19 +19,19 @@
 
 struct kernel {
 	uint32_t mangled;
-	uint32_t shortened, plain, full; /* names in the paths */
+	uint32_t shortened, plain, full; /* names of the run's kernels */
 };
 
 struct settling {
 	struct kernel_names *kernels;
-	struct demangle_cache *cache;
+	struct demangle_cache cache; /* into these */
 	struct kernel *list;
 	size_t count;
 };
 
 static const char *text_of(const struct settling *s, uint32_t name)
 {
-	return names_text(s->cache->shown, name, NULL);
+	return names_text(&s->kernels->names, name, NULL);
 }
 
 static int compare_kernels(const void *a, const void *b, void *context)
@@ -59,9 +59,9 @@ static int list_kernels(struct settling *s, const struct model *model)
 		if (mangled == NAME_EMPTY || mangled == last)
 			continue;
 		last = mangled;
-		kernel.shortened = demangle(s->cache, mangled, DEMANGLE_SHORT);
-		kernel.plain = demangle(s->cache, mangled, DEMANGLE_PLAIN);
-		kernel.full = demangle(s->cache, mangled, DEMANGLE_FULL);
+		kernel.shortened = demangle(&s->cache, mangled, DEMANGLE_SHORT);
+		kernel.plain = demangle(&s->cache, mangled, DEMANGLE_PLAIN);
+		kernel.full = demangle(&s->cache, mangled, DEMANGLE_FULL);
 		if (kernel.shortened == NAME_FAILED || kernel.plain == NAME_FAILED ||
 		    kernel.full == NAME_FAILED)
 			return -ENOMEM;
@@ -234,7 +234,7 @@ static uint32_t lengthen(struct settling *s, const struct kernel *kernel, uint32
 	free(part);
 	if (bytes < 0)
 		return NAME_FAILED;
-	name = names_intern(s->cache->shown, shown, (size_t)bytes);
+	name = names_intern(&s->kernels->names, shown, (size_t)bytes);
 	free(shown);
 	return name;
 }
@@ -309,12 +309,27 @@ static int settle_group(struct settling *s, const struct kernel *group, size_t c
 	return error;
 }
 
+/* Tells the cache what a kernel is shown as, if that is not its short name. */
+static int show(const struct settling *s, const struct kernel *kernel, struct demangle_cache *cache)
+{
+	uint32_t settled = s->kernels->shown_of[kernel->full] - 1, shown;
+	const char *text = text_of(s, settled);
+
+	if (settled == kernel->shortened)
+		return 0;
+	shown = names_intern(cache->shown, text, strlen(text));
+	return shown == NAME_FAILED ? -ENOMEM : demangle_set_short(cache, kernel->mangled, shown);
+}
+
 int kernel_names_settle(struct kernel_names *kernels, struct demangle_cache *cache,
 			const struct model *model)
 {
-	struct settling s = {.kernels = kernels, .cache = cache};
-	int error = list_kernels(&s, model);
+	struct settling s = {.kernels = kernels,
+			     .cache = {.mangled = cache->mangled, .shown = &kernels->names}};
+	int error = kernels->names.slots ? 0 : names_init(&kernels->names);
 
+	if (!error)
+		error = list_kernels(&s, model);
 	for (size_t first = 0, next; !error && first < s.count; first = next) {
 		for (next = first; next < s.count; next++)
 			if (s.list[next].shortened != s.list[first].shortened)
@@ -323,14 +338,15 @@ int kernel_names_settle(struct kernel_names *kernels, struct demangle_cache *cac
 	}
 	for (size_t i = 0; !error && i < s.count; i++)
 		if (is_settled(&s, &s.list[i]))
-			demangle_set_short(cache, s.list[i].mangled,
-					   kernels->shown_of[s.list[i].full] - 1);
+			error = show(&s, &s.list[i], cache);
+	demangle_cache_free(&s.cache);
 	free(s.list);
 	return error;
 }
 
 void kernel_names_free(struct kernel_names *kernels)
 {
+	names_free(&kernels->names);
 	free(kernels->shown_of);
 	free(kernels->full_of);
 	*kernels = (struct kernel_names){0};

@@ -12,8 +12,10 @@
 #include "merge/demangle.h"
 #include "merge/model.h"
 
-/* Of a run: all zeros at first. Both lists are by name in the paths; a name + 1, or 0. */
+/* Of a run: all zeros at first. Both lists are by name; a name + 1, or 0. */
 struct kernel_names {
+	struct names
+		names; /* of kernels, in all their lengths: only what is shown gets to others */
 	uint32_t *shown_of; /* by the full name of a kernel: what it is shown as */
 	size_t shown_capacity;
 	uint32_t *full_of; /* by what is shown: the full name that it stands for */

@@ -103,7 +103,9 @@ static int read_log(struct run *run, size_t index, struct debug_search *search, 
 							   .log_path = log->path},
 					  run->report);
 	if (!error)
-		error = kernel_names_settle(&run->kernel_names, &names, model);
+		error = names.style == DEMANGLE_SHORT
+				? kernel_names_settle(&run->kernel_names, &names, model)
+				: 0;
 	if (!error)
 		error = frames_build(&reading.frames, model, &addresses, style, &names,
 				     &run->file_names, &run->paths, PATH_ROOT);
