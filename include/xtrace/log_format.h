@@ -133,10 +133,11 @@ enum xt_string_column { XT_STRING_ID = 1 /* from 1; 0 is the empty text */, XT_S
 enum xt_stack_column {
 	XT_STACK_ID = 1, /* from 1; 0 means no stack */
 	XT_STACK_FLAGS = 2,
-	XT_STACK_SEEN_NS = 3, /* when it was first seen: picks the modules that were mapped then */
-	XT_STACK_FRAMES = 4,  /* list, innermost first; see XT_FRAME_* */
-	XT_STACK_PYTHON = 5,  /* list of XT_PYTHON_FRAME_ID, innermost first */
-	XT_STACK_PLACES = 6,  /* list, as long: the place in the frames of what runs each of them */
+	XT_STACK_SEEN_NS =
+		3, /* when it was first seen, or a moment near it that has the same modules */
+	XT_STACK_FRAMES = 4, /* list, innermost first; see XT_FRAME_* */
+	XT_STACK_PYTHON = 5, /* list of XT_PYTHON_FRAME_ID, innermost first */
+	XT_STACK_PLACES = 6, /* list, as long: the place in the frames of what runs each of them */
 };
 
 enum xt_stack_flag {
@@ -349,8 +350,9 @@ static inline uint32_t xt_check32(const void *data, uint32_t data_bytes)
  * C11 atomics by the tracer; the file's reader sees plain integers.
  */
 #define XT_SPOOL_MAGIC "\x89XTRSPL\n"
-/* 2 added names, record sizes and XT_ACTIVITY_IN_LOG; 3 Python; 4 has more slots for stacks. */
-#define XT_SPOOL_VERSION    4
+/* 2 added names, record sizes and XT_ACTIVITY_IN_LOG; 3 Python; 4 has more slots for stacks, 5 their
+ * generation. */
+#define XT_SPOOL_VERSION    5
 #define XT_SPOOL_AREAS_MAX  4096
 #define XT_SPOOL_PAGE_BYTES 4096
 
@@ -390,6 +392,12 @@ struct xt_spool_header {
 	/* Bytes of an activity record, by CUPTI's kind, as its own reader has shown; 0: not yet.
 	 * Since version 2. */
 	uint32_t record_bytes[XT_SPOOL_RECORD_KINDS];
+	/* Since version 5: the modules that the log has are those of stacks with a generation in
+	 * [modules_first, modules_last], and of these from that time on. If modules_valid. */
+	uint64_t modules_from_ns;
+	uint16_t modules_first;
+	uint16_t modules_last;
+	uint32_t modules_valid;
 };
 
 /* What a ring holds: records of 8-byte aligned size, none of which wraps. */
@@ -430,7 +438,8 @@ struct xt_record_stack {
 	struct xt_record head;
 	uint32_t stack_slot;
 	uint32_t frame_count;
-	uint32_t flags; /* enum xt_stack_flag */
+	uint16_t flags;	     /* enum xt_stack_flag */
+	uint16_t generation; /* low bits of how often a library was loaded; since version 5 */
 	uint64_t seen_ns;
 	uint64_t frames[];
 };

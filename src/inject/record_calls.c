@@ -9,24 +9,32 @@
 #include <unistd.h>
 
 #include "inject/api_table.h"
+#include "inject/modules.h"
 #include "inject/nvtx.h"
 #include "inject/recorder.h"
 
 static void take_stack(struct recorder *rec, struct lane *lane,
 		       const struct xt_record_stack *record)
 {
-	/* All that makes two stacks the same: how much there is of what, the flags, and what it is. */
-	uint64_t key[2 + XT_STACK_FRAMES_MAX + XT_PYTHON_FRAMES_MAX];
+	/* All that makes two stacks the same: how much there is of what, the flags, the modules that were
+	 * there, and what it is. */
+	uint64_t key[3 + XT_STACK_FRAMES_MAX + XT_PYTHON_FRAMES_MAX];
 	struct recorded_python python;
+	struct module_moment moment;
 	struct xt_table *table;
 	uint32_t id, count = 0;
 	bool is_new;
 
 	if (record->frame_count > XT_STACK_FRAMES_MAX || record->stack_slot >= XT_STACK_SLOT_COUNT)
 		return;
+	if (!modules_moment(record->generation, record->seen_ns, &moment)) {
+		record_modules(rec);
+		modules_moment(record->generation, record->seen_ns, &moment);
+	}
 	record_python_frames(rec, record, &python);
 	key[count++] = record->frame_count | (uint64_t)python.count << 32;
 	key[count++] = record->flags;
+	key[count++] = moment.number;
 	for (uint32_t i = 0; i < record->frame_count; i++)
 		key[count++] = record->frames[i];
 	for (uint32_t i = 0; i < python.count; i++)
@@ -36,7 +44,7 @@ static void take_stack(struct recorder *rec, struct lane *lane,
 	if (table) {
 		xt_table_put(table, XT_STACK_ID, id);
 		xt_table_put(table, XT_STACK_FLAGS, record->flags);
-		xt_table_put(table, XT_STACK_SEEN_NS, record->seen_ns);
+		xt_table_put(table, XT_STACK_SEEN_NS, moment.time_ns);
 		xt_table_put_list(table, XT_STACK_FRAMES, record->frames, record->frame_count);
 		xt_table_put_list(table, XT_STACK_PYTHON, python.ids, python.count);
 		xt_table_put_list(table, XT_STACK_PLACES, python.places, python.count);

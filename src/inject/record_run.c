@@ -189,6 +189,7 @@ void record_modules(struct recorder *rec)
 
 	if (!modules_scan(&sink, rec->start_ns))
 		return;
+	rec->modules_changed = true;
 	/* The same addresses may mean something else now. */
 	intern_forget(&rec->stacks);
 	if (python_find())

@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "inject/modules.h"
 #include "inject/say.h"
+#include "inject/spool.h"
 #include "inject/spool_names.h"
 
 /* Tables in the order in which they become chunks: what defines an id comes before what uses it. */
@@ -203,8 +205,14 @@ int recorder_flush(struct recorder *rec)
 	if (rc && !rec->write_failed)
 		say("the log cannot be written (%s); what is lost is counted", strerror(-rc));
 	rec->write_failed = rc != 0;
-	if (rc)
+	if (rc) {
 		begin_anew(rec);
+	} else {
+		const struct module_span span = modules_span();
+
+		spool_modules(span.first_generation, span.last_generation, span.from_ns);
+		rec->modules_changed = false;
+	}
 	free_sources(rec);
 	return rc;
 }

@@ -28,6 +28,10 @@ void *spool_area(size_t area_bytes, enum xt_area_kind kind);
 /* Notes how long CUPTI's records of a kind are, for whoever finds the spool. Writer thread. */
 void spool_record_bytes(uint32_t kind, uint32_t bytes);
 
+/* Notes for whoever finds the spool which stacks the modules in the log are those of: see struct
+ * xt_spool_header. Writer thread. */
+void spool_modules(uint64_t first_generation, uint64_t last_generation, uint64_t from_ns);
+
 /* What others have asked for, enum xt_spool_wish. */
 uint32_t spool_wish(void);
 

@@ -34,7 +34,7 @@ static void put_python_part(void *to, const struct python_walk *python)
 	memcpy(part->frames + python->frame_count, python->code_part, python->code_part_bytes);
 }
 
-static bool commit_stack(struct lane *lane, uint32_t slot)
+static bool commit_stack(struct lane *lane, uint32_t slot, uint64_t generation)
 {
 	const struct stack_walk *walk = &lane->walk;
 	uint32_t frame_bytes = walk->frame_count * (uint32_t)sizeof(uint64_t);
@@ -50,7 +50,8 @@ static bool commit_stack(struct lane *lane, uint32_t slot)
 	record->head.bytes = (uint16_t)bytes;
 	record->stack_slot = slot;
 	record->frame_count = walk->frame_count;
-	record->flags = walk->flags | lane->python.flags;
+	record->flags = (uint16_t)(walk->flags | lane->python.flags);
+	record->generation = (uint16_t)generation;
 	record->seen_ns = monotonic_ns();
 	memcpy(record->frames, walk->frames, frame_bytes);
 	if (python_bytes)
@@ -104,10 +105,11 @@ static __attribute__((noinline)) uint32_t define_stack(struct lane *lane,
 				 &lane->python, origin->generation);
 	if (!variant) {
 		lane_count_up(lane, XT_RING_STACKS_TRANSIENT);
-		return commit_stack(lane, XT_STACK_SLOT_TRANSIENT) ? XT_STACK_SLOT_TRANSIENT
-								   : XT_STACK_SLOT_NONE;
+		return commit_stack(lane, XT_STACK_SLOT_TRANSIENT, origin->generation)
+			       ? XT_STACK_SLOT_TRANSIENT
+			       : XT_STACK_SLOT_NONE;
 	}
-	if (commit_stack(lane, variant->slot))
+	if (commit_stack(lane, variant->slot, origin->generation))
 		return variant->slot;
 	stack_memo_drop(&lane->memo, variant);
 	return XT_STACK_SLOT_NONE;

@@ -56,6 +56,23 @@ static void list_python(struct recovery *recovery, const struct xt_record_stack 
 	}
 }
 
+/*
+ * When the log's modules were those of the stack. Of stacks that the tracer had not looked up, after a
+ * library was loaded, the modules are not known: there were none at time 0.
+ */
+static uint64_t modules_ns(const struct recovery *recovery, const struct xt_record_stack *stack)
+{
+	const struct xt_spool_header *spool = recovery->spool;
+	uint16_t behind = (uint16_t)(stack->generation - spool->modules_first);
+
+	if (spool->version < 5)
+		return stack->seen_ns;
+	if (!spool->modules_valid ||
+	    behind > (uint16_t)(spool->modules_last - spool->modules_first))
+		return 0;
+	return stack->seen_ns > spool->modules_from_ns ? stack->seen_ns : spool->modules_from_ns;
+}
+
 /* Only stacks that something refers to get into the log. */
 static uint64_t stack_id(struct walk *walk, uint32_t slot_number)
 {
@@ -75,7 +92,7 @@ static uint64_t stack_id(struct walk *walk, uint32_t slot_number)
 	slot->stack_id = ++walk->recovery->last_id[XT_KIND_STACK];
 	xt_table_put(table, XT_STACK_ID, slot->stack_id);
 	xt_table_put(table, XT_STACK_FLAGS, stack->flags);
-	xt_table_put(table, XT_STACK_SEEN_NS, stack->seen_ns);
+	xt_table_put(table, XT_STACK_SEEN_NS, modules_ns(walk->recovery, stack));
 	xt_table_put_list(table, XT_STACK_FRAMES, stack->frames, stack->frame_count);
 	xt_table_put_list(table, XT_STACK_PYTHON, python.ids, python.count);
 	xt_table_put_list(table, XT_STACK_PLACES, python.places, python.count);

@@ -14,6 +14,7 @@
 #include "log/recovery.h"
 
 #define HEADER_BYTES_V1 offsetof(struct xt_spool_header, record_bytes)
+#define HEADER_BYTES_V3 offsetof(struct xt_spool_header, modules_from_ns)
 
 bool recovery_grow(void *array, size_t *capacity, size_t index, size_t item_bytes)
 {
@@ -72,6 +73,9 @@ int recovery_open_spool(struct recovery *recovery, const char *path)
 	if (!error && header->version >= 2)
 		error = read_at(recovery->spool_fd, header->record_bytes,
 				sizeof(header->record_bytes), HEADER_BYTES_V1);
+	if (!error && header->version >= 5)
+		error = read_at(recovery->spool_fd, &header->modules_from_ns,
+				sizeof(*header) - HEADER_BYTES_V3, HEADER_BYTES_V3);
 	if (error)
 		return error == -EIO ? -EBADMSG : error;
 	if (memcmp(header->magic, XT_SPOOL_MAGIC, sizeof(header->magic)) != 0 || !header->version ||

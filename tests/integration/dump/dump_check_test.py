@@ -583,8 +583,19 @@ class Spool(DumpTest):
                 make.ring(open_calls=[(1, 1, slot, 1, 0)], header_bytes=size), version=version))
         self.check_damaged("no power of two", make.spool(make.ring(records), version=4))
 
+    def test_generations(self):
+        """What version 5 added: which modules a stack is to be looked up in."""
+        records = make.ring_stack(1, [7], flags=1 | 65535 << 16)
+        path = self.file(make.spool(make.ring(records, header_bytes=135168), version=5,
+                                    modules=(2000, 65534, 1, 1)))
+        text = self.run_dump(path)
+        stack, modules = records_of(text, "stack")[0], records_of(text, "modules")[0]
+        self.assertEqual((stack["flags"], stack["generation"]), ("1", "65535"))
+        self.assertEqual(modules, {"from_ns": "2000", "first_generation": "65534",
+                                   "last_generation": "1", "valid": "1"})
+
     def test_what_is_no_spool(self):
-        for data in (self.good()[:98343], make.spool(version=5), make.spool(order=0x04030201)):
+        for data in (self.good()[:98343], make.spool(version=6), make.spool(order=0x04030201)):
             self.assertEqual(self.run_dump(self.file(data), status=2), "")
         self.run_dump(self.file(self.good()[:98344]), status=1)
         good = self.file(self.good())

@@ -249,7 +249,8 @@ def names(*entries, used=None):
     return NAMES, header + data.ljust(8192 - 64, b"\0")
 
 
-def spool(*areas, directory=(), count=None, version=1, order=0x01020304, wish=0, record_bytes=()):
+def spool(*areas, directory=(), count=None, version=1, order=0x01020304, wish=0, record_bytes=(),
+          modules=(0, 0, 0, 0)):
     """A spool of areas given as kind and content; directory has pairs of an area's number and what
     stands in the directory in place of its offset, bytes, kind and the reserved word."""
     entries, content, replaced = b"", b"", dict(directory)
@@ -260,4 +261,5 @@ def spool(*areas, directory=(), count=None, version=1, order=0x01020304, wish=0,
     header = b"\x89XTRSPL\n" + struct.pack("<IIQIIII", version, order, 0x0123456789ABCDEF, 4711,
                                           len(areas) if count is None else count, 28, wish)
     sizes = struct.pack("<64I", *(dict(record_bytes).get(kind, 0) for kind in range(64)))
+    sizes += struct.pack("<QHHI", *modules)
     return ((header + entries).ljust(98344, b"\0") + sizes).ljust(SPOOL_FIRST_AREA, b"\0") + content

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads the plugins that are named, one after the other, each after the one before has gone, and
- * says where each was.
+ * plugins MICROSECONDS PLUGIN...: loads the plugins that are named, one after the other, each after the
+ * one before has gone, keeps each for so long after it has launched, and says where each was. The
+ * first launches once, the next twice, the third three times and so on, up to seven.
  */
 #include "device.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 int main(int argc, char **argv)
 {
+	useconds_t stay_us = argc > 1 ? (useconds_t)atoi(argv[1]) : 0;
+
 	device_open();
-	for (int i = 1; i < argc; i++) {
+	for (int i = 2; i < argc; i++) {
 		void *plugin = dlopen(argv[i], RTLD_NOW);
 		void (*run)(unsigned) = plugin ? (void (*)(unsigned))dlsym(plugin, "run") : NULL;
 
@@ -20,8 +24,10 @@ int main(int argc, char **argv)
 			fprintf(stderr, "%s\n", dlerror());
 			return 1;
 		}
-		run((unsigned)i);
-		usleep(50000); /* what goes before the tracer looks at it has no names */
+		for (int n = 0; n <= (i - 2) % 7; n++)
+			run((unsigned)i);
+		if (stay_us)
+			usleep(stay_us);
 		printf("%p\n", (void *)run);
 		dlclose(plugin);
 	}

@@ -328,6 +328,7 @@ void make_spool(struct made_spool *spool, uint32_t version, uint32_t cupti_versi
 	header->pid = 4711;
 	header->cupti_version = cupti_version;
 	header->area_count = MADE_AREAS;
+	header->modules_valid = 1; /* for generation 0, from the beginning on */
 	for (int i = 0; i < MADE_AREAS; i++) {
 		header->areas[i].kind = kinds[i];
 		header->areas[i].offset = spool->offsets[i];
