@@ -62,7 +62,7 @@ struct recorder {
 	uint32_t wish_seen; /* enum xt_spool_wish */
 	bool devices_named;
 	bool modules_changed; /* since the last flush */
-	bool write_failed; /* the last flush; said when it begins */
+	bool write_failed;    /* the last flush; said when it begins */
 };
 
 /* Opens the tables on a writer, which the recorder then owns. 0 or -errno. */

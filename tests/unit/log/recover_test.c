@@ -356,6 +356,42 @@ static void test_version_1(void **state)
 	assert_int_equal(got.areas_damaged + got.areas_unknown, 0);
 }
 
+/* A stack has the modules of the log if these are of its generation; else it has none. */
+static void test_generations(void **state)
+{
+	static const struct {
+		uint32_t version, valid;
+		uint16_t first, last;
+		uint64_t from_ns, seen_ns;
+	} cases[] = {
+		{XT_SPOOL_VERSION, 1, 0, 0, 0, 2300},
+		{XT_SPOOL_VERSION, 1, 65530, 3, 7, 2300},
+		{XT_SPOOL_VERSION, 1, 0, 9, 2400, 2400},
+		{XT_SPOOL_VERSION, 0, 0, 0, 0, 0},
+		{XT_SPOOL_VERSION, 1, 65530, 65535, 0, 0},
+		{XT_SPOOL_VERSION, 1, 1, 9, 0, 0},
+		{4, 1, 1, 9, 0, 2300},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct xt_spool_header *header = made_header(&made);
+		struct found stacks;
+
+		header->version = cases[i].version;
+		header->modules_valid = cases[i].valid;
+		header->modules_first = cases[i].first;
+		header->modules_last = cases[i].last;
+		header->modules_from_ns = cases[i].from_ns;
+		unlink(log_path);
+		lay_out();
+		assert_int_equal(xt_recover(log_path, &got), 0);
+		stacks = find(XT_KIND_STACK);
+		assert_int_equal(stacks.count, 2);
+		assert_int_equal(stacks.rows[1][XT_STACK_SEEN_NS], cases[i].seen_ns);
+	}
+}
+
 static void test_unknown_cupti(void **state)
 {
 	static const uint32_t sizes[][2] = {{10, 216}, {1, 96}, {22, 96}, {2, 88}, {49, 128}};
@@ -506,6 +542,7 @@ int main(void)
 		TEST(test_interrupted_anywhere),
 		TEST(test_while_the_process_lives),
 		TEST(test_version_1),
+		TEST(test_generations),
 		TEST(test_unknown_cupti),
 		TEST(test_buffer_that_was_being_zeroed),
 		TEST(test_killed_after_the_write),
