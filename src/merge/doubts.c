@@ -44,6 +44,10 @@ const struct doubt doubts[DOUBTS_COUNT] = {
 	 "%llu NVTX ranges are started with the number of another: an end is the last one's before "
 	 "it",
 	 IN_RUN(range_counts.keys_recurring)},
+	{"nvtx_ranges_not_nested",
+	 "%llu NVTX ranges count for the range around them: too many within each other, or too "
+	 "many that end in another order",
+	 IN_RUN(range_counts.not_nested)},
 	{"work_too_late_to_be_weighed",
 	 "%llu kernels, copies or sets stand too late in the log to be weighed in full",
 	 IN_RUN(timeline_missed_count)},

@@ -25,12 +25,12 @@ static bool has_valid_times(uint64_t start_ns, uint64_t duration_ns)
 
 /* What others than the joining want to know of a call. */
 static void tell_of_call(struct reading *reading, struct launch *call, uint64_t duration_ns,
-			 uint64_t result)
+			 uint64_t own_ns, uint64_t result)
 {
 	const struct run *run = reading->run;
 
 	if (run_wants(run, WEIGHT_CPU_WAIT) && threads_waits(&reading->threads, call->api))
-		reading_add_wait(reading, call, duration_ns);
+		reading_add_wait(reading, call, own_ns);
 	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];
 
@@ -54,16 +54,18 @@ static void read_call(struct reading *reading, struct launch *call, uint64_t dur
 		      uint64_t result)
 {
 	struct model *model = reading->model;
+	uint64_t own_ns = duration_ns;
 
 	if (model->ranges.thread_count)
 		call->range = ranges_at(&model->ranges, call->thread, call->enter_ns);
-	if (run_wants(reading->run, WEIGHT_GPU_IDLE) &&
-	    threads_note(&reading->threads, call, call->enter_ns + duration_ns) < 0)
+	if ((run_wants(reading->run, WEIGHT_GPU_IDLE) ||
+	     run_wants(reading->run, WEIGHT_CPU_WAIT)) &&
+	    threads_note(&reading->threads, call, call->enter_ns + duration_ns, &own_ns) < 0)
 		reading->error = -ENOMEM;
 	if (!reading->run->selection || sieve_call(reading, call)) {
 		count_call(reading->run, call->flags, result != 0);
 		if (reading->tells_of_calls)
-			tell_of_call(reading, call, duration_ns, result);
+			tell_of_call(reading, call, duration_ns, own_ns, result);
 	}
 	if (result)
 		call->flags &= (uint8_t)~LAUNCH_EXPECTED;
@@ -339,6 +341,7 @@ static int finish(struct reading *reading)
 	run->range_counts.pops_alone += reading->model->ranges.counts.pops_alone;
 	run->range_counts.ends_alone += reading->model->ranges.counts.ends_alone;
 	run->range_counts.keys_recurring += reading->model->ranges.counts.keys_recurring;
+	run->range_counts.not_nested += reading->model->ranges.counts.not_nested;
 	run->range_counts.unclosed += reading->model->ranges.counts.unclosed;
 	if (reading->timeline) {
 		run->timeline_missed_count += timeline_finish(reading->timeline);

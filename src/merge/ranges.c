@@ -11,6 +11,7 @@
 
 #define SLOTS_FIRST 256
 #define SEARCH_MAX  4096       /* open ranges that are looked through for the one that ends */
+#define MOVED_MAX   (1u << 18) /* nodes for nests that are left when a range ends around others */
 #define THREADS_MAX (1u << 20) /* no process has more; ids beyond are damage */
 
 struct range_label {
@@ -42,8 +43,9 @@ struct open_range {
 	uint32_t domain;
 	uint32_t text;
 	uint32_t stack;
-	uint32_t node;
+	uint32_t node; /* what the thread is in with it and those around it */
 	bool is_start;
+	bool is_nested; /* else it counts for the range around it, whose node it has */
 };
 
 /* A range that was started, by key: who ends it says no more than that. */
@@ -59,6 +61,7 @@ struct nesting {
 	struct open_range *open; /* of the thread at hand, outermost first */
 	size_t open_count;
 	size_t open_capacity;
+	size_t moved_count; /* nodes of nests that are left when a range ends around others */
 };
 
 /* Neighbours with the same words share them: most events of a loop. */
@@ -140,9 +143,6 @@ static int child(struct ranges *ranges, uint32_t parent, const struct open_range
 	size_t mask = ranges->slot_count - 1;
 	size_t s = hash_range(parent, range->domain, range->text, range->stack) & mask;
 
-	*node_out = parent;
-	if (ranges->nodes[parent].depth == RANGES_DEPTH_MAX)
-		return 0;
 	for (; ranges->slots[s]; s = (s + 1) & mask) {
 		const struct range_node *node = &ranges->nodes[ranges->slots[s]];
 
@@ -234,26 +234,75 @@ static void note_instance(struct range_node *node, const struct range_label *lab
 
 static int open_range(struct nesting *nesting, const struct raw_event *event)
 {
-	const struct range_label *label = &nesting->ranges->labels[event->label];
-	struct open_range range = {label->key,	label->domain,
-				   label->text, label->stack,
-				   0,		event->operation == XT_RANGE_START};
+	struct ranges *ranges = nesting->ranges;
+	const struct range_label *label = &ranges->labels[event->label];
+	struct open_range range = {
+		.key = label->key,
+		.domain = label->domain,
+		.text = label->text,
+		.stack = label->stack,
+		.node = state_of(nesting),
+		.is_start = event->operation == XT_RANGE_START,
+	};
 
+	range.is_nested = ranges->nodes[range.node].depth < RANGES_DEPTH_MAX;
 	if (grow(&nesting->open, &nesting->open_capacity, nesting->open_count + 1, sizeof(range)) <
 		    0 ||
-	    child(nesting->ranges, state_of(nesting), &range, &range.node) < 0)
+	    (range.is_nested && child(ranges, range.node, &range, &range.node) < 0))
 		return -ENOMEM;
-	note_instance(&nesting->ranges->nodes[range.node], label, event);
-	nesting->ranges->counts.opened++;
+	if (range.is_nested)
+		note_instance(&ranges->nodes[range.node], label, event);
+	ranges->counts.opened++;
+	ranges->counts.not_nested += !range.is_nested;
 	nesting->open[nesting->open_count++] = range;
 	return 0;
 }
 
-/* What was opened within the range that ends is now within the one around it. */
+/*
+ * Ranges that end in the order in which they began leave a new nest each time, of all that are
+ * open. When there have been too many such nests, all but the innermost of these ranges count for
+ * the one around them: then no event makes more than one node.
+ */
+static void make_few_nests(struct nesting *nesting, size_t first)
+{
+	bool has_innermost = false;
+
+	if (nesting->moved_count < MOVED_MAX)
+		return;
+	for (size_t i = nesting->open_count; i-- > first;) {
+		struct open_range *range = &nesting->open[i];
+
+		if (has_innermost && range->is_nested) {
+			range->is_nested = false;
+			nesting->ranges->counts.not_nested++;
+		}
+		has_innermost |= range->is_nested;
+	}
+}
+
+/* What was opened within a range that ended is now within the one around it. */
+static int move_out(struct nesting *nesting, size_t first)
+{
+	struct ranges *ranges = nesting->ranges;
+	uint32_t node = first ? nesting->open[first - 1].node : RANGE_NONE;
+	size_t node_count = ranges->node_count;
+
+	make_few_nests(nesting, first);
+	for (size_t i = first; i < nesting->open_count; i++) {
+		struct open_range *range = &nesting->open[i];
+
+		if (range->is_nested && child(ranges, node, range, &node) < 0)
+			return -ENOMEM;
+		range->node = node;
+	}
+	nesting->moved_count += ranges->node_count - node_count;
+	return 0;
+}
+
 static int close_range(struct nesting *nesting, const struct raw_event *event)
 {
 	const struct range_label *label = &nesting->ranges->labels[event->label];
-	bool is_end = event->operation == XT_RANGE_END;
+	bool is_end = event->operation == XT_RANGE_END, was_nested;
 	size_t i = nesting->open_count, searched = 0;
 
 	for (; i && searched < SEARCH_MAX; i--, searched++) {
@@ -270,16 +319,12 @@ static int close_range(struct nesting *nesting, const struct raw_event *event)
 			nesting->ranges->counts.pops_alone++;
 		return 0;
 	}
+	i--;
+	was_nested = nesting->open[i].is_nested;
 	nesting->open_count--;
-	for (; i <= nesting->open_count; i++) {
-		uint32_t parent = i > 1 ? nesting->open[i - 2].node : RANGE_NONE;
-
-		nesting->open[i - 1] = nesting->open[i];
-		if (child(nesting->ranges, parent, &nesting->open[i - 1],
-			  &nesting->open[i - 1].node) < 0)
-			return -ENOMEM;
-	}
-	return 0;
+	memmove(&nesting->open[i], &nesting->open[i + 1],
+		(nesting->open_count - i) * sizeof(*nesting->open));
+	return was_nested ? move_out(nesting, i) : 0;
 }
 
 static size_t started_slot(const struct started *table, size_t size, uint64_t key)

@@ -72,6 +72,7 @@ export const doubtWords: Record<string, string> = {
 	graph_nodes_of_circular_origin: 'graph nodes whose origins lead nowhere',
 	nvtx_pops_without_push: 'NVTX ranges popped that were not pushed',
 	nvtx_ends_without_start: 'NVTX ranges ended that were not started',
+	nvtx_ranges_not_nested: 'NVTX ranges that count for the range around them',
 	work_too_late_to_be_weighed: 'kernels, copies, sets that stand too late in the log',
 	frees_without_allocation: 'frees of memory whose allocation is missing',
 	allocations_over_others: 'allocations at addresses that were in use',

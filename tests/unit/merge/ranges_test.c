@@ -175,6 +175,38 @@ static void depth_is_bounded(void **state)
 	ranges_free(&ranges);
 }
 
+/*
+ * Ranges that end in the order in which they began, many at a time: memory stays in bounds, each
+ * counts for what is called right within it, and none after its end.
+ */
+static void crossing_is_bounded(void **state)
+{
+	enum { COUNT = 20000, IN_FLIGHT = 100 };
+	struct ranges ranges = {0};
+
+	(void)state;
+	for (uint64_t i = 1; i <= COUNT; i++) {
+		add(&ranges, XT_RANGE_START, 1, 10 * i, 0, (uint32_t)i, i);
+		if (i > IN_FLIGHT)
+			add(&ranges, XT_RANGE_END, 1, 10 * i + 5, 0, 0, i - IN_FLIGHT);
+	}
+	assert_int_equal(ranges_index(&ranges), 0);
+	assert_int_equal(ranges.counts.ends_alone, 0);
+	assert_int_equal(ranges.counts.unclosed, IN_FLIGHT);
+	assert_true(ranges.counts.not_nested > COUNT / 2);
+	assert_true(ranges.node_count < 2 * COUNT + (1 << 18) + RANGES_DEPTH_MAX);
+	for (uint64_t t = 10; t < 10 * (COUNT + 1); t += 5) {
+		uint32_t n = ranges_at(&ranges, 1, t), newest = (uint32_t)(t / 10);
+
+		assert_int_equal(ranges.nodes[n].text, newest);
+		for (; n; n = ranges.nodes[n].parent) {
+			assert_true(ranges.nodes[n].text <= newest);
+			assert_true(ranges.nodes[n].text + IN_FLIGHT + (t % 10 == 0) > newest);
+		}
+	}
+	ranges_free(&ranges);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +214,7 @@ int main(void)
 		cmocka_unit_test(an_end_is_for_the_thread_that_started),
 		cmocka_unit_test(random_nests_are_right),
 		cmocka_unit_test(depth_is_bounded),
+		cmocka_unit_test(crossing_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
