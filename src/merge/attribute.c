@@ -256,7 +256,7 @@ void own_call(struct reading *reading, const struct launch *call, struct owner *
 			      : plant_root(reading->run, reading->model, 0, call->thread);
 }
 
-void reading_add_wait(struct reading *reading, const struct launch *call, uint64_t duration_ns)
+void reading_add_wait(struct reading *reading, const struct launch *call, uint64_t own_ns)
 {
 	struct owner owner;
 	uint32_t place;
@@ -266,5 +266,5 @@ void reading_add_wait(struct reading *reading, const struct launch *call, uint64
 	if (place == TOTAL_FAILED)
 		reading->error = -ENOMEM;
 	else
-		reading->totals.entries[place].weights[WEIGHT_CPU_WAIT] += duration_ns;
+		reading->totals.entries[place].weights[WEIGHT_CPU_WAIT] += own_ns;
 }

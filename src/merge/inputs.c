@@ -106,6 +106,7 @@ static int add_argument(struct inputs *inputs, const char *argument, struct repo
 struct xt_reader *inputs_open(const char *path, struct report *report)
 {
 	static const char *const what[] = {
+		[XT_OPEN_EMPTY] = "the log is empty: its process ended before it began to write",
 		[XT_OPEN_NOT_A_LOG] = "not an xtrace log",
 		[XT_OPEN_NEWER] = "written by a newer xtrace than this xtrace-merge can read",
 		[XT_OPEN_BAD_HEADER] = "the header of the log is damaged",
@@ -115,7 +116,9 @@ struct xt_reader *inputs_open(const char *path, struct report *report)
 
 	if (error == XT_OPEN_OK)
 		return reader;
-	if (error != XT_OPEN_ERRNO)
+	if (error == XT_OPEN_EMPTY)
+		report_note(report, "%s: %s", path, what[error]);
+	else if (error != XT_OPEN_ERRNO)
 		report_error(report, STATUS_INCOMPLETE, "%s: %s", path, what[error]);
 	else if (errno == ESPIPE)
 		report_error(report, STATUS_INCOMPLETE,
@@ -285,6 +288,9 @@ int inputs_find(struct inputs *inputs, char *const *arguments, size_t argument_c
 	if (error)
 		return error;
 	align(inputs);
+	/* (A log that is empty is no error where there are others.) */
+	if (!kept && !report->status)
+		report_error(report, STATUS_FAILED, "there is nothing in the logs");
 	if (!kept)
 		report->status = STATUS_FAILED;
 	return kept ? 0 : -ENOENT;

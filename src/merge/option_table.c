@@ -276,9 +276,8 @@ const struct option_row option_rows[] = {
 	 apply_debug_dir},
 	{"top", 0, "N", "rows of each table (10 in text, 1000 in --summary)", USES_TOP, apply_top},
 	{"from", 0, "TIME",
-	 "only what begins at that time or later: 1.5s, 200ms, 30us, 7ns from the start of the "
-	 "first "
-	 "log on",
+	 "only what begins at that time or later: 1.5s (or 1.5), 200ms, 30us, 7ns from the start "
+	 "of the first log on",
 	 USES_ANY, apply_from},
 	{"to", 0, "TIME", "only what begins before that time", USES_ANY, apply_to},
 	{"range", 0, "REGEX",

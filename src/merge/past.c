@@ -41,44 +41,6 @@ static int add_moment(struct past *past, enum past_state state, uint64_t time_ns
 	return 0;
 }
 
-int past_enter(struct past *past, uint64_t enter_ns)
-{
-	uint64_t last_ns = past->count ? past->moments[past->count - 1].time_ns : 0;
-
-	return add_moment(past,
-			  enter_ns > last_ns && enter_ns - last_ns > PAST_BUSY_NS ? PAST_AWAY
-										  : PAST_BUSY,
-			  enter_ns);
-}
-
-int past_return(struct past *past, enum past_state state, uint64_t exit_ns)
-{
-	return add_moment(past, state, exit_ns);
-}
-
-void past_thin(struct past *past)
-{
-	size_t kept = 1, half = past->count / 2;
-	struct past_moment *smaller;
-
-	if (past->count < THIN_MIN)
-		return;
-	for (size_t m = 2; m < past->count; m += m < half ? 2 : 1)
-		past->moments[kept++] = past->moments[m];
-	past->count = kept;
-	smaller = realloc(past->moments, kept * sizeof(*smaller));
-	if (!smaller)
-		return;
-	past->moments = smaller;
-	past->capacity = kept;
-}
-
-void past_free(struct past *past)
-{
-	free(past->moments);
-	*past = (struct past){0};
-}
-
 /* The first moment that is later. */
 static size_t moment_after(const struct past *past, uint64_t time_ns)
 {
@@ -112,18 +74,140 @@ static struct past_moment sums_at(const struct past *past, size_t next, uint64_t
 	return sums;
 }
 
+/* Is all between a moment and the one before own code that is long? */
+static bool is_away_before(const struct past_moment *moment)
+{
+	return moment->spent_ns[PAST_AWAY] - moment[-1].spent_ns[PAST_AWAY] ==
+	       moment->time_ns - moment[-1].time_ns;
+}
+
+/* Forgets what was from time_ns on; of own code around it, how long it is now is left to be said. */
+static void go_back(struct past *past, uint64_t time_ns)
+{
+	size_t next = moment_after(past, time_ns);
+
+	if (next == past->count)
+		return;
+	if (next && past->moments[next - 1].time_ns < time_ns &&
+	    !is_away_before(&past->moments[next])) {
+		past->moments[next] = sums_at(past, next, time_ns);
+		next++;
+	}
+	past->count = next;
+}
+
+/* Of its own code before a call. */
+static int add_own_code(struct past *past, uint64_t enter_ns)
+{
+	uint64_t last_ns = past->count ? past->moments[past->count - 1].time_ns : 0;
+
+	return add_moment(past,
+			  enter_ns > last_ns && enter_ns - last_ns > PAST_BUSY_NS ? PAST_AWAY
+										  : PAST_BUSY,
+			  enter_ns);
+}
+
+/* A piece of a call that was entered at enter_ns. Neighbours of one state in it are one. */
+static int add_piece(struct past *past, const struct past_piece *piece, uint64_t enter_ns)
+{
+	struct past_piece *last = past->piece_count ? &past->pieces[past->piece_count - 1] : NULL;
+
+	if (piece->until_ns <= piece->from_ns)
+		return 0;
+	if (last && last->state == piece->state && last->from_ns >= enter_ns &&
+	    last->until_ns == piece->from_ns) {
+		last->until_ns = piece->until_ns;
+	} else {
+		if (past->piece_count == PAST_PIECES_MAX) {
+			past->piece_count /= 2;
+			memmove(past->pieces, past->pieces + past->piece_count,
+				past->piece_count * sizeof(*past->pieces));
+		}
+		past->pieces[past->piece_count++] = *piece;
+	}
+	return add_moment(past, piece->state, piece->until_ns);
+}
+
+/* The number of the last pieces that lie within a call. */
+static size_t pieces_within(const struct past *past, uint64_t enter_ns, uint64_t exit_ns)
+{
+	const struct past_piece *end = past->pieces + past->piece_count, *piece = end;
+
+	while (piece != past->pieces && piece[-1].from_ns >= enter_ns &&
+	       piece[-1].until_ns <= exit_ns)
+		piece--;
+	return (size_t)(end - piece);
+}
+
+int past_call(struct past *past, enum past_state state, uint64_t enter_ns, uint64_t exit_ns,
+	      uint64_t *own_ns)
+{
+	struct past_piece inner[PAST_PIECES_MAX], own = {enter_ns, enter_ns, state};
+	size_t inner_count;
+	int error;
+
+	*own_ns = exit_ns > enter_ns ? exit_ns - enter_ns : 0;
+	if (!past->pieces)
+		past->pieces = malloc(PAST_PIECES_MAX * sizeof(*past->pieces));
+	if (!past->pieces)
+		return -ENOMEM;
+	inner_count = pieces_within(past, enter_ns, exit_ns);
+	if (inner_count) {
+		past->piece_count -= inner_count;
+		memcpy(inner, past->pieces + past->piece_count, inner_count * sizeof(*inner));
+		if (past->piece_count && past->pieces[past->piece_count - 1].until_ns > enter_ns)
+			own.from_ns = past->pieces[past->piece_count - 1].until_ns;
+		go_back(past, own.from_ns);
+	}
+	error = add_own_code(past, enter_ns);
+	if (past->count && past->moments[past->count - 1].time_ns > own.from_ns)
+		own.from_ns = past->moments[past->count - 1].time_ns;
+	for (size_t i = 0; i < inner_count && !error; i++) {
+		own.until_ns = inner[i].from_ns;
+		error = add_piece(past, &own, enter_ns);
+		if (!error)
+			error = add_piece(past, &inner[i], enter_ns);
+		*own_ns -= inner[i].until_ns - inner[i].from_ns;
+		own.from_ns = inner[i].until_ns;
+	}
+	own.until_ns = exit_ns;
+	return error ? error : add_piece(past, &own, enter_ns);
+}
+
+void past_thin(struct past *past)
+{
+	size_t kept = 1, half = past->count / 2;
+	struct past_moment *smaller;
+
+	if (past->count < THIN_MIN)
+		return;
+	for (size_t m = 2; m < past->count; m += m < half ? 2 : 1)
+		past->moments[kept++] = past->moments[m];
+	past->count = kept;
+	smaller = realloc(past->moments, kept * sizeof(*smaller));
+	if (!smaller)
+		return;
+	past->moments = smaller;
+	past->capacity = kept;
+}
+
+void past_free(struct past *past)
+{
+	free(past->moments);
+	free(past->pieces);
+	*past = (struct past){0};
+}
+
 /*
  * Own code around from_ns: how much of it lies in the stretch and has been added as PAST_AWAY
  * although it is short, because the rest of it is before the stretch.
  */
 static uint64_t not_away(const struct past *past, size_t next, uint64_t from_ns, uint64_t until_ns)
 {
-	const struct past_moment *after = &past->moments[next], *before = after - 1;
+	const struct past_moment *after = &past->moments[next];
 	uint64_t end_ns;
 
-	if (!next || next == past->count ||
-	    after->spent_ns[PAST_AWAY] - before->spent_ns[PAST_AWAY] !=
-		    after->time_ns - before->time_ns)
+	if (!next || next == past->count || !is_away_before(after))
 		return 0;
 	end_ns = after->time_ns < until_ns ? after->time_ns : until_ns;
 	return end_ns - from_ns <= PAST_BUSY_NS ? end_ns - from_ns : 0;

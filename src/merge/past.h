@@ -18,6 +18,9 @@
 /* A thread whose own code takes this long at most was on its way to the next call. */
 #define PAST_BUSY_NS UINT64_C(1000000)
 
+/* So many of the last pieces of calls can be within one; what is before them counts as its own. */
+#define PAST_PIECES_MAX 256
+
 enum past_state {
 	PAST_IN_SYNC,		  /* in a call that synchronises */
 	PAST_IN_COPY,		  /* in a copy that blocks */
@@ -32,20 +35,30 @@ struct past_moment {
 	uint64_t spent_ns[PAST_COUNTED]; /* from the first moment on */
 };
 
+/* A time that the thread spent in one call, and in none within that. */
+struct past_piece {
+	uint64_t from_ns;
+	uint64_t until_ns;
+	enum past_state state;
+};
+
 /* All zeros is a thread that has made no call. */
 struct past {
 	struct past_moment *moments; /* the first is the thread's first call; ascending */
 	size_t count;
 	size_t capacity;
+	struct past_piece *pieces; /* the last ones: a call may prove to be around them */
+	size_t piece_count;
 };
 
 /*
- * The thread's next call: what it did from the last one on is known up to enter_ns. Of times that
- * go back, only what is new counts. 0 or -ENOMEM.
+ * The thread's next call: what it did from the last one on is known up to exit_ns. A call comes
+ * after those that were made within it, in a signal handler for one: at each moment the thread was
+ * in the innermost; *own_ns is how long it was in this one. Of times that go back otherwise, only
+ * what is new counts. 0 or -ENOMEM.
  */
-int past_enter(struct past *past, uint64_t enter_ns);
-/* … and in which state it was from there to exit_ns. 0 or -ENOMEM. */
-int past_return(struct past *past, enum past_state state, uint64_t exit_ns);
+int past_call(struct past *past, enum past_state state, uint64_t enter_ns, uint64_t exit_ns,
+	      uint64_t *own_ns);
 
 /* Thins out the older half of the moments and gives the memory back. */
 void past_thin(struct past *past);

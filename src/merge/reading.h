@@ -66,8 +66,8 @@ void own_alone(const struct reading *reading, const struct work *work, struct ow
 /* Whom a call by itself belongs to. */
 void own_call(struct reading *reading, const struct launch *call, struct owner *owner);
 
-/* The CPU waited in that call: what a path of --weight cpu-wait ends in. */
-void reading_add_wait(struct reading *reading, const struct launch *call, uint64_t duration_ns);
+/* The CPU waited for so long in that call: what a path of --weight cpu-wait ends in. */
+void reading_add_wait(struct reading *reading, const struct launch *call, uint64_t own_ns);
 
 /* Listeners, with the reading as their context; the second for what is joined by id where there are
  * replays. */

@@ -55,14 +55,13 @@ static void thin(struct threads *threads)
 		threads->moments_max = threads->moment_count + threads->moment_count / 8;
 }
 
-int threads_note(struct threads *threads, const struct launch *call, uint64_t exit_ns)
+int threads_note(struct threads *threads, const struct launch *call, uint64_t exit_ns,
+		 uint64_t *own_ns)
 {
 	struct past *past = threads_past(threads, call->thread);
 	size_t before = past->count;
-	int error = past_enter(past, call->enter_ns);
+	int error = past_call(past, threads->states[call->api], call->enter_ns, exit_ns, own_ns);
 
-	if (!error)
-		error = past_return(past, threads->states[call->api], exit_ns);
 	threads->moment_count += past->count - before;
 	if (threads->moment_count > threads->moments_max)
 		thin(threads);

@@ -169,6 +169,8 @@ static void what_comes_late_is_not_shared_twice(void **state)
 	exclusive_free(&exclusive);
 }
 
+#define UNIT (PAST_BUSY_NS / 4)
+
 /* What a thread did: calls by enter and exit, ended by one without an exit. */
 struct deed {
 	uint64_t enter_ns;
@@ -180,12 +182,15 @@ static struct past past_of(const struct deed *deeds)
 {
 	struct past past = {0};
 
-	for (; deeds->exit_ns; deeds++) {
-		assert_int_equal(past_enter(&past, deeds->enter_ns), 0);
-		assert_int_equal(past_return(&past, deeds->state, deeds->exit_ns), 0);
-	}
+	uint64_t own_ns;
+
+	for (; deeds->exit_ns; deeds++)
+		assert_int_equal(
+			past_call(&past, deeds->state, deeds->enter_ns, deeds->exit_ns, &own_ns),
+			0);
 	if (deeds->enter_ns)
-		assert_int_equal(past_enter(&past, deeds->enter_ns), 0);
+		assert_int_equal(
+			past_call(&past, PAST_BUSY, deeds->enter_ns, deeds->enter_ns, &own_ns), 0);
 	return past;
 }
 
@@ -242,6 +247,12 @@ static void gaps_are_cut_by_what_the_thread_did(void **state)
 		  [IDLE_ON_COPY] = 200,
 		  [IDLE_NOT_SUBMITTED] = 2 * late - 1900,
 		  [IDLE_LAUNCH_LATE] = 500 + 6000 + late - 9000}},
+		/* a call within a wait, in a signal handler for one; it comes first */
+		{{.start_ns = 9 * late + 500, .has_call = true, .enter_ns = 9 * late + 300},
+		 {{5 * late, 5 * late + 100, BUSY},
+		  {1200, 9 * late, SYNC},
+		  {9 * late + 300, 0, BUSY}},
+		 {[IDLE_CPU_IN_SYNC] = 9 * late - 1300, [IDLE_LAUNCH_LATE] = 800}},
 		/* times that cannot be: the call after the work, calls that go back */
 		{{.start_ns = 1900, .has_call = true, .enter_ns = 5000},
 		 {{4000, 6000, SYNC}, {5500, 3000, SYNC}, {5000, 0, BUSY}},
@@ -267,36 +278,53 @@ static void gaps_are_cut_by_what_the_thread_did(void **state)
 	}
 }
 
+/* A random call, after those within it; did notes what the thread was in in each unit of time. */
+static void call_at_random(struct past *past, uint8_t *did, uint64_t now, uint64_t until,
+			   unsigned depth)
+{
+	static const enum past_state states[] = {PAST_IN_SYNC, PAST_IN_COPY, PAST_BUSY};
+	enum past_state in = states[draw(3)];
+	uint64_t own_units = until - now, own_ns;
+
+	memset(did + now, (int)in, until - now);
+	for (uint64_t u = now; depth && u + 1 < until; u++) {
+		uint64_t length = 1 + draw(until - u);
+
+		if (draw(3) || length == until - now)
+			continue;
+		call_at_random(past, did, u, u + length, depth - 1);
+		own_units -= length;
+		u += length - 1;
+	}
+	assert_int_equal(past_call(past, in, now * UNIT, until * UNIT, &own_ns), 0);
+	assert_int_equal(own_ns, own_units * UNIT);
+}
+
 /*
  * Random calls against an account of each ns; then the same past thinned out, of which the sums
  * must stay whole, and what begins at a moment that is left exact.
  */
 static void a_past_is_what_was_done_in_each_ns(void **state)
 {
-	enum { LENGTH = 40, UNIT = PAST_BUSY_NS / 4 };
+	enum { LENGTH = 48 };
 
 	(void)state;
-	for (uint64_t run = 1; run <= 200; run++) {
+	for (uint64_t run = 1; run <= 1000; run++) {
 		uint8_t did[LENGTH]; /* in each unit: a state, or PAST_STATES for own code */
-		uint64_t now, end;
+		uint64_t now, end, own_ns;
 		struct past past = {0};
 
 		seed = run * 77;
 		now = 1 + draw(3);
 		memset(did, PAST_STATES, sizeof(did));
-		while (now < LENGTH - 12) {
-			static const enum past_state states[] = {PAST_IN_SYNC, PAST_IN_COPY,
-								 PAST_BUSY};
-			enum past_state in = states[draw(3)];
-			uint64_t until = now + 1 + draw(4);
+		while (now < LENGTH - 20) {
+			uint64_t until = now + 1 + draw(run % 2 ? 4 : 10);
 
-			assert_int_equal(past_enter(&past, now * UNIT), 0);
-			assert_int_equal(past_return(&past, in, until * UNIT), 0);
-			memset(did + now, in, until - now);
+			call_at_random(&past, did, now, until, 2);
 			now = until + (draw(3) ? draw(7) : 0);
 		}
 		end = now;
-		assert_int_equal(past_enter(&past, end * UNIT), 0);
+		assert_int_equal(past_call(&past, PAST_BUSY, end * UNIT, end * UNIT, &own_ns), 0);
 		for (uint64_t from = 0; from < end; from++) {
 			uint64_t wanted[PAST_STATES] = {0}, spent[PAST_STATES] = {0}, length = 0;
 
