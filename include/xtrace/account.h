@@ -35,7 +35,7 @@ static const struct xt_account {
 	{"nodes.seen", "graph nodes made, cloned or changed"},
 	{"nodes.lost", "graph nodes: the ring was full"},
 	{"ranges.seen", "NVTX events"},
-	{"ranges.lost", "NVTX events: the ring was full"},
+	{"ranges.lost", "NVTX events: the ring was full, or there was none"},
 	{"calls.skipped", "calls while recording was paused"},
 	{"records.skipped", "kernels, copies and sets of such calls"},
 	{"records.other", "activity records of kinds that are not recorded"},

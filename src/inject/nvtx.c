@@ -37,6 +37,7 @@ static atomic_uint_fast64_t range_keys;
 static _Atomic(char *) text_store;
 static atomic_size_t text_store_used;
 static atomic_bool abandoned;
+atomic_uint_fast64_t nvtx_events_without_lane;
 
 /* UTF-8 of a wide text, cut at the end of a character; returns the length. */
 static size_t narrow(const wchar_t *wide, char *out, size_t out_bytes)
@@ -188,8 +189,10 @@ static void event(const struct event *event, const struct caller_regs *regs)
 		return;
 	if (!lane)
 		lane = lane_claim();
-	if (!lane || lane->busy)
+	if (!lane || lane->busy) { /* busy: in a signal handler, in the middle of our work */
+		atomic_fetch_add_explicit(&nvtx_events_without_lane, 1, memory_order_relaxed);
 		return;
+	}
 	lane->busy = true;
 	commit_event(lane, event, event_text(event, lane->text), regs);
 	lane->busy = false;

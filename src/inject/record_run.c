@@ -16,6 +16,7 @@
 #include "inject/flusher.h"
 #include "inject/loader_watch.h"
 #include "inject/modules.h"
+#include "inject/nvtx.h"
 #include "inject/python_runtime.h"
 #include "inject/recorder.h"
 #include "inject/spool.h"
@@ -324,6 +325,7 @@ bool record_account(struct recorder *rec)
 	uint64_t written = rec->calls.written + rec->calls.pending;
 	uint64_t ring_full = lanes_sum(XT_RING_LOST_RING_FULL);
 	uint64_t no_ring = atomic_load(&lane_calls_without);
+	uint64_t ranges_unplaced = atomic_load(&nvtx_events_without_lane);
 	uint64_t nested = lanes_sum(XT_RING_LOST_NESTED) + atomic_load(&callbacks_reentered);
 	const struct {
 		const char *name;
@@ -348,8 +350,8 @@ bool record_account(struct recorder *rec)
 		{"memory.lost.write_failed", rec->memory.write_failed},
 		{"nodes.seen", lanes_sum(XT_RING_NODES_SEEN)},
 		{"nodes.lost", lanes_sum(XT_RING_NODES_LOST)},
-		{"ranges.seen", lanes_sum(XT_RING_RANGES_SEEN)},
-		{"ranges.lost", lanes_sum(XT_RING_RANGES_LOST)},
+		{"ranges.seen", lanes_sum(XT_RING_RANGES_SEEN) + ranges_unplaced},
+		{"ranges.lost", lanes_sum(XT_RING_RANGES_LOST) + ranges_unplaced},
 		{"calls.skipped", rec->skipped.count},
 		{"records.skipped", rec->records_skipped},
 		{"records.other", rec->records_other},
