@@ -37,6 +37,7 @@ struct xt_damage {
 enum xt_open_error {
 	XT_OPEN_OK = 0,
 	XT_OPEN_ERRNO,	    /* the file could not be read: see errno */
+	XT_OPEN_EMPTY,	    /* no byte: its process ended before it wrote the header */
 	XT_OPEN_NOT_A_LOG,  /* no magic, or shorter than a header */
 	XT_OPEN_NEWER,	    /* written by a newer major version */
 	XT_OPEN_BAD_HEADER, /* the magic is right, the rest of the header is damaged */

@@ -35,6 +35,8 @@ static enum xt_open_error read_header(struct xt_reader *reader)
 	size_t have;
 	const uint8_t *p = xt_source_view(&reader->source, 0, sizeof(*header), &have);
 
+	if (!have && !xt_source_total(&reader->source))
+		return XT_OPEN_EMPTY;
 	if (have < sizeof(*header) || memcmp(p, XT_LOG_MAGIC, sizeof(header->magic)) != 0)
 		return XT_OPEN_NOT_A_LOG;
 	memcpy(header, p, sizeof(*header));

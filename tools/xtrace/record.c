@@ -52,7 +52,7 @@ struct recording {
 
 struct totals {
 	uint64_t launch_count, kernel_count, lost_count, log_bytes;
-	size_t running_count, cut_count, unreadable_count;
+	size_t running_count, cut_count, unreadable_count, empty_count;
 	bool simulated;
 };
 
@@ -331,7 +331,8 @@ static struct totals add_up(const struct recording *recording)
 		totals.log_bytes += summary->log_bytes;
 		totals.running_count += summary->running;
 		totals.cut_count += summary->readable && !summary->running && !summary->closed;
-		totals.unreadable_count += !summary->readable;
+		totals.unreadable_count += !summary->readable && !summary->empty;
+		totals.empty_count += summary->empty;
 		totals.simulated |= summary->simulated;
 	}
 	return totals;
@@ -375,6 +376,9 @@ static void report(const struct recording *recording)
 		 size, totals.simulated ? " (simulated GPU)" : "");
 	if (totals.unreadable_count)
 		complain("logs that cannot be read: %zu", totals.unreadable_count);
+	if (totals.empty_count)
+		complain("%zu process%s ended before recording began; the log is empty",
+			 totals.empty_count, plural(totals.empty_count));
 	if (totals.cut_count)
 		complain(
 			"%zu process%s did not end in order; what was recorded until then is there",

@@ -113,7 +113,7 @@ static uint64_t count_launches(const struct api_table *apis, const struct xt_chu
 	return count;
 }
 
-/* errno is that of the failed open if the reader says so. */
+/* 0 or -errno; -ENODATA if the log is empty. */
 static int open_log(const char *path, struct xt_reader **reader_out)
 {
 	switch (xt_reader_open(path, reader_out)) {
@@ -121,6 +121,8 @@ static int open_log(const char *path, struct xt_reader **reader_out)
 		return 0;
 	case XT_OPEN_ERRNO:
 		return -errno;
+	case XT_OPEN_EMPTY:
+		return -ENODATA;
 	default:
 		return -EINVAL;
 	}
@@ -156,9 +158,11 @@ void summary_probe(const char *path, struct log_summary *summary)
 {
 	struct xt_reader *reader;
 	char *spool = NULL;
+	int error = open_log(path, &reader);
 
 	summary->readable = summary->running = false;
-	if (open_log(path, &reader))
+	summary->empty = error == -ENODATA;
+	if (error)
 		return;
 	summary->readable = true;
 	summary->pid = xt_reader_header(reader)->pid;

@@ -20,6 +20,7 @@ struct log_summary {
 	bool closed;	/* the process ended the log in order */
 	bool running;	/* the process still writes to it */
 	bool readable;	/* else nothing but the name is known */
+	bool empty;	/* not readable because the process ended before it wrote the header */
 };
 
 /*

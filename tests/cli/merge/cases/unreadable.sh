@@ -8,6 +8,7 @@ echo "this is no log, though it has a promising name" >fake.xtr
 merge fake.xtr
 : >nothing.xtr
 merge nothing.xtr
+merge nothing.xtr --quiet
 make_log normal good.xtr
 cp good.xtr newer.xtr
 printf '\377' | dd of=newer.xtr bs=1 seek=8 conv=notrunc status=none
@@ -23,5 +24,7 @@ echo "--- a copy counts once, and the larger of two is taken:"
 make_log second second.xtr
 cp good.xtr copy.xtr
 merge good.xtr copy.xtr second.xtr ./good.xtr --folded - 2>&1
+echo "--- an empty one beside others is named, and no error:"
+merge nothing.xtr second.xtr --folded /dev/null 2>&1
 head -c 900 good.xtr >cut.xtr
 merge cut.xtr good.xtr --folded /dev/null 2>&1
