@@ -15,6 +15,7 @@ import tempfile
 
 import evidence
 import model
+import parts
 import summary
 import timeline
 
@@ -133,6 +134,12 @@ def check_seed(args, seed, folder):
     checks += summary.Checker(seen, reference, text).all()
     text = run([args.merge, log_path, "--quiet", "--chrome", "-"], allowed=(0, 1)).stdout
     checks += timeline.Checker(seen, reference, text).all()
+    checks += parts.Checker(
+        seen, reference, log_path, seed,
+        lambda *options: read_folded(run([args.merge, log_path, "--quiet", "--folded", "-",
+                                          *options], allowed=(0, 1)).stdout),
+        lambda: run([args.merge, log_path, "--quiet", "--summary", "-", "--top", "1000000"],
+                    allowed=(0, 1)).stdout).all()
     for check in checks:
         try:
             check()
