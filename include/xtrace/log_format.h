@@ -260,7 +260,11 @@ enum xt_graph_update_column {
 	XT_GRAPH_UPDATE_STACK = 3, /* XT_STACK_ID of who changed it */
 	XT_GRAPH_UPDATE_TIME_NS = 4,
 	XT_GRAPH_UPDATE_THREAD = 5,
+	XT_GRAPH_UPDATE_GRAPH = 6, /* CUPTI's id of the graph it is from now on as; 0: one node */
 };
+
+/* In place of the id of a graph that is not known. */
+#define XT_GRAPH_ANY UINT32_MAX
 
 enum xt_switch_column {
 	XT_SWITCH_TIME_NS = 1,
@@ -476,10 +480,10 @@ struct xt_record_node {
 	struct xt_record head;
 	uint32_t stack_slot;
 	uint64_t node_id;
-	uint64_t origin_id;
+	uint64_t origin_id; /* with a graph_exec: the id of the graph that it was made like */
 	uint64_t time_ns;
 	uint32_t node_type;
-	uint32_t graph_exec; /* the node was changed in that executable graph; 0: it was made */
+	uint32_t graph_exec; /* what was changed there, node_id 0 is all of it; 0: it was made */
 };
 _Static_assert(sizeof(struct xt_record_node) == 40, "a node record is 40 bytes");
 

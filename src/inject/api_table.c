@@ -151,9 +151,12 @@ uint32_t api_class_of(const char *name)
 	return NOT_RECORDED;
 }
 
-/* (What a child graph is made of belongs to who made that.) */
 uint32_t api_node_use(const char *name)
 {
+	if (strncmp(name, "cuGraphExecUpdate", 17) == 0)
+		return API_UPDATES_EXEC;
+	if (strncmp(name, "cuGraphExecChildGraphNodeSetParams", 34) == 0)
+		return API_SETS_EXEC_NODE | API_SETS_EXEC_CHILD;
 	if (strncmp(name, "cuGraph", 7) != 0 || !strstr(name, "NodeSetParams") ||
 	    strstr(name, "ChildGraph"))
 		return 0;

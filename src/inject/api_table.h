@@ -37,8 +37,15 @@ extern struct api_table recorded_apis;
 /* What there is to a callback of the driver API beyond a call that is recorded, by callback id. */
 enum api_use {
 	API_SETS_NODE = 1 << 0, /* first argument: a CUgraphNode, which is to do something else */
-	API_SETS_EXEC_NODE = 1 << 1, /* a CUgraphExec, and a node of the graph it was made from */
-	API_IS_UNRECORDED = 1 << 2,  /* the call itself is beyond the level */
+	API_SETS_EXEC_NODE = 1 << 1,  /* a CUgraphExec, and a node of the graph it was made from */
+	API_IS_UNRECORDED = 1 << 2,   /* the call itself is beyond the level */
+	API_UPDATES_EXEC = 1 << 3,    /* a CUgraphExec, and the CUgraph that it is to be as */
+	API_SETS_EXEC_CHILD = 1 << 4, /* with API_SETS_EXEC_NODE: and third, as what CUgraph */
+};
+/* What says that nodes are to do something else: such calls are looked at at every level. */
+enum {
+	API_CHANGES_NODES =
+		API_SETS_NODE | API_SETS_EXEC_NODE | API_UPDATES_EXEC | API_SETS_EXEC_CHILD,
 };
 #define API_CBID_END 2048 /* beyond the last callback id of any CUPTI so far, with room */
 extern uint8_t api_uses[API_CBID_END]; /* enum api_use */

@@ -206,9 +206,19 @@ static void graph_node(struct lane *lane, uint32_t cbid, const struct cupti_reso
 	commit_node(lane, &node);
 }
 
+static uint64_t graph_id_of(void *graph)
+{
+	uint32_t id = 0;
+
+	if (!cupti.cuptiGetGraphId || cupti.cuptiGetGraphId(graph, &id) != XT_CUPTI_SUCCESS || !id)
+		return XT_GRAPH_ANY; /* it is known that there was a change, not to what */
+	return id;
+}
+
 /*
- * A call that has a node do something else has returned: from now on the node is this thread's, in
- * one executable graph or, so that it comes with what is made of the graph later, in the graph.
+ * A call that has nodes do something else has returned: from now on a node is this thread's, in
+ * one executable graph or, so that it comes with what is made of the graph later, in the graph; or
+ * all nodes of an executable graph are of whom those of another graph are.
  */
 static void graph_node_set(struct lane *lane, uint32_t use, const struct cupti_callback_data *data,
 			   const struct caller_regs *regs)
@@ -218,13 +228,17 @@ static void graph_node_set(struct lane *lane, uint32_t use, const struct cupti_c
 
 	if (!arguments || !data->return_value || *(const int32_t *)data->return_value)
 		return;
-	if (use & API_SETS_EXEC_NODE &&
+	if (use & (API_SETS_EXEC_NODE | API_UPDATES_EXEC) &&
 	    (!cupti.cuptiGetGraphExecId ||
 	     cupti.cuptiGetGraphExecId(arguments[0], &node.graph_exec) != XT_CUPTI_SUCCESS ||
 	     !node.graph_exec))
 		return;
-	if (!node_id_of(arguments[use & API_SETS_EXEC_NODE ? 1 : 0], &node.node_id))
+	if (use & API_UPDATES_EXEC)
+		node.origin_id = graph_id_of(arguments[1]);
+	else if (!node_id_of(arguments[use & API_SETS_EXEC_NODE ? 1 : 0], &node.node_id))
 		return;
+	if (use & API_SETS_EXEC_CHILD)
+		node.origin_id = graph_id_of(arguments[2]);
 	node.stack_slot = capture_stack(lane, regs);
 	commit_node(lane, &node);
 }
@@ -262,7 +276,7 @@ static void api_call(struct lane *lane, uint32_t api, const struct cupti_callbac
 			call_enter(lane, api, data, regs);
 		return;
 	}
-	if (use & (API_SETS_NODE | API_SETS_EXEC_NODE))
+	if (use & API_CHANGES_NODES)
 		graph_node_set(lane, use, data, regs);
 	if (!(use & API_IS_UNRECORDED))
 		call_exit(lane, api, data);
@@ -330,7 +344,7 @@ uint32_t callbacks_enable(void *subscriber)
 			enabled++;
 	/* Who changes a node is noted at every level, as is who makes it. */
 	for (uint32_t cbid = 0; cbid < API_CBID_END; cbid++)
-		if (api_uses[cbid] & (API_SETS_NODE | API_SETS_EXEC_NODE))
+		if (api_uses[cbid] & API_CHANGES_NODES)
 			cupti.cuptiEnableCallback(1, subscriber, XT_CUPTI_CB_DOMAIN_DRIVER_API,
 						  cbid);
 	for (size_t i = 0; i < sizeof(resource_cbids) / sizeof(*resource_cbids); i++)

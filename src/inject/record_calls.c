@@ -72,6 +72,7 @@ static void take_node_update(struct recorder *rec, struct lane *lane,
 	xt_table_put(table, XT_GRAPH_UPDATE_STACK, slot_stack(lane, record->stack_slot));
 	xt_table_put(table, XT_GRAPH_UPDATE_TIME_NS, record->time_ns);
 	xt_table_put(table, XT_GRAPH_UPDATE_THREAD, lane->known_thread_id);
+	xt_table_put(table, XT_GRAPH_UPDATE_GRAPH, record->origin_id);
 	xt_table_end_row(table);
 }
 

@@ -150,6 +150,7 @@ static void add_node_update(struct walk *walk, const struct xt_record_node *node
 	xt_table_put(table, XT_GRAPH_UPDATE_STACK, stack);
 	xt_table_put(table, XT_GRAPH_UPDATE_TIME_NS, node->time_ns);
 	xt_table_put(table, XT_GRAPH_UPDATE_THREAD, walk->ring->header.thread_id);
+	xt_table_put(table, XT_GRAPH_UPDATE_GRAPH, node->origin_id);
 	xt_table_end_row(table);
 	walk->recovery->out->nodes++;
 }

@@ -263,6 +263,7 @@ const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] =
 						[XT_GRAPH_UPDATE_STACK] = UVAR("stack id"),
 						[XT_GRAPH_UPDATE_TIME_NS] = DELTA("time ns"),
 						[XT_GRAPH_UPDATE_THREAD] = UVAR("thread id"),
+						[XT_GRAPH_UPDATE_GRAPH] = UVAR("graph"),
 					},
 			},
 		[XT_KIND_SWITCH] =

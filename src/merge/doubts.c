@@ -30,7 +30,7 @@ const struct doubt doubts[DOUBTS_COUNT] = {
 	 "before it began",
 	 IN_RUN(calls_recurring_count)},
 	{"graph_work_of_unknown_maker",
-	 "%llu kernels, copies or sets are of graph nodes whose making was not recorded: shown "
+	 "%llu kernels, copies or sets are of graph nodes whose maker is not known: shown "
 	 "below the launch of their graph",
 	 IN_RUN(graph_work_unmade_count)},
 	{"graph_nodes_of_circular_origin",

@@ -404,6 +404,7 @@ static int load_graph_updates(struct model *model, const struct xt_chunk *chunk)
 	const uint64_t *stacks = xt_chunk_u64(chunk, XT_GRAPH_UPDATE_STACK);
 	const uint64_t *time_ns = xt_chunk_u64(chunk, XT_GRAPH_UPDATE_TIME_NS);
 	const uint64_t *threads = xt_chunk_u64(chunk, XT_GRAPH_UPDATE_THREAD);
+	const uint64_t *graphs = xt_chunk_u64(chunk, XT_GRAPH_UPDATE_GRAPH);
 	int error = 0;
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
@@ -412,6 +413,7 @@ static int load_graph_updates(struct model *model, const struct xt_chunk *chunk)
 								 .id = ids[r],
 								 .time_ns = time_ns[r],
 								 .graph_exec = narrow(execs[r]),
+								 .like_graph = narrow(graphs[r]),
 								 .stack = narrow(stacks[r]),
 								 .thread = narrow(threads[r]),
 							 });

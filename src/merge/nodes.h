@@ -21,6 +21,7 @@ struct node {
 	uint64_t time_ns;
 	uint64_t instance_of; /* child_nodes.c's: of which node of the graph it is an instance */
 	uint32_t graph_exec;  /* where a node was changed, id being the graph's; 0: it was made */
+	uint32_t like_graph;  /* with a graph_exec: the graph that it, or the node, was made like */
 	uint32_t stack;	      /* XT_STACK_ID of who made or changed it, 0 for clones */
 	uint32_t thread;      /* XT_THREAD_ID */
 	uint32_t type;	      /* CUgraphNodeType */

@@ -165,6 +165,7 @@ static void update(CUgraph graph, CUgraph from)
 		ours->shape = theirs->shape;
 		ours->transfer = theirs->transfer;
 		ours->host_call = theirs->host_call;
+		ours->maker = theirs->maker;
 		if (theirs->child)
 			update(ours->child, theirs->child);
 	}
@@ -183,6 +184,8 @@ CUresult sim_graph_exec_update(CUgraphExec exec, CUgraph graph, CUgraphExecUpdat
 		update(exec->graph, graph);
 	pthread_mutex_unlock(&exec->lock);
 	*info = found;
+	if (!found.result && sim_truth_is_on())
+		sim_truth_update(exec->graph->id, graph->id);
 	return found.result ? CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE : CUDA_SUCCESS;
 }
 

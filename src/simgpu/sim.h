@@ -284,6 +284,7 @@ void sim_truth_allocation(const struct sim_allocation *allocation);
 void sim_truth_node(const struct sim_node_made *node);
 /* The call in progress changed a node: in an executable graph, or (0) in its own. */
 void sim_truth_node_set(uint64_t node_id, uint32_t graph_exec_id);
+void sim_truth_update(uint32_t graph_exec_id, uint32_t graph_id);
 /* The work of a graph's node that runs now leads to the call that made the node. */
 void sim_truth_maker(uint64_t node_id, struct sim_maker maker);
 void sim_truth_call(const struct sim_call *call);

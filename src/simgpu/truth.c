@@ -21,6 +21,8 @@
  *		as announced
  *	change <tid> <call number> <node id> <id of the executable graph in which, or 0>
  *		a node was made to do something else; the call is its maker from then on
+ *	update <tid> <call number> <id of the executable graph> <id of the graph>
+ *		whose nodes' makers those of the executable graph have from then on
  *	maker <correlation id> <node id> <tid> <call number>
  *		which call made the node that this replay ran, or what it is in the end a clone of;
  *		also of nodes of child graphs, which are announced to nobody
@@ -50,6 +52,7 @@ enum entry_kind {
 	ENTRY_COPY,
 	ENTRY_SET,
 	ENTRY_ALLOCATION,
+	ENTRY_UPDATE,
 	ENTRY_NODE,
 	ENTRY_CHANGE,
 	ENTRY_MAKER,
@@ -77,6 +80,10 @@ struct entry {
 			uint64_t node_id;
 			uint32_t graph_exec_id;
 		} change;
+		struct {
+			uint32_t graph_exec_id;
+			uint32_t graph_id;
+		} update;
 		struct {
 			uint64_t node_id;
 			struct sim_maker by;
@@ -207,6 +214,11 @@ void sim_truth_node_set(uint64_t node_id, uint32_t graph_exec_id)
 	note(&(struct entry){.kind = ENTRY_CHANGE, .change = {node_id, graph_exec_id}});
 }
 
+void sim_truth_update(uint32_t graph_exec_id, uint32_t graph_id)
+{
+	note(&(struct entry){.kind = ENTRY_UPDATE, .update = {graph_exec_id, graph_id}});
+}
+
 void sim_truth_maker(uint64_t node_id, struct sim_maker maker)
 {
 	note(&(struct entry){
@@ -326,6 +338,12 @@ static void write_change(struct ending *ending, const struct entry *entry)
 		entry->call_number, entry->change.node_id, entry->change.graph_exec_id);
 }
 
+static void write_update(struct ending *ending, const struct entry *entry)
+{
+	fprintf(ending->file, "update %d %" PRIu32 " %" PRIu32 " %" PRIu32 "\n", entry->tid,
+		entry->call_number, entry->update.graph_exec_id, entry->update.graph_id);
+}
+
 static void write_maker(struct ending *ending, const struct entry *entry)
 {
 	fprintf(ending->file, "maker %" PRIu32 " %" PRIu64 " %d %" PRIu32 "\n",
@@ -356,6 +374,7 @@ static void (*const writers[ENTRY_KINDS])(struct ending *, const struct entry *)
 	[ENTRY_MAKER] = write_maker,
 	[ENTRY_BY_DEVICE] = write_by_device,
 	[ENTRY_VIOLATION] = write_violation,
+	[ENTRY_UPDATE] = write_update,
 };
 
 /* The file's name with %p replaced by the process id; to be freed. NULL: no memory. */

@@ -384,7 +384,29 @@ PART conditional_first(void)
 }
 #endif
 
-/* The same graph is captured anew and again, as programs do whose work changes with each step. */
+static void begin_capture(void)
+{
+	CHECK(cuStreamBeginCapture(gpu.streams[0], CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+}
+
+PART capture_first(CUgraph *out)
+{
+	begin_capture();
+	launch(gpu.streams[0], "captured");
+	launch(gpu.streams[0], "captured");
+	CHECK(cuStreamEndCapture(gpu.streams[0], out));
+}
+
+PART capture_update(CUgraph *out)
+{
+	begin_capture();
+	launch(gpu.streams[0], "captured");
+	launch(gpu.streams[0], "updated");
+	CHECK(cuStreamEndCapture(gpu.streams[0], out));
+}
+
+/* A graph is captured anew and again, as programs do whose work changes with each step: the kernels
+ * belong to capture_first() and capture_update() in turns, "updated" to the latter alone. */
 PART updated_graph(void)
 {
 	CUgraphExecUpdateResultInfo info;
@@ -392,10 +414,10 @@ PART updated_graph(void)
 	CUgraph graph;
 
 	for (int i = 0; i < 5; i++) {
-		CHECK(cuStreamBeginCapture(gpu.streams[0], CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-		launch(gpu.streams[0], "captured");
-		launch(gpu.streams[0], i % 2 ? "updated" : "captured");
-		CHECK(cuStreamEndCapture(gpu.streams[0], &graph));
+		if (i % 2)
+			capture_update(&graph);
+		else
+			capture_first(&graph);
 		if (exec)
 			CHECK(cuGraphExecUpdate(exec, graph, &info));
 		else

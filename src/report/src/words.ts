@@ -68,7 +68,7 @@ export const doubtWords: Record<string, string> = {
 	work_without_call: 'kernels, copies, sets whose call is missing',
 	work_launched_by_device: 'kernels, copies, sets launched by the GPU, call unknown',
 	work_without_stack: 'kernels, copies, sets whose call has no stack',
-	graph_work_of_unknown_maker: 'work of graph nodes whose making was not recorded',
+	graph_work_of_unknown_maker: 'work of graph nodes whose maker is not known',
 	graph_nodes_of_circular_origin: 'graph nodes whose origins lead nowhere',
 	nvtx_pops_without_push: 'NVTX ranges popped that were not pushed',
 	nvtx_ends_without_start: 'NVTX ranges ended that were not started',

@@ -132,6 +132,7 @@ class Evidence:
         self.nodes = []  # (tid, call number, id, origin)
         self.node_types = []  # (tid, id, type), of each row in the log
         self.changes = []  # (tid, call number, node id, executable graph or 0)
+        self.updates = []  # (tid, call number, executable graph, graph)
         self.makers = {}  # (correlation, node): (tid, call number)
         self.by_device = {}  # (node, start): of which replay its work is that has no number
         self.spoilt = 0
@@ -218,6 +219,9 @@ class Evidence:
     def read_change(self, rest):
         self.changes.append(tuple(map(int, rest)))
 
+    def read_update(self, rest):
+        self.updates.append(tuple(map(int, rest)))
+
     def read_maker(self, rest):
         correlation, node, tid, number = map(int, rest)
         self.makers[correlation, node] = (tid, number)
@@ -250,6 +254,7 @@ TRUTH_READERS = {
     "free": lambda evidence, rest: evidence.read_memory(True, rest),
     "node": Evidence.read_node,
     "change": Evidence.read_change,
+    "update": Evidence.read_update,
     "maker": Evidence.read_maker,
     "device": Evidence.read_by_device,
     "violation": torn,
@@ -426,13 +431,17 @@ def check_nodes(evidence, log):
 
 
 def check_changes(evidence, log):
-    """Of nodes of executable graphs."""
-    wanted = sorted(change for change in evidence.changes if change[3])
+    """Of nodes of executable graphs, and of all of such a graph."""
+    wanted = sorted([(*change, 0) for change in evidence.changes if change[3]] +
+                    [(tid, number, 0, executable, graph)
+                     for tid, number, executable, graph in evidence.updates])
     rows = sorted(log.tables["GRAPH_UPDATE"],
                   key=lambda row: (log.tids[row["thread"]], row["time_ns"]))
-    expect([(log.tids[row["thread"]], row["node"], row["executable_graph"]) for row in rows] ==
-           [(tid, node, executable) for tid, _, node, executable in wanted], "changes of nodes")
-    for row, (tid, number, _, _) in zip(rows, wanted):
+    expect([(log.tids[row["thread"]], row["node"], row["executable_graph"], row["graph"])
+            for row in rows] ==
+           [(tid, node, executable, graph) for tid, _, node, executable, graph in wanted],
+           "changes of nodes")
+    for row, (tid, number, *_) in zip(rows, wanted):
         expect(row["stack"], "a change that nobody made", row)
         evidence.made_at[tid, number] = row["time_ns"]
         evidence.made_stack[tid, number] = row["stack"]

@@ -83,6 +83,7 @@ class Model:
             if call.is_recorded:
                 self.recorded[call.thread].append(call)
 
+        self.announced = {node for _, _, node, _ in evidence.nodes}
         self.nests = {tid: self.nests_of(tid) for tid in evidence.threads}
         self.join_by_time()
         self.known = {self.maker_kind(evidence.calls[maker], self.maker_nest(*maker))
@@ -132,6 +133,7 @@ class Model:
         nest = tuple((event.domain, event.text, event.path)
                      for event in self.nest(call.thread, call.enter_ns))
         return (call.stack, call.thread, call.api, nest,
+                not self.is_unknown_at(node, call.enter_ns) and
                 self.evidence.makers[call.correlation, node])
 
     # Ranges.
@@ -198,6 +200,18 @@ class Model:
         call = self.evidence.call_of(correlation)
         return self.call_path(call, nvtx) if call else ("[unattributed]",)
 
+    def is_unknown(self, work):
+        """Is it of a child graph or a body whose executable graph was updated before it was
+        launched (or before it ran, if it is not known by which launch)?"""
+        call = self.evidence.call_of(work.correlation)
+        return self.is_unknown_at(work.node, call.enter_ns if call else work.start_ns)
+
+    def is_unknown_at(self, node, time_ns):
+        """(Such nodes are not announced.)"""
+        return node not in self.announced and any(
+            executable == node >> 32 and self.evidence.made_at[tid, number] <= time_ns
+            for tid, number, executable, _ in self.evidence.updates)
+
     def maker_path(self, work, nvtx):
         """Who made the node, also where it is a child graph's, which is announced to nobody."""
         replay = self.evidence.replay_of(work)
@@ -219,7 +233,7 @@ class Model:
         replay = ("[device-launched]",)
         if work.correlation:
             replay = self.stack_path(work.correlation, settings.nvtx)
-        if not work.node or settings.graph_stacks == "replay":
+        if not work.node or settings.graph_stacks == "replay" or self.is_unknown(work):
             return replay
         maker = self.maker_path(work, settings.nvtx)
         if settings.graph_stacks == "capture":

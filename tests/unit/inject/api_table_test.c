@@ -220,8 +220,10 @@ static void test_changes_of_nodes(void **unused)
 	assert_int_equal(api_node_use("cuGraphExecKernelNodeSetParams_v2"), API_SETS_EXEC_NODE);
 	assert_int_equal(api_node_use("cuGraphExecMemsetNodeSetParams"), API_SETS_EXEC_NODE);
 	assert_int_equal(api_node_use("cuGraphExecNodeSetParams"), API_SETS_EXEC_NODE);
-	assert_int_equal(api_node_use("cuGraphExecChildGraphNodeSetParams"), 0);
-	assert_int_equal(api_node_use("cuGraphExecUpdate_v2"), 0);
+	assert_int_equal(api_node_use("cuGraphExecChildGraphNodeSetParams"),
+			 API_SETS_EXEC_NODE | API_SETS_EXEC_CHILD);
+	assert_int_equal(api_node_use("cuGraphExecUpdate"), API_UPDATES_EXEC);
+	assert_int_equal(api_node_use("cuGraphExecUpdate_v2"), API_UPDATES_EXEC);
 	assert_int_equal(api_node_use("cuGraphKernelNodeGetParams_v2"), 0);
 	assert_int_equal(api_node_use("cuGraphKernelNodeSetAttribute"), 0);
 	assert_int_equal(api_node_use("cuGraphAddKernelNode_v2"), 0);

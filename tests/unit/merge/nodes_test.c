@@ -77,6 +77,91 @@ static void a_change_is_of_one_executable_graph(void **state)
 	nodes_free(&nodes);
 }
 
+/*
+ * Executable graph 9 was made from graph 7 and is then made like 8, of two nodes each; like 6, which
+ * has but one; and like none that is known. Node 9.2 is of a child graph.
+ */
+static void a_whole_graph_is_changed(void **state)
+{
+	const uint64_t graph = UINT64_C(7) << 32, like = UINT64_C(8) << 32;
+	const uint64_t shorter = UINT64_C(6) << 32, exec = UINT64_C(9) << 32;
+	const struct node below = {
+		.id = exec | 2, .origin = graph, .instance_of = graph, .time_ns = 200, .thread = 1};
+	const struct node changes[] = {
+		{.graph_exec = 9, .like_graph = 8, .time_ns = 300, .stack = 55, .thread = 1},
+		{.id = graph, .graph_exec = 9, .time_ns = 400, .stack = 66, .thread = 1},
+		{.graph_exec = 9, .like_graph = 7, .time_ns = 500, .stack = 55, .thread = 1},
+		{.graph_exec = 9, .like_graph = 6, .time_ns = 600, .stack = 55, .thread = 1},
+		{.graph_exec = 9, .like_graph = 8, .time_ns = 700, .stack = 55, .thread = 1},
+		{.graph_exec = 9, .like_graph = 5, .time_ns = 800, .stack = 55, .thread = 1},
+	};
+	const uint32_t firsts[] = {11, 33, 66, 11, 0, 77, 0};
+	const uint32_t seconds[] = {22, 44, 44, 22, 0, 44, 0};
+	struct nodes nodes = {0};
+
+	(void)state;
+	add(&nodes, graph, 0, 100, 11);
+	add(&nodes, graph | 1, 0, 101, 22);
+	add(&nodes, exec, graph, 200, 0);
+	add(&nodes, exec | 1, graph | 1, 200, 0);
+	assert_int_equal(nodes_add(&nodes, &below), 0);
+	add(&nodes, like, 0, 250, 33);
+	add(&nodes, like | 1, 0, 250, 44);
+	add(&nodes, shorter, 0, 250, 88);
+	for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++)
+		assert_int_equal(nodes_add(&nodes, &changes[i]), 0);
+	add(&nodes, like, 0, 650, 77); /* it was changed itself since */
+	assert_int_equal(nodes_index(&nodes), 0);
+	for (uint32_t i = 0; i < sizeof(firsts) / sizeof(*firsts); i++) {
+		assert_int_equal(stack_of(&nodes, exec, 200 + 100 * i), firsts[i]);
+		assert_int_equal(stack_of(&nodes, exec | 1, 299 + 100 * i), seconds[i]);
+		assert_int_equal(stack_of(&nodes, exec | 2, 200 + 100 * i), i ? 0 : 11);
+	}
+	nodes_free(&nodes);
+}
+
+/* Two kernels are not a kernel and a copy; a child graph that is changed takes what is in it along. */
+static void what_is_not_alike_has_no_maker(void **state)
+{
+	const uint64_t graph = UINT64_C(7) << 32, like = UINT64_C(8) << 32;
+	const uint64_t exec = UINT64_C(9) << 32, other = UINT64_C(10) << 32;
+	const struct node rows[] = {
+		{.id = graph, .time_ns = 100, .stack = 11, .thread = 1},
+		{.id = graph | 1, .time_ns = 100, .stack = 22, .type = 4, .thread = 1},
+		{.id = exec, .origin = graph, .time_ns = 200, .thread = 1},
+		{.id = exec | 1, .origin = graph | 1, .time_ns = 200, .type = 4, .thread = 1},
+		{.id = exec | 2,
+		 .origin = graph,
+		 .instance_of = graph,
+		 .time_ns = 200,
+		 .thread = 1},
+		{.id = other, .origin = graph, .time_ns = 200, .thread = 1},
+		{.id = other | 1, .origin = graph | 1, .time_ns = 200, .type = 4, .thread = 1},
+		{.id = other | 2,
+		 .origin = graph,
+		 .instance_of = graph,
+		 .time_ns = 200,
+		 .thread = 1},
+		{.id = like, .time_ns = 250, .stack = 33, .thread = 1},
+		{.id = like | 1, .time_ns = 250, .stack = 44, .type = 1, .thread = 1},
+		{.graph_exec = 9, .like_graph = 8, .time_ns = 300, .stack = 55, .thread = 1},
+		{.id = graph | 1, .graph_exec = 10, .time_ns = 300, .stack = 55, .thread = 1},
+	};
+	struct nodes nodes = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		assert_int_equal(nodes_add(&nodes, &rows[i]), 0);
+	assert_int_equal(nodes_index(&nodes), 0);
+	assert_int_equal(stack_of(&nodes, exec, 299), 11);
+	assert_int_equal(stack_of(&nodes, exec, 300), 0);
+	assert_int_equal(stack_of(&nodes, exec | 1, 300), 0);
+	assert_int_equal(stack_of(&nodes, other, 300), 11);
+	assert_int_equal(stack_of(&nodes, other | 2, 299), 11);
+	assert_int_equal(stack_of(&nodes, other | 2, 300), 0);
+	nodes_free(&nodes);
+}
+
 static void origins_are_of_their_time(void **state)
 {
 	struct nodes nodes = {0};
@@ -154,6 +239,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_id_means_its_latest_row),
 		cmocka_unit_test(a_change_is_of_one_executable_graph),
+		cmocka_unit_test(a_whole_graph_is_changed),
+		cmocka_unit_test(what_is_not_alike_has_no_maker),
 		cmocka_unit_test(origins_are_of_their_time),
 		cmocka_unit_test(what_leads_nowhere_is_unknown),
 		cmocka_unit_test(the_call_around_it_names_the_api),
