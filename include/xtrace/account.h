@@ -37,6 +37,8 @@ static const struct xt_account {
 	{"ranges.seen", "NVTX events"},
 	{"ranges.lost", "NVTX events: the ring was full, or there was none"},
 	{"calls.skipped", "calls while recording was paused"},
+	{"skips.lost",
+	 "calls while recording was paused: the ring was full, their work is nobody's"},
 	{"records.skipped", "kernels, copies and sets of such calls"},
 	{"records.other", "activity records of kinds that are not recorded"},
 	{"cupti.dropped", "records that CUPTI dropped"},

@@ -263,6 +263,9 @@ enum xt_graph_update_column {
 	XT_GRAPH_UPDATE_GRAPH = 6, /* CUPTI's id of the graph it is from now on as; 0: one node */
 };
 
+/* The type of a node that was there and is to do something else. */
+#define XT_NODE_CHANGED UINT32_MAX
+
 /* In place of the id of a graph that is not known. */
 #define XT_GRAPH_ANY UINT32_MAX
 
@@ -379,6 +382,9 @@ enum xt_spool_wish {
 	XT_WISH_NONE = 0,
 	XT_WISH_RECORD = 1,
 	XT_WISH_PAUSE = 2,
+	XT_WISH_MASK = 3,
+	XT_WISH_DONE = 4,     /* set by the tracer */
+	XT_WISH_SEQUENCE = 8, /* one more for each wish: the bits from here on count them */
 };
 
 #define XT_SPOOL_RECORD_KINDS 64
@@ -549,6 +555,7 @@ enum xt_ring_counter {
 	XT_RING_PYTHON_UNREADABLE, /* walks: what was read was not what it should be */
 	XT_RING_PYTHON_UNPLACED,   /* walks: it is not known which native frames run them */
 	XT_RING_PYTHON_MISSING,	   /* walks: Python ran of which nothing is known */
+	XT_RING_SKIPS_LOST,	   /* calls while paused: their work will be nobody's */
 	XT_RING_COUNTERS
 };
 #define XT_RING_COUNTERS_MAX 22

@@ -20,6 +20,7 @@
 
 atomic_bool callbacks_active;
 atomic_bool callbacks_paused;
+atomic_bool callbacks_were_paused;
 atomic_uint_fast64_t callbacks_reentered;
 atomic_uint_fast64_t callbacks_module_unloads;
 
@@ -46,8 +47,10 @@ static void call_skip(struct lane *lane, const struct cupti_callback_data *data)
 
 	if (data->correlation_data)
 		*data->correlation_data = CALL_IS_SKIPPED;
-	if (!record)
+	if (!record) {
+		lane_count_up(lane, XT_RING_SKIPS_LOST);
 		return;
+	}
 	record->head.type = XT_RECORD_SKIP;
 	record->head.bytes = sizeof(*record);
 	record->correlation_id = data->correlation_id;
@@ -224,7 +227,7 @@ static void graph_node_set(struct lane *lane, uint32_t use, const struct cupti_c
 			   const struct caller_regs *regs)
 {
 	void *const *arguments = data->function_params;
-	struct xt_record_node node = {0};
+	struct xt_record_node node = {.node_type = XT_NODE_CHANGED};
 
 	if (!arguments || !data->return_value || *(const int32_t *)data->return_value)
 		return;
@@ -243,11 +246,15 @@ static void graph_node_set(struct lane *lane, uint32_t use, const struct cupti_c
 	commit_node(lane, &node);
 }
 
-/* The program says what of it is to be recorded. */
+/* The program says what of it is to be recorded. No call is left out outside of the times told. */
 static void switch_recording(struct lane *lane, bool is_on)
 {
 	struct xt_record_switch *record;
 
+	uint64_t time_ns = monotonic_ns();
+
+	if (!is_on)
+		atomic_store(&callbacks_were_paused, true);
 	if (atomic_exchange(&callbacks_paused, !is_on) == !is_on)
 		return;
 	record = ring_reserve_or_wait(lane, sizeof(*record));
@@ -256,7 +263,7 @@ static void switch_recording(struct lane *lane, bool is_on)
 	record->head.type = XT_RECORD_SWITCH;
 	record->head.bytes = sizeof(*record);
 	record->is_on = is_on;
-	record->time_ns = monotonic_ns();
+	record->time_ns = is_on ? monotonic_ns() : time_ns;
 	ring_commit(lane, sizeof(*record));
 }
 

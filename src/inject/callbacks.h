@@ -15,6 +15,7 @@ extern atomic_bool callbacks_active;
 
 /* Whether calls are left out that are entered now; nodes of graphs and NVTX are noted all the same. */
 extern atomic_bool callbacks_paused;
+extern atomic_bool callbacks_were_paused; /* now or ever: set before a pause begins */
 
 /* Calls that were not recorded because the thread was inside a callback already. */
 extern atomic_uint_fast64_t callbacks_reentered;

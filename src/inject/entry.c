@@ -299,6 +299,7 @@ static void start(void)
 	if (!config_read(&config))
 		return;
 	stack_capture_audit_interval = config.audit_interval;
+	atomic_store(&callbacks_were_paused, config.starts_paused || config.follows_profiler);
 	atomic_store(&callbacks_paused, config.starts_paused || config.follows_profiler);
 	python_wanted = config.python;
 	if (open_libraries(&config, why, sizeof(why)) || subscribe(why, sizeof(why)))

@@ -348,7 +348,7 @@ void record_activity(struct recorder *rec)
 		rec->taken[count++] = buffer;
 	/* All calls whose work is in these buffers were entered by now: which of them were left out
 	 * has to be known before. */
-	if (count && (rec->skipped.count || atomic_load(&callbacks_paused)))
+	if (count && atomic_load(&callbacks_were_paused))
 		record_calls(rec);
 	for (uint32_t i = 0; i < count; i++) {
 		take_buffer(rec, rec->taken[i]);

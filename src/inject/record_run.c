@@ -252,14 +252,17 @@ void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on)
 
 void record_wish(struct recorder *rec)
 {
-	uint32_t wish = spool_wish();
-	bool is_paused = wish == XT_WISH_PAUSE;
+	uint64_t time_ns = monotonic_ns();
+	uint32_t word = spool_wish();
+	bool is_paused = (word & XT_WISH_MASK) == XT_WISH_PAUSE;
 
-	if (wish == rec->wish_seen)
+	if (!(word & XT_WISH_MASK) || word & XT_WISH_DONE)
 		return;
-	rec->wish_seen = wish;
+	if (is_paused)
+		atomic_store(&callbacks_were_paused, true);
 	if (atomic_exchange(&callbacks_paused, is_paused) != is_paused)
-		record_switch(rec, monotonic_ns(), !is_paused);
+		record_switch(rec, is_paused ? time_ns : monotonic_ns(), !is_paused);
+	spool_wish_done(word);
 }
 
 /* In groups, as they are written everywhere. */
@@ -353,6 +356,7 @@ bool record_account(struct recorder *rec)
 		{"ranges.seen", lanes_sum(XT_RING_RANGES_SEEN) + ranges_unplaced},
 		{"ranges.lost", lanes_sum(XT_RING_RANGES_LOST) + ranges_unplaced},
 		{"calls.skipped", rec->skipped.count},
+		{"skips.lost", lanes_sum(XT_RING_SKIPS_LOST)},
 		{"records.skipped", rec->records_skipped},
 		{"records.other", rec->records_other},
 		{"cupti.dropped", flusher_dropped_records()},

@@ -59,7 +59,6 @@ struct recorder {
 	uint64_t threads_seen;
 	uint64_t rounds; /* of record_calls() */
 	struct skipped_calls skipped;
-	uint32_t wish_seen; /* enum xt_spool_wish */
 	bool devices_named;
 	bool modules_changed; /* since the last flush */
 	bool write_failed;    /* the last flush; said when it begins */

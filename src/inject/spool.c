@@ -148,6 +148,13 @@ uint32_t spool_wish(void)
 	return spool.header ? __atomic_load_n(&spool.header->wish, __ATOMIC_RELAXED) : XT_WISH_NONE;
 }
 
+void spool_wish_done(uint32_t wish)
+{
+	/* If there is another one by now, that is to be done next. */
+	__atomic_compare_exchange_n(&spool.header->wish, &wish, wish | XT_WISH_DONE, false,
+				    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 uint64_t spool_unbacked_areas(void)
 {
 	return atomic_load(&spool.unbacked);

@@ -32,8 +32,9 @@ void spool_record_bytes(uint32_t kind, uint32_t bytes);
  * xt_spool_header. Writer thread. */
 void spool_modules(uint64_t first_generation, uint64_t last_generation, uint64_t from_ns);
 
-/* What others have asked for, enum xt_spool_wish. */
+/* What others have asked for, as xt_spool_header's wish; and that it was done. */
 uint32_t spool_wish(void);
+void spool_wish_done(uint32_t wish);
 
 /* How many areas had to be plain memory. */
 uint64_t spool_unbacked_areas(void);

@@ -330,6 +330,7 @@ static const struct {
 	{"python.unplaced", XT_RING_PYTHON_UNPLACED},
 	{"python.unknown", XT_RING_PYTHON_MISSING},
 	{"threads.waited_ns", XT_RING_WAITED_NS},
+	{"skips.lost", XT_RING_SKIPS_LOST},
 };
 
 /* The sum that every closed log keeps: seen = written + lost. Rings know better than the last

@@ -335,7 +335,7 @@ static int finish(struct reading *reading)
 	run->calls_recurring_count += counts->launches_recurring;
 	run->nodes_cyclic_count += reading->model->nodes.cyclic_count;
 	run->pause_count += reading->model->pauses.count;
-	run->paused_ns += pauses_total_ns(&reading->model->pauses);
+	run->paused_ns += pauses_total_ns(&reading->model->pauses, reading->model->last_clock_ns);
 	run->nodes_made_count += reading->model->nodes.made_count;
 	run->range_counts.opened += reading->model->ranges.counts.opened;
 	run->range_counts.pops_alone += reading->model->ranges.counts.pops_alone;

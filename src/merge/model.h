@@ -136,6 +136,7 @@ struct model {
 	uint32_t pid;
 	uint64_t start_ns;	      /* of the log, on its clock */
 	uint64_t start_realtime_ns;   /* the same moment */
+	uint64_t last_clock_ns;	      /* when the process looked at its clocks last; 0: never */
 	struct names names;	      /* all texts of the log, as they are */
 	MODEL_ROWS(uint32_t) strings; /* by XT_STRING_ID: name */
 	MODEL_ROWS(struct stack) stacks;

@@ -420,6 +420,16 @@ static int load_graph_updates(struct model *model, const struct xt_chunk *chunk)
 	return error;
 }
 
+static int load_clocks(struct model *model, const struct xt_chunk *chunk)
+{
+	const uint64_t *time_ns = xt_chunk_u64(chunk, XT_CLOCK_MONOTONIC_NS);
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++)
+		if (time_ns[r] > model->last_clock_ns)
+			model->last_clock_ns = time_ns[r];
+	return 0;
+}
+
 static int load_switches(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *time_ns = xt_chunk_u64(chunk, XT_SWITCH_TIME_NS);
@@ -552,6 +562,7 @@ static int (*const load_by_kind[XT_KIND_COUNT])(struct model *, const struct xt_
 	[XT_KIND_SHAPE] = load_shapes,
 	[XT_KIND_COPY_SHAPE] = load_copy_shapes,
 	[XT_KIND_GRAPH_NODE] = load_graph_nodes,
+	[XT_KIND_CLOCK] = load_clocks,
 	[XT_KIND_GRAPH_UPDATE] = load_graph_updates,
 	[XT_KIND_SWITCH] = load_switches,
 	[XT_KIND_RANGE] = load_ranges,

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "xtrace/log_format.h"
+
 enum { CHILD_GRAPH = 4, CONDITIONAL = 13 }; /* CUgraphNodeType */
 
 /* The upper half of a node's id is its graph's. */
@@ -116,7 +118,7 @@ static int resolve_all(struct nodes *nodes)
 	return 0;
 }
 
-/* The nodes that were made or cloned, by id and time, and room for those of two graphs. */
+/* The rows of nodes that were made or cloned, by id and time, and room for those of two graphs. */
 struct members {
 	struct nodes *nodes;
 	uint32_t *places; /* in rows */
@@ -156,19 +158,29 @@ static size_t first_from(const struct members *members, uint64_t id)
 	return low;
 }
 
-/* The nodes that the graph had at that time, in order: its own, and those of graphs in it. */
+/*
+ * The nodes that the graph had at that time, in order: its own, and those of graphs in it. Ids recur:
+ * what was made before the first of them was is of another graph.
+ */
 static void list(const struct members *members, uint32_t graph, uint64_t time_ns, uint32_t *own,
 		 size_t *own_count, uint32_t *below, size_t *below_count)
 {
+	uint64_t begun_ns = 0;
+
 	*own_count = *below_count = 0;
 	for (size_t m = first_from(members, (uint64_t)graph << 32);
 	     m < members->count && graph_number(member(members, m)->id) == graph; m++) {
+		const struct node *row = member(members, m);
 		const struct node *next = m + 1 < members->count ? member(members, m + 1) : NULL;
 
-		if (member(members, m)->time_ns > time_ns ||
-		    (next && next->id == member(members, m)->id && next->time_ns <= time_ns))
+		if (row->time_ns > time_ns ||
+		    (next && next->id == row->id && next->time_ns <= time_ns))
 			continue;
-		if (member(members, m)->instance_of)
+		if (!(uint32_t)row->id)
+			begun_ns = row->time_ns;
+		if (row->time_ns < begun_ns)
+			continue;
+		if (row->instance_of)
 			below[(*below_count)++] = members->places[m];
 		else
 			own[(*own_count)++] = members->places[m];
@@ -241,7 +253,7 @@ static int apply_all(struct members *members, size_t row_count)
 	int error = 0;
 
 	for (size_t n = 0; n < row_count; n++)
-		if (!nodes->rows[n].graph_exec && nodes->rows[n].id)
+		if (!nodes->rows[n].graph_exec && nodes->rows[n].type != XT_NODE_CHANGED)
 			members->places[members->count++] = (uint32_t)n;
 	qsort_r(members->places, members->count, sizeof(*members->places), compare_members,
 		nodes->rows);

@@ -67,12 +67,17 @@ bool pauses_within(const struct pauses *pauses, uint64_t from_ns, uint64_t until
 	return low < pauses->count && pauses->rows[low].from_ns <= until_ns;
 }
 
-uint64_t pauses_total_ns(const struct pauses *pauses)
+uint64_t pauses_total_ns(const struct pauses *pauses, uint64_t end_ns)
 {
 	uint64_t sum_ns = 0;
 
-	for (size_t i = 0; i < pauses->count; i++)
-		if (pauses->rows[i].until_ns != UINT64_MAX)
-			sum_ns += pauses->rows[i].until_ns - pauses->rows[i].from_ns;
+	for (size_t i = 0; i < pauses->count; i++) {
+		uint64_t until_ns = pauses->rows[i].until_ns;
+
+		if (until_ns == UINT64_MAX)
+			until_ns =
+				end_ns > pauses->rows[i].from_ns ? end_ns : pauses->rows[i].from_ns;
+		sum_ns += until_ns - pauses->rows[i].from_ns;
+	}
 	return sum_ns;
 }

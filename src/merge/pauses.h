@@ -31,7 +31,7 @@ void pauses_free(struct pauses *pauses);
 /* Was it paused at any moment of that time? */
 bool pauses_within(const struct pauses *pauses, uint64_t from_ns, uint64_t until_ns);
 
-/* All that have an end, together. */
-uint64_t pauses_total_ns(const struct pauses *pauses);
+/* All together; end_ns: the last moment of the log, at which one that was never over ends. */
+uint64_t pauses_total_ns(const struct pauses *pauses, uint64_t end_ns);
 
 #endif

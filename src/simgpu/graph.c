@@ -184,7 +184,7 @@ CUresult sim_graph_depend(CUgraphNode node, const CUgraphNode *dependencies, siz
 
 struct sim_maker sim_graph_maker(void)
 {
-	return (struct sim_maker){sim_thread()->tid, sim_thread()->call->number};
+	return (struct sim_maker){sim_thread()->tid, sim_thread()->call->number, false};
 }
 
 static bool has_child(const struct CUgraphNode_st *content)

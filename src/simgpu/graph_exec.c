@@ -156,7 +156,7 @@ static CUgraphExecUpdateResult compare(CUgraph graph, CUgraph from, CUgraphNode 
 	return CU_GRAPH_EXEC_UPDATE_SUCCESS;
 }
 
-static void update(CUgraph graph, CUgraph from)
+static void update(CUgraph graph, CUgraph from, bool is_child)
 {
 	for (size_t i = 0; i < from->node_count; i++) {
 		CUgraphNode theirs = from->nodes[i];
@@ -166,8 +166,9 @@ static void update(CUgraph graph, CUgraph from)
 		ours->transfer = theirs->transfer;
 		ours->host_call = theirs->host_call;
 		ours->maker = theirs->maker;
+		ours->maker.is_of_child |= is_child;
 		if (theirs->child)
-			update(ours->child, theirs->child);
+			update(ours->child, theirs->child, true);
 	}
 }
 
@@ -181,7 +182,7 @@ CUresult sim_graph_exec_update(CUgraphExec exec, CUgraph graph, CUgraphExecUpdat
 	pthread_mutex_lock(&exec->lock);
 	found.result = compare(exec->graph, graph, &found.errorNode);
 	if (!found.result)
-		update(exec->graph, graph);
+		update(exec->graph, graph, false);
 	pthread_mutex_unlock(&exec->lock);
 	*info = found;
 	if (!found.result && sim_truth_is_on())

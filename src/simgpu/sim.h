@@ -269,6 +269,7 @@ uint32_t sim_graph_exec_id(CUgraphExec exec);
 struct sim_maker {
 	int tid;
 	uint32_t call_number;
+	bool is_of_child; /* the node was in a graph in one that was updated: truth.c */
 };
 struct sim_node_made {
 	uint64_t id;

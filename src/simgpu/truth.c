@@ -23,9 +23,10 @@
  *		a node was made to do something else; the call is its maker from then on
  *	update <tid> <call number> <id of the executable graph> <id of the graph>
  *		whose nodes' makers those of the executable graph have from then on
- *	maker <correlation id> <node id> <tid> <call number>
+ *	maker <correlation id> <node id> <tid> <call number> <1: or 0>
  *		which call made the node that this replay ran, or what it is in the end a clone of;
- *		also of nodes of child graphs, which are announced to nobody
+ *		also of nodes of child graphs, which are announced to nobody; 1: it is so since an
+ *		update of a graph around its own, or it is a clone of such a node
  *	device <correlation id> <node id> <start>
  *		the work of that node that starts then, which has no correlation id, is of this replay
  *	violation <tid> <api name>			a driver call from within a callback
@@ -346,9 +347,9 @@ static void write_update(struct ending *ending, const struct entry *entry)
 
 static void write_maker(struct ending *ending, const struct entry *entry)
 {
-	fprintf(ending->file, "maker %" PRIu32 " %" PRIu64 " %d %" PRIu32 "\n",
+	fprintf(ending->file, "maker %" PRIu32 " %" PRIu64 " %d %" PRIu32 " %d\n",
 		entry->correlation_id, entry->maker.node_id, entry->maker.by.tid,
-		entry->maker.by.call_number);
+		entry->maker.by.call_number, entry->maker.by.is_of_child);
 }
 
 static void write_by_device(struct ending *ending, const struct entry *entry)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * xtrace pause and xtrace resume: tell the tracer in processes that run to leave out what they do,
- * or to go on. The wish is a word in each process's spool, which the tracer looks at.
+ * or to go on. The wish is a word in each process's spool, which the tracer looks at, and in which it
+ * says that it is done.
  */
 #include "command.h"
 #include "data_dir.h"
@@ -14,39 +15,73 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "xtrace/log_format.h"
 
 #define SPOOL_ENDING ".xtr.spool"
 
-/* Tells the process whose spool it is. 0 or -errno; -EBADMSG: it is no spool. */
+#define ANSWER_WAIT_MS 1000
+#define ANSWER_LOOK_MS 2
+
+/* The tracer looks at the word every few ms. Did it do what it says, or another wish by now? */
+static bool is_answered(int fd, uint32_t word)
+{
+	const struct timespec pause = {0, ANSWER_LOOK_MS * 1000000l};
+	uint32_t now;
+
+	for (int waited_ms = 0; waited_ms < ANSWER_WAIT_MS; waited_ms += ANSWER_LOOK_MS) {
+		if (pread(fd, &now, sizeof(now), offsetof(struct xt_spool_header, wish)) !=
+			    sizeof(now) ||
+		    now != word)
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
+/* Tells the process whose spool it is. 0 or -errno; -EBADMSG: it is no spool; -ETIME: it was told, but
+ * does not answer. */
 static int wish(const char *path, enum xt_spool_wish what)
 {
 	int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	const uint32_t word = what;
+	const off_t place = offsetof(struct xt_spool_header, wish);
 	struct stat status;
 	uint8_t magic[8];
+	uint32_t word;
 	int error = 0;
 
 	if (fd < 0)
 		return -errno;
 	if (fstat(fd, &status) || !S_ISREG(status.st_mode) ||
 	    pread(fd, magic, sizeof(magic), 0) != sizeof(magic) ||
-	    memcmp(magic, XT_SPOOL_MAGIC, sizeof(magic)) != 0)
-		error = -EBADMSG;
-	else if (pwrite(fd, &word, sizeof(word), offsetof(struct xt_spool_header, wish)) !=
-		 sizeof(word))
+	    memcmp(magic, XT_SPOOL_MAGIC, sizeof(magic)) != 0 ||
+	    pread(fd, &word, sizeof(word), place) != sizeof(word)) {
+		close(fd);
+		return -EBADMSG;
+	}
+	word = (word / XT_WISH_SEQUENCE + 1) * XT_WISH_SEQUENCE | what;
+	if (pwrite(fd, &word, sizeof(word), place) != sizeof(word))
 		error = -EIO;
+	else if (!is_answered(fd, word))
+		error = -ETIME;
 	close(fd);
 	return error;
 }
+
+static int silent_count; /* processes that did not answer */
 
 static bool tell(const char *path, enum xt_spool_wish what)
 {
 	int error = wish(path, what);
 
-	if (error)
+	silent_count += error == -ETIME;
+	if (error == -ETIME)
+		complain("'%s': told, but its process has not answered: it stands still, or is no "
+			 "more",
+			 path);
+	else if (error)
 		complain("'%s': %s", path,
 			 error == -EBADMSG ? "this is no spool of xtrace's" : strerror(-error));
 	return !error;
@@ -131,7 +166,7 @@ static int run_wish(const struct command *command, int argc, char **argv, enum x
 	if (told < 0)
 		complain("'%s' is neither a trace directory nor a process that can be looked at",
 			 target);
-	else if (!told)
+	else if (!told && !silent_count)
 		complain("nothing is being recorded in '%s'", target);
 	return told > 0 ? STATUS_OK : STATUS_USAGE;
 }
@@ -155,7 +190,7 @@ static const char details[] =
 	"DIR is the trace directory of a recording that goes on (xtrace.data): all its processes\n"
 	"are told. PID is a single process. What they do while recording is paused is not in\n"
 	"their logs, but for allocations, NVTX ranges and the making of CUDA graphs.\n\n"
-	"Exit status: 0 if any process was told, else 2.\n";
+	"Exit status: 0 if any process has done so, else 2.\n";
 
 const struct command command_pause = {
 	.name = "pause",

@@ -118,6 +118,9 @@ Memory = collections.namedtuple("Memory", "is_free thread number correlation dev
                                           "stream time_ns address bytes memory")
 
 
+CHANGED = 0xffffffff  # the type of a node that was there
+
+
 class Evidence:
     def __init__(self, ledger_path, truth_path, level, follows_profiler=False):
         self.level = level
@@ -133,6 +136,7 @@ class Evidence:
         self.node_types = []  # (tid, id, type), of each row in the log
         self.changes = []  # (tid, call number, node id, executable graph or 0)
         self.updates = []  # (tid, call number, executable graph, graph)
+        self.unknown = set()  # of these: in graphs in graphs that were updated
         self.makers = {}  # (correlation, node): (tid, call number)
         self.by_device = {}  # (node, start): of which replay its work is that has no number
         self.spoilt = 0
@@ -223,8 +227,10 @@ class Evidence:
         self.updates.append(tuple(map(int, rest)))
 
     def read_maker(self, rest):
-        correlation, node, tid, number = map(int, rest)
+        correlation, node, tid, number, is_unknown = map(int, rest)
         self.makers[correlation, node] = (tid, number)
+        if is_unknown:
+            self.unknown.add((correlation, node))
 
     def read_by_device(self, rest):
         correlation, node, start = map(int, rest)
@@ -412,7 +418,7 @@ def check_nodes(evidence, log):
     expect_same(found, wanted, "graph nodes in the log")
     expect_same([(log.tids[row["thread"]], row["id"], row["type"])
                  for row in log.tables["GRAPH_NODE"]],
-                evidence.node_types + [(tid, node, 0) for tid, _, node, executable in
+                evidence.node_types + [(tid, node, CHANGED) for tid, _, node, executable in
                                        evidence.changes if not executable],
                 "types of graph nodes in the log")
     # When each was made that is no clone. A call makes one at most.

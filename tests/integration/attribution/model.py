@@ -133,7 +133,7 @@ class Model:
         nest = tuple((event.domain, event.text, event.path)
                      for event in self.nest(call.thread, call.enter_ns))
         return (call.stack, call.thread, call.api, nest,
-                not self.is_unknown_at(node, call.enter_ns) and
+                (call.correlation, node) not in self.evidence.unknown and
                 self.evidence.makers[call.correlation, node])
 
     # Ranges.
@@ -201,16 +201,13 @@ class Model:
         return self.call_path(call, nvtx) if call else ("[unattributed]",)
 
     def is_unknown(self, work):
-        """Is it of a child graph or a body whose executable graph was updated before it was
-        launched (or before it ran, if it is not known by which launch)?"""
-        call = self.evidence.call_of(work.correlation)
-        return self.is_unknown_at(work.node, call.enter_ns if call else work.start_ns)
-
-    def is_unknown_at(self, node, time_ns):
-        """(Such nodes are not announced.)"""
-        return node not in self.announced and any(
-            executable == node >> 32 and self.evidence.made_at[tid, number] <= time_ns
-            for tid, number, executable, _ in self.evidence.updates)
+        """Is it of a child graph or a body that was changed by an update, before it was launched
+        or (if nobody can tell by what it was) before it ran? Such nodes are not announced."""
+        return (self.evidence.replay_of(work), work.node) in self.evidence.unknown or (
+            not work.correlation and work.node not in self.announced and any(
+                executable == work.node >> 32 and
+                self.evidence.made_at[tid, number] <= work.start_ns
+                for tid, number, executable, _ in self.evidence.updates))
 
     def maker_path(self, work, nvtx):
         """Who made the node, also where it is a child graph's, which is announced to nobody."""
@@ -233,8 +230,10 @@ class Model:
         replay = ("[device-launched]",)
         if work.correlation:
             replay = self.stack_path(work.correlation, settings.nvtx)
-        if not work.node or settings.graph_stacks == "replay" or self.is_unknown(work):
+        if not work.node or settings.graph_stacks == "replay":
             return replay
+        if self.is_unknown(work):
+            return (*replay, "[graph]")
         maker = self.maker_path(work, settings.nvtx)
         if settings.graph_stacks == "capture":
             return maker

@@ -333,13 +333,14 @@ class Spool(DumpTest):
 
     def test_pauses(self):
         text = self.run_dump(self.file(make.spool(make.ring(
-            make.ring_switch(0, 7) + make.ring_skip(33) + make.ring_switch(1, 9)), wish=2)))
+            make.ring_switch(0, 7) + make.ring_skip(33) + make.ring_switch(1, 9)), wish=5 << 3 | 4 | 2)))
         self.assertEqual([line for line in text.splitlines() if line.startswith(("sk", "sw"))],
                          [line.replace(" ", "\t") for line in (
             "switch area=0 pos=0 thread=1 on=0 time_ns=7",
             "skip area=0 pos=16 thread=1 correlation=33",
             "switch area=0 pos=24 thread=1 on=1 time_ns=9")])
         self.assertEqual(records_of(text, "spool")[0]["wish"], "2")
+        self.assertEqual(records_of(text, "spool")[0]["wish_done"], "1")
 
     def test_graph_nodes_and_nvtx_events(self):
         ring = make.ring(b"".join((
