@@ -27,6 +27,8 @@ static void release(struct recovery *recovery)
 	free(recovery->rings);
 	free(recovery->spool);
 	free(recovery->work);
+	free(recovery->work_by_call);
+	free(recovery->switches);
 	free(recovery->name_texts);
 	free(recovery->stream_ids);
 	free(recovery->text_strings);

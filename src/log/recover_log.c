@@ -197,6 +197,7 @@ static void read_calls(struct scan *scan, const struct xt_chunk *chunk)
 		if (exit_ns < enters[row]) /* no tracer's */
 			continue;
 		note_time(scan, exit_ns);
+		recovery_note_call(scan->recovery, (uint32_t)correlations[row]);
 		if (!ring)
 			continue;
 		raise_to(&ring->last_exit_ns, exit_ns);
@@ -205,6 +206,15 @@ static void read_calls(struct scan *scan, const struct xt_chunk *chunk)
 			    ring->header.open_calls[i].correlation_id == correlations[row])
 				ring->is_open_call_in_log[i] = true;
 	}
+}
+
+static void read_switches(struct scan *scan, const struct xt_chunk *chunk)
+{
+	const uint64_t *times = xt_chunk_u64(chunk, XT_SWITCH_TIME_NS);
+	const uint64_t *is_on = xt_chunk_u64(chunk, XT_SWITCH_IS_ON);
+
+	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++)
+		recovery_note_switch(scan->recovery, times[row], is_on[row] != 0);
 }
 
 static void read_ranges(struct scan *scan, const struct xt_chunk *chunk)
@@ -325,6 +335,7 @@ static void (*const readers[XT_KIND_COUNT])(struct scan *, const struct xt_chunk
 	[XT_KIND_COPY] = read_work,	     [XT_KIND_SET] = read_work,
 	[XT_KIND_RANGE] = read_ranges,	     [XT_KIND_GRAPH_NODE] = read_nodes,
 	[XT_KIND_GRAPH_UPDATE] = read_nodes, [XT_KIND_MEMORY] = read_memory,
+	[XT_KIND_SWITCH] = read_switches,
 };
 
 static void read_chunk(struct scan *scan, const struct xt_chunk *chunk)
@@ -363,6 +374,8 @@ int recovery_scan_log(struct recovery *recovery, const char *path)
 	struct xt_reader *reader = NULL;
 	int error = index_work(&scan);
 
+	if (!error)
+		error = recovery_index_calls(recovery);
 	if (!error)
 		error = index_threads(&scan);
 	if (!error) {

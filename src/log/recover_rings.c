@@ -113,6 +113,7 @@ static bool add_call_row(struct walk *walk, const struct xt_record_call *call, u
 
 	if (!table)
 		return false;
+	recovery_note_call(walk->recovery, call->correlation_id);
 	xt_table_put(table, XT_CALL_THREAD, walk->ring->header.thread_id);
 	xt_table_put(table, XT_CALL_API, call->api);
 	xt_table_put(table, XT_CALL_CORRELATION, call->correlation_id);
@@ -221,12 +222,13 @@ static void add_switch(struct walk *walk, const struct xt_record *record)
 
 	if (!table)
 		return;
+	recovery_note_switch(walk->recovery, change->time_ns, change->is_on != 0);
 	xt_table_put(table, XT_SWITCH_TIME_NS, change->time_ns);
 	xt_table_put(table, XT_SWITCH_IS_ON, change->is_on != 0);
 	xt_table_end_row(table);
 }
 
-/* The set of these died with the process: what the GPU did for such calls is nobody's. */
+/* Most of these died with the process: recover_pauses.c does without. */
 static void pass_over(struct walk *walk, const struct xt_record *record)
 {
 	(void)walk;

@@ -280,12 +280,15 @@ static bool is_over(const struct recovery *recovery, const struct recovery_work 
 
 void recovery_add_work(struct recovery *recovery)
 {
+	recovery_index_switches(recovery);
 	for (size_t i = 0; i < recovery->work_count && !recovery->error; i++) {
 		const struct recovery_work *work = &recovery->work[i];
 
 		if (work->is_in_log)
 			continue;
-		if (is_over(recovery, work))
+		if (is_over(recovery, work) && recovery_is_skipped(recovery, work))
+			recovery->out->skipped++;
+		else if (is_over(recovery, work))
 			adders[work->kind](recovery, work);
 		else
 			recovery->out->unfinished++;
@@ -396,6 +399,8 @@ void recovery_add_account(struct recovery *recovery)
 	};
 
 	add_call_account(recovery);
+	add_value(recovery, "records.skipped",
+		  recovery_account(recovery, "records.skipped") + out->skipped);
 	for (size_t i = 0; i < sizeof(ring_accounts) / sizeof(ring_accounts[0]); i++)
 		add_value(recovery, ring_accounts[i].name,
 			  larger(recovery_account(recovery, ring_accounts[i].name),

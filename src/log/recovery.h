@@ -56,6 +56,13 @@ struct recovery_work {
 			     SET: the memory's kind */
 	bool at_cupti;	  /* found in a buffer that CUPTI had not completed */
 	bool is_in_log;
+	bool has_call; /* in the log, or in a ring */
+};
+
+/* Recording went on or was paused. */
+struct recovery_switch {
+	uint64_t time_ns;
+	bool is_on;
 };
 
 struct recovery_account {
@@ -76,8 +83,9 @@ struct recovery {
 	uint64_t counters[XT_RING_COUNTERS_MAX]; /* sums over all rings */
 	struct recovery_work *work;
 	size_t work_count, work_capacity;
-	struct keys names;    /* (what, key) of each name */
-	uint32_t *name_texts; /* by id of names: id in texts */
+	uint32_t *work_by_call; /* places in work by correlation id (recover_pauses.c) */
+	struct keys names;	/* (what, key) of each name */
+	uint32_t *name_texts;	/* by id of names: id in texts */
 	size_t name_texts_capacity;
 	struct keys texts;
 	uint64_t kept_bytes;
@@ -95,6 +103,8 @@ struct recovery {
 	struct recovery_account accounts[RECOVERY_ACCOUNTS_MAX];
 	size_t account_count;
 	bool was_closed;
+	struct recovery_switch *switches; /* those of rings too */
+	size_t switch_count, switch_capacity;
 
 	/* To the log (recover_rows.c). */
 	struct xt_table tables[XT_KIND_COUNT];
@@ -140,6 +150,15 @@ void recovery_close_tables(struct recovery *recovery);
 void recovery_add_work(struct recovery *recovery);
 void recovery_add_account(struct recovery *recovery);
 int recovery_add_tables(struct recovery *recovery); /* to the writer */
+
+/* recover_pauses.c: what was done while recording was paused is left out, as the tracer would have.
+ * The first when all work is there: 0 or -errno. */
+int recovery_index_calls(struct recovery *recovery);
+void recovery_note_call(struct recovery *recovery, uint32_t correlation_id);
+void recovery_note_switch(struct recovery *recovery, uint64_t time_ns, bool is_on);
+/* When all calls and switches are noted. */
+void recovery_index_switches(struct recovery *recovery);
+bool recovery_is_skipped(const struct recovery *recovery, const struct recovery_work *work);
 
 /* recover_rings.c: rows of what threads committed, and of what they were doing. */
 void recovery_add_rings(struct recovery *recovery);

@@ -121,6 +121,7 @@ static void test_losses_are_told_by_their_names(void **unused)
 		"buffers.discarded",
 		"stacks.mismatched",
 		"stacks.lost",
+		"skips.lost",
 		"recovered.areas_damaged",
 		"recovered.areas_unknown",
 	};

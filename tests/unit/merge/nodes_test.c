@@ -5,6 +5,7 @@
 #include "unit.h"
 
 #include "merge/nodes.h"
+#include "xtrace/log_format.h"
 
 static void add(struct nodes *nodes, uint64_t id, uint64_t origin, uint64_t time_ns, uint32_t stack)
 {
@@ -95,11 +96,16 @@ static void a_whole_graph_is_changed(void **state)
 		{.graph_exec = 9, .like_graph = 8, .time_ns = 700, .stack = 55, .thread = 1},
 		{.graph_exec = 9, .like_graph = 5, .time_ns = 800, .stack = 55, .thread = 1},
 	};
+	const struct node changed = {
+		.id = like, .time_ns = 650, .stack = 77, .thread = 1, .type = XT_NODE_CHANGED};
 	const uint32_t firsts[] = {11, 33, 66, 11, 0, 77, 0};
 	const uint32_t seconds[] = {22, 44, 44, 22, 0, 44, 0};
 	struct nodes nodes = {0};
 
 	(void)state;
+	add(&nodes, like, 0, 50, 99); /* an older graph of that number */
+	add(&nodes, like | 1, 0, 51, 99);
+	add(&nodes, like | 2, 0, 52, 99);
 	add(&nodes, graph, 0, 100, 11);
 	add(&nodes, graph | 1, 0, 101, 22);
 	add(&nodes, exec, graph, 200, 0);
@@ -110,7 +116,7 @@ static void a_whole_graph_is_changed(void **state)
 	add(&nodes, shorter, 0, 250, 88);
 	for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++)
 		assert_int_equal(nodes_add(&nodes, &changes[i]), 0);
-	add(&nodes, like, 0, 650, 77); /* it was changed itself since */
+	assert_int_equal(nodes_add(&nodes, &changed), 0);
 	assert_int_equal(nodes_index(&nodes), 0);
 	for (uint32_t i = 0; i < sizeof(firsts) / sizeof(*firsts); i++) {
 		assert_int_equal(stack_of(&nodes, exec, 200 + 100 * i), firsts[i]);

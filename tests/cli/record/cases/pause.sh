@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A recording that starts paused has nothing but what is noted all the same, until it is told to go
-# on; by directory or by process, and paused again.
+# on; by directory or by process, and paused again, in which it is killed: then, too, what it did while
+# it was paused is left out. A process that stands still does not answer.
 dump=$here/../../../tools/xtrace-dump
 switches() {
 	while [ "$("$dump" --kind SWITCH xtrace.data/*.xtr | grep -c '^SWITCH')" -lt "$1" ]; do
@@ -23,4 +24,16 @@ switches 2
 status "$xtrace" pause "$(cat pid)"
 switches 3
 "$dump" --kind SWITCH xtrace.data/*.xtr | sed -n 's,^SWITCH.*[[:space:]]on=,on=,p'
+kill -STOP "$(cat pid)"
+status "$xtrace" resume 2>said
+grep -c "has not answered" said
+status "$xtrace" pause "$(cat pid)" 2>said
+kill -CONT "$(cat pid)"
+status "$xtrace" pause
+sleep 0.2
 kill -KILL "$(cat pid)"
+while kill -0 "$(cat pid)" 2>/dev/null; do sleep 0.05; done
+status "$bin/xtrace-merge" --quiet --text summary xtrace.data
+grep -c "unattributed" summary || true
+"$dump" --check xtrace.data/*.xtr | grep -o good
+"$dump" --kind ACCOUNT xtrace.data/*.xtr | grep 'records.skipped' | tail -n 1 | grep -cE 'value=[1-9]'
