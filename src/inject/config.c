@@ -81,7 +81,7 @@ static bool read_word(const char *name, const char *word)
 /* How its frames are shown is for later: here it matters whether they are wanted. */
 static bool read_python(void)
 {
-	static const char *const wanted[] = {"mixed", "only"};
+	static const char *const wanted[] = {"mixed", "full", "only"};
 	const char *value = getenv("XTRACE_PYTHON");
 
 	if (!value || !*value)
@@ -91,7 +91,7 @@ static bool read_python(void)
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
 		if (!strcmp(value, wanted[i]))
 			return true;
-	say("XTRACE_PYTHON=%s is none of mixed, only, off; taking mixed", value);
+	say("XTRACE_PYTHON=%s is none of mixed, full, only, off; taking mixed", value);
 	return true;
 }
 

@@ -77,6 +77,21 @@ static bool is_libc(const char *file_name)
 	       module_is_library(file_name, "libpthread.so");
 }
 
+/*
+ * A Python interpreter's program or library: "python3.12", "libpython3.12.so.1.0". A program of another
+ * name that has an interpreter in it has functions of its own, which count.
+ */
+static bool is_interpreter(const struct model *model, uint32_t module)
+{
+	const char *file_name = module ? module_file_name(model, module) : "";
+
+	if (!strncmp(file_name, "lib", 3))
+		file_name += 3;
+	if (strncmp(file_name, "python", 6) != 0)
+		return false;
+	return !file_name[6] || isdigit((unsigned char)file_name[6]);
+}
+
 /* What the name alone says: ROLE_PROGRAM if nothing. */
 static enum role role_of_name(const char *name)
 {
@@ -320,8 +335,14 @@ static uint32_t skip_cuda(const struct context *c, const uint32_t *frames, uint3
 void frames_mix(const struct frames *frames, const struct model *model, uint32_t stack,
 		struct mix *mix)
 {
-	mix_begin(mix, model, &model->stacks.rows[stack], frames->shown[stack].first,
-		  frames->shown[stack].end, frames->python);
+	const struct stack *row = &model->stacks.rows[stack];
+
+	mix_begin(mix, model, row, frames->shown[stack].first, frames->shown[stack].end,
+		  frames->python);
+	if (frames->python != PYTHON_MIXED || !row->python_count)
+		return;
+	mix->addresses = frames->by_frame + row->first_frame;
+	mix->hidden = frames->of_interpreter;
 }
 
 /*
@@ -375,6 +396,12 @@ static uint32_t skip_start(const struct context *c, const struct stack *stack,
 		end--;
 	while (end > first && c->roles[frames[end - 1]] == ROLE_THREAD_START)
 		end--;
+	/* What the C library calls first in a thread of std::thread. */
+	if (end > first && end < stack->frame_count &&
+	    module_is_library(
+		    module_file_name(c->model, c->addresses->list[frames[end - 1]].module),
+		    "libstdc++.so"))
+		end--;
 	place = stack->python_count && c->style->python != PYTHON_OFF
 			? python[stack->python_count - 1].place
 			: end;
@@ -385,7 +412,7 @@ static uint32_t skip_start(const struct context *c, const struct stack *stack,
 		uint32_t other = c->addresses->list[frames[f]].module;
 
 		if (other != module && c->roles[frames[f]] != ROLE_THREAD_START &&
-		    strncmp(module_file_name(c->model, other), "python", 6) != 0)
+		    !is_interpreter(c->model, other))
 			return end;
 	}
 	return place + 1;
@@ -485,16 +512,20 @@ int frames_build(struct frames *frames, const struct model *model,
 		.python = style->python,
 		.place_names = calloc(addresses->place_count + 1, sizeof(uint32_t)),
 		.api_shown = calloc(model->apis.count, sizeof(uint32_t)),
+		.of_interpreter = calloc(addresses->count + 1, sizeof(uint8_t)),
+		.by_frame = addresses->by_frame,
 	};
 	c.roles = calloc(addresses->count + 1, sizeof(*c.roles));
 	c.shown = frames->address_names;
 	c.shown_places = frames->place_names;
 	c.shown_python = frames->python_names;
 	if (!frames->nodes || !frames->api_names || !frames->api_shown || !frames->shown ||
-	    !c.shown || !c.shown_places || !c.shown_python || !c.roles)
+	    !frames->of_interpreter || !c.shown || !c.shown_places || !c.shown_python || !c.roles)
 		goto out;
-	for (uint32_t a = 0; a < addresses->count; a++)
+	for (uint32_t a = 0; a < addresses->count; a++) {
 		c.roles[a] = (uint8_t)role_of(model, &addresses->list[a]);
+		frames->of_interpreter[a] = is_interpreter(model, addresses->list[a].module);
+	}
 	error = build_apis(frames, model, paths);
 	if (!error)
 		error = settle_files(&c);
@@ -517,6 +548,7 @@ void frames_free(struct frames *frames)
 	free(frames->shown);
 	free(frames->address_names);
 	free(frames->python_names);
+	free(frames->of_interpreter);
 	free(frames->place_names);
 	*frames = (struct frames){0};
 }

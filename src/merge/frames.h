@@ -39,7 +39,9 @@ struct frames {
 	uint32_t *place_names;	 /* by place in the places of the addresses: likewise, if inlined */
 	uint32_t *python_names;	 /* by XT_PYTHON_FRAME_ID: likewise */
 	enum python_shown python;
-	uint32_t *api_shown; /* by place in the model's apis: their names */
+	uint8_t *of_interpreter;  /* by place in the addresses: is it of a Python interpreter? */
+	const uint32_t *by_frame; /* of the addresses */
+	uint32_t *api_shown;	  /* by place in the model's apis: their names */
 	size_t api_count;
 };
 

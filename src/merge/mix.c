@@ -31,7 +31,7 @@ static bool is_missing_here(const struct mix *mix, bool next_is_beyond)
 	       (!next_is_beyond || mix->stack->flags & XT_STACK_PYTHON_TRUNCATED);
 }
 
-bool mix_next(struct mix *mix, struct mixed_frame *out)
+static bool next(struct mix *mix, struct mixed_frame *out)
 {
 	uint32_t place = mix->python_left ? mix->python[mix->python_left - 1].place : 0;
 
@@ -52,4 +52,15 @@ bool mix_next(struct mix *mix, struct mixed_frame *out)
 		return false;
 	*out = (struct mixed_frame){MIXED_NATIVE, --mix->native_left};
 	return true;
+}
+
+bool mix_next(struct mix *mix, struct mixed_frame *out)
+{
+	bool is_there;
+
+	do
+		is_there = next(mix, out);
+	while (is_there && mix->hidden && out->kind == MIXED_NATIVE &&
+	       mix->hidden[mix->addresses[out->index]]);
+	return is_there;
 }

@@ -11,9 +11,10 @@
 #include "merge/model.h"
 
 enum python_shown {
-	PYTHON_MIXED,
-	PYTHON_ONLY, /* of stacks that have Python frames, these alone */
+	PYTHON_MIXED, /* among the native frames, but for the interpreter's own */
+	PYTHON_ONLY,  /* of stacks that have Python frames, these alone */
 	PYTHON_OFF,
+	PYTHON_FULL, /* among all native frames */
 };
 
 enum mixed_kind {
@@ -35,6 +36,9 @@ struct mix {
 	uint32_t first, native_left; /* native frames [first, native_left) are left */
 	bool skips_native;
 	bool is_truncated; /* and this was not said yet */
+	/* The addresses of the native frames and, by address, those that are not shown; NULL: all are. */
+	const uint32_t *addresses;
+	const uint8_t *hidden;
 };
 
 /* Of its native frames, those at [first, end) are shown. */

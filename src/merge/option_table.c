@@ -71,8 +71,11 @@ static int apply_nvtx(struct options *options, const char *value)
 
 static int apply_python(struct options *options, const char *value)
 {
-	static const char *const words[] = {
-		[PYTHON_MIXED] = "mixed", [PYTHON_ONLY] = "only", [PYTHON_OFF] = "off", NULL};
+	static const char *const words[] = {[PYTHON_MIXED] = "mixed",
+					    [PYTHON_ONLY] = "only",
+					    [PYTHON_OFF] = "off",
+					    [PYTHON_FULL] = "full",
+					    NULL};
 	int place = place_of(words, value);
 
 	if (place < 0)
@@ -257,9 +260,9 @@ const struct option_row option_rows[] = {
 	 "NVTX ranges in call paths: at their place among the frames, before all of them, or not "
 	 "(frames)",
 	 USES_PATHS, apply_nvtx},
-	{"python", 0, "mixed|only|off",
-	 "Python frames in call paths: at their place among the native ones, without those where "
-	 "there are any, or not (mixed)",
+	{"python", 0, "mixed|full|only|off",
+	 "Python frames in call paths: among the native ones, without the interpreter's own "
+	 "(mixed) or with these (full); without any native ones (only); or no Python frames (off)",
 	 USES_PATHS | USES_GRAPH_STACKS, apply_python},
 	{"inline", 0, "on|off",
 	 "functions that the compiler inlined, as frames of their own (on); that needs debug "

@@ -44,7 +44,10 @@ static inline bool put_is_narrow(const struct output *out)
 /* Writes text, its middle left out if it is too wide. Returns the columns it took. */
 size_t put_elided(struct output *out, const char *text, size_t length, size_t columns);
 
-/* Writes as many of the innermost frames of a path as there is room for. 0 or -ENOMEM. */
+#define ELLIPSIS "\xe2\x80\xa6"
+
+/* Writes as many of the frames of a path as there is room for, from the innermost on, but of Python the
+ * innermost few in any case (summary_path.c). 0 or -ENOMEM. */
 int put_path(struct output *out, const struct paths *paths, uint32_t node);
 
 /* A line of the overview. */

@@ -9,11 +9,9 @@
 #include "merge/summary.h"
 #include "merge/text.h"
 
-#define PATH_COLUMNS	 150 /* of a call path; what is further out gives way to "…" */
+#define PATH_COLUMNS	 150 /* of a call path */
 #define PATH_COLUMNS_MIN 20
-#define NAME_COLUMNS	 48 /* of a frame in it */
 #define TEXT_TOP_DEFAULT 10
-#define ELLIPSIS	 "\xe2\x80\xa6"
 
 void format_count(char *out, uint64_t value)
 {
@@ -122,40 +120,6 @@ size_t put_elided(struct output *out, const char *text, size_t length, size_t co
 		seen -= ((uint8_t)text[i + 1] & 0xc0) != 0x80;
 	output_text(out, text + i, length - i);
 	return columns;
-}
-
-int put_path(struct output *out, const struct paths *paths, uint32_t node)
-{
-	uint32_t *chain = NULL;
-	size_t limit = out->columns ? put_room(out) - strlen("..;") : PATH_COLUMNS;
-	size_t name_limit = limit < NAME_COLUMNS ? limit : NAME_COLUMNS;
-	size_t capacity = 0, columns = 0;
-	int depth = paths_chain(paths, node, &chain, &capacity), first;
-
-	if (depth < 0)
-		return depth;
-	for (first = depth; first > 0; first--) {
-		size_t length, width;
-		const char *name =
-			names_text(&paths->names, paths->nodes[chain[first - 1]].name, &length);
-
-		width = text_columns(name, length);
-		columns += (width < name_limit ? width : name_limit) + 1;
-		if (columns > limit && first < depth)
-			break;
-	}
-	if (first)
-		output_text(out, ELLIPSIS ";", strlen(ELLIPSIS ";"));
-	for (int d = first; d < depth; d++) {
-		size_t length;
-		const char *name = names_text(&paths->names, paths->nodes[chain[d]].name, &length);
-
-		put_elided(out, name, length, name_limit);
-		if (d + 1 < depth)
-			output_text(out, ";", 1);
-	}
-	free(chain);
-	return 0;
 }
 
 void put_count(struct output *out, const char *what, uint64_t value)

@@ -92,20 +92,28 @@ static void format_size(char *out, size_t out_bytes, uint64_t size_bytes)
 	snprintf(out, out_bytes, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
 }
 
-static bool is_one_of(const char *text, const char *option, const char *const words[3])
+#define COUNT(list) (sizeof(list) / sizeof(*(list)))
+
+static bool is_one_of(const char *text, const char *option, const char *const words[],
+		      size_t word_count)
 {
-	for (size_t i = 0; i < 3; i++)
+	char all[64] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < word_count; i++) {
 		if (strcmp(text, words[i]) == 0)
 			return true;
-	complain("record: --%s '%s' is none of %s, %s, %s", option, text, words[0], words[1],
-		 words[2]);
+		used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s", i ? ", " : "",
+					 words[i]);
+	}
+	complain("record: --%s '%s' is none of %s", option, text, all);
 	return false;
 }
 
 static int parse(struct recording *recording, const struct command *command, int argc, char **argv)
 {
 	static const char *const levels[] = {"launch", "work", "all"};
-	static const char *const pythons[] = {"mixed", "only", "off"};
+	static const char *const pythons[] = {"mixed", "full", "only", "off"};
 	const char *argument;
 	int letter;
 
@@ -119,7 +127,7 @@ static int parse(struct recording *recording, const struct command *command, int
 			recording->info.simulate = true;
 			break;
 		case OPTION_API:
-			if (!is_one_of(argument, "api", levels))
+			if (!is_one_of(argument, "api", levels, COUNT(levels)))
 				return STATUS_USAGE;
 			recording->api_level = argument;
 			break;
@@ -135,7 +143,7 @@ static int parse(struct recording *recording, const struct command *command, int
 			recording->capture_range = argument;
 			break;
 		case OPTION_PYTHON:
-			if (!is_one_of(argument, "python", pythons))
+			if (!is_one_of(argument, "python", pythons, COUNT(pythons)))
 				return STATUS_USAGE;
 			recording->python = argument;
 			break;
@@ -447,7 +455,7 @@ static const struct command_option record_options[] = {
 	{OPTION_PAUSED, "paused", NULL, "record nothing until 'xtrace resume' says so"},
 	{OPTION_CAPTURE_RANGE, "capture-range", "RANGE",
 	 "cudaProfilerApi: record between cudaProfilerStart() and cudaProfilerStop()"},
-	{OPTION_PYTHON, "python", "MODE", "Python frames: mixed, only (both record them) or off"},
+	{OPTION_PYTHON, "python", "MODE", "Python frames: mixed, full, only (record them) or off"},
 	{'h', "help", NULL, "print this and exit"},
 	{0, NULL, NULL, NULL},
 };

@@ -242,6 +242,10 @@ def shown(frame):
     return "%s (%s:%d)" % (name, os.path.basename(file), line)
 
 
+def is_of_interpreter(frame):
+    return frame.startswith(("_PyEval_", "PyObject_", "_PyObject_", "python3.", "libpython3."))
+
+
 def test_shown(args, folder):
     """The merge shows them in their order, and C code between two of them in between."""
     _, entries, _ = record(args, folder, ["cases.py", "callbacks", "recursion"])
@@ -249,6 +253,12 @@ def test_shown(args, folder):
     only = fold(args, folder, "only")
     assert {tuple(line[:-2]) for line in only} == wanted, (only, wanted)
     mixed = fold(args, folder, "mixed")
+    # The interpreter's own functions are shown on demand.
+    full = fold(args, folder, "full")
+    assert sum(map(len, full)) > sum(map(len, mixed)) and len(full) >= len(mixed)
+    assert {tuple(frame for frame in line if ".py:" in frame) for line in full} == wanted
+    assert any(is_of_interpreter(frame) for line in full for frame in line), full
+    assert not any(is_of_interpreter(frame) for line in mixed for frame in line), mixed
     assert {tuple(frame for frame in line if ".py:" in frame) for line in mixed} == wanted
     for line in mixed:
         assert ".py:" in line[0], line  # what starts the interpreter is left out

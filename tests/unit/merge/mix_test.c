@@ -108,6 +108,35 @@ static void print_mix(const struct sample *sample, enum python_shown shown, char
 	}
 }
 
+/* Native frames that are not to be shown are passed over, wherever they stand. */
+static void test_hidden(void **state)
+{
+	static const uint32_t addresses[] = {0, 1, 0, 1, 1};
+	static const uint8_t hidden[] = {0, 1};
+	struct python_place python = {1, 2};
+	struct model model = {.python = &python};
+	struct stack stack = {.frame_count = 5, .python_count = 1, .flags = XT_STACK_TRUNCATED};
+	const struct mixed_frame expected[] = {
+		{MIXED_TRUNCATED, 0}, {MIXED_PYTHON, 1}, {MIXED_NATIVE, 0}};
+	struct mixed_frame frame;
+	struct mix mix;
+
+	(void)state;
+	mix_begin(&mix, &model, &stack, 0, 5, PYTHON_MIXED);
+	mix.addresses = addresses;
+	mix.hidden = hidden;
+	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
+		assert_true(mix_next(&mix, &frame));
+		assert_int_equal(frame.kind, expected[i].kind);
+		assert_int_equal(frame.index, expected[i].index);
+	}
+	assert_false(mix_next(&mix, &frame));
+	mix_begin(&mix, &model, &stack, 0, 5, PYTHON_FULL);
+	for (int i = 0; i < 6; i++) /* one of five stands for the loop */
+		assert_true(mix_next(&mix, &frame));
+	assert_false(mix_next(&mix, &frame));
+}
+
 static void test_samples(void **state)
 {
 	char text[256];
@@ -152,6 +181,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_samples),
+		cmocka_unit_test(test_hidden),
 		cmocka_unit_test(test_any_places),
 	};
 

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+# Python frames of real traces: what a table keeps of long paths, and what stands between the frames.
+traces=$tests/../../../samples/traces
+tables() {
+	merge "$@" | sed -n '/^GPU time by call path/,/^$/p'
+}
+tables "$traces/h200-pytorch-work.xtr" --top 6
+tables "$traces/h200-triton.xtr" --top 2
+for mode in mixed full only off; do
+	echo "$mode:"
+	merge "$traces/h200-cupy.xtr" --folded - --python $mode | sed -n '/cupy_copy/p'
+done
