@@ -128,7 +128,8 @@ def shorten(line, length=600):
 
 
 def examine(places, options, kind, folder, say):
-    """One more run, whose log is read. True if all is right."""
+    """One more run, whose log is read. Is all right, and the launches, those with Python frames and the
+    sum of their frames."""
     ledger = os.path.join(folder, "ledger")
     data = os.path.join(folder, kind)
     os.environ["LEDGER"] = ledger
@@ -136,12 +137,13 @@ def examine(places, options, kind, folder, say):
         run_once(places, options, kind, "mixed", data)
     finally:
         del os.environ["LEDGER"]
-    fine = True
+    fine, sums = True, (0, 0, 0)
     for name in sorted(name for name in os.listdir(data) if name.endswith(".xtr")):
         log = Log(places, os.path.join(data, name))
         launches, with_python, frames = count_launches(log)
         if not launches:
             continue
+        sums = tuple(map(sum, zip(sums, (launches, with_python, frames))))
         say("  %s: Python %s, %d launches, %.2f %% with Python frames, %.1f frames each" % (
             name, log.meta.get("python.version", "-"), launches, 100 * with_python / launches,
             frames / max(1, with_python)))
@@ -160,7 +162,7 @@ def examine(places, options, kind, folder, say):
         say("  the first lines, %s:" % mode)
         for line in folded(places, data, mode, options.lines):
             say("    " + shorten(line))
-    return fine
+    return fine, sums
 
 
 def compare(places, options, kind, folder, say):
@@ -177,6 +179,20 @@ def compare(places, options, kind, folder, say):
             100 * (medians["mixed"] / medians["off"] - 1), options.pairs,
             "; ".join("%s %s" % (mode, " ".join("%.4f" % value for value in times[mode]))
                       for mode in MODES)))
+    return medians
+
+
+def say_table(rows, say):
+    """All kinds in one table, for a document."""
+    say("| kind | launches | with Python frames | frames each | bare, ms/step | native stacks | with Python | "
+        "to native stacks |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for kind, (launches, with_python, frames), medians in rows:
+        times = "– | – | – | –" if not medians else "%.3f | %.3f | %.3f | %+.1f %%" % (
+            medians["bare"], medians["off"], medians["mixed"],
+            100 * (medians["mixed"] / medians["off"] - 1))
+        say("| %s | %s | %.1f %% | %.1f | %s |" % (
+            kind, format(launches, ","), 100 * with_python / max(1, launches),
+            frames / max(1, with_python), times))
 
 
 def main():
@@ -204,7 +220,7 @@ def main():
 
     folder = options.keep or tempfile.mkdtemp()
     os.makedirs(folder, exist_ok=True)
-    fine = True
+    fine, rows = True, []
     for kind in options.kinds:
         needed, there = subprocess.run(
             [options.python, places.work, kind, "--needs"], capture_output=True,
@@ -213,13 +229,15 @@ def main():
             say("%s: skipped, no %s" % (kind, needed))
             continue
         try:
-            if options.pairs:
-                compare(places, options, kind, folder, say)
-            fine = examine(places, options, kind, folder, say) and fine
+            medians = compare(places, options, kind, folder, say) if options.pairs else None
+            is_right, sums = examine(places, options, kind, folder, say)
+            fine = is_right and fine
+            rows.append((kind, sums, medians))
         except RuntimeError as error:
             say("%s: failed: %s" % (kind, error))
             fine = False
         say("")
+    say_table(rows, say)
     if not options.keep:
         shutil.rmtree(folder)
     return 0 if fine else 1

@@ -34,7 +34,7 @@ def check(reference, folder, args):
         for sample in profile.sample:
             labels = {strings[label.key]: strings[label.str] for label in sample.label}
             path = [labels["process"]] if several else []
-            path += [strings[name] for i in reversed(sample.location_id) for name in locations[i]]
+            path += [name for i in reversed(sample.location_id) for name in locations[i]]
             paths[tuple(path)] += sample.value[place]
         wanted = reference.folded(weight, "--nvtx", "off")
         expect_same(+paths, +wanted, weight)
@@ -48,7 +48,8 @@ def check_references(profile):
     are in. What is referred to must be there, once."""
     mappings = {mapping.id: mapping for mapping in profile.mapping}
     functions = {function.id: function for function in profile.function}
-    locations = {location.id: [functions[line.function_id].name
+    locations = {location.id: [name_of(profile.string_table, functions[line.function_id],
+                                       0 if location.mapping_id else line.line)
                                for line in reversed(location.line)]
                  for location in profile.location}
     for ids, rows in ((mappings, profile.mapping), (functions, profile.function),
@@ -76,6 +77,12 @@ def check_labels(reference, profile, key, label_of_root):
     # What has no thread or device has no label.
     wanted = {root: value for root, value in wanted.items() if not root.strip("[").startswith("unknown")}
     expect_same(+found, +collections.Counter(wanted), f"label {key}")
+
+
+def name_of(strings, function, line):
+    """As in a path: of Python, which lies in no mapping, with file and line."""
+    name, file = strings[function.name], strings[function.filename].rsplit("/", 1)[-1]
+    return "%s (%s%s)" % (name, file, ":%d" % line if line else "") if file and line else name
 
 
 def check_with_pprof(reference, folder):
