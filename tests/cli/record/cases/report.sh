@@ -3,8 +3,8 @@
 status "$xtrace" help report
 status "$xtrace" report --text -o page.html
 status "$xtrace" report -o
-status "$xtrace" report nowhere
-status "$xtrace" report
+status "$xtrace" report --text nowhere
+status "$xtrace" report --text
 "$xtrace" record --simulate -- "$sample" --tokens 2 >/dev/null 2>&1
 "$xtrace" report --text --top 1 | sed -n '1p; /^GPU time by frame/p' | sed -E 's/[0-9.]+ %/SHARE/'
 # (Without node there is no page to be had; then the case says what one gets where there is.)
