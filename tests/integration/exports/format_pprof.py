@@ -37,8 +37,9 @@ def check(reference, folder, args):
             path += [name for i in reversed(sample.location_id) for name in locations[i]]
             paths[tuple(path)] += sample.value[place]
         wanted = collections.Counter()
+        files = [strings[function.filename] for function in profile.function]
         for path, value in reference.folded(weight, "--nvtx", "off").items():
-            wanted[tuple(without_folders(name) for name in path)] += value
+            wanted[tuple(without_folders(name, files) for name in path)] += value
         expect_same(+paths, +wanted, weight)
     check_labels(reference, profile, "device", lambda root: root.strip("[]"))
     check_labels(reference, profile, "thread", lambda root: root)
@@ -87,9 +88,14 @@ def name_of(strings, function, line):
     return "%s (%s%s)" % (name, file, ":%d" % line if line else "") if file and line else name
 
 
-def without_folders(name):
-    """Paths show folders of a file where several have one name; here the whole file is given."""
-    return re.sub(r"\(([^()]*/)([^/()]+:\d+)\)$", r"(\2)", name)
+def without_folders(name, files):
+    """Paths show folders of a file where several have one name; here the whole file is given, and must
+    be in those folders."""
+    found = re.search(r"\(([^()]*/)([^/()]+):(\d+)\)$", name)
+    if not found:
+        return name
+    expect(any(file.endswith("/" + found[1] + found[2]) for file in files), name, "is of no file")
+    return "%s(%s:%s)" % (name[:found.start()], found[2], found[3])
 
 
 def check_with_pprof(reference, folder):
