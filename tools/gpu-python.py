@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python's frames on a real GPU: how many launches have them, whether they are right, what they cost.
 
-Runs tests/gpu/python_work.py of each kind bare, recorded without Python frames and recorded with them,
-in turns, from an unpacked tarball (share/xtrace/gpu-python.py), an installation or a build tree. Prints
-for each kind the medians of the time of a step, the percent of launches with Python frames, what the
-log counts of Python, and the first lines of its folded stacks. Where the program makes NVTX marks, the
-Python frames of each are held against what sys._getframe() said there.
+Runs tests/gpu/python_work.py of each kind from an unpacked tarball (share/xtrace/gpu-python.py), an
+installation or a build tree. Prints for each kind what recording adds to a step without Python frames
+and with them, the percent of launches with Python frames, what the log counts of Python, and the first
+lines of its folded stacks. What it adds is measured within one process, which switches recording off
+and on from step to step: processes differ from each other by more. Where the program makes NVTX marks,
+the Python frames of each are held against what sys._getframe() said there.
 
 Exit status: 0 all frames are right, 1 some are not or a program failed, 2 usage.
 """
@@ -25,7 +26,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 KINDS = ("driver", "eager", "compile", "graph", "loader", "autograd", "cupy", "jax")
 LAUNCHES = (1, 2)
-MODES = ("bare", "off", "mixed")
+MODES = ("off", "mixed")
 
 
 class Places:
@@ -44,23 +45,24 @@ class Places:
         self.simulated = os.path.join(root, "lib", "xtrace", "simgpu")
 
 
-def run_once(places, options, kind, mode, folder):
-    """The time of a step in ms."""
+def run_once(places, options, kind, mode, folder, is_switched=False):
+    """Milliseconds of a step, and (if it switches) those that recording adds."""
     command = [options.python, places.work, kind, "--steps", str(options.steps)]
     environment = dict(os.environ)
     if mode == "bare" and options.simulate:
         environment["LD_LIBRARY_PATH"] = places.simulated
     if mode != "bare":
         shutil.rmtree(folder, ignore_errors=True)
-        environment["XTRACE_PYTHON"] = mode
+        switching = ["--capture-range", "cudaProfilerApi"] if is_switched else []
         command = [places.xtrace, "record", *(["--simulate"] if options.simulate else []),
-                   "-o", folder, "--", *command]
+                   "--python", mode, *switching, "-o", folder, "--", *command,
+                   *(["--switch"] if is_switched else [])]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    found = re.search(r"([0-9.]+) ms/step", done.stdout)
+    found = re.search(r"([0-9.]+) ms/step(?:, recording adds (-?[0-9.]+))?", done.stdout)
     if done.returncode or not found:
         raise RuntimeError("%s %s gives %d: %s" % (
             kind, mode, done.returncode, (done.stdout + done.stderr).strip()[-2000:]))
-    return float(found.group(1))
+    return float(found.group(1)), float(found.group(2) or 0)
 
 
 class Log:
@@ -166,33 +168,39 @@ def examine(places, options, kind, folder, say):
 
 
 def compare(places, options, kind, folder, say):
-    times = {mode: [] for mode in MODES}
+    """Milliseconds of a step without recording, and what it adds by mode: the median of the runs of
+    each."""
     run_once(places, options, kind, "bare", None)  # fills the caches of files and compiled kernels
+    added = {mode: [] for mode in MODES}
+    off = []
     for _ in range(options.pairs):
         for mode in MODES:
-            times[mode].append(run_once(places, options, kind, mode,
-                                        os.path.join(folder, "timed")))
-    medians = {mode: statistics.median(values) for mode, values in times.items()}
-    say("%s: ms/step bare %.4f, native stacks %.4f, with Python %.4f (%+.2f %% to native; of %d runs "
-        "each: %s)" % (
-            kind, medians["bare"], medians["off"], medians["mixed"],
-            100 * (medians["mixed"] / medians["off"] - 1), options.pairs,
-            "; ".join("%s %s" % (mode, " ".join("%.4f" % value for value in times[mode]))
-                      for mode in MODES)))
-    return medians
+            off_ms, added_ms = run_once(places, options, kind, mode,
+                                        os.path.join(folder, "timed"), is_switched=True)
+            off.append(off_ms)
+            added[mode].append(added_ms)
+    say("%s: ms/step without recording %s; added %s" % (
+        kind, " ".join("%.4f" % value for value in off),
+        ", ".join("%s %s" % (mode, " ".join("%.4f" % value for value in added[mode]))
+                  for mode in MODES)))
+    return statistics.median(off), {mode: statistics.median(added[mode]) for mode in MODES}
 
 
-def say_table(rows, say):
+def say_table(rows, steps, say):
     """All kinds in one table, for a document."""
-    say("| kind | launches | with Python frames | frames each | bare, ms/step | native stacks | with Python | "
-        "to native stacks |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
-    for kind, (launches, with_python, frames), medians in rows:
-        times = "– | – | – | –" if not medians else "%.3f | %.3f | %.3f | %+.1f %%" % (
-            medians["bare"], medians["off"], medians["mixed"],
-            100 * (medians["mixed"] / medians["off"] - 1))
+    say("| kind | launches | with Python frames | frames each | not recorded, ms/step | native stacks add | "
+        "with Python |\n| --- | --- | --- | --- | --- | --- | --- |")
+    for kind, (launches, with_python, frames), times in rows:
+        costs = "– | – | –"
+        if times:
+            off, added = times
+            per_step = max(1, launches) / steps
+            costs = "%.3f | %s" % (off, " | ".join(
+                "%+.1f %%, %.0f ns a launch" % (100 * added[mode] / off, 1e6 * added[mode] / per_step)
+                for mode in MODES))
         say("| %s | %s | %.1f %% | %.1f | %s |" % (
             kind, format(launches, ","), 100 * with_python / max(1, launches),
-            frames / max(1, with_python), times))
+            frames / max(1, with_python), costs))
 
 
 def main():
@@ -200,7 +208,7 @@ def main():
     parser.add_argument("kinds", nargs="*", default=list(KINDS), metavar="KIND",
                         help="of " + ", ".join(KINDS))
     parser.add_argument("--python", default="python3")
-    parser.add_argument("--pairs", type=int, default=5, help="runs of each (5)")
+    parser.add_argument("--pairs", type=int, default=5, help="runs of each for what recording adds; 0: none (5)")
     parser.add_argument("--steps", type=int, default=200, help="steps of a run (200)")
     parser.add_argument("--lines", type=int, default=5, help="folded lines shown (5)")
     parser.add_argument("--build", help="a build directory")
@@ -229,15 +237,15 @@ def main():
             say("%s: skipped, no %s" % (kind, needed))
             continue
         try:
-            medians = compare(places, options, kind, folder, say) if options.pairs else None
+            times = compare(places, options, kind, folder, say) if options.pairs else None
             is_right, sums = examine(places, options, kind, folder, say)
             fine = is_right and fine
-            rows.append((kind, sums, medians))
+            rows.append((kind, sums, times))
         except RuntimeError as error:
             say("%s: failed: %s" % (kind, error))
             fine = False
         say("")
-    say_table(rows, say)
+    say_table(rows, options.steps + 20, say)
     if not options.keep:
         shutil.rmtree(folder)
     return 0 if fine else 1

@@ -135,10 +135,10 @@ void nodes_free(struct nodes *nodes)
 	*nodes = (struct nodes){0};
 }
 
-/* The row that the id meant at that time; NULL if none. */
-static struct node *find_row(const struct nodes *nodes, uint64_t id, uint64_t time_ns)
+/* The place of the first row that is of a larger id or later. */
+static size_t place_behind(const struct nodes *nodes, uint64_t id, uint64_t time_ns)
 {
-	size_t low = 0, high = nodes->count; /* the first that is of a larger id or later */
+	size_t low = 0, high = nodes->count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -149,7 +149,25 @@ static struct node *find_row(const struct nodes *nodes, uint64_t id, uint64_t ti
 		else
 			high = middle;
 	}
-	return low && nodes->rows[low - 1].id == id ? &nodes->rows[low - 1] : NULL;
+	return low;
+}
+
+/* The row that the id meant at that time; NULL if none. */
+static struct node *find_row(const struct nodes *nodes, uint64_t id, uint64_t time_ns)
+{
+	size_t behind = place_behind(nodes, id, time_ns);
+
+	return behind && nodes->rows[behind - 1].id == id ? &nodes->rows[behind - 1] : NULL;
+}
+
+uint64_t nodes_graph_since_ns(const struct nodes *nodes, uint32_t graph)
+{
+	uint64_t first_id = (uint64_t)graph << 32;
+	size_t place = place_behind(nodes, first_id ? first_id - 1 : 0, UINT64_MAX);
+
+	if (place == nodes->count || nodes->rows[place].id >> 32 != graph)
+		return 0;
+	return nodes->rows[place].time_ns;
 }
 
 /* The origin of a clone was there when the clone was made: what its id meant later is not it. */

@@ -66,6 +66,9 @@ void nodes_free(struct nodes *nodes);
 /* The creation of the node that had that id at that time, or CREATION_UNKNOWN. */
 uint32_t nodes_creation(struct nodes *nodes, uint64_t id, uint64_t time_ns);
 
+/* When the first node was made of the graph with that number, the upper half of its nodes' ids; 0: not known. */
+uint64_t nodes_graph_since_ns(const struct nodes *nodes, uint32_t graph);
+
 /*
  * A thread was in that API from enter_ns to exit_ns: the nodes that it made by then were made by
  * that call. Of calls within each other the one that is told of first, the innermost, counts.

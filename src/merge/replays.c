@@ -77,15 +77,16 @@ static bool is_one_owner(const struct replays *replays, const struct replay *a,
 static const struct launch *decide(const struct replays *replays, const struct replay *before,
 				   const struct replay *after, const struct work *work)
 {
-	uint64_t start_ns = work->start_ns;
+	uint64_t start_ns = work->start_ns, since_ns;
 	bool may_be_after =
 		after->is_there && (!after->is_known || after->launch.enter_ns <= start_ns);
 
 	if (is_one_replay(before, after))
 		return &before->launch;
 	/* What was launched while recording was paused has no work in the log but this. */
-	if (pauses_within(replays->pauses, before->is_known ? before->launch.enter_ns : 0,
-			  start_ns))
+	since_ns = before->is_known ? before->launch.enter_ns
+				    : nodes_graph_since_ns(replays->nodes, work->graph_node >> 32);
+	if (pauses_within(replays->pauses, since_ns, start_ns))
 		return NULL;
 	if (!may_be_after)
 		return before->is_known ? &before->launch : NULL;

@@ -243,11 +243,43 @@ KINDS = {
 }
 
 
+def make_switch(ctypes):
+    """Has recording be on or off, if it follows the profiler's range."""
+    cuda = ctypes.CDLL("libcuda.so.1")
+    return lambda is_on: cuda.cuProfilerStart() if is_on else cuda.cuProfilerStop()
+
+
+def time_steps(steps, synchronize, count):
+    times = []
+    for _ in range(count):
+        begin = time.perf_counter()
+        next(steps)
+        synchronize()
+        times.append((time.perf_counter() - begin) * 1000)
+    return times
+
+
+def time_switched(steps, synchronize, pair_count, switch):
+    """Of each pair of neighbouring steps the one without recording, and how much longer the other took."""
+    off, added = [], []
+    for number in range(pair_count):
+        order = (False, True) if number % 2 else (True, False)
+        pair = {}
+        for is_on in order:
+            switch(is_on)
+            pair[is_on], = time_steps(steps, synchronize, 1)
+        off.append(pair[False])
+        added.append(pair[True] - pair[False])
+    return off, added
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kind", choices=KINDS)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--warm-up", type=int, default=20)
+    parser.add_argument("--switch", action="store_true",
+                        help="switch recording off and on from step to step; say what it adds")
     parser.add_argument("--needs", action="store_true", help="say what it needs and whether it is there")
     arguments = parser.parse_args()
     work, needed = KINDS[arguments.kind]
@@ -256,14 +288,15 @@ def main():
         return
     steps = work(importlib.import_module(needed))
     synchronize = next(steps)
-    times = []
-    for number in range(arguments.warm_up + arguments.steps):
-        begin = time.perf_counter()
-        next(steps)
-        synchronize()
-        if number >= arguments.warm_up:
-            times.append((time.perf_counter() - begin) * 1000)
-    print("%.4f ms/step" % statistics.median(times))
+    time_steps(steps, synchronize, arguments.warm_up)
+    if arguments.switch:
+        off, added = time_switched(steps, synchronize, arguments.steps // 2,
+                                   make_switch(importlib.import_module("ctypes")))
+        print("%.4f ms/step, recording adds %.5f" % (
+            statistics.median(off), statistics.median(added)))
+    else:
+        print("%.4f ms/step" % statistics.median(
+            time_steps(steps, synchronize, arguments.steps)))
 
 
 if __name__ == "__main__":

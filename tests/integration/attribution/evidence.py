@@ -142,6 +142,7 @@ class Evidence:
         self.spoilt = 0
         # (tid, call number): when that call made its node, and with which stack, by the log
         self.made_at, self.made_stack = {}, {}
+        self.graph_since = {}  # graph: when its first node was made
         self.read_ledger(ledger_path)
         self.read_truth(truth_path)
 
@@ -411,6 +412,8 @@ def check_nodes(evidence, log):
     for row in log.tables["GRAPH_NODE"]:
         found.append((log.tids[row["thread"]], row["id"], row["origin"], row["stack"] != 0))
         rows[log.tids[row["thread"]]].append(row)
+    for node, time in sorted((row["id"], row["time_ns"]) for row in log.tables["GRAPH_NODE"]):
+        evidence.graph_since.setdefault(node >> 32, time)
     wanted = [(tid, node, 0, True) for tid, _, node, _ in evidence.nodes]
     wanted += [(tid, node, origin, False) for tid, _, node, origin in evidence.nodes if origin]
     wanted += [(tid, node, 0, True) for tid, _, node, executable in evidence.changes

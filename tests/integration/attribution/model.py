@@ -112,7 +112,8 @@ class Model:
         before, after = (self.evidence.call_of(near[0].correlation) if near else None
                          for near in (others[:place][-1:], others[place:][:1]))
         true = self.evidence.by_correlation[self.evidence.replay_of(work)]
-        since = before.enter_ns if before else 0
+        graph_since = self.evidence.graph_since.get(work.node >> 32, 0)
+        since = before.enter_ns if before else graph_since
         if before and before is after:
             found = before
         elif any(start <= work.start_ns and end >= since for start, end in self.evidence.pauses):

@@ -145,6 +145,27 @@ static void around_a_pause(void **state)
 	assert_int_equal(fixture.told.call[43], 2);
 }
 
+/* A graph that was made when recording went on was not launched before. */
+static void behind_a_pause(void **state)
+{
+	struct fixture fixture = {0};
+	struct node node = {.id = NODE(0), .time_ns = 31};
+
+	(void)state;
+	assert_int_equal(pauses_add(&fixture.pauses, 20, false), 0);
+	assert_int_equal(pauses_add(&fixture.pauses, 30, true), 0);
+	pauses_index(&fixture.pauses);
+	set_up(&fixture);
+	assert_int_equal(nodes_add(&fixture.nodes, &node), 0);
+	assert_int_equal(nodes_index(&fixture.nodes), 0);
+	join(&fixture, 35);
+	pass(&fixture, 40, 2, 32, 100);
+	finish(&fixture, 1);
+	assert_int_equal(fixture.told.call[35], 2);
+	fixture.nodes.conditional = NULL;
+	nodes_free(&fixture.nodes);
+}
+
 /* A graph without conditional nodes may be launched from the GPU, beside its replays. */
 static void other_graphs(void **state)
 {
@@ -167,9 +188,8 @@ static void other_graphs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(within_a_replay),
-		cmocka_unit_test(between_replays),
-		cmocka_unit_test(around_a_pause),
+		cmocka_unit_test(within_a_replay), cmocka_unit_test(between_replays),
+		cmocka_unit_test(around_a_pause),  cmocka_unit_test(behind_a_pause),
 		cmocka_unit_test(other_graphs),
 	};
 
