@@ -4,7 +4,7 @@
 #   bin/                    xtrace, xtrace-merge, xtrace-dump
 #   lib/                    libxtrace_inject.so
 #   lib/xtrace/             the libraries that these need beyond libc, for our eyes only
-#   lib/xtrace/simgpu/      the simulated libcuda.so.1 and libcupti.so
+#   lib/xtrace/simgpu/      the simulated libcuda.so.1, libcupti.so and libnvidia-ml.so.1
 #   libexec/xtrace/         the conformance program, of a build with tests
 #   share/xtrace/           samples, gpu-check.sh, gpu-python.py, bench.sh, bench/; built-from, the commit that this is of
 #   share/man, share/doc    the manual pages; documents; the licences of the libraries beside us
@@ -21,7 +21,7 @@ endforeach()
 install(TARGETS xtrace xtrace-merge RUNTIME DESTINATION bin)
 install(PROGRAMS tools/xtrace-dump DESTINATION bin)
 install(TARGETS xtrace_inject LIBRARY DESTINATION lib)
-install(TARGETS simcuda simcupti LIBRARY DESTINATION ${XTRACE_PRIVATE_LIBDIR}/simgpu)
+install(TARGETS simcuda simcupti simnvml LIBRARY DESTINATION ${XTRACE_PRIVATE_LIBDIR}/simgpu)
 install(PROGRAMS tools/gpu-check.sh tools/gpu-python.py tools/check-trace.py tools/bench.sh
 	DESTINATION share/xtrace)
 install(TARGETS ${bench_targets}
@@ -93,7 +93,7 @@ if(BUILD_TESTING AND NOT XTRACE_SANITIZE)
 		add_test(NAME house.glibc COMMAND ${PROJECT_SOURCE_DIR}/tools/check-glibc.sh
 			$<TARGET_FILE:xtrace> $<TARGET_FILE:xtrace-merge>
 			$<TARGET_FILE:xtrace_inject> $<TARGET_FILE:simcuda>
-			$<TARGET_FILE:simcupti> $<TARGET_FILE:llm_inference>
+			$<TARGET_FILE:simcupti> $<TARGET_FILE:simnvml> $<TARGET_FILE:llm_inference>
 			${XTRACE_LIBUNWIND} ${XTRACE_LIBZSTD})
 	else()
 		message(STATUS "glibc ${glibc_version}: what is built here is not for older systems")

@@ -7,11 +7,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -20,6 +22,9 @@
 static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
 #define PASSED_ON_COUNT (sizeof(passed_on) / sizeof(passed_on[0]))
+
+/* The first tick comes after such a part of the period; the time between them doubles up to it. */
+#define FIRST_TICKS 16
 
 static int probe(const char *path)
 {
@@ -60,13 +65,17 @@ int child_find(const char *program)
 }
 
 /* Only in the child. Comes back only on failure. */
-static void start(char *const *command, const struct environment_entry *environment, int report)
+static void start(char *const *command, const struct environment_entry *environment,
+		  const struct child_care *care, int report)
 {
 	int error;
 
-	for (; environment->name; environment++)
+	for (; environment && environment->name; environment++)
 		if (environment->value && setenv(environment->name, environment->value, 1))
 			goto failed;
+	if (care && care->output >= 0 &&
+	    (dup2(care->output, STDOUT_FILENO) < 0 || dup2(care->output, STDERR_FILENO) < 0))
+		goto failed;
 	execvp(command[0], command);
 failed:
 	error = errno;
@@ -90,20 +99,45 @@ static void signals_to_watch(sigset_t *watched)
 	}
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* As sigwaitinfo(), but ends at that time, too. */
+static int wait_until(uint64_t end_ns, const sigset_t *watched, siginfo_t *info)
+{
+	uint64_t now = now_ns(), left_ns = end_ns > now ? end_ns - now : 0;
+	const struct timespec left = {(time_t)(left_ns / 1000000000), (long)(left_ns % 1000000000)};
+
+	return sigtimedwait(watched, info, &left);
+}
+
 /*
  * Passes signals on until the child has ended. What the terminal sends goes to the whole
  * foreground process group, so the child has it already; what a process sent to us is meant for
  * the child.
  */
-static int wait_for(pid_t pid, const sigset_t *watched)
+static int wait_for(pid_t pid, const sigset_t *watched, const struct child_care *care)
 {
 	static const struct timespec no_time;
+	bool ticks = care && care->tick;
+	uint64_t step_ns = ticks ? care->period_ns / FIRST_TICKS : 0, next_ns = now_ns() + step_ns;
 	siginfo_t info;
 	int status = 0;
 
 	for (;;) {
-		int signal = sigwaitinfo(watched, &info);
+		int signal =
+			ticks ? wait_until(next_ns, watched, &info) : sigwaitinfo(watched, &info);
 
+		if (ticks && now_ns() >= next_ns) {
+			care->tick(care->context);
+			step_ns = 2 * step_ns < care->period_ns ? 2 * step_ns : care->period_ns;
+			next_ns = now_ns() + step_ns;
+		}
 		if (signal == SIGCHLD && waitpid(pid, &status, WNOHANG) == pid)
 			break;
 		if (signal > 0 && signal != SIGCHLD && info.si_code <= 0)
@@ -115,7 +149,8 @@ static int wait_for(pid_t pid, const sigset_t *watched)
 	return status;
 }
 
-int child_run(char *const *command, const struct environment_entry *environment, int *status_out)
+int child_run(char *const *command, const struct environment_entry *environment,
+	      const struct child_care *care, int *status_out)
 {
 	const struct sigaction standard = {.sa_handler = SIG_DFL};
 	struct sigaction child_action;
@@ -134,7 +169,7 @@ int child_run(char *const *command, const struct environment_entry *environment,
 		sigaction(SIGCHLD, &child_action, NULL);
 		sigprocmask(SIG_SETMASK, &mask, NULL);
 		close(report[0]);
-		start(command, environment, report[1]);
+		start(command, environment, care, report[1]);
 	}
 	if (pid < 0)
 		error = -errno;
@@ -142,7 +177,7 @@ int child_run(char *const *command, const struct environment_entry *environment,
 	if (pid > 0) {
 		if (read(report[0], &failure, sizeof(failure)) == sizeof(failure))
 			error = -failure;
-		*status_out = wait_for(pid, &watched);
+		*status_out = wait_for(pid, &watched, care);
 	}
 	close(report[0]);
 	sigaction(SIGCHLD, &child_action, NULL);

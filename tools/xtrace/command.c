@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OPTIONS_MAX 16
+#define OPTIONS_MAX 48
 
 static void add_short(char *shorts, const struct command_option *option)
 {

@@ -2,8 +2,8 @@
 /*
  * What the commands of xtrace have in common: their table, their options, their messages.
  *
- * The program is single-threaded. It never writes to stdout but for help and version: that
- * belongs to the traced program.
+ * The program is single-threaded. xtrace record never writes to stdout: that belongs to the traced
+ * program.
  */
 #ifndef XTRACE_COMMAND_H
 #define XTRACE_COMMAND_H
@@ -36,7 +36,8 @@ struct command {
 		   char **argv); /* gives the exit status */
 };
 
-extern const struct command command_record, command_report, command_pause, command_resume;
+extern const struct command command_record, command_report, command_bench, command_pause,
+	command_resume;
 
 /*
  * The next option in argv, up to the first argument that is none: its letter, 0 at the end (the

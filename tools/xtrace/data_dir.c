@@ -17,6 +17,7 @@
 
 #include "command.h"
 #include "info.h"
+#include "json_file.h"
 
 #define OLD_SUFFIX ".old"
 
@@ -33,11 +34,17 @@ static bool is_dots(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* What a recording leaves in its directory, and xtrace report, and nothing else does. */
+/* What a recording leaves in its directory, and xtrace report and bench, and nothing else does. */
 static bool is_our_file(const char *name)
 {
-	return strcmp(name, DATA_DIR_INFO) == 0 || strcmp(name, DATA_DIR_INFO_DRAFT) == 0 ||
-	       strcmp(name, DATA_DIR_REPORT) == 0 || ends_with(name, DATA_DIR_LOG_SUFFIX) ||
+	static const char *const names[] = {DATA_DIR_INFO,   DATA_DIR_INFO JSON_FILE_DRAFT,
+					    DATA_DIR_REPORT, DATA_DIR_GPU,
+					    DATA_DIR_OUTPUT, DATA_DIR_GPU JSON_FILE_DRAFT};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return ends_with(name, DATA_DIR_LOG_SUFFIX) ||
 	       ends_with(name, DATA_DIR_LOG_SUFFIX ".spool");
 }
 
@@ -104,8 +111,7 @@ static int remove_files(DIR *folder)
 	return 0;
 }
 
-/* Removes an older trace, and refuses to if anything else is in it. */
-static int remove_trace(const char *path)
+int data_dir_remove(const char *path)
 {
 	DIR *folder = NULL;
 	char *foreign = NULL;
@@ -160,7 +166,7 @@ static int claim_older(const char *path, int *claim_out)
 
 	if (asprintf(&info, "%s/" DATA_DIR_INFO, path) < 0)
 		return -ENOMEM;
-	fd = info_open(AT_FDCWD, info, O_RDWR);
+	fd = json_file_open(AT_FDCWD, info, O_RDWR);
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
 		error = -EBUSY;
 	/* Another one may have moved it since, and put its own there. */
@@ -187,7 +193,7 @@ static int move_aside(const char *path, struct data_dir *dir)
 		return error;
 	if (asprintf(&old, "%s%s", path, OLD_SUFFIX) < 0)
 		return -ENOMEM;
-	error = remove_trace(old);
+	error = data_dir_remove(old);
 	if (!error && rename(path, old)) {
 		error = -errno;
 		complain("cannot move '%s' to '%s': %m", path, old);

@@ -11,7 +11,8 @@
 
 #define DATA_DIR_INFO	    "info.json"
 #define DATA_DIR_REPORT	    "report.html" /* of xtrace report */
-#define DATA_DIR_INFO_DRAFT "info.json.new"
+#define DATA_DIR_GPU	    "gpu.json"	  /* of xtrace bench: the state of the devices */
+#define DATA_DIR_OUTPUT	    "output.txt"  /* of xtrace bench: what the program wrote */
 #define DATA_DIR_FORMAT	    "xtrace.data" /* "format" in info.json: what tells ours from others' */
 #define DATA_DIR_LOG_SUFFIX ".xtr"
 
@@ -39,6 +40,12 @@ int data_dir_create(const char *path, struct data_dir *dir);
  */
 int data_dir_begin(struct data_dir *dir, const struct info *info);
 void data_dir_close(struct data_dir *dir);
+
+/*
+ * Removes a trace, if there is one; what is no trace of ours, is still written to, or holds anything
+ * else is left alone, with a message. 0 or -errno.
+ */
+int data_dir_remove(const char *path);
 
 /*
  * The names of the logs in the directory, sorted; to be freed with data_dir_free_logs(). 0, or

@@ -11,14 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "data_dir.h"
-
-#define INFO_BYTES_MAX (64 << 20)
+#include "json_file.h"
 
 /* RFC 3339 in UTC, with nanoseconds: a JSON number would not hold them. */
 static void format_time(char *out, size_t out_bytes, uint64_t realtime_ns)
@@ -94,72 +92,20 @@ static cJSON *build(const struct info *info)
 	return root;
 }
 
-static int write_text(int fd, const char *text)
-{
-	size_t length = strlen(text), done = 0;
-
-	while (done < length) {
-		ssize_t n = write(fd, text + done, length - done);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		done += n > 0 ? (size_t)n : 0;
-	}
-	return 0;
-}
-
 /* To be freed. */
 static char *make_text(const struct info *info)
 {
 	cJSON *root = build(info);
-	char *text = cJSON_Print(root), *line = NULL;
+	char *text = json_file_text(root);
 
-	if (text && asprintf(&line, "%s\n", text) < 0)
-		line = NULL;
-	cJSON_free(text);
 	cJSON_Delete(root);
-	return line;
-}
-
-int info_open(int folder, const char *name, int flags)
-{
-	int fd = openat(folder, name, flags | O_CLOEXEC, 0600), moved;
-
-	if (fd < 0)
-		return -errno;
-	if (fd > STDERR_FILENO)
-		return fd;
-	moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	if (moved < 0)
-		moved = -errno;
-	close(fd);
-	return moved;
-}
-
-static int open_new(int folder, const char *name, int how)
-{
-	return info_open(folder, name, O_WRONLY | O_CREAT | O_NOFOLLOW | how);
-}
-
-static int replace(int folder, const char *text)
-{
-	int fd = open_new(folder, DATA_DIR_INFO_DRAFT, O_TRUNC), error;
-
-	if (fd < 0)
-		return fd;
-	error = write_text(fd, text);
-	if (close(fd) && !error)
-		error = -errno;
-	if (!error && renameat(folder, DATA_DIR_INFO_DRAFT, folder, DATA_DIR_INFO))
-		error = -errno;
-	if (error)
-		unlinkat(folder, DATA_DIR_INFO_DRAFT, 0);
-	return error;
+	return text;
 }
 
 static int create(int folder, const char *text, int *claim_out)
 {
-	int fd = open_new(folder, DATA_DIR_INFO, O_EXCL), error;
+	int fd = json_file_open(folder, DATA_DIR_INFO, O_WRONLY | O_CREAT | O_NOFOLLOW | O_EXCL);
+	int error;
 
 	if (fd < 0)
 		return fd;
@@ -167,7 +113,7 @@ static int create(int folder, const char *text, int *claim_out)
 	 * system without locks the recording is made all the same. */
 	while (flock(fd, LOCK_EX) && errno == EINTR)
 		;
-	error = write_text(fd, text);
+	error = json_file_put(fd, text);
 	if (error) {
 		unlinkat(folder, DATA_DIR_INFO, 0);
 		close(fd);
@@ -188,7 +134,8 @@ static int write_to(const char *data_dir, const struct info *info, int *claim_ou
 	if (!text)
 		error = -ENOMEM;
 	else
-		error = claim_out ? create(folder, text, claim_out) : replace(folder, text);
+		error = claim_out ? create(folder, text, claim_out)
+				  : json_file_replace(folder, DATA_DIR_INFO, text);
 	free(text);
 	close(folder);
 	return error;
@@ -205,38 +152,12 @@ int info_write(const char *data_dir, const struct info *info)
 	return write_to(data_dir, info, NULL);
 }
 
-/* The whole file, to be freed; NULL if it cannot be had. */
-static char *read_file(const char *folder, const char *name, size_t *bytes_out)
-{
-	char *path = NULL, *text = NULL;
-	struct stat about;
-	FILE *file = NULL;
-
-	if (asprintf(&path, "%s/%s", folder, name) < 0)
-		return NULL;
-	file = fopen(path, "re");
-	if (!file || fstat(fileno(file), &about) || !S_ISREG(about.st_mode) ||
-	    about.st_size > INFO_BYTES_MAX)
-		goto out;
-	text = malloc((size_t)about.st_size + 1);
-	if (text)
-		*bytes_out = fread(text, 1, (size_t)about.st_size, file);
-out:
-	if (file)
-		fclose(file);
-	free(path);
-	return text;
-}
-
 bool info_is_ours(const char *data_dir)
 {
-	size_t text_bytes = 0;
-	char *text = read_file(data_dir, DATA_DIR_INFO, &text_bytes);
-	cJSON *root = text ? cJSON_ParseWithLength(text, text_bytes) : NULL;
+	cJSON *root = json_file_read(data_dir, DATA_DIR_INFO);
 	const char *format = cJSON_GetStringValue(cJSON_GetObjectItem(root, "format"));
 	bool ours = format && strcmp(format, DATA_DIR_FORMAT) == 0;
 
 	cJSON_Delete(root);
-	free(text);
 	return ours;
 }

@@ -23,12 +23,6 @@ struct info {
 };
 
 /*
- * As openat() with O_CLOEXEC, for what is open while messages are written: it never is one of the
- * standard streams, should those be closed. The descriptor, or -errno.
- */
-int info_open(int folder, const char *name, int flags);
-
-/*
  * Writes it into a directory that has none, and locks it: *claim_out is a descriptor that is
  * closed on exec; the lock holds until it is closed. 0, or -errno and no file is left: -EEXIST if
  * there is one already.

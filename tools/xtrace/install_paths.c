@@ -40,6 +40,7 @@ int install_paths_find(struct install_paths *paths)
 	if (length < 0)
 		return -errno;
 	bin[length] = '\0';
+	strcpy(paths->front, bin);
 	to_parent(bin);
 	strcpy(top, bin);
 	to_parent(top);

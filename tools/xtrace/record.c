@@ -235,7 +235,7 @@ static int run(struct recording *recording)
 			{NULL, NULL},
 		};
 
-		error = child_run(recording->info.command, environment, &status);
+		error = child_run(recording->info.command, environment, NULL, &status);
 	}
 	free(libraries);
 	free(cupti);

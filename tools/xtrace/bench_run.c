@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One run of a bench: xtrace record in a process of its own, what it left, and the state of the
+ * devices meanwhile.
+ *
+ * What the program writes goes to output.txt of its trace directory, rather than to a terminal, which
+ * takes time; where a run fails, the end of it is shown.
+ */
+#include "bench.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "command.h"
+#include "data_dir.h"
+#include "json_file.h"
+
+#define TAIL_BYTES    2000
+#define SUMMARY_LIMIT (512 << 20)
+
+/* Shows the end of what the run wrote. */
+static void show_tail(int fd)
+{
+	char text[TAIL_BYTES + 1], *start = text;
+	off_t end = lseek(fd, 0, SEEK_END);
+	off_t from = end > TAIL_BYTES ? end - TAIL_BYTES : 0;
+	ssize_t length = end > 0 ? pread(fd, text, TAIL_BYTES, from) : 0;
+
+	if (length <= 0)
+		return;
+	text[length] = '\0';
+	if (from && strchr(text, '\n'))
+		start = strchr(text, '\n') + 1;
+	fprintf(stderr, "%s%s", start, text[length - 1] == '\n' ? "" : "\n");
+}
+
+static int run_record(const struct bench *bench, const struct bench_side *side, const char *path,
+		      int output, int *status_out)
+{
+	const struct child_care care = {
+		.output = output,
+		.tick = bench->watch ? gpu_watch_tick : NULL,
+		.context = bench->watch,
+		.period_ns = GPU_WATCH_PERIOD_NS,
+	};
+	size_t count = 0, words = 0;
+	const char **arguments;
+	int error;
+
+	while (side->command[words])
+		words++;
+	arguments = calloc(words + bench->passed_count + 6, sizeof(*arguments));
+	if (!arguments)
+		return -ENOMEM;
+	arguments[count++] = bench->paths.front;
+	arguments[count++] = "record";
+	arguments[count++] = "-o";
+	arguments[count++] = path;
+	for (size_t i = 0; i < bench->passed_count; i++)
+		arguments[count++] = bench->passed[i];
+	arguments[count++] = "--";
+	memcpy(arguments + count, side->command, words * sizeof(*arguments));
+	error = child_run((char *const *)arguments, NULL, &care, status_out);
+	free(arguments);
+	return error;
+}
+
+/* RFC 3339 with nanoseconds, as info.json has it, in ns since 1970; 0 if it is none. */
+static uint64_t read_time(const char *text)
+{
+	struct tm parts = {0};
+	const char *rest = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &parts) : NULL;
+	uint64_t ns = 0;
+
+	if (!rest)
+		return 0;
+	if (*rest == '.')
+		ns = strtoull(rest + 1, NULL, 10);
+	return (uint64_t)timegm(&parts) * 1000000000 + ns;
+}
+
+/*
+ * From info.json: how the run ended, and when it was. 0; -ENODATA if the recording did not come to
+ * its end, or -ECHILD if the program ended with another status than 0, which is *status_out.
+ */
+static int read_info(const char *path, struct bench_run *run, uint64_t *start_ns_out,
+		     int *status_out)
+{
+	cJSON *info = json_file_read(path, DATA_DIR_INFO);
+	const cJSON *status = cJSON_GetObjectItem(info, "exit_status");
+	int error = -ENODATA;
+
+	if (cJSON_IsNumber(status)) {
+		run->wall_ns =
+			(uint64_t)cJSON_GetNumberValue(cJSON_GetObjectItem(info, "duration_ns"));
+		*start_ns_out =
+			read_time(cJSON_GetStringValue(cJSON_GetObjectItem(info, "start_time")));
+		*status_out = status->valueint;
+		error = *status_out ? -ECHILD : 0;
+	}
+	cJSON_Delete(info);
+	return error;
+}
+
+/* The document of xtrace-merge --summary; NULL if there is none. */
+static cJSON *read_summary(const struct bench *bench, const char *path)
+{
+	char *const arguments[] = {(char *)bench->paths.merge,
+				   "--summary",
+				   "-",
+				   "--top",
+				   "1",
+				   "--quiet",
+				   (char *)path,
+				   NULL};
+	int fd = memfd_create("summary", MFD_CLOEXEC), status = 0;
+	const struct child_care care = {.output = fd};
+	cJSON *root = NULL;
+	struct stat about;
+	char *text;
+
+	if (fd < 0)
+		return NULL;
+	if (!child_run(arguments, NULL, &care, &status) && child_exit_status(status) <= 1 &&
+	    !fstat(fd, &about) && about.st_size > 0 && about.st_size < SUMMARY_LIMIT) {
+		text = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (text != MAP_FAILED) {
+			root = cJSON_ParseWithLength(text, (size_t)about.st_size);
+			munmap(text, (size_t)about.st_size);
+		}
+	}
+	close(fd);
+	return root;
+}
+
+#define UUIDS_MAX 256
+
+static size_t find_uuids(const cJSON *summary, const char **uuids)
+{
+	const cJSON *process, *device;
+	size_t count = 0;
+
+	cJSON_ArrayForEach(process, cJSON_GetObjectItem(summary, "processes"))
+	{
+		cJSON_ArrayForEach(device, cJSON_GetObjectItem(process, "devices"))
+		{
+			const char *uuid =
+				cJSON_GetStringValue(cJSON_GetObjectItem(device, "uuid"));
+
+			if (uuid && count < UUIDS_MAX)
+				uuids[count++] = uuid;
+		}
+	}
+	return count;
+}
+
+static void read_watch(struct bench *bench, const char *path, struct bench_run *run,
+		       uint64_t start_ns, const cJSON *summary)
+{
+	const char *uuids[UUIDS_MAX];
+	cJSON *state;
+	int error;
+
+	if (!bench->watch)
+		return;
+	gpu_watch_end(bench->watch, start_ns, start_ns + run->wall_ns, uuids,
+		      find_uuids(summary, uuids));
+	run->has_gpu = true;
+	run->gpu = gpu_watch_sum(bench->watch);
+	run->other_pid = gpu_watch_other(bench->watch);
+	state = gpu_watch_json(bench->watch);
+	error = json_file_write(path, DATA_DIR_GPU, state);
+	if (error)
+		complain("cannot write '%s/" DATA_DIR_GPU "': %s", path, strerror(-error));
+	cJSON_Delete(state);
+}
+
+/* What the logs say. 0 or -ENODATA, with a message. */
+static int read_logs(struct bench *bench, const char *path, struct bench_run *run,
+		     uint64_t start_ns)
+{
+	cJSON *summary = read_summary(bench, path);
+	const cJSON *totals = cJSON_GetObjectItem(summary, "totals");
+	const cJSON *gpu_time = cJSON_GetObjectItem(totals, "gpu_time_ns");
+	int error = 0;
+
+	read_watch(bench, path, run, start_ns, summary);
+	if (cJSON_IsNumber(gpu_time) && gpu_time->valuedouble > 0) {
+		run->gpu_time_ns = (uint64_t)gpu_time->valuedouble;
+		run->is_complete = cJSON_IsTrue(
+			cJSON_GetObjectItem(cJSON_GetObjectItem(summary, "trust"), "complete"));
+		run->is_done = true;
+	} else {
+		complain("bench: '%s' holds no work of a GPU; see '%s/" DATA_DIR_OUTPUT "'", path,
+			 path);
+		error = -ENODATA;
+	}
+	cJSON_Delete(summary);
+	return error;
+}
+
+static void say_failed(const struct bench_side *side, const struct bench_run *run, int status)
+{
+	const char *of = side->name ? side->name : "";
+	const char *space = side->name ? " " : "";
+
+	if (status > STATUS_SIGNAL)
+		complain("bench: %s%s%s failed: '%s' was ended by signal %d (%s)", of, space,
+			 run->name, side->command[0], status - STATUS_SIGNAL,
+			 strsignal(status - STATUS_SIGNAL));
+	else
+		complain("bench: %s%s%s failed: '%s' ended with exit status %d", of, space,
+			 run->name, side->command[0], status);
+}
+
+/* The output is kept outside until there is a trace directory for it. */
+static void keep_output(int fd, const char *path)
+{
+	int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int file = folder < 0 ? -1
+			      : openat(folder, DATA_DIR_OUTPUT,
+				       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	char buffer[1 << 16];
+	off_t at = 0;
+	ssize_t n;
+
+	while (file >= 0 && (n = pread(fd, buffer, sizeof(buffer), at)) > 0) {
+		if (write(file, buffer, (size_t)n) != n)
+			break;
+		at += n;
+	}
+	if (file >= 0)
+		close(file);
+	if (folder >= 0)
+		close(folder);
+}
+
+/* A file without a name beside the runs: the output is not held in memory. -1: to where ours goes. */
+static int open_output(const struct bench *bench, const struct bench_side *side)
+{
+	int fd;
+
+	if (bench->shows_output)
+		return -1;
+	fd = open(side->path, O_TMPFILE | O_RDWR | O_APPEND | O_CLOEXEC, 0600);
+	return fd >= 0 ? fd : memfd_create("output", MFD_CLOEXEC);
+}
+
+int bench_run(struct bench *bench, struct bench_side *side, struct bench_run *run)
+{
+	int output = open_output(bench, side), status = 0, error;
+	uint64_t start_ns = 0;
+	char *path = NULL;
+
+	if (asprintf(&path, "%s/%s", side->path, run->name) < 0)
+		return -ENOMEM;
+	if (bench->watch)
+		gpu_watch_begin(bench->watch);
+	error = run_record(bench, side, path, output, &status);
+	if (error) {
+		complain("bench: xtrace record cannot be run: %s", strerror(-error));
+		goto out;
+	}
+	if (output >= 0)
+		keep_output(output, path);
+	error = read_info(path, run, &start_ns, &status);
+	if (error && output >= 0)
+		show_tail(output);
+	if (error == -ECHILD)
+		say_failed(side, run, status);
+	else if (error)
+		complain("bench: '%s' was not recorded", path);
+	else
+		error = read_logs(bench, path, run, start_ns);
+out:
+	if (output >= 0)
+		close(output);
+	free(path);
+	return error;
+}
