@@ -35,6 +35,7 @@ install(FILES
 	DESTINATION share/xtrace/samples)
 install(PROGRAMS samples/pytorch_train.py tests/gpu/torch_work.py tests/gpu/python_work.py
 	DESTINATION share/xtrace/samples)
+install(PROGRAMS tests/gpu/yield.py DESTINATION share/xtrace RENAME gpu-yield.py)
 install(FILES tests/gpu/work.c DESTINATION share/xtrace/samples)
 if(TARGET conformance)
 	install(TARGETS conformance conformance_probe

@@ -15,7 +15,7 @@
 
 #define XT_LOG_MAGIC	     "\x89XTRLOG\n" /* 8 bytes, no terminator */
 #define XT_LOG_VERSION_MAJOR 2		    /* a reader refuses a larger one */
-#define XT_LOG_VERSION_MINOR 2		    /* additions a reader may skip */
+#define XT_LOG_VERSION_MINOR 3		    /* additions a reader may skip */
 #define XT_LOG_BYTE_ORDER    0x01020304u
 #define XT_CHUNK_MAGIC	     0x48435458u /* "XTCH" */
 
@@ -272,6 +272,13 @@ enum xt_graph_update_column {
 enum xt_switch_column {
 	XT_SWITCH_TIME_NS = 1,
 	XT_SWITCH_IS_ON = 2, /* 1: recording went on, 0: it was paused */
+	XT_SWITCH_WHY = 3,   /* enum xt_switch_why */
+	XT_SWITCH_WHO = 4,   /* the tool that was yielded to */
+};
+
+enum xt_switch_why {
+	XT_SWITCH_ASKED = 0,   /* by the user or the program */
+	XT_SWITCH_YIELDED = 1, /* another tool took CUPTI, or has left */
 };
 
 enum xt_memory_operation { XT_MEMORY_ALLOC = 1, XT_MEMORY_FREE = 2 };

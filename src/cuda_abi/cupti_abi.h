@@ -486,6 +486,16 @@ typedef void (*xt_cupti_buffer_requested)(uint8_t **buffer_out, size_t *bytes_ou
 typedef void (*xt_cupti_buffer_completed)(void *context, uint32_t stream_id, uint8_t *buffer,
 					  size_t bytes, size_t valid_bytes);
 
+#define XT_CUPTI_SUBSCRIBER_NAME_BYTES 64
+
+/* Of cuptiSubscribe_v2(), since 13.0. Later versions append fields. */
+struct cupti_subscriber_params {
+	size_t struct_bytes;
+	const char *name;    /* of the new subscriber; may be NULL */
+	char *holder;	     /* out: who subscribes already, if that is why it fails */
+	size_t holder_bytes; /* at least XT_CUPTI_SUBSCRIBER_NAME_BYTES */
+};
+
 /* Nanoseconds; runs on any thread. */
 typedef uint64_t (*xt_cupti_timestamp)(void);
 
@@ -497,6 +507,9 @@ typedef uint64_t (*xt_cupti_timestamp)(void);
 	X(REQUIRED, cuptiGetVersion, (uint32_t * version_out))                                     \
 	X(REQUIRED, cuptiSubscribe,                                                                \
 	  (void **subscriber_out, xt_cupti_callback callback, void *userdata))                     \
+	X(OPTIONAL, cuptiSubscribe_v2,                                                             \
+	  (void **subscriber_out, xt_cupti_callback callback, void *userdata,                      \
+	   struct cupti_subscriber_params *params))                                                \
 	X(REQUIRED, cuptiUnsubscribe, (void *subscriber))                                          \
 	X(REQUIRED, cuptiEnableCallback,                                                           \
 	  (uint32_t enable, void *subscriber, uint32_t domain, uint32_t cbid))                     \

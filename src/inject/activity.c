@@ -105,6 +105,18 @@ void activity_completed(void *context, uint32_t stream_id, uint8_t *buffer, size
 	__atomic_store_n(&header->state, XT_ACTIVITY_COMPLETED, __ATOMIC_RELEASE);
 }
 
+bool activity_is_at_cupti(void)
+{
+	for (uint32_t i = 0; i < buffer_count(); i++) {
+		const struct xt_activity_header *header = header_of(i);
+
+		if (header &&
+		    __atomic_load_n(&header->state, __ATOMIC_RELAXED) == XT_ACTIVITY_AT_CUPTI)
+			return true;
+	}
+	return false;
+}
+
 void activity_abandon(void)
 {
 	atomic_store(&abandoned, true);

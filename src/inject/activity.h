@@ -33,6 +33,9 @@ void activity_requested(uint8_t **buffer_out, size_t *bytes_out, size_t *max_rec
 void activity_completed(void *context, uint32_t stream_id, uint8_t *buffer, size_t bytes,
 			size_t valid_bytes);
 
+/* Whether CUPTI has a buffer of ours. */
+bool activity_is_at_cupti(void);
+
 /* In a forked child, where the areas are its parent's: from now on buffers are discarded. */
 void activity_abandon(void);
 

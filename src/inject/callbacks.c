@@ -19,7 +19,7 @@
 #include "inject/hotpath.h"
 
 atomic_bool callbacks_active;
-atomic_bool callbacks_paused;
+atomic_uint callbacks_paused;
 atomic_bool callbacks_were_paused;
 atomic_uint_fast64_t callbacks_reentered;
 atomic_uint_fast64_t callbacks_module_unloads;
@@ -253,9 +253,7 @@ static void switch_recording(struct lane *lane, bool is_on)
 
 	uint64_t time_ns = monotonic_ns();
 
-	if (!is_on)
-		atomic_store(&callbacks_were_paused, true);
-	if (atomic_exchange(&callbacks_paused, !is_on) == !is_on)
+	if (!(is_on ? recording_resume(PAUSED_ASKED) : recording_pause(PAUSED_ASKED)))
 		return;
 	record = ring_reserve_or_wait(lane, sizeof(*record));
 	if (!record)

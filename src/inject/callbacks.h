@@ -6,6 +6,7 @@
 #define XT_INJECT_CALLBACKS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "inject/cupti.h"
@@ -13,9 +14,26 @@
 /* Whether callbacks record; while it is false they return at once. */
 extern atomic_bool callbacks_active;
 
-/* Whether calls are left out that are entered now; nodes of graphs and NVTX are noted all the same. */
-extern atomic_bool callbacks_paused;
+/* Why calls are left out that are entered now; 0: they are recorded. Nodes of graphs and NVTX are
+ * noted all the same. */
+enum pause_cause {
+	PAUSED_ASKED = 1,   /* by the user or the program */
+	PAUSED_YIELDED = 2, /* another tool has CUPTI */
+};
+extern atomic_uint callbacks_paused;	  /* enum pause_cause, several of them */
 extern atomic_bool callbacks_were_paused; /* now or ever: set before a pause begins */
+
+/* Any thread. True if that is what has recording pause, or go on. */
+static inline bool recording_pause(enum pause_cause cause)
+{
+	atomic_store(&callbacks_were_paused, true);
+	return atomic_fetch_or(&callbacks_paused, cause) == 0;
+}
+
+static inline bool recording_resume(enum pause_cause cause)
+{
+	return atomic_fetch_and(&callbacks_paused, ~(unsigned)cause) == cause;
+}
 
 /* Calls that were not recorded because the thread was inside a callback already. */
 extern atomic_uint_fast64_t callbacks_reentered;

@@ -109,6 +109,7 @@ bool config_read(struct config *config)
 	config->api_level = read_api_level();
 	config->starts_paused = read_word("XTRACE_START", "paused");
 	config->follows_profiler = read_word("XTRACE_CAPTURE_RANGE", "cudaProfilerApi");
+	config->yields = read_word("XTRACE_YIELD", "1");
 	audit = getenv("XTRACE_AUDIT");
 	config->audit_interval = AUDIT_INTERVAL_DEFAULT;
 	if (audit && *audit) {

@@ -20,6 +20,7 @@ struct config {
 	enum api_level api_level;   /* XTRACE_API: launch, work or all */
 	bool starts_paused;	    /* XTRACE_START: paused */
 	bool follows_profiler;	    /* XTRACE_CAPTURE_RANGE: cudaProfilerApi; starts paused */
+	bool yields;		    /* XTRACE_YIELD: 1 */
 	uint32_t audit_interval;    /* XTRACE_AUDIT: every n-th memo hit is checked; 0: none */
 };
 

@@ -111,6 +111,7 @@ static bool try_candidate(const struct cupti_candidate *candidate, uint32_t driv
 		goto refuse;
 	}
 	table.cuda_version = driver;
+	table.library = library;
 	snprintf(table.path, sizeof(table.path), "%s", candidate->path);
 	table.found_by = candidate->rule;
 	cupti = table;

@@ -17,6 +17,7 @@ struct cupti_table {
 	uint32_t version;      /* CUPTI_API_VERSION of the library */
 	uint32_t cuda_version; /* of the driver: 13000 is 13.0 */
 	char path[PATH_MAX];
+	void *library;
 	const char *found_by; /* the rule by which it was found, for the log */
 };
 #undef CUPTI_MEMBER

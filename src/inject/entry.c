@@ -21,13 +21,13 @@
 #include <unistd.h>
 
 #include "inject/activity.h"
+#include "inject/attachment.h"
 #include "inject/callbacks.h"
 #include "inject/clock.h"
 #include "inject/config.h"
 #include "inject/cupti.h"
 #include "inject/loader_watch.h"
 #include "inject/nvtx.h"
-#include "inject/profiler_calls.h"
 #include "inject/python_runtime.h"
 #include "inject/say.h"
 #include "inject/signal_guard.h"
@@ -35,6 +35,7 @@
 #include "inject/stack_capture.h"
 #include "inject/stack_walk.h"
 #include "inject/writer_thread.h"
+#include "inject/yield.h"
 #include "log/writer.h"
 
 #define EXIT_PATIENCE_NS    UINT64_C(2000000000)
@@ -49,7 +50,6 @@ InitializeInjectionNvtx2(xt_nvtx_get_export_table get_export_table);
 
 static atomic_flag entered = ATOMIC_FLAG_INIT;
 static atomic_bool tracing;
-static void *subscriber;
 
 __attribute__((constructor)) static void preloaded(void)
 {
@@ -79,6 +79,7 @@ static void in_forked_child(void)
 	if (!atomic_exchange(&tracing, false))
 		return;
 	atomic_store(&callbacks_active, false);
+	yield_abandon();
 	nvtx_abandon();
 	activity_abandon();
 	writer_thread_abandon();
@@ -177,50 +178,6 @@ static int open_libraries(const struct config *config, char *why, size_t why_byt
 	return 0;
 }
 
-static int subscribe(char *why, size_t why_bytes)
-{
-	uint32_t result = cupti.cuptiSubscribe(&subscriber, callback_entry, NULL);
-
-	if (result == XT_CUPTI_SUCCESS)
-		return 0;
-	if (result == XT_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
-		snprintf(why, why_bytes, "another tool in this process uses CUPTI already");
-	else
-		snprintf(why, why_bytes, "CUPTI refuses a subscriber: %s (%s)",
-			 cupti_result_text(result), cupti.path);
-	return -EBUSY;
-}
-
-/* After this, CUPTI takes buffers and makes callbacks. */
-static int start_cupti(enum api_level level, char *why, size_t why_bytes)
-{
-	static const uint32_t kinds[] = {XT_CUPTI_ACTIVITY_MEMCPY, XT_CUPTI_ACTIVITY_MEMCPY2,
-					 XT_CUPTI_ACTIVITY_MEMSET, XT_CUPTI_ACTIVITY_MEMORY2};
-	uint8_t yes = 1;
-	size_t yes_bytes = sizeof(yes);
-	uint32_t result;
-
-	/* We hand out zeroed buffers: CUPTI need not do it in the application's thread. */
-	if (cupti.cuptiActivitySetAttribute)
-		cupti.cuptiActivitySetAttribute(XT_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER,
-						&yes_bytes, &yes);
-	/* Once and never again: each further time corrupts a record. */
-	result = cupti.cuptiActivityRegisterTimestampCallback(monotonic_ns);
-	if (result == XT_CUPTI_SUCCESS)
-		result = cupti.cuptiActivityRegisterCallbacks(activity_requested,
-							      activity_completed);
-	if (result == XT_CUPTI_SUCCESS)
-		result = cupti.cuptiActivityEnable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
-	/* The others are as old, but what one of them lacks is no reason to record nothing. */
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && level > API_LEVEL_LAUNCH; i++)
-		cupti.cuptiActivityEnable(kinds[i]);
-	if (result == XT_CUPTI_SUCCESS && callbacks_enable(subscriber))
-		return 0;
-	snprintf(why, why_bytes, "CUPTI cannot record kernels: %s (%s)", cupti_result_text(result),
-		 cupti.path);
-	return -EIO;
-}
-
 /* Log, spool and writer thread; log_path (PATH_MAX + 16 bytes) is told for removal. */
 static int start_log(const struct config *config, char *log_path, char *why, size_t why_bytes)
 {
@@ -283,7 +240,7 @@ static int start_tracing(const struct config *config, char *log_path, char *why,
 	if (rc)
 		snprintf(why, why_bytes, "libunwind does not start: %s", strerror(-rc));
 	else
-		rc = start_cupti(config->api_level, why, why_bytes);
+		rc = attachment_start(config->api_level, true, why, why_bytes);
 	if (rc) {
 		writer_thread_finish(EXIT_PATIENCE_NS);
 		unlink(log_path);
@@ -299,10 +256,10 @@ static void start(void)
 	if (!config_read(&config))
 		return;
 	stack_capture_audit_interval = config.audit_interval;
-	atomic_store(&callbacks_were_paused, config.starts_paused || config.follows_profiler);
-	atomic_store(&callbacks_paused, config.starts_paused || config.follows_profiler);
+	if (config.starts_paused || config.follows_profiler)
+		recording_pause(PAUSED_ASKED);
 	python_wanted = config.python;
-	if (open_libraries(&config, why, sizeof(why)) || subscribe(why, sizeof(why)))
+	if (open_libraries(&config, why, sizeof(why)) || attachment_subscribe(why, sizeof(why)))
 		goto decline;
 	if (api_table_fill(config.api_level)) {
 		snprintf(why, sizeof(why), "out of memory");
@@ -312,15 +269,17 @@ static void start(void)
 	if (start_tracing(&config, log_path, why, sizeof(why)))
 		goto unsubscribe;
 	if (config.follows_profiler)
-		profiler_calls_enable(subscriber);
+		attachment_follow_profiler();
 	atomic_store(&tracing, true);
 	watch_forks();
 	atexit(at_exit);
 	atomic_store(&callbacks_active, true);
 	writer_thread_allow_flush();
+	if (config.yields)
+		yield_begin(config.api_level);
 	return;
 unsubscribe:
-	cupti.cuptiUnsubscribe(subscriber);
+	attachment_unsubscribe();
 decline:
 	say("not tracing: %s", why);
 }

@@ -12,11 +12,14 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "inject/clock.h"
 #include "inject/cupti.h"
+#include "inject/yield.h"
 
 #define PERIOD_MS     50
 #define STOP_CHECK_MS 2
 
+static _Atomic(void (*)(void)) wanted_work;
 static atomic_bool allowed, stopping, done, gpus_known;
 static atomic_uint_fast64_t dropped_records;
 static struct gpu_names gpus;
@@ -28,7 +31,7 @@ static void sleep_ms(unsigned ms)
 	nanosleep(&t, NULL);
 }
 
-static void flush(uint32_t flag)
+void flusher_flush(uint32_t flag)
 {
 	size_t dropped = 0;
 
@@ -67,26 +70,49 @@ static void ask_for_gpus(void)
 	dlclose(driver);
 }
 
+/* The work is taken away only when it is done: flusher_run() looks for that. */
+static void do_wanted_work(void)
+{
+	void (*work)(void) = atomic_load(&wanted_work);
+
+	if (work)
+		work();
+	atomic_compare_exchange_strong(&wanted_work, &work, NULL);
+}
+
+bool flusher_run(void (*work)(void), uint64_t patience_ns)
+{
+	uint64_t deadline_ns = monotonic_ns() + patience_ns;
+
+	atomic_store(&wanted_work, work);
+	while (atomic_load(&wanted_work) && !atomic_load(&done) && monotonic_ns() < deadline_ns)
+		sleep_ms(1);
+	return !atomic_exchange(&wanted_work, NULL);
+}
+
 void *flusher_main(void *unused)
 {
 	(void)unused;
 	prctl(PR_SET_NAME, "xtrace-flush");
 	while (!atomic_load(&stopping)) {
 		for (unsigned ms = 0; ms < PERIOD_MS && !atomic_load(&stopping);
-		     ms += STOP_CHECK_MS)
+		     ms += STOP_CHECK_MS) {
 			sleep_ms(STOP_CHECK_MS);
-		if (!atomic_load(&allowed))
+			do_wanted_work();
+		}
+		yield_return_if_due();
+		if (!atomic_load(&allowed) || yield_is_away())
 			continue;
-		flush(XT_CUPTI_FLUSH_COMPLETED);
+		flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
 		if (!atomic_load(&gpus_known))
 			ask_for_gpus();
 	}
-	if (atomic_load(&allowed)) {
+	if (atomic_load(&allowed) && !yield_is_away()) {
 		if (!atomic_load(&gpus_known))
 			ask_for_gpus();
 		/* Complete records first; then whatever is left, finished or not. */
-		flush(XT_CUPTI_FLUSH_COMPLETED);
-		flush(XT_CUPTI_FLUSH_FORCED);
+		flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
+		flusher_flush(XT_CUPTI_FLUSH_FORCED);
 	}
 	atomic_store(&done, true);
 	return NULL;

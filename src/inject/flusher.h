@@ -26,6 +26,13 @@ void *flusher_main(void *unused);
 /* Flushes from now on; before, CUPTI may not be set up. */
 void flusher_allow(void);
 
+/* On the thread itself: asks CUPTI for its records; flag: enum xt_cupti_flush. */
+void flusher_flush(uint32_t flag);
+
+/* Has the thread do something that may hang; waits for it at most so long. False if it did not get
+ * done in that time, or never will be. One caller at a time. */
+bool flusher_run(void (*work)(void), uint64_t patience_ns);
+
 /* Asks the thread to end. */
 void flusher_stop(void);
 

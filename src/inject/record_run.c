@@ -20,6 +20,7 @@
 #include "inject/python_runtime.h"
 #include "inject/recorder.h"
 #include "inject/spool.h"
+#include "inject/yield.h"
 
 #define META_VALUE_BYTES_MAX (32u << 10)
 
@@ -239,15 +240,32 @@ void record_clock(struct recorder *rec)
 	xt_table_end_row(table);
 }
 
-void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on)
+static void record_switch_why(struct recorder *rec, uint64_t time_ns, bool is_on,
+			      enum xt_switch_why why, const char *who)
 {
-	struct xt_table *table = recorder_table(rec, XT_KIND_SWITCH, 0);
+	size_t who_bytes = strlen(who);
+	struct xt_table *table = recorder_table(rec, XT_KIND_SWITCH, who_bytes);
 
 	if (!table)
 		return;
 	xt_table_put(table, XT_SWITCH_TIME_NS, time_ns);
 	xt_table_put(table, XT_SWITCH_IS_ON, is_on);
+	xt_table_put(table, XT_SWITCH_WHY, why);
+	xt_table_put_bytes(table, XT_SWITCH_WHO, who, who_bytes);
 	xt_table_end_row(table);
+}
+
+void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on)
+{
+	record_switch_why(rec, time_ns, is_on, XT_SWITCH_ASKED, "");
+}
+
+void record_yields(struct recorder *rec)
+{
+	struct yield_event event;
+
+	while (yield_next(&event))
+		record_switch_why(rec, event.time_ns, event.is_back, XT_SWITCH_YIELDED, event.who);
 }
 
 void record_wish(struct recorder *rec)
@@ -258,9 +276,7 @@ void record_wish(struct recorder *rec)
 
 	if (!(word & XT_WISH_MASK) || word & XT_WISH_DONE)
 		return;
-	if (is_paused)
-		atomic_store(&callbacks_were_paused, true);
-	if (atomic_exchange(&callbacks_paused, is_paused) != is_paused)
+	if (is_paused ? recording_pause(PAUSED_ASKED) : recording_resume(PAUSED_ASKED))
 		record_switch(rec, is_paused ? time_ns : monotonic_ns(), !is_paused);
 	spool_wish_done(word);
 }

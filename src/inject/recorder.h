@@ -94,6 +94,8 @@ void record_thread(struct recorder *rec, struct lane *lane);
 void record_clock(struct recorder *rec);
 /* Recording was paused, or went on, at that time. */
 void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on);
+/* Another tool came, or has left (yield.h). */
+void record_yields(struct recorder *rec);
 /* Does what others ask for in the spool. */
 void record_wish(struct recorder *rec);
 void record_devices(struct recorder *rec); /* once the driver is up */

@@ -109,6 +109,7 @@ static void run_until_stopped(struct recorder *rec)
 
 		record_devices(rec);
 		record_wish(rec);
+		record_yields(rec);
 		if (now_ns - last_names_ns >= NAMES_AHEAD_NS) {
 			record_names_ahead(rec);
 			last_names_ns = now_ns;
@@ -164,6 +165,7 @@ static bool finish(struct recorder *rec)
 		recorder_flush(rec);
 	record_devices(rec);
 	record_clock(rec);
+	record_yields(rec);
 	if (atomic_load(&callbacks_paused))
 		record_switch(rec, monotonic_ns(), true); /* the end is not paused for ever */
 	/* A thread may have been inside a callback when they were switched off: the account is

@@ -273,6 +273,8 @@ const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] =
 					{
 						[XT_SWITCH_TIME_NS] = DELTA("time ns"),
 						[XT_SWITCH_IS_ON] = UVAR("on"),
+						[XT_SWITCH_WHY] = UVAR("why"),
+						[XT_SWITCH_WHO] = BYTES("who"),
 					},
 			},
 		[XT_KIND_MEMORY] =

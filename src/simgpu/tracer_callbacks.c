@@ -4,11 +4,13 @@
  * runs on the application's thread.
  */
 #include <pthread.h>
+#include <stdio.h>
 
 #include "simgpu/tracer.h"
 
 static struct subscriber {
 	_Atomic bool is_taken;
+	char name[XT_CUPTI_SUBSCRIBER_NAME_BYTES]; /* written by whoever took the place */
 	_Atomic(xt_cupti_callback) callback;
 	void *_Atomic userdata;
 } the_subscriber;
@@ -63,21 +65,44 @@ void tracer_callbacks_reset(void)
 	atomic_store(&the_subscriber.is_taken, false);
 }
 
-SIM_EXPORT int cuptiSubscribe(void **subscriber_out, xt_cupti_callback callback, void *userdata)
+static int subscribe(void **subscriber_out, xt_cupti_callback callback, void *userdata,
+		     const char *name)
 {
-	int result = tracer_enter(__func__);
-
-	if (result)
-		return result;
 	if (!subscriber_out || !callback)
 		return XT_CUPTI_ERROR_INVALID_PARAMETER;
 	if (tracer_fault_is_on(FAULT_SUBSCRIBER_TAKEN) ||
 	    atomic_exchange(&the_subscriber.is_taken, true))
 		return XT_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+	snprintf(the_subscriber.name, sizeof(the_subscriber.name), "CUPTI for %s", name);
 	atomic_store(&the_subscriber.userdata, userdata);
 	atomic_store(&the_subscriber.callback, callback);
 	*subscriber_out = &the_subscriber;
 	return XT_CUPTI_SUCCESS;
+}
+
+SIM_EXPORT int cuptiSubscribe(void **subscriber_out, xt_cupti_callback callback, void *userdata)
+{
+	int result = tracer_enter(__func__);
+
+	return result ? result : subscribe(subscriber_out, callback, userdata, "unnamed");
+}
+
+SIM_EXPORT int cuptiSubscribe_v2(void **subscriber_out, xt_cupti_callback callback, void *userdata,
+				 struct cupti_subscriber_params *params)
+{
+	int result = tracer_enter(__func__);
+
+	if (result)
+		return result;
+	if (!params || params->struct_bytes < sizeof(*params))
+		return XT_CUPTI_ERROR_INVALID_PARAMETER;
+	result = subscribe(subscriber_out, callback, userdata,
+			   params->name ? params->name : "unnamed");
+	if (result == XT_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED && params->holder)
+		snprintf(params->holder, params->holder_bytes, "%s",
+			 tracer_fault_is_on(FAULT_SUBSCRIBER_TAKEN) ? "CUPTI for other-tool"
+								    : the_subscriber.name);
+	return result;
 }
 
 static bool is_subscriber(const void *subscriber)

@@ -188,3 +188,11 @@ SAME_PLACE(cupti_graph_data, graph_exec, CUpti_GraphData, graphExec);
 #define CHECK_FUNCTION(need, name, arguments)                                                      \
 	_Static_assert(sizeof(&name) == sizeof(int(*) arguments), #name " is a function");
 CUPTI_FUNCTIONS(CHECK_FUNCTION)
+
+#ifdef CUpti_SubscriberParams_STRUCT_SIZE /* since 13.0; later ones are longer */
+SAME_PLACE(cupti_subscriber_params, struct_bytes, CUpti_SubscriberParams, structSize);
+SAME_PLACE(cupti_subscriber_params, name, CUpti_SubscriberParams, subscriberName);
+SAME_PLACE(cupti_subscriber_params, holder, CUpti_SubscriberParams, oldSubscriberName);
+SAME_PLACE(cupti_subscriber_params, holder_bytes, CUpti_SubscriberParams, oldSubscriberSize);
+SAME_VALUE(XT_CUPTI_SUBSCRIBER_NAME_BYTES, CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN);
+#endif

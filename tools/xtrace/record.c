@@ -29,7 +29,7 @@
 
 #define DEFAULT_DATA_DIR "xtrace.data"
 
-enum { OPTION_API = 256, OPTION_PAUSED, OPTION_CAPTURE_RANGE, OPTION_PYTHON };
+enum { OPTION_API = 256, OPTION_PAUSED, OPTION_CAPTURE_RANGE, OPTION_PYTHON, OPTION_YIELD };
 
 /* For children that are about to end with the program: how long their logs are waited for. */
 #define GRACE_NS      250000000
@@ -37,10 +37,11 @@ enum { OPTION_API = 256, OPTION_PAUSED, OPTION_CAPTURE_RANGE, OPTION_PYTHON };
 
 struct recording {
 	const char *output;    /* as it was given */
-	const char *api_level; /* NULL: as the environment has it; so are these three */
+	const char *api_level; /* NULL: as the environment has it; so are these */
 	const char *start;
 	const char *capture_range;
 	const char *python;
+	const char *yield;
 	struct data_dir dir;
 	char **logs;		       /* names in dir; owned */
 	struct log_summary *summaries; /* one for each; owned */
@@ -147,6 +148,9 @@ static int parse(struct recording *recording, const struct command *command, int
 				return STATUS_USAGE;
 			recording->python = argument;
 			break;
+		case OPTION_YIELD:
+			recording->yield = "1";
+			break;
 		case 'h':
 			command_print_help(command);
 			exit(STATUS_OK);
@@ -230,6 +234,7 @@ static int run(struct recording *recording)
 			{"XTRACE_START", recording->start},
 			{"XTRACE_CAPTURE_RANGE", recording->capture_range},
 			{"XTRACE_PYTHON", recording->python},
+			{"XTRACE_YIELD", recording->yield},
 			{"LD_LIBRARY_PATH", simulate ? libraries : NULL},
 			{"XTRACE_CUPTI", simulate ? cupti : NULL},
 			{NULL, NULL},
@@ -456,6 +461,8 @@ static const struct command_option record_options[] = {
 	{OPTION_CAPTURE_RANGE, "capture-range", "RANGE",
 	 "cudaProfilerApi: record between cudaProfilerStart() and cudaProfilerStop()"},
 	{OPTION_PYTHON, "python", "MODE", "Python frames: mixed, full, only (record them) or off"},
+	{OPTION_YIELD, "yield", NULL,
+	 "step back while the program's own profiler uses CUPTI, instead of keeping it out"},
 	{'h', "help", NULL, "print this and exit"},
 	{0, NULL, NULL, NULL},
 };
@@ -474,9 +481,9 @@ static const char details[] =
 
 const struct command command_record = {
 	.name = "record",
-	.arguments =
-		"[-o DIR] [--simulate] [--api LEVEL] [--paused]\n"
-		"                     [--capture-range cudaProfilerApi] [--] CMD [ARGUMENT]...",
+	.arguments = "[-o DIR] [--simulate] [--api LEVEL] [--paused]\n"
+		     "                     [--capture-range cudaProfilerApi] [--yield] [--] CMD "
+		     "[ARGUMENT]...",
 	.summary = "Runs CMD and records what it and its children have the GPU do",
 	.options = record_options,
 	.details = details,

@@ -120,7 +120,7 @@ def chunk_header(kind, stored, raw, rows, sequence, zero1=0, zero2=0):
     return head + struct.pack("<I", fnv1a(head))
 
 
-def log_header(major=2, minor=2, order=0x01020304, header_bytes=64, pid=4711, start=1000,
+def log_header(major=2, minor=3, order=0x01020304, header_bytes=64, pid=4711, start=1000,
                realtime=1700000000000000000, clock=1, log_id=0x0123456789ABCDEF, zero=0):
     head = b"\x89XTRLOG\n" + struct.pack("<HHIIIQQIIQI", major, minor, order, header_bytes, pid,
                                          start, realtime, clock, zero, log_id, zero)

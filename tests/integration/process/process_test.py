@@ -328,7 +328,8 @@ class Test:
             self.refused(self.life("main_return"), expected, environment={"XTRACE_CUPTI": path})
         for fault, expected in (("version:16", "too old"),
                                 ("version:140000", "newer than the driver"),
-                                ("subscriber_taken", "another tool"),
+                                ("subscriber_taken",
+                                 "another tool in this process uses CUPTI already: CUPTI for other-tool"),
                                 ("fail:cuptiActivityEnable", "cannot record kernels"),
                                 ("fail:cuptiSubscribe", "refuses a subscriber")):
             self.refused(self.life("errno" if "taken" in fault else "main_return"), expected,

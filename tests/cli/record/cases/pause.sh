@@ -23,7 +23,7 @@ status "$xtrace" resume
 switches 2
 status "$xtrace" pause "$(cat pid)"
 switches 3
-"$dump" --kind SWITCH xtrace.data/*.xtr | sed -n 's,^SWITCH.*[[:space:]]on=,on=,p'
+"$dump" --kind SWITCH xtrace.data/*.xtr | sed -n 's,^SWITCH.*[[:space:]]\(on=[01]\).*,\1,p'
 kill -STOP "$(cat pid)"
 status "$xtrace" resume 2>said
 grep -c "has not answered" said

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Takes and gives up CUPTI. Runs in the thread that calls InitializeInjection(), and with --yield on
+ * the flusher thread and in the thread in which another tool comes.
+ */
+#include "inject/attachment.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "inject/activity.h"
+#include "inject/callbacks.h"
+#include "inject/clock.h"
+#include "inject/cupti.h"
+#include "inject/profiler_calls.h"
+
+static void *subscriber;
+static bool follows_profiler;
+static uint8_t zeroed_before; /* the attribute, as we found it */
+
+/* Beside kernels; an old CUPTI may lack one, which is no reason to record nothing. */
+static const uint32_t further_kinds[] = {XT_CUPTI_ACTIVITY_MEMCPY, XT_CUPTI_ACTIVITY_MEMCPY2,
+					 XT_CUPTI_ACTIVITY_MEMSET, XT_CUPTI_ACTIVITY_MEMORY2};
+#define FURTHER_KINDS (sizeof(further_kinds) / sizeof(*further_kinds))
+
+/* Newer versions say who holds the one place there is. */
+static uint32_t subscribe_by_name(char *holder, size_t holder_bytes)
+{
+	struct cupti_subscriber_params params = {
+		.struct_bytes = sizeof(params),
+		.name = "xtrace",
+		.holder = holder,
+		.holder_bytes = holder_bytes,
+	};
+
+	holder[0] = '\0';
+	if (!cupti.cuptiSubscribe_v2)
+		return XT_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+	return cupti.cuptiSubscribe_v2(&subscriber, callback_entry, NULL, &params);
+}
+
+int attachment_subscribe(char *why, size_t why_bytes)
+{
+	uint32_t result = cupti.cuptiSubscribe(&subscriber, callback_entry, NULL);
+	char holder[XT_CUPTI_SUBSCRIBER_NAME_BYTES + 1] = "";
+
+	if (result == XT_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+		result = subscribe_by_name(holder, sizeof(holder) - 1);
+	if (result == XT_CUPTI_SUCCESS)
+		return 0;
+	holder[sizeof(holder) - 1] = '\0';
+	for (char *c = holder; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+	if (result == XT_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+		snprintf(why, why_bytes, "another tool in this process uses CUPTI already%s%s",
+			 holder[0] ? ": " : "", holder);
+	else
+		snprintf(why, why_bytes, "CUPTI refuses a subscriber: %s (%s)",
+			 cupti_result_text(result), cupti.path);
+	return -EBUSY;
+}
+
+/* We hand out zeroed buffers: CUPTI need not do it in the application's thread. */
+static void set_zeroed(uint8_t value)
+{
+	size_t bytes = sizeof(value);
+
+	if (cupti.cuptiActivitySetAttribute)
+		cupti.cuptiActivitySetAttribute(XT_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &bytes,
+						&value);
+}
+
+static void find_zeroed(void)
+{
+	size_t bytes = sizeof(zeroed_before);
+
+	if (!cupti.cuptiActivityGetAttribute ||
+	    cupti.cuptiActivityGetAttribute(XT_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &bytes,
+					    &zeroed_before) != XT_CUPTI_SUCCESS)
+		zeroed_before = 0;
+}
+
+int attachment_start(enum api_level level, bool sets_clock, char *why, size_t why_bytes)
+{
+	uint32_t result = XT_CUPTI_SUCCESS;
+
+	find_zeroed();
+	set_zeroed(1);
+	if (sets_clock)
+		result = cupti.cuptiActivityRegisterTimestampCallback(monotonic_ns);
+	if (result == XT_CUPTI_SUCCESS)
+		result = cupti.cuptiActivityRegisterCallbacks(activity_requested,
+							      activity_completed);
+	if (result == XT_CUPTI_SUCCESS)
+		result = cupti.cuptiActivityEnable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
+	for (size_t i = 0; i < FURTHER_KINDS && level > API_LEVEL_LAUNCH; i++)
+		cupti.cuptiActivityEnable(further_kinds[i]);
+	if (result == XT_CUPTI_SUCCESS && callbacks_enable(subscriber)) {
+		if (follows_profiler)
+			profiler_calls_enable(subscriber);
+		return 0;
+	}
+	snprintf(why, why_bytes, "CUPTI cannot record kernels: %s (%s)", cupti_result_text(result),
+		 cupti.path);
+	return -EIO;
+}
+
+void attachment_stop(void)
+{
+	cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
+	for (size_t i = 0; i < FURTHER_KINDS; i++)
+		cupti.cuptiActivityDisable(further_kinds[i]);
+	set_zeroed(zeroed_before);
+}
+
+void attachment_unsubscribe(void)
+{
+	cupti.cuptiUnsubscribe(subscriber);
+}
+
+void attachment_follow_profiler(void)
+{
+	follows_profiler = true;
+	profiler_calls_enable(subscriber);
+}

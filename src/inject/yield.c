@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who has CUPTI, and the hooks. What changes hands does so by `standing`, an atomic word: whoever moves
+ * it from HERE to LEAVING, or from AWAY to RETURNING, does the work; others wait for it, bounded. No
+ * lock is held across a call of CUPTI's.
+ */
+#include "inject/yield.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "inject/activity.h"
+#include "inject/attachment.h"
+#include "inject/callbacks.h"
+#include "inject/clock.h"
+#include "inject/cupti.h"
+#include "inject/flusher.h"
+#include "inject/say.h"
+#include "inject/symbol_hooks.h"
+
+#define GATHER_NS    UINT64_C(300000000)  /* for what the GPU is doing at the moment */
+#define PATIENCE_NS  UINT64_C(1000000000) /* of the other tool's thread */
+#define QUIET_NS     UINT64_C(250000000)  /* after it left: it may finalise, or come again */
+#define EVENTS_COUNT 64
+
+enum standing {
+	OUT, /* no hooks, or they do nothing */
+	HERE,
+	LEAVING,
+	AWAY,
+	RETURNING,
+};
+
+static atomic_int standing;
+static atomic_uint_fast64_t return_at_ns; /* 0: the other tool is there */
+static atomic_bool clock_is_theirs, clock_is_lent;
+static enum api_level api_level;
+static void *cupti_base;
+
+static struct yield_event
+	events[EVENTS_COUNT]; /* by whoever changes the standing, for the writer */
+static atomic_uint event_count, events_taken;
+
+static void nap(void)
+{
+	const struct timespec t = {0, 1000000};
+
+	nanosleep(&t, NULL);
+}
+
+static void note(uint64_t time_ns, bool is_back, const char *who)
+{
+	unsigned count = atomic_load(&event_count);
+	struct yield_event *event = &events[count % EVENTS_COUNT];
+
+	if (count - atomic_load(&events_taken) == EVENTS_COUNT)
+		return;
+	event->time_ns = time_ns;
+	event->is_back = is_back;
+	snprintf(event->who, sizeof(event->who), "%s", who);
+	/* Pairs with yield_next(). */
+	atomic_store_explicit(&event_count, count + 1, memory_order_release);
+}
+
+bool yield_next(struct yield_event *event)
+{
+	unsigned taken = atomic_load(&events_taken);
+
+	if (taken == atomic_load_explicit(&event_count, memory_order_acquire))
+		return false;
+	*event = events[taken % EVENTS_COUNT];
+	atomic_store(&events_taken, taken + 1);
+	return true;
+}
+
+static void module_name(const void *address, char *out, size_t out_bytes)
+{
+	const char *slash;
+	Dl_info info;
+
+	if (!dladdr(address, &info) || !info.dli_fname || !*info.dli_fname) {
+		snprintf(out, out_bytes, "another tool");
+		return;
+	}
+	slash = strrchr(info.dli_fname, '/');
+	snprintf(out, out_bytes, "%s", slash ? slash + 1 : info.dli_fname);
+}
+
+/* On the flusher thread. Calls that are entered now are left out; what the GPU does for earlier ones
+ * is waited for, and asked for. */
+static void gather(void)
+{
+	uint64_t deadline_ns = monotonic_ns() + GATHER_NS;
+
+	flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
+	while (activity_is_at_cupti() && monotonic_ns() < deadline_ns) {
+		nap();
+		flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
+	}
+	/* If that took too long, CUPTI is the other tool's by now. */
+	if (atomic_load(&standing) != LEAVING)
+		return;
+	attachment_stop();
+	flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
+	flusher_flush(XT_CUPTI_FLUSH_FORCED);
+}
+
+static void leave(const char *function, const void *caller)
+{
+	uint64_t time_ns = monotonic_ns();
+	char who[YIELD_WHO_BYTES];
+
+	module_name(caller, who, sizeof(who));
+	recording_pause(PAUSED_YIELDED);
+	note(time_ns, false, who);
+	if (!flusher_run(gather, PATIENCE_NS)) {
+		if (!flusher_is_done()) /* else all is over */
+			say("CUPTI did not give out its records in time; some are lost");
+		attachment_stop();
+	}
+	attachment_unsubscribe();
+	say("%s takes CUPTI (%s): recording is paused", who, function);
+}
+
+/* Returns with CUPTI in nobody's hands but the caller's. */
+static void someone_comes(const char *function, const void *caller)
+{
+	uint64_t deadline_ns = monotonic_ns() + 2 * PATIENCE_NS;
+	int now;
+
+	atomic_store(&return_at_ns, 0);
+	for (;;) {
+		now = HERE;
+		if (atomic_compare_exchange_strong(&standing, &now, LEAVING)) {
+			leave(function, caller);
+			atomic_store(&standing, AWAY);
+			return;
+		}
+		if ((now != LEAVING && now != RETURNING) || monotonic_ns() >= deadline_ns)
+			return;
+		nap();
+	}
+}
+
+/* What a function of CUPTI's means when another tool calls it. */
+enum meaning {
+	COMES = 1 << 0,
+	GOES = 1 << 1,
+	SETS_CLOCK = 1 << 2,
+	LOSES_CLOCK = 1 << 3,
+	NEEDS_CLOCK = 1 << 4,
+};
+
+static uint64_t realtime_ns(void)
+{
+	return xt_clock_ns(CLOCK_REALTIME);
+}
+
+static bool is_anothers(const void *caller)
+{
+	Dl_info info;
+
+	/* CUPTI calls some of its functions itself. */
+	return atomic_load(&standing) != OUT &&
+	       !(dladdr(caller, &info) && info.dli_fbase == cupti_base);
+}
+
+/* Records have our clock until another is set. A tool that sets none expects CUPTI's own; but each
+ * setting spoils a record, so it is done only then. */
+static void mind_clock(enum meaning meaning)
+{
+	if (meaning & (SETS_CLOCK | LOSES_CLOCK))
+		atomic_store(&clock_is_theirs, true);
+	else if (meaning & NEEDS_CLOCK && !atomic_load(&clock_is_theirs) &&
+		 !atomic_exchange(&clock_is_lent, true))
+		cupti.cuptiActivityRegisterTimestampCallback(realtime_ns);
+}
+
+static void before(const char *function, enum meaning meaning, const void *caller)
+{
+	if (!(meaning & COMES) || !is_anothers(caller))
+		return;
+	someone_comes(function, caller);
+	if (atomic_load(&standing) == AWAY)
+		mind_clock(meaning);
+}
+
+static void after(enum meaning meaning, uint32_t result, const void *caller)
+{
+	if (meaning & GOES && result == XT_CUPTI_SUCCESS && is_anothers(caller) &&
+	    atomic_load(&standing) == AWAY)
+		atomic_store(&return_at_ns, monotonic_ns() + QUIET_NS);
+}
+
+/* X(name, meaning, arguments, their names) */
+#define HOOKS(X)                                                                                   \
+	X(cuptiSubscribe, COMES, (void **out, xt_cupti_callback callback, void *userdata),         \
+	  (out, callback, userdata))                                                               \
+	X(cuptiSubscribe_v2, COMES,                                                                \
+	  (void **out, xt_cupti_callback callback, void *userdata,                                 \
+	   struct cupti_subscriber_params *params),                                                \
+	  (out, callback, userdata, params))                                                       \
+	X(cuptiActivityRegisterCallbacks, COMES,                                                   \
+	  (xt_cupti_buffer_requested requested, xt_cupti_buffer_completed completed),              \
+	  (requested, completed))                                                                  \
+	X(cuptiActivityRegisterTimestampCallback, COMES | SETS_CLOCK,                              \
+	  (xt_cupti_timestamp timestamp), (timestamp))                                             \
+	X(cuptiActivityEnable, COMES | NEEDS_CLOCK, (uint32_t kind), (kind))                       \
+	X(cuptiActivityEnableContext, COMES | NEEDS_CLOCK, (void *context, uint32_t kind),         \
+	  (context, kind))                                                                         \
+	X(cuptiUnsubscribe, GOES, (void *subscriber), (subscriber))                                \
+	X(cuptiFinalize, COMES | GOES | LOSES_CLOCK, (void), ())
+
+#define HOOK(name, meaning, arguments, passed)                                                     \
+	static uint32_t(*real_##name) arguments;                                                   \
+	static uint32_t hook_##name arguments                                                      \
+	{                                                                                          \
+		const void *caller = __builtin_return_address(0);                                  \
+		uint32_t result;                                                                   \
+                                                                                                   \
+		before(#name, meaning, caller);                                                    \
+		result = real_##name passed;                                                       \
+		after(meaning, result, caller);                                                    \
+		return result;                                                                     \
+	}
+HOOKS(HOOK)
+
+#define HOOK_ROW(name, meaning, arguments, passed)                                                 \
+	{#name, (void *)(uintptr_t)hook_##name, (void **)&real_##name},
+static const struct symbol_hook hooks[] = {HOOKS(HOOK_ROW)};
+
+void yield_begin(enum api_level level)
+{
+	Dl_info info;
+	int rc;
+
+	api_level = level;
+	if (!dladdr((void *)(uintptr_t)cupti.cuptiSubscribe, &info))
+		return;
+	cupti_base = info.dli_fbase;
+	rc = symbol_hooks_install(cupti.library, hooks, sizeof(hooks) / sizeof(*hooks));
+	if (rc) {
+		say("cannot yield to other tools: %s cannot be watched: %s", cupti.path,
+		    strerror(-rc));
+		return;
+	}
+	atomic_store(&standing, HERE);
+}
+
+bool yield_is_away(void)
+{
+	int now = atomic_load(&standing);
+
+	return now == AWAY || now == RETURNING;
+}
+
+static void come_back(void)
+{
+	bool sets_clock = atomic_load(&clock_is_theirs) || atomic_load(&clock_is_lent);
+	char why[1024];
+
+	if (attachment_subscribe(why, sizeof(why))) {
+		atomic_store(&standing, AWAY); /* someone came whom we did not see */
+		return;
+	}
+	if (attachment_start(api_level, sets_clock, why, sizeof(why))) {
+		attachment_stop();
+		attachment_unsubscribe();
+		atomic_store(&standing, AWAY);
+		say("recording does not go on: %s", why);
+		return;
+	}
+	atomic_store(&clock_is_theirs, false);
+	atomic_store(&clock_is_lent, false);
+	note(monotonic_ns(), true, "");
+	recording_resume(PAUSED_YIELDED);
+	atomic_store(&standing, HERE);
+	say("CUPTI is free again: recording goes on");
+}
+
+void yield_return_if_due(void)
+{
+	uint64_t due_ns = atomic_load(&return_at_ns);
+	int now = AWAY;
+
+	if (!due_ns || monotonic_ns() < due_ns ||
+	    !atomic_compare_exchange_strong(&standing, &now, RETURNING))
+		return;
+	/* Only one of us two gets through: someone_comes() clears the time, then looks at the standing. */
+	if (!atomic_exchange(&return_at_ns, 0)) {
+		atomic_store(&standing, AWAY);
+		return;
+	}
+	come_back();
+}
+
+void yield_abandon(void)
+{
+	atomic_store(&standing, OUT);
+}

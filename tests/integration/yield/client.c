@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * client MODE…: a program with a profiler of its own, which uses CUPTI as PyTorch's does: a subscriber,
+ * buffers that nobody has zeroed, CUPTI's own clock. It launches 100 kernels, then 200 under its
+ * profiler, then 50 more, and says what the profiler saw. MODE: what the profiler does in the end:
+ *
+ *	stays		stops its records and keeps its subscriber, as PyTorch's does
+ *	leaves		unsubscribes
+ *	finalizes	unsubscribes and finalises CUPTI
+ *	activity	has never subscribed, and only asked for records
+ *	forks		stays; then a child launches, too
+ *	twice		leaves, and comes again a while later
+ *	clock		sets a clock of its own, the monotonic one, and leaves
+ */
+#include <cuda.h>
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cuda_abi/cupti_abi.h"
+
+#define BUFFER_BYTES (256u << 10)
+
+/* X(name, arguments, their names). Called as call_NAME(): as C links it or, with BY_DLSYM, by a pointer
+ * that is looked up when the profiler starts, which is after CUDA was. */
+#define FUNCTIONS(X)                                                                               \
+	X(cuptiSubscribe, (void **out, xt_cupti_callback callback, void *userdata),                \
+	  (out, callback, userdata))                                                               \
+	X(cuptiUnsubscribe, (void *subscriber), (subscriber))                                      \
+	X(cuptiEnableCallback,                                                                     \
+	  (uint32_t enable, void *subscriber, uint32_t domain, uint32_t cbid),                     \
+	  (enable, subscriber, domain, cbid))                                                      \
+	X(cuptiActivityRegisterCallbacks,                                                          \
+	  (xt_cupti_buffer_requested requested, xt_cupti_buffer_completed completed),              \
+	  (requested, completed))                                                                  \
+	X(cuptiActivityRegisterTimestampCallback, (xt_cupti_timestamp clock), (clock))             \
+	X(cuptiActivityEnable, (uint32_t kind), (kind))                                            \
+	X(cuptiActivityDisable, (uint32_t kind), (kind))                                           \
+	X(cuptiActivityGetAttribute, (uint32_t attribute, size_t * bytes, void *value),            \
+	  (attribute, bytes, value))                                                               \
+	X(cuptiActivityFlushAll, (uint32_t flag), (flag))                                          \
+	X(cuptiActivityGetNextRecord,                                                              \
+	  (uint8_t * buffer, size_t bytes, struct cupti_activity * *record),                       \
+	  (buffer, bytes, record))                                                                 \
+	X(cuptiFinalize, (void), ())
+
+#ifdef BY_DLSYM
+#define CALL(name, arguments, passed)                                                              \
+	static int(*name) arguments;                                                               \
+	static int call_##name arguments                                                           \
+	{                                                                                          \
+		return name passed;                                                                \
+	}
+FUNCTIONS(CALL)
+
+static void find_cupti(void)
+{
+	void *library = dlopen("libcupti.so", RTLD_NOW);
+
+#define FIND(name, arguments, passed) *(void **)&name = library ? dlsym(library, #name) : NULL;
+	FUNCTIONS(FIND)
+	if (!cuptiFinalize)
+		exit(98);
+}
+#else
+#define CALL(name, arguments, passed)                                                              \
+	int name arguments;                                                                        \
+	static int call_##name arguments                                                           \
+	{                                                                                          \
+		return name passed;                                                                \
+	}
+FUNCTIONS(CALL)
+
+static void find_cupti(void)
+{
+}
+#endif
+
+/* ---- the GPU */
+
+static CUfunction function;
+
+static void check(CUresult result)
+{
+	if (result != CUDA_SUCCESS)
+		exit(99);
+}
+
+static void gpu_begin(void)
+{
+	static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+				  ".visible .entry kernel() { ret; }\n";
+	CUcontext context;
+	CUmodule module;
+	CUdevice device;
+
+	check(cuInit(0));
+	check(cuDeviceGet(&device, 0));
+	check(cuDevicePrimaryCtxRetain(&context, device));
+	check(cuCtxSetCurrent(context));
+	check(cuModuleLoadData(&module, ptx));
+	check(cuModuleGetFunction(&function, module, "kernel"));
+}
+
+static void launch(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		check(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));
+}
+
+static uint64_t now_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* ---- the profiler */
+
+static void *subscriber;
+static uint64_t began_ns, ended_ns; /* on the clock that its records are to have */
+static unsigned kernels, other_records, wrong_times, foreign_buffers;
+static _Atomic unsigned buffers_out;
+
+static void callback(void *userdata, uint32_t domain, uint32_t cbid, const void *data)
+{
+	(void)userdata, (void)domain, (void)cbid, (void)data;
+}
+
+/* Full of what would be taken for records if CUPTI did not zero it. */
+static void requested(uint8_t **buffer, size_t *bytes, size_t *max_records)
+{
+	*buffer = malloc(BUFFER_BYTES);
+	memset(*buffer, 0x0a, BUFFER_BYTES);
+	*bytes = BUFFER_BYTES;
+	*max_records = 0;
+	buffers_out++;
+}
+
+static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)
+{
+	struct cupti_activity *record = NULL;
+
+	(void)context, (void)stream;
+	if (bytes != BUFFER_BYTES || !buffers_out) {
+		foreign_buffers++;
+		return;
+	}
+	buffers_out--;
+	while (!call_cuptiActivityGetNextRecord(buffer, valid, &record)) {
+		const struct cupti_activity_kernel *kernel = (const void *)record;
+
+		if (record->kind != XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL) {
+			other_records++;
+			continue;
+		}
+		kernels++;
+		if (kernel->start_ns < began_ns || kernel->end_ns < kernel->start_ns ||
+		    kernel->end_ns > ended_ns)
+			wrong_times++;
+	}
+	free(buffer);
+}
+
+static uint64_t monotonic_ns(void)
+{
+	return now_ns(CLOCK_MONOTONIC);
+}
+
+static int profile(const char *mode)
+{
+	clockid_t clock = strcmp(mode, "clock") ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+	size_t bytes = 1;
+	uint8_t zeroed = 2;
+	int result = 0;
+
+	kernels = other_records = wrong_times = 0;
+	find_cupti();
+	if (strcmp(mode, "activity") != 0)
+		result = call_cuptiSubscribe(&subscriber, callback, NULL);
+	if (!result && subscriber)
+		result = call_cuptiEnableCallback(1, subscriber, XT_CUPTI_CB_DOMAIN_RESOURCE,
+						  XT_CUPTI_RESOURCE_CONTEXT_CREATED);
+	if (result) {
+		printf("profiler: error %d\n", result);
+		return result;
+	}
+	if (clock == CLOCK_MONOTONIC)
+		call_cuptiActivityRegisterTimestampCallback(monotonic_ns);
+	call_cuptiActivityRegisterCallbacks(requested, completed);
+	began_ns = now_ns(clock);
+	ended_ns = UINT64_MAX;
+	call_cuptiActivityEnable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
+	launch(200);
+	check(cuCtxSynchronize());
+	ended_ns = now_ns(clock);
+	call_cuptiActivityDisable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
+	call_cuptiActivityFlushAll(XT_CUPTI_FLUSH_FORCED);
+	call_cuptiActivityGetAttribute(XT_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &bytes, &zeroed);
+	printf("profiler: %u kernels, %u other records, %u wrong times, %u foreign buffers, "
+	       "zeroed %u\n",
+	       kernels, other_records, wrong_times, foreign_buffers, zeroed);
+	return 0;
+}
+
+/* It may be looked at again and again by whoever waits for CUPTI to be free. */
+static void leave(const char *mode)
+{
+	if (!strcmp(mode, "leaves") || !strcmp(mode, "finalizes") || !strcmp(mode, "twice") ||
+	    !strcmp(mode, "clock"))
+		call_cuptiUnsubscribe(subscriber);
+	if (!strcmp(mode, "finalizes"))
+		call_cuptiFinalize();
+	if (strcmp(mode, "stays") != 0)
+		usleep(600000);
+}
+
+static void fork_and_launch(void)
+{
+	int status = 0;
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		/* CUDA does not work in a forked child; CUPTI's functions are there to be called. */
+		call_cuptiActivityDisable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
+		call_cuptiActivityEnable(XT_CUPTI_ACTIVITY_MEMCPY);
+		_exit(3);
+	}
+	waitpid(child, &status, 0);
+	printf("child: %d\n", WEXITSTATUS(status));
+}
+
+int main(int argc, char **argv)
+{
+	const char *mode = argc > 1 ? argv[1] : "stays";
+
+	gpu_begin();
+	launch(100);
+	if (!profile(mode))
+		leave(mode);
+	if (!strcmp(mode, "twice") && !profile(mode))
+		leave(mode);
+	if (!strcmp(mode, "forks"))
+		fork_and_launch();
+	launch(50);
+	check(cuCtxSynchronize());
+	return 0;
+}

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A program that profiles itself, bare, traced, and traced with --yield.
+
+With --yield its profiler sees what it sees when the program is not traced, and our log has what came
+before it, and after it if it left. Without, it is refused, as CUPTI does with any second tool.
+"""
+
+import argparse
+import collections
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+GOOD = "profiler: 200 kernels, 0 other records, 0 wrong times, 0 foreign buffers, zeroed 0"
+REFUSED = "profiler: error 39"
+
+# mode: what it prints, the kernels in our log, and how often recording stopped and went on
+Expected = collections.namedtuple("Expected", "lines kernels switches")
+CASES = {
+    "stays": Expected([GOOD], 100, [0, 1]),  # the end of the log is always on
+    "leaves": Expected([GOOD], 150, [0, 1]),
+    "finalizes": Expected([GOOD], 150, [0, 1]),
+    "activity": Expected([GOOD], 100, [0, 1]),
+    "forks": Expected([GOOD, "child: 3"], 100, [0, 1]),
+    "twice": Expected([GOOD, GOOD], 150, [0, 1, 0, 1]),
+    "clock": Expected([GOOD], 150, [0, 1]),
+}
+
+
+class Run:
+    def __init__(self, args, folder, mode, traced, yields):
+        self.data = os.path.join(folder, "%s.%d%d" % (mode, traced, yields))
+        variables = {name: value for name, value in os.environ.items()
+                     if not name.startswith(("XTRACE_", "CUDA_", "NVTX_", "LD_"))}
+        variables.update(LD_LIBRARY_PATH=args.simgpu, XTRACE_DATA=self.data,
+                         XTRACE_CUPTI=os.path.join(args.simgpu, "libcupti.so"),
+                         XTRACE_SIMGPU_KERNEL_NS="1000:20000")
+        if traced:
+            variables["CUDA_INJECTION64_PATH"] = args.inject
+        if yields:
+            variables["XTRACE_YIELD"] = "1"
+        done = subprocess.run([args.client, mode], env=variables, capture_output=True, text=True,
+                              timeout=30)
+        assert done.returncode == 0, "%s: status %d\n%s%s" % (mode, done.returncode, done.stdout,
+                                                             done.stderr)
+        self.lines = done.stdout.splitlines()
+        self.said = done.stderr.splitlines()
+
+    def dump(self, args, *options):
+        logs = [name for name in os.listdir(self.data) if name.endswith(".xtr")]
+        assert len(logs) == 1, os.listdir(self.data)
+        return subprocess.run([sys.executable, "-B", args.dump, *options,
+                               os.path.join(self.data, logs[0])],
+                              capture_output=True, text=True)
+
+
+def check_log(args, run, mode, client):
+    expected = CASES[mode]
+    done = run.dump(args, "--check")
+    found = re.search(r"good: \d+ chunks, (\d+) calls, (\d+) kernels, closed", done.stdout)
+    assert done.returncode == 0 and found, done.stdout + done.stderr
+    assert int(found[2]) == expected.kernels, "%s: %s" % (mode, done.stdout)
+    rows = re.findall(r"^SWITCH.*\bon=(\d)\b.*\bwhy=(\d)\b.*\bwho=(\S*)",
+                      run.dump(args, "--kind", "SWITCH").stdout, re.M)
+    assert [int(row[0]) for row in rows] == expected.switches, rows
+    for is_on, why, who in rows:
+        if is_on == "0":
+            assert why == "1" and client in who, rows
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("inject", "simgpu", "dump", "client"):
+        parser.add_argument("--" + name, required=True)
+    parser.add_argument("modes", nargs="+", choices=[*CASES, "all"])
+    args = parser.parse_args()
+    client = os.path.basename(args.client)
+    with tempfile.TemporaryDirectory(prefix="xtrace-yield.") as folder:
+        for mode in CASES if args.modes == ["all"] else args.modes:
+            expected = CASES[mode]
+            bare = Run(args, folder, mode, False, False)
+            assert bare.lines == expected.lines, bare.lines
+            run = Run(args, folder, mode, True, True)
+            assert run.lines == bare.lines, "%s: %s, bare %s\n%s" % (mode, run.lines, bare.lines,
+                                                                     run.said)
+            assert client in run.said[0] and "recording is paused" in run.said[0], run.said
+            check_log(args, run, mode, client)
+        refused = Run(args, folder, "stays", True, False)
+        assert refused.lines == [REFUSED], refused.lines
+        assert not refused.said, refused.said
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except AssertionError as error:
+        sys.exit(str(error))
