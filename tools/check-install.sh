@@ -58,7 +58,7 @@ for trace in share/xtrace/samples/traces/*.xtr; do
 done
 bin/xtrace record --simulate -o "$scratch/data" share/xtrace/samples/llm_inference --tokens 4 >/dev/null
 share/xtrace/check-trace.py "$scratch/data" --dump bin/xtrace-dump --merge bin/xtrace-merge || status=1
-share/xtrace/gpu-python.py --simulate --pairs 1 --steps 5 driver >"$scratch/python" &&
+share/xtrace/gpu-python.py --simulate --pairs 1 --steps 20 driver >"$scratch/python" &&
 	grep -q '100.00 % with Python frames' "$scratch/python" || {
 	echo "check-install: gpu-python.py does not work"
 	cat "$scratch/python"

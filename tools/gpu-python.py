@@ -6,7 +6,7 @@ Runs tests/gpu/python_work.py of each kind from an unpacked tarball (share/xtrac
 installation or a build tree. Prints for each kind what recording adds to a step without Python frames
 and with them, the percent of launches with Python frames, what the log counts of Python, and the first
 lines of its folded stacks. What it adds is measured within one process, which switches recording off
-and on from step to step: processes differ from each other by more. Where the program makes NVTX marks,
+and on every few steps: processes differ from each other by more. Where the program makes NVTX marks,
 the Python frames of each are held against what sys._getframe() said there.
 
 Exit status: 0 all frames are right, 1 some are not or a program failed, 2 usage.
@@ -209,7 +209,7 @@ def main():
                         help="of " + ", ".join(KINDS))
     parser.add_argument("--python", default="python3")
     parser.add_argument("--pairs", type=int, default=5, help="runs of each for what recording adds; 0: none (5)")
-    parser.add_argument("--steps", type=int, default=200, help="steps of a run (200)")
+    parser.add_argument("--steps", type=int, default=600, help="steps of a run (600)")
     parser.add_argument("--lines", type=int, default=5, help="folded lines shown (5)")
     parser.add_argument("--build", help="a build directory")
     parser.add_argument("--simulate", action="store_true",

@@ -243,6 +243,9 @@ KINDS = {
 }
 
 
+BATCH_STEPS = 5
+
+
 def make_switch(ctypes):
     """Has recording be on or off, if it follows the profiler's range."""
     cuda = ctypes.CDLL("libcuda.so.1")
@@ -260,14 +263,15 @@ def time_steps(steps, synchronize, count):
 
 
 def time_switched(steps, synchronize, pair_count, switch):
-    """Of each pair of neighbouring steps the one without recording, and how much longer the other took."""
+    """Of each pair of neighbouring batches a step of the one without recording, and how much longer
+    one of the other took. The first after a switch would find all caches cold."""
     off, added = [], []
     for number in range(pair_count):
         order = (False, True) if number % 2 else (True, False)
         pair = {}
         for is_on in order:
             switch(is_on)
-            pair[is_on], = time_steps(steps, synchronize, 1)
+            pair[is_on] = statistics.median(time_steps(steps, synchronize, BATCH_STEPS))
         off.append(pair[False])
         added.append(pair[True] - pair[False])
     return off, added
@@ -279,7 +283,7 @@ def main():
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--warm-up", type=int, default=20)
     parser.add_argument("--switch", action="store_true",
-                        help="switch recording off and on from step to step; say what it adds")
+                        help="switch recording off and on every few steps; say what it adds")
     parser.add_argument("--needs", action="store_true", help="say what it needs and whether it is there")
     arguments = parser.parse_args()
     work, needed = KINDS[arguments.kind]
@@ -290,7 +294,7 @@ def main():
     synchronize = next(steps)
     time_steps(steps, synchronize, arguments.warm_up)
     if arguments.switch:
-        off, added = time_switched(steps, synchronize, arguments.steps // 2,
+        off, added = time_switched(steps, synchronize, arguments.steps // BATCH_STEPS // 2,
                                    make_switch(importlib.import_module("ctypes")))
         print("%.4f ms/step, recording adds %.5f" % (
             statistics.median(off), statistics.median(added)))
