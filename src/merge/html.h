@@ -2,13 +2,10 @@
 /*
  * Parts of the HTML report: what it keeps, and what its files do for each other.
  *
- * The page is the template of src/report with the data in it: base64 of gzip of
- * - the bytes of the document that follows, 4 bytes, the lowest first;
- * - a document in JSON: "summary" is that of --summary without the tables that the page makes of
- *   call paths itself; "names" of frames; "devices", "threads" and "ranges" that samples refer to by
- *   place, from 1 on; "tracks"; "loss_words", what the summary's losses are; and "columns", the names, bytes and counts of:
- * - columns, each a list of unsigned numbers of 7 bits a byte, the lowest first, the last byte of a
- *   number being below 128.
+ * The page has a document and columns (page/page.h). In the document is: "summary", that of --summary
+ * without the tables that the page makes of call paths itself; "names" of frames; "devices",
+ * "threads" and "ranges" that samples refer to by place, from 1 on; "tracks"; "loss_words", what the
+ * summary's losses are.
  *
  * Columns "node.depth" and "node.name" are the tree of call paths, depth first; node 0, which stands
  * for all, is left out. "sample.node" (each less the one before), "sample.device", "sample.thread",

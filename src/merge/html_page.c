@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes the page: the tree and what ends in it as columns, the document, and both into the template.
+ * Writes the page: the tree and what ends in it as columns, the document, and both into the page.
  * html.h says how they are put.
  */
 #include <errno.h>
@@ -8,70 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/varint.h"
-#include "merge/grow.h"
-#include "merge/gzip.h"
 #include "merge/html.h"
-#include "merge/html_template.h"
+#include "page/page.h"
 
 #define REPORT_VERSION 1
-
-#define COLUMN_NAME_BYTES 48
-
-struct column {
-	char name[COLUMN_NAME_BYTES];
-	uint8_t *bytes;
-	size_t used;
-	size_t capacity;
-	size_t count;
-};
-
-struct columns {
-	struct column *list;
-	size_t count;
-	size_t capacity;
-	int error; /* -ENOMEM, once memory has run out */
-};
-
-static struct column *add_column(struct columns *columns, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-/* Valid until the next one is added. */
-static struct column *add_column(struct columns *columns, const char *format, ...)
-{
-	static struct column nowhere;
-	struct column *column;
-	va_list arguments;
-
-	if (grow(&columns->list, &columns->capacity, columns->count + 1, sizeof(*columns->list)) <
-	    0) {
-		columns->error = -ENOMEM;
-		return &nowhere;
-	}
-	column = &columns->list[columns->count++];
-	va_start(arguments, format);
-	vsnprintf(column->name, sizeof(column->name), format, arguments);
-	va_end(arguments);
-	return column;
-}
-
-static void put(struct columns *columns, struct column *column, uint64_t value)
-{
-	if (columns->error ||
-	    grow(&column->bytes, &column->capacity, column->used + XT_VARINT_BYTES_MAX, 1) < 0) {
-		columns->error = -ENOMEM;
-		return;
-	}
-	column->used = (size_t)(xt_uvar_put(column->bytes + column->used, value) - column->bytes);
-	column->count++;
-}
-
-static void free_columns(struct columns *columns)
-{
-	for (size_t c = 0; c < columns->count; c++)
-		free(columns->list[c].bytes);
-	free(columns->list);
-}
 
 /* The tree as the page has it. */
 struct tree {
@@ -165,9 +105,10 @@ out:
 	return error;
 }
 
-static void put_tree(struct columns *columns, const struct tree *tree, const struct paths *paths)
+static void put_tree(struct page_columns *columns, const struct tree *tree,
+		     const struct paths *paths)
 {
-	struct column *column = add_column(columns, "node.depth");
+	struct page_column *column = page_columns_add(columns, "node.depth");
 	uint32_t *depths = calloc((size_t)tree->count + 1, sizeof(*depths)); /* by number */
 
 	if (!depths) {
@@ -178,12 +119,13 @@ static void put_tree(struct columns *columns, const struct tree *tree, const str
 		uint32_t parent = paths->nodes[tree->order[i]].parent;
 
 		depths[i + 1] = (parent == PATH_ROOT ? 0 : depths[tree->numbers[parent]]) + 1;
-		put(columns, column, depths[i + 1]);
+		page_columns_put(columns, column, depths[i + 1]);
 	}
 	free(depths);
-	column = add_column(columns, "node.name");
+	column = page_columns_add(columns, "node.name");
 	for (uint32_t i = 0; i < tree->count; i++)
-		put(columns, column, tree->names[paths->nodes[tree->order[i]].name] - 1);
+		page_columns_put(columns, column,
+				 tree->names[paths->nodes[tree->order[i]].name] - 1);
 }
 
 static int compare_samples(const void *a, const void *b)
@@ -220,25 +162,26 @@ static void merge_samples(struct html *html, const struct tree *tree)
 	html->sample_count = kept;
 }
 
-static void put_samples(struct columns *columns, const struct html *html)
+static void put_samples(struct page_columns *columns, const struct html *html)
 {
-	struct column *column = add_column(columns, "sample.node");
+	struct page_column *column = page_columns_add(columns, "sample.node");
 
 	for (size_t s = 0; s < html->sample_count; s++)
-		put(columns, column, html->samples[s].node - (s ? html->samples[s - 1].node : 0));
-	column = add_column(columns, "sample.device");
+		page_columns_put(columns, column,
+				 html->samples[s].node - (s ? html->samples[s - 1].node : 0));
+	column = page_columns_add(columns, "sample.device");
 	for (size_t s = 0; s < html->sample_count; s++)
-		put(columns, column, html->samples[s].device);
-	column = add_column(columns, "sample.thread");
+		page_columns_put(columns, column, html->samples[s].device);
+	column = page_columns_add(columns, "sample.thread");
 	for (size_t s = 0; s < html->sample_count; s++)
-		put(columns, column, html->samples[s].thread);
-	column = add_column(columns, "sample.range");
+		page_columns_put(columns, column, html->samples[s].thread);
+	column = page_columns_add(columns, "sample.range");
 	for (size_t s = 0; s < html->sample_count; s++)
-		put(columns, column, html->samples[s].range);
+		page_columns_put(columns, column, html->samples[s].range);
 	for (int w = 0; w < WEIGHTS; w++) {
-		column = add_column(columns, "weight.%s", weight_specs[w].name);
+		column = page_columns_add(columns, "weight.%s", weight_specs[w].name);
 		for (size_t s = 0; s < html->sample_count; s++)
-			put(columns, column, html->samples[s].weights[w]);
+			page_columns_put(columns, column, html->samples[s].weights[w]);
 	}
 }
 
@@ -251,18 +194,19 @@ static bool has_values(const uint64_t *values)
 	return false;
 }
 
-static void put_tracks(struct columns *columns, const struct html *html)
+static void put_tracks(struct page_columns *columns, const struct html *html)
 {
 	for (size_t t = 0; t < html->track_count; t++) {
 		const struct bins *bins = &html->tracks[t].bins;
 
 		for (unsigned s = 0; s < bins->series_count; s++) {
 			const uint64_t *values = &bins->values[(size_t)s * BINS_COUNT];
-			struct column *column = add_column(columns, "track.%zu.%u", t, s);
+			struct page_column *column =
+				page_columns_add(columns, "track.%zu.%u", t, s);
 			uint32_t used = has_values(values) ? bins_used(bins) : 0;
 
 			for (uint32_t b = 0; b < used; b++)
-				put(columns, column, values[b]);
+				page_columns_put(columns, column, values[b]);
 		}
 	}
 }
@@ -346,7 +290,7 @@ static int put_summary(struct json *json, struct html *html, const struct run *r
 }
 
 static int put_document(struct output *out, struct html *html, const struct tree *tree,
-			const struct run *run, const struct columns *columns)
+			const struct run *run, const struct page_columns *columns)
 {
 	struct json json = {.out = out};
 	int error;
@@ -385,90 +329,34 @@ static int put_document(struct output *out, struct html *html, const struct tree
 	return error;
 }
 
-/* Puts bytes as base64 has them. */
-static void put_base64(struct output *out, const char *data, size_t length)
+static int write_piece(void *context, const char *text, size_t length)
 {
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const uint8_t *p = (const uint8_t *)data;
-
-	for (size_t i = 0; i < length; i += 3) {
-		size_t left = length - i;
-		uint32_t three = (uint32_t)p[i] << 16 | (left > 1 ? (uint32_t)p[i + 1] << 8 : 0) |
-				 (left > 2 ? p[i + 2] : 0);
-		char *room = output_room(out, 4);
-
-		*room++ = digits[three >> 18];
-		*room++ = digits[three >> 12 & 63];
-		*room++ = left > 1 ? digits[three >> 6 & 63] : '=';
-		*room++ = left > 2 ? digits[three & 63] : '=';
-		output_advance(out, room);
-	}
-}
-
-static int pack(struct output *packed, const struct output_bytes *document,
-		const struct columns *columns)
-{
-	struct gzip *gzip = gzip_new(packed);
-	uint8_t head[4];
-
-	if (!gzip)
-		return -ENOMEM;
-	for (int i = 0; i < 4; i++)
-		head[i] = (uint8_t)(document->length >> 8 * i);
-	gzip_write(gzip, head, sizeof(head));
-	gzip_write(gzip, document->data, document->length);
-	for (size_t c = 0; c < columns->count; c++)
-		gzip_write(gzip, columns->list[c].bytes, columns->list[c].used);
-	gzip_finish(gzip);
-	gzip_free(gzip);
-	return 0;
-}
-
-static int put_template(struct output *out, const struct output_bytes *packed)
-{
-	size_t length;
-	const char *page = html_template(&length);
-	const char *mark = memmem(page, length, HTML_DATA_MARK, strlen(HTML_DATA_MARK));
-
-	if (!mark)
-		return -EINVAL;
-	output_text(out, page, (size_t)(mark - page));
-	put_base64(out, packed->data, packed->length);
-	mark += strlen(HTML_DATA_MARK);
-	output_text(out, mark, (size_t)(page + length - mark));
+	output_text(context, text, length);
 	return 0;
 }
 
 static int put_all(struct sink *sink, const struct run *run, const struct tree *tree,
-		   const struct columns *columns)
+		   const struct page_columns *columns)
 {
 	struct html *html = sink->state;
-	struct output document, packed = {0};
-	struct output_bytes document_bytes, packed_bytes;
+	struct output document;
+	struct output_bytes bytes;
 	int error = output_open_memory(&document);
 
 	if (!error)
 		error = put_document(&document, html, tree, run, columns);
 	if (!error)
-		error = output_bytes(&document, &document_bytes);
+		error = output_bytes(&document, &bytes);
 	if (!error)
-		error = output_open_memory(&packed);
-	if (!error)
-		error = pack(&packed, &document_bytes, columns);
-	if (!error)
-		error = output_bytes(&packed, &packed_bytes);
-	if (!error)
-		error = put_template(&sink->out, &packed_bytes);
+		error = page_write(bytes.data, bytes.length, columns, write_piece, &sink->out);
 	output_discard(&document);
-	output_discard(&packed);
 	return error;
 }
 
 int html_put_page(struct sink *sink, const struct run *run)
 {
 	struct html *html = sink->state;
-	struct columns columns = {0};
+	struct page_columns columns = {0};
 	struct tree tree = {0};
 	int error = make_tree(&tree, html, &run->paths);
 
@@ -481,7 +369,7 @@ int html_put_page(struct sink *sink, const struct run *run)
 	}
 	if (!error)
 		error = put_all(sink, run, &tree, &columns);
-	free_columns(&columns);
+	page_columns_free(&columns);
 	free_tree(&tree);
 	return error;
 }

@@ -38,6 +38,34 @@ export function frameColour(name: string, kind: FrameKind, dark: boolean): strin
 	return `hsl(${hue.toFixed(0)} ${saturation.toFixed(0)}% ${lightness.toFixed(1)}%)`;
 }
 
+/*
+ * Of a comparison: from blue (less than before) over grey to red (more). Red and blue of about the same
+ * lightness are told apart with any kind of colour blindness; the label has the sign, too.
+ */
+const changes = {
+	light: { same: [232, 235, 239], more: [244, 112, 88], less: [92, 160, 226] },
+	dark: { same: [44, 51, 60], more: [178, 62, 46], less: [42, 104, 172] },
+};
+
+/* Of the larger side, from -1 (it went) to 1 (it came). */
+export function changeOf(base: number, now: number): number {
+	const larger = Math.max(base, now);
+
+	return larger ? (now - base) / larger : 0;
+}
+
+const CHANGE_SEEN = 0.005; /* less than that is grey */
+const CHANGE_FULL = 0.25; /* from there on the colour does not get stronger */
+
+export function changeColour(change: number, dark: boolean): string {
+	const { same, more, less } = changes[dark ? 'dark' : 'light'];
+	const size = Math.abs(change);
+	const strength = size < CHANGE_SEEN ? 0 : Math.min(size / CHANGE_FULL, 1) ** 0.6;
+	const end = change > 0 ? more : less;
+
+	return `rgb(${same.map((value, i) => Math.round(value + (end[i] - value) * strength)).join(' ')})`;
+}
+
 export const kindNames: [FrameKind, string][] = [
 	['code', 'code'],
 	['python', 'Python'],

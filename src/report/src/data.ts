@@ -7,6 +7,9 @@
 export interface Weight {
 	name: string;
 	unit: string;
+	/* Of a comparison: whose it is, and the place of the same weight of the other side. */
+	side?: 'base' | 'new';
+	against?: number;
 }
 
 export interface Range {

@@ -2,11 +2,12 @@
 /* The flame graph with its controls. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
-import { frameColour, kindNames } from './colours';
+import { changeColour, frameColour, kindNames } from './colours';
+import type { Weight } from './data';
 import { Filters } from './filters';
-import { formatCount, formatPercent, formatWeight } from './format';
+import { formatChange, formatCount, formatDelta, formatPercent, formatWeight } from './format';
 import { type Cell, cellAt, childrenOf, layOut } from './layout';
-import { type Look, paint, ROW_HEIGHT, rowAt, rowTop, type Scene } from './painter';
+import { type Change, type Look, paint, ROW_HEIGHT, rowAt, rowTop, type Scene } from './painter';
 import { filter, isDark, isFlame, printing, search, selected, type State, watchWidth, weight, zoom } from './state';
 import { weightTitles } from './words';
 
@@ -40,18 +41,93 @@ function neighbour(scene: Scene, sums: Parameters<typeof childrenOf>[1], node: n
 	return siblings[Math.min(Math.max(place, 0), siblings.length - 1)] ?? node;
 }
 
+/* Of a comparison, what the nodes weigh on either side. */
+function changeOf(state: State): Change | null {
+	const spec = state.report.weights[weight.value];
+
+	if (spec.against === undefined) return null;
+	const own = state.tree.sums(weight.value, filter.value).total;
+	const other = state.tree.sums(spec.against, filter.value).total;
+
+	return spec.side === 'new' ? { base: other, now: own } : { base: own, now: other };
+}
+
+function titleOf(spec: Weight): string {
+	const title = weightTitles[spec.name]?.title ?? spec.name;
+
+	return spec.side ? `${title}, ${spec.side}` : title;
+}
+
+function ChangeNumbers({ change, node, spec }: { change: Change; node: number; spec: Weight }) {
+	const base = change.base[node];
+	const now = change.now[node];
+
+	return (
+		<>
+			<div>
+				<dt>base</dt>
+				<dd data-side="base" data-value={base}>
+					{formatWeight(base, spec)}
+				</dd>
+			</div>
+			<div>
+				<dt>new</dt>
+				<dd data-side="new" data-value={now}>
+					{formatWeight(now, spec)}
+				</dd>
+			</div>
+			<div>
+				<dt>change</dt>
+				<dd class={now > base ? 'more' : now < base ? 'less' : ''}>
+					{formatDelta(now - base, spec)} {formatChange(base, now)}
+				</dd>
+			</div>
+		</>
+	);
+}
+
+function Legend({ isComparison }: { isComparison: boolean }) {
+	const dark = isDark.value;
+
+	return (
+		<ul class="legend">
+			{isComparison ? (
+				<li class="scale">
+					less
+					{[-0.25, -0.1, -0.03, 0, 0.03, 0.1, 0.25].map((change) => (
+						<i style={{ background: changeColour(change, dark) }} />
+					))}
+					more than in the base; full colour from 25 % on
+				</li>
+			) : (
+				kindNames.map(([kind, name]) => (
+					<li>
+						<i style={{ background: frameColour(kind, kind, dark) }} />
+						{name}
+					</li>
+				))
+			)}
+			<li class="keys">
+				<kbd>/</kbd> search <kbd>arrows</kbd> move <kbd>Enter</kbd> zoom <kbd>Backspace</kbd> out{' '}
+				<kbd>Esc</kbd> reset
+			</li>
+		</ul>
+	);
+}
+
 function Details({ state, node }: { state: State; node: number }) {
 	const { tree, report } = state;
 	const sums = tree.sums(weight.value, filter.value);
 	const spec = report.weights[weight.value];
 	const whole = sums.total[0];
+	const change = changeOf(state);
 
 	return (
 		<div class="details" aria-live="polite" id="flame-details">
 			<div class="details-name">{tree.text(node)}</div>
 			<dl class="details-numbers">
 				<div>
-					<dt>{weightTitles[spec.name]?.title ?? spec.name}</dt>
+					<dt>{titleOf(spec)}</dt>
 					<dd data-value={sums.total[node]}>{formatWeight(sums.total[node], spec)}</dd>
 				</div>
 				<div>
@@ -66,7 +142,9 @@ function Details({ state, node }: { state: State; node: number }) {
 					<dt>itself</dt>
 					<dd>{formatWeight(sums.self[node], spec)}</dd>
 				</div>
+				{change ? <ChangeNumbers change={change} node={node} spec={spec} /> : null}
 				{report.weights.map((other, w) =>
+					change ||
 					w === weight.value || (other.name !== 'gpu-time' && other.name !== 'count') ? null : (
 						<div>
 							<dt>{weightTitles[other.name]?.title ?? other.name}</dt>
@@ -94,7 +172,8 @@ function Tip({ state, scene, at }: { state: State; scene: Scene; at: { cell: Cel
 	const sums = tree.sums(weight.value, filter.value);
 	const spec = report.weights[weight.value];
 	const total = cell.restCount ? cell.restTotal : sums.total[cell.node];
-	const countWeight = report.weights.findIndex((w) => w.name === 'count');
+	const countWeight = report.weights.findIndex((w) => w.name === 'count' && w.side === spec.side);
+	const change = cell.restCount ? null : changeOf(state);
 	const left = Math.min(at.x + 14, Math.max(scene.width - 330, 0));
 
 	return (
@@ -108,10 +187,18 @@ function Tip({ state, scene, at }: { state: State; scene: Scene; at: { cell: Cel
 				<b>{formatWeight(total, spec)}</b>
 				<span>{formatPercent(total, sums.total[0])} of all</span>
 				{zoom.value ? <span>{formatPercent(total, sums.total[zoom.value])} of the view</span> : null}
+				{change ? (
+					<span>
+						base {formatWeight(change.base[cell.node], spec)}, new{' '}
+						{formatWeight(change.now[cell.node], spec)}, change{' '}
+						{formatDelta(change.now[cell.node] - change.base[cell.node], spec)}{' '}
+						<b>{formatChange(change.base[cell.node], change.now[cell.node])}</b>
+					</span>
+				) : null}
 				{!cell.restCount && sums.self[cell.node] && tree.isInner(cell.node) ? (
 					<span>itself {formatWeight(sums.self[cell.node], spec)}</span>
 				) : null}
-				{!cell.restCount && countWeight !== weight.value ? (
+				{!cell.restCount && countWeight >= 0 && countWeight !== weight.value ? (
 					<span>
 						{formatCount(tree.sums(countWeight, filter.value).total[cell.node])} kernels, copies, sets
 					</span>
@@ -144,6 +231,7 @@ export function Flame({ state }: { state: State }) {
 		tree,
 		layout,
 		matched,
+		change: changeOf(state),
 		isFlame: isFlame.value,
 		hovered: hover.value?.cell ?? null,
 		focused: hasFocus.value || selected.value !== 0 ? focusedCell : null,
@@ -243,7 +331,7 @@ export function Flame({ state }: { state: State }) {
 						onChange={(e) => (weight.value = Number(e.currentTarget.value))}
 					>
 						{report.weights.map((w, i) => (
-							<option value={i}>{weightTitles[w.name]?.title ?? w.name}</option>
+							<option value={i}>{titleOf(w)}</option>
 						))}
 					</select>
 				</label>
@@ -327,18 +415,7 @@ export function Flame({ state }: { state: State }) {
 				)}
 			</div>
 			<Details state={state} node={selected.value} />
-			<ul class="legend">
-				{kindNames.map(([kind, name]) => (
-					<li>
-						<i style={{ background: frameColour(kind, kind, isDark.value) }} />
-						{name}
-					</li>
-				))}
-				<li class="keys">
-					<kbd>/</kbd> search <kbd>arrows</kbd> move <kbd>Enter</kbd> zoom <kbd>Backspace</kbd> out{' '}
-					<kbd>Esc</kbd> reset
-				</li>
-			</ul>
+			<Legend isComparison={spec.against !== undefined} />
 		</section>
 	);
 }

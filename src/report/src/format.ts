@@ -60,3 +60,16 @@ export function formatWeight(value: number, spec: { unit: string }): string {
 	if (spec.unit === 'ns') return formatTime(value);
 	return spec.unit === 'bytes' ? formatBytes(value) : formatCount(value);
 }
+
+/* What became of base, with its sign; of what was not there before, or went, in words. */
+export function formatChange(base: number, now: number): string {
+	if (!base) return now ? 'new' : '';
+	if (!now) return 'gone';
+	const percent = (100 * (now - base)) / base;
+
+	return `${percent < 0 ? '\u2212' : '+'}${Math.abs(percent).toFixed(Math.abs(percent) < 10 ? 1 : 0)} %`;
+}
+
+export function formatDelta(delta: number, spec: { unit: string }): string {
+	return `${delta < 0 ? '\u2212' : '+'}${formatWeight(Math.abs(delta), spec)}`;
+}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Draws the visible part of a flame graph on a canvas. */
-import { frameColour } from './colours';
+import { changeColour, changeOf, frameColour } from './colours';
+import { formatChange } from './format';
 import type { Cell, Layout } from './layout';
 import { frameKind, shortName, type Tree } from './tree';
 
@@ -16,10 +17,17 @@ export interface Look {
 	card: string;
 }
 
+/* Of a comparison: what the nodes weigh on either side. */
+export interface Change {
+	base: Float64Array;
+	now: Float64Array;
+}
+
 export interface Scene {
 	tree: Tree;
 	layout: Layout;
 	matched: Uint8Array | null;
+	change: Change | null;
 	isFlame: boolean;
 	hovered: Cell | null;
 	focused: Cell | null;
@@ -44,26 +52,40 @@ export function rowAt(scene: Scene, y: number): number {
 	return scene.isFlame ? scene.layout.rows.length - 1 - place : place;
 }
 
+/* Changes that are seen in colour are also said, where there is room. */
+function changeLabel({ change }: Scene, node: number): string {
+	if (!change || Math.abs(changeOf(change.base[node], change.now[node])) < 0.01) return '';
+	return ` ${formatChange(change.base[node], change.now[node])}`;
+}
+
 function label(scene: Scene, cell: Cell, columns: number): string {
 	const text = cell.restCount
 		? `${cell.restCount} small`
 		: shortName(scene.tree.text(cell.node));
+	const change = cell.restCount ? '' : changeLabel(scene, cell.node);
 
-	if (text.length <= columns) return text;
+	if (text.length + change.length <= columns) return text + change;
+	if (columns >= change.length + 8) return `${text.slice(0, columns - 1 - change.length)}…${change}`;
 	return columns < 4 ? '' : `${text.slice(0, columns - 1)}…`;
 }
 
+function colourOf({ change, tree, look }: Scene, node: number): string {
+	const name = tree.text(node);
+
+	if (change) return changeColour(changeOf(change.base[node], change.now[node]), look.dark);
+	return frameColour(name, frameKind(name), look.dark);
+}
+
 function paintCell(g: CanvasRenderingContext2D, scene: Scene, cell: Cell, row: number, column: number): void {
-	const { look, matched, tree } = scene;
-	const name = tree.text(cell.node);
+	const { look, matched } = scene;
 	const top = rowTop(scene, row);
 	const hit = matched && !cell.restCount && matched[cell.node];
 	const width = Math.max(cell.width - (cell.width > 3 ? 1 : 0), 0.5);
 
 	g.globalAlpha = (matched && !hit) || row < scene.layout.rootRow ? 0.42 : 1;
 	if (hit) g.fillStyle = look.hit;
-	else if (cell.restCount || !cell.node) g.fillStyle = look.line;
-	else g.fillStyle = frameColour(name, frameKind(name), look.dark);
+	else if (cell.restCount || (!cell.node && !scene.change)) g.fillStyle = look.line;
+	else g.fillStyle = colourOf(scene, cell.node);
 	g.fillRect(cell.x, top, width, ROW_HEIGHT - 1);
 	g.globalAlpha = 1;
 	if (cell === scene.hovered || cell === scene.focused) {

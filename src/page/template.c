@@ -2,7 +2,7 @@
 /*
  * The page as the build made it; XTRACE_HTML_TEMPLATE is the path of the file, if there is one.
  */
-#include "merge/html_template.h"
+#include "page/template.h"
 
 #ifdef XTRACE_HTML_TEMPLATE
 __asm__(".pushsection .rodata\n"
@@ -14,13 +14,13 @@ __asm__(".pushsection .rodata\n"
 extern const char xtrace_html_template[] __attribute__((visibility("hidden")));
 extern const char xtrace_html_template_end[] __attribute__((visibility("hidden")));
 
-const char *html_template(size_t *length_out)
+const char *page_template(size_t *length_out)
 {
 	*length_out = (size_t)(xtrace_html_template_end - xtrace_html_template);
 	return xtrace_html_template;
 }
 #else
-const char *html_template(size_t *length_out)
+const char *page_template(size_t *length_out)
 {
 	*length_out = 0;
 	return NULL;
