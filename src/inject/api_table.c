@@ -205,18 +205,23 @@ static void add_known_launches(enum api_level level)
 
 int api_table_fill(enum api_level level)
 {
+	uint32_t failed_count = 0;
+
 	recorded_apis.apis = calloc(API_CBID_END, sizeof(*recorded_apis.apis));
 	if (!recorded_apis.apis)
 		return -ENOMEM;
 	for (uint32_t cbid = 1; cupti.cuptiGetCallbackName && cbid < API_CBID_END; cbid++) {
 		const char *name = NULL;
+		uint32_t result =
+			cupti.cuptiGetCallbackName(XT_CUPTI_CB_DOMAIN_DRIVER_API, cbid, &name);
 
-		if (cupti.cuptiGetCallbackName(XT_CUPTI_CB_DOMAIN_DRIVER_API, cbid, &name) ==
-			    XT_CUPTI_SUCCESS &&
-		    name)
+		if (result == XT_CUPTI_SUCCESS && name)
 			add(level, cbid, name);
+		else if (cupti_has_failed(result))
+			failed_count++;
 	}
 	if (!recorded_apis.count)
 		add_known_launches(level);
+	atomic_store(&cupti_lost_apis, failed_count);
 	return 0;
 }

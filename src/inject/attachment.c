@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "inject/activity.h"
+#include "inject/api_table.h"
 #include "inject/callbacks.h"
 #include "inject/clock.h"
 #include "inject/cupti.h"
@@ -81,6 +82,37 @@ static void find_zeroed(void)
 		zeroed_before = 0;
 }
 
+static bool enable_callback(uint32_t domain, uint32_t cbid)
+{
+	uint32_t result = cupti.cuptiEnableCallback(1, subscriber, domain, cbid);
+
+	if (cupti_has_failed(result))
+		atomic_fetch_add(&cupti_lost_apis, 1);
+	return result == XT_CUPTI_SUCCESS;
+}
+
+/* The callbacks of all recorded calls, and those at the making of graph nodes. How many of the calls
+ * could be enabled; old versions of CUPTI do not know all. */
+static uint32_t enable_callbacks(void)
+{
+	static const uint32_t resource_cbids[] = {XT_CUPTI_RESOURCE_MODULE_UNLOAD_STARTING,
+						  XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING,
+						  XT_CUPTI_RESOURCE_GRAPHNODE_CREATED,
+						  XT_CUPTI_RESOURCE_GRAPHNODE_CLONED};
+	uint32_t enabled = 0;
+
+	for (uint32_t i = 0; i < recorded_apis.count; i++)
+		enabled += enable_callback(recorded_apis.apis[i].id >> 16,
+					   recorded_apis.apis[i].id & 0xffff);
+	/* Who changes a node is noted at every level, as is who makes it. */
+	for (uint32_t cbid = 0; cbid < API_CBID_END; cbid++)
+		if (api_uses[cbid] & API_CHANGES_NODES)
+			enable_callback(XT_CUPTI_CB_DOMAIN_DRIVER_API, cbid);
+	for (size_t i = 0; i < sizeof(resource_cbids) / sizeof(*resource_cbids); i++)
+		enable_callback(XT_CUPTI_CB_DOMAIN_RESOURCE, resource_cbids[i]);
+	return enabled;
+}
+
 int attachment_start(enum api_level level, bool sets_clock, char *why, size_t why_bytes)
 {
 	uint32_t result = XT_CUPTI_SUCCESS;
@@ -95,8 +127,9 @@ int attachment_start(enum api_level level, bool sets_clock, char *why, size_t wh
 	if (result == XT_CUPTI_SUCCESS)
 		result = cupti.cuptiActivityEnable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
 	for (size_t i = 0; i < FURTHER_KINDS && level > API_LEVEL_LAUNCH; i++)
-		cupti.cuptiActivityEnable(further_kinds[i]);
-	if (result == XT_CUPTI_SUCCESS && callbacks_enable(subscriber)) {
+		if (cupti_has_failed(cupti.cuptiActivityEnable(further_kinds[i])))
+			atomic_fetch_add(&cupti_lost_kinds, 1);
+	if (result == XT_CUPTI_SUCCESS && enable_callbacks()) {
 		if (follows_profiler)
 			profiler_calls_enable(subscriber);
 		return 0;

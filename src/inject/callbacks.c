@@ -139,9 +139,17 @@ static void call_exit(struct lane *lane, uint32_t api, const struct cupti_callba
 	stack_memo_fetch_expected(&lane->memo);
 }
 
-static bool node_id_of(void *node, uint64_t *id)
+/* A CUPTI that has no ids is no loss: then the work of graphs belongs to the graph's launch. One
+ * that has, and fails, is. */
+static bool node_id_of(struct lane *lane, void *node, uint64_t *id)
 {
-	return cupti.cuptiGetGraphNodeId && cupti.cuptiGetGraphNodeId(node, id) == XT_CUPTI_SUCCESS;
+	if (!cupti.cuptiGetGraphNodeId)
+		return false;
+	if (cupti.cuptiGetGraphNodeId(node, id) == XT_CUPTI_SUCCESS)
+		return true;
+	lane_count_up(lane, XT_RING_NODES_SEEN);
+	lane_count_up(lane, XT_RING_NODES_LOST);
+	return false;
 }
 
 /* All of the record but its head and time is given. */
@@ -201,9 +209,8 @@ static void graph_node(struct lane *lane, uint32_t cbid, const struct cupti_reso
 		node_starts(lane, graph);
 		return;
 	}
-	/* Without ids, the work of graphs belongs to the graph's launch and to nothing more. */
-	if (!node_id_of(graph->node, &node.node_id) ||
-	    (cloned && !node_id_of(graph->original_node, &node.origin_id)))
+	if (!node_id_of(lane, graph->node, &node.node_id) ||
+	    (cloned && !node_id_of(lane, graph->original_node, &node.origin_id)))
 		return;
 	node.stack_slot = cloned ? XT_STACK_SLOT_NONE : capture_stack(lane, regs);
 	commit_node(lane, &node);
@@ -238,7 +245,7 @@ static void graph_node_set(struct lane *lane, uint32_t use, const struct cupti_c
 		return;
 	if (use & API_UPDATES_EXEC)
 		node.origin_id = graph_id_of(arguments[1]);
-	else if (!node_id_of(arguments[use & API_SETS_EXEC_NODE ? 1 : 0], &node.node_id))
+	else if (!node_id_of(lane, arguments[use & API_SETS_EXEC_NODE ? 1 : 0], &node.node_id))
 		return;
 	if (use & API_SETS_EXEC_CHILD)
 		node.origin_id = graph_id_of(arguments[2]);
@@ -332,28 +339,4 @@ void callback_in_c(void *userdata, uint32_t domain, uint32_t cbid, const void *c
 	else
 		api_call(lane, domain << 16 | cbid, cbdata, regs);
 	lane->busy = false;
-}
-
-uint32_t callbacks_enable(void *subscriber)
-{
-	static const uint32_t resource_cbids[] = {XT_CUPTI_RESOURCE_MODULE_UNLOAD_STARTING,
-						  XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING,
-						  XT_CUPTI_RESOURCE_GRAPHNODE_CREATED,
-						  XT_CUPTI_RESOURCE_GRAPHNODE_CLONED};
-	uint32_t enabled = 0;
-
-	for (uint32_t i = 0; i < recorded_apis.count; i++)
-		if (cupti.cuptiEnableCallback(1, subscriber, recorded_apis.apis[i].id >> 16,
-					      recorded_apis.apis[i].id & 0xffff) ==
-		    XT_CUPTI_SUCCESS)
-			enabled++;
-	/* Who changes a node is noted at every level, as is who makes it. */
-	for (uint32_t cbid = 0; cbid < API_CBID_END; cbid++)
-		if (api_uses[cbid] & API_CHANGES_NODES)
-			cupti.cuptiEnableCallback(1, subscriber, XT_CUPTI_CB_DOMAIN_DRIVER_API,
-						  cbid);
-	for (size_t i = 0; i < sizeof(resource_cbids) / sizeof(*resource_cbids); i++)
-		cupti.cuptiEnableCallback(1, subscriber, XT_CUPTI_CB_DOMAIN_RESOURCE,
-					  resource_cbids[i]);
-	return enabled;
 }

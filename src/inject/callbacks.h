@@ -44,8 +44,4 @@ extern atomic_uint_fast64_t callbacks_module_unloads;
 /* What is given to cuptiSubscribe(): saves the caller's registers and goes on in C. */
 void callback_entry(void *userdata, uint32_t domain, uint32_t cbid, const void *cbdata);
 
-/* Enables the callbacks of all recorded calls, and those at the making of graph nodes. Returns how
- * many of the calls could be enabled; old versions of CUPTI do not know all. */
-uint32_t callbacks_enable(void *subscriber);
-
 #endif

@@ -7,13 +7,13 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "inject/cupti_search.h"
 
 struct cupti_table cupti;
+atomic_uint_fast64_t cupti_lost_apis, cupti_lost_kinds;
 
 /* CUPTI_API_VERSION by CUDA release, as cupti_version.h lists them; from 13.0 on it is the
  * release itself (130001 is 13.0 update 1). */
@@ -145,6 +145,23 @@ int cupti_open(const char *asked_path, char *why, size_t why_bytes)
 			 cupti_search_places(search));
 	cupti_search_end(search);
 	return found ? 0 : -ENOENT;
+}
+
+bool cupti_has_failed(uint32_t result)
+{
+	static const uint32_t others[] = {
+		XT_CUPTI_SUCCESS,
+		XT_CUPTI_ERROR_INVALID_PARAMETER,
+		XT_CUPTI_ERROR_API_NOT_IMPLEMENTED,
+		XT_CUPTI_ERROR_MAX_LIMIT_REACHED,
+		XT_CUPTI_ERROR_INVALID_KIND,
+		XT_CUPTI_ERROR_NOT_SUPPORTED,
+	};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (result == others[i])
+			return false;
+	return true;
 }
 
 const char *cupti_result_text(uint32_t result)

@@ -6,6 +6,8 @@
 #define XT_INJECT_CUPTI_H
 
 #include <limits.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +32,12 @@ extern struct cupti_table cupti;
  * why that says what is missing and where it was looked for. Once, at start-up.
  */
 int cupti_open(const char *asked_path, char *why, size_t why_bytes);
+
+/* Whether something went wrong: not merely that this CUPTI has no such function, kind or record. */
+bool cupti_has_failed(uint32_t result);
+
+/* What CUPTI failed to record when it was asked to: functions, and kinds of GPU work. */
+extern atomic_uint_fast64_t cupti_lost_apis, cupti_lost_kinds;
 
 /* The text of a CUPTI result; static. */
 const char *cupti_result_text(uint32_t result);

@@ -62,8 +62,11 @@ __attribute__((constructor)) static void preloaded(void)
 		return;
 	/* Absolute: the program may change its directory before it starts CUDA. */
 	if (!dladdr((void *)(uintptr_t)InitializeInjection, &info) || !info.dli_fname ||
-	    !realpath(info.dli_fname, path))
+	    !realpath(info.dli_fname, path)) {
+		say("not tracing: where this library lies cannot be found out: %s",
+		    strerror(errno));
 		goto out;
+	}
 	setenv("CUDA_INJECTION64_PATH", path, 0);
 	setenv("NVTX_INJECTION64_PATH", path, 0);
 out: /* this may run in the middle of cuInit(), whose caller looks at errno */
@@ -101,7 +104,7 @@ static void at_exit(void)
 	atomic_store(&callbacks_active, false);
 	nvtx_abandon();
 	if (!writer_thread_finish(EXIT_PATIENCE_NS))
-		say("CUPTI or the disk did not finish in time; what is missing is in the spool");
+		say("CUPTI or the disk did not finish; what is missing is in the spool");
 }
 
 /* Host names may hold anything; file names may not. */
@@ -119,7 +122,6 @@ static void host_name(char *out, size_t out_bytes)
 static int create_log(const struct config *config, struct xt_log_header *header, char *path,
 		      struct xt_writer **log_out)
 {
-	struct signal_guard guard;
 	char host[256];
 	int rc = -EEXIST;
 
@@ -137,10 +139,17 @@ static int create_log(const struct config *config, struct xt_log_header *header,
 			return -ENAMETOOLONG;
 		rc = xt_writer_create(path, header, log_out);
 	}
-	/* The header goes out at once: a log is a log from its first moment. */
+	return rc;
+}
+
+/* The header goes out at once: a log is a log from its first moment. */
+static int write_header(struct xt_writer *log)
+{
+	struct signal_guard guard;
+	int rc;
+
 	signal_hold(&guard, SIGXFSZ);
-	if (!rc)
-		rc = xt_writer_flush(*log_out);
+	rc = xt_writer_flush(log);
 	signal_release(&guard, rc == -EFBIG);
 	return rc;
 }
@@ -192,17 +201,22 @@ static int start_log(const struct config *config, char *log_path, char *why, siz
 	struct xt_writer *log = NULL;
 	int rc = create_log(config, &header, log_path, &log);
 
+	if (!rc) {
+		/* Without a spool the log is as good, unless the process is killed. While the log is
+		 * empty nothing has been recorded, and a spool that is half made is no loss. */
+		snprintf(spool_path, sizeof(spool_path), "%s.spool", log_path);
+		spool_create(spool_path, header.log_id, cupti.version);
+		rc = write_header(log);
+	}
 	if (rc) {
 		snprintf(why, why_bytes, "no log can be written in %s: %s", config->data_dir,
 			 strerror(-rc));
-		xt_writer_close(log);
+		spool_remove();
 		if (log)
 			unlink(log_path);
+		xt_writer_close(log);
 		return rc;
 	}
-	/* Without a spool the log is as good, unless the process is killed. */
-	snprintf(spool_path, sizeof(spool_path), "%s.spool", log_path);
-	spool_create(spool_path, header.log_id, cupti.version);
 	rc = writer_thread_start(log, header.start_monotonic_ns);
 	if (rc) {
 		snprintf(why, why_bytes, "the writer thread cannot be started: %s", strerror(-rc));

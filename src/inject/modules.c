@@ -40,6 +40,7 @@ static struct {
 	uint64_t generation;
 	uint64_t seen_generation; /* as of the list that was seen last */
 	bool scanned;
+	uint64_t failed_count;		      /* scans for which there was no memory */
 	struct module_span spans[SPANS_KEPT]; /* by number, modulo their count */
 	uint64_t span_count;
 } state;
@@ -297,11 +298,13 @@ bool modules_scan(const struct module_sink *sink, uint64_t start_ns)
 	uint64_t generation = loader_watch_ask();
 	bool changed;
 
-	if (!state.known) {
+	if (!state.known)
 		state.known = map_modules();
+	if (!state.seen)
 		state.seen = map_modules();
-		if (!state.known || !state.seen)
-			return false;
+	if (!state.known || !state.seen) {
+		state.failed_count++;
+		return false;
 	}
 	/* An unload alone does not move the count, and harms nothing until the next load. */
 	if (state.scanned && generation == state.generation) {
@@ -355,6 +358,11 @@ bool modules_moment(uint16_t generation, uint64_t seen_ns, struct module_moment 
 	if (number < last && out->time_ns > span_at(number + 1)->from_ns - 2)
 		out->time_ns = span_at(number + 1)->from_ns - 2;
 	return true;
+}
+
+uint64_t modules_lost(void)
+{
+	return state.failed_count > 1 ? state.failed_count : 0;
 }
 
 struct module_span modules_span(void)

@@ -3,6 +3,8 @@
  * From activity buffers to rows: kernels, copies, sets, allocations, and what they refer to.
  * Writer thread only. A table says which record becomes what.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -10,12 +12,40 @@
 #include "cuda_abi/cupti_record_bytes.h"
 #include "inject/callbacks.h"
 #include "inject/cupti.h"
+#include "inject/loader_watch.h"
 #include "inject/recorder.h"
 #include "inject/spool.h"
 #include "inject/spool_names.h"
 
 #define KERNEL_NAME_BYTES_MAX SPOOL_NAME_BYTES_MAX
 #define RECORD_BYTES_MAX      4096 /* no record of CUPTI's is so long */
+
+/* Where process_vm_readv() is forbidden, as some containers do. */
+static ssize_t read_own_file(const void *from, void *out, size_t bytes)
+{
+	ssize_t n;
+	int fd;
+
+	/* A child forked meanwhile would keep the descriptor. */
+	loader_lock();
+	fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : pread(fd, out, bytes, (off_t)(uintptr_t)from);
+	if (fd >= 0)
+		close(fd);
+	loader_unlock();
+	return n;
+}
+
+/* All of it, or false: what is not mapped is no reason to end the program. */
+static bool read_own_memory(const void *from, void *out, size_t bytes)
+{
+	struct iovec here = {out, bytes}, there = {(void *)(uintptr_t)from, bytes};
+	ssize_t n = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+
+	if (n < 0 && (errno == EPERM || errno == ENOSYS))
+		n = read_own_file(from, out, bytes);
+	return n == (ssize_t)bytes;
+}
 
 /*
  * Reads a text that may not be there any more: names are pointers into GPU modules, and a module
@@ -28,11 +58,9 @@ static size_t read_name(const char *name, char *out)
 
 	while (length < KERNEL_NAME_BYTES_MAX) {
 		size_t to_page = 4096 - ((uintptr_t)(name + length) & 4095);
-		struct iovec here = {out + length, to_page};
-		struct iovec there = {(void *)(name + length), to_page};
 		const char *end;
 
-		if (process_vm_readv(getpid(), &here, 1, &there, 1, 0) != (ssize_t)to_page)
+		if (!read_own_memory(name + length, out + length, to_page))
 			return 0;
 		end = memchr(out + length, '\0', to_page);
 		if (end)
@@ -60,7 +88,7 @@ static uint32_t name_id(struct recorder *rec, const char *name)
 		return 0;
 	known = &rec->names[((uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15)) >>
 			    (64 - KNOWN_NAMES_BITS)];
-	if (known->address != name || known->epoch != epoch) {
+	if (known->address != name || known->epoch != epoch || !known->id) {
 		known->address = name;
 		known->epoch = epoch;
 		length = read_name(name, text);
@@ -168,6 +196,7 @@ static void take_kernel(struct recorder *rec, const struct cupti_activity *recor
 
 	if (!table)
 		return;
+	rec->names_lost += !shape[0];
 	xt_table_put(table, XT_KERNEL_SHAPE, shape_id);
 	xt_table_end_row(table);
 }
@@ -280,13 +309,32 @@ static void learn_record_bytes(const struct cupti_activity *record,
 	spool_record_bytes(record->kind, (uint32_t)bytes);
 }
 
+/* The record behind `before`, NULL at the end. What fails is asked for once more. */
+static struct cupti_activity *next_record(struct recorder *rec,
+					  const struct activity_buffer *buffer,
+					  struct cupti_activity *before)
+{
+	struct cupti_activity *record = before;
+	uint32_t result = XT_CUPTI_SUCCESS;
+
+	for (int i = 0; i < 2; i++) {
+		result = cupti.cuptiActivityGetNextRecord(buffer->data, buffer->header->valid_bytes,
+							  &record);
+		if (result == XT_CUPTI_SUCCESS)
+			return record;
+		if (!cupti_has_failed(result) || !buffer->header->valid_bytes)
+			return NULL;
+		record = before;
+	}
+	rec->buffers_lost++;
+	return NULL;
+}
+
 static void take_buffer(struct recorder *rec, const struct activity_buffer *buffer)
 {
-	struct cupti_activity *record = NULL, *before = NULL;
+	struct cupti_activity *record, *before = NULL;
 
-	for (; cupti.cuptiActivityGetNextRecord(buffer->data, buffer->header->valid_bytes,
-						&record) == XT_CUPTI_SUCCESS;
-	     before = record) {
+	for (; (record = next_record(rec, buffer, before)); before = record) {
 		if (before)
 			learn_record_bytes(before, record);
 		if (record->kind < sizeof(takers) / sizeof(*takers) && takers[record->kind])
@@ -325,6 +373,45 @@ __attribute__((no_sanitize("thread"))) static void take_names(struct recorder *r
 		}
 		buffer->peeked_bytes += bytes;
 	}
+}
+
+/* Where the times of a record stand, by kind; of those that are not listed nothing is known. */
+static const struct {
+	size_t start, end;
+} times[] = {
+#define TIMES(type, first, last)                                                                   \
+	{                                                                                          \
+		offsetof(struct type, first), offsetof(struct type, last)                          \
+	}
+	[XT_CUPTI_ACTIVITY_KERNEL] = TIMES(cupti_activity_kernel, start_ns, end_ns),
+	[XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL] = TIMES(cupti_activity_kernel, start_ns, end_ns),
+	[XT_CUPTI_ACTIVITY_MEMCPY] = TIMES(cupti_activity_memcpy, start_ns, end_ns),
+	[XT_CUPTI_ACTIVITY_MEMCPY2] = TIMES(cupti_activity_memcpy_peer, start_ns, end_ns),
+	[XT_CUPTI_ACTIVITY_MEMSET] = TIMES(cupti_activity_memset, start_ns, end_ns),
+	[XT_CUPTI_ACTIVITY_MEMORY2] = TIMES(cupti_activity_memory, timestamp_ns, timestamp_ns),
+#undef TIMES
+};
+
+/* As take_names() reads, and for its reasons. */
+__attribute__((no_sanitize("thread"))) bool record_is_kept_by_cupti(uint64_t since_ns)
+{
+	struct activity_buffer *buffer;
+	uint32_t index = 0;
+
+	while ((buffer = activity_next_at_cupti(&index))) {
+		uint32_t kind = __atomic_load_n((uint32_t *)buffer->data, __ATOMIC_RELAXED);
+		uint64_t start_ns, end_ns;
+
+		if (kind >= sizeof(times) / sizeof(*times) || !times[kind].start)
+			continue;
+		start_ns = __atomic_load_n((uint64_t *)(buffer->data + times[kind].start),
+					   __ATOMIC_RELAXED);
+		end_ns = __atomic_load_n((uint64_t *)(buffer->data + times[kind].end),
+					 __ATOMIC_RELAXED);
+		if (start_ns && start_ns <= end_ns && end_ns < since_ns)
+			return true;
+	}
+	return false;
 }
 
 void record_names_ahead(struct recorder *rec)

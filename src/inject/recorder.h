@@ -54,6 +54,8 @@ struct recorder {
 
 	struct tally calls, kernels, copies, sets, memory;
 	uint64_t records_other, records_skipped, buffers_completed;
+	uint64_t buffers_lost;		   /* that could not be read to the end */
+	uint64_t names_lost;		   /* kernels without a name */
 	uint64_t buffers_completed_before; /* as of the last record_names_ahead() */
 	uint64_t launches;		   /* among the calls: of classes that make kernels */
 	uint64_t threads_seen;
@@ -123,5 +125,8 @@ void record_activity(struct recorder *rec);
 /* For the spool: the names of kernels in buffers that CUPTI has not completed, if it has completed
  * none since the last time. */
 void record_names_ahead(struct recorder *rec);
+
+/* Whether CUPTI, which was asked for everything, still has a buffer with work that was over then. */
+bool record_is_kept_by_cupti(uint64_t since_ns);
 
 #endif

@@ -152,7 +152,7 @@ static void say_what_is_missing(const struct recorder *rec)
 /* Takes what is left and closes the log; true if that is all there was. */
 static bool finish(struct recorder *rec)
 {
-	uint64_t deadline_ns = monotonic_ns() + FLUSHER_PATIENCE_NS;
+	uint64_t began_ns = monotonic_ns(), deadline_ns = began_ns + FLUSHER_PATIENCE_NS;
 	bool balanced = false;
 
 	flusher_stop();
@@ -178,7 +178,8 @@ static bool finish(struct recorder *rec)
 	}
 	if (recorder_flush(rec))
 		return false;
-	if (!flusher_is_done() || !balanced)
+	/* What CUPTI has kept is in the spool: a recovery takes it from there. */
+	if (!flusher_is_done() || !balanced || record_is_kept_by_cupti(began_ns))
 		return false;
 	say_what_is_missing(rec);
 	return xt_writer_add_end(rec->writer) == 0 && xt_writer_flush(rec->writer) == 0;

@@ -58,6 +58,13 @@ static int read_log_header(struct recovery *recovery, const char *log_path)
 	return recovery->log_header.log_id == recovery->spool->log_id ? 0 : -EBADMSG;
 }
 
+static bool is_empty_file(const char *path)
+{
+	struct stat status;
+
+	return !lstat(path, &status) && S_ISREG(status.st_mode) && !status.st_size;
+}
+
 /* Where locks do not work, nobody can tell that the process does not write any more. */
 static int try_lock(const char *log_path)
 {
@@ -111,12 +118,26 @@ static int append(struct recovery *recovery, const char *log_path)
 	return error ? error : xt_writer_flush(recovery->writer);
 }
 
+/* The log's header is written when the spool stands: whoever was killed before has recorded nothing,
+ * and its spool may be half made. */
+static int drop_unused_spool(const char *log_path, const char *spool_path)
+{
+	int error = try_lock(log_path);
+
+	if (!error && is_empty_file(log_path))
+		unlink(spool_path);
+	return error;
+}
+
 static int recover(struct recovery *recovery, const char *log_path, const char *spool_path)
 {
 	int error = recovery_open_spool(recovery, spool_path);
 
 	if (error == -ENOENT)
 		return 0;
+	if ((!error || error == -EBADMSG) && is_empty_file(log_path) &&
+	    recovery_is_unused(recovery))
+		return drop_unused_spool(log_path, spool_path);
 	if (!error)
 		error = read_log_header(recovery, log_path);
 	if (error)

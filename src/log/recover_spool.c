@@ -84,6 +84,21 @@ int recovery_open_spool(struct recovery *recovery, const char *path)
 	return 0;
 }
 
+bool recovery_is_unused(const struct recovery *recovery)
+{
+	static const uint8_t zeroes[sizeof(recovery->spool->magic)];
+	uint8_t magic[sizeof(zeroes)];
+	struct stat status;
+	ssize_t n;
+
+	if (recovery->spool_fd < 0 || fstat(recovery->spool_fd, &status) ||
+	    !S_ISREG(status.st_mode))
+		return false;
+	n = pread(recovery->spool_fd, magic, sizeof(magic), 0);
+	return n >= 0 && (!memcmp(magic, zeroes, (size_t)n) ||
+			  (n == sizeof(magic) && !memcmp(magic, XT_SPOOL_MAGIC, sizeof(magic))));
+}
+
 static const size_t record_bytes_min[] = {
 	[XT_RECORD_CALL] = sizeof(struct xt_record_call),
 	[XT_RECORD_STACK] = sizeof(struct xt_record_stack),

@@ -120,6 +120,8 @@ bool recovery_grow(void *array, size_t *capacity, size_t index, size_t item_byte
 
 /* recover_spool.c. Opens and checks the header: 0, -ENOENT, -EBADMSG, -errno. */
 int recovery_open_spool(struct recovery *recovery, const char *path);
+/* Whether what was opened is a spool, begun or not yet: whoever deletes it must know. */
+bool recovery_is_unused(const struct recovery *recovery);
 /* Takes rings, buffers and names out of it. 0 or -errno. */
 int recovery_read_spool(struct recovery *recovery);
 /* The next record in its whole length, or NULL at the end or where the ring is damaged. */

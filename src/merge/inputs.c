@@ -263,6 +263,18 @@ static size_t keep(struct inputs *inputs, size_t kept, struct input *log, struct
 	return kept + 1;
 }
 
+/* The path is the list's from then on. */
+static int keep_unreadable(struct inputs *inputs, char *path, int error)
+{
+	if (grow(&inputs->unreadable, &inputs->unreadable_capacity, inputs->unreadable_count + 1,
+		 sizeof(*inputs->unreadable)) < 0) {
+		free(path);
+		return -ENOMEM;
+	}
+	inputs->unreadable[inputs->unreadable_count++] = path;
+	return error;
+}
+
 int inputs_find(struct inputs *inputs, char *const *arguments, size_t argument_count,
 		struct report *report)
 {
@@ -280,7 +292,7 @@ int inputs_find(struct inputs *inputs, char *const *arguments, size_t argument_c
 		if (unreadable == -ENOMEM)
 			error = -ENOMEM;
 		if (unreadable)
-			free(inputs->logs[i].path);
+			error = keep_unreadable(inputs, inputs->logs[i].path, error);
 		else
 			kept = keep(inputs, kept, &inputs->logs[i], report);
 	}
@@ -300,6 +312,9 @@ void inputs_free(struct inputs *inputs)
 {
 	for (size_t i = 0; i < inputs->count; i++)
 		free(inputs->logs[i].path);
+	for (size_t i = 0; i < inputs->unreadable_count; i++)
+		free(inputs->unreadable[i]);
+	free(inputs->unreadable);
 	free(inputs->logs);
 	*inputs = (struct inputs){0};
 }

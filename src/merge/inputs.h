@@ -32,6 +32,9 @@ struct inputs {
 	struct input *logs; /* readable ones, by path as they were found */
 	size_t count;
 	size_t capacity;
+	char **unreadable; /* paths of the others */
+	size_t unreadable_count;
+	size_t unreadable_capacity;
 	bool has_several_hosts;
 	int64_t origin_ns; /* the smallest start of a log, on the one clock */
 };

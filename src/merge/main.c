@@ -20,7 +20,7 @@ static void merge(const struct options *options, struct report *report)
 	struct inputs inputs;
 	int error = inputs_find(&inputs, options->inputs, options->input_count, report);
 
-	if (!error && !options->no_recover)
+	if (error != -ENOMEM && !options->no_recover)
 		recovery_run(&inputs, report);
 	for (size_t i = 0; !error && options->embed_symbols && i < inputs.count; i++)
 		error = embed_symbols(&inputs.logs[i], &search, report);

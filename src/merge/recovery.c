@@ -80,6 +80,10 @@ static void recover(struct input *log, struct report *report)
 
 void recovery_run(struct inputs *inputs, struct report *report)
 {
+	struct xt_recovered nothing;
+
+	for (size_t i = 0; i < inputs->unreadable_count; i++)
+		xt_recover(inputs->unreadable[i], &nothing);
 	for (size_t i = 0; i < inputs->count; i++)
 		if (inputs->logs[i].has_spool)
 			recover(&inputs->logs[i], report);

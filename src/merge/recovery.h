@@ -8,7 +8,7 @@
 #include "merge/inputs.h"
 
 /* Completes each log that has a spool whose process is dead, and says what came of it. A log that
- * cannot be completed is left as it is. */
+ * cannot be completed is left as it is. Spools that were never used, beside empty logs, are deleted. */
 void recovery_run(struct inputs *inputs, struct report *report);
 
 #endif

@@ -3,7 +3,9 @@
  * Misbehaviour on demand, for tests of what a tracer does when CUPTI fails it.
  *
  * XTRACE_SIMGPU_FAULT is a list, separated by commas, of names from the table below, each with
- * `:value` where one is wanted. It is read when the library is opened.
+ * `:value` where one is wanted. It is read when the library is opened. At exit, how often each
+ * fault that is on was asked for is added to the file that XTRACE_SIMGPU_FAULT_REPORT names: a test
+ * that has the first call fail, then the second and so on learns when it has come to the end.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,22 +34,26 @@ static struct {
 	[FAULT_VERSION] = {"version", 10, false, NULL, 0},
 	/* another tool has subscribed */
 	[FAULT_SUBSCRIBER_TAKEN] = {"subscriber_taken", 0, false, NULL, 0},
-	/* the function of that name fails always */
+	/* the function of that name fails always; with another `:N` behind it, its N-th call does */
 	[FAULT_FAIL] = {"fail", 0, false, NULL, 0},
 	/* the n-th call of any function fails, once */
 	[FAULT_NTH_FAIL] = {"nth_fail", 1, false, NULL, 0},
 };
 
-static void turn_on(const char *name, const char *value)
+static void turn_on(const char *name, char *value)
 {
 	for (int i = 0; i < FAULTS; i++) {
 		if (strcmp(faults[i].name, name))
 			continue;
 		faults[i].is_on = true;
 		faults[i].text = value;
-		if (value && i != FAULT_FAIL)
+		if (i == FAULT_FAIL)
+			value = value ? strchr(value, ':') : NULL;
+		if (i == FAULT_FAIL && value)
+			*value++ = '\0';
+		if (value)
 			faults[i].value = strtoull(value, NULL, 10);
-		if (!faults[i].value)
+		if (!faults[i].value && i != FAULT_FAIL)
 			faults[i].value = 1;
 		return;
 	}
@@ -91,12 +97,32 @@ bool tracer_fault_strikes(enum tracer_fault fault)
 	return (atomic_fetch_add(&faults[fault].asked_count, 1) + 1) % faults[fault].value == 0;
 }
 
+/* The call that is meant, or every one if the value is 0. */
+static bool is_its_turn(enum tracer_fault fault)
+{
+	uint64_t count = atomic_fetch_add(&faults[fault].asked_count, 1) + 1;
+
+	return !faults[fault].value || count == faults[fault].value;
+}
+
 bool tracer_fault_fails(const char *function)
 {
 	if (faults[FAULT_FAIL].is_on && faults[FAULT_FAIL].text &&
-	    !strcmp(faults[FAULT_FAIL].text, function))
+	    !strcmp(faults[FAULT_FAIL].text, function) && is_its_turn(FAULT_FAIL))
 		return true;
-	return faults[FAULT_NTH_FAIL].is_on &&
-	       atomic_fetch_add(&faults[FAULT_NTH_FAIL].asked_count, 1) + 1 ==
-		       faults[FAULT_NTH_FAIL].value;
+	return faults[FAULT_NTH_FAIL].is_on && is_its_turn(FAULT_NTH_FAIL);
+}
+
+__attribute__((destructor)) static void report(void)
+{
+	const char *path = getenv("XTRACE_SIMGPU_FAULT_REPORT");
+	FILE *file = path ? fopen(path, "ae") : NULL;
+
+	if (!file)
+		return;
+	for (int i = 0; i < FAULTS; i++)
+		if (faults[i].is_on)
+			fprintf(file, "%s %llu\n", faults[i].name,
+				(unsigned long long)atomic_load(&faults[i].asked_count));
+	fclose(file);
 }

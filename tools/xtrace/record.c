@@ -303,8 +303,9 @@ static void finish_log(struct recording *recording, size_t index)
 		nanosleep(&(struct timespec){.tv_nsec = GRACE_STEP_NS}, NULL);
 		summary_probe(path, summary);
 	}
-	/* Of a log that was not closed, what is not in it yet lies beside it. */
-	if (summary->readable && !summary->running)
+	/* Of a log that was not closed, what is not in it yet lies beside it. (An empty one is not
+	 * running unless its lock says so, which recovery asks.) */
+	if ((summary->readable || summary->empty) && !summary->running)
 		recover(path);
 	if (summary->readable && !summary->running && embed_symbols(recording, path) &&
 	    summary->closed)
