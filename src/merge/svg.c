@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A flame graph as one SVG file, that needs nothing else: the width of a frame is what it weighs with
- * all that it calls. Each frame says its numbers in its title, so it can be read where scripts are
- * off, as in an image of a page; where they are on, frames can be zoomed into and searched for.
+ * A flame graph of one weight as an SVG file; page/svg_flame.h says what is in it.
  */
 #include "merge/svg.h"
 
@@ -12,60 +10,10 @@
 
 #include "merge/summary.h"
 #include "merge/text.h"
+#include "page/svg_flame.h"
 
-#define WIDTH	     1200.0
-#define MARGIN	     10.0
-#define HEAD	     58.0 /* above the frames */
-#define ROW	     17.0
-#define COLUMN	     7.3   /* of a letter */
-#define COLUMNS_MIN  3	   /* a label that is shorter says nothing */
-#define MIN_PARTS    20000 /* frames are left out that are narrower than a part of so many */
-#define VALUE_BYTES  (TIME_BYTES + COUNT_BYTES + 16)
-#define PLACES_WIDTH (WIDTH - 2 * MARGIN)
-
-/* What a text becomes in XML. Names have no control characters. */
-static void put_escaped(struct output *out, const char *text, size_t length)
-{
-	static const struct {
-		char c;
-		const char *escape;
-	} escapes[] = {
-		{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
-
-	for (size_t i = 0; i < length; i++) {
-		const char *escape = NULL;
-
-		for (size_t e = 0; e < sizeof(escapes) / sizeof(escapes[0]); e++)
-			if (text[i] == escapes[e].c)
-				escape = escapes[e].escape;
-		if (escape)
-			output_text(out, escape, strlen(escape));
-		else
-			output_text(out, &text[i], 1);
-	}
-}
-
-/* As much of a name as there is room for in a frame of that width. */
-static void put_label(struct output *out, const char *name, size_t length, double width)
-{
-	size_t columns = width > 4 ? (size_t)((width - 4) / COLUMN) : 0, seen = 0, i = 0;
-	bool is_whole = text_columns(name, length) <= columns;
-
-	if (columns < COLUMNS_MIN)
-		return;
-	if (is_whole) {
-		put_escaped(out, name, length);
-		return;
-	}
-	while (i < length && seen < columns - 1) {
-		i++;
-		while (i < length && ((uint8_t)name[i] & 0xc0) == 0x80)
-			i++;
-		seen++;
-	}
-	put_escaped(out, name, i);
-	output_format(out, "\xe2\x80\xa6");
-}
+#define MIN_PARTS   20000 /* frames are left out that are narrower than a part of so many */
+#define VALUE_BYTES (TIME_BYTES + COUNT_BYTES + 16)
 
 static bool begins_with(const char *name, const char *start)
 {
@@ -108,35 +56,32 @@ static void format_value(char *out, enum weight weight, uint64_t value)
 		 weight_unit(weight));
 }
 
-static void put_frame(struct output *out, const struct flame *flame,
+static void put_frame(const struct svg_flame *svg, const struct flame *flame,
 		      const struct flame_frame *frame, const struct paths *paths,
 		      enum weight weight)
 {
 	double whole = flame->frames[0].value ? (double)flame->frames[0].value : 1.0;
-	double x = MARGIN + (double)frame->start / whole * PLACES_WIDTH;
-	double width = (double)frame->value / whole * PLACES_WIDTH;
-	double y = HEAD + (double)(flame->depth - frame->depth) * ROW;
-	size_t length = strlen("all");
-	const char *name =
-		frame->depth ? names_text(&paths->names, paths->nodes[frame->node].name, &length)
-			     : "all";
-	char value[VALUE_BYTES];
+	struct svg_frame shown = {
+		.depth = frame->depth,
+		.start = (double)frame->start / whole,
+		.width = (double)frame->value / whole,
+		.value = frame->value,
+		.name = "all",
+		.name_length = strlen("all"),
+	};
+	char numbers[VALUE_BYTES + 32];
 
-	format_value(value, weight, frame->value);
-	output_format(out, "<g class=\"frame %s\" data-depth=\"%u\" data-value=\"%llu\"><title>",
-		      class_of(name, frame->depth), frame->depth, (unsigned long long)frame->value);
-	put_escaped(out, name, length);
-	output_format(out,
-		      "\n%s\n%.2f %%</title><rect x=\"%.3f\" y=\"%.0f\" width=\"%.3f\" "
-		      "height=\"%.0f\"/><text x=\"%.3f\" y=\"%.0f\">",
-		      value, 100.0 * (double)frame->value / whole, x, y, width, ROW - 1, x + 3,
-		      y + ROW - 5);
-	if (begins_with(name, LEAF_KERNEL_MARK)) {
-		name += strlen(LEAF_KERNEL_MARK);
-		length -= strlen(LEAF_KERNEL_MARK);
-	}
-	put_label(out, name, length, width);
-	output_format(out, "</text></g>\n");
+	if (frame->depth)
+		shown.name = names_text(&paths->names, paths->nodes[frame->node].name,
+					&shown.name_length);
+	format_value(numbers, weight, frame->value);
+	snprintf(numbers + strlen(numbers), sizeof(numbers) - strlen(numbers), "\n%.2f %%",
+		 100.0 * shown.width);
+	shown.numbers = numbers;
+	shown.class = class_of(shown.name, frame->depth);
+	if (begins_with(shown.name, LEAF_KERNEL_MARK))
+		shown.mark_length = strlen(LEAF_KERNEL_MARK);
+	svg_flame_frame(svg, &shown);
 }
 
 static const char *const headings[WEIGHTS] = {
@@ -150,52 +95,31 @@ static const char *const headings[WEIGHTS] = {
 	[WEIGHT_LEAKED_BYTES] = "Bytes never freed by call path",
 };
 
-static void put_head(struct output *out, const struct flame *flame, const struct run *run,
-		     enum weight weight)
+static void write_piece(void *context, const char *text, size_t length)
 {
-	double height = HEAD + (double)(flame->depth + 1) * ROW + MARGIN;
-	char value[VALUE_BYTES];
-	size_t length;
-	const char *style = svg_style(&length);
-
-	format_value(value, weight, flame->frames[0].value);
-	output_format(out,
-		      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-		      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
-		      "viewBox=\"0 0 %.0f %.0f\">\n<title>%s</title>\n<style>\n",
-		      WIDTH, height, WIDTH, height, headings[weight]);
-	output_text(out, style, length);
-	output_format(out,
-		      "</style>\n<text class=\"heading\" x=\"%.0f\" y=\"24\">%s%s</text>\n"
-		      "<text class=\"button\" id=\"reset\" x=\"%.0f\" y=\"24\" "
-		      "style=\"display:none\">whole</text>\n"
-		      "<text class=\"button\" id=\"search\" x=\"%.0f\" y=\"24\" "
-		      "style=\"display:none\">search</text>\n"
-		      "<text class=\"note\" id=\"details\" x=\"%.0f\" y=\"46\">%s%s</text>\n",
-		      MARGIN, headings[weight], run->has_simulated_gpu ? " [simulated]" : "",
-		      WIDTH - MARGIN - 120, WIDTH - MARGIN - 52, MARGIN, value,
-		      run->report->status == STATUS_OK ? ""
-						       : "; something is missing: see the warnings "
-							 "of the summary");
+	output_text(context, text, length);
 }
 
 static int end(struct sink *sink, const struct run *run)
 {
 	enum weight weight = sink->settings->weight;
-	struct output *out = &sink->out;
+	struct svg_flame svg = {.write = write_piece, .context = &sink->out};
 	struct flame flame;
-	size_t length;
-	const char *script = svg_script(&length);
+	char heading[128], note[VALUE_BYTES + 80];
 	int error = flame_build(&flame, &run->paths, weight, MIN_PARTS);
 
 	if (error)
 		return error;
-	put_head(out, &flame, run, weight);
+	svg.depth = flame.depth;
+	snprintf(heading, sizeof(heading), "%s%s", headings[weight],
+		 run->has_simulated_gpu ? " [simulated]" : "");
+	format_value(note, weight, flame.frames[0].value);
+	if (run->report->status != STATUS_OK)
+		strcat(note, "; something is missing: see the warnings of the summary");
+	svg_flame_begin(&svg, heading, note, NULL);
 	for (size_t f = 0; f < flame.count; f++)
-		put_frame(out, &flame, &flame.frames[f], &run->paths, weight);
-	output_format(out, "<script><![CDATA[\n");
-	output_text(out, script, length);
-	output_format(out, "]]></script>\n</svg>\n");
+		put_frame(&svg, &flame, &flame.frames[f], &run->paths, weight);
+	svg_flame_end(&svg);
 	flame_free(&flame);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parts of the SVG exporter: where frames stand, and what is the same in all files.
+ * Part of the SVG exporter: where frames stand.
  */
 #ifndef XT_MERGE_SVG_H
 #define XT_MERGE_SVG_H
@@ -28,9 +28,5 @@ struct flame {
 int flame_build(struct flame *flame, const struct paths *paths, enum weight weight,
 		uint64_t min_parts);
 void flame_free(struct flame *flame);
-
-/* The style and the script, as they stand in svg/. */
-const char *svg_style(size_t *length_out);
-const char *svg_script(size_t *length_out);
 
 #endif

@@ -105,8 +105,48 @@ export interface Summary {
 	failed_calls: Rows<FailureRow> & { not_told_apart_count: number };
 }
 
+/* Of a page that compares: see src/diff/flame_html.c. What is not known is not there. */
+export interface ComparisonRow {
+	level: string;
+	unit: 'ns' | 'bytes' | 'count';
+	frames: string[];
+	node?: number; /* in the tree */
+	base?: number;
+	new?: number;
+	base_count?: number;
+	new_count?: number;
+	interval: string;
+	change: string; /* what happened, in words; '': nothing but noise */
+}
+
+export interface ComparisonSide {
+	argument: string;
+	run_count: number;
+	program?: string;
+	command?: string;
+	host?: string;
+	device?: string;
+	simulated_gpu?: boolean;
+	clock_mhz?: number;
+}
+
+export interface Comparison {
+	outcome: 'pass' | 'regression' | 'unknown';
+	per_iteration: boolean;
+	alpha: number;
+	history_count: number;
+	problems: string[];
+	notes: string[];
+	sides: ComparisonSide[]; /* base, new */
+	rules: { rule: string; outcome: Comparison['outcome']; text: string }[];
+	totals: ComparisonRow[];
+	paths: ComparisonRow[];
+	others: ComparisonRow[];
+}
+
 export interface Report {
 	version: number;
+	comparison?: Comparison; /* then there is no summary, and no times */
 	first_ns: number;
 	last_ns: number;
 	weights: Weight[];

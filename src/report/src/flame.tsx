@@ -78,7 +78,7 @@ function ChangeNumbers({ change, node, spec }: { change: Change; node: number; s
 			</div>
 			<div>
 				<dt>change</dt>
-				<dd class={now > base ? 'more' : now < base ? 'less' : ''}>
+				<dd class={now > base ? 'grew' : now < base ? 'shrank' : ''}>
 					{formatDelta(now - base, spec)} {formatChange(base, now)}
 				</dd>
 			</div>

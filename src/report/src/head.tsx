@@ -28,7 +28,7 @@ export function titleOf({ report }: State): string {
 	return names.length > 3 ? `${names.slice(0, 3).join(', ')} …` : names.join(', ') || 'xtrace';
 }
 
-function ThemeSwitch() {
+export function ThemeSwitch() {
 	const next: Record<Theme, Theme> = { auto: 'light', light: 'dark', dark: 'auto' };
 	const titles: Record<Theme, string> = { auto: '◐ auto', light: '○ light', dark: '● dark' };
 

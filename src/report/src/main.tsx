@@ -2,6 +2,7 @@
 /* The page: reads its data, then shows it. */
 import { effect } from '@preact/signals';
 import { render } from 'preact';
+import { ComparisonPage, comparisonTitle } from './comparison';
 import { load } from './data';
 import { Flame } from './flame';
 import { Account, Bar, Head, titleOf } from './head';
@@ -11,6 +12,9 @@ import { Tracks } from './tracks';
 import { Tree } from './tree';
 
 function Page({ state }: { state: State }) {
+	const { comparison } = state.report;
+
+	if (comparison) return <ComparisonPage state={state} comparison={comparison} />;
 	return (
 		<>
 			<Bar state={state} />
@@ -43,7 +47,9 @@ async function start(): Promise<void> {
 
 	element.remove();
 	const state: State = { report: loaded.report, loaded, tree: new Tree(loaded) };
-	document.title = `${titleOf(state)} - xtrace`;
+	const { comparison } = loaded.report;
+
+	document.title = `${comparison ? comparisonTitle({ comparison }) : titleOf(state)} - xtrace`;
 	effect(() => {
 		document.documentElement.dataset.theme = isDark.value ? 'dark' : 'light';
 	});

@@ -54,7 +54,7 @@ export class Tree {
 		this.device = column('sample.device');
 		this.thread = column('sample.thread');
 		this.range = column('sample.range');
-		this.weights = report.weights.map((w) => column(`weight.${w.name}`));
+		this.weights = report.weights.map((w) => column(`weight.${w.name}${w.side ? `.${w.side}` : ''}`));
 		this.rangeParent = report.ranges.map((r) => r.parent);
 	}
 

@@ -28,6 +28,11 @@ export const weightTitles: Record<string, WeightWords> = {
 		what: 'Work that runs at the same time on a device shares each moment: the sum is the time in which the GPU was busy.',
 		none: 'No work of the GPU was recorded',
 	},
+	'call-time': {
+		title: 'CPU time in calls',
+		what: 'Time of calls that wait, allocate or free, by the code that made them.',
+		none: 'No such call was made',
+	},
 	'gpu-idle': {
 		title: 'GPU idle',
 		what: 'Gaps between the work of a device, by the code whose work came late, and why.',

@@ -2,7 +2,7 @@
 /*
  * The files of svg/, as they are; XTRACE_SVG_PARTS is the path of that folder.
  */
-#include "merge/svg.h"
+#include "page/svg_flame.h"
 
 #define PART(name, file)                                                                           \
 	__asm__(".pushsection .rodata\n" name ":\n.incbin \"" XTRACE_SVG_PARTS "/" file            \

@@ -12,7 +12,7 @@
 		return {
 			node, rect, title, label: node.querySelector("text"), name: title.split("\n")[0].replace("[GPU_Kernel]", ""),
 			x: rect.x.baseVal.value, width: rect.width.baseVal.value,
-			depth: Number(node.dataset.depth), value: Number(node.dataset.value),
+			depth: Number(node.dataset.depth), value: Number(node.dataset.value), behind: node.dataset.label || "",
 		};
 	});
 	const total = frames.length ? frames[0].value : 0;
@@ -24,7 +24,8 @@
 		frame.rect.setAttribute("x", x);
 		frame.rect.setAttribute("width", Math.max(width, 0));
 		frame.label.setAttribute("x", x + 3);
-		frame.label.textContent = room < 3 ? "" : frame.name.length <= room ? frame.name : frame.name.slice(0, room - 1) + "\u2026";
+		const name = frame.name.length <= room ? frame.name : frame.name.slice(0, room - 1) + "\u2026";
+		frame.label.textContent = room < 3 ? "" : name + (name.length + frame.behind.length <= room ? frame.behind : "");
 	}
 
 	/* What is around the frame fills the width, what is in it grows, the rest goes. */

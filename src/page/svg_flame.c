@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The text of the SVG file; see svg_flame.h.
+ */
+#include "page/svg_flame.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WIDTH	     1200.0
+#define MARGIN	     10.0
+#define HEAD	     58.0 /* above the frames */
+#define ROW	     17.0
+#define COLUMN	     7.3 /* of a letter */
+#define COLUMNS_MIN  3	 /* a label that is shorter says nothing */
+#define PLACES_WIDTH (WIDTH - 2 * MARGIN)
+#define LEGEND_WIDTH 46.0 /* of each of its colours */
+#define PIECE_BYTES  1024
+
+static void put(const struct svg_flame *svg, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Numbers and short words. */
+static void put(const struct svg_flame *svg, const char *format, ...)
+{
+	char text[PIECE_BYTES];
+	va_list arguments;
+	int length;
+
+	va_start(arguments, format);
+	length = vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	svg->write(svg->context, text,
+		   (size_t)length < sizeof(text) ? (size_t)length : sizeof(text) - 1);
+}
+
+static void put_plain(const struct svg_flame *svg, const char *text)
+{
+	svg->write(svg->context, text, strlen(text));
+}
+
+/* What a text becomes in XML. Names have no control characters. */
+static void put_escaped(const struct svg_flame *svg, const char *text, size_t length)
+{
+	static const struct {
+		char c;
+		const char *escape;
+	} escapes[] = {
+		{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
+	size_t from = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		for (size_t e = 0; e < sizeof(escapes) / sizeof(escapes[0]); e++) {
+			if (text[i] != escapes[e].c)
+				continue;
+			svg->write(svg->context, text + from, i - from);
+			put_plain(svg, escapes[e].escape);
+			from = i + 1;
+		}
+	}
+	svg->write(svg->context, text + from, length - from);
+}
+
+static bool goes_on(char byte)
+{
+	return ((uint8_t)byte & 0xc0) == 0x80;
+}
+
+static size_t columns_of(const char *text, size_t length)
+{
+	size_t columns = 0;
+
+	for (size_t i = 0; i < length; i++)
+		columns += !goes_on(text[i]);
+	return columns;
+}
+
+/* As much of a name as there is room for in a frame of that width. */
+static void put_label(const struct svg_flame *svg, const struct svg_frame *frame, double width)
+{
+	const char *name = frame->name + frame->mark_length;
+	const char *label = frame->label ? frame->label : "";
+	size_t length = frame->name_length - frame->mark_length, seen = 0, i = 0;
+	size_t columns = width > 4 ? (size_t)((width - 4) / COLUMN) : 0;
+	size_t label_columns = columns_of(label, strlen(label));
+
+	if (columns < COLUMNS_MIN)
+		return;
+	if (columns_of(name, length) + label_columns <= columns) {
+		put_escaped(svg, name, length);
+		put_escaped(svg, label, strlen(label));
+		return;
+	}
+	if (columns_of(name, length) <= columns) {
+		put_escaped(svg, name, length);
+		return;
+	}
+	while (i < length && seen < columns - 1) {
+		i++;
+		while (i < length && goes_on(name[i]))
+			i++;
+		seen++;
+	}
+	put_escaped(svg, name, i);
+	put_plain(svg, "\xe2\x80\xa6");
+}
+
+static void put_legend(const struct svg_flame *svg, const char *const (*legend)[2])
+{
+	size_t count = 0;
+	double x;
+
+	while (legend[count][0])
+		count++;
+	x = WIDTH - MARGIN - LEGEND_WIDTH * (double)count;
+	for (size_t i = 0; i < count; i++, x += LEGEND_WIDTH)
+		put(svg,
+		    "<rect x=\"%.0f\" y=\"34\" width=\"%.0f\" height=\"16\" style=\"fill:%s\"/>"
+		    "<text class=\"scale\" x=\"%.0f\" y=\"46\">%s</text>\n",
+		    x, LEGEND_WIDTH, legend[i][0], x + LEGEND_WIDTH / 2, legend[i][1]);
+}
+
+void svg_flame_begin(const struct svg_flame *svg, const char *heading, const char *note,
+		     const char *const (*legend)[2])
+{
+	double height = HEAD + (double)(svg->depth + 1) * ROW + MARGIN;
+	size_t length;
+	const char *style = svg_style(&length);
+
+	put(svg,
+	    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+	    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
+	    "viewBox=\"0 0 %.0f %.0f\">\n<title>",
+	    WIDTH, height, WIDTH, height);
+	put_escaped(svg, heading, strlen(heading));
+	put_plain(svg, "</title>\n<style>\n");
+	svg->write(svg->context, style, length);
+	put(svg, "</style>\n<text class=\"heading\" x=\"%.0f\" y=\"24\">", MARGIN);
+	put_escaped(svg, heading, strlen(heading));
+	put(svg,
+	    "</text>\n"
+	    "<text class=\"button\" id=\"reset\" x=\"%.0f\" y=\"24\" "
+	    "style=\"display:none\">whole</text>\n"
+	    "<text class=\"button\" id=\"search\" x=\"%.0f\" y=\"24\" "
+	    "style=\"display:none\">search</text>\n"
+	    "<text class=\"note\" id=\"details\" x=\"%.0f\" y=\"46\">",
+	    WIDTH - MARGIN - 120, WIDTH - MARGIN - 52, MARGIN);
+	put_escaped(svg, note, strlen(note));
+	put_plain(svg, "</text>\n");
+	if (legend)
+		put_legend(svg, legend);
+}
+
+void svg_flame_frame(const struct svg_flame *svg, const struct svg_frame *frame)
+{
+	double x = MARGIN + frame->start * PLACES_WIDTH;
+	double width = frame->width * PLACES_WIDTH;
+	double y = HEAD + (double)(svg->depth - frame->depth) * ROW;
+
+	put(svg, "<g class=\"frame %s\" data-depth=\"%u\" data-value=\"%llu\"", frame->class,
+	    frame->depth, (unsigned long long)frame->value);
+	if (frame->label)
+		put(svg, " data-label=\"%s\"", frame->label);
+	put_plain(svg, "><title>");
+	put_escaped(svg, frame->name, frame->name_length);
+	put_plain(svg, "\n");
+	put_escaped(svg, frame->numbers, strlen(frame->numbers));
+	put(svg, "</title><rect x=\"%.3f\" y=\"%.0f\" width=\"%.3f\" height=\"%.0f\"", x, y, width,
+	    ROW - 1);
+	if (frame->fill)
+		put(svg, " style=\"fill:%s\"", frame->fill);
+	put(svg, "/><text x=\"%.3f\" y=\"%.0f\">", x + 3, y + ROW - 5);
+	put_label(svg, frame, width);
+	put_plain(svg, "</text></g>\n");
+}
+
+void svg_flame_end(const struct svg_flame *svg)
+{
+	size_t length;
+	const char *script = svg_script(&length);
+
+	put_plain(svg, "<script><![CDATA[\n");
+	svg->write(svg->context, script, length);
+	put_plain(svg, "]]></script>\n</svg>\n");
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The page of a comparison: the verdict, what the rules say, what changed, and how it was judged. */
+import type { Comparison, ComparisonRow } from './data';
+import { Flame } from './flame';
+import { formatChange, formatCount, formatDelta, formatPercent, formatWeight } from './format';
+import { ThemeSwitch } from './head';
+import { showNode, showSearch, type State } from './state';
+import { type Column, Table } from './table';
+import { shortName } from './tree';
+
+const outcomes: Record<Comparison['outcome'], { word: string; badge: string }> = {
+	pass: { word: 'Pass', badge: 'complete' },
+	regression: { word: 'Regression', badge: 'damaged' },
+	unknown: { word: 'Could not be judged', badge: 'degraded' },
+};
+
+const totalNames: Record<string, string> = {
+	'gpu-time': 'GPU time',
+	'gpu-busy': 'GPU busy',
+	'gpu-idle': 'GPU idle',
+	wall: 'Time',
+	launches: 'Launches',
+	copies: 'Copies and sets',
+	bytes: 'Bytes copied',
+	waits: 'CPU waits',
+	'launch-latency': 'Launch latency',
+	'peak-memory': 'Peak memory',
+};
+
+/* Tiles are of what is looked at first. */
+const tiles = ['gpu-time', 'wall', 'gpu-idle', 'launches', 'bytes', 'peak-memory'];
+
+export function comparisonTitle({ comparison }: { comparison: Comparison }): string {
+	return `${outcomes[comparison.outcome].word}: ${comparison.sides[1].program || 'comparison'}`;
+}
+
+function deltaOf(row: ComparisonRow): number {
+	return (row.new ?? 0) - (row.base ?? 0);
+}
+
+function direction(row: ComparisonRow): string {
+	if (!row.change) return '';
+	return deltaOf(row) > 0 ? 'grew' : deltaOf(row) < 0 ? 'shrank' : '';
+}
+
+function Bar() {
+	return (
+		<nav class="top" aria-label="parts of the page">
+			<a class="brand" href="#head">
+				xtrace
+			</a>
+			<div class="links">
+				<a href="#flame">Flame graph</a>
+				<a href="#paths">Call paths</a>
+				<a href="#sums">Sums</a>
+				<a href="#method">Method</a>
+			</div>
+			<ThemeSwitch />
+		</nav>
+	);
+}
+
+function Rules({ comparison }: { comparison: Comparison }) {
+	if (!comparison.rules.length) return null;
+	return (
+		<table class="rules">
+			<tbody>
+				{comparison.rules.map((rule) => (
+					<tr>
+						<td>
+							<span class={`badge ${outcomes[rule.outcome].badge}`}>{outcomes[rule.outcome].word}</span>
+						</td>
+						<td>
+							<code>{rule.rule}</code>
+						</td>
+						<td>{rule.text}</td>
+					</tr>
+				))}
+			</tbody>
+		</table>
+	);
+}
+
+function TotalTile({ row }: { row: ComparisonRow }) {
+	const base = row.base ?? 0;
+	const now = row.new ?? 0;
+
+	return (
+		<div class="tile">
+			<div class="tile-title">{totalNames[row.frames[0]] ?? row.frames[0]}</div>
+			<div class="tile-value">{formatWeight(now, row)}</div>
+			<div class="tile-note">
+				<b class={direction(row)}>{formatChange(base, now) || 'as before'}</b> from {formatWeight(base, row)}
+				{row.change ? '' : ', within noise'}
+			</div>
+		</div>
+	);
+}
+
+function Head({ comparison }: { comparison: Comparison }) {
+	const [base, fresh] = comparison.sides;
+	const { word, badge } = outcomes[comparison.outcome];
+	const runs = (count: number) => `${count} ${count === 1 ? 'run' : 'runs'}`;
+
+	return (
+		<header id="head">
+			<div class="title-line">
+				<h1>{fresh.program || 'Comparison'}</h1>
+				<span class={`badge ${badge}`} id="verdict">
+					{word}
+				</span>
+				{fresh.simulated_gpu ? <span class="badge simulated">Simulated GPU</span> : null}
+			</div>
+			<p class="facts">
+				<span>
+					base: {runs(base.run_count)} of <code>{base.argument}</code>
+				</span>
+				<span>
+					new: {runs(fresh.run_count)} of <code>{fresh.argument}</code>
+				</span>
+				{fresh.device ? <span>{fresh.device}</span> : null}
+				<span>{comparison.per_iteration ? 'numbers are for one iteration' : 'numbers are for a run'}</span>
+			</p>
+			{comparison.problems.length ? (
+				<ul class="notice degraded">
+					{comparison.problems.map((text) => (
+						<li>{text}</li>
+					))}
+				</ul>
+			) : null}
+			<Rules comparison={comparison} />
+			<div class="tiles">
+				{tiles.map((name) => {
+					const row = comparison.totals.find((total) => total.frames[0] === name);
+
+					return row && (row.base || row.new) ? <TotalTile row={row} /> : null;
+				})}
+			</div>
+		</header>
+	);
+}
+
+function PathText({ frames }: { frames: string[] }) {
+	const last = frames.length - 1;
+
+	return (
+		<span class="path">
+			<b>{shortName(frames[last])}</b>
+			{frames
+				.slice(0, last)
+				.reverse()
+				.map((frame) => (
+					<span> ‹ {frame}</span>
+				))}
+		</span>
+	);
+}
+
+const numbers: Column<ComparisonRow>[] = [
+	{
+		title: 'Change',
+		value: deltaOf,
+		show: (r) => <span class={direction(r)}>{formatDelta(deltaOf(r), r)}</span>,
+	},
+	{ title: 'Base', value: (r) => r.base ?? 0, show: (r) => formatWeight(r.base ?? 0, r) },
+	{ title: 'New', value: (r) => r.new ?? 0, show: (r) => formatWeight(r.new ?? 0, r) },
+	{
+		title: 'In %',
+		value: (r) => (r.base ? deltaOf(r) / r.base : Infinity),
+		show: (r) => <span class={direction(r)}>{formatChange(r.base ?? 0, r.new ?? 0)}</span>,
+	},
+	{ title: 'Interval', value: (r) => r.interval, isText: true },
+	{ title: 'What', value: (r) => r.change, isText: true },
+];
+
+function Changes(props: { id: string; title: string; what: string; rows: ComparisonRow[]; none: string }) {
+	const isPath = props.id === 'paths';
+	const columns: Column<ComparisonRow>[] = [
+		...numbers,
+		...(isPath ? [] : [{ title: 'Of', value: (r: ComparisonRow) => r.level, isText: true }]),
+		{
+			title: isPath ? 'Call path' : 'Name',
+			value: (r) => r.frames.join(';'),
+			show: (r) => <PathText frames={r.frames} />,
+			isText: true,
+			isMain: true,
+		},
+	];
+
+	return (
+		<section id={props.id} class="card">
+			<header class="card-head">
+				<h2>{props.title}</h2>
+				<p class="sub">{props.what}</p>
+			</header>
+			<Table
+				id={`table-${props.id}`}
+				columns={columns}
+				rows={props.rows}
+				text={(r) => r.frames.join(';')}
+				sortedBy={0}
+				onPick={(r) => (r.node ? showNode(r.node) : showSearch(shortName(r.frames[0])))}
+				pickTitle="show it in the flame graph"
+				none={props.none}
+			/>
+		</section>
+	);
+}
+
+function Method({ comparison }: { comparison: Comparison }) {
+	return (
+		<section id="method" class="card">
+			<header class="card-head">
+				<h2>Method</h2>
+				<p class="sub">
+					What is said to have changed changed by more than noise does: of all that is told, no more than{' '}
+					{formatPercent(comparison.alpha, 1)} is expected to be a false alarm. Intervals are of changes less the
+					noise that all call paths have in common.
+				</p>
+			</header>
+			<ul class="lines">
+				{comparison.sides.map((side, s) => (
+					<li>
+						<b>{s ? 'new' : 'base'}</b> {side.run_count} × <code>{side.command || side.argument}</code>
+						{side.host ? ` on ${side.host}` : ''}
+						{side.clock_mhz ? `, SM clock ${Math.round(side.clock_mhz)} MHz` : ''}
+					</li>
+				))}
+				{comparison.history_count ? (
+					<li>Noise is learned from {formatCount(comparison.history_count)} older runs, too.</li>
+				) : null}
+				{comparison.notes.map((note) => (
+					<li>{note}</li>
+				))}
+			</ul>
+		</section>
+	);
+}
+
+export function ComparisonPage({ state, comparison }: { state: State; comparison: Comparison }) {
+	return (
+		<>
+			<Bar />
+			<main>
+				<Head comparison={comparison} />
+				<Flame state={state} />
+				<Changes
+					id="paths"
+					title="Call paths that changed"
+					what="By more than noise: slower or faster, more or less often, new or gone."
+					rows={comparison.paths}
+					none="No call path changed by more than noise."
+				/>
+				<Changes
+					id="sums"
+					title="Sums that changed"
+					what="Kernels, functions, NVTX ranges, copies, memory and idle time, and the run as a whole."
+					rows={comparison.others}
+					none="No sum changed by more than noise."
+				/>
+				<Method comparison={comparison} />
+			</main>
+		</>
+	);
+}
