@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What is installed where, and the tarball. Included last: it refers to the targets of all rooms.
 #
-#   bin/                    xtrace, xtrace-merge, xtrace-dump
+#   bin/                    xtrace, xtrace-merge, xtrace-diff, xtrace-dump
 #   lib/                    libxtrace_inject.so
 #   lib/xtrace/             the libraries that these need beyond libc, for our eyes only
 #   lib/xtrace/simgpu/      the simulated libcuda.so.1, libcupti.so and libnvidia-ml.so.1
@@ -12,13 +12,13 @@
 set(XTRACE_PRIVATE_LIBDIR lib/xtrace)
 
 # DT_RPATH rather than DT_RUNPATH: it holds for what the private libraries need in turn, too.
-set_target_properties(xtrace xtrace-merge PROPERTIES INSTALL_RPATH "$ORIGIN/../${XTRACE_PRIVATE_LIBDIR}")
+set_target_properties(xtrace xtrace-merge xtrace-diff PROPERTIES INSTALL_RPATH "$ORIGIN/../${XTRACE_PRIVATE_LIBDIR}")
 set_target_properties(xtrace_inject PROPERTIES INSTALL_RPATH "$ORIGIN/xtrace")
-foreach(target xtrace xtrace-merge xtrace_inject)
+foreach(target xtrace xtrace-merge xtrace-diff xtrace_inject)
 	target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
 endforeach()
 
-install(TARGETS xtrace xtrace-merge RUNTIME DESTINATION bin)
+install(TARGETS xtrace xtrace-merge xtrace-diff RUNTIME DESTINATION bin)
 install(PROGRAMS tools/xtrace-dump DESTINATION bin)
 install(TARGETS xtrace_inject LIBRARY DESTINATION lib)
 install(TARGETS simcuda simcupti simnvml LIBRARY DESTINATION ${XTRACE_PRIVATE_LIBDIR}/simgpu)
@@ -54,7 +54,7 @@ add_custom_target(completion ALL DEPENDS ${bash_completion} ${zsh_completion})
 install(FILES ${bash_completion} DESTINATION share/bash-completion/completions)
 install(FILES ${zsh_completion} DESTINATION share/zsh/site-functions)
 
-install(FILES docs/man/xtrace.1 docs/man/xtrace-merge.1 DESTINATION share/man/man1)
+install(FILES docs/man/xtrace.1 docs/man/xtrace-merge.1 docs/man/xtrace-diff.1 DESTINATION share/man/man1)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION share/doc/xtrace)
 install(DIRECTORY docs/images DESTINATION share/doc/xtrace/docs)
 install(DIRECTORY docs/ DESTINATION share/doc/xtrace FILES_MATCHING PATTERN "*.md"
@@ -67,7 +67,8 @@ find_library(XTRACE_LIBUNWIND NAMES libunwind-x86_64.so.8 REQUIRED)
 find_library(XTRACE_LIBZSTD NAMES libzstd.so.1 REQUIRED)
 install(CODE "
 	set(private_libdir \"${XTRACE_PRIVATE_LIBDIR}\")
-	set(programs \"$<TARGET_FILE:xtrace>\" \"$<TARGET_FILE:xtrace-merge>\")
+	set(programs \"$<TARGET_FILE:xtrace>\" \"$<TARGET_FILE:xtrace-merge>\"
+		\"$<TARGET_FILE:xtrace-diff>\")
 	set(opened \"${XTRACE_LIBUNWIND}\" \"${XTRACE_LIBZSTD}\")
 	set(libraries \"$<TARGET_FILE:xtrace_inject>\")
 	include(\"${CMAKE_CURRENT_LIST_DIR}/InstallPrivateLibraries.cmake\")
@@ -92,7 +93,7 @@ if(BUILD_TESTING AND NOT XTRACE_SANITIZE)
 	string(REGEX MATCH "[0-9.]+" glibc_version "${glibc_version}")
 	if(glibc_version VERSION_LESS_EQUAL 2.36)
 		add_test(NAME house.glibc COMMAND ${PROJECT_SOURCE_DIR}/tools/check-glibc.sh
-			$<TARGET_FILE:xtrace> $<TARGET_FILE:xtrace-merge>
+			$<TARGET_FILE:xtrace> $<TARGET_FILE:xtrace-merge> $<TARGET_FILE:xtrace-diff>
 			$<TARGET_FILE:xtrace_inject> $<TARGET_FILE:simcuda>
 			$<TARGET_FILE:simcupti> $<TARGET_FILE:simnvml> $<TARGET_FILE:llm_inference>
 			${XTRACE_LIBUNWIND} ${XTRACE_LIBZSTD})

@@ -204,6 +204,7 @@ void reading_joined(void *context, const struct work *work, const struct launch 
 		run->attributed_gpu_ns += work->duration_ns;
 	reading->totals.entries[place].weights[WEIGHT_GPU_TIME] += work->duration_ns;
 	reading->totals.entries[place].weights[WEIGHT_COUNT]++;
+	reading->process.total = place;
 	if (reading->tells_of_work)
 		tell_of_work(reading, work, launch);
 }

@@ -21,6 +21,7 @@
 #include "merge/model.h"
 #include "merge/output.h"
 #include "merge/paths.h"
+#include "merge/profile_windows.h"
 #include "merge/report.h"
 #include "merge/selection.h"
 #include "merge/timeline.h"
@@ -58,6 +59,7 @@ enum exporter_use {
 	USES_TOP = 1u << 4,
 	USES_GRAPH_STACKS = 1u << 6, /* of these options, --graph-stacks alone */
 	USES_FOLDER = 1u << 8,	     /* … is a folder; see sinks_add_file() */
+	USES_ITERATIONS = 1u << 9,   /* --iteration, --warmup */
 	USES_FILE = 1u << 7,	     /* its output is a file, which cannot be stdout */
 	USES_ORIGINS = 1u << 5,	     /* total() is told of streams and threads */
 	USES_ANY = UINT32_MAX,	     /* of options that matter to all outputs */
@@ -76,6 +78,7 @@ struct settings {
 	enum demangle_style names;
 	const char *debug_directory; /* NULL: only the usual one */
 	struct wanted wanted;
+	struct windows_wish iterations;
 };
 
 /* The memory of a device, or of the host, of one process. */
@@ -169,6 +172,7 @@ struct process {
 	size_t index;		      /* from 0 */
 	size_t process_count;
 	int64_t origin_ns; /* what is to be taken from the log's times to begin at 0 */
+	uint32_t total;	   /* place of the total that is told of, or that the work belongs to */
 };
 
 /* The process as the frame at the root of call paths, or NAME_EMPTY if none is wanted. */
@@ -233,6 +237,7 @@ extern const struct exporter exporter_folded;
 extern const struct exporter exporter_chrome;
 extern const struct exporter exporter_perfetto;
 extern const struct exporter exporter_pprof;
+extern const struct exporter exporter_profile;
 extern const struct exporter exporter_speedscope;
 extern const struct exporter exporter_sqlite;
 extern const struct exporter exporter_summary;

@@ -9,6 +9,7 @@ const struct exporter *const exporters[] = {
 	&exporter_text,
 	&exporter_html,
 	&exporter_summary,
+	&exporter_profile,
 	&exporter_folded,
 	&exporter_chrome,
 	&exporter_perfetto,

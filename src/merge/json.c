@@ -124,9 +124,14 @@ void json_i64(struct json *json, const char *key, int64_t value)
 
 void json_double(struct json *json, const char *key, double value)
 {
+	json_rounded(json, key, value, 17);
+}
+
+void json_rounded(struct json *json, const char *key, double value, int digits)
+{
 	begin_value(json, key);
 	if (__builtin_isfinite(value))
-		output_format(json->out, "%.17g", value);
+		output_format(json->out, "%.*g", digits, value);
 	else
 		output_text(json->out, "null", strlen("null"));
 }

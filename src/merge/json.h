@@ -32,6 +32,7 @@ void json_string(struct json *json, const char *key, const char *text);
 void json_u64(struct json *json, const char *key, uint64_t value);
 void json_i64(struct json *json, const char *key, int64_t value);
 void json_double(struct json *json, const char *key, double value); /* null if not finite */
+void json_rounded(struct json *json, const char *key, double value, int digits); /* likewise */
 void json_bool(struct json *json, const char *key, bool value);
 
 #endif

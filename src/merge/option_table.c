@@ -196,6 +196,27 @@ static int apply_range(struct options *options, const char *value)
 	return 0;
 }
 
+static int apply_iteration(struct options *options, const char *value)
+{
+	options->settings.iterations.iteration = value;
+	return value[0] ? 0 : -EINVAL;
+}
+
+static int apply_warmup(struct options *options, const char *value)
+{
+	char *end;
+	unsigned long count;
+
+	if (value[0] < '0' || value[0] > '9')
+		return -EINVAL;
+	count = strtoul(value, &end, 10);
+	if (*end || count > UINT32_MAX)
+		return -EINVAL;
+	options->settings.iterations.warmup_count = (uint32_t)count;
+	options->settings.iterations.has_warmup = true;
+	return 0;
+}
+
 static int apply_embed_symbols(struct options *options, const char *value)
 {
 	(void)value;
@@ -292,6 +313,12 @@ const struct option_row option_rows[] = {
 	 USES_PATHS | USES_GRAPH_STACKS, apply_focus},
 	{"hide", 0, "REGEX", "leave frames that match out of call paths",
 	 USES_PATHS | USES_GRAPH_STACKS, apply_hide},
+	{"iteration", 0, "NAME",
+	 "the NVTX range whose instances are the iterations of a profile (found out, if not given)",
+	 USES_ITERATIONS, apply_iteration},
+	{"warmup", 0, "COUNT",
+	 "the first iterations, of which a profile takes no notice (found out, if not given)",
+	 USES_ITERATIONS, apply_warmup},
 	{"embed-symbols", 0, NULL,
 	 "append the names of all functions in the stacks to each log, so that it can be read "
 	 "where the binaries are not",

@@ -389,6 +389,7 @@ int plant_totals(struct reading *reading)
 			error = -ENOMEM;
 		for (int w = 0; w < WEIGHTS && !error; w++)
 			run->paths.nodes[node].weights[w] += total->weights[w];
+		reading->process.total = t;
 		if (!error)
 			error = tell(reading, total, node);
 	}

@@ -478,6 +478,17 @@ void ranges_free(struct ranges *ranges)
 	*ranges = (struct ranges){0};
 }
 
+struct range_history ranges_history(const struct ranges *ranges, uint32_t thread)
+{
+	const struct range_thread *t;
+
+	if (thread >= ranges->thread_count)
+		return (struct range_history){0};
+	t = &ranges->threads[thread];
+	return (struct range_history){ranges->times_ns + t->first, ranges->states + t->first,
+				      t->end - t->first};
+}
+
 uint32_t ranges_at(struct ranges *ranges, uint32_t thread, uint64_t time_ns)
 {
 	struct range_thread *t;

@@ -94,6 +94,14 @@ int ranges_add(struct ranges *ranges, const struct range_event *event);
 int ranges_index(struct ranges *ranges);
 void ranges_free(struct ranges *ranges);
 
+/* What a thread was in, in the order of time: from times_ns[i] on in node states[i]. */
+struct range_history {
+	const uint64_t *times_ns;
+	const uint32_t *states;
+	size_t count;
+};
+struct range_history ranges_history(const struct ranges *ranges, uint32_t thread);
+
 /* The innermost range in which the thread was at that time, as node. */
 uint32_t ranges_at(struct ranges *ranges, uint32_t thread, uint64_t time_ns);
 

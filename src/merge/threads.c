@@ -10,7 +10,7 @@
 #include "merge/grow.h"
 
 /* Only by its name can a call be told to block: the record of a copy comes later or never. */
-static enum past_state state_of(const struct model *model, const struct api *api)
+enum past_state threads_state_of(const struct model *model, const struct api *api)
 {
 	const char *name = names_text(&model->names, api->name, NULL);
 
@@ -30,7 +30,7 @@ int threads_init(struct threads *threads, const struct model *model)
 	if (!threads->pasts || !threads->states)
 		return -ENOMEM;
 	for (size_t a = 0; a < model->apis.count; a++)
-		threads->states[a] = (uint8_t)state_of(model, &model->apis.rows[a]);
+		threads->states[a] = (uint8_t)threads_state_of(model, &model->apis.rows[a]);
 	return 0;
 }
 

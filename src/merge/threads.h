@@ -20,6 +20,9 @@ struct threads {
 	uint8_t *states; /* enum past_state by place in the model's apis */
 };
 
+/* What a thread is in that calls that API: by its class and name. */
+enum past_state threads_state_of(const struct model *model, const struct api *api);
+
 /* 0 or -ENOMEM; threads_free() in any case. */
 int threads_init(struct threads *threads, const struct model *model);
 void threads_free(struct threads *threads);

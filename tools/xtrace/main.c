@@ -25,8 +25,8 @@ static const struct command command_version = {
 };
 
 static const struct command *const commands[] = {&command_record, &command_report, &command_bench,
-						 &command_pause,  &command_resume, &command_help,
-						 &command_version};
+						 &command_diff,	  &command_pause,  &command_resume,
+						 &command_help,	  &command_version};
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 

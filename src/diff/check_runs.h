@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether runs can be compared at all: the same program on the same kind of machine, nothing missing, and
+ * enough of them.
+ */
+#ifndef XT_DIFF_CHECK_RUNS_H
+#define XT_DIFF_CHECK_RUNS_H
+
+#include "diff/load_runs.h"
+
+struct check_options {
+	bool allow_different; /* programs, devices, drivers, hosts */
+	bool allow_degraded;  /* logs that lack something */
+};
+
+/* Adds to problems what speaks against it. */
+void check_runs(const struct run_set *base, const struct run_set *new,
+		const struct check_options *options, struct problems *problems);
+
+#endif

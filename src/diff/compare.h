@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the values of a row in each run to its effects: what the files of the comparison share.
+ */
+#ifndef XT_DIFF_COMPARE_H
+#define XT_DIFF_COMPARE_H
+
+#include "diff/comparison.h"
+
+#define EXACT_VARIANCE 1e-14 /* of runs that do not differ: what rounding leaves */
+
+/* The values of something in all runs of a comparison, as they are tested. */
+struct values {
+	double *x;	  /* by run: logarithm, or the value by the mean; NAN: none */
+	double *means;	  /* by run: as it is; 0 where the run does not have it */
+	double within;	  /* mean variance of x within runs; NAN: not known */
+	bool is_log;	  /* else some run has none of it */
+	bool has_common;  /* x goes with what all GPU times have in common */
+	bool is_residual; /* the errors are those without what is in common */
+};
+
+/* Room for the values of a comparison. 0 or -ENOMEM; values_free() in any case. */
+int values_init(struct values *values, const struct comparison *c);
+void values_free(struct values *values);
+
+/* Takes the sum of some rows (or one). */
+void values_take(struct values *values, const struct comparison *c, enum metric metric,
+		 const struct comparison_row *const *rows, size_t count);
+
+/* A difference of sides as estimated. */
+struct estimate {
+	double difference; /* in terms of values.x */
+	double factor;	   /* its variance is factor * that of a run */
+	struct noise_sample sample;
+};
+
+/* prior: the variance of a run as far as it is known before, for how the row goes with what is common. */
+void estimate_make(struct estimate *estimate, const struct comparison *c,
+		   const struct values *values, double prior);
+
+/* Fills in an effect of an estimate, of a family with that noise, of which row_count are tested. */
+void effect_make(struct effect *effect, const struct comparison *c, const struct values *values,
+		 const struct estimate *estimate, const struct noise *noise, size_t row_count);
+
+/* As it would be made of a single row with no family: by Student's t and by permutation, whichever is surer
+ * of chance; with what goes with the time of day, if the runs' times are known. */
+void effect_make_alone(struct effect *effect, const struct comparison *c,
+		       const struct values *values);
+
+/* The factor of each run that all paths have in common, and its effect. 0 or -ENOMEM. */
+int compare_common(struct comparison *c);
+
+/* All effects of all rows. 0 or -ENOMEM. */
+int compare_effects(struct comparison *c);
+
+#endif

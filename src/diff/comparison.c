@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Comparing the runs of two sides, from beginning to end.
+ */
+#include "diff/comparison.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff/compare.h"
+#include "diff/compare_rows.h"
+#include "diff/statistics.h"
+
+#define GOAL 0.03 /* the slowdown of a path that the number of runs is told for */
+
+static void list_runs(struct comparison *c, const struct run_set sets[SIDES])
+{
+	for (int history = 0; history < 2; history++) {
+		for (int s = 0; s < SIDES; s++) {
+			for (size_t i = 0; i < sets[s].count; i++) {
+				const struct run_profile *run = sets[s].runs[i];
+
+				if ((run->history > 0) != history)
+					continue;
+				c->runs[c->run_count++] = (struct compared_run){
+					.profile = run, .side = s, .is_history = history};
+				c->side_counts[s] += !history;
+			}
+		}
+	}
+}
+
+static void find_levels(struct comparison *c)
+{
+	size_t row = 0;
+
+	for (int level = 0; level < LEVELS; level++) {
+		c->first_rows[level] = row;
+		while (row < c->row_count && (int)c->rows[row].level == level)
+			row++;
+	}
+	c->first_rows[LEVELS] = row;
+}
+
+/* How many runs a side would need for a path of middling noise. */
+static void set_runs_needed(struct comparison *c)
+{
+	size_t first = c->first_rows[LEVEL_PATH], last = c->first_rows[LEVEL_PATH + 1], used = 0;
+	double *errors = calloc(last - first + 1, sizeof(*errors));
+	size_t n[SIDES] = {c->side_counts[SIDE_BASE], c->side_counts[SIDE_NEW]};
+	double error, bound;
+
+	c->runs_needed = NAN;
+	for (size_t i = first; errors && i < last; i++) {
+		const struct effect *effect = &c->rows[i].effects[METRIC_VALUE];
+
+		if (c->rows[i].is_tested && effect->error > 0.0)
+			errors[used++] = effect->error;
+	}
+	error = median(errors, used);
+	free(errors);
+	if (!used || !n[SIDE_BASE] || !n[SIDE_NEW])
+		return;
+	/* The variance of a run, of which each side then has so many. */
+	error *= error / (1.0 / (double)n[SIDE_BASE] + 1.0 / (double)n[SIDE_NEW]);
+	bound = student_bound(c->alpha / (double)used, INFINITY) + student_bound(0.1, INFINITY);
+	c->runs_needed = ceil(fmax(2.0, 2.0 * error * bound * bound / (GOAL * GOAL)));
+}
+
+static void write_notes(struct comparison *c)
+{
+	const size_t *n = c->side_counts;
+	double ratio = c->common.judged;
+
+	if (!c->has_iterations)
+		problems_add(&c->notes,
+			     "the runs have no iterations that could be told: numbers are of "
+			     "whole runs");
+	if (n[SIDE_BASE] < 3 || n[SIDE_NEW] < 3)
+		problems_add(
+			&c->notes,
+			"%zu run%s of BASE and %zu of NEW: few to tell noise from change; five "
+			"of each are advised",
+			n[SIDE_BASE], n[SIDE_BASE] == 1 ? "" : "s", n[SIDE_NEW]);
+	if (c->is_common_known && c->common.is_significant)
+		problems_add(
+			&c->notes,
+			"everything on the GPU is %.2g %% %s: its clocks, or the machine? Single "
+			"paths are judged by what they differ from that",
+			fabs(ratio) * 100.0, ratio > 0.0 ? "slower" : "faster");
+	if (!isnan(c->runs_needed) &&
+	    c->runs_needed > (double)(n[SIDE_BASE] < n[SIDE_NEW] ? n[SIDE_BASE] : n[SIDE_NEW]))
+		problems_add(&c->notes,
+			     "to see 3 %% in a path of middling noise, %.0f runs of each side are "
+			     "needed",
+			     c->runs_needed);
+}
+
+int comparison_make(struct comparison *c, const struct run_set sets[SIDES],
+		    const struct compare_options *options)
+{
+	int error;
+
+	*c = (struct comparison){
+		.alpha = options->alpha > 0.0 ? options->alpha : COMPARE_ALPHA,
+		.has_iterations = true,
+		.runs = calloc(sets[SIDE_BASE].count + sets[SIDE_NEW].count + 1, sizeof(*c->runs)),
+	};
+	if (!c->runs)
+		return -ENOMEM;
+	list_runs(c, sets);
+	for (size_t r = 0; r < c->run_count; r++)
+		c->has_iterations &= strcmp(c->runs[r].profile->iterations, "none") != 0;
+	error = compare_rows_make(c);
+	if (error)
+		return error;
+	find_levels(c);
+	error = compare_common(c);
+	if (!error)
+		error = compare_effects(c);
+	if (!error) {
+		set_runs_needed(c);
+		write_notes(c);
+	}
+	return error;
+}
+
+void comparison_free(struct comparison *c)
+{
+	for (size_t i = 0; i < c->row_count; i++)
+		free(c->rows[i].entries);
+	free(c->rows);
+	free(c->runs);
+	problems_free(&c->notes);
+	*c = (struct comparison){0};
+}
+
+const struct comparison_row *comparison_find(const struct comparison *c, enum level level,
+					     const char *key)
+{
+	for (size_t i = c->first_rows[level]; i < c->first_rows[level + 1]; i++)
+		if (!strcmp(c->rows[i].key, key))
+			return &c->rows[i];
+	return NULL;
+}
+
+int comparison_sum(const struct comparison *c, enum metric metric, const size_t *rows, size_t count,
+		   struct effect *effect_out)
+{
+	const struct comparison_row **list = calloc(count + 1, sizeof(*list));
+	struct values values;
+	int error = values_init(&values, c);
+
+	if (list && !error && count) {
+		const struct noise *noise = &c->noises[c->rows[rows[0]].level][metric];
+		double prior = INFINITY, freedom;
+		struct estimate estimate;
+
+		for (size_t i = 0; i < count; i++)
+			list[i] = &c->rows[rows[i]];
+		values_take(&values, c, metric, list, count);
+		if (noise->is_known)
+			prior = noise_variance(
+				noise, &(struct noise_sample){.within = values.within}, &freedom);
+		estimate_make(&estimate, c, &values, prior);
+		if (list[0]->level == LEVEL_TOTAL)
+			effect_make_alone(effect_out, c, &values);
+		else
+			effect_make(effect_out, c, &values, &estimate, noise, 1);
+		effect_out->p_adjusted = effect_out->p;
+		effect_out->is_significant = effect_out->p <= c->alpha;
+	}
+	if (!list)
+		error = -ENOMEM;
+	values_free(&values);
+	free(list);
+	return error;
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From values of runs to an effect. docs/DIFF.md has the model and where it is from.
+ */
+#include "diff/compare.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "diff/statistics.h"
+
+#define POWER		 0.95 /* of what is called detectable */
+#define SLOPE_SPREAD	 0.5  /* paths go with the common factor by 1, more or less so much */
+#define PERMUTATIONS_MIN 200  /* with fewer, chance alone could not be told from anything */
+#define TREND_P		 0.1  /* runs go with time if chance would make it look so this rarely */
+#define GROUPS_MAX	 64
+
+int values_init(struct values *v, const struct comparison *c)
+{
+	*v = (struct values){.x = calloc(c->run_count + 1, sizeof(*v->x)),
+			     .means = calloc(c->run_count + 1, sizeof(*v->means))};
+	return v->x && v->means ? 0 : -ENOMEM;
+}
+
+void values_free(struct values *v)
+{
+	free(v->x);
+	free(v->means);
+}
+
+/* The sum of rows in a run: its mean and variance. NAN: they have none of it. */
+static double sum_rows(const struct values *v, const struct comparison_row *const *rows,
+		       size_t count, size_t run, enum metric metric, double *variance_out)
+{
+	double sum = 0.0, pieces = 0.0, variance = 0.0;
+	bool is_missing = metric == METRIC_EACH;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct profile_entry *entry = rows[i]->entries[run];
+		const struct quantity *q;
+		double weight = 1.0, error;
+
+		if (!entry)
+			continue;
+		q = &entry->quantities[metric];
+		if (metric == METRIC_EACH) {
+			weight = entry->quantities[METRIC_COUNT].mean;
+			if (!(weight > 0.0))
+				continue;
+		}
+		is_missing = false;
+		error = (v->is_residual ? q->residual : q->error) * weight;
+		sum += q->mean * weight;
+		pieces += weight;
+		variance += error * error; /* (NAN stays NAN) */
+	}
+	if (is_missing)
+		return NAN;
+	*variance_out = metric == METRIC_EACH ? variance / (pieces * pieces) : variance;
+	return metric == METRIC_EACH ? sum / pieces : sum;
+}
+
+void values_take(struct values *v, const struct comparison *c, enum metric metric,
+		 const struct comparison_row *const *rows, size_t count)
+{
+	double sum = 0.0, within = 0.0;
+	size_t used = 0, known = 0;
+
+	v->has_common = c->is_common_known && level_specs[rows[0]->level].is_gpu_time &&
+			metric != METRIC_COUNT;
+	v->is_residual = v->has_common;
+	v->is_log = true;
+	for (size_t r = 0; r < c->run_count; r++) {
+		double variance = NAN;
+
+		v->x[r] = NAN;
+		v->means[r] = sum_rows(v, rows, count, r, metric, &variance);
+		if (isnan(v->means[r]))
+			continue;
+		if (!c->runs[r].is_history) {
+			v->is_log &= v->means[r] > 0.0;
+			sum += v->means[r];
+			used++;
+		}
+		if (!isnan(variance) && v->means[r] > 0.0) {
+			within += variance / (v->means[r] * v->means[r]);
+			known++;
+		}
+	}
+	v->within = known ? within / (double)known : NAN;
+	for (size_t r = 0; r < c->run_count; r++) {
+		double mean = v->means[r];
+
+		if (isnan(mean) || (c->runs[r].is_history && !(mean > 0.0)))
+			continue;
+		v->x[r] = v->is_log ? log(mean) : sum > 0.0 ? mean * (double)used / sum : 0.0;
+	}
+}
+
+/* Sides are groups of runs, and so is each older set: runs differ by chance within a group. */
+static size_t group_of(const struct compared_run *run)
+{
+	size_t group = run->is_history ? SIDES + run->profile->history : (size_t)run->side;
+
+	return group < GROUPS_MAX ? group : GROUPS_MAX - 1;
+}
+
+struct group {
+	size_t count;
+	double x, common; /* means */
+};
+
+static size_t make_groups(struct group *groups, const struct comparison *c, const struct values *v)
+{
+	size_t used = 0;
+
+	for (size_t r = 0; r < c->run_count; r++) {
+		struct group *g = &groups[group_of(&c->runs[r])];
+
+		if (isnan(v->x[r]))
+			continue;
+		used += !g->count++;
+		g->x += v->x[r];
+		g->common += c->runs[r].common;
+	}
+	for (size_t i = 0; i < GROUPS_MAX; i++) {
+		if (!groups[i].count)
+			continue;
+		groups[i].x /= (double)groups[i].count;
+		groups[i].common /= (double)groups[i].count;
+	}
+	return used;
+}
+
+void estimate_make(struct estimate *e, const struct comparison *c, const struct values *v,
+		   double prior)
+{
+	struct group groups[GROUPS_MAX] = {0};
+	size_t group_count = make_groups(groups, c, v), used = 0;
+	const struct group *base = &groups[SIDE_BASE], *new = &groups[SIDE_NEW];
+	double squares = 0.0, products = 0.0, slope = 0.0, spread = 0.0, rest = 0.0, apart;
+
+	*e = (struct estimate){.difference = NAN, .factor = NAN, .sample.within = v->within};
+	for (size_t r = 0; r < c->run_count; r++) {
+		const struct group *g = &groups[group_of(&c->runs[r])];
+		double common = c->runs[r].common - g->common;
+
+		if (isnan(v->x[r]))
+			continue;
+		used++;
+		squares += common * common;
+		products += common * (v->x[r] - g->x);
+	}
+	if (v->has_common) {
+		/* The slope is 1 as far as the runs do not tell otherwise. */
+		spread = squares + prior / (SLOPE_SPREAD * SLOPE_SPREAD);
+		slope = isinf(prior) || !(spread > 0.0)
+				? 1.0
+				: (products + prior / (SLOPE_SPREAD * SLOPE_SPREAD)) / spread;
+	}
+	for (size_t r = 0; r < c->run_count; r++) {
+		const struct group *g = &groups[group_of(&c->runs[r])];
+		double left = v->x[r] - g->x - slope * (c->runs[r].common - g->common);
+
+		if (!isnan(v->x[r]))
+			rest += left * left;
+	}
+	e->sample.freedom = (double)used - (double)group_count;
+	if (v->has_common && spread > 0.0 && !isinf(spread))
+		e->sample.freedom -= squares / spread;
+	if (e->sample.freedom > 0.5)
+		e->sample.variance = rest / e->sample.freedom;
+	else
+		e->sample.freedom = 0.0;
+	if (!base->count || !new->count)
+		return;
+	apart = new->common - base->common;
+	e->difference = new->x - base->x - slope *apart;
+	e->factor = 1.0 / (double)base->count + 1.0 / (double)new->count;
+	if (v->has_common && spread > 0.0 && !isinf(spread))
+		e->factor += apart * apart / spread;
+}
+
+/* What is to be seen without any test. */
+static void set_means(struct effect *effect, const struct comparison *c, const struct values *v)
+{
+	double sums[SIDES] = {0};
+	size_t counts[SIDES] = {0};
+
+	for (size_t r = 0; r < c->run_count; r++) {
+		if (c->runs[r].is_history || isnan(v->means[r]))
+			continue;
+		sums[c->runs[r].side] += v->means[r];
+		counts[c->runs[r].side]++;
+	}
+	*effect = (struct effect){
+		.base = counts[SIDE_BASE] ? sums[SIDE_BASE] / (double)counts[SIDE_BASE] : NAN,
+		.new = counts[SIDE_NEW] ? sums[SIDE_NEW] / (double)counts[SIDE_NEW] : NAN,
+		.judged = NAN,
+		.low = -INFINITY,
+		.high = INFINITY,
+		.error = NAN,
+		.freedom = NAN,
+		.p = NAN,
+		.p_adjusted = NAN,
+		.detectable = NAN,
+	};
+	effect->change = effect->new - effect->base;
+	effect->ratio = effect->base != 0.0 ? effect->change / effect->base
+			: effect->change    ? INFINITY
+					    : 0.0;
+}
+
+/* From the scale of values.x to a ratio to the base. */
+static double to_ratio(const struct values *v, const struct effect *effect, size_t run_count,
+		       double difference, const struct comparison *c)
+{
+	double sum = 0.0;
+	size_t used = 0;
+
+	if (v->is_log)
+		return expm1(difference);
+	for (size_t r = 0; r < run_count; r++) {
+		if (c->runs[r].is_history || isnan(v->means[r]))
+			continue;
+		sum += v->means[r];
+		used++;
+	}
+	if (effect->base > 0.0)
+		return difference * sum / (double)used / effect->base;
+	return difference > 0.0 ? INFINITY : difference < 0.0 ? -INFINITY : 0.0;
+}
+
+/* Is it in all runs of one side and in none of the other, or the same in all runs of each side? Then chance
+ * can only be that a run is one way or the other by itself. */
+static bool is_exact(const struct comparison *c, const struct values *v,
+		     const struct estimate *estimate)
+{
+	size_t with[SIDES] = {0};
+
+	if (estimate->sample.freedom > 0.0 && estimate->sample.variance < EXACT_VARIANCE)
+		return true;
+	for (size_t r = 0; r < c->run_count; r++)
+		if (!c->runs[r].is_history && v->means[r] > 0.0)
+			with[c->runs[r].side]++;
+	return c->side_counts[SIDE_BASE] > 1 && c->side_counts[SIDE_NEW] > 1 &&
+	       ((!with[SIDE_BASE] && with[SIDE_NEW] == c->side_counts[SIDE_NEW]) ||
+		(!with[SIDE_NEW] && with[SIDE_BASE] == c->side_counts[SIDE_BASE]));
+}
+
+static void make_exact(struct effect *effect, const struct comparison *c, double varying_share)
+{
+	size_t n = c->side_counts[SIDE_BASE] + c->side_counts[SIDE_NEW];
+
+	effect->is_exact = true;
+	effect->error = 0.0;
+	effect->freedom = INFINITY;
+	effect->judged = effect->low = effect->high = effect->ratio;
+	effect->detectable = 0.0;
+	effect->p = fabs(effect->ratio) < 1e-7 ? 1.0 : fmin(1.0, ldexp(varying_share, 2 - (int)n));
+}
+
+static void make_interval(struct effect *effect, const struct comparison *c, const struct values *v,
+			  double difference, double error, double freedom, size_t row_count)
+{
+	double bound = student_bound(c->alpha, freedom);
+	double found = student_bound(c->alpha / (double)(row_count ? row_count : 1), freedom) +
+		       student_bound(2.0 * (1.0 - POWER), freedom);
+
+	effect->error = error;
+	effect->freedom = freedom;
+	effect->judged = to_ratio(v, effect, c->run_count, difference, c);
+	effect->low = to_ratio(v, effect, c->run_count, difference - bound * error, c);
+	effect->high = to_ratio(v, effect, c->run_count, difference + bound * error, c);
+	effect->detectable = to_ratio(v, effect, c->run_count, found * error, c);
+}
+
+void effect_make(struct effect *effect, const struct comparison *c, const struct values *v,
+		 const struct estimate *e, const struct noise *noise, size_t row_count)
+{
+	static const struct noise none = {0};
+	double freedom, variance, error;
+
+	set_means(effect, c, v);
+	if (isnan(e->difference))
+		return;
+	if (is_exact(c, v, e)) {
+		make_exact(effect, c, noise->varying_share);
+		return;
+	}
+	/* (What some runs lack is not like other rows: it is judged by its own runs.) */
+	variance = noise_variance(v->is_log ? noise : &none, &e->sample, &freedom);
+	if (!(freedom > 0.0) || !(variance > 0.0))
+		return;
+	error = sqrt(variance * e->factor);
+	effect->p = student_two_sided(e->difference / error, freedom);
+	make_interval(effect, c, v, e->difference, error, freedom, row_count);
+}
+
+/* The runs of both sides, BASE first, and when they began. */
+struct series {
+	double x[1024], time[1024];
+	size_t base_count, count;
+	bool has_times;
+};
+
+static void make_series(struct series *s, const struct comparison *c, const struct values *v)
+{
+	*s = (struct series){.has_times = true};
+	for (size_t r = 0; r < c->run_count && s->count < 1024; r++) {
+		if (c->runs[r].is_history || isnan(v->x[r]))
+			continue;
+		s->base_count += c->runs[r].side == SIDE_BASE;
+		s->time[s->count] = (double)c->runs[r].profile->start_realtime_ns;
+		s->has_times &= c->runs[r].profile->start_realtime_ns != 0;
+		s->x[s->count++] = v->x[r];
+	}
+}
+
+/* Were the sides recorded in turns? */
+static bool is_interleaved(const struct series *s)
+{
+	double first[SIDES] = {INFINITY, INFINITY}, last[SIDES] = {0};
+
+	for (size_t i = 0; i < s->count; i++) {
+		int side = i >= s->base_count;
+
+		first[side] = fmin(first[side], s->time[i]);
+		last[side] = fmax(last[side], s->time[i]);
+	}
+	return first[SIDE_BASE] < last[SIDE_NEW] && first[SIDE_NEW] < last[SIDE_BASE];
+}
+
+/*
+ * The difference of the sides where values also go with time in a straight line, as they do while a machine
+ * warms up. Least squares with a mean for each side. False if that cannot be told; where one side was recorded
+ * after the other, also if there is no sign of it, for then time and side can hardly be told apart.
+ */
+static bool with_trend(const struct series *s, double within, double *difference, double *error)
+{
+	double means[SIDES][2] = {{0}}, tt = 0.0, tx = 0.0, rest = 0.0, slope, apart, variance;
+	size_t counts[SIDES] = {s->base_count, s->count - s->base_count};
+
+	if (!s->has_times || s->count < 6)
+		return false;
+	for (size_t i = 0; i < s->count; i++) {
+		int side = i >= s->base_count;
+
+		means[side][0] += s->x[i] / (double)counts[side];
+		means[side][1] += s->time[i] / (double)counts[side];
+	}
+	for (size_t i = 0; i < s->count; i++) {
+		int side = i >= s->base_count;
+		double t = s->time[i] - means[side][1];
+
+		tt += t * t;
+		tx += t * (s->x[i] - means[side][0]);
+	}
+	if (!(tt > 0.0) || !counts[0] || !counts[1])
+		return false;
+	slope = tx / tt;
+	for (size_t i = 0; i < s->count; i++) {
+		int side = i >= s->base_count;
+		double left = s->x[i] - means[side][0] - slope * (s->time[i] - means[side][1]);
+
+		rest += left * left;
+	}
+	apart = means[1][1] - means[0][1];
+	variance = rest / (double)(s->count - 3);
+	variance = variance > within ? variance : within;
+	if (!is_interleaved(s) &&
+	    student_two_sided(slope * sqrt(tt / variance), (double)(s->count - 3)) > TREND_P)
+		return false;
+	*difference = means[1][0] - means[0][0] - slope * apart;
+	*error = sqrt(variance *
+		      (1.0 / (double)counts[0] + 1.0 / (double)counts[1] + apart * apart / tt));
+	return *error > 0.0;
+}
+
+void effect_make_alone(struct effect *effect, const struct comparison *c, const struct values *v)
+{
+	static const struct noise none = {0};
+	double freedom, variance, error, difference, p, within = isnan(v->within) ? 0.0 : v->within;
+	struct estimate e;
+	struct series series;
+
+	set_means(effect, c, v);
+	estimate_make(&e, c, v, INFINITY);
+	if (isnan(e.difference))
+		return;
+	if (is_exact(c, v, &e)) {
+		make_exact(effect, c, c->noises[LEVEL_PATH][METRIC_COUNT].varying_share);
+		return;
+	}
+	variance = noise_variance(&none, &e.sample, &freedom);
+	if (!(freedom > 0.0) || !(variance > 0.0))
+		return;
+	error = sqrt(variance * e.factor);
+	make_series(&series, c, v);
+	effect->p = student_two_sided(e.difference / error, freedom);
+	make_interval(effect, c, v, e.difference, error, freedom, 1);
+	if (with_trend(&series, within, &difference, &error)) {
+		p = student_two_sided(difference / error, freedom - 1.0);
+		if (p > effect->p) {
+			effect->p = p;
+			make_interval(effect, c, v, difference, error, freedom - 1.0, 1);
+		}
+	}
+	if (permutation_count(series.count, series.base_count) < PERMUTATIONS_MIN)
+		return;
+	p = permutation_p(series.x, series.base_count, series.count);
+	effect->p = p > effect->p ? p : effect->p;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * xtrace-diff: loads the runs of two sides, compares them, judges, and writes what was asked for.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "diff/diff_options.h"
+
+#define STATUS_UNKNOWN 2 /* as enum outcome has it */
+
+/* xtrace-merge is beside this program. */
+static int find_merge(char out[PATH_MAX])
+{
+	ssize_t length = readlink("/proc/self/exe", out, PATH_MAX - 1);
+	char *slash;
+
+	if (length < 0)
+		return -errno;
+	out[length] = '\0';
+	slash = strrchr(out, '/');
+	if (!slash || (size_t)(slash - out) + sizeof("/xtrace-merge") > PATH_MAX)
+		return -ENAMETOOLONG;
+	strcpy(slash, "/xtrace-merge");
+	return 0;
+}
+
+static void complain(const struct problems *problems)
+{
+	for (size_t p = 0; p < problems->count; p++)
+		fprintf(stderr, "xtrace diff: %s\n", problems->lines[p]);
+}
+
+/* 0 or -errno. */
+static int write_output(const struct diff_output *output, const char *path,
+			struct diff_result *result)
+{
+	bool is_stdout = !strcmp(path, "-");
+	FILE *out = is_stdout ? stdout : fopen(path, "we");
+	struct winsize size;
+	int error;
+
+	if (!out)
+		return -errno;
+	result->has_colours = isatty(fileno(out)) && !getenv("NO_COLOR");
+	result->columns =
+		isatty(fileno(out)) && !ioctl(fileno(out), TIOCGWINSZ, &size) ? size.ws_col : 0;
+	error = output->write(out, result);
+	if (fflush(out) && !error)
+		error = -errno;
+	if (!is_stdout && fclose(out) && !error)
+		error = -errno;
+	return error;
+}
+
+static int write_outputs(const struct diff_options *options, struct diff_result *result)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < options->output_count; i++) {
+		int error =
+			write_output(options->outputs[i].output, options->outputs[i].path, result);
+
+		if (!error)
+			continue;
+		fprintf(stderr, "xtrace diff: %s: %s\n", options->outputs[i].path,
+			strerror(-error));
+		status = STATUS_UNKNOWN;
+	}
+	return status;
+}
+
+/* The exit status. */
+static int compare(struct diff_options *options, struct problems *problems)
+{
+	struct run_set sets[SIDES] = {0};
+	struct comparison comparison = {0};
+	struct verdict verdict = {0};
+	struct diff_result result = {.verdict = &verdict,
+				     .sets = sets,
+				     .arguments = (const char *const *)options->sides,
+				     .top_count = options->top_count};
+	int error = load_runs(sets, options->sides, SIDES, &options->load, problems);
+	int status = STATUS_UNKNOWN;
+
+	if (!error)
+		check_runs(&sets[SIDE_BASE], &sets[SIDE_NEW], &options->check, problems);
+	/* (What cannot be judged can still be shown.) */
+	if (!error && sets[SIDE_BASE].count && sets[SIDE_NEW].count) {
+		error = comparison_make(&comparison, sets, &options->compare);
+		result.comparison = &comparison;
+	}
+	if (error != -ENOMEM)
+		error = verdict_make(&verdict, result.comparison, &options->rules, problems);
+	if (!error) {
+		complain(&verdict.problems);
+		status = write_outputs(options, &result);
+		status = status ? status : (int)verdict.outcome;
+	} else {
+		fprintf(stderr, "xtrace diff: %s\n", strerror(-error));
+	}
+	verdict_free(&verdict);
+	comparison_free(&comparison);
+	for (int s = 0; s < SIDES; s++)
+		run_set_free(&sets[s]);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct diff_options options;
+	struct problems problems = {0};
+	char merge[PATH_MAX];
+	int status = STATUS_UNKNOWN, error = diff_options_parse(&options, argc, argv, &problems);
+
+	if (!error && options.help) {
+		diff_options_print_help();
+		status = 0;
+	} else if (!error && options.version) {
+		printf("xtrace-diff %s\n", XTRACE_VERSION);
+		status = 0;
+	} else if (!error) {
+		error = find_merge(merge);
+		options.load.merge = merge;
+		if (error)
+			fprintf(stderr, "xtrace diff: %s\n", strerror(-error));
+		else
+			status = compare(&options, &problems);
+	} else {
+		complain(&problems);
+	}
+	rules_free(&options.rules);
+	problems_free(&problems);
+	return status;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Distributions and tests: pure functions of numbers.
+ */
+#ifndef XT_DIFF_STATISTICS_H
+#define XT_DIFF_STATISTICS_H
+
+#include <stddef.h>
+
+/* P(|T| >= |t|) of Student's t; freedom may be INFINITY. */
+double student_two_sided(double t, double freedom);
+
+/* The t that |T| exceeds with probability p. */
+double student_bound(double p, double freedom);
+
+/* Derivatives of the logarithm of the gamma function, x > 0; and the x at which the second is y. */
+double digamma(double x);
+double trigamma(double x);
+double trigamma_inverse(double y);
+
+/* The middle of a chi-squared distribution by its mean, about. */
+double chi_squared_median_share(double freedom);
+
+struct weighted {
+	double value;
+	double weight;
+};
+
+/* Sorts the list. NAN of an empty one. */
+double weighted_median(struct weighted *list, size_t count);
+double median(double *list, size_t count); /* sorts it, too */
+
+#define PERMUTATIONS_MAX 20000 /* of more, so many are drawn */
+
+/* How many ways there are to choose k of n, or PERMUTATIONS_MAX if more. */
+size_t permutation_count(size_t n, size_t k);
+
+/*
+ * P(difference of means at least as large in size) if which of the values belong to the first side were by
+ * chance: over all ways to divide them, or many drawn by a fixed seed.
+ */
+double permutation_p(const double *values, size_t first_count, size_t count);
+
+/* Makes p-values those of Holm's step-down procedure, in place. 0 or -ENOMEM. */
+int holm_adjust(double *p, size_t count);
+
+#endif

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rules held against a comparison. A rule is broken if the change is worse than it allows and is no chance;
+ * it is kept if it can be told that it is kept; else it cannot be judged. docs/DIFF.md says it exactly.
+ */
+#include "diff/verdict.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "diff/format.h"
+#include "diff/statistics.h"
+
+#define SOFT_DETECTABLE 0.1 /* rules that are default cannot be judged if less is not seen */
+#define UNKNOWN_SHARE	0.1 /* of the GPU time: rows that cannot be judged may have so much */
+
+const char *const outcome_words[] = {"pass", "regression", "unknown"};
+
+struct judge {
+	struct verdict *verdict;
+	const struct comparison *c;
+	const struct rules *rules;
+	size_t *rows; /* that the rule at hand looks at */
+	size_t count;
+};
+
+static bool row_fits(const struct rule *rule, const struct comparison_row *row)
+{
+	if (rule->level != row->level &&
+	    !(rule->level == LEVEL_RANGE && row->level == LEVEL_SPAN) &&
+	    !(rule->level == LEVEL_COPY && row->level == LEVEL_BYTES))
+		return false;
+	return rule->pattern ? rule_matches(rule->pattern, row->key)
+			     : !strcmp(rule->name, row->key);
+}
+
+/* The exception that a row is under, or NULL. */
+static const struct rule *exception(const struct judge *j, const struct comparison_row *row,
+				    enum rule_kind kind)
+{
+	for (size_t r = 0; r < j->rules->count; r++)
+		if (j->rules->list[r].kind == kind && row_fits(&j->rules->list[r], row))
+			return &j->rules->list[r];
+	return NULL;
+}
+
+static void find_rows(struct judge *j, const struct rule *rule)
+{
+	j->count = 0;
+	for (size_t i = j->c->first_rows[rule->level]; i < j->c->first_rows[rule->level + 1]; i++)
+		if (row_fits(rule, &j->c->rows[i]) && !exception(j, &j->c->rows[i], RULE_IGNORE))
+			j->rows[j->count++] = i;
+}
+
+/* The change as a rule sees it: with what is common to everything, if that is no chance. */
+struct seen {
+	double change, low, high; /* ratio, or in units, as the rule has it */
+	double detectable;	  /* likewise */
+	bool is_significant;
+	bool is_known;
+};
+
+static double in_terms_of(const struct rule *rule, const struct effect *effect, double ratio)
+{
+	if (rule->is_relative)
+		return ratio;
+	return effect->base > 0.0 ? ratio * effect->base : ratio > 0.0 ? effect->new : 0.0;
+}
+
+static struct seen look(const struct judge *j, const struct rule *rule, const struct effect *effect)
+{
+	double common = 0.0;
+	struct seen seen = {.is_known = !isnan(effect->p),
+			    .is_significant = effect->is_significant};
+
+	if (j->c->common.is_significant && level_specs[rule->level].is_gpu_time && !rule->is_each &&
+	    rule->metric != METRIC_COUNT) {
+		common = j->c->common.judged;
+		seen.is_significant = true;
+	}
+	seen.change = in_terms_of(rule, effect, effect->judged + common);
+	seen.low = in_terms_of(rule, effect, effect->low + common);
+	seen.high = in_terms_of(rule, effect, effect->high + common);
+	seen.detectable = in_terms_of(rule, effect, effect->detectable);
+	/* (Rows without base have no ratio, but a value.) */
+	if (!rule->is_relative && !(effect->base > 0.0))
+		seen.change = effect->change;
+	return seen;
+}
+
+static enum outcome judge_limit(const struct judge *j, const struct rule *rule,
+				const struct effect *effect)
+{
+	struct seen seen = look(j, rule, effect);
+	double limit = rule->limit;
+
+	if (!(effect->base > 0.0) && !(effect->new > 0.0))
+		return OUTCOME_PASS;
+	if (!seen.is_known)
+		return OUTCOME_UNKNOWN;
+	if (seen.is_significant && seen.change > 0.0 && seen.change > limit)
+		return OUTCOME_FAIL;
+	if (rule->is_soft)
+		limit = rule->is_relative ? SOFT_DETECTABLE : 0.0;
+	if (limit > 0.0 && seen.high > limit && seen.detectable > limit)
+		return OUTCOME_UNKNOWN;
+	return OUTCOME_PASS;
+}
+
+/* The new value itself, which is as sure as the runs of NEW agree. */
+static enum outcome judge_budget(const struct judge *j, const struct rule *rule,
+				 const struct effect *effect)
+{
+	double share = (double)j->c->side_counts[SIDE_BASE] /
+		       (double)(j->c->side_counts[SIDE_BASE] + j->c->side_counts[SIDE_NEW]);
+	double bound, error;
+
+	if (isnan(effect->error) || isnan(effect->new))
+		return isnan(effect->new) ? OUTCOME_PASS : OUTCOME_UNKNOWN;
+	if (effect->is_exact || !(effect->error > 0.0))
+		return effect->new < rule->limit ? OUTCOME_PASS : OUTCOME_FAIL;
+	/* Of the error of a difference, what the new side has of it. */
+	error = effect->error * sqrt(share) * effect->new;
+	bound = student_bound(j->c->alpha, effect->freedom) * error;
+	if (effect->new - bound >= rule->limit)
+		return OUTCOME_FAIL;
+	return effect->new + bound < rule->limit ? OUTCOME_PASS : OUTCOME_UNKNOWN;
+}
+
+static char *describe(const struct rule *rule, const struct effect *effect, enum unit unit,
+		      enum outcome outcome)
+{
+	char base[AMOUNT_BYTES], new[AMOUNT_BYTES], ratio[AMOUNT_BYTES], low[AMOUNT_BYTES];
+	char high[AMOUNT_BYTES], seen[AMOUNT_BYTES], *text;
+	int length;
+
+	format_amount(base, unit, effect->base);
+	format_amount(new, unit, effect->new);
+	format_ratio(ratio, effect->ratio);
+	format_ratio(low, effect->low);
+	format_ratio(high, effect->high);
+	format_percent(seen, effect->detectable);
+	if (rule->kind == RULE_BUDGET)
+		length = asprintf(&text, "%s, within %s of it", new, seen);
+	else if (isnan(effect->p))
+		length = asprintf(&text, "%s -> %s, %s: too few runs to tell noise from change",
+				  base, new, ratio);
+	else if (effect->is_exact)
+		length = asprintf(&text, "%s -> %s, %s, the same in each run", base, new, ratio);
+	else if (outcome == OUTCOME_PASS && !effect->is_significant)
+		length = asprintf(&text, "%s -> %s, %s: no more than noise; could see %s", base,
+				  new, ratio, seen);
+	else
+		length = asprintf(&text, "%s -> %s, %s (between %s and %s); could see %s", base,
+				  new, ratio, low, high, seen);
+	return length < 0 ? NULL : text;
+}
+
+static char *name_row(const struct rule *rule, const struct comparison_row *row)
+{
+	char *name = row && rule->is_each ? format_row(row, SIZE_MAX) : NULL, *text;
+	int length;
+
+	if (name)
+		length = asprintf(&text, "%s(%s)", level_specs[row->level].word, name);
+	else if (rule->pattern)
+		length = asprintf(&text, "%s(%s)", level_specs[rule->level].word, rule->pattern);
+	else
+		length = asprintf(&text, "%s", rule->name);
+	free(name);
+	return length < 0 ? NULL : text;
+}
+
+/* An allowance that covers the change of all rows that the rule looks at, or NULL. *is_over: one did, until
+ * its day had passed. */
+static const struct rule *find_allowance(const struct judge *j, const struct rule *rule,
+					 const struct comparison_row *row,
+					 const struct effect *effect, bool *is_over)
+{
+	const struct rule *allowed = NULL;
+
+	*is_over = false;
+	if (row)
+		allowed = exception(j, row, RULE_ALLOW);
+	for (size_t i = 0; !row && i < j->count; i++) {
+		allowed = exception(j, &j->c->rows[j->rows[i]], RULE_ALLOW);
+		if (!allowed)
+			return NULL;
+	}
+	if (!allowed || in_terms_of(allowed, effect, effect->ratio) > allowed->limit ||
+	    rule->kind == RULE_BUDGET)
+		return NULL;
+	*is_over = allowed->until && time(NULL) > allowed->until;
+	return *is_over ? NULL : allowed;
+}
+
+static int add_finding(struct judge *j, const struct rule *rule, const struct comparison_row *row,
+		       const struct effect *effect, enum outcome outcome)
+{
+	struct verdict *v = j->verdict;
+	struct finding *finding;
+	bool is_over = false;
+
+	if (v->finding_count == v->finding_capacity) {
+		size_t capacity = v->finding_capacity * 2 + 16;
+		struct finding *larger = reallocarray(v->findings, capacity, sizeof(*larger));
+
+		if (!larger)
+			return -ENOMEM;
+		v->findings = larger;
+		v->finding_capacity = capacity;
+	}
+	finding = &v->findings[v->finding_count];
+	*finding = (struct finding){
+		.row = row,
+		.metric = rule->metric,
+		.outcome = outcome,
+		.effect = *effect,
+		.what = name_row(rule, row),
+	};
+	if (outcome == OUTCOME_FAIL)
+		finding->allowed_by = find_allowance(j, rule, row, effect, &is_over);
+	if (finding->allowed_by)
+		finding->outcome = OUTCOME_PASS;
+	finding->why =
+		describe(rule, effect, format_unit(&j->c->rows[j->rows[0]], rule->metric), outcome);
+	if (finding->why && is_over) {
+		char *longer;
+
+		if (asprintf(&longer, "%s; the day until which it was allowed has passed",
+			     finding->why) < 0)
+			longer = NULL;
+		free(finding->why);
+		finding->why = longer;
+	}
+	v->finding_count++;
+	return finding->what && finding->why ? 0 : -ENOMEM;
+}
+
+static enum outcome judge_effect(const struct judge *j, const struct rule *rule,
+				 const struct effect *effect)
+{
+	return rule->kind == RULE_BUDGET ? judge_budget(j, rule, effect)
+					 : judge_limit(j, rule, effect);
+}
+
+/* Every row by itself. The share of GPU time that could not be judged decides whether it is a pass. */
+static int judge_each(struct judge *j, const struct rule *rule, struct rule_result *result)
+{
+	double unknown_share = 0.0, weighted = 0.0, shares = 0.0;
+	size_t tested = 0, failed = 0, unknown = 0;
+	char seen[AMOUNT_BYTES];
+	int error = 0;
+
+	for (size_t i = 0; i < j->count && !error; i++) {
+		const struct comparison_row *row = &j->c->rows[j->rows[i]];
+		const struct effect *effect = &row->effects[rule->metric];
+		enum outcome outcome;
+
+		if (!row->is_tested)
+			continue;
+		tested++;
+		outcome = judge_effect(j, rule, effect);
+		if (outcome == OUTCOME_UNKNOWN) {
+			unknown_share += row->share;
+			unknown++;
+		}
+		if (!isnan(effect->detectable) && !isinf(effect->detectable)) {
+			weighted += row->share * effect->detectable;
+			shares += row->share;
+		}
+		if (outcome == OUTCOME_PASS)
+			continue;
+		error = add_finding(j, rule, row, effect, outcome);
+		if (!error &&
+		    j->verdict->findings[j->verdict->finding_count - 1].outcome == OUTCOME_FAIL)
+			failed++;
+	}
+	result->outcome = failed ? OUTCOME_FAIL
+			  : unknown_share > UNKNOWN_SHARE || (tested && unknown == tested)
+				  ? OUTCOME_UNKNOWN
+				  : OUTCOME_PASS;
+	result->detectable = shares > 0.0 ? weighted / shares : NAN;
+	format_percent(seen, result->detectable);
+	if (!error &&
+	    asprintf(&result->text,
+		     "%zu of %zu are worse, %zu cannot be judged; could see %s in the mean", failed,
+		     tested, unknown, seen) < 0) {
+		result->text = NULL;
+		error = -ENOMEM;
+	}
+	return error;
+}
+
+static int judge_sum(struct judge *j, const struct rule *rule, struct rule_result *result)
+{
+	const struct comparison_row *row = j->count == 1 ? &j->c->rows[j->rows[0]] : NULL;
+	struct effect effect;
+	int error = row ? 0 : comparison_sum(j->c, rule->metric, j->rows, j->count, &effect);
+
+	if (error)
+		return error;
+	if (row) {
+		/* (Asked for by name, it is one question, whatever else is in its level.) */
+		effect = row->effects[rule->metric];
+		effect.is_significant = effect.p <= j->c->alpha;
+	}
+	result->outcome = judge_effect(j, rule, &effect);
+	result->detectable = effect.detectable;
+	result->text = describe(rule, &effect, format_unit(&j->c->rows[j->rows[0]], rule->metric),
+				result->outcome);
+	if (!result->text)
+		return -ENOMEM;
+	if (result->outcome == OUTCOME_PASS)
+		return 0;
+	error = add_finding(j, rule, row, &effect, result->outcome);
+	if (!error)
+		result->outcome = j->verdict->findings[j->verdict->finding_count - 1].outcome;
+	return error;
+}
+
+static int compare_findings(const void *a, const void *b)
+{
+	static const int order[] = {[OUTCOME_FAIL] = 0, [OUTCOME_UNKNOWN] = 1, [OUTCOME_PASS] = 2};
+	const struct finding *x = a, *y = b;
+
+	if (x->outcome != y->outcome)
+		return order[x->outcome] - order[y->outcome];
+	return x->effect.change > y->effect.change ? -1 : x->effect.change < y->effect.change;
+}
+
+static int judge_rule(struct judge *j, const struct rule *rule)
+{
+	struct verdict *v = j->verdict;
+	struct rule_result *result = &v->results[v->result_count++];
+	int error;
+
+	*result = (struct rule_result){
+		.rule = rule, .first_finding = v->finding_count, .detectable = NAN};
+	find_rows(j, rule);
+	if (!j->count) {
+		result->outcome = rule->is_soft ? OUTCOME_PASS : OUTCOME_UNKNOWN;
+		result->text = strdup("there is no such thing in either side");
+		if (!rule->is_soft)
+			problems_add(&v->problems, "%s: '%s' fits nothing in either side",
+				     rule->origin, rule->text);
+		return result->text ? 0 : -ENOMEM;
+	}
+	error = rule->is_each ? judge_each(j, rule, result) : judge_sum(j, rule, result);
+	result->finding_count = v->finding_count - result->first_finding;
+	if (result->finding_count)
+		qsort(v->findings + result->first_finding, result->finding_count,
+		      sizeof(*v->findings), compare_findings);
+	return error;
+}
+
+static enum outcome overall(const struct verdict *v)
+{
+	bool is_unknown = false;
+
+	if (v->problems.count)
+		return OUTCOME_UNKNOWN;
+	for (size_t r = 0; r < v->result_count; r++) {
+		if (v->results[r].outcome == OUTCOME_FAIL)
+			return OUTCOME_FAIL;
+		is_unknown |= v->results[r].outcome == OUTCOME_UNKNOWN;
+	}
+	return is_unknown ? OUTCOME_UNKNOWN : OUTCOME_PASS;
+}
+
+int verdict_make(struct verdict *v, const struct comparison *c, const struct rules *rules,
+		 struct problems *problems)
+{
+	struct judge j = {.verdict = v, .c = c, .rules = rules};
+	int error = 0;
+
+	*v = (struct verdict){.problems = *problems};
+	*problems = (struct problems){0};
+	if (c) {
+		j.rows = calloc(c->row_count + 1, sizeof(*j.rows));
+		v->results = calloc(rules->count + 1, sizeof(*v->results));
+		error = j.rows && v->results ? 0 : -ENOMEM;
+	}
+	for (size_t r = 0; c && r < rules->count && !error; r++)
+		if (rules->list[r].kind == RULE_LIMIT || rules->list[r].kind == RULE_BUDGET)
+			error = judge_rule(&j, &rules->list[r]);
+	if (c && !v->result_count)
+		problems_add(&v->problems, "there is no rule to judge by");
+	free(j.rows);
+	v->outcome = overall(v);
+	return error;
+}
+
+void verdict_free(struct verdict *v)
+{
+	for (size_t r = 0; r < v->result_count; r++)
+		free(v->results[r].text);
+	for (size_t f = 0; f < v->finding_count; f++) {
+		free(v->findings[f].what);
+		free(v->findings[f].why);
+	}
+	free(v->results);
+	free(v->findings);
+	problems_free(&v->problems);
+	*v = (struct verdict){0};
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Paths that were renamed on the way are found again; what is new is not taken for what is gone.
+ */
+#include "unit.h"
+
+#include "diff/match_paths.h"
+
+#define COUNT(list) (sizeof(list) / sizeof(list[0]))
+
+static void test_moved(void **state)
+{
+	static const char *const base[] = {
+		"main;train;step;forward;linear;[GPU_Kernel]gemm",
+		"main;train;step;backward;linear;[GPU_Kernel]gemm",
+		"main;train;load;[GPU_Memcpy HtoD]",
+	};
+	static const char *const new[] = {
+		"main;train;step;backward;grad;linear;[GPU_Kernel]gemm", /* a wrapper */
+		"main;train;step;forward2;linear;[GPU_Kernel]gemm",	 /* renamed */
+		"main;other;thing;entirely;[GPU_Memcpy HtoD]",
+	};
+	size_t matches[COUNT(base)];
+
+	(void)state;
+	assert_int_equal(match_paths(base, COUNT(base), new, COUNT(new), matches), 0);
+	assert_int_equal(matches[0], 1);
+	assert_int_equal(matches[1], 0);
+	assert_true(matches[2] == MATCH_NONE);
+}
+
+static void test_replaced(void **state)
+{
+	static const char *const base[] = {"main;step;add;[GPU_Kernel]slow",
+					   "main;a;[GPU_Kernel]x"};
+	static const char *const new[] = {"main;step;add;[GPU_Kernel]fast<int>",
+					  "main;a;[GPU_Kernel]y", "main;a;[GPU_Kernel]z"};
+	size_t matches[COUNT(base)];
+
+	(void)state;
+	assert_int_equal(match_paths(base, COUNT(base), new, COUNT(new), matches), 0);
+	assert_int_equal(matches[0], 0);
+	assert_true(matches[1] == MATCH_NONE); /* there are two that it may be */
+}
+
+static void test_empty(void **state)
+{
+	static const char *const one[] = {"main;[GPU_Kernel]x"};
+	size_t match;
+
+	(void)state;
+	assert_int_equal(match_paths(one, 1, NULL, 0, &match), 0);
+	assert_true(match == MATCH_NONE);
+	assert_int_equal(match_paths(NULL, 0, one, 1, &match), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_moved),
+		cmocka_unit_test(test_replaced),
+		cmocka_unit_test(test_empty),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Distributions against printed tables, tests against what can be counted by hand.
+ */
+#include "unit.h"
+
+#include <math.h>
+
+#include "diff/statistics.h"
+
+static void near(double value, double wanted, double within)
+{
+	if (!(fabs(value - wanted) <= within))
+		fail_msg("%.12g, not %.12g", value, wanted);
+}
+
+/* Critical values as in any table of Student's t, two-sided. */
+static void test_student(void **state)
+{
+	static const struct {
+		double p, freedom, t;
+	} rows[] = {
+		{0.05, 1, 12.7062},	  {0.05, 8, 2.3060},  {0.01, 8, 3.3554},
+		{0.001, 8, 5.0413},	  {0.05, 30, 2.0423}, {0.01, 120, 2.6174},
+		{0.05, INFINITY, 1.9600},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		near(student_bound(rows[i].p, rows[i].freedom), rows[i].t, 5e-5 * rows[i].t);
+		near(student_two_sided(rows[i].t, rows[i].freedom), rows[i].p, 1e-5);
+	}
+	near(student_two_sided(0.0, 5.0), 1.0, 1e-12);
+	near(student_two_sided(-2.306, 8.0), 0.05, 1e-5);
+	assert_true(isnan(student_two_sided(1.0, 0.0)));
+	/* One degree of freedom is Cauchy's distribution. */
+	near(student_two_sided(1e6, 1.0), 2.0 / M_PI * atan(1e-6), 1e-12);
+}
+
+static void test_gamma(void **state)
+{
+	(void)state;
+	near(digamma(1.0), -0.57721566490153, 1e-10);
+	near(digamma(0.5), -1.96351002602142, 1e-10);
+	near(trigamma(1.0), M_PI * M_PI / 6.0, 1e-10);
+	near(trigamma(0.5), M_PI * M_PI / 2.0, 1e-9);
+	for (double x = 0.1; x < 1e4; x *= 3.0)
+		near(trigamma_inverse(trigamma(x)) / x, 1.0, 1e-6);
+}
+
+static void test_medians(void **state)
+{
+	struct weighted list[] = {{5.0, 1.0}, {1.0, 1.0}, {2.0, 3.0}};
+	double even[] = {4.0, 1.0, 3.0, 2.0};
+
+	(void)state;
+	near(weighted_median(list, 3), 2.0, 0.0);
+	near(median(even, 4), 2.5, 0.0);
+	assert_true(isnan(median(even, 0)));
+}
+
+/* Two against two: six ways, of which the seen one and its mirror are as extreme. */
+static void test_permutations(void **state)
+{
+	const double apart[] = {1.0, 2.0, 8.0, 9.0};
+	const double same[] = {1.0, 1.0, 1.0, 1.0};
+	double many[40];
+
+	(void)state;
+	near(permutation_p(apart, 2, 4), 2.0 / 6.0, 1e-12);
+	near(permutation_p(same, 2, 4), 1.0, 1e-12);
+	assert_int_equal(permutation_count(10, 5), 252);
+	assert_int_equal(permutation_count(40, 20), PERMUTATIONS_MAX);
+	for (size_t i = 0; i < 40; i++)
+		many[i] = (double)i;
+	assert_true(permutation_p(many, 20, 40) < 0.001);
+	for (size_t i = 0; i < 40; i++)
+		many[i] = (double)(i % 2);
+	assert_true(permutation_p(many, 20, 40) > 0.5);
+}
+
+static void test_holm(void **state)
+{
+	double p[] = {0.03, 0.01, 0.04, 0.005};
+
+	(void)state;
+	assert_int_equal(holm_adjust(p, 4), 0);
+	near(p[3], 0.02, 1e-12);
+	near(p[1], 0.03, 1e-12);
+	near(p[0], 0.06, 1e-12);
+	near(p[2], 0.06, 1e-12);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_student), cmocka_unit_test(test_gamma),
+		cmocka_unit_test(test_medians), cmocka_unit_test(test_permutations),
+		cmocka_unit_test(test_holm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

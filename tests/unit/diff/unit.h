@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every unit test of this folder includes first.
+ */
+#ifndef XT_TESTS_UNIT_DIFF_UNIT_H
+#define XT_TESTS_UNIT_DIFF_UNIT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#endif
