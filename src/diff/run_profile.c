@@ -309,7 +309,7 @@ static int compare_entries(const void *a, const void *b)
 
 static double hypotenuse(double a, double b)
 {
-	return isnan(a) ? b : isnan(b) ? a : hypot(a, b);
+	return isnan(a) ? b : isnan(b) ? a : sqrt(a * a + b * b);
 }
 
 /* Adds b to a: two places that have one key, such as two lines of a function. The one that costs
