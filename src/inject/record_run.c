@@ -264,8 +264,11 @@ void record_yields(struct recorder *rec)
 {
 	struct yield_event event;
 
-	while (yield_next(&event))
+	while (yield_next(&event)) {
+		if (event.is_back) /* ids may have begun anew */
+			skipped_calls_forget(&rec->skipped);
 		record_switch_why(rec, event.time_ns, event.is_back, XT_SWITCH_YIELDED, event.who);
+	}
 }
 
 void record_wish(struct recorder *rec)

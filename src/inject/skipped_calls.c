@@ -49,10 +49,16 @@ bool skipped_calls_has(const struct skipped_calls *set, uint32_t correlation_id)
 	return byte && *byte >> correlation_id % 8 & 1;
 }
 
-void skipped_calls_free(struct skipped_calls *set)
+void skipped_calls_forget(struct skipped_calls *set)
 {
 	for (size_t i = 0; set->pages && i < PAGE_COUNT; i++)
 		free(set->pages[i]);
 	free(set->pages);
+	set->pages = NULL;
+}
+
+void skipped_calls_free(struct skipped_calls *set)
+{
+	skipped_calls_forget(set);
 	*set = (struct skipped_calls){0};
 }

@@ -21,6 +21,8 @@ void skipped_calls_add(struct skipped_calls *set, uint32_t correlation_id);
 /* The id is used again, by a call that is recorded. */
 void skipped_calls_remove(struct skipped_calls *set, uint32_t correlation_id);
 bool skipped_calls_has(const struct skipped_calls *set, uint32_t correlation_id);
+/* CUPTI numbers anew: those of before are over. Their count stays. */
+void skipped_calls_forget(struct skipped_calls *set);
 void skipped_calls_free(struct skipped_calls *set);
 
 #endif

@@ -83,6 +83,12 @@ static const uint8_t class_flags[XT_API_CLASSES] = {
 	[XT_API_ALLOC] = LAUNCH_EXPECTED | LAUNCH_MEMORY,
 };
 
+/* Of all that was called while the log was written. 0 stays 0: no call is known. */
+static uint64_t number(const struct model *model, uint64_t correlation, uint64_t time_ns)
+{
+	return correlation ? correlation + model_numbering(model, time_ns) : 0;
+}
+
 static void read_calls(struct reading *reading, const struct xt_chunk *chunk)
 {
 	const uint64_t *thread = xt_chunk_u64(chunk, XT_CALL_THREAD);
@@ -111,7 +117,7 @@ static void read_calls(struct reading *reading, const struct xt_chunk *chunk)
 			place = model_api(model, last_api);
 		}
 		*call = (struct launch){
-			.correlation = correlation[r],
+			.correlation = number(model, correlation[r], enter_ns[r]),
 			.enter_ns = enter_ns[r],
 			.stack = narrow(stack[r]),
 			.thread = narrow(thread[r]),
@@ -152,6 +158,7 @@ static void wait_for_order(struct reading *reading, struct work *work)
 
 static void read_work(struct reading *reading, const struct xt_chunk *chunk)
 {
+	const struct model *model = reading->model;
 	enum xt_kind kind = xt_chunk_kind(chunk);
 	const uint64_t *correlation = xt_chunk_u64(chunk, XT_KERNEL_CORRELATION);
 	const uint64_t *stream = xt_chunk_u64(chunk, XT_KERNEL_STREAM);
@@ -164,7 +171,7 @@ static void read_work(struct reading *reading, const struct xt_chunk *chunk)
 
 	for (uint32_t r = 0; r < row_count && !reading->error; r++) {
 		struct work work = {
-			.correlation = correlation[r],
+			.correlation = number(model, correlation[r], start_ns[r]),
 			.start_ns = start_ns[r],
 			.duration_ns = duration_ns[r],
 			.graph_node = graph_node[r],
@@ -189,6 +196,7 @@ static void read_work(struct reading *reading, const struct xt_chunk *chunk)
 
 static void read_memory(struct reading *reading, const struct xt_chunk *chunk)
 {
+	const struct model *model = reading->model;
 	const uint64_t *correlation = xt_chunk_u64(chunk, XT_MEMORY_CORRELATION);
 	const uint64_t *operation = xt_chunk_u64(chunk, XT_MEMORY_OPERATION);
 	const uint64_t *address = xt_chunk_u64(chunk, XT_MEMORY_ADDRESS);
@@ -199,7 +207,7 @@ static void read_memory(struct reading *reading, const struct xt_chunk *chunk)
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !reading->error; r++) {
 		struct work work = {
-			.correlation = correlation[r],
+			.correlation = number(model, correlation[r], time_ns[r]),
 			.start_ns = time_ns[r],
 			.graph_node = address[r],
 			.bytes = bytes[r],

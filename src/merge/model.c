@@ -27,6 +27,13 @@ static int compare_modules(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
+static int compare_times(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
 static int compare_symbols(const void *a, const void *b)
 {
 	const struct embedded_symbol *x = a, *y = b;
@@ -149,6 +156,9 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 	if (!error)
 		error = nodes_index(&model->nodes);
 	pauses_index(&model->pauses);
+	if (model->renumbered_ns.count)
+		qsort(model->renumbered_ns.rows, model->renumbered_ns.count,
+		      sizeof(*model->renumbered_ns.rows), compare_times);
 out:
 	if (error)
 		model_free(model);
@@ -179,6 +189,7 @@ void model_free(struct model *model)
 	free(model->copy_shapes.rows);
 	nodes_free(&model->nodes);
 	pauses_free(&model->pauses);
+	free(model->renumbered_ns.rows);
 	ranges_free(&model->ranges);
 	range_names_free(&model->category_names);
 	range_names_free(&model->thread_names);

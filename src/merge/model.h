@@ -158,7 +158,8 @@ struct model {
 	struct range_names stream_names;		/* in place of the domain: the context */
 	struct nodes nodes;				/* of CUDA graphs */
 	struct pauses pauses;				/* of recording */
-	uint64_t *frames;				/* of all stacks */
+	MODEL_ROWS(uint64_t) renumbered_ns; /* when correlation ids began anew, in order */
+	uint64_t *frames;		    /* of all stacks */
 	size_t frame_count;
 	size_t frame_capacity;
 	struct python_place *python; /* of all stacks */
@@ -173,6 +174,23 @@ struct model {
 /* Reads the model from a reader that was just opened. 0 or -ENOMEM; then there is no model. */
 int model_load(struct model **model_out, struct xt_reader *reader);
 void model_free(struct model *model);
+
+/* Correlation ids of before and after the tracer was away are of different calls: what was at that time has
+ * this to be added to its id. */
+static inline uint64_t model_numbering(const struct model *model, uint64_t time_ns)
+{
+	size_t low = 0, high = model->renumbered_ns.count; /* the first that is later */
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (model->renumbered_ns.rows[middle] <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return (uint64_t)low << 32;
+}
 
 /* The module that was mapped at address at that time, as its place in modules, or 0. */
 uint32_t model_module_at(const struct model *model, uint64_t address, uint64_t time_ns);

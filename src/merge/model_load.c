@@ -434,10 +434,19 @@ static int load_switches(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *time_ns = xt_chunk_u64(chunk, XT_SWITCH_TIME_NS);
 	const uint64_t *is_on = xt_chunk_u64(chunk, XT_SWITCH_IS_ON);
+	const uint64_t *why = xt_chunk_u64(chunk, XT_SWITCH_WHY);
 	int error = 0;
 
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++) {
 		error = pauses_add(&model->pauses, time_ns[r], is_on[r] != 0);
+		if (!error && is_on[r] && why[r] == XT_SWITCH_YIELDED) {
+			uint64_t *row = NEXT_ROW(model->renumbered_ns);
+
+			if (!row)
+				return -ENOMEM;
+			*row = time_ns[r];
+		}
+	}
 	return error;
 }
 

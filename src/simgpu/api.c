@@ -22,6 +22,7 @@ SIM_EXPORT struct sim_seam xtrace_simgpu_seam = {
 	.graph_id = sim_graph_id,
 	.graph_exec_id = sim_graph_exec_id,
 	.api_by_cbid = sim_api_by_cbid,
+	.number_anew = sim_number_anew,
 };
 
 /* Where the kernel stands among the arguments of the calls that launch one. */
@@ -50,6 +51,11 @@ uint32_t sim_correlation_id(void)
 		call->correlation_id =
 			1 + atomic_fetch_add_explicit(&correlation_count, 1, memory_order_relaxed);
 	return call->correlation_id;
+}
+
+void sim_number_anew(void)
+{
+	atomic_store_explicit(&correlation_count, 0, memory_order_relaxed);
 }
 
 uint32_t sim_correlation_id_borrowed(void)

@@ -153,6 +153,7 @@ struct sim_seam {
 	uint32_t (*graph_id)(CUgraph graph);
 	uint32_t (*graph_exec_id)(CUgraphExec graph_exec);
 	const struct sim_api *(*api_by_cbid)(uint32_t cbid);
+	void (*number_anew)(void); /* correlation ids begin with 1 again */
 };
 
 #endif

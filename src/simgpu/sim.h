@@ -140,6 +140,7 @@ extern struct sim_seam xtrace_simgpu_seam;
 uint32_t sim_correlation_id(void);
 /* The same, but if it has none: the number of the last call that took one. */
 uint32_t sim_correlation_id_borrowed(void);
+void sim_number_anew(void);
 void sim_resource_notify(uint32_t cbid, CUcontext context, CUstream stream, void *descriptor);
 const struct sim_api *sim_api_by_cbid(uint32_t cbid);
 /* The table of all entry points, ended by a NULL name. */

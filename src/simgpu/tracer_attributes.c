@@ -71,6 +71,7 @@ SIM_EXPORT int cuptiActivitySetAttribute(uint32_t attribute, size_t *value_bytes
 }
 
 /* Turns everything off. The subscription goes too, as with the real one. */
+/* As on a GPU, what is traced afterwards is numbered from 1. */
 SIM_EXPORT int cuptiFinalize(void)
 {
 	int result = tracer_enter(__func__);
@@ -80,5 +81,6 @@ SIM_EXPORT int cuptiFinalize(void)
 	tracer_records_reset();
 	tracer_callbacks_reset();
 	tracer_seam_refresh();
+	tracer_seam()->number_anew();
 	return XT_CUPTI_SUCCESS;
 }

@@ -71,9 +71,21 @@ def check_log(args, run, mode, client):
             assert why == "1" and client in who, rows
 
 
+def check_owners(args, run, mode):
+    """Ids may be numbered anew when we are back: the work of before and behind stays apart."""
+    done = subprocess.run([args.merge, "--folded", "-", "--weight", "count", run.data],
+                          capture_output=True, text=True)
+    counts = collections.Counter()
+    for path, count in (line.rsplit(" ", 1) for line in done.stdout.splitlines()):
+        counts["before" if ";work_before;" in path else "behind" if ";work_behind;" in path
+               else path] += int(count)
+    behind = CASES[mode].kernels - 100
+    assert counts == ({"before": 100, "behind": behind} if behind else {"before": 100}), counts
+
+
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("inject", "simgpu", "dump", "client"):
+    for name in ("inject", "simgpu", "dump", "merge", "client"):
         parser.add_argument("--" + name, required=True)
     parser.add_argument("modes", nargs="+", choices=[*CASES, "all"])
     args = parser.parse_args()
@@ -88,6 +100,7 @@ def main():
                                                                      run.said)
             assert client in run.said[0] and "recording is paused" in run.said[0], run.said
             check_log(args, run, mode, client)
+            check_owners(args, run, mode)
         refused = Run(args, folder, "stays", True, False)
         assert refused.lines == [REFUSED], refused.lines
         assert not refused.said, refused.said
