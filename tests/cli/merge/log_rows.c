@@ -101,6 +101,17 @@ void put_account(struct log *log, const char *name, uint64_t value)
 	xt_table_end_row(table);
 }
 
+void put_switch(struct log *log, uint64_t time_ns, bool is_on, uint64_t why)
+{
+	struct xt_table *table = row(log, XT_KIND_SWITCH);
+
+	xt_table_put(table, XT_SWITCH_TIME_NS, START_NS + time_ns);
+	xt_table_put(table, XT_SWITCH_IS_ON, is_on);
+	xt_table_put(table, XT_SWITCH_WHY, why);
+	put_text(table, XT_SWITCH_WHO, "");
+	xt_table_end_row(table);
+}
+
 void put_thread(struct log *log, uint64_t id, uint64_t tid, const char *name)
 {
 	struct xt_table *table = row(log, XT_KIND_THREAD);
@@ -315,6 +326,7 @@ void flush_all(struct log *log)
 		XT_KIND_COPY_SHAPE, XT_KIND_GRAPH_NODE,	   XT_KIND_RANGE,  XT_KIND_CALL,
 		XT_KIND_KERNEL,	    XT_KIND_COPY,	   XT_KIND_SET,	   XT_KIND_MEMORY,
 		XT_KIND_CLOCK,	    XT_KIND_MODULE_UNLOAD, XT_KIND_SYMBOL, XT_KIND_ACCOUNT,
+		XT_KIND_SWITCH,
 	};
 
 	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++)

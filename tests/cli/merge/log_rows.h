@@ -82,6 +82,7 @@ void put_symbols(struct log *log);
 void put_text(struct xt_table *table, unsigned column, const char *text);
 void put_meta(struct log *log, const char *key, const char *value);
 void put_account(struct log *log, const char *name, uint64_t value);
+void put_switch(struct log *log, uint64_t time_ns, bool is_on, uint64_t why); /* XT_SWITCH_... */
 void put_thread(struct log *log, uint64_t id, uint64_t tid, const char *name);
 void put_api(struct log *log, uint64_t id, const char *name, uint64_t class);
 void put_stream(struct log *log, uint64_t id, uint64_t device, uint64_t context, uint64_t stream);

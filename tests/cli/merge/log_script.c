@@ -24,6 +24,7 @@
  *	                                       3 1 42 to begin with)
  *	flush KIND                             (what there is of it goes to the file now)
  *	account NAME VALUE
+ *	switch TIME on|off asked|yielded       (recording was paused, or went on)
  *
  * STACK is a name, a number, or - for none.
  */
@@ -345,6 +346,12 @@ static void do_flush(struct script *s)
 			flush_kind(s->log, (enum xt_kind)kind);
 }
 
+static void do_switch(struct script *s)
+{
+	put_switch(s->log, number(s, 1), strcmp(word(s, 2), "on") == 0,
+		   strcmp(word(s, 3), "yielded") == 0 ? XT_SWITCH_YIELDED : XT_SWITCH_ASKED);
+}
+
 static void do_account(struct script *s)
 {
 	put_account(s->log, word(s, 1), number(s, 2));
@@ -354,13 +361,13 @@ static const struct {
 	const char *name;
 	void (*run)(struct script *s);
 } commands[] = {
-	{"thread", do_thread},	   {"stream", do_stream},	{"stack", do_stack},
-	{"call", do_call},	   {"kernel", do_kernel},	{"copy", do_transfer},
-	{"set", do_transfer},	   {"node", do_node},		{"alloc", do_memory},
-	{"free", do_memory},	   {"push", do_range},		{"pop", do_range},
-	{"start", do_range},	   {"end", do_range},		{"mark", do_range},
-	{"flush", do_flush},	   {"account", do_account},	{"payload", do_payload},
-	{"name_thread", do_range}, {"name_category", do_range},
+	{"thread", do_thread},	 {"stream", do_stream},	    {"stack", do_stack},
+	{"call", do_call},	 {"kernel", do_kernel},	    {"copy", do_transfer},
+	{"set", do_transfer},	 {"node", do_node},	    {"alloc", do_memory},
+	{"free", do_memory},	 {"push", do_range},	    {"pop", do_range},
+	{"start", do_range},	 {"end", do_range},	    {"mark", do_range},
+	{"flush", do_flush},	 {"account", do_account},   {"switch", do_switch},
+	{"payload", do_payload}, {"name_thread", do_range}, {"name_category", do_range},
 };
 
 static void run_line(struct script *s, char *line)
