@@ -44,6 +44,7 @@ static const struct xt_account {
 	{"cupti.dropped", "records that CUPTI dropped"},
 	{"buffers.completed", "activity buffers"},
 	{"buffers.discarded", "activity buffers: none was free"},
+	{"buffers.waited_ns", "time in which CUPTI waited for an activity buffer"},
 	{"buffers.lost", "activity buffers: CUPTI failed to read them to the end"},
 	{"apis.lost", "functions of the driver: CUPTI failed to tell of their calls"},
 	{"kinds.lost", "kinds of GPU work: CUPTI failed to record them"},
@@ -64,6 +65,8 @@ static const struct xt_account {
 	{"threads.waited_ns", "time in which threads waited for room in their ring"},
 	{"threads.seen", "host threads"},
 	{"spool.unbacked", "areas in plain memory, which a kill loses"},
+	{"tracer.memory_bytes", "the most memory that the tracer held"},
+	{"tracer.memory_refusals", "times when it could have used more than it may hold"},
 	{"writer.cpu_ns", "CPU time of the writer thread"},
 	{"log.bytes", "bytes of the log"},
 	/* After a kill, from the spool: */

@@ -3,6 +3,11 @@
  * CUPTI's activity buffers: a pool in the spool. The two callbacks that CUPTI makes, on threads
  * of the application or of its own, only change the state of a buffer; the writer thread reads
  * the records.
+ *
+ * The pool grows as long as the budget allows. When it does not, and the writer has buffers to give
+ * back, who asks for one waits for that, as for room in a ring, and what then still finds no room is
+ * lost and counted. Buffers that CUPTI keeps, because their kernels run, are not the writer's to give
+ * back: for them the pool grows beyond the budget, and shrinks again.
  */
 #ifndef XT_INJECT_ACTIVITY_H
 #define XT_INJECT_ACTIVITY_H
@@ -18,15 +23,21 @@
 #define ACTIVITY_BUFFERS_MAX 1024
 #define ACTIVITY_DATA_BYTES  (128u << 10)
 #define ACTIVITY_SPARE	     12 /* free buffers that the writer keeps ready */
+#define ACTIVITY_OWN	     24 /* buffers for which the budget is not asked */
+#define ACTIVITY_BEHIND_MAX  48 /* as many may wait for the writer before others wait for it */
+#define ACTIVITY_PATIENCE_NS 1000000000
 
 struct activity_buffer {
 	struct xt_activity_header *header;
 	uint8_t *data;
+	atomic_bool is_empty;  /* its data have no memory, until they are filled again */
+	bool is_budgeted;      /* the budget was asked for it, and gave */
 	bool held;	       /* the writer's: its records were taken, it waits for the flush */
 	uint32_t peeked_bytes; /* the writer's: whose names it has seen while CUPTI had it */
 };
 
 extern atomic_uint_fast64_t activity_discarded; /* buffers for which there was no room */
+extern atomic_uint_fast64_t activity_waited_ns; /* for one that the writer gives back */
 
 /* For cuptiActivityRegisterCallbacks(). */
 void activity_requested(uint8_t **buffer_out, size_t *bytes_out, size_t *max_records_out);
@@ -41,6 +52,13 @@ void activity_abandon(void);
 
 /* Makes buffers until `count` are free or no more can be had. Start-up and writer thread. */
 void activity_stock(uint32_t count);
+
+/* Gives back the memory of buffers that were not needed since the last time. Writer thread, now and
+ * then. */
+void activity_shrink(void);
+
+/* How many buffers have memory. */
+uint32_t activity_buffers(void);
 
 /* The writer: the longest completed buffer that is not held, or NULL. It is held, and stays
  * completed, until it is handed back. */

@@ -8,8 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_SLOTS	256
-#define FIRST_KEY_BYTES 4096
+#include "inject/budget.h"
+
+#define FIRST_SLOTS   256
+#define OWN_KEY_BYTES (32u << 10) /* touched only as far as they are used */
+#define OWN_SLOTS     4096	  /* up to here the budget is not asked */
 
 struct intern_slot {
 	uint64_t hash;
@@ -34,23 +37,31 @@ static uint64_t hash_bytes(const uint8_t *data, size_t bytes)
 	return h ^ h >> 32;
 }
 
+/* What a table of so many slots has of the budget. */
+static size_t slots_budget(size_t slot_count)
+{
+	return slot_count > OWN_SLOTS ? slot_count * sizeof(struct intern_slot) : 0;
+}
+
 int intern_init(struct intern *table, size_t keys_limit_bytes)
 {
 	memset(table, 0, sizeof(*table));
 	table->keys_limit = keys_limit_bytes;
-	table->slots = calloc(FIRST_SLOTS, sizeof(*table->slots));
-	table->keys = malloc(FIRST_KEY_BYTES);
-	if (!table->slots || !table->keys) {
-		intern_free(table);
-		return -ENOMEM;
-	}
 	table->slot_count = FIRST_SLOTS;
-	table->keys_capacity = FIRST_KEY_BYTES;
-	return 0;
+	table->keys_capacity = OWN_KEY_BYTES;
+	table->slots = calloc(FIRST_SLOTS, sizeof(*table->slots));
+	table->keys = malloc(OWN_KEY_BYTES);
+	if (table->slots && table->keys)
+		return 0;
+	intern_free(table);
+	return -ENOMEM;
 }
 
 void intern_free(struct intern *table)
 {
+	if (table->keys)
+		budget_give_back(slots_budget(table->slot_count) + table->keys_capacity -
+				 OWN_KEY_BYTES);
 	free(table->slots);
 	free(table->keys);
 	memset(table, 0, sizeof(*table));
@@ -59,10 +70,16 @@ void intern_free(struct intern *table)
 static bool grow_slots(struct intern *table)
 {
 	size_t count = table->slot_count * 2;
-	struct intern_slot *slots = calloc(count, sizeof(*slots));
+	size_t more = slots_budget(count) - slots_budget(table->slot_count);
+	struct intern_slot *slots;
 
-	if (!slots)
+	if (more && !budget_take(more))
 		return false;
+	slots = calloc(count, sizeof(*slots));
+	if (!slots) {
+		budget_give_back(more);
+		return false;
+	}
 	for (size_t i = 0; i < table->slot_count; i++) {
 		size_t at = table->slots[i].hash & (count - 1);
 
@@ -78,23 +95,45 @@ static bool grow_slots(struct intern *table)
 	return true;
 }
 
+static bool grow_keys(struct intern *table, size_t want)
+{
+	size_t capacity = table->keys_capacity * 2;
+	uint8_t *keys;
+
+	while (capacity < want)
+		capacity *= 2;
+	if (!budget_take(capacity - table->keys_capacity))
+		return false;
+	keys = realloc(table->keys, capacity);
+	if (!keys) {
+		budget_give_back(capacity - table->keys_capacity);
+		return false;
+	}
+	table->keys = keys;
+	table->keys_capacity = capacity;
+	return true;
+}
+
+static bool has_room(const struct intern *table, size_t key_bytes)
+{
+	return table->used * 2 < table->slot_count &&
+	       table->keys_used + key_bytes <= table->keys_capacity &&
+	       table->keys_used + key_bytes <= table->keys_limit;
+}
+
+/* Where more memory cannot be had, what is known gives way to what comes. */
 static bool make_room(struct intern *table, size_t key_bytes)
 {
+	if (has_room(table, key_bytes))
+		return true;
 	if (table->keys_used + key_bytes > table->keys_limit)
 		intern_forget(table);
-	if (table->keys_used + key_bytes > table->keys_capacity) {
-		size_t capacity = table->keys_capacity * 2;
-		uint8_t *keys;
-
-		while (capacity < table->keys_used + key_bytes)
-			capacity *= 2;
-		keys = realloc(table->keys, capacity);
-		if (!keys)
-			return false;
-		table->keys = keys;
-		table->keys_capacity = capacity;
-	}
-	return table->used * 2 < table->slot_count || grow_slots(table);
+	if (table->used * 2 >= table->slot_count && !grow_slots(table))
+		intern_forget(table);
+	if (table->keys_used + key_bytes > table->keys_capacity &&
+	    !grow_keys(table, table->keys_used + key_bytes))
+		intern_forget(table);
+	return has_room(table, key_bytes);
 }
 
 static struct intern_slot *find_slot(struct intern *table, uint64_t hash, const void *key,

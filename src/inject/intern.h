@@ -17,7 +17,7 @@ struct intern {
 	uint8_t *keys; /* one behind the other */
 	size_t keys_used;
 	size_t keys_capacity;
-	size_t keys_limit; /* beyond this the table forgets and begins again */
+	size_t keys_limit; /* beyond this, or the budget, the table forgets and begins again */
 	uint32_t last_id;  /* ids go on through intern_forget() */
 };
 

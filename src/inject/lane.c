@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "inject/budget.h"
 #include "inject/clock.h"
 #include "inject/spool.h"
 
@@ -27,7 +28,26 @@ static void *map_private(size_t bytes)
 	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	return memory == MAP_FAILED ? NULL : memory;
+	if (memory == MAP_FAILED)
+		return NULL;
+	/* A huge page would be as much as eight threads may have. */
+	madvise(memory, bytes, MADV_NOHUGEPAGE);
+	return memory;
+}
+
+/* What a lane takes from the start: its ring, what a walk writes, the first entries of its memo. */
+#define OWN_BYTES (RING_FIRST_BYTES + MEMO_OWN_BYTES + (64u << 10))
+_Static_assert(LANES_SPARE *BUDGET_THREAD_BYTES == BUDGET_STOCK_BYTES, "the stock brings nothing");
+_Static_assert(OWN_BYTES <= BUDGET_THREAD_BYTES, "a thread brings what its lane takes");
+
+/* The pages that the ring begins with: its header's first, and the window with a page behind it for
+ * the padding. */
+static void touch_ring(struct lane *lane)
+{
+	spool_touch(lane->ring, XT_SPOOL_PAGE_BYTES);
+	spool_touch(lane->data, RING_FIRST_BYTES + XT_SPOOL_PAGE_BYTES);
+	lane->window = RING_FIRST_BYTES;
+	lane->window_ready = RING_FIRST_BYTES;
 }
 
 static struct lane *create_lane(enum lane_state state)
@@ -53,6 +73,9 @@ static struct lane *create_lane(enum lane_state state)
 		return NULL;
 	}
 	lane->data = (uint8_t *)lane->ring + XT_RING_DATA_OFFSET;
+	stack_memo_begin(&lane->memo);
+	touch_ring(lane);
+	budget_add_lane(OWN_BYTES);
 	lane->ring->data_bytes = RING_DATA_BYTES;
 	atomic_store(&lane->state, state);
 	/* Pairs with lane_at(). */
@@ -100,25 +123,36 @@ static struct lane *take_free_lane(void)
 	return NULL;
 }
 
-void *ring_wait_for_room(struct lane *lane, uint32_t bytes)
+uint32_t lane_used_bytes(const struct lane *lane)
 {
-	const struct timespec nap = {0, 200000};
-	uint64_t start_ns = monotonic_ns(), now_ns = start_ns;
-	uint64_t *waited_ns = &lane->ring->counters[XT_RING_WAITED_NS];
-	int saved_errno = errno;
-	void *place = NULL;
+	uint64_t free_pos = lane->ring->free_pos;
+	uint32_t from = free_pos & (RING_DATA_BYTES - 1);
+	uint32_t to = lane->read_pos & (RING_DATA_BYTES - 1);
+	uint32_t window = lane->window_ready;
 
-	if (lane->gave_up_at && lane->gave_up_at == lane->free_pos_seen + 1)
-		return NULL;
-	while (!place && now_ns - start_ns < RING_PATIENCE_NS) {
-		nanosleep(&nap, NULL);
-		place = ring_reserve(lane, bytes);
-		now_ns = monotonic_ns();
-	}
-	lane->gave_up_at = place ? 0 : lane->free_pos_seen + 1;
-	__atomic_store_n(waited_ns, *waited_ns + now_ns - start_ns, __ATOMIC_RELAXED);
-	errno = saved_errno;
-	return place;
+	if (free_pos / RING_DATA_BYTES == lane->read_pos / RING_DATA_BYTES)
+		return to - from;
+	return to + (from < window ? window - from : 0);
+}
+
+void lane_widen(struct lane *lane)
+{
+	uint32_t window = lane->window_ready;
+	uint32_t behind = window + XT_SPOOL_PAGE_BYTES; /* touched already */
+
+	if (window == RING_DATA_BYTES || !budget_take(window))
+		return;
+	spool_touch(lane->data + behind,
+		    2 * window == RING_DATA_BYTES ? RING_DATA_BYTES - behind : window);
+	/* Pairs with the acquire in ring_turn(). */
+	atomic_store_explicit(&lane->window_ready, 2 * window, memory_order_release);
+}
+
+void lane_shrink(struct lane *lane)
+{
+	if (lane->memo.arena_bytes > MEMO_OWN_BYTES)
+		madvise(lane->memo.arena, lane->memo.arena_bytes, MADV_DONTNEED);
+	stack_memo_begin(&lane->memo);
 }
 
 struct lane *lane_claim(void)

@@ -4,6 +4,10 @@
  * and the memory of its walks. A thread claims one at its first recorded call; the writer thread
  * takes it back when the thread is gone and the ring is drained, for the next one.
  *
+ * A ring begins small, in the memory that it takes as in that which passes through the caches: its
+ * thread goes back to the front at the end of the ring's window, by the same padding as at the end
+ * of all its data. Where the window fills faster than the writer looks, the writer widens it.
+ *
  * Ring protocol: the thread alone advances write_pos (release, ring_commit()), the writer alone
  * advances free_pos (release, ring_free()); each reads the other's with acquire.
  */
@@ -17,10 +21,11 @@
 #include "inject/stack_memo.h"
 #include "xtrace/log_format.h"
 
-#define LANE_TEXT_BYTES 4096
-#define LANES_MAX	4096
-#define RING_DATA_BYTES (256u << 10)
-#define LANES_SPARE	4 /* the writer keeps as many ready for threads to come */
+#define LANE_TEXT_BYTES	 4096
+#define LANES_MAX	 4096
+#define RING_DATA_BYTES	 (256u << 10)
+#define RING_FIRST_BYTES (64u << 10) /* as much of it is used until the thread needs more */
+#define LANES_SPARE	 4	     /* the writer keeps as many ready for threads to come */
 
 /* A graph node of which CUPTI has said that it is being made: only then does it tell the type. */
 #define LANE_STARTING_NODES 32
@@ -36,6 +41,7 @@ struct lane {
 	/* The owner's. */
 	struct xt_ring_header *ring;
 	uint8_t *data;
+	uint32_t window; /* bytes of data[] in use: what is behind has no memory yet */
 	uint64_t write_pos;
 	uint64_t free_pos_seen;	 /* a free_pos read earlier: there is at least this much room */
 	uint32_t hits_unaudited; /* memo hits since the last that was checked */
@@ -50,6 +56,7 @@ struct lane {
 	uint32_t starting_count;
 
 	/* Shared. */
+	atomic_uint window_ready;      /* the writer's: the window may be as wide */
 	atomic_uint state;	       /* enum lane_state; claimed by compare-and-swap */
 	atomic_uint memo_epoch_wanted; /* the writer asks for a new definition of all slots */
 	uint32_t memo_epoch;
@@ -60,6 +67,7 @@ struct lane {
 	char first_name[16];	  /* of the thread, when it claimed the lane */
 	bool owner_gone;
 	uint32_t slots_changed; /* slot_stack_id before this one differs from the one in the ring */
+	uint32_t slots_used;	/* those from here on never had an id */
 	uint32_t slot_stack_id[XT_STACK_SLOT_COUNT]; /* as of read_pos */
 };
 
@@ -83,29 +91,35 @@ struct lane *lane_at(uint32_t index);
 /* Calls that found no lane. */
 extern atomic_uint_fast64_t lane_calls_without;
 
+/* The writer: how many bytes of the ring wait for a flush; and makes it wider, if the budget allows. */
+uint32_t lane_used_bytes(const struct lane *lane);
+void lane_widen(struct lane *lane);
+
+/* The writer: what a lane without a thread has grown to is given back. */
+void lane_shrink(struct lane *lane);
+
+/*
+ * Moves write_pos to where a record of bytes has room in the window, at the front if need be. False
+ * if there is none, yet. Once a turn of the ring.
+ */
+bool ring_turn(struct lane *lane, uint32_t bytes);
+
 /* Room for a record of bytes (a multiple of 8) that does not wrap, or NULL. The record becomes
  * visible with ring_commit() of the same size. Hot path. */
 static inline void *ring_reserve(struct lane *lane, uint32_t bytes)
 {
-	uint64_t pos = lane->write_pos;
-	uint32_t place = pos & (RING_DATA_BYTES - 1);
-	uint32_t to_end = RING_DATA_BYTES - place;
-	uint32_t needed = bytes <= to_end ? bytes : to_end + bytes;
+	uint32_t place = lane->write_pos & (RING_DATA_BYTES - 1);
 
-	if (pos + needed - lane->free_pos_seen > RING_DATA_BYTES) {
+	if (__builtin_expect(place + bytes > lane->window, 0)) {
+		if (!ring_turn(lane, bytes))
+			return NULL;
+		place = lane->write_pos & (RING_DATA_BYTES - 1);
+	}
+	if (lane->write_pos + bytes - lane->free_pos_seen > RING_DATA_BYTES) {
 		/* Pairs with ring_free(): what is overwritten now has been read. */
 		lane->free_pos_seen = __atomic_load_n(&lane->ring->free_pos, __ATOMIC_ACQUIRE);
-		if (pos + needed - lane->free_pos_seen > RING_DATA_BYTES)
+		if (lane->write_pos + bytes - lane->free_pos_seen > RING_DATA_BYTES)
 			return NULL;
-	}
-	if (bytes > to_end) {
-		struct xt_record *pad = (struct xt_record *)(lane->data + place);
-
-		/* A pad may be longer than its field: it always reaches to the end. */
-		pad->type = XT_RECORD_PAD;
-		pad->bytes = 0;
-		lane->write_pos = pos + to_end;
-		place = 0;
 	}
 	return lane->data + place;
 }
@@ -114,7 +128,7 @@ static inline void *ring_reserve(struct lane *lane, uint32_t bytes)
  * The writer is behind, most likely because all processors are taken: waits for it, at most
  * RING_PATIENCE_NS, and not again until it has made room. NULL if it did not. Cold path: sleeps.
  */
-#define RING_PATIENCE_NS 100000000
+#define RING_PATIENCE_NS 1000000000
 void *ring_wait_for_room(struct lane *lane, uint32_t bytes);
 
 /* As ring_reserve(), but rather waits a moment than loses the record. */

@@ -53,6 +53,8 @@ static void take_stack(struct recorder *rec, struct lane *lane,
 	lane->slot_stack_id[record->stack_slot] = id;
 	if (lane->slots_changed <= record->stack_slot)
 		lane->slots_changed = record->stack_slot + 1;
+	if (lane->slots_used < lane->slots_changed)
+		lane->slots_used = lane->slots_changed;
 }
 
 static uint32_t slot_stack(const struct lane *lane, uint32_t slot)
@@ -199,18 +201,29 @@ static void retire_lane(struct recorder *rec, struct lane *lane, uint32_t index)
 	lane->owner_gone = false;
 	lane->known_thread_id = 0;
 	lane->busy = false; /* it may have ended inside a callback, by pthread_exit() or so */
+	lane_shrink(lane);
 	__atomic_store_n(&lane->ring->thread_id, 0, __ATOMIC_RELAXED);
 	atomic_store_explicit(&lane->state, LANE_FREE, memory_order_release);
 }
 
+/* How much of the lane's ring waits for a flush, in percent; widens a ring that fills fast. */
+static uint32_t ring_percent(struct lane *lane)
+{
+	uint32_t window = lane->window_ready, used = lane_used_bytes(lane);
+
+	if (used > window / 2)
+		lane_widen(lane);
+	return (uint32_t)((uint64_t)used * 100 / window);
+}
+
 uint32_t record_calls(struct recorder *rec)
 {
-	uint64_t fullest = 0;
+	uint32_t fullest = 0;
 
 	rec->rounds++;
 	for (uint32_t i = 0; i < lane_count(); i++) {
 		struct lane *lane = lane_at(i);
-		uint32_t thread_id;
+		uint32_t thread_id, percent;
 		uint64_t end;
 
 		if (!lane)
@@ -228,8 +241,9 @@ uint32_t record_calls(struct recorder *rec)
 			drain(rec, lane, end);
 		else
 			retire_lane(rec, lane, i);
-		if (lane->read_pos - lane->ring->free_pos > fullest)
-			fullest = lane->read_pos - lane->ring->free_pos;
+		percent = ring_percent(lane);
+		if (percent > fullest)
+			fullest = percent;
 	}
-	return (uint32_t)(fullest * 100 / RING_DATA_BYTES);
+	return fullest;
 }

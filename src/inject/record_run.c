@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "inject/api_table.h"
+#include "inject/budget.h"
 #include "inject/callbacks.h"
 #include "inject/clock.h"
 #include "inject/flusher.h"
@@ -381,6 +382,7 @@ bool record_account(struct recorder *rec)
 		{"cupti.dropped", flusher_dropped_records()},
 		{"buffers.completed", rec->buffers_completed},
 		{"buffers.discarded", atomic_load(&activity_discarded)},
+		{"buffers.waited_ns", atomic_load(&activity_waited_ns)},
 		{"buffers.lost", rec->buffers_lost},
 		{"apis.lost", atomic_load(&cupti_lost_apis)},
 		{"kinds.lost", atomic_load(&cupti_lost_kinds)},
@@ -401,6 +403,8 @@ bool record_account(struct recorder *rec)
 		{"threads.waited_ns", lanes_sum(XT_RING_WAITED_NS)},
 		{"threads.seen", rec->threads_seen},
 		{"spool.unbacked", spool_unbacked_areas()},
+		{"tracer.memory_bytes", budget_most_bytes()},
+		{"tracer.memory_refusals", budget_refusals()},
 		{"writer.cpu_ns", own_cpu_ns()},
 		{"log.bytes", xt_writer_file_bytes(rec->writer)},
 	};

@@ -151,8 +151,8 @@ static void begin_anew(struct recorder *rec)
 
 		if (!lane)
 			continue;
-		memset(lane->slot_stack_id, 0, sizeof(lane->slot_stack_id));
-		lane->slots_changed = XT_STACK_SLOT_COUNT;
+		memset(lane->slot_stack_id, 0, lane->slots_used * sizeof(*lane->slot_stack_id));
+		lane->slots_changed = lane->slots_used;
 		if (lane->known_thread_id)
 			record_thread(rec, lane);
 		atomic_fetch_add(&lane->memo_epoch_wanted, 1);

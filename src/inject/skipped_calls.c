@@ -18,20 +18,36 @@ static uint8_t *byte_of(const struct skipped_calls *set, uint32_t id)
 	return page ? &page[(id & ((1u << PAGE_BITS) - 1)) / 8] : NULL;
 }
 
+/* Ids come in nearly ascending order: a page is begun for good, or when they begin anew. */
+static void make_page(struct skipped_calls *set, uint32_t number)
+{
+	uint32_t *place = &set->made[set->made_count % SKIPPED_PAGES_MAX];
+
+	if (set->made_count >= SKIPPED_PAGES_MAX) {
+		free(set->pages[*place]);
+		set->pages[*place] = NULL;
+	}
+	set->pages[number] = calloc(1, PAGE_BYTES);
+	if (!set->pages[number])
+		return;
+	*place = number;
+	set->made_count++;
+}
+
 void skipped_calls_add(struct skipped_calls *set, uint32_t correlation_id)
 {
-	uint8_t **page;
+	uint8_t *byte;
 
 	set->count++;
 	if (!set->pages)
 		set->pages = calloc(PAGE_COUNT, sizeof(*set->pages));
 	if (!set->pages)
 		return;
-	page = &set->pages[correlation_id >> PAGE_BITS];
-	if (!*page)
-		*page = calloc(1, PAGE_BYTES);
-	if (*page)
-		*byte_of(set, correlation_id) |= (uint8_t)(1u << correlation_id % 8);
+	if (!set->pages[correlation_id >> PAGE_BITS])
+		make_page(set, correlation_id >> PAGE_BITS);
+	byte = byte_of(set, correlation_id);
+	if (byte)
+		*byte |= (uint8_t)(1u << correlation_id % 8);
 }
 
 void skipped_calls_remove(struct skipped_calls *set, uint32_t correlation_id)

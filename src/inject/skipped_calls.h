@@ -9,10 +9,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A bit for each id, in pages that are made when they are needed. All zeros is an empty set. */
+#define SKIPPED_PAGES_MAX 64
+
+/* A bit for each id, in pages that are made when they are needed. All zeros is an empty set. The latest
+ * thirty million calls are kept: by then what the GPU did for the others is long over. */
 struct skipped_calls {
 	uint8_t **pages;
-	uint64_t count; /* of calls that were ever added */
+	uint32_t made[SKIPPED_PAGES_MAX]; /* which pages there are, the oldest at made_count */
+	uint32_t made_count;		  /* modulo their number; ever */
+	uint64_t count;			  /* of calls that were ever added */
 };
 
 /* Without memory for it the call is not in the set: its work is then shown as nobody's. */

@@ -23,6 +23,7 @@ static struct {
 	struct xt_spool_header *header; /* mapped; NULL without a file */
 	atomic_uint_fast64_t end_offset;
 	atomic_uint_fast64_t unbacked;
+	void *addresses[XT_SPOOL_AREAS_MAX]; /* of the areas in the header */
 } spool = {.file = {.fd = -1}};
 
 static size_t round_to_pages(size_t bytes)
@@ -48,8 +49,7 @@ static void *map_file(uint64_t offset, size_t bytes)
 
 	if (!xt_own_file_is_ours(&spool.file) || !reserve(offset, bytes))
 		return NULL;
-	area = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, spool.file.fd,
-		    (off_t)offset);
+	area = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, spool.file.fd, (off_t)offset);
 	return area == MAP_FAILED ? NULL : area;
 }
 
@@ -103,6 +103,7 @@ static void *file_area(size_t bytes, enum xt_area_kind kind)
 	entry = &spool.header->areas[index];
 	entry->offset = offset;
 	entry->bytes = bytes;
+	spool.addresses[index] = area;
 	__atomic_store_n(&entry->kind, kind, __ATOMIC_RELEASE);
 	return area;
 }
@@ -114,12 +115,56 @@ void *spool_area(size_t area_bytes, enum xt_area_kind kind)
 
 	if (area)
 		return area;
-	area = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
-		    -1, 0);
+	area = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (area == MAP_FAILED)
 		return NULL;
 	atomic_fetch_add(&spool.unbacked, 1);
 	return area;
+}
+
+void spool_touch(void *pages, size_t bytes)
+{
+	if (!madvise(pages, bytes, MADV_POPULATE_WRITE))
+		return;
+	/* A kernel before 5.14. */
+	for (size_t i = 0; i < bytes; i += XT_SPOOL_PAGE_BYTES)
+		((volatile uint8_t *)pages)[i] = 0;
+}
+
+/* The area of the file that these pages are in; NULL: they are plain memory. */
+static const struct xt_spool_area *area_of(const void *pages, uint64_t *offset)
+{
+	uint32_t count =
+		spool.header ? __atomic_load_n(&spool.header->area_count, __ATOMIC_RELAXED) : 0;
+
+	for (uint32_t i = 0; i < count && i < XT_SPOOL_AREAS_MAX; i++) {
+		const struct xt_spool_area *area = &spool.header->areas[i];
+		uintptr_t distance = (uintptr_t)pages - (uintptr_t)spool.addresses[i];
+
+		if (!__atomic_load_n(&area->kind, __ATOMIC_ACQUIRE) || distance >= area->bytes)
+			continue;
+		*offset = area->offset + distance;
+		return area;
+	}
+	return NULL;
+}
+
+bool spool_empty(void *pages, size_t bytes)
+{
+	uint64_t offset;
+
+	return !madvise(pages, bytes, area_of(pages, &offset) ? MADV_REMOVE : MADV_DONTNEED);
+}
+
+bool spool_fill(void *pages, size_t bytes)
+{
+	uint64_t offset;
+
+	if (area_of(pages, &offset) &&
+	    (!xt_own_file_is_ours(&spool.file) || !reserve(offset, bytes)))
+		return false;
+	spool_touch(pages, bytes);
+	return true;
 }
 
 void spool_record_bytes(uint32_t kind, uint32_t bytes)

@@ -9,6 +9,7 @@
 #ifndef XT_INJECT_SPOOL_H
 #define XT_INJECT_SPOOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,11 +20,20 @@
 int spool_create(const char *path, uint64_t log_id, uint32_t cupti_version);
 
 /*
- * A new area of area_bytes (rounded up to pages), zeroed, touched, and in the spool's directory as
- * an area of this kind. It lives as long as the process. NULL when there is no memory. Any thread,
- * no locks, no malloc; makes system calls, so it is for cold paths only.
+ * A new area of area_bytes (rounded up to pages), zeroed, and in the spool's directory as an area
+ * of this kind. It lives as long as the process; what of it was not touched takes no memory. NULL
+ * when there is no memory. Any thread, no locks, no malloc; makes system calls, so it is for cold
+ * paths only, as are the next three.
  */
 void *spool_area(size_t area_bytes, enum xt_area_kind kind);
+
+/* Touches pages of an area that hold nothing yet, so that no one waits for them later. */
+void spool_touch(void *pages, size_t bytes);
+
+/* Gives the memory and the disk space of pages back; they must not be touched until they are
+ * filled again, with zeros. False, and nothing has changed, where that cannot be done. */
+bool spool_empty(void *pages, size_t bytes);
+bool spool_fill(void *pages, size_t bytes);
 
 /* Notes how long CUPTI's records of a kind are, for whoever finds the spool. Writer thread. */
 void spool_record_bytes(uint32_t kind, uint32_t bytes);

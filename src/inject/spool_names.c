@@ -6,8 +6,10 @@
 
 #include <string.h>
 
+#include "inject/budget.h"
 #include "inject/spool.h"
 
+#define OWN_AREAS  2 /* for which the budget is not asked */
 #define DATA_BYTES (SPOOL_NAMES_AREA_BYTES - XT_NAMES_DATA_OFFSET)
 
 static struct xt_names_header *area; /* that is being filled; NULL: none yet */
@@ -21,7 +23,8 @@ void spool_name_add(enum xt_name_of of, uint64_t key, const char *text, size_t t
 	if (bytes > DATA_BYTES)
 		return;
 	if (!area || DATA_BYTES - area->used_bytes < bytes) {
-		if (area_count == SPOOL_NAME_AREAS_MAX)
+		if (area_count == SPOOL_NAME_AREAS_MAX ||
+		    (area_count >= OWN_AREAS && !budget_take(SPOOL_NAMES_AREA_BYTES)))
 			return;
 		area_count++;
 		area = spool_area(SPOOL_NAMES_AREA_BYTES, XT_AREA_NAMES);

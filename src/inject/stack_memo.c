@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "inject/budget.h"
 #include "inject/hotpath.h"
 
 #define CACHE_LINE_BYTES 64
@@ -317,12 +318,23 @@ static void hang_up(struct memo_node *node, struct memo_variant *variant)
 	node->variant_count++;
 }
 
-/* Variants whose frames are all the same differ in what their code is, and stay together. */
-static bool can_divide(const struct stack_memo *memo, const struct memo_node *node)
+/* As much of the arena is there, or is given by the budget. */
+static bool have_room(struct stack_memo *memo, size_t bytes)
 {
-	size_t room = MEMO_ARENA_BYTES - memo->arena_used;
+	while (MEMO_ARENA_BYTES - memo->arena_used >= bytes) {
+		if (memo->arena_bytes - memo->arena_used >= bytes)
+			return true;
+		if (!budget_take(MEMO_STEP_BYTES))
+			return false;
+		memo->arena_bytes += MEMO_STEP_BYTES;
+	}
+	return false;
+}
 
-	if (room < NODE_TABLE_BYTES + node->variant_count * NODE_BYTES)
+/* Variants whose frames are all the same differ in what their code is, and stay together. */
+static bool can_divide(struct stack_memo *memo, const struct memo_node *node)
+{
+	if (!have_room(memo, NODE_TABLE_BYTES + node->variant_count * NODE_BYTES))
 		return false;
 	for (const struct memo_variant *v = node->variants; v; v = v->next)
 		if (v->step_count < node->frame_count)
@@ -366,17 +378,19 @@ struct memo_variant *stack_memo_add(struct stack_memo *memo, const struct caller
 				    const struct python_thread *thread,
 				    const struct python_walk *python, uint64_t generation)
 {
+	size_t bytes = entry_bytes(walk) + variant_bytes(python) + NODE_BYTES;
 	struct memo_variant *variant;
 	struct memo_entry *entry;
 
 	if (!walk->inputs_complete || !python->inputs_complete)
 		return NULL;
 	if (memo->generation != generation || memo->slot_count + 1 == XT_STACK_SLOT_COUNT ||
-	    memo->arena_used + entry_bytes(walk) + variant_bytes(python) + NODE_BYTES >
-		    MEMO_ARENA_BYTES) {
+	    !have_room(memo, bytes)) {
 		stack_memo_clear(memo);
 		memo->generation = generation;
 	}
+	if (!have_room(memo, bytes))
+		return NULL;
 	entry = find_entry(memo, regs);
 	if (!entry)
 		entry = add_entry(memo, regs, walk);
@@ -427,4 +441,12 @@ void stack_memo_clear(struct stack_memo *memo)
 	memo->slot_count = 0;
 	memo->arena_used = 0;
 	memo->clears++;
+}
+
+void stack_memo_begin(struct stack_memo *memo)
+{
+	if (memo->arena_bytes > MEMO_OWN_BYTES)
+		budget_give_back(memo->arena_bytes - MEMO_OWN_BYTES);
+	memo->arena_bytes = MEMO_OWN_BYTES;
+	stack_memo_clear(memo);
 }

@@ -35,7 +35,9 @@
 #define MEMO_BUCKET_BITS 9
 #define MEMO_NODE_BITS	 13
 #define MEMO_NODE_MANY	 4	     /* variants from which on a node is divided */
-#define MEMO_ARENA_BYTES (32u << 20) /* touched only as far as it is used */
+#define MEMO_ARENA_BYTES (24u << 20) /* touched only as far as it is used */
+#define MEMO_OWN_BYTES	 (96u << 10) /* of it, for which the budget is not asked */
+#define MEMO_STEP_BYTES	 (64u << 10) /* as much more it is asked for */
 
 /* Variants of one entry that have the innermost frames in common. */
 struct memo_node {
@@ -82,6 +84,7 @@ struct stack_memo {
 	struct memo_node **nodes; /* 1 << MEMO_NODE_BITS, in the arena; NULL: no node is divided */
 	uint32_t slot_count;	  /* handed out: 1 … slot_count */
 	uint32_t arena_used;
+	uint32_t arena_bytes; /* that may be used */
 	uint64_t clears;
 	uint8_t *arena; /* MEMO_ARENA_BYTES, zero or not */
 };
@@ -126,5 +129,8 @@ void stack_memo_drop(struct stack_memo *memo, struct memo_variant *variant);
 
 /* Forgets everything; slots are handed out anew. */
 void stack_memo_clear(struct stack_memo *memo);
+
+/* What the memo may have of its arena; what it had more is the budget's again. Not while its thread runs. */
+void stack_memo_begin(struct stack_memo *memo);
 
 #endif

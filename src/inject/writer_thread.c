@@ -117,6 +117,7 @@ static void run_until_stopped(struct recorder *rec)
 		if (now_ns - last_account_ns >= ACCOUNT_NS) {
 			record_clock(rec);
 			record_account(rec);
+			activity_shrink();
 			last_account_ns = now_ns;
 		}
 		if (flush_is_due(rec, now_ns - last_flush_ns, ring_percent)) {

@@ -16,7 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "inject/activity.h"
+#include "inject/activity_pool.h"
+#include "inject/budget.h"
 #include "inject/spool.h"
 
 static uint8_t *request(size_t *bytes)
@@ -223,6 +224,86 @@ static void test_abandoned(void **unused)
 	assert_int_equal(activity_discarded, discarded);
 }
 
+static size_t take_all_budget(void)
+{
+	size_t all = 0;
+
+	while (budget_take(4096))
+		all += 4096;
+	return all;
+}
+
+/* The writer, which is late. */
+static void *late_main(void *unused)
+{
+	(void)unused;
+	usleep(20000);
+	activity_hand_back(activity_take_completed());
+	return NULL;
+}
+
+/* More are neither made nor is anything lost, as long as the writer gives buffers back. */
+static void test_waits_for_writer(void **unused)
+{
+	uint64_t discarded = activity_discarded;
+	uint8_t *own[ACTIVITY_OWN];
+	size_t all, bytes;
+	pthread_t late;
+
+	(void)unused;
+	for (size_t i = 0; i < ACTIVITY_OWN; i++)
+		own[i] = request(&bytes);
+	all = take_all_budget();
+	activity_completed(NULL, 0, own[5], bytes, 64);
+	assert_int_equal(pthread_create(&late, NULL, late_main, NULL), 0);
+	assert_ptr_equal(request(&bytes), own[5]);
+	pthread_join(late, NULL);
+	assert_true(activity_waited_ns > 1000000);
+	assert_int_equal(activity_buffers(), ACTIVITY_OWN);
+	assert_int_equal(activity_discarded, discarded);
+	for (size_t i = 0; i < ACTIVITY_OWN; i++)
+		activity_completed(NULL, 0, own[i], bytes, 64);
+	budget_give_back(all);
+}
+
+/* What CUPTI keeps is not the writer's to give back: there are more then, and later fewer. */
+static void test_grows_and_shrinks(void **unused)
+{
+	size_t all = take_all_budget();
+	uint8_t *kept[3 * ACTIVITY_OWN];
+	uint32_t most;
+	size_t bytes;
+
+	(void)unused;
+	for (size_t i = 0; i < 3 * ACTIVITY_OWN; i++) {
+		kept[i] = request(&bytes);
+		assert_int_equal(bytes, ACTIVITY_DATA_BYTES);
+	}
+	most = activity_buffers();
+	assert_true(most >= 3 * ACTIVITY_OWN);
+	activity_shrink();
+	assert_int_equal(activity_buffers(),
+			 most); /* they were needed just now, and none is free */
+	for (size_t i = 0; i < 3 * ACTIVITY_OWN; i++) {
+		kept[i][0] = 1;
+		activity_completed(NULL, 0, kept[i], bytes, 8);
+	}
+	hand_back_all();
+	activity_shrink();
+	assert_int_equal(activity_buffers(), ACTIVITY_OWN);
+	/* Filled again where that is allowed, with zeros. */
+	budget_give_back(all);
+	for (size_t i = 0; i < 3 * ACTIVITY_OWN; i++) {
+		kept[i] = request(&bytes);
+		assert_int_equal(bytes, ACTIVITY_DATA_BYTES);
+		for (size_t b = 0; b < bytes; b += 8)
+			assert_int_equal(kept[i][b], 0);
+	}
+	for (size_t i = 0; i < 3 * ACTIVITY_OWN; i++)
+		activity_completed(NULL, 0, kept[i], bytes, 8);
+	hand_back_all();
+}
+
 /* The last of all: it takes whatever there is. */
 static void test_exhausted(void **unused)
 {
@@ -270,6 +351,8 @@ static int hand_back_after(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_waits_for_writer, hand_back_after),
+		cmocka_unit_test_teardown(test_grows_and_shrinks, hand_back_after),
 		cmocka_unit_test_teardown(test_what_is_held_waits, hand_back_after),
 		cmocka_unit_test_teardown(test_zeroed, hand_back_after),
 		cmocka_unit_test_teardown(test_published_out_of_order, hand_back_after),

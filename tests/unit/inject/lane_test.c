@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include "inject/budget.h"
 #include "inject/spool.h"
 #include "support.h"
 
@@ -32,6 +33,11 @@ void *spool_area(size_t area_bytes, enum xt_area_kind kind)
 	memory = mmap(NULL, area_bytes, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	return memory == MAP_FAILED ? NULL : memory;
+}
+
+void spool_touch(void *pages, size_t bytes)
+{
+	(void)pages, (void)bytes;
 }
 
 static NOINLINE void call(void)
@@ -99,6 +105,54 @@ static void test_claimed_clean(void **unused)
 	assert_int_equal(lane->memo.slot_count, 1);
 }
 
+/* As the writer sees it: what waits for a flush, over the end of the window and back. */
+static void test_used_bytes(void **unused)
+{
+	struct lane *lane = lane_of_a_thread();
+	const uint32_t bytes = sizeof(struct xt_record_call);
+	uint32_t turn = RING_FIRST_BYTES / bytes, waiting = 0;
+
+	(void)unused;
+	lane->read_pos = ring_written(lane);
+	ring_free(lane, lane->read_pos);
+	for (uint32_t i = 1; i < 3 * turn; i++) {
+		assert_non_null(ring_reserve(lane, bytes));
+		ring_commit(lane, bytes);
+		lane->read_pos = ring_written(lane);
+		waiting++;
+		/* What is left over at the end of the window counts, too. */
+		assert_in_range(lane_used_bytes(lane), waiting * bytes, (waiting + 1) * bytes);
+		if (waiting < 100)
+			continue;
+		ring_free(lane, lane->read_pos);
+		assert_int_equal(lane_used_bytes(lane), 0);
+		waiting = 0;
+	}
+}
+
+static void test_widened_by_budget(void **unused)
+{
+	struct lane *lane = lane_of_a_thread();
+	uint32_t window = lane->window_ready;
+	size_t all = 0;
+
+	(void)unused;
+	while (budget_take(4096))
+		all += 4096;
+	assert_true(all > 1 << 20);
+	lane_widen(lane);
+	assert_int_equal(lane->window_ready, window);
+	budget_give_back(all);
+	for (; window < RING_DATA_BYTES; window *= 2) {
+		lane_widen(lane);
+		assert_int_equal(lane->window_ready, 2 * window);
+	}
+	lane_widen(lane);
+	assert_int_equal(lane->window_ready, RING_DATA_BYTES);
+	assert_true(budget_most_bytes() <=
+		    BUDGET_PROCESS_BYTES + lane_count() * BUDGET_THREAD_BYTES);
+}
+
 static void test_no_memory(void **unused)
 {
 	uint64_t without = lane_calls_without;
@@ -147,10 +201,9 @@ static int set_up(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_claimed_once),
-		cmocka_unit_test(test_claimed_clean),
-		cmocka_unit_test(test_no_memory),
-		cmocka_unit_test(test_exhausted),
+		cmocka_unit_test(test_claimed_once), cmocka_unit_test(test_claimed_clean),
+		cmocka_unit_test(test_used_bytes),   cmocka_unit_test(test_widened_by_budget),
+		cmocka_unit_test(test_no_memory),    cmocka_unit_test(test_exhausted),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);

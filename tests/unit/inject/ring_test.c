@@ -36,6 +36,7 @@ static struct lane *make_lane(void)
 	lane->ring = calloc(1, XT_RING_DATA_OFFSET + RING_DATA_BYTES);
 	assert_non_null(lane->ring);
 	lane->data = (uint8_t *)lane->ring + XT_RING_DATA_OFFSET;
+	lane->window = lane->window_ready = RING_FIRST_BYTES;
 	return lane;
 }
 
@@ -99,6 +100,11 @@ static void *reader_main(void *arg)
 
 	while (!reader->done) {
 		read_some(reader);
+		/* Wider while it is written to, as by lane_widen(). */
+		if (reader->records > RECORDS / 3)
+			reader->lane->window_ready = 2 * RING_FIRST_BYTES;
+		if (reader->records > 2 * (RECORDS / 3))
+			reader->lane->window_ready = RING_DATA_BYTES;
 		sched_yield();
 	}
 	read_some(reader);
@@ -154,7 +160,34 @@ static void test_two_threads(void **unused)
 	assert_int_equal(reader.records, RECORDS);
 	assert_int_equal(reader.stacks, (RECORDS + 4) / 5);
 	assert_int_equal(reader.wrong, 0);
+	assert_int_equal(reader.lane->window, RING_DATA_BYTES);
 	free_lane(reader.lane);
+}
+
+/* Behind the window is nothing but a padding: there is no memory for more. */
+static void test_window(void **unused)
+{
+	struct reader reader = {.lane = make_lane()};
+	struct lane *lane = reader.lane;
+	uint64_t written = 0;
+
+	(void)unused;
+	for (int turn = 1; turn <= 5; turn++) {
+		while (write_call(lane, written))
+			written++;
+		assert_int_equal(written,
+				 turn * (RING_FIRST_BYTES / sizeof(struct xt_record_call)));
+		read_some(&reader);
+	}
+	for (uint32_t i = RING_FIRST_BYTES + sizeof(struct xt_record); i < RING_DATA_BYTES; i++)
+		assert_int_equal(lane->data[i], 0);
+	lane->window_ready = 2 * RING_FIRST_BYTES;
+	for (written = 0; write_call(lane, reader.records + written);)
+		written++;
+	assert_int_equal(written, 2 * RING_FIRST_BYTES / sizeof(struct xt_record_call));
+	read_some(&reader);
+	assert_int_equal(reader.wrong, 0);
+	free_lane(lane);
 }
 
 /* A ring nobody reads takes what fits, refuses the rest, and loses nothing of what it took. */
@@ -164,6 +197,7 @@ static void test_full(void **unused)
 	uint64_t written = 0;
 
 	(void)unused;
+	reader.lane->window_ready = RING_DATA_BYTES;
 	while (write_call(reader.lane, written))
 		written++;
 	assert_int_equal(written, RING_DATA_BYTES / sizeof(struct xt_record_call));
@@ -179,6 +213,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_two_threads),
+		cmocka_unit_test(test_window),
 		cmocka_unit_test(test_full),
 	};
 

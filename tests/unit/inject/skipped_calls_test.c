@@ -35,9 +35,29 @@ static void test_members(void **unused)
 	assert_false(skipped_calls_has(&set, 8));
 }
 
+/* Over a thousand million calls the latest are kept, and no more memory. */
+static void test_bounded(void **unused)
+{
+	const uint32_t page = 1u << 19;
+	struct skipped_calls set = {0};
+	uint32_t pages = 0;
+
+	(void)unused;
+	for (uint32_t p = 0; p < 4 * SKIPPED_PAGES_MAX; p++)
+		skipped_calls_add(&set, p * page + 5);
+	assert_int_equal(set.count, 4 * SKIPPED_PAGES_MAX);
+	for (uint32_t p = 0; p < 4 * SKIPPED_PAGES_MAX; p++)
+		pages += skipped_calls_has(&set, p * page + 5);
+	assert_int_equal(pages, SKIPPED_PAGES_MAX);
+	assert_true(skipped_calls_has(&set, 3 * SKIPPED_PAGES_MAX * page + 5));
+	assert_false(skipped_calls_has(&set, (3 * SKIPPED_PAGES_MAX - 1) * page + 5));
+	skipped_calls_free(&set);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_members)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_members),
+					   cmocka_unit_test(test_bounded)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -253,6 +253,35 @@ static int spool_that_fills(void)
 	return spool_unbacked_areas() >= 2 && spool_unbacked_areas() < 4 ? 0 : 3;
 }
 
+/* What is emptied takes no room on the disk, and is filled again with zeros; what is around it stays. */
+static int emptied_and_filled(void)
+{
+	const size_t page = XT_SPOOL_PAGE_BYTES, bytes = 256 << 10;
+	struct stat full, empty, filled;
+	uint8_t *area;
+
+	if (spool_create(spool_path, LOG_ID, 0) || !spool_area(4096, XT_AREA_RING))
+		return 1;
+	area = spool_area(bytes, XT_AREA_ACTIVITY);
+	if (!area || spool_unbacked_areas())
+		return 2;
+	memset(area, 1, bytes);
+	if (stat(spool_path, &full))
+		return 3;
+	if (!spool_empty(area + page, bytes - 2 * page))
+		return 0; /* a file system that cannot */
+	if (stat(spool_path, &empty) || empty.st_blocks * 512 > full.st_blocks * 512 - 200000)
+		return 4;
+	if (!spool_fill(area + page, bytes - 2 * page))
+		return 5;
+	if (stat(spool_path, &filled) || filled.st_blocks < full.st_blocks)
+		return 6;
+	for (size_t i = 0; i < bytes; i++)
+		if (area[i] != (i < page || i >= bytes - page))
+			return 7;
+	return 0;
+}
+
 /* The program closes all descriptors and is given their numbers for files of its own. */
 static int descriptors_taken_over(void)
 {
@@ -297,6 +326,12 @@ static void test_no_spool(void **unused)
 	assert_int_equal(run(no_spool_at_all), 0);
 }
 
+static void test_emptied_and_filled(void **unused)
+{
+	(void)unused;
+	assert_int_equal(run(emptied_and_filled), 0);
+}
+
 static void test_spool_that_fills(void **unused)
 {
 	struct stat status;
@@ -337,7 +372,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_killed),	     TEST(test_slots_refer_to_the_log), TEST(test_no_spool),
+		TEST(test_killed),	     TEST(test_slots_refer_to_the_log),
+		TEST(test_no_spool),	     TEST(test_emptied_and_filled),
 		TEST(test_spool_that_fills), TEST(test_descriptors_taken_over),
 	};
 

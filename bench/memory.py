@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Does the tracer keep to its memory? Launches as fast as they go on the simulated GPU, with the memory
+of the traced process looked at all the while.
+
+Three things are held against bounds: what the tracer says it held at most (tracer.memory_bytes of the
+log's account) against 32 MiB and 256 KiB a thread; the memory of the process, less what it has without
+a tracer, against the same and what the simulated CUPTI keeps of its own; and the growth of the latter
+from the second quarter of the run to the last. Losses are counted and must add up.
+
+Exit status: 0 within the bounds, 1 not, 2 usage.
+"""
+
+import argparse
+import glob
+import json
+import os
+import re
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+KIB_PROCESS = 32 << 10
+KIB_THREAD = 256
+# The simulated CUPTI keeps a list of 14 KiB for each buffer that its own worker has not come to, and
+# malloc an arena for each thread: more, the busier the machine is.
+KIB_SIMULATOR = 8 << 10
+KIB_SIMULATOR_THREAD = 2 << 10
+KIB_GROWTH = 3 << 10
+GROWTH_LAUNCHES = 20_000_000  # fewer are over before all is warm
+BATCH = 250_000
+
+
+def pss_kib(pid):
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+            found = re.search(r"^Pss:\s+(\d+) kB", file.read(), re.M)
+    except OSError:
+        return None
+    return int(found[1]) if found else None
+
+
+LOG_HEADER_BYTES = 64
+CHUNK_HEADER = struct.Struct("<IHHIIIIII")
+ACCOUNT = 2
+
+
+def keep_accounts(path):
+    """Leaves of a log what the reader, which is thorough and slow, is asked for."""
+    with open(path, "rb") as file:
+        kept = [file.read(LOG_HEADER_BYTES)]
+        while len(header := file.read(CHUNK_HEADER.size)) == CHUNK_HEADER.size:
+            _, kind, _, stored_bytes, *_ = CHUNK_HEADER.unpack(header)
+            if kind == ACCOUNT:
+                kept += [header, file.read(stored_bytes)]
+            else:
+                file.seek(stored_bytes, os.SEEK_CUR)
+    with open(path, "wb") as file:
+        file.writelines(kept)
+
+
+class Run:
+    """One run of the launch loop: its memory over time, and the log's account."""
+
+    def __init__(self, options, threads, launches, traced):
+        self.build = options.build
+        self.threads = threads
+        simulator = os.path.join(self.build, "lib", "xtrace", "simgpu")
+        self.environment = dict(
+            os.environ,
+            LD_LIBRARY_PATH=simulator,
+            XTRACE_CUPTI=os.path.join(simulator, "libcupti.so"),
+            XTRACE_SIMGPU_KERNEL_NS="200:700",
+        )
+        batches = max(1, launches // threads // BATCH - 3)  # three more to warm up
+        self.command = [
+            os.path.join(self.build, "bin", "bench", "bench_launches"),
+            "--threads", str(threads), "--batches", str(batches), "--launches", str(BATCH),
+            "--depth", "29",
+        ]
+        self.interval_s = options.interval
+        self.samples = []
+        self.account = {}
+        if traced:
+            with tempfile.TemporaryDirectory(prefix="xtrace-memory-", dir=options.directory) as data:
+                self.environment["CUDA_INJECTION64_PATH"] = os.path.join(
+                    self.build, "lib", "libxtrace_inject.so")
+                self.environment["XTRACE_DATA"] = data
+                self.run()
+                self.read_account(options.dump, glob.glob(os.path.join(data, "*.xtr")))
+        else:
+            self.run()
+
+    def run(self):
+        begin_s = time.monotonic()
+        with subprocess.Popen(self.command, env=self.environment, stdout=subprocess.PIPE,
+                              text=True) as child:
+            while child.poll() is None:
+                kib = pss_kib(child.pid)
+                if kib:
+                    self.samples.append(kib)
+                time.sleep(self.interval_s)
+            said = child.stdout.read()
+        if child.returncode or not self.samples:
+            sys.exit(f"memory: {' '.join(self.command)}: exit status {child.returncode}")
+        self.wall_s = time.monotonic() - begin_s
+        self.launches = json.loads(said.splitlines()[-1])["launches"]
+
+    def read_account(self, dump, logs):
+        for log in logs:
+            keep_accounts(log)
+        said = subprocess.run([dump, "--format", "json", "--kind", "ACCOUNT", *logs],
+                              stdout=subprocess.PIPE, text=True, check=False).stdout
+        for row in map(json.loads, said.splitlines()):
+            if "value" in row:
+                self.account[row["name"]] = row["value"]
+
+    def quarter(self, number):
+        count = len(self.samples)
+        return self.samples[count * number // 4:max(count * (number + 1) // 4, 1)] or self.samples
+
+    def growth_kib(self):
+        return statistics.median(self.quarter(3)) - statistics.median(self.quarter(1))
+
+    def lost(self):
+        return {name: value for name, value in self.account.items()
+                if value and re.search(r"\.lost|\.invalid|\.dropped|\.discarded", name)}
+
+
+def complaints(run, bare):
+    """What is not as it must be, as lines."""
+    account = run.account
+    bound_kib = KIB_PROCESS + KIB_THREAD * run.threads
+    simulator_kib = KIB_SIMULATOR + KIB_SIMULATOR_THREAD * run.threads
+    lost_calls = sum(value for name, value in run.lost().items() if name.startswith("calls."))
+    if account["tracer.memory_bytes"] > bound_kib << 10:
+        yield f"the tracer held {account['tracer.memory_bytes'] >> 10} KiB"
+    if max(run.samples) - max(bare.samples) > bound_kib + simulator_kib:
+        yield f"the process had {max(run.samples) - max(bare.samples)} KiB more than without a tracer"
+    if run.launches >= GROWTH_LAUNCHES and run.growth_kib() > KIB_GROWTH:
+        yield f"it grew by {run.growth_kib()} KiB"
+    if account["calls.seen"] < run.launches:
+        yield f"{run.launches - account['calls.seen']} launches were not seen"
+    if account["calls.seen"] != account["calls.written"] + lost_calls:
+        yield "calls seen are not those written and those lost"
+    if account["kernels.written"] != run.launches and not run.lost():
+        yield f"{run.launches - account['kernels.written']} kernels are missing, and none is counted"
+
+
+def parse_options():
+    here = os.path.dirname(os.path.abspath(__file__))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--build", default=os.path.join(here, "..", "build"), help="the build tree")
+    parser.add_argument("--dump", default=os.path.join(here, "..", "tools", "xtrace-dump"),
+                        help="the reader of logs")
+    parser.add_argument("--launches", type=int, default=100_000_000, help="of each run (100,000,000)")
+    parser.add_argument("--threads", type=int, action="append", help="a run with so many (1 and 8)")
+    parser.add_argument("--interval", type=float, default=0.1, help="of samples, in seconds (0.1)")
+    parser.add_argument("--directory", help="where logs go, which are deleted")
+    options = parser.parse_args()
+    options.build = os.path.abspath(options.build)
+    options.threads = options.threads or [1, 8]
+    return options
+
+
+def main():
+    options = parse_options()
+    bad = False
+    print("threads     launches  wall s  tracer MiB   bound  process MiB: least  median    most"
+          "  growth  without  waited s  lost")
+    for threads in options.threads:
+        bare = Run(options, threads, min(options.launches, 4_000_000), traced=False)
+        run = Run(options, threads, options.launches, traced=True)
+        account = run.account
+        waited_s = (account["threads.waited_ns"] + account["buffers.waited_ns"]) / 1e9 / threads
+        print(f"{threads:7} {run.launches:12,} {run.wall_s:7.1f}"
+              f" {account['tracer.memory_bytes'] / 2**20:11.1f}"
+              f" {(KIB_PROCESS + KIB_THREAD * threads) / 1024:7.1f}"
+              f" {min(run.samples) / 1024:19.1f} {statistics.median(run.samples) / 1024:7.1f}"
+              f" {max(run.samples) / 1024:7.1f} {run.growth_kib() / 1024:7.1f}"
+              f" {max(bare.samples) / 1024:8.1f} {waited_s:9.2f}  {run.lost() or 0}", flush=True)
+        for line in complaints(run, bare):
+            print(f"    NOT WITHIN BOUNDS: {line}")
+            bad = True
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pool of activity buffers: how many there are, and what the writer does with them. What CUPTI's
+ * callbacks call here runs on any thread: no lock, no malloc; where no buffer is free it makes
+ * system calls and may sleep. The rest is the writer thread's.
+ */
+#include "inject/activity_pool.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "inject/budget.h"
+#include "inject/clock.h"
+#include "inject/spool.h"
+
+#define AREA_BYTES (XT_ACTIVITY_DATA_OFFSET + ACTIVITY_DATA_BYTES)
+
+atomic_uint_fast64_t activity_waited_ns;
+atomic_uint activity_behind;
+
+static struct activity_buffer buffers[ACTIVITY_BUFFERS_MAX];
+static atomic_uint reserved_count; /* entries of buffers[] that are made or being made */
+static atomic_uint emptied_count;  /* of these, those without memory: they are XT_ACTIVITY_IN_LOG */
+static atomic_uint handed_back;	   /* how often */
+static atomic_uint highest_taken;  /* entry, since activity_shrink() */
+static atomic_uint gave_up_at;	   /* handed_back + 1 when waiting was in vain; 0: never */
+
+static uint32_t buffer_count(void)
+{
+	unsigned count = atomic_load(&reserved_count);
+
+	return count < ACTIVITY_BUFFERS_MAX ? count : ACTIVITY_BUFFERS_MAX;
+}
+
+uint32_t activity_buffers(void)
+{
+	return buffer_count() - atomic_load(&emptied_count);
+}
+
+static struct xt_activity_header *header_of(uint32_t index)
+{
+	/* Pairs with the release in make_buffer(). */
+	return __atomic_load_n(&buffers[index].header, __ATOMIC_ACQUIRE);
+}
+
+static uint32_t state_of(const struct xt_activity_header *header)
+{
+	return header ? __atomic_load_n(&header->state, __ATOMIC_RELAXED) : XT_ACTIVITY_IN_LOG;
+}
+
+static bool change_state(struct xt_activity_header *header, enum xt_activity_state from,
+			 enum xt_activity_state to)
+{
+	uint32_t expected = from;
+
+	return state_of(header) == expected &&
+	       __atomic_compare_exchange_n(&header->state, &expected, to, false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
+}
+static struct activity_buffer *make_new(void)
+{
+	struct xt_activity_header *header;
+	unsigned index;
+
+	/* What cannot be entered must not be made: an area is never given back as a whole. */
+	if (atomic_load(&reserved_count) >= ACTIVITY_BUFFERS_MAX)
+		return NULL;
+	header = spool_area(AREA_BYTES, XT_AREA_ACTIVITY);
+	if (!header)
+		return NULL;
+	index = atomic_fetch_add(&reserved_count, 1);
+	if (index >= ACTIVITY_BUFFERS_MAX)
+		return NULL;
+	spool_touch(header, AREA_BYTES);
+	header->data_bytes = ACTIVITY_DATA_BYTES;
+	header->state = XT_ACTIVITY_IN_LOG;
+	buffers[index].data = (uint8_t *)header + XT_ACTIVITY_DATA_OFFSET;
+	__atomic_store_n(&buffers[index].header, header, __ATOMIC_RELEASE);
+	return &buffers[index];
+}
+
+static struct activity_buffer *refill(void)
+{
+	for (uint32_t i = 0; i < buffer_count(); i++) {
+		if (!header_of(i) || !atomic_exchange(&buffers[i].is_empty, false))
+			continue;
+		if (spool_fill(buffers[i].data, ACTIVITY_DATA_BYTES)) {
+			atomic_fetch_sub(&emptied_count, 1);
+			return &buffers[i];
+		}
+		atomic_store(&buffers[i].is_empty, true);
+		return NULL;
+	}
+	return NULL;
+}
+
+/* A buffer more, in that state: if the budget allows it, or in any case. */
+static struct activity_buffer *get_more(enum xt_activity_state state, bool in_any_case)
+{
+	bool is_own = activity_buffers() < ACTIVITY_OWN;
+	bool is_budgeted = !is_own && budget_take(AREA_BYTES);
+	struct activity_buffer *buffer = NULL;
+
+	if (is_own || is_budgeted || in_any_case)
+		buffer = atomic_load(&emptied_count) ? refill() : make_new();
+	if (!buffer) {
+		if (is_budgeted)
+			budget_give_back(AREA_BYTES);
+		return NULL;
+	}
+	buffer->is_budgeted = is_budgeted;
+	/* Pairs with the acquire in change_state(). */
+	__atomic_store_n(&buffer->header->state, state, __ATOMIC_RELEASE);
+	return buffer;
+}
+
+uint8_t *activity_take_free(void)
+{
+	for (uint32_t i = 0; i < buffer_count(); i++) {
+		struct xt_activity_header *header = header_of(i);
+
+		if (!change_state(header, XT_ACTIVITY_FREE, XT_ACTIVITY_AT_CUPTI))
+			continue;
+		/* Should others note theirs at the same time, a buffer is emptied too soon. */
+		if (i > atomic_load(&highest_taken))
+			atomic_store(&highest_taken, i);
+		return buffers[i].data;
+	}
+	return NULL;
+}
+
+/* As long as the writer has buffers to give back, and gives any. */
+static uint8_t *wait_for_writer(void)
+{
+	const struct timespec nap = {0, 200000};
+	uint64_t start_ns = monotonic_ns(), now_ns = start_ns;
+	uint8_t *data = NULL;
+
+	if (atomic_load(&gave_up_at) == atomic_load(&handed_back) + 1)
+		return NULL;
+	while (!data && atomic_load(&activity_behind) && now_ns - start_ns < ACTIVITY_PATIENCE_NS) {
+		nanosleep(&nap, NULL);
+		data = activity_take_free();
+		now_ns = monotonic_ns();
+	}
+	if (!data && atomic_load(&activity_behind))
+		atomic_store(&gave_up_at, atomic_load(&handed_back) + 1);
+	atomic_fetch_add(&activity_waited_ns, now_ns - start_ns);
+	return data;
+}
+
+uint8_t *activity_make_or_wait(void)
+{
+	unsigned behind = atomic_load(&activity_behind);
+	struct activity_buffer *buffer = NULL;
+	int saved_errno = errno;
+	uint8_t *data = NULL;
+
+	if (behind < ACTIVITY_BEHIND_MAX)
+		buffer = get_more(XT_ACTIVITY_AT_CUPTI, behind == 0);
+	if (!buffer)
+		data = wait_for_writer();
+	if (!buffer && !data)
+		buffer = get_more(XT_ACTIVITY_AT_CUPTI, atomic_load(&activity_behind) == 0);
+	errno = saved_errno;
+	return buffer ? buffer->data : data;
+}
+
+static uint32_t free_count(void)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < buffer_count(); i++)
+		if (state_of(header_of(i)) == XT_ACTIVITY_FREE)
+			count++;
+	return count;
+}
+
+void activity_stock(uint32_t count)
+{
+	for (uint32_t have = free_count(); have < count; have++)
+		if (!get_more(XT_ACTIVITY_FREE, false))
+			return;
+}
+
+static bool empty(struct activity_buffer *buffer)
+{
+	if (!change_state(buffer->header, XT_ACTIVITY_FREE, XT_ACTIVITY_IN_LOG))
+		return true;
+	if (!spool_empty(buffer->data, ACTIVITY_DATA_BYTES)) {
+		__atomic_store_n(&buffer->header->state, XT_ACTIVITY_FREE, __ATOMIC_RELEASE);
+		return false;
+	}
+	if (buffer->is_budgeted)
+		budget_give_back(AREA_BYTES);
+	atomic_fetch_add(&emptied_count, 1);
+	atomic_store(&buffer->is_empty, true);
+	return true;
+}
+
+void activity_shrink(void)
+{
+	/* The first that is free is taken: those behind the last one taken were not needed. */
+	uint32_t needed = atomic_exchange(&highest_taken, 0) + 1 + ACTIVITY_SPARE;
+
+	if (needed < ACTIVITY_OWN)
+		needed = ACTIVITY_OWN;
+	for (uint32_t i = buffer_count(); i-- > needed;)
+		if (header_of(i) && !atomic_load(&buffers[i].is_empty) && !empty(&buffers[i]))
+			return;
+}
+
+struct activity_buffer *activity_take_completed(void)
+{
+	struct activity_buffer *next = NULL;
+
+	/* By state, not by sequence: a buffer may take its number first and be published last. */
+	for (uint32_t i = 0; i < buffer_count(); i++) {
+		struct xt_activity_header *header = header_of(i);
+
+		if (!header || buffers[i].held ||
+		    __atomic_load_n(&header->state, __ATOMIC_ACQUIRE) != XT_ACTIVITY_COMPLETED)
+			continue;
+		if (!next || header->sequence < next->header->sequence)
+			next = &buffers[i];
+	}
+	if (next)
+		next->held = true;
+	return next;
+}
+
+struct activity_buffer *activity_next_at_cupti(uint32_t *index)
+{
+	while (*index < buffer_count()) {
+		uint32_t i = (*index)++;
+
+		if (state_of(header_of(i)) == XT_ACTIVITY_AT_CUPTI)
+			return &buffers[i];
+	}
+	return NULL;
+}
+
+bool activity_is_at_cupti(void)
+{
+	uint32_t index = 0;
+
+	return activity_next_at_cupti(&index) != NULL;
+}
+
+void activity_hand_back(struct activity_buffer *buffer)
+{
+	struct xt_activity_header *header = buffer->header;
+
+	buffer->held = false;
+	buffer->peeked_bytes = 0;
+	/* What is half zeroed must not be taken for records after a kill. */
+	__atomic_exchange_n(&header->state, XT_ACTIVITY_IN_LOG, __ATOMIC_ACQ_REL);
+	memset(buffer->data, 0, header->valid_bytes);
+	header->valid_bytes = 0;
+	/* Pairs with the acquire in change_state(): the zeroes are there before it is free. */
+	__atomic_store_n(&header->state, XT_ACTIVITY_FREE, __ATOMIC_RELEASE);
+	atomic_fetch_sub(&activity_behind, 1);
+	atomic_fetch_add(&handed_back, 1);
+}
