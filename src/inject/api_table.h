@@ -18,8 +18,8 @@
 /* How much is recorded; each level has all of the one before. */
 enum api_level {
 	API_LEVEL_LAUNCH, /* what launches kernels */
-	API_LEVEL_WORK,	  /* and what else makes or awaits work: copies, sets, memory, waits */
-	API_LEVEL_ALL,	  /* and what lives around it: events, code, graphs, streams, contexts */
+	API_LEVEL_WORK, /* and what else makes or awaits work: copies, sets, memory, waits, code */
+	API_LEVEL_ALL,	/* and what lives around it: events, graphs, streams, contexts */
 };
 
 struct recorded_api {

@@ -19,6 +19,8 @@
 #define PERIOD_MS     50
 #define STOP_CHECK_MS 2
 
+#define MULTIPROCESSOR_COUNT 16 /* CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT */
+
 static _Atomic(void (*)(void)) wanted_work;
 static atomic_bool allowed, stopping, done, gpus_known;
 static atomic_uint_fast64_t dropped_records;
@@ -49,6 +51,7 @@ static void ask_for_gpus(void)
 	int (*get_count)(int *);
 	int (*get_name)(char *, int, int);
 	int (*get_uuid)(void *, int);
+	int (*get_attribute)(int *, int, int);
 	int count = 0;
 
 	if (!driver)
@@ -56,6 +59,7 @@ static void ask_for_gpus(void)
 	get_count = (int (*)(int *))dlsym(driver, "cuDeviceGetCount");
 	get_name = (int (*)(char *, int, int))dlsym(driver, "cuDeviceGetName");
 	get_uuid = (int (*)(void *, int))dlsym(driver, "cuDeviceGetUuid_v2");
+	get_attribute = (int (*)(int *, int, int))dlsym(driver, "cuDeviceGetAttribute");
 	if (get_count && get_name && !get_count(&count)) {
 		for (int device = 0; device < count && device < GPUS_MAX; device++) {
 			/* A CUdevice is the ordinal of the device. */
@@ -63,6 +67,9 @@ static void ask_for_gpus(void)
 				break;
 			if (get_uuid && get_uuid(gpus.uuids[device], device))
 				memset(gpus.uuids[device], 0, GPU_UUID_BYTES);
+			if (get_attribute && get_attribute(&gpus.multiprocessors[device],
+							   MULTIPROCESSOR_COUNT, device))
+				gpus.multiprocessors[device] = 0;
 			gpus.count++;
 		}
 		atomic_store(&gpus_known, true);

@@ -16,6 +16,7 @@
 struct gpu_names {
 	uint32_t count;
 	char names[GPUS_MAX][GPU_NAME_BYTES];
+	int multiprocessors[GPUS_MAX]; /* 0: not known */
 	uint8_t uuids[GPUS_MAX]
 		     [GPU_UUID_BYTES]; /* of a MIG instance: its own; all zeros: not known */
 };

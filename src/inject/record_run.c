@@ -300,6 +300,17 @@ static void record_uuid(struct recorder *rec, uint32_t device, const uint8_t *uu
 	record_meta(rec, key, text);
 }
 
+static void record_multiprocessors(struct recorder *rec, uint32_t device, int count)
+{
+	char key[40], text[16];
+
+	if (count <= 0)
+		return;
+	snprintf(key, sizeof(key), "gpu.%u.multiprocessors", device);
+	snprintf(text, sizeof(text), "%d", count);
+	record_meta(rec, key, text);
+}
+
 void record_devices(struct recorder *rec)
 {
 	const struct gpu_names *gpus = rec->devices_named ? NULL : flusher_gpu_names();
@@ -313,6 +324,7 @@ void record_devices(struct recorder *rec)
 		snprintf(key, sizeof(key), "gpu.%u.name", device);
 		record_meta(rec, key, gpus->names[device]);
 		record_uuid(rec, device, gpus->uuids[device]);
+		record_multiprocessors(rec, device, gpus->multiprocessors[device]);
 		if (strstr(gpus->names[device], "simulated"))
 			record_meta(rec, "gpu.simulated", "1");
 	}

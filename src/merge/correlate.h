@@ -44,6 +44,7 @@ struct launch {
 	uint32_t thread; /* XT_THREAD_ID */
 	uint32_t range;	 /* the innermost NVTX range around it, as place in the tree of ranges */
 	uint32_t next;	 /* correlate.c's */
+	uint32_t before; /* the call site that had held its thread up (sites.h), 0: none had */
 	uint16_t api;	 /* place in the model's apis */
 	uint8_t flags;	 /* enum launch_flag */
 	uint8_t round;	 /* correlate.c's */

@@ -29,7 +29,7 @@ static void tell_of_call(struct reading *reading, struct launch *call, uint64_t 
 {
 	const struct run *run = reading->run;
 
-	if (run_wants(run, WEIGHT_CPU_WAIT) && threads_waits(&reading->threads, call->api))
+	if (run->weights >> WEIGHT_CPU_WAIT & 1 && threads_waits(&reading->threads, call->api))
 		reading_add_wait(reading, call, own_ns);
 	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];
@@ -64,6 +64,8 @@ static void read_call(struct reading *reading, struct launch *call, uint64_t dur
 		reading->error = -ENOMEM;
 	if (!reading->run->selection || sieve_call(reading, call)) {
 		count_call(reading->run, call->flags, result != 0);
+		if (reading->run->wants_findings)
+			sites_call(&reading->sites, call, own_ns, result);
 		if (reading->tells_of_calls)
 			tell_of_call(reading, call, duration_ns, own_ns, result);
 	}
@@ -352,7 +354,10 @@ static int finish(struct reading *reading)
 	run->range_counts.not_nested += reading->model->ranges.counts.not_nested;
 	run->range_counts.unclosed += reading->model->ranges.counts.unclosed;
 	if (reading->timeline) {
-		run->timeline_missed_count += timeline_finish(reading->timeline);
+		uint64_t missed_count = timeline_finish(reading->timeline);
+
+		if (run->weights & (1u << WEIGHT_GPU_EXCLUSIVE | 1u << WEIGHT_GPU_IDLE))
+			run->timeline_missed_count += missed_count;
 		error = error ? error : reading->timeline->error;
 	}
 	if (!error)
@@ -374,6 +379,9 @@ static int begin(struct reading *reading)
 		reading->tells_of_calls |= reading->sinks[e].exporter->call != NULL;
 		reading->tells_of_work |= reading->sinks[e].exporter->work != NULL;
 	}
+	if (reading->run->wants_findings &&
+	    sites_init(&reading->sites, reading->model, &reading->threads) < 0)
+		return -ENOMEM;
 	memory_init(&reading->memory, &reading->totals, memory_listener);
 	reading->copies = calloc(reading->model->copy_shapes.count, sizeof(*reading->copies));
 	if (!reading->copies || threads_init(&reading->threads, reading->model) < 0)
@@ -448,6 +456,7 @@ void reading_free(struct reading *reading)
 	memory_free(&reading->memory);
 	threads_free(&reading->threads);
 	sieve_free(&reading->sieve);
+	sites_free(&reading->sites);
 	totals_free(&reading->totals);
 	free(reading->copies);
 }

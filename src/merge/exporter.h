@@ -13,6 +13,7 @@
 #include "merge/correlate.h"
 #include "merge/demangle.h"
 #include "merge/file_names.h"
+#include "merge/findings.h"
 #include "merge/frames.h"
 #include "merge/inputs.h"
 #include "merge/kernel_names.h"
@@ -63,7 +64,8 @@ enum exporter_use {
 	USES_FILE = 1u << 7,	     /* its output is a file, which cannot be stdout */
 	USES_ORIGINS = 1u << 5,	     /* total() is told of streams and threads */
 	USES_ANY = UINT32_MAX,	     /* of options that matter to all outputs */
-	USES_OTHER = 1u << 31,	     /* so that no exporter is without any */
+	USES_FINDINGS = 1u << 9,
+	USES_OTHER = 1u << 31, /* so that no exporter is without any */
 };
 
 /* How the user wants it. */
@@ -74,6 +76,8 @@ struct settings {
 	enum by by;
 	enum nvtx nvtx;
 	uint32_t top_count; /* 0: as each output has it */
+	double finding_shares
+		[RULES]; /* in percent, 0: as the rule has it, below 0: not looked for */
 	struct frame_style frames;
 	enum demangle_style names;
 	const char *debug_directory; /* NULL: only the usual one */
@@ -100,8 +104,11 @@ struct range_sums {
 struct run {
 	const struct inputs *inputs;
 	const struct settings *settings;
-	uint32_t weights; /* 1 << enum weight of those that an output shows */
+	uint32_t weights;	 /* 1 << enum weight of those that an output shows */
+	uint32_t weights_needed; /* … and of those that findings are made of */
 	bool wants_origins;
+	bool wants_findings;
+	struct findings findings;
 	struct selection *selection; /* NULL: all is wanted */
 	struct report *report;
 	struct paths paths;
@@ -146,7 +153,7 @@ struct run {
 /* Is that weight to be worked out? */
 static inline bool run_wants(const struct run *run, enum weight weight)
 {
-	return run->weights >> weight & 1;
+	return run->weights_needed >> weight & 1;
 }
 
 /* Kernels, copies and sets together. */

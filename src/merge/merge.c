@@ -42,6 +42,8 @@ static int read_process(struct reading *reading, struct report *report)
 		error = reading_events(reading, report);
 	if (!error)
 		error = plant_totals(reading);
+	if (!error && reading->run->wants_findings)
+		error = findings_look(reading);
 	if (!error)
 		error = plant_ranges(reading->run, &reading->process, &reading->totals);
 	for (size_t e = 0; e < reading->sink_count && !error; e++) {
@@ -159,6 +161,7 @@ static int read_all(struct run *run, struct sink *sinks, size_t sink_count)
 	if (error)
 		return error;
 	report_missing(run, run->report);
+	findings_sort(&run->findings);
 	transfers_sort(&run->transfers);
 	for (size_t e = 0; e < sink_count && !error; e++)
 		error = sinks[e].exporter->end(&sinks[e], run);
@@ -195,10 +198,12 @@ void merge_run(const struct options *options, const struct inputs *inputs, struc
 	struct run run = {.inputs = inputs,
 			  .settings = &options->settings,
 			  .weights = weights_of(options),
-			  .wants_origins = has_use(options, USES_ORIGINS),
+			  .wants_findings = has_use(options, USES_FINDINGS),
+			  .wants_origins = has_use(options, USES_ORIGINS | USES_FINDINGS),
 			  .report = report};
 	int error = paths_init(&run.paths);
 
+	run.weights_needed = run.weights | (run.wants_findings ? FINDINGS_WEIGHTS : 0);
 	if (!error)
 		error = paths_init(&run.ranges);
 	if (!error && wanted_is_part(&options->settings.wanted))
@@ -213,6 +218,7 @@ void merge_run(const struct options *options, const struct inputs *inputs, struc
 		report_error(report, STATUS_FAILED, "%s", strerror(-error));
 	transfers_free(&run.transfers);
 	selection_free(run.selection);
+	findings_free(&run.findings);
 	free(run.memory);
 	free(run.range_sums);
 	kernel_names_free(&run.kernel_names);

@@ -140,6 +140,11 @@ static int apply_top(struct options *options, const char *value)
 	return 0;
 }
 
+static int apply_finding(struct options *options, const char *value)
+{
+	return finding_parse(options->settings.finding_shares, value);
+}
+
 /* "1.5s", "200ms", "30us", "7ns"; without a unit, seconds. */
 static int parse_time(const char *value, uint64_t *ns_out)
 {
@@ -299,6 +304,10 @@ const struct option_row option_rows[] = {
 	 "where the debug files of stripped programs are, before /usr/lib/debug", 0,
 	 apply_debug_dir},
 	{"top", 0, "N", "rows of each table (10 in text, 1000 in --summary)", USES_TOP, apply_top},
+	{"finding", 0, "RULE=PERCENT",
+	 "findings of that rule must cost so much of the run (docs/FINDINGS.md names the rules and "
+	 "their shares), RULE=off: they are not looked for; may be given for several rules",
+	 USES_FINDINGS, apply_finding},
 	{"from", 0, "TIME",
 	 "only what begins at that time or later: 1.5s (or 1.5), 200ms, 30us, 7ns from the start "
 	 "of the first log on",

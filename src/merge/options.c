@@ -134,12 +134,13 @@ static int parse_option(struct options *options, bool *given, char **argv, int a
 	if (!row->apply(options, value))
 		return 0;
 	report_error(report, STATUS_FAILED, "--%s %s: must be %s", row->name, value,
-		     !strcmp(row->value, "N")	    ? "a number from 1 on"
-		     : !strcmp(row->value, "COUNT") ? "a number from 0 on"
-		     : !strcmp(row->value, "NAME")  ? "a name"
-		     : !strcmp(row->value, "DIR")   ? "a directory"
-		     : !strcmp(row->value, "TIME")  ? "a time such as 1.5s, 200ms, 30us or 7ns"
-						    : row->value);
+		     !strcmp(row->value, "N")		   ? "a number from 1 on"
+		     : !strcmp(row->value, "COUNT")	   ? "a number from 0 on"
+		     : !strcmp(row->value, "NAME")	   ? "a name"
+		     : !strcmp(row->value, "DIR")	   ? "a directory"
+		     : !strcmp(row->value, "RULE=PERCENT") ? finding_usage()
+		     : !strcmp(row->value, "TIME") ? "a time such as 1.5s, 200ms, 30us or 7ns"
+						   : row->value);
 	return -EINVAL;
 }
 

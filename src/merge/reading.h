@@ -9,6 +9,7 @@
 #include "merge/labels.h"
 #include "merge/memory.h"
 #include "merge/replays.h"
+#include "merge/sites.h"
 #include "merge/threads.h"
 #include "merge/timeline.h"
 #include "merge/totals.h"
@@ -43,6 +44,7 @@ struct reading {
 	struct transfer_sum *copies; /* by XT_COPY_SHAPE_ID */
 	struct transfer_sum sets[MEMORY_KINDS];
 	struct sieve sieve;
+	struct sites sites;		    /* if the run looks for findings */
 	struct xt_damage damage;	    /* of both readings, once all is read */
 	bool tells_of_calls, tells_of_work; /* anyone but what is here wants to know of each */
 	int error;			    /* of a listener, which cannot return it */

@@ -176,7 +176,9 @@ static int end(struct sink *sink, const struct run *run)
 	int error = 0;
 
 	put_overview(out, run);
-	error = summary_put_tree(sink, run);
+	error = findings_put_text(out, run);
+	if (!error)
+		error = summary_put_tree(sink, run);
 	if (!error && run_work_count(run))
 		error = put_tables(sink, run);
 	if (!error)
@@ -210,7 +212,7 @@ const struct exporter exporter_text = {
 	.what = "tables of GPU time by call path and by kernel, of copies and API calls, "
 		"attribution "
 		"and losses",
-	.uses = USES_PATHS | USES_TOP | USES_WEIGHT,
+	.uses = USES_PATHS | USES_TOP | USES_WEIGHT | USES_FINDINGS,
 	.begin = begin,
 	.call = add_call,
 	.end = end,

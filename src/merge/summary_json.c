@@ -222,8 +222,9 @@ int summary_json_put(struct json *json, const char *key, struct summary_json *s,
 	put_totals(json, run);
 	put_idle_classes(json, s);
 	put_processes(json, s);
+	error = findings_put_json(json, run);
 	summary_json_trust(json, run);
-	if (with_paths)
+	if (with_paths && !error)
 		error = summary_json_kernels(json, run);
 	if (with_paths && !error)
 		error = summary_json_ranges(json, run);
@@ -272,7 +273,7 @@ static void free_state(struct sink *sink)
 const struct exporter exporter_summary = {
 	.name = "summary",
 	.what = "all tables in full as one JSON document, for programs",
-	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_TOP | USES_ORIGINS,
+	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_TOP | USES_ORIGINS | USES_FINDINGS,
 	.begin = begin,
 	.process = add_process,
 	.call = add_call,

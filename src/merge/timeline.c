@@ -10,7 +10,8 @@ struct item {
 	struct idle_work work;
 	struct owner owner;
 	uint32_t device;
-	uint8_t kind; /* enum work_kind */
+	uint32_t before; /* of its call */
+	uint8_t kind;	 /* enum work_kind */
 };
 
 static uint64_t *idle_of(struct timeline *timeline, const struct owner *owner)
@@ -51,6 +52,11 @@ static void add_idle(struct timeline *timeline, const struct item *item)
 		.start_ns = item->work.start_ns,
 		.end_ns = item->work.end_ns,
 		.gap_from_ns = idle->busy_until_ns,
+		.stream = item->work.stream,
+		.before = item->before,
+		.has_call = item->work.has_call,
+		.enter_ns = item->work.enter_ns,
+		.owner = &item->owner,
 	};
 	struct owner owner = item->owner;
 	/* What ran in a gap in which recording was paused is not known. */
@@ -148,6 +154,7 @@ void timeline_own(struct timeline *timeline, uint32_t ticket, const struct launc
 		return;
 	item->work.has_call = true;
 	item->work.enter_ns = launch->enter_ns;
+	item->before = launch->before;
 	item->work.past = threads_past(timeline->threads, launch->thread);
 }
 

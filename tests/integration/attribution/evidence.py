@@ -49,7 +49,7 @@ NEVER_RECORDED = {
 }
 LEVELS = {
     "launch": {LAUNCH, GRAPH_LAUNCH},
-    "work": {LAUNCH, GRAPH_LAUNCH, COPY, SET, ALLOC, FREE, SYNC},
+    "work": {LAUNCH, GRAPH_LAUNCH, COPY, SET, ALLOC, FREE, SYNC, MODULE},
     "all": set(range(12)),
 }
 

@@ -236,7 +236,9 @@ static void test_every_class_has_a_level(void **unused)
 	assert_int_equal(api_level_of(XT_API_GRAPH_LAUNCH), API_LEVEL_LAUNCH);
 	for (uint32_t class = XT_API_COPY; class <= XT_API_SYNC; class ++)
 		assert_int_equal(api_level_of(class), API_LEVEL_WORK);
-	for (uint32_t class = XT_API_EVENT; class < XT_API_CLASSES; class ++)
+	assert_int_equal(api_level_of(XT_API_MODULE), API_LEVEL_WORK);
+	assert_int_equal(api_level_of(XT_API_EVENT), API_LEVEL_ALL);
+	for (uint32_t class = XT_API_GRAPH; class < XT_API_CLASSES; class ++)
 		assert_int_equal(api_level_of(class), API_LEVEL_ALL);
 	assert_int_equal(api_level_of(XT_API_OTHER), API_LEVEL_ALL);
 }

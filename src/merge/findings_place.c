@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a call site to frames with lines.
+ *
+ * The line to look at is that of the innermost frame that has one and is the user's own, not that of a
+ * library which is handed out as source or with debug information.
+ */
+#include "merge/findings_place.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/grow.h"
+#include "merge/text.h"
+
+/* Parts of the paths of files that are not the user's. */
+static const char *const library_paths[] = {
+	"/site-packages/", "/dist-packages/", "/lib/python3", "/include/c++/", "/usr/include/",
+};
+
+static bool is_library(const char *path)
+{
+	if (path[0] == '<')
+		return true;
+	for (size_t i = 0; i < sizeof(library_paths) / sizeof(library_paths[0]); i++)
+		if (strstr(path, library_paths[i]))
+			return true;
+	return false;
+}
+
+static int add_frame(struct run *run, struct finding_place *place, uint32_t name, const char *file,
+		     uint32_t line, bool says_line)
+{
+	struct finding_frame *frame;
+
+	if (grow(&place->frames, &place->frame_capacity, place->frame_count + 1,
+		 sizeof(*place->frames)) < 0)
+		return -ENOMEM;
+	frame = &place->frames[place->frame_count++];
+	frame->name = name;
+	frame->file = file[0] ? plant_name(&run->paths.names, file) : NAME_EMPTY;
+	frame->line = line;
+	frame->says_line = says_line;
+	if (frame->file == NAME_FAILED)
+		return -ENOMEM;
+	if (place->line && (is_library(file) || !line))
+		return 0;
+	place->function = name;
+	place->file = frame->file;
+	place->line = line;
+	place->says_line = says_line;
+	return 0;
+}
+
+static int add_python(struct reading *reading, struct finding_place *place, uint32_t id)
+{
+	const struct model *model = reading->model;
+	const struct python_frame *frame;
+
+	id = id < model->python_frames.count ? id : 0;
+	if (!reading->frames.python_names[id])
+		return 0;
+	frame = &model->python_frames.rows[id];
+	return add_frame(reading->run, place, reading->frames.python_names[id] - 1,
+			 names_text(&model->names, model_string(model, frame->file), NULL),
+			 frame->line, true);
+}
+
+static int add_source(struct reading *reading, struct finding_place *place, uint32_t name,
+		      const struct place *source)
+{
+	const char *file = source ? names_text(&reading->model->names, source->file, NULL) : "";
+
+	return add_frame(reading->run, place, name, file, source && file[0] ? source->line : 0,
+			 reading->run->settings->frames.lines);
+}
+
+/* An address: the function, and what was inlined there. */
+static int add_address(struct reading *reading, struct finding_place *place, uint32_t a)
+{
+	const struct address *address = &reading->process.addresses->list[a];
+	const struct place *places = reading->process.addresses->places;
+	const uint32_t *inlined = reading->frames.place_names;
+	size_t last = address->first_place + address->place_count;
+	int error;
+
+	if (!reading->frames.address_names[a])
+		return 0;
+	error = add_source(reading, place, reading->frames.address_names[a] - 1,
+			   address->place_count ? &places[last - 1] : NULL);
+	if (!address->place_count)
+		return error;
+	for (size_t p = last - 1; p-- > address->first_place && !error;)
+		if (inlined[p])
+			error = add_source(reading, place, inlined[p] - 1, &places[p]);
+	return error;
+}
+
+static int add_stack(struct reading *reading, struct finding_place *place, uint32_t id)
+{
+	const struct stack *stack = &reading->model->stacks.rows[id];
+	struct mixed_frame frame;
+	struct mix mix;
+	int error = 0;
+
+	frames_mix(&reading->frames, reading->model, id, &mix);
+	while (!error && mix_next(&mix, &frame)) {
+		if (frame.kind == MIXED_PYTHON)
+			error = add_python(reading, place, frame.index);
+		else if (frame.kind == MIXED_NATIVE)
+			error = add_address(reading, place,
+					    reading->process.addresses
+						    ->by_frame[stack->first_frame + frame.index]);
+	}
+	return error;
+}
+
+int finding_place(struct reading *reading, const struct site *site, struct finding_place *place)
+{
+	struct launch call = {
+		.stack = site->stack,
+		.api = site->api,
+		.thread = site->thread,
+		.range = site->range,
+	};
+	struct owner owner;
+	int error = 0;
+
+	own_call(reading, &call, &owner);
+	place->node = plant_owner(reading, &owner);
+	if (place->node == PATH_FAILED)
+		return -ENOMEM;
+	place->api = frames_api_name(&reading->frames, site->stack, site->api);
+	if (frames_has_stack(&reading->frames, site->stack))
+		error = add_stack(reading, place, site->stack);
+	if (!error && !place->frame_count)
+		place->function = NAME_EMPTY;
+	return error;
+}
+
+char *finding_where(const struct paths *paths, const struct finding *finding)
+{
+	const struct finding_place *place = &finding->places[0];
+	const char *function = names_text(&paths->names, place->function, NULL);
+	const char *file = names_text(&paths->names, place->file, NULL), *slash;
+	uint32_t common;
+	char *text;
+	int length;
+
+	common = !place->line && finding->place_count > 1 ? finding_common(paths, finding)
+							  : NAME_EMPTY;
+	if (common != NAME_EMPTY)
+		return strdup(names_text(&paths->names, common, NULL));
+	if (place->function == NAME_EMPTY)
+		return strdup("an unknown function");
+	slash = strrchr(file, '/');
+	if (place->says_line || !place->line || place->file == NAME_EMPTY)
+		return strdup(function);
+	length = asprintf(&text, "%s (%s:%u)", function, slash ? slash + 1 : file, place->line);
+	return length < 0 ? NULL : text;
+}
+
+static uint32_t depth_of(const struct paths *paths, uint32_t node)
+{
+	uint32_t depth = 0;
+
+	for (; node != PATH_ROOT; node = paths->nodes[node].parent)
+		depth++;
+	return depth;
+}
+
+uint32_t finding_common(const struct paths *paths, const struct finding *finding)
+{
+	uint32_t common = paths->nodes[finding->places[0].node].parent;
+	uint32_t depth = depth_of(paths, common);
+
+	for (size_t p = 1; p < finding->place_count; p++) {
+		uint32_t other = finding->places[p].node, other_depth = depth_of(paths, other);
+
+		for (; depth > other_depth; depth--)
+			common = paths->nodes[common].parent;
+		for (; other_depth > depth; other_depth--)
+			other = paths->nodes[other].parent;
+		for (; common != other; depth--) {
+			common = paths->nodes[common].parent;
+			other = paths->nodes[other].parent;
+		}
+	}
+	return common == PATH_ROOT ? NAME_EMPTY : paths->nodes[common].name;
+}

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sums by call site.
+ */
+#include "merge/sites.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/grow.h"
+#include "merge/labels.h"
+#include "merge/shapes.h"
+#include "merge/threads.h"
+
+#define HOLDS_FROM_NS 3000  /* a call that takes less holds nobody up, unless it waits */
+#define HELD_MORE_NS  20000 /* what the thread may need until it launches again … */
+#define HELD_MEANS    2	    /* … and how much longer than usual the call may have taken */
+#define BEHIND_NS     20000 /* kernels that follow each other so closely do so at once */
+#define EARLY_NS      5000  /* what was launched so long before was there in time */
+
+int sites_init(struct sites *sites, const struct model *model, const struct threads *threads)
+{
+	sites->model = model;
+	sites->threads_known = threads;
+	sites->stack_count = model->stacks.count;
+	sites->thread_count = model->threads.count;
+	sites->stream_count =
+		model->streams.count < SITES_STREAMS_MAX ? model->streams.count : SITES_STREAMS_MAX;
+	sites->by_stack = calloc(sites->stack_count + 1, sizeof(*sites->by_stack));
+	sites->threads = calloc(sites->thread_count + 1, sizeof(*sites->threads));
+	sites->streams = calloc(sites->stream_count + 1, sizeof(*sites->streams));
+	sites->first_ns = UINT64_MAX;
+	sites->count = 1;
+	if (!sites->by_stack || !sites->threads || !sites->streams ||
+	    grow(&sites->list, &sites->capacity, 1, sizeof(*sites->list)) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+void sites_free(struct sites *sites)
+{
+	free(sites->list);
+	free(sites->by_stack);
+	free(sites->launches_before);
+	free(sites->frees_before);
+	free(sites->threads);
+	free(sites->streams);
+	*sites = (struct sites){0};
+}
+
+static uint32_t find(const struct sites *sites, uint32_t stack, uint16_t api)
+{
+	uint32_t s = sites->by_stack[stack < sites->stack_count ? stack : 0];
+
+	while (s && sites->list[s].api != api)
+		s = sites->list[s].next;
+	return s;
+}
+
+static void make(struct sites *sites, uint32_t s, uint32_t stack, uint16_t api)
+{
+	const struct api *row = &sites->model->apis.rows[api];
+	const char *name = names_text(&sites->model->names, row->name, NULL);
+	uint32_t *first = &sites->by_stack[stack < sites->stack_count ? stack : 0];
+
+	sites->list[s] = (struct site){
+		.stack = stack < sites->stack_count ? stack : 0,
+		.next = *first,
+		.api = api,
+		.class = (uint8_t)row->class,
+		.waits = threads_waits(sites->threads_known, api),
+		.is_async = strstr(name, "Async") != NULL,
+	};
+	*first = s;
+}
+
+/* The site, made if need be; SITE_NONE if memory ran out. */
+static uint32_t place(struct sites *sites, uint32_t stack, uint16_t api)
+{
+	uint32_t s = find(sites, stack, api);
+
+	if (s)
+		return s;
+	s = (uint32_t)sites->count;
+	if (grow(&sites->list, &sites->capacity, sites->count + 1, sizeof(*sites->list)) < 0 ||
+	    grow(&sites->launches_before, &sites->launches_capacity, sites->count + 1,
+		 sizeof(*sites->launches_before)) < 0 ||
+	    grow(&sites->frees_before, &sites->frees_capacity, sites->count + 1,
+		 sizeof(*sites->frees_before)) < 0) {
+		sites->error = -ENOMEM;
+		return SITE_NONE;
+	}
+	make(sites, s, stack, api);
+	sites->count++;
+	return s;
+}
+
+static bool submits(uint8_t class)
+{
+	return class == XT_API_LAUNCH || class == XT_API_GRAPH_LAUNCH || class == XT_API_COPY ||
+	       class == XT_API_SET;
+}
+
+static bool holds(const struct site *site, uint64_t own_ns)
+{
+	bool is_slow = site->class == XT_API_ALLOC || site->class == XT_API_FREE ||
+		       site->class == XT_API_MODULE;
+
+	return site->waits || (is_slow && own_ns >= HOLDS_FROM_NS);
+}
+
+/* What the thread did since the last call of the site tells a loop from a row of calls. */
+static void note_order(struct sites *sites, uint32_t s, struct site_thread *thread, uint32_t id)
+{
+	struct site *site = &sites->list[s];
+
+	if (site->count && site->thread == id) {
+		site->after_work_count += sites->launches_before[s] != thread->launch_count;
+		site->after_free_count += sites->frees_before[s] != thread->free_count;
+	}
+	if (site->class == XT_API_COPY)
+		site->repeated_count += thread->last_class == XT_API_COPY;
+	site->thread = id;
+	sites->launches_before[s] = thread->launch_count;
+	sites->frees_before[s] = thread->free_count;
+}
+
+static void note_thread(struct site_thread *thread, struct site *site, uint32_t s, uint64_t own_ns)
+{
+	if (site->class == XT_API_LAUNCH || site->class == XT_API_GRAPH_LAUNCH)
+		thread->launch_count++;
+	if (site->class == XT_API_FREE) {
+		thread->free_count++;
+		thread->free_ns += own_ns;
+	}
+	if (site->class == XT_API_ALLOC) {
+		site->free_ns += site->count ? thread->free_ns : 0;
+		thread->free_ns = 0;
+	}
+	if (site->class != XT_API_SYNC)
+		thread->last_class = site->class;
+	if (submits(site->class))
+		thread->held_ns = thread->held_site = 0;
+	if (holds(site, own_ns) && (!thread->held_site || own_ns > thread->held_ns)) {
+		thread->held_ns = own_ns;
+		thread->held_site = s;
+	}
+}
+
+void sites_call(struct sites *sites, struct launch *call, uint64_t own_ns, uint64_t result)
+{
+	uint32_t id = call->thread < sites->thread_count ? call->thread : 0;
+	struct site_thread *thread = &sites->threads[id];
+	uint32_t s = place(sites, call->stack, call->api);
+	struct site *site = &sites->list[s];
+
+	if (!s)
+		return;
+	call->before = thread->held_site;
+	note_order(sites, s, thread, id);
+	note_thread(thread, site, s, own_ns);
+	site->count++;
+	site->time_ns += own_ns;
+	site->range = call->range;
+	if (result) {
+		site->failed_count++;
+		site->last_result = result;
+	}
+	if (call->enter_ns && call->enter_ns < sites->first_ns)
+		sites->first_ns = call->enter_ns;
+	if (call->enter_ns + own_ns > sites->last_ns)
+		sites->last_ns = call->enter_ns + own_ns;
+}
+
+void sites_copy(struct sites *sites, const struct work *work, const struct launch *launch)
+{
+	const struct model *model = sites->model;
+	const struct copy_shape *shape =
+		&model->copy_shapes.rows[work->shape < model->copy_shapes.count ? work->shape : 0];
+	bool from_host = shape->source == MEMORY_PAGEABLE || shape->source == MEMORY_PINNED;
+	bool to_host = shape->destination == MEMORY_PAGEABLE || shape->destination == MEMORY_PINNED;
+	uint32_t s = launch ? place(sites, launch->stack, launch->api) : SITE_NONE;
+	struct site *site = &sites->list[s];
+
+	if (!s || work->graph_node)
+		return;
+	site->copy_count++;
+	site->copy_bytes += work->bytes;
+	site->copy_ns += work->duration_ns;
+	if (from_host == to_host)
+		return;
+	site->host_copy_count++;
+	site->host_copy_bytes += work->bytes;
+	site->host_copy_ns += work->duration_ns;
+	if (shape->source == MEMORY_PAGEABLE || shape->destination == MEMORY_PAGEABLE) {
+		site->pageable_count++;
+		site->pageable_bytes += work->bytes;
+	}
+}
+
+/* The row of a device; those beyond SITES_DEVICES_MAX have the last one. */
+static struct site_device *device_of(struct sites *sites, uint32_t number)
+{
+	size_t d = 0;
+
+	while (d < sites->device_count && sites->devices[d].device != number)
+		d++;
+	if (d == SITES_DEVICES_MAX)
+		return &sites->devices[d - 1];
+	if (d == sites->device_count) {
+		sites->devices[d].device = number;
+		sites->devices[d].first_ns = UINT64_MAX;
+		sites->device_count++;
+	}
+	return &sites->devices[d];
+}
+
+/* What of it is later than all before. */
+static uint64_t later(uint64_t *until_ns, const struct stretch *stretch)
+{
+	uint64_t from_ns = stretch->start_ns > *until_ns ? stretch->start_ns : *until_ns;
+
+	if (stretch->end_ns <= from_ns)
+		return 0;
+	*until_ns = stretch->end_ns;
+	return stretch->end_ns - from_ns;
+}
+
+/* A kernel that had been launched in time and whose stream was free, and which began only when one in
+ * another stream had ended. */
+static void note_held(struct sites *sites, const struct site_device *device,
+		      struct site_stream *stream, const struct stretch *stretch)
+{
+	uint64_t ready_ns =
+		stretch->enter_ns > stream->until_ns ? stretch->enter_ns : stream->until_ns;
+	uint64_t before_ns = device->kernels_until_ns;
+
+	(void)sites;
+	if (!stretch->has_call || !before_ns || stretch->start_ns < before_ns ||
+	    stretch->start_ns - before_ns > BEHIND_NS || device->last_stream == stretch->stream ||
+	    ready_ns + EARLY_NS > before_ns)
+		return;
+	stream->held_count++;
+	stream->held_ns += before_ns - ready_ns;
+}
+
+static void note_kernel(struct sites *sites, struct site_device *device,
+			const struct stretch *stretch)
+{
+	uint32_t s = stretch->stream < sites->stream_count ? stretch->stream
+							   : (uint32_t)sites->stream_count;
+	struct site_stream *stream = &sites->streams[s];
+
+	note_held(sites, device, stream, stretch);
+	device->kernel_count++;
+	device->kernel_ns += stretch->end_ns - stretch->start_ns;
+	if (stretch->end_ns > device->kernels_until_ns)
+		device->last_stream = stretch->stream;
+	device->kernel_union_ns += later(&device->kernels_until_ns, stretch);
+	if (stretch->end_ns > stream->until_ns)
+		stream->until_ns = stretch->end_ns;
+}
+
+static void note_gap(struct site_device *device, enum idle_class class, uint64_t ns)
+{
+	uint64_t *shortest = device->longest_ns[class];
+
+	device->gap_count[class]++;
+	device->gap_ns[class] += ns;
+	for (int i = 1; i < SITES_LONGEST_GAPS; i++)
+		if (device->longest_ns[class][i] < *shortest)
+			shortest = &device->longest_ns[class][i];
+	if (ns > *shortest)
+		*shortest = ns;
+}
+
+/* What of a gap is due to the call that had held the thread up before it launched again. */
+static void take_held(struct sites *sites, const struct stretch *stretch,
+		      uint64_t left_ns[IDLE_CLASSES])
+{
+	struct site *site = &sites->list[stretch->before];
+	uint64_t late_ns = left_ns[IDLE_LAUNCH_LATE], most_ns;
+
+	if (site->waits) {
+		bool is_in_time = stretch->enter_ns <= stretch->gap_from_ns;
+		uint64_t wait_ns =
+			left_ns[IDLE_CPU_IN_SYNC] + (is_in_time ? 0 : left_ns[IDLE_ON_COPY]);
+
+		if (!wait_ns)
+			return;
+		left_ns[IDLE_CPU_IN_SYNC] = 0;
+		left_ns[IDLE_ON_COPY] -= wait_ns - stretch->idle_ns[IDLE_CPU_IN_SYNC];
+		left_ns[IDLE_LAUNCH_LATE] = 0;
+		site->held_ns += wait_ns + late_ns;
+		site->held_count++;
+		return;
+	}
+	most_ns = HELD_MORE_NS + HELD_MEANS * site->time_ns / (site->count ? site->count : 1);
+	if (!late_ns)
+		return;
+	if (late_ns > most_ns)
+		late_ns = most_ns;
+	left_ns[IDLE_LAUNCH_LATE] -= late_ns;
+	site->held_ns += late_ns;
+	site->held_count++;
+}
+
+static void note_idle(struct sites *sites, struct site_device *device,
+		      const struct stretch *stretch)
+{
+	uint64_t left_ns[IDLE_CLASSES];
+	struct site *site =
+		&sites->list[find(sites, stretch->owner->stack, (uint16_t)stretch->owner->api)];
+
+	memcpy(left_ns, stretch->idle_ns, sizeof(left_ns));
+	if (stretch->has_call && stretch->before < sites->count && stretch->before)
+		take_held(sites, stretch, left_ns);
+	for (int class = 0; class < IDLE_CLASSES; class ++) {
+		if (!left_ns[class])
+			continue;
+		note_gap(device, (enum idle_class) class, left_ns[class]);
+		site->idle_ns[class] += left_ns[class];
+		site->idle_count[class]++;
+	}
+	site->late_ns += left_ns[IDLE_LAUNCH_LATE] < SITES_LATE_MOST_NS ? left_ns[IDLE_LAUNCH_LATE]
+									: SITES_LATE_MOST_NS;
+}
+
+void sites_ran(struct sites *sites, const struct stretch *stretch)
+{
+	struct site_device *device = device_of(sites, stretch->device);
+
+	if (stretch->start_ns < device->first_ns)
+		device->first_ns = stretch->start_ns;
+	if (stretch->end_ns > device->last_ns)
+		device->last_ns = stretch->end_ns;
+	if (stretch->has_gap)
+		note_idle(sites, device, stretch);
+	device->work_union_ns += later(&device->work_until_ns, stretch);
+	if (stretch->is_kernel)
+		note_kernel(sites, device, stretch);
+	if (stretch->end_ns > sites->last_ns)
+		sites->last_ns = stretch->end_ns;
+	if (stretch->start_ns < sites->first_ns)
+		sites->first_ns = stretch->start_ns;
+}
+
+uint64_t site_device_idle_ns(const struct site_device *device, enum idle_class class)
+{
+	uint64_t longest_ns = 0;
+
+	for (int i = 0; i < SITES_LONGEST_GAPS; i++)
+		longest_ns += device->longest_ns[class][i];
+	return device->gap_ns[class] - longest_ns;
+}
+
+uint64_t sites_whole_ns(const struct sites *sites)
+{
+	uint64_t first_ns = UINT64_MAX, last_ns = 0, away_ns = UINT64_MAX;
+
+	for (size_t d = 0; d < sites->device_count; d++) {
+		const struct site_device *device = &sites->devices[d];
+		uint64_t longest_ns = device->gap_ns[IDLE_NOT_SUBMITTED] -
+				      site_device_idle_ns(device, IDLE_NOT_SUBMITTED);
+
+		first_ns = device->first_ns < first_ns ? device->first_ns : first_ns;
+		last_ns = device->last_ns > last_ns ? device->last_ns : last_ns;
+		away_ns = longest_ns < away_ns ? longest_ns : away_ns;
+	}
+	if (last_ns > first_ns && last_ns - first_ns > away_ns)
+		return last_ns - first_ns - away_ns;
+	return sites->last_ns - sites->first_ns;
+}
+
+/* Kernels of one owner. */
+static void add_kernels(struct sites *sites, struct site *site, const struct total *total)
+{
+	uint64_t kernel_ns = total->weights[WEIGHT_GPU_TIME];
+	uint64_t alone_ns = total->weights[WEIGHT_GPU_EXCLUSIVE];
+	uint64_t count = total->weights[WEIGHT_COUNT];
+	double fill = shape_fill(sites->model, total->owner.what, total->owner.stream);
+	uint64_t used_ns = (uint64_t)((double)kernel_ns * fill);
+
+	if (!site->kernel_count)
+		site->first_stream = total->owner.stream;
+	site->has_streams |= site->first_stream != total->owner.stream;
+	site->kernel_count += count;
+	site->kernel_ns += kernel_ns;
+	site->fill_ns += used_ns;
+	if (!shape_is_small(fill) || !count || kernel_ns / count < SHAPE_SHORT_NS)
+		return;
+	site->small_count += count;
+	site->small_ns += alone_ns;
+	site->small_loss_ns += alone_ns > used_ns ? alone_ns - used_ns : 0;
+	if (kernel_ns <= site->small_shape_ns)
+		return;
+	site->small_shape = total->owner.what;
+	site->small_shape_ns = kernel_ns;
+}
+
+/* What each stream has of kernels, and of those at sites that use several streams. */
+static void add_stream(struct sites *sites, uint32_t s, const struct total *total)
+{
+	uint32_t number = total->owner.stream < sites->stream_count ? total->owner.stream
+								    : (uint32_t)sites->stream_count;
+	struct site_stream *stream = &sites->streams[number];
+	uint64_t kernel_ns = total->weights[WEIGHT_GPU_TIME];
+	double fill = shape_fill(sites->model, total->owner.what, total->owner.stream);
+
+	if (kernel_ns > stream->top_ns) {
+		stream->top_site = s;
+		stream->top_ns = kernel_ns;
+	}
+	if (!sites->list[s].has_streams)
+		return;
+	stream->shared_count += total->weights[WEIGHT_COUNT];
+	stream->shared_ns += kernel_ns;
+	stream->shared_fill_ns += (uint64_t)((double)kernel_ns * fill);
+}
+
+/* The site of work that a call asked for by itself; SITE_NONE of a graph's. */
+static uint32_t site_of(const struct sites *sites, const struct owner *owner)
+{
+	if (!owner->stack || owner->marks || owner->creation)
+		return SITE_NONE;
+	return find(sites, owner->stack, (uint16_t)owner->api);
+}
+
+void sites_finish(struct sites *sites, const struct totals *totals)
+{
+	for (uint32_t t = 0; t < totals->count; t++) {
+		const struct total *total = &totals->entries[t];
+		uint32_t s = site_of(sites, &total->owner);
+
+		if (!s)
+			continue;
+		sites->list[s].work_ns += total->weights[WEIGHT_GPU_TIME];
+		if (total->owner.leaf == LEAF_KERNEL)
+			add_kernels(sites, &sites->list[s], total);
+	}
+	for (uint32_t t = 0; t < totals->count; t++) {
+		const struct total *total = &totals->entries[t];
+		uint32_t s = site_of(sites, &total->owner);
+
+		if (s && total->owner.leaf == LEAF_KERNEL)
+			add_stream(sites, s, total);
+	}
+}

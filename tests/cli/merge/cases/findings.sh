@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+# Findings: what each rule says of a log that was made for it, and that it says nothing of the same
+# log with its reason taken out. Costs follow from the rows.
+make() { # NAME BODY-OF-A-PYTHON-LOOP...
+	python3 - "$2" >script <<'END'
+import sys
+print("""stack sync main step fetch cudaStreamSynchronize
+stack launch main step cudaLaunchKernel
+stack copy main load cudaMemcpyAsync
+stack alloc main step grow cudaMalloc
+stack free main step shrink cudaFree
+stack code main reload""")
+rows = {"n": 0, "t": 1000}
+def call(api, stack, at, duration, result=0):
+    rows["n"] += 1
+    print("call", rows["n"], 1, api, stack, at, duration, result)
+    return rows["n"]
+def kernel(at, start, duration, stream=1, name="matmul"):
+    print("kernel", call("cuLaunchKernel", "launch", at, 3000), stream, name, start, duration)
+def copy(at, start, duration, size, shape="1:2:3:1", took=3000):
+    print("copy", call("cuMemcpyHtoDAsync_v2", "copy", at, took), 1, shape, start, duration, size)
+for i in range(100):
+    t = 1000 + i * 100000
+    exec(sys.argv[1])
+END
+	make_log script "$1" <script
+}
+show() {
+	merge "$1" -q "$@" | sed -n '/^Findings/,/^GPU time by frame/p;/^exit/p' | sed '/^GPU time by frame/d'
+}
+echo "-- a wait in each step: idle 100 - 60 us, less the first step"
+make sync.xtr 'kernel(t, t + 5000, 60000); call("cuStreamSynchronize", "sync", t + 4000, 63000)'
+show sync.xtr
+echo "-- no wait: the next kernel is there in time"
+make ahead.xtr 'kernel(t - 0, t + 5000, 99000)'
+show ahead.xtr
+echo "-- allocations in each step"
+make alloc.xtr 'call("cuMemAlloc_v2", "alloc", t, 30000); kernel(t + 31000, t + 35000, 64000); call("cuMemFree_v2", "free", t + 36000, 20000)'
+show alloc.xtr
+echo "-- the same, not looked for; and looked for from half of the run on"
+show alloc.xtr --finding alloc-loop=off
+show alloc.xtr --finding alloc-loop=60
+echo "-- allocated once, given back at the end"
+make once.xtr 'call("cuMemAlloc_v2", "alloc", t, 30000); kernel(t + 31000, t + 35000, 99000)'
+show once.xtr
+echo "-- ten small copies in a row"
+make rows.xtr '[copy(t + k * 5000, t + k * 5000 + 4000, 1000, 256) for k in range(10)]; kernel(t + 50000, t + 54000, 49000)'
+show rows.xtr
+echo "-- code loaded in each step"
+make code.xtr 'call("cuModuleLoadData", "code", t, 40000); kernel(t + 41000, t + 45000, 54000)'
+show code.xtr
+echo "-- as JSON"
+merge sync.xtr -q --summary out.json
+python3 - <<'END'
+import json
+found = json.load(open("out.json"))["findings"]
+for row in found["rows"]:
+    print(row["rule"], row["severity"], row["cost_ns"], row["whole_ns"], row["where"], row["evidence"],
+          row["places"][0]["frames"])
+END
+echo "-- not a rule"
+merge sync.xtr --finding slow=5
+merge sync.xtr --finding sync-idle=lots
