@@ -6,7 +6,7 @@
 #   lib/xtrace/             the libraries that these need beyond libc, for our eyes only
 #   lib/xtrace/simgpu/      the simulated libcuda.so.1, libcupti.so and libnvidia-ml.so.1
 #   libexec/xtrace/         the conformance program, of a build with tests
-#   share/xtrace/           samples, gpu-check.sh, gpu-python.py, bench.sh, bench/; built-from, the commit that this is of
+#   share/xtrace/           samples, gpu-check.sh, patterns.sh, gpu-python.py, bench.sh, bench/; built-from, the commit that this is of
 #   share/man, share/doc    the manual pages; documents; the licences of the libraries beside us
 
 set(XTRACE_PRIVATE_LIBDIR lib/xtrace)
@@ -37,6 +37,8 @@ install(PROGRAMS samples/pytorch_train.py tests/gpu/torch_work.py tests/gpu/pyth
 	DESTINATION share/xtrace/samples)
 install(PROGRAMS tests/gpu/yield.py DESTINATION share/xtrace RENAME gpu-yield.py)
 install(FILES tests/gpu/work.c DESTINATION share/xtrace/samples)
+install(PROGRAMS tests/gpu/patterns.sh DESTINATION share/xtrace)
+install(PROGRAMS samples/patterns/pytorch_patterns.py DESTINATION share/xtrace/samples/patterns)
 if(TARGET conformance)
 	install(TARGETS conformance conformance_probe
 		RUNTIME DESTINATION libexec/xtrace LIBRARY DESTINATION libexec/xtrace)

@@ -108,9 +108,12 @@ void tell_pageable_async(const struct looking *looking, struct finding *finding)
 /* Of pageable memory the GPU's record may be of the last part alone: the GPU stood idle for the rest. */
 static uint64_t transfer_ns(const struct site *site)
 {
-	return site->host_copy_ns +
-	       (site->pageable_count ? site->idle_ns[IDLE_LAUNCH_LATE] + site->idle_ns[IDLE_ON_COPY]
-				     : 0);
+	uint64_t ns = site->host_copy_ns;
+
+	if (site->pageable_count)
+		ns += site->idle_ns[IDLE_LAUNCH_LATE] + site->idle_ns[IDLE_ON_COPY] +
+		      site->idle_ns[IDLE_ON_STREAM] + site->idle_ns[IDLE_NOT_STARTED];
+	return ns;
 }
 
 int look_low_bandwidth(struct looking *looking)

@@ -13,9 +13,11 @@
 #include "merge/threads.h"
 
 #define HOLDS_FROM_NS 3000  /* a call that takes less holds nobody up, unless it waits */
+#define SLOW_FROM_NS  20000 /* … and from here on more than a wait does */
 #define HELD_MORE_NS  20000 /* what the thread may need until it launches again … */
 #define HELD_MEANS    2	    /* … and how much longer than usual the call may have taken */
 #define BEHIND_NS     20000 /* kernels that follow each other so closely do so at once */
+#define NEXT_NS	      5000  /* what the GPU may need from one piece of work to the next */
 #define EARLY_NS      5000  /* what was launched so long before was there in time */
 
 int sites_init(struct sites *sites, const struct model *model, const struct threads *threads)
@@ -125,6 +127,22 @@ static void note_order(struct sites *sites, uint32_t s, struct site_thread *thre
 	sites->frees_before[s] = thread->free_count;
 }
 
+/* Which call holds the thread up most. One that is slow by itself explains more than a wait, which
+ * lasts as long as the GPU has work. */
+static void note_hold(struct site_thread *thread, const struct site *site, uint32_t s,
+		      uint64_t own_ns)
+{
+	bool is_slow = !site->waits && own_ns >= SLOW_FROM_NS;
+
+	if (!holds(site, own_ns) || (thread->held_slowly && !is_slow))
+		return;
+	if (is_slow == thread->held_slowly && thread->held_site && own_ns <= thread->held_ns)
+		return;
+	thread->held_slowly = is_slow;
+	thread->held_ns = own_ns;
+	thread->held_site = s;
+}
+
 static void note_thread(struct site_thread *thread, struct site *site, uint32_t s, uint64_t own_ns)
 {
 	if (site->class == XT_API_LAUNCH || site->class == XT_API_GRAPH_LAUNCH)
@@ -140,11 +158,8 @@ static void note_thread(struct site_thread *thread, struct site *site, uint32_t 
 	if (site->class != XT_API_SYNC)
 		thread->last_class = site->class;
 	if (submits(site->class))
-		thread->held_ns = thread->held_site = 0;
-	if (holds(site, own_ns) && (!thread->held_site || own_ns > thread->held_ns)) {
-		thread->held_ns = own_ns;
-		thread->held_site = s;
-	}
+		thread->held_ns = thread->held_site = thread->held_slowly = 0;
+	note_hold(thread, site, s, own_ns);
 }
 
 void sites_call(struct sites *sites, struct launch *call, uint64_t own_ns, uint64_t result)
@@ -305,6 +320,13 @@ static void take_held(struct sites *sites, const struct stretch *stretch,
 	site->held_count++;
 }
 
+/* What the GPU needs from one piece of work to the next is nobody's to win. */
+static const uint64_t least_ns[IDLE_CLASSES] = {
+	[IDLE_LAUNCH_LATE] = 1,	    [IDLE_CPU_IN_SYNC] = 1,   [IDLE_ON_COPY] = NEXT_NS,
+	[IDLE_ON_STREAM] = NEXT_NS, [IDLE_NOT_SUBMITTED] = 1, [IDLE_NOT_STARTED] = NEXT_NS,
+	[IDLE_CALL_UNKNOWN] = 1,
+};
+
 static void note_idle(struct sites *sites, struct site_device *device,
 		      const struct stretch *stretch)
 {
@@ -316,7 +338,7 @@ static void note_idle(struct sites *sites, struct site_device *device,
 	if (stretch->has_call && stretch->before < sites->count && stretch->before)
 		take_held(sites, stretch, left_ns);
 	for (int class = 0; class < IDLE_CLASSES; class ++) {
-		if (!left_ns[class])
+		if (left_ns[class] < least_ns[class])
 			continue;
 		note_gap(device, (enum idle_class) class, left_ns[class]);
 		site->idle_ns[class] += left_ns[class];

@@ -110,6 +110,7 @@ struct site_thread {
 	uint64_t free_ns;   /* not yet counted for an allocation */
 	uint64_t held_ns;   /* the longest call since the last launch that holds a thread up … */
 	uint32_t held_site; /* … and where it was */
+	bool held_slowly;   /* … which is no wait, and takes long by itself */
 	uint8_t last_class; /* of its last call but for waits */
 };
 

@@ -5,6 +5,7 @@
  *
  *	XTRACE_SIMGPU_SEED=N		another N, other kernel durations
  *	XTRACE_SIMGPU_KERNEL_NS=MIN:MAX	kernels last between MIN and MAX
+ *	XTRACE_SIMGPU_LAUNCH_NS=N	a launch takes its thread N at least
  *	XTRACE_SIMGPU_DEVICES=N		number of devices, 0 to 8
  *	XTRACE_SIMGPU_REUSE_IDS=1	graphs get the ids of those that are gone, and so do nodes
  *	XTRACE_SIMGPU_TRUTH=FILE	write down what really ran; %p in FILE is the process id
@@ -45,6 +46,9 @@ __attribute__((constructor(101))) static void read_environment(void)
 	text = getenv("XTRACE_SIMGPU_KERNEL_NS");
 	if (text && *text)
 		read_kernel_range(text);
+	text = getenv("XTRACE_SIMGPU_LAUNCH_NS");
+	if (text)
+		config.launch_ns = strtoull(text, NULL, 10);
 	text = getenv("XTRACE_SIMGPU_DEVICES");
 	if (text && *text)
 		config.device_count = atoi(text);

@@ -24,8 +24,13 @@ void sim_transfer_run(const struct sim_transfer *transfer)
 
 uint64_t sim_transfer_duration_ns(const struct sim_transfer *transfer)
 {
-	return transfer->source ? sim_copy_duration_ns(transfer->bytes, transfer->copy_kind)
-				: sim_set_duration_ns(transfer->bytes);
+	bool is_pageable;
+
+	if (!transfer->source)
+		return sim_set_duration_ns(transfer->bytes);
+	is_pageable = sim_memory_kind(transfer->source) == XT_CUPTI_MEMORY_PAGEABLE ||
+		      sim_memory_kind(transfer->destination) == XT_CUPTI_MEMORY_PAGEABLE;
+	return sim_copy_duration_ns(transfer->bytes, transfer->copy_kind, is_pageable);
 }
 
 void sim_transfer_report(const struct sim_transfer *transfer, struct sim_place place,

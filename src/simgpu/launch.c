@@ -64,7 +64,8 @@ static CUresult launch(const struct sim_shape *shape, CUstream handle)
 	CUstream stream = sim_stream_resolve(handle, &error);
 	CUresult problem;
 	struct sim_span span;
-	uint64_t index;
+	uint64_t index, launch_ns = sim_config()->launch_ns;
+	uint64_t until_ns = launch_ns ? sim_now_ns() + launch_ns : 0;
 
 	if (sim_truth_is_on())
 		sim_truth_launch(sim_thread()->call);
@@ -79,6 +80,8 @@ static CUresult launch(const struct sim_shape *shape, CUstream handle)
 	span = sim_stream_enqueue(stream, SIM_LAUNCH_LATENCY_NS,
 				  sim_kernel_duration_ns(shape, index));
 	sim_kernel_report(shape, sim_stream_place(stream), span, NULL);
+	if (until_ns)
+		sim_wait_until(until_ns);
 	return CUDA_SUCCESS;
 }
 

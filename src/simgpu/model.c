@@ -8,12 +8,13 @@
 
 #include "simgpu/sim.h"
 
-#define KERNEL_FLOOR_NS		 1500 /* an empty kernel */
-#define KERNEL_WAVE_NS		 2000 /* one wave of threads, of the cheapest kernel */
-#define KERNEL_CEILING_NS	 20000000
-#define RESIDENT_THREADS	 (132 * 2048)
-#define HOST_COPY_BYTES_PER_US	 25000
-#define DEVICE_COPY_BYTES_PER_US 1500000
+#define KERNEL_FLOOR_NS		   1500 /* an empty kernel */
+#define KERNEL_WAVE_NS		   2000 /* one wave of threads, of the cheapest kernel */
+#define KERNEL_CEILING_NS	   20000000
+#define RESIDENT_THREADS	   (132 * 2048)
+#define HOST_COPY_BYTES_PER_US	   25000
+#define PAGEABLE_COPY_BYTES_PER_US 6000 /* from or to memory that is not pinned */
+#define DEVICE_COPY_BYTES_PER_US   1500000
 
 static uint64_t mix(uint64_t value)
 {
@@ -56,11 +57,13 @@ uint64_t sim_kernel_duration_ns(const struct sim_shape *shape, uint64_t index)
 	return duration_ns + duration_ns * (draw % 64) / 512; /* up to an eighth longer */
 }
 
-uint64_t sim_copy_duration_ns(uint64_t bytes, uint8_t copy_kind)
+uint64_t sim_copy_duration_ns(uint64_t bytes, uint8_t copy_kind, bool is_pageable)
 {
-	bool is_local = copy_kind == XT_CUPTI_COPY_DTOD;
+	uint64_t bytes_per_us = copy_kind == XT_CUPTI_COPY_DTOD ? DEVICE_COPY_BYTES_PER_US
+				: is_pageable			? PAGEABLE_COPY_BYTES_PER_US
+								: HOST_COPY_BYTES_PER_US;
 
-	return 800 + bytes * 1000 / (is_local ? DEVICE_COPY_BYTES_PER_US : HOST_COPY_BYTES_PER_US);
+	return 800 + bytes * 1000 / bytes_per_us;
 }
 
 uint64_t sim_set_duration_ns(uint64_t bytes)

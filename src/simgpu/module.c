@@ -66,6 +66,7 @@ static CUresult module_make(CUmodule *out, char *image, size_t image_bytes)
 	module->context = context;
 	module->image = image;
 	module->image_bytes = image_bytes;
+	sim_wait_until(sim_now_ns() + SIM_MODULE_LOAD_NS);
 	if (sim_ptx_parse(module)) {
 		module_free(module);
 		return CUDA_ERROR_INVALID_IMAGE;

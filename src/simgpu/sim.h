@@ -26,7 +26,8 @@
 #define SIM_QUEUE_DEPTH	      1024 /* launches in flight on a stream before the next one waits */
 #define SIM_LAUNCH_LATENCY_NS 1500 /* from the call to the earliest start */
 #define SIM_COPY_LATENCY_NS   1000
-#define SIM_NODE_LATENCY_NS   500 /* between dependent nodes of a graph */
+#define SIM_MODULE_LOAD_NS    200000 /* what a driver needs that has compiled it before */
+#define SIM_NODE_LATENCY_NS   500    /* between dependent nodes of a graph */
 
 enum sim_magic {
 	SIM_MAGIC_CONTEXT = 0x53494d01,
@@ -159,6 +160,7 @@ struct sim_config {
 	uint64_t seed;
 	uint64_t kernel_min_ns; /* both 0: the model's own range */
 	uint64_t kernel_max_ns;
+	uint64_t launch_ns;
 	int device_count;
 	const char *truth_path; /* NULL: no ground truth is written */
 	bool reuses_ids;	/* of graphs that are gone, and so of their nodes */
@@ -203,7 +205,7 @@ void sim_stream_free_own(struct sim_thread *thread, CUcontext context);
 
 /* model.c */
 uint64_t sim_kernel_duration_ns(const struct sim_shape *shape, uint64_t index);
-uint64_t sim_copy_duration_ns(uint64_t bytes, uint8_t copy_kind);
+uint64_t sim_copy_duration_ns(uint64_t bytes, uint8_t copy_kind, bool is_pageable);
 uint64_t sim_set_duration_ns(uint64_t bytes);
 uint64_t sim_hash(const void *data, size_t bytes, uint64_t seed);
 

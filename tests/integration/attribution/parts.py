@@ -43,7 +43,8 @@ class Checker:
         """Moments at which something happens, and right after such."""
         times = [call.enter_ns for call in self.seen.calls.values() if call.is_recorded]
         times += [work.start_ns for work in self.seen.work]
-        inside = sorted({max(time - self.origin_ns + self.chance.choice((0, 0, 1)), 1)
+        last = max(times, default=0)  # behind which there is nothing to be asked for
+        inside = sorted({max(min(time + self.chance.choice((0, 0, 1)), last) - self.origin_ns, 1)
                          for time in self.chance.sample(times, min(2, len(times)))})
         return [None, *inside, None]
 

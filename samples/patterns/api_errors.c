@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A launch that fails each time, which nobody looks at.
+ */
+#include "pattern.h"
+
+#define STEPS	  20
+#define KERNEL_NS 100000
+#define TOO_MANY  4096 /* threads of a block */
+
+STACK_FRAME static void step(const struct pattern *p, CUstream stream)
+{
+	uint64_t ns = KERNEL_NS;
+	void *arguments[] = {&ns};
+	unsigned threads = p->is_bad ? TOO_MANY : BLOCK_THREADS;
+
+	(void)cuLaunchKernel(p->spin, FULL_BLOCKS, 1, 1, threads, 1, 1, 0, stream, /* finding */
+			     arguments, NULL);
+	pattern_spin(p, stream, FULL_BLOCKS, KERNEL_NS);
+}
+
+int main(int argc, char **argv)
+{
+	CUstream stream;
+	struct pattern p;
+
+	pattern_begin(&p, argc, argv);
+	CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	for (int i = 0; i < STEPS; i++)
+		step(&p, stream);
+	return pattern_end(&p);
+}

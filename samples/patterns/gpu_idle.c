@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading the next input between launches, where other threads could have read it before. Good: so
+ * they do; the main thread launches.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "pattern.h"
+
+#define STEPS	  80
+#define READERS	  8
+#define READ_NS	  2000000
+#define KERNEL_NS 1000000
+
+static atomic_int next_input;
+static bool is_read[STEPS]; /* under lock */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t was_read = PTHREAD_COND_INITIALIZER;
+
+/* What reading from a disk is to the thread. */
+static void read_input(void)
+{
+	struct timespec t = {0, READ_NS};
+
+	nanosleep(&t, NULL);
+}
+
+static void *reader_main(void *unused)
+{
+	int input;
+
+	while ((input = atomic_fetch_add(&next_input, 1)) < STEPS) {
+		read_input();
+		pthread_mutex_lock(&lock);
+		is_read[input] = true;
+		pthread_cond_signal(&was_read);
+		pthread_mutex_unlock(&lock);
+	}
+	return unused;
+}
+
+static void wait_for(int input)
+{
+	pthread_mutex_lock(&lock);
+	while (!is_read[input])
+		pthread_cond_wait(&was_read, &lock);
+	pthread_mutex_unlock(&lock);
+}
+
+STACK_FRAME static void step(const struct pattern *p, CUstream stream, int input)
+{
+	uint64_t ns = KERNEL_NS;
+	void *arguments[] = {&ns};
+
+	if (p->is_bad)
+		read_input();
+	else
+		wait_for(input);
+	CHECK(cuLaunchKernel(p->spin, FULL_BLOCKS, 1, 1, BLOCK_THREADS, 1, 1, 0,
+			     stream, /* finding */
+			     arguments, NULL));
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t readers[READERS];
+	CUstream stream;
+	struct pattern p;
+
+	pattern_begin(&p, argc, argv);
+	CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	for (int i = 0; i < READERS && !p.is_bad; i++)
+		if (pthread_create(&readers[i], NULL, reader_main, NULL))
+			return 1;
+	for (int i = 0; i < STEPS; i++)
+		step(&p, stream, i);
+	for (int i = 0; i < READERS && !p.is_bad; i++)
+		pthread_join(readers[i], NULL);
+	return pattern_end(&p);
+}

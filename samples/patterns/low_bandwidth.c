@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Large copies from memory that is not pinned, which go through the driver's own buffer.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "pattern.h"
+
+#define STEPS	    60
+#define INPUT_BYTES (2u << 20)
+#define KERNEL_NS   500000
+
+STACK_FRAME static void load_bad(CUdeviceptr to, const char *from)
+{
+	CHECK(cuMemcpyHtoD(to, from, INPUT_BYTES)); /* finding */
+}
+
+STACK_FRAME static void load_good(CUdeviceptr to, const char *from)
+{
+	CHECK(cuMemcpyHtoDAsync(to, from, INPUT_BYTES, NULL));
+}
+
+int main(int argc, char **argv)
+{
+	struct pattern p;
+	CUdeviceptr to;
+	char *from;
+
+	pattern_begin(&p, argc, argv);
+	CHECK(cuMemAlloc(&to, INPUT_BYTES));
+	if (p.is_bad)
+		from = malloc(INPUT_BYTES);
+	else
+		CHECK(cuMemHostAlloc((void **)&from, INPUT_BYTES, 0));
+	if (!from)
+		return 1;
+	memset(from, 1, INPUT_BYTES);
+	for (int step = 0; step < STEPS; step++) {
+		(p.is_bad ? load_bad : load_good)(to, from);
+		pattern_spin(&p, NULL, FULL_BLOCKS, KERNEL_NS);
+	}
+	return pattern_end(&p);
+}

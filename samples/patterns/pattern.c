@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the patterns have in common.
+ */
+#include "pattern.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* clang-format off */
+const char pattern_ptx[] =
+	".version 7.0\n"
+	".target sm_70\n"
+	".address_size 64\n"
+	"\n"
+	"// returns when so many nanoseconds have passed\n"
+	".visible .entry spin(\n"
+	"  .param .u64 p_ns)\n"
+	"{\n"
+	"  .reg .pred more;\n"
+	"  .reg .u64 ns, start, now;\n"
+	"\n"
+	"  ld.param.u64 ns, [p_ns];\n"
+	"  mov.u64 start, %globaltimer;\n"
+	"again:\n"
+	"  mov.u64 now, %globaltimer;\n"
+	"  sub.u64 now, now, start;\n"
+	"  setp.lt.u64 more, now, ns;\n"
+	"  @more bra again;\n"
+	"  ret;\n"
+	"}\n";
+/* clang-format on */
+
+void pattern_check(CUresult result, const char *call)
+{
+	const char *text = NULL;
+
+	if (result == CUDA_SUCCESS)
+		return;
+	cuGetErrorString(result, &text);
+	fprintf(stderr, "%s: %s (%d)\n", call, text ? text : "unknown error", result);
+	exit(1);
+}
+
+void pattern_begin(struct pattern *p, int argc, char **argv)
+{
+	if (argc != 2 || (strcmp(argv[1], "bad") && strcmp(argv[1], "good"))) {
+		fprintf(stderr, "usage: %s bad|good\n", argv[0]);
+		exit(2);
+	}
+	p->is_bad = !strcmp(argv[1], "bad");
+	CHECK(cuInit(0));
+	CHECK(cuDeviceGet(&p->device, 0));
+	CHECK(cuDevicePrimaryCtxRetain(&p->context, p->device));
+	CHECK(cuCtxSetCurrent(p->context));
+	CHECK(cuModuleLoadData(&p->module, pattern_ptx));
+	CHECK(cuModuleGetFunction(&p->spin, p->module, "spin"));
+}
+
+int pattern_end(struct pattern *p)
+{
+	CHECK(cuCtxSynchronize());
+	CHECK(cuModuleUnload(p->module));
+	CHECK(cuDevicePrimaryCtxRelease(p->device));
+	return 0;
+}
+
+STACK_FRAME void pattern_spin(const struct pattern *p, CUstream stream, unsigned blocks,
+			      uint64_t ns)
+{
+	void *arguments[] = {&ns};
+
+	CHECK(cuLaunchKernel(p->spin, blocks, 1, 1, BLOCK_THREADS, 1, 1, 0, stream, arguments,
+			     NULL));
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pieces of one job in several streams, of which one gets nearly all.
+ */
+#include "pattern.h"
+
+#define STREAMS	  4
+#define PIECES	  400
+#define KERNEL_NS 200000
+#define BLOCKS	  36 /* a quarter of a large GPU */
+
+/* Bad: the first stream gets all but one of ten. */
+static int stream_of(const struct pattern *p, int piece)
+{
+	if (!p->is_bad)
+		return piece % STREAMS;
+	return piece % 10 ? 0 : 1 + piece / 10 % (STREAMS - 1);
+}
+
+STACK_FRAME static void launch_pieces(const struct pattern *p, const CUstream *streams)
+{
+	uint64_t ns = KERNEL_NS;
+	void *arguments[] = {&ns};
+
+	for (int i = 0; i < PIECES; i++)
+		CHECK(cuLaunchKernel(p->spin, BLOCKS, 1, 1, BLOCK_THREADS, 1, 1, 0, /* finding */
+				     streams[stream_of(p, i)], arguments, NULL));
+}
+
+int main(int argc, char **argv)
+{
+	CUstream streams[STREAMS];
+	struct pattern p;
+
+	pattern_begin(&p, argc, argv);
+	for (int i = 0; i < STREAMS; i++)
+		CHECK(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
+	launch_pieces(&p, streams);
+	return pattern_end(&p);
+}
