@@ -198,7 +198,8 @@ static size_t compress(struct xt_writer *writer, size_t raw_bytes, const struct 
 	}
 	if (!ZSTD_isError(left)) {
 		uint32_t begin = cuts->count ? cuts->ends[cuts->count - 1] : 0;
-		ZSTD_inBuffer in = {writer->raw + begin, raw_bytes - begin, 0};
+		/* (Without content there may be no buffer.) */
+		ZSTD_inBuffer in = {raw_bytes ? writer->raw + begin : NULL, raw_bytes - begin, 0};
 
 		left = ZSTD_compressStream2(writer->cctx, &out, &in, ZSTD_e_end);
 	}

@@ -38,10 +38,17 @@ static size_t utf8_length(const uint8_t *p, size_t length)
 	return 0;
 }
 
-/* C0, DEL, and C1 as UTF-8. */
+/* U+2028 to U+202E and U+2066 to U+2069: ends of lines, and what has text run the other way. */
+static int is_layout(const uint8_t *p)
+{
+	return p[0] == 0xe2 && ((p[1] == 0x80 && p[2] >= 0xa8 && p[2] <= 0xae) ||
+				(p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9));
+}
+
+/* C0, DEL, C1 as UTF-8, and what moves text about. */
 static int is_control(const uint8_t *p, size_t sequence_bytes)
 {
-	return p[0] < 0x20 || p[0] == 0x7f || (sequence_bytes == 2 && p[0] == 0xc2 && p[1] < 0xa0);
+	return p[0] < 0x20 || (sequence_bytes == 3 && is_layout(p)) || p[0] == 0x7f || (sequence_bytes == 2 && p[0] == 0xc2 && p[1] < 0xa0);
 }
 
 size_t text_clean(char *out, const char *text, size_t length, char forbidden)
@@ -83,6 +90,10 @@ size_t text_json(char *out, const char *text, size_t length)
 			o = TEXT_LITERAL(o, "\\u00");
 			*o++ = hex[p[i] >> 4];
 			*o++ = hex[p[i] & 15];
+		} else if (n == 2 && is_control(p + i, n)) { /* C1: U+0080 to U+009F */
+			o = TEXT_LITERAL(o, "\\u00");
+			*o++ = hex[p[i + 1] >> 4];
+			*o++ = hex[p[i + 1] & 15];
 		} else {
 			o = text_copy(o, text + i, n);
 		}

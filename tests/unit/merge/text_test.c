@@ -31,6 +31,9 @@ static const struct sample json_samples[] = {
 	SAMPLE("\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"),			/* overlong */
 	SAMPLE("\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"), /* surrogate */
 	SAMPLE("\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"),
+	SAMPLE("\xc2\x9b"
+	       "31m\xc2\xa0",
+	       "\\u009b31m\xc2\xa0"), /* CSI as a C1 control */
 	SAMPLE("a\xe2\x82", "a\xef\xbf\xbd\xef\xbf\xbd"), /* cut off */
 	SAMPLE("\xe2\x28\xa1", "\xef\xbf\xbd(\xef\xbf\xbd"),
 };
@@ -41,6 +44,9 @@ static const struct sample clean_samples[] = {
 	SAMPLE("\xc2\x9b"
 	       "31m",
 	       "_31m"), /* CSI as a C1 control */
+	SAMPLE("\xe2\x80\xae"
+	       "a\xe2\x81\xa9\xe2\x80\xa8\xe2\x80\xa7",
+	       "_a__\xe2\x80\xa7"), /* text that runs the other way, and the end of a line */
 	SAMPLE("\xc2\xa9\x80", "\xc2\xa9\xef\xbf\xbd"),
 };
 

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The reader of logs. The first byte says what the rest is: a file as it is, or the content of
+ * chunks, which are packed and numbered as they should be: kind, rows, length, bytes.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "fuzz.h"
+#include "log/table.h"
+#include "xtrace/reader.h"
+
+#define FILE_BYTES_MAX (1u << 20)
+
+static volatile uint64_t seen; /* so that nothing is left out as unused */
+
+static void look_at(const struct xt_chunk *chunk)
+{
+	const struct xt_kind_spec *spec;
+
+	if (xt_chunk_kind(chunk) >= XT_KIND_COUNT)
+		return;
+	spec = &xt_kind_specs[xt_chunk_kind(chunk)];
+	for (unsigned column = 1; column < XT_TABLE_COLUMNS_MAX; column++) {
+		uint8_t encoding = spec->columns[column].encoding;
+
+		for (uint32_t row = 0; encoding && row < xt_chunk_rows(chunk); row++) {
+			if (encoding == XT_ENC_BYTES) {
+				struct xt_bytes text = xt_chunk_bytes(chunk, column, row);
+
+				for (size_t i = 0; i < text.length; i++)
+					seen += ((const uint8_t *)text.data)[i];
+			} else if (encoding == XT_ENC_LIST) {
+				uint32_t length;
+				const uint64_t *list =
+					xt_chunk_list(chunk, column, row, &length);
+
+				for (uint32_t i = 0; i < length; i++)
+					seen += list[i];
+			} else {
+				seen += xt_chunk_u64(chunk, column)[row];
+			}
+		}
+	}
+}
+
+static void read_all(const uint8_t *data, size_t bytes)
+{
+	struct xt_reader *reader;
+	const struct xt_chunk *chunk;
+
+	if (xt_reader_open_memory(data, bytes, &reader) != XT_OPEN_OK)
+		return;
+	while ((chunk = xt_reader_next(reader, 0)))
+		look_at(chunk);
+	seen += xt_reader_damage(reader)->bytes_skipped;
+	xt_reader_close(reader);
+}
+
+static size_t put_chunk(uint8_t *out, size_t room, struct feed *feed, uint32_t sequence)
+{
+	struct xt_chunk_header header = {.magic = XT_CHUNK_MAGIC, .sequence = sequence};
+	static ZSTD_CCtx *packer;
+	const uint8_t *content;
+	size_t content_bytes, stored;
+
+	header.kind = feed_byte(feed);
+	header.row_count = (uint32_t)feed_number(feed);
+	content = feed_bytes(feed, feed_number(feed) % 65536, &content_bytes);
+	if (!packer) {
+		packer = ZSTD_createCCtx();
+		ZSTD_CCtx_setParameter(packer, ZSTD_c_checksumFlag, 1);
+	}
+	if (room < sizeof(header) + ZSTD_compressBound(content_bytes))
+		return 0;
+	stored = ZSTD_compress2(packer, out + sizeof(header), room - sizeof(header), content,
+				content_bytes);
+	if (ZSTD_isError(stored))
+		return 0;
+	header.stored_bytes = (uint32_t)stored;
+	header.raw_bytes = (uint32_t)content_bytes;
+	header.check = xt_check32(&header, offsetof(struct xt_chunk_header, check));
+	memcpy(out, &header, sizeof(header));
+	return sizeof(header) + stored;
+}
+
+static void read_packed(struct feed *feed)
+{
+	struct xt_log_header header = {.version_major = XT_LOG_VERSION_MAJOR,
+				       .byte_order = XT_LOG_BYTE_ORDER,
+				       .header_bytes = sizeof(header)};
+	static uint8_t file[FILE_BYTES_MAX];
+	size_t bytes = sizeof(header), added = 1;
+	uint8_t *exact;
+
+	memcpy(header.magic, XT_LOG_MAGIC, sizeof(header.magic));
+	header.check = xt_check32(&header, offsetof(struct xt_log_header, check));
+	memcpy(file, &header, sizeof(header));
+	for (uint32_t sequence = 0; feed->at < feed->end && added; sequence++) {
+		added = put_chunk(file + bytes, sizeof(file) - bytes, feed, sequence);
+		bytes += added;
+	}
+	exact = malloc(bytes);
+	if (exact)
+		read_all(memcpy(exact, file, bytes), bytes);
+	free(exact);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	struct feed feed = {data, data + bytes};
+
+	if (!bytes)
+		return 0;
+	if (feed_byte(&feed) % 2)
+		read_packed(&feed);
+	else
+		read_all(data + 1, bytes - 1);
+	return 0;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line of xtrace-merge: arguments, one a line. */
+#include "merge/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz.h"
+#include "merge/merge.h"
+
+#define ARGUMENTS_MAX 64
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	char *text = malloc(bytes + 1), *rest = text;
+	char *arguments[ARGUMENTS_MAX + 2] = {(char *)"xtrace-merge"};
+	struct report report = {.quiet = true};
+	struct options options;
+	int count = 1;
+
+	if (!text)
+		return 0;
+	memcpy(text, data, bytes);
+	text[bytes] = '\0';
+	while (rest && count <= ARGUMENTS_MAX)
+		arguments[count++] = strsep(&rest, "\n");
+	arguments[count] = NULL;
+	options_parse(&options, count, arguments, &report);
+	report_free(&report);
+	free(text);
+	return 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names of code made at run time: the lines of a perf map. The file's own head is passed by. */
+#include "merge/perf_map.c"
+
+#include "fuzz.h"
+
+#define ADDRESSES 16
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	struct address list[ADDRESSES] = {0};
+	struct wanted wanted[ADDRESSES];
+	struct report report = {.quiet = true};
+	struct model model = {0};
+	FILE *map = bytes ? fmemopen((void *)(uintptr_t)data, bytes, "r") : NULL;
+
+	if (!map)
+		return 0;
+	if (!names_init(&model.names)) {
+		for (uint32_t i = 0; i < ADDRESSES; i++)
+			wanted[i] = (struct wanted){0x1000 + i * 0x100, &list[i], false};
+		read_map(map, &model, wanted, ADDRESSES);
+		drop_ambiguous(wanted, ADDRESSES, &report, "log");
+		names_free(&model.names);
+	}
+	report_free(&report);
+	fclose(map);
+	return 0;
+}

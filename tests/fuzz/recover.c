@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The recovery: changes to a spool that is as it should be, each a place and bytes, and the log that
+ * it belongs to. A place is of the spool's parts: the header, and the beginnings and contents of areas.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../unit/log/recover_maker.h"
+#include "fuzz.h"
+#include "log/recover.h"
+
+#define LOG "one.xtr"
+
+static struct made_spool made;
+static struct blob log_bytes;
+static const char *log_path, *spool_path;
+static int spool_fd = -1;
+
+static void begin(void)
+{
+	log_path = fuzz_path(LOG);
+	spool_path = fuzz_path(LOG XT_SPOOL_SUFFIX);
+	make_spool(&made, XT_SPOOL_VERSION, 130000);
+	make_log(log_path);
+	log_bytes = file_read(log_path);
+}
+
+/* Where something is: the rings' records, the buffers' data, the names. */
+static uint64_t place_of(uint8_t part, uint64_t offset)
+{
+	static const uint64_t contents[MADE_AREAS] = {
+		[MADE_RING_1] = XT_RING_DATA_OFFSET,
+		[MADE_RING_2] = XT_RING_DATA_OFFSET,
+		[MADE_COMPLETED] = XT_ACTIVITY_DATA_OFFSET,
+		[MADE_AT_CUPTI] = XT_ACTIVITY_DATA_OFFSET,
+		[MADE_NAMES] = XT_NAMES_DATA_OFFSET,
+	};
+	uint8_t area = part / 2 % (MADE_AREAS + 1);
+
+	if (area == MADE_AREAS)
+		return offset % sizeof(struct xt_spool_header);
+	return made.offsets[area] + offset % 8192 + (part % 2 ? contents[area] : 0);
+}
+
+static void change(uint64_t place, const uint8_t *bytes, size_t count)
+{
+	if (place + count <= made.bytes.bytes &&
+	    pwrite(spool_fd, bytes, count, (off_t)place) != (ssize_t)count)
+		_exit(1);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	struct feed feed = {data, data + bytes};
+	struct xt_recovered got;
+
+	if (!log_path)
+		begin();
+	fuzz_write_file(log_path, log_bytes.data, log_bytes.bytes);
+	fuzz_write_file(spool_path, made.bytes.data, made.bytes.bytes);
+	spool_fd = open(spool_path, O_WRONLY | O_CLOEXEC);
+	while (feed.at < feed.end) {
+		uint8_t part = feed_byte(&feed);
+		uint64_t place = place_of(part, feed_number(&feed));
+		size_t count;
+		const uint8_t *change_bytes = feed_bytes(&feed, 1 + feed_byte(&feed) % 64, &count);
+
+		change(place, change_bytes, count);
+	}
+	close(spool_fd);
+	xt_recover(log_path, &got);
+	return 0;
+}
