@@ -61,11 +61,12 @@ __attribute__((constructor)) static void preloaded(void)
 	    (getenv("CUDA_INJECTION64_PATH") && getenv("NVTX_INJECTION64_PATH")))
 		return;
 	/* Absolute: the program may change its directory before it starts CUDA. */
-	if (!dladdr((void *)(uintptr_t)InitializeInjection, &info) || !info.dli_fname ||
-	    !realpath(info.dli_fname, path)) {
-		say("not tracing: where this library lies cannot be found out: %s",
-		    strerror(errno));
+	if (!dladdr((void *)(uintptr_t)InitializeInjection, &info) || !info.dli_fname)
 		goto out;
+	if (!realpath(info.dli_fname, path)) {
+		if (info.dli_fname[0] != '/')
+			say("where this library lies cannot be found out: %s", strerror(errno));
+		snprintf(path, sizeof(path), "%s", info.dli_fname);
 	}
 	setenv("CUDA_INJECTION64_PATH", path, 0);
 	setenv("NVTX_INJECTION64_PATH", path, 0);

@@ -183,6 +183,8 @@ static bool finish(struct recorder *rec)
 	if (!flusher_is_done() || !balanced || record_is_kept_by_cupti(began_ns))
 		return false;
 	say_what_is_missing(rec);
+	if (xt_writer_is_deleted(rec->writer))
+		say("the log was deleted while it was written");
 	return xt_writer_add_end(rec->writer) == 0 && xt_writer_flush(rec->writer) == 0;
 }
 

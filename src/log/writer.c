@@ -318,6 +318,14 @@ uint64_t xt_writer_pending_bytes(const struct xt_writer *writer)
 	return writer->pending_bytes;
 }
 
+bool xt_writer_is_deleted(const struct xt_writer *writer)
+{
+	struct stat status;
+
+	return xt_own_file_is_ours(&writer->file) && !fstat(writer->file.fd, &status) &&
+	       !status.st_nlink;
+}
+
 int xt_writer_fd(const struct xt_writer *writer)
 {
 	return writer->file.fd;

@@ -52,6 +52,9 @@ void xt_writer_drop(struct xt_writer *writer);
 /* The file descriptor. */
 int xt_writer_fd(const struct xt_writer *writer);
 
+/* Whether nobody can open the file any more. */
+bool xt_writer_is_deleted(const struct xt_writer *writer);
+
 /* In a forked child: closes the descriptor, and nothing else. Async-signal-safe. */
 void xt_writer_abandon(struct xt_writer *writer);
 

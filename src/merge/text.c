@@ -48,7 +48,8 @@ static int is_layout(const uint8_t *p)
 /* C0, DEL, C1 as UTF-8, and what moves text about. */
 static int is_control(const uint8_t *p, size_t sequence_bytes)
 {
-	return p[0] < 0x20 || (sequence_bytes == 3 && is_layout(p)) || p[0] == 0x7f || (sequence_bytes == 2 && p[0] == 0xc2 && p[1] < 0xa0);
+	return p[0] < 0x20 || (sequence_bytes == 3 && is_layout(p)) || p[0] == 0x7f ||
+	       (sequence_bytes == 2 && p[0] == 0xc2 && p[1] < 0xa0);
 }
 
 size_t text_clean(char *out, const char *text, size_t length, char forbidden)

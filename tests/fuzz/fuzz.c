@@ -138,8 +138,8 @@ void fuzz_write_log(const char *path, struct feed *feed)
 
 		if (kind == XT_KIND_END || kind >= XT_KIND_COUNT || !xt_kind_specs[kind].name)
 			continue;
-		if (table.row_capacity && (table.kind != (enum xt_kind)kind ||
-					   !xt_table_has_room(&table, TEXT_MAX))) {
+		if (table.row_capacity &&
+		    (table.kind != (enum xt_kind)kind || !xt_table_has_room(&table, TEXT_MAX))) {
 			MUST(!xt_writer_add(writer, &table));
 			xt_table_free(&table);
 			table = (struct xt_table){0};

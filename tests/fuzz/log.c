@@ -33,8 +33,7 @@ static void look_at(const struct xt_chunk *chunk)
 					seen += ((const uint8_t *)text.data)[i];
 			} else if (encoding == XT_ENC_LIST) {
 				uint32_t length;
-				const uint64_t *list =
-					xt_chunk_list(chunk, column, row, &length);
+				const uint64_t *list = xt_chunk_list(chunk, column, row, &length);
 
 				for (uint32_t i = 0; i < length; i++)
 					seen += list[i];

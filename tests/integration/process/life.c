@@ -70,6 +70,47 @@ void gpu_launch(unsigned count)
 	CHECK(cuCtxSynchronize());
 }
 
+void gpu_launch_alone(void)
+{
+	CHECK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));
+}
+
+int gpu_launch_in_new_context(unsigned count)
+{
+	CUcontext other;
+	CUmodule module;
+	CUfunction kernel;
+	CUdevice device;
+	CUresult result;
+
+	CHECK(cuDeviceGet(&device, 0));
+	CHECK(cuCtxCreate(&other, NULL, 0, device));
+	CHECK(cuModuleLoadData(&module, ptx));
+	CHECK(cuModuleGetFunction(&kernel, module, "kernel"));
+	for (unsigned i = 0; i < count; i++)
+		CHECK(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));
+	CHECK(cuCtxSynchronize());
+	result = cuCtxDestroy(other);
+	CHECK(cuCtxSetCurrent(context));
+	return (int)result;
+}
+
+int gpu_release(void)
+{
+	CUdevice device;
+
+	CHECK(cuDeviceGet(&device, 0));
+	return (int)cuDevicePrimaryCtxRelease(device);
+}
+
+int gpu_reset(void)
+{
+	CUdevice device;
+
+	CHECK(cuDeviceGet(&device, 0));
+	return (int)cuDevicePrimaryCtxReset(device);
+}
+
 #define ERRNO_OF(call)                                                                             \
 	do {                                                                                       \
 		errno = 4711;                                                                      \
@@ -404,11 +445,12 @@ static const struct life *find(const struct life *life, const char *name)
 
 int main(int argc, char **argv)
 {
+	const struct life *const others[] = {child_lives, thread_lives, limit_lives};
 	const struct life *life = argc > 1 ? find(lives, argv[1]) : NULL;
 
 	own_path = argv[0];
-	if (!life && argc > 1)
-		life = find(child_lives, argv[1]);
+	for (size_t i = 0; !life && argc > 1 && i < sizeof(others) / sizeof(others[0]); i++)
+		life = find(others[i], argv[1]);
 	if (!life) {
 		fprintf(stderr, "usage: life CASE [ARGUMENT]...\n");
 		return 98;

@@ -9,6 +9,7 @@
 #include <cuda.h>
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 /* All output goes out at once, so that nothing depends on how the process ends. */
 void tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -16,6 +17,18 @@ void tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Starts CUDA in this process, and launches count kernels. Both end the process if it fails. */
 void gpu_begin(void);
 void gpu_launch(unsigned count);
+
+/* The launch alone, with nothing to wait for: it may come in a signal handler. */
+void gpu_launch_alone(void);
+
+/* So many launches in a context that is made for them and destroyed; gives back the primary context;
+ * resets the device. CUDA's result. */
+int gpu_launch_in_new_context(unsigned count);
+int gpu_release(void);
+int gpu_reset(void);
+
+/* Waits for what fork() gave, and says how it ended. In the child, ends it. */
+void tell_end_of_child(pid_t child);
 
 /* In any further thread, before it launches. */
 void gpu_enter_thread(void);
@@ -32,7 +45,7 @@ struct life {
 	const char *name;
 	int (*run)(char **arguments); /* the exit status, for main() to return */
 };
-extern const struct life lives[], child_lives[];
+extern const struct life lives[], child_lives[], thread_lives[], limit_lives[];
 
 extern const char *own_path; /* of this program, for cases that start it again */
 

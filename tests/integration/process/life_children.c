@@ -29,6 +29,13 @@ static void tell_end_of(pid_t child)
 		tell("child: status %#x\n", (unsigned)status);
 }
 
+void tell_end_of_child(pid_t child)
+{
+	if (!child)
+		exit(0);
+	tell_end_of(child);
+}
+
 /* In a child the tracer's files are its parent's and must be gone; exit() runs its handlers. */
 static int forks(char **unused)
 {

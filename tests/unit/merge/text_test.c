@@ -33,7 +33,7 @@ static const struct sample json_samples[] = {
 	SAMPLE("\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"),
 	SAMPLE("\xc2\x9b"
 	       "31m\xc2\xa0",
-	       "\\u009b31m\xc2\xa0"), /* CSI as a C1 control */
+	       "\\u009b31m\xc2\xa0"),			  /* CSI as a C1 control */
 	SAMPLE("a\xe2\x82", "a\xef\xbf\xbd\xef\xbf\xbd"), /* cut off */
 	SAMPLE("\xe2\x28\xa1", "\xef\xbf\xbd(\xef\xbf\xbd"),
 };

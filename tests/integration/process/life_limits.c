@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The lives with limits, with what is forbidden or taken away, and what else a process has that a
+ * tracer might change. */
+#include "life.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <locale.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- what a process has */
+
+static void tell_handlers(void)
+{
+	sigset_t mask, pending;
+
+	sigprocmask(SIG_SETMASK, NULL, &mask);
+	sigpending(&pending);
+	for (int number = 1; number < 65; number++) {
+		struct sigaction action;
+
+		if (sigaction(number, NULL, &action))
+			continue;
+		if (action.sa_handler != SIG_DFL || sigismember(&mask, number) ||
+		    sigismember(&pending, number))
+			tell("signal %d: handler %d, flags %#x, blocked %d, pending %d\n", number,
+			     action.sa_handler != SIG_DFL, (unsigned)action.sa_flags,
+			     sigismember(&mask, number), sigismember(&pending, number));
+	}
+}
+
+static void tell_attributes(void)
+{
+	char folder[4096] = "", name[17] = "";
+	cpu_set_t processors;
+	stack_t stack;
+
+	for (int resource = 0; resource < RLIM_NLIMITS; resource++) {
+		struct rlimit limit;
+
+		getrlimit((__rlimit_resource_t)resource, &limit);
+		tell("limit %d: %lld %lld\n", resource, (long long)limit.rlim_cur,
+		     (long long)limit.rlim_max);
+	}
+	sigaltstack(NULL, &stack);
+	sched_getaffinity(0, sizeof(processors), &processors);
+	prctl(PR_GET_NAME, name);
+	tell("stack %d, processors %d, name %s, dumpable %d, nice %d, scheduler %d, umask %03o\n",
+	     stack.ss_flags, CPU_COUNT(&processors), name, prctl(PR_GET_DUMPABLE),
+	     getpriority(PRIO_PROCESS, 0), sched_getscheduler(0), umask(022));
+	tell("locale %s, alarm %u, directory %s, random %ld %d\n", setlocale(LC_ALL, NULL),
+	     alarm(0), getcwd(folder, sizeof(folder)), random(), rand());
+	tell("strerror %s\n", strerror(ENOENT));
+	tell_handlers();
+}
+
+static int look_at_attributes(char **unused)
+{
+	struct sigaction action = {.sa_handler = SIG_IGN};
+	sigset_t mask;
+
+	(void)unused;
+	setlocale(LC_ALL, "C.UTF-8");
+	srandom(4711);
+	srand(4711);
+	umask(027);
+	sigaction(SIGUSR2, &action, NULL);
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGURG);
+	sigprocmask(SIG_BLOCK, &mask, NULL);
+	raise(SIGURG);
+	gpu_begin();
+	gpu_launch(3);
+	tell_attributes();
+	return 0;
+}
+
+static unsigned count_maps(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned count = 0;
+	int c;
+
+	while (maps && (c = getc(maps)) != EOF)
+		count += c == '\n';
+	if (maps)
+		fclose(maps);
+	return count;
+}
+
+/* What the tracer maps it has mapped once it has begun; from then on it takes what the program makes
+ * it need, which is little. */
+static int look_at_maps(char **unused)
+{
+	unsigned before, after;
+
+	(void)unused;
+	gpu_begin();
+	gpu_launch(2000);
+	usleep(300000);
+	before = count_maps();
+	for (int i = 0; i < 20; i++)
+		gpu_launch(1000);
+	after = count_maps();
+	tell("mappings %s\n", after <= before + 16 ? "are as they were" : "have grown");
+	return 0;
+}
+
+/* Handlers of fork() run once each, beside the tracer's. */
+static unsigned fork_handlers[3];
+
+static void before_fork(void)
+{
+	fork_handlers[0]++;
+}
+
+static void in_parent(void)
+{
+	fork_handlers[1]++;
+}
+
+static void in_child(void)
+{
+	fork_handlers[2]++;
+}
+
+static void tell_fork_handlers(void)
+{
+	tell("before %u, parent %u, child %u\n", fork_handlers[0], fork_handlers[1],
+	     fork_handlers[2]);
+}
+
+static int look_at_fork_handlers(char **unused)
+{
+	pid_t child;
+
+	(void)unused;
+	pthread_atfork(before_fork, in_parent, in_child);
+	gpu_begin();
+	gpu_launch(1);
+	child = fork();
+	if (!child)
+		tell_fork_handlers();
+	tell_end_of_child(child);
+	tell_fork_handlers();
+	return 0;
+}
+
+/* ---- limits */
+
+/* Not one descriptor is left when the tracer begins, or from the moment it has begun. */
+static void take_descriptors(void)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = 40;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	while (dup(STDERR_FILENO) >= 0)
+		;
+}
+
+static int no_descriptors(char **unused)
+{
+	(void)unused;
+	take_descriptors();
+	gpu_begin();
+	gpu_launch(3);
+	tell("done\n");
+	return 0;
+}
+
+static int no_more_descriptors(char **unused)
+{
+	(void)unused;
+	gpu_begin();
+	gpu_launch(3);
+	take_descriptors();
+	gpu_launch(300);
+	usleep(300000);
+	gpu_launch(3);
+	tell("done\n");
+	return 0;
+}
+
+/* As much memory as there is, and so much more. */
+static void limit_memory(size_t more_bytes)
+{
+	struct rlimit limit;
+	long pages = 0;
+	FILE *statm = fopen("/proc/self/statm", "re");
+
+	if (!statm || fscanf(statm, "%ld", &pages) != 1)
+		_exit(97);
+	fclose(statm);
+	getrlimit(RLIMIT_AS, &limit);
+	limit.rlim_cur = (rlim_t)pages * 4096 + more_bytes;
+	setrlimit(RLIMIT_AS, &limit);
+}
+
+/* limited_memory MIB: when CUDA starts. */
+static int limited_memory(char **arguments)
+{
+	limit_memory((size_t)atoi(arguments[0]) << 20);
+	gpu_begin();
+	gpu_launch(300);
+	usleep(300000);
+	gpu_launch(3);
+	tell("done\n");
+	return 0;
+}
+
+static int no_more_memory(char **unused)
+{
+	(void)unused;
+	gpu_begin();
+	gpu_launch(3);
+	limit_memory(1 << 20);
+	gpu_launch(30000);
+	usleep(300000);
+	gpu_launch(3);
+	tell("done\n");
+	return 0;
+}
+
+/* ---- what is forbidden */
+
+static void forbid(const int *calls, size_t count)
+{
+	struct sock_filter filter[64];
+	struct sock_fprog program = {.filter = filter};
+	unsigned short length = 0;
+
+	filter[length++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+							offsetof(struct seccomp_data, nr));
+	for (size_t i = 0; i < count; i++) {
+		filter[length++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+								(unsigned)calls[i], 0, 1);
+		filter[length++] =
+			(struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+	}
+	filter[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	program.len = length;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program))
+		tell("no filter: %s\n", strerror(errno));
+}
+
+/* What a sandbox has no reason to allow, and the tracer would like to do. */
+static int forbidden_calls(char **unused)
+{
+	static const int calls[] = {SYS_process_vm_readv, SYS_flock,   SYS_getrandom,
+				    SYS_fallocate,	  SYS_uname,   SYS_fadvise64,
+				    SYS_tgkill,		  SYS_readlink};
+
+	(void)unused;
+	forbid(calls, sizeof(calls) / sizeof(calls[0]));
+	gpu_begin();
+	gpu_launch(5);
+	tell("done\n");
+	return 0;
+}
+
+/* And more of it, when recording is under way. */
+static int forbidden_files(char **unused)
+{
+	static const int calls[] = {SYS_open,	SYS_openat,    SYS_pwrite64, SYS_pread64,
+				    SYS_unlink, SYS_ftruncate, SYS_fallocate};
+
+	(void)unused;
+	gpu_begin();
+	gpu_launch(5);
+	usleep(100000);
+	forbid(calls, sizeof(calls) / sizeof(calls[0]));
+	gpu_launch(500);
+	usleep(300000);
+	gpu_launch(5);
+	tell("done\n");
+	return 0;
+}
+
+/* ---- what is taken away */
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *where)
+{
+	(void)status, (void)type, (void)where;
+	return remove(path);
+}
+
+static int deleted_output(char **unused)
+{
+	(void)unused;
+	gpu_begin();
+	gpu_launch(5);
+	usleep(50000);
+	if (getenv("XTRACE_DATA"))
+		nftw(getenv("XTRACE_DATA"), remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	gpu_launch(5);
+	usleep(300000);
+	gpu_launch(5);
+	tell("done\n");
+	return 0;
+}
+
+/* new_root WHEN FOLDER: a root where nothing is that was there, before CUDA starts or after. */
+static int new_root(char **arguments)
+{
+	bool is_early = !strcmp(arguments[0], "early");
+
+	if (!is_early)
+		gpu_begin();
+	if (chroot(arguments[1]) || chdir("/"))
+		return 1;
+	if (is_early)
+		gpu_begin();
+	gpu_launch(5);
+	usleep(100000);
+	gpu_launch(5);
+	tell("done\n");
+	return 0;
+}
+
+/* The wall clock jumps back and forth under the tracer, as it does when it is set. */
+static volatile bool clock_is_unsteady;
+
+__attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *out)
+{
+	static unsigned asked;
+	int rc = (int)syscall(SYS_clock_gettime, clock, out);
+
+	if (!rc && clock == CLOCK_REALTIME && clock_is_unsteady)
+		out->tv_sec += asked++ % 2 ? 7200 : -7200;
+	return rc;
+}
+
+static int clock_steps(char **unused)
+{
+	(void)unused;
+	clock_is_unsteady = true;
+	gpu_begin();
+	for (int i = 0; i < 5; i++) {
+		gpu_launch(5);
+		usleep(300000);
+	}
+	tell("done\n");
+	return 0;
+}
+
+const struct life limit_lives[] = {
+	{"attributes", look_at_attributes},
+	{"maps", look_at_maps},
+	{"fork_handlers", look_at_fork_handlers},
+	{"no_descriptors", no_descriptors},
+	{"no_more_descriptors", no_more_descriptors},
+	{"limited_memory", limited_memory},
+	{"no_more_memory", no_more_memory},
+	{"forbidden_calls", forbidden_calls},
+	{"forbidden_files", forbidden_files},
+	{"deleted_output", deleted_output},
+	{"new_root", new_root},
+	{"clock_steps", clock_steps},
+	{NULL, NULL},
+};

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The lives with threads and stacks of all kinds, and with contexts that come and go. */
+#include "life.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+static void *launch_once(void *unused)
+{
+	gpu_enter_thread();
+	gpu_launch(1);
+	return unused;
+}
+
+#define SHORT_THREADS 10000
+#define AT_ONCE	      8
+
+/* The tracer has a ring for each thread that lives, not for each that ever did. */
+static int short_threads(char **unused)
+{
+	unsigned failed = 0;
+
+	(void)unused;
+	gpu_begin();
+	for (unsigned i = 0; i < SHORT_THREADS / AT_ONCE; i++) {
+		pthread_t threads[AT_ONCE];
+
+		for (int t = 0; t < AT_ONCE; t++)
+			failed += pthread_create(&threads[t], NULL, launch_once, NULL) != 0;
+		for (int t = 0; t < AT_ONCE; t++)
+			pthread_join(threads[t], NULL);
+	}
+	tell("%u threads failed\n", failed);
+	return 0;
+}
+
+/* As many as there can be at once, all of which launch and then wait for the last one. */
+static pthread_barrier_t all_launched;
+
+static void *launch_and_wait(void *unused)
+{
+	gpu_enter_thread();
+	gpu_launch(2);
+	pthread_barrier_wait(&all_launched);
+	gpu_launch(1);
+	return unused;
+}
+
+static int many_threads(char **unused)
+{
+	pthread_t threads[300];
+	const unsigned count = sizeof(threads) / sizeof(threads[0]);
+	pthread_attr_t attributes;
+
+	(void)unused;
+	gpu_begin();
+	pthread_barrier_init(&all_launched, NULL, count);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, 256 << 10);
+	for (unsigned i = 0; i < count; i++)
+		if (pthread_create(&threads[i], &attributes, launch_and_wait, NULL))
+			return 1;
+	for (unsigned i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+	tell("done\n");
+	return 0;
+}
+
+/* The smallest stack that a thread can have; a program of its own would hardly launch on less. */
+static int tiny_stacks(char **unused)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	(void)unused;
+	gpu_begin();
+	pthread_attr_init(&attributes);
+	for (int i = 0; i < 20; i++) {
+		if (pthread_attr_setstacksize(&attributes, (size_t)PTHREAD_STACK_MIN + 8192) ||
+		    pthread_create(&thread, &attributes, launch_once, NULL))
+			return 1;
+		pthread_join(thread, NULL);
+	}
+	tell("done\n");
+	return 0;
+}
+
+static volatile sig_atomic_t handled, is_in_cuda;
+
+static void launch_in_handler(int number)
+{
+	int saved_errno = errno;
+
+	(void)number;
+	if (!is_in_cuda) { /* which no handler may enter twice */
+		gpu_launch_alone();
+		handled++;
+	}
+	errno = saved_errno;
+}
+
+/* Handlers that launch, on a stack of their own, from wherever their thread is outside of CUDA. */
+static int launching_handlers(char **unused)
+{
+	static uint8_t handler_stack[64 << 10];
+	const stack_t stack = {.ss_sp = handler_stack, .ss_size = sizeof(handler_stack)};
+	struct sigaction action = {.sa_handler = launch_in_handler,
+				   .sa_flags = SA_ONSTACK | SA_RESTART};
+	const struct itimerval often = {{0, 300}, {0, 300}}, never = {{0, 0}, {0, 0}};
+	stack_t now;
+
+	(void)unused;
+	gpu_begin();
+	sigaltstack(&stack, NULL);
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (int i = 0; i < 2000 || handled < 20; i++) {
+		is_in_cuda = 1;
+		gpu_launch_alone();
+		is_in_cuda = 0;
+		for (volatile int wait = 0; wait < 2000; wait++)
+			;
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	gpu_launch(1);
+	sigaltstack(NULL, &now);
+	tell("the handler has run; its stack is %s\n",
+	     now.ss_sp == handler_stack && !now.ss_flags ? "as it was" : "another");
+	return 0;
+}
+
+/* ---- coroutines: stacks on the heap, left in the middle and returned to */
+
+#define COROUTINES	40
+#define COROUTINE_BYTES (64 << 10)
+#define TURNS		20
+
+static ucontext_t scheduler, coroutines[COROUTINES];
+static unsigned ended;
+
+static __attribute__((noinline)) void descend(int number, int depth)
+{
+	volatile char room[64];
+
+	room[0] = (char)depth;
+	if (depth) {
+		descend(number, depth - 1);
+		room[1] = room[0];
+		return;
+	}
+	for (int turn = 0; turn < TURNS; turn++) {
+		gpu_launch(1);
+		swapcontext(&coroutines[number], &scheduler);
+	}
+}
+
+static void run_coroutine(int number)
+{
+	descend(number, number % 10);
+	ended++;
+}
+
+static int run_coroutines(char **unused)
+{
+	(void)unused;
+	gpu_begin();
+	for (int i = 0; i < COROUTINES; i++) {
+		getcontext(&coroutines[i]);
+		/* Some on the heap, some in pages of their own, some where others have been. */
+		coroutines[i].uc_stack.ss_sp =
+			i % 2 ? malloc(COROUTINE_BYTES)
+			      : mmap(NULL, COROUTINE_BYTES, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		coroutines[i].uc_stack.ss_size = COROUTINE_BYTES;
+		coroutines[i].uc_link = &scheduler;
+		makecontext(&coroutines[i], (void (*)(void))run_coroutine, 1, i);
+	}
+	for (int turn = 0; turn <= TURNS; turn++)
+		for (int i = 0; i < COROUTINES; i++)
+			swapcontext(&scheduler, &coroutines[i]);
+	for (int i = 0; i < COROUTINES; i++)
+		if (i % 2)
+			free(coroutines[i].uc_stack.ss_sp);
+		else
+			munmap(coroutines[i].uc_stack.ss_sp, COROUTINE_BYTES);
+	gpu_launch(1);
+	tell("%u coroutines ended\n", ended);
+	return 0;
+}
+
+/* ---- contexts */
+
+static int several_contexts(char **unused)
+{
+	(void)unused;
+	gpu_begin();
+	gpu_launch(3);
+	for (int i = 0; i < 3; i++)
+		tell("context %d: %d\n", i, gpu_launch_in_new_context(4));
+	gpu_launch(2);
+	return 0;
+}
+
+/* The primary context is given back and taken again, and the device reset, in between launches. */
+static int renewed_contexts(char **unused)
+{
+	(void)unused;
+	for (int i = 0; i < 3; i++) {
+		gpu_begin();
+		gpu_launch(4);
+		tell("release %d\n", gpu_release());
+	}
+	gpu_begin();
+	gpu_launch(1);
+	tell("reset %d\n", gpu_reset());
+	gpu_begin();
+	gpu_launch(1);
+	return 0;
+}
+
+static void *rest(void *unused)
+{
+	usleep(1000);
+	return unused;
+}
+
+/* CUDA begins when the process has long been at work. */
+static int late_cuda(char **unused)
+{
+	(void)unused;
+	for (int i = 0; i < 50; i++) {
+		pthread_t thread;
+
+		if (pthread_create(&thread, NULL, rest, NULL))
+			return 1;
+		pthread_join(thread, NULL);
+	}
+	gpu_begin();
+	gpu_launch(5);
+	return 0;
+}
+
+const struct life thread_lives[] = {
+	{"short_threads", short_threads},
+	{"many_threads", many_threads},
+	{"tiny_stacks", tiny_stacks},
+	{"launching_handlers", launching_handlers},
+	{"coroutines", run_coroutines},
+	{"several_contexts", several_contexts},
+	{"renewed_contexts", renewed_contexts},
+	{"late_cuda", late_cuda},
+	{NULL, NULL},
+};

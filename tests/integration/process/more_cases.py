@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The further half of the cases of process_test.py: threads and stacks, limits, what is forbidden or
+taken away, processes as Python makes them."""
+
+import glob
+import os
+import shutil
+import stat
+import subprocess
+import sys
+
+PRELOADED, INJECTED = "preloaded", "injected"
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class MoreCases:
+    # ---- threads and stacks
+
+    def case_short_threads(self):
+        self.check(self.life("short_threads"), kernels=10000, hows=(INJECTED,))
+
+    def case_many_threads(self):
+        """More than there are rings for is said, fewer are all recorded."""
+        self.check(self.life("many_threads"), hows=(INJECTED,))
+
+    def case_tiny_stacks(self):
+        self.check(self.life("tiny_stacks"), kernels=20)
+
+    def case_launching_handlers(self):
+        """(What comes in the tracer's midst: unit.inject.call.)"""
+        bare = self.check(self.life("launching_handlers"))
+        assert b"as it was" in bare.stdout, bare.stdout
+
+    def case_coroutines(self):
+        bare = self.check(self.life("coroutines"), kernels=40 * 20 + 1)
+        assert bare.stdout == b"40 coroutines ended\n", bare.stdout
+
+    def case_several_contexts(self):
+        self.check(self.life("several_contexts"), kernels=17)
+
+    def case_renewed_contexts(self):
+        self.check(self.life("renewed_contexts"), kernels=14)
+
+    def case_late_cuda(self):
+        self.check(self.life("late_cuda"), kernels=5)
+
+    def case_closed_library(self):
+        """The driver is opened, used and closed, again and again."""
+        bare = self.check([self.args.loads, "libcuda.so.1", "5"], kernels=20)
+        assert bare.stdout == b"0 failures\n" * 5, bare.stdout
+
+    # ---- what a process has
+
+    def case_attributes(self):
+        bare = self.check(self.life("attributes"), kernels=3)
+        assert b"signal 12: handler 1" in bare.stdout and b"umask 027" in bare.stdout, bare.stdout
+
+    def case_maps(self):
+        bare = self.check(self.life("maps"), kernels=22000, hows=(INJECTED,))
+        assert bare.stdout == b"mappings are as they were\n", bare.stdout
+
+    def case_fork_handlers(self):
+        self.check(self.life("fork_handlers"), kernels=1)
+
+    # ---- limits
+
+    def case_no_descriptors(self):
+        self.check(self.life("no_descriptors"), logs=0, said=1, hows=(PRELOADED,))
+        assert "not tracing" in self.last.said[0], self.last.said
+
+    def case_no_more_descriptors(self):
+        self.check(self.life("no_more_descriptors"), kernels=306, said=None)
+
+    def case_limited_memory(self):
+        """From next to nothing to all that is needed: traced, declined, or traced with losses that
+        are counted; and never noticed."""
+        for mebibytes in (1, 8, 16, 24, 40, 64, 100, 200, 400):
+            self.weak(self.life("limited_memory", str(mebibytes)))
+
+    def case_no_more_memory(self):
+        self.weak(self.life("no_more_memory"))
+
+    def weak(self, command, **options):
+        """The program runs as it would; what there is of a log is one; what is not is said."""
+        bare = self.run("bare", command, **options)
+        run = self.run(PRELOADED, command, **options)
+        self.same(run, bare)
+        logs = run.files(".xtr")
+        assert logs or run.said, "no log, and nothing is said"
+        for log in logs:
+            done = self.dump("--check", "--allow-open", log)
+            odd = [line for line in done.stdout.splitlines()
+                   if "violation" in line and "violation: missing:" not in line]
+            assert not odd, (command, odd)
+            if "closed" not in done.stdout.splitlines()[-1]:
+                assert run.said, "the log is open, and nothing is said"
+        return run
+
+    # ---- what is forbidden or taken away
+
+    def case_forbidden_calls(self):
+        """Kernels have their names all the same."""
+        self.check(self.life("forbidden_calls"), kernels=5)
+        done = self.dump("--kind", "STRING", self.last.files(".xtr")[0])
+        assert "text=kernel\n" in done.stdout, done.stdout
+
+    def case_forbidden_files(self):
+        run = self.weak(self.life("forbidden_files"))
+        assert any("cannot be written" in line for line in run.said), run.said
+
+    def case_deleted_output(self):
+        """The log cannot be had any more, which is said."""
+        self.check(self.life("deleted_output"), logs=0, said=1)
+        assert "was deleted" in self.last.said[0], self.last.said
+
+    def case_new_root(self):
+        if os.geteuid():
+            self.skip("only root can change the root")
+        empty = os.path.join(self.folder, "empty")
+        os.mkdir(empty)
+        self.check(self.life("new_root", "early", empty), logs=0, said=1,
+                   hows=(PRELOADED,))
+        assert not os.listdir(empty) and "not tracing" in self.last.said[0], self.last.said
+        self.check(self.life("new_root", "late", empty), kernels=10, spools="any", said=None)
+        assert not os.listdir(empty)
+
+    def case_read_only(self):
+        """A file system that is mounted read-only, and one that is full."""
+        folder = os.path.join(self.folder, "mounted")
+        os.mkdir(folder)
+        for options, expected in (("size=64k", ""), ("size=64k,ro", "no log can be written in")):
+            run = 'mount -t tmpfs -o %s tmpfs "$0" && exec "$@"' % options
+            command = ["unshare", "-m", "sh", "-c", run, folder, *self.life("full_disk")]
+            if subprocess.run([*command[:6], "true"], capture_output=True, check=False).returncode:
+                self.skip("nothing can be mounted here")
+            data = {"XTRACE_DATA": os.path.join(folder, "data")}
+            bare = self.run("bare", command, environment=data)
+            run = self.run(INJECTED, command, environment=data)
+            self.same(run, bare)
+            assert bare.stdout == b"done\n" and expected in "".join(run.said), run.said
+
+    def case_clock_steps(self):
+        self.check(self.life("clock_steps"), kernels=25)
+
+    def case_setuid(self):
+        """Of another user's program nothing is recorded, and nothing is said."""
+        if os.geteuid():
+            self.skip("only root can make a program that is another user's")
+        os.chmod(self.folder, 0o755)
+        program = os.path.join(self.folder, "loads")
+        shutil.copy(self.args.loads, program)
+        libraries = os.path.join(self.folder, "libraries")
+        shutil.copytree(self.args.simgpu, libraries, symlinks=True)
+        tracer = shutil.copy(self.args.inject, self.folder)
+        for path in [program, tracer, libraries, *glob.glob(libraries + "/*")]:
+            os.chmod(path, 0o755)
+        data = os.path.join(self.folder, "data")
+        environment = {"CUDA_INJECTION64_PATH": tracer, "LD_PRELOAD": tracer, "XTRACE_DATA": data,
+                       "XTRACE_CUPTI": os.path.join(libraries, "libcupti.so"),
+                       "LD_LIBRARY_PATH": libraries}
+        os.mkdir(data)
+        os.chmod(data, 0o777)
+        for mode, logs in ((0o4755, 0), (0o755, 1)):
+            os.chmod(program, mode)
+            done = subprocess.run([program, os.path.join(libraries, "libcuda.so.1"), "1"],
+                                  env=environment, capture_output=True, text=True, check=False,
+                                  user=65534, group=65534, extra_groups=[], cwd="/")
+            if "Permission denied" in done.stderr or done.returncode != 5:
+                assert mode != 0o755, done
+                self.skip("the folder is not to be read by others: " + done.stderr + done.stdout)
+            assert done.stdout == "0 failures\n" and len(os.listdir(data)) == logs, \
+                (oct(mode), done, os.listdir(data))
+
+    # ---- files of others
+
+    def case_planted_links(self):
+        """Links where the log or its spool will be are not followed, and what is there stays."""
+        precious = os.path.join(self.folder, "precious")
+        for planted in (".xtr", ".xtr.spool"):
+            with open(precious, "w", encoding="utf-8") as file:
+                file.write("precious\n")
+            folder = os.path.join(self.folder, "planted" + planted)
+            os.mkdir(folder, 0o755)
+            host = os.uname().nodename
+            # The pid is known to the program alone: it plants the link itself.
+            script = 'ln -s "$1" "$2/$3.$$%s" && exec "$4" main_return' % planted
+            command = ["/bin/sh", "-c", script, "sh", precious, folder, host, self.args.life]
+            run = self.run(INJECTED, command, environment={"XTRACE_DATA": folder})
+            assert run.status == 7, run.stderr
+            with open(precious, encoding="utf-8") as file:
+                assert file.read() == "precious\n", planted
+            for name in os.listdir(folder):
+                path = os.path.join(folder, name)
+                if not os.path.islink(path):
+                    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600, name
+
+    def case_private_files(self):
+        """Whatever the umask says, log, spool and folder are for their owner alone."""
+        old = os.umask(0)
+        try:
+            self.check(self.life("_exit"), closed=False, hows=(INJECTED,))
+        finally:
+            os.umask(old)
+        modes = {stat.S_IMODE(os.stat(path).st_mode) for path in self.last.files("")}
+        assert modes == {0o600}, modes
+        assert stat.S_IMODE(os.stat(self.last.data).st_mode) == 0o700
+
+    # ---- processes as Python makes them
+
+    def case_multiprocessing_fork(self):
+        # Such children end by _exit().
+        self.check([sys.executable, os.path.join(HERE, "multiple.py"), "fork"], logs=None,
+                   closed=False, spools="any")
+        assert 1 <= len(self.last.files(".xtr")) <= 2, self.last.files("")
+
+    def case_multiprocessing_spawn(self):
+        self.check([sys.executable, os.path.join(HERE, "multiple.py"), "spawn"], logs=None)
+        assert 2 <= len(self.last.files(".xtr")) <= 3, self.last.files("")
+
+    def case_process_tree(self):
+        self.check([sys.executable, os.path.join(HERE, "multiple.py"), "tree"], logs=3)
