@@ -66,7 +66,8 @@ static uint32_t line_by_locations(const uint8_t *table, size_t table_bytes, uint
 {
 	enum { ONE_LINE_0 = 10, ONE_LINE_2 = 12, NO_COLUMNS = 13, LONG = 14, NO_LOCATION = 15 };
 	const int64_t unit_bytes = 2;
-	int64_t line = first_line, end = 0;
+	uint32_t line = first_line; /* modulo 2^32: a table may say anything */
+	int64_t end = 0;
 	size_t at = 0;
 
 	while (at < table_bytes) {
@@ -76,12 +77,12 @@ static uint32_t line_by_locations(const uint8_t *table, size_t table_bytes, uint
 		if (kind >= ONE_LINE_0 && kind <= ONE_LINE_2)
 			line += kind - ONE_LINE_0;
 		else if (kind == NO_COLUMNS || kind == LONG)
-			line += read_signed(table, table_bytes, at + 1);
+			line += (uint32_t)read_signed(table, table_bytes, at + 1);
 		for (at++; at < table_bytes && !(table[at] & 0x80);)
 			at++;
 		if (offset < end) {
 			*used_out = at;
-			return kind == NO_LOCATION ? 0 : (uint32_t)line;
+			return kind == NO_LOCATION ? 0 : line;
 		}
 	}
 	*used_out = table_bytes;

@@ -90,15 +90,6 @@ def text_of(path):
     return text
 
 
-def shape_of_json(value):
-    """What it is made of, without texts and numbers; lists by the set of what is in them."""
-    if isinstance(value, dict):
-        return {key: shape_of_json(value[key]) for key in sorted(value)}
-    if isinstance(value, list):
-        return sorted({json.dumps(shape_of_json(item), sort_keys=True) for item in value})
-    return type(value).__name__ if value is not None else None
-
-
 def no_lone_surrogates(text):
     for string in re.findall(r'"((?:[^"\\]|\\.)*)"', text):
         json.loads('"%s"' % string).encode("utf-8")
@@ -117,10 +108,7 @@ def folded(path):
 def json_file(path):
     text = text_of(path)
     no_lone_surrogates(text)
-    if path.endswith("summary"):
-        return sorted(json.loads(text))
-    value = json.loads(text)
-    return sorted(value)
+    return sorted(json.loads(text))
 
 
 def svg(path):
@@ -194,7 +182,7 @@ def pprof(path):
     return packets(path + ".raw")
 
 
-FORMATS = {"text": plain_text, "html": html, "summary": json_file, "folded": folded,
+FORMATS = {"text": plain_text, "html": html, "summary": json_file, "profile": json_file, "folded": folded,
            "chrome": json_file, "perfetto": packets, "pprof": pprof, "speedscope": json_file,
            "svg": svg, "sqlite": database, "csv": tables}
 
