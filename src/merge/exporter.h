@@ -65,6 +65,7 @@ enum exporter_use {
 	USES_ORIGINS = 1u << 5,	     /* total() is told of streams and threads */
 	USES_ANY = UINT32_MAX,	     /* of options that matter to all outputs */
 	USES_FINDINGS = 1u << 9,
+	USES_SIZE = 1u << 10,  /* --html-size */
 	USES_OTHER = 1u << 31, /* so that no exporter is without any */
 };
 
@@ -76,6 +77,7 @@ struct settings {
 	enum by by;
 	enum nvtx nvtx;
 	uint32_t top_count; /* 0: as each output has it */
+	size_t html_bytes_max;
 	double finding_shares
 		[RULES]; /* in percent, 0: as the rule has it, below 0: not looked for */
 	struct frame_style frames;

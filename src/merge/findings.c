@@ -81,9 +81,10 @@ const char *finding_severity(const struct finding *finding)
 const char *finding_usage(void)
 {
 	static char text[USAGE_BYTES];
-	size_t length = (size_t)snprintf(text, sizeof(text),
-					 "a rule, '=' and a share of the run from 0 to 100, or "
-					 "off; the rules are");
+	size_t length =
+		(size_t)snprintf(text, sizeof(text),
+				 "a rule, '=' and a share of the time at work from 0 to 100, or "
+				 "off; the rules are");
 
 	for (int rule = 0; rule < RULES && length < sizeof(text); rule++)
 		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s",

@@ -101,12 +101,13 @@ void tell_serial_streams(const struct looking *looking, struct finding *finding)
 	char time[TIME_BYTES];
 
 	format_time(time, finding->cost_ns);
-	finding_say(
-		finding,
-		"Kernels are launched into %" PRIu64 " streams, %s, but each waits until that of "
-		"another stream has ended; side by side they would take %s less, %s of the run.",
-		looking->facts[0], finding_places(looking, finding), time,
-		finding_share(finding->cost_ns, finding->whole_ns));
+	finding_say(finding,
+		    "Kernels are launched into %" PRIu64
+		    " streams, %s, but each waits until that of "
+		    "another stream has ended; side by side they would take %s less, %s of the "
+		    "time at work.",
+		    looking->facts[0], finding_places(looking, finding), time,
+		    finding_share(finding->cost_ns, finding->whole_ns));
 	finding->advice =
 		"Put nothing into the default stream in between, or make the streams "
 		"non-blocking (cudaStreamNonBlocking), and wait for events only where the "
@@ -163,7 +164,7 @@ void tell_stream_imbalance(const struct looking *looking, struct finding *findin
 		finding,
 		"Of %" PRIu64 " streams that get the same kind of work, %s, one has %s of "
 		"kernels where the mean is %s; spread evenly they would take %s less, %s of the "
-		"run.",
+		"time at work.",
 		looking->facts[0], finding_places(looking, finding), most, mean, time,
 		finding_share(finding->cost_ns, finding->whole_ns));
 	finding->advice = "Give each stream as much to do as the others, or hand pieces out as "
@@ -229,7 +230,8 @@ void tell_device_imbalance(const struct looking *looking, struct finding *findin
 	finding_say(
 		finding,
 		"Of %" PRIu64 " GPUs, GPU%" PRIu64 " is busy for %s where the mean is %s, mostly "
-		"with what is launched %s; spread evenly it would take %s less, %s of the run.",
+		"with what is launched %s; spread evenly it would take %s less, %s of the time at "
+		"work.",
 		looking->facts[0], looking->facts[3], most, mean, finding_places(looking, finding),
 		time, finding_share(finding->cost_ns, finding->whole_ns));
 	finding->advice = "Give each GPU as much to do as the others.";
@@ -272,7 +274,7 @@ void tell_small_grids(const struct looking *looking, struct finding *finding)
 		finding,
 		"Kernels of %" PRIu64 " blocks of %" PRIu64 " threads run alone on a GPU of %u "
 		"multiprocessors, %s, and leave most of it unused; with all of it they would take "
-		"up to %s less, %s of the run.",
+		"up to %s less, %s of the time at work.",
 		product(shape->grid), product(shape->block), processors,
 		finding_places(looking, finding), time,
 		finding_share(finding->cost_ns, finding->whole_ns));

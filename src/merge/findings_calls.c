@@ -82,7 +82,8 @@ void tell_module_loads(const struct looking *looking, struct finding *finding)
 
 	format_time(time, finding->cost_ns);
 	finding_say(finding,
-		    "%s loads code while work is under way, %s, which takes %s, %s of the run.",
+		    "%s loads code while work is under way, %s, which takes %s, %s of the time at "
+		    "work.",
 		    finding_api(looking, finding), finding_places(looking, finding), time,
 		    finding_share(finding->cost_ns, finding->whole_ns));
 	finding->advice = "Load each module once, before the loop, and keep it; of PTX, let the "
@@ -123,7 +124,7 @@ void tell_alloc_loop(const struct looking *looking, struct finding *finding)
 	format_time(time, finding->cost_ns);
 	finding_say(finding,
 		    "%s allocates again what was given back since, %s, which takes %s with the "
-		    "frees, %s of the run.",
+		    "frees, %s of the time at work.",
 		    finding_api(looking, finding), finding_places(looking, finding), time,
 		    finding_share(finding->cost_ns, finding->whole_ns));
 	finding->advice = "Allocate once, before the loop, and use the memory again; or allocate "

@@ -57,7 +57,7 @@ void tell_small_copies(const struct looking *looking, struct finding *finding)
 	format_time(time, finding->cost_ns);
 	finding_say(finding,
 		    "%s copies %s at a time, one copy right behind the other, %s, which takes %s, "
-		    "%s of the run.",
+		    "%s of the time at work.",
 		    finding_api(looking, finding), bytes, finding_places(looking, finding), time,
 		    finding_share(finding->cost_ns, finding->whole_ns));
 	finding->advice = "Gather the pieces in one buffer of pinned memory and copy that at once.";
@@ -94,7 +94,7 @@ void tell_pageable_async(const struct looking *looking, struct finding *finding)
 	format_time(time, finding->cost_ns);
 	finding_say(finding,
 		    "%s is given pageable memory, %s: the driver copies that through a buffer of "
-		    "its own while the thread waits, for %s, %s of the run.",
+		    "its own while the thread waits, for %s, %s of the time at work.",
 		    finding_api(looking, finding), finding_places(looking, finding), time,
 		    finding_share(finding->cost_ns, finding->whole_ns));
 	finding->advice = "Use pinned memory for it (cudaMallocHost, cudaHostRegister; of PyTorch, "
@@ -147,7 +147,7 @@ void tell_low_bandwidth(const struct looking *looking, struct finding *finding)
 	format_bytes(bytes, site->host_copy_bytes / site->host_copy_count);
 	finding_say(finding,
 		    "%s copies %s a time at %.1f GB/s%s, %s; at 25 GB/s it would take %s less, %s "
-		    "of the run.",
+		    "of the time at work.",
 		    finding_api(looking, finding), bytes,
 		    (double)site->host_copy_bytes / (double)(ns ? ns : 1),
 		    site->pageable_count ? " from or to pageable memory" : "",
@@ -211,7 +211,8 @@ void tell_copy_share(const struct looking *looking, struct finding *finding)
 
 	format_time(time, finding->cost_ns);
 	finding_say(finding,
-		    "For %s, %s of the run, the GPU copies and computes nothing; %s copies %s.",
+		    "For %s, %s of the time at work, the GPU copies and computes nothing; %s "
+		    "copies %s.",
 		    time, finding_share(finding->cost_ns, finding->whole_ns),
 		    finding_api(looking, finding), finding_places(looking, finding));
 	finding->advice =

@@ -38,7 +38,7 @@ void tell_sync_idle(const struct looking *looking, struct finding *finding)
 	format_time(time, finding->cost_ns);
 	finding_say(finding,
 		    "%s waits until the GPU has run dry, %s: until it gets work again it is idle, "
-		    "for %s in all, %s of the run.",
+		    "for %s in all, %s of the time at work.",
 		    finding_api(looking, finding), finding_places(looking, finding), time,
 		    finding_share(finding->cost_ns, finding->whole_ns));
 	finding->advice =
@@ -83,7 +83,7 @@ void tell_short_kernels(const struct looking *looking, struct finding *finding)
 	finding_say(
 		finding,
 		"Kernels that run for %s on average are over before the next is launched, %s: the "
-		"GPU waits %s for their launches, %s of the run.",
+		"GPU waits %s for their launches, %s of the time at work.",
 		kernel, finding_places(looking, finding), time,
 		finding_share(finding->cost_ns, finding->whole_ns));
 	finding->advice = "Fuse them, give each more to do, or replay them as a CUDA graph "
@@ -168,7 +168,8 @@ void tell_gpu_idle(const struct looking *looking, struct finding *finding)
 
 	format_time(time, finding->cost_ns);
 	finding_say(finding,
-		    "The GPU is idle for %s, %s of the run, because %s; mostly before the work of "
+		    "The GPU is idle for %s, %s of the time at work, because %s; mostly before the "
+		    "work of "
 		    "%s in %s.",
 		    time, finding_share(finding->cost_ns, finding->whole_ns), idle_words[class].why,
 		    finding_api(looking, finding), where ? where : "?");

@@ -227,7 +227,7 @@ const struct exporter exporter_html = {
 	.what = "a report to look at in a browser: flame graph, time line, tables; one file that "
 		"needs "
 		"no network",
-	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_ORIGINS | USES_FINDINGS,
+	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_ORIGINS | USES_FINDINGS | USES_SIZE,
 	.begin = begin,
 	.process = add_process,
 	.call = add_call,

@@ -7,6 +7,9 @@
  * "threads" and "ranges" that samples refer to by place, from 1 on; "tracks"; "loss_words", what the
  * summary's losses are.
  *
+ * "left_out_path_count" says how many of the smallest paths are HTML_OTHER, so that the page stays within
+ * settings->html_bytes_max, and "left_out_gpu_time_ns" how much GPU time that is.
+ *
  * Columns "node.depth" and "node.name" are the tree of call paths, depth first; node 0, which stands
  * for all, is left out. "sample.node" (each less the one before), "sample.device", "sample.thread",
  * "sample.range" and "weight.W" are what ends in its nodes. "track.T.S" is a series of a track.
@@ -40,8 +43,13 @@ struct track {
 	uint64_t level_ns;
 };
 
+#define SAMPLE_LEFT_OUT UINT32_MAX /* its path is HTML_OTHER */
+
+#define HTML_OTHER "[other]" /* the smallest paths of a report that would be too large */
+
 struct sample {
 	uint32_t node;
+	uint32_t number; /* of the node in the page */
 	uint32_t device;
 	uint32_t thread;
 	uint32_t range;
@@ -59,6 +67,8 @@ struct html {
 	struct sample *samples;
 	size_t sample_count;
 	size_t sample_capacity;
+	uint64_t left_out_path_count; /* of samples with SAMPLE_LEFT_OUT … */
+	uint64_t left_out_gpu_ns;     /* … and their GPU time */
 	struct track *tracks;
 	size_t track_count;
 	size_t track_capacity;
@@ -97,5 +107,12 @@ void html_free_tracks(struct html *html);
 
 /* Writes the page (html_page.c). 0 or -ENOMEM. */
 int html_put_page(struct sink *sink, const struct run *run);
+
+/* Makes the smallest paths one, so that there will be that part of the samples at most (html_small.c).
+ * A path is as large as its largest share of any weight. 0 or -ENOMEM. */
+int html_leave_out(struct html *html, double part);
+
+/* Is there more than one path left? */
+bool html_can_leave_out(const struct html *html);
 
 #endif

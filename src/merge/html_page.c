@@ -21,6 +21,7 @@ struct tree {
 	uint32_t *names; /* by name of paths: its place in the page + 1; 0: is not shown */
 	uint32_t *name_order;
 	uint32_t name_count;
+	bool has_other; /* behind all of these there is HTML_OTHER */
 };
 
 static void free_tree(struct tree *tree)
@@ -36,7 +37,8 @@ static void free_tree(struct tree *tree)
 static void mark_nodes(struct tree *tree, const struct html *html, const struct paths *paths)
 {
 	for (size_t s = 0; s < html->sample_count; s++)
-		tree->numbers[html->samples[s].node] = 1;
+		if (html->samples[s].node != SAMPLE_LEFT_OUT)
+			tree->numbers[html->samples[s].node] = 1;
 	for (uint32_t n = paths->node_count; n-- > 1;)
 		if (tree->numbers[n])
 			tree->numbers[paths->nodes[n].parent] = 1;
@@ -121,19 +123,23 @@ static void put_tree(struct page_columns *columns, const struct tree *tree,
 		depths[i + 1] = (parent == PATH_ROOT ? 0 : depths[tree->numbers[parent]]) + 1;
 		page_columns_put(columns, column, depths[i + 1]);
 	}
+	if (tree->has_other)
+		page_columns_put(columns, column, 1);
 	free(depths);
 	column = page_columns_add(columns, "node.name");
 	for (uint32_t i = 0; i < tree->count; i++)
 		page_columns_put(columns, column,
 				 tree->names[paths->nodes[tree->order[i]].name] - 1);
+	if (tree->has_other)
+		page_columns_put(columns, column, tree->name_count);
 }
 
 static int compare_samples(const void *a, const void *b)
 {
 	const struct sample *x = a, *y = b;
 
-	if (x->node != y->node)
-		return x->node < y->node ? -1 : 1;
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
 	if (x->device != y->device)
 		return x->device < y->device ? -1 : 1;
 	if (x->thread != y->thread)
@@ -147,7 +153,9 @@ static void merge_samples(struct html *html, const struct tree *tree)
 	size_t kept = 0;
 
 	for (size_t s = 0; s < html->sample_count; s++)
-		html->samples[s].node = tree->numbers[html->samples[s].node];
+		html->samples[s].number = html->samples[s].node == SAMPLE_LEFT_OUT
+						  ? tree->count + 1
+						  : tree->numbers[html->samples[s].node];
 	if (html->sample_count)
 		qsort(html->samples, html->sample_count, sizeof(*html->samples), compare_samples);
 	for (size_t s = 0; s < html->sample_count; s++) {
@@ -168,7 +176,7 @@ static void put_samples(struct page_columns *columns, const struct html *html)
 
 	for (size_t s = 0; s < html->sample_count; s++)
 		page_columns_put(columns, column,
-				 html->samples[s].node - (s ? html->samples[s - 1].node : 0));
+				 html->samples[s].number - (s ? html->samples[s - 1].number : 0));
 	column = page_columns_add(columns, "sample.device");
 	for (size_t s = 0; s < html->sample_count; s++)
 		page_columns_put(columns, column, html->samples[s].device);
@@ -234,6 +242,8 @@ static void put_lists(struct json *json, const struct html *html, const struct t
 		text = names_text(&paths->names, tree->name_order[n], &length);
 		json_text(json, NULL, text, length);
 	}
+	if (tree->has_other)
+		json_string(json, NULL, HTML_OTHER);
 	json_end_array(json);
 	put_names(json, "devices", &html->devices);
 	put_names(json, "threads", &html->threads);
@@ -300,6 +310,8 @@ static int put_document(struct output *out, struct html *html, const struct tree
 	json_u64(&json, "version", REPORT_VERSION);
 	json_u64(&json, "first_ns", html->first_ns == UINT64_MAX ? 0 : html->first_ns);
 	json_u64(&json, "last_ns", html->last_ns);
+	json_u64(&json, "left_out_path_count", html->left_out_path_count);
+	json_u64(&json, "left_out_gpu_time_ns", html->left_out_gpu_ns);
 	json_begin_array(&json, "weights");
 	for (int w = 0; w < WEIGHTS; w++) {
 		json_begin_object(&json, NULL);
@@ -335,10 +347,9 @@ static int write_piece(void *context, const char *text, size_t length)
 	return 0;
 }
 
-static int put_all(struct sink *sink, const struct run *run, const struct tree *tree,
-		   const struct page_columns *columns)
+static int put_all(struct output *out, struct html *html, const struct run *run,
+		   const struct tree *tree, const struct page_columns *columns)
 {
-	struct html *html = sink->state;
 	struct output document;
 	struct output_bytes bytes;
 	int error = output_open_memory(&document);
@@ -348,16 +359,16 @@ static int put_all(struct sink *sink, const struct run *run, const struct tree *
 	if (!error)
 		error = output_bytes(&document, &bytes);
 	if (!error)
-		error = page_write(bytes.data, bytes.length, columns, write_piece, &sink->out);
+		error = page_write(bytes.data, bytes.length, columns, write_piece, out);
 	output_discard(&document);
 	return error;
 }
 
-int html_put_page(struct sink *sink, const struct run *run)
+/* The page with the samples that are not left out. */
+static int make_page(struct output *out, struct html *html, const struct run *run)
 {
-	struct html *html = sink->state;
 	struct page_columns columns = {0};
-	struct tree tree = {0};
+	struct tree tree = {.has_other = html->left_out_path_count};
 	int error = make_tree(&tree, html, &run->paths);
 
 	if (!error) {
@@ -368,8 +379,43 @@ int html_put_page(struct sink *sink, const struct run *run)
 		error = columns.error;
 	}
 	if (!error)
-		error = put_all(sink, run, &tree, &columns);
+		error = put_all(out, html, run, &tree, &columns);
 	page_columns_free(&columns);
 	free_tree(&tree);
+	return error;
+}
+
+/* Writes the page if it is small enough, or if nothing is left that could make it smaller; else
+ * *length_out is how long it would be. */
+static int try_page(struct sink *sink, const struct run *run, size_t *length_out)
+{
+	struct html *html = sink->state;
+	struct output page;
+	struct output_bytes bytes;
+	int error = output_open_memory(&page);
+
+	if (!error)
+		error = make_page(&page, html, run);
+	if (!error)
+		error = output_bytes(&page, &bytes);
+	if (!error) {
+		*length_out = bytes.length;
+		if (bytes.length <= sink->settings->html_bytes_max || !html_can_leave_out(html)) {
+			output_text(&sink->out, bytes.data, bytes.length);
+			*length_out = 0;
+		}
+	}
+	output_discard(&page);
+	return error;
+}
+
+int html_put_page(struct sink *sink, const struct run *run)
+{
+	size_t length;
+	int error;
+
+	while (!(error = try_page(sink, run, &length)) && length && !error)
+		error = html_leave_out(sink->state,
+				       (double)sink->settings->html_bytes_max / (double)length);
 	return error;
 }

@@ -13,6 +13,8 @@
 
 #define TOP_MAX 1000000
 
+#define SIZE_UNITS_MAX 1000000
+
 static int apply_unit(struct options *options, const char *value)
 {
 	if (strcmp(value, "ns") && strcmp(value, "us"))
@@ -143,6 +145,21 @@ static int apply_top(struct options *options, const char *value)
 static int apply_finding(struct options *options, const char *value)
 {
 	return finding_parse(options->settings.finding_shares, value);
+}
+
+/* "200K", "10M" */
+static int apply_html_size(struct options *options, const char *value)
+{
+	char *end;
+	unsigned long long size;
+
+	if (value[0] < '0' || value[0] > '9')
+		return -EINVAL;
+	size = strtoull(value, &end, 10);
+	if ((strcmp(end, "K") && strcmp(end, "M")) || !size || size > SIZE_UNITS_MAX)
+		return -EINVAL;
+	options->settings.html_bytes_max = size * (end[0] == 'K' ? 1000 : 1000000);
+	return 0;
 }
 
 /* "1.5s", "200ms", "30us", "7ns"; without a unit, seconds. */
@@ -305,9 +322,14 @@ const struct option_row option_rows[] = {
 	 apply_debug_dir},
 	{"top", 0, "N", "rows of each table (10 in text, 1000 in --summary)", USES_TOP, apply_top},
 	{"finding", 0, "RULE=PERCENT",
-	 "findings of that rule must cost so much of the run (docs/FINDINGS.md names the rules and "
+	 "findings of that rule must cost so much of the time at work (docs/FINDINGS.md names the "
+	 "rules and "
 	 "their shares), RULE=off: they are not looked for; may be given for several rules",
 	 USES_FINDINGS, apply_finding},
+	{"html-size", 0, "SIZE",
+	 "the most that the report may take (10M): beyond that the smallest call paths are one; "
+	 "200K, 5M",
+	 USES_SIZE, apply_html_size},
 	{"from", 0, "TIME",
 	 "only what begins at that time or later: 1.5s (or 1.5), 200ms, 30us, 7ns from the start "
 	 "of the first log on",

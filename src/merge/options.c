@@ -138,6 +138,7 @@ static int parse_option(struct options *options, bool *given, char **argv, int a
 		     : !strcmp(row->value, "COUNT")	   ? "a number from 0 on"
 		     : !strcmp(row->value, "NAME")	   ? "a name"
 		     : !strcmp(row->value, "DIR")	   ? "a directory"
+		     : !strcmp(row->value, "SIZE")	   ? "a size such as 200K or 10M"
 		     : !strcmp(row->value, "RULE=PERCENT") ? finding_usage()
 		     : !strcmp(row->value, "TIME") ? "a time such as 1.5s, 200ms, 30us or 7ns"
 						   : row->value);
@@ -219,7 +220,9 @@ int options_parse(struct options *options, int argc, char **argv, struct report 
 	bool given[OPTIONS_MAX] = {false}, only_inputs = false;
 	int error = 0;
 
-	*options = (struct options){.inputs = argv + 1, .settings.frames.inlines = true};
+	*options = (struct options){
+		.inputs = argv + 1,
+		.settings = {.frames.inlines = true, .html_bytes_max = HTML_BYTES_MAX}};
 	for (int i = 1; i < argc && !error; i++) {
 		if (only_inputs || argv[i][0] != '-' || !argv[i][1])
 			options->inputs[options->input_count++] = argv[i];

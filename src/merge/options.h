@@ -12,6 +12,8 @@
 
 #define OPTIONS_OUTPUTS_MAX 16
 
+#define HTML_BYTES_MAX 10000000 /* of a report, if the user says nothing else */
+
 struct output_option {
 	const struct exporter *exporter;
 	const char *path; /* "-" is stdout */

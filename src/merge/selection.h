@@ -63,6 +63,13 @@ static inline bool selection_has_paths(const struct selection *selection)
 	       selection->wanted->patterns[PATTERN_HIDE];
 }
 
+/* Is it chosen by more than time? */
+static inline bool wanted_has_patterns(const struct wanted *wanted)
+{
+	return wanted->patterns[PATTERN_FILTER] || wanted->patterns[PATTERN_FOCUS] ||
+	       wanted->patterns[PATTERN_RANGE];
+}
+
 /* Do paths become others? */
 static inline bool wanted_changes_paths(const struct wanted *wanted)
 {

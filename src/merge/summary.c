@@ -89,6 +89,23 @@ static int put_tables(struct sink *sink, const struct run *run)
 	return 0;
 }
 
+/* That nobody takes the tables for all there was. */
+static void put_damage(struct output *out, const struct run *run)
+{
+	uint64_t sum = 0;
+
+	for (unsigned loss = LOSS_DAMAGED_CALLS; loss < LOSS_COUNT; loss++)
+		sum += run->losses[loss];
+	if (!sum)
+		return;
+	put_style(out, STYLE_ALARM);
+	output_format(out,
+		      "  damaged: something of the log%s cannot be read; what, stands at the end",
+		      run->inputs->count == 1 ? "" : "s");
+	put_style(out, STYLE_PLAIN);
+	output_text(out, "\n", 1);
+}
+
 static void put_overview(struct output *out, const struct run *run)
 {
 	char time[TIME_BYTES], part[WANTED_BYTES];
@@ -96,6 +113,7 @@ static void put_overview(struct output *out, const struct run *run)
 	output_format(out, "%zu process%s%s\n", run->inputs->count,
 		      run->inputs->count == 1 ? "" : "es",
 		      run->has_simulated_gpu ? ", simulated GPU" : "");
+	put_damage(out, run);
 	if (run->selection) {
 		wanted_describe(&run->settings->wanted, part, sizeof(part));
 		output_format(out, "  of these, only %s\n", part);

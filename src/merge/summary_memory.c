@@ -42,6 +42,9 @@ int summary_put_memory(struct sink *sink, const struct run *run)
 	if (!run->memory_row_count)
 		return 0;
 	put_title(out, "Memory", run->memory_row_count, run->memory_row_count);
+	if (run->selection && wanted_has_patterns(&run->settings->wanted))
+		output_format(out, "  of all calls in the window of time: --filter, --focus and "
+				   "--range do not hold for this table\n");
 	if (!put_is_narrow(out))
 		output_format(out, "%12s  %12s  ", "allocations", "frees");
 	output_format(out, "%12s  %12s  %12s  %12s  %s\n", "allocated", "peak", "peak at",

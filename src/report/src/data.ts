@@ -62,6 +62,32 @@ export interface MemoryRow {
 	leaked_bytes: number;
 }
 
+export interface FindingPlace {
+	cost_ns: number;
+	count: number;
+	call: string;
+	function: string;
+	file?: string;
+	line?: number;
+	frames: string[];
+}
+
+export interface Finding {
+	rule: string;
+	severity: 'error' | 'high' | 'medium' | 'low';
+	process: string;
+	process_count: number;
+	cost_ns: number;
+	whole_ns: number;
+	estimate: string;
+	where: string;
+	what: string;
+	advice: string;
+	evidence: Record<string, number>;
+	place_count: number;
+	places: FindingPlace[];
+}
+
 interface Rows<Row> {
 	row_count: number;
 	rows: Row[];
@@ -99,6 +125,7 @@ export interface Summary {
 		doubts: Record<string, number>;
 		warnings: string[];
 	};
+	findings?: Rows<Finding>; /* of a recording */
 	copies: Rows<TransferRow>;
 	memory: Rows<MemoryRow>;
 	api_calls: Rows<CallRow>;
@@ -157,6 +184,8 @@ export interface Report {
 	ranges: Range[];
 	tracks: Track[];
 	track_left_out_count: number;
+	left_out_path_count?: number; /* the smallest call paths are one, [other] */
+	left_out_gpu_time_ns?: number;
 	loss_words: Record<string, string>;
 	columns: { name: string; bytes: number; count: number }[];
 	summary: Summary;

@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { changeColour, frameColour, kindNames } from './colours';
 import type { Weight } from './data';
 import { Filters } from './filters';
-import { formatChange, formatCount, formatDelta, formatPercent, formatWeight } from './format';
+import { formatChange, formatCount, formatDelta, formatPercent, formatTime, formatWeight } from './format';
 import { type Cell, cellAt, childrenOf, layOut } from './layout';
 import { type Change, type Look, paint, ROW_HEIGHT, rowAt, rowTop, type Scene } from './painter';
 import { filter, isDark, isFlame, printing, search, selected, type State, watchWidth, weight, zoom } from './state';
@@ -321,6 +321,13 @@ export function Flame({ state }: { state: State }) {
 			<header class="card-head">
 				<h2>Flame graph</h2>
 				<p class="sub">{weightTitles[spec.name]?.what}</p>
+				{report.left_out_path_count ? (
+					<p class="sub" id="left-out">
+						The {formatCount(report.left_out_path_count)} smallest call paths are one frame, [other], with{' '}
+						{formatTime(report.left_out_gpu_time_ns ?? 0)} of GPU time: with all of them this page would be too large
+						(xtrace-merge --html-size).
+					</p>
+				) : null}
 			</header>
 			<div class="toolbar">
 				<label class="field">

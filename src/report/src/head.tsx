@@ -46,6 +46,7 @@ export function ThemeSwitch() {
 
 export function Bar({ state }: { state: State }) {
 	const links: [string, string, boolean][] = [
+		['findings', 'Findings', (state.report.summary.findings?.rows.length ?? 0) > 0],
 		['timeline', 'Over time', state.report.tracks.length > 0],
 		['flame', 'Flame graph', true],
 		['tables', 'Tables', true],

@@ -4,6 +4,7 @@ import { effect } from '@preact/signals';
 import { render } from 'preact';
 import { ComparisonPage, comparisonTitle } from './comparison';
 import { load } from './data';
+import { Findings } from './findings';
 import { Flame } from './flame';
 import { Account, Bar, Head, titleOf } from './head';
 import { isDark, printing, type State } from './state';
@@ -20,6 +21,7 @@ function Page({ state }: { state: State }) {
 			<Bar state={state} />
 			<main>
 				<Head state={state} />
+				<Findings state={state} />
 				<Tracks state={state} />
 				<Flame state={state} />
 				<Tables state={state} />

@@ -306,8 +306,15 @@ const tabs: { id: string; title: string; note?: (state: State) => string | null;
 	{ id: 'calls', title: 'API calls', show: (state) => <Calls state={state} /> },
 	{ id: 'transfers', title: 'Copies', show: (state) => <Transfers state={state} /> },
 	{ id: 'ranges', title: 'NVTX ranges', show: (state) => <Ranges state={state} /> },
-	{ id: 'memory', title: 'Memory', show: (state) => <Memory state={state} /> },
+	{ id: 'memory', title: 'Memory', note: memoryNote, show: (state) => <Memory state={state} /> },
 ];
+
+/* Allocations are counted by device, whoever made them. */
+function memoryNote({ report }: State): string | null {
+	return /--(filter|focus|range)/.test(report.summary.selection ?? '')
+		? 'Of all calls in the window of time: --filter, --focus and --range do not hold for this table.'
+		: null;
+}
 
 function filterNote(): string | null {
 	return isFiltered.value ? 'With the filters of the flame graph.' : null;

@@ -27,11 +27,11 @@ const work = mkdtempSync(join(tmpdir(), 'xtrace-report.'));
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
 
 // All outputs of a log: the report's path, the summary, and the folded lines of a weight.
-function outputs(log, name) {
+function outputs(log, name, options = []) {
 	const html = join(work, `${name}.html`);
 	const summary = join(work, `${name}.json`);
 	const { status, stderr } = spawnSync(merge, [
-		'-q', '--no-recover', log, '--html', html, '--summary', summary, '--top', '100000',
+		'-q', '--no-recover', log, '--html', html, '--summary', summary, '--top', '100000', ...options,
 	]);
 
 	assert.ok(status === 0 || status === 1, String(stderr));
@@ -358,11 +358,74 @@ async function checkHostile() {
 		const name = await page.textContent('.details-name');
 		assert.ok(['[NVTX <i>range</i>]', ...hostile].includes(name), name);
 	}
+	assert.ok((await page.textContent('.finding')).includes('<!--'));
 	for (const tab of ['kernels', 'paths', 'calls', 'ranges']) await page.click(`#tab-${tab}`);
 	assert.ok((await page.textContent('#page')).includes('<i>range</i>'));
 	for (const element of ['img', 'svg', 'u', '#page script', '#page title'])
 		assert.equal(await page.locator(element).count(), 0, element);
 	assert.equal(await page.locator('body > script').count(), 1);
+	await close(page);
+}
+
+// Steps in which the CPU waits, fetches, and launches again: the wait is a finding.
+function waits() {
+	const lines = ['stack sync main step fetch cudaStreamSynchronize', 'stack launch main step cudaLaunchKernel'];
+
+	for (let i = 0; i < 100; i++) {
+		const t = 1000 + i * 100000;
+
+		lines.push(`call ${2 * i + 1} 1 cuLaunchKernel launch ${t} 3000`);
+		lines.push(`kernel ${2 * i + 1} 1 matmul ${t + 5000} 60000`);
+		lines.push(`call ${2 * i + 2} 1 cuStreamSynchronize sync ${t + 4000} 63000`);
+	}
+	return lines.join('\n');
+}
+
+// What the page says of findings is what the summary does, and leads to the flame graph.
+async function checkFindings() {
+	const all = outputs(made('waits', waits()), 'waits');
+	const [row] = all.summary.findings.rows;
+	const page = await open(all.html);
+
+	assert.equal(all.summary.findings.row_count, 1);
+	assert.equal(await page.getAttribute('.finding', 'data-rule'), row.rule);
+	assert.equal(Number(await page.getAttribute('.finding', 'data-cost')), row.cost_ns);
+	assert.equal(await page.textContent('.finding-what'), row.what);
+	assert.ok((await page.textContent('.finding-advice')).endsWith(row.advice));
+	for (const [name, value] of Object.entries(row.evidence))
+		assert.equal(await numberOf(page, `[data-evidence=${name}]`), value, name);
+	await page.click('.finding summary');
+	await page.click('.finding-places button');
+	await soon(async () => assert.equal(await page.textContent('.details-name'), 'cudaStreamSynchronize'));
+	await isNumber(page, '#flame-total', all.summary.weights['cpu-wait'].total, 'its weight');
+	await close(page);
+	const none = await open(outputs(made('threads'), 'no_findings').html);
+	assert.equal(await none.locator('.finding').count(), 0);
+	await isThere(none, '.no-findings');
+	await close(none);
+}
+
+// A report that would be too large: small paths are one frame, nothing else changes.
+async function checkSize() {
+	const log = join(traces, 'h200-pytorch.xtr');
+	const whole = outputs(log, 'whole_page');
+	const limit = statSync(whole.html).size - 3000;
+	const all = outputs(log, 'small_page', ['--html-size', `${Math.floor(limit / 1000)}K`]);
+	const page = await open(all.html);
+
+	assert.ok(statSync(all.html).size <= limit, `${statSync(all.html).size} bytes, not ${limit}`);
+	assert.match(await page.textContent('#left-out'), /^The \d+ smallest call paths are one frame, \[other\]/);
+	for (const [name, weight] of Object.entries(all.summary.weights)) {
+		await choose(page, name, all.summary);
+		await isNumber(page, '#flame-total', weight.total, name);
+	}
+	await choose(page, 'gpu-time', all.summary);
+	await page.fill('#search', '/^\\[other\\]$/');
+	await soon(async () => {
+		const found = await numberOf(page, '#found');
+
+		assert.ok(found > 0 && found < all.summary.totals.gpu_time_ns / 2, String(found));
+	});
 	await close(page);
 }
 
@@ -403,6 +466,8 @@ try {
 	}
 	await checkLooks(html);
 	await checkHostile();
+	await checkFindings();
+	await checkSize();
 	await checkTrust();
 	console.log('the report shows what the other outputs say');
 } finally {

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What costs most and can be helped: docs/FINDINGS.md. */
+import { useSignal } from '@preact/signals';
+import type { Finding, FindingPlace } from './data';
+import { formatCount, formatPercent, formatTime, shortBytes, shortTime } from './format';
+import { noFilter, type Tree } from './tree';
+import { filter, printing, showNode, type State, weight } from './state';
+
+const SHOWN = 4; /* before all are asked for */
+
+/* The weight in which the place of a finding has something to show. */
+const weightsOfRules: Record<string, string[]> = {
+	'alloc-loop': ['alloc-bytes'],
+	'sync-idle': ['cpu-wait', 'gpu-time'],
+	'short-kernels': ['gpu-idle', 'gpu-time'],
+	'gpu-idle': ['gpu-idle', 'gpu-time'],
+};
+
+/* The node of a path; 0: it is not in the tree, as nothing of any weight is in it. */
+function findNode(tree: Tree, frames: string[]): number {
+	let node = 0;
+
+	for (const frame of frames) {
+		let next = 0;
+
+		for (const child of tree.children(node))
+			if (tree.text(child) === frame) {
+				next = child;
+				break;
+			}
+		if (!next) return 0;
+		node = next;
+	}
+	return node;
+}
+
+function weightFor({ report, tree }: State, rule: string, node: number): number {
+	const names = [...(weightsOfRules[rule] ?? ['gpu-time']), ...report.weights.map((w) => w.name)];
+	const places = names.map((name) => report.weights.findIndex((w) => w.name === name));
+
+	return places.find((place) => tree.sums(place, noFilter).total[node] > 0) ?? 0;
+}
+
+function PlaceLine({ place }: { place: FindingPlace }) {
+	const name = place.file?.split('/').pop();
+	const says = place.file && place.function.endsWith(`:${place.line})`);
+
+	return (
+		<code title={place.file ? `${place.file}:${place.line}` : undefined}>
+			{place.function || 'an unknown function'}
+			{name && !says ? ` (${name}:${place.line})` : ''}
+		</code>
+	);
+}
+
+function Places({ state, finding }: { state: State; finding: Finding }) {
+	return (
+		<ul class="finding-places">
+			{finding.places.map((place) => {
+				const node = findNode(state.tree, place.frames);
+				const show = () => {
+					filter.value = noFilter;
+					weight.value = weightFor(state, finding.rule, node);
+					showNode(node);
+				};
+
+				return (
+					<li>
+						<span class="finding-cost">{place.cost_ns ? shortTime(place.cost_ns) : ''}</span>
+						<span class="finding-path">
+							<PlaceLine place={place} /> calls <code>{place.call}</code>
+							<span class="muted"> {formatCount(place.count)}×</span>
+							<span class="muted frames" title={place.frames.join('\n')}>{place.frames.slice(0, -1).join(' › ')}</span>
+						</span>
+						{node ? (
+							<button type="button" class="link screen-only" onClick={show} data-node={node}>
+								Show in the flame graph
+							</button>
+						) : null}
+					</li>
+				);
+			})}
+			{finding.place_count > finding.places.length ? (
+				<li class="muted">and {formatCount(finding.place_count - finding.places.length)} more</li>
+			) : null}
+		</ul>
+	);
+}
+
+function evidenceText(name: string, value: number): string {
+	if (name.endsWith('_ns')) return formatTime(value);
+	return name.endsWith('_bytes') ? shortBytes(value) : formatCount(value);
+}
+
+function Evidence({ finding }: { finding: Finding }) {
+	return (
+		<dl class="counts finding-evidence">
+			{Object.entries(finding.evidence).map(([name, value]) => (
+				<div>
+					<dt>{name.replace(/_(ns|count|bytes)$/, '').replaceAll('_', ' ')}</dt>
+					<dd data-evidence={name} data-value={value}>
+						{evidenceText(name, value)}
+					</dd>
+				</div>
+			))}
+			<div>
+				<dt>cost: {finding.estimate}</dt>
+				<dd>{formatTime(finding.cost_ns)}</dd>
+			</div>
+		</dl>
+	);
+}
+
+function Item({ state, finding }: { state: State; finding: Finding }) {
+	const share = formatPercent(finding.cost_ns, finding.whole_ns);
+
+	return (
+		<li class={`finding ${finding.severity}`} data-rule={finding.rule} data-cost={finding.cost_ns}>
+			<div class="finding-head">
+				<span class="finding-share">{finding.severity === 'error' ? 'error' : share}</span>
+				<b class="finding-rule">{finding.rule}</b>
+				<code class="finding-where">{finding.where}</code>
+			</div>
+			<p class="finding-what">{finding.what}</p>
+			<p class="finding-advice">
+				<b>Try:</b> {finding.advice}
+			</p>
+			{finding.process_count > 1 ? (
+				<p class="muted small">
+					The same in {formatCount(finding.process_count)} processes; this is {finding.process}.
+				</p>
+			) : null}
+			<details open={printing.value}>
+				<summary>Where, and how that is known</summary>
+				<Places state={state} finding={finding} />
+				<Evidence finding={finding} />
+			</details>
+		</li>
+	);
+}
+
+export function Findings({ state }: { state: State }) {
+	const rows = state.report.summary.findings?.rows ?? [];
+	const wantsAll = useSignal(false);
+	const shown = wantsAll.value || printing.value ? rows.length : SHOWN;
+
+	if (!rows.length)
+		return (
+			<p id="findings" class="muted no-findings">
+				No findings: nothing that is known to waste time costs much here.
+			</p>
+		);
+	return (
+		<section id="findings" class="card">
+			<header class="card-head">
+				<h2>Findings</h2>
+				<p class="sub">What costs most and can be helped, by the share of the time at work that could be won, as estimated.</p>
+			</header>
+			<ol class="findings">
+				{rows.slice(0, shown).map((finding) => (
+					<Item state={state} finding={finding} />
+				))}
+			</ol>
+			{rows.length > shown ? (
+				<button type="button" class="more" onClick={() => (wantsAll.value = true)}>
+					{rows.length - shown} more
+				</button>
+			) : null}
+		</section>
+	);
+}
