@@ -100,8 +100,9 @@ static void put_damage(struct output *out, const struct run *run)
 		return;
 	put_style(out, STYLE_ALARM);
 	output_format(out,
-		      "  damaged: something of the log%s cannot be read; what, stands at the end",
-		      run->inputs->count == 1 ? "" : "s");
+		      "  the log%s damaged or cut short: what is missing stands under Losses, "
+		      "at the end",
+		      run->inputs->count == 1 ? " is" : "s are");
 	put_style(out, STYLE_PLAIN);
 	output_text(out, "\n", 1);
 }

@@ -5,6 +5,8 @@ cp whole.xtr cut.xtr
 size=$(wc -c <whole.xtr)
 truncate -s $((size - 40)) cut.xtr
 merge cut.xtr --folded -
+merge cut.xtr --quiet --text cut.txt
+head -3 cut.txt
 
 # A log from which a chunk of each kind that it has is gone.
 for kind in 1 4 5 6 7 8 9 10 11 12 13 14; do

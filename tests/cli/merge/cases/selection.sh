@@ -28,6 +28,9 @@ echo "-- a range, also by its domain, and what is within it"
 for range in epoch '^loader:forward$' 'forward'; do
 	merge part.xtr --range "$range" --folded -
 done
+echo "-- memory by device is of all calls"
+merge part.xtr --quiet --filter step --text part.txt
+sed -n '/^Memory$/,/^$/p' part.txt
 echo "-- paths"
 merge part.xtr --filter softmax --folded -
 merge part.xtr --filter step --weight cpu-wait --folded -
