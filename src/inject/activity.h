@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "cuda_abi/cupti_abi.h"
-#include "xtrace/log_format.h"
+#include "xtrace/spool_format.h"
 
 #define ACTIVITY_BUFFERS_MAX 1024
 #define ACTIVITY_DATA_BYTES  (128u << 10)

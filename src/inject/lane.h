@@ -19,7 +19,8 @@
 #include <stdint.h>
 
 #include "inject/stack_memo.h"
-#include "xtrace/log_format.h"
+#include "inject/stack_modules.h"
+#include "xtrace/spool_format.h"
 
 #define LANE_TEXT_BYTES	 4096
 #define LANES_MAX	 4096
@@ -48,6 +49,7 @@ struct lane {
 	uint64_t gave_up_at;	 /* free_pos + 1 when waiting for room was in vain; 0: never */
 	bool busy;		 /* inside a callback: do not enter again */
 	struct stack_memo memo;
+	struct stack_modules modules;
 	struct stack_walk walk;
 	struct python_walk python;
 	char text[LANE_TEXT_BYTES]; /* of the event that is being committed */
@@ -68,7 +70,9 @@ struct lane {
 	bool owner_gone;
 	uint32_t slots_changed; /* slot_stack_id before this one differs from the one in the ring */
 	uint32_t slots_used;	/* those from here on never had an id */
-	uint32_t slot_stack_id[XT_STACK_SLOT_COUNT]; /* as of read_pos */
+	uint32_t slot_stack_id[XT_STACK_SLOT_COUNT];   /* as of read_pos */
+	uint32_t slot_module_id[XT_MODULE_SLOT_COUNT]; /* likewise */
+	bool modules_changed;			       /* slot_module_id differs from the ring's */
 };
 
 /* The calling thread's lane, or NULL. */

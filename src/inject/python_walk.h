@@ -23,11 +23,12 @@
 #include "inject/python_steps.h"
 #include "inject/stack_walk.h"
 #include "xtrace/log_format.h"
+#include "xtrace/spool_format.h"
 
 #define PYTHON_INPUTS_MAX      8192
 #define PYTHON_RUNS_MAX	       2048
 #define PYTHON_COPY_WORDS_MAX  16384
-#define PYTHON_CODE_PART_BYTES 49152 /* of a stack record, for code objects */
+#define PYTHON_CODE_PART_BYTES 47104 /* of a stack record, for code objects */
 #define PYTHON_NAME_BYTES_MAX  1024
 #define PYTHON_FILE_BYTES_MAX  4096
 

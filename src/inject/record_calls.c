@@ -9,34 +9,60 @@
 #include <unistd.h>
 
 #include "inject/api_table.h"
-#include "inject/modules.h"
 #include "inject/nvtx.h"
 #include "inject/recorder.h"
 
-static void take_stack(struct recorder *rec, struct lane *lane,
-		       const struct xt_record_stack *record)
+static void take_module(struct recorder *rec, struct lane *lane,
+			const struct xt_record_module *record)
 {
-	/* All that makes two stacks the same: how much there is of what, the flags, the modules that were
-	 * there, and what it is. */
-	uint64_t key[3 + XT_STACK_FRAMES_MAX + XT_PYTHON_FRAMES_MAX];
+	struct module_image image = {
+		.start = record->start,
+		.end = record->end,
+		.bias = record->bias,
+		.build_id_bytes = record->build_id_bytes,
+	};
+
+	if (record->module_slot >= XT_MODULE_SLOT_COUNT ||
+	    record->build_id_bytes > sizeof(image.build_id))
+		return;
+	memcpy(image.build_id, record->text, record->build_id_bytes);
+	lane->slot_module_id[record->module_slot] =
+		recorder_module(rec, &image, (const char *)record->text + record->build_id_bytes,
+				record->path_bytes, rec->last_scan_ns);
+	lane->modules_changed = true;
+}
+
+/* The XT_MODULE_ID of each frame. False if one is not known: a write failed since it was defined. */
+static bool find_modules(const struct lane *lane, struct xt_record_stack *record, uint64_t *ids)
+{
+	const uint16_t *slots = xt_stack_modules(record);
+
+	for (uint32_t i = 0; i < record->frame_count; i++) {
+		ids[i] = slots[i] < XT_MODULE_SLOT_COUNT ? lane->slot_module_id[slots[i]] : 0;
+		if (slots[i] != XT_MODULE_SLOT_NONE && !ids[i])
+			return false;
+	}
+	return true;
+}
+
+static uint32_t intern_stack(struct recorder *rec, struct xt_record_stack *record,
+			     const uint64_t *modules)
+{
+	/* All that makes two stacks the same: how much there is of what, the flags, and what it is. */
+	uint64_t key[2 + XT_STACK_FRAMES_MAX + XT_STACK_FRAMES_MAX / 2 + XT_PYTHON_FRAMES_MAX];
 	struct recorded_python python;
-	struct module_moment moment;
 	struct xt_table *table;
 	uint32_t id, count = 0;
 	bool is_new;
 
-	if (record->frame_count > XT_STACK_FRAMES_MAX || record->stack_slot >= XT_STACK_SLOT_COUNT)
-		return;
-	if (!modules_moment(record->generation, record->seen_ns, &moment)) {
-		record_modules(rec);
-		modules_moment(record->generation, record->seen_ns, &moment);
-	}
 	record_python_frames(rec, record, &python);
 	key[count++] = record->frame_count | (uint64_t)python.count << 32;
 	key[count++] = record->flags;
-	key[count++] = moment.number;
 	for (uint32_t i = 0; i < record->frame_count; i++)
 		key[count++] = record->frames[i];
+	for (uint32_t i = 0; i < record->frame_count; i += 2)
+		key[count++] =
+			modules[i] | (i + 1 < record->frame_count ? modules[i + 1] << 32 : 0);
 	for (uint32_t i = 0; i < python.count; i++)
 		key[count++] = python.ids[i] << 16 | python.places[i];
 	id = intern_id(&rec->stacks, key, count * sizeof(*key), &is_new);
@@ -44,12 +70,25 @@ static void take_stack(struct recorder *rec, struct lane *lane,
 	if (table) {
 		xt_table_put(table, XT_STACK_ID, id);
 		xt_table_put(table, XT_STACK_FLAGS, record->flags);
-		xt_table_put(table, XT_STACK_SEEN_NS, moment.time_ns);
+		xt_table_put(table, XT_STACK_SEEN_NS, record->seen_ns);
 		xt_table_put_list(table, XT_STACK_FRAMES, record->frames, record->frame_count);
 		xt_table_put_list(table, XT_STACK_PYTHON, python.ids, python.count);
 		xt_table_put_list(table, XT_STACK_PLACES, python.places, python.count);
+		xt_table_put_list(table, XT_STACK_MODULES, modules, record->frame_count);
 		xt_table_end_row(table);
 	}
+	return id;
+}
+
+static void take_stack(struct recorder *rec, struct lane *lane, struct xt_record_stack *record)
+{
+	uint64_t modules[XT_STACK_FRAMES_MAX];
+	uint32_t id = 0;
+
+	if (record->frame_count > XT_STACK_FRAMES_MAX || record->stack_slot >= XT_STACK_SLOT_COUNT)
+		return;
+	if (find_modules(lane, record, modules))
+		id = intern_stack(rec, record, modules);
 	lane->slot_stack_id[record->stack_slot] = id;
 	if (lane->slots_changed <= record->stack_slot)
 		lane->slots_changed = record->stack_slot + 1;
@@ -144,14 +183,17 @@ static void drain(struct recorder *rec, struct lane *lane, uint64_t end)
 {
 	while (lane->read_pos < end) {
 		uint32_t place = lane->read_pos & (RING_DATA_BYTES - 1);
-		const struct xt_record *record = (const struct xt_record *)(lane->data + place);
+		struct xt_record *record = (struct xt_record *)(lane->data + place);
 
 		switch (record->type) {
 		case XT_RECORD_CALL:
 			take_call(rec, lane, (const struct xt_record_call *)record);
 			break;
 		case XT_RECORD_STACK:
-			take_stack(rec, lane, (const struct xt_record_stack *)record);
+			take_stack(rec, lane, (struct xt_record_stack *)record);
+			break;
+		case XT_RECORD_MODULE:
+			take_module(rec, lane, (const struct xt_record_module *)record);
 			break;
 		case XT_RECORD_NODE:
 			if (((const struct xt_record_node *)record)->graph_exec)

@@ -29,7 +29,7 @@ static uint32_t frame_id(struct recorder *rec, const struct frame_key *key)
 void record_python_frames(struct recorder *rec, const struct xt_record_stack *record,
 			  struct recorded_python *out)
 {
-	const struct xt_python_part *part = xt_python_part(record);
+	const struct xt_python_part *part = xt_python_part(record, true);
 	struct frame_key codes[XT_PYTHON_CODES_MAX];
 	const struct xt_python_code *code;
 

@@ -160,29 +160,21 @@ void record_start(struct recorder *rec)
 static void module_loaded(void *context, const struct module *module)
 {
 	struct recorder *rec = context;
-	struct xt_table *table =
-		recorder_table(rec, XT_KIND_MODULE, strlen(module->path) + module->build_id_bytes);
 
-	if (!table)
-		return;
-	xt_table_put(table, XT_MODULE_ID, module->id);
-	xt_table_put(table, XT_MODULE_LOAD_NS, module->load_ns);
-	xt_table_put(table, XT_MODULE_START, module->start);
-	xt_table_put(table, XT_MODULE_END, module->end);
-	xt_table_put(table, XT_MODULE_BIAS, module->bias);
-	xt_table_put_bytes(table, XT_MODULE_PATH, module->path, strlen(module->path));
-	xt_table_put_bytes(table, XT_MODULE_BUILD_ID, module->build_id, module->build_id_bytes);
-	xt_table_end_row(table);
+	recorder_module(rec, &module->image, module->path, strlen(module->path), rec->last_scan_ns);
 }
 
-static void module_unloaded(void *context, uint32_t id, uint64_t unload_ns)
+static void module_unloaded(void *context, const struct module *module)
 {
-	struct xt_table *table = recorder_table(context, XT_KIND_MODULE_UNLOAD, 0);
+	struct recorder *rec = context;
+	uint32_t id = recorder_module(rec, &module->image, module->path, strlen(module->path),
+				      rec->last_scan_ns);
+	struct xt_table *table = recorder_table(rec, XT_KIND_MODULE_UNLOAD, 0);
 
 	if (!table)
 		return;
 	xt_table_put(table, XT_MODULE_UNLOAD_ID, id);
-	xt_table_put(table, XT_MODULE_UNLOAD_NS, unload_ns);
+	xt_table_put(table, XT_MODULE_UNLOAD_NS, monotonic_ns());
 	xt_table_end_row(table);
 }
 
@@ -190,12 +182,14 @@ void record_modules(struct recorder *rec)
 {
 	const struct module_sink sink = {module_loaded, module_unloaded, rec};
 
-	if (!modules_scan(&sink, rec->start_ns))
-		return;
-	rec->modules_changed = true;
-	/* The same addresses may mean something else now. */
-	intern_forget(&rec->stacks);
-	if (python_find())
+	uint64_t now_ns = monotonic_ns();
+	bool any_came;
+
+	if (!rec->last_scan_ns)
+		rec->last_scan_ns = rec->start_ns;
+	any_came = modules_scan(&sink);
+	rec->last_scan_ns = now_ns;
+	if (any_came && python_find())
 		record_python(rec);
 }
 

@@ -5,9 +5,9 @@
 #include "inject/recorder.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
-#include "inject/modules.h"
 #include "inject/say.h"
 #include "inject/spool.h"
 #include "inject/spool_names.h"
@@ -49,6 +49,8 @@ int recorder_init(struct recorder *rec, struct xt_writer *writer, uint64_t start
 	if (!rc)
 		rc = intern_init(&rec->strings, STRING_KEYS_BYTES);
 	if (!rc)
+		rc = intern_init(&rec->modules, SMALL_KEYS_BYTES);
+	if (!rc)
 		rc = intern_init(&rec->python_frames, SMALL_KEYS_BYTES);
 	if (!rc)
 		rc = intern_init(&rec->stacks, STACK_KEYS_BYTES);
@@ -69,6 +71,7 @@ void recorder_free(struct recorder *rec)
 		xt_table_free(&rec->tables[layout[i].kind]);
 	skipped_calls_free(&rec->skipped);
 	intern_free(&rec->strings);
+	intern_free(&rec->modules);
 	intern_free(&rec->python_frames);
 	intern_free(&rec->stacks);
 	intern_free(&rec->streams);
@@ -117,6 +120,37 @@ uint32_t recorder_string(struct recorder *rec, const void *text, size_t length)
 	return id;
 }
 
+uint32_t recorder_module(struct recorder *rec, const struct module_image *image, const char *path,
+			 size_t path_bytes, uint64_t load_ns)
+{
+	uint8_t key[sizeof(*image) + PATH_MAX];
+	struct xt_table *table;
+	size_t key_bytes;
+	uint32_t id;
+	bool is_new;
+
+	if (path_bytes > PATH_MAX || image->build_id_bytes > MODULE_BUILD_ID_MAX)
+		return 0;
+	key_bytes = offsetof(struct module_image, build_id) + image->build_id_bytes;
+	memcpy(key, image, key_bytes);
+	memcpy(key + key_bytes, path, path_bytes);
+	id = intern_id(&rec->modules, key, key_bytes + path_bytes, &is_new);
+	table = is_new ? recorder_table(rec, XT_KIND_MODULE, path_bytes + image->build_id_bytes)
+		       : NULL;
+	if (table) {
+		xt_table_put(table, XT_MODULE_ID, id);
+		xt_table_put(table, XT_MODULE_LOAD_NS, load_ns);
+		xt_table_put(table, XT_MODULE_START, image->start);
+		xt_table_put(table, XT_MODULE_END, image->end);
+		xt_table_put(table, XT_MODULE_BIAS, image->bias);
+		xt_table_put_bytes(table, XT_MODULE_PATH, path, path_bytes);
+		xt_table_put_bytes(table, XT_MODULE_BUILD_ID, image->build_id,
+				   image->build_id_bytes);
+		xt_table_end_row(table);
+	}
+	return id;
+}
+
 void recorder_spool_name(struct recorder *rec, enum xt_name_of of, uint64_t key, const char *text,
 			 size_t length)
 {
@@ -139,6 +173,7 @@ static void begin_anew(struct recorder *rec)
 	for (size_t i = 0; i < LAYOUT_COUNT; i++)
 		xt_table_clear(&rec->tables[layout[i].kind]);
 	intern_forget(&rec->strings);
+	intern_forget(&rec->modules);
 	memset(rec->names, 0, sizeof(rec->names));
 	intern_forget(&rec->python_frames);
 	intern_forget(&rec->stacks);
@@ -153,6 +188,8 @@ static void begin_anew(struct recorder *rec)
 			continue;
 		memset(lane->slot_stack_id, 0, lane->slots_used * sizeof(*lane->slot_stack_id));
 		lane->slots_changed = lane->slots_used;
+		memset(lane->slot_module_id, 0, sizeof(lane->slot_module_id));
+		lane->modules_changed = true;
 		if (lane->known_thread_id)
 			record_thread(rec, lane);
 		atomic_fetch_add(&lane->memo_epoch_wanted, 1);
@@ -173,6 +210,10 @@ static void free_sources(struct recorder *rec)
 			memcpy(lane->ring->slot_stack_id, lane->slot_stack_id,
 			       lane->slots_changed * sizeof(*lane->slot_stack_id));
 		lane->slots_changed = 0;
+		if (lane->modules_changed)
+			memcpy(lane->ring->slot_module_id, lane->slot_module_id,
+			       sizeof(lane->slot_module_id));
+		lane->modules_changed = false;
 		if (lane->ring->free_pos != lane->read_pos)
 			ring_free(lane, lane->read_pos);
 	}
@@ -205,14 +246,8 @@ int recorder_flush(struct recorder *rec)
 	if (rc && !rec->write_failed)
 		say("the log cannot be written (%s); what is lost is counted", strerror(-rc));
 	rec->write_failed = rc != 0;
-	if (rc) {
+	if (rc)
 		begin_anew(rec);
-	} else {
-		const struct module_span span = modules_span();
-
-		spool_modules(span.first_generation, span.last_generation, span.from_ns);
-		rec->modules_changed = false;
-	}
 	free_sources(rec);
 	return rc;
 }

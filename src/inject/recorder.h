@@ -17,6 +17,7 @@
 #include "inject/activity.h"
 #include "inject/intern.h"
 #include "inject/lane.h"
+#include "inject/module_image.h"
 #include "inject/skipped_calls.h"
 #include "log/writer.h"
 
@@ -41,7 +42,7 @@ struct recorder {
 	struct xt_writer *writer;
 	uint64_t start_ns;
 	struct xt_table tables[XT_KIND_COUNT];
-	struct intern strings, python_frames, stacks, streams, shapes, copy_shapes;
+	struct intern strings, modules, python_frames, stacks, streams, shapes, copy_shapes;
 
 	struct known_name names[1 << KNOWN_NAMES_BITS]; /* kernel names, by hash of the address */
 	struct intern spooled_names;			/* those that the spool has */
@@ -62,8 +63,8 @@ struct recorder {
 	uint64_t rounds; /* of record_calls() */
 	struct skipped_calls skipped;
 	bool devices_named;
-	bool modules_changed; /* since the last flush */
-	bool write_failed;    /* the last flush; said when it begins */
+	bool write_failed;     /* the last flush; said when it begins */
+	uint64_t last_scan_ns; /* of the modules */
 };
 
 /* Opens the tables on a writer, which the recorder then owns. 0 or -errno. */
@@ -78,6 +79,11 @@ struct xt_table *recorder_table(struct recorder *rec, enum xt_kind kind, size_t 
 
 /* The XT_STRING_ID of a text, 0 of an empty one. */
 uint32_t recorder_string(struct recorder *rec, const void *text, size_t length);
+
+/* The XT_MODULE_ID of a module; load_ns: when it was not there yet, if this is the first that is heard
+ * of it. 0 if there is no memory. */
+uint32_t recorder_module(struct recorder *rec, const struct module_image *image, const char *path,
+			 size_t path_bytes, uint64_t load_ns);
 
 /* Notes in the spool what a number of ours means, once. */
 void recorder_spool_name(struct recorder *rec, enum xt_name_of of, uint64_t key, const char *text,

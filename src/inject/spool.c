@@ -173,21 +173,6 @@ void spool_record_bytes(uint32_t kind, uint32_t bytes)
 		__atomic_store_n(&spool.header->record_bytes[kind], bytes, __ATOMIC_RELAXED);
 }
 
-void spool_modules(uint64_t first_generation, uint64_t last_generation, uint64_t from_ns)
-{
-	struct xt_spool_header *header = spool.header;
-
-	if (!header)
-		return;
-	/* A kill in between leaves none. */
-	__atomic_store_n(&header->modules_valid, 0, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&header->modules_from_ns, from_ns, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&header->modules_first, (uint16_t)first_generation, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&header->modules_last, (uint16_t)last_generation, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&header->modules_valid, last_generation - first_generation < UINT16_MAX,
-			 __ATOMIC_SEQ_CST);
-}
-
 uint32_t spool_wish(void)
 {
 	return spool.header ? __atomic_load_n(&spool.header->wish, __ATOMIC_RELAXED) : XT_WISH_NONE;

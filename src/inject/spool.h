@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "xtrace/log_format.h"
+#include "xtrace/spool_format.h"
 
 /* Creates the file at path (mode 0600, new) for the log with this id. 0 or -errno, in which case
  * areas will be plain memory. Once, before any area. */
@@ -37,10 +37,6 @@ bool spool_fill(void *pages, size_t bytes);
 
 /* Notes how long CUPTI's records of a kind are, for whoever finds the spool. Writer thread. */
 void spool_record_bytes(uint32_t kind, uint32_t bytes);
-
-/* Notes for whoever finds the spool which stacks the modules in the log are those of: see struct
- * xt_spool_header. Writer thread. */
-void spool_modules(uint64_t first_generation, uint64_t last_generation, uint64_t from_ns);
 
 /* What others have asked for, as xt_spool_header's wish; and that it was done. */
 uint32_t spool_wish(void);

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "xtrace/log_format.h"
+#include "xtrace/spool_format.h"
 
 /* Adds a name. To be called when it is met first, or has changed. Names that no longer fit into
  * SPOOL_NAME_AREAS_MAX areas are left out: after a kill they are missing, nothing more. */

@@ -11,6 +11,7 @@
 
 #include "inject/clock.h"
 #include "inject/loader_watch.h"
+#include "inject/stack_modules.h"
 #include "inject/hotpath.h"
 
 uint32_t stack_capture_audit_interval;
@@ -34,14 +35,28 @@ static void put_python_part(void *to, const struct python_walk *python)
 	memcpy(part->frames + python->frame_count, python->code_part, python->code_part_bytes);
 }
 
+static void put_modules(struct xt_record_stack *record, const struct stack_walk *walk)
+{
+	uint16_t *modules = xt_stack_modules(record);
+
+	for (uint32_t i = 0; i < walk->frame_count; i++)
+		modules[i] = walk->modules[walk->frame_modules[i]].slot;
+	for (uint32_t i = walk->frame_count; i % 4; i++)
+		modules[i] = 0;
+}
+
 static bool commit_stack(struct lane *lane, uint32_t slot, uint64_t generation)
 {
 	const struct stack_walk *walk = &lane->walk;
 	uint32_t frame_bytes = walk->frame_count * (uint32_t)sizeof(uint64_t);
+	uint32_t module_bytes = (uint32_t)xt_stack_modules_bytes(walk->frame_count);
 	uint32_t python_bytes = python_part_bytes(&lane->python);
-	uint32_t bytes = (uint32_t)sizeof(struct xt_record_stack) + frame_bytes + python_bytes;
-	struct xt_record_stack *record = ring_reserve_or_wait(lane, bytes);
+	uint32_t bytes = (uint32_t)sizeof(struct xt_record_stack) + frame_bytes + module_bytes +
+			 python_bytes;
+	struct xt_record_stack *record = NULL;
 
+	if (stack_modules_define(lane, generation))
+		record = ring_reserve_or_wait(lane, bytes);
 	if (!record) {
 		lane_count_up(lane, XT_RING_STACKS_LOST);
 		return false;
@@ -51,11 +66,13 @@ static bool commit_stack(struct lane *lane, uint32_t slot, uint64_t generation)
 	record->stack_slot = slot;
 	record->frame_count = walk->frame_count;
 	record->flags = (uint16_t)(walk->flags | lane->python.flags);
-	record->generation = (uint16_t)generation;
+	record->generation = 0;
 	record->seen_ns = monotonic_ns();
 	memcpy(record->frames, walk->frames, frame_bytes);
+	put_modules(record, walk);
 	if (python_bytes)
-		put_python_part(record->frames + walk->frame_count, &lane->python);
+		put_python_part(record->frames + walk->frame_count + module_bytes / 8,
+				&lane->python);
 	ring_commit(lane, bytes);
 	return true;
 }
@@ -152,6 +169,7 @@ uint32_t capture_stack(struct lane *lane, const struct caller_regs *regs)
 		lane->memo_epoch =
 			atomic_load_explicit(&lane->memo_epoch_wanted, memory_order_relaxed);
 		stack_memo_clear(&lane->memo);
+		stack_modules_clear(&lane->modules);
 	}
 	find_python(lane, &origin);
 	variant = stack_memo_find(&lane->memo, regs, origin.python, &origin.thread,

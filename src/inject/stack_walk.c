@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <link.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -39,7 +40,7 @@ static struct {
 	int (*get_reg)(unw_cursor_t *cursor, int reg, unw_word_t *value_out);
 	int (*is_signal_frame)(unw_cursor_t *cursor);
 	search_unwind_table_function *search_unwind_table;
-	int (*find_object)(void *address, struct dl_find_object *result);
+	int (*find_object)(void *address, struct dl_find_object *result); /* NULL: glibc has none */
 	unw_addr_space_t space;
 } lib;
 
@@ -161,7 +162,7 @@ static int access_mem(unw_addr_space_t as, unw_word_t address, unw_word_t *value
 		return -UNW_EREADONLYREG;
 	/* A coroutine's stack may lie in the data of the very module whose tables are read: what
 	 * is near the callback is stack. */
-	if (address >= walk->tables_start && address + sizeof(*value) <= walk->tables_end &&
+	if (address >= walk->tables->start && address + sizeof(*value) <= walk->tables->end &&
 	    address - (uintptr_t)walk->regs > WALK_STACK_BYTES) {
 		memcpy(value, (const void *)address, sizeof(*value));
 		return 0;
@@ -236,14 +237,14 @@ static void put_unwind_info(unw_addr_space_t as, unw_proc_info_t *info, void *ar
 	(void)as, (void)info, (void)arg; /* libunwind frees its blocks itself */
 }
 
-struct object_search {
+struct module_search {
 	uintptr_t address;
-	struct dl_find_object *result;
+	struct walk_module *result;
 };
 
-static int look_at_object(struct dl_phdr_info *info, size_t info_bytes, void *arg)
+static int look_at_module(struct dl_phdr_info *info, size_t info_bytes, void *arg)
 {
-	struct object_search *search = arg;
+	struct module_search *search = arg;
 	uintptr_t start = UINTPTR_MAX, end = 0, eh_frame_hdr = 0;
 
 	(void)info_bytes;
@@ -260,18 +261,53 @@ static int look_at_object(struct dl_phdr_info *info, size_t info_bytes, void *ar
 	}
 	if (search->address < start || search->address >= end)
 		return 0;
-	search->result->dlfo_map_start = (void *)start;
-	search->result->dlfo_map_end = (void *)end;
-	search->result->dlfo_eh_frame = (void *)eh_frame_hdr;
+	*search->result = (struct walk_module){
+		.start = start & ~(uintptr_t)(XT_SPOOL_PAGE_BYTES - 1),
+		.end = end,
+		.bias = info->dlpi_addr,
+		.eh_frame_hdr = eh_frame_hdr,
+		.name = info->dlpi_name ? info->dlpi_name : "",
+	};
 	return 1;
 }
 
 /* For glibc before 2.35. Takes the loader's list lock, which is never held for long. */
-static int find_object_by_iteration(void *address, struct dl_find_object *result)
+static bool find_by_iteration(uintptr_t address, struct walk_module *module)
 {
-	struct object_search search = {(uintptr_t)address, result};
+	struct module_search search = {address, module};
 
-	return dl_iterate_phdr(look_at_object, &search) ? 0 : -1;
+	return dl_iterate_phdr(look_at_module, &search) != 0;
+}
+
+static bool find_module(uintptr_t address, struct walk_module *module)
+{
+	struct dl_find_object object;
+
+	if (!lib.find_object)
+		return find_by_iteration(address, module);
+	if (lib.find_object((void *)address, &object))
+		return false;
+	*module = (struct walk_module){
+		.start = (uintptr_t)object.dlfo_map_start,
+		.end = (uintptr_t)object.dlfo_map_end,
+		.bias = object.dlfo_link_map->l_addr,
+		.eh_frame_hdr = (uintptr_t)object.dlfo_eh_frame,
+		.name = object.dlfo_link_map->l_name ? object.dlfo_link_map->l_name : "",
+	};
+	return true;
+}
+
+/* The module that the address lies in, among those of the walk, 0 if in none. -1 if there are too many. */
+static int enter_module(struct stack_walk *walk, uintptr_t address)
+{
+	struct walk_module *module = &walk->modules[walk->module_count];
+
+	for (uint32_t i = walk->module_count; i-- > 1;)
+		if (address >= walk->modules[i].start && address < walk->modules[i].end)
+			return (int)i;
+	if (walk->module_count == WALK_MODULES_MAX)
+		return -1;
+	return find_module(address, module) ? (int)walk->module_count++ : 0;
 }
 
 /* The head of .eh_frame_hdr as linkers write it (LSB, Linux Standard Base Core, 10.6.2). */
@@ -295,23 +331,22 @@ static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *i
 	struct stack_walk *walk = arg;
 	uint64_t generation = loader_generation();
 	const struct eh_frame_hdr *hdr;
-	struct dl_find_object object;
+	int module = enter_module(walk, ip);
 	unw_dyn_info_t table;
 	int rc;
 
-	if (lib.find_object((void *)ip, &object) || !object.dlfo_eh_frame)
+	if (module <= 0 || !walk->modules[module].eh_frame_hdr)
 		return -UNW_EBADFRAME;
-	walk->tables_start = (uintptr_t)object.dlfo_map_start;
-	walk->tables_end = (uintptr_t)object.dlfo_map_end;
+	walk->tables = &walk->modules[module];
 	if (cache_find(ip, generation, info, walk->unwind_info))
 		return 0;
-	hdr = object.dlfo_eh_frame;
+	hdr = (const struct eh_frame_hdr *)walk->tables->eh_frame_hdr;
 	if (hdr->version != 1 || hdr->fde_count_encoding != 0x03 || hdr->table_encoding != 0x3b)
 		return -UNW_EBADFRAME;
 	memset(&table, 0, sizeof(table));
 	table.format = UNW_INFO_FORMAT_REMOTE_TABLE;
-	table.start_ip = walk->tables_start;
-	table.end_ip = walk->tables_end;
+	table.start_ip = walk->tables->start;
+	table.end_ip = walk->tables->end;
 	table.u.rti.segbase = (uintptr_t)hdr;
 	table.u.rti.table_data = (uintptr_t)hdr->table;
 	table.u.rti.table_len = (unw_word_t)hdr->fde_count * 8 / sizeof(unw_word_t);
@@ -343,14 +378,19 @@ static union {
 _Static_assert(sizeof(unw_cursor_t) <= sizeof(((struct stack_walk *)0)->cursor),
 	       "a cursor fits into a walk");
 
-static void add_frame(struct stack_walk *walk, uint64_t ip, uint64_t sp, enum xt_frame_kind kind)
+static bool add_frame(struct stack_walk *walk, uint64_t ip, uint64_t sp, enum xt_frame_kind kind)
 {
 	uint64_t frame = ip | (uint64_t)kind << XT_FRAME_KIND_SHIFT;
+	int module = enter_module(walk, ip - (kind == XT_FRAME_RETURN));
 
+	if (module < 0)
+		return false;
+	walk->frame_modules[walk->frame_count] = (uint16_t)module;
 	walk->stack_pointers[walk->frame_count] = sp;
 	walk->frames[walk->frame_count++] = frame;
 	walk->frames_hash = (walk->frames_hash ^ frame) * UINT64_C(0x9e3779b97f4a7c15);
 	walk->frames_hash ^= walk->frames_hash >> 32;
+	return true;
 }
 
 static void walk_frames(struct stack_walk *walk)
@@ -380,7 +420,10 @@ static void walk_frames(struct stack_walk *walk)
 		last_sp = sp;
 		if (sp - (uintptr_t)walk->regs > WALK_STACK_BYTES)
 			walk->inputs_complete = false;
-		add_frame(walk, ip & XT_FRAME_VALUE_MASK, sp, kind);
+		if (!add_frame(walk, ip & XT_FRAME_VALUE_MASK, sp, kind)) {
+			rc = -1;
+			break;
+		}
 		rc = lib.step(cursor);
 		/* After a step libunwind says whether it went through a signal's trampoline: then
 		 * this frame was interrupted, and may be on another stack than its handler. */
@@ -398,7 +441,10 @@ void stack_walk(struct stack_walk *walk, const struct caller_regs *regs)
 	walk->frame_count = walk->flags = walk->input_count = 0;
 	walk->frames_hash = 0;
 	walk->inputs_complete = true;
-	walk->tables_start = walk->tables_end = walk->readable_page = 0;
+	walk->module_count = 1;
+	walk->modules[0] = (struct walk_module){0};
+	walk->tables = &walk->modules[0];
+	walk->readable_page = 0;
 	walk_frames(walk);
 	errno = saved_errno;
 }
@@ -449,8 +495,8 @@ int stack_walk_open(const char *library_dir, char *why, size_t why_bytes)
 		}
 	}
 	lib.find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
-	if (!lib.find_object || stack_walk_ask_loader)
-		lib.find_object = find_object_by_iteration;
+	if (stack_walk_ask_loader)
+		lib.find_object = NULL;
 	if (!cache) {
 		void *memory = mmap(NULL, sizeof(*cache) << CACHE_BITS, PROT_READ | PROT_WRITE,
 				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "xtrace/log_format.h"
+#include "xtrace/spool_format.h"
 
 /* The registers a function must preserve, as they were when the callback was called; saved on the
  * stack by its entry code. The caller's stack pointer is the address behind this struct. */
@@ -38,6 +39,17 @@ struct walk_input {
 	uint64_t value;
 };
 
+#define WALK_MODULES_MAX 256 /* in one stack */
+
+/* A module as the loader knows it. What the name points to is there as long as the module is. */
+struct walk_module {
+	uintptr_t start, end; /* of what is mapped */
+	uintptr_t bias;
+	uintptr_t eh_frame_hdr; /* 0: it has none */
+	const char *name;
+	uint16_t slot; /* not the walk's: see stack_modules.h */
+};
+
 #define UNWIND_INFO_WORDS 32 /* room for libunwind's description of one function's tables */
 
 /* The result of a walk, and its working memory; too large for a small stack. One per thread. */
@@ -45,16 +57,19 @@ struct stack_walk {
 	uint64_t frames[XT_STACK_FRAMES_MAX]; /* innermost first, XT_FRAME_* */
 	uintptr_t
 		stack_pointers[XT_STACK_FRAMES_MAX]; /* each frame lies between its and the next */
+	uint16_t frame_modules[XT_STACK_FRAMES_MAX]; /* in modules; 0: the frame lies in none */
 	uint32_t frame_count;
 	uint32_t flags; /* enum xt_stack_flag */
 	uint64_t frames_hash;
+	struct walk_module modules[WALK_MODULES_MAX]; /* those that frames lie in, from 1 on */
+	uint32_t module_count;			      /* with the first, which is none */
 	struct walk_input inputs[WALK_INPUTS_MAX];
 	uint32_t input_count;
 	bool inputs_complete; /* false: not all inputs could be kept, do not memoise */
 
 	/* Private to the walk. */
 	const struct caller_regs *regs;
-	uintptr_t tables_start, tables_end; /* the module whose unwind tables are being read */
+	const struct walk_module *tables; /* the module whose unwind tables are being read */
 	uintptr_t readable_page;
 	uint64_t unwind_info[UNWIND_INFO_WORDS]; /* of the frame being stepped over */
 	uint64_t cursor[160];			 /* unw_cursor_t */

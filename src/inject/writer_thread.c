@@ -29,7 +29,6 @@
 /* A ring of 256 KiB holds 6,500 calls; the writer looks often enough for a million a second. */
 #define ROUND_NS	    (2 * 1000000)
 #define FLUSH_LOG_NS	    (250 * 1000000)
-#define FLUSH_MODULES_NS    (20 * 1000000)
 #define RETRY_NS	    (1000 * 1000000) /* after a write that failed */
 #define NAMES_AHEAD_NS	    (50 * 1000000)
 #define ACCOUNT_NS	    (1000 * 1000000)
@@ -91,9 +90,6 @@ static bool flush_is_due(const struct recorder *rec, uint64_t since_ns, uint32_t
 {
 	if (rec->write_failed)
 		return since_ns >= RETRY_NS;
-	/* Soon, as names of stacks in the spool need the modules. */
-	if (rec->modules_changed && since_ns >= FLUSH_MODULES_NS)
-		return true;
 	return since_ns >= FLUSH_LOG_NS || ring_percent >= RING_FLUSH_PERCENT ||
 	       rec->held_count >= HELD_FLUSH_COUNT;
 }

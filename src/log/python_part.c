@@ -22,15 +22,17 @@ const struct xt_python_code *xt_python_next_code(const struct xt_python_code *co
 	return (const void *)((const uint8_t *)code + code_bytes(code));
 }
 
-const struct xt_python_part *xt_python_part(const struct xt_record_stack *record)
+const struct xt_python_part *xt_python_part(const struct xt_record_stack *record, bool has_modules)
 {
 	const uint8_t *end = (const uint8_t *)record + record->head.bytes;
-	const struct xt_python_part *part = (const void *)&record->frames[record->frame_count];
+	size_t module_bytes = has_modules ? xt_stack_modules_bytes(record->frame_count) : 0;
+	const struct xt_python_part *part =
+		(const void *)&record->frames[record->frame_count + module_bytes / 8];
 	const struct xt_python_code *code;
 	size_t bytes;
 
 	if (record->head.bytes <
-	    sizeof(*record) + record->frame_count * sizeof(uint64_t) + sizeof(*part))
+	    sizeof(*record) + record->frame_count * sizeof(uint64_t) + module_bytes + sizeof(*part))
 		return NULL;
 	bytes = (size_t)(end - (const uint8_t *)part) - sizeof(*part);
 	if (!part->frame_count || part->frame_count > XT_PYTHON_FRAMES_MAX ||

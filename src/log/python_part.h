@@ -6,11 +6,13 @@
 #ifndef XT_LOG_PYTHON_PART_H
 #define XT_LOG_PYTHON_PART_H
 
-#include "xtrace/log_format.h"
+#include <stdbool.h>
+
+#include "xtrace/spool_format.h"
 
 /* The part of a record that is all there; NULL if it has none, or one that is damaged. What it
- * refers to lies within the record. */
-const struct xt_python_part *xt_python_part(const struct xt_record_stack *record);
+ * refers to lies within the record. has_modules: module slots stand before it. */
+const struct xt_python_part *xt_python_part(const struct xt_record_stack *record, bool has_modules);
 
 /* Its code objects, of which there are part->code_count. */
 const struct xt_python_code *xt_python_first_code(const struct xt_python_part *part);

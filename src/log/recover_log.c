@@ -323,9 +323,13 @@ static void read_memory(struct scan *scan, const struct xt_chunk *chunk)
 
 /* The column that defines ids, by kind; they begin at 1. */
 static const unsigned id_columns[XT_KIND_COUNT] = {
-	[XT_KIND_STRING] = XT_STRING_ID,	 [XT_KIND_STACK] = XT_STACK_ID,
-	[XT_KIND_STREAM] = XT_STREAM_ID,	 [XT_KIND_SHAPE] = XT_SHAPE_ID,
-	[XT_KIND_COPY_SHAPE] = XT_COPY_SHAPE_ID, [XT_KIND_PYTHON_FRAME] = XT_PYTHON_FRAME_ID,
+	[XT_KIND_STRING] = XT_STRING_ID,
+	[XT_KIND_STACK] = XT_STACK_ID,
+	[XT_KIND_MODULE] = XT_MODULE_ID,
+	[XT_KIND_STREAM] = XT_STREAM_ID,
+	[XT_KIND_SHAPE] = XT_SHAPE_ID,
+	[XT_KIND_COPY_SHAPE] = XT_COPY_SHAPE_ID,
+	[XT_KIND_PYTHON_FRAME] = XT_PYTHON_FRAME_ID,
 };
 
 static void (*const readers[XT_KIND_COUNT])(struct scan *, const struct xt_chunk *) = {

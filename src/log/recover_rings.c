@@ -16,10 +16,18 @@ struct slot {
 	const struct xt_record_stack *definition; /* in the ring; NULL: it is from before */
 };
 
+/* A module slot and, beyond what the log has, the record that defines it. */
+struct module_slot {
+	uint64_t module_id; /* XT_MODULE_ID; 0: none, or not in the log yet */
+	const struct xt_record_module *definition;
+};
+
 struct walk {
 	struct recovery *recovery;
 	struct recovery_ring *ring;
 	struct slot *slots;
+	struct module_slot modules[XT_MODULE_SLOT_COUNT];
+	uint64_t module_ids[XT_STACK_FRAMES_MAX]; /* of the frames of a stack */
 };
 
 struct python_lists {
@@ -31,7 +39,7 @@ struct python_lists {
 static void list_python(struct recovery *recovery, const struct xt_record_stack *stack,
 			struct python_lists *out)
 {
-	const struct xt_python_part *part = xt_python_part(stack);
+	const struct xt_python_part *part = xt_python_part(stack, recovery->spool->version >= 6);
 	const struct xt_python_code *code = part ? xt_python_first_code(part) : NULL;
 	struct {
 		uint32_t name, file, first_line;
@@ -56,8 +64,51 @@ static void list_python(struct recovery *recovery, const struct xt_record_stack 
 	}
 }
 
+/* The XT_MODULE_ID of a slot, which gets into the log if something refers to it; 0: not known. */
+static uint64_t module_id(struct walk *walk, uint16_t slot_number)
+{
+	struct module_slot *slot = &walk->modules[slot_number];
+	const struct xt_record_module *module = slot->definition;
+	struct xt_table *table;
+
+	if (slot->module_id || !module)
+		return slot->module_id;
+	table = recovery_table(walk->recovery, XT_KIND_MODULE,
+			       module->path_bytes + module->build_id_bytes);
+	if (!table)
+		return 0;
+	slot->module_id = ++walk->recovery->last_id[XT_KIND_MODULE];
+	xt_table_put(table, XT_MODULE_ID, slot->module_id);
+	xt_table_put(table, XT_MODULE_LOAD_NS, walk->ring->header.start_ns);
+	xt_table_put(table, XT_MODULE_START, module->start);
+	xt_table_put(table, XT_MODULE_END, module->end);
+	xt_table_put(table, XT_MODULE_BIAS, module->bias);
+	xt_table_put_bytes(table, XT_MODULE_PATH, module->text + module->build_id_bytes,
+			   module->path_bytes);
+	xt_table_put_bytes(table, XT_MODULE_BUILD_ID, module->text, module->build_id_bytes);
+	xt_table_end_row(table);
+	return slot->module_id;
+}
+
+/* Fills in walk->module_ids. False if what a frame lies in is not known. */
+static bool find_modules(struct walk *walk, const struct xt_record_stack *stack)
+{
+	const uint16_t *slots = xt_stack_modules((struct xt_record_stack *)stack);
+
+	for (uint32_t i = 0; i < stack->frame_count; i++) {
+		walk->module_ids[i] = 0;
+		if (slots[i] == XT_MODULE_SLOT_NONE)
+			continue;
+		walk->module_ids[i] =
+			slots[i] < XT_MODULE_SLOT_COUNT ? module_id(walk, slots[i]) : 0;
+		if (!walk->module_ids[i])
+			return false;
+	}
+	return true;
+}
+
 /*
- * When the log's modules were those of the stack. Of stacks that the tracer had not looked up, after a
+ * Of a spool of version 5 or less: when the log's modules were those of the stack. Of stacks that the tracer had not looked up, after a
  * library was loaded, the modules are not known: there were none at time 0.
  */
 static uint64_t modules_ns(const struct recovery *recovery, const struct xt_record_stack *stack)
@@ -65,7 +116,7 @@ static uint64_t modules_ns(const struct recovery *recovery, const struct xt_reco
 	const struct xt_spool_header *spool = recovery->spool;
 	uint16_t behind = (uint16_t)(stack->generation - spool->modules_first);
 
-	if (spool->version < 5)
+	if (spool->version != 5)
 		return stack->seen_ns;
 	if (!spool->modules_valid ||
 	    behind > (uint16_t)(spool->modules_last - spool->modules_first))
@@ -85,6 +136,8 @@ static uint64_t stack_id(struct walk *walk, uint32_t slot_number)
 		return 0;
 	if (slot->stack_id || !stack)
 		return slot->stack_id;
+	if (walk->ring->has_modules && !find_modules(walk, stack))
+		return 0;
 	list_python(walk->recovery, stack, &python);
 	table = recovery_table(walk->recovery, XT_KIND_STACK, stack->frame_count + python.count);
 	if (!table)
@@ -96,6 +149,8 @@ static uint64_t stack_id(struct walk *walk, uint32_t slot_number)
 	xt_table_put_list(table, XT_STACK_FRAMES, stack->frames, stack->frame_count);
 	xt_table_put_list(table, XT_STACK_PYTHON, python.ids, python.count);
 	xt_table_put_list(table, XT_STACK_PLACES, python.places, python.count);
+	if (walk->ring->has_modules)
+		xt_table_put_list(table, XT_STACK_MODULES, walk->module_ids, stack->frame_count);
 	xt_table_end_row(table);
 	return slot->stack_id;
 }
@@ -105,6 +160,17 @@ static void add_stack(struct walk *walk, const struct xt_record *record)
 	const struct xt_record_stack *stack = (const void *)record;
 
 	walk->slots[stack->stack_slot] = (struct slot){.definition = stack};
+}
+
+static void add_module(struct walk *walk, const struct xt_record *record)
+{
+	const struct xt_record_module *module = (const void *)record;
+	struct module_slot *slot = &walk->modules[module->module_slot];
+
+	/* Stacks that were defined before mean what the slot has been until now. */
+	for (uint32_t i = 0; (slot->module_id || slot->definition) && i < XT_STACK_SLOT_COUNT; i++)
+		stack_id(walk, i);
+	*slot = (struct module_slot){.definition = module};
 }
 
 static bool add_call_row(struct walk *walk, const struct xt_record_call *call, uint64_t stack)
@@ -236,9 +302,10 @@ static void pass_over(struct walk *walk, const struct xt_record *record)
 }
 
 static void (*const adders[])(struct walk *, const struct xt_record *) = {
-	[XT_RECORD_CALL] = add_call,  [XT_RECORD_STACK] = add_stack,
-	[XT_RECORD_NODE] = add_node,  [XT_RECORD_RANGE] = add_range,
-	[XT_RECORD_SKIP] = pass_over, [XT_RECORD_SWITCH] = add_switch,
+	[XT_RECORD_CALL] = add_call,	 [XT_RECORD_STACK] = add_stack,
+	[XT_RECORD_NODE] = add_node,	 [XT_RECORD_RANGE] = add_range,
+	[XT_RECORD_SKIP] = pass_over,	 [XT_RECORD_SWITCH] = add_switch,
+	[XT_RECORD_MODULE] = add_module,
 };
 
 /*
@@ -307,6 +374,8 @@ static void add_ring(struct walk *walk)
 
 	for (uint32_t i = 0; i < XT_STACK_SLOT_COUNT; i++)
 		walk->slots[i] = (struct slot){.stack_id = header->slot_stack_id[i]};
+	for (uint32_t i = 0; i < XT_MODULE_SLOT_COUNT; i++)
+		walk->modules[i] = (struct module_slot){.module_id = header->slot_module_id[i]};
 	add_thread(walk);
 	while (!walk->recovery->error && (record = recovery_next_record(&cursor)))
 		adders[record->type](walk, record);

@@ -21,15 +21,15 @@ static const struct {
 	uint32_t rows;
 	size_t content; /* bytes or list elements */
 } layout[] = {
-	{XT_KIND_THREAD, 4096, 4096},	   {XT_KIND_STRING, 4096, 1 << 20},
-	{XT_KIND_STREAM, 4096, 0},	   {XT_KIND_SHAPE, 8192, 0},
-	{XT_KIND_PYTHON_FRAME, 8192, 0},   {XT_KIND_STACK, 8192, 128 << 10},
-	{XT_KIND_CALL, 64 << 10, 0},	   {XT_KIND_KERNEL, 64 << 10, 0},
-	{XT_KIND_COPY_SHAPE, 4096, 0},	   {XT_KIND_COPY, 16 << 10, 0},
-	{XT_KIND_SET, 16 << 10, 0},	   {XT_KIND_RANGE, 16 << 10, 0},
-	{XT_KIND_GRAPH_NODE, 16 << 10, 0}, {XT_KIND_GRAPH_UPDATE, 4096, 0},
-	{XT_KIND_SWITCH, 64, 0},	   {XT_KIND_MEMORY, 16 << 10, 0},
-	{XT_KIND_ACCOUNT, 512, 32 << 10},
+	{XT_KIND_MODULE, 1024, 512 << 10}, {XT_KIND_THREAD, 4096, 4096},
+	{XT_KIND_STRING, 4096, 1 << 20},   {XT_KIND_STREAM, 4096, 0},
+	{XT_KIND_SHAPE, 8192, 0},	   {XT_KIND_PYTHON_FRAME, 8192, 0},
+	{XT_KIND_STACK, 8192, 128 << 10},  {XT_KIND_CALL, 64 << 10, 0},
+	{XT_KIND_KERNEL, 64 << 10, 0},	   {XT_KIND_COPY_SHAPE, 4096, 0},
+	{XT_KIND_COPY, 16 << 10, 0},	   {XT_KIND_SET, 16 << 10, 0},
+	{XT_KIND_RANGE, 16 << 10, 0},	   {XT_KIND_GRAPH_NODE, 16 << 10, 0},
+	{XT_KIND_GRAPH_UPDATE, 4096, 0},   {XT_KIND_SWITCH, 64, 0},
+	{XT_KIND_MEMORY, 16 << 10, 0},	   {XT_KIND_ACCOUNT, 512, 32 << 10},
 };
 #define LAYOUT_COUNT (sizeof(layout) / sizeof(layout[0]))
 

@@ -106,11 +106,29 @@ static const size_t record_bytes_min[] = {
 	[XT_RECORD_RANGE] = sizeof(struct xt_record_range),
 	[XT_RECORD_SKIP] = sizeof(struct xt_record_skip),
 	[XT_RECORD_SWITCH] = sizeof(struct xt_record_switch),
+	[XT_RECORD_MODULE] = sizeof(struct xt_record_module),
 };
 
-static bool is_right(const struct xt_record *record, uint64_t room)
+static bool is_right_stack(const struct xt_record_stack *stack, bool has_modules)
 {
-	const struct xt_record_stack *stack = (const void *)record;
+	size_t module_bytes = has_modules ? xt_stack_modules_bytes(stack->frame_count) : 0;
+
+	return stack->stack_slot < XT_STACK_SLOT_COUNT &&
+	       stack->frame_count <= XT_STACK_FRAMES_MAX &&
+	       sizeof(*stack) + stack->frame_count * sizeof(uint64_t) + module_bytes <=
+		       stack->head.bytes;
+}
+
+static bool is_right_module(const struct xt_record_module *module)
+{
+	size_t text_bytes = module->head.bytes - sizeof(*module);
+
+	return module->module_slot < XT_MODULE_SLOT_COUNT && module->build_id_bytes <= text_bytes &&
+	       module->path_bytes <= text_bytes - module->build_id_bytes;
+}
+
+static bool is_right(const struct xt_record *record, uint64_t room, bool has_modules)
+{
 	const struct xt_record_range *range = (const void *)record;
 	size_t min;
 
@@ -120,9 +138,9 @@ static bool is_right(const struct xt_record *record, uint64_t room)
 	if (!min || min > record->bytes || record->bytes > room || record->bytes % 8)
 		return false;
 	if (record->type == XT_RECORD_STACK)
-		return stack->stack_slot < XT_STACK_SLOT_COUNT &&
-		       stack->frame_count <= XT_STACK_FRAMES_MAX &&
-		       min + stack->frame_count * sizeof(uint64_t) <= record->bytes;
+		return is_right_stack((const void *)record, has_modules);
+	if (record->type == XT_RECORD_MODULE)
+		return has_modules && is_right_module((const void *)record);
 	if (record->type == XT_RECORD_RANGE)
 		return range->text_bytes <= record->bytes - min;
 	return true;
@@ -142,7 +160,8 @@ const struct xt_record *recovery_next_record(struct recovery_cursor *cursor)
 			cursor->pos += to_end;
 			continue;
 		}
-		if (is_right(record, to_end < committed ? to_end : committed)) {
+		if (is_right(record, to_end < committed ? to_end : committed,
+			     cursor->ring->has_modules)) {
 			cursor->pos += record->bytes;
 			return record;
 		}
@@ -161,6 +180,8 @@ static size_t ring_header_bytes(const struct recovery *recovery)
 {
 	if (recovery->spool->version < 4)
 		return offsetof(struct xt_ring_header, slot_stack_id[XT_STACK_SLOT_COUNT_V3]);
+	if (recovery->spool->version < 6)
+		return offsetof(struct xt_ring_header, slot_module_id);
 	return sizeof(struct xt_ring_header);
 }
 
@@ -235,6 +256,7 @@ static int take_ring(struct recovery *recovery, const struct xt_spool_area *area
 	ring = calloc(1, sizeof(*ring));
 	if (!ring)
 		return -ENOMEM;
+	ring->has_modules = recovery->spool->version >= 6;
 	error = read_at(recovery->spool_fd, &ring->header, ring_header_bytes(recovery),
 			area->offset);
 	for (int i = 0; i < XT_RING_COUNTERS && !error; i++)

@@ -12,6 +12,7 @@
 #include "log/recover.h"
 #include "log/writer.h"
 #include "xtrace/log_format.h"
+#include "xtrace/spool_format.h"
 
 /* Bounds on what a spool makes us keep; what a tracer makes is far below. */
 #define RECOVERY_RING_BYTES_MAX	   (4u << 20)
@@ -29,6 +30,7 @@ struct recovery_ring {
 	struct xt_ring_header header;
 	uint8_t *records; /* those between free and write position, in one piece */
 	bool has_thread_row;
+	bool has_modules; /* its stacks say what their frames lie in */
 	bool is_open_call_in_log[XT_RING_OPEN_CALLS_MAX]; /* or in the ring */
 	bool is_last_returning; /* the last open call had been counted as returned */
 	uint64_t last_exit_ns, last_range_ns, last_node_ns; /* of the log's rows; 0: none */

@@ -115,6 +115,7 @@ const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] =
 						[XT_STACK_FRAMES] = LIST("frames"),
 						[XT_STACK_PYTHON] = LIST("Python frames"),
 						[XT_STACK_PLACES] = LIST("places"),
+						[XT_STACK_MODULES] = LIST("modules"),
 					},
 			},
 		[XT_KIND_API] =

@@ -280,11 +280,17 @@ static int write_all(int fd, const uint8_t *data, size_t data_bytes, uint64_t of
 	return 0;
 }
 
-void xt_writer_drop(struct xt_writer *writer)
+static void drop_pending(struct xt_writer *writer)
 {
 	writer->pending_bytes = 0;
 	if (writer->header_pending)
 		put_header(writer);
+}
+
+void xt_writer_drop(struct xt_writer *writer)
+{
+	drop_pending(writer);
+	writer->sequence++;
 }
 
 int xt_writer_flush(struct xt_writer *writer)
@@ -304,7 +310,7 @@ int xt_writer_flush(struct xt_writer *writer)
 	/* Should the cut fail as well, the next flush overwrites what was torn. */
 	if (ours)
 		cut(writer->file.fd, writer->file_bytes);
-	xt_writer_drop(writer);
+	drop_pending(writer);
 	return error;
 }
 

@@ -46,7 +46,8 @@ int xt_writer_flush(struct xt_writer *writer);
 uint64_t xt_writer_file_bytes(const struct xt_writer *writer);
 uint64_t xt_writer_pending_bytes(const struct xt_writer *writer);
 
-/* Drops what waits in the buffer; readers see the gap. */
+/* Drops what waits in the buffer and leaves one chunk number out, for what did not get into one: readers see
+ * the gap. */
 void xt_writer_drop(struct xt_writer *writer);
 
 /* The file descriptor. */

@@ -120,7 +120,7 @@ static int collect(struct addresses *addresses, const struct model *model)
 			struct address address = {.frame = model->frames[place]};
 
 			address.module =
-				model_module_at(model, address_lookup(&address), stack->seen_ns);
+				model_module_of(model, stack, place, address_lookup(&address));
 			error = add_address(&table, address.frame, address.module,
 					    &addresses->by_frame[place]);
 		}
@@ -380,8 +380,10 @@ int addresses_resolve(struct addresses *addresses, struct model *model, const st
 	if (error)
 		return error;
 	free(model->frames);
+	free(model->frame_modules);
 	model->frames = NULL;
-	model->frame_capacity = 0;
+	model->frame_modules = NULL;
+	model->frame_capacity = model->frame_module_capacity = 0;
 	return resolve(addresses, model, naming, report);
 }
 

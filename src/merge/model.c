@@ -68,11 +68,19 @@ static int index_modules(struct model *model)
 		if (model->modules.rows[m].end > reach)
 			reach = model->modules.rows[m].end;
 		model->module_reach[m] = reach;
+		if (model->modules.rows[m].id >= model->module_place_count)
+			model->module_place_count = model->modules.rows[m].id + 1;
 	}
+	model->module_places = calloc(model->module_place_count + 1, sizeof(*model->module_places));
+	if (!model->module_places)
+		return -ENOMEM;
+	for (size_t m = count; m-- > 1;)
+		model->module_places[model->modules.rows[m].id] = (uint32_t)m;
 	return 0;
 }
 
-uint32_t model_module_at(const struct model *model, uint64_t address, uint64_t time_ns)
+/* The module that was mapped at address at that time. */
+static uint32_t module_at(const struct model *model, uint64_t address, uint64_t time_ns)
 {
 	const struct module *modules = model->modules.rows;
 	size_t low = 1, high = model->modules.count; /* the first that starts behind address */
@@ -90,6 +98,20 @@ uint32_t model_module_at(const struct model *model, uint64_t address, uint64_t t
 		    time_ns < modules[m].unload_ns)
 			return (uint32_t)m;
 	return 0;
+}
+
+uint32_t model_module_of(const struct model *model, const struct stack *stack, size_t place,
+			 uint64_t address)
+{
+	uint32_t id = model->frame_modules[place], module;
+
+	if (!stack->has_modules)
+		return module_at(model, address, stack->seen_ns);
+	module = id < model->module_place_count ? model->module_places[id] : 0;
+	return address >= model->modules.rows[module].start &&
+			       address < model->modules.rows[module].end
+		       ? module
+		       : 0;
 }
 
 /* What the program itself calls a thread is better than what the system does. */
@@ -203,6 +225,8 @@ void model_free(struct model *model)
 	free(model->symbols.rows);
 	free(model->sources.rows);
 	free(model->frames);
+	free(model->frame_modules);
+	free(model->module_places);
 	free(model->python);
 	free(model->python_frames.rows);
 	free(model->module_reach);

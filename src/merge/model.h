@@ -53,6 +53,7 @@ struct stack {
 	uint32_t python_count;
 	uint32_t frame_count;
 	uint32_t flags;
+	bool has_modules; /* each frame says what it lies in; else the time does */
 	uint64_t seen_ns;
 };
 
@@ -160,12 +161,16 @@ struct model {
 	struct pauses pauses;				/* of recording */
 	MODEL_ROWS(uint64_t) renumbered_ns; /* when correlation ids began anew, in order */
 	uint64_t *frames;		    /* of all stacks */
+	uint32_t *frame_modules;	    /* XT_MODULE_ID of each, if known; else 0 */
 	size_t frame_count;
 	size_t frame_capacity;
+	size_t frame_module_capacity;
 	struct python_place *python; /* of all stacks */
 	size_t python_count;
 	size_t python_capacity;
-	uint64_t *module_reach;			/* by place in modules: the largest end so far */
+	uint64_t *module_reach;	 /* by place in modules: the largest end so far */
+	uint32_t *module_places; /* by XT_MODULE_ID: place in modules, or 0 */
+	uint32_t module_place_count;
 	uint16_t api_slots[MODEL_APIS_MAX * 2]; /* api by hash of its id */
 	struct xt_damage damage;		/* of the chunks read so far */
 	uint64_t rows_read[XT_KIND_COUNT];	/* likewise; events add theirs */
@@ -192,8 +197,10 @@ static inline uint64_t model_numbering(const struct model *model, uint64_t time_
 	return (uint64_t)low << 32;
 }
 
-/* The module that was mapped at address at that time, as its place in modules, or 0. */
-uint32_t model_module_at(const struct model *model, uint64_t address, uint64_t time_ns);
+/* The module that a frame of a stack lies in, as its place in modules, or 0. place: of the frame, in
+ * frames; address: its own. */
+uint32_t model_module_of(const struct model *model, const struct stack *stack, size_t place,
+			 uint64_t address);
 
 /* The name that the program gave to a device, context or stream (which has a context); "" if none.
  * titles: one of the model's. */

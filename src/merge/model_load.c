@@ -227,6 +227,24 @@ static int load_python(struct model *model, struct stack *stack, const struct xt
 	return 0;
 }
 
+/* What each frame lies in; logs before 2.3 do not say. */
+static int load_frame_modules(struct model *model, struct stack *stack,
+			      const struct xt_chunk *chunk, uint32_t row)
+{
+	uint32_t count;
+	const uint64_t *ids = xt_chunk_list(chunk, XT_STACK_MODULES, row, &count);
+	uint32_t *modules;
+
+	if (grow(&model->frame_modules, &model->frame_module_capacity,
+		 model->frame_count + stack->frame_count, sizeof(*modules)) < 0)
+		return -ENOMEM;
+	modules = model->frame_modules + model->frame_count;
+	stack->has_modules = count >= stack->frame_count;
+	for (uint32_t f = 0; f < stack->frame_count; f++)
+		modules[f] = stack->has_modules ? narrow(ids[f]) : 0;
+	return 0;
+}
+
 static int load_stacks(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *ids = xt_chunk_u64(chunk, XT_STACK_ID);
@@ -254,7 +272,8 @@ static int load_stacks(struct model *model, const struct xt_chunk *chunk)
 			return -ENOMEM;
 		if (!stack->frame_count)
 			continue;
-		if (grow(&model->frames, &model->frame_capacity,
+		if (load_frame_modules(model, stack, chunk, r) < 0 ||
+		    grow(&model->frames, &model->frame_capacity,
 			 model->frame_count + stack->frame_count, sizeof(*frames)) < 0)
 			return -ENOMEM;
 		memcpy(model->frames + model->frame_count, frames,

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "xtrace/log_format.h"
+#include "xtrace/spool_format.h"
 
 #define TERMINAL_COLUMNS_MIN 60 /* in fewer nothing can be read anyway */
 

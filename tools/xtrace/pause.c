@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "xtrace/log_format.h"
+#include "xtrace/spool_format.h"
 
 #define SPOOL_ENDING ".xtr.spool"
 

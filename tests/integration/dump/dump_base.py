@@ -38,7 +38,8 @@ def good_log(**header):
               (4, UVAR, [12, 0]), (5, UVAR, [10, 1]))
     log.table(make.STACK, (1, UVAR, [1, 2, 3]), (2, UVAR, [0, 1, 0]), (3, CONST, [1500] * 3),
               (4, LIST, [[0x401000, 0x402000], [], [(1 << 56) + 5, 7]]),
-              (5, LIST, [[1, 2, 1], [2], []]), (6, LIST, [[0, 1, 2], [0], []]))
+              (5, LIST, [[1, 2, 1], [2], []]), (6, LIST, [[0, 1, 2], [0], []]),
+              (7, LIST, [[1, 0], [], []]))
     log.table(make.API, (1, UVAR, [1 << 16 | 307, 2 << 16 | 31, 2 << 16 | 40]),
               (2, BYTES, [b"cuLaunchKernel", b"cudaMemcpy", b"cudaGraphLaunch"]),
               (3, UVAR, [1, 0, 2]))
@@ -73,9 +74,9 @@ STRING	id=1	text=_Z4gemmv
 STRING	id=2	text=
 PYTHON_FRAME	id=1	name=1	file=2	line=12	first_line=10
 PYTHON_FRAME	id=2	name=2	file=2	line=0	first_line=1
-STACK	id=1	flags=0	first_seen_ns=1500	frames=0:0x401000,0:0x402000	python=1,2,1	places=0,1,2
-STACK	id=2	flags=1	first_seen_ns=1500	frames=	python=2	places=0
-STACK	id=3	flags=0	first_seen_ns=1500	frames=1:0x5,0:0x7	python=	places=
+STACK	id=1	flags=0	first_seen_ns=1500	frames=0:0x401000,0:0x402000	python=1,2,1	places=0,1,2	modules=1,0
+STACK	id=2	flags=1	first_seen_ns=1500	frames=	python=2	places=0	modules=
+STACK	id=3	flags=0	first_seen_ns=1500	frames=1:0x5,0:0x7	python=	places=	modules=
 API	id=65843	name=cuLaunchKernel	class=1
 API	id=131103	name=cudaMemcpy	class=0
 API	id=131112	name=cudaGraphLaunch	class=2

@@ -175,6 +175,20 @@ def ring_stack(slot, frames, flags=0, first_seen=90, stated=None, count=None, py
                        *frames) + python
 
 
+def ring_modules(*slots):
+    """What stands behind the frames of a stack from version 6 on."""
+    data = struct.pack("<%dH" % len(slots), *slots)
+    return data.ljust(-(-len(data) // 8) * 8, b"\0")
+
+
+def ring_module(slot=1, start=0x1000, end=0x2000, bias=0x800, build_id=b"\x12\xab", path=b"/lib/p.so",
+                stated=None):
+    text = build_id + path
+    room = -(-len(text) // 8) * 8
+    return struct.pack("<HHIQQQII", 8, 40 + room if stated is None else stated, slot, start, end,
+                       bias, len(build_id), len(path)) + text.ljust(room, b"\xee")
+
+
 def ring_python(frames, codes, frame_count=None, code_count=None):
     """Python's part of a stack: frames as (line, code, place), codes as (name, file, line)."""
     data = struct.pack("<II", len(frames) if frame_count is None else frame_count,
@@ -214,9 +228,9 @@ def ring_padding(size, stated=0):
 
 
 def ring(records=b"", free=0, size=4096, thread=1, write=None, data_bytes=None, open_calls=(),
-         open_count=None, counters=(), slots=(), header_bytes=20480):
+         open_count=None, counters=(), slots=(), modules=(), header_bytes=20480):
     """A ring with these records from its free position on; slots are pairs of slot and stack id,
-    open calls tuples of API, correlation id, slot, enter ns and the tracer's word. From version 4 on
+    modules likewise, open calls tuples of API, correlation id, slot, enter ns and the tracer's word. From version 4 on
     the header is of 135168 bytes."""
     header = bytearray(header_bytes)
     struct.pack_into("<IIQQ", header, 0, thread, 4711, 1000,
@@ -229,6 +243,8 @@ def ring(records=b"", free=0, size=4096, thread=1, write=None, data_bytes=None, 
     struct.pack_into("<Q", header, 448, free)
     for slot, stack in slots:
         struct.pack_into("<I", header, 512 + 4 * slot, stack)
+    for slot, module in modules:
+        struct.pack_into("<I", header, 131584 + 4 * slot, module)
     data = bytearray(size)
     for place, byte in enumerate(records, free):
         data[place % size] = byte

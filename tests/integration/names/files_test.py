@@ -7,6 +7,7 @@ import collections
 import functools
 import http.server
 import os
+import random
 import re
 import shutil
 import socket
@@ -156,45 +157,50 @@ def check_split_missing(files):
 
 
 def check_plugins(files):
-    """Plugins that are loaded at one address, one after the other, have their own names or none."""
+    """Plugins that come and go fast, at each other's addresses, have their own names: every launch, also
+    of a process that is killed."""
     tracer, args = files.tracer, files.tracer.args
-    program = files.build("plugins", "plugins.c", "-rdynamic", libraries=["-ldl"])
-    names = ("first_step", "other_step", "third_step", "fifth_step")
-    plugins = []
-    for name in names:
-        folder = tracer.path("plugin_" + name)
-        os.makedirs(folder)
+    names = [letter * 4 + "_step" for letter in "abcdefgh"]
+    folder = tracer.path("churn")
+    os.makedirs(folder)
+    tracer.compile([args.cc, "-g", "-O1", "-rdynamic", "-I" + args.include,
+                    os.path.join(base.HERE, "plugins.c"), "-o", "churn", *tracer.libraries, "-ldl",
+                    "-pthread"], cwd=folder)
+    for number, name in enumerate(names):
         tracer.compile([args.cc, "-g", "-O1", "-shared", "-fPIC", "-DNAME=" + name,
-                        os.path.join(base.HERE, "plugin.c"), "-o", "plugin.so"], cwd=folder)
-        plugins.append(os.path.join(folder, "plugin.so"))
-    # Each follows each: what is taken for another one has more launches than it made.
-    order = [0, 1, 0, 2, 1, 3, 2, 0, 3, 1, 2, 3] * 4
-    truth = collections.Counter()
-    for load, plugin in enumerate(order):
-        truth[names[plugin]] += load % 7 + 1
-    for stay_us, embed in ((0, False), (100, False), (500, False), (2000, False), (50000, False),
-                           (50000, True)):
-        log = tracer.record([program, str(stay_us), *(plugins[p] for p in order)],
-                            "plugins.data", embed=embed)
+                        f"-DKERNEL={number}", os.path.join(base.HERE, "plugin.c"), "-o",
+                        name + ".so"], cwd=folder)
+    plugins = [os.path.join(folder, name + ".so") for name in names]
+    for threads, stay_us, loads, killed in ((1, 0, 300, 0), (4, 0, 200, 0), (2, 1000, 300, 0),
+                                            (4, 5000, 150, 0), (2, 1000, 300, 1)):
+        seed = args.seed if args.seed is not None else random.randrange(1 << 30)
+        what = f"{threads} threads, {stay_us} us, seed {seed}"
+        log, said = tracer.record_said(
+            [os.path.join(folder, "churn"), *map(str, (seed, threads, loads, stay_us, killed)),
+             *plugins], "churn.data", status=137 if killed else 0)
+        truth = dict(line.split() for line in said.splitlines() if line.startswith("k"))
         tables = tracer.tables(log)
-        starts = collections.Counter(row["start"] for row in tables["MODULE"]
-                                     if row["path"] in plugins)
-        counts = collections.Counter()
+        counts, wrong = collections.Counter(), []
         for line in tracer.folded(log, "--weight", "count").splitlines():
-            frames, count = line.rsplit(" ", 1)
-            frames = frames.split(";")[:3]
-            assert frames[0] in ("main", "[unknown]"), line
-            assert frames[1:] in [["run", name] for name in names] + [["[unknown]"] * 2], line
-            counts[frames[2]] += int(count)
-        assert sum(counts.values()) == sum(truth.values()), counts
-        wrong = {name: (counts[name], truth[name]) for name in names
-                 if counts[name] > truth[name]}
-        assert not wrong, (stay_us, wrong)
-        print(f"  {stay_us} us: {100 * counts['[unknown]'] / sum(truth.values()):.0f}% without a name;"
-              f" at most {max(starts.values(), default=0)} at one address")
-        if stay_us == 50000:
-            assert sum(counts[name] for name in names) >= 0.9 * sum(truth.values()), counts
-            assert max(starts.values()) > len(order) // 2, "the plugins were not at one address"
+            path, count = line.rsplit(" ", 1)
+            match = re.fullmatch(r"work;load;run;(\w+);plugin_launch;cuLaunchKernel;"
+                                 r"\[GPU_Kernel\]k(\d)", path)
+            if killed and path.startswith("[unattributed];"):
+                continue  # its call was not over
+            if not match or match[1] != names[int(match[2])]:
+                wrong.append(line)
+            else:
+                counts["k" + match[2]] += int(count)
+        assert not wrong, (what, wrong)
+        places = collections.defaultdict(set)
+        for row in tables["MODULE"]:
+            if row["path"] in plugins:
+                places[row["start"]].add(row["path"])
+        assert max(map(len, places.values())) >= 2, "no two plugins were at one address"
+        if not killed:
+            assert {name: str(counts[name]) for name in truth} == truth, (what, counts, truth)
+        print(f"  {what}{', killed' if killed else ''}: {sum(counts.values())} launches, all right;"
+              f" {max(map(len, places.values()))} plugins at one address")
 
 
 def check_jit(files):

@@ -20,6 +20,7 @@ def parse_arguments():
     for name in ("xtrace", "merge", "inject", "simgpu", "include", "dump", "cc"):
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--server", action="store_true", help="files_test: only that check")
+    parser.add_argument("--seed", type=int, help="files_test: of the order of plugins")
     return parser.parse_args()
 
 
@@ -45,22 +46,26 @@ class Tracer:
     def compile(self, command, cwd=None):
         run(command, cwd=cwd or self.folder)
 
-    def record(self, program, name, embed=True, cwd=None, environment=None):
+    def record(self, program, name, **others):
         """Runs the program; returns its log, with or without symbols in it."""
+        return self.record_said(program, name, **others)[0]
+
+    def record_said(self, program, name, embed=True, cwd=None, environment=None, status=0):
+        """The same, and what the program said."""
         data = self.path(name)
         shutil.rmtree(data, ignore_errors=True)
         environment = dict(os.environ, **environment or {})
         if embed:
-            run([self.args.xtrace, "record", "--simulate", "-o", data, "--", *program],
-                cwd=cwd, env=environment)
+            done = run([self.args.xtrace, "record", "--simulate", "-o", data, "--", *program],
+                       status=status, cwd=cwd, env=environment)
         else:
             environment.update(LD_PRELOAD=self.args.inject, XTRACE_DATA=data,
                                LD_LIBRARY_PATH=self.args.simgpu,
                                XTRACE_CUPTI=os.path.join(self.args.simgpu, "libcupti.so"))
-            run(program, cwd=cwd, env=environment)
+            done = run(program, status=status, cwd=cwd, env=environment)
         logs = [entry for entry in os.listdir(data) if entry.endswith(".xtr")]
         assert len(logs) == 1, logs
-        return os.path.join(data, logs[0])
+        return os.path.join(data, logs[0]), done.stdout
 
     def merge(self, log, *options, status=0, **others):
         return run([self.args.merge, log, *options], status=status, **others)

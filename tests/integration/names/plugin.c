@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plugin, of which there are two, by NAME: code of one size, so that the second is mapped where
- * the first was. The function that launches has another name in each, and stands at one address.
+ * A plugin, of which there are several, by NAME and KERNEL: code of one size, so that each is mapped
+ * where another one was. The function that launches has another name in each, and stands at one address.
  */
-extern void device_launch(unsigned blocks);
+extern void plugin_launch(unsigned kernel);
 
-__attribute__((noinline)) static void NAME(unsigned blocks)
+__attribute__((noinline)) static void NAME(void)
 {
-	device_launch(blocks);
+	plugin_launch(KERNEL);
 	__asm__ volatile("");
 }
 
-__attribute__((visibility("default"))) void run(unsigned blocks)
+__attribute__((visibility("default"))) void run(void)
 {
-	NAME(blocks);
+	NAME();
 	__asm__ volatile("");
 }

@@ -36,6 +36,8 @@ stack_memo_clear
 stack_memo_drop
 stack_memo_fetch_expected
 stack_memo_find
+stack_modules_clear
+stack_modules_define
 stack_walk
 thread_lane
 '

@@ -33,9 +33,22 @@
 /* The stack that the last call was recorded with: slots as the writer would keep them. */
 static _Thread_local struct {
 	uint64_t frames[XT_STACK_SLOT_COUNT][128];
+	uint16_t frame_modules[XT_STACK_SLOT_COUNT][128];
 	uint32_t counts[XT_STACK_SLOT_COUNT];
+	struct {
+		uint64_t start;
+		char path[512];
+	} modules[XT_MODULE_SLOT_COUNT];
 	uint64_t read_pos;
 } * slots;
+
+static void keep_module(const struct xt_record_module *record)
+{
+	assert_in_range(record->module_slot, 1, XT_MODULE_SLOT_COUNT - 1);
+	slots->modules[record->module_slot].start = record->start;
+	snprintf(slots->modules[record->module_slot].path, sizeof(slots->modules[0].path), "%.*s",
+		 (int)record->path_bytes, record->text + record->build_id_bytes);
+}
 
 static const struct xt_record_call *drain(struct lane *lane)
 {
@@ -52,13 +65,17 @@ static const struct xt_record_call *drain(struct lane *lane)
 			continue;
 		}
 		if (record->type == XT_RECORD_STACK) {
-			const struct xt_record_stack *stack = (const void *)record;
+			struct xt_record_stack *stack = (void *)(lane->data + place);
 			uint32_t count = stack->frame_count < 128 ? stack->frame_count : 128;
 
 			memcpy(slots->frames[stack->stack_slot], stack->frames,
 			       count * sizeof(uint64_t));
+			memcpy(slots->frame_modules[stack->stack_slot], xt_stack_modules(stack),
+			       count * sizeof(uint16_t));
 			slots->counts[stack->stack_slot] = count;
-		} else {
+		} else if (record->type == XT_RECORD_MODULE) {
+			keep_module((const void *)record);
+		} else if (record->type == XT_RECORD_CALL) {
 			last = (const void *)record;
 		}
 		slots->read_pos += record->bytes;
@@ -92,6 +109,27 @@ static __attribute__((noinline)) uint32_t fake_call(uint64_t **frames)
 	return slots->counts[call->stack_slot];
 }
 
+/* Each frame lies in the module that the loader says. */
+static void check_modules(const uint64_t *frames, uint32_t count)
+{
+	const uint16_t *modules = slots->frame_modules[(frames - slots->frames[0]) / 128];
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t address = (frames[i] & XT_FRAME_VALUE_MASK) -
+				   (frames[i] >> XT_FRAME_KIND_SHIFT == XT_FRAME_RETURN);
+		Dl_info info;
+
+		if (!dladdr((void *)(uintptr_t)address, &info)) {
+			assert_int_equal(modules[i], XT_MODULE_SLOT_NONE);
+			continue;
+		}
+		assert_in_range(modules[i], 1, XT_MODULE_SLOT_COUNT - 1);
+		assert_int_equal(slots->modules[modules[i]].start, (uintptr_t)info.dli_fbase);
+		if (strstr(info.dli_fname, ".so"))
+			assert_string_equal(slots->modules[modules[i]].path, info.dli_fname);
+	}
+}
+
 struct expected {
 	uint64_t frames[128];
 	uint32_t count;
@@ -115,6 +153,7 @@ static __attribute__((noinline)) void check_here(void)
 	uint64_t *frames;
 	uint32_t count = fake_call(&frames);
 
+	check_modules(frames, count);
 	_Unwind_Backtrace(add_expected, &expected);
 	/* At the thread's start libgcc may add a frame that has no address. */
 	while (expected.count && !expected.frames[expected.count - 1])

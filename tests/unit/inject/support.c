@@ -100,6 +100,8 @@ bool ring_take(struct taken_call *call)
 			keep_stack((const struct xt_record_stack *)record);
 			continue;
 		}
+		if (record->type == XT_RECORD_MODULE)
+			continue;
 		assert_int_equal(record->type, XT_RECORD_CALL);
 		keep_call(call, (const struct xt_record_call *)record);
 		ring_free(lane, reader->read_pos);

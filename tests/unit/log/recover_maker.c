@@ -64,8 +64,25 @@ static void put_call(struct blob *blob, uint32_t correlation, uint32_t slot, uin
 	blob_put(blob, &call, sizeof(call));
 }
 
-static void put_stack(struct blob *blob, uint32_t slot)
+static void put_module(struct blob *blob, uint32_t slot)
 {
+	const struct xt_record_module module = {
+		.head = {XT_RECORD_MODULE, sizeof(module) + 16},
+		.module_slot = slot,
+		.start = 0x400000,
+		.end = 0x500000,
+		.bias = 0x1000,
+		.build_id_bytes = 2,
+		.path_bytes = 10,
+	};
+
+	blob_put(blob, &module, sizeof(module));
+	blob_put(blob, "\x12\xab/lib/p.so\0\0\0\0", 16);
+}
+
+static void put_stack(struct blob *blob, uint32_t slot, bool has_modules)
+{
+	const uint16_t modules[4] = {2, 1, XT_MODULE_SLOT_NONE};
 	const uint64_t frames[] = {0x401000, 0x402000, 0x403000};
 	const struct {
 		uint32_t frame_count, code_count;
@@ -74,7 +91,8 @@ static void put_stack(struct blob *blob, uint32_t slot)
 		char text[16];
 	} python = {2, 1, {{12, 0, 1}, {3, 0, 3}}, {1, 5, 7}, "train/b/c.py"};
 	const struct xt_record_stack stack = {
-		.head = {XT_RECORD_STACK, sizeof(stack) + sizeof(frames) + sizeof(python)},
+		.head = {XT_RECORD_STACK, sizeof(stack) + sizeof(frames) + sizeof(python) +
+						  (has_modules ? sizeof(modules) : 0)},
 		.stack_slot = slot,
 		.frame_count = 3,
 		.flags = XT_STACK_TRUNCATED,
@@ -83,6 +101,8 @@ static void put_stack(struct blob *blob, uint32_t slot)
 
 	blob_put(blob, &stack, sizeof(stack));
 	blob_put(blob, frames, sizeof(frames));
+	if (has_modules)
+		blob_put(blob, modules, sizeof(modules));
 	blob_put(blob, &python, sizeof(python));
 }
 
@@ -151,14 +171,18 @@ void make_small_rings(struct made_spool *spool)
 	}
 }
 
-static void add_rings(struct made_spool *spool)
+static void add_rings(struct made_spool *spool, bool has_modules)
 {
 	const struct xt_record pad = {XT_RECORD_PAD, 0};
 	struct blob records = {0};
 	struct xt_ring_header *ring;
 
 	put_call(&records, 2, 1, 2100, 2200);
-	put_stack(&records, 2);
+	if (has_modules)
+		put_module(&records, 2);
+	put_stack(&records, 2, has_modules);
+	if (has_modules) /* the stack is of the one before */
+		put_module(&records, 2);
 	spool->free_pos = 5 * MADE_RING_BYTES - records.bytes - 16;
 	blob_put(&records, &pad, sizeof(pad));
 	put_zeros(&records, 16 - sizeof(pad));
@@ -171,6 +195,7 @@ static void add_rings(struct made_spool *spool)
 	spool->records_bytes = records.bytes;
 	ring = made_ring(spool, MADE_RING_1);
 	ring->slot_stack_id[1] = 1;
+	ring->slot_module_id[1] = 1;
 	ring->open_count = 1;
 	ring->open_calls[0] = (struct xt_open_call){
 		.api = API, .correlation_id = 5, .stack_slot = 2, .enter_ns = 2800};
@@ -317,7 +342,7 @@ void make_spool(struct made_spool *spool, uint32_t version, uint32_t cupti_versi
 	*spool = (struct made_spool){0};
 	put_zeros(&spool->bytes, sizeof(*header));
 	pad_to(&spool->bytes, XT_SPOOL_PAGE_BYTES);
-	add_rings(spool);
+	add_rings(spool, version >= 6);
 	add_buffers(spool);
 	add_names(spool);
 	header = made_header(spool);
@@ -376,6 +401,7 @@ void make_log(const char *path)
 		{{XT_KIND_STRING, {0, 1}}, "k_one"},
 		{{XT_KIND_STREAM, {0, 1, 0, 1, 7}}, NULL},
 		{{XT_KIND_SHAPE, {0, 1, 1, 1, 1, 1, 32, 1, 1}}, NULL},
+		{{XT_KIND_MODULE, {0, 1, MADE_START_NS, 0x400000, 0x500000, 0}}, "/lib/q.so"},
 		{{XT_KIND_STACK, {0, 1, 0, 1100}}, NULL},
 		{{XT_KIND_CALL, {0, 1, API, 1, 1, 1200, 100, 0}}, NULL},
 		{{XT_KIND_CALL, {0, 1, API, 2, 1, 2100, 100, 0}}, NULL},

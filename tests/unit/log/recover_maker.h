@@ -15,6 +15,7 @@
 #define XT_TEST_RECOVER_MAKER_H
 
 #include "support.h"
+#include "xtrace/spool_format.h"
 
 #define MADE_LOG_ID	UINT64_C(0x0123456789abcdef)
 #define MADE_START_NS	UINT64_C(1000)

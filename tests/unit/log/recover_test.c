@@ -39,6 +39,13 @@ static int set_up(void **state)
 	return 0;
 }
 
+/* The same of an earlier version. */
+static void make_again(uint32_t version)
+{
+	blob_free(&made.bytes);
+	make_spool(&made, version, CUPTI_13);
+}
+
 static int tear_down(void **state)
 {
 	(void)state;
@@ -346,7 +353,7 @@ static void test_while_the_process_lives(void **state)
 static void test_version_1(void **state)
 {
 	(void)state;
-	made_header(&made)->version = 1;
+	make_again(1);
 	made_header(&made)->area_count = MADE_NAMES;
 	make_small_rings(&made);
 	lay_out();
@@ -356,7 +363,7 @@ static void test_version_1(void **state)
 	assert_int_equal(got.areas_damaged + got.areas_unknown, 0);
 }
 
-/* A stack has the modules of the log if these are of its generation; else it has none. */
+/* Of version 5: a stack has the modules of the log if these are of its generation; else it has none. */
 static void test_generations(void **state)
 {
 	static const struct {
@@ -364,21 +371,18 @@ static void test_generations(void **state)
 		uint16_t first, last;
 		uint64_t from_ns, seen_ns;
 	} cases[] = {
-		{XT_SPOOL_VERSION, 1, 0, 0, 0, 2300},
-		{XT_SPOOL_VERSION, 1, 65530, 3, 7, 2300},
-		{XT_SPOOL_VERSION, 1, 0, 9, 2400, 2400},
-		{XT_SPOOL_VERSION, 0, 0, 0, 0, 0},
-		{XT_SPOOL_VERSION, 1, 65530, 65535, 0, 0},
-		{XT_SPOOL_VERSION, 1, 1, 9, 0, 0},
+		{5, 1, 0, 0, 0, 2300}, {5, 1, 65530, 3, 7, 2300},  {5, 1, 0, 9, 2400, 2400},
+		{5, 0, 0, 0, 0, 0},    {5, 1, 65530, 65535, 0, 0}, {5, 1, 1, 9, 0, 0},
 		{4, 1, 1, 9, 0, 2300},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct xt_spool_header *header = made_header(&made);
+		struct xt_spool_header *header;
 		struct found stacks;
 
-		header->version = cases[i].version;
+		make_again(cases[i].version);
+		header = made_header(&made);
 		header->modules_valid = cases[i].valid;
 		header->modules_first = cases[i].first;
 		header->modules_last = cases[i].last;
@@ -390,6 +394,53 @@ static void test_generations(void **state)
 		assert_int_equal(stacks.count, 2);
 		assert_int_equal(stacks.rows[1][XT_STACK_SEEN_NS], cases[i].seen_ns);
 	}
+}
+
+/* Each frame lies in what its slot meant when the stack was defined: a module that the log has, one of
+ * the ring, or none. */
+static void test_modules(void **state)
+{
+	static const uint64_t expected[] = {2, 1, 0};
+	struct found modules;
+	const struct xt_chunk *chunk;
+	struct xt_reader *reader;
+	const uint64_t *ids = NULL;
+	uint32_t count = 0;
+
+	(void)state;
+	assert_int_equal(xt_recover(log_path, &got), 0);
+	modules = find(XT_KIND_MODULE);
+	assert_int_equal(modules.count, 2);
+	assert_int_equal(modules.rows[1][XT_MODULE_ID], 2);
+	assert_int_equal(modules.rows[1][XT_MODULE_START], 0x400000);
+	assert_int_equal(modules.rows[1][XT_MODULE_END], 0x500000);
+	assert_int_equal(modules.rows[1][XT_MODULE_BIAS], 0x1000);
+	assert_string_equal(modules.texts[1], "\x12\xab");
+	assert_int_equal(xt_reader_open(log_path, &reader), XT_OPEN_OK);
+	while ((chunk = xt_reader_next(reader, 1u << XT_KIND_STACK))) {
+		ids = xt_chunk_list(chunk, XT_STACK_MODULES, xt_chunk_rows(chunk) - 1, &count);
+		assert_int_equal(xt_chunk_u64(chunk, XT_STACK_ID)[xt_chunk_rows(chunk) - 1] == 2,
+				 count == 3);
+		if (count == 3)
+			assert_memory_equal(ids, expected, sizeof(expected));
+	}
+	assert_int_equal(count, 3);
+	xt_reader_close(reader);
+}
+
+/* A slot that nothing has defined: the stack is not known, rather than taken for one in no module. */
+static void test_module_not_defined(void **state)
+{
+	struct found calls;
+
+	(void)state;
+	made_ring(&made, MADE_RING_1)->slot_module_id[1] = 0;
+	lay_out();
+	assert_int_equal(xt_recover(log_path, &got), 0);
+	calls = find(XT_KIND_CALL);
+	assert_int_equal(calls.rows[2][XT_CALL_CORRELATION], 3);
+	assert_int_equal(calls.rows[2][XT_CALL_STACK], 0);
+	assert_int_equal(find(XT_KIND_STACK).count, 1);
 }
 
 static void test_unknown_cupti(void **state)
@@ -543,6 +594,8 @@ int main(void)
 		TEST(test_while_the_process_lives),
 		TEST(test_version_1),
 		TEST(test_generations),
+		TEST(test_modules),
+		TEST(test_module_not_defined),
 		TEST(test_unknown_cupti),
 		TEST(test_buffer_that_was_being_zeroed),
 		TEST(test_killed_after_the_write),

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The spool: a file mapped MAP_SHARED by the traced process, so that what was committed there
+ * survives the process. It begins with struct xt_spool_header; each area of its directory is a
+ * ring of one thread or a CUPTI activity buffer. Fields that two threads share are accessed with
+ * C11 atomics by the tracer; the file's reader sees plain integers.
+ *
+ * As with the log, docs/LOG_FORMAT.md is the law.
+ */
+#ifndef XTRACE_SPOOL_FORMAT_H
+#define XTRACE_SPOOL_FORMAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "xtrace/log_format.h"
+
+#define XT_SPOOL_MAGIC "\x89XTRSPL\n"
+/* 2 added names, record sizes and XT_ACTIVITY_IN_LOG; 3 Python; 4 has more slots for stacks, 5 their
+ * generation; 6 has the modules of their frames in place of that. */
+#define XT_SPOOL_VERSION    6
+#define XT_SPOOL_AREAS_MAX  4096
+#define XT_SPOOL_PAGE_BYTES 4096
+
+struct xt_spool_area {
+	uint64_t offset; /* from the start of the file */
+	uint64_t bytes;
+	uint32_t kind; /* enum xt_area_kind; stored last, with release */
+	uint32_t reserved;
+};
+
+enum xt_area_kind {
+	XT_AREA_NONE = 0,
+	XT_AREA_RING = 1,
+	XT_AREA_ACTIVITY = 2,
+	XT_AREA_NAMES = 3, /* since version 2 */
+};
+
+/* What others ask of the tracer of a living process. */
+enum xt_spool_wish {
+	XT_WISH_NONE = 0,
+	XT_WISH_RECORD = 1,
+	XT_WISH_PAUSE = 2,
+	XT_WISH_MASK = 3,
+	XT_WISH_DONE = 4,     /* set by the tracer */
+	XT_WISH_SEQUENCE = 8, /* one more for each wish: the bits from here on count them */
+};
+
+#define XT_SPOOL_RECORD_KINDS 64
+
+struct xt_spool_header {
+	uint8_t magic[8];
+	uint32_t version;
+	uint32_t byte_order;
+	uint64_t log_id;
+	uint32_t pid;
+	uint32_t area_count; /* areas [0, area_count) are valid */
+	uint32_t cupti_version;
+	uint32_t wish; /* enum xt_spool_wish: by others, for the tracer */
+	struct xt_spool_area areas[XT_SPOOL_AREAS_MAX];
+	/* Bytes of an activity record, by CUPTI's kind, as its own reader has shown; 0: not yet.
+	 * Since version 2. */
+	uint32_t record_bytes[XT_SPOOL_RECORD_KINDS];
+	/* Version 5 alone: the modules that the log has are those of stacks with a generation in
+	 * [modules_first, modules_last], and of these from that time on. If modules_valid. */
+	uint64_t modules_from_ns;
+	uint16_t modules_first;
+	uint16_t modules_last;
+	uint32_t modules_valid;
+};
+
+/* What a ring holds: records of 8-byte aligned size, none of which wraps. */
+enum xt_record_type {
+	XT_RECORD_PAD = 1,    /* fills the ring up to its end */
+	XT_RECORD_CALL = 2,   /* struct xt_record_call */
+	XT_RECORD_STACK = 3,  /* struct xt_record_stack: defines a stack slot until redefined */
+	XT_RECORD_NODE = 4,   /* struct xt_record_node: a graph node was made or changed */
+	XT_RECORD_RANGE = 5,  /* struct xt_record_range: an NVTX event */
+	XT_RECORD_SKIP = 6,   /* struct xt_record_skip: a call while recording was paused */
+	XT_RECORD_SWITCH = 7, /* struct xt_record_switch: recording was paused, or went on */
+	XT_RECORD_MODULE = 8, /* struct xt_record_module: defines a module slot until redefined */
+};
+
+struct xt_record {
+	uint16_t type;
+	uint16_t bytes; /* of the whole record */
+};
+
+struct xt_record_call {
+	struct xt_record head;
+	uint32_t api;
+	uint32_t correlation_id;
+	uint32_t stack_slot; /* XT_STACK_SLOT_NONE: no stack */
+	uint64_t enter_ns;
+	uint64_t exit_ns;
+	int32_t result;
+	uint32_t reserved;
+};
+_Static_assert(sizeof(struct xt_record_call) == 40, "a call record is 40 bytes");
+
+#define XT_STACK_SLOT_COUNT	32768
+#define XT_STACK_SLOT_COUNT_V3	4096 /* to spool version 3 */
+#define XT_STACK_SLOT_TRANSIENT 0    /* for a stack that is used once, by the next call record */
+#define XT_STACK_SLOT_NONE	UINT32_MAX
+
+struct xt_record_stack {
+	struct xt_record head;
+	uint32_t stack_slot;
+	uint32_t frame_count;
+	uint16_t flags;	     /* enum xt_stack_flag */
+	uint16_t generation; /* of version 5: low bits of how often a library was loaded; else 0 */
+	uint64_t seen_ns;
+	uint64_t frames[]; /* since version 6 a module slot for each follows: xt_stack_modules() */
+};
+_Static_assert(sizeof(struct xt_record_stack) == 24, "a stack record has a head of 24 bytes");
+
+/* Behind the frames: one uint16_t for each, padded to a multiple of 8 bytes. */
+static inline uint16_t *xt_stack_modules(struct xt_record_stack *stack)
+{
+	return (uint16_t *)(void *)&stack->frames[stack->frame_count];
+}
+static inline size_t xt_stack_modules_bytes(uint32_t frame_count)
+{
+	return (frame_count * sizeof(uint16_t) + 7) & ~(size_t)7;
+}
+
+#define XT_MODULE_SLOT_COUNT 512
+#define XT_MODULE_SLOT_NONE  0 /* of frames that lie in no module */
+
+struct xt_record_module {
+	struct xt_record head;
+	uint32_t module_slot;
+	uint64_t start, end, bias; /* as in MODULE */
+	uint32_t build_id_bytes;
+	uint32_t path_bytes;
+	uint8_t text[]; /* build id, then path; padded to a multiple of 8 bytes */
+};
+_Static_assert(sizeof(struct xt_record_module) == 40, "a module record has a head of 40 bytes");
+
+/*
+ * What comes last in a stack record if there are Python frames: this head, the frames, then the code
+ * objects they refer to, one behind the other.
+ */
+#define XT_PYTHON_CODES_MAX 512
+
+struct xt_python_frame {
+	uint32_t line;	/* 0: none */
+	uint16_t code;	/* which of the code objects, from 0 */
+	uint16_t place; /* of the native frame that runs it; frame_count: beyond all of them */
+};
+
+struct xt_python_part {
+	uint32_t frame_count;
+	uint32_t code_count;
+	struct xt_python_frame frames[]; /* innermost first */
+};
+
+struct xt_python_code {
+	uint32_t first_line;
+	uint16_t name_bytes;
+	uint16_t file_bytes;
+	uint8_t text[]; /* name, then file; padded to a multiple of 8 bytes */
+};
+_Static_assert(sizeof(struct xt_python_code) == 8, "a code object has a head of 8 bytes");
+
+struct xt_record_node {
+	struct xt_record head;
+	uint32_t stack_slot;
+	uint64_t node_id;
+	uint64_t origin_id; /* with a graph_exec: the id of the graph that it was made like */
+	uint64_t time_ns;
+	uint32_t node_type;
+	uint32_t graph_exec; /* what was changed there, node_id 0 is all of it; 0: it was made */
+};
+_Static_assert(sizeof(struct xt_record_node) == 40, "a node record is 40 bytes");
+
+struct xt_record_range {
+	struct xt_record head;
+	uint32_t stack_slot;
+	uint64_t time_ns;
+	uint64_t key;
+	uint64_t domain; /* the tracer's number of the domain */
+	uint64_t payload;
+	uint32_t operation; /* enum xt_range_operation */
+	uint32_t payload_type;
+	uint32_t category;
+	uint32_t color;
+	uint32_t text_bytes;
+	uint32_t reserved;
+	uint8_t text[]; /* padded to a multiple of 8 bytes */
+};
+_Static_assert(sizeof(struct xt_record_range) == 64, "a range record has a head of 64 bytes");
+
+struct xt_record_skip {
+	struct xt_record head;
+	uint32_t correlation_id;
+};
+_Static_assert(sizeof(struct xt_record_skip) == 8, "a skip record is 8 bytes");
+
+struct xt_record_switch {
+	struct xt_record head;
+	uint32_t is_on; /* 1: it went on, 0: it was paused */
+	uint64_t time_ns;
+};
+_Static_assert(sizeof(struct xt_record_switch) == 16, "a switch record is 16 bytes");
+
+/* A call that was entered and has not returned: what the thread is doing right now. */
+#define XT_RING_OPEN_CALLS_MAX 8
+struct xt_open_call {
+	uint32_t api;
+	uint32_t correlation_id;
+	uint32_t stack_slot;
+	uint32_t slot_epoch; /* changes when the slot may have come to mean another stack */
+	uint64_t enter_ns;
+};
+
+enum xt_ring_counter {
+	XT_RING_CALLS_SEEN,
+	XT_RING_CALLS_COMMITTED,
+	XT_RING_LOST_RING_FULL,
+	XT_RING_LOST_NESTED, /* re-entry, or more open calls than there is room for */
+	XT_RING_STACK_HITS,  /* memo verified */
+	XT_RING_STACK_WALKS, /* full walks that were not audits */
+	XT_RING_STACK_AUDITS,
+	XT_RING_STACK_MISMATCHES,
+	XT_RING_STACKS_TRUNCATED,
+	XT_RING_STACKS_TRANSIENT, /* could not be memoised */
+	XT_RING_STACKS_LOST,	  /* ring too full for the definition: the call has no stack */
+	XT_RING_NODES_SEEN,	  /* graph nodes made or cloned */
+	XT_RING_NODES_LOST,
+	XT_RING_RANGES_SEEN, /* NVTX events */
+	XT_RING_RANGES_LOST,
+	XT_RING_WAITED_NS,	   /* by the thread, for room in the ring */
+	XT_RING_PYTHON_STACKS,	   /* walks that met Python frames */
+	XT_RING_PYTHON_FINALIZING, /* calls while the interpreter shut down */
+	XT_RING_PYTHON_UNREADABLE, /* walks: what was read was not what it should be */
+	XT_RING_PYTHON_UNPLACED,   /* walks: it is not known which native frames run them */
+	XT_RING_PYTHON_MISSING,	   /* walks: Python ran of which nothing is known */
+	XT_RING_SKIPS_LOST,	   /* calls while paused: their work will be nobody's */
+	XT_RING_COUNTERS
+};
+#define XT_RING_COUNTERS_MAX 22
+
+struct xt_ring_header {
+	uint32_t thread_id; /* XT_THREAD_ID; 0 while the ring is free */
+	uint32_t tid;
+	uint64_t start_ns;
+	uint64_t data_bytes; /* a power of two; the data begin at XT_RING_DATA_OFFSET */
+	uint8_t pad0[40];
+	uint64_t write_pos; /* by the thread, release: all before it is committed */
+	uint32_t open_count;
+	uint32_t reserved;
+	struct xt_open_call open_calls[XT_RING_OPEN_CALLS_MAX];
+	uint64_t counters[XT_RING_COUNTERS_MAX]; /* enum xt_ring_counter */
+	uint64_t free_pos; /* by the writer, release: all before it is in the log */
+	uint8_t pad2[56];
+	uint32_t slot_stack_id[XT_STACK_SLOT_COUNT]; /* XT_STACK_ID of each slot, as of free_pos */
+	uint32_t slot_module_id[XT_MODULE_SLOT_COUNT]; /* XT_MODULE_ID likewise; since version 6 */
+};
+_Static_assert(XT_RING_COUNTERS <= XT_RING_COUNTERS_MAX, "the counters fit");
+#define XT_RING_DATA_OFFSET    (33 * XT_SPOOL_PAGE_BYTES)
+#define XT_RING_DATA_OFFSET_V3 (5 * XT_SPOOL_PAGE_BYTES) /* to spool version 3 */
+_Static_assert(sizeof(struct xt_ring_header) <= XT_RING_DATA_OFFSET, "the ring header fits");
+
+enum xt_activity_state {
+	XT_ACTIVITY_FREE = 0,
+	XT_ACTIVITY_AT_CUPTI = 1,  /* CUPTI writes into it */
+	XT_ACTIVITY_COMPLETED = 2, /* valid_bytes of records wait for the writer */
+	XT_ACTIVITY_IN_LOG = 3,	   /* its records are in the log, it is being zeroed */
+};
+
+struct xt_activity_header {
+	uint32_t state; /* enum xt_activity_state */
+	uint32_t reserved;
+	uint64_t data_bytes; /* the data begin at XT_ACTIVITY_DATA_OFFSET */
+	uint64_t valid_bytes;
+	uint64_t sequence; /* order of completion */
+};
+#define XT_ACTIVITY_DATA_OFFSET XT_SPOOL_PAGE_BYTES
+
+/*
+ * What a number of the tracer's means that stands in rings and activity records: texts, in the
+ * order in which the writer met them. A later one replaces an earlier one of the same key.
+ */
+enum xt_name_of {
+	XT_NAME_KERNEL = 1, /* the key is the name pointer of a kernel record */
+	XT_NAME_DOMAIN = 2, /* the key is an NVTX domain's number */
+};
+
+struct xt_spool_name {
+	uint64_t key;
+	uint32_t of; /* enum xt_name_of */
+	uint32_t text_bytes;
+	uint8_t text[]; /* padded to a multiple of 8 bytes */
+};
+_Static_assert(sizeof(struct xt_spool_name) == 16, "a name has a head of 16 bytes");
+
+struct xt_names_header {
+	uint64_t used_bytes; /* of names, from XT_NAMES_DATA_OFFSET on; by the writer, release */
+};
+#define XT_NAMES_DATA_OFFSET 64
+
+#endif
