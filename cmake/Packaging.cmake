@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 # What is installed where, and the tarball. Included last: it refers to the targets of all rooms.
 #
-#   bin/                    xtrace, xtrace-merge, xtrace-diff, xtrace-dump
+#   bin/                    xtrace, xtrace-merge, xtrace-diff, xtrace-baseline, xtrace-dump
 #   lib/                    libxtrace_inject.so
 #   lib/xtrace/             the libraries that these need beyond libc, for our eyes only
 #   lib/xtrace/simgpu/      the simulated libcuda.so.1, libcupti.so and libnvidia-ml.so.1
 #   libexec/xtrace/         the conformance program, of a build with tests
-#   share/xtrace/           samples, gpu-check.sh, patterns.sh, gpu-python.py, bench.sh, bench/; built-from, the commit that this is of
+#   share/xtrace/           samples, ci/ (a gate for CI), gpu-check.sh, patterns.sh, gpu-python.py, bench.sh, bench/; built-from, the commit that this is of
 #   share/man, share/doc    the manual pages; documents; the licences of the libraries beside us
 
 set(XTRACE_PRIVATE_LIBDIR lib/xtrace)
 
 # DT_RPATH rather than DT_RUNPATH: it holds for what the private libraries need in turn, too.
-set_target_properties(xtrace xtrace-merge xtrace-diff PROPERTIES INSTALL_RPATH "$ORIGIN/../${XTRACE_PRIVATE_LIBDIR}")
+set_target_properties(xtrace xtrace-merge xtrace-diff xtrace-baseline PROPERTIES INSTALL_RPATH "$ORIGIN/../${XTRACE_PRIVATE_LIBDIR}")
 set_target_properties(xtrace_inject PROPERTIES INSTALL_RPATH "$ORIGIN/xtrace")
-foreach(target xtrace xtrace-merge xtrace-diff xtrace_inject)
+foreach(target xtrace xtrace-merge xtrace-diff xtrace-baseline xtrace_inject)
 	target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
 endforeach()
 
-install(TARGETS xtrace xtrace-merge xtrace-diff RUNTIME DESTINATION bin)
+install(TARGETS xtrace xtrace-merge xtrace-diff xtrace-baseline RUNTIME DESTINATION bin)
 install(PROGRAMS tools/xtrace-dump DESTINATION bin)
 install(TARGETS xtrace_inject LIBRARY DESTINATION lib)
 install(TARGETS simcuda simcupti simnvml LIBRARY DESTINATION ${XTRACE_PRIVATE_LIBDIR}/simgpu)
@@ -28,6 +28,8 @@ install(TARGETS ${bench_targets}
 	RUNTIME DESTINATION share/xtrace/bench LIBRARY DESTINATION share/xtrace/bench)
 install(PROGRAMS bench/bench.py bench/torch_step.py DESTINATION share/xtrace/bench)
 install(FILES bench/children.py bench/cpu.py bench/gpu.py bench/paired.py bench/tables.py DESTINATION share/xtrace/bench)
+install(PROGRAMS tools/ci/gate.sh DESTINATION share/xtrace/ci)
+install(DIRECTORY tools/ci/github tools/ci/gitlab DESTINATION share/xtrace/ci)
 install(TARGETS llm_inference RUNTIME DESTINATION share/xtrace/samples)
 install(FILES
 	samples/llm_inference.c samples/llm_inference_runtime.cu samples/llm_kernels.ptx.h
@@ -56,7 +58,7 @@ add_custom_target(completion ALL DEPENDS ${bash_completion} ${zsh_completion})
 install(FILES ${bash_completion} DESTINATION share/bash-completion/completions)
 install(FILES ${zsh_completion} DESTINATION share/zsh/site-functions)
 
-install(FILES docs/man/xtrace.1 docs/man/xtrace-merge.1 docs/man/xtrace-diff.1 DESTINATION share/man/man1)
+install(FILES docs/man/xtrace.1 docs/man/xtrace-merge.1 docs/man/xtrace-diff.1 docs/man/xtrace-baseline.1 DESTINATION share/man/man1)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION share/doc/xtrace)
 install(DIRECTORY docs/images DESTINATION share/doc/xtrace/docs)
 install(DIRECTORY docs/ DESTINATION share/doc/xtrace FILES_MATCHING PATTERN "*.md"
@@ -70,7 +72,7 @@ find_library(XTRACE_LIBZSTD NAMES libzstd.so.1 REQUIRED)
 install(CODE "
 	set(private_libdir \"${XTRACE_PRIVATE_LIBDIR}\")
 	set(programs \"$<TARGET_FILE:xtrace>\" \"$<TARGET_FILE:xtrace-merge>\"
-		\"$<TARGET_FILE:xtrace-diff>\")
+		\"$<TARGET_FILE:xtrace-diff>\" \"$<TARGET_FILE:xtrace-baseline>\")
 	set(opened \"${XTRACE_LIBUNWIND}\" \"${XTRACE_LIBZSTD}\")
 	set(libraries \"$<TARGET_FILE:xtrace_inject>\")
 	include(\"${CMAKE_CURRENT_LIST_DIR}/InstallPrivateLibraries.cmake\")
@@ -96,6 +98,7 @@ if(BUILD_TESTING AND NOT XTRACE_SANITIZE)
 	if(glibc_version VERSION_LESS_EQUAL 2.36)
 		add_test(NAME house.glibc COMMAND ${PROJECT_SOURCE_DIR}/tools/check-glibc.sh
 			$<TARGET_FILE:xtrace> $<TARGET_FILE:xtrace-merge> $<TARGET_FILE:xtrace-diff>
+			$<TARGET_FILE:xtrace-baseline>
 			$<TARGET_FILE:xtrace_inject> $<TARGET_FILE:simcuda>
 			$<TARGET_FILE:simcupti> $<TARGET_FILE:simnvml> $<TARGET_FILE:llm_inference>
 			${XTRACE_LIBUNWIND} ${XTRACE_LIBZSTD})

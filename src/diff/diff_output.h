@@ -28,7 +28,8 @@ struct diff_output {
 	int (*write)(FILE *out, const struct diff_result *result);
 };
 
-extern const struct diff_output diff_output_text, diff_output_json;
+extern const struct diff_output diff_output_text, diff_output_json, diff_output_markdown,
+	diff_output_junit, diff_output_html, diff_output_svg, diff_output_folded;
 
 /* The table, ended by NULL. */
 extern const struct diff_output *const diff_outputs[];

@@ -13,7 +13,8 @@
 #define POWER		 0.95 /* of what is called detectable */
 #define SLOPE_SPREAD	 0.5  /* paths go with the common factor by 1, more or less so much */
 #define PERMUTATIONS_MIN 200  /* with fewer, chance alone could not be told from anything */
-#define TREND_P		 0.1  /* runs go with time if chance would make it look so this rarely */
+#define GAP_MAX		 8.0 /* of the sides, by the spread of their runs; 3.5: one follows the other */
+#define TREND_P		 0.1 /* runs go with time if chance would make it look so this rarely */
 #define GROUPS_MAX	 64
 
 int values_init(struct values *v, const struct comparison *c)
@@ -367,6 +368,10 @@ static bool with_trend(const struct series *s, double within, double *difference
 		rest += left * left;
 	}
 	apart = means[1][1] - means[0][1];
+	/* A line is not drawn on over a gap much longer than what it was drawn through: what warms up in a
+	 * minute does not go on doing so for a day, as after a baseline. */
+	if (apart * apart > GAP_MAX * GAP_MAX * tt / (double)s->count)
+		return false;
 	variance = rest / (double)(s->count - 3);
 	variance = variance > within ? variance : within;
 	if (!is_interleaved(s) &&

@@ -8,6 +8,7 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "diff/baseline.h"
+#include "diff/bench_runs.h"
 
 #define ARGUMENTS_MAX 16
 #define MERGE_FAILED  2 /* its exit status: nothing was written */
@@ -97,7 +101,7 @@ static int read_profile(struct run_set *set, const char *document, size_t docume
 
 static const struct run_format profile_format = {"xtrace-profile", read_profile};
 
-const struct run_format *const run_formats[] = {&profile_format, NULL};
+const struct run_format *const run_formats[] = {&profile_format, &baseline_format, NULL};
 
 /* A document of any of the formats. */
 static int read_document(struct run_set *set, const char *path, struct problems *problems)
@@ -136,19 +140,11 @@ static bool is_document(const char *path)
 	return got == 1 && (first == '{' || first == ' ' || first == '\n');
 }
 
-/* One name: a document is read at once, a log becomes a job. The place of its run is kept for it. */
-static int take_name(struct jobs *jobs, struct run_set *set, const char *path,
-		     struct problems *problems)
+/* A log becomes a job. The place of its run is kept for it. */
+static int take_log(struct jobs *jobs, struct run_set *set, const char *path)
 {
-	struct stat status;
 	int error;
 
-	if (stat(path, &status) < 0) {
-		problems_add(problems, "%s: %s", path, strerror(errno));
-		return -EINVAL;
-	}
-	if (!S_ISDIR(status.st_mode) && is_document(path))
-		return read_document(set, path, problems);
 	if (jobs->count == jobs->capacity) {
 		size_t capacity = jobs->capacity * 2 + 8;
 		struct job *larger = reallocarray(jobs->list, capacity, sizeof(*larger));
@@ -164,6 +160,37 @@ static int take_name(struct jobs *jobs, struct run_set *set, const char *path,
 	jobs->list[jobs->count] = (struct job){
 		.path = strdup(path), .set = set, .place = set->count - 1, .output = -1};
 	return jobs->list[jobs->count++].path ? 0 : -ENOMEM;
+}
+
+/* A bench directory stands for its runs; any other directory is one. */
+static int take_directory(struct jobs *jobs, struct run_set *set, const char *path,
+			  struct problems *problems)
+{
+	char **runs;
+	size_t count;
+	int error = bench_runs_find(path, &runs, &count, problems);
+
+	if (error == -ENOENT)
+		return take_log(jobs, set, path);
+	for (size_t r = 0; !error && r < count; r++)
+		error = take_log(jobs, set, runs[r]);
+	bench_runs_free(runs, count);
+	return error;
+}
+
+/* One name: a document is read at once. */
+static int take_name(struct jobs *jobs, struct run_set *set, const char *path,
+		     struct problems *problems)
+{
+	struct stat status;
+
+	if (stat(path, &status) < 0) {
+		problems_add(problems, "%s: %s", path, strerror(errno));
+		return -EINVAL;
+	}
+	if (S_ISDIR(status.st_mode))
+		return take_directory(jobs, set, path, problems);
+	return is_document(path) ? read_document(set, path, problems) : take_log(jobs, set, path);
 }
 
 static int start(struct job *job, const struct load_options *options, struct problems *problems)
@@ -197,6 +224,25 @@ static int start(struct job *job, const struct load_options *options, struct pro
 	return -EINVAL;
 }
 
+/* What is known of the GPU's clock goes into the profile's document, that a baseline keeps it, too. 0 or
+ * -ENOMEM; *text is given back and replaced. */
+static int add_clock(char **text, size_t *length, const char *path)
+{
+	double mhz = bench_runs_clock_mhz(path);
+	char *longer;
+	int written;
+
+	if (isnan(mhz) || !*length || (*text)[0] != '{')
+		return 0;
+	written = asprintf(&longer, "{\"clock_mhz\":%.9g,%.*s", mhz, (int)*length - 1, *text + 1);
+	if (written < 0)
+		return -ENOMEM;
+	free(*text);
+	*text = longer;
+	*length = (size_t)written;
+	return 0;
+}
+
 static int finish(struct job *job, int status, struct problems *problems)
 {
 	size_t length = 0;
@@ -209,6 +255,8 @@ static int finish(struct job *job, int status, struct problems *problems)
 	else
 		text = read_all(job->output, &length);
 	if (text)
+		error = add_clock(&text, &length, job->path);
+	if (text && !error)
 		error = run_profile_read(&job->set->runs[job->place], text, length, job->path,
 					 problems);
 	if (error) {

@@ -27,7 +27,7 @@
 #define OPTIONS_MAX	  48
 
 /* Apart from those of xtrace record. */
-enum { OPTION_WARMUP = 1024, OPTION_VS, OPTION_SHOW_OUTPUT };
+enum { OPTION_WARMUP = 1024, OPTION_VS, OPTION_SHOW_OUTPUT, OPTION_NO_DIFF };
 
 static const struct command_option own_options[] = {
 	{'n', "runs", "RUNS", "how many runs count, of each command (5)"},
@@ -37,6 +37,7 @@ static const struct command_option own_options[] = {
 	{'o', "output", "DIR", "the bench directory (" DEFAULT_BENCH_DIR ")"},
 	{OPTION_SHOW_OUTPUT, "show-output", NULL,
 	 "do not keep what CMD writes in output.txt of its run"},
+	{OPTION_NO_DIFF, "no-diff", NULL, "with --vs: do not compare in the end"},
 	{'h', "help", NULL, "print this and exit"},
 	{0},
 };
@@ -127,6 +128,8 @@ static int parse(struct bench *bench, const struct command *command, int argc, c
 			bench->output = argument;
 		else if (letter == OPTION_SHOW_OUTPUT)
 			bench->shows_output = true;
+		else if (letter == OPTION_NO_DIFF)
+			bench->has_no_diff = true;
 		else if (letter == 'h')
 			command_print_help(command), exit(STATUS_OK);
 		else
@@ -218,16 +221,44 @@ static int make_runs(struct bench *bench)
 	return error;
 }
 
-static int report(struct bench *bench)
+/* The exit status of xtrace-diff. */
+static int compare_sides(const struct bench *bench)
 {
+	char *const arguments[] = {(char *)bench->paths.diff, bench->sides[0].path,
+				   bench->sides[1].path, NULL};
+	int status = 0, error = child_run(arguments, NULL, NULL, &status);
+
+	if (!error)
+		return child_exit_status(status);
+	complain("%s: %s", bench->paths.diff, strerror(-error));
+	return STATUS_USAGE;
+}
+
+static void say_what_next(const struct bench *bench)
+{
+	char *diff = paste_program(bench->paths.front);
 	char *output = paste_file(bench->output);
 
+	if (diff && output)
+		printf("\nThe runs are in %s. To compare them: %s diff BASE %s\n", output, diff,
+		       output);
+	free(diff);
+	free(output);
+}
+
+/* The exit status. */
+static int report(const struct bench *bench)
+{
 	bench_table_end(bench);
-	printf("\nThe runs are in %s.\n", output ? output : bench->output);
+	if (bench->side_count == 1)
+		say_what_next(bench);
 	fflush(stdout);
 	bench_warn(bench);
-	free(output);
-	return STATUS_OK;
+	if (bench->side_count == 1 || bench->has_no_diff)
+		return STATUS_OK;
+	putchar('\n');
+	fflush(stdout);
+	return compare_sides(bench);
 }
 
 static void release(struct bench *bench)
@@ -288,7 +319,11 @@ static const char details[] =
 	"by\n"
 	"NVML, where the driver's library is: they are written into gpu.json of each run.\n\n"
 	"An older bench in DIR moves to DIR.old. What CMD writes is in output.txt of each run.\n\n"
-	"Exit status: 0 if all runs were made and CMD ended with 0 in each; else 2.\n";
+	"With one command: exit status 0 if all runs were made and CMD ended with 0 in each; else "
+	"2.\n"
+	"With two, they are compared in the end, as by 'xtrace diff DIR/base DIR/new': 0 if "
+	"nothing\n"
+	"became worse, 1 if something did, 2 if that cannot be told, or not all runs were made.\n";
 
 const struct command command_bench = {
 	.name = "bench",

@@ -49,7 +49,7 @@ struct bench_side {
 struct bench {
 	const char *output;
 	unsigned runs, warmups; /* of each side */
-	bool shows_output, is_simulated;
+	bool shows_output, is_simulated, has_no_diff;
 	char **passed; /* options for xtrace record */
 	size_t passed_count;
 	struct bench_side sides[2]; /* the last is the new one */

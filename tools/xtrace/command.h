@@ -36,8 +36,8 @@ struct command {
 		   char **argv); /* gives the exit status */
 };
 
-extern const struct command command_record, command_report, command_bench, command_diff,
-	command_pause, command_resume;
+extern const struct command command_record, command_report, command_baseline, command_bench,
+	command_diff, command_pause, command_resume;
 
 /*
  * The next option in argv, up to the first argument that is none: its letter, 0 at the end (the

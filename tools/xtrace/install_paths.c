@@ -44,7 +44,8 @@ int install_paths_find(struct install_paths *paths)
 	to_parent(bin);
 	strcpy(top, bin);
 	to_parent(top);
-	if (join(paths->merge, bin, "xtrace-merge") || join(paths->diff, bin, "xtrace-diff"))
+	if (join(paths->merge, bin, "xtrace-merge") || join(paths->diff, bin, "xtrace-diff") ||
+	    join(paths->baseline, bin, "xtrace-baseline"))
 		return -ENAMETOOLONG;
 	for (size_t i = 0; i < sizeof(library_folders) / sizeof(library_folders[0]); i++) {
 		if (join(folder, top, library_folders[i]) ||

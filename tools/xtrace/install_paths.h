@@ -12,6 +12,7 @@ struct install_paths {
 	char front[PATH_MAX];	  /* the running program itself */
 	char merge[PATH_MAX];	  /* the program xtrace-merge; may not exist */
 	char diff[PATH_MAX];	  /* the program xtrace-diff; likewise */
+	char baseline[PATH_MAX];  /* the program xtrace-baseline; likewise */
 	char injected[PATH_MAX];  /* libxtrace_inject.so */
 	char simulator[PATH_MAX]; /* directory with the simulated libcuda.so.1 and libcupti.so */
 };

@@ -24,9 +24,9 @@ static const struct command command_version = {
 	.run = run_version,
 };
 
-static const struct command *const commands[] = {&command_record, &command_report, &command_bench,
-						 &command_diff,	  &command_pause,  &command_resume,
-						 &command_help,	  &command_version};
+static const struct command *const commands[] = {
+	&command_record, &command_report, &command_bench, &command_diff,   &command_baseline,
+	&command_pause,	 &command_resume, &command_help,  &command_version};
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 

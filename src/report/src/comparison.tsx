@@ -90,8 +90,14 @@ function TotalTile({ row }: { row: ComparisonRow }) {
 			<div class="tile-title">{totalNames[row.frames[0]] ?? row.frames[0]}</div>
 			<div class="tile-value">{formatWeight(now, row)}</div>
 			<div class="tile-note">
-				<b class={direction(row)}>{formatChange(base, now) || 'as before'}</b> from {formatWeight(base, row)}
-				{row.change ? '' : ', within noise'}
+				{base === now ? (
+					'as before'
+				) : (
+					<>
+						<b class={direction(row)}>{formatChange(base, now)}</b> from {formatWeight(base, row)}
+						{row.change ? '' : ', within noise'}
+					</>
+				)}
 			</div>
 		</div>
 	);

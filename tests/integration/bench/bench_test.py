@@ -29,6 +29,12 @@ class Bench:
         assert done.returncode == status, (words, done.returncode, done.stdout, done.stderr)
         return done
 
+    def diff(self, *words, status=0):
+        done = subprocess.run([self.args.xtrace, "diff", *words], cwd=self.folder, text=True,
+                              capture_output=True)
+        assert done.returncode == status, (words, done.returncode, done.stdout, done.stderr)
+        return done
+
     def read(self, *path):
         with open(os.path.join(self.folder, *path), encoding="utf-8") as file:
             return json.load(file)
@@ -111,7 +117,7 @@ def check_devices(bench):
 def check_two(bench):
     """Two commands take turns."""
     line = " ".join(bench.quick)
-    bench.run("--simulate", "-n", "4", "--warmup", "1", "-o", "two/", "--vs",
+    bench.run("--simulate", "-n", "4", "--warmup", "1", "-o", "two/", "--no-diff", "--vs",
               "XTRACE_SIMGPU_SEED=7 " + line, "--", *bench.quick)
     assert bench.read("two", "bench.json")["sides"] == ["base", "new"]
     base, new = (bench.read("two", side, "bench.json") for side in ("base", "new"))
@@ -121,6 +127,15 @@ def check_two(bench):
     assert [run["order"] for run in new["runs"]] == [2, 4, 5, 8, 9]
     # Another seed, other kernel times.
     assert base["runs"][1]["gpu_time_ns"] != new["runs"][1]["gpu_time_ns"]
+    # In the end they are compared; a bench directory is a side.
+    done = bench.run("--simulate", "-n", "3", "--warmup", "0", "-o", "compared", "--vs", line,
+                     "--", *bench.quick, "--tokens", "3", status=1)
+    assert "REGRESSION" in done.stdout and "3 runs  compared/new" in done.stdout, done.stdout
+    done = bench.diff("compared/base", "compared/new", status=1)
+    assert "REGRESSION" in done.stdout
+    done = bench.diff("compared", "compared/new", status=2)
+    assert "compared holds the runs of two commands: name compared/base" in done.stderr
+
     bench.run("--simulate", "-n", "1", "-o", "two", "--", *bench.quick)
     assert bench.names("two.old") == ["base", "bench.json", "new"]
     bench.run("--simulate", "-n", "1", "-o", "two", "--", *bench.quick)
@@ -135,6 +150,7 @@ def check_refusals(bench):
     assert "run-001 failed: 'sh' ended with exit status 7" in done.stderr
     assert done.stderr.startswith("hello\n"), done.stderr
     assert not bench.read("failed", "bench.json")["finished"]
+    assert "not all of its runs were made" in bench.diff("failed", "failed", status=2).stderr
     done = bench.run("-n", "1", "-o", "failed", "--", "sh", "-c", "kill -9 $$", status=2)
     assert "ended by signal 9 (Killed)" in done.stderr
     done = bench.run("-n", "1", "-o", "failed", "--", "true", status=2)

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * xtrace-baseline: makes, shows, adds to and shortens baselines (diff/baseline.h). `xtrace baseline` runs it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "diff/baseline.h"
+#include "diff/format.h"
+
+enum { STATUS_OK, STATUS_FAILED = 2 };
+
+struct wish {
+	const char *label;     /* NULL: none was given */
+	const char *iteration; /* for xtrace-merge, as with xtrace diff */
+	const char *warmup;
+	size_t keep; /* 0: not given */
+	bool force;
+	const char *file;
+	const char *side; /* NULL: none was given */
+};
+
+static void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void complain(const char *format, ...)
+{
+	va_list arguments;
+
+	fputs("xtrace baseline: ", stderr);
+	va_start(arguments, format);
+	vfprintf(stderr, format, arguments);
+	va_end(arguments);
+	fputc('\n', stderr);
+}
+
+static void complain_of(const struct problems *problems)
+{
+	for (size_t p = 0; p < problems->count; p++)
+		complain("%s", problems->lines[p]);
+}
+
+/* xtrace-merge is beside this program. */
+static int find_merge(char out[PATH_MAX])
+{
+	ssize_t length = readlink("/proc/self/exe", out, PATH_MAX - 1);
+	char *slash;
+
+	if (length < 0)
+		return -errno;
+	out[length] = '\0';
+	slash = strrchr(out, '/');
+	if (!slash || (size_t)(slash - out) + sizeof("/xtrace-merge") > PATH_MAX)
+		return -ENAMETOOLONG;
+	strcpy(slash, "/xtrace-merge");
+	return 0;
+}
+
+/* 0 or -errno; what is wrong with its content is in problems, too. */
+static int read_baseline(struct baseline *baseline, const char *path, struct problems *problems)
+{
+	int file = open(path, O_RDONLY | O_CLOEXEC), error = file < 0 ? -errno : 0;
+	struct stat about;
+	char *text = MAP_FAILED;
+
+	if (!error && fstat(file, &about))
+		error = -errno;
+	if (!error && !about.st_size)
+		error = -ENODATA;
+	if (!error) {
+		text = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+		error = text == MAP_FAILED ? -errno : 0;
+	}
+	if (!error)
+		error = baseline_read(baseline, text, (size_t)about.st_size, path, problems);
+	else
+		problems_add(problems, "%s: %s", path, strerror(-error));
+	if (text != MAP_FAILED)
+		munmap(text, (size_t)about.st_size);
+	if (file >= 0)
+		close(file);
+	return error;
+}
+
+/* Runs in which something is missing are nothing to compare with. */
+static int check_whole(const struct run_set *runs, struct problems *problems)
+{
+	int error = 0;
+
+	for (size_t r = 0; r < runs->count; r++) {
+		if (runs->runs[r]->trust == TRUST_COMPLETE)
+			continue;
+		problems_add(problems,
+			     "%s: something is missing in it: it is no run to compare with",
+			     runs->runs[r]->origin);
+		error = -EINVAL;
+	}
+	return error;
+}
+
+static int load_side(struct run_set *runs, const struct wish *wish, struct problems *problems)
+{
+	struct load_options options = {
+		.iteration = wish->iteration, .warmup = wish->warmup, .workers_count = 2};
+	char merge[PATH_MAX], *argument = (char *)wish->side;
+	int error = find_merge(merge);
+	size_t kept = 0;
+
+	if (error)
+		return error;
+	options.merge = merge;
+	error = load_runs(runs, &argument, 1, &options, problems);
+	/* Of another baseline, its newest runs are taken. */
+	for (size_t r = 0; r < runs->count; r++)
+		if (runs->runs[r]->history)
+			run_profile_free(runs->runs[r]);
+		else
+			runs->runs[kept++] = runs->runs[r];
+	runs->count = kept;
+	if (!error)
+		error = check_whole(runs, problems);
+	if (!error && !kept) {
+		problems_add(problems, "%s: there are no runs", wish->side);
+		error = -EINVAL;
+	}
+	return error;
+}
+
+static const char *device_of(const struct run_profile *run)
+{
+	return run->device_count ? run->devices[0].name : "";
+}
+
+/* What another program or GPU takes is no noise of this one. */
+static int check_alike(const struct baseline *baseline, const struct run_set *runs,
+		       const char *path, struct problems *problems)
+{
+	const struct run_profile *old = baseline->sets[baseline->count - 1].runs.runs[0];
+	const struct run_profile *new = runs->runs[0];
+
+	if (strcmp(old->program, new->program)) {
+		problems_add(problems,
+			     "%s is of '%s', the runs are of '%s'; 'xtrace baseline save "
+			     "--force' begins anew",
+			     path, old->program, new->program);
+		return -EINVAL;
+	}
+	if (strcmp(device_of(old), device_of(new))) {
+		problems_add(problems,
+			     "%s is of '%s', the runs are of '%s'; 'xtrace baseline save "
+			     "--force' begins anew",
+			     path, device_of(old), device_of(new));
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int write_baseline(struct baseline *baseline, const struct wish *wish)
+{
+	int error = baseline_write(baseline, wish->file);
+	struct stat about;
+
+	if (error) {
+		complain("%s: %s", wish->file, strerror(-error));
+		return STATUS_FAILED;
+	}
+	if (!stat(wish->file, &about))
+		complain("%s: %zu set%s, %lld KB", wish->file, baseline->count,
+			 baseline->count == 1 ? "" : "s", (long long)(about.st_size + 999) / 1000);
+	return STATUS_OK;
+}
+
+/* The statuses of these are those of the program. */
+static int add(struct baseline *baseline, const struct wish *wish, struct problems *problems)
+{
+	struct run_set runs = {0};
+	int error = load_side(&runs, wish, problems), status = STATUS_FAILED;
+
+	if (!error && baseline->count)
+		error = check_alike(baseline, &runs, wish->file, problems);
+	if (!error)
+		error = baseline_add(baseline, wish->label ? wish->label : "", &runs);
+	if (!error) {
+		baseline_keep(baseline, wish->keep ? wish->keep : BASELINE_KEEP);
+		status = write_baseline(baseline, wish);
+	} else if (error == -ENOMEM) {
+		complain("out of memory");
+	}
+	run_set_free(&runs);
+	return status;
+}
+
+static int run_save(const struct wish *wish, struct problems *problems)
+{
+	struct baseline baseline = {0};
+	int status;
+
+	if (!wish->force && access(wish->file, F_OK) == 0) {
+		complain("%s is there already: 'update' adds to it, 'save --force' begins anew",
+			 wish->file);
+		return STATUS_FAILED;
+	}
+	status = add(&baseline, wish, problems);
+	baseline_free(&baseline);
+	return status;
+}
+
+static int run_update(const struct wish *wish, struct problems *problems)
+{
+	struct baseline baseline = {0};
+	int status = STATUS_FAILED;
+
+	if (!read_baseline(&baseline, wish->file, problems))
+		status = add(&baseline, wish, problems);
+	baseline_free(&baseline);
+	return status;
+}
+
+static int run_prune(const struct wish *wish, struct problems *problems)
+{
+	struct baseline baseline = {0};
+	int status = STATUS_FAILED;
+	bool is_found = false;
+
+	if (read_baseline(&baseline, wish->file, problems))
+		goto out;
+	for (size_t s = baseline.count; wish->label && s-- > 0;)
+		if (!strcmp(baseline.sets[s].label, wish->label)) {
+			baseline_remove(&baseline, s);
+			is_found = true;
+		}
+	if (wish->label && !is_found) {
+		complain("%s has no set '%s'", wish->file, wish->label);
+		goto out;
+	}
+	if (wish->keep || !wish->label)
+		baseline_keep(&baseline, wish->keep ? wish->keep : BASELINE_KEEP);
+	if (!baseline.count)
+		complain("%s would be empty: remove it instead", wish->file);
+	else
+		status = write_baseline(&baseline, wish);
+out:
+	baseline_free(&baseline);
+	return status;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The GPU time of a set: the one in the middle, and how far its runs lie apart. */
+static void show_set(const struct baseline_set *set)
+{
+	time_t seconds = (time_t)(set->time_ns / 1000000000);
+	double *times = calloc(set->runs.count, sizeof(*times)), middle = NAN, spread = NAN;
+	char day[32], time_text[AMOUNT_BYTES], spread_text[AMOUNT_BYTES];
+	struct tm parts;
+	size_t known = 0;
+
+	for (size_t r = 0; times && r < set->runs.count; r++) {
+		const struct profile_entry *entry =
+			run_profile_find(set->runs.runs[r], LEVEL_TOTAL, "gpu-time");
+
+		if (entry)
+			times[known++] = entry->quantities[METRIC_VALUE].mean > 0
+						 ? entry->quantities[METRIC_VALUE].mean
+						 : entry->whole_value;
+	}
+	if (known) {
+		qsort(times, known, sizeof(*times), compare_doubles);
+		middle = (times[(known - 1) / 2] + times[known / 2]) / 2;
+		spread = middle > 0 ? (times[known - 1] - times[0]) / middle : NAN;
+	}
+	gmtime_r(&seconds, &parts);
+	strftime(day, sizeof(day), "%Y-%m-%d %H:%M", &parts);
+	printf("%-16s  %4zu %11s %9s  %s\n", set->time_ns ? day : "-", set->runs.count,
+	       format_amount(time_text, UNIT_NS, middle), format_percent(spread_text, spread),
+	       *set->label ? set->label : "-");
+	free(times);
+}
+
+static int run_show(const struct wish *wish, struct problems *problems)
+{
+	struct baseline baseline = {0};
+	const struct run_profile *run;
+	struct stat about;
+
+	if (read_baseline(&baseline, wish->file, problems) || stat(wish->file, &about)) {
+		baseline_free(&baseline);
+		return STATUS_FAILED;
+	}
+	run = baseline.sets[baseline.count - 1].runs.runs[0];
+	printf("%s: %s on %s%s, %lld KB\n", wish->file, *run->program ? run->program : "?",
+	       *device_of(run) ? device_of(run) : "an unknown GPU",
+	       run->is_simulated ? " (simulated)" : "", (long long)(about.st_size + 999) / 1000);
+	printf("GPU time %s; the newest runs are compared with, the others tell of noise\n\n",
+	       strcmp(run->iterations, "none") ? "of an iteration" : "of a run");
+	printf("%-16s  %4s %11s %9s  %s\n", "first run (UTC)", "runs", "GPU time", "spread",
+	       "label");
+	for (size_t s = baseline.count; s-- > 0;)
+		show_set(&baseline.sets[s]);
+	baseline_free(&baseline);
+	return STATUS_OK;
+}
+
+static const struct verb {
+	const char *name;
+	const char *arguments;
+	const char *help;
+	bool has_side;
+	int (*run)(const struct wish *wish, struct problems *problems);
+} verbs[] = {
+	{"save", "[--label LABEL] [--force] FILE RUNS", "makes a baseline of runs", true, run_save},
+	{"update", "[--label LABEL] [--keep N] FILE RUNS",
+	 "adds runs, which become what is compared with", true, run_update},
+	{"show", "FILE", "says what is in it", false, run_show},
+	{"prune", "[--label LABEL] [--keep N] FILE",
+	 "removes the sets of a label, or all but the newest N", false, run_prune},
+};
+
+#define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))
+
+static void print_help(void)
+{
+	printf("usage: xtrace baseline VERB [OPTION]... FILE [RUNS]\n\n"
+	       "Keeps the runs that later ones are compared with, in a file made to be "
+	       "committed.\n\n");
+	for (size_t v = 0; v < VERB_COUNT; v++)
+		printf("  %-7s %-40s %s\n", verbs[v].name, verbs[v].arguments, verbs[v].help);
+	printf("\n  -l, --label LABEL      what the set of runs is called, such as a commit\n"
+	       "  -k, --keep N           how many sets stay (%d)\n"
+	       "  -f, --force            save: in place of a baseline that is there\n"
+	       "      --iteration NAME   the NVTX range that is one iteration, as for xtrace diff\n"
+	       "      --warmup COUNT     the first iterations, which do not count, likewise\n"
+	       "  -h, --help             print this and exit\n\n"
+	       "RUNS are as BASE and NEW of xtrace diff: directories, logs or bench directories, "
+	       "with commas\nbetween them. Exit status: 0, or 2 if anything went wrong: the file "
+	       "is "
+	       "then as it was.\n",
+	       BASELINE_KEEP);
+}
+
+static int parse(struct wish *wish, int argc, char **argv)
+{
+	static const struct option options[] = {{"label", required_argument, NULL, 'l'},
+						{"keep", required_argument, NULL, 'k'},
+						{"force", no_argument, NULL, 'f'},
+						{"iteration", required_argument, NULL, 'i'},
+						{"warmup", required_argument, NULL, 'w'},
+						{"help", no_argument, NULL, 'h'},
+						{NULL, 0, NULL, 0}};
+	char *end;
+	int letter;
+
+	while ((letter = getopt_long(argc, argv, "l:k:fh", options, NULL)) != -1) {
+		switch (letter) {
+		case 'l':
+			wish->label = optarg;
+			break;
+		case 'k':
+			wish->keep = strtoul(optarg, &end, 10);
+			if (*optarg < '1' || *optarg > '9' || *end) {
+				complain("--keep %s: must be a number from 1 on", optarg);
+				return -EINVAL;
+			}
+			break;
+		case 'f':
+			wish->force = true;
+			break;
+		case 'i':
+			wish->iteration = optarg;
+			break;
+		case 'w':
+			wish->warmup = optarg;
+			break;
+		case 'h':
+			print_help();
+			exit(STATUS_OK);
+		default:
+			complain("see 'xtrace baseline --help'");
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct wish wish = {0};
+	struct problems problems = {0};
+	const struct verb *verb = NULL;
+	int status = STATUS_FAILED;
+
+	program_invocation_name = "xtrace baseline"; /* of getopt's messages */
+	argv[0] = program_invocation_name;
+	if (parse(&wish, argc, argv))
+		return STATUS_FAILED;
+	for (size_t v = 0; optind < argc && v < VERB_COUNT; v++)
+		if (!strcmp(verbs[v].name, argv[optind]))
+			verb = &verbs[v];
+	if (!verb || argc - optind != 2 + verb->has_side) {
+		if (verb)
+			complain("usage: xtrace baseline %s %s", verb->name, verb->arguments);
+		else
+			complain("%s; see 'xtrace baseline --help'",
+				 optind < argc ? "the verbs are save, update, show and prune"
+					       : "what is to be done?");
+		return STATUS_FAILED;
+	}
+	wish.file = argv[optind + 1];
+	wish.side = verb->has_side ? argv[optind + 2] : NULL;
+	status = verb->run(&wish, &problems);
+	complain_of(&problems);
+	problems_free(&problems);
+	if (fflush(stdout) || ferror(stdout))
+		status = STATUS_FAILED;
+	return status;
+}

@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The GitHub action and the GitLab template: their shell steps, run as the CI systems run them."""
+
+import argparse
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import xml.etree.ElementTree
+
+import yaml
+
+SHIPPED = ("bin/xtrace", "bin/xtrace-merge", "bin/xtrace-diff", "bin/xtrace-baseline",
+           "lib/libxtrace_inject.so", "lib/xtrace/simgpu")
+FAKE_GH = """#!/bin/sh
+echo "$@" >>"$GH_LOG"
+while [ $# -gt 0 ]; do
+	if [ "$1" = --body-file ]; then cat "$2" >>"$GH_LOG"; fi
+	shift
+done
+"""
+
+
+def make_tarball(args, path):
+    """As a release: what the gate needs of one."""
+    with tarfile.open(path, "w:gz", compresslevel=1) as tar:
+        for name in SHIPPED:
+            tar.add(os.path.join(args.build, name), "xtrace-0/" + name)
+        tar.add(args.ci, "xtrace-0/share/xtrace/ci")
+
+
+class Repository:
+    """A checkout in which jobs run."""
+
+    def __init__(self, args, folder):
+        self.args, self.folder = args, folder
+        self.tarball = os.path.join(folder, "release.tar.gz")
+        make_tarball(args, self.tarball)
+        self.command = args.sample + " --layers 1 --dim 64 --tokens 40"
+        os.mkdir(os.path.join(folder, "bin"))
+        with open(os.path.join(folder, "bin", "gh"), "w", encoding="utf-8") as file:
+            file.write(FAKE_GH)
+        os.chmod(os.path.join(folder, "bin", "gh"), 0o755)
+        with open(os.path.join(args.ci, "github", "action.yml"), encoding="utf-8") as file:
+            self.action = yaml.safe_load(file)
+        with open(os.path.join(args.ci, "gitlab", "xtrace-gate.yml"), encoding="utf-8") as file:
+            self.template = yaml.safe_load(file)[".xtrace-gate"]
+
+    def path(self, *parts):
+        return os.path.join(self.folder, *parts)
+
+    def read(self, *parts):
+        with open(self.path(*parts), encoding="utf-8") as file:
+            return file.read()
+
+    def environment(self, **more):
+        keep = {k: v for k, v in os.environ.items() if not k.startswith(("XTRACE", "GITHUB", "CI_"))}
+        return {**keep, "PATH": self.path("bin") + ":" + os.environ["PATH"],
+                "GH_LOG": self.path("gh.log"), **more}
+
+    def github(self, status, **inputs):
+        """Runs the action; gives its outputs and what it wrote."""
+        given = {name: spec.get("default", "") for name, spec in self.action["inputs"].items()}
+        given.update({"xtrace": self.tarball, "runs": "3", "warmup": "0",
+                      "bench-options": "--simulate", "command": self.command})
+        given.update({name.replace("_", "-"): value for name, value in inputs.items()})
+        assert set(given) == set(self.action["inputs"]), given
+        for name in ("output.txt", "summary.md"):
+            open(self.path(name), "w", encoding="utf-8").close()
+        environment = self.environment(
+            GITHUB_ACTIONS="true", GITHUB_SHA="0123abcd", GITHUB_OUTPUT=self.path("output.txt"),
+            GITHUB_STEP_SUMMARY=self.path("summary.md"),
+            GITHUB_ACTION_PATH=os.path.join(self.args.ci, "github"))
+        failed, log = 0, ""
+        for step in self.action["runs"]["steps"]:
+            condition = step.get("if", "")
+            if condition and not evaluate(condition, given) or failed and "always()" not in condition:
+                continue
+            assert step["shell"] == "sh"
+            env = {k: str(evaluate(v, given)) for k, v in step["env"].items()}
+            done = subprocess.run(["sh", "-e", "-c", step["run"]], cwd=self.folder, text=True,
+                                  capture_output=True, env={**environment, **env})
+            log += done.stdout + done.stderr
+            failed = failed or done.returncode
+        assert failed == status, (failed, log)
+        outputs = dict(line.split("=", 1) for line in self.read("output.txt").splitlines())
+        assert set(self.action["outputs"]) == set(outputs), outputs
+        assert self.read("summary.md") == self.read(outputs["report"])
+        return outputs["verdict"], self.read(outputs["report"]), log
+
+    def gitlab(self, status, **variables):
+        given = {**self.template["variables"], "XTRACE_GATE_XTRACE": self.tarball,
+                 "XTRACE_GATE_COMMAND": self.command, "XTRACE_GATE_RUNS": "3",
+                 "XTRACE_GATE_WARMUP": "0", "XTRACE_GATE_BENCH_OPTIONS": "--simulate",
+                 "CI_COMMIT_SHA": "4567cdef", **variables}
+        environment = self.environment(**{k: str(v) for k, v in given.items()})
+        script = "set -e\n" + "\n".join(self.template["script"])
+        done = subprocess.run(["bash", "-c", script], cwd=self.folder, text=True,
+                              capture_output=True, env=environment)
+        assert done.returncode == status, (done.returncode, done.stdout, done.stderr)
+        return done.stdout + done.stderr
+
+
+def evaluate(text, inputs):
+    """As much of GitHub's expressions as the action has."""
+
+    def value(expression):
+        expression = expression.strip()
+        if expression.startswith("inputs.") and " " not in expression:
+            return inputs[expression[len("inputs."):]]
+        if expression == "github.token":
+            return "token"
+        if expression == "github.event.pull_request.number":
+            return "42"
+        match = re.fullmatch(r"inputs\.([\w-]+) == 'true' && '1' \|\| ''", expression)
+        if match:
+            return "1" if inputs[match[1]] == "true" else ""
+        match = re.fullmatch(r"always\(\) && inputs\.([\w-]+) == 'true'", expression)
+        assert match, expression
+        return inputs[match[1]] == "true"
+
+    whole = re.fullmatch(r"\$\{\{(.*)\}\}", str(text))
+    assert whole or "${{" not in str(text), text
+    return value(whole[1]) if whole else text
+
+
+def check_junit(repo, failures, errors):
+    suites = xml.etree.ElementTree.fromstring(repo.read("xtrace-gate", "junit.xml"))
+    (suite,) = suites
+    cases = suite.findall("testcase")
+    assert len(cases) == int(suite.get("tests")) > 0
+    assert len(suite.findall("testcase/failure")) == int(suite.get("failures")), suite.attrib
+    assert len(suite.findall("testcase/error")) == int(suite.get("errors")), suite.attrib
+    assert (suite.get("failures") != "0", suite.get("errors") != "0") == (failures, errors)
+
+
+def check_github(repo):
+    verdict, report, log = repo.github(2)
+    assert verdict == "unsure" and "there is no baseline" in report, report
+    assert "::error title=GPU time::" in log
+
+    verdict, report, _ = repo.github(0, update_baseline="true")
+    assert verdict == "pass" and "the baseline was written" in report
+    assert '"label":"0123abcd"' in repo.read(".xtrace", "baseline.json")
+
+    verdict, report, _ = repo.github(0)
+    assert verdict == "pass" and "nothing got worse" in report, report
+    check_junit(repo, False, False)
+
+    # More work of the same kind; and a comment, which is made although the gate fails.
+    slower = repo.command.replace("--layers 1", "--layers 2")
+    verdict, report, log = repo.github(1, command=slower, comment="true")
+    assert verdict == "regression" and "matmul" in report and "llm_inference.c:" in report, report
+    assert "::error title=GPU time::" in log and "REGRESSION" in log
+    check_junit(repo, True, False)
+    comment = repo.read("gh.log")
+    assert comment.startswith("pr comment 42 --body-file xtrace-gate/comment.md --edit-last"), comment
+    assert report in comment
+
+    # Rules: of the file in its usual place, and of the input, one a line.
+    with open(repo.path(".xtrace", "rules"), "w", encoding="utf-8") as file:
+        file.write("gpu-time > 90000%\n")
+    assert repo.github(0, command=slower)[0] == "pass"
+    verdict, report, _ = repo.github(1, command=slower, fail_on="launches > 0\nwall < 1ns\n")
+    assert "wall < 1ns" in report and "launches > 0" in report
+    # A rule that fits nothing is no noise: it is never a pass.
+    for unsure in ("fail", "pass"):
+        verdict, report, _ = repo.github(2, fail_on="path(no_such_function) > 1%", unsure=unsure)
+        assert verdict == "unsure" and "no_such_function" in report, report
+    check_junit(repo, False, True)
+    os.unlink(repo.path(".xtrace", "rules"))
+
+    # Two runs say nothing of so small a change of the wall clock.
+    noisy = {"runs": "2", "fail_on": "wall > 0.001%"}
+    assert repo.github(2, **noisy)[0] == "unsure"
+    verdict, report, log = repo.github(0, unsure="pass", **noisy)
+    assert verdict == "unsure" and "::warning title=GPU time::" in log, log
+
+    verdict, report, _ = repo.github(2, command="exit 3")
+    assert verdict == "unsure" and "ended with exit status 3" in report, report
+    verdict, report, _ = repo.github(2, xtrace="/no/such/place")
+    assert "there is no `/no/such/place`" in report
+
+    # Both sides in one job; the baseline does not matter.
+    os.unlink(repo.path(".xtrace", "baseline.json"))
+    assert repo.github(0, base_command=repo.command)[0] == "pass"
+    assert repo.github(1, base_command=repo.command, command=slower)[0] == "regression"
+
+    checksum = hashlib.sha256(open(repo.tarball, "rb").read()).hexdigest()
+    assert repo.github(0, base_command=repo.command, sha256=checksum)[0] == "pass"
+    verdict, report, _ = repo.github(2, base_command=repo.command, sha256="0" * 64)
+    assert "has another checksum" in report
+
+
+def check_gitlab(repo):
+    repo.gitlab(0, XTRACE_GATE_UPDATE="1")
+    assert '"label":"4567cdef"' in repo.read(".xtrace", "baseline.json")
+    repo.gitlab(0, XTRACE_GATE_UPDATE="1", XTRACE_GATE_LABEL="again")
+    assert repo.read(".xtrace", "baseline.json").count('"label"') == 2
+    repo.gitlab(0)
+    log = repo.gitlab(1, XTRACE_GATE_COMMAND=repo.command.replace("--layers 1", "--layers 2"))
+    assert "xtrace gate: " in log and "::error" not in log, log
+    artifacts = repo.template["artifacts"]
+    for path in artifacts["paths"] + [artifacts["reports"]["junit"]]:
+        assert os.path.exists(repo.path(path)) or path.endswith(".html"), path
+    check_junit(repo, True, False)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("build", "ci", "sample"):
+        parser.add_argument("--" + name, required=True)
+    args = parser.parse_args()
+    for check in (check_github, check_gitlab):
+        with tempfile.TemporaryDirectory() as folder:
+            check(Repository(args, folder))
+    print("the gate does in both CI systems what it should")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A comparison as Markdown, JUnit, folded stacks, SVG and a page: read back, they say the same."""
+
+import argparse
+import base64
+import gzip
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "baseline"))
+from baseline_test import Folder  # noqa: E402
+
+SVG = "{http://www.w3.org/2000/svg}"
+RULES = ("gpu-time > 3%", "path(*) > 10%", "launches > 0", "wall < 1ns", "path(<none>) > 1%")
+
+
+def slow_down(folder, runs, profile, factor):
+    """The call path that takes most, in all runs; gives its last frame."""
+    row = max(range(len(profile["paths"])), key=lambda r: profile["paths"][r][3])
+    for name in runs.split(","):
+        run = json.loads(folder.text(name))
+        grown = run["paths"][row][3] * (factor - 1)
+        run["paths"][row][3] *= factor
+        for total in run["totals"]:
+            if total[0] in ("gpu-time", "gpu-busy"):
+                total[3] += grown
+        folder.write(name, json.dumps(run))
+    node = profile["paths"][row][0]
+    return profile["names"][profile["nodes"][2 * node - 1]]
+
+
+def read_folded(text):
+    """By call path: base and new."""
+    paths = {}
+    for line in text.splitlines():
+        match = re.fullmatch(r"([^;].*) (\d+) (\d+)", line)
+        assert match, line
+        assert match[1] not in paths, line
+        paths[match[1]] = (int(match[2]), int(match[3]))
+    return paths
+
+
+def check_junit(text, outcome):
+    suites = xml.etree.ElementTree.fromstring(text)
+    assert suites.tag == "testsuites" and len(suites) == 1
+    suite = suites[0]
+    cases = suite.findall("testcase")
+    assert all(case.get("name") and case.get("classname") for case in cases)
+    assert int(suite.get("tests")) == len(cases)
+    assert int(suite.get("failures")) == len(suite.findall("testcase/failure"))
+    assert int(suite.get("errors")) == len(suite.findall("testcase/error"))
+    assert {case.tag for case in suite} <= {"testcase", "properties"}
+    found = {}
+    for case in cases:
+        (child,) = case
+        found[case.get("name")] = child.tag
+        assert child.tag == "system-out" or child.get("message") and child.get("type")
+    assert found == outcome, found
+
+
+def check_markdown(text, what):
+    lines = text.splitlines()
+    assert lines[0] == "<!-- xtrace gate -->" and lines[1].startswith("### ")
+    assert "regression" in lines[1]
+    assert text.count("<details>") == text.count("</details>") >= 4
+    assert len(text.encode()) < 65536
+    assert what in text, what
+    columns = None
+    for line in lines:
+        if not line.startswith("|"):
+            columns = None
+            continue
+        cells = len(re.findall(r"(?<!\\)\|", line))
+        assert columns in (None, cells), line
+        columns = cells
+    # Where in the source: the own file of the program.
+    assert re.search(r"\(torch_work\.py:\d+\)", text)
+
+
+def check_svg(text, paths):
+    root = xml.etree.ElementTree.fromstring(text)
+    frames = [group for group in root.iter(SVG + "g") if "frame" in group.get("class", "")]
+    assert len(frames) > 100
+    values = {}
+    for frame in frames:
+        name, numbers = frame.find(SVG + "title").text.split("\n", 1)
+        assert re.match(r"base .*, new .*\nchange ", numbers), numbers
+        assert re.fullmatch(r"fill:rgb\(\d+,\d+,\d+\)", frame.find(SVG + "rect").get("style"))
+        values.setdefault(name, []).append(int(frame.get("data-value")))
+    new = sum(new for _, new in paths.values())
+    assert abs(values["all"][0] - new) <= len(paths), (values["all"], new)
+
+
+def check_page(page, paths, document):
+    data = re.search(r'id="xtrace-data">([A-Za-z0-9+/=]+)</script>', page)[1]
+    packed = gzip.decompress(base64.b64decode(data))
+    (size,) = struct.unpack("<I", packed[:4])
+    head, at, columns = json.loads(packed[4:4 + size]), 4 + size, {}
+    for spec in head["columns"]:
+        values, value, unit = [], 0, 1
+        for byte in packed[at:at + spec["bytes"]]:
+            value += (byte & 127) * unit
+            unit *= 128
+            if byte < 128:
+                values.append(value)
+                value, unit = 0, 1
+        assert len(values) == spec["count"], spec
+        columns[spec["name"]] = values
+        at += spec["bytes"]
+    assert at == len(packed)
+    stack, seen = [], {}
+    for depth, name, base, new in zip(columns["node.depth"], columns["node.name"],
+                                      columns["weight.gpu-time.base"],
+                                      columns["weight.gpu-time.new"]):
+        del stack[depth - 1:]
+        stack.append(head["names"][name].replace(";", ":"))
+        if base or new:
+            seen[";".join(stack)] = (base, new)
+    assert seen == paths
+    comparison = head["comparison"]
+    assert comparison["outcome"] == document["outcome"] == "regression"
+    assert [rule["rule"] for rule in comparison["rules"]] == [r["rule"] for r in document["rules"]]
+    changed = {row["key"] for row in document["rows"] if row["changes"] and row["level"] == "path"
+               and (row["value"]["base"] or row["value"]["new"])}
+    assert len(changed) == sum(row["level"] == "path" for row in comparison["paths"])
+    for row in comparison["paths"]:
+        depth = columns["node.depth"][row["node"] - 1]
+        assert depth == len(row["frames"])
+        assert head["names"][columns["node.name"][row["node"] - 1]] == row["frames"][-1]
+
+
+def check_nothing(folder, base):
+    """Where there is nothing to compare, reports say why; what shows numbers is not written."""
+    folder.run("diff", base, "nothing-there", "--markdown", "n.md", "--junit", "n.xml", status=2)
+    assert "could not be judged" in folder.text("n.md") and "nothing-there" in folder.text("n.md")
+    suites = xml.etree.ElementTree.fromstring(folder.text("n.xml"))
+    assert suites.find(".//error") is not None
+    done = folder.run("diff", base, "nothing-there", "--folded", "n.folded", status=2)
+    assert "n.folded" in done.stderr, done.stderr
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("xtrace", "merge", "traces", "html"):
+        parser.add_argument("--" + name, required=True)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Folder(args, name)
+        profile = folder.profile("h200-pytorch-work.xtr")
+        base = folder.make_runs("base", profile, 5, 1, 20001)
+        new = folder.make_runs("new", profile, 5, 2, 20002)
+        what = slow_down(folder, new, profile, 1.5)
+        outputs = ["--markdown", "o.md", "--junit", "o.xml", "--folded", "o.folded", "--svg",
+                   "o.svg", "--json", "o.json"]
+        if args.html == "1":
+            outputs += ["--html", "o.html"]
+        for rule in RULES[:4]:
+            outputs += ["--fail-on", rule]
+        folder.run("diff", base, new, *outputs, status=1)
+        paths = read_folded(folder.text("o.folded"))
+        assert any(path.endswith(what) and later > 1.4 * before > 0
+                   for path, (before, later) in paths.items())
+        check_junit(folder.text("o.xml"), {
+            "gpu-time > 3%": "failure", "path(*) > 10%": "failure", "launches > 0": "system-out",
+            "wall < 1ns": "failure"})
+        check_markdown(folder.text("o.md"), re.sub(r"^\[GPU_Kernel\]", "", what)[:40])
+        check_svg(folder.text("o.svg"), paths)
+        if args.html == "1":
+            check_page(folder.text("o.html"), paths, json.loads(folder.text("o.json")))
+        check_nothing(folder, base)
+        folder.run("diff", base, new, "--junit", "p.xml", "--fail-on", RULES[4], status=2)
+        assert xml.etree.ElementTree.fromstring(folder.text("p.xml")).find(".//error") is not None
+    print("all outputs say the same")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
