@@ -4,6 +4,9 @@
 
 Needs torch and a GPU, nothing from the network. With --graph the training step is captured once
 as a CUDA graph and replayed, so that whole steps are single launches.
+
+--slow-silu, --extra-sync and --extra-copy make it worse in one place each, as a change may do by mistake:
+for trying `xtrace diff`.
 """
 
 import argparse
@@ -32,23 +35,27 @@ class Attention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    def __init__(self, dim):
+    def __init__(self, dim, slow_silu):
         super().__init__()
+        self.slow_silu = slow_silu
         self.gate = nn.Linear(dim, 4 * dim, bias=False)
         self.up = nn.Linear(dim, 4 * dim, bias=False)
         self.down = nn.Linear(4 * dim, dim, bias=False)
 
+    def activate(self, x):
+        return x * torch.sigmoid(x) if self.slow_silu else F.silu(x)
+
     def forward(self, x):
-        return self.down(F.silu(self.gate(x)) * self.up(x))
+        return self.down(self.activate(self.gate(x)) * self.up(x))
 
 
 class Block(nn.Module):
-    def __init__(self, dim, heads):
+    def __init__(self, dim, heads, slow_silu):
         super().__init__()
         self.attention_norm = nn.LayerNorm(dim)
         self.attention = Attention(dim, heads)
         self.ffn_norm = nn.LayerNorm(dim)
-        self.ffn = FeedForward(dim)
+        self.ffn = FeedForward(dim, slow_silu)
 
     def forward(self, x):
         x = x + self.attention(self.attention_norm(x))
@@ -56,11 +63,11 @@ class Block(nn.Module):
 
 
 class Transformer(nn.Module):
-    def __init__(self, vocab, dim, layers, heads, length):
+    def __init__(self, vocab, dim, layers, heads, length, slow_silu):
         super().__init__()
         self.embedding = nn.Embedding(vocab, dim)
         self.position = nn.Parameter(torch.zeros(length, dim))
-        self.blocks = nn.ModuleList(Block(dim, heads) for _ in range(layers))
+        self.blocks = nn.ModuleList(Block(dim, heads, slow_silu) for _ in range(layers))
         self.norm = nn.LayerNorm(dim)
         self.head = nn.Linear(dim, vocab, bias=False)
 
@@ -78,20 +85,29 @@ class Training:
         torch.manual_seed(options.seed)
         vocab = 1024
         self.model = Transformer(
-            vocab, options.dim, options.layers, options.heads, options.length
+            vocab, options.dim, options.layers, options.heads, options.length, options.slow_silu
         ).cuda()
         # capturable: its step count lives on the GPU, as a graph needs it
         self.optimizer = torch.optim.AdamW(
-            self.model.parameters(), lr=1e-3, foreach=False, capturable=options.graph
+            self.model.parameters(),
+            lr=1e-3,
+            foreach=options.foreach,
+            capturable=options.graph,
         )
         shape = (options.batch, options.length + 1)
         self.batch = torch.randint(vocab, shape, device="cuda")
         self.loss = torch.zeros((), device="cuda")
+        self.extra_sync = options.extra_sync
+        self.extra_copy = options.extra_copy
 
     def step(self):
         logits = self.model(self.batch[:, :-1])
         loss = F.cross_entropy(logits.flatten(0, 1), self.batch[:, 1:].flatten())
         self.optimizer.zero_grad(set_to_none=True)
+        if self.extra_sync:
+            torch.cuda.synchronize()
+        if self.extra_copy:
+            torch.zeros(64).cuda()
         loss.backward()
         self.optimizer.step()
         self.loss.copy_(loss.detach())
@@ -126,7 +142,17 @@ def parse_options():
             f"--{name}", type=int, default=initial, metavar="N", help=f"{what} ({initial})"
         )
     parser.add_argument("--graph", action="store_true", help="replay the step as a CUDA graph")
-    return parser.parse_args()
+    for name, what in (
+        ("foreach", "let the optimizer update all tensors with few kernels"),
+        ("slow-silu", "compute one activation with two kernels rather than one"),
+        ("extra-sync", "wait for the GPU in the middle of each step"),
+        ("extra-copy", "copy a small tensor to the GPU in each step"),
+    ):
+        parser.add_argument(f"--{name}", action="store_true", help=what)
+    options = parser.parse_args()
+    if options.graph and (options.extra_sync or options.extra_copy):
+        parser.error("--extra-sync and --extra-copy cannot be captured into a graph")
+    return options
 
 
 def main():

@@ -103,7 +103,7 @@ struct family {
 	size_t first, count;
 	struct estimate *estimates;
 	struct noise_sample *samples;
-	double *p;
+	double *p, *weights; /* of tested rows */
 	size_t tested_count;
 	struct values values;
 };
@@ -141,28 +141,48 @@ static int estimate_rows(struct family *f, const struct noise *before, struct no
 	return error;
 }
 
+/*
+ * How the error rate is shared: one half alike, the other half by cost, so that what costs most is seen with the
+ * least change. (Costs are those of the sides together, which do not tell which one is slower.)
+ */
+static void set_weights(struct family *f)
+{
+	double sum = 0.0, alike = 0.5 / (double)(f->tested_count ? f->tested_count : 1);
+	size_t tested = 0;
+
+	for (size_t i = 0; i < f->count; i++)
+		sum += f->c->rows[f->first + i].is_tested ? f->c->rows[f->first + i].share : 0.0;
+	for (size_t i = 0; i < f->count; i++) {
+		const struct comparison_row *row = &f->c->rows[f->first + i];
+
+		if (row->is_tested)
+			f->weights[tested++] = alike + (sum > 0.0 ? 0.5 * row->share / sum : alike);
+	}
+}
+
 static int judge_rows(struct family *f, const struct noise *noise)
 {
 	struct comparison *c = f->c;
 	size_t tested = 0;
 	int error;
 
+	set_weights(f);
 	for (size_t i = 0; i < f->count; i++) {
 		struct comparison_row *row = &c->rows[f->first + i];
 		struct effect *effect = &row->effects[f->metric];
 		const struct comparison_row *list = row;
+		double weight = row->is_tested ? f->weights[tested] : 1.0;
 
 		values_take(&f->values, c, f->metric, &list, 1);
 		if (f->level == LEVEL_TOTAL)
 			effect_make_alone(effect, c, &f->values);
 		else
-			effect_make(effect, c, &f->values, &f->estimates[i], noise,
-				    f->tested_count);
+			effect_make(effect, c, &f->values, &f->estimates[i], noise, weight);
 		if (row->is_tested)
 			f->p[tested++] = isnan(effect->p) ? 1.0 : effect->p;
 	}
 	/* (Totals are each a question of its own.) */
-	error = f->level == LEVEL_TOTAL ? 0 : holm_adjust(f->p, tested);
+	error = f->level == LEVEL_TOTAL ? 0 : holm_adjust(f->p, f->weights, tested);
 	tested = 0;
 	for (size_t i = 0; i < f->count && !error; i++) {
 		struct comparison_row *row = &c->rows[f->first + i];
@@ -184,11 +204,12 @@ static int judge_family(struct comparison *c, enum level level, enum metric metr
 			   .count = count,
 			   .estimates = calloc(count + 1, sizeof(*f.estimates)),
 			   .samples = calloc(count + 1, sizeof(*f.samples)),
-			   .p = calloc(count + 1, sizeof(*f.p))};
+			   .p = calloc(count + 1, sizeof(*f.p)),
+			   .weights = calloc(count + 1, sizeof(*f.weights))};
 	struct noise first, *noise = &c->noises[level][metric];
 	int error = values_init(&f.values, c);
 
-	if (!f.estimates || !f.samples || !f.p)
+	if (!f.estimates || !f.samples || !f.p || !f.weights)
 		error = -ENOMEM;
 	if (!error)
 		error = estimate_rows(&f, NULL, &first);
@@ -200,6 +221,7 @@ static int judge_family(struct comparison *c, enum level level, enum metric metr
 	free(f.estimates);
 	free(f.samples);
 	free(f.p);
+	free(f.weights);
 	return error;
 }
 

@@ -11,12 +11,12 @@
 
 /* The values of something in all runs of a comparison, as they are tested. */
 struct values {
-	double *x;	  /* by run: logarithm, or the value by the mean; NAN: none */
-	double *means;	  /* by run: as it is; 0 where the run does not have it */
-	double within;	  /* mean variance of x within runs; NAN: not known */
-	bool is_log;	  /* else some run has none of it */
-	bool has_common;  /* x goes with what all GPU times have in common */
-	bool is_residual; /* the errors are those without what is in common */
+	double *x;	 /* by run: logarithm, or the value by the mean; NAN: none */
+	double *means;	 /* by run: as it is; 0 where the run does not have it … */
+	double *typical; /* … and without what is far out, which x is of */
+	double within;	 /* mean variance of x within runs; NAN: not known */
+	bool is_log;	 /* else some run has none of it */
+	bool has_common; /* x goes with what all GPU times have in common */
 };
 
 /* Room for the values of a comparison. 0 or -ENOMEM; values_free() in any case. */
@@ -38,9 +38,10 @@ struct estimate {
 void estimate_make(struct estimate *estimate, const struct comparison *c,
 		   const struct values *values, double prior);
 
-/* Fills in an effect of an estimate, of a family with that noise, of which row_count are tested. */
+/* Fills in an effect of an estimate, of a family with that noise, in which the row has that part of the error
+ * rate. */
 void effect_make(struct effect *effect, const struct comparison *c, const struct values *values,
-		 const struct estimate *estimate, const struct noise *noise, size_t row_count);
+		 const struct estimate *estimate, const struct noise *noise, double weight);
 
 /* As it would be made of a single row with no family: by Student's t and by permutation, whichever is surer
  * of chance; with what goes with the time of day, if the runs' times are known. */

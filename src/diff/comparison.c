@@ -168,7 +168,7 @@ int comparison_sum(const struct comparison *c, enum metric metric, const size_t 
 		if (list[0]->level == LEVEL_TOTAL)
 			effect_make_alone(effect_out, c, &values);
 		else
-			effect_make(effect_out, c, &values, &estimate, noise, 1);
+			effect_make(effect_out, c, &values, &estimate, noise, 1.0);
 		effect_out->p_adjusted = effect_out->p;
 		effect_out->is_significant = effect_out->p <= c->alpha;
 	}

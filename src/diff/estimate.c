@@ -20,46 +20,51 @@
 int values_init(struct values *v, const struct comparison *c)
 {
 	*v = (struct values){.x = calloc(c->run_count + 1, sizeof(*v->x)),
-			     .means = calloc(c->run_count + 1, sizeof(*v->means))};
-	return v->x && v->means ? 0 : -ENOMEM;
+			     .means = calloc(c->run_count + 1, sizeof(*v->means)),
+			     .typical = calloc(c->run_count + 1, sizeof(*v->typical))};
+	return v->x && v->means && v->typical ? 0 : -ENOMEM;
 }
 
 void values_free(struct values *v)
 {
 	free(v->x);
 	free(v->means);
+	free(v->typical);
 }
 
-/* The sum of rows in a run: its mean and variance. NAN: they have none of it. */
-static double sum_rows(const struct values *v, const struct comparison_row *const *rows,
-		       size_t count, size_t run, enum metric metric, double *variance_out)
+/* The sum of rows in a run. A mean of NAN: they have none of it. */
+static struct quantity sum_rows(const struct comparison_row *const *rows, size_t count, size_t run,
+				enum metric metric)
 {
-	double sum = 0.0, pieces = 0.0, variance = 0.0;
-	bool is_missing = metric == METRIC_EACH;
+	struct quantity sum = {0};
+	double pieces = 0.0;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct profile_entry *entry = rows[i]->entries[run];
 		const struct quantity *q;
-		double weight = 1.0, error;
+		double weight = 1.0;
 
 		if (!entry)
 			continue;
 		q = &entry->quantities[metric];
-		if (metric == METRIC_EACH) {
+		if (metric == METRIC_EACH)
 			weight = entry->quantities[METRIC_COUNT].mean;
-			if (!(weight > 0.0))
-				continue;
-		}
-		is_missing = false;
-		error = (v->is_residual ? q->residual : q->error) * weight;
-		sum += q->mean * weight;
+		if (!(weight > 0.0))
+			continue;
+		/* (Variances add up; NAN stays NAN.) */
+		sum.mean += q->mean * weight;
+		sum.typical += (rows[i]->level == LEVEL_TOTAL ? q->mean : q->typical) * weight;
+		sum.error += q->error * q->error * weight * weight;
+		sum.residual += q->residual * q->residual * weight * weight;
 		pieces += weight;
-		variance += error * error; /* (NAN stays NAN) */
 	}
-	if (is_missing)
-		return NAN;
-	*variance_out = metric == METRIC_EACH ? variance / (pieces * pieces) : variance;
-	return metric == METRIC_EACH ? sum / pieces : sum;
+	if (metric != METRIC_EACH)
+		pieces = 1.0;
+	sum.mean /= pieces;
+	sum.typical /= pieces;
+	sum.error = sqrt(sum.error) / pieces;
+	sum.residual = sqrt(sum.residual) / pieces;
+	return sum;
 }
 
 void values_take(struct values *v, const struct comparison *c, enum metric metric,
@@ -70,32 +75,33 @@ void values_take(struct values *v, const struct comparison *c, enum metric metri
 
 	v->has_common = c->is_common_known && level_specs[rows[0]->level].is_gpu_time &&
 			metric != METRIC_COUNT;
-	v->is_residual = v->has_common;
 	v->is_log = true;
 	for (size_t r = 0; r < c->run_count; r++) {
-		double variance = NAN;
+		struct quantity q = sum_rows(rows, count, r, metric);
+		double error = (v->has_common ? q.residual : q.error) / q.typical;
 
 		v->x[r] = NAN;
-		v->means[r] = sum_rows(v, rows, count, r, metric, &variance);
-		if (isnan(v->means[r]))
+		v->means[r] = q.mean;
+		v->typical[r] = q.typical;
+		if (isnan(q.mean))
 			continue;
 		if (!c->runs[r].is_history) {
-			v->is_log &= v->means[r] > 0.0;
-			sum += v->means[r];
+			v->is_log &= q.typical > 0.0;
+			sum += q.typical;
 			used++;
 		}
-		if (!isnan(variance) && v->means[r] > 0.0) {
-			within += variance / (v->means[r] * v->means[r]);
+		if (isfinite(error)) {
+			within += error * error;
 			known++;
 		}
 	}
 	v->within = known ? within / (double)known : NAN;
 	for (size_t r = 0; r < c->run_count; r++) {
-		double mean = v->means[r];
+		double typical = v->typical[r];
 
-		if (isnan(mean) || (c->runs[r].is_history && !(mean > 0.0)))
+		if (isnan(v->means[r]) || (c->runs[r].is_history && !(typical > 0.0)))
 			continue;
-		v->x[r] = v->is_log ? log(mean) : sum > 0.0 ? mean * (double)used / sum : 0.0;
+		v->x[r] = v->is_log ? log(typical) : sum > 0.0 ? typical * (double)used / sum : 0.0;
 	}
 }
 
@@ -263,10 +269,10 @@ static void make_exact(struct effect *effect, const struct comparison *c, double
 }
 
 static void make_interval(struct effect *effect, const struct comparison *c, const struct values *v,
-			  double difference, double error, double freedom, size_t row_count)
+			  double difference, double error, double freedom, double weight)
 {
 	double bound = student_bound(c->alpha, freedom);
-	double found = student_bound(c->alpha / (double)(row_count ? row_count : 1), freedom) +
+	double found = student_bound(c->alpha * weight, freedom) +
 		       student_bound(2.0 * (1.0 - POWER), freedom);
 
 	effect->error = error;
@@ -278,7 +284,7 @@ static void make_interval(struct effect *effect, const struct comparison *c, con
 }
 
 void effect_make(struct effect *effect, const struct comparison *c, const struct values *v,
-		 const struct estimate *e, const struct noise *noise, size_t row_count)
+		 const struct estimate *e, const struct noise *noise, double weight)
 {
 	static const struct noise none = {0};
 	double freedom, variance, error;
@@ -296,7 +302,7 @@ void effect_make(struct effect *effect, const struct comparison *c, const struct
 		return;
 	error = sqrt(variance * e->factor);
 	effect->p = student_two_sided(e->difference / error, freedom);
-	make_interval(effect, c, v, e->difference, error, freedom, row_count);
+	make_interval(effect, c, v, e->difference, error, freedom, weight);
 }
 
 /* The runs of both sides, BASE first, and when they began. */
@@ -404,12 +410,12 @@ void effect_make_alone(struct effect *effect, const struct comparison *c, const 
 	error = sqrt(variance * e.factor);
 	make_series(&series, c, v);
 	effect->p = student_two_sided(e.difference / error, freedom);
-	make_interval(effect, c, v, e.difference, error, freedom, 1);
+	make_interval(effect, c, v, e.difference, error, freedom, 1.0);
 	if (with_trend(&series, within, &difference, &error)) {
 		p = student_two_sided(difference / error, freedom - 1.0);
 		if (p > effect->p) {
 			effect->p = p;
-			make_interval(effect, c, v, difference, error, freedom - 1.0, 1);
+			make_interval(effect, c, v, difference, error, freedom - 1.0, 1.0);
 		}
 	}
 	if (permutation_count(series.count, series.base_count) < PERMUTATIONS_MIN)

@@ -13,7 +13,7 @@
 #include "diff/frame_key.h"
 #include "diff/run_memory.h"
 
-#define ROW_COLUMNS 10 /* those of version 1; a document may have more */
+#define ROW_COLUMNS 11 /* those of version 1; a document may have more */
 
 /* The tree of names of a document. */
 struct tree {
@@ -261,6 +261,8 @@ static void set_quantities(struct profile_entry *entry, const cJSON *item)
 	struct quantity *count = &entry->quantities[METRIC_COUNT];
 	struct quantity *each = &entry->quantities[METRIC_EACH];
 
+	double typical;
+
 	entry->whole_value = cell(&item);
 	entry->whole_count = cell(&item);
 	value->mean = cell(&item);
@@ -276,6 +278,10 @@ static void set_quantities(struct profile_entry *entry, const cJSON *item)
 	each->mean = count->mean > 0.0 ? value->mean / count->mean : NAN;
 	each->error = cell(&item) * fabs(each->mean);
 	each->residual = cell(&item) * fabs(each->mean);
+	count->typical = count->mean;
+	typical = cell(&item);
+	value->typical = value->mean * (isnan(typical) ? 1.0 : typical);
+	each->typical = each->mean * (isnan(typical) ? 1.0 : typical);
 }
 
 static int read_level(struct run_profile *p, const struct tree *tree, enum level level,
@@ -317,6 +323,7 @@ static double hypotenuse(double a, double b)
 static void add_entry(struct profile_entry *a, const struct profile_entry *b)
 {
 	struct quantity *each = &a->quantities[METRIC_EACH];
+	double pieces;
 
 	if (b->whole_value > a->whole_value) {
 		a->frames = b->frames;
@@ -329,12 +336,13 @@ static void add_entry(struct profile_entry *a, const struct profile_entry *b)
 		const struct quantity *part = &b->quantities[m];
 
 		sum->mean += part->mean;
+		sum->typical += part->typical;
 		sum->error = hypotenuse(sum->error, part->error);
 		sum->residual = hypotenuse(sum->residual, part->residual);
 	}
-	each->mean = a->quantities[METRIC_COUNT].mean > 0.0
-			     ? a->quantities[METRIC_VALUE].mean / a->quantities[METRIC_COUNT].mean
-			     : NAN;
+	pieces = a->quantities[METRIC_COUNT].mean;
+	each->mean = pieces > 0.0 ? a->quantities[METRIC_VALUE].mean / pieces : NAN;
+	each->typical = pieces > 0.0 ? a->quantities[METRIC_VALUE].typical / pieces : NAN;
 	each->error = hypotenuse(each->error, b->quantities[METRIC_EACH].error);
 	each->residual = hypotenuse(each->residual, b->quantities[METRIC_EACH].residual);
 }

@@ -21,7 +21,8 @@ enum trust_word { TRUST_COMPLETE, TRUST_DEGRADED, TRUST_DAMAGED };
 /* What is not known is NAN. Errors are standard errors of the mean, from iteration to iteration. */
 struct quantity {
 	double mean;
-	double error;
+	double typical;	 /* without what is far out: what runs are compared by */
+	double error;	 /* of typical */
 	double residual; /* error that is left when what all paths have in common is taken away */
 };
 

@@ -240,7 +240,7 @@ double permutation_p(const double *values, size_t first_count, size_t count)
 }
 
 struct place {
-	double p;
+	double order; /* p by weight */
 	size_t index;
 };
 
@@ -248,26 +248,28 @@ static int compare_places(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
 
-	if (x->p != y->p)
-		return x->p < y->p ? -1 : 1;
+	if (x->order != y->order)
+		return x->order < y->order ? -1 : 1;
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-int holm_adjust(double *p, size_t count)
+int holm_adjust(double *p, const double *weights, size_t count)
 {
 	struct place *places = calloc(count + 1, sizeof(*places));
-	double largest = 0.0;
+	double largest = 0.0, left = 1.0;
 
 	if (!places)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
-		places[i] = (struct place){p[i], i};
+		places[i] = (struct place){p[i] / weights[i], i};
 	qsort(places, count, sizeof(*places), compare_places);
 	for (size_t i = 0; i < count; i++) {
-		double adjusted = places[i].p * (double)(count - i);
+		double adjusted = places[i].order * left;
 
 		largest = adjusted > largest ? adjusted : largest;
 		p[places[i].index] = largest < 1.0 ? largest : 1.0;
+		left -= weights[places[i].index];
+		left = left > 0.0 ? left : 0.0;
 	}
 	free(places);
 	return 0;

@@ -41,7 +41,8 @@ size_t permutation_count(size_t n, size_t k);
  */
 double permutation_p(const double *values, size_t first_count, size_t count);
 
-/* Makes p-values those of Holm's step-down procedure, in place. 0 or -ENOMEM. */
-int holm_adjust(double *p, size_t count);
+/* Makes p-values those of Holm's step-down procedure, in place: what has more weight may be as sure with less.
+ * weights add up to 1 and are more than 0. 0 or -ENOMEM. */
+int holm_adjust(double *p, const double *weights, size_t count);
 
 #endif

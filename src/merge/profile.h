@@ -69,7 +69,8 @@ void subject_add(struct subject *subject, int batch, double share, double value,
 /* Of a quantity for one iteration. What is not known is NAN. */
 struct profile_stat {
 	double mean;
-	double error;	 /* standard error of the mean, autocorrelation respected */
+	double typical;	 /* the mean without what is far out: what runs are compared by */
+	double error;	 /* standard error of it, autocorrelation respected */
 	double residual; /* the same, once what all paths have in common is taken away */
 };
 

@@ -137,14 +137,18 @@ static void put_row(struct json *json, const struct subject *s, uint32_t batch_c
 	put_error(json, stats.count.error, stats.count.mean);
 	put_error(json, stats.each.error, stats.each.mean);
 	put_error(json, stats.each.residual, stats.each.mean);
+	json_rounded(json, NULL,
+		     stats.value.mean > 0.0 ? stats.value.typical / stats.value.mean : 1.0,
+		     MEAN_DIGITS);
 	json_end_array(json);
 }
 
 static void put_columns(struct json *json)
 {
 	static const char *const columns[] = {
-		"id",	       "whole_value",	 "whole_count", "value",      "count",
-		"value_error", "value_residual", "count_error", "each_error", "each_residual"};
+		"id",	      "whole_value",   "whole_count",	 "value",
+		"count",      "value_error",   "value_residual", "count_error",
+		"each_error", "each_residual", "typical"};
 
 	json_begin_array(json, "columns");
 	for (size_t c = 0; c < sizeof(columns) / sizeof(columns[0]); c++)

@@ -8,10 +8,12 @@
 
 #include "merge/profile.h"
 
-#define BATCHES_MIN 4	 /* of fewer, no variance is told */
-#define PATHS_MIN   10	 /* of fewer, nothing is told that they have in common */
-#define SHARE_MIN   1e-3 /* of the GPU time: of such paths */
-#define SHARE_MAX   0.1	 /* what a path weighs at most: one by itself is nothing in common */
+#define BATCHES_MIN	4    /* of fewer, no variance is told */
+#define FAR_BATCHES_MIN 8    /* of fewer, none is far out */
+#define FAR_OUT		5.0  /* standard deviations */
+#define PATHS_MIN	10   /* of fewer, nothing is told that they have in common */
+#define SHARE_MIN	1e-3 /* of the GPU time: of such paths */
+#define SHARE_MAX	0.1  /* what a path weighs at most: one by itself is nothing in common */
 
 /*
  * The variance of the mean of a sequence, by the initial monotone sequence: the sums of neighbouring
@@ -40,13 +42,28 @@ static double variance_of_mean(const double *x, uint32_t count)
 	return (sum > plain ? sum : plain) / count;
 }
 
+static int compare_doubles(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Sorts the list. */
+static double median(double *list, size_t count)
+{
+	qsort(list, count, sizeof(*list), compare_doubles);
+	return count % 2 ? list[count / 2] : (list[count / 2 - 1] + list[count / 2]) / 2.0;
+}
+
 static struct profile_stat stat_of(const double *x, uint32_t count, const double *factors)
 {
-	struct profile_stat stat = {0.0, NAN, NAN};
+	struct profile_stat stat = {0.0, 0.0, NAN, NAN};
 	double rest[PROFILE_BATCHES];
 
 	for (uint32_t b = 0; b < count; b++)
 		stat.mean += x[b] / count;
+	stat.typical = stat.mean;
 	if (count < BATCHES_MIN)
 		return stat;
 	stat.error = sqrt(variance_of_mean(x, count));
@@ -56,6 +73,34 @@ static struct profile_stat stat_of(const double *x, uint32_t count, const double
 	return stat;
 }
 
+/*
+ * The values, less what is far out: in which pieces took far longer or shorter than in the other batches, as
+ * when something else stopped the machine for a moment. How many pieces there were stays as it is.
+ */
+static void pull_in(const struct subject *s, uint32_t batch_count, double *values)
+{
+	double list[PROFILE_BATCHES], middle, spread;
+	uint32_t used = 0;
+
+	for (uint32_t b = 0; b < batch_count; b++) {
+		values[b] = s->values[b];
+		if (s->counts[b] > 0.0)
+			list[used++] = s->values[b] / s->counts[b];
+	}
+	if (used < FAR_BATCHES_MIN)
+		return;
+	middle = median(list, used);
+	for (uint32_t i = 0; i < used; i++)
+		list[i] = fabs(list[i] - middle);
+	/* (The median deviation of a normal distribution by its standard deviation.) */
+	spread = FAR_OUT * 1.4826 * median(list, used);
+	for (uint32_t b = 0; b < batch_count && spread > 0.0; b++)
+		if (s->counts[b] > 0.0)
+			values[b] =
+				s->counts[b] * fmin(fmax(values[b] / s->counts[b], middle - spread),
+						    middle + spread);
+}
+
 struct profile_stats profile_stats(const struct subject *s, uint32_t batch_count,
 				   const double *factors)
 {
@@ -63,21 +108,24 @@ struct profile_stats profile_stats(const struct subject *s, uint32_t batch_count
 		1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
 		1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
 	};
-	struct profile_stats stats = {
-		.value = stat_of(s->values, batch_count, factors),
-		.count = stat_of(s->counts, batch_count, none),
-		.each = {NAN, NAN, NAN},
-	};
-	double ratio, linear[PROFILE_BATCHES];
+	struct profile_stats stats = {.each = {NAN, NAN, NAN, NAN}};
+	double ratio, mean = 0.0, values[PROFILE_BATCHES], linear[PROFILE_BATCHES];
 
+	pull_in(s, batch_count, values);
+	for (uint32_t b = 0; b < batch_count; b++)
+		mean += s->values[b] / batch_count;
+	stats.value = stat_of(values, batch_count, factors);
+	stats.value.mean = mean;
+	stats.count = stat_of(s->counts, batch_count, none);
 	if (!(stats.count.mean > 0.0))
 		return stats;
 	/* Of a ratio of two means, by its linear part. */
-	ratio = stats.value.mean / stats.count.mean;
+	ratio = stats.value.typical / stats.count.mean;
 	for (uint32_t b = 0; b < batch_count; b++)
-		linear[b] = ratio + (s->values[b] - ratio * s->counts[b]) / stats.count.mean;
+		linear[b] = ratio + (values[b] - ratio * s->counts[b]) / stats.count.mean;
 	stats.each = stat_of(linear, batch_count, factors);
-	stats.each.mean = ratio;
+	stats.each.mean = mean / stats.count.mean;
+	stats.each.typical = ratio;
 	return stats;
 }
 

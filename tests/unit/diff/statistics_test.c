@@ -81,10 +81,14 @@ static void test_permutations(void **state)
 
 static void test_holm(void **state)
 {
-	double p[] = {0.03, 0.01, 0.04, 0.005};
+	const double equal[] = {0.25, 0.25, 0.25, 0.25}, unequal[] = {0.9, 0.1};
+	double p[] = {0.03, 0.01, 0.04, 0.005}, weighted[] = {0.009, 0.004};
 
 	(void)state;
-	assert_int_equal(holm_adjust(p, 4), 0);
+	assert_int_equal(holm_adjust(weighted, unequal, 2), 0);
+	near(weighted[0], 0.01, 1e-12);
+	near(weighted[1], 0.01, 1e-12); /* 0.004 / 0.1 * 0.1 is less than what comes before it */
+	assert_int_equal(holm_adjust(p, equal, 4), 0);
 	near(p[3], 0.02, 1e-12);
 	near(p[1], 0.03, 1e-12);
 	near(p[0], 0.06, 1e-12);

@@ -1,0 +1,168 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Holds `xtrace diff` against a real GPU: a PyTorch training step against itself, and against versions that were made
+# worse in one place each. Run from an unpacked tarball (share/xtrace/gpu-diff.sh) or a build tree. Needs
+# python3 with torch and a GPU; nothing from the network.
+#
+# A pool of runs of the unchanged program is recorded, of which ten pairs of five against five are drawn: all
+# have to pass. Of each changed version five runs are recorded, in turns with the pool's, and held against five of
+# the pool: each has to be found, and what was changed be named.
+#
+# Exit status: 0 if all that holds, 1 if anything does not, 2 usage or no GPU.
+set -u
+
+usage() {
+	echo "usage: gpu-diff.sh [-o RESULTS_DIR] [-n STEPS] [-p PYTHON]" >&2
+	exit 2
+}
+
+here=$(cd "$(dirname "$0")" && pwd)
+results=$(pwd)/gpu-diff
+steps=150
+python=python3
+while getopts o:n:p: option; do
+	case $option in
+	o) results=$OPTARG ;;
+	n) steps=$OPTARG ;;
+	p) python=$OPTARG ;;
+	*) usage ;;
+	esac
+done
+[ $OPTIND -gt $# ] || usage
+
+bin=$(cd "$here/../../bin" 2>/dev/null && pwd)
+sample=$here/samples/pytorch_train.py
+if [ ! -x "$bin/xtrace" ]; then
+	bin=$(cd "$here/../../build/bin" 2>/dev/null && pwd)
+	sample=$here/../../samples/pytorch_train.py
+fi
+if [ ! -x "$bin/xtrace" ] || [ ! -f "$sample" ]; then
+	echo "gpu-diff: no xtrace, or no sample, beside $here" >&2
+	exit 2
+fi
+if ! "$python" -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
+	echo "gpu-diff: $python has no torch with a GPU" >&2
+	exit 2
+fi
+mkdir -p "$results" && results=$(cd "$results" && pwd) || exit 2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+table=$results/table.txt
+: >"$table"
+failures=0
+pool=12
+sides=5
+
+say() {
+	printf "$@"
+	printf "$@" >>"$table"
+}
+
+# Runs once, recorded; what remains is its profile.
+record() {
+	name=$1
+	shift
+	if ! "$bin/xtrace" record -o "$work/run" -- "$python" "$sample" --steps "$steps" "$@" \
+		>"$work/out" 2>&1 ||
+		! "$bin/xtrace-merge" -q "$work/run" --by none --lines on --profile "$work/$name.json"; then
+		echo "gpu-diff: $name could not be recorded" >&2
+		tail -n 20 "$work/out" >&2
+		[ -f "$work/$name.json" ] || exit 1
+	fi
+	rm -rf "$work/run" "$work/run.old"
+}
+
+# The options of each version; the unchanged one is the first.
+options_of() {
+	case $1 in
+	base) echo "--foreach" ;;
+	slow-silu) echo "--foreach --slow-silu" ;;
+	extra-sync) echo "--foreach --extra-sync" ;;
+	extra-copy) echo "--foreach --extra-copy" ;;
+	no-foreach) echo "" ;;
+	esac
+}
+
+# What has to be named of each, as extended regular expressions of which all have to be found.
+named_of() {
+	case $1 in
+	slow-silu) echo "activate" ;;
+	extra-sync) echo "cudaDeviceSynchronize" ;;
+	extra-copy) echo "Memcpy_HtoD" ;;
+	no-foreach) echo "_single_tensor_adam" ;;
+	esac
+}
+
+changed="slow-silu extra-sync extra-copy no-foreach"
+
+begin=$(date +%s)
+record warm $(options_of base)
+run=1
+while [ $run -le $pool ]; do
+	record "base.$run" $(options_of base)
+	if [ $run -le $sides ]; then
+		for version in $changed; do
+			record "$version.$run" $(options_of "$version")
+		done
+	fi
+	run=$((run + 1))
+done
+say 'recorded %s runs of %s steps in %s s\n' $((pool + 4 * sides)) "$steps" $(($(date +%s) - begin))
+cp "$work"/*.1.json "$results" 2>/dev/null
+
+# Ten ways to draw two times five of twelve: each side takes the runs whose letters stand there.
+pairs="abababababxx xababababxab abbaabbaabxx xxabbaabbaab aabbaabbabxx xabbaxabbaab baabbaxabxab
+ababxbabaxab abxababaxbab xbabaxababab"
+
+list() {
+	letters=$1
+	wanted=$2
+	place=1
+	found=
+	while [ $place -le $pool ]; do
+		if [ "$(printf '%s' "$letters" | cut -c $place)" = "$wanted" ]; then
+			found="$found${found:+,}$work/base.$place.json"
+		fi
+		place=$((place + 1))
+	done
+	printf '%s' "$found"
+}
+
+number=0
+say '\n%-14s %-12s %-8s %s\n' comparison expected status holds
+for letters in $pairs; do
+	number=$((number + 1))
+	"$bin/xtrace" diff "$(list "$letters" a)" "$(list "$letters" b)" \
+		--text "$results/aa.$number.txt" --json "$results/aa.$number.json" 2>"$results/aa.$number.err"
+	status=$?
+	holds=yes
+	[ $status -eq 0 ] || { holds=NO; failures=$((failures + 1)); }
+	say '%-14s %-12s %-8s %s\n' "A/A $number" pass $status $holds
+done
+
+runs_of() {
+	found=
+	for run in 1 2 3 4 5; do
+		found="$found${found:+,}$work/$1.$run.json"
+	done
+	printf '%s' "$found"
+}
+
+for version in $changed; do
+	"$bin/xtrace" diff "$(runs_of base)" "$(runs_of "$version")" \
+		--text "$results/$version.txt" --json "$results/$version.json" \
+		2>"$results/$version.err"
+	status=$?
+	holds=yes
+	[ $status -eq 1 ] || holds=NO
+	for name in $(named_of "$version"); do
+		pattern=$(printf '%s' "$name" | tr _ .)
+		# Among what broke the rules: before the tables of what changed.
+		sed -n '/^REGRESSION/,/^The run as a whole/p' "$results/$version.txt" |
+			grep -Eq "worse .*$pattern" || holds="NO, $name is not named"
+	done
+	[ "$holds" = yes ] || failures=$((failures + 1))
+	say '%-14s %-12s %-8s %s\n' "$version" regression $status "$holds"
+done
+say '%s of %s do not hold; all results are in %s\n' $failures $((number + 4)) "$results"
+[ $failures -eq 0 ]
