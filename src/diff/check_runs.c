@@ -65,58 +65,131 @@ static const struct {
 	{"versions of CUPTI", cupti, false}, {"iterations", iterations, true},
 };
 
-static void check_identity(const struct run_profile *a, const struct run_profile *b,
-			   const struct check_options *options, struct problems *problems)
-{
-	for (size_t i = 0; i < sizeof(identities) / sizeof(identities[0]); i++) {
-		char room[2][TEXT_BYTES];
-		const char *x = identities[i].text(a, room[0]);
-		const char *y = identities[i].text(b, room[1]);
+/* All runs of both sides. */
+struct all_runs {
+	const struct run_set *sets[2];
+	size_t count;
+};
 
-		if (!strcmp(x, y) || (options->allow_different && !identities[i].is_needed))
-			continue;
-		problems_add(problems, "different %s: %s has %s, %s has %s%s", identities[i].what,
-			     a->origin, x[0] ? x : "none", b->origin, y[0] ? y : "none",
-			     identities[i].is_needed ? "; see --iteration"
-						     : "; see --allow-different");
-	}
+static const struct run_profile *run_at(const struct all_runs *all, size_t i)
+{
+	return i < all->sets[0]->count ? all->sets[0]->runs[i]
+				       : all->sets[1]->runs[i - all->sets[0]->count];
 }
 
-static void check_run(const struct run_profile *run, const struct check_options *options,
-		      struct problems *problems)
+/* " and 4 more", or "". */
+static const char *others(char out[TEXT_BYTES], size_t count)
 {
-	static const char *const words[] = {
-		[TRUST_DEGRADED] = "degraded", [TRUST_DAMAGED] = "damaged"};
+	out[0] = '\0';
+	if (count > 1)
+		snprintf(out, TEXT_BYTES, " and %zu more", count - 1);
+	return out;
+}
+
+/* What differs from the first run: said of the first that does. */
+static void check_identity(const struct all_runs *all, size_t identity,
+			   const struct check_options *options, struct problems *problems)
+{
+	bool is_needed = identities[identity].is_needed;
+	char room[2][TEXT_BYTES], more[TEXT_BYTES];
+	const char *wanted = identities[identity].text(run_at(all, 0), room[0]), *text;
+	const struct run_profile *first = NULL;
+	size_t count = 0;
+
+	if (options->allow_different && !is_needed)
+		return;
+	for (size_t i = 1; i < all->count; i++) {
+		text = identities[identity].text(run_at(all, i), room[1]);
+		if (!strcmp(text, wanted))
+			continue;
+		first = first ? first : run_at(all, i);
+		count++;
+	}
+	if (!first)
+		return;
+	text = identities[identity].text(first, room[1]);
+	problems_add(problems, "different %s: %s has %s, %s%s %s%s", identities[identity].what,
+		     run_at(all, 0)->origin, wanted[0] ? wanted : "none", first->origin,
+		     others(more, count), text[0] ? text : "none",
+		     is_needed ? "; see --iteration" : "; see --allow-different");
+}
+
+static bool is_empty(const struct run_profile *run)
+{
 	const struct profile_entry *gpu = run_profile_find(run, LEVEL_TOTAL, "gpu-time");
 
-	if (!gpu || !(gpu->whole_count > 0.0))
-		problems_add(problems, "%s: an empty run, without any work of a GPU", run->origin);
-	if (run->trust != TRUST_COMPLETE && !options->allow_degraded)
-		problems_add(problems, "%s: the log is %s%s%s; see --allow-degraded", run->origin,
-			     words[run->trust], run->warning_count ? ": " : "",
-			     run->warning_count ? run->warnings[0] : "");
+	return !gpu || !(gpu->whole_count > 0.0);
+}
+
+static bool lacks_range(const struct run_profile *run)
+{
+	return !strcmp(run->iterations, "missing");
+}
+
+static bool is_damaged(const struct run_profile *run)
+{
+	return run->trust == TRUST_DAMAGED;
+}
+
+static bool is_degraded(const struct run_profile *run)
+{
+	return run->trust == TRUST_DEGRADED;
+}
+
+/* What no run may be. */
+static const struct {
+	bool (*is_so)(const struct run_profile *run);
+	const char *what;
+	bool is_degraded; /* --allow-degraded allows it; a warning of the log says more */
+} faults[] = {
+	{is_empty, "an empty run, without any work of a GPU", false},
+	{lacks_range, "the NVTX range of --iteration is not there, or was opened too rarely",
+	 false},
+	{is_damaged, "the log is damaged", true},
+	{is_degraded, "the log is degraded", true},
+};
+
+static void check_fault(const struct all_runs *all, size_t fault,
+			const struct check_options *options, struct problems *problems)
+{
+	const struct run_profile *first = NULL;
+	const char *warning;
+	char more[TEXT_BYTES];
+	size_t count = 0;
+
+	if (faults[fault].is_degraded && options->allow_degraded)
+		return;
+	for (size_t i = 0; i < all->count; i++) {
+		if (!faults[fault].is_so(run_at(all, i)))
+			continue;
+		first = first ? first : run_at(all, i);
+		count++;
+	}
+	if (!first)
+		return;
+	warning = faults[fault].is_degraded && first->warning_count ? first->warnings[0] : "";
+	problems_add(problems, "%s%s: %s%s%s%s", first->origin, others(more, count),
+		     faults[fault].what, warning[0] ? ": " : "", warning,
+		     faults[fault].is_degraded ? "; see --allow-degraded" : "");
 }
 
 void check_runs(const struct run_set *base, const struct run_set *new,
 		const struct check_options *options, struct problems *problems)
 {
-	const struct run_set *sets[] = {base, new};
-	const struct run_profile *first = base->count ? base->runs[0] : NULL;
+	const struct all_runs all = {{base, new}, base->count + new->count};
 	bool has_history = false;
 
-	for (int s = 0; s < 2; s++) {
-		for (size_t i = 0; i < sets[s]->count; i++) {
-			const struct run_profile *run = sets[s]->runs[i];
-
-			has_history |= run->history > 0;
-			check_run(run, options, problems);
-			if (first && run != first)
-				check_identity(first, run, options, problems);
-		}
-		if (!sets[s]->count)
-			problems_add(problems, "there is no run of %s", s ? "NEW" : "BASE");
-	}
-	if (base->count + new->count == 2 && !has_history)
+	if (!base->count)
+		problems_add(problems, "there is no run of BASE");
+	if (!new->count)
+		problems_add(problems, "there is no run of NEW");
+	for (size_t f = 0; f < sizeof(faults) / sizeof(faults[0]); f++)
+		check_fault(&all, f, options, problems);
+	for (size_t i = 0; all.count && i < sizeof(identities) / sizeof(identities[0]); i++)
+		check_identity(&all, i, options, problems);
+	for (size_t i = 0; i < all.count; i++)
+		has_history |= run_at(&all, i)->history > 0;
+	if (base->count == 1 && new->count == 1 && !has_history)
 		problems_add(problems, "one run of each side: how much runs differ by themselves "
 				       "cannot be told; record several, as xtrace bench does");
 }

@@ -13,7 +13,8 @@
 #include "diff/compare_rows.h"
 #include "diff/statistics.h"
 
-#define GOAL 0.03 /* the slowdown of a path that the number of runs is told for */
+#define RUNS_SAID_MAX 100.0
+#define GOAL	      0.03 /* the slowdown of a path that the number of runs is told for */
 
 static void list_runs(struct comparison *c, const struct run_set sets[SIDES])
 {
@@ -92,10 +93,12 @@ static void write_notes(struct comparison *c)
 			fabs(ratio) * 100.0, ratio > 0.0 ? "slower" : "faster");
 	if (!isnan(c->runs_needed) &&
 	    c->runs_needed > (double)(n[SIDE_BASE] < n[SIDE_NEW] ? n[SIDE_BASE] : n[SIDE_NEW]))
-		problems_add(&c->notes,
-			     "to see 3 %% in a path of middling noise, %.0f runs of each side are "
-			     "needed",
-			     c->runs_needed);
+		problems_add(
+			&c->notes,
+			"to see 3 %% in a path of middling noise, %s%.0f runs of each side are "
+			"needed",
+			c->runs_needed > RUNS_SAID_MAX ? "more than " : "",
+			fmin(c->runs_needed, RUNS_SAID_MAX));
 }
 
 int comparison_make(struct comparison *c, const struct run_set sets[SIDES],
@@ -112,7 +115,7 @@ int comparison_make(struct comparison *c, const struct run_set sets[SIDES],
 		return -ENOMEM;
 	list_runs(c, sets);
 	for (size_t r = 0; r < c->run_count; r++)
-		c->has_iterations &= strcmp(c->runs[r].profile->iterations, "none") != 0;
+		c->has_iterations &= run_profile_has_iterations(c->runs[r].profile);
 	error = compare_rows_make(c);
 	if (error)
 		return error;

@@ -100,29 +100,38 @@ static size_t columns_of(const char *text)
 	return columns;
 }
 
+/* A call of CUDA's between the program and the work that it asked for: says nothing that the work does not. */
+static bool is_glue(const struct profile_entry *entry, uint32_t frame)
+{
+	const char *name = entry->frames[frame];
+
+	return entry->level == LEVEL_PATH && frame + 2 == entry->frame_count && frame &&
+	       !strncmp(name, "cu", 2);
+}
+
 /* As many frames as there is room for, the innermost first. */
 static char *join_frames(const struct profile_entry *entry, size_t columns_max)
 {
 	size_t length = 1, columns = 0;
-	uint32_t shown = 0;
 	char *text, *end;
 
-	for (uint32_t f = entry->frame_count; f-- > 0; shown++) {
-		size_t more = columns_of(entry->frames[f]) + (shown ? strlen(" < ") : 0);
-
-		if (shown && columns + more > columns_max)
-			break;
-		columns += more;
+	for (uint32_t f = 0; f < entry->frame_count; f++)
 		length += strlen(entry->frames[f]) + strlen(" < ");
-	}
 	text = malloc(length);
 	if (!text)
 		return NULL;
 	end = text;
 	*end = '\0';
-	for (uint32_t f = 0; f < shown; f++)
-		end += sprintf(end, "%s%s", f ? " < " : "",
-			       entry->frames[entry->frame_count - 1 - f]);
+	for (uint32_t f = entry->frame_count; f-- > 0;) {
+		size_t more = columns_of(entry->frames[f]) + (columns ? strlen(" < ") : 0);
+
+		if (is_glue(entry, f))
+			continue;
+		if (columns && columns + more > columns_max)
+			break;
+		end += sprintf(end, "%s%s", columns ? " < " : "", entry->frames[f]);
+		columns += more;
+	}
 	return text;
 }
 

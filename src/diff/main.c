@@ -75,6 +75,15 @@ static int write_outputs(const struct diff_options *options, struct diff_result 
 	return status;
 }
 
+/* What stands there says what is wrong, too. */
+static bool writes_stdout(const struct diff_options *options)
+{
+	for (size_t i = 0; i < options->output_count; i++)
+		if (!strcmp(options->outputs[i].path, "-"))
+			return true;
+	return false;
+}
+
 /* The exit status. */
 static int compare(struct diff_options *options, struct problems *problems)
 {
@@ -98,7 +107,8 @@ static int compare(struct diff_options *options, struct problems *problems)
 	if (error != -ENOMEM)
 		error = verdict_make(&verdict, result.comparison, &options->rules, problems);
 	if (!error) {
-		complain(&verdict.problems);
+		if (!writes_stdout(options))
+			complain(&verdict.problems);
 		status = write_outputs(options, &result);
 		status = status ? status : (int)verdict.outcome;
 	} else {

@@ -60,7 +60,8 @@ struct run_profile {
 	enum trust_word trust;
 	const char **warnings;
 	size_t warning_count;
-	const char *iterations; /* "nvtx", "period" or "none" */
+	const char *iterations; /* "nvtx", "period", "none", or "missing": the range that was asked
+				 * for is not there */
 	const char *iteration_name;
 	uint64_t found_count, warmup_count, used_count; /* iterations */
 	double clock_mhz;	       /* mean clock of the GPUs while it ran; NAN: not known */
@@ -78,6 +79,14 @@ struct run_profile {
 int run_profile_read(struct run_profile **profile_out, const char *document, size_t document_bytes,
 		     const char *origin, struct problems *problems);
 void run_profile_free(struct run_profile *profile);
+
+/* Are its numbers for one iteration? Else for the run. */
+static inline bool run_profile_has_iterations(const struct run_profile *profile)
+{
+	return profile->used_count &&
+	       (profile->iterations[0] == 'n' ? profile->iterations[1] == 'v'
+					      : profile->iterations[0] == 'p');
+}
 
 /* The entry of that key, or NULL. */
 const struct profile_entry *run_profile_find(const struct run_profile *profile, enum level level,

@@ -13,6 +13,7 @@
 
 #define COLUMNS_DEFAULT 120
 #define NUMBERS_COLUMNS 75 /* of a row, before its name */
+#define UNKNOWN_SHOWN	2
 #define NAME_COLUMNS	24 /* at least */
 
 struct text {
@@ -49,7 +50,7 @@ static void put_runs(const struct text *t)
 	for (size_t d = 0; d < shown->device_count; d++)
 		fprintf(t->out, "%s%s", d ? " + " : " on ",
 			shown->devices[d].name[0] ? shown->devices[d].name : "[unknown GPU]");
-	if (strcmp(shown->iterations, "none") != 0)
+	if (run_profile_has_iterations(shown))
 		fprintf(t->out, ", for one of %llu iterations%s%s%s",
 			(unsigned long long)shown->used_count,
 			shown->iteration_name[0] ? " \"" : "", shown->iteration_name,
@@ -73,8 +74,15 @@ static void put_findings(const struct text *t, const struct rule_result *result)
 {
 	static const char *const marks[] = {"ok", "worse", "?"};
 	const struct verdict *v = t->result->verdict;
-	size_t shown = result->finding_count < t->result->top_count ? result->finding_count
-								    : t->result->top_count;
+	size_t known = 0, shown;
+
+	while (known < result->finding_count &&
+	       v->findings[result->first_finding + known].outcome == OUTCOME_FAIL)
+		known++;
+	/* (What cannot be judged is mostly so for one reason: some examples will do.) */
+	shown = known + UNKNOWN_SHOWN;
+	shown = shown < t->result->top_count ? shown : t->result->top_count;
+	shown = shown < result->finding_count ? shown : result->finding_count;
 
 	for (size_t f = result->first_finding; f < result->first_finding + shown; f++) {
 		const struct finding *finding = &v->findings[f];
@@ -143,8 +151,8 @@ static int put_row(const struct text *t, const struct comparison_row *row, bool 
 	if (!name)
 		return -ENOMEM;
 	if (is_first)
-		fprintf(t->out, "%11s %11s %11s %9s %9s  %-17s %s\n", "before", "after", "change",
-			"in %", "could see", "", "");
+		fprintf(t->out, "%11s %11s %11s %9s %9s\n", "before", "after", "change", "in %",
+			"could see");
 	format_change(words, sizeof(words), row);
 	fprintf(t->out, "%11s %11s %11s %s%9s%s %9s  %-17s %s\n",
 		format_amount(base, unit, effect->base), format_amount(new, unit, effect->new),

@@ -250,6 +250,23 @@ static int add_process(struct sink *sink, const struct process *process)
 	return error ? error : describe(p, process);
 }
 
+/* A frame as a name in the profile's tree: those of NVTX ranges plain, for instances that count are one. */
+static uint32_t plain_name(struct profile *p, const char *text, size_t length)
+{
+	uint32_t name;
+	char *plain;
+
+	if (strncmp(text, "[NVTX ", strlen("[NVTX ")) != 0)
+		return names_intern(&p->tree.names, text, length);
+	plain = strndup(text, length);
+	if (!plain)
+		return NAME_FAILED;
+	windows_plain(plain);
+	name = intern(p, plain);
+	free(plain);
+	return name;
+}
+
 /* The frames of a node of the run's tree, below the process, in the profile's own. */
 static uint32_t copy_path(struct profile *p, const struct process *process, uint32_t node)
 {
@@ -265,7 +282,7 @@ static uint32_t copy_path(struct profile *p, const struct process *process, uint
 
 		if (!d && process->process_count > 1 && name == process->label_name)
 			continue;
-		name = names_intern(&p->tree.names, text, length);
+		name = plain_name(p, text, length);
 		copy = name == NAME_FAILED ? PATH_FAILED : paths_child(&p->tree, copy, name);
 	}
 	free(chain);
@@ -515,12 +532,15 @@ static int end(struct sink *sink, const struct run *run)
 	struct profile *p = sink->state;
 	int error = add_memory(p, run);
 
+	if (!error)
+		error = profile_put(&json, p, run);
+	/* (The document says so by itself, and its log lacks nothing.) */
 	if (!error && p->lacks_iterations && !p->has_iterations)
 		report_warn(run->report,
 			    "there is no NVTX range \"%s\" that was opened %d times or "
 			    "more: the profile has no iterations",
 			    sink->settings->iterations.iteration, PROFILE_ITERATIONS_MIN);
-	return error ? error : profile_put(&json, p, run);
+	return error;
 }
 
 static void free_state(struct sink *sink)

@@ -34,8 +34,10 @@ static const char *const total_names[PROFILE_TOTALS] = {
 	[TOTAL_PEAK_MEMORY] = "peak-memory",
 };
 
-static const char *const source_names[] = {
-	[WINDOWS_SLICES] = "none", [WINDOWS_RANGE] = "nvtx", [WINDOWS_PERIOD] = "period"};
+static const char *const source_names[] = {[WINDOWS_SLICES] = "none",
+					   [WINDOWS_RANGE] = "nvtx",
+					   [WINDOWS_PERIOD] = "period",
+					   [WINDOWS_MISSING] = "missing"};
 
 static void put_processes(struct json *json, const struct profile *p)
 {

@@ -34,22 +34,28 @@ struct search {
 	size_t candidate_capacity;
 };
 
+void windows_plain(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from; from++) {
+		if (!isdigit((unsigned char)*from))
+			*to++ = *from;
+		else if (to == text || to[-1] != '#')
+			*to++ = '#';
+	}
+	*to = '\0';
+}
+
 char *windows_range_name(const struct model *model, const struct range_node *node)
 {
 	const char *domain = names_text(&model->names, model_string(model, node->domain), NULL);
 	const char *text = names_text(&model->names, model_string(model, node->text), NULL);
-	char *name, *to;
+	char *name;
 
 	if (asprintf(&name, "%s%s%s", domain, domain[0] ? ":" : "", text) < 0)
 		return NULL;
-	to = name;
-	for (const char *from = name; *from; from++) {
-		if (!isdigit((unsigned char)*from))
-			*to++ = *from;
-		else if (to == name || to[-1] != '#')
-			*to++ = '#';
-	}
-	*to = '\0';
+	windows_plain(name);
 	return name;
 }
 
@@ -185,28 +191,15 @@ static int take(struct windows *windows, const struct search *s, const struct ca
 	return 0;
 }
 
-/* "step 12" means what "step #" is called. */
-static char *plain(const char *wanted)
-{
-	char *name = strdup(wanted), *to = name;
-
-	for (const char *from = wanted; name && *from; from++)
-		if (!isdigit((unsigned char)*from))
-			*to++ = *from;
-		else if (to == name || to[-1] != '#')
-			*to++ = '#';
-	if (name)
-		*to = '\0';
-	return name;
-}
-
 static int find_ranges(struct windows *windows, const struct model *model, const char *wanted)
 {
 	struct search s = {.model = model};
 	const struct candidate *best = NULL;
-	char *name = wanted ? plain(wanted) : NULL;
+	char *name = wanted ? strdup(wanted) : NULL;
 	int error = wanted && !name ? -ENOMEM : make_labels(&s);
 
+	if (name)
+		windows_plain(name);
 	for (size_t t = 0; t < model->ranges.thread_count && !error; t++)
 		error = survey_thread(&s, (uint32_t)t);
 	if (!error)
@@ -279,6 +272,8 @@ int windows_find(struct windows *windows, const struct model *model, const char 
 		windows_free(windows);
 		error = period_find(windows, model, log_path);
 	}
+	if (error == -ENOENT)
+		windows->source = WINDOWS_MISSING;
 	if (error)
 		return error;
 	if (windows->source == WINDOWS_SLICES)

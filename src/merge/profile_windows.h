@@ -19,7 +19,12 @@
 #define PROFILE_BATCHES	       32
 #define PROFILE_ITERATIONS_MIN 8 /* what repeats less often is no iteration */
 
-enum windows_source { WINDOWS_SLICES, WINDOWS_RANGE, WINDOWS_PERIOD };
+enum windows_source {
+	WINDOWS_SLICES,
+	WINDOWS_RANGE,
+	WINDOWS_PERIOD,
+	WINDOWS_MISSING /* the range that was asked for is not there */
+};
 
 /* What the user wants of it. */
 struct windows_wish {
@@ -53,8 +58,10 @@ void windows_free(struct windows *windows);
 /* The batch that a moment lies in, or -1: before the first or behind the last. */
 int windows_batch(struct windows *windows, uint64_t time_ns);
 
-/* The name of an NVTX range with each number as '#': instances that count are one range. To be freed;
- * NULL if memory ran out. */
+/* Puts '#' in place of each number, so that instances that count are one. text is changed. */
+void windows_plain(char *text);
+
+/* The name of an NVTX range, plain. To be freed; NULL if memory ran out. */
 char *windows_range_name(const struct model *model, const struct range_node *node);
 
 #endif

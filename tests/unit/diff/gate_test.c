@@ -210,7 +210,7 @@ static bool run_model(enum gate_model model, const char *name, size_t pairs, siz
 int main(int argc, char **argv)
 {
 	static const char *const names[GATE_PER_RUN] = {"gaussian", "heavy", "drifting", "bimodal"};
-	size_t pairs = argc > 1 ? strtoul(argv[1], NULL, 10) : 40;
+	size_t pairs = argc > 1 ? strtoul(argv[1], NULL, 10) : 20;
 	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
 	size_t runs = argc > 3 ? strtoul(argv[3], NULL, 10) : 5;
 	const struct task per_run = {GATE_PER_RUN, GATE_LARGE, 1.03, runs};

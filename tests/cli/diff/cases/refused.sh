@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+# What cannot be judged is said plainly, and is no pass.
+make_runs a
+make_runs b
+base=a1.xtr,a2.xtr,a3.xtr new=b1.xtr,b2.xtr,b3.xtr
+try() {
+	echo "--- $*"
+	diff_runs "$@" | verdict_only
+}
+try a1.xtr b1.xtr
+try a1.xtr nothing.xtr
+for run in a1 a2 b1 b2; do profile $run >$run.json; done
+sed 's/"driver":""/"driver":"12040"/' b1.json >driver.json
+sed 's/"name":"chat","command"/"name":"other","command"/' b1.json >program.json
+sed 's/"devices":\[/"devices":[{"device":1,"name":"another GPU","uuid":""},/' b1.json >device.json
+sed 's/"version":1/"version":2/' b1.json >newer.json
+sed 's/"nodes":\[[^]]*\]/"nodes":[7,7]/' b1.json | tr -d '\n' >broken.json
+tr -d '\n' <b1.json | sed 's/"nodes":\[[^]]*\]/"nodes":[7,7]/' >broken.json
+echo '{"format": "something"}' >other.json
+head -c 500 b1.json >cut.json
+echo text >text
+try a1.json,a2.json b1.json,driver.json
+try a1.json,a2.json b1.json,driver.json --allow-different
+try a1.json,a2.json program.json,device.json
+for bad in newer broken other cut; do try a1.json,a2.json b1.json,$bad.json; done
+try a1.json text
+make_run empty -v count=0
+try $base empty.xtr,b1.xtr
+# Damage: a chunk of the log is overwritten, and its end is missing.
+size=$(stat -c %s b1.xtr)
+head -c $((size - 300)) b1.xtr >damaged.xtr
+try $base damaged.xtr,b2.xtr
+try $base damaged.xtr,b2.xtr --allow-degraded
