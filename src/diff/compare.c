@@ -13,7 +13,10 @@
 
 #define COMMON_PATHS_MIN 10   /* of fewer, nothing is told that they have in common */
 #define COMMON_SHARE_MIN 1e-3 /* of the GPU time: of such paths */
-#define COMMON_SHARE_MAX 0.1  /* what one of them counts at most */
+#define FAMILY_PART                                                                                \
+	0.5		     /* of the error rate, for all rows of a level together: a gate looks at
+			       * several levels */
+#define COMMON_SHARE_MAX 0.1 /* what one of them counts at most */
 
 /* Takes for granted that a path is as long as in the middle of both sides. */
 static int list_common(const struct comparison *c, double *deviations, double *shares,
@@ -95,6 +98,12 @@ int compare_common(struct comparison *c)
 	return error;
 }
 
+/* (Totals are each a question of its own.) */
+static bool level_is_alone(enum level level)
+{
+	return level == LEVEL_TOTAL;
+}
+
 /* One metric of the rows of one level. */
 struct family {
 	struct comparison *c;
@@ -171,25 +180,25 @@ static int judge_rows(struct family *f, const struct noise *noise)
 		struct comparison_row *row = &c->rows[f->first + i];
 		struct effect *effect = &row->effects[f->metric];
 		const struct comparison_row *list = row;
-		double weight = row->is_tested ? f->weights[tested] : 1.0;
+		double weight = row->is_tested ? f->weights[tested] * FAMILY_PART : 1.0;
 
 		values_take(&f->values, c, f->metric, &list, 1);
-		if (f->level == LEVEL_TOTAL)
+		if (level_is_alone(f->level))
 			effect_make_alone(effect, c, &f->values);
 		else
 			effect_make(effect, c, &f->values, &f->estimates[i], noise, weight);
 		if (row->is_tested)
 			f->p[tested++] = isnan(effect->p) ? 1.0 : effect->p;
 	}
-	/* (Totals are each a question of its own.) */
-	error = f->level == LEVEL_TOTAL ? 0 : holm_adjust(f->p, f->weights, tested);
+	error = level_is_alone(f->level) ? 0 : holm_adjust(f->p, f->weights, tested);
 	tested = 0;
 	for (size_t i = 0; i < f->count && !error; i++) {
 		struct comparison_row *row = &c->rows[f->first + i];
 		struct effect *effect = &row->effects[f->metric];
 
 		effect->p_adjusted = row->is_tested ? f->p[tested++] : 1.0;
-		effect->is_significant = effect->p_adjusted <= c->alpha;
+		effect->is_significant = effect->p_adjusted <=
+					 c->alpha * (level_is_alone(f->level) ? 1.0 : FAMILY_PART);
 	}
 	return error;
 }

@@ -31,7 +31,7 @@ struct effect {
 	double p_adjusted; /* … in any row of its level: after Holm */
 	double detectable; /* the smallest ratio that would be found nearly always (95 %) */
 	bool is_exact;	   /* the runs of each side do not differ at all from each other */
-	bool is_significant; /* p_adjusted is below the level's error rate */
+	bool is_significant; /* p_adjusted is below the error rate of its level */
 };
 
 /* What happened to a row, as far as it is significant. */
