@@ -67,7 +67,9 @@ static const struct xt_account {
 	{"spool.unbacked", "areas in plain memory, which a kill loses"},
 	{"tracer.memory_bytes", "the most memory that the tracer held"},
 	{"tracer.memory_refusals", "times when it could have used more than it may hold"},
+	{"callbacks.ns", "time of the program's threads in the tracer, estimated"},
 	{"writer.cpu_ns", "CPU time of the writer thread"},
+	{"flusher.cpu_ns", "CPU time of the thread that asks CUPTI for records"},
 	{"log.bytes", "bytes of the log"},
 	/* After a kill, from the spool: */
 	{"recovered.calls", "calls recovered"},

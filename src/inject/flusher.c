@@ -23,7 +23,7 @@
 
 static _Atomic(void (*)(void)) wanted_work;
 static atomic_bool allowed, stopping, done, gpus_known;
-static atomic_uint_fast64_t dropped_records;
+static atomic_uint_fast64_t dropped_records, cpu_ns;
 static struct gpu_names gpus;
 
 static void sleep_ms(unsigned ms)
@@ -41,6 +41,7 @@ void flusher_flush(uint32_t flag)
 	if (cupti.cuptiActivityGetNumDroppedRecords &&
 	    cupti.cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) == XT_CUPTI_SUCCESS)
 		atomic_fetch_add(&dropped_records, dropped);
+	atomic_store(&cpu_ns, xt_clock_ns(CLOCK_THREAD_CPUTIME_ID));
 }
 
 /* The driver is initialised by the time it is asked: cuInit() has returned to its caller, or has
@@ -143,6 +144,11 @@ bool flusher_is_done(void)
 const struct gpu_names *flusher_gpu_names(void)
 {
 	return atomic_load(&gpus_known) ? &gpus : NULL;
+}
+
+uint64_t flusher_cpu_ns(void)
+{
+	return atomic_load(&cpu_ns);
 }
 
 uint64_t flusher_dropped_records(void)

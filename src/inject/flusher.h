@@ -43,6 +43,9 @@ bool flusher_is_done(void);
 /* NULL until the driver has told. Static. */
 const struct gpu_names *flusher_gpu_names(void);
 
+/* CPU time of the thread, as of its last flush. */
+uint64_t flusher_cpu_ns(void);
+
 /* Records that CUPTI says it dropped, so far. */
 uint64_t flusher_dropped_records(void);
 

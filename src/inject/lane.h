@@ -48,6 +48,9 @@ struct lane {
 	uint32_t hits_unaudited; /* memo hits since the last that was checked */
 	uint64_t gave_up_at;	 /* free_pos + 1 when waiting for room was in vain; 0: never */
 	bool busy;		 /* inside a callback: do not enter again */
+	uint64_t rare_ns;	 /* spent in walks and waiting, all of it */
+	uint64_t timed_ns;	 /* spent in those calls that were timed, without that */
+	uint64_t timed_count;
 	struct stack_memo memo;
 	struct stack_modules modules;
 	struct stack_walk walk;
@@ -161,12 +164,15 @@ static inline void ring_free(struct lane *lane, uint64_t pos)
 	__atomic_store_n(&lane->ring->free_pos, pos, __ATOMIC_RELEASE);
 }
 
+/* One writer; relaxed so that a reader sees whole values. */
+static inline void lane_add(uint64_t *sum, uint64_t value)
+{
+	__atomic_store_n(sum, *sum + value, __ATOMIC_RELAXED);
+}
+
 static inline void lane_count_up(struct lane *lane, enum xt_ring_counter counter)
 {
-	uint64_t *value = &lane->ring->counters[counter];
-
-	/* One writer; relaxed so that a reader sees whole values. */
-	__atomic_store_n(value, *value + 1, __ATOMIC_RELAXED);
+	lane_add(&lane->ring->counters[counter], 1);
 }
 
 #endif

@@ -343,6 +343,28 @@ static uint64_t calls_outside_rings(void)
 	return atomic_load(&lane_calls_without) + atomic_load(&callbacks_reentered);
 }
 
+/* What callbacks cost the program's threads: rare things as measured, the rest by the calls that were
+ * timed. */
+static uint64_t callbacks_ns(void)
+{
+	uint64_t sum_ns = 0;
+
+	for (uint32_t i = 0; i < lane_count(); i++) {
+		const struct lane *lane = lane_at(i);
+		uint64_t timed_count, timed_ns, seen;
+
+		if (!lane)
+			continue;
+		timed_count = __atomic_load_n(&lane->timed_count, __ATOMIC_RELAXED);
+		timed_ns = __atomic_load_n(&lane->timed_ns, __ATOMIC_RELAXED);
+		seen = __atomic_load_n(&lane->ring->counters[XT_RING_CALLS_SEEN], __ATOMIC_RELAXED);
+		sum_ns += __atomic_load_n(&lane->rare_ns, __ATOMIC_RELAXED);
+		if (timed_count)
+			sum_ns += (uint64_t)((double)timed_ns * (double)seen / (double)timed_count);
+	}
+	return sum_ns;
+}
+
 static uint64_t own_cpu_ns(void)
 {
 	return xt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -411,7 +433,9 @@ bool record_account(struct recorder *rec)
 		{"spool.unbacked", spool_unbacked_areas()},
 		{"tracer.memory_bytes", budget_most_bytes()},
 		{"tracer.memory_refusals", budget_refusals()},
+		{"callbacks.ns", callbacks_ns()},
 		{"writer.cpu_ns", own_cpu_ns()},
+		{"flusher.cpu_ns", flusher_cpu_ns()},
 		{"log.bytes", xt_writer_file_bytes(rec->writer)},
 	};
 

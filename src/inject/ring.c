@@ -48,7 +48,8 @@ void *ring_wait_for_room(struct lane *lane, uint32_t bytes)
 		now_ns = monotonic_ns();
 	}
 	lane->gave_up_at = place ? 0 : lane->free_pos_seen + 1;
-	__atomic_store_n(waited_ns, *waited_ns + now_ns - start_ns, __ATOMIC_RELAXED);
+	lane_add(waited_ns, now_ns - start_ns);
+	lane_add(&lane->rare_ns, now_ns - start_ns);
 	errno = saved_errno;
 	return place;
 }

@@ -78,7 +78,7 @@ static bool commit_stack(struct lane *lane, uint32_t slot, uint64_t generation)
 }
 
 /* False if the interpreter began to shut down meanwhile: who knows what was read of it. */
-static bool walk_both(struct lane *lane, const struct origin *origin)
+static bool walk_all(struct lane *lane, const struct origin *origin)
 {
 	stack_walk(&lane->walk, origin->regs);
 	python_walk_none(&lane->python);
@@ -87,6 +87,16 @@ static bool walk_both(struct lane *lane, const struct origin *origin)
 		return true;
 	python_walk(&lane->python, origin->python, origin->thread.state, &lane->walk);
 	return !python_is_finalizing(origin->python, origin->thread.state);
+}
+
+/* As walk_all(). It takes long and is rare, so it is timed each time. */
+static bool walk_both(struct lane *lane, const struct origin *origin)
+{
+	uint64_t start_ns = monotonic_ns();
+	bool is_good = walk_all(lane, origin);
+
+	lane_add(&lane->rare_ns, monotonic_ns() - start_ns);
+	return is_good;
 }
 
 static void count_walk(struct lane *lane)

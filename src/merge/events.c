@@ -329,6 +329,21 @@ static int finish_transfers(struct reading *reading)
 }
 
 /* No more will come: what the log said as a whole goes to the run. 0 or -ENOMEM. */
+static void add_yields(struct run *run, const struct model *model)
+{
+	const struct yields *yields = &model->yields;
+
+	if (!yields->count)
+		return;
+	if (!run->yield_count)
+		snprintf(run->yielded_to, sizeof(run->yielded_to), "%s",
+			 names_text(&model->names, yields->who, NULL));
+	run->yield_count += yields->count;
+	run->yielded_ns += yields->total_ns;
+	if (yields->since_ns && model->last_clock_ns > yields->since_ns)
+		run->yielded_ns += model->last_clock_ns - yields->since_ns;
+}
+
 static int finish(struct reading *reading)
 {
 	const struct correlate_counts *counts = correlate_finish(reading->correlate);
@@ -346,6 +361,7 @@ static int finish(struct reading *reading)
 	run->nodes_cyclic_count += reading->model->nodes.cyclic_count;
 	run->pause_count += reading->model->pauses.count;
 	run->paused_ns += pauses_total_ns(&reading->model->pauses, reading->model->last_clock_ns);
+	add_yields(run, reading->model);
 	run->nodes_made_count += reading->model->nodes.made_count;
 	run->range_counts.opened += reading->model->ranges.counts.opened;
 	run->range_counts.pops_alone += reading->model->ranges.counts.pops_alone;

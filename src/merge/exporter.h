@@ -149,6 +149,11 @@ struct run {
 	uint64_t attributed_gpu_ns;
 	uint64_t gpu_ns;
 	uint64_t losses[LOSS_COUNT];
+	uint64_t accounts[XT_ACCOUNTS]; /* of all logs, by place in xt_accounts */
+	uint64_t yield_count;		/* how often CUPTI was left to another tool */
+	uint64_t yielded_ns;
+	char yielded_to[64];	   /* the first one */
+	const struct trust *trust; /* at the end */
 	bool has_simulated_gpu;
 };
 

@@ -54,8 +54,8 @@ const char *losses_what(unsigned loss)
 	return loss < XT_ACCOUNTS ? xt_accounts[loss].meaning : others[loss].what;
 }
 
-static void count_account(uint64_t losses[LOSS_COUNT], const char *path, const struct model *model,
-			  struct report *report)
+static void count_account(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCOUNTS],
+			  const char *path, const struct model *model, struct report *report)
 {
 	for (size_t a = 0; a < model->account.count; a++) {
 		const struct pair *pair = &model->account.rows[a];
@@ -64,10 +64,12 @@ static void count_account(uint64_t losses[LOSS_COUNT], const char *path, const s
 		const char *meaning = xt_account_meaning(name, length);
 		unsigned loss = 0;
 
-		if (!pair->value || !xt_account_is_loss(name, length))
-			continue;
 		while (meaning && xt_accounts[loss].meaning != meaning)
 			loss++;
+		if (meaning)
+			accounts[loss] += pair->value;
+		if (!pair->value || !xt_account_is_loss(name, length))
+			continue;
 		losses[meaning ? loss : LOSS_OTHER] += pair->value;
 		report_warn(report, "%s: %llu lost while recording (%s)", path,
 			    (unsigned long long)pair->value, meaning ? meaning : name);
@@ -140,12 +142,13 @@ static void report_end(uint64_t losses[LOSS_COUNT], const struct input *log,
 	losses[LOSS_ENDS] += damage->truncated || !damage->closed;
 }
 
-void losses_count(uint64_t losses[LOSS_COUNT], const struct input *log, const struct model *model,
+void losses_count(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCOUNTS],
+		  const struct input *log, const struct model *model,
 		  const struct xt_damage *damage, struct report *report)
 {
 	uint64_t damaged = damage->chunks_damaged, missing = damage->chunks_missing;
 
-	count_account(losses, log->path, model, report);
+	count_account(losses, accounts, log->path, model, report);
 	report_python(log->path, model, report);
 	losses[LOSS_DAMAGED_CHUNKS] += damaged;
 	losses[LOSS_MISSING_CHUNKS] += missing;

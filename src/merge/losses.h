@@ -36,9 +36,10 @@ const char *losses_what(unsigned loss);
 
 /*
  * Adds up what is lost of a log, and warns of it. damage is that of both readings; the rows of all
- * kinds that the merge reads are counted in the model.
+ * kinds that the merge reads are counted in the model. All accounts of the log are added to accounts.
  */
-void losses_count(uint64_t losses[LOSS_COUNT], const struct input *log, const struct model *model,
+void losses_count(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCOUNTS],
+		  const struct input *log, const struct model *model,
 		  const struct xt_damage *damage, struct report *report);
 
 #endif

@@ -14,6 +14,7 @@
 #include "merge/doubts.h"
 #include "merge/reading.h"
 #include "merge/sinks.h"
+#include "merge/trust.h"
 
 /* How a process is called. To be given back with free(); NULL if memory ran out. */
 static char *make_label(const struct inputs *inputs, const struct input *log,
@@ -114,7 +115,7 @@ static int read_log(struct run *run, size_t index, struct debug_search *search, 
 	if (!error)
 		error = read_process(&reading, run->report);
 	if (!error)
-		losses_count(run->losses, log, model, &reading.damage, run->report);
+		losses_count(run->losses, run->accounts, log, model, &reading.damage, run->report);
 	if (!error && !strcmp(model_meta(model, "gpu.simulated"), "1"))
 		run->has_simulated_gpu = true;
 	frames_free(&reading.frames);
@@ -142,6 +143,7 @@ static void report_missing(const struct run *run, struct report *report)
 
 static int read_all(struct run *run, struct sink *sinks, size_t sink_count)
 {
+	struct trust trust = {0};
 	struct debug_search search = {.directory = run->settings->debug_directory,
 				      .server.report = run->report};
 	int error = 0;
@@ -163,8 +165,12 @@ static int read_all(struct run *run, struct sink *sinks, size_t sink_count)
 	report_missing(run, run->report);
 	findings_sort(&run->findings);
 	transfers_sort(&run->transfers);
+	error = trust_judge(&trust, run);
+	run->trust = &trust;
 	for (size_t e = 0; e < sink_count && !error; e++)
 		error = sinks[e].exporter->end(&sinks[e], run);
+	run->trust = NULL;
+	trust_free(&trust);
 	return error;
 }
 

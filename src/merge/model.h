@@ -114,6 +114,14 @@ struct embedded_source {
 	struct place place;
 };
 
+/* When the tracer left CUPTI to another tool. */
+struct yields {
+	uint64_t count;
+	uint64_t total_ns;
+	uint64_t since_ns; /* 0: not at the moment */
+	uint32_t who;	   /* name: the first one */
+};
+
 struct pair {
 	uint32_t key;
 	uint32_t text;	/* META */
@@ -150,6 +158,7 @@ struct model {
 	MODEL_ROWS(struct api) apis;	   /* in the order of the log; api 0 is unknown */
 	MODEL_ROWS(struct pair) meta;
 	MODEL_ROWS(struct pair) account;
+	struct yields yields;
 	MODEL_ROWS(struct embedded_symbol) symbols; /* by module and start, once loaded */
 	MODEL_ROWS(struct embedded_source) sources; /* by module, address and order, likewise */
 	struct ranges ranges;			    /* of NVTX */

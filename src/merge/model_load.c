@@ -449,6 +449,22 @@ static int load_clocks(struct model *model, const struct xt_chunk *chunk)
 	return 0;
 }
 
+static void load_yield(struct model *model, uint64_t time_ns, bool is_on, bool is_yield,
+		       struct xt_bytes who)
+{
+	struct yields *yields = &model->yields;
+
+	if (!is_on && is_yield && !yields->since_ns) {
+		if (!yields->count++)
+			yields->who =
+				names_intern(&model->names, who.data ? who.data : "", who.length);
+		yields->since_ns = time_ns;
+	} else if (is_on && yields->since_ns) {
+		yields->total_ns += time_ns > yields->since_ns ? time_ns - yields->since_ns : 0;
+		yields->since_ns = 0;
+	}
+}
+
 static int load_switches(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *time_ns = xt_chunk_u64(chunk, XT_SWITCH_TIME_NS);
@@ -457,7 +473,11 @@ static int load_switches(struct model *model, const struct xt_chunk *chunk)
 	int error = 0;
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++) {
-		error = pauses_add(&model->pauses, time_ns[r], is_on[r] != 0);
+		load_yield(model, time_ns[r], is_on[r] != 0, why[r] == XT_SWITCH_YIELDED,
+			   xt_chunk_bytes(chunk, XT_SWITCH_WHO, r));
+		error = model->yields.who == NAME_FAILED
+				? -ENOMEM
+				: pauses_add(&model->pauses, time_ns[r], is_on[r] != 0);
 		if (!error && is_on[r] && why[r] == XT_SWITCH_YIELDED) {
 			uint64_t *row = NEXT_ROW(model->renumbered_ns);
 

@@ -10,6 +10,7 @@
 #include "merge/labels.h"
 #include "merge/sqlite.h"
 #include "merge/text.h"
+#include "merge/trust.h"
 
 /* Foreign text, clean. 0 or -ENOMEM. */
 static int bind_clean(struct sqlite *s, enum statement statement, int column, const char *text)
@@ -294,6 +295,7 @@ int sqlite_put_run(struct sink *sink, const struct run *run)
 	put_meta_number(sink, "simulated_gpu", run->has_simulated_gpu);
 	put_meta_number(sink, "gpu_time_ns", run->gpu_ns);
 	put_meta_number(sink, "attributed_gpu_time_ns", run->attributed_gpu_ns);
+	put_meta(sink, "trust", run->trust->lines[0]);
 	put_meta_number(sink, "complete", run->report->status == STATUS_OK);
 	return error ? error : put_trust(sink, run);
 }

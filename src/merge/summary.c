@@ -8,6 +8,7 @@
 
 #include "merge/summary.h"
 #include "merge/tables.h"
+#include "merge/trust.h"
 
 #define KERNEL_COLUMNS 100
 
@@ -148,6 +149,7 @@ static void put_overview(struct output *out, const struct run *run)
 	output_format(out, "  %-52s %16s\n", "recording was paused", time);
 }
 
+/* One by one, if there are any. */
 static void put_losses(struct output *out, const struct run *run)
 {
 	uint64_t sum = run->work_without_call_count + run->work_without_stack_count +
@@ -155,11 +157,9 @@ static void put_losses(struct output *out, const struct run *run)
 
 	for (unsigned l = 0; l < LOSS_COUNT; l++)
 		sum += run->losses[l];
-	output_text(out, "\n", 1);
-	put_style(out, sum ? STYLE_ALARM : STYLE_TITLE);
-	output_format(out, "Losses by cause%s", sum ? "" : ": none");
-	put_style(out, STYLE_PLAIN);
-	output_text(out, "\n", 1);
+	if (!sum)
+		return;
+	put_title(out, "Losses by cause", 0, 0);
 	for (unsigned l = 0; l < LOSS_COUNT; l++)
 		if (run->losses[l])
 			put_count(out, losses_what(l), run->losses[l]);
@@ -172,6 +172,17 @@ static void put_losses(struct output *out, const struct run *run)
 	if (run->work_without_stack_count)
 		put_count(out, "kernels, copies, sets whose call has no stack",
 			  run->work_without_stack_count);
+}
+
+static void put_trust(struct output *out, const struct trust *trust)
+{
+	output_text(out, "\n", 1);
+	put_style(out, trust->word == TRUST_COMPLETE ? STYLE_TITLE : STYLE_ALARM);
+	output_format(out, "Trust: %s", trust->lines[0]);
+	put_style(out, STYLE_PLAIN);
+	for (int l = 1; l < TRUST_LINES; l++)
+		output_format(out, "\n  %s", trust->lines[l]);
+	output_text(out, "\n", 1);
 }
 
 static int begin(struct sink *sink)
@@ -207,6 +218,7 @@ static int end(struct sink *sink, const struct run *run)
 		error = summary_put_calls(sink, run);
 	if (!error)
 		error = summary_put_memory(sink, run);
+	put_trust(out, run->trust);
 	put_losses(out, run);
 	if (run->report->warning_count)
 		put_title(out, "Warnings", 0, 0);

@@ -7,6 +7,7 @@
 #include "merge/doubts.h"
 #include "merge/labels.h"
 #include "merge/summary_json.h"
+#include "merge/trust.h"
 
 #define SEVERAL_CATEGORIES "[several]"
 
@@ -271,8 +272,24 @@ static void put_doubts(struct json *json, const struct run *run)
 
 void summary_json_trust(struct json *json, const struct run *run)
 {
+	const struct trust *trust = run->trust;
+
 	json_begin_object(json, "trust");
+	json_string(json, "word", trust_word_name(trust->word));
+	json_begin_array(json, "reasons");
+	for (size_t r = 0; r < trust->reason_count; r++)
+		json_string(json, NULL, trust->reasons[r]);
+	json_end_array(json);
+	json_begin_array(json, "lines");
+	for (int l = 0; l < TRUST_LINES; l++)
+		json_string(json, NULL, trust->lines[l]);
+	json_end_array(json);
 	json_bool(json, "complete", run->report->status == STATUS_OK);
+	json_begin_object(json, "account");
+	for (size_t a = 0; a < XT_ACCOUNTS; a++)
+		if (run->accounts[a])
+			json_u64(json, xt_accounts[a].name, run->accounts[a]);
+	json_end_object(json);
 	json_u64(json, "attributed_gpu_time_ns", run->attributed_gpu_ns);
 	json_begin_object(json, "losses");
 	for (unsigned l = 0; l < LOSS_COUNT; l++)

@@ -119,6 +119,9 @@ export interface Summary {
 	totals: Record<string, number>;
 	processes: Process[];
 	trust: {
+		word: 'complete' | 'degraded' | 'damaged';
+		reasons: string[];
+		lines: string[];
 		complete: boolean;
 		attributed_gpu_time_ns: number;
 		losses: Record<string, number>;

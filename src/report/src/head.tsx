@@ -4,22 +4,23 @@ import { formatCount, formatPercent, shortBytes, shortTime } from './format';
 import { type State, theme, type Theme } from './state';
 import { countWords, doubtWords } from './words';
 
-type Status = 'complete' | 'degraded' | 'damaged';
+type Status = State['report']['summary']['trust']['word'];
 
-const statusWords: Record<Status, [string, string]> = {
-	complete: ['Complete', 'Nothing was lost, and every kernel, copy and set has its call.'],
-	degraded: ['Degraded', 'Something was lost or could not be attributed.'],
-	damaged: ['Damaged', 'The log is damaged, cut short, or was not closed.'],
+const statusWords: Record<Status, string> = {
+	complete: 'Complete',
+	degraded: 'Degraded',
+	damaged: 'Damaged',
 };
 
-/* Losses after the recording: the names that LOG_FORMAT.md does not have. */
-const damage = /\.damaged$|^chunks\.missing$|^ends\.missing$/;
-
 export function statusOf({ report }: State): Status {
-	const { complete, losses } = report.summary.trust;
+	return report.summary.trust.word;
+}
 
-	if (Object.keys(losses).some((name) => damage.test(name))) return 'damaged';
-	return complete ? 'complete' : 'degraded';
+/* Why that is the word. */
+function meaningOf({ report }: State): string {
+	const { reasons } = report.summary.trust;
+
+	return reasons.length ? `${reasons.join('; ')}.` : 'Nothing was lost, and every kernel, copy and set has its call.';
 }
 
 export function titleOf({ report }: State): string {
@@ -109,7 +110,8 @@ function Tiles({ state }: { state: State }) {
 }
 
 function Notice({ state, status }: { state: State; status: Status }) {
-	const { warnings } = state.report.summary.trust;
+	const { trust } = state.report.summary;
+	const warnings = trust.warnings.length ? trust.warnings : trust.reasons;
 	const shown = 4;
 
 	if (status === 'complete') return null;
@@ -131,7 +133,7 @@ export function Head({ state }: { state: State }) {
 	const { report } = state;
 	const { summary } = report;
 	const status = statusOf(state);
-	const [word, meaning] = statusWords[status];
+	const [word, meaning] = [statusWords[status], meaningOf(state)];
 	const started = Math.min(...summary.processes.map((p) => p.start_realtime_ns));
 	const hosts = new Set(summary.processes.map((p) => p.host).filter(Boolean));
 	const gpus = new Set(summary.processes.flatMap((p) => p.devices.map((d) => d.name)).filter(Boolean));
@@ -190,7 +192,7 @@ function Counts({ rows }: { rows: [key: string, words: string, value: number][] 
 export function Account({ state }: { state: State }) {
 	const { summary } = state.report;
 	const { trust, totals } = summary;
-	const [word, meaning] = statusWords[statusOf(state)];
+	const [word, meaning] = [statusWords[statusOf(state)], meaningOf(state)];
 	const lost = Object.entries({ ...trust.losses, ...trust.doubts }).map(
 		([key, value]): [string, string, number] => [key, state.report.loss_words[key] ?? doubtWords[key] ?? key, value],
 	);
@@ -205,6 +207,11 @@ export function Account({ state }: { state: State }) {
 						? `${formatPercent(trust.attributed_gpu_time_ns, totals.gpu_time_ns)} of GPU time is attributed to a call path.`
 						: null}
 				</p>
+				{trust.lines.slice(1).map((line) => (
+					<p class="sub" data-trust-line>
+						{line}.
+					</p>
+				))}
 			</header>
 			<div class="account">
 				<div>

@@ -176,7 +176,7 @@ class Checker:
         facts.expect_same(found, wanted, "summary: memory")
 
     def losses(self):
-        lost = {row[0]: int(row[1].replace(",", "")) for row in self.tables["Losses by cause"]}
+        lost = {row[0]: int(row[1].replace(",", "")) for row in self.tables.get("Losses by cause", ())}
         by_device = lost.pop("kernels, copies, sets launched by the GPU, call unknown", 0)
         facts.expect(sum(lost.values()) == self.evidence.spoilt, "summary: losses", lost)
         facts.expect(by_device == sum(not work.correlation for work in self.evidence.work),

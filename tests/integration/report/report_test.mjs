@@ -439,6 +439,7 @@ async function checkTrust() {
 		const page = await open(outputs(name === 'cut' ? cut : made(name), name).html);
 
 		if (word) assert.equal(await page.textContent('#trust'), word, name);
+		assert.equal(await page.locator('[data-trust-line]').count(), 2, name);
 		if (word && word !== 'Complete') assert.ok((await page.locator('.notice li').count()) > 0);
 		await close(page);
 	}
