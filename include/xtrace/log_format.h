@@ -284,6 +284,7 @@ enum xt_switch_column {
 enum xt_switch_why {
 	XT_SWITCH_ASKED = 0,   /* by the user or the program */
 	XT_SWITCH_YIELDED = 1, /* another tool took CUPTI, or has left */
+	XT_SWITCH_SIZE = 2,    /* the log has the size that it may have */
 };
 
 enum xt_memory_operation { XT_MEMORY_ALLOC = 1, XT_MEMORY_FREE = 2 };

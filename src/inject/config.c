@@ -95,6 +95,18 @@ static bool read_python(void)
 	return true;
 }
 
+static void read_max_size(struct xt_size_bound *bound)
+{
+	const char *value = getenv("XTRACE_MAX_SIZE");
+
+	*bound = (struct xt_size_bound){0};
+	if (value && *value && !xt_size_bound_parse(value, bound))
+		say("XTRACE_MAX_SIZE=%s is no size of a log (256K or more, as 500M, 2G, "
+		    "2G:newest); "
+		    "there is no bound",
+		    value);
+}
+
 bool config_read(struct config *config)
 {
 	const char *audit;
@@ -109,6 +121,7 @@ bool config_read(struct config *config)
 	config->api_level = read_api_level();
 	config->starts_paused = read_word("XTRACE_START", "paused");
 	config->follows_profiler = read_word("XTRACE_CAPTURE_RANGE", "cudaProfilerApi");
+	read_max_size(&config->max_size);
 	config->yields = read_word("XTRACE_YIELD", "1");
 	audit = getenv("XTRACE_AUDIT");
 	config->audit_interval = AUDIT_INTERVAL_DEFAULT;

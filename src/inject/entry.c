@@ -36,6 +36,7 @@
 #include "inject/stack_walk.h"
 #include "inject/writer_thread.h"
 #include "inject/yield.h"
+#include "log/shrink.h"
 #include "log/writer.h"
 
 #define EXIT_PATIENCE_NS    UINT64_C(2000000000)
@@ -218,7 +219,10 @@ static int start_log(const struct config *config, char *log_path, char *why, siz
 		xt_writer_close(log);
 		return rc;
 	}
-	rc = writer_thread_start(log, header.start_monotonic_ns);
+	if (config->max_size.keeps_newest)
+		rc = xt_shrink_prepare(log, log_path);
+	if (!rc)
+		rc = writer_thread_start(log, header.start_monotonic_ns, &config->max_size);
 	if (rc) {
 		snprintf(why, why_bytes, "the writer thread cannot be started: %s", strerror(-rc));
 		xt_writer_close(log);

@@ -140,7 +140,10 @@ static struct xt_table *work_row(struct recorder *rec, enum xt_kind kind, struct
 	uint32_t stream_id;
 
 	if (skipped_calls_has(&rec->skipped, work->correlation_id)) {
-		rec->records_skipped++;
+		if (rec->bound.standing >= BOUND_STOPPING)
+			tally->beyond_size++;
+		else
+			rec->records_skipped++;
 		return NULL;
 	}
 	if (!work->start_ns || work->end_ns < work->start_ns) {
@@ -267,8 +270,13 @@ static void take_set(struct recorder *rec, const struct cupti_activity *record)
 static void take_memory(struct recorder *rec, const struct cupti_activity *record)
 {
 	const struct cupti_activity_memory *memory = (const void *)record;
-	struct xt_table *table = recorder_table(rec, XT_KIND_MEMORY, 0);
+	struct xt_table *table;
 
+	if (recorder_is_full(rec)) {
+		rec->memory.beyond_size++;
+		return;
+	}
+	table = recorder_table(rec, XT_KIND_MEMORY, 0);
 	if (!table) { /* no memory for a chunk */
 		rec->memory.write_failed++;
 		return;

@@ -190,21 +190,28 @@ static void drain(struct recorder *rec, struct lane *lane, uint64_t end)
 			take_call(rec, lane, (const struct xt_record_call *)record);
 			break;
 		case XT_RECORD_STACK:
-			take_stack(rec, lane, (struct xt_record_stack *)record);
+			if (!recorder_is_full(rec))
+				take_stack(rec, lane, (struct xt_record_stack *)record);
 			break;
 		case XT_RECORD_MODULE:
 			take_module(rec, lane, (const struct xt_record_module *)record);
 			break;
 		case XT_RECORD_NODE:
-			if (((const struct xt_record_node *)record)->graph_exec)
+			if (recorder_is_full(rec))
+				rec->nodes_beyond_size++;
+			else if (((const struct xt_record_node *)record)->graph_exec)
 				take_node_update(rec, lane, (const void *)record);
 			else
 				take_node(rec, lane, (const void *)record);
 			break;
 		case XT_RECORD_RANGE:
-			take_range(rec, lane, (const struct xt_record_range *)record);
+			if (recorder_is_full(rec))
+				rec->ranges_beyond_size++;
+			else
+				take_range(rec, lane, (const struct xt_record_range *)record);
 			break;
 		case XT_RECORD_SKIP:
+			rec->skipped_beyond_size += rec->bound.standing >= BOUND_STOPPING;
 			skipped_calls_add(&rec->skipped,
 					  ((const struct xt_record_skip *)record)->correlation_id);
 			break;

@@ -255,6 +255,11 @@ void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on)
 	record_switch_why(rec, time_ns, is_on, XT_SWITCH_ASKED, "");
 }
 
+void record_stop(struct recorder *rec, uint64_t time_ns)
+{
+	record_switch_why(rec, time_ns, false, XT_SWITCH_SIZE, "");
+}
+
 void record_yields(struct recorder *rec)
 {
 	struct yield_event event;
@@ -372,7 +377,9 @@ static uint64_t own_cpu_ns(void)
 
 bool record_account(struct recorder *rec)
 {
-	uint64_t seen = lanes_sum(XT_RING_CALLS_SEEN) + calls_outside_rings();
+	uint64_t seen =
+		lanes_sum(XT_RING_CALLS_SEEN) + calls_outside_rings() + rec->skipped_beyond_size;
+	uint64_t beyond_size = rec->calls.beyond_size + rec->skipped_beyond_size;
 	uint64_t written = rec->calls.written + rec->calls.pending;
 	uint64_t ring_full = lanes_sum(XT_RING_LOST_RING_FULL);
 	uint64_t no_ring = atomic_load(&lane_calls_without);
@@ -388,22 +395,28 @@ bool record_account(struct recorder *rec)
 		{"calls.lost.no_ring", no_ring},
 		{"calls.lost.nested", nested},
 		{"calls.lost.write_failed", rec->calls.write_failed},
+		{"calls.lost.size", beyond_size},
 		{"kernels.written", rec->kernels.written + rec->kernels.pending},
 		{"kernels.invalid", rec->kernels.invalid},
 		{"kernels.lost.write_failed", rec->kernels.write_failed},
+		{"kernels.lost.size", rec->kernels.beyond_size},
 		{"copies.written", rec->copies.written + rec->copies.pending},
 		{"copies.invalid", rec->copies.invalid},
 		{"copies.lost.write_failed", rec->copies.write_failed},
+		{"copies.lost.size", rec->copies.beyond_size},
 		{"sets.written", rec->sets.written + rec->sets.pending},
 		{"sets.invalid", rec->sets.invalid},
 		{"sets.lost.write_failed", rec->sets.write_failed},
+		{"sets.lost.size", rec->sets.beyond_size},
 		{"memory.written", rec->memory.written + rec->memory.pending},
 		{"memory.lost.write_failed", rec->memory.write_failed},
+		{"memory.lost.size", rec->memory.beyond_size},
 		{"nodes.seen", lanes_sum(XT_RING_NODES_SEEN)},
-		{"nodes.lost", lanes_sum(XT_RING_NODES_LOST)},
+		{"nodes.lost", lanes_sum(XT_RING_NODES_LOST) + rec->nodes_beyond_size},
 		{"ranges.seen", lanes_sum(XT_RING_RANGES_SEEN) + ranges_unplaced},
-		{"ranges.lost", lanes_sum(XT_RING_RANGES_LOST) + ranges_unplaced},
-		{"calls.skipped", rec->skipped.count},
+		{"ranges.lost",
+		 lanes_sum(XT_RING_RANGES_LOST) + ranges_unplaced + rec->ranges_beyond_size},
+		{"calls.skipped", rec->skipped.count - rec->skipped_beyond_size},
 		{"skips.lost", lanes_sum(XT_RING_SKIPS_LOST)},
 		{"records.skipped", rec->records_skipped},
 		{"records.other", rec->records_other},
@@ -448,5 +461,6 @@ bool record_account(struct recorder *rec)
 		xt_table_put(table, XT_ACCOUNT_VALUE, rows[i].value);
 		xt_table_end_row(table);
 	}
-	return seen == written + ring_full + no_ring + nested + rec->calls.write_failed;
+	return seen ==
+	       written + ring_full + no_ring + nested + rec->calls.write_failed + beyond_size;
 }

@@ -19,6 +19,7 @@
 #include "inject/lane.h"
 #include "inject/module_image.h"
 #include "inject/skipped_calls.h"
+#include "log/size_text.h"
 #include "log/writer.h"
 
 #define HELD_BUFFERS_MAX 64
@@ -29,13 +30,27 @@ struct tally {
 	uint64_t written; /* in the file */
 	uint64_t pending; /* in tables or the writer's buffer */
 	uint64_t write_failed;
-	uint64_t invalid; /* not made into rows */
+	uint64_t invalid;     /* not made into rows */
+	uint64_t beyond_size; /* left out to keep the log within its size */
 };
 
 struct known_name {
 	const char *address;
 	uint64_t epoch;
 	uint32_t id; /* XT_STRING_ID */
+};
+
+/* How near the log is to the size that it may have. */
+struct recorder_bound {
+	struct xt_size_bound size;
+	enum {
+		BOUND_FAR,
+		BOUND_SHRINKING, /* the oldest events are being left out */
+		BOUND_STOPPING,	 /* recording has been paused for good … */
+		BOUND_STOPPED,	 /* … and what came before is taken: the rest is left out */
+	} standing;
+	uint64_t file_bytes; /* when it was last looked at */
+	uint64_t largest_flush_bytes;
 };
 
 struct recorder {
@@ -62,6 +77,9 @@ struct recorder {
 	uint64_t threads_seen;
 	uint64_t rounds; /* of record_calls() */
 	struct skipped_calls skipped;
+	uint64_t skipped_beyond_size; /* of these, those that were left out for the log's size */
+	uint64_t ranges_beyond_size, nodes_beyond_size;
+	struct recorder_bound bound;
 	bool devices_named;
 	bool write_failed;     /* the last flush; said when it begins */
 	uint64_t last_scan_ns; /* of the modules */
@@ -102,6 +120,8 @@ void record_thread(struct recorder *rec, struct lane *lane);
 void record_clock(struct recorder *rec);
 /* Recording was paused, or went on, at that time. */
 void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on);
+/* Recording stops for good, as the log has its size. */
+void record_stop(struct recorder *rec, uint64_t time_ns);
 /* Another tool came, or has left (yield.h). */
 void record_yields(struct recorder *rec);
 /* Does what others ask for in the spool. */
@@ -120,6 +140,16 @@ struct recorded_python {
 };
 void record_python_frames(struct recorder *rec, const struct xt_record_stack *record,
 			  struct recorded_python *out);
+
+/* record_bounds.c: keeps the log within its size; once in each round. */
+void record_bounds(struct recorder *rec);
+void record_bounds_end(struct recorder *rec); /* what is half done is given up */
+
+/* Is what comes now beyond it? Then it is counted as lost by that. */
+static inline bool recorder_is_full(const struct recorder *rec)
+{
+	return rec->bound.standing == BOUND_STOPPED;
+}
 
 /* record_calls.c: takes what all rings hold. Returns the largest share of a ring, in percent,
  * that waits to be freed by a flush. */

@@ -32,6 +32,7 @@
 #define RETRY_NS	    (1000 * 1000000) /* after a write that failed */
 #define NAMES_AHEAD_NS	    (50 * 1000000)
 #define ACCOUNT_NS	    (1000 * 1000000)
+#define ACCOUNT_FULL_NS	    UINT64_C(10000000000)
 #define RING_FLUSH_PERCENT  40
 #define HELD_FLUSH_COUNT    12
 #define STACK_BYTES	    (256 << 10)
@@ -94,6 +95,12 @@ static bool flush_is_due(const struct recorder *rec, uint64_t since_ns, uint32_t
 	       rec->held_count >= HELD_FLUSH_COUNT;
 }
 
+/* A log that is full grows by its account alone. */
+static uint64_t account_period_ns(const struct recorder *rec)
+{
+	return recorder_is_full(rec) ? ACCOUNT_FULL_NS : ACCOUNT_NS;
+}
+
 static void run_until_stopped(struct recorder *rec)
 {
 	uint64_t last_flush_ns = monotonic_ns(), last_account_ns = last_flush_ns;
@@ -110,7 +117,7 @@ static void run_until_stopped(struct recorder *rec)
 			record_names_ahead(rec);
 			last_names_ns = now_ns;
 		}
-		if (now_ns - last_account_ns >= ACCOUNT_NS) {
+		if (now_ns - last_account_ns >= account_period_ns(rec)) {
 			record_clock(rec);
 			record_account(rec);
 			activity_shrink();
@@ -120,6 +127,7 @@ static void run_until_stopped(struct recorder *rec)
 			recorder_flush(rec);
 			last_flush_ns = now_ns;
 		}
+		record_bounds(rec);
 		keep_stock();
 		sleep_ns(ROUND_NS);
 	}
@@ -173,6 +181,7 @@ static bool finish(struct recorder *rec)
 		take_and_flush(rec);
 		balanced = record_account(rec);
 	}
+	record_bounds_end(rec);
 	if (recorder_flush(rec))
 		return false;
 	/* What CUPTI has kept is in the spool: a recovery takes it from there. */
@@ -232,13 +241,14 @@ static void wait_for_begin(void)
 		sleep_ns(200000);
 }
 
-int writer_thread_start(struct xt_writer *log, uint64_t start_ns)
+int writer_thread_start(struct xt_writer *log, uint64_t start_ns, const struct xt_size_bound *size)
 {
 	sigset_t all, before;
 	int rc = recorder_init(&threads.recorder, log, start_ns);
 
 	if (rc)
 		goto give_up;
+	threads.recorder.bound.size = *size;
 	threads.log = log;
 	keep_stock();
 	sigfillset(&all);

@@ -9,11 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct xt_size_bound;
 struct xt_writer;
 
-/* Starts both threads; the writer then owns `log`. 0 or -errno (nothing runs then, and the caller
+/* Starts both threads; the writer then owns `log`, and keeps it within the size. 0 or -errno (nothing runs then, and the caller
  * keeps the log). */
-int writer_thread_start(struct xt_writer *log, uint64_t start_ns);
+int writer_thread_start(struct xt_writer *log, uint64_t start_ns, const struct xt_size_bound *size);
 
 /* From now on CUPTI is asked for its records every 50 ms; before, it may not be set up. */
 void writer_thread_allow_flush(void);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "log/recovery.h"
+#include "log/shrink.h"
 #include "xtrace/reader.h"
 
 static void release(struct recovery *recovery)
@@ -129,6 +130,17 @@ static int drop_unused_spool(const char *log_path, const char *spool_path)
 	return error;
 }
 
+/* The process was about to make its log smaller: that copy is not the log. */
+static void remove_unfinished(const char *log_path)
+{
+	char *path = NULL;
+
+	if (asprintf(&path, "%s" XT_SHRINK_SUFFIX, log_path) < 0)
+		return;
+	unlink(path);
+	free(path);
+}
+
 static int recover(struct recovery *recovery, const char *log_path, const char *spool_path)
 {
 	int error = recovery_open_spool(recovery, spool_path);
@@ -157,6 +169,7 @@ static int recover(struct recovery *recovery, const char *log_path, const char *
 		*recovery->out = (struct xt_recovered){.found = true};
 		return error;
 	}
+	remove_unfinished(log_path);
 	/* If it cannot be deleted, the next recovery finds that the log has it all. */
 	unlink(spool_path);
 	return 0;

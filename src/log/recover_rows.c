@@ -383,7 +383,6 @@ void recovery_add_account(struct recovery *recovery)
 		{"sets.written", rows[XT_KIND_SET] + out->sets},
 		{"memory.written", rows[XT_KIND_MEMORY] + out->memory},
 		{"threads.seen", recovery->thread_count},
-		{"log.bytes", xt_writer_file_bytes(recovery->writer)},
 		{"recovered.calls", out->calls},
 		{"recovered.open_calls", out->open_calls},
 		{"recovered.ranges", out->ranges},
@@ -399,6 +398,8 @@ void recovery_add_account(struct recovery *recovery)
 	};
 
 	add_call_account(recovery);
+	/* (It may be less than it was: see shrink.h.) */
+	add_value(recovery, "log.bytes", xt_writer_file_bytes(recovery->writer));
 	add_value(recovery, "records.skipped",
 		  recovery_account(recovery, "records.skipped") + out->skipped);
 	for (size_t i = 0; i < sizeof(ring_accounts) / sizeof(ring_accounts[0]); i++)

@@ -14,28 +14,13 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zstd.h>
 
-#include "log/own_file.h"
 #include "log/tail.h"
+#include "log/writer_state.h"
 
 #define COMPRESSION_LEVEL 1 /* columns of differences gain little from more, and it costs CPU */
 
 #define CUT_COST_BYTES 16 /* more than zstd needs to begin a block */
-
-struct xt_writer {
-	struct xt_own_file file;
-	uint32_t sequence;   /* of the next chunk */
-	uint64_t file_bytes; /* whole chunks in the file */
-	struct xt_log_header header;
-	bool header_pending; /* the file has no header yet: it stands first in pending */
-	uint8_t *pending;
-	size_t pending_bytes;
-	size_t pending_capacity;
-	uint8_t *raw; /* a table's encoding, before compression */
-	size_t raw_capacity;
-	ZSTD_CCtx *cctx;
-};
 
 static int grow(uint8_t **buffer, size_t *capacity, size_t want)
 {
@@ -71,9 +56,8 @@ static struct xt_writer *writer_new(void)
 	return writer;
 }
 
-/* Marks the file as being written, so that nobody appends to it meanwhile. File systems without
- * locks are written to all the same. */
-static int lock(int fd)
+/* Nobody appends to it meanwhile. File systems without locks are written to all the same. */
+int writer_lock(int fd)
 {
 	int error;
 
@@ -105,10 +89,10 @@ int xt_writer_create(const char *path, struct xt_log_header *header, struct xt_w
 	if (!writer || grow(&writer->pending, &writer->pending_capacity, sizeof(*header)))
 		goto fail;
 	error = open_own(&writer->file, path,
-			 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
+			 O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
 	if (error)
 		goto fail;
-	lock(writer->file.fd);
+	writer_lock(writer->file.fd);
 
 	memcpy(header->magic, XT_LOG_MAGIC, sizeof(header->magic));
 	header->version_major = XT_LOG_VERSION_MAJOR;
@@ -164,7 +148,7 @@ int xt_writer_append(const char *path, struct xt_writer **writer_out)
 	error = open_own(&writer->file, path,
 			 O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (!error)
-		error = lock(writer->file.fd);
+		error = writer_lock(writer->file.fd);
 	if (!error)
 		error = find_tail(writer->file.fd, &writer->header, &tail);
 	if (!error)
@@ -210,6 +194,12 @@ static size_t compress(struct xt_writer *writer, size_t raw_bytes, const struct 
 	return 0;
 }
 
+/* What is pending may be for another file. */
+static uint32_t *next_sequence(struct xt_writer *writer)
+{
+	return writer->is_switched ? &writer->shrinking->sequence : &writer->sequence;
+}
+
 static int add_chunk(struct xt_writer *writer, enum xt_kind kind, uint32_t row_count,
 		     size_t raw_bytes, const struct xt_cuts *cuts)
 {
@@ -218,7 +208,7 @@ static int add_chunk(struct xt_writer *writer, enum xt_kind kind, uint32_t row_c
 		.kind = (uint16_t)kind,
 		.raw_bytes = (uint32_t)raw_bytes,
 		.row_count = row_count,
-		.sequence = writer->sequence,
+		.sequence = *next_sequence(writer),
 	};
 	size_t bound = ZSTD_compressBound(raw_bytes) + cuts->count * CUT_COST_BYTES;
 	uint8_t *place;
@@ -234,8 +224,10 @@ static int add_chunk(struct xt_writer *writer, enum xt_kind kind, uint32_t row_c
 	header.stored_bytes = (uint32_t)stored;
 	header.check = xt_check32(&header, offsetof(struct xt_chunk_header, check));
 	memcpy(place, &header, sizeof(header));
+	if (shrink_note(writer, kind, row_count, sizeof(header) + stored))
+		return -ENOMEM;
 	writer->pending_bytes += sizeof(header) + stored;
-	writer->sequence++;
+	++*next_sequence(writer);
 	return 0;
 }
 
@@ -264,7 +256,7 @@ int xt_writer_add_end(struct xt_writer *writer)
 	return add_chunk(writer, XT_KIND_END, 0, 0, &none);
 }
 
-static int write_all(int fd, const uint8_t *data, size_t data_bytes, uint64_t offset)
+int writer_write_all(int fd, const uint8_t *data, size_t data_bytes, uint64_t offset)
 {
 	while (data_bytes) {
 		ssize_t written = pwrite(fd, data, data_bytes, (off_t)offset);
@@ -283,6 +275,7 @@ static int write_all(int fd, const uint8_t *data, size_t data_bytes, uint64_t of
 static void drop_pending(struct xt_writer *writer)
 {
 	writer->pending_bytes = 0;
+	shrink_dropped(writer);
 	if (writer->header_pending)
 		put_header(writer);
 }
@@ -293,18 +286,44 @@ void xt_writer_drop(struct xt_writer *writer)
 	writer->sequence++;
 }
 
+/* The new file is whole with what is pending, and takes the log's place. */
+static int flush_switched(struct xt_writer *writer)
+{
+	const struct shrinking *new = writer->shrinking;
+	int error = -EBADF;
+
+	if (xt_own_file_is_ours(&new->file))
+		error = writer_write_all(new->file.fd, writer->pending, writer->pending_bytes,
+					 new->file_bytes);
+	if (!error)
+		error = shrink_commit(writer);
+	if (!error) {
+		writer->pending_bytes = 0;
+		return 0;
+	}
+	shrink_give_up(writer);
+	/* What was for the new file is not in the old one. */
+	if (writer->pending_bytes)
+		writer->sequence++;
+	drop_pending(writer);
+	return error;
+}
+
 int xt_writer_flush(struct xt_writer *writer)
 {
 	bool ours = xt_own_file_is_ours(&writer->file);
 	int error = -EBADF;
 
+	if (writer->is_switched)
+		return flush_switched(writer);
 	if (ours)
-		error = write_all(writer->file.fd, writer->pending, writer->pending_bytes,
-				  writer->file_bytes);
+		error = writer_write_all(writer->file.fd, writer->pending, writer->pending_bytes,
+					 writer->file_bytes);
 	if (!error) {
 		writer->file_bytes += writer->pending_bytes;
 		writer->pending_bytes = 0;
 		writer->header_pending = false;
+		shrink_flushed(writer);
 		return 0;
 	}
 	/* Should the cut fail as well, the next flush overwrites what was torn. */
@@ -316,7 +335,7 @@ int xt_writer_flush(struct xt_writer *writer)
 
 uint64_t xt_writer_file_bytes(const struct xt_writer *writer)
 {
-	return writer->file_bytes;
+	return writer->is_switched ? writer->shrinking->file_bytes : writer->file_bytes;
 }
 
 uint64_t xt_writer_pending_bytes(const struct xt_writer *writer)
@@ -340,6 +359,8 @@ int xt_writer_fd(const struct xt_writer *writer)
 void xt_writer_abandon(struct xt_writer *writer)
 {
 	xt_own_file_close(&writer->file);
+	if (writer->shrinking)
+		xt_own_file_close(&writer->shrinking->file);
 }
 
 void xt_writer_close(struct xt_writer *writer)
@@ -347,6 +368,7 @@ void xt_writer_close(struct xt_writer *writer)
 	if (!writer)
 		return;
 	xt_own_file_close(&writer->file);
+	shrink_free(writer);
 	ZSTD_freeCCtx(writer->cctx);
 	free(writer->pending);
 	free(writer->raw);

@@ -130,6 +130,16 @@ static void name_threads(struct model *model)
 #define BEGIN_TABLE(table, room)                                                                   \
 	((table).count = 1, grow(&(table).rows, &(table).capacity, (room), sizeof(*(table).rows)))
 
+/* To keep the log within a size, events before some time were left out. */
+static int leave_out_beginning(struct model *model)
+{
+	uint64_t from_ns = strtoull(model_meta(model, "log.from"), NULL, 10);
+
+	return from_ns > model->start_ns
+		       ? pauses_leave_out(&model->pauses, model->start_ns, from_ns)
+		       : 0;
+}
+
 int model_load(struct model **model_out, struct xt_reader *reader)
 {
 	struct model *model = calloc(1, sizeof(*model));
@@ -177,6 +187,8 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 						       model->nodes.rows[n].time_ns);
 	if (!error)
 		error = nodes_index(&model->nodes);
+	if (!error)
+		error = leave_out_beginning(model);
 	pauses_index(&model->pauses);
 	if (model->renumbered_ns.count)
 		qsort(model->renumbered_ns.rows, model->renumbered_ns.count,

@@ -17,6 +17,28 @@ int pauses_add(struct pauses *pauses, uint64_t time_ns, bool is_on)
 	return 0;
 }
 
+int pauses_leave_out(struct pauses *pauses, uint64_t from_ns, uint64_t until_ns)
+{
+	uint64_t last_ns = 0;
+	bool is_on = true;
+	size_t kept = 0;
+	int error;
+
+	for (size_t i = 0; i < pauses->count; i++) {
+		const struct pause change = pauses->rows[i];
+
+		if (change.from_ns > until_ns) {
+			pauses->rows[kept++] = change;
+		} else if (change.from_ns >= last_ns) {
+			last_ns = change.from_ns;
+			is_on = change.until_ns;
+		}
+	}
+	pauses->count = kept;
+	error = pauses_add(pauses, from_ns, false);
+	return error || !is_on ? error : pauses_add(pauses, until_ns, true);
+}
+
 static int compare_times(const void *a, const void *b)
 {
 	const struct pause *x = a, *y = b;

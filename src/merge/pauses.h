@@ -24,6 +24,9 @@ struct pauses {
 /* Recording was paused or went on at that time; in any order. 0 or -ENOMEM. */
 int pauses_add(struct pauses *pauses, uint64_t time_ns, bool is_on);
 
+/* All of that time is not in the log, whatever was switched then. 0 or -ENOMEM. Before what follows. */
+int pauses_leave_out(struct pauses *pauses, uint64_t from_ns, uint64_t until_ns);
+
 /* All are there: to be called once, before what follows. */
 void pauses_index(struct pauses *pauses);
 void pauses_free(struct pauses *pauses);

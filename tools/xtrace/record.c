@@ -24,12 +24,20 @@
 #include "info.h"
 #include "install_paths.h"
 #include "log/recover.h"
+#include "log/size_text.h"
 #include "paste.h"
 #include "summary.h"
 
 #define DEFAULT_DATA_DIR "xtrace.data"
 
-enum { OPTION_API = 256, OPTION_PAUSED, OPTION_CAPTURE_RANGE, OPTION_PYTHON, OPTION_YIELD };
+enum {
+	OPTION_API = 256,
+	OPTION_PAUSED,
+	OPTION_CAPTURE_RANGE,
+	OPTION_PYTHON,
+	OPTION_YIELD,
+	OPTION_MAX_SIZE
+};
 
 /* For children that are about to end with the program: how long their logs are waited for. */
 #define GRACE_NS      250000000
@@ -42,6 +50,7 @@ struct recording {
 	const char *capture_range;
 	const char *python;
 	const char *yield;
+	const char *max_size;
 	struct data_dir dir;
 	char **logs;		       /* names in dir; owned */
 	struct log_summary *summaries; /* one for each; owned */
@@ -111,6 +120,18 @@ static bool is_one_of(const char *text, const char *option, const char *const wo
 	return false;
 }
 
+static bool is_size(const char *text)
+{
+	struct xt_size_bound bound;
+
+	if (xt_size_bound_parse(text, &bound))
+		return true;
+	complain(
+		"record: --max-size '%s' is no size of a log: 256K or more, as 500M, 2G, 2G:newest",
+		text);
+	return false;
+}
+
 static int parse(struct recording *recording, const struct command *command, int argc, char **argv)
 {
 	static const char *const levels[] = {"launch", "work", "all"};
@@ -150,6 +171,11 @@ static int parse(struct recording *recording, const struct command *command, int
 			break;
 		case OPTION_YIELD:
 			recording->yield = "1";
+			break;
+		case OPTION_MAX_SIZE:
+			if (!is_size(argument))
+				return STATUS_USAGE;
+			recording->max_size = argument;
 			break;
 		case 'h':
 			command_print_help(command);
@@ -235,6 +261,7 @@ static int run(struct recording *recording)
 			{"XTRACE_CAPTURE_RANGE", recording->capture_range},
 			{"XTRACE_PYTHON", recording->python},
 			{"XTRACE_YIELD", recording->yield},
+			{"XTRACE_MAX_SIZE", recording->max_size},
 			{"LD_LIBRARY_PATH", simulate ? libraries : NULL},
 			{"XTRACE_CUPTI", simulate ? cupti : NULL},
 			{NULL, NULL},
@@ -464,6 +491,8 @@ static const struct command_option record_options[] = {
 	{OPTION_PYTHON, "python", "MODE", "Python frames: mixed, full, only (record them) or off"},
 	{OPTION_YIELD, "yield", NULL,
 	 "step back while the program's own profiler uses CUPTI, instead of keeping it out"},
+	{OPTION_MAX_SIZE, "max-size", "SIZE",
+	 "stop recording when a log has that size; SIZE:newest: leave out the oldest"},
 	{'h', "help", NULL, "print this and exit"},
 	{0, NULL, NULL, NULL},
 };
@@ -476,6 +505,9 @@ static const char details[] =
 	"also events, the making of graphs, contexts and streams.\n\n"
 	"While recording is paused, allocations, NVTX ranges and the making of CUDA graphs are\n"
 	"noted all the same: see also 'xtrace help pause'.\n\n"
+	"SIZE is a number with K, M, G or T, for each process: 2G stops its recording at 2 GiB, "
+	"2G:newest\n"
+	"keeps the last 1 to 2 GiB of it. What is not recorded is counted.\n\n"
 	"Exit status: that of CMD, 128+n if signal n ended it; 127 if CMD was not found, 126 if\n"
 	"it cannot be executed; 2 on bad usage, or if the trace directory cannot be made: then\n"
 	"CMD was not run.\n";
@@ -483,8 +515,8 @@ static const char details[] =
 const struct command command_record = {
 	.name = "record",
 	.arguments = "[-o DIR] [--simulate] [--api LEVEL] [--paused]\n"
-		     "                     [--capture-range cudaProfilerApi] [--yield] [--] CMD "
-		     "[ARGUMENT]...",
+		     "                     [--capture-range cudaProfilerApi] [--yield]\n"
+		     "                     [--max-size SIZE] [--] CMD [ARGUMENT]...",
 	.summary = "Runs CMD and records what it and its children have the GPU do",
 	.options = record_options,
 	.details = details,

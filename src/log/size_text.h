@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a bound on the size of a log is written: 500M, 2G, 2G:newest.
+ */
+#ifndef XT_LOG_SIZE_TEXT_H
+#define XT_LOG_SIZE_TEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define XT_SIZE_BOUND_MIN (UINT64_C(256) << 10)
+
+struct xt_size_bound {
+	uint64_t bytes;	   /* 0: none */
+	bool keeps_newest; /* leaves out the oldest; else recording stops */
+};
+
+/* A number of bytes with K, M, G or T behind it (1024 each), then `:newest` or nothing. False if it is
+ * not that, or less than XT_SIZE_BOUND_MIN. */
+bool xt_size_bound_parse(const char *text, struct xt_size_bound *bound);
+
+#endif
