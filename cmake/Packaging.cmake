@@ -22,7 +22,7 @@ install(TARGETS xtrace xtrace-merge xtrace-diff xtrace-baseline RUNTIME DESTINAT
 install(PROGRAMS tools/xtrace-dump DESTINATION bin)
 install(TARGETS xtrace_inject LIBRARY DESTINATION lib)
 install(TARGETS simcuda simcupti simnvml LIBRARY DESTINATION ${XTRACE_PRIVATE_LIBDIR}/simgpu)
-install(PROGRAMS tools/gpu-check.sh tools/gpu-python.py tools/check-trace.py tools/bench.sh
+install(PROGRAMS tools/gpu-check.sh tools/gpu-gate.sh tools/gpu-python.py tools/check-trace.py tools/bench.sh
 	DESTINATION share/xtrace)
 install(TARGETS ${bench_targets}
 	RUNTIME DESTINATION share/xtrace/bench LIBRARY DESTINATION share/xtrace/bench)
