@@ -48,13 +48,16 @@ if(TARGET conformance)
 endif()
 install(DIRECTORY samples/traces DESTINATION share/xtrace/samples FILES_MATCHING PATTERN "*.xtr")
 # Completion, as the programs themselves say it.
-set(bash_completion ${PROJECT_BINARY_DIR}/completion/xtrace-merge)
-set(zsh_completion ${PROJECT_BINARY_DIR}/completion/_xtrace-merge)
+set(bash_completion ${PROJECT_BINARY_DIR}/completion/xtrace-merge ${PROJECT_BINARY_DIR}/completion/xtrace)
+set(zsh_completion ${PROJECT_BINARY_DIR}/completion/_xtrace-merge ${PROJECT_BINARY_DIR}/completion/_xtrace)
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/completion)
 add_custom_command(OUTPUT ${bash_completion} ${zsh_completion}
-	COMMAND xtrace-merge --completion bash > ${bash_completion}
-	COMMAND xtrace-merge --completion zsh > ${zsh_completion}
-	DEPENDS xtrace-merge)
+	COMMAND xtrace-merge --completion bash > xtrace-merge
+	COMMAND xtrace-merge --completion zsh > _xtrace-merge
+	COMMAND xtrace completion bash > xtrace
+	COMMAND xtrace completion zsh > _xtrace
+	DEPENDS xtrace-merge xtrace
+	WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/completion)
 add_custom_target(completion ALL DEPENDS ${bash_completion} ${zsh_completion})
 install(FILES ${bash_completion} DESTINATION share/bash-completion/completions)
 install(FILES ${zsh_completion} DESTINATION share/zsh/site-functions)

@@ -3,12 +3,14 @@
  * xtrace: the front door. Finds the command in a table and runs it; help is printed from there.
  */
 #include "command.h"
+#include "completion.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static int run_help(const struct command *command, int argc, char **argv);
 static int run_version(const struct command *command, int argc, char **argv);
+static int run_completion(const struct command *command, int argc, char **argv);
 
 static const struct command command_help = {
 	.name = "help",
@@ -24,9 +26,16 @@ static const struct command command_version = {
 	.run = run_version,
 };
 
+static const struct command command_completion = {
+	.name = "completion",
+	.arguments = "bash|zsh",
+	.summary = "Prints completion for that shell",
+	.run = run_completion,
+};
+
 static const struct command *const commands[] = {
-	&command_record, &command_report, &command_bench, &command_diff,   &command_baseline,
-	&command_pause,	 &command_resume, &command_help,  &command_version};
+	&command_record, &command_report, &command_bench, &command_diff,    &command_baseline,
+	&command_pause,	 &command_resume, &command_help,  &command_version, &command_completion};
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
@@ -98,6 +107,16 @@ static int run_version(const struct command *command, int argc, char **argv)
 		return too_many(command, argv[1]);
 	printf("xtrace %s\n", XTRACE_VERSION);
 	return STATUS_OK;
+}
+
+static int run_completion(const struct command *command, int argc, char **argv)
+{
+	if (argc > 2)
+		return too_many(command, argv[2]);
+	if (argc == 2 && !completion_print(argv[1], commands, COMMAND_COUNT))
+		return STATUS_OK;
+	complain("completion: there is one for bash and one for zsh");
+	return STATUS_USAGE;
 }
 
 int main(int argc, char **argv)
