@@ -16,6 +16,7 @@
 
 #define COST_LEAST_NS 1000000 /* what costs less is not spoken of, whatever the share */
 
+#define ALL_RULES   "all"
 #define USAGE_BYTES 512
 
 #define SHARE_HIGH   4 /* a fourth of the run … */
@@ -84,12 +85,21 @@ const char *finding_usage(void)
 	size_t length =
 		(size_t)snprintf(text, sizeof(text),
 				 "a rule, '=' and a share of the time at work from 0 to 100, or "
-				 "off; the rules are");
+				 "off; the rules are all,");
 
 	for (int rule = 0; rule < RULES && length < sizeof(text); rule++)
 		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s",
 					   rule ? ", " : " ", rule_specs[rule].name);
 	return text;
+}
+
+/* Is the rule meant by the name, which is not terminated? */
+static bool is_meant(int rule, const char *name, size_t length)
+{
+	const char *own = rule_specs[rule].name;
+
+	return (length == strlen(ALL_RULES) && !memcmp(name, ALL_RULES, length)) ||
+	       (length == strlen(own) && !memcmp(name, own, length));
 }
 
 int finding_parse(double shares[RULES], const char *text)
@@ -98,18 +108,28 @@ int finding_parse(double shares[RULES], const char *text)
 	size_t length = equals ? (size_t)(equals - text) : 0;
 	double share;
 	char *end;
+	int meant = 0;
 
-	for (int rule = 0; equals && rule < RULES; rule++) {
-		if (strlen(rule_specs[rule].name) != length ||
-		    memcmp(rule_specs[rule].name, text, length))
+	if (!equals)
+		return -EINVAL;
+	share = !strcmp(equals + 1, "off") ? -1 : strtod(equals + 1, &end);
+	if (share >= 0 && (equals[1] < '0' || equals[1] > '9' || *end || share > 100))
+		return -EINVAL;
+	for (int rule = 0; rule < RULES; rule++) {
+		if (!is_meant(rule, text, length))
 			continue;
-		share = !strcmp(equals + 1, "off") ? -1 : strtod(equals + 1, &end);
-		if (share >= 0 && (equals[1] < '0' || equals[1] > '9' || *end || share > 100))
-			return -EINVAL;
 		shares[rule] = share == 0 ? 1e-9 : share;
-		return 0;
+		meant++;
 	}
-	return -EINVAL;
+	return meant ? 0 : -EINVAL;
+}
+
+bool finding_wanted(const double shares[RULES])
+{
+	for (int rule = 0; rule < RULES; rule++)
+		if (shares[rule] >= 0)
+			return true;
+	return false;
 }
 
 int looking_add(struct looking *looking, uint32_t site, uint64_t cost_ns, uint64_t count)

@@ -105,8 +105,11 @@ const char *finding_severity(const struct finding *finding);
 /* What finding_parse() takes, with all rules. Static. */
 const char *finding_usage(void);
 
-/* Reads "RULE=PERCENT" or "RULE=off" into shares (struct settings). 0 or -EINVAL. */
+/* Reads "RULE=PERCENT" or "RULE=off", of a rule or of "all", into shares (struct settings). 0 or -EINVAL. */
 int finding_parse(double shares[RULES], const char *text);
+
+/* Is any rule looked for? */
+bool finding_wanted(const double shares[RULES]);
 
 /* Looks at the process that was read, before its totals go. 0 or -ENOMEM. */
 int findings_look(struct reading *reading);

@@ -267,17 +267,19 @@ void tell_small_grids(const struct looking *looking, struct finding *finding)
 	const struct shape *shape = &sites->model->shapes.rows[site->small_shape];
 	const struct stream *on = &sites->model->streams.rows[site->first_stream];
 	uint32_t processors = shape_processors(sites->model, on->defined ? on->device : UINT32_MAX);
+	bool is_known = shape_knows_processors(sites->model, on->defined ? on->device : UINT32_MAX);
 	char time[TIME_BYTES];
 
 	format_time(time, finding->cost_ns);
-	finding_say(
-		finding,
-		"Kernels of %" PRIu64 " blocks of %" PRIu64 " threads run alone on a GPU of %u "
-		"multiprocessors, %s, and leave most of it unused; with all of it they would take "
-		"up to %s less, %s of the time at work.",
-		product(shape->grid), product(shape->block), processors,
-		finding_places(looking, finding), time,
-		finding_share(finding->cost_ns, finding->whole_ns));
+	finding_say(finding,
+		    "Kernels of %" PRIu64 " blocks of %" PRIu64 " threads run alone on a GPU of %u "
+		    "multiprocessors%s, %s, and leave most of it unused; with all of it they would "
+		    "take "
+		    "up to %s less, %s of the time at work.",
+		    product(shape->grid), product(shape->block), processors,
+		    is_known ? "" : " (at least: the log does not say)",
+		    finding_places(looking, finding), time,
+		    finding_share(finding->cost_ns, finding->whole_ns));
 	finding->advice =
 		"Use more blocks, of 128 threads or more, or run several such kernels side "
 		"by side in streams.";

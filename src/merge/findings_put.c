@@ -17,12 +17,15 @@
 #define INDENT		 10
 #define TEXT_COLUMNS	 100 /* where there is no terminal */
 #define WORD_COLUMNS_MIN 40
+#define WORD_COLUMNS_MAX 110
 
 /* Words in lines that fit. */
 static void put_wrapped(struct output *out, const char *text)
 {
 	size_t columns = out->columns ? out->columns : TEXT_COLUMNS, column = 0;
 
+	if (columns > WORD_COLUMNS_MAX)
+		columns = WORD_COLUMNS_MAX;
 	if (columns < WORD_COLUMNS_MIN)
 		columns = WORD_COLUMNS_MIN;
 	while (*text) {

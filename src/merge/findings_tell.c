@@ -47,6 +47,6 @@ const char *finding_share(uint64_t part, uint64_t whole)
 	static int next;
 	char *text = texts[next = !next];
 
-	snprintf(text, SHARE_BYTES, "%.0f %%", whole ? 100.0 * (double)part / (double)whole : 0.0);
+	snprintf(text, SHARE_BYTES, "%.1f %%", whole ? 100.0 * (double)part / (double)whole : 0.0);
 	return text;
 }

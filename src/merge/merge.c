@@ -204,11 +204,13 @@ void merge_run(const struct options *options, const struct inputs *inputs, struc
 	struct run run = {.inputs = inputs,
 			  .settings = &options->settings,
 			  .weights = weights_of(options),
-			  .wants_findings = has_use(options, USES_FINDINGS),
-			  .wants_origins = has_use(options, USES_ORIGINS | USES_FINDINGS),
+			  .wants_findings = has_use(options, USES_FINDINGS) &&
+					    finding_wanted(options->settings.finding_shares),
+			  .wants_origins = has_use(options, USES_ORIGINS),
 			  .report = report};
 	int error = paths_init(&run.paths);
 
+	run.wants_origins |= run.wants_findings;
 	run.weights_needed = run.weights | (run.wants_findings ? FINDINGS_WEIGHTS : 0);
 	if (!error)
 		error = paths_init(&run.ranges);

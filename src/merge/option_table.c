@@ -324,7 +324,8 @@ const struct option_row option_rows[] = {
 	{"finding", 0, "RULE=PERCENT",
 	 "findings of that rule must cost so much of the time at work (docs/FINDINGS.md names the "
 	 "rules and "
-	 "their shares), RULE=off: they are not looked for; may be given for several rules",
+	 "their shares), RULE=off: they are not looked for; may be given for several rules, all is "
+	 "each of them",
 	 USES_FINDINGS, apply_finding},
 	{"html-size", 0, "SIZE",
 	 "the most that the report may take (10M): beyond that the smallest call paths are one; "

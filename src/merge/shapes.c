@@ -11,14 +11,27 @@
 #define FILL_SMALL     0.25
 #define FEW_WARPS_FILL 0.5 /* 32 blocks of one warp each fit where there is room for 64 warps */
 
-uint32_t shape_processors(const struct model *model, uint32_t device)
+/* 0: not known. */
+static uint32_t recorded_processors(const struct model *model, uint32_t device)
 {
 	char key[40];
 	long count;
 
 	snprintf(key, sizeof(key), "gpu.%u.multiprocessors", device);
 	count = strtol(model_meta(model, key), NULL, 10);
-	return count > 0 && count < 65536 ? (uint32_t)count : SHAPE_PROCESSORS_LEAST;
+	return count > 0 && count < 65536 ? (uint32_t)count : 0;
+}
+
+bool shape_knows_processors(const struct model *model, uint32_t device)
+{
+	return recorded_processors(model, device);
+}
+
+uint32_t shape_processors(const struct model *model, uint32_t device)
+{
+	uint32_t count = recorded_processors(model, device);
+
+	return count ? count : SHAPE_PROCESSORS_LEAST;
 }
 
 static double product(const uint32_t sides[3])

@@ -18,6 +18,9 @@
 /* The multiprocessors of a device, SHAPE_PROCESSORS_LEAST if not known. */
 uint32_t shape_processors(const struct model *model, uint32_t device);
 
+/* Does the log say how many? */
+bool shape_knows_processors(const struct model *model, uint32_t device);
+
 /*
  * The part of the device of that stream which the shape can fill, in (0, 1]: the multiprocessors that
  * get a block, the lanes of their warps that have a thread, and half of it if blocks are so small

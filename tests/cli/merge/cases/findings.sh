@@ -40,6 +40,8 @@ show alloc.xtr
 echo "-- the same, not looked for; and looked for from half of the run on"
 show alloc.xtr --finding alloc-loop=off
 show alloc.xtr --finding alloc-loop=60
+show alloc.xtr --finding all=off
+show alloc.xtr --finding all=off --finding alloc-loop=5
 echo "-- allocated once, given back at the end"
 make once.xtr 'call("cuMemAlloc_v2", "alloc", t, 30000); kernel(t + 31000, t + 35000, 99000)'
 show once.xtr
