@@ -9,7 +9,7 @@
 
 #define PIECES	    400
 #define PIECE_BYTES (256u << 10)
-#define KERNEL_NS   30000
+#define KERNEL_NS   26000
 #define BUFFERS	    3
 
 struct buffer {

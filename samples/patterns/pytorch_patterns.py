@@ -22,7 +22,7 @@ def matrix():
 
 def sync_idle(is_bad):
     """Asks for the loss in each step."""
-    x, losses = torch.randn(512, 512, device="cuda"), []
+    x, losses = torch.randn(1024, 1024, device="cuda"), []
 
     def step():
         for _ in range(4):
@@ -56,21 +56,21 @@ def short_kernels(is_bad):
 
 def pageable_async(is_bad):
     """Inputs that are not pinned."""
-    inputs, weight = torch.randn(1024, 4096), matrix()
+    inputs, weight = torch.randn(256, 4096), matrix()
     if not is_bad:
         inputs = inputs.pin_memory()
 
     def step():
         batch = inputs.to("cuda", non_blocking=True)  # finding pageable_async
-        return batch @ weight @ weight
+        return batch @ (weight @ weight)
     return step
 
 
 def small_copies(is_bad):
     """Rows that are copied one by one."""
-    rows = [torch.randn(256).pin_memory() for _ in range(64)]
-    target, weight = torch.empty(64, 256, device="cuda"), matrix()
-    gathered = torch.empty(64, 256).pin_memory()
+    rows = [torch.randn(256).pin_memory() for _ in range(256)]
+    target, weight = torch.empty(256, 256, device="cuda"), matrix()
+    gathered = torch.empty(256, 256).pin_memory()
 
     def step():
         if is_bad:
@@ -104,7 +104,7 @@ def alloc_loop(is_bad):
         del y
         if is_bad:
             torch.cuda.empty_cache()
-        return weight @ weight
+        return weight @ weight  # finding alloc_loop
     return step
 
 

@@ -6,7 +6,7 @@
 
 #define KERNELS	  100 /* of a step */
 #define STEPS	  100
-#define KERNEL_NS 1000
+#define KERNEL_NS 500
 
 STACK_FRAME static void run_kernels(const struct pattern *p, CUstream stream)
 {
@@ -14,8 +14,8 @@ STACK_FRAME static void run_kernels(const struct pattern *p, CUstream stream)
 	void *arguments[] = {&ns};
 
 	for (int i = 0; i < KERNELS; i++)
-		CHECK(cuLaunchKernel(p->spin, FULL_BLOCKS, 1, 1, BLOCK_THREADS, 1, 1, /* finding */
-				     0, stream, arguments, NULL));
+		CHECK(cuLaunchKernel(p->spin, 1, 1, 1, BLOCK_THREADS, 1, 1, 0, /* finding */
+				     stream, arguments, NULL));
 }
 
 STACK_FRAME static CUgraphExec capture(const struct pattern *p, CUstream stream)

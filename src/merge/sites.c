@@ -17,8 +17,10 @@
 #define HELD_MORE_NS  20000 /* what the thread may need until it launches again … */
 #define HELD_MEANS    2	    /* … and how much longer than usual the call may have taken */
 #define BEHIND_NS     20000 /* kernels that follow each other so closely do so at once */
-#define NEXT_NS	      5000  /* what the GPU may need from one piece of work to the next */
-#define EARLY_NS      5000  /* what was launched so long before was there in time */
+#define LATENCY_NS                                                                                 \
+	12000	      /* from a launch to its start, on a GPU that has nothing to do: 6 to 10 us */
+#define NEXT_NS	 5000 /* what the GPU may need from one piece of work to the next */
+#define EARLY_NS 5000 /* what was launched so long before was there in time */
 
 int sites_init(struct sites *sites, const struct model *model, const struct threads *threads)
 {
@@ -335,6 +337,11 @@ static void note_idle(struct sites *sites, struct site_device *device,
 		&sites->list[find(sites, stretch->owner->stack, (uint16_t)stretch->owner->api)];
 
 	memcpy(left_ns, stretch->idle_ns, sizeof(left_ns));
+	/* It began as soon as it could: the GPU had nothing, although a launch was on its way. */
+	if (stretch->has_call && stretch->start_ns - stretch->enter_ns <= LATENCY_NS) {
+		left_ns[IDLE_LAUNCH_LATE] += left_ns[IDLE_NOT_STARTED] + left_ns[IDLE_ON_STREAM];
+		left_ns[IDLE_NOT_STARTED] = left_ns[IDLE_ON_STREAM] = 0;
+	}
 	if (stretch->has_call && stretch->before < sites->count && stretch->before)
 		take_held(sites, stretch, left_ns);
 	for (int class = 0; class < IDLE_CLASSES; class ++) {

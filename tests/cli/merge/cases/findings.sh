@@ -48,6 +48,12 @@ show once.xtr
 echo "-- ten small copies in a row"
 make rows.xtr '[copy(t + k * 5000, t + k * 5000 + 4000, 1000, 256) for k in range(10)]; kernel(t + 50000, t + 54000, 49000)'
 show rows.xtr
+echo "-- launches every 4 us of kernels of 1 us, which start 7 us after"
+make short.xtr '[kernel(t + k * 4000, t + k * 4000 + 7000, 1000) for k in range(25)]'
+show short.xtr
+echo "-- the same with kernels of 3.9 us, which do not wait"
+make queue.xtr '[kernel(t + k * 4000, t + k * 4000 + 7000, 3900) for k in range(25)]'
+show queue.xtr
 echo "-- code loaded in each step"
 make code.xtr 'call("cuModuleLoadData", "code", t, 40000); kernel(t + 41000, t + 45000, 54000)'
 show code.xtr
