@@ -9,6 +9,10 @@
  *	kernel    kernel activity alone
  *	callback  and a callback that does nothing, at the calls of XTRACE_API=work
  *	work      and the records of copies, sets and memory
+ *	api-all   as callback, at the calls of XTRACE_API=all
+ *
+ * XTRACE_BENCH_FLOOR_API limits api-all to functions whose names begin with that
+ * (cuEvent, cuGraph, cuStream, …), and leaves out all others but launches: so it shows which ones cost.
  *
  * XTRACE_BENCH_FLOOR_BUFFER_KIB asks for buffers of another size, to see what that is worth.
  *
@@ -36,9 +40,16 @@
 /* The driver's entry point; returns 1 for success. */
 __attribute__((visibility("default"))) int InitializeInjection(void);
 
-enum floor { FLOOR_KERNEL, FLOOR_CALLBACK, FLOOR_WORK, FLOORS };
-static const char *const floor_names[FLOORS] = {
-	[FLOOR_KERNEL] = "kernel", [FLOOR_CALLBACK] = "callback", [FLOOR_WORK] = "work"};
+static const struct floor {
+	const char *name;
+	bool has_callbacks;
+	enum api_level level; /* of these */
+	bool has_work;
+} floors[] = {{"kernel", false, API_LEVEL_LAUNCH, false},
+	      {"callback", true, API_LEVEL_WORK, false},
+	      {"work", true, API_LEVEL_WORK, true},
+	      {"api-all", true, API_LEVEL_ALL, false}};
+#define FLOORS (sizeof(floors) / sizeof(*floors))
 
 enum buffer_state { BUFFER_FREE, BUFFER_AT_CUPTI, BUFFER_COMPLETED };
 
@@ -161,19 +172,30 @@ static int make_buffers(void)
 	return 0;
 }
 
-static int enable_callbacks(void)
+/* What is beyond XTRACE_API=work, and not asked for. */
+static bool is_left_out(const struct recorded_api *api)
+{
+	const char *asked = getenv("XTRACE_BENCH_FLOOR_API");
+
+	if (!asked || api->class == XT_API_LAUNCH || api->class == XT_API_GRAPH_LAUNCH)
+		return false;
+	return strncmp(api->name, asked, strlen(asked)) != 0;
+}
+
+static int enable_callbacks(enum api_level level)
 {
 	void *subscriber;
 
-	if (cupti.cuptiSubscribe(&subscriber, nothing, NULL) || api_table_fill(API_LEVEL_WORK))
+	if (cupti.cuptiSubscribe(&subscriber, nothing, NULL) || api_table_fill(level))
 		return -1;
 	for (uint32_t i = 0; i < recorded_apis.count; i++)
-		cupti.cuptiEnableCallback(1, subscriber, recorded_apis.apis[i].id >> 16,
-					  recorded_apis.apis[i].id & 0xffff);
+		if (!is_left_out(&recorded_apis.apis[i]))
+			cupti.cuptiEnableCallback(1, subscriber, recorded_apis.apis[i].id >> 16,
+						  recorded_apis.apis[i].id & 0xffff);
 	return 0;
 }
 
-static int start(enum floor floor, char *why, size_t why_bytes)
+static int start(const struct floor *floor, char *why, size_t why_bytes)
 {
 	static const uint32_t work_kinds[] = {XT_CUPTI_ACTIVITY_MEMCPY, XT_CUPTI_ACTIVITY_MEMCPY2,
 					      XT_CUPTI_ACTIVITY_MEMSET, XT_CUPTI_ACTIVITY_MEMORY2};
@@ -193,9 +215,9 @@ static int start(enum floor floor, char *why, size_t why_bytes)
 	    cupti.cuptiActivityEnable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL))
 		return -1;
 	for (size_t i = 0; i < sizeof(work_kinds) / sizeof(*work_kinds); i++)
-		if (floor >= FLOOR_WORK)
+		if (floor->has_work)
 			cupti.cuptiActivityEnable(work_kinds[i]);
-	if (floor >= FLOOR_CALLBACK && enable_callbacks())
+	if (floor->has_callbacks && enable_callbacks(floor->level))
 		return -1;
 	if (pthread_create(&thread, NULL, flush_and_drain, NULL))
 		return -1;
@@ -208,14 +230,14 @@ int InitializeInjection(void)
 {
 	static atomic_flag entered = ATOMIC_FLAG_INIT;
 	const char *asked = getenv("XTRACE_BENCH_FLOOR");
-	char why[2048] = "XTRACE_BENCH_FLOOR is none of kernel, callback, work";
+	char why[2048] = "XTRACE_BENCH_FLOOR is none of kernel, callback, work, api-all";
 	int rc = -1;
 
 	if (atomic_flag_test_and_set(&entered))
 		return 1;
-	for (int floor = 0; asked && floor < FLOORS; floor++)
-		if (!strcmp(asked, floor_names[floor]))
-			rc = start((enum floor)floor, why, sizeof(why));
+	for (size_t f = 0; asked && f < FLOORS; f++)
+		if (!strcmp(asked, floors[f].name))
+			rc = start(&floors[f], why, sizeof(why));
 	if (rc)
 		fprintf(stderr, "cupti_floor: %s\n", why);
 	return 1;

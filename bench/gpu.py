@@ -177,6 +177,7 @@ TRACERS = (
     buffer_tracer(512),
     buffer_tracer(4096),
     floor_tracer(CALLBACK, "callback"),
+    floor_tracer("cupti kernels, callback at all API", "api-all", ("graph of 10", "PyTorch step")),
     floor_tracer("cupti all work, callback", "work", ("PyTorch step", "inference loop")),
     xtrace_tracer("xtrace, native stacks", {"XTRACE_PYTHON": "off"}),
     xtrace_tracer("xtrace, native + Python", {}, ("PyTorch step",)),

@@ -13,14 +13,15 @@
 #include "inject/api_table.h"
 #include "inject/clock.h"
 #include "inject/entry_stub.h"
+#include "inject/hot_state.h"
 #include "inject/lane.h"
 #include "inject/profiler_calls.h"
 #include "inject/stack_capture.h"
 #include "inject/hotpath.h"
 
-atomic_bool callbacks_active;
-atomic_uint callbacks_paused;
-atomic_bool callbacks_were_paused;
+HOT_STATE atomic_bool callbacks_active;
+HOT_STATE atomic_uint callbacks_paused;
+HOT_STATE atomic_bool callbacks_were_paused;
 atomic_uint_fast64_t callbacks_reentered;
 atomic_uint_fast64_t callbacks_module_unloads;
 
@@ -295,15 +296,23 @@ static void switch_recording(struct lane *lane, bool is_on)
 	ring_commit(lane, sizeof(*record));
 }
 
+static void profiler_call(struct lane *lane, uint32_t api, const struct cupti_callback_data *data)
+{
+	enum profiler_call call = profiler_call_of(api);
+
+	if (call != PROFILER_NONE && (call == PROFILER_START) == (data->site == XT_CUPTI_API_EXIT))
+		switch_recording(lane, call == PROFILER_START);
+}
+
 static void api_call(struct lane *lane, uint32_t api, const struct cupti_callback_data *data,
 		     const struct caller_regs *regs)
 {
 	uint32_t use = api_uses[api & 0xffff & (API_CBID_END - 1)];
-	enum profiler_call profiler = profiler_call_of(api);
 
-	if (profiler != PROFILER_NONE) {
-		if ((profiler == PROFILER_START) == (data->site == XT_CUPTI_API_EXIT))
-			switch_recording(lane, profiler == PROFILER_START);
+	/* (Of the runtime API nothing else calls back.) */
+	if (__builtin_expect(use & API_IS_PROFILER || api >> 16 != XT_CUPTI_CB_DOMAIN_DRIVER_API,
+			     0)) {
+		profiler_call(lane, api, data);
 		return;
 	}
 	if (data->site == XT_CUPTI_API_ENTER) {

@@ -48,10 +48,13 @@ struct lane {
 	uint32_t hits_unaudited; /* memo hits since the last that was checked */
 	uint64_t gave_up_at;	 /* free_pos + 1 when waiting for room was in vain; 0: never */
 	bool busy;		 /* inside a callback: do not enter again */
-	uint64_t rare_ns;	 /* spent in walks and waiting, all of it */
-	uint64_t timed_ns;	 /* spent in those calls that were timed, without that */
+	uint32_t memo_epoch;
+	atomic_uint
+		memo_epoch_wanted; /* the writer asks for a new definition of all slots; rarely */
+	struct stack_memo memo;	   /* what a hit reads of it stands first */
+	uint64_t rare_ns;	   /* spent in walks and waiting, all of it */
+	uint64_t timed_ns;	   /* spent in those calls that were timed, without that */
 	uint64_t timed_count;
-	struct stack_memo memo;
 	struct stack_modules modules;
 	struct stack_walk walk;
 	struct python_walk python;
@@ -61,10 +64,8 @@ struct lane {
 	uint32_t starting_count;
 
 	/* Shared. */
-	atomic_uint window_ready;      /* the writer's: the window may be as wide */
-	atomic_uint state;	       /* enum lane_state; claimed by compare-and-swap */
-	atomic_uint memo_epoch_wanted; /* the writer asks for a new definition of all slots */
-	uint32_t memo_epoch;
+	atomic_uint window_ready; /* the writer's: the window may be as wide */
+	atomic_uint state;	  /* enum lane_state; claimed by compare-and-swap */
 
 	/* The writer's. */
 	uint64_t read_pos;

@@ -12,11 +12,13 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "inject/hot_state.h"
+
 #define CANDIDATES_MAX 64
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t polled_generation;
-const uint64_t *loader_generation_word = &polled_generation;
+HOT_STATE const uint64_t *loader_generation_word = &polled_generation;
 
 static struct {
 	const uint64_t *words[CANDIDATES_MAX];

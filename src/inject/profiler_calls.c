@@ -59,6 +59,8 @@ static void enable_in(void *subscriber, uint32_t domain)
 			continue;
 		calls[call_count].api = domain << 16 | cbid;
 		calls[call_count++].call = call;
+		if (domain == XT_CUPTI_CB_DOMAIN_DRIVER_API)
+			api_uses[cbid] |= API_IS_PROFILER;
 	}
 }
 

@@ -15,10 +15,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "inject/hot_state.h"
 #include "inject/loader_watch.h"
 #include "inject/say.h"
 
-const struct python_runtime *python_runtime;
+HOT_STATE const struct python_runtime *python_runtime;
 bool python_wanted;
 
 enum symbol {

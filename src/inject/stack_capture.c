@@ -10,11 +10,12 @@
 #include <string.h>
 
 #include "inject/clock.h"
+#include "inject/hot_state.h"
 #include "inject/loader_watch.h"
 #include "inject/stack_modules.h"
 #include "inject/hotpath.h"
 
-uint32_t stack_capture_audit_interval;
+HOT_STATE uint32_t stack_capture_audit_interval;
 
 /* Where a call comes from, before any walk. */
 struct origin {

@@ -32,6 +32,7 @@ static bool inputs_are_equal(const struct memo_entry *entry, const uint64_t *bas
 	const uint64_t *values = entry->values;
 
 	/* In order, and never past the first difference: that is what makes each read safe. */
+#pragma GCC unroll 8
 	for (uint32_t i = 0; i < entry->input_count; i++)
 		if (base[offsets[i]] != values[i])
 			return false;

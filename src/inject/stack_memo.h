@@ -78,15 +78,16 @@ struct memo_variant {
 };
 
 struct stack_memo {
+	/* What a hit reads stands first. */
 	uint64_t generation; /* of the loader; entries are void when it moves on */
 	struct memo_variant *last;
-	struct memo_entry *buckets[1 << MEMO_BUCKET_BITS];
-	struct memo_node **nodes; /* 1 << MEMO_NODE_BITS, in the arena; NULL: no node is divided */
-	uint32_t slot_count;	  /* handed out: 1 … slot_count */
-	uint32_t arena_used;
-	uint32_t arena_bytes; /* that may be used */
 	uint64_t clears;
 	uint8_t *arena; /* MEMO_ARENA_BYTES, zero or not */
+	uint32_t arena_used;
+	uint32_t arena_bytes;	  /* that may be used */
+	uint32_t slot_count;	  /* handed out: 1 … slot_count */
+	struct memo_node **nodes; /* 1 << MEMO_NODE_BITS, in the arena; NULL: no node is divided */
+	struct memo_entry *buckets[1 << MEMO_BUCKET_BITS];
 };
 
 /* The variant whose inputs are the present ones, or NULL. */
