@@ -14,7 +14,8 @@
 #include "diff/statistics.h"
 
 #define RUNS_SAID_MAX 100.0
-#define GOAL	      0.03 /* the slowdown of a path that the number of runs is told for */
+#define CLOCKS_APART  0.005 /* worth a word */
+#define GOAL	      0.03  /* the slowdown of a path that the number of runs is told for */
 
 static void list_runs(struct comparison *c, const struct run_set sets[SIDES])
 {
@@ -70,6 +71,22 @@ static void set_runs_needed(struct comparison *c)
 	c->runs_needed = ceil(fmax(2.0, 2.0 * error * bound * bound / (GOAL * GOAL)));
 }
 
+/* Clocks are known of runs that xtrace bench made. What all paths have in common may then be due to them: if it goes
+ * the same way, and they differ by half as much or more. */
+static void set_clocks(struct comparison *c)
+{
+	double common = log1p(c->common.judged), clocks;
+
+	c->clocks_mhz[SIDE_BASE] = c->clocks_mhz[SIDE_NEW] = 0.0;
+	for (size_t r = 0; r < c->run_count; r++)
+		if (!c->runs[r].is_history)
+			c->clocks_mhz[c->runs[r].side] += c->runs[r].profile->clock_mhz /
+							  (double)c->side_counts[c->runs[r].side];
+	clocks = log(c->clocks_mhz[SIDE_BASE] / c->clocks_mhz[SIDE_NEW]);
+	c->is_clocks = c->is_common_known && c->common.is_significant && isfinite(clocks) &&
+		       clocks * common > 0.0 && fabs(clocks) >= fabs(common) / 2.0;
+}
+
 static void write_notes(struct comparison *c)
 {
 	const size_t *n = c->side_counts;
@@ -88,9 +105,14 @@ static void write_notes(struct comparison *c)
 	if (c->is_common_known && c->common.is_significant)
 		problems_add(
 			&c->notes,
-			"everything on the GPU is %.2g %% %s: its clocks, or the machine? Single "
-			"paths are judged by what they differ from that",
-			fabs(ratio) * 100.0, ratio > 0.0 ? "slower" : "faster");
+			"everything on the GPU is %.2g %% %s%s Single paths are judged by what "
+			"they differ from that",
+			fabs(ratio) * 100.0, ratio > 0.0 ? "slower" : "faster",
+			c->is_clocks ? ", as its clocks are." : ": its clocks, or the machine?");
+	if (fabs(log(c->clocks_mhz[SIDE_BASE] / c->clocks_mhz[SIDE_NEW])) > CLOCKS_APART)
+		problems_add(&c->notes,
+			     "the clocks of the GPUs were %.0f MHz in BASE and %.0f MHz in NEW",
+			     c->clocks_mhz[SIDE_BASE], c->clocks_mhz[SIDE_NEW]);
 	if (!isnan(c->runs_needed) &&
 	    c->runs_needed > (double)(n[SIDE_BASE] < n[SIDE_NEW] ? n[SIDE_BASE] : n[SIDE_NEW]))
 		problems_add(
@@ -124,6 +146,7 @@ int comparison_make(struct comparison *c, const struct run_set sets[SIDES],
 	if (!error)
 		error = compare_effects(c);
 	if (!error) {
+		set_clocks(c);
 		set_runs_needed(c);
 		write_notes(c);
 	}

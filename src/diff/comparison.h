@@ -81,6 +81,8 @@ struct comparison {
 	bool has_iterations;	       /* numbers are for one iteration; else for a run */
 	bool is_common_known;	       /* there are paths enough to tell what they have in common */
 	struct effect common;	       /* the factor itself: the GPU as a whole faster or slower */
+	double clocks_mhz[SIDES];      /* of the GPUs, means of the sides; NAN: not known */
+	bool is_clocks;		       /* what is common goes with the clocks: they explain it */
 	struct noise noises[LEVELS][METRICS];
 	double alpha;	       /* error rate of all that is found */
 	double runs_needed;    /* a side, to see 3 % in a path of median noise; NAN: not known */

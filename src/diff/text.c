@@ -13,6 +13,7 @@
 
 #define COLUMNS_DEFAULT 120
 #define NUMBERS_COLUMNS 75 /* of a row, before its name */
+#define FINDING_INDENT	13
 #define UNKNOWN_SHOWN	2
 #define NAME_COLUMNS	24 /* at least */
 
@@ -70,6 +71,21 @@ static void put_verdict(const struct text *t)
 		fprintf(t->out, "  %s\n", v->problems.lines[p]);
 }
 
+/* How many bytes of a finding's name there is room for: what is left out is outermost. */
+static int fitting(const struct text *t, const char *what)
+{
+	size_t columns = t->result->columns ? t->result->columns : COLUMNS_DEFAULT;
+	size_t room = columns > 2 * FINDING_INDENT ? columns - FINDING_INDENT : FINDING_INDENT;
+	size_t length = strlen(what);
+
+	if (length <= room)
+		return (int)length;
+	length = room - strlen("...");
+	while (length > 0 && (what[length] & 0xc0) == 0x80)
+		length--;
+	return (int)length;
+}
+
 static void put_findings(const struct text *t, const struct rule_result *result)
 {
 	static const char *const marks[] = {"ok", "worse", "?"};
@@ -88,8 +104,9 @@ static void put_findings(const struct text *t, const struct rule_result *result)
 		const struct finding *finding = &v->findings[f];
 		const struct rule *allowed = finding->allowed_by;
 
-		fprintf(t->out, "      %-5s  %s\n             %s\n", marks[finding->outcome],
-			finding->what, finding->why);
+		fprintf(t->out, "      %-5s  %.*s%s\n             %s\n", marks[finding->outcome],
+			fitting(t, finding->what), finding->what,
+			finding->what[fitting(t, finding->what)] ? "..." : "", finding->why);
 		if (allowed)
 			fprintf(t->out, "             allowed by %s%s%s\n", allowed->origin,
 				allowed->reason ? ": " : "",

@@ -241,11 +241,26 @@ static int add_finding(struct judge *j, const struct rule *rule, const struct co
 	return finding->what && finding->why ? 0 : -ENOMEM;
 }
 
+/* Does the rule look at GPU time in all, which the clocks of the GPU change? */
+static bool goes_with_clocks(const struct rule *rule)
+{
+	if (rule->level == LEVEL_TOTAL)
+		return !strcmp(rule->name, "gpu-time") || !strcmp(rule->name, "gpu-busy");
+	return level_specs[rule->level].is_gpu_time && !rule->is_each &&
+	       rule->metric != METRIC_COUNT;
+}
+
 static enum outcome judge_effect(const struct judge *j, const struct rule *rule,
 				 const struct effect *effect)
 {
-	return rule->kind == RULE_BUDGET ? judge_budget(j, rule, effect)
-					 : judge_limit(j, rule, effect);
+	enum outcome outcome = rule->kind == RULE_BUDGET ? judge_budget(j, rule, effect)
+							 : judge_limit(j, rule, effect);
+
+	/* (Not the program's doing, but no pass, either.) */
+	if (outcome == OUTCOME_FAIL && j->c->is_clocks && j->c->common.judged > 0.0 &&
+	    goes_with_clocks(rule))
+		return OUTCOME_UNKNOWN;
+	return outcome;
 }
 
 /* Every row by itself. The share of GPU time that could not be judged decides whether it is a pass. */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A run of a made-up program for make_log: iterations of the same launches from several places. Of -v:
 #   seed      of the durations, any text
+#   all       all kernels last so many times longer (1)
 #   slow      kernel 3 lasts so many times longer (1)
 #   launches  kernel 5 is launched so often in an iteration (1)
 #   sync      the iteration ends by waiting for the GPU (0)
@@ -37,7 +38,7 @@ BEGIN {
 		state = (state * 31 + index("abcdefghijklmnopqrstuvwxyz0123456789", substr(seed, i, 1))) % 2147483647
 	for (i = 0; i < 20; i++)
 		noise()
-	clock = 1 + 0.003 * noise()
+	clock = (all == "" ? 1 : all) * (1 + 0.003 * noise())
 	for (k = 0; k < 12; k++) {
 		inner = "layer_" k
 		if (k == 2 && lambda != "")
