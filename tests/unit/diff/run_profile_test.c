@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Run profiles as they are read: what they say, what is refused, and that no damage does harm.
+ */
+#include "unit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff/run_profile.h"
+
+#define MUTATIONS 3000
+
+static const char document[] =
+	"{\"format\":\"xtrace-profile\",\"version\":1,\"simulated_gpu\":true,\"batch_count\":32,"
+	"\"processes\":[{\"name\":\"launcher\",\"used_count\":0},{\"name\":\"train\",\"driver\":"
+	"\"13000\","
+	"\"iterations\":\"nvtx\",\"iteration_name\":\"step\",\"used_count\":40,"
+	"\"start_realtime_ns\":17}],"
+	"\"devices\":[{\"device\":0,\"name\":\"H200\",\"uuid\":\"u\"}],"
+	"\"trust\":{\"word\":\"degraded\",\"warnings\":[\"something\"]},"
+	"\"totals\":[[\"gpu-time\",1000,10,20,2,0.01,0.005,0,0.01,0.005,1],"
+	"[\"peak-memory\",4096,0,0,0,0,0,0,null,null,1]],"
+	"\"paths\":[[2,600,6,12,1,0.01,0.004,0,0.01,0.004,0.5],"
+	"[4,300,3,6,1,0.02,0.004,0,0.02,0.004,1],[5,100,1,2,0,null,null,null,null,null,null]],"
+	"\"kernels\":[[3,1000,10,20,2,0,0,0,0,0,1]],"
+	"\"names\":[\"\",\"main (a.c:1)\",\"f (a.c:2)\",\"k\",\"f (a.c:9)\",\"g\"],"
+	"\"nodes\":[0,1,1,2,1,5,1,4,3,3]}";
+
+static int read_text(struct run_profile **p, const char *text, struct problems *problems)
+{
+	return run_profile_read(p, text, strlen(text), "here", problems);
+}
+
+static void test_content(void **state)
+{
+	struct problems problems = {0};
+	struct run_profile *p;
+	const struct profile_entry *entry;
+
+	(void)state;
+	assert_int_equal(read_text(&p, document, &problems), 0);
+	assert_string_equal(p->program, "train");
+	assert_string_equal(p->driver, "13000");
+	assert_true(p->is_simulated && run_profile_has_iterations(p));
+	assert_int_equal(p->trust, TRUST_DEGRADED);
+	assert_string_equal(p->warnings[0], "something");
+	assert_string_equal(p->devices[0].name, "H200");
+	assert_int_equal(p->start_realtime_ns, 17);
+	/* Two lines of one function are one path; that which costs more is shown. */
+	entry = run_profile_find(p, LEVEL_PATH, "main;f");
+	assert_non_null(entry);
+	assert_true(entry->whole_value == 900.0);
+	assert_true(entry->quantities[METRIC_VALUE].mean == 18.0);
+	assert_true(entry->quantities[METRIC_VALUE].typical == 12.0);
+	assert_true(entry->quantities[METRIC_EACH].mean == 9.0);
+	assert_int_equal(entry->frame_count, 2);
+	assert_string_equal(entry->frames[1], "f (a.c:2)");
+	/* What is not known of a path is not known; a peak is of the whole run. */
+	entry = run_profile_find(p, LEVEL_PATH, "main;g;k");
+	assert_non_null(entry);
+	assert_true(isnan(entry->quantities[METRIC_EACH].mean));
+	entry = run_profile_find(p, LEVEL_TOTAL, "peak-memory");
+	assert_true(entry->quantities[METRIC_VALUE].mean == 4096.0);
+	assert_null(run_profile_find(p, LEVEL_PATH, "main"));
+	assert_int_equal(problems.count, 0);
+	run_profile_free(p);
+}
+
+static void test_refused(void **state)
+{
+	static const struct {
+		const char *from, *to, *says;
+	} rows[] = {
+		{"xtrace-profile", "xtrace-summary", "no run profile"},
+		{"\"version\":1", "\"version\":2", "newer"},
+		{"[2,600", "[6,600", "damaged"},	       /* no such node */
+		{"[3,1000,10", "[-3,1000,10", "damaged"},      /* no such name */
+		{"\"nodes\":[0,", "\"nodes\":[1,", "damaged"}, /* a node below itself */
+		{",0.5]", "]", "damaged"},
+		{"{\"format\"", "\"format\"", "no run profile"},
+		{"{\"format\"", "{{\"format\"", "no JSON"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *place = strstr(document, rows[i].from);
+		struct problems problems = {0};
+		struct run_profile *p;
+		char *text;
+
+		assert_non_null(place);
+		assert_true(asprintf(&text, "%.*s%s%s", (int)(place - document), document,
+				     rows[i].to, place + strlen(rows[i].from)) > 0);
+		assert_int_not_equal(read_text(&p, text, &problems), 0);
+		assert_int_equal(problems.count, 1);
+		assert_non_null(strstr(problems.lines[0], rows[i].says));
+		run_profile_free(p);
+		problems_free(&problems);
+		free(text);
+	}
+}
+
+static void test_damage(void **state)
+{
+	size_t length = strlen(document);
+	char *text = malloc(length);
+
+	(void)state;
+	srandom(1);
+	for (int i = 0; i < MUTATIONS; i++) {
+		static const char bytes[] = "{}[]\",:-0129eE.ntf\\ ";
+		struct problems problems = {0};
+		struct run_profile *p;
+
+		memcpy(text, document, length);
+		for (long n = random() % 4; n >= 0; n--)
+			text[(size_t)random() % length] =
+				bytes[(size_t)random() % (sizeof(bytes) - 1)];
+		run_profile_read(&p, text,
+				 (size_t)random() % 8 ? length : (size_t)random() % length,
+				 "damaged", &problems);
+		run_profile_free(p);
+		problems_free(&problems);
+	}
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_content),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_damage),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
