@@ -22,6 +22,9 @@ find CMakeLists.txt .ci .github cmake include src tools samples bench tests docs
 grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<](.*/)?merge/' -r src/inject >>"$breaches" || true
 grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<](.*/)?inject/' -r src/merge >>"$breaches" || true
 
+# Comparing knows of runs by their profiles alone.
+grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<](.*/)?(merge|inject)/' -r src/diff >>"$breaches" || true
+
 # Every source file says its licence in one line near the top.
 grep -E '(\.(c|h|cu|py|sh|cmake|yml|def)|CMakeLists\.txt|/run|/xtrace-dump)$' "$files" |
 	while read -r file; do

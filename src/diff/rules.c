@@ -88,17 +88,20 @@ static bool fits(const char *part, const char *frame)
 	return strpbrk(part, "*?") ? glob(part, frame) : strstr(frame, part) != NULL;
 }
 
-bool rule_matches(const char *pattern, const char *key)
+bool rule_matches(const char *pattern, const char *key, bool to_end)
 {
 	char *parts = strdup(pattern), *frames = strdup(key), *next_part = parts, *part = NULL;
 	char *next_frame = frames, *frame;
-	bool is_left = true;
+	bool is_left;
 
 	if (parts && frames)
 		part = strsep(&next_part, "/");
-	while (part && (frame = strsep(&next_frame, ";")))
-		if (fits(part, frame))
+	while (part && (frame = strsep(&next_frame, ";"))) {
+		bool is_last_part = !next_part, is_last_frame = !next_frame;
+
+		if (fits(part, frame) && (!to_end || !is_last_part || is_last_frame))
 			part = strsep(&next_part, "/");
+	}
 	is_left = part || !parts || !frames;
 	free(parts);
 	free(frames);

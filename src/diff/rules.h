@@ -54,7 +54,10 @@ int rules_add_default(struct rules *rules);
 extern const char *const rules_default_lines[];
 void rules_free(struct rules *rules);
 
-/* Does the pattern fit the key of a row? Its parts, between slashes, fit frames in this order. */
-bool rule_matches(const char *pattern, const char *key);
+/*
+ * Does the pattern fit the key of a row? Its parts, between slashes, fit frames in this order. to_end: the last part
+ * fits the last frame, for rows that hold all that is below them.
+ */
+bool rule_matches(const char *pattern, const char *key, bool to_end);
 
 #endif

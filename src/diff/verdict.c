@@ -28,13 +28,19 @@ struct judge {
 	size_t count;
 };
 
+/* Rows of ranges hold what is in the ranges within them. */
+static bool is_nest(enum level level)
+{
+	return level == LEVEL_RANGE || level == LEVEL_SPAN;
+}
+
 static bool row_fits(const struct rule *rule, const struct comparison_row *row)
 {
 	if (rule->level != row->level &&
 	    !(rule->level == LEVEL_RANGE && row->level == LEVEL_SPAN) &&
 	    !(rule->level == LEVEL_COPY && row->level == LEVEL_BYTES))
 		return false;
-	return rule->pattern ? rule_matches(rule->pattern, row->key)
+	return rule->pattern ? rule_matches(rule->pattern, row->key, is_nest(row->level))
 			     : !strcmp(rule->name, row->key);
 }
 
@@ -48,11 +54,29 @@ static const struct rule *exception(const struct judge *j, const struct comparis
 	return NULL;
 }
 
+/* Is the row within another one that the rule looks at? Its sum has it already. */
+static bool is_counted(const struct judge *j, const struct rule *rule,
+		       const struct comparison_row *row)
+{
+	if (!is_nest(row->level))
+		return false;
+	for (size_t i = j->c->first_rows[row->level]; i < j->c->first_rows[row->level + 1]; i++) {
+		const struct comparison_row *other = &j->c->rows[i];
+		size_t length = strlen(other->key);
+
+		if (!strncmp(row->key, other->key, length) && row->key[length] == ';' &&
+		    row_fits(rule, other))
+			return true;
+	}
+	return false;
+}
+
 static void find_rows(struct judge *j, const struct rule *rule)
 {
 	j->count = 0;
 	for (size_t i = j->c->first_rows[rule->level]; i < j->c->first_rows[rule->level + 1]; i++)
-		if (row_fits(rule, &j->c->rows[i]) && !exception(j, &j->c->rows[i], RULE_IGNORE))
+		if (row_fits(rule, &j->c->rows[i]) && !exception(j, &j->c->rows[i], RULE_IGNORE) &&
+		    (rule->is_each || !is_counted(j, rule, &j->c->rows[i])))
 			j->rows[j->count++] = i;
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "merge/profile.h"
+#include "merge/trust.h"
 
 #define MEAN_DIGITS  9
 #define ERROR_DIGITS 3
@@ -71,29 +72,23 @@ static void put_processes(struct json *json, const struct profile *p)
 	json_end_array(json);
 }
 
-static const char *trust_word(const struct run *run)
+static int put_trust(struct json *json, const struct run *run)
 {
-	for (unsigned l = LOSS_DAMAGED_CALLS; l < LOSS_COUNT; l++)
-		if (run->losses[l])
-			return "damaged";
-	for (unsigned l = 0; l < LOSS_DAMAGED_CALLS; l++)
-		if (run->losses[l])
-			return "degraded";
-	return run->report->status == STATUS_OK ? "complete" : "degraded";
-}
+	struct trust trust = {0};
+	int error = trust_judge(&trust, run);
 
-static void put_trust(struct json *json, const struct run *run)
-{
 	json_begin_object(json, "trust");
-	json_string(json, "word", trust_word(run));
+	json_string(json, "word", trust_word_name(trust.word));
 	json_u64(json, "gpu_time_ns", run->gpu_ns);
 	json_u64(json, "attributed_gpu_time_ns", run->attributed_gpu_ns);
 	json_u64(json, "paused_ns", run->paused_ns);
 	json_begin_array(json, "warnings");
-	for (size_t w = 0; w < run->report->warning_count; w++)
-		json_string(json, NULL, run->report->warnings[w]);
+	for (size_t r = 0; r < trust.reason_count && !error; r++)
+		json_string(json, NULL, trust.reasons[r]);
 	json_end_array(json);
 	json_end_object(json);
+	trust_free(&trust);
+	return error;
 }
 
 /* Names, and nodes as pairs of parent and name; node 0 is the root, which has neither. */
@@ -186,9 +181,9 @@ int profile_put(struct json *json, struct profile *p, const struct run *run)
 	json_bool(json, "simulated_gpu", run->has_simulated_gpu);
 	json_u64(json, "batch_count", p->is_mixed ? 0 : p->batch_count);
 	put_processes(json, p);
-	put_trust(json, run);
+	error = put_trust(json, run);
 	put_levels(json, p, factors);
 	put_tree(json, &p->tree);
 	json_end_object(json);
-	return 0;
+	return error;
 }

@@ -127,14 +127,19 @@ static void test_wrong(void **state)
 static void test_patterns(void **state)
 {
 	(void)state;
-	assert_true(rule_matches("*", "main;step;[GPU_Kernel]k"));
-	assert_true(rule_matches("forward/attention", "main;forward;x;self_attention;k"));
-	assert_false(rule_matches("attention/forward", "main;forward;attention;k"));
-	assert_true(rule_matches("for*d/k", "main;forward;k"));
-	assert_false(rule_matches("for*d/k", "main;forwards;k"));
-	assert_true(rule_matches("[GPU_Memcpy*", "main;[GPU_Memcpy HtoD]"));
-	assert_false(rule_matches("a/a", "a"));
-	assert_true(rule_matches("st?p", "step"));
+	assert_true(rule_matches("*", "main;step;[GPU_Kernel]k", false));
+	assert_true(rule_matches("forward/attention", "main;forward;x;self_attention;k", false));
+	assert_false(rule_matches("attention/forward", "main;forward;attention;k", false));
+	assert_true(rule_matches("for*d/k", "main;forward;k", false));
+	assert_false(rule_matches("for*d/k", "main;forwards;k", false));
+	assert_true(rule_matches("[GPU_Memcpy*", "main;[GPU_Memcpy HtoD]", false));
+	assert_false(rule_matches("a/a", "a", false));
+	assert_true(rule_matches("st?p", "step", false));
+	/* Ranges hold what is within them. */
+	assert_true(rule_matches("step", "train;step", true));
+	assert_false(rule_matches("step", "train;step;forward", true));
+	assert_true(rule_matches("step", "step;x;step", true));
+	assert_true(rule_matches("train/step", "train;epoch;step", true));
 }
 
 static void test_default(void **state)
