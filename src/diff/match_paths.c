@@ -109,7 +109,8 @@ static int compare_pairs(const void *a, const void *b)
 /* Best pairs first, each path once. */
 static void take(struct pairs *pairs, uint8_t *is_taken, size_t *matches)
 {
-	qsort(pairs->list, pairs->count, sizeof(*pairs->list), compare_pairs);
+	if (pairs->count)
+		qsort(pairs->list, pairs->count, sizeof(*pairs->list), compare_pairs);
 	for (size_t i = 0; i < pairs->count; i++) {
 		const struct pair *pair = &pairs->list[i];
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "merge/profile.h"
 #include "merge/trust.h"
@@ -83,8 +84,12 @@ static int put_trust(struct json *json, const struct run *run)
 	json_u64(json, "attributed_gpu_time_ns", run->attributed_gpu_ns);
 	json_u64(json, "paused_ns", run->paused_ns);
 	json_begin_array(json, "warnings");
+	/* (Reasons that refer to the warnings say nothing besides them.) */
 	for (size_t r = 0; r < trust.reason_count && !error; r++)
-		json_string(json, NULL, trust.reasons[r]);
+		if (!strstr(trust.reasons[r], "see the warnings"))
+			json_string(json, NULL, trust.reasons[r]);
+	for (size_t w = 0; w < run->report->warning_count; w++)
+		json_string(json, NULL, run->report->warnings[w]);
 	json_end_array(json);
 	json_end_object(json);
 	trust_free(&trust);
