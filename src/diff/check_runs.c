@@ -4,10 +4,13 @@
  */
 #include "diff/check_runs.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define TEXT_BYTES 256
+#define TEXT_BYTES     256
+#define LAUNCHES_ALIKE 1.25 /* by this factor, both ways */
+#define COUNTS_APART   1.6
 
 static const char *program(const struct run_profile *run, char *out)
 {
@@ -173,6 +176,41 @@ static void check_fault(const struct all_runs *all, size_t fault,
 		     faults[fault].is_degraded ? "; see --allow-degraded" : "");
 }
 
+static double launches_of(const struct run_profile *run)
+{
+	const struct profile_entry *launches = run_profile_find(run, LEVEL_TOTAL, "launches");
+
+	return launches ? launches->whole_count : 0.0;
+}
+
+/*
+ * What repeats itself was found out for each run by itself. If two runs launch about as much in very different numbers
+ * of iterations, those are not the same: steps of one, say, and layers of the other.
+ */
+static void check_periods(const struct all_runs *all, struct problems *problems)
+{
+	const struct run_profile *first = run_at(all, 0);
+
+	for (size_t i = 1; i < all->count; i++) {
+		const struct run_profile *run = run_at(all, i);
+		double counts = (double)run->found_count / (double)first->found_count;
+		double launches = launches_of(run) / launches_of(first);
+
+		if (strcmp(run->iterations, "period") != 0 ||
+		    strcmp(first->iterations, "period") != 0 || !(first->found_count > 0) ||
+		    fabs(log(launches)) > log(LAUNCHES_ALIKE) ||
+		    fabs(log(counts)) < log(COUNTS_APART))
+			continue;
+		problems_add(
+			problems,
+			"different iterations: %s launches about as much as %s in %llu of them, "
+			"which are %llu there; name an NVTX range by --iteration",
+			run->origin, first->origin, (unsigned long long)run->found_count,
+			(unsigned long long)first->found_count);
+		return;
+	}
+}
+
 void check_runs(const struct run_set *base, const struct run_set *new,
 		const struct check_options *options, struct problems *problems)
 {
@@ -187,6 +225,8 @@ void check_runs(const struct run_set *base, const struct run_set *new,
 		check_fault(&all, f, options, problems);
 	for (size_t i = 0; all.count && i < sizeof(identities) / sizeof(identities[0]); i++)
 		check_identity(&all, i, options, problems);
+	if (all.count)
+		check_periods(&all, problems);
 	for (size_t i = 0; i < all.count; i++)
 		has_history |= run_at(&all, i)->history > 0;
 	if (base->count == 1 && new->count == 1 && !has_history)

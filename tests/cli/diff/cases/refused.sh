@@ -16,12 +16,14 @@ sed 's/"devices":\[/"devices":[{"device":1,"name":"another GPU","uuid":""},/' b1
 sed 's/"version":1/"version":2/' b1.json >newer.json
 sed 's/"nodes":\[[^]]*\]/"nodes":[7,7]/' b1.json | tr -d '\n' >broken.json
 tr -d '\n' <b1.json | sed 's/"nodes":\[[^]]*\]/"nodes":[7,7]/' >broken.json
+sed 's/"found_count":[0-9]*/"found_count":720/' b1.json >layers.json
 echo '{"format": "something"}' >other.json
 head -c 500 b1.json >cut.json
 echo text >text
 try a1.json,a2.json b1.json,driver.json
 try a1.json,a2.json b1.json,driver.json --allow-different
 try a1.json,a2.json program.json,device.json
+try a1.json,a2.json b1.json,layers.json
 for bad in newer broken other cut; do try a1.json,a2.json b1.json,$bad.json; done
 try a1.json text
 make_run empty -v count=0
