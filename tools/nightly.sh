@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Everything at length, for a machine that has the night: all tests, plain and with both sanitizers; then
 # the tests of the configuration "nightly", which are 1,000 random programs held against the truth,
-# 1,000 kills, and files that are nothing but damage. Goes on after a failure; the last lines say how each
+# 1,000 kills, every call failing in turn, an hour's soak, and files that are nothing but damage; then the
+# fuzz targets, ten minutes each. Goes on after a failure; the last lines say how each
 # step went. The exit status is 0 if all went well.
 set -u
 cd "$(dirname "$0")/.." || exit 2
@@ -13,7 +14,7 @@ usage() {
 	exit 2
 }
 
-all_steps="test test-asan test-tsan nightly nightly-asan pythons"
+all_steps="test test-asan test-tsan nightly nightly-asan fuzz pythons"
 steps=
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -53,6 +54,8 @@ run_step() {
 	nightly) nightly release build '^nightly' ;;
 	# A quarter of the programs: with the sanitizer each takes several times as long.
 	nightly-asan) nightly asan build-asan '^nightly\.(attribution_1|log|merge)' ;;
+	# Needs clang.
+	fuzz) tools/fuzz.sh all 10 ;;
 	# Every CPython that Debian's suites have; needs root, debootstrap and Debian's mirror.
 	pythons) pythons ;;
 	esac

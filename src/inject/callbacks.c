@@ -123,11 +123,22 @@ static struct xt_open_call *close_call(struct xt_ring_header *ring, uint32_t api
 	return NULL;
 }
 
-static void call_exit(struct lane *lane, uint32_t api, const struct cupti_callback_data *data)
+/* Where its slot has come to mean another stack meanwhile, the call's is still that of its return. */
+static uint32_t stack_at_exit(struct lane *lane, const struct xt_open_call *call,
+			      const struct caller_regs *regs)
+{
+	if (call->slot_epoch == slot_epoch(lane, call->stack_slot))
+		return call->stack_slot;
+	return capture_stack(lane, regs);
+}
+
+static void call_exit(struct lane *lane, uint32_t api, const struct cupti_callback_data *data,
+		      const struct caller_regs *regs)
 {
 	uint64_t exit_ns = monotonic_ns(), rare_ns = lane->rare_ns;
 	struct xt_record_call *record;
 	struct xt_open_call *call;
+	uint32_t stack_slot;
 
 	if (was_skipped(data))
 		return;
@@ -138,6 +149,7 @@ static void call_exit(struct lane *lane, uint32_t api, const struct cupti_callba
 		lane_count_up(lane, XT_RING_LOST_NESTED);
 		return;
 	}
+	stack_slot = stack_at_exit(lane, call, regs);
 	record = ring_reserve_or_wait(lane, sizeof(*record));
 	if (!record) {
 		lane_count_up(lane, XT_RING_LOST_RING_FULL);
@@ -147,11 +159,7 @@ static void call_exit(struct lane *lane, uint32_t api, const struct cupti_callba
 	record->head.bytes = sizeof(*record);
 	record->api = api;
 	record->correlation_id = data->correlation_id;
-	record->stack_slot = call->stack_slot;
-	if (call->slot_epoch != slot_epoch(lane, call->stack_slot)) {
-		record->stack_slot = XT_STACK_SLOT_NONE;
-		lane_count_up(lane, XT_RING_STACKS_LOST);
-	}
+	record->stack_slot = stack_slot;
 	record->enter_ns = call->enter_ns;
 	record->exit_ns = exit_ns;
 	record->result = data->return_value ? *(const int32_t *)data->return_value : 0;
@@ -323,7 +331,7 @@ static void api_call(struct lane *lane, uint32_t api, const struct cupti_callbac
 	if (use & API_CHANGES_NODES)
 		graph_node_set(lane, use, data, regs);
 	if (!(use & API_IS_UNRECORDED))
-		call_exit(lane, api, data);
+		call_exit(lane, api, data, regs);
 }
 
 /* What is not recorded counts when it returns. */

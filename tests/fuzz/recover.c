@@ -4,6 +4,7 @@
  * it belongs to. A place is of the spool's parts: the header, and the beginnings and contents of areas.
  */
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,14 +16,18 @@
 
 static struct made_spool made;
 static struct blob log_bytes;
-static const char *log_path, *spool_path;
-static int spool_fd = -1;
+static const char *log_path, *spool_path, *template_path;
+static int template_fd = -1;
 
+/* Recovery deletes the spool: another name of the file, which is put right again, stays. */
 static void begin(void)
 {
 	log_path = fuzz_path(LOG);
 	spool_path = fuzz_path(LOG XT_SPOOL_SUFFIX);
+	template_path = fuzz_path("template");
 	make_spool(&made, XT_SPOOL_VERSION, 130000);
+	fuzz_write_file(template_path, made.bytes.data, made.bytes.bytes);
+	template_fd = open(template_path, O_WRONLY | O_CLOEXEC);
 	make_log(log_path);
 	log_bytes = file_read(log_path);
 }
@@ -44,11 +49,24 @@ static uint64_t place_of(uint8_t part, uint64_t offset)
 	return made.offsets[area] + offset % 8192 + (part % 2 ? contents[area] : 0);
 }
 
-static void change(uint64_t place, const uint8_t *bytes, size_t count)
+static void put(uint64_t place, const uint8_t *bytes, size_t count)
 {
-	if (place + count <= made.bytes.bytes &&
-	    pwrite(spool_fd, bytes, count, (off_t)place) != (ssize_t)count)
+	if (pwrite(template_fd, bytes, count, (off_t)place) != (ssize_t)count)
 		_exit(1);
+}
+
+/* Makes the changes, or takes them back. */
+static void change(struct feed feed, bool takes_back)
+{
+	while (feed.at < feed.end) {
+		uint8_t part = feed_byte(&feed);
+		uint64_t place = place_of(part, feed_number(&feed));
+		size_t count;
+		const uint8_t *bytes = feed_bytes(&feed, 1 + feed_byte(&feed) % 64, &count);
+
+		if (place + count <= made.bytes.bytes)
+			put(place, takes_back ? made.bytes.data + place : bytes, count);
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -59,17 +77,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	if (!log_path)
 		begin();
 	fuzz_write_file(log_path, log_bytes.data, log_bytes.bytes);
-	fuzz_write_file(spool_path, made.bytes.data, made.bytes.bytes);
-	spool_fd = open(spool_path, O_WRONLY | O_CLOEXEC);
-	while (feed.at < feed.end) {
-		uint8_t part = feed_byte(&feed);
-		uint64_t place = place_of(part, feed_number(&feed));
-		size_t count;
-		const uint8_t *change_bytes = feed_bytes(&feed, 1 + feed_byte(&feed) % 64, &count);
-
-		change(place, change_bytes, count);
-	}
-	close(spool_fd);
+	change(feed, false);
+	unlink(spool_path);
+	if (link(template_path, spool_path))
+		_exit(1);
 	xt_recover(log_path, &got);
+	change(feed, true);
 	return 0;
 }
