@@ -39,7 +39,7 @@
 #define STACK_BYTES_IN_NEED (8 << 20)
 
 /* At the start: how long the program waits for the log to begin. */
-#define BEGIN_PATIENCE_NS UINT64_C(100000000)
+#define BEGIN_PATIENCE_NS UINT64_C(1000000000)
 
 /* At the end: how long the writer waits for the flusher, and for calls in mid-callback. */
 #define FLUSHER_PATIENCE_NS UINT64_C(1500000000)
