@@ -172,19 +172,18 @@ static int compare_candidates(const void *a, const void *b)
 	return x->site < y->site ? -1 : x->site > y->site;
 }
 
-/* Is it enough to be spoken of? */
-static bool is_enough(const struct looking *looking, enum rule rule)
+bool finding_is_enough(const struct settings *settings, enum rule rule, uint64_t cost_ns,
+		       uint64_t whole_ns)
 {
 	const struct rule_spec *spec = &rule_specs[rule];
-	double share = looking->reading->run->settings->finding_shares[rule];
+	double share = settings->finding_shares[rule];
 
-	if (!looking->candidate_count || share < 0)
+	if (share < 0)
 		return false;
 	if (share == 0)
 		share = spec->share_percent;
 	return spec->is_error ||
-	       (looking->cost_ns >= COST_LEAST_NS &&
-		(double)looking->cost_ns * 100 >= (double)looking->whole_ns * share);
+	       (cost_ns >= COST_LEAST_NS && (double)cost_ns * 100 >= (double)whole_ns * share);
 }
 
 static void free_finding(struct finding *finding)
@@ -246,7 +245,9 @@ static int apply_rule(struct looking *looking, enum rule rule)
 	error = rule_specs[rule].look(looking);
 	if (!looking->cost_ns)
 		add_costs(looking);
-	if (error || !is_enough(looking, rule))
+	if (error || !looking->candidate_count ||
+	    !finding_is_enough(looking->reading->run->settings, rule, looking->cost_ns,
+			       looking->whole_ns))
 		return error;
 	error = find(looking, &finding);
 	if (!error)
@@ -272,6 +273,8 @@ int findings_look(struct reading *reading)
 	looking.device_count = sites->device_count ? sites->device_count : 1;
 	for (int rule = 0; rule < RULES && !error; rule++)
 		error = apply_rule(&looking, (enum rule)rule);
+	if (!error && reading->process.process_count > 1)
+		error = findings_note_devices(&looking);
 	free(looking.candidates);
 	return error;
 }
@@ -309,9 +312,11 @@ static void join(struct finding *into, struct finding *other)
 	into->process_count = process_count;
 }
 
-void findings_sort(struct findings *findings)
+int findings_finish(struct run *run)
 {
+	struct findings *findings = &run->findings;
 	size_t kept = 0;
+	int error = findings_compare_devices(run);
 
 	if (findings->count)
 		qsort(findings->list, findings->count, sizeof(*findings->list), compare_findings);
@@ -332,6 +337,7 @@ void findings_sort(struct findings *findings)
 	findings->count = kept;
 	if (kept)
 		qsort(findings->list, kept, sizeof(*findings->list), compare_findings);
+	return error;
 }
 
 void findings_free(struct findings *findings)
@@ -339,5 +345,15 @@ void findings_free(struct findings *findings)
 	for (size_t f = 0; f < findings->count; f++)
 		free_finding(&findings->list[f]);
 	free(findings->list);
+	for (size_t d = 0; d < findings->device_count; d++) {
+		struct finding_device *device = &findings->devices[d];
+
+		free(device->program);
+		free(device->process);
+		free(device->name);
+		free(device->uuid);
+		free(device->place.frames);
+	}
+	free(findings->devices);
 	*findings = (struct findings){0};
 }

@@ -78,11 +78,26 @@ struct finding {
 	size_t place_all_count; /* … of so many */
 };
 
+/* A device as one of several processes used it, which may have the same job as those of others. */
+struct finding_device {
+	char *program; /* owned, as all texts here */
+	char *process;
+	char *name; /* "GPU0 of train (4321)" */
+	char *uuid; /* "": not known */
+	size_t process_index;
+	uint64_t kernel_union_ns;
+	uint64_t whole_ns;
+	struct finding_place place; /* of most of its kernels */
+};
+
 /* Of a run; all zeros is none. */
 struct findings {
 	struct finding *list;
 	size_t count;
 	size_t capacity;
+	struct finding_device *devices; /* where there are several processes */
+	size_t device_count;
+	size_t device_capacity;
 };
 
 enum severity { SEVERITY_ERROR, SEVERITY_HIGH, SEVERITY_MEDIUM, SEVERITY_LOW };
@@ -114,8 +129,9 @@ bool finding_wanted(const double shares[RULES]);
 /* Looks at the process that was read, before its totals go. 0 or -ENOMEM. */
 int findings_look(struct reading *reading);
 
-/* All is read: those that are alike in several processes become one, the costliest first. */
-void findings_sort(struct findings *findings);
+/* All is read: devices of different processes are compared, findings that are alike in several
+ * processes become one; the costliest come first. 0 or -ENOMEM. */
+int findings_finish(struct run *run);
 void findings_free(struct findings *findings);
 
 /* "step (train.c:42)": the line to look at; of several places without a line the function that all are

@@ -118,8 +118,7 @@ void tell_serial_streams(const struct looking *looking, struct finding *finding)
 	finding_prove(finding, "time_with_kernels_ns", looking->facts[3]);
 }
 
-/* What the busiest has beyond the mean, if that is much. */
-static uint64_t uneven_ns(uint64_t most_ns, uint64_t sum_ns, uint64_t count)
+uint64_t uneven_ns(uint64_t most_ns, uint64_t sum_ns, uint64_t count)
 {
 	uint64_t mean_ns = count ? sum_ns / count : 0;
 
@@ -174,8 +173,7 @@ void tell_stream_imbalance(const struct looking *looking, struct finding *findin
 	finding_prove(finding, "mean_stream_kernel_time_ns", looking->facts[2]);
 }
 
-/* The site with most kernels on the device. */
-static uint32_t top_of(const struct sites *sites, uint32_t device)
+uint32_t sites_top(const struct sites *sites, uint32_t device)
 {
 	uint32_t best = SITE_NONE;
 	uint64_t most_ns = 0;
@@ -210,7 +208,7 @@ int look_device_imbalance(struct looking *looking)
 		busiest = device->device;
 	}
 	ns = uneven_ns(most_ns, sum_ns, count);
-	top = top_of(sites, busiest);
+	top = sites_top(sites, busiest);
 	if (!ns || !top)
 		return 0;
 	looking->facts[0] = count;

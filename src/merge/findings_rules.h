@@ -59,6 +59,22 @@ const char *finding_places(const struct looking *looking, const struct finding *
 /* "a quarter": shares as people say them, "24 %"; in a buffer that the second next call uses again. */
 const char *finding_share(uint64_t part, uint64_t whole);
 
+/* The call site of most of the kernels on a device; SITE_NONE: none. */
+uint32_t sites_top(const struct sites *sites, uint32_t device);
+
+/* What the busiest has beyond the mean, if that is much; else 0. */
+uint64_t uneven_ns(uint64_t most_ns, uint64_t sum_ns, uint64_t count);
+
+#define DEVICE_KERNELS_LEAST 8 /* of fewer nothing is said */
+
+/* Is that cost enough to be spoken of, as the user wants it? */
+bool finding_is_enough(const struct settings *settings, enum rule rule, uint64_t cost_ns,
+		       uint64_t whole_ns);
+
+/* Devices of different processes (findings_processes.c). Both 0 or -ENOMEM. */
+int findings_note_devices(const struct looking *looking);
+int findings_compare_devices(struct run *run);
+
 int look_api_errors(struct looking *looking);
 int look_module_loads(struct looking *looking);
 int look_alloc_loop(struct looking *looking);

@@ -163,7 +163,9 @@ static int read_all(struct run *run, struct sink *sinks, size_t sink_count)
 	if (error)
 		return error;
 	report_missing(run, run->report);
-	findings_sort(&run->findings);
+	error = findings_finish(run);
+	if (error)
+		return error;
 	transfers_sort(&run->transfers);
 	error = trust_judge(&trust, run);
 	run->trust = &trust;

@@ -24,6 +24,7 @@
  *	                                       3 1 42 to begin with)
  *	flush KIND                             (what there is of it goes to the file now)
  *	account NAME VALUE
+ *	meta KEY VALUE
  *	switch TIME on|off asked|yielded       (recording was paused, or went on)
  *
  * STACK is a name, a number, or - for none.
@@ -357,6 +358,11 @@ static void do_account(struct script *s)
 	put_account(s->log, word(s, 1), number(s, 2));
 }
 
+static void do_meta(struct script *s)
+{
+	put_meta(s->log, word(s, 1), word(s, 2));
+}
+
 static const struct {
 	const char *name;
 	void (*run)(struct script *s);
@@ -368,6 +374,7 @@ static const struct {
 	{"start", do_range},	 {"end", do_range},	    {"mark", do_range},
 	{"flush", do_flush},	 {"account", do_account},   {"switch", do_switch},
 	{"payload", do_payload}, {"name_thread", do_range}, {"name_category", do_range},
+	{"meta", do_meta},
 };
 
 static void run_line(struct script *s, char *line)

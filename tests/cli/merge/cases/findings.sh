@@ -23,6 +23,7 @@ for i in range(100):
     t = 1000 + i * 100000
     exec(sys.argv[1])
 END
+	rm -f "$1"
 	make_log script "$1" <script
 }
 show() {
@@ -57,6 +58,13 @@ show queue.xtr
 echo "-- code loaded in each step"
 make code.xtr 'call("cuModuleLoadData", "code", t, 40000); kernel(t + 41000, t + 45000, 54000)'
 show code.xtr
+echo "-- processes of one program, each with a GPU of its own; and with one GPU for both"
+mkdir ranks
+make ranks/0.xtr 'i or print("meta gpu.0.uuid a"); kernel(t, t + 5000, 90000)'
+make ranks/1.xtr 'i or print("meta gpu.0.uuid b"); kernel(t, t + 5000, 30000)'
+show ranks --finding short-kernels=off --finding gpu-idle=off
+make ranks/1.xtr 'i or print("meta gpu.0.uuid a"); kernel(t, t + 5000, 30000)'
+show ranks --finding short-kernels=off --finding gpu-idle=off
 echo "-- as JSON"
 merge sync.xtr -q --summary out.json
 python3 - <<'END'
