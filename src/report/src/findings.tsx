@@ -97,7 +97,7 @@ function Evidence({ finding }: { finding: Finding }) {
 		<dl class="counts finding-evidence">
 			{Object.entries(finding.evidence).map(([name, value]) => (
 				<div>
-					<dt>{name.replace(/_(ns|count|bytes)$/, '').replaceAll('_', ' ')}</dt>
+					<dt>{name.replace(/_(ns|bytes)$/, '').replaceAll('_', ' ')}</dt>
 					<dd data-evidence={name} data-value={value}>
 						{evidenceText(name, value)}
 					</dd>
