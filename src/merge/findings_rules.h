@@ -56,7 +56,7 @@ const char *finding_api(const struct looking *looking, const struct finding *fin
  * that the next call uses again. */
 const char *finding_places(const struct looking *looking, const struct finding *finding);
 
-/* "a quarter": shares as people say them, "24 %"; in a buffer that the second next call uses again. */
+/* "24.1 %", in a buffer that the second next call uses again. */
 const char *finding_share(uint64_t part, uint64_t whole);
 
 /* The call site of most of the kernels on a device; SITE_NONE: none. */

@@ -245,14 +245,13 @@ static uint64_t later(uint64_t *until_ns, const struct stretch *stretch)
 
 /* A kernel that had been launched in time and whose stream was free, and which began only when one in
  * another stream had ended. */
-static void note_held(struct sites *sites, const struct site_device *device,
-		      struct site_stream *stream, const struct stretch *stretch)
+static void note_held(const struct site_device *device, struct site_stream *stream,
+		      const struct stretch *stretch)
 {
 	uint64_t ready_ns =
 		stretch->enter_ns > stream->until_ns ? stretch->enter_ns : stream->until_ns;
 	uint64_t before_ns = device->kernels_until_ns;
 
-	(void)sites;
 	if (!stretch->has_call || !before_ns || stretch->start_ns < before_ns ||
 	    stretch->start_ns - before_ns > BEHIND_NS || device->last_stream == stretch->stream ||
 	    ready_ns + EARLY_NS > before_ns)
@@ -268,7 +267,7 @@ static void note_kernel(struct sites *sites, struct site_device *device,
 							   : (uint32_t)sites->stream_count;
 	struct site_stream *stream = &sites->streams[s];
 
-	note_held(sites, device, stream, stretch);
+	note_held(device, stream, stretch);
 	device->kernel_count++;
 	device->kernel_ns += stretch->end_ns - stretch->start_ns;
 	if (stretch->end_ns > device->kernels_until_ns)
@@ -461,10 +460,7 @@ void sites_finish(struct sites *sites, const struct totals *totals)
 		const struct total *total = &totals->entries[t];
 		uint32_t s = site_of(sites, &total->owner);
 
-		if (!s)
-			continue;
-		sites->list[s].work_ns += total->weights[WEIGHT_GPU_TIME];
-		if (total->owner.leaf == LEAF_KERNEL)
+		if (s && total->owner.leaf == LEAF_KERNEL)
 			add_kernels(sites, &sites->list[s], total);
 	}
 	for (uint32_t t = 0; t < totals->count; t++) {

@@ -64,7 +64,6 @@ struct site {
 	uint64_t pageable_bytes;
 
 	/* Of the totals, once all events are read: */
-	uint64_t work_ns; /* of kernels, copies and sets */
 	uint64_t kernel_count;
 	uint64_t kernel_ns;
 	uint64_t small_count;	/* kernels of shapes that leave most of the device unused … */
