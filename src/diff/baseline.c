@@ -74,8 +74,9 @@ int baseline_add(struct baseline *baseline, const char *label, struct run_set *r
 
 	if (!set.label)
 		return -ENOMEM;
-	for (size_t s = baseline->count; *label && s-- > 0;)
-		if (!strcmp(baseline->sets[s].label, label))
+	for (size_t s = baseline->count; s-- > 0;)
+		if ((*label && !strcmp(baseline->sets[s].label, label)) ||
+		    (set.time_ns && baseline->sets[s].time_ns == set.time_ns))
 			baseline_remove(baseline, s);
 	if (baseline->count == baseline->capacity) {
 		size_t capacity = baseline->capacity ? 2 * baseline->capacity : 8;

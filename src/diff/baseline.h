@@ -38,8 +38,8 @@ int baseline_read(struct baseline *baseline, const char *document, size_t docume
 void baseline_free(struct baseline *baseline);
 
 /*
- * Adds a set of runs, which are taken over (the set is empty then); one of the same label that is not
- * empty is replaced. 0 or -ENOMEM.
+ * Adds a set of runs, which are taken over (the set is empty then). One of the same label that is not
+ * empty, or that began at the same time (it is the same one), is replaced. 0 or -ENOMEM.
  */
 int baseline_add(struct baseline *baseline, const char *label, struct run_set *runs);
 

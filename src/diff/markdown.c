@@ -281,11 +281,11 @@ static void put_side(FILE *file, const struct diff_result *result, enum side sid
 		put_code(file, run->program, NAME_COLUMNS);
 		fputs(" on ", file);
 		put_text(file, run->device_count ? run->devices[0].name : "an unknown GPU");
-		if (*run->host)
-			fprintf(file, " (");
-		put_text(file, run->host);
-		if (*run->host)
+		if (*run->host) {
+			fputs(" (", file);
+			put_text(file, run->host);
 			fputc(')', file);
+		}
 		if (isfinite(run->clock_mhz))
 			fprintf(file, ", SM clock %.0f MHz", run->clock_mhz);
 	}

@@ -68,9 +68,16 @@ finish() {
 	exit "$status"
 }
 
-# Nothing was compared: the report says why, in a line.
+# Nothing was compared: the report says why, in a line, and shows the end of what a program said.
 cannot() {
 	printf '%s\n### GPU time: could not be judged\n\n%s\n' "$mark" "$1" >"$output/report.md"
+	if [ -s "${2:-}" ]; then
+		{
+			printf '\n~~~~text\n'
+			tail -n 20 "$2"
+			printf '~~~~\n'
+		} >>"$output/report.md"
+	fi
 	annotate error "could not be judged: $1"
 	finish unsure 2
 }
@@ -132,7 +139,7 @@ record() {
 	fi
 	"$xtrace" bench "$@" -- /bin/sh -c "$XTRACE_GATE_COMMAND" 2>"$output/bench.txt" || {
 		cat "$output/bench.txt" >&2
-		cannot "the program could not be recorded: $(tail -n 1 "$output/bench.txt")"
+		cannot "the program could not be recorded." "$output/bench.txt"
 	}
 	cat "$output/bench.txt" >&2
 }
@@ -147,8 +154,10 @@ update() {
 	label=${XTRACE_GATE_LABEL:-$(commit)}
 	mkdir -p "$(dirname "$baseline")"
 	if [ -e "$baseline" ]; then verb=update; else verb=save; fi
-	"$xtrace" baseline $verb "$baseline" "$output/bench" ${label:+--label "$label"} ||
-		cannot "\`$baseline\` could not be written."
+	"$xtrace" baseline $verb "$baseline" "$output/bench" ${label:+--label "$label"} \
+		2>"$output/baseline.txt" ||
+		cannot "\`$baseline\` could not be written." "$output/baseline.txt"
+	cat "$output/baseline.txt" >&2
 	printf '%s\n### GPU time: the baseline was written\n\n`%s`, from %s runs%s.\n' "$mark" \
 		"$baseline" "${XTRACE_GATE_RUNS:-5}" "${label:+, as \`$label\`}" >"$output/report.md"
 	finish pass 0
@@ -183,8 +192,7 @@ EOF
 		finish regression 1
 		;;
 	esac
-	[ -s "$output/report.md" ] ||
-		cannot "$(tail -n 1 "$output/diff.txt")"
+	[ -s "$output/report.md" ] || cannot "the runs were not compared." "$output/diff.txt"
 	# What was not even compared, or a rule that fits nothing, is no matter of noise.
 	if [ "${XTRACE_GATE_UNSURE:-fail}" = pass ] && grep -q '"problems":\[\]' "$output/diff.json"; then
 		annotate warning "$(verdict_line)"

@@ -172,6 +172,9 @@ def check_github(repo):
         verdict, report, _ = repo.github(2, fail_on="path(no_such_function) > 1%", unsure=unsure)
         assert verdict == "unsure" and "no_such_function" in report, report
     check_junit(repo, False, True)
+    # One that cannot be read is shown, with the place.
+    verdict, report, _ = repo.github(2, fail_on="launches >> 0", unsure="pass")
+    assert verdict == "unsure" and "launches >> 0" in report and "^" in report, report
     os.unlink(repo.path(".xtrace", "rules"))
 
     # Two runs say nothing of so small a change of the wall clock.
@@ -196,6 +199,21 @@ def check_github(repo):
     assert "has another checksum" in report
 
 
+def check_guide(repo):
+    """The rules in the guide can be read."""
+    with open(os.path.join(repo.args.ci, "..", "..", "docs", "CI.md"), encoding="utf-8") as file:
+        block = re.search(r"one a line:\n\n((?:    .*\n)+)", file.read())[1]
+    with open(repo.path("rules"), "w", encoding="utf-8") as file:
+        file.write("".join(line[4:] + "\n" for line in block.splitlines()))
+    repo.gitlab(0, XTRACE_GATE_UPDATE="1")
+    done = subprocess.run([os.path.join(repo.args.build, "bin", "xtrace"), "diff", "--rules", "rules",
+                           ".xtrace/baseline.json", "xtrace-gate/bench"], cwd=repo.folder, text=True,
+                          capture_output=True)
+    assert len(block.splitlines()) > 5 and "gpu-time > 3%" in done.stdout, done
+    # (What cannot be read is shown with a caret below it.)
+    assert not re.search(r"^ *\^$", done.stdout + done.stderr, re.M), done
+
+
 def check_gitlab(repo):
     repo.gitlab(0, XTRACE_GATE_UPDATE="1")
     assert '"label":"4567cdef"' in repo.read(".xtrace", "baseline.json")
@@ -215,7 +233,7 @@ def main():
     for name in ("build", "ci", "sample"):
         parser.add_argument("--" + name, required=True)
     args = parser.parse_args()
-    for check in (check_github, check_gitlab):
+    for check in (check_github, check_gitlab, check_guide):
         with tempfile.TemporaryDirectory() as folder:
             check(Repository(args, folder))
     print("the gate does in both CI systems what it should")

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens the page of a comparison in a browser and holds what it shows against --folded and --json.
+// usage: node comparison_test.mjs XTRACE_DIFF TRACES PACKAGES
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const [diff, traces, packages] = process.argv.slice(2);
+const SKIPPED = 77;
+const executablePath = [
+	process.env.XTRACE_CHROMIUM,
+	'/usr/bin/chromium',
+	'/usr/bin/chromium-browser',
+	'/usr/bin/google-chrome',
+].find((path) => path && existsSync(path));
+
+if (!executablePath) {
+	console.log('skipped: there is no Chromium (Debian: chromium), and XTRACE_CHROMIUM names none');
+	process.exit(SKIPPED);
+}
+const { chromium } = createRequire(join(packages, 'package.json'))('playwright-core');
+const work = mkdtempSync(join(tmpdir(), 'xtrace-comparison.'));
+const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+const read = (name) => readFileSync(join(work, name), 'utf8');
+const words = { pass: 'Pass', regression: 'Regression', unknown: 'Could not be judged' };
+
+// The total of a weight, once the page shows it.
+async function totalOf(page, place) {
+	await page.selectOption('#weight', String(place));
+	await page.waitForTimeout(100);
+	return Number(await page.getAttribute('#flame-total', 'data-value'));
+}
+
+// How many pixels of the flame graph are red, and how many blue.
+async function coloursOf(page) {
+	return page.evaluate(() => {
+		const canvas = document.getElementById('flame-canvas');
+		const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+		let red = 0;
+		let blue = 0;
+
+		for (let i = 0; i < data.length; i += 4) {
+			if (data[i] > data[i + 2] + 60) red++;
+			if (data[i + 2] > data[i] + 60) blue++;
+		}
+		return { red, blue };
+	});
+}
+
+async function check(base, now, dark) {
+	const out = (name) => join(work, name);
+	// (Eager against captured in a graph: most paths are others.)
+	const { status, stderr } = spawnSync(diff, [
+		join(traces, base), join(traces, now), '--allow-different', '--html', out('page.html'), '--json', out('d.json'),
+		'--folded', out('folded'),
+	]);
+
+	assert.ok(status !== null && status <= 2, String(stderr));
+	const document = JSON.parse(read('d.json'));
+	const paths = read('folded').split('\n').filter(Boolean).map((line) => line.split(' ').slice(-2).map(Number));
+	const sums = paths.reduce(([b, n], [before, after]) => [b + before, n + after], [0, 0]);
+	const context = await browser.newContext({
+		viewport: { width: 1280, height: 1000 },
+		colorScheme: dark ? 'dark' : 'light',
+		reducedMotion: 'reduce',
+	});
+	const page = await context.newPage();
+	const wrong = [];
+
+	page.on('pageerror', (error) => wrong.push(error.message));
+	page.on('console', (message) => message.type() === 'error' && wrong.push(message.text()));
+	page.on('request', (request) => /^(file|data|blob):/.test(request.url()) || wrong.push(request.url()));
+	await page.goto(`file://${out('page.html')}`);
+	await page.waitForSelector('html[data-ready]', { timeout: 20000 });
+	assert.equal(await page.textContent('#verdict'), words[document.outcome]);
+	assert.equal(await page.locator('.rules tr').count(), document.rules.length);
+	assert.equal(await totalOf(page, 1), sums[0]);
+	assert.equal(await totalOf(page, 0), sums[1]);
+	const { red, blue } = await coloursOf(page);
+	if (base === now) assert.deepEqual([red, blue], [0, 0]);
+	else assert.ok(red > 5000, `${red} red pixels`);
+	// The details of all say both sides.
+	assert.equal(Number(await page.getAttribute('dd[data-side="base"]', 'data-value')), sums[0]);
+	assert.equal(Number(await page.getAttribute('dd[data-side="new"]', 'data-value')), sums[1]);
+	await page.hover('#flame-canvas', { position: { x: 200, y: 50 } });
+	assert.match(await page.textContent('.tip'), /base .*new .*change /);
+	await page.click('#flame-canvas', { position: { x: 200, y: 70 } });
+	assert.ok((await page.locator('.crumbs button').count()) > 1);
+	assert.deepEqual(wrong, []);
+	await context.close();
+}
+
+try {
+	await check('h200-pytorch.xtr', 'h200-pytorch-graph.xtr', false);
+	await check('h200-pytorch.xtr', 'h200-pytorch-graph.xtr', true);
+	await check('h200-llm.xtr', 'h200-llm.xtr', false);
+	console.log('the page shows what the other outputs say');
+} finally {
+	await browser.close();
+	rmSync(work, { recursive: true, force: true });
+}
