@@ -405,8 +405,11 @@ static uint32_t next_thread(void)
 
 static void open_log(const char *path)
 {
-	struct xt_log_header header = {
-		.pid = 4711, .clock = XT_CLOCK_MONOTONIC, .start_monotonic_ns = START_NS};
+	/* Of another seed, another process's. (gen.random is the seed yet.) */
+	struct xt_log_header header = {.pid = 4710 + (uint32_t)gen.random,
+				       .log_id = gen.random,
+				       .clock = XT_CLOCK_MONOTONIC,
+				       .start_monotonic_ns = START_NS};
 	int rc;
 
 	unlink(path);

@@ -6,7 +6,6 @@
 #include "merge/ahead.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -66,13 +65,6 @@ static void *read_ahead(void *argument)
 	return NULL;
 }
 
-static bool has_second_processor(void)
-{
-	cpu_set_t set;
-
-	return sched_getaffinity(0, sizeof(set), &set) || CPU_COUNT(&set) > 1;
-}
-
 /* Signals are the main thread's: its handlers remove what is unfinished. */
 static void start_thread(struct ahead *ahead)
 {
@@ -85,7 +77,7 @@ static void start_thread(struct ahead *ahead)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-struct ahead *ahead_open(struct xt_reader *reader, uint32_t wanted_kinds)
+struct ahead *ahead_open(struct xt_reader *reader, uint32_t wanted_kinds, bool has_helper)
 {
 	struct ahead *ahead = calloc(1, sizeof(*ahead));
 
@@ -102,7 +94,7 @@ struct ahead *ahead_open(struct xt_reader *reader, uint32_t wanted_kinds)
 			return NULL;
 		}
 	}
-	if (has_second_processor())
+	if (has_helper)
 		start_thread(ahead);
 	return ahead;
 }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading a log ahead: chunks are unpacked by a thread of their own while those before them are
- * used, where there is a processor for it. Without one, or without a thread, they are unpacked
- * when they are asked for.
+ * used, where there is a processor for it. Without one they are unpacked when they are asked for.
  */
 #ifndef XT_MERGE_AHEAD_H
 #define XT_MERGE_AHEAD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "xtrace/reader.h"
 
 struct ahead;
 
-/* Begins to read the chunks of those kinds. The reader is not to be used until ahead_close(). NULL
+/* Begins to read the chunks of those kinds, by a thread of their own if there is a helper. The reader is not to be used until ahead_close(). NULL
  * if memory ran out. */
-struct ahead *ahead_open(struct xt_reader *reader, uint32_t wanted_kinds);
+struct ahead *ahead_open(struct xt_reader *reader, uint32_t wanted_kinds, bool has_helper);
 
 /* The next chunk, valid until the next call; NULL at the end of the log. */
 const struct xt_chunk *ahead_next(struct ahead *ahead);

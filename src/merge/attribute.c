@@ -14,6 +14,11 @@ static const struct copy_shape *copy_shape(const struct reading *reading, const 
 	return &model->copy_shapes.rows[work->shape < model->copy_shapes.count ? work->shape : 0];
 }
 
+static inline bool reading_has_stack(const struct reading *reading, uint32_t stack)
+{
+	return stack < reading->model->stacks.count && reading->has_stack[stack];
+}
+
 static inline void set_leaf(const struct reading *reading, const struct work *work,
 			    struct owner *owner)
 {
@@ -106,7 +111,7 @@ static inline void own_graph_work(struct reading *reading, const struct work *wo
 	enum graph_stacks wanted = reading->run->settings->graph_stacks;
 	uint32_t creation = nodes_creation(nodes, work->graph_node, launched_ns);
 
-	if (creation && !frames_has_stack(&reading->frames, nodes->creations[creation].stack))
+	if (creation && !reading_has_stack(reading, nodes->creations[creation].stack))
 		creation = CREATION_UNKNOWN;
 	/* (A log without any nodes is of a tracer that did not record them.) */
 	*is_unmade = !creation && nodes->count;
@@ -125,7 +130,7 @@ static inline void own_called(struct reading *reading, const struct launch *laun
 			      struct owner *owner)
 {
 	owner->range = launch->range;
-	if (!frames_has_stack(&reading->frames, launch->stack))
+	if (!reading_has_stack(reading, launch->stack))
 		return;
 	owner->stack = launch->stack;
 	owner->api = launch->api;
@@ -177,16 +182,13 @@ void reading_joined(void *context, const struct work *work, const struct launch 
 	if (is_of_graph)
 		own_graph_work(reading, work, launch ? launch->enter_ns : work->start_ns, &owner,
 			       &is_unmade);
-	if ((launch || is_of_graph) && reading->timeline) {
-		struct owner told = owner;
-
-		timeline_own(reading->timeline, work->ticket, launch, &told);
-	}
 	place = totals_place(&reading->totals, &owner);
 	if (place == TOTAL_FAILED) {
 		reading->error = -ENOMEM;
 		return;
 	}
+	if ((launch || is_of_graph) && reading->timeline)
+		timeline_own(reading->timeline, work->ticket, launch, place);
 	if (run->selection && !sieve_path(reading, place))
 		return;
 	count_work(reading, work);

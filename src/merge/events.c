@@ -290,13 +290,12 @@ static int add_memory_row(struct reading *reading, uint32_t pool)
 	return 0;
 }
 
-static int finish_memory(struct reading *reading)
+static int settle_memory(struct reading *reading)
 {
 	struct memory_counts *sums = &reading->run->memory_counts;
 	const struct memory_counts *counts = &reading->memory.counts;
 	int error;
 
-	memory_finish(&reading->memory);
 	/* (Of a part of a run, what belongs together may be in another part.) */
 	if (!reading->run->selection) {
 		sums->free_alone += counts->free_alone;
@@ -310,7 +309,7 @@ static int finish_memory(struct reading *reading)
 	return error;
 }
 
-static int finish_transfers(struct reading *reading)
+static int settle_transfers(struct reading *reading)
 {
 	const struct model *model = reading->model;
 	struct run *run = reading->run;
@@ -328,7 +327,34 @@ static int finish_transfers(struct reading *reading)
 	return error;
 }
 
-/* No more will come: what the log said as a whole goes to the run. 0 or -ENOMEM. */
+/* No more will come. What takes much memory is given back: others may be read before this one's
+ * turn has come to be settled. */
+static int finish(struct reading *reading)
+{
+	const struct correlate_counts *counts = correlate_finish(reading->correlate);
+	struct run *run = reading->run;
+	int error = reading->replays ? replays_finish(reading->replays) : 0;
+
+	memory_finish(&reading->memory);
+	if (!run->selection) {
+		run->launch_alone_count += counts->launches_alone;
+		run->transfer_alone_count += counts->transfers_alone;
+	}
+	run->calls_recurring_count += counts->launches_recurring;
+	if (reading->timeline) {
+		uint64_t missed_count = timeline_finish(reading->timeline);
+
+		if (run->weights & (1u << WEIGHT_GPU_EXCLUSIVE | 1u << WEIGHT_GPU_IDLE))
+			run->timeline_missed_count += missed_count;
+		error = error ? error : reading->timeline->error;
+	}
+	correlate_free(reading->correlate);
+	timeline_free(reading->timeline);
+	reading->correlate = NULL;
+	reading->timeline = NULL;
+	return error ? error : reading->error;
+}
+
 static void add_yields(struct run *run, const struct model *model)
 {
 	const struct yields *yields = &model->yields;
@@ -344,41 +370,25 @@ static void add_yields(struct run *run, const struct model *model)
 		run->yielded_ns += model->last_clock_ns - yields->since_ns;
 }
 
-static int finish(struct reading *reading)
+int reading_settle(struct reading *reading)
 {
-	const struct correlate_counts *counts = correlate_finish(reading->correlate);
+	const struct model *model = reading->model;
 	struct run *run = reading->run;
-	int error = reading->replays ? replays_finish(reading->replays) : 0;
+	int error;
 
-	if (!error)
-		error = finish_memory(reading);
-
-	if (!run->selection) {
-		run->launch_alone_count += counts->launches_alone;
-		run->transfer_alone_count += counts->transfers_alone;
-	}
-	run->calls_recurring_count += counts->launches_recurring;
-	run->nodes_cyclic_count += reading->model->nodes.cyclic_count;
-	run->pause_count += reading->model->pauses.count;
-	run->paused_ns += pauses_total_ns(&reading->model->pauses, reading->model->last_clock_ns);
-	add_yields(run, reading->model);
-	run->nodes_made_count += reading->model->nodes.made_count;
-	run->range_counts.opened += reading->model->ranges.counts.opened;
-	run->range_counts.pops_alone += reading->model->ranges.counts.pops_alone;
-	run->range_counts.ends_alone += reading->model->ranges.counts.ends_alone;
-	run->range_counts.keys_recurring += reading->model->ranges.counts.keys_recurring;
-	run->range_counts.not_nested += reading->model->ranges.counts.not_nested;
-	run->range_counts.unclosed += reading->model->ranges.counts.unclosed;
-	if (reading->timeline) {
-		uint64_t missed_count = timeline_finish(reading->timeline);
-
-		if (run->weights & (1u << WEIGHT_GPU_EXCLUSIVE | 1u << WEIGHT_GPU_IDLE))
-			run->timeline_missed_count += missed_count;
-		error = error ? error : reading->timeline->error;
-	}
-	if (!error)
-		error = finish_transfers(reading);
-	return error ? error : reading->error;
+	run->nodes_cyclic_count += model->nodes.cyclic_count;
+	run->pause_count += model->pauses.count;
+	run->paused_ns += pauses_total_ns(&model->pauses, model->last_clock_ns);
+	add_yields(run, model);
+	run->nodes_made_count += model->nodes.made_count;
+	run->range_counts.opened += model->ranges.counts.opened;
+	run->range_counts.pops_alone += model->ranges.counts.pops_alone;
+	run->range_counts.ends_alone += model->ranges.counts.ends_alone;
+	run->range_counts.keys_recurring += model->ranges.counts.keys_recurring;
+	run->range_counts.not_nested += model->ranges.counts.not_nested;
+	run->range_counts.unclosed += model->ranges.counts.unclosed;
+	error = settle_memory(reading);
+	return error ? error : settle_transfers(reading);
 }
 
 static int begin(struct reading *reading)
@@ -399,8 +409,12 @@ static int begin(struct reading *reading)
 	    sites_init(&reading->sites, reading->model, &reading->threads) < 0)
 		return -ENOMEM;
 	memory_init(&reading->memory, &reading->totals, memory_listener);
+	reading->has_stack = calloc(reading->model->stacks.count + 1, 1);
+	for (uint32_t id = 1; reading->has_stack && id < reading->model->stacks.count; id++)
+		reading->has_stack[id] = model_has_stack(reading->model, id);
 	reading->copies = calloc(reading->model->copy_shapes.count, sizeof(*reading->copies));
-	if (!reading->copies || threads_init(&reading->threads, reading->model) < 0)
+	if (!reading->has_stack || !reading->copies ||
+	    threads_init(&reading->threads, reading->model) < 0)
 		return -ENOMEM;
 	if (wants_exclusive || wants_idle) {
 		reading->timeline =
@@ -428,40 +442,48 @@ static void add_damage(struct xt_damage *sum, const struct xt_damage *first,
 			sum->chunks_damaged += first->damaged_by_kind[kind];
 }
 
-int reading_events(struct reading *reading, struct report *report)
+int reading_events(struct reading *reading, struct xt_reader *reader, bool has_helper,
+		   struct progress *progress)
 {
-	const struct input *log = reading->process.log;
-	struct xt_reader *reader = inputs_open(log->path, report);
 	const struct xt_chunk *chunk;
 	uint64_t done_bytes, all_bytes;
 	struct ahead *ahead = NULL;
-	int error;
+	int error = begin(reading);
 
-	if (!reader)
-		return 0;
-	error = begin(reading);
 	if (!error) {
-		ahead = ahead_open(reader, wanted_kinds());
+		ahead = ahead_open(reader, wanted_kinds(), has_helper);
 		error = ahead ? 0 : -ENOMEM;
 	}
 	if (error)
-		goto out;
+		return error;
 	while (!reading->error && (chunk = ahead_next(ahead))) {
 		enum xt_kind kind = xt_chunk_kind(chunk);
 
 		if (!(model_load_kinds() & 1u << kind)) /* else the model has counted them */
 			reading->model->rows_read[kind] += xt_chunk_rows(chunk);
 		read_by_kind[kind](reading, chunk);
-		progress_at(&report->progress, ahead_position(ahead));
+		if (progress)
+			progress_at(progress, ahead_position(ahead));
 	}
 	ahead_close(ahead);
 	xt_reader_position(reader, &done_bytes, &all_bytes);
-	progress_done(&report->progress, done_bytes);
+	if (progress)
+		progress_done(progress, done_bytes);
 	error = finish(reading);
 	add_damage(&reading->damage, &reading->model->damage, xt_reader_damage(reader));
-out:
-	xt_reader_close(reader);
 	return error;
+}
+
+bool reading_is_listened_to(const struct sink *sinks, size_t sink_count)
+{
+	for (size_t e = 0; e < sink_count; e++) {
+		const struct exporter *exporter = sinks[e].exporter;
+
+		if (exporter->call || exporter->work || exporter->memory || exporter->stretch ||
+		    exporter->range)
+			return true;
+	}
+	return false;
 }
 
 void reading_free(struct reading *reading)
@@ -475,4 +497,5 @@ void reading_free(struct reading *reading)
 	sites_free(&reading->sites);
 	totals_free(&reading->totals);
 	free(reading->copies);
+	free(reading->has_stack);
 }

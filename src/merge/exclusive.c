@@ -51,7 +51,10 @@ static void advance(struct exclusive *e, uint64_t to_ns)
 	uint64_t passed_ns = to_ns - e->now_ns;
 
 	if (e->count) {
-		e->integral += ((unsigned __int128)passed_ns << FRACTION_BITS) / e->count;
+		/* (Mostly there is one, and a division of so many bits is slow.) */
+		unsigned __int128 passed = (unsigned __int128)passed_ns << FRACTION_BITS;
+
+		e->integral += e->count == 1 ? passed : passed / e->count;
 		e->busy_ns += passed_ns;
 	}
 	e->now_ns = to_ns;

@@ -64,7 +64,7 @@ enum exporter_use {
 	USES_FILE = 1u << 7,	     /* its output is a file, which cannot be stdout */
 	USES_ORIGINS = 1u << 5,	     /* total() is told of streams and threads */
 	USES_ANY = UINT32_MAX,	     /* of options that matter to all outputs */
-	USES_FINDINGS = 1u << 9,
+	USES_FINDINGS = 1u << 11,
 	USES_SIZE = 1u << 10,  /* --html-size */
 	USES_OTHER = 1u << 31, /* so that no exporter is without any */
 };
@@ -82,6 +82,7 @@ struct settings {
 		[RULES]; /* in percent, 0: as the rule has it, below 0: not looked for */
 	struct frame_style frames;
 	enum demangle_style names;
+	uint32_t jobs; /* logs that are read at the same time; 0: as many as there are processors */
 	const char *debug_directory; /* NULL: only the usual one */
 	struct wanted wanted;
 	struct windows_wish iterations;
@@ -121,33 +122,41 @@ struct run {
 	size_t range_sum_capacity;
 	struct range_counts range_counts;
 	struct transfers transfers;
-	uint64_t launch_count;
-	uint64_t launch_failed_count; /* of these: calls that returned an error */
-	uint64_t launch_alone_count;  /* of these: succeeded, but no work is known */
-	uint64_t transfer_call_count; /* calls that copy or set */
-	uint64_t transfer_alone_count;
-	uint64_t work_count[WORK_KINDS];
-	uint64_t work_invalid_count; /* not among these: their times cannot be */
-	uint64_t calls_invalid_count;
-	uint64_t calls_recurring_count;
-	uint64_t memory_untimed_count;
-	uint64_t work_without_call_count;
-	uint64_t
-		work_by_device_count; /* not among these: the GPU launched it, for a call unknown */
-	uint64_t pause_count;	      /* of recording */
-	uint64_t paused_ns;
-	uint64_t work_without_stack_count; /* the call is known, its stack is not */
-	uint64_t graph_work_count;
-	uint64_t graph_work_unmade_count; /* of these: who made the node is not known */
-	uint64_t nodes_cyclic_count;
-	uint64_t nodes_made_count;	/* by calls, launches under capture among them */
-	uint64_t timeline_missed_count; /* work that came too late for weights that need order */
-	struct memory_row *memory;	/* of each process and pool that has any */
+	struct memory_row *memory; /* of each process and pool that has any */
 	size_t memory_row_count;
 	size_t memory_row_capacity;
 	struct memory_counts memory_counts;
-	uint64_t attributed_gpu_ns;
-	uint64_t gpu_ns;
+	/* What events count: numbers alone, so that those of one log can be added to those of all. */
+	union {
+		struct {
+			uint64_t launch_count;
+			uint64_t launch_failed_count; /* of these: calls that returned an error */
+			uint64_t launch_alone_count; /* of these: succeeded, but no work is known */
+			uint64_t transfer_call_count; /* calls that copy or set */
+			uint64_t transfer_alone_count;
+			uint64_t work_count[WORK_KINDS];
+			uint64_t work_invalid_count; /* not among these: their times cannot be */
+			uint64_t calls_invalid_count;
+			uint64_t calls_recurring_count;
+			uint64_t memory_untimed_count;
+			uint64_t work_without_call_count;
+			uint64_t work_by_device_count; /* not among these: the GPU launched it, for
+							  a call unknown */
+			uint64_t work_without_stack_count; /* the call is known, its stack is not */
+			uint64_t graph_work_count;
+			uint64_t graph_work_unmade_count; /* of these: who made the node is not
+							     known */
+			uint64_t timeline_missed_count; /* work that came too late for weights that
+							   need order */
+			uint64_t attributed_gpu_ns;
+			uint64_t gpu_ns;
+		};
+		uint64_t counted[17 + WORK_KINDS];
+	};
+	uint64_t pause_count; /* of recording */
+	uint64_t paused_ns;
+	uint64_t nodes_cyclic_count;
+	uint64_t nodes_made_count; /* by calls, launches under capture among them */
 	uint64_t losses[LOSS_COUNT];
 	uint64_t accounts[XT_ACCOUNTS]; /* of all logs, by place in xt_accounts */
 	uint64_t yield_count;		/* how often CUPTI was left to another tool */
@@ -156,6 +165,11 @@ struct run {
 	const struct trust *trust; /* at the end */
 	bool has_simulated_gpu;
 };
+
+_Static_assert(offsetof(struct run, gpu_ns) == offsetof(struct run, counted) +
+						       sizeof(((struct run *)0)->counted) -
+						       sizeof(uint64_t),
+	       "all that events count is in counted[]");
 
 /* Is that weight to be worked out? */
 static inline bool run_wants(const struct run *run, enum weight weight)

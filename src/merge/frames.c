@@ -481,12 +481,6 @@ static int settle_files(struct context *c)
 	return error ? error : file_names_settle(c->files);
 }
 
-/* Undefined ids are gaps in the table: only those that a chunk defined have a stack. */
-static bool is_defined(const struct stack *stack)
-{
-	return stack->seen_ns || stack->frame_count || stack->flags;
-}
-
 int frames_build(struct frames *frames, const struct model *model,
 		 const struct addresses *addresses, const struct frame_style *style,
 		 struct demangle_cache *cache, struct file_names *files, struct paths *paths,
@@ -532,7 +526,7 @@ int frames_build(struct frames *frames, const struct model *model,
 	frames->nodes[0] = PATH_FAILED;
 	for (uint32_t id = 1; id < frames->stack_count && !error; id++) {
 		frames->nodes[id] = PATH_FAILED;
-		if (is_defined(&model->stacks.rows[id]))
+		if (model_has_stack(model, id))
 			error = build_stack(frames, &c, id);
 	}
 out:

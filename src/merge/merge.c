@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "merge/addresses.h"
+#include "merge/crew.h"
 #include "merge/doubts.h"
 #include "merge/reading.h"
 #include "merge/sinks.h"
@@ -29,7 +30,7 @@ static char *make_label(const struct inputs *inputs, const struct input *log,
 	return length < 0 ? NULL : label;
 }
 
-static int read_process(struct reading *reading, struct report *report)
+static int read_process(struct reading *reading, struct xt_reader *reader, struct run *run)
 {
 	int error = 0;
 
@@ -39,14 +40,16 @@ static int read_process(struct reading *reading, struct report *report)
 		if (sink->exporter->process)
 			error = sink->exporter->process(sink, &reading->process);
 	}
+	if (!error && reader)
+		error = reading_events(reading, reader, processors() > 1, &run->report->progress);
 	if (!error)
-		error = reading_events(reading, report);
+		error = reading_settle(reading);
 	if (!error)
 		error = plant_totals(reading);
 	if (!error && reading->run->wants_findings)
 		error = findings_look(reading);
 	if (!error)
-		error = plant_ranges(reading->run, &reading->process, &reading->totals);
+		error = plant_ranges(run, &reading->process, &reading->totals);
 	for (size_t e = 0; e < reading->sink_count && !error; e++) {
 		struct sink *sink = &reading->sinks[e];
 
@@ -56,50 +59,36 @@ static int read_process(struct reading *reading, struct report *report)
 	return error;
 }
 
-static int read_log(struct run *run, size_t index, struct debug_search *search, struct sink *sinks,
-		    size_t sink_count)
+/* From a log's model to its place in the whole. reader is at its events; NULL: these were read. */
+static int add_log(struct run *run, size_t index, struct debug_search *search,
+		   struct reading *reading, struct xt_reader *reader)
 {
 	const struct frame_style *style = &run->settings->frames;
 	const struct input *log = &run->inputs->logs[index];
-	struct xt_reader *reader = inputs_open(log->path, run->report);
+	struct model *model = reading->model;
 	struct addresses addresses = {0};
-	struct demangle_cache names = {0};
-	struct model *model = NULL;
-	struct reading reading = {.run = run, .sinks = sinks, .sink_count = sink_count};
-	char *label = NULL;
-	int error;
+	struct demangle_cache names = {.mangled = &model->names,
+				       .style = run->settings->names,
+				       .shown = &run->paths.names};
+	char *label = make_label(run->inputs, log, model);
+	int error = label ? 0 : -ENOMEM;
 
-	if (!reader)
-		return 0;
-	error = model_load(&model, reader);
-	xt_reader_close(reader);
-	if (error)
-		return error;
-	label = make_label(run->inputs, log, model);
-	if (!label) {
-		model_free(model);
-		return -ENOMEM;
-	}
-	names = (struct demangle_cache){.mangled = &model->names,
-					.style = run->settings->names,
-					.shown = &run->paths.names};
-	reading.model = model;
-	reading.process = (struct process){
+	reading->process = (struct process){
 		.log = log,
 		.model = model,
-		.frames = &reading.frames,
+		.frames = &reading->frames,
 		.addresses = &addresses,
 		.paths = &run->paths,
 		.names = &names,
 		.label = label,
-		.label_name = plant_name(&run->paths.names, label),
+		.label_name = label ? plant_name(&run->paths.names, label) : NAME_FAILED,
 		.index = index,
 		.process_count = run->inputs->count,
 		.origin_ns = (int64_t)((uint64_t)run->inputs->origin_ns - (uint64_t)log->shift_ns),
 	};
-	if (reading.process.label_name == NAME_FAILED)
+	if (reading->process.label_name == NAME_FAILED)
 		error = -ENOMEM;
-	else
+	if (!error)
 		error = addresses_resolve(&addresses, model,
 					  &(struct naming){.places = style->inlines || style->lines,
 							   .search = search,
@@ -110,20 +99,42 @@ static int read_log(struct run *run, size_t index, struct debug_search *search, 
 				? kernel_names_settle(&run->kernel_names, &names, model)
 				: 0;
 	if (!error)
-		error = frames_build(&reading.frames, model, &addresses, style, &names,
+		error = frames_build(&reading->frames, model, &addresses, style, &names,
 				     &run->file_names, &run->paths, PATH_ROOT);
 	if (!error)
-		error = read_process(&reading, run->report);
+		error = read_process(reading, reader, run);
 	if (!error)
-		losses_count(run->losses, run->accounts, log, model, &reading.damage, run->report);
+		losses_count(run->losses, run->accounts, log, model, &reading->damage, run->report);
 	if (!error && !strcmp(model_meta(model, "gpu.simulated"), "1"))
 		run->has_simulated_gpu = true;
-	frames_free(&reading.frames);
+	frames_free(&reading->frames);
 	addresses_free(&addresses);
-	reading_free(&reading);
 	demangle_cache_free(&names);
 	free(label);
-	model_free(model);
+	return error;
+}
+
+/* A log that a crew has not read. */
+static int read_log(struct run *run, size_t index, struct debug_search *search, struct sink *sinks,
+		    size_t sink_count)
+{
+	const char *path = run->inputs->logs[index].path;
+	struct reading reading = {.run = run, .sinks = sinks, .sink_count = sink_count};
+	struct xt_reader *reader = inputs_open(path, run->report);
+	int error;
+
+	if (!reader)
+		return 0;
+	error = model_load(&reading.model, reader);
+	xt_reader_close(reader);
+	if (error)
+		return error;
+	reader = inputs_open(path, run->report);
+	if (reader)
+		error = add_log(run, index, search, &reading, reader);
+	xt_reader_close(reader);
+	reading_free(&reading);
+	model_free(reading.model);
 	return error;
 }
 
@@ -146,13 +157,27 @@ static int read_all(struct run *run, struct sink *sinks, size_t sink_count)
 	struct trust trust = {0};
 	struct debug_search search = {.directory = run->settings->debug_directory,
 				      .server.report = run->report};
-	int error = 0;
+	struct crew *crew = NULL;
+	int error;
 
 	progress_begin(&run->report->progress, run->report->quiet);
 	for (size_t i = 0; i < run->inputs->count; i++)
 		progress_expect(&run->report->progress, run->inputs->logs[i].file_bytes);
-	for (size_t i = 0; i < run->inputs->count && !error; i++)
-		error = read_log(run, i, &search, sinks, sink_count);
+	error = crew_hire(&crew, run, sinks, sink_count);
+	for (size_t i = 0; i < run->inputs->count && !error; i++) {
+		struct reading *reading = crew ? crew_wait(crew, i) : NULL;
+
+		if (!reading) {
+			error = read_log(run, i, &search, sinks, sink_count);
+			continue;
+		}
+		progress_done(&run->report->progress, run->inputs->logs[i].file_bytes);
+		error = reading->error;
+		if (!error)
+			error = add_log(run, i, &search, reading, NULL);
+		crew_done(crew, i);
+	}
+	crew_dismiss(crew);
 	debug_search_end(&search);
 	progress_clear(&run->report->progress);
 	if (error)

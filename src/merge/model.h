@@ -232,6 +232,15 @@ static inline uint32_t model_category(const struct model *model, uint32_t domain
 /* The last component of the process' executable, "" if unknown. */
 const char *model_process_name(const struct model *model);
 
+/* Undefined ids are gaps in the table: only those that a chunk defined have a stack. */
+static inline bool model_has_stack(const struct model *model, uint32_t id)
+{
+	const struct stack *stack = &model->stacks.rows[id];
+
+	return id && id < model->stacks.count &&
+	       (stack->seen_ns || stack->frame_count || stack->flags);
+}
+
 /* The text of an XT_STRING_ID, as name; any id will do. */
 static inline uint32_t model_string(const struct model *model, uint32_t string)
 {

@@ -11,7 +11,8 @@
 #define WEIGHT_WORDS                                                                               \
 	"gpu-time|count|cpu-wait|gpu-exclusive|gpu-idle|alloc-bytes|peak-bytes|leaked-bytes"
 
-#define TOP_MAX 1000000
+#define TOP_MAX	 1000000
+#define JOBS_MAX 1000
 
 #define SIZE_UNITS_MAX 1000000
 
@@ -128,17 +129,18 @@ static int apply_debug_dir(struct options *options, const char *value)
 	return value[0] ? 0 : -EINVAL;
 }
 
-static int apply_top(struct options *options, const char *value)
+/* From 1 to max. */
+static int read_number(const char *value, unsigned long max, uint32_t *number_out)
 {
+	unsigned long number;
 	char *end;
-	unsigned long top;
 
 	if (value[0] < '0' || value[0] > '9')
 		return -EINVAL;
-	top = strtoul(value, &end, 10);
-	if (*end || !top || top > TOP_MAX)
+	number = strtoul(value, &end, 10);
+	if (*end || !number || number > max)
 		return -EINVAL;
-	options->settings.top_count = (uint32_t)top;
+	*number_out = (uint32_t)number;
 	return 0;
 }
 
@@ -160,6 +162,16 @@ static int apply_html_size(struct options *options, const char *value)
 		return -EINVAL;
 	options->settings.html_bytes_max = size * (end[0] == 'K' ? 1000 : 1000000);
 	return 0;
+}
+
+static int apply_top(struct options *options, const char *value)
+{
+	return read_number(value, TOP_MAX, &options->settings.top_count);
+}
+
+static int apply_jobs(struct options *options, const char *value)
+{
+	return read_number(value, JOBS_MAX, &options->settings.jobs);
 }
 
 /* "1.5s", "200ms", "30us", "7ns"; without a unit, seconds. */
@@ -351,6 +363,10 @@ const struct option_row option_rows[] = {
 	{"warmup", 0, "COUNT",
 	 "the first iterations, of which a profile takes no notice (found out, if not given)",
 	 USES_ITERATIONS, apply_warmup},
+	{"jobs", 0, "N",
+	 "how many logs are read at the same time, 8 at most, where outputs and options allow it "
+	 "(as many as there are processors)",
+	 0, apply_jobs},
 	{"embed-symbols", 0, NULL,
 	 "append the names of all functions in the stacks to each log, so that it can be read "
 	 "where the binaries are not",

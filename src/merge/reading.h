@@ -38,6 +38,7 @@ struct reading {
 	struct totals totals;
 	struct correlate *correlate;
 	struct replays *replays; /* NULL: no graph has conditional nodes */
+	uint8_t *has_stack;	 /* by XT_STACK_ID: 1, the log defines it */
 	struct threads threads;
 	struct memory memory;
 	struct timeline *timeline;   /* NULL if no weight needs it */
@@ -50,8 +51,19 @@ struct reading {
 	int error;			    /* of a listener, which cannot return it */
 };
 
-/* Reads all events of the log of reading->process. 0 or -ENOMEM. */
-int reading_events(struct reading *reading, struct report *report);
+/*
+ * Reads all events of the log of reading->process by that reader, with a thread beside that unpacks
+ * them, or alone. Apart from exporters that want to be told of events, and from a selection, it touches
+ * nothing but the reading, its model, and what events count in its run. 0 or -ENOMEM.
+ */
+int reading_events(struct reading *reading, struct xt_reader *reader, bool has_helper,
+		   struct progress *progress);
+
+/* What the log said as a whole goes to the run, which is that of all logs now. 0 or -ENOMEM. */
+int reading_settle(struct reading *reading);
+
+/* Does anyone want to be told of events as they come? */
+bool reading_is_listened_to(const struct sink *sinks, size_t sink_count);
 
 /* A number that a label stands for; all that have none are one. */
 static inline uint32_t label_number(uint64_t number, uint32_t label_count)

@@ -8,8 +8,9 @@
 
 struct item {
 	struct idle_work work;
-	struct owner owner;
-	uint32_t device;
+	uint32_t place; /* of its owner in the totals, or, until that is said, among those alone */
+	bool is_owned;
+	uint16_t device;
 	uint32_t before; /* of its call */
 	uint8_t kind;	 /* enum work_kind */
 };
@@ -34,17 +35,15 @@ static void give_share(void *context, uint32_t owner, uint64_t share_ns)
 
 static void add_exclusive(struct timeline *timeline, const struct item *item)
 {
-	uint32_t place = totals_place(timeline->totals, &item->owner);
-
-	if (place == TOTAL_FAILED ||
-	    exclusive_add(&timeline->exclusive[item->device], item->work.start_ns,
-			  item->work.end_ns, place) < 0)
+	if (exclusive_add(&timeline->exclusive[item->device], item->work.start_ns,
+			  item->work.end_ns, item->place) < 0)
 		timeline->error = -ENOMEM;
 }
 
 static void add_idle(struct timeline *timeline, const struct item *item)
 {
 	struct idle *idle = &timeline->idle[item->device];
+	struct owner owner = timeline->totals->entries[item->place].owner;
 	struct stretch stretch = {
 		.device = item->device,
 		.is_kernel = item->kind == WORK_KERNEL,
@@ -56,9 +55,8 @@ static void add_idle(struct timeline *timeline, const struct item *item)
 		.before = item->before,
 		.has_call = item->work.has_call,
 		.enter_ns = item->work.enter_ns,
-		.owner = &item->owner,
+		.owner = &owner,
 	};
-	struct owner owner = item->owner;
 	/* What ran in a gap in which recording was paused is not known. */
 	bool is_blind = stretch.has_gap &&
 			pauses_within(timeline->pauses, stretch.gap_from_ns, stretch.start_ns);
@@ -83,7 +81,15 @@ static void add_idle(struct timeline *timeline, const struct item *item)
 static void next_work(void *context, void *item, bool is_late)
 {
 	struct timeline *timeline = context;
+	struct item *work = item;
 
+	if (!work->is_owned)
+		work->place =
+			totals_place(timeline->totals, &timeline->alone.entries[work->place].owner);
+	if (work->place == TOTAL_FAILED) {
+		timeline->error = -ENOMEM;
+		return;
+	}
 	(void)is_late; /* both sweeps take what is before their time as they can */
 	if (timeline->wants_exclusive)
 		add_exclusive(timeline, item);
@@ -118,6 +124,7 @@ void timeline_free(struct timeline *timeline)
 	if (!timeline)
 		return;
 	order_free(&timeline->order);
+	totals_free(&timeline->alone);
 	for (size_t d = 0; d < TIMELINE_DEVICES_MAX; d++)
 		exclusive_free(&timeline->exclusive[d]);
 	free(timeline);
@@ -131,25 +138,28 @@ void timeline_add(struct timeline *timeline, uint32_t device, const struct work 
 			 .end_ns = work->start_ns + work->duration_ns,
 			 .stream = work->stream,
 			 .is_copy = work->kind == WORK_COPY},
-		.owner = *owner,
+		.place = totals_place(&timeline->alone, owner),
 		.kind = work->kind,
-		.device = device < TIMELINE_DEVICES_MAX ? device : TIMELINE_DEVICES_MAX - 1,
+		.device = (uint16_t)(device < TIMELINE_DEVICES_MAX ? device
+								   : TIMELINE_DEVICES_MAX - 1),
 	};
 
 	if (item.work.end_ns < item.work.start_ns)
 		item.work.end_ns = UINT64_MAX;
-	if (order_push(&timeline->order, work->start_ns, &item, ticket_out) < 0)
+	if (item.place == TOTAL_FAILED ||
+	    order_push(&timeline->order, work->start_ns, &item, ticket_out) < 0)
 		timeline->error = -ENOMEM;
 }
 
 void timeline_own(struct timeline *timeline, uint32_t ticket, const struct launch *launch,
-		  const struct owner *owner)
+		  uint32_t place)
 {
 	struct item *item = order_item(&timeline->order, ticket);
 
 	if (!item)
 		return;
-	item->owner = *owner;
+	item->place = place;
+	item->is_owned = true;
 	if (!launch)
 		return;
 	item->work.has_call = true;

@@ -43,6 +43,7 @@ struct timeline {
 	bool wants_exclusive;
 	bool wants_idle;
 	struct totals *totals;
+	struct totals alone; /* owners of work as long as nothing else is said; no sums */
 	const struct pauses *pauses;
 	const struct threads *threads;
 	struct order order;
@@ -65,10 +66,10 @@ void timeline_free(struct timeline *timeline);
 void timeline_add(struct timeline *timeline, uint32_t device, const struct work *work,
 		  const struct owner *owner, uint32_t *ticket_out);
 
-/* Whom that work belongs to is known, and the call behind it (NULL: that will not be). Too late is
- * no harm. */
+/* Whom that work belongs to is known, by its place in totals, and the call behind it (NULL: that
+ * will not be). Too late is no harm. */
 void timeline_own(struct timeline *timeline, uint32_t ticket, const struct launch *launch,
-		  const struct owner *owner);
+		  uint32_t place);
 
 /* No more will come. Returns how much work came too late or was too much to be taken into account. */
 uint64_t timeline_finish(struct timeline *timeline);

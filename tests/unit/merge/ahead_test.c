@@ -2,7 +2,6 @@
 /* A log that is read ahead says what it says when it is read as one goes. */
 #include "unit.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -55,6 +54,8 @@ static int remove_log(void **state)
 	return unlink(path);
 }
 
+static bool has_helper = true;
+
 /* Reads count chunks (all and the end, if there are fewer) and holds every row. */
 static void read_log(unsigned count)
 {
@@ -63,7 +64,7 @@ static void read_log(unsigned count)
 	uint64_t next = 1, position = 0;
 
 	assert_int_equal(xt_reader_open(path, &reader), XT_OPEN_OK);
-	ahead = ahead_open(reader, WANTED);
+	ahead = ahead_open(reader, WANTED, has_helper);
 	assert_non_null(ahead);
 	for (unsigned c = 0; c < count; c++) {
 		const struct xt_chunk *chunk = ahead_next(ahead);
@@ -104,17 +105,12 @@ static void may_be_left_at_any_time(void **state)
 		read_log(count);
 }
 
-/* Last, because it keeps the process on one processor. */
-static void without_a_second_processor(void **state)
+static void without_a_helper(void **state)
 {
-	cpu_set_t one;
-
-	(void)state;
-	CPU_ZERO(&one);
-	CPU_SET((size_t)sched_getcpu(), &one);
-	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
-	read_log(CHUNKS + 2);
-	read_log(7);
+	has_helper = false;
+	every_chunk_in_order(state);
+	may_be_left_at_any_time(state);
+	has_helper = true;
 }
 
 int main(void)
@@ -122,7 +118,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_chunk_in_order),
 		cmocka_unit_test(may_be_left_at_any_time),
-		cmocka_unit_test(without_a_second_processor),
+		cmocka_unit_test(without_a_helper),
 	};
 
 	return cmocka_run_group_tests(tests, write_log, remove_log);
