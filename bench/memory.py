@@ -122,6 +122,10 @@ class Run:
         count = len(self.samples)
         return self.samples[count * number // 4:max(count * (number + 1) // 4, 1)] or self.samples
 
+    def bound_kib(self):
+        """(The main thread is one, if it calls, too.)"""
+        return KIB_PROCESS + KIB_THREAD * max(self.threads, self.account["threads.seen"])
+
     def growth_kib(self):
         return statistics.median(self.quarter(3)) - statistics.median(self.quarter(1))
 
@@ -133,7 +137,7 @@ class Run:
 def complaints(run, bare):
     """What is not as it must be, as lines."""
     account = run.account
-    bound_kib = KIB_PROCESS + KIB_THREAD * run.threads
+    bound_kib = run.bound_kib()
     simulator_kib = KIB_SIMULATOR + KIB_SIMULATOR_THREAD * run.threads
     lost_calls = sum(value for name, value in run.lost().items() if name.startswith("calls."))
     if account["tracer.memory_bytes"] > bound_kib << 10:
@@ -178,7 +182,7 @@ def main():
         waited_s = (account["threads.waited_ns"] + account["buffers.waited_ns"]) / 1e9 / threads
         print(f"{threads:7} {run.launches:12,} {run.wall_s:7.1f}"
               f" {account['tracer.memory_bytes'] / 2**20:11.1f}"
-              f" {(KIB_PROCESS + KIB_THREAD * threads) / 1024:7.1f}"
+              f" {run.bound_kib() / 1024:7.1f}"
               f" {min(run.samples) / 1024:19.1f} {statistics.median(run.samples) / 1024:7.1f}"
               f" {max(run.samples) / 1024:7.1f} {run.growth_kib() / 1024:7.1f}"
               f" {max(bare.samples) / 1024:8.1f} {waited_s:9.2f}  {run.lost() or 0}", flush=True)

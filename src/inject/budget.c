@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 static atomic_size_t held = BUDGET_FIXED_BYTES;
-static atomic_size_t allowed = BUDGET_PROCESS_BYTES - BUDGET_STOCK_BYTES;
+static atomic_size_t allowed = BUDGET_PROCESS_BYTES;
 static atomic_size_t most = BUDGET_FIXED_BYTES;
 static atomic_uint_fast64_t refusals;
 

@@ -20,14 +20,11 @@
  * activity buffers that there always are. */
 #define BUDGET_FIXED_BYTES (15u << 20)
 
-/* What lanes that are in stock would bring, had they a thread: LANES_SPARE of them. */
-#define BUDGET_STOCK_BYTES (1u << 20)
-
 /* False: there is not as much left. Any thread, no locks. */
 bool budget_take(size_t bytes);
 void budget_give_back(size_t bytes);
 
-/* A lane was made: it has own_bytes from now on, and its thread brings what a thread may have. */
+/* A lane has its first thread: it has own_bytes, and its thread brings what a thread may have. */
 void budget_add_lane(size_t own_bytes);
 
 /* The most that was held at any time; how often more was asked for than there was. */

@@ -37,7 +37,6 @@ static void *map_private(size_t bytes)
 
 /* What a lane takes from the start: its ring, what a walk writes, the first entries of its memo. */
 #define OWN_BYTES (RING_FIRST_BYTES + MEMO_OWN_BYTES + (64u << 10))
-_Static_assert(LANES_SPARE *BUDGET_THREAD_BYTES == BUDGET_STOCK_BYTES, "the stock brings nothing");
 _Static_assert(OWN_BYTES <= BUDGET_THREAD_BYTES, "a thread brings what its lane takes");
 
 /* The pages that the ring begins with: its header's first, and the window with a page behind it for
@@ -75,7 +74,6 @@ static struct lane *create_lane(enum lane_state state)
 	lane->data = (uint8_t *)lane->ring + XT_RING_DATA_OFFSET;
 	stack_memo_begin(&lane->memo);
 	touch_ring(lane);
-	budget_add_lane(OWN_BYTES);
 	lane->ring->data_bytes = RING_DATA_BYTES;
 	atomic_store(&lane->state, state);
 	/* Pairs with lane_at(). */
@@ -165,6 +163,9 @@ struct lane *lane_claim(void)
 	if (lane) {
 		struct xt_ring_header *ring = lane->ring;
 
+		if (!lane->is_budgeted)
+			budget_add_lane(OWN_BYTES);
+		lane->is_budgeted = true;
 		/* Whoever had it before left memo entries for a stack that is not this one's. */
 		stack_memo_clear(&lane->memo);
 		ring->tid = (uint32_t)syscall(SYS_gettid);

@@ -70,6 +70,7 @@ struct lane {
 	/* The writer's. */
 	uint64_t read_pos;
 	uint32_t known_thread_id; /* whose THREAD row was written */
+	bool is_budgeted;	  /* it had a thread; whoever claims it sets this */
 	char first_name[16];	  /* of the thread, when it claimed the lane */
 	bool owner_gone;
 	uint32_t slots_changed; /* slot_stack_id before this one differs from the one in the ring */
