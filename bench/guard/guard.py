@@ -65,6 +65,7 @@ class Guard:
             "encode_row": lambda: self.work("encode", 4096, 20480) / 2,
             "decode_row": self.decode,
             "merge_folded": lambda: self.merge("--folded", "/dev/null"),
+            "merge_exclusive": lambda: self.merge("--weight", "gpu-exclusive", "--folded", "/dev/null"),
             "merge_chrome": lambda: self.merge("--chrome", "/dev/null"),
         }
         return parts[name]()
@@ -86,14 +87,14 @@ def main():
         parser.add_argument(f"--{name}", required=True, help=what)
     options = parser.parse_args()
     over = 0
-    print("%-14s %10s %10s  %s" % ("", "measured", "budget", "instructions for"))
+    print("%-16s %10s %10s  %s" % ("", "measured", "budget", "instructions for"))
     with tempfile.TemporaryDirectory(prefix="xtrace-guard-") as directory:
         guard = Guard(options, directory)
         for name, budget, what in read_budgets():
             measured = guard.measure(name)
             verdict = "" if measured <= budget else "  OVER ITS BUDGET"
             over += bool(verdict)
-            print("%-14s %10.1f %10.1f  %s%s" % (name, measured, budget, what, verdict))
+            print("%-16s %10.1f %10.1f  %s%s" % (name, measured, budget, what, verdict))
     if over:
         print("Each costs more than it did: make it cheaper, or say why it must cost more, in")
         print("bench/guard/budgets.txt and the change.")
