@@ -14,7 +14,7 @@
 #define SLOPE_SPREAD	 0.5  /* paths go with the common factor by 1, more or less so much */
 #define PERMUTATIONS_MIN 200  /* with fewer, chance alone could not be told from anything */
 #define GAP_MAX		 8.0 /* of the sides, by the spread of their runs; 3.5: one follows the other */
-#define TREND_P		 0.1 /* runs go with time if chance would make it look so this rarely */
+#define TREND_P		 0.3 /* runs go with time if chance would make it look so this rarely */
 #define GROUPS_MAX	 64
 
 int values_init(struct values *v, const struct comparison *c)
