@@ -13,14 +13,10 @@
 #include "merge/addresses.h"
 #include "merge/demangle.h"
 #include "merge/file_names.h"
+#include "merge/frame_names.h"
 #include "merge/mix.h"
 #include "merge/model.h"
 #include "merge/paths.h"
-
-#define FRAME_UNKNOWN	   "[unknown]"
-#define FRAME_INLINED	   "[inlined]"
-#define FRAME_TRUNCATED	   "[truncated]"
-#define FRAME_UNATTRIBUTED "[unattributed]"
 
 /* Which frames of a stack are shown: of its frames those at [first, end), but for those whose address
  * has no name. */
