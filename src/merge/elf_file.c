@@ -91,22 +91,29 @@ bool elf_file_has_symtab(const struct elf_file *file)
 	return elf_file_section(file, SHT_SYMTAB, &header);
 }
 
-bool elf_file_has_debug_info(const struct elf_file *file)
+Elf_Scn *elf_file_section_named(const struct elf_file *file, const char *name, GElf_Shdr *header)
 {
 	Elf_Scn *section = NULL;
 	size_t names;
 
 	if (elf_getshdrstrndx(file->elf, &names) < 0)
-		return false;
+		return NULL;
 	while ((section = elf_nextscn(file->elf, section))) {
-		GElf_Shdr header;
-		const char *name;
+		const char *found;
 
-		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
+		if (!gelf_getshdr(section, header) || header->sh_type == SHT_NOBITS)
 			continue;
-		name = elf_strptr(file->elf, names, header.sh_name);
-		if (name && (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info")))
-			return true;
+		found = elf_strptr(file->elf, names, header->sh_name);
+		if (found && !strcmp(found, name))
+			return section;
 	}
-	return false;
+	return NULL;
+}
+
+bool elf_file_has_debug_info(const struct elf_file *file)
+{
+	GElf_Shdr header;
+
+	return elf_file_section_named(file, ".debug_info", &header) ||
+	       elf_file_section_named(file, ".zdebug_info", &header);
 }

@@ -47,6 +47,9 @@ bool elf_file_check(const struct elf_file *file, uint32_t *check_out);
 /* The first section of that type that has content in the file, or NULL. */
 Elf_Scn *elf_file_section(const struct elf_file *file, uint32_t type, GElf_Shdr *header);
 
+/* The section of that name, if it has content in the file, or NULL. */
+Elf_Scn *elf_file_section_named(const struct elf_file *file, const char *name, GElf_Shdr *header);
+
 bool elf_file_has_symtab(const struct elf_file *file);
 bool elf_file_has_debug_info(const struct elf_file *file); /* DWARF */
 

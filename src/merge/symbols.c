@@ -6,6 +6,7 @@
 
 #include "merge/elf_file.h"
 #include "merge/grow.h"
+#include "merge/mini_debug.h"
 
 #define PLT_SECTIONS_MAX 4
 
@@ -18,6 +19,7 @@ struct entry {
 struct symbols {
 	struct elf_file file;
 	struct elf_file debug;
+	struct mini_debug mini;
 	struct entry *entries; /* by start, one for each */
 	size_t count;
 	size_t capacity;
@@ -159,6 +161,9 @@ static int read_symbols(struct symbols *symbols, const char *path, const void *b
 		return read_table(symbols, file, SHT_SYMTAB);
 	if (debug->elf && elf_file_has_symtab(debug))
 		return read_table(symbols, debug, SHT_SYMTAB);
+	if (mini_debug_open(&symbols->mini, file) &&
+	    read_table(symbols, &symbols->mini.file, SHT_SYMTAB) < 0)
+		return -ENOMEM;
 	return read_table(symbols, file, SHT_DYNSYM);
 }
 
@@ -171,7 +176,7 @@ enum symbols_result symbols_open(const char *path, const void *build_id, size_t 
 	*symbols_out = NULL;
 	if (!symbols)
 		return SYMBOLS_NO_MEMORY;
-	symbols->file = symbols->debug = ELF_FILE_NONE;
+	symbols->file = symbols->debug = symbols->mini.file = ELF_FILE_NONE;
 	result = SYMBOLS_NO_FILE;
 	if (!elf_file_open(&symbols->file, path))
 		goto out;
@@ -208,6 +213,7 @@ void symbols_close(struct symbols *symbols)
 	if (!symbols)
 		return;
 	free(symbols->entries);
+	mini_debug_close(&symbols->mini);
 	elf_file_close(&symbols->debug);
 	elf_file_close(&symbols->file);
 	free(symbols);

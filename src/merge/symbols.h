@@ -31,7 +31,8 @@ enum symbols_result {
 struct symbols;
 
 /*
- * Opens path and reads its functions: from .symtab, or that of its debug file, else from .dynsym.
+ * Opens path and reads its functions: from .symtab, or that of its debug file, else from .dynsym and from what
+ * the file carries of them in .gnu_debugdata.
  * build_id of build_id_bytes is what the file must have; 0 bytes: it must have none. On SYMBOLS_OK
  * *symbols_out is to be closed, otherwise it is NULL.
  */

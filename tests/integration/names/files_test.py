@@ -6,6 +6,7 @@ binaries that have changed, debug information that is damaged or missing."""
 import collections
 import functools
 import http.server
+import lzma
 import os
 import random
 import re
@@ -54,6 +55,10 @@ class Files:
 
     def bare(self, program, name, **others):
         return self.tracer.record([program], name, embed=False, **others)
+
+    def folded_names(self, log):
+        """Functions alone, without what was inlined into them."""
+        return paths_of(self.tracer.folded(log, "--inline", "off"))
 
     def lines(self, log, *options, **others):
         return paths_of(self.tracer.folded(log, "--lines", "on", *options, **others))
@@ -104,6 +109,38 @@ def check_debug_files(files):
     rest = files.lines(log, "--debug-dir", folder)
     assert any("net::Layer::forward" in path for path in rest), rest
     assert not any("calls.cpp" in frame for path in rest for frame in path), rest
+
+
+def check_mini_debug(files):
+    """A stripped program that carries its symbols, packed, has the names of its functions."""
+    tracer = files.tracer
+    program = files.calls("mini")
+    log = files.bare(program, "mini.data")
+    names = files.folded_names(log)
+    assert any("net::Layer::forward" in path for path in names), names
+    symbols = program + ".symbols"
+    base.run(["objcopy", "--only-keep-debug", program, symbols])
+    base.run(["objcopy", "--strip-debug", "--remove-section=.comment", symbols])
+    with open(symbols, "rb") as file:
+        packed = lzma.compress(file.read())
+    base.run(["objcopy", "--strip-all", program])
+    stripped = program + ".stripped"
+    os.rename(program, stripped)
+    assert len(packed) > 512
+
+    def carry(data):
+        with open(symbols + ".xz", "wb") as file:
+            file.write(data)
+        base.run(["objcopy", f"--add-section=.gnu_debugdata={symbols}.xz", stripped, program])
+        return files.folded_names(log)
+
+    assert carry(packed) == names
+    # Damaged, or no symbols at all: the names are missing, and nothing else.
+    nameless = carry(b"no xz")
+    assert nameless != names and any("program+0x" in frame for path in nameless for frame in path)
+    assert carry(packed[:-40]) == nameless
+    assert carry(lzma.compress(b"\0" * (1 << 20))) == nameless
+    assert carry(lzma.compress(b"\x7fELF" + b"\2" * 4000)) == nameless
 
 
 def check_no_build_id(files):
@@ -363,7 +400,7 @@ def check_server(files):
         assert time.monotonic() - began < 30
 
 
-CHECKS = (check_debug_files, check_no_build_id, check_changed, check_split_missing, check_plugins,
+CHECKS = (check_debug_files, check_mini_debug, check_no_build_id, check_changed, check_split_missing, check_plugins,
           check_jit, check_loops, check_lambdas)
 
 
