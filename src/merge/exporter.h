@@ -16,7 +16,7 @@
 #include "merge/findings.h"
 #include "merge/frames.h"
 #include "merge/inputs.h"
-#include "merge/kernel_names.h"
+#include "merge/names_apart.h"
 #include "merge/losses.h"
 #include "merge/memory.h"
 #include "merge/model.h"
@@ -115,7 +115,7 @@ struct run {
 	struct selection *selection; /* NULL: all is wanted */
 	struct report *report;
 	struct paths paths;
-	struct kernel_names kernel_names;
+	struct names_apart names_apart;
 	struct file_names file_names;
 	struct paths ranges; /* NVTX ranges; weights are of what is in them at any depth */
 	struct range_sums *range_sums; /* by node of these */

@@ -96,7 +96,7 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 					  run->report);
 	if (!error)
 		error = names.style == DEMANGLE_SHORT
-				? kernel_names_settle(&run->kernel_names, &names, model)
+				? names_apart_settle(&run->names_apart, &names, model, &addresses)
 				: 0;
 	if (!error)
 		error = frames_build(&reading->frames, model, &addresses, style, &names,
@@ -256,7 +256,7 @@ void merge_run(const struct options *options, const struct inputs *inputs, struc
 	findings_free(&run.findings);
 	free(run.memory);
 	free(run.range_sums);
-	kernel_names_free(&run.kernel_names);
+	names_apart_free(&run.names_apart);
 	file_names_free(&run.file_names);
 	paths_free(&run.ranges);
 	paths_free(&run.paths);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "merge/file_names.h"
-#include "merge/kernel_names.h"
+#include "merge/names_apart.h"
 
 #define KERNELS_MAX 16
 
@@ -52,6 +52,7 @@ static const struct {
 
 struct log {
 	struct model model;
+	struct addresses addresses; /* none, but where a test has some */
 	struct demangle_cache cache;
 	struct names shown;
 };
@@ -97,7 +98,7 @@ static const char *shown(struct log *log, uint32_t kernel)
 /* Settles a group, from its first name on or from its last, and compares it with the table. */
 static void settle_group(size_t g, bool is_backwards)
 {
-	struct kernel_names kernels = {0};
+	struct names_apart apart = {0};
 	uint32_t ids[KERNELS_MAX];
 	size_t count = 0;
 	struct log log;
@@ -110,7 +111,7 @@ static void settle_group(size_t g, bool is_backwards)
 
 		ids[k] = add_kernel(&log, groups[g].names[k]);
 	}
-	assert_int_equal(kernel_names_settle(&kernels, &log.cache, &log.model), 0);
+	assert_int_equal(names_apart_settle(&apart, &log.cache, &log.model, &log.addresses), 0);
 	for (size_t k = 0; k < count; k++) {
 		const char *text = shown(&log, ids[k]), *part = strstr(text, " [with ");
 
@@ -123,7 +124,7 @@ static void settle_group(size_t g, bool is_backwards)
 		for (size_t other = 0; other < k; other++)
 			assert_string_not_equal(text, shown(&log, ids[other]));
 	}
-	kernel_names_free(&kernels);
+	names_apart_free(&apart);
 	end(&log);
 }
 
@@ -139,7 +140,7 @@ static void kernels_of_a_run_have_different_names(void **state)
 /* What was shown of a log that was read before stays as it is, and is of that kernel alone. */
 static void kernels_of_later_logs_differ_too(void **state)
 {
-	struct kernel_names kernels = {0};
+	struct names_apart apart = {0};
 	const char *const *names = groups[2].names;
 	uint32_t first, second;
 	char *before;
@@ -148,18 +149,18 @@ static void kernels_of_later_logs_differ_too(void **state)
 	(void)state;
 	begin(&log);
 	first = add_kernel(&log, names[0]);
-	assert_int_equal(kernel_names_settle(&kernels, &log.cache, &log.model), 0);
+	assert_int_equal(names_apart_settle(&apart, &log.cache, &log.model, &log.addresses), 0);
 	before = strdup(shown(&log, first));
 	assert_non_null(before);
 	assert_null(strstr(before, " [with "));
 	/* The same tables, as if of the next log. */
 	log.model.shapes.count = log.model.strings.count = 1;
 	second = add_kernel(&log, names[1]);
-	assert_int_equal(kernel_names_settle(&kernels, &log.cache, &log.model), 0);
+	assert_int_equal(names_apart_settle(&apart, &log.cache, &log.model, &log.addresses), 0);
 	assert_string_equal(shown(&log, first), before);
 	assert_string_not_equal(shown(&log, second), before);
 	free(before);
-	kernel_names_free(&kernels);
+	names_apart_free(&apart);
 	end(&log);
 }
 

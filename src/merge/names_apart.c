@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Telling kernels apart whose short names are the same.
+ * Telling kernels and functions apart whose short names are the same.
  *
  * Of the whole names of such a group, what all begin with and what all end with goes; what is left of
  * each is what tells it from the others. Should that be too long, or the same but for scopes, a
  * number made of the full name does it.
  */
-#include "merge/kernel_names.h"
+#include "merge/names_apart.h"
 
 #include <ctype.h>
 #include <stdbool.h>
@@ -14,29 +14,29 @@
 
 #include "merge/grow.h"
 
-#define PART_BYTES_MAX 96 /* of what tells a kernel from others */
+#define PART_BYTES_MAX 96 /* of what tells one from others */
 #define DOTS	       "..."
 
-struct kernel {
+struct named {
 	uint32_t mangled;
-	uint32_t shortened, plain, full; /* names of the run's kernels */
+	uint32_t shortened, plain, full; /* names of the run's */
 };
 
 struct settling {
-	struct kernel_names *kernels;
+	struct names_apart *apart;
 	struct demangle_cache cache; /* into these */
-	struct kernel *list;
-	size_t count;
+	struct named *list;
+	size_t count, capacity;
 };
 
 static const char *text_of(const struct settling *s, uint32_t name)
 {
-	return names_text(&s->kernels->names, name, NULL);
+	return names_text(&s->apart->names, name, NULL);
 }
 
-static int compare_kernels(const void *a, const void *b, void *context)
+static int compare_named(const void *a, const void *b, void *context)
 {
-	const struct kernel *x = a, *y = b;
+	const struct named *x = a, *y = b;
 	const struct settling *s = context;
 	int order = strcmp(text_of(s, x->shortened), text_of(s, y->shortened));
 
@@ -45,30 +45,42 @@ static int compare_kernels(const void *a, const void *b, void *context)
 	return order ? order : (x->mangled > y->mangled) - (x->mangled < y->mangled);
 }
 
-static int list_kernels(struct settling *s, const struct model *model)
+/* Adds a mangled name, if it is not the one before. */
+static int add_name(struct settling *s, uint32_t mangled)
 {
-	uint32_t last = NAME_EMPTY;
+	struct named named = {.mangled = mangled};
 
-	s->list = calloc(model->shapes.count + 1, sizeof(*s->list));
-	if (!s->list)
+	if (mangled == NAME_EMPTY || (s->count && s->list[s->count - 1].mangled == mangled))
+		return 0;
+	if (grow(&s->list, &s->capacity, s->count + 1, sizeof(*s->list)) < 0)
 		return -ENOMEM;
-	for (size_t i = 0; i < model->shapes.count; i++) {
-		uint32_t mangled = model_kernel_name(model, (uint32_t)i);
-		struct kernel kernel = {.mangled = mangled};
-
-		if (mangled == NAME_EMPTY || mangled == last)
-			continue;
-		last = mangled;
-		kernel.shortened = demangle(&s->cache, mangled, DEMANGLE_SHORT);
-		kernel.plain = demangle(&s->cache, mangled, DEMANGLE_PLAIN);
-		kernel.full = demangle(&s->cache, mangled, DEMANGLE_FULL);
-		if (kernel.shortened == NAME_FAILED || kernel.plain == NAME_FAILED ||
-		    kernel.full == NAME_FAILED)
-			return -ENOMEM;
-		s->list[s->count++] = kernel;
-	}
-	qsort_r(s->list, s->count, sizeof(*s->list), compare_kernels, s);
+	named.shortened = demangle(&s->cache, mangled, DEMANGLE_SHORT);
+	named.plain = demangle(&s->cache, mangled, DEMANGLE_PLAIN);
+	named.full = demangle(&s->cache, mangled, DEMANGLE_FULL);
+	if (named.shortened == NAME_FAILED || named.plain == NAME_FAILED ||
+	    named.full == NAME_FAILED)
+		return -ENOMEM;
+	s->list[s->count++] = named;
 	return 0;
+}
+
+static int list_names(struct settling *s, const struct model *model,
+		      const struct addresses *addresses)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < model->shapes.count && !error; i++)
+		error = add_name(s, model_kernel_name(model, (uint32_t)i));
+	for (uint32_t a = 0; a < addresses->count && !error; a++)
+		if (!addresses->list[a].module ||
+		    !module_is_driver(model, addresses->list[a].module))
+			error = add_name(s, addresses->list[a].name);
+	/* The last place of an address is the function itself. */
+	for (size_t p = 0; p < addresses->place_count && !error; p++)
+		error = add_name(s, addresses->places[p].function);
+	if (!error)
+		qsort_r(s->list, s->count, sizeof(*s->list), compare_named, s);
+	return error;
 }
 
 static uint32_t *entry(uint32_t **list, size_t *capacity, uint32_t name)
@@ -76,12 +88,12 @@ static uint32_t *entry(uint32_t **list, size_t *capacity, uint32_t name)
 	return grow(list, capacity, (size_t)name + 1, sizeof(**list)) < 0 ? NULL : &(*list)[name];
 }
 
-/* Gives the shown name to the kernel of that full name. 0, 1 if another one has it, or -ENOMEM. */
+/* Gives the shown name to that full name. 0, 1 if another one has it, or -ENOMEM. */
 static int claim(struct settling *s, uint32_t shown, uint32_t full)
 {
-	struct kernel_names *kernels = s->kernels;
-	uint32_t *owner = entry(&kernels->full_of, &kernels->full_capacity, shown);
-	uint32_t *known = entry(&kernels->shown_of, &kernels->shown_capacity, full);
+	struct names_apart *apart = s->apart;
+	uint32_t *owner = entry(&apart->full_of, &apart->full_capacity, shown);
+	uint32_t *known = entry(&apart->shown_of, &apart->shown_capacity, full);
 
 	if (!owner || !known)
 		return -ENOMEM;
@@ -211,15 +223,20 @@ enum part {
 };
 
 /* "short [with part]". NAME_FAILED if memory ran out. */
-static uint32_t lengthen(struct settling *s, const struct kernel *kernel, uint32_t whole,
-			 size_t head, size_t tail, enum part kind)
+static uint32_t lengthen(struct settling *s, const struct named *named, uint32_t whole, size_t head,
+			 size_t tail, enum part kind)
 {
 	const char *text = text_of(s, whole);
 	size_t length = strlen(text);
-	char *part = strndup(text + head, length - head - tail), *shown, number[16] = "";
+	const char *shortened = text_of(s, named->shortened);
+	size_t same = strlen(shortened);
+	char *part, *shown, number[16] = "";
 	uint32_t name = NAME_FAILED;
 	int bytes;
 
+	if (!head && !strncmp(text, shortened, same) && !is_part_of_name(text[same]))
+		head = same;
+	part = strndup(text + head, length - head - tail);
 	if (!part)
 		return NAME_FAILED;
 	length = drop_scopes(part, strlen(part));
@@ -228,13 +245,13 @@ static uint32_t lengthen(struct settling *s, const struct kernel *kernel, uint32
 	part[cut_middle(part, length)] = '\0';
 	if (kind == PART_NUMBERED)
 		snprintf(number, sizeof(number), "%s#%08x", part[0] ? " " : "",
-			 hash_text(text_of(s, kernel->full)));
+			 hash_text(text_of(s, named->full)));
 	bytes = asprintf(&shown, part[0] || number[0] ? "%s [with %s%s]" : "%s",
-			 text_of(s, kernel->shortened), part, number);
+			 text_of(s, named->shortened), part, number);
 	free(part);
 	if (bytes < 0)
 		return NAME_FAILED;
-	name = names_intern(&s->kernels->names, shown, (size_t)bytes);
+	name = names_intern(&s->apart->names, shown, (size_t)bytes);
 	free(shown);
 	return name;
 }
@@ -246,8 +263,8 @@ static int compare_names(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The names that kernels are told apart by: without parameters if these differ. wholes: room. */
-static void choose_wholes(const struct kernel *list, size_t count, uint32_t *wholes)
+/* The names that they are told apart by: without parameters if these differ. wholes: room. */
+static void choose_wholes(const struct named *list, size_t count, uint32_t *wholes)
 {
 	bool is_plain = true;
 
@@ -260,13 +277,13 @@ static void choose_wholes(const struct kernel *list, size_t count, uint32_t *who
 		wholes[i] = is_plain ? list[i].plain : list[i].full;
 }
 
-static bool is_settled(const struct settling *s, const struct kernel *kernel)
+static bool is_settled(const struct settling *s, const struct named *named)
 {
-	return kernel->full < s->kernels->shown_capacity && s->kernels->shown_of[kernel->full];
+	return named->full < s->apart->shown_capacity && s->apart->shown_of[named->full];
 }
 
 /* Lengthens the names of list[0 .. count), whose full names differ, as far as they are new. */
-static int tell_apart(struct settling *s, const struct kernel *list, size_t count)
+static int tell_apart(struct settling *s, const struct named *list, size_t count)
 {
 	uint32_t *wholes = calloc(count, sizeof(*wholes));
 	size_t head = 0, tail = 0;
@@ -278,6 +295,9 @@ static int tell_apart(struct settling *s, const struct kernel *list, size_t coun
 	}
 	for (size_t i = 0; !error && i < count; i++) {
 		error = is_settled(s, &list[i]) ? 0 : 1;
+		/* One that is whole as it is: "f" beside "f(int)". */
+		if (error && list[i].full == list[i].shortened)
+			error = claim(s, list[i].shortened, list[i].full);
 		for (enum part kind = 0; error == 1 && kind < PARTS; kind++) {
 			uint32_t shown = lengthen(s, &list[i], wholes[i], head, tail, kind);
 
@@ -288,10 +308,10 @@ static int tell_apart(struct settling *s, const struct kernel *list, size_t coun
 	return error < 0 ? error : 0;
 }
 
-/* Kernels of one short name, in the order of their full ones. */
-static int settle_group(struct settling *s, const struct kernel *group, size_t count)
+/* Names of one short form, in the order of their full ones. */
+static int settle_group(struct settling *s, const struct named *group, size_t count)
 {
-	struct kernel *list = calloc(count, sizeof(*list));
+	struct named *list = calloc(count, sizeof(*list));
 	size_t different = 0;
 	int error = list ? 0 : -ENOMEM;
 
@@ -309,27 +329,27 @@ static int settle_group(struct settling *s, const struct kernel *group, size_t c
 	return error;
 }
 
-/* Tells the cache what a kernel is shown as, if that is not its short name. */
-static int show(const struct settling *s, const struct kernel *kernel, struct demangle_cache *cache)
+/* Tells the cache what a name is shown as, if that is not its short form. */
+static int show(const struct settling *s, const struct named *named, struct demangle_cache *cache)
 {
-	uint32_t settled = s->kernels->shown_of[kernel->full] - 1, shown;
+	uint32_t settled = s->apart->shown_of[named->full] - 1, shown;
 	const char *text = text_of(s, settled);
 
-	if (settled == kernel->shortened)
+	if (settled == named->shortened)
 		return 0;
 	shown = names_intern(cache->shown, text, strlen(text));
-	return shown == NAME_FAILED ? -ENOMEM : demangle_set_short(cache, kernel->mangled, shown);
+	return shown == NAME_FAILED ? -ENOMEM : demangle_set_short(cache, named->mangled, shown);
 }
 
-int kernel_names_settle(struct kernel_names *kernels, struct demangle_cache *cache,
-			const struct model *model)
+int names_apart_settle(struct names_apart *apart, struct demangle_cache *cache,
+		       const struct model *model, const struct addresses *addresses)
 {
-	struct settling s = {.kernels = kernels,
-			     .cache = {.mangled = cache->mangled, .shown = &kernels->names}};
-	int error = kernels->names.slots ? 0 : names_init(&kernels->names);
+	struct settling s = {.apart = apart,
+			     .cache = {.mangled = cache->mangled, .shown = &apart->names}};
+	int error = apart->names.slots ? 0 : names_init(&apart->names);
 
 	if (!error)
-		error = list_kernels(&s, model);
+		error = list_names(&s, model, addresses);
 	for (size_t first = 0, next; !error && first < s.count; first = next) {
 		for (next = first; next < s.count; next++)
 			if (s.list[next].shortened != s.list[first].shortened)
@@ -344,10 +364,10 @@ int kernel_names_settle(struct kernel_names *kernels, struct demangle_cache *cac
 	return error;
 }
 
-void kernel_names_free(struct kernel_names *kernels)
+void names_apart_free(struct names_apart *apart)
 {
-	names_free(&kernels->names);
-	free(kernels->shown_of);
-	free(kernels->full_of);
-	*kernels = (struct kernel_names){0};
+	names_free(&apart->names);
+	free(apart->shown_of);
+	free(apart->full_of);
+	*apart = (struct names_apart){0};
 }
