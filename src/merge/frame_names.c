@@ -39,49 +39,51 @@ uint32_t frame_api_name(struct names *names, const char *name)
 	return shown;
 }
 
+/* The name of a text, which is given back here; length: what asprintf() returned. */
+static uint32_t take_text(struct frame_names *c, char *text, int length)
+{
+	char *clean = length < 0 ? NULL : malloc(text_clean_bound((size_t)length));
+	uint32_t shown = NAME_FAILED;
+
+	if (clean)
+		shown = names_intern(c->names, clean, text_clean(clean, text, (size_t)length, ';'));
+	free(clean);
+	if (length >= 0)
+		free(text);
+	return shown;
+}
+
 static uint32_t intern_nameless(struct frame_names *c, const struct address *address)
 {
 	const struct module *module = &c->model->modules.rows[address->module];
 	const char *file_name = module_file_name(c->model, address->module);
-	uint32_t shown = NAME_FAILED;
-	char *text, *clean = NULL;
+	char *text;
 	int length;
 
 	if (!address->module)
 		return names_intern(c->names, FRAME_UNKNOWN, strlen(FRAME_UNKNOWN));
 	length = asprintf(&text, "%s+0x%llx", file_name,
 			  (unsigned long long)(address_value(address) - module->bias));
-	if (length < 0)
-		return NAME_FAILED;
-	clean = malloc(text_clean_bound((size_t)length));
-	if (clean)
-		shown = names_intern(c->names, clean, text_clean(clean, text, (size_t)length, ';'));
-	free(clean);
-	free(text);
-	return shown;
+	return take_text(c, text, length);
+}
+
+static const char *shown_file(struct frame_names *c, const char *path)
+{
+	return c->cache->style == DEMANGLE_FULL ? path : file_names_shown(c->files, path);
 }
 
 /* "name (file.c:12)", or without a line "name (file.c)" */
 static uint32_t intern_line(struct frame_names *c, const char *name, const char *path,
 			    uint32_t line)
 {
-	const char *file =
-		c->cache->style == DEMANGLE_FULL ? path : file_names_shown(c->files, path);
-	uint32_t shown = NAME_FAILED;
-	char *text, *clean, number[16] = "";
+	const char *file = shown_file(c, path);
+	char *text, number[16] = "";
 	int length;
 
 	if (line)
 		snprintf(number, sizeof(number), ":%u", line);
 	length = asprintf(&text, "%s (%s%s)", name, file, number);
-	if (length < 0)
-		return NAME_FAILED;
-	clean = malloc(text_clean_bound((size_t)length));
-	if (clean)
-		shown = names_intern(c->names, clean, text_clean(clean, text, (size_t)length, ';'));
-	free(clean);
-	free(text);
-	return shown;
+	return take_text(c, text, length);
 }
 
 static uint32_t add_line(struct frame_names *c, uint32_t name, const struct place *place)
@@ -92,11 +94,31 @@ static uint32_t add_line(struct frame_names *c, uint32_t name, const struct plac
 			   names_text(&c->model->names, place->file, NULL), place->line);
 }
 
-/* The function that the address lies in. */
-static uint32_t name_function(struct frame_names *c, const struct address *address)
+/* "name [file.c]", "name [plugin.so]", "name [program+0x1230]" */
+static uint32_t add_home(struct frame_names *c, uint32_t name, uint32_t a)
 {
-	return address->name == NAME_EMPTY ? intern_nameless(c, address)
-					   : demangle(c->cache, address->name, c->cache->style);
+	const struct function_home *home = &c->homes[a];
+	char *text, start[24] = "";
+	int length;
+
+	if (name == NAME_FAILED || home->path == NAME_EMPTY)
+		return name;
+	if (home->has_start)
+		snprintf(start, sizeof(start), "+0x%llx",
+			 (unsigned long long)c->addresses->list[a].start);
+	length = asprintf(&text, "%s [%s%s]", names_text(c->names, name, NULL),
+			  shown_file(c, names_text(&c->model->names, home->path, NULL)), start);
+	return take_text(c, text, length);
+}
+
+/* The function that the address lies in. */
+static uint32_t name_function(struct frame_names *c, uint32_t a)
+{
+	const struct address *address = &c->addresses->list[a];
+
+	if (address->name == NAME_EMPTY)
+		return intern_nameless(c, address);
+	return add_home(c, demangle(c->cache, address->name, c->cache->style), a);
 }
 
 uint32_t frame_native_name(struct frame_names *c, uint32_t a)
@@ -106,7 +128,7 @@ uint32_t frame_native_name(struct frame_names *c, uint32_t a)
 
 	if (c->native[a])
 		return c->native[a] - 1;
-	name = name_function(c, address);
+	name = name_function(c, a);
 	if (c->lines && address->place_count)
 		name = add_line(
 			c, name,
@@ -178,6 +200,10 @@ static int settle_files(struct frame_names *c)
 			error = file_names_add(c->files, names_text(&model->names, file, NULL));
 		last = file;
 	}
+	for (uint32_t a = 0; a < addresses->count && !error; a++)
+		if (c->homes[a].path != NAME_EMPTY)
+			error = file_names_add(c->files,
+					       names_text(&model->names, c->homes[a].path, NULL));
 	return error ? error : file_names_settle(c->files);
 }
 
@@ -186,7 +212,14 @@ int frame_names_begin(struct frame_names *names)
 	names->native = calloc(names->addresses->count + 1, sizeof(*names->native));
 	names->inlined = calloc(names->addresses->place_count + 1, sizeof(*names->inlined));
 	names->python = calloc(names->model->python_frames.count + 1, sizeof(*names->python));
-	if (!names->native || !names->inlined || !names->python)
+	names->homes = function_homes_find(names->model, names->addresses);
+	if (!names->native || !names->inlined || !names->python || !names->homes)
 		return -ENOMEM;
 	return settle_files(names);
+}
+
+void frame_names_end(struct frame_names *names)
+{
+	free(names->homes);
+	names->homes = NULL;
 }

@@ -11,6 +11,7 @@
 #include "merge/addresses.h"
 #include "merge/demangle.h"
 #include "merge/file_names.h"
+#include "merge/function_homes.h"
 #include "merge/model.h"
 
 #define FRAME_UNKNOWN	   "[unknown]"
@@ -24,15 +25,17 @@ struct frame_names {
 	struct demangle_cache *cache;
 	struct names *names; /* that the shown ones go into */
 	struct file_names *files;
-	bool lines;	   /* "f (file.c:12)" */
+	bool lines;		     /* "f (file.c:12)" */
+	struct function_home *homes; /* by place in the addresses */
 	uint32_t *native;  /* by place in the addresses: name + 1; 0: it was not asked for */
 	uint32_t *inlined; /* by place in the places of the addresses: likewise */
 	uint32_t *python;  /* by XT_PYTHON_FRAME_ID: likewise */
 };
 
 /* Makes the lists of names, which are the caller's to free, and settles what files are called. The other members
- * are set. 0 or -ENOMEM. */
+ * are set. 0 or -ENOMEM; frame_names_end() in any case. */
 int frame_names_begin(struct frame_names *names);
+void frame_names_end(struct frame_names *names);
 
 /* The function that an address lies in; a function inlined there; "train_step (train.py:12)". Any id
  * of a Python frame will do. A name, or NAME_FAILED. */

@@ -163,6 +163,7 @@ int frames_build(struct frames *frames, const struct model *model,
 		if (model_has_stack(model, id))
 			error = build_stack(frames, &c, id);
 	}
+	frame_names_end(&c.names);
 	frame_roles_free(&c.roles);
 	return error;
 }

@@ -53,8 +53,8 @@ class Files:
                              *self.tracer.libraries], cwd=folder)
         return os.path.join(folder, "program")
 
-    def bare(self, program, name, **others):
-        return self.tracer.record([program], name, embed=False, **others)
+    def bare(self, program, name, arguments=(), **others):
+        return self.tracer.record([program, *arguments], name, embed=False, **others)
 
     def folded_names(self, log):
         """Functions alone, without what was inlined into them."""
@@ -354,6 +354,91 @@ int main()
         assert len(found) == 2 and all("{lambda" in name for name in found), found
 
 
+TWO_STEPS = """
+#include "device.h"
+static __attribute__((noinline)) void step(void) { device_launch(1); __asm__ volatile(""); }
+void from_%s(void) { step(); __asm__ volatile(""); }
+"""
+OVERLOADS = """
+extern "C" {
+#include "device.h"
+void from_left(void);
+void from_right(void);
+}
+#define APART __attribute__((noinline))
+static APART void go(int n) { device_launch(n); __asm__ volatile(""); }
+static APART void go(double) { device_launch(4); __asm__ volatile(""); }
+namespace { APART void solo(int n) { device_launch(n); __asm__ volatile(""); } }
+struct %(long)s_left {};
+struct %(long)s_right {};
+template <class T> APART void with(T) { device_launch(sizeof(T)); __asm__ volatile(""); }
+int main()
+{
+	device_open();
+	from_left();
+	from_right();
+	go(1);
+	go(1.0);
+	solo(2);
+	with(%(long)s_left());
+	with(%(long)s_right());
+	device_close();
+}
+""" % {"long": "one_of_the_names_that_are_made_by_programs_and_differ_at_their_ends_alone" * 2}
+
+
+def check_same_names(files):
+    """Functions of one name, or of names that are one when they are short, stay as many as they are."""
+    tracer, args = files.tracer, files.tracer.args
+    folder = tracer.path("same")
+    os.makedirs(folder)
+    for name, text in (("left.c", TWO_STEPS % "left"), ("right.c", TWO_STEPS % "right"),
+                       ("main.cpp", OVERLOADS)):
+        with open(os.path.join(folder, name), "w") as file:
+            file.write(text)
+    program = os.path.join(folder, "program")
+    includes = ["-I" + base.HERE, "-I" + args.include]
+    for flags in (["-g"], [], ["-g", "-flto"]):
+        tracer.compile([args.cc, "-O1", *flags, *includes, "-c", "left.c", "right.c",
+                        os.path.join(base.HERE, "device.c")], cwd=folder)
+        tracer.compile(["g++", "-O1", *flags, *includes, "main.cpp", "left.o", "right.o",
+                        "device.o", "-o", "program", *tracer.libraries], cwd=folder)
+        log = files.bare(program, "same.data")
+        for options in ([], ["--full-names"], ["--lines", "on"] if "-g" in flags else []):
+            found = paths_of(tracer.folded(log, *options))
+            callers = {path[-4].split(" (")[0] if "--lines" in options else path[-4]
+                       for path in found}
+            assert len(found) == len(callers) == 7, (flags, options, found)
+        found = {frame for path in paths_of(tracer.folded(log)) for frame in path}
+        assert {"go [with int]", "go [with double]", "solo"} <= found, found
+        assert not any(frame.startswith("solo [") for frame in found)
+        steps = sorted(frame for frame in found if frame.startswith("step"))
+        if "-g" in flags:
+            assert steps == ["step [left.c]", "step [right.c]"], steps
+        else:
+            assert all(re.fullmatch(r"step \[program\+0x[0-9a-f]+\]", step) for step in steps), steps
+    # A function of two modules, of which one is built from another file.
+    names = ("one", "two")
+    for name in names:
+        with open(os.path.join(folder, name + ".c"), "w") as file:
+            file.write("void plugin_launch(unsigned kernel);\n"
+                       "void run(void) { plugin_launch(%d); __asm__ volatile(\"\"); }\n" %
+                       names.index(name))
+    tracer.compile([args.cc, "-g", "-O1", "-rdynamic", *includes,
+                    os.path.join(base.HERE, "plugins.c"), "-o", "plugins", *tracer.libraries,
+                    "-ldl", "-pthread"], cwd=folder)
+    for flags, wanted in ((["-g"], ["run [one.c]", "run [two.c]"]),
+                          ([], ["run [one.so]", "run [two.so]"])):
+        for name in names:
+            tracer.compile([args.cc, "-O1", *flags, "-shared", "-fPIC", name + ".c", "-o",
+                            name + ".so"], cwd=folder)
+        log = files.bare(os.path.join(folder, "plugins"), "run.data", arguments=[
+            "1", "1", "20", "0", "0", *(os.path.join(folder, name + ".so") for name in names)])
+        runs = {frame for path in paths_of(tracer.folded(log)) for frame in path
+                if frame.startswith("run")}
+        assert sorted(runs) == wanted, (runs, wanted)
+
+
 class Quiet(http.server.SimpleHTTPRequestHandler):
     asked = 0
 
@@ -401,7 +486,7 @@ def check_server(files):
 
 
 CHECKS = (check_debug_files, check_mini_debug, check_no_build_id, check_changed, check_split_missing, check_plugins,
-          check_jit, check_loops, check_lambdas)
+          check_same_names, check_jit, check_loops, check_lambdas)
 
 
 def main():
