@@ -4,6 +4,9 @@
  */
 #include "merge/model.h"
 
+#include <errno.h>
+#include <stdio.h>
+
 #include "merge/grow.h"
 #include "merge/model_load.h"
 
@@ -52,6 +55,31 @@ static int compare_sources(const void *a, const void *b)
 	if (x->address != y->address)
 		return x->address < y->address ? -1 : 1;
 	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* What was opened by a path that begins nowhere, as "./plugin.so", was so from where the process was. */
+static int resolve_paths(struct model *model)
+{
+	const char *folder = model_meta(model, "process.cwd");
+
+	for (size_t m = 1; m < model->modules.count && folder[0] == '/'; m++) {
+		struct module *module = &model->modules.rows[m];
+		const char *path = names_text(&model->names, module->path, NULL);
+		char *whole;
+		int length;
+
+		if (path[0] == '/' || !strchr(path, '/'))
+			continue;
+		length = asprintf(&whole, "%s/%s", folder, path);
+		if (length < 0)
+			return -ENOMEM;
+		module->path = names_intern(&model->names, whole, (size_t)length);
+		free(whole);
+		if (module->path == NAME_FAILED)
+			return -ENOMEM;
+		folder = model_meta(model, "process.cwd");
+	}
+	return 0;
 }
 
 /* Sorts the modules and notes how far those before each place reach, which bounds the search. */
@@ -173,6 +201,8 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 	qsort(model->sources.rows + 1, model->sources.count - 1, sizeof(*model->sources.rows),
 	      compare_sources);
 	error = index_modules(model);
+	if (!error)
+		error = resolve_paths(model);
 	range_names_index(&model->category_names);
 	range_names_index(&model->thread_names);
 	range_names_index(&model->device_names);

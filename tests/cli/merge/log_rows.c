@@ -259,6 +259,14 @@ void put_symbol(struct log *log, uint64_t module, uint64_t start, const char *na
 	xt_table_end_row(table);
 }
 
+uint64_t known_function(const char *name)
+{
+	for (size_t f = 0; f < FUNCTION_COUNT; f++)
+		if (functions[f].name && !strcmp(functions[f].name, name))
+			return modules[functions[f].module].start + functions[f].start;
+	return 0;
+}
+
 void put_symbols(struct log *log)
 {
 	for (size_t f = 0; f < FUNCTION_COUNT; f++)

@@ -79,6 +79,9 @@ void put_tables(struct log *log);
 /* The names of the functions above. */
 void put_symbols(struct log *log);
 
+/* Where every log has a function of that name; 0: none has. */
+uint64_t known_function(const char *name);
+
 void put_text(struct xt_table *table, unsigned column, const char *text);
 void put_meta(struct log *log, const char *key, const char *value);
 void put_account(struct log *log, const char *name, uint64_t value);

@@ -138,9 +138,12 @@ static uint64_t stack_id(struct script *s, int w)
 static uint64_t function_address(struct script *s, const char *name)
 {
 	enum module_id module = strncmp(name, "cuda", 4) ? CHAT : CUDART;
+	uint64_t known = known_function(name), start;
 	bool is_new;
-	uint64_t start = 0x4000 + 0x100 * number_of(s, &s->functions, name, &is_new);
 
+	if (known)
+		return known + 0x10;
+	start = 0x4000 + 0x100 * number_of(s, &s->functions, name, &is_new);
 	if (is_new)
 		put_symbol(s->log, module, start, name);
 	return module_start(module) + start + 0x10;

@@ -437,6 +437,12 @@ def check_same_names(files):
         runs = {frame for path in paths_of(tracer.folded(log)) for frame in path
                 if frame.startswith("run")}
         assert sorted(runs) == wanted, (runs, wanted)
+    # Opened by a path that begins nowhere.
+    log = files.bare(os.path.join(folder, "plugins"), "run.data", cwd=folder, arguments=[
+        "1", "1", "20", "0", "0", "./one.so", "./two.so"])
+    runs = {frame for path in paths_of(tracer.folded(log)) for frame in path
+            if frame.startswith("run")}
+    assert sorted(runs) == wanted, (runs, wanted)
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
