@@ -118,8 +118,11 @@ static void start_workers(struct crew *crew, size_t count)
 
 static size_t workers_wanted(const struct run *run)
 {
-	size_t wanted = run->settings->jobs ? run->settings->jobs : processors();
+	size_t wanted = run->settings->jobs;
 
+	/* A log that is read alone takes two: one unpacks what the other joins. */
+	if (!wanted)
+		wanted = processors() > 2 ? processors() : 1;
 	if (wanted > run->inputs->count)
 		wanted = run->inputs->count;
 	return wanted > CREW_WORKERS_MAX ? CREW_WORKERS_MAX : wanted;
