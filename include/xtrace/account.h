@@ -61,6 +61,7 @@ static const struct xt_account {
 	{"stacks.mismatched", "stacks: wrong when they were checked"},
 	{"stacks.truncated", "stacks whose walk ended early"},
 	{"stacks.transient", "stacks that could not be memoised"},
+	{"stacks.unsampled", "calls whose stack was not taken, to keep the overhead bound"},
 	{"stacks.lost", "stacks: the ring was full"},
 	{"python.stacks", "stacks walked that had Python frames"},
 	{"python.finalizing", "calls while the interpreter shut down: without Python frames"},

@@ -101,6 +101,7 @@ enum xt_kind {
 	XT_KIND_SWITCH = 23,	   /* recording was paused, or went on */
 	XT_KIND_PYTHON_FRAME = 24, /* interned: a line of a Python function */
 	XT_KIND_SOURCE = 25,	   /* inlined functions and lines of seen addresses, embedded */
+	XT_KIND_STACK_RATE = 26,   /* stacks were taken of one in so many calls from then on */
 	XT_KIND_COUNT
 };
 
@@ -187,6 +188,7 @@ enum xt_call_column {
 	XT_CALL_ENTER_NS = 5,
 	XT_CALL_DURATION_NS = 6,
 	XT_CALL_RESULT = 7, /* CUresult or cudaError_t, 0 is success */
+	XT_CALL_ONE_IN = 8, /* stacks were taken of one in so many such calls; 0: of all */
 };
 
 enum xt_stream_column {
@@ -285,6 +287,11 @@ enum xt_switch_why {
 	XT_SWITCH_ASKED = 0,   /* by the user or the program */
 	XT_SWITCH_YIELDED = 1, /* another tool took CUPTI, or has left */
 	XT_SWITCH_SIZE = 2,    /* the log has the size that it may have */
+};
+
+enum xt_stack_rate_column {
+	XT_STACK_RATE_TIME_NS = 1,
+	XT_STACK_RATE_ONE_IN = 2, /* 1: of all */
 };
 
 enum xt_memory_operation { XT_MEMORY_ALLOC = 1, XT_MEMORY_FREE = 2 };

@@ -186,6 +186,9 @@ static void add(enum api_level level, uint32_t cbid, const char *name)
 	api->id = (uint32_t)XT_CUPTI_CB_DOMAIN_DRIVER_API << 16 | cbid;
 	api->class = class;
 	api->name = name;
+	if (class == XT_API_LAUNCH || class == XT_API_GRAPH_LAUNCH || class == XT_API_COPY ||
+	    class == XT_API_SET)
+		api_uses[cbid] |= API_MAKES_WORK;
 	launches[cbid] = class == XT_API_LAUNCH || class == XT_API_GRAPH_LAUNCH;
 	recorded_apis.count++;
 }

@@ -42,6 +42,7 @@ enum api_use {
 	API_UPDATES_EXEC = 1 << 3,    /* a CUgraphExec, and the CUgraph that it is to be as */
 	API_SETS_EXEC_CHILD = 1 << 4, /* with API_SETS_EXEC_NODE: and third, as what CUgraph */
 	API_IS_PROFILER = 1 << 5,     /* see profiler_calls.h */
+	API_MAKES_WORK = 1 << 6,      /* a launch, copy or set: its stack may be left to chance */
 };
 /* What says that nodes are to do something else: such calls are looked at at every level. */
 enum {

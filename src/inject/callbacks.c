@@ -16,6 +16,7 @@
 #include "inject/hot_state.h"
 #include "inject/lane.h"
 #include "inject/profiler_calls.h"
+#include "inject/sampling.h"
 #include "inject/stack_capture.h"
 #include "inject/hotpath.h"
 
@@ -27,15 +28,21 @@ atomic_uint_fast64_t callbacks_module_unloads;
 
 ENTRY_STUB(callback_entry, callback_in_c);
 
+/* Above an open call's epoch stands how many of its kind got a stack: one in 1 << that. */
+#define EPOCH_BITS 28
+#define EPOCH_MASK ((UINT32_C(1) << EPOCH_BITS) - 1)
+
 /*
  * Until a call returns, others inside it may have given its slot to another stack: the transient
  * slot is used by many, the others are handed out anew when the memo was cleared.
  */
 static uint32_t slot_epoch(const struct lane *lane, uint32_t slot)
 {
+	if (slot == XT_STACK_SLOT_NONE)
+		return 0;
 	if (slot == XT_STACK_SLOT_TRANSIENT)
-		return (uint32_t)lane->ring->counters[XT_RING_STACKS_TRANSIENT];
-	return (uint32_t)lane->memo.clears;
+		return (uint32_t)lane->ring->counters[XT_RING_STACKS_TRANSIENT] & EPOCH_MASK;
+	return (uint32_t)lane->memo.clears & EPOCH_MASK;
 }
 
 /* What CUPTI keeps between ENTER and EXIT of a call that is left out. */
@@ -78,9 +85,12 @@ static inline void add_timed(struct lane *lane, uint64_t start_ns, uint64_t end_
 	lane_add(&lane->timed_ns, end_ns - start_ns - (lane->rare_ns - rare_before_ns));
 }
 
-static void call_enter(struct lane *lane, uint32_t api, const struct cupti_callback_data *data,
-		       const struct caller_regs *regs)
+static void call_enter(struct lane *lane, uint32_t api, uint32_t use,
+		       const struct cupti_callback_data *data, const struct caller_regs *regs)
 {
+	uint32_t shift = use & API_MAKES_WORK
+				 ? atomic_load_explicit(&sampling_shift, memory_order_relaxed)
+				 : 0;
 	uint64_t start_ns = is_timed(data->correlation_id) ? monotonic_ns() : 0;
 	uint64_t rare_ns = lane->rare_ns;
 	struct xt_ring_header *ring = lane->ring;
@@ -98,8 +108,13 @@ static void call_enter(struct lane *lane, uint32_t api, const struct cupti_callb
 	call = &ring->open_calls[ring->open_count];
 	call->api = api;
 	call->correlation_id = data->correlation_id;
-	call->stack_slot = capture_stack(lane, regs);
-	call->slot_epoch = slot_epoch(lane, call->stack_slot);
+	if (shift && !sampling_takes(lane, shift)) {
+		call->stack_slot = XT_STACK_SLOT_NONE;
+		lane_add(&lane->unsampled_count, 1);
+	} else {
+		call->stack_slot = capture_stack(lane, regs);
+	}
+	call->slot_epoch = slot_epoch(lane, call->stack_slot) | shift << EPOCH_BITS;
 	call->enter_ns = monotonic_ns();
 	__atomic_store_n(&ring->open_count, ring->open_count + 1, __ATOMIC_RELEASE);
 	if (start_ns) {
@@ -127,7 +142,7 @@ static struct xt_open_call *close_call(struct xt_ring_header *ring, uint32_t api
 static uint32_t stack_at_exit(struct lane *lane, const struct xt_open_call *call,
 			      const struct caller_regs *regs)
 {
-	if (call->slot_epoch == slot_epoch(lane, call->stack_slot))
+	if ((call->slot_epoch & EPOCH_MASK) == slot_epoch(lane, call->stack_slot))
 		return call->stack_slot;
 	return capture_stack(lane, regs);
 }
@@ -139,6 +154,7 @@ static void call_exit(struct lane *lane, uint32_t api, const struct cupti_callba
 	struct xt_record_call *record;
 	struct xt_open_call *call;
 	uint32_t stack_slot;
+	uint32_t shift;
 
 	if (was_skipped(data))
 		return;
@@ -160,10 +176,11 @@ static void call_exit(struct lane *lane, uint32_t api, const struct cupti_callba
 	record->api = api;
 	record->correlation_id = data->correlation_id;
 	record->stack_slot = stack_slot;
+	shift = call->slot_epoch >> EPOCH_BITS;
 	record->enter_ns = call->enter_ns;
 	record->exit_ns = exit_ns;
 	record->result = data->return_value ? *(const int32_t *)data->return_value : 0;
-	record->reserved = 0;
+	record->one_in = shift ? UINT32_C(1) << shift : 0;
 	ring_commit(lane, sizeof(*record));
 	lane_count_up(lane, XT_RING_CALLS_COMMITTED);
 	stack_memo_fetch_expected(&lane->memo);
@@ -325,7 +342,7 @@ static void api_call(struct lane *lane, uint32_t api, const struct cupti_callbac
 	}
 	if (data->site == XT_CUPTI_API_ENTER) {
 		if (!(use & API_IS_UNRECORDED))
-			call_enter(lane, api, data, regs);
+			call_enter(lane, api, use, data, regs);
 		return;
 	}
 	if (use & API_CHANGES_NODES)

@@ -107,6 +107,18 @@ static void read_max_size(struct xt_size_bound *bound)
 		    value);
 }
 
+static void read_max_overhead(double *percent)
+{
+	const char *value = getenv("XTRACE_MAX_OVERHEAD");
+
+	*percent = 0;
+	if (value && *value && !xt_percent_parse(value, percent))
+		say("XTRACE_MAX_OVERHEAD=%s is no number of percent above 0 and up to 100; there "
+		    "is no "
+		    "bound",
+		    value);
+}
+
 bool config_read(struct config *config)
 {
 	const char *audit;
@@ -121,7 +133,8 @@ bool config_read(struct config *config)
 	config->api_level = read_api_level();
 	config->starts_paused = read_word("XTRACE_START", "paused");
 	config->follows_profiler = read_word("XTRACE_CAPTURE_RANGE", "cudaProfilerApi");
-	read_max_size(&config->max_size);
+	read_max_size(&config->bounds.size);
+	read_max_overhead(&config->bounds.overhead_percent);
 	config->yields = read_word("XTRACE_YIELD", "1");
 	audit = getenv("XTRACE_AUDIT");
 	config->audit_interval = AUDIT_INTERVAL_DEFAULT;

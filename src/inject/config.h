@@ -11,19 +11,19 @@
 #include <stdint.h>
 
 #include "inject/api_table.h"
-#include "log/size_text.h"
+#include "inject/writer_thread.h"
 
 struct config {
-	char data_dir[PATH_MAX];       /* XTRACE_DATA: where logs go */
-	char cupti_path[PATH_MAX];     /* XTRACE_CUPTI: take this libcupti; empty: search */
-	char library_dir[PATH_MAX];    /* where this library itself lies */
-	bool python;		       /* XTRACE_PYTHON: not "off" */
-	enum api_level api_level;      /* XTRACE_API: launch, work or all */
-	bool starts_paused;	       /* XTRACE_START: paused */
-	bool follows_profiler;	       /* XTRACE_CAPTURE_RANGE: cudaProfilerApi; starts paused */
-	bool yields;		       /* XTRACE_YIELD: 1 */
-	struct xt_size_bound max_size; /* XTRACE_MAX_SIZE: of the log */
-	uint32_t audit_interval;       /* XTRACE_AUDIT: every n-th memo hit is checked; 0: none */
+	char data_dir[PATH_MAX];     /* XTRACE_DATA: where logs go */
+	char cupti_path[PATH_MAX];   /* XTRACE_CUPTI: take this libcupti; empty: search */
+	char library_dir[PATH_MAX];  /* where this library itself lies */
+	bool python;		     /* XTRACE_PYTHON: not "off" */
+	enum api_level api_level;    /* XTRACE_API: launch, work or all */
+	bool starts_paused;	     /* XTRACE_START: paused */
+	bool follows_profiler;	     /* XTRACE_CAPTURE_RANGE: cudaProfilerApi; starts paused */
+	bool yields;		     /* XTRACE_YIELD: 1 */
+	struct writer_bounds bounds; /* XTRACE_MAX_SIZE and XTRACE_MAX_OVERHEAD */
+	uint32_t audit_interval;     /* XTRACE_AUDIT: every n-th memo hit is checked; 0: none */
 };
 
 /* Fills *config from the environment. False if the process must not be traced (it runs with

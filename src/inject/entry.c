@@ -219,10 +219,10 @@ static int start_log(const struct config *config, char *log_path, char *why, siz
 		xt_writer_close(log);
 		return rc;
 	}
-	if (config->max_size.keeps_newest)
+	if (config->bounds.size.keeps_newest)
 		rc = xt_shrink_prepare(log, log_path);
 	if (!rc)
-		rc = writer_thread_start(log, header.start_monotonic_ns, &config->max_size);
+		rc = writer_thread_start(log, header.start_monotonic_ns, &config->bounds);
 	if (rc) {
 		snprintf(why, why_bytes, "the writer thread cannot be started: %s", strerror(-rc));
 		xt_writer_close(log);

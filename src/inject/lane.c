@@ -171,6 +171,7 @@ struct lane *lane_claim(void)
 		ring->tid = (uint32_t)syscall(SYS_gettid);
 		ring->start_ns = monotonic_ns();
 		ring->open_count = 0;
+		lane->chance = (uint32_t)(ring->start_ns * 0x9e3779b1u) | 1;
 		prctl(PR_GET_NAME, lane->first_name);
 		/* The writer takes the lane for a thread's once it has an id. */
 		__atomic_store_n(&ring->thread_id, atomic_fetch_add(&thread_ids, 1) + 1,

@@ -55,6 +55,8 @@ struct lane {
 	uint64_t rare_ns;	   /* spent in walks and waiting, all of it */
 	uint64_t timed_ns;	   /* spent in those calls that were timed, without that */
 	uint64_t timed_count;
+	uint64_t unsampled_count; /* calls whose stack was not taken, by chance */
+	uint32_t chance;	  /* sampling.h */
 	struct stack_modules modules;
 	struct stack_walk walk;
 	struct python_walk python;

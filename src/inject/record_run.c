@@ -20,6 +20,7 @@
 #include "inject/nvtx.h"
 #include "inject/python_runtime.h"
 #include "inject/recorder.h"
+#include "inject/sampling.h"
 #include "inject/spool.h"
 #include "inject/yield.h"
 
@@ -260,6 +261,22 @@ void record_stop(struct recorder *rec, uint64_t time_ns)
 	record_switch_why(rec, time_ns, false, XT_SWITCH_SIZE, "");
 }
 
+void record_rate(struct recorder *rec)
+{
+	uint64_t now_ns = monotonic_ns();
+	struct xt_table *table;
+	uint32_t one_in;
+
+	if (!sampling_control(rec->limit_percent, now_ns, &one_in))
+		return;
+	table = recorder_table(rec, XT_KIND_STACK_RATE, 0);
+	if (!table)
+		return;
+	xt_table_put(table, XT_STACK_RATE_TIME_NS, now_ns);
+	xt_table_put(table, XT_STACK_RATE_ONE_IN, one_in);
+	xt_table_end_row(table);
+}
+
 void record_yields(struct recorder *rec)
 {
 	struct yield_event event;
@@ -348,26 +365,17 @@ static uint64_t calls_outside_rings(void)
 	return atomic_load(&lane_calls_without) + atomic_load(&callbacks_reentered);
 }
 
-/* What callbacks cost the program's threads: rare things as measured, the rest by the calls that were
- * timed. */
-static uint64_t callbacks_ns(void)
+static uint64_t unsampled_count(void)
 {
-	uint64_t sum_ns = 0;
+	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < lane_count(); i++) {
 		const struct lane *lane = lane_at(i);
-		uint64_t timed_count, timed_ns, seen;
 
-		if (!lane)
-			continue;
-		timed_count = __atomic_load_n(&lane->timed_count, __ATOMIC_RELAXED);
-		timed_ns = __atomic_load_n(&lane->timed_ns, __ATOMIC_RELAXED);
-		seen = __atomic_load_n(&lane->ring->counters[XT_RING_CALLS_SEEN], __ATOMIC_RELAXED);
-		sum_ns += __atomic_load_n(&lane->rare_ns, __ATOMIC_RELAXED);
-		if (timed_count)
-			sum_ns += (uint64_t)((double)timed_ns * (double)seen / (double)timed_count);
+		if (lane)
+			sum += __atomic_load_n(&lane->unsampled_count, __ATOMIC_RELAXED);
 	}
-	return sum_ns;
+	return sum;
 }
 
 static uint64_t own_cpu_ns(void)
@@ -435,6 +443,7 @@ bool record_account(struct recorder *rec)
 		{"stacks.mismatched", lanes_sum(XT_RING_STACK_MISMATCHES)},
 		{"stacks.truncated", lanes_sum(XT_RING_STACKS_TRUNCATED)},
 		{"stacks.transient", lanes_sum(XT_RING_STACKS_TRANSIENT)},
+		{"stacks.unsampled", unsampled_count()},
 		{"stacks.lost", lanes_sum(XT_RING_STACKS_LOST)},
 		{"python.stacks", lanes_sum(XT_RING_PYTHON_STACKS)},
 		{"python.finalizing", lanes_sum(XT_RING_PYTHON_FINALIZING)},
@@ -446,7 +455,7 @@ bool record_account(struct recorder *rec)
 		{"spool.unbacked", spool_unbacked_areas()},
 		{"tracer.memory_bytes", budget_most_bytes()},
 		{"tracer.memory_refusals", budget_refusals()},
-		{"callbacks.ns", callbacks_ns()},
+		{"callbacks.ns", sampling_cost_ns()},
 		{"writer.cpu_ns", own_cpu_ns()},
 		{"flusher.cpu_ns", flusher_cpu_ns()},
 		{"log.bytes", xt_writer_file_bytes(rec->writer)},

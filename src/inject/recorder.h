@@ -80,6 +80,7 @@ struct recorder {
 	uint64_t skipped_beyond_size; /* of these, those that were left out for the log's size */
 	uint64_t ranges_beyond_size, nodes_beyond_size;
 	struct recorder_bound bound;
+	double limit_percent; /* that the tracer may cost the program's threads; 0: any */
 	bool devices_named;
 	bool write_failed;     /* the last flush; said when it begins */
 	uint64_t last_scan_ns; /* of the modules */
@@ -122,6 +123,8 @@ void record_clock(struct recorder *rec);
 void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on);
 /* Recording stops for good, as the log has its size. */
 void record_stop(struct recorder *rec, uint64_t time_ns);
+/* Takes fewer stacks if the tracer costs too much, and more if there is room. */
+void record_rate(struct recorder *rec);
 /* Another tool came, or has left (yield.h). */
 void record_yields(struct recorder *rec);
 /* Does what others ask for in the spool. */

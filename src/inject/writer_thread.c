@@ -113,6 +113,7 @@ static void run_until_stopped(struct recorder *rec)
 		record_devices(rec);
 		record_wish(rec);
 		record_yields(rec);
+		record_rate(rec);
 		if (now_ns - last_names_ns >= NAMES_AHEAD_NS) {
 			record_names_ahead(rec);
 			last_names_ns = now_ns;
@@ -241,14 +242,16 @@ static void wait_for_begin(void)
 		sleep_ns(200000);
 }
 
-int writer_thread_start(struct xt_writer *log, uint64_t start_ns, const struct xt_size_bound *size)
+int writer_thread_start(struct xt_writer *log, uint64_t start_ns,
+			const struct writer_bounds *bounds)
 {
 	sigset_t all, before;
 	int rc = recorder_init(&threads.recorder, log, start_ns);
 
 	if (rc)
 		goto give_up;
-	threads.recorder.bound.size = *size;
+	threads.recorder.bound.size = bounds->size;
+	threads.recorder.limit_percent = bounds->overhead_percent;
 	threads.log = log;
 	keep_stock();
 	sigfillset(&all);

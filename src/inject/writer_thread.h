@@ -9,12 +9,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct xt_size_bound;
+#include "log/size_text.h"
+
 struct xt_writer;
 
-/* Starts both threads; the writer then owns `log`, and keeps it within the size. 0 or -errno (nothing runs then, and the caller
+/* What recording may cost. */
+struct writer_bounds {
+	struct xt_size_bound size; /* of the log */
+	double overhead_percent;   /* of the time of the program's threads; 0: any */
+};
+
+/* Starts both threads; the writer then owns `log`, and keeps within the bounds. 0 or -errno (nothing runs then, and the caller
  * keeps the log). */
-int writer_thread_start(struct xt_writer *log, uint64_t start_ns, const struct xt_size_bound *size);
+int writer_thread_start(struct xt_writer *log, uint64_t start_ns,
+			const struct writer_bounds *bounds);
 
 /* From now on CUPTI is asked for its records every 50 ms; before, it may not be set up. */
 void writer_thread_allow_flush(void);

@@ -140,6 +140,7 @@ const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] =
 						[XT_CALL_ENTER_NS] = TIME("enter ns"),
 						[XT_CALL_DURATION_NS] = PLANES("duration ns"),
 						[XT_CALL_RESULT] = UVAR("result code"),
+						[XT_CALL_ONE_IN] = UVAR("one in"),
 					},
 			},
 		[XT_KIND_STREAM] =
@@ -276,6 +277,15 @@ const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] =
 						[XT_SWITCH_IS_ON] = UVAR("on"),
 						[XT_SWITCH_WHY] = UVAR("why"),
 						[XT_SWITCH_WHO] = BYTES("who"),
+					},
+			},
+		[XT_KIND_STACK_RATE] =
+			{
+				.name = "STACK_RATE",
+				.columns =
+					{
+						[XT_STACK_RATE_TIME_NS] = DELTA("time ns"),
+						[XT_STACK_RATE_ONE_IN] = UVAR("one in"),
 					},
 			},
 		[XT_KIND_MEMORY] =

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads a bound on the size of a log. Any thread; allocates nothing.
+ * Reads bounds. Any thread; allocates nothing.
  */
 #include "log/size_text.h"
 
@@ -36,5 +36,25 @@ bool xt_size_bound_parse(const char *text, struct xt_size_bound *bound)
 		return false;
 	bound->bytes = value;
 	bound->keeps_newest = *end != '\0';
+	return true;
+}
+
+/* (By hand: what strtod() takes for a number depends on the program's locale.) */
+bool xt_percent_parse(const char *text, double *percent)
+{
+	double value = 0, digit = 1;
+	bool has_digits = false;
+
+	for (; isdigit((unsigned char)*text); text++, has_digits = true)
+		value = value * 10 + (*text - '0');
+	if (*text == '.')
+		for (text++; isdigit((unsigned char)*text); text++, has_digits = true) {
+			digit /= 10;
+			value += digit * (*text - '0');
+		}
+	*percent = 0;
+	if (*text || !has_digits || value <= 0 || value > 100)
+		return false;
+	*percent = value;
 	return true;
 }

@@ -129,7 +129,14 @@ static inline void own_graph_work(struct reading *reading, const struct work *wo
 static inline void own_called(struct reading *reading, const struct launch *launch,
 			      struct owner *owner)
 {
+	uint32_t shift = launch->flags >> LAUNCH_RATE_BIT;
+
 	owner->range = launch->range;
+	if (shift) {
+		owner->marks |= shift << OWNER_RATE_BIT | (launch->stack ? 0 : OWNER_UNSAMPLED);
+		owner->thread = launch->thread;
+		owner->api = launch->api;
+	}
 	if (!reading_has_stack(reading, launch->stack))
 		return;
 	owner->stack = launch->stack;
@@ -202,8 +209,8 @@ void reading_joined(void *context, const struct work *work, const struct launch 
 		run->work_by_device_count++;
 	else if (!launch)
 		run->work_without_call_count++;
-	else if (!has_stack)
-		run->work_without_stack_count++;
+	else if (!has_stack) /* (sampled_settle() sees to those that chance left out.) */
+		run->work_without_stack_count += !(owner.marks & OWNER_UNSAMPLED);
 	else
 		run->attributed_gpu_ns += work->duration_ns;
 	reading->totals.entries[place].weights[WEIGHT_GPU_TIME] += work->duration_ns;

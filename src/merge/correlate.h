@@ -34,6 +34,7 @@ enum launch_flag {
 	LAUNCH_MET = 1u << 2,	   /* work came */
 	LAUNCH_TRANSFER = 1u << 3, /* it copies or sets */
 	LAUNCH_MEMORY = 1u << 4,   /* it allocates or frees */
+	LAUNCH_RATE_BIT = 5,	   /* from here on: one in 1 << that had its stack taken */
 };
 
 /* What is kept of a call. */

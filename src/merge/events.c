@@ -91,6 +91,14 @@ static uint64_t number(const struct model *model, uint64_t correlation, uint64_t
 	return correlation ? correlation + model_numbering(model, time_ns) : 0;
 }
 
+/* Rates beyond what there is room for are one. */
+static uint8_t rate_flags(uint64_t one_in)
+{
+	uint8_t shift = (uint8_t)(63 - __builtin_clzll(one_in));
+
+	return (uint8_t)((shift < 7 ? shift : 7) << LAUNCH_RATE_BIT);
+}
+
 static void read_calls(struct reading *reading, const struct xt_chunk *chunk)
 {
 	const uint64_t *thread = xt_chunk_u64(chunk, XT_CALL_THREAD);
@@ -100,6 +108,7 @@ static void read_calls(struct reading *reading, const struct xt_chunk *chunk)
 	const uint64_t *enter_ns = xt_chunk_u64(chunk, XT_CALL_ENTER_NS);
 	const uint64_t *duration_ns = xt_chunk_u64(chunk, XT_CALL_DURATION_NS);
 	const uint64_t *result = xt_chunk_u64(chunk, XT_CALL_RESULT);
+	const uint64_t *one_in = xt_chunk_u64(chunk, XT_CALL_ONE_IN);
 	const struct model *model = reading->process.model;
 
 	uint32_t row_count = xt_chunk_rows(chunk);
@@ -128,6 +137,8 @@ static void read_calls(struct reading *reading, const struct xt_chunk *chunk)
 					 ? class_flags[model->apis.rows[place].class]
 					 : 0,
 		};
+		if (one_in[r] > 1 && call->flags)
+			call->flags |= rate_flags(one_in[r]);
 		is_valid = has_valid_times(enter_ns[r], duration_ns[r]);
 		reading->run->calls_invalid_count += !is_valid;
 		read_call(reading, call, is_valid ? duration_ns[r] : 0, result[r]);
@@ -370,6 +381,21 @@ static void add_yields(struct run *run, const struct model *model)
 		run->yielded_ns += model->last_clock_ns - yields->since_ns;
 }
 
+static void add_rates(struct run *run, const struct model *model)
+{
+	const struct stack_rates *rates = &model->rates;
+
+	if (!rates->one_in_max)
+		return;
+	run->sampled_ns += rates->total_ns;
+	if (rates->since_ns && model->last_clock_ns > rates->since_ns)
+		run->sampled_ns += model->last_clock_ns - rates->since_ns;
+	if (!run->one_in_min || rates->one_in_min < run->one_in_min)
+		run->one_in_min = rates->one_in_min;
+	if (rates->one_in_max > run->one_in_max)
+		run->one_in_max = rates->one_in_max;
+}
+
 int reading_settle(struct reading *reading)
 {
 	const struct model *model = reading->model;
@@ -380,6 +406,7 @@ int reading_settle(struct reading *reading)
 	run->pause_count += model->pauses.count;
 	run->paused_ns += pauses_total_ns(&model->pauses, model->last_clock_ns);
 	add_yields(run, model);
+	add_rates(run, model);
 	run->nodes_made_count += model->nodes.made_count;
 	run->range_counts.opened += model->ranges.counts.opened;
 	run->range_counts.pops_alone += model->ranges.counts.pops_alone;

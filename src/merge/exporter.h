@@ -161,6 +161,9 @@ struct run {
 	uint64_t accounts[XT_ACCOUNTS]; /* of all logs, by place in xt_accounts */
 	uint64_t yield_count;		/* how often CUPTI was left to another tool */
 	uint64_t yielded_ns;
+	uint64_t sampled_ns; /* time in which chance chose whose stacks were taken */
+	uint64_t one_in_min, one_in_max;
+	uint64_t estimated_gpu_ns; /* of the attributed: by the calls that chance chose */
 	char yielded_to[64];	   /* the first one */
 	const struct trust *trust; /* at the end */
 	bool has_simulated_gpu;

@@ -14,6 +14,7 @@
 #include "merge/crew.h"
 #include "merge/doubts.h"
 #include "merge/reading.h"
+#include "merge/sampled.h"
 #include "merge/sinks.h"
 #include "merge/trust.h"
 
@@ -44,6 +45,8 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 		error = reading_events(reading, reader, processors() > 1, &run->report->progress);
 	if (!error)
 		error = reading_settle(reading);
+	if (!error)
+		error = sampled_settle(reading);
 	if (!error)
 		error = plant_totals(reading);
 	if (!error && reading->run->wants_findings)

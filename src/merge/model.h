@@ -114,6 +114,13 @@ struct embedded_source {
 	struct place place;
 };
 
+/* When stacks were taken of some calls only. */
+struct stack_rates {
+	uint64_t total_ns;
+	uint64_t since_ns;		 /* 0: not at the moment */
+	uint64_t one_in_min, one_in_max; /* 0: never */
+};
+
 /* When the tracer left CUPTI to another tool. */
 struct yields {
 	uint64_t count;
@@ -159,6 +166,7 @@ struct model {
 	MODEL_ROWS(struct pair) meta;
 	MODEL_ROWS(struct pair) account;
 	struct yields yields;
+	struct stack_rates rates;
 	MODEL_ROWS(struct embedded_symbol) symbols; /* by module and start, once loaded */
 	MODEL_ROWS(struct embedded_source) sources; /* by module, address and order, likewise */
 	struct ranges ranges;			    /* of NVTX */

@@ -254,46 +254,6 @@ static int load_clocks(struct model *model, const struct xt_chunk *chunk)
 	return 0;
 }
 
-static void load_yield(struct model *model, uint64_t time_ns, bool is_on, bool is_yield,
-		       struct xt_bytes who)
-{
-	struct yields *yields = &model->yields;
-
-	if (!is_on && is_yield && !yields->since_ns) {
-		if (!yields->count++)
-			yields->who =
-				names_intern(&model->names, who.data ? who.data : "", who.length);
-		yields->since_ns = time_ns;
-	} else if (is_on && yields->since_ns) {
-		yields->total_ns += time_ns > yields->since_ns ? time_ns - yields->since_ns : 0;
-		yields->since_ns = 0;
-	}
-}
-
-static int load_switches(struct model *model, const struct xt_chunk *chunk)
-{
-	const uint64_t *time_ns = xt_chunk_u64(chunk, XT_SWITCH_TIME_NS);
-	const uint64_t *is_on = xt_chunk_u64(chunk, XT_SWITCH_IS_ON);
-	const uint64_t *why = xt_chunk_u64(chunk, XT_SWITCH_WHY);
-	int error = 0;
-
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++) {
-		load_yield(model, time_ns[r], is_on[r] != 0, why[r] == XT_SWITCH_YIELDED,
-			   xt_chunk_bytes(chunk, XT_SWITCH_WHO, r));
-		error = model->yields.who == NAME_FAILED
-				? -ENOMEM
-				: pauses_add(&model->pauses, time_ns[r], is_on[r] != 0);
-		if (!error && is_on[r] && why[r] == XT_SWITCH_YIELDED) {
-			uint64_t *row = NEXT_ROW(model->renumbered_ns);
-
-			if (!row)
-				return -ENOMEM;
-			*row = time_ns[r];
-		}
-	}
-	return error;
-}
-
 static bool names_something(const struct range_event *event)
 {
 	return event->operation >= XT_RANGE_NAME_THREAD && event->operation <= XT_RANGE_NAME_EVENT;
@@ -371,7 +331,8 @@ static int (*const load_by_kind[XT_KIND_COUNT])(struct model *, const struct xt_
 	[XT_KIND_GRAPH_NODE] = load_graph_nodes,
 	[XT_KIND_CLOCK] = load_clocks,
 	[XT_KIND_GRAPH_UPDATE] = load_graph_updates,
-	[XT_KIND_SWITCH] = load_switches,
+	[XT_KIND_SWITCH] = model_load_switches,
+	[XT_KIND_STACK_RATE] = model_load_rates,
 	[XT_KIND_RANGE] = load_ranges,
 	[XT_KIND_SYMBOL] = model_load_symbols,
 	[XT_KIND_PYTHON_FRAME] = model_load_python_frames,

@@ -13,6 +13,10 @@ uint32_t model_load_kinds(void);
 /* Takes what the chunk says into the tables. 0 or -ENOMEM. */
 int model_load_chunk(struct model *model, const struct xt_chunk *chunk);
 
+/* Of these, in model_switches.c: */
+int model_load_switches(struct model *model, const struct xt_chunk *chunk);
+int model_load_rates(struct model *model, const struct xt_chunk *chunk);
+
 /* Where the search for an API begins: ids are a small domain and a small number. */
 static inline size_t model_api_slot(uint64_t id)
 {

@@ -291,6 +291,7 @@ void summary_json_trust(struct json *json, const struct run *run)
 			json_u64(json, xt_accounts[a].name, run->accounts[a]);
 	json_end_object(json);
 	json_u64(json, "attributed_gpu_time_ns", run->attributed_gpu_ns);
+	json_u64(json, "estimated_gpu_time_ns", run->estimated_gpu_ns);
 	json_begin_object(json, "losses");
 	for (unsigned l = 0; l < LOSS_COUNT; l++)
 		if (run->losses[l])

@@ -13,6 +13,7 @@
 
 #define FRAME_BY_DEVICE "[device-launched]" /* by a call that is not known */
 #define FRAME_PAUSED	"[recording paused]"
+#define FRAME_UNSAMPLED "[stack not sampled]" /* and none of its kind has one */
 
 /* What stands at the end of a call path. */
 enum leaf {
@@ -30,6 +31,10 @@ enum owner_mark {
 	OWNER_IN_GRAPH = 1u << 0,  /* a [graph] stands between the call and the creation */
 	OWNER_BY_DEVICE = 1u << 1, /* the GPU itself launched it, and the call is not known */
 	OWNER_PAUSED = 1u << 2,	   /* allocated while recording was paused */
+	OWNER_UNSAMPLED = 1u << 3, /* chance did not choose the call for a stack */
+	/* By how many chance chose from: one in 1 << this; 0 where all were. */
+	OWNER_RATE_BIT = 4,
+	OWNER_RATE_MASK = 7u << OWNER_RATE_BIT,
 };
 
 /* Who asked for what. (All of one width, and none narrower: joining has them in registers then, where
@@ -50,9 +55,10 @@ struct owner {
 /* What stands in place of a call that is not known, and no fault; NULL: nothing does. */
 static inline const char *owner_stand_in(const struct owner *owner)
 {
-	return owner->marks & OWNER_BY_DEVICE ? FRAME_BY_DEVICE
-	       : owner->marks & OWNER_PAUSED  ? FRAME_PAUSED
-					      : NULL;
+	return owner->marks & OWNER_BY_DEVICE	? FRAME_BY_DEVICE
+	       : owner->marks & OWNER_PAUSED	? FRAME_PAUSED
+	       : owner->marks & OWNER_UNSAMPLED ? FRAME_UNSAMPLED
+						: NULL;
 }
 
 /* Does its path begin with the call? Else with who made the graph's node. */
@@ -65,6 +71,7 @@ struct total {
 	struct owner owner;
 	uint32_t next; /* which one was asked for after it: programs repeat themselves */
 	uint64_t weights[WEIGHTS];
+	uint64_t estimated[WEIGHTS]; /* what is to be added of those that chance left out */
 };
 
 /* A hash table over entries that stay where they are; all zeros is an empty one. */

@@ -92,6 +92,24 @@ static int add_yields(struct trust *trust, const struct run *run)
 			  time);
 }
 
+static int add_sampling(struct trust *trust, const struct run *run)
+{
+	char time[TIME_BYTES], upto[32] = "";
+	double share =
+		run->gpu_ns ? 100.0 * (double)run->estimated_gpu_ns / (double)run->gpu_ns : 0;
+
+	if (!run->one_in_max)
+		return 0;
+	format_time(time, run->sampled_ns);
+	if (run->one_in_max > run->one_in_min)
+		snprintf(upto, sizeof(upto), " to 1 in %" PRIu64, run->one_in_max);
+	return add_reason(trust, TRUST_DEGRADED,
+			  "stacks sampled 1 in %" PRIu64
+			  "%s for %s: the call paths of %.1f %% of GPU "
+			  "time are estimated",
+			  run->one_in_min, upto, time, share);
+}
+
 static int add_reasons(struct trust *trust, const struct run *run)
 {
 	int error = add_losses(trust, run, true);
@@ -100,6 +118,8 @@ static int add_reasons(struct trust *trust, const struct run *run)
 		error = add_losses(trust, run, false);
 	if (!error)
 		error = add_yields(trust, run);
+	if (!error)
+		error = add_sampling(trust, run);
 	if (!error)
 		error = add_doubts(trust, run);
 	/* Something was warned of that is none of these. */

@@ -36,7 +36,8 @@ enum {
 	OPTION_CAPTURE_RANGE,
 	OPTION_PYTHON,
 	OPTION_YIELD,
-	OPTION_MAX_SIZE
+	OPTION_MAX_SIZE,
+	OPTION_MAX_OVERHEAD
 };
 
 /* For children that are about to end with the program: how long their logs are waited for. */
@@ -51,6 +52,7 @@ struct recording {
 	const char *python;
 	const char *yield;
 	const char *max_size;
+	const char *max_overhead;
 	struct data_dir dir;
 	char **logs;		       /* names in dir; owned */
 	struct log_summary *summaries; /* one for each; owned */
@@ -132,6 +134,16 @@ static bool is_size(const char *text)
 	return false;
 }
 
+static bool is_percent(const char *text)
+{
+	double percent;
+
+	if (xt_percent_parse(text, &percent))
+		return true;
+	complain("record: --max-overhead '%s' is no number of percent above 0 and up to 100", text);
+	return false;
+}
+
 static int parse(struct recording *recording, const struct command *command, int argc, char **argv)
 {
 	static const char *const levels[] = {"launch", "work", "all"};
@@ -176,6 +188,11 @@ static int parse(struct recording *recording, const struct command *command, int
 			if (!is_size(argument))
 				return STATUS_USAGE;
 			recording->max_size = argument;
+			break;
+		case OPTION_MAX_OVERHEAD:
+			if (!is_percent(argument))
+				return STATUS_USAGE;
+			recording->max_overhead = argument;
 			break;
 		case 'h':
 			command_print_help(command);
@@ -262,6 +279,7 @@ static int run(struct recording *recording)
 			{"XTRACE_PYTHON", recording->python},
 			{"XTRACE_YIELD", recording->yield},
 			{"XTRACE_MAX_SIZE", recording->max_size},
+			{"XTRACE_MAX_OVERHEAD", recording->max_overhead},
 			{"LD_LIBRARY_PATH", simulate ? libraries : NULL},
 			{"XTRACE_CUPTI", simulate ? cupti : NULL},
 			{NULL, NULL},
@@ -493,6 +511,8 @@ static const struct command_option record_options[] = {
 	 "step back while the program's own profiler uses CUPTI, instead of keeping it out"},
 	{OPTION_MAX_SIZE, "max-size", "SIZE",
 	 "stop recording when a log has that size; SIZE:newest: leave out the oldest"},
+	{OPTION_MAX_OVERHEAD, "max-overhead", "PERCENT",
+	 "take fewer call stacks while tracing costs more of the program's threads"},
 	{'h', "help", NULL, "print this and exit"},
 	{0, NULL, NULL, NULL},
 };
@@ -508,6 +528,10 @@ static const char details[] =
 	"SIZE is a number with K, M, G or T, for each process: 2G stops its recording at 2 GiB, "
 	"2G:newest\n"
 	"keeps the last 1 to 2 GiB of it. What is not recorded is counted.\n\n"
+	"PERCENT is of the time of the threads that call CUDA. With fewer stacks all calls and all "
+	"GPU\n"
+	"work are recorded as ever; the call paths of those without one are estimated from the "
+	"others.\n\n"
 	"Exit status: that of CMD, 128+n if signal n ended it; 127 if CMD was not found, 126 if\n"
 	"it cannot be executed; 2 on bad usage, or if the trace directory cannot be made: then\n"
 	"CMD was not run.\n";
@@ -516,7 +540,8 @@ const struct command command_record = {
 	.name = "record",
 	.arguments = "[-o DIR] [--simulate] [--api LEVEL] [--paused]\n"
 		     "                     [--capture-range cudaProfilerApi] [--yield]\n"
-		     "                     [--max-size SIZE] [--] CMD [ARGUMENT]...",
+		     "                     [--max-size SIZE] [--max-overhead PERCENT] [--] CMD "
+		     "[ARGUMENT]...",
 	.summary = "Runs CMD and records what it and its children have the GPU do",
 	.options = record_options,
 	.details = details,

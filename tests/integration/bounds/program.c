@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * program LAUNCHES: launches as many kernels, from two places that take turns, in one thread, with an NVTX
- * mark of nothing now and then; ends in order, or, with a second argument, by SIGKILL.
+ * program LAUNCHES [MODE]: launches as many kernels, from two places that take turns, in one thread. MODE:
+ *
+ *	kill	ends by SIGKILL
+ *	churn	each launch has a stack of its own, and so has to be walked; then two seconds with few launches
  */
 #include <cuda.h>
 
+#include <alloca.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static CUfunction function;
@@ -30,8 +34,19 @@ static __attribute__((noinline)) void odd(void)
 	__asm__ volatile("");
 }
 
+/* The callback's frame lies elsewhere each time. */
+static __attribute__((noinline)) void churn(long i)
+{
+	volatile char *room = alloca(16 + (size_t)(i * 7919 % 20011) * 16);
+
+	room[0] = 1;
+	even();
+	__asm__ volatile("" ::"r"(room));
+}
+
 int main(int argc, char **argv)
 {
+	const char *mode = argc > 2 ? argv[2] : "";
 	static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 				  ".visible .entry kernel() { ret; }\n";
 	long count = argc > 1 ? strtol(argv[1], NULL, 10) : 1000;
@@ -46,7 +61,9 @@ int main(int argc, char **argv)
 	check(cuModuleLoadData(&module, ptx));
 	check(cuModuleGetFunction(&function, module, "kernel"));
 	for (long i = 0; i < count; i++) {
-		if (i % 2)
+		if (!strcmp(mode, "churn"))
+			churn(i);
+		else if (i % 2)
 			odd();
 		else
 			even();
@@ -54,7 +71,11 @@ int main(int argc, char **argv)
 			check(cuCtxSynchronize());
 	}
 	check(cuCtxSynchronize());
-	if (argc > 2)
+	for (int i = 0; i < 400 && !strcmp(mode, "churn"); i++) {
+		odd();
+		usleep(5000);
+	}
+	if (!strcmp(mode, "kill"))
 		raise(SIGKILL);
 	return 0;
 }

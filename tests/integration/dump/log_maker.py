@@ -164,8 +164,8 @@ class LogMaker:
         return self
 
 
-def ring_call(api=5, correlation=1, slot=0, enter=100, leave=110, result=0, stated=40, zero=0):
-    return struct.pack("<HHIIIQQiI", 2, stated, api, correlation, slot, enter, leave, result, zero)
+def ring_call(api=5, correlation=1, slot=0, enter=100, leave=110, result=0, stated=40, one_in=0):
+    return struct.pack("<HHIIIQQiI", 2, stated, api, correlation, slot, enter, leave, result, one_in)
 
 
 def ring_stack(slot, frames, flags=0, first_seen=90, stated=None, count=None, python=b""):

@@ -30,6 +30,7 @@ loader_generation_word
 profiler_call_of
 ring_wait_for_room
 capture_stack
+sampling_shift
 stack_capture_audit_interval
 stack_memo_add
 stack_memo_clear

@@ -234,6 +234,26 @@ static void sizes_are_read(void **state)
 	}
 }
 
+static void percents_are_read(void **state)
+{
+	static const struct {
+		const char *text;
+		double percent; /* 0: it is none */
+	} rows[] = {
+		{"5", 5},   {"0.5", 0.5}, {".25", 0.25}, {"100", 100}, {"0", 0},
+		{"0.0", 0}, {"101", 0},	  {"", 0},	 {".", 0},     {"5%", 0},
+		{"-1", 0},  {"nan", 0},	  {"1e1", 0},	 {"0,5", 0},   {" 5", 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		double percent;
+
+		assert_int_equal(xt_percent_parse(rows[i].text, &percent), rows[i].percent != 0);
+		assert_true(percent == rows[i].percent);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +261,7 @@ int main(void)
 		cmocka_unit_test(a_failure_leaves_the_old_log),
 		cmocka_unit_test(tables_that_take_all_are_no_reason_to_begin),
 		cmocka_unit_test(sizes_are_read),
+		cmocka_unit_test(percents_are_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, test_dir_remove);

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Stacks that are taken by chance while tracing costs more than it may: sums are whole to the nanosecond, shares
+are right within what chance allows, and the rate follows the cost in both directions."""
+
+import argparse
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+
+class Run:
+    def __init__(self, args, folder, name, percent, *arguments):
+        self.args = args
+        self.data = os.path.join(folder, name)
+        variables = {key: value for key, value in os.environ.items()
+                     if not key.startswith(("XTRACE_", "CUDA_", "NVTX_", "LD_"))}
+        variables.update(LD_LIBRARY_PATH=args.simgpu, CUDA_INJECTION64_PATH=args.inject,
+                         XTRACE_DATA=self.data, XTRACE_MAX_OVERHEAD=percent,
+                         XTRACE_CUPTI=os.path.join(args.simgpu, "libcupti.so"),
+                         XTRACE_SIMGPU_KERNEL_NS="2000:9000")
+        done = subprocess.run([args.program, *arguments], env=variables, capture_output=True,
+                              text=True, timeout=120)
+        assert done.returncode == 0 and not done.stderr, done
+        logs = [file for file in os.listdir(self.data) if file.endswith(".xtr")]
+        assert len(logs) == 1, os.listdir(self.data)
+        self.log = os.path.join(self.data, logs[0])
+        checked = self.dump("--check")
+        assert checked.returncode == 0, checked.stdout + checked.stderr
+        out = os.path.join(self.data, "summary.json")
+        merged = subprocess.run([args.merge, "--quiet", "--summary", out, self.log],
+                                capture_output=True, text=True)
+        assert merged.returncode == 0, merged
+        with open(out, encoding="utf-8") as file:
+            self.summary = json.load(file)
+
+    def dump(self, *options):
+        return subprocess.run([sys.executable, "-B", self.args.dump, *options, self.log],
+                              capture_output=True, text=True)
+
+    def rates(self):
+        text = self.dump("--kind", "STACK_RATE").stdout
+        return [int(number) for number in re.findall(r"^STACK_RATE.*\bone_in=(\d+)", text, re.M)]
+
+    def weight(self, name):
+        """Value by function that launched; all paths add up to the total."""
+        table = self.summary["weights"][name]
+        paths = table["paths"]
+        assert paths["row_count"] == len(paths["rows"])
+        assert sum(row["value"] for row in paths["rows"]) == table["total"], name
+        sums = {}
+        for row in paths["rows"]:
+            for function in ("even", "odd"):
+                if function in row["frames"]:
+                    sums[function] = sums.get(function, 0) + row["value"]
+        return table["total"], sums
+
+
+def check_shares(run, launches):
+    """Two places that take turns: every second, fourth … stack would be of one of them."""
+    trust, account = run.summary["trust"], run.summary["trust"]["account"]
+    rates = run.rates()
+    assert rates and max(rates) >= 4, rates
+    assert trust["word"] == "degraded" and trust["complete"], trust
+    assert re.search(r"stacks sampled 1 in \d+", trust["lines"][0]), trust["lines"]
+    unsampled = account["stacks.unsampled"]
+    assert launches / 4 < unsampled < launches, account
+    assert account["calls.written"] >= launches and run.summary["totals"]["kernel_count"] == launches
+
+    text = run.dump("--kind", "KERNEL").stdout
+    durations = [int(number) for number in re.findall(r"^KERNEL.*\bduration_ns=(\d+)", text, re.M)]
+    total, shares = run.weight("gpu-time")
+    assert len(durations) == launches and total == sum(durations), (total, sum(durations))
+    assert sum(shares.values()) == total == trust["attributed_gpu_time_ns"], (shares, total)
+    assert 0 < trust["estimated_gpu_time_ns"] < total
+    count, counts = run.weight("count")
+    assert count == launches == sum(counts.values()), counts
+    # Six standard deviations of a share by chance; of times, which vary as well, twice as much.
+    sampled = launches - unsampled
+    bound = 6 * math.sqrt(0.25 / sampled)
+    assert abs(counts["even"] / launches - 0.5) < bound, (counts, bound)
+    assert abs(shares["even"] / total - 0.5) < 2 * bound, (shares, bound)
+
+
+def check_control(run):
+    rates = run.rates()
+    top = rates.index(max(rates, default=0))
+    assert max(rates) >= 4, rates
+    # (On a busy machine the time of a thread passes while it does not run, so the way there may be uneven.)
+    assert min(rates[top:]) < max(rates), "it never took more again: %s" % rates
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("inject", "simgpu", "dump", "merge", "program"):
+        parser.add_argument("--" + name, required=True)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="xtrace-overhead.") as folder:
+        launches = 150000
+        whole = Run(args, folder, "whole", "", str(launches))
+        assert not whole.rates() and whole.summary["trust"]["word"] == "complete"
+        roomy = Run(args, folder, "roomy", "100", str(launches))
+        assert max(roomy.rates(), default=1) <= 2, roomy.rates()
+        check_shares(Run(args, folder, "narrow", "0.01", str(launches)), launches)
+        check_control(Run(args, folder, "churn", "1", "40000", "churn"))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except AssertionError as error:
+        sys.exit(str(error) or "failed")
