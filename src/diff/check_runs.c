@@ -6,16 +6,53 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TEXT_BYTES     256
 #define LAUNCHES_ALIKE 1.25 /* by this factor, both ways */
 #define COUNTS_APART   1.6
 
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Programs that run another one, which is the first of their arguments that is no option. */
+static bool is_interpreter(const char *program)
+{
+	static const char *const names[] = {"python", "pypy", "perl", "ruby", "node",
+					    "julia",  "java", "bash", "sh"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		size_t length = strlen(names[i]);
+
+		if (!strncmp(program, names[i], length) &&
+		    !program[length + strspn(program + length, "0123456789.")])
+			return true;
+	}
+	return false;
+}
+
 static const char *program(const struct run_profile *run, char *out)
 {
-	(void)out;
-	return run->program;
+	char *words, *rest, *word;
+
+	if (!is_interpreter(base_name(run->program)))
+		return run->program;
+	words = rest = strdup(run->command);
+	if (!words)
+		return run->program;
+	strsep(&rest, " ");
+	do {
+		word = strsep(&rest, " ");
+	} while (word && (word[0] == '-' || !word[0]));
+	snprintf(out, TEXT_BYTES, "%s%s%s", run->program, word ? " " : "",
+		 word ? base_name(word) : "");
+	free(words);
+	return out;
 }
 
 static const char *driver(const struct run_profile *run, char *out)
@@ -211,11 +248,64 @@ static void check_periods(const struct all_runs *all, struct problems *problems)
 	}
 }
 
+static double gpu_time_of(const struct run_profile *run)
+{
+	const struct profile_entry *gpu = run_profile_find(run, LEVEL_TOTAL, "gpu-time");
+
+	return gpu ? gpu->whole_value : 0.0;
+}
+
+bool check_same_run(const struct run_profile *a, const struct run_profile *b)
+{
+	/* (The time is in nanoseconds; logs that were made up may all begin at the same one.) */
+	return a->start_realtime_ns && a->start_realtime_ns == b->start_realtime_ns &&
+	       !strcmp(a->host, b->host) && !strcmp(a->command, b->command) &&
+	       gpu_time_of(a) == gpu_time_of(b);
+}
+
+/* One run that is there twice says nothing the second time, and looks as if there were no noise. */
+static void check_twice(const struct all_runs *all, struct problems *problems)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		for (size_t k = i + 1; k < all->count; k++) {
+			const struct run_profile *a = run_at(all, i), *b = run_at(all, k);
+
+			if (a->history || b->history || !check_same_run(a, b))
+				continue;
+			problems_add(problems, "%s and %s are the same run", a->origin, b->origin);
+			return;
+		}
+	}
+}
+
+/* Runs without any other of their side tell nothing of noise. */
+static void check_counts(const struct run_set *base, const struct run_set *new,
+			 struct problems *problems)
+{
+	const struct run_set *sets[] = {base, new};
+	size_t counts[2] = {0};
+	bool has_history = false;
+
+	for (int s = 0; s < 2; s++) {
+		for (size_t i = 0; i < sets[s]->count; i++) {
+			counts[s] += !sets[s]->runs[i]->history;
+			has_history |= sets[s]->runs[i]->history > 0;
+		}
+	}
+	if (has_history || !counts[0] || !counts[1] || (counts[0] > 1 && counts[1] > 1))
+		return;
+	problems_add(problems,
+		     "one run of %s: how much runs differ by themselves cannot be told; record "
+		     "several, as xtrace bench does",
+		     counts[0] > 1   ? "NEW"
+		     : counts[1] > 1 ? "BASE"
+				     : "each side");
+}
+
 void check_runs(const struct run_set *base, const struct run_set *new,
 		const struct check_options *options, struct problems *problems)
 {
 	const struct all_runs all = {{base, new}, base->count + new->count};
-	bool has_history = false;
 
 	if (!base->count)
 		problems_add(problems, "there is no run of BASE");
@@ -227,9 +317,6 @@ void check_runs(const struct run_set *base, const struct run_set *new,
 		check_identity(&all, i, options, problems);
 	if (all.count)
 		check_periods(&all, problems);
-	for (size_t i = 0; i < all.count; i++)
-		has_history |= run_at(&all, i)->history > 0;
-	if (base->count == 1 && new->count == 1 && !has_history)
-		problems_add(problems, "one run of each side: how much runs differ by themselves "
-				       "cannot be told; record several, as xtrace bench does");
+	check_twice(&all, problems);
+	check_counts(base, new, problems);
 }

@@ -13,6 +13,9 @@ struct check_options {
 	bool allow_degraded;  /* logs that lack something */
 };
 
+/* Are they profiles of one and the same run? */
+bool check_same_run(const struct run_profile *a, const struct run_profile *b);
+
 /* Adds to problems what speaks against it. */
 void check_runs(const struct run_set *base, const struct run_set *new,
 		const struct check_options *options, struct problems *problems);

@@ -17,6 +17,8 @@
 	0.5		     /* of the error rate, for all rows of a level together: a gate looks at
 			       * several levels */
 #define COMMON_SHARE_MAX 0.1 /* what one of them counts at most */
+/* Rows that differ from run to run by themselves and were not seen to do so: there are taken to be so many. */
+#define UNSEEN_VARYING 0.5
 
 /* Takes for granted that a path is as long as in the middle of both sides. */
 static int list_common(const struct comparison *c, double *deviations, double *shares,
@@ -146,7 +148,9 @@ static int estimate_rows(struct family *f, const struct noise *before, struct no
 			f->samples[used++] = f->estimates[i].sample;
 	}
 	error = noise_learn(noise, f->samples, used);
-	noise->varying_share = f->tested_count ? (double)varying / (double)f->tested_count : 0.0;
+	noise->varying_count = (double)varying + UNSEEN_VARYING;
+	noise->varying_share =
+		fmin(1.0, noise->varying_count / (double)(f->tested_count ? f->tested_count : 1));
 	return error;
 }
 
@@ -274,12 +278,15 @@ static int compare_changes(const void *a, const void *b)
 
 int compare_effects(struct comparison *c)
 {
-	/* Counts of paths first: they tell whether runs do the same at all. */
+	/* Counts first, and of them those of paths: they tell whether runs do the same at all. */
 	int error = judge_family(c, LEVEL_PATH, METRIC_COUNT);
 
 	for (int level = 0; level < LEVELS && !error; level++)
+		if (level != LEVEL_PATH)
+			error = judge_family(c, (enum level)level, METRIC_COUNT);
+	for (int level = 0; level < LEVELS && !error; level++)
 		for (int metric = 0; metric < METRICS && !error; metric++)
-			if (level != LEVEL_PATH || metric != METRIC_COUNT)
+			if (metric != METRIC_COUNT)
 				error = judge_family(c, (enum level)level, (enum metric)metric);
 	for (size_t i = 0; i < c->row_count; i++)
 		set_change(&c->rows[i]);

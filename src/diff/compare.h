@@ -15,6 +15,7 @@ struct values {
 	double *means;	 /* by run: as it is; 0 where the run does not have it … */
 	double *typical; /* … and without what is far out, which x is of */
 	double within;	 /* mean variance of x within runs; NAN: not known */
+	enum level level;
 	bool is_log;	 /* else some run has none of it */
 	bool has_common; /* x goes with what all GPU times have in common */
 };

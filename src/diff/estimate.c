@@ -16,6 +16,7 @@
 #define GAP_MAX		 8.0 /* of the sides, by the spread of their runs; 3.5: one follows the other */
 #define TREND_P		 0.3 /* runs go with time if chance would make it look so this rarely */
 #define GROUPS_MAX	 64
+#define EXACT_RUNS_MIN	 3 /* of a side, for all of them being alike to say anything */
 
 int values_init(struct values *v, const struct comparison *c)
 {
@@ -76,6 +77,7 @@ void values_take(struct values *v, const struct comparison *c, enum metric metri
 	v->has_common = c->is_common_known && level_specs[rows[0]->level].is_gpu_time &&
 			metric != METRIC_COUNT;
 	v->is_log = true;
+	v->level = rows[0]->level;
 	for (size_t r = 0; r < c->run_count; r++) {
 		struct quantity q = sum_rows(rows, count, r, metric);
 		double error = (v->has_common ? q.residual : q.error) / q.typical;
@@ -239,33 +241,57 @@ static double to_ratio(const struct values *v, const struct effect *effect, size
 	return difference > 0.0 ? INFINITY : difference < 0.0 ? -INFINITY : 0.0;
 }
 
-/* Is it in all runs of one side and in none of the other, or the same in all runs of each side? Then chance
- * can only be that a run is one way or the other by itself. */
-static bool is_exact(const struct comparison *c, const struct values *v,
-		     const struct estimate *estimate)
+/* Is it in all runs of one side and in none of the other? */
+static bool is_one_sided(const struct comparison *c, const struct values *v)
 {
 	size_t with[SIDES] = {0};
 
-	if (estimate->sample.freedom > 0.0 && estimate->sample.variance < EXACT_VARIANCE)
-		return true;
 	for (size_t r = 0; r < c->run_count; r++)
 		if (!c->runs[r].is_history && v->means[r] > 0.0)
 			with[c->runs[r].side]++;
-	return c->side_counts[SIDE_BASE] > 1 && c->side_counts[SIDE_NEW] > 1 &&
-	       ((!with[SIDE_BASE] && with[SIDE_NEW] == c->side_counts[SIDE_NEW]) ||
-		(!with[SIDE_NEW] && with[SIDE_BASE] == c->side_counts[SIDE_BASE]));
+	return (!with[SIDE_BASE] && with[SIDE_NEW] == c->side_counts[SIDE_NEW]) ||
+	       (!with[SIDE_NEW] && with[SIDE_BASE] == c->side_counts[SIDE_BASE]);
 }
 
-static void make_exact(struct effect *effect, const struct comparison *c, double varying_share)
+/*
+ * How probable it is that runs which are one way or the other by themselves are one way in BASE and the other way in NEW: at
+ * most, however often they are which way.
+ */
+static double split_probability(const struct comparison *c)
 {
-	size_t n = c->side_counts[SIDE_BASE] + c->side_counts[SIDE_NEW];
+	double base = (double)c->side_counts[SIDE_BASE], new = (double)c->side_counts[SIDE_NEW];
 
+	return 2.0 * pow(base / (base + new), base) * pow(new / (base + new), new);
+}
+
+/*
+ * Is it on one side alone, or the same in all runs of each side? Then chance can only be that a run is one way or
+ * the other by itself. Whether it is there goes with the counts of its level, whatever its times do. noise: of the rows
+ * that it is one of.
+ */
+static bool make_exact(struct effect *effect, const struct comparison *c, const struct values *v,
+		       const struct estimate *estimate, const struct noise *noise)
+{
+	bool one_sided = is_one_sided(c, v);
+	double varying = noise->varying_share;
+
+	if (!one_sided &&
+	    !(estimate->sample.freedom > 0.0 && estimate->sample.variance < EXACT_VARIANCE))
+		return false;
+	if (v->level == LEVEL_TOTAL)
+		/* (A total is another one if any path is.) */
+		varying = fmin(1.0, c->noises[LEVEL_PATH][METRIC_COUNT].varying_count);
+	else if (one_sided)
+		varying = c->noises[v->level][METRIC_COUNT].varying_share;
 	effect->is_exact = true;
 	effect->error = 0.0;
 	effect->freedom = INFINITY;
 	effect->judged = effect->low = effect->high = effect->ratio;
 	effect->detectable = 0.0;
-	effect->p = fabs(effect->ratio) < 1e-7 ? 1.0 : fmin(1.0, ldexp(varying_share, 2 - (int)n));
+	effect->p = fabs(effect->ratio) < 1e-7 ? 1.0 : fmin(1.0, varying * split_probability(c));
+	if (c->side_counts[SIDE_BASE] < EXACT_RUNS_MIN || c->side_counts[SIDE_NEW] < EXACT_RUNS_MIN)
+		effect->p = 1.0;
+	return true;
 }
 
 static void make_interval(struct effect *effect, const struct comparison *c, const struct values *v,
@@ -292,10 +318,8 @@ void effect_make(struct effect *effect, const struct comparison *c, const struct
 	set_means(effect, c, v);
 	if (isnan(e->difference))
 		return;
-	if (is_exact(c, v, e)) {
-		make_exact(effect, c, noise->varying_share);
+	if (make_exact(effect, c, v, e, noise))
 		return;
-	}
 	/* (What some runs lack is not like other rows: it is judged by its own runs.) */
 	variance = noise_variance(v->is_log ? noise : &none, &e->sample, &freedom);
 	if (!(freedom > 0.0) || !(variance > 0.0))
@@ -400,10 +424,8 @@ void effect_make_alone(struct effect *effect, const struct comparison *c, const 
 	estimate_make(&e, c, v, INFINITY);
 	if (isnan(e.difference))
 		return;
-	if (is_exact(c, v, &e)) {
-		make_exact(effect, c, c->noises[LEVEL_PATH][METRIC_COUNT].varying_share);
+	if (make_exact(effect, c, v, &e, &none))
 		return;
-	}
 	variance = noise_variance(&none, &e.sample, &freedom);
 	if (!(freedom > 0.0) || !(variance > 0.0))
 		return;

@@ -18,8 +18,9 @@ struct noise {
 	double between;
 	double scale;
 	double prior_freedom; /* INFINITY: rows do not differ in it */
-	double varying_share; /* of the rows, those that differ at all from run to run (not learned
-			       * here: whoever has the rows sets it) */
+	/* Not learned here: whoever has the rows sets these. */
+	double varying_share; /* of the rows, those that are taken to differ from run to run */
+	double varying_count; /* as many rows are that */
 };
 
 /* Of one row: from run to run (of the logarithm, or of the value), and within runs. */

@@ -44,14 +44,12 @@ static bool row_fits(const struct rule *rule, const struct comparison_row *row)
 			     : !strcmp(rule->name, row->key);
 }
 
-/* The exception that a row is under, or NULL. */
-static const struct rule *exception(const struct judge *j, const struct comparison_row *row,
-				    enum rule_kind kind)
+static bool is_ignored(const struct judge *j, const struct comparison_row *row)
 {
 	for (size_t r = 0; r < j->rules->count; r++)
-		if (j->rules->list[r].kind == kind && row_fits(&j->rules->list[r], row))
-			return &j->rules->list[r];
-	return NULL;
+		if (j->rules->list[r].kind == RULE_IGNORE && row_fits(&j->rules->list[r], row))
+			return true;
+	return false;
 }
 
 /* Is the row within another one that the rule looks at? Its sum has it already. */
@@ -75,7 +73,7 @@ static void find_rows(struct judge *j, const struct rule *rule)
 {
 	j->count = 0;
 	for (size_t i = j->c->first_rows[rule->level]; i < j->c->first_rows[rule->level + 1]; i++)
-		if (row_fits(rule, &j->c->rows[i]) && !exception(j, &j->c->rows[i], RULE_IGNORE) &&
+		if (row_fits(rule, &j->c->rows[i]) && !is_ignored(j, &j->c->rows[i]) &&
 		    (rule->is_each || !is_counted(j, rule, &j->c->rows[i])))
 			j->rows[j->count++] = i;
 }
@@ -95,21 +93,27 @@ static double in_terms_of(const struct rule *rule, const struct effect *effect, 
 	return effect->base > 0.0 ? ratio * effect->base : ratio > 0.0 ? effect->new : 0.0;
 }
 
+/* What is common to everything and no chance, as far as the rule is to see it. */
+static double common_part(const struct judge *j, const struct rule *rule)
+{
+	return j->c->common.is_significant && level_specs[rule->level].is_gpu_time &&
+			       !rule->is_each && rule->metric != METRIC_COUNT
+		       ? j->c->common.judged
+		       : 0.0;
+}
+
 static struct seen look(const struct judge *j, const struct rule *rule, const struct effect *effect)
 {
-	double common = 0.0;
-	struct seen seen = {.is_known = !isnan(effect->p),
-			    .is_significant = effect->is_significant};
+	double common = common_part(j, rule);
+	struct seen seen = {.is_known = !isnan(effect->p)};
 
-	if (j->c->common.is_significant && level_specs[rule->level].is_gpu_time && !rule->is_each &&
-	    rule->metric != METRIC_COUNT) {
-		common = j->c->common.judged;
-		seen.is_significant = true;
-	}
 	seen.change = in_terms_of(rule, effect, effect->judged + common);
 	seen.low = in_terms_of(rule, effect, effect->low + common);
 	seen.high = in_terms_of(rule, effect, effect->high + common);
 	seen.detectable = in_terms_of(rule, effect, effect->detectable);
+	/* (What is on one side alone is no slower for everything else being so.) */
+	seen.is_significant =
+		effect->is_significant || (common != 0.0 && !effect->is_exact && seen.low > 0.0);
 	/* (Rows without base have no ratio, but a value.) */
 	if (!rule->is_relative && !(effect->base > 0.0))
 		seen.change = effect->change;
@@ -126,8 +130,13 @@ static enum outcome judge_limit(const struct judge *j, const struct rule *rule,
 		return OUTCOME_PASS;
 	if (!seen.is_known)
 		return OUTCOME_UNKNOWN;
-	if (seen.is_significant && seen.change > 0.0 && seen.change > limit)
-		return OUTCOME_FAIL;
+	if (seen.change > 0.0 && seen.change > limit) {
+		if (seen.is_significant)
+			return OUTCOME_FAIL;
+		/* Runs that do not vary do not say that it is noise, either. */
+		if (effect->is_exact)
+			return OUTCOME_UNKNOWN;
+	}
 	if (rule->is_soft)
 		limit = rule->is_relative ? SOFT_DETECTABLE : 0.0;
 	if (limit > 0.0 && seen.high > limit && seen.detectable > limit)
@@ -144,7 +153,7 @@ static enum outcome judge_budget(const struct judge *j, const struct rule *rule,
 	double bound, error;
 
 	if (isnan(effect->error) || isnan(effect->new))
-		return isnan(effect->new) ? OUTCOME_PASS : OUTCOME_UNKNOWN;
+		return OUTCOME_UNKNOWN;
 	if (effect->is_exact || !(effect->error > 0.0))
 		return effect->new < rule->limit ? OUTCOME_PASS : OUTCOME_FAIL;
 	/* Of the error of a difference, what the new side has of it. */
@@ -155,9 +164,15 @@ static enum outcome judge_budget(const struct judge *j, const struct rule *rule,
 	return effect->new + bound < rule->limit ? OUTCOME_PASS : OUTCOME_UNKNOWN;
 }
 
-static char *describe(const struct rule *rule, const struct effect *effect, enum unit unit,
-		      enum outcome outcome)
+static bool is_on_both_sides(const struct effect *effect)
 {
+	return effect->base > 0.0 && effect->new > 0.0;
+}
+
+static char *describe(const struct judge *j, const struct rule *rule, const struct effect *effect,
+		      enum unit unit, enum outcome outcome)
+{
+	double common = common_part(j, rule);
 	char base[AMOUNT_BYTES], new[AMOUNT_BYTES], ratio[AMOUNT_BYTES], low[AMOUNT_BYTES];
 	char high[AMOUNT_BYTES], seen[AMOUNT_BYTES], *text;
 	int length;
@@ -165,8 +180,8 @@ static char *describe(const struct rule *rule, const struct effect *effect, enum
 	format_amount(base, unit, effect->base);
 	format_amount(new, unit, effect->new);
 	format_ratio(ratio, effect->ratio);
-	format_ratio(low, effect->low);
-	format_ratio(high, effect->high);
+	format_ratio(low, effect->low + common);
+	format_ratio(high, effect->high + common);
 	format_percent(seen, effect->detectable);
 	if (rule->kind == RULE_BUDGET)
 		length = asprintf(&text, "%s, within %s of it", new, seen);
@@ -174,7 +189,11 @@ static char *describe(const struct rule *rule, const struct effect *effect, enum
 		length = asprintf(&text, "%s -> %s, %s: too few runs to tell noise from change",
 				  base, new, ratio);
 	else if (effect->is_exact)
-		length = asprintf(&text, "%s -> %s, %s, the same in each run", base, new, ratio);
+		length = asprintf(&text, "%s -> %s, %s, %s", base, new, ratio,
+				  effect->change == 0.0	       ? "the same in each run"
+				  : outcome == OUTCOME_UNKNOWN ? "but in too few runs to be sure"
+				  : !is_on_both_sides(effect)  ? "in each run"
+							       : "the same in each run of a side");
 	else if (outcome == OUTCOME_PASS && !effect->is_significant)
 		length = asprintf(&text, "%s -> %s, %s: no more than noise; could see %s", base,
 				  new, ratio, seen);
@@ -199,8 +218,27 @@ static char *name_row(const struct rule *rule, const struct comparison_row *row)
 	return length < 0 ? NULL : text;
 }
 
-/* An allowance that covers the change of all rows that the rule looks at, or NULL. *is_over: one did, until
- * its day had passed. */
+/* An allowance that covers the change of a row, or NULL. *is_over: one did, until its day had passed. */
+static const struct rule *find_row_allowance(const struct judge *j, const struct rule *rule,
+					     const struct comparison_row *row,
+					     const struct effect *effect, bool *is_over)
+{
+	for (size_t r = 0; r < j->rules->count; r++) {
+		const struct rule *allowed = &j->rules->list[r];
+
+		/* (What it takes says nothing of how often it is, and so on.) */
+		if (allowed->kind != RULE_ALLOW || allowed->metric != rule->metric ||
+		    !row_fits(allowed, row) ||
+		    in_terms_of(allowed, effect, effect->ratio) > allowed->limit)
+			continue;
+		if (!allowed->until || time(NULL) <= allowed->until)
+			return allowed;
+		*is_over = true;
+	}
+	return NULL;
+}
+
+/* The same of all rows that the rule looks at, if it is about their sum. */
 static const struct rule *find_allowance(const struct judge *j, const struct rule *rule,
 					 const struct comparison_row *row,
 					 const struct effect *effect, bool *is_over)
@@ -208,18 +246,16 @@ static const struct rule *find_allowance(const struct judge *j, const struct rul
 	const struct rule *allowed = NULL;
 
 	*is_over = false;
+	if (rule->kind == RULE_BUDGET)
+		return NULL;
 	if (row)
-		allowed = exception(j, row, RULE_ALLOW);
-	for (size_t i = 0; !row && i < j->count; i++) {
-		allowed = exception(j, &j->c->rows[j->rows[i]], RULE_ALLOW);
+		return find_row_allowance(j, rule, row, effect, is_over);
+	for (size_t i = 0; i < j->count; i++) {
+		allowed = find_row_allowance(j, rule, &j->c->rows[j->rows[i]], effect, is_over);
 		if (!allowed)
 			return NULL;
 	}
-	if (!allowed || in_terms_of(allowed, effect, effect->ratio) > allowed->limit ||
-	    rule->kind == RULE_BUDGET)
-		return NULL;
-	*is_over = allowed->until && time(NULL) > allowed->until;
-	return *is_over ? NULL : allowed;
+	return allowed;
 }
 
 static int add_finding(struct judge *j, const struct rule *rule, const struct comparison_row *row,
@@ -250,9 +286,9 @@ static int add_finding(struct judge *j, const struct rule *rule, const struct co
 		finding->allowed_by = find_allowance(j, rule, row, effect, &is_over);
 	if (finding->allowed_by)
 		finding->outcome = OUTCOME_PASS;
-	finding->why =
-		describe(rule, effect, format_unit(&j->c->rows[j->rows[0]], rule->metric), outcome);
-	if (finding->why && is_over) {
+	finding->why = describe(j, rule, effect, format_unit(&j->c->rows[j->rows[0]], rule->metric),
+				outcome);
+	if (finding->why && is_over && !finding->allowed_by) {
 		char *longer;
 
 		if (asprintf(&longer, "%s; the day until which it was allowed has passed",
@@ -280,9 +316,10 @@ static enum outcome judge_effect(const struct judge *j, const struct rule *rule,
 	enum outcome outcome = rule->kind == RULE_BUDGET ? judge_budget(j, rule, effect)
 							 : judge_limit(j, rule, effect);
 
-	/* (Not the program's doing, but no pass, either.) */
-	if (outcome == OUTCOME_FAIL && j->c->is_clocks && j->c->common.judged > 0.0 &&
-	    goes_with_clocks(rule))
+	/* (Not the program's doing, but no pass, either. It has to be half of this change, not of the common one.) */
+	if (outcome == OUTCOME_FAIL && j->c->is_clocks && goes_with_clocks(rule) &&
+	    log(j->c->clocks_mhz[SIDE_BASE] / j->c->clocks_mhz[SIDE_NEW]) >=
+		    log1p(effect->ratio) / 2.0)
 		return OUTCOME_UNKNOWN;
 	return outcome;
 }
@@ -291,7 +328,7 @@ static enum outcome judge_effect(const struct judge *j, const struct rule *rule,
 static int judge_each(struct judge *j, const struct rule *rule, struct rule_result *result)
 {
 	double unknown_share = 0.0, weighted = 0.0, shares = 0.0;
-	size_t tested = 0, failed = 0, unknown = 0;
+	size_t tested = 0, failed = 0, unknown = 0, unsure = 0;
 	char seen[AMOUNT_BYTES];
 	int error = 0;
 
@@ -307,6 +344,7 @@ static int judge_each(struct judge *j, const struct rule *rule, struct rule_resu
 		if (outcome == OUTCOME_UNKNOWN) {
 			unknown_share += row->share;
 			unknown++;
+			unsure += effect->is_exact;
 		}
 		if (!isnan(effect->detectable) && !isinf(effect->detectable)) {
 			weighted += row->share * effect->detectable;
@@ -320,7 +358,7 @@ static int judge_each(struct judge *j, const struct rule *rule, struct rule_resu
 			failed++;
 	}
 	result->outcome = failed ? OUTCOME_FAIL
-			  : unknown_share > UNKNOWN_SHARE || (tested && unknown == tested)
+			  : unsure || unknown_share > UNKNOWN_SHARE || (tested && unknown == tested)
 				  ? OUTCOME_UNKNOWN
 				  : OUTCOME_PASS;
 	result->detectable = shares > 0.0 ? weighted / shares : NAN;
@@ -350,8 +388,9 @@ static int judge_sum(struct judge *j, const struct rule *rule, struct rule_resul
 	}
 	result->outcome = judge_effect(j, rule, &effect);
 	result->detectable = effect.detectable;
-	result->text = describe(rule, &effect, format_unit(&j->c->rows[j->rows[0]], rule->metric),
-				result->outcome);
+	result->text =
+		describe(j, rule, &effect, format_unit(&j->c->rows[j->rows[0]], rule->metric),
+			 result->outcome);
 	if (!result->text)
 		return -ENOMEM;
 	if (result->outcome == OUTCOME_PASS)
@@ -372,10 +411,34 @@ static int compare_findings(const void *a, const void *b)
 	return x->effect.change > y->effect.change ? -1 : x->effect.change < y->effect.change;
 }
 
+static bool is_on(const struct judge *j, enum side side)
+{
+	for (size_t i = 0; i < j->count; i++)
+		if (j->c->rows[j->rows[i]].shown[side])
+			return true;
+	return false;
+}
+
+/*
+ * The side that lacks what the rule needs there, or NULL: a budget does not hold because what it is of has another name
+ * now, and every run has its totals. (Idle time of a kind may well be gone.)
+ */
+static const char *find_missing(const struct judge *j, const struct rule *rule)
+{
+	bool needs_base = rule->level == LEVEL_TOTAL && rule->kind == RULE_LIMIT;
+	bool needs_new = rule->level == LEVEL_TOTAL ||
+			 (rule->kind == RULE_BUDGET && rule->level != LEVEL_IDLE);
+
+	if (needs_new && !is_on(j, SIDE_NEW))
+		return "NEW";
+	return needs_base && !is_on(j, SIDE_BASE) ? "BASE" : NULL;
+}
+
 static int judge_rule(struct judge *j, const struct rule *rule)
 {
 	struct verdict *v = j->verdict;
 	struct rule_result *result = &v->results[v->result_count++];
+	const char *missing;
 	int error;
 
 	*result = (struct rule_result){
@@ -388,6 +451,15 @@ static int judge_rule(struct judge *j, const struct rule *rule)
 			problems_add(&v->problems, "%s: '%s' fits nothing in either side",
 				     rule->origin, rule->text);
 		return result->text ? 0 : -ENOMEM;
+	}
+	missing = find_missing(j, rule);
+	if (missing) {
+		problems_add(&v->problems, "%s: '%s' fits nothing in %s", rule->origin, rule->text,
+			     missing);
+		result->outcome = OUTCOME_UNKNOWN;
+		return asprintf(&result->text, "there is no such thing in %s", missing) < 0
+			       ? -ENOMEM
+			       : 0;
 	}
 	error = rule->is_each ? judge_each(j, rule, result) : judge_sum(j, rule, result);
 	result->finding_count = v->finding_count - result->first_finding;

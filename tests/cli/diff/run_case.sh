@@ -28,7 +28,7 @@ make_run() {
 make_runs() {
 	side=$1
 	shift
-	for seed in 1 2 3; do
+	for seed in ${seeds:-1 2 3}; do
 		make_run "$side$seed" -v seed="$side$seed" "$@"
 	done
 }

@@ -132,9 +132,9 @@ def check_two(bench):
     # Another seed, other kernel times.
     assert base["runs"][1]["gpu_time_ns"] != new["runs"][1]["gpu_time_ns"]
     # In the end they are compared; a bench directory is a side.
-    done = bench.run("--simulate", "-n", "3", "--warmup", "0", "-o", "compared", "--vs", line,
+    done = bench.run("--simulate", "-n", "5", "--warmup", "0", "-o", "compared", "--vs", line,
                      "--", *bench.quick, "--tokens", "3", status=1)
-    assert "REGRESSION" in done.stdout and "3 runs  compared/new" in done.stdout, done.stdout
+    assert "REGRESSION" in done.stdout and "5 runs  compared/new" in done.stdout, done.stdout
     done = bench.diff("compared/base", "compared/new", status=1)
     assert "REGRESSION" in done.stdout
     done = bench.diff("compared", "compared/new", status=2)

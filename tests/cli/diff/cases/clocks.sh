@@ -12,3 +12,11 @@ done
 diff_runs a1.json,a2.json,a3.json b1.json,b2.json,b3.json | verdict_only
 diff_runs a1.json,a2.json,a3.json b1.json,b2.json,b3.json --fail-on 'path(step) > 2%' | verdict_only
 diff_runs b1.json,b2.json,b3.json a1.json,a2.json,a3.json | verdict_only
+# A slower kernel is not for clocks that are hardly lower, even where everything else is slower as they are.
+make_runs b -v all=1.01 -v slow=2
+for run in 1 2 3; do
+	profile b$run | sed '2s/^/"clock_mhz":1962,/' >b$run.json
+done
+diff_runs a1.json,a2.json,a3.json b1.json,b2.json,b3.json --fail-on 'gpu-time > 1%' --fail-on 'path(layer_3) > 5%' | verdict_only
+# What everything is slower by makes no path slower that hardly can be told to be.
+diff_runs a1.json,a2.json,a3.json b1.json,b2.json,b3.json --fail-on 'path(layer_2) > 0%' | verdict_only

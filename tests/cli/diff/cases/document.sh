@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # The document for programs keeps to its schema, and its numbers fit each other.
+seeds="1 2 3 4 5"
 make_runs a -v lambda=1
 make_runs b -v lambda=2 -v slow=1.2 -v launches=2 -v sync=1 -v copy=1 -v wrapper=1
-diff_runs a1.xtr,a2.xtr,a3.xtr b1.xtr,b2.xtr,b3.xtr --json json --text text
+diff_runs a1.xtr,a2.xtr,a3.xtr,a4.xtr,a5.xtr b1.xtr,b2.xtr,b3.xtr,b4.xtr,b5.xtr --json json --text text
 diff_runs a1.xtr b1.xtr --json one.json
 diff_runs a1.xtr nothing --json none.json
 /usr/bin/python3 - "$tests/../../../docs/diff.schema.json" <<-END

@@ -10,13 +10,13 @@ try() {
 try a1.xtr b1.xtr
 try a1.xtr nothing.xtr
 for run in a1 a2 b1 b2; do profile $run >$run.json; done
-sed 's/"driver":""/"driver":"12040"/' b1.json >driver.json
+sed 's/"driver":""/"driver":"12040"/' b2.json >driver.json
 sed 's/"name":"chat","command"/"name":"other","command"/' b1.json >program.json
-sed 's/"devices":\[/"devices":[{"device":1,"name":"another GPU","uuid":""},/' b1.json >device.json
+sed 's/"devices":\[/"devices":[{"device":1,"name":"another GPU","uuid":""},/' b2.json >device.json
 sed 's/"version":1/"version":2/' b1.json >newer.json
 sed 's/"nodes":\[[^]]*\]/"nodes":[7,7]/' b1.json | tr -d '\n' >broken.json
 tr -d '\n' <b1.json | sed 's/"nodes":\[[^]]*\]/"nodes":[7,7]/' >broken.json
-sed 's/"found_count":[0-9]*/"found_count":720/' b1.json >layers.json
+sed 's/"found_count":[0-9]*/"found_count":720/' b2.json >layers.json
 echo '{"format": "something"}' >other.json
 head -c 500 b1.json >cut.json
 echo text >text
@@ -26,6 +26,15 @@ try a1.json,a2.json program.json,device.json
 try a1.json,a2.json b1.json,layers.json
 for bad in newer broken other cut; do try a1.json,a2.json b1.json,$bad.json; done
 try a1.json text
+# One run is one run, however often it is named; one alone tells of no noise.
+try a1.json,a2.json b1.json,b1.json
+try a1.json,a2.json b1.json
+# What an interpreter runs is the program.
+for run in a1 a2 b1 b2; do
+	script=$(echo $run | tr -d 12).py
+	sed "s|\"name\":\"chat\",\"command\":\"|&python3 -u /src/$script |; s/\"name\":\"chat\"/\"name\":\"python3.12\"/" $run.json >py_$run.json
+done
+try py_a1.json,py_a2.json py_b1.json,py_b2.json
 make_run empty -v count=0
 try $base empty.xtr,b1.xtr
 # Damage: a chunk of the log is overwritten, and its end is missing.
