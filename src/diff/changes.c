@@ -128,6 +128,14 @@ size_t changes_places(const struct profile_entry *entry, const char *places[CHAN
 	return count ? count : take_names(entry, places);
 }
 
+bool changes_is_own(const struct profile_entry *entry, const char *place)
+{
+	for (uint32_t f = 0; f < entry->frame_count; f++)
+		if (entry->frames[f] == place)
+			return is_own(entry, f);
+	return false;
+}
+
 /* The largest change first; rows of bytes and counts behind those of time. */
 static int compare_changes(const void *a, const void *b)
 {

@@ -35,4 +35,7 @@ size_t changes_places(const struct profile_entry *entry, const char *places[CHAN
 const struct comparison_row **changes_of(const struct comparison *comparison, bool of_paths,
 					 size_t *count_out);
 
+/* Is a place in the file where the program begins? */
+bool changes_is_own(const struct profile_entry *entry, const char *place);
+
 #endif

@@ -4,6 +4,8 @@
  */
 #include "diff/format.h"
 
+#include "diff/changes.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,13 +125,14 @@ static char *join_frames(const struct profile_entry *entry, size_t columns_max)
 	end = text;
 	*end = '\0';
 	for (uint32_t f = entry->frame_count; f-- > 0;) {
-		size_t more = columns_of(entry->frames[f]) + (columns ? strlen(" < ") : 0);
+		const char *name = changes_frame(entry->frames[f]);
+		size_t more = columns_of(name) + (columns ? strlen(" < ") : 0);
 
 		if (is_glue(entry, f))
 			continue;
 		if (columns && columns + more > columns_max)
 			break;
-		end += sprintf(end, "%s%s", columns ? " < " : "", entry->frames[f]);
+		end += sprintf(end, "%s%s", columns ? " < " : "", name);
 		columns += more;
 	}
 	return text;
@@ -152,6 +155,8 @@ char *format_row(const struct comparison_row *row, size_t columns_max)
 	return text;
 }
 
+#define NOT_OF_BYTES (CHANGE_SLOWER | CHANGE_FASTER | CHANGE_MORE_OFTEN | CHANGE_LESS_OFTEN)
+
 const char *format_change(char *out, size_t out_bytes, const struct comparison_row *row)
 {
 	static const struct {
@@ -172,6 +177,9 @@ const char *format_change(char *out, size_t out_bytes, const struct comparison_r
 	out[0] = '\0';
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]) && used < out_bytes; i++) {
 		/* More in all says nothing besides more often or slower. */
+		/* (Bytes are no faster, and their pieces no more often.) */
+		if (row->unit == UNIT_BYTES && words[i].change & NOT_OF_BYTES)
+			continue;
 		if (!(row->change & words[i].change) ||
 		    (words[i].change & (CHANGE_MORE | CHANGE_LESS) && used))
 			continue;

@@ -2,12 +2,11 @@
 /*
  * The result for people, on a terminal: the verdict, what broke which rule, then tables of what changed.
  */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "diff/changes.h"
 #include "diff/diff_output.h"
 #include "diff/format.h"
 
@@ -15,7 +14,6 @@
 #define NUMBERS_COLUMNS 75 /* of a row, before its name */
 #define FINDING_INDENT	13
 #define UNKNOWN_SHOWN	2
-#define NAME_COLUMNS	24 /* at least */
 
 struct text {
 	FILE *out;
@@ -40,8 +38,20 @@ static void put_runs(const struct text *t)
 	for (int s = 0; s < SIDES; s++) {
 		const struct run_set *set = &t->result->sets[s];
 
-		fprintf(t->out, "%-4s  %zu run%s  %s\n", names[s], set->count,
-			set->count == 1 ? " " : "s", t->result->arguments[s]);
+		const char *argument = t->result->arguments[s], *comma = strchr(argument, ',');
+		size_t count = 0, others = 0;
+
+		for (size_t i = 0; i < set->count; i++)
+			count += !set->runs[i]->history;
+		for (const char *at = comma; at; at = strchr(at + 1, ','))
+			others++;
+		fprintf(t->out, "%-4s  %zu run%s  %.*s", names[s], count, count == 1 ? " " : "s",
+			comma ? (int)(comma - argument) : (int)strlen(argument), argument);
+		if (others)
+			fprintf(t->out, " and %zu more", others);
+		if (set->count > count)
+			fprintf(t->out, ", and %zu older for their noise", set->count - count);
+		fputc('\n', t->out);
 		if (!shown && set->count)
 			shown = set->runs[0];
 	}
@@ -71,19 +81,68 @@ static void put_verdict(const struct text *t)
 		fprintf(t->out, "  %s\n", v->problems.lines[p]);
 }
 
-/* How many bytes of a finding's name there is room for: what is left out is outermost. */
-static int fitting(const struct text *t, const char *what)
+static size_t columns_of(const struct text *t)
 {
-	size_t columns = t->result->columns ? t->result->columns : COLUMNS_DEFAULT;
-	size_t room = columns > 2 * FINDING_INDENT ? columns - FINDING_INDENT : FINDING_INDENT;
-	size_t length = strlen(what);
+	return t->result->columns ? t->result->columns : COLUMNS_DEFAULT;
+}
 
-	if (length <= room)
-		return (int)length;
-	length = room - strlen("...");
-	while (length > 0 && (what[length] & 0xc0) == 0x80)
-		length--;
-	return (int)length;
+/* A name in so many columns at most: what is left out is in the middle, for names often differ in their end alone. */
+static void put_name(const struct text *t, const char *name, size_t columns)
+{
+	size_t length = strlen(name), head, tail;
+
+	if (length <= columns || columns < 8) {
+		fputs(name, t->out);
+		return;
+	}
+	head = (columns - 3) * 2 / 3;
+	tail = columns - 3 - head;
+	while (head > 0 && (name[head] & 0xc0) == 0x80)
+		head--;
+	while (tail > 0 && (name[length - tail] & 0xc0) == 0x80)
+		tail--;
+	fprintf(t->out, "%.*s...%s", (int)head, name, name + length - tail);
+}
+
+/* Where a call path is in the source: the user's place first. */
+static void put_places(const struct text *t, const struct comparison_row *row, int indent)
+{
+	const struct profile_entry *entry = changes_entry(row);
+	size_t room = columns_of(t) - (size_t)indent - strlen("in "), used = 0, count;
+	const char *places[CHANGES_PLACES];
+
+	if (!entry || !level_specs[row->level].has_frames)
+		return;
+	count = changes_places(entry, places);
+	for (size_t i = 0; i < count; i++) {
+		const char *own = places[i];
+
+		if (!changes_is_own(entry, own))
+			continue;
+		memmove(&places[1], &places[0], i * sizeof(*places));
+		places[0] = own;
+		break;
+	}
+	for (size_t i = 0; i < count; i++) {
+		size_t length = strlen(places[i]) + (i ? strlen(" < ") : 0);
+
+		if (i && used + length > room)
+			break;
+		fprintf(t->out, "%*s%s", i ? 0 : indent, "", i > 1 ? " < " : i ? ": " : "in ");
+		put_name(t, places[i], room);
+		used += length;
+	}
+	if (count)
+		fputc('\n', t->out);
+}
+
+/* What a row is of: the innermost frame. */
+static const char *leaf_of(const struct comparison_row *row)
+{
+	const struct profile_entry *entry = changes_entry(row);
+
+	return entry && entry->frame_count ? changes_frame(entry->frames[entry->frame_count - 1])
+					   : row->key;
 }
 
 static void put_findings(const struct text *t, const struct rule_result *result)
@@ -104,9 +163,15 @@ static void put_findings(const struct text *t, const struct rule_result *result)
 		const struct finding *finding = &v->findings[f];
 		const struct rule *allowed = finding->allowed_by;
 
-		fprintf(t->out, "      %-5s  %.*s%s\n             %s\n", marks[finding->outcome],
-			fitting(t, finding->what), finding->what,
-			finding->what[fitting(t, finding->what)] ? "..." : "", finding->why);
+		fprintf(t->out, "      %-5s  ", marks[finding->outcome]);
+		put_name(t,
+			 finding->row && result->rule->is_each ? leaf_of(finding->row)
+							       : finding->what,
+			 columns_of(t) - FINDING_INDENT);
+		fputc('\n', t->out);
+		if (finding->row && result->rule->is_each)
+			put_places(t, finding->row, FINDING_INDENT);
+		fprintf(t->out, "             %s\n", finding->why);
 		if (allowed)
 			fprintf(t->out, "             allowed by %s%s%s\n", allowed->origin,
 				allowed->reason ? ": " : "",
@@ -141,61 +206,77 @@ static bool is_shown(const struct comparison_row *row)
 	return row->is_moved;
 }
 
-/* The metric that tells most of a row: what it takes in all; else how often it is. */
 static enum metric main_metric(const struct comparison_row *row)
 {
-	if (row->level == LEVEL_TOTAL && row->unit == UNIT_COUNT)
-		return METRIC_COUNT;
-	return !row->effects[METRIC_VALUE].is_significant &&
-			       row->effects[METRIC_COUNT].is_significant
-		       ? METRIC_COUNT
-		       : METRIC_VALUE;
+	return row->level == LEVEL_TOTAL && row->unit == UNIT_COUNT ? METRIC_COUNT : METRIC_VALUE;
 }
 
-static int put_row(const struct text *t, const struct comparison_row *row, bool is_first)
+static void put_row(const struct text *t, const struct comparison_row *row, bool is_first)
 {
-	size_t columns = t->result->columns ? t->result->columns : COLUMNS_DEFAULT;
+	size_t columns = columns_of(t);
+	const char *name = leaf_of(row);
+	bool is_beside = NUMBERS_COLUMNS + strlen(name) <= columns;
 	enum metric metric = main_metric(row);
 	const struct effect *effect = &row->effects[metric];
 	enum unit unit = format_unit(row, metric);
 	char base[AMOUNT_BYTES], new[AMOUNT_BYTES], change[AMOUNT_BYTES], ratio[AMOUNT_BYTES];
 	char seen[AMOUNT_BYTES], words[64];
 	bool is_worse = effect->is_significant && effect->change > 0.0;
-	char *name =
-		format_row(row, columns > NUMBERS_COLUMNS + NAME_COLUMNS ? columns - NUMBERS_COLUMNS
-									 : NAME_COLUMNS);
 
-	if (!name)
-		return -ENOMEM;
 	if (is_first)
 		fprintf(t->out, "%11s %11s %11s %9s %9s\n", "before", "after", "change", "in %",
 			"could see");
 	format_change(words, sizeof(words), row);
-	fprintf(t->out, "%11s %11s %11s %s%9s%s %9s  %-17s %s\n",
+	fprintf(t->out, "%11s %11s %11s %s%9s%s %9s  %-*s%s%s\n",
 		format_amount(base, unit, effect->base), format_amount(new, unit, effect->new),
 		format_amount(change, unit, effect->change),
 		paint(t, is_worse		  ? RED
 			 : effect->is_significant ? GREEN
 						  : ""),
 		format_ratio(ratio, effect->ratio), paint(t, PLAIN),
-		format_percent(seen, effect->detectable), words, name);
-	free(name);
-	return 0;
+		format_percent(seen, effect->detectable), is_beside ? 17 : 0, words,
+		is_beside ? " " : "", is_beside ? name : "");
+	if (!is_beside) {
+		fputs("  ", t->out);
+		put_name(t, name, columns - 2);
+		fputc('\n', t->out);
+	}
+	put_places(t, row, 4);
 }
 
-/* The whole is shown in any case, and of the rest what is no chance. */
-static int put_level(const struct text *t, enum level level)
+/* The whole, in any case, and what matters most first. */
+static void put_totals(const struct text *t)
+{
+	static const char *const names[] = {"gpu-time", "gpu-busy",	  "gpu-idle", "wall",
+					    "launches", "launch-latency", "waits",    "copies",
+					    "bytes",	"peak-memory"};
+	const struct comparison *c = t->result->comparison;
+	size_t shown = 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const struct comparison_row *row = comparison_find(c, LEVEL_TOTAL, names[i]);
+
+		if (!row || (row->effects[METRIC_VALUE].base == 0.0 &&
+			     row->effects[METRIC_VALUE].new == 0.0))
+			continue;
+		if (!shown)
+			fprintf(t->out, "\n%s%s%s\n", paint(t, BOLD),
+				level_specs[LEVEL_TOTAL].title, paint(t, PLAIN));
+		put_row(t, row, !shown++);
+	}
+}
+
+/* Of the rest, what is no chance. */
+static void put_level(const struct text *t, enum level level)
 {
 	const struct comparison *c = t->result->comparison;
 	size_t shown = 0, hidden = 0;
-	int error = 0;
 
-	for (size_t i = c->first_rows[level]; i < c->first_rows[level + 1] && !error; i++) {
+	for (size_t i = c->first_rows[level]; i < c->first_rows[level + 1]; i++) {
 		const struct comparison_row *row = &c->rows[i];
 
-		if (level != LEVEL_TOTAL && !is_shown(row))
-			continue;
-		if (row->effects[METRIC_VALUE].base == 0.0 && row->effects[METRIC_VALUE].new == 0.0)
+		if (!is_shown(row) || (row->effects[METRIC_VALUE].base == 0.0 &&
+				       row->effects[METRIC_VALUE].new == 0.0))
 			continue;
 		if (shown >= t->result->top_count) {
 			hidden++;
@@ -204,28 +285,28 @@ static int put_level(const struct text *t, enum level level)
 		if (!shown)
 			fprintf(t->out, "\n%s%s%s\n", paint(t, BOLD), level_specs[level].title,
 				paint(t, PLAIN));
-		error = put_row(t, row, !shown++);
+		put_row(t, row, !shown++);
 	}
 	if (hidden)
 		fprintf(t->out, "  and %zu more; see --top\n", hidden);
-	return error;
 }
 
 static int write_text(FILE *out, const struct diff_result *result)
 {
 	struct text t = {out, result};
-	int error = 0;
 
 	put_runs(&t);
 	put_verdict(&t);
 	if (!result->comparison)
 		return 0;
 	put_rules(&t);
-	for (int level = 0; level < LEVELS && !error; level++)
-		error = put_level(&t, (enum level)level);
+	put_totals(&t);
+	for (int level = 0; level < LEVELS; level++)
+		if (level != LEVEL_TOTAL)
+			put_level(&t, (enum level)level);
 	for (size_t n = 0; n < result->comparison->notes.count; n++)
 		fprintf(out, "%sNote: %s\n", n ? "" : "\n", result->comparison->notes.lines[n]);
-	return error;
+	return 0;
 }
 
 const struct diff_output diff_output_text = {
