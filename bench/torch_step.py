@@ -55,12 +55,11 @@ def main():
     options = parse_options()
     sys.path.insert(0, options.samples)
     import torch
-    from pytorch_train import Training
+    from pytorch_train import Training, parse_options as parse_training
 
     if not torch.cuda.is_available():
         raise SystemExit("torch_step: PyTorch finds no GPU here")
-    shape = argparse.Namespace(dim=256, layers=4, heads=4, batch=8, length=64, seed=1, graph=False)
-    training = Training(shape)
+    training = Training(parse_training([]))
     profiler = make_profiler(torch, options.profiler) if options.profiler != "none" else None
     if profiler:
         profiler.start()

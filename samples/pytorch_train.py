@@ -127,7 +127,8 @@ def capture(training):
     return graph
 
 
-def parse_options():
+def parse_options(arguments=None):
+    """Of the command line, or of a list of arguments: [] is what is usual."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name, initial, what in (
         ("steps", 100, "training steps"),
@@ -149,7 +150,7 @@ def parse_options():
         ("extra-copy", "copy a small tensor to the GPU in each step"),
     ):
         parser.add_argument(f"--{name}", action="store_true", help=what)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.graph and (options.extra_sync or options.extra_copy):
         parser.error("--extra-sync and --extra-copy cannot be captured into a graph")
     return options

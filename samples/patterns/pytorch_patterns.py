@@ -35,7 +35,7 @@ def sync_idle(is_bad):
 
 def short_kernels(is_bad):
     """Many small operations, which can be replayed as one graph."""
-    x = torch.randn(1024, device="cuda")
+    x = torch.randn(1 << 20, device="cuda")
 
     def run():
         y = x
