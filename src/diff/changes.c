@@ -104,6 +104,17 @@ static size_t take_places(const struct profile_entry *entry, bool takes_repeated
 	return count;
 }
 
+/* Between the program and the GPU in any program: says nothing of where. */
+static bool is_plumbing(const struct profile_entry *entry, const char *frame)
+{
+	static const char *const starts[] = {"cuda", "cuLaunch", "cuMem", "c10::impl::"};
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+		if (entry->level == LEVEL_PATH && !strncmp(frame, starts[i], strlen(starts[i])))
+			return true;
+	return entry->level == LEVEL_PATH && strstr(frame, "gpu_kernel_impl");
+}
+
 /* Without lines: functions with a name, but for those of the interpreter, and not the kernel. */
 static size_t take_names(const struct profile_entry *entry, const char *places[CHANGES_PLACES])
 {
@@ -112,8 +123,8 @@ static size_t take_names(const struct profile_entry *entry, const char *places[C
 	for (uint32_t f = entry->frame_count - 1; f-- > 0 && count < CHANGES_PLACES;) {
 		const char *frame = entry->frames[f];
 
-		if (frame[0] != '[' && !strstr(frame, "+0x") && strncmp(frame, "_Py", 3) &&
-		    strncmp(frame, "Py", 2) && !is_repeated(entry, f))
+		if (frame[0] != '[' && !is_plumbing(entry, frame) && !strstr(frame, "+0x") &&
+		    strncmp(frame, "_Py", 3) && strncmp(frame, "Py", 2) && !is_repeated(entry, f))
 			places[count++] = frame;
 	}
 	return count;

@@ -230,6 +230,8 @@ static int read_amount(struct parser *p, struct rule *rule)
 	if (!isdigit((unsigned char)*at))
 		return wrong(p, at, "here has to stand a number");
 	rule->limit = strtod(at, &end);
+	if (!isfinite(rule->limit))
+		return wrong(p, at, "this number is too large");
 	p->at = end;
 	if (*p->at == '%') {
 		p->at++;
@@ -275,7 +277,7 @@ static int read_allowance(struct parser *p, struct rule *rule)
 	char word[WORD_BYTES], *end;
 	struct tm day = {.tm_isdst = -1, .tm_hour = 23, .tm_min = 59, .tm_sec = 59};
 	const char *at;
-	int error;
+	int error, wanted;
 
 	skip_space(p);
 	if (*p->at != '+')
@@ -296,7 +298,10 @@ static int read_allowance(struct parser *p, struct rule *rule)
 	if (!end || (*end && !isspace((unsigned char)*end) && *end != '#'))
 		return wrong(p, p->at, "here has to stand a day, as 2027-01-31");
 	p->at = end;
+	wanted = day.tm_mday;
 	rule->until = mktime(&day);
+	if (day.tm_mday != wanted)
+		return wrong(p, at, "there is no such day");
 	return 0;
 }
 

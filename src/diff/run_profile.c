@@ -13,7 +13,10 @@
 #include "diff/frame_key.h"
 #include "diff/run_memory.h"
 
-#define ROW_COLUMNS 11 /* those of version 1; a document may have more */
+#define DEPTH_MAX     4096
+#define FRAMES_MAX    (UINT32_C(1) << 22) /* of all paths of a run together … */
+#define KEY_BYTES_MAX (UINT32_C(1) << 28) /* … and of their keys */
+#define ROW_COLUMNS   11		  /* those of version 1; a document may have more */
 
 /* The tree of names of a document. */
 struct tree {
@@ -22,7 +25,8 @@ struct tree {
 	size_t name_count;
 	uint32_t *parents; /* by node */
 	uint32_t *node_names;
-	size_t node_count; /* with the root, node 0 */
+	size_t node_count;		/* with the root, node 0 */
+	size_t frames_used, bytes_used; /* by all paths */
 };
 
 static const char *text_of(struct run_profile *p, const cJSON *object, const char *member)
@@ -185,7 +189,7 @@ static double cell(const cJSON **row)
 }
 
 /* The frames and the key of a path that ends in a node. 0, -EINVAL or -ENOMEM. */
-static int set_path(struct run_profile *p, const struct tree *tree, double id,
+static int set_path(struct run_profile *p, struct tree *tree, double id,
 		    struct profile_entry *entry)
 {
 	uint32_t node, depth = 0;
@@ -197,8 +201,14 @@ static int set_path(struct run_profile *p, const struct tree *tree, double id,
 		return -EINVAL;
 	for (node = (uint32_t)id; node; node = tree->parents[node]) {
 		length += strlen(tree->keys[tree->node_names[node]]) + 1;
-		depth++;
+		if (++depth > DEPTH_MAX)
+			return -EINVAL;
 	}
+	/* (A small document may name a long path again and again.) */
+	tree->frames_used += depth;
+	tree->bytes_used += length;
+	if (tree->frames_used > FRAMES_MAX || tree->bytes_used > KEY_BYTES_MAX)
+		return -EINVAL;
 	frames = run_memory_get(p->memory, depth * sizeof(*frames));
 	key = run_memory_get(p->memory, length + 1);
 	if (!frames || !key)
@@ -234,7 +244,7 @@ static int set_name(struct run_profile *p, const char *shown, const char *key,
 	return 0;
 }
 
-static int set_identity(struct run_profile *p, const struct tree *tree, const cJSON *id,
+static int set_identity(struct run_profile *p, struct tree *tree, const cJSON *id,
 			struct profile_entry *entry)
 {
 	if (entry->level == LEVEL_TOTAL) {
@@ -255,7 +265,7 @@ static int set_identity(struct run_profile *p, const struct tree *tree, const cJ
 }
 
 /* Errors stand there as parts of their mean. */
-static void set_quantities(struct profile_entry *entry, const cJSON *item)
+static int set_quantities(struct profile_entry *entry, const cJSON *item)
 {
 	struct quantity *value = &entry->quantities[METRIC_VALUE];
 	struct quantity *count = &entry->quantities[METRIC_COUNT];
@@ -282,10 +292,15 @@ static void set_quantities(struct profile_entry *entry, const cJSON *item)
 	typical = cell(&item);
 	value->typical = value->mean * (isnan(typical) ? 1.0 : typical);
 	each->typical = each->mean * (isnan(typical) ? 1.0 : typical);
+	/* (Clocks that differ may make a latency of a total negative.) */
+	if (isinf(value->typical) || isinf(value->error) || isinf(count->mean) ||
+	    isinf(entry->whole_value) ||
+	    (entry->level != LEVEL_TOTAL && (value->typical < 0.0 || count->mean < 0.0)))
+		return -EINVAL;
+	return 0;
 }
 
-static int read_level(struct run_profile *p, const struct tree *tree, enum level level,
-		      const cJSON *rows)
+static int read_level(struct run_profile *p, struct tree *tree, enum level level, const cJSON *rows)
 {
 	const cJSON *row;
 
@@ -298,9 +313,10 @@ static int read_level(struct run_profile *p, const struct tree *tree, enum level
 			return -EINVAL;
 		entry->level = level;
 		error = set_identity(p, tree, row->child, entry);
+		if (!error)
+			error = set_quantities(entry, row->child->next);
 		if (error)
 			return error;
-		set_quantities(entry, row->child->next);
 		p->entry_count++;
 	}
 	return 0;

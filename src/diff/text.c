@@ -109,6 +109,7 @@ static void put_places(const struct text *t, const struct comparison_row *row, i
 {
 	const struct profile_entry *entry = changes_entry(row);
 	size_t room = columns_of(t) - (size_t)indent - strlen("in "), used = 0, count;
+	bool is_taken_out = false;
 	const char *places[CHANGES_PLACES];
 
 	if (!entry || !level_specs[row->level].has_frames)
@@ -121,6 +122,7 @@ static void put_places(const struct text *t, const struct comparison_row *row, i
 			continue;
 		memmove(&places[1], &places[0], i * sizeof(*places));
 		places[0] = own;
+		is_taken_out = i > 0;
 		break;
 	}
 	for (size_t i = 0; i < count; i++) {
@@ -128,7 +130,10 @@ static void put_places(const struct text *t, const struct comparison_row *row, i
 
 		if (i && used + length > room)
 			break;
-		fprintf(t->out, "%*s%s", i ? 0 : indent, "", i > 1 ? " < " : i ? ": " : "in ");
+		fprintf(t->out, "%*s%s", i ? 0 : indent, "",
+			!i			 ? "in "
+			: i == 1 && is_taken_out ? ": "
+						 : " < ");
 		put_name(t, places[i], room);
 		used += length;
 	}

@@ -419,6 +419,14 @@ static bool is_on(const struct judge *j, enum side side)
 	return false;
 }
 
+static bool has_paths(const struct judge *j, enum side side)
+{
+	for (size_t i = j->c->first_rows[LEVEL_PATH]; i < j->c->first_rows[LEVEL_PATH + 1]; i++)
+		if (j->c->rows[i].shown[side])
+			return true;
+	return false;
+}
+
 /*
  * The side that lacks what the rule needs there, or NULL: a budget does not hold because what it is of has another name
  * now, and every run has its totals. (Idle time of a kind may well be gone.)
@@ -429,6 +437,8 @@ static const char *find_missing(const struct judge *j, const struct rule *rule)
 	bool needs_new = rule->level == LEVEL_TOTAL ||
 			 (rule->kind == RULE_BUDGET && rule->level != LEVEL_IDLE);
 
+	/* (Work without any path is a profile that lacks them, not a program that does nothing.) */
+	needs_new |= rule->level == LEVEL_PATH && !has_paths(j, SIDE_NEW);
 	if (needs_new && !is_on(j, SIDE_NEW))
 		return "NEW";
 	return needs_base && !is_on(j, SIDE_BASE) ? "BASE" : NULL;

@@ -42,3 +42,22 @@ size=$(stat -c %s b1.xtr)
 head -c $((size - 300)) b1.xtr >damaged.xtr
 try $base damaged.xtr,b2.xtr
 try $base damaged.xtr,b2.xtr --allow-degraded
+# Documents that are out to cost much, or hold what is no number; and one without the paths of its work.
+python3 - <<-END
+	import json
+	for name in "deep", "endless", "pathless1", "pathless2":
+	    run = json.load(open("b%s.json" % (name[-1] if name[-1] in "12" else "1")))
+	    if name == "deep":
+	        run["nodes"] = [value for node in range(20000) for value in (node, 0)]
+	        run["paths"] = [[20000] + row[1:] for row in run["paths"]]
+	    if name.startswith("pathless"):
+	        run["paths"] = []
+	    text = json.dumps(run)
+	    if name == "endless":
+	        text = text.replace(json.dumps(run["paths"][0][3]), "1e999")
+	    open(name + ".json", "w").write(text)
+END
+for bad in deep endless; do try a1.json,a2.json b1.json,$bad.json; done
+try a1.json,a2.json pathless1.json,pathless2.json --fail-on 'path(*) > 1%'
+echo 'allow path(a) +20% until 2027-02-31' >rules
+try a1.json,a2.json b1.json,b2.json --rules rules --fail-on 'gpu-time > 1e999%'
