@@ -32,6 +32,7 @@ if [ "$(id -u)" -ne 0 ]; then
 	exit 2
 fi
 [ -n "$system" ] || system=$(mktemp -d)
+chmod 755 "$system" # it will be the root of all users
 [ -n "$keep" ] || trap 'rm -rf "$system"' EXIT
 
 # Debian from where this machine has it, if it is one.

@@ -128,6 +128,21 @@ static int add_label(struct pprof *pprof, struct labels *labels, const char *key
 	return label->key < 0 || label->str < 0 ? -ENOMEM : 0;
 }
 
+/* With what the program called it, as in the roots of paths. */
+static int label_gpu(struct pprof *pprof, struct labels *labels, const struct model *model,
+		     uint32_t device)
+{
+	const char *title = model_title(model, &model->device_names, 0, device);
+	char *text;
+	int error;
+
+	if (asprintf(&text, title[0] ? "GPU%u (%s)" : "GPU%u", device, title) < 0)
+		return -ENOMEM;
+	error = add_label(pprof, labels, "device", text);
+	free(text);
+	return error;
+}
+
 static int label_device(struct pprof *pprof, struct labels *labels, const struct model *model,
 			const struct owner *owner)
 {
@@ -138,15 +153,13 @@ static int label_device(struct pprof *pprof, struct labels *labels, const struct
 
 	if (owner->leaf == LEAF_MEMORY && pool == MEMORY_POOL_HOST)
 		return add_label(pprof, labels, "device", "host");
-	if (owner->leaf == LEAF_MEMORY) {
-		snprintf(text, sizeof(text), "GPU%u", pool);
-		return add_label(pprof, labels, "device",
-				 pool == MEMORY_POOLS_MAX - 1 ? "other" : text);
-	}
+	if (owner->leaf == LEAF_MEMORY && pool == MEMORY_POOLS_MAX - 1)
+		return add_label(pprof, labels, "device", "other");
+	if (owner->leaf == LEAF_MEMORY)
+		return label_gpu(pprof, labels, model, pool);
 	if (!stream->defined)
 		return 0;
-	snprintf(text, sizeof(text), "GPU%u", stream->device);
-	error = add_label(pprof, labels, "device", text);
+	error = label_gpu(pprof, labels, model, stream->device);
 	snprintf(text, sizeof(text), "context %u stream %u", stream->context, stream->stream);
 	return error ? error : add_label(pprof, labels, "stream", text);
 }

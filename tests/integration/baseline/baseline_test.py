@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -114,6 +115,9 @@ def check_content(folder):
 
 def check_merge(folder):
     """Sets of two branches come together as lines, in the order of time."""
+    if not shutil.which("git"):
+        print("merging was left out: there is no git")
+        return
     profile = folder.profile("h200-pytorch-work.xtr")
     folder.baseline("save", "base.json", folder.make_runs("a", profile, 2, 1, 20001), "-l", "base")
     for name, day in (("ours", 20003), ("theirs", 20002)):
