@@ -8,6 +8,8 @@
 
 #include "simgpu/sim.h"
 
+#define STAGED_BYTES (64u << 10)
+
 void sim_transfer_run(const struct sim_transfer *transfer)
 {
 	unsigned char *place = transfer->destination;
@@ -22,15 +24,18 @@ void sim_transfer_run(const struct sim_transfer *transfer)
 	}
 }
 
+static bool is_pageable(const struct sim_transfer *transfer)
+{
+	return transfer->source &&
+	       (sim_memory_kind(transfer->source) == XT_CUPTI_MEMORY_PAGEABLE ||
+		sim_memory_kind(transfer->destination) == XT_CUPTI_MEMORY_PAGEABLE);
+}
+
 uint64_t sim_transfer_duration_ns(const struct sim_transfer *transfer)
 {
-	bool is_pageable;
-
 	if (!transfer->source)
 		return sim_set_duration_ns(transfer->bytes);
-	is_pageable = sim_memory_kind(transfer->source) == XT_CUPTI_MEMORY_PAGEABLE ||
-		      sim_memory_kind(transfer->destination) == XT_CUPTI_MEMORY_PAGEABLE;
-	return sim_copy_duration_ns(transfer->bytes, transfer->copy_kind, is_pageable);
+	return sim_copy_duration_ns(transfer->bytes, transfer->copy_kind, is_pageable(transfer));
 }
 
 void sim_transfer_report(const struct sim_transfer *transfer, struct sim_place place,
@@ -90,7 +95,8 @@ static CUresult transfer_start(CUstream handle, const struct sim_transfer *trans
 	sim_transfer_run(transfer);
 	span = sim_stream_enqueue(stream, SIM_COPY_LATENCY_NS, sim_transfer_duration_ns(transfer));
 	sim_transfer_report(transfer, sim_stream_place(stream), span, NULL);
-	if (!transfer->is_async)
+	/* As the driver does, which copies large pageable memory through a buffer of its own. */
+	if (!transfer->is_async || (transfer->bytes >= STAGED_BYTES && is_pageable(transfer)))
 		sim_wait_until(span.end_ns);
 	return CUDA_SUCCESS;
 }
