@@ -6,6 +6,7 @@ both directions, the merge by size and format, and the tracer in a process on th
 import glob
 import json
 import os
+import sys
 import tempfile
 
 import children
@@ -42,6 +43,7 @@ class Suite:
     def run(self):
         parts = (
             ("hot path", self.hot_path),
+            ("Python frames", self.python_frames),
             ("log", self.log),
             ("merge", self.merge),
             ("start", self.start),
@@ -88,6 +90,19 @@ class Suite:
             {"depth": depth, "threads": count, "parts": parts}
             for (depth, count), parts in results.items()]
         self.show("The hot path, by frames of the stack and threads", rows)
+
+    def python_frames(self, _directory):
+        """In the interpreter that runs this."""
+        quick = ["--only", "cold", "--rounds", "1"] if self.options.quick else []
+        done = children.run([sys.executable, self.places.script("python_cost.py"),
+                             self.places.program("libbench_python_cost.so"), *quick], 300)
+        figures = done.report()["figures"]
+        names = ["nothing", "native", "with Python", "Python alone"]
+        rows = [["ns a call", *names]]
+        for figure in figures:
+            rows.append([figure["what"]] + [tables.number(figure["ns"].get(name)) for name in names])
+        self.content["Python frames"] = figures
+        self.show("Python frames, warm, of many paths, and after a program has used other memory", rows)
 
     def make_log(self, directory, launches):
         path = os.path.join(directory, f"{launches}.xtr")

@@ -26,7 +26,7 @@ install(PROGRAMS tools/gpu-check.sh tools/gpu-gate.sh tools/gpu-python.py tools/
 	DESTINATION share/xtrace)
 install(TARGETS ${bench_targets}
 	RUNTIME DESTINATION share/xtrace/bench LIBRARY DESTINATION share/xtrace/bench)
-install(PROGRAMS bench/bench.py bench/torch_step.py DESTINATION share/xtrace/bench)
+install(PROGRAMS bench/bench.py bench/python_cost.py bench/torch_step.py DESTINATION share/xtrace/bench)
 install(FILES bench/children.py bench/cpu.py bench/gpu.py bench/paired.py bench/tables.py DESTINATION share/xtrace/bench)
 install(PROGRAMS tools/ci/gate.sh DESTINATION share/xtrace/ci)
 install(DIRECTORY tools/ci/github tools/ci/gitlab DESTINATION share/xtrace/ci)

@@ -2,19 +2,22 @@
 /*
  * Fixed work for guard.py to count the instructions of.
  *
- *	guard launch|ring|encode|decode COUNT
+ *	guard launch|launch_python|cold|cold_python|ring|encode|decode COUNT
  *
- * launch: warm launches 35 frames deep, through the very callback that CUPTI calls. ring: records
- * of a call, reserved and committed. encode, decode: rows of calls and of kernels, the two in a
- * chunk each. What is done once is the same for every COUNT, so a difference of two runs is the
- * work alone.
+ * launch: warm launches 35 frames deep, through the very callback that CUPTI calls; launch_python: the same
+ * below ten frames of Python. cold, cold_python: launches of several paths in turn, with all caches
+ * emptied before each, for a count of what is fetched anew. ring: records of a call, reserved and committed.
+ * encode, decode: rows of calls and of kernels, the two in a chunk each. What is done once is the
+ * same for every COUNT, so a difference of two runs is the work alone.
  */
+#include <alloca.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "guard/interpreter.h"
 #include "inject/callbacks.h"
 #include "inject/lane.h"
 #include "inject/loader_watch.h"
@@ -24,8 +27,10 @@
 #include "log/writer.h"
 #include "xtrace/reader.h"
 
-#define DEPTH	   32 /* and main(), its callers, what launches */
-#define CHUNK_ROWS 4096u
+#define DEPTH	     32 /* and main(), its callers, what launches */
+#define CHUNK_ROWS   4096u
+#define PATHS	     40		/* that launch in turn */
+#define OTHERS_BYTES (2u << 20) /* what guard.py has for a cache holds a quarter of that */
 
 static void fail(const char *what)
 {
@@ -50,13 +55,57 @@ static void launch(uint32_t correlation_id)
 	ring_free(thread_lane, ring_written(thread_lane));
 }
 
-static __attribute__((noinline)) void launch_below(uint32_t depth, uint32_t count)
+/* All caches forget what was in them. */
+static void use_other_memory(void)
+{
+	static uint8_t others[OTHERS_BYTES];
+
+	for (uint32_t i = 0; i < OTHERS_BYTES; i += 64)
+		others[i]++;
+	__asm__ volatile("" ::: "memory");
+}
+
+/* A path has a depth of its own in bytes, and so a native stack that the memo keeps for itself. */
+static __attribute__((noinline)) void launch_on_path(uint32_t path, uint32_t correlation_id)
+{
+	volatile uint8_t *own = alloca(64 + path * 16);
+
+	own[0] = 0;
+	launch(correlation_id);
+	own[0]++;
+}
+
+/* What is launched, and how. */
+struct launches {
+	uint32_t count;
+	bool is_cold;	   /* a path after the other, and nothing in a cache */
+	bool is_in_python; /* below frames of it */
+};
+
+static __attribute__((noinline)) void launch_all(const struct launches *launches)
+{
+	uint8_t loop[INTERPRETER_LOOP_BYTES] __attribute__((aligned(16)));
+
+	if (launches->is_in_python)
+		interpreter_enter(0, loop);
+	for (uint32_t i = 1; i <= launches->count; i++) {
+		if (!launches->is_cold) {
+			launch(i);
+			continue;
+		}
+		if (launches->is_in_python)
+			interpreter_enter(i % PATHS, loop);
+		use_other_memory();
+		launch_on_path(i % PATHS, i);
+	}
+}
+
+static __attribute__((noinline)) void launch_below(uint32_t depth, const struct launches *launches)
 {
 	if (depth)
-		launch_below(depth - 1, count);
+		launch_below(depth - 1, launches);
 	else
-		for (uint32_t i = 1; i <= count; i++)
-			launch(i);
+		launch_all(launches);
 	__asm__ volatile("" ::: "memory");
 }
 
@@ -72,12 +121,40 @@ static void open_stacks(void)
 	atomic_store(&callbacks_active, true);
 }
 
-static void do_launches(uint32_t count)
+static void do_launches(const struct launches *launches)
 {
+	const uint64_t *counters;
+
 	open_stacks();
-	launch_below(DEPTH, count);
-	if (thread_lane->ring->counters[XT_RING_STACK_WALKS] > 2)
+	if (launches->is_in_python && interpreter_begin())
+		fail("no memory for an interpreter");
+	launch_below(DEPTH, launches);
+	counters = thread_lane->ring->counters;
+	if (counters[XT_RING_STACK_WALKS] > (launches->is_cold ? PATHS : 2))
 		fail("warm launches are walked");
+	if (!counters[XT_RING_PYTHON_STACKS] == launches->is_in_python ||
+	    counters[XT_RING_PYTHON_UNREADABLE] + counters[XT_RING_PYTHON_UNPLACED])
+		fail("the frames of Python are not those that were meant");
+}
+
+static void do_launch(uint32_t count)
+{
+	do_launches(&(struct launches){.count = count});
+}
+
+static void do_launch_python(uint32_t count)
+{
+	do_launches(&(struct launches){.count = count, .is_in_python = true});
+}
+
+static void do_cold(uint32_t count)
+{
+	do_launches(&(struct launches){.count = count, .is_cold = true});
+}
+
+static void do_cold_python(uint32_t count)
+{
+	do_launches(&(struct launches){.count = count, .is_cold = true, .is_in_python = true});
 }
 
 static void do_ring(uint32_t count)
@@ -191,11 +268,10 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*work)(uint32_t count);
-	} parts[] = {{"launch", do_launches},
-		     {"ring", do_ring},
-		     {"encode", do_encode},
-		     {"make_log", make_log},
-		     {"decode", do_decode}};
+	} parts[] = {{"launch", do_launch},  {"launch_python", do_launch_python},
+		     {"cold", do_cold},	     {"cold_python", do_cold_python},
+		     {"ring", do_ring},	     {"encode", do_encode},
+		     {"make_log", make_log}, {"decode", do_decode}};
 	uint32_t count = argc == 3 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0;
 
 	for (size_t p = 0; p < sizeof(parts) / sizeof(*parts) && count; p++) {
@@ -204,6 +280,7 @@ int main(int argc, char **argv)
 		parts[p].work(count);
 		return 0;
 	}
-	fprintf(stderr, "usage: guard launch|ring|encode|make_log|decode COUNT\n");
+	fprintf(stderr, "usage: guard launch|launch_python|cold|cold_python|ring|encode|make_log|"
+			"decode COUNT\n");
 	return 2;
 }

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds the instructions of hot loops against budgets.txt, by callgrind.
+"""Holds the instructions of hot loops against budgets.txt, by callgrind, and the lines of the cache that a
+launch touches.
 
-Instructions do not depend on how busy a machine is, so that a budget can be narrow. Each part is run
+Neither depends on how busy a machine is, so that a budget can be narrow. Each part is run
 twice, with fewer and with more of the same work; the difference, divided, is what one more costs.
 
 Exit status: 0 within the budgets, 1 over one of them, 2 usage or no measurement.
@@ -17,25 +18,49 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LAUNCHES = (20000, 80000)  # of the logs that are merged
+COLD = (80, 200)  # launches of 40 paths in turn: each was seen before the first of the difference
+
+
+# Lines are counted with a cache that forgets between launches, data and instructions: the program walks over
+# more than the last one holds, and what is in front of that holds hardly anything. One that is touched for the
+# first time is missed there, once.
+LINES = ["--cache-sim=yes", "--I1=512,1,64", "--D1=512,1,64", "--LL=524288,16,64",
+         "--toggle-collect=callback_entry"]
+LAST_MISSES = {"lines": ("DLmr", "DLmw"), "code_lines": ("ILmr",)}
 
 
 class Guard:
     def __init__(self, options, directory):
         self.options = options
         self.directory = directory
+        self.cold = {}
 
     def plain(self, *command):
         subprocess.run(command, cwd=self.directory, check=True, stdout=subprocess.DEVNULL)
 
-    def instructions(self, *command):
-        """As callgrind counts them, of the whole run."""
+    def counts(self, options, *command):
+        """Events by name, as callgrind counts them."""
         done = subprocess.run(
-            ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command],
+            ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *options, *command],
             cwd=self.directory, capture_output=True, text=True, check=False)
-        counted = re.search(r"Collected : (\d+)", done.stderr)
+        names = re.search(r"Events +: (.*)", done.stderr)
+        counted = re.search(r"Collected : (.*)", done.stderr)
         if done.returncode or not counted:
             sys.exit(f"guard: {' '.join(command)}: {done.stderr.strip().splitlines()[-1]}")
-        return int(counted[1])
+        return dict(zip(names[1].split(), map(int, counted[1].split())))
+
+    def instructions(self, *command):
+        """Of the whole run."""
+        return self.counts([], *command)["Ir"]
+
+    def lines(self, part, kind):
+        """Of a launch that finds nothing in a cache."""
+        if part not in self.cold:
+            low, high = (self.counts(LINES, self.options.guard, part, str(count))
+                         for count in COLD)
+            self.cold[part] = {name: (high[name] - low[name]) / (COLD[1] - COLD[0])
+                               for name in high}
+        return sum(self.cold[part][name] for name in LAST_MISSES[kind])
 
     def difference(self, fewer, more, units):
         return (self.instructions(*more) - self.instructions(*fewer)) / units
@@ -61,6 +86,11 @@ class Guard:
     def measure(self, name):
         parts = {
             "launch": lambda: self.work("launch", 1000, 11000),
+            "launch_python": lambda: self.work("launch_python", 1000, 11000),
+            "lines": lambda: self.lines("cold", "lines"),
+            "code_lines": lambda: self.lines("cold", "code_lines"),
+            "lines_python": lambda: self.lines("cold_python", "lines"),
+            "code_lines_python": lambda: self.lines("cold_python", "code_lines"),
             "ring": lambda: self.work("ring", 1000, 101000),
             "encode_row": lambda: self.work("encode", 4096, 20480) / 2,
             "decode_row": self.decode,

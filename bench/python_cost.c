@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What Python frames cost a call: the callback on its own, called from within Python through ctypes, as
- * CUPTI would call it. For cost.py, which says how; no test.
+ * CUPTI would call it. For python_cost.py, which says how.
  */
+#include <alloca.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "inject/callbacks.h"
@@ -18,6 +20,11 @@ EXPORTED int cost_begin(void);
 EXPORTED void cost_take_python(int yes);
 EXPORTED double cost_ns(unsigned call_count);
 EXPORTED void cost_call(void);
+EXPORTED void cost_record(int yes);
+EXPORTED double cost_cold_ns(unsigned path, unsigned others_bytes);
+
+#define NATIVE_DEPTH	 22 /* of our own, below what called into Python and out of it again */
+#define OTHERS_BYTES_MAX (64u << 20)
 
 static const struct python_runtime *found;
 
@@ -65,7 +72,8 @@ void cost_call(void)
 	callback_entry(NULL, XT_CUPTI_CB_DOMAIN_DRIVER_API, XT_CUPTI_CBID_cuLaunchKernel, &data);
 	data.site = XT_CUPTI_API_EXIT;
 	callback_entry(NULL, XT_CUPTI_CB_DOMAIN_DRIVER_API, XT_CUPTI_CBID_cuLaunchKernel, &data);
-	ring_free(thread_lane, ring_written(thread_lane));
+	if (thread_lane)
+		ring_free(thread_lane, ring_written(thread_lane));
 }
 
 /* The least of many short runs: others on the machine make single ones longer. */
@@ -87,4 +95,70 @@ double cost_ns(unsigned call_count)
 			least_ns = ns;
 	}
 	return least_ns;
+}
+
+/* No: both callbacks are called, and return at once. */
+void cost_record(int yes)
+{
+	atomic_store(&callbacks_active, yes);
+}
+
+/* In an order that no prefetcher guesses. */
+static void use_other_memory(unsigned bytes)
+{
+	static uint8_t others[OTHERS_BYTES_MAX];
+	uint32_t lines = bytes / 64;
+
+	for (uint32_t i = 0; i < lines; i++)
+		others[(i * 40503u & (lines - 1)) * 64]++;
+	__asm__ volatile("" ::: "memory");
+}
+
+/* 128 KiB of instructions, which is more than the nearest cache holds. */
+static __attribute__((noinline)) void use_other_code(void)
+{
+	__asm__ volatile(".rept 2048\n"
+			 "	jmp 1f\n"
+			 "	.balign 64\n"
+			 "1:\n"
+			 ".endr\n");
+}
+
+/* Frames of some 100 bytes, as a compiler makes them. */
+static __attribute__((noinline)) double below(unsigned depth, unsigned others_bytes)
+{
+	volatile uint8_t own[72];
+	uint64_t start_ns, each_ns;
+	double ns;
+
+	own[0] = 0;
+	if (depth) {
+		ns = below(depth - 1, others_bytes);
+		own[1] = own[0];
+		return ns;
+	}
+	if (others_bytes) {
+		use_other_memory(others_bytes);
+		use_other_code();
+	}
+	start_ns = monotonic_ns();
+	each_ns = monotonic_ns() - start_ns;
+	start_ns = monotonic_ns();
+	cost_call();
+	return (double)(monotonic_ns() - start_ns) - (double)each_ns;
+}
+
+/*
+ * One call on a native path of its own, after a program has used others_bytes (a power of two) of memory: what the
+ * caches then have left is what a launch finds in a program that does more than launch.
+ */
+double cost_cold_ns(unsigned path, unsigned others_bytes)
+{
+	volatile uint8_t *own = alloca(64 + path * 16);
+	double ns;
+
+	own[0] = 0;
+	ns = below(NATIVE_DEPTH, others_bytes);
+	own[0]++;
+	return ns;
 }

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What Python frames cost a call that was made before: python_cost.py BUILD_DIR/bin/bench/libbench_python_cost.so
+
+Run it with the interpreter that is to be measured. Three questions, in ns a call, entry and exit together:
+ - warm: one path, calls one behind the other; each frame is of a function of its own, each three of a file.
+ - paths: calls from many paths of ten frames, in random order.
+ - cold: calls from 40 paths in turn, each below some 35 native frames and ten of Python, and before each call as much
+   memory is used as is said: recorded not at all, with native stacks, with Python, in turns; the mean of the middle half.
+   --rounds N says how many turns, --only NAME asks one question alone.
+Prints a line for each figure, and all of them as JSON at the end.
+"""
+
+import argparse
+import ctypes
+import json
+import random
+import statistics
+import sys
+import time
+
+CALLS = 1200000
+FUNCTION = "def function_%d(rest):\n    return rest[0](rest[1:]) if rest else cost(CALLS)\n"
+INNER = "def inner_%d(rest):\n    return rest[0](rest[1:]) if rest else None\n"
+COLD_PATHS = 40
+COLD_OUTER = 6
+OTHERS_KIB = (0, 256, 1024, 4096)
+WAYS = (("nothing", 0, 0), ("native", 1, 0), ("with Python", 1, 1))
+
+figures = []
+
+
+def say(question, what, ns):
+    figures.append({"question": question, "what": what, "ns": ns})
+    print("Python %s, %s: %s" % (
+        sys.version.split()[0], what, ", ".join("%s %.0f" % pair for pair in ns.items())), flush=True)
+
+
+def make(text, number, file_number, names):
+    path = "/usr/lib/python3/dist-packages/package/module_%d.py" % file_number
+    exec(compile("\n" * number + text, path, "exec"), names)
+
+
+def warm(library, _options):
+    functions = []
+    for number in range(30):
+        names = {"cost": library.cost_ns, "CALLS": CALLS}
+        make(FUNCTION % number, number, number // 3, names)
+        functions.append(names["function_%d" % number])
+    for depth in (8, 30):
+        times = []
+        for with_python in (0, 1):
+            library.cost_take_python(with_python)
+            times.append(min(functions[0](functions[1:depth]) for _ in range(2)))
+        say("warm", "%d frames" % depth,
+            {"native": times[0], "with Python": times[1], "Python alone": times[1] - times[0]})
+
+
+def deeply(rest, function):
+    return deeply(rest - 1, function) if rest else function()
+
+
+def paths_ns(library, paths, calls, with_python):
+    library.cost_take_python(with_python)
+    for functions in (paths, calls[:2000], calls):
+        start = time.perf_counter_ns()
+        for function in functions:
+            deeply(8, function)
+    return (time.perf_counter_ns() - start) / len(calls)
+
+
+def many_paths(library, _options):
+    for count in (50, 500, 2000, 20000, 60000):
+        names = {"call": ctypes.PyDLL(library._name).cost_call}
+        exec(compile("\n".join("def path_%d():\n    call()" % i for i in range(count)),
+                     "paths.py", "exec"), names)
+        paths = [names["path_%d" % i] for i in range(count)]
+        calls = random.Random(1).choices(paths, k=60000)
+        times = [min(paths_ns(library, paths, calls, with_python) for _ in range(3))
+                 for with_python in (0, 1)]
+        say("paths", "%d paths" % count, {"Python alone": times[1] - times[0]})
+
+
+def cold_chains(library):
+    """Of each path the functions from the outermost on; the last one calls."""
+    names = {"cold": library.cost_cold_ns}
+    inner = []
+    for number in range(COLD_OUTER + 20):
+        make(INNER % number, number, number // 3, names)
+        inner.append(names["inner_%d" % number])
+    chains = []
+    for path in range(COLD_PATHS):
+        make("def leaf_%d(rest):\n    ns.append(cold(%d, others))" % (path, path), path, 90 + path, names)
+        middle = [inner[COLD_OUTER + path % 13], inner[COLD_OUTER + 13 + path % 7]]
+        chains.append(inner[:COLD_OUTER] + middle + [names["leaf_%d" % path]])
+    return chains, names
+
+
+def middle(values):
+    """The mean of the middle half: the clock's own steps are a part of what is measured."""
+    values = sorted(values)
+    return statistics.mean(values[len(values) // 4:-len(values) // 4])
+
+
+def cold(library, options):
+    chains, names = cold_chains(library)
+    for kib in OTHERS_KIB:
+        names["others"] = kib << 10
+        times = {way: [] for way, _, _ in WAYS}
+        for turn in range(options.rounds + 2):
+            for way, is_recorded, with_python in WAYS:
+                library.cost_record(is_recorded)
+                library.cost_take_python(with_python)
+                names["ns"] = []
+                for chain in chains:
+                    chain[0](chain[1:])
+                if turn >= 2:
+                    times[way] += names["ns"]
+        library.cost_record(1)
+        medians = {way: middle(times[way]) for way in times}
+        medians["Python alone"] = medians["with Python"] - medians["native"]
+        say("cold", "after %d KiB" % kib, medians)
+
+
+QUESTIONS = {"warm": warm, "paths": many_paths, "cold": cold}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("library")
+    parser.add_argument("--only", choices=QUESTIONS)
+    parser.add_argument("--rounds", type=int, default=50)
+    options = parser.parse_args()
+    library = ctypes.CDLL(options.library)
+    library.cost_ns.restype = library.cost_cold_ns.restype = ctypes.c_double
+    step = library.cost_begin()
+    if step:
+        sys.exit("step %d of the preparation failed" % step)
+    for name, question in QUESTIONS.items():
+        if options.only in (None, name):
+            question(library, options)
+    print(json.dumps({"figures": figures}))
+
+
+if __name__ == "__main__":
+    main()
