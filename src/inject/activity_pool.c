@@ -11,8 +11,10 @@
 
 #include "inject/budget.h"
 #include "inject/clock.h"
+#include "inject/sleep.h"
 #include "inject/spool.h"
 
+#define NAP_NS	   200000
 #define AREA_BYTES (XT_ACTIVITY_DATA_OFFSET + ACTIVITY_DATA_BYTES)
 
 atomic_uint_fast64_t activity_waited_ns;
@@ -132,14 +134,13 @@ uint8_t *activity_take_free(void)
 /* As long as the writer has buffers to give back, and gives any. */
 static uint8_t *wait_for_writer(void)
 {
-	const struct timespec nap = {0, 200000};
 	uint64_t start_ns = monotonic_ns(), now_ns = start_ns;
 	uint8_t *data = NULL;
 
 	if (atomic_load(&gave_up_at) == atomic_load(&handed_back) + 1)
 		return NULL;
 	while (!data && atomic_load(&activity_behind) && now_ns - start_ns < ACTIVITY_PATIENCE_NS) {
-		nanosleep(&nap, NULL);
+		xt_sleep_ns(NAP_NS);
 		data = activity_take_free();
 		now_ns = monotonic_ns();
 	}

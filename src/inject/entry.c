@@ -26,6 +26,7 @@
 #include "inject/clock.h"
 #include "inject/config.h"
 #include "inject/cupti.h"
+#include "inject/leave.h"
 #include "inject/loader_watch.h"
 #include "inject/nvtx.h"
 #include "inject/python_runtime.h"
@@ -39,7 +40,6 @@
 #include "log/shrink.h"
 #include "log/writer.h"
 
-#define EXIT_PATIENCE_NS    UINT64_C(2000000000)
 #define LOGS_OF_ONE_PID_MAX 1000
 
 /* The driver's entry point; returns 1 for success. */
@@ -50,7 +50,6 @@ __attribute__((visibility("default"))) int
 InitializeInjectionNvtx2(xt_nvtx_get_export_table get_export_table);
 
 static atomic_flag entered = ATOMIC_FLAG_INIT;
-static atomic_bool tracing;
 
 __attribute__((constructor)) static void preloaded(void)
 {
@@ -81,7 +80,7 @@ static void in_forked_child(void)
 {
 	loader_unlock();
 	lanes_abandon();
-	if (!atomic_exchange(&tracing, false))
+	if (!leave_abandon())
 		return;
 	atomic_store(&callbacks_active, false);
 	yield_abandon();
@@ -97,16 +96,6 @@ static void watch_forks(void)
 
 	if (!atomic_flag_test_and_set(&watching))
 		pthread_atfork(loader_lock, loader_unlock, in_forked_child);
-}
-
-static void at_exit(void)
-{
-	if (!atomic_exchange(&tracing, false))
-		return;
-	atomic_store(&callbacks_active, false);
-	nvtx_abandon();
-	if (!writer_thread_finish(EXIT_PATIENCE_NS))
-		say("CUPTI or the disk did not finish; what is missing is in the spool");
 }
 
 /* Host names may hold anything; file names may not. */
@@ -261,7 +250,7 @@ static int start_tracing(const struct config *config, char *log_path, char *why,
 	else
 		rc = attachment_start(config->api_level, true, why, why_bytes);
 	if (rc) {
-		writer_thread_finish(EXIT_PATIENCE_NS);
+		writer_thread_finish(LEAVE_PATIENCE_NS);
 		unlink(log_path);
 	}
 	return rc;
@@ -289,9 +278,8 @@ static void start(void)
 		goto unsubscribe;
 	if (config.follows_profiler)
 		attachment_follow_profiler();
-	atomic_store(&tracing, true);
+	leave_begin();
 	watch_forks();
-	atexit(at_exit);
 	atomic_store(&callbacks_active, true);
 	writer_thread_allow_flush();
 	if (config.yields)

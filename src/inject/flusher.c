@@ -10,10 +10,10 @@
 #include <string.h>
 #include <stddef.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 #include "inject/clock.h"
 #include "inject/cupti.h"
+#include "inject/sleep.h"
 #include "inject/yield.h"
 
 #define PERIOD_MS     50
@@ -25,13 +25,6 @@ static _Atomic(void (*)(void)) wanted_work;
 static atomic_bool allowed, stopping, done, gpus_known;
 static atomic_uint_fast64_t dropped_records, cpu_ns;
 static struct gpu_names gpus;
-
-static void sleep_ms(unsigned ms)
-{
-	struct timespec t = {0, (long)ms * 1000000};
-
-	nanosleep(&t, NULL);
-}
 
 void flusher_flush(uint32_t flag)
 {
@@ -94,7 +87,7 @@ bool flusher_run(void (*work)(void), uint64_t patience_ns)
 
 	atomic_store(&wanted_work, work);
 	while (atomic_load(&wanted_work) && !atomic_load(&done) && monotonic_ns() < deadline_ns)
-		sleep_ms(1);
+		xt_sleep_ns(1000000);
 	return !atomic_exchange(&wanted_work, NULL);
 }
 
@@ -105,7 +98,7 @@ void *flusher_main(void *unused)
 	while (!atomic_load(&stopping)) {
 		for (unsigned ms = 0; ms < PERIOD_MS && !atomic_load(&stopping);
 		     ms += STOP_CHECK_MS) {
-			sleep_ms(STOP_CHECK_MS);
+			xt_sleep_ns(STOP_CHECK_MS * 1000000);
 			do_wanted_work();
 		}
 		yield_return_if_due();

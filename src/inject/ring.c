@@ -7,6 +7,9 @@
 
 #include "inject/clock.h"
 #include "inject/lane.h"
+#include "inject/sleep.h"
+
+#define NAP_NS 200000
 
 bool ring_turn(struct lane *lane, uint32_t bytes)
 {
@@ -34,7 +37,6 @@ bool ring_turn(struct lane *lane, uint32_t bytes)
 
 void *ring_wait_for_room(struct lane *lane, uint32_t bytes)
 {
-	const struct timespec nap = {0, 200000};
 	uint64_t start_ns = monotonic_ns(), now_ns = start_ns;
 	uint64_t *waited_ns = &lane->ring->counters[XT_RING_WAITED_NS];
 	int saved_errno = errno;
@@ -43,7 +45,7 @@ void *ring_wait_for_room(struct lane *lane, uint32_t bytes)
 	if (lane->gave_up_at && lane->gave_up_at == lane->free_pos_seen + 1)
 		return NULL;
 	while (!place && now_ns - start_ns < RING_PATIENCE_NS) {
-		nanosleep(&nap, NULL);
+		xt_sleep_ns(NAP_NS);
 		place = ring_reserve(lane, bytes);
 		now_ns = monotonic_ns();
 	}

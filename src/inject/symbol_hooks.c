@@ -22,10 +22,10 @@ struct dynamic {
 	ElfW(Addr) bias;
 	const ElfW(Sym) * symbols;
 	size_t symbol_count;
+	size_t import_count; /* what is wanted of others is among the first so many; 0: who knows */
 	const char *strings;
 	const ElfW(Rela) * relocations[2]; /* of data, and of calls */
 	size_t relocation_counts[2];
-	bool needs_cupti;
 };
 
 /* The tables are there: the loader works with them. Where it left an address as it is in the file
@@ -52,12 +52,10 @@ static size_t count_by_gnu_hash(const uint32_t *hash)
 	return last + 1;
 }
 
-#define NEEDED_MAX 64
-
 static void read_dynamic(struct dynamic *out, ElfW(Addr) bias, const ElfW(Dyn) * entry)
 {
-	ElfW(Xword) needed[NEEDED_MAX];
-	size_t needed_count = 0, relative_count = 0;
+	size_t relative_count = 0, hashed_count;
+	const uint32_t *gnu_hash = NULL;
 
 	*out = (struct dynamic){.bias = bias};
 	for (; entry->d_tag != DT_NULL; entry++) {
@@ -74,8 +72,7 @@ static void read_dynamic(struct dynamic *out, ElfW(Addr) bias, const ElfW(Dyn) *
 			out->symbol_count = ((const uint32_t *)table)[1];
 			break;
 		case DT_GNU_HASH:
-			if (!out->symbol_count)
-				out->symbol_count = count_by_gnu_hash(table);
+			gnu_hash = table;
 			break;
 		case DT_RELA:
 			out->relocations[0] = table;
@@ -92,17 +89,15 @@ static void read_dynamic(struct dynamic *out, ElfW(Addr) bias, const ElfW(Dyn) *
 		case DT_PLTRELSZ:
 			out->relocation_counts[1] = entry->d_un.d_val / sizeof(ElfW(Rela));
 			break;
-		case DT_NEEDED:
-			if (needed_count < NEEDED_MAX)
-				needed[needed_count++] = entry->d_un.d_val;
-			break;
 		default:
 			break;
 		}
 	}
-	for (size_t i = 0; i < needed_count && out->strings; i++)
-		if (!strncmp(out->strings + needed[i], "libcupti.so", 11))
-			out->needs_cupti = true;
+	/* What is in GNU's table of hashes stands behind all that is not. An empty one says nothing. */
+	hashed_count = gnu_hash ? count_by_gnu_hash(gnu_hash) : 0;
+	out->import_count = hashed_count ? gnu_hash[1] : out->symbol_count;
+	if (!out->symbol_count)
+		out->symbol_count = hashed_count;
 	if (out->relocations[0] && relative_count <= out->relocation_counts[0]) {
 		out->relocations[0] += relative_count;
 		out->relocation_counts[0] -= relative_count;
@@ -147,6 +142,20 @@ struct rebinding {
 	int rc;
 };
 
+/* May it want any of the functions? */
+static bool imports_any(const struct dynamic *dynamic, const struct rebinding *rebinding)
+{
+	if (!dynamic->symbols || !dynamic->strings || !dynamic->import_count)
+		return true;
+	for (size_t i = 1; i < dynamic->import_count; i++)
+		for (size_t h = 0; h < rebinding->count; h++)
+			if (dynamic->symbols[i].st_shndx == SHN_UNDEF &&
+			    !strcmp(dynamic->strings + dynamic->symbols[i].st_name,
+				    rebinding->hooks[h].name))
+				return true;
+	return false;
+}
+
 static bool is_within(const struct dl_phdr_info *info, uint32_t type, const void *address)
 {
 	uintptr_t at = (uintptr_t)address - info->dlpi_addr;
@@ -178,7 +187,6 @@ static int rebind(const struct dl_phdr_info *info, const ElfW(Rela) * relocation
 	return 0;
 }
 
-/* The libraries that say they need a libcupti: all of an ordinary program's that call it. */
 static int rebind_library(struct dl_phdr_info *info, size_t info_bytes, void *arg)
 {
 	struct rebinding *rebinding = arg;
@@ -190,7 +198,7 @@ static int rebind_library(struct dl_phdr_info *info, size_t info_bytes, void *ar
 			continue;
 		read_dynamic(&dynamic, info->dlpi_addr,
 			     (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr));
-		if (!dynamic.needs_cupti)
+		if (!imports_any(&dynamic, rebinding))
 			continue;
 		for (int table = 0; table < 2; table++)
 			for (size_t r = 0; r < dynamic.relocation_counts[table]; r++) {

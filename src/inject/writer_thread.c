@@ -15,7 +15,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "inject/callbacks.h"
@@ -24,6 +24,7 @@
 #include "inject/flusher.h"
 #include "inject/recorder.h"
 #include "inject/say.h"
+#include "inject/sleep.h"
 #include "inject/spool.h"
 
 /* A ring of 256 KiB holds 6,500 calls; the writer looks often enough for a million a second. */
@@ -43,23 +44,17 @@
 
 /* At the end: how long the writer waits for the flusher, and for calls in mid-callback. */
 #define FLUSHER_PATIENCE_NS UINT64_C(1500000000)
-#define BALANCE_ROUNDS	    50
+#define BALANCE_PATIENCE_NS UINT64_C(250000000)
 
 static struct {
 	struct recorder recorder;
 	struct xt_writer *log; /* NULL: nothing runs */
-	atomic_bool begun;     /* what explains the rest is in the log */
+	atomic_int writer_id, flusher_id;
+	atomic_bool begun; /* what explains the rest is in the log */
 	atomic_bool stopping;
 	atomic_bool finished;
 	bool closed; /* valid once finished */
 } threads;
-
-static void sleep_ns(uint64_t ns)
-{
-	struct timespec t = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
-
-	nanosleep(&t, NULL);
-}
 
 static uint32_t take_all(struct recorder *rec)
 {
@@ -130,7 +125,7 @@ static void run_until_stopped(struct recorder *rec)
 		}
 		record_bounds(rec);
 		keep_stock();
-		sleep_ns(ROUND_NS);
+		xt_sleep_ns(ROUND_NS);
 	}
 }
 
@@ -164,23 +159,27 @@ static bool finish(struct recorder *rec)
 	flusher_stop();
 	while (!flusher_is_done() && monotonic_ns() < deadline_ns) {
 		take_and_flush(rec);
-		sleep_ns(ROUND_NS / 4);
+		xt_sleep_ns(ROUND_NS / 4);
 	}
 	/* More buffers may be complete than can be held at once. */
 	for (take_all(rec); rec->held_count; take_all(rec))
 		recorder_flush(rec);
+	/* What completes from now on is of calls that nothing will be known of. */
+	atomic_store(&callbacks_active, false);
 	record_devices(rec);
 	record_clock(rec);
 	record_yields(rec);
-	if (atomic_load(&callbacks_paused))
+	if (atomic_load(&callbacks_paused) & ~(unsigned)PAUSED_LEAVING)
 		record_switch(rec, monotonic_ns(), true); /* the end is not paused for ever */
-	/* A thread may have been inside a callback when they were switched off: the account is
-	 * taken again until it adds up. */
-	for (int i = 0; i < BALANCE_ROUNDS && !balanced; i++) {
-		if (i)
-			sleep_ns(ROUND_NS / 4);
-		take_and_flush(rec);
+	/* A thread may still be inside a callback: the account is taken again until it adds up. */
+	deadline_ns = monotonic_ns() + BALANCE_PATIENCE_NS;
+	for (;;) {
+		if (record_calls(rec) >= RING_FLUSH_PERCENT)
+			recorder_flush(rec);
 		balanced = record_account(rec);
+		if (balanced || monotonic_ns() >= deadline_ns)
+			break;
+		xt_sleep_ns(ROUND_NS / 4);
 	}
 	record_bounds_end(rec);
 	if (recorder_flush(rec))
@@ -194,11 +193,23 @@ static bool finish(struct recorder *rec)
 	return xt_writer_add_end(rec->writer) == 0 && xt_writer_flush(rec->writer) == 0;
 }
 
+static int thread_id(void)
+{
+	return (int)syscall(SYS_gettid);
+}
+
+static void *flusher_thread_main(void *unused)
+{
+	atomic_store(&threads.flusher_id, thread_id());
+	return flusher_main(unused);
+}
+
 static void *writer_main(void *unused)
 {
 	struct recorder *rec = &threads.recorder;
 
 	(void)unused;
+	atomic_store(&threads.writer_id, thread_id());
 	prctl(PR_SET_NAME, "xtrace-writer");
 	record_start(rec);
 	record_modules(rec);
@@ -239,7 +250,7 @@ static void wait_for_begin(void)
 	uint64_t deadline_ns = monotonic_ns() + BEGIN_PATIENCE_NS;
 
 	while (!atomic_load(&threads.begun) && monotonic_ns() < deadline_ns)
-		sleep_ns(200000);
+		xt_sleep_ns(200000);
 }
 
 int writer_thread_start(struct xt_writer *log, uint64_t start_ns,
@@ -256,7 +267,7 @@ int writer_thread_start(struct xt_writer *log, uint64_t start_ns,
 	keep_stock();
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = start_thread(flusher_main);
+	rc = start_thread(flusher_thread_main);
 	if (!rc) {
 		rc = start_thread(writer_main);
 		if (rc)
@@ -287,9 +298,22 @@ bool writer_thread_finish(uint64_t timeout_ns)
 	while (!atomic_load(&threads.finished)) {
 		if (monotonic_ns() >= deadline_ns)
 			return false;
-		sleep_ns(200000);
+		xt_sleep_ns(200000);
 	}
 	return threads.closed;
+}
+
+bool writer_thread_is_another(void)
+{
+	int id = thread_id(), writer_id = atomic_load(&threads.writer_id);
+	int saved_errno = errno;
+	bool is_here;
+
+	if (id == writer_id || id == atomic_load(&threads.flusher_id))
+		return false;
+	is_here = atomic_load(&threads.finished) || !syscall(SYS_tgkill, getpid(), writer_id, 0);
+	errno = saved_errno; /* after vfork() it is the parent's */
+	return is_here;
 }
 
 void writer_thread_abandon(void)

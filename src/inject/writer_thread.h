@@ -30,9 +30,13 @@ void writer_thread_allow_flush(void);
 /*
  * Has CUPTI flushed, everything written and the log closed; waits for that at most timeout_ns.
  * False if not all of it could be done: the log is not closed then, and what is missing stays in
- * the spool.
+ * the spool. Async-signal-safe; may be called again, by any thread.
  */
 bool writer_thread_finish(uint64_t timeout_ns);
+
+/* Whether the calling thread is of the same process as the writer's, and neither the writer's nor the
+ * flusher's. Not so in a child of vfork(), whichever namespace it is in. Async-signal-safe. */
+bool writer_thread_is_another(void);
 
 /* In a forked child: closes the parent's log file. Async-signal-safe. */
 void writer_thread_abandon(void);

@@ -11,7 +11,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "inject/activity.h"
 #include "inject/attachment.h"
@@ -20,8 +19,10 @@
 #include "inject/cupti.h"
 #include "inject/flusher.h"
 #include "inject/say.h"
+#include "inject/sleep.h"
 #include "inject/symbol_hooks.h"
 
+#define NAP_NS	     1000000
 #define GATHER_NS    UINT64_C(300000000)  /* for what the GPU is doing at the moment */
 #define PATIENCE_NS  UINT64_C(1000000000) /* of the other tool's thread */
 #define QUIET_NS     UINT64_C(250000000)  /* after it left: it may finalise, or come again */
@@ -44,13 +45,6 @@ static void *cupti_base;
 static struct yield_event
 	events[EVENTS_COUNT]; /* by whoever changes the standing, for the writer */
 static atomic_uint event_count, events_taken;
-
-static void nap(void)
-{
-	const struct timespec t = {0, 1000000};
-
-	nanosleep(&t, NULL);
-}
 
 static void note(uint64_t time_ns, bool is_back, const char *who)
 {
@@ -98,7 +92,7 @@ static void gather(void)
 
 	flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
 	while (activity_is_at_cupti() && monotonic_ns() < deadline_ns) {
-		nap();
+		xt_sleep_ns(NAP_NS);
 		flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
 	}
 	/* If that took too long, CUPTI is the other tool's by now. */
@@ -142,7 +136,7 @@ static void someone_comes(const char *function, const void *caller)
 		}
 		if ((now != LEAVING && now != RETURNING) || monotonic_ns() >= deadline_ns)
 			return;
-		nap();
+		xt_sleep_ns(NAP_NS);
 	}
 }
 

@@ -3,13 +3,16 @@
 #include "life.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -262,12 +265,99 @@ static int exit_in_thread(char **unused)
 	return 0;
 }
 
-static int exit_at_once(char **unused)
+/* The C library's _exit() is reached in many ways. */
+static int exit_at_once(char **arguments)
 {
+	gpu_begin();
+	gpu_launch(5);
+	if (!arguments[0])
+		_exit(5);
+	if (!strcmp(arguments[0], "found"))
+		((void (*)(int))dlsym(RTLD_DEFAULT, "_exit"))(5);
+	if (!strcmp(arguments[0], "standard"))
+		_Exit(5);
+	if (!strcmp(arguments[0], "raw"))
+		syscall(SYS_exit_group, 5);
+	/* from a library that is loaded now */
+	((void (*)(int))dlsym(dlopen(arguments[0], RTLD_NOW), "plugin_exit"))(5);
+	return 1;
+}
+
+static atomic_uint launched;
+
+static void *launch_for_ever(void *unused)
+{
+	gpu_enter_thread();
+	for (;; launched++)
+		gpu_launch_alone();
+	return unused;
+}
+
+/* While other threads launch. */
+static int exit_at_once_beside(char **unused)
+{
+	pthread_t threads[3];
+
+	(void)unused;
+	gpu_begin();
+	for (int i = 0; i < 3; i++)
+		pthread_create(&threads[i], NULL, launch_for_ever, NULL);
+	while (launched < 1000)
+		usleep(1000);
+	_exit(5);
+}
+
+static atomic_bool leaves;
+
+static void *exit_second(void *unused)
+{
+	while (!leaves)
+		usleep(1000);
+	usleep(100000);
+	_exit(6);
+	return unused;
+}
+
+/* The first one's status counts. */
+static int exit_at_once_twice(char **unused)
+{
+	pthread_t thread;
+
 	(void)unused;
 	gpu_begin();
 	gpu_launch(5);
+	pthread_create(&thread, NULL, exit_second, NULL);
+	leaves = true;
 	_exit(5);
+}
+
+static void exit_in_handler(int number)
+{
+	_exit(number == SIGUSR1 ? 5 : 6);
+}
+
+static void *interrupt(void *main_thread)
+{
+	usleep(100000);
+	pthread_kill(*(pthread_t *)main_thread, SIGUSR1);
+	return NULL;
+}
+
+/* "idle", or "busy": in the middle of a call that waits for the GPU. */
+static int exit_by_signal(char **arguments)
+{
+	struct sigaction action = {.sa_handler = exit_in_handler};
+	pthread_t self = pthread_self(), thread;
+
+	sigaction(SIGUSR1, &action, NULL);
+	gpu_begin();
+	if (!strcmp(arguments[0], "idle")) {
+		gpu_launch(5);
+		raise(SIGUSR1);
+	}
+	pthread_create(&thread, NULL, interrupt, &self);
+	gpu_launch(1); /* it takes seconds: see the test */
+	return 1;
 }
 
 static void at_quick_exit_tell(void)
@@ -423,6 +513,9 @@ const struct life lives[] = {
 	{"main_return", main_return},
 	{"exit_in_thread", exit_in_thread},
 	{"_exit", exit_at_once},
+	{"_exit_beside", exit_at_once_beside},
+	{"_exit_twice", exit_at_once_twice},
+	{"_exit_in_handler", exit_by_signal},
 	{"quick_exit", exit_quickly},
 	{"abort", abort_itself},
 	{"terminate", terminate_itself},

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,16 +59,17 @@ static int forks(char **unused)
 	return 0;
 }
 
-static int fork_before(char **unused)
+/* fork_before [_exit]: how the child ends */
+static int fork_before(char **arguments)
 {
-	pid_t child;
+	pid_t child = fork();
 
-	(void)unused;
-	child = fork();
 	if (!child) {
 		gpu_begin();
 		gpu_launch(2);
 		tell("the child's\n");
+		if (arguments[0])
+			_exit(11);
 		exit(11);
 	}
 	tell_end_of(child);
@@ -109,6 +111,31 @@ static int vfork_exec(char **unused)
 	child = vfork();
 	if (!child)
 		_exit(13);
+	tell_end_of(child);
+	gpu_launch(3);
+	return 0;
+}
+
+/* Children with our memory, and children of which the C library does not know: they end at once. */
+static int bare_children(char **unused)
+{
+	pid_t child;
+
+	(void)unused;
+	gpu_begin();
+	gpu_launch(2);
+	for (int i = 0; i < 50; i++) {
+		errno = 4711;
+		child = vfork();
+		if (!child)
+			_exit(13);
+		if (errno != 4711)
+			tell("errno %d\n", errno);
+		tell_end_of(child);
+	}
+	child = (pid_t)syscall(SYS_fork);
+	if (!child)
+		_exit(14);
 	tell_end_of(child);
 	gpu_launch(3);
 	return 0;
@@ -383,6 +410,7 @@ const struct life child_lives[] = {
 	{"fork_before", fork_before},
 	{"fork_exec", fork_exec},
 	{"vfork_exec", vfork_exec},
+	{"bare_children", bare_children},
 	{"posix_spawn", spawn},
 	{"system", run_shell},
 	{"exec", exec_itself},

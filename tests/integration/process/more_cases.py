@@ -4,6 +4,7 @@ taken away, processes as Python makes them."""
 
 import glob
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -202,7 +203,7 @@ class MoreCases:
         """Whatever the umask says, log, spool and folder are for their owner alone."""
         old = os.umask(0)
         try:
-            self.check(self.life("_exit"), closed=False, hows=(INJECTED,))
+            self.check(self.life("abort"), closed=False, hows=(INJECTED,))
         finally:
             os.umask(old)
         modes = {stat.S_IMODE(os.stat(path).st_mode) for path in self.last.files("")}
@@ -212,10 +213,11 @@ class MoreCases:
     # ---- processes as Python makes them
 
     def case_multiprocessing_fork(self):
-        # Such children end by _exit().
-        self.check([sys.executable, os.path.join(HERE, "multiple.py"), "fork"], logs=None,
-                   closed=False, spools="any")
-        assert 1 <= len(self.last.files(".xtr")) <= 2, self.last.files("")
+        """Such children end by _exit(), right behind their work."""
+        self.check([sys.executable, os.path.join(HERE, "multiple.py"), "fork"], logs=None)
+        logs = self.last.files(".xtr")
+        kernels = [re.search(r"(\d+) kernels", self.dump("--check", log).stdout) for log in logs]
+        assert 1 <= len(logs) <= 2 and sum(int(found[1]) for found in kernels) == 10, kernels
 
     def case_multiprocessing_spawn(self):
         self.check([sys.executable, os.path.join(HERE, "multiple.py"), "spawn"], logs=None)

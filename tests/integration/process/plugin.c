@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A library that comes and goes. */
+#include <unistd.h>
+
 int plugin_value(void);
+__attribute__((visibility("default"))) void plugin_exit(int status);
 
 int plugin_value(void)
 {
 	return 1;
+}
+
+void plugin_exit(int status)
+{
+	_exit(status);
 }

@@ -142,10 +142,32 @@ class Test(MoreCases):
         assert self.check(self.life("exit_in_thread"), kernels=2).status == 9
 
     def case__exit(self):
-        assert self.check(self.life("_exit"), closed=False).status == 5
+        """However it is called, what CUPTI still had is in the log; but for a system call made by hand."""
+        for how in ([], ["found"], ["standard"], [self.args.plugin]):
+            assert self.check(self.life("_exit", *how), kernels=5).status == 5
+        assert self.check(self.life("_exit", "raw"), closed=False, hows=(INJECTED,)).status == 5
+
+    def case__exit_beside(self):
+        assert self.weak(self.life("_exit_beside")).status == 5
+
+    def case__exit_in_handler(self):
+        bare = self.check(self.life("_exit_in_handler", "idle"), kernels=5)
+        assert bare.status == 5
+        # In the middle of a CUDA call nothing is waited for.
+        slow = {"XTRACE_SIMGPU_KERNEL_NS": "20000000000:20000000000"}
+        bare = self.check(self.life("_exit_in_handler", "busy"), closed=False, environment=slow)
+        assert bare.status == 5 and self.last.seconds < 10, self.last.seconds
+
+    def case__exit_hanging_flush(self):
+        """It waits for CUPTI as exit() does, and whoever else ends the program meanwhile is second."""
+        for name in ("_exit", "_exit_twice"):
+            bare = self.check(self.life(name), closed=False, said=None, hows=(INJECTED,),
+                              environment={"XTRACE_SIMGPU_FAULT": "hang_flush"})
+            assert bare.status == 5 and "in the spool" in self.last.said[-1], self.last.said
+            assert len(self.last.said) == 1 and self.last.seconds < 3.5, self.last.seconds
 
     def case_quick_exit(self):
-        bare = self.check(self.life("quick_exit"), closed=False)
+        bare = self.check(self.life("quick_exit"), kernels=5)
         assert (bare.status, bare.stdout) == (6, b"at_quick_exit\n")
 
     def case_abort(self):
@@ -195,7 +217,14 @@ class Test(MoreCases):
         assert b"status 0xb00" in bare.stdout and b"status 0xc00" in bare.stdout, bare.stdout
 
     def case_fork_before(self):
-        assert b"the child's" in self.check(self.life("fork_before"), logs=2).stdout
+        for how in ([], ["_exit"]):
+            assert b"the child's" in self.check(self.life("fork_before", *how), logs=2).stdout
+            done = [self.dump("--check", log).stdout for log in self.last.files(".xtr")]
+            assert sorted(re.findall(r"(\d+) kernels", "".join(done))) == ["2", "3"], done
+
+    def case_bare_children(self):
+        bare = self.check(self.life("bare_children"), kernels=5)
+        assert bare.stdout == b"child: status 0xd00\n" * 50 + b"child: status 0xe00\n"
 
     def exec_case(self, name):
         """The other image is traced too, into a log of its own, and inherits no descriptor."""

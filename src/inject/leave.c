@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The end of recording, in the thread that ends the process.
+ *
+ * Forked children of Python's multiprocessing, and many a program that handles signals, end by _exit(),
+ * which calls nobody. So the C library's _exit() is hooked as CUPTI's functions are for --yield. It may
+ * be called anywhere: in a signal handler, in the middle of a CUDA call, in a child of vfork() with its
+ * parent's memory. So what is done here is async-signal-safe: flags are set, and the tracer's threads
+ * waited for, which do the work. Where that might harm or be in vain, the process ends as it would
+ * without us, and what is missing is recovered from the spool.
+ */
+#include "inject/leave.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inject/callbacks.h"
+#include "inject/clock.h"
+#include "inject/lane.h"
+#include "inject/nvtx.h"
+#include "inject/say.h"
+#include "inject/sleep.h"
+#include "inject/symbol_hooks.h"
+#include "inject/writer_thread.h"
+
+#define LAST_WORD_NS UINT64_C(100000000)
+
+enum way {
+	STAYS = 0,
+	BY_HANDLERS, /* exit() goes on for as long as it likes */
+	AT_ONCE,
+};
+
+static atomic_bool begun;
+static atomic_int first_way;		 /* enum way, of the first that leaves */
+static atomic_uint_fast64_t leave_by_ns; /* 0: nobody leaves yet */
+
+/* Whoever comes first stops recording; all wait until what was recorded is in the log. */
+static void leave(enum way way)
+{
+	uint64_t by_ns = 0, now_ns = monotonic_ns();
+
+	if (atomic_compare_exchange_strong(&leave_by_ns, &by_ns, now_ns + LEAVE_PATIENCE_NS)) {
+		atomic_store(&first_way, way);
+		/* Other threads may go on launching: what the GPU does for them is left out, too. */
+		recording_pause(PAUSED_LEAVING);
+		nvtx_abandon();
+		if (!writer_thread_finish(LEAVE_PATIENCE_NS))
+			say("CUPTI or the disk did not finish; what is missing is in the spool");
+		atomic_store(&callbacks_active, false);
+		return;
+	}
+	writer_thread_finish(by_ns > now_ns ? by_ns - now_ns : 0);
+	/* The first one's status is the program's, as it would be if it had not waited. */
+	if (atomic_load(&first_way) == AT_ONCE)
+		xt_sleep_ns(LAST_WORD_NS);
+}
+
+static void at_exit(void)
+{
+	if (atomic_load(&begun))
+		leave(BY_HANDLERS);
+}
+
+/*
+ * Not in a child that has our memory and none of our threads. Not in our own threads, which would wait
+ * for themselves. Not where a signal handler has interrupted CUDA or us: what the thread holds, CUPTI
+ * may need.
+ */
+static bool can_leave_here(void)
+{
+	const struct lane *lane = thread_lane;
+
+	return atomic_load(&begun) && writer_thread_is_another() &&
+	       !(lane && (lane->busy || lane->ring->open_count));
+}
+
+static void (*real_exit)(int), (*real_Exit)(int);
+
+static void leave_at_once(void)
+{
+	sigset_t all;
+
+	if (!can_leave_here())
+		return;
+	/* For what comes now it would be too late, too. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	leave(AT_ONCE);
+}
+
+static void hook_exit(int status)
+{
+	leave_at_once();
+	real_exit(status);
+}
+
+static void hook_Exit(int status)
+{
+	leave_at_once();
+	real_Exit(status);
+}
+
+static const struct symbol_hook hooks[] = {
+	{"_exit", (void *)(uintptr_t)hook_exit, (void **)&real_exit},
+	{"_Exit", (void *)(uintptr_t)hook_Exit, (void **)&real_Exit},
+};
+
+void leave_begin(void)
+{
+	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+
+	atexit(at_exit);
+	at_quick_exit(at_exit);
+	atomic_store(&begun, true);
+	/* Where that fails, _exit() is like a kill: what was committed is recovered. */
+	if (libc)
+		symbol_hooks_install(libc, hooks, sizeof(hooks) / sizeof(*hooks));
+}
+
+bool leave_abandon(void)
+{
+	atomic_store(&leave_by_ns, 0);
+	return atomic_exchange(&begun, false);
+}
