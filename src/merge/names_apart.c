@@ -78,7 +78,7 @@ static int list_names(struct settling *s, const struct model *model,
 	/* The last place of an address is the function itself. */
 	for (size_t p = 0; p < addresses->place_count && !error; p++)
 		error = add_name(s, addresses->places[p].function);
-	if (!error)
+	if (!error && s->count)
 		qsort_r(s->list, s->count, sizeof(*s->list), compare_named, s);
 	return error;
 }
