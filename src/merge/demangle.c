@@ -48,11 +48,7 @@ static bool run_demangler(struct result *result, const char *mangled, enum deman
 	return cplus_demangle_v3_callback(mangled, options, append, result);
 }
 
-/*
- * What compilers append when they split or copy a function: it is still that function. So it is in
- * each version of a library.
- */
-static size_t length_without_clone(const char *name, size_t length)
+size_t demangle_length(const char *name, size_t length)
 {
 	static const char *const suffixes[] = {".cold",	     ".part.", ".constprop.", ".isra.",
 					       ".lto_priv.", ".llvm.", ".localalias"};
@@ -77,7 +73,7 @@ static uint32_t show(struct demangle_cache *cache, const char *name, size_t leng
 	char *shown = text;
 
 	memcpy(text, name, length);
-	length = length_without_clone(text, length);
+	length = demangle_length(text, length);
 	text[length] = '\0';
 	if (length < MANGLED_BYTES_MAX && text[0] == '_' && run_demangler(&result, text, style)) {
 		shown = result.text;

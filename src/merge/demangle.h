@@ -30,6 +30,12 @@ void demangle_cache_free(struct demangle_cache *cache);
 /* The shown name of a mangled one ("[no name]" of the empty text), or NAME_FAILED. */
 uint32_t demangle(struct demangle_cache *cache, uint32_t mangled, enum demangle_style style);
 
+/*
+ * The length of a mangled name without what compilers append when they split or copy a function: it is
+ * still that function. So it is in each version of a library.
+ */
+size_t demangle_length(const char *name, size_t length);
+
 /* Settles what the short name of a mangled one is. 0 or -ENOMEM. */
 int demangle_set_short(struct demangle_cache *cache, uint32_t mangled, uint32_t shown);
 

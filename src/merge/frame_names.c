@@ -103,6 +103,8 @@ static uint32_t add_home(struct frame_names *c, uint32_t name, uint32_t a)
 
 	if (name == NAME_FAILED || home->path == NAME_EMPTY)
 		return name;
+	if (c->lines && c->addresses->list[a].place_count) /* "(file.c:12)" follows */
+		return name;
 	if (home->has_start)
 		snprintf(start, sizeof(start), "+0x%llx",
 			 (unsigned long long)c->addresses->list[a].start);

@@ -406,9 +406,9 @@ def check_same_names(files):
         log = files.bare(program, "same.data")
         for options in ([], ["--full-names"], ["--lines", "on"] if "-g" in flags else []):
             found = paths_of(tracer.folded(log, *options))
-            callers = {path[-4].split(" (")[0] if "--lines" in options else path[-4]
-                       for path in found}
+            callers = {path[-4] for path in found}
             assert len(found) == len(callers) == 7, (flags, options, found)
+            assert "--lines" not in options or "step (left.c:3)" in callers, callers
         found = {frame for path in paths_of(tracer.folded(log)) for frame in path}
         assert {"go [with int]", "go [with double]", "solo"} <= found, found
         assert not any(frame.startswith("solo [") for frame in found)
