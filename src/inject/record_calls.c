@@ -87,7 +87,8 @@ static void take_stack(struct recorder *rec, struct lane *lane, struct xt_record
 
 	if (record->frame_count > XT_STACK_FRAMES_MAX || record->stack_slot >= XT_STACK_SLOT_COUNT)
 		return;
-	if (find_modules(lane, record, modules))
+	/* When the log is full the slot means none: not what it did before. */
+	if (!recorder_is_full(rec) && find_modules(lane, record, modules))
 		id = intern_stack(rec, record, modules);
 	lane->slot_stack_id[record->stack_slot] = id;
 	if (lane->slots_changed <= record->stack_slot)
@@ -191,8 +192,7 @@ static void drain(struct recorder *rec, struct lane *lane, uint64_t end)
 			take_call(rec, lane, (const struct xt_record_call *)record);
 			break;
 		case XT_RECORD_STACK:
-			if (!recorder_is_full(rec))
-				take_stack(rec, lane, (struct xt_record_stack *)record);
+			take_stack(rec, lane, (struct xt_record_stack *)record);
 			break;
 		case XT_RECORD_MODULE:
 			take_module(rec, lane, (const struct xt_record_module *)record);

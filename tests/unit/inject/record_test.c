@@ -464,6 +464,43 @@ static void test_write_that_fails(void **unused)
 	calls_before += ALL_ROUNDS * ROUND_CALLS + 2;
 }
 
+/* ---- a log that is full */
+
+static uint32_t define_slot(uint32_t slot, uint64_t frame)
+{
+	struct xt_record_stack *stack;
+	uint32_t bytes = sizeof(*stack) + sizeof(frame) + (uint32_t)xt_stack_modules_bytes(1);
+
+	stack = ring_reserve(thread_lane, bytes);
+	assert_non_null(stack);
+	memset(stack, 0, bytes);
+	stack->head.type = XT_RECORD_STACK;
+	stack->head.bytes = (uint16_t)bytes;
+	stack->stack_slot = slot;
+	stack->frame_count = 1;
+	stack->frames[0] = frame;
+	ring_commit(thread_lane, bytes);
+	record_calls(&rec);
+	assert_int_equal(recorder_flush(&rec), 0);
+	return thread_lane->ring->slot_stack_id[slot];
+}
+
+/* A stack that is no more written must not leave its slot to the one before. */
+static void test_log_that_is_full(void **unused)
+{
+	const uint32_t slot = XT_STACK_SLOT_COUNT - 1;
+
+	(void)unused;
+	begin_log();
+	rec.calls.write_failed = calls_before; /* of the logs before */
+	assert_int_not_equal(define_slot(slot, 0x1000), 0);
+	rec.bound.standing = BOUND_STOPPED;
+	assert_int_equal(define_slot(slot, 0x2000), 0);
+	rec.bound.standing = BOUND_FAR;
+	assert_int_not_equal(define_slot(slot, 0x3000), 0);
+	end_log();
+}
+
 /* ---- lanes of threads that have gone */
 
 static void *short_thread(void *end_inside)
@@ -536,9 +573,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_teardown(name, remove_folder)
 	const struct CMUnitTest tests[] = {
-		TEST(test_every_kind_has_its_rows),
-		TEST(test_tables_fill),
-		TEST(test_write_that_fails),
+		TEST(test_every_kind_has_its_rows), TEST(test_tables_fill),
+		TEST(test_write_that_fails),	    TEST(test_log_that_is_full),
 		TEST(test_lanes_are_retired),
 	};
 
