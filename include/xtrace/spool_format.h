@@ -124,8 +124,10 @@ static inline size_t xt_stack_modules_bytes(uint32_t frame_count)
 	return (frame_count * sizeof(uint16_t) + 7) & ~(size_t)7;
 }
 
-#define XT_MODULE_SLOT_COUNT 512
-#define XT_MODULE_SLOT_NONE  0 /* of frames that lie in no module */
+#define XT_MODULE_SLOT_COUNT   512
+#define XT_MODULE_SLOT_NONE    0 /* of frames that lie in no module; no record defines it */
+#define XT_MODULE_BUILD_ID_MAX 64
+#define XT_MODULE_PATH_MAX     4096
 
 struct xt_record_module {
 	struct xt_record head;
@@ -136,6 +138,12 @@ struct xt_record_module {
 	uint8_t text[]; /* build id, then path; padded to a multiple of 8 bytes */
 };
 _Static_assert(sizeof(struct xt_record_module) == 40, "a module record has a head of 40 bytes");
+
+/* Of the whole record. */
+static inline size_t xt_module_bytes(uint32_t build_id_bytes, uint32_t path_bytes)
+{
+	return (sizeof(struct xt_record_module) + build_id_bytes + path_bytes + 7) & ~(size_t)7;
+}
 
 /*
  * What comes last in a stack record if there are Python frames: this head, the frames, then the code

@@ -24,7 +24,7 @@ static void read_build_id(struct module_image *image, const uint8_t *notes, size
 		if (name_bytes > bytes - at || description_bytes > bytes - at - name_bytes)
 			return;
 		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
-		    !memcmp(notes + at, "GNU", 4) && note->n_descsz <= MODULE_BUILD_ID_MAX) {
+		    !memcmp(notes + at, "GNU", 4) && note->n_descsz <= XT_MODULE_BUILD_ID_MAX) {
 			image->build_id_bytes = note->n_descsz;
 			memcpy(image->build_id, notes + at + name_bytes, note->n_descsz);
 			return;

@@ -11,13 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MODULE_BUILD_ID_MAX 64
+#include "xtrace/spool_format.h"
 
 struct module_image {
 	uint64_t start, end; /* [start, end): from the first to the last byte that is mapped */
 	uint64_t bias;	     /* address - bias = ELF virtual address */
 	uint32_t build_id_bytes;
-	uint8_t build_id[MODULE_BUILD_ID_MAX];
+	uint8_t build_id[XT_MODULE_BUILD_ID_MAX];
 };
 
 /* Fills in the image of the module that has these headers, which must be mapped. False if nothing of

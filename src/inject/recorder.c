@@ -130,7 +130,7 @@ uint32_t recorder_module(struct recorder *rec, const struct module_image *image,
 	uint32_t id;
 	bool is_new;
 
-	if (path_bytes > PATH_MAX || image->build_id_bytes > MODULE_BUILD_ID_MAX)
+	if (path_bytes > PATH_MAX || image->build_id_bytes > XT_MODULE_BUILD_ID_MAX)
 		return 0;
 	key_bytes = offsetof(struct module_image, build_id) + image->build_id_bytes;
 	memcpy(key, image, key_bytes);

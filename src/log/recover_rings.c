@@ -16,18 +16,23 @@ struct slot {
 	const struct xt_record_stack *definition; /* in the ring; NULL: it is from before */
 };
 
-/* A module slot and, beyond what the log has, the record that defines it. */
-struct module_slot {
-	uint64_t module_id; /* XT_MODULE_ID; 0: none, or not in the log yet */
-	const struct xt_record_module *definition;
+/* What a module slot means from one definition to the next. */
+struct module_meaning {
+	uint64_t module_id;			   /* XT_MODULE_ID; 0: not in the log yet */
+	const struct xt_record_module *definition; /* in the ring; NULL: it is from before */
 };
+/* Its first ones: no module; not known which. */
+enum { MEANS_NONE, MEANS_UNKNOWN, MEANINGS_FIRST };
+#define MEANINGS_MAX (UINT16_MAX + 1u) /* a tracer's ring has room for a tenth of that */
 
 struct walk {
 	struct recovery *recovery;
 	struct recovery_ring *ring;
 	struct slot *slots;
-	struct module_slot modules[XT_MODULE_SLOT_COUNT];
-	uint64_t module_ids[XT_STACK_FRAMES_MAX]; /* of the frames of a stack */
+	struct module_meaning *meanings; /* MEANINGS_MAX */
+	uint32_t meaning_count;
+	uint16_t slot_meanings[XT_MODULE_SLOT_COUNT]; /* in meanings, at the cursor */
+	uint64_t module_ids[XT_STACK_FRAMES_MAX];     /* of the frames of a stack */
 };
 
 struct python_lists {
@@ -64,21 +69,21 @@ static void list_python(struct recovery *recovery, const struct xt_record_stack 
 	}
 }
 
-/* The XT_MODULE_ID of a slot, which gets into the log if something refers to it; 0: not known. */
-static uint64_t module_id(struct walk *walk, uint16_t slot_number)
+/* The XT_MODULE_ID of a meaning, which gets into the log if something refers to it; 0: not known. */
+static uint64_t module_id(struct walk *walk, uint16_t index)
 {
-	struct module_slot *slot = &walk->modules[slot_number];
-	const struct xt_record_module *module = slot->definition;
+	struct module_meaning *meaning = &walk->meanings[index];
+	const struct xt_record_module *module = meaning->definition;
 	struct xt_table *table;
 
-	if (slot->module_id || !module)
-		return slot->module_id;
+	if (meaning->module_id || !module)
+		return meaning->module_id;
 	table = recovery_table(walk->recovery, XT_KIND_MODULE,
 			       module->path_bytes + module->build_id_bytes);
 	if (!table)
 		return 0;
-	slot->module_id = ++walk->recovery->last_id[XT_KIND_MODULE];
-	xt_table_put(table, XT_MODULE_ID, slot->module_id);
+	meaning->module_id = ++walk->recovery->last_id[XT_KIND_MODULE];
+	xt_table_put(table, XT_MODULE_ID, meaning->module_id);
 	xt_table_put(table, XT_MODULE_LOAD_NS, walk->ring->header.start_ns);
 	xt_table_put(table, XT_MODULE_START, module->start);
 	xt_table_put(table, XT_MODULE_END, module->end);
@@ -87,21 +92,17 @@ static uint64_t module_id(struct walk *walk, uint16_t slot_number)
 			   module->path_bytes);
 	xt_table_put_bytes(table, XT_MODULE_BUILD_ID, module->text, module->build_id_bytes);
 	xt_table_end_row(table);
-	return slot->module_id;
+	return meaning->module_id;
 }
 
-/* Fills in walk->module_ids. False if what a frame lies in is not known. */
+/* Fills in walk->module_ids of a stack that add_stack() took. False if what a frame lies in is not known. */
 static bool find_modules(struct walk *walk, const struct xt_record_stack *stack)
 {
-	const uint16_t *slots = xt_stack_modules((struct xt_record_stack *)stack);
+	const uint16_t *meanings = xt_stack_modules((struct xt_record_stack *)stack);
 
 	for (uint32_t i = 0; i < stack->frame_count; i++) {
-		walk->module_ids[i] = 0;
-		if (slots[i] == XT_MODULE_SLOT_NONE)
-			continue;
-		walk->module_ids[i] =
-			slots[i] < XT_MODULE_SLOT_COUNT ? module_id(walk, slots[i]) : 0;
-		if (!walk->module_ids[i])
+		walk->module_ids[i] = meanings[i] == MEANS_NONE ? 0 : module_id(walk, meanings[i]);
+		if (meanings[i] != MEANS_NONE && !walk->module_ids[i])
 			return false;
 	}
 	return true;
@@ -155,22 +156,32 @@ static uint64_t stack_id(struct walk *walk, uint32_t slot_number)
 	return slot->stack_id;
 }
 
+/* In our copy of the ring the stack's module slots become what they mean here. */
 static void add_stack(struct walk *walk, const struct xt_record *record)
 {
-	const struct xt_record_stack *stack = (const void *)record;
+	struct xt_record_stack *stack = (void *)record;
+	uint16_t *slots = xt_stack_modules(stack);
 
+	for (uint32_t i = 0; walk->ring->has_modules && i < stack->frame_count; i++)
+		slots[i] = walk->slot_meanings[slots[i]];
 	walk->slots[stack->stack_slot] = (struct slot){.definition = stack};
+}
+
+/* Gives the slot another meaning; what was defined before keeps its own. */
+static void begin_meaning(struct walk *walk, uint32_t slot, struct module_meaning meaning)
+{
+	walk->slot_meanings[slot] = MEANS_UNKNOWN;
+	if ((!meaning.module_id && !meaning.definition) || walk->meaning_count == MEANINGS_MAX)
+		return;
+	walk->slot_meanings[slot] = (uint16_t)walk->meaning_count;
+	walk->meanings[walk->meaning_count++] = meaning;
 }
 
 static void add_module(struct walk *walk, const struct xt_record *record)
 {
 	const struct xt_record_module *module = (const void *)record;
-	struct module_slot *slot = &walk->modules[module->module_slot];
 
-	/* Stacks that were defined before mean what the slot has been until now. */
-	for (uint32_t i = 0; (slot->module_id || slot->definition) && i < XT_STACK_SLOT_COUNT; i++)
-		stack_id(walk, i);
-	*slot = (struct module_slot){.definition = module};
+	begin_meaning(walk, module->module_slot, (struct module_meaning){.definition = module});
 }
 
 static bool add_call_row(struct walk *walk, const struct xt_record_call *call, uint64_t stack)
@@ -375,8 +386,11 @@ static void add_ring(struct walk *walk)
 
 	for (uint32_t i = 0; i < XT_STACK_SLOT_COUNT; i++)
 		walk->slots[i] = (struct slot){.stack_id = header->slot_stack_id[i]};
+	walk->meaning_count = MEANINGS_FIRST;
 	for (uint32_t i = 0; i < XT_MODULE_SLOT_COUNT; i++)
-		walk->modules[i] = (struct module_slot){.module_id = header->slot_module_id[i]};
+		begin_meaning(walk, i,
+			      (struct module_meaning){.module_id = header->slot_module_id[i]});
+	walk->slot_meanings[XT_MODULE_SLOT_NONE] = MEANS_NONE;
 	add_thread(walk);
 	while (!walk->recovery->error && (record = recovery_next_record(&cursor)))
 		adders[record->type](walk, record);
@@ -390,13 +404,13 @@ void recovery_add_rings(struct recovery *recovery)
 	struct walk walk = {.recovery = recovery};
 
 	walk.slots = calloc(XT_STACK_SLOT_COUNT, sizeof(*walk.slots));
-	if (!walk.slots) {
+	walk.meanings = calloc(MEANINGS_MAX, sizeof(*walk.meanings));
+	if (!walk.slots || !walk.meanings)
 		recovery->error = -ENOMEM;
-		return;
-	}
 	for (size_t i = 0; i < recovery->ring_count && !recovery->error; i++) {
 		walk.ring = recovery->rings[i];
 		add_ring(&walk);
 	}
+	free(walk.meanings);
 	free(walk.slots);
 }

@@ -112,19 +112,26 @@ static const size_t record_bytes_min[] = {
 static bool is_right_stack(const struct xt_record_stack *stack, bool has_modules)
 {
 	size_t module_bytes = has_modules ? xt_stack_modules_bytes(stack->frame_count) : 0;
+	const uint16_t *modules;
 
-	return stack->stack_slot < XT_STACK_SLOT_COUNT &&
-	       stack->frame_count <= XT_STACK_FRAMES_MAX &&
-	       sizeof(*stack) + stack->frame_count * sizeof(uint64_t) + module_bytes <=
-		       stack->head.bytes;
+	if (stack->stack_slot >= XT_STACK_SLOT_COUNT || stack->frame_count > XT_STACK_FRAMES_MAX ||
+	    sizeof(*stack) + stack->frame_count * sizeof(uint64_t) + module_bytes >
+		    stack->head.bytes)
+		return false;
+	modules = xt_stack_modules((struct xt_record_stack *)stack);
+	for (uint32_t i = 0; has_modules && i < stack->frame_count; i++)
+		if (modules[i] >= XT_MODULE_SLOT_COUNT)
+			return false;
+	return true;
 }
 
 static bool is_right_module(const struct xt_record_module *module)
 {
-	size_t text_bytes = module->head.bytes - sizeof(*module);
-
-	return module->module_slot < XT_MODULE_SLOT_COUNT && module->build_id_bytes <= text_bytes &&
-	       module->path_bytes <= text_bytes - module->build_id_bytes;
+	return module->module_slot != XT_MODULE_SLOT_NONE &&
+	       module->module_slot < XT_MODULE_SLOT_COUNT &&
+	       module->build_id_bytes <= XT_MODULE_BUILD_ID_MAX &&
+	       module->path_bytes <= XT_MODULE_PATH_MAX &&
+	       module->head.bytes == xt_module_bytes(module->build_id_bytes, module->path_bytes);
 }
 
 static bool is_right(const struct xt_record *record, uint64_t room, bool has_modules)

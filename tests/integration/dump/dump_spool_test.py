@@ -354,6 +354,9 @@ class Spool(DumpTest):
         self.assertEqual(records_of(text, "ring")[0]["modules"], "2")
         for expected, record, version in (
                 ("module slot 512", make.ring_module(512), 6),
+                ("module slot 0", make.ring_module(0), 6),
+                ("a build id of 65 bytes", make.ring_module(build_id=bytes(65)), 6),
+                ("a path of 4097", make.ring_module(path=b"/" + b"x" * 4096)[:4000], 6),
                 ("with 11 bytes of text in 48", make.ring_module(stated=48), 6),
                 ("a record of type 8", make.ring_module(), 5),
                 ("module slot 513", make.ring_stack(1, [7], python=make.ring_modules(513)), 6),

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "log/keys.h"
 #include "log/recover.h"
 #include "log/writer.h"
 
@@ -443,6 +442,66 @@ static void test_module_not_defined(void **state)
 	assert_int_equal(find(XT_KIND_STACK).count, 1);
 }
 
+/* The place in the spool of the n-th record of that type in thread 1's ring. */
+static uint64_t place_of_record(enum xt_record_type type, unsigned n)
+{
+	uint64_t data = made.offsets[MADE_RING_1] + XT_RING_DATA_OFFSET;
+	uint64_t at = made.free_pos & (MADE_RING_BYTES - 1);
+	const struct xt_record *record = (const void *)(made.bytes.data + data + at);
+
+	while (record->type != type || n--) {
+		assert_true(record->bytes > 0 && at < MADE_RING_BYTES);
+		at += record->bytes;
+		record = (const void *)(made.bytes.data + data + at);
+	}
+	return data + at;
+}
+
+/* A definition that comes later says nothing of what the slot meant when the stack was walked. */
+static void test_module_defined_too_late(void **state)
+{
+	struct xt_record_module *module;
+
+	(void)state;
+	made_ring(&made, MADE_RING_1)->slot_module_id[1] = 0;
+	module = (void *)(made.bytes.data + place_of_record(XT_RECORD_MODULE, 1));
+	module->module_slot = 1;
+	lay_out();
+	assert_int_equal(xt_recover(log_path, &got), 0);
+	assert_int_equal(find(XT_KIND_CALL).rows[2][XT_CALL_STACK], 0);
+	assert_int_equal(find(XT_KIND_STACK).count, 1);
+}
+
+/* What no tracer writes ends what is believed of the ring. */
+static void test_module_records_that_cannot_be(void **state)
+{
+	static const struct {
+		enum xt_record_type type;
+		size_t offset, bytes;
+		uint32_t value;
+	} cases[] = {
+		{XT_RECORD_MODULE, offsetof(struct xt_record_module, module_slot), 4, 0},
+		{XT_RECORD_MODULE, offsetof(struct xt_record_module, module_slot), 4,
+		 XT_MODULE_SLOT_COUNT},
+		{XT_RECORD_MODULE, offsetof(struct xt_record_module, build_id_bytes), 4, 65},
+		{XT_RECORD_MODULE, offsetof(struct xt_record_module, path_bytes), 4, 4097},
+		{XT_RECORD_MODULE, offsetof(struct xt_record_module, path_bytes), 4, 2},
+		{XT_RECORD_STACK, sizeof(struct xt_record_stack) + 3 * sizeof(uint64_t), 2,
+		 XT_MODULE_SLOT_COUNT},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		make_again(XT_SPOOL_VERSION);
+		unlink(log_path);
+		memcpy(made.bytes.data + place_of_record(cases[i].type, 0) + cases[i].offset,
+		       &cases[i].value, cases[i].bytes);
+		lay_out();
+		assert_int_equal(xt_recover(log_path, &got), 0);
+		assert_int_equal(got.areas_damaged, 1);
+	}
+}
+
 static void test_unknown_cupti(void **state)
 {
 	static const uint32_t sizes[][2] = {{10, 216}, {1, 96}, {22, 96}, {2, 88}, {49, 128}};
@@ -555,28 +614,6 @@ static void test_not_its_spool(void **state)
 	blob_free(&after);
 }
 
-static void test_keys(void **state)
-{
-	struct keys keys = {0};
-	size_t bytes;
-	bool is_new;
-
-	(void)state;
-	assert_int_equal(keys_find(&keys, "x", 1), 0);
-	for (unsigned round = 0; round < 2; round++) {
-		for (uint32_t i = 0; i < 10000; i++) {
-			/* Of all lengths: 0 to 4 bytes of the number. */
-			assert_int_equal(keys_id(&keys, &i, i ? sizeof(i) - (i % 2) : 0, &is_new),
-					 i + 1);
-			assert_int_equal(is_new, round == 0);
-		}
-	}
-	for (uint32_t i = 1; i < 10000; i++)
-		assert_memory_equal(keys_at(&keys, i + 1, &bytes), &i, 3);
-	keys_free(&keys);
-	assert_int_equal(keys.count, 0);
-}
-
 static int finish(void **state)
 {
 	return test_dir_remove(state);
@@ -596,12 +633,13 @@ int main(void)
 		TEST(test_generations),
 		TEST(test_modules),
 		TEST(test_module_not_defined),
+		TEST(test_module_defined_too_late),
+		TEST(test_module_records_that_cannot_be),
 		TEST(test_unknown_cupti),
 		TEST(test_buffer_that_was_being_zeroed),
 		TEST(test_killed_after_the_write),
 		TEST(test_nothing_to_recover),
 		TEST(test_not_its_spool),
-		cmocka_unit_test(test_keys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, finish);
