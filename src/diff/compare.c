@@ -18,7 +18,7 @@
 			       * several levels */
 #define COMMON_SHARE_MAX 0.1 /* what one of them counts at most */
 /* Rows that differ from run to run by themselves and were not seen to do so: there are taken to be so many. */
-#define UNSEEN_VARYING 0.5
+#define UNSEEN_VARYING 0.25
 
 /* Takes for granted that a path is as long as in the middle of both sides. */
 static int list_common(const struct comparison *c, double *deviations, double *shares,
@@ -83,7 +83,7 @@ int compare_common(struct comparison *c)
 	if (!error && count >= COMMON_PATHS_MIN) {
 		set_common(c, deviations, shares, count, room);
 		c->is_common_known = true;
-		v.is_log = true;
+		v.is_log = v.is_time = true;
 		v.within = NAN;
 		for (size_t r = 0; r < c->run_count; r++) {
 			v.x[r] = c->runs[r].common;

@@ -8,6 +8,9 @@
 #include "diff/comparison.h"
 
 #define EXACT_VARIANCE 1e-14 /* of runs that do not differ: what rounding leaves */
+/* Of times from run to run, as logarithms: less is chance, or a simulated GPU. (On real ones the quietest of rows have
+ * twice as much.) */
+#define TIME_VARIANCE_MIN 1e-8
 
 /* The values of something in all runs of a comparison, as they are tested. */
 struct values {
@@ -16,7 +19,8 @@ struct values {
 	double *typical; /* … and without what is far out, which x is of */
 	double within;	 /* mean variance of x within runs; NAN: not known */
 	enum level level;
-	bool is_log;	 /* else some run has none of it */
+	bool is_log; /* else some run has none of it */
+	bool is_time; /* that is measured, so that what is the same in all runs may differ in the next */
 	bool has_common; /* x goes with what all GPU times have in common */
 };
 

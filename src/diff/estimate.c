@@ -77,6 +77,7 @@ void values_take(struct values *v, const struct comparison *c, enum metric metri
 	v->has_common = c->is_common_known && level_specs[rows[0]->level].is_gpu_time &&
 			metric != METRIC_COUNT;
 	v->is_log = true;
+	v->is_time = metric != METRIC_COUNT && rows[0]->unit == UNIT_NS;
 	v->level = rows[0]->level;
 	for (size_t r = 0; r < c->run_count; r++) {
 		struct quantity q = sum_rows(rows, count, r, metric);
@@ -265,9 +266,9 @@ static double split_probability(const struct comparison *c)
 }
 
 /*
- * Is it on one side alone, or the same in all runs of each side? Then chance can only be that a run is one way or
- * the other by itself. Whether it is there goes with the counts of its level, whatever its times do. noise: of the rows
- * that it is one of.
+ * Is it on one side alone, or, if it is no time, the same in all runs of each side? Then chance can only be that a run is
+ * one way or the other by itself. Whether it is there goes with the counts of its level, whatever its times do. noise: of
+ * the rows that it is one of.
  */
 static bool make_exact(struct effect *effect, const struct comparison *c, const struct values *v,
 		       const struct estimate *estimate, const struct noise *noise)
@@ -275,8 +276,8 @@ static bool make_exact(struct effect *effect, const struct comparison *c, const 
 	bool one_sided = is_one_sided(c, v);
 	double varying = noise->varying_share;
 
-	if (!one_sided &&
-	    !(estimate->sample.freedom > 0.0 && estimate->sample.variance < EXACT_VARIANCE))
+	if (!one_sided && (v->is_time || !(estimate->sample.freedom > 0.0 &&
+					   estimate->sample.variance < EXACT_VARIANCE)))
 		return false;
 	if (v->level == LEVEL_TOTAL)
 		/* (A total is another one if any path is.) */
@@ -309,6 +310,12 @@ static void make_interval(struct effect *effect, const struct comparison *c, con
 	effect->detectable = to_ratio(v, effect, c->run_count, found * error, c);
 }
 
+/* That of runs is never taken to be less. */
+static double variance_min(const struct values *v)
+{
+	return fmax(v->is_time ? TIME_VARIANCE_MIN : 0.0, v->within);
+}
+
 void effect_make(struct effect *effect, const struct comparison *c, const struct values *v,
 		 const struct estimate *e, const struct noise *noise, double weight)
 {
@@ -321,7 +328,8 @@ void effect_make(struct effect *effect, const struct comparison *c, const struct
 	if (make_exact(effect, c, v, e, noise))
 		return;
 	/* (What some runs lack is not like other rows: it is judged by its own runs.) */
-	variance = noise_variance(v->is_log ? noise : &none, &e->sample, &freedom);
+	variance = fmax(variance_min(v),
+			noise_variance(v->is_log ? noise : &none, &e->sample, &freedom));
 	if (!(freedom > 0.0) || !(variance > 0.0))
 		return;
 	error = sqrt(variance * e->factor);
@@ -368,7 +376,7 @@ static bool is_interleaved(const struct series *s)
  * warms up. Least squares with a mean for each side. False if that cannot be told; where one side was recorded
  * after the other, also if there is no sign of it, for then time and side can hardly be told apart.
  */
-static bool with_trend(const struct series *s, double within, double *difference, double *error)
+static bool with_trend(const struct series *s, double least, double *difference, double *error)
 {
 	double means[SIDES][2] = {{0}}, tt = 0.0, tx = 0.0, rest = 0.0, slope, apart, variance;
 	size_t counts[SIDES] = {s->base_count, s->count - s->base_count};
@@ -403,7 +411,7 @@ static bool with_trend(const struct series *s, double within, double *difference
 	if (apart * apart > GAP_MAX * GAP_MAX * tt / (double)s->count)
 		return false;
 	variance = rest / (double)(s->count - 3);
-	variance = variance > within ? variance : within;
+	variance = variance > least ? variance : least;
 	if (!is_interleaved(s) &&
 	    student_two_sided(slope * sqrt(tt / variance), (double)(s->count - 3)) > TREND_P)
 		return false;
@@ -416,7 +424,7 @@ static bool with_trend(const struct series *s, double within, double *difference
 void effect_make_alone(struct effect *effect, const struct comparison *c, const struct values *v)
 {
 	static const struct noise none = {0};
-	double freedom, variance, error, difference, p, within = isnan(v->within) ? 0.0 : v->within;
+	double freedom, variance, error, difference, p;
 	struct estimate e;
 	struct series series;
 
@@ -426,14 +434,14 @@ void effect_make_alone(struct effect *effect, const struct comparison *c, const 
 		return;
 	if (make_exact(effect, c, v, &e, &none))
 		return;
-	variance = noise_variance(&none, &e.sample, &freedom);
+	variance = fmax(variance_min(v), noise_variance(&none, &e.sample, &freedom));
 	if (!(freedom > 0.0) || !(variance > 0.0))
 		return;
 	error = sqrt(variance * e.factor);
 	make_series(&series, c, v);
 	effect->p = student_two_sided(e.difference / error, freedom);
 	make_interval(effect, c, v, e.difference, error, freedom, 1.0);
-	if (with_trend(&series, within, &difference, &error)) {
+	if (with_trend(&series, variance_min(v), &difference, &error)) {
 		p = student_two_sided(difference / error, freedom - 1.0);
 		if (p > effect->p) {
 			effect->p = p;

@@ -264,8 +264,19 @@ static int set_identity(struct run_profile *p, struct tree *tree, const cJSON *i
 			tree->keys[(size_t)id->valuedouble], entry);
 }
 
+/* Parts of a run as a whole are not alike: how much they differ says nothing of how much runs do. */
+static void forget_errors(struct profile_entry *entry)
+{
+	for (int m = 0; m < METRICS; m++) {
+		struct quantity *q = &entry->quantities[m];
+
+		q->typical = q->mean;
+		q->error = q->residual = NAN;
+	}
+}
+
 /* Errors stand there as parts of their mean. */
-static int set_quantities(struct profile_entry *entry, const cJSON *item)
+static int set_quantities(struct profile_entry *entry, bool has_iterations, const cJSON *item)
 {
 	struct quantity *value = &entry->quantities[METRIC_VALUE];
 	struct quantity *count = &entry->quantities[METRIC_COUNT];
@@ -277,7 +288,7 @@ static int set_quantities(struct profile_entry *entry, const cJSON *item)
 	entry->whole_count = cell(&item);
 	value->mean = cell(&item);
 	count->mean = cell(&item);
-	if (isnan(value->mean) || entry->level == LEVEL_MEMORY ||
+	if ((isnan(value->mean) && !has_iterations) || entry->level == LEVEL_MEMORY ||
 	    (entry->level == LEVEL_TOTAL && !strcmp(entry->key, "peak-memory"))) {
 		value->mean = entry->whole_value;
 		count->mean = entry->whole_count;
@@ -293,10 +304,12 @@ static int set_quantities(struct profile_entry *entry, const cJSON *item)
 	value->typical = value->mean * (isnan(typical) ? 1.0 : typical);
 	each->typical = each->mean * (isnan(typical) ? 1.0 : typical);
 	/* (Clocks that differ may make a latency of a total negative.) */
-	if (isinf(value->typical) || isinf(value->error) || isinf(count->mean) ||
-	    isinf(entry->whole_value) ||
+	if (!isfinite(value->typical) || isinf(value->error) || !isfinite(count->mean) ||
+	    !isfinite(entry->whole_value) || !isfinite(entry->whole_count) ||
 	    (entry->level != LEVEL_TOTAL && (value->typical < 0.0 || count->mean < 0.0)))
 		return -EINVAL;
+	if (!has_iterations)
+		forget_errors(entry);
 	return 0;
 }
 
@@ -314,7 +327,8 @@ static int read_level(struct run_profile *p, struct tree *tree, enum level level
 		entry->level = level;
 		error = set_identity(p, tree, row->child, entry);
 		if (!error)
-			error = set_quantities(entry, row->child->next);
+			error = set_quantities(entry, run_profile_has_iterations(p),
+					       row->child->next);
 		if (error)
 			return error;
 		p->entry_count++;
@@ -410,7 +424,12 @@ static int read_document(struct run_profile *p, const cJSON *document, struct pr
 		problems_add(problems, "%s: no run profile", p->origin);
 		return -EINVAL;
 	}
-	if (!(version <= RUN_PROFILE_VERSION)) {
+	if (!(version >= 1.0)) {
+		problems_add(problems, "%s: a run profile without a version that there is",
+			     p->origin);
+		return -EINVAL;
+	}
+	if (version > RUN_PROFILE_VERSION) {
 		problems_add(problems,
 			     "%s: a run profile of version %g, newer than this program, which "
 			     "knows version %d",

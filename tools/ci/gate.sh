@@ -23,6 +23,8 @@
 #	XTRACE_GATE_UPDATE	1: put the runs into the baseline, rather than compare with it
 #	XTRACE_GATE_LABEL	what they are called there (the commit)
 #	XTRACE_GATE_BENCH_OPTIONS	more options of xtrace bench, such as --simulate
+#	XTRACE_GATE_PROFILE_OPTIONS	what an iteration is, for xtrace diff and xtrace baseline alike:
+#				--iteration NAME, --warmup COUNT
 #	XTRACE_GATE_DIFF_OPTIONS	more options of xtrace diff
 #	XTRACE_GATE_OUTPUT	the folder for all that is written (xtrace-gate)
 #
@@ -154,7 +156,9 @@ update() {
 	label=${XTRACE_GATE_LABEL:-$(commit)}
 	mkdir -p "$(dirname "$baseline")"
 	if [ -e "$baseline" ]; then verb=update; else verb=save; fi
-	"$xtrace" baseline $verb "$baseline" "$output/bench" ${label:+--label "$label"} \
+	# shellcheck disable=SC2086
+	"$xtrace" baseline $verb ${XTRACE_GATE_PROFILE_OPTIONS:-} ${label:+--label "$label"} \
+		"$baseline" "$output/bench" \
 		2>"$output/baseline.txt" ||
 		cannot "\`$baseline\` could not be written." "$output/baseline.txt"
 	cat "$output/baseline.txt" >&2
@@ -169,7 +173,8 @@ compare() {
 	[ -n "$rules" ] || [ ! -e .xtrace/rules ] || rules=.xtrace/rules
 	set -f
 	# shellcheck disable=SC2086
-	set -- "$@" ${rules:+--rules "$rules"} ${XTRACE_GATE_DIFF_OPTIONS:-}
+	set -- "$@" ${rules:+--rules "$rules"} ${XTRACE_GATE_PROFILE_OPTIONS:-} \
+		${XTRACE_GATE_DIFF_OPTIONS:-}
 	set +f
 	while IFS= read -r rule; do
 		[ -z "$rule" ] || set -- "$@" --fail-on "$rule"

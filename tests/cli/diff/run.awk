@@ -10,8 +10,11 @@
 #   wrapper   a function more between step and layer_4 (0)
 #   nvtx      iterations are NVTX ranges of this name, with their number (none)
 #   count     how many iterations (60)
+#   still     no noise at all: each run is like the others (0)
 
 function noise(    i, sum) {
+	if (still)
+		return 0
 	for (i = 0; i < 12; i++) {
 		state = state * 16807 % 2147483647
 		sum += state / 2147483647

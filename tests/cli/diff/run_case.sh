@@ -37,7 +37,7 @@ profile() {
 }
 # The verdict and what it is of, without the tables.
 verdict_only() {
-	sed '/^The run as a whole/,/^Note/{/^Note/!d;}'
+	sed '/^The run as a whole/,/^Note\|^exit status/{/^Note\|^exit status/!d;}'
 }
 LC_ALL=C
 TZ=UTC

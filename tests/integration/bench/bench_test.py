@@ -81,7 +81,7 @@ def check_devices(bench):
     """The state of the devices, and what is warned of."""
     done = bench.run("--simulate", "-n", "2", "--", *bench.slow,
                      nvml="sm_mhz:1700,celsius:61,milliwatts:512000",
-                     XTRACE_SIMGPU_KERNEL_NS="500000:500000", XTRACE_SIMGPU_DEVICES="2")
+                     XTRACE_SIMGPU_KERNEL_NS="2000000:2000000", XTRACE_SIMGPU_DEVICES="2")
     gpu = bench.read("xtrace.bench", "run-002", "gpu.json")
     assert gpu["format"] == "xtrace.gpu" and gpu["format_version"] == 1
     # The second device is not used, so it is not there.

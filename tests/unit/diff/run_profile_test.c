@@ -76,6 +76,11 @@ static void test_refused(void **state)
 	} rows[] = {
 		{"xtrace-profile", "xtrace-summary", "no run profile"},
 		{"\"version\":1", "\"version\":2", "newer"},
+		{"\"version\":1", "\"version\":-5", "without a version"},
+		{"\"version\":1", "\"version\":null", "without a version"},
+		{"[2,600,6,12", "[2,600,6,null", "damaged"},
+		{"[2,600,6,12", "[2,600,6,-12", "damaged"},
+		{"[2,600,6", "[2,null,6", "damaged"},
 		{"[2,600", "[6,600", "damaged"},	       /* no such node */
 		{"[3,1000,10", "[-3,1000,10", "damaged"},      /* no such name */
 		{"\"nodes\":[0,", "\"nodes\":[1,", "damaged"}, /* a node below itself */
