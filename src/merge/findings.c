@@ -24,40 +24,81 @@
 
 /* docs/FINDINGS.md says what each stands for, and how it can be wrong. */
 const struct rule_spec rule_specs[RULES] = {
-	[RULE_API_ERRORS] = {"api-errors", 0, "time in the calls that failed", true,
-			     look_api_errors, tell_api_errors},
-	[RULE_MODULE_LOADS] = {"module-loads", 5, "time in the calls that load", false,
-			       look_module_loads, tell_module_loads},
-	[RULE_ALLOC_LOOP] = {"alloc-loop", 5, "time in the calls that allocate and free again",
-			     false, look_alloc_loop, tell_alloc_loop},
-	[RULE_SMALL_COPIES] = {"small-copies", 5,
-			       "time of the copies but for the first of each row", false,
-			       look_small_copies, tell_small_copies},
-	[RULE_PAGEABLE_ASYNC] = {"pageable-async", 10,
-				 "time for which the calls held their thread up", false,
-				 look_pageable_async, tell_pageable_async},
-	[RULE_LOW_BANDWIDTH] = {"low-bandwidth", 10, "time beyond that of 25 GB/s", false,
-				look_low_bandwidth, tell_low_bandwidth},
-	[RULE_SYNC_IDLE] = {"sync-idle", 10, "time for which the GPU was idle around the waits",
-			    false, look_sync_idle, tell_sync_idle},
-	[RULE_SHORT_KERNELS] = {"short-kernels", 15,
-				"time for which the GPU waited for these launches", false,
-				look_short_kernels, tell_short_kernels},
-	[RULE_SERIAL_STREAMS] = {"serial-streams", 15,
-				 "time for which kernels waited for other streams", false,
-				 look_serial_streams, tell_serial_streams},
-	[RULE_STREAM_IMBALANCE] = {"stream-imbalance", 15,
-				   "time of the busiest stream beyond the mean", false,
-				   look_stream_imbalance, tell_stream_imbalance},
-	[RULE_DEVICE_IMBALANCE] = {"device-imbalance", 15,
-				   "time of the busiest device beyond the mean", false,
-				   look_device_imbalance, tell_device_imbalance},
-	[RULE_SMALL_GRIDS] = {"small-grids", 15, "time that a full device would need less, at most",
-			      false, look_small_grids, tell_small_grids},
-	[RULE_COPY_SHARE] = {"copy-share", 20, "time in which copies ran and no kernel", false,
-			     look_copy_share, tell_copy_share},
-	[RULE_GPU_IDLE] = {"gpu-idle", 25, "idle time of that kind, but for the longest gaps",
-			   false, look_gpu_idle, tell_gpu_idle},
+	[RULE_API_ERRORS] = {.name = "api-errors",
+			     .estimate = "time in the calls that failed",
+			     .is_error = true,
+			     .is_of_threads = true,
+			     .look = look_api_errors,
+			     .tell = tell_api_errors},
+	[RULE_MODULE_LOADS] = {.name = "module-loads",
+			       .share_percent = 5,
+			       .estimate = "time in the calls that load",
+			       .is_of_threads = true,
+			       .look = look_module_loads,
+			       .tell = tell_module_loads},
+	[RULE_ALLOC_LOOP] = {.name = "alloc-loop",
+			     .share_percent = 5,
+			     .estimate = "time in the calls that allocate and free again",
+			     .is_of_threads = true,
+			     .look = look_alloc_loop,
+			     .tell = tell_alloc_loop},
+	[RULE_SMALL_COPIES] = {.name = "small-copies",
+			       .share_percent = 5,
+			       .estimate = "time of the copies but for the first of each row",
+			       .is_of_threads = true,
+			       .look = look_small_copies,
+			       .tell = tell_small_copies},
+	[RULE_PAGEABLE_ASYNC] = {.name = "pageable-async",
+				 .share_percent = 10,
+				 .estimate = "time for which the calls held their thread up",
+				 .is_of_threads = true,
+				 .look = look_pageable_async,
+				 .tell = tell_pageable_async},
+	[RULE_LOW_BANDWIDTH] = {.name = "low-bandwidth",
+				.share_percent = 10,
+				.estimate = "time beyond that of 25 GB/s",
+				.look = look_low_bandwidth,
+				.tell = tell_low_bandwidth},
+	[RULE_SYNC_IDLE] = {.name = "sync-idle",
+			    .share_percent = 10,
+			    .estimate = "time for which the GPU was idle around the waits",
+			    .look = look_sync_idle,
+			    .tell = tell_sync_idle},
+	[RULE_SHORT_KERNELS] = {.name = "short-kernels",
+				.share_percent = 15,
+				.estimate = "time for which the GPU waited for these launches",
+				.look = look_short_kernels,
+				.tell = tell_short_kernels},
+	[RULE_SERIAL_STREAMS] = {.name = "serial-streams",
+				 .share_percent = 15,
+				 .estimate = "time for which kernels waited for other streams",
+				 .look = look_serial_streams,
+				 .tell = tell_serial_streams},
+	[RULE_STREAM_IMBALANCE] = {.name = "stream-imbalance",
+				   .share_percent = 15,
+				   .estimate = "time of the busiest stream beyond the mean",
+				   .look = look_stream_imbalance,
+				   .tell = tell_stream_imbalance},
+	[RULE_DEVICE_IMBALANCE] = {.name = "device-imbalance",
+				   .share_percent = 15,
+				   .estimate = "time of the busiest device beyond the mean",
+				   .look = look_device_imbalance,
+				   .tell = tell_device_imbalance},
+	[RULE_SMALL_GRIDS] = {.name = "small-grids",
+			      .share_percent = 15,
+			      .estimate = "time that a full device would need less, at most",
+			      .look = look_small_grids,
+			      .tell = tell_small_grids},
+	[RULE_COPY_SHARE] = {.name = "copy-share",
+			     .share_percent = 20,
+			     .estimate = "time in which copies ran and no kernel",
+			     .look = look_copy_share,
+			     .tell = tell_copy_share},
+	[RULE_GPU_IDLE] = {.name = "gpu-idle",
+			   .share_percent = 25,
+			   .estimate = "idle time of that kind, but for the longest gaps",
+			   .look = look_gpu_idle,
+			   .tell = tell_gpu_idle},
 };
 
 const char *finding_rule_name(enum rule rule)
@@ -112,8 +153,10 @@ int finding_parse(double shares[RULES], const char *text)
 
 	if (!equals)
 		return -EINVAL;
-	share = !strcmp(equals + 1, "off") ? -1 : strtod(equals + 1, &end);
-	if (share >= 0 && (equals[1] < '0' || equals[1] > '9' || *end || share > 100))
+	share = strtod(equals + 1, &end);
+	if (!strcmp(equals + 1, "off"))
+		share = -1;
+	else if (equals[1] < '0' || equals[1] > '9' || *end || !(share <= 100))
 		return -EINVAL;
 	for (int rule = 0; rule < RULES; rule++) {
 		if (!is_meant(rule, text, length))
@@ -142,6 +185,12 @@ int looking_add(struct looking *looking, uint32_t site, uint64_t cost_ns, uint64
 	return 0;
 }
 
+void looking_cost(struct looking *looking, uint64_t cost_ns)
+{
+	looking->cost_ns = cost_ns;
+	looking->has_cost = true;
+}
+
 void finding_say(struct finding *finding, const char *format, ...)
 {
 	va_list arguments;
@@ -161,29 +210,19 @@ void finding_prove(struct finding *finding, const char *name, uint64_t value)
 	finding->evidence[finding->evidence_count++].value = value;
 }
 
-static int compare_candidates(const void *a, const void *b)
+static bool is_enough(enum rule rule, double share, uint64_t cost_ns, uint64_t whole_ns)
 {
-	const struct candidate *x = a, *y = b;
-
-	if (x->cost_ns != y->cost_ns)
-		return x->cost_ns > y->cost_ns ? -1 : 1;
-	if (x->count != y->count)
-		return x->count > y->count ? -1 : 1;
-	return x->site < y->site ? -1 : x->site > y->site;
+	return rule_specs[rule].is_error ||
+	       (cost_ns >= COST_LEAST_NS && (double)cost_ns * 100 >= (double)whole_ns * share);
 }
 
 bool finding_is_enough(const struct settings *settings, enum rule rule, uint64_t cost_ns,
 		       uint64_t whole_ns)
 {
-	const struct rule_spec *spec = &rule_specs[rule];
 	double share = settings->finding_shares[rule];
 
-	if (share < 0)
-		return false;
-	if (share == 0)
-		share = spec->share_percent;
-	return spec->is_error ||
-	       (cost_ns >= COST_LEAST_NS && (double)cost_ns * 100 >= (double)whole_ns * share);
+	return share >= 0 &&
+	       is_enough(rule, share ? share : rule_specs[rule].share_percent, cost_ns, whole_ns);
 }
 
 static void free_finding(struct finding *finding)
@@ -197,58 +236,92 @@ static void free_finding(struct finding *finding)
 
 static int find(struct looking *looking, struct finding *finding)
 {
-	struct reading *reading = looking->reading;
-	struct sites *sites = looking->sites;
-	size_t wanted = looking->candidate_count < FINDING_PLACES_MAX ? looking->candidate_count
-								      : FINDING_PLACES_MAX;
-	int error = 0;
+	int error;
 
-	qsort(looking->candidates, looking->candidate_count, sizeof(*looking->candidates),
-	      compare_candidates);
-	finding->process = strdup(reading->process.label);
+	finding->process = strdup(looking->reading->process.label);
 	finding->process_count = 1;
-	finding->cost_ns =
-		looking->cost_ns < looking->whole_ns ? looking->cost_ns : looking->whole_ns;
+	finding->cost_ns = looking->cost_ns;
 	finding->whole_ns = looking->whole_ns;
-	finding->place_all_count = looking->candidate_count;
-	for (size_t c = 0; c < wanted && !error; c++) {
-		const struct candidate *candidate = &looking->candidates[c];
-
-		error = finding_place(reading, &sites->list[candidate->site],
-				      &finding->places[finding->place_count++]);
-		finding->places[c].cost_ns = candidate->cost_ns;
-		finding->places[c].count = candidate->count;
-	}
+	error = finding_add_places(looking, finding);
 	if (error || !finding->process)
 		return -ENOMEM;
-	for (size_t c = 0; c < looking->candidate_count; c++)
-		sites->list[looking->candidates[c].site].is_claimed = true;
 	rule_specs[finding->rule].tell(looking, finding);
 	return finding->what ? 0 : -ENOMEM;
 }
 
-static void add_costs(struct looking *looking)
+/* What is found explains idle time, whether the user wants to know of it or not. */
+static void claim(struct looking *looking, enum rule rule)
 {
+	if (rule_specs[rule].is_error)
+		return;
 	for (size_t c = 0; c < looking->candidate_count; c++)
-		looking->cost_ns += looking->candidates[c].cost_ns;
+		looking->sites->list[looking->candidates[c].site].is_claimed = true;
+}
+
+/* Time of threads passes on all of them at once: it is that of the one which lost most. What a site
+ * costs is spread over those that call there. */
+static uint64_t longest_ns(const struct looking *looking)
+{
+	uint64_t by_thread_ns[SITES_THREADS] = {0}, longest_ns = 0;
+
+	for (size_t c = 0; c < looking->candidate_count; c++) {
+		const struct candidate *candidate = &looking->candidates[c];
+		uint64_t threads = looking->sites->list[candidate->site].threads;
+		int count = __builtin_popcountll(threads);
+
+		for (int t = 0; t < SITES_THREADS; t++)
+			if (threads >> t & 1)
+				sites_add(&by_thread_ns[t], candidate->cost_ns / (uint64_t)count);
+	}
+	for (int t = 0; t < SITES_THREADS; t++)
+		if (by_thread_ns[t] > longest_ns)
+			longest_ns = by_thread_ns[t];
+	return longest_ns;
+}
+
+static void add_costs(struct looking *looking, bool is_of_threads)
+{
+	uint64_t sum_ns = 0, longest;
+
+	for (size_t c = 0; c < looking->candidate_count; c++)
+		sites_add(&sum_ns, looking->candidates[c].cost_ns);
+	if (!looking->has_cost)
+		looking->cost_ns = sum_ns;
+	if (is_of_threads) {
+		longest = longest_ns(looking);
+		looking->cost_ns /= looking->device_count;
+		if (looking->cost_ns > longest)
+			looking->cost_ns = longest;
+	}
+	if (looking->cost_ns > looking->whole_ns)
+		looking->cost_ns = looking->whole_ns;
+	for (size_t c = 0; c < looking->candidate_count; c++)
+		looking->candidates[c].cost_ns =
+			sites_part(looking->candidates[c].cost_ns, looking->cost_ns, sum_ns);
 }
 
 static int apply_rule(struct looking *looking, enum rule rule)
 {
 	struct findings *findings = &looking->reading->run->findings;
 	struct finding finding = {.rule = rule};
+	bool is_told;
 	int error;
 
 	looking->candidate_count = 0;
 	looking->cost_ns = 0;
+	looking->has_cost = false;
 	memset(looking->facts, 0, sizeof(looking->facts));
 	error = rule_specs[rule].look(looking);
-	if (!looking->cost_ns)
-		add_costs(looking);
-	if (error || !looking->candidate_count ||
-	    !finding_is_enough(looking->reading->run->settings, rule, looking->cost_ns,
-			       looking->whole_ns))
+	add_costs(looking, rule_specs[rule].is_of_threads);
+	if (error || !looking->candidate_count)
 		return error;
+	is_told = finding_is_enough(looking->reading->run->settings, rule, looking->cost_ns,
+				    looking->whole_ns);
+	if (is_told ||
+	    is_enough(rule, rule_specs[rule].share_percent, looking->cost_ns, looking->whole_ns))
+		claim(looking, rule);
+	if (!is_told)
+		return 0;
 	error = find(looking, &finding);
 	if (!error)
 		error = grow(&findings->list, &findings->capacity, findings->count + 1,
@@ -302,14 +375,27 @@ static int compare_findings(const void *a, const void *b)
 /* The costlier one stands for both. */
 static void join(struct finding *into, struct finding *other)
 {
-	uint64_t cost_ns = into->cost_ns + other->cost_ns;
-	uint64_t whole_ns = into->whole_ns + other->whole_ns;
-	uint32_t process_count = into->process_count + other->process_count;
-
+	sites_add(&into->cost_ns, other->cost_ns);
+	sites_add(&into->whole_ns, other->whole_ns);
+	into->process_count += other->process_count;
 	free_finding(other);
-	into->cost_ns = cost_ns;
-	into->whole_ns = whole_ns;
-	into->process_count = process_count;
+}
+
+/* The sentence, the evidence and the places are of one of the processes; the sums are of all. 0 or -ENOMEM. */
+static int say_whose(struct finding *finding)
+{
+	char time[TIME_BYTES], *text;
+
+	format_time(time, finding->cost_ns);
+	if (asprintf(&text,
+		     "%s That is %s; in all %u processes that do so it is %s, %s of their time at "
+		     "work.",
+		     finding->what, finding->process, finding->process_count, time,
+		     finding_share(finding->cost_ns, finding->whole_ns)) < 0)
+		return -ENOMEM;
+	free(finding->what);
+	finding->what = text;
+	return 0;
 }
 
 int findings_finish(struct run *run)
@@ -335,6 +421,9 @@ int findings_finish(struct run *run)
 		}
 	}
 	findings->count = kept;
+	for (size_t f = 0; f < kept && !error; f++)
+		if (findings->list[f].process_count > 1)
+			error = say_whose(&findings->list[f]);
 	if (kept)
 		qsort(findings->list, kept, sizeof(*findings->list), compare_findings);
 	return error;

@@ -48,6 +48,7 @@ struct finding_place {
 	uint32_t file;	   /* … NAME_EMPTY: not known */
 	uint32_t line;	   /* … 0: not known */
 	bool says_line;	   /* … the name does already */
+	bool is_own;	   /* the user's, not a library's */
 	struct finding_frame {
 		uint32_t name;
 		uint32_t file;

@@ -37,11 +37,11 @@ static struct shared shared_of(const struct looking *looking, uint32_t device)
 		if (!row->defined || row->device != device || stream->shared_count < KERNELS_LEAST)
 			continue;
 		shared.stream_count++;
-		shared.count += stream->shared_count;
-		shared.ns += stream->shared_ns;
-		shared.held_count += stream->held_count;
-		shared.held_ns += stream->held_ns;
-		fill_ns += stream->shared_fill_ns;
+		sites_add(&shared.count, stream->shared_count);
+		sites_add(&shared.ns, stream->shared_ns);
+		sites_add(&shared.held_count, stream->held_count);
+		sites_add(&shared.held_ns, stream->held_ns);
+		sites_add(&fill_ns, stream->shared_fill_ns);
 		if (stream->shared_ns <= shared.most_ns)
 			continue;
 		shared.most_ns = stream->shared_ns;
@@ -67,7 +67,7 @@ static uint64_t serial_loss_ns(const struct shared *shared, const struct site_de
 		return 0;
 	if (beside > shared->stream_count)
 		beside = shared->stream_count;
-	return smaller(shared->held_ns, (uint64_t)((double)shared->ns * (1 - 1 / beside)));
+	return smaller(shared->held_ns, shape_share(shared->ns, 1 - 1 / beside));
 }
 
 int look_serial_streams(struct looking *looking)
@@ -82,17 +82,17 @@ int look_serial_streams(struct looking *looking)
 
 		if (!ns)
 			continue;
-		loss_ns += ns;
-		looking->facts[0] += shared.stream_count;
-		looking->facts[1] += shared.held_count;
-		looking->facts[2] += shared.ns;
-		looking->facts[3] += sites->devices[d].kernel_union_ns;
+		sites_add(&loss_ns, ns);
+		sites_add(&looking->facts[0], shared.stream_count);
+		sites_add(&looking->facts[1], shared.held_count);
+		sites_add(&looking->facts[2], shared.ns);
+		sites_add(&looking->facts[3], sites->devices[d].kernel_union_ns);
 	}
 	for (uint32_t s = 1; s < sites->count && !error && loss_ns; s++)
 		if (sites->list[s].has_streams)
 			error = looking_add(looking, s, sites->list[s].kernel_ns,
 					    sites->list[s].count);
-	looking->cost_ns = loss_ns / looking->device_count;
+	looking_cost(looking, loss_ns / looking->device_count);
 	return error;
 }
 
@@ -122,14 +122,28 @@ uint64_t uneven_ns(uint64_t most_ns, uint64_t sum_ns, uint64_t count)
 {
 	uint64_t mean_ns = count ? sum_ns / count : 0;
 
-	if (count < 2 || (double)(most_ns - mean_ns) < UNEVEN_LEAST * (double)most_ns)
+	if (count < 2 || most_ns <= mean_ns ||
+	    (double)(most_ns - mean_ns) < UNEVEN_LEAST * (double)most_ns)
 		return 0;
 	return most_ns - mean_ns;
+}
+
+/* One more device has most of the work of that site. */
+static int add_device(struct looking *looking, uint32_t site, uint64_t cost_ns)
+{
+	for (size_t c = 0; c < looking->candidate_count; c++) {
+		if (looking->candidates[c].site != site)
+			continue;
+		sites_add(&looking->candidates[c].cost_ns, cost_ns);
+		return 0;
+	}
+	return looking_add(looking, site, cost_ns, looking->sites->list[site].count);
 }
 
 int look_stream_imbalance(struct looking *looking)
 {
 	const struct sites *sites = looking->sites;
+	uint64_t most_ns = 0;
 	int error = 0;
 
 	for (size_t d = 0; d < sites->device_count && !error; d++) {
@@ -143,11 +157,14 @@ int look_stream_imbalance(struct looking *looking)
 		    shared.most_ns < device->kernel_union_ns / 2 ||
 		    (double)device->kernel_ns < OVERLAP_MOST * (double)device->kernel_union_ns)
 			continue;
-		looking->facts[0] = shared.stream_count;
-		looking->facts[1] = shared.most_ns;
-		looking->facts[2] = shared.ns / shared.stream_count;
-		error = looking_add(looking, top, ns / looking->device_count,
-				    sites->list[top].count);
+		if (ns > most_ns) {
+			looking->facts[0] = shared.stream_count;
+			looking->facts[1] = shared.most_ns;
+			looking->facts[2] = shared.ns / shared.stream_count;
+			looking->facts[3] = device->device;
+			most_ns = ns;
+		}
+		error = add_device(looking, top, ns / looking->device_count);
 	}
 	return error;
 }
@@ -201,7 +218,7 @@ int look_device_imbalance(struct looking *looking)
 		if (device->kernel_count < KERNELS_LEAST)
 			continue;
 		count++;
-		sum_ns += device->kernel_union_ns;
+		sites_add(&sum_ns, device->kernel_union_ns);
 		if (device->kernel_union_ns <= most_ns)
 			continue;
 		most_ns = device->kernel_union_ns;
@@ -239,23 +256,36 @@ void tell_device_imbalance(const struct looking *looking, struct finding *findin
 	finding_prove(finding, "mean_device_time_ns", looking->facts[2]);
 }
 
+/* What devices have to spare while kernels run, whoever else runs beside. */
+static uint64_t spare_ns(const struct sites *sites)
+{
+	uint64_t ns = 0;
+
+	for (size_t d = 0; d < sites->device_count; d++) {
+		const struct site_device *device = &sites->devices[d];
+
+		if (device->kernel_union_ns > device->fill_ns)
+			sites_add(&ns, device->kernel_union_ns - device->fill_ns);
+	}
+	return ns;
+}
+
 int look_small_grids(struct looking *looking)
 {
+	uint64_t loss_ns = 0;
 	int error = 0;
 
 	for (uint32_t s = 1; s < looking->sites->count && !error; s++) {
 		const struct site *site = &looking->sites->list[s];
 
-		if (!site->is_claimed && site->small_count >= KERNELS_LEAST)
-			error = looking_add(looking, s, site->small_loss_ns / looking->device_count,
-					    site->small_count);
+		if (site->is_claimed || site->small_count < KERNELS_LEAST)
+			continue;
+		sites_add(&loss_ns, site->small_loss_ns);
+		error = looking_add(looking, s, site->small_loss_ns / looking->device_count,
+				    site->small_count);
 	}
+	looking_cost(looking, smaller(loss_ns, spare_ns(looking->sites)) / looking->device_count);
 	return error;
-}
-
-static uint64_t product(const uint32_t sides[3])
-{
-	return (uint64_t)sides[0] * (sides[1] ? sides[1] : 1) * (sides[2] ? sides[2] : 1);
 }
 
 void tell_small_grids(const struct looking *looking, struct finding *finding)
@@ -269,21 +299,23 @@ void tell_small_grids(const struct looking *looking, struct finding *finding)
 	char time[TIME_BYTES];
 
 	format_time(time, finding->cost_ns);
-	finding_say(finding,
-		    "Kernels of %" PRIu64 " blocks of %" PRIu64 " threads run alone on a GPU of %u "
-		    "multiprocessors%s, %s, and leave most of it unused; with all of it they would "
-		    "take "
-		    "up to %s less, %s of the time at work.",
-		    product(shape->grid), product(shape->block), processors,
-		    is_known ? "" : " (at least: the log does not say)",
-		    finding_places(looking, finding), time,
-		    finding_share(finding->cost_ns, finding->whole_ns));
+	finding_say(
+		finding,
+		"Kernels of %" PRIu64 " blocks of %" PRIu64
+		" threads, launched %s, leave most of a GPU of %u multiprocessors%s unused, "
+		"whatever "
+		"runs beside them; with all of it they would take up to %s less, %s of the time at "
+		"work.",
+		shape_product(shape->grid), shape_product(shape->block),
+		finding_places(looking, finding), processors,
+		is_known ? "" : " (at least: the log does not say)", time,
+		finding_share(finding->cost_ns, finding->whole_ns));
 	finding->advice =
 		"Use more blocks, of 128 threads or more, or run several such kernels side "
 		"by side in streams.";
 	finding_prove(finding, "kernel_count", site->small_count);
 	finding_prove(finding, "kernel_alone_time_ns", site->small_ns);
-	finding_prove(finding, "block_count", product(shape->grid));
-	finding_prove(finding, "thread_count", product(shape->block));
+	finding_prove(finding, "block_count", shape_product(shape->grid));
+	finding_prove(finding, "thread_count", shape_product(shape->block));
 	finding_prove(finding, "multiprocessor_count", processors);
 }

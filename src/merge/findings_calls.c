@@ -11,9 +11,8 @@
 #include "merge/findings_rules.h"
 #include "merge/labels.h"
 
-#define LOADS_LEAST  8	 /* with work in between */
-#define ALLOCS_LEAST 16	 /* with frees in between */
-#define NOT_READY    600 /* the answer to a question, and no error */
+#define LOADS_LEAST  8	/* with work in between */
+#define ALLOCS_LEAST 16 /* with frees in between */
 
 static const uint32_t classes_that_matter =
 	1u << XT_API_LAUNCH | 1u << XT_API_GRAPH_LAUNCH | 1u << XT_API_COPY | 1u << XT_API_SET |
@@ -26,11 +25,11 @@ int look_api_errors(struct looking *looking)
 	for (uint32_t s = 1; s < looking->sites->count && !error; s++) {
 		const struct site *site = &looking->sites->list[s];
 
-		if (site->failed_count && site->last_result != NOT_READY &&
-		    classes_that_matter >> site->class & 1)
-			error = looking_add(looking, s,
-					    site->time_ns / site->count * site->failed_count,
-					    site->failed_count);
+		if (site->failed_count && classes_that_matter >> site->class & 1)
+			error = looking_add(
+				looking, s,
+				sites_part(site->time_ns, site->failed_count, site->count),
+				site->failed_count);
 	}
 	return error;
 }
@@ -78,6 +77,7 @@ int look_module_loads(struct looking *looking)
 
 void tell_module_loads(const struct looking *looking, struct finding *finding)
 {
+	uint64_t count = 0, ns = 0;
 	char time[TIME_BYTES];
 
 	format_time(time, finding->cost_ns);
@@ -88,8 +88,20 @@ void tell_module_loads(const struct looking *looking, struct finding *finding)
 		    finding_share(finding->cost_ns, finding->whole_ns));
 	finding->advice = "Load each module once, before the loop, and keep it; of PTX, let the "
 			  "driver's cache keep what it compiled, or ship code for the GPU.";
-	finding_prove(finding, "load_count", looking->candidates[0].count);
-	finding_prove(finding, "load_time_ns", looking->candidates[0].cost_ns);
+	for (size_t c = 0; c < looking->candidate_count; c++) {
+		sites_add(&count, looking->candidates[c].count);
+		sites_add(&ns, looking->sites->list[looking->candidates[c].site].time_ns);
+	}
+	finding_prove(finding, "load_count", count);
+	finding_prove(finding, "load_time_ns", ns);
+}
+
+static uint64_t cost_ns(const struct site *site)
+{
+	uint64_t ns = sites_part(site->time_ns, site->after_free_count, site->count);
+
+	sites_add(&ns, site->free_ns);
+	return ns;
 }
 
 int look_alloc_loop(struct looking *looking)
@@ -101,10 +113,7 @@ int look_alloc_loop(struct looking *looking)
 
 		if (site->class == XT_API_ALLOC && !site->is_async &&
 		    site->after_free_count >= ALLOCS_LEAST)
-			error = looking_add(looking, s,
-					    site->time_ns / site->count * site->after_free_count +
-						    site->free_ns,
-					    site->count);
+			error = looking_add(looking, s, cost_ns(site), site->count);
 	}
 	return error;
 }
@@ -117,9 +126,9 @@ void tell_alloc_loop(const struct looking *looking, struct finding *finding)
 	for (size_t c = 0; c < looking->candidate_count; c++) {
 		const struct site *site = &looking->sites->list[looking->candidates[c].site];
 
-		alloc_ns += site->time_ns;
-		free_ns += site->free_ns;
-		again += site->after_free_count;
+		sites_add(&alloc_ns, site->time_ns);
+		sites_add(&free_ns, site->free_ns);
+		sites_add(&again, site->after_free_count);
 	}
 	format_time(time, finding->cost_ns);
 	finding_say(finding,

@@ -30,11 +30,16 @@ int look_sync_idle(struct looking *looking)
 
 void tell_sync_idle(const struct looking *looking, struct finding *finding)
 {
-	uint64_t held_count = 0;
+	uint64_t held_count = 0, held_ns = 0, wait_ns = 0;
 	char time[TIME_BYTES];
 
-	for (size_t c = 0; c < looking->candidate_count; c++)
-		held_count += looking->sites->list[looking->candidates[c].site].held_count;
+	for (size_t c = 0; c < looking->candidate_count; c++) {
+		const struct site *site = &looking->sites->list[looking->candidates[c].site];
+
+		sites_add(&held_count, site->held_count);
+		sites_add(&held_ns, site->held_ns);
+		sites_add(&wait_ns, site->time_ns);
+	}
 	format_time(time, finding->cost_ns);
 	finding_say(finding,
 		    "%s waits until the GPU has run dry, %s: until it gets work again it is idle, "
@@ -45,9 +50,8 @@ void tell_sync_idle(const struct looking *looking, struct finding *finding)
 		"Launch what comes next before waiting, wait for an event instead of all "
 		"work, or fetch results less often (of PyTorch: .item(), .cpu(), print()).";
 	finding_prove(finding, "wait_left_idle_count", held_count);
-	finding_prove(finding, "gpu_idle_ns", finding->cost_ns);
-	finding_prove(finding, "wait_time_ns",
-		      looking->sites->list[looking->candidates[0].site].time_ns);
+	finding_prove(finding, "gpu_idle_ns", held_ns);
+	finding_prove(finding, "wait_time_ns", wait_ns);
 }
 
 int look_short_kernels(struct looking *looking)
@@ -60,10 +64,10 @@ int look_short_kernels(struct looking *looking)
 		if (site->class != XT_API_LAUNCH || !site->kernel_count ||
 		    site->kernel_ns / site->kernel_count > SHORT_NS)
 			continue;
-		looking->facts[0] += site->kernel_count;
-		looking->facts[1] += site->kernel_ns;
-		looking->facts[2] += site->time_ns;
-		looking->facts[3] += site->idle_count[IDLE_LAUNCH_LATE];
+		sites_add(&looking->facts[0], site->kernel_count);
+		sites_add(&looking->facts[1], site->kernel_ns);
+		sites_add(&looking->facts[2], site->time_ns);
+		sites_add(&looking->facts[3], site->idle_count[IDLE_LAUNCH_LATE]);
 		if (site->late_ns)
 			error = looking_add(looking, s, site->late_ns / looking->device_count,
 					    site->count);
@@ -102,12 +106,19 @@ static uint64_t unexplained_ns(const struct looking *looking, enum idle_class cl
 
 	*gap_count = 0;
 	for (size_t d = 0; d < looking->sites->device_count; d++) {
-		idle_ns += site_device_idle_ns(&looking->sites->devices[d], class);
-		*gap_count += looking->sites->devices[d].gap_count[class];
+		sites_add(&idle_ns, site_device_idle_ns(&looking->sites->devices[d], class));
+		sites_add(gap_count, looking->sites->devices[d].gap_count[class]);
 	}
-	for (uint32_t s = 1; s < looking->sites->count; s++)
-		if (looking->sites->list[s].is_claimed)
-			explained_ns += looking->sites->list[s].idle_ns[class];
+	for (uint32_t s = 1; s < looking->sites->count; s++) {
+		const struct site *site = &looking->sites->list[s];
+
+		if (site->is_claimed) {
+			sites_add(&explained_ns, site->idle_ns[class]);
+			continue;
+		}
+		sites_add(&idle_ns, site->held_idle_ns[class]);
+		sites_add(gap_count, site->held_idle_ns[class] ? site->held_count : 0);
+	}
 	return idle_ns > explained_ns ? idle_ns - explained_ns : 0;
 }
 
@@ -129,12 +140,15 @@ int look_gpu_idle(struct looking *looking)
 	for (uint32_t s = 1; s < looking->sites->count && !error && looking->facts[0]; s++) {
 		const struct site *site = &looking->sites->list[s];
 
-		if (!site->is_claimed && site->idle_ns[most])
-			error = looking_add(looking, s, site->idle_ns[most] / looking->device_count,
-					    site->idle_count[most]);
+		uint64_t ns = site->idle_ns[most];
+
+		sites_add(&ns, site->held_idle_ns[most]);
+		if (!site->is_claimed && ns)
+			error = looking_add(looking, s, ns / looking->device_count,
+					    site->idle_count[most] + site->held_count);
 	}
 	looking->facts[2] = most;
-	looking->cost_ns = looking->facts[0] / looking->device_count;
+	looking_cost(looking, looking->facts[0] / looking->device_count);
 	return error;
 }
 
@@ -146,7 +160,8 @@ static const struct {
 	[IDLE_LAUNCH_LATE] = {"the thread that launches does not keep up",
 			      "Launch ahead of the GPU, fewer and longer kernels, or CUDA graphs; "
 			      "take other work out of the thread that launches."},
-	[IDLE_CPU_IN_SYNC] = {"the CPU waits for it", "Launch what comes next before waiting."},
+	[IDLE_CPU_IN_SYNC] = {"the CPU waits until it has run dry",
+			      "Launch what comes next before waiting."},
 	[IDLE_ON_COPY] = {"a copy has to be done first",
 			  "Copy earlier, in another stream and from pinned memory."},
 	[IDLE_ON_STREAM] = {"another stream has to be done first",
@@ -164,17 +179,24 @@ static const struct {
 void tell_gpu_idle(const struct looking *looking, struct finding *finding)
 {
 	enum idle_class class = (enum idle_class)looking->facts[2];
+	const struct site *site = &looking->sites->list[looking->candidates[0].site];
+	bool is_graph = site->class == XT_API_GRAPH_LAUNCH && class == IDLE_LAUNCH_LATE;
+	bool holds = site->held_idle_ns[class] > site->idle_ns[class];
+	enum idle_class why = holds && site->waits ? IDLE_CPU_IN_SYNC : class;
 	char time[TIME_BYTES], *where = finding_where(&looking->reading->run->paths, finding);
 
 	format_time(time, finding->cost_ns);
 	finding_say(finding,
-		    "The GPU is idle for %s, %s of the time at work, because %s; mostly before the "
-		    "work of "
-		    "%s in %s.",
-		    time, finding_share(finding->cost_ns, finding->whole_ns), idle_words[class].why,
-		    finding_api(looking, finding), where ? where : "?");
+		    "The GPU is idle for %s, %s of the time at work, because %s; mostly %s %s "
+		    "in %s.",
+		    time, finding_share(finding->cost_ns, finding->whole_ns), idle_words[why].why,
+		    holds ? "around" : "before the work of", finding_api(looking, finding),
+		    where ? where : "?");
 	free(where);
-	finding->advice = idle_words[class].advice;
+	finding->advice =
+		is_graph ? "Put more into each kernel of the graph, launch it before the GPU "
+			   "has run dry, or upload it ahead (cudaGraphUpload)."
+			 : idle_words[why].advice;
 	finding_prove(finding, "gpu_idle_ns", looking->facts[0]);
 	finding_prove(finding, "gap_count", looking->facts[1]);
 }

@@ -15,12 +15,20 @@
 #include "merge/grow.h"
 #include "merge/text.h"
 
-/* Parts of the paths of files that are not the user's. */
+/* Parts of the paths of files that are not the user's: of Python, of C++ and the system, of CUDA and what
+ * comes with it wherever it is unpacked, and what compilers write themselves. */
 static const char *const library_paths[] = {
-	"/site-packages/", "/dist-packages/", "/lib/python3", "/include/c++/", "/usr/include/",
+	"/site-packages/", "/dist-packages/",	 "/lib/python3",
+	"/include/c++/",   "/usr/include/",	 "/usr/local/include/",
+	"/usr/lib/",	   "-linux/include/",	 "/usr/local/cuda",
+	"/opt/cuda/",	   "/cuda/include/",	 "/include/cuda_runtime",
+	"/include/crt/",   "/include/cuda/std/", "/include/thrust/",
+	"/include/cub/",   "/include/cccl/",	 "/include/cooperative_groups",
+	"/thrust/thrust/", "/cub/cub/",		 "/libcudacxx/",
+	"/torchinductor_", ".cudafe1.",
 };
 
-static bool is_library(const char *path)
+bool finding_is_library(const char *path)
 {
 	if (path[0] == '<')
 		return true;
@@ -45,8 +53,9 @@ static int add_frame(struct run *run, struct finding_place *place, uint32_t name
 	frame->says_line = says_line;
 	if (frame->file == NAME_FAILED)
 		return -ENOMEM;
-	if (place->line && (is_library(file) || !line))
+	if (place->line && (!line || (place->is_own && finding_is_library(file))))
 		return 0;
+	place->is_own = line && !finding_is_library(file);
 	place->function = name;
 	place->file = frame->file;
 	place->line = line;
@@ -117,6 +126,18 @@ static int add_stack(struct reading *reading, struct finding_place *place, uint3
 	return error;
 }
 
+int finding_line(struct reading *reading, const struct site *site, struct finding_place *place)
+{
+	int error = 0;
+
+	place->api = frames_api_name(&reading->frames, site->stack, site->api);
+	if (frames_has_stack(&reading->frames, site->stack))
+		error = add_stack(reading, place, site->stack);
+	if (!error && !place->frame_count)
+		place->function = NAME_EMPTY;
+	return error;
+}
+
 int finding_place(struct reading *reading, const struct site *site, struct finding_place *place)
 {
 	struct launch call = {
@@ -126,18 +147,10 @@ int finding_place(struct reading *reading, const struct site *site, struct findi
 		.range = site->range,
 	};
 	struct owner owner;
-	int error = 0;
 
 	own_call(reading, &call, &owner);
 	place->node = plant_owner(reading, &owner);
-	if (place->node == PATH_FAILED)
-		return -ENOMEM;
-	place->api = frames_api_name(&reading->frames, site->stack, site->api);
-	if (frames_has_stack(&reading->frames, site->stack))
-		error = add_stack(reading, place, site->stack);
-	if (!error && !place->frame_count)
-		place->function = NAME_EMPTY;
-	return error;
+	return place->node == PATH_FAILED ? -ENOMEM : finding_line(reading, site, place);
 }
 
 char *finding_where(const struct paths *paths, const struct finding *finding)

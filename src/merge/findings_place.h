@@ -7,7 +7,13 @@
 
 #include "merge/reading.h"
 
-/* Fills in the place of a site but for its cost and count. 0 or -ENOMEM. */
+/* Is that source file a library's, by its path? */
+bool finding_is_library(const char *path);
+
+/* Fills in the place of a site but for its cost, count and node. 0 or -ENOMEM. */
+int finding_line(struct reading *reading, const struct site *site, struct finding_place *place);
+
+/* … and with its node, which the tree of paths has from now on. */
 int finding_place(struct reading *reading, const struct site *site, struct finding_place *place);
 
 /* How many frames of the path the places have in common; the name of the innermost of these, or

@@ -68,9 +68,6 @@ static int put_finding(struct output *out, const struct run *run, const struct f
 	free(where);
 	output_text(out, "\n", 1);
 	put_wrapped(out, finding->what);
-	if (finding->process_count > 1)
-		output_format(out, "%*sThe same in %u processes; this is %s.\n", INDENT, "",
-			      finding->process_count, finding->process);
 	if (asprintf(&advice, "Try: %s", finding->advice) < 0)
 		return -ENOMEM;
 	put_wrapped(out, advice);

@@ -14,7 +14,7 @@
 
 struct candidate {
 	uint32_t site;
-	uint64_t cost_ns;
+	uint64_t cost_ns; /* its part of the finding's, when told */
 	uint64_t count;
 };
 
@@ -26,7 +26,8 @@ struct looking {
 	struct candidate *candidates;
 	size_t candidate_count;
 	size_t candidate_capacity;
-	uint64_t cost_ns;  /* of all candidates; 0: the sum of theirs */
+	uint64_t cost_ns;  /* of all candidates … */
+	bool has_cost;	   /* … set by the rule, else the sum of theirs */
 	uint64_t facts[4]; /* what the rule keeps from looking to telling */
 };
 
@@ -34,7 +35,8 @@ struct rule_spec {
 	const char *name;
 	double share_percent; /* of the run, at least */
 	const char *estimate; /* what the cost is */
-	bool is_error;	      /* needs no cost */
+	bool is_error;	      /* needs no cost, and explains none */
+	bool is_of_threads;   /* costs are time of the threads that call */
 	int (*look)(struct looking *looking);
 	void (*tell)(const struct looking *looking, struct finding *finding);
 };
@@ -43,6 +45,13 @@ extern const struct rule_spec rule_specs[RULES];
 
 /* 0 or -ENOMEM. */
 int looking_add(struct looking *looking, uint32_t site, uint64_t cost_ns, uint64_t count);
+
+/* What all of them cost, where that is not the sum. */
+void looking_cost(struct looking *looking, uint64_t cost_ns);
+
+/* Fills in the places of what was found (findings_places.c): candidates of one line are one place. The
+ * first candidate is then the costliest one of the first place. 0 or -ENOMEM. */
+int finding_add_places(struct looking *looking, struct finding *finding);
 
 /* The sentence of the finding. */
 void finding_say(struct finding *finding, const char *format, ...)

@@ -34,23 +34,32 @@ uint32_t shape_processors(const struct model *model, uint32_t device)
 	return count ? count : SHAPE_PROCESSORS_LEAST;
 }
 
-static double product(const uint32_t sides[3])
+uint64_t shape_product(const uint32_t sides[3])
 {
-	double all = 1;
+	uint64_t all = 1;
 
 	for (int i = 0; i < 3; i++)
-		all *= sides[i] ? sides[i] : 1;
+		if (__builtin_mul_overflow(all, sides[i] ? sides[i] : 1, &all))
+			return UINT64_MAX;
 	return all;
+}
+
+uint64_t shape_share(uint64_t ns, double fill)
+{
+	double share_ns = (double)ns * fill;
+
+	return share_ns < (double)ns ? (uint64_t)share_ns : ns;
 }
 
 double shape_fill(const struct model *model, uint32_t shape, uint32_t stream)
 {
 	const struct shape *row = &model->shapes.rows[shape < model->shapes.count ? shape : 0];
 	const struct stream *on = &model->streams.rows[stream < model->streams.count ? stream : 0];
-	double blocks = product(row->grid), threads = product(row->block);
+	double blocks = (double)shape_product(row->grid);
+	uint64_t threads = shape_product(row->block);
 	double processors = shape_processors(model, on->defined ? on->device : UINT32_MAX);
-	uint64_t warps = ((uint64_t)threads + WARP_THREADS - 1) / WARP_THREADS;
-	double fill = threads / (double)(warps * WARP_THREADS);
+	uint64_t warps = threads / WARP_THREADS + !!(threads % WARP_THREADS);
+	double fill = (double)threads / ((double)warps * WARP_THREADS);
 
 	if (!row->grid[0]) /* not known */
 		return 1;

@@ -28,6 +28,12 @@ bool shape_knows_processors(const struct model *model, uint32_t device);
  */
 double shape_fill(const struct model *model, uint32_t shape, uint32_t stream);
 
+/* As much of ns as fill says. */
+uint64_t shape_share(uint64_t ns, double fill);
+
+/* Blocks of a grid, or threads of a block; UINT64_MAX: more than there is room for. */
+uint64_t shape_product(const uint32_t sides[3]);
+
 /* Does it leave most of the device unused? */
 bool shape_is_small(double fill);
 

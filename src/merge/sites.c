@@ -9,7 +9,6 @@
 
 #include "merge/grow.h"
 #include "merge/labels.h"
-#include "merge/shapes.h"
 #include "merge/threads.h"
 
 #define HOLDS_FROM_NS 3000  /* a call that takes less holds nobody up, unless it waits */
@@ -21,6 +20,10 @@
 	12000	      /* from a launch to its start, on a GPU that has nothing to do: 6 to 10 us */
 #define NEXT_NS	 5000 /* what the GPU may need from one piece of work to the next */
 #define EARLY_NS 5000 /* what was launched so long before was there in time */
+
+/* Results that are answers: to whether something is done, or there. */
+#define NOT_READY 600
+#define NOT_FOUND 500
 
 int sites_init(struct sites *sites, const struct model *model, const struct threads *threads)
 {
@@ -45,14 +48,13 @@ void sites_free(struct sites *sites)
 {
 	free(sites->list);
 	free(sites->by_stack);
-	free(sites->launches_before);
-	free(sites->frees_before);
+	free(sites->turns);
 	free(sites->threads);
 	free(sites->streams);
 	*sites = (struct sites){0};
 }
 
-static uint32_t find(const struct sites *sites, uint32_t stack, uint16_t api)
+uint32_t sites_find(const struct sites *sites, uint32_t stack, uint16_t api)
 {
 	uint32_t s = sites->by_stack[stack < sites->stack_count ? stack : 0];
 
@@ -78,25 +80,42 @@ static void make(struct sites *sites, uint32_t s, uint32_t stack, uint16_t api)
 	*first = s;
 }
 
-/* The site, made if need be; SITE_NONE if memory ran out. */
+/* Is there room for one more site of that stack? */
+static bool has_room(const struct sites *sites, uint32_t stack)
+{
+	uint32_t s = sites->by_stack[stack < sites->stack_count ? stack : 0], count = 0;
+
+	for (; s; s = sites->list[s].next)
+		count++;
+	return count < SITES_APIS_MAX && sites->count < SITES_MAX;
+}
+
+/* The site, made if need be; SITE_NONE if there is no room for it. */
 static uint32_t place(struct sites *sites, uint32_t stack, uint16_t api)
 {
-	uint32_t s = find(sites, stack, api);
+	uint32_t s = sites_find(sites, stack, api);
 
-	if (s)
+	if (s || !has_room(sites, stack))
 		return s;
 	s = (uint32_t)sites->count;
 	if (grow(&sites->list, &sites->capacity, sites->count + 1, sizeof(*sites->list)) < 0 ||
-	    grow(&sites->launches_before, &sites->launches_capacity, sites->count + 1,
-		 sizeof(*sites->launches_before)) < 0 ||
-	    grow(&sites->frees_before, &sites->frees_capacity, sites->count + 1,
-		 sizeof(*sites->frees_before)) < 0) {
+	    grow(&sites->turns, &sites->turn_capacity, (sites->count + 1) * SITES_TURNS,
+		 sizeof(*sites->turns)) < 0) {
 		sites->error = -ENOMEM;
 		return SITE_NONE;
 	}
 	make(sites, s, stack, api);
 	sites->count++;
 	return s;
+}
+
+/* Is it recorded by default? What is recorded beyond that changes nothing here. */
+static bool is_work(uint8_t class)
+{
+	static const uint32_t others =
+		1u << XT_API_OTHER | 1u << XT_API_EVENT | 1u << XT_API_GRAPH | 1u << XT_API_LIFE;
+
+	return !(others >> class & 1);
 }
 
 static bool submits(uint8_t class)
@@ -116,17 +135,17 @@ static bool holds(const struct site *site, uint64_t own_ns)
 /* What the thread did since the last call of the site tells a loop from a row of calls. */
 static void note_order(struct sites *sites, uint32_t s, struct site_thread *thread, uint32_t id)
 {
+	struct site_turn *turn = &sites->turns[(size_t)s * SITES_TURNS + id % SITES_TURNS];
 	struct site *site = &sites->list[s];
 
-	if (site->count && site->thread == id) {
-		site->after_work_count += sites->launches_before[s] != thread->launch_count;
-		site->after_free_count += sites->frees_before[s] != thread->free_count;
+	if (turn->is_known && turn->thread == id) {
+		site->after_work_count += turn->launch_count != thread->launch_count;
+		site->after_free_count += turn->free_count != thread->free_count;
 	}
 	if (site->class == XT_API_COPY)
 		site->repeated_count += thread->last_class == XT_API_COPY;
 	site->thread = id;
-	sites->launches_before[s] = thread->launch_count;
-	sites->frees_before[s] = thread->free_count;
+	*turn = (struct site_turn){id, true, thread->launch_count, thread->free_count};
 }
 
 /* Which call holds the thread up most. One that is slow by itself explains more than a wait, which
@@ -151,17 +170,33 @@ static void note_thread(struct site_thread *thread, struct site *site, uint32_t 
 		thread->launch_count++;
 	if (site->class == XT_API_FREE) {
 		thread->free_count++;
-		thread->free_ns += own_ns;
+		sites_add(&thread->free_ns, own_ns);
 	}
 	if (site->class == XT_API_ALLOC) {
-		site->free_ns += site->count ? thread->free_ns : 0;
+		sites_add(&site->free_ns, site->count ? thread->free_ns : 0);
 		thread->free_ns = 0;
 	}
-	if (site->class != XT_API_SYNC)
+	if (is_work(site->class) && site->class != XT_API_SYNC)
 		thread->last_class = site->class;
 	if (submits(site->class))
 		thread->held_ns = thread->held_site = thread->held_slowly = 0;
 	note_hold(thread, site, s, own_ns);
+}
+
+static void note_result(struct site *site, uint64_t result)
+{
+	if (!result || result == NOT_READY || (result == NOT_FOUND && site->class == XT_API_MODULE))
+		return;
+	site->failed_count++;
+	site->last_result = result;
+}
+
+static void note_span(struct sites *sites, uint64_t start_ns, uint64_t end_ns)
+{
+	if (start_ns < sites->first_ns)
+		sites->first_ns = start_ns;
+	if (end_ns > sites->last_ns)
+		sites->last_ns = end_ns;
 }
 
 void sites_call(struct sites *sites, struct launch *call, uint64_t own_ns, uint64_t result)
@@ -173,20 +208,26 @@ void sites_call(struct sites *sites, struct launch *call, uint64_t own_ns, uint6
 
 	if (!s)
 		return;
+	call->site = s;
 	call->before = thread->held_site;
+	if (site->class == XT_API_GRAPH_LAUNCH)
+		call->took_ns = own_ns < UINT32_MAX ? (uint32_t)own_ns : UINT32_MAX;
 	note_order(sites, s, thread, id);
 	note_thread(thread, site, s, own_ns);
 	site->count++;
-	site->time_ns += own_ns;
+	sites_add(&site->time_ns, own_ns);
 	site->range = call->range;
-	if (result) {
-		site->failed_count++;
-		site->last_result = result;
-	}
-	if (call->enter_ns && call->enter_ns < sites->first_ns)
-		sites->first_ns = call->enter_ns;
-	if (call->enter_ns + own_ns > sites->last_ns)
-		sites->last_ns = call->enter_ns + own_ns;
+	site->threads |= 1ull << id % SITES_THREADS;
+	note_result(site, result);
+	if (call->enter_ns)
+		note_span(sites, call->enter_ns, call->enter_ns + own_ns);
+}
+
+static void add_copy(struct site_copies *copies, const struct work *work)
+{
+	copies->count++;
+	sites_add(&copies->bytes, work->bytes);
+	sites_add(&copies->ns, work->duration_ns);
 }
 
 void sites_copy(struct sites *sites, const struct work *work, const struct launch *launch)
@@ -196,23 +237,15 @@ void sites_copy(struct sites *sites, const struct work *work, const struct launc
 		&model->copy_shapes.rows[work->shape < model->copy_shapes.count ? work->shape : 0];
 	bool from_host = shape->source == MEMORY_PAGEABLE || shape->source == MEMORY_PINNED;
 	bool to_host = shape->destination == MEMORY_PAGEABLE || shape->destination == MEMORY_PINNED;
-	uint32_t s = launch ? place(sites, launch->stack, launch->api) : SITE_NONE;
-	struct site *site = &sites->list[s];
+	bool is_pageable =
+		shape->source == MEMORY_PAGEABLE || shape->destination == MEMORY_PAGEABLE;
+	struct site *site = &sites->list[launch ? launch->site : SITE_NONE];
 
-	if (!s || work->graph_node)
+	if (!launch || !launch->site || work->graph_node)
 		return;
-	site->copy_count++;
-	site->copy_bytes += work->bytes;
-	site->copy_ns += work->duration_ns;
-	if (from_host == to_host)
-		return;
-	site->host_copy_count++;
-	site->host_copy_bytes += work->bytes;
-	site->host_copy_ns += work->duration_ns;
-	if (shape->source == MEMORY_PAGEABLE || shape->destination == MEMORY_PAGEABLE) {
-		site->pageable_count++;
-		site->pageable_bytes += work->bytes;
-	}
+	add_copy(&site->copies, work);
+	if (from_host != to_host)
+		add_copy(is_pageable ? &site->pageable : &site->pinned, work);
 }
 
 /* The row of a device; those beyond SITES_DEVICES_MAX have the last one. */
@@ -257,7 +290,7 @@ static void note_held(const struct site_device *device, struct site_stream *stre
 	    ready_ns + EARLY_NS > before_ns)
 		return;
 	stream->held_count++;
-	stream->held_ns += before_ns - ready_ns;
+	sites_add(&stream->held_ns, before_ns - ready_ns);
 }
 
 static void note_kernel(struct sites *sites, struct site_device *device,
@@ -269,7 +302,7 @@ static void note_kernel(struct sites *sites, struct site_device *device,
 
 	note_held(device, stream, stretch);
 	device->kernel_count++;
-	device->kernel_ns += stretch->end_ns - stretch->start_ns;
+	sites_add(&device->kernel_ns, stretch->end_ns - stretch->start_ns);
 	if (stretch->end_ns > device->kernels_until_ns)
 		device->last_stream = stretch->stream;
 	device->kernel_union_ns += later(&device->kernels_until_ns, stretch);
@@ -282,12 +315,23 @@ static void note_gap(struct site_device *device, enum idle_class class, uint64_t
 	uint64_t *shortest = device->longest_ns[class];
 
 	device->gap_count[class]++;
-	device->gap_ns[class] += ns;
+	sites_add(&device->gap_ns[class], ns);
 	for (int i = 1; i < SITES_LONGEST_GAPS; i++)
 		if (device->longest_ns[class][i] < *shortest)
 			shortest = &device->longest_ns[class][i];
 	if (ns > *shortest)
 		*shortest = ns;
+}
+
+/* What a call held up, but for the longest time. */
+static void hold(struct site *site, enum idle_class class, uint64_t ns)
+{
+	uint64_t *longest_ns = &site->held_longest_ns[class];
+
+	sites_add(&site->held_ns, ns);
+	sites_add(&site->held_idle_ns[class], ns < *longest_ns ? ns : *longest_ns);
+	if (ns > *longest_ns)
+		*longest_ns = ns;
 }
 
 /* What of a gap is due to the call that had held the thread up before it launched again. */
@@ -299,15 +343,16 @@ static void take_held(struct sites *sites, const struct stretch *stretch,
 
 	if (site->waits) {
 		bool is_in_time = stretch->enter_ns <= stretch->gap_from_ns;
-		uint64_t wait_ns =
-			left_ns[IDLE_CPU_IN_SYNC] + (is_in_time ? 0 : left_ns[IDLE_ON_COPY]);
+		uint64_t copy_ns = is_in_time ? 0 : left_ns[IDLE_ON_COPY];
 
-		if (!wait_ns)
+		if (!left_ns[IDLE_CPU_IN_SYNC] && !copy_ns)
 			return;
+		hold(site, IDLE_CPU_IN_SYNC, left_ns[IDLE_CPU_IN_SYNC]);
+		hold(site, IDLE_ON_COPY, copy_ns);
+		hold(site, IDLE_LAUNCH_LATE, late_ns);
 		left_ns[IDLE_CPU_IN_SYNC] = 0;
-		left_ns[IDLE_ON_COPY] -= wait_ns - stretch->idle_ns[IDLE_CPU_IN_SYNC];
+		left_ns[IDLE_ON_COPY] -= copy_ns;
 		left_ns[IDLE_LAUNCH_LATE] = 0;
-		site->held_ns += wait_ns + late_ns;
 		site->held_count++;
 		return;
 	}
@@ -317,7 +362,7 @@ static void take_held(struct sites *sites, const struct stretch *stretch,
 	if (late_ns > most_ns)
 		late_ns = most_ns;
 	left_ns[IDLE_LAUNCH_LATE] -= late_ns;
-	site->held_ns += late_ns;
+	hold(site, IDLE_LAUNCH_LATE, late_ns);
 	site->held_count++;
 }
 
@@ -332,26 +377,30 @@ static void note_idle(struct sites *sites, struct site_device *device,
 		      const struct stretch *stretch)
 {
 	uint64_t left_ns[IDLE_CLASSES];
-	struct site *site =
-		&sites->list[find(sites, stretch->owner->stack, (uint16_t)stretch->owner->api)];
+	struct site *site = &sites->list[stretch->site];
+	/* (Graphs are launched for long, and their first nodes run meanwhile.) */
+	uint64_t latency_ns = LATENCY_NS + (uint64_t)stretch->took_ns;
 
 	memcpy(left_ns, stretch->idle_ns, sizeof(left_ns));
 	/* It began as soon as it could: the GPU had nothing, although a launch was on its way. */
-	if (stretch->has_call && stretch->start_ns - stretch->enter_ns <= LATENCY_NS) {
+	if (stretch->has_call && stretch->start_ns - stretch->enter_ns <= latency_ns) {
 		left_ns[IDLE_LAUNCH_LATE] += left_ns[IDLE_NOT_STARTED] + left_ns[IDLE_ON_STREAM];
 		left_ns[IDLE_NOT_STARTED] = left_ns[IDLE_ON_STREAM] = 0;
 	}
-	if (stretch->has_call && stretch->before < sites->count && stretch->before)
+	/* (What held up a launch did not hold up the later nodes of its graph.) */
+	if (stretch->has_call && stretch->before &&
+	    stretch->gap_from_ns <= stretch->enter_ns + LATENCY_NS)
 		take_held(sites, stretch, left_ns);
 	for (int class = 0; class < IDLE_CLASSES; class ++) {
 		if (left_ns[class] < least_ns[class])
 			continue;
 		note_gap(device, (enum idle_class) class, left_ns[class]);
-		site->idle_ns[class] += left_ns[class];
+		sites_add(&site->idle_ns[class], left_ns[class]);
 		site->idle_count[class]++;
 	}
-	site->late_ns += left_ns[IDLE_LAUNCH_LATE] < SITES_LATE_MOST_NS ? left_ns[IDLE_LAUNCH_LATE]
-									: SITES_LATE_MOST_NS;
+	sites_add(&site->late_ns, left_ns[IDLE_LAUNCH_LATE] < SITES_LATE_MOST_NS
+					  ? left_ns[IDLE_LAUNCH_LATE]
+					  : SITES_LATE_MOST_NS);
 }
 
 void sites_ran(struct sites *sites, const struct stretch *stretch)
@@ -367,107 +416,5 @@ void sites_ran(struct sites *sites, const struct stretch *stretch)
 	device->work_union_ns += later(&device->work_until_ns, stretch);
 	if (stretch->is_kernel)
 		note_kernel(sites, device, stretch);
-	if (stretch->end_ns > sites->last_ns)
-		sites->last_ns = stretch->end_ns;
-	if (stretch->start_ns < sites->first_ns)
-		sites->first_ns = stretch->start_ns;
-}
-
-uint64_t site_device_idle_ns(const struct site_device *device, enum idle_class class)
-{
-	uint64_t longest_ns = 0;
-
-	for (int i = 0; i < SITES_LONGEST_GAPS; i++)
-		longest_ns += device->longest_ns[class][i];
-	return device->gap_ns[class] - longest_ns;
-}
-
-uint64_t sites_whole_ns(const struct sites *sites)
-{
-	uint64_t first_ns = UINT64_MAX, last_ns = 0, away_ns = UINT64_MAX;
-
-	for (size_t d = 0; d < sites->device_count; d++) {
-		const struct site_device *device = &sites->devices[d];
-		uint64_t longest_ns = device->gap_ns[IDLE_NOT_SUBMITTED] -
-				      site_device_idle_ns(device, IDLE_NOT_SUBMITTED);
-
-		first_ns = device->first_ns < first_ns ? device->first_ns : first_ns;
-		last_ns = device->last_ns > last_ns ? device->last_ns : last_ns;
-		away_ns = longest_ns < away_ns ? longest_ns : away_ns;
-	}
-	if (last_ns > first_ns && last_ns - first_ns > away_ns)
-		return last_ns - first_ns - away_ns;
-	return sites->last_ns - sites->first_ns;
-}
-
-/* Kernels of one owner. */
-static void add_kernels(struct sites *sites, struct site *site, const struct total *total)
-{
-	uint64_t kernel_ns = total->weights[WEIGHT_GPU_TIME];
-	uint64_t alone_ns = total->weights[WEIGHT_GPU_EXCLUSIVE];
-	uint64_t count = total->weights[WEIGHT_COUNT];
-	double fill = shape_fill(sites->model, total->owner.what, total->owner.stream);
-	uint64_t used_ns = (uint64_t)((double)kernel_ns * fill);
-
-	if (!site->kernel_count)
-		site->first_stream = total->owner.stream;
-	site->has_streams |= site->first_stream != total->owner.stream;
-	site->kernel_count += count;
-	site->kernel_ns += kernel_ns;
-	site->fill_ns += used_ns;
-	if (!shape_is_small(fill) || !count || kernel_ns / count < SHAPE_SHORT_NS)
-		return;
-	site->small_count += count;
-	site->small_ns += alone_ns;
-	site->small_loss_ns += alone_ns > used_ns ? alone_ns - used_ns : 0;
-	if (kernel_ns <= site->small_shape_ns)
-		return;
-	site->small_shape = total->owner.what;
-	site->small_shape_ns = kernel_ns;
-}
-
-/* What each stream has of kernels, and of those at sites that use several streams. */
-static void add_stream(struct sites *sites, uint32_t s, const struct total *total)
-{
-	uint32_t number = total->owner.stream < sites->stream_count ? total->owner.stream
-								    : (uint32_t)sites->stream_count;
-	struct site_stream *stream = &sites->streams[number];
-	uint64_t kernel_ns = total->weights[WEIGHT_GPU_TIME];
-	double fill = shape_fill(sites->model, total->owner.what, total->owner.stream);
-
-	if (kernel_ns > stream->top_ns) {
-		stream->top_site = s;
-		stream->top_ns = kernel_ns;
-	}
-	if (!sites->list[s].has_streams)
-		return;
-	stream->shared_count += total->weights[WEIGHT_COUNT];
-	stream->shared_ns += kernel_ns;
-	stream->shared_fill_ns += (uint64_t)((double)kernel_ns * fill);
-}
-
-/* The site of work that a call asked for by itself; SITE_NONE of a graph's. */
-static uint32_t site_of(const struct sites *sites, const struct owner *owner)
-{
-	if (!owner->stack || owner->marks || owner->creation)
-		return SITE_NONE;
-	return find(sites, owner->stack, (uint16_t)owner->api);
-}
-
-void sites_finish(struct sites *sites, const struct totals *totals)
-{
-	for (uint32_t t = 0; t < totals->count; t++) {
-		const struct total *total = &totals->entries[t];
-		uint32_t s = site_of(sites, &total->owner);
-
-		if (s && total->owner.leaf == LEAF_KERNEL)
-			add_kernels(sites, &sites->list[s], total);
-	}
-	for (uint32_t t = 0; t < totals->count; t++) {
-		const struct total *total = &totals->entries[t];
-		uint32_t s = site_of(sites, &total->owner);
-
-		if (s && total->owner.leaf == LEAF_KERNEL)
-			add_stream(sites, s, total);
-	}
+	note_span(sites, stretch->start_ns, stretch->end_ns);
 }

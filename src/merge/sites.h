@@ -28,20 +28,34 @@
 
 #define SITES_DEVICES_MAX 64
 #define SITES_STREAMS_MAX 4096
+#define SITES_THREADS	  64 /* that are told apart by site … */
+#define SITES_TURNS	  8  /* … and in what they did since their last call there */
+
+/* Of call sites beyond these nothing is found: of one stack, and of a log. */
+#define SITES_APIS_MAX 256
+#define SITES_MAX      (1u << 18)
+
+/* Copies as the GPU did them. */
+struct site_copies {
+	uint64_t count;
+	uint64_t bytes;
+	uint64_t ns;
+};
 
 struct site {
-	uint32_t stack; /* XT_STACK_ID, 0: not known */
-	uint32_t next;	/* another site of that stack */
-	uint32_t range; /* NVTX range of the last call */
-	uint32_t thread;
+	uint32_t stack;	 /* XT_STACK_ID, 0: not known */
+	uint32_t next;	 /* another site of that stack */
+	uint32_t range;	 /* NVTX range of the last call */
+	uint32_t thread; /* … and the thread */
 	uint16_t api;	 /* place in the model's apis */
 	uint8_t class;	 /* enum xt_api_class */
 	bool waits;	 /* for the GPU */
 	bool is_async;	 /* by its name */
 	bool is_claimed; /* a finding has explained its idle time */
 
+	uint64_t threads; /* that call here, a bit for each; SITES_THREADS and more share theirs */
 	uint64_t count;
-	uint64_t failed_count;
+	uint64_t failed_count;	   /* what is an answer and no error left aside */
 	uint64_t last_result;	   /* of those that failed */
 	uint64_t time_ns;	   /* in it, less calls within it */
 	uint64_t after_work_count; /* since its last call, the thread launched something */
@@ -50,28 +64,24 @@ struct site {
 	uint64_t free_ns;	   /* of allocations: in which memory was given back before them */
 	uint64_t held_count; /* the GPU ran dry around it: before the thread's next launch … */
 	uint64_t held_ns;    /* … for so long */
-	uint64_t idle_ns[IDLE_CLASSES]; /* before its work, but for what calls held up */
+	uint64_t held_idle_ns[IDLE_CLASSES];	/* … by why, without the longest … */
+	uint64_t held_longest_ns[IDLE_CLASSES]; /* … which was so long */
+	uint64_t idle_ns[IDLE_CLASSES];		/* before its work, but for what calls held up */
 	uint64_t idle_count[IDLE_CLASSES];
 	uint64_t late_ns; /* of IDLE_LAUNCH_LATE, of each gap SITES_LATE_MOST_NS at most */
 
-	uint64_t copy_count; /* of copies: as the GPU did them */
-	uint64_t copy_bytes;
-	uint64_t copy_ns;
-	uint64_t host_copy_count; /* of these, between host and device … */
-	uint64_t host_copy_bytes;
-	uint64_t host_copy_ns;
-	uint64_t pageable_count; /* … from or to pageable memory */
-	uint64_t pageable_bytes;
+	struct site_copies copies;   /* all of them; … */
+	struct site_copies pinned;   /* … between a device and pinned memory of the host … */
+	struct site_copies pageable; /* … and pageable memory */
 
 	/* Of the totals, once all events are read: */
 	uint64_t kernel_count;
 	uint64_t kernel_ns;
 	uint64_t small_count;	/* kernels of shapes that leave most of the device unused … */
-	uint64_t small_ns;	/* … how long they ran alone */
+	uint64_t small_ns;	/* … their share of the time, gpu-exclusive … */
 	uint64_t small_loss_ns; /* … and what of that would be won on a full device */
 	uint32_t small_shape;	/* XT_SHAPE_ID of the one that runs longest */
 	uint64_t small_shape_ns;
-	uint64_t fill_ns;      /* of kernel_ns, as much as they fill the device */
 	uint32_t first_stream; /* of its kernels … */
 	bool has_streams;      /* … there are several */
 };
@@ -86,6 +96,7 @@ struct site_device {
 	uint64_t first_ns, last_ns;
 	uint64_t kernels_until_ns, work_until_ns;
 	uint32_t last_stream; /* of the kernel that ended last */
+	uint64_t fill_ns;     /* of kernel_ns, as much as they fill it; once all events are read */
 	uint64_t gap_count[IDLE_CLASSES];
 	uint64_t gap_ns[IDLE_CLASSES];
 	uint64_t longest_ns[IDLE_CLASSES][SITES_LONGEST_GAPS]; /* of these, in no order */
@@ -101,6 +112,14 @@ struct site_stream {
 	uint64_t shared_fill_ns;
 	uint32_t top_site; /* of its kernels, shared or not, the one with most */
 	uint64_t top_ns;
+};
+
+/* What a thread had done by its last call at a site. */
+struct site_turn {
+	uint32_t thread;
+	bool is_known;
+	uint64_t launch_count;
+	uint64_t free_count;
 };
 
 struct site_thread {
@@ -121,10 +140,8 @@ struct sites {
 	size_t capacity;
 	uint32_t *by_stack; /* by XT_STACK_ID: the first of its sites */
 	size_t stack_count;
-	uint64_t *launches_before; /* by site: of its thread, at its last call */
-	size_t launches_capacity;
-	uint64_t *frees_before;
-	size_t frees_capacity;
+	struct site_turn *turns; /* SITES_TURNS for each site */
+	size_t turn_capacity;
 	struct site_thread *threads; /* by XT_THREAD_ID */
 	size_t thread_count;
 	struct site_device devices[SITES_DEVICES_MAX];
@@ -139,8 +156,8 @@ struct sites {
 int sites_init(struct sites *sites, const struct model *model, const struct threads *threads);
 void sites_free(struct sites *sites);
 
-/* Takes note of a call, own_ns as threads_note() has it, and writes to call->before which site had
- * held its thread up. */
+/* Takes note of a call, own_ns as threads_note() has it, and writes to it which site it is of, and which
+ * had held its thread up. */
 void sites_call(struct sites *sites, struct launch *call, uint64_t own_ns, uint64_t result);
 
 /* Takes note of a copy. */
@@ -149,7 +166,10 @@ void sites_copy(struct sites *sites, const struct work *work, const struct launc
 /* Takes note of work of a device, in the order of its start. */
 void sites_ran(struct sites *sites, const struct stretch *stretch);
 
-/* All events are read: what the totals of the log say goes to the sites. */
+/* The site of that stack and place among the model's apis; SITE_NONE: none is known. */
+uint32_t sites_find(const struct sites *sites, uint32_t stack, uint16_t api);
+
+/* All events are read: what the totals of the log say goes to the sites (sites_finish.c). */
 void sites_finish(struct sites *sites, const struct totals *totals);
 
 /* The idle time of a class on that device, without its longest gaps. */
@@ -161,5 +181,18 @@ uint64_t site_device_idle_ns(const struct site_device *device, enum idle_class c
  * work: from its first call to its last.
  */
 uint64_t sites_whole_ns(const struct sites *sites);
+
+/* Sums of foreign numbers stay at the end of what there is room for. */
+static inline void sites_add(uint64_t *sum, uint64_t more)
+{
+	if (__builtin_add_overflow(*sum, more, sum))
+		*sum = UINT64_MAX;
+}
+
+/* What of ns is for part of whole: all if that is not less. */
+static inline uint64_t sites_part(uint64_t ns, uint64_t part, uint64_t whole)
+{
+	return part < whole ? (uint64_t)((unsigned __int128)ns * part / whole) : ns;
+}
 
 #endif

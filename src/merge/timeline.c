@@ -11,8 +11,8 @@ struct item {
 	uint32_t place; /* of its owner in the totals, or, until that is said, among those alone */
 	bool is_owned;
 	uint16_t device;
-	uint32_t before; /* of its call */
-	uint8_t kind;	 /* enum work_kind */
+	uint32_t site, before, took_ns; /* of its call */
+	uint8_t kind;			/* enum work_kind */
 };
 
 static uint64_t *idle_of(struct timeline *timeline, const struct owner *owner)
@@ -52,7 +52,9 @@ static void add_idle(struct timeline *timeline, const struct item *item)
 		.end_ns = item->work.end_ns,
 		.gap_from_ns = idle->busy_until_ns,
 		.stream = item->work.stream,
+		.site = item->site,
 		.before = item->before,
+		.took_ns = item->took_ns,
 		.has_call = item->work.has_call,
 		.enter_ns = item->work.enter_ns,
 		.owner = &owner,
@@ -164,7 +166,9 @@ void timeline_own(struct timeline *timeline, uint32_t ticket, const struct launc
 		return;
 	item->work.has_call = true;
 	item->work.enter_ns = launch->enter_ns;
+	item->site = launch->site;
 	item->before = launch->before;
+	item->took_ns = launch->took_ns;
 	item->work.past = threads_past(timeline->threads, launch->thread);
 }
 

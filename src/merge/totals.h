@@ -61,6 +61,12 @@ static inline const char *owner_stand_in(const struct owner *owner)
 						: NULL;
 }
 
+/* Asked for by a call whose stack is known, and no part of a graph? */
+static inline bool owner_is_direct(const struct owner *owner)
+{
+	return owner->stack && !owner->creation && !(owner->marks & ~OWNER_RATE_MASK);
+}
+
 /* Does its path begin with the call? Else with who made the graph's node. */
 static inline bool owner_has_call(const struct owner *owner)
 {

@@ -125,11 +125,6 @@ function Item({ state, finding }: { state: State; finding: Finding }) {
 			<p class="finding-advice">
 				<b>Try:</b> {finding.advice}
 			</p>
-			{finding.process_count > 1 ? (
-				<p class="muted small">
-					The same in {formatCount(finding.process_count)} processes; this is {finding.process}.
-				</p>
-			) : null}
 			<details open={printing.value}>
 				<summary>Where, and how that is known</summary>
 				<Places state={state} finding={finding} />

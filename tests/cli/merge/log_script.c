@@ -7,7 +7,7 @@
  *	stream ID DEVICE CONTEXT STREAM        (stream 1 is device 0, context 1, stream 7)
  *	stack NAME FUNCTION...                 (outermost first; cuda... are the runtime's)
  *	call CORRELATION THREAD API STACK ENTER DURATION [RESULT]
- *	kernel CORRELATION STREAM NAME START DURATION [NODE]
+ *	kernel CORRELATION STREAM NAME[@GRID] START DURATION [NODE]
  *	copy CORRELATION STREAM SHAPE START DURATION BYTES [NODE]
  *	                                       (SHAPE: KIND:SOURCE:DESTINATION:ASYNC[:FROM:TO])
  *	set CORRELATION STREAM MEMORY START DURATION BYTES [NODE]
@@ -30,6 +30,7 @@
  * STACK is a name, a number, or - for none.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -222,10 +223,11 @@ static void do_call(struct script *s)
 static void do_kernel(struct script *s)
 {
 	bool is_new;
-	uint64_t shape = 200 + number_of(s, &s->kernels, word(s, 3), &is_new);
+	uint64_t shape = 200 + number_of(s, &s->kernels, word(s, 3), &is_new), grid = 64;
+	char name[TEXT_MAX];
 
-	if (is_new)
-		put_shape(s->log, shape, word(s, 3), 64);
+	if (is_new && sscanf(word(s, 3), "%[^@]@%" SCNu64, name, &grid))
+		put_shape(s->log, shape, name, grid);
 	put_kernel(s->log, number(s, 1), number(s, 2), shape, time_ns(s, 4), number(s, 5),
 		   number_or_0(s, 6));
 }

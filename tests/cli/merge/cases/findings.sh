@@ -1,34 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Findings: what each rule says of a log that was made for it, and that it says nothing of the same
 # log with its reason taken out. Costs follow from the rows.
-make() { # NAME BODY-OF-A-PYTHON-LOOP...
-	python3 - "$2" >script <<'END'
-import sys
-print("""stack sync main step fetch cudaStreamSynchronize
-stack launch main step cudaLaunchKernel
-stack copy main load cudaMemcpyAsync
-stack alloc main step grow cudaMalloc
-stack free main step shrink cudaFree
-stack code main reload""")
-rows = {"n": 0, "t": 1000}
-def call(api, stack, at, duration, result=0):
-    rows["n"] += 1
-    print("call", rows["n"], 1, api, stack, at, duration, result)
-    return rows["n"]
-def kernel(at, start, duration, stream=1, name="matmul"):
-    print("kernel", call("cuLaunchKernel", "launch", at, 3000), stream, name, start, duration)
-def copy(at, start, duration, size, shape="1:2:3:1", took=3000):
-    print("copy", call("cuMemcpyHtoDAsync_v2", "copy", at, took), 1, shape, start, duration, size)
-for i in range(100):
-    t = 1000 + i * 100000
-    exec(sys.argv[1])
-END
-	rm -f "$1"
-	make_log script "$1" <script
-}
-show() {
-	merge "$1" -q "$@" | sed -n '/^Findings/,/^GPU time by frame/p;/^exit/p' | sed '/^GPU time by frame/d'
-}
+. "$tests/cases/findings.inc"
 echo "-- a wait in each step: idle 100 - 60 us, less the first step"
 make sync.xtr 'kernel(t, t + 5000, 60000); call("cuStreamSynchronize", "sync", t + 4000, 63000)'
 show sync.xtr
@@ -76,4 +49,6 @@ for row in found["rows"]:
 END
 echo "-- not a rule"
 merge sync.xtr --finding slow=5
-merge sync.xtr --finding sync-idle=lots
+for share in lots -5 nan inf 101 5% ''; do
+	merge sync.xtr --finding "sync-idle=$share"
+done

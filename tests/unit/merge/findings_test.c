@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What findings go by: sums by call site of any numbers, options, and whose a source file is.
+ */
+#include "unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "merge/findings.h"
+#include "merge/findings_place.h"
+#include "merge/shapes.h"
+#include "merge/sites.h"
+
+/* Sites of a log with one stack and one thread, where all functions launch. */
+struct fixture {
+	struct model model;
+	struct threads threads;
+	struct api apis[SITES_APIS_MAX * 2];
+	struct stack stacks[2];
+	struct thread thread[2];
+	struct stream streams[2];
+	uint8_t states[SITES_APIS_MAX * 2];
+	struct sites sites;
+};
+
+static void begin(struct fixture *f)
+{
+	memset(f, 0, sizeof(*f));
+	assert_int_equal(names_init(&f->model.names), 0);
+	for (size_t a = 0; a < SITES_APIS_MAX * 2; a++)
+		f->apis[a].class = XT_API_LAUNCH;
+	f->model.apis.rows = f->apis;
+	f->model.apis.count = SITES_APIS_MAX * 2;
+	f->model.stacks.rows = f->stacks;
+	f->model.stacks.count = 2;
+	f->model.threads.rows = f->thread;
+	f->model.threads.count = 2;
+	f->model.streams.rows = f->streams;
+	f->model.streams.count = 2;
+	f->threads.states = f->states;
+	assert_int_equal(sites_init(&f->sites, &f->model, &f->threads), 0);
+}
+
+static void end(struct fixture *f)
+{
+	sites_free(&f->sites);
+	names_free(&f->model.names);
+}
+
+static void run(struct fixture *f, bool is_kernel, uint64_t start_ns, uint64_t end_ns)
+{
+	static const struct owner owner = {.stack = 1};
+	struct stretch stretch = {.is_kernel = is_kernel,
+				  .start_ns = start_ns,
+				  .end_ns = end_ns,
+				  .stream = 1,
+				  .site = 1,
+				  .has_call = true,
+				  .owner = &owner};
+
+	sites_ran(&f->sites, &stretch);
+}
+
+static void call(struct fixture *f, uint32_t thread, uint16_t api, uint64_t own_ns)
+{
+	struct launch call = {.stack = 1, .thread = thread, .api = api, .enter_ns = 1};
+
+	sites_call(&f->sites, &call, own_ns, 0);
+}
+
+/* Sums stay at the end of what there is room for; what comes out of order takes nothing away. */
+static void numbers_that_cannot_be(void **state)
+{
+	struct totals none = {0};
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	for (int i = 0; i < 3; i++)
+		call(&f, 1, 1, UINT64_MAX - 1);
+	assert_int_equal(f.sites.list[1].time_ns, UINT64_MAX);
+	run(&f, false, 50, 60);
+	run(&f, true, 0, 100);
+	assert_true(f.sites.devices[0].kernel_union_ns > f.sites.devices[0].work_union_ns);
+	run(&f, true, 1, UINT64_MAX);
+	run(&f, true, 2, UINT64_MAX);
+	assert_int_equal(f.sites.devices[0].kernel_ns, UINT64_MAX);
+	sites_finish(&f.sites, &none);
+	assert_int_equal(sites_part(UINT64_MAX, UINT64_MAX - 1, UINT64_MAX), UINT64_MAX - 1);
+	assert_int_equal(sites_part(7, 3, 2), 7);
+	assert_int_equal(sites_part(7, 0, 0), 7);
+	end(&f);
+}
+
+/* However many functions a stack calls, and threads a line. */
+static void tables_have_bounds(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	for (uint16_t a = 0; a < SITES_APIS_MAX * 2; a++)
+		call(&f, 1, a, 1);
+	assert_int_equal(f.sites.count, SITES_APIS_MAX + 1);
+	end(&f);
+}
+
+/* Each thread has a past of its own at a line that several run. */
+static void threads_take_turns(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	for (int i = 0; i < 10; i++) {
+		call(&f, 0, 1, 1);
+		call(&f, 1, 1, 1);
+	}
+	assert_int_equal(f.sites.list[1].after_work_count, 18);
+	assert_int_equal(f.sites.list[1].threads, 3);
+	end(&f);
+}
+
+static void shapes_of_any_size(void **state)
+{
+	static const uint32_t most[3] = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
+	static const uint32_t usual[3] = {8, 2, 0};
+
+	(void)state;
+	assert_int_equal(shape_product(most), UINT64_MAX);
+	assert_int_equal(shape_product(usual), 16);
+	assert_int_equal(shape_share(UINT64_MAX, 1), UINT64_MAX);
+	assert_int_equal(shape_share(1000, 0.25), 250);
+}
+
+static void shares_that_options_take(void **state)
+{
+	static const char *const wrong[] = {"-5",  "-1e3", "nan", "-nan", "inf", "-inf",
+					    "101", "5%",   "",	  " 5",	  "1e9", "Off"};
+	double shares[RULES] = {0};
+	char text[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		snprintf(text, sizeof(text), "sync-idle=%s", wrong[i]);
+		assert_int_equal(finding_parse(shares, text), -EINVAL);
+	}
+	assert_int_equal(finding_parse(shares, "sync-idle=2.5"), 0);
+	assert_true(shares[RULE_SYNC_IDLE] == 2.5);
+	assert_int_equal(finding_parse(shares, "all=100"), 0);
+	assert_int_equal(finding_parse(shares, "gpu-idle=off"), 0);
+	assert_true(shares[RULE_GPU_IDLE] < 0 && shares[RULE_SYNC_IDLE] == 100);
+}
+
+static void whose_a_source_file_is(void **state)
+{
+	static const char *const libraries[] = {
+		"/usr/local/cuda/bin/../targets/x86_64-linux/include/cuda_runtime.h",
+		"/usr/local/cuda-12.4/include/cooperative_groups.h",
+		"/opt/conda/targets/sbsa-linux/include/cuda_runtime_api.h",
+		"/opt/cuda/include/thrust/for_each.h",
+		"/u/cccl/thrust/thrust/system/cuda/detail/parallel_for.h",
+		"/u/build/_deps/cccl-src/cub/cub/device/device_reduce.cuh",
+		"/opt/nvidia/include/cub/cub.cuh",
+		"/usr/include/c++/12/bits/std_function.h",
+		"/usr/lib/python3.11/threading.py",
+		"/venv/lib/python3.12/site-packages/torch/nn/modules/module.py",
+		"/tmp/torchinductor_root/5k/c5kp.py",
+		"/tmp/tmpxft_0000/axpy.cudafe1.stub.c",
+		"<string>",
+	};
+	static const char *const own[] = {
+		"/u/train.py",	  "/u/src/step.cu", "/u/include/cuda_helpers.h",
+		"/u/cub/a.cpp",	  "main.c",	    "/u/targets/run.cc",
+		"/u/thrust/x.cu",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++)
+		assert_true(finding_is_library(libraries[i]));
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		assert_false(finding_is_library(own[i]));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(numbers_that_cannot_be),
+		cmocka_unit_test(tables_have_bounds),
+		cmocka_unit_test(threads_take_turns),
+		cmocka_unit_test(shapes_of_any_size),
+		cmocka_unit_test(shares_that_options_take),
+		cmocka_unit_test(whose_a_source_file_is),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
