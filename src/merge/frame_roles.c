@@ -154,8 +154,7 @@ static uint32_t skip_cuda(const struct frame_roles *r, const uint32_t *frames, u
 static uint32_t skip_start(const struct frame_roles *r, const struct stack *stack,
 			   const uint32_t *frames, uint32_t first, bool has_python)
 {
-	const struct python_place *python = r->model->python + stack->first_python;
-	uint32_t end = stack->frame_count, place, module;
+	uint32_t end = stack->frame_count, place = end, module;
 
 	/* _start itself has no name in a stripped program. */
 	if (end > first + 1 && r->roles[frames[end - 1]] == ROLE_NAMELESS &&
@@ -169,7 +168,8 @@ static uint32_t skip_start(const struct frame_roles *r, const struct stack *stac
 		    module_file_name(r->model, r->addresses->list[frames[end - 1]].module),
 		    "libstdc++.so"))
 		end--;
-	place = stack->python_count && has_python ? python[stack->python_count - 1].place : end;
+	if (stack->python_count && has_python)
+		place = r->model->python[stack->first_python + stack->python_count - 1].place;
 	if (place < first || place >= end)
 		return end;
 	module = r->addresses->list[frames[place]].module;

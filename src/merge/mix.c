@@ -12,7 +12,7 @@ void mix_begin(struct mix *mix, const struct model *model, const struct stack *s
 
 	*mix = (struct mix){
 		.stack = stack,
-		.python = model->python + stack->first_python,
+		.python = has_python ? model->python + stack->first_python : NULL,
 		.python_left = has_python ? stack->python_count : 0,
 		.first = first,
 		.native_left = end,

@@ -215,8 +215,8 @@ static int put_labels(struct pprof *pprof, struct labels *labels, const struct p
 		      const struct owner *owner)
 {
 	const struct model *model = process->model;
-	const struct creation *creation = &model->nodes.creations[owner->creation];
-	uint32_t range = owner_has_call(owner) ? owner->range : creation->range;
+	uint32_t range = owner_has_call(owner) ? owner->range
+					       : model->nodes.creations[owner->creation].range;
 	int error = label_device(pprof, labels, model, owner);
 
 	if (!error)
