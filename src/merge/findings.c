@@ -239,6 +239,7 @@ static int find(struct looking *looking, struct finding *finding)
 	int error;
 
 	finding->process = strdup(looking->reading->process.label);
+	finding->process_index = looking->reading->process.index;
 	finding->process_count = 1;
 	finding->cost_ns = looking->cost_ns;
 	finding->whole_ns = looking->whole_ns;

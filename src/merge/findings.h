@@ -36,13 +36,14 @@ enum rule {
 
 #define FINDING_PLACES_MAX   5
 #define FINDING_EVIDENCE_MAX 8
+#define FINDING_DEVICES_MAX  4096 /* of all processes; those beyond are not compared */
 
 /* What must be worked out for them. */
 #define FINDINGS_WEIGHTS (1u << WEIGHT_GPU_EXCLUSIVE | 1u << WEIGHT_GPU_IDLE)
 
 /* A call of what costs. Names are of run->paths. */
 struct finding_place {
-	uint32_t node;	   /* the call in the tree of paths; PATH_DROPPED: is not in it */
+	uint32_t node;	   /* the call in the tree of paths */
 	uint32_t api;	   /* name of the function called */
 	uint32_t function; /* whose line is to be looked at: as paths have it … */
 	uint32_t file;	   /* … NAME_EMPTY: not known */
@@ -64,6 +65,7 @@ struct finding_place {
 struct finding {
 	enum rule rule;
 	char *process;		/* label */
+	size_t process_index;	/* of that process */
 	uint32_t process_count; /* in which the same was found */
 	uint64_t cost_ns;
 	uint64_t whole_ns; /* for which these processes were at work: sites_whole_ns() */
@@ -86,6 +88,9 @@ struct finding_device {
 	char *name; /* "GPU0 of train (4321)" */
 	char *uuid; /* "": not known */
 	size_t process_index;
+	bool is_compared; /* … with others, or cannot be */
+	int64_t first_ns; /* of its work, on the clock of all processes … */
+	int64_t last_ns;
 	uint64_t kernel_union_ns;
 	uint64_t whole_ns;
 	struct finding_place place; /* of most of its kernels */

@@ -146,11 +146,26 @@ int finding_place(struct reading *reading, const struct site *site, struct findi
 		.thread = site->thread,
 		.range = site->range,
 	};
+	struct run *run = reading->run;
+	enum by by = run->settings->by;
 	struct owner owner;
+	uint32_t wanted;
 
 	own_call(reading, &call, &owner);
+	if (site->stream && (by == BY_DEVICE || by == BY_STREAM))
+		owner.root = plant_root(run, reading->model, site->stream, site->thread);
 	place->node = plant_owner(reading, &owner);
-	return place->node == PATH_FAILED ? -ENOMEM : finding_line(reading, site, place);
+	if (place->node == PATH_FAILED)
+		return -ENOMEM;
+	if (run->selection && selection_has_paths(run->selection)) {
+		wanted = selection_path(run->selection, &run->paths, place->node);
+		if (wanted == PATH_FAILED)
+			return -ENOMEM;
+		/* (Without what it launched, a path may not be wanted.) */
+		if (wanted != PATH_DROPPED)
+			place->node = wanted;
+	}
+	return finding_line(reading, site, place);
 }
 
 char *finding_where(const struct paths *paths, const struct finding *finding)
@@ -201,5 +216,9 @@ uint32_t finding_common(const struct paths *paths, const struct finding *finding
 			other = paths->nodes[other].parent;
 		}
 	}
-	return common == PATH_ROOT ? NAME_EMPTY : paths->nodes[common].name;
+	/* (Not a device, a process or whatever else paths begin with.) */
+	for (size_t f = 0; f < finding->places[0].frame_count && common != PATH_ROOT; f++)
+		if (finding->places[0].frames[f].name == paths->nodes[common].name)
+			return paths->nodes[common].name;
+	return NAME_EMPTY;
 }

@@ -21,7 +21,8 @@ static int note_device(const struct looking *looking, const struct site_device *
 	char key[40];
 	int error;
 
-	if (!top || row->kernel_count < DEVICE_KERNELS_LEAST)
+	if (!top || row->kernel_count < DEVICE_KERNELS_LEAST ||
+	    findings->device_count == FINDING_DEVICES_MAX)
 		return 0;
 	if (grow(&findings->devices, &findings->device_capacity, findings->device_count + 1,
 		 sizeof(*findings->devices)) < 0)
@@ -34,6 +35,8 @@ static int note_device(const struct looking *looking, const struct site_device *
 	if (asprintf(&device->name, "GPU%u of %s", row->device, reading->process.label) < 0)
 		device->name = NULL;
 	device->kernel_union_ns = row->kernel_union_ns;
+	device->first_ns = (int64_t)row->first_ns - reading->process.origin_ns;
+	device->last_ns = (int64_t)row->last_ns - reading->process.origin_ns;
 	device->whole_ns = looking->whole_ns;
 	device->process_index = reading->process.index;
 	error = finding_place(reading, &looking->sites->list[top], &device->place);
@@ -50,46 +53,96 @@ int findings_note_devices(const struct looking *looking)
 	return error;
 }
 
-/* The devices of processes of one program. */
+/* Devices that processes of one program used at the same time; those of one uuid are one. */
 struct group {
 	struct finding_device *busiest;
+	uint64_t most_ns;
 	uint64_t count;
 	uint64_t sum_ns;
 	uint64_t whole_ns;
-	bool is_shared;	  /* two of them are one */
 	bool has_several; /* processes */
 };
 
-static struct group group_of(struct findings *findings, size_t first)
+static int64_t shorter_ns(const struct finding_device *a, const struct finding_device *b)
 {
-	struct finding_device *one = &findings->devices[first];
-	struct group group = {.busiest = one};
+	int64_t x = a->last_ns - a->first_ns, y = b->last_ns - b->first_ns;
 
-	for (size_t d = first; d < findings->device_count; d++) {
+	return x < y ? x : y;
+}
+
+/* Of two runs that follow each other neither could have done the other's work. */
+static bool is_beside(const struct finding_device *a, const struct finding_device *b)
+{
+	int64_t from_ns = a->first_ns > b->first_ns ? a->first_ns : b->first_ns;
+	int64_t until_ns = a->last_ns < b->last_ns ? a->last_ns : b->last_ns;
+
+	return !strcmp(a->program, b->program) && until_ns - from_ns >= shorter_ns(a, b) / 2;
+}
+
+/* Takes all rows of that device which are left and beside the first. */
+static void take_device(struct findings *findings, struct group *group,
+			const struct finding_device *first, struct finding_device *one)
+{
+	struct finding_device *top = one;
+	uint64_t ns = 0;
+
+	for (size_t d = 0; d < findings->device_count; d++) {
+		struct finding_device *row = &findings->devices[d];
+
+		if (row->is_compared || strcmp(row->uuid, one->uuid) || !is_beside(first, row))
+			continue;
+		row->is_compared = true;
+		sites_add(&ns, row->kernel_union_ns);
+		if (row->kernel_union_ns > top->kernel_union_ns)
+			top = row;
+		if (row->whole_ns > group->whole_ns)
+			group->whole_ns = row->whole_ns;
+		group->has_several |= row->process_index != first->process_index;
+	}
+	group->count++;
+	sites_add(&group->sum_ns, ns);
+	if (group->busiest && ns <= group->most_ns)
+		return;
+	group->busiest = top;
+	group->most_ns = ns;
+}
+
+static struct group group_of(struct findings *findings, struct finding_device *first)
+{
+	struct group group = {0};
+
+	for (size_t d = 0; d < findings->device_count; d++) {
 		struct finding_device *device = &findings->devices[d];
 
-		if (strcmp(device->program, one->program))
-			continue;
-		group.count++;
-		group.sum_ns += device->kernel_union_ns;
-		if (device->whole_ns > group.whole_ns)
-			group.whole_ns = device->whole_ns;
-		if (device->kernel_union_ns > group.busiest->kernel_union_ns)
-			group.busiest = device;
-		group.has_several |= device->process_index != one->process_index;
-		for (size_t e = first; e < d; e++)
-			group.is_shared |= !device->uuid[0] ||
-					   !strcmp(findings->devices[e].uuid, device->uuid);
+		if (!device->is_compared && is_beside(first, device))
+			take_device(findings, &group, first, device);
 	}
 	return group;
 }
 
-static bool is_first(const struct findings *findings, size_t d)
+/* The busiest that is left; NULL: none is. */
+static struct finding_device *next_device(struct findings *findings)
 {
-	for (size_t e = 0; e < d; e++)
-		if (!strcmp(findings->devices[e].program, findings->devices[d].program))
-			return false;
-	return true;
+	struct finding_device *next = NULL;
+
+	for (size_t d = 0; d < findings->device_count; d++) {
+		struct finding_device *device = &findings->devices[d];
+
+		if (!device->is_compared &&
+		    (!next || device->kernel_union_ns > next->kernel_union_ns))
+			next = device;
+	}
+	return next;
+}
+
+/* What is found within a process is not told of it and others once more. */
+static bool is_told(const struct findings *findings, const struct group *group)
+{
+	for (size_t f = 0; f < findings->count; f++)
+		if (findings->list[f].rule == RULE_DEVICE_IMBALANCE &&
+		    findings->list[f].process_index == group->busiest->process_index)
+			return true;
+	return false;
 }
 
 static int tell(struct run *run, const struct group *group, uint64_t cost_ns)
@@ -99,6 +152,7 @@ static int tell(struct run *run, const struct group *group, uint64_t cost_ns)
 	struct finding finding = {
 		.rule = RULE_DEVICE_IMBALANCE,
 		.process_count = 1,
+		.process_index = busiest->process_index,
 		.cost_ns = cost_ns,
 		.whole_ns = group->whole_ns,
 		.places = {busiest->place},
@@ -109,7 +163,7 @@ static int tell(struct run *run, const struct group *group, uint64_t cost_ns)
 	char *where = finding_where(&run->paths, &finding), most[TIME_BYTES], mean[TIME_BYTES],
 	     time[TIME_BYTES];
 
-	format_time(most, busiest->kernel_union_ns);
+	format_time(most, group->most_ns);
 	format_time(mean, group->sum_ns / group->count);
 	format_time(time, cost_ns);
 	finding_say(
@@ -122,7 +176,7 @@ static int tell(struct run *run, const struct group *group, uint64_t cost_ns)
 		time, finding_share(cost_ns, group->whole_ns));
 	free(where);
 	finding_prove(&finding, "device_count", group->count);
-	finding_prove(&finding, "busiest_device_time_ns", busiest->kernel_union_ns);
+	finding_prove(&finding, "busiest_device_time_ns", group->most_ns);
 	finding_prove(&finding, "mean_device_time_ns", group->sum_ns / group->count);
 	finding.process = strdup(busiest->process);
 	finding.places[0].cost_ns = cost_ns;
@@ -141,17 +195,16 @@ static int tell(struct run *run, const struct group *group, uint64_t cost_ns)
 int findings_compare_devices(struct run *run)
 {
 	struct findings *findings = &run->findings;
+	struct finding_device *first;
 	int error = 0;
 
-	for (size_t d = 0; d < findings->device_count && !error; d++) {
-		struct group group;
-		uint64_t cost_ns;
+	for (size_t d = 0; d < findings->device_count; d++)
+		findings->devices[d].is_compared = !findings->devices[d].uuid[0];
+	while (!error && (first = next_device(findings))) {
+		struct group group = group_of(findings, first);
+		uint64_t cost_ns = uneven_ns(group.most_ns, group.sum_ns, group.count);
 
-		if (!is_first(findings, d))
-			continue;
-		group = group_of(findings, d);
-		cost_ns = uneven_ns(group.busiest->kernel_union_ns, group.sum_ns, group.count);
-		if (cost_ns && group.has_several && !group.is_shared &&
+		if (cost_ns && group.has_several && !is_told(findings, &group) &&
 		    finding_is_enough(run->settings, RULE_DEVICE_IMBALANCE, cost_ns,
 				      group.whole_ns))
 			error = tell(run, &group, cost_ns);

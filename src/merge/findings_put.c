@@ -181,9 +181,13 @@ static int put_row(struct json *json, const struct run *run, const struct findin
 
 int findings_put_json(struct json *json, const struct run *run)
 {
+	uint64_t rule_count = 0;
 	int error = 0;
 
+	for (int rule = 0; rule < RULES; rule++)
+		rule_count += run->settings->finding_shares[rule] >= 0;
 	json_begin_object(json, "findings");
+	json_u64(json, "rule_count", rule_count);
 	json_u64(json, "row_count", run->findings.count);
 	json_begin_array(json, "rows");
 	json->lines_depth = json->depth;

@@ -407,6 +407,7 @@ void sites_ran(struct sites *sites, const struct stretch *stretch)
 {
 	struct site_device *device = device_of(sites, stretch->device);
 
+	sites->list[stretch->site].stream = stretch->stream;
 	if (stretch->start_ns < device->first_ns)
 		device->first_ns = stretch->start_ns;
 	if (stretch->end_ns > device->last_ns)

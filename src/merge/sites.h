@@ -47,6 +47,7 @@ struct site {
 	uint32_t next;	 /* another site of that stack */
 	uint32_t range;	 /* NVTX range of the last call */
 	uint32_t thread; /* … and the thread */
+	uint32_t stream; /* of its last work, 0: none */
 	uint16_t api;	 /* place in the model's apis */
 	uint8_t class;	 /* enum xt_api_class */
 	bool waits;	 /* for the GPU */

@@ -128,7 +128,7 @@ export interface Summary {
 		doubts: Record<string, number>;
 		warnings: string[];
 	};
-	findings?: Rows<Finding>; /* of a recording */
+	findings?: Rows<Finding> & { rule_count: number }; /* of a recording */
 	copies: Rows<TransferRow>;
 	memory: Rows<MemoryRow>;
 	api_calls: Rows<CallRow>;

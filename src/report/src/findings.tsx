@@ -134,6 +134,17 @@ function Item({ state, finding }: { state: State; finding: Finding }) {
 	);
 }
 
+/* Where nothing was to be seen, that nothing was found says little. */
+function whyNone({ report }: State): string {
+	const { findings, totals, trust, selection } = report.summary;
+
+	if (!findings?.rule_count) return 'Findings were not looked for.';
+	if (!totals.gpu_time_ns)
+		return `No findings: there is no work of a GPU in ${selection ? 'what was asked for' : 'the log'}.`;
+	if (trust.word === 'damaged') return 'No findings in what can be read of the log: a part of it is damaged or missing.';
+	return 'No findings: nothing that is known to waste time costs much here.';
+}
+
 export function Findings({ state }: { state: State }) {
 	const rows = state.report.summary.findings?.rows ?? [];
 	const wantsAll = useSignal(false);
@@ -142,7 +153,7 @@ export function Findings({ state }: { state: State }) {
 	if (!rows.length)
 		return (
 			<p id="findings" class="muted no-findings">
-				No findings: nothing that is known to waste time costs much here.
+				{whyNone(state)}
 			</p>
 		);
 	return (

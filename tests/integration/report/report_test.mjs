@@ -399,10 +399,19 @@ async function checkFindings() {
 	await soon(async () => assert.equal(await page.textContent('.details-name'), 'cudaStreamSynchronize'));
 	await isNumber(page, '#flame-total', all.summary.weights['cpu-wait'].total, 'its weight');
 	await close(page);
-	const none = await open(outputs(made('threads'), 'no_findings').html);
+	const threads = made('threads');
+	const none = await open(outputs(threads, 'no_findings').html);
 	assert.equal(await none.locator('.finding').count(), 0);
-	await isThere(none, '.no-findings');
+	assert.match(await none.textContent('.no-findings'), /^No findings: nothing that is known/);
 	await close(none);
+	for (const [log, name, options, says] of [
+		[threads, 'findings_off', ['--finding', 'all=off'], /were not looked for/],
+		[made('idle', 'thread 1 101 main\nstack a main idle\ncall 1 1 cuStreamSynchronize a 100 5\n'), 'findings_of_nothing', [], /no work of a GPU in the log/],
+	]) {
+		const page = await open(outputs(log, name, options).html);
+		assert.match(await page.textContent('.no-findings'), says);
+		await close(page);
+	}
 }
 
 // A report that would be too large: small paths are one frame, nothing else changes.

@@ -46,6 +46,25 @@ evidence streams.xtr
 echo "-- the graph is launched for as long as its kernels take: idle because of its launch, at its launch"
 make graph.xtr 'i or print("stack replay main step replay cudaGraphLaunch\nnode 10 0 launch 100 1\nnode 11 0 launch 200 1\nnode 12 0 launch 300 1"); g = call("cuGraphLaunch", "replay", t, 80000); [print("kernel", g, 1, "matmul", t + 10000 + k * 30000, 8000, 10 + k) for k in range(3)]'
 show graph.xtr
+echo "-- small kernels of two stacks, by device and with frames left out: the path is that of the work"
+make by.xtr 'i or print("stack other work shape cudaLaunchKernel"); kernel(t, t + 5000, 45000, 1, "tiny@1", stack=("launch", "other")[i % 2])'
+for options in "--by device" "--by stream --focus shape|step" "--hide step|shape"; do
+	show by.xtr --finding gpu-idle=off $options
+done
+echo "-- GPUs of two processes: what they do on one is one; runs that follow each other are not compared"
+mkdir two after
+make two/0.xtr 'i or print("meta gpu.0.uuid a"); kernel(t, t + 5000, 90000)'
+make two/1.xtr 'i or print("meta gpu.0.uuid b\nmeta gpu.1.uuid a\nstream 2 1 2 7"); kernel(t, t + 5000, 20000); kernel(t + 30000, t + 40000, 1000, 2)'
+evidence two
+make after/0.xtr 'i or print("meta gpu.0.uuid a"); kernel(t, t + 5000, 90000)'
+make after/1.xtr 'i or print("meta gpu.0.uuid b"); t += 20000000; kernel(t, t + 5000, 20000)'
+show after --finding gpu-idle=off --finding short-kernels=off
+echo "-- GPUs of which each of two processes has one that does most: not told once more of all four"
+mkdir four
+for rank in 0 1; do
+	make four/$rank.xtr "i or print('meta gpu.0.uuid a$rank\nmeta gpu.1.uuid b$rank\nstream 2 1 2 7'); kernel(t, t + 5000, 90000); kernel(t + 3000, t + 40000, 10000, 2)"
+done
+show four --finding gpu-idle=off --finding short-kernels=off
 echo "-- the same in two processes: what is said of one, and the sum of both"
 mkdir ranks
 make ranks/0.xtr 'i or print("meta gpu.0.uuid a"); kernel(t, t + 5000, 60000); call("cuStreamSynchronize", "sync", t + 4000, 63000)'
