@@ -11,6 +11,8 @@
 
 atomic_uint_fast64_t activity_discarded;
 
+_Atomic(xt_cupti_buffer_completed) activity_others_completed;
+
 static atomic_uint_fast64_t completions;
 static atomic_bool abandoned;
 
@@ -37,16 +39,20 @@ void activity_requested(uint8_t **buffer_out, size_t *bytes_out, size_t *max_rec
 void activity_completed(void *context, uint32_t stream_id, uint8_t *buffer, size_t bytes,
 			size_t valid_bytes)
 {
-	struct xt_activity_header *header;
+	struct xt_activity_header *header = activity_header_of(buffer);
+	xt_cupti_buffer_completed others = atomic_load(&activity_others_completed);
 
-	(void)context, (void)stream_id, (void)bytes;
+	if (!header && buffer != discard_data) {
+		if (others)
+			others(context, stream_id, buffer, bytes, valid_bytes);
+		return;
+	}
 	if (atomic_load_explicit(&abandoned, memory_order_relaxed))
 		return;
-	if (buffer == discard_data) {
+	if (!header) {
 		atomic_fetch_add(&activity_discarded, 1);
 		return;
 	}
-	header = (struct xt_activity_header *)(buffer - XT_ACTIVITY_DATA_OFFSET);
 	header->valid_bytes = valid_bytes;
 	header->sequence = atomic_fetch_add(&completions, 1) + 1;
 	atomic_fetch_add(&activity_behind, 1);

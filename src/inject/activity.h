@@ -44,6 +44,10 @@ void activity_requested(uint8_t **buffer_out, size_t *bytes_out, size_t *max_rec
 void activity_completed(void *context, uint32_t stream_id, uint8_t *buffer, size_t bytes,
 			size_t valid_bytes);
 
+/* CUPTI keeps buffers, and gives them to whoever registered last: what is not ours is handed on to the
+ * tool that did so before; NULL: there was none. */
+extern _Atomic(xt_cupti_buffer_completed) activity_others_completed;
+
 /* Whether CUPTI has a buffer of ours. */
 bool activity_is_at_cupti(void);
 

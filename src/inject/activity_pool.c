@@ -45,6 +45,14 @@ static struct xt_activity_header *header_of(uint32_t index)
 	return __atomic_load_n(&buffers[index].header, __ATOMIC_ACQUIRE);
 }
 
+struct xt_activity_header *activity_header_of(const uint8_t *data)
+{
+	for (uint32_t i = 0; i < buffer_count(); i++)
+		if (header_of(i) && buffers[i].data == data)
+			return buffers[i].header;
+	return NULL;
+}
+
 static uint32_t state_of(const struct xt_activity_header *header)
 {
 	return header ? __atomic_load_n(&header->state, __ATOMIC_RELAXED) : XT_ACTIVITY_IN_LOG;

@@ -14,6 +14,9 @@ uint8_t *activity_take_free(void);
  * system calls, and may sleep. */
 uint8_t *activity_make_or_wait(void);
 
+/* Of the buffer with these data; NULL: it is none of ours. Hot path. */
+struct xt_activity_header *activity_header_of(const uint8_t *data);
+
 /* A buffer was completed: the writer has one more to give back. */
 extern atomic_uint activity_behind;
 

@@ -282,8 +282,7 @@ static void start(void)
 	watch_forks();
 	atomic_store(&callbacks_active, true);
 	writer_thread_allow_flush();
-	if (config.yields)
-		yield_begin(config.api_level);
+	yield_begin(config.api_level, config.yields);
 	return;
 unsubscribe:
 	attachment_unsubscribe();

@@ -39,7 +39,14 @@ enum standing {
 static atomic_int standing;
 static atomic_uint_fast64_t return_at_ns; /* 0: the other tool is there */
 static atomic_bool clock_is_theirs, clock_is_lent;
+static bool comes_back; /* --yield: for whoever subscribes, too, and only for a time */
 static enum api_level api_level;
+
+/* The other tool, while it is there. */
+#define KINDS_COUNT 256
+static atomic_bool has_unsubscribed;
+static atomic_bool enabled_kinds[KINDS_COUNT];
+static _Atomic(xt_cupti_buffer_requested) their_requested;
 static void *cupti_base;
 
 static struct yield_event
@@ -117,7 +124,11 @@ static void leave(const char *function, const void *caller)
 		attachment_stop();
 	}
 	attachment_unsubscribe();
-	say("%s takes CUPTI (%s): recording is paused", who, function);
+	if (comes_back)
+		say("%s takes CUPTI (%s): recording is paused", who, function);
+	else
+		say("%s has CUPTI record for itself (%s): recording ends here; see --yield", who,
+		    function);
 }
 
 /* Returns with CUPTI in nobody's hands but the caller's. */
@@ -147,6 +158,10 @@ enum meaning {
 	SETS_CLOCK = 1 << 2,
 	LOSES_CLOCK = 1 << 3,
 	NEEDS_CLOCK = 1 << 4,
+	SUBSCRIBES = 1 << 5,
+	ENABLES = 1 << 6,
+	DISABLES = 1 << 7,
+	FINALIZES = 1 << 8,
 };
 
 static uint64_t realtime_ns(void)
@@ -176,40 +191,64 @@ static void mind_clock(enum meaning meaning)
 
 static void before(const char *function, enum meaning meaning, const void *caller)
 {
-	if (!(meaning & COMES) || !is_anothers(caller))
+	/* While we have our place, CUPTI itself refuses others. */
+	if (!(meaning & COMES) || (meaning & SUBSCRIBES && !comes_back) || !is_anothers(caller))
 		return;
 	someone_comes(function, caller);
+	if (meaning & SUBSCRIBES)
+		atomic_store(&has_unsubscribed, false);
 	if (atomic_load(&standing) == AWAY)
 		mind_clock(meaning);
 }
 
-static void after(enum meaning meaning, uint32_t result, const void *caller)
+static bool wants_records(void)
 {
-	if (meaning & GOES && result == XT_CUPTI_SUCCESS && is_anothers(caller) &&
-	    atomic_load(&standing) == AWAY)
+	for (size_t i = 0; i < KINDS_COUNT; i++)
+		if (atomic_load(&enabled_kinds[i]))
+			return true;
+	return false;
+}
+
+static void after(enum meaning meaning, uint32_t kind, uint32_t result, const void *caller)
+{
+	if (!(meaning & (GOES | ENABLES | DISABLES)) || result != XT_CUPTI_SUCCESS ||
+	    !is_anothers(caller) || atomic_load(&standing) != AWAY)
+		return;
+	if (meaning & (ENABLES | DISABLES) && kind < KINDS_COUNT)
+		atomic_store(&enabled_kinds[kind], meaning & ENABLES);
+	for (size_t i = 0; meaning & FINALIZES && i < KINDS_COUNT; i++)
+		atomic_store(&enabled_kinds[i], false);
+	if (meaning & GOES)
+		atomic_store(&has_unsubscribed, true);
+	if (comes_back && atomic_load(&has_unsubscribed) && !wants_records())
 		atomic_store(&return_at_ns, monotonic_ns() + QUIET_NS);
 }
 
-/* X(name, meaning, arguments, their names) */
+/* CUPTI gives buffers to whoever registered last, whosever they are: between us two that is always
+ * activity_completed(), which tells them apart. */
+static void requested(uint8_t **buffer_out, size_t *bytes_out, size_t *max_records_out)
+{
+	atomic_load (&their_requested)(buffer_out, bytes_out, max_records_out);
+}
+
+/* X(name, meaning, arguments, their names, which kind of records) */
 #define HOOKS(X)                                                                                   \
-	X(cuptiSubscribe, COMES, (void **out, xt_cupti_callback callback, void *userdata),         \
-	  (out, callback, userdata))                                                               \
-	X(cuptiSubscribe_v2, COMES,                                                                \
+	X(cuptiSubscribe, COMES | SUBSCRIBES,                                                      \
+	  (void **out, xt_cupti_callback callback, void *userdata), (out, callback, userdata), 0)  \
+	X(cuptiSubscribe_v2, COMES | SUBSCRIBES,                                                   \
 	  (void **out, xt_cupti_callback callback, void *userdata,                                 \
 	   struct cupti_subscriber_params *params),                                                \
-	  (out, callback, userdata, params))                                                       \
-	X(cuptiActivityRegisterCallbacks, COMES,                                                   \
-	  (xt_cupti_buffer_requested requested, xt_cupti_buffer_completed completed),              \
-	  (requested, completed))                                                                  \
+	  (out, callback, userdata, params), 0)                                                    \
 	X(cuptiActivityRegisterTimestampCallback, COMES | SETS_CLOCK,                              \
-	  (xt_cupti_timestamp timestamp), (timestamp))                                             \
-	X(cuptiActivityEnable, COMES | NEEDS_CLOCK, (uint32_t kind), (kind))                       \
-	X(cuptiActivityEnableContext, COMES | NEEDS_CLOCK, (void *context, uint32_t kind),         \
-	  (context, kind))                                                                         \
-	X(cuptiUnsubscribe, GOES, (void *subscriber), (subscriber))                                \
-	X(cuptiFinalize, COMES | GOES | LOSES_CLOCK, (void), ())
+	  (xt_cupti_timestamp timestamp), (timestamp), 0)                                          \
+	X(cuptiActivityEnable, COMES | NEEDS_CLOCK | ENABLES, (uint32_t kind), (kind), kind)       \
+	X(cuptiActivityEnableContext, COMES | NEEDS_CLOCK | ENABLES,                               \
+	  (void *context, uint32_t kind), (context, kind), kind)                                   \
+	X(cuptiActivityDisable, DISABLES, (uint32_t kind), (kind), kind)                           \
+	X(cuptiUnsubscribe, GOES, (void *subscriber), (subscriber), 0)                             \
+	X(cuptiFinalize, COMES | GOES | LOSES_CLOCK | FINALIZES, (void), (), 0)
 
-#define HOOK(name, meaning, arguments, passed)                                                     \
+#define HOOK(name, meaning, arguments, passed, kind)                                               \
 	static uint32_t(*real_##name) arguments;                                                   \
 	static uint32_t hook_##name arguments                                                      \
 	{                                                                                          \
@@ -218,31 +257,47 @@ static void after(enum meaning meaning, uint32_t result, const void *caller)
                                                                                                    \
 		before(#name, meaning, caller);                                                    \
 		result = real_##name passed;                                                       \
-		after(meaning, result, caller);                                                    \
+		after(meaning, kind, result, caller);                                              \
 		return result;                                                                     \
 	}
 HOOKS(HOOK)
 
-#define HOOK_ROW(name, meaning, arguments, passed)                                                 \
-	{#name, (void *)(uintptr_t)hook_##name, (void **)&real_##name},
-static const struct symbol_hook hooks[] = {HOOKS(HOOK_ROW)};
+static uint32_t (*real_register)(xt_cupti_buffer_requested, xt_cupti_buffer_completed);
 
-void yield_begin(enum api_level level)
+static uint32_t hook_register(xt_cupti_buffer_requested theirs, xt_cupti_buffer_completed completed)
+{
+	const void *caller = __builtin_return_address(0);
+
+	before("cuptiActivityRegisterCallbacks", COMES, caller);
+	if (!theirs || !completed || !is_anothers(caller))
+		return real_register(theirs, completed);
+	atomic_store(&their_requested, theirs);
+	atomic_store(&activity_others_completed, completed);
+	return real_register(requested, activity_completed);
+}
+
+#define HOOK_ROW(name, meaning, arguments, passed, kind)                                           \
+	{#name, (void *)(uintptr_t)hook_##name, (void **)&real_##name},
+static const struct symbol_hook hooks[] = {HOOKS(HOOK_ROW){"cuptiActivityRegisterCallbacks",
+							   (void *)(uintptr_t)hook_register,
+							   (void **)&real_register}};
+
+void yield_begin(enum api_level level, bool comes_back_later)
 {
 	Dl_info info;
 	int rc;
 
 	api_level = level;
+	comes_back = comes_back_later;
 	if (!dladdr((void *)(uintptr_t)cupti.cuptiSubscribe, &info))
 		return;
 	cupti_base = info.dli_fbase;
 	rc = symbol_hooks_install(cupti.library, hooks, sizeof(hooks) / sizeof(*hooks));
-	if (rc) {
+	if (!rc)
+		atomic_store(&standing, HERE);
+	else if (comes_back)
 		say("cannot yield to other tools: %s cannot be watched: %s", cupti.path,
 		    strerror(-rc));
-		return;
-	}
-	atomic_store(&standing, HERE);
 }
 
 bool yield_is_away(void)
@@ -257,6 +312,8 @@ static void come_back(void)
 	bool sets_clock = atomic_load(&clock_is_theirs) || atomic_load(&clock_is_lent);
 	char why[1024];
 
+	/* It goes where it belongs even later; but what CUPTI has of it must not get records of ours. */
+	flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
 	if (attachment_subscribe(why, sizeof(why))) {
 		atomic_store(&standing, AWAY); /* someone came whom we did not see */
 		return;

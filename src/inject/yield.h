@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * --yield: stepping back for a tool of the program's own, and coming back when it has left.
+ * Stepping back for a tool of the program's own, and, with --yield, coming back when it has left.
  *
  * CUPTI serves one subscriber, and its records go to whoever registered last. So the functions by
  * which a tool begins are hooked (symbol_hooks.h): before the first of them does its work, recording is
  * paused, what CUPTI has is taken, and our hold on it is given up. The tool finds CUPTI as if we
- * had not been there. When it has unsubscribed, or finalised CUPTI, recording goes on.
+ * had not been there. When it has unsubscribed and wants no more records, or has finalised CUPTI,
+ * recording goes on.
+ *
+ * Without --yield, who wants to subscribe is told by CUPTI that there is one already. But of records it does not
+ * ask whose they are, so who begins to have them made, without a subscriber, gets them: recording is over then.
  *
  * Hooks run in the tool's threads and may wait, for a second at most; the flusher thread does what
  * might hang in CUPTI.
@@ -26,8 +30,8 @@ struct yield_event {
 	char who[YIELD_WHO_BYTES];
 };
 
-/* From now on we yield. Once, when tracing has begun; says so if that cannot be had. */
-void yield_begin(enum api_level level);
+/* From now on we step back; comes_back: --yield. Once, when tracing has begun; says so if that cannot be had. */
+void yield_begin(enum api_level level, bool comes_back);
 
 /* Whether CUPTI is another's: then it must not be asked for anything. Any thread. */
 bool yield_is_away(void);

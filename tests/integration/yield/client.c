@@ -11,6 +11,8 @@
  *	forks		stays; then a child launches, too
  *	twice		leaves, and comes again a while later
  *	clock		sets a clock of its own, the monotonic one, and leaves
+ *	keeps		unsubscribes at once, and goes on having records made
+ *	late		leaves, and asks for its records a while later
  */
 #include <cuda.h>
 
@@ -173,6 +175,46 @@ static uint64_t monotonic_ns(void)
 	return now_ns(CLOCK_MONOTONIC);
 }
 
+static void unsubscribe(void)
+{
+	call_cuptiUnsubscribe(subscriber);
+	subscriber = NULL;
+}
+
+/* Until the tracer, if there is one that comes back, has said that it is: CLIENT_WAITS names the file that
+ * is its stderr. */
+static void wait_for_return(void)
+{
+	static unsigned returns;
+	const char *path = getenv("CLIENT_WAITS");
+	char text[4096] = "", *at = text;
+	unsigned found = 0;
+	FILE *said;
+
+	returns++;
+	for (int i = 0; path && i < 2000 && found < returns; i++) {
+		usleep(10000);
+		said = fopen(path, "re");
+		text[said ? fread(text, 1, sizeof(text) - 1, said) : 0] = '\0';
+		if (said)
+			fclose(said);
+		found = 0;
+		for (at = text; (at = strstr(at, "recording goes on")); at++)
+			found++;
+	}
+}
+
+static void leave(const char *mode)
+{
+	if (subscriber && strcmp(mode, "stays") != 0 && strcmp(mode, "forks") != 0)
+		unsubscribe();
+	if (!strcmp(mode, "finalizes"))
+		call_cuptiFinalize();
+	if (strcmp(mode, "stays") != 0 && strcmp(mode, "forks") != 0 &&
+	    strcmp(mode, "activity") != 0)
+		wait_for_return();
+}
+
 static int profile(const char *mode)
 {
 	clockid_t clock = strcmp(mode, "clock") ? CLOCK_REALTIME : CLOCK_MONOTONIC;
@@ -197,28 +239,22 @@ static int profile(const char *mode)
 	began_ns = now_ns(clock);
 	ended_ns = UINT64_MAX;
 	call_cuptiActivityEnable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
+	if (!strcmp(mode, "keeps")) {
+		unsubscribe();
+		usleep(600000); /* the tracer would be back */
+	}
 	launch(200);
 	check(cuCtxSynchronize());
 	ended_ns = now_ns(clock);
 	call_cuptiActivityDisable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
-	call_cuptiActivityFlushAll(XT_CUPTI_FLUSH_FORCED);
 	call_cuptiActivityGetAttribute(XT_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &bytes, &zeroed);
+	if (!strcmp(mode, "late"))
+		leave(mode);
+	call_cuptiActivityFlushAll(XT_CUPTI_FLUSH_FORCED);
 	printf("profiler: %u kernels, %u other records, %u wrong times, %u foreign buffers, "
 	       "zeroed %u\n",
 	       kernels, other_records, wrong_times, foreign_buffers, zeroed);
 	return 0;
-}
-
-/* It may be looked at again and again by whoever waits for CUPTI to be free. */
-static void leave(const char *mode)
-{
-	if (!strcmp(mode, "leaves") || !strcmp(mode, "finalizes") || !strcmp(mode, "twice") ||
-	    !strcmp(mode, "clock"))
-		call_cuptiUnsubscribe(subscriber);
-	if (!strcmp(mode, "finalizes"))
-		call_cuptiFinalize();
-	if (strcmp(mode, "stays") != 0)
-		usleep(600000);
 }
 
 static void fork_and_launch(void)
@@ -257,7 +293,7 @@ int main(int argc, char **argv)
 
 	gpu_begin();
 	work_before();
-	if (!profile(mode))
+	if (!profile(mode) && strcmp(mode, "late") != 0)
 		leave(mode);
 	if (!strcmp(mode, "twice") && !profile(mode))
 		leave(mode);

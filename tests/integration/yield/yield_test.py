@@ -27,6 +27,8 @@ CASES = {
     "forks": Expected([GOOD, "child: 3"], 100, [0, 1]),
     "twice": Expected([GOOD, GOOD], 150, [0, 1, 0, 1]),
     "clock": Expected([GOOD], 150, [0, 1]),
+    "keeps": Expected([GOOD], 150, [0, 1]),
+    "late": Expected([GOOD], 150, [0, 1]),
 }
 
 
@@ -42,12 +44,17 @@ class Run:
             variables["CUDA_INJECTION64_PATH"] = args.inject
         if yields:
             variables["XTRACE_YIELD"] = "1"
-        done = subprocess.run([args.client, mode], env=variables, capture_output=True, text=True,
-                              timeout=30)
+        path = self.data + ".said"
+        if yields:
+            variables["CLIENT_WAITS"] = path
+        with open(path, "w+", encoding="utf-8") as said:
+            done = subprocess.run([args.client, mode], env=variables, stdout=subprocess.PIPE,
+                                  stderr=said, text=True, timeout=50)
+            said.seek(0)
+            self.said = said.read().splitlines()
         assert done.returncode == 0, "%s: status %d\n%s%s" % (mode, done.returncode, done.stdout,
-                                                             done.stderr)
+                                                             self.said)
         self.lines = done.stdout.splitlines()
-        self.said = done.stderr.splitlines()
 
     def dump(self, args, *options):
         logs = [name for name in os.listdir(self.data) if name.endswith(".xtr")]
@@ -104,6 +111,11 @@ def main():
         refused = Run(args, folder, "stays", True, False)
         assert refused.lines == [REFUSED], refused.lines
         assert not refused.said, refused.said
+        # Who does not subscribe is asked for nothing by CUPTI, and gets what it wants.
+        run = Run(args, folder, "activity", True, False)
+        assert run.lines == [GOOD] and client in run.said[0], (run.lines, run.said)
+        assert "recording ends here" in run.said[0], run.said
+        check_log(args, run, "activity", client)
 
 
 if __name__ == "__main__":
