@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "inject/budget.h"
 #include "inject/clock.h"
@@ -20,8 +21,14 @@
 atomic_uint_fast64_t activity_waited_ns;
 atomic_uint activity_behind;
 
-static struct activity_buffer buffers[ACTIVITY_BUFFERS_MAX];
-static atomic_uint reserved_count; /* entries of buffers[] that are made or being made */
+/* In pages of their own, which are zeros in a child that was forked: the buffers are its parent's. */
+static struct {
+	_Alignas(XT_SPOOL_PAGE_BYTES) struct activity_buffer buffers[ACTIVITY_BUFFERS_MAX];
+	atomic_bool is_here;
+} pool;
+static atomic_bool is_watched;
+
+static atomic_uint reserved_count; /* entries of pool.buffers[] that are made or being made */
 static atomic_uint emptied_count;  /* of these, those without memory: they are XT_ACTIVITY_IN_LOG */
 static atomic_uint handed_back;	   /* how often */
 static atomic_uint highest_taken;  /* entry, since activity_shrink() */
@@ -42,14 +49,14 @@ uint32_t activity_buffers(void)
 static struct xt_activity_header *header_of(uint32_t index)
 {
 	/* Pairs with the release in make_buffer(). */
-	return __atomic_load_n(&buffers[index].header, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&pool.buffers[index].header, __ATOMIC_ACQUIRE);
 }
 
 struct xt_activity_header *activity_header_of(const uint8_t *data)
 {
 	for (uint32_t i = 0; i < buffer_count(); i++)
-		if (header_of(i) && buffers[i].data == data)
-			return buffers[i].header;
+		if (header_of(i) && pool.buffers[i].data == data)
+			return pool.buffers[i].header;
 	return NULL;
 }
 
@@ -84,21 +91,21 @@ static struct activity_buffer *make_new(void)
 	spool_touch(header, AREA_BYTES);
 	header->data_bytes = ACTIVITY_DATA_BYTES;
 	header->state = XT_ACTIVITY_IN_LOG;
-	buffers[index].data = (uint8_t *)header + XT_ACTIVITY_DATA_OFFSET;
-	__atomic_store_n(&buffers[index].header, header, __ATOMIC_RELEASE);
-	return &buffers[index];
+	pool.buffers[index].data = (uint8_t *)header + XT_ACTIVITY_DATA_OFFSET;
+	__atomic_store_n(&pool.buffers[index].header, header, __ATOMIC_RELEASE);
+	return &pool.buffers[index];
 }
 
 static struct activity_buffer *refill(void)
 {
 	for (uint32_t i = 0; i < buffer_count(); i++) {
-		if (!header_of(i) || !atomic_exchange(&buffers[i].is_empty, false))
+		if (!header_of(i) || !atomic_exchange(&pool.buffers[i].is_empty, false))
 			continue;
-		if (spool_fill(buffers[i].data, ACTIVITY_DATA_BYTES)) {
+		if (spool_fill(pool.buffers[i].data, ACTIVITY_DATA_BYTES)) {
 			atomic_fetch_sub(&emptied_count, 1);
-			return &buffers[i];
+			return &pool.buffers[i];
 		}
-		atomic_store(&buffers[i].is_empty, true);
+		atomic_store(&pool.buffers[i].is_empty, true);
 		return NULL;
 	}
 	return NULL;
@@ -134,7 +141,7 @@ uint8_t *activity_take_free(void)
 		/* Should others note theirs at the same time, a buffer is emptied too soon. */
 		if (i > atomic_load(&highest_taken))
 			atomic_store(&highest_taken, i);
-		return buffers[i].data;
+		return pool.buffers[i].data;
 	}
 	return NULL;
 }
@@ -165,6 +172,8 @@ uint8_t *activity_make_or_wait(void)
 	int saved_errno = errno;
 	uint8_t *data = NULL;
 
+	if (atomic_load(&is_watched) && !atomic_load(&pool.is_here))
+		return NULL;
 	if (behind < ACTIVITY_BEHIND_MAX)
 		buffer = get_more(XT_ACTIVITY_AT_CUPTI, behind == 0);
 	if (!buffer)
@@ -187,6 +196,10 @@ static uint32_t free_count(void)
 
 void activity_stock(uint32_t count)
 {
+	if (!atomic_load(&is_watched)) {
+		atomic_store(&pool.is_here, true);
+		atomic_store(&is_watched, !madvise(&pool, sizeof(pool), MADV_WIPEONFORK));
+	}
 	for (uint32_t have = free_count(); have < count; have++)
 		if (!get_more(XT_ACTIVITY_FREE, false))
 			return;
@@ -215,7 +228,8 @@ void activity_shrink(void)
 	if (needed < ACTIVITY_OWN)
 		needed = ACTIVITY_OWN;
 	for (uint32_t i = buffer_count(); i-- > needed;)
-		if (header_of(i) && !atomic_load(&buffers[i].is_empty) && !empty(&buffers[i]))
+		if (header_of(i) && !atomic_load(&pool.buffers[i].is_empty) &&
+		    !empty(&pool.buffers[i]))
 			return;
 }
 
@@ -227,11 +241,11 @@ struct activity_buffer *activity_take_completed(void)
 	for (uint32_t i = 0; i < buffer_count(); i++) {
 		struct xt_activity_header *header = header_of(i);
 
-		if (!header || buffers[i].held ||
+		if (!header || pool.buffers[i].held ||
 		    __atomic_load_n(&header->state, __ATOMIC_ACQUIRE) != XT_ACTIVITY_COMPLETED)
 			continue;
 		if (!next || header->sequence < next->header->sequence)
-			next = &buffers[i];
+			next = &pool.buffers[i];
 	}
 	if (next)
 		next->held = true;
@@ -244,7 +258,7 @@ struct activity_buffer *activity_next_at_cupti(uint32_t *index)
 		uint32_t i = (*index)++;
 
 		if (state_of(header_of(i)) == XT_ACTIVITY_AT_CUPTI)
-			return &buffers[i];
+			return &pool.buffers[i];
 	}
 	return NULL;
 }

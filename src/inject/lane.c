@@ -32,6 +32,8 @@ static void *map_private(size_t bytes)
 		return NULL;
 	/* A huge page would be as much as eight threads may have. */
 	madvise(memory, bytes, MADV_NOHUGEPAGE);
+	/* A child has no use for it, and must not take it for its own: what it leads to is its parent's. */
+	madvise(memory, bytes, MADV_WIPEONFORK);
 	return memory;
 }
 
@@ -72,6 +74,7 @@ static struct lane *create_lane(enum lane_state state)
 		return NULL;
 	}
 	lane->data = (uint8_t *)lane->ring + XT_RING_DATA_OFFSET;
+	lane->is_idle = true;
 	stack_memo_begin(&lane->memo);
 	touch_ring(lane);
 	lane->ring->data_bytes = RING_DATA_BYTES;

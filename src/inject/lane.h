@@ -36,7 +36,9 @@ struct starting_node {
 	uint32_t order; /* 0: the place is free */
 };
 
-enum lane_state { LANE_FREE = 0, LANE_CLAIMED = 1 };
+/* In a child that was forked without the C library's knowledge a lane reads as zeros: as neither of these,
+ * and never idle. */
+enum lane_state { LANE_FREE = 1, LANE_CLAIMED = 2 };
 
 struct lane {
 	/* The owner's. */
@@ -47,7 +49,7 @@ struct lane {
 	uint64_t free_pos_seen;	 /* a free_pos read earlier: there is at least this much room */
 	uint32_t hits_unaudited; /* memo hits since the last that was checked */
 	uint64_t gave_up_at;	 /* free_pos + 1 when waiting for room was in vain; 0: never */
-	bool busy;		 /* inside a callback: do not enter again */
+	bool is_idle;		 /* not inside a callback, which is not entered again */
 	uint32_t memo_epoch;
 	atomic_uint
 		memo_epoch_wanted; /* the writer asks for a new definition of all slots; rarely */

@@ -16,7 +16,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
+#include <unistd.h>
 
 #include "inject/callbacks.h"
 #include "inject/clock.h"
@@ -36,6 +36,7 @@ enum way {
 };
 
 static atomic_bool begun;
+static pid_t own_pid;
 static atomic_int first_way;		 /* enum way, of the first that leaves */
 static atomic_uint_fast64_t leave_by_ns; /* 0: nobody leaves yet */
 
@@ -62,7 +63,8 @@ static void leave(enum way way)
 
 static void at_exit(void)
 {
-	if (atomic_load(&begun))
+	/* A child of which the C library does not know has our handlers and nothing else of ours. */
+	if (atomic_load(&begun) && getpid() == own_pid)
 		leave(BY_HANDLERS);
 }
 
@@ -76,7 +78,7 @@ static bool can_leave_here(void)
 	const struct lane *lane = thread_lane;
 
 	return atomic_load(&begun) && writer_thread_is_another() &&
-	       !(lane && (lane->busy || lane->ring->open_count));
+	       !(lane && (!lane->is_idle || lane->ring->open_count));
 }
 
 static void (*real_exit)(int), (*real_Exit)(int);
@@ -114,6 +116,7 @@ void leave_begin(void)
 {
 	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 
+	own_pid = getpid();
 	atexit(at_exit);
 	at_quick_exit(at_exit);
 	atomic_store(&begun, true);

@@ -21,6 +21,7 @@ static struct {
 	char path[PATH_MAX];
 	struct xt_own_file file;
 	struct xt_spool_header *header; /* mapped; NULL without a file */
+	pid_t pid;			/* whose it is; 0: nobody's yet */
 	atomic_uint_fast64_t end_offset;
 	atomic_uint_fast64_t unbacked;
 	void *addresses[XT_SPOOL_AREAS_MAX]; /* of the areas in the header */
@@ -78,6 +79,7 @@ int spool_create(const char *path, uint64_t log_id, uint32_t cupti_version)
 	header->pid = (uint32_t)getpid();
 	header->cupti_version = cupti_version;
 	atomic_store(&spool.end_offset, bytes);
+	spool.pid = getpid();
 	spool.header = header;
 	return 0;
 }
@@ -111,8 +113,12 @@ static void *file_area(size_t bytes, enum xt_area_kind kind)
 void *spool_area(size_t area_bytes, enum xt_area_kind kind)
 {
 	size_t bytes = round_to_pages(area_bytes);
-	void *area = file_area(bytes, kind);
+	void *area;
 
+	/* A child of which the C library does not know must leave its parent's file alone. */
+	if (spool.pid && getpid() != spool.pid)
+		return NULL;
+	area = file_area(bytes, kind);
 	if (area)
 		return area;
 	area = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -194,6 +200,7 @@ void spool_abandon(void)
 {
 	xt_own_file_close(&spool.file);
 	spool.header = NULL;
+	spool.pid = 0;
 }
 
 void spool_remove(void)

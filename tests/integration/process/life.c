@@ -78,6 +78,14 @@ void gpu_launch_alone(void)
 	CHECK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));
 }
 
+void gpu_call_in_vain(unsigned count)
+{
+	void *parameters[1] = {NULL};
+
+	for (unsigned i = 0; i < count; i++)
+		cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, parameters);
+}
+
 int gpu_launch_in_new_context(unsigned count)
 {
 	CUcontext other;

@@ -21,6 +21,9 @@ void gpu_launch(unsigned count);
 /* The launch alone, with nothing to wait for: it may come in a signal handler. */
 void gpu_launch_alone(void);
 
+/* Launches that are refused at once. */
+void gpu_call_in_vain(unsigned count);
+
 /* So many launches in a context that is made for them and destroyed; gives back the primary context;
  * resets the device. CUDA's result. */
 int gpu_launch_in_new_context(unsigned count);

@@ -197,31 +197,63 @@ static void test_stock(void **unused)
 	assert_int_equal(activity_discarded, discarded);
 }
 
-/* After a fork the areas are the parent's: the child must not write to one. */
+/* After a fork the areas are the parent's: the child, even if nobody has told us that it is one, must
+ * not write to any. */
 static void test_abandoned(void **unused)
 {
 	uint64_t discarded = activity_discarded;
-	pid_t child = fork();
+	uint8_t *buffer;
+	size_t bytes;
+	pid_t child;
 	int status;
 
 	(void)unused;
+	activity_stock(1);
+	buffer = request(&bytes);
+	assert_int_equal(bytes, ACTIVITY_DATA_BYTES);
+	child = fork();
 	if (!child) {
-		size_t bytes;
-		uint8_t *buffer = request(&bytes);
-
-		activity_completed(NULL, 0, buffer, bytes, 8); /* given out before the fork */
-		activity_hand_back(activity_take_completed());
-		buffer = request(&bytes);
-		activity_abandon();
 		activity_completed(NULL, 0, buffer, bytes, 8);
 		if (header_of(buffer)->state != XT_ACTIVITY_AT_CUPTI)
 			_exit(1);
 		request(&bytes);
-		_exit(bytes < ACTIVITY_DATA_BYTES ? 0 : 2);
+		if (bytes == ACTIVITY_DATA_BYTES)
+			_exit(2);
+		activity_abandon();
+		request(&bytes);
+		_exit(bytes < ACTIVITY_DATA_BYTES ? 0 : 3);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	assert_int_equal(activity_discarded, discarded);
+	activity_completed(NULL, 0, buffer, bytes, 8);
+	activity_hand_back(activity_take_completed());
+}
+
+/* What another tool has handed out is given to that tool, and not touched. */
+static uint8_t *others_buffer;
+
+static void others_completed(void *context, uint32_t stream, uint8_t *buffer, size_t bytes,
+			     size_t valid_bytes)
+{
+	(void)context, (void)stream, (void)bytes, (void)valid_bytes;
+	others_buffer = buffer;
+}
+
+static void test_buffers_of_others(void **unused)
+{
+	static uint8_t data[2 * XT_ACTIVITY_DATA_OFFSET], untouched[XT_ACTIVITY_DATA_OFFSET];
+	uint8_t *buffer = data + XT_ACTIVITY_DATA_OFFSET;
+
+	(void)unused;
+	activity_completed(NULL, 0, buffer, XT_ACTIVITY_DATA_OFFSET, 8);
+	assert_null(others_buffer);
+	activity_others_completed = others_completed;
+	activity_completed(NULL, 0, buffer, XT_ACTIVITY_DATA_OFFSET, 8);
+	assert_ptr_equal(others_buffer, buffer);
+	assert_memory_equal(data, untouched, sizeof(untouched));
+	assert_null(activity_take_completed());
+	activity_others_completed = NULL;
 }
 
 static size_t take_all_budget(void)
@@ -359,6 +391,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_all_arrive, hand_back_after),
 		cmocka_unit_test_teardown(test_stock, hand_back_after),
 		cmocka_unit_test_teardown(test_abandoned, hand_back_after),
+		cmocka_unit_test_teardown(test_buffers_of_others, hand_back_after),
 		cmocka_unit_test(test_order_of_completion),
 		cmocka_unit_test(test_exhausted),
 	};

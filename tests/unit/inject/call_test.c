@@ -227,9 +227,9 @@ static void test_reentry_is_counted(void **unused)
 	struct taken_call call;
 
 	(void)unused;
-	thread_lane->busy = true;
+	thread_lane->is_idle = false;
 	inner();
-	thread_lane->busy = false;
+	thread_lane->is_idle = true;
 	assert_int_equal(callbacks_reentered, reentered + 1);
 	assert_false(ring_take(&call));
 }

@@ -16,6 +16,7 @@ cupti
 recorded_apis
 api_uses
 activity_behind
+activity_header_of
 activity_make_or_wait
 activity_take_free
 lane_calls_without

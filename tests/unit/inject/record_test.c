@@ -508,7 +508,7 @@ static void *short_thread(void *end_inside)
 	call();
 	/* pthread_exit() in a signal handler may end a thread in the middle of a callback. */
 	if (end_inside)
-		thread_lane->busy = true;
+		thread_lane->is_idle = false;
 	return thread_lane;
 }
 
