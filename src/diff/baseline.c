@@ -20,7 +20,7 @@
 #include "page/base64.h"
 
 #define PACK_LEVEL	   19
-#define UNPACKED_BYTES_MAX (UINT64_C(1) << 30)
+#define UNPACKED_BYTES_MAX (UINT64_C(1) << 28) /* of all sets of a file together */
 
 static void free_set(struct baseline_set *set)
 {
@@ -144,7 +144,7 @@ static char *pack(const struct run_set *runs)
 }
 
 /* To be freed; NULL and errno if it is damaged, or there is no memory. */
-static char *unpack(const char *text, size_t *bytes_out)
+static char *unpack(const char *text, uint64_t bytes_max, size_t *bytes_out)
 {
 	size_t packed_bytes, got;
 	unsigned long long size_bytes;
@@ -156,7 +156,7 @@ static char *unpack(const char *text, size_t *bytes_out)
 	size_bytes = ZSTD_getFrameContentSize(packed, packed_bytes);
 	errno = EINVAL;
 	/* (What is not known is a size beyond any bound, too.) */
-	if (size_bytes > 0 && size_bytes <= UNPACKED_BYTES_MAX)
+	if (size_bytes > 0 && size_bytes <= bytes_max)
 		plain = malloc((size_t)size_bytes);
 	if (plain) {
 		got = ZSTD_decompress(plain, (size_t)size_bytes, packed, packed_bytes);
@@ -183,24 +183,33 @@ static int read_documents(struct run_set *runs, const char *text, size_t bytes, 
 		error = run_profile_read(&run, text, (size_t)(newline - text), origin, problems);
 		if (!error)
 			error = run_set_add(runs, run);
+		if (error)
+			run_profile_free(run);
 		text = newline + 1;
 	}
 	return error;
 }
 
-static int read_set(struct baseline *baseline, const cJSON *item, const char *origin,
-		    struct problems *problems)
+/* *room: how many bytes of profiles may still be unpacked. */
+static int read_set(struct baseline *baseline, const cJSON *item, uint64_t *room,
+		    const char *origin, struct problems *problems)
 {
-	const char *label = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "label"));
+	char *label = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "label"));
 	const char *packed =
 		cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "profiles"));
 	struct run_set runs = {0};
 	size_t bytes;
-	char *text = packed ? unpack(packed, &bytes) : NULL;
+	char *text = packed ? unpack(packed, *room, &bytes) : NULL;
 	int error = text ? 0 : packed && errno == ENOMEM ? -ENOMEM : -EINVAL;
 
-	if (!error)
+	/* (It is shown: it does nothing to a terminal.) */
+	for (char *at = label; at && *at; at++)
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			*at = '?';
+	if (!error) {
+		*room -= bytes;
 		error = read_documents(&runs, text, bytes, origin, problems);
+	}
 	if (!error && !runs.count)
 		error = -EINVAL;
 	if (!error)
@@ -218,10 +227,12 @@ int baseline_read(struct baseline *baseline, const char *document, size_t docume
 	cJSON *root = cJSON_ParseWithLength(document, document_bytes);
 	const cJSON *version = cJSON_GetObjectItemCaseSensitive(root, "version"), *item;
 	const char *format = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "format"));
+	uint64_t room = UNPACKED_BYTES_MAX;
 	int error = 0;
 
 	*baseline = (struct baseline){0};
-	if (!format || strcmp(format, BASELINE_FORMAT) || !cJSON_IsNumber(version)) {
+	if (!format || strcmp(format, BASELINE_FORMAT) || !cJSON_IsNumber(version) ||
+	    !(version->valuedouble >= 1.0)) {
 		problems_add(problems, "%s is no baseline", origin);
 		error = -EINVAL;
 	} else if (version->valuedouble > BASELINE_VERSION) {
@@ -235,7 +246,7 @@ int baseline_read(struct baseline *baseline, const char *document, size_t docume
 		cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(root, "sets"))
 		{
 			if (!error && !cJSON_IsNull(item))
-				error = read_set(baseline, item, origin, problems);
+				error = read_set(baseline, item, &room, origin, problems);
 		}
 	if (!error && !baseline->count) {
 		problems_add(problems, "%s: the baseline holds no runs", origin);

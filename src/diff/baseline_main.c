@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "diff/baseline.h"
+#include "diff/check_runs.h"
 #include "diff/format.h"
 
 enum { STATUS_OK, STATUS_FAILED = 2 };
@@ -141,26 +142,45 @@ static const char *device_of(const struct run_profile *run)
 	return run->device_count ? run->devices[0].name : "";
 }
 
-/* What another program or GPU takes is no noise of this one. */
-static int check_alike(const struct baseline *baseline, const struct run_set *runs,
-		       const char *path, struct problems *problems)
+/* What another program, GPU or driver takes is no noise of this one. */
+static int check_fitting(const struct baseline *baseline, const struct run_set *runs,
+			 struct problems *problems)
 {
-	const struct run_profile *old = baseline->sets[baseline->count - 1].runs.runs[0];
-	const struct run_profile *new = runs->runs[0];
+	static const struct run_set none = {0};
+	static const struct check_options options = {
+		.advice = "; 'xtrace baseline save --force' begins anew"};
+	size_t before = problems->count;
 
-	if (strcmp(old->program, new->program)) {
-		problems_add(problems,
-			     "%s is of '%s', the runs are of '%s'; 'xtrace baseline save "
-			     "--force' begins anew",
-			     path, old->program, new->program);
-		return -EINVAL;
-	}
-	if (strcmp(device_of(old), device_of(new))) {
-		problems_add(problems,
-			     "%s is of '%s', the runs are of '%s'; 'xtrace baseline save "
-			     "--force' begins anew",
-			     path, device_of(old), device_of(new));
-		return -EINVAL;
+	check_alike(baseline->count ? &baseline->sets[baseline->count - 1].runs : &none, runs,
+		    &options, problems);
+	return problems->count > before ? -EINVAL : 0;
+}
+
+/* A run that is there twice looks as if there were no noise. */
+static int check_unknown(const struct baseline *baseline, const struct run_set *runs,
+			 struct problems *problems)
+{
+	for (size_t r = 0; r < runs->count; r++) {
+		const struct run_profile *run = runs->runs[r];
+
+		for (size_t other = 0; other < r; other++) {
+			if (!check_same_run(run, runs->runs[other]))
+				continue;
+			problems_add(problems, "%s and %s are the same run",
+				     runs->runs[other]->origin, run->origin);
+			return -EINVAL;
+		}
+		for (size_t s = 0; s < baseline->count; s++) {
+			const struct baseline_set *set = &baseline->sets[s];
+
+			for (size_t other = 0; other < set->runs.count; other++) {
+				if (!check_same_run(run, set->runs.runs[other]))
+					continue;
+				problems_add(problems, "%s is there already, in the set '%s'",
+					     run->origin, set->label);
+				return -EINVAL;
+			}
+		}
 	}
 	return 0;
 }
@@ -186,8 +206,10 @@ static int add(struct baseline *baseline, const struct wish *wish, struct proble
 	struct run_set runs = {0};
 	int error = load_side(&runs, wish, problems), status = STATUS_FAILED;
 
-	if (!error && baseline->count)
-		error = check_alike(baseline, &runs, wish->file, problems);
+	if (!error)
+		error = check_fitting(baseline, &runs, problems);
+	if (!error)
+		error = check_unknown(baseline, &runs, problems);
 	if (!error)
 		error = baseline_add(baseline, wish->label ? wish->label : "", &runs);
 	if (!error) {

@@ -30,6 +30,13 @@ const char *changes_interval(char out[INTERVAL_BYTES], const struct effect *effe
 	return out;
 }
 
+double changes_size(const struct comparison_row *row)
+{
+	double size = fabs(row->effects[METRIC_VALUE].change);
+
+	return isnan(size) ? -1.0 : size;
+}
+
 const struct profile_entry *changes_entry(const struct comparison_row *row)
 {
 	return row->shown[SIDE_NEW] ? row->shown[SIDE_NEW] : row->shown[SIDE_BASE];
@@ -115,16 +122,23 @@ static bool is_plumbing(const struct profile_entry *entry, const char *frame)
 	return entry->level == LEVEL_PATH && strstr(frame, "gpu_kernel_impl");
 }
 
+/* What PyTorch's threads of the backward pass run has no frame of the user's, but the name of its operation. */
+#define AUTOGRAD_MARK "torch::autograd::generated::"
+
 /* Without lines: functions with a name, but for those of the interpreter, and not the kernel. */
 static size_t take_names(const struct profile_entry *entry, const char *places[CHANGES_PLACES])
 {
 	size_t count = 0;
 
+	for (uint32_t f = entry->frame_count - 1; f-- > 0 && !count;)
+		if (!strncmp(entry->frames[f], AUTOGRAD_MARK, strlen(AUTOGRAD_MARK)))
+			places[count++] = entry->frames[f];
 	for (uint32_t f = entry->frame_count - 1; f-- > 0 && count < CHANGES_PLACES;) {
 		const char *frame = entry->frames[f];
 
 		if (frame[0] != '[' && !is_plumbing(entry, frame) && !strstr(frame, "+0x") &&
-		    strncmp(frame, "_Py", 3) && strncmp(frame, "Py", 2) && !is_repeated(entry, f))
+		    strncmp(frame, "_Py", 3) && strncmp(frame, "Py", 2) && !is_repeated(entry, f) &&
+		    (!count || frame != places[0]))
 			places[count++] = frame;
 	}
 	return count;
@@ -152,8 +166,7 @@ static int compare_changes(const void *a, const void *b)
 {
 	const struct comparison_row *x = *(const struct comparison_row *const *)a;
 	const struct comparison_row *y = *(const struct comparison_row *const *)b;
-	double x_size = fabs(x->effects[METRIC_VALUE].change);
-	double y_size = fabs(y->effects[METRIC_VALUE].change);
+	double x_size = changes_size(x), y_size = changes_size(y);
 
 	if ((x->unit == UNIT_NS) != (y->unit == UNIT_NS))
 		return x->unit == UNIT_NS ? -1 : 1;

@@ -15,6 +15,9 @@ const char *changes_interval(char out[INTERVAL_BYTES], const struct effect *effe
 /* The entry that a row is shown by: that of the new side, or of the base if it is gone. */
 const struct profile_entry *changes_entry(const struct comparison_row *row);
 
+/* How large the change of its value is, either way; -1: it is not known. For sorting. */
+double changes_size(const struct comparison_row *row);
+
 /* A frame without the mark of kernels. */
 const char *changes_frame(const char *frame);
 

@@ -151,7 +151,9 @@ static void check_identity(const struct all_runs *all, size_t identity,
 	problems_add(problems, "different %s: %s has %s, %s%s %s%s", identities[identity].what,
 		     run_at(all, 0)->origin, wanted[0] ? wanted : "none", first->origin,
 		     others(more, count), text[0] ? text : "none",
-		     is_needed ? "; see --iteration" : "; see --allow-different");
+		     is_needed	       ? "; see --iteration"
+		     : options->advice ? options->advice
+				       : "; see --allow-different");
 }
 
 static bool is_empty(const struct run_profile *run)
@@ -180,13 +182,14 @@ static bool is_degraded(const struct run_profile *run)
 static const struct {
 	bool (*is_so)(const struct run_profile *run);
 	const char *what;
-	bool is_degraded; /* --allow-degraded allows it; a warning of the log says more */
+	bool is_warned;	 /* a warning of the log says more */
+	bool is_allowed; /* by --allow-degraded */
 } faults[] = {
-	{is_empty, "an empty run, without any work of a GPU", false},
-	{lacks_range, "the NVTX range of --iteration is not there, or was opened too rarely",
+	{is_empty, "an empty run, without any work of a GPU", false, false},
+	{lacks_range, "the NVTX range of --iteration is not there, or was opened too rarely", false,
 	 false},
-	{is_damaged, "the log is damaged", true},
-	{is_degraded, "the log is degraded", true},
+	{is_damaged, "the log is damaged", true, false},
+	{is_degraded, "the log is degraded", true, true},
 };
 
 static void check_fault(const struct all_runs *all, size_t fault,
@@ -197,7 +200,7 @@ static void check_fault(const struct all_runs *all, size_t fault,
 	char more[TEXT_BYTES];
 	size_t count = 0;
 
-	if (faults[fault].is_degraded && options->allow_degraded)
+	if (faults[fault].is_allowed && options->allow_degraded)
 		return;
 	for (size_t i = 0; i < all->count; i++) {
 		if (!faults[fault].is_so(run_at(all, i)))
@@ -207,10 +210,10 @@ static void check_fault(const struct all_runs *all, size_t fault,
 	}
 	if (!first)
 		return;
-	warning = faults[fault].is_degraded && first->warning_count ? first->warnings[0] : "";
+	warning = faults[fault].is_warned && first->warning_count ? first->warnings[0] : "";
 	problems_add(problems, "%s%s: %s%s%s%s", first->origin, others(more, count),
 		     faults[fault].what, warning[0] ? ": " : "", warning,
-		     faults[fault].is_degraded ? "; see --allow-degraded" : "");
+		     faults[fault].is_allowed ? "; see --allow-degraded" : "");
 }
 
 static double launches_of(const struct run_profile *run)
@@ -302,6 +305,17 @@ static void check_counts(const struct run_set *base, const struct run_set *new,
 				     : "each side");
 }
 
+void check_alike(const struct run_set *base, const struct run_set *new,
+		 const struct check_options *options, struct problems *problems)
+{
+	const struct all_runs all = {{base, new}, base->count + new->count};
+
+	for (size_t i = 0; all.count && i < sizeof(identities) / sizeof(identities[0]); i++)
+		check_identity(&all, i, options, problems);
+	if (all.count)
+		check_periods(&all, problems);
+}
+
 void check_runs(const struct run_set *base, const struct run_set *new,
 		const struct check_options *options, struct problems *problems)
 {
@@ -313,10 +327,7 @@ void check_runs(const struct run_set *base, const struct run_set *new,
 		problems_add(problems, "there is no run of NEW");
 	for (size_t f = 0; f < sizeof(faults) / sizeof(faults[0]); f++)
 		check_fault(&all, f, options, problems);
-	for (size_t i = 0; all.count && i < sizeof(identities) / sizeof(identities[0]); i++)
-		check_identity(&all, i, options, problems);
-	if (all.count)
-		check_periods(&all, problems);
+	check_alike(base, new, options, problems);
 	check_twice(&all, problems);
 	check_counts(base, new, problems);
 }

@@ -10,13 +10,19 @@
 
 struct check_options {
 	bool allow_different; /* programs, devices, drivers, hosts */
-	bool allow_degraded;  /* logs that lack something */
+	bool allow_degraded;  /* logs that lack something; none that is damaged */
+	const char *
+		advice; /* what is said of runs that differ, "; see …"; NULL: as xtrace diff does */
 };
 
 /* Are they profiles of one and the same run? */
 bool check_same_run(const struct run_profile *a, const struct run_profile *b);
 
-/* Adds to problems what speaks against it. */
+/* Adds to problems what makes them runs of something else: program, GPU, driver, CUPTI, iterations. */
+void check_alike(const struct run_set *base, const struct run_set *new,
+		 const struct check_options *options, struct problems *problems);
+
+/* Adds to problems what speaks against comparing them. */
 void check_runs(const struct run_set *base, const struct run_set *new,
 		const struct check_options *options, struct problems *problems);
 

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "diff/changes.h"
 #include "diff/statistics.h"
 
 #define COMMON_PATHS_MIN 10   /* of fewer, nothing is told that they have in common */
@@ -268,8 +269,7 @@ static void set_change(struct comparison_row *row)
 static int compare_changes(const void *a, const void *b)
 {
 	const struct comparison_row *x = a, *y = b;
-	double dx = fabs(x->effects[METRIC_VALUE].change);
-	double dy = fabs(y->effects[METRIC_VALUE].change);
+	double dx = changes_size(x), dy = changes_size(y);
 
 	if (x->level != y->level)
 		return x->level < y->level ? -1 : 1;

@@ -17,6 +17,24 @@
 #define CLOCKS_APART  0.005 /* worth a word */
 #define GOAL	      0.03  /* the slowdown of a path that the number of runs is told for */
 
+/* That of a run of the same set, or a new one. */
+static size_t find_group(const struct comparison *c, enum side side, const struct run_profile *run)
+{
+	size_t next = SIDES;
+
+	for (size_t r = 0; r < c->run_count; r++) {
+		const struct compared_run *other = &c->runs[r];
+
+		if (!other->is_history)
+			continue;
+		if (other->side == side && other->profile->history == run->history &&
+		    !strcmp(other->profile->origin, run->origin))
+			return other->group;
+		next = other->group >= next ? other->group + 1 : next;
+	}
+	return next;
+}
+
 static void list_runs(struct comparison *c, const struct run_set sets[SIDES])
 {
 	for (int history = 0; history < 2; history++) {
@@ -26,8 +44,12 @@ static void list_runs(struct comparison *c, const struct run_set sets[SIDES])
 
 				if ((run->history > 0) != history)
 					continue;
-				c->runs[c->run_count++] = (struct compared_run){
-					.profile = run, .side = s, .is_history = history};
+				c->runs[c->run_count] = (struct compared_run){
+					.profile = run,
+					.side = s,
+					.is_history = history,
+					.group = history ? find_group(c, s, run) : (size_t)s};
+				c->run_count++;
 				c->side_counts[s] += !history;
 			}
 		}

@@ -68,6 +68,7 @@ struct compared_run {
 	const struct run_profile *profile;
 	enum side side;
 	bool is_history; /* tells of noise alone */
+	size_t group;	 /* its side, or which older set of which baseline it is of */
 	double common;	 /* logarithm of the factor that its GPU times have in common */
 };
 

@@ -111,6 +111,14 @@ static int apply_allow_degraded(struct diff_options *options, const char *value,
 	return 0;
 }
 
+static int apply_check(struct diff_options *options, const char *value, struct problems *problems)
+{
+	(void)value;
+	(void)problems;
+	options->check_only = true;
+	return 0;
+}
+
 static int apply_help(struct diff_options *options, const char *value, struct problems *problems)
 {
 	(void)value;
@@ -144,12 +152,14 @@ static const struct option_row {
 	 apply_warmup},
 	{"allow-different", 0, NULL, "compare runs of different programs, GPUs or drivers, too",
 	 apply_allow_different},
-	{"allow-degraded", 0, NULL, "compare logs, too, in which something is missing",
+	{"allow-degraded", 0, NULL,
+	 "compare logs, too, in which something is missing, but not damaged ones",
 	 apply_allow_degraded},
 	{"error-rate", 0, "PART", "how often a rule may find a change by chance, up or down (1%)",
 	 apply_error_rate},
 	{"top", 0, "N", "rows of each table (10)", apply_top},
 	{"jobs", 'j', "N", "logs that are read at a time (2)", apply_jobs},
+	{"check", 0, NULL, "only see whether the options and rules can be read", apply_check},
 	{"version", 'V', NULL, "print the version and exit", apply_version},
 	{"help", 'h', NULL, "print this help and exit", apply_help},
 };
@@ -262,6 +272,8 @@ int diff_options_parse(struct diff_options *options, int argc, char **argv,
 	}
 	if (options->help || options->version)
 		return 0;
+	if (options->check_only)
+		return result;
 	if (options->side_count < SIDES) {
 		problems_add(problems,
 			     "what is to be compared? usage: xtrace diff [OPTION]... BASE "

@@ -24,6 +24,7 @@ struct diff_options {
 	struct check_options check;
 	struct compare_options compare;
 	size_t top_count;
+	bool check_only; /* that options and rules can be read: there need not be sides */
 	bool help, version;
 };
 

@@ -16,7 +16,7 @@ struct diff_result {
 	const struct run_set *sets;   /* SIDES of them, as loaded */
 	const char *const *arguments; /* what the user called them */
 	size_t top_count;	      /* rows of each table */
-	unsigned columns;	      /* of the terminal; 0: no terminal */
+	unsigned columns;	      /* of the terminal; 0: not known */
 	bool has_colours;
 };
 

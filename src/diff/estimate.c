@@ -111,9 +111,7 @@ void values_take(struct values *v, const struct comparison *c, enum metric metri
 /* Sides are groups of runs, and so is each older set: runs differ by chance within a group. */
 static size_t group_of(const struct compared_run *run)
 {
-	size_t group = run->is_history ? SIDES + run->profile->history : (size_t)run->side;
-
-	return group < GROUPS_MAX ? group : GROUPS_MAX - 1;
+	return run->group < GROUPS_MAX ? run->group : GROUPS_MAX - 1;
 }
 
 struct group {

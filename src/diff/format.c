@@ -155,6 +155,18 @@ char *format_row(const struct comparison_row *row, size_t columns_max)
 	return text;
 }
 
+/* "more often: 12 -> 13" */
+static size_t put_counts(char *out, size_t out_bytes, const struct effect *count)
+{
+	char base[AMOUNT_BYTES], new[AMOUNT_BYTES];
+	int length =
+		snprintf(out, out_bytes, ": %s -> %s", format_amount(base, UNIT_COUNT, count->base),
+			 format_amount(new, UNIT_COUNT, count->new));
+
+	return length > 0 ? (size_t)length : 0;
+}
+
+#define OF_COUNTS    (CHANGE_MORE_OFTEN | CHANGE_LESS_OFTEN)
 #define NOT_OF_BYTES (CHANGE_SLOWER | CHANGE_FASTER | CHANGE_MORE_OFTEN | CHANGE_LESS_OFTEN)
 
 const char *format_change(char *out, size_t out_bytes, const struct comparison_row *row)
@@ -185,6 +197,9 @@ const char *format_change(char *out, size_t out_bytes, const struct comparison_r
 			continue;
 		used += (size_t)snprintf(out + used, out_bytes - used, "%s%s", used ? ", " : "",
 					 words[i].word);
+		if (words[i].change & OF_COUNTS && used < out_bytes)
+			used += put_counts(out + used, out_bytes - used,
+					   &row->effects[METRIC_COUNT]);
 	}
 	if (row->is_moved && used < out_bytes)
 		snprintf(out + used, out_bytes - used, "%smoved", used ? ", " : "");

@@ -50,6 +50,12 @@ static void put_finding(FILE *file, const struct finding *finding)
 	put_text(file, finding->what);
 	fputs(": ", file);
 	put_text(file, finding->why);
+	if (finding->allowed_by) {
+		fputs("; allowed by ", file);
+		put_text(file, finding->allowed_by->origin);
+		fputs(": ", file);
+		put_text(file, finding->allowed_by->text);
+	}
 	fputc('\n', file);
 	for (size_t p = 0; p < count; p++) {
 		fputs(p ? " \xe2\x80\xb9 " : "    at ", file);

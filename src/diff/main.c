@@ -36,20 +36,29 @@ static void complain(const struct problems *problems)
 		fprintf(stderr, "xtrace diff: %s\n", problems->lines[p]);
 }
 
+/* Of a terminal, or as its user says (of a pipe to a pager, say); 0: not known. */
+static unsigned columns_of(FILE *out)
+{
+	const char *said = getenv("COLUMNS");
+	struct winsize size;
+
+	if (isatty(fileno(out)) && !ioctl(fileno(out), TIOCGWINSZ, &size) && size.ws_col)
+		return size.ws_col;
+	return said ? (unsigned)strtoul(said, NULL, 10) : 0;
+}
+
 /* 0 or -errno. */
 static int write_output(const struct diff_output *output, const char *path,
 			struct diff_result *result)
 {
 	bool is_stdout = !strcmp(path, "-");
 	FILE *out = is_stdout ? stdout : fopen(path, "we");
-	struct winsize size;
 	int error;
 
 	if (!out)
 		return -errno;
 	result->has_colours = isatty(fileno(out)) && !getenv("NO_COLOR");
-	result->columns =
-		isatty(fileno(out)) && !ioctl(fileno(out), TIOCGWINSZ, &size) ? size.ws_col : 0;
+	result->columns = columns_of(out);
 	error = output->write(out, result);
 	if (fflush(out) && !error)
 		error = -errno;
@@ -133,6 +142,8 @@ int main(int argc, char **argv)
 		status = 0;
 	} else if (!error && options.version) {
 		printf("xtrace-diff %s\n", XTRACE_VERSION);
+		status = 0;
+	} else if (!error && options.check_only) {
 		status = 0;
 	} else if (!error) {
 		error = find_merge(merge);

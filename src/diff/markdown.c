@@ -109,6 +109,32 @@ static void put_rules(FILE *file, const struct verdict *verdict)
 	fputc('\n', file);
 }
 
+/* What became worse and may, for now: said, so that nobody forgets it. */
+static void put_allowed(FILE *file, const struct verdict *verdict)
+{
+	size_t count = 0;
+
+	for (size_t f = 0; f < verdict->finding_count; f++) {
+		const struct finding *finding = &verdict->findings[f];
+		const struct rule *allowed = finding->allowed_by;
+
+		if (!allowed)
+			continue;
+		fputs("- allowed: ", file);
+		put_code(file, finding->what, NAME_COLUMNS);
+		fputs(", ", file);
+		put_text(file, finding->why);
+		fputs(", by ", file);
+		put_code(file, allowed->text, SIZE_MAX);
+		fputs(" of ", file);
+		put_text(file, allowed->origin);
+		fputc('\n', file);
+		count++;
+	}
+	if (count)
+		fputc('\n', file);
+}
+
 static void put_problems(FILE *file, const struct problems *problems)
 {
 	for (size_t p = 0; p < problems->count; p++) {
@@ -321,6 +347,7 @@ static int write_markdown(FILE *file, const struct diff_result *result)
 		put_headline(file, result->comparison);
 	put_problems(file, &verdict->problems);
 	put_rules(file, verdict);
+	put_allowed(file, verdict);
 	if (result->comparison) {
 		put_problems(file, &result->comparison->notes);
 		error = put_paths(file, result->comparison);

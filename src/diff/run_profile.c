@@ -29,12 +29,22 @@ struct tree {
 	size_t frames_used, bytes_used; /* by all paths */
 };
 
+/* A copy that does nothing to a terminal: without control characters. NULL: no memory. */
+static const char *plain_text(struct run_profile *p, const char *text)
+{
+	char *copy = run_memory_text(p->memory, text, strlen(text));
+
+	for (char *at = copy; at && *at; at++)
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			*at = '?';
+	return copy;
+}
+
 static const char *text_of(struct run_profile *p, const cJSON *object, const char *member)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, member);
-	const char *text = cJSON_IsString(item) ? item->valuestring : "";
 
-	return run_memory_text(p->memory, text, strlen(text));
+	return plain_text(p, cJSON_IsString(item) ? item->valuestring : "");
 }
 
 static double number_of(const cJSON *object, const char *member)
@@ -70,8 +80,7 @@ static int read_trust(struct run_profile *p, const cJSON *document)
 	{
 		if (!cJSON_IsString(warning))
 			continue;
-		p->warnings[p->warning_count] = run_memory_text(p->memory, warning->valuestring,
-								strlen(warning->valuestring));
+		p->warnings[p->warning_count] = plain_text(p, warning->valuestring);
 		if (!p->warnings[p->warning_count++])
 			return -ENOMEM;
 	}
@@ -139,16 +148,16 @@ static int read_names(struct run_profile *p, struct tree *tree, const cJSON *nam
 		return -ENOMEM;
 	cJSON_ArrayForEach(name, names)
 	{
-		const char *text = cJSON_IsString(name) ? name->valuestring : "";
-		size_t length = strlen(text), n = tree->name_count++;
-		char *key = malloc(FRAME_KEY_BOUND(length));
+		const char *text = plain_text(p, cJSON_IsString(name) ? name->valuestring : "");
+		char *key = text ? malloc(FRAME_KEY_BOUND(strlen(text))) : NULL;
+		size_t n = tree->name_count++;
 
 		if (!key)
 			return -ENOMEM;
-		tree->names[n] = run_memory_text(p->memory, text, length);
+		tree->names[n] = text;
 		tree->keys[n] = run_memory_text(p->memory, key, frame_key(key, text));
 		free(key);
-		if (!tree->names[n] || !tree->keys[n])
+		if (!tree->keys[n])
 			return -ENOMEM;
 	}
 	return 0;
@@ -248,9 +257,7 @@ static int set_identity(struct run_profile *p, struct tree *tree, const cJSON *i
 			struct profile_entry *entry)
 {
 	if (entry->level == LEVEL_TOTAL) {
-		char *name = cJSON_IsString(id) ? run_memory_text(p->memory, id->valuestring,
-								  strlen(id->valuestring))
-						: NULL;
+		const char *name = cJSON_IsString(id) ? plain_text(p, id->valuestring) : NULL;
 
 		return name ? set_name(p, name, name, entry) : -EINVAL;
 	}

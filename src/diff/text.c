@@ -11,6 +11,7 @@
 #include "diff/format.h"
 
 #define COLUMNS_DEFAULT 120
+#define COLUMNS_MIN	40
 #define NUMBERS_COLUMNS 75 /* of a row, before its name */
 #define FINDING_INDENT	13
 #define UNKNOWN_SHOWN	2
@@ -83,7 +84,9 @@ static void put_verdict(const struct text *t)
 
 static size_t columns_of(const struct text *t)
 {
-	return t->result->columns ? t->result->columns : COLUMNS_DEFAULT;
+	if (!t->result->columns)
+		return COLUMNS_DEFAULT;
+	return t->result->columns > COLUMNS_MIN ? t->result->columns : COLUMNS_MIN;
 }
 
 /* A name in so many columns at most: what is left out is in the middle, for names often differ in their end alone. */
@@ -232,15 +235,18 @@ static void put_row(const struct text *t, const struct comparison_row *row, bool
 		fprintf(t->out, "%11s %11s %11s %9s %9s\n", "before", "after", "change", "in %",
 			"could see");
 	format_change(words, sizeof(words), row);
-	fprintf(t->out, "%11s %11s %11s %s%9s%s %9s  %-*s%s%s\n",
-		format_amount(base, unit, effect->base), format_amount(new, unit, effect->new),
-		format_amount(change, unit, effect->change),
+	fprintf(t->out, "%11s %11s %11s %s%9s%s %9s", format_amount(base, unit, effect->base),
+		format_amount(new, unit, effect->new), format_amount(change, unit, effect->change),
 		paint(t, is_worse		  ? RED
 			 : effect->is_significant ? GREEN
 						  : ""),
 		format_ratio(ratio, effect->ratio), paint(t, PLAIN),
-		format_percent(seen, effect->detectable), is_beside ? 17 : 0, words,
-		is_beside ? " " : "", is_beside ? name : "");
+		format_percent(seen, effect->detectable));
+	if (is_beside)
+		fprintf(t->out, "  %-17s %s", words, name);
+	else if (*words)
+		fprintf(t->out, "  %s", words);
+	fputc('\n', t->out);
 	if (!is_beside) {
 		fputs("  ", t->out);
 		put_name(t, name, columns - 2);

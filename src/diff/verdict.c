@@ -13,70 +13,14 @@
 #include <time.h>
 
 #include "diff/format.h"
+#include "diff/judge.h"
 #include "diff/statistics.h"
 
-#define SOFT_DETECTABLE 0.1 /* rules that are default cannot be judged if less is not seen */
-#define UNKNOWN_SHARE	0.1 /* of the GPU time: rows that cannot be judged may have so much */
+#define SOFT_DETECTABLE 0.1 /* rules that are default cannot be judged if less is not seen … */
+#define ZERO_DETECTABLE 0.1 /* … nor can those that allow no change at all */
+#define UNKNOWN_SHARE	0.1 /* of what a rule looks at: rows that cannot be judged may have so much */
 
 const char *const outcome_words[] = {"pass", "regression", "unknown"};
-
-struct judge {
-	struct verdict *verdict;
-	const struct comparison *c;
-	const struct rules *rules;
-	size_t *rows; /* that the rule at hand looks at */
-	size_t count;
-};
-
-/* Rows of ranges hold what is in the ranges within them. */
-static bool is_nest(enum level level)
-{
-	return level == LEVEL_RANGE || level == LEVEL_SPAN;
-}
-
-static bool row_fits(const struct rule *rule, const struct comparison_row *row)
-{
-	if (rule->level != row->level &&
-	    !(rule->level == LEVEL_RANGE && row->level == LEVEL_SPAN) &&
-	    !(rule->level == LEVEL_COPY && row->level == LEVEL_BYTES))
-		return false;
-	return rule->pattern ? rule_matches(rule->pattern, row->key, is_nest(row->level))
-			     : !strcmp(rule->name, row->key);
-}
-
-static bool is_ignored(const struct judge *j, const struct comparison_row *row)
-{
-	for (size_t r = 0; r < j->rules->count; r++)
-		if (j->rules->list[r].kind == RULE_IGNORE && row_fits(&j->rules->list[r], row))
-			return true;
-	return false;
-}
-
-/* Is the row within another one that the rule looks at? Its sum has it already. */
-static bool is_counted(const struct judge *j, const struct rule *rule,
-		       const struct comparison_row *row)
-{
-	if (!is_nest(row->level))
-		return false;
-	for (size_t i = j->c->first_rows[row->level]; i < j->c->first_rows[row->level + 1]; i++) {
-		const struct comparison_row *other = &j->c->rows[i];
-		size_t length = strlen(other->key);
-
-		if (!strncmp(row->key, other->key, length) && row->key[length] == ';' &&
-		    row_fits(rule, other))
-			return true;
-	}
-	return false;
-}
-
-static void find_rows(struct judge *j, const struct rule *rule)
-{
-	j->count = 0;
-	for (size_t i = j->c->first_rows[rule->level]; i < j->c->first_rows[rule->level + 1]; i++)
-		if (row_fits(rule, &j->c->rows[i]) && !is_ignored(j, &j->c->rows[i]) &&
-		    (rule->is_each || !is_counted(j, rule, &j->c->rows[i])))
-			j->rows[j->count++] = i;
-}
 
 /* The change as a rule sees it: with what is common to everything, if that is no chance. */
 struct seen {
@@ -126,7 +70,8 @@ static enum outcome judge_limit(const struct judge *j, const struct rule *rule,
 	struct seen seen = look(j, rule, effect);
 	double limit = rule->limit;
 
-	if (!(effect->base > 0.0) && !(effect->new > 0.0))
+	/* (What a piece takes is not a number where there is none.) */
+	if (!(effect->new > 0.0) && (rule->metric == METRIC_EACH || !(effect->base > 0.0)))
 		return OUTCOME_PASS;
 	if (!seen.is_known)
 		return OUTCOME_UNKNOWN;
@@ -141,24 +86,45 @@ static enum outcome judge_limit(const struct judge *j, const struct rule *rule,
 		limit = rule->is_relative ? SOFT_DETECTABLE : 0.0;
 	if (limit > 0.0 && seen.high > limit && seen.detectable > limit)
 		return OUTCOME_UNKNOWN;
+	/* (Nothing is always found; but who sees next to nothing says nothing.) */
+	if (!rule->is_soft && limit == 0.0 && seen.high > 0.0 &&
+	    effect->detectable > ZERO_DETECTABLE)
+		return OUTCOME_UNKNOWN;
 	return OUTCOME_PASS;
 }
 
-/* The new value itself, which is as sure as the runs of NEW agree. */
+/*
+ * How far the value of NEW may be from its mean: it is as sure as the runs agree, with what all paths have in common. NAN: that
+ * is not known.
+ */
+static double budget_bound(const struct judge *j, const struct rule *rule,
+			   const struct effect *effect)
+{
+	const struct effect *common = &j->c->common;
+	/* Of the error of a difference, what the new side has of it. */
+	double share = (double)j->c->side_counts[SIDE_BASE] /
+		       (double)(j->c->side_counts[SIDE_BASE] + j->c->side_counts[SIDE_NEW]);
+	double error = effect->error, freedom = effect->freedom;
+
+	if (isnan(error) || isnan(effect->new))
+		return NAN;
+	if (effect->is_exact || !(error > 0.0))
+		return 0.0;
+	if (j->c->is_common_known && level_specs[rule->level].is_gpu_time &&
+	    rule->metric != METRIC_COUNT && common->error > 0.0) {
+		error = hypot(error, common->error);
+		freedom = fmin(freedom, common->freedom);
+	}
+	return student_bound(j->c->alpha, freedom) * error * sqrt(share) * effect->new;
+}
+
 static enum outcome judge_budget(const struct judge *j, const struct rule *rule,
 				 const struct effect *effect)
 {
-	double share = (double)j->c->side_counts[SIDE_BASE] /
-		       (double)(j->c->side_counts[SIDE_BASE] + j->c->side_counts[SIDE_NEW]);
-	double bound, error;
+	double bound = budget_bound(j, rule, effect);
 
-	if (isnan(effect->error) || isnan(effect->new))
+	if (isnan(bound))
 		return OUTCOME_UNKNOWN;
-	if (effect->is_exact || !(effect->error > 0.0))
-		return effect->new < rule->limit ? OUTCOME_PASS : OUTCOME_FAIL;
-	/* Of the error of a difference, what the new side has of it. */
-	error = effect->error * sqrt(share) * effect->new;
-	bound = student_bound(j->c->alpha, effect->freedom) * error;
 	if (effect->new - bound >= rule->limit)
 		return OUTCOME_FAIL;
 	return effect->new + bound < rule->limit ? OUTCOME_PASS : OUTCOME_UNKNOWN;
@@ -173,6 +139,8 @@ static char *describe(const struct judge *j, const struct rule *rule, const stru
 		      enum unit unit, enum outcome outcome)
 {
 	double common = common_part(j, rule);
+	/* (What is common and may be chance is taken away, however large.) */
+	bool beside = fabs(effect->ratio - effect->judged) > effect->detectable;
 	char base[AMOUNT_BYTES], new[AMOUNT_BYTES], ratio[AMOUNT_BYTES], low[AMOUNT_BYTES];
 	char high[AMOUNT_BYTES], seen[AMOUNT_BYTES], *text;
 	int length;
@@ -184,7 +152,13 @@ static char *describe(const struct judge *j, const struct rule *rule, const stru
 	format_ratio(high, effect->high + common);
 	format_percent(seen, effect->detectable);
 	if (rule->kind == RULE_BUDGET)
-		length = asprintf(&text, "%s, within %s of it", new, seen);
+		length =
+			asprintf(&text, "%s, within %s of it", new,
+				 format_percent(seen, budget_bound(j, rule, effect) / effect->new));
+	else if (isnan(effect->base) && !isnan(effect->new))
+		length = asprintf(&text, "%s, new: there is nothing to compare it with", new);
+	else if (isnan(effect->new) && !isnan(effect->base))
+		length = asprintf(&text, "%s, gone", base);
 	else if (isnan(effect->p))
 		length = asprintf(&text, "%s -> %s, %s: too few runs to tell noise from change",
 				  base, new, ratio);
@@ -195,8 +169,10 @@ static char *describe(const struct judge *j, const struct rule *rule, const stru
 				  : !is_on_both_sides(effect)  ? "in each run"
 							       : "the same in each run of a side");
 	else if (outcome == OUTCOME_PASS && !effect->is_significant)
-		length = asprintf(&text, "%s -> %s, %s: no more than noise; could see %s", base,
-				  new, ratio, seen);
+		length = asprintf(&text, "%s -> %s, %s%s%s%s: no more than noise; could see %s",
+				  base, new, ratio, beside ? " (" : "",
+				  beside ? format_ratio(low, effect->judged) : "",
+				  beside ? " beside what everything on the GPU has)" : "", seen);
 	else
 		length = asprintf(&text, "%s -> %s, %s (between %s and %s); could see %s", base,
 				  new, ratio, low, high, seen);
@@ -228,7 +204,7 @@ static const struct rule *find_row_allowance(const struct judge *j, const struct
 
 		/* (What it takes says nothing of how often it is, and so on.) */
 		if (allowed->kind != RULE_ALLOW || allowed->metric != rule->metric ||
-		    !row_fits(allowed, row) ||
+		    !judge_row_fits(allowed, row) ||
 		    in_terms_of(allowed, effect, effect->ratio) > allowed->limit)
 			continue;
 		if (!allowed->until || time(NULL) <= allowed->until)
@@ -324,10 +300,10 @@ static enum outcome judge_effect(const struct judge *j, const struct rule *rule,
 	return outcome;
 }
 
-/* Every row by itself. The share of GPU time that could not be judged decides whether it is a pass. */
+/* Every row by itself. The share of them that could not be judged decides whether it is a pass. */
 static int judge_each(struct judge *j, const struct rule *rule, struct rule_result *result)
 {
-	double unknown_share = 0.0, weighted = 0.0, shares = 0.0;
+	double unknown_share = 0.0, weighted = 0.0, shares = 0.0, all = 0.0;
 	size_t tested = 0, failed = 0, unknown = 0, unsure = 0;
 	char seen[AMOUNT_BYTES];
 	int error = 0;
@@ -337,6 +313,7 @@ static int judge_each(struct judge *j, const struct rule *rule, struct rule_resu
 		const struct effect *effect = &row->effects[rule->metric];
 		enum outcome outcome;
 
+		all += row->share;
 		if (!row->is_tested)
 			continue;
 		tested++;
@@ -357,16 +334,19 @@ static int judge_each(struct judge *j, const struct rule *rule, struct rule_resu
 		    j->verdict->findings[j->verdict->finding_count - 1].outcome == OUTCOME_FAIL)
 			failed++;
 	}
-	result->outcome = failed ? OUTCOME_FAIL
-			  : unsure || unknown_share > UNKNOWN_SHARE || (tested && unknown == tested)
-				  ? OUTCOME_UNKNOWN
-				  : OUTCOME_PASS;
+	result->outcome =
+		failed ? OUTCOME_FAIL
+		: unsure || unknown_share > UNKNOWN_SHARE * all || (tested && unknown == tested)
+			? OUTCOME_UNKNOWN
+			: OUTCOME_PASS;
 	result->detectable = shares > 0.0 ? weighted / shares : NAN;
 	format_percent(seen, result->detectable);
+	/* (Counts mostly do not vary: a mean of what could be seen of them says nothing.) */
 	if (!error &&
-	    asprintf(&result->text,
-		     "%zu of %zu are worse, %zu cannot be judged; could see %s in the mean", failed,
-		     tested, unknown, seen) < 0) {
+	    asprintf(&result->text, "%zu of %zu are worse, %zu cannot be judged%s%s%s", failed,
+		     tested, unknown, rule->metric == METRIC_COUNT ? "" : "; could see ",
+		     rule->metric == METRIC_COUNT ? "" : seen,
+		     rule->metric == METRIC_COUNT ? "" : " in the mean") < 0) {
 		result->text = NULL;
 		error = -ENOMEM;
 	}
@@ -405,43 +385,13 @@ static int compare_findings(const void *a, const void *b)
 {
 	static const int order[] = {[OUTCOME_FAIL] = 0, [OUTCOME_UNKNOWN] = 1, [OUTCOME_PASS] = 2};
 	const struct finding *x = a, *y = b;
+	/* (What has no change comes last.) */
+	double dx = isnan(x->effect.change) ? -INFINITY : x->effect.change;
+	double dy = isnan(y->effect.change) ? -INFINITY : y->effect.change;
 
 	if (x->outcome != y->outcome)
 		return order[x->outcome] - order[y->outcome];
-	return x->effect.change > y->effect.change ? -1 : x->effect.change < y->effect.change;
-}
-
-static bool is_on(const struct judge *j, enum side side)
-{
-	for (size_t i = 0; i < j->count; i++)
-		if (j->c->rows[j->rows[i]].shown[side])
-			return true;
-	return false;
-}
-
-static bool has_paths(const struct judge *j, enum side side)
-{
-	for (size_t i = j->c->first_rows[LEVEL_PATH]; i < j->c->first_rows[LEVEL_PATH + 1]; i++)
-		if (j->c->rows[i].shown[side])
-			return true;
-	return false;
-}
-
-/*
- * The side that lacks what the rule needs there, or NULL: a budget does not hold because what it is of has another name
- * now, and every run has its totals. (Idle time of a kind may well be gone.)
- */
-static const char *find_missing(const struct judge *j, const struct rule *rule)
-{
-	bool needs_base = rule->level == LEVEL_TOTAL && rule->kind == RULE_LIMIT;
-	bool needs_new = rule->level == LEVEL_TOTAL ||
-			 (rule->kind == RULE_BUDGET && rule->level != LEVEL_IDLE);
-
-	/* (Work without any path is a profile that lacks them, not a program that does nothing.) */
-	needs_new |= rule->level == LEVEL_PATH && !has_paths(j, SIDE_NEW);
-	if (needs_new && !is_on(j, SIDE_NEW))
-		return "NEW";
-	return needs_base && !is_on(j, SIDE_BASE) ? "BASE" : NULL;
+	return dx > dy ? -1 : dx < dy;
 }
 
 static int judge_rule(struct judge *j, const struct rule *rule)
@@ -453,16 +403,18 @@ static int judge_rule(struct judge *j, const struct rule *rule)
 
 	*result = (struct rule_result){
 		.rule = rule, .first_finding = v->finding_count, .detectable = NAN};
-	find_rows(j, rule);
+	judge_find_rows(j, rule);
 	if (!j->count) {
 		result->outcome = rule->is_soft ? OUTCOME_PASS : OUTCOME_UNKNOWN;
-		result->text = strdup("there is no such thing in either side");
+		result->text = strdup(j->has_ignored ? "all that it fits is ignored"
+						     : "there is no such thing in either side");
 		if (!rule->is_soft)
-			problems_add(&v->problems, "%s: '%s' fits nothing in either side",
-				     rule->origin, rule->text);
+			problems_add(&v->problems, "%s: '%s': %s", rule->origin, rule->text,
+				     j->has_ignored ? "all that it fits is ignored"
+						    : "fits nothing in either side");
 		return result->text ? 0 : -ENOMEM;
 	}
-	missing = find_missing(j, rule);
+	missing = judge_find_missing(j, rule);
 	if (missing) {
 		problems_add(&v->problems, "%s: '%s' fits nothing in %s", rule->origin, rule->text,
 			     missing);

@@ -167,8 +167,8 @@ update() {
 	finish pass 0
 }
 
-# Adds the rules to the options of xtrace diff, and runs it.
-compare() {
+# Runs xtrace diff, with the rules.
+judge() {
 	rules=${XTRACE_GATE_RULES:-}
 	[ -n "$rules" ] || [ ! -e .xtrace/rules ] || rules=.xtrace/rules
 	set -f
@@ -181,12 +181,16 @@ compare() {
 	done <<EOF
 ${XTRACE_GATE_FAIL_ON:-}
 EOF
+	"$xtrace" diff "$@"
+}
+
+compare() {
 	status=0
-	"$xtrace" diff --text - --markdown "$output/report.md" --junit "$output/junit.xml" \
+	judge --text - --markdown "$output/report.md" --junit "$output/junit.xml" \
 		--json "$output/diff.json" "$@" 2>"$output/diff.txt" || status=$?
 	cat "$output/diff.txt" >&2
 	# (The page needs a comparison, and a build with node.)
-	"$xtrace" diff --html "$output/flame.html" "$@" 2>/dev/null || [ $? -lt 2 ] ||
+	judge --html "$output/flame.html" "$@" 2>/dev/null || [ $? -lt 2 ] ||
 		[ -s "$output/flame.html" ] || rm -f "$output/flame.html"
 	case $status in
 	0)
@@ -217,9 +221,18 @@ comment() {
 	number=${XTRACE_GATE_PULL_REQUEST:-}
 	[ -s "$output/report.md" ] || { say "there is no $output/report.md"; exit 2; }
 	[ -n "$number" ] || { say "this is no pull request: no comment is made"; exit 0; }
-	# GitHub takes 65,536 characters.
-	head -c 65000 "$output/report.md" >"$output/comment.md"
-	gh pr comment "$number" --body-file "$output/comment.md" --edit-last --create-if-none
+	# GitHub takes 65,536 characters. (Whole lines, so that none is cut.)
+	LC_ALL=C awk '{ bytes += length($0) + 1 } bytes > 65000 { exit } { print }' \
+		"$output/report.md" >"$output/comment.md"
+	comments="repos/{owner}/{repo}/issues"
+	earlier=$(gh api --paginate "$comments/$number/comments" \
+		--jq ".[] | select(.body | startswith(\"$mark\")) | .id" | tail -n 1)
+	if [ -n "$earlier" ]; then
+		gh api --silent --method PATCH "$comments/comments/$earlier" \
+			-F "body=@$output/comment.md"
+	else
+		gh pr comment "$number" --body-file "$output/comment.md"
+	fi
 }
 
 case ${1:-} in
@@ -242,6 +255,11 @@ if [ -z "${XTRACE_GATE_BASE_COMMAND:-}" ] && [ "${XTRACE_GATE_UPDATE:-}" != 1 ] 
 	[ ! -e "$baseline" ]; then
 	cannot "there is no baseline in \`$baseline\`: write one with \`XTRACE_GATE_UPDATE=1\`."
 fi
+# (Before minutes are spent on recording.)
+judge --check 2>"$output/rules.txt" || {
+	cat "$output/rules.txt" >&2
+	cannot 'rules or options cannot be read.' "$output/rules.txt"
+}
 record
 if [ "${XTRACE_GATE_UPDATE:-}" = 1 ]; then
 	update

@@ -27,7 +27,15 @@
 #define OPTIONS_MAX	  48
 
 /* Apart from those of xtrace record. */
-enum { OPTION_WARMUP = 1024, OPTION_VS, OPTION_SHOW_OUTPUT, OPTION_NO_DIFF };
+enum {
+	OPTION_WARMUP = 1024,
+	OPTION_VS,
+	OPTION_SHOW_OUTPUT,
+	OPTION_NO_DIFF,
+	OPTION_FAIL_ON,
+	OPTION_RULES,
+	OPTION_ITERATION
+};
 
 static const struct command_option own_options[] = {
 	{'n', "runs", "RUNS", "how many runs count, of each command (5)"},
@@ -38,6 +46,9 @@ static const struct command_option own_options[] = {
 	{OPTION_SHOW_OUTPUT, "show-output", NULL,
 	 "do not keep what CMD writes in output.txt of its run"},
 	{OPTION_NO_DIFF, "no-diff", NULL, "with --vs: do not compare in the end"},
+	{OPTION_FAIL_ON, "fail-on", "RULE", "with --vs: what may not happen, for xtrace diff"},
+	{OPTION_RULES, "rules", "FILE", "with --vs: a file of such rules"},
+	{OPTION_ITERATION, "iteration", "NAME", "with --vs: the NVTX range that is one iteration"},
 	{'h', "help", NULL, "print this and exit"},
 	{0},
 };
@@ -82,6 +93,17 @@ static int read_count(const char *option, const char *text, unsigned min, unsign
 		return -EINVAL;
 	}
 	*out = (unsigned)value;
+	return 0;
+}
+
+/* For xtrace diff in the end. 0 or -ENOMEM. */
+static int pass_to_diff(struct bench *bench, const char *option, const char *argument)
+{
+	char *word;
+
+	if (asprintf(&word, "--%s=%s", option, argument) < 0)
+		return -ENOMEM;
+	bench->diff_passed[bench->diff_passed_count++] = word;
 	return 0;
 }
 
@@ -130,6 +152,12 @@ static int parse(struct bench *bench, const struct command *command, int argc, c
 			bench->shows_output = true;
 		else if (letter == OPTION_NO_DIFF)
 			bench->has_no_diff = true;
+		else if (letter == OPTION_FAIL_ON)
+			error = pass_to_diff(bench, "fail-on", argument);
+		else if (letter == OPTION_RULES)
+			error = pass_to_diff(bench, "rules", argument);
+		else if (letter == OPTION_ITERATION)
+			error = pass_to_diff(bench, "iteration", argument);
 		else if (letter == 'h')
 			command_print_help(command), exit(STATUS_OK);
 		else
@@ -139,6 +167,10 @@ static int parse(struct bench *bench, const struct command *command, int argc, c
 		return STATUS_USAGE;
 	if (!*bench->output) {
 		complain("bench: the name of the output directory is empty");
+		return STATUS_USAGE;
+	}
+	if (bench->diff_passed_count && (!*vs_out || bench->has_no_diff)) {
+		complain("bench: %s is for the comparison with --vs", bench->diff_passed[0]);
 		return STATUS_USAGE;
 	}
 	if (optind == argc) {
@@ -221,13 +253,22 @@ static int make_runs(struct bench *bench)
 	return error;
 }
 
-/* The exit status of xtrace-diff. */
-static int compare_sides(const struct bench *bench)
+/* Runs xtrace-diff with what it was given, and two more words or none. Its exit status. */
+static int run_diff(const struct bench *bench, const char *first, const char *second)
 {
-	char *const arguments[] = {(char *)bench->paths.diff, bench->sides[0].path,
-				   bench->sides[1].path, NULL};
-	int status = 0, error = child_run(arguments, NULL, NULL, &status);
+	char **arguments = calloc(bench->diff_passed_count + 4, sizeof(*arguments));
+	int status = STATUS_USAGE, error = arguments ? 0 : -ENOMEM;
+	size_t count = 0;
 
+	if (!error) {
+		arguments[count++] = (char *)bench->paths.diff;
+		for (size_t i = 0; i < bench->diff_passed_count; i++)
+			arguments[count++] = bench->diff_passed[i];
+		arguments[count++] = (char *)first;
+		arguments[count] = (char *)second;
+		error = child_run(arguments, NULL, NULL, &status);
+	}
+	free(arguments);
 	if (!error)
 		return child_exit_status(status);
 	complain("%s: %s", bench->paths.diff, strerror(-error));
@@ -258,7 +299,7 @@ static int report(const struct bench *bench)
 		return STATUS_OK;
 	putchar('\n');
 	fflush(stdout);
-	return compare_sides(bench);
+	return run_diff(bench, bench->sides[0].path, bench->sides[1].path);
 }
 
 static void release(struct bench *bench)
@@ -266,6 +307,9 @@ static void release(struct bench *bench)
 	for (size_t i = 0; i < bench->passed_count; i++)
 		free(bench->passed[i]);
 	free(bench->passed);
+	for (size_t i = 0; i < bench->diff_passed_count; i++)
+		free(bench->diff_passed[i]);
+	free(bench->diff_passed);
 	for (size_t s = 0; s < bench->side_count; s++) {
 		free(bench->sides[s].runs);
 		free(bench->sides[s].path);
@@ -275,12 +319,13 @@ static void release(struct bench *bench)
 
 static int run(const struct command *command, int argc, char **argv)
 {
-	struct bench bench = {.passed = calloc((size_t)argc + 1, sizeof(char *))};
+	struct bench bench = {.passed = calloc((size_t)argc + 1, sizeof(char *)),
+			      .diff_passed = calloc((size_t)argc + 1, sizeof(char *))};
 	char *vs_command[] = {"/bin/sh", "-c", NULL, NULL};
 	int status = STATUS_USAGE, error;
 
-	if (!bench.passed)
-		return STATUS_USAGE;
+	if (!bench.passed || !bench.diff_passed)
+		goto out;
 	status = parse(&bench, command, argc, argv, &vs_command[2]);
 	if (status)
 		goto out;
@@ -292,6 +337,9 @@ static int run(const struct command *command, int argc, char **argv)
 		goto out;
 	}
 	error = install_paths_find(&bench.paths);
+	/* (Rules that cannot be read are said before anything is run.) */
+	if (!error && bench.diff_passed_count && run_diff(&bench, "--check", NULL) != STATUS_OK)
+		goto out;
 	if (!error)
 		error = set_up_sides(&bench, argv + optind, vs_command);
 	if (error) {
@@ -321,7 +369,8 @@ static const char details[] =
 	"An older bench in DIR moves to DIR.old. What CMD writes is in output.txt of each run.\n\n"
 	"With one command: exit status 0 if all runs were made and CMD ended with 0 in each; else "
 	"2.\n"
-	"With two, they are compared in the end, as by 'xtrace diff DIR/base DIR/new': 0 if "
+	"With two, they are compared in the end, as by 'xtrace diff DIR/base DIR/new', by the "
+	"rules that\nit assumes, or those of --fail-on and --rules: 0 if "
 	"nothing\n"
 	"became worse, 1 if something did, 2 if that cannot be told, or not all runs were made.\n";
 

@@ -52,6 +52,8 @@ struct bench {
 	bool shows_output, is_simulated, has_no_diff;
 	char **passed; /* options for xtrace record */
 	size_t passed_count;
+	char **diff_passed; /* those for xtrace diff, which compares two commands in the end */
+	size_t diff_passed_count;
 	struct bench_side sides[2]; /* the last is the new one */
 	size_t side_count;
 	struct install_paths paths;

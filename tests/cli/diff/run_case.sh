@@ -39,6 +39,7 @@ profile() {
 verdict_only() {
 	sed '/^The run as a whole/,/^Note\|^exit status/{/^Note\|^exit status/!d;}'
 }
+unset COLUMNS
 LC_ALL=C
 TZ=UTC
 export LC_ALL TZ

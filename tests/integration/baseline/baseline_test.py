@@ -3,6 +3,7 @@
 """xtrace baseline: on profiles of real PyTorch runs, varied as runs vary."""
 
 import argparse
+import base64
 import json
 import os
 import random
@@ -167,11 +168,24 @@ def check_refusals(folder):
     other = json.loads(json.dumps(profile))
     other["processes"][0]["name"] = "other"
     folder.write("other.json", json.dumps(other))
-    refused("the runs are of 'other'", "update", "a.json", "other.json")
+    refused("different programs", "update", "a.json", "other.json")
     other = json.loads(json.dumps(profile))
     other["devices"][0]["name"] = "Other GPU"
     folder.write("other.json", json.dumps(other))
-    refused("the runs are of 'Other GPU'", "update", "a.json", "other.json")
+    refused("different GPUs", "update", "a.json", "other.json")
+    for member, said in (("driver", "different CUDA drivers"), ("cupti", "versions of CUPTI")):
+        other = json.loads(json.dumps(profile))
+        other["processes"][0][member] = "77"
+        folder.write("other.json", json.dumps(other))
+        refused(said, "update", "a.json", "other.json")
+        refused("'xtrace baseline save --force' begins anew", "update", "a.json", "other.json")
+    other = json.loads(json.dumps(profile))
+    other["processes"][0]["iteration_name"] = "other"
+    folder.write("other.json", json.dumps(other))
+    refused("different iterations", "update", "a.json", "other.json")
+    # A run counts once.
+    refused("is there already, in the set 'one'", "update", "a.json", runs, "-l", "two")
+    refused("are the same run", "save", "b.json", "r.0.json,r.0.json")
     other = json.loads(json.dumps(profile))
     other["trust"]["word"] = "degraded"
     folder.write("other.json", json.dumps(other))
@@ -187,6 +201,17 @@ def check_refusals(folder):
                    ""):
         folder.write("damaged.json", kept.replace(packed, damage))
         refused("is damaged", "show", "damaged.json")
+    # What is small and becomes large: no more is unpacked than a baseline can need.
+    if shutil.which("zstd"):
+        huge = subprocess.run("head -c 300000000 /dev/zero | zstd -q --stream-size=300000000",
+                              shell=True, check=True, capture_output=True).stdout
+        folder.write("damaged.json", kept.replace(packed, base64.b64encode(huge).decode()))
+        refused("is damaged", "show", "damaged.json")
+    folder.write("terminal.json", kept.replace('"label":"one"', '"label":"\\u001b[31mone"'))
+    assert "?[31mone" in folder.baseline("show", "terminal.json").stdout
+    for version in ("0", "-5", "null"):
+        folder.write("newer.json", kept.replace('"version":1', '"version":' + version))
+        refused("is no baseline", "show", "newer.json")
     folder.write("damaged.json", kept[:100])
     refused("is no baseline", "show", "damaged.json")
 

@@ -140,6 +140,22 @@ def check_two(bench):
     done = bench.diff("compared", "compared/new", status=2)
     assert "compared holds the runs of two commands: name compared/base" in text_of(done)
 
+    # By rules of one's own; those that cannot be read are said before anything is run.
+    with open(os.path.join(bench.folder, "rules"), "w", encoding="utf-8") as file:
+        file.write("path(no_such_function) > 1%\n")
+    rules = ["--fail-on", "gpu-time < 1ns", "--fail-on", "launches > 100000%"]
+    done = bench.run("--simulate", "-n", "3", "--warmup", "0", "-o", "ruled", *rules, "--vs", line,
+                     "--", *bench.quick, status=1)
+    assert "FAIL  gpu-time < 1ns" in done.stdout and "pass  launches > 100000%" in done.stdout
+    done = bench.run("--simulate", "-n", "2", "--warmup", "0", "-o", "ruled", "--rules", "rules",
+                     "--vs", line, "--", *bench.quick, status=2)
+    assert "no_such_function" in done.stdout, done.stdout
+    done = bench.run("--simulate", "-n", "2", "-o", "never", "--fail-on", "launches >> 1", "--vs",
+                     line, "--", *bench.quick, status=2)
+    assert "launches >> 1" in done.stderr and "never" not in bench.names(), done.stderr
+    done = bench.run("--simulate", "--fail-on", "launches > 1", "--", *bench.quick, status=2)
+    assert "--fail-on=launches > 1 is for the comparison with --vs" in done.stderr, done.stderr
+
     bench.run("--simulate", "-n", "1", "-o", "two", "--", *bench.quick)
     assert bench.names("two.old") == ["base", "bench.json", "new"]
     bench.run("--simulate", "-n", "1", "-o", "two", "--", *bench.quick)

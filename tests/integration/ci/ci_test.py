@@ -21,12 +21,27 @@ UNSURE = ("echo >>%s.txt; n=$(($(wc -l <%s.txt) %% 2 * 10000 + 10000)); "
           "XTRACE_SIMGPU_KERNEL_NS=$n:$n exec %s")
 SHIPPED = ("bin/xtrace", "bin/xtrace-merge", "bin/xtrace-diff", "bin/xtrace-baseline",
            "lib/libxtrace_inject.so", "lib/xtrace/simgpu")
+# Comments are files with their number as name; what --jq would choose of them, it finds out itself.
 FAKE_GH = """#!/bin/sh
 echo "$@" >>"$GH_LOG"
-while [ $# -gt 0 ]; do
-	if [ "$1" = --body-file ]; then cat "$2" >>"$GH_LOG"; fi
-	shift
-done
+mkdir -p "$GH_LOG.comments"
+cd_from=$PWD
+cd "$GH_LOG.comments"
+case "$*" in
+*PATCH*comments/*)
+	number=$(echo "$*" | sed 's,.*comments/\\([0-9]*\\).*,\\1,')
+	test -e "$number" && cat "$cd_from/${*##*body=@}" >"$number"
+	;;
+"api --paginate repos/{owner}/{repo}/issues/42/comments --jq .[] | select(.body | startswith("*)
+	grep -l '^<!-- xtrace gate -->' * /dev/null || true
+	;;
+"pr comment 42 --body-file "*)
+	cat "$cd_from/$5" >"$(($(ls | wc -l) + 1))"
+	;;
+*)
+	exit 1
+	;;
+esac
 """
 
 
@@ -164,9 +179,14 @@ def check_github(repo):
     assert verdict == "regression" and "matmul" in report and "llm_inference.c:" in report, report
     assert "::error title=GPU time::" in log and "REGRESSION" in log
     check_junit(repo, True, False)
-    comment = repo.read("gh.log")
-    assert comment.startswith("pr comment 42 --body-file xtrace-gate/comment.md --edit-last"), comment
-    assert report in comment
+    assert repo.read("gh.log.comments", "1") == report
+    # Somebody else says something; then it is ours that changes, and it alone.
+    with open(repo.path("gh.log.comments", "2"), "w", encoding="utf-8") as file:
+        file.write("Oh no.\n")
+    _, again, _ = repo.github(0, comment="true")
+    assert repo.read("gh.log.comments", "1") == again != report
+    assert repo.read("gh.log.comments", "2") == "Oh no.\n"
+    assert sorted(os.listdir(repo.path("gh.log.comments"))) == ["1", "2"]
 
     # Rules: of the file in its usual place, and of the input, one a line.
     with open(repo.path(".xtrace", "rules"), "w", encoding="utf-8") as file:
@@ -182,6 +202,9 @@ def check_github(repo):
     # One that cannot be read is shown, with the place.
     verdict, report, _ = repo.github(2, fail_on="launches >> 0", unsure="pass")
     assert verdict == "unsure" and "launches >> 0" in report and "^" in report, report
+    # … before anything is run.
+    verdict, report, log = repo.github(2, fail_on="launches >> 0", command="echo it was run >&2")
+    assert "launches >> 0" in report and "it was run" not in log, log
     os.unlink(repo.path(".xtrace", "rules"))
 
     # Runs that differ by much say nothing of a small change.
@@ -224,7 +247,11 @@ def check_guide(repo):
 
 
 def check_gitlab(repo):
-    repo.gitlab(0, XTRACE_GATE_UPDATE="1")
+    checksum = hashlib.sha256(open(repo.tarball, "rb").read()).hexdigest()
+    log = repo.gitlab(2, XTRACE_GATE_UPDATE="1", XTRACE_GATE_SHA256="0" * 64)
+    assert "has another checksum" in log
+    assert not os.listdir(repo.path("xtrace-gate", "release"))
+    repo.gitlab(0, XTRACE_GATE_UPDATE="1", XTRACE_GATE_SHA256=checksum)
     assert '"label":"4567cdef"' in repo.read(".xtrace", "baseline.json")
     repo.gitlab(0, XTRACE_GATE_UPDATE="1", XTRACE_GATE_LABEL="again")
     assert repo.read(".xtrace", "baseline.json").count('"label"') == 2

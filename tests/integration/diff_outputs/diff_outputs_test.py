@@ -136,6 +136,17 @@ def check_page(page, paths, document):
         assert head["names"][columns["node.name"][row["node"] - 1]] == row["frames"][-1]
 
 
+def check_allowed(folder, base, new):
+    """What may become worse is said all the same, with why."""
+    folder.write("rules", "gpu-time > 3%\nallow gpu-time +1000% until 2999-12-31 # agreed | on\n")
+    folder.run("diff", base, new, "--rules", "rules", "--markdown", "a.md", "--junit", "a.xml")
+    (line,) = [line for line in folder.text("a.md").splitlines() if "- allowed: `gpu-time`" in line]
+    assert "allow gpu-time +1000% until 2999-12-31 # agreed" in line and "of rules:2" in line, line
+    suites = xml.etree.ElementTree.fromstring(folder.text("a.xml"))
+    (case,) = suites.iter("testcase")
+    assert "allowed by rules:2: allow gpu-time" in case.find("system-out").text
+
+
 def check_nothing(folder, base):
     """Where there is nothing to compare, reports say why; what shows numbers is not written."""
     folder.run("diff", base, "nothing-there", "--markdown", "n.md", "--junit", "n.xml", status=2)
@@ -174,6 +185,7 @@ def main():
         check_svg(folder.text("o.svg"), paths)
         if args.html == "1":
             check_page(folder.text("o.html"), paths, json.loads(folder.text("o.json")))
+        check_allowed(folder, base, new)
         check_nothing(folder, base)
         folder.run("diff", base, new, "--junit", "p.xml", "--fail-on", RULES[4], status=2)
         assert xml.etree.ElementTree.fromstring(folder.text("p.xml")).find(".//error") is not None

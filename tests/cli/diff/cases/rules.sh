@@ -28,3 +28,11 @@ try --fail-on 'path(nowhere) > 1%'
 try --fail-on 'gpu-tme > 3%' --fail-on 'path(step > 1%'
 printf 'gpu-time > 1%%\npath(a) >\n' >wrong
 try --rules wrong --rules missing
+# A rule that an exception leaves nothing of; and rules that are read alone.
+echo 'ignore path(layer_3)' >only
+try --rules only --fail-on 'path(layer_3) > 5%'
+for rule in 'gpu-time > 3%' 'gpu-tme > 3%'; do
+	status=0
+	"$xtrace_program" diff --check --fail-on "$rule" || status=$?
+	echo "--check: $status"
+done

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which rows of a comparison a rule looks at; see judge.h.
+ */
+#include "diff/judge.h"
+
+#include <string.h>
+
+/* Rows of ranges hold what is in the ranges within them. */
+static bool is_nest(enum level level)
+{
+	return level == LEVEL_RANGE || level == LEVEL_SPAN;
+}
+
+bool judge_row_fits(const struct rule *rule, const struct comparison_row *row)
+{
+	if (rule->level != row->level &&
+	    !(rule->level == LEVEL_RANGE && row->level == LEVEL_SPAN) &&
+	    !(rule->level == LEVEL_COPY && row->level == LEVEL_BYTES))
+		return false;
+	return rule->pattern ? rule_matches(rule->pattern, row->key, is_nest(row->level))
+			     : !strcmp(rule->name, row->key);
+}
+
+static bool is_ignored(const struct judge *j, const struct comparison_row *row)
+{
+	for (size_t r = 0; r < j->rules->count; r++)
+		if (j->rules->list[r].kind == RULE_IGNORE &&
+		    judge_row_fits(&j->rules->list[r], row))
+			return true;
+	return false;
+}
+
+/* Is the row within another one that the rule looks at? Its sum has it already. */
+static bool is_counted(const struct judge *j, const struct rule *rule,
+		       const struct comparison_row *row)
+{
+	if (!is_nest(row->level))
+		return false;
+	for (size_t i = j->c->first_rows[row->level]; i < j->c->first_rows[row->level + 1]; i++) {
+		const struct comparison_row *other = &j->c->rows[i];
+		size_t length = strlen(other->key);
+
+		if (!strncmp(row->key, other->key, length) && row->key[length] == ';' &&
+		    judge_row_fits(rule, other))
+			return true;
+	}
+	return false;
+}
+
+void judge_find_rows(struct judge *j, const struct rule *rule)
+{
+	j->count = 0;
+	j->has_ignored = false;
+	for (size_t i = j->c->first_rows[rule->level]; i < j->c->first_rows[rule->level + 1]; i++) {
+		const struct comparison_row *row = &j->c->rows[i];
+
+		if (!judge_row_fits(rule, row))
+			continue;
+		if (is_ignored(j, row))
+			j->has_ignored = true;
+		else if (rule->is_each || !is_counted(j, rule, row))
+			j->rows[j->count++] = i;
+	}
+}
+
+static bool is_on(const struct judge *j, enum side side)
+{
+	for (size_t i = 0; i < j->count; i++)
+		if (j->c->rows[j->rows[i]].shown[side])
+			return true;
+	return false;
+}
+
+static bool has_paths(const struct judge *j, enum side side)
+{
+	for (size_t i = j->c->first_rows[LEVEL_PATH]; i < j->c->first_rows[LEVEL_PATH + 1]; i++)
+		if (j->c->rows[i].shown[side])
+			return true;
+	return false;
+}
+
+const char *judge_find_missing(const struct judge *j, const struct rule *rule)
+{
+	bool needs_base = rule->level == LEVEL_TOTAL && rule->kind == RULE_LIMIT;
+	bool needs_new = rule->level == LEVEL_TOTAL ||
+			 (rule->kind == RULE_BUDGET && rule->level != LEVEL_IDLE);
+
+	/* (Work without any path is a profile that lacks them, not a program that does nothing.) */
+	needs_new |= rule->level == LEVEL_PATH && !has_paths(j, SIDE_NEW);
+	if (needs_new && !is_on(j, SIDE_NEW))
+		return "NEW";
+	return needs_base && !is_on(j, SIDE_BASE) ? "BASE" : NULL;
+}
