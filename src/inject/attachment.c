@@ -126,7 +126,8 @@ int attachment_start(enum api_level level, bool sets_clock, char *why, size_t wh
 							      activity_completed);
 	if (result == XT_CUPTI_SUCCESS)
 		result = cupti.cuptiActivityEnable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
-	for (size_t i = 0; i < FURTHER_KINDS && level > API_LEVEL_LAUNCH; i++)
+	for (size_t i = 0;
+	     i < FURTHER_KINDS && level > API_LEVEL_LAUNCH && result == XT_CUPTI_SUCCESS; i++)
 		if (cupti_has_failed(cupti.cuptiActivityEnable(further_kinds[i])))
 			atomic_fetch_add(&cupti_lost_kinds, 1);
 	if (result == XT_CUPTI_SUCCESS && enable_callbacks()) {
@@ -136,6 +137,10 @@ int attachment_start(enum api_level level, bool sets_clock, char *why, size_t wh
 	}
 	snprintf(why, why_bytes, "CUPTI cannot record kernels: %s (%s)", cupti_result_text(result),
 		 cupti.path);
+	/* Records that nobody takes would cost the program all the same. */
+	attachment_stop();
+	if (sets_clock)
+		cupti.cuptiActivityRegisterTimestampCallback(realtime_ns);
 	return -EIO;
 }
 

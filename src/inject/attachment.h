@@ -16,7 +16,7 @@ int attachment_subscribe(char *why, size_t why_bytes);
 
 /*
  * After this, CUPTI takes buffers and makes callbacks. sets_clock: have it use our clock, which each
- * time but the first spoils a record. 0 or -EIO, with one line in why.
+ * time but the first spoils a record. 0, or -EIO with one line in why, and nothing is recorded.
  */
 int attachment_start(enum api_level level, bool sets_clock, char *why, size_t why_bytes);
 

@@ -22,4 +22,10 @@ static inline uint64_t monotonic_ns(void)
 	return xt_clock_ns(CLOCK_MONOTONIC);
 }
 
+/* As CUPTI's own, which it cannot be given back. */
+static inline uint64_t realtime_ns(void)
+{
+	return xt_clock_ns(CLOCK_REALTIME);
+}
+
 #endif

@@ -250,6 +250,7 @@ static int start_tracing(const struct config *config, char *log_path, char *why,
 	else
 		rc = attachment_start(config->api_level, true, why, why_bytes);
 	if (rc) {
+		activity_abandon();
 		writer_thread_finish(LEAVE_PATIENCE_NS);
 		unlink(log_path);
 	}
@@ -261,8 +262,10 @@ static void start(void)
 	static struct config config;
 	char log_path[PATH_MAX + 16], why[2048] = "";
 
-	if (!config_read(&config))
+	if (!config_read(&config)) {
+		nvtx_abandon();
 		return;
+	}
 	stack_capture_audit_interval = config.audit_interval;
 	if (config.starts_paused || config.follows_profiler)
 		recording_pause(PAUSED_ASKED);
@@ -287,6 +290,7 @@ static void start(void)
 unsubscribe:
 	attachment_unsubscribe();
 decline:
+	nvtx_abandon();
 	say("not tracing: %s", why);
 }
 

@@ -5,7 +5,8 @@
  * take memory from a reserve of our own.
  *
  * Ranges may be pushed before CUDA is initialised: they are committed to the thread's ring all
- * the same, without a stack, and the writer finds them there when it starts.
+ * the same, without a stack, and the writer finds them there when it starts. What does not fit is lost
+ * at once: nobody knows whether there will ever be a writer.
  */
 #include "inject/nvtx.h"
 
@@ -148,15 +149,15 @@ static void commit_event(struct lane *lane, const struct event *event, size_t te
 {
 	const struct xt_nvtx_attributes *attributes = event->attributes;
 	uint32_t bytes = (uint32_t)((sizeof(struct xt_record_range) + text_bytes + 7) & ~(size_t)7);
+	bool is_recorded = atomic_load_explicit(&callbacks_active, memory_order_acquire);
 	uint32_t slot = XT_STACK_SLOT_NONE;
 	struct xt_record_range *record;
 
 	/* Before CUDA is there, nothing is ready for a walk. */
-	if (has_place(event->operation) &&
-	    atomic_load_explicit(&callbacks_active, memory_order_acquire))
+	if (has_place(event->operation) && is_recorded)
 		slot = capture_stack(lane, regs);
 	lane_count_up(lane, XT_RING_RANGES_SEEN);
-	record = ring_reserve_or_wait(lane, bytes);
+	record = is_recorded ? ring_reserve_or_wait(lane, bytes) : ring_reserve(lane, bytes);
 	if (!record) {
 		lane_count_up(lane, XT_RING_RANGES_LOST);
 		return;

@@ -24,7 +24,7 @@ int nvtx_take_over(xt_nvtx_get_export_table get_export_table);
  * domain's. Lives for ever. */
 const char *nvtx_domain_name(uint64_t domain);
 
-/* In a forked child of a traced process: no more events. */
+/* No more events: where nothing is recorded, in a forked child of a traced process, at its end. */
 void nvtx_abandon(void);
 
 #endif

@@ -164,11 +164,6 @@ enum meaning {
 	FINALIZES = 1 << 8,
 };
 
-static uint64_t realtime_ns(void)
-{
-	return xt_clock_ns(CLOCK_REALTIME);
-}
-
 static bool is_anothers(const void *caller)
 {
 	Dl_info info;
@@ -319,7 +314,6 @@ static void come_back(void)
 		return;
 	}
 	if (attachment_start(api_level, sets_clock, why, sizeof(why))) {
-		attachment_stop();
 		attachment_unsubscribe();
 		atomic_store(&standing, AWAY);
 		say("recording does not go on: %s", why);
