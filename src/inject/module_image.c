@@ -5,9 +5,12 @@
  */
 #include "inject/module_image.h"
 
-#include <stdio.h>
+#include <errno.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "inject/stack_walk.h"
+
+#define NOTES_BYTES_MAX 65536
 
 /* The GNU build id among the notes of one PT_NOTE segment. */
 static void read_build_id(struct module_image *image, const uint8_t *notes, size_t bytes)
@@ -41,10 +44,24 @@ static bool is_loaded(const ElfW(Phdr) * headers, size_t header_count, const Elf
 
 		if (segment->p_type == PT_LOAD && (segment->p_flags & PF_R) &&
 		    notes->p_vaddr >= segment->p_vaddr &&
-		    notes->p_vaddr + notes->p_memsz <= segment->p_vaddr + segment->p_filesz)
+		    notes->p_vaddr - segment->p_vaddr <= segment->p_filesz &&
+		    notes->p_filesz <= segment->p_filesz - (notes->p_vaddr - segment->p_vaddr))
 			return true;
 	}
 	return false;
+}
+
+/* The program may have taken the pages away, or cut the file off that is mapped there. */
+static bool can_read(uint64_t start, uint64_t bytes)
+{
+	uint64_t end = start + bytes, page = start & ~(uint64_t)(XT_SPOOL_PAGE_BYTES - 1);
+	int saved_errno = errno;
+	bool can = bytes <= NOTES_BYTES_MAX;
+
+	for (; can && page < end; page += XT_SPOOL_PAGE_BYTES)
+		can = stack_walk_can_read(page);
+	errno = saved_errno;
+	return can;
 }
 
 bool module_image_read(struct module_image *image, uint64_t bias, const ElfW(Phdr) * headers,
@@ -61,8 +78,9 @@ bool module_image_read(struct module_image *image, uint64_t bias, const ElfW(Phd
 			if (start + segment->p_memsz > image->end)
 				image->end = start + segment->p_memsz;
 		} else if (segment->p_type == PT_NOTE && !image->build_id_bytes &&
-			   is_loaded(headers, header_count, segment)) {
-			read_build_id(image, (const uint8_t *)start, segment->p_memsz);
+			   is_loaded(headers, header_count, segment) &&
+			   can_read(start, segment->p_filesz)) {
+			read_build_id(image, (const uint8_t *)start, segment->p_filesz);
 		}
 	}
 	return image->start < image->end;
@@ -73,18 +91,4 @@ bool module_image_is_same(const struct module_image *a, const struct module_imag
 	return a->start == b->start && a->end == b->end && a->bias == b->bias &&
 	       a->build_id_bytes == b->build_id_bytes &&
 	       !memcmp(a->build_id, b->build_id, a->build_id_bytes);
-}
-
-size_t module_image_path(const char *name, char *path, size_t path_bytes)
-{
-	ssize_t length;
-
-	if (name && name[0]) {
-		length = (ssize_t)strnlen(name, path_bytes - 1);
-		memcpy(path, name, (size_t)length);
-	} else {
-		length = readlink("/proc/self/exe", path, path_bytes - 1);
-	}
-	path[length > 0 ? length : 0] = '\0';
-	return length > 0 ? (size_t)length : 0;
 }

@@ -27,8 +27,4 @@ bool module_image_read(struct module_image *image, uint64_t bias, const ElfW(Phd
 
 bool module_image_is_same(const struct module_image *a, const struct module_image *b);
 
-/* Copies the loader's name of a module, which is cut at path_bytes. The program itself has none: it
- * gets that of its file, by a system call. Returns the length. errno is not kept. */
-size_t module_image_path(const char *name, char *path, size_t path_bytes);
-
 #endif

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "inject/loader_watch.h"
+#include "inject/module_paths.h"
 
 #define MODULES_MAX 8192
 
@@ -85,6 +86,17 @@ static bool tell(const struct module_list *list, const struct module_list *other
 	return any;
 }
 
+/* (Not under the loader's lock: it asks the kernel.) */
+static void find_path(struct module *module)
+{
+	char path[PATH_MAX];
+
+	if (module->path[0] == '/')
+		return;
+	path[module_path(&module->image, module->path, strlen(module->path), path)] = '\0';
+	memcpy(module->path, path, sizeof(path));
+}
+
 bool modules_scan(const struct module_sink *sink)
 {
 	uint64_t generation = loader_watch_ask();
@@ -104,8 +116,7 @@ bool modules_scan(const struct module_sink *sink)
 	dl_iterate_phdr(see_module, NULL);
 	loader_unlock();
 	for (uint32_t i = 0; i < state.seen.count; i++)
-		if (!state.seen.modules[i].path[0])
-			module_image_path("", state.seen.modules[i].path, PATH_MAX);
+		find_path(&state.seen.modules[i]);
 	any_came = tell(&state.seen, &state.known, sink->loaded, sink->context);
 	tell(&state.known, &state.seen, sink->unloaded, sink->context);
 	seen = state.seen;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "inject/api_table.h"
+#include "inject/module_paths.h"
 #include "inject/nvtx.h"
 #include "inject/recorder.h"
 
@@ -21,14 +22,17 @@ static void take_module(struct recorder *rec, struct lane *lane,
 		.bias = record->bias,
 		.build_id_bytes = record->build_id_bytes,
 	};
+	char path[XT_MODULE_PATH_MAX];
+	size_t path_bytes;
 
 	if (record->module_slot >= XT_MODULE_SLOT_COUNT ||
 	    record->build_id_bytes > sizeof(image.build_id))
 		return;
 	memcpy(image.build_id, record->text, record->build_id_bytes);
+	path_bytes = module_path(&image, (const char *)record->text + record->build_id_bytes,
+				 record->path_bytes, path);
 	lane->slot_module_id[record->module_slot] =
-		recorder_module(rec, &image, (const char *)record->text + record->build_id_bytes,
-				record->path_bytes, rec->last_scan_ns);
+		recorder_module(rec, &image, path, path_bytes, rec->last_scan_ns);
 	lane->modules_changed = true;
 }
 

@@ -7,12 +7,14 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <limits.h>
 #include <link.h>
 #include <string.h>
 
 #include "inject/lane.h"
 #include "inject/module_image.h"
+
+_Static_assert(WALK_MODULES_MAX < XT_MODULE_SLOT_COUNT,
+	       "the modules of a stack have slots at a time");
 
 static uint64_t mix(uint64_t hash, const void *data, size_t bytes)
 {
@@ -99,10 +101,8 @@ static uint32_t find_place(const struct stack_modules *modules, uint64_t identit
 static bool commit_module(struct lane *lane, const struct module_image *image, const char *name,
 			  uint16_t slot)
 {
-	char path[PATH_MAX];
-	size_t path_bytes = module_image_path(name, path, sizeof(path));
-	size_t bytes = (sizeof(struct xt_record_module) + image->build_id_bytes + path_bytes + 7) &
-		       ~(size_t)7;
+	size_t name_bytes = strnlen(name, XT_MODULE_PATH_MAX);
+	size_t bytes = xt_module_bytes(image->build_id_bytes, (uint32_t)name_bytes);
 	struct xt_record_module *record = ring_reserve_or_wait(lane, (uint32_t)bytes);
 
 	if (!record)
@@ -114,24 +114,32 @@ static bool commit_module(struct lane *lane, const struct module_image *image, c
 		.end = image->end,
 		.bias = image->bias,
 		.build_id_bytes = image->build_id_bytes,
-		.path_bytes = (uint32_t)path_bytes,
+		.path_bytes = (uint32_t)name_bytes,
 	};
 	memcpy(record->text, image->build_id, image->build_id_bytes);
-	memcpy(record->text + image->build_id_bytes, path, path_bytes);
+	memcpy(record->text + image->build_id_bytes, name, name_bytes);
 	ring_commit(lane, (uint32_t)bytes);
 	return true;
+}
+
+static struct recent_module *recent_place(struct stack_modules *modules, uintptr_t start)
+{
+	uint64_t hash = start / XT_SPOOL_PAGE_BYTES * UINT64_C(0x9e3779b97f4a7c15);
+
+	return &modules->recent[hash >> (64 - MODULES_RECENT_BITS)];
 }
 
 static bool define(struct lane *lane, struct walk_module *module, uint64_t generation)
 {
 	struct stack_modules *modules = &lane->modules;
-	uint32_t recent = module->start / XT_SPOOL_PAGE_BYTES % MODULES_RECENT, place;
+	struct recent_module *recent = recent_place(modules, module->start);
 	struct module_image image;
 	uint64_t identity;
+	uint32_t place;
 
-	if (modules->recent[recent].start == module->start &&
-	    modules->recent[recent].generation == generation) {
-		module->slot = modules->recent[recent].slot;
+	if (recent->start == module->start && recent->end == module->end &&
+	    recent->name == module->name && recent->generation == generation) {
+		module->slot = recent->slot;
 		return true;
 	}
 	read_image(module, &image);
@@ -144,9 +152,11 @@ static bool define(struct lane *lane, struct walk_module *module, uint64_t gener
 		modules->identities[modules->slot_count] = identity;
 	}
 	module->slot = modules->slots[place];
-	modules->recent[recent].start = module->start;
-	modules->recent[recent].generation = generation;
-	modules->recent[recent].slot = module->slot;
+	*recent = (struct recent_module){.start = module->start,
+					 .end = module->end,
+					 .name = module->name,
+					 .generation = generation,
+					 .slot = module->slot};
 	return true;
 }
 

@@ -21,18 +21,24 @@
 #include "xtrace/spool_format.h"
 
 #define MODULE_SLOTS_HASHED (2 * XT_MODULE_SLOT_COUNT)
-#define MODULES_RECENT	    64
+#define MODULES_RECENT_BITS 6
+
+/*
+ * While nothing is loaded, there is the same module at the same place: the loader counts up before it runs
+ * anything of a library. (end and name are for where its count is only asked for now and then.)
+ */
+struct recent_module {
+	uintptr_t start, end;
+	const char *name;
+	uint64_t generation;
+	uint16_t slot;
+};
 
 struct stack_modules {
 	uint64_t identities[XT_MODULE_SLOT_COUNT]; /* by slot: where and what it is, as a hash */
 	uint16_t slots[MODULE_SLOTS_HASHED];	   /* by hash of that; 0: free */
 	uint32_t slot_count;			   /* 1 … slot_count are defined */
-	/* While nothing is loaded, there is the same module at the same place. */
-	struct {
-		uintptr_t start;
-		uint64_t generation;
-		uint16_t slot;
-	} recent[MODULES_RECENT];
+	struct recent_module recent[1 << MODULES_RECENT_BITS]; /* by hash of the start */
 };
 
 struct lane;

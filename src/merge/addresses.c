@@ -104,7 +104,7 @@ static int add_address(struct address_table *table, uint64_t frame, uint32_t mod
 	return 0;
 }
 
-static int collect(struct addresses *addresses, const struct model *model)
+static int collect(struct addresses *addresses, struct model *model)
 {
 	struct address_table table = {.addresses = addresses};
 	int error = 0;
@@ -118,9 +118,13 @@ static int collect(struct addresses *addresses, const struct model *model)
 		for (uint32_t f = 0; f < stack->frame_count && !error; f++) {
 			size_t place = stack->first_frame + f;
 			struct address address = {.frame = model->frames[place]};
+			struct module *module;
 
 			address.module =
 				model_module_of(model, stack, place, address_lookup(&address));
+			module = &model->modules.rows[address.module];
+			if (stack->seen_ns < module->seen_ns)
+				module->seen_ns = stack->seen_ns;
 			error = add_address(&table, address.frame, address.module,
 					    &addresses->by_frame[place]);
 		}
@@ -131,15 +135,20 @@ static int collect(struct addresses *addresses, const struct model *model)
 
 /*
  * A module without build id cannot be told from what the linker made at its path later, but by
- * time.
+ * time. What was loaded while the program ran may have been built just before, so it counts when a stack
+ * went through it; when it came is known less well.
  */
 static bool is_later(const struct model *model, const struct module *module, const char *path)
 {
-	uint64_t load_ns = module->load_ns - model->start_ns + model->start_realtime_ns;
+	uint64_t seen_ns = module->load_ns > model->start_ns && module->seen_ns != UINT64_MAX
+				   ? module->seen_ns
+				   : module->load_ns;
+	uint64_t real_ns = seen_ns - model->start_ns + model->start_realtime_ns;
 	struct stat status;
 
 	return !stat(path, &status) && status.st_mtim.tv_sec > 0 &&
-	       (uint64_t)status.st_mtim.tv_sec > load_ns / 1000000000;
+	       (uint64_t)status.st_mtim.tv_sec * 1000000000 + (uint64_t)status.st_mtim.tv_nsec >
+		       real_ns;
 }
 
 /* Opens the module's file; what stands in the way is said, unless the log has symbols of its
@@ -162,9 +171,14 @@ static enum symbols_result open_module(const struct model *model, const struct m
 		*symbols_out = NULL;
 		result = SYMBOLS_LATER;
 	}
-	if (result == SYMBOLS_OK || !strcmp(model_meta(model, "symbols.embedded"), "1"))
+	if (!strcmp(model_meta(model, "symbols.embedded"), "1"))
 		return result;
-	if (result == SYMBOLS_NO_FILE)
+	if (result == SYMBOLS_OK && symbols_damaged(*symbols_out))
+		report_warn_once(report,
+				 "%s: the symbols that it carries (.gnu_debugdata) are damaged; "
+				 "some of its functions have no names",
+				 path);
+	else if (result == SYMBOLS_NO_FILE)
 		report_warn_once(report, "%s: %s; its functions have no names", path,
 				 strerror(errno));
 	else if (result == SYMBOLS_NOT_ELF)
@@ -258,8 +272,8 @@ static int find_places(struct resolving *r, struct address *address, const struc
 
 		if (p + 1 == count && !symbol) {
 			address->name = place.function;
-			address->start = address_virtual(address, r->module);
-			address->bytes = 1;
+			address->start = places[p].start;
+			address->bytes = places[p].bytes;
 		}
 		if (p + 1 == count)
 			place.function = address->name;
@@ -295,11 +309,11 @@ static int find_embedded(struct resolving *r, struct address *address, bool *fou
 	int error = 0;
 
 	*found = symbol;
-	if (symbol) {
-		address->name = symbol->name;
-		address->start = symbol->start;
-		address->bytes = symbol->bytes;
-	}
+	if (!symbol) /* places are of the function that it names */
+		return 0;
+	address->name = symbol->name;
+	address->start = symbol->start;
+	address->bytes = symbol->bytes;
 	source = embedded_sources(r->model, r->module->id, virtual, &count);
 	for (uint32_t s = 0; s < count && r->naming->places && !error; s++)
 		error = add_place(r->addresses, address, &source[s].place);

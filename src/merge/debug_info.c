@@ -480,8 +480,12 @@ int debug_info_find(struct debug_info *info, uint64_t address, const struct symb
 			return error;
 	}
 	/* Of the function itself the symbol table knows better. */
-	if (symbol)
+	if (symbol) {
 		info->places[count - 1].function = NULL;
+	} else {
+		info->places[count - 1].start = code ? code->start : address;
+		info->places[count - 1].bytes = code ? code->end - code->start : 1;
+	}
 	*count_out = first->line || count > 1 || first->function ? count : 0;
 	return 0;
 }

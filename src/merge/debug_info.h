@@ -19,6 +19,8 @@ struct debug_place {
 	const char *function; /* mangled, or with its scopes; NULL: the symbol's name is right */
 	const char *file;     /* as it stands in the DWARF; NULL: not known */
 	uint32_t line;	      /* 0: not known */
+	/* Of the last place, where no symbol was given: that part of the function that has the address. */
+	uint64_t start, bytes;
 };
 
 struct debug_info;

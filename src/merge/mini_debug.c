@@ -61,6 +61,7 @@ bool mini_debug_open(struct mini_debug *mini, const struct elf_file *module)
 	if (elf_file_is_elf(&mini->file))
 		return true;
 	mini_debug_close(mini);
+	mini->is_damaged = true;
 	return false;
 }
 

@@ -14,10 +14,11 @@
 struct mini_debug {
 	struct elf_file file; /* of the bytes at image */
 	char *image;
+	bool is_damaged; /* what the module carries cannot be unpacked */
 };
 
-/* Opens what the module carries. False if there is none, or it cannot be unpacked: then mini is as after
- * mini_debug_close(). */
+/* Opens what the module carries. False if there is none, or it cannot be unpacked: then there is
+ * nothing to close. */
 bool mini_debug_open(struct mini_debug *mini, const struct elf_file *module);
 
 /* Accepts one that is not open, all zeros but for its file: ELF_FILE_NONE. */

@@ -57,27 +57,41 @@ static int compare_sources(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* What was opened by a path that begins nowhere, as "./plugin.so", was so from where the process was. */
+/* "/folder/plugin.so" for "./plugin.so" */
+static uint32_t join_paths(struct model *model, const char *folder, const char *path)
+{
+	uint32_t name = NAME_FAILED;
+	char *whole;
+	int length;
+
+	while (!strncmp(path, "./", 2))
+		path += 2 + strspn(path + 2, "/");
+	length = asprintf(&whole, "%s/%s", strcmp(folder, "/") ? folder : "", path);
+	if (length < 0)
+		return NAME_FAILED;
+	name = names_intern(&model->names, whole, (size_t)length);
+	free(whole);
+	return name;
+}
+
+/*
+ * What a process that was killed could not say: its own file, which has no name in it, and of what was opened
+ * by a path that begins nowhere, as "./plugin.so", where the process was.
+ */
 static int resolve_paths(struct model *model)
 {
-	const char *folder = model_meta(model, "process.cwd");
-
-	for (size_t m = 1; m < model->modules.count && folder[0] == '/'; m++) {
+	for (size_t m = 1; m < model->modules.count; m++) {
+		const char *folder = model_meta(model, "process.cwd");
+		const char *own = model_meta(model, "process.exe");
 		struct module *module = &model->modules.rows[m];
 		const char *path = names_text(&model->names, module->path, NULL);
-		char *whole;
-		int length;
 
-		if (path[0] == '/' || !strchr(path, '/'))
-			continue;
-		length = asprintf(&whole, "%s/%s", folder, path);
-		if (length < 0)
-			return -ENOMEM;
-		module->path = names_intern(&model->names, whole, (size_t)length);
-		free(whole);
+		if (!path[0])
+			module->path = names_intern(&model->names, own, strlen(own));
+		else if (path[0] != '/' && strchr(path, '/') && folder[0] == '/')
+			module->path = join_paths(model, folder, path);
 		if (module->path == NAME_FAILED)
 			return -ENOMEM;
-		folder = model_meta(model, "process.cwd");
 	}
 	return 0;
 }
@@ -96,12 +110,7 @@ static int index_modules(struct model *model)
 		if (model->modules.rows[m].end > reach)
 			reach = model->modules.rows[m].end;
 		model->module_reach[m] = reach;
-		if (model->modules.rows[m].id >= model->module_place_count)
-			model->module_place_count = model->modules.rows[m].id + 1;
 	}
-	model->module_places = calloc(model->module_place_count + 1, sizeof(*model->module_places));
-	if (!model->module_places)
-		return -ENOMEM;
 	for (size_t m = count; m-- > 1;)
 		model->module_places[model->modules.rows[m].id] = (uint32_t)m;
 	return 0;
@@ -135,7 +144,7 @@ uint32_t model_module_of(const struct model *model, const struct stack *stack, s
 
 	if (!stack->has_modules)
 		return module_at(model, address, stack->seen_ns);
-	module = id < model->module_place_count ? model->module_places[id] : 0;
+	module = id < model->module_place_capacity ? model->module_places[id] : 0;
 	return address >= model->modules.rows[module].start &&
 			       address < model->modules.rows[module].end
 		       ? module

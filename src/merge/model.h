@@ -31,6 +31,7 @@ struct module {
 	uint32_t id;
 	uint32_t path;	   /* name */
 	uint32_t build_id; /* name: the raw bytes */
+	uint64_t seen_ns;  /* a stack of then goes through it; UINT64_MAX: none says so */
 };
 
 /* A Python frame of a stack. */
@@ -187,7 +188,7 @@ struct model {
 	size_t python_capacity;
 	uint64_t *module_reach;	 /* by place in modules: the largest end so far */
 	uint32_t *module_places; /* by XT_MODULE_ID: place in modules, or 0 */
-	uint32_t module_place_count;
+	size_t module_place_capacity;
 	uint16_t api_slots[MODEL_APIS_MAX * 2]; /* api by hash of its id */
 	struct xt_damage damage;		/* of the chunks read so far */
 	uint64_t rows_read[XT_KIND_COUNT];	/* likewise; events add theirs */

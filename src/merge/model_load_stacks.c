@@ -25,11 +25,15 @@ int model_load_modules(struct model *model, const struct xt_chunk *chunk)
 		if (!is_possible(ids[r], model->modules.defined))
 			continue;
 		module = NEXT_ROW(model->modules);
-		if (!module || path == NAME_FAILED || build_id == NAME_FAILED)
+		if (!module || path == NAME_FAILED || build_id == NAME_FAILED ||
+		    grow(&model->module_places, &model->module_place_capacity, ids[r] + 1,
+			 sizeof(*model->module_places)) < 0)
 			return -ENOMEM;
+		model->module_places[ids[r]] = (uint32_t)(module - model->modules.rows);
 		*module = (struct module){
 			.load_ns = load_ns[r],
 			.unload_ns = UINT64_MAX,
+			.seen_ns = UINT64_MAX,
 			.start = start[r],
 			.end = end[r],
 			.bias = bias[r],
@@ -41,19 +45,17 @@ int model_load_modules(struct model *model, const struct xt_chunk *chunk)
 	return 0;
 }
 
-/* Modules are few, and those that go are fewer: the row is looked for from the end. */
 int model_load_unloads(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *ids = xt_chunk_u64(chunk, XT_MODULE_UNLOAD_ID);
 	const uint64_t *unload_ns = xt_chunk_u64(chunk, XT_MODULE_UNLOAD_NS);
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
-		for (size_t m = model->modules.count; m-- > 1;) {
-			if (model->modules.rows[m].id != ids[r])
-				continue;
-			model->modules.rows[m].unload_ns = unload_ns[r];
-			break;
-		}
+		uint32_t place =
+			ids[r] < model->module_place_capacity ? model->module_places[ids[r]] : 0;
+
+		if (place)
+			model->modules.rows[place].unload_ns = unload_ns[r];
 	}
 	return 0;
 }

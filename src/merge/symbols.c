@@ -206,6 +206,11 @@ const struct elf_file *symbols_debug_file(const struct symbols *symbols)
 									      : NULL;
 }
 
+bool symbols_damaged(const struct symbols *symbols)
+{
+	return symbols->mini.is_damaged;
+}
+
 void symbols_close(struct symbols *symbols)
 {
 	int error = errno;

@@ -42,6 +42,9 @@ enum symbols_result symbols_open(const char *path, const void *build_id, size_t 
 /* The file that has the DWARF, as long as the table is open, or NULL. */
 const struct elf_file *symbols_debug_file(const struct symbols *symbols);
 
+/* Is something in .gnu_debugdata that cannot be read, and was needed? */
+bool symbols_damaged(const struct symbols *symbols);
+
 /* Accepts NULL. */
 void symbols_close(struct symbols *symbols);
 

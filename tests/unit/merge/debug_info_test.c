@@ -110,8 +110,10 @@ static void what_does_not_agree_is_left(void **state)
 	other = (struct symbol){symbol->start - 1, symbol->bytes + 1, "other"};
 	assert_int_equal(debug_info_find(opened.info, symbol->start, &other, &places, &count), 0);
 	assert_int_equal(count, 0);
-	assert_int_equal(debug_info_find(opened.info, symbol->start, NULL, &places, &count), 0);
+	assert_int_equal(debug_info_find(opened.info, symbol->start + 1, NULL, &places, &count), 0);
 	assert_true(count > 0);
+	assert_int_equal(places[count - 1].start, symbol->start);
+	assert_int_equal(places[count - 1].bytes, symbol->bytes);
 	assert_string_equal(places[count - 1].function, "fixture_global");
 	assert_int_equal(debug_info_find(opened.info, UINT64_MAX, NULL, &places, &count), 0);
 	assert_int_equal(count, 0);
