@@ -13,7 +13,7 @@
 
 static int percent_digits(double percent)
 {
-	return fabs(percent) >= 100 ? 0 : fabs(percent) >= 1 || percent == 0 ? 1 : 2;
+	return fabs(percent) >= 100 ? 0 : fabs(percent) >= 10 || percent == 0 ? 1 : 2;
 }
 
 const char *changes_interval(char out[INTERVAL_BYTES], const struct effect *effect)
@@ -22,13 +22,17 @@ const char *changes_interval(char out[INTERVAL_BYTES], const struct effect *effe
 
 	out[0] = '\0';
 
-	if (effect->is_exact && effect->change != 0)
-		strcpy(out, "exact");
+	if (effect->is_exact)
+		strcpy(out, effect->change != 0 ? "exact" : "");
 	else if (isfinite(low) && isfinite(high) && effect->base != 0 && effect->new != 0)
 		snprintf(out, INTERVAL_BYTES, "%+.*f to %+.*f %%", percent_digits(high), low,
 			 percent_digits(high), high);
 	return out;
 }
+
+const char *const changes_totals[] = {"gpu-time", "gpu-busy",	    "gpu-idle", "wall",
+				      "launches", "launch-latency", "waits",	"copies",
+				      "bytes",	  "peak-memory",    NULL};
 
 double changes_size(const struct comparison_row *row)
 {

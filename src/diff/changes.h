@@ -12,6 +12,9 @@
 /* The interval of the change, "+3.9 to +4.5 %"; "exact" where there is no noise; "" if it is not known. */
 const char *changes_interval(char out[INTERVAL_BYTES], const struct effect *effect);
 
+/* The rows of LEVEL_TOTAL in the order in which they are shown, ended by NULL. */
+extern const char *const changes_totals[];
+
 /* The entry that a row is shown by: that of the new side, or of the base if it is gone. */
 const struct profile_entry *changes_entry(const struct comparison_row *row);
 

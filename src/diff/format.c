@@ -79,6 +79,8 @@ const char *format_ratio(char out[AMOUNT_BYTES], double ratio)
 		snprintf(out, AMOUNT_BYTES, "new");
 	else if (ratio == -1.0)
 		snprintf(out, AMOUNT_BYTES, "gone");
+	else if (size < 0.005)
+		snprintf(out, AMOUNT_BYTES, "+0.00 %%");
 	else
 		snprintf(out, AMOUNT_BYTES, "%+.*f %%",
 			 size >= 99.95	 ? 0

@@ -13,6 +13,7 @@
 #include "diff/format.h"
 
 #define MARK		"<!-- xtrace gate -->"
+#define ARROW		"\xe2\x86\x92"
 #define TOP_COUNT	8  /* changes that are seen at once */
 #define ALL_COUNT	40 /* … and when unfolded */
 #define NAME_COLUMNS	72 /* of a name in a table */
@@ -37,6 +38,11 @@ static const char *const headings[] = {
 static void put_text(FILE *file, const char *text)
 {
 	for (; *text; text++) {
+		if (!strncmp(text, "->", 2)) {
+			fputs(ARROW, file);
+			text++;
+			continue;
+		}
 		if (strchr("\\`*_{}[]<>|#~&", *text))
 			fputc('\\', file);
 		fputc(*text == '\n' ? ' ' : *text, file);
@@ -128,6 +134,10 @@ static void put_allowed(FILE *file, const struct verdict *verdict)
 		put_code(file, allowed->text, SIZE_MAX);
 		fputs(" of ", file);
 		put_text(file, allowed->origin);
+		if (allowed->reason) {
+			fputs(": ", file);
+			put_text(file, allowed->reason);
+		}
 		fputc('\n', file);
 		count++;
 	}
@@ -146,18 +156,20 @@ static void put_problems(FILE *file, const struct problems *problems)
 		fputc('\n', file);
 }
 
-static void put_numbers(FILE *file, const struct comparison_row *row)
+static void put_numbers(FILE *file, const struct comparison_row *row, const char *change)
 {
 	const struct effect *effect = &row->effects[METRIC_VALUE];
 	char base[AMOUNT_BYTES], new[AMOUNT_BYTES], ratio[AMOUNT_BYTES], interval[INTERVAL_BYTES];
 	char difference[AMOUNT_BYTES];
 
 	changes_interval(interval, effect);
-	fprintf(file, " %s%s | %s \xe2\x86\x92 %s | **%s**%s%s%s |", effect->change > 0 ? "+" : "",
+	fprintf(file, " %s%s | %s " ARROW " %s | **%s**%s%s%s | ", effect->change > 0 ? "+" : "",
 		format_amount(difference, row->unit, effect->change),
 		format_amount(base, row->unit, effect->base),
 		format_amount(new, row->unit, effect->new), format_ratio(ratio, effect->ratio),
 		*interval ? " (" : "", interval, *interval ? ")" : "");
+	put_text(file, change);
+	fputs(" | ", file);
 }
 
 /* One line: how much, what happened, what, where. */
@@ -170,8 +182,7 @@ static void put_path_row(FILE *file, const struct comparison_row *row)
 
 	format_change(change, sizeof(change), row);
 	fputc('|', file);
-	put_numbers(file, row);
-	fprintf(file, " %s | ", change);
+	put_numbers(file, row, change);
 	put_code(file, changes_frame(entry->frames[entry->frame_count - 1]), NAME_COLUMNS);
 	fputs(" | ", file);
 	for (size_t p = 0; p < count; p++) {
@@ -248,12 +259,17 @@ static int put_paths(FILE *file, const struct comparison *c)
 
 static int put_others(FILE *file, const struct comparison *c)
 {
-	size_t count;
+	size_t count, kept = 0;
 	const struct comparison_row **rows = changes_of(c, false, &count);
 	char change[CHANGE_BYTES];
 
 	if (!rows)
 		return -ENOMEM;
+	/* (Totals have a table of their own.) */
+	for (size_t r = 0; r < count; r++)
+		if (rows[r]->level != LEVEL_TOTAL)
+			rows[kept++] = rows[r];
+	count = kept;
 	if (count)
 		fprintf(file,
 			"<details><summary>%zu changes in sums: kernels, functions, ranges, "
@@ -263,8 +279,8 @@ static int put_others(FILE *file, const struct comparison *c)
 	for (size_t r = 0; r < count && r < ALL_COUNT; r++) {
 		format_change(change, sizeof(change), rows[r]);
 		fputc('|', file);
-		put_numbers(file, rows[r]);
-		fprintf(file, " %s | %s: ", change, level_specs[rows[r]->level].word);
+		put_numbers(file, rows[r], change);
+		fprintf(file, "%s: ", level_specs[rows[r]->level].word);
 		put_code(file, changes_frame(changes_entry(rows[r])->frames[0]), NAME_COLUMNS);
 		fputs(" |\n", file);
 	}
@@ -277,14 +293,15 @@ static int put_others(FILE *file, const struct comparison *c)
 static void put_totals(FILE *file, const struct comparison *c)
 {
 	fputs("<details><summary>The run as a whole</summary>\n\n" OTHER_HEAD, file);
-	for (size_t r = c->first_rows[LEVEL_TOTAL]; r < c->first_rows[LEVEL_TOTAL + 1]; r++) {
-		const struct comparison_row *row = &c->rows[r];
+	for (size_t n = 0; changes_totals[n]; n++) {
+		const struct comparison_row *row = find_total(c, changes_totals[n]);
 		char change[CHANGE_BYTES];
 
+		if (!row)
+			continue;
 		format_change(change, sizeof(change), row);
 		fputc('|', file);
-		put_numbers(file, row);
-		fprintf(file, " %s | ", change);
+		put_numbers(file, row, change);
 		put_code(file, changes_entry(row)->frames[0], NAME_COLUMNS);
 		fputs(" |\n", file);
 	}
@@ -330,8 +347,9 @@ static void put_method(FILE *file, const struct diff_result *result)
 		fprintf(file, "- noise is learned from %zu older runs of the baseline, too\n",
 			history);
 	fprintf(file,
-		"- %.3g %% is the rate of false alarms of all tests together; intervals are of "
-		"changes less the noise that all paths have in common\n",
+		"- by chance alone, a rule finds a change, up or down, in %.3g %% of comparisons "
+		"at "
+		"most; intervals are Student's t, of changes less what all paths have in common\n",
 		100 * c->alpha);
 	fputs("\n</details>\n", file);
 }

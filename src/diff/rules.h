@@ -19,7 +19,7 @@ enum rule_kind {
 
 struct rule {
 	enum rule_kind kind;
-	char *text;   /* as it was written; owned, as all texts here */
+	char *text;   /* as it was written, without a comment; owned, as all texts here */
 	char *origin; /* "--fail-on", or "file:12" */
 	enum level level;
 	enum metric metric;

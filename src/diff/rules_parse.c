@@ -16,7 +16,8 @@
 #define WORD_BYTES 32
 
 struct parser {
-	const char *text; /* the line */
+	const char *text;  /* the line */
+	const char *begin; /* of the rule in it */
 	const char *at;
 	const char *origin;
 	struct problems *problems;
@@ -308,6 +309,12 @@ static int read_allowance(struct parser *p, struct rule *rule)
 /* Nothing but a comment may be left; that of an allowance is kept as its reason. */
 static int read_end(struct parser *p, struct rule *rule)
 {
+	char *end = rule->text + (p->at - p->begin);
+
+	/* (The text is shown: the rule alone.) */
+	while (end > rule->text && isspace((unsigned char)end[-1]))
+		end--;
+	*end = '\0';
 	skip_space(p);
 	if (*p->at && *p->at != '#')
 		return wrong(p, p->at, "this is too much");
@@ -368,6 +375,7 @@ int rules_add(struct rules *rules, const char *text, const char *origin, struct 
 		rules->list = larger;
 		rules->capacity = capacity;
 	}
+	parser.begin = parser.at;
 	rule.text = strdup(parser.at);
 	rule.origin = strdup(origin);
 	error = rule.text && rule.origin ? read_rule(&parser, &rule) : -ENOMEM;

@@ -12,7 +12,7 @@
 
 #define COLUMNS_DEFAULT 120
 #define COLUMNS_MIN	40
-#define NUMBERS_COLUMNS 75 /* of a row, before its name */
+#define NUMBERS_COLUMNS 78 /* of a row, before its name */
 #define FINDING_INDENT	13
 #define UNKNOWN_SHOWN	2
 
@@ -243,7 +243,7 @@ static void put_row(const struct text *t, const struct comparison_row *row, bool
 		format_ratio(ratio, effect->ratio), paint(t, PLAIN),
 		format_percent(seen, effect->detectable));
 	if (is_beside)
-		fprintf(t->out, "  %-17s %s", words, name);
+		fprintf(t->out, "  %-20s %s", words, name);
 	else if (*words)
 		fprintf(t->out, "  %s", words);
 	fputc('\n', t->out);
@@ -258,14 +258,12 @@ static void put_row(const struct text *t, const struct comparison_row *row, bool
 /* The whole, in any case, and what matters most first. */
 static void put_totals(const struct text *t)
 {
-	static const char *const names[] = {"gpu-time", "gpu-busy",	  "gpu-idle", "wall",
-					    "launches", "launch-latency", "waits",    "copies",
-					    "bytes",	"peak-memory"};
 	const struct comparison *c = t->result->comparison;
 	size_t shown = 0;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const struct comparison_row *row = comparison_find(c, LEVEL_TOTAL, names[i]);
+	for (size_t i = 0; changes_totals[i]; i++) {
+		const struct comparison_row *row =
+			comparison_find(c, LEVEL_TOTAL, changes_totals[i]);
 
 		if (!row || (row->effects[METRIC_VALUE].base == 0.0 &&
 			     row->effects[METRIC_VALUE].new == 0.0))

@@ -69,9 +69,13 @@ def check_markdown(text, what):
     lines = text.splitlines()
     assert lines[0] == "<!-- xtrace gate -->" and lines[1].startswith("### ")
     assert "regression" in lines[1]
-    assert text.count("<details>") == text.count("</details>") >= 4
+    assert text.count("<details>") == text.count("</details>") >= 3
     assert len(text.encode()) < 65536
     assert what in text, what
+    # The totals in their order, once.
+    totals = re.findall(r"\| `([a-z-]+)` \|$", text, re.M)
+    assert totals[:2] == ["gpu-time", "gpu-busy"] and len(set(totals)) == len(totals), totals
+    assert "total: " not in text and " -> " not in text
     columns = None
     for line in lines:
         if not line.startswith("|"):
@@ -138,10 +142,10 @@ def check_page(page, paths, document):
 
 def check_allowed(folder, base, new):
     """What may become worse is said all the same, with why."""
-    folder.write("rules", "gpu-time > 3%\nallow gpu-time +1000% until 2999-12-31 # agreed | on\n")
+    folder.write("rules", "gpu-time > 3%\nallow gpu-time +1000% until 2999-12-31 # agreed on\n")
     folder.run("diff", base, new, "--rules", "rules", "--markdown", "a.md", "--junit", "a.xml")
     (line,) = [line for line in folder.text("a.md").splitlines() if "- allowed: `gpu-time`" in line]
-    assert "allow gpu-time +1000% until 2999-12-31 # agreed" in line and "of rules:2" in line, line
+    assert line.endswith("by `allow gpu-time +1000% until 2999-12-31` of rules:2: agreed on"), line
     suites = xml.etree.ElementTree.fromstring(folder.text("a.xml"))
     (case,) = suites.iter("testcase")
     assert "allowed by rules:2: allow gpu-time" in case.find("system-out").text
