@@ -8,7 +8,9 @@
  * summary's losses are.
  *
  * "left_out_path_count" says how many of the smallest paths are HTML_OTHER, so that the page stays within
- * settings->html_bytes_max, and "left_out_gpu_time_ns" how much GPU time that is.
+ * settings->html_bytes_max, and "left_out_gpu_time_ns" how much GPU time that is; then there is
+ * "kernels", as in --summary. "left_out_range_count" of the smallest NVTX ranges count for the one around
+ * them, or are HTML_OTHER.
  *
  * Columns "node.depth" and "node.name" are the tree of call paths, depth first; node 0, which stands
  * for all, is left out. "sample.node" (each less the one before), "sample.device", "sample.thread",
@@ -67,8 +69,6 @@ struct html {
 	struct sample *samples;
 	size_t sample_count;
 	size_t sample_capacity;
-	uint64_t left_out_path_count; /* of samples with SAMPLE_LEFT_OUT … */
-	uint64_t left_out_gpu_ns;     /* … and their GPU time */
 	struct track *tracks;
 	size_t track_count;
 	size_t track_capacity;
@@ -105,14 +105,43 @@ int html_add_memory(struct sink *sink, const struct process *process, uint32_t p
 void html_end_tracks(struct html *html);
 void html_free_tracks(struct html *html);
 
-/* Writes the page (html_page.c). 0 or -ENOMEM. */
+/* Paths that carry any weight, and ranges, the largest first: one is as large as its largest share of
+ * any weight. All zeros is to be freed, too. */
+struct html_ranking {
+	uint32_t *path_places; /* by path node: how many are larger; UINT32_MAX: carries nothing */
+	uint32_t path_count;
+	uint32_t *range_places; /* by node of html->ranges */
+	uint32_t range_count;
+};
+
+/* What of them is in a page. */
+struct html_choice {
+	struct sample *samples; /* with nodes or SAMPLE_LEFT_OUT, and with ranges of the page */
+	size_t sample_count;
+	uint32_t *ranges;	 /* by node of html->ranges: its number in the page, from 1 on */
+	uint32_t *listed_ranges; /* … and the other way round */
+	uint32_t range_count;
+	bool has_other_range; /* behind these there is HTML_OTHER */
+	uint64_t other_range_openings;
+	uint64_t left_out_path_count;
+	uint64_t left_out_gpu_ns;
+	uint64_t left_out_range_count;
+};
+
+/* html_small.c; all 0 or -ENOMEM, and the result is to be freed in either case. ranking NULL: all of
+ * them, else that many of the largest. */
+int html_rank(struct html_ranking *ranking, const struct html *html, const struct paths *paths);
+void html_ranking_free(struct html_ranking *ranking);
+int html_choose(struct html_choice *choice, const struct html *html,
+		const struct html_ranking *ranking, uint32_t path_count, uint32_t range_count);
+void html_choice_free(struct html_choice *choice);
+
+/* Writes the page with what is chosen (html_page.c), of which the samples are put in order. 0 or
+ * -errno. */
+int html_make_page(struct output *out, struct html *html, struct html_choice *choice,
+		   const struct run *run);
+
+/* The page that is as large as it may be (html_fit.c). 0 or -errno. */
 int html_put_page(struct sink *sink, const struct run *run);
-
-/* Makes the smallest paths one, so that there will be that part of the samples at most (html_small.c).
- * A path is as large as its largest share of any weight. 0 or -ENOMEM. */
-int html_leave_out(struct html *html, double part);
-
-/* Is there more than one path left? */
-bool html_can_leave_out(const struct html *html);
 
 #endif

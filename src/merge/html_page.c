@@ -34,11 +34,12 @@ static void free_tree(struct tree *tree)
 
 /* Nodes in which something ends, or that lead there, have number 1. A node is younger than its
  * parent. */
-static void mark_nodes(struct tree *tree, const struct html *html, const struct paths *paths)
+static void mark_nodes(struct tree *tree, const struct html_choice *choice,
+		       const struct paths *paths)
 {
-	for (size_t s = 0; s < html->sample_count; s++)
-		if (html->samples[s].node != SAMPLE_LEFT_OUT)
-			tree->numbers[html->samples[s].node] = 1;
+	for (size_t s = 0; s < choice->sample_count; s++)
+		if (choice->samples[s].node != SAMPLE_LEFT_OUT)
+			tree->numbers[choice->samples[s].node] = 1;
 	for (uint32_t n = paths->node_count; n-- > 1;)
 		if (tree->numbers[n])
 			tree->numbers[paths->nodes[n].parent] = 1;
@@ -76,7 +77,7 @@ static void order_names(struct tree *tree, const struct paths *paths)
 	}
 }
 
-static int make_tree(struct tree *tree, const struct html *html, const struct paths *paths)
+static int make_tree(struct tree *tree, const struct html_choice *choice, const struct paths *paths)
 {
 	uint32_t *first_child = calloc(paths->node_count, sizeof(*first_child));
 	uint32_t *sibling = calloc(paths->node_count, sizeof(*sibling));
@@ -89,7 +90,7 @@ static int make_tree(struct tree *tree, const struct html *html, const struct pa
 	if (!first_child || !sibling || !tree->numbers || !tree->order || !tree->names ||
 	    !tree->name_order)
 		goto out;
-	mark_nodes(tree, html, paths);
+	mark_nodes(tree, choice, paths);
 	for (uint32_t n = paths->node_count; n-- > 1;) {
 		uint32_t parent = paths->nodes[n].parent;
 
@@ -148,48 +149,50 @@ static int compare_samples(const void *a, const void *b)
 }
 
 /* Nodes by number, in order, those that are alike as one. */
-static void merge_samples(struct html *html, const struct tree *tree)
+static void merge_samples(struct html_choice *choice, const struct tree *tree)
 {
 	size_t kept = 0;
 
-	for (size_t s = 0; s < html->sample_count; s++)
-		html->samples[s].number = html->samples[s].node == SAMPLE_LEFT_OUT
-						  ? tree->count + 1
-						  : tree->numbers[html->samples[s].node];
-	if (html->sample_count)
-		qsort(html->samples, html->sample_count, sizeof(*html->samples), compare_samples);
-	for (size_t s = 0; s < html->sample_count; s++) {
-		const struct sample *sample = &html->samples[s];
+	for (size_t s = 0; s < choice->sample_count; s++)
+		choice->samples[s].number = choice->samples[s].node == SAMPLE_LEFT_OUT
+						    ? tree->count + 1
+						    : tree->numbers[choice->samples[s].node];
+	if (choice->sample_count)
+		qsort(choice->samples, choice->sample_count, sizeof(*choice->samples),
+		      compare_samples);
+	for (size_t s = 0; s < choice->sample_count; s++) {
+		const struct sample *sample = &choice->samples[s];
 
-		if (!kept || compare_samples(&html->samples[kept - 1], sample))
-			html->samples[kept++] = *sample;
+		if (!kept || compare_samples(&choice->samples[kept - 1], sample))
+			choice->samples[kept++] = *sample;
 		else
 			for (int w = 0; w < WEIGHTS; w++)
-				html->samples[kept - 1].weights[w] += sample->weights[w];
+				choice->samples[kept - 1].weights[w] += sample->weights[w];
 	}
-	html->sample_count = kept;
+	choice->sample_count = kept;
 }
 
-static void put_samples(struct page_columns *columns, const struct html *html)
+static void put_samples(struct page_columns *columns, const struct html_choice *choice)
 {
 	struct page_column *column = page_columns_add(columns, "sample.node");
 
-	for (size_t s = 0; s < html->sample_count; s++)
+	for (size_t s = 0; s < choice->sample_count; s++)
 		page_columns_put(columns, column,
-				 html->samples[s].number - (s ? html->samples[s - 1].number : 0));
+				 choice->samples[s].number -
+					 (s ? choice->samples[s - 1].number : 0));
 	column = page_columns_add(columns, "sample.device");
-	for (size_t s = 0; s < html->sample_count; s++)
-		page_columns_put(columns, column, html->samples[s].device);
+	for (size_t s = 0; s < choice->sample_count; s++)
+		page_columns_put(columns, column, choice->samples[s].device);
 	column = page_columns_add(columns, "sample.thread");
-	for (size_t s = 0; s < html->sample_count; s++)
-		page_columns_put(columns, column, html->samples[s].thread);
+	for (size_t s = 0; s < choice->sample_count; s++)
+		page_columns_put(columns, column, choice->samples[s].thread);
 	column = page_columns_add(columns, "sample.range");
-	for (size_t s = 0; s < html->sample_count; s++)
-		page_columns_put(columns, column, html->samples[s].range);
+	for (size_t s = 0; s < choice->sample_count; s++)
+		page_columns_put(columns, column, choice->samples[s].range);
 	for (int w = 0; w < WEIGHTS; w++) {
 		column = page_columns_add(columns, "weight.%s", weight_specs[w].name);
-		for (size_t s = 0; s < html->sample_count; s++)
-			page_columns_put(columns, column, html->samples[s].weights[w]);
+		for (size_t s = 0; s < choice->sample_count; s++)
+			page_columns_put(columns, column, choice->samples[s].weights[w]);
 	}
 }
 
@@ -231,15 +234,42 @@ static void put_names(struct json *json, const char *key, const struct names *na
 	json_end_array(json);
 }
 
-static void put_lists(struct json *json, const struct html *html, const struct tree *tree,
-		      const struct paths *paths)
+static void put_range(struct json *json, uint32_t parent, const char *name, size_t length,
+		      uint64_t opened_count)
 {
-	size_t length;
-	const char *text;
+	json_begin_object(json, NULL);
+	json_u64(json, "parent", parent);
+	json_text(json, "name", name, length);
+	json_u64(json, "opened_count", opened_count);
+	json_end_object(json);
+}
 
+static void put_ranges(struct json *json, const struct html *html, const struct html_choice *choice)
+{
+	json_begin_array(json, "ranges");
+	for (uint32_t i = 0; i < choice->range_count; i++) {
+		uint32_t range = choice->listed_ranges[i];
+		const struct path_node *node = &html->ranges.nodes[range];
+		size_t length;
+		const char *text = names_text(&html->ranges.names, node->name, &length);
+
+		put_range(json, choice->ranges[node->parent], text, length,
+			  html->range_openings[range]);
+	}
+	if (choice->has_other_range)
+		put_range(json, PATH_ROOT, HTML_OTHER, strlen(HTML_OTHER),
+			  choice->other_range_openings);
+	json_end_array(json);
+}
+
+static void put_lists(struct json *json, const struct html *html, const struct html_choice *choice,
+		      const struct tree *tree, const struct paths *paths)
+{
 	json_begin_array(json, "names");
 	for (uint32_t n = 0; n < tree->name_count; n++) {
-		text = names_text(&paths->names, tree->name_order[n], &length);
+		size_t length;
+		const char *text = names_text(&paths->names, tree->name_order[n], &length);
+
 		json_text(json, NULL, text, length);
 	}
 	if (tree->has_other)
@@ -247,18 +277,7 @@ static void put_lists(struct json *json, const struct html *html, const struct t
 	json_end_array(json);
 	put_names(json, "devices", &html->devices);
 	put_names(json, "threads", &html->threads);
-	json_begin_array(json, "ranges");
-	for (uint32_t r = 1; r < html->ranges.node_count; r++) {
-		const struct path_node *node = &html->ranges.nodes[r];
-
-		json_begin_object(json, NULL);
-		json_u64(json, "parent", node->parent);
-		text = names_text(&html->ranges.names, node->name, &length);
-		json_text(json, "name", text, length);
-		json_u64(json, "opened_count", html->range_openings[r]);
-		json_end_object(json);
-	}
-	json_end_array(json);
+	put_ranges(json, html, choice);
 }
 
 static void put_track_list(struct json *json, const struct html *html)
@@ -299,8 +318,20 @@ static int put_summary(struct json *json, struct html *html, const struct run *r
 	return summary_json_put(json, "summary", html->summary.state, &whole, false);
 }
 
-static int put_document(struct output *out, struct html *html, const struct tree *tree,
-			const struct run *run, const struct page_columns *columns)
+/* Kernels are in the tree, but for those of the paths that are left out: then their table is, too. */
+static int put_kernels(struct json *json, const struct run *run)
+{
+	struct settings settings = *run->settings;
+	struct run whole = *run;
+
+	settings.top_count = 0;
+	whole.settings = &settings;
+	return summary_json_kernels(json, &whole);
+}
+
+static int put_document(struct output *out, struct html *html, const struct html_choice *choice,
+			const struct tree *tree, const struct run *run,
+			const struct page_columns *columns)
 {
 	struct json json = {.out = out};
 	int error;
@@ -310,8 +341,9 @@ static int put_document(struct output *out, struct html *html, const struct tree
 	json_u64(&json, "version", REPORT_VERSION);
 	json_u64(&json, "first_ns", html->first_ns == UINT64_MAX ? 0 : html->first_ns);
 	json_u64(&json, "last_ns", html->last_ns);
-	json_u64(&json, "left_out_path_count", html->left_out_path_count);
-	json_u64(&json, "left_out_gpu_time_ns", html->left_out_gpu_ns);
+	json_u64(&json, "left_out_path_count", choice->left_out_path_count);
+	json_u64(&json, "left_out_gpu_time_ns", choice->left_out_gpu_ns);
+	json_u64(&json, "left_out_range_count", choice->left_out_range_count);
 	json_begin_array(&json, "weights");
 	for (int w = 0; w < WEIGHTS; w++) {
 		json_begin_object(&json, NULL);
@@ -324,7 +356,7 @@ static int put_document(struct output *out, struct html *html, const struct tree
 	for (int class = 0; class < IDLE_CLASSES; class ++)
 		json_string(&json, NULL, idle_labels[class]);
 	json_end_array(&json);
-	put_lists(&json, html, tree, &run->paths);
+	put_lists(&json, html, choice, tree, &run->paths);
 	put_track_list(&json, html);
 	put_loss_words(&json, run);
 	json_begin_array(&json, "columns");
@@ -337,6 +369,8 @@ static int put_document(struct output *out, struct html *html, const struct tree
 	}
 	json_end_array(&json);
 	error = put_summary(&json, html, run);
+	if (!error && tree->has_other)
+		error = put_kernels(&json, run);
 	json_end_object(&json);
 	return error;
 }
@@ -347,15 +381,16 @@ static int write_piece(void *context, const char *text, size_t length)
 	return 0;
 }
 
-static int put_all(struct output *out, struct html *html, const struct run *run,
-		   const struct tree *tree, const struct page_columns *columns)
+static int put_all(struct output *out, struct html *html, const struct html_choice *choice,
+		   const struct run *run, const struct tree *tree,
+		   const struct page_columns *columns)
 {
 	struct output document;
 	struct output_bytes bytes;
 	int error = output_open_memory(&document);
 
 	if (!error)
-		error = put_document(&document, html, tree, run, columns);
+		error = put_document(&document, html, choice, tree, run, columns);
 	if (!error)
 		error = output_bytes(&document, &bytes);
 	if (!error)
@@ -364,58 +399,23 @@ static int put_all(struct output *out, struct html *html, const struct run *run,
 	return error;
 }
 
-/* The page with the samples that are not left out. */
-static int make_page(struct output *out, struct html *html, const struct run *run)
+int html_make_page(struct output *out, struct html *html, struct html_choice *choice,
+		   const struct run *run)
 {
 	struct page_columns columns = {0};
-	struct tree tree = {.has_other = html->left_out_path_count};
-	int error = make_tree(&tree, html, &run->paths);
+	struct tree tree = {.has_other = choice->left_out_path_count};
+	int error = make_tree(&tree, choice, &run->paths);
 
 	if (!error) {
-		merge_samples(html, &tree);
+		merge_samples(choice, &tree);
 		put_tree(&columns, &tree, &run->paths);
-		put_samples(&columns, html);
+		put_samples(&columns, choice);
 		put_tracks(&columns, html);
 		error = columns.error;
 	}
 	if (!error)
-		error = put_all(out, html, run, &tree, &columns);
+		error = put_all(out, html, choice, run, &tree, &columns);
 	page_columns_free(&columns);
 	free_tree(&tree);
-	return error;
-}
-
-/* Writes the page if it is small enough, or if nothing is left that could make it smaller; else
- * *length_out is how long it would be. */
-static int try_page(struct sink *sink, const struct run *run, size_t *length_out)
-{
-	struct html *html = sink->state;
-	struct output page;
-	struct output_bytes bytes;
-	int error = output_open_memory(&page);
-
-	if (!error)
-		error = make_page(&page, html, run);
-	if (!error)
-		error = output_bytes(&page, &bytes);
-	if (!error) {
-		*length_out = bytes.length;
-		if (bytes.length <= sink->settings->html_bytes_max || !html_can_leave_out(html)) {
-			output_text(&sink->out, bytes.data, bytes.length);
-			*length_out = 0;
-		}
-	}
-	output_discard(&page);
-	return error;
-}
-
-int html_put_page(struct sink *sink, const struct run *run)
-{
-	size_t length;
-	int error;
-
-	while (!(error = try_page(sink, run, &length)) && length && !error)
-		error = html_leave_out(sink->state,
-				       (double)sink->settings->html_bytes_max / (double)length);
 	return error;
 }

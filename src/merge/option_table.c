@@ -209,25 +209,25 @@ static int apply_to(struct options *options, const char *value)
 static int apply_filter(struct options *options, const char *value)
 {
 	options->settings.wanted.patterns[PATTERN_FILTER] = value;
-	return 0;
+	return value[0] ? 0 : -EINVAL;
 }
 
 static int apply_focus(struct options *options, const char *value)
 {
 	options->settings.wanted.patterns[PATTERN_FOCUS] = value;
-	return 0;
+	return value[0] ? 0 : -EINVAL;
 }
 
 static int apply_hide(struct options *options, const char *value)
 {
 	options->settings.wanted.patterns[PATTERN_HIDE] = value;
-	return 0;
+	return value[0] ? 0 : -EINVAL;
 }
 
 static int apply_range(struct options *options, const char *value)
 {
 	options->settings.wanted.patterns[PATTERN_RANGE] = value;
-	return 0;
+	return value[0] ? 0 : -EINVAL;
 }
 
 static int apply_iteration(struct options *options, const char *value)

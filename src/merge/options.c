@@ -130,6 +130,13 @@ static int parse_option(struct options *options, bool *given, char **argv, int a
 	}
 	if (exporter)
 		return add_output(options, exporter, value, report);
+	if (given[row - option_rows] && row->value && strcmp(row->value, "RULE=PERCENT")) {
+		report_error(report, STATUS_FAILED, "--%s is given twice%s", row->name,
+			     strcmp(row->value, "REGEX")
+				     ? ""
+				     : "; one expression with | matches either");
+		return -EINVAL;
+	}
 	given[row - option_rows] = true;
 	if (!row->apply(options, value))
 		return 0;
@@ -137,6 +144,7 @@ static int parse_option(struct options *options, bool *given, char **argv, int a
 		     !strcmp(row->value, "N")		   ? "a number from 1 on"
 		     : !strcmp(row->value, "COUNT")	   ? "a number from 0 on"
 		     : !strcmp(row->value, "NAME")	   ? "a name"
+		     : !strcmp(row->value, "REGEX")	   ? "a regular expression, not empty"
 		     : !strcmp(row->value, "DIR")	   ? "a directory"
 		     : !strcmp(row->value, "SIZE")	   ? "a size such as 200K or 10M"
 		     : !strcmp(row->value, "RULE=PERCENT") ? finding_usage()

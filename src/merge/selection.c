@@ -52,8 +52,10 @@ int selection_new(struct selection **selection_out, const struct wanted *wanted,
 		if (!code)
 			continue;
 		regerror(code, &selection->compiled[p], message, sizeof(message));
-		report_error(report, STATUS_FAILED, "--%s '%s': %s", pattern_options[p],
-			     wanted->patterns[p], message);
+		report_error(report, STATUS_FAILED,
+			     "--%s '%s': %s; it has to be a POSIX extended regular expression, "
+			     "see regex(7)",
+			     pattern_options[p], wanted->patterns[p], message);
 		while (p--)
 			if (wanted->patterns[p])
 				regfree(&selection->compiled[p]);
@@ -145,6 +147,7 @@ static uint32_t path_of(struct selection *selection, struct paths *paths, uint32
 		return PATH_FAILED;
 	if (!is_in || first < 0)
 		return PATH_DROPPED;
+	selection->has_kept = true;
 	if (!wanted_changes_paths(wanted))
 		return node;
 	for (int d = first; d < depth; d++) {
@@ -220,8 +223,9 @@ static size_t distance_of(const char *text, const char *word, size_t length)
 	return best;
 }
 
-/* "; near is 'a', 'b'": names that may have been meant. */
-static void describe_near(const struct names *names, const char *pattern, char *out, size_t bytes)
+/* "; near is 'a', 'b'": names that may have been meant, and are not matched as they are. */
+static void describe_near(const struct names *names, const char *pattern, const regex_t *compiled,
+			  char *out, size_t bytes)
 {
 	uint32_t nearest[NEAR_MAX] = {NAME_EMPTY};
 	size_t distances[NEAR_MAX] = {SIZE_MAX, SIZE_MAX, SIZE_MAX};
@@ -230,9 +234,12 @@ static void describe_near(const struct names *names, const char *pattern, char *
 
 	out[0] = '\0';
 	for (uint32_t n = NAME_EMPTY + 1; length && n < names->count; n++) {
-		size_t distance = distance_of(names_text(names, n, NULL), word, length);
+		const char *text = names_text(names, n, NULL);
+		size_t distance = distance_of(text, word, length);
 		int place = NEAR_MAX;
 
+		if (distance < SIZE_MAX && !regexec(compiled, text, 0, NULL, 0))
+			continue;
 		while (place && distance < distances[place - 1])
 			place--;
 		if (place == NEAR_MAX)
@@ -266,42 +273,97 @@ static void format_moment(char out[MOMENT_BYTES], uint64_t ns)
 	snprintf(out, MOMENT_BYTES, "%.9g%s", (double)ns / (double)units[u].ns, units[u].name);
 }
 
+/* More than one thing is asked for, which may not hold at once. */
+static bool is_compound(const struct wanted *wanted)
+{
+	int count = wanted->from_ns || wanted->until_ns;
+
+	for (int p = 0; p < PATTERNS; p++)
+		count += p != PATTERN_HIDE && wanted->patterns[p];
+	return count > 1;
+}
+
+/* Is there a name that the pattern matches, whether it was asked for or not? */
+static bool matches_any(const struct selection *selection, enum pattern pattern,
+			const struct names *names)
+{
+	for (uint32_t n = NAME_EMPTY + 1; n < names->count; n++)
+		if (!regexec(&selection->compiled[pattern], names_text(names, n, NULL), 0, NULL, 0))
+			return true;
+	return false;
+}
+
+/* That pattern matches nothing at all. 0 if that is no error. */
+static int report_unmatched(const struct selection *selection, enum pattern pattern,
+			    const struct names *names, struct report *report)
+{
+	const char *text = selection->wanted->patterns[pattern];
+	struct wanted others = *selection->wanted;
+	char near[512], rest[WANTED_BYTES];
+
+	others.patterns[pattern] = others.patterns[PATTERN_HIDE] = NULL;
+	wanted_describe(&others, rest, sizeof(rest));
+
+	describe_near(names, text, &selection->compiled[pattern], near, sizeof(near));
+	if (strstr(text, "\\|"))
+		snprintf(near, sizeof(near),
+			 "; \\| is the character |: a | alone stands between two of "
+			 "which either may match");
+	if (pattern == PATTERN_HIDE) {
+		report_warn(report, "no frame matches --hide '%s'%s", text, near);
+		return 0;
+	}
+	report_error(report, STATUS_FAILED, "no %s matches --%s '%s'%s%s%s",
+		     pattern == PATTERN_RANGE ? "NVTX range" : "frame", pattern_options[pattern],
+		     text, rest[0] ? " in what is left by " : "", rest,
+		     pattern == PATTERN_RANGE && names->count <= NAME_EMPTY + 1
+			     ? "; there are none in the log"
+			     : near);
+	return -EINVAL;
+}
+
+static int report_empty_window(const struct selection *selection, struct report *report)
+{
+	char first[MOMENT_BYTES], last[MOMENT_BYTES];
+
+	format_moment(first, selection->seen_from_ns);
+	format_moment(last, selection->seen_until_ns);
+	report_error(report, STATUS_FAILED,
+		     "nothing begins between --from and --to: what was recorded begins between %s "
+		     "and %s",
+		     first, last);
+	return -EINVAL;
+}
+
 int selection_check(const struct selection *selection, const struct paths *paths,
 		    const struct names *ranges, struct report *report)
 {
 	const struct wanted *wanted = selection->wanted;
-	char near[512], first[MOMENT_BYTES], last[MOMENT_BYTES];
+	bool wants_paths = wanted->patterns[PATTERN_FILTER] || wanted->patterns[PATTERN_FOCUS];
+	bool is_apart = wants_paths && !selection->has_kept;
+	char all[WANTED_BYTES];
 	int error = 0;
 
+	if (!selection->has_window_event && selection->seen_from_ns <= selection->seen_until_ns)
+		return report_empty_window(selection, report);
 	for (int p = 0; p < PATTERNS; p++) {
+		const struct names *names = p == PATTERN_RANGE ? ranges : &paths->names;
+
 		if (!wanted->patterns[p] || selection->has_matched[p])
 			continue;
-		describe_near(p == PATTERN_RANGE ? ranges : &paths->names, wanted->patterns[p],
-			      near, sizeof(near));
-		if (p == PATTERN_HIDE) {
-			report_warn(report, "no frame matches --hide '%s'%s", wanted->patterns[p],
-				    near);
-			continue;
-		}
-		report_error(report, STATUS_FAILED, "no %s matches --%s '%s'%s",
-			     p == PATTERN_RANGE ? "NVTX range" : "frame", pattern_options[p],
-			     wanted->patterns[p],
-			     p == PATTERN_RANGE && ranges->count <= NAME_EMPTY + 1
-				     ? "; there are none in the log"
-				     : near);
-		error = -EINVAL;
+		if (!is_compound(wanted) || !matches_any(selection, (enum pattern)p, names))
+			error |= report_unmatched(selection, (enum pattern)p, names, report);
+		else
+			is_apart |= p != PATTERN_HIDE;
 	}
-	if (!error && !selection->has_window_event &&
-	    selection->seen_from_ns <= selection->seen_until_ns) {
-		format_moment(first, selection->seen_from_ns);
-		format_moment(last, selection->seen_until_ns);
-		report_error(report, STATUS_FAILED,
-			     "nothing begins between --from and --to: what was recorded begins "
-			     "between %s and %s",
-			     first, last);
-		error = -EINVAL;
-	}
-	return error;
+	if (error || !is_apart)
+		return error ? -EINVAL : 0;
+	wanted_describe(wanted, all, sizeof(all));
+	report_error(report, STATUS_FAILED,
+		     "nothing is left of the run: there is something for each of %s, but nothing "
+		     "for all of them together",
+		     all);
+	return -EINVAL;
 }
 
 void wanted_describe(const struct wanted *wanted, char *out, size_t bytes)

@@ -42,6 +42,7 @@ struct selection {
 	uint64_t seen_from_ns; /* of what began: the first and the last */
 	uint64_t seen_until_ns;
 	bool has_window_event;
+	bool has_kept; /* a path is what is wanted */
 };
 
 #define WANTED_BYTES 1024 /* of wanted_describe() */

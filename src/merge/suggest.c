@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define SUGGEST_BYTES_MAX 32
+#define SUGGEST_BYTES_MAX 64 /* names of kernels are long */
 #define LETTERS_PER_EDIT  3
 
 static size_t smaller(size_t a, size_t b)

@@ -52,6 +52,13 @@ export interface TransferRow {
 	gpu_time_ns: number;
 }
 
+export interface KernelRow {
+	kind: 'kernel' | 'copy' | 'set';
+	name: string;
+	count: number;
+	gpu_time_ns: number;
+}
+
 export interface MemoryRow {
 	name: string;
 	alloc_count: number;
@@ -189,6 +196,8 @@ export interface Report {
 	track_left_out_count: number;
 	left_out_path_count?: number; /* the smallest call paths are one, [other] */
 	left_out_gpu_time_ns?: number;
+	left_out_range_count?: number; /* the smallest count for the range around them, or are [other] */
+	kernels?: Rows<KernelRow>; /* of all paths, if some are left out */
 	loss_words: Record<string, string>;
 	columns: { name: string; bytes: number; count: number }[];
 	summary: Summary;

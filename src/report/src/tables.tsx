@@ -3,11 +3,11 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
-import type { CallRow, FailureRow, MemoryRow, TransferRow } from './data';
+import type { CallRow, FailureRow, KernelRow, MemoryRow, TransferRow } from './data';
 import { formatBytes, formatCount, formatPercent, formatRate, formatTime, formatWeight } from './format';
 import { filter, isFiltered, printing, showNode, showSearch, type State, weight } from './state';
 import { type Column, Table } from './table';
-import { shortName } from './tree';
+import { shortName, type Sums } from './tree';
 import { weightTitles } from './words';
 
 interface LeafRow {
@@ -38,23 +38,34 @@ function Path({ frames }: { frames: string[] }) {
 	);
 }
 
+/* Of the table of all paths. */
+function leafRow(row: KernelRow): LeafRow {
+	return { name: row.name, ns: row.gpu_time_ns, count: row.count };
+}
+
+/* Of the paths in the page. */
+function leavesOf({ tree, report }: State, times: Sums, counts: Sums): LeafRow[] {
+	const byName = new Map<number, LeafRow>();
+
+	for (let n = 1; n < tree.count; n++) {
+		if (!counts.self[n]) continue;
+		const row = byName.get(tree.name[n]) ?? { name: report.names[tree.name[n]], ns: 0, count: 0 };
+
+		row.ns += times.self[n];
+		row.count += counts.self[n];
+		byName.set(tree.name[n], row);
+	}
+	return [...byName.values()];
+}
+
 function Kernels({ state }: { state: State }) {
 	const { tree, report } = state;
 	const times = tree.sums(weightPlace(state, 'gpu-time'), filter.value);
 	const counts = tree.sums(weightPlace(state, 'count'), filter.value);
-	const rows = useMemo(() => {
-		const byName = new Map<number, LeafRow>();
-
-		for (let n = 1; n < tree.count; n++) {
-			if (!counts.self[n]) continue;
-			const row = byName.get(tree.name[n]) ?? { name: report.names[tree.name[n]], ns: 0, count: 0 };
-
-			row.ns += times.self[n];
-			row.count += counts.self[n];
-			byName.set(tree.name[n], row);
-		}
-		return [...byName.values()];
-	}, [times, counts]);
+	const rows = useMemo(
+		() => (report.kernels && !isFiltered.value ? report.kernels.rows.map(leafRow) : leavesOf(state, times, counts)),
+		[times, counts],
+	);
 	const whole = times.total[0];
 	const columns: Column<LeafRow>[] = [
 		{ title: 'GPU time', value: (r) => r.ns, show: (r) => formatTime(r.ns) },
@@ -301,11 +312,11 @@ export function weightPlace(state: State, name: string): number {
 }
 
 const tabs: { id: string; title: string; note?: (state: State) => string | null; show: (state: State) => ComponentChildren }[] = [
-	{ id: 'kernels', title: 'Kernels', note: filterNote, show: (state) => <Kernels state={state} /> },
-	{ id: 'paths', title: 'Call paths', note: filterNote, show: (state) => <Paths state={state} /> },
+	{ id: 'kernels', title: 'Kernels', note: kernelNote, show: (state) => <Kernels state={state} /> },
+	{ id: 'paths', title: 'Call paths', note: pathNote, show: (state) => <Paths state={state} /> },
 	{ id: 'calls', title: 'API calls', show: (state) => <Calls state={state} /> },
 	{ id: 'transfers', title: 'Copies', show: (state) => <Transfers state={state} /> },
-	{ id: 'ranges', title: 'NVTX ranges', show: (state) => <Ranges state={state} /> },
+	{ id: 'ranges', title: 'NVTX ranges', note: rangeNote, show: (state) => <Ranges state={state} /> },
 	{ id: 'memory', title: 'Memory', note: memoryNote, show: (state) => <Memory state={state} /> },
 ];
 
@@ -316,8 +327,31 @@ function memoryNote({ report }: State): string | null {
 		: null;
 }
 
-function filterNote(): string | null {
-	return isFiltered.value ? 'With the filters of the flame graph.' : null;
+function filterNote(): string {
+	return isFiltered.value ? 'With the filters of the flame graph.' : '';
+}
+
+function kernelNote({ report }: State): string | null {
+	const leftOut = report.kernels ? report.kernels.row_count - report.kernels.rows.length : 0;
+
+	if (isFiltered.value)
+		return `${filterNote()}${report.kernels ? ' In [other] are the call paths that are left out of this page.' : ''}`;
+	return leftOut > 0 ? `The largest; ${formatCount(leftOut)} more are left out of this page.` : null;
+}
+
+function pathNote({ report }: State): string | null {
+	const left = report.left_out_path_count ?? 0;
+	const other = left ? `The ${formatCount(left)} smallest are left out of this page: [other].` : '';
+
+	return [filterNote(), other].filter(Boolean).join(' ') || null;
+}
+
+function rangeNote({ report }: State): string | null {
+	const left = report.left_out_range_count ?? 0;
+
+	return left
+		? `The ${formatCount(left)} smallest are left out of this page: what is in them counts for the range around them, or is [other].`
+		: null;
 }
 
 export function Tables({ state }: { state: State }) {

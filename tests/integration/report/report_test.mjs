@@ -111,6 +111,13 @@ async function rows(page, tab) {
 const sorted = (list) => list.map((row) => JSON.stringify(row)).sort();
 const sum = (list) => list.reduce((a, b) => a + b, 0);
 
+async function checkKernels(page, summary) {
+	assert.deepEqual(
+		sorted((await rows(page, 'kernels')).map((row) => [row[4], row[2], row[0]])),
+		sorted(summary.kernels.rows.map((row) => [row.name, row.count, row.gpu_time_ns])),
+	);
+}
+
 async function checkNumbers(page, { summary, folded }) {
 	for (const [name, weight] of Object.entries(summary.weights)) {
 		await choose(page, name, summary);
@@ -126,11 +133,7 @@ async function checkNumbers(page, { summary, folded }) {
 		);
 	}
 	await choose(page, 'gpu-time', summary);
-	if (summary.kernels.row_count)
-		assert.deepEqual(
-			sorted((await rows(page, 'kernels')).map((row) => [row[4], row[2], row[0]])),
-			sorted(summary.kernels.rows.map((row) => [row.name, row.count, row.gpu_time_ns])),
-		);
+	if (summary.kernels.row_count) await checkKernels(page, summary);
 	if (summary.api_calls.row_count)
 		assert.deepEqual(
 			sorted((await rows(page, 'calls')).map((row) => [row[7], row[1], row[0], row[4], row[6]])),
@@ -429,12 +432,81 @@ async function checkSize() {
 		await isNumber(page, '#flame-total', weight.total, name);
 	}
 	await choose(page, 'gpu-time', all.summary);
+	await checkKernels(page, all.summary);
 	await page.fill('#search', '/^\\[other\\]$/');
 	await soon(async () => {
 		const found = await numberOf(page, '#found');
 
 		assert.ok(found > 0 && found < all.summary.totals.gpu_time_ns / 2, String(found));
 	});
+	await close(page);
+}
+
+// Paths that are all of one size: as many go as have to.
+async function checkTies() {
+	const count = 3000;
+	const script = ['thread 1 4242 main'];
+
+	for (let i = 0; i < count; i++)
+		script.push(
+			`stack s${i} main step_${(i * 7919) % 100003} cudaLaunchKernel`,
+			`call ${i + 1} 1 cuLaunchKernel s${i} ${1000 + i * 2000} 500`,
+			`kernel ${i + 1} 1 k${i % 50} ${1600 + i * 2000} 1000`,
+		);
+	const log = made('ties', script.join('\n'));
+	const limit = Math.floor(statSync(outputs(log, 'all_ties').html).size / 1000) - 2;
+	const all = outputs(log, 'some_ties', ['--html-size', `${limit}K`]);
+	const size = statSync(all.html).size;
+	const page = await open(all.html);
+
+	assert.ok(size <= limit * 1000 && size > limit * 900, `${size} bytes of ${limit} KB`);
+	const left = Number((await page.textContent('#left-out')).match(/The ([\d,]+) smallest/)[1].replaceAll(',', ''));
+	assert.ok(left > 0 && left < count / 2, String(left));
+	await checkKernels(page, all.summary);
+	// (All of them are shown but those.)
+	await page.click('#tab-paths');
+	await soon(async () =>
+		assert.equal(
+			Number((await page.textContent('#table-paths .table-tools .muted')).replace(/\D/g, '')),
+			count - left + 1,
+		),
+	);
+	await close(page);
+}
+
+// What cannot be left out is told, and nothing is given up for it.
+async function checkTooLarge() {
+	const html = join(work, 'too_large.html');
+	const { status, stderr } = spawnSync(merge, [
+		'--no-recover', join(traces, 'h200-llm.xtr'), '--html', html, '--html-size', '10K',
+	]);
+
+	assert.equal(status, 1);
+	assert.match(String(stderr), /takes \d+ KB, more than --html-size/);
+	const page = await open(html);
+	assert.equal(await page.locator('#left-out').count(), 0);
+	await close(page);
+}
+
+// Of very many ranges the smallest go before any call path does.
+async function checkManyRanges() {
+	const script = ['stack s main serve cudaLaunchKernel'];
+
+	for (let i = 0; i < 3000; i++)
+		script.push(
+			`push 1 ${1 + i * 3000} - request_${i}`,
+			`call ${i + 1} 1 cuLaunchKernel s ${10 + i * 3000} 500`,
+			`kernel ${i + 1} 1 k ${600 + i * 3000} 1000`,
+			`pop 1 ${2900 + i * 3000}`,
+		);
+	const log = made('many_ranges', script.join('\n'));
+	const limit = Math.floor(statSync(outputs(log, 'all_ranges', ['--nvtx', 'off']).html).size / 1000) - 5;
+	const all = outputs(log, 'some_ranges', ['--nvtx', 'off', '--html-size', `${limit}K`]);
+	const page = await open(all.html);
+
+	assert.ok(statSync(all.html).size <= limit * 1000);
+	assert.equal(await page.locator('#left-out').count(), 0);
+	assert.equal(sum((await rows(page, 'ranges')).map((row) => row[0])), all.summary.totals.gpu_time_ns);
 	await close(page);
 }
 
@@ -478,6 +550,9 @@ try {
 	await checkHostile();
 	await checkFindings();
 	await checkSize();
+	await checkTies();
+	await checkTooLarge();
+	await checkManyRanges();
 	await checkTrust();
 	console.log('the report shows what the other outputs say');
 } finally {

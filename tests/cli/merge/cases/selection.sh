@@ -52,5 +52,18 @@ merge part.xtr --range Epoch
 merge part.xtr --from 2s
 merge part.xtr --from 2s --to 1s
 merge part.xtr --from later
+merge part.xtr --filter matmul --from 100s
+merge part.xtr --range . --from 100s
+echo "-- each matches something, but not together"
+merge part.xtr --filter softmax --focus load --folded nothing.folded
+merge part.xtr --range epoch --filter softmax --folded nothing.folded
+merge part.xtr --filter softmax --to 100ns
+merge part.xtr --filter step --to 100ns --folded -
+echo "-- what is no pattern, or not what is meant"
+merge part.xtr --filter '*matmul'
+merge part.xtr --filter ''
+merge part.xtr --filter 'a\|b'
+merge part.xtr --filter softmax --filter matmul
+merge part.xtr --folded - --top 1 --top 2
 merge part.xtr --filter '['
 ls
