@@ -10,7 +10,7 @@
 #include "merge/html.h"
 
 #define RANGES_LEAST 300 /* as many as the page has in its list to choose from */
-#define TRIES_MAX    6
+#define TRIES_MAX    8
 #define AIM	     0.97 /* of the room: what is tried next shall not need more of it */
 #define GOOD	     0.9  /* … and with that no more is tried */
 #define KB	     1000
@@ -62,7 +62,8 @@ static int shrink(struct fit *fit, uint32_t *count, uint32_t least, size_t bytes
 
 		if (room <= 0 || left < room * (1 - GOOD) || below >= above)
 			break;
-		left -= room * (1 - AIM);
+		/* (Where sizes are bent a line leads there slowly: every other time it is the middle.) */
+		left = try % 2 ? (above - below) / 2 : left - room * (1 - AIM);
 		next = least + (uint32_t)((double)(most - least) * left / (above - below));
 		*count = next <= least ? least + 1 : next >= most ? most - 1 : next;
 		error = make(fit, &fit->ranking);

@@ -38,8 +38,10 @@ int main(int argc, char **argv)
 	struct options options;
 	enum exit_status status;
 
-	/* A reader of stdout that has gone is an error in writing, which leaves no half files. */
+	/* A reader of stdout that has gone, and a file that may not get larger, are errors in writing,
+	 * which leave no half files. */
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	if (!options_parse(&options, argc, argv, &report)) {
 		report.quiet = options.quiet;
 		if (options.help)

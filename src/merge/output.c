@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,8 +21,9 @@
 
 #define TERMINAL_COLUMNS_MIN 60 /* in fewer nothing can be read anyway */
 
-#define UNFINISHED_MAX	 16
+#define UNFINISHED_MAX	 256 /* more than all outputs have files */
 #define UNFINISHED_TRIES 100
+#define LINKS_MAX	 40
 
 /* What a signal handler has to remove. Set and cleared with signals as they come: a slot holds
  * either NULL or a text that lives until after the slot was cleared. */
@@ -32,11 +34,15 @@ static void remove_unfinished(int signal_number)
 	for (int i = 0; i < UNFINISHED_MAX; i++)
 		if (unfinished_files[i])
 			unlink(unfinished_files[i]);
+	/* (The files among them are gone by now.) */
+	for (int i = 0; i < UNFINISHED_MAX; i++)
+		if (unfinished_files[i])
+			rmdir(unfinished_files[i]);
 	signal(signal_number, SIG_DFL);
 	raise(signal_number);
 }
 
-static void remember_unfinished(const char *path)
+void output_remember(const char *path)
 {
 	static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
 
@@ -54,15 +60,16 @@ static void remember_unfinished(const char *path)
 	}
 }
 
-static void forget_unfinished(const char *path)
+void output_forget(const char *path)
 {
 	for (int i = 0; i < UNFINISHED_MAX; i++)
 		if (unfinished_files[i] == path)
 			unfinished_files[i] = NULL;
 }
 
-/* A new file beside the target, so that the rename stays within one file system. */
-static int open_unfinished(struct output *out)
+/* A new file beside the target, so that the rename stays within one file system; mode is that of the
+ * file which it replaces, or 0. */
+static int open_unfinished(struct output *out, mode_t mode)
 {
 	for (int try = 0; try < UNFINISHED_TRIES; try++) {
 		char *name;
@@ -72,8 +79,8 @@ static int open_unfinished(struct output *out)
 		out->fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 		if (out->fd >= 0) {
 			out->unfinished = name;
-			remember_unfinished(name);
-			return 0;
+			output_remember(name);
+			return mode && fchmod(out->fd, mode) < 0 ? -errno : 0;
 		}
 		free(name);
 		if (errno != EEXIST)
@@ -95,6 +102,30 @@ static bool holds_log(const char *path)
 						    !memcmp(magic, XT_SPOOL_MAGIC, sizeof(magic)));
 }
 
+/* Where links lead to whose end is not there yet: to be given back with free(). NULL if memory ran
+ * out. */
+static char *follow_links(const char *path)
+{
+	char *at = strdup(path), text[PATH_MAX];
+	ssize_t length;
+
+	for (int i = 0; at && i < LINKS_MAX; i++) {
+		const char *slash = strrchr(at, '/');
+		char *next;
+
+		length = readlink(at, text, sizeof(text) - 1);
+		if (length < 0)
+			break;
+		text[length] = '\0';
+		if (asprintf(&next, "%.*s%s", slash && text[0] != '/' ? (int)(slash + 1 - at) : 0,
+			     at, text) < 0)
+			next = NULL;
+		free(at);
+		at = next;
+	}
+	return at;
+}
+
 /* The whole path of a file that is not there yet, so that two names of it are seen to be one. NULL
  * if its folder is not there either, or there is no memory. */
 static char *path_of_new(const char *path)
@@ -113,6 +144,8 @@ static char *path_of_new(const char *path)
 static int open_path(struct output *out)
 {
 	struct stat status;
+	mode_t mode = 0;
+	char *path;
 
 	if (!strcmp(out->path, "-")) {
 		out->fd = STDOUT_FILENO;
@@ -121,7 +154,9 @@ static int open_path(struct output *out)
 	if (stat(out->path, &status) < 0) {
 		if (errno != ENOENT)
 			return -errno;
-		out->target = path_of_new(out->path);
+		path = follow_links(out->path);
+		out->target = path ? path_of_new(path) : NULL;
+		free(path);
 	} else if (S_ISDIR(status.st_mode)) {
 		return -EISDIR;
 	} else if (!S_ISREG(status.st_mode)) {
@@ -134,8 +169,9 @@ static int open_path(struct output *out)
 	} else {
 		/* The file that a link leads to is replaced, not the link. */
 		out->target = realpath(out->path, NULL);
+		mode = status.st_mode & 0777;
 	}
-	return out->target ? open_unfinished(out) : -errno;
+	return out->target ? open_unfinished(out, mode) : -errno;
 }
 
 static void unmap(struct output *out)
@@ -149,7 +185,7 @@ static void release(struct output *out)
 {
 	unmap(out);
 	if (out->unfinished)
-		forget_unfinished(out->unfinished);
+		output_forget(out->unfinished);
 	free(out->unfinished);
 	free(out->target);
 	free(out->buffer);
@@ -277,13 +313,20 @@ void output_format(struct output *out, const char *format, ...)
 	free(text);
 }
 
+int output_complete(struct output *out)
+{
+	output_flush(out);
+	if (out->fd >= 0 && out->fd != STDOUT_FILENO && close(out->fd) < 0 && !out->error)
+		out->error = -errno;
+	out->fd = -1;
+	return out->error;
+}
+
 int output_commit(struct output *out)
 {
 	int error;
 
-	output_flush(out);
-	if (out->fd != STDOUT_FILENO && close(out->fd) < 0 && !out->error)
-		out->error = -errno;
+	output_complete(out);
 	if (!out->error && out->unfinished && rename(out->unfinished, out->target) < 0)
 		out->error = -errno;
 	if (out->error && out->unfinished)

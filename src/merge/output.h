@@ -55,12 +55,21 @@ int output_open_memory(struct output *out);
 /* All that was written into memory so far, valid until the output is discarded. 0 or -errno. */
 int output_bytes(struct output *out, struct output_bytes *bytes_out);
 
+/* Writes what waits and closes the file, which has its name only after output_commit(). 0 or the first
+ * -errno. */
+int output_complete(struct output *out);
+
 /* Writes what waits and gives the file its name. 0 or the first -errno: then there is no file.
  * In either case the output is closed. */
 int output_commit(struct output *out);
 
 /* Closes and removes the unfinished file. An output that is closed, or all zeros, is left. */
 void output_discard(struct output *out);
+
+/* What a signal that ends the program removes: a file, or a folder that is empty once all files are
+ * gone. path must live until it is forgotten. For folders of outputs; main thread only. */
+void output_remember(const char *path);
+void output_forget(const char *path);
 
 /* Makes the buffer empty. */
 void output_flush(struct output *out);

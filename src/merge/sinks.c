@@ -36,6 +36,7 @@ static int open_folder(struct sink *sink)
 	sink->out.fd = -1;
 	if (!mkdir(sink->out.path, 0777)) {
 		sink->is_new_folder = true;
+		output_remember(sink->out.path);
 		return 0;
 	}
 	if (errno != EEXIST || stat(sink->out.path, &status) < 0)
@@ -116,17 +117,38 @@ int sinks_open(const struct options *options, struct sink *sinks, struct report 
 	return error;
 }
 
-static void close_output(struct output *out, const char *path, bool whole, struct report *report)
+static void report_write(const char *path, int error, struct report *report)
 {
-	int error = 0;
-
-	if (whole)
-		error = output_commit(out);
-	else
-		output_discard(out);
 	if (error)
 		report_error(report, STATUS_FAILED, "%s: cannot be written: %s",
 			     !strcmp(path, "-") ? "stdout" : path, strerror(-error));
+}
+
+static void close_output(struct output *out, const char *path, bool whole, struct report *report)
+{
+	if (whole)
+		report_write(path, output_commit(out), report);
+	else
+		output_discard(out);
+}
+
+/* Files of one folder appear together, or not at all. */
+static void close_folder(struct sink *sink, bool whole, struct report *report)
+{
+	for (size_t f = 0; f < sink->file_count && whole; f++) {
+		int error = output_complete(&sink->files[f].out);
+
+		report_write(sink->files[f].path, error, report);
+		whole = !error;
+	}
+	for (size_t f = 0; f < sink->file_count; f++) {
+		close_output(&sink->files[f].out, sink->files[f].path, whole, report);
+		free(sink->files[f].path);
+	}
+	free(sink->files);
+	if (!whole && sink->is_new_folder)
+		rmdir(sink->out.path);
+	output_forget(sink->out.path);
 }
 
 void sinks_close(struct sink *sinks, size_t count, bool whole, struct report *report)
@@ -136,15 +158,10 @@ void sinks_close(struct sink *sinks, size_t count, bool whole, struct report *re
 
 		if (!sink->exporter)
 			continue;
-		if (!(sink->exporter->uses & USES_FOLDER))
+		if (sink->exporter->uses & USES_FOLDER)
+			close_folder(sink, whole, report);
+		else
 			close_output(&sink->out, sink->out.path, whole, report);
-		for (size_t f = 0; f < sink->file_count; f++) {
-			close_output(&sink->files[f].out, sink->files[f].path, whole, report);
-			free(sink->files[f].path);
-		}
-		free(sink->files);
-		if (!whole && sink->is_new_folder)
-			rmdir(sink->out.path);
 		if (sink->exporter->free)
 			sink->exporter->free(sink);
 	}

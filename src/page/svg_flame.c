@@ -41,23 +41,31 @@ static void put_plain(const struct svg_flame *svg, const char *text)
 	svg->write(svg->context, text, strlen(text));
 }
 
-/* What a text becomes in XML. Names have no control characters. */
+/* What a text becomes in XML. Names have no control characters; of what else XML has no characters for,
+ * which is U+FFFE and U+FFFF, there is U+FFFD. */
 static void put_escaped(const struct svg_flame *svg, const char *text, size_t length)
 {
 	static const struct {
-		char c;
+		const char *text;
 		const char *escape;
-	} escapes[] = {
-		{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
+	} escapes[] = {{"&", "&amp;"},
+		       {"<", "&lt;"},
+		       {">", "&gt;"},
+		       {"\"", "&quot;"},
+		       {"'", "&#39;"},
+		       {"\xef\xbf\xbe", "\xef\xbf\xbd"},
+		       {"\xef\xbf\xbf", "\xef\xbf\xbd"}};
 	size_t from = 0;
 
 	for (size_t i = 0; i < length; i++) {
 		for (size_t e = 0; e < sizeof(escapes) / sizeof(escapes[0]); e++) {
-			if (text[i] != escapes[e].c)
+			size_t bytes = strlen(escapes[e].text);
+
+			if (bytes > length - i || memcmp(&text[i], escapes[e].text, bytes))
 				continue;
 			svg->write(svg->context, text + from, i - from);
 			put_plain(svg, escapes[e].escape);
-			from = i + 1;
+			from = i + bytes;
 		}
 	}
 	svg->write(svg->context, text + from, length - from);

@@ -39,7 +39,7 @@
 #include "log_rows.h"
 
 #define WORDS_MAX 32
-#define TEXTS_MAX 256
+#define TEXTS_MAX 8192
 #define TEXT_MAX  64
 
 /* Texts that get numbers in the order in which they come. */

@@ -30,7 +30,7 @@ HARMFUL = [
     b"<!--", b"-->]]>", b"&amp;&#0;&bogus;", b"'\"><svg/onload=alert(1)>", b"javascript:alert(1)",
     b"=cmd|' /C calc'!A0", b"+1+1", b"-2+3", b"@SUM(A1)", b"\t=1", b"\xff\xfe\xfd", b"\xed\xa0\x80",
     b"\xc0\xaf", b"\xe2\x80\xaeright to left", b"\xc2\x9b31m", b"%s%n%d", b"'); DROP TABLE kernels;--",
-    b"../../../etc/passwd", b"_ZN5wrongEvvvZZZ", b"_Z" + b"1a" * 200, b"x" * 5000, b"", b" ", b"{\"a\":1}",
+    b"../../../etc/passwd", b"_ZN5wrongEvvvZZZ", b"_Z" + b"1a" * 200, b"x" * 5000, b"", b" ", b"not\xef\xbf\xbf\xef\xbf\xbexml", b"{\"a\":1}",
 ]
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f]")
 
