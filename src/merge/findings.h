@@ -55,7 +55,8 @@ struct finding_place {
 		uint32_t file;
 		uint32_t line;
 		bool says_line;
-	} * frames; /* outermost first */
+		bool is_interpreter; /* Python's own, which says nothing of the program */
+	} * frames;		     /* outermost first */
 	size_t frame_count;
 	size_t frame_capacity;
 	uint64_t cost_ns;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/frame_roles.h"
 #include "merge/grow.h"
 #include "merge/text.h"
 
@@ -99,6 +100,9 @@ static int add_address(struct reading *reading, struct finding_place *place, uin
 		return 0;
 	error = add_source(reading, place, reading->frames.address_names[a] - 1,
 			   address->place_count ? &places[last - 1] : NULL);
+	if (!error)
+		place->frames[place->frame_count - 1].is_interpreter =
+			frame_is_interpreter(reading->model, address->module);
 	if (!address->place_count)
 		return error;
 	for (size_t p = last - 1; p-- > address->first_place && !error;)
@@ -217,8 +221,11 @@ uint32_t finding_common(const struct paths *paths, const struct finding *finding
 		}
 	}
 	/* (Not a device, a process or whatever else paths begin with.) */
-	for (size_t f = 0; f < finding->places[0].frame_count && common != PATH_ROOT; f++)
-		if (finding->places[0].frames[f].name == paths->nodes[common].name)
-			return paths->nodes[common].name;
+	for (size_t f = 0; f < finding->places[0].frame_count && common != PATH_ROOT; f++) {
+		const struct finding_frame *frame = &finding->places[0].frames[f];
+
+		if (frame->name == paths->nodes[common].name)
+			return frame->is_interpreter ? NAME_EMPTY : frame->name;
+	}
 	return NAME_EMPTY;
 }

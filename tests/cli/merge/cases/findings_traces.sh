@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# What is found in the real traces, as the table of docs/FINDINGS.md has it.
+for log in "$tests"/../../../samples/traces/*.xtr; do
+	name=$(basename "$log")
+	merge -q --no-recover --summary out.json "$log" >status
+	grep -v "exit status 0" status || true
+	python3 -c 'import json, sys
+for row in json.load(open("out.json"))["findings"]["rows"] or [None]:
+    print(sys.argv[1], *([row["rule"], "%.1f %%" % (100 * row["cost_ns"] / row["whole_ns"]), row["where"]] if row else ["nothing"]), sep=" | ")' "$name"
+done >found
+cat found
+sed -n 's/^| `\(h200-[^`]*\)` | \([^|]*\) | \([^|]*\) | `*\([^`|]*\)`* |.*/\1.xtr | \2 | \3 | \4/p; s/^| `\(h200-[^`]*\)` | \(nothing\) |.*/\1.xtr | nothing/p' "$tests/../../../docs/FINDINGS.md" | sort -u | sed 's/ *$//; s/`//g' >told
+sort -u found | diff - told && echo "the document says the same"
