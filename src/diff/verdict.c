@@ -112,7 +112,7 @@ static double budget_bound(const struct judge *j, const struct rule *rule,
 		return 0.0;
 	if (j->c->is_common_known && level_specs[rule->level].is_gpu_time &&
 	    rule->metric != METRIC_COUNT && common->error > 0.0) {
-		error = hypot(error, common->error);
+		error = sqrt(error * error + common->error * common->error);
 		freedom = fmin(freedom, common->freedom);
 	}
 	return student_bound(j->c->alpha, freedom) * error * sqrt(share) * effect->new;
