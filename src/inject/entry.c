@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "inject/activity.h"
+#include "inject/alone.h"
 #include "inject/attachment.h"
 #include "inject/callbacks.h"
 #include "inject/clock.h"
@@ -266,6 +267,7 @@ static void start(void)
 		nvtx_abandon();
 		return;
 	}
+	alone_begin();
 	stack_capture_audit_interval = config.audit_interval;
 	if (config.starts_paused || config.follows_profiler)
 		recording_pause(PAUSED_ASKED);
@@ -284,6 +286,7 @@ static void start(void)
 	leave_begin();
 	watch_forks();
 	atomic_store(&callbacks_active, true);
+	alone_end();
 	writer_thread_allow_flush();
 	yield_begin(config.api_level, config.yields);
 	return;
@@ -297,13 +300,16 @@ decline:
 int InitializeInjection(void)
 {
 	int held[STDERR_FILENO + 1];
-	int saved_errno = errno;
+	int saved_errno = errno, cancelling;
 
+	/* Who wants to end this thread has to wait until it is the program's again. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
 	if (!atomic_flag_test_and_set(&entered)) {
 		hold_standard_streams(held);
 		start();
 		release_standard_streams(held);
 	}
+	pthread_setcancelstate(cancelling, NULL);
 	errno = saved_errno;
 	return 1;
 }

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <link.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -435,8 +436,10 @@ static void walk_frames(struct stack_walk *walk)
 
 void stack_walk(struct stack_walk *walk, const struct caller_regs *regs)
 {
-	int saved_errno = errno;
+	int saved_errno = errno, cancelling;
 
+	/* libunwind makes system calls in which pthread_cancel() would end the thread, in a callback. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
 	walk->regs = regs;
 	walk->frame_count = walk->flags = walk->input_count = 0;
 	walk->frames_hash = 0;
@@ -446,6 +449,7 @@ void stack_walk(struct stack_walk *walk, const struct caller_regs *regs)
 	walk->tables = &walk->modules[0];
 	walk->readable_page = 0;
 	walk_frames(walk);
+	pthread_setcancelstate(cancelling, NULL);
 	errno = saved_errno;
 }
 

@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "inject/alone.h"
 #include "inject/callbacks.h"
 #include "inject/clock.h"
 #include "inject/cupti.h"
@@ -32,6 +33,7 @@
 #define FLUSH_LOG_NS	    (250 * 1000000)
 #define RETRY_NS	    (1000 * 1000000) /* after a write that failed */
 #define NAMES_AHEAD_NS	    (50 * 1000000)
+#define LOOK_NS		    (250 * 1000000) /* for threads of the program's that are left */
 #define ACCOUNT_NS	    (1000 * 1000000)
 #define ACCOUNT_FULL_NS	    UINT64_C(10000000000)
 #define RING_FLUSH_PERCENT  40
@@ -99,7 +101,7 @@ static uint64_t account_period_ns(const struct recorder *rec)
 static void run_until_stopped(struct recorder *rec)
 {
 	uint64_t last_flush_ns = monotonic_ns(), last_account_ns = last_flush_ns;
-	uint64_t last_names_ns = last_flush_ns;
+	uint64_t last_names_ns = last_flush_ns, last_look_ns = last_flush_ns;
 
 	while (!atomic_load(&threads.stopping)) {
 		uint32_t ring_percent = take_all(rec);
@@ -122,6 +124,11 @@ static void run_until_stopped(struct recorder *rec)
 		if (flush_is_due(rec, now_ns - last_flush_ns, ring_percent)) {
 			recorder_flush(rec);
 			last_flush_ns = now_ns;
+		}
+		if (now_ns - last_look_ns >= LOOK_NS) {
+			last_look_ns = now_ns;
+			if (alone_is_left())
+				return;
 		}
 		record_bounds(rec);
 		keep_stock();
@@ -220,6 +227,9 @@ static void *writer_main(void *unused)
 	if (threads.closed)
 		spool_remove();
 	atomic_store(&threads.finished, true);
+	/* Only we are left: the program has ended. */
+	if (!atomic_load(&threads.stopping))
+		alone_end_process();
 	return NULL;
 }
 

@@ -16,7 +16,7 @@ LAUNCHES = 150000
 
 
 class Run:
-    def __init__(self, args, folder, name, bound, kill=False):
+    def __init__(self, args, folder, name, bound, mode="", status=0):
         self.args, self.bound = args, bound
         self.data = os.path.join(folder, name)
         variables = {key: value for key, value in os.environ.items()
@@ -25,9 +25,10 @@ class Run:
                          XTRACE_DATA=self.data, XTRACE_MAX_SIZE=bound,
                          XTRACE_CUPTI=os.path.join(args.simgpu, "libcupti.so"),
                          XTRACE_SIMGPU_KERNEL_NS="300:900")
-        done = subprocess.run([args.program, str(LAUNCHES), *(["kill"] if kill else [])],
+        done = subprocess.run([args.program, str(LAUNCHES), mode],
                               env=variables, capture_output=True, text=True, timeout=120)
-        assert done.returncode == (-signal.SIGKILL if kill else 0), done
+        assert done.returncode == status, done
+        assert done.stdout == ("done\n" if mode == "status" else ""), done
         self.said = done.stderr.splitlines()
         logs = [file for file in os.listdir(self.data) if file.endswith(".xtr")]
         assert len(logs) == 1, os.listdir(self.data)
@@ -97,7 +98,7 @@ def main():
         word = whole.merged()["trust"]["word"]
         assert word == "complete", word
 
-        stopped = Run(args, folder, "stopped", str(LIMIT))
+        stopped = Run(args, folder, "stopped", str(LIMIT), "status", 7)
         assert len(stopped.said) == 1 and "recording stops" in stopped.said[0], stopped.said
         assert stopped.check() > LIMIT / 2
         check_account(stopped, False, LAUNCHES)
@@ -117,7 +118,7 @@ def main():
 
         # A kill takes nothing of that away, whatever was half done.
         for name, bound in (("stopped", str(LIMIT)), ("newest", "256K:newest")):
-            killed = Run(args, folder, "killed-" + name, bound, kill=True)
+            killed = Run(args, folder, "killed-" + name, bound, "kill", -signal.SIGKILL)
             killed.merged()  # recovers
             killed.check()
             account = killed.account()

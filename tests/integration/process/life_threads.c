@@ -248,7 +248,60 @@ static int late_cuda(char **unused)
 	return 0;
 }
 
+/* Someone has asked for the thread's end, which comes where it waits next: in the program's time. */
+static void *launch_cancelled(void *launched)
+{
+	int state;
+
+	pthread_cancel(pthread_self());
+	cuInit(0);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	gpu_begin(); /* in which the simulator waits */
+	pthread_setcancelstate(state, NULL);
+	for (int i = 0; i < 2000; i++, ++*(unsigned *)launched)
+		gpu_launch_alone();
+	pthread_testcancel();
+	return launched;
+}
+
+static int cancelled(char **unused)
+{
+	unsigned launched = 0;
+	pthread_t thread;
+	void *result;
+
+	(void)unused;
+	pthread_create(&thread, NULL, launch_cancelled, &launched);
+	pthread_join(thread, &result);
+	tell("%u launches, %s\n", launched,
+	     result == PTHREAD_CANCELED ? "cancelled" : "not cancelled");
+	gpu_enter_thread();
+	gpu_launch(1);
+	return 0;
+}
+
+static void *end_last(void *unused)
+{
+	usleep(50000);
+	tell("the last\n");
+	return unused;
+}
+
+/* A process ends with its last thread, whichever that is. */
+static int ends_with_last_thread(char **arguments)
+{
+	pthread_t thread;
+
+	cuInit(0);
+	if (!arguments[0])
+		pthread_exit(NULL);
+	pthread_create(&thread, NULL, end_last, NULL);
+	pthread_exit(NULL);
+}
+
 const struct life thread_lives[] = {
+	{"cancelled", cancelled},
+	{"last_thread", ends_with_last_thread},
 	{"short_threads", short_threads},
 	{"many_threads", many_threads},
 	{"tiny_stacks", tiny_stacks},

@@ -27,6 +27,16 @@ class MoreCases:
     def case_tiny_stacks(self):
         self.check(self.life("tiny_stacks"), kernels=20)
 
+    def case_cancelled(self):
+        """Nothing of the tracer's is a place where a thread is ended."""
+        bare = self.check(self.life("cancelled"), kernels=2001)
+        assert bare.stdout == b"2000 launches, cancelled\n", bare.stdout
+
+    def case_last_thread(self):
+        """The tracer's threads keep no process alive that has no other."""
+        for how in ([], ["other"]):
+            assert self.check(self.life("last_thread", *how), kernels=0).status == 0
+
     def case_launching_handlers(self):
         """(What comes in the tracer's midst: unit.inject.call.)"""
         bare = self.check(self.life("launching_handlers"))
@@ -35,6 +45,21 @@ class MoreCases:
     def case_coroutines(self):
         bare = self.check(self.life("coroutines"), kernels=40 * 20 + 1)
         assert bare.stdout == b"40 coroutines ended\n", bare.stdout
+
+    def case_greenlets(self):
+        """Their stacks are copied away and back; nothing is read that is not there, no memo is wrong."""
+        for python in (sys.executable, "/usr/bin/python3"):
+            found = subprocess.run([python, "-c", "import greenlet"], capture_output=True, check=False)
+            if not found.returncode:
+                break
+        else:
+            self.skip("there is no Python here that has greenlet")
+        bare = self.check([python, os.path.join(HERE, "greenlets.py")], kernels=500)
+        assert bare.stdout == b"20 0\n", bare.stdout
+        done = self.dump("--kind", "ACCOUNT", self.last.files(".xtr")[0]).stdout
+        for name in ("stacks.mismatched", "python.unreadable"):
+            values = re.findall(r"%s\b.*value=(\d+)" % re.escape(name), done)
+            assert values and values[-1] == "0", (name, values)
 
     def case_several_contexts(self):
         self.check(self.life("several_contexts"), kernels=17)
