@@ -7,17 +7,17 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define OTHERS_MAX 16
 
 /* The threads that are not the program's; none while it is not known. */
 static int others[OTHERS_MAX];
-static unsigned others_count;
+static atomic_uint others_count;
 static bool was_alone;
 
 #define FOUR_NUMBERS	" %*d %*d %*d %*d"
@@ -44,7 +44,7 @@ static bool read_state(char *state, unsigned *threads)
 }
 
 /* Calls back with each thread but the main one, until that says false. */
-static bool all_threads(bool (*visit)(int id))
+static bool all_threads(bool (*visit)(int id, unsigned *count), unsigned *count)
 {
 	DIR *folder = opendir("/proc/self/task");
 	struct dirent *entry;
@@ -54,26 +54,24 @@ static bool all_threads(bool (*visit)(int id))
 		int id = atoi(entry->d_name);
 
 		if (id && id != getpid())
-			is_good = visit(id);
+			is_good = visit(id, count);
 	}
 	if (folder)
 		closedir(folder);
 	return is_good;
 }
 
-static bool add(int id)
+static bool add(int id, unsigned *count)
 {
-	if (id == (int)syscall(SYS_gettid))
-		return true;
-	if (others_count == OTHERS_MAX)
+	if (*count == OTHERS_MAX)
 		return false;
-	others[others_count++] = id;
+	others[(*count)++] = id;
 	return true;
 }
 
-static bool is_known(int id)
+static bool is_known(int id, unsigned *count)
 {
-	for (unsigned i = 0; i < others_count; i++)
+	for (unsigned i = 0; i < *count; i++)
 		if (others[i] == id)
 			return true;
 	return false;
@@ -89,17 +87,19 @@ void alone_begin(void)
 
 void alone_end(void)
 {
-	if (!was_alone || !all_threads(add))
-		others_count = 0;
+	unsigned count = 0;
+
+	if (was_alone && all_threads(add, &count))
+		atomic_store(&others_count, count);
 }
 
 bool alone_is_left(void)
 {
-	unsigned threads;
+	unsigned threads, count = atomic_load(&others_count);
 	char state;
 
-	return others_count && read_state(&state, &threads) && state == 'Z' &&
-	       threads <= others_count + 1 && all_threads(is_known);
+	return count && read_state(&state, &threads) && state == 'Z' && threads <= count + 1 &&
+	       all_threads(is_known, &count);
 }
 
 void alone_end_process(void)
