@@ -42,8 +42,10 @@ static void add_lane(struct sums *sums, const struct lane *lane)
 
 uint64_t sampling_cost_ns(void)
 {
-	uint64_t sum_ns = 0;
+	static struct sums told[LANES_MAX]; /* what of each lane is in the sum */
+	static uint64_t sum_ns;
 
+	/* Calls count with the mean as it is when they are first seen here, so that the sum only grows. */
 	for (uint32_t i = 0; i < lane_count(); i++) {
 		const struct lane *lane = lane_at(i);
 		struct sums sums = {0};
@@ -51,10 +53,13 @@ uint64_t sampling_cost_ns(void)
 		if (!lane)
 			continue;
 		add_lane(&sums, lane);
-		sum_ns += sums.rare_ns;
-		if (sums.timed_count)
-			sum_ns += (uint64_t)((double)sums.timed_ns * (double)sums.seen /
-					     (double)sums.timed_count);
+		sum_ns += sums.rare_ns - told[i].rare_ns;
+		told[i].rare_ns = sums.rare_ns;
+		if (!sums.timed_count)
+			continue;
+		sum_ns += (uint64_t)((double)sums.timed_ns / (double)sums.timed_count *
+				     (double)(sums.seen - told[i].seen));
+		told[i].seen = sums.seen;
 	}
 	return sum_ns;
 }

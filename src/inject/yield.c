@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "inject/clock.h"
 #include "inject/cupti.h"
 #include "inject/flusher.h"
+#include "inject/loader_watch.h"
 #include "inject/say.h"
 #include "inject/sleep.h"
 #include "inject/symbol_hooks.h"
@@ -47,7 +49,7 @@ static enum api_level api_level;
 static atomic_bool has_unsubscribed;
 static atomic_bool enabled_kinds[KINDS_COUNT];
 static _Atomic(xt_cupti_buffer_requested) their_requested;
-static void *cupti_base;
+static uintptr_t cupti_begin, cupti_end; /* its addresses */
 
 static struct yield_event
 	events[EVENTS_COUNT]; /* by whoever changes the standing, for the writer */
@@ -166,11 +168,9 @@ enum meaning {
 
 static bool is_anothers(const void *caller)
 {
-	Dl_info info;
-
-	/* CUPTI calls some of its functions itself. */
+	/* CUPTI calls some of its functions itself. (dladdr() would take the loader's lock.) */
 	return atomic_load(&standing) != OUT &&
-	       !(dladdr(caller, &info) && info.dli_fbase == cupti_base);
+	       !((uintptr_t)caller >= cupti_begin && (uintptr_t)caller < cupti_end);
 }
 
 /* Records have our clock until another is set. A tool that sets none expects CUPTI's own; but each
@@ -277,16 +277,40 @@ static const struct symbol_hook hooks[] = {HOOKS(HOOK_ROW){"cuptiActivityRegiste
 							   (void *)(uintptr_t)hook_register,
 							   (void **)&real_register}};
 
+static int find_cupti(struct dl_phdr_info *info, size_t info_bytes, void *unused)
+{
+	uintptr_t function = (uintptr_t)cupti.cuptiSubscribe, end = 0;
+	bool is_within = false;
+
+	(void)info_bytes, (void)unused;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+		uintptr_t from = info->dlpi_addr + part->p_vaddr;
+
+		if (part->p_type != PT_LOAD)
+			continue;
+		is_within |= function >= from && function < from + part->p_memsz;
+		if (from + part->p_memsz > end)
+			end = from + part->p_memsz;
+	}
+	if (!is_within)
+		return 0;
+	cupti_begin = info->dlpi_addr;
+	cupti_end = end;
+	return 1;
+}
+
 void yield_begin(enum api_level level, bool comes_back_later)
 {
-	Dl_info info;
 	int rc;
 
 	api_level = level;
 	comes_back = comes_back_later;
-	if (!dladdr((void *)(uintptr_t)cupti.cuptiSubscribe, &info))
+	loader_lock();
+	dl_iterate_phdr(find_cupti, NULL);
+	loader_unlock();
+	if (!cupti_end)
 		return;
-	cupti_base = info.dli_fbase;
 	rc = symbol_hooks_install(cupti.library, hooks, sizeof(hooks) / sizeof(*hooks));
 	if (!rc)
 		atomic_store(&standing, HERE);
