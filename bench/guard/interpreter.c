@@ -10,25 +10,26 @@
 
 #include "inject/python_runtime.h"
 
-#define OUTER_FRAMES 7
-#define CODES	     64
-#define CODE_BYTES   4096 /* from one code object to the next */
-#define OBJECT_BYTES 256
-#define FRAME_BYTES  136 /* with what a function keeps of its own */
-#define FRAMES_BYTES (INTERPRETER_FRAMES * FRAME_BYTES)
-#define VERSION	     PYTHON_VERSION(3, 12)
-#define STATE_ASCII  0xe4 /* a string of bytes, in one piece, of ASCII alone */
-#define LINE_TABLE   "\xf0\x00"
-#define OWNER_THREAD 0
-#define NO_HASH	     UINT64_MAX
-#define INSTRUCTION  40 /* bytes from the first one of a function's to where it calls */
-#define INSTRUCTIONS (CODE_BYTES - 256)
+#define OUTER_FRAMES   7
+#define CODES	       64
+#define CODE_BYTES     4096 /* from one code object to the next */
+#define OBJECT_BYTES   256
+#define FRAME_BYTES    136 /* with what a function keeps of its own */
+#define FRAMES_BYTES   (INTERPRETER_FRAMES * FRAME_BYTES)
+#define VERSION	       PYTHON_VERSION(3, 12)
+#define STATE_ASCII    0xe4 /* a string of bytes, in one piece, of ASCII alone */
+#define LINE_TABLE     "\xf0\x00"
+#define OWNER_THREAD   0
+#define CFRAME_IN_LOOP 96 /* behind the frame that ends a run */
+#define NO_HASH	       UINT64_MAX
+#define INSTRUCTION    40 /* bytes from the first one of a function's to where it calls */
+#define INSTRUCTIONS   (CODE_BYTES - 256)
 
 static struct {
 	struct python_runtime runtime;
 	uint8_t *codes, *objects, *frames;
 	uintptr_t finalizing;
-	uint8_t state[OBJECT_BYTES], interpreter[OBJECT_BYTES], cframe[OBJECT_BYTES];
+	uint8_t state[OBJECT_BYTES], interpreter[OBJECT_BYTES];
 } python;
 
 static void put(void *object, unsigned offset, uint64_t value, unsigned bytes)
@@ -108,7 +109,7 @@ int interpreter_begin(void)
 	memset(python.codes, 0, CODES * CODE_BYTES);
 	put_codes();
 	put(python.state, layout->state_interpreter, (uintptr_t)python.interpreter, 8);
-	put(python.state, layout->state_cframe, (uintptr_t)python.cframe, 8);
+	put(python.state, layout->state_status, PYTHON_STATUS_GOOD, 4);
 	put(python.interpreter, layout->interpreter_id, 1, 8);
 	python.runtime.thread_state = thread_state;
 	python.runtime.finalizing = &python.finalizing;
@@ -138,5 +139,6 @@ void interpreter_enter(uint32_t path, void *loop)
 		put(frame, layout->frame_owner, OWNER_THREAD, 1);
 		previous = (uintptr_t)frame;
 	}
-	put(python.cframe, layout->cframe_frame, previous, 8);
+	put(loop, CFRAME_IN_LOOP + layout->cframe_frame, previous, 8);
+	put(python.state, layout->state_cframe, (uintptr_t)loop + CFRAME_IN_LOOP, 8);
 }

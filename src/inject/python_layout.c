@@ -15,6 +15,7 @@ static const struct python_layout tabled[] = {
 	       .line_format = PYTHON_LNOTAB,
 	       .runtime_finalizing = 16,
 	       .state_frame = 24,
+	       .state_thread_id = 176,
 	       .frame_previous = 24,
 	       .frame_code = 32,
 	       .frame_instruction = 104,
@@ -28,6 +29,7 @@ static const struct python_layout tabled[] = {
 		.line_format = PYTHON_LINETABLE,
 		.runtime_finalizing = 16,
 		.state_frame = 24,
+		.state_thread_id = 176,
 		.frame_previous = 24,
 		.frame_code = 32,
 		.frame_instruction = 96,
@@ -41,6 +43,7 @@ static const struct python_layout tabled[] = {
 		.line_format = PYTHON_LOCATIONS,
 		.runtime_finalizing = 24,
 		.state_cframe = 56,
+		.state_thread_id = 152,
 		.cframe_frame = 8,
 		.cframe_previous = 16,
 		.frame_previous = 48,
@@ -59,6 +62,7 @@ static const struct python_layout tabled[] = {
 		.line_format = PYTHON_LOCATIONS,
 		.runtime_finalizing = 24,
 		.state_cframe = 56,
+		.state_status = 24,
 		.cframe_frame = 0,
 		.cframe_previous = 8,
 		.frame_previous = 8,
@@ -86,10 +90,10 @@ static const struct python_layout tabled[] = {
 /* Where the interpreter publishes what: places in its table, which is of 64-bit words. */
 struct places {
 	uint8_t version, free_threaded, finalizing, interpreter_id, state_interpreter, state_frame,
-		frame_previous, frame_code, frame_instruction, frame_owner, frame_tlbc_index,
-		code_file, code_name, code_line_table, code_first_line, code_instructions,
-		code_tlbc, object_type, type_name, bytes_size, bytes_data, str_state, str_length,
-		str_ascii_bytes;
+		state_status, frame_previous, frame_code, frame_instruction, frame_owner,
+		frame_tlbc_index, code_file, code_name, code_line_table, code_first_line,
+		code_instructions, code_tlbc, object_type, type_name, bytes_size, bytes_data,
+		str_state, str_length, str_ascii_bytes;
 };
 
 static const struct places published[] = {
@@ -99,6 +103,7 @@ static const struct places published[] = {
 		.interpreter_id = 7,
 		.state_interpreter = 22,
 		.state_frame = 23,
+		.state_status = 27,
 		.frame_previous = 29,
 		.frame_code = 30,
 		.frame_instruction = 31,
@@ -121,6 +126,7 @@ static const struct places published[] = {
 		.interpreter_id = 7,
 		.state_interpreter = 25,
 		.state_frame = 26,
+		.state_status = 30,
 		.frame_previous = 32,
 		.frame_code = 33,
 		.frame_instruction = 34,
@@ -166,6 +172,7 @@ static void fill_published(uint32_t minor, const uint64_t *table, struct python_
 		.line_format = PYTHON_LOCATIONS,
 		.runtime_finalizing = (uint16_t)table[at->finalizing],
 		.state_frame = (uint16_t)table[at->state_frame],
+		.state_status = (uint16_t)table[at->state_status],
 		.state_interpreter = (uint16_t)table[at->state_interpreter],
 		.interpreter_id = (uint16_t)table[at->interpreter_id],
 		.frame_previous = (uint16_t)table[at->frame_previous],

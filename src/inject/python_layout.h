@@ -27,6 +27,11 @@ enum python_line_format {
 /* Owners of a frame from here on are no code's. */
 #define PYTHON_OWNER_SHIM 3
 
+/* Of a state's status: initialised, of a thread, not of none any more, what its thread's variable names. */
+#define PYTHON_STATUS_MASK   0x0fu
+#define PYTHON_STATUS_GOOD   0x0bu
+#define PYTHON_STATUS_ACTIVE 0x10u /* a thread, whichever, runs Python in it */
+
 /* 0 where there is no such member; those that may be at offset 0 always exist. */
 struct python_layout {
 	enum python_division division;
@@ -35,6 +40,8 @@ struct python_layout {
 	uint16_t runtime_interpreters; /* to 3.11: the newest, and behind it the first */
 	uint16_t state_frame;	       /* PyThreadState: the innermost frame, or … */
 	uint16_t state_cframe;	       /* … what points to it, 3.11 and 3.12 */
+	uint16_t state_thread_id;      /* to 3.11: pthread_self() of the thread whose it is */
+	uint16_t state_status;	       /* from 3.12: bits, PYTHON_STATUS_* */
 	uint16_t state_interpreter;
 	uint16_t interpreter_id; /* from 3.12: a number that no other one has */
 	uint16_t cframe_frame;

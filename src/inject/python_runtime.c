@@ -25,6 +25,7 @@ bool python_wanted;
 enum symbol {
 	THREAD_STATE,
 	RUNNING_STATE,
+	RUNNING_STATE_SINCE_3_13,
 	RUNTIME,
 	VERSION,
 	LOOP,
@@ -36,6 +37,7 @@ enum symbol {
 static const char *const symbol_names[SYMBOLS] = {
 	[THREAD_STATE] = "PyGILState_GetThisThreadState",
 	[RUNNING_STATE] = "_PyThreadState_UncheckedGet",
+	[RUNNING_STATE_SINCE_3_13] = "PyThreadState_GetUnchecked",
 	[RUNTIME] = "_PyRuntime",
 	[VERSION] = "Py_Version", /* since 3.11 */
 	[LOOP] = "_PyEval_EvalFrameDefault",
@@ -191,6 +193,7 @@ static bool judge(const struct finding *finding)
 {
 	struct python_runtime *runtime = &state.runtime;
 	struct python_about *about = &state.about;
+	enum symbol running_state;
 	uint32_t version;
 
 	/* What is called at each launch must not be unmapped. The loader's big lock is waited for, so
@@ -213,16 +216,16 @@ static bool judge(const struct finding *finding)
 	runtime->thread_state = (void *(*)(void))finding->address[THREAD_STATE];
 	runtime->finalizing =
 		(const uintptr_t *)(finding->address[RUNTIME] + runtime->layout.runtime_finalizing);
-	if (runtime->layout.runtime_interpreters) {
-		if (!finding->address[RUNNING_STATE]) {
-			snprintf(about->why_not, sizeof(about->why_not), "it does not export %s",
-				 symbol_names[RUNNING_STATE]);
-			return false;
-		}
-		runtime->running_state = (void *(*)(void))finding->address[RUNNING_STATE];
+	running_state = version < PYTHON_VERSION(3, 13) ? RUNNING_STATE : RUNNING_STATE_SINCE_3_13;
+	if (!finding->address[running_state]) {
+		snprintf(about->why_not, sizeof(about->why_not), "it does not export %s",
+			 symbol_names[running_state]);
+		return false;
+	}
+	runtime->running_state = (void *(*)(void))finding->address[running_state];
+	if (runtime->layout.runtime_interpreters)
 		runtime->interpreters = (const uintptr_t *)(finding->address[RUNTIME] +
 							    runtime->layout.runtime_interpreters);
-	}
 	runtime->loop_start = finding->address[LOOP];
 	runtime->loop_end = finding->address[LOOP] + finding->bytes[LOOP];
 	return true;

@@ -27,19 +27,6 @@ struct python_step {
 	uintptr_t anchor;     /* what lies in the frame of the loop, if its run ends here; else 0 */
 };
 
-/* 1, 2, 4 or 8 bytes of the interpreter's, as they are at this moment. */
-static inline uint64_t python_load(uintptr_t address, unsigned bytes)
-{
-	switch (bytes) {
-	case 1:
-		return __atomic_load_n((const uint8_t *)address, __ATOMIC_RELAXED);
-	case 4:
-		return __atomic_load_n((const uint32_t *)address, __ATOMIC_RELAXED);
-	default:
-		return __atomic_load_n((const uint64_t *)address, __ATOMIC_RELAXED);
-	}
-}
-
 static inline bool python_step_is_equal(const struct python_layout *layout, uintptr_t frame,
 					uintptr_t *cframe, const struct python_step *step)
 {
@@ -62,27 +49,25 @@ static inline bool python_step_is_equal(const struct python_layout *layout, uint
 	return true;
 }
 
-/* The innermost frame of that state, 0 if it has none. */
-static inline uintptr_t python_first_frame(const struct python_layout *layout, uintptr_t state,
-					   uintptr_t *cframe)
+/* The innermost frame of a thread that was entered, 0 if it has none. */
+static inline uintptr_t python_first_frame(const struct python_layout *layout,
+					   const struct python_thread *thread, uintptr_t *cframe)
 {
-	*cframe = 0;
-	if (!layout->state_cframe)
-		return python_load(state + layout->state_frame, 8);
-	*cframe = python_load(state + layout->state_cframe, 8);
-	return python_load(*cframe + layout->cframe_frame, 8);
+	*cframe = thread->innermost;
+	return layout->state_cframe ? python_load(*cframe + layout->cframe_frame, 8) : *cframe;
 }
 
-/* Is the chain of that state the one that these steps are of, to its end? */
-static inline bool python_steps_are_equal(const struct python_runtime *python, uintptr_t state,
+/* Is the chain of that thread the one that these steps are of, to its end? */
+static inline bool python_steps_are_equal(const struct python_runtime *python,
+					  const struct python_thread *thread,
 					  const struct python_step *steps, uint32_t step_count)
 {
 	const struct python_layout *layout = &python->layout;
-	uintptr_t cframe, frame = python_first_frame(layout, state, &cframe);
+	uintptr_t cframe, frame = python_first_frame(layout, thread, &cframe);
 
 	for (uint32_t i = 0; i < step_count; i++) {
 		if (i % PYTHON_STEPS_UNASKED == PYTHON_STEPS_UNASKED - 1 &&
-		    python_is_finalizing(python, state))
+		    python_is_finalizing(python, thread->state))
 			return false;
 		if (!frame || !python_step_is_equal(layout, frame, &cframe, &steps[i]))
 			return false;

@@ -327,6 +327,7 @@ static void end_run(struct python_walk *walk, const struct stack_walk *native, u
 		(*activations)++;
 	} else if (walk->first_unplaced < walk->frame_count && !is_beyond) {
 		walk->is_unplaced = true;
+		walk->is_elsewhere |= !*activations;
 	}
 	for (; walk->first_unplaced < walk->frame_count; walk->first_unplaced++)
 		walk->frames[walk->first_unplaced].place = (uint16_t)place;
@@ -420,21 +421,17 @@ static enum step take_step(struct python_walk *walk, uintptr_t frame, uintptr_t 
 	return STEP_ON;
 }
 
-static enum step walk_frames(struct python_walk *walk, uintptr_t state,
-			     const struct stack_walk *native, uint32_t *activations)
+static enum step walk_frames(struct python_walk *walk, const struct stack_walk *native,
+			     uint32_t *activations)
 {
 	const struct python_layout *layout = &walk->python->layout;
-	uint64_t frame, cframe = 0, at = state + layout->state_frame;
+	uint64_t frame = walk->thread.innermost, cframe = frame;
 	enum step step = STEP_ON;
 
-	if (layout->state_cframe) {
-		if (!python_look(walk, state + layout->state_cframe, 8, false, &cframe))
-			return STEP_FAILED;
-		at = cframe + layout->cframe_frame;
-	}
-	if (!python_look(walk, at, 8, false, &frame))
+	if (layout->state_cframe &&
+	    !python_look(walk, cframe + layout->cframe_frame, 8, false, &frame))
 		return STEP_FAILED;
-	while (frame && step == STEP_ON) {
+	while (frame && step == STEP_ON && !walk->is_elsewhere) {
 		step = take_step(walk, frame, &cframe, native, activations);
 		if (step == STEP_ON &&
 		    !python_look(walk, frame + layout->frame_previous, 8, false, &frame))
@@ -456,27 +453,64 @@ static uint64_t hash_words(uint64_t hash, const void *data, size_t bytes)
 	return hash;
 }
 
-void python_walk(struct python_walk *walk, const struct python_runtime *python, uintptr_t state,
-		 const struct stack_walk *native)
+/* See the stack_bytes of the walk. */
+static uint32_t stack_bytes_of(const struct python_runtime *python, const struct stack_walk *native)
+{
+	const bool is_truncated = native->flags & XT_STACK_TRUNCATED;
+	const uintptr_t last = native->stack_pointers[native->frame_count - 1],
+			base = (uintptr_t)native->regs;
+	const uintptr_t bytes = is_truncated || last < base ? WALK_STACK_BYTES : last - base;
+	bool is_passed = is_truncated || !python;
+
+	for (uint32_t m = 1; m < native->module_count && !is_passed; m++)
+		is_passed = (uintptr_t)python->thread_state >= native->modules[m].start &&
+			    (uintptr_t)python->thread_state < native->modules[m].end;
+	if (!is_passed)
+		return 0;
+	return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+}
+
+/* From the innermost frame on. */
+static void walk_and_place(struct python_walk *walk, const struct stack_walk *native)
+{
+	uint32_t activations = 0;
+	enum step step = walk_frames(walk, native, &activations);
+
+	if (step != STEP_ON)
+		walk->flags |= XT_STACK_PYTHON_TRUNCATED;
+	if (walk->python->layout.division == PYTHON_EACH_ALONE) {
+		place_each(walk, native);
+		return;
+	}
+	/* Those of a run whose end was not met. */
+	for (; walk->first_unplaced < walk->frame_count; walk->first_unplaced++)
+		walk->frames[walk->first_unplaced].place = (uint16_t)native->frame_count;
+	walk->is_missing = step == STEP_ON && count_loops(walk->python, native) > activations;
+}
+
+void python_walk(struct python_walk *walk, const struct python_runtime *python,
+		 const struct python_thread *thread, const struct stack_walk *native)
 {
 	int saved_errno = errno;
-	uint32_t activations = 0;
-	enum step step;
 
 	python_walk_none(walk);
 	walk->python = python;
+	walk->thread = *thread;
+	walk->stack_bytes = stack_bytes_of(python, native);
 	memset(walk->readable_pages, 0, sizeof(walk->readable_pages));
 	walk->noted_count = walk->first_unplaced = walk->place = 0;
-	step = walk_frames(walk, state, native, &activations);
-	if (step != STEP_ON)
-		walk->flags |= XT_STACK_PYTHON_TRUNCATED;
-	if (python->layout.division == PYTHON_EACH_ALONE) {
-		place_each(walk, native);
+	walk->is_elsewhere = false;
+	if (thread->state && walk->stack_bytes &&
+	    python_enter(python, native->regs, walk->stack_bytes, &walk->thread)) {
+		walk_and_place(walk, native);
 	} else {
-		/* Those of a run whose end was not met. */
-		for (; walk->first_unplaced < walk->frame_count; walk->first_unplaced++)
-			walk->frames[walk->first_unplaced].place = (uint16_t)native->frame_count;
-		walk->is_missing = step == STEP_ON && count_loops(python, native) > activations;
+		walk->thread = (struct python_thread){0};
+		walk->is_missing = python && count_loops(python, native);
+	}
+	if (walk->is_elsewhere) { /* it is walked anew each time */
+		python_walk_none(walk);
+		walk->inputs_complete = false;
+		walk->is_missing = count_loops(python, native);
 	}
 	walk->hash =
 		hash_words(walk->flags, walk->frames, walk->frame_count * sizeof(*walk->frames));

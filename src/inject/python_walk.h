@@ -63,7 +63,11 @@ struct python_walk {
 	uint32_t flags;	    /* enum xt_stack_flag */
 	bool is_unreadable; /* something was not what it should be; the frames up to there are kept */
 	bool is_unplaced;
-	bool is_missing; /* activations of the loop of which nothing is known */
+	bool is_missing;	     /* activations of the loop of which nothing is known */
+	struct python_thread thread; /* whose frames these are; in no state: none can be known */
+	/* How far from its callback on the thread's own stack goes, on which Python may be running. 0:
+	 * none of it is the interpreter's, so no Python is, whatever the thread's state says. */
+	uint32_t stack_bytes;
 	uint64_t hash;
 	struct python_step steps[PYTHON_STEPS_MAX];
 	uint32_t step_count;
@@ -87,17 +91,19 @@ struct python_walk {
 	uint32_t noted_count;
 	uint32_t first_unplaced; /* frames from here on wait for their place */
 	uint32_t place;		 /* where the last one was found */
+	bool is_elsewhere;	 /* the innermost run is not on this stack */
 };
 
 /* Leaves no frames. */
 void python_walk_none(struct python_walk *walk);
 
 /*
- * Walks the frames of that state, the calling thread's, and finds their places in a native walk of
- * the same moment. Cold path: makes system calls to see what can be read. Keeps errno.
+ * Enters the calling thread (python_enter()), walks its frames and finds their places in a native walk of the
+ * same moment. Where the innermost lie in no native frame they are not this thread's, and none are kept. python
+ * may be NULL, and the thread in no state. Cold path: makes system calls to see what can be read. Keeps errno.
  */
-void python_walk(struct python_walk *walk, const struct python_runtime *python, uintptr_t state,
-		 const struct stack_walk *native);
+void python_walk(struct python_walk *walk, const struct python_runtime *python,
+		 const struct python_thread *thread, const struct stack_walk *native);
 
 /* The bytes that the frames take behind the native ones of a stack record; 0 without any. */
 static inline uint32_t python_part_bytes(const struct python_walk *walk)

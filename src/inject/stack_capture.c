@@ -23,7 +23,7 @@ struct origin {
 	uint64_t generation; /* of the loader */
 	const struct python_runtime *python;
 	struct python_thread thread; /* without a state: no Python frames can be had */
-	bool is_python_uncertain;
+	enum python_standing standing;
 };
 
 static void put_python_part(void *to, const struct python_walk *python)
@@ -81,13 +81,14 @@ static bool commit_stack(struct lane *lane, uint32_t slot, uint64_t generation)
 /* False if the interpreter began to shut down meanwhile: who knows what was read of it. */
 static bool walk_all(struct lane *lane, const struct origin *origin)
 {
+	const struct python_runtime *python = origin->python;
+
 	stack_walk(&lane->walk, origin->regs);
-	python_walk_none(&lane->python);
-	lane->python.is_missing = origin->is_python_uncertain;
-	if (!origin->thread.state)
-		return true;
-	python_walk(&lane->python, origin->python, origin->thread.state, &lane->walk);
-	return !python_is_finalizing(origin->python, origin->thread.state);
+	python_walk(&lane->python, python, &origin->thread, &lane->walk);
+	if (origin->standing == PYTHON_FINALIZING)
+		lane->python.is_missing = false; /* that is counted for itself */
+	return !lane->python.thread.state ||
+	       !python_is_finalizing(python, lane->python.thread.state);
 }
 
 /* As walk_all(). It takes long and is rare, so it is timed each time. */
@@ -129,8 +130,8 @@ static __attribute__((noinline)) uint32_t define_stack(struct lane *lane,
 		lane_count_up(lane, XT_RING_PYTHON_FINALIZING);
 	}
 	count_walk(lane);
-	variant = stack_memo_add(&lane->memo, origin->regs, &lane->walk, &origin->thread,
-				 &lane->python, origin->generation);
+	variant = stack_memo_add(&lane->memo, origin->regs, &lane->walk, &lane->python,
+				 origin->generation);
 	if (!variant) {
 		lane_count_up(lane, XT_RING_STACKS_TRANSIENT);
 		return commit_stack(lane, XT_STACK_SLOT_TRANSIENT, origin->generation)
@@ -147,7 +148,7 @@ static __attribute__((noinline)) uint32_t define_stack(struct lane *lane,
 static __attribute__((noinline)) uint32_t
 audit_stack(struct lane *lane, struct memo_variant *variant, const struct origin *origin)
 {
-	if (!walk_both(lane, origin))
+	if (!walk_both(lane, origin) || lane->python.thread.state != variant->thread.state)
 		return variant->slot;
 	lane_count_up(lane, XT_RING_STACK_AUDITS);
 	if (stack_memo_hash(&lane->walk, &lane->python) == variant->frames_hash)
@@ -159,15 +160,12 @@ audit_stack(struct lane *lane, struct memo_variant *variant, const struct origin
 
 static void find_python(struct lane *lane, struct origin *origin)
 {
-	enum python_standing standing;
-
 	origin->python = python_now();
 	if (!origin->python)
 		return;
-	standing = python_here(origin->python, &origin->thread);
-	if (standing == PYTHON_FINALIZING)
+	origin->standing = python_here(origin->python, &origin->thread);
+	if (origin->standing == PYTHON_FINALIZING)
 		lane_count_up(lane, XT_RING_PYTHON_FINALIZING);
-	origin->is_python_uncertain = standing == PYTHON_UNCERTAIN;
 }
 
 uint32_t capture_stack(struct lane *lane, const struct caller_regs *regs)

@@ -83,7 +83,7 @@ static bool python_is_equal(const struct memo_variant *variant, const struct pyt
 	if (!thread->state)
 		return true;
 	if (variant->thread.interpreter != thread->interpreter ||
-	    !python_steps_are_equal(python, thread->state, variant->steps, variant->step_count) ||
+	    !python_steps_are_equal(python, thread, variant->steps, variant->step_count) ||
 	    python_is_finalizing(python, thread->state))
 		return false;
 	for (uint32_t i = 0; i < variant->input_count; i++)
@@ -130,7 +130,8 @@ static struct memo_node *find_node(struct stack_memo *memo, const struct memo_en
 
 /* The node that the thread's frames lead to, not divided; NULL if there is none. */
 static struct memo_node *find_leaf(struct stack_memo *memo, struct memo_entry *entry,
-				   const struct python_runtime *python, uintptr_t state)
+				   const struct python_runtime *python,
+				   const struct python_thread *thread)
 {
 	const struct python_layout *layout = &python->layout;
 	struct memo_node *node = &entry->root;
@@ -138,14 +139,14 @@ static struct memo_node *find_leaf(struct stack_memo *memo, struct memo_entry *e
 
 	if (!node->is_divided)
 		return node;
-	frame = python_first_frame(layout, state, &cframe);
+	frame = python_first_frame(layout, thread, &cframe);
 	for (;;) {
 		node = find_node(memo, entry, python_frame_key(layout, node->key, frame));
 		if (!node || !node->is_divided)
 			return node;
 		/* A node behind the last frame is not divided. */
 		frame = python_load(frame + layout->frame_previous, 8);
-		if (python_is_finalizing(python, state))
+		if (python_is_finalizing(python, thread->state))
 			return NULL;
 	}
 }
@@ -159,7 +160,7 @@ static struct memo_variant *find_variant(struct stack_memo *memo, struct memo_en
 
 	if (!thread->state)
 		return entry->native;
-	node = find_leaf(memo, entry, python, thread->state);
+	node = find_leaf(memo, entry, python, thread);
 	if (!node)
 		return NULL;
 	head = &node->variants;
@@ -183,10 +184,25 @@ static void set_last(struct stack_memo *memo, struct memo_variant *variant)
 	memo->last = variant;
 }
 
+/* Whose Python frames are to be compared, if any: nothing is read of a state before its native stack says that
+ * the thread may be in it. */
+static inline const struct python_thread *enter_python(const struct memo_entry *entry,
+						       const struct python_runtime *python,
+						       struct python_thread *thread)
+{
+	static const struct python_thread nowhere;
+
+	if (!thread->state || !entry->python_stack_bytes ||
+	    !python_enter(python, entry->base, entry->python_stack_bytes, thread))
+		return &nowhere;
+	return thread;
+}
+
 struct memo_variant *stack_memo_find(struct stack_memo *memo, const struct caller_regs *regs,
 				     const struct python_runtime *python,
-				     const struct python_thread *thread, uint64_t generation)
+				     struct python_thread *thread, uint64_t generation)
 {
+	const struct python_thread *entered;
 	struct memo_variant *variant = memo->last ? memo->last->next_hit : NULL;
 	struct memo_entry *entry = variant ? variant->entry : NULL;
 
@@ -196,14 +212,18 @@ struct memo_variant *stack_memo_find(struct stack_memo *memo, const struct calle
 		return NULL;
 	}
 	if (entry && entry->base == regs && inputs_are_equal(entry, (const uint64_t *)regs)) {
-		if (python_is_equal(variant, python, thread)) {
+		entered = enter_python(entry, python, thread);
+		if (python_is_equal(variant, python, entered)) {
 			memo->last = variant;
 			return variant;
 		}
 	} else {
 		entry = find_entry(memo, regs);
+		if (!entry)
+			return NULL;
+		entered = enter_python(entry, python, thread);
 	}
-	variant = entry ? find_variant(memo, entry, python, thread) : NULL;
+	variant = find_variant(memo, entry, python, entered);
 	if (variant)
 		set_last(memo, variant);
 	return variant;
@@ -264,7 +284,7 @@ static size_t variant_bytes(const struct python_walk *python)
 }
 
 static struct memo_entry *add_entry(struct stack_memo *memo, const struct caller_regs *regs,
-				    const struct stack_walk *walk)
+				    const struct stack_walk *walk, uint32_t python_stack_bytes)
 {
 	struct memo_entry *entry = (struct memo_entry *)(memo->arena + memo->arena_used);
 	uint32_t bucket = bucket_of(regs);
@@ -273,6 +293,7 @@ static struct memo_entry *add_entry(struct stack_memo *memo, const struct caller
 	entry->native = NULL;
 	entry->root = (struct memo_node){.entry = entry};
 	entry->input_count = walk->input_count;
+	entry->python_stack_bytes = python_stack_bytes;
 	if (!fill_inputs(entry, walk))
 		return NULL;
 	memo->arena_used += (uint32_t)entry_bytes(walk);
@@ -375,9 +396,8 @@ static void place_variant(struct stack_memo *memo, struct memo_variant *variant)
 }
 
 struct memo_variant *stack_memo_add(struct stack_memo *memo, const struct caller_regs *regs,
-				    const struct stack_walk *walk,
-				    const struct python_thread *thread,
-				    const struct python_walk *python, uint64_t generation)
+				    const struct stack_walk *walk, const struct python_walk *python,
+				    uint64_t generation)
 {
 	size_t bytes = entry_bytes(walk) + variant_bytes(python) + NODE_BYTES;
 	struct memo_variant *variant;
@@ -394,14 +414,14 @@ struct memo_variant *stack_memo_add(struct stack_memo *memo, const struct caller
 		return NULL;
 	entry = find_entry(memo, regs);
 	if (!entry)
-		entry = add_entry(memo, regs, walk);
+		entry = add_entry(memo, regs, walk, python->stack_bytes);
 	if (!entry)
 		return NULL;
 	variant = take(memo, variant_bytes(python));
 	*variant = (struct memo_variant){
 		.entry = entry,
 		.frames_hash = stack_memo_hash(walk, python),
-		.thread = *thread,
+		.thread = python->thread,
 		.slot = ++memo->slot_count,
 		.entry_bytes = (uint32_t)entry_bytes(walk),
 		.step_count = python->step_count,

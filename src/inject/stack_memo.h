@@ -56,6 +56,7 @@ struct memo_entry {
 	struct memo_variant *native; /* the one without Python */
 	struct memo_node root;
 	uint32_t input_count;
+	uint32_t python_stack_bytes; /* the stack_bytes of its walk */
 	/* input_count values, then input_count offsets from base in words (uint16_t) */
 	uint64_t values[];
 };
@@ -90,10 +91,10 @@ struct stack_memo {
 	struct memo_entry *buckets[1 << MEMO_BUCKET_BITS];
 };
 
-/* The variant whose inputs are the present ones, or NULL. */
+/* The variant whose inputs are the present ones, or NULL. Enters the thread, where it has a state. */
 struct memo_variant *stack_memo_find(struct stack_memo *memo, const struct caller_regs *regs,
 				     const struct python_runtime *python,
-				     const struct python_thread *thread, uint64_t generation);
+				     struct python_thread *thread, uint64_t generation);
 
 /*
  * Between two launches a program works on much memory of its own, and what the next comparison reads has
@@ -114,9 +115,8 @@ void stack_memo_fetch_expected(const struct stack_memo *memo);
  * generation is the loader's from before the walk.
  */
 struct memo_variant *stack_memo_add(struct stack_memo *memo, const struct caller_regs *regs,
-				    const struct stack_walk *walk,
-				    const struct python_thread *thread,
-				    const struct python_walk *python, uint64_t generation);
+				    const struct stack_walk *walk, const struct python_walk *python,
+				    uint64_t generation);
 
 /* What two walks of one moment are known by in an audit. */
 static inline uint64_t stack_memo_hash(const struct stack_walk *walk,

@@ -17,6 +17,10 @@ typedef int launch(void *function, unsigned grid_x, unsigned grid_y, unsigned gr
 		   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
 		   void *stream, void **parameters, void **extra);
 
+/* Rounds of bridge_spin(), of all threads. */
+__attribute__((visibility("default"))) extern unsigned long bridge_spun;
+unsigned long bridge_spun;
+
 __attribute__((visibility("default"))) void bridge_spin(launch *launch, void *function,
 							unsigned duration_ms);
 
@@ -63,7 +67,9 @@ void bridge_spin(launch *launch, void *function, unsigned duration_ms)
 {
 	unsigned long end_ms = now_ms() + duration_ms;
 
-	while (now_ms() < end_ms)
+	while (now_ms() < end_ms) {
 		for (int i = 0; i < 20; i++)
 			launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+		__atomic_fetch_add(&bridge_spun, 1, __ATOMIC_RELAXED);
+	}
 }

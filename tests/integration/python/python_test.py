@@ -289,6 +289,24 @@ def test_subinterpreter(args, folder):
     return "%d launches" % len(entries)
 
 
+def test_states(args, folder):
+    """States that another thread runs or has deleted: the program comes to no harm, and no thread has the
+    frames of another. Those of a state that its thread's variable does not name are known from 3.12 on."""
+    log, entries, _ = record(args, folder, ["states.py"])
+    version = tuple(map(int, log.meta["python.version"].split(".")[:2]))
+    seen = collections.Counter()
+    for entry in entries:
+        if entry.get("lent") and version < (3, 12):
+            entry["frames"] = []
+        check_frames(log, entry, log.stacks[entry["number"]])
+        seen["native" if entry.get("native") else "of Python"] += 1
+    assert seen["native"] >= 200 and log.account["stacks.mismatched"] == 0, (seen, log.account)
+    # Their own native stack goes through Python, whose frames are not known.
+    assert log.account["python.unknown"] > 0
+    assert log.account["python.unplaced"] == 0 and log.account["python.unreadable"] == 0
+    return ", ".join("%d launches %s" % (count, name) for name, count in seen.items())
+
+
 def test_shutdown(args, folder):
     """From daemon threads and dying objects, again and again: it ends well each time."""
     said = collections.Counter()
@@ -302,7 +320,7 @@ def test_shutdown(args, folder):
         # The thread that shuts down has its frames, to the last.
         names = {frame[0] for frame in log.frames.values()}
         assert any(name.endswith("__del__") for name in names), names
-    assert said["python.unreadable"] == 0, said
+    assert said["python.unreadable"] == 0 and said["python.finalizing"] > 0, said
     return ", ".join("%s %d" % item for item in said.items())
 
 
@@ -341,7 +359,8 @@ def test_declined(args, folder):
 
 
 TESTS = {"cases": test_cases, "trees": test_trees, "killed": test_killed, "off": test_off,
-         "shown": test_shown, "subinterpreter": test_subinterpreter, "shutdown": test_shutdown,
+         "shown": test_shown, "subinterpreter": test_subinterpreter,
+         "states": test_states, "shutdown": test_shutdown,
          "declined": test_declined}
 
 

@@ -25,7 +25,7 @@ def busy():
 def spin():
     """Never comes back to Python, nor sees that it has ended."""
     gpu.in_thread()
-    bridge.bridge_spin(gpu.released.cuLaunchKernel, gpu.function, 10000)
+    bridge.bridge_spin(gpu.released.cuLaunchKernel, gpu.function, 60000)
 
 
 class Mortal:
@@ -33,11 +33,16 @@ class Mortal:
 
     def __init__(self):
         self.cuda, self.function, self.sleep = gpu.released, gpu.function, time.sleep
+        self.spun = ctypes.c_ulong.in_dll(bridge, "bridge_spun")
 
     def __del__(self):
         for _ in range(20):
             self.sleep(0.0005)
             self.cuda.cuLaunchKernel(self.function, 1, 1, 1, 1, 1, 1, 0, None, None, None)
+        # The threads that spin have launched while the interpreter ends.
+        end = self.spun.value + 10
+        while self.spun.value < end:
+            self.sleep(0.001)
 
 
 sys.mortal = Mortal()  # what is in this module, the daemon threads keep alive
