@@ -4,7 +4,7 @@
  * hold by default. Prints the table of docs/DIFF.md; fails where a figure is not reached, as far as the
  * number of pairs can tell.
  *
- *	test_diff_gate [PAIRS [SEED [RUNS]]]
+ *	test_diff_gate [PAIRS [SEED [RUNS [MODEL]]]]
  */
 #include <errno.h>
 #include <math.h>
@@ -225,13 +225,14 @@ int main(int argc, char **argv)
 	size_t pairs = argc > 1 ? strtoul(argv[1], NULL, 10) : 20;
 	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
 	size_t runs = argc > 3 ? strtoul(argv[3], NULL, 10) : 5;
+	const char *only = argc > 4 ? argv[4] : NULL;
 	const struct task per_run = {GATE_PER_RUN, GATE_LARGE, 1.03, runs};
 	struct rules rules = {0};
 	struct score alone;
 	bool missed = false;
 
 	if (!pairs || runs < 2 || runs > RUNS_MAX) {
-		fprintf(stderr, "usage: test_diff_gate [PAIRS [SEED [RUNS]]]\n");
+		fprintf(stderr, "usage: test_diff_gate [PAIRS [SEED [RUNS [MODEL]]]]\n");
 		return 2;
 	}
 	make_keys();
@@ -239,9 +240,11 @@ int main(int argc, char **argv)
 		return 1;
 	printf("%zu pairs of each kind, %zu runs a side, %d paths, %d iterations, seed %llu\n",
 	       pairs, runs, GATE_PATHS, GATE_ITERATIONS, (unsigned long long)seed);
+	setlinebuf(stdout);
 	for (int model = 0; model < GATE_PER_RUN; model++)
-		missed |=
-			run_model((enum gate_model)model, names[model], pairs, runs, seed, &rules);
+		if (!only || !strcmp(only, names[model]))
+			missed |= run_model((enum gate_model)model, names[model], pairs, runs, seed,
+					    &rules);
 	alone = measure(&per_run, pairs < 100 ? pairs : 100, &rules, seed);
 	printf("per run     3 %% found %.0f %%; it is said that %.0f runs a side are needed\n",
 	       percent(alone.found, pairs < 100 ? pairs : 100),
