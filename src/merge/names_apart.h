@@ -13,13 +13,18 @@
 #include "merge/demangle.h"
 #include "merge/model.h"
 
-/* Of a run: all zeros at first. Both lists are by name; a name + 1, or 0. */
-struct names_apart {
-	struct names names; /* in all their lengths: only what is shown gets to others */
+/* Names of which no two are alike. Both lists are by name; a name + 1, or 0. */
+struct names_space {
 	uint32_t *shown_of; /* by the full name: what it is shown as */
 	size_t shown_capacity;
 	uint32_t *full_of; /* by what is shown: the full name that it stands for */
 	size_t full_capacity;
+};
+
+/* Of a run: all zeros at first. A kernel may be called as the function is that launches it. */
+struct names_apart {
+	struct names names; /* in all their lengths: only what is shown gets to others */
+	struct names_space kernels, functions;
 };
 
 /*

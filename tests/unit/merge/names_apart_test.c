@@ -159,7 +159,91 @@ static void kernels_of_later_logs_differ_too(void **state)
 	assert_int_equal(names_apart_settle(&apart, &log.cache, &log.model, &log.addresses), 0);
 	assert_string_equal(shown(&log, first), before);
 	assert_string_not_equal(shown(&log, second), before);
+	assert_non_null(strstr(shown(&log, second), " [with DivFunctor]"));
 	free(before);
+	names_apart_free(&apart);
+	end(&log);
+}
+
+/* A kernel may be called as functions are that launch it, and is not shown among them. */
+static void kernels_and_functions_are_apart(void **state)
+{
+	static const struct {
+		const char *name, *shown;
+	} kernels[] = {{"_Z5scalePfi", "scale"}, {"_Z4stepPf", "step"}},
+	  functions[] = {
+		  {"_Z5scalePf", "scale [with float*]"},
+		  {"_Z5scalei", "scale [with int]"},
+		  {"step", "step"},
+		  {"_Z4stepPf", "step"}, /* the kernel's own */
+		  {"_ZNK1A1mEv", "A::m [with const]"},
+		  {"_ZN1A1mEv", "A::m"},
+	  };
+	struct names_apart apart = {0};
+	struct address list[6] = {{0}};
+	struct log log;
+
+	(void)state;
+	begin(&log);
+	log.addresses.list = list;
+	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
+		add_kernel(&log, kernels[i].name);
+	/* "step" of C cannot be told from what the kernel is shown as, if that is a function, too. */
+	for (size_t with_own = 0; with_own < 2; with_own++) {
+		log.addresses.count = 0;
+		for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+			if (with_own || i != 3)
+				list[log.addresses.count++].name =
+					names_intern(&log.model.names, functions[i].name,
+						     strlen(functions[i].name));
+		names_apart_free(&apart);
+		demangle_cache_free(&log.cache);
+		log.cache =
+			(struct demangle_cache){.mangled = &log.model.names, .shown = &log.shown};
+		assert_int_equal(names_apart_settle(&apart, &log.cache, &log.model, &log.addresses),
+				 0);
+		for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
+			assert_string_equal(shown(&log, log.model.strings.rows[i + 1]),
+					    kernels[i].shown);
+		for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+			uint32_t name = names_intern(&log.model.names, functions[i].name,
+						     strlen(functions[i].name));
+			bool is_c_step = !strcmp(functions[i].name, "step");
+
+			print_message("%s\n", shown(&log, name));
+			if (with_own && is_c_step)
+				assert_string_not_equal(shown(&log, name), "step");
+			else
+				assert_string_equal(shown(&log, name), functions[i].shown);
+		}
+	}
+	log.addresses.list = NULL;
+	names_apart_free(&apart);
+	end(&log);
+}
+
+/* No one has a part for itself that others have, too. */
+static void parts_say_all_that_differs(void **state)
+{
+#define LONG "kernel_of_a_name_that_has_to_be_cut_somewhere_at_last<A<"
+#define LAST ">, a_type_of_the_program<another_type_of_the_program<int>, one_more_type<long> > >"
+	static const char *const names[] = {LONG "float, 1" LAST, LONG "float, 2" LAST,
+					    LONG "double, 2" LAST};
+	static const char *const parts[] = {" [with float, 1]", " [with float, 2]",
+					    " [with double, 2]"};
+	struct names_apart apart = {0};
+	uint32_t ids[3];
+	struct log log;
+
+	(void)state;
+	begin(&log);
+	for (size_t i = 0; i < 3; i++)
+		ids[i] = add_kernel(&log, names[i]);
+	assert_int_equal(names_apart_settle(&apart, &log.cache, &log.model, &log.addresses), 0);
+	for (size_t i = 0; i < 3; i++) {
+		print_message("%s\n", shown(&log, ids[i]));
+		assert_non_null(strstr(shown(&log, ids[i]), parts[i]));
+	}
 	names_apart_free(&apart);
 	end(&log);
 }
@@ -204,6 +288,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kernels_of_a_run_have_different_names),
 		cmocka_unit_test(kernels_of_later_logs_differ_too),
+		cmocka_unit_test(kernels_and_functions_are_apart),
+		cmocka_unit_test(parts_say_all_that_differs),
 		cmocka_unit_test(files_of_one_name_are_told_apart),
 	};
 
