@@ -61,10 +61,26 @@ static bool is_libc(const char *file_name)
 	       module_is_library(file_name, "libpthread.so");
 }
 
+/* Extension modules of the standard library, and what its ctypes calls others by: plumbing. */
+static bool is_of_standard_library(const char *path, const char *file_name)
+{
+	static const char folder[] = "/lib-dynload/";
+	size_t length = (size_t)(file_name - path);
+
+	return module_is_library(file_name, "libffi.so") ||
+	       (length >= strlen(folder) &&
+		!memcmp(file_name - strlen(folder), folder, strlen(folder)));
+}
+
 bool frame_is_interpreter(const struct model *model, uint32_t module)
 {
-	const char *file_name = module ? module_file_name(model, module) : "";
+	const char *path = names_text(&model->names, model->modules.rows[module].path, NULL);
+	const char *file_name = module_file_name(model, module);
 
+	if (!module)
+		return false;
+	if (is_of_standard_library(path, file_name))
+		return true;
 	if (!strncmp(file_name, "lib", 3))
 		file_name += 3;
 	if (strncmp(file_name, "python", 6) != 0)

@@ -42,8 +42,9 @@ void frame_roles_free(struct frame_roles *roles);
 enum role frame_role_of_name(const char *name);
 
 /*
- * A Python interpreter's program or library: "python3.12", "libpython3.12.so.1.0". A program of another
- * name that has an interpreter in it has functions of its own, which count.
+ * A Python interpreter's program or library: "python3.12", "libpython3.12.so.1.0"; an extension module of its
+ * standard library; libffi, which its ctypes calls others by. A program of another name that has an interpreter in it
+ * has functions of its own, which count.
  */
 bool frame_is_interpreter(const struct model *model, uint32_t module);
 

@@ -243,7 +243,8 @@ def shown(frame):
 
 
 def is_of_interpreter(frame):
-    return frame.startswith(("_PyEval_", "PyObject_", "_PyObject_", "python3.", "libpython3."))
+    return frame.startswith(("_PyEval_", "PyObject_", "_PyObject_", "python3.", "libpython3.", "ffi_",
+                             "libffi.so", "_ctypes_", "_ctypes.cpython"))
 
 
 def test_shown(args, folder):
