@@ -133,9 +133,7 @@ static void read_calls(struct reading *reading, const struct xt_chunk *chunk)
 			.stack = narrow(stack[r]),
 			.thread = narrow(thread[r]),
 			.api = place,
-			.flags = model->apis.rows[place].class < XT_API_CLASSES
-					 ? class_flags[model->apis.rows[place].class]
-					 : 0,
+			.flags = class_flags[model->apis.rows[place].class],
 		};
 		if (one_in[r] > 1 && call->flags)
 			call->flags |= rate_flags(one_in[r]);

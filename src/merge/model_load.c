@@ -110,7 +110,12 @@ static int load_apis(struct model *model, const struct xt_chunk *chunk)
 				s = (s + 1) % (MODEL_APIS_MAX * 2);
 			model->api_slots[s] = place;
 		}
-		model->apis.rows[place] = (struct api){(uint32_t)ids[r], name, narrow(classes[r])};
+		/* A class that there is not yet is like those that nothing is made of. */
+		model->apis.rows[place] = (struct api){
+			.id = (uint32_t)ids[r],
+			.name = name,
+			.class = classes[r] < XT_API_CLASSES ? (uint32_t)classes[r] : XT_API_OTHER,
+		};
 	}
 	return 0;
 }
