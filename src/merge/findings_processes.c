@@ -35,8 +35,8 @@ static int note_device(const struct looking *looking, const struct site_device *
 	if (asprintf(&device->name, "GPU%u of %s", row->device, reading->process.label) < 0)
 		device->name = NULL;
 	device->kernel_union_ns = row->kernel_union_ns;
-	device->first_ns = (int64_t)row->first_ns - reading->process.origin_ns;
-	device->last_ns = (int64_t)row->last_ns - reading->process.origin_ns;
+	device->first_ns = (int64_t)(row->first_ns - (uint64_t)reading->process.origin_ns);
+	device->last_ns = (int64_t)(row->last_ns - (uint64_t)reading->process.origin_ns);
 	device->whole_ns = looking->whole_ns;
 	device->process_index = reading->process.index;
 	error = finding_place(reading, &looking->sites->list[top], &device->place);
@@ -63,11 +63,10 @@ struct group {
 	bool has_several; /* processes */
 };
 
-static int64_t shorter_ns(const struct finding_device *a, const struct finding_device *b)
+/* (As doubles: the times are a log's, and may be any.) */
+static double length_ns(int64_t from_ns, int64_t until_ns)
 {
-	int64_t x = a->last_ns - a->first_ns, y = b->last_ns - b->first_ns;
-
-	return x < y ? x : y;
+	return (double)until_ns - (double)from_ns;
 }
 
 /* Of two runs that follow each other neither could have done the other's work. */
@@ -75,8 +74,10 @@ static bool is_beside(const struct finding_device *a, const struct finding_devic
 {
 	int64_t from_ns = a->first_ns > b->first_ns ? a->first_ns : b->first_ns;
 	int64_t until_ns = a->last_ns < b->last_ns ? a->last_ns : b->last_ns;
+	double x_ns = length_ns(a->first_ns, a->last_ns), y_ns = length_ns(b->first_ns, b->last_ns);
 
-	return !strcmp(a->program, b->program) && until_ns - from_ns >= shorter_ns(a, b) / 2;
+	return !strcmp(a->program, b->program) &&
+	       length_ns(from_ns, until_ns) >= (x_ns < y_ns ? x_ns : y_ns) / 2;
 }
 
 /* Takes all rows of that device which are left and beside the first. */

@@ -336,7 +336,7 @@ const struct option_row option_rows[] = {
 	{"finding", 0, "RULE=PERCENT",
 	 "findings of that rule must cost so much of the time at work (docs/FINDINGS.md names the "
 	 "rules and "
-	 "their shares), RULE=off: they are not looked for; may be given for several rules, all is "
+	 "their shares), RULE=off: they are not told of; may be given for several rules, all is "
 	 "each of them",
 	 USES_FINDINGS, apply_finding},
 	{"html-size", 0, "SIZE",
