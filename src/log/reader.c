@@ -22,9 +22,10 @@ struct xt_reader {
 	struct xt_log_header header;
 	struct xt_damage damage;
 	struct xt_chunk chunk;
-	uint64_t position;	/* of the next chunk header */
-	uint64_t intact_end;	/* behind the last chunk that was not damaged */
-	uint64_t next_sequence; /* 64 bits: a hostile number must not wrap into a small gap */
+	uint64_t position;	  /* of the next chunk header */
+	uint64_t intact_end;	  /* behind the last chunk that was not damaged */
+	uint32_t intact_sequence; /* behind its number */
+	uint64_t next_sequence;	  /* 64 bits: a hostile number must not wrap into a small gap */
 	bool ended;
 	bool ended_in_debris; /* what stands last in the file has no readable number */
 };
@@ -143,6 +144,7 @@ struct xt_log_tail xt_reader_tail(const struct xt_reader *reader)
 	return (struct xt_log_tail){
 		.end_offset = reader->intact_end,
 		.sequence = (uint32_t)reader->next_sequence + reader->ended_in_debris,
+		.intact_sequence = reader->intact_sequence,
 	};
 }
 
@@ -210,6 +212,7 @@ static void pass(struct xt_reader *reader, const struct xt_chunk_header *header)
 {
 	reader->position += sizeof(*header) + (uint64_t)header->stored_bytes;
 	reader->intact_end = reader->position;
+	reader->intact_sequence = header->sequence + 1;
 	reader->damage.closed = header->kind == XT_KIND_END;
 }
 

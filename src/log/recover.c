@@ -156,8 +156,9 @@ static int recover(struct recovery *recovery, const char *log_path, const char *
 		return error;
 	recovery->out->found = true;
 	error = try_lock(log_path);
+	/* Rings and buffers are freed behind a write: what the last one was to write is in the spool. */
 	if (!error)
-		error = xt_writer_append(log_path, &recovery->writer);
+		error = xt_writer_resume(log_path, &recovery->writer);
 	if (error)
 		return error;
 	if (!spool_is_still_there(recovery)) {

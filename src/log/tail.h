@@ -6,8 +6,9 @@
 #include "xtrace/reader.h"
 
 struct xt_log_tail {
-	uint64_t end_offset; /* behind the last intact chunk, or behind the header */
-	uint32_t sequence;   /* for the next chunk; leaves a gap where something is cut off */
+	uint64_t end_offset;	  /* behind the last intact chunk, or behind the header */
+	uint32_t sequence;	  /* for the next chunk; leaves a gap where something is cut off */
+	uint32_t intact_sequence; /* the same without a gap */
 };
 
 /* As xt_reader_open(), over a descriptor that stays the caller's. */

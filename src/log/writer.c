@@ -136,7 +136,7 @@ static int cut(int fd, uint64_t file_bytes)
 	return error;
 }
 
-int xt_writer_append(const char *path, struct xt_writer **writer_out)
+static int open_to_append(const char *path, bool has_tail, struct xt_writer **writer_out)
 {
 	struct xt_writer *writer = writer_new();
 	struct xt_log_tail tail = {0};
@@ -156,12 +156,22 @@ int xt_writer_append(const char *path, struct xt_writer **writer_out)
 	if (error)
 		goto fail;
 	writer->file_bytes = tail.end_offset;
-	writer->sequence = tail.sequence;
+	writer->sequence = has_tail ? tail.intact_sequence : tail.sequence;
 	*writer_out = writer;
 	return 0;
 fail:
 	xt_writer_close(writer);
 	return error;
+}
+
+int xt_writer_append(const char *path, struct xt_writer **writer_out)
+{
+	return open_to_append(path, false, writer_out);
+}
+
+int xt_writer_resume(const char *path, struct xt_writer **writer_out)
+{
+	return open_to_append(path, true, writer_out);
 }
 
 /*

@@ -27,6 +27,9 @@ int xt_writer_create(const char *path, struct xt_log_header *header, struct xt_w
  */
 int xt_writer_append(const char *path, struct xt_writer **writer_out);
 
+/* As xt_writer_append(), for who has what the torn tail was to hold: there is no gap. */
+int xt_writer_resume(const char *path, struct xt_writer **writer_out);
+
 /*
  * Turns the rows of the table into a chunk in the buffer and clears the table. A table without
  * rows adds nothing (XT_KIND_END has its own call). 0 or -ENOMEM (the table keeps its rows).

@@ -123,6 +123,7 @@ static bool is_closed(void)
 		;
 	closed = xt_reader_damage(reader)->closed;
 	assert_int_equal(xt_reader_damage(reader)->chunks_damaged, 0);
+	assert_int_equal(xt_reader_damage(reader)->chunks_missing, 0);
 	xt_reader_close(reader);
 	return closed;
 }
