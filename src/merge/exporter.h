@@ -159,7 +159,9 @@ struct run {
 	uint64_t nodes_made_count; /* by calls, launches under capture among them */
 	uint64_t losses[LOSS_COUNT];
 	uint64_t accounts[XT_ACCOUNTS]; /* of all logs, by place in xt_accounts */
-	uint64_t yield_count;		/* how often CUPTI was left to another tool */
+	size_t logs_without_cost;	/* that do not say what the tracer cost */
+	size_t logs_cut_off;  /* of processes that were killed: they say it up to some moment */
+	uint64_t yield_count; /* how often CUPTI was left to another tool */
 	uint64_t yielded_ns;
 	uint64_t sampled_ns; /* time in which chance chose whose stacks were taken */
 	uint64_t one_in_min, one_in_max;

@@ -62,6 +62,15 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 	return error;
 }
 
+/* After a kill there is what the tracer wrote now and then, or not even that. */
+static void note_cost(struct run *run, const struct reading *reading, const struct model *model)
+{
+	if (!model_has_account(model, "callbacks.ns"))
+		run->logs_without_cost++;
+	else if (!reading->damage.closed || model_has_account(model, "recovered.calls"))
+		run->logs_cut_off++;
+}
+
 /* From a log's model to its place in the whole. reader is at its events; NULL: these were read. */
 static int add_log(struct run *run, size_t index, struct debug_search *search,
 		   struct reading *reading, struct xt_reader *reader)
@@ -108,6 +117,8 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 		error = read_process(reading, reader, run);
 	if (!error)
 		losses_count(run->losses, run->accounts, log, model, &reading->damage, run->report);
+	if (!error)
+		note_cost(run, reading, model);
 	if (!error && !strcmp(model_meta(model, "gpu.simulated"), "1"))
 		run->has_simulated_gpu = true;
 	frames_free(&reading->frames);

@@ -292,12 +292,24 @@ const char *model_meta(const struct model *model, const char *key)
 	return "";
 }
 
-uint64_t model_account(const struct model *model, const char *name)
+static const struct pair *find_account(const struct model *model, const char *name)
 {
 	for (size_t i = 0; i < model->account.count; i++)
 		if (!strcmp(names_text(&model->names, model->account.rows[i].key, NULL), name))
-			return model->account.rows[i].value;
-	return 0;
+			return &model->account.rows[i];
+	return NULL;
+}
+
+uint64_t model_account(const struct model *model, const char *name)
+{
+	const struct pair *pair = find_account(model, name);
+
+	return pair ? pair->value : 0;
+}
+
+bool model_has_account(const struct model *model, const char *name)
+{
+	return find_account(model, name) != NULL;
 }
 
 const char *model_process_name(const struct model *model)

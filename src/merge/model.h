@@ -231,6 +231,7 @@ uint16_t model_api(const struct model *model, uint64_t id);
 /* The text of a META key (an empty one if it is not there), and an ACCOUNT value (0). */
 const char *model_meta(const struct model *model, const char *key);
 uint64_t model_account(const struct model *model, const char *name);
+bool model_has_account(const struct model *model, const char *name);
 
 /* The name of a category of an NVTX domain as XT_STRING_ID, 0: it has none. */
 static inline uint32_t model_category(const struct model *model, uint32_t domain, uint32_t category)

@@ -193,24 +193,45 @@ static char *account_line(const struct run *run)
 	return text;
 }
 
-static char *cost_line(const struct run *run)
+/* What the tracer cost, as far as logs say it. Freed by the caller. */
+static char *cost_text(const struct run *run)
 {
-	uint64_t unattributed_ns = run->gpu_ns - run->attributed_gpu_ns;
-	double share = run->gpu_ns ? 100.0 * (double)unattributed_ns / (double)run->gpu_ns : 0;
-	char callbacks[TIME_BYTES], writer[TIME_BYTES], waited[TIME_BYTES], *text;
+	size_t count = run->inputs->count, silent = run->logs_without_cost;
+	char callbacks[TIME_BYTES], writer[TIME_BYTES], waited[TIME_BYTES];
+	char unknown[64] = "", upto[96] = "", *text;
 
-	/* 0.0 % is for nothing at all. */
-	if (unattributed_ns && share < 0.1)
-		share = 0.1;
+	if (silent == count)
+		return strdup("what it cost is not known");
+	if (silent)
+		snprintf(unknown, sizeof(unknown), ", not known of %zu of %zu processes", silent,
+			 count);
+	if (run->logs_cut_off)
+		snprintf(upto, sizeof(upto),
+			 ", up to the last account of %zu that did not end in order",
+			 run->logs_cut_off);
 	format_time(callbacks, account(run, "callbacks.ns"));
 	format_time(writer, account(run, "writer.cpu_ns") + account(run, "flusher.cpu_ns"));
 	format_time(waited, account(run, "threads.waited_ns"));
 	if (asprintf(&text,
-		     "tracer: about %s in the program's threads (%s of it waiting), %s in its own; "
-		     "GPU "
-		     "time without a call path %.1f %%",
-		     callbacks, waited, writer, share) < 0)
+		     "about %s in the program's threads (%s of it waiting), %s in its own%s%s",
+		     callbacks, waited, writer, unknown, upto) < 0)
 		return NULL;
+	return text;
+}
+
+static char *cost_line(const struct run *run)
+{
+	uint64_t unattributed_ns = run->gpu_ns - run->attributed_gpu_ns;
+	double share = run->gpu_ns ? 100.0 * (double)unattributed_ns / (double)run->gpu_ns : 0;
+	char *cost = cost_text(run), *text = NULL;
+
+	/* 0.0 % is for nothing at all. */
+	if (unattributed_ns && share < 0.1)
+		share = 0.1;
+	if (cost &&
+	    asprintf(&text, "tracer: %s; GPU time without a call path %.1f %%", cost, share) < 0)
+		text = NULL;
+	free(cost);
 	return text;
 }
 
