@@ -19,8 +19,10 @@ struct scan {
 	struct recovery *recovery;
 	uint32_t *ring_of_thread; /* by thread id: index in rings + 1 */
 	uint32_t thread_id_end;
-	uint32_t *work_slots; /* hash table of indices in work + 1 */
-	size_t work_slot_count;
+	uint32_t *work_order; /* places in work, by what rows of the log are compared with */
+	/* By place in work_order of the first that is like a row, or the same: as many of them are marked. */
+	uint32_t *like_marked, *same_marked;
+	uint64_t work_from_ns; /* the earliest */
 	uint32_t *stream_keys; /* by XT_STREAM_ID: id in streams */
 	size_t stream_keys_capacity;
 	uint8_t *has_thread; /* by thread id */
@@ -28,33 +30,52 @@ struct scan {
 	int error;
 };
 
-static size_t work_hash(const struct scan *scan, enum xt_kind kind, uint64_t correlation,
-			uint64_t start_ns)
+static int compare_u64(uint64_t a, uint64_t b)
 {
-	uint64_t h = (start_ns ^ correlation << 32 ^ (uint64_t)kind) * UINT64_C(0x9e3779b97f4a7c15);
+	return a < b ? -1 : a > b;
+}
 
-	return (size_t)(h ^ h >> 29) & (scan->work_slot_count - 1);
+/* But for the node of a graph. */
+static int compare_like(const struct recovery_work *a, const struct recovery_work *b)
+{
+	int order = compare_u64(a->start_ns, b->start_ns);
+
+	if (!order)
+		order = compare_u64(a->correlation_id, b->correlation_id);
+	if (!order)
+		order = compare_u64(a->kind, b->kind);
+	if (!order)
+		order = compare_u64(a->address, b->address);
+	return order ? order : memcmp(a->place, b->place, sizeof(a->place));
+}
+
+static int compare_same(const struct recovery_work *a, const struct recovery_work *b)
+{
+	int order = compare_like(a, b);
+
+	return order ? order : compare_u64(a->graph_node_id, b->graph_node_id);
+}
+
+static int compare_places(const void *a, const void *b, void *work)
+{
+	return compare_same((const struct recovery_work *)work + *(const uint32_t *)a,
+			    (const struct recovery_work *)work + *(const uint32_t *)b);
 }
 
 static int index_work(struct scan *scan)
 {
 	const struct recovery *recovery = scan->recovery;
-	size_t count = 64;
+	size_t count = recovery->work_count;
 
-	while (count < recovery->work_count * 2)
-		count *= 2;
-	scan->work_slots = calloc(count, sizeof(*scan->work_slots));
-	scan->work_slot_count = count;
-	if (!scan->work_slots)
+	scan->work_order = calloc(count + 1, sizeof(*scan->work_order));
+	scan->like_marked = calloc(count + 1, sizeof(*scan->like_marked));
+	scan->same_marked = calloc(count + 1, sizeof(*scan->same_marked));
+	if (!scan->work_order || !scan->like_marked || !scan->same_marked)
 		return -ENOMEM;
-	for (size_t i = 0; i < recovery->work_count; i++) {
-		const struct recovery_work *work = &recovery->work[i];
-		size_t at = work_hash(scan, work->kind, work->correlation_id, work->start_ns);
-
-		while (scan->work_slots[at])
-			at = (at + 1) & (count - 1);
-		scan->work_slots[at] = (uint32_t)i + 1;
-	}
+	for (size_t i = 0; i < count; i++)
+		scan->work_order[i] = (uint32_t)i;
+	qsort_r(scan->work_order, count, sizeof(*scan->work_order), compare_places, recovery->work);
+	scan->work_from_ns = count ? recovery->work[scan->work_order[0]].start_ns : UINT64_MAX;
 	return 0;
 }
 
@@ -248,27 +269,47 @@ static void read_nodes(struct scan *scan, const struct xt_chunk *chunk)
 	}
 }
 
+/* The next record that compares equal to the row and is not marked yet; NULL: there is none. However many
+ * are equal, all rows together pass over each of them once. */
+static struct recovery_work *
+next_unmarked(const struct scan *scan, const struct recovery_work *row, uint32_t *marked,
+	      int (*compare)(const struct recovery_work *, const struct recovery_work *))
+{
+	struct recovery_work *work = scan->recovery->work;
+	size_t count = scan->recovery->work_count, first = 0, end = count;
+
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+
+		if (compare(&work[scan->work_order[middle]], row) < 0)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	for (; first + marked[first] < count; marked[first]++) {
+		struct recovery_work *equal = &work[scan->work_order[first + marked[first]]];
+
+		if (compare(equal, row))
+			break;
+		if (!equal->is_in_log)
+			return equal;
+	}
+	return NULL;
+}
+
 /* A row of the log is one record of the spool at most: of several that look the same, the one of
  * the same graph node. */
 static void mark(struct scan *scan, const struct recovery_work *row)
 {
-	struct recovery_work *same = NULL;
+	struct recovery_work *work;
 
-	for (size_t at = work_hash(scan, row->kind, row->correlation_id, row->start_ns);
-	     scan->work_slots[at]; at = (at + 1) & (scan->work_slot_count - 1)) {
-		struct recovery_work *work = &scan->recovery->work[scan->work_slots[at] - 1];
-
-		if (work->is_in_log || work->kind != row->kind ||
-		    work->correlation_id != row->correlation_id ||
-		    work->start_ns != row->start_ns || work->address != row->address ||
-		    memcmp(work->place, row->place, sizeof(row->place)) != 0)
-			continue;
-		same = work;
-		if (work->graph_node_id == row->graph_node_id)
-			break;
-	}
-	if (same)
-		same->is_in_log = true;
+	if (row->start_ns < scan->work_from_ns)
+		return;
+	work = next_unmarked(scan, row, scan->same_marked, compare_same);
+	if (!work)
+		work = next_unmarked(scan, row, scan->like_marked, compare_like);
+	if (work)
+		work->is_in_log = true;
 }
 
 static void read_work(struct scan *scan, const struct xt_chunk *chunk)
@@ -398,7 +439,9 @@ int recovery_scan_log(struct recovery *recovery, const char *path)
 	}
 	xt_reader_close(reader);
 	free(scan.ring_of_thread);
-	free(scan.work_slots);
+	free(scan.work_order);
+	free(scan.like_marked);
+	free(scan.same_marked);
 	free(scan.stream_keys);
 	free(scan.has_thread);
 	return error;

@@ -10,9 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "cuda_abi/cupti_abi.h"
 #include "log/recover.h"
+#include "log/writer.h"
 
 static char log_path[600], spool_path[610], template_path[610];
 static struct made_spool made;
@@ -294,13 +297,96 @@ static void test_log_is_hostile_too(void **state)
 	}
 }
 
+#define EQUAL_IN_BUFFER	 200000u
+#define EQUAL_IN_LOG	 40000u
+#define EQUAL_TABLE_ROWS 4000u
+#define EQUAL_NS	 2006u
+#define EQUAL_BYTES	 ((offsetof(struct cupti_activity_memory, stream_id) + 4 + 7) & ~(size_t)7)
+
+static void add_equal_rows(void)
+{
+	static const uint64_t values[XT_TABLE_COLUMNS_MAX] = {
+		[XT_MEMORY_CORRELATION] = 5,
+		[XT_MEMORY_TIME_NS] = EQUAL_NS,
+		[XT_MEMORY_OPERATION] = XT_CUPTI_MEMORY_ALLOC,
+		[XT_MEMORY_KIND] = XT_CUPTI_MEMORY_DEVICE,
+	};
+	struct xt_writer *writer;
+	struct xt_table table;
+
+	assert_int_equal(xt_table_init(&table, XT_KIND_MEMORY, EQUAL_TABLE_ROWS, 64), 0);
+	assert_int_equal(xt_writer_append(log_path, &writer), 0);
+	for (unsigned i = 1; i <= EQUAL_IN_LOG; i++) {
+		for (unsigned c = 1; c < XT_TABLE_COLUMNS_MAX; c++)
+			if (xt_kind_specs[XT_KIND_MEMORY].columns[c].encoding)
+				xt_table_put(&table, c, values[c]);
+		xt_table_end_row(&table);
+		if (i % EQUAL_TABLE_ROWS)
+			continue;
+		assert_int_equal(xt_writer_add(writer, &table), 0);
+		xt_table_clear(&table);
+	}
+	assert_int_equal(xt_writer_flush(writer), 0);
+	xt_writer_close(writer);
+	xt_table_free(&table);
+	blob_free(&log_before);
+	log_before = file_read(log_path);
+}
+
+/*
+ * Many records and rows of the log, all the same: that takes a time that grows with their number, not with
+ * its square. It is some 0.1 s of the processor's; with the square it would be 40 s.
+ */
+#define EQUAL_CPU_SECONDS 10
+static void test_all_is_the_same(void **state)
+{
+	static const enum made_area areas[] = {MADE_COMPLETED, MADE_AT_CUPTI};
+	const struct xt_activity_header buffer = {
+		.state = XT_ACTIVITY_COMPLETED,
+		.data_bytes = EQUAL_IN_BUFFER * EQUAL_BYTES,
+		.valid_bytes = EQUAL_IN_BUFFER * EQUAL_BYTES,
+	};
+	const struct cupti_activity_memory record = {.kind = XT_CUPTI_ACTIVITY_MEMORY2,
+						     .operation = XT_CUPTI_MEMORY_ALLOC,
+						     .memory_kind = XT_CUPTI_MEMORY_DEVICE,
+						     .correlation_id = 5,
+						     .timestamp_ns = EQUAL_NS};
+	struct xt_spool_header *header = made_header(&made);
+	uint8_t *records = calloc(EQUAL_IN_BUFFER, EQUAL_BYTES);
+	uint64_t end = made.bytes.bytes;
+	clock_t began;
+
+	(void)state;
+	assert_non_null(records);
+	for (size_t i = 0; i < EQUAL_IN_BUFFER; i++)
+		memcpy(records + i * EQUAL_BYTES, &record, EQUAL_BYTES);
+	change(&header->record_bytes[XT_CUPTI_ACTIVITY_MEMORY2], EQUAL_BYTES, 4);
+	for (size_t i = 0; i < sizeof(areas) / sizeof(*areas); i++) {
+		struct xt_spool_area *area = &header->areas[areas[i]];
+		uint64_t bytes = XT_ACTIVITY_DATA_OFFSET + EQUAL_IN_BUFFER * EQUAL_BYTES;
+
+		change(&area->offset, end, 8);
+		change(&area->bytes, bytes, 8);
+		put(end, &buffer, sizeof(buffer));
+		put(end + XT_ACTIVITY_DATA_OFFSET, records, EQUAL_IN_BUFFER * EQUAL_BYTES);
+		end += bytes;
+	}
+	free(records);
+	add_equal_rows();
+	began = clock();
+	assert_int_equal(recover(), 0);
+	assert_true(clock() - began < EQUAL_CPU_SECONDS * CLOCKS_PER_SEC);
+	assert_int_equal(got.areas_damaged, 0);
+	assert_int_equal(got.memory, 2 * EQUAL_IN_BUFFER - EQUAL_IN_LOG);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(test_cut_short),	       TEST(test_every_byte_flipped),
 		TEST(test_hostile_values),     TEST(test_damage_is_counted),
-		TEST(test_log_is_hostile_too),
+		TEST(test_log_is_hostile_too), TEST(test_all_is_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, test_dir_remove);
