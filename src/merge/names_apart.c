@@ -238,6 +238,32 @@ static void trim(const char **text, size_t *length)
 	*length = (size_t)(end - part);
 }
 
+#define BRACKETS_MAX 8 /* that are put back; a part with more is shown as it is */
+
+/* Puts back what a part needs so that its brackets pair: "float>, array<char" is of "Functor<float>, array<char>". */
+static void pair_brackets(const char *text, size_t *head, size_t *end)
+{
+	size_t at = *head, length = strlen(text);
+	int depth = 0;
+
+	for (int i = 0; i < BRACKETS_MAX && balanced(text + at, *end - at) < *end - at; i++) {
+		for (depth = 0; at; depth += strchr(">)}", text[at]) != NULL)
+			if (strchr("<({", text[--at]) && depth-- == 0)
+				break;
+		while (at && is_part_of_name(text[at - 1]))
+			at--;
+	}
+	if (balanced(text + at, *end - at) == *end - at)
+		*head = at;
+	depth = 0;
+	for (at = *head; at < *end; at++)
+		depth += !!strchr("<({", text[at]) - !!strchr(">)}", text[at]);
+	for (at = *end; depth > 0 && at < length; at++)
+		depth += !!strchr("<({", text[at]) - !!strchr(">)}", text[at]);
+	if (!depth)
+		*end = at;
+}
+
 /* What is tried in turn. */
 enum part {
 	PART_FIRST, /* the first argument that differs, or part of it */
@@ -251,16 +277,17 @@ static uint32_t lengthen(struct settling *s, const struct named *named, uint32_t
 			 size_t tail, enum part kind)
 {
 	const char *text = text_of(s, whole), *shortened = text_of(s, named->shortened), *part;
-	size_t length = strlen(text), same = strlen(shortened);
+	size_t length = strlen(text), same = strlen(shortened), end;
 	char *room, *shown, number[16] = "";
 	uint32_t name = NAME_FAILED;
 	int bytes;
 
 	if (!head && !strncmp(text, shortened, same) && !is_part_of_name(text[same]))
 		head = same;
-	if (tail > length - head)
-		tail = length - head;
-	room = strndup(text + head, length - head - tail);
+	end = tail > length - head ? head : length - tail;
+	if (kind != PART_FIRST)
+		pair_brackets(text, &head, &end);
+	room = strndup(text + head, end - head);
 	if (!room)
 		return NAME_FAILED;
 	part = room;

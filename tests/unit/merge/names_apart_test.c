@@ -227,25 +227,34 @@ static void parts_say_all_that_differs(void **state)
 {
 #define LONG "kernel_of_a_name_that_has_to_be_cut_somewhere_at_last<A<"
 #define LAST ">, a_type_of_the_program<another_type_of_the_program<int>, one_more_type<long> > >"
-	static const char *const names[] = {LONG "float, 1" LAST, LONG "float, 2" LAST,
-					    LONG "double, 2" LAST};
-	static const char *const parts[] = {" [with float, 1]", " [with float, 2]",
-					    " [with double, 2]"};
-	struct names_apart apart = {0};
-	uint32_t ids[3];
-	struct log log;
+	static const struct {
+		const char *names[3], *parts[3];
+	} cases[] = {
+		{{LONG "float, 1" LAST, LONG "float, 2" LAST, LONG "double, 2" LAST},
+		 {" [with float, 1]", " [with float, 2]", " [with double, 2]"}},
+		{{LONG "B<float>, C<D<1>>, E<F>" LAST, LONG "B<float>, C<D<2>>, E<F>" LAST,
+		  LONG "B<double>, C<D<2>>, E<F>" LAST},
+		 {" [with B<float>, C<D<1>>]", " [with B<float>, C<D<2>>]", " [with double]"}},
+	};
 
 	(void)state;
-	begin(&log);
-	for (size_t i = 0; i < 3; i++)
-		ids[i] = add_kernel(&log, names[i]);
-	assert_int_equal(names_apart_settle(&apart, &log.cache, &log.model, &log.addresses), 0);
-	for (size_t i = 0; i < 3; i++) {
-		print_message("%s\n", shown(&log, ids[i]));
-		assert_non_null(strstr(shown(&log, ids[i]), parts[i]));
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		struct names_apart apart = {0};
+		uint32_t ids[3];
+		struct log log;
+
+		begin(&log);
+		for (size_t i = 0; i < 3; i++)
+			ids[i] = add_kernel(&log, cases[c].names[i]);
+		assert_int_equal(names_apart_settle(&apart, &log.cache, &log.model, &log.addresses),
+				 0);
+		for (size_t i = 0; i < 3; i++) {
+			print_message("%s\n", shown(&log, ids[i]));
+			assert_non_null(strstr(shown(&log, ids[i]), cases[c].parts[i]));
+		}
+		names_apart_free(&apart);
+		end(&log);
 	}
-	names_apart_free(&apart);
-	end(&log);
 }
 
 static void files_of_one_name_are_told_apart(void **state)
