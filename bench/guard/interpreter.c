@@ -22,8 +22,8 @@
 #define OWNER_THREAD   0
 #define CFRAME_IN_LOOP 96 /* behind the frame that ends a run */
 #define NO_HASH	       UINT64_MAX
-#define INSTRUCTION    40 /* bytes from the first one of a function's to where it calls */
-#define INSTRUCTIONS   (CODE_BYTES - 256)
+#define INSTRUCTION    40   /* bytes from the first one of a function's to where it calls */
+#define LINES	       1800 /* that a function calls from: each instruction is on one of its own */
 
 static struct {
 	struct python_runtime runtime;
@@ -117,6 +117,18 @@ int interpreter_begin(void)
 	return 0;
 }
 
+/* Paths differ in where their two innermost functions call from. */
+static uint32_t instruction_of(uint32_t frame, uint32_t path)
+{
+	uint32_t line = 0;
+
+	if (frame == INTERPRETER_FRAMES - 1)
+		line = path % LINES;
+	else if (frame == INTERPRETER_FRAMES - 2)
+		line = path / LINES % LINES;
+	return INSTRUCTION + 2 * line;
+}
+
 void interpreter_enter(uint32_t path, void *loop)
 {
 	const struct python_layout *layout = &python.runtime.layout;
@@ -126,16 +138,14 @@ void interpreter_enter(uint32_t path, void *loop)
 	put(loop, layout->frame_owner, PYTHON_OWNER_SHIM, 1);
 	for (uint32_t i = 0; i < INTERPRETER_FRAMES; i++) {
 		uint8_t *frame = python.frames + i * FRAME_BYTES;
-		bool is_outer = i < OUTER_FRAMES;
-		uint32_t code =
-			is_outer ? i : OUTER_FRAMES + (path + 7 * i) % (CODES - OUTER_FRAMES);
-		uintptr_t address = (uintptr_t)python.codes + code * CODE_BYTES;
-		uint32_t line = is_outer ? 0 : path * 2 % (INSTRUCTIONS - INSTRUCTION);
+		uint32_t inner = OUTER_FRAMES + (path + 7 * i) % (CODES - OUTER_FRAMES);
+		uintptr_t code =
+			(uintptr_t)python.codes + (i < OUTER_FRAMES ? i : inner) * CODE_BYTES;
 
-		put(frame, layout->frame_code, address, 8);
+		put(frame, layout->frame_code, code, 8);
 		put(frame, layout->frame_previous, previous, 8);
 		put(frame, layout->frame_instruction,
-		    address + layout->code_instructions + INSTRUCTION + line, 8);
+		    code + layout->code_instructions + instruction_of(i, path), 8);
 		put(frame, layout->frame_owner, OWNER_THREAD, 1);
 		previous = (uintptr_t)frame;
 	}

@@ -42,7 +42,7 @@ static uint32_t slot_epoch(const struct lane *lane, uint32_t slot)
 		return 0;
 	if (slot == XT_STACK_SLOT_TRANSIENT)
 		return (uint32_t)lane->ring->counters[XT_RING_STACKS_TRANSIENT] & EPOCH_MASK;
-	return (uint32_t)lane->memo.clears & EPOCH_MASK;
+	return (uint32_t)lane->memo.epoch & EPOCH_MASK;
 }
 
 /* What CUPTI keeps between ENTER and EXIT of a call that is left out. */

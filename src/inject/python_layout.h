@@ -32,16 +32,14 @@ enum python_line_format {
 #define PYTHON_STATUS_GOOD   0x0bu
 #define PYTHON_STATUS_ACTIVE 0x10u /* a thread, whichever, runs Python in it */
 
-/* 0 where there is no such member; those that may be at offset 0 always exist. */
+/* 0 where there is no such member; those that may be at offset 0 always exist. What each launch reads stands first. */
 struct python_layout {
-	enum python_division division;
-	enum python_line_format line_format;
-	uint16_t runtime_finalizing;
-	uint16_t runtime_interpreters; /* to 3.11: the newest, and behind it the first */
-	uint16_t state_frame;	       /* PyThreadState: the innermost frame, or … */
-	uint16_t state_cframe;	       /* … what points to it, 3.11 and 3.12 */
-	uint16_t state_thread_id;      /* to 3.11: pthread_self() of the thread whose it is */
-	uint16_t state_status;	       /* from 3.12: bits, PYTHON_STATUS_* */
+	uint8_t division;	  /* enum python_division */
+	uint8_t line_format;	  /* enum python_line_format */
+	uint16_t state_frame;	  /* PyThreadState: the innermost frame, or … */
+	uint16_t state_cframe;	  /* … what points to it, 3.11 and 3.12 */
+	uint16_t state_thread_id; /* to 3.11: pthread_self() of the thread whose it is */
+	uint16_t state_status;	  /* from 3.12: bits, PYTHON_STATUS_* */
 	uint16_t state_interpreter;
 	uint16_t interpreter_id; /* from 3.12: a number that no other one has */
 	uint16_t cframe_frame;
@@ -51,15 +49,17 @@ struct python_layout {
 	uint16_t frame_instruction; /* a pointer; to 3.10 an index */
 	uint16_t frame_is_entry;    /* 3.11 */
 	uint16_t frame_owner;	    /* from 3.11 */
-	uint16_t frame_tlbc_index;  /* free-threaded: which copy of the instructions */
 	uint16_t instruction_bytes; /* the unit of an index; 0 from 3.11 on */
+	uint16_t code_version; /* from 3.12: a number that no other code of its interpreter has */
+	uint16_t runtime_finalizing;
+	uint16_t runtime_interpreters; /* to 3.11: the newest, and behind it the first */
+	uint16_t frame_tlbc_index;     /* free-threaded: which copy of the instructions */
 	uint16_t code_name;
 	uint16_t code_file;
 	uint16_t code_first_line;
 	uint16_t code_line_table;
 	uint16_t code_instructions;    /* from 3.11: where they begin */
 	uint16_t code_first_traceable; /* from 3.11: before it, a frame is not complete */
-	uint16_t code_version; /* from 3.12: a number that no other code of its interpreter has */
 	uint16_t code_tlbc;
 	uint16_t object_type;
 	uint16_t type_name;

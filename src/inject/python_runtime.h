@@ -12,16 +12,17 @@
 
 #include "inject/python_layout.h"
 
+/* What each launch reads is one line of the cache, up to the layout's own first half. */
 struct python_runtime {
-	void *(*thread_state)(void); /* reads the thread's own variable, does nothing else */
-	const uintptr_t *finalizing; /* the state that ends the interpreter, or 0 */
+	void *(*thread_state)(void);   /* reads the thread's own variable, does nothing else */
+	const uintptr_t *finalizing;   /* the state that ends the interpreter, or 0 */
+	const uintptr_t *interpreters; /* NULL, or the newest and the first one */
+	struct python_layout layout;
 	/* Like thread_state: to 3.11 whose lock is held, by whatever thread; then in which state this
 	 * thread runs Python. */
 	void *(*running_state)(void);
-	const uintptr_t *interpreters;	/* NULL, or the newest and the first one */
 	uintptr_t loop_start, loop_end; /* the code of the interpreter's loop; 0: not known */
-	struct python_layout layout;
-};
+} __attribute__((aligned(64)));
 
 /* NULL as long as no interpreter was found whose layout is known. */
 extern const struct python_runtime *python_runtime;

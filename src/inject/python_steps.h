@@ -22,32 +22,17 @@
 #define PYTHON_STEPS_UNASKED 8 /* a power of two */
 
 struct python_step {
-	uint64_t code;	      /* as the frame has it; 0: this is a shim */
-	uint64_t instruction; /* likewise */
-	uintptr_t anchor;     /* what lies in the frame of the loop, if its run ends here; else 0 */
+	uint64_t code; /* as the frame has it, and so on; a shim has them, too */
+	uint64_t instruction;
+	union {
+		uintptr_t
+			behind; /* where the next frame was, the last time; of a shim: where it has to be */
+		uintptr_t
+			anchor; /* PYTHON_BY_FLAG: what lies in the frame of the loop, if its run ends here */
+	};
+	uint32_t version; /* of the code, if it has one */
+	uint32_t owner;
 };
-
-static inline bool python_step_is_equal(const struct python_layout *layout, uintptr_t frame,
-					uintptr_t *cframe, const struct python_step *step)
-{
-	bool is_entry = false;
-
-	if (layout->division == PYTHON_BY_SHIM &&
-	    python_load(frame + layout->frame_owner, 1) >= PYTHON_OWNER_SHIM)
-		return !step->code && step->anchor == frame;
-	if (python_load(frame + layout->frame_code, 8) != step->code ||
-	    python_load(frame + layout->frame_instruction, layout->instruction_bytes ? 4 : 8) !=
-		    step->instruction)
-		return false;
-	if (layout->division == PYTHON_BY_FLAG)
-		is_entry = python_load(frame + layout->frame_is_entry, 1) != 0;
-	if (!is_entry)
-		return !step->anchor;
-	if (step->anchor != *cframe)
-		return false;
-	*cframe = python_load(*cframe + layout->cframe_previous, 8);
-	return true;
-}
 
 /* The innermost frame of a thread that was entered, 0 if it has none. */
 static inline uintptr_t python_first_frame(const struct python_layout *layout,
@@ -57,14 +42,96 @@ static inline uintptr_t python_first_frame(const struct python_layout *layout,
 	return layout->state_cframe ? python_load(*cframe + layout->cframe_frame, 8) : *cframe;
 }
 
-/* Is the chain of that thread the one that these steps are of, to its end? */
+/* The object, without the tags that a frame may have in its pointer. */
+static inline uintptr_t python_code_of(const struct python_step *step)
+{
+	return step->code & ~UINT64_C(3);
+}
+
+static inline bool python_is_shim(const struct python_layout *layout, uintptr_t frame)
+{
+	return layout->division == PYTHON_BY_SHIM &&
+	       python_load(frame + layout->frame_owner, 1) >= PYTHON_OWNER_SHIM;
+}
+
+/* To 3.11. */
+static inline bool python_step_is_equal(const struct python_layout *layout, uintptr_t frame,
+					uintptr_t *cframe, const struct python_step *step)
+{
+	if (python_load(frame + layout->frame_code, 8) != step->code ||
+	    python_load(frame + layout->frame_instruction, layout->instruction_bytes ? 4 : 8) !=
+		    step->instruction)
+		return false;
+	if (layout->division != PYTHON_BY_FLAG)
+		return true;
+	if (!python_load(frame + layout->frame_is_entry, 1))
+		return !step->anchor;
+	if (step->anchor != *cframe)
+		return false;
+	*cframe = python_load(*cframe + layout->cframe_previous, 8);
+	return true;
+}
+
+/* A frame that is not where it was the last time is still the same, unless it is a shim or there was none. */
+static inline bool python_may_be_elsewhere(uintptr_t frame, const struct python_step *step,
+					   const struct python_step *end)
+{
+	return frame && step < end && step->owner < PYTHON_OWNER_SHIM;
+}
+
+/*
+ * From 3.12 on. A frame most often is where it was the last time. Once that is known it is looked at there,
+ * rather than where the pointer leads to, which is the same: so a processor, which guesses that it will be right, need
+ * not wait for one frame to look at the next.
+ */
+static inline bool python_steps_with_shims_are_equal(const struct python_runtime *python,
+						     const struct python_thread *thread,
+						     uintptr_t *first_frame,
+						     struct python_step *step,
+						     const struct python_step *end)
+{
+	/* (Fetched once: the compiler would do so each time.) */
+	const uintptr_t owner_at = python->layout.frame_owner, code_at = python->layout.frame_code,
+			instruction_at = python->layout.frame_instruction,
+			previous_at = python->layout.frame_previous;
+	uintptr_t cframe, frame, *last_time = first_frame,
+				 pointer = python_first_frame(&python->layout, thread, &cframe);
+
+	for (uint32_t unasked = 0;; step++) {
+		frame = *last_time;
+		__asm__("" : "+r"(frame)); /* or the compiler would use the pointer */
+		if (__builtin_expect(pointer != *last_time, 0)) {
+			if (!python_may_be_elsewhere(pointer, step, end))
+				return false;
+			*last_time = frame = pointer;
+		}
+		if (step == end)
+			return !frame;
+		if (++unasked % PYTHON_STEPS_UNASKED == 0 &&
+		    python_is_finalizing(python, thread->state))
+			return false;
+		if ((python_load(frame + code_at, 8) ^ step->code) |
+		    (python_load(frame + instruction_at, 8) ^ step->instruction) |
+		    (python_load(frame + owner_at, 1) ^ step->owner))
+			return false;
+		pointer = python_load(frame + previous_at, 8);
+		last_time = &step->behind;
+	}
+}
+
+/* Is the chain of that thread the one that these steps are of, to its end? It began at *first_frame the last time. */
 static inline bool python_steps_are_equal(const struct python_runtime *python,
 					  const struct python_thread *thread,
-					  const struct python_step *steps, uint32_t step_count)
+					  uintptr_t *first_frame, struct python_step *steps,
+					  uint32_t step_count)
 {
 	const struct python_layout *layout = &python->layout;
-	uintptr_t cframe, frame = python_first_frame(layout, thread, &cframe);
+	uintptr_t cframe, frame;
 
+	if (__builtin_expect(layout->division == PYTHON_BY_SHIM, 1))
+		return python_steps_with_shims_are_equal(python, thread, first_frame, steps,
+							 steps + step_count);
+	frame = python_first_frame(layout, thread, &cframe);
 	for (uint32_t i = 0; i < step_count; i++) {
 		if (i % PYTHON_STEPS_UNASKED == PYTHON_STEPS_UNASKED - 1 &&
 		    python_is_finalizing(python, thread->state))
@@ -74,6 +141,23 @@ static inline bool python_steps_are_equal(const struct python_runtime *python,
 		frame = python_load(frame + layout->frame_previous, 8);
 	}
 	return !frame;
+}
+
+/* Where the chain leads through the same code objects, these are there to be looked at: is each the one that it was? */
+static inline bool python_versions_are_equal(const struct python_layout *layout,
+					     const struct python_step *steps, uint32_t step_count)
+{
+	const uintptr_t version_at = layout->code_version;
+	uint32_t difference = 0;
+
+	for (uint32_t i = 0; i < step_count && version_at; i++) {
+		uintptr_t at = python_code_of(&steps[i]) + version_at;
+
+		/* (Of a shim the same with itself.) */
+		at = steps[i].owner < PYTHON_OWNER_SHIM ? at : (uintptr_t)&steps[i].version;
+		difference |= steps[i].version ^ (uint32_t)python_load(at, 4);
+	}
+	return !difference;
 }
 
 /* What a frame's code and instruction come to, after those of the frames further in. */
@@ -90,8 +174,7 @@ static inline uint64_t python_frame_key(const struct python_layout *layout, uint
 {
 	if (!frame)
 		return python_path_key(key, 0, 1);
-	if (layout->division == PYTHON_BY_SHIM &&
-	    python_load(frame + layout->frame_owner, 1) >= PYTHON_OWNER_SHIM)
+	if (python_is_shim(layout, frame))
 		return python_path_key(key, 0, 0);
 	return python_path_key(
 		key, python_load(frame + layout->frame_code, 8),

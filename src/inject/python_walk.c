@@ -20,6 +20,7 @@ void python_walk_none(struct python_walk *walk)
 	walk->frame_count = walk->code_count = walk->flags = walk->code_part_bytes = 0;
 	walk->step_count = walk->input_count = walk->run_count = walk->copy_count = 0;
 	walk->is_unreadable = walk->is_unplaced = walk->is_missing = false;
+	walk->first_frame = 0;
 	walk->hash = 0;
 	walk->inputs_complete = true;
 }
@@ -150,24 +151,21 @@ static bool open_lines(struct python_walk *walk, struct python_code *code, bool 
 	return true;
 }
 
-/* A code object (it is one) that is not known yet, at the end of the code part. */
-static enum step add_code(struct python_walk *walk, uintptr_t address)
+/* A code object (it is one) that is not known yet, at the end of the code part. Its version stands for all of
+ * it, if it has one: there may have been four billion before. */
+static enum step add_code(struct python_walk *walk, uintptr_t address, uint32_t version)
 {
 	const struct python_layout *layout = &walk->python->layout;
 	struct xt_python_code *part = (void *)(walk->code_part + walk->code_part_bytes);
 	struct python_code *code = &walk->codes[walk->code_count];
-	uint64_t version = 0, name, file, first_line;
+	uint64_t name, file, first_line;
 	size_t bytes;
-	bool is_input;
+	bool is_input = !version;
 
 	if (walk->code_count == XT_PYTHON_CODES_MAX ||
 	    PYTHON_CODE_PART_BYTES - walk->code_part_bytes <
 		    sizeof(*part) + PYTHON_NAME_BYTES_MAX + PYTHON_FILE_BYTES_MAX + 8)
 		return STEP_FULL;
-	if (layout->code_version &&
-	    !python_look(walk, address + layout->code_version, 4, true, &version))
-		return STEP_FAILED;
-	is_input = !version; /* 0: there were four billion before */
 	*code = (struct python_code){.address = address};
 	if (!python_look(walk, address + layout->code_first_line, 4, is_input, &first_line) ||
 	    !python_look(walk, address + layout->code_name, 8, is_input, &name) ||
@@ -190,7 +188,8 @@ static enum step add_code(struct python_walk *walk, uintptr_t address)
 }
 
 /* Most often the one that was added last: code that calls itself. */
-static enum step find_code(struct python_walk *walk, uintptr_t address, uint32_t *index_out)
+static enum step find_code(struct python_walk *walk, uintptr_t address, uint32_t version,
+			   uint32_t *index_out)
 {
 	for (uint32_t i = walk->code_count; i-- > 0;)
 		if (walk->codes[i].address == address) {
@@ -198,7 +197,7 @@ static enum step find_code(struct python_walk *walk, uintptr_t address, uint32_t
 			return STEP_ON;
 		}
 	*index_out = walk->code_count;
-	return add_code(walk, address);
+	return add_code(walk, address, version);
 }
 
 static bool line_of(struct python_walk *walk, struct python_code *code, int64_t offset,
@@ -273,30 +272,47 @@ static bool is_complete(struct python_walk *walk, uintptr_t frame, uintptr_t cod
 	       python_look(walk, code + layout->code_first_traceable, 4, true, &first);
 }
 
-static enum step add_frame(struct python_walk *walk, uintptr_t frame, struct python_step *taken)
+/* What the step compares of any frame. */
+static bool look_at_frame(struct python_walk *walk, uintptr_t frame, struct python_step *taken)
 {
 	const struct python_layout *layout = &walk->python->layout;
+
+	return python_look(walk, frame + layout->frame_code, 8, false, &taken->code) &&
+	       python_look(walk, frame + layout->frame_instruction,
+			   layout->instruction_bytes ? 4 : 8, false, &taken->instruction);
+}
+
+static bool look_at_version(struct python_walk *walk, struct python_step *taken)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	uint64_t version = 0;
+
+	if (layout->code_version &&
+	    !python_look(walk, python_code_of(taken) + layout->code_version, 4, false, &version))
+		return false;
+	taken->version = (uint32_t)version;
+	return true;
+}
+
+static enum step add_frame(struct python_walk *walk, uintptr_t frame, struct python_step *taken)
+{
 	struct xt_python_frame *out = &walk->frames[walk->frame_count];
 	uint32_t code_index;
-	uint64_t code;
+	uintptr_t code;
 	int64_t offset;
 	bool complete;
 	enum step step;
 
 	if (walk->frame_count == XT_PYTHON_FRAMES_MAX)
 		return STEP_FULL;
-	if (!python_look(walk, frame + layout->frame_code, 8, false, &taken->code) ||
-	    !python_look(walk, frame + layout->frame_instruction, layout->instruction_bytes ? 4 : 8,
-			 false, &taken->instruction))
-		return STEP_FAILED;
-	code = taken->code & ~UINT64_C(3); /* without tags */
-	if (!python_is_a(walk, code, "code") ||
+	code = python_code_of(taken);
+	if (!python_is_a(walk, code, "code") || !look_at_version(walk, taken) ||
 	    !instruction_offset(walk, frame, code, taken->instruction, &offset) ||
 	    !is_complete(walk, frame, code, offset, &complete))
 		return STEP_FAILED;
 	if (!complete)
 		return STEP_ON;
-	step = find_code(walk, code, &code_index);
+	step = find_code(walk, code, taken->version, &code_index);
 	if (step != STEP_ON)
 		return step;
 	if (!line_of(walk, &walk->codes[code_index], offset, &out->line))
@@ -370,6 +386,7 @@ static void place_each(struct python_walk *walk, const struct stack_walk *native
 
 /* Is the frame the outermost of a run, or none of any code? */
 struct mark {
+	uint32_t owner;
 	bool is_shim;
 	bool is_entry;
 };
@@ -379,10 +396,11 @@ static bool read_mark(struct python_walk *walk, uintptr_t frame, struct mark *ma
 	const struct python_layout *layout = &walk->python->layout;
 	uint64_t value = 0;
 
-	*mark = (struct mark){false, false};
+	*mark = (struct mark){0};
 	if (layout->division == PYTHON_BY_SHIM) {
 		if (!python_look(walk, frame + layout->frame_owner, 1, false, &value))
 			return false;
+		mark->owner = (uint32_t)value;
 		mark->is_shim = value >= PYTHON_OWNER_SHIM;
 	} else if (layout->division == PYTHON_BY_FLAG) {
 		if (!python_look(walk, frame + layout->frame_is_entry, 1, false, &value))
@@ -404,17 +422,18 @@ static enum step take_step(struct python_walk *walk, uintptr_t frame, uintptr_t 
 	if (walk->step_count == PYTHON_STEPS_MAX)
 		return STEP_FULL;
 	*taken = (struct python_step){0};
-	if (frame % 8 || !read_mark(walk, frame, &mark))
+	if (frame % 8 || !read_mark(walk, frame, &mark) || !look_at_frame(walk, frame, taken))
 		return STEP_FAILED;
+	taken->owner = mark.owner;
 	if (!mark.is_shim)
 		step = add_frame(walk, frame, taken);
 	if (step != STEP_ON)
 		return step;
 	walk->step_count++;
-	if (mark.is_shim || mark.is_entry) {
-		taken->anchor = mark.is_shim ? frame : *cframe;
-		end_run(walk, native, taken->anchor, activations);
-	}
+	if (mark.is_entry)
+		taken->anchor = *cframe;
+	if (mark.is_shim || mark.is_entry)
+		end_run(walk, native, mark.is_shim ? frame : *cframe, activations);
 	if (mark.is_entry &&
 	    !python_look(walk, *cframe + layout->cframe_previous, 8, false, cframe))
 		return STEP_FAILED;
@@ -425,17 +444,22 @@ static enum step walk_frames(struct python_walk *walk, const struct stack_walk *
 			     uint32_t *activations)
 {
 	const struct python_layout *layout = &walk->python->layout;
-	uint64_t frame = walk->thread.innermost, cframe = frame;
+	uint64_t frame = walk->thread.innermost, behind = 0, cframe = frame;
 	enum step step = STEP_ON;
 
 	if (layout->state_cframe &&
 	    !python_look(walk, cframe + layout->cframe_frame, 8, false, &frame))
 		return STEP_FAILED;
+	walk->first_frame = frame;
 	while (frame && step == STEP_ON && !walk->is_elsewhere) {
 		step = take_step(walk, frame, &cframe, native, activations);
-		if (step == STEP_ON &&
-		    !python_look(walk, frame + layout->frame_previous, 8, false, &frame))
+		if (step != STEP_ON)
+			break;
+		if (!python_look(walk, frame + layout->frame_previous, 8, false, &behind))
 			step = STEP_FAILED;
+		else if (layout->division == PYTHON_BY_SHIM)
+			walk->steps[walk->step_count - 1].behind = behind;
+		frame = behind;
 	}
 	if (step != STEP_ON) /* the steps do not lead to the end */
 		walk->inputs_complete = false;

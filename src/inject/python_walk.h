@@ -4,8 +4,8 @@
  *
  * The thread is inside a call, so its frames stand still: they are read as plain memory. As with
  * the walk of the native stack (stack_walk.h), what was read is kept: where it is all equal again, a
- * walk would find the same frames. These are the steps along the frames (python_steps.h), and of
- * each code object what identifies it, as another may have been made at its address since: its
+ * walk would find the same frames. These are the steps along the frames (python_steps.h) with, of
+ * each code object, what identifies it, as another may have been made at its address since: its
  * version, or where it has none, the texts that were taken from it.
  *
  * Each frame is run by an activation of the interpreter's loop, which is a frame of the native
@@ -69,6 +69,7 @@ struct python_walk {
 	 * none of it is the interpreter's, so no Python is, whatever the thread's state says. */
 	uint32_t stack_bytes;
 	uint64_t hash;
+	uintptr_t first_frame; /* where the steps begin */
 	struct python_step steps[PYTHON_STEPS_MAX];
 	uint32_t step_count;
 	struct python_input inputs[PYTHON_INPUTS_MAX];

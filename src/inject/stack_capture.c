@@ -148,10 +148,10 @@ static __attribute__((noinline)) uint32_t define_stack(struct lane *lane,
 static __attribute__((noinline)) uint32_t
 audit_stack(struct lane *lane, struct memo_variant *variant, const struct origin *origin)
 {
-	if (!walk_both(lane, origin) || lane->python.thread.state != variant->thread.state)
+	if (!walk_both(lane, origin) || lane->python.thread.state != variant->state)
 		return variant->slot;
 	lane_count_up(lane, XT_RING_STACK_AUDITS);
-	if (stack_memo_hash(&lane->walk, &lane->python) == variant->frames_hash)
+	if (stack_memo_hash(&lane->walk, &lane->python) == stack_memo_variant_hash(variant))
 		return variant->slot;
 	lane_count_up(lane, XT_RING_STACK_MISMATCHES);
 	stack_memo_drop(&lane->memo, variant);

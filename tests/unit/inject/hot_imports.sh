@@ -8,6 +8,7 @@ shift
 allowed='
 clock_gettime
 memcpy
+memmove
 memset
 __memcpy_chk
 __stack_chk_fail
@@ -38,6 +39,11 @@ stack_memo_clear
 stack_memo_drop
 stack_memo_fetch_expected
 stack_memo_find
+stack_memo_have_room
+stack_memo_make_room
+stack_memo_place_entry
+stack_memo_place_variant
+stack_memo_variant_hash
 stack_modules_clear
 stack_modules_define
 stack_walk

@@ -92,7 +92,7 @@ static void test_claimed_clean(void **unused)
 {
 	struct lane *lane = lane_of_a_thread();
 	uint32_t thread_id = lane->ring->thread_id;
-	uint64_t clears = lane->memo.clears;
+	uint64_t epoch = lane->memo.epoch;
 
 	(void)unused;
 	assert_true(lane->memo.slot_count > 0);
@@ -101,7 +101,7 @@ static void test_claimed_clean(void **unused)
 	assert_ptr_equal(lane_of_a_thread(), lane);
 	assert_int_equal(lane->ring->open_count, 0);
 	assert_true(lane->ring->thread_id > thread_id);
-	assert_int_equal(lane->memo.clears, clears + 1); /* stacks at the same addresses */
+	assert_int_equal(lane->memo.epoch, epoch + 1); /* stacks at the same addresses */
 	assert_int_equal(lane->memo.slot_count, 1);
 }
 
