@@ -19,6 +19,8 @@ SIZES = (1_000_000, 10_000_000, 100_000_000)
 EXITS = 9
 STARTUPS = 400
 RATE = 1_000_000
+LOGS = 8  # that are merged together
+LOG_ROUNDS = 5
 
 # What xtrace-merge is asked for; the first is measured at every size.
 OUTPUTS = (
@@ -46,6 +48,7 @@ class Suite:
             ("Python frames", self.python_frames),
             ("log", self.log),
             ("merge", self.merge),
+            ("several logs", self.several_logs),
             ("start", self.start),
             ("process", self.process),
         )
@@ -146,6 +149,35 @@ class Suite:
             os.unlink(path)
         self.content["merge"] = results
         self.show("The merge, by CPU time", rows)
+
+    def several_logs(self, directory):
+        """What --jobs saves, by the clock: in turns, round after round."""
+        launches = max(20_000, self.sizes[-1] // LOGS)
+        paths = []
+        for seed in range(1, LOGS + 1):
+            paths.append(os.path.join(directory, f"{seed}.xtr"))
+            self.program("bench_log_generator", paths[-1], launches, 4, 6, seed, limit_s=300)
+        jobs = [1]
+        while jobs[-1] * 2 <= min(LOGS, max(2, os.cpu_count() or 1)):
+            jobs.append(jobs[-1] * 2)
+        runs = {count: [] for count in jobs}
+        for _ in range(1 if self.options.quick else LOG_ROUNDS):
+            for count in jobs:
+                runs[count].append(children.run(
+                    [self.places.merge, "--quiet", "--jobs", str(count), "--folded", "/dev/null",
+                     *paths], 300, watch_peak=True))
+        rows = [[f"{LOGS} logs of {launches:,} launches", "wall s", "to one job", "CPU s", "peak MiB"]]
+        for count in jobs:
+            ratios = [run.wall_s / one.wall_s for run, one in zip(runs[count], runs[1])]
+            rows.append([f"--jobs {count}",
+                         tables.with_spread([run.wall_s for run in runs[count]]),
+                         tables.with_spread(ratios),
+                         tables.number(tables.median([run.cpu_s for run in runs[count]])),
+                         tables.number(max(run.peak_kib or 0 for run in runs[count]) / 1024)])
+        self.content["several logs"] = {
+            count: [{"wall_s": run.wall_s, "cpu_s": run.cpu_s, "peak_kib": run.peak_kib}
+                    for run in runs[count]] for count in jobs}
+        self.show("Several logs at a time, to folded stacks", rows)
 
     def start(self, _directory):
         times = 10 if self.options.quick else STARTUPS

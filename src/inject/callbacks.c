@@ -49,7 +49,7 @@ static uint32_t slot_epoch(const struct lane *lane, uint32_t slot)
 #define CALL_IS_SKIPPED UINT64_C(0x78747261636521)
 
 /* What the GPU does for it will be left out by its correlation id. */
-static void call_skip(struct lane *lane, const struct cupti_callback_data *data)
+static RARELY void call_skip(struct lane *lane, const struct cupti_callback_data *data)
 {
 	struct xt_record_skip *record = ring_reserve_or_wait(lane, sizeof(*record));
 
@@ -190,7 +190,7 @@ static void call_exit(struct lane *lane, uint32_t api, const struct cupti_callba
 
 /* A CUPTI that has no ids is no loss: then the work of graphs belongs to the graph's launch. One
  * that has, and fails, is. */
-static bool node_id_of(struct lane *lane, void *node, uint64_t *id)
+static RARELY bool node_id_of(struct lane *lane, void *node, uint64_t *id)
 {
 	if (!cupti.cuptiGetGraphNodeId)
 		return false;
@@ -202,7 +202,7 @@ static bool node_id_of(struct lane *lane, void *node, uint64_t *id)
 }
 
 /* All of the record but its head and time is given. */
-static void commit_node(struct lane *lane, const struct xt_record_node *node)
+static RARELY void commit_node(struct lane *lane, const struct xt_record_node *node)
 {
 	struct xt_record_node *record;
 
@@ -220,7 +220,7 @@ static void commit_node(struct lane *lane, const struct xt_record_node *node)
 }
 
 /* Some nodes start and are never made: the oldest gives way. */
-static void node_starts(struct lane *lane, const struct cupti_graph_data *graph)
+static RARELY void node_starts(struct lane *lane, const struct cupti_graph_data *graph)
 {
 	struct starting_node *place = &lane->starting[0];
 
@@ -231,7 +231,7 @@ static void node_starts(struct lane *lane, const struct cupti_graph_data *graph)
 }
 
 /* A clone is told of as made, and then as cloned. */
-static uint32_t node_type(struct lane *lane, const struct cupti_graph_data *graph)
+static RARELY uint32_t node_type(struct lane *lane, const struct cupti_graph_data *graph)
 {
 	for (uint32_t i = 0; i < LANE_STARTING_NODES; i++) {
 		if (!lane->starting[i].order || lane->starting[i].node != graph->node)
@@ -247,8 +247,9 @@ static uint32_t node_type(struct lane *lane, const struct cupti_graph_data *grap
  * A graph node was made by this thread, or cloned from another. The stack is the one of the call
  * that made it: a launch under capture, or one that adds a node.
  */
-static void graph_node(struct lane *lane, uint32_t cbid, const struct cupti_resource_data *data,
-		       const struct caller_regs *regs)
+static RARELY void graph_node(struct lane *lane, uint32_t cbid,
+			      const struct cupti_resource_data *data,
+			      const struct caller_regs *regs)
 {
 	const struct cupti_graph_data *graph = data->descriptor;
 	bool cloned = cbid == XT_CUPTI_RESOURCE_GRAPHNODE_CLONED;
@@ -265,7 +266,7 @@ static void graph_node(struct lane *lane, uint32_t cbid, const struct cupti_reso
 	commit_node(lane, &node);
 }
 
-static uint64_t graph_id_of(void *graph)
+static RARELY uint64_t graph_id_of(void *graph)
 {
 	uint32_t id = 0;
 
@@ -279,8 +280,9 @@ static uint64_t graph_id_of(void *graph)
  * one executable graph or, so that it comes with what is made of the graph later, in the graph; or
  * all nodes of an executable graph are of whom those of another graph are.
  */
-static void graph_node_set(struct lane *lane, uint32_t use, const struct cupti_callback_data *data,
-			   const struct caller_regs *regs)
+static RARELY void graph_node_set(struct lane *lane, uint32_t use,
+				  const struct cupti_callback_data *data,
+				  const struct caller_regs *regs)
 {
 	void *const *arguments = data->function_params;
 	struct xt_record_node node = {.node_type = XT_NODE_CHANGED};
@@ -303,7 +305,7 @@ static void graph_node_set(struct lane *lane, uint32_t use, const struct cupti_c
 }
 
 /* The program says what of it is to be recorded. No call is left out outside of the times told. */
-static void switch_recording(struct lane *lane, bool is_on)
+static RARELY void switch_recording(struct lane *lane, bool is_on)
 {
 	struct xt_record_switch *record;
 
@@ -321,7 +323,8 @@ static void switch_recording(struct lane *lane, bool is_on)
 	ring_commit(lane, sizeof(*record));
 }
 
-static void profiler_call(struct lane *lane, uint32_t api, const struct cupti_callback_data *data)
+static RARELY void profiler_call(struct lane *lane, uint32_t api,
+				 const struct cupti_callback_data *data)
 {
 	enum profiler_call call = profiler_call_of(api);
 
@@ -352,7 +355,8 @@ static void api_call(struct lane *lane, uint32_t api, const struct cupti_callbac
 }
 
 /* What is not recorded counts when it returns. */
-static bool counts_as_call(uint32_t domain, uint32_t cbid, const struct cupti_callback_data *data)
+static RARELY bool counts_as_call(uint32_t domain, uint32_t cbid,
+				  const struct cupti_callback_data *data)
 {
 	return domain != XT_CUPTI_CB_DOMAIN_RESOURCE && data->site == XT_CUPTI_API_EXIT &&
 	       !was_skipped(data) && profiler_call_of(domain << 16 | cbid) == PROFILER_NONE &&

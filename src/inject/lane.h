@@ -16,6 +16,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "inject/stack_memo.h"
@@ -41,21 +42,22 @@ struct starting_node {
 enum lane_state { LANE_FREE = 1, LANE_CLAIMED = 2 };
 
 struct lane {
-	/* The owner's. */
+	/* The owner's; what each call reads and writes is the first two lines of the cache. */
 	struct xt_ring_header *ring;
 	uint8_t *data;
-	uint32_t window; /* bytes of data[] in use: what is behind has no memory yet */
 	uint64_t write_pos;
 	uint64_t free_pos_seen;	 /* a free_pos read earlier: there is at least this much room */
+	uint64_t rare_ns;	 /* spent in walks and waiting, all of it */
+	uint32_t window;	 /* bytes of data[] in use: what is behind has no memory yet */
 	uint32_t hits_unaudited; /* memo hits since the last that was checked */
-	uint64_t gave_up_at;	 /* free_pos + 1 when waiting for room was in vain; 0: never */
-	bool is_idle;		 /* not inside a callback, which is not entered again */
 	uint32_t memo_epoch;
 	atomic_uint
 		memo_epoch_wanted; /* the writer asks for a new definition of all slots; rarely */
-	struct stack_memo memo;	   /* what a hit reads of it stands first */
-	uint64_t rare_ns;	   /* spent in walks and waiting, all of it */
-	uint64_t timed_ns;	   /* spent in those calls that were timed, without that */
+	bool is_idle;		   /* not inside a callback, which is not entered again */
+	struct stack_memo memo
+		__attribute__((aligned(64))); /* what a hit reads of it stands first */
+	uint64_t gave_up_at; /* free_pos + 1 when waiting for room was in vain; 0: never */
+	uint64_t timed_ns;   /* spent in those calls that were timed, without that */
 	uint64_t timed_count;
 	uint64_t unsampled_count; /* calls whose stack was not taken, by chance */
 	uint32_t chance;	  /* sampling.h */
@@ -83,6 +85,8 @@ struct lane {
 	uint32_t slot_module_id[XT_MODULE_SLOT_COUNT]; /* likewise */
 	bool modules_changed;			       /* slot_module_id differs from the ring's */
 };
+
+_Static_assert(offsetof(struct lane, memo) == 64, "what a call needs of a lane is one line");
 
 /* The calling thread's lane, or NULL. */
 extern _Thread_local struct lane *thread_lane __attribute__((tls_model("initial-exec")));

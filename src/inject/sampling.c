@@ -4,6 +4,8 @@
  */
 #include "inject/sampling.h"
 
+#include "inject/hot_state.h"
+
 #define PERIOD_NS      UINT64_C(100000000)
 #define HOLD_PERIODS   2  /* after a change: the next ones show what it brought */
 #define BACK_PERIODS   10 /* so long must there be room before more stacks are taken again */
@@ -11,7 +13,7 @@
 #define FAR_BEYOND     4 /* times the limit: two steps at once */
 #define TIMED_COUNT_OK 8 /* fewer say nothing */
 
-atomic_uint sampling_shift;
+HOT_STATE atomic_uint sampling_shift;
 
 struct sums {
 	uint64_t rare_ns;
