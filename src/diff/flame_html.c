@@ -49,11 +49,14 @@ static void add_sides(cJSON *parent, const struct diff_result *result)
 	for (int s = 0; s < SIDES; s++) {
 		cJSON *side = add_object(list);
 		const struct run_profile *run = NULL;
+		char argument[ARGUMENT_BYTES];
 
 		for (size_t r = 0; r < c->run_count && !run; r++)
 			if ((int)c->runs[r].side == s && !c->runs[r].is_history)
 				run = c->runs[r].profile;
-		cJSON_AddStringToObject(side, "argument", result->arguments[s]);
+		cJSON_AddStringToObject(
+			side, "argument",
+			format_argument(argument, sizeof(argument), result->arguments[s]));
 		cJSON_AddNumberToObject(side, "run_count", (double)c->side_counts[s]);
 		if (!run)
 			continue;
@@ -96,12 +99,19 @@ static void add_row(cJSON *list, const struct comparison_row *row, uint32_t node
 	const struct profile_entry *entry = changes_entry(row);
 	char change[CHANGE_BYTES], interval[INTERVAL_BYTES];
 	cJSON *object = add_object(list), *frames;
+	const char *places[CHANGES_PLACES];
+	size_t count = 0;
 
 	cJSON_AddStringToObject(object, "level", level_specs[row->level].word);
 	cJSON_AddStringToObject(object, "unit", units[row->unit]);
 	frames = cJSON_AddArrayToObject(object, "frames");
 	for (uint32_t f = 0; f < entry->frame_count; f++)
 		cJSON_AddItemToArray(frames, cJSON_CreateString(entry->frames[f]));
+	if (level_specs[row->level].has_frames)
+		count = changes_places(entry, places);
+	frames = cJSON_AddArrayToObject(object, "places");
+	for (size_t p = 0; p < count; p++)
+		cJSON_AddItemToArray(frames, cJSON_CreateString(places[p]));
 	if (node)
 		cJSON_AddNumberToObject(object, "node", node);
 	add_known(object, "base", effect->base);

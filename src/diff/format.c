@@ -157,12 +157,25 @@ char *format_row(const struct comparison_row *row, size_t columns_max)
 	return text;
 }
 
-/* "more often: 12 -> 13" */
+const char *format_argument(char *out, size_t out_bytes, const char *argument)
+{
+	size_t length = strcspn(argument, ","), others = 0;
+
+	for (const char *at = argument + length; *at; at++)
+		others += *at == ',' && at[1] && at[1] != ',';
+	if (others)
+		snprintf(out, out_bytes, "%.*s and %zu more", (int)length, argument, others);
+	else
+		snprintf(out, out_bytes, "%.*s", (int)length, argument);
+	return out;
+}
+
+/* "more often: 12 to 13" */
 static size_t put_counts(char *out, size_t out_bytes, const struct effect *count)
 {
 	char base[AMOUNT_BYTES], new[AMOUNT_BYTES];
 	int length =
-		snprintf(out, out_bytes, ": %s -> %s", format_amount(base, UNIT_COUNT, count->base),
+		snprintf(out, out_bytes, ": %s to %s", format_amount(base, UNIT_COUNT, count->base),
 			 format_amount(new, UNIT_COUNT, count->new));
 
 	return length > 0 ? (size_t)length : 0;
@@ -193,6 +206,10 @@ const char *format_change(char *out, size_t out_bytes, const struct comparison_r
 		/* More in all says nothing besides more often or slower. */
 		/* (Bytes are no faster, and their pieces no more often.) */
 		if (row->unit == UNIT_BYTES && words[i].change & NOT_OF_BYTES)
+			continue;
+		/* (A total of more pieces has others, too: what one takes in the mean says nothing.) */
+		if (row->level == LEVEL_TOTAL && row->change & OF_COUNTS &&
+		    words[i].change & (CHANGE_SLOWER | CHANGE_FASTER))
 			continue;
 		if (!(row->change & words[i].change) ||
 		    (words[i].change & (CHANGE_MORE | CHANGE_LESS) && used))

@@ -27,7 +27,12 @@ enum unit format_unit(const struct comparison_row *row, enum metric metric);
  * "matmul < forward (model.py:12) < step (train.py:80)". To be freed; NULL if memory ran out. */
 char *format_row(const struct comparison_row *row, size_t columns_max);
 
-/* "slower, more often": what changed, or "". */
+#define ARGUMENT_BYTES 256
+
+/* What the user called a side, short: "base.1 and 4 more". Cut if there is no room. */
+const char *format_argument(char *out, size_t out_bytes, const char *argument);
+
+/* "slower, more often: 12 to 13": what changed, or "". */
 const char *format_change(char *out, size_t out_bytes, const struct comparison_row *row);
 
 #endif

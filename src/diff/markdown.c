@@ -312,13 +312,15 @@ static void put_side(FILE *file, const struct diff_result *result, enum side sid
 {
 	const struct comparison *c = result->comparison;
 	const struct run_profile *run = NULL;
+	char argument[ARGUMENT_BYTES];
 
 	for (size_t r = 0; r < c->run_count && !run; r++)
 		if (c->runs[r].side == side && !c->runs[r].is_history)
 			run = c->runs[r].profile;
 	fprintf(file, "- %s: %zu run%s of ", side == SIDE_BASE ? "base" : "new",
 		c->side_counts[side], c->side_counts[side] == 1 ? "" : "s");
-	put_code(file, result->arguments[side], 200);
+	put_code(file, format_argument(argument, sizeof(argument), result->arguments[side]),
+		 sizeof(argument));
 	if (run) {
 		fputs(", ", file);
 		put_code(file, run->program, NAME_COLUMNS);

@@ -39,17 +39,13 @@ static void put_runs(const struct text *t)
 	for (int s = 0; s < SIDES; s++) {
 		const struct run_set *set = &t->result->sets[s];
 
-		const char *argument = t->result->arguments[s], *comma = strchr(argument, ',');
-		size_t count = 0, others = 0;
+		char argument[ARGUMENT_BYTES];
+		size_t count = 0;
 
 		for (size_t i = 0; i < set->count; i++)
 			count += !set->runs[i]->history;
-		for (const char *at = comma; at; at = strchr(at + 1, ','))
-			others++;
-		fprintf(t->out, "%-4s  %zu run%s  %.*s", names[s], count, count == 1 ? " " : "s",
-			comma ? (int)(comma - argument) : (int)strlen(argument), argument);
-		if (others)
-			fprintf(t->out, " and %zu more", others);
+		fprintf(t->out, "%-4s  %zu run%s  %s", names[s], count, count == 1 ? " " : "s",
+			format_argument(argument, sizeof(argument), t->result->arguments[s]));
 		if (set->count > count)
 			fprintf(t->out, ", and %zu older for their noise", set->count - count);
 		fputc('\n', t->out);

@@ -146,18 +146,16 @@ function Head({ comparison }: { comparison: Comparison }) {
 	);
 }
 
-function PathText({ frames }: { frames: string[] }) {
-	const last = frames.length - 1;
+function PathText({ row }: { row: ComparisonRow }) {
+	const last = row.frames.length - 1;
+	const others = row.places.length ? row.places : row.frames.slice(0, last).reverse();
 
 	return (
 		<span class="path">
-			<b>{shortName(frames[last])}</b>
-			{frames
-				.slice(0, last)
-				.reverse()
-				.map((frame) => (
-					<span> ‹ {frame}</span>
-				))}
+			<b>{shortName(row.frames[last])}</b>
+			{others.map((frame) => (
+				<span> ‹ {frame}</span>
+			))}
 		</span>
 	);
 }
@@ -187,7 +185,7 @@ function Changes(props: { id: string; title: string; what: string; rows: Compari
 		{
 			title: isPath ? 'Call path' : 'Name',
 			value: (r) => r.frames.join(';'),
-			show: (r) => <PathText frames={r.frames} />,
+			show: (r) => <PathText row={r} />,
 			isText: true,
 			isMain: true,
 		},

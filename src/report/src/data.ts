@@ -147,6 +147,7 @@ export interface ComparisonRow {
 	level: string;
 	unit: 'ns' | 'bytes' | 'count';
 	frames: string[];
+	places: string[]; /* of the frames, those that say where it is, the innermost first */
 	node?: number; /* in the tree */
 	base?: number;
 	new?: number;

@@ -129,12 +129,15 @@ def check_page(page, paths, document):
             seen[";".join(stack)] = (base, new)
     assert seen == paths
     comparison = head["comparison"]
+    assert [side["argument"] for side in comparison["sides"]] == ["base.0.json and 4 more",
+                                                                  "new.0.json and 4 more"]
     assert comparison["outcome"] == document["outcome"] == "regression"
     assert [rule["rule"] for rule in comparison["rules"]] == [r["rule"] for r in document["rules"]]
     changed = {row["key"] for row in document["rows"] if row["changes"] and row["level"] == "path"
                and (row["value"]["base"] or row["value"]["new"])}
     assert len(changed) == sum(row["level"] == "path" for row in comparison["paths"])
     for row in comparison["paths"]:
+        assert row["places"] and set(row["places"]) <= set(row["frames"][:-1]), row
         depth = columns["node.depth"][row["node"] - 1]
         assert depth == len(row["frames"])
         assert head["names"][columns["node.name"][row["node"] - 1]] == row["frames"][-1]
