@@ -16,6 +16,8 @@
 #include "merge/grow.h"
 #include "merge/text.h"
 
+#define STUB "__device_stub_"
+
 /* Parts of the paths of files that are not the user's: of Python, of C++ and the system, of CUDA and what
  * comes with it wherever it is unpacked, and what compilers write themselves. */
 static const char *const library_paths[] = {
@@ -111,6 +113,51 @@ static int add_address(struct reading *reading, struct finding_place *place, uin
 	return error;
 }
 
+static const char *address_name(const struct reading *reading, const struct stack *stack, size_t f)
+{
+	uint32_t a = reading->process.addresses->by_frame[stack->first_frame + f];
+
+	return names_text(&reading->model->names, reading->process.addresses->list[a].name, NULL);
+}
+
+/*
+ * nvcc makes a function of each kernel, which has the kernel's name and its first line and calls a stub
+ * that is named after it. Is that frame such a function? The line to look at is that of who calls it.
+ */
+static bool is_kernel_itself(const struct reading *reading, const struct stack *stack, size_t f)
+{
+	const char *name = address_name(reading, stack, f);
+	size_t length = strlen(name);
+
+	if (strstr(name, "__wrapper" STUB)) /* which templates have between the two */
+		return true;
+	for (size_t s = 0; s < f && !strncmp(name, "_Z", 2); s++) {
+		const char *stub = strstr(address_name(reading, stack, s), STUB "_Z");
+
+		if (stub && !strncmp(stub + strlen(STUB), name, length))
+			return true;
+	}
+	return false;
+}
+
+/* A native frame, which is no place if the kernel itself is meant. */
+static int add_native(struct reading *reading, struct finding_place *place,
+		      const struct stack *stack, size_t f)
+{
+	struct finding_place before = *place;
+	int error = add_address(reading, place,
+				reading->process.addresses->by_frame[stack->first_frame + f]);
+
+	if (error || !before.frame_count || !is_kernel_itself(reading, stack, f))
+		return error;
+	place->function = before.function;
+	place->file = before.file;
+	place->line = before.line;
+	place->says_line = before.says_line;
+	place->is_own = before.is_own;
+	return 0;
+}
+
 static int add_stack(struct reading *reading, struct finding_place *place, uint32_t id)
 {
 	const struct stack *stack = &reading->model->stacks.rows[id];
@@ -123,9 +170,7 @@ static int add_stack(struct reading *reading, struct finding_place *place, uint3
 		if (frame.kind == MIXED_PYTHON)
 			error = add_python(reading, place, frame.index);
 		else if (frame.kind == MIXED_NATIVE)
-			error = add_address(reading, place,
-					    reading->process.addresses
-						    ->by_frame[stack->first_frame + frame.index]);
+			error = add_native(reading, place, stack, frame.index);
 	}
 	return error;
 }

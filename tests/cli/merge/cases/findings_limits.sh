@@ -51,6 +51,9 @@ make by.xtr 'i or print("stack other work shape cudaLaunchKernel"); kernel(t, t 
 for options in "--by device" "--by stream --focus shape|step" "--hide step|shape"; do
 	show by.xtr --finding gpu-idle=off $options
 done
+echo "-- what nvcc makes of a kernel is not who launches it"
+make stub.xtr 'i or print("stack kernel main step _Z4tinyPf _Z23__device_stub__Z4tinyPfPf cudaLaunchKernel\nstack template main step _Z5scaleIfEvPT_S0_ _Z28__wrapper__device_stub_scaleIfEvRPT_RS0_ _ZL32__device_stub__Z5scaleIfEvPT_S0_Pff cudaLaunchKernel"); kernel(t, t + 5000, 45000, 1, "tiny@1", stack=("kernel", "template")[i % 2])'
+show stub.xtr --finding gpu-idle=off
 echo "-- GPUs of two processes: what they do on one is one; runs that follow each other are not compared"
 mkdir two after
 make two/0.xtr 'i or print("meta gpu.0.uuid a"); kernel(t, t + 5000, 90000)'
