@@ -63,6 +63,8 @@ static const struct xt_account {
 	{"stacks.transient", "stacks that could not be memoised"},
 	{"stacks.unsampled", "calls whose stack was not taken, to keep the overhead bound"},
 	{"stacks.lost", "stacks: the ring was full"},
+	{"overhead.beyond_ns",
+	 "time in which the tracer cost more than it may with the fewest stacks"},
 	{"python.stacks", "stacks walked that had Python frames"},
 	{"python.finalizing", "calls while the interpreter shut down: without Python frames"},
 	{"python.unreadable", "stacks whose Python frames could not be read to the end"},

@@ -28,12 +28,15 @@ static void take_module(struct recorder *rec, struct lane *lane,
 	if (record->module_slot >= XT_MODULE_SLOT_COUNT ||
 	    record->build_id_bytes > sizeof(image.build_id))
 		return;
+	lane->modules_changed = true;
+	lane->slot_module_id[record->module_slot] = 0;
+	if (recorder_is_full(rec)) /* no stack will be written that could refer to it */
+		return;
 	memcpy(image.build_id, record->text, record->build_id_bytes);
 	path_bytes = module_path(&image, (const char *)record->text + record->build_id_bytes,
 				 record->path_bytes, path);
 	lane->slot_module_id[record->module_slot] =
 		recorder_module(rec, &image, path, path_bytes, rec->last_scan_ns);
-	lane->modules_changed = true;
 }
 
 /* The XT_MODULE_ID of each frame. False if one is not known: a write failed since it was defined. */
@@ -287,8 +290,10 @@ uint32_t record_calls(struct recorder *rec)
 			continue;
 		if (thread_id != lane->known_thread_id) {
 			lane->known_thread_id = thread_id;
-			rec->threads_seen++;
-			record_thread(rec, lane);
+			if (!recorder_is_full(rec)) {
+				rec->threads_seen++;
+				record_thread(rec, lane);
+			}
 		}
 		end = ring_written(lane);
 		if (end != lane->read_pos)

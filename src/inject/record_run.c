@@ -162,16 +162,23 @@ static void module_loaded(void *context, const struct module *module)
 {
 	struct recorder *rec = context;
 
+	/* (No row will ever refer to it.) */
+	if (recorder_is_full(rec))
+		return;
 	recorder_module(rec, &module->image, module->path, strlen(module->path), rec->last_scan_ns);
 }
 
 static void module_unloaded(void *context, const struct module *module)
 {
 	struct recorder *rec = context;
-	uint32_t id = recorder_module(rec, &module->image, module->path, strlen(module->path),
-				      rec->last_scan_ns);
-	struct xt_table *table = recorder_table(rec, XT_KIND_MODULE_UNLOAD, 0);
+	struct xt_table *table;
+	uint32_t id;
 
+	if (recorder_is_full(rec))
+		return;
+	id = recorder_module(rec, &module->image, module->path, strlen(module->path),
+			     rec->last_scan_ns);
+	table = recorder_table(rec, XT_KIND_MODULE_UNLOAD, 0);
 	if (!table)
 		return;
 	xt_table_put(table, XT_MODULE_UNLOAD_ID, id);
@@ -240,7 +247,8 @@ static void record_switch_why(struct recorder *rec, uint64_t time_ns, bool is_on
 			      enum xt_switch_why why, const char *who)
 {
 	size_t who_bytes = strlen(who);
-	struct xt_table *table = recorder_table(rec, XT_KIND_SWITCH, who_bytes);
+	struct xt_table *table =
+		recorder_is_full(rec) ? NULL : recorder_table(rec, XT_KIND_SWITCH, who_bytes);
 
 	if (!table)
 		return;
@@ -269,7 +277,7 @@ void record_rate(struct recorder *rec)
 
 	if (!sampling_control(rec->limit_percent, now_ns, &one_in))
 		return;
-	table = recorder_table(rec, XT_KIND_STACK_RATE, 0);
+	table = recorder_is_full(rec) ? NULL : recorder_table(rec, XT_KIND_STACK_RATE, 0);
 	if (!table)
 		return;
 	xt_table_put(table, XT_STACK_RATE_TIME_NS, now_ns);
@@ -445,6 +453,7 @@ bool record_account(struct recorder *rec)
 		{"stacks.transient", lanes_sum(XT_RING_STACKS_TRANSIENT)},
 		{"stacks.unsampled", unsampled_count()},
 		{"stacks.lost", lanes_sum(XT_RING_STACKS_LOST)},
+		{"overhead.beyond_ns", sampling_beyond_ns()},
 		{"python.stacks", lanes_sum(XT_RING_PYTHON_STACKS)},
 		{"python.finalizing", lanes_sum(XT_RING_PYTHON_FINALIZING)},
 		{"python.unreadable", lanes_sum(XT_RING_PYTHON_UNREADABLE)},

@@ -27,6 +27,7 @@ static struct {
 	uint64_t lane_seen[LANES_MAX];
 	double call_ns; /* as last known */
 	unsigned hold, room;
+	uint64_t beyond_ns; /* with the fewest stacks, and yet beyond the limit */
 } control;
 
 static uint64_t relaxed(const uint64_t *word)
@@ -132,6 +133,8 @@ bool sampling_control(double limit_percent, uint64_t now_ns, uint32_t *one_in_ou
 	now = look(&active);
 	percent = cost_percent(&now, active, now_ns - control.since_ns);
 	next = control.since_ns ? next_shift(shift, percent, limit_percent) : shift;
+	if (control.since_ns && shift == SAMPLING_SHIFT_MAX && percent > limit_percent)
+		control.beyond_ns += now_ns - control.since_ns;
 	control.since_ns = now_ns;
 	control.before = now;
 	if (next == shift)
@@ -141,4 +144,9 @@ bool sampling_control(double limit_percent, uint64_t now_ns, uint32_t *one_in_ou
 	atomic_store(&sampling_shift, next);
 	*one_in_out = UINT32_C(1) << next;
 	return true;
+}
+
+uint64_t sampling_beyond_ns(void)
+{
+	return control.beyond_ns;
 }

@@ -38,4 +38,7 @@ uint64_t sampling_cost_ns(void);
  * that call CUDA, or less. True if it was changed; then *one_in_out is what it is. */
 bool sampling_control(double limit_percent, uint64_t now_ns, uint32_t *one_in_out);
 
+/* For how long it cost more although no fewer stacks can be taken. Writer thread. */
+uint64_t sampling_beyond_ns(void);
+
 #endif

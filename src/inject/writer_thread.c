@@ -35,6 +35,7 @@
 #define NAMES_AHEAD_NS	    (50 * 1000000)
 #define LOOK_NS		    (250 * 1000000) /* for threads of the program's that are left */
 #define ACCOUNT_NS	    (1000 * 1000000)
+#define SHRINK_NS	    (1000 * 1000000)
 #define ACCOUNT_FULL_NS	    UINT64_C(10000000000)
 #define RING_FLUSH_PERCENT  40
 #define HELD_FLUSH_COUNT    12
@@ -92,15 +93,18 @@ static bool flush_is_due(const struct recorder *rec, uint64_t since_ns, uint32_t
 	       rec->held_count >= HELD_FLUSH_COUNT;
 }
 
-/* A log that is full grows by its account alone. */
-static uint64_t account_period_ns(const struct recorder *rec)
+/* A log that is full grows by its account alone: each time twice as long passes until the next. */
+static uint64_t next_period_ns(const struct recorder *rec, uint64_t period_ns)
 {
-	return recorder_is_full(rec) ? ACCOUNT_FULL_NS : ACCOUNT_NS;
+	if (!recorder_is_full(rec))
+		return ACCOUNT_NS;
+	return period_ns < ACCOUNT_FULL_NS ? ACCOUNT_FULL_NS : 2 * period_ns;
 }
 
 static void run_until_stopped(struct recorder *rec)
 {
 	uint64_t last_flush_ns = monotonic_ns(), last_account_ns = last_flush_ns;
+	uint64_t account_period_ns = ACCOUNT_NS, last_shrink_ns = last_flush_ns;
 	uint64_t last_names_ns = last_flush_ns, last_look_ns = last_flush_ns;
 
 	while (!atomic_load(&threads.stopping)) {
@@ -115,11 +119,15 @@ static void run_until_stopped(struct recorder *rec)
 			record_names_ahead(rec);
 			last_names_ns = now_ns;
 		}
-		if (now_ns - last_account_ns >= account_period_ns(rec)) {
+		if (now_ns - last_account_ns >= account_period_ns) {
+			account_period_ns = next_period_ns(rec, account_period_ns);
 			record_clock(rec);
 			record_account(rec);
-			activity_shrink();
 			last_account_ns = now_ns;
+		}
+		if (now_ns - last_shrink_ns >= SHRINK_NS) {
+			activity_shrink();
+			last_shrink_ns = now_ns;
 		}
 		if (flush_is_due(rec, now_ns - last_flush_ns, ring_percent)) {
 			recorder_flush(rec);

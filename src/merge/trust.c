@@ -92,6 +92,14 @@ static int add_yields(struct trust *trust, const struct run *run)
 			  time);
 }
 
+static uint64_t account(const struct run *run, const char *name)
+{
+	for (size_t a = 0; a < XT_ACCOUNTS; a++)
+		if (!strcmp(xt_accounts[a].name, name))
+			return run->accounts[a];
+	return 0;
+}
+
 static int add_sampling(struct trust *trust, const struct run *run)
 {
 	char time[TIME_BYTES], upto[32] = "";
@@ -110,6 +118,18 @@ static int add_sampling(struct trust *trust, const struct run *run)
 			  run->one_in_min, upto, time, share);
 }
 
+static int add_excess(struct trust *trust, const struct run *run)
+{
+	uint64_t beyond_ns = account(run, "overhead.beyond_ns");
+	char time[TIME_BYTES];
+
+	if (!beyond_ns)
+		return 0;
+	format_time(time, beyond_ns);
+	return add_reason(trust, TRUST_DEGRADED,
+			  "tracing cost more than --max-overhead allows for %s", time);
+}
+
 static int add_reasons(struct trust *trust, const struct run *run)
 {
 	int error = add_losses(trust, run, true);
@@ -120,6 +140,8 @@ static int add_reasons(struct trust *trust, const struct run *run)
 		error = add_yields(trust, run);
 	if (!error)
 		error = add_sampling(trust, run);
+	if (!error)
+		error = add_excess(trust, run);
 	if (!error)
 		error = add_doubts(trust, run);
 	/* Something was warned of that is none of these. */
@@ -149,14 +171,6 @@ static char *word_line(const struct trust *trust)
 		return NULL;
 	}
 	return text;
-}
-
-static uint64_t account(const struct run *run, const char *name)
-{
-	for (size_t a = 0; a < XT_ACCOUNTS; a++)
-		if (!strcmp(xt_accounts[a].name, name))
-			return run->accounts[a];
-	return 0;
 }
 
 /* All accounts whose name begins and goes on so. */

@@ -552,6 +552,47 @@ static void test_lanes_are_retired(void **unused)
 	assert_int_equal(zeros(XT_KIND_CALL, XT_CALL_STACK), 0);
 }
 
+/* ---- a log that is full for long */
+
+static uint64_t flushed_bytes(void)
+{
+	record_calls(&rec);
+	record_modules(&rec);
+	assert_int_equal(recorder_flush(&rec), 0);
+	return xt_writer_file_bytes(rec.writer);
+}
+
+/* Threads and libraries may come and go for months. */
+static void test_full_log_does_not_grow(void **unused)
+{
+	uint64_t bytes, calls = calls_before + 2; /* of the test before */
+	struct lane *lane;
+	void *plugin;
+
+	(void)unused;
+	begin_log();
+	rec.calls.write_failed = calls;
+	flushed_bytes();
+	recording_pause(PAUSED_SIZE);
+	rec.bound.standing = BOUND_STOPPED;
+	bytes = flushed_bytes();
+	for (int i = 0; i < 3; i++) {
+		plugin = dlopen(PLUGIN_B, RTLD_NOW);
+		assert_non_null(plugin);
+		lane = run_thread(false);
+		assert_int_equal(flushed_bytes(), bytes);
+		assert_int_equal(dlclose(plugin), 0);
+		record_switch(&rec, 1, i % 2);
+		wait_for_retirement(lane);
+		assert_int_equal(flushed_bytes(), bytes);
+	}
+	recording_resume(PAUSED_SIZE);
+	end_log();
+	assert_int_equal(log_account(path, "calls.lost.size"), 3);
+	assert_int_equal(log_rows(path, XT_KIND_CALL), 0);
+	assert_int_equal(modules_named("stack_plugin_b"), 0);
+}
+
 static int remove_folder(void **unused)
 {
 	(void)unused;
@@ -575,7 +616,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_every_kind_has_its_rows), TEST(test_tables_fill),
 		TEST(test_write_that_fails),	    TEST(test_log_that_is_full),
-		TEST(test_lanes_are_retired),
+		TEST(test_lanes_are_retired),	    TEST(test_full_log_does_not_grow),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);

@@ -19,3 +19,10 @@ for logs in whole.xtr later.xtr early.xtr "whole.xtr later.xtr early.xtr"; do
 	echo "$logs:"
 	merge $logs | grep tracer:
 done
+
+# Nor is it passed over that it was more than it might have been.
+make_log script beyond.xtr <<-END
+	account callbacks.ns 3000000
+	account overhead.beyond_ns 2500000000
+END
+merge beyond.xtr | grep -A3 Trust:

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rate of stacks against the cost of the tracer, with costs and times that the test makes up.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "inject/sampling.h"
+
+#define PERIOD_NS     UINT64_C(100000000)
+#define LIMIT_PERCENT 1.0
+
+static uint64_t now_ns = PERIOD_NS;
+
+/* So much of its time the thread spends in the tracer. */
+static void pass(unsigned periods, double percent)
+{
+	uint32_t one_in;
+
+	for (unsigned p = 0; p < periods; p++) {
+		now_ns += PERIOD_NS;
+		lane_add(&thread_lane->rare_ns, (uint64_t)(percent / 100 * PERIOD_NS));
+		lane_count_up(thread_lane, XT_RING_CALLS_SEEN);
+		sampling_control(LIMIT_PERCENT, now_ns, &one_in);
+	}
+}
+
+static void test_a_limit_that_can_be_held(void **unused)
+{
+	(void)unused;
+	pass(1, 0);
+	pass(2, 2);
+	assert_true(atomic_load(&sampling_shift) > 0);
+	pass(100, 0.9);
+	assert_int_equal(sampling_beyond_ns(), 0);
+}
+
+static void test_one_that_cannot_is_told(void **unused)
+{
+	uint64_t beyond_ns;
+
+	(void)unused;
+	pass(50, 20);
+	assert_int_equal(atomic_load(&sampling_shift), SAMPLING_SHIFT_MAX);
+	beyond_ns = sampling_beyond_ns();
+	assert_in_range(beyond_ns, PERIOD_NS, 50 * PERIOD_NS);
+	pass(7, 20);
+	assert_int_equal(sampling_beyond_ns(), beyond_ns + 7 * PERIOD_NS);
+	pass(5, 0.9);
+	assert_int_equal(sampling_beyond_ns(), beyond_ns + 7 * PERIOD_NS);
+}
+
+static int set_up(void **unused)
+{
+	(void)unused;
+	return lane_claim() ? 0 : -1;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_limit_that_can_be_held),
+		cmocka_unit_test(test_one_that_cannot_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, NULL);
+}
