@@ -27,7 +27,7 @@
 
 static const struct command_option report_options[] = {
 	{'t', "text", NULL, "Tables and a call tree on stdout rather than a page"},
-	{'o', "output", "FILE", "Where the page goes (DIR/report.html, or LOG.html)"},
+	{'o', "output", "FILE", "Where the page goes (DIR/report.html, or LOG.html); needed for several logs"},
 	{'n', "no-open", NULL, "Open no browser, only say where the page is"},
 	{'h', "help", NULL, "Print this help"},
 	{0},
@@ -40,6 +40,8 @@ struct wish {
 	bool help;
 	char **passed; /* to xtrace-merge, in the order of the command line */
 	int passed_count;
+	const char **inputs; /* those of them that are to be read */
+	int input_count;
 };
 
 static bool is_directory(const char *path)
@@ -54,6 +56,20 @@ static bool is_log(const char *path)
 	size_t length = strlen(path), ending = strlen(LOG_ENDING);
 
 	return length > ending && !strcmp(path + length - ending, LOG_ENDING);
+}
+
+/* Options of xtrace-merge that take no value: what follows any other is its value. */
+static const char *const switches[] = {"--full-names", "--embed-symbols", "--no-recover",
+				       "--quiet",      "--version",	  "--"};
+
+static bool takes_next(const char *argument)
+{
+	if (strncmp(argument, "--", 2) || strchr(argument, '='))
+		return false;
+	for (size_t s = 0; s < sizeof(switches) / sizeof(switches[0]); s++)
+		if (!strcmp(argument, switches[s]))
+			return false;
+	return true;
 }
 
 /* An option of this command is taken, whatever else there is, passed on. 0 or -EINVAL. */
@@ -80,6 +96,10 @@ static int read_arguments(struct wish *wish, int argc, char **argv)
 			wish->output = argv[i];
 		} else {
 			wish->passed[wish->passed_count++] = argv[i];
+			if (takes_next(argument) && i + 1 < argc)
+				wish->passed[wish->passed_count++] = argv[++i];
+			else if (argument[0] != '-' || !strcmp(argument, "-"))
+				wish->inputs[wish->input_count++] = argument;
 		}
 	}
 	if (wish->is_text && wish->output) {
@@ -89,15 +109,17 @@ static int read_arguments(struct wish *wish, int argc, char **argv)
 	return 0;
 }
 
-/* Beside the first directory or log among what is passed on. 0 or -ENAMETOOLONG. */
+/* Beside the directory or log that is read. 0, -ENAMETOOLONG, or -EINVAL: it is one of several. */
 static int choose_output(const struct wish *wish, char out[PATH_MAX])
 {
 	int length = -1;
 
 	if (wish->output)
 		length = snprintf(out, PATH_MAX, "%s", wish->output);
-	for (int i = 0; i < wish->passed_count && length < 0; i++) {
-		const char *argument = wish->passed[i];
+	else if (wish->input_count > 1)
+		return -EINVAL;
+	for (int i = 0; i < wish->input_count && length < 0; i++) {
+		const char *argument = wish->inputs[i];
 
 		if (is_directory(argument))
 			length = snprintf(out, PATH_MAX, "%s/%s", argument, DATA_DIR_REPORT);
@@ -148,9 +170,13 @@ static int report(struct wish *wish, char **arguments)
 {
 	char page[PATH_MAX], *whole;
 	int count = 0, status;
+	int error = wish->is_text ? 0 : choose_output(wish, page);
 
-	if (!wish->is_text && choose_output(wish, page)) {
-		complain("report: the name of the page is too long; see --output");
+	if (error) {
+		complain(error == -EINVAL
+				 ? "report: several are read: --output FILE says where their page "
+				   "goes"
+				 : "report: the name of the page is too long; see --output");
 		return STATUS_USAGE;
 	}
 	arguments[count++] = "xtrace-merge";
@@ -174,11 +200,12 @@ static int report(struct wish *wish, char **arguments)
 static int run(const struct command *command, int argc, char **argv)
 {
 	/* What is passed on, and what is put before it. */
-	struct wish wish = {.passed = calloc((size_t)argc + 1, sizeof(char *))};
+	struct wish wish = {.passed = calloc((size_t)argc + 1, sizeof(char *)),
+			    .inputs = calloc((size_t)argc + 1, sizeof(char *))};
 	char **arguments = calloc((size_t)argc + 4, sizeof(char *));
 	int status = STATUS_USAGE;
 
-	if (!wish.passed || !arguments)
+	if (!wish.passed || !wish.inputs || !arguments)
 		complain("out of memory");
 	else if (read_arguments(&wish, argc, argv))
 		status = STATUS_USAGE;
@@ -189,6 +216,7 @@ static int run(const struct command *command, int argc, char **argv)
 		status = report(&wish, arguments);
 	}
 	free(wish.passed);
+	free(wish.inputs);
 	free(arguments);
 	return status;
 }

@@ -199,6 +199,7 @@ function Changes(props: { id: string; title: string; what: string; rows: Compari
 			</header>
 			<Table
 				id={`table-${props.id}`}
+				title={props.title}
 				columns={columns}
 				rows={props.rows}
 				text={(r) => r.frames.join(';')}

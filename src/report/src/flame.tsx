@@ -8,7 +8,8 @@ import { Filters } from './filters';
 import { formatChange, formatCount, formatDelta, formatPercent, formatTime, formatWeight } from './format';
 import { type Cell, cellAt, childrenOf, layOut } from './layout';
 import { type Change, type Look, paint, ROW_HEIGHT, rowAt, rowTop, type Scene } from './painter';
-import { filter, isDark, isFlame, printing, search, selected, type State, watchWidth, weight, zoom } from './state';
+import { filter, isDark, isFiltered, isFlame, isOfBrowser, printing, reset, search, selected, type State, watchWidth, weight, zoom } from './state';
+import { noFilter, patternError } from './tree';
 import { weightTitles } from './words';
 
 function readLook(element: Element): Look {
@@ -120,6 +121,7 @@ function Details({ state, node }: { state: State; node: number }) {
 	const sums = tree.sums(weight.value, filter.value);
 	const spec = report.weights[weight.value];
 	const whole = sums.total[0];
+	const root = tree.weighed(sums, zoom.value);
 	const change = changeOf(state);
 
 	return (
@@ -136,7 +138,7 @@ function Details({ state, node }: { state: State; node: number }) {
 				</div>
 				<div>
 					<dt>of the view</dt>
-					<dd>{formatPercent(sums.total[node], sums.total[zoom.value])}</dd>
+					<dd>{formatPercent(sums.total[node], sums.total[root])}</dd>
 				</div>
 				<div>
 					<dt>itself</dt>
@@ -174,6 +176,7 @@ function Tip({ state, scene, at }: { state: State; scene: Scene; at: { cell: Cel
 	const total = cell.restCount ? cell.restTotal : sums.total[cell.node];
 	const countWeight = report.weights.findIndex((w) => w.name === 'count' && w.side === spec.side);
 	const change = cell.restCount ? null : changeOf(state);
+	const root = tree.weighed(sums, zoom.value);
 	const left = Math.min(at.x + 14, Math.max(scene.width - 330, 0));
 
 	return (
@@ -186,7 +189,7 @@ function Tip({ state, scene, at }: { state: State; scene: Scene; at: { cell: Cel
 			<div class="tip-numbers">
 				<b>{formatWeight(total, spec)}</b>
 				<span>{formatPercent(total, sums.total[0])} of all</span>
-				{zoom.value ? <span>{formatPercent(total, sums.total[zoom.value])} of the view</span> : null}
+				{root ? <span>{formatPercent(total, sums.total[root])} of the view</span> : null}
 				{change ? (
 					<span>
 						base {formatWeight(change.base[cell.node], spec)}, new{' '}
@@ -218,9 +221,10 @@ export function Flame({ state }: { state: State }) {
 	const hover = useSignal<{ cell: Cell; x: number; y: number } | null>(null);
 	const hasFocus = useSignal(false);
 	const sums = tree.sums(weight.value, filter.value);
-	const root = sums.total[zoom.value] ? zoom.value : 0;
+	const root = tree.weighed(sums, zoom.value);
 	const layout = useMemo(() => layOut(tree, sums, root, width), [tree, sums, root, width]);
 	const matched = useMemo(() => tree.matches(search.value), [tree, search.value]);
+	const wrong = patternError(search.value);
 	const contentHeight = layout.rows.length * ROW_HEIGHT;
 	const heightMax = printing.value ? 2400 : Math.max(260, Math.round(window.innerHeight * 0.72));
 	const height = Math.min(contentHeight, heightMax);
@@ -244,13 +248,16 @@ export function Flame({ state }: { state: State }) {
 	useLayoutEffect(() => {
 		if (width) paint(canvas.current!, scene);
 	});
-	/* The root is in sight at first, and after a change of the direction. */
+	/* What has the whole width is in sight, with more room for what is in it than for what is around it. */
 	useEffect(() => {
-		scroller.current!.scrollTop = isFlame.value ? contentHeight : 0;
+		const top = (isFlame.value ? layout.rows.length - 1 - layout.rootRow : layout.rootRow) * ROW_HEIGHT;
+		const before = isFlame.value ? 2 / 3 : 1 / 3;
+
+		scroller.current!.scrollTop = top + ROW_HEIGHT / 2 - height * before;
 	}, [isFlame.value, root]);
 	useEffect(() => {
 		const onKey = (event: KeyboardEvent) => {
-			if (event.key !== '/' || event.target instanceof HTMLInputElement) return;
+			if (event.key !== '/' || isOfBrowser(event) || event.target instanceof HTMLInputElement) return;
 			event.preventDefault();
 			searchField.current?.focus();
 		};
@@ -293,6 +300,8 @@ export function Flame({ state }: { state: State }) {
 	const onKeyDown = (event: KeyboardEvent) => {
 		const { key } = event;
 
+		if (isOfBrowser(event)) return;
+
 		if (key.startsWith('Arrow')) {
 			const next = neighbour(scene, sums, selected.value, key);
 
@@ -306,9 +315,7 @@ export function Flame({ state }: { state: State }) {
 			zoom.value = root ? tree.parent[root] : 0;
 			selected.value = zoom.value;
 		} else if (key === 'Escape') {
-			zoom.value = 0;
-			selected.value = 0;
-			search.value = '';
+			reset();
 		} else {
 			return;
 		}
@@ -364,8 +371,8 @@ export function Flame({ state }: { state: State }) {
 					<button
 						type="button"
 						id="reset"
-						disabled={!zoom.value && !search.value}
-						onClick={() => ((zoom.value = 0), (selected.value = 0), (search.value = ''))}
+						disabled={!zoom.value && !search.value && !isFiltered.value}
+						onClick={reset}
 					>
 						Reset
 					</button>
@@ -378,9 +385,18 @@ export function Flame({ state }: { state: State }) {
 				<span class="muted">
 					{root
 						? `${formatPercent(sums.total[root], sums.total[0])} of ${formatWeight(sums.total[0], spec)}`
-						: 'in all'}
+						: isFiltered.value
+							? ''
+							: 'in all'}
+					{isFiltered.value
+						? ` with these filters, of ${formatWeight(tree.sums(weight.value, noFilter).total[0], spec)} in all`
+						: ''}
 				</span>
-				{matched ? (
+				{wrong ? (
+					<span id="found" class="found" data-value={0}>
+						no regular expression: {wrong}
+					</span>
+				) : matched ? (
 					<span id="found" class="found" data-value={found}>
 						matched {formatWeight(found, spec)}, {formatPercent(found, sums.total[root])}
 					</span>

@@ -82,6 +82,9 @@ function Tiles({ state }: { state: State }) {
 	const devices = processes.flatMap((process) => process.devices);
 	const idle = totals.gpu_idle_ns;
 	const busy = devices.reduce((sum, device) => sum + device.gpu_busy_ns, 0);
+	/* (Of a part of a run, idle time begins before what was chosen.) */
+	const span = devices.reduce((sum, device) => sum + (device.last_end_ns ?? 0) - (device.first_start_ns ?? 0), 0);
+	const isPart = state.report.summary.selection !== undefined;
 	const peak = memory.rows.reduce((most, row) => Math.max(most, row.peak_bytes), 0);
 	const bytes = copies.rows.reduce((sum, row) => sum + row.bytes, 0);
 
@@ -90,8 +93,8 @@ function Tiles({ state }: { state: State }) {
 			<Tile title="GPU time" value={shortTime(totals.gpu_time_ns)} note="each piece of work in full" />
 			<Tile
 				title="GPU busy"
-				value={formatPercent(busy, busy + idle)}
-				note={`idle ${shortTime(idle)} in between`}
+				value={formatPercent(busy, isPart ? span : busy + idle)}
+				note={isPart ? `of ${shortTime(span)} with what was chosen` : `idle ${shortTime(idle)} in between`}
 			/>
 			<Tile
 				title="Kernels"
@@ -111,7 +114,8 @@ function Tiles({ state }: { state: State }) {
 
 function Notice({ state, status }: { state: State; status: Status }) {
 	const { trust } = state.report.summary;
-	const warnings = trust.warnings.length ? trust.warnings : trust.reasons;
+	/* Reasons stand in the order of their weight; warnings in that in which they came. */
+	const warnings = [...trust.reasons.filter((reason) => reason !== 'see the warnings'), ...trust.warnings];
 	const shown = 4;
 
 	if (status === 'complete') return null;

@@ -49,9 +49,22 @@ export const isFiltered = computed(
 	() => filter.value.device !== 0 || filter.value.thread !== 0 || filter.value.range !== 0,
 );
 
+/* The whole again: all filters off, nothing searched for. */
+export function reset(): void {
+	zoom.value = 0;
+	selected.value = 0;
+	search.value = '';
+	filter.value = noFilter;
+}
+
+/* With these keys the browser has work of its own: its zoom, its history. */
+export function isOfBrowser(event: KeyboardEvent): boolean {
+	return event.ctrlKey || event.altKey || event.metaKey;
+}
+
 const stillness = window.matchMedia('(prefers-reduced-motion: reduce)');
 
-function scrollToFlame(): void {
+export function scrollToFlame(): void {
 	document
 		.getElementById('flame')
 		?.scrollIntoView({ behavior: stillness.matches ? 'auto' : 'smooth', block: 'start' });

@@ -5,7 +5,7 @@ import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { formatCount } from './format';
 import { printing } from './state';
-import { matcher } from './tree';
+import { matcher, patternError } from './tree';
 
 export interface Column<Row> {
 	title: string;
@@ -21,6 +21,7 @@ const MORE = 200;
 
 export function Table<Row>(props: {
 	id: string;
+	title: string; /* for those who hear it */
 	columns: Column<Row>[];
 	rows: Row[];
 	text: (row: Row) => string;
@@ -34,6 +35,7 @@ export function Table<Row>(props: {
 	const pattern = useSignal('');
 	const shown = useSignal(SHOWN);
 	const test = matcher(pattern.value);
+	const wrong = patternError(pattern.value);
 	const kept = useMemo(() => (test ? rows.filter((row) => test(props.text(row))) : rows), [rows, pattern.value]);
 	const sorted = useMemo(() => {
 		const { value, isText } = columns[sort.value.column];
@@ -66,7 +68,7 @@ export function Table<Row>(props: {
 						: `${formatCount(kept.length)} of ${formatCount(rows.length)} rows`}
 				</span>
 			</div>
-			<div class="table-scroll" tabIndex={0} role="region" aria-label="table">
+			<div class="table-scroll" tabIndex={0} role="region" aria-label={props.title}>
 				<table>
 					<thead>
 						<tr>
@@ -138,7 +140,7 @@ export function Table<Row>(props: {
 					Show {formatCount(Math.min(MORE, sorted.length - limit))} more
 				</button>
 			) : null}
-			{sorted.length ? null : <p class="empty">No row contains “{pattern.value}”.</p>}
+			{sorted.length ? null : <p class="empty">{wrong ? `No regular expression: ${wrong}.` : `No row contains “${pattern.value}”.`}</p>}
 		</div>
 	);
 }

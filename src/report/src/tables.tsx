@@ -5,7 +5,7 @@ import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { CallRow, FailureRow, KernelRow, MemoryRow, TransferRow } from './data';
 import { formatBytes, formatCount, formatPercent, formatRate, formatTime, formatWeight } from './format';
-import { filter, isFiltered, printing, showNode, showSearch, type State, weight } from './state';
+import { filter, isFiltered, printing, scrollToFlame, showNode, showSearch, type State, weight } from './state';
 import { type Column, Table } from './table';
 import { shortName, type Sums } from './tree';
 import { weightTitles } from './words';
@@ -78,6 +78,7 @@ function Kernels({ state }: { state: State }) {
 	return (
 		<Table
 			id="table-kernels"
+			title="Kernels"
 			columns={columns}
 			rows={rows}
 			text={(r) => r.name}
@@ -131,6 +132,7 @@ function Paths({ state }: { state: State }) {
 		<Table
 			key={spec.name}
 			id="table-paths"
+			title="Call paths"
 			columns={columns}
 			rows={rows}
 			text={(r) => tree.pathText(r.node)}
@@ -169,6 +171,16 @@ const failureColumns: Column<FailureRow>[] = [
 	},
 ];
 
+/* Calls are in the tree by what they did: waited, allocated, or asked for work. */
+function showWhereFound({ tree, report }: State, name: string): void {
+	const matched = tree.matches(name)!;
+	const places = [weight.value, ...report.weights.keys()];
+	const place = places.find((w) => tree.matchedTotal(matched, tree.sums(w, filter.value), 0) > 0);
+
+	weight.value = place ?? weight.value;
+	showSearch(name);
+}
+
 function Calls({ state }: { state: State }) {
 	const calls = state.report.summary.api_calls.rows;
 	const failures = state.report.summary.failed_calls.rows;
@@ -177,11 +189,12 @@ function Calls({ state }: { state: State }) {
 		<>
 			<Table
 				id="table-calls"
+				title="API calls"
 				columns={callColumns}
 				rows={calls}
 				text={(r) => r.name}
 				sortedBy={0}
-				onPick={(r) => showSearch(r.name)}
+				onPick={(r) => showWhereFound(state, r.name)}
 				pickTitle="find it in the flame graph"
 				none="No calls were recorded."
 			/>
@@ -190,6 +203,7 @@ function Calls({ state }: { state: State }) {
 					<h3>Failed calls</h3>
 					<Table
 						id="table-failures"
+						title="Failed calls"
 						columns={failureColumns}
 						rows={failures}
 						text={(r) => `${errorText(r)} ${r.frames.join(';')};${r.name}`}
@@ -215,6 +229,7 @@ function Transfers({ state }: { state: State }) {
 	return (
 		<Table
 			id="table-transfers"
+			title="Copies"
 			columns={transferColumns}
 			rows={state.report.summary.copies.rows}
 			text={(r) => r.name}
@@ -266,11 +281,15 @@ function Ranges({ state }: { state: State }) {
 	return (
 		<Table
 			id="table-ranges"
+			title="NVTX ranges"
 			columns={columns}
 			rows={rows}
 			text={(r) => r.name}
 			sortedBy={0}
-			onPick={(r) => (filter.value = { ...filter.value, range: r.place })}
+			onPick={(r) => {
+				filter.value = { ...filter.value, range: r.place };
+				scrollToFlame();
+			}}
 			pickTitle="show only what is in it"
 			none="No NVTX ranges were recorded."
 		/>
@@ -298,6 +317,7 @@ function Memory({ state }: { state: State }) {
 	return (
 		<Table
 			id="table-memory"
+			title="Memory"
 			columns={memoryColumns}
 			rows={state.report.summary.memory.rows}
 			text={(r) => r.name}
@@ -384,6 +404,7 @@ export function Tables({ state }: { state: State }) {
 						role="tab"
 						id={`tab-${tab.id}`}
 						aria-selected={open.value === tab.id}
+						aria-controls={`panel-${tab.id}`}
 						tabIndex={open.value === tab.id ? 0 : -1}
 						onClick={() => (open.value = tab.id)}
 					>
@@ -393,7 +414,7 @@ export function Tables({ state }: { state: State }) {
 			</div>
 			{present.map((tab) =>
 				printing.value || open.value === tab.id ? (
-					<div role="tabpanel" aria-labelledby={`tab-${tab.id}`}>
+					<div role="tabpanel" id={`panel-${tab.id}`} aria-labelledby={`tab-${tab.id}`}>
 						{printing.value ? <h3>{tab.title}</h3> : null}
 						{tab.note?.(state) ? <p class="sub">{tab.note(state)}</p> : null}
 						{tab.show(state)}

@@ -8,7 +8,7 @@ import { type Signal, useSignal } from '@preact/signals';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { idleColours, trackColours } from './colours';
 import { formatBytes, formatPercent, formatTime, shortTime } from './format';
-import { isDark, printing, type State, watchWidth } from './state';
+import { isDark, isOfBrowser, printing, type State, watchWidth } from './state';
 
 interface Series {
 	name: string;
@@ -36,8 +36,16 @@ const TRACK_IDLE = 3; /* src/merge/html.h: enum track_series */
 const DEVICE_HEIGHT = 84;
 const MEMORY_HEIGHT = 46;
 
-function series(name: string, colour: string, values: Float64Array): Series {
-	return { name, colour, values, sum: values.reduce((sum, value) => sum + value, 0) };
+/* from: the first bin that counts. */
+function series(name: string, colour: string, values: Float64Array, from = 0): Series {
+	return { name, colour, values, sum: values.subarray(from).reduce((sum, value) => sum + value, 0) };
+}
+
+/* Of a part of a run, the gap before its first work began before the part. */
+function firstBin({ report }: State, index: number): number {
+	const { bin_ns, start_ns } = report.tracks[index];
+
+	return report.summary.selection ? Math.max(Math.floor((report.first_ns - start_ns) / bin_ns), 0) : 0;
 }
 
 /* "[idle: why]" without what all of them have. */
@@ -45,17 +53,19 @@ function idleName(label: string): string {
 	return label.replace(/^\[idle: (.*)\]$/, 'idle: $1');
 }
 
-function deviceSeries({ report, loaded }: State, index: number): Series[] {
+function deviceSeries(state: State, index: number): Series[] {
+	const { report, loaded } = state;
 	const side = isDark.value ? 'dark' : 'light';
 	const column = (s: number) => loaded.column(`track.${index}.${s}`);
 	const kernels = column(0);
+	const from = firstBin(state, index);
 	const alone = column(1).map((value, b) => Math.max(value - (kernels[b] ?? 0), 0));
 
 	return [
-		series('kernels', trackColours[side].kernel, kernels),
-		series('copies and sets alone', trackColours[side].copy, alone),
+		series('kernels', trackColours[side].kernel, kernels, from),
+		series('copies and sets alone', trackColours[side].copy, alone, from),
 		...report.idle_classes.map((label, c) =>
-			series(idleName(label), idleColours[side][c % idleColours[side].length], column(TRACK_IDLE + c)),
+			series(idleName(label), idleColours[side][c % idleColours[side].length], column(TRACK_IDLE + c), from),
 		),
 	].filter((s, i) => s.sum > 0 || i === 0);
 }
@@ -163,6 +173,52 @@ function moved(span: Span, whole: Span, key: string): Span | null {
 	return { fromNs: from, untilNs: from + wanted };
 }
 
+/* What the chart shows, in words. */
+function readAloud(chart: Chart, span: Span): string {
+	return chart.series
+		.map((s): [string, number] => [s.name, valueIn(chart, s.values, span)])
+		.filter(([, value]) => value > 0)
+		.map(([name, value]) => `${name} ${chart.isShare ? formatPercent(value, chart.top) : formatBytes(value)}`)
+		.join(', ');
+}
+
+const steps: [id: string, key: string, sign: string, title: string][] = [
+	['time-farther', '-', '−', 'look from farther away'],
+	['time-nearer', '+', '+', 'look closer'],
+	['time-earlier', 'ArrowLeft', '‹', 'earlier'],
+	['time-later', 'ArrowRight', '›', 'later'],
+];
+
+/* Nearer, farther, to a side: without a mouse. */
+function TimeButtons({ view, whole }: { view: Signal<Span>; whole: Span }) {
+	const isWhole = view.value === whole;
+	const step = (key: string) => {
+		const next = moved(view.value, whole, key)!;
+
+		view.value = next.fromNs === whole.fromNs && next.untilNs === whole.untilNs ? whole : next;
+	};
+
+	return (
+		<div class="aside time-buttons">
+			{steps.map(([id, key, sign, title]) => (
+				<button
+					type="button"
+					id={id}
+					title={title}
+					aria-label={title}
+					disabled={isWhole && key !== '+'}
+					onClick={() => step(key)}
+				>
+					{sign}
+				</button>
+			))}
+			<button type="button" id="whole-time" hidden={isWhole} onClick={() => (view.value = whole)}>
+				Whole run
+			</button>
+		</div>
+	);
+}
+
 function TrackView({ chart, view, whole }: { chart: Chart; view: Signal<Span>; whole: Span }) {
 	const canvas = useRef<HTMLCanvasElement>(null);
 	const box = useRef<HTMLDivElement>(null);
@@ -195,8 +251,10 @@ function TrackView({ chart, view, whole }: { chart: Chart; view: Signal<Span>; w
 				class="track-box"
 				ref={box}
 				tabIndex={0}
+				role="group"
+				aria-label={`${chart.name} over time: + and - zoom, arrows move, 0 shows the whole run. ${readAloud(chart, span)}`}
 				onPointerDown={(e) => {
-					if (e.pointerType !== 'mouse') return;
+					if (e.pointerType === 'touch') return;
 					box.current!.setPointerCapture(e.pointerId);
 					drag.value = at.value = place(e);
 				}}
@@ -204,7 +262,7 @@ function TrackView({ chart, view, whole }: { chart: Chart; view: Signal<Span>; w
 				onPointerUp={endDrag}
 				onPointerLeave={() => (at.value = null)}
 				onKeyDown={(e) => {
-					const next = moved(span, whole, e.key);
+					const next = isOfBrowser(e) ? null : moved(span, whole, e.key);
 
 					if (!next) return;
 					view.value = next;
@@ -283,14 +341,12 @@ export function Tracks({ state }: { state: State }) {
 	return (
 		<section id="timeline" class="card">
 			<header class="card-head">
-				<button type="button" id="whole-time" class="aside" hidden={isWhole} onClick={() => (view.value = whole)}>
-					Whole run
-				</button>
+				<TimeButtons view={view} whole={whole} />
 				<h2>Over time</h2>
 				<p class="sub">
 					What each device did from its first work to its last: kernels, copies and sets where no
 					kernel ran, and why nothing did. <span class="screen-only">
-						{isWhole ? 'Drag to look closer.' : 'Sums are of the whole run.'}
+						{isWhole ? <span class="mouse-only">Drag to look closer.</span> : 'Sums are of the whole run.'}
 					</span>
 				</p>
 			</header>

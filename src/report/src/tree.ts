@@ -88,6 +88,14 @@ export class Tree {
 		return this.path(node).map((n) => this.text(n)).join(';');
 	}
 
+	/* The node, or the nearest around it that has anything of the weight. */
+	weighed(sums: Sums, node: number): number {
+		let n = node;
+
+		while (n && !sums.total[n]) n = this.parent[n];
+		return n;
+	}
+
 	isInner(node: number): boolean {
 		return this.end[node] > node + 1;
 	}
@@ -177,19 +185,34 @@ export class Tree {
 	}
 }
 
+/* What is between two slashes; null: it is plain text. */
+function expressionOf(pattern: string): string | null {
+	return /^\/(.+)\/$/.exec(pattern)?.[1] ?? null;
+}
+
+/* Why it is no regular expression, though it stands between slashes; null: all is well. */
+export function patternError(pattern: string): string | null {
+	const expression = expressionOf(pattern);
+
+	if (expression === null) return null;
+	try {
+		new RegExp(expression);
+		return null;
+	} catch (error) {
+		return String((error as Error).message).replace(/^Invalid regular expression: /, '');
+	}
+}
+
 /* "/regular expression/", or plain text in any case. null: nothing to look for. */
 export function matcher(pattern: string): ((text: string) => boolean) | null {
-	const regex = /^\/(.+?)\/?$/.exec(pattern);
+	const expression = expressionOf(pattern);
 
 	if (!pattern) return null;
-	if (regex) {
-		try {
-			const compiled = new RegExp(regex[1], 'i');
+	if (expression !== null) {
+		if (patternError(pattern)) return () => false;
+		const compiled = new RegExp(expression, 'i');
 
-			return (text) => compiled.test(text);
-		} catch {
-			return () => false;
-		}
+		return (text) => compiled.test(text);
 	}
 	const lower = pattern.toLowerCase();
 

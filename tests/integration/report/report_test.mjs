@@ -515,6 +515,104 @@ async function checkManyRanges() {
 	await close(page);
 }
 
+// Steps in ranges, deep in the stack; memory that is taken; waits.
+function deepSteps() {
+	const deep = Array.from({ length: 70 }, (_, i) => `frame_${i}`).join(' ');
+	const script = [
+		`stack launch main ${deep} cudaLaunchKernel`,
+		'stack alloc main setup cudaMalloc',
+		'stack wait main sync cudaStreamSynchronize',
+		'call 1000 1 cuMemAlloc_v2 alloc 1000 500',
+		'alloc 1000 0x1000 4096 1400 0 3',
+	];
+
+	for (let i = 0; i < 20; i++) {
+		const t = 100000 + i * 100000;
+
+		script.push(
+			`push 1 ${t} - ${i < 5 ? 'warm' : 'steady'}`,
+			`call ${i + 1} 1 cuLaunchKernel launch ${t + 10} 500`,
+			`kernel ${i + 1} 1 matmul ${t + 1000} 30000`,
+			`call ${i + 101} 1 cuStreamSynchronize wait ${t + 2000} 30000`,
+			`pop 1 ${t + 90000}`,
+		);
+	}
+	return script.join('\n');
+}
+
+// An event that the browser has work of its own for is left to it.
+async function isLeftAlone(page, selector, keys) {
+	assert.ok(
+		await page.$eval(
+			selector,
+			(element, init) =>
+				element.dispatchEvent(new KeyboardEvent('keydown', { ...init, bubbles: true, cancelable: true })),
+			keys,
+		),
+		`${selector} ${JSON.stringify(keys)}`,
+	);
+}
+
+async function checkUse() {
+	const log = made('deep_steps', deepSteps());
+	const all = outputs(log, 'deep_steps');
+	const page = await open(all.html);
+	const whole = all.summary.weights['gpu-time'].total;
+
+	// What was picked is in sight, however deep: it is the last row here.
+	await page.click('#tab-paths');
+	await page.click('#table-paths tbody tr:first-child .pick');
+	await soon(async () =>
+		assert.ok(
+			await page.$eval('.flame-scroll', (box) => box.scrollTop > 0 && box.scrollTop + box.clientHeight >= box.scrollHeight - 1),
+		),
+	);
+	// Of another weight the nearest frame around it that has some is shown.
+	await choose(page, 'cpu-wait', all.summary);
+	await isNumber(page, '#flame-total', all.summary.weights['cpu-wait'].total);
+	const canvas = await page.locator('#flame-canvas').boundingBox();
+	await page.mouse.move(canvas.x + 50, canvas.y + 30);
+	await isThere(page, '#flame .tip');
+	assert.match(await page.textContent('#flame .tip'), /100 % of the view/);
+	await page.click('#reset');
+	// Filters are told of, and reset.
+	await choose(page, 'gpu-time', all.summary);
+	assert.ok(await page.isDisabled('#reset'));
+	await page.click('#tab-ranges');
+	await page.click('#table-ranges tbody tr:first-child .pick');
+	await isNumber(page, '#flame-total', whole * 0.75, 'a range');
+	assert.match(await page.textContent('.flame-line'), /with these filters, of .* in all/);
+	await page.click('#reset');
+	await isNumber(page, '#flame-total', whole);
+	// A call is found by what it did.
+	await page.click('#tab-calls');
+	await page.click('#table-calls tbody tr:has-text("cuMemAlloc") .pick');
+	await soon(async () => assert.ok((await numberOf(page, '#found')) > 0));
+	await page.fill('#search', '/[/');
+	await soon(async () => assert.match(await page.textContent('#found'), /no regular expression/));
+	await page.click('#reset');
+	await isLeftAlone(page, '.track-box', { key: '+', ctrlKey: true });
+	await isLeftAlone(page, '.track-box', { key: 'ArrowLeft', altKey: true });
+	await isLeftAlone(page, '#flame-canvas', { key: 'ArrowLeft', altKey: true });
+	await isLeftAlone(page, '#flame-canvas', { key: '/', ctrlKey: true });
+	// Closer without a mouse; and in words.
+	await page.click('#time-nearer');
+	await isThere(page, '#whole-time');
+	await page.click('#time-farther');
+	await isGone(page, '#whole-time');
+	assert.match(await page.getAttribute('.track-box', 'aria-label'), /arrows move.*kernels \d+/);
+	await close(page);
+	// Idle time of a part of the run does not begin before it.
+	const part = outputs(log, 'part', ['--from', '1500us', '--to', '1600us']);
+	const small = await open(part.html);
+	const series = await small.$$eval('#timeline [data-series]', (list) => list.map((b) => Number(b.dataset.value)));
+	const [device] = part.summary.processes[0].devices;
+	assert.ok(part.summary.totals.gpu_idle_ns > 0);
+	assert.ok(sum(series) < device.last_end_ns - device.first_start_ns + 5000, String(series));
+	assert.match(await small.textContent('.tiles'), /with what was chosen/);
+	await close(small);
+}
+
 async function checkTrust() {
 	const cut = join(work, 'cut.xtr');
 	const expected = { normal: 'Complete', lost: 'Degraded', cut: 'Damaged', empty: null, hostile: null };
@@ -527,6 +625,8 @@ async function checkTrust() {
 		if (word) assert.equal(await page.textContent('#trust'), word, name);
 		assert.equal(await page.locator('[data-trust-line]').count(), 2, name);
 		if (word && word !== 'Complete') assert.ok((await page.locator('.notice li').count()) > 0);
+		if (name === 'cut')
+			assert.match(await page.textContent('.notice li:first-child'), /passed over|cut short|damaged/, 'damage first');
 		await close(page);
 	}
 }
@@ -558,6 +658,7 @@ try {
 	await checkTies();
 	await checkTooLarge();
 	await checkManyRanges();
+	await checkUse();
 	await checkTrust();
 	console.log('the report shows what the other outputs say');
 } finally {

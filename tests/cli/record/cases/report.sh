@@ -17,6 +17,25 @@ else
 	printf 'file://CWD/data/report.html\nstatus 0\nfile://CWD/page.html\nstatus 0\n'
 	printf 'data/report.html:2\npage.html:2\n'
 fi
+# Several have no place of their own; and what is the value of an option is none, whatever it takes.
+mkdir logs folder
+cp data/*.xtr logs/one.xtr
+status "$xtrace" report -n logs/one.xtr data
+"$bin/xtrace-merge" --help | sed -nE 's/^ +(-[a-zA-Z], )?(--[a-z-]+)( ?[A-Za-z=|-]*).*/\2\3/p' >options
+[ "$(wc -l <options)" -gt 30 ] || echo "the help is not understood"
+while read -r option value; do
+	case $option in --help | --completion | --version | --text) continue ;; esac
+	[ -n "$value" ] || cp logs/one.xtr folder
+	"$xtrace" report -n "$option" folder ${value:+logs/one.xtr} >/dev/null 2>&1 || :
+	if [ -n "$value" ] && [ -e folder/report.html ]; then
+		echo "the page is in the value of $option"
+	elif [ -z "$value" ] && [ -e probe.html ] && [ ! -e folder/report.html ]; then
+		echo "$option takes no value"
+	fi
+	rm -rf folder
+	mkdir folder
+done <options
+rm -r folder logs
 # A page in it is no stranger: the directory may be replaced all the same.
 [ -e data/report.html ] || touch data/report.html
 mv data xtrace.data.old
