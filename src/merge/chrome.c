@@ -11,6 +11,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "merge/chrome.h"
 #include "merge/grow.h"
@@ -162,13 +163,32 @@ static int put_stack_frames(struct sink *sink, const struct paths *paths)
 	return error;
 }
 
+/* The options that chose a part of the run. */
+static int put_selection(struct sink *sink, const struct run *run)
+{
+	char part[WANTED_BYTES];
+	struct text text;
+	int error;
+
+	wanted_describe(&run->settings->wanted, part, sizeof(part));
+	error = chrome_json(&text, part, strlen(part));
+	if (error)
+		return error;
+	output_format(&sink->out, ",\"otherData\":{\"selection\":\"%s\"}", text.data);
+	free(text.data);
+	return 0;
+}
+
 static int end(struct sink *sink, const struct run *run)
 {
 	int error;
 
 	output_format(&sink->out, "\n],\"stackFrames\":{");
 	error = put_stack_frames(sink, &run->paths);
-	output_format(&sink->out, "\n}}\n");
+	output_format(&sink->out, "\n}");
+	if (!error && run->selection)
+		error = put_selection(sink, run);
+	output_format(&sink->out, "}\n");
 	return error;
 }
 

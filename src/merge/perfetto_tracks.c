@@ -203,6 +203,21 @@ static int choose_pid(struct perfetto *p, const struct process *process)
 	return 0;
 }
 
+/* With what was chosen of the run behind it. To be given back with free(); NULL if memory ran out. */
+static char *process_title(const struct sink *sink, const struct process *process)
+{
+	char part[WANTED_BYTES], *title, *clean;
+
+	if (!wanted_is_part(&sink->settings->wanted))
+		return clean_text(process->label);
+	wanted_describe(&sink->settings->wanted, part, sizeof(part));
+	if (asprintf(&title, "%s, only %s", process->label, part) < 0)
+		return NULL;
+	clean = clean_text(title);
+	free(title);
+	return clean;
+}
+
 static int put_process(struct sink *sink, const struct process *process)
 {
 	struct perfetto *p = sink->state;
@@ -212,7 +227,7 @@ static int put_process(struct sink *sink, const struct process *process)
 
 	descriptor.has_pid = 1;
 	descriptor.pid = (int32_t)p->pid;
-	descriptor.process_name = clean_text(process->label);
+	descriptor.process_name = process_title(sink, process);
 	track.has_uuid = 1;
 	track.uuid = p->process_track = p->next_track++;
 	track.process = &descriptor;

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "merge/grow.h"
 #include "merge/text.h"
@@ -67,11 +68,13 @@ static const char *unit_of(enum weight weight)
 }
 
 /* What the samples' values are. */
-static int put_types(struct pprof *pprof, bool is_simulated)
+static int put_types(struct pprof *pprof, const struct run *run)
 {
 	Perftools__Profiles__ValueType types[WEIGHTS], *list[WEIGHTS];
 	Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
-	int64_t comments[2];
+	int64_t comments[3];
+	char part[WANTED_BYTES + 32] = "a part of the run: ";
+	size_t mark = strlen(part);
 	const char *comment = "xtrace-merge " XTRACE_VERSION, *simulated = "simulated GPU";
 
 	for (int w = 0; w < WEIGHTS; w++) {
@@ -84,16 +87,21 @@ static int put_types(struct pprof *pprof, bool is_simulated)
 		if (types[w].type < 0 || types[w].unit < 0)
 			return -ENOMEM;
 	}
-	comments[0] = pprof_string(pprof, comment, strlen(comment));
-	comments[1] = pprof_string(pprof, simulated, strlen(simulated));
-	if (comments[0] < 0 || comments[1] < 0)
-		return -ENOMEM;
+	comments[piece.n_comment++] = pprof_string(pprof, comment, strlen(comment));
+	if (run->has_simulated_gpu)
+		comments[piece.n_comment++] = pprof_string(pprof, simulated, strlen(simulated));
+	if (run->selection) {
+		wanted_describe(&run->settings->wanted, part + mark, sizeof(part) - mark);
+		comments[piece.n_comment++] = pprof_string(pprof, part, strlen(part));
+	}
+	for (size_t c = 0; c < piece.n_comment; c++)
+		if (comments[c] < 0)
+			return -ENOMEM;
 	piece.sample_type = list;
 	piece.n_sample_type = WEIGHTS;
 	piece.default_sample_type = types[WEIGHT_GPU_TIME].type;
 	piece.time_nanos = (int64_t)(pprof->time_ns & INT64_MAX);
 	piece.comment = comments;
-	piece.n_comment = is_simulated ? 2 : 1;
 	return pprof_put(pprof, &piece);
 }
 
@@ -115,7 +123,7 @@ static int put_strings(struct pprof *pprof)
 static int end(struct sink *sink, const struct run *run)
 {
 	struct pprof *pprof = sink->state;
-	int error = put_types(pprof, run->has_simulated_gpu);
+	int error = put_types(pprof, run);
 
 	if (!error)
 		error = put_strings(pprof);

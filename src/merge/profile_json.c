@@ -174,6 +174,7 @@ static void put_levels(struct json *json, const struct profile *p, const double 
 
 int profile_put(struct json *json, struct profile *p, const struct run *run)
 {
+	char part[WANTED_BYTES];
 	double factors[PROFILE_BATCHES];
 	int error = profile_factors(&p->subjects, p->batch_count, factors);
 
@@ -184,6 +185,10 @@ int profile_put(struct json *json, struct profile *p, const struct run *run)
 	json_u64(json, "version", PROFILE_VERSION);
 	json_string(json, "generator", "xtrace-merge " XTRACE_VERSION);
 	json_bool(json, "simulated_gpu", run->has_simulated_gpu);
+	if (run->selection) {
+		wanted_describe(&run->settings->wanted, part, sizeof(part));
+		json_string(json, "selection", part);
+	}
 	json_u64(json, "batch_count", p->is_mixed ? 0 : p->batch_count);
 	put_processes(json, p);
 	error = put_trust(json, run);

@@ -7,7 +7,9 @@
  * place.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "merge/exporter.h"
 #include "merge/json.h"
@@ -94,6 +96,7 @@ static int put_profile(struct json *json, const struct paths *paths, enum weight
 static int end(struct sink *sink, const struct run *run)
 {
 	struct json json = {.out = &sink->out, .lines_depth = LINES_DEPTH};
+	char name[WANTED_BYTES + 64];
 	uint32_t *places = calloc(run->paths.names.count, sizeof(*places));
 	int error = 0;
 
@@ -102,9 +105,14 @@ static int end(struct sink *sink, const struct run *run)
 	json_begin_object(&json, NULL);
 	json_string(&json, "$schema", "https://www.speedscope.app/file-format-schema.json");
 	json_string(&json, "exporter", "xtrace-merge " XTRACE_VERSION);
-	json_string(&json, "name",
-		    run->has_simulated_gpu ? "GPU time by call path [simulated]"
-					   : "GPU time by call path");
+	snprintf(name, sizeof(name), "GPU time by call path%s",
+		 run->has_simulated_gpu ? " [simulated]" : "");
+	if (run->selection) {
+		strcat(name, ", only ");
+		wanted_describe(&run->settings->wanted, name + strlen(name),
+				sizeof(name) - strlen(name));
+	}
+	json_string(&json, "name", name);
 	json_u64(&json, "activeProfileIndex", 0);
 	put_frames(&json, &run->paths, places);
 	json_begin_array(&json, "profiles");

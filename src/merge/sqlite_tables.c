@@ -287,6 +287,7 @@ static int put_trust(struct sink *sink, const struct run *run)
 int sqlite_put_run(struct sink *sink, const struct run *run)
 {
 	int error = put_paths(sink, &run->paths);
+	char part[WANTED_BYTES];
 
 	put_names(sink, &run->paths.names);
 	put_meta(sink, "format", "xtrace-sqlite");
@@ -295,6 +296,10 @@ int sqlite_put_run(struct sink *sink, const struct run *run)
 	put_meta_number(sink, "simulated_gpu", run->has_simulated_gpu);
 	put_meta_number(sink, "gpu_time_ns", run->gpu_ns);
 	put_meta_number(sink, "attributed_gpu_time_ns", run->attributed_gpu_ns);
+	if (run->selection) {
+		wanted_describe(&run->settings->wanted, part, sizeof(part));
+		put_meta(sink, "selection", part);
+	}
 	put_meta(sink, "trust", run->trust->lines[0]);
 	put_meta_number(sink, "complete", run->report->status == STATUS_OK);
 	return error ? error : put_trust(sink, run);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "merge/summary.h"
 #include "merge/text.h"
@@ -105,15 +106,20 @@ static int end(struct sink *sink, const struct run *run)
 	enum weight weight = sink->settings->weight;
 	struct svg_flame svg = {.write = write_piece, .context = &sink->out};
 	struct flame flame;
-	char heading[128], note[VALUE_BYTES + 80];
+	char heading[128], note[VALUE_BYTES + WANTED_BYTES + 160];
 	int error = flame_build(&flame, &run->paths, weight, MIN_PARTS);
 
 	if (error)
 		return error;
 	svg.depth = flame.depth;
-	snprintf(heading, sizeof(heading), "%s%s", headings[weight],
+	snprintf(heading, sizeof(heading), "%s%s%s", headings[weight],
+		 run->selection ? ", of a part of the run" : "",
 		 run->has_simulated_gpu ? " [simulated]" : "");
 	format_value(note, weight, flame.frames[0].value);
+	if (run->selection) {
+		strcat(note, "; only ");
+		wanted_describe(&run->settings->wanted, note + strlen(note), WANTED_BYTES);
+	}
 	if (run->report->status != STATUS_OK)
 		strcat(note, "; something is missing: see the warnings of the summary");
 	svg_flame_begin(&svg, heading, note, NULL);

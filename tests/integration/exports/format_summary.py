@@ -15,13 +15,26 @@ def check(reference, folder, args):
     with open(folder / NAME, encoding="utf-8") as file:
         summary = json.load(file)
     with open(args.docs / "summary.schema.json", encoding="utf-8") as file:
-        jsonschema.validate(summary, json.load(file))
+        schema = json.load(file)
+    jsonschema.validate(summary, schema)
+    check_known(schema, summary, "summary")
     check_weights(reference, summary)
     check_totals(reference, summary)
     check_devices(summary)
     for key, table in summary.items():
         if isinstance(table, dict) and "rows" in table:
             expect(len(table["rows"]) == table["row_count"], key, "has not all rows")
+
+
+def check_known(schema, value, where):
+    """Each member is one that the schema tells of."""
+    for item in value if isinstance(value, list) else ():
+        check_known(schema.get("items", {}), item, where)
+    if not isinstance(value, dict) or "additionalProperties" in schema:
+        return
+    for key, member in value.items():
+        expect(key in schema.get("properties", {}), where, key, "is not in the schema")
+        check_known(schema["properties"][key], member, f"{where}.{key}")
 
 
 def check_weights(reference, summary):
