@@ -27,7 +27,8 @@
 
 static const struct command_option report_options[] = {
 	{'t', "text", NULL, "Tables and a call tree on stdout rather than a page"},
-	{'o', "output", "FILE", "Where the page goes (DIR/report.html, or LOG.html); needed for several logs"},
+	{'o', "output", "FILE",
+	 "Where the page goes (DIR/report.html, or LOG.html); needed for several logs"},
 	{'n', "no-open", NULL, "Open no browser, only say where the page is"},
 	{'h', "help", NULL, "Print this help"},
 	{0},

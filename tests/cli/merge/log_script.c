@@ -38,7 +38,7 @@
 
 #include "log_rows.h"
 
-#define WORDS_MAX 32
+#define WORDS_MAX 128
 #define TEXTS_MAX 8192
 #define TEXT_MAX  64
 

