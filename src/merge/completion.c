@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "merge/findings.h"
 #include "merge/option_table.h"
 
 static bool is_file(const char *value)
@@ -26,6 +27,21 @@ static void print_words(const char *value)
 		putchar(*p == '|' ? ' ' : *p);
 }
 
+/* What may be given several times, which is for rules of findings. */
+static bool is_repeated(const char *value)
+{
+	return !strcmp(value, "RULE=PERCENT");
+}
+
+static void print_rules(void)
+{
+	printf("\t\tCOMPREPLY=($(compgen -S = -W 'all");
+	for (int rule = 0; rule < RULES; rule++)
+		printf(" %s", finding_rule_name((enum rule)rule));
+	printf("' -- \"$word\"))\n"
+	       "\t\tcompopt -o nospace 2>/dev/null\n");
+}
+
 /* In single quotes, within which there is none. */
 static void print_quoted(const char *text)
 {
@@ -41,6 +57,12 @@ static void print_bash(void)
 	printf("# bash completion for xtrace-merge\n"
 	       "_xtrace_merge() {\n"
 	       "\tlocal word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD-1]}\n"
+	       /* (For bash the = between an option and its value is a word.) */
+	       "\tif [ \"$word\" = = ]; then\n"
+	       "\t\tword=\n"
+	       "\telif [ \"$last\" = = ]; then\n"
+	       "\t\tlast=${COMP_WORDS[COMP_CWORD-2]}\n"
+	       "\tfi\n"
 	       "\tcase $last in\n");
 	for (size_t i = 0; i < option_count; i++) {
 		const struct option_row *row = &option_rows[i];
@@ -52,6 +74,8 @@ static void print_bash(void)
 			printf("\t\tCOMPREPLY=($(compgen -W '");
 			print_words(row->value);
 			printf("' -- \"$word\"))\n");
+		} else if (is_repeated(row->value)) {
+			print_rules();
 		} else {
 			printf("\t\tCOMPREPLY=(%s)\n",
 			       !strcmp(row->value, "DIR") ? "$(compgen -d -- \"$word\")" : "");
@@ -77,9 +101,13 @@ static void print_bash(void)
 }
 
 /* "--name=[what]:value:action", with what zsh takes for its own made harmless. */
-static void print_zsh_option(const char *name, const char *what, const char *value)
+static void print_zsh_option(const char *name, char letter, const char *what, const char *value)
 {
-	printf("\t'--%s%s[", name, value ? "=" : "");
+	if (letter)
+		printf("\t'(-%c --%s)'{-%c,--%s}'[", letter, name, letter, name);
+	else
+		printf("\t'%s--%s%s[", value && is_repeated(value) ? "*" : "", name,
+		       value ? "=" : "");
 	for (const char *p = what; *p; p++) {
 		char one[2] = {*p, '\0'};
 
@@ -106,9 +134,11 @@ static void print_zsh(void)
 	printf("#compdef xtrace-merge\n"
 	       "_arguments -S \\\n");
 	for (size_t i = 0; exporters[i]; i++)
-		print_zsh_option(exporters[i]->name, exporters[i]->what, "FILE");
+		print_zsh_option(exporters[i]->name, '\0', exporters[i]->what,
+				 exporters[i]->value ? exporters[i]->value : "FILE");
 	for (size_t i = 0; i < option_count; i++)
-		print_zsh_option(option_rows[i].name, option_rows[i].what, option_rows[i].value);
+		print_zsh_option(option_rows[i].name, option_rows[i].letter, option_rows[i].what,
+				 option_rows[i].value);
 	printf("\t'*:directory or log:_files'\n");
 }
 

@@ -22,27 +22,13 @@
 /* Words in lines that fit. */
 static void put_wrapped(struct output *out, const char *text)
 {
-	size_t columns = out->columns ? out->columns : TEXT_COLUMNS, column = 0;
+	size_t columns = out->columns ? out->columns : TEXT_COLUMNS;
 
 	if (columns > WORD_COLUMNS_MAX)
 		columns = WORD_COLUMNS_MAX;
 	if (columns < WORD_COLUMNS_MIN)
 		columns = WORD_COLUMNS_MIN;
-	while (*text) {
-		size_t length = strcspn(text, " ");
-		size_t width = text_columns(text, length);
-
-		if (!column || column + 1 + width > columns) {
-			output_format(out, "%s%*s", column ? "\n" : "", INDENT, "");
-			column = INDENT;
-		} else {
-			output_text(out, " ", 1);
-			column++;
-		}
-		output_text(out, text, length);
-		column += width;
-		text += length + (text[length] == ' ');
-	}
+	put_words(out, text, INDENT, INDENT, columns);
 	output_text(out, "\n", 1);
 }
 

@@ -176,13 +176,18 @@ static void put_losses(struct output *out, const struct run *run)
 
 static void put_trust(struct output *out, const struct trust *trust)
 {
+	size_t columns = out->columns ? out->columns : SIZE_MAX;
+
 	output_text(out, "\n", 1);
 	put_style(out, trust->word == TRUST_COMPLETE ? STYLE_TITLE : STYLE_ALARM);
-	output_format(out, "Trust: %s", trust->lines[0]);
+	output_text(out, "Trust: ", strlen("Trust: "));
+	put_words(out, trust->lines[0], 0, 2, columns - strlen("Trust: "));
 	put_style(out, STYLE_PLAIN);
-	for (int l = 1; l < TRUST_LINES; l++)
-		output_format(out, "\n  %s", trust->lines[l]);
 	output_text(out, "\n", 1);
+	for (int l = 1; l < TRUST_LINES; l++) {
+		put_words(out, trust->lines[l], 2, 4, columns);
+		output_text(out, "\n", 1);
+	}
 }
 
 static int begin(struct sink *sink)

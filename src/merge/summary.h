@@ -50,6 +50,10 @@ size_t put_elided(struct output *out, const char *text, size_t length, size_t co
  * innermost few in any case (summary_path.c). 0 or -ENOMEM. */
 int put_path(struct output *out, const struct paths *paths, uint32_t node);
 
+/* Words, of which no line takes more columns if it can be helped; the first line begins with so many
+ * spaces, the others with indent. No end of line follows. */
+void put_words(struct output *out, const char *text, size_t first, size_t indent, size_t columns);
+
 /* A line of the overview. */
 void put_count(struct output *out, const char *what, uint64_t value);
 

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "merge/summary.h"
 #include "merge/text.h"
@@ -52,6 +53,29 @@ void format_bytes(char *out, uint64_t bytes)
 	for (; value >= 1024 && u + 1 < sizeof(units) / sizeof(units[0]); u++)
 		value /= 1024;
 	snprintf(out, TIME_BYTES, u ? "%.3f %s" : "%.0f %s", value, units[u]);
+}
+
+void put_words(struct output *out, const char *text, size_t first, size_t indent, size_t columns)
+{
+	const char *start = text;
+	size_t column = first;
+
+	output_format(out, "%*s", (int)first, "");
+	while (*text) {
+		size_t length = strcspn(text, " ");
+		size_t width = text_columns(text, length);
+
+		if (text > start && column + 1 + width > columns) {
+			output_format(out, "\n%*s", (int)indent, "");
+			column = indent;
+		} else if (text > start) {
+			output_text(out, " ", 1);
+			column++;
+		}
+		output_text(out, text, length);
+		column += width;
+		text += length + (text[length] == ' ');
+	}
 }
 
 void format_weight(char *out, enum weight weight, uint64_t value)

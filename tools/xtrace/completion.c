@@ -18,6 +18,35 @@ static const struct {
 	{"record", "-c -f", "_command_names -e"},
 	{"help", "-W \"$commands\"", "_xtrace_commands"},
 	{"completion", "-W 'bash zsh'", "(bash zsh)"},
+	{"baseline", "-f -W 'save update show prune'", "_files"},
+};
+
+/* Values that are words of which there are few, by what stands for them in the help. */
+static const struct {
+	const char *argument;
+	const char *words;
+} fixed_values[] = {
+	{"LEVEL", "launch work all"},
+	{"RANGE", "cudaProfilerApi"},
+	{"MODE", "mixed full only off"},
+};
+
+static const char *fixed_words(const char *argument)
+{
+	for (size_t v = 0; v < sizeof(fixed_values) / sizeof(fixed_values[0]); v++)
+		if (!strcmp(argument, fixed_values[v].argument))
+			return fixed_values[v].words;
+	return NULL;
+}
+
+/* Commands that know the options of another program, whose help tells them. */
+static const struct {
+	const char *command;
+	const char *help;
+} others[] = {
+	{"report", "${COMP_WORDS[0]}-merge --help"},
+	{"diff", "${COMP_WORDS[0]} diff --help"},
+	{"baseline", "${COMP_WORDS[0]} baseline --help"},
 };
 
 static bool has_option(const struct command *command, size_t n)
@@ -53,18 +82,32 @@ static void print_bash_values(const struct command *command)
 		printf("\t%s:--%s", command->name, option->name);
 		if (is_short(option))
 			printf("|%s:-%c", command->name, option->letter);
-		printf(")\n\t\tCOMPREPLY=(%s)\n\t\treturn\n\t\t;;\n", bash_value(option->argument));
+		if (fixed_words(option->argument))
+			printf(")\n\t\tCOMPREPLY=($(compgen -W '%s' -- \"$word\"))",
+			       fixed_words(option->argument));
+		else
+			printf(")\n\t\tCOMPREPLY=(%s)", bash_value(option->argument));
+		printf("\n\t\treturn\n\t\t;;\n");
 	}
 }
 
 static void print_bash_options(const struct command *command)
 {
-	if (!has_option(command, 0))
+	const char *help = NULL;
+
+	for (size_t o = 0; o < sizeof(others) / sizeof(others[0]); o++)
+		if (!strcmp(others[o].command, command->name))
+			help = others[o].help;
+	if (!has_option(command, 0) && !help)
 		return;
-	printf("\t%s:-*)\n\t\tCOMPREPLY=($(compgen -W '", command->name);
+	printf("\t%s:-*)\n\t\tCOMPREPLY=($(compgen -W \"", command->name);
 	for (size_t n = 0; has_option(command, n); n++)
-		printf("%s--%s", n ? " " : "", command->options[n].name);
-	printf("' -- \"$word\"))\n\t\t;;\n");
+		printf("--%s ", command->options[n].name);
+	if (help)
+		printf("$(%s 2>/dev/null | sed -nE "
+		       "'s/^ +(-[a-zA-Z], )?(--[a-z-]+).*/\\2/p')",
+		       help);
+	printf("\" -- \"$word\"))\n\t\t;;\n");
 }
 
 static void print_bash(const struct command *const *commands, size_t count)
@@ -72,6 +115,11 @@ static void print_bash(const struct command *const *commands, size_t count)
 	printf("# bash completion for xtrace\n"
 	       "_xtrace() {\n"
 	       "\tlocal word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD-1]}\n"
+	       "\tif [ \"$word\" = = ]; then\n"
+	       "\t\tword=\n"
+	       "\telif [ \"$last\" = = ]; then\n"
+	       "\t\tlast=${COMP_WORDS[COMP_CWORD-2]}\n"
+	       "\tfi\n"
 	       "\tlocal command=${COMP_WORDS[1]} commands='");
 	for (size_t c = 0; c < count; c++)
 		printf("%s%s", c ? " " : "", commands[c]->name);
@@ -121,7 +169,9 @@ static void print_zsh_option(const struct command_option *option)
 	}
 	print_zsh_text(option->help);
 	putchar(']');
-	if (option->argument)
+	if (option->argument && fixed_words(option->argument))
+		printf(":%s:(%s)", option->argument, fixed_words(option->argument));
+	else if (option->argument)
 		printf(":%s:%s", option->argument, zsh_value(option->argument));
 	printf("' \\\n");
 }

@@ -13,13 +13,16 @@ complete_words xtrace-merge -- | sort | comm -3 - helped
 echo "-- values"
 complete_words xtrace-merge --by st
 complete_words xtrace-merge --weight gpu-
+complete_words xtrace-merge --by = st
+complete_words xtrace-merge --finding gpu-
+complete_words xtrace-merge --python =
 touch one.xtr
 complete_words xtrace-merge on
 echo "-- zsh"
 "$merge_program" --completion zsh >completion.zsh
 head -n 1 completion.zsh
 while read -r option; do
-	grep -q "^	'$option" completion.zsh || echo "zsh does not know $option"
+	grep -qE "^	'(\*?|.*\{-[a-zA-Z],)$option" completion.zsh || echo "zsh does not know $option"
 done <helped
 grep -c "'" completion.zsh >/dev/null && bash -n completion.zsh && echo "quotes match"
 merge --completion fish

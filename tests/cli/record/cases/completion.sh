@@ -11,9 +11,10 @@ complete_words() {
 "$xtrace" completion zsh >completion.zsh
 "$xtrace" help | sed -nE 's/^  ([a-z]+) .*/\1/p' | sort >commands
 complete_words xtrace '' | sort | comm -3 - commands
+# (Those that stand for other programs have their options, too: see below.)
 while read -r command; do
 	"$xtrace" help "$command" | sed -nE 's/^ +(-[a-zA-Z], )?(--[a-z-]+) .*/\2/p' | sort >helped
-	[ ! -s helped ] || complete_words xtrace "$command" -- | sort | comm -3 - helped
+	[ ! -s helped ] || complete_words xtrace "$command" -- | sort -u | comm -13 - helped
 	grep -q "^	$command)" completion.zsh || echo "zsh does not know $command"
 	while read -r option; do
 		grep -q -e "'$option" -e ",$option" completion.zsh || echo "zsh does not know $option"
@@ -24,6 +25,18 @@ mkdir -p traces/one
 complete_words xtrace record -o tra
 complete_words xtrace help re
 complete_words xtrace completion z
+complete_words xtrace baseline pr
+complete_words "$xtrace" report --filt
+complete_words "$xtrace" report --text
+complete_words "$xtrace" diff --fail
+complete_words xtrace record --api wo
+complete_words xtrace record --python = o
+for level in $(complete_words xtrace record --api ''); do
+	"$xtrace" record --api "$level" 2>&1 | grep -e --api || :
+done
+for mode in $(complete_words xtrace record --python ''); do
+	"$xtrace" record --python "$mode" 2>&1 | grep -e --python || :
+done
 bash -n completion.zsh && echo "quotes match"
 status "$xtrace" completion fish
 status "$xtrace" completion
