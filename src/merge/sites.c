@@ -115,7 +115,8 @@ static bool is_work(uint8_t class)
 	static const uint32_t others =
 		1u << XT_API_OTHER | 1u << XT_API_EVENT | 1u << XT_API_GRAPH | 1u << XT_API_LIFE;
 
-	return !(others >> class & 1);
+	/* (A log may say anything.) */
+	return class >= XT_API_CLASSES || !(others >> class & 1);
 }
 
 static bool submits(uint8_t class)
