@@ -235,25 +235,13 @@ static inline const struct python_thread *enter_python(const struct memo_entry *
 	return thread;
 }
 
-/* Not the one that was expected. */
-static RARELY struct memo_variant *find_unexpected(struct stack_memo *memo,
-						   const struct caller_regs *regs,
-						   const struct python_runtime *python,
-						   struct python_thread *thread,
-						   uint64_t generation)
+/* Below that native stack, another variant than the expected one; NULL if there is none. */
+static __attribute__((noinline)) struct memo_variant *
+find_other(struct stack_memo *memo, struct memo_entry *entry, const struct python_runtime *python,
+	   const struct python_thread *entered)
 {
-	struct memo_variant *variant;
-	struct memo_entry *entry;
+	struct memo_variant *variant = find_variant(memo, entry, python, entered);
 
-	if (memo->generation != generation) {
-		stack_memo_clear(memo);
-		memo->generation = generation;
-		return NULL;
-	}
-	entry = find_entry(memo, regs);
-	if (!entry)
-		return NULL;
-	variant = find_variant(memo, entry, python, enter_python(entry, python, thread));
 	if (!variant)
 		return NULL;
 	variant->object.is_used = true;
@@ -261,16 +249,42 @@ static RARELY struct memo_variant *find_unexpected(struct stack_memo *memo,
 	return variant;
 }
 
+/* Below another native stack than the expected one. */
+static RARELY struct memo_variant *find_elsewhere(struct stack_memo *memo,
+						  const struct caller_regs *regs,
+						  const struct python_runtime *python,
+						  struct python_thread *thread)
+{
+	struct memo_entry *entry = find_entry(memo, regs);
+
+	if (!entry)
+		return NULL;
+	return find_other(memo, entry, python, enter_python(entry, python, thread));
+}
+
+static RARELY void begin_generation(struct stack_memo *memo, uint64_t generation)
+{
+	stack_memo_clear(memo);
+	memo->generation = generation;
+}
+
 struct memo_variant *stack_memo_find(struct stack_memo *memo, const struct caller_regs *regs,
 				     const struct python_runtime *python,
 				     struct python_thread *thread, uint64_t generation)
 {
+	const struct python_thread *entered;
 	struct memo_variant *variant = memo->expected;
 
-	if (!variant || memo->generation != generation || variant->entry->base != regs ||
-	    !inputs_are_equal(variant->entry, (const uint64_t *)regs) ||
-	    !python_is_equal(variant, python, enter_python(variant->entry, python, thread)))
-		return find_unexpected(memo, regs, python, thread, generation);
+	if (memo->generation != generation) {
+		begin_generation(memo, generation);
+		return NULL;
+	}
+	if (!variant || variant->entry->base != regs ||
+	    !inputs_are_equal(variant->entry, (const uint64_t *)regs))
+		return find_elsewhere(memo, regs, python, thread);
+	entered = enter_python(variant->entry, python, thread);
+	if (!python_is_equal(variant, python, entered))
+		return find_other(memo, variant->entry, python, entered);
 	if (!variant->object.is_used)
 		variant->object.is_used = true;
 	memo->last = variant;
@@ -516,10 +530,8 @@ struct memo_variant *stack_memo_add(struct stack_memo *memo, const struct caller
 
 	if (!walk->inputs_complete || !python->inputs_complete)
 		return NULL;
-	if (memo->generation != generation) {
-		stack_memo_clear(memo);
-		memo->generation = generation;
-	}
+	if (memo->generation != generation)
+		begin_generation(memo, generation);
 	if (memo->slot_count + 1 == XT_STACK_SLOT_COUNT || !stack_memo_have_room(memo, bytes))
 		stack_memo_make_room(memo);
 	if (!stack_memo_have_room(memo, bytes))
