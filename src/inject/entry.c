@@ -110,6 +110,15 @@ static void host_name(char *out, size_t out_bytes)
 			*c = '_';
 }
 
+/* Where others may write, they may have put a link in our way that leads elsewhere. */
+static bool is_anothers_link(const char *path)
+{
+	struct stat status;
+
+	return !lstat(path, &status) && S_ISLNK(status.st_mode) && status.st_uid &&
+	       status.st_uid != geteuid();
+}
+
 /* Creates the log and leaves its path in path, of PATH_MAX + 16 bytes. */
 static int create_log(const struct config *config, struct xt_log_header *header, char *path,
 		      struct xt_writer **log_out)
@@ -119,6 +128,8 @@ static int create_log(const struct config *config, struct xt_log_header *header,
 
 	if (mkdir(config->data_dir, 0700) && errno != EEXIST)
 		return -errno;
+	if (is_anothers_link(config->data_dir))
+		return -ELOOP;
 	host_name(host, sizeof(host));
 	/* A process keeps its pid through exec; each image has a log of its own. */
 	for (int image = 1; rc == -EEXIST && image < LOGS_OF_ONE_PID_MAX; image++) {
@@ -202,7 +213,7 @@ static int start_log(const struct config *config, char *log_path, char *why, siz
 	}
 	if (rc) {
 		snprintf(why, why_bytes, "no log can be written in %s: %s", config->data_dir,
-			 strerror(-rc));
+			 rc == -ELOOP ? "a link of another user's" : strerror(-rc));
 		spool_remove();
 		if (log)
 			unlink(log_path);

@@ -131,13 +131,13 @@ static int drop_unused_spool(const char *log_path, const char *spool_path)
 }
 
 /* The process was about to make its log smaller: that copy is not the log. */
-static void remove_unfinished(const char *log_path)
+static void remove_unfinished(const struct recovery *recovery, const char *log_path)
 {
 	char *path = NULL;
 
 	if (asprintf(&path, "%s" XT_SHRINK_SUFFIX, log_path) < 0)
 		return;
-	unlink(path);
+	xt_shrink_remove_draft(path, recovery->log_header.log_id);
 	free(path);
 }
 
@@ -170,7 +170,7 @@ static int recover(struct recovery *recovery, const char *log_path, const char *
 		*recovery->out = (struct xt_recovered){.found = true};
 		return error;
 	}
-	remove_unfinished(log_path);
+	remove_unfinished(recovery, log_path);
 	/* If it cannot be deleted, the next recovery finds that the log has it all. */
 	unlink(spool_path);
 	return 0;

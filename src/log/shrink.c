@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -135,13 +136,37 @@ static int choose_cut(const struct xt_writer *writer, uint64_t keep_bytes, size_
 	return i < writer->flushed_notes && i ? 0 : -EFBIG;
 }
 
+int xt_shrink_remove_draft(const char *path, uint64_t log_id)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct xt_log_header header;
+	struct stat status;
+	bool is_draft = false;
+
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, &status) && S_ISREG(status.st_mode))
+		is_draft = !status.st_size ||
+			   (pread(fd, &header, sizeof(header), 0) == sizeof(header) &&
+			    !memcmp(header.magic, XT_LOG_MAGIC, sizeof(header.magic)) &&
+			    (!log_id || header.log_id == log_id));
+	close(fd);
+	if (!is_draft)
+		return -EEXIST;
+	return unlink(path) ? -errno : 0;
+}
+
 static int open_new(const char *path, struct xt_own_file *file)
 {
 	const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY;
 	int fd = open(path, flags, 0600), error;
 
-	if (fd < 0 && errno == EEXIST && !unlink(path)) /* of a process that had our number */
+	if (fd < 0 && errno == EEXIST) { /* of a process that had our number? */
+		error = xt_shrink_remove_draft(path, 0);
+		if (error)
+			return error;
 		fd = open(path, flags, 0600);
+	}
 	if (fd < 0)
 		return -errno;
 	error = xt_own_file_take(file, fd);

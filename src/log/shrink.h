@@ -18,6 +18,9 @@
 /* What the new file's name ends in. One that a killed process left behind is of no use. */
 #define XT_SHRINK_SUFFIX ".new"
 
+/* Deletes that one: of the log with this id, 0: of any. 0; -EEXIST if it is something else, which stays; -errno. */
+int xt_shrink_remove_draft(const char *path, uint64_t log_id);
+
 struct xt_shrunk {
 	uint64_t rows[XT_KIND_COUNT]; /* left out */
 	uint64_t from_ns;	      /* monotonic: events since then are all there */

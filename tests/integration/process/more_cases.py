@@ -224,6 +224,24 @@ class MoreCases:
                 if not os.path.islink(path):
                     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600, name
 
+        if os.geteuid() == 0:  # who else could make a link for another user?
+            self.planted_folder()
+
+    def planted_folder(self):
+        """A link in place of the folder, which another user has made."""
+        elsewhere, link = (os.path.join(self.folder, name) for name in ("elsewhere", "linked"))
+        os.mkdir(elsewhere, 0o777)
+        os.symlink(elsewhere, link)
+        os.lchown(link, 65534, 65534)
+        run = self.run(INJECTED, self.life("main_return"), environment={"XTRACE_DATA": link})
+        assert run.status == 7, run.stderr
+        assert not os.listdir(elsewhere), os.listdir(elsewhere)
+        assert any("a link of another user's" in line for line in run.said), run.said
+        os.lchown(link, 0, 0)
+        assert self.run(INJECTED, self.life("main_return"),
+                        environment={"XTRACE_DATA": link}).status == 7
+        assert len(os.listdir(elsewhere)) == 1, os.listdir(elsewhere)
+
     def case_private_files(self):
         """Whatever the umask says, log, spool and folder are for their owner alone."""
         old = os.umask(0)

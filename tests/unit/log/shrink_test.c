@@ -186,6 +186,43 @@ static void a_failure_leaves_the_old_log(void **state)
 	unmake(&made);
 }
 
+static void what_is_anothers_stays(void **state)
+{
+	static const char precious[] =
+		"a file of somebody's, which is longer than the header of a log is";
+	struct made made;
+	struct blob after;
+	uint64_t half;
+
+	(void)state;
+	make(&made, "others.xtr");
+	flush_batches(&made, 10);
+	half = xt_writer_file_bytes(made.writer) / 2;
+	file_write(made.new_path, precious, sizeof(precious));
+	assert_int_equal(xt_shrink_begin(made.writer, half), -EEXIST);
+	after = file_read(made.new_path);
+	assert_int_equal(after.bytes, sizeof(precious));
+	assert_memory_equal(after.data, precious, sizeof(precious));
+	blob_free(&after);
+	assert_int_equal(unlink(made.new_path), 0);
+	assert_int_equal(symlink(made.path, made.new_path), 0);
+	assert_int_not_equal(xt_shrink_begin(made.writer, half), 0);
+	assert_int_equal(expect_readable(&made, 10), 10 * BATCH_ROWS);
+	assert_int_equal(unlink(made.new_path), 0);
+	/* But what a process has left that had our number is of no use to anybody. */
+	file_write(made.new_path, XT_LOG_MAGIC, 8);
+	assert_int_equal(xt_shrink_begin(made.writer, half), -EEXIST); /* who knows what this is */
+	file_write(made.new_path, "", 0);
+	assert_int_equal(xt_shrink_begin(made.writer, half), 0);
+	xt_shrink_end(made.writer);
+	after = file_read(made.path);
+	file_write(made.new_path, after.data, after.bytes);
+	blob_free(&after);
+	assert_int_equal(xt_shrink_begin(made.writer, half), 0);
+	xt_shrink_end(made.writer);
+	unmake(&made);
+}
+
 static void tables_that_take_all_are_no_reason_to_begin(void **state)
 {
 	struct made made;
@@ -259,6 +296,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(oldest_events_go_and_tables_stay),
 		cmocka_unit_test(a_failure_leaves_the_old_log),
+		cmocka_unit_test(what_is_anothers_stays),
 		cmocka_unit_test(tables_that_take_all_are_no_reason_to_begin),
 		cmocka_unit_test(sizes_are_read),
 		cmocka_unit_test(percents_are_read),
