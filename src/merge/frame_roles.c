@@ -75,17 +75,29 @@ static bool is_of_standard_library(const char *path, const char *file_name)
 bool frame_is_interpreter(const struct model *model, uint32_t module)
 {
 	const char *path = names_text(&model->names, model->modules.rows[module].path, NULL);
-	const char *file_name = module_file_name(model, module);
+	const char *rest = module_file_name(model, module);
 
 	if (!module)
 		return false;
-	if (is_of_standard_library(path, file_name))
+	if (is_of_standard_library(path, rest))
 		return true;
-	if (!strncmp(file_name, "lib", 3))
-		file_name += 3;
-	if (strncmp(file_name, "python", 6) != 0)
+	if (!strncmp(rest, "lib", 3))
+		rest += 3;
+	if (strncmp(rest, "python", 6) != 0)
 		return false;
-	return !file_name[6] || isdigit((unsigned char)file_name[6]);
+	rest += 6;
+	rest += strspn(rest, "0123456789.");
+	rest += strspn(rest, "tdm"); /* how it was built */
+	if (!strncmp(rest, ".so", 3) || (rest[-1] == '.' && !strncmp(rest, "so", 2)))
+		return true;
+	return !rest[0] || !strcmp(rest, " (deleted)");
+}
+
+bool frame_is_of_interpreter(const struct model *model, const struct address *address)
+{
+	if (address->module)
+		return frame_is_interpreter(model, address->module);
+	return !strncmp(names_text(&model->names, address->name, NULL), "py::", 4);
 }
 
 enum role frame_role_of_name(const char *name)
@@ -170,7 +182,7 @@ static uint32_t skip_cuda(const struct frame_roles *r, const uint32_t *frames, u
 static uint32_t skip_start(const struct frame_roles *r, const struct stack *stack,
 			   const uint32_t *frames, uint32_t first, bool has_python)
 {
-	uint32_t end = stack->frame_count, place = end, module;
+	uint32_t end = stack->frame_count, place = end;
 
 	/* _start itself has no name in a stripped program. */
 	if (end > first + 1 && r->roles[frames[end - 1]] == ROLE_NAMELESS &&
@@ -188,14 +200,10 @@ static uint32_t skip_start(const struct frame_roles *r, const struct stack *stac
 		place = r->model->python[stack->first_python + stack->python_count - 1].place;
 	if (place < first || place >= end)
 		return end;
-	module = r->addresses->list[frames[place]].module;
-	for (uint32_t f = place + 1; f < end; f++) {
-		uint32_t other = r->addresses->list[frames[f]].module;
-
-		if (other != module && r->roles[frames[f]] != ROLE_THREAD_START &&
-		    !frame_is_interpreter(r->model, other))
+	for (uint32_t f = place + 1; f < end; f++)
+		if (r->roles[frames[f]] != ROLE_THREAD_START &&
+		    !frame_is_of_interpreter(r->model, &r->addresses->list[frames[f]]))
 			return end;
-	}
 	return place + 1;
 }
 

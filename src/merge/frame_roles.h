@@ -48,6 +48,9 @@ enum role frame_role_of_name(const char *name);
  */
 bool frame_is_interpreter(const struct model *model, uint32_t module);
 
+/* Likewise what lies in one, or in code that it makes for each function with -X perf: "py::f:/a.py". */
+bool frame_is_of_interpreter(const struct model *model, const struct address *address);
+
 /*
  * The program's frames of a stack: [*first_out, *end_out) of frames. *api_out is the frame of the runtime's
  * function that the program called, or the stack's frame count. has_python: Python frames are shown, so those of

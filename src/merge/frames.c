@@ -148,7 +148,7 @@ int frames_build(struct frames *frames, const struct model *model,
 	    !frames->of_interpreter)
 		return -ENOMEM;
 	for (uint32_t a = 0; a < addresses->count; a++)
-		frames->of_interpreter[a] = frame_is_interpreter(model, addresses->list[a].module);
+		frames->of_interpreter[a] = frame_is_of_interpreter(model, &addresses->list[a]);
 	error = frame_roles_find(&c.roles, model, addresses);
 	if (!error)
 		error = frame_names_begin(&c.names);

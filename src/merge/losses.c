@@ -100,13 +100,20 @@ static void report_python(const char *path, const struct model *model, struct re
 {
 	static const struct {
 		const char *account;
+		const char *of; /* it counts these, which … */
 		const char *what;
 	} rows[] = {
-		{"python.unreadable", "have Python frames that could not be read to the end"},
-		{"python.unplaced", "have Python frames of which it is not known what runs them: "
-				    "shown outermost"},
-		{"python.unknown", "pass through Python of which no frames are known: another "
-				   "interpreter of the thread, or another of its stacks"},
+		{"python.unreadable", "call stacks",
+		 "have Python frames that could not be read to the end"},
+		{"python.unplaced", "call stacks",
+		 "have Python frames of which it is not known what runs them: "
+		 "shown outermost"},
+		{"python.unknown", "call stacks",
+		 "pass through Python of which no frames are known: another "
+		 "interpreter of the thread, another of its stacks, or a state that another "
+		 "thread has made or runs"},
+		{"python.finalizing", "calls",
+		 "have no Python frames: their interpreter was shutting down"},
 	};
 	const char *why_not = model_meta(model, "python.missing");
 
@@ -118,8 +125,8 @@ static void report_python(const char *path, const struct model *model, struct re
 		uint64_t count = model_account(model, rows[r].account);
 
 		if (count)
-			report_warn(report, "%s: %llu call stacks %s", path,
-				    (unsigned long long)count, rows[r].what);
+			report_warn(report, "%s: %llu %s %s", path, (unsigned long long)count,
+				    rows[r].of, rows[r].what);
 	}
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/frame_roles.h"
 #include "merge/frames.h"
 
 #define FRAMES_MAX 16
@@ -221,6 +222,106 @@ static void stacks_are_trimmed(void **state)
 	}
 }
 
+#define LIBPYTHON "/usr/lib/libpython3.12.so.1.0:"
+#define PYTHON	  "/usr/bin/python3.11:"
+
+/* Where the frame that runs Python is the third one: how many of the stack are shown. */
+static const struct {
+	struct sample sample;
+	uint32_t end;
+} with_python[] = {
+	{{"an interpreter's own program",
+	  {DRIVER, PYTHON "PyObject_Call", PYTHON "_PyEval_EvalFrameDefault", PYTHON "Py_BytesMain",
+	   LIBC "__libc_start_main", PYTHON "_start"},
+	  0,
+	  ""},
+	 3},
+	{{"a program with an interpreter's library",
+	  {DRIVER, LIBPYTHON "PyObject_Call", LIBPYTHON "_PyEval_EvalFrameDefault",
+	   LIBPYTHON "PyRun_SimpleFile", PROGRAM "simulate", PROGRAM "main"},
+	  0,
+	  ""},
+	 6},
+	{{"a program with an interpreter in it",
+	  {DRIVER, PROGRAM "PyObject_Call", PROGRAM "_PyEval_EvalFrameDefault",
+	   PROGRAM "PyRun_SimpleFile", PROGRAM "simulate", PROGRAM "main"},
+	  0,
+	  ""},
+	 6},
+	{{"a thread of an interpreter's library",
+	  {DRIVER, LIBPYTHON "PyObject_Call", LIBPYTHON "_PyEval_EvalFrameDefault",
+	   LIBPYTHON "thread_run", LIBC "start_thread", LIBC "clone3"},
+	  0,
+	  ""},
+	 3},
+	{{"a program that is only called a little like one",
+	  {DRIVER, LIBPYTHON "PyObject_Call", LIBPYTHON "_PyEval_EvalFrameDefault",
+	   "/opt/python3app:main"},
+	  0,
+	  ""},
+	 4},
+};
+
+static void starts_of_python_are_trimmed(void **state)
+{
+	static struct fixture f;
+	struct python_place place = {.frame = 1, .place = 2};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(with_python) / sizeof(with_python[0]); i++) {
+		struct frame_roles roles;
+		uint32_t first, end, api;
+
+		make_fixture(&f, &with_python[i].sample);
+		f.model.python = &place;
+		f.model.python_count = f.stacks[1].python_count = 1;
+		assert_int_equal(frame_roles_find(&roles, &f.model, &f.addresses), 0);
+		print_message("%s\n", with_python[i].sample.what);
+		frame_roles_trim(&roles, &f.stacks[1], f.by_frame, true, &first, &end, &api);
+		assert_int_equal(first, 1);
+		assert_int_equal(end, with_python[i].end);
+		frame_roles_free(&roles);
+		names_free(&f.model.names);
+	}
+}
+
+static void interpreters_are_known_by_name(void **state)
+{
+	static const struct {
+		const char *frame;
+		bool is_interpreter;
+	} files[] = {
+		{"/usr/bin/python:", true},
+		{"/usr/bin/python3:", true},
+		{"/usr/bin/python3.12:f", true},
+		{"/usr/bin/python3.13t:", true},
+		{"/usr/bin/python3.11 (deleted):", true},
+		{"/usr/lib/libpython3.so:", true},
+		{"/usr/lib/libpython3.12.so.1.0:", true},
+		{"/usr/lib/libpython3.14td.so.1.0:", true},
+		{"/opt/python3app:", false},
+		{"/opt/libpython3_bridge.so:", false},
+		{"/opt/python3.11-wrapper:", false},
+		{"/opt/pythonic:", false},
+		{"/opt/app:py::f:/a.py", false},
+		{":py::f:/a.py", true}, /* in no module */
+		{":f", false},
+	};
+	static struct fixture f;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		struct sample sample = {.frames = {files[i].frame}};
+
+		make_fixture(&f, &sample);
+		if (files[i].frame[0] == ':')
+			f.list[0].module = 0;
+		assert_int_equal(frame_is_of_interpreter(&f.model, &f.list[0]),
+				 files[i].is_interpreter);
+		names_free(&f.model.names);
+	}
+}
+
 /* A name can be made to demangle to gigabytes; it must be shown in finite time. */
 static void exploding_names_are_left(void **state)
 {
@@ -256,6 +357,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stacks_are_trimmed),
+		cmocka_unit_test(starts_of_python_are_trimmed),
+		cmocka_unit_test(interpreters_are_known_by_name),
 		cmocka_unit_test(exploding_names_are_left),
 	};
 
