@@ -19,6 +19,8 @@
 #include "inject/loader_watch.h"
 #include "inject/say.h"
 
+#define DECLINED_MAX 4
+
 HOT_STATE const struct python_runtime *python_runtime;
 bool python_wanted;
 
@@ -49,6 +51,8 @@ static struct {
 	struct python_runtime runtime;
 	struct python_about about;
 	bool found;
+	char declined[DECLINED_MAX][PATH_MAX]; /* which it is not: others are looked for */
+	uint32_t declined_count;
 } state;
 
 /* One module's symbols, as its dynamic section has them. */
@@ -65,6 +69,7 @@ struct finding {
 	size_t bytes[SYMBOLS];
 	char path[PATH_MAX];
 	bool is_program;
+	bool of_interpreter;   /* the program is nothing but an interpreter */
 	char hidden[PATH_MAX]; /* a module that is called like an interpreter and exports nothing */
 };
 
@@ -123,15 +128,33 @@ static bool open_dynamic(const struct dl_phdr_info *info, struct dynamic *dynami
 	return dynamic->symbols && dynamic->strings && dynamic->hash;
 }
 
-/* "python3", "python3.12": the program; "libpython3.12.so.1.0". Not "libpython3.so", which only
- * stands for another. */
+/* "python3", "python3.12", "pypy3": the program; "libpython3.12.so.1.0", "libpypy3.10-c.so". Not "libpython3.so",
+ * which only stands for another, nor "python3app", which may be anything. */
 static bool is_called_python(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
+	const char *slash = strrchr(path, '/'), *rest = slash ? slash + 1 : path;
+	bool is_library = !strncmp(rest, "lib", 3);
+	size_t numbers;
 
-	return !strncmp(name, "python3", 7) || !strncmp(name, "libpython3.1", 12) ||
-	       !strncmp(name, "libpython3.9", 12);
+	rest += is_library ? 3 : 0;
+	if (strncmp(rest, "python3", 7) != 0 && strncmp(rest, "pypy3", 5) != 0)
+		return false;
+	rest = strchr(rest, '3');
+	numbers = strspn(rest, "0123456789.");
+	rest += numbers;
+	rest += strspn(rest, "tdm"); /* how it was built */
+	if (!is_library)
+		return !rest[0];
+	return numbers > 2 && (!strncmp(rest, ".so", 3) || !strncmp(rest, "-c.so", 5) ||
+			       (rest[-1] == '.' && !strncmp(rest, "so", 2)));
+}
+
+static bool is_declined(const char *path)
+{
+	for (uint32_t i = 0; i < state.declined_count; i++)
+		if (!strcmp(state.declined[i], path))
+			return true;
+	return false;
 }
 
 static int look_at_module(struct dl_phdr_info *info, size_t info_bytes, void *arg)
@@ -148,7 +171,10 @@ static int look_at_module(struct dl_phdr_info *info, size_t info_bytes, void *ar
 		length = readlink("/proc/self/exe", program, sizeof(program) - 1);
 		program[length > 0 ? length : 0] = '\0';
 		path = program;
+		finding->of_interpreter = is_called_python(program);
 	}
+	if (is_declined(path))
+		return 0;
 	if (!open_dynamic(info, &dynamic))
 		return 0;
 	if (!find_symbol(&dynamic, symbol_names[THREAD_STATE])) {
@@ -213,6 +239,9 @@ static bool judge(const struct finding *finding)
 	if (python_layout_find(version, (const void *)finding->address[RUNTIME], &runtime->layout,
 			       about->why_not, sizeof(about->why_not)))
 		return false;
+	/* A program that can end an interpreter and begin another in its place has versions begin anew, too. */
+	if (!finding->of_interpreter)
+		runtime->layout.code_version = 0;
 	runtime->thread_state = (void *(*)(void))finding->address[THREAD_STATE];
 	runtime->finalizing =
 		(const uintptr_t *)(finding->address[RUNTIME] + runtime->layout.runtime_finalizing);
@@ -231,31 +260,42 @@ static bool judge(const struct finding *finding)
 	return true;
 }
 
-bool python_find(void)
+/* One that was not declined yet. */
+static bool find_next(void)
 {
 	static struct finding finding;
 
-	if (!python_wanted || state.found)
-		return false;
 	memset(&finding, 0, sizeof(finding));
 	loader_lock();
 	dl_iterate_phdr(look_at_module, &finding);
 	loader_unlock();
 	if (!finding.path[0] && !finding.hidden[0])
 		return false;
-	state.found = true;
+	state.about = (struct python_about){.is_after_others = state.declined_count > 0};
 	snprintf(state.about.path, sizeof(state.about.path), "%s",
 		 finding.path[0] ? finding.path : finding.hidden);
 	if (!finding.path[0])
 		snprintf(state.about.why_not, sizeof(state.about.why_not),
 			 "it exports none of its symbols");
-	else if (judge(&finding))
+	else
+		state.found = judge(&finding);
+	if (state.found) {
 		__atomic_store_n(&python_runtime, &state.runtime, __ATOMIC_RELEASE);
-	if (state.about.why_not[0])
-		say("Python%s%s (%s): its frames are not recorded: %s",
-		    state.about.version[0] ? " " : "", state.about.version, state.about.path,
-		    state.about.why_not);
+		return true;
+	}
+	say("Python%s%s (%s): its frames are not recorded: %s", state.about.version[0] ? " " : "",
+	    state.about.version, state.about.path, state.about.why_not);
+	snprintf(state.declined[state.declined_count++], PATH_MAX, "%s", state.about.path);
 	return true;
+}
+
+bool python_find(void)
+{
+	bool is_new = false;
+
+	while (python_wanted && !state.found && state.declined_count < DECLINED_MAX && find_next())
+		is_new = true;
+	return is_new;
 }
 
 const struct python_about *python_about(void)

@@ -33,13 +33,14 @@ extern bool python_wanted;
 /* What was found, for the log; texts are empty as long as nothing was. */
 struct python_about {
 	char version[32];
-	char path[PATH_MAX]; /* of the file with the interpreter */
-	char why_not[128];   /* why there are no frames of it; empty if there are */
+	char path[PATH_MAX];  /* of the file with the interpreter */
+	char why_not[128];    /* why there are no frames of it; empty if there are */
+	bool is_after_others; /* of which there were none */
 };
 
 /*
- * Looks through the loaded modules for an interpreter. True if it found one just now, whether or
- * not its frames can be had. While the tracer starts, then the writer thread alone, when the
+ * Looks through the loaded modules for an interpreter, beyond those whose frames cannot be had. True if it
+ * found one just now, whether or not its frames can be had. While the tracer starts, then the writer thread alone, when the
  * modules have changed. Takes the loader's list lock for a moment.
  */
 bool python_find(void);

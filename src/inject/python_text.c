@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The interpreter's strings: characters of one, two or four bytes, behind a head whose size depends
- * on whether all of them are ASCII. Runs in the application's threads on the cold path.
+ * on whether all of them are ASCII; those of classes derived from str have it elsewhere. Runs in the application's threads on the cold path.
  */
 #include "inject/python_text.h"
 
@@ -10,7 +10,7 @@
 #define CHARACTERS_MAX (UINT64_C(1) << 30)
 
 struct string {
-	uintptr_t text;
+	uint64_t text;	 /* where it begins */
 	uint64_t length; /* in characters */
 	unsigned character_bytes;
 };
@@ -21,6 +21,8 @@ struct string {
 #define ASCII_BIT	   4
 #define STATE_MASK	   31u
 #define HASH_BEHIND_LENGTH 8
+#define FLAGS_BEHIND_NAME  144 /* a type's, in all versions */
+#define FLAG_OF_STR	   (UINT64_C(1) << 28)
 #define NO_HASH		   UINT64_MAX
 
 /* A hash stands for all of the text, where it was made already. */
@@ -42,13 +44,26 @@ static bool note_string(struct python_walk *walk, uintptr_t object, const struct
 	return python_note_bytes(walk, string->text, string->length * string->character_bytes);
 }
 
+/* Or of a class that is derived from str. */
+static bool is_string(struct python_walk *walk, uintptr_t object)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	uint64_t type, flags;
+
+	if (object % 8 || !python_look(walk, object + layout->object_type, 8, false, &type) ||
+	    type % 8 ||
+	    !python_look(walk, type + layout->type_name + FLAGS_BEHIND_NAME, 8, false, &flags))
+		return false;
+	return flags & FLAG_OF_STR || python_is_a(walk, object, "str");
+}
+
 static bool open_string(struct python_walk *walk, uintptr_t object, bool as_input,
 			struct string *string)
 {
 	const struct python_layout *layout = &walk->python->layout;
 	uint64_t state, hash;
 
-	if (!python_is_a(walk, object, "str") ||
+	if (!is_string(walk, object) ||
 	    !python_look(walk, object + layout->str_length, 8, false, &string->length) ||
 	    !python_look(walk, object + layout->str_state, 4, false, &state) ||
 	    !python_look(walk, object + layout->str_length + HASH_BEHIND_LENGTH, 8, false, &hash))
@@ -57,7 +72,10 @@ static bool open_string(struct python_walk *walk, uintptr_t object, bool as_inpu
 	string->character_bytes = state & KIND_MASK;
 	string->text = object + (state & 1u << ASCII_BIT ? layout->str_ascii_bytes
 							 : layout->str_compact_bytes);
-	if (!(state & 1u << COMPACT_BIT) || string->length > CHARACTERS_MAX ||
+	if (!(state & 1u << COMPACT_BIT) &&
+	    !python_look(walk, object + layout->str_compact_bytes, 8, as_input, &string->text))
+		return false;
+	if (string->length > CHARACTERS_MAX ||
 	    (string->character_bytes != 1 && string->character_bytes != 2 &&
 	     string->character_bytes != 4)) {
 		walk->is_unreadable = true;

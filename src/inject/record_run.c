@@ -139,7 +139,8 @@ static void record_python(struct recorder *rec)
 		return;
 	record_meta(rec, "python.version", about->version);
 	record_meta(rec, "python.path", about->path);
-	if (about->why_not[0])
+	/* (Empty: it takes back what was said of one before.) */
+	if (about->why_not[0] || about->is_after_others)
 		record_meta(rec, "python.missing", about->why_not);
 }
 

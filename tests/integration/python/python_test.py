@@ -356,6 +356,21 @@ def test_declined(args, folder):
     done = run([args.xtrace, "record", "--simulate", "-o", os.path.join(folder, "data"), "--",
                 program, "1", "1", "100", "1", "0"])
     assert "exports none of its symbols" in done.stderr, done.stderr
+    # Others are looked for beyond it: after one that is declined, too.
+    data = os.path.join(folder, "both")
+    fakes = {os.path.basename(path): path for path in args.fakes}
+    preload = "%s:%s" % (fakes["libpython_fake_future.so"], fakes["libpython_fake_old.so"])
+    done = run([args.xtrace, "record", "--simulate", "-o", data, "--", "env",
+                "LD_PRELOAD=" + preload, program, "1", "1", "100", "1", "0"])
+    said = [line for line in done.stderr.splitlines() if "Python" in line]
+    assert len(said) == 3 and all(text in done.stderr for text in (
+        "exports none", "3.15.0", "before 3.9")), done.stderr
+    # What is only called a little like one says nothing.
+    program = os.path.join(folder, "python3app")
+    shutil.copy(args.launcher, program)
+    done = run([args.xtrace, "record", "--simulate", "-o", os.path.join(folder, "app"), "--",
+                program, "1", "1", "100", "1", "0"])
+    assert "Python" not in done.stderr, done.stderr
     return "%d of them" % (len(args.fakes) + 1)
 
 
