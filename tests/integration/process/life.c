@@ -317,11 +317,28 @@ static int exit_at_once_beside(char **unused)
 
 static atomic_bool leaves;
 
+/* When the main thread has said that it does nothing more but wait: until it does. */
+static void wait_for_main_thread(void)
+{
+	char text[512], path[64], state = 'R';
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", getpid());
+	while (!leaves || state != 'S') {
+		FILE *file = fopen(path, "re");
+		const char *end = NULL;
+
+		if (file && fgets(text, sizeof(text), file))
+			end = strrchr(text, ')');
+		state = end ? end[2] : 'R';
+		if (file)
+			fclose(file);
+		usleep(1000);
+	}
+}
+
 static void *exit_second(void *unused)
 {
-	while (!leaves)
-		usleep(1000);
-	usleep(100000);
+	wait_for_main_thread();
 	_exit(6);
 	return unused;
 }
@@ -346,7 +363,7 @@ static void exit_in_handler(int number)
 
 static void *interrupt(void *main_thread)
 {
-	usleep(100000);
+	wait_for_main_thread();
 	pthread_kill(*(pthread_t *)main_thread, SIGUSR1);
 	return NULL;
 }
@@ -364,7 +381,9 @@ static int exit_by_signal(char **arguments)
 		raise(SIGUSR1);
 	}
 	pthread_create(&thread, NULL, interrupt, &self);
-	gpu_launch(1); /* it takes seconds: see the test */
+	gpu_launch_alone(); /* it takes seconds: see the test */
+	leaves = true;
+	gpu_launch(0);
 	return 1;
 }
 
