@@ -22,6 +22,14 @@ find CMakeLists.txt .ci .github cmake include src tools samples bench tests docs
 grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<](.*/)?merge/' -r src/inject >>"$breaches" || true
 grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<](.*/)?inject/' -r src/merge >>"$breaches" || true
 
+# The rooms of the merge stand on each other: each uses those below it. (exporter.h and reading.h, which
+# all share, stand beside them.)
+above=
+for room in findings export profile sums names read base; do
+	[ -z "$above" ] || grep -nE "^#include \"merge/($above)/" -r "src/merge/$room" >>"$breaches" || true
+	above=${above:+$above|}$room
+done
+
 # Comparing knows of runs by their profiles alone.
 grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<](.*/)?(merge|inject)/' -r src/diff >>"$breaches" || true
 

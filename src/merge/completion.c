@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "merge/findings.h"
+#include "merge/findings/findings.h"
 #include "merge/option_table.h"
 
 static bool is_file(const char *value)

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "merge/model_load.h"
+#include "merge/read/model_load.h"
 
 struct job {
 	struct run run; /* a stand-in: what events count */

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "merge/ahead.h"
-#include "merge/grow.h"
-#include "merge/model_load.h"
+#include "merge/base/grow.h"
+#include "merge/read/ahead.h"
+#include "merge/read/model_load.h"
 #include "merge/reading.h"
-#include "merge/sieve.h"
+#include "merge/sums/sieve.h"
 
 static uint32_t narrow(uint64_t id)
 {

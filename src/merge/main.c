@@ -6,12 +6,12 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "merge/embed.h"
-#include "merge/inputs.h"
+#include "merge/base/report.h"
 #include "merge/merge.h"
+#include "merge/names/embed.h"
 #include "merge/options.h"
-#include "merge/recovery.h"
-#include "merge/report.h"
+#include "merge/read/inputs.h"
+#include "merge/read/recovery.h"
 
 static void merge(const struct options *options, struct report *report)
 {

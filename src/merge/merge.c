@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/addresses.h"
 #include "merge/crew.h"
-#include "merge/doubts.h"
+#include "merge/names/addresses.h"
 #include "merge/reading.h"
-#include "merge/sampled.h"
 #include "merge/sinks.h"
-#include "merge/trust.h"
+#include "merge/sums/doubts.h"
+#include "merge/sums/sampled.h"
+#include "merge/sums/trust.h"
 
 /* How a process is called. To be given back with free(); NULL if memory ran out. */
 static char *make_label(const struct inputs *inputs, const struct input *log,

@@ -5,9 +5,9 @@
 #ifndef XT_MERGE_MERGE_H
 #define XT_MERGE_MERGE_H
 
-#include "merge/inputs.h"
+#include "merge/base/report.h"
 #include "merge/options.h"
-#include "merge/report.h"
+#include "merge/read/inputs.h"
 
 /*
  * Reads all logs and writes all outputs of the options. What goes wrong is reported; an output

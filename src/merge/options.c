@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/base/suggest.h"
 #include "merge/option_table.h"
-#include "merge/suggest.h"
 
 #define OUTPUTS_LIST_BYTES 256
 

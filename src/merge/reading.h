@@ -5,14 +5,14 @@
 #ifndef XT_MERGE_READING_H
 #define XT_MERGE_READING_H
 
+#include "merge/base/labels.h"
 #include "merge/exporter.h"
-#include "merge/labels.h"
-#include "merge/memory.h"
-#include "merge/replays.h"
-#include "merge/sites.h"
-#include "merge/threads.h"
-#include "merge/timeline.h"
-#include "merge/totals.h"
+#include "merge/findings/sites.h"
+#include "merge/read/replays.h"
+#include "merge/sums/memory.h"
+#include "merge/sums/threads.h"
+#include "merge/sums/timeline.h"
+#include "merge/sums/totals.h"
 
 /* What was found out of a log for the user's selection (sieve.c). */
 struct verdicts {

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "merge/grow.h"
+#include "merge/base/grow.h"
 
 /* Is that where one of the sinks writes? */
 static bool is_taken(const struct sink *sinks, size_t count, const char *target)

@@ -32,7 +32,7 @@ interface Span {
 	untilNs: number;
 }
 
-const TRACK_IDLE = 3; /* src/merge/html.h: enum track_series */
+const TRACK_IDLE = 3; /* src/merge/export/html.h: enum track_series */
 const DEVICE_HEIGHT = 84;
 const MEMORY_HEIGHT = 46;
 

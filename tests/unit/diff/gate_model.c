@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "merge/profile.h"
+#include "merge/profile/profile.h"
 
 #define NOISE	  0.02
 #define RUN_NOISE 0.003 /* of a path, in the middle */

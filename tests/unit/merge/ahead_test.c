@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "log/writer.h"
-#include "merge/ahead.h"
+#include "merge/read/ahead.h"
 
 #define CHUNKS	200
 #define WANTED	(1u << XT_KIND_CLOCK)

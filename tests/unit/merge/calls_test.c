@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "merge/calls.h"
+#include "merge/sums/calls.h"
 
 #define NAMES 2000
 

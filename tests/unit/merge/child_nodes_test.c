@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "merge/child_nodes.h"
-#include "merge/nodes.h"
+#include "merge/read/child_nodes.h"
+#include "merge/read/nodes.h"
 
 #define ID(graph, index) ((uint64_t)(graph) << 32 | (index))
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/correlate.h"
+#include "merge/read/correlate.h"
 
 #define IDS_MAX 100000
 

@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "merge/findings.h"
-#include "merge/findings_place.h"
-#include "merge/shapes.h"
-#include "merge/sites.h"
+#include "merge/findings/findings.h"
+#include "merge/findings/findings_place.h"
+#include "merge/findings/sites.h"
+#include "merge/sums/shapes.h"
 
 /* Sites of a log with one stack and one thread, where all functions launch. */
 struct fixture {

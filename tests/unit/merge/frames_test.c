@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/frame_roles.h"
-#include "merge/frames.h"
+#include "merge/names/frame_roles.h"
+#include "merge/names/frames.h"
 
 #define FRAMES_MAX 16
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/function_homes.h"
-#include "merge/linkage.h"
+#include "merge/names/function_homes.h"
+#include "merge/names/linkage.h"
 
 #define FUNCTIONS_MAX 6
 

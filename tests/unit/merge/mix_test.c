@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/mix.h"
+#include "merge/names/mix.h"
 
 struct sample {
 	const char *what;

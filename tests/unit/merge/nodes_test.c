@@ -4,7 +4,7 @@
  */
 #include "unit.h"
 
-#include "merge/nodes.h"
+#include "merge/read/nodes.h"
 #include "xtrace/log_format.h"
 
 static void add(struct nodes *nodes, uint64_t id, uint64_t origin, uint64_t time_ns, uint32_t stack)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/order.h"
+#include "merge/read/order.h"
 
 #define WINDOW 100
 #define ITEMS  20000

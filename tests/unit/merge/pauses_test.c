@@ -4,7 +4,7 @@
  */
 #include "unit.h"
 
-#include "merge/pauses.h"
+#include "merge/read/pauses.h"
 
 static void switches_make_pauses(void **state)
 {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/profile.h"
+#include "merge/profile/profile.h"
 
 #define ITERATIONS 107
 #define WARMUP	   3

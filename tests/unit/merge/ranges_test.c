@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "merge/ranges.h"
+#include "merge/read/ranges.h"
 #include "xtrace/log_format.h"
 
 static uint64_t seed;

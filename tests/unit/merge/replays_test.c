@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "merge/replays.h"
+#include "merge/read/replays.h"
 
 #define GRAPH	 7u
 #define NODE(n)	 ((uint64_t)GRAPH << 32 | (n))

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/demangle.h"
-#include "merge/short_names.h"
+#include "merge/names/demangle.h"
+#include "merge/names/short_names.h"
 
 /* Names of real kernels and functions, and what is shown of them by default. */
 static const struct {

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/exclusive.h"
-#include "merge/idle.h"
-#include "merge/memory.h"
-#include "merge/order.h"
+#include "merge/read/order.h"
+#include "merge/sums/exclusive.h"
+#include "merge/sums/idle.h"
+#include "merge/sums/memory.h"
 
 static uint64_t seed;
 

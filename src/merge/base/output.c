@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Buffered output into a file that takes its name when it is whole.
+ */
+#include "merge/base/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "xtrace/spool_format.h"
+
+#define TERMINAL_COLUMNS_MIN 60 /* in fewer nothing can be read anyway */
+
+#define UNFINISHED_MAX	 256 /* more than all outputs have files */
+#define UNFINISHED_TRIES 100
+#define LINKS_MAX	 40
+
+/* What a signal handler has to remove. Set and cleared with signals as they come: a slot holds
+ * either NULL or a text that lives until after the slot was cleared. */
+static const char *volatile unfinished_files[UNFINISHED_MAX];
+
+static void remove_unfinished(int signal_number)
+{
+	for (int i = 0; i < UNFINISHED_MAX; i++)
+		if (unfinished_files[i])
+			unlink(unfinished_files[i]);
+	/* (The files among them are gone by now.) */
+	for (int i = 0; i < UNFINISHED_MAX; i++)
+		if (unfinished_files[i])
+			rmdir(unfinished_files[i]);
+	signal(signal_number, SIG_DFL);
+	raise(signal_number);
+}
+
+void output_remember(const char *path)
+{
+	static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+
+	for (size_t s = 0; s < sizeof(ending) / sizeof(ending[0]); s++) {
+		struct sigaction now;
+
+		if (!sigaction(ending[s], NULL, &now) && now.sa_handler == SIG_DFL)
+			signal(ending[s], remove_unfinished);
+	}
+	for (int i = 0; i < UNFINISHED_MAX; i++) {
+		if (unfinished_files[i])
+			continue;
+		unfinished_files[i] = path;
+		return;
+	}
+}
+
+void output_forget(const char *path)
+{
+	for (int i = 0; i < UNFINISHED_MAX; i++)
+		if (unfinished_files[i] == path)
+			unfinished_files[i] = NULL;
+}
+
+/* A new file beside the target, so that the rename stays within one file system; mode is that of the
+ * file which it replaces, or 0. */
+static int open_unfinished(struct output *out, mode_t mode)
+{
+	for (int try = 0; try < UNFINISHED_TRIES; try++) {
+		char *name;
+
+		if (asprintf(&name, "%s.tmp%d.%d", out->target, (int)getpid(), try) < 0)
+			return -ENOMEM;
+		out->fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (out->fd >= 0) {
+			out->unfinished = name;
+			output_remember(name);
+			return mode && fchmod(out->fd, mode) < 0 ? -errno : 0;
+		}
+		free(name);
+		if (errno != EEXIST)
+			return -errno;
+	}
+	return -EEXIST;
+}
+
+/* After --folded a shell puts the first of several logs as easily as a name: it costs no trace. */
+static bool holds_log(const char *path)
+{
+	char magic[sizeof(XT_LOG_MAGIC) - 1] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t length = fd < 0 ? -1 : read(fd, magic, sizeof(magic));
+
+	if (fd >= 0)
+		close(fd);
+	return length == (ssize_t)sizeof(magic) && (!memcmp(magic, XT_LOG_MAGIC, sizeof(magic)) ||
+						    !memcmp(magic, XT_SPOOL_MAGIC, sizeof(magic)));
+}
+
+/* Where links lead to whose end is not there yet: to be given back with free(). NULL if memory ran
+ * out. */
+static char *follow_links(const char *path)
+{
+	char *at = strdup(path), text[PATH_MAX];
+	ssize_t length;
+
+	for (int i = 0; at && i < LINKS_MAX; i++) {
+		const char *slash = strrchr(at, '/');
+		char *next;
+
+		length = readlink(at, text, sizeof(text) - 1);
+		if (length < 0)
+			break;
+		text[length] = '\0';
+		if (asprintf(&next, "%.*s%s", slash && text[0] != '/' ? (int)(slash + 1 - at) : 0,
+			     at, text) < 0)
+			next = NULL;
+		free(at);
+		at = next;
+	}
+	return at;
+}
+
+/* The whole path of a file that is not there yet, so that two names of it are seen to be one. NULL
+ * if its folder is not there either, or there is no memory. */
+static char *path_of_new(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder = slash ? strndup(path, (size_t)(slash - path + 1)) : strdup(".");
+	char *whole = folder ? realpath(folder, NULL) : NULL, *target = NULL;
+
+	if (whole && asprintf(&target, "%s/%s", whole, slash ? slash + 1 : path) < 0)
+		target = NULL;
+	free(folder);
+	free(whole);
+	return target;
+}
+
+static int open_path(struct output *out)
+{
+	struct stat status;
+	mode_t mode = 0;
+	char *path;
+
+	if (!strcmp(out->path, "-")) {
+		out->fd = STDOUT_FILENO;
+		return 0;
+	}
+	if (stat(out->path, &status) < 0) {
+		if (errno != ENOENT)
+			return -errno;
+		path = follow_links(out->path);
+		out->target = path ? path_of_new(path) : NULL;
+		free(path);
+	} else if (S_ISDIR(status.st_mode)) {
+		return -EISDIR;
+	} else if (!S_ISREG(status.st_mode)) {
+		out->fd = open(out->path, O_WRONLY | O_CLOEXEC);
+		return out->fd < 0 ? -errno : 0;
+	} else if (access(out->path, W_OK) < 0) {
+		return -errno;
+	} else if (holds_log(out->path)) {
+		return OUTPUT_IS_A_LOG;
+	} else {
+		/* The file that a link leads to is replaced, not the link. */
+		out->target = realpath(out->path, NULL);
+		mode = status.st_mode & 0777;
+	}
+	return out->target ? open_unfinished(out, mode) : -errno;
+}
+
+static void unmap(struct output *out)
+{
+	if (out->mapping)
+		munmap(out->mapping, out->mapping_bytes);
+	out->mapping = NULL;
+}
+
+static void release(struct output *out)
+{
+	unmap(out);
+	if (out->unfinished)
+		output_forget(out->unfinished);
+	free(out->unfinished);
+	free(out->target);
+	free(out->buffer);
+	*out = (struct output){.path = out->path, .fd = -1};
+}
+
+/* (NO_COLOR: see no-color.org.) */
+static void look_at_terminal(struct output *out)
+{
+	const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
+	struct winsize size;
+
+	if (!isatty(out->fd))
+		return;
+	if (!ioctl(out->fd, TIOCGWINSZ, &size) && size.ws_col)
+		out->columns =
+			size.ws_col < TERMINAL_COLUMNS_MIN ? TERMINAL_COLUMNS_MIN : size.ws_col;
+	out->has_colours = (!no_colour || !no_colour[0]) && term && strcmp(term, "dumb");
+}
+
+int output_open(struct output *out, const char *path)
+{
+	int error;
+
+	*out = (struct output){.path = path, .fd = -1};
+	out->buffer = malloc(OUTPUT_BUFFER_BYTES);
+	error = out->buffer ? open_path(out) : -ENOMEM;
+	if (!error)
+		look_at_terminal(out);
+	if (error)
+		release(out);
+	return error;
+}
+
+int output_open_memory(struct output *out)
+{
+	int error = 0;
+
+	*out = (struct output){.path = "memory", .fd = -1};
+	out->buffer = malloc(OUTPUT_BUFFER_BYTES);
+	out->fd = memfd_create("xtrace-merge", MFD_CLOEXEC);
+	if (!out->buffer)
+		error = -ENOMEM;
+	else if (out->fd < 0)
+		error = -errno;
+	if (error)
+		output_discard(out);
+	return error;
+}
+
+int output_bytes(struct output *out, struct output_bytes *bytes_out)
+{
+	struct stat status;
+
+	output_flush(out);
+	if (!out->error && fstat(out->fd, &status) < 0)
+		out->error = -errno;
+	if (out->error)
+		return out->error;
+	unmap(out);
+	*bytes_out = (struct output_bytes){"", 0};
+	if (!status.st_size)
+		return 0;
+	out->mapping_bytes = (size_t)status.st_size;
+	out->mapping = mmap(NULL, out->mapping_bytes, PROT_READ, MAP_SHARED, out->fd, 0);
+	if (out->mapping == MAP_FAILED) {
+		out->mapping = NULL;
+		return -errno;
+	}
+	*bytes_out = (struct output_bytes){out->mapping, out->mapping_bytes};
+	return 0;
+}
+
+static void write_all(struct output *out, const char *text, size_t length)
+{
+	while (length && !out->error) {
+		ssize_t written = write(out->fd, text, length);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0) {
+			out->error = -errno;
+			return;
+		}
+		text += written;
+		length -= (size_t)written;
+	}
+}
+
+void output_flush(struct output *out)
+{
+	write_all(out, out->buffer, out->used);
+	out->used = 0;
+}
+
+void output_text(struct output *out, const char *text, size_t length)
+{
+	if (length > OUTPUT_BUFFER_BYTES - out->used) {
+		output_flush(out);
+		if (length > OUTPUT_BUFFER_BYTES) {
+			write_all(out, text, length);
+			return;
+		}
+	}
+	if (length)
+		memcpy(out->buffer + out->used, text, length);
+	out->used += length;
+}
+
+void output_format(struct output *out, const char *format, ...)
+{
+	va_list arguments;
+	char *text;
+	int length;
+
+	va_start(arguments, format);
+	length = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	if (length < 0) {
+		if (!out->error)
+			out->error = -ENOMEM;
+		return;
+	}
+	output_text(out, text, (size_t)length);
+	free(text);
+}
+
+int output_complete(struct output *out)
+{
+	output_flush(out);
+	if (out->fd >= 0 && out->fd != STDOUT_FILENO && close(out->fd) < 0 && !out->error)
+		out->error = -errno;
+	out->fd = -1;
+	return out->error;
+}
+
+int output_commit(struct output *out)
+{
+	int error;
+
+	output_complete(out);
+	if (!out->error && out->unfinished && rename(out->unfinished, out->target) < 0)
+		out->error = -errno;
+	if (out->error && out->unfinished)
+		unlink(out->unfinished);
+	error = out->error;
+	release(out);
+	return error;
+}
+
+void output_discard(struct output *out)
+{
+	if (!out->buffer)
+		return;
+	if (out->fd >= 0 && out->fd != STDOUT_FILENO)
+		close(out->fd);
+	if (out->unfinished)
+		unlink(out->unfinished);
+	release(out);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Safe text and fast digits.
+ */
+#include "merge/base/text.h"
+
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+
+/* Bytes of the well-formed UTF-8 sequence at p (RFC 3629: no overlong forms, no surrogates), or
+ * 0 if there is none. */
+static size_t utf8_length(const uint8_t *p, size_t length)
+{
+	static const struct {
+		uint8_t first_low, first_high;	 /* of the first byte */
+		uint8_t second_low, second_high; /* of the second; all others are 80 to BF */
+		uint8_t bytes;
+	} forms[] = {
+		{0x00, 0x7f, 0x00, 0x00, 1}, {0xc2, 0xdf, 0x80, 0xbf, 2},
+		{0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
+		{0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+		{0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4},
+		{0xf4, 0xf4, 0x80, 0x8f, 4},
+	};
+
+	for (size_t f = 0; f < sizeof(forms) / sizeof(forms[0]); f++) {
+		if (p[0] < forms[f].first_low || p[0] > forms[f].first_high)
+			continue;
+		if (forms[f].bytes > length)
+			return 0;
+		if (forms[f].bytes > 1 &&
+		    (p[1] < forms[f].second_low || p[1] > forms[f].second_high))
+			return 0;
+		for (size_t i = 2; i < forms[f].bytes; i++)
+			if ((p[i] & 0xc0) != 0x80)
+				return 0;
+		return forms[f].bytes;
+	}
+	return 0;
+}
+
+/* U+2028 to U+202E and U+2066 to U+2069: ends of lines, and what has text run the other way. */
+static int is_layout(const uint8_t *p)
+{
+	return p[0] == 0xe2 && ((p[1] == 0x80 && p[2] >= 0xa8 && p[2] <= 0xae) ||
+				(p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9));
+}
+
+/* C0, DEL, C1 as UTF-8, and what moves text about. */
+static int is_control(const uint8_t *p, size_t sequence_bytes)
+{
+	return p[0] < 0x20 || (sequence_bytes == 3 && is_layout(p)) || p[0] == 0x7f ||
+	       (sequence_bytes == 2 && p[0] == 0xc2 && p[1] < 0xa0);
+}
+
+size_t text_clean(char *out, const char *text, size_t length, char forbidden)
+{
+	const uint8_t *p = (const uint8_t *)text;
+	char *o = out;
+
+	for (size_t i = 0; i < length;) {
+		size_t n = utf8_length(p + i, length - i);
+
+		if (!n)
+			o = TEXT_LITERAL(o, REPLACEMENT);
+		else if (is_control(p + i, n))
+			*o++ = '_';
+		else if (forbidden && text[i] == forbidden)
+			*o++ = ':';
+		else
+			o = text_copy(o, text + i, n);
+		i += n ? n : 1;
+	}
+	return (size_t)(o - out);
+}
+
+size_t text_json(char *out, const char *text, size_t length)
+{
+	static const char hex[] = "0123456789abcdef";
+	const uint8_t *p = (const uint8_t *)text;
+	char *o = out;
+
+	for (size_t i = 0; i < length;) {
+		size_t n = utf8_length(p + i, length - i);
+
+		if (!n) {
+			o = TEXT_LITERAL(o, REPLACEMENT);
+		} else if (p[i] == '"' || p[i] == '\\') {
+			*o++ = '\\';
+			*o++ = text[i];
+		} else if (p[i] < 0x20 || p[i] == 0x7f) {
+			o = TEXT_LITERAL(o, "\\u00");
+			*o++ = hex[p[i] >> 4];
+			*o++ = hex[p[i] & 15];
+		} else if (n == 2 && is_control(p + i, n)) { /* C1: U+0080 to U+009F */
+			o = TEXT_LITERAL(o, "\\u00");
+			*o++ = hex[p[i + 1] >> 4];
+			*o++ = hex[p[i + 1] & 15];
+		} else {
+			o = text_copy(o, text + i, n);
+		}
+		i += n ? n : 1;
+	}
+	return (size_t)(o - out);
+}
+
+size_t text_columns(const char *text, size_t length)
+{
+	size_t columns = 0;
+
+	for (size_t i = 0; i < length; i++)
+		columns += ((uint8_t)text[i] & 0xc0) != 0x80;
+	return columns;
+}
+
+static const char digit_pairs[] = "00010203040506070809"
+				  "10111213141516171819"
+				  "20212223242526272829"
+				  "30313233343536373839"
+				  "40414243444546474849"
+				  "50515253545556575859"
+				  "60616263646566676869"
+				  "70717273747576777879"
+				  "80818283848586878889"
+				  "90919293949596979899";
+
+/* How many digits: by the number of bits, and one less where that is below the power of ten. */
+static unsigned digit_count(uint64_t value)
+{
+	static const uint64_t powers[] = {0,
+					  10,
+					  100,
+					  1000,
+					  10000,
+					  100000,
+					  1000000,
+					  10000000,
+					  100000000,
+					  1000000000,
+					  UINT64_C(10000000000),
+					  UINT64_C(100000000000),
+					  UINT64_C(1000000000000),
+					  UINT64_C(10000000000000),
+					  UINT64_C(100000000000000),
+					  UINT64_C(1000000000000000),
+					  UINT64_C(10000000000000000),
+					  UINT64_C(100000000000000000),
+					  UINT64_C(1000000000000000000),
+					  UINT64_C(10000000000000000000)};
+	/* 1233 / 4096 is just above log10(2). */
+	unsigned guess = (64 - (unsigned)__builtin_clzll(value | 1)) * 1233 >> 12;
+
+	return guess + (value >= powers[guess]);
+}
+
+char *text_u64(char *out, uint64_t value)
+{
+	char *end = out + digit_count(value);
+	char *d = end;
+
+	while (value >= 100) {
+		d -= 2;
+		memcpy(d, digit_pairs + value % 100 * 2, 2);
+		value /= 100;
+	}
+	if (value >= 10)
+		memcpy(out, digit_pairs + value * 2, 2);
+	else
+		*out = (char)('0' + value);
+	return end;
+}
+
+char *text_us(char *out, int64_t ns)
+{
+	uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
+	uint32_t decimals = (uint32_t)(size % 1000);
+
+	if (ns < 0)
+		*out++ = '-';
+	out = text_u64(out, size / 1000);
+	*out++ = '.';
+	*out++ = (char)('0' + decimals / 100);
+	memcpy(out, digit_pairs + decimals % 100 * 2, 2);
+	return out + 2;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of weights.
+ */
+#include "merge/base/weights.h"
+
+const struct weight_spec weight_specs[WEIGHTS] = {
+	[WEIGHT_GPU_TIME] = {"gpu-time", true, true, true},
+	[WEIGHT_COUNT] = {"count", false, true, true},
+	[WEIGHT_CPU_WAIT] = {"cpu-wait", true, false, false},
+	[WEIGHT_GPU_EXCLUSIVE] = {"gpu-exclusive", true, true, true},
+	[WEIGHT_GPU_IDLE] = {"gpu-idle", true, true, true},
+	[WEIGHT_ALLOC_BYTES] = {"alloc-bytes", false, true, false},
+	[WEIGHT_PEAK_BYTES] = {"peak-bytes", false, true, false},
+	[WEIGHT_LEAKED_BYTES] = {"leaked-bytes", false, true, false},
+};
+
+const char *weight_unit(enum weight weight)
+{
+	if (weight_specs[weight].is_time)
+		return "ns";
+	return weight == WEIGHT_COUNT ? "count" : "bytes";
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parts of the Chrome exporter: what it keeps, and what its files do for each other.
+ */
+#ifndef XT_MERGE_CHROME_H
+#define XT_MERGE_CHROME_H
+
+#include "merge/base/text.h"
+#include "merge/exporter.h"
+#include "merge/sums/lanes.h"
+
+#define NUMBERS_FIRST	(1u << 24) /* of made-up processes and tracks: above any real pid */
+#define UNKNOWN_THREAD	0	   /* a tid that no thread has */
+#define EVENT_BYTES_MAX 1024	   /* of an event without the texts in it */
+
+struct track_stream {
+	uint32_t pid; /* of the device's process */
+	struct lanes lanes;
+	uint32_t *tracks; /* LANES_MAX, by lane; NULL: there is none yet */
+	uint32_t track_count;
+	char *args; /* `"device":0,"context":1,"stream":7` */
+	size_t args_length;
+};
+
+struct text {
+	char *data;
+	size_t length;
+};
+
+/* `,"pid":1,"tid":2`, as nearly every event has it. */
+struct track_text {
+	uint32_t pid, track;
+	uint32_t length; /* 0: none */
+	char text[40];
+};
+#define TRACK_TEXTS 256u
+
+struct chrome {
+	struct track_text track_texts[TRACK_TEXTS]; /* the last ones, by track */
+	bool has_events;
+	uint32_t next_number;
+	uint64_t next_flow;
+	uint32_t *pids; /* taken, by process */
+	size_t pid_capacity;
+	bool *used_nodes; /* by path node: a frame of a call */
+	size_t used_capacity;
+
+	/* Of the process at hand: */
+	uint32_t pid;
+	bool has_unknown_thread;
+	struct text *shapes[WORK_KINDS]; /* by work.shape: what work of it says of itself */
+	size_t shape_counts[WORK_KINDS];
+	struct text *known_names; /* by name in paths */
+	size_t known_name_capacity;
+	struct chrome_ranges *ranges; /* chrome_ranges.c's; NULL as long as there are none */
+	struct track_stream *streams; /* by XT_STREAM_ID */
+	size_t stream_count;
+	uint64_t *devices; /* device << 32 | pid of the processes that were made */
+	size_t device_count;
+	size_t device_capacity;
+};
+
+/* Begins an event; the caller has asked for room. */
+static inline char *chrome_begin_event(struct chrome *c, char *p)
+{
+	if (c->has_events)
+		*p++ = ',';
+	c->has_events = true;
+	*p++ = '\n';
+	return p;
+}
+
+static inline char *chrome_put_track(struct chrome *c, char *p, uint32_t pid, uint32_t track)
+{
+	struct track_text *known = &c->track_texts[track % TRACK_TEXTS];
+
+	if (known->track != track || known->pid != pid || !known->length) {
+		char *end = TEXT_LITERAL(known->text, ",\"pid\":");
+
+		end = text_u64(end, pid);
+		end = TEXT_LITERAL(end, ",\"tid\":");
+		end = text_u64(end, track);
+		known->pid = pid;
+		known->track = track;
+		known->length = (uint32_t)(end - known->text);
+	}
+	/* All of it: a copy of known size takes no time. */
+	memcpy(p, known->text, sizeof(known->text));
+	return p + known->length;
+}
+
+static inline int64_t chrome_time(const struct process *process, uint64_t ns)
+{
+	return (int64_t)(ns - (uint64_t)process->origin_ns);
+}
+
+/* The text as the inside of a JSON string, in memory of its own. 0 or -ENOMEM. */
+int chrome_json(struct text *out, const char *text, size_t length);
+
+/* A name of paths as the inside of a JSON string, kept for the next time. NULL if memory ran out. */
+const struct text *chrome_name(struct chrome *c, const struct process *process, uint32_t name);
+
+/* Tracks (chrome_tracks.c). */
+
+/* Gives a track its name. 0 or -ENOMEM. */
+int chrome_name_track(struct sink *sink, uint32_t pid, uint32_t track, const char *name);
+
+/* Begins a process: its names go into the trace. 0 or -ENOMEM. */
+int chrome_begin_process(struct sink *sink, const struct process *process);
+
+/* Frees what is kept of the process at hand. */
+void chrome_forget_process(struct chrome *c);
+
+/* The track of a thread; one that the log does not know is shown as such. */
+uint32_t chrome_thread_track(struct sink *sink, const struct process *process, uint32_t thread);
+
+/* The made-up process of a device, named when it is first met. 0 if memory ran out. */
+uint32_t chrome_device_pid(struct sink *sink, const struct process *process, uint32_t device);
+
+/* The track for work in a stream (a place in chrome.streams): of a lane in which nothing is
+ * running by then. 0 if memory ran out. */
+uint32_t chrome_work_track(struct sink *sink, const struct process *process, uint32_t id,
+			   const struct work *work);
+
+/* Kernels, copies and sets, with the arrows to them (chrome_work.c). 0 or -ENOMEM. */
+int chrome_put_work(struct sink *sink, const struct process *process, const struct work *work,
+		    const struct launch *launch);
+
+/* NVTX (chrome_ranges.c). All: 0 or -ENOMEM. */
+int chrome_put_range(struct sink *sink, const struct process *process, const struct xt_chunk *chunk,
+		     uint32_t row);
+
+/* No more of this process will come: ranges that are still open are shown as such. */
+int chrome_end_ranges(struct sink *sink, const struct process *process);
+void chrome_forget_ranges(struct chrome *c);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Folded stacks: one line for each call path that ends in a piece of work, "frame;frame;kernel 12".
+ *
+ * The weights of all lines add up to the total: with --unit us, what rounding takes from a line
+ * is carried to the next, so that the sum is off by less than one microsecond.
+ */
+#include <stdlib.h>
+
+#include "merge/base/text.h"
+#include "merge/exporter.h"
+
+static uint64_t weigh(const struct settings *settings, const struct path_node *node,
+		      uint64_t *carried_ns)
+{
+	uint64_t weight = node->weights[settings->weight];
+
+	if (settings->unit == UNIT_NS || !weight_specs[settings->weight].is_time)
+		return weight;
+	*carried_ns += weight % 1000;
+	weight /= 1000;
+	if (*carried_ns >= 1000) {
+		*carried_ns -= 1000;
+		weight++;
+	}
+	return weight;
+}
+
+static int end(struct sink *sink, const struct run *run)
+{
+	const struct paths *paths = &run->paths;
+	uint32_t *leaves, leaf_count, *chain = NULL;
+	uint64_t carried_ns = 0;
+	size_t capacity = 0;
+	int error = paths_leaves(paths, sink->settings->weight, &leaves, &leaf_count);
+
+	if (error)
+		return error;
+	for (uint32_t i = 0; i < leaf_count; i++) {
+		const struct path_node *leaf = &paths->nodes[leaves[i]];
+		uint64_t weight = weigh(sink->settings, leaf, &carried_ns);
+		int depth = paths_chain(paths, leaves[i], &chain, &capacity);
+		char *p;
+
+		if (depth < 0) {
+			error = depth;
+			break;
+		}
+		for (int d = 0; d < depth; d++) {
+			size_t length;
+			const char *name =
+				names_text(&paths->names, paths->nodes[chain[d]].name, &length);
+
+			output_text(&sink->out, name, length);
+			output_text(&sink->out, d + 1 < depth ? ";" : " ", 1);
+		}
+		p = output_room(&sink->out, TEXT_U64_BYTES_MAX + 1);
+		p = text_u64(p, weight);
+		*p++ = '\n';
+		output_advance(&sink->out, p);
+	}
+	free(chain);
+	free(leaves);
+	return error;
+}
+
+const struct exporter exporter_folded = {
+	.name = "folded",
+	.what = "folded stacks weighted by GPU time, for flamegraph.pl, inferno and others",
+	.uses = USES_PATHS | USES_WEIGHT | USES_UNIT,
+	.end = end,
+};

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * speedscope's file format: one sampled profile for each weight, of which the samples are the call
+ * paths.
+ *
+ * A frame is a name: those that paths share are in the file once, and samples refer to them by their
+ * place.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/base/json.h"
+#include "merge/exporter.h"
+#include "merge/sums/tables.h"
+
+#define LINES_DEPTH 3
+
+static const char *unit_of(enum weight weight)
+{
+	if (weight_specs[weight].is_time)
+		return "nanoseconds";
+	return weight == WEIGHT_COUNT ? "none" : "bytes";
+}
+
+/* Writes the names of all nodes; their places go to places, by name. */
+static void put_frames(struct json *json, const struct paths *paths, uint32_t *places)
+{
+	uint32_t count = 0;
+
+	json_begin_object(json, "shared");
+	json_begin_array(json, "frames");
+	json->lines_depth = json->depth;
+	for (uint32_t n = 1; n < paths->node_count; n++) {
+		uint32_t name = paths->nodes[n].name;
+		const char *text;
+		size_t length;
+
+		if (places[name])
+			continue;
+		places[name] = ++count;
+		text = names_text(&paths->names, name, &length);
+		json_begin_object(json, NULL);
+		json_text(json, "name", text, length);
+		json_end_object(json);
+	}
+	json_end_array(json);
+	json_end_object(json);
+	json->lines_depth = LINES_DEPTH;
+}
+
+static int put_sample(struct json *json, const struct paths *paths, uint32_t leaf,
+		      const uint32_t *places, uint32_t **chain, size_t *capacity)
+{
+	int depth = paths_chain(paths, leaf, chain, capacity);
+
+	json_begin_array(json, NULL);
+	for (int d = 0; d < depth; d++)
+		json_u64(json, NULL, places[paths->nodes[(*chain)[d]].name] - 1);
+	json_end_array(json);
+	return depth < 0 ? depth : 0;
+}
+
+static int put_profile(struct json *json, const struct paths *paths, enum weight weight,
+		       const uint32_t *places)
+{
+	uint32_t *leaves, leaf_count, *chain = NULL;
+	size_t capacity = 0;
+	int error = paths_leaves(paths, weight, &leaves, &leaf_count);
+
+	if (error)
+		return error;
+	json_begin_object(json, NULL);
+	json_string(json, "type", "sampled");
+	json_string(json, "name", weight_specs[weight].name);
+	json_string(json, "unit", unit_of(weight));
+	json_u64(json, "startValue", 0);
+	json_u64(json, "endValue", table_sum(paths, weight));
+	json_begin_array(json, "samples");
+	json->lines_depth = json->depth;
+	for (uint32_t i = 0; i < leaf_count && !error; i++)
+		error = put_sample(json, paths, leaves[i], places, &chain, &capacity);
+	json_end_array(json);
+	json->lines_depth = LINES_DEPTH;
+	json_begin_array(json, "weights");
+	for (uint32_t i = 0; i < leaf_count; i++)
+		json_u64(json, NULL, paths->nodes[leaves[i]].weights[weight]);
+	json_end_array(json);
+	json_end_object(json);
+	free(chain);
+	free(leaves);
+	return error;
+}
+
+static int end(struct sink *sink, const struct run *run)
+{
+	struct json json = {.out = &sink->out, .lines_depth = LINES_DEPTH};
+	char name[WANTED_BYTES + 64];
+	uint32_t *places = calloc(run->paths.names.count, sizeof(*places));
+	int error = 0;
+
+	if (!places)
+		return -ENOMEM;
+	json_begin_object(&json, NULL);
+	json_string(&json, "$schema", "https://www.speedscope.app/file-format-schema.json");
+	json_string(&json, "exporter", "xtrace-merge " XTRACE_VERSION);
+	snprintf(name, sizeof(name), "GPU time by call path%s",
+		 run->has_simulated_gpu ? " [simulated]" : "");
+	if (run->selection) {
+		strcat(name, ", only ");
+		wanted_describe(&run->settings->wanted, name + strlen(name),
+				sizeof(name) - strlen(name));
+	}
+	json_string(&json, "name", name);
+	json_u64(&json, "activeProfileIndex", 0);
+	put_frames(&json, &run->paths, places);
+	json_begin_array(&json, "profiles");
+	for (int w = 0; w < WEIGHTS && !error; w++)
+		if (w == WEIGHT_GPU_TIME || table_sum(&run->paths, (enum weight)w))
+			error = put_profile(&json, &run->paths, (enum weight)w, places);
+	json_end_array(&json);
+	json_end_object(&json);
+	free(places);
+	return error;
+}
+
+const struct exporter exporter_speedscope = {
+	.name = "speedscope",
+	.what = "call paths by every weight, for speedscope (JSON)",
+	.uses = USES_PATHS | USES_ALL_WEIGHTS,
+	.end = end,
+};

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parts of the summary for programs: what it keeps, and what its files do for each other.
+ */
+#ifndef XT_MERGE_SUMMARY_JSON_H
+#define XT_MERGE_SUMMARY_JSON_H
+
+#include "merge/base/json.h"
+#include "merge/exporter.h"
+#include "merge/sums/calls.h"
+#include "merge/sums/idle.h"
+#include "merge/sums/tables.h"
+
+#define SUMMARY_VERSION	    1 /* docs/SUMMARY.md: what may change without it */
+#define SUMMARY_TOP_DEFAULT 1000
+#define SUMMARY_LINES_DEPTH 3
+
+struct device_sums {
+	uint32_t device; /* ROOT_UNKNOWN: one that the log does not tell */
+	char *name;	 /* owned; "" if not known */
+	char *uuid;	 /* likewise */
+	uint64_t counts[WORK_KINDS];
+	uint64_t gpu_ns;
+	uint64_t exclusive_ns;
+	uint64_t idle_ns[IDLE_CLASSES];
+	uint64_t start_ns; /* of the first work … */
+	uint64_t end_ns;   /* … and end of the last; valid if any count is not 0 */
+};
+
+struct process_sums {
+	char *label; /* owned, as all texts here */
+	char *name;
+	char *command;
+	const struct input *log;
+	int64_t origin_ns;
+	struct device_sums *devices;
+	size_t device_count;
+	size_t device_capacity;
+};
+
+struct summary_json {
+	struct calls calls;
+	struct process_sums *processes;
+	size_t process_count;
+	size_t process_capacity;
+};
+
+/*
+ * Writes the document, as the value of key if that is not NULL. with_paths: with the tables that are
+ * made of call paths and NVTX ranges, too. 0 or -ENOMEM.
+ */
+int summary_json_put(struct json *json, const char *key, struct summary_json *s,
+		     const struct run *run, bool with_paths);
+
+/* Tables (summary_json_tables.c). Those that may run out of memory: 0 or -ENOMEM. */
+int summary_json_weights(struct json *json, const struct run *run);
+int summary_json_kernels(struct json *json, const struct run *run);
+int summary_json_ranges(struct json *json, const struct run *run);
+int summary_json_failures(struct json *json, const struct run *run, const struct calls *calls);
+void summary_json_calls(struct json *json, const struct run *run, const struct calls *calls);
+void summary_json_transfers(struct json *json, const struct run *run);
+void summary_json_memory(struct json *json, const struct run *run);
+void summary_json_trust(struct json *json, const struct run *run);
+
+#endif

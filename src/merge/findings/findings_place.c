@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a call site to frames with lines.
+ *
+ * The line to look at is that of the innermost frame that has one and is the user's own, not that of a
+ * library which is handed out as source or with debug information.
+ */
+#include "merge/findings/findings_place.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/base/grow.h"
+#include "merge/base/text.h"
+#include "merge/names/frame_roles.h"
+
+#define STUB "__device_stub_"
+
+/* Parts of the paths of files that are not the user's: of Python, of C++ and the system, of CUDA and what
+ * comes with it wherever it is unpacked, and what compilers write themselves. */
+static const char *const library_paths[] = {
+	"/site-packages/", "/dist-packages/",	 "/lib/python3",
+	"/include/c++/",   "/usr/include/",	 "/usr/local/include/",
+	"/usr/lib/",	   "-linux/include/",	 "/usr/local/cuda",
+	"/opt/cuda/",	   "/cuda/include/",	 "/include/cuda_runtime",
+	"/include/crt/",   "/include/cuda/std/", "/include/thrust/",
+	"/include/cub/",   "/include/cccl/",	 "/include/cooperative_groups",
+	"/thrust/thrust/", "/cub/cub/",		 "/libcudacxx/",
+	"/torchinductor_", ".cudafe1.",
+};
+
+bool finding_is_library(const char *path)
+{
+	if (path[0] == '<')
+		return true;
+	for (size_t i = 0; i < sizeof(library_paths) / sizeof(library_paths[0]); i++)
+		if (strstr(path, library_paths[i]))
+			return true;
+	return false;
+}
+
+static int add_frame(struct run *run, struct finding_place *place, uint32_t name, const char *file,
+		     uint32_t line, bool says_line)
+{
+	struct finding_frame *frame;
+
+	if (grow(&place->frames, &place->frame_capacity, place->frame_count + 1,
+		 sizeof(*place->frames)) < 0)
+		return -ENOMEM;
+	frame = &place->frames[place->frame_count++];
+	frame->name = name;
+	frame->file = file[0] ? plant_name(&run->paths.names, file) : NAME_EMPTY;
+	frame->line = line;
+	frame->says_line = says_line;
+	if (frame->file == NAME_FAILED)
+		return -ENOMEM;
+	if (place->line && (!line || (place->is_own && finding_is_library(file))))
+		return 0;
+	place->is_own = line && !finding_is_library(file);
+	place->function = name;
+	place->file = frame->file;
+	place->line = line;
+	place->says_line = says_line;
+	return 0;
+}
+
+static int add_python(struct reading *reading, struct finding_place *place, uint32_t id)
+{
+	const struct model *model = reading->model;
+	const struct python_frame *frame;
+
+	id = id < model->python_frames.count ? id : 0;
+	if (!reading->frames.python_names[id])
+		return 0;
+	frame = &model->python_frames.rows[id];
+	return add_frame(reading->run, place, reading->frames.python_names[id] - 1,
+			 names_text(&model->names, model_string(model, frame->file), NULL),
+			 frame->line, true);
+}
+
+static int add_source(struct reading *reading, struct finding_place *place, uint32_t name,
+		      const struct place *source)
+{
+	const char *file = source ? names_text(&reading->model->names, source->file, NULL) : "";
+
+	return add_frame(reading->run, place, name, file, source && file[0] ? source->line : 0,
+			 reading->run->settings->frames.lines);
+}
+
+/* An address: the function, and what was inlined there. */
+static int add_address(struct reading *reading, struct finding_place *place, uint32_t a)
+{
+	const struct address *address = &reading->process.addresses->list[a];
+	const struct place *places = reading->process.addresses->places;
+	const uint32_t *inlined = reading->frames.place_names;
+	size_t last = address->first_place + address->place_count;
+	int error;
+
+	if (!reading->frames.address_names[a])
+		return 0;
+	error = add_source(reading, place, reading->frames.address_names[a] - 1,
+			   address->place_count ? &places[last - 1] : NULL);
+	if (!error)
+		place->frames[place->frame_count - 1].is_interpreter =
+			frame_is_interpreter(reading->model, address->module);
+	if (!address->place_count)
+		return error;
+	for (size_t p = last - 1; p-- > address->first_place && !error;)
+		if (inlined[p])
+			error = add_source(reading, place, inlined[p] - 1, &places[p]);
+	return error;
+}
+
+static const char *address_name(const struct reading *reading, const struct stack *stack, size_t f)
+{
+	uint32_t a = reading->process.addresses->by_frame[stack->first_frame + f];
+
+	return names_text(&reading->model->names, reading->process.addresses->list[a].name, NULL);
+}
+
+/*
+ * nvcc makes a function of each kernel, which has the kernel's name and its first line and calls a stub
+ * that is named after it. Is that frame such a function? The line to look at is that of who calls it.
+ */
+static bool is_kernel_itself(const struct reading *reading, const struct stack *stack, size_t f)
+{
+	const char *name = address_name(reading, stack, f);
+	size_t length = strlen(name);
+
+	if (strstr(name, "__wrapper" STUB)) /* which templates have between the two */
+		return true;
+	for (size_t s = 0; s < f && !strncmp(name, "_Z", 2); s++) {
+		const char *stub = strstr(address_name(reading, stack, s), STUB "_Z");
+
+		if (stub && !strncmp(stub + strlen(STUB), name, length))
+			return true;
+	}
+	return false;
+}
+
+/* A native frame, which is no place if the kernel itself is meant. */
+static int add_native(struct reading *reading, struct finding_place *place,
+		      const struct stack *stack, size_t f)
+{
+	struct finding_place before = *place;
+	int error = add_address(reading, place,
+				reading->process.addresses->by_frame[stack->first_frame + f]);
+
+	if (error || !before.frame_count || !is_kernel_itself(reading, stack, f))
+		return error;
+	place->function = before.function;
+	place->file = before.file;
+	place->line = before.line;
+	place->says_line = before.says_line;
+	place->is_own = before.is_own;
+	return 0;
+}
+
+static int add_stack(struct reading *reading, struct finding_place *place, uint32_t id)
+{
+	const struct stack *stack = &reading->model->stacks.rows[id];
+	struct mixed_frame frame;
+	struct mix mix;
+	int error = 0;
+
+	frames_mix(&reading->frames, reading->model, id, &mix);
+	while (!error && mix_next(&mix, &frame)) {
+		if (frame.kind == MIXED_PYTHON)
+			error = add_python(reading, place, frame.index);
+		else if (frame.kind == MIXED_NATIVE)
+			error = add_native(reading, place, stack, frame.index);
+	}
+	return error;
+}
+
+int finding_line(struct reading *reading, const struct site *site, struct finding_place *place)
+{
+	int error = 0;
+
+	place->api = frames_api_name(&reading->frames, site->stack, site->api);
+	if (frames_has_stack(&reading->frames, site->stack))
+		error = add_stack(reading, place, site->stack);
+	if (!error && !place->frame_count)
+		place->function = NAME_EMPTY;
+	return error;
+}
+
+int finding_place(struct reading *reading, const struct site *site, struct finding_place *place)
+{
+	struct launch call = {
+		.stack = site->stack,
+		.api = site->api,
+		.thread = site->thread,
+		.range = site->range,
+	};
+	struct run *run = reading->run;
+	enum by by = run->settings->by;
+	struct owner owner;
+	uint32_t wanted;
+
+	own_call(reading, &call, &owner);
+	if (site->stream && (by == BY_DEVICE || by == BY_STREAM))
+		owner.root = plant_root(run, reading->model, site->stream, site->thread);
+	place->node = plant_owner(reading, &owner);
+	if (place->node == PATH_FAILED)
+		return -ENOMEM;
+	if (run->selection && selection_has_paths(run->selection)) {
+		wanted = selection_path(run->selection, &run->paths, place->node);
+		if (wanted == PATH_FAILED)
+			return -ENOMEM;
+		/* (Without what it launched, a path may not be wanted.) */
+		if (wanted != PATH_DROPPED)
+			place->node = wanted;
+	}
+	return finding_line(reading, site, place);
+}
+
+char *finding_where(const struct paths *paths, const struct finding *finding)
+{
+	const struct finding_place *place = &finding->places[0];
+	const char *function = names_text(&paths->names, place->function, NULL);
+	const char *file = names_text(&paths->names, place->file, NULL), *slash;
+	uint32_t common;
+	char *text;
+	int length;
+
+	common = !place->line && finding->place_count > 1 ? finding_common(paths, finding)
+							  : NAME_EMPTY;
+	if (common != NAME_EMPTY)
+		return strdup(names_text(&paths->names, common, NULL));
+	if (place->function == NAME_EMPTY)
+		return strdup("an unknown function");
+	slash = strrchr(file, '/');
+	if (place->says_line || !place->line || place->file == NAME_EMPTY)
+		return strdup(function);
+	length = asprintf(&text, "%s (%s:%u)", function, slash ? slash + 1 : file, place->line);
+	return length < 0 ? NULL : text;
+}
+
+static uint32_t depth_of(const struct paths *paths, uint32_t node)
+{
+	uint32_t depth = 0;
+
+	for (; node != PATH_ROOT; node = paths->nodes[node].parent)
+		depth++;
+	return depth;
+}
+
+uint32_t finding_common(const struct paths *paths, const struct finding *finding)
+{
+	uint32_t common = paths->nodes[finding->places[0].node].parent;
+	uint32_t depth = depth_of(paths, common);
+
+	for (size_t p = 1; p < finding->place_count; p++) {
+		uint32_t other = finding->places[p].node, other_depth = depth_of(paths, other);
+
+		for (; depth > other_depth; depth--)
+			common = paths->nodes[common].parent;
+		for (; other_depth > depth; other_depth--)
+			other = paths->nodes[other].parent;
+		for (; common != other; depth--) {
+			common = paths->nodes[common].parent;
+			other = paths->nodes[other].parent;
+		}
+	}
+	/* (Not a device, a process or whatever else paths begin with.) */
+	for (size_t f = 0; f < finding->places[0].frame_count && common != PATH_ROOT; f++) {
+		const struct finding_frame *frame = &finding->places[0].frames[f];
+
+		if (frame->name == paths->nodes[common].name)
+			return frame->is_interpreter ? NAME_EMPTY : frame->name;
+	}
+	return NAME_EMPTY;
+}

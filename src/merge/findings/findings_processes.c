@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rule about devices of which one has most of the work, where each of several processes of one
+ * program has a device of its own, as in distributed training.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/base/grow.h"
+#include "merge/findings/findings_place.h"
+#include "merge/findings/findings_rules.h"
+
+static int note_device(const struct looking *looking, const struct site_device *row)
+{
+	struct reading *reading = looking->reading;
+	struct findings *findings = &reading->run->findings;
+	struct finding_device *device;
+	uint32_t top = sites_top(looking->sites, row->device);
+	char key[40];
+	int error;
+
+	if (!top || row->kernel_count < DEVICE_KERNELS_LEAST ||
+	    findings->device_count == FINDING_DEVICES_MAX)
+		return 0;
+	if (grow(&findings->devices, &findings->device_capacity, findings->device_count + 1,
+		 sizeof(*findings->devices)) < 0)
+		return -ENOMEM;
+	device = &findings->devices[findings->device_count++];
+	snprintf(key, sizeof(key), "gpu.%u.uuid", row->device);
+	device->program = strdup(model_meta(reading->model, "process.exe"));
+	device->process = strdup(reading->process.label);
+	device->uuid = strdup(model_meta(reading->model, key));
+	if (asprintf(&device->name, "GPU%u of %s", row->device, reading->process.label) < 0)
+		device->name = NULL;
+	device->kernel_union_ns = row->kernel_union_ns;
+	device->first_ns = (int64_t)(row->first_ns - (uint64_t)reading->process.origin_ns);
+	device->last_ns = (int64_t)(row->last_ns - (uint64_t)reading->process.origin_ns);
+	device->whole_ns = looking->whole_ns;
+	device->process_index = reading->process.index;
+	error = finding_place(reading, &looking->sites->list[top], &device->place);
+	device->place.count = looking->sites->list[top].count;
+	return device->program && device->process && device->uuid && device->name ? error : -ENOMEM;
+}
+
+int findings_note_devices(const struct looking *looking)
+{
+	int error = 0;
+
+	for (size_t d = 0; d < looking->sites->device_count && !error; d++)
+		error = note_device(looking, &looking->sites->devices[d]);
+	return error;
+}
+
+/* Devices that processes of one program used at the same time; those of one uuid are one. */
+struct group {
+	struct finding_device *busiest;
+	uint64_t most_ns;
+	uint64_t count;
+	uint64_t sum_ns;
+	uint64_t whole_ns;
+	bool has_several; /* processes */
+};
+
+/* (As doubles: the times are a log's, and may be any.) */
+static double length_ns(int64_t from_ns, int64_t until_ns)
+{
+	return (double)until_ns - (double)from_ns;
+}
+
+/* Of two runs that follow each other neither could have done the other's work. */
+static bool is_beside(const struct finding_device *a, const struct finding_device *b)
+{
+	int64_t from_ns = a->first_ns > b->first_ns ? a->first_ns : b->first_ns;
+	int64_t until_ns = a->last_ns < b->last_ns ? a->last_ns : b->last_ns;
+	double x_ns = length_ns(a->first_ns, a->last_ns), y_ns = length_ns(b->first_ns, b->last_ns);
+
+	return !strcmp(a->program, b->program) &&
+	       length_ns(from_ns, until_ns) >= (x_ns < y_ns ? x_ns : y_ns) / 2;
+}
+
+/* Takes all rows of that device which are left and beside the first. */
+static void take_device(struct findings *findings, struct group *group,
+			const struct finding_device *first, struct finding_device *one)
+{
+	struct finding_device *top = one;
+	uint64_t ns = 0;
+
+	for (size_t d = 0; d < findings->device_count; d++) {
+		struct finding_device *row = &findings->devices[d];
+
+		if (row->is_compared || strcmp(row->uuid, one->uuid) || !is_beside(first, row))
+			continue;
+		row->is_compared = true;
+		sites_add(&ns, row->kernel_union_ns);
+		if (row->kernel_union_ns > top->kernel_union_ns)
+			top = row;
+		if (row->whole_ns > group->whole_ns)
+			group->whole_ns = row->whole_ns;
+		group->has_several |= row->process_index != first->process_index;
+	}
+	group->count++;
+	sites_add(&group->sum_ns, ns);
+	if (group->busiest && ns <= group->most_ns)
+		return;
+	group->busiest = top;
+	group->most_ns = ns;
+}
+
+static struct group group_of(struct findings *findings, struct finding_device *first)
+{
+	struct group group = {0};
+
+	for (size_t d = 0; d < findings->device_count; d++) {
+		struct finding_device *device = &findings->devices[d];
+
+		if (!device->is_compared && is_beside(first, device))
+			take_device(findings, &group, first, device);
+	}
+	return group;
+}
+
+/* The busiest that is left; NULL: none is. */
+static struct finding_device *next_device(struct findings *findings)
+{
+	struct finding_device *next = NULL;
+
+	for (size_t d = 0; d < findings->device_count; d++) {
+		struct finding_device *device = &findings->devices[d];
+
+		if (!device->is_compared &&
+		    (!next || device->kernel_union_ns > next->kernel_union_ns))
+			next = device;
+	}
+	return next;
+}
+
+/* What is found within a process is not told of it and others once more. */
+static bool is_told(const struct findings *findings, const struct group *group)
+{
+	for (size_t f = 0; f < findings->count; f++)
+		if (findings->list[f].rule == RULE_DEVICE_IMBALANCE &&
+		    findings->list[f].process_index == group->busiest->process_index)
+			return true;
+	return false;
+}
+
+static int tell(struct run *run, const struct group *group, uint64_t cost_ns)
+{
+	struct findings *findings = &run->findings;
+	struct finding_device *busiest = group->busiest;
+	struct finding finding = {
+		.rule = RULE_DEVICE_IMBALANCE,
+		.process_count = 1,
+		.process_index = busiest->process_index,
+		.cost_ns = cost_ns,
+		.whole_ns = group->whole_ns,
+		.places = {busiest->place},
+		.place_count = 1,
+		.place_all_count = 1,
+		.advice = "Give each GPU as much to do as the others.",
+	};
+	char *where = finding_where(&run->paths, &finding), most[TIME_BYTES], mean[TIME_BYTES],
+	     time[TIME_BYTES];
+
+	format_time(most, group->most_ns);
+	format_time(mean, group->sum_ns / group->count);
+	format_time(time, cost_ns);
+	finding_say(
+		&finding,
+		"Of %llu GPUs of the processes, %s is busy for %s where the mean is %s, mostly "
+		"with "
+		"what is launched in %s; spread evenly it would take %s less, %s of the time at "
+		"work.",
+		(unsigned long long)group->count, busiest->name, most, mean, where ? where : "?",
+		time, finding_share(cost_ns, group->whole_ns));
+	free(where);
+	finding_prove(&finding, "device_count", group->count);
+	finding_prove(&finding, "busiest_device_time_ns", group->most_ns);
+	finding_prove(&finding, "mean_device_time_ns", group->sum_ns / group->count);
+	finding.process = strdup(busiest->process);
+	finding.places[0].cost_ns = cost_ns;
+	if (!finding.what || !finding.process ||
+	    grow(&findings->list, &findings->capacity, findings->count + 1,
+		 sizeof(*findings->list)) < 0) {
+		free(finding.what);
+		free(finding.process);
+		return -ENOMEM;
+	}
+	busiest->place.frames = NULL; /* it is the finding's now */
+	findings->list[findings->count++] = finding;
+	return 0;
+}
+
+int findings_compare_devices(struct run *run)
+{
+	struct findings *findings = &run->findings;
+	struct finding_device *first;
+	int error = 0;
+
+	for (size_t d = 0; d < findings->device_count; d++)
+		findings->devices[d].is_compared = !findings->devices[d].uuid[0];
+	while (!error && (first = next_device(findings))) {
+		struct group group = group_of(findings, first);
+		uint64_t cost_ns = uneven_ns(group.most_ns, group.sum_ns, group.count);
+
+		if (cost_ns && group.has_several && !is_told(findings, &group) &&
+		    finding_is_enough(run->settings, RULE_DEVICE_IMBALANCE, cost_ns,
+				      group.whole_ns))
+			error = tell(run, &group, cost_ns);
+	}
+	return error;
+}

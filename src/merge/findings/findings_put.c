@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Findings as text and as JSON.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/base/json.h"
+#include "merge/base/text.h"
+#include "merge/export/summary.h"
+#include "merge/export/summary_json.h"
+#include "merge/exporter.h"
+
+#define TEXT_TOP	 5
+#define INDENT		 10
+#define TEXT_COLUMNS	 100 /* where there is no terminal */
+#define WORD_COLUMNS_MIN 40
+#define WORD_COLUMNS_MAX 110
+
+/* Words in lines that fit. */
+static void put_wrapped(struct output *out, const char *text)
+{
+	size_t columns = out->columns ? out->columns : TEXT_COLUMNS;
+
+	if (columns > WORD_COLUMNS_MAX)
+		columns = WORD_COLUMNS_MAX;
+	if (columns < WORD_COLUMNS_MIN)
+		columns = WORD_COLUMNS_MIN;
+	put_words(out, text, INDENT, INDENT, columns);
+	output_text(out, "\n", 1);
+}
+
+static int put_finding(struct output *out, const struct run *run, const struct finding *finding)
+{
+	char time[TIME_BYTES], *advice;
+	char *where = finding_where(&run->paths, finding);
+	double share = 100.0 * (double)finding->cost_ns / (double)finding->whole_ns;
+	int error = 0;
+
+	if (!where)
+		return -ENOMEM;
+	format_time(time, finding->cost_ns);
+	put_style(out, STYLE_ALARM);
+	if (!strcmp(finding_severity(finding), "error"))
+		output_format(out, "%8s  ", "error");
+	else
+		output_format(out, "%6.1f %%  %s  ", share, time);
+	output_format(out, "%s", finding_rule_name(finding->rule));
+	put_style(out, STYLE_PLAIN);
+	output_text(out, "  ", 2);
+	put_elided(out, where, strlen(where), put_room(out));
+	free(where);
+	output_text(out, "\n", 1);
+	put_wrapped(out, finding->what);
+	if (asprintf(&advice, "Try: %s", finding->advice) < 0)
+		return -ENOMEM;
+	put_wrapped(out, advice);
+	free(advice);
+	output_format(out, "%*s", INDENT, "");
+	error = put_path(out, &run->paths, finding->places[0].node);
+	output_text(out, "\n", 1);
+	return error;
+}
+
+int findings_put_text(struct output *out, const struct run *run)
+{
+	const struct findings *findings = &run->findings;
+	size_t top = run->settings->top_count ? run->settings->top_count : TEXT_TOP;
+	size_t shown = findings->count < top ? findings->count : top;
+	int error = 0;
+
+	if (!findings->count)
+		return 0;
+	put_title(out, "Findings, by the time that could be won", shown, findings->count);
+	for (size_t f = 0; f < shown && !error; f++)
+		error = put_finding(out, run, &findings->list[f]);
+	return error;
+}
+
+static void put_name(struct json *json, const char *key, const struct run *run, uint32_t name)
+{
+	size_t length;
+	const char *text = names_text(&run->paths.names, name, &length);
+
+	json_text(json, key, text, length);
+}
+
+static void put_line(struct json *json, const struct run *run, uint32_t file, uint32_t line)
+{
+	if (file == NAME_EMPTY || !line)
+		return;
+	put_name(json, "file", run, file);
+	json_u64(json, "line", line);
+}
+
+/* The path as it is in the tree: what a page finds it by. */
+static int put_path_names(struct json *json, const struct run *run, uint32_t node)
+{
+	uint32_t *chain = NULL;
+	size_t capacity = 0;
+	int depth = paths_chain(&run->paths, node, &chain, &capacity);
+
+	json_begin_array(json, "frames");
+	for (int d = 0; d < depth; d++)
+		put_name(json, NULL, run, run->paths.nodes[chain[d]].name);
+	json_end_array(json);
+	free(chain);
+	return depth < 0 ? depth : 0;
+}
+
+static int put_place(struct json *json, const struct run *run, const struct finding_place *place)
+{
+	int error;
+
+	json_begin_object(json, NULL);
+	json_u64(json, "cost_ns", place->cost_ns);
+	json_u64(json, "count", place->count);
+	put_name(json, "call", run, place->api);
+	put_name(json, "function", run, place->function);
+	put_line(json, run, place->file, place->line);
+	error = put_path_names(json, run, place->node);
+	json_begin_array(json, "lines");
+	for (size_t f = 0; f < place->frame_count; f++) {
+		json_begin_object(json, NULL);
+		put_name(json, "function", run, place->frames[f].name);
+		put_line(json, run, place->frames[f].file, place->frames[f].line);
+		json_end_object(json);
+	}
+	json_end_array(json);
+	json_end_object(json);
+	return error;
+}
+
+static int put_row(struct json *json, const struct run *run, const struct finding *finding)
+{
+	char *where = finding_where(&run->paths, finding);
+	int error = 0;
+
+	if (!where)
+		return -ENOMEM;
+	json_begin_object(json, NULL);
+	json_string(json, "rule", finding_rule_name(finding->rule));
+	json_string(json, "severity", finding_severity(finding));
+	json_string(json, "process", finding->process);
+	json_u64(json, "process_count", finding->process_count);
+	json_u64(json, "cost_ns", finding->cost_ns);
+	json_u64(json, "whole_ns", finding->whole_ns);
+	json_string(json, "estimate", finding_estimate(finding->rule));
+	json_string(json, "where", where);
+	json_string(json, "what", finding->what);
+	json_string(json, "advice", finding->advice);
+	json_begin_object(json, "evidence");
+	for (size_t e = 0; e < finding->evidence_count; e++)
+		json_u64(json, finding->evidence[e].name, finding->evidence[e].value);
+	json_end_object(json);
+	json_u64(json, "place_count", finding->place_all_count);
+	json_begin_array(json, "places");
+	for (size_t p = 0; p < finding->place_count && !error; p++)
+		error = put_place(json, run, &finding->places[p]);
+	json_end_array(json);
+	json_end_object(json);
+	free(where);
+	return error;
+}
+
+int findings_put_json(struct json *json, const struct run *run)
+{
+	uint64_t rule_count = 0;
+	int error = 0;
+
+	for (int rule = 0; rule < RULES; rule++)
+		rule_count += run->settings->finding_shares[rule] >= 0;
+	json_begin_object(json, "findings");
+	json_u64(json, "rule_count", rule_count);
+	json_u64(json, "row_count", run->findings.count);
+	json_begin_array(json, "rows");
+	json->lines_depth = json->depth;
+	for (size_t f = 0; f < run->findings.count && !error; f++)
+		error = put_row(json, run, &run->findings.list[f]);
+	json_end_array(json);
+	json->lines_depth = SUMMARY_LINES_DEPTH;
+	json_end_object(json);
+	return error;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Source files are shown by their names, "model.py"; where several of a run have one name, with as many
+ * of the folders around them as tell them apart, "left/model.py".
+ */
+#ifndef XT_MERGE_FILE_NAMES_H
+#define XT_MERGE_FILE_NAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "merge/base/names.h"
+
+/* Of a run: all zeros at first. */
+struct file_names {
+	struct names paths; /* cleaned of "." and ".." */
+	struct names tails; /* what is shown of them */
+	uint32_t *tail_of;  /* by path: its tail + 1, 0: not settled */
+	size_t tail_capacity;
+	uint32_t *path_of; /* by tail: whose it is + 1 */
+	size_t path_capacity;
+};
+
+/* Notes a path that is to be shown; file_names_settle() comes after the last. 0 or -ENOMEM. */
+int file_names_add(struct file_names *files, const char *path);
+
+/* Settles what is shown of the paths added since the last time; the others stay as they are. 0 or
+ * -ENOMEM. */
+int file_names_settle(struct file_names *files);
+
+/* What is shown of a path that was added: valid until the next is. A path that was not: all of it. */
+const char *file_names_shown(struct file_names *files, const char *path);
+
+void file_names_free(struct file_names *files);
+
+#endif

@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The run profile: what xtrace-diff needs to know of a run. Sums by call path, kernel, function and so on
+ * for each batch of iterations, made as the events come, of which means and their errors remain.
+ */
+#include "merge/profile/profile.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/base/grow.h"
+#include "merge/base/labels.h"
+#include "merge/reading.h"
+
+#define CELLS	    (PROFILE_BATCHES + 1) /* of each total: by batch, and outside of all */
+#define SETS_PLACE  COPY_KINDS
+#define DEVICES_MAX TIMELINE_DEVICES_MAX
+
+static int begin(struct sink *sink)
+{
+	struct profile *p = calloc(1, sizeof(*p));
+
+	sink->state = p;
+	if (!p || paths_init(&p->tree) < 0)
+		return -ENOMEM;
+	p->busy_until_ns = calloc(DEVICES_MAX + 1, sizeof(*p->busy_until_ns));
+	p->copy_places = calloc(COPY_KINDS + 1, sizeof(*p->copy_places));
+	p->bytes_places = calloc(COPY_KINDS + 1, sizeof(*p->bytes_places));
+	if (!p->busy_until_ns || !p->copy_places || !p->bytes_places)
+		return -ENOMEM;
+	for (uint32_t t = 0; t < PROFILE_TOTALS; t++) {
+		p->totals[t] = subjects_place(&p->subjects, PROFILE_TOTAL, t);
+		if (p->totals[t] == UINT32_MAX)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static uint32_t intern(struct profile *p, const char *text)
+{
+	return names_intern(&p->tree.names, text, strlen(text));
+}
+
+/* The subject of that name, or NULL. */
+static struct subject *named(struct profile *p, enum profile_level level, uint32_t name)
+{
+	uint32_t place =
+		name == NAME_FAILED ? UINT32_MAX : subjects_place(&p->subjects, level, name);
+
+	return place == UINT32_MAX ? NULL : &p->subjects.list[place];
+}
+
+static struct subject *named_text(struct profile *p, enum profile_level level, const char *text)
+{
+	return named(p, level, intern(p, text));
+}
+
+/* As subject_add() at a time, to the subject at that place. */
+static void add_at(struct profile *p, uint32_t place, uint64_t time_ns, double value, double count)
+{
+	int batch = windows_batch(&p->windows, time_ns);
+
+	subject_add(&p->subjects.list[place], batch, batch < 0 ? 0.0 : p->shares[batch], value,
+		    count);
+}
+
+/* The time from each iteration to the next. */
+static void add_walls(struct profile *p)
+{
+	const struct windows *w = &p->windows;
+
+	for (size_t i = 0; i < w->found_count; i++) {
+		uint64_t end_ns = i + 1 < w->found_count ? w->starts_ns[i + 1] : w->end_ns;
+
+		add_at(p, p->totals[TOTAL_WALL], w->starts_ns[i],
+		       (double)(end_ns - w->starts_ns[i]), 1.0);
+	}
+}
+
+/* Names each range of the chain, outermost first, with semicolons between. NULL if memory ran out. */
+static char *range_text(const struct model *model, uint32_t node)
+{
+	const struct range_node *row = &model->ranges.nodes[node];
+	char *outer = row->parent == RANGE_NONE ? NULL : range_text(model, row->parent);
+	char *name = windows_range_name(model, row), *text = NULL;
+
+	if (name && (outer || row->parent == RANGE_NONE) &&
+	    asprintf(&text, "%s%s%s", outer ? outer : "", outer ? ";" : "", name) < 0)
+		text = NULL;
+	free(outer);
+	free(name);
+	return text;
+}
+
+static uint32_t range_subject(struct profile *p, enum profile_level level,
+			      const struct model *model, uint32_t node)
+{
+	char *text = range_text(model, node);
+	uint32_t name = text ? intern(p, text) : NAME_FAILED;
+
+	free(text);
+	return name == NAME_FAILED ? UINT32_MAX : subjects_place(&p->subjects, level, name);
+}
+
+static bool is_within(const struct model *model, uint32_t state, uint32_t node)
+{
+	for (; state != RANGE_NONE; state = model->ranges.nodes[state].parent)
+		if (state == node)
+			return true;
+	return false;
+}
+
+/* The time that threads spent in ranges, and how often they entered them. */
+static int add_spans(struct profile *p, const struct model *model)
+{
+	const struct ranges *ranges = &model->ranges;
+	uint32_t *places = calloc(ranges->node_count + 1, sizeof(*places));
+	int error = places ? 0 : -ENOMEM;
+
+	for (uint32_t n = 1; n < ranges->node_count && !error; n++) {
+		places[n] = range_subject(p, PROFILE_SPAN, model, n);
+		error = places[n] == UINT32_MAX ? -ENOMEM : 0;
+	}
+	for (uint32_t t = 0; t < ranges->thread_count && !error; t++) {
+		struct range_history history = ranges_history(ranges, t);
+		uint32_t before = RANGE_NONE;
+
+		for (size_t i = 0; i + 1 < history.count; i++) {
+			uint32_t state = history.states[i];
+
+			for (uint32_t n = state; n != RANGE_NONE; n = ranges->nodes[n].parent)
+				add_at(p, places[n], history.times_ns[i],
+				       (double)(history.times_ns[i + 1] - history.times_ns[i]),
+				       !is_within(model, before, n));
+			before = state;
+		}
+	}
+	free(places);
+	return error;
+}
+
+static char *copy_meta(const struct model *model, const char *key)
+{
+	return strdup(model_meta(model, key));
+}
+
+static int add_devices(struct profile *p, const struct model *model)
+{
+	for (size_t s = 1; s < model->streams.count; s++) {
+		const struct stream *stream = &model->streams.rows[s];
+		struct profile_device *device;
+		char key[32];
+		size_t d = 0;
+
+		while (d < p->device_count && p->devices[d].number != stream->device)
+			d++;
+		if (!stream->defined || d < p->device_count)
+			continue;
+		if (grow(&p->devices, &p->device_capacity, p->device_count + 1,
+			 sizeof(*p->devices)) < 0)
+			return -ENOMEM;
+		device = &p->devices[p->device_count++];
+		device->number = stream->device;
+		snprintf(key, sizeof(key), "gpu.%u.name", stream->device);
+		device->name = copy_meta(model, key);
+		snprintf(key, sizeof(key), "gpu.%u.uuid", stream->device);
+		device->uuid = copy_meta(model, key);
+		if (!device->name || !device->uuid)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int describe(struct profile *p, const struct process *process)
+{
+	const struct model *model = process->model;
+	const struct windows *w = &p->windows;
+	struct profile_process *row;
+
+	if (grow(&p->processes, &p->process_capacity, p->process_count + 1, sizeof(*p->processes)) <
+	    0)
+		return -ENOMEM;
+	row = &p->processes[p->process_count++];
+	*row = (struct profile_process){
+		.name = strdup(model_process_name(model)),
+		.command = copy_meta(model, "process.cmdline"),
+		.driver = copy_meta(model, "cuda.driver_version"),
+		.cupti = copy_meta(model, "cupti.version"),
+		.host = strdup(process->log->host),
+		.start_realtime_ns = process->log->header.start_realtime_ns,
+		.source = w->source,
+		.iteration = strdup(w->name ? w->name : ""),
+		.found_count = w->found_count,
+		.warmup_count = w->warmup_count,
+		.used_count = w->used_count,
+		.batch_count = w->batch_count,
+	};
+	if (!row->name || !row->command || !row->driver || !row->cupti || !row->host ||
+	    !row->iteration)
+		return -ENOMEM;
+	return add_devices(p, model);
+}
+
+/* Batches of several processes are added up: that needs as many of each. (One that does nothing has
+ * none, which is no harm.) */
+static void settle_batches(struct profile *p)
+{
+	const struct windows *w = &p->windows;
+
+	for (uint32_t b = 0; b < w->batch_count; b++)
+		p->shares[b] = w->source == WINDOWS_SLICES ? w->batch_count : 1.0 / w->lengths[b];
+	if (!w->batch_count)
+		return;
+	if (p->batch_count && p->batch_count != w->batch_count)
+		p->is_mixed = true;
+	if (w->batch_count > p->batch_count)
+		p->batch_count = w->batch_count;
+}
+
+static int add_process(struct sink *sink, const struct process *process)
+{
+	struct profile *p = sink->state;
+	const struct model *model = process->model;
+	int error =
+		windows_find(&p->windows, model, process->log->path, &sink->settings->iterations);
+	size_t stacks = model->stacks.count + 1, apis = model->apis.count + 1;
+	uint8_t *waits;
+
+	p->lacks_iterations |= error == -ENOENT;
+	p->has_iterations |= p->windows.source == WINDOWS_RANGE;
+	if (error && error != -ENOENT)
+		return error;
+	settle_batches(p);
+	free(p->call_places);
+	free(p->cells);
+	p->cells = NULL;
+	p->cell_capacity = 0;
+	p->call_places = calloc(stacks, sizeof(*p->call_places));
+	waits = realloc(p->waits, apis);
+	p->waits = waits ? waits : p->waits;
+	if (!p->call_places || !waits)
+		return -ENOMEM;
+	for (size_t a = 0; a < model->apis.count; a++)
+		p->waits[a] = threads_state_of(model, &model->apis.rows[a]) != PAST_BUSY;
+	memset(p->busy_until_ns, 0, (DEVICES_MAX + 1) * sizeof(*p->busy_until_ns));
+	add_walls(p);
+	error = add_spans(p, model);
+	return error ? error : describe(p, process);
+}
+
+/* A frame as a name in the profile's tree: those of NVTX ranges plain, for instances that count are one. */
+static uint32_t plain_name(struct profile *p, const char *text, size_t length)
+{
+	uint32_t name;
+	char *plain;
+
+	if (strncmp(text, "[NVTX ", strlen("[NVTX ")) != 0)
+		return names_intern(&p->tree.names, text, length);
+	plain = strndup(text, length);
+	if (!plain)
+		return NAME_FAILED;
+	windows_plain(plain);
+	name = intern(p, plain);
+	free(plain);
+	return name;
+}
+
+/* The frames of a node of the run's tree, below the process, in the profile's own. */
+static uint32_t copy_path(struct profile *p, const struct process *process, uint32_t node)
+{
+	const struct paths *paths = process->paths;
+	uint32_t *chain = NULL, copy = PATH_ROOT;
+	size_t capacity = 0;
+	int depth = paths_chain(paths, node, &chain, &capacity);
+
+	for (int d = 0; d < depth && copy != PATH_FAILED; d++) {
+		uint32_t name = paths->nodes[chain[d]].name;
+		size_t length;
+		const char *text = names_text(&paths->names, name, &length);
+
+		if (!d && process->process_count > 1 && name == process->label_name)
+			continue;
+		name = plain_name(p, text, length);
+		copy = name == NAME_FAILED ? PATH_FAILED : paths_child(&p->tree, copy, name);
+	}
+	free(chain);
+	return depth < 0 ? PATH_FAILED : copy;
+}
+
+static uint32_t api_name(struct profile *p, const struct process *process,
+			 const struct launch *call)
+{
+	uint32_t name = frames_api_name(process->frames, call->stack, call->api);
+	size_t length;
+	const char *text = names_text(&process->paths->names, name, &length);
+
+	return names_intern(&p->tree.names, text, length);
+}
+
+/* What is of interest by call path though no GPU time stands below it. */
+static bool is_shown(const struct profile *p, const struct model *model, uint16_t api)
+{
+	uint32_t class = model->apis.rows[api].class;
+
+	return p->waits[api] || class == XT_API_ALLOC || class == XT_API_FREE;
+}
+
+/* Finds the subjects of a call. 0 or -ENOMEM. */
+static int settle_call(struct profile *p, const struct process *process, const struct launch *call,
+		       struct call_place *known)
+{
+	bool has_stack = frames_has_stack(process->frames, call->stack);
+	uint32_t name = api_name(p, process, call), node, place;
+
+	if (name == NAME_FAILED)
+		return -ENOMEM;
+	place = subjects_place(&p->subjects, PROFILE_API, name);
+	if (place == UINT32_MAX)
+		return -ENOMEM;
+	*known = (struct call_place){.api = call->api, .api_subject = place + 1};
+	if (!is_shown(p, process->model, call->api))
+		return 0;
+	node = has_stack ? copy_path(p, process, process->frames->nodes[call->stack])
+			 : paths_child(&p->tree, PATH_ROOT, intern(p, FRAME_UNATTRIBUTED));
+	if (node != PATH_FAILED)
+		node = paths_child(&p->tree, node, name);
+	place = node == PATH_FAILED ? UINT32_MAX : subjects_place(&p->subjects, PROFILE_CALL, node);
+	known->path_subject = place + 1;
+	return place == UINT32_MAX ? -ENOMEM : 0;
+}
+
+static int add_call(struct sink *sink, const struct process *process, const struct launch *call,
+		    uint64_t duration_ns, uint64_t result)
+{
+	struct profile *p = sink->state;
+	uint32_t class = process->model->apis.rows[call->api].class;
+	bool has_stack = frames_has_stack(process->frames, call->stack);
+	struct call_place *known = &p->call_places[has_stack ? call->stack : 0];
+
+	(void)result;
+	if ((!known->api_subject || known->api != call->api) &&
+	    settle_call(p, process, call, known) < 0)
+		return -ENOMEM;
+	add_at(p, known->api_subject - 1, call->enter_ns, (double)duration_ns, 1.0);
+	if (known->path_subject)
+		add_at(p, known->path_subject - 1, call->enter_ns, (double)duration_ns, 1.0);
+	if (class == XT_API_LAUNCH || class == XT_API_GRAPH_LAUNCH)
+		add_at(p, p->totals[TOTAL_LAUNCHES], call->enter_ns, 1.0, 1.0);
+	if (p->waits[call->api])
+		add_at(p, p->totals[TOTAL_WAITS], call->enter_ns, (double)duration_ns, 1.0);
+	return 0;
+}
+
+static int add_bytes(struct profile *p, const struct process *process, const struct work *work,
+		     int batch)
+{
+	const struct model *model = process->model;
+	uint32_t shape = work->shape < model->copy_shapes.count ? work->shape : 0;
+	uint32_t kind = work->kind == WORK_SET
+				? SETS_PLACE
+				: label_number(model->copy_shapes.rows[shape].kind, COPY_KINDS);
+	double share = batch < 0 ? 0.0 : p->shares[batch];
+
+	if (!p->copy_places[kind]) {
+		const char *label = kind == SETS_PLACE ? "set" : copy_kind_label(kind);
+		struct subject *copies = named_text(p, PROFILE_COPY, label), *bytes;
+
+		if (!copies)
+			return -ENOMEM;
+		p->copy_places[kind] = (uint32_t)(copies - p->subjects.list) + 1;
+		bytes = named_text(p, PROFILE_BYTES, label);
+		if (!bytes)
+			return -ENOMEM;
+		p->bytes_places[kind] = (uint32_t)(bytes - p->subjects.list) + 1;
+	}
+	subject_add(&p->subjects.list[p->copy_places[kind] - 1], batch, share,
+		    (double)work->duration_ns, 1.0);
+	subject_add(&p->subjects.list[p->bytes_places[kind] - 1], batch, share, (double)work->bytes,
+		    1.0);
+	subject_add(&p->subjects.list[p->totals[TOTAL_COPIES]], batch, share,
+		    (double)work->duration_ns, 1.0);
+	subject_add(&p->subjects.list[p->totals[TOTAL_BYTES]], batch, share, (double)work->bytes,
+		    1.0);
+	return 0;
+}
+
+static int add_work(struct sink *sink, const struct process *process, const struct work *work,
+		    const struct launch *launch)
+{
+	struct profile *p = sink->state;
+	int batch = windows_batch(&p->windows, launch ? launch->enter_ns : work->start_ns);
+	double share = batch < 0 ? 0.0 : p->shares[batch];
+	struct cell *cell;
+
+	if (grow(&p->cells, &p->cell_capacity, ((size_t)process->total + 1) * CELLS,
+		 sizeof(*p->cells)) < 0)
+		return -ENOMEM;
+	cell = &p->cells[(size_t)process->total * CELLS +
+			 (batch < 0 ? PROFILE_BATCHES : (size_t)batch)];
+	cell->value += work->duration_ns;
+	cell->count++;
+	if (work->kind != WORK_KERNEL)
+		return add_bytes(p, process, work, batch);
+	if (launch && work->start_ns > launch->enter_ns && !work->graph_node)
+		subject_add(&p->subjects.list[p->totals[TOTAL_LATENCY]], batch, share,
+			    (double)(work->start_ns - launch->enter_ns), 1.0);
+	return 0;
+}
+
+static int add_stretch(struct sink *sink, const struct process *process,
+		       const struct stretch *stretch)
+{
+	struct profile *p = sink->state;
+	uint64_t *until_ns =
+		&p->busy_until_ns[stretch->device < DEVICES_MAX ? stretch->device : DEVICES_MAX];
+	uint64_t from_ns = stretch->start_ns > *until_ns ? stretch->start_ns : *until_ns;
+
+	(void)process;
+	if (stretch->end_ns > from_ns) {
+		add_at(p, p->totals[TOTAL_GPU_BUSY], from_ns, (double)(stretch->end_ns - from_ns),
+		       1.0);
+		*until_ns = stretch->end_ns;
+	}
+	for (int class = 0; stretch->has_gap && class < IDLE_CLASSES; class ++) {
+		double idle_ns = (double)stretch->idle_ns[class];
+
+		if (!stretch->idle_ns[class])
+			continue;
+		if (!p->idle[class]) {
+			struct subject *idle = named_text(p, PROFILE_IDLE, idle_labels[class]);
+
+			if (!idle)
+				return -ENOMEM;
+			p->idle[class] = (uint32_t)(idle - p->subjects.list) + 1;
+		}
+		add_at(p, p->idle[class] - 1, stretch->gap_from_ns, idle_ns, 1.0);
+		add_at(p, p->totals[TOTAL_GPU_IDLE], stretch->gap_from_ns, idle_ns, 1.0);
+	}
+	return 0;
+}
+
+/* What a total had in each batch goes to the subject, too. */
+static int fold(struct profile *p, struct subject *subject, const struct cell *cells)
+{
+	if (!subject)
+		return -ENOMEM;
+	for (int b = 0; b < CELLS; b++)
+		subject_add(subject, b == PROFILE_BATCHES ? -1 : b,
+			    b == PROFILE_BATCHES ? 0.0 : p->shares[b], (double)cells[b].value,
+			    (double)cells[b].count);
+	return 0;
+}
+
+static int fold_ranges(struct profile *p, const struct model *model, uint32_t range,
+		       const struct cell *cells)
+{
+	int error = 0;
+
+	for (; range != RANGE_NONE && !error; range = model->ranges.nodes[range].parent) {
+		uint32_t place = range_subject(p, PROFILE_RANGE, model, range);
+
+		error = fold(p, place == UINT32_MAX ? NULL : &p->subjects.list[place], cells);
+	}
+	return error;
+}
+
+static int add_total(struct sink *sink, const struct process *process, const struct total *total,
+		     uint32_t node)
+{
+	struct profile *p = sink->state;
+	const struct path_node *leaf = &process->paths->nodes[node];
+	const struct cell *cells;
+	uint32_t copy, place, range = total->owner.range;
+	size_t length;
+	const char *text;
+	int error;
+
+	if (!total->weights[WEIGHT_COUNT] || (size_t)process->total * CELLS >= p->cell_capacity)
+		return 0;
+	cells = &p->cells[(size_t)process->total * CELLS];
+	copy = copy_path(p, process, node);
+	place = copy == PATH_FAILED ? UINT32_MAX : subjects_place(&p->subjects, PROFILE_PATH, copy);
+	error = fold(p, place == UINT32_MAX ? NULL : &p->subjects.list[place], cells);
+	if (!error)
+		error = fold(p, &p->subjects.list[p->totals[TOTAL_GPU_TIME]], cells);
+	text = names_text(&process->paths->names, leaf->name, &length);
+	if (!error)
+		error = fold(p,
+			     named(p, PROFILE_KERNEL, names_intern(&p->tree.names, text, length)),
+			     cells);
+	if (!error && range < process->model->ranges.node_count)
+		error = fold_ranges(p, process->model, range, cells);
+	return error;
+}
+
+static int end_process(struct sink *sink, const struct process *process)
+{
+	struct profile *p = sink->state;
+
+	(void)process;
+	windows_free(&p->windows);
+	return 0;
+}
+
+/* Peaks of devices of one number, whichever process's. */
+static int add_memory(struct profile *p, const struct run *run)
+{
+	for (size_t m = 0; m < run->memory_row_count; m++) {
+		const struct memory_row *row = &run->memory[m];
+		const char *label = names_text(&run->paths.names, row->label, NULL);
+		const char *of = strstr(label, " of ");
+		size_t length = of ? (size_t)(of - label) : strlen(label);
+		double peak = (double)row->pool.peak_bytes;
+		struct subject *subject =
+			named(p, PROFILE_MEMORY, names_intern(&p->tree.names, label, length));
+
+		if (!subject)
+			return -ENOMEM;
+		subject->whole_value += peak;
+		subject->whole_count += (double)row->pool.alloc_count;
+		if (strncmp(label, "host", length) != 0)
+			p->subjects.list[p->totals[TOTAL_PEAK_MEMORY]].whole_value += peak;
+	}
+	return 0;
+}
+
+static int end(struct sink *sink, const struct run *run)
+{
+	struct json json = {.out = &sink->out, .lines_depth = 2};
+	struct profile *p = sink->state;
+	int error = add_memory(p, run);
+
+	if (!error)
+		error = profile_put(&json, p, run);
+	/* (The document says so by itself, and its log lacks nothing.) */
+	if (!error && p->lacks_iterations && !p->has_iterations)
+		report_warn(run->report,
+			    "there is no NVTX range \"%s\" that was opened %d times or "
+			    "more: the profile has no iterations",
+			    sink->settings->iterations.iteration, PROFILE_ITERATIONS_MIN);
+	return error;
+}
+
+static void free_state(struct sink *sink)
+{
+	struct profile *p = sink->state;
+
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->process_count; i++) {
+		free(p->processes[i].name);
+		free(p->processes[i].command);
+		free(p->processes[i].driver);
+		free(p->processes[i].cupti);
+		free(p->processes[i].host);
+		free(p->processes[i].iteration);
+	}
+	for (size_t d = 0; d < p->device_count; d++) {
+		free(p->devices[d].name);
+		free(p->devices[d].uuid);
+	}
+	windows_free(&p->windows);
+	subjects_free(&p->subjects);
+	paths_free(&p->tree);
+	free(p->processes);
+	free(p->devices);
+	free(p->cells);
+	free(p->call_places);
+	free(p->copy_places);
+	free(p->bytes_places);
+	free(p->busy_until_ns);
+	free(p->waits);
+	free(p);
+	sink->state = NULL;
+}
+
+const struct exporter exporter_profile = {
+	.name = "profile",
+	.what = "what xtrace diff compares: sums by call path and their variation from iteration "
+		"to "
+		"iteration",
+	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_ITERATIONS,
+	.begin = begin,
+	.process = add_process,
+	.call = add_call,
+	.work = add_work,
+	.stretch = add_stretch,
+	.total = add_total,
+	.process_end = end_process,
+	.end = end,
+	.free = free_state,
+};

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From sums by batch to means and how sure they are. docs/DIFF.md has the method.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "merge/profile/profile.h"
+
+#define BATCHES_MIN	4    /* of fewer, no variance is told */
+#define FAR_BATCHES_MIN 8    /* of fewer, none is far out */
+#define FAR_OUT		5.0  /* standard deviations */
+#define PATHS_MIN	10   /* of fewer, nothing is told that they have in common */
+#define SHARE_MIN	1e-3 /* of the GPU time: of such paths */
+#define SHARE_MAX	0.1  /* what a path weighs at most: one by itself is nothing in common */
+
+/*
+ * The variance of the mean of a sequence, by the initial monotone sequence: the sums of neighbouring
+ * autocovariances are positive and fall in a stationary sequence, so they count as far as they do.
+ */
+static double variance_of_mean(const double *x, uint32_t count)
+{
+	double mean = 0.0, covariance[PROFILE_BATCHES] = {0}, sum, last = INFINITY, plain;
+
+	for (uint32_t i = 0; i < count; i++)
+		mean += x[i] / count;
+	for (uint32_t lag = 0; lag < count; lag++)
+		for (uint32_t i = 0; i + lag < count; i++)
+			covariance[lag] += (x[i] - mean) * (x[i + lag] - mean) / count;
+	sum = -covariance[0];
+	for (uint32_t lag = 0; lag + 1 < count; lag += 2) {
+		double pair = covariance[lag] + covariance[lag + 1];
+
+		if (pair <= 0.0)
+			break;
+		last = pair < last ? pair : last;
+		sum += 2.0 * last;
+	}
+	/* Never below what independent ones would have. */
+	plain = covariance[0] * count / (count - 1);
+	return (sum > plain ? sum : plain) / count;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Sorts the list. */
+static double median(double *list, size_t count)
+{
+	qsort(list, count, sizeof(*list), compare_doubles);
+	return count % 2 ? list[count / 2] : (list[count / 2 - 1] + list[count / 2]) / 2.0;
+}
+
+static struct profile_stat stat_of(const double *x, uint32_t count, const double *factors)
+{
+	struct profile_stat stat = {0.0, 0.0, NAN, NAN};
+	double rest[PROFILE_BATCHES];
+
+	for (uint32_t b = 0; b < count; b++)
+		stat.mean += x[b] / count;
+	stat.typical = stat.mean;
+	if (count < BATCHES_MIN)
+		return stat;
+	stat.error = sqrt(variance_of_mean(x, count));
+	for (uint32_t b = 0; b < count; b++)
+		rest[b] = x[b] / factors[b];
+	stat.residual = sqrt(variance_of_mean(rest, count));
+	return stat;
+}
+
+/*
+ * The values, less what is far out: in which pieces took far longer or shorter than in the other batches, as
+ * when something else stopped the machine for a moment. How many pieces there were stays as it is.
+ */
+static void pull_in(const struct subject *s, uint32_t batch_count, double *values)
+{
+	double list[PROFILE_BATCHES], middle, spread;
+	uint32_t used = 0;
+
+	for (uint32_t b = 0; b < batch_count; b++) {
+		values[b] = s->values[b];
+		if (s->counts[b] > 0.0)
+			list[used++] = s->values[b] / s->counts[b];
+	}
+	if (used < FAR_BATCHES_MIN)
+		return;
+	middle = median(list, used);
+	for (uint32_t i = 0; i < used; i++)
+		list[i] = fabs(list[i] - middle);
+	/* (The median deviation of a normal distribution by its standard deviation.) */
+	spread = FAR_OUT * 1.4826 * median(list, used);
+	for (uint32_t b = 0; b < batch_count && spread > 0.0; b++)
+		if (s->counts[b] > 0.0)
+			values[b] =
+				s->counts[b] * fmin(fmax(values[b] / s->counts[b], middle - spread),
+						    middle + spread);
+}
+
+struct profile_stats profile_stats(const struct subject *s, uint32_t batch_count,
+				   const double *factors)
+{
+	static const double none[PROFILE_BATCHES] = {
+		1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+		1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+	};
+	struct profile_stats stats = {.each = {NAN, NAN, NAN, NAN}};
+	double ratio, mean = 0.0, values[PROFILE_BATCHES], linear[PROFILE_BATCHES];
+
+	pull_in(s, batch_count, values);
+	for (uint32_t b = 0; b < batch_count; b++)
+		mean += s->values[b] / batch_count;
+	stats.value = stat_of(values, batch_count, factors);
+	stats.value.mean = mean;
+	stats.count = stat_of(s->counts, batch_count, none);
+	if (!(stats.count.mean > 0.0))
+		return stats;
+	/* Of a ratio of two means, by its linear part. */
+	ratio = stats.value.typical / stats.count.mean;
+	for (uint32_t b = 0; b < batch_count; b++)
+		linear[b] = ratio + (values[b] - ratio * s->counts[b]) / stats.count.mean;
+	stats.each = stat_of(linear, batch_count, factors);
+	stats.each.mean = mean / stats.count.mean;
+	stats.each.typical = ratio;
+	return stats;
+}
+
+struct weighted {
+	double value, weight;
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct weighted *x = a, *y = b;
+
+	return x->value < y->value ? -1 : x->value > y->value;
+}
+
+static double weighted_median(struct weighted *list, size_t count)
+{
+	double sum = 0.0, below = 0.0;
+
+	qsort(list, count, sizeof(*list), compare);
+	for (size_t i = 0; i < count; i++)
+		sum += list[i].weight;
+	for (size_t i = 0; i < count; i++) {
+		below += list[i].weight;
+		if (below >= sum / 2.0)
+			return list[i].value;
+	}
+	return 1.0;
+}
+
+/* What the pieces of each path lasted in a batch against their mean. How many paths. */
+static size_t list_ratios(const struct subjects *subjects, uint32_t batch_count, uint32_t batch,
+			  double all, struct weighted *list)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < subjects->count; i++) {
+		const struct subject *s = &subjects->list[i];
+		double value = 0.0, count = 0.0;
+
+		if (s->level != PROFILE_PATH || !(s->counts[batch] > 0.0))
+			continue;
+		for (uint32_t b = 0; b < batch_count; b++) {
+			value += s->values[b];
+			count += s->counts[b];
+		}
+		if (value < all * SHARE_MIN)
+			continue;
+		list[used++] =
+			(struct weighted){s->values[batch] / s->counts[batch] * count / value,
+					  value < all * SHARE_MAX ? value : all * SHARE_MAX};
+	}
+	return used;
+}
+
+int profile_factors(const struct subjects *subjects, uint32_t batch_count, double *factors)
+{
+	struct weighted *list = calloc(subjects->count + 1, sizeof(*list));
+	double all = 0.0;
+
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < subjects->count; i++)
+		for (uint32_t b = 0; b < batch_count; b++)
+			if (subjects->list[i].level == PROFILE_PATH)
+				all += subjects->list[i].values[b];
+	for (uint32_t b = 0; b < batch_count; b++) {
+		size_t count = list_ratios(subjects, batch_count, b, all, list);
+
+		factors[b] = count < PATHS_MIN ? 1.0 : weighted_median(list, count);
+		if (!(factors[b] > 0.0))
+			factors[b] = 1.0;
+	}
+	free(list);
+	return 0;
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rebuilds which graph is the child of which node from the order of announcements, and numbers
+ * the nodes as the driver does. A graph's number is smaller than those of its children, and all
+ * clones of one graph are announced by one thread, one after the other, children in between.
+ */
+#include "merge/read/child_nodes.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "merge/base/grow.h"
+
+#define NONE	    UINT32_MAX
+#define CONDITIONAL 13 /* CUgraphNodeType */
+#define DEPTH_MAX   32 /* of graphs in graphs; what is deeper leads back to the replay alone */
+
+struct clone {
+	uint32_t row;
+	uint32_t child; /* the graph that this node stands for, or NONE */
+	uint32_t next;	/* of the same graph, or NONE */
+	bool has_more;	/* it stands for several graphs, of which child is the first */
+};
+
+struct graph {
+	uint32_t number; /* the upper half of its nodes' ids */
+	uint32_t count;
+	uint32_t first, last; /* clones */
+	uint32_t below;	      /* the graph that was open when this one began, or NONE */
+	bool is_child;
+};
+
+struct forest {
+	struct clone *clones;
+	size_t clone_count, clone_capacity;
+	struct graph *graphs;
+	size_t graph_count, graph_capacity;
+	uint32_t open; /* the innermost graph that may still get nodes, or NONE */
+};
+
+static uint32_t graph_number(uint64_t id)
+{
+	return (uint32_t)(id >> 32);
+}
+
+static int begin_graph(struct forest *forest, uint32_t number)
+{
+	struct graph *graph;
+
+	if (grow(&forest->graphs, &forest->graph_capacity, forest->graph_count + 1,
+		 sizeof(*graph)) < 0)
+		return -ENOMEM;
+	graph = &forest->graphs[forest->graph_count];
+	*graph = (struct graph){number, 0, NONE, NONE, forest->open, false};
+	forest->open = (uint32_t)forest->graph_count++;
+	return 0;
+}
+
+/*
+ * Closes the graphs that began inside the one with that number: those that the next clone stands
+ * for, since what is in them was closed by nodes of their own. child and has_more are set.
+ */
+static void close_inner(struct forest *forest, uint32_t number, struct clone *clone)
+{
+	while (forest->open != NONE && forest->graphs[forest->open].number > number) {
+		struct graph *closed = &forest->graphs[forest->open];
+
+		closed->is_child = true;
+		clone->has_more = clone->child != NONE;
+		clone->child = forest->open;
+		forest->open = closed->below;
+	}
+}
+
+static int add_clone(struct forest *forest, const struct nodes *nodes, uint32_t row)
+{
+	uint32_t number = graph_number(nodes->rows[row].id);
+	struct clone clone = {row, NONE, NONE, false};
+	struct graph *graph;
+
+	close_inner(forest, number, &clone);
+	if ((forest->open == NONE || forest->graphs[forest->open].number != number) &&
+	    begin_graph(forest, number))
+		return -ENOMEM;
+	if (grow(&forest->clones, &forest->clone_capacity, forest->clone_count + 1,
+		 sizeof(*forest->clones)) < 0)
+		return -ENOMEM;
+	graph = &forest->graphs[forest->open];
+	forest->clones[forest->clone_count] = clone;
+	if (graph->count++)
+		forest->clones[graph->last].next = (uint32_t)forest->clone_count;
+	else
+		graph->first = (uint32_t)forest->clone_count;
+	graph->last = (uint32_t)forest->clone_count++;
+	return 0;
+}
+
+static int compare_threads(const void *a, const void *b, void *rows)
+{
+	const struct node *x = (const struct node *)rows + *(const uint32_t *)a;
+	const struct node *y = (const struct node *)rows + *(const uint32_t *)b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static int build_forest(struct forest *forest, const struct nodes *nodes)
+{
+	uint32_t *by_thread = calloc(nodes->count, sizeof(*by_thread));
+	size_t count = 0;
+	int error = 0;
+
+	if (!by_thread)
+		return -ENOMEM;
+	for (size_t n = 0; n < nodes->count; n++)
+		if (nodes->rows[n].origin)
+			by_thread[count++] = (uint32_t)n;
+	qsort_r(by_thread, count, sizeof(*by_thread), compare_threads, nodes->rows);
+	forest->open = NONE;
+	for (size_t i = 0; i < count && !error; i++) {
+		if (i && nodes->rows[by_thread[i]].thread != nodes->rows[by_thread[i - 1]].thread)
+			forest->open = NONE;
+		error = add_clone(forest, nodes, by_thread[i]);
+	}
+	free(by_thread);
+	return error;
+}
+
+/* Where the numbering of an executable graph has come to. */
+struct numbering {
+	struct nodes *nodes;
+	const struct forest *forest;
+	uint64_t next_id;
+	uint64_t time_ns; /* at which the last of its own nodes was announced */
+};
+
+/* 0, -ENOMEM, or how the nodes go on from here is not known: */
+#define UNKNOWN_FROM_HERE 1
+
+static int number_children(struct numbering *numbering, const struct graph *graph, int depth)
+{
+	const struct forest *forest = numbering->forest;
+
+	for (uint32_t c = graph->first; c != NONE; c = forest->clones[c].next) {
+		const struct graph *child;
+		int error;
+
+		if (forest->clones[c].child == NONE)
+			continue;
+		if (depth == DEPTH_MAX || forest->clones[c].has_more)
+			return UNKNOWN_FROM_HERE;
+		child = &forest->graphs[forest->clones[c].child];
+		for (uint32_t n = child->first; n != NONE; n = forest->clones[n].next) {
+			const struct node *clone = &numbering->nodes->rows[forest->clones[n].row];
+			struct node row = {
+				.id = numbering->next_id++,
+				.origin = clone->id,
+				.instance_of = clone->origin,
+				.time_ns = numbering->time_ns,
+				.thread = clone->thread,
+			};
+
+			if (nodes_add(numbering->nodes, &row))
+				return -ENOMEM;
+		}
+		error = number_children(numbering, child, depth + 1);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+static bool has_condition(const struct forest *forest, const struct nodes *nodes,
+			  const struct graph *graph, int depth)
+{
+	for (uint32_t c = graph->first; c != NONE; c = forest->clones[c].next) {
+		const struct clone *clone = &forest->clones[c];
+
+		if (nodes->rows[clone->row].type == CONDITIONAL)
+			return true;
+		if (clone->child != NONE && depth < DEPTH_MAX &&
+		    has_condition(forest, nodes, &forest->graphs[clone->child], depth + 1))
+			return true;
+	}
+	return false;
+}
+
+static int note_conditional(struct nodes *nodes, uint32_t number)
+{
+	if (grow(&nodes->conditional, &nodes->conditional_capacity, nodes->conditional_count + 1,
+		 sizeof(*nodes->conditional)) < 0)
+		return -ENOMEM;
+	nodes->conditional[nodes->conditional_count++] = number;
+	return 0;
+}
+
+/* Of a graph that is in no other one. */
+static int add_nodes_below(struct nodes *nodes, const struct forest *forest,
+			   const struct graph *graph)
+{
+	const struct node *last = &nodes->rows[forest->clones[graph->last].row];
+	struct numbering numbering = {nodes, forest, last->id + 1, last->time_ns};
+
+	if (has_condition(forest, nodes, graph, 0) && note_conditional(nodes, graph->number))
+		return -ENOMEM;
+	return number_children(&numbering, graph, 0) < 0 ? -ENOMEM : 0;
+}
+
+int child_nodes_add(struct nodes *nodes)
+{
+	struct forest forest = {0};
+	int error = build_forest(&forest, nodes);
+
+	for (size_t g = 0; g < forest.graph_count && !error; g++)
+		if (!forest.graphs[g].is_child)
+			error = add_nodes_below(nodes, &forest, &forest.graphs[g]);
+	free(forest.clones);
+	free(forest.graphs);
+	return error;
+}

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Joining by correlation id in bounded memory.
+ *
+ * A window is a ring of entries, the newest at position count - 1, with a hash table of the newest
+ * position for each hash and a link from each entry to the one before it with the same hash.
+ * Nothing is ever unlinked: a position that has left the window is known by its age.
+ */
+#include "merge/read/correlate.h"
+
+#include "merge/base/grow.h"
+
+#define WAITING_FIRST 4096u
+
+#define RECURRING_MAX 64 /* calls with one id that are looked at */
+
+#define OLD_FIRST	1024u
+#define OLD_ROUNDS	4
+#define OLD_ROUNDS_KEPT 1 /* of them, in a full table */
+
+struct window_calls {
+	struct launch *entries;
+	uint32_t *newest; /* position by hash */
+	uint32_t size;
+	uint64_t count;
+};
+
+/* Open hash table; entries whose correlation is 0 are free. */
+struct old_calls {
+	struct launch *entries;
+	uint32_t size;
+	uint32_t used;
+	uint32_t used_max;
+	uint64_t added;
+	uint8_t round; /* goes on with every used_max / OLD_ROUNDS that were added */
+	uint8_t swept_round;
+};
+
+struct waiting {
+	struct work work;
+	uint32_t next;	/* position before it with the same hash */
+	uint32_t taken; /* while a call takes its work: the one to follow */
+	bool gone;
+};
+
+struct waiting_work {
+	struct waiting *entries;
+	uint32_t *newest;
+	uint32_t size;
+	uint32_t size_max;
+	uint64_t first; /* the oldest that may still wait */
+	uint64_t count;
+};
+
+struct correlate {
+	struct window_calls window;
+	struct old_calls old;
+	struct waiting_work waiting;
+	struct correlate_listener listener;
+	struct correlate_counts counts;
+};
+
+/* Ids are given in order: neighbours stay neighbours, so that memory is walked, not jumped in. */
+static uint32_t hash_id(uint64_t correlation)
+{
+	return (uint32_t)correlation + (uint32_t)(correlation >> 20) * 0x9e3779b1u;
+}
+
+int correlate_new(struct correlate **correlate_out, const struct correlate_limits *limits,
+		  struct correlate_listener listener)
+{
+	static const struct correlate_limits usual = {
+		CORRELATE_WINDOW_CALLS, CORRELATE_OLD_CALLS_MAX, CORRELATE_WAITING_WORK_MAX};
+	struct correlate *c = calloc(1, sizeof(*c));
+
+	*correlate_out = NULL;
+	if (!c)
+		return -ENOMEM;
+	if (!limits)
+		limits = &usual;
+	c->listener = listener;
+	c->window.size = limits->window_calls;
+	c->window.entries = calloc(c->window.size, sizeof(*c->window.entries));
+	c->window.newest = calloc(c->window.size, sizeof(*c->window.newest));
+	c->window.count = 1; /* position 0 is nobody's: it ends the links */
+	c->old.used_max = limits->old_calls_max;
+	c->waiting.size_max = limits->waiting_work_max;
+	c->waiting.size = c->waiting.size_max < WAITING_FIRST ? c->waiting.size_max : WAITING_FIRST;
+	c->waiting.entries = calloc(c->waiting.size, sizeof(*c->waiting.entries));
+	c->waiting.newest = calloc(c->waiting.size, sizeof(*c->waiting.newest));
+	c->waiting.first = c->waiting.count = 1;
+	if (!c->window.entries || !c->window.newest || !c->waiting.entries || !c->waiting.newest) {
+		correlate_free(c);
+		return -ENOMEM;
+	}
+	*correlate_out = c;
+	return 0;
+}
+
+void correlate_free(struct correlate *correlate)
+{
+	if (!correlate)
+		return;
+	free(correlate->window.entries);
+	free(correlate->window.newest);
+	free(correlate->old.entries);
+	free(correlate->waiting.entries);
+	free(correlate->waiting.newest);
+	free(correlate);
+}
+
+static void give_up_launch(struct correlate *c, const struct launch *launch)
+{
+	if ((launch->flags & (LAUNCH_EXPECTED | LAUNCH_MET)) != LAUNCH_EXPECTED)
+		return;
+	if (launch->flags & LAUNCH_TRANSFER)
+		c->counts.transfers_alone++;
+	else if (!(launch->flags & LAUNCH_MEMORY))
+		c->counts.launches_alone++;
+}
+
+/*
+ * The newest call with that id that was entered by then; if none was, the newest at all: clocks may
+ * differ a little. *is_later_out says that it is such a one.
+ */
+static struct launch *find_in_window(struct window_calls *window, uint64_t correlation,
+				     uint64_t start_ns, bool *is_later_out)
+{
+	uint32_t now = (uint32_t)window->count;
+	uint32_t mask = window->size - 1;
+	uint32_t position = window->newest[hash_id(correlation) & mask];
+	uint32_t age = now - position, younger = 0;
+	struct launch *newest = NULL;
+	int seen = 0;
+
+	*is_later_out = false;
+	/* Ages must grow along the links, else a link is from a former life of its place. */
+	while (age <= window->size && age > younger && position && seen < RECURRING_MAX) {
+		struct launch *launch = &window->entries[position & mask];
+
+		if (launch->correlation == correlation) {
+			seen++;
+			if (launch->enter_ns <= start_ns)
+				return launch;
+			newest = newest ? newest : launch;
+		}
+		position = launch->next;
+		younger = age;
+		age = now - position;
+	}
+	*is_later_out = newest != NULL;
+	return newest;
+}
+
+static struct launch *place_in_old(struct old_calls *old, uint64_t correlation)
+{
+	uint32_t mask = old->size - 1;
+	/* Unlike in the windows, neighbours must be scattered: runs would make searches long. */
+	uint32_t s = (uint32_t)((correlation * 0x9e3779b97f4a7c15u) >> 32) & mask;
+
+	while (old->entries[s].correlation && old->entries[s].correlation != correlation)
+		s = (s + 1) & mask;
+	return &old->entries[s];
+}
+
+/* May this call still get work? What is no graph launch and has met its work will not. */
+static bool is_open(const struct launch *launch)
+{
+	return launch->flags & LAUNCH_GRAPH ||
+	       (launch->flags & (LAUNCH_EXPECTED | LAUNCH_MET)) == LAUNCH_EXPECTED;
+}
+
+/*
+ * Makes room: drops the calls that are settled and, if too many are open, those that were neither
+ * added nor met in the last rounds; or takes a larger table.
+ */
+static int sweep_old(struct correlate *c)
+{
+	struct old_calls *old = &c->old;
+	struct old_calls swept = *old;
+	uint32_t open_count = 0;
+	bool full;
+
+	for (uint32_t s = 0; s < old->size; s++)
+		open_count += old->entries[s].correlation && is_open(&old->entries[s]);
+	full = open_count >= old->used_max / 2;
+	if (!swept.size)
+		swept.size = OLD_FIRST;
+	while (swept.size < open_count * 3 && swept.size < old->used_max * 2)
+		swept.size *= 2;
+	swept.used = 0;
+	swept.swept_round = old->round;
+	swept.entries = calloc(swept.size, sizeof(*swept.entries));
+	if (!swept.entries)
+		return -ENOMEM;
+	for (uint32_t s = 0; s < old->size; s++) {
+		const struct launch *launch = &old->entries[s];
+		uint8_t age = (uint8_t)(old->round - launch->round);
+
+		if (!launch->correlation)
+			continue;
+		if (!is_open(launch) || (full && age > OLD_ROUNDS_KEPT)) {
+			give_up_launch(c, launch);
+			continue;
+		}
+		*place_in_old(&swept, launch->correlation) = *launch;
+		swept.used++;
+	}
+	free(old->entries);
+	*old = swept;
+	return 0;
+}
+
+static int keep_old(struct correlate *c, const struct launch *launch)
+{
+	struct old_calls *old = &c->old;
+	struct launch *place;
+
+	if (++old->added % (old->used_max / OLD_ROUNDS) == 0)
+		old->round++;
+	if (old->used >= old->size / 3 * 2 ||
+	    (old->used >= old->used_max && old->swept_round != old->round)) {
+		int error = sweep_old(c);
+
+		if (error)
+			return error;
+	}
+	if (old->used >= old->used_max) {
+		give_up_launch(c, launch);
+		return 0;
+	}
+	place = place_in_old(old, launch->correlation);
+	if (place->correlation) {
+		c->counts.launches_recurring++;
+		give_up_launch(c, place);
+	} else {
+		old->used++;
+	}
+	*place = *launch;
+	place->round = old->round;
+	return 0;
+}
+
+static void join(struct correlate *c, const struct work *work, struct launch *launch)
+{
+	launch->flags |= LAUNCH_MET;
+	c->counts.work_joined++;
+	c->listener.joined(c->listener.context, work, launch);
+}
+
+static void go_alone(struct correlate *c, const struct work *work)
+{
+	c->counts.work_alone++;
+	c->listener.joined(c->listener.context, work, NULL);
+}
+
+/* Hands the work that waits for this call to it, in the order in which it came. */
+static void take_waiting(struct correlate *c, struct launch *launch)
+{
+	struct waiting_work *waiting = &c->waiting;
+	uint32_t mask = waiting->size - 1;
+	uint32_t now = (uint32_t)waiting->count, oldest_age = now - (uint32_t)waiting->first;
+	uint32_t position = waiting->newest[hash_id(launch->correlation) & mask];
+	uint32_t age = now - position, younger = 0, taken = 0;
+
+	while (age <= oldest_age && age > younger) {
+		struct waiting *entry = &waiting->entries[position & mask];
+
+		if (!entry->gone && entry->work.correlation == launch->correlation) {
+			entry->gone = true;
+			entry->taken = taken;
+			taken = position;
+		}
+		position = entry->next;
+		younger = age;
+		age = now - position;
+	}
+	while (taken) {
+		struct waiting *entry = &waiting->entries[taken & mask];
+
+		taken = entry->taken;
+		join(c, &entry->work, launch);
+	}
+	while (waiting->first < waiting->count && waiting->entries[waiting->first & mask].gone)
+		waiting->first++;
+}
+
+/* Is the newest call of that hash one with that id? The next place is being filled already. */
+static bool is_newest(const struct window_calls *window, uint32_t hash, uint64_t correlation)
+{
+	uint32_t position = window->newest[hash], age = (uint32_t)window->count - position;
+
+	return position && age < window->size &&
+	       window->entries[position & (window->size - 1)].correlation == correlation;
+}
+
+struct launch *correlate_place(struct correlate *c)
+{
+	struct launch *entry = &c->window.entries[c->window.count & (c->window.size - 1)];
+
+	if (is_open(entry) && keep_old(c, entry) < 0)
+		return NULL;
+	return entry;
+}
+
+void correlate_placed(struct correlate *c)
+{
+	struct window_calls *window = &c->window;
+	uint32_t mask = window->size - 1;
+	struct launch *entry = &window->entries[window->count & mask];
+	uint32_t h = hash_id(entry->correlation) & mask;
+
+	if (!entry->correlation) {
+		give_up_launch(c, entry);
+		entry->flags = 0;
+		return;
+	}
+	if (is_newest(window, h, entry->correlation))
+		c->counts.launches_recurring++;
+	entry->next = window->newest[h];
+	window->newest[h] = (uint32_t)window->count++;
+	if (c->waiting.first < c->waiting.count)
+		take_waiting(c, entry);
+}
+
+int correlate_launch(struct correlate *c, const struct launch *launch)
+{
+	struct launch *place = correlate_place(c);
+
+	if (!place)
+		return -ENOMEM;
+	*place = *launch;
+	correlate_placed(c);
+	return 0;
+}
+
+static void link_waiting(struct waiting_work *waiting, const struct work *work)
+{
+	uint32_t mask = waiting->size - 1;
+	uint32_t h = hash_id(work->correlation) & mask;
+	struct waiting *entry = &waiting->entries[waiting->count & mask];
+
+	*entry = (struct waiting){.work = *work, .next = waiting->newest[h]};
+	waiting->newest[h] = (uint32_t)waiting->count++;
+}
+
+static int enlarge_waiting(struct waiting_work *waiting)
+{
+	struct waiting_work larger = {
+		.size = waiting->size * 2, .size_max = waiting->size_max, .first = 1, .count = 1};
+
+	larger.entries = calloc(larger.size, sizeof(*larger.entries));
+	larger.newest = calloc(larger.size, sizeof(*larger.newest));
+	if (!larger.entries || !larger.newest) {
+		free(larger.entries);
+		free(larger.newest);
+		return -ENOMEM;
+	}
+	for (uint64_t p = waiting->first; p < waiting->count; p++) {
+		const struct waiting *entry = &waiting->entries[p & (waiting->size - 1)];
+
+		if (!entry->gone)
+			link_waiting(&larger, &entry->work);
+	}
+	free(waiting->entries);
+	free(waiting->newest);
+	*waiting = larger;
+	return 0;
+}
+
+static int wait_for_call(struct correlate *c, const struct work *work)
+{
+	struct waiting_work *waiting = &c->waiting;
+
+	if (waiting->count - waiting->first == waiting->size) {
+		struct waiting *oldest = &waiting->entries[waiting->first & (waiting->size - 1)];
+
+		if (waiting->size < waiting->size_max) {
+			int error = enlarge_waiting(waiting);
+
+			if (error)
+				return error;
+		} else {
+			if (!oldest->gone)
+				go_alone(c, &oldest->work);
+			waiting->first++;
+		}
+	}
+	link_waiting(waiting, work);
+	return 0;
+}
+
+int correlate_work(struct correlate *c, const struct work *work)
+{
+	struct launch *launch;
+	bool is_later;
+
+	if (!work->correlation) {
+		go_alone(c, work);
+		return 0;
+	}
+	launch = find_in_window(&c->window, work->correlation, work->start_ns, &is_later);
+	if ((!launch || is_later) && c->old.used) {
+		struct launch *old = place_in_old(&c->old, work->correlation);
+
+		if (old->correlation && (!launch || old->enter_ns <= work->start_ns)) {
+			old->round = c->old.round;
+			launch = old;
+		}
+	}
+	if (!launch)
+		return wait_for_call(c, work);
+	join(c, work, launch);
+	return 0;
+}
+
+const struct correlate_counts *correlate_finish(struct correlate *c)
+{
+	struct waiting_work *waiting = &c->waiting;
+
+	for (; waiting->first < waiting->count; waiting->first++) {
+		struct waiting *entry = &waiting->entries[waiting->first & (waiting->size - 1)];
+
+		if (!entry->gone)
+			go_alone(c, &entry->work);
+	}
+	for (uint32_t s = 0; s < c->window.size; s++)
+		give_up_launch(c, &c->window.entries[s]);
+	for (uint32_t s = 0; s < c->old.size; s++)
+		give_up_launch(c, &c->old.entries[s]);
+	c->window.count = 1;
+	memset(c->window.entries, 0, c->window.size * sizeof(*c->window.entries));
+	return &c->counts;
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From arguments to logs: finds them, and reads from each what is needed before any is merged,
+ * which is the host and the clock.
+ */
+#include "merge/read/inputs.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "merge/base/grow.h"
+
+#define LOG_SUFFIX   ".xtr"
+#define SPOOL_SUFFIX ".spool"
+
+/* Two logs of one host share their monotonic clock, unless it was started anew in between: then
+ * the two clocks differ by another amount, and by far more than any correction of the time. */
+#define SAME_BOOT_NS (INT64_C(60) * 1000 * 1000 * 1000)
+
+#define CLOCK_PAIRS_MAX 65536 /* of a log, for the median; more tell nothing new */
+
+static bool is_log_name(const char *name)
+{
+	size_t length = strlen(name), suffix = strlen(LOG_SUFFIX);
+
+	return length > suffix && !strcmp(name + length - suffix, LOG_SUFFIX);
+}
+
+/* Takes over path. A log that is named twice (by its directory and by itself) is one log. */
+static int add_path(struct inputs *inputs, char *path)
+{
+	struct stat status = {0};
+
+	if (!path)
+		return -ENOMEM;
+	if (!stat(path, &status)) {
+		for (size_t i = 0; i < inputs->count; i++) {
+			if (inputs->logs[i].device == status.st_dev &&
+			    inputs->logs[i].inode == status.st_ino) {
+				free(path);
+				return 0;
+			}
+		}
+	}
+	if (grow(&inputs->logs, &inputs->capacity, inputs->count + 1, sizeof(*inputs->logs)) < 0) {
+		free(path);
+		return -ENOMEM;
+	}
+	inputs->logs[inputs->count++] =
+		(struct input){.path = path, .device = status.st_dev, .inode = status.st_ino};
+	return 0;
+}
+
+static int log_filter(const struct dirent *entry)
+{
+	return is_log_name(entry->d_name);
+}
+
+static int add_directory(struct inputs *inputs, const char *directory, struct report *report)
+{
+	size_t length = strlen(directory);
+	const char *slash = length && directory[length - 1] == '/' ? "" : "/";
+	struct dirent **entries;
+	int count = scandir(directory, &entries, log_filter, versionsort);
+	int error = 0;
+
+	if (count < 0) {
+		report_error(report, STATUS_INCOMPLETE, "%s: %s", directory, strerror(errno));
+		return 0;
+	}
+	if (!count)
+		report_error(report, STATUS_INCOMPLETE, "%s: there are no logs (*%s) in it",
+			     directory, LOG_SUFFIX);
+	for (int i = 0; i < count; i++) {
+		char *path = NULL;
+
+		if (!error && asprintf(&path, "%s%s%s", directory, slash, entries[i]->d_name) < 0)
+			path = NULL;
+		if (!error)
+			error = add_path(inputs, path);
+		free(entries[i]);
+	}
+	free(entries);
+	return error;
+}
+
+static int add_argument(struct inputs *inputs, const char *argument, struct report *report)
+{
+	struct stat status;
+
+	if (stat(argument, &status) < 0) {
+		report_error(report, STATUS_INCOMPLETE, "%s: %s%s", argument,
+			     errno == ENOENT ? "no such file or directory" : strerror(errno),
+			     errno == ENOENT && !strcmp(argument, INPUTS_DEFAULT)
+				     ? "; 'xtrace record COMMAND' makes it"
+				     : "");
+		return 0;
+	}
+	if (S_ISDIR(status.st_mode))
+		return add_directory(inputs, argument, report);
+	return add_path(inputs, strdup(argument));
+}
+
+struct xt_reader *inputs_open(const char *path, struct report *report)
+{
+	static const char *const what[] = {
+		[XT_OPEN_EMPTY] = "the log is empty: its process ended before it began to write",
+		[XT_OPEN_NOT_A_LOG] = "not an xtrace log",
+		[XT_OPEN_NEWER] = "written by a newer xtrace than this xtrace-merge can read",
+		[XT_OPEN_BAD_HEADER] = "the header of the log is damaged",
+	};
+	struct xt_reader *reader;
+	enum xt_open_error error = xt_reader_open(path, &reader);
+
+	if (error == XT_OPEN_OK)
+		return reader;
+	if (error == XT_OPEN_EMPTY)
+		report_note(report, "%s: %s", path, what[error]);
+	else if (error != XT_OPEN_ERRNO)
+		report_error(report, STATUS_INCOMPLETE, "%s: %s", path, what[error]);
+	else if (errno == ESPIPE)
+		report_error(report, STATUS_INCOMPLETE,
+			     "%s: not an xtrace log, but a device or a pipe; a log is a file",
+			     path);
+	else
+		report_error(report, STATUS_INCOMPLETE, "%s: %s", path, strerror(errno));
+	return NULL;
+}
+
+static int compare_shifts(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+struct clock_pairs {
+	int64_t *shifts_ns;
+	size_t count;
+	size_t capacity;
+};
+
+static int add_pair(struct clock_pairs *pairs, uint64_t monotonic_ns, uint64_t realtime_ns)
+{
+	if (pairs->count >= CLOCK_PAIRS_MAX)
+		return 0;
+	if (grow(&pairs->shifts_ns, &pairs->capacity, pairs->count + 1, sizeof(*pairs->shifts_ns)) <
+	    0)
+		return -ENOMEM;
+	pairs->shifts_ns[pairs->count++] = (int64_t)(realtime_ns - monotonic_ns);
+	return 0;
+}
+
+static void read_host(struct input *input, const struct xt_chunk *chunk)
+{
+	static const char key[] = "host.name";
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		struct xt_bytes name = xt_chunk_bytes(chunk, XT_META_KEY, r);
+		struct xt_bytes value = xt_chunk_bytes(chunk, XT_META_VALUE, r);
+
+		if (name.length == strlen(key) && !memcmp(name.data, key, name.length))
+			snprintf(input->host, sizeof(input->host), "%.*s", (int)value.length,
+				 value.length ? value.data : "");
+	}
+}
+
+/* Reads host and clock. 0, -ENOENT if the log cannot be read (reported), or -ENOMEM. */
+static int probe(struct input *input, struct report *report)
+{
+	struct xt_reader *reader = inputs_open(input->path, report);
+	struct clock_pairs pairs = {0};
+	const struct xt_chunk *chunk;
+	uint64_t done_bytes;
+	char *spool;
+	int error;
+
+	if (!reader)
+		return -ENOENT;
+	input->header = *xt_reader_header(reader);
+	xt_reader_position(reader, &done_bytes, &input->file_bytes);
+	error = add_pair(&pairs, input->header.start_monotonic_ns, input->header.start_realtime_ns);
+	while (!error &&
+	       (chunk = xt_reader_next(reader, 1u << XT_KIND_META | 1u << XT_KIND_CLOCK))) {
+		const uint64_t *monotonic = xt_chunk_u64(chunk, XT_CLOCK_MONOTONIC_NS);
+		const uint64_t *realtime = xt_chunk_u64(chunk, XT_CLOCK_REALTIME_NS);
+
+		if (xt_chunk_kind(chunk) == XT_KIND_META) {
+			read_host(input, chunk);
+			continue;
+		}
+		for (uint32_t r = 0; !error && r < xt_chunk_rows(chunk); r++)
+			error = add_pair(&pairs, monotonic[r], realtime[r]);
+	}
+	xt_reader_close(reader);
+	if (!error) {
+		qsort(pairs.shifts_ns, pairs.count, sizeof(*pairs.shifts_ns), compare_shifts);
+		input->realtime_shift_ns = pairs.shifts_ns[pairs.count / 2];
+	}
+	free(pairs.shifts_ns);
+	if (!error && asprintf(&spool, "%s%s", input->path, SPOOL_SUFFIX) < 0)
+		return -ENOMEM;
+	if (!error) {
+		input->has_spool = !access(spool, F_OK);
+		free(spool);
+	}
+	return error;
+}
+
+/*
+ * Logs of one host and one boot are taken to the common clock by the same shift, so that their
+ * times stay exact to each other however the wall clock was corrected meanwhile.
+ */
+static void align(struct inputs *inputs)
+{
+	for (size_t i = 0; i < inputs->count; i++) {
+		struct input *log = &inputs->logs[i];
+		int64_t start_ns;
+
+		log->shift_ns = log->realtime_shift_ns;
+		inputs->has_several_hosts |= strcmp(log->host, inputs->logs[0].host) != 0;
+		for (size_t j = 0; j < i; j++) {
+			const struct input *other = &inputs->logs[j];
+			int64_t apart_ns = (int64_t)((uint64_t)log->realtime_shift_ns -
+						     (uint64_t)other->realtime_shift_ns);
+
+			if (!strcmp(log->host, other->host) && apart_ns < SAME_BOOT_NS &&
+			    apart_ns > -SAME_BOOT_NS) {
+				log->shift_ns = other->shift_ns;
+				break;
+			}
+		}
+		start_ns = (int64_t)(log->header.start_monotonic_ns + (uint64_t)log->shift_ns);
+		if (!i || start_ns < inputs->origin_ns)
+			inputs->origin_ns = start_ns;
+	}
+}
+
+/*
+ * Keeps the log that was probed, in place kept or earlier. What is a copy of one that is there would
+ * count twice: the larger is kept, which another may have been copied from while it grew.
+ */
+static size_t keep(struct inputs *inputs, size_t kept, struct input *log, struct report *report)
+{
+	for (size_t i = 0; i < kept; i++) {
+		struct input *other = &inputs->logs[i], smaller = *log;
+
+		if (other->header.log_id != log->header.log_id ||
+		    other->header.pid != log->header.pid)
+			continue;
+		if (log->file_bytes > other->file_bytes) {
+			smaller = *other;
+			*other = *log;
+		}
+		report_note(report, "%s: is a copy of the log %s; passed over", smaller.path,
+			    other->path);
+		free(smaller.path);
+		return kept;
+	}
+	inputs->logs[kept] = *log;
+	return kept + 1;
+}
+
+/* The path is the list's from then on. */
+static int keep_unreadable(struct inputs *inputs, char *path, int error)
+{
+	if (grow(&inputs->unreadable, &inputs->unreadable_capacity, inputs->unreadable_count + 1,
+		 sizeof(*inputs->unreadable)) < 0) {
+		free(path);
+		return -ENOMEM;
+	}
+	inputs->unreadable[inputs->unreadable_count++] = path;
+	return error;
+}
+
+int inputs_find(struct inputs *inputs, char *const *arguments, size_t argument_count,
+		struct report *report)
+{
+	size_t kept = 0;
+	int error = 0;
+
+	*inputs = (struct inputs){0};
+	if (!argument_count)
+		error = add_argument(inputs, INPUTS_DEFAULT, report);
+	for (size_t i = 0; i < argument_count && !error; i++)
+		error = add_argument(inputs, arguments[i], report);
+	for (size_t i = 0; i < inputs->count; i++) {
+		int unreadable = error ? error : probe(&inputs->logs[i], report);
+
+		if (unreadable == -ENOMEM)
+			error = -ENOMEM;
+		if (unreadable)
+			error = keep_unreadable(inputs, inputs->logs[i].path, error);
+		else
+			kept = keep(inputs, kept, &inputs->logs[i], report);
+	}
+	inputs->count = kept;
+	if (error)
+		return error;
+	align(inputs);
+	/* (A log that is empty is no error where there are others.) */
+	if (!kept && !report->status)
+		report_error(report, STATUS_FAILED, "there is nothing in the logs");
+	if (!kept)
+		report->status = STATUS_FAILED;
+	return kept ? 0 : -ENOENT;
+}
+
+void inputs_free(struct inputs *inputs)
+{
+	for (size_t i = 0; i < inputs->count; i++)
+		free(inputs->logs[i].path);
+	for (size_t i = 0; i < inputs->unreadable_count; i++)
+		free(inputs->unreadable[i]);
+	free(inputs->unreadable);
+	free(inputs->logs);
+	*inputs = (struct inputs){0};
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chunks of what names call stacks: modules, stacks, Python frames, embedded symbols and lines.
+ */
+#include "merge/read/model_rows.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define FRAMES_MAX XT_STACK_FRAMES_MAX /* of a stack; the rest is not kept */
+
+int model_load_modules(struct model *model, const struct xt_chunk *chunk)
+{
+	const uint64_t *ids = xt_chunk_u64(chunk, XT_MODULE_ID);
+	const uint64_t *load_ns = xt_chunk_u64(chunk, XT_MODULE_LOAD_NS);
+	const uint64_t *start = xt_chunk_u64(chunk, XT_MODULE_START);
+	const uint64_t *end = xt_chunk_u64(chunk, XT_MODULE_END);
+	const uint64_t *bias = xt_chunk_u64(chunk, XT_MODULE_BIAS);
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		uint32_t path = intern(model, xt_chunk_bytes(chunk, XT_MODULE_PATH, r));
+		uint32_t build_id = intern(model, xt_chunk_bytes(chunk, XT_MODULE_BUILD_ID, r));
+		struct module *module;
+
+		if (!is_possible(ids[r], model->modules.defined))
+			continue;
+		module = NEXT_ROW(model->modules);
+		if (!module || path == NAME_FAILED || build_id == NAME_FAILED ||
+		    grow(&model->module_places, &model->module_place_capacity, ids[r] + 1,
+			 sizeof(*model->module_places)) < 0)
+			return -ENOMEM;
+		model->module_places[ids[r]] = (uint32_t)(module - model->modules.rows);
+		*module = (struct module){
+			.load_ns = load_ns[r],
+			.unload_ns = UINT64_MAX,
+			.seen_ns = UINT64_MAX,
+			.start = start[r],
+			.end = end[r],
+			.bias = bias[r],
+			.id = (uint32_t)ids[r],
+			.path = path,
+			.build_id = build_id,
+		};
+	}
+	return 0;
+}
+
+int model_load_unloads(struct model *model, const struct xt_chunk *chunk)
+{
+	const uint64_t *ids = xt_chunk_u64(chunk, XT_MODULE_UNLOAD_ID);
+	const uint64_t *unload_ns = xt_chunk_u64(chunk, XT_MODULE_UNLOAD_NS);
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		uint32_t place =
+			ids[r] < model->module_place_capacity ? model->module_places[ids[r]] : 0;
+
+		if (place)
+			model->modules.rows[place].unload_ns = unload_ns[r];
+	}
+	return 0;
+}
+
+int model_load_python_frames(struct model *model, const struct xt_chunk *chunk)
+{
+	const uint64_t *ids = xt_chunk_u64(chunk, XT_PYTHON_FRAME_ID);
+	const uint64_t *names = xt_chunk_u64(chunk, XT_PYTHON_FRAME_NAME);
+	const uint64_t *files = xt_chunk_u64(chunk, XT_PYTHON_FRAME_FILE);
+	const uint64_t *lines = xt_chunk_u64(chunk, XT_PYTHON_FRAME_LINE);
+	const uint64_t *first_lines = xt_chunk_u64(chunk, XT_PYTHON_FRAME_FIRST_LINE);
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		struct python_frame *frame;
+
+		if (!is_possible(ids[r], model->python_frames.defined))
+			continue;
+		frame = ROW_OF_ID(model->python_frames, ids[r]);
+		if (!frame)
+			return -ENOMEM;
+		*frame = (struct python_frame){
+			.name = narrow(names[r]),
+			.file = narrow(files[r]),
+			.line = narrow(lines[r]),
+			.first_line = narrow(first_lines[r]),
+		};
+	}
+	return 0;
+}
+
+/* The Python frames of a stack, as many as have a place. */
+static int load_python(struct model *model, struct stack *stack, const struct xt_chunk *chunk,
+		       uint32_t row)
+{
+	uint32_t count, place_count;
+	const uint64_t *frames = xt_chunk_list(chunk, XT_STACK_PYTHON, row, &count);
+	const uint64_t *places = xt_chunk_list(chunk, XT_STACK_PLACES, row, &place_count);
+
+	count = count < place_count ? count : place_count;
+	count = count < FRAMES_MAX ? count : FRAMES_MAX;
+	if (grow(&model->python, &model->python_capacity, model->python_count + count,
+		 sizeof(*model->python)) < 0)
+		return -ENOMEM;
+	stack->first_python = model->python_count;
+	stack->python_count = count;
+	for (uint32_t i = 0; i < count; i++)
+		model->python[model->python_count++] = (struct python_place){
+			.frame = narrow(frames[i]),
+			.place = places[i] < stack->frame_count ? (uint32_t)places[i]
+								: stack->frame_count,
+		};
+	return 0;
+}
+
+/* What each frame lies in; logs before 2.3 do not say. */
+static int load_frame_modules(struct model *model, struct stack *stack,
+			      const struct xt_chunk *chunk, uint32_t row)
+{
+	uint32_t count;
+	const uint64_t *ids = xt_chunk_list(chunk, XT_STACK_MODULES, row, &count);
+	uint32_t *modules;
+
+	if (grow(&model->frame_modules, &model->frame_module_capacity,
+		 model->frame_count + stack->frame_count, sizeof(*modules)) < 0)
+		return -ENOMEM;
+	modules = model->frame_modules + model->frame_count;
+	stack->has_modules = count >= stack->frame_count;
+	for (uint32_t f = 0; f < stack->frame_count; f++)
+		modules[f] = stack->has_modules ? narrow(ids[f]) : 0;
+	return 0;
+}
+
+int model_load_stacks(struct model *model, const struct xt_chunk *chunk)
+{
+	const uint64_t *ids = xt_chunk_u64(chunk, XT_STACK_ID);
+	const uint64_t *flags = xt_chunk_u64(chunk, XT_STACK_FLAGS);
+	const uint64_t *seen_ns = xt_chunk_u64(chunk, XT_STACK_SEEN_NS);
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		uint32_t length;
+		const uint64_t *frames = xt_chunk_list(chunk, XT_STACK_FRAMES, r, &length);
+		struct stack *stack;
+
+		if (!is_possible(ids[r], model->stacks.defined))
+			continue;
+		stack = ROW_OF_ID(model->stacks, ids[r]);
+		if (!stack)
+			return -ENOMEM;
+		*stack = (struct stack){
+			.first_frame = model->frame_count,
+			.frame_count = length > FRAMES_MAX ? FRAMES_MAX : length,
+			.flags =
+				(uint32_t)flags[r] | (length > FRAMES_MAX ? XT_STACK_TRUNCATED : 0),
+			.seen_ns = seen_ns[r],
+		};
+		if (load_python(model, stack, chunk, r) < 0)
+			return -ENOMEM;
+		if (!stack->frame_count)
+			continue;
+		if (load_frame_modules(model, stack, chunk, r) < 0 ||
+		    grow(&model->frames, &model->frame_capacity,
+			 model->frame_count + stack->frame_count, sizeof(*frames)) < 0)
+			return -ENOMEM;
+		memcpy(model->frames + model->frame_count, frames,
+		       stack->frame_count * sizeof(*frames));
+		model->frame_count += stack->frame_count;
+	}
+	return 0;
+}
+
+int model_load_symbols(struct model *model, const struct xt_chunk *chunk)
+{
+	const uint64_t *modules = xt_chunk_u64(chunk, XT_SYMBOL_MODULE);
+	const uint64_t *starts = xt_chunk_u64(chunk, XT_SYMBOL_START);
+	const uint64_t *bytes = xt_chunk_u64(chunk, XT_SYMBOL_BYTES);
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		uint32_t name = intern(model, xt_chunk_bytes(chunk, XT_SYMBOL_NAME, r));
+		struct embedded_symbol *symbol;
+
+		if (modules[r] > MODEL_IDS_MAX || model->symbols.count > MODEL_IDS_MAX)
+			continue;
+		symbol = NEXT_ROW(model->symbols);
+		if (!symbol || name == NAME_FAILED)
+			return -ENOMEM;
+		*symbol = (struct embedded_symbol){starts[r], bytes[r], (uint32_t)modules[r], name};
+	}
+	return 0;
+}
+
+int model_load_sources(struct model *model, const struct xt_chunk *chunk)
+{
+	const uint64_t *modules = xt_chunk_u64(chunk, XT_SOURCE_MODULE);
+	const uint64_t *addresses = xt_chunk_u64(chunk, XT_SOURCE_ADDRESS);
+	const uint64_t *lines = xt_chunk_u64(chunk, XT_SOURCE_LINE);
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		struct place place = {
+			.function = intern(model, xt_chunk_bytes(chunk, XT_SOURCE_FUNCTION, r)),
+			.file = intern(model, xt_chunk_bytes(chunk, XT_SOURCE_FILE, r)),
+			.line = narrow(lines[r]),
+		};
+		uint32_t order = (uint32_t)model->sources.count;
+		struct embedded_source *source;
+
+		if (modules[r] > MODEL_IDS_MAX || model->sources.count > MODEL_IDS_MAX)
+			continue;
+		source = NEXT_ROW(model->sources);
+		if (!source || place.function == NAME_FAILED || place.file == NAME_FAILED)
+			return -ENOMEM;
+		*source =
+			(struct embedded_source){addresses[r], (uint32_t)modules[r], order, place};
+	}
+	return 0;
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds the clone by executable graph, node and time: ids recur, so of several clones that fit the
+ * last that was there when the change was made is meant. Where a whole graph was changed, each of
+ * its nodes becomes a clone of one of the other's at that time, or of nobody's: never is an owner
+ * guessed.
+ */
+#include "merge/read/node_updates.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "xtrace/log_format.h"
+
+enum { CHILD_GRAPH = 4, CONDITIONAL = 13 }; /* CUgraphNodeType */
+
+/* The upper half of a node's id is its graph's. */
+static uint32_t graph_number(uint64_t id)
+{
+	return (uint32_t)(id >> 32);
+}
+
+/* What the clones are sorted by, before their times. */
+struct key {
+	uint32_t graph;
+	bool is_inferred; /* what child_nodes.c added comes after what was announced */
+	uint64_t original;
+};
+
+static struct key key_of(const struct node *row)
+{
+	bool is_inferred = row->instance_of != 0;
+
+	return (struct key){graph_number(row->id), is_inferred,
+			    is_inferred ? row->instance_of : row->origin};
+}
+
+static int compare_keys(const struct key *x, const struct key *y)
+{
+	if (x->graph != y->graph)
+		return x->graph < y->graph ? -1 : 1;
+	if (x->is_inferred != y->is_inferred)
+		return x->is_inferred ? 1 : -1;
+	if (x->original != y->original)
+		return x->original < y->original ? -1 : 1;
+	return 0;
+}
+
+static int compare_clones(const void *a, const void *b, void *rows)
+{
+	const struct node *x = (const struct node *)rows + *(const uint32_t *)a;
+	const struct node *y = (const struct node *)rows + *(const uint32_t *)b;
+	const struct key x_key = key_of(x), y_key = key_of(y);
+	int order = compare_keys(&x_key, &y_key);
+
+	if (order)
+		return order;
+	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+}
+
+struct clones {
+	const struct node *rows;
+	uint32_t *places; /* in rows, sorted */
+	size_t count;
+};
+
+/* The id of the last clone with that key that is not later; 0 if there is none. */
+static uint64_t find(const struct clones *clones, const struct key *key, uint64_t time_ns)
+{
+	size_t low = 0, high = clones->count; /* the first that is beyond it, or later */
+	struct key found;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct node *row = &clones->rows[clones->places[middle]];
+		const struct key row_key = key_of(row);
+		int order = compare_keys(&row_key, key);
+
+		if (order < 0 || (order == 0 && row->time_ns <= time_ns))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return 0;
+	found = key_of(&clones->rows[clones->places[low - 1]]);
+	return compare_keys(&found, key) ? 0 : clones->rows[clones->places[low - 1]].id;
+}
+
+static void resolve(const struct clones *clones, struct node *update)
+{
+	struct key key = {update->graph_exec, false, update->id};
+
+	update->id = find(clones, &key, update->time_ns);
+	key.is_inferred = true;
+	if (!update->id)
+		update->id = find(clones, &key, update->time_ns);
+	if (!update->id)
+		update->stack = 0;
+}
+
+static int resolve_all(struct nodes *nodes)
+{
+	struct clones clones = {.rows = nodes->rows};
+
+	clones.places = calloc(nodes->count, sizeof(*clones.places));
+	if (!clones.places)
+		return -ENOMEM;
+	for (size_t n = 0; n < nodes->count; n++)
+		if (nodes->rows[n].origin)
+			clones.places[clones.count++] = (uint32_t)n;
+	qsort_r(clones.places, clones.count, sizeof(*clones.places), compare_clones, nodes->rows);
+	for (size_t n = 0; n < nodes->count; n++)
+		if (nodes->rows[n].graph_exec && !nodes->rows[n].like_graph)
+			resolve(&clones, &nodes->rows[n]);
+	free(clones.places);
+	return 0;
+}
+
+/* The rows of nodes that were made or cloned, by id and time, and room for those of two graphs. */
+struct members {
+	struct nodes *nodes;
+	uint32_t *places; /* in rows */
+	size_t count;
+	uint32_t *own, *below, *like;
+};
+
+static int compare_members(const void *a, const void *b, void *rows)
+{
+	const struct node *x = (const struct node *)rows + *(const uint32_t *)a;
+	const struct node *y = (const struct node *)rows + *(const uint32_t *)b;
+
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static const struct node *member(const struct members *members, size_t m)
+{
+	return &members->nodes->rows[members->places[m]];
+}
+
+static size_t first_from(const struct members *members, uint64_t id)
+{
+	size_t low = 0, high = members->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (member(members, middle)->id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/*
+ * The nodes that the graph had at that time, in order: its own, and those of graphs in it. Ids recur:
+ * what was made before the first of them was is of another graph.
+ */
+static void list(const struct members *members, uint32_t graph, uint64_t time_ns, uint32_t *own,
+		 size_t *own_count, uint32_t *below, size_t *below_count)
+{
+	uint64_t begun_ns = 0;
+
+	*own_count = *below_count = 0;
+	for (size_t m = first_from(members, (uint64_t)graph << 32);
+	     m < members->count && graph_number(member(members, m)->id) == graph; m++) {
+		const struct node *row = member(members, m);
+		const struct node *next = m + 1 < members->count ? member(members, m + 1) : NULL;
+
+		if (row->time_ns > time_ns ||
+		    (next && next->id == row->id && next->time_ns <= time_ns))
+			continue;
+		if (!(uint32_t)row->id)
+			begun_ns = row->time_ns;
+		if (row->time_ns < begun_ns)
+			continue;
+		if (row->instance_of)
+			below[(*below_count)++] = members->places[m];
+		else
+			own[(*own_count)++] = members->places[m];
+	}
+}
+
+/* From now on the node is whose the original is; original 0: nobody knows whose. */
+static int change(struct nodes *nodes, uint32_t place, uint64_t original, const struct node *update)
+{
+	const struct node row = {
+		.id = nodes->rows[place].id,
+		.origin = original,
+		.time_ns = update->time_ns,
+		.thread = update->thread,
+		.type = nodes->rows[place].type,
+	};
+
+	return nodes_add(nodes, &row);
+}
+
+static bool are_alike(const struct nodes *nodes, const uint32_t *some, size_t some_count,
+		      const uint32_t *others, size_t other_count)
+{
+	if (some_count != other_count)
+		return false;
+	for (size_t n = 0; n < some_count; n++)
+		if (nodes->rows[some[n]].type != nodes->rows[others[n]].type)
+			return false;
+	return true;
+}
+
+/*
+ * The driver pairs the nodes of both graphs, and the first of one is the first of the other. What
+ * is in child graphs of the other is not announced in a way that could be followed.
+ */
+static int apply(const struct members *members, const struct node *update)
+{
+	size_t own_count, below_count, like_count, unused;
+	struct nodes *nodes = members->nodes;
+	bool is_known, is_whole = !update->id;
+	int error = 0;
+
+	list(members, update->like_graph, update->time_ns, members->like, &like_count,
+	     members->below, &unused);
+	list(members, update->graph_exec, update->time_ns, members->own, &own_count, members->below,
+	     &below_count);
+	is_known = are_alike(nodes, members->own, own_count, members->like, like_count);
+	for (size_t n = 0; n < own_count && is_whole && !error; n++)
+		error = change(nodes, members->own[n],
+			       is_known ? nodes->rows[members->like[n]].id : 0, update);
+	for (size_t n = 0; n < below_count && !error; n++)
+		error = change(nodes, members->below[n], 0, update);
+	return error;
+}
+
+static bool holds_graphs(const struct members *members, const struct node *update)
+{
+	size_t m = first_from(members, update->id);
+	uint32_t type = 0;
+
+	for (; m < members->count && member(members, m)->id == update->id; m++)
+		if (member(members, m)->time_ns <= update->time_ns)
+			type = member(members, m)->type;
+	return type == CHILD_GRAPH || type == CONDITIONAL;
+}
+
+static int apply_all(struct members *members, size_t row_count)
+{
+	struct nodes *nodes = members->nodes;
+	int error = 0;
+
+	for (size_t n = 0; n < row_count; n++)
+		if (!nodes->rows[n].graph_exec && nodes->rows[n].type != XT_NODE_CHANGED)
+			members->places[members->count++] = (uint32_t)n;
+	qsort_r(members->places, members->count, sizeof(*members->places), compare_members,
+		nodes->rows);
+	for (size_t n = 0; n < row_count && !error; n++) {
+		struct node update = nodes->rows[n];
+
+		if (!update.graph_exec)
+			continue;
+		if (update.like_graph || (update.id && holds_graphs(members, &update)))
+			error = apply(members, &update);
+		if (!update.like_graph)
+			continue;
+		nodes->rows[n].id = 0;
+		nodes->rows[n].stack = 0;
+	}
+	return error;
+}
+
+int node_updates_resolve(struct nodes *nodes)
+{
+	struct members members = {.nodes = nodes};
+	size_t update_count = 0, row_count = nodes->count;
+	int error;
+
+	for (size_t n = 0; n < row_count; n++)
+		update_count += nodes->rows[n].graph_exec != 0;
+	if (!update_count)
+		return 0;
+	error = resolve_all(nodes);
+	if (error)
+		return error;
+	members.places = calloc(row_count, 4 * sizeof(*members.places));
+	if (!members.places)
+		return -ENOMEM;
+	members.own = members.places + row_count;
+	members.below = members.own + row_count;
+	members.like = members.below + row_count;
+	error = apply_all(&members, row_count);
+	free(members.places);
+	return error;
+}

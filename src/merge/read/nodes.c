@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Nodes by id and time, and where they come from.
+ */
+#include "merge/read/nodes.h"
+
+#include <stdbool.h>
+
+#include "merge/base/grow.h"
+#include "merge/read/child_nodes.h"
+#include "merge/read/node_updates.h"
+
+#define ORIGINS_MAX  64 /* clones of clones: a graph in a graph, instantiated */
+#define RECENT_COUNT 1024u
+
+#define CREATION_OPEN UINT32_MAX /* not worked out yet */
+
+/* Which row an id meant last: replays ask for the same nodes again and again. */
+struct node_place {
+	uint64_t id;
+	uint64_t from_ns; /* it does so for all times in [from_ns, until_ns] */
+	uint64_t until_ns;
+	uint32_t creation;
+};
+
+int nodes_add(struct nodes *nodes, const struct node *node)
+{
+	if (nodes->count >= UINT32_MAX - 1 ||
+	    grow(&nodes->rows, &nodes->capacity, nodes->count + 1, sizeof(*node)) < 0)
+		return -ENOMEM;
+	nodes->rows[nodes->count] = *node;
+	nodes->rows[nodes->count].creation = CREATION_OPEN;
+	nodes->rows[nodes->count].order = (uint32_t)nodes->count;
+	nodes->count++;
+	return 0;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct node *x = a, *y = b;
+
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static int compare_threads(const void *a, const void *b, void *rows)
+{
+	const struct node *x = (const struct node *)rows + *(const uint32_t *)a;
+	const struct node *y = (const struct node *)rows + *(const uint32_t *)b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+}
+
+static int compare_makers(const void *a, const void *b, void *rows)
+{
+	const struct node *x = (const struct node *)rows + *(const uint32_t *)a;
+	const struct node *y = (const struct node *)rows + *(const uint32_t *)b;
+
+	if (x->stack != y->stack)
+		return x->stack < y->stack ? -1 : 1;
+	return x->range < y->range ? -1 : x->range > y->range;
+}
+
+/* One creation for each stack and range. sorted: the rows that were made anew, by both. */
+static int make_creations(struct nodes *nodes, const uint32_t *sorted)
+{
+	nodes->creations = calloc(nodes->made_count + 1, sizeof(*nodes->creations));
+	if (!nodes->creations)
+		return -ENOMEM;
+	nodes->creation_count = 1;
+	for (size_t i = 0; i < nodes->made_count; i++) {
+		struct node *node = &nodes->rows[sorted[i]];
+		const struct creation *last = &nodes->creations[nodes->creation_count - 1];
+
+		if (last->stack != node->stack || last->range != node->range)
+			nodes->creations[nodes->creation_count++] =
+				(struct creation){.stack = node->stack, .range = node->range};
+		node->creation = (uint32_t)nodes->creation_count - 1;
+	}
+	return 0;
+}
+
+int nodes_index(struct nodes *nodes)
+{
+	int error;
+
+	if (!nodes->count)
+		return 0;
+	error = child_nodes_add(nodes);
+	if (!error)
+		error = node_updates_resolve(nodes);
+	if (error)
+		return error;
+	nodes->by_thread = calloc(nodes->count, sizeof(*nodes->by_thread));
+	nodes->recent = calloc(RECENT_COUNT, sizeof(*nodes->recent));
+	nodes->unnoted = calloc(nodes->count + 1, sizeof(*nodes->unnoted));
+	if (!nodes->by_thread || !nodes->recent || !nodes->unnoted)
+		return -ENOMEM;
+	for (size_t place = 0; place <= nodes->count; place++)
+		nodes->unnoted[place] = (uint32_t)place;
+	qsort(nodes->rows, nodes->count, sizeof(*nodes->rows), compare_ids);
+	nodes->made_from_ns = UINT64_MAX;
+	for (size_t n = 0; n < nodes->count; n++) {
+		const struct node *node = &nodes->rows[n];
+
+		if (!node->stack)
+			continue;
+		nodes->by_thread[nodes->made_count++] = (uint32_t)n;
+		if (node->time_ns < nodes->made_from_ns)
+			nodes->made_from_ns = node->time_ns;
+		if (node->time_ns > nodes->made_until_ns)
+			nodes->made_until_ns = node->time_ns;
+	}
+	qsort_r(nodes->by_thread, nodes->made_count, sizeof(*nodes->by_thread), compare_makers,
+		nodes->rows);
+	error = make_creations(nodes, nodes->by_thread);
+	qsort_r(nodes->by_thread, nodes->made_count, sizeof(*nodes->by_thread), compare_threads,
+		nodes->rows);
+	return error;
+}
+
+void nodes_free(struct nodes *nodes)
+{
+	free(nodes->rows);
+	free(nodes->by_thread);
+	free(nodes->unnoted);
+	free(nodes->creations);
+	free(nodes->recent);
+	free(nodes->conditional);
+	*nodes = (struct nodes){0};
+}
+
+/* The place of the first row that is of a larger id or later. */
+static size_t place_behind(const struct nodes *nodes, uint64_t id, uint64_t time_ns)
+{
+	size_t low = 0, high = nodes->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct node *row = &nodes->rows[middle];
+
+		if (row->id < id || (row->id == id && row->time_ns <= time_ns))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The row that the id meant at that time; NULL if none. */
+static struct node *find_row(const struct nodes *nodes, uint64_t id, uint64_t time_ns)
+{
+	size_t behind = place_behind(nodes, id, time_ns);
+
+	return behind && nodes->rows[behind - 1].id == id ? &nodes->rows[behind - 1] : NULL;
+}
+
+uint64_t nodes_graph_since_ns(const struct nodes *nodes, uint32_t graph)
+{
+	uint64_t first_id = (uint64_t)graph << 32;
+	size_t place = place_behind(nodes, first_id ? first_id - 1 : 0, UINT64_MAX);
+
+	if (place == nodes->count || nodes->rows[place].id >> 32 != graph)
+		return 0;
+	return nodes->rows[place].time_ns;
+}
+
+/* The origin of a clone was there when the clone was made: what its id meant later is not it. */
+static uint32_t follow_origins(struct nodes *nodes, struct node *row)
+{
+	struct node *node = row;
+
+	for (int steps = 0; steps < ORIGINS_MAX; steps++) {
+		if (node->creation != CREATION_OPEN)
+			return node->creation;
+		if (!node->origin)
+			return CREATION_UNKNOWN;
+		node = find_row(nodes, node->origin, node->time_ns);
+		if (!node)
+			return CREATION_UNKNOWN;
+	}
+	nodes->cyclic_count++;
+	return CREATION_UNKNOWN;
+}
+
+uint32_t nodes_creation(struct nodes *nodes, uint64_t id, uint64_t time_ns)
+{
+	struct node_place *place;
+	struct node *row;
+
+	if (!nodes->count)
+		return CREATION_UNKNOWN;
+	place = &nodes->recent[(id ^ id >> 10) & (RECENT_COUNT - 1)];
+	if (place->id == id && place->from_ns <= time_ns && time_ns <= place->until_ns &&
+	    place->from_ns <= place->until_ns && id)
+		return place->creation;
+	row = find_row(nodes, id, time_ns);
+	if (!row)
+		return CREATION_UNKNOWN;
+	row->creation = follow_origins(nodes, row);
+	*place = (struct node_place){id, row->time_ns, UINT64_MAX, row->creation};
+	if (row + 1 < nodes->rows + nodes->count && row[1].id == id)
+		place->until_ns = row[1].time_ns - 1;
+	return row->creation;
+}
+
+/* The first place at or behind place whose maker is not known; the way there is made short. */
+static uint32_t unnoted_from(struct nodes *nodes, uint32_t place)
+{
+	uint32_t *next = nodes->unnoted, found = place;
+
+	while (next[found] != found)
+		found = next[found];
+	while (next[place] != found) {
+		uint32_t step = next[place];
+
+		next[place] = found;
+		place = step;
+	}
+	return found;
+}
+
+void nodes_note_maker(struct nodes *nodes, uint32_t thread, uint64_t enter_ns, uint64_t exit_ns,
+		      uint16_t api)
+{
+	size_t low = 0, high = nodes->made_count; /* the first of that thread that is not before */
+
+	if (!nodes->made_count)
+		return;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct node *row = &nodes->rows[nodes->by_thread[middle]];
+
+		if (row->thread < thread || (row->thread == thread && row->time_ns < enter_ns))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* Each node is seen once, however many calls claim to have been around it. */
+	for (low = unnoted_from(nodes, (uint32_t)low); low < nodes->made_count;
+	     low = unnoted_from(nodes, (uint32_t)low)) {
+		const struct node *row = &nodes->rows[nodes->by_thread[low]];
+
+		if (row->thread != thread || row->time_ns > exit_ns)
+			return;
+		nodes->creations[row->creation].api = api;
+		nodes->unnoted[low] = (uint32_t)low + 1;
+	}
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pauses, from the switches that a log has. Before it is indexed a row is a switch: from_ns is its
+ * time, until_ns whether it is on.
+ */
+#include "merge/read/pauses.h"
+
+#include <errno.h>
+
+#include "merge/base/grow.h"
+
+int pauses_add(struct pauses *pauses, uint64_t time_ns, bool is_on)
+{
+	if (grow(&pauses->rows, &pauses->capacity, pauses->count + 1, sizeof(*pauses->rows)) < 0)
+		return -ENOMEM;
+	pauses->rows[pauses->count++] = (struct pause){time_ns, is_on};
+	return 0;
+}
+
+int pauses_leave_out(struct pauses *pauses, uint64_t from_ns, uint64_t until_ns)
+{
+	uint64_t last_ns = 0;
+	bool is_on = true;
+	size_t kept = 0;
+	int error;
+
+	for (size_t i = 0; i < pauses->count; i++) {
+		const struct pause change = pauses->rows[i];
+
+		if (change.from_ns > until_ns) {
+			pauses->rows[kept++] = change;
+		} else if (change.from_ns >= last_ns) {
+			last_ns = change.from_ns;
+			is_on = change.until_ns;
+		}
+	}
+	pauses->count = kept;
+	error = pauses_add(pauses, from_ns, false);
+	return error || !is_on ? error : pauses_add(pauses, until_ns, true);
+}
+
+static int compare_times(const void *a, const void *b)
+{
+	const struct pause *x = a, *y = b;
+
+	if (x->from_ns != y->from_ns)
+		return x->from_ns < y->from_ns ? -1 : 1;
+	return x->until_ns < y->until_ns ? -1 : x->until_ns > y->until_ns;
+}
+
+void pauses_index(struct pauses *pauses)
+{
+	size_t count = 0;
+	bool is_paused = false;
+
+	if (pauses->count)
+		qsort(pauses->rows, pauses->count, sizeof(*pauses->rows), compare_times);
+	for (size_t i = 0; i < pauses->count; i++) {
+		const struct pause change = pauses->rows[i];
+		bool is_on = change.until_ns;
+
+		if (is_on && is_paused)
+			pauses->rows[count - 1].until_ns = change.from_ns;
+		else if (!is_on && !is_paused)
+			pauses->rows[count++] = (struct pause){change.from_ns, UINT64_MAX};
+		is_paused = !is_on;
+	}
+	pauses->count = count;
+}
+
+void pauses_free(struct pauses *pauses)
+{
+	free(pauses->rows);
+	*pauses = (struct pauses){0};
+}
+
+bool pauses_within(const struct pauses *pauses, uint64_t from_ns, uint64_t until_ns)
+{
+	size_t low = 0, high = pauses->count; /* the first that ends at from_ns or later */
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (pauses->rows[middle].until_ns < from_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < pauses->count && pauses->rows[low].from_ns <= until_ns;
+}
+
+uint64_t pauses_total_ns(const struct pauses *pauses, uint64_t end_ns)
+{
+	uint64_t sum_ns = 0;
+
+	for (size_t i = 0; i < pauses->count; i++) {
+		uint64_t until_ns = pauses->rows[i].until_ns;
+
+		if (until_ns == UINT64_MAX)
+			until_ns =
+				end_ns > pauses->rows[i].from_ns ? end_ns : pauses->rows[i].from_ns;
+		sum_ns += until_ns - pauses->rows[i].from_ns;
+	}
+	return sum_ns;
+}

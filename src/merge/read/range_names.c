@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names by number.
+ */
+#include "merge/read/range_names.h"
+
+#include "merge/base/grow.h"
+
+int range_names_add(struct range_names *names, uint32_t domain, uint64_t key, uint32_t text)
+{
+	if (names->count >= UINT32_MAX ||
+	    grow(&names->rows, &names->capacity, names->count + 1, sizeof(*names->rows)) < 0)
+		return -ENOMEM;
+	names->rows[names->count] = (struct range_name){key, domain, text, (uint32_t)names->count};
+	names->count++;
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct range_name *x = a, *y = b;
+
+	if (x->domain != y->domain)
+		return x->domain < y->domain ? -1 : 1;
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+void range_names_index(struct range_names *names)
+{
+	if (names->count)
+		qsort(names->rows, names->count, sizeof(*names->rows), compare);
+}
+
+void range_names_free(struct range_names *names)
+{
+	free(names->rows);
+	*names = (struct range_names){0};
+}
+
+uint32_t range_names_find(const struct range_names *names, uint32_t domain, uint64_t key)
+{
+	const struct range_name wanted = {key, domain, 0, UINT32_MAX};
+	size_t low = 0, high = names->count; /* the first behind all of that number */
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (compare(&names->rows[middle], &wanted) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || names->rows[low - 1].domain != domain || names->rows[low - 1].key != key)
+		return 0;
+	return names->rows[low - 1].text;
+}

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From events to nests of ranges by thread and time.
+ */
+#include "merge/read/ranges.h"
+
+#include <stdbool.h>
+
+#include "merge/base/grow.h"
+#include "xtrace/log_format.h"
+
+#define SLOTS_FIRST 256
+#define SEARCH_MAX  4096       /* open ranges that are looked through for the one that ends */
+#define MOVED_MAX   (1u << 18) /* nodes for nests that are left when a range ends around others */
+#define THREADS_MAX (1u << 20) /* no process has more; ids beyond are damage */
+
+struct range_label {
+	uint32_t domain;
+	uint32_t text;
+	uint32_t stack;
+	uint32_t category;
+	uint64_t key;
+};
+
+struct raw_event {
+	uint64_t time_ns;
+	uint32_t thread;
+	uint32_t label;
+	uint32_t order; /* in the log */
+	uint8_t operation;
+	uint8_t payload_type;
+	uint64_t payload;
+};
+
+struct range_thread {
+	size_t first; /* its events are [first, end) */
+	size_t end;
+	size_t recent; /* the one that was found last */
+};
+
+struct open_range {
+	uint64_t key; /* of a start */
+	uint32_t domain;
+	uint32_t text;
+	uint32_t stack;
+	uint32_t node; /* what the thread is in with it and those around it */
+	bool is_start;
+	bool is_nested; /* else it counts for the range around it, whose node it has */
+};
+
+/* A range that was started, by key: who ends it says no more than that. */
+struct started {
+	uint64_t key;
+	uint32_t thread;
+	bool used;
+};
+
+/* Sorting out the events of one log. */
+struct nesting {
+	struct ranges *ranges;
+	struct open_range *open; /* of the thread at hand, outermost first */
+	size_t open_count;
+	size_t open_capacity;
+	size_t moved_count; /* nodes of nests that are left when a range ends around others */
+};
+
+/* Neighbours with the same words share them: most events of a loop. */
+static int add_label(struct ranges *ranges, const struct range_event *event, uint32_t *label_out)
+{
+	const struct range_label label = {event->domain, event->text, event->stack, event->category,
+					  event->key};
+
+	for (size_t back = 1; back <= 16 && back <= ranges->label_count; back++) {
+		const struct range_label *known = &ranges->labels[ranges->label_count - back];
+
+		if (known->domain == label.domain && known->text == label.text &&
+		    known->stack == label.stack && known->category == label.category &&
+		    known->key == label.key) {
+			*label_out = (uint32_t)(ranges->label_count - back);
+			return 0;
+		}
+	}
+	if (ranges->label_count >= UINT32_MAX || grow(&ranges->labels, &ranges->label_capacity,
+						      ranges->label_count + 1, sizeof(label)) < 0)
+		return -ENOMEM;
+	ranges->labels[ranges->label_count] = label;
+	*label_out = (uint32_t)ranges->label_count++;
+	return 0;
+}
+
+int ranges_add(struct ranges *ranges, const struct range_event *event)
+{
+	struct raw_event raw = {
+		.time_ns = event->time_ns,
+		.thread = event->thread < THREADS_MAX ? event->thread : 0,
+		.order = (uint32_t)ranges->raw_count,
+		.operation = (uint8_t)event->operation,
+		.payload_type = event->payload_type > UINT8_MAX ? 0 : (uint8_t)event->payload_type,
+		.payload = event->payload,
+	};
+
+	if (event->operation < XT_RANGE_PUSH || event->operation > XT_RANGE_END)
+		return 0;
+	if (ranges->raw_count >= UINT32_MAX || add_label(ranges, event, &raw.label) < 0 ||
+	    grow(&ranges->raw, &ranges->raw_capacity, ranges->raw_count + 1, sizeof(raw)) < 0)
+		return -ENOMEM;
+	ranges->raw[ranges->raw_count++] = raw;
+	return 0;
+}
+
+static size_t hash_range(uint32_t parent, uint32_t domain, uint32_t text, uint32_t stack)
+{
+	uint64_t h = ((uint64_t)parent << 32 | text) * 0x9e3779b97f4a7c15u;
+
+	h = (h ^ h >> 32 ^ ((uint64_t)domain << 32 | stack)) * 0xc2b2ae3d27d4eb4fu;
+	return (size_t)(h >> 32);
+}
+
+static int rehash(struct ranges *ranges, size_t slot_count)
+{
+	uint32_t *slots = calloc(slot_count, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	for (uint32_t n = 1; n < ranges->node_count; n++) {
+		const struct range_node *node = &ranges->nodes[n];
+		size_t s = hash_range(node->parent, node->domain, node->text, node->stack);
+
+		for (s &= slot_count - 1; slots[s]; s = (s + 1) & (slot_count - 1))
+			;
+		slots[s] = n;
+	}
+	free(ranges->slots);
+	ranges->slots = slots;
+	ranges->slot_count = slot_count;
+	return 0;
+}
+
+/* The node for a range within parent, made if need be. 0 or -ENOMEM. */
+static int child(struct ranges *ranges, uint32_t parent, const struct open_range *range,
+		 uint32_t *node_out)
+{
+	size_t mask = ranges->slot_count - 1;
+	size_t s = hash_range(parent, range->domain, range->text, range->stack) & mask;
+
+	for (; ranges->slots[s]; s = (s + 1) & mask) {
+		const struct range_node *node = &ranges->nodes[ranges->slots[s]];
+
+		if (node->parent != parent || node->domain != range->domain ||
+		    node->text != range->text || node->stack != range->stack)
+			continue;
+		*node_out = ranges->slots[s];
+		return 0;
+	}
+	if (grow(&ranges->nodes, &ranges->node_capacity, ranges->node_count + 1,
+		 sizeof(*ranges->nodes)) < 0)
+		return -ENOMEM;
+	ranges->nodes[ranges->node_count] = (struct range_node){
+		.parent = parent,
+		.domain = range->domain,
+		.text = range->text,
+		.stack = range->stack,
+		.depth = ranges->nodes[parent].depth + 1,
+	};
+	*node_out = ranges->slots[s] = (uint32_t)ranges->node_count++;
+	return ranges->node_count > ranges->slot_count / 2 ? rehash(ranges, ranges->slot_count * 2)
+							   : 0;
+}
+
+void range_payload_add(struct range_payload *a, const struct range_payload *b)
+{
+	if (!b->count)
+		return;
+	if (!a->count || b->min < a->min)
+		a->min = b->min;
+	if (!a->count || b->max > a->max)
+		a->max = b->max;
+	a->sum += b->sum;
+	a->count += b->count;
+}
+
+struct range_payload range_payload_of(uint64_t bits, uint32_t type)
+{
+	/* By NVTX's payload types. */
+	enum { U64 = 1, S64, DOUBLE, U32, S32, FLOAT };
+	double value = 0;
+	float small = 0;
+
+	memcpy(&small, &bits, sizeof(small));
+	switch (type) {
+	case U64:
+		value = (double)bits;
+		break;
+	case S64:
+		value = (double)(int64_t)bits;
+		break;
+	case DOUBLE:
+		memcpy(&value, &bits, sizeof(value));
+		break;
+	case U32:
+		value = (double)(uint32_t)bits;
+		break;
+	case S32:
+		value = (double)(int32_t)(uint32_t)bits;
+		break;
+	case FLOAT:
+		value = (double)small;
+		break;
+	default:
+		return (struct range_payload){0};
+	}
+	if (!__builtin_isfinite(value))
+		return (struct range_payload){0};
+	return (struct range_payload){1, value, value, value};
+}
+
+static uint32_t state_of(const struct nesting *nesting)
+{
+	return nesting->open_count ? nesting->open[nesting->open_count - 1].node : RANGE_NONE;
+}
+
+static void note_instance(struct range_node *node, const struct range_label *label,
+			  const struct raw_event *event)
+{
+	struct range_payload payload = range_payload_of(event->payload, event->payload_type);
+
+	if (!node->count)
+		node->category = label->category;
+	else if (node->category != label->category)
+		node->category = RANGE_CATEGORY_SEVERAL;
+	node->count++;
+	range_payload_add(&node->payload, &payload);
+}
+
+static int open_range(struct nesting *nesting, const struct raw_event *event)
+{
+	struct ranges *ranges = nesting->ranges;
+	const struct range_label *label = &ranges->labels[event->label];
+	struct open_range range = {
+		.key = label->key,
+		.domain = label->domain,
+		.text = label->text,
+		.stack = label->stack,
+		.node = state_of(nesting),
+		.is_start = event->operation == XT_RANGE_START,
+	};
+
+	range.is_nested = ranges->nodes[range.node].depth < RANGES_DEPTH_MAX;
+	if (grow(&nesting->open, &nesting->open_capacity, nesting->open_count + 1, sizeof(range)) <
+		    0 ||
+	    (range.is_nested && child(ranges, range.node, &range, &range.node) < 0))
+		return -ENOMEM;
+	if (range.is_nested)
+		note_instance(&ranges->nodes[range.node], label, event);
+	ranges->counts.opened++;
+	ranges->counts.not_nested += !range.is_nested;
+	nesting->open[nesting->open_count++] = range;
+	return 0;
+}
+
+/*
+ * Ranges that end in the order in which they began leave a new nest each time, of all that are
+ * open. When there have been too many such nests, all but the innermost of these ranges count for
+ * the one around them: then no event makes more than one node.
+ */
+static void make_few_nests(struct nesting *nesting, size_t first)
+{
+	bool has_innermost = false;
+
+	if (nesting->moved_count < MOVED_MAX)
+		return;
+	for (size_t i = nesting->open_count; i-- > first;) {
+		struct open_range *range = &nesting->open[i];
+
+		if (has_innermost && range->is_nested) {
+			range->is_nested = false;
+			nesting->ranges->counts.not_nested++;
+		}
+		has_innermost |= range->is_nested;
+	}
+}
+
+/* What was opened within a range that ended is now within the one around it. */
+static int move_out(struct nesting *nesting, size_t first)
+{
+	struct ranges *ranges = nesting->ranges;
+	uint32_t node = first ? nesting->open[first - 1].node : RANGE_NONE;
+	size_t node_count = ranges->node_count;
+
+	make_few_nests(nesting, first);
+	for (size_t i = first; i < nesting->open_count; i++) {
+		struct open_range *range = &nesting->open[i];
+
+		if (range->is_nested && child(ranges, node, range, &node) < 0)
+			return -ENOMEM;
+		range->node = node;
+	}
+	nesting->moved_count += ranges->node_count - node_count;
+	return 0;
+}
+
+static int close_range(struct nesting *nesting, const struct raw_event *event)
+{
+	const struct range_label *label = &nesting->ranges->labels[event->label];
+	bool is_end = event->operation == XT_RANGE_END, was_nested;
+	size_t i = nesting->open_count, searched = 0;
+
+	for (; i && searched < SEARCH_MAX; i--, searched++) {
+		const struct open_range *range = &nesting->open[i - 1];
+
+		if (range->is_start == is_end &&
+		    (is_end ? range->key == label->key : range->domain == label->domain))
+			break;
+	}
+	if (!i || searched == SEARCH_MAX) {
+		if (is_end)
+			nesting->ranges->counts.ends_alone++;
+		else
+			nesting->ranges->counts.pops_alone++;
+		return 0;
+	}
+	i--;
+	was_nested = nesting->open[i].is_nested;
+	nesting->open_count--;
+	memmove(&nesting->open[i], &nesting->open[i + 1],
+		(nesting->open_count - i) * sizeof(*nesting->open));
+	return was_nested ? move_out(nesting, i) : 0;
+}
+
+static size_t started_slot(const struct started *table, size_t size, uint64_t key)
+{
+	size_t s = (size_t)(key * 0x9e3779b97f4a7c15u >> 32) & (size - 1);
+
+	while (table[s].used && table[s].key != key)
+		s = (s + 1) & (size - 1);
+	return s;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+	const struct raw_event *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* Notes who starts which key. Returns how many keys were there already. */
+static uint64_t note_starts(const struct ranges *ranges, struct started *table, size_t size)
+{
+	uint64_t recurring = 0;
+
+	for (size_t r = 0; r < ranges->raw_count; r++) {
+		const struct raw_event *event = &ranges->raw[r];
+		uint64_t key = ranges->labels[event->label].key;
+		struct started *started;
+
+		if (event->operation != XT_RANGE_START)
+			continue;
+		started = &table[started_slot(table, size, key)];
+		recurring += started->used;
+		*started = (struct started){key, event->thread, true};
+	}
+	return recurring;
+}
+
+/*
+ * An end counts for the thread that started the range: of several that did so with one key, the
+ * last before it.
+ */
+static int move_ends(struct ranges *ranges)
+{
+	size_t size = 16, start_count = 0;
+	struct started *table;
+
+	for (size_t r = 0; r < ranges->raw_count; r++)
+		start_count += ranges->raw[r].operation == XT_RANGE_START;
+	while (size < start_count * 2)
+		size *= 2;
+	table = calloc(size, sizeof(*table));
+	if (!table)
+		return -ENOMEM;
+	ranges->counts.keys_recurring = note_starts(ranges, table, size);
+	if (ranges->counts.keys_recurring) {
+		memset(table, 0, size * sizeof(*table));
+		qsort(ranges->raw, ranges->raw_count, sizeof(*ranges->raw), compare_times);
+	}
+	for (size_t r = 0; r < ranges->raw_count; r++) {
+		struct raw_event *event = &ranges->raw[r];
+		uint64_t key = ranges->labels[event->label].key;
+		struct started *started = &table[started_slot(table, size, key)];
+
+		if (event->operation == XT_RANGE_START)
+			*started = (struct started){key, event->thread, true};
+		else if (event->operation == XT_RANGE_END && started->used)
+			event->thread = started->thread;
+	}
+	free(table);
+	return 0;
+}
+
+static int compare_events(const void *a, const void *b)
+{
+	const struct raw_event *x = a, *y = b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* Makes states of the sorted events. */
+static int nest_events(struct ranges *ranges)
+{
+	struct nesting nesting = {.ranges = ranges};
+	int error = 0;
+
+	for (size_t r = 0; r < ranges->raw_count && !error; r++) {
+		const struct raw_event *event = &ranges->raw[r];
+		struct range_thread *thread = &ranges->threads[event->thread];
+
+		if (!r || event->thread != ranges->raw[r - 1].thread) {
+			ranges->counts.unclosed += nesting.open_count;
+			nesting.open_count = 0;
+			thread->first = thread->recent = r;
+		}
+		thread->end = r + 1;
+		if (event->operation == XT_RANGE_PUSH || event->operation == XT_RANGE_START)
+			error = open_range(&nesting, event);
+		else
+			error = close_range(&nesting, event);
+		ranges->times_ns[r] = event->time_ns;
+		ranges->states[r] = state_of(&nesting);
+	}
+	ranges->counts.unclosed += nesting.open_count;
+	free(nesting.open);
+	return error;
+}
+
+int ranges_index(struct ranges *ranges)
+{
+	int error = -ENOMEM;
+
+	if (!ranges->raw_count)
+		return 0;
+	if (move_ends(ranges) < 0 || rehash(ranges, SLOTS_FIRST) < 0 ||
+	    grow(&ranges->nodes, &ranges->node_capacity, 1, sizeof(*ranges->nodes)) < 0)
+		goto out;
+	ranges->node_count = 1;
+	qsort(ranges->raw, ranges->raw_count, sizeof(*ranges->raw), compare_events);
+	ranges->thread_count = (size_t)ranges->raw[ranges->raw_count - 1].thread + 1;
+	ranges->threads = calloc(ranges->thread_count, sizeof(*ranges->threads));
+	ranges->times_ns = calloc(ranges->raw_count, sizeof(*ranges->times_ns));
+	ranges->states = calloc(ranges->raw_count, sizeof(*ranges->states));
+	if (!ranges->threads || !ranges->times_ns || !ranges->states)
+		goto out;
+	error = nest_events(ranges);
+out:
+	free(ranges->raw);
+	free(ranges->labels);
+	ranges->raw = NULL;
+	ranges->labels = NULL;
+	ranges->raw_count = ranges->raw_capacity = 0;
+	ranges->label_count = ranges->label_capacity = 0;
+	return error;
+}
+
+void ranges_free(struct ranges *ranges)
+{
+	free(ranges->nodes);
+	free(ranges->slots);
+	free(ranges->raw);
+	free(ranges->labels);
+	free(ranges->times_ns);
+	free(ranges->states);
+	free(ranges->threads);
+	*ranges = (struct ranges){0};
+}
+
+struct range_history ranges_history(const struct ranges *ranges, uint32_t thread)
+{
+	const struct range_thread *t;
+
+	if (thread >= ranges->thread_count)
+		return (struct range_history){0};
+	t = &ranges->threads[thread];
+	return (struct range_history){ranges->times_ns + t->first, ranges->states + t->first,
+				      t->end - t->first};
+}
+
+uint32_t ranges_at(struct ranges *ranges, uint32_t thread, uint64_t time_ns)
+{
+	struct range_thread *t;
+	size_t low, high; /* the first that is later */
+
+	if (thread >= ranges->thread_count)
+		return RANGE_NONE;
+	t = &ranges->threads[thread];
+	low = t->first;
+	high = t->end;
+	/* Calls come in order: the search begins where the last one ended. */
+	if (t->recent < t->end && ranges->times_ns[t->recent] <= time_ns) {
+		low = t->recent + 1;
+		if (low < t->end && ranges->times_ns[low] > time_ns)
+			high = low;
+	}
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (ranges->times_ns[middle] <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == t->first)
+		return RANGE_NONE;
+	t->recent = low - 1;
+	return ranges->states[low - 1];
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Asks src/log to recover, and puts the answer into words.
+ */
+#include "merge/read/recovery.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "log/recover.h"
+
+#define LIST_BYTES 256
+
+/* "12 calls, 3 kernels": what there is of something. */
+static void list(char *out, const struct xt_recovered *recovered)
+{
+	const struct {
+		const char *one, *many;
+		uint64_t count;
+	} rows[] = {
+		{"call", "calls", recovered->calls},
+		{"call under way", "calls under way", recovered->open_calls},
+		{"kernel", "kernels", recovered->kernels},
+		{"copy", "copies", recovered->copies},
+		{"set", "sets", recovered->sets},
+		{"allocation or free", "allocations and frees", recovered->memory},
+		{"NVTX event", "NVTX events", recovered->ranges},
+		{"graph node", "graph nodes", recovered->nodes},
+	};
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].count && used < LIST_BYTES)
+			used += (size_t)snprintf(out + used, LIST_BYTES - used, "%s%llu %s",
+						 used ? ", " : "",
+						 (unsigned long long)rows[i].count,
+						 rows[i].count == 1 ? rows[i].one : rows[i].many);
+}
+
+static void report_recovered(const char *path, const struct xt_recovered *recovered,
+			     struct report *report)
+{
+	char what[LIST_BYTES];
+
+	list(what, recovered);
+	if (what[0])
+		report_note(report, "%s: its process was killed; recovered from its spool: %s",
+			    path, what);
+	else
+		report_note(report, "%s: its process was killed; the log has all it left", path);
+	if (recovered->areas_damaged)
+		report_warn(report, "%s: damaged parts of its spool passed over: %llu", path,
+			    (unsigned long long)recovered->areas_damaged);
+	if (recovered->areas_unknown)
+		report_warn(report,
+			    "%s: buffers of a CUPTI too new to be read from its spool: %llu", path,
+			    (unsigned long long)recovered->areas_unknown);
+}
+
+static void recover(struct input *log, struct report *report)
+{
+	struct xt_recovered recovered;
+	int error = xt_recover(log->path, &recovered);
+
+	if (error == -EBUSY)
+		return; /* it lives: whoever reads the log says so */
+	if (error == -EBADMSG)
+		report_warn(report, "%s" XT_SPOOL_SUFFIX ": not a spool of this log; left alone",
+			    log->path);
+	else if (error)
+		report_warn(report, "%s" XT_SPOOL_SUFFIX ": cannot be recovered: %s", log->path,
+			    strerror(-error));
+	else if (recovered.found)
+		report_recovered(log->path, &recovered, report);
+	if (!error)
+		log->has_spool = false;
+}
+
+void recovery_run(struct inputs *inputs, struct report *report)
+{
+	struct xt_recovered nothing;
+
+	for (size_t i = 0; i < inputs->unreadable_count; i++)
+		xt_recover(inputs->unreadable[i], &nothing);
+	for (size_t i = 0; i < inputs->count; i++)
+		if (inputs->logs[i].has_spool)
+			recover(&inputs->logs[i], report);
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Work of conditional graphs in the order of time, graph by graph.
+ */
+#include "merge/read/replays.h"
+
+#include "merge/base/grow.h"
+#include "merge/read/order.h"
+
+struct item {
+	struct work work;
+	struct launch launch; /* of work that has one */
+	bool has_launch;
+};
+
+/* A call as far as it is known from work that it had done. */
+struct replay {
+	struct launch launch;
+	bool is_there; /* there is such work … */
+	bool is_known; /* … and the call is in the log */
+};
+
+struct graph {
+	uint32_t number;
+	struct replay last;
+	struct work *waiting; /* for what comes after last */
+	size_t waiting_count;
+	size_t waiting_capacity;
+};
+
+struct replays {
+	struct graph *graphs; /* by number */
+	size_t graph_count;
+	struct graph *recent; /* found last; NULL: none */
+	struct order order;
+	size_t waiting_count; /* of all graphs */
+	struct nodes *nodes;
+	const struct pauses *pauses;
+	struct correlate_listener listener;
+	int error;
+};
+
+static int compare_graphs(const void *a, const void *b)
+{
+	uint32_t x = ((const struct graph *)a)->number, y = ((const struct graph *)b)->number;
+
+	return x < y ? -1 : x > y;
+}
+
+static struct graph *find_graph(struct replays *replays, uint64_t node)
+{
+	struct graph wanted = {.number = (uint32_t)(node >> 32)};
+
+	if (!replays->recent || replays->recent->number != wanted.number)
+		replays->recent = bsearch(&wanted, replays->graphs, replays->graph_count,
+					  sizeof(wanted), compare_graphs);
+	return replays->recent;
+}
+
+static bool is_one_replay(const struct replay *a, const struct replay *b)
+{
+	return a->is_known && b->is_known && a->launch.correlation == b->launch.correlation &&
+	       a->launch.enter_ns == b->launch.enter_ns;
+}
+
+static bool is_one_owner(const struct replays *replays, const struct replay *a,
+			 const struct replay *b, uint64_t node)
+{
+	return a->is_known && b->is_known && a->launch.stack == b->launch.stack &&
+	       a->launch.api == b->launch.api && a->launch.thread == b->launch.thread &&
+	       a->launch.range == b->launch.range &&
+	       nodes_creation(replays->nodes, node, a->launch.enter_ns) ==
+		       nodes_creation(replays->nodes, node, b->launch.enter_ns);
+}
+
+/* Which call work is of that began between work of these two; NULL: nobody can tell. */
+static const struct launch *decide(const struct replays *replays, const struct replay *before,
+				   const struct replay *after, const struct work *work)
+{
+	uint64_t start_ns = work->start_ns, since_ns;
+	bool may_be_after =
+		after->is_there && (!after->is_known || after->launch.enter_ns <= start_ns);
+
+	if (is_one_replay(before, after))
+		return &before->launch;
+	/* What was launched while recording was paused has no work in the log but this. */
+	since_ns = before->is_known ? before->launch.enter_ns
+				    : nodes_graph_since_ns(replays->nodes, work->graph_node >> 32);
+	if (pauses_within(replays->pauses, since_ns, start_ns))
+		return NULL;
+	if (!may_be_after)
+		return before->is_known ? &before->launch : NULL;
+	if (!before->is_there)
+		return after->is_known ? &after->launch : NULL;
+	return is_one_owner(replays, before, after, work->graph_node) ? &before->launch : NULL;
+}
+
+static void tell(struct replays *replays, struct work *work, const struct launch *launch)
+{
+	if (launch)
+		work->correlation = launch->correlation;
+	replays->listener.joined(replays->listener.context, work, launch);
+}
+
+/* The next work with an id has come; or none will, and after is all zeros. */
+static void settle(struct replays *replays, struct graph *graph, const struct replay *after)
+{
+	for (size_t w = 0; w < graph->waiting_count; w++) {
+		struct work *work = &graph->waiting[w];
+
+		tell(replays, work, decide(replays, &graph->last, after, work));
+	}
+	replays->waiting_count -= graph->waiting_count;
+	graph->waiting_count = 0;
+}
+
+static void wait_for_next(struct replays *replays, struct graph *graph, struct work *work)
+{
+	if (replays->waiting_count == REPLAYS_WAITING_MAX) {
+		tell(replays, work, NULL);
+		return;
+	}
+	if (grow(&graph->waiting, &graph->waiting_capacity, graph->waiting_count + 1,
+		 sizeof(*work)) < 0) {
+		replays->error = -ENOMEM;
+		return;
+	}
+	graph->waiting[graph->waiting_count++] = *work;
+	replays->waiting_count++;
+}
+
+static void next_item(void *context, void *place, bool is_late)
+{
+	struct replays *replays = context;
+	struct item *item = place;
+	struct graph *graph = find_graph(replays, item->work.graph_node);
+	struct replay replay = {item->launch, true, item->has_launch};
+
+	if (!item->work.correlation && is_late) {
+		tell(replays, &item->work, NULL);
+	} else if (!item->work.correlation) {
+		wait_for_next(replays, graph, &item->work);
+	} else if (!is_late) {
+		settle(replays, graph, &replay);
+		graph->last = replay;
+	}
+}
+
+int replays_new(struct replays **replays_out, struct nodes *nodes, const struct pauses *pauses,
+		struct correlate_listener listener)
+{
+	size_t graph_count = nodes->conditional_count;
+	struct replays *replays = calloc(1, sizeof(*replays));
+
+	*replays_out = NULL;
+	if (!replays)
+		return -ENOMEM;
+	replays->graphs = calloc(graph_count, sizeof(*replays->graphs));
+	if (!replays->graphs) {
+		free(replays);
+		return -ENOMEM;
+	}
+	replays->graph_count = graph_count;
+	for (size_t g = 0; g < graph_count; g++)
+		replays->graphs[g].number = nodes->conditional[g];
+	qsort(replays->graphs, graph_count, sizeof(*replays->graphs), compare_graphs);
+	replays->nodes = nodes;
+	replays->pauses = pauses;
+	replays->listener = listener;
+	order_init(&replays->order, sizeof(struct item), 0, next_item, replays);
+	*replays_out = replays;
+	return 0;
+}
+
+void replays_free(struct replays *replays)
+{
+	if (!replays)
+		return;
+	for (size_t g = 0; g < replays->graph_count; g++)
+		free(replays->graphs[g].waiting);
+	free(replays->graphs);
+	order_free(&replays->order);
+	free(replays);
+}
+
+static void put_in_order(struct replays *replays, const struct item *item)
+{
+	uint32_t ticket;
+
+	if (order_push(&replays->order, item->work.start_ns, item, &ticket) < 0)
+		replays->error = -ENOMEM;
+}
+
+void replays_pass(struct replays *replays, const struct work *work, const struct launch *launch)
+{
+	struct item item = {.work = *work, .has_launch = launch != NULL};
+
+	if (launch)
+		item.launch = *launch;
+	if (find_graph(replays, work->graph_node))
+		put_in_order(replays, &item);
+}
+
+void replays_join(struct replays *replays, const struct work *work)
+{
+	struct item item = {.work = *work};
+
+	if (find_graph(replays, work->graph_node))
+		put_in_order(replays, &item);
+	else
+		tell(replays, &item.work, NULL);
+}
+
+int replays_finish(struct replays *replays)
+{
+	static const struct replay none;
+
+	order_finish(&replays->order);
+	for (size_t g = 0; g < replays->graph_count; g++)
+		settle(replays, &replays->graphs[g], &none);
+	return replays->error;
+}

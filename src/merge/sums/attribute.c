@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whom the events of a log belong to, and what is added up of them.
+ */
+#include <errno.h>
+
+#include "merge/reading.h"
+#include "merge/sums/sieve.h"
+
+static const struct copy_shape *copy_shape(const struct reading *reading, const struct work *work)
+{
+	const struct model *model = reading->model;
+
+	return &model->copy_shapes.rows[work->shape < model->copy_shapes.count ? work->shape : 0];
+}
+
+static inline bool reading_has_stack(const struct reading *reading, uint32_t stack)
+{
+	return stack < reading->model->stacks.count && reading->has_stack[stack];
+}
+
+static inline void set_leaf(const struct reading *reading, const struct work *work,
+			    struct owner *owner)
+{
+	switch (work->kind) {
+	case WORK_KERNEL:
+		owner->leaf = LEAF_KERNEL;
+		owner->what = work->shape;
+		break;
+	case WORK_COPY:
+		owner->leaf = LEAF_COPY;
+		owner->what = label_number(copy_shape(reading, work)->kind, COPY_KINDS);
+		break;
+	case WORK_SET:
+		owner->leaf = LEAF_SET;
+		break;
+	default:
+		owner->leaf = LEAF_MEMORY;
+		owner->what = MEMORY_WHAT(label_number(work->shape, MEMORY_KINDS),
+					  memory_pool(work->stream, work->shape));
+		break;
+	}
+}
+
+/* (Inline, as the others that fill an owner in: so it stays in registers until it is found.) */
+static inline void own_work(const struct reading *reading, const struct work *work,
+			    const struct launch *launch, struct owner *owner)
+{
+	const struct run *run = reading->run;
+
+	*owner = (struct owner){0};
+	set_leaf(reading, work, owner);
+	if (!launch && work_is_by_device(work))
+		owner->marks = OWNER_BY_DEVICE;
+	else if (!launch && work->kind == WORK_ALLOC &&
+		 pauses_within(&reading->model->pauses, work->start_ns, work->start_ns))
+		owner->marks = OWNER_PAUSED;
+	if (run->wants_origins) {
+		owner->thread = launch ? launch->thread : 0;
+		if (owner->leaf != LEAF_MEMORY)
+			owner->stream =
+				label_number(work->stream, (uint32_t)reading->model->streams.count);
+	}
+	if (run->settings->by == BY_DEFAULT)
+		return;
+	if (owner->leaf == LEAF_MEMORY && run->settings->by == BY_STREAM)
+		owner->root = ROOT_HOST;
+	else if (owner->leaf == LEAF_MEMORY && run->settings->by == BY_DEVICE)
+		owner->root = MEMORY_WHAT_POOL(owner->what) == MEMORY_POOL_HOST ? ROOT_HOST
+										: work->stream;
+	else
+		owner->root =
+			plant_root(run, reading->model, work->stream, launch ? launch->thread : 0);
+}
+
+void own_alone(const struct reading *reading, const struct work *work, struct owner *owner)
+{
+	const struct selection *selection = reading->run->selection;
+
+	own_work(reading, work, NULL, owner);
+	/* What is not of the window, and what may prove to be of no range that is wanted. */
+	if (selection &&
+	    (selection->wanted->patterns[PATTERN_RANGE] || !sieve_time(reading, work->start_ns)))
+		*owner = (struct owner){.leaf = LEAF_LEFT_OUT};
+}
+
+static void count_work(struct reading *reading, const struct work *work)
+{
+	struct run *run = reading->run;
+	struct transfer_sum *sum;
+
+	run->work_count[work->kind]++;
+	run->gpu_ns += work->duration_ns;
+	if (work->kind == WORK_KERNEL)
+		return;
+	if (work->kind == WORK_COPY)
+		sum = &reading->copies[work->shape < reading->model->copy_shapes.count ? work->shape
+										       : 0];
+	else
+		sum = &reading->sets[label_number(work->shape, MEMORY_KINDS)];
+	sum->count++;
+	sum->bytes += work->bytes;
+	sum->gpu_ns += work->duration_ns;
+}
+
+/* Work of a graph belongs to who launched the graph and to who made the node. */
+static inline void own_graph_work(struct reading *reading, const struct work *work,
+				  uint64_t launched_ns, struct owner *owner, bool *is_unmade)
+{
+	struct nodes *nodes = &reading->model->nodes;
+	enum graph_stacks wanted = reading->run->settings->graph_stacks;
+	uint32_t creation = nodes_creation(nodes, work->graph_node, launched_ns);
+
+	if (creation && !reading_has_stack(reading, nodes->creations[creation].stack))
+		creation = CREATION_UNKNOWN;
+	/* (A log without any nodes is of a tracer that did not record them.) */
+	*is_unmade = !creation && nodes->count;
+	if (wanted == GRAPH_STACKS_REPLAY)
+		return;
+	owner->marks |= OWNER_IN_GRAPH;
+	owner->creation = creation;
+	if (wanted != GRAPH_STACKS_CAPTURE || !creation)
+		return;
+	owner->marks = 0;
+	owner->stack = 0;
+	owner->api = 0;
+}
+
+static inline void own_called(struct reading *reading, const struct launch *launch,
+			      struct owner *owner)
+{
+	uint32_t shift = launch->flags >> LAUNCH_RATE_BIT;
+
+	owner->range = launch->range;
+	if (shift) {
+		owner->marks |= shift << OWNER_RATE_BIT | (launch->stack ? 0 : OWNER_UNSAMPLED);
+		owner->thread = launch->thread;
+		owner->api = launch->api;
+	}
+	if (!reading_has_stack(reading, launch->stack))
+		return;
+	owner->stack = launch->stack;
+	owner->api = launch->api;
+}
+
+static void joined_memory(struct reading *reading, const struct work *work,
+			  const struct launch *launch)
+{
+	struct owner owner;
+
+	if (!launch || (reading->run->selection && !sieve_work(reading, work, launch)))
+		return;
+	own_work(reading, work, launch, &owner);
+	own_called(reading, launch, &owner);
+	memory_own(&reading->memory, work->ticket, &owner);
+}
+
+static void tell_of_work(struct reading *reading, const struct work *work,
+			 const struct launch *launch)
+{
+	for (size_t e = 0; e < reading->sink_count; e++) {
+		struct sink *sink = &reading->sinks[e];
+
+		if (sink->exporter->work &&
+		    sink->exporter->work(sink, &reading->process, work, launch) < 0)
+			reading->error = -ENOMEM;
+	}
+}
+
+void reading_joined(void *context, const struct work *work, const struct launch *launch)
+{
+	struct reading *reading = context;
+	struct run *run = reading->run;
+	bool has_stack, is_unmade = false, is_of_graph;
+	struct owner owner;
+	uint32_t place;
+
+	if (work->kind >= WORK_KINDS) {
+		joined_memory(reading, work, launch);
+		return;
+	}
+	if (run->selection && !sieve_work(reading, work, launch))
+		return;
+	own_work(reading, work, launch, &owner);
+	if (launch)
+		own_called(reading, launch, &owner);
+	has_stack = owner.stack;
+	is_of_graph = work->graph_node && (launch || owner.marks);
+	if (is_of_graph)
+		own_graph_work(reading, work, launch ? launch->enter_ns : work->start_ns, &owner,
+			       &is_unmade);
+	place = totals_place(&reading->totals, &owner);
+	if (place == TOTAL_FAILED) {
+		reading->error = -ENOMEM;
+		return;
+	}
+	if ((launch || is_of_graph) && reading->timeline)
+		timeline_own(reading->timeline, work->ticket, launch, place);
+	if (run->selection && !sieve_path(reading, place))
+		return;
+	count_work(reading, work);
+	if (run->wants_findings && work->kind == WORK_COPY)
+		sites_copy(&reading->sites, work, launch);
+	if (is_of_graph) {
+		run->graph_work_count++;
+		run->graph_work_unmade_count += is_unmade;
+	}
+	if (!launch && is_of_graph)
+		run->work_by_device_count++;
+	else if (!launch)
+		run->work_without_call_count++;
+	else if (!has_stack) /* (sampled_settle() sees to those that chance left out.) */
+		run->work_without_stack_count += !(owner.marks & OWNER_UNSAMPLED);
+	else
+		run->attributed_gpu_ns += work->duration_ns;
+	reading->totals.entries[place].weights[WEIGHT_GPU_TIME] += work->duration_ns;
+	reading->totals.entries[place].weights[WEIGHT_COUNT]++;
+	reading->process.total = place;
+	if (reading->tells_of_work)
+		tell_of_work(reading, work, launch);
+}
+
+void reading_joined_by_id(void *context, const struct work *work, const struct launch *launch)
+{
+	struct reading *reading = context;
+
+	if (work->kind < WORK_KINDS && work->graph_node && work->correlation)
+		replays_pass(reading->replays, work, launch);
+	reading_joined(context, work, launch);
+}
+
+void reading_ran(void *context, const struct stretch *stretch)
+{
+	struct reading *reading = context;
+
+	if (reading->run->wants_findings)
+		sites_ran(&reading->sites, stretch);
+	for (size_t e = 0; e < reading->sink_count; e++) {
+		struct sink *sink = &reading->sinks[e];
+
+		if (sink->exporter->stretch &&
+		    sink->exporter->stretch(sink, &reading->process, stretch) < 0)
+			reading->error = -ENOMEM;
+	}
+}
+
+void reading_memory_changed(void *context, uint32_t pool, uint64_t time_ns, uint64_t live_bytes)
+{
+	struct reading *reading = context;
+
+	for (size_t e = 0; e < reading->sink_count; e++) {
+		struct sink *sink = &reading->sinks[e];
+
+		if (sink->exporter->memory &&
+		    sink->exporter->memory(sink, &reading->process, pool, time_ns, live_bytes) < 0)
+			reading->error = -ENOMEM;
+	}
+}
+
+void own_call(struct reading *reading, const struct launch *call, struct owner *owner)
+{
+	enum by by = reading->run->settings->by;
+
+	*owner = (struct owner){.leaf = LEAF_CALL, .api = call->api};
+	own_called(reading, call, owner);
+	if (reading->run->wants_origins)
+		owner->thread = call->thread;
+	owner->root = by == BY_DEVICE || by == BY_STREAM
+			      ? ROOT_HOST
+			      : plant_root(reading->run, reading->model, 0, call->thread);
+}
+
+void reading_add_wait(struct reading *reading, const struct launch *call, uint64_t own_ns)
+{
+	struct owner owner;
+	uint32_t place;
+
+	own_call(reading, call, &owner);
+	place = totals_place(&reading->totals, &owner);
+	if (place == TOTAL_FAILED)
+		reading->error = -ENOMEM;
+	else
+		reading->totals.entries[place].weights[WEIGHT_CPU_WAIT] += own_ns;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Gaps on one device, and why they are.
+ */
+#include "merge/sums/idle.h"
+
+const char *const idle_labels[IDLE_CLASSES] = {
+	[IDLE_LAUNCH_LATE] = "[idle: launch late (CPU busy)]",
+	[IDLE_CPU_IN_SYNC] = "[idle: CPU blocked in sync]",
+	[IDLE_ON_COPY] = "[idle: waiting on a copy]",
+	[IDLE_ON_STREAM] = "[idle: waiting for another stream]",
+	[IDLE_NOT_SUBMITTED] = "[idle: nothing submitted]",
+	[IDLE_NOT_STARTED] = "[idle: submitted, not started]",
+	[IDLE_CALL_UNKNOWN] = "[idle: call unknown]",
+};
+
+/* The work was submitted before the gap: something on the GPU held it. */
+static enum idle_class held_by(const struct idle *idle, const struct idle_work *work)
+{
+	if (idle->last_is_copy)
+		return IDLE_ON_COPY;
+	return idle->last_stream != work->stream ? IDLE_ON_STREAM : IDLE_NOT_STARTED;
+}
+
+/* The work was submitted in the gap: what its thread did meanwhile is why. */
+static void cut_by_past(uint64_t from_ns, const struct idle_work *work,
+			uint64_t pieces_ns[IDLE_CLASSES])
+{
+	static const enum idle_class classes[PAST_STATES] = {
+		[PAST_IN_SYNC] = IDLE_CPU_IN_SYNC,
+		[PAST_IN_COPY] = IDLE_ON_COPY,
+		[PAST_AWAY] = IDLE_NOT_SUBMITTED,
+		[PAST_BUSY] = IDLE_LAUNCH_LATE,
+	};
+	uint64_t enter_ns = work->enter_ns < work->start_ns ? work->enter_ns : work->start_ns;
+	uint64_t spent_ns[PAST_STATES] = {0};
+
+	past_spent(work->past, from_ns, enter_ns, spent_ns);
+	for (int state = 0; state < PAST_STATES; state++)
+		pieces_ns[classes[state]] += spent_ns[state];
+	pieces_ns[IDLE_LAUNCH_LATE] += work->start_ns - enter_ns;
+}
+
+void idle_add(struct idle *idle, const struct idle_work *work, uint64_t pieces_ns[IDLE_CLASSES])
+{
+	uint64_t from_ns = idle->busy_until_ns;
+
+	if (idle->has_run && work->start_ns > from_ns) {
+		if (!work->has_call)
+			pieces_ns[IDLE_CALL_UNKNOWN] += work->start_ns - from_ns;
+		else if (work->enter_ns <= from_ns)
+			pieces_ns[held_by(idle, work)] += work->start_ns - from_ns;
+		else
+			cut_by_past(from_ns, work, pieces_ns);
+	}
+	if (idle->has_run && work->end_ns <= from_ns)
+		return;
+	idle->has_run = true;
+	idle->busy_until_ns = work->end_ns;
+	idle->last_stream = work->stream;
+	idle->last_is_copy = work->is_copy;
+}

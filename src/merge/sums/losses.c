@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Losses by cause.
+ */
+#include "merge/sums/losses.h"
+
+#include <stdbool.h>
+
+/* What the account says of the rows of a kind, and what those that cannot be read are called. */
+static const struct damaged_kind {
+	enum loss loss;
+	enum xt_kind kind;
+	enum xt_kind other_kind; /* counted with it; 0: none */
+	const char *written;
+	const char *lost; /* to be taken from it; NULL: nothing */
+	const char *what;
+} damaged_kinds[] = {
+	{LOSS_DAMAGED_CALLS, XT_KIND_CALL, 0, "calls.written", NULL, "calls"},
+	{LOSS_DAMAGED_KERNELS, XT_KIND_KERNEL, 0, "kernels.written", NULL, "kernels"},
+	{LOSS_DAMAGED_COPIES, XT_KIND_COPY, 0, "copies.written", NULL, "copies"},
+	{LOSS_DAMAGED_SETS, XT_KIND_SET, 0, "sets.written", NULL, "sets"},
+	{LOSS_DAMAGED_MEMORY, XT_KIND_MEMORY, 0, "memory.written", NULL, "allocations and frees"},
+	{LOSS_DAMAGED_NODES, XT_KIND_GRAPH_NODE, XT_KIND_GRAPH_UPDATE, "nodes.seen", "nodes.lost",
+	 "graph nodes"},
+	{LOSS_DAMAGED_RANGES, XT_KIND_RANGE, 0, "ranges.seen", "ranges.lost", "NVTX events"},
+};
+
+/* Those that are no accounts. */
+static const struct {
+	const char *name;
+	const char *what;
+} others[LOSS_COUNT] = {
+	[LOSS_OTHER] = {"other", "other"},
+	[LOSS_DAMAGED_CALLS] = {"calls.damaged", "calls: in damaged parts of the log"},
+	[LOSS_DAMAGED_KERNELS] = {"kernels.damaged", "kernels: in damaged parts of the log"},
+	[LOSS_DAMAGED_COPIES] = {"copies.damaged", "copies: in damaged parts of the log"},
+	[LOSS_DAMAGED_SETS] = {"sets.damaged", "sets: in damaged parts of the log"},
+	[LOSS_DAMAGED_MEMORY] = {"memory.damaged",
+				 "allocations and frees: in damaged parts of the log"},
+	[LOSS_DAMAGED_NODES] = {"nodes.damaged", "graph nodes: in damaged parts of the log"},
+	[LOSS_DAMAGED_RANGES] = {"ranges.damaged", "NVTX events: in damaged parts of the log"},
+	[LOSS_DAMAGED_CHUNKS] = {"chunks.damaged", "chunks of the log: damaged"},
+	[LOSS_MISSING_CHUNKS] = {"chunks.missing", "chunks of the log: missing"},
+	[LOSS_ENDS] = {"ends.missing", "ends of logs: cut off, or never written"},
+};
+
+const char *losses_name(unsigned loss)
+{
+	return loss < XT_ACCOUNTS ? xt_accounts[loss].name : others[loss].name;
+}
+
+const char *losses_what(unsigned loss)
+{
+	return loss < XT_ACCOUNTS ? xt_accounts[loss].meaning : others[loss].what;
+}
+
+static void count_account(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCOUNTS],
+			  const char *path, const struct model *model, struct report *report)
+{
+	for (size_t a = 0; a < model->account.count; a++) {
+		const struct pair *pair = &model->account.rows[a];
+		size_t length;
+		const char *name = names_text(&model->names, pair->key, &length);
+		const char *meaning = xt_account_meaning(name, length);
+		unsigned loss = 0;
+
+		while (meaning && xt_accounts[loss].meaning != meaning)
+			loss++;
+		if (meaning)
+			accounts[loss] += pair->value;
+		if (!pair->value || !xt_account_is_loss(name, length))
+			continue;
+		losses[meaning ? loss : LOSS_OTHER] += pair->value;
+		report_warn(report, "%s: %llu lost while recording (%s)", path,
+			    (unsigned long long)pair->value, meaning ? meaning : name);
+	}
+}
+
+/* What cannot be read although it was written. */
+static void count_damaged_rows(uint64_t losses[LOSS_COUNT], const char *path,
+			       const struct model *model, struct report *report)
+{
+	for (size_t k = 0; k < sizeof(damaged_kinds) / sizeof(damaged_kinds[0]); k++) {
+		const struct damaged_kind *row = &damaged_kinds[k];
+		uint64_t written = model_account(model, row->written);
+		uint64_t less = model->rows_read[row->kind] +
+				(row->other_kind ? model->rows_read[row->other_kind] : 0) +
+				(row->lost ? model_account(model, row->lost) : 0);
+
+		if (written <= less)
+			continue;
+		losses[row->loss] += written - less;
+		report_warn(report, "%s: %llu %s are in what cannot be read", path,
+			    (unsigned long long)(written - less), row->what);
+	}
+}
+
+/* What is not known of Python's frames is no loss of events, but it is said. */
+static void report_python(const char *path, const struct model *model, struct report *report)
+{
+	static const struct {
+		const char *account;
+		const char *of; /* it counts these, which … */
+		const char *what;
+	} rows[] = {
+		{"python.unreadable", "call stacks",
+		 "have Python frames that could not be read to the end"},
+		{"python.unplaced", "call stacks",
+		 "have Python frames of which it is not known what runs them: "
+		 "shown outermost"},
+		{"python.unknown", "call stacks",
+		 "pass through Python of which no frames are known: another "
+		 "interpreter of the thread, another of its stacks, or a state that another "
+		 "thread has made or runs"},
+		{"python.finalizing", "calls",
+		 "have no Python frames: their interpreter was shutting down"},
+	};
+	const char *why_not = model_meta(model, "python.missing");
+
+	if (why_not[0])
+		report_warn(report, "%s: no Python frames: %s %s: %s", path,
+			    model_meta(model, "python.path"), model_meta(model, "python.version"),
+			    why_not);
+	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+		uint64_t count = model_account(model, rows[r].account);
+
+		if (count)
+			report_warn(report, "%s: %llu %s %s", path, (unsigned long long)count,
+				    rows[r].of, rows[r].what);
+	}
+}
+
+/* What a live or killed process has not written yet is to be had from its spool: no loss. */
+static void report_end(uint64_t losses[LOSS_COUNT], const struct input *log,
+		       const struct xt_damage *damage, struct report *report)
+{
+	if (log->has_spool && !damage->closed) {
+		report_warn(report,
+			    "%s: its process is running or was killed; the last events are still "
+			    "in %s.spool",
+			    log->path, log->path);
+		return;
+	}
+	if (damage->truncated)
+		report_warn(report, "%s: the file is cut short; %llu bytes passed over", log->path,
+			    (unsigned long long)damage->bytes_skipped);
+	else if (!damage->closed)
+		report_warn(report, "%s: was not closed; its end may be missing", log->path);
+	losses[LOSS_ENDS] += damage->truncated || !damage->closed;
+}
+
+void losses_count(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCOUNTS],
+		  const struct input *log, const struct model *model,
+		  const struct xt_damage *damage, struct report *report)
+{
+	uint64_t damaged = damage->chunks_damaged, missing = damage->chunks_missing;
+
+	count_account(losses, accounts, log->path, model, report);
+	report_python(log->path, model, report);
+	losses[LOSS_DAMAGED_CHUNKS] += damaged;
+	losses[LOSS_MISSING_CHUNKS] += missing;
+	if (damaged)
+		report_warn(report, "%s: %llu damaged chunk%s passed over", log->path,
+			    (unsigned long long)damaged, damaged == 1 ? "" : "s");
+	/* (The bytes of damaged chunks are among those.) */
+	if (damage->bytes_skipped && !damaged && !damage->truncated)
+		report_warn(report, "%s: %llu bytes that are no chunk passed over", log->path,
+			    (unsigned long long)damage->bytes_skipped);
+	if (missing)
+		report_warn(report, "%s: %llu chunk%s missing", log->path,
+			    (unsigned long long)missing, missing == 1 ? " is" : "s are");
+	if (damaged || missing || damage->truncated || damage->bytes_skipped)
+		count_damaged_rows(losses, log->path, model, report);
+	report_end(losses, log, damage, report);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Allocations that live.
+ */
+#include "merge/sums/memory.h"
+
+#include "merge/base/grow.h"
+#include "merge/base/labels.h"
+
+#define LIVE_FIRST	 1024u
+#define MEMORY_POOL_REST (MEMORY_POOLS_MAX - 1)
+
+struct operation {
+	uint64_t time_ns;
+	uint64_t address;
+	uint64_t bytes;
+	uint32_t pool;
+	bool is_alloc;
+	struct owner owner;
+};
+
+struct allocation {
+	uint64_t address;
+	uint64_t bytes;
+	uint32_t pool;
+	uint32_t place; /* in totals, + 1; 0: a free place */
+};
+
+struct holder {
+	uint64_t live_bytes;
+	uint64_t at_peak_bytes; /* valid if epoch is the pool's; else it is live_bytes */
+	uint64_t epoch;
+};
+
+uint32_t memory_pool(uint32_t device, uint32_t kind)
+{
+	if (kind == MEMORY_PAGEABLE || kind == MEMORY_PINNED)
+		return MEMORY_POOL_HOST;
+	return device < MEMORY_POOL_HOST ? device : MEMORY_POOL_REST;
+}
+
+static uint32_t slot_of(const struct memory *memory, uint64_t address)
+{
+	return (uint32_t)(address * 0x9e3779b97f4a7c15u >> 32) & (memory->live_size - 1);
+}
+
+static struct allocation *find(const struct memory *memory, uint64_t address)
+{
+	uint32_t s;
+
+	if (!memory->live_size)
+		return NULL;
+	for (s = slot_of(memory, address); memory->live[s].place;
+	     s = (s + 1) & (memory->live_size - 1))
+		if (memory->live[s].address == address)
+			return &memory->live[s];
+	return NULL;
+}
+
+static void put(struct memory *memory, const struct allocation *allocation)
+{
+	uint32_t s = slot_of(memory, allocation->address);
+
+	while (memory->live[s].place)
+		s = (s + 1) & (memory->live_size - 1);
+	memory->live[s] = *allocation;
+}
+
+static int enlarge(struct memory *memory)
+{
+	struct memory larger = *memory;
+
+	larger.live_size = memory->live_size ? memory->live_size * 2 : LIVE_FIRST;
+	larger.live = calloc(larger.live_size, sizeof(*larger.live));
+	if (!larger.live)
+		return -ENOMEM;
+	for (uint32_t s = 0; s < memory->live_size; s++)
+		if (memory->live[s].place)
+			put(&larger, &memory->live[s]);
+	free(memory->live);
+	memory->live = larger.live;
+	memory->live_size = larger.live_size;
+	return 0;
+}
+
+/* Takes an allocation out, and closes the run behind it so that searches go on to find. */
+static void take_out(struct memory *memory, struct allocation *allocation)
+{
+	uint32_t mask = memory->live_size - 1;
+	uint32_t hole = (uint32_t)(allocation - memory->live);
+
+	for (uint32_t s = (hole + 1) & mask; memory->live[s].place; s = (s + 1) & mask) {
+		uint32_t home = slot_of(memory, memory->live[s].address);
+
+		if (((s - home) & mask) < ((s - hole) & mask))
+			continue;
+		memory->live[hole] = memory->live[s];
+		hole = s;
+	}
+	memory->live[hole].place = 0;
+	memory->live_count--;
+}
+
+/* The holder, before what it holds changes. */
+static struct holder *touch(struct memory *memory, uint32_t place, const struct memory_pool *pool)
+{
+	struct holder *holder = &memory->holders[place];
+
+	if (holder->epoch != pool->epoch) {
+		holder->at_peak_bytes = holder->live_bytes;
+		holder->epoch = pool->epoch;
+	}
+	return holder;
+}
+
+static void release(struct memory *memory, struct allocation *allocation)
+{
+	struct memory_pool *pool = &memory->pools[allocation->pool];
+
+	touch(memory, allocation->place - 1, pool)->live_bytes -= allocation->bytes;
+	pool->live_bytes -= allocation->bytes;
+	take_out(memory, allocation);
+}
+
+/* The variables of GPU modules: the driver lays them out when it loads code, no call asks for
+ * them. CUPTI's memory kinds 6 and 7. */
+static bool is_static(uint32_t memory_kind)
+{
+	return memory_kind == 6 || memory_kind == 7;
+}
+
+static void tell(struct memory *memory, uint32_t pool, uint64_t time_ns)
+{
+	memory->listener.changed(memory->listener.context, pool, time_ns,
+				 memory->pools[pool].live_bytes);
+}
+
+static int allocate(struct memory *memory, const struct operation *operation)
+{
+	struct memory_pool *pool = &memory->pools[operation->pool];
+	uint32_t place = totals_place(memory->totals, &operation->owner);
+	struct allocation *old = find(memory, operation->address);
+
+	if (place == TOTAL_FAILED || grow(&memory->holders, &memory->holder_capacity, place + 1,
+					  sizeof(*memory->holders)) < 0)
+		return -ENOMEM;
+	if (old) {
+		uint32_t old_pool = old->pool;
+
+		memory->counts.alloc_over++;
+		release(memory, old);
+		if (old_pool != operation->pool)
+			tell(memory, old_pool, operation->time_ns);
+	}
+	if (memory->live_count >= memory->live_size / 2 && enlarge(memory) < 0)
+		return -ENOMEM;
+	memory->counts.unowned += !operation->owner.stack &&
+				  !(operation->owner.marks & OWNER_PAUSED) &&
+				  !is_static(MEMORY_WHAT_KIND(operation->owner.what));
+	put(memory,
+	    &(struct allocation){operation->address, operation->bytes, operation->pool, place + 1});
+	memory->live_count++;
+	memory->totals->entries[place].weights[WEIGHT_ALLOC_BYTES] += operation->bytes;
+	touch(memory, place, pool)->live_bytes += operation->bytes;
+	pool->alloc_count++;
+	pool->alloc_bytes += operation->bytes;
+	pool->live_bytes += operation->bytes;
+	if (pool->live_bytes <= pool->peak_bytes)
+		return 0;
+	pool->peak_bytes = pool->live_bytes;
+	pool->peak_ns = operation->time_ns;
+	pool->epoch++;
+	return 0;
+}
+
+/* What is freed belongs to the pool that it was allocated in, whatever the free says. */
+static uint32_t release_at(struct memory *memory, const struct operation *operation)
+{
+	struct allocation *allocation = find(memory, operation->address);
+	uint32_t pool = allocation ? allocation->pool : operation->pool;
+
+	memory->pools[pool].free_count++;
+	if (allocation)
+		release(memory, allocation);
+	else
+		memory->counts.free_alone++;
+	return pool;
+}
+
+static void next_operation(void *context, void *item, bool is_late)
+{
+	struct memory *memory = context;
+	const struct operation *operation = item;
+	uint32_t pool = operation->pool;
+
+	memory->counts.late_count += is_late;
+	if (!operation->is_alloc)
+		pool = release_at(memory, operation);
+	else if (allocate(memory, operation) < 0)
+		memory->error = -ENOMEM;
+	tell(memory, pool, operation->time_ns);
+}
+
+void memory_init(struct memory *memory, struct totals *totals, struct memory_listener listener)
+{
+	*memory = (struct memory){.totals = totals, .listener = listener};
+	order_init(&memory->order, sizeof(struct operation), 0, next_operation, memory);
+}
+
+void memory_free(struct memory *memory)
+{
+	order_free(&memory->order);
+	free(memory->live);
+	free(memory->holders);
+	*memory = (struct memory){0};
+}
+
+void memory_add(struct memory *memory, const struct work *work, const struct owner *owner,
+		uint32_t *ticket_out)
+{
+	struct operation operation = {
+		.time_ns = work->start_ns,
+		.address = work->graph_node,
+		.bytes = work->bytes,
+		.pool = memory_pool(work->stream, work->shape),
+		.is_alloc = work->kind == WORK_ALLOC,
+		.owner = *owner,
+	};
+
+	if (order_push(&memory->order, work->start_ns, &operation, ticket_out) < 0)
+		memory->error = -ENOMEM;
+}
+
+void memory_own(struct memory *memory, uint32_t ticket, const struct owner *owner)
+{
+	struct operation *operation = order_item(&memory->order, ticket);
+
+	if (operation)
+		operation->owner = *owner;
+}
+
+void memory_finish(struct memory *memory)
+{
+	order_finish(&memory->order);
+	for (size_t place = 0; place < memory->holder_capacity; place++) {
+		const struct holder *holder = &memory->holders[place];
+		const struct memory_pool *pool;
+		uint64_t *weights;
+
+		if (place >= memory->totals->count ||
+		    memory->totals->entries[place].owner.leaf != LEAF_MEMORY)
+			continue;
+		weights = memory->totals->entries[place].weights;
+		pool = &memory->pools[MEMORY_WHAT_POOL(memory->totals->entries[place].owner.what)];
+		weights[WEIGHT_PEAK_BYTES] =
+			holder->epoch == pool->epoch ? holder->at_peak_bytes : holder->live_bytes;
+		weights[WEIGHT_LEAKED_BYTES] = holder->live_bytes;
+	}
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From totals to the tree of call paths.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/base/grow.h"
+#include "merge/base/text.h"
+#include "merge/reading.h"
+
+struct planter {
+	struct run *run;
+	const struct process *process;
+	struct paths *paths;
+	uint32_t *chain; /* of paths_chain() */
+	size_t chain_capacity;
+	struct placed_range {
+		uint32_t node; /* in the tree of ranges */
+		uint32_t frames_before;
+	} * nest;
+	size_t nest_capacity;
+};
+
+static uint32_t intern(struct planter *p, const char *text)
+{
+	return names_intern(&p->paths->names, text, strlen(text));
+}
+
+uint32_t plant_name(struct names *names, const char *text)
+{
+	size_t length = strlen(text);
+	char *clean = malloc(text_clean_bound(length) + 1);
+	uint32_t name = clean ? names_intern(names, clean, text_clean(clean, text, length, ';'))
+			      : NAME_FAILED;
+
+	free(clean);
+	return name;
+}
+
+uint32_t plant_root(const struct run *run, const struct model *model, uint32_t stream,
+		    uint32_t thread)
+{
+	const struct stream *row = &model->streams.rows[stream < model->streams.count ? stream : 0];
+
+	switch (run->settings->by) {
+	case BY_DEVICE:
+		return row->defined ? row->device : ROOT_UNKNOWN;
+	case BY_STREAM:
+		return row->defined ? stream : 0;
+	case BY_THREAD:
+		return thread < model->threads.count ? thread : 0;
+	default:
+		return 0;
+	}
+}
+
+static bool has_contexts(const struct model *model, const struct stream *row)
+{
+	for (size_t s = 1; s < model->streams.count; s++) {
+		const struct stream *other = &model->streams.rows[s];
+
+		if (other->defined && other->device == row->device &&
+		    other->context != row->context)
+			return true;
+	}
+	return false;
+}
+
+/* What the program called it, in brackets and behind a space; "" if nothing. To be freed. */
+static char *put_title(const struct model *model, const struct range_names *titles,
+		       uint32_t context, uint64_t number)
+{
+	const char *title = model_title(model, titles, context, number);
+	char *text;
+
+	return asprintf(&text, title[0] ? " (%s)" : "", title) < 0 ? NULL : text;
+}
+
+/* Stream numbers are those of a context: it is named where there are several on the device. */
+static uint32_t name_stream(struct planter *p, uint32_t id)
+{
+	const struct model *model = p->process->model;
+	const struct stream *row = &model->streams.rows[id];
+	char *context = NULL, *stream = NULL, *label = NULL;
+	uint32_t name = NAME_FAILED;
+	int length = -1;
+
+	if (!row->defined)
+		return intern(p, "[unknown stream]");
+	context = put_title(model, &model->context_names, 0, row->context);
+	stream = put_title(model, &model->stream_names, row->context, row->stream);
+	if (context && stream && has_contexts(model, row))
+		length = asprintf(&label, "[GPU%u context %u%s stream %u%s]", row->device,
+				  row->context, context, row->stream, stream);
+	else if (context && stream)
+		length = asprintf(&label, "[GPU%u stream %u%s]", row->device, row->stream, stream);
+	if (length >= 0) {
+		name = plant_name(&p->paths->names, label);
+		free(label);
+	}
+	free(context);
+	free(stream);
+	return name;
+}
+
+static uint32_t name_device(struct planter *p, uint32_t device)
+{
+	char *title = put_title(p->process->model, &p->process->model->device_names, 0, device);
+	char *label;
+	uint32_t name = NAME_FAILED;
+
+	if (title && asprintf(&label, "[GPU%u%s]", device, title) >= 0) {
+		name = plant_name(&p->paths->names, label);
+		free(label);
+	}
+	free(title);
+	return name;
+}
+
+static uint32_t name_thread(struct planter *p, uint32_t id)
+{
+	const struct model *model = p->process->model;
+	const struct thread *thread = &model->threads.rows[id];
+	const char *text = names_text(&model->names, thread->name, NULL);
+	uint32_t name = NAME_FAILED;
+	char *label;
+
+	if (!thread->tid)
+		return intern(p, "[unknown thread]");
+	if (asprintf(&label, "%s (%u)", text[0] ? text : "[no name]", thread->tid) < 0)
+		return NAME_FAILED;
+	name = plant_name(&p->paths->names, label);
+	free(label);
+	return name;
+}
+
+/* The node below which the path of an owner begins. */
+static uint32_t put_root(struct planter *p, uint32_t root)
+{
+	uint32_t node = PATH_ROOT, process = process_root(p->process, p->run->settings);
+
+	switch (p->run->settings->by) {
+	case BY_DEVICE:
+		node = paths_child(p->paths, node,
+				   root == ROOT_UNKNOWN ? intern(p, "[unknown GPU]")
+				   : root == ROOT_HOST	? intern(p, "[host]")
+							: name_device(p, root));
+		break;
+	case BY_STREAM:
+		node = paths_child(p->paths, node,
+				   root == ROOT_HOST ? intern(p, "[no stream]")
+						     : name_stream(p, root));
+		break;
+	case BY_THREAD:
+		node = paths_child(p->paths, node, name_thread(p, root));
+		break;
+	case BY_NONE:
+	case BY_DEFAULT:
+	case BY_PROCESS:
+		break;
+	}
+	return process == NAME_EMPTY ? node : paths_child(p->paths, node, process);
+}
+
+/* The NVTX ranges of a nest, outermost first, into p->nest. Returns how many; < 0 is -ENOMEM. */
+static int list_ranges(struct planter *p, uint32_t range)
+{
+	const struct ranges *ranges = &p->process->model->ranges;
+	uint32_t depth = range ? ranges->nodes[range].depth : 0;
+
+	if (grow(&p->nest, &p->nest_capacity, depth, sizeof(*p->nest)) < 0)
+		return -ENOMEM;
+	for (uint32_t i = depth; i--; range = ranges->nodes[range].parent)
+		p->nest[i].node = range;
+	return (int)depth;
+}
+
+static uint32_t put_range(struct planter *p, uint32_t base, uint32_t range)
+{
+	const struct range_node *node = &p->process->model->ranges.nodes[range];
+
+	return paths_child(p->paths, base,
+			   range_label(&p->paths->names, p->process->model, node->domain,
+				       node->text, "[NVTX ", "]"));
+}
+
+static uint32_t put_ranges(struct planter *p, uint32_t base, uint32_t range)
+{
+	int count = list_ranges(p, range);
+
+	for (int i = 0; i < count; i++)
+		base = put_range(p, base, p->nest[i].node);
+	return count < 0 ? PATH_FAILED : base;
+}
+
+/* How many of the frames in chain the stack has, too, from the outermost on. */
+static uint32_t common_depth(const struct planter *p, uint32_t depth, uint32_t stack)
+{
+	const struct frames *frames = p->process->frames;
+	uint32_t node, other_depth = 0;
+
+	if (!frames_has_stack(frames, stack))
+		return 0;
+	for (node = frames->nodes[stack]; node != PATH_ROOT; node = p->paths->nodes[node].parent)
+		other_depth++;
+	/* The tree has one node for one path: the first node that both have is all in common. */
+	for (node = frames->nodes[stack]; other_depth; other_depth--) {
+		if (other_depth <= depth && p->chain[other_depth - 1] == node)
+			return other_depth;
+		node = p->paths->nodes[node].parent;
+	}
+	return 0;
+}
+
+/*
+ * How many frames stand before each range. A range was opened below the frames that its stack and
+ * the call's have in common. One that was opened later is within it: where that one stands further
+ * out, the frames in between were entered since.
+ */
+static void place_ranges(struct planter *p, uint32_t depth, int range_count)
+{
+	uint32_t limit = depth;
+
+	for (int i = range_count; i-- > 0;) {
+		uint32_t stack = p->process->model->ranges.nodes[p->nest[i].node].stack;
+		uint32_t common = common_depth(p, depth, stack);
+
+		limit = common < limit ? common : limit;
+		p->nest[i].frames_before = limit;
+	}
+}
+
+/* Repeats the frames of the stack below base, with the ranges at their places among them. */
+static uint32_t put_stack(struct planter *p, uint32_t base, uint32_t stack, uint32_t range)
+{
+	const struct frames *frames = p->process->frames;
+	bool has_stack = frames_has_stack(frames, stack);
+	int depth = 0, range_count, next = 0;
+
+	if (p->run->settings->nvtx == NVTX_ROOTS)
+		base = put_ranges(p, base, range);
+	range_count = p->run->settings->nvtx == NVTX_FRAMES ? list_ranges(p, range) : 0;
+	if (has_stack)
+		depth = paths_chain(p->paths, frames->nodes[stack], &p->chain, &p->chain_capacity);
+	if (depth < 0 || range_count < 0)
+		return PATH_FAILED;
+	place_ranges(p, (uint32_t)depth, range_count);
+	for (int d = 0; d <= depth; d++) {
+		while (next < range_count && p->nest[next].frames_before == (uint32_t)d)
+			base = put_range(p, base, p->nest[next++].node);
+		if (d < depth)
+			base = paths_child(p->paths, base, p->paths->nodes[p->chain[d]].name);
+	}
+	if (!has_stack)
+		base = paths_child(p->paths, base, intern(p, FRAME_UNATTRIBUTED));
+	return base;
+}
+
+static uint32_t put_leaf(struct planter *p, uint32_t node, const struct owner *owner)
+{
+	const struct process *process = p->process;
+	char *text = NULL;
+	uint32_t name;
+	int length = -1;
+
+	switch ((enum leaf)owner->leaf) {
+	case LEAF_CALL:
+	case LEAF_LEFT_OUT:
+		return node;
+	case LEAF_KERNEL:
+		name = demangle(process->names, model_kernel_name(process->model, owner->what),
+				process->names->style);
+		if (name == NAME_FAILED)
+			return PATH_FAILED;
+		length = asprintf(&text, LEAF_KERNEL_MARK "%s",
+				  names_text(&p->paths->names, name, NULL));
+		break;
+	case LEAF_COPY:
+		length = asprintf(&text, "[GPU_Memcpy %s]", copy_kind_label(owner->what));
+		break;
+	case LEAF_SET:
+		length = asprintf(&text, "[GPU_Memset]");
+		break;
+	case LEAF_MEMORY:
+		length = asprintf(&text, "[Memory %s]",
+				  memory_kind_label(MEMORY_WHAT_KIND(owner->what)));
+		break;
+	case LEAF_IDLE:
+		length = asprintf(&text, "%s", idle_labels[owner->what]);
+		break;
+	}
+	if (length < 0)
+		return PATH_FAILED;
+	node = paths_child(p->paths, node, intern(p, text));
+	free(text);
+	return node;
+}
+
+static uint32_t put_call(struct planter *p, uint32_t node, const struct owner *owner)
+{
+	if (owner_stand_in(owner))
+		return paths_child(p->paths, node, intern(p, owner_stand_in(owner)));
+	node = put_stack(p, node, owner->stack, owner->range);
+	if (!owner->stack && owner->leaf != LEAF_CALL)
+		return node;
+	return paths_child(p->paths, node,
+			   frames_api_name(p->process->frames, owner->stack, owner->api));
+}
+
+static uint32_t put_owner(struct planter *p, const struct owner *owner)
+{
+	const struct frames *frames = p->process->frames;
+	const struct nodes *nodes = &p->process->model->nodes;
+	uint32_t node = put_root(p, owner->root);
+
+	if (owner_has_call(owner))
+		node = put_call(p, node, owner);
+	if (owner->marks & OWNER_IN_GRAPH)
+		node = paths_child(p->paths, node, intern(p, PATH_GRAPH_MARK));
+	if (owner->creation) {
+		const struct creation *creation = &nodes->creations[owner->creation];
+
+		node = put_stack(p, node, creation->stack, creation->range);
+		if (frames_knows_api(frames, creation->stack, creation->api))
+			node = paths_child(p->paths, node,
+					   frames_api_name(frames, creation->stack, creation->api));
+	}
+	return put_leaf(p, node, owner);
+}
+
+static int tell(struct reading *reading, const struct total *total, uint32_t node)
+{
+	int error = 0;
+
+	for (size_t e = 0; e < reading->sink_count && !error; e++) {
+		struct sink *sink = &reading->sinks[e];
+
+		if (sink->exporter->total)
+			error = sink->exporter->total(sink, &reading->process, total, node);
+	}
+	return error;
+}
+
+uint32_t plant_owner(struct reading *reading, const struct owner *owner)
+{
+	struct planter p = {
+		.run = reading->run, .process = &reading->process, .paths = &reading->run->paths};
+	uint32_t node = put_owner(&p, owner);
+
+	free(p.chain);
+	free(p.nest);
+	return node;
+}
+
+/* The node that an owner's path ends in, as the user wants it; PATH_DROPPED if it is not wanted. */
+static uint32_t put_wanted(struct planter *p, const struct owner *owner)
+{
+	struct run *run = p->run;
+	uint32_t node;
+
+	if (owner->leaf == LEAF_LEFT_OUT)
+		return PATH_DROPPED;
+	node = put_owner(p, owner);
+	if (node == PATH_FAILED || !run->selection || !selection_has_paths(run->selection))
+		return node;
+	return selection_path(run->selection, p->paths, node);
+}
+
+int plant_totals(struct reading *reading)
+{
+	struct run *run = reading->run;
+	struct totals *totals = &reading->totals;
+	struct planter p = {.run = run, .process = &reading->process, .paths = &run->paths};
+	int error = 0;
+
+	for (uint32_t t = 0; t < totals->count && !error; t++) {
+		struct total *total = &totals->entries[t];
+		uint32_t node = put_wanted(&p, &total->owner);
+
+		if (node == PATH_DROPPED) {
+			/* (What comes after does not see it, either.) */
+			memset(total->weights, 0, sizeof(total->weights));
+			continue;
+		}
+		if (node == PATH_FAILED)
+			error = -ENOMEM;
+		for (int w = 0; w < WEIGHTS && !error; w++)
+			run->paths.nodes[node].weights[w] += total->weights[w];
+		reading->process.total = t;
+		if (!error)
+			error = tell(reading, total, node);
+	}
+	free(p.chain);
+	free(p.nest);
+	return error;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the sums of calls without a stack to those of calls that have one.
+ */
+#include "merge/sums/sampled.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How alike those must be that stand for others; each level asks for less. */
+enum level { LEVEL_SAME_WORK, LEVEL_SAME_CALL, LEVELS };
+
+struct kind_order {
+	const struct total *entries;
+	enum level level;
+};
+
+struct settling {
+	struct reading *reading;
+	struct totals *totals;
+	uint32_t *places; /* of totals whose calls were sampled */
+	size_t count;
+	uint32_t *group; /* of a kind: those with a stack */
+	size_t group_count;
+};
+
+static int compare_u32(uint32_t a, uint32_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* 0: these are of one kind. */
+static int compare_kinds(const struct owner *a, const struct owner *b, enum level level)
+{
+	const uint32_t both[][2] = {
+		{a->marks & OWNER_RATE_MASK, b->marks & OWNER_RATE_MASK},
+		{a->thread, b->thread},
+		{a->api, b->api},
+		{a->leaf, b->leaf},
+		/* The same work: */
+		{a->what, b->what},
+		{a->creation, b->creation},
+		{a->range, b->range},
+		{a->stream, b->stream},
+		{a->root, b->root},
+		{a->marks & ~OWNER_UNSAMPLED, b->marks & ~OWNER_UNSAMPLED},
+	};
+	size_t count = level == LEVEL_SAME_WORK ? sizeof(both) / sizeof(both[0]) : 4;
+	int order = 0;
+
+	for (size_t i = 0; i < count && !order; i++)
+		order = compare_u32(both[i][0], both[i][1]);
+	return order;
+}
+
+/* Kind by kind; in each, those without a stack come last. */
+static int compare_places(const void *a, const void *b, void *context)
+{
+	const struct kind_order *order = context;
+	const struct owner *x = &order->entries[*(const uint32_t *)a].owner;
+	const struct owner *y = &order->entries[*(const uint32_t *)b].owner;
+	int by_kind = compare_kinds(x, y, order->level);
+
+	if (by_kind)
+		return by_kind;
+	by_kind = compare_u32(x->marks & OWNER_UNSAMPLED, y->marks & OWNER_UNSAMPLED);
+	return by_kind ? by_kind : compare_u32(x->stack, y->stack);
+}
+
+static uint64_t group_sum(const struct settling *s, enum weight weight)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < s->group_count; i++)
+		sum += s->totals->entries[s->group[i]].weights[weight];
+	return sum;
+}
+
+/* By what the parts of a weight are measured: by itself, if those with a stack have any of it. */
+static enum weight choose_measure(const struct settling *s, enum weight weight, enum level level)
+{
+	static const enum weight others[] = {WEIGHT_COUNT, WEIGHT_GPU_TIME, WEIGHT_GPU_EXCLUSIVE,
+					     WEIGHT_GPU_IDLE};
+
+	/* How long other work took says nothing. */
+	if (level == LEVEL_SAME_WORK && group_sum(s, weight))
+		return weight;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (group_sum(s, others[i]))
+			return others[i];
+	return WEIGHTS;
+}
+
+/* As the path of one with a stack, if this were known to be of it. */
+static uint32_t place_for(struct settling *s, uint32_t sampled, const struct owner *unsampled,
+			  enum level level)
+{
+	struct owner owner = *unsampled;
+
+	if (level == LEVEL_SAME_WORK)
+		return sampled;
+	owner.stack = s->totals->entries[sampled].owner.stack;
+	owner.marks &= ~(uint32_t)OWNER_UNSAMPLED;
+	return totals_search(s->totals, owner);
+}
+
+/* Parts of whole numbers that add up to the whole. */
+static int distribute(struct settling *s, uint32_t from, enum level level)
+{
+	struct total unsampled = s->totals->entries[from];
+
+	for (unsigned w = 0; w < WEIGHTS; w++) {
+		uint64_t whole = unsampled.weights[w], given = 0, seen = 0, sum;
+		enum weight measure = choose_measure(s, w, level);
+
+		if (!whole)
+			continue;
+		sum = measure == WEIGHTS ? s->group_count : group_sum(s, measure);
+		for (size_t i = 0; i < s->group_count; i++) {
+			uint32_t to = place_for(s, s->group[i], &unsampled.owner, level);
+			uint64_t upto;
+
+			if (to == TOTAL_FAILED)
+				return -ENOMEM;
+			seen += measure == WEIGHTS
+					? 1
+					: s->totals->entries[s->group[i]].weights[measure];
+			upto = (uint64_t)((unsigned __int128)whole * seen / sum);
+			/* (A part of what is given counts for those after it: only if it is of this
+			 * entry and weight, which was looked at already.) */
+			s->totals->entries[to].estimated[w] += upto - given;
+			given = upto;
+		}
+	}
+	memset(s->totals->entries[from].weights, 0, sizeof(unsampled.weights));
+	s->reading->run->attributed_gpu_ns += unsampled.weights[WEIGHT_GPU_TIME];
+	s->reading->run->estimated_gpu_ns += unsampled.weights[WEIGHT_GPU_TIME];
+	return 0;
+}
+
+static bool is_empty(const struct total *total)
+{
+	for (unsigned w = 0; w < WEIGHTS; w++)
+		if (total->weights[w])
+			return false;
+	return true;
+}
+
+static int settle_level(struct settling *s, enum level level)
+{
+	struct kind_order order = {s->totals->entries, level};
+	int error = 0;
+
+	qsort_r(s->places, s->count, sizeof(*s->places), compare_places, &order);
+	for (size_t i = 0, first = 0; i < s->count && !error; i++) {
+		const struct total *entries = s->totals->entries;
+		uint32_t place = s->places[i];
+
+		if (compare_kinds(&entries[place].owner, &entries[s->places[first]].owner, level)) {
+			first = i;
+			s->group_count = 0;
+		}
+		if (i == first)
+			s->group_count = 0;
+		if (!(entries[place].owner.marks & OWNER_UNSAMPLED))
+			s->group[s->group_count++] = place;
+		else if (s->group_count && !is_empty(&entries[place]))
+			error = distribute(s, place, level);
+	}
+	return error;
+}
+
+int sampled_settle(struct reading *reading)
+{
+	struct totals *totals = &reading->totals;
+	struct settling s = {.reading = reading, .totals = totals};
+	int error = 0;
+
+	if (!reading->model->rates.one_in_max)
+		return 0;
+	s.places = malloc((totals->count + 1) * sizeof(*s.places));
+	s.group = malloc((totals->count + 1) * sizeof(*s.group));
+	if (!s.places || !s.group)
+		error = -ENOMEM;
+	for (uint32_t t = 0; t < totals->count && !error; t++)
+		if (totals->entries[t].owner.marks & OWNER_RATE_MASK &&
+		    totals->entries[t].owner.leaf != LEAF_LEFT_OUT)
+			s.places[s.count++] = t;
+	for (enum level level = 0; level < LEVELS && !error; level++)
+		error = settle_level(&s, level);
+	for (uint32_t t = 0; t < totals->count && !error; t++) {
+		struct total *total = &totals->entries[t];
+
+		for (unsigned w = 0; w < WEIGHTS; w++)
+			total->weights[w] += total->estimated[w];
+		/* (Nobody asks for places any more.) */
+		if (total->owner.marks & OWNER_UNSAMPLED && is_empty(total))
+			total->owner.leaf = LEAF_LEFT_OUT;
+	}
+	free(s.places);
+	free(s.group);
+	return error;
+}

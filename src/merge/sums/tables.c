@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows and their order.
+ */
+#include "merge/sums/tables.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COPY_MARK "[GPU_Memcpy"
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct table_row *x = a, *y = b;
+
+	if (x->value != y->value)
+		return x->value > y->value ? -1 : 1;
+	if (x->count != y->count)
+		return x->count > y->count ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* A range that has the time of the one in it is known by its place in the tree. */
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct table_row *x = a, *y = b;
+
+	if (x->value != y->value)
+		return x->value > y->value ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+int table_paths(struct table *table, const struct paths *paths, enum weight weight)
+{
+	*table = (struct table){.rows = calloc(paths->node_count, sizeof(*table->rows))};
+	if (!table->rows)
+		return -ENOMEM;
+	for (uint32_t n = 1; n < paths->node_count; n++)
+		if (path_carries(&paths->nodes[n], weight))
+			table->rows[table->count++] =
+				(struct table_row){n, paths->nodes[n].weights[weight],
+						   paths->nodes[n].weights[WEIGHT_COUNT]};
+	qsort(table->rows, table->count, sizeof(*table->rows), compare_rows);
+	return 0;
+}
+
+int table_leaves(struct table *table, const struct paths *paths)
+{
+	*table = (struct table){.rows = calloc(paths->names.count, sizeof(*table->rows))};
+	if (!table->rows)
+		return -ENOMEM;
+	for (uint32_t n = 1; n < paths->node_count; n++) {
+		const struct path_node *node = &paths->nodes[n];
+
+		table->rows[node->name].id = node->name;
+		table->rows[node->name].value += node->weights[WEIGHT_GPU_TIME];
+		table->rows[node->name].count += node->weights[WEIGHT_COUNT];
+	}
+	for (uint32_t name = 0; name < paths->names.count; name++)
+		if (table->rows[name].count)
+			table->rows[table->count++] = table->rows[name];
+	qsort(table->rows, table->count, sizeof(*table->rows), compare_rows);
+	return 0;
+}
+
+int table_ranges(struct table *table, const struct run *run)
+{
+	const struct paths *ranges = &run->ranges;
+
+	*table = (struct table){.rows = calloc(ranges->node_count, sizeof(*table->rows))};
+	if (!table->rows)
+		return -ENOMEM;
+	/* Others only came about while ranges overlapped without being within each other. */
+	for (uint32_t n = 1; n < ranges->node_count; n++)
+		if (ranges->nodes[n].weights[WEIGHT_COUNT] || run->range_sums[n].opened_count)
+			table->rows[table->count++] =
+				(struct table_row){n, ranges->nodes[n].weights[WEIGHT_GPU_TIME],
+						   ranges->nodes[n].weights[WEIGHT_COUNT]};
+	qsort(table->rows, table->count, sizeof(*table->rows), compare_ranges);
+	return 0;
+}
+
+void table_free(struct table *table)
+{
+	free(table->rows);
+	*table = (struct table){0};
+}
+
+enum work_kind leaf_kind(const char *name, size_t length)
+{
+	if (length >= strlen(LEAF_KERNEL_MARK) &&
+	    !memcmp(name, LEAF_KERNEL_MARK, strlen(LEAF_KERNEL_MARK)))
+		return WORK_KERNEL;
+	return length >= strlen(COPY_MARK) && !memcmp(name, COPY_MARK, strlen(COPY_MARK))
+		       ? WORK_COPY
+		       : WORK_SET;
+}
+
+const char *leaf_name(const struct paths *paths, uint32_t name, size_t *length_out)
+{
+	const char *text = names_text(&paths->names, name, length_out);
+
+	if (leaf_kind(text, *length_out) != WORK_KERNEL)
+		return text;
+	*length_out -= strlen(LEAF_KERNEL_MARK);
+	return text + strlen(LEAF_KERNEL_MARK);
+}
+
+uint64_t table_sum(const struct paths *paths, enum weight weight)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t n = 1; n < paths->node_count; n++)
+		sum += paths->nodes[n].weights[weight];
+	return sum;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The work of all devices in the order of its start.
+ */
+#include "merge/sums/timeline.h"
+
+#include "merge/base/grow.h"
+
+struct item {
+	struct idle_work work;
+	uint32_t place; /* of its owner in the totals, or, until that is said, among those alone */
+	bool is_owned;
+	uint16_t device;
+	uint32_t site, before, took_ns; /* of its call */
+	uint8_t kind;			/* enum work_kind */
+};
+
+static uint64_t *idle_of(struct timeline *timeline, const struct owner *owner)
+{
+	static uint64_t nowhere;
+	uint32_t place = totals_place(timeline->totals, owner);
+
+	if (place != TOTAL_FAILED)
+		return &timeline->totals->entries[place].weights[WEIGHT_GPU_IDLE];
+	timeline->error = -ENOMEM;
+	return &nowhere;
+}
+
+static void give_share(void *context, uint32_t owner, uint64_t share_ns)
+{
+	struct timeline *timeline = context;
+
+	timeline->totals->entries[owner].weights[WEIGHT_GPU_EXCLUSIVE] += share_ns;
+}
+
+static void add_exclusive(struct timeline *timeline, const struct item *item)
+{
+	if (exclusive_add(&timeline->exclusive[item->device], item->work.start_ns,
+			  item->work.end_ns, item->place) < 0)
+		timeline->error = -ENOMEM;
+}
+
+static void add_idle(struct timeline *timeline, const struct item *item)
+{
+	struct idle *idle = &timeline->idle[item->device];
+	struct owner owner = timeline->totals->entries[item->place].owner;
+	struct stretch stretch = {
+		.device = item->device,
+		.is_kernel = item->kind == WORK_KERNEL,
+		.has_gap = idle->has_run && idle->busy_until_ns < item->work.start_ns,
+		.start_ns = item->work.start_ns,
+		.end_ns = item->work.end_ns,
+		.gap_from_ns = idle->busy_until_ns,
+		.stream = item->work.stream,
+		.site = item->site,
+		.before = item->before,
+		.took_ns = item->took_ns,
+		.has_call = item->work.has_call,
+		.enter_ns = item->work.enter_ns,
+		.owner = &owner,
+	};
+	/* What ran in a gap in which recording was paused is not known. */
+	bool is_blind = stretch.has_gap &&
+			pauses_within(timeline->pauses, stretch.gap_from_ns, stretch.start_ns);
+
+	idle_add(idle, &item->work, stretch.idle_ns);
+	if (owner.leaf == LEAF_LEFT_OUT)
+		return;
+	stretch.has_gap &= !is_blind;
+	if (timeline->listener.ran)
+		timeline->listener.ran(timeline->listener.context, &stretch);
+	if (is_blind)
+		return;
+	owner.leaf = LEAF_IDLE;
+	for (uint32_t class = 0; class < IDLE_CLASSES; class ++) {
+		if (!stretch.idle_ns[class])
+			continue;
+		owner.what = class;
+		*idle_of(timeline, &owner) += stretch.idle_ns[class];
+	}
+}
+
+static void next_work(void *context, void *item, bool is_late)
+{
+	struct timeline *timeline = context;
+	struct item *work = item;
+
+	if (!work->is_owned)
+		work->place =
+			totals_place(timeline->totals, &timeline->alone.entries[work->place].owner);
+	if (work->place == TOTAL_FAILED) {
+		timeline->error = -ENOMEM;
+		return;
+	}
+	(void)is_late; /* both sweeps take what is before their time as they can */
+	if (timeline->wants_exclusive)
+		add_exclusive(timeline, item);
+	if (timeline->wants_idle)
+		add_idle(timeline, item);
+}
+
+struct timeline *timeline_new(bool wants_exclusive, bool wants_idle, struct totals *totals,
+			      const struct threads *threads, const struct pauses *pauses,
+			      struct timeline_listener listener)
+{
+	struct timeline *timeline = calloc(1, sizeof(*timeline));
+
+	if (!timeline)
+		return NULL;
+	timeline->wants_exclusive = wants_exclusive;
+	timeline->wants_idle = wants_idle;
+	timeline->totals = totals;
+	timeline->threads = threads;
+	timeline->pauses = pauses;
+	timeline->listener = listener;
+	order_init(&timeline->order, sizeof(struct item), 0, next_work, timeline);
+	for (size_t d = 0; d < TIMELINE_DEVICES_MAX; d++) {
+		timeline->exclusive[d].give = give_share;
+		timeline->exclusive[d].context = timeline;
+	}
+	return timeline;
+}
+
+void timeline_free(struct timeline *timeline)
+{
+	if (!timeline)
+		return;
+	order_free(&timeline->order);
+	totals_free(&timeline->alone);
+	for (size_t d = 0; d < TIMELINE_DEVICES_MAX; d++)
+		exclusive_free(&timeline->exclusive[d]);
+	free(timeline);
+}
+
+void timeline_add(struct timeline *timeline, uint32_t device, const struct work *work,
+		  const struct owner *owner, uint32_t *ticket_out)
+{
+	struct item item = {
+		.work = {.start_ns = work->start_ns,
+			 .end_ns = work->start_ns + work->duration_ns,
+			 .stream = work->stream,
+			 .is_copy = work->kind == WORK_COPY},
+		.place = totals_place(&timeline->alone, owner),
+		.kind = work->kind,
+		.device = (uint16_t)(device < TIMELINE_DEVICES_MAX ? device
+								   : TIMELINE_DEVICES_MAX - 1),
+	};
+
+	if (item.work.end_ns < item.work.start_ns)
+		item.work.end_ns = UINT64_MAX;
+	if (item.place == TOTAL_FAILED ||
+	    order_push(&timeline->order, work->start_ns, &item, ticket_out) < 0)
+		timeline->error = -ENOMEM;
+}
+
+void timeline_own(struct timeline *timeline, uint32_t ticket, const struct launch *launch,
+		  uint32_t place)
+{
+	struct item *item = order_item(&timeline->order, ticket);
+
+	if (!item)
+		return;
+	item->place = place;
+	item->is_owned = true;
+	if (!launch)
+		return;
+	item->work.has_call = true;
+	item->work.enter_ns = launch->enter_ns;
+	item->site = launch->site;
+	item->before = launch->before;
+	item->took_ns = launch->took_ns;
+	item->work.past = threads_past(timeline->threads, launch->thread);
+}
+
+uint64_t timeline_finish(struct timeline *timeline)
+{
+	uint64_t missed_count;
+
+	order_finish(&timeline->order);
+	missed_count = timeline->order.late_count;
+	for (size_t d = 0; d < TIMELINE_DEVICES_MAX; d++) {
+		exclusive_finish(&timeline->exclusive[d]);
+		missed_count += timeline->exclusive[d].dropped_count;
+	}
+	return missed_count;
+}

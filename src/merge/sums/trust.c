@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The judgement: reasons are collected from what was counted elsewhere (losses.h, doubts.h, the accounts
+ * of the logs), each with how grave it is.
+ */
+#include "merge/sums/trust.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/base/figures.h"
+#include "merge/sums/doubts.h"
+
+#define LINE_REASONS 3 /* as many are told in a line */
+
+const char *trust_word_name(enum trust_word word)
+{
+	static const char *const names[] = {
+		[TRUST_COMPLETE] = "complete",
+		[TRUST_DEGRADED] = "degraded",
+		[TRUST_DAMAGED] = "damaged",
+	};
+
+	return names[word];
+}
+
+__attribute__((format(printf, 3, 4))) static int
+add_reason(struct trust *trust, enum trust_word word, const char *format, ...)
+{
+	char *text;
+	va_list args;
+	int length;
+
+	if (word > trust->word)
+		trust->word = word;
+	if (trust->reason_count == TRUST_REASONS_MAX)
+		return 0;
+	va_start(args, format);
+	length = vasprintf(&text, format, args);
+	va_end(args);
+	if (length < 0)
+		return -ENOMEM;
+	trust->reasons[trust->reason_count++] = text;
+	return 0;
+}
+
+/* What was written and cannot be read is damage; what never was written is loss. */
+static bool is_damage(unsigned loss)
+{
+	return loss > LOSS_OTHER || !strncmp(losses_name(loss), "recovered.areas_", 16);
+}
+
+static int add_losses(struct trust *trust, const struct run *run, bool of_damage)
+{
+	char count[COUNT_BYTES];
+	int error = 0;
+
+	for (unsigned l = 0; l < LOSS_COUNT && !error; l++) {
+		if (!run->losses[l] || is_damage(l) != of_damage)
+			continue;
+		format_count(count, run->losses[l]);
+		error = add_reason(trust, of_damage ? TRUST_DAMAGED : TRUST_DEGRADED, "%s %s",
+				   count, losses_what(l));
+	}
+	return error;
+}
+
+static int add_doubts(struct trust *trust, const struct run *run)
+{
+	size_t kinds = 0;
+
+	for (size_t d = 0; d < DOUBTS_COUNT; d++)
+		kinds += doubt_count(run, &doubts[d]) != 0;
+	if (!kinds)
+		return 0;
+	return add_reason(trust, TRUST_DEGRADED, "%zu kind%s of doubt: see the warnings", kinds,
+			  kinds == 1 ? "" : "s");
+}
+
+static int add_yields(struct trust *trust, const struct run *run)
+{
+	char time[TIME_BYTES];
+
+	if (!run->yield_count)
+		return 0;
+	format_time(time, run->yielded_ns);
+	return add_reason(trust, TRUST_DEGRADED, "CUPTI was left to %s for %s", run->yielded_to,
+			  time);
+}
+
+static uint64_t account(const struct run *run, const char *name)
+{
+	for (size_t a = 0; a < XT_ACCOUNTS; a++)
+		if (!strcmp(xt_accounts[a].name, name))
+			return run->accounts[a];
+	return 0;
+}
+
+static int add_sampling(struct trust *trust, const struct run *run)
+{
+	char time[TIME_BYTES], upto[32] = "";
+	double share =
+		run->gpu_ns ? 100.0 * (double)run->estimated_gpu_ns / (double)run->gpu_ns : 0;
+
+	if (!run->one_in_max)
+		return 0;
+	format_time(time, run->sampled_ns);
+	if (run->one_in_max > run->one_in_min)
+		snprintf(upto, sizeof(upto), " to 1 in %" PRIu64, run->one_in_max);
+	return add_reason(trust, TRUST_DEGRADED,
+			  "stacks sampled 1 in %" PRIu64
+			  "%s for %s: the call paths of %.1f %% of GPU "
+			  "time are estimated",
+			  run->one_in_min, upto, time, share);
+}
+
+static int add_excess(struct trust *trust, const struct run *run)
+{
+	uint64_t beyond_ns = account(run, "overhead.beyond_ns");
+	char time[TIME_BYTES];
+
+	if (!beyond_ns)
+		return 0;
+	format_time(time, beyond_ns);
+	return add_reason(trust, TRUST_DEGRADED,
+			  "tracing cost more than --max-overhead allows for %s", time);
+}
+
+static int add_reasons(struct trust *trust, const struct run *run)
+{
+	int error = add_losses(trust, run, true);
+
+	if (!error)
+		error = add_losses(trust, run, false);
+	if (!error)
+		error = add_yields(trust, run);
+	if (!error)
+		error = add_sampling(trust, run);
+	if (!error)
+		error = add_excess(trust, run);
+	if (!error)
+		error = add_doubts(trust, run);
+	/* Something was warned of that is none of these. */
+	if (!error && !trust->reason_count && run->report->status != STATUS_OK)
+		error = add_reason(trust, TRUST_DEGRADED, "see the warnings");
+	return error;
+}
+
+static char *word_line(const struct trust *trust)
+{
+	size_t shown = trust->reason_count < LINE_REASONS ? trust->reason_count : LINE_REASONS;
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *out = open_memstream(&text, &bytes);
+
+	if (!out)
+		return NULL;
+	fputs(trust_word_name(trust->word), out);
+	for (size_t r = 0; r < shown; r++)
+		fprintf(out, "%s%s", r ? "; " : " (", trust->reasons[r]);
+	if (shown < trust->reason_count)
+		fprintf(out, "; and %zu more", trust->reason_count - shown);
+	if (shown)
+		fputc(')', out);
+	if (fclose(out)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* All accounts whose name begins and goes on so. */
+static uint64_t account_sum(const struct run *run, const char *beginning)
+{
+	uint64_t sum = 0;
+
+	for (size_t a = 0; a < XT_ACCOUNTS; a++)
+		if (!strncmp(xt_accounts[a].name, beginning, strlen(beginning)))
+			sum += run->accounts[a];
+	return sum;
+}
+
+static char *account_line(const struct run *run)
+{
+	uint64_t invalid = account(run, "kernels.invalid") + account(run, "copies.invalid") +
+			   account(run, "sets.invalid");
+	char seen[COUNT_BYTES], written[COUNT_BYTES], lost[COUNT_BYTES], bad[COUNT_BYTES],
+		cut[COUNT_BYTES], audits[COUNT_BYTES], wrong[COUNT_BYTES], *text;
+
+	format_count(seen, account(run, "calls.seen"));
+	format_count(written, account(run, "calls.written"));
+	format_count(lost, account_sum(run, "calls.lost."));
+	format_count(bad, invalid);
+	format_count(cut, account(run, "stacks.truncated"));
+	format_count(audits, account(run, "stacks.audited"));
+	format_count(wrong, account(run, "stacks.mismatched"));
+	if (asprintf(&text,
+		     "calls seen %s = written %s + lost %s; records invalid %s; stacks cut short "
+		     "%s, "
+		     "checked %s, wrong %s",
+		     seen, written, lost, bad, cut, audits, wrong) < 0)
+		return NULL;
+	return text;
+}
+
+/* What the tracer cost, as far as logs say it. Freed by the caller. */
+static char *cost_text(const struct run *run)
+{
+	size_t count = run->inputs->count, silent = run->logs_without_cost;
+	char callbacks[TIME_BYTES], writer[TIME_BYTES], waited[TIME_BYTES];
+	char unknown[64] = "", upto[96] = "", *text;
+
+	if (silent == count)
+		return strdup("what it cost is not known");
+	if (silent)
+		snprintf(unknown, sizeof(unknown), ", not known of %zu of %zu processes", silent,
+			 count);
+	if (run->logs_cut_off)
+		snprintf(upto, sizeof(upto),
+			 ", up to the last account of %zu that did not end in order",
+			 run->logs_cut_off);
+	format_time(callbacks, account(run, "callbacks.ns"));
+	format_time(writer, account(run, "writer.cpu_ns") + account(run, "flusher.cpu_ns"));
+	format_time(waited, account(run, "threads.waited_ns"));
+	if (asprintf(&text,
+		     "about %s in the program's threads (%s of it waiting), %s in its own%s%s",
+		     callbacks, waited, writer, unknown, upto) < 0)
+		return NULL;
+	return text;
+}
+
+static char *cost_line(const struct run *run)
+{
+	uint64_t unattributed_ns = run->gpu_ns - run->attributed_gpu_ns;
+	double share = run->gpu_ns ? 100.0 * (double)unattributed_ns / (double)run->gpu_ns : 0;
+	char *cost = cost_text(run), *text = NULL;
+
+	/* 0.0 % is for nothing at all. */
+	if (unattributed_ns && share < 0.1)
+		share = 0.1;
+	if (cost &&
+	    asprintf(&text, "tracer: %s; GPU time without a call path %.1f %%", cost, share) < 0)
+		text = NULL;
+	free(cost);
+	return text;
+}
+
+int trust_judge(struct trust *trust, const struct run *run)
+{
+	int error;
+
+	*trust = (struct trust){0};
+	error = add_reasons(trust, run);
+	if (error)
+		return error;
+	trust->lines[0] = word_line(trust);
+	trust->lines[1] = account_line(run);
+	trust->lines[2] = cost_line(run);
+	for (int l = 0; l < TRUST_LINES; l++)
+		if (!trust->lines[l])
+			return -ENOMEM;
+	return 0;
+}
+
+void trust_free(struct trust *trust)
+{
+	for (size_t r = 0; r < trust->reason_count; r++)
+		free(trust->reasons[r]);
+	for (int l = 0; l < TRUST_LINES; l++)
+		free(trust->lines[l]);
+	*trust = (struct trust){0};
+}
