@@ -225,7 +225,7 @@ bool finding_is_enough(const struct settings *settings, enum rule rule, uint64_t
 	       is_enough(rule, share ? share : rule_specs[rule].share_percent, cost_ns, whole_ns);
 }
 
-static void free_finding(struct finding *finding)
+void finding_free(struct finding *finding)
 {
 	for (size_t p = 0; p < finding->place_count; p++)
 		free(finding->places[p].frames);
@@ -328,7 +328,7 @@ static int apply_rule(struct looking *looking, enum rule rule)
 		error = grow(&findings->list, &findings->capacity, findings->count + 1,
 			     sizeof(*findings->list));
 	if (error)
-		free_finding(&finding);
+		finding_free(&finding);
 	else
 		findings->list[findings->count++] = finding;
 	return error;
@@ -379,7 +379,7 @@ static void join(struct finding *into, struct finding *other)
 	sites_add(&into->cost_ns, other->cost_ns);
 	sites_add(&into->whole_ns, other->whole_ns);
 	into->process_count += other->process_count;
-	free_finding(other);
+	finding_free(other);
 }
 
 /* The sentence, the evidence and the places are of one of the processes; the sums are of all. 0 or -ENOMEM. */
@@ -433,7 +433,7 @@ int findings_finish(struct run *run)
 void findings_free(struct findings *findings)
 {
 	for (size_t f = 0; f < findings->count; f++)
-		free_finding(&findings->list[f]);
+		finding_free(&findings->list[f]);
 	free(findings->list);
 	for (size_t d = 0; d < findings->device_count; d++) {
 		struct finding_device *device = &findings->devices[d];

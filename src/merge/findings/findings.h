@@ -90,6 +90,7 @@ struct finding_device {
 	char *uuid; /* "": not known */
 	size_t process_index;
 	bool is_compared; /* … with others, or cannot be */
+	size_t group;	  /* … with which; 0: none */
 	int64_t first_ns; /* of its work, on the clock of all processes … */
 	int64_t last_ns;
 	uint64_t kernel_union_ns;
@@ -105,6 +106,7 @@ struct findings {
 	struct finding_device *devices; /* where there are several processes */
 	size_t device_count;
 	size_t device_capacity;
+	size_t group_count; /* of those that were compared */
 };
 
 enum severity { SEVERITY_ERROR, SEVERITY_HIGH, SEVERITY_MEDIUM, SEVERITY_LOW };

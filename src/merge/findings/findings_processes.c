@@ -60,6 +60,7 @@ struct group {
 	uint64_t count;
 	uint64_t sum_ns;
 	uint64_t whole_ns;
+	size_t number;
 	bool has_several; /* processes */
 };
 
@@ -93,6 +94,7 @@ static void take_device(struct findings *findings, struct group *group,
 		if (row->is_compared || strcmp(row->uuid, one->uuid) || !is_beside(first, row))
 			continue;
 		row->is_compared = true;
+		row->group = group->number;
 		sites_add(&ns, row->kernel_union_ns);
 		if (row->kernel_union_ns > top->kernel_union_ns)
 			top = row;
@@ -110,7 +112,7 @@ static void take_device(struct findings *findings, struct group *group,
 
 static struct group group_of(struct findings *findings, struct finding_device *first)
 {
-	struct group group = {0};
+	struct group group = {.number = ++findings->group_count};
 
 	for (size_t d = 0; d < findings->device_count; d++) {
 		struct finding_device *device = &findings->devices[d];
@@ -144,6 +146,32 @@ static bool is_told(const struct findings *findings, const struct group *group)
 		    findings->list[f].process_index == group->busiest->process_index)
 			return true;
 	return false;
+}
+
+static bool is_member(const struct findings *findings, const struct group *group, uint32_t process)
+{
+	for (size_t d = 0; d < findings->device_count; d++)
+		if (findings->devices[d].group == group->number &&
+		    findings->devices[d].process_index == process)
+			return true;
+	return false;
+}
+
+/* Nor is what is told of all of them told once more of the devices of one. */
+static void drop_members(struct findings *findings, const struct group *group)
+{
+	size_t kept = 0;
+
+	for (size_t f = 0; f < findings->count; f++) {
+		struct finding finding = findings->list[f];
+
+		if (finding.rule == RULE_DEVICE_IMBALANCE &&
+		    is_member(findings, group, finding.process_index))
+			finding_free(&finding);
+		else
+			findings->list[kept++] = finding;
+	}
+	findings->count = kept;
 }
 
 static int tell(struct run *run, const struct group *group, uint64_t cost_ns)
@@ -207,8 +235,10 @@ int findings_compare_devices(struct run *run)
 
 		if (cost_ns && group.has_several && !is_told(findings, &group) &&
 		    finding_is_enough(run->settings, RULE_DEVICE_IMBALANCE, cost_ns,
-				      group.whole_ns))
+				      group.whole_ns)) {
+			drop_members(findings, &group);
 			error = tell(run, &group, cost_ns);
+		}
 	}
 	return error;
 }

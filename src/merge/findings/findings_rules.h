@@ -80,6 +80,9 @@ uint64_t uneven_ns(uint64_t most_ns, uint64_t sum_ns, uint64_t count);
 bool finding_is_enough(const struct settings *settings, enum rule rule, uint64_t cost_ns,
 		       uint64_t whole_ns);
 
+/* Frees what it holds, not itself. */
+void finding_free(struct finding *finding);
+
 /* Devices of different processes (findings_processes.c). Both 0 or -ENOMEM. */
 int findings_note_devices(const struct looking *looking);
 int findings_compare_devices(struct run *run);

@@ -204,7 +204,7 @@ function Changes(props: { id: string; title: string; what: string; rows: Compari
 				rows={props.rows}
 				text={(r) => r.frames.join(';')}
 				sortedBy={0}
-				onPick={(r) => (r.node ? showNode(r.node) : showSearch(shortName(r.frames[0])))}
+				onPick={(r) => (r.node ? showNode(r.node) : showSearch(r.frames[0]))}
 				pickTitle="show it in the flame graph"
 				none={props.none}
 			/>

@@ -356,7 +356,7 @@ export function Flame({ state }: { state: State }) {
 						ref={searchField}
 						id="search"
 						type="search"
-						placeholder="name, or /regular expression/"
+						placeholder={'name, "whole name", or /regular expression/'}
 						value={search.value}
 						onInput={(e) => (search.value = e.currentTarget.value)}
 						onKeyDown={(e) => e.key === 'Escape' && ((search.value = ''), canvas.current?.focus())}

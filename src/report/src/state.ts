@@ -3,7 +3,7 @@
 import { computed, signal, useSignal } from '@preact/signals';
 import { useLayoutEffect } from 'preact/hooks';
 import type { Loaded, Report } from './data';
-import { type Filter, noFilter, Tree } from './tree';
+import { type Filter, noFilter, Tree, wholeName } from './tree';
 
 export type Theme = 'auto' | 'light' | 'dark';
 
@@ -77,8 +77,9 @@ export function showNode(node: number): void {
 	scrollToFlame();
 }
 
-export function showSearch(text: string): void {
+/* What has this very name; one that others begin with finds none of them. */
+export function showSearch(name: string): void {
 	zoom.value = 0;
-	search.value = text;
+	search.value = wholeName(name);
 	scrollToFlame();
 }

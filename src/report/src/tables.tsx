@@ -7,7 +7,7 @@ import type { CallRow, FailureRow, KernelRow, MemoryRow, TransferRow } from './d
 import { formatBytes, formatCount, formatPercent, formatRate, formatTime, formatWeight } from './format';
 import { filter, isFiltered, printing, scrollToFlame, showNode, showSearch, type State, weight } from './state';
 import { type Column, Table } from './table';
-import { shortName, type Sums } from './tree';
+import { kernelMark, shortName, type Sums, wholeName } from './tree';
 import { weightTitles } from './words';
 
 interface LeafRow {
@@ -38,9 +38,9 @@ function Path({ frames }: { frames: string[] }) {
 	);
 }
 
-/* Of the table of all paths. */
+/* Of the table of all paths, by the name that it has in them. */
 function leafRow(row: KernelRow): LeafRow {
-	return { name: row.name, ns: row.gpu_time_ns, count: row.count };
+	return { name: row.kind === 'kernel' ? kernelMark + row.name : row.name, ns: row.gpu_time_ns, count: row.count };
 }
 
 /* Of the paths in the page. */
@@ -173,7 +173,7 @@ const failureColumns: Column<FailureRow>[] = [
 
 /* Calls are in the tree by what they did: waited, allocated, or asked for work. */
 function showWhereFound({ tree, report }: State, name: string): void {
-	const matched = tree.matches(name)!;
+	const matched = tree.matches(wholeName(name))!;
 	const places = [weight.value, ...report.weights.keys()];
 	const place = places.find((w) => tree.matchedTotal(matched, tree.sums(w, filter.value), 0) > 0);
 

@@ -203,7 +203,12 @@ export function patternError(pattern: string): string | null {
 	}
 }
 
-/* "/regular expression/", or plain text in any case. null: nothing to look for. */
+/* The pattern that only this name matches. */
+export function wholeName(name: string): string {
+	return `"${name}"`;
+}
+
+/* "/regular expression/", '"the whole name"', or plain text in any case. null: nothing to look for. */
 export function matcher(pattern: string): ((text: string) => boolean) | null {
 	const expression = expressionOf(pattern);
 
@@ -214,6 +219,9 @@ export function matcher(pattern: string): ((text: string) => boolean) | null {
 
 		return (text) => compiled.test(text);
 	}
+	const whole = /^"(.+)"$/s.exec(pattern)?.[1];
+
+	if (whole !== undefined) return (text) => text === whole;
 	const lower = pattern.toLowerCase();
 
 	return (text) => text.toLowerCase().includes(lower);
@@ -237,7 +245,9 @@ export function frameKind(name: string): FrameKind {
 	return 'code';
 }
 
+export const kernelMark = '[GPU_Kernel]'; /* before the name of a kernel in a path */
+
 /* As it is shown where there is little room. */
 export function shortName(name: string): string {
-	return name.startsWith('[GPU_Kernel]') ? name.slice('[GPU_Kernel]'.length) : name;
+	return name.startsWith(kernelMark) ? name.slice(kernelMark.length) : name;
 }

@@ -107,4 +107,20 @@ def check_document(ask, path):
     for name, columns in there.items():
         expect(columns <= told[name], name, "has", columns - told[name], "that is not told of")
     for question in re.findall(r"```sql\n(.*?)```", text, re.DOTALL):
-        ask(question)
+        answer = ask(question)
+        if "WITH RECURSIVE" in question:
+            expect([time for _, time in answer] == whole_times(ask)[:len(answer)],
+                   "time of functions with all that they call")
+
+
+def whole_times(ask):
+    """GPU time of each name with all below it, where it is twice in a path once; the most first."""
+    paths = {key: rest for key, *rest in ask("SELECT id, parent_id, name_id, gpu_time_ns FROM path")}
+    times = collections.Counter()
+    for at, (_, _, time) in paths.items():
+        names = set()
+        while at is not None:
+            at, name, _ = paths[at]
+            names.add(name)
+        times.update(dict.fromkeys(names, time))
+    return sorted(times.values(), reverse=True)

@@ -370,6 +370,27 @@ async function checkHostile() {
 	await close(page);
 }
 
+// Of names that begin alike, a row of a table leads to its own.
+async function checkWholeNames() {
+	const script = ['thread 1 4242 main', 'stack a main cuLaunchKernel', 'stack b main cuLaunchKernelEx'];
+
+	for (const [id, stack, api, kernel, start, ns] of [
+		[1, 'a', 'cuLaunchKernel', 'k1', 100, 90],
+		[2, 'b', 'cuLaunchKernelEx', 'k10', 300, 50],
+	]) {
+		script.push(`call ${id} 1 ${api} ${stack} ${start} 3`);
+		script.push(`kernel ${id} 1 ${kernel} ${start + 10} ${ns}`);
+	}
+	const page = await open(outputs(made('whole_names', script.join('\n')), 'whole_names').html);
+
+	for (const [table, name, ns] of [['kernels', 'k1', 90], ['kernels', 'k10', 50], ['calls', 'cuLaunchKernel', 90], ['calls', 'cuLaunchKernelEx', 50]]) {
+		await page.click(`#tab-${table}`);
+		await page.click(`#table-${table} .pick:text-is("${name}")`);
+		await isNumber(page, '#found', ns, name);
+	}
+	await close(page);
+}
+
 // Steps in which the CPU waits, fetches, and launches again: the wait is a finding.
 function waits() {
 	const lines = ['stack sync main step fetch cudaStreamSynchronize', 'stack launch main step cudaLaunchKernel'];
@@ -654,6 +675,7 @@ try {
 	await checkLooks(html);
 	await checkHostile();
 	await checkFindings();
+	await checkWholeNames();
 	await checkSize();
 	await checkTies();
 	await checkTooLarge();

@@ -62,6 +62,10 @@ evidence two
 make after/0.xtr 'i or print("meta gpu.0.uuid a"); kernel(t, t + 5000, 90000)'
 make after/1.xtr 'i or print("meta gpu.0.uuid b"); t += 20000000; kernel(t, t + 5000, 20000)'
 show after --finding gpu-idle=off --finding short-kernels=off
+mkdir own
+make own/0.xtr 'i or print("meta gpu.0.uuid a"); kernel(t, t + 1000, 98900)'
+make own/1.xtr 'i or print("meta gpu.0.uuid b\nmeta gpu.1.uuid a\nstream 2 1 2 7"); kernel(t, t + 5000, 35000); kernel(t + 30000, t + 99900, 100, 2)'
+evidence own
 echo "-- GPUs of which each of two processes has one that does most: not told once more of all four"
 mkdir four
 for rank in 0 1; do
