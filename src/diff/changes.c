@@ -18,15 +18,22 @@ static int percent_digits(double percent)
 
 const char *changes_interval(char out[INTERVAL_BYTES], const struct effect *effect)
 {
-	double low = 100 * effect->low, high = 100 * effect->high;
+	double low = 100 * effect->low, high = 100 * effect->high, judged = 100 * effect->judged;
+	bool apart = effect->ratio < effect->low || effect->ratio > effect->high;
+	int length = 0;
 
 	out[0] = '\0';
 
 	if (effect->is_exact)
 		strcpy(out, effect->change != 0 ? "exact" : "");
-	else if (isfinite(low) && isfinite(high) && effect->base != 0 && effect->new != 0)
-		snprintf(out, INTERVAL_BYTES, "%+.*f to %+.*f %%", percent_digits(high), low,
-			 percent_digits(high), high);
+	else if (isfinite(low) && isfinite(high) && effect->base != 0 && effect->new != 0) {
+		/* (What is far out, and what is common, are not judged: the interval may lie elsewhere.) */
+		if (apart)
+			length = snprintf(out, INTERVAL_BYTES, "judged: %+.*f %%, ",
+					  percent_digits(high), judged);
+		snprintf(out + length, INTERVAL_BYTES - (size_t)length, "%+.*f to %+.*f %%",
+			 percent_digits(high), low, percent_digits(high), high);
+	}
 	return out;
 }
 

@@ -7,7 +7,7 @@
 
 #include "diff/comparison.h"
 
-#define INTERVAL_BYTES 64
+#define INTERVAL_BYTES 96
 
 /* The interval of the change, "+3.9 to +4.5 %"; "exact" where there is no noise; "" if it is not known. */
 const char *changes_interval(char out[INTERVAL_BYTES], const struct effect *effect);

@@ -21,16 +21,19 @@ enum side { SIDE_BASE, SIDE_NEW, SIDES };
 /* A change of one metric of one row. What is not known is NAN. */
 struct effect {
 	double base, new; /* means of the sides */
+	double base_max;  /* of a run of BASE */
 	double change;	  /* new - base */
 	double ratio;	  /* change / base; INFINITY: there was nothing before */
 	double judged; /* ratio once noise that all paths have in common is taken away: what … */
-	double low, high;  /* … this interval is around, and p is of. (Bounds of a ratio, too.) */
-	double error;	   /* standard error of judged, as of a logarithm */
-	double freedom;	   /* its degrees of freedom */
-	double p;	   /* of as large a change in either direction by chance alone */
-	double p_adjusted; /* … in any row of its level: after Holm */
-	double detectable; /* the smallest ratio that would be found nearly always (95 %) */
-	bool is_exact;	   /* the runs of each side do not differ at all from each other */
+	double low, high; /* … this interval is around, and p is of. (Bounds of a ratio, too.) */
+	double error;	  /* standard error of judged, as of a logarithm */
+	double freedom;	  /* its degrees of freedom */
+	double own_error; /* standard error of new, as a part of it, by the runs of NEW alone … */
+	double own_freedom;
+	double p;	     /* of as large a change in either direction by chance alone */
+	double p_adjusted;   /* … in any row of its level: after Holm */
+	double detectable;   /* the smallest ratio that would be found nearly always (95 %) */
+	bool is_exact;	     /* the runs of each side do not differ at all from each other */
 	bool is_significant; /* p_adjusted is below the error rate of its level */
 };
 

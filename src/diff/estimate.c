@@ -10,13 +10,12 @@
 
 #include "diff/statistics.h"
 
-#define POWER		 0.95 /* of what is called detectable */
-#define SLOPE_SPREAD	 0.5  /* paths go with the common factor by 1, more or less so much */
-#define PERMUTATIONS_MIN 200  /* with fewer, chance alone could not be told from anything */
-#define GAP_MAX		 8.0 /* of the sides, by the spread of their runs; 3.5: one follows the other */
-#define TREND_P		 0.3 /* runs go with time if chance would make it look so this rarely */
-#define GROUPS_MAX	 64
-#define EXACT_RUNS_MIN	 3 /* of a side, for all of them being alike to say anything */
+#define POWER	       0.95 /* of what is called detectable */
+#define SLOPE_SPREAD   0.5  /* paths go with the common factor by 1, more or less so much */
+#define GAP_MAX	       8.0 /* of the sides, by the spread of their runs; 3.5: one follows the other */
+#define TREND_P	       0.3 /* runs go with time if chance would make it look so this rarely */
+#define GROUPS_MAX     64
+#define EXACT_RUNS_MIN 3 /* of a side, for all of them being alike to say anything */
 
 int values_init(struct values *v, const struct comparison *c)
 {
@@ -190,21 +189,54 @@ void estimate_make(struct estimate *e, const struct comparison *c, const struct 
 		e->factor += apart * apart / spread;
 }
 
+/* That of runs is never taken to be less. */
+static double variance_min(const struct values *v)
+{
+	return fmax(v->is_time ? TIME_VARIANCE_MIN : 0.0, v->within);
+}
+
+/* How sure the mean of NEW is by its own runs: what BASE lacks has no other noise to be judged by. */
+static void set_own_error(struct effect *effect, const struct comparison *c, const struct values *v)
+{
+	double n = 0.0, squares = 0.0, variance;
+
+	for (size_t r = 0; r < c->run_count; r++) {
+		double left = v->means[r] / effect->new - 1.0;
+
+		if (c->runs[r].is_history || c->runs[r].side != SIDE_NEW || isnan(left))
+			continue;
+		squares += left * left;
+		n++;
+	}
+	effect->own_error = NAN;
+	effect->own_freedom = n - 1.0;
+	if (n < 2.0 || !(effect->new > 0.0))
+		return;
+	variance = squares / (n - 1.0);
+	/* (Counts that are the same in all runs are sure, as rounding leaves them.) */
+	if (!v->is_time && variance < EXACT_VARIANCE)
+		variance = 0.0;
+	effect->own_error = sqrt(fmax(variance, variance_min(v)) / n);
+}
+
 /* What is to be seen without any test. */
 static void set_means(struct effect *effect, const struct comparison *c, const struct values *v)
 {
-	double sums[SIDES] = {0};
+	double sums[SIDES] = {0}, base_max = -INFINITY;
 	size_t counts[SIDES] = {0};
 
 	for (size_t r = 0; r < c->run_count; r++) {
 		if (c->runs[r].is_history || isnan(v->means[r]))
 			continue;
+		if (c->runs[r].side == SIDE_BASE)
+			base_max = fmax(base_max, v->means[r]);
 		sums[c->runs[r].side] += v->means[r];
 		counts[c->runs[r].side]++;
 	}
 	*effect = (struct effect){
 		.base = counts[SIDE_BASE] ? sums[SIDE_BASE] / (double)counts[SIDE_BASE] : NAN,
 		.new = counts[SIDE_NEW] ? sums[SIDE_NEW] / (double)counts[SIDE_NEW] : NAN,
+		.base_max = base_max,
 		.judged = NAN,
 		.low = -INFINITY,
 		.high = INFINITY,
@@ -218,6 +250,7 @@ static void set_means(struct effect *effect, const struct comparison *c, const s
 	effect->ratio = effect->base != 0.0 ? effect->change / effect->base
 			: effect->change    ? INFINITY
 					    : 0.0;
+	set_own_error(effect, c, v);
 }
 
 /* From the scale of values.x to a ratio to the base. */
@@ -306,12 +339,6 @@ static void make_interval(struct effect *effect, const struct comparison *c, con
 	effect->low = to_ratio(v, effect, c->run_count, difference - bound * error, c);
 	effect->high = to_ratio(v, effect, c->run_count, difference + bound * error, c);
 	effect->detectable = to_ratio(v, effect, c->run_count, found * error, c);
-}
-
-/* That of runs is never taken to be less. */
-static double variance_min(const struct values *v)
-{
-	return fmax(v->is_time ? TIME_VARIANCE_MIN : 0.0, v->within);
 }
 
 void effect_make(struct effect *effect, const struct comparison *c, const struct values *v,
@@ -446,7 +473,8 @@ void effect_make_alone(struct effect *effect, const struct comparison *c, const 
 			make_interval(effect, c, v, difference, error, freedom - 1.0, 1.0);
 		}
 	}
-	if (permutation_count(series.count, series.base_count) < PERMUTATIONS_MIN)
+	/* (With few ways no order of the runs is rarer than the error rate: nothing could be told from chance.) */
+	if ((double)permutation_count(series.count, series.base_count) * c->alpha < 2.0)
 		return;
 	p = permutation_p(series.x, series.base_count, series.count);
 	effect->p = p > effect->p ? p : effect->p;

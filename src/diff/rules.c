@@ -82,10 +82,22 @@ static bool glob(const char *pattern, const char *text)
 	return !*pattern;
 }
 
+/* A kernel's name without what says that it is one, which nobody sees. */
+static const char *plain(const char *frame)
+{
+	static const char mark[] = "[GPU_Kernel]";
+
+	if (!strncmp(frame, mark, strlen(mark)))
+		frame += strlen(mark);
+	return frame + strspn(frame, " ");
+}
+
 /* Does a part of a pattern fit a frame? With '*' it has to fit all of it, else to be in it. */
 static bool fits(const char *part, const char *frame)
 {
-	return strpbrk(part, "*?") ? glob(part, frame) : strstr(frame, part) != NULL;
+	if (!strpbrk(part, "*?"))
+		return strstr(frame, part) != NULL;
+	return glob(part, frame) || glob(part, plain(frame));
 }
 
 bool rule_matches(const char *pattern, const char *key, bool to_end)

@@ -13,7 +13,9 @@
 
 #include "diff/rules.h"
 
-#define WORD_BYTES 32
+#define WORD_BYTES  32
+#define DIGITS	    "0123456789"
+#define YEAR_DIGITS 4
 
 struct parser {
 	const char *text;  /* the line */
@@ -228,7 +230,8 @@ static int read_amount(struct parser *p, struct rule *rule)
 
 	skip_space(p);
 	at = p->at;
-	if (!isdigit((unsigned char)*at))
+	/* (No hexadecimal ones, which strtod() would read, too.) */
+	if (!isdigit((unsigned char)*at) || tolower((unsigned char)at[1]) == 'x')
 		return wrong(p, at, "here has to stand a number");
 	rule->limit = strtod(at, &end);
 	if (!isfinite(rule->limit))
@@ -296,7 +299,8 @@ static int read_allowance(struct parser *p, struct rule *rule)
 		return wrong(p, at, "only 'until' and a day can follow");
 	skip_space(p);
 	end = strptime(p->at, "%Y-%m-%d", &day);
-	if (!end || (*end && !isspace((unsigned char)*end) && *end != '#'))
+	if (!end || strspn(p->at, DIGITS) != YEAR_DIGITS ||
+	    (*end && !isspace((unsigned char)*end) && *end != '#'))
 		return wrong(p, p->at, "here has to stand a day, as 2027-01-31");
 	p->at = end;
 	wanted = day.tm_mday;

@@ -78,12 +78,17 @@ static enum outcome judge_limit(const struct judge *j, const struct rule *rule,
 	if (seen.change > 0.0 && seen.change > limit) {
 		if (seen.is_significant)
 			return OUTCOME_FAIL;
-		/* Runs that do not vary do not say that it is noise, either. */
-		if (effect->is_exact)
+		/* Runs that do not vary do not say that it is noise, either; nor do those of which two tests say
+		 * different things. */
+		if (effect->is_exact || (!rule->is_each && seen.low > 0.0))
 			return OUTCOME_UNKNOWN;
 	}
 	if (rule->is_soft)
 		limit = rule->is_relative ? SOFT_DETECTABLE : 0.0;
+	/* (Not one more: if NEW has more than any run of BASE, it is no noise of BASE.) */
+	if (!rule->is_soft && limit == 0.0 && rule->metric == METRIC_COUNT &&
+	    !effect->is_significant && effect->new > effect->base_max)
+		return OUTCOME_UNKNOWN;
 	if (limit > 0.0 && seen.high > limit && seen.detectable > limit)
 		return OUTCOME_UNKNOWN;
 	/* (Nothing is always found; but who sees next to nothing says nothing.) */
@@ -106,6 +111,10 @@ static double budget_bound(const struct judge *j, const struct rule *rule,
 		       (double)(j->c->side_counts[SIDE_BASE] + j->c->side_counts[SIDE_NEW]);
 	double error = effect->error, freedom = effect->freedom;
 
+	if (!(effect->base > 0.0) && effect->new > 0.0)
+		return isnan(effect->own_error) ? NAN
+						: student_bound(j->c->alpha, effect->own_freedom) *
+							  effect->own_error * effect->new;
 	if (isnan(error) || isnan(effect->new))
 		return NAN;
 	if (effect->is_exact || !(error > 0.0))
@@ -142,7 +151,9 @@ static char *describe(const struct judge *j, const struct rule *rule, const stru
 	/* (What is common and may be chance is taken away, however large.) */
 	bool beside = fabs(effect->ratio - effect->judged) > effect->detectable;
 	char base[AMOUNT_BYTES], new[AMOUNT_BYTES], ratio[AMOUNT_BYTES], low[AMOUNT_BYTES];
-	char high[AMOUNT_BYTES], seen[AMOUNT_BYTES], *text;
+	char high[AMOUNT_BYTES], seen[AMOUNT_BYTES], judged[AMOUNT_BYTES], *text;
+	/* (What is far out, and what is common, are not judged: the interval may lie elsewhere.) */
+	bool apart = effect->ratio < effect->low + common || effect->ratio > effect->high + common;
 	int length;
 
 	format_amount(base, unit, effect->base);
@@ -174,8 +185,10 @@ static char *describe(const struct judge *j, const struct rule *rule, const stru
 				  beside ? format_ratio(low, effect->judged) : "",
 				  beside ? " beside what everything on the GPU has)" : "", seen);
 	else
-		length = asprintf(&text, "%s -> %s, %s (between %s and %s); could see %s", base,
-				  new, ratio, low, high, seen);
+		length = asprintf(&text, "%s -> %s, %s (%s%s%sbetween %s and %s); could see %s",
+				  base, new, ratio, apart ? "judged: " : "",
+				  apart ? format_ratio(judged, effect->judged + common) : "",
+				  apart ? ", " : "", low, high, seen);
 	return length < 0 ? NULL : text;
 }
 

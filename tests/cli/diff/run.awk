@@ -5,7 +5,7 @@
 #   slow      kernel 3 lasts so many times longer (1)
 #   launches  kernel 5 is launched so often in an iteration (1)
 #   sync      the iteration ends by waiting for the GPU (0)
-#   copy      the iteration copies once more (0)
+#   copy      the iteration copies once more, for so many times 300 ns (0)
 #   lambda    the number of the lambda that launches kernel 2 (none)
 #   wrapper   a function more between step and layer_4 (0)
 #   nvtx      iterations are NVTX ranges of this name, with their number (none)
@@ -70,8 +70,8 @@ BEGIN {
 		if (copy) {
 			id++
 			printf "call %d 1 cuMemcpyHtoDAsync_v2 more %d 700\n", id, now
-			printf "copy %d 1 1:2:3:1 %d 300 64\n", id, busy
-			busy += 300
+			printf "copy %d 1 1:2:3:1 %d %d 64\n", id, busy, 300 * copy
+			busy += int(300 * copy)
 			now += 1000
 		}
 		if (sync) {

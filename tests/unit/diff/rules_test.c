@@ -102,6 +102,8 @@ static void test_wrong(void **state)
 		{"allow path(x) 10%", 14, "+10%"},
 		{"allow path(x) +10% since 2027-01-01", 19, "until"},
 		{"allow path(x) +10% until monday", 25, "a day"},
+		{"gpu-time > 0x10%", 11, "a number"},
+		{"allow path(x) +10% until 27-02-03", 25, "a day"},
 		{"", -1, NULL},
 	};
 
@@ -135,6 +137,10 @@ static void test_patterns(void **state)
 	assert_true(rule_matches("[GPU_Memcpy*", "main;[GPU_Memcpy HtoD]", false));
 	assert_false(rule_matches("a/a", "a", false));
 	assert_true(rule_matches("st?p", "step", false));
+	/* The mark of a kernel is no part of its name, nor in the way of who writes it. */
+	assert_true(rule_matches("gemm*", "[GPU_Kernel]gemm_64", false));
+	assert_true(rule_matches("[GPU_Kernel]gemm*", "main;[GPU_Kernel]gemm_64", false));
+	assert_false(rule_matches("gemm*", "[GPU_Kernel]my_gemm", false));
 	/* Ranges hold what is within them. */
 	assert_true(rule_matches("step", "train;step", true));
 	assert_false(rule_matches("step", "train;step;forward", true));
