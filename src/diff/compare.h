@@ -53,6 +53,13 @@ void effect_make(struct effect *effect, const struct comparison *c, const struct
 void effect_make_alone(struct effect *effect, const struct comparison *c,
 		       const struct values *values);
 
+/*
+ * How much what was taken differs from a set of BASE's baseline to the next, the newest included, as a variance of such
+ * a difference, and its degrees of freedom. False if there are too few sets to tell.
+ */
+bool days_variance(const struct comparison *c, const struct values *values, double *variance_out,
+		   double *freedom_out);
+
 /* The factor of each run that all paths have in common, and its effect. 0 or -ENOMEM. */
 int compare_common(struct comparison *c);
 

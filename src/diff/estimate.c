@@ -446,6 +446,29 @@ static bool with_trend(const struct series *s, double least, double *difference,
 	return *error > 0.0;
 }
 
+/*
+ * NEW is of another day than BASE: the difference is held against what older sets of BASE differ by, too, beyond what runs
+ * do. Not where the sides were recorded in turns.
+ */
+static void add_days(struct effect *effect, const struct comparison *c, const struct values *v,
+		     const struct estimate *e, double variance, double freedom)
+{
+	double runs = variance * e->factor, days, days_freedom, error, p;
+
+	if (!days_variance(c, v, &days, &days_freedom) || days <= runs)
+		return;
+	days -= runs;
+	error = sqrt(runs + days);
+	/* (Satterthwaite: a sum of variances is as sure as its parts.) */
+	freedom = (runs + days) * (runs + days) /
+		  (runs * runs / freedom + days * days / days_freedom);
+	p = student_two_sided(e->difference / error, freedom);
+	if (p <= effect->p)
+		return;
+	effect->p = p;
+	make_interval(effect, c, v, e->difference, error, freedom, 1.0);
+}
+
 void effect_make_alone(struct effect *effect, const struct comparison *c, const struct values *v)
 {
 	static const struct noise none = {0};
@@ -473,6 +496,8 @@ void effect_make_alone(struct effect *effect, const struct comparison *c, const 
 			make_interval(effect, c, v, difference, error, freedom - 1.0, 1.0);
 		}
 	}
+	if (!series.has_times || !is_interleaved(&series))
+		add_days(effect, c, v, &e, variance, freedom);
 	/* (With few ways no order of the runs is rarer than the error rate: nothing could be told from chance.) */
 	if ((double)permutation_count(series.count, series.base_count) * c->alpha < 2.0)
 		return;
