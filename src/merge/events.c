@@ -12,6 +12,8 @@
 #include "merge/reading.h"
 #include "merge/sums/sieve.h"
 
+#define BLIND_PART 10
+
 static uint32_t narrow(uint64_t id)
 {
 	return id > UINT32_MAX ? 0 : (uint32_t)id;
@@ -336,6 +338,14 @@ static int settle_transfers(struct reading *reading)
 	return error;
 }
 
+/* Of so many launches nothing was recorded that what seems idle may have been busy with it. (Of a part
+ * that was chosen, the work may be outside.) */
+static bool is_blind(const struct run *run, const struct correlate_counts *counts)
+{
+	return !run->selection &&
+	       counts->launches_alone > (counts->launches_alone + counts->work_joined) / BLIND_PART;
+}
+
 /* No more will come. What takes much memory is given back: others may be read before this one's
  * turn has come to be settled. */
 static int finish(struct reading *reading)
@@ -345,6 +355,7 @@ static int finish(struct reading *reading)
 	int error = reading->replays ? replays_finish(reading->replays) : 0;
 
 	memory_finish(&reading->memory);
+	reading->is_blind = is_blind(run, counts);
 	if (!run->selection) {
 		run->launch_alone_count += counts->launches_alone;
 		run->transfer_alone_count += counts->transfers_alone;

@@ -140,7 +140,8 @@ static int parse_option(struct options *options, bool *given, char **argv, int a
 	given[row - option_rows] = true;
 	if (!row->apply(options, value))
 		return 0;
-	report_error(report, STATUS_FAILED, "--%s %s: must be %s", row->name, value,
+	report_error(report, STATUS_FAILED,
+		     *value ? "--%s %s: must be %s" : "--%s '%s': must be %s", row->name, value,
 		     !strcmp(row->value, "N")		   ? "a number from 1 on"
 		     : !strcmp(row->value, "COUNT")	   ? "a number from 0 on"
 		     : !strcmp(row->value, "NAME")	   ? "a name"

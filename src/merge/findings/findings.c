@@ -62,11 +62,13 @@ const struct rule_spec rule_specs[RULES] = {
 	[RULE_SYNC_IDLE] = {.name = "sync-idle",
 			    .share_percent = 10,
 			    .estimate = "time for which the GPU was idle around the waits",
+			    .is_of_idle = true,
 			    .look = look_sync_idle,
 			    .tell = tell_sync_idle},
 	[RULE_SHORT_KERNELS] = {.name = "short-kernels",
 				.share_percent = 15,
 				.estimate = "time for which the GPU waited for these launches",
+				.is_of_idle = true,
 				.look = look_short_kernels,
 				.tell = tell_short_kernels},
 	[RULE_SERIAL_STREAMS] = {.name = "serial-streams",
@@ -97,6 +99,7 @@ const struct rule_spec rule_specs[RULES] = {
 	[RULE_GPU_IDLE] = {.name = "gpu-idle",
 			   .share_percent = 25,
 			   .estimate = "idle time of that kind, but for the longest gaps",
+			   .is_of_idle = true,
 			   .look = look_gpu_idle,
 			   .tell = tell_gpu_idle},
 };
@@ -253,10 +256,19 @@ static int find(struct looking *looking, struct finding *finding)
 /* What is found explains idle time, whether the user wants to know of it or not. */
 static void claim(struct looking *looking, enum rule rule)
 {
+	uint64_t threads = 0;
+
 	if (rule_specs[rule].is_error)
 		return;
-	for (size_t c = 0; c < looking->candidate_count; c++)
+	for (size_t c = 0; c < looking->candidate_count; c++) {
 		looking->sites->list[looking->candidates[c].site].is_claimed = true;
+		threads |= looking->sites->list[looking->candidates[c].site].threads;
+	}
+	/* (Their time is that of the frees, too.) */
+	for (uint32_t s = 1; s < looking->sites->count && rule == RULE_ALLOC_LOOP; s++)
+		if (looking->sites->list[s].class == XT_API_FREE &&
+		    !looking->sites->list[s].is_async && looking->sites->list[s].threads & threads)
+			looking->sites->list[s].is_claimed = true;
 }
 
 /* Time of threads passes on all of them at once: it is that of the one which lost most. What a site
@@ -308,6 +320,8 @@ static int apply_rule(struct looking *looking, enum rule rule)
 	bool is_told;
 	int error;
 
+	if (looking->reading->is_blind && rule_specs[rule].is_of_idle)
+		return 0;
 	looking->candidate_count = 0;
 	looking->cost_ns = 0;
 	looking->has_cost = false;

@@ -12,6 +12,7 @@
 #include "merge/export/summary.h"
 #include "merge/export/summary_json.h"
 #include "merge/exporter.h"
+#include "merge/sums/trust.h"
 
 #define TEXT_TOP	 5
 #define INDENT		 10
@@ -73,7 +74,12 @@ int findings_put_text(struct output *out, const struct run *run)
 
 	if (!findings->count)
 		return 0;
-	put_title(out, "Findings, by the time that could be won", shown, findings->count);
+	put_title(out,
+		  run->trust->word == TRUST_DAMAGED
+			  ? "Findings in what can be read of a damaged log, by the time that could "
+			    "be won"
+			  : "Findings, by the time that could be won",
+		  shown, findings->count);
 	for (size_t f = 0; f < shown && !error; f++)
 		error = put_finding(out, run, &findings->list[f]);
 	return error;

@@ -36,6 +36,7 @@ struct rule_spec {
 	double share_percent; /* of the run, at least */
 	const char *estimate; /* what the cost is */
 	bool is_error;	      /* needs no cost, and explains none */
+	bool is_of_idle;      /* nothing is said where the work of many launches is lost */
 	bool is_of_threads;   /* costs are time of the threads that call */
 	int (*look)(struct looking *looking);
 	void (*tell)(const struct looking *looking, struct finding *finding);

@@ -200,6 +200,19 @@ static void note_span(struct sites *sites, uint64_t start_ns, uint64_t end_ns)
 		sites->last_ns = end_ns;
 }
 
+/* Of time in calls, in work and before it. A majority is found by counting others against it. */
+static void weigh_range(struct site *site, uint32_t range, uint64_t ns)
+{
+	if (range == site->range) {
+		sites_add(&site->range_lead_ns, ns);
+	} else if (ns >= site->range_lead_ns) {
+		site->range_lead_ns = ns - site->range_lead_ns;
+		site->range = range;
+	} else {
+		site->range_lead_ns -= ns;
+	}
+}
+
 void sites_call(struct sites *sites, struct launch *call, uint64_t own_ns, uint64_t result)
 {
 	uint32_t id = call->thread < sites->thread_count ? call->thread : 0;
@@ -217,7 +230,7 @@ void sites_call(struct sites *sites, struct launch *call, uint64_t own_ns, uint6
 	note_thread(thread, site, s, own_ns);
 	site->count++;
 	sites_add(&site->time_ns, own_ns);
-	site->range = call->range;
+	weigh_range(site, call->range, own_ns);
 	site->threads |= 1ull << id % SITES_THREADS;
 	note_result(site, result);
 	if (call->enter_ns)
@@ -397,6 +410,7 @@ static void note_idle(struct sites *sites, struct site_device *device,
 			continue;
 		note_gap(device, (enum idle_class) class, left_ns[class]);
 		sites_add(&site->idle_ns[class], left_ns[class]);
+		weigh_range(site, stretch->owner->range, left_ns[class]);
 		site->idle_count[class]++;
 	}
 	sites_add(&site->late_ns, left_ns[IDLE_LAUNCH_LATE] < SITES_LATE_MOST_NS
@@ -413,6 +427,9 @@ void sites_ran(struct sites *sites, const struct stretch *stretch)
 		device->first_ns = stretch->start_ns;
 	if (stretch->end_ns > device->last_ns)
 		device->last_ns = stretch->end_ns;
+	if (stretch->has_call)
+		weigh_range(&sites->list[stretch->site], stretch->owner->range,
+			    stretch->end_ns - stretch->start_ns);
 	if (stretch->has_gap)
 		note_idle(sites, device, stretch);
 	device->work_union_ns += later(&device->work_until_ns, stretch);

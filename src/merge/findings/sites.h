@@ -45,8 +45,8 @@ struct site_copies {
 struct site {
 	uint32_t stack;	 /* XT_STACK_ID, 0: not known */
 	uint32_t next;	 /* another site of that stack */
-	uint32_t range;	 /* NVTX range of the last call */
-	uint32_t thread; /* … and the thread */
+	uint32_t range;	 /* NVTX range that more of its time is in than in all others, if one has */
+	uint32_t thread; /* of the last call */
 	uint32_t stream; /* of its last work, 0: none */
 	uint16_t api;	 /* place in the model's apis */
 	uint8_t class;	 /* enum xt_api_class */
@@ -54,6 +54,7 @@ struct site {
 	bool is_async;	 /* by its name */
 	bool is_claimed; /* a finding has explained its idle time */
 
+	uint64_t range_lead_ns; /* what the range has beyond others, as counted so far */
 	uint64_t threads; /* that call here, a bit for each; SITES_THREADS and more share theirs */
 	uint64_t count;
 	uint64_t failed_count;	   /* what is an answer and no error left aside */

@@ -147,6 +147,7 @@ function whyNone({ report }: State): string {
 
 export function Findings({ state }: { state: State }) {
 	const rows = state.report.summary.findings?.rows ?? [];
+	const isDamaged = state.report.summary.trust.word === 'damaged';
 	const wantsAll = useSignal(false);
 	const shown = wantsAll.value || printing.value ? rows.length : SHOWN;
 
@@ -160,7 +161,10 @@ export function Findings({ state }: { state: State }) {
 		<section id="findings" class="card">
 			<header class="card-head">
 				<h2>Findings</h2>
-				<p class="sub">What costs most and can be helped, by the share of the time at work that could be won, as estimated.</p>
+				<p class="sub">
+					{isDamaged && 'In what can be read of a damaged log: '}
+					What costs most and can be helped, by the share of the time at work that could be won, as estimated.
+				</p>
 			</header>
 			<ol class="findings">
 				{rows.slice(0, shown).map((finding) => (

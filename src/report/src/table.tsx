@@ -64,7 +64,7 @@ export function Table<Row>(props: {
 				/>
 				<span class="muted">
 					{kept.length === rows.length
-						? `${formatCount(rows.length)} rows`
+						? `${formatCount(rows.length)} ${rows.length === 1 ? 'row' : 'rows'}`
 						: `${formatCount(kept.length)} of ${formatCount(rows.length)} rows`}
 				</span>
 			</div>

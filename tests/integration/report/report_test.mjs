@@ -640,6 +640,15 @@ async function checkTrust() {
 
 	copyFileSync(join(traces, 'h200-llm.xtr'), cut);
 	truncateSync(cut, Math.floor(statSync(cut).size / 2));
+	for (const [bytes, isDamaged] of [[0, false], [8, true]]) {
+		const log = made(`waits_less_${bytes}`, waits());
+
+		truncateSync(log, statSync(log).size - bytes);
+		const page = await open(outputs(log, `waits_less_${bytes}`).html);
+
+		assert.equal((await page.textContent('#findings .sub')).startsWith('In what can be read of a damaged log: '), isDamaged);
+		await close(page);
+	}
 	for (const [name, word] of Object.entries(expected)) {
 		const page = await open(outputs(name === 'cut' ? cut : made(name), name).html);
 
