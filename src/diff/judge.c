@@ -12,14 +12,22 @@ static bool is_nest(enum level level)
 	return level == LEVEL_RANGE || level == LEVEL_SPAN;
 }
 
+static bool fits(const struct rule *rule, enum level level, const char *key)
+{
+	return rule->pattern ? rule_matches(rule->pattern, key, is_nest(level))
+			     : !strcmp(rule->name, key);
+}
+
 bool judge_row_fits(const struct rule *rule, const struct comparison_row *row)
 {
 	if (rule->level != row->level &&
 	    !(rule->level == LEVEL_RANGE && row->level == LEVEL_SPAN) &&
 	    !(rule->level == LEVEL_COPY && row->level == LEVEL_BYTES))
 		return false;
-	return rule->pattern ? rule_matches(rule->pattern, row->key, is_nest(row->level))
-			     : !strcmp(rule->name, row->key);
+	/* (What was renamed is known by both its names.) */
+	return fits(rule, row->level, row->key) ||
+	       (row->is_moved && row->shown[SIDE_BASE] &&
+		fits(rule, row->level, row->shown[SIDE_BASE]->key));
 }
 
 static bool is_ignored(const struct judge *j, const struct comparison_row *row)

@@ -67,6 +67,7 @@ finish() {
 	if [ -n "${GITHUB_STEP_SUMMARY:-}" ] && [ -s "$output/report.md" ]; then
 		cat "$output/report.md" >>"$GITHUB_STEP_SUMMARY"
 	fi
+	finished=1
 	exit "$status"
 }
 
@@ -246,10 +247,21 @@ comment)
 	exit 2
 	;;
 esac
+# (Where the shell itself gives up, say because of a full disk, that is no regression.)
+finished=
+trap '[ -n "$finished" ] || exit 2' EXIT
 mkdir -p "$output"
 rm -f "$output/verdict" "$output/report.md" "$output/junit.xml" "$output/diff.json" \
 	"$output/flame.html"
 [ -n "${XTRACE_GATE_COMMAND:-}" ] || cannot '`XTRACE_GATE_COMMAND` does not say what is to be run.'
+case ${XTRACE_GATE_UNSURE:-fail} in
+fail | pass) ;;
+*) cannot "\`XTRACE_GATE_UNSURE\` is fail or pass, not \`$XTRACE_GATE_UNSURE\`." ;;
+esac
+case ${XTRACE_GATE_UPDATE:-0} in
+0 | 1) ;;
+*) cannot "\`XTRACE_GATE_UPDATE\` is 1 or nothing, not \`$XTRACE_GATE_UPDATE\`." ;;
+esac
 find_xtrace
 if [ -z "${XTRACE_GATE_BASE_COMMAND:-}" ] && [ "${XTRACE_GATE_UPDATE:-}" != 1 ] &&
 	[ ! -e "$baseline" ]; then

@@ -246,6 +246,18 @@ def check_guide(repo):
     assert not re.search(r"^ *\^$", done.stdout + done.stderr, re.M), done
 
 
+def check_refused(repo):
+    """What is no verdict is none: where the shell itself fails, or a word is none that is known."""
+    gate = os.path.join(repo.args.ci, "gate.sh")
+    for more, says in (({"XTRACE_GATE_OUTPUT": "gh.log/x"}, ""),
+                       ({"XTRACE_GATE_UNSURE": "psas"}, "is fail or pass"),
+                       ({"XTRACE_GATE_UPDATE": "true"}, "is 1 or nothing")):
+        open(repo.path("gh.log"), "w", encoding="utf-8").close()
+        done = subprocess.run(["sh", gate], cwd=repo.folder, text=True, capture_output=True,
+                              env=repo.environment(XTRACE_GATE_COMMAND="true", **more))
+        assert done.returncode == 2 and says in done.stderr, done
+
+
 def check_gitlab(repo):
     checksum = hashlib.sha256(open(repo.tarball, "rb").read()).hexdigest()
     log = repo.gitlab(2, XTRACE_GATE_UPDATE="1", XTRACE_GATE_SHA256="0" * 64)
@@ -269,7 +281,7 @@ def main():
     for name in ("build", "ci", "sample"):
         parser.add_argument("--" + name, required=True)
     args = parser.parse_args()
-    for check in (check_github, check_gitlab, check_guide):
+    for check in (check_github, check_gitlab, check_guide, check_refused):
         with tempfile.TemporaryDirectory() as folder:
             check(Repository(args, folder))
     print("the gate does in both CI systems what it should")

@@ -12,3 +12,13 @@ python3 - <<-END
 	        print(row["key"], row["changes"], "moved" if row["moved"] else "the same")
 	print(sum(row["level"] == "path" for row in rows), "paths")
 END
+echo "--- rules know it by both names"
+make_runs b -v wrapper=1
+for name in 'step/layer_4' 'step/checked'; do
+	diff_runs a1.xtr,a2.xtr,a3.xtr b1.xtr,b2.xtr,b3.xtr --fail-on "path($name) > 50%" | verdict_only | sed 1,3d
+done
+echo "--- also if none of its new names is the old one"
+for seed in 1 2 3; do
+	profile b$seed | sed 's/"layer_4"/"level_4"/' >b$seed.json
+done
+diff_runs a1.xtr,a2.xtr,a3.xtr b1.json,b2.json,b3.json --fail-on "path(layer_4) > 50%" | verdict_only | sed 1,3d
