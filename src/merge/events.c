@@ -338,9 +338,8 @@ static int settle_transfers(struct reading *reading)
 	return error;
 }
 
-/* Of so many launches nothing was recorded that what seems idle may have been busy with it. (Of a part
- * that was chosen, the work may be outside.) */
-static bool is_blind(const struct run *run, const struct correlate_counts *counts)
+/* Of a part that was chosen, the work may be outside. */
+static bool lacks_work(const struct run *run, const struct correlate_counts *counts)
 {
 	return !run->selection &&
 	       counts->launches_alone > (counts->launches_alone + counts->work_joined) / BLIND_PART;
@@ -355,7 +354,7 @@ static int finish(struct reading *reading)
 	int error = reading->replays ? replays_finish(reading->replays) : 0;
 
 	memory_finish(&reading->memory);
-	reading->is_blind = is_blind(run, counts);
+	reading->is_blind = lacks_work(run, counts);
 	if (!run->selection) {
 		run->launch_alone_count += counts->launches_alone;
 		run->transfer_alone_count += counts->transfers_alone;
@@ -467,6 +466,17 @@ static int begin(struct reading *reading)
 	return correlate_new(&reading->correlate, NULL, listener);
 }
 
+/* Or may have. (Launches that are captured have none of their own, and nothing is lost.) */
+static bool lost_kernels(const struct reading *reading)
+{
+	const struct xt_damage *damage = &reading->damage;
+
+	return damage->truncated || !damage->closed || damage->chunks_damaged ||
+	       damage->chunks_missing ||
+	       model_account(reading->model, "kernels.lost.write_failed") ||
+	       model_account(reading->model, "kernels.lost.size");
+}
+
 /* Of both readings, of which each unpacked some kinds, and passed over what is no chunk. */
 static void add_damage(struct xt_damage *sum, const struct xt_damage *first,
 		       const struct xt_damage *second)
@@ -507,6 +517,7 @@ int reading_events(struct reading *reading, struct xt_reader *reader, bool has_h
 		progress_done(progress, done_bytes);
 	error = finish(reading);
 	add_damage(&reading->damage, &reading->model->damage, xt_reader_damage(reader));
+	reading->is_blind &= lost_kernels(reading);
 	return error;
 }
 
