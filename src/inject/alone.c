@@ -6,11 +6,15 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define OTHERS_MAX 16
@@ -19,6 +23,9 @@
 static int others[OTHERS_MAX];
 static atomic_uint others_count;
 static bool was_alone;
+
+/* The signals that the program's thread let through. */
+static sigset_t blocked;
 
 #define FOUR_NUMBERS	" %*d %*d %*d %*d"
 #define SIXTEEN_NUMBERS FOUR_NUMBERS FOUR_NUMBERS FOUR_NUMBERS FOUR_NUMBERS
@@ -82,6 +89,7 @@ void alone_begin(void)
 	unsigned threads;
 	char state;
 
+	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
 	was_alone = read_state(&state, &threads) && threads == 1;
 }
 
@@ -102,10 +110,20 @@ bool alone_is_left(void)
 	       all_threads(is_known, &count);
 }
 
+/* As a thread of the program's: its handlers may want more stack than the writer has, and signals. */
+static void *end_main(void *end)
+{
+	prctl(PR_SET_NAME, program_invocation_short_name);
+	pthread_sigmask(SIG_SETMASK, &blocked, NULL);
+	((void (*)(int))end)(0);
+	return NULL;
+}
+
 void alone_end_process(void)
 {
-	void (*end)(int) = (void (*)(int))dlsym(RTLD_DEFAULT, "exit");
+	void *end = dlsym(RTLD_DEFAULT, "exit");
+	pthread_t thread;
 
-	if (end)
-		end(0);
+	if (end && pthread_create(&thread, NULL, end_main, end))
+		end_main(end);
 }

@@ -18,7 +18,8 @@ void alone_end(void);
  * cannot be found out. Writer thread. */
 bool alone_is_left(void);
 
-/* What the C library does when the last thread of a process ends. Does not return. Writer thread. */
+/* What the C library does when the last thread of a process ends, in a thread of its own, as the program's
+ * exit handlers run there. Writer thread, which has nothing more to do then. */
 void alone_end_process(void);
 
 #endif

@@ -142,12 +142,16 @@ struct rebinding {
 	int rc;
 };
 
-/* May it want any of the functions? */
-static bool imports_any(const struct dynamic *dynamic, const struct rebinding *rebinding)
+/* May it want any of the functions? A program's table of hashes may hold what it imports, too: functions
+ * of which it takes the address. */
+static bool imports_any(const struct dynamic *dynamic, const struct rebinding *rebinding,
+			bool is_program)
 {
-	if (!dynamic->symbols || !dynamic->strings || !dynamic->import_count)
+	size_t count = is_program ? dynamic->symbol_count : dynamic->import_count;
+
+	if (!dynamic->symbols || !dynamic->strings || !count)
 		return true;
-	for (size_t i = 1; i < dynamic->import_count; i++)
+	for (size_t i = 1; i < count; i++)
 		for (size_t h = 0; h < rebinding->count; h++)
 			if (dynamic->symbols[i].st_shndx == SHN_UNDEF &&
 			    !strcmp(dynamic->strings + dynamic->symbols[i].st_name,
@@ -198,7 +202,7 @@ static int rebind_library(struct dl_phdr_info *info, size_t info_bytes, void *ar
 			continue;
 		read_dynamic(&dynamic, info->dlpi_addr,
 			     (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr));
-		if (!imports_any(&dynamic, rebinding))
+		if (!imports_any(&dynamic, rebinding, !info->dlpi_name[0]))
 			continue;
 		for (int table = 0; table < 2; table++)
 			for (size_t r = 0; r < dynamic.relocation_counts[table]; r++) {

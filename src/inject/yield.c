@@ -186,11 +186,15 @@ static void mind_clock(enum meaning meaning)
 
 static void before(const char *function, enum meaning meaning, const void *caller)
 {
-	/* While we have our place, CUPTI itself refuses others. */
-	if (!(meaning & COMES) || (meaning & SUBSCRIBES && !comes_back) || !is_anothers(caller))
+	/* While we have our place, CUPTI itself refuses other subscribers, and a kind that is enabled is
+	 * nobody's loss: libraries try which there are. */
+	bool comes = meaning & COMES && (comes_back || !(meaning & (SUBSCRIBES | ENABLES)));
+
+	if (!(meaning & COMES) || !is_anothers(caller))
 		return;
-	someone_comes(function, caller);
-	if (meaning & SUBSCRIBES)
+	if (comes)
+		someone_comes(function, caller);
+	if (comes && meaning & SUBSCRIBES)
 		atomic_store(&has_unsubscribed, false);
 	if (atomic_load(&standing) == AWAY)
 		mind_clock(meaning);
@@ -263,9 +267,10 @@ static uint32_t hook_register(xt_cupti_buffer_requested theirs, xt_cupti_buffer_
 {
 	const void *caller = __builtin_return_address(0);
 
-	before("cuptiActivityRegisterCallbacks", COMES, caller);
 	if (!theirs || !completed || !is_anothers(caller))
 		return real_register(theirs, completed);
+	/* (Kinds may have been enabled while that was nobody's loss.) */
+	before("cuptiActivityRegisterCallbacks", comes_back ? COMES : COMES | NEEDS_CLOCK, caller);
 	atomic_store(&their_requested, theirs);
 	atomic_store(&activity_others_completed, completed);
 	return real_register(requested, activity_completed);

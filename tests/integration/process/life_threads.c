@@ -287,11 +287,23 @@ static void *end_last(void *unused)
 	return unused;
 }
 
+/* Wants as much stack as any thread of the program has, and signals. */
+static void at_exit_of_the_last(void)
+{
+	volatile char much[1 << 20];
+	sigset_t blocked;
+
+	much[0] = 1;
+	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+	tell(much[0] && !sigismember(&blocked, SIGTERM) ? "at exit\n" : "blocked at exit\n");
+}
+
 /* A process ends with its last thread, whichever that is. */
 static int ends_with_last_thread(char **arguments)
 {
 	pthread_t thread;
 
+	atexit(at_exit_of_the_last);
 	cuInit(0);
 	if (!arguments[0])
 		pthread_exit(NULL);

@@ -145,6 +145,8 @@ class Test(MoreCases):
         """However it is called, what CUPTI still had is in the log; but for a system call made by hand."""
         for how in ([], ["found"], ["standard"], [self.args.plugin]):
             assert self.check(self.life("_exit", *how), kernels=5).status == 5
+        for how in ([], ["by pointer"]):
+            assert self.check([self.args.leaves, *how], kernels=0).status == 5
         assert self.check(self.life("_exit", "raw"), closed=False, hows=(INJECTED,)).status == 5
 
     def case__exit_beside(self):
@@ -397,7 +399,7 @@ class Test(MoreCases):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("inject", "simgpu", "dump", "life", "loads", "plugin"):
+    for name in ("inject", "simgpu", "dump", "leaves", "life", "loads", "plugin"):
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--exceptions")
     parser.add_argument("case")

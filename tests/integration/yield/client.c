@@ -8,6 +8,7 @@
  *	leaves		unsubscribes
  *	finalizes	unsubscribes and finalises CUPTI
  *	activity	has never subscribed, and only asked for records
+ *	tries		enables kinds, and asks for no records
  *	forks		stays; then a child launches, too
  *	twice		leaves, and comes again a while later
  *	clock		sets a clock of its own, the monotonic one, and leaves
@@ -257,6 +258,17 @@ static int profile(const char *mode)
 	return 0;
 }
 
+/* As libraries do that look which kinds there are. */
+static int try_kinds(void)
+{
+	find_cupti();
+	call_cuptiActivityEnable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
+	if (!call_cuptiActivityEnable(9999) || !call_cuptiActivityRegisterCallbacks(NULL, NULL))
+		return 1;
+	printf("tried\n");
+	return 1;
+}
+
 static void fork_and_launch(void)
 {
 	int status = 0;
@@ -293,7 +305,7 @@ int main(int argc, char **argv)
 
 	gpu_begin();
 	work_before();
-	if (!profile(mode) && strcmp(mode, "late") != 0)
+	if (!(strcmp(mode, "tries") ? profile(mode) : try_kinds()) && strcmp(mode, "late") != 0)
 		leave(mode);
 	if (!strcmp(mode, "twice") && !profile(mode))
 		leave(mode);

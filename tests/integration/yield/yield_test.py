@@ -116,6 +116,10 @@ def main():
         assert run.lines == [GOOD] and client in run.said[0], (run.lines, run.said)
         assert "recording ends here" in run.said[0], run.said
         check_log(args, run, "activity", client)
+        # Who only tries which kinds there are takes nothing from us.
+        run = Run(args, folder, "tries", True, False)
+        assert run.lines == ["tried"] and not run.said, (run.lines, run.said)
+        assert "150 kernels, closed" in run.dump(args, "--check").stdout
 
 
 if __name__ == "__main__":
