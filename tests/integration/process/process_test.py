@@ -308,7 +308,8 @@ class Test(MoreCases):
             assert bare.stdout == b"done\n"
             run = Run(self, PRELOADED, self.life("full_disk"), file_bytes=file_bytes)
             self.same(run, bare)
-            assert len(run.said) <= 2, run.said
+            # (Where nothing can be written, the end may be given up: that is said, too.)
+            assert len([line for line in run.said if "did not finish" not in line]) <= 2, run.said
             if file_bytes < 64:
                 assert len(run.said) == 1 and "not tracing" in run.said[0], run.said
                 assert not run.files(""), run.files("")
