@@ -219,7 +219,8 @@ function TimeButtons({ view, whole }: { view: Signal<Span>; whole: Span }) {
 	);
 }
 
-function TrackView({ chart, view, whole }: { chart: Chart; view: Signal<Span>; whole: Span }) {
+function TrackView(props: { chart: Chart; view: Signal<Span>; whole: Span; isPart: boolean }) {
+	const { chart, view, whole } = props;
 	const canvas = useRef<HTMLCanvasElement>(null);
 	const box = useRef<HTMLDivElement>(null);
 	const width = watchWidth(box);
@@ -301,6 +302,11 @@ function TrackView({ chart, view, whole }: { chart: Chart; view: Signal<Span>; w
 							<span class="muted">{formatTime(s.sum)}</span>
 						</li>
 					))}
+					{props.isPart ? (
+						<li class="muted" data-drawn={activeNs}>
+							shares of {formatTime(activeNs)} drawn; what is blank is not of what was chosen
+						</li>
+					) : null}
 				</ul>
 			) : null}
 		</div>
@@ -351,7 +357,12 @@ export function Tracks({ state }: { state: State }) {
 				</p>
 			</header>
 			{charts.map((chart) => (
-				<TrackView chart={chart} view={view} whole={whole} />
+				<TrackView
+					chart={chart}
+					view={view}
+					whole={whole}
+					isPart={state.report.summary.selection !== undefined}
+				/>
 			))}
 			<Axis span={view.value} />
 			{state.report.track_left_out_count ? (

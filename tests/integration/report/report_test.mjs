@@ -631,6 +631,10 @@ async function checkUse() {
 	assert.ok(part.summary.totals.gpu_idle_ns > 0);
 	assert.ok(sum(series) < device.last_end_ns - device.first_start_ns + 5000, String(series));
 	assert.match(await small.textContent('.tiles'), /with what was chosen/);
+	const drawn = await small.$$eval('#timeline [data-drawn]', (list) => list.map((row) => Number(row.dataset.drawn)));
+
+	assert.ok(drawn.length > 0);
+	assert.equal(sum(drawn), sum(series), 'what shares are of is said');
 	await close(small);
 }
 
