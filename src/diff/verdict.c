@@ -46,14 +46,35 @@ static double common_part(const struct judge *j, const struct rule *rule)
 		       : 0.0;
 }
 
+/* The interval of a change as a rule sees it, as ratios: as unsure as both its parts. */
+static void find_bounds(const struct judge *j, const struct rule *rule, const struct effect *effect,
+			double *low_out, double *high_out)
+{
+	const struct effect *all = &j->c->common;
+	double common = common_part(j, rule), below, above, all_below, all_above;
+
+	*low_out = effect->low;
+	*high_out = effect->high;
+	/* (What BASE lacks has no ratio.) */
+	if (common == 0.0 || !isfinite(effect->judged))
+		return;
+	below = effect->judged - effect->low;
+	above = effect->high - effect->judged;
+	all_below = all->judged - all->low;
+	all_above = all->high - all->judged;
+	*low_out = effect->judged + common - sqrt(below * below + all_below * all_below);
+	*high_out = effect->judged + common + sqrt(above * above + all_above * all_above);
+}
+
 static struct seen look(const struct judge *j, const struct rule *rule, const struct effect *effect)
 {
-	double common = common_part(j, rule);
+	double common = common_part(j, rule), low, high;
 	struct seen seen = {.is_known = !isnan(effect->p)};
 
 	seen.change = in_terms_of(rule, effect, effect->judged + common);
-	seen.low = in_terms_of(rule, effect, effect->low + common);
-	seen.high = in_terms_of(rule, effect, effect->high + common);
+	find_bounds(j, rule, effect, &low, &high);
+	seen.low = in_terms_of(rule, effect, low);
+	seen.high = in_terms_of(rule, effect, high);
 	seen.detectable = in_terms_of(rule, effect, effect->detectable);
 	/* (What is on one side alone is no slower for everything else being so.) */
 	seen.is_significant =
@@ -147,20 +168,22 @@ static bool is_on_both_sides(const struct effect *effect)
 static char *describe(const struct judge *j, const struct rule *rule, const struct effect *effect,
 		      enum unit unit, enum outcome outcome)
 {
-	double common = common_part(j, rule);
+	double common = common_part(j, rule), low_ratio, high_ratio;
 	/* (What is common and may be chance is taken away, however large.) */
 	bool beside = fabs(effect->ratio - effect->judged) > effect->detectable;
 	char base[AMOUNT_BYTES], new[AMOUNT_BYTES], ratio[AMOUNT_BYTES], low[AMOUNT_BYTES];
 	char high[AMOUNT_BYTES], seen[AMOUNT_BYTES], judged[AMOUNT_BYTES], *text;
 	/* (What is far out, and what is common, are not judged: the interval may lie elsewhere.) */
-	bool apart = effect->ratio < effect->low + common || effect->ratio > effect->high + common;
+	bool apart;
 	int length;
 
+	find_bounds(j, rule, effect, &low_ratio, &high_ratio);
+	apart = effect->ratio < low_ratio || effect->ratio > high_ratio;
 	format_amount(base, unit, effect->base);
 	format_amount(new, unit, effect->new);
 	format_ratio(ratio, effect->ratio);
-	format_ratio(low, effect->low + common);
-	format_ratio(high, effect->high + common);
+	format_ratio(low, low_ratio);
+	format_ratio(high, high_ratio);
 	format_percent(seen, effect->detectable);
 	if (rule->kind == RULE_BUDGET)
 		length =
