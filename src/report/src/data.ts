@@ -115,6 +115,7 @@ export interface Process {
 	command: string;
 	host: string;
 	pid: number;
+	log?: string; /* its path, with which warnings about the log itself begin */
 	start_realtime_ns: number;
 	devices: Device[];
 }
