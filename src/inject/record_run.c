@@ -392,6 +392,40 @@ static uint64_t own_cpu_ns(void)
 	return xt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
+/* What is counted in the lanes alone. */
+static const struct {
+	const char *name;
+	enum xt_ring_counter counter;
+} lane_counts[] = {
+	{"nodes.seen", XT_RING_NODES_SEEN},
+	{"skips.lost", XT_RING_SKIPS_LOST},
+	{"stacks.walked", XT_RING_STACK_WALKS},
+	{"stacks.hits", XT_RING_STACK_HITS},
+	{"stacks.audited", XT_RING_STACK_AUDITS},
+	{"stacks.mismatched", XT_RING_STACK_MISMATCHES},
+	{"stacks.truncated", XT_RING_STACKS_TRUNCATED},
+	{"stacks.transient", XT_RING_STACKS_TRANSIENT},
+	{"stacks.lost", XT_RING_STACKS_LOST},
+	{"python.stacks", XT_RING_PYTHON_STACKS},
+	{"python.finalizing", XT_RING_PYTHON_FINALIZING},
+	{"python.unreadable", XT_RING_PYTHON_UNREADABLE},
+	{"python.unplaced", XT_RING_PYTHON_UNPLACED},
+	{"python.unknown", XT_RING_PYTHON_MISSING},
+	{"threads.waited_ns", XT_RING_WAITED_NS},
+};
+
+static bool add_count(struct recorder *rec, const char *name, uint64_t value)
+{
+	struct xt_table *table = recorder_table(rec, XT_KIND_ACCOUNT, strlen(name));
+
+	if (!table)
+		return false;
+	xt_table_put_bytes(table, XT_ACCOUNT_NAME, name, strlen(name));
+	xt_table_put(table, XT_ACCOUNT_VALUE, value);
+	xt_table_end_row(table);
+	return true;
+}
+
 bool record_account(struct recorder *rec)
 {
 	uint64_t seen =
@@ -428,13 +462,11 @@ bool record_account(struct recorder *rec)
 		{"memory.written", rec->memory.written + rec->memory.pending},
 		{"memory.lost.write_failed", rec->memory.write_failed},
 		{"memory.lost.size", rec->memory.beyond_size},
-		{"nodes.seen", lanes_sum(XT_RING_NODES_SEEN)},
 		{"nodes.lost", lanes_sum(XT_RING_NODES_LOST) + rec->nodes_beyond_size},
 		{"ranges.seen", lanes_sum(XT_RING_RANGES_SEEN) + ranges_unplaced},
 		{"ranges.lost",
 		 lanes_sum(XT_RING_RANGES_LOST) + ranges_unplaced + rec->ranges_beyond_size},
 		{"calls.skipped", rec->skipped.count - rec->skipped_beyond_size},
-		{"skips.lost", lanes_sum(XT_RING_SKIPS_LOST)},
 		{"records.skipped", rec->records_skipped},
 		{"records.other", rec->records_other},
 		{"cupti.dropped", flusher_dropped_records()},
@@ -446,21 +478,8 @@ bool record_account(struct recorder *rec)
 		{"kinds.lost", atomic_load(&cupti_lost_kinds)},
 		{"modules.lost", modules_lost()},
 		{"names.lost", rec->names_lost},
-		{"stacks.walked", lanes_sum(XT_RING_STACK_WALKS)},
-		{"stacks.hits", lanes_sum(XT_RING_STACK_HITS)},
-		{"stacks.audited", lanes_sum(XT_RING_STACK_AUDITS)},
-		{"stacks.mismatched", lanes_sum(XT_RING_STACK_MISMATCHES)},
-		{"stacks.truncated", lanes_sum(XT_RING_STACKS_TRUNCATED)},
-		{"stacks.transient", lanes_sum(XT_RING_STACKS_TRANSIENT)},
 		{"stacks.unsampled", unsampled_count()},
-		{"stacks.lost", lanes_sum(XT_RING_STACKS_LOST)},
 		{"overhead.beyond_ns", sampling_beyond_ns()},
-		{"python.stacks", lanes_sum(XT_RING_PYTHON_STACKS)},
-		{"python.finalizing", lanes_sum(XT_RING_PYTHON_FINALIZING)},
-		{"python.unreadable", lanes_sum(XT_RING_PYTHON_UNREADABLE)},
-		{"python.unplaced", lanes_sum(XT_RING_PYTHON_UNPLACED)},
-		{"python.unknown", lanes_sum(XT_RING_PYTHON_MISSING)},
-		{"threads.waited_ns", lanes_sum(XT_RING_WAITED_NS)},
 		{"threads.seen", rec->threads_seen},
 		{"spool.unbacked", spool_unbacked_areas()},
 		{"tracer.memory_bytes", budget_most_bytes()},
@@ -471,15 +490,12 @@ bool record_account(struct recorder *rec)
 		{"log.bytes", xt_writer_file_bytes(rec->writer)},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		struct xt_table *table = recorder_table(rec, XT_KIND_ACCOUNT, strlen(rows[i].name));
-
-		if (!table)
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (!add_count(rec, rows[i].name, rows[i].value))
 			return false;
-		xt_table_put_bytes(table, XT_ACCOUNT_NAME, rows[i].name, strlen(rows[i].name));
-		xt_table_put(table, XT_ACCOUNT_VALUE, rows[i].value);
-		xt_table_end_row(table);
-	}
+	for (size_t i = 0; i < sizeof(lane_counts) / sizeof(*lane_counts); i++)
+		if (!add_count(rec, lane_counts[i].name, lanes_sum(lane_counts[i].counter)))
+			return false;
 	return seen ==
 	       written + ring_full + no_ring + nested + rec->calls.write_failed + beyond_size;
 }
