@@ -159,7 +159,9 @@ static const struct option_row {
 	 apply_error_rate},
 	{"top", 0, "N", "rows of each table (10)", apply_top},
 	{"jobs", 'j', "N", "logs that are read at a time (2)", apply_jobs},
-	{"check", 0, NULL, "only see whether the options and rules can be read", apply_check},
+	{"check", 0, NULL,
+	 "only see whether the options, rules, profiles and baselines that are given can be read",
+	 apply_check},
 	{"version", 'V', NULL, "print the version and exit", apply_version},
 	{"help", 'h', NULL, "print this help and exit", apply_help},
 };
@@ -194,6 +196,10 @@ static const struct diff_output *find_output(const char *name, size_t length)
 static int add_output(struct diff_options *options, const struct diff_output *output,
 		      const char *path, struct problems *problems)
 {
+	if (output->is_there && !output->is_there()) {
+		problems_add(problems, "--%s: this build has none", output->name);
+		return -EINVAL;
+	}
 	for (size_t i = 0; i < options->output_count; i++) {
 		if (strcmp(options->outputs[i].path, path) != 0)
 			continue;

@@ -5,6 +5,7 @@
 #ifndef XT_DIFF_DIFF_OUTPUT_H
 #define XT_DIFF_DIFF_OUTPUT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "diff/verdict.h"
@@ -26,6 +27,7 @@ struct diff_output {
 	const char *value; /* what --help calls the file */
 	/* Writes to the stream. 0 or -errno; errors of the stream are seen by who opened it. */
 	int (*write)(FILE *out, const struct diff_result *result);
+	bool (*is_there)(void); /* in this build; NULL: always */
 };
 
 extern const struct diff_output diff_output_text, diff_output_json, diff_output_markdown,

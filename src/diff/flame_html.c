@@ -291,8 +291,6 @@ static int write_html(FILE *out, const struct diff_result *result)
 
 	if (!result->comparison)
 		return -ENODATA;
-	if (!page_is_there())
-		return -ENOTSUP;
 	error = flame_tree_make(&tree, result->comparison);
 	if (!error)
 		error = collect_names(&names, &tree);
@@ -319,4 +317,5 @@ const struct diff_output diff_output_html = {
 		"tables",
 	.value = "FILE",
 	.write = write_html,
+	.is_there = page_is_there,
 };

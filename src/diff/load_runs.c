@@ -315,6 +315,29 @@ static void drop_missing(struct run_set *set)
 	set->count = kept;
 }
 
+/* All names of an argument. */
+static int take_names(struct jobs *jobs, struct run_set *set, const char *argument,
+		      struct problems *problems)
+{
+	char *names = strdup(argument), *rest = names, *name;
+	int result = names ? 0 : -ENOMEM;
+
+	while (names && (name = strsep(&rest, ","))) {
+		int error = name[0] ? take_name(jobs, set, name, problems) : 0;
+
+		result = result ? result : error;
+	}
+	free(names);
+	return result;
+}
+
+static void jobs_free(struct jobs *jobs)
+{
+	for (size_t i = 0; i < jobs->count; i++)
+		free(jobs->list[i].path);
+	free(jobs->list);
+}
+
 int load_runs(struct run_set *sets, char *const *arguments, size_t set_count,
 	      const struct load_options *options, struct problems *problems)
 {
@@ -322,20 +345,24 @@ int load_runs(struct run_set *sets, char *const *arguments, size_t set_count,
 	int result = 0, error;
 
 	for (size_t s = 0; s < set_count; s++) {
-		char *names = strdup(arguments[s]), *rest = names, *name;
-
-		while (names && (name = strsep(&rest, ","))) {
-			error = name[0] ? take_name(&jobs, &sets[s], name, problems) : 0;
-			result = result ? result : error;
-		}
-		free(names);
+		error = take_names(&jobs, &sets[s], arguments[s], problems);
+		result = result ? result : error;
 	}
 	error = run_jobs(&jobs, options, problems);
 	result = result ? result : error;
 	for (size_t s = 0; s < set_count; s++)
 		drop_missing(&sets[s]);
-	for (size_t i = 0; i < jobs.count; i++)
-		free(jobs.list[i].path);
-	free(jobs.list);
+	jobs_free(&jobs);
 	return result;
+}
+
+int load_check(const char *argument, struct problems *problems)
+{
+	struct run_set set = {0};
+	struct jobs jobs = {0};
+	int error = take_names(&jobs, &set, argument, problems);
+
+	jobs_free(&jobs);
+	run_set_free(&set);
+	return error;
 }

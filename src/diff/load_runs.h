@@ -31,6 +31,12 @@ int load_runs(struct run_set *sets, char *const *arguments, size_t set_count,
 	      const struct load_options *options, struct problems *problems);
 void run_set_free(struct run_set *set);
 
+/*
+ * Sees whether the names of a side are there, and whether those that are documents can be read: logs are not looked into. As
+ * load_runs().
+ */
+int load_check(const char *argument, struct problems *problems);
+
 /* Appends a run, which the set then owns. 0 or -ENOMEM. */
 int run_set_add(struct run_set *set, struct run_profile *run);
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "diff/diff_options.h"
@@ -47,6 +48,15 @@ static unsigned columns_of(FILE *out)
 	return said ? (unsigned)strtoul(said, NULL, 10) : 0;
 }
 
+/* What is not whole is nothing to keep. (But a device is left alone.) */
+static void remove_part(const char *path)
+{
+	struct stat about;
+
+	if (!lstat(path, &about) && S_ISREG(about.st_mode))
+		unlink(path);
+}
+
 /* 0 or -errno. */
 static int write_output(const struct diff_output *output, const char *path,
 			struct diff_result *result)
@@ -64,6 +74,8 @@ static int write_output(const struct diff_output *output, const char *path,
 		error = -errno;
 	if (!is_stdout && fclose(out) && !error)
 		error = -errno;
+	if (error && !is_stdout)
+		remove_part(path);
 	return error;
 }
 
@@ -78,7 +90,8 @@ static int write_outputs(const struct diff_options *options, struct diff_result 
 		if (!error)
 			continue;
 		fprintf(stderr, "xtrace diff: %s: %s\n", options->outputs[i].path,
-			strerror(-error));
+			error == -ENODATA ? "nothing was compared, so there is nothing to show"
+					  : strerror(-error));
 		status = STATUS_UNKNOWN;
 	}
 	return status;
@@ -130,6 +143,15 @@ static int compare(struct diff_options *options, struct problems *problems)
 	return status;
 }
 
+/* Whether what is given can be read: what a gate had better know before minutes of recording. The exit status. */
+static int check(const struct diff_options *options, struct problems *problems)
+{
+	for (size_t s = 0; s < options->side_count; s++)
+		load_check(options->sides[s], problems);
+	complain(problems);
+	return problems->count ? STATUS_UNKNOWN : 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct diff_options options;
@@ -144,7 +166,7 @@ int main(int argc, char **argv)
 		printf("xtrace-diff %s\n", XTRACE_VERSION);
 		status = 0;
 	} else if (!error && options.check_only) {
-		status = 0;
+		status = check(&options, &problems);
 	} else if (!error) {
 		error = find_merge(merge);
 		options.load.merge = merge;

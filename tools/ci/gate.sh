@@ -155,7 +155,6 @@ commit() {
 
 update() {
 	label=${XTRACE_GATE_LABEL:-$(commit)}
-	mkdir -p "$(dirname "$baseline")"
 	if [ -e "$baseline" ]; then verb=update; else verb=save; fi
 	# shellcheck disable=SC2086
 	"$xtrace" baseline $verb ${XTRACE_GATE_PROFILE_OPTIONS:-} ${label:+--label "$label"} \
@@ -187,12 +186,13 @@ EOF
 
 compare() {
 	status=0
+	# (Only builds that were made with node have the page.)
+	if judge --check --html "$output/flame.html" 2>/dev/null; then
+		set -- --html "$output/flame.html" "$@"
+	fi
 	judge --text - --markdown "$output/report.md" --junit "$output/junit.xml" \
 		--json "$output/diff.json" "$@" 2>"$output/diff.txt" || status=$?
 	cat "$output/diff.txt" >&2
-	# (The page needs a comparison, and a build with node.)
-	judge --html "$output/flame.html" "$@" 2>/dev/null || [ $? -lt 2 ] ||
-		[ -s "$output/flame.html" ] || rm -f "$output/flame.html"
 	case $status in
 	0)
 		finish pass 0
@@ -268,10 +268,20 @@ if [ -z "${XTRACE_GATE_BASE_COMMAND:-}" ] && [ "${XTRACE_GATE_UPDATE:-}" != 1 ] 
 	cannot "there is no baseline in \`$baseline\`: write one with \`XTRACE_GATE_UPDATE=1\`."
 fi
 # (Before minutes are spent on recording.)
-judge --check 2>"$output/rules.txt" || {
-	cat "$output/rules.txt" >&2
-	cannot 'rules or options cannot be read.' "$output/rules.txt"
+judge --check 2>"$output/check.txt" || {
+	cat "$output/check.txt" >&2
+	cannot 'rules or options cannot be read.' "$output/check.txt"
 }
+if [ -z "${XTRACE_GATE_BASE_COMMAND:-}" ] && [ -e "$baseline" ]; then
+	"$xtrace" diff --check "$baseline" 2>"$output/check.txt" || {
+		cat "$output/check.txt" >&2
+		cannot "\`$baseline\` cannot be read." "$output/check.txt"
+	}
+fi
+if [ "${XTRACE_GATE_UPDATE:-}" = 1 ]; then
+	folder=$(dirname "$baseline")
+	mkdir -p "$folder" && [ -w "$folder" ] || cannot "\`$folder\` cannot be written to."
+fi
 record
 if [ "${XTRACE_GATE_UPDATE:-}" = 1 ]; then
 	update

@@ -178,6 +178,9 @@ def check_github(repo):
     verdict, report, log = repo.github(1, command=slower, comment="true")
     assert verdict == "regression" and "matmul" in report and "llm_inference.c:" in report, report
     assert "::error title=GPU time::" in log and "REGRESSION" in log
+    has_page = subprocess.run([os.path.join(repo.args.build, "bin", "xtrace"), "diff", "--check",
+                               "--html", "x"], cwd=repo.folder, capture_output=True).returncode == 0
+    assert os.path.exists(repo.path("xtrace-gate", "flame.html")) == has_page
     check_junit(repo, True, False)
     assert repo.read("gh.log.comments", "1") == report
     # Somebody else says something; then it is ours that changes, and it alone.
@@ -206,6 +209,20 @@ def check_github(repo):
     verdict, report, log = repo.github(2, fail_on="launches >> 0", command="echo it was run >&2")
     assert "launches >> 0" in report and "it was run" not in log, log
     os.unlink(repo.path(".xtrace", "rules"))
+    # So is a baseline that cannot be read, whether it is to be compared with or added to.
+    baseline = repo.read(".xtrace", "baseline.json")
+    for text, says in ((baseline.replace('"version":1', '"version":9'), "newer"),
+                       (baseline[:-200], "baseline")):
+        assert text != baseline
+        with open(repo.path(".xtrace", "baseline.json"), "w", encoding="utf-8") as file:
+            file.write(text)
+        for update in ("false", "true"):
+            verdict, report, log = repo.github(2, command="echo it was run >&2", unsure="pass",
+                                               update_baseline=update)
+            assert verdict == "unsure" and "cannot be read" in report and says in report, report
+            assert "it was run" not in log, log
+    with open(repo.path(".xtrace", "baseline.json"), "w", encoding="utf-8") as file:
+        file.write(baseline)
 
     # Runs that differ by much say nothing of a small change.
     noisy = {"runs": "2", "fail_on": "gpu-time > 1%",
@@ -250,6 +267,8 @@ def check_refused(repo):
     """What is no verdict is none: where the shell itself fails, or a word is none that is known."""
     gate = os.path.join(repo.args.ci, "gate.sh")
     for more, says in (({"XTRACE_GATE_OUTPUT": "gh.log/x"}, ""),
+                       ({"XTRACE_GATE_UPDATE": "1", "XTRACE_GATE_BASELINE": "gh.log/x/b",
+                         "XTRACE_GATE_XTRACE": repo.args.build}, "cannot be written to"),
                        ({"XTRACE_GATE_UNSURE": "psas"}, "is fail or pass"),
                        ({"XTRACE_GATE_UPDATE": "true"}, "is 1 or nothing")):
         open(repo.path("gh.log"), "w", encoding="utf-8").close()

@@ -57,6 +57,12 @@ python3 - <<-END
 	        text = text.replace(json.dumps(run["paths"][0][3]), "1e999")
 	    open(name + ".json", "w").write(text)
 END
+# No picture of nothing is left.
+try a1.json,a2.json text --svg part.svg --folded part.folded --text -
+ls part.* 2>/dev/null || echo 'nothing is left'
+# What is a document can be seen to be readable without any run.
+diff_runs --check a1.json
+diff_runs --check --fail-on 'gpu-time > 3%' a1.json,broken.json newer.json,nothing.json
 for bad in deep endless; do try a1.json,a2.json b1.json,$bad.json; done
 try a1.json,a2.json pathless1.json,pathless2.json --fail-on 'path(*) > 1%'
 echo 'allow path(a) +20% until 2027-02-31' >rules
