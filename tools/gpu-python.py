@@ -5,9 +5,10 @@
 Runs tests/gpu/python_work.py of each kind from an unpacked tarball (share/xtrace/gpu-python.py), an
 installation or a build tree. Prints for each kind what recording adds to a step without Python frames
 and with them, the percent of launches with Python frames, what the log counts of Python, and the first
-lines of its folded stacks. What it adds is measured within one process, which switches recording off
-and on every few steps: processes differ from each other by more. Where the program makes NVTX marks,
-the Python frames of each are held against what sys._getframe() said there.
+lines of its folded stacks; at the end the tables and paths of docs/PYTHON.md, as they stand there. What
+it adds is measured within one process, which switches recording off and on every few steps: processes
+differ from each other by more. Where the program makes NVTX marks, the Python frames of each are held
+against what sys._getframe() said there.
 
 Exit status: 0 all frames are right, 1 some are not or a program failed, 2 usage.
 """
@@ -24,9 +25,22 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-KINDS = ("driver", "eager", "compile", "graph", "loader", "autograd", "cupy", "jax")
+KINDS = {
+    "driver": "launches through the driver by ctypes, under recursion",
+    "eager": "eight blocks of layer norm and linear layers, trained",
+    "compile": "the same, `torch.compile`, with Triton's kernels",
+    "graph": "the same in a CUDA graph, replayed",
+    "loader": "the same with a DataLoader of two worker processes",
+    "autograd": "a `Function` of its own, forward and backward",
+    "cupy": "elementwise kernels and a sum",
+    "jax": "a jitted product and an eager sum",
+}
 LAUNCHES = (1, 2)
 MODES = ("off", "mixed")
+WARM_UP = 20  # steps
+
+# What one kind gave. times: (ms/step not recorded, what each mode adds: lists of runs), or None.
+Result = collections.namedtuple("Result", "kind launches with_python frames marks right lines times")
 
 
 class Places:
@@ -47,7 +61,8 @@ class Places:
 
 def run_once(places, options, kind, mode, folder, is_switched=False):
     """Milliseconds of a step, and (if it switches) those that recording adds."""
-    command = [options.python, places.work, kind, "--steps", str(options.steps)]
+    command = [options.python, places.work, kind, "--steps", str(options.steps),
+               "--warm-up", str(WARM_UP)]
     environment = dict(os.environ)
     if mode == "bare" and options.simulate:
         environment["LD_LIBRARY_PATH"] = places.simulated
@@ -129,9 +144,17 @@ def shorten(line, length=600):
     return line if len(line) <= length else line[:length // 3] + " … " + line[-2 * length // 3:]
 
 
+def abridge(line):
+    """As a document shows a path: the middle of long names, and of long paths, is left out."""
+    path, weight = line.rsplit(" ", 1)
+    frames = [frame if len(frame) <= 46 else frame[:22] + "…" + frame[-23:] for frame in path.split(";")]
+    if len(frames) > 8:
+        frames[3:-4] = ["…"]
+    return "%s %s" % (";".join(frames), weight)
+
+
 def examine(places, options, kind, folder, say):
-    """One more run, whose log is read. Is all right, and the launches, those with Python frames and the
-    sum of their frames."""
+    """One more run, whose log is read: what it gave, and whether all of it is right."""
     ledger = os.path.join(folder, "ledger")
     data = os.path.join(folder, kind)
     os.environ["LEDGER"] = ledger
@@ -139,13 +162,12 @@ def examine(places, options, kind, folder, say):
         run_once(places, options, kind, "mixed", data)
     finally:
         del os.environ["LEDGER"]
-    fine, sums = True, (0, 0, 0)
+    fine, sums = True, (0, 0, 0, 0, 0)
     for name in sorted(name for name in os.listdir(data) if name.endswith(".xtr")):
         log = Log(places, os.path.join(data, name))
         launches, with_python, frames = count_launches(log)
         if not launches:
             continue
-        sums = tuple(map(sum, zip(sums, (launches, with_python, frames))))
         say("  %s: Python %s, %d launches, %.2f %% with Python frames, %.1f frames each" % (
             name, log.meta.get("python.version", "-"), launches, 100 * with_python / launches,
             frames / max(1, with_python)))
@@ -157,19 +179,21 @@ def examine(places, options, kind, folder, say):
         if checked:
             say("  %d of %d marks have the frames that Python says" % (
                 checked - len(wrong), checked))
+        sums = tuple(map(sum, zip(sums, (launches, with_python, frames, checked,
+                                         checked - len(wrong)))))
         fine = fine and not wrong and not log.account.get("stacks.mismatched")
         for text in wrong[:3]:
             say("  wrong: " + text)
-    for mode in ("mixed", "only"):
+    lines = {mode: folded(places, data, mode, options.lines) for mode in ("mixed", "only")}
+    for mode in lines:
         say("  the first lines, %s:" % mode)
-        for line in folded(places, data, mode, options.lines):
+        for line in lines[mode]:
             say("    " + shorten(line))
-    return fine, sums
+    return fine, Result(kind, *sums, lines["only"], None)
 
 
 def compare(places, options, kind, folder, say):
-    """Milliseconds of a step without recording, and what it adds by mode: the median of the runs of
-    each."""
+    """Milliseconds of a step without recording, and what it adds by mode: of each run."""
     run_once(places, options, kind, "bare", None)  # fills the caches of files and compiled kernels
     added = {mode: [] for mode in MODES}
     off = []
@@ -183,24 +207,39 @@ def compare(places, options, kind, folder, say):
         kind, " ".join("%.4f" % value for value in off),
         ", ".join("%s %s" % (mode, " ".join("%.4f" % value for value in added[mode]))
                   for mode in MODES)))
-    return statistics.median(off), {mode: statistics.median(added[mode]) for mode in MODES}
+    return off, added
 
 
-def say_table(rows, steps, say):
-    """All kinds in one table, for a document."""
-    say("| kind | launches | with Python frames | frames each | not recorded, ms/step | native stacks add | "
-        "with Python |\n| --- | --- | --- | --- | --- | --- | --- |")
-    for kind, (launches, with_python, frames), times in rows:
-        costs = "– | – | –"
-        if times:
-            off, added = times
-            per_step = max(1, launches) / steps
-            costs = "%.3f | %s" % (off, " | ".join(
-                "%+.1f %%, %.0f ns a launch" % (100 * added[mode] / off, 1e6 * added[mode] / per_step)
-                for mode in MODES))
-        say("| %s | %s | %.1f %% | %.1f | %s |" % (
-            kind, format(launches, ","), 100 * with_python / max(1, launches),
-            frames / max(1, with_python), costs))
+def cost(added_ms, off_ms, launches_per_step):
+    """"+1.7 %, 140 ns [40 150]": of a step, and of a launch with the least and the most."""
+    middle, least, most = (1e6 * value / launches_per_step for value in (
+        statistics.median(added_ms), min(added_ms), max(added_ms)))
+    text = "%+.1f %%, %s ns [%s %s]" % (100 * statistics.median(added_ms) / off_ms, *(
+        format(round(value), ",") for value in (middle, least, most)))
+    return text.replace("-", "−")
+
+
+def say_document(results, steps, say):
+    """The tables of docs/PYTHON.md, and the paths below them."""
+    say("| kind | what | launches | with Python frames | frames each | marks as Python says |\n"
+        "| --- | --- | --- | --- | --- | --- |")
+    for one in results:
+        say("| %s | %s | %s | %.1f %% | %.1f | %s |" % (
+            one.kind, KINDS[one.kind], format(one.launches, ","),
+            100 * one.with_python / max(1, one.launches), one.frames / max(1, one.with_python),
+            "%s of %s" % (format(one.right, ","), format(one.marks, ",")) if one.marks else "–"))
+    if any(one.times for one in results):
+        say("\n| kind | not recorded, ms/step | native stacks add | with Python |\n"
+            "| --- | --- | --- | --- |")
+    for one in results:
+        if one.times:
+            off, added = statistics.median(one.times[0]), one.times[1]
+            say("| %s | %.3f | %s |" % (one.kind, off, " | ".join(
+                cost(added[mode], off, max(1, one.launches) / steps) for mode in MODES)))
+    for one in results:
+        say("\n%s:\n" % one.kind)
+        for line in one.lines:
+            say("    " + abridge(line))
 
 
 def main():
@@ -228,7 +267,7 @@ def main():
 
     folder = options.keep or tempfile.mkdtemp()
     os.makedirs(folder, exist_ok=True)
-    fine, rows = True, []
+    fine, results = True, []
     for kind in options.kinds:
         needed, there = subprocess.run(
             [options.python, places.work, kind, "--needs"], capture_output=True,
@@ -238,14 +277,14 @@ def main():
             continue
         try:
             times = compare(places, options, kind, folder, say) if options.pairs else None
-            is_right, sums = examine(places, options, kind, folder, say)
+            is_right, result = examine(places, options, kind, folder, say)
             fine = is_right and fine
-            rows.append((kind, sums, times))
+            results.append(result._replace(times=times))
         except RuntimeError as error:
             say("%s: failed: %s" % (kind, error))
             fine = False
         say("")
-    say_table(rows, options.steps + 20, say)
+    say_document(results, options.steps + WARM_UP, say)
     if not options.keep:
         shutil.rmtree(folder)
     return 0 if fine else 1
