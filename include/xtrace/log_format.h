@@ -144,7 +144,8 @@ enum xt_stack_column {
 };
 
 #define XT_STACK_FRAMES_MAX  1000
-#define XT_PYTHON_FRAMES_MAX 1000 /* of a stack */
+#define XT_STACK_LOST	     UINT32_MAX /* in CALL: chance chose it (XT_CALL_ONE_IN), and it was lost */
+#define XT_PYTHON_FRAMES_MAX 1000	/* of a stack */
 
 enum xt_stack_flag {
 	XT_STACK_TRUNCATED = 1u << 0,	     /* the walk ended before the thread's start */
@@ -184,7 +185,7 @@ enum xt_call_column {
 	XT_CALL_THREAD = 1, /* XT_THREAD_ID */
 	XT_CALL_API = 2,    /* XT_API_ID */
 	XT_CALL_CORRELATION = 3,
-	XT_CALL_STACK = 4, /* XT_STACK_ID, 0 if none could be had */
+	XT_CALL_STACK = 4, /* XT_STACK_ID, 0 if none could be had; XT_STACK_LOST */
 	XT_CALL_ENTER_NS = 5,
 	XT_CALL_DURATION_NS = 6,
 	XT_CALL_RESULT = 7, /* CUresult or cudaError_t, 0 is success */

@@ -102,6 +102,7 @@ _Static_assert(sizeof(struct xt_record_call) == 40, "a call record is 40 bytes")
 #define XT_STACK_SLOT_COUNT_V3	4096 /* to spool version 3 */
 #define XT_STACK_SLOT_TRANSIENT 0    /* for a stack that is used once, by the next call record */
 #define XT_STACK_SLOT_NONE	UINT32_MAX
+#define XT_STACK_SLOT_LOST	(UINT32_MAX - 1) /* chance chose the call, and there is no stack */
 
 struct xt_record_stack {
 	struct xt_record head;

@@ -38,11 +38,20 @@ ENTRY_STUB(callback_entry, callback_in_c);
  */
 static uint32_t slot_epoch(const struct lane *lane, uint32_t slot)
 {
-	if (slot == XT_STACK_SLOT_NONE)
+	if (slot >= XT_STACK_SLOT_LOST) /* or none */
 		return 0;
 	if (slot == XT_STACK_SLOT_TRANSIENT)
 		return (uint32_t)lane->ring->counters[XT_RING_STACKS_TRANSIENT] & EPOCH_MASK;
 	return (uint32_t)lane->memo.epoch & EPOCH_MASK;
+}
+
+/* What chance chose stands for others, even where it was lost. */
+static inline uint32_t capture_chosen(struct lane *lane, uint32_t shift,
+				      const struct caller_regs *regs)
+{
+	uint32_t slot = capture_stack(lane, regs);
+
+	return slot == XT_STACK_SLOT_NONE && shift ? XT_STACK_SLOT_LOST : slot;
 }
 
 /* What CUPTI keeps between ENTER and EXIT of a call that is left out. */
@@ -112,7 +121,7 @@ static void call_enter(struct lane *lane, uint32_t api, uint32_t use,
 		call->stack_slot = XT_STACK_SLOT_NONE;
 		lane_add(&lane->unsampled_count, 1);
 	} else {
-		call->stack_slot = capture_stack(lane, regs);
+		call->stack_slot = capture_chosen(lane, shift, regs);
 	}
 	call->slot_epoch = slot_epoch(lane, call->stack_slot) | shift << EPOCH_BITS;
 	call->enter_ns = monotonic_ns();
@@ -144,7 +153,7 @@ static uint32_t stack_at_exit(struct lane *lane, const struct xt_open_call *call
 {
 	if ((call->slot_epoch & EPOCH_MASK) == slot_epoch(lane, call->stack_slot))
 		return call->stack_slot;
-	return capture_stack(lane, regs);
+	return capture_chosen(lane, call->slot_epoch >> EPOCH_BITS, regs);
 }
 
 static void call_exit(struct lane *lane, uint32_t api, const struct cupti_callback_data *data,

@@ -109,6 +109,15 @@ static uint32_t slot_stack(const struct lane *lane, uint32_t slot)
 	return slot < XT_STACK_SLOT_COUNT ? lane->slot_stack_id[slot] : 0;
 }
 
+/* A stack that chance chose and that is not known, whatever lost it, is not one that it passed over. */
+static uint32_t call_stack(const struct lane *lane, const struct xt_record_call *record)
+{
+	uint32_t id = slot_stack(lane, record->stack_slot);
+
+	return id || !record->one_in || record->stack_slot == XT_STACK_SLOT_NONE ? id
+										 : XT_STACK_LOST;
+}
+
 static void take_node_update(struct recorder *rec, struct lane *lane,
 			     const struct xt_record_node *record)
 {
@@ -180,7 +189,7 @@ static void take_call(struct recorder *rec, struct lane *lane, const struct xt_r
 	xt_table_put(table, XT_CALL_THREAD, lane->known_thread_id);
 	xt_table_put(table, XT_CALL_API, record->api);
 	xt_table_put(table, XT_CALL_CORRELATION, record->correlation_id);
-	xt_table_put(table, XT_CALL_STACK, slot_stack(lane, record->stack_slot));
+	xt_table_put(table, XT_CALL_STACK, call_stack(lane, record));
 	xt_table_put(table, XT_CALL_ENTER_NS, record->enter_ns);
 	xt_table_put(table, XT_CALL_DURATION_NS, record->exit_ns - record->enter_ns);
 	xt_table_put(table, XT_CALL_RESULT, (uint32_t)record->result);

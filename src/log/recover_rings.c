@@ -207,6 +207,7 @@ static void add_call(struct walk *walk, const struct xt_record *record)
 {
 	const struct xt_record_call *call = (const void *)record;
 	const struct xt_ring_header *header = &walk->ring->header;
+	uint64_t stack;
 
 	for (uint32_t i = 0; i < header->open_count; i++)
 		if (header->open_calls[i].enter_ns == call->enter_ns &&
@@ -214,7 +215,11 @@ static void add_call(struct walk *walk, const struct xt_record *record)
 			walk->ring->is_open_call_in_log[i] = true;
 	if (call->exit_ns <= walk->ring->last_exit_ns || call->exit_ns < call->enter_ns)
 		return;
-	walk->recovery->out->calls += add_call_row(walk, call, stack_id(walk, call->stack_slot));
+	stack = stack_id(walk, call->stack_slot);
+	/* Chance chose it, and what it chose is not known. */
+	if (!stack && call->one_in && call->stack_slot != XT_STACK_SLOT_NONE)
+		stack = XT_STACK_LOST;
+	walk->recovery->out->calls += add_call_row(walk, call, stack);
 }
 
 static void add_node_update(struct walk *walk, const struct xt_record_node *node)

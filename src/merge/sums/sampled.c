@@ -171,21 +171,29 @@ static int settle_level(struct settling *s, enum level level)
 	return error;
 }
 
+static bool is_sampled(const struct total *total)
+{
+	return total->owner.marks & OWNER_RATE_MASK && total->owner.leaf != LEAF_LEFT_OUT;
+}
+
 int sampled_settle(struct reading *reading)
 {
 	struct totals *totals = &reading->totals;
 	struct settling s = {.reading = reading, .totals = totals};
+	size_t sampled_count = 0;
 	int error = 0;
 
-	if (!reading->model->rates.one_in_max)
+	/* (The calls say so themselves: of a process that was killed, the row of the rate may be lost.) */
+	for (uint32_t t = 0; t < totals->count; t++)
+		sampled_count += is_sampled(&totals->entries[t]);
+	if (!sampled_count)
 		return 0;
-	s.places = malloc((totals->count + 1) * sizeof(*s.places));
-	s.group = malloc((totals->count + 1) * sizeof(*s.group));
+	s.places = malloc(sampled_count * sizeof(*s.places));
+	s.group = malloc(sampled_count * sizeof(*s.group));
 	if (!s.places || !s.group)
 		error = -ENOMEM;
 	for (uint32_t t = 0; t < totals->count && !error; t++)
-		if (totals->entries[t].owner.marks & OWNER_RATE_MASK &&
-		    totals->entries[t].owner.leaf != LEAF_LEFT_OUT)
+		if (is_sampled(&totals->entries[t]))
 			s.places[s.count++] = t;
 	for (enum level level = 0; level < LEVELS && !error; level++)
 		error = settle_level(&s, level);

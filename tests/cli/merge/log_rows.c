@@ -334,7 +334,7 @@ void flush_all(struct log *log)
 		XT_KIND_COPY_SHAPE, XT_KIND_GRAPH_NODE,	   XT_KIND_RANGE,  XT_KIND_CALL,
 		XT_KIND_KERNEL,	    XT_KIND_COPY,	   XT_KIND_SET,	   XT_KIND_MEMORY,
 		XT_KIND_CLOCK,	    XT_KIND_MODULE_UNLOAD, XT_KIND_SYMBOL, XT_KIND_ACCOUNT,
-		XT_KIND_SWITCH,
+		XT_KIND_SWITCH,	    XT_KIND_STACK_RATE,
 	};
 
 	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++)

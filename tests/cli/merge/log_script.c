@@ -6,7 +6,8 @@
  *	thread ID TID NAME
  *	stream ID DEVICE CONTEXT STREAM        (stream 1 is device 0, context 1, stream 7)
  *	stack NAME FUNCTION...                 (outermost first; cuda... are the runtime's)
- *	call CORRELATION THREAD API STACK ENTER DURATION [RESULT]
+ *	call CORRELATION THREAD API STACK ENTER DURATION [RESULT [ONE_IN]]
+ *	rate TIME ONE_IN                       (so many calls had one stack from then on)
  *	kernel CORRELATION STREAM NAME[@GRID] START DURATION [NODE]
  *	copy CORRELATION STREAM SHAPE START DURATION BYTES [NODE]
  *	                                       (SHAPE: KIND:SOURCE:DESTINATION:ASYNC[:FROM:TO])
@@ -27,7 +28,7 @@
  *	meta KEY VALUE
  *	switch TIME on|off asked|yielded       (recording was paused, or went on)
  *
- * STACK is a name, a number, or - for none.
+ * STACK is a name, a number, - for none, or lost: chance chose it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -130,6 +131,8 @@ static uint64_t stack_id(struct script *s, int w)
 
 	if (!strcmp(name, "-"))
 		return 0;
+	if (!strcmp(name, "lost"))
+		return XT_STACK_LOST;
 	for (size_t i = 0; i < s->stacks.count; i++)
 		if (!strcmp(s->stacks.texts[i], name))
 			return STACK_MORE + i;
@@ -217,6 +220,16 @@ static void do_call(struct script *s)
 	xt_table_put(table, XT_CALL_ENTER_NS, time_ns(s, 5));
 	xt_table_put(table, XT_CALL_DURATION_NS, number(s, 6));
 	xt_table_put(table, XT_CALL_RESULT, number_or_0(s, 7));
+	xt_table_put(table, XT_CALL_ONE_IN, number_or_0(s, 8));
+	xt_table_end_row(table);
+}
+
+static void do_rate(struct script *s)
+{
+	struct xt_table *table = row(s->log, XT_KIND_STACK_RATE);
+
+	xt_table_put(table, XT_STACK_RATE_TIME_NS, time_ns(s, 1));
+	xt_table_put(table, XT_STACK_RATE_ONE_IN, number(s, 2));
 	xt_table_end_row(table);
 }
 
@@ -379,7 +392,7 @@ static const struct {
 	{"start", do_range},	 {"end", do_range},	    {"mark", do_range},
 	{"flush", do_flush},	 {"account", do_account},   {"switch", do_switch},
 	{"payload", do_payload}, {"name_thread", do_range}, {"name_category", do_range},
-	{"meta", do_meta},
+	{"meta", do_meta},	 {"rate", do_rate},
 };
 
 static void run_line(struct script *s, char *line)

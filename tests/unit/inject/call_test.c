@@ -14,6 +14,8 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
+#include "inject/api_table.h"
+#include "inject/sampling.h"
 #include "support.h"
 
 static volatile int sink;
@@ -267,6 +269,34 @@ static void test_full_ring(void **unused)
 	assert_true(ring_take(&call));
 }
 
+/* Chance chose it, and there is no room for its stack, but for itself: it is not one that was passed over. */
+static void test_chosen_and_lost(void **unused)
+{
+	uint64_t lost = counter(XT_RING_STACKS_LOST), full = counter(XT_RING_LOST_RING_FULL);
+	uint64_t unsampled = thread_lane->unsampled_count, passed_over = 0, without = 0;
+	struct taken_call call;
+
+	(void)unused;
+	while (counter(XT_RING_LOST_RING_FULL) == full)
+		inner();
+	api_uses[XT_CUPTI_CBID_cuLaunchKernel] |= API_MAKES_WORK;
+	atomic_store(&sampling_shift, 1);
+	thread_lane->chance = 1; /* the first is chosen, and so are others */
+	for (int i = 0; i < 4; i++) {
+		assert_true(ring_take(&call));
+		stack_memo_clear(&thread_lane->memo);
+		inner();
+	}
+	atomic_store(&sampling_shift, 0);
+	while (ring_take(&call)) {
+		without += call.stack_slot == XT_STACK_SLOT_LOST;
+		passed_over += call.stack_slot == XT_STACK_SLOT_NONE;
+	}
+	assert_true(without > 0);
+	assert_int_equal(without, counter(XT_RING_STACKS_LOST) - lost);
+	assert_int_equal(passed_over, thread_lane->unsampled_count - unsampled);
+}
+
 static int skip_all(void **unused)
 {
 	(void)unused;
@@ -295,6 +325,7 @@ int main(void)
 		TEST(test_reentry_is_counted),
 		TEST(test_inactive_callbacks_do_nothing),
 		TEST(test_full_ring),
+		TEST(test_chosen_and_lost),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);
