@@ -10,7 +10,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define CHUNKS 3 /* one is used, one waits, one is being read */
+/*
+ * Waking a thread can take as long as unpacking a chunk. So the one that unpacks is not woken for each chunk that was
+ * used, but when few are left: then it unpacks several in a row, and is done before these are used.
+ */
+#define CHUNKS 4
+#define FEW    1
 
 struct ahead {
 	struct xt_reader *reader;
@@ -107,7 +112,8 @@ static bool wait_for_next(struct ahead *ahead)
 	pthread_mutex_lock(&ahead->lock);
 	if (ahead->freed != ahead->taken) {
 		ahead->freed = ahead->taken;
-		pthread_cond_signal(&ahead->changed);
+		if (ahead->read - ahead->freed <= FEW)
+			pthread_cond_signal(&ahead->changed);
 	}
 	while (ahead->read == ahead->taken && !ahead->ended)
 		pthread_cond_wait(&ahead->changed, &ahead->lock);
