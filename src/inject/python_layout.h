@@ -13,8 +13,9 @@
 
 /* What divides the chain of frames into those that one activation of the interpreter's loop runs. */
 enum python_division {
-	PYTHON_EACH_ALONE, /* to 3.10: each frame is run by a loop of its own */
-	PYTHON_BY_FLAG, /* 3.11: the outermost is flagged; struct _PyCFrame is in the loop's frame */
+	PYTHON_EACH_ALONE,  /* 3.9: each frame is run by a loop of its own */
+	PYTHON_EACH_MARKED, /* 3.10: the same, with a struct _PyCFrame in the loop's frame */
+	PYTHON_BY_FLAG,	    /* 3.11: likewise in it; the outermost is flagged */
 	PYTHON_BY_SHIM, /* from 3.12: behind the outermost is a frame that is in the loop's frame */
 };
 
@@ -36,13 +37,13 @@ enum python_line_format {
 struct python_layout {
 	uint8_t division;	  /* enum python_division */
 	uint8_t line_format;	  /* enum python_line_format */
-	uint16_t state_frame;	  /* PyThreadState: the innermost frame, or … */
-	uint16_t state_cframe;	  /* … what points to it, 3.11 and 3.12 */
+	uint16_t state_frame;	  /* PyThreadState: the innermost frame */
+	uint16_t state_cframe;	  /* 3.10 to 3.12: the struct _PyCFrame of the innermost loop */
 	uint16_t state_thread_id; /* to 3.11: pthread_self() of the thread whose it is */
 	uint16_t state_status;	  /* from 3.12: bits, PYTHON_STATUS_* */
 	uint16_t state_interpreter;
 	uint16_t interpreter_id; /* from 3.12: a number that no other one has */
-	uint16_t cframe_frame;
+	uint16_t cframe_frame;	 /* where the state does not say it: the innermost frame */
 	uint16_t cframe_previous;
 	uint16_t frame_previous;
 	uint16_t frame_code;

@@ -50,7 +50,8 @@ const struct python_about *python_about(void);
 struct python_thread {
 	uintptr_t state;      /* 0: in none */
 	uint64_t interpreter; /* its number; 0 to 3.11 */
-	uintptr_t innermost;  /* its innermost frame, or for 3.11 and 3.12 what points to it */
+	uintptr_t innermost;  /* its innermost frame, 0 if it has none */
+	uintptr_t cframe;     /* 3.10 to 3.12: the innermost struct _PyCFrame */
 };
 
 /* Are states other than this one being freed? */
@@ -154,9 +155,13 @@ static inline bool python_enter(const struct python_runtime *python, const void 
 			return false;
 	}
 	if (layout->state_cframe) {
-		thread->innermost = python_load(state + layout->state_cframe, 8);
-		if (thread->innermost - (uintptr_t)stack >= stack_bytes)
+		thread->cframe = python_load(state + layout->state_cframe, 8);
+		if (thread->cframe - (uintptr_t)stack >= stack_bytes)
 			return false;
+		thread->innermost =
+			python_load(layout->state_frame ? state + layout->state_frame
+							: thread->cframe + layout->cframe_frame,
+				    8);
 	} else if (!python_enter_frames(python, status, thread)) {
 		return false;
 	}

@@ -34,14 +34,6 @@ struct python_step {
 	uint32_t owner;
 };
 
-/* The innermost frame of a thread that was entered, 0 if it has none. */
-static inline uintptr_t python_first_frame(const struct python_layout *layout,
-					   const struct python_thread *thread, uintptr_t *cframe)
-{
-	*cframe = thread->innermost;
-	return layout->state_cframe ? python_load(*cframe + layout->cframe_frame, 8) : *cframe;
-}
-
 /* The object, without the tags that a frame may have in its pointer. */
 static inline uintptr_t python_code_of(const struct python_step *step)
 {
@@ -94,8 +86,7 @@ static inline bool python_steps_with_shims_are_equal(const struct python_runtime
 	const uintptr_t owner_at = python->layout.frame_owner, code_at = python->layout.frame_code,
 			instruction_at = python->layout.frame_instruction,
 			previous_at = python->layout.frame_previous;
-	uintptr_t cframe, frame, *last_time = first_frame,
-				 pointer = python_first_frame(&python->layout, thread, &cframe);
+	uintptr_t frame, *last_time = first_frame, pointer = thread->innermost;
 
 	for (uint32_t unasked = 0;; step++) {
 		frame = *last_time;
@@ -126,12 +117,11 @@ static inline bool python_steps_are_equal(const struct python_runtime *python,
 					  uint32_t step_count)
 {
 	const struct python_layout *layout = &python->layout;
-	uintptr_t cframe, frame;
+	uintptr_t cframe = thread->cframe, frame = thread->innermost;
 
 	if (__builtin_expect(layout->division == PYTHON_BY_SHIM, 1))
 		return python_steps_with_shims_are_equal(python, thread, first_frame, steps,
 							 steps + step_count);
-	frame = python_first_frame(layout, thread, &cframe);
 	for (uint32_t i = 0; i < step_count; i++) {
 		if (i % PYTHON_STEPS_UNASKED == PYTHON_STEPS_UNASKED - 1 &&
 		    python_is_finalizing(python, thread->state))

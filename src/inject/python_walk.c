@@ -221,19 +221,25 @@ static bool line_of(struct python_walk *walk, struct python_code *code, int64_t 
 }
 
 /* Where the instructions of a frame's code begin: from 3.14 on, without the interpreter's lock, threads
- * may have copies of their own, in an array of pointers behind its length. */
+ * may have copies of their own, in an array of pointers behind its length. A larger one may take its place. */
 static bool first_instruction(struct python_walk *walk, uintptr_t frame, uintptr_t code,
 			      uint64_t *out)
 {
 	const struct python_layout *layout = &walk->python->layout;
-	uint64_t copies, index;
+	uint64_t copies, still = 0, index;
 
 	*out = code + layout->code_instructions;
 	if (!layout->code_tlbc)
 		return true;
-	return python_look(walk, frame + layout->frame_tlbc_index, 4, false, &index) &&
-	       python_look(walk, code + layout->code_tlbc, 8, false, &copies) &&
-	       python_look(walk, copies + 8 + 8 * index, 8, false, out);
+	if (!python_look(walk, frame + layout->frame_tlbc_index, 4, false, &index))
+		return false;
+	do {
+		if (!python_look(walk, code + layout->code_tlbc, 8, false, &copies) ||
+		    !python_look(walk, copies + 8 + 8 * index, 8, false, out) ||
+		    !python_look(walk, code + layout->code_tlbc, 8, false, &still))
+			return false;
+	} while (still != copies);
+	return true;
 }
 
 /* The instruction that a frame is at, in bytes from the first one of its code. */
@@ -331,19 +337,26 @@ static uint32_t native_place(const struct stack_walk *native, uint32_t first, ui
 	return native->frame_count;
 }
 
-/* An activation of the loop, told by something of its own, ends the run of frames before it. */
+/*
+ * An activation of the loop, told by something of its own, ends the run of frames before it. One that is in no
+ * native frame may be beyond those that are known; but the innermost has to be on this stack, or it is another
+ * thread's.
+ */
 static void end_run(struct python_walk *walk, const struct stack_walk *native, uintptr_t of_loop,
 		    uint32_t *activations)
 {
 	uint32_t place = native_place(native, walk->place, of_loop);
-	bool is_beyond = native->flags & XT_STACK_TRUNCATED;
+	bool is_truncated = native->flags & XT_STACK_TRUNCATED;
 
 	if (place < native->frame_count) {
 		walk->place = place;
 		(*activations)++;
-	} else if (walk->first_unplaced < walk->frame_count && !is_beyond) {
-		walk->is_unplaced = true;
-		walk->is_elsewhere |= !*activations;
+	} else if (walk->first_unplaced < walk->frame_count) {
+		bool is_beyond =
+			is_truncated && of_loop - (uintptr_t)native->regs < walk->stack_bytes;
+
+		walk->is_unplaced |= !is_truncated;
+		walk->is_elsewhere |= !*activations && !is_beyond;
 	}
 	for (; walk->first_unplaced < walk->frame_count; walk->first_unplaced++)
 		walk->frames[walk->first_unplaced].place = (uint16_t)place;
@@ -365,7 +378,29 @@ static uint32_t count_loops(const struct python_runtime *python, const struct st
 	return count;
 }
 
-/* To 3.10: the n-th frame is of the n-th activation, if there are as many. */
+/*
+ * To 3.9 nothing in the state is of the thread's stack. But a loop that calls something keeps the frame that it runs
+ * in its own, or in a register, which those further in put into theirs. A frame that is in none of them is run
+ * by another thread, in whose hands the state is by now.
+ */
+static bool is_run_here(struct python_walk *walk, const struct stack_walk *native, uintptr_t frame)
+{
+	const uintptr_t base = (uintptr_t)native->regs;
+	uintptr_t end = base + walk->stack_bytes;
+	uint64_t word;
+
+	for (uint32_t i = 0; i + 1 < native->frame_count; i++)
+		if (is_in_loop(walk->python, native->frames[i])) {
+			end = native->stack_pointers[i + 1];
+			break;
+		}
+	for (uintptr_t at = base; at < end && word_at(walk, at, &word); at += sizeof(word))
+		if (word == frame)
+			return true;
+	return false;
+}
+
+/* To 3.9: the n-th frame is of the n-th activation, if there are as many. */
 static void place_each(struct python_walk *walk, const struct stack_walk *native)
 {
 	uint32_t loops = count_loops(walk->python, native), next = 0;
@@ -402,6 +437,8 @@ static bool read_mark(struct python_walk *walk, uintptr_t frame, struct mark *ma
 			return false;
 		mark->owner = (uint32_t)value;
 		mark->is_shim = value >= PYTHON_OWNER_SHIM;
+	} else if (layout->division == PYTHON_EACH_MARKED) {
+		mark->is_entry = true;
 	} else if (layout->division == PYTHON_BY_FLAG) {
 		if (!python_look(walk, frame + layout->frame_is_entry, 1, false, &value))
 			return false;
@@ -444,14 +481,14 @@ static enum step walk_frames(struct python_walk *walk, const struct stack_walk *
 			     uint32_t *activations)
 {
 	const struct python_layout *layout = &walk->python->layout;
-	uint64_t frame = walk->thread.innermost, behind = 0, cframe = frame;
+	uint64_t frame = walk->thread.innermost, behind = 0, cframe = walk->thread.cframe;
 	enum step step = STEP_ON;
 
-	if (layout->state_cframe &&
-	    !python_look(walk, cframe + layout->cframe_frame, 8, false, &frame))
-		return STEP_FAILED;
 	walk->first_frame = frame;
-	while (frame && step == STEP_ON && !walk->is_elsewhere) {
+	walk->is_elsewhere =
+		layout->division == PYTHON_EACH_ALONE && frame && !is_run_here(walk, native, frame);
+	while (frame && step == STEP_ON && !walk->is_elsewhere &&
+	       !python_is_finalizing(walk->python, walk->thread.state)) {
 		step = take_step(walk, frame, &cframe, native, activations);
 		if (step != STEP_ON)
 			break;
@@ -524,7 +561,8 @@ void python_walk(struct python_walk *walk, const struct python_runtime *python,
 	memset(walk->readable_pages, 0, sizeof(walk->readable_pages));
 	walk->noted_count = walk->first_unplaced = walk->place = 0;
 	walk->is_elsewhere = false;
-	if (thread->state && walk->stack_bytes &&
+	/* The native walk took long: it is asked again. */
+	if (thread->state && walk->stack_bytes && !python_is_finalizing(python, thread->state) &&
 	    python_enter(python, native->regs, walk->stack_bytes, &walk->thread)) {
 		walk_and_place(walk, native);
 	} else {

@@ -170,11 +170,10 @@ static struct memo_node *find_leaf(struct stack_memo *memo, struct memo_entry *e
 {
 	const struct python_layout *layout = &python->layout;
 	struct memo_node *node = entry_root(entry);
-	uintptr_t cframe, frame;
+	uintptr_t frame = thread->innermost;
 
 	if (!node->is_divided)
 		return node;
-	frame = python_first_frame(layout, thread, &cframe);
 	for (;;) {
 		node = find_node(memo, entry, python_frame_key(layout, node->key, frame));
 		if (!node || !node->is_divided)

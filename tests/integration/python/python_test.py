@@ -302,8 +302,8 @@ def test_states(args, folder):
         check_frames(log, entry, log.stacks[entry["number"]])
         seen["native" if entry.get("native") else "of Python"] += 1
     assert seen["native"] >= 200 and log.account["stacks.mismatched"] == 0, (seen, log.account)
-    # Their own native stack goes through Python, whose frames are not known.
-    assert log.account["python.unknown"] > 0
+    # Their own native stack goes through Python, whose frames are not known. (From 3.14 on there are none.)
+    assert log.account["python.unknown"] > 0 or version >= (3, 14), log.account
     assert log.account["python.unplaced"] == 0 and log.account["python.unreadable"] == 0
     return ", ".join("%d launches %s" % (count, name) for name, count in seen.items())
 

@@ -51,8 +51,7 @@ gpu.launch()
 if sys.version_info < (3, 14):  # then a state knows its thread's stack, and no other can run it
     released.states_hand_over_in_thread(ctypes.byref(native(10000, "deep(held, 5)")))
     released.states_hand_over_in_thread(ctypes.byref(native(20000, "deep(released, 5)")))
-    if sys.version_info >= (3, 11):  # before, it cannot be seen
-        hand_over(30000)
+    hand_over(30000)
     gpu.launch()
 held.states_lend(ctypes.byref(native(50000, "[gpu.launch(lent=True) for _ in range(2)]", False)))
 gpu.launch()

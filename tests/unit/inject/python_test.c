@@ -149,12 +149,48 @@ static void test_versions(void **unused)
 	assert_false(is_known((uint32_t)published[1], published));
 }
 
+/* The words of the tables that say so are those of CPython's _Py_DebugOffsets. */
+static void test_free_threaded(void **unused)
+{
+	static const struct {
+		uint32_t minor;
+		uint8_t instructions, copies, index; /* words of the table */
+		uint16_t copies_at, index_at, kind_bit;
+	} rows[] = {{13, 43, 0, 0, 0, 0, 2}, {14, 48, 49, 38, 208, 76, 8}};
+	static uint64_t published[128];
+
+	(void)unused;
+	memcpy(published, "xdebugpy", 8);
+	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++)
+		for (uint64_t is_free_threaded = 0; is_free_threaded < 2; is_free_threaded++) {
+			uint32_t version = PYTHON_VERSION(3, rows[r].minor) | 4 << 8 | 0xf0;
+			struct python_layout layout;
+			char why[128];
+
+			published[1] = version;
+			published[2] = is_free_threaded;
+			published[rows[r].instructions] = 216;
+			published[rows[r].copies ? rows[r].copies : 127] = 208;
+			published[rows[r].index ? rows[r].index : 127] = 76;
+			assert_int_equal(
+				python_layout_find(version, published, &layout, why, sizeof(why)),
+				0);
+			assert_int_equal(layout.code_instructions, 216);
+			assert_int_equal(layout.code_tlbc,
+					 is_free_threaded ? rows[r].copies_at : 0);
+			assert_int_equal(layout.frame_tlbc_index,
+					 is_free_threaded ? rows[r].index_at : 0);
+			assert_int_equal(layout.str_kind_bit,
+					 is_free_threaded ? rows[r].kind_bit : 2);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lnotab),	  cmocka_unit_test(test_linetable),
 		cmocka_unit_test(test_locations), cmocka_unit_test(test_any_table),
-		cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_versions),  cmocka_unit_test(test_free_threaded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
