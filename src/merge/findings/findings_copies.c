@@ -7,18 +7,19 @@
 #include "merge/findings/findings_rules.h"
 #include "merge/sums/shapes.h"
 
-#define SMALL_BYTES	      65536 /* a copy of so much takes hardly longer than one of none */
-#define SMALL_LEAST	      64
-#define ROW_PARTS	      8 /* of so many copies all but one follow another one */
-#define PAGEABLE_LEAST	      8
-#define PAGEABLE_BYTES	      65536 /* smaller ones are taken along in the command */
-#define RECURS_LEAST	      8	    /* times that kernels were launched in between */
-#define LARGE_BYTES	      262144
-#define LARGE_LEAST	      8
-#define PAGEABLE_BYTES_PER_US 11000 /* pinned memory is faster by any PCIe of 16 lanes */
-#define PINNED_BYTES_PER_US   3000
-#define GOOD_BYTES_PER_US     25000
-#define SHARE_LEAST	      16
+#define SMALL_BYTES    65536 /* a copy of so much takes hardly longer than one of none */
+#define SMALL_LEAST    64
+#define ROW_PARTS      8 /* of so many copies all but one follow another one */
+#define PAGEABLE_LEAST 8
+#define PAGEABLE_BYTES 65536 /* smaller ones are taken along in the command */
+#define RECURS_LEAST   8     /* times that kernels were launched in between */
+#define LARGE_BYTES    262144
+#define LARGE_LEAST    8
+#define PAGEABLE_BYTES_PER_US                                                                      \
+	16000 /* pinned memory is faster by PCIe 4, and by PCIe 3 none is so fast */
+#define PINNED_BYTES_PER_US 3000
+#define GOOD_BYTES_PER_US   25000
+#define SHARE_LEAST	    16
 
 static bool is_copy(const struct site *site)
 {

@@ -35,6 +35,11 @@ show mixed.xtr --finding copy-share=off
 echo "-- slow ones of pinned memory alone are"
 make slow.xtr 'kernel(t, t + 5000, 19000); copy(t + 4000, t + 5000, 94000, 270000, took=1000); i % 10 or copy(t + 6000, t + 99900, 100, 300000, "1:1:3:1", took=1000)'
 show slow.xtr --finding copy-share=off
+echo "-- pageable memory that a fast host copies at 13.5 GB/s is slow still, at 17.6 it is not"
+for bytes in 1000000 1300000; do
+	make pageable.xtr "kernel(t, t + 5000, 20000); print('copy', call('cuMemcpyHtoD_v2', 'copy', t + 24000, 75000), 1, '1:1:3:1', t + 25000, 74000, $bytes)"
+	evidence pageable.xtr
+done
 echo "-- small kernels alone on a GPU, and beside others in a second stream"
 make small.xtr 'kernel(t, t + 5000, 99000, 1, "tiny@1")'
 show small.xtr
