@@ -17,8 +17,11 @@ struct values {
 	double *x;	 /* by run: logarithm, or the value by the mean; NAN: none */
 	double *means;	 /* by run: as it is; 0 where the run does not have it … */
 	double *typical; /* … and without what is far out, which x is of */
+	double *counts;	 /* by run: how often it is in an iteration … */
+	double *wholes;	 /* … and in all of the run, warm-up and all */
 	double within;	 /* mean variance of x within runs; NAN: not known */
 	enum level level;
+	enum metric metric;
 	bool is_log; /* else some run has none of it */
 	bool is_time; /* that is measured, so that what is the same in all runs may differ in the next */
 	bool has_common; /* x goes with what all GPU times have in common */
@@ -59,6 +62,9 @@ void effect_make_alone(struct effect *effect, const struct comparison *c,
  */
 bool days_variance(const struct comparison *c, const struct values *values, double *variance_out,
 		   double *freedom_out);
+
+/* Is it that NEW has as many as BASE (or a few, as many fewer), but counts others of them? */
+bool cut_explains(const struct comparison *c, const struct values *values);
 
 /* The factor of each run that all paths have in common, and its effect. 0 or -ENOMEM. */
 int compare_common(struct comparison *c);

@@ -30,10 +30,11 @@ struct effect {
 	double freedom;	  /* its degrees of freedom */
 	double own_error; /* standard error of new, as a part of it, by the runs of NEW alone … */
 	double own_freedom;
-	double p;	     /* of as large a change in either direction by chance alone */
-	double p_adjusted;   /* … in any row of its level: after Holm */
-	double detectable;   /* the smallest ratio that would be found nearly always (95 %) */
-	bool is_exact;	     /* the runs of each side do not differ at all from each other */
+	double p;	   /* of as large a change in either direction by chance alone */
+	double p_adjusted; /* … in any row of its level: after Holm */
+	double detectable; /* the smallest ratio that would be found nearly always (95 %) */
+	bool is_exact;	   /* the runs of each side do not differ at all from each other */
+	bool is_cut; /* the sides do it as often, but count different ones: warm-up ends elsewhere */
 	bool is_significant; /* p_adjusted is below the error rate of its level */
 };
 

@@ -21,8 +21,10 @@ int values_init(struct values *v, const struct comparison *c)
 {
 	*v = (struct values){.x = calloc(c->run_count + 1, sizeof(*v->x)),
 			     .means = calloc(c->run_count + 1, sizeof(*v->means)),
-			     .typical = calloc(c->run_count + 1, sizeof(*v->typical))};
-	return v->x && v->means && v->typical ? 0 : -ENOMEM;
+			     .typical = calloc(c->run_count + 1, sizeof(*v->typical)),
+			     .counts = calloc(c->run_count + 1, sizeof(*v->counts)),
+			     .wholes = calloc(c->run_count + 1, sizeof(*v->wholes))};
+	return v->x && v->means && v->typical && v->counts && v->wholes ? 0 : -ENOMEM;
 }
 
 void values_free(struct values *v)
@@ -30,6 +32,8 @@ void values_free(struct values *v)
 	free(v->x);
 	free(v->means);
 	free(v->typical);
+	free(v->counts);
+	free(v->wholes);
 }
 
 /* The sum of rows in a run. A mean of NAN: they have none of it. */
@@ -67,6 +71,18 @@ static struct quantity sum_rows(const struct comparison_row *const *rows, size_t
 	return sum;
 }
 
+static void take_counts(struct values *v, const struct comparison_row *const *rows, size_t count,
+			size_t run)
+{
+	v->counts[run] = v->wholes[run] = 0.0;
+	for (size_t i = 0; i < count; i++) {
+		const struct profile_entry *entry = rows[i]->entries[run];
+
+		v->counts[run] += entry ? entry->quantities[METRIC_COUNT].mean : 0.0;
+		v->wholes[run] += entry ? entry->whole_count : 0.0;
+	}
+}
+
 void values_take(struct values *v, const struct comparison *c, enum metric metric,
 		 const struct comparison_row *const *rows, size_t count)
 {
@@ -78,6 +94,7 @@ void values_take(struct values *v, const struct comparison *c, enum metric metri
 	v->is_log = true;
 	v->is_time = metric != METRIC_COUNT && rows[0]->unit == UNIT_NS;
 	v->level = rows[0]->level;
+	v->metric = metric;
 	for (size_t r = 0; r < c->run_count; r++) {
 		struct quantity q = sum_rows(rows, count, r, metric);
 		double error = (v->has_common ? q.residual : q.error) / q.typical;
@@ -85,6 +102,7 @@ void values_take(struct values *v, const struct comparison *c, enum metric metri
 		v->x[r] = NAN;
 		v->means[r] = q.mean;
 		v->typical[r] = q.typical;
+		take_counts(v, rows, count, r);
 		if (isnan(q.mean))
 			continue;
 		if (!c->runs[r].is_history) {
@@ -296,6 +314,21 @@ static double split_probability(const struct comparison *c)
 	return 2.0 * pow(base / (base + new), base) * pow(new / (base + new), new);
 }
 
+/* What the runs do as often, but count different ones of, has not changed; nor has what these take, if a side counts none. */
+static bool make_cut(struct effect *effect, const struct comparison *c, const struct values *v)
+{
+	if (v->metric != METRIC_COUNT && (v->metric != METRIC_VALUE || !is_one_sided(c, v)))
+		return false;
+	if (!cut_explains(c, v))
+		return false;
+	effect->is_cut = true;
+	effect->error = 0.0;
+	effect->freedom = INFINITY;
+	effect->judged = effect->low = effect->high = effect->detectable = 0.0;
+	effect->p = 1.0;
+	return true;
+}
+
 /*
  * Is it on one side alone, or, if it is no time, the same in all runs of each side? Then chance can only be that a run is
  * one way or the other by itself. Whether it is there goes with the counts of its level, whatever its times do. noise: of
@@ -350,7 +383,7 @@ void effect_make(struct effect *effect, const struct comparison *c, const struct
 	set_means(effect, c, v);
 	if (isnan(e->difference))
 		return;
-	if (make_exact(effect, c, v, e, noise))
+	if (make_cut(effect, c, v) || make_exact(effect, c, v, e, noise))
 		return;
 	/* (What some runs lack is not like other rows: it is judged by its own runs.) */
 	variance = fmax(variance_min(v),
@@ -480,7 +513,7 @@ void effect_make_alone(struct effect *effect, const struct comparison *c, const 
 	estimate_make(&e, c, v, INFINITY);
 	if (isnan(e.difference))
 		return;
-	if (make_exact(effect, c, v, &e, &none))
+	if (make_cut(effect, c, v) || make_exact(effect, c, v, &e, &none))
 		return;
 	variance = fmax(variance_min(v), noise_variance(&none, &e.sample, &freedom));
 	if (!(freedom > 0.0) || !(variance > 0.0))

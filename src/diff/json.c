@@ -36,6 +36,7 @@ static void put_effect(cJSON *parent, const char *name, const struct effect *eff
 	put_number(object, "p_adjusted", effect->p_adjusted);
 	put_number(object, "detectable_ratio", effect->detectable);
 	cJSON_AddBoolToObject(object, "exact", effect->is_exact);
+	cJSON_AddBoolToObject(object, "cut", effect->is_cut);
 	cJSON_AddBoolToObject(object, "significant", effect->is_significant);
 }
 

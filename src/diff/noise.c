@@ -12,6 +12,7 @@
 
 #define SAMPLES_MIN	  8	/* of fewer rows nothing is learned */
 #define PRIOR_FREEDOM_MAX 40.0	/* rows are never taken to be quite alike */
+#define SPREAD_ERRORS	  1.0	/* so many standard errors more than it seems */
 #define VARIANCE_MIN	  1e-18 /* below, runs do not differ: that is rounding */
 
 static double known(double value)
@@ -34,11 +35,22 @@ static double find_between(const struct noise_sample *samples, size_t count, dou
 	return middle > 0.0 ? middle : 0.0;
 }
 
+/* Of the logarithm of a variance, around its mean. (The fourth cumulant of a logarithm of a gamma distribution is the third
+ * derivative of digamma(), here by differences.) */
+static double fourth_moment(double half)
+{
+	double step = half / 64.0, second = trigamma(half);
+	double bend =
+		(trigamma(half + step) - 2.0 * second + trigamma(half - step)) / (step * step);
+
+	return bend + 3.0 * second * second;
+}
+
 int noise_learn(struct noise *noise, const struct noise_sample *samples, size_t count)
 {
 	double *room = calloc(count + 1, sizeof(*room)), sum = 0.0, squares = 0.0, expected = 0.0;
+	double spread, fourths = 0.0;
 	size_t used = 0;
-	double spread;
 
 	*noise = (struct noise){.scale = 1.0};
 	if (!room)
@@ -57,6 +69,7 @@ int noise_learn(struct noise *noise, const struct noise_sample *samples, size_t 
 		sum += z;
 		squares += z * z;
 		expected += trigamma(half);
+		fourths += fourth_moment(half);
 		used++;
 	}
 	free(room);
@@ -64,8 +77,13 @@ int noise_learn(struct noise *noise, const struct noise_sample *samples, size_t 
 		return 0;
 	noise->is_known = true;
 	sum /= (double)used;
-	spread = (squares / (double)used - sum * sum) * (double)used / (double)(used - 1) -
-		 expected / (double)used;
+	expected /= (double)used;
+	spread =
+		(squares / (double)used - sum * sum) * (double)used / (double)(used - 1) - expected;
+	/* Variances of few runs hardly show how much rows differ in it: they do by as much as may well be. */
+	spread =
+		fmax(spread, 0.0) +
+		SPREAD_ERRORS * sqrt((fourths / (double)used - expected * expected) / (double)used);
 	if (spread > 0.0)
 		noise->prior_freedom = 2.0 * trigamma_inverse(spread);
 	if (!(spread > 0.0) || noise->prior_freedom > PRIOR_FREEDOM_MAX)

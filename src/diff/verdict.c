@@ -94,6 +94,8 @@ static enum outcome judge_limit(const struct judge *j, const struct rule *rule,
 	/* (What a piece takes is not a number where there is none.) */
 	if (!(effect->new > 0.0) && (rule->metric == METRIC_EACH || !(effect->base > 0.0)))
 		return OUTCOME_PASS;
+	if (effect->is_cut)
+		return OUTCOME_PASS;
 	if (!seen.is_known)
 		return OUTCOME_UNKNOWN;
 	if (seen.change > 0.0 && seen.change > limit) {
@@ -132,7 +134,7 @@ static double budget_bound(const struct judge *j, const struct rule *rule,
 		       (double)(j->c->side_counts[SIDE_BASE] + j->c->side_counts[SIDE_NEW]);
 	double error = effect->error, freedom = effect->freedom;
 
-	if (!(effect->base > 0.0) && effect->new > 0.0)
+	if ((effect->is_cut || !(effect->base > 0.0)) && effect->new > 0.0)
 		return isnan(effect->own_error) ? NAN
 						: student_bound(j->c->alpha, effect->own_freedom) *
 							  effect->own_error * effect->new;
@@ -195,6 +197,11 @@ static char *describe(const struct judge *j, const struct rule *rule, const stru
 		length = asprintf(&text, "%s, gone", base);
 	else if (isnan(effect->p))
 		length = asprintf(&text, "%s -> %s, %s: too few runs to tell noise from change",
+				  base, new, ratio);
+	else if (effect->is_cut)
+		length = asprintf(&text,
+				  "%s -> %s, %s: as often in all of a run; warm-up ends at "
+				  "different places",
 				  base, new, ratio);
 	else if (effect->is_exact)
 		length = asprintf(&text, "%s -> %s, %s, %s", base, new, ratio,

@@ -5,6 +5,9 @@
 #   slow      kernel 3 lasts so many times longer (1)
 #   launches  kernel 5 is launched so often in an iteration (1)
 #   sync      the iteration ends by waiting for the GPU (0)
+#   early     iteration number so many ends by waiting (none)
+#   first     the first iteration ends by waiting so often more (0)
+#   rare      each so many-th iteration ends by waiting (none)
 #   copy      the iteration copies once more, for so many times 300 ns (0)
 #   lambda    the number of the lambda that launches kernel 2 (none)
 #   wrapper   a function more between step and layer_4 (0)
@@ -74,7 +77,8 @@ BEGIN {
 			busy += int(300 * copy)
 			now += 1000
 		}
-		if (sync) {
+		waits = sync || (early && i == early) || (rare && i % rare == 0)
+		for (n = waits + (i ? 0 : first); n > 0; n--) {
 			id++
 			printf "call %d 1 cuStreamSynchronize wait %d %d\n", id, now, busy - now
 			now = busy

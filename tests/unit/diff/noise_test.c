@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "diff/noise.h"
+#include "diff/statistics.h"
 
 #define ROWS	2000
 #define FREEDOM 8
@@ -20,16 +21,16 @@ static double normal(void)
 }
 
 /* A sample variance of so many values with that variance. */
-static double draw_variance(double variance)
+static double draw_variance(double variance, int freedom)
 {
 	double sum = 0.0;
 
-	for (int i = 0; i < FREEDOM; i++) {
+	for (int i = 0; i < freedom; i++) {
 		double x = normal();
 
 		sum += x * x;
 	}
-	return variance * sum / FREEDOM;
+	return variance * sum / freedom;
 }
 
 /* Rows that are all equally noisy: the prior is all but certain. */
@@ -42,7 +43,7 @@ static void test_equal(void **state)
 	(void)state;
 	srandom(1);
 	for (int i = 0; i < ROWS; i++)
-		samples[i] = (struct noise_sample){draw_variance(4e-6), FREEDOM, 1e-6};
+		samples[i] = (struct noise_sample){draw_variance(4e-6, FREEDOM), FREEDOM, 1e-6};
 	assert_int_equal(noise_learn(&noise, samples, ROWS), 0);
 	assert_true(noise.is_known);
 	assert_true(fabs(noise.between / 3e-6 - 1.0) < 0.1);
@@ -63,8 +64,8 @@ static void test_different(void **state)
 	(void)state;
 	srandom(2);
 	for (int i = 0; i < ROWS; i++)
-		samples[i] = (struct noise_sample){draw_variance(1e-6 * exp(2.0 * normal())),
-						   FREEDOM, NAN};
+		samples[i] = (struct noise_sample){
+			draw_variance(1e-6 * exp(2.0 * normal()), FREEDOM), FREEDOM, NAN};
 	assert_int_equal(noise_learn(&noise, samples, ROWS), 0);
 	assert_true(noise.prior_freedom < 2.0);
 	assert_true(noise_variance(&noise, &(struct noise_sample){1e-3, FREEDOM, NAN}, &freedom) >
@@ -83,7 +84,7 @@ static void test_within(void **state)
 	for (int i = 0; i < ROWS; i++) {
 		double within = i % 2 ? 1e-4 : 1e-8;
 
-		samples[i] = (struct noise_sample){draw_variance(within), FREEDOM, within};
+		samples[i] = (struct noise_sample){draw_variance(within, FREEDOM), FREEDOM, within};
 	}
 	assert_int_equal(noise_learn(&noise, samples, ROWS), 0);
 	quiet = noise_variance(&noise, &(struct noise_sample){1e-8, FREEDOM, 1e-8}, &freedom);
@@ -92,6 +93,41 @@ static void test_within(void **state)
 	assert_true(loud > 8e-5 && loud < 2e-4);
 	assert_true(noise_variance(&noise, &(struct noise_sample){0.0, FREEDOM, 1e-4}, &freedom) >=
 		    1e-4);
+}
+
+/*
+ * Families of few rows that differ in how noisy they are, of two runs a side: their variances say next to nothing of that. Differences
+ * that are chance have to look rare as rarely as they say.
+ */
+static void test_few_runs(void **state)
+{
+	enum { FAMILIES = 2000, FEW_ROWS = 60, FEW = 2 };
+	size_t rare = 0, rarer = 0;
+
+	(void)state;
+	srandom(4);
+	for (int f = 0; f < FAMILIES; f++) {
+		struct noise_sample samples[FEW_ROWS];
+		double truth[FEW_ROWS];
+		struct noise noise;
+
+		for (int i = 0; i < FEW_ROWS; i++) {
+			truth[i] = 1e-6 * exp(0.7 * normal());
+			samples[i] = (struct noise_sample){draw_variance(truth[i], FEW), FEW, NAN};
+		}
+		assert_int_equal(noise_learn(&noise, samples, FEW_ROWS), 0);
+		for (int i = 0; i < FEW_ROWS; i++) {
+			double freedom, variance = noise_variance(&noise, &samples[i], &freedom), p;
+
+			p = student_two_sided(normal() * sqrt(truth[i] / variance), freedom);
+			rare += p < 1e-2;
+			rarer += p < 1e-4;
+		}
+	}
+	print_message("p below 0.01 in %.2g, below 0.0001 in %.2g of differences by chance\n",
+		      (double)rare / FAMILIES / FEW_ROWS, (double)rarer / FAMILIES / FEW_ROWS);
+	assert_true((double)rare / FAMILIES / FEW_ROWS < 1.2e-2);
+	assert_true((double)rarer / FAMILIES / FEW_ROWS < 2e-4);
 }
 
 static void test_few(void **state)
@@ -110,10 +146,9 @@ static void test_few(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_equal),
-		cmocka_unit_test(test_different),
-		cmocka_unit_test(test_within),
-		cmocka_unit_test(test_few),
+		cmocka_unit_test(test_equal),	 cmocka_unit_test(test_different),
+		cmocka_unit_test(test_within),	 cmocka_unit_test(test_few),
+		cmocka_unit_test(test_few_runs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
