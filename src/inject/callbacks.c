@@ -398,15 +398,14 @@ void callback_in_c(void *userdata, uint32_t domain, uint32_t cbid, const void *c
 			return;
 		}
 	}
-	if (!lane->is_idle) { /* a signal handler that launches, in the middle of our work */
+	if (!lane_enter(lane)) { /* a signal handler that launches, in the middle of our work */
 		if (counts_as_call(domain, cbid, cbdata))
 			atomic_fetch_add(&callbacks_reentered, 1);
 		return;
 	}
-	lane->is_idle = false;
 	if (domain == XT_CUPTI_CB_DOMAIN_RESOURCE)
 		graph_node(lane, cbid, cbdata, regs);
 	else
 		api_call(lane, domain << 16 | cbid, cbdata, regs);
-	lane->is_idle = true;
+	lane_leave(lane);
 }

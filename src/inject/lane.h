@@ -53,7 +53,7 @@ struct lane {
 	uint32_t memo_epoch;
 	atomic_uint
 		memo_epoch_wanted; /* the writer asks for a new definition of all slots; rarely */
-	bool is_idle;		   /* not inside a callback, which is not entered again */
+	bool is_idle;		   /* lane_enter(), lane_leave() */
 	struct stack_memo memo
 		__attribute__((aligned(64))); /* what a hit reads of it stands first */
 	uint64_t gave_up_at; /* free_pos + 1 when waiting for room was in vain; 0: never */
@@ -90,6 +90,25 @@ _Static_assert(offsetof(struct lane, memo) == 64, "what a call needs of a lane i
 
 /* The calling thread's lane, or NULL. */
 extern _Thread_local struct lane *thread_lane __attribute__((tls_model("initial-exec")));
+
+/*
+ * The owner is about to work with its lane; false: it does so already, and this is a signal handler in the middle of
+ * that. The fences are for the compiler: a handler finds the lane as it is between two calls, or not idle.
+ */
+static inline bool lane_enter(struct lane *lane)
+{
+	if (__builtin_expect(!lane->is_idle, 0))
+		return false;
+	lane->is_idle = false;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return true;
+}
+
+static inline void lane_leave(struct lane *lane)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	lane->is_idle = true;
+}
 
 /* Claims a lane for the calling thread: a free one or a new one. NULL if none can be had. Cold
  * path: makes system calls, takes no lock, calls no malloc. */

@@ -190,13 +190,12 @@ static void event(const struct event *event, const struct caller_regs *regs)
 		return;
 	if (!lane)
 		lane = lane_claim();
-	if (!lane || !lane->is_idle) { /* in a signal handler, in the middle of our work */
+	if (!lane || !lane_enter(lane)) { /* in a signal handler, in the middle of our work */
 		atomic_fetch_add_explicit(&nvtx_events_without_lane, 1, memory_order_relaxed);
 		return;
 	}
-	lane->is_idle = false;
 	commit_event(lane, event, event_text(event, lane->text), regs);
-	lane->is_idle = true;
+	lane_leave(lane);
 }
 _Static_assert(TEXT_BYTES_MAX <= LANE_TEXT_BYTES, "a text fits into a lane's room for it");
 
