@@ -19,7 +19,7 @@
 
 #include "xtrace/spool_format.h"
 
-#define TERMINAL_COLUMNS_MIN 60 /* in fewer nothing can be read anyway */
+#define TERMINAL_COLUMNS_MIN 40 /* in fewer nothing can be read anyway */
 
 #define UNFINISHED_MAX	 256 /* more than all outputs have files */
 #define UNFINISHED_TRIES 100

@@ -25,20 +25,26 @@ static double percent_down(uint64_t part, uint64_t whole)
 	return part < whole && value > 99.9 ? 99.9 : value;
 }
 
+static const struct column time_columns[] = {
+	{"time", 12, 0, false}, {"share", 7, 0, false}, {"count", 12, 60, false}};
+
+#define TIME_COLUMNS (sizeof(time_columns) / sizeof(time_columns[0]))
+
 static void put_row_head(struct output *out, const struct table_row *row, uint64_t whole_ns)
 {
-	char time[TIME_BYTES], count[COUNT_BYTES];
+	char time[TIME_BYTES], share[SHARE_BYTES], count[COUNT_BYTES];
 
 	format_time(time, row->value);
+	format_share(share, percent(row->value, whole_ns));
 	format_count(count, row->count);
-	output_format(out, "%12s  %5.1f %%  %12s  ", time, percent(row->value, whole_ns), count);
+	put_figures(out, time_columns, TIME_COLUMNS, (const char *const[]){time, share, count});
 }
 
 static void put_table_head(struct output *out, const char *title, const char *last_column,
 			   size_t shown, size_t all)
 {
-	put_title(out, title, shown, all);
-	output_format(out, "%12s  %7s  %12s  %s\n", "time", "share", "count", last_column);
+	put_top_title(out, title, shown, all);
+	put_heads(out, time_columns, TIME_COLUMNS, last_column);
 }
 
 static int put_by_path(struct sink *sink, const struct run *run, const struct table *table)
@@ -49,8 +55,7 @@ static int put_by_path(struct sink *sink, const struct run *run, const struct ta
 	put_table_head(&sink->out, "GPU time by call path", "call path", shown, table->count);
 	for (size_t i = 0; i < shown && !error; i++) {
 		put_row_head(&sink->out, &table->rows[i], run->gpu_ns);
-		error = put_path(&sink->out, &run->paths, table->rows[i].id);
-		output_text(&sink->out, "\n", 1);
+		error = put_path_row(&sink->out, &run->paths, table->rows[i].id);
 	}
 	return error;
 }
@@ -100,17 +105,17 @@ static void put_damage(struct output *out, const struct run *run)
 	if (!sum)
 		return;
 	put_style(out, STYLE_ALARM);
-	output_format(out,
-		      "  the log%s damaged or cut short: what is missing stands under Losses, "
-		      "at the end",
-		      run->inputs->count == 1 ? " is" : "s are");
+	put_note(out, run->inputs->count == 1
+			      ? "the log is damaged or cut short: what is missing stands under "
+				"Losses, at the end"
+			      : "the logs are damaged or cut short: what is missing stands under "
+				"Losses, at the end");
 	put_style(out, STYLE_PLAIN);
-	output_text(out, "\n", 1);
 }
 
 static void put_overview(struct output *out, const struct run *run)
 {
-	char time[TIME_BYTES], part[WANTED_BYTES];
+	char time[TIME_BYTES], share[SHARE_BYTES], part[WANTED_BYTES];
 
 	output_format(out, "%zu process%s%s\n", run->inputs->count,
 		      run->inputs->count == 1 ? "" : "es",
@@ -139,14 +144,14 @@ static void put_overview(struct output *out, const struct run *run)
 	if (run->graph_work_count)
 		put_count(out, "  of these, in graphs", run->graph_work_count);
 	format_time(time, run->gpu_ns);
-	output_format(out, "  %-52s %16s\n", "GPU time (sum of kernels, copies and sets)", time);
+	put_fact(out, "GPU time (sum of kernels, copies and sets)", time);
+	format_share(share, percent_down(run->attributed_gpu_ns, run->gpu_ns));
 	if (run->gpu_ns)
-		output_format(out, "  %-52s %14.1f %%\n", "attributed to a call path",
-			      percent_down(run->attributed_gpu_ns, run->gpu_ns));
+		put_fact(out, "attributed to a call path", share);
 	if (!run->pause_count)
 		return;
 	format_time(time, run->paused_ns);
-	output_format(out, "  %-52s %16s\n", "recording was paused", time);
+	put_fact(out, "recording was paused", time);
 }
 
 /* One by one, if there are any. */
@@ -159,7 +164,7 @@ static void put_losses(struct output *out, const struct run *run)
 		sum += run->losses[l];
 	if (!sum)
 		return;
-	put_title(out, "Losses by cause", 0, 0);
+	put_title(out, "Losses by cause", "");
 	for (unsigned l = 0; l < LOSS_COUNT; l++)
 		if (run->losses[l])
 			put_count(out, losses_what(l), run->losses[l]);
@@ -181,7 +186,7 @@ static void put_trust(struct output *out, const struct trust *trust)
 	output_text(out, "\n", 1);
 	put_style(out, trust->word == TRUST_COMPLETE ? STYLE_TITLE : STYLE_ALARM);
 	output_text(out, "Trust: ", strlen("Trust: "));
-	put_words(out, trust->lines[0], 0, 2, columns - strlen("Trust: "));
+	put_words(out, trust->lines[0], 0, 2, columns);
 	put_style(out, STYLE_PLAIN);
 	output_text(out, "\n", 1);
 	for (int l = 1; l < TRUST_LINES; l++) {
@@ -226,9 +231,9 @@ static int end(struct sink *sink, const struct run *run)
 	put_trust(out, run->trust);
 	put_losses(out, run);
 	if (run->report->warning_count)
-		put_title(out, "Warnings", 0, 0);
+		put_title(out, "Warnings", "");
 	for (size_t w = 0; w < run->report->warning_count; w++)
-		output_format(out, "  %s\n", run->report->warnings[w]);
+		put_note(out, run->report->warnings[w]);
 	return error;
 }
 

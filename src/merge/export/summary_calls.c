@@ -9,10 +9,37 @@
 #include <string.h>
 
 #include "merge/base/labels.h"
+#include "merge/base/text.h"
 #include "merge/export/summary.h"
 #include "merge/sums/tables.h"
 
 #define OTHER_FUNCTIONS "[other functions]"
+#define ERROR_BYTES	96
+#define FAILURE_INDENT	8
+
+static const struct column call_columns[] = {
+	{"calls", 12, 0, false}, {"failed", 8, 60, false}, {"total", 12, 0, false},
+	{"mean", 12, 70, false}, {"min", 12, 120, false},  {"p99", 12, 120, false},
+	{"max", 12, 120, false},
+};
+
+static const struct column failure_columns[] = {{"count", 12, 0, false}, {"error", 40, 100, true}};
+
+static const struct column transfer_columns[] = {
+	{"time", 12, 0, false},
+	{"count", 12, 64, false},
+	{"bytes", 12, 0, false},
+	{"bandwidth", 14, 76, false},
+};
+
+static const struct column range_columns[] = {
+	{"time", 12, 0, false},
+	{"share", 7, 0, false},
+	{"count", 12, 76, false},
+	{"opened", 12, 60, false},
+};
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static void put_call(struct output *out, const struct run *run, const struct call_row *row)
 {
@@ -28,24 +55,47 @@ static void put_call(struct output *out, const struct run *run, const struct cal
 	format_time(min, row->min_ns);
 	format_time(max, row->max_ns);
 	format_time(p99, calls_p99_ns(row));
-	output_format(out, "%12s  %8s  %12s  %12s  ", count, failed, total, mean);
-	if (!put_is_narrow(out))
-		output_format(out, "%12s  %12s  %12s  ", min, p99, max);
+	put_figures(out, call_columns, COUNT_OF(call_columns),
+		    (const char *const[]){count, failed, total, mean, min, p99, max});
 	put_elided(out, name, strlen(name), put_room(out));
 	output_text(out, "\n", 1);
 }
 
 /* "CUDA_ERROR_OUT_OF_MEMORY (2)" */
-static void put_error(struct output *out, uint64_t code)
+static void name_error(char *out, size_t out_bytes, uint64_t code)
 {
 	const char *name = error_label(code);
-	char text[96];
 
 	if (name)
-		snprintf(text, sizeof(text), "%s (%" PRIu64 ")", name, code);
+		snprintf(out, out_bytes, "%s (%" PRIu64 ")", name, code);
 	else
-		snprintf(text, sizeof(text), "error %" PRIu64, code);
-	output_format(out, "%-40s", text);
+		snprintf(out, out_bytes, "error %" PRIu64, code);
+}
+
+static int put_failure(struct output *out, const struct run *run, const struct failure *failure)
+{
+	bool is_narrow = out->columns && out->columns < failure_columns[1].from;
+	char count[COUNT_BYTES], text[ERROR_BYTES];
+	size_t length;
+	const char *api = names_text(&run->paths.names, failure->name, &length);
+	int error = 0;
+
+	format_count(count, failure->count);
+	name_error(text, sizeof(text), failure->result);
+	put_figures(out, failure_columns, COUNT_OF(failure_columns),
+		    (const char *const[]){count, text});
+	if (is_narrow) {
+		put_elided(out, text, strlen(text), put_room(out));
+		output_format(out, "\n%*s", FAILURE_INDENT, "");
+	}
+	if (failure->process != NAME_EMPTY)
+		output_format(out, "%s;", names_text(&run->paths.names, failure->process, NULL));
+	if (failure->node != PATH_ROOT)
+		error = put_path(out, &run->paths, failure->node, text_columns(api, length) + 1);
+	else
+		output_format(out, FRAME_UNATTRIBUTED);
+	output_format(out, ";%s\n", api);
+	return error;
 }
 
 static int put_failures(struct sink *sink, const struct run *run, const struct calls *calls)
@@ -55,24 +105,12 @@ static int put_failures(struct sink *sink, const struct run *run, const struct c
 	char count[COUNT_BYTES];
 	int error = 0;
 
-	put_title(out, "Failed calls by error and call path", shown, calls->failure_count);
-	output_format(out, "%12s  %-40s  %s\n", "count", "error", "call path");
-	for (size_t f = 0; f < shown && !error; f++) {
-		const struct failure *failure = &calls->failures[f];
-
-		format_count(count, failure->count);
-		output_format(out, "%12s  ", count);
-		put_error(out, failure->result);
-		output_text(out, "  ", 2);
-		if (failure->process != NAME_EMPTY)
-			output_format(out, "%s;",
-				      names_text(&run->paths.names, failure->process, NULL));
-		if (failure->node != PATH_ROOT)
-			error = put_path(out, &run->paths, failure->node);
-		else
-			output_format(out, FRAME_UNATTRIBUTED);
-		output_format(out, ";%s\n", names_text(&run->paths.names, failure->name, NULL));
-	}
+	put_top_title(out, "Failed calls by error and call path", shown, calls->failure_count);
+	put_heads(out, failure_columns, COUNT_OF(failure_columns),
+		  out->columns && out->columns < failure_columns[1].from ? "error, call path"
+									 : "call path");
+	for (size_t f = 0; f < shown && !error; f++)
+		error = put_failure(out, run, &calls->failures[f]);
 	if (calls->other_failure_count) {
 		format_count(count, calls->other_failure_count);
 		output_format(out, "%12s  others\n", count);
@@ -89,11 +127,8 @@ int summary_put_calls(struct sink *sink, const struct run *run)
 	if (!calls->count)
 		return 0;
 	calls_sort(calls);
-	put_title(&sink->out, "API calls by function", shown, calls->count);
-	output_format(&sink->out, "%12s  %8s  %12s  %12s  ", "calls", "failed", "total", "mean");
-	if (!put_is_narrow(&sink->out))
-		output_format(&sink->out, "%12s  %12s  %12s  ", "min", "p99", "max");
-	output_format(&sink->out, "function\n");
+	put_top_title(&sink->out, "API calls by function", shown, calls->count);
+	put_heads(&sink->out, call_columns, COUNT_OF(call_columns), "function");
 	for (size_t r = 0; r < shown; r++)
 		put_call(&sink->out, run, &calls->rows[r]);
 	return calls->failure_count ? put_failures(sink, run, calls) : 0;
@@ -107,12 +142,13 @@ void summary_put_transfers(struct sink *sink, const struct run *run)
 
 	if (!transfers->count)
 		return;
-	put_title(out, "Copies and sets", shown, transfers->count);
-	output_format(out, "%12s  %12s  %12s  %14s  %s\n", "time", "count", "bytes", "bandwidth",
-		      "direction");
+	put_top_title(out, "Copies and sets", shown, transfers->count);
+	put_heads(out, transfer_columns, COUNT_OF(transfer_columns), "direction");
 	for (size_t r = 0; r < shown; r++) {
 		const struct transfer_row *row = &transfers->rows[r];
 		char time[TIME_BYTES], count[COUNT_BYTES], bytes[TIME_BYTES], bandwidth[32] = "-";
+		size_t length;
+		const char *name = names_text(&run->paths.names, row->name, &length);
 
 		format_time(time, row->sum.gpu_ns);
 		format_count(count, row->sum.count);
@@ -120,8 +156,10 @@ void summary_put_transfers(struct sink *sink, const struct run *run)
 		if (row->sum.gpu_ns)
 			snprintf(bandwidth, sizeof(bandwidth), "%.3f GB/s",
 				 (double)row->sum.bytes / (double)row->sum.gpu_ns);
-		output_format(out, "%12s  %12s  %12s  %14s  %s\n", time, count, bytes, bandwidth,
-			      names_text(&run->paths.names, row->name, NULL));
+		put_figures(out, transfer_columns, COUNT_OF(transfer_columns),
+			    (const char *const[]){time, count, bytes, bandwidth});
+		put_elided(out, name, length, put_room(out));
+		output_text(out, "\n", 1);
 	}
 }
 
@@ -134,21 +172,21 @@ int summary_put_ranges(struct sink *sink, const struct run *run)
 	if (error || !table.count)
 		goto out;
 	shown = put_limit(table.count, sink->settings);
-	put_title(&sink->out, "GPU time by NVTX range, with all that is in it", shown, table.count);
-	output_format(&sink->out, "%12s  %7s  %12s  %12s  %s\n", "time", "share", "count", "opened",
-		      "range");
+	put_top_title(&sink->out, "GPU time by NVTX range, with all that is in it", shown,
+		      table.count);
+	put_heads(&sink->out, range_columns, COUNT_OF(range_columns), "range");
 	for (size_t r = 0; r < shown && !error; r++) {
 		const struct table_row *row = &table.rows[r];
-		char time[TIME_BYTES], work[COUNT_BYTES], opened[COUNT_BYTES];
+		char time[TIME_BYTES], share[SHARE_BYTES], work[COUNT_BYTES], opened[COUNT_BYTES];
 
 		format_time(time, row->value);
 		format_count(work, row->count);
 		format_count(opened, run->range_sums[row->id].opened_count);
-		output_format(&sink->out, "%12s  %5.1f %%  %12s  %12s  ", time,
-			      run->gpu_ns ? 100.0 * (double)row->value / (double)run->gpu_ns : 0.0,
-			      work, opened);
-		error = put_path(&sink->out, &run->ranges, row->id);
-		output_text(&sink->out, "\n", 1);
+		format_share(share,
+			     run->gpu_ns ? 100.0 * (double)row->value / (double)run->gpu_ns : 0.0);
+		put_figures(&sink->out, range_columns, COUNT_OF(range_columns),
+			    (const char *const[]){time, share, work, opened});
+		error = put_path_row(&sink->out, &run->ranges, row->id);
 	}
 out:
 	table_free(&table);

@@ -2,9 +2,10 @@
 /*
  * Call paths in the tables of the summary: what of them is shown where there is no room for all.
  *
- * The leaf and what called it stay, and of the frames of Python, which are the user's own, the innermost
- * few; then as many others as fit, from the innermost on. Frames without a name, one behind the other in
- * one module, are one.
+ * First comes what says most: the innermost frame of the user's own, the work and the function of the API that it
+ * is the work of, the innermost frames of Python, the NVTX range; then as many others as fit, from the innermost
+ * on. Names are cut at their end, but for those of kernels, which differ there; on a terminal these have no mark.
+ * Frames without a name, one behind the other in one module, are one.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -13,19 +14,28 @@
 
 #include "merge/base/text.h"
 #include "merge/export/summary.h"
+#include "merge/sums/tables.h"
 
-#define NAME_COLUMNS	   48 /* of a frame */
-#define NAME_COLUMNS_MIN   16
-#define PYTHON_FRAMES_KEPT 3
-#define GAP_COLUMNS	   3
-#define INNERMOST_KEPT	   2 /* the leaf, and the function of the API that it is the work of */
+#define NAME_COLUMNS	  48 /* of a frame */
+#define NAME_COLUMNS_MIN  16
+#define NAME_COLUMNS_LEFT 4   /* with the line behind it */
+#define LEAF_SHARE	  2   /* half of the room is the leaf's, where there is more to show */
+#define OWN_KEPT	  3   /* of the user's frames, and of Python's */
+#define FIRST_KEPT	  9   /* frames at most that come before others */
+#define ROW_COLUMNS	  140 /* in fewer a path has a line of its own */
+#define ROW_INDENT	  8
 
 struct part {
 	const char *name;
 	size_t length;
-	size_t columns;
-	bool is_run;  /* of nameless frames: the name is "module+", and it is not the only one */
-	bool is_kept; /* is shown */
+	size_t columns; /* of all of it */
+	size_t shown;	/* columns that it is given; 0: it is left out */
+	size_t tail;	/* of " (file.c:12)", which stays */
+	bool is_run;	/* of nameless frames: the name is "module+", and it is not the only one */
+	bool is_own;
+	bool is_python;
+	bool is_range;
+	bool is_leaf; /* a kernel, a copy, a set, … */
 };
 
 /* The bytes of "module+" in "module+0x12ab"; 0 if that is no such name. */
@@ -38,23 +48,47 @@ static size_t nameless_prefix(const char *name, size_t length)
 	return at > 3 && at < length && !memcmp(name + at - 3, "+0x", 3) ? at - 2 : 0;
 }
 
-/* "f (file.py:12)", "f (<string>:1)" */
-static bool is_python(const char *name, size_t length)
+/* Where " (file.c:12)" begins at the end of a name; its length if there is no such. */
+static size_t line_at(const char *name, size_t length)
 {
+	const char *open;
 	size_t at = length;
 
 	if (!at || name[--at] != ')')
-		return false;
+		return length;
 	while (at && isdigit((unsigned char)name[at - 1]))
 		at--;
-	if (at < 5 || name[at - 1] != ':')
+	if (at < 2 || name[at - 1] != ':' || name[at] == ')')
+		return length;
+	open = memrchr(name, '(', at);
+	return open && open > name && open[-1] == ' ' ? (size_t)(open - name) - 1 : length;
+}
+
+static size_t line_columns(const char *name, size_t length)
+{
+	size_t line = line_at(name, length);
+
+	return text_columns(name + line, length - line);
+}
+
+/* "f (file.py:12)", "f (<string>:1)" */
+static bool is_python(const char *name, size_t length)
+{
+	const char *colon = memrchr(name, ':', length);
+
+	if (!colon || line_at(name, length) == length)
 		return false;
-	return !memcmp(name + at - 4, ".py", 3) || name[at - 2] == '>';
+	return colon[-1] == '>' || (colon - name > 4 && !memcmp(colon - 3, ".py", 3));
+}
+
+static bool begins_with(const char *text, const char *start)
+{
+	return !strncmp(text, start, strlen(start));
 }
 
 /* The frames of the path, runs of nameless ones as one; their number. */
-static size_t split(const struct paths *paths, const uint32_t *chain, size_t depth,
-		    struct part *parts)
+static size_t split(const struct output *out, const struct paths *paths, const uint32_t *chain,
+		    size_t depth, struct part *parts)
 {
 	size_t count = 0, prefix_before = 0;
 
@@ -62,7 +96,11 @@ static size_t split(const struct paths *paths, const uint32_t *chain, size_t dep
 		struct part *last = count ? &parts[count - 1] : NULL;
 		size_t length, prefix;
 		const char *name = names_text(&paths->names, paths->nodes[chain[d]].name, &length);
+		bool is_leaf = begins_with(name, LEAF_KERNEL_MARK) ||
+			       begins_with(name, "[GPU_Mem") || begins_with(name, "[Memory ");
 
+		if (is_leaf && out->columns)
+			name = leaf_name(paths, paths->nodes[chain[d]].name, &length);
 		prefix = nameless_prefix(name, length);
 		if (prefix && prefix == prefix_before && !memcmp(last->name, name, prefix)) {
 			last->is_run = true;
@@ -72,109 +110,262 @@ static size_t split(const struct paths *paths, const uint32_t *chain, size_t dep
 		}
 		prefix_before = prefix;
 		parts[count++] = (struct part){
-			.name = name, .length = length, .columns = text_columns(name, length)};
+			.name = name,
+			.length = length,
+			.columns = text_columns(name, length),
+			.tail = line_columns(name, length),
+			.is_own = path_is_own(paths, chain[d]),
+			.is_python = is_python(name, length),
+			.is_range = begins_with(name, "[NVTX "),
+			.is_leaf = is_leaf,
+		};
 	}
 	return count;
 }
 
-/* With the semicolon behind it. */
-static size_t columns_of(const struct part *part, size_t name_limit)
+/* The columns that take what is shown, with an ellipsis wherever there is more. */
+static size_t width_of(const struct part *parts, size_t count)
 {
-	return (part->columns < name_limit ? part->columns : name_limit) + 1;
+	size_t width = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (parts[i].shown)
+			width += parts[i].shown + (i > 0);
+		else if (!i || parts[i - 1].shown)
+			width += 1 + (i > 0);
+	}
+	return width;
 }
 
-static bool keep(struct part *part, size_t name_limit, size_t *room)
+/* Shows a part if there is room, cut to at least so many columns. */
+static bool keep(struct part *parts, size_t count, size_t p, size_t limit, size_t least,
+		 size_t room)
 {
-	size_t columns = columns_of(part, name_limit);
+	struct part *part = &parts[p];
+	size_t width;
 
-	if (part->is_kept)
+	if (part->shown)
 		return true;
-	if (columns > *room)
-		return false;
-	part->is_kept = true;
-	*room -= columns;
-	return true;
+	part->shown = part->columns < limit ? part->columns : limit;
+	width = width_of(parts, count);
+	if (width > room && width - room < part->shown && part->shown - (width - room) >= least)
+		part->shown -= width - room;
+	else if (width > room)
+		part->shown = 0;
+	return part->shown;
 }
 
-/* The innermost frames of Python, each of which may leave a gap behind it. */
-static void keep_python(struct part *parts, size_t count, size_t name_limit, size_t *room)
+/* The innermost parts that are so, into found; how many. */
+static size_t find(const struct part *parts, size_t count, bool (*is_so)(const struct part *),
+		   size_t found[OWN_KEPT])
 {
-	size_t kept = 0;
+	size_t n = 0;
 
-	for (size_t i = count; i-- > 0 && kept < PYTHON_FRAMES_KEPT;) {
-		size_t gap = i + 1 < count && !parts[i + 1].is_kept ? GAP_COLUMNS : 0;
-
-		if (!is_python(parts[i].name, parts[i].length))
-			continue;
-		if (*room < gap + columns_of(&parts[i], name_limit))
-			return;
-		*room -= gap;
-		kept += keep(&parts[i], name_limit, room);
-	}
+	for (size_t i = count; i-- > 0 && n < OWN_KEPT;)
+		if (is_so(&parts[i]))
+			found[n++] = i;
+	return n;
 }
 
-static bool has_python(const struct part *parts, size_t count)
+static bool is_own(const struct part *part)
 {
+	return part->is_own;
+}
+
+static bool is_of_library(const struct part *part)
+{
+	return part->is_python && !part->is_own;
+}
+
+static bool is_range(const struct part *part)
+{
+	return part->is_range;
+}
+
+/* The parts that come before others, the first first, into order; how many. */
+static size_t order_first(const struct part *parts, size_t count, size_t order[FIRST_KEPT])
+{
+	size_t own[OWN_KEPT], library[OWN_KEPT], ranges[OWN_KEPT], n = 0;
+	size_t own_count = find(parts, count, is_own, own);
+	size_t library_count = find(parts, count, is_of_library, library);
+	size_t range_count = find(parts, count, is_range, ranges);
+
+	if (own_count)
+		order[n++] = own[0];
+	order[n++] = count - 1;
+	if (parts[count - 1].is_leaf && count > 1)
+		order[n++] = count - 2;
+	if (library_count)
+		order[n++] = library[0];
+	for (size_t i = 1; i < own_count; i++)
+		order[n++] = own[i];
+	if (range_count)
+		order[n++] = ranges[0];
+	for (size_t i = 1; i < library_count; i++)
+		order[n++] = library[i];
+	return n;
+}
+
+/* What is left of the room goes to a part that was cut. */
+static void widen(const struct part *parts, size_t count, struct part *part, size_t room)
+{
+	size_t width = width_of(parts, count), more = part->columns - part->shown;
+
+	if (part->shown && width < room)
+		part->shown += more < room - width ? more : room - width;
+}
+
+/* Decides what is shown in room columns. */
+static void choose(struct part *parts, size_t count, size_t room)
+{
+	size_t order[FIRST_KEPT], n = order_first(parts, count, order), limit = NAME_COLUMNS;
+	const struct part *last = &parts[count - 1];
+	size_t least = room / 2 < NAME_COLUMNS_MIN + 2 ? room / 2 - 2 : NAME_COLUMNS_MIN;
+	bool is_whole;
+
+	if (limit > room)
+		limit = room;
 	for (size_t i = 0; i < count; i++)
-		if (is_python(parts[i].name, parts[i].length))
-			return true;
-	return false;
-}
+		parts[i].shown = parts[i].columns < limit ? parts[i].columns : limit;
+	is_whole = width_of(parts, count) <= room;
+	for (size_t i = 0; i < count && !is_whole; i++)
+		parts[i].shown = 0;
+	if (last->is_leaf && limit > room / LEAF_SHARE && room >= LEAF_SHARE * NAME_COLUMNS_MIN)
+		keep(parts, count, count - 1, room / LEAF_SHARE, least, room);
+	for (size_t i = 0; i < n; i++) {
+		size_t with_line = parts[order[i]].tail + NAME_COLUMNS_LEFT;
 
-/* Marks what is shown in room columns; as many of each name as is returned. */
-static size_t choose(struct part *parts, size_t count, size_t room)
-{
-	size_t name_limit = room < NAME_COLUMNS ? room : NAME_COLUMNS, whole = 0;
-
-	for (size_t i = 0; i < count; i++)
-		whole += columns_of(&parts[i], name_limit);
-	if (whole > room && has_python(parts, count)) {
-		if (name_limit > room / 4)
-			name_limit = room / 4 > NAME_COLUMNS_MIN ? room / 4 : NAME_COLUMNS_MIN;
-		for (size_t i = count; i-- > 0 && count - i <= INNERMOST_KEPT;)
-			keep(&parts[i], name_limit, &room);
-		keep_python(parts, count, name_limit, &room);
+		keep(parts, count, order[i], limit, i && with_line > least ? with_line : least,
+		     room);
 	}
-	for (size_t i = count; i-- > 0 && keep(&parts[i], name_limit, &room);)
+	for (size_t i = count; i-- > 0 && keep(parts, count, i, limit, limit, room);)
 		;
-	parts[count - 1].is_kept = true;
-	return name_limit;
+	for (size_t i = 0; i < n; i++)
+		widen(parts, count, &parts[order[i]], room);
 }
 
-static void put_parts(struct output *out, const struct part *parts, size_t count, size_t name_limit)
+/* So many columns of a text. */
+static void put_head(struct output *out, const char *text, size_t columns)
+{
+	size_t bytes = 0;
+
+	while (columns && text[bytes]) {
+		columns--;
+		do
+			bytes++;
+		while (((uint8_t)text[bytes] & 0xc0) == 0x80);
+	}
+	output_text(out, text, bytes);
+}
+
+/* A function, of which the end of the name goes and the line stays. */
+static void put_cut(struct output *out, const char *name, size_t length, size_t columns)
+{
+	size_t line = line_at(name, length), tail = line_columns(name, length);
+
+	if (tail + NAME_COLUMNS_LEFT > columns) {
+		line = length;
+		tail = 0;
+	}
+	put_head(out, name, columns - tail - 1);
+	output_text(out, ELLIPSIS, strlen(ELLIPSIS));
+	output_text(out, name + line, length - line);
+}
+
+static void put_part(struct output *out, const struct part *part)
+{
+	size_t columns = part->shown - part->is_run;
+
+	if (columns >= part->columns - part->is_run)
+		output_text(out, part->name, part->length);
+	else if (part->is_leaf)
+		put_elided(out, part->name, part->length, columns);
+	else
+		put_cut(out, part->name, part->length, columns);
+	if (part->is_run)
+		output_text(out, ELLIPSIS, strlen(ELLIPSIS));
+}
+
+static void put_parts(struct output *out, const struct part *parts, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (!parts[i].is_kept) {
-			if (!i || parts[i - 1].is_kept)
-				output_text(out, ELLIPSIS ";", strlen(ELLIPSIS ";"));
+		if (!parts[i].shown && i && !parts[i - 1].shown)
 			continue;
-		}
-		put_elided(out, parts[i].name, parts[i].length,
-			   name_limit - (parts[i].is_run ? 1 : 0));
-		if (parts[i].is_run)
-			output_text(out, ELLIPSIS, strlen(ELLIPSIS));
-		if (i + 1 < count)
+		if (i)
 			output_text(out, ";", 1);
+		if (parts[i].shown)
+			put_part(out, &parts[i]);
+		else
+			output_text(out, ELLIPSIS, strlen(ELLIPSIS));
 	}
 }
 
-int put_path(struct output *out, const struct paths *paths, uint32_t node)
+int put_chain(struct output *out, const struct paths *paths, const uint32_t *chain, size_t count,
+	      size_t room)
 {
-	size_t room = out->columns ? put_room(out) - GAP_COLUMNS : put_room(out);
-	size_t capacity = 0, count;
-	uint32_t *chain = NULL;
-	struct part *parts = NULL;
-	int depth = paths_chain(paths, node, &chain, &capacity), error = 0;
+	struct part *parts = count ? malloc(count * sizeof(*parts)) : NULL;
 
-	if (depth > 0)
-		parts = malloc((size_t)depth * sizeof(*parts));
-	if (depth < 0 || (depth && !parts))
-		error = -ENOMEM;
-	if (parts) {
-		count = split(paths, chain, (size_t)depth, parts);
-		put_parts(out, parts, count, choose(parts, count, room));
-	}
+	if (!parts)
+		return count ? -ENOMEM : 0;
+	count = split(out, paths, chain, count, parts);
+	choose(parts, count, room);
+	put_parts(out, parts, count);
 	free(parts);
+	return 0;
+}
+
+int put_path(struct output *out, const struct paths *paths, uint32_t node, size_t reserved)
+{
+	size_t room = put_room(out), capacity = 0;
+	uint32_t *chain = NULL;
+	int depth = paths_chain(paths, node, &chain, &capacity), error = depth;
+
+	room = room > reserved + PATH_COLUMNS_MIN ? room - reserved : PATH_COLUMNS_MIN;
+	if (depth > 0)
+		error = put_chain(out, paths, chain, (size_t)depth, room);
 	free(chain);
-	return error;
+	return error < 0 ? error : 0;
+}
+
+static size_t chain_columns(const struct paths *paths, const uint32_t *chain, size_t count)
+{
+	size_t columns = count - 1;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t length;
+		const char *name = names_text(&paths->names, paths->nodes[chain[i]].name, &length);
+
+		columns += text_columns(name, length);
+	}
+	return columns;
+}
+
+/* The last frame in the line, what called it below. */
+static int put_two_lines(struct output *out, const struct paths *paths, const uint32_t *chain,
+			 size_t count)
+{
+	size_t length;
+	const char *name = leaf_name(paths, paths->nodes[chain[count - 1]].name, &length);
+
+	put_elided(out, name, length, put_room(out));
+	if (count == 1)
+		return 0;
+	output_format(out, "\n%*s", ROW_INDENT, "");
+	return put_chain(out, paths, chain, count - 1, put_room(out));
+}
+
+int put_path_row(struct output *out, const struct paths *paths, uint32_t node)
+{
+	size_t capacity = 0;
+	uint32_t *chain = NULL;
+	int count = paths_chain(paths, node, &chain, &capacity), error = count;
+
+	if (count > 0 && out->columns && out->columns < ROW_COLUMNS &&
+	    chain_columns(paths, chain, (size_t)count) > put_room(out))
+		error = put_two_lines(out, paths, chain, (size_t)count);
+	else if (count > 0)
+		error = put_chain(out, paths, chain, (size_t)count, put_room(out));
+	output_text(out, "\n", 1);
+	free(chain);
+	return error < 0 ? error : 0;
 }

@@ -4,6 +4,7 @@
  * which nearly all goes on to one other shares a line with it; the value is that of the first.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,13 +13,22 @@
 #include "merge/export/summary.h"
 #include "merge/sums/tables.h"
 
-#define ROWS_PER_TOP	 3   /* for each row of the other tables */
-#define SHARE_MIN	 100 /* a hundredth of the whole; less is left out */
-#define JOIN_SHARE	 10  /* what has all but a tenth has nearly all */
-#define BAR_COLUMNS	 16
-#define INDENT		 2
-#define INDENT_MAX	 40
-#define JOINED_BYTES_MAX 4096
+#define ROWS_PER_TOP   3   /* for each row of the other tables */
+#define SHARE_MIN      100 /* a hundredth of the whole; less is left out */
+#define JOIN_SHARE     10  /* what has all but a tenth has nearly all */
+#define BAR_COLUMNS    16
+#define BAR_NARROW     8 /* in less than WIDE_COLUMNS; none in less than NARROW_COLUMNS */
+#define WIDE_COLUMNS   100
+#define NARROW_COLUMNS 60
+#define INDENT	       2
+#define INDENT_MAX     40
+#define TITLE_BYTES    96
+#define INDENT_SHARE   4 /* a quarter of the line is indent at most */
+
+static const struct column tree_columns[] = {{"time", 12, 0, false}, {"share", 7, 0, false}};
+static const struct column sum_columns[] = {{"sum", 12, 0, false}, {"share", 7, 0, false}};
+
+#define TREE_COLUMNS (sizeof(tree_columns) / sizeof(tree_columns[0]))
 
 struct tree {
 	const struct paths *paths;
@@ -28,6 +38,9 @@ struct tree {
 	uint64_t least; /* what is less has no line */
 	enum weight weight;
 	uint64_t whole;
+	int bar_columns;
+	uint32_t *chain; /* of a line: nodes that are joined */
+	size_t chain_capacity;
 };
 
 static int compare_values(const void *a, const void *b)
@@ -105,7 +118,7 @@ static int make_tree(struct tree *tree, const struct paths *paths, size_t row_co
 	return choose_least(tree, row_count);
 }
 
-static void put_bar(struct output *out, uint64_t part, uint64_t whole)
+static void put_bar(struct output *out, int columns, uint64_t part, uint64_t whole)
 {
 	static const char *const eighths[] = {" ",
 					      "\xe2\x96\x8f",
@@ -116,10 +129,10 @@ static void put_bar(struct output *out, uint64_t part, uint64_t whole)
 					      "\xe2\x96\x8a",
 					      "\xe2\x96\x89",
 					      "\xe2\x96\x88"};
-	double filled = (double)part / (double)whole * BAR_COLUMNS * 8;
+	double filled = (double)part / (double)whole * columns * 8;
 
 	put_style(out, STYLE_BAR);
-	for (int c = 0; c < BAR_COLUMNS; c++) {
+	for (int c = 0; c < columns; c++) {
 		int rest = (int)(filled + 0.5) - c * 8;
 		const char *eighth = eighths[rest < 0 ? 0 : rest > 8 ? 8 : rest];
 
@@ -128,47 +141,50 @@ static void put_bar(struct output *out, uint64_t part, uint64_t whole)
 	put_style(out, STYLE_PLAIN);
 }
 
-/* The names of a line, from the node down to the last that is joined, which is returned. */
-static uint32_t join_names(const struct tree *tree, uint32_t node, char *joined, size_t *length_out)
+/* The nodes of a line, from this one down to the last that is joined, into the chain; how many, or -ENOMEM. */
+static int join(struct tree *tree, uint32_t node)
 {
-	size_t used = 0, length;
+	int count = 0;
 
-	for (;;) {
-		const char *name =
-			names_text(&tree->paths->names, tree->paths->nodes[node].name, &length);
-		uint32_t child = joined_child(tree, node);
-
-		if (length > JOINED_BYTES_MAX - used)
-			length = JOINED_BYTES_MAX - used;
-		memcpy(joined + used, name, length);
-		used += length;
-		if (!child)
-			break;
-		if (used < JOINED_BYTES_MAX)
-			joined[used++] = ';';
-		node = child;
+	for (; node; node = joined_child(tree, node)) {
+		if (grow(&tree->chain, &tree->chain_capacity, (size_t)count + 1,
+			 sizeof(*tree->chain)) < 0)
+			return -ENOMEM;
+		tree->chain[count++] = node;
 	}
-	*length_out = used;
-	return node;
+	return count;
 }
 
-static uint32_t put_line(struct output *out, const struct tree *tree, uint32_t node, size_t depth)
+/* The columns of a line's indent. */
+static int indent_of(const struct output *out, size_t depth)
 {
-	char value[TIME_BYTES], *joined = malloc(JOINED_BYTES_MAX);
-	size_t indent = depth * INDENT < INDENT_MAX ? depth * INDENT : INDENT_MAX, length;
+	size_t most = INDENT_MAX, step = INDENT;
 
-	if (!joined)
+	if (out->columns && out->columns < WIDE_COLUMNS) {
+		step = 1;
+		most = out->columns / INDENT_SHARE;
+	}
+	return (int)(depth * step < most ? depth * step : most);
+}
+
+/* Gives the last node of the line, or PATH_FAILED. */
+static uint32_t put_line(struct output *out, struct tree *tree, uint32_t node, size_t depth)
+{
+	char value[TIME_BYTES], share[SHARE_BYTES];
+	int count = join(tree, node);
+
+	if (count < 0)
 		return PATH_FAILED;
 	format_weight(value, tree->weight, tree->totals[node]);
-	output_format(out, "%12s  %5.1f %%  ", value,
-		      100.0 * (double)tree->totals[node] / (double)tree->whole);
-	put_bar(out, tree->totals[node], tree->whole);
-	output_format(out, "  %*s", (int)indent, "");
-	node = join_names(tree, node, joined, &length);
-	put_elided(out, joined, length, put_room(out));
+	format_share(share, 100.0 * (double)tree->totals[node] / (double)tree->whole);
+	put_figures(out, tree_columns, TREE_COLUMNS, (const char *const[]){value, share});
+	if (tree->bar_columns)
+		put_bar(out, tree->bar_columns, tree->totals[node], tree->whole);
+	output_format(out, "%*s", (tree->bar_columns ? 2 : 0) + indent_of(out, depth), "");
+	if (put_chain(out, tree->paths, tree->chain, (size_t)count, put_room(out)) < 0)
+		return PATH_FAILED;
 	output_text(out, "\n", 1);
-	free(joined);
-	return node;
+	return tree->chain[count - 1];
 }
 
 /* The largest child that is smaller than last, or as large and behind it; 0: there is none. */
@@ -216,21 +232,34 @@ static void put_tree_head(struct output *out, const struct tree *tree)
 		[WEIGHT_PEAK_BYTES] = "Memory held at the peak",
 		[WEIGHT_LEAKED_BYTES] = "Memory never freed",
 	};
+	char title[TITLE_BYTES], more[TITLE_BYTES];
 
-	output_text(out, "\n", 1);
-	put_style(out, STYLE_TITLE);
-	output_format(out, "%s by frame, with all that it called", titles[tree->weight]);
-	put_style(out, STYLE_PLAIN);
-	output_format(out, " (from %.1f %% on)\n%12s  %7s  %*s  %s\n",
-		      100.0 * (double)tree->least / (double)tree->whole,
-		      weight_specs[tree->weight].is_time ? "time" : "sum", "share", -BAR_COLUMNS,
-		      "", "call tree");
+	snprintf(title, sizeof(title), "%s by frame, with all that it called",
+		 titles[tree->weight]);
+	snprintf(more, sizeof(more), "(from %.1f %% on)",
+		 100.0 * (double)tree->least / (double)tree->whole);
+	put_title(out, title, more);
+	snprintf(more, sizeof(more), "%*scall tree", tree->bar_columns ? tree->bar_columns + 2 : 0,
+		 "");
+	put_heads(out, weight_specs[tree->weight].is_time ? tree_columns : sum_columns,
+		  TREE_COLUMNS, more);
+}
+
+static int bar_columns(const struct output *out)
+{
+	if (!out->columns || out->columns >= WIDE_COLUMNS)
+		return BAR_COLUMNS;
+	return out->columns >= NARROW_COLUMNS ? BAR_NARROW : 0;
 }
 
 int summary_put_tree(struct sink *sink, const struct run *run)
 {
 	struct output *out = &sink->out;
-	struct tree tree = {.paths = &run->paths, .weight = sink->settings->weight};
+	struct tree tree = {
+		.paths = &run->paths,
+		.weight = sink->settings->weight,
+		.bar_columns = bar_columns(out),
+	};
 	int error =
 		make_tree(&tree, &run->paths, ROWS_PER_TOP * put_limit(SIZE_MAX, sink->settings));
 
@@ -241,5 +270,6 @@ int summary_put_tree(struct sink *sink, const struct run *run)
 	free(tree.totals);
 	free(tree.first_child);
 	free(tree.sibling);
+	free(tree.chain);
 	return error;
 }

@@ -14,32 +14,10 @@
 
 #include "merge/base/grow.h"
 #include "merge/base/text.h"
+#include "merge/names/file_names.h"
 #include "merge/names/frame_roles.h"
 
 #define STUB "__device_stub_"
-
-/* Parts of the paths of files that are not the user's: of Python, of C++ and the system, of CUDA and what
- * comes with it wherever it is unpacked, and what compilers write themselves. */
-static const char *const library_paths[] = {
-	"/site-packages/", "/dist-packages/",	 "/lib/python3",
-	"/include/c++/",   "/usr/include/",	 "/usr/local/include/",
-	"/usr/lib/",	   "-linux/include/",	 "/usr/local/cuda",
-	"/opt/cuda/",	   "/cuda/include/",	 "/include/cuda_runtime",
-	"/include/crt/",   "/include/cuda/std/", "/include/thrust/",
-	"/include/cub/",   "/include/cccl/",	 "/include/cooperative_groups",
-	"/thrust/thrust/", "/cub/cub/",		 "/libcudacxx/",
-	"/torchinductor_", ".cudafe1.",
-};
-
-bool finding_is_library(const char *path)
-{
-	if (path[0] == '<')
-		return true;
-	for (size_t i = 0; i < sizeof(library_paths) / sizeof(library_paths[0]); i++)
-		if (strstr(path, library_paths[i]))
-			return true;
-	return false;
-}
 
 static int add_frame(struct run *run, struct finding_place *place, uint32_t name, const char *file,
 		     uint32_t line, bool says_line)
@@ -56,9 +34,9 @@ static int add_frame(struct run *run, struct finding_place *place, uint32_t name
 	frame->says_line = says_line;
 	if (frame->file == NAME_FAILED)
 		return -ENOMEM;
-	if (place->line && (!line || (place->is_own && finding_is_library(file))))
+	if (place->line && (!line || (place->is_own && file_is_library(file))))
 		return 0;
-	place->is_own = line && !finding_is_library(file);
+	place->is_own = line && !file_is_library(file);
 	place->function = name;
 	place->file = frame->file;
 	place->line = line;

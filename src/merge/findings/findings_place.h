@@ -7,9 +7,6 @@
 
 #include "merge/reading.h"
 
-/* Is that source file a library's, by its path? */
-bool finding_is_library(const char *path);
-
 /* Fills in the place of a site but for its cost, count and node. 0 or -ENOMEM. */
 int finding_line(struct reading *reading, const struct site *site, struct finding_place *place);
 

@@ -50,7 +50,10 @@ static int put_finding(struct output *out, const struct run *run, const struct f
 		output_format(out, "%6.1f %%  %s  ", share, time);
 	output_format(out, "%s", finding_rule_name(finding->rule));
 	put_style(out, STYLE_PLAIN);
-	output_text(out, "  ", 2);
+	if (out->columns && column_of(out) + 2 + text_columns(where, strlen(where)) > out->columns)
+		output_format(out, "\n%*s", INDENT, "");
+	else
+		output_text(out, "  ", 2);
 	put_elided(out, where, strlen(where), put_room(out));
 	free(where);
 	output_text(out, "\n", 1);
@@ -60,7 +63,7 @@ static int put_finding(struct output *out, const struct run *run, const struct f
 	put_wrapped(out, advice);
 	free(advice);
 	output_format(out, "%*s", INDENT, "");
-	error = put_path(out, &run->paths, finding->places[0].node);
+	error = put_path(out, &run->paths, finding->places[0].node, 0);
 	output_text(out, "\n", 1);
 	return error;
 }
@@ -74,12 +77,13 @@ int findings_put_text(struct output *out, const struct run *run)
 
 	if (!findings->count)
 		return 0;
-	put_title(out,
-		  run->trust->word == TRUST_DAMAGED
-			  ? "Findings in what can be read of a damaged log, by the time that could "
-			    "be won"
-			  : "Findings, by the time that could be won",
-		  shown, findings->count);
+	put_top_title(
+		out,
+		run->trust->word == TRUST_DAMAGED
+			? "Findings in what can be read of a damaged log, by the time that could "
+			  "be won"
+			: "Findings, by the time that could be won",
+		shown, findings->count);
 	for (size_t f = 0; f < shown && !error; f++)
 		error = put_finding(out, run, &findings->list[f]);
 	return error;

@@ -1,12 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Source files of one name.
+ * Source files of one name, and whose they are.
  */
 #include "merge/names/file_names.h"
 
-#include <stdbool.h>
+#include <string.h>
 
 #include "merge/base/grow.h"
+
+/* Parts of the paths of files that are not the user's: of Python, of C++ and the system, of CUDA and what
+ * comes with it wherever it is unpacked, and what compilers write themselves. */
+static const char *const library_paths[] = {
+	"/site-packages/", "/dist-packages/",	 "/lib/python3",
+	"/include/c++/",   "/usr/include/",	 "/usr/local/include/",
+	"/usr/lib/",	   "-linux/include/",	 "/usr/local/cuda",
+	"/opt/cuda/",	   "/cuda/include/",	 "/include/cuda_runtime",
+	"/include/crt/",   "/include/cuda/std/", "/include/thrust/",
+	"/include/cub/",   "/include/cccl/",	 "/include/cooperative_groups",
+	"/thrust/thrust/", "/cub/cub/",		 "/libcudacxx/",
+	"/torchinductor_", ".cudafe1.",
+};
+
+bool file_is_library(const char *path)
+{
+	if (path[0] == '<')
+		return true;
+	for (size_t i = 0; i < sizeof(library_paths) / sizeof(library_paths[0]); i++)
+		if (strstr(path, library_paths[i]))
+			return true;
+	return false;
+}
 
 /* Drops empty parts, "." and "x/.." from a path, in place: compilers write one file in many ways. */
 static void clean_path(char *path)

@@ -6,6 +6,7 @@
 #ifndef XT_MERGE_FILE_NAMES_H
 #define XT_MERGE_FILE_NAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,5 +33,8 @@ int file_names_settle(struct file_names *files);
 const char *file_names_shown(struct file_names *files, const char *path);
 
 void file_names_free(struct file_names *files);
+
+/* Is the file of a library that is handed out as source or with debug information, and not the user's? */
+bool file_is_library(const char *path);
 
 #endif

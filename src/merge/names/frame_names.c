@@ -113,6 +113,16 @@ static uint32_t add_home(struct frame_names *c, uint32_t name, uint32_t a)
 	return take_text(c, text, length);
 }
 
+/* Notes that a frame is of the user's own, if its line is in such a file. The name, or NAME_FAILED. */
+static uint32_t note_own(struct frame_names *c, uint32_t name, uint32_t file, uint32_t line)
+{
+	const char *path = names_text(&c->model->names, file, NULL);
+
+	if (name == NAME_FAILED || !line || !path[0] || file_is_library(path))
+		return name;
+	return paths_add_own(c->paths, name) < 0 ? NAME_FAILED : name;
+}
+
 /* The function that the address lies in. */
 static uint32_t name_function(struct frame_names *c, uint32_t a)
 {
@@ -126,15 +136,18 @@ static uint32_t name_function(struct frame_names *c, uint32_t a)
 uint32_t frame_native_name(struct frame_names *c, uint32_t a)
 {
 	const struct address *address = &c->addresses->list[a];
+	const struct place *place = NULL;
 	uint32_t name;
 
 	if (c->native[a])
 		return c->native[a] - 1;
+	if (address->place_count)
+		place = &c->addresses->places[address->first_place + address->place_count - 1];
 	name = name_function(c, a);
-	if (c->lines && address->place_count)
-		name = add_line(
-			c, name,
-			&c->addresses->places[address->first_place + address->place_count - 1]);
+	if (c->lines && place)
+		name = add_line(c, name, place);
+	if (place)
+		name = note_own(c, name, place->file, place->line);
 	if (name != NAME_FAILED)
 		c->native[a] = name + 1;
 	return name;
@@ -144,8 +157,8 @@ uint32_t frame_python_name(struct frame_names *c, uint32_t id)
 {
 	const struct model *model = c->model;
 	const struct python_frame *frame;
-	const char *name, *path;
-	uint32_t shown;
+	uint32_t shown, file;
+	const char *name;
 
 	if (id >= model->python_frames.count)
 		id = 0;
@@ -153,9 +166,11 @@ uint32_t frame_python_name(struct frame_names *c, uint32_t id)
 		return c->python[id] - 1;
 	frame = &model->python_frames.rows[id];
 	name = names_text(&model->names, model_string(model, frame->name), NULL);
-	path = names_text(&model->names, model_string(model, frame->file), NULL);
+	file = model_string(model, frame->file);
 	if (name[0])
-		shown = intern_line(c, name, path, frame->line);
+		shown = note_own(
+			c, intern_line(c, name, names_text(&model->names, file, NULL), frame->line),
+			file, frame->line);
 	else
 		shown = names_intern(c->names, FRAME_UNKNOWN, strlen(FRAME_UNKNOWN));
 	if (shown != NAME_FAILED)
@@ -175,6 +190,7 @@ uint32_t frame_inlined_name(struct frame_names *c, size_t p)
 		       : demangle(c->cache, place->function, c->cache->style);
 	if (c->lines)
 		name = add_line(c, name, place);
+	name = note_own(c, name, place->file, place->line);
 	if (name != NAME_FAILED)
 		c->inlined[p] = name + 1;
 	return name;

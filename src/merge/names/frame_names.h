@@ -12,6 +12,7 @@
 #include "merge/names/demangle.h"
 #include "merge/names/file_names.h"
 #include "merge/names/function_homes.h"
+#include "merge/names/paths.h"
 #include "merge/read/model.h"
 
 #define FRAME_UNKNOWN	   "[unknown]"
@@ -24,6 +25,7 @@ struct frame_names {
 	const struct addresses *addresses;
 	struct demangle_cache *cache;
 	struct names *names; /* that the shown ones go into */
+	struct paths *paths; /* whose names these are: notes which are of the user's files */
 	struct file_names *files;
 	bool lines;		     /* "f (file.c:12)" */
 	struct function_home *homes; /* by place in the addresses */

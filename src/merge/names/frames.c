@@ -127,6 +127,7 @@ int frames_build(struct frames *frames, const struct model *model,
 			  .addresses = addresses,
 			  .cache = cache,
 			  .names = &paths->names,
+			  .paths = paths,
 			  .files = files,
 			  .lines = style->lines},
 	};

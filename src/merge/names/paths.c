@@ -50,7 +50,16 @@ void paths_free(struct paths *paths)
 	names_free(&paths->names);
 	free(paths->nodes);
 	free(paths->slots);
+	free(paths->own);
 	*paths = (struct paths){0};
+}
+
+int paths_add_own(struct paths *paths, uint32_t name)
+{
+	if (grow(&paths->own, &paths->own_capacity, (size_t)name + 1, 1) < 0)
+		return -ENOMEM;
+	paths->own[name] = 1;
+	return 0;
 }
 
 uint32_t paths_child(struct paths *paths, uint32_t parent, uint32_t name)

@@ -30,6 +30,8 @@ struct paths {
 	uint32_t node_count;
 	uint32_t *slots; /* node by hash of parent and name; 0 is free */
 	uint32_t slot_count;
+	uint8_t *own; /* by name, as far as it goes: path_is_own() */
+	size_t own_capacity;
 };
 
 /* 0 or -ENOMEM. */
@@ -38,6 +40,17 @@ void paths_free(struct paths *paths);
 
 /* The node of that name below parent, made if need be. PATH_FAILED if memory ran out. */
 uint32_t paths_child(struct paths *paths, uint32_t parent, uint32_t name);
+
+/* Notes that frames of that name stand in a file of the user's (not NAME_FAILED). 0 or -ENOMEM. */
+int paths_add_own(struct paths *paths, uint32_t name);
+
+/* Was that noted? */
+static inline bool path_is_own(const struct paths *paths, uint32_t node)
+{
+	uint32_t name = paths->nodes[node].name;
+
+	return name < paths->own_capacity && paths->own[name];
+}
 
 /*
  * The nodes that carry that weight, in the order of their printed paths (as LC_ALL=C sort has it).

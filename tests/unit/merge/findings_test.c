@@ -179,9 +179,9 @@ static void whose_a_source_file_is(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++)
-		assert_true(finding_is_library(libraries[i]));
+		assert_true(file_is_library(libraries[i]));
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-		assert_false(finding_is_library(own[i]));
+		assert_false(file_is_library(own[i]));
 }
 
 int main(void)

@@ -16,30 +16,57 @@ call 5 1 cuLaunchKernel a 50 2
 kernel 5 1 tiny 13000 10
 alloc 6 0x1000 600 90 0 3
 END
+# The program's output on a terminal, with ESC for the codes of colours.
+cat >terminal.py <<'END'
+import fcntl, os, pty, struct, sys, termios
+def on_terminal(columns, *command):
+    child, master = pty.fork()
+    if not child:
+        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        os.environ["TERM"] = "xterm"
+        os.execv(command[0], command)
+    text = b""
+    try:
+        while piece := os.read(master, 65536):
+            text += piece
+    except OSError:
+        pass
+    os.waitpid(child, 0)
+    os.close(master)
+    return text.decode().replace("\r", "").replace("\x1b", "ESC")
+if __name__ == "__main__":
+    sys.stdout.write(on_terminal(int(sys.argv[1]), *sys.argv[2:]))
+END
 on_terminal() {
 	columns=$1
 	shift
-	python3 - "$columns" "$merge_program" "$@" <<'END'
-import fcntl, os, pty, struct, sys, termios
-columns, command = int(sys.argv[1]), sys.argv[2:]
-child, master = pty.fork()
-if not child:
-    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    os.environ["TERM"] = "xterm"
-    os.execv(command[0], command)
-text = b""
-try:
-    while piece := os.read(master, 65536):
-        text += piece
-except OSError:
-    pass
-os.waitpid(child, 0)
-sys.stdout.write(text.decode().replace("\r", "").replace("\x1b", "ESC"))
-END
+	python3 terminal.py "$columns" "$merge_program" "$@"
 }
 echo "-- 80 columns"
 on_terminal 80 tree.xtr
 on_terminal 80 tree.xtr | sed 's/ESC\[[0-9]*m//g' | awk '{ gsub(/[^ -~]+/, "x"); if (length($0) > 80) print "too wide: " $0 }'
+echo "-- 80 columns, Python: the user's own frames are there, and whole"
+plain() {
+	columns=$1
+	shift
+	on_terminal "$columns" "$@" | sed 's/ESC\[[0-9]*m//g'
+}
+traces=$tests/../../../samples/traces
+plain 80 --no-recover "$traces/h200-pytorch-work.xtr" --top 4 | sed -n '/^Findings/,/by kernel/p'
+echo "-- 40 columns"
+plain 40 --no-recover "$traces/h200-work.xtr" --top 2
+echo "-- of all traces and widths, too wide:"
+python3 - "$merge_program" "$traces"/*.xtr <<'END'
+import os, re, sys
+sys.path.insert(0, os.getcwd())
+from terminal import on_terminal
+for trace in sys.argv[2:]:
+    for columns in 40, 60, 80, 100, 120, 200:
+        text = re.sub("ESC[[][0-9]*m", "", on_terminal(columns, sys.argv[1], "--no-recover", trace))
+        wide = [line for line in text.split("\n") if len(line) > columns]
+        if wide or "\nTrust" not in text:
+            print(trace, columns, *wide, sep="\n")
+END
 echo "-- 140 columns, no colours"
 (
 	export NO_COLOR=1
