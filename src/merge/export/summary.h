@@ -57,7 +57,7 @@ size_t put_elided(struct output *out, const char *text, size_t length, size_t co
 #define ELLIPSIS "\xe2\x80\xa6"
 
 /* Writes as many of the frames of a path as there is room for: the user's own and the innermost before others
- * (summary_path.c). So many columns of the line stay free. 0 or -ENOMEM. */
+ * (summary_path.c). So many columns of a terminal's line stay free. 0 or -ENOMEM. */
 int put_path(struct output *out, const struct paths *paths, uint32_t node, size_t reserved);
 
 /* Likewise of count nodes of one path, one below the other, in so many columns. 0 or -ENOMEM. */

@@ -320,7 +320,8 @@ int put_path(struct output *out, const struct paths *paths, uint32_t node, size_
 	uint32_t *chain = NULL;
 	int depth = paths_chain(paths, node, &chain, &capacity), error = depth;
 
-	room = room > reserved + PATH_COLUMNS_MIN ? room - reserved : PATH_COLUMNS_MIN;
+	if (out->columns)
+		room = room > reserved + PATH_COLUMNS_MIN ? room - reserved : PATH_COLUMNS_MIN;
 	if (depth > 0)
 		error = put_chain(out, paths, chain, (size_t)depth, room);
 	free(chain);

@@ -179,8 +179,10 @@ void put_fact(struct output *out, const char *what, const char *figure)
 		width = FIGURE_NARROW;
 		columns = out->columns - width - 1;
 	}
-	put_words(out, what + indent - 2, indent, indent + 2, columns);
-	output_format(out, "%*s\n", (int)(columns + 1 + width - column_of(out)), figure);
+	put_words(out, what + indent - 2, indent, indent + 2, out->columns ? columns : SIZE_MAX);
+	if (column_of(out) < columns)
+		output_format(out, "%*s", (int)(columns - column_of(out)), "");
+	output_format(out, " %*s\n", (int)width, figure);
 }
 
 void put_count(struct output *out, const char *what, uint64_t value)

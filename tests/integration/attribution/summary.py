@@ -32,13 +32,14 @@ def size(value):
 
 def elided(path):
     """As many of the innermost frames as there is room for."""
-    columns, kept = 0, []
+    kept = []
+    if len(";".join(path)) <= PATH_COLUMNS:
+        return ";".join(path)
     for frame in reversed(path):
-        columns += len(frame) + 1
-        if columns > PATH_COLUMNS and kept:
-            return ";".join(["…"] + kept)
+        if kept and len(";".join(["…", frame, *kept])) > PATH_COLUMNS:
+            break
         kept.insert(0, frame)
-    return ";".join(kept)
+    return ";".join(["…", *kept])
 
 
 class Summary:
