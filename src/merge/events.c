@@ -73,6 +73,8 @@ static void read_call(struct reading *reading, struct launch *call, uint64_t dur
 	}
 	if (result)
 		call->flags &= (uint8_t)~LAUNCH_EXPECTED;
+	if ((call->flags & (LAUNCH_EXPECTED | LAUNCH_MEMORY)) == LAUNCH_EXPECTED)
+		call->since_ns = threads_ask(&reading->threads, call);
 	nodes_note_call(&model->nodes, call->thread, call->enter_ns, call->enter_ns + duration_ns,
 			call->api);
 	correlate_placed(reading->correlate);
@@ -365,6 +367,8 @@ static int finish(struct reading *reading)
 
 		if (run->weights & (1u << WEIGHT_GPU_EXCLUSIVE | 1u << WEIGHT_GPU_IDLE))
 			run->timeline_missed_count += missed_count;
+		if (run->weights & 1u << WEIGHT_GPU_IDLE)
+			run->idle_unknown_ns += reading->timeline->unknown_ns;
 		error = error ? error : reading->timeline->error;
 	}
 	correlate_free(reading->correlate);
@@ -426,6 +430,14 @@ int reading_settle(struct reading *reading)
 	return error ? error : settle_transfers(reading);
 }
 
+/* Or may have. (Launches that are captured have none of their own, and nothing is lost.) */
+static bool lost_kernels(const struct model *model, const struct xt_damage *damage)
+{
+	return damage->truncated || !damage->closed || damage->chunks_damaged ||
+	       damage->chunks_missing || model_account(model, "kernels.lost.write_failed") ||
+	       model_account(model, "kernels.lost.size");
+}
+
 static int begin(struct reading *reading)
 {
 	struct correlate_listener listener = {reading_joined, reading};
@@ -457,6 +469,8 @@ static int begin(struct reading *reading)
 				     &reading->threads, &reading->model->pauses, timeline_listener);
 		if (!reading->timeline)
 			return -ENOMEM;
+		reading->timeline->is_damaged =
+			lost_kernels(reading->model, &reading->model->damage);
 	}
 	if (nodes->conditional_count) {
 		if (replays_new(&reading->replays, nodes, &reading->model->pauses, listener) < 0)
@@ -464,17 +478,6 @@ static int begin(struct reading *reading)
 		listener.joined = reading_joined_by_id;
 	}
 	return correlate_new(&reading->correlate, NULL, listener);
-}
-
-/* Or may have. (Launches that are captured have none of their own, and nothing is lost.) */
-static bool lost_kernels(const struct reading *reading)
-{
-	const struct xt_damage *damage = &reading->damage;
-
-	return damage->truncated || !damage->closed || damage->chunks_damaged ||
-	       damage->chunks_missing ||
-	       model_account(reading->model, "kernels.lost.write_failed") ||
-	       model_account(reading->model, "kernels.lost.size");
 }
 
 /* Of both readings, of which each unpacked some kinds, and passed over what is no chunk. */
@@ -507,6 +510,8 @@ int reading_events(struct reading *reading, struct xt_reader *reader, bool has_h
 
 		if (!(model_load_kinds() & 1u << kind)) /* else the model has counted them */
 			reading->model->rows_read[kind] += xt_chunk_rows(chunk);
+		if (reading->timeline && ahead_damaged(ahead))
+			reading->timeline->is_damaged = true;
 		read_by_kind[kind](reading, chunk);
 		if (progress)
 			progress_at(progress, ahead_position(ahead));
@@ -517,7 +522,7 @@ int reading_events(struct reading *reading, struct xt_reader *reader, bool has_h
 		progress_done(progress, done_bytes);
 	error = finish(reading);
 	add_damage(&reading->damage, &reading->model->damage, xt_reader_damage(reader));
-	reading->is_blind &= lost_kernels(reading);
+	reading->is_blind &= lost_kernels(reading->model, &reading->damage);
 	return error;
 }
 

@@ -148,10 +148,12 @@ struct run {
 							     known */
 			uint64_t timeline_missed_count; /* work that came too late for weights that
 							   need order */
+			uint64_t idle_unknown_ns; /* gaps in which work that is missing should have
+						     run */
 			uint64_t attributed_gpu_ns;
 			uint64_t gpu_ns;
 		};
-		uint64_t counted[17 + WORK_KINDS];
+		uint64_t counted[18 + WORK_KINDS];
 	};
 	uint64_t pause_count; /* of recording */
 	uint64_t paused_ns;

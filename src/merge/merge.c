@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/base/figures.h"
 #include "merge/crew.h"
 #include "merge/names/addresses.h"
 #include "merge/reading.h"
@@ -160,6 +161,15 @@ static void report_missing(const struct run *run, struct report *report)
 	else if (run->launch_alone_count > run->nodes_made_count && !run_work_count(run))
 		report_warn(report, "there are launches, but no kernels: the GPU's side was not "
 				    "recorded");
+	if (run->idle_unknown_ns) {
+		char time[TIME_BYTES];
+
+		format_time(time, run->idle_unknown_ns);
+		report_warn(report,
+			    "%s between work is not counted as idle: work that is missing should "
+			    "have run then",
+			    time);
+	}
 	for (size_t d = 0; d < DOUBTS_COUNT; d++)
 		if (doubt_count(run, &doubts[d]))
 			report_warn(report, doubts[d].format,

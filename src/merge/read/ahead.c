@@ -21,7 +21,8 @@ struct ahead {
 	struct xt_reader *reader;
 	uint32_t wanted_kinds;
 	struct xt_chunk *chunks[CHUNKS];
-	uint64_t ends[CHUNKS]; /* where each ends in the log */
+	uint64_t ends[CHUNKS];	  /* where each ends in the log */
+	uint64_t damaged[CHUNKS]; /* chunks that could not be unpacked before it */
 	bool has_thread;
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -34,6 +35,7 @@ struct ahead {
 	/* The user's: */
 	uint64_t taken;
 	uint64_t position;
+	uint64_t damaged_count;
 };
 
 /* Unpacks the next chunk into a place of the ring; false at the end of the log. */
@@ -44,6 +46,7 @@ static bool read_into(struct ahead *ahead, uint64_t place)
 	uint64_t all_bytes;
 
 	xt_reader_position(ahead->reader, &ahead->ends[place % CHUNKS], &all_bytes);
+	ahead->damaged[place % CHUNKS] = xt_reader_damage(ahead->reader)->chunks_damaged;
 	return more;
 }
 
@@ -130,12 +133,18 @@ const struct xt_chunk *ahead_next(struct ahead *ahead)
 		return NULL;
 	ahead->taken++;
 	ahead->position = ahead->ends[place % CHUNKS];
+	ahead->damaged_count = ahead->damaged[place % CHUNKS];
 	return ahead->chunks[place % CHUNKS];
 }
 
 uint64_t ahead_position(const struct ahead *ahead)
 {
 	return ahead->position;
+}
+
+uint64_t ahead_damaged(const struct ahead *ahead)
+{
+	return ahead->damaged_count;
 }
 
 void ahead_close(struct ahead *ahead)

@@ -23,6 +23,9 @@ const struct xt_chunk *ahead_next(struct ahead *ahead);
 /* How many bytes of the log lie before the end of that chunk. */
 uint64_t ahead_position(const struct ahead *ahead);
 
+/* How many chunks before it could not be unpacked. */
+uint64_t ahead_damaged(const struct ahead *ahead);
+
 /* Stops reading, at the end or before. Accepts NULL. */
 void ahead_close(struct ahead *ahead);
 

@@ -48,9 +48,11 @@ struct launch {
 	uint32_t site;	  /* the call site (sites.h), 0: not known */
 	uint32_t before;  /* the call site that had held its thread up, 0: none had */
 	uint32_t took_ns; /* of graphs: UINT32_MAX: that or longer */
-	uint16_t api;	  /* place in the model's apis */
-	uint8_t flags;	  /* enum launch_flag */
-	uint8_t round;	  /* correlate.c's */
+	uint32_t
+		since_ns; /* its thread last asked for work so long before: UINT32_MAX: that or longer */
+	uint16_t api;  /* place in the model's apis */
+	uint8_t flags; /* enum launch_flag */
+	uint8_t round; /* correlate.c's */
 };
 
 enum work_kind { WORK_KERNEL, WORK_COPY, WORK_SET, WORK_KINDS, WORK_ALLOC = WORK_KINDS, WORK_FREE };

@@ -59,4 +59,16 @@ void idle_add(struct idle *idle, const struct idle_work *work, uint64_t pieces_n
 	idle->busy_until_ns = work->end_ns;
 	idle->last_stream = work->stream;
 	idle->last_is_copy = work->is_copy;
+	idle->last_enter_ns = work->enter_ns;
+	idle->last_past = work->past;
+}
+
+bool idle_lacks_work(const struct idle *idle, const struct idle_work *work)
+{
+	bool is_of_thread = idle->last_past && idle->last_past == work->past;
+	uint64_t after_ns = is_of_thread ? idle->last_enter_ns : idle->busy_until_ns;
+
+	/* (What is not known of the work that ends it may be of the lost, too.) */
+	return !work->has_call || (work->since_ns < UINT32_MAX && work->enter_ns > work->since_ns &&
+				   work->enter_ns - work->since_ns > after_ns);
 }

@@ -33,6 +33,7 @@ struct idle_work {
 	bool is_copy;
 	bool has_call;	   /* the rest is 0 if not */
 	uint64_t enter_ns; /* of the call */
+	uint32_t since_ns; /* as struct launch has it */
 	const struct past *past;
 };
 
@@ -42,6 +43,8 @@ struct idle {
 	uint64_t busy_until_ns;
 	uint32_t last_stream; /* of the work that ended last */
 	bool last_is_copy;
+	uint64_t last_enter_ns;	      /* of its call */
+	const struct past *last_past; /* NULL: not known */
 };
 
 /*
@@ -49,5 +52,9 @@ struct idle {
  * added to pieces_ns (by enum idle_class).
  */
 void idle_add(struct idle *idle, const struct idle_work *work, uint64_t pieces_ns[IDLE_CLASSES]);
+
+/* Did the thread of the next work, which ends a gap, ask for other work between what ran last and it? That should
+ * have run in the gap. */
+bool idle_lacks_work(const struct idle *idle, const struct idle_work *work);
 
 #endif

@@ -49,6 +49,7 @@ struct past {
 	size_t capacity;
 	struct past_piece *pieces; /* the last ones: a call may prove to be around them */
 	size_t piece_count;
+	uint64_t asked_ns; /* when it was last called for work; 0: never */
 };
 
 /*

@@ -55,6 +55,17 @@ static void thin(struct threads *threads)
 		threads->moments_max = threads->moment_count + threads->moment_count / 8;
 }
 
+uint32_t threads_ask(struct threads *threads, const struct launch *call)
+{
+	struct past *past = threads_past(threads, call->thread);
+	uint64_t since_ns = call->enter_ns > past->asked_ns ? call->enter_ns - past->asked_ns : 0;
+
+	if (!past->asked_ns)
+		since_ns = UINT32_MAX;
+	past->asked_ns = call->enter_ns;
+	return since_ns < UINT32_MAX ? (uint32_t)since_ns : UINT32_MAX;
+}
+
 int threads_note(struct threads *threads, const struct launch *call, uint64_t exit_ns,
 		 uint64_t *own_ns)
 {

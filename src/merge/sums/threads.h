@@ -39,6 +39,9 @@ static inline struct past *threads_past(const struct threads *threads, uint32_t 
 	return &threads->pasts[thread < threads->count ? thread : 0];
 }
 
+/* The call asks for work. Returns how long before it its thread did so last, UINT32_MAX at most. */
+uint32_t threads_ask(struct threads *threads, const struct launch *call);
+
 /* Takes note of a call. *own_ns is its duration less that of calls within it. 0 or -ENOMEM. */
 int threads_note(struct threads *threads, const struct launch *call, uint64_t exit_ns,
 		 uint64_t *own_ns);

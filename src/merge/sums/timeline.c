@@ -59,10 +59,15 @@ static void add_idle(struct timeline *timeline, const struct item *item)
 		.enter_ns = item->work.enter_ns,
 		.owner = &owner,
 	};
-	/* What ran in a gap in which recording was paused is not known. */
+	/* What ran in a gap in which recording was paused is not known, nor where work is lost. */
 	bool is_blind = stretch.has_gap &&
 			pauses_within(timeline->pauses, stretch.gap_from_ns, stretch.start_ns);
 
+	if (stretch.has_gap && !is_blind && timeline->is_damaged &&
+	    idle_lacks_work(idle, &item->work)) {
+		is_blind = true;
+		timeline->unknown_ns += stretch.start_ns - stretch.gap_from_ns;
+	}
 	idle_add(idle, &item->work, stretch.idle_ns);
 	if (owner.leaf == LEAF_LEFT_OUT)
 		return;
@@ -166,6 +171,7 @@ void timeline_own(struct timeline *timeline, uint32_t ticket, const struct launc
 		return;
 	item->work.has_call = true;
 	item->work.enter_ns = launch->enter_ns;
+	item->work.since_ns = launch->since_ns;
 	item->site = launch->site;
 	item->before = launch->before;
 	item->took_ns = launch->took_ns;

@@ -42,6 +42,8 @@ struct timeline {
 	struct timeline_listener listener; /* may be all zeros */
 	bool wants_exclusive;
 	bool wants_idle;
+	bool is_damaged; /* work may be missing: gaps in which it should have run are not known; may be set meanwhile */
+	uint64_t unknown_ns; /* these gaps */
 	struct totals *totals;
 	struct totals alone; /* owners of work as long as nothing else is said; no sums */
 	const struct pauses *pauses;
