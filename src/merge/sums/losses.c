@@ -5,6 +5,10 @@
 #include "merge/sums/losses.h"
 
 #include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "merge/base/figures.h"
 
 /* What the account says of the rows of a kind, and what those that cannot be read are called. */
 static const struct damaged_kind {
@@ -41,7 +45,7 @@ static const struct {
 	[LOSS_DAMAGED_RANGES] = {"ranges.damaged", "NVTX events: in damaged parts of the log"},
 	[LOSS_DAMAGED_CHUNKS] = {"chunks.damaged", "chunks of the log: damaged"},
 	[LOSS_MISSING_CHUNKS] = {"chunks.missing", "chunks of the log: missing"},
-	[LOSS_ENDS] = {"ends.missing", "ends of logs: cut off, or never written"},
+	[LOSS_ENDS] = {"ends.missing", "log ends: cut off, or never written"},
 };
 
 const char *losses_name(unsigned loss)
@@ -52,6 +56,30 @@ const char *losses_name(unsigned loss)
 const char *losses_what(unsigned loss)
 {
 	return loss < XT_ACCOUNTS ? xt_accounts[loss].meaning : others[loss].what;
+}
+
+/* Of "calls: …" and "chunks of the log: …" the first, of "graph nodes: …" the second word. */
+static size_t noun_length(const char *what)
+{
+	const char *colon = strchr(what, ':'), *of = strstr(what, " of ");
+
+	if (!colon)
+		return 0;
+	return (size_t)((of && of < colon ? of : colon) - what);
+}
+
+void losses_put(char *out, size_t out_bytes, unsigned loss, uint64_t count)
+{
+	const char *what = losses_what(loss), *end = "";
+	size_t length = noun_length(what), stem = length;
+	char number[COUNT_BYTES];
+
+	format_count(number, count);
+	if (count == 1 && length > 3 && !memmem(what, length, " and ", 5)) {
+		end = memcmp(what + length - 3, "ies", 3) ? "" : "y";
+		stem = length - (*end ? 3 : 1);
+	}
+	snprintf(out, out_bytes, "%s %.*s%s%s", number, (int)stem, what, end, what + length);
 }
 
 static void count_account(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCOUNTS],

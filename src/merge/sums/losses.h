@@ -34,6 +34,11 @@ enum loss {
 const char *losses_name(unsigned loss);
 const char *losses_what(unsigned loss);
 
+#define LOSS_BYTES 160
+
+/* "1 call: the ring was full", into LOSS_BYTES. */
+void losses_put(char *out, size_t out_bytes, unsigned loss, uint64_t count);
+
 /*
  * Adds up what is lost of a log, and warns of it. damage is that of both readings; the rows of all
  * kinds that the merge reads are counted in the model. All accounts of the log are added to accounts.

@@ -56,15 +56,14 @@ static bool is_damage(unsigned loss)
 
 static int add_losses(struct trust *trust, const struct run *run, bool of_damage)
 {
-	char count[COUNT_BYTES];
+	char text[LOSS_BYTES];
 	int error = 0;
 
 	for (unsigned l = 0; l < LOSS_COUNT && !error; l++) {
 		if (!run->losses[l] || is_damage(l) != of_damage)
 			continue;
-		format_count(count, run->losses[l]);
-		error = add_reason(trust, of_damage ? TRUST_DAMAGED : TRUST_DEGRADED, "%s %s",
-				   count, losses_what(l));
+		losses_put(text, sizeof(text), l, run->losses[l]);
+		error = add_reason(trust, of_damage ? TRUST_DAMAGED : TRUST_DEGRADED, "%s", text);
 	}
 	return error;
 }
