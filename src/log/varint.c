@@ -54,7 +54,8 @@ static inline void put(struct output *out, uint64_t value)
 
 /* Takes the 1 to 8 values that end within the eight bytes at p, or the longer one that begins
  * there. Returns the byte after them, NULL if that one is malformed. */
-static inline const uint8_t *take_word(const uint8_t *p, const uint8_t *end, struct output *out)
+static inline __attribute__((always_inline)) const uint8_t *
+take_word(const uint8_t *p, const uint8_t *end, struct output *out)
 {
 	uint64_t word = load64(p);
 	uint64_t stop = ~word & TOP_BITS;
@@ -88,8 +89,8 @@ static inline const uint8_t *take_word(const uint8_t *p, const uint8_t *end, str
 	return p;
 }
 
-static inline const uint8_t *decode(const uint8_t *p, const uint8_t *end, uint64_t *values,
-				    size_t count, bool delta)
+static inline __attribute__((always_inline)) const uint8_t *
+decode(const uint8_t *p, const uint8_t *end, uint64_t *values, size_t count, bool delta)
 {
 	struct output out = {.next = values, .delta = delta};
 	uint64_t *values_end = values + count;
