@@ -21,14 +21,15 @@ build=$(cd "$1" && pwd)
 shift
 roots=$source/build-pythons
 suites='bullseye bookworm trixie sid'
-while getopts d:s: option; do
-	case $option in
-	d) roots=$OPTARG ;;
-	s) suites=$OPTARG ;;
-	*) usage ;;
+while [ $# -gt 1 ]; do
+	case $1 in
+	-d) roots=$2 ;;
+	-s) suites=$2 ;;
+	-[!-]*) usage ;;
+	*) break ;;
 	esac
+	shift 2
 done
-shift $((OPTIND - 1))
 pythons=
 while [ $# -gt 0 ] && [ "${1#--}" = "$1" ]; do
 	pythons="$pythons $1"
@@ -55,7 +56,7 @@ check() {
 	echo "== $name: $python"
 	python3 "$source/tests/integration/python/python_test.py" --xtrace "$build/bin/xtrace" \
 		--merge "$build/bin/xtrace-merge" --dump "$source/tools/xtrace-dump" \
-		--bridge "$build/lib/libpython_bridge.so" --launcher "$build/bin/e2e_launcher" \
+		--bridge "$build/lib/libpython_bridge.so" --anew "$build/lib/libpython_anew.so" --launcher "$build/bin/e2e_launcher" \
 		--root "$root" --python "$python" "$@" || failures=$((failures + 1))
 }
 

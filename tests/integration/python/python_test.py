@@ -15,6 +15,7 @@ import bisect
 import collections
 import json
 import os
+import random
 import shutil
 import struct
 import subprocess
@@ -141,16 +142,16 @@ def check_places(log, functions, entry, stack, bridge):
         assert outer is None or bridges[-1] < outer, (entry, stack, bridges)
 
 
-def record(args, folder, program, status=0, options=(), whole=True, **environment):
-    """Runs a program of this folder; its log and its ledger."""
+def record(args, folder, program, status=0, options=(), whole=True, command=None, **environment):
+    """Runs a program of this folder, or another command; its log and its ledger."""
     data = os.path.join(folder, "data")
     ledger = os.path.join(folder, "ledger")
     environment = dict(os.environ, **{**dict(
         LEDGER=ledger, BRIDGE=args.bridge, XTRACE_AUDIT="7", PYTHONPATH=HERE,
         PYTHONDONTWRITEBYTECODE="1"), **environment})
     done = run([args.xtrace, "record", "--simulate", *options, "-o", data, "--",
-                *args.python.split(), os.path.join(HERE, program[0]), *program[1:]], status,
-               env=environment)
+                *(command or [*args.python.split(), os.path.join(HERE, program[0])]),
+                *program[0 if command else 1:]], status, env=environment)
     logs = [os.path.join(data, name) for name in os.listdir(data) if name.endswith(".xtr")]
     assert len(logs) == 1, os.listdir(data)
     if whole:
@@ -308,6 +309,25 @@ def test_states(args, folder):
     return ", ".join("%d launches %s" % (count, name) for name, count in seen.items())
 
 
+def test_anew(args, folder):
+    """A program that ends its interpreter and begins another one, again and again: code of one that was ended
+    is never taken for what lies there since."""
+    *before, python = args.python.split()
+    asked = run([*before, python, "-c", "import os, sys; print(os.path.realpath(sys.executable), sys.base_prefix)"])
+    path, prefix = asked.stdout.split()
+    engine = os.path.join(folder, "engine")  # an interpreter's own program begins none anew
+    shutil.copy(args.root + path, engine)
+    draw = random.Random(args.first_seed)
+    names = [draw.choice("abc") for _ in range(args.interpreters)]
+    log, _, _ = record(args, folder, ["%s def %s(): return launch()" % (name, name) for name in names], XTRACE_AUDIT="0",
+                       command=[*before, "env", "LD_PRELOAD=" + args.anew, "PYTHONHOME=" + prefix, engine])
+    for number in range(1, 3 * len(names) + 1):
+        name = names[(number - 1) // 3]
+        check_frames(log, {"number": number, "frames": [(name, "/tmp/%s.py" % name, 1)]}, log.stacks[number])
+    return "%d interpreters, %d stacks, %d hits" % (
+        args.interpreters, log.account["stacks.walked"], log.account["stacks.hits"])
+
+
 def test_shutdown(args, folder):
     """From daemon threads and dying objects, again and again: it ends well each time."""
     said = collections.Counter()
@@ -376,13 +396,13 @@ def test_declined(args, folder):
 
 TESTS = {"cases": test_cases, "trees": test_trees, "killed": test_killed, "off": test_off,
          "shown": test_shown, "subinterpreter": test_subinterpreter,
-         "states": test_states, "shutdown": test_shutdown,
+         "states": test_states, "anew": test_anew, "shutdown": test_shutdown,
          "declined": test_declined}
 
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("xtrace", "merge", "dump", "bridge", "launcher"):
+    for name in ("xtrace", "merge", "dump", "bridge", "anew", "launcher"):
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--fakes", nargs="*", default=[])
     parser.add_argument("--python", default=sys.executable, help="a command line")
@@ -392,6 +412,7 @@ def main():
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--launches", type=int, default=1500, help="of each, at least (1500)")
     parser.add_argument("--shutdowns", type=int, default=3)
+    parser.add_argument("--interpreters", type=int, default=40, help="one after the other (40)")
     args = parser.parse_args()
     for name, test in TESTS.items():
         if args.only and name not in args.only or name == "declined" and not args.fakes:
