@@ -18,6 +18,7 @@
 #include <zstd.h>
 
 #include "page/base64.h"
+#include "page/utf8.h"
 
 #define PACK_LEVEL	   19
 #define UNPACKED_BYTES_MAX (UINT64_C(1) << 28) /* of all sets of a file together */
@@ -203,9 +204,8 @@ static int read_set(struct baseline *baseline, const cJSON *item, uint64_t *room
 	int error = text ? 0 : packed && errno == ENOMEM ? -ENOMEM : -EINVAL;
 
 	/* (It is shown: it does nothing to a terminal.) */
-	for (char *at = label; at && *at; at++)
-		if ((unsigned char)*at < ' ' || *at == 0x7f)
-			*at = '?';
+	if (label)
+		utf8_make_plain(label, '?');
 	if (!error) {
 		*room -= bytes;
 		error = read_documents(&runs, text, bytes, origin, problems);

@@ -95,14 +95,25 @@ static const char *iterations(const struct run_profile *run, char *out)
 	return out;
 }
 
+static const char *part(const struct run_profile *run, char *out)
+{
+	(void)out;
+	return run->selection[0] ? run->selection : "all of it";
+}
+
 static const struct {
 	const char *what;
 	const char *(*text)(const struct run_profile *run, char *out);
-	bool is_needed; /* whatever is allowed: numbers mean something else */
+	const char *advice; /* NULL: what they may be allowed by. Else numbers mean something else,
+			     * whatever is allowed */
 } identities[] = {
-	{"programs", program, false},	     {"GPUs", devices, false},
-	{"kinds of GPU", simulated, false},  {"CUDA drivers", driver, false},
-	{"versions of CUPTI", cupti, false}, {"iterations", iterations, true},
+	{"programs", program, NULL},
+	{"GPUs", devices, NULL},
+	{"kinds of GPU", simulated, NULL},
+	{"CUDA drivers", driver, NULL},
+	{"versions of CUPTI", cupti, NULL},
+	{"iterations", iterations, "; see --iteration"},
+	{"parts of a run", part, "; make both profiles with the same options"},
 };
 
 /* All runs of both sides. */
@@ -130,13 +141,13 @@ static const char *others(char out[TEXT_BYTES], size_t count)
 static void check_identity(const struct all_runs *all, size_t identity,
 			   const struct check_options *options, struct problems *problems)
 {
-	bool is_needed = identities[identity].is_needed;
+	const char *advice = identities[identity].advice;
 	char room[2][TEXT_BYTES], more[TEXT_BYTES];
 	const char *wanted = identities[identity].text(run_at(all, 0), room[0]), *text;
 	const struct run_profile *first = NULL;
 	size_t count = 0;
 
-	if (options->allow_different && !is_needed)
+	if (options->allow_different && !advice)
 		return;
 	for (size_t i = 1; i < all->count; i++) {
 		text = identities[identity].text(run_at(all, i), room[1]);
@@ -151,7 +162,7 @@ static void check_identity(const struct all_runs *all, size_t identity,
 	problems_add(problems, "different %s: %s has %s, %s%s %s%s", identities[identity].what,
 		     run_at(all, 0)->origin, wanted[0] ? wanted : "none", first->origin,
 		     others(more, count), text[0] ? text : "none",
-		     is_needed	       ? "; see --iteration"
+		     advice	       ? advice
 		     : options->advice ? options->advice
 				       : "; see --allow-different");
 }

@@ -114,6 +114,9 @@ static void write_notes(struct comparison *c)
 	const size_t *n = c->side_counts;
 	double ratio = c->common.judged;
 
+	if (c->runs[0].profile->selection[0])
+		problems_add(&c->notes, "the runs are parts, chosen by %s",
+			     c->runs[0].profile->selection);
 	if (!c->has_iterations)
 		problems_add(&c->notes,
 			     "the runs have no iterations that could be told: numbers are of "

@@ -12,6 +12,7 @@
 
 #include "diff/frame_key.h"
 #include "diff/run_memory.h"
+#include "page/utf8.h"
 
 #define DEPTH_MAX     4096
 #define FRAMES_MAX    (UINT32_C(1) << 22) /* of all paths of a run together … */
@@ -29,14 +30,13 @@ struct tree {
 	size_t frames_used, bytes_used; /* by all paths */
 };
 
-/* A copy that does nothing to a terminal: without control characters. NULL: no memory. */
+/* A copy that does nothing to a terminal or to the text around it. NULL: no memory. */
 static const char *plain_text(struct run_profile *p, const char *text)
 {
 	char *copy = run_memory_text(p->memory, text, strlen(text));
 
-	for (char *at = copy; at && *at; at++)
-		if ((unsigned char)*at < ' ' || *at == 0x7f)
-			*at = '?';
+	if (copy)
+		utf8_make_plain(copy, '?');
 	return copy;
 }
 
@@ -112,6 +112,7 @@ static int read_identity(struct run_profile *p, const cJSON *document)
 	p->host = text_of(p, process, "host");
 	p->driver = text_of(p, process, "driver");
 	p->cupti = text_of(p, process, "cupti");
+	p->selection = text_of(p, document, "selection");
 	p->iterations = text_of(p, process, "iterations");
 	p->iteration_name = text_of(p, process, "iteration_name");
 	p->found_count = count_of(process, "found_count");
@@ -122,8 +123,8 @@ static int read_identity(struct run_profile *p, const cJSON *document)
 	p->is_simulated = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(document, "simulated_gpu"));
 	p->devices = run_memory_get(p->memory,
 				    (size_t)cJSON_GetArraySize(devices) * sizeof(*p->devices));
-	if (!p->program || !p->command || !p->host || !p->driver || !p->cupti || !p->iterations ||
-	    !p->iteration_name || !p->devices)
+	if (!p->program || !p->command || !p->host || !p->driver || !p->cupti || !p->selection ||
+	    !p->iterations || !p->iteration_name || !p->devices)
 		return -ENOMEM;
 	cJSON_ArrayForEach(device, devices)
 	{

@@ -60,6 +60,7 @@ struct run_profile {
 	enum trust_word trust;
 	const char **warnings;
 	size_t warning_count;
+	const char *selection;	/* the options that chose a part of the run; "": it is all of it */
 	const char *iterations; /* "nvtx", "period", "none", or "missing": the range that was asked
 				 * for is not there */
 	const char *iteration_name;

@@ -4,53 +4,9 @@
  */
 #include "merge/base/text.h"
 
+#include "page/utf8.h"
+
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
-
-/* Bytes of the well-formed UTF-8 sequence at p (RFC 3629: no overlong forms, no surrogates), or
- * 0 if there is none. */
-static size_t utf8_length(const uint8_t *p, size_t length)
-{
-	static const struct {
-		uint8_t first_low, first_high;	 /* of the first byte */
-		uint8_t second_low, second_high; /* of the second; all others are 80 to BF */
-		uint8_t bytes;
-	} forms[] = {
-		{0x00, 0x7f, 0x00, 0x00, 1}, {0xc2, 0xdf, 0x80, 0xbf, 2},
-		{0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
-		{0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
-		{0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4},
-		{0xf4, 0xf4, 0x80, 0x8f, 4},
-	};
-
-	for (size_t f = 0; f < sizeof(forms) / sizeof(forms[0]); f++) {
-		if (p[0] < forms[f].first_low || p[0] > forms[f].first_high)
-			continue;
-		if (forms[f].bytes > length)
-			return 0;
-		if (forms[f].bytes > 1 &&
-		    (p[1] < forms[f].second_low || p[1] > forms[f].second_high))
-			return 0;
-		for (size_t i = 2; i < forms[f].bytes; i++)
-			if ((p[i] & 0xc0) != 0x80)
-				return 0;
-		return forms[f].bytes;
-	}
-	return 0;
-}
-
-/* U+2028 to U+202E and U+2066 to U+2069: ends of lines, and what has text run the other way. */
-static int is_layout(const uint8_t *p)
-{
-	return p[0] == 0xe2 && ((p[1] == 0x80 && p[2] >= 0xa8 && p[2] <= 0xae) ||
-				(p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9));
-}
-
-/* C0, DEL, C1 as UTF-8, and what moves text about. */
-static int is_control(const uint8_t *p, size_t sequence_bytes)
-{
-	return p[0] < 0x20 || (sequence_bytes == 3 && is_layout(p)) || p[0] == 0x7f ||
-	       (sequence_bytes == 2 && p[0] == 0xc2 && p[1] < 0xa0);
-}
 
 size_t text_clean(char *out, const char *text, size_t length, char forbidden)
 {
@@ -62,7 +18,7 @@ size_t text_clean(char *out, const char *text, size_t length, char forbidden)
 
 		if (!n)
 			o = TEXT_LITERAL(o, REPLACEMENT);
-		else if (is_control(p + i, n))
+		else if (utf8_is_control(p + i, n))
 			*o++ = '_';
 		else if (forbidden && text[i] == forbidden)
 			*o++ = ':';
@@ -91,7 +47,7 @@ size_t text_json(char *out, const char *text, size_t length)
 			o = TEXT_LITERAL(o, "\\u00");
 			*o++ = hex[p[i] >> 4];
 			*o++ = hex[p[i] & 15];
-		} else if (n == 2 && is_control(p + i, n)) { /* C1: U+0080 to U+009F */
+		} else if (n == 2 && utf8_is_control(p + i, n)) { /* C1: U+0080 to U+009F */
 			o = TEXT_LITERAL(o, "\\u00");
 			*o++ = hex[p[i + 1] >> 4];
 			*o++ = hex[p[i + 1] & 15];

@@ -102,9 +102,13 @@ def check_svg(text, paths):
     assert abs(values["all"][0] - new) <= len(paths), (values["all"], new)
 
 
+def unpack(page):
+    return gzip.decompress(base64.b64decode(
+        re.search(r'id="xtrace-data">([A-Za-z0-9+/=]+)</script>', page)[1]))
+
+
 def check_page(page, paths, document):
-    data = re.search(r'id="xtrace-data">([A-Za-z0-9+/=]+)</script>', page)[1]
-    packed = gzip.decompress(base64.b64decode(data))
+    packed = unpack(page)
     (size,) = struct.unpack("<I", packed[:4])
     head, at, columns = json.loads(packed[4:4 + size]), 4 + size, {}
     for spec in head["columns"]:
@@ -164,6 +168,43 @@ def check_nothing(folder, base):
     assert "n.folded" in done.stdout + done.stderr, done
 
 
+# What does something to a terminal, ends a line, or has the text around it run the other way.
+UNPLAIN = "".join(map(chr, (0x1b, 0x7f, 0x9b, 0x61c, 0x200e, 0x200f, *range(0x2028, 0x202f),
+                            *range(0x2066, 0x206a))))
+
+
+def check_names(folder, base, new, has_page):
+    """Names do nothing to what they stand in, whichever texts of a profile have such characters."""
+    def spoil(value):
+        if isinstance(value, dict):
+            return {key: part if key in ("format", "word", "iterations", "columns", "totals")
+                    else spoil(part) for key, part in value.items()}
+        if isinstance(value, list):
+            return [spoil(part) for part in value]
+        return value + "SPOILT" + UNPLAIN if isinstance(value, str) else value
+
+    sides = []
+    for side in (base, new):
+        files = []
+        for name in side.split(","):
+            files.append("spoilt." + name)
+            folder.write(files[-1], json.dumps(spoil(json.loads(folder.text(name)))))
+        sides.append(",".join(files))
+    outputs = ["text", "markdown", "junit", "folded", "svg", "json"] + ["html"] * has_page
+    folder.run("diff", *sides, "--fail-on", "each path(*) > 10%",
+               *(word for o in outputs for word in ("--" + o, "s." + o)), status=1)
+    folder.run("baseline", "save", "s.baseline", sides[0], "--label", "one" + "SPOILT" + UNPLAIN)
+    texts = {output: folder.text("s." + output) for output in outputs}
+    if has_page:
+        texts["html"] = unpack(texts["html"]).decode("utf-8", "replace")
+    texts["baseline show"] = folder.run("baseline", "show", "s.baseline").stdout
+    for output, text in texts.items():
+        found = re.findall("SPOILT(.{%d})" % len(UNPLAIN), text, re.S)
+        # (What is long is cut.)
+        assert found and all(re.match(r"\?*(…|\?$)", rest) for rest in found), (output, set(found))
+        assert not set("".join(found)) & set(UNPLAIN), (output, set(found))
+
+
 def main():
     parser = argparse.ArgumentParser()
     for name in ("xtrace", "merge", "traces", "html"):
@@ -194,6 +235,7 @@ def main():
             check_page(folder.text("o.html"), paths, json.loads(folder.text("o.json")))
         check_allowed(folder, base, new)
         check_nothing(folder, base)
+        check_names(folder, base, new, args.html == "1")
         folder.run("diff", base, new, "--junit", "p.xml", "--fail-on", RULES[4], status=2)
         assert xml.etree.ElementTree.fromstring(folder.text("p.xml")).find(".//error") is not None
     print("all outputs say the same")

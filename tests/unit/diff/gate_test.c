@@ -76,6 +76,7 @@ static struct run_profile *make_profile(const struct gate_run *run, uint64_t sta
 	qsort(entries, p->entry_count, sizeof(*entries), compare_entries);
 	p->entries = entries;
 	p->iterations = "nvtx";
+	p->selection = "";
 	p->start_realtime_ns = start_ns;
 	return p;
 }

@@ -57,6 +57,15 @@ python3 - <<-END
 	        text = text.replace(json.dumps(run["paths"][0][3]), "1e999")
 	    open(name + ".json", "w").write(text)
 END
+# Parts of runs are compared with the same parts alone, whatever is allowed.
+for run in a1 a2 b1 b2; do
+	merge=$(dirname "$xtrace_program")/xtrace-merge
+	"$merge" -q $run.xtr --filter layer_3 --profile filter_$run.json
+	"$merge" -q $run.xtr --filter layer_4 --profile other_$run.json
+done
+try a1.json,a2.json filter_b1.json,filter_b2.json --allow-different
+try other_a1.json,other_a2.json filter_b1.json,filter_b2.json
+try filter_a1.json,filter_a2.json filter_b1.json,filter_b2.json
 # No picture of nothing is left.
 try a1.json,a2.json text --svg part.svg --folded part.folded --text -
 ls part.* 2>/dev/null || echo 'nothing is left'
