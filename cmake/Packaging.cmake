@@ -49,17 +49,21 @@ endif()
 install(DIRECTORY samples/traces DESTINATION share/xtrace/samples FILES_MATCHING PATTERN "*.xtr")
 # Completion, as the programs themselves say it.
 set(bash_completion ${PROJECT_BINARY_DIR}/completion/xtrace-merge ${PROJECT_BINARY_DIR}/completion/xtrace)
+# (bash looks for a file of the command's name.)
+set(bash_links ${PROJECT_BINARY_DIR}/completion/xtrace-diff ${PROJECT_BINARY_DIR}/completion/xtrace-baseline)
 set(zsh_completion ${PROJECT_BINARY_DIR}/completion/_xtrace-merge ${PROJECT_BINARY_DIR}/completion/_xtrace)
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/completion)
-add_custom_command(OUTPUT ${bash_completion} ${zsh_completion}
+add_custom_command(OUTPUT ${bash_completion} ${bash_links} ${zsh_completion}
 	COMMAND xtrace-merge --completion bash > xtrace-merge
 	COMMAND xtrace-merge --completion zsh > _xtrace-merge
 	COMMAND xtrace completion bash > xtrace
 	COMMAND xtrace completion zsh > _xtrace
+	COMMAND ${CMAKE_COMMAND} -E create_symlink xtrace xtrace-diff
+	COMMAND ${CMAKE_COMMAND} -E create_symlink xtrace xtrace-baseline
 	DEPENDS xtrace-merge xtrace
 	WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/completion)
 add_custom_target(completion ALL DEPENDS ${bash_completion} ${zsh_completion})
-install(FILES ${bash_completion} DESTINATION share/bash-completion/completions)
+install(FILES ${bash_completion} ${bash_links} DESTINATION share/bash-completion/completions)
 install(FILES ${zsh_completion} DESTINATION share/zsh/site-functions)
 
 install(FILES docs/man/xtrace.1 docs/man/xtrace-merge.1 docs/man/xtrace-diff.1 docs/man/xtrace-baseline.1 DESTINATION share/man/man1)

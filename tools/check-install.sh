@@ -30,7 +30,8 @@ for part in bin/xtrace bin/xtrace-merge bin/xtrace-diff bin/xtrace-baseline bin/
 	share/xtrace/built-from share/xtrace/bench.sh share/xtrace/bench/bench_launches \
 	share/xtrace/bench/libbench_cupti_floor.so \
 	share/man/man1/xtrace.1 share/bash-completion/completions/xtrace-merge \
-	share/bash-completion/completions/xtrace share/zsh/site-functions/_xtrace \
+	share/bash-completion/completions/xtrace share/bash-completion/completions/xtrace-diff \
+	share/zsh/site-functions/_xtrace \
 	share/zsh/site-functions/_xtrace-merge share/man/man1/xtrace-merge.1 share/man/man1/xtrace-diff.1 share/man/man1/xtrace-baseline.1 share/doc/xtrace/LICENSE \
 	share/xtrace/ci/gate.sh share/xtrace/ci/github/action.yml share/xtrace/ci/gitlab/xtrace-gate.yml; do
 	if [ ! -e "$part" ]; then

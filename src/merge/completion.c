@@ -33,11 +33,17 @@ static bool is_repeated(const char *value)
 	return !strcmp(value, "RULE=PERCENT");
 }
 
-static void print_rules(void)
+static void print_rule_names(void)
 {
-	printf("\t\tCOMPREPLY=($(compgen -S = -W 'all");
+	printf("all");
 	for (int rule = 0; rule < RULES; rule++)
 		printf(" %s", finding_rule_name((enum rule)rule));
+}
+
+static void print_rules(void)
+{
+	printf("\t\tCOMPREPLY=($(compgen -S = -W '");
+	print_rule_names();
 	printf("' -- \"$word\"))\n"
 	       "\t\tcompopt -o nospace 2>/dev/null\n");
 }
@@ -120,6 +126,9 @@ static void print_zsh_option(const char *name, char letter, const char *what, co
 		printf(":%s:(", name);
 		print_words(value);
 		putchar(')');
+	} else if (value && is_repeated(value)) {
+		printf(":rule:compadd -S = - ");
+		print_rule_names();
 	} else if (value) {
 		printf(":%s:%s", value,
 		       is_file(value)	       ? "_files"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/base/suggest.h"
+#include "log/suggest.h"
 #include "merge/option_table.h"
 
 #define OUTPUTS_LIST_BYTES 256

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "log/suggest.h"
+
 static int run_help(const struct command *command, int argc, char **argv);
 static int run_version(const struct command *command, int argc, char **argv);
 static int run_completion(const struct command *command, int argc, char **argv);
@@ -63,7 +65,18 @@ static const struct command *find_command(const char *name)
 
 static int unknown_command(const char *name)
 {
-	complain("unknown %s '%s'; see 'xtrace help'", *name == '-' ? "option" : "command", name);
+	struct suggestion near = {.name = name, .length = strlen(name)};
+	const char *what = *name == '-' ? "option" : "command";
+
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		suggest_consider(&near, commands[i]->name);
+	for (size_t i = 0; i < sizeof(synonyms) / sizeof(synonyms[0]); i++)
+		suggest_consider(&near, synonyms[i].option);
+	if (near.best)
+		complain("unknown %s '%s': did you mean '%s'? See 'xtrace help'", what, name,
+			 near.best);
+	else
+		complain("unknown %s '%s'; see 'xtrace help'", what, name);
 	return STATUS_USAGE;
 }
 

@@ -37,6 +37,7 @@ static const struct command_option report_options[] = {
 struct wish {
 	const char *output; /* NULL: beside what is read */
 	bool is_text;
+	bool tells_only; /* xtrace-merge is asked for something about itself */
 	bool no_open;
 	bool help;
 	char **passed; /* to xtrace-merge, in the order of the command line */
@@ -62,6 +63,12 @@ static bool is_log(const char *path)
 /* Options of xtrace-merge that take no value: what follows any other is its value. */
 static const char *const switches[] = {"--full-names", "--embed-symbols", "--no-recover",
 				       "--quiet",      "--version",	  "--"};
+
+static bool is_about_merge(const char *argument)
+{
+	return !strcmp(argument, "--version") || !strcmp(argument, "-V") ||
+	       !strncmp(argument, "--completion", strlen("--completion"));
+}
 
 static bool takes_next(const char *argument)
 {
@@ -96,6 +103,7 @@ static int read_arguments(struct wish *wish, int argc, char **argv)
 			}
 			wish->output = argv[i];
 		} else {
+			wish->tells_only |= is_about_merge(argument);
 			wish->passed[wish->passed_count++] = argv[i];
 			if (takes_next(argument) && i + 1 < argc)
 				wish->passed[wish->passed_count++] = argv[++i];
@@ -171,7 +179,8 @@ static int report(struct wish *wish, char **arguments)
 {
 	char page[PATH_MAX], *whole;
 	int count = 0, status;
-	int error = wish->is_text ? 0 : choose_output(wish, page);
+	bool has_page = !wish->is_text && !wish->tells_only;
+	int error = has_page ? choose_output(wish, page) : 0;
 
 	if (error) {
 		complain(error == -EINVAL
@@ -181,14 +190,16 @@ static int report(struct wish *wish, char **arguments)
 		return STATUS_USAGE;
 	}
 	arguments[count++] = "xtrace-merge";
-	arguments[count++] = wish->is_text ? "--text" : "--html";
-	arguments[count++] = wish->is_text ? "-" : page;
+	if (!wish->tells_only) {
+		arguments[count++] = wish->is_text ? "--text" : "--html";
+		arguments[count++] = wish->is_text ? "-" : page;
+	}
 	for (int i = 0; i < wish->passed_count; i++)
 		arguments[count++] = wish->passed[i];
 	arguments[count] = NULL;
 	status = run_merge(arguments);
 	/* (1: something is missing in the log, which the page says, too.) */
-	if (status > 1 || wish->is_text)
+	if (status > 1 || !has_page)
 		return status;
 	whole = realpath(page, NULL);
 	printf("file://%s\n", whole ? whole : page);

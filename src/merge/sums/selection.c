@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/suggest.h"
 #include "merge/base/grow.h"
-#include "merge/base/suggest.h"
 
 #define HIDDEN_LABEL	"[hidden]" /* of a path of which every frame is */
 #define PATTERN_UNKNOWN PATTERNS   /* a bit of name_matches: set once the name was looked at */

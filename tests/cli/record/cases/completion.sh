@@ -8,6 +8,13 @@ complete_words() {
 		_xtrace
 		printf "%s\n" "${COMPREPLY[@]}"' bash "$@"
 }
+complete_alone() { # FUNCTION WORD…
+	bash -c '. ./completion.bash
+		COMP_WORDS=("${@:2}")
+		COMP_CWORD=$(($# - 2))
+		$1
+		printf "%s\n" "${COMPREPLY[@]}"' bash "$@"
+}
 "$xtrace" completion zsh >completion.zsh
 "$xtrace" help | sed -nE 's/^  ([a-z]+) .*/\1/p' | sort >commands
 complete_words xtrace '' | sort | comm -3 - commands
@@ -26,9 +33,22 @@ complete_words xtrace record -o tra
 complete_words xtrace help re
 complete_words xtrace completion z
 complete_words xtrace baseline pr
+complete_words "$xtrace" baseline '' | sort
+complete_words "$xtrace" baseline save --l
+complete_words "$xtrace" baseline save tra
+complete_words "$xtrace" report --finding gpu
+complete_words "$xtrace" report --weight = gpu-e
+complete_words "$xtrace" report --output tra
+complete_words "$xtrace" diff --json tra
+complete_words "$xtrace" diff --top 1
+"$xtrace" report --version | sed 's/ .*//'
 complete_words "$xtrace" report --filt
 complete_words "$xtrace" report --text
 complete_words "$xtrace" diff --fail
+complete_alone _xtrace_diff "$xtrace-diff" --fail
+complete_alone _xtrace_diff "$xtrace-diff" -f ''
+complete_alone _xtrace_baseline "$xtrace-baseline" up
+complete_alone _xtrace_baseline "$xtrace-baseline" update --keep 5 tra
 complete_words xtrace record --api wo
 complete_words xtrace record --python = o
 for level in $(complete_words xtrace record --api ''); do

@@ -2,8 +2,8 @@
 /*
  * What may have been meant by a name that is not known.
  */
-#ifndef XT_MERGE_SUGGEST_H
-#define XT_MERGE_SUGGEST_H
+#ifndef XT_LOG_SUGGEST_H
+#define XT_LOG_SUGGEST_H
 
 #include <stddef.h>
 

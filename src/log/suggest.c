@@ -2,7 +2,7 @@
 /*
  * Near misses.
  */
-#include "merge/base/suggest.h"
+#include "log/suggest.h"
 
 #include <stdint.h>
 #include <string.h>

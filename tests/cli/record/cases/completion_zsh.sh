@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+# What zsh offers, of xtrace and of the programs that stand behind its commands: zsh itself is asked.
+command -v zsh >/dev/null || {
+	echo "there is no zsh" >&2
+	exit 77
+}
+mkdir -p traces functions
+PATH=$(dirname "$xtrace"):$PATH
+xtrace completion zsh >functions/_xtrace
+xtrace-merge --completion zsh >functions/_xtrace-merge
+# Each line is completed in turn as if TAB had been pressed behind it, then zsh ends.
+cat >.zshrc <<'END'
+autoload -Uz compinit
+fpath=($PWD/functions $fpath)
+compinit -u -D
+compadd() {
+	local -a hits
+	if [[ ${@[1,(i)(-|--)]} == *-[A-Za-z]#[OAD]\ * ]]; then
+		builtin compadd "$@"
+		return
+	fi
+	builtin compadd -A hits "$@"
+	(( $#hits )) && print -r -- "  $hits" >>offered
+	builtin compadd "$@"
+}
+zle -C offer list-choices _main_complete
+zle-line-init() {
+	while read -r line <&3; do
+		print -r -- "$line" >>offered
+		BUFFER=${line%.} CURSOR=$#BUFFER
+		zle offer
+	done
+	BUFFER=exit
+	zle accept-line
+}
+zle -N zle-line-init
+exec 3<lines
+END
+# (The point at the end is where the cursor is.)
+cat >lines <<'END'
+xtrace bas.
+xtrace baseline .
+xtrace baseline save --la.
+xtrace baseline save tra.
+xtrace record --api .
+xtrace report --finding gpu.
+xtrace report --weight gpu-.
+xtrace report --no-o.
+xtrace diff --fail.
+xtrace diff --rules tra.
+xtrace help re.
+xtrace-diff --err.
+xtrace-baseline pr.
+xtrace-merge --by .
+END
+export PATH TERM=xterm ZDOTDIR="$PWD"
+python3 -c 'import pty, sys; sys.exit(pty.spawn(["zsh", "-i"]))' </dev/null >screen 2>&1
+cat offered
