@@ -146,15 +146,17 @@ static const struct part {
 	void (*run)(const struct caller_regs *regs, unsigned *frames);
 	bool needs_libunwind;
 	bool comes_after_others;
+	bool is_paused;
 } parts[] = {
-	{"ring record", part_ring, false, false},
-	{"memo hit", part_hit, false, false},
-	{"call, both callbacks", part_call, false, false},
-	{"call, after others used 1 MiB", part_call, false, true},
-	{"never seen: walk, memo, ring", part_miss, false, false},
-	{"libunwind unw_step loop", part_step, true, false},
-	{"libunwind unw_backtrace, warm", part_backtrace, true, false},
-	{"libgcc _Unwind_Backtrace", part_libgcc, false, false},
+	{.name = "ring record", .run = part_ring},
+	{.name = "memo hit", .run = part_hit},
+	{.name = "call, both callbacks", .run = part_call},
+	{.name = "call, while recording pauses", .run = part_call, .is_paused = true},
+	{.name = "call, after others used 1 MiB", .run = part_call, .comes_after_others = true},
+	{.name = "never seen: walk, memo, ring", .run = part_miss},
+	{.name = "libunwind unw_step loop", .run = part_step, .needs_libunwind = true},
+	{.name = "libunwind unw_backtrace, warm", .run = part_backtrace, .needs_libunwind = true},
+	{.name = "libgcc _Unwind_Backtrace", .run = part_libgcc},
 };
 #define PART_COUNT (sizeof(parts) / sizeof(*parts))
 
@@ -236,6 +238,8 @@ static __attribute__((noinline)) void measure(const struct part *part,
 	double batches[BATCHES];
 	unsigned times = 1;
 
+	if (part->is_paused)
+		recording_pause(PAUSED_ASKED);
 	while (batch_ns(part, regs, times, &result->frames) < BATCH_NS)
 		times *= 2;
 	pthread_barrier_wait(&bench.together);
@@ -244,6 +248,8 @@ static __attribute__((noinline)) void measure(const struct part *part,
 	qsort(batches, BATCHES, sizeof(*batches), compare);
 	result->ns = batches[BATCHES / 2];
 	pthread_barrier_wait(&bench.together);
+	if (part->is_paused)
+		recording_resume(PAUSED_ASKED);
 }
 
 void bench_in_c(void *unused1, void *unused2, void *unused3, void *unused4,

@@ -159,7 +159,7 @@ static uint32_t stack_at_exit(struct lane *lane, const struct xt_open_call *call
 static void call_exit(struct lane *lane, uint32_t api, const struct cupti_callback_data *data,
 		      const struct caller_regs *regs)
 {
-	uint64_t exit_ns = monotonic_ns(), rare_ns = lane->rare_ns;
+	uint64_t exit_ns, rare_ns = lane->rare_ns;
 	struct xt_record_call *record;
 	struct xt_open_call *call;
 	uint32_t stack_slot;
@@ -167,6 +167,7 @@ static void call_exit(struct lane *lane, uint32_t api, const struct cupti_callba
 
 	if (was_skipped(data))
 		return;
+	exit_ns = monotonic_ns();
 	call = close_call(lane->ring, api, data->correlation_id);
 
 	lane_count_up(lane, XT_RING_CALLS_SEEN);
