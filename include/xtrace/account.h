@@ -21,6 +21,8 @@ static const struct xt_account {
 	{"calls.lost.nested", "calls: in a callback, or too many within each other"},
 	{"calls.lost.write_failed", "calls: could not be written"},
 	{"calls.lost.size", "calls: beyond the size that the log may have"},
+	{"calls.lost.after_end",
+	 "launches, copies and sets: of exit handlers, when recording had ended"},
 	{"calls.lost.killed", "calls: not in a ring yet when the process was killed"},
 	{"kernels.written", "kernels in the log"},
 	{"kernels.invalid", "kernels: record without valid times"},

@@ -24,6 +24,8 @@ HOT_STATE atomic_bool callbacks_active;
 HOT_STATE atomic_uint callbacks_paused;
 HOT_STATE atomic_bool callbacks_were_paused;
 atomic_uint_fast64_t callbacks_reentered;
+atomic_bool callbacks_have_ended;
+atomic_uint_fast64_t callbacks_after_end;
 atomic_uint_fast64_t callbacks_module_unloads;
 
 ENTRY_STUB(callback_entry, callback_in_c);
@@ -373,6 +375,15 @@ static RARELY bool counts_as_call(uint32_t domain, uint32_t cbid,
 	       !(api_uses[cbid & (API_CBID_END - 1)] & API_IS_UNRECORDED);
 }
 
+/* Exit handlers may launch when the log is closed. (Whatever they free or unload is no loss.) */
+static RARELY void note_inactive(uint32_t domain, uint32_t cbid,
+				 const struct cupti_callback_data *data)
+{
+	if (atomic_load(&callbacks_have_ended) && counts_as_call(domain, cbid, data) &&
+	    api_uses[cbid & (API_CBID_END - 1)] & API_MAKES_WORK)
+		atomic_fetch_add(&callbacks_after_end, 1);
+}
+
 /* Called by callback_entry alone. */
 __attribute__((visibility("hidden"), used)) void callback_in_c(void *userdata, uint32_t domain,
 							       uint32_t cbid, const void *cbdata,
@@ -384,8 +395,10 @@ void callback_in_c(void *userdata, uint32_t domain, uint32_t cbid, const void *c
 	struct lane *lane = thread_lane;
 
 	(void)userdata;
-	if (!atomic_load_explicit(&callbacks_active, memory_order_acquire))
+	if (!atomic_load_explicit(&callbacks_active, memory_order_acquire)) {
+		note_inactive(domain, cbid, cbdata);
 		return;
+	}
 	if (domain == XT_CUPTI_CB_DOMAIN_RESOURCE &&
 	    cbid == XT_CUPTI_RESOURCE_MODULE_UNLOAD_STARTING) {
 		atomic_fetch_add(&callbacks_module_unloads, 1);

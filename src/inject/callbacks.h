@@ -40,6 +40,11 @@ static inline bool recording_resume(enum pause_cause cause)
 /* Calls that were not recorded because the thread was inside a callback already. */
 extern atomic_uint_fast64_t callbacks_reentered;
 
+/* Recording has ended with the log: set before callbacks_active is not. Launches, copies and
+ * sets that return from then on. */
+extern atomic_bool callbacks_have_ended;
+extern atomic_uint_fast64_t callbacks_after_end;
+
 /* How many GPU modules have been unloaded: names of kernels known before are not to be believed. */
 extern atomic_uint_fast64_t callbacks_module_unloads;
 

@@ -68,6 +68,13 @@ static void at_exit(void)
 		leave(BY_HANDLERS);
 }
 
+/* Behind all exit handlers, those that were registered before ours included. */
+__attribute__((destructor)) static void at_end(void)
+{
+	if (atomic_load(&begun) && getpid() == own_pid)
+		writer_thread_settle();
+}
+
 /*
  * Not in a child that has our memory and none of our threads. Not in our own threads, which would wait
  * for themselves. Not where a signal handler has interrupted CUDA or us: what the thread holds, CUPTI
@@ -77,7 +84,7 @@ static bool can_leave_here(void)
 {
 	const struct lane *lane = thread_lane;
 
-	return atomic_load(&begun) && writer_thread_is_another() &&
+	return atomic_load(&begun) && getpid() == own_pid && writer_thread_is_another() &&
 	       !(lane && (!lane->is_idle || lane->ring->open_count));
 }
 
@@ -93,6 +100,7 @@ static void leave_at_once(void)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, NULL);
 	leave(AT_ONCE);
+	writer_thread_settle();
 }
 
 static void hook_exit(int status)

@@ -428,8 +428,9 @@ static bool add_count(struct recorder *rec, const char *name, uint64_t value)
 
 bool record_account(struct recorder *rec)
 {
-	uint64_t seen =
-		lanes_sum(XT_RING_CALLS_SEEN) + calls_outside_rings() + rec->skipped_beyond_size;
+	uint64_t after_end = atomic_load(&callbacks_after_end);
+	uint64_t seen = lanes_sum(XT_RING_CALLS_SEEN) + calls_outside_rings() +
+			rec->skipped_beyond_size + after_end;
 	uint64_t beyond_size = rec->calls.beyond_size + rec->skipped_beyond_size;
 	uint64_t written = rec->calls.written + rec->calls.pending;
 	uint64_t ring_full = lanes_sum(XT_RING_LOST_RING_FULL);
@@ -447,6 +448,7 @@ bool record_account(struct recorder *rec)
 		{"calls.lost.nested", nested},
 		{"calls.lost.write_failed", rec->calls.write_failed},
 		{"calls.lost.size", beyond_size},
+		{"calls.lost.after_end", after_end},
 		{"kernels.written", rec->kernels.written + rec->kernels.pending},
 		{"kernels.invalid", rec->kernels.invalid},
 		{"kernels.lost.write_failed", rec->kernels.write_failed},
@@ -496,6 +498,7 @@ bool record_account(struct recorder *rec)
 	for (size_t i = 0; i < sizeof(lane_counts) / sizeof(*lane_counts); i++)
 		if (!add_count(rec, lane_counts[i].name, lanes_sum(lane_counts[i].counter)))
 			return false;
-	return seen ==
-	       written + ring_full + no_ring + nested + rec->calls.write_failed + beyond_size;
+	rec->calls_after_end = after_end;
+	return seen == written + ring_full + no_ring + nested + rec->calls.write_failed +
+			       beyond_size + after_end;
 }

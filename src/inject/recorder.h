@@ -79,6 +79,7 @@ struct recorder {
 	struct skipped_calls skipped;
 	uint64_t skipped_beyond_size; /* of these, those that were left out for the log's size */
 	uint64_t ranges_beyond_size, nodes_beyond_size;
+	uint64_t calls_after_end; /* in the account that was written last */
 	struct recorder_bound bound;
 	double limit_percent; /* that the tracer may cost the program's threads; 0: any */
 	bool devices_named;

@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "inject/activity.h"
 #include "inject/alone.h"
 #include "inject/callbacks.h"
 #include "inject/clock.h"
@@ -48,6 +49,7 @@
 /* At the end: how long the writer waits for the flusher, and for calls in mid-callback. */
 #define FLUSHER_PATIENCE_NS UINT64_C(1500000000)
 #define BALANCE_PATIENCE_NS UINT64_C(250000000)
+#define SETTLE_PATIENCE_NS  UINT64_C(250000000) /* and for calls behind the end to be counted */
 
 static struct {
 	struct recorder recorder;
@@ -57,6 +59,8 @@ static struct {
 	atomic_bool stopping;
 	atomic_bool finished;
 	bool closed; /* valid once finished */
+	atomic_bool settling;
+	atomic_uint_fast64_t settled; /* of callbacks_after_end, those that are in the log */
 } threads;
 
 static uint32_t take_all(struct recorder *rec)
@@ -179,7 +183,8 @@ static bool finish(struct recorder *rec)
 	/* More buffers may be complete than can be held at once. */
 	for (take_all(rec); rec->held_count; take_all(rec))
 		recorder_flush(rec);
-	/* What completes from now on is of calls that nothing will be known of. */
+	/* What completes from now on is of calls that nothing but their number will be known of. */
+	atomic_store(&callbacks_have_ended, true);
 	atomic_store(&callbacks_active, false);
 	record_devices(rec);
 	record_clock(rec);
@@ -208,6 +213,31 @@ static bool finish(struct recorder *rec)
 	return xt_writer_add_end(rec->writer) == 0 && xt_writer_flush(rec->writer) == 0;
 }
 
+/*
+ * The log is closed, but exit handlers that the program registered before it initialised CUDA run behind
+ * ours, and may launch: that is counted, and the log closed again. Ever more seldom, unless the process
+ * is about to be gone, so that the log does not grow however long it stays.
+ */
+static void count_after_end(struct recorder *rec)
+{
+	uint64_t period_ns = ROUND_NS, last_ns = monotonic_ns();
+
+	for (;;) {
+		atomic_store(&threads.settled, rec->calls_after_end);
+		xt_sleep_ns(ROUND_NS);
+		if (atomic_load(&callbacks_after_end) == rec->calls_after_end ||
+		    (monotonic_ns() - last_ns < period_ns && !atomic_load(&threads.settling)))
+			continue;
+		last_ns = monotonic_ns();
+		period_ns *= 2;
+		record_account(rec);
+		if (recorder_flush(rec) || xt_writer_add_end(rec->writer) ||
+		    xt_writer_flush(rec->writer))
+			break;
+	}
+	atomic_store(&threads.settled, UINT64_MAX);
+}
+
 static int thread_id(void)
 {
 	return (int)syscall(SYS_gettid);
@@ -232,12 +262,16 @@ static void *writer_main(void *unused)
 	atomic_store(&threads.begun, true);
 	run_until_stopped(rec);
 	threads.closed = finish(rec);
-	if (threads.closed)
+	if (threads.closed) {
 		spool_remove();
+		activity_abandon();
+	}
 	atomic_store(&threads.finished, true);
 	/* Only we are left: the program has ended. */
 	if (!atomic_load(&threads.stopping))
 		alone_end_process();
+	if (threads.closed)
+		count_after_end(rec);
 	return NULL;
 }
 
@@ -319,6 +353,19 @@ bool writer_thread_finish(uint64_t timeout_ns)
 		xt_sleep_ns(200000);
 	}
 	return threads.closed;
+}
+
+void writer_thread_settle(void)
+{
+	uint64_t wanted = atomic_load(&callbacks_after_end);
+	uint64_t deadline_ns = monotonic_ns() + SETTLE_PATIENCE_NS;
+
+	if (!wanted || !atomic_load(&threads.finished) || !threads.closed ||
+	    thread_id() == atomic_load(&threads.writer_id))
+		return;
+	atomic_store(&threads.settling, true);
+	while (atomic_load(&threads.settled) < wanted && monotonic_ns() < deadline_ns)
+		xt_sleep_ns(200000);
 }
 
 bool writer_thread_is_another(void)

@@ -34,6 +34,10 @@ void writer_thread_allow_flush(void);
  */
 bool writer_thread_finish(uint64_t timeout_ns);
 
+/* Once the log is closed: the calls that have returned since are counted in it when this returns, a quarter of a
+ * second later at most. Not by the writer thread. Async-signal-safe. */
+void writer_thread_settle(void);
+
 /* Whether the calling thread is of the same process as the writer's, and neither the writer's nor the
  * flusher's. Not so in a child of vfork(), whichever namespace it is in. Async-signal-safe. */
 bool writer_thread_is_another(void);

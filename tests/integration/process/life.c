@@ -456,17 +456,26 @@ static int main_thread_exits(char **unused)
 	pthread_exit(NULL);
 }
 
+static unsigned launches_after_end = 1;
+
 static void launch_at_exit(void)
 {
 	gpu_launch(1);
 	tell("at exit\n");
 }
 
-/* Handlers from before the tracer came and from after it: one runs when it has left. */
-static int launches_at_exit(char **unused)
+static void launch_after_end(void)
 {
-	(void)unused;
-	atexit(launch_at_exit);
+	gpu_launch(launches_after_end);
+	tell("after the end\n");
+}
+
+/* Handlers from before the tracer came and from after it: one runs when it has left. */
+static int launches_at_exit(char **arguments)
+{
+	if (arguments[0])
+		launches_after_end = (unsigned)atoi(arguments[0]);
+	atexit(launch_after_end);
 	gpu_begin();
 	atexit(launch_at_exit);
 	gpu_launch(1);

@@ -114,6 +114,11 @@ class Test(MoreCases):
         if kernels is not None:
             assert int(found[2]) == kernels, "%s, of %d kernels" % (done.stdout, kernels)
 
+    def account(self, name):
+        """What the log of the last traced run says."""
+        text = self.dump("--kind", "ACCOUNT", *self.last.files(".xtr")).stdout
+        return int(re.findall(r"\bname=%s\s+value=(\d+)" % re.escape(name), text)[-1])
+
     def check(self, command, *, kernels=None, logs=1, closed=True, said=0, spools=None,
               hows=(PRELOADED, INJECTED), **options):
         """Runs it bare and traced and compares. kernels: in the log, where there is one; said: how
@@ -186,8 +191,14 @@ class Test(MoreCases):
         assert self.check(self.life("pthread_exit"), kernels=6).status == 4
 
     def case_atexit(self):
-        # The tracer's handler stands between the two: it sees the launch of the later one.
-        assert self.check(self.life("atexit"), kernels=2).stdout == b"at exit\nat exit\n"
+        # The tracer's handler stands between the two: it sees the launch of the later one, and counts those of
+        # the other.
+        for launches in (1, 30000):
+            bare = self.check(self.life("atexit", str(launches)), kernels=2)
+            assert bare.stdout == b"at exit\nafter the end\n"
+            assert self.account("calls.lost.after_end") == launches
+            # Nobody waits for somebody who would read what CUPTI has of these.
+            assert self.last.seconds < bare.seconds + 2, (self.last.seconds, bare.seconds)
 
     # ---- what a process sees
 

@@ -123,6 +123,7 @@ static void test_losses_are_told_by_their_names(void **unused)
 		"apis.lost",
 		"kinds.lost",
 		"calls.lost.size",
+		"calls.lost.after_end",
 		"kernels.lost.size",
 		"copies.lost.size",
 		"sets.lost.size",
