@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -104,17 +105,76 @@ static void read_dynamic(struct dynamic *out, ElfW(Addr) bias, const ElfW(Dyn) *
 	}
 }
 
-/* Writes a word that may lie in memory that is there to be read only. */
-static int write_word(uintptr_t *word, uintptr_t value, bool is_read_only)
+/* The next character of a file, of which so much is read at once; -1 at its end. */
+struct text {
+	int fd;
+	char data[4096];
+	ssize_t bytes, at;
+};
+
+static int next_character(struct text *text)
+{
+	if (text->at == text->bytes) {
+		do
+			text->bytes = read(text->fd, text->data, sizeof(text->data));
+		while (text->bytes < 0 && errno == EINTR);
+		text->at = 0;
+	}
+	return text->bytes > 0 ? (unsigned char)text->data[text->at++] : -1;
+}
+
+static uintptr_t next_address(struct text *text)
+{
+	uintptr_t address = 0;
+	int c;
+
+	while ((c = next_character(text)) > 0 && c != '-' && c != ' ')
+		address = address << 4 | (uintptr_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+	return address;
+}
+
+/* What the kernel allows at an address, as PROT_...; -errno if that cannot be found out. Without malloc(),
+ * which may be waiting for whoever waits for the loader's lock. */
+static int protection_of(uintptr_t address)
+{
+	struct text maps = {.fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC)};
+	int protection = maps.fd < 0 ? -errno : -EFAULT;
+	int c = '\n';
+
+	while (maps.fd >= 0 && protection < 0 && c == '\n') {
+		uintptr_t begin = next_address(&maps), end = next_address(&maps);
+
+		if (address >= begin && address < end) {
+			protection = next_character(&maps) == 'r' ? PROT_READ : PROT_NONE;
+			protection |= next_character(&maps) == 'w' ? PROT_WRITE : PROT_NONE;
+			protection |= next_character(&maps) == 'x' ? PROT_EXEC : PROT_NONE;
+		}
+		while ((c = next_character(&maps)) > 0 && c != '\n')
+			;
+	}
+	if (maps.fd >= 0)
+		close(maps.fd);
+	return protection;
+}
+
+/*
+ * Writes a word, wherever it lies, and leaves its page with the rights that it has. What is writable stays
+ * so, whatever it ought to be: the loader, in another thread, may be about to write there. (If it takes the
+ * right away in this very moment, the page keeps it, which harms nobody.)
+ */
+static int write_word(uintptr_t *word, uintptr_t value)
 {
 	uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
 	void *page = (void *)((uintptr_t)word & ~(page_bytes - 1));
+	int protection = protection_of((uintptr_t)word);
 
+	if (protection < 0)
+		return protection;
 	/* A word is aligned, so it lies in one page. */
-	if (is_read_only && mprotect(page, page_bytes, PROT_READ | PROT_WRITE))
+	if (mprotect(page, page_bytes, protection | PROT_WRITE))
 		return -errno;
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
-	if (is_read_only && mprotect(page, page_bytes, PROT_READ))
+	if (!(protection & PROT_WRITE) && mprotect(page, page_bytes, protection))
 		return -errno;
 	return 0;
 }
@@ -131,7 +191,7 @@ static int change_symbol(const struct dynamic *library, const struct symbol_hook
 		    strcmp(library->strings + symbol->st_name, hook->name) != 0)
 			continue;
 		return write_word((uintptr_t *)&symbol->st_value,
-				  (uintptr_t)hook->hook - library->bias, true);
+				  (uintptr_t)hook->hook - library->bias);
 	}
 	return -ENOENT;
 }
@@ -160,13 +220,12 @@ static bool imports_any(const struct dynamic *dynamic, const struct rebinding *r
 	return false;
 }
 
-static bool is_within(const struct dl_phdr_info *info, uint32_t type, const void *address)
+static bool is_writable(const struct dl_phdr_info *info, const void *address)
 {
 	uintptr_t at = (uintptr_t)address - info->dlpi_addr;
 
 	for (unsigned i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == type &&
-		    (type != PT_LOAD || info->dlpi_phdr[i].p_flags & PF_W) &&
+		if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_phdr[i].p_flags & PF_W &&
 		    at >= info->dlpi_phdr[i].p_vaddr &&
 		    at - info->dlpi_phdr[i].p_vaddr < info->dlpi_phdr[i].p_memsz)
 			return true;
@@ -181,13 +240,12 @@ static int rebind(const struct dl_phdr_info *info, const ElfW(Rela) * relocation
 
 	if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT && type != R_X86_64_64)
 		return 0;
-	if (!is_within(info, PT_LOAD, word))
+	if (!is_writable(info, word))
 		return 0;
 	for (size_t i = 0; i < rebinding->count; i++)
 		if (*rebinding->hooks[i].real_out &&
 		    *word == (uintptr_t)*rebinding->hooks[i].real_out)
-			return write_word(word, (uintptr_t)rebinding->hooks[i].hook,
-					  is_within(info, PT_GNU_RELRO, word));
+			return write_word(word, (uintptr_t)rebinding->hooks[i].hook);
 	return 0;
 }
 
