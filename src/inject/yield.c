@@ -38,7 +38,11 @@ enum standing {
 	RETURNING,
 };
 
+/* Who turns our records off before another tool turns on its own: gather(), or who has waited for it in vain. */
+enum stop { WANTED, BEGUN, DONE };
+
 static atomic_int standing;
+static atomic_int stop;			  /* enum stop, while the standing is LEAVING */
 static atomic_uint_fast64_t return_at_ns; /* 0: the other tool is there */
 static atomic_bool clock_is_theirs, clock_is_lent;
 static bool comes_back; /* --yield: for whoever subscribes, too, and only for a time */
@@ -93,6 +97,18 @@ static void module_name(const void *address, char *out, size_t out_bytes)
 	snprintf(out, out_bytes, "%s", slash ? slash + 1 : info.dli_fname);
 }
 
+/* False: another one does it, or has done it. */
+static bool stop_records(void)
+{
+	int now = WANTED;
+
+	if (!atomic_compare_exchange_strong(&stop, &now, BEGUN))
+		return false;
+	attachment_stop();
+	atomic_store(&stop, DONE);
+	return true;
+}
+
 /* On the flusher thread. Calls that are entered now are left out; what the GPU does for earlier ones
  * is waited for, and asked for. */
 static void gather(void)
@@ -105,11 +121,18 @@ static void gather(void)
 		flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
 	}
 	/* If that took too long, CUPTI is the other tool's by now. */
-	if (atomic_load(&standing) != LEAVING)
+	if (!stop_records())
 		return;
-	attachment_stop();
 	flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
 	flusher_flush(XT_CUPTI_FLUSH_FORCED);
+}
+
+static void wait_for_stop(uint64_t patience_ns)
+{
+	uint64_t deadline_ns = monotonic_ns() + patience_ns;
+
+	while (atomic_load(&stop) != DONE && monotonic_ns() < deadline_ns)
+		xt_sleep_ns(NAP_NS);
 }
 
 static void leave(const char *function, const void *caller)
@@ -120,10 +143,13 @@ static void leave(const char *function, const void *caller)
 	module_name(caller, who, sizeof(who));
 	recording_pause(PAUSED_YIELDED);
 	note(time_ns, false, who);
+	atomic_store(&stop, WANTED);
 	if (!flusher_run(gather, PATIENCE_NS)) {
 		if (!flusher_is_done()) /* else all is over */
 			say("CUPTI did not give out its records in time; some are lost");
-		attachment_stop();
+		/* It must not turn them off when they are the tool's. */
+		if (!stop_records())
+			wait_for_stop(2 * PATIENCE_NS);
 	}
 	attachment_unsubscribe();
 	if (comes_back)

@@ -30,6 +30,8 @@ static struct {
 	[FAULT_LATE_BUFFERS] = {"late_buffers", 500, false, NULL, 0},
 	/* flushing never returns */
 	[FAULT_HANG_FLUSH] = {"hang_flush", 0, false, NULL, 0},
+	/* the first time that a kind of records is turned off takes so many ms, in which it is on */
+	[FAULT_SLOW_DISABLE] = {"slow_disable", 1500, false, NULL, 0},
 	/* cuptiGetVersion() says so */
 	[FAULT_VERSION] = {"version", 10, false, NULL, 0},
 	/* another tool has subscribed */

@@ -3,6 +3,7 @@
  * The activity API's records: which kinds are enabled, and what they look like, in the layouts of
  * CUPTI 13. A kind that has nothing to tell of a simulated GPU can be enabled and stays silent.
  */
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -119,9 +120,14 @@ SIM_EXPORT int cuptiActivityEnable(uint32_t kind)
 
 SIM_EXPORT int cuptiActivityDisable(uint32_t kind)
 {
+	static atomic_flag has_been_slow = ATOMIC_FLAG_INIT;
 	int result = tracer_enter(__func__);
 
-	return result ? result : set_kind(kind, false);
+	if (result)
+		return result;
+	if (tracer_fault_is_on(FAULT_SLOW_DISABLE) && !atomic_flag_test_and_set(&has_been_slow))
+		usleep((useconds_t)(1000 * tracer_fault_value(FAULT_SLOW_DISABLE)));
+	return set_kind(kind, false);
 }
 
 static void append_devices(void)

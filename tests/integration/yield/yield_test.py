@@ -33,13 +33,15 @@ CASES = {
 
 
 class Run:
-    def __init__(self, args, folder, mode, traced, yields):
-        self.data = os.path.join(folder, "%s.%d%d" % (mode, traced, yields))
+    def __init__(self, args, folder, mode, traced, yields, fault=""):
+        self.data = os.path.join(folder, "%s.%d%d%s" % (mode, traced, yields, fault))
         variables = {name: value for name, value in os.environ.items()
                      if not name.startswith(("XTRACE_", "CUDA_", "NVTX_", "LD_"))}
         variables.update(LD_LIBRARY_PATH=args.simgpu, XTRACE_DATA=self.data,
                          XTRACE_CUPTI=os.path.join(args.simgpu, "libcupti.so"),
                          XTRACE_SIMGPU_KERNEL_NS="1000:20000")
+        if fault:
+            variables["XTRACE_SIMGPU_FAULT"] = fault
         if traced:
             variables["CUDA_INJECTION64_PATH"] = args.inject
         if yields:
@@ -108,6 +110,11 @@ def main():
             assert client in run.said[0] and "recording is paused" in run.said[0], run.said
             check_log(args, run, mode, client)
             check_owners(args, run, mode)
+        # What we turn off late must not be what it has turned on meanwhile.
+        run = Run(args, folder, "keeps", True, True, "slow_disable:1500")
+        assert run.lines == [GOOD], (run.lines, run.said)
+        assert "recording is paused" in run.said[-2], run.said
+        check_log(args, run, "keeps", client)
         refused = Run(args, folder, "stays", True, False)
         assert refused.lines == [REFUSED], refused.lines
         assert not refused.said, refused.said
