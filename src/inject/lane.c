@@ -6,6 +6,7 @@
 #include "inject/lane.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -22,6 +23,7 @@ atomic_uint_fast64_t lane_calls_without;
 static _Atomic(struct lane *) lanes[LANES_MAX];
 static atomic_uint lanes_reserved;
 static atomic_uint thread_ids;
+static atomic_bool have_writer;
 
 static void *map_private(size_t bytes)
 {
@@ -102,6 +104,17 @@ void lanes_abandon(void)
 	for (uint32_t i = 0; i < LANES_MAX && i < lane_count(); i++)
 		atomic_store(&lanes[i], NULL);
 	atomic_store(&lanes_reserved, 0);
+	atomic_store(&have_writer, false);
+}
+
+void lanes_have_writer(void)
+{
+	atomic_store(&have_writer, true);
+}
+
+bool lane_is_orphaned(const struct lane *lane)
+{
+	return syscall(SYS_tgkill, getpid(), lane->ring->tid, 0) && errno == ESRCH;
 }
 
 bool lane_create_spare(void)
@@ -120,6 +133,44 @@ static struct lane *take_free_lane(void)
 		if (lane && atomic_load_explicit(&lane->state, memory_order_relaxed) == LANE_FREE &&
 		    atomic_compare_exchange_strong(&lane->state, &expected, LANE_CLAIMED))
 			return lane;
+	}
+	return NULL;
+}
+
+/* What the thread before has left is lost: it is not known to the next one's name. */
+static void empty_lane(struct lane *lane)
+{
+	uint64_t *counters = lane->ring->counters;
+
+	lane->read_pos = ring_written(lane);
+	ring_free(lane, lane->read_pos);
+	lane->gave_up_at = 0;
+	lane->is_idle = true;
+	__atomic_store_n(&counters[XT_RING_RANGES_LOST], counters[XT_RING_RANGES_SEEN],
+			 __ATOMIC_RELAXED);
+}
+
+/*
+ * NVTX in a program that does not use CUDA, or not yet. A writer that begins meanwhile passes over what is
+ * inherited: each says what it does, and then looks what the other has said.
+ */
+static struct lane *inherit_lane(void)
+{
+	uint32_t count = lane_count();
+
+	for (uint32_t i = 0; i < count && count >= LANES_KEPT && !atomic_load(&have_writer); i++) {
+		struct lane *lane = lane_at(i);
+		unsigned expected = LANE_CLAIMED;
+
+		if (!lane || atomic_load(&lane->state) != LANE_CLAIMED || !lane_is_orphaned(lane) ||
+		    !atomic_compare_exchange_strong(&lane->state, &expected, LANE_INHERITED))
+			continue;
+		/* (Another one may have inherited it in between, and live.) */
+		if (!atomic_load(&have_writer) && lane_is_orphaned(lane)) {
+			empty_lane(lane);
+			return lane;
+		}
+		atomic_store(&lane->state, LANE_CLAIMED);
 	}
 	return NULL;
 }
@@ -162,6 +213,8 @@ struct lane *lane_claim(void)
 	struct lane *lane = take_free_lane();
 
 	if (!lane)
+		lane = inherit_lane();
+	if (!lane)
 		lane = create_lane(LANE_CLAIMED);
 	if (lane) {
 		struct xt_ring_header *ring = lane->ring;
@@ -179,6 +232,7 @@ struct lane *lane_claim(void)
 		/* The writer takes the lane for a thread's once it has an id. */
 		__atomic_store_n(&ring->thread_id, atomic_fetch_add(&thread_ids, 1) + 1,
 				 __ATOMIC_RELEASE);
+		atomic_store(&lane->state, LANE_CLAIMED);
 		thread_lane = lane;
 	}
 	errno = saved_errno;

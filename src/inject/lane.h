@@ -39,7 +39,11 @@ struct starting_node {
 
 /* In a child that was forked without the C library's knowledge a lane reads as zeros: as neither of these,
  * and never idle. */
-enum lane_state { LANE_FREE = 1, LANE_CLAIMED = 2 };
+enum lane_state { LANE_FREE = 1, LANE_CLAIMED = 2, LANE_INHERITED = 3 /* for a moment: lane.c */ };
+
+/* As long as there is no writer, who would take them back, so many lanes are kept for it, with what they hold;
+ * from then on a thread that has gone leaves its lane to the next. */
+#define LANES_KEPT 16
 
 struct lane {
 	/* The owner's; what each call reads and writes is the first two lines of the cache. */
@@ -113,6 +117,12 @@ static inline void lane_leave(struct lane *lane)
 /* Claims a lane for the calling thread: a free one or a new one. NULL if none can be had. Cold
  * path: makes system calls, takes no lock, calls no malloc. */
 struct lane *lane_claim(void);
+
+/* The writer begins: it alone takes lanes back from now on. */
+void lanes_have_writer(void);
+
+/* Has the thread that has it ended? */
+bool lane_is_orphaned(const struct lane *lane);
 
 /* In a forked child: forgets all lanes, which are of threads that it does not have. */
 void lanes_abandon(void);

@@ -6,7 +6,8 @@
  *
  * Ranges may be pushed before CUDA is initialised: they are committed to the thread's ring all
  * the same, without a stack, and the writer finds them there when it starts. What does not fit is lost
- * at once: nobody knows whether there will ever be a writer.
+ * at once: nobody knows whether there will ever be a writer. Nor do threads that have gone keep theirs for it,
+ * when there were many (lane.c).
  */
 #include "inject/nvtx.h"
 

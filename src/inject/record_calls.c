@@ -2,11 +2,7 @@
 /*
  * From the rings to CALL, STACK, GRAPH_NODE and RANGE rows. Writer thread only.
  */
-#include <errno.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "inject/api_table.h"
 #include "inject/module_paths.h"
@@ -246,11 +242,6 @@ static void drain(struct recorder *rec, struct lane *lane, uint64_t end)
 
 #define LANES_ASKED_AT_ONCE 64
 
-static bool thread_is_gone(uint32_t tid)
-{
-	return syscall(SYS_tgkill, getpid(), tid, 0) && errno == ESRCH;
-}
-
 /* A lane whose thread has ended, and whose ring is in the file, is free for the next thread. */
 static void retire_lane(struct recorder *rec, struct lane *lane, uint32_t index)
 {
@@ -259,7 +250,7 @@ static void retire_lane(struct recorder *rec, struct lane *lane, uint32_t index)
 		uint32_t stride = 1 + lane_count() / LANES_ASKED_AT_ONCE;
 
 		if (index % stride == rec->rounds % stride)
-			lane->owner_gone = thread_is_gone(lane->ring->tid);
+			lane->owner_gone = lane_is_orphaned(lane);
 		return; /* what it committed last may have come after the drain */
 	}
 	if (ring_written(lane) != lane->read_pos || lane->ring->free_pos != lane->read_pos)
@@ -292,7 +283,7 @@ uint32_t record_calls(struct recorder *rec)
 		uint32_t thread_id, percent;
 		uint64_t end;
 
-		if (!lane)
+		if (!lane || atomic_load(&lane->state) == LANE_INHERITED)
 			continue;
 		thread_id = __atomic_load_n(&lane->ring->thread_id, __ATOMIC_ACQUIRE);
 		if (!thread_id)

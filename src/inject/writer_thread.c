@@ -316,6 +316,7 @@ int writer_thread_start(struct xt_writer *log, uint64_t start_ns,
 	threads.recorder.bound.size = bounds->size;
 	threads.recorder.limit_percent = bounds->overhead_percent;
 	threads.log = log;
+	lanes_have_writer();
 	keep_stock();
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);

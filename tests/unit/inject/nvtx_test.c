@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include <pthread.h>
+
 #include "inject/callbacks.h"
 #include "inject/lane.h"
 #include "inject/nvtx.h"
@@ -49,6 +51,69 @@ static void test_with_a_writer_it_is_waited_for(void **unused)
 	assert_true(counted(XT_RING_WAITED_NS) > 0);
 }
 
+/* ---- threads that come and go */
+
+static uint64_t sum_of(enum xt_ring_counter counter)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < lane_count(); i++)
+		sum += lane_at(i)->ring->counters[counter];
+	return sum;
+}
+
+static void *one_event(void *lane_out)
+{
+	nvtx_note_name(XT_RANGE_NAME_CATEGORY, 1, 0, "category", NULL);
+	*(struct lane **)lane_out = thread_lane;
+	return NULL;
+}
+
+static struct lane *run_thread(void)
+{
+	struct lane *lane = NULL;
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, one_event, &lane), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_non_null(lane);
+	return lane;
+}
+
+#define THREADS 3000
+
+static void test_threads_leave_their_lanes(void **unused)
+{
+	uint64_t seen = sum_of(XT_RING_RANGES_SEEN), lost = sum_of(XT_RING_RANGES_LOST), kept = 0;
+	uint64_t own = ring_written(thread_lane);
+
+	(void)unused;
+	for (int i = 0; i < THREADS; i++)
+		assert_ptr_not_equal(run_thread(), thread_lane);
+	/* (A thread that was joined may yet be there for a moment.) */
+	assert_in_range(lane_count(), LANES_KEPT, 10 * LANES_KEPT);
+	assert_int_equal(sum_of(XT_RING_RANGES_SEEN), seen + THREADS);
+	/* What is not lost is there for a writer that comes, and that of who lives in any case. */
+	for (uint32_t i = 0; i < lane_count(); i++)
+		kept += ring_written(lane_at(i)) > lane_at(i)->ring->free_pos;
+	assert_int_equal(kept, lane_count());
+	assert_int_equal(sum_of(XT_RING_RANGES_LOST), lost + THREADS - (kept - 1));
+	assert_int_equal(ring_written(thread_lane), own);
+	assert_int_equal(thread_lane->ring->free_pos, 0);
+}
+
+/* It takes lanes back itself, when what they hold is in the log. */
+static void test_none_is_left_to_others_beside_a_writer(void **unused)
+{
+	uint32_t count = lane_count();
+
+	(void)unused;
+	lanes_have_writer();
+	run_thread();
+	run_thread();
+	assert_int_equal(lane_count(), count + 2);
+}
+
 /* Where tracing was declined. */
 static void test_abandoned(void **unused)
 {
@@ -64,6 +129,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nobody_waits),
+		cmocka_unit_test(test_threads_leave_their_lanes),
+		cmocka_unit_test(test_none_is_left_to_others_beside_a_writer),
 		cmocka_unit_test(test_with_a_writer_it_is_waited_for),
 		cmocka_unit_test(test_abandoned),
 	};
