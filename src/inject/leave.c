@@ -12,6 +12,7 @@
 #include "inject/leave.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -44,14 +45,18 @@ static atomic_uint_fast64_t leave_by_ns; /* 0: nobody leaves yet */
 static void leave(enum way way)
 {
 	uint64_t by_ns = 0, now_ns = monotonic_ns();
+	int result;
 
 	if (atomic_compare_exchange_strong(&leave_by_ns, &by_ns, now_ns + LEAVE_PATIENCE_NS)) {
 		atomic_store(&first_way, way);
 		/* Other threads may go on launching: what the GPU does for them is left out, too. */
 		recording_pause(PAUSED_LEAVING);
 		nvtx_abandon();
-		if (!writer_thread_finish(LEAVE_PATIENCE_NS))
-			say("CUPTI or the disk did not finish; what is missing is in the spool");
+		result = writer_thread_finish(LEAVE_PATIENCE_NS);
+		if (result)
+			say("%s; what is missing is in the spool",
+			    result == -EDEADLK ? "the process ends as it loads a library"
+					       : "CUPTI or the disk did not finish");
 		atomic_store(&callbacks_active, false);
 		return;
 	}

@@ -10,9 +10,11 @@
 #include "inject/writer_thread.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -49,6 +51,7 @@
 /* At the end: how long the writer waits for the flusher, and for calls in mid-callback. */
 #define FLUSHER_PATIENCE_NS UINT64_C(1500000000)
 #define BALANCE_PATIENCE_NS UINT64_C(250000000)
+#define LOCKED_OUT_NS	    UINT64_C(300000000)
 #define SETTLE_PATIENCE_NS  UINT64_C(250000000) /* and for calls behind the end to be counted */
 
 static struct {
@@ -59,6 +62,8 @@ static struct {
 	atomic_bool stopping;
 	atomic_bool finished;
 	bool closed; /* valid once finished */
+	atomic_uint
+		looking; /* odd while it looks what is loaded, for which it takes the loader's lock */
 	atomic_bool settling;
 	atomic_uint_fast64_t settled; /* of callbacks_after_end, those that are in the log */
 } threads;
@@ -67,7 +72,9 @@ static uint32_t take_all(struct recorder *rec)
 {
 	uint32_t ring_percent;
 
+	atomic_fetch_add(&threads.looking, 1);
 	record_modules(rec);
+	atomic_fetch_add(&threads.looking, 1);
 	ring_percent = record_calls(rec);
 	record_activity(rec);
 	return ring_percent;
@@ -343,17 +350,60 @@ void writer_thread_allow_flush(void)
 	flusher_allow();
 }
 
-bool writer_thread_finish(uint64_t timeout_ns)
+/* Does the writer wait for something? What works, or has no processor, does not. */
+static bool writer_waits(void)
 {
-	uint64_t deadline_ns = monotonic_ns() + timeout_ns;
+	char path[64], text[256];
+	int saved_errno = errno, fd;
+	const char *state;
+	ssize_t bytes;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", atomic_load(&threads.writer_id));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	bytes = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	errno = saved_errno;
+	text[bytes > 0 ? bytes : 0] = '\0';
+	state = strrchr(text, ')'); /* the name before it may hold anything */
+	return state && state[1] == ' ' && state[2] == 'S';
+}
+
+/*
+ * A signal handler may have interrupted this thread as it loaded a library: the writer then waits for it,
+ * and it for the writer. That nobody else holds the loader's lock for so long is all there is to tell by.
+ */
+struct lock_watch {
+	unsigned looking;
+	uint64_t since_ns;
+};
+
+static bool is_locked_out(struct lock_watch *watch, uint64_t now_ns)
+{
+	unsigned looking = atomic_load(&threads.looking);
+
+	if (looking % 2 && looking == watch->looking && now_ns - watch->since_ns < LOCKED_OUT_NS)
+		return false;
+	if (looking % 2 && looking == watch->looking && writer_waits())
+		return true;
+	*watch = (struct lock_watch){looking, now_ns};
+	return false;
+}
+
+int writer_thread_finish(uint64_t timeout_ns)
+{
+	uint64_t now_ns = monotonic_ns(), deadline_ns = now_ns + timeout_ns;
+	struct lock_watch watch = {0, now_ns};
 
 	atomic_store(&threads.stopping, true);
-	while (!atomic_load(&threads.finished)) {
-		if (monotonic_ns() >= deadline_ns)
-			return false;
+	for (; !atomic_load(&threads.finished); now_ns = monotonic_ns()) {
+		if (now_ns >= deadline_ns)
+			return -ETIMEDOUT;
+		if (is_locked_out(&watch, now_ns))
+			return -EDEADLK;
 		xt_sleep_ns(200000);
 	}
-	return threads.closed;
+	return threads.closed ? 0 : -EIO;
 }
 
 void writer_thread_settle(void)

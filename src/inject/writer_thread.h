@@ -29,10 +29,11 @@ void writer_thread_allow_flush(void);
 
 /*
  * Has CUPTI flushed, everything written and the log closed; waits for that at most timeout_ns.
- * False if not all of it could be done: the log is not closed then, and what is missing stays in
- * the spool. Async-signal-safe; may be called again, by any thread.
+ * 0, or -ETIMEDOUT or -EIO if not all of it could be done: the log is not closed then, and what is missing
+ * stays in the spool. -EDEADLK: likewise, as this thread itself holds the loader's lock, in whose midst a
+ * signal handler ends the process. Async-signal-safe; may be called again, by any thread.
  */
-bool writer_thread_finish(uint64_t timeout_ns);
+int writer_thread_finish(uint64_t timeout_ns);
 
 /* Once the log is closed: the calls that have returned since are counted in it when this returns, a quarter of a
  * second later at most. Not by the writer thread. Async-signal-safe. */

@@ -160,6 +160,9 @@ class Test(MoreCases):
     def case__exit_in_handler(self):
         bare = self.check(self.life("_exit_in_handler", "idle"), kernels=5)
         assert bare.status == 5
+        # In the midst of the loader there is nothing to wait for, as it holds the lock that the tracer wants.
+        bare = self.check(self.life("_exit_in_handler", "loading", self.args.plugin), closed=False, said=1)
+        assert bare.status == 5 and "loads a library" in self.last.said[0], self.last.said
         # In the middle of a CUDA call nothing is waited for.
         slow = {"XTRACE_SIMGPU_KERNEL_NS": "20000000000:20000000000"}
         bare = self.check(self.life("_exit_in_handler", "busy"), closed=False, environment=slow)

@@ -195,6 +195,7 @@ static void test_exhausted(void **unused)
 static int set_up(void **unused)
 {
 	(void)unused;
+	lanes_have_writer(); /* which is the test */
 	return callbacks_set_up();
 }
 
