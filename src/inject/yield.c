@@ -105,7 +105,6 @@ static bool stop_records(void)
 	if (!atomic_compare_exchange_strong(&stop, &now, BEGUN))
 		return false;
 	attachment_stop();
-	atomic_store(&stop, DONE);
 	return true;
 }
 
@@ -124,7 +123,10 @@ static void gather(void)
 	if (!stop_records())
 		return;
 	flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
-	flusher_flush(XT_CUPTI_FLUSH_FORCED);
+	/* (By force it would get what is not finished: of the tool's, too.) */
+	if (atomic_load(&standing) == LEAVING)
+		flusher_flush(XT_CUPTI_FLUSH_FORCED);
+	atomic_store(&stop, DONE);
 }
 
 static void wait_for_stop(uint64_t patience_ns)
@@ -152,6 +154,8 @@ static void leave(const char *function, const void *caller)
 			wait_for_stop(2 * PATIENCE_NS);
 	}
 	attachment_unsubscribe();
+	if (flusher_is_done()) /* the process ends, and recording has */
+		return;
 	if (comes_back)
 		say("%s takes CUPTI (%s): recording is paused", who, function);
 	else

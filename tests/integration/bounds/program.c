@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * program LAUNCHES [MODE]: launches as many kernels, from two places that take turns, in one thread. MODE:
+ * program LAUNCHES [MODE]: launches as many kernels, from three places in turn, 70, 29 and 1 of a hundred times, in
+ * one thread. MODE:
  *
  *	kill	ends by SIGKILL
  *	churn	each launch has a stack of its own, and so has to be walked; then two seconds with few launches
@@ -22,16 +23,28 @@ static void check(CUresult result)
 		exit(99);
 }
 
-static __attribute__((noinline)) void even(void)
-{
-	check(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));
-	__asm__ volatile("");
-}
+/* (With nothing in them that differs, there would be one of them.) */
+#define PLACE(name)                                                                                \
+	static __attribute__((noinline)) void name(void)                                           \
+	{                                                                                          \
+		check(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));           \
+		__asm__ volatile("/* " #name " */");                                               \
+	}
+PLACE(often)
+PLACE(less)
+PLACE(seldom)
 
-static __attribute__((noinline)) void odd(void)
+/* Mixed, and in a rhythm of powers of two, too: 37 and 100 have nothing in common. */
+static void launch(long i)
 {
-	check(cuLaunchKernel(function, 2, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));
-	__asm__ volatile("");
+	long turn = i * 37 % 100;
+
+	if (turn < 70)
+		often();
+	else if (turn < 99)
+		less();
+	else
+		seldom();
 }
 
 /* The callback's frame lies elsewhere each time. */
@@ -40,7 +53,7 @@ static __attribute__((noinline)) void churn(long i)
 	volatile char *room = alloca(16 + (size_t)(i * 7919 % 20011) * 16);
 
 	room[0] = 1;
-	even();
+	often();
 	__asm__ volatile("" ::"r"(room));
 }
 
@@ -63,16 +76,14 @@ int main(int argc, char **argv)
 	for (long i = 0; i < count; i++) {
 		if (!strcmp(mode, "churn"))
 			churn(i);
-		else if (i % 2)
-			odd();
 		else
-			even();
+			launch(i);
 		if (i % 512 == 511)
 			check(cuCtxSynchronize());
 	}
 	check(cuCtxSynchronize());
 	for (int i = 0; i < 400 && !strcmp(mode, "churn"); i++) {
-		odd();
+		less();
 		usleep(5000);
 	}
 	if (!strcmp(mode, "kill"))

@@ -78,7 +78,7 @@ def check_account(run, newest, seen):
     assert attributed > (0.9 if newest else 0.9999), attributed
     frames = {frame for row in summary["weights"]["gpu-time"]["paths"]["rows"]
               for frame in row["frames"]}
-    assert {"even", "odd"} <= frames, frames
+    assert {"often", "less"} <= frames, frames
 
 
 def last_correlation(run):
