@@ -135,6 +135,8 @@ static void record_python(struct recorder *rec)
 {
 	const struct python_about *about = python_about();
 
+	if (!python_wanted)
+		record_meta(rec, "python.off", "1");
 	if (!about->path[0])
 		return;
 	record_meta(rec, "python.version", about->version);

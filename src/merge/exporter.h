@@ -16,6 +16,7 @@
 #include "merge/names/demangle.h"
 #include "merge/names/file_names.h"
 #include "merge/names/frames.h"
+#include "merge/names/nameless.h"
 #include "merge/names/names_apart.h"
 #include "merge/names/paths.h"
 #include "merge/profile/profile_windows.h"
@@ -117,6 +118,7 @@ struct run {
 	struct paths paths;
 	struct names_apart names_apart;
 	struct file_names file_names;
+	struct nameless nameless;
 	struct paths ranges; /* NVTX ranges; weights are of what is in them at any depth */
 	struct range_sums *range_sums; /* by node of these */
 	size_t range_sum_capacity;

@@ -13,6 +13,7 @@
 #include "merge/base/figures.h"
 #include "merge/crew.h"
 #include "merge/names/addresses.h"
+#include "merge/names/frame_roles.h"
 #include "merge/reading.h"
 #include "merge/sinks.h"
 #include "merge/sums/doubts.h"
@@ -72,6 +73,19 @@ static void note_cost(struct run *run, const struct reading *reading, const stru
 		run->logs_cut_off++;
 }
 
+/* An interpreter that the tracer could not see, by its functions in call stacks. */
+static void report_hidden_interpreter(const struct model *model, const struct addresses *addresses,
+				      const char *path, struct report *report)
+{
+	uint32_t module = frame_hidden_interpreter(model, addresses);
+
+	if (module)
+		report_warn(
+			report,
+			"%s: no Python frames: the interpreter in %s does not export its symbols",
+			path, names_text(&model->names, model->modules.rows[module].path, NULL));
+}
+
 /* From a log's model to its place in the whole. reader is at its events; NULL: these were read. */
 static int add_log(struct run *run, size_t index, struct debug_search *search,
 		   struct reading *reading, struct xt_reader *reader)
@@ -115,7 +129,12 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 		error = frames_build(&reading->frames, model, &addresses, style, &names,
 				     &run->file_names, &run->paths, PATH_ROOT);
 	if (!error)
+		error = nameless_add(&run->nameless, model, &addresses,
+				     reading->frames.address_names);
+	if (!error)
 		error = read_process(reading, reader, run);
+	if (!error)
+		report_hidden_interpreter(model, &addresses, log->path, run->report);
 	if (!error)
 		losses_count(run->losses, run->accounts, log, model, &reading->damage, run->report);
 	if (!error)
@@ -280,6 +299,7 @@ void merge_run(const struct options *options, const struct inputs *inputs, struc
 	findings_free(&run.findings);
 	free(run.memory);
 	free(run.range_sums);
+	nameless_free(&run.nameless);
 	names_apart_free(&run.names_apart);
 	file_names_free(&run.file_names);
 	paths_free(&run.ranges);

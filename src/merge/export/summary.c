@@ -11,6 +11,7 @@
 #include "merge/sums/trust.h"
 
 #define KERNEL_COLUMNS 100
+#define NAMELESS_SHOWN 5
 
 static double percent(uint64_t part, uint64_t whole)
 {
@@ -179,6 +180,22 @@ static void put_losses(struct output *out, const struct run *run)
 			  run->work_without_stack_count);
 }
 
+/* Where names are missing: most of it in few modules. */
+static void put_nameless(struct output *out, const struct run *run)
+{
+	const struct nameless *nameless = &run->nameless;
+
+	if (!nameless->count)
+		return;
+	put_title(out, "Functions without names", "");
+	for (size_t m = 0; m < nameless->count && m < NAMELESS_SHOWN; m++)
+		put_count(out, nameless->list[m].path, nameless->list[m].place_count);
+	if (nameless->count > NAMELESS_SHOWN)
+		put_count(out, "other files", nameless->count - NAMELESS_SHOWN);
+	put_note(out, "There are no symbols of them, nor debug files: see --debug-dir and "
+		      "DEBUGINFOD_URLS.");
+}
+
 static void put_trust(struct output *out, const struct trust *trust)
 {
 	size_t columns = out->columns ? out->columns : SIZE_MAX;
@@ -230,6 +247,7 @@ static int end(struct sink *sink, const struct run *run)
 		error = summary_put_memory(sink, run);
 	put_trust(out, run->trust);
 	put_losses(out, run);
+	put_nameless(out, run);
 	if (run->report->warning_count)
 		put_title(out, "Warnings", "");
 	for (size_t w = 0; w < run->report->warning_count; w++)

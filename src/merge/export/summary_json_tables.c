@@ -298,6 +298,14 @@ void summary_json_trust(struct json *json, const struct run *run)
 			json_u64(json, losses_name(l), run->losses[l]);
 	json_end_object(json);
 	put_doubts(json, run);
+	json_begin_array(json, "nameless");
+	for (size_t m = 0; m < run->nameless.count; m++) {
+		json_begin_object(json, NULL);
+		json_string(json, "module", run->nameless.list[m].path);
+		json_u64(json, "places", run->nameless.list[m].place_count);
+		json_end_object(json);
+	}
+	json_end_array(json);
 	json_begin_array(json, "warnings");
 	for (size_t w = 0; w < run->report->warning_count; w++)
 		json_string(json, NULL, run->report->warnings[w]);

@@ -100,6 +100,24 @@ bool frame_is_of_interpreter(const struct model *model, const struct address *ad
 	return !strncmp(names_text(&model->names, address->name, NULL), "py::", 4);
 }
 
+uint32_t frame_hidden_interpreter(const struct model *model, const struct addresses *addresses)
+{
+	static const char *const loops[] = {"_PyEval_EvalFrameDefault",
+					    "pypy_g_"}; /* CPython's, PyPy's */
+
+	if (model_meta(model, "python.path")[0] || model_meta(model, "python.off")[0])
+		return 0;
+	for (uint32_t a = 0; a < addresses->count; a++) {
+		const char *name = names_text(&model->names, addresses->list[a].name, NULL);
+
+		for (size_t l = 0; l < sizeof(loops) / sizeof(loops[0]); l++)
+			if (!strncmp(name, loops[l], strlen(loops[l])) &&
+			    !frame_is_interpreter(model, addresses->list[a].module))
+				return addresses->list[a].module;
+	}
+	return 0;
+}
+
 enum role frame_role_of_name(const char *name)
 {
 	for (size_t i = 0; i < sizeof(named_roles) / sizeof(named_roles[0]); i++) {

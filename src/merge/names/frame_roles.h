@@ -52,6 +52,12 @@ bool frame_is_interpreter(const struct model *model, uint32_t module);
 bool frame_is_of_interpreter(const struct model *model, const struct address *address);
 
 /*
+ * The module, if any, that runs Python by functions of an interpreter of which the log knows nothing: one that does
+ * not export its symbols, in a program of another name. Its place in the model's modules, 0 if there is none.
+ */
+uint32_t frame_hidden_interpreter(const struct model *model, const struct addresses *addresses);
+
+/*
  * The program's frames of a stack: [*first_out, *end_out) of frames. *api_out is the frame of the runtime's
  * function that the program called, or the stack's frame count. has_python: Python frames are shown, so those of
  * the interpreter that start it are not.

@@ -6,6 +6,7 @@ binaries that have changed, debug information that is damaged or missing."""
 import collections
 import functools
 import http.server
+import json
 import lzma
 import os
 import random
@@ -57,6 +58,16 @@ class Files:
     def bare(self, program, name, arguments=(), **others):
         return self.tracer.record([program, *arguments], name, embed=False, **others)
 
+    def nameless(self, log, *options):
+        """What the summary says of modules without names: all of it, as people see it and as programs do."""
+        text = self.tracer.merge(log, *options).stdout
+        document = json.loads(self.tracer.merge(log, "--summary", "-", *options).stdout)
+        listed = text.partition("\nFunctions without names\n")[2].splitlines()
+        found = {row["module"]: row["places"] for row in document["trust"]["nameless"]}
+        shown = {path: int(count) for path, count in map(str.split, listed[:len(found)])}
+        assert shown == found, (shown, found)
+        return found
+
     def folded_names(self, log):
         """Functions alone, without what was inlined into them."""
         return paths_of(self.tracer.folded(log, "--inline", "off"))
@@ -84,12 +95,16 @@ def check_debug_files(files):
     assert any(re.search(r"program\+0x[0-9a-f]+", frame) for path in nameless for frame in path)
     assert not any("calls.cpp" in frame for path in nameless for frame in path), nameless
     assert all(path[0].startswith("program+0x") and "_start" not in path[0] for path in nameless)
+    places = {frame for path in nameless for frame in path if frame.startswith("program+0x")}
+    counted = files.nameless(log)  # with those of calls that are no work of the GPU's
+    assert list(counted) == [program] and counted[program] >= len(places) > 5, (counted, places)
     # By build id, in a folder that is named.
     folder, ident = tracer.path("debug"), build_id(program)
     place = os.path.join(folder, ".build-id", ident[:2])
     os.makedirs(place)
     shutil.copy(debug, os.path.join(place, ident[2:] + ".debug"))
     assert files.lines(log, "--debug-dir", folder) == whole
+    assert files.nameless(log, "--debug-dir", folder) == {}
     # One of another build is none, whatever its name.
     other = files.calls("other", "-DOTHER", "-O1")
     base.run(["objcopy", "--only-keep-debug", other, os.path.join(place, ident[2:] + ".debug")])
@@ -362,6 +377,27 @@ int main()
         assert len(found) == 2 and all("{lambda" in name for name in found), found
 
 
+def check_hidden_interpreter(files):
+    """A program that has Python in it, but hides it from others: it is said that there are no frames of it."""
+    tracer, args = files.tracer, files.tracer.args
+    folder = tracer.path("hidden")
+    os.makedirs(folder)
+    with open(os.path.join(folder, "engine.c"), "w") as file:
+        file.write("""#include "device.h"
+static __attribute__((noinline)) void _PyEval_EvalFrameDefault(void) { device_launch(1); __asm__ volatile(""); }
+int main(void) { device_open(); _PyEval_EvalFrameDefault(); device_close(); }
+""")
+    tracer.compile([args.cc, "-O1", "-I" + base.HERE, "-I" + args.include, "engine.c",
+                    os.path.join(base.HERE, "device.c"), "-o", "engine", *tracer.libraries], cwd=folder)
+    program = os.path.join(folder, "engine")
+    said = f"no Python frames: the interpreter in {program} does not export its symbols"
+    log = files.bare(program, "hidden.data")
+    done = tracer.merge(log, status=1)
+    assert said in done.stderr and said in done.stdout, done
+    log = files.bare(program, "unwanted.data", environment={"XTRACE_PYTHON": "off"})
+    assert "Python" not in tracer.merge(log).stderr
+
+
 TWO_STEPS = """
 #include "device.h"
 static __attribute__((noinline)) void step(void) { device_launch(1); __asm__ volatile(""); }
@@ -500,7 +536,7 @@ def check_server(files):
 
 
 CHECKS = (check_debug_files, check_mini_debug, check_no_build_id, check_changed, check_split_missing, check_plugins,
-          check_same_names, check_jit, check_loops, check_lambdas)
+          check_same_names, check_jit, check_loops, check_lambdas, check_hidden_interpreter)
 
 
 def main():
