@@ -151,7 +151,7 @@ static int add_comparison(cJSON *document, const struct diff_result *result,
 		object, "history_count",
 		(double)(c->run_count - c->side_counts[SIDE_BASE] - c->side_counts[SIDE_NEW]));
 	add_lines(object, "problems", &result->verdict->problems);
-	add_lines(object, "notes", &c->notes);
+	add_lines(object, "notes", &result->verdict->notes);
 	add_sides(object, result);
 	add_rules(object, result->verdict);
 	totals = cJSON_AddArrayToObject(object, "totals");

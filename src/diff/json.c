@@ -169,7 +169,7 @@ static int write_json(FILE *out, const struct diff_result *result)
 		put_number(document, "runs_needed", c->runs_needed);
 		if (c->is_common_known)
 			put_effect(document, "common", &c->common);
-		put_lines(document, "notes", &c->notes);
+		put_lines(document, "notes", &result->verdict->notes);
 		rows = cJSON_AddArrayToObject(document, "rows");
 		for (size_t i = 0; i < c->row_count; i++)
 			cJSON_AddItemToArray(rows, make_row(&c->rows[i]));

@@ -4,6 +4,7 @@
  */
 #include "diff/judge.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Rows of ranges hold what is in the ranges within them. */
@@ -99,4 +100,54 @@ const char *judge_find_missing(const struct judge *j, const struct rule *rule)
 	if (needs_new && !is_on(j, SIDE_NEW))
 		return "NEW";
 	return needs_base && !is_on(j, SIDE_BASE) ? "BASE" : NULL;
+}
+
+/* What a row takes more than before, if that is no chance. */
+static double growth(const struct comparison_row *row)
+{
+	const struct effect *effect = &row->effects[METRIC_VALUE];
+
+	if (!(effect->new > 0.0))
+		return 0.0;
+	if (!(effect->base > 0.0))
+		return effect->new;
+	return effect->is_significant ? fmax(effect->change, 0.0) : 0.0;
+}
+
+/* Names of these are the program's: they may change. */
+static bool has_names(const struct rule *rule)
+{
+	return rule->kind == RULE_LIMIT && !rule->is_soft &&
+	       (rule->level == LEVEL_PATH || rule->level == LEVEL_KERNEL || is_nest(rule->level));
+}
+
+const struct comparison_row *judge_find_heir(const struct judge *j, const struct rule *rule,
+					     double *lost_out)
+{
+	const struct comparison_row *largest = NULL;
+	double lost = 0.0, grown = 0.0;
+
+	if (!has_names(rule) || is_on(j, SIDE_NEW))
+		return NULL;
+	for (size_t i = 0; i < j->count; i++)
+		lost += j->c->rows[j->rows[i]].effects[METRIC_VALUE].base;
+	for (size_t i = j->c->first_rows[rule->level]; i < j->c->first_rows[rule->level + 1]; i++) {
+		const struct comparison_row *row = &j->c->rows[i];
+
+		if (!(growth(row) > 0.0) || judge_row_fits(rule, row) || is_ignored(j, row))
+			continue;
+		grown += growth(row);
+		if (!largest || growth(row) > growth(largest))
+			largest = row;
+	}
+	*lost_out = lost;
+	return grown >= lost / 2.0 ? largest : NULL;
+}
+
+bool judge_is_idle(const struct judge *j, const struct rule *rule)
+{
+	for (size_t i = 0; i < j->c->row_count; i++)
+		if (judge_row_fits(rule, &j->c->rows[i]))
+			return false;
+	return true;
 }

@@ -27,4 +27,29 @@ void judge_find_rows(struct judge *j, const struct rule *rule);
  */
 const char *judge_find_missing(const struct judge *j, const struct rule *rule);
 
+/*
+ * Where NEW has nothing any more of what the rule names, but other rows of the level took over at least half of it: the one
+ * that grew most; else NULL. What was lost is *lost_out. Then it may have another name now, and the rule is not kept for that.
+ */
+const struct comparison_row *judge_find_heir(const struct judge *j, const struct rule *rule,
+					     double *lost_out);
+
+/* Is the rule about nothing that either side has? */
+bool judge_is_idle(const struct judge *j, const struct rule *rule);
+
+/* What a rule says of an effect (of the rows that it looks at, or of one of them). */
+enum outcome judge_effect(const struct judge *j, const struct rule *rule,
+			  const struct effect *effect);
+
+/* A sentence: what was found, or what could have been. To be freed; NULL: no memory. */
+char *judge_describe(const struct judge *j, const struct rule *rule, const struct effect *effect,
+		     enum unit unit, enum outcome outcome);
+
+/* The least change that the rule would find nearly always, as a ratio. */
+double judge_detectable(const struct judge *j, const struct rule *rule,
+			const struct effect *effect);
+
+/* A ratio as the rule has it: as one, or in units. */
+double judge_in_terms_of(const struct rule *rule, const struct effect *effect, double ratio);
+
 #endif

@@ -369,7 +369,7 @@ static int write_markdown(FILE *file, const struct diff_result *result)
 	put_rules(file, verdict);
 	put_allowed(file, verdict);
 	if (result->comparison) {
-		put_problems(file, &result->comparison->notes);
+		put_problems(file, &result->verdict->notes);
 		error = put_paths(file, result->comparison);
 		if (!error)
 			error = put_others(file, result->comparison);

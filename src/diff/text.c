@@ -309,8 +309,8 @@ static int write_text(FILE *out, const struct diff_result *result)
 	for (int level = 0; level < LEVELS; level++)
 		if (level != LEVEL_TOTAL)
 			put_level(&t, (enum level)level);
-	for (size_t n = 0; n < result->comparison->notes.count; n++)
-		fprintf(out, "%sNote: %s\n", n ? "" : "\n", result->comparison->notes.lines[n]);
+	for (size_t n = 0; n < result->verdict->notes.count; n++)
+		fprintf(out, "%sNote: %s\n", n ? "" : "\n", result->verdict->notes.lines[n]);
 	return 0;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules held against a comparison. A rule is broken if the change is worse than it allows and is no chance;
- * it is kept if it can be told that it is kept; else it cannot be judged. docs/DIFF.md says it exactly.
+ * Rules held against a comparison, one after the other, and what all of them say together.
  */
 #include "diff/verdict.h"
 
@@ -14,213 +13,10 @@
 
 #include "diff/format.h"
 #include "diff/judge.h"
-#include "diff/statistics.h"
 
-#define SOFT_DETECTABLE 0.1 /* rules that are default cannot be judged if less is not seen … */
-#define ZERO_DETECTABLE 0.1 /* … nor can those that allow no change at all */
-#define UNKNOWN_SHARE	0.1 /* of what a rule looks at: rows that cannot be judged may have so much */
+#define UNKNOWN_SHARE 0.1 /* of what a rule looks at: rows that cannot be judged may have so much */
 
 const char *const outcome_words[] = {"pass", "regression", "unknown"};
-
-/* The change as a rule sees it: with what is common to everything, if that is no chance. */
-struct seen {
-	double change, low, high; /* ratio, or in units, as the rule has it */
-	double detectable;	  /* likewise */
-	bool is_significant;
-	bool is_known;
-};
-
-static double in_terms_of(const struct rule *rule, const struct effect *effect, double ratio)
-{
-	if (rule->is_relative)
-		return ratio;
-	return effect->base > 0.0 ? ratio * effect->base : ratio > 0.0 ? effect->new : 0.0;
-}
-
-/* What is common to everything and no chance, as far as the rule is to see it. */
-static double common_part(const struct judge *j, const struct rule *rule)
-{
-	return j->c->common.is_significant && level_specs[rule->level].is_gpu_time &&
-			       !rule->is_each && rule->metric != METRIC_COUNT
-		       ? j->c->common.judged
-		       : 0.0;
-}
-
-/* The interval of a change as a rule sees it, as ratios: as unsure as both its parts. */
-static void find_bounds(const struct judge *j, const struct rule *rule, const struct effect *effect,
-			double *low_out, double *high_out)
-{
-	const struct effect *all = &j->c->common;
-	double common = common_part(j, rule), below, above, all_below, all_above;
-
-	*low_out = effect->low;
-	*high_out = effect->high;
-	/* (What BASE lacks has no ratio.) */
-	if (common == 0.0 || !isfinite(effect->judged))
-		return;
-	below = effect->judged - effect->low;
-	above = effect->high - effect->judged;
-	all_below = all->judged - all->low;
-	all_above = all->high - all->judged;
-	*low_out = effect->judged + common - sqrt(below * below + all_below * all_below);
-	*high_out = effect->judged + common + sqrt(above * above + all_above * all_above);
-}
-
-static struct seen look(const struct judge *j, const struct rule *rule, const struct effect *effect)
-{
-	double common = common_part(j, rule), low, high;
-	struct seen seen = {.is_known = !isnan(effect->p)};
-
-	seen.change = in_terms_of(rule, effect, effect->judged + common);
-	find_bounds(j, rule, effect, &low, &high);
-	seen.low = in_terms_of(rule, effect, low);
-	seen.high = in_terms_of(rule, effect, high);
-	seen.detectable = in_terms_of(rule, effect, effect->detectable);
-	/* (What is on one side alone is no slower for everything else being so.) */
-	seen.is_significant =
-		effect->is_significant || (common != 0.0 && !effect->is_exact && seen.low > 0.0);
-	/* (Rows without base have no ratio, but a value.) */
-	if (!rule->is_relative && !(effect->base > 0.0))
-		seen.change = effect->change;
-	return seen;
-}
-
-static enum outcome judge_limit(const struct judge *j, const struct rule *rule,
-				const struct effect *effect)
-{
-	struct seen seen = look(j, rule, effect);
-	double limit = rule->limit;
-
-	/* (What a piece takes is not a number where there is none.) */
-	if (!(effect->new > 0.0) && (rule->metric == METRIC_EACH || !(effect->base > 0.0)))
-		return OUTCOME_PASS;
-	if (effect->is_cut)
-		return OUTCOME_PASS;
-	if (!seen.is_known)
-		return OUTCOME_UNKNOWN;
-	if (seen.change > 0.0 && seen.change > limit) {
-		if (seen.is_significant)
-			return OUTCOME_FAIL;
-		/* Runs that do not vary do not say that it is noise, either; nor do those of which two tests say
-		 * different things. */
-		if (effect->is_exact || (!rule->is_each && seen.low > 0.0))
-			return OUTCOME_UNKNOWN;
-	}
-	if (rule->is_soft)
-		limit = rule->is_relative ? SOFT_DETECTABLE : 0.0;
-	/* (Not one more: if NEW has more than any run of BASE, it is no noise of BASE.) */
-	if (!rule->is_soft && limit == 0.0 && rule->metric == METRIC_COUNT &&
-	    !effect->is_significant && effect->new > effect->base_max)
-		return OUTCOME_UNKNOWN;
-	if (limit > 0.0 && seen.high > limit && seen.detectable > limit)
-		return OUTCOME_UNKNOWN;
-	/* (Nothing is always found; but who sees next to nothing says nothing.) */
-	if (!rule->is_soft && limit == 0.0 && seen.high > 0.0 &&
-	    effect->detectable > ZERO_DETECTABLE)
-		return OUTCOME_UNKNOWN;
-	return OUTCOME_PASS;
-}
-
-/*
- * How far the value of NEW may be from its mean: it is as sure as the runs agree, with what all paths have in common. NAN: that
- * is not known.
- */
-static double budget_bound(const struct judge *j, const struct rule *rule,
-			   const struct effect *effect)
-{
-	const struct effect *common = &j->c->common;
-	/* Of the error of a difference, what the new side has of it. */
-	double share = (double)j->c->side_counts[SIDE_BASE] /
-		       (double)(j->c->side_counts[SIDE_BASE] + j->c->side_counts[SIDE_NEW]);
-	double error = effect->error, freedom = effect->freedom;
-
-	if ((effect->is_cut || !(effect->base > 0.0)) && effect->new > 0.0)
-		return isnan(effect->own_error) ? NAN
-						: student_bound(j->c->alpha, effect->own_freedom) *
-							  effect->own_error * effect->new;
-	if (isnan(error) || isnan(effect->new))
-		return NAN;
-	if (effect->is_exact || !(error > 0.0))
-		return 0.0;
-	if (j->c->is_common_known && level_specs[rule->level].is_gpu_time &&
-	    rule->metric != METRIC_COUNT && common->error > 0.0) {
-		error = sqrt(error * error + common->error * common->error);
-		freedom = fmin(freedom, common->freedom);
-	}
-	return student_bound(j->c->alpha, freedom) * error * sqrt(share) * effect->new;
-}
-
-static enum outcome judge_budget(const struct judge *j, const struct rule *rule,
-				 const struct effect *effect)
-{
-	double bound = budget_bound(j, rule, effect);
-
-	if (isnan(bound))
-		return OUTCOME_UNKNOWN;
-	if (effect->new - bound >= rule->limit)
-		return OUTCOME_FAIL;
-	return effect->new + bound < rule->limit ? OUTCOME_PASS : OUTCOME_UNKNOWN;
-}
-
-static bool is_on_both_sides(const struct effect *effect)
-{
-	return effect->base > 0.0 && effect->new > 0.0;
-}
-
-static char *describe(const struct judge *j, const struct rule *rule, const struct effect *effect,
-		      enum unit unit, enum outcome outcome)
-{
-	double common = common_part(j, rule), low_ratio, high_ratio;
-	/* (What is common and may be chance is taken away, however large.) */
-	bool beside = fabs(effect->ratio - effect->judged) > effect->detectable;
-	char base[AMOUNT_BYTES], new[AMOUNT_BYTES], ratio[AMOUNT_BYTES], low[AMOUNT_BYTES];
-	char high[AMOUNT_BYTES], seen[AMOUNT_BYTES], judged[AMOUNT_BYTES], *text;
-	/* (What is far out, and what is common, are not judged: the interval may lie elsewhere.) */
-	bool apart;
-	int length;
-
-	find_bounds(j, rule, effect, &low_ratio, &high_ratio);
-	apart = effect->ratio < low_ratio || effect->ratio > high_ratio;
-	format_amount(base, unit, effect->base);
-	format_amount(new, unit, effect->new);
-	format_ratio(ratio, effect->ratio);
-	format_ratio(low, low_ratio);
-	format_ratio(high, high_ratio);
-	format_percent(seen, effect->detectable);
-	if (rule->kind == RULE_BUDGET)
-		length =
-			asprintf(&text, "%s, within %s of it", new,
-				 format_percent(seen, budget_bound(j, rule, effect) / effect->new));
-	else if (isnan(effect->base) && !isnan(effect->new))
-		length = asprintf(&text, "%s, new: there is nothing to compare it with", new);
-	else if (isnan(effect->new) && !isnan(effect->base))
-		length = asprintf(&text, "%s, gone", base);
-	else if (isnan(effect->p))
-		length = asprintf(&text, "%s -> %s, %s: too few runs to tell noise from change",
-				  base, new, ratio);
-	else if (effect->is_cut)
-		length = asprintf(&text,
-				  "%s -> %s, %s: as often in all of a run; warm-up ends at "
-				  "different places",
-				  base, new, ratio);
-	else if (effect->is_exact)
-		length = asprintf(&text, "%s -> %s, %s, %s", base, new, ratio,
-				  effect->change == 0.0	       ? "the same in each run"
-				  : outcome == OUTCOME_UNKNOWN ? "but in too few runs to be sure"
-				  : !is_on_both_sides(effect)  ? "in each run"
-							       : "the same in each run of a side");
-	else if (outcome == OUTCOME_PASS && !effect->is_significant)
-		length = asprintf(&text, "%s -> %s, %s%s%s%s: no more than noise; could see %s",
-				  base, new, ratio, beside ? " (" : "",
-				  beside ? format_ratio(low, effect->judged) : "",
-				  beside ? " beside what everything on the GPU has)" : "", seen);
-	else
-		length = asprintf(&text, "%s -> %s, %s (%s%s%sbetween %s and %s); could see %s",
-				  base, new, ratio, apart ? "judged: " : "",
-				  apart ? format_ratio(judged, effect->judged + common) : "",
-				  apart ? ", " : "", low, high, seen);
-	return length < 0 ? NULL : text;
-}
 
 static char *name_row(const struct rule *rule, const struct comparison_row *row)
 {
@@ -248,7 +44,7 @@ static const struct rule *find_row_allowance(const struct judge *j, const struct
 		/* (What it takes says nothing of how often it is, and so on.) */
 		if (allowed->kind != RULE_ALLOW || allowed->metric != rule->metric ||
 		    !judge_row_fits(allowed, row) ||
-		    in_terms_of(allowed, effect, effect->ratio) > allowed->limit)
+		    judge_in_terms_of(allowed, effect, effect->ratio) > allowed->limit)
 			continue;
 		if (!allowed->until || time(NULL) <= allowed->until)
 			return allowed;
@@ -305,8 +101,8 @@ static int add_finding(struct judge *j, const struct rule *rule, const struct co
 		finding->allowed_by = find_allowance(j, rule, row, effect, &is_over);
 	if (finding->allowed_by)
 		finding->outcome = OUTCOME_PASS;
-	finding->why = describe(j, rule, effect, format_unit(&j->c->rows[j->rows[0]], rule->metric),
-				outcome);
+	finding->why = judge_describe(j, rule, effect,
+				      format_unit(&j->c->rows[j->rows[0]], rule->metric), outcome);
 	if (finding->why && is_over && !finding->allowed_by) {
 		char *longer;
 
@@ -320,34 +116,11 @@ static int add_finding(struct judge *j, const struct rule *rule, const struct co
 	return finding->what && finding->why ? 0 : -ENOMEM;
 }
 
-/* Does the rule look at GPU time in all, which the clocks of the GPU change? */
-static bool goes_with_clocks(const struct rule *rule)
-{
-	if (rule->level == LEVEL_TOTAL)
-		return !strcmp(rule->name, "gpu-time") || !strcmp(rule->name, "gpu-busy");
-	return level_specs[rule->level].is_gpu_time && !rule->is_each &&
-	       rule->metric != METRIC_COUNT;
-}
-
-static enum outcome judge_effect(const struct judge *j, const struct rule *rule,
-				 const struct effect *effect)
-{
-	enum outcome outcome = rule->kind == RULE_BUDGET ? judge_budget(j, rule, effect)
-							 : judge_limit(j, rule, effect);
-
-	/* (Not the program's doing, but no pass, either. It has to be half of this change, not of the common one.) */
-	if (outcome == OUTCOME_FAIL && j->c->is_clocks && goes_with_clocks(rule) &&
-	    log(j->c->clocks_mhz[SIDE_BASE] / j->c->clocks_mhz[SIDE_NEW]) >=
-		    log1p(effect->ratio) / 2.0)
-		return OUTCOME_UNKNOWN;
-	return outcome;
-}
-
 /* Every row by itself. The share of them that could not be judged decides whether it is a pass. */
 static int judge_each(struct judge *j, const struct rule *rule, struct rule_result *result)
 {
 	double unknown_share = 0.0, weighted = 0.0, shares = 0.0, all = 0.0;
-	size_t tested = 0, failed = 0, unknown = 0, unsure = 0;
+	size_t tested = 0, failed = 0, unknown = 0, unsure = 0, gone = 0;
 	char seen[AMOUNT_BYTES];
 	int error = 0;
 
@@ -360,6 +133,7 @@ static int judge_each(struct judge *j, const struct rule *rule, struct rule_resu
 		if (!row->is_tested)
 			continue;
 		tested++;
+		gone += !(effect->new > 0.0);
 		outcome = judge_effect(j, rule, effect);
 		if (outcome == OUTCOME_UNKNOWN) {
 			unknown_share += row->share;
@@ -386,8 +160,9 @@ static int judge_each(struct judge *j, const struct rule *rule, struct rule_resu
 	format_percent(seen, result->detectable);
 	/* (Counts mostly do not vary: a mean of what could be seen of them says nothing.) */
 	if (!error &&
-	    asprintf(&result->text, "%zu of %zu are worse, %zu cannot be judged%s%s%s", failed,
-		     tested, unknown, rule->metric == METRIC_COUNT ? "" : "; could see ",
+	    asprintf(&result->text, "%zu of %zu are worse, %zu cannot be judged%s%s%s%s", failed,
+		     tested, unknown, tested && gone == tested ? ", all are gone" : "",
+		     rule->metric == METRIC_COUNT ? "" : "; could see ",
 		     rule->metric == METRIC_COUNT ? "" : seen,
 		     rule->metric == METRIC_COUNT ? "" : " in the mean") < 0) {
 		result->text = NULL;
@@ -410,10 +185,10 @@ static int judge_sum(struct judge *j, const struct rule *rule, struct rule_resul
 		effect.is_significant = effect.p <= j->c->alpha;
 	}
 	result->outcome = judge_effect(j, rule, &effect);
-	result->detectable = effect.detectable;
+	result->detectable = judge_detectable(j, rule, &effect);
 	result->text =
-		describe(j, rule, &effect, format_unit(&j->c->rows[j->rows[0]], rule->metric),
-			 result->outcome);
+		judge_describe(j, rule, &effect, format_unit(&j->c->rows[j->rows[0]], rule->metric),
+			       result->outcome);
 	if (!result->text)
 		return -ENOMEM;
 	if (result->outcome == OUTCOME_PASS)
@@ -437,11 +212,33 @@ static int compare_findings(const void *a, const void *b)
 	return dx > dy ? -1 : dx < dy;
 }
 
+/* What a rule names is gone, and others grew. */
+static int judge_gone(const struct comparison_row *heir, double lost, struct rule_result *result)
+{
+	char amount[AMOUNT_BYTES], *name = format_row(heir, SIZE_MAX);
+	int length = -1;
+
+	format_amount(amount, level_specs[heir->level].unit, lost);
+	result->outcome = OUTCOME_UNKNOWN;
+	if (name)
+		length = asprintf(
+			&result->text,
+			"%s, gone; but others take as much now, most of all %s(%s): has it "
+			"another name?",
+			amount, level_specs[heir->level].word, name);
+	if (length < 0)
+		result->text = NULL;
+	free(name);
+	return length < 0 ? -ENOMEM : 0;
+}
+
 static int judge_rule(struct judge *j, const struct rule *rule)
 {
 	struct verdict *v = j->verdict;
 	struct rule_result *result = &v->results[v->result_count++];
+	const struct comparison_row *heir;
 	const char *missing;
+	double lost;
 	int error;
 
 	*result = (struct rule_result){
@@ -466,6 +263,9 @@ static int judge_rule(struct judge *j, const struct rule *rule)
 			       ? -ENOMEM
 			       : 0;
 	}
+	heir = judge_find_heir(j, rule, &lost);
+	if (heir)
+		return judge_gone(heir, lost, result);
 	error = rule->is_each ? judge_each(j, rule, result) : judge_sum(j, rule, result);
 	result->finding_count = v->finding_count - result->first_finding;
 	if (result->finding_count)
@@ -501,9 +301,17 @@ int verdict_make(struct verdict *v, const struct comparison *c, const struct rul
 		v->results = calloc(rules->count + 1, sizeof(*v->results));
 		error = j.rows && v->results ? 0 : -ENOMEM;
 	}
-	for (size_t r = 0; c && r < rules->count && !error; r++)
-		if (rules->list[r].kind == RULE_LIMIT || rules->list[r].kind == RULE_BUDGET)
-			error = judge_rule(&j, &rules->list[r]);
+	for (size_t n = 0; c && n < c->notes.count; n++)
+		problems_add(&v->notes, "%s", c->notes.lines[n]);
+	for (size_t r = 0; c && r < rules->count && !error; r++) {
+		const struct rule *rule = &rules->list[r];
+
+		if (rule->kind == RULE_LIMIT || rule->kind == RULE_BUDGET)
+			error = judge_rule(&j, rule);
+		else if (judge_is_idle(&j, rule))
+			problems_add(&v->notes, "%s: '%s' fits nothing in either side",
+				     rule->origin, rule->text);
+	}
 	if (c && !v->result_count)
 		problems_add(&v->problems, "there is no rule to judge by");
 	free(j.rows);
@@ -522,5 +330,6 @@ void verdict_free(struct verdict *v)
 	free(v->results);
 	free(v->findings);
 	problems_free(&v->problems);
+	problems_free(&v->notes);
 	*v = (struct verdict){0};
 }

@@ -36,6 +36,8 @@ struct verdict {
 	struct finding *findings;
 	size_t finding_count, finding_capacity;
 	struct problems problems; /* why it could not be judged at all */
+	struct problems
+		notes; /* those of the comparison, and what is to be kept in mind of rules */
 };
 
 /*

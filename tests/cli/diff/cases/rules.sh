@@ -31,6 +31,30 @@ try --rules wrong --rules missing
 # A rule that an exception leaves nothing of; and rules that are read alone.
 echo 'ignore path(layer_3)' >only
 try --rules only --fail-on 'path(layer_3) > 5%'
+# Exceptions that fit nothing are said, but change nothing; one that fits what changed is none of them.
+printf 'gpu-time > 90%%\nignore path(layer_33)\nallow path(layer_44) +4%%\nallow path(layer_3) +90%%\nignore kernel(kernel_3)\n' >idle
+try --rules idle
+diff_runs $base $new --rules idle --markdown - | grep 'layer_[34]'
+diff_runs $base $new --rules idle --json - | head -n 1 | python3 -c 'import json, sys; print(json.load(sys.stdin)["notes"])'
+# What a rule names may be gone because it has another name now: then others take what it took. Otherwise it is only gone.
+for run in b1 b2 b3; do
+	profile $run >$run.json
+	sed 's/kernel_3/something_else/; s/layer_3/another_one/' $run.json >named_$run.json
+	python3 - $run <<-END
+		import json, sys
+		run = json.load(open(sys.argv[1] + ".json"))
+		name = next(n for n, text in enumerate(run["names"]) if text.endswith("kernel_3"))
+		last = {2 * node - 1: node for node in range(1, len(run["nodes"]) // 2 + 1)}
+		run["kernels"] = [row for row in run["kernels"] if row[0] != name]
+		run["paths"] = [row for row in run["paths"] if run["nodes"][2 * int(row[0]) - 1] != name]
+		json.dump(run, open("gone_" + sys.argv[1] + ".json", "w"))
+	END
+done
+for kind in named gone; do
+	new=${kind}_b1.json,${kind}_b2.json,${kind}_b3.json
+	try --fail-on 'path(layer_3) > 5%' --fail-on 'kernel(kernel_3) > 5%' --fail-on 'kernel(kernel_3).count > 0' \
+		--fail-on 'each kernel(kernel_3*) > 1%'
+done
 for rule in 'gpu-time > 3%' 'gpu-tme > 3%'; do
 	status=0
 	"$xtrace_program" diff --check --fail-on "$rule" || status=$?
