@@ -65,6 +65,7 @@ static int add_process(struct sink *sink, const struct process *process)
 	memset(html->process_threads, 0,
 	       html->process_thread_capacity * sizeof(*html->process_threads));
 	html->first_track = html->track_count;
+	html->process_last_ns = 0;
 	error = add_ranges(html, process->model);
 	return error ? error : exporter_summary.process(&html->summary, process);
 }
@@ -78,6 +79,8 @@ static void note_times(struct html *html, const struct process *process, uint64_
 	html->first_ns = from_ns < html->first_ns ? from_ns : html->first_ns;
 	if (until_ns >= from_ns && until_ns > html->last_ns)
 		html->last_ns = until_ns;
+	if (until_ns >= from_ns && until_ns > html->process_last_ns)
+		html->process_last_ns = until_ns;
 }
 
 static int add_call(struct sink *sink, const struct process *process, const struct launch *call,

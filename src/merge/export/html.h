@@ -22,6 +22,7 @@
 #include "merge/export/summary_json.h"
 #include "merge/exporter.h"
 #include "merge/sums/bins.h"
+#include "page/page.h"
 
 #define HTML_TRACKS_MAX 128 /* devices and memories that are shown over time */
 
@@ -40,6 +41,7 @@ struct track {
 	uint32_t pool;
 	bool is_memory;
 	struct bins bins;
+	uint64_t from_ns;	       /* of a device: its first work */
 	uint64_t until_ns[TRACK_IDLE]; /* of a device: each of these ran until then */
 	uint64_t level;		       /* of memory: that is held since … */
 	uint64_t level_ns;
@@ -82,6 +84,7 @@ struct html {
 	uint32_t *process_threads; /* name in threads by XT_THREAD_ID; 0: not met yet */
 	size_t process_thread_capacity;
 	size_t first_track;
+	uint64_t process_last_ns; /* the latest time of it */
 };
 
 /* Times of the log at hand on the one clock; what is before its beginning is 0. */
@@ -101,7 +104,7 @@ int html_add_stretch(struct sink *sink, const struct process *process,
 int html_add_memory(struct sink *sink, const struct process *process, uint32_t pool,
 		    uint64_t time_ns, uint64_t live_bytes);
 
-/* Memory is held until the end of what is known. */
+/* Memory is held until the end of what is known of the process. */
 void html_end_tracks(struct html *html);
 void html_free_tracks(struct html *html);
 
@@ -121,7 +124,8 @@ struct html_choice {
 	uint32_t *ranges;	 /* by node of html->ranges: its number in the page, from 1 on */
 	uint32_t *listed_ranges; /* … and the other way round */
 	uint32_t range_count;
-	bool has_other_range; /* behind these there is HTML_OTHER */
+	uint32_t track_halvings; /* so often, two bins of the tracks are one */
+	bool has_other_range;	 /* behind these there is HTML_OTHER */
 	uint64_t other_range_openings;
 	uint64_t left_out_path_count;
 	uint64_t left_out_gpu_ns;
@@ -140,6 +144,10 @@ void html_choice_free(struct html_choice *choice);
  * -errno. */
 int html_make_page(struct output *out, struct html *html, struct html_choice *choice,
 		   const struct run *run);
+
+/* Tracks in the page (html_tracks.c): their list in the document, and their columns. */
+void html_put_track_list(struct json *json, const struct html *html, uint32_t halvings);
+void html_put_tracks(struct page_columns *columns, const struct html *html, uint32_t halvings);
 
 /* The page that is as large as it may be (html_fit.c). 0 or -errno. */
 int html_put_page(struct sink *sink, const struct run *run);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes the page as large as --html-size allows: with all of it if that fits; else with fewer NVTX
- * ranges, and if that is not enough, with fewer call paths.
+ * Makes the page as large as --html-size allows: with all of it if that fits; else, if there are very many devices,
+ * with coarser tracks of them, then with fewer NVTX ranges, and if that is not enough, with fewer call paths.
  *
  * How large a page gets is known once it is made, so it is made a few times.
  */
@@ -14,6 +14,9 @@
 #define AIM	     0.97 /* of the room: what is tried next shall not need more of it */
 #define GOOD	     0.9  /* … and with that no more is tried */
 #define KB	     1000
+#define HALVINGS_MAX 5	/* 128 bins are left of a track */
+#define TRACKS_MANY  16 /* fewer stay as fine as they are … */
+#define TRACKS_SHARE 8	/* … as do those that an eighth of the room is enough for */
 
 struct fit {
 	struct sink *sink;
@@ -21,6 +24,7 @@ struct fit {
 	struct html_ranking ranking;
 	uint32_t path_count; /* of the page at hand */
 	uint32_t range_count;
+	uint32_t track_halvings;
 	struct output page;
 	struct output_bytes bytes;
 };
@@ -31,6 +35,7 @@ static int make(struct fit *fit, const struct html_ranking *ranking)
 	struct html_choice choice;
 	int error = html_choose(&choice, html, ranking, fit->path_count, fit->range_count);
 
+	choice.track_halvings = fit->track_halvings;
 	output_discard(&fit->page);
 	if (!error)
 		error = output_open_memory(&fit->page);
@@ -100,10 +105,30 @@ static int exceed(struct fit *fit, size_t bytes_max)
 	return 0;
 }
 
+/* What one halving saves the next would save half of: about as much as that is all that tracks still take. */
+static int make_coarser(struct fit *fit, size_t bytes_max)
+{
+	const struct html *html = fit->sink->state;
+	size_t before = fit->bytes.length, saved = before;
+	int error = 0;
+
+	while (!error && html->track_count >= TRACKS_MANY && before > bytes_max &&
+	       saved > bytes_max / TRACKS_SHARE && fit->track_halvings < HALVINGS_MAX) {
+		fit->track_halvings++;
+		error = make(fit, NULL);
+		saved = before > fit->bytes.length ? before - fit->bytes.length : 0;
+		before = fit->bytes.length;
+	}
+	return error;
+}
+
 static int make_smaller(struct fit *fit, size_t bytes_max)
 {
-	int error = html_rank(&fit->ranking, fit->sink->state, &fit->run->paths);
+	int error = make_coarser(fit, bytes_max);
 
+	if (error || fit->bytes.length <= bytes_max)
+		return error;
+	error = html_rank(&fit->ranking, fit->sink->state, &fit->run->paths);
 	fit->path_count = fit->ranking.path_count;
 	fit->range_count = fit->ranking.range_count;
 	if (!error && fit->range_count > RANGES_LEAST)

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "merge/export/html.h"
-#include "page/page.h"
 
 #define REPORT_VERSION 1
 
@@ -196,32 +195,6 @@ static void put_samples(struct page_columns *columns, const struct html_choice *
 	}
 }
 
-/* (Most classes of idle time are not there: their columns are empty.) */
-static bool has_values(const uint64_t *values)
-{
-	for (uint32_t b = 0; b < BINS_COUNT; b++)
-		if (values[b])
-			return true;
-	return false;
-}
-
-static void put_tracks(struct page_columns *columns, const struct html *html)
-{
-	for (size_t t = 0; t < html->track_count; t++) {
-		const struct bins *bins = &html->tracks[t].bins;
-
-		for (unsigned s = 0; s < bins->series_count; s++) {
-			const uint64_t *values = &bins->values[(size_t)s * BINS_COUNT];
-			struct page_column *column =
-				page_columns_add(columns, "track.%zu.%u", t, s);
-			uint32_t used = has_values(values) ? bins_used(bins) : 0;
-
-			for (uint32_t b = 0; b < used; b++)
-				page_columns_put(columns, column, values[b]);
-		}
-	}
-}
-
 static void put_names(struct json *json, const char *key, const struct names *names)
 {
 	json_begin_array(json, key);
@@ -278,24 +251,6 @@ static void put_lists(struct json *json, const struct html *html, const struct h
 	put_names(json, "devices", &html->devices);
 	put_names(json, "threads", &html->threads);
 	put_ranges(json, html, choice);
-}
-
-static void put_track_list(struct json *json, const struct html *html)
-{
-	json_u64(json, "track_left_out_count", html->track_left_out_count);
-	json_begin_array(json, "tracks");
-	for (size_t t = 0; t < html->track_count; t++) {
-		const struct track *track = &html->tracks[t];
-
-		json_begin_object(json, NULL);
-		json_string(json, "name", names_text(&html->devices, track->label, NULL));
-		json_bool(json, "is_memory", track->is_memory);
-		json_u64(json, "bin_ns", (uint64_t)1 << track->bins.width_bits);
-		json_u64(json, "start_ns", track->bins.first << track->bins.width_bits);
-		json_u64(json, "bin_count", bins_used(&track->bins));
-		json_end_object(json);
-	}
-	json_end_array(json);
 }
 
 static void put_loss_words(struct json *json, const struct run *run)
@@ -357,7 +312,7 @@ static int put_document(struct output *out, struct html *html, const struct html
 		json_string(&json, NULL, idle_labels[class]);
 	json_end_array(&json);
 	put_lists(&json, html, choice, tree, &run->paths);
-	put_track_list(&json, html);
+	html_put_track_list(&json, html, choice->track_halvings);
 	put_loss_words(&json, run);
 	json_begin_array(&json, "columns");
 	for (size_t c = 0; c < columns->count; c++) {
@@ -410,7 +365,7 @@ int html_make_page(struct output *out, struct html *html, struct html_choice *ch
 		merge_samples(choice, &tree);
 		put_tree(&columns, &tree, &run->paths);
 		put_samples(&columns, choice);
-		put_tracks(&columns, html);
+		html_put_tracks(&columns, html, choice->track_halvings);
 		error = columns.error;
 	}
 	if (!error)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What each device did over time, and the memory that was held, in bins.
+ * What each device did over time, and the memory that was held, in bins; and that in the page.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -81,6 +81,8 @@ int html_add_stretch(struct sink *sink, const struct process *process,
 		return error;
 	if (stretch->has_gap)
 		add_gap(track, html_time(process, stretch->gap_from_ns), stretch->idle_ns);
+	if (!track->until_ns[TRACK_WORK] || from_ns < track->from_ns)
+		track->from_ns = from_ns;
 	add_union(track, TRACK_WORK, from_ns, until_ns);
 	add_union(track, stretch->is_kernel ? TRACK_KERNELS : TRACK_COPIES, from_ns, until_ns);
 	return 0;
@@ -111,8 +113,92 @@ void html_end_tracks(struct html *html)
 	for (size_t t = html->first_track; t < html->track_count; t++) {
 		struct track *track = &html->tracks[t];
 
-		if (track->is_memory && html->last_ns > track->level_ns)
-			bins_raise(&track->bins, 0, track->level_ns, html->last_ns, track->level);
+		if (track->is_memory && html->process_last_ns > track->level_ns)
+			bins_raise(&track->bins, 0, track->level_ns, html->process_last_ns,
+				   track->level);
+	}
+}
+
+/* The first bin of a track in the page, of those that are 1 << halvings of the bins each, and behind its last. */
+static uint64_t first_bin(const struct bins *bins, uint32_t halvings)
+{
+	return bins->first >> halvings;
+}
+
+static uint32_t bin_count(const struct bins *bins, uint32_t halvings)
+{
+	if (!bins_used(bins))
+		return 0;
+	return (uint32_t)((bins->last >> halvings) - first_bin(bins, halvings) + 1);
+}
+
+void html_put_track_list(struct json *json, const struct html *html, uint32_t halvings)
+{
+	json_u64(json, "track_left_out_count", html->track_left_out_count);
+	json_u64(json, "track_halvings", halvings);
+	json_begin_array(json, "tracks");
+	for (size_t t = 0; t < html->track_count; t++) {
+		const struct track *track = &html->tracks[t];
+		uint32_t width_bits = track->bins.width_bits + halvings;
+
+		json_begin_object(json, NULL);
+		json_string(json, "name", names_text(&html->devices, track->label, NULL));
+		json_bool(json, "is_memory", track->is_memory);
+		json_u64(json, "bin_ns", (uint64_t)1 << width_bits);
+		json_u64(json, "start_ns", first_bin(&track->bins, halvings) << width_bits);
+		json_u64(json, "bin_count", bin_count(&track->bins, halvings));
+		if (!track->is_memory)
+			json_u64(json, "span_ns", track->until_ns[TRACK_WORK] - track->from_ns);
+		json_end_object(json);
+	}
+	json_end_array(json);
+}
+
+/* (Most classes of idle time are not there: their columns are empty.) */
+static bool has_values(const uint64_t *values)
+{
+	for (uint32_t b = 0; b < BINS_COUNT; b++)
+		if (values[b])
+			return true;
+	return false;
+}
+
+/* One series: sums, or of memory the most that was held. */
+static void put_series(struct page_columns *columns, struct page_column *column,
+		       const struct track *track, const uint64_t *values, uint32_t halvings)
+{
+	const struct bins *bins = &track->bins;
+	uint64_t bin = first_bin(bins, halvings), value = 0;
+
+	for (uint64_t b = bins->first; b <= bins->last; b++) {
+		uint64_t here = values[b - bins->first];
+
+		if (b >> halvings != bin) {
+			page_columns_put(columns, column, value);
+			bin = b >> halvings;
+			value = 0;
+		}
+		if (!track->is_memory)
+			value += here;
+		else if (here > value)
+			value = here;
+	}
+	page_columns_put(columns, column, value);
+}
+
+void html_put_tracks(struct page_columns *columns, const struct html *html, uint32_t halvings)
+{
+	for (size_t t = 0; t < html->track_count; t++) {
+		const struct bins *bins = &html->tracks[t].bins;
+
+		for (unsigned s = 0; s < bins->series_count; s++) {
+			const uint64_t *values = &bins->values[(size_t)s * BINS_COUNT];
+			struct page_column *column =
+				page_columns_add(columns, "track.%zu.%u", t, s);
+
+			if (bins_used(bins) && has_values(values))
+				put_series(columns, column, &html->tracks[t], values, halvings);
+		}
 	}
 }
 

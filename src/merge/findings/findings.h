@@ -60,6 +60,8 @@ struct finding_place {
 	size_t frame_count;
 	size_t frame_capacity;
 	uint64_t cost_ns;
+	uint64_t
+		path_cost_ns; /* of these, those of the call stack that is shown: others may call there, too */
 	uint64_t count; /* of calls */
 };
 

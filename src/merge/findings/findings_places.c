@@ -88,6 +88,7 @@ int finding_add_places(struct looking *looking, struct finding *finding)
 		error = finding_place(looking->reading,
 				      &looking->sites->list[candidates[groups[g].top].site], place);
 		place->cost_ns = groups[g].cost_ns;
+		place->path_cost_ns = candidates[groups[g].top].cost_ns;
 		place->count = groups[g].count;
 	}
 	first = candidates[groups[0].top];

@@ -208,7 +208,7 @@ static int tell(struct run *run, const struct group *group, uint64_t cost_ns)
 	finding_prove(&finding, "busiest_device_time_ns", group->most_ns);
 	finding_prove(&finding, "mean_device_time_ns", group->sum_ns / group->count);
 	finding.process = strdup(busiest->process);
-	finding.places[0].cost_ns = cost_ns;
+	finding.places[0].cost_ns = finding.places[0].path_cost_ns = cost_ns;
 	if (!finding.what || !finding.process ||
 	    grow(&findings->list, &findings->capacity, findings->count + 1,
 		 sizeof(*findings->list)) < 0) {

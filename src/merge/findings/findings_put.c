@@ -126,6 +126,7 @@ static int put_place(struct json *json, const struct run *run, const struct find
 
 	json_begin_object(json, NULL);
 	json_u64(json, "cost_ns", place->cost_ns);
+	json_u64(json, "path_cost_ns", place->path_cost_ns);
 	json_u64(json, "count", place->count);
 	put_name(json, "call", run, place->api);
 	put_name(json, "function", run, place->function);

@@ -24,6 +24,7 @@ export interface Track {
 	bin_ns: number;
 	start_ns: number;
 	bin_count: number;
+	span_ns?: number; /* of a device: from its first work to its last */
 }
 
 export interface CallRow {
@@ -71,6 +72,7 @@ export interface MemoryRow {
 
 export interface FindingPlace {
 	cost_ns: number;
+	path_cost_ns: number; /* of the stack that frames are of */
 	count: number;
 	call: string;
 	function: string;
@@ -196,6 +198,7 @@ export interface Report {
 	ranges: Range[];
 	tracks: Track[];
 	track_left_out_count: number;
+	track_halvings?: number; /* how often two bins became one for want of room */
 	left_out_path_count?: number; /* the smallest call paths are one, [other] */
 	left_out_gpu_time_ns?: number;
 	left_out_range_count?: number; /* the smallest count for the range around them, or are [other] */

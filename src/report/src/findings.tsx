@@ -70,6 +70,12 @@ function Places({ state, finding }: { state: State; finding: Finding }) {
 						<span class="finding-path">
 							<PlaceLine place={place} /> calls <code>{place.call}</code>
 							<span class="muted"> {formatCount(place.count)}×</span>
+							{place.path_cost_ns < place.cost_ns ? (
+								<span class="muted" data-path-cost={place.path_cost_ns}>
+									{' '}
+									from several call stacks; of which this path: {shortTime(place.path_cost_ns)}
+								</span>
+							) : null}
 							<span class="muted frames" title={place.frames.join('\n')}>{place.frames.slice(0, -1).join(' › ')}</span>
 						</span>
 						{node ? (

@@ -34,6 +34,12 @@ export function shortTime(ns: number): string {
 	return `${Math.round(ns)} ns`;
 }
 
+/* … and of minutes and hours. */
+export function longTime(ns: number): string {
+	if (ns >= 3.6e12) return `${Number((ns / 3.6e12).toPrecision(3))} h`;
+	return ns >= 6e10 ? `${Number((ns / 6e10).toPrecision(3))} min` : shortTime(ns);
+}
+
 export function shortBytes(bytes: number): string {
 	const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 	let value = bytes;

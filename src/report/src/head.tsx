@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was recorded, how far it can be trusted, and its main figures. */
-import { formatCount, formatPercent, shortBytes, shortTime } from './format';
+import { formatCount, formatPercent, longTime, shortBytes, shortTime } from './format';
 import { type State, theme, type Theme } from './state';
 import { countWords, doubtWords } from './words';
 
@@ -148,7 +148,7 @@ export function Head({ state }: { state: State }) {
 	const gpus = new Set(summary.processes.flatMap((p) => p.devices.map((d) => d.name)).filter(Boolean));
 	const facts = [
 		Number.isFinite(started) && started > 0 ? new Date(started / 1e6).toISOString().slice(0, 19).replace('T', ' ') + ' UTC' : '',
-		`${shortTime(report.last_ns - report.first_ns)} of CUDA`,
+		`${longTime(report.last_ns - report.first_ns)} of CUDA`,
 		[...gpus].join(', '),
 		hosts.size ? `on ${[...hosts].join(', ')}` : '',
 		summary.processes.length > 1 ? `${summary.processes.length} processes` : '',

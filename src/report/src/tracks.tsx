@@ -7,8 +7,9 @@ import { ticks } from 'd3-array';
 import { type Signal, useSignal } from '@preact/signals';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { idleColours, trackColours } from './colours';
-import { formatBytes, formatPercent, formatTime, shortTime } from './format';
+import { formatBytes, formatPercent, formatTime, longTime, shortTime } from './format';
 import { isDark, isOfBrowser, printing, type State, watchWidth } from './state';
+import { type Span, Times } from './times';
 
 interface Series {
 	name: string;
@@ -24,14 +25,11 @@ interface Chart {
 	series: Series[]; /* from the bottom up */
 	top: number; /* of the scale, for a bin */
 	isShare: boolean; /* of time; else bytes */
+	spanNs: number; /* of a device: from its first work to its last */
 	height: number; /* pixels */
 }
 
-interface Span {
-	fromNs: number;
-	untilNs: number;
-}
-
+const breakColours = { light: '#9aa0a8', dark: '#666c76' };
 const TRACK_IDLE = 3; /* src/merge/export/html.h: enum track_series */
 const DEVICE_HEIGHT = 84;
 const MEMORY_HEIGHT = 46;
@@ -84,6 +82,7 @@ function chartOf(state: State, index: number): Chart {
 		series: list,
 		top: track.is_memory ? list[0].values.reduce((top, value) => Math.max(top, value), 1) : track.bin_ns,
 		isShare: !track.is_memory,
+		spanNs: track.span_ns ?? 0,
 		height: track.is_memory ? MEMORY_HEIGHT : DEVICE_HEIGHT,
 	};
 }
@@ -105,7 +104,7 @@ function stretch(span: Span, from: number, until: number): Span {
 	return { fromNs: span.fromNs + length * from, untilNs: span.fromNs + length * until };
 }
 
-function paintChart(canvas: HTMLCanvasElement, chart: Chart, span: Span, width: number): void {
+function paintChart(canvas: HTMLCanvasElement, chart: Chart, times: Times, span: Span, width: number): void {
 	const g = canvas.getContext('2d')!;
 	const ratio = window.devicePixelRatio || 1;
 	const columns = Math.max(Math.round(width * ratio), 1);
@@ -114,9 +113,15 @@ function paintChart(canvas: HTMLCanvasElement, chart: Chart, span: Span, width: 
 	canvas.width = columns;
 	canvas.height = height;
 	for (let x = 0; x < columns; x++) {
-		const part = stretch(span, x / columns, (x + 1) / columns);
+		const part = times.real(stretch(span, x / columns, (x + 1) / columns));
 		let bottom = height;
 
+		if (!part) {
+			/* A break: dots. */
+			g.fillStyle = breakColours[isDark.value ? 'dark' : 'light'];
+			for (let y = x % 4; y < height; y += 4) g.fillRect(x, y, 1, 1);
+			continue;
+		}
 		for (const { values, colour } of chart.series) {
 			const size = (valueIn(chart, values, part) / chart.top) * height;
 
@@ -128,7 +133,13 @@ function paintChart(canvas: HTMLCanvasElement, chart: Chart, span: Span, width: 
 	}
 }
 
-function Reading({ chart, part, left }: { chart: Chart; part: Span; left: number }) {
+function Reading({ chart, part, left }: { chart: Chart; part: Span | null; left: number }) {
+	if (!part)
+		return (
+			<div class="tip below" style={{ left: `${left}px` }}>
+				<div class="tip-name">left out: nothing was recorded here</div>
+			</div>
+		);
 	return (
 		<div class="tip below" style={{ left: `${left}px` }}>
 			<div class="tip-name">at {shortTime(part.fromNs)}</div>
@@ -174,9 +185,11 @@ function moved(span: Span, whole: Span, key: string): Span | null {
 }
 
 /* What the chart shows, in words. */
-function readAloud(chart: Chart, span: Span): string {
+function readAloud(chart: Chart, times: Times, span: Span): string {
+	const part = times.real(span);
+
 	return chart.series
-		.map((s): [string, number] => [s.name, valueIn(chart, s.values, span)])
+		.map((s): [string, number] => [s.name, part ? valueIn(chart, s.values, part) : 0])
 		.filter(([, value]) => value > 0)
 		.map(([name, value]) => `${name} ${chart.isShare ? formatPercent(value, chart.top) : formatBytes(value)}`)
 		.join(', ');
@@ -219,8 +232,9 @@ function TimeButtons({ view, whole }: { view: Signal<Span>; whole: Span }) {
 	);
 }
 
-function TrackView(props: { chart: Chart; view: Signal<Span>; whole: Span; isPart: boolean }) {
-	const { chart, view, whole } = props;
+function TrackView(props: { chart: Chart; times: Times; view: Signal<Span>; isPart: boolean }) {
+	const { chart, times, view } = props;
+	const { whole } = times;
 	const canvas = useRef<HTMLCanvasElement>(null);
 	const box = useRef<HTMLDivElement>(null);
 	const width = watchWidth(box);
@@ -229,11 +243,12 @@ function TrackView(props: { chart: Chart; view: Signal<Span>; whole: Span; isPar
 	const x = at.value;
 	const from = drag.value;
 	const span = view.value;
-	const activeNs = chart.series.reduce((sum, s) => sum + s.sum, 0);
+	const drawnNs = chart.series.reduce((sum, s) => sum + s.sum, 0);
+	const spanNs = Math.max(chart.spanNs, drawnNs);
 
 	useLayoutEffect(() => {
-		if (width) paintChart(canvas.current!, chart, span, width);
-	}, [chart, span, width, isDark.value, printing.value]);
+		if (width) paintChart(canvas.current!, chart, times, span, width);
+	}, [chart, times, span, width, isDark.value, printing.value]);
 
 	const place = (event: PointerEvent) => event.clientX - box.current!.getBoundingClientRect().left;
 	const endDrag = () => {
@@ -253,7 +268,7 @@ function TrackView(props: { chart: Chart; view: Signal<Span>; whole: Span; isPar
 				ref={box}
 				tabIndex={0}
 				role="group"
-				aria-label={`${chart.name} over time: + and - zoom, arrows move, 0 shows the whole run. ${readAloud(chart, span)}`}
+				aria-label={`${chart.name} over time: + and - zoom, arrows move, 0 shows the whole run. ${readAloud(chart, times, span)}`}
 				onPointerDown={(e) => {
 					if (e.pointerType === 'touch') return;
 					box.current!.setPointerCapture(e.pointerId);
@@ -284,7 +299,7 @@ function TrackView(props: { chart: Chart; view: Signal<Span>; whole: Span; isPar
 						<div class="cursor" style={{ left: `${x}px` }} />
 						<Reading
 							chart={chart}
-							part={stretch(span, x / width, (x + 1) / width)}
+							part={times.real(stretch(span, x / width, (x + 1) / width))}
 							left={Math.max(Math.min(x + 12, width - 270), 0)}
 						/>
 					</>
@@ -297,14 +312,17 @@ function TrackView(props: { chart: Chart; view: Signal<Span>; whole: Span; isPar
 							<i style={{ background: s.colour }} />
 							{s.name}{' '}
 							<b data-series={s.name} data-value={s.sum}>
-								{formatPercent(s.sum, activeNs)}
+								{formatPercent(s.sum, spanNs)}
 							</b>{' '}
 							<span class="muted">{formatTime(s.sum)}</span>
 						</li>
 					))}
-					{props.isPart ? (
-						<li class="muted" data-drawn={activeNs}>
-							shares of {formatTime(activeNs)} drawn; what is blank is not of what was chosen
+					{spanNs > drawnNs ? (
+						<li class="blank">
+							<i />
+							{props.isPart ? 'not of what was chosen' : 'not known'}{' '}
+							<b data-blank={spanNs - drawnNs}>{formatPercent(spanNs - drawnNs, spanNs)}</b>{' '}
+							<span class="muted">{formatTime(spanNs - drawnNs)}</span>
 						</li>
 					) : null}
 				</ul>
@@ -313,16 +331,47 @@ function TrackView(props: { chart: Chart; view: Signal<Span>; whole: Span; isPar
 	);
 }
 
-function Axis({ span }: { span: Span }) {
-	const length = span.untilNs - span.fromNs;
+const LAST_LABEL = 0.96; /* behind which there is no room for one */
+const LABEL_SHARE = { wide: 0.07, narrow: 0.2 }; /* of the width: labels stand no closer */
 
+/* Where labels go, as parts of the width, and of what time: of several stretches, the begin of each. */
+function labels(times: Times, span: Span): [at: number, ns: number][] {
+	const isNarrow = window.innerWidth < 640;
+	const length = span.untilNs - span.fromNs;
+	const least = isNarrow ? LABEL_SHARE.narrow : LABEL_SHARE.wide;
+	const pieces = times.within(span);
+	const found: [number, number][] = [];
+
+	for (const piece of pieces) {
+		const count = ((isNarrow ? 3 : 7) * (piece.untilNs - piece.fromNs)) / length;
+		const all = count < 1 ? [] : ticks(piece.fromNs, piece.untilNs, count);
+
+		for (const ns of pieces.length > 1 ? [piece.fromNs, ...all] : all) {
+			const at = (piece.shownNs + ns - piece.fromNs - span.fromNs) / length;
+
+			if (at <= LAST_LABEL && (!found.length || at - found[found.length - 1][0] >= least)) found.push([at, ns]);
+		}
+	}
+	return found;
+}
+
+function Axis({ times, span }: { times: Times; span: Span }) {
 	return (
 		<div class="axis" aria-hidden="true">
-			{ticks(span.fromNs, span.untilNs, window.innerWidth < 640 ? 3 : 7).map((t) => (
-				<span style={{ left: `${(100 * (t - span.fromNs)) / length}%` }}>{shortTime(t)}</span>
+			{labels(times, span).map(([at, ns]) => (
+				<span style={{ left: `${100 * at}%` }}>{shortTime(ns)}</span>
 			))}
 		</div>
 	);
+}
+
+/* What is known: of each track from its begin to its end. */
+function timesOf({ report }: State): Times {
+	const spans = report.tracks.map((t) => ({ fromNs: t.start_ns, untilNs: t.start_ns + t.bin_count * t.bin_ns }));
+	const fromNs = Math.max(Math.min(...spans.map((s) => s.fromNs)), report.first_ns);
+	const untilNs = Math.max(Math.min(Math.max(...spans.map((s) => s.untilNs)), report.last_ns), fromNs + 1);
+
+	return new Times(spans, { fromNs, untilNs });
 }
 
 export function Tracks({ state }: { state: State }) {
@@ -334,20 +383,15 @@ export function Tracks({ state }: { state: State }) {
 				.sort((a, b) => Number(b.isShare) - Number(a.isShare)),
 		[state, isDark.value],
 	);
-	const whole = useMemo((): Span => {
-		const fromNs = Math.max(Math.min(...tracks.map((t) => t.start_ns)), state.report.first_ns);
-		const untilNs = Math.max(...tracks.map((t) => t.start_ns + t.bin_count * t.bin_ns));
-
-		return { fromNs, untilNs: Math.max(Math.min(untilNs, state.report.last_ns), fromNs + 1) };
-	}, [state]);
-	const view = useSignal(whole);
-	const isWhole = view.value === whole;
+	const times = useMemo(() => timesOf(state), [state]);
+	const view = useSignal(times.whole);
+	const isWhole = view.value === times.whole;
 
 	if (!tracks.length) return null;
 	return (
 		<section id="timeline" class="card">
 			<header class="card-head">
-				<TimeButtons view={view} whole={whole} />
+				<TimeButtons view={view} whole={times.whole} />
 				<h2>Over time</h2>
 				<p class="sub">
 					What each device did from its first work to its last: kernels, copies and sets where no
@@ -355,18 +399,25 @@ export function Tracks({ state }: { state: State }) {
 						{isWhole ? <span class="mouse-only">Drag to look closer.</span> : 'Sums are of the whole run.'}
 					</span>
 				</p>
+				{times.pieces.length > 1 ? (
+					<p class="sub" id="breaks" data-breaks={times.pieces.length - 1}>
+						{times.pieces.length === 2 ? 'A gap' : `${times.pieces.length - 1} gaps`} of {longTime(times.leftOutNs)} in
+						all, in which nothing was recorded, {times.pieces.length === 2 ? 'is' : 'are'} left out.
+					</p>
+				) : null}
 			</header>
 			{charts.map((chart) => (
-				<TrackView
-					chart={chart}
-					view={view}
-					whole={whole}
-					isPart={state.report.summary.selection !== undefined}
-				/>
+				<TrackView chart={chart} times={times} view={view} isPart={state.report.summary.selection !== undefined} />
 			))}
-			<Axis span={view.value} />
+			<Axis times={times} span={view.value} />
 			{state.report.track_left_out_count ? (
 				<p class="sub">There are more devices than are shown here.</p>
+			) : null}
+			{state.report.track_halvings ? (
+				<p class="sub" id="coarse">
+					Times are added up in stretches {2 ** state.report.track_halvings} times as long as they could be, so that the
+					report stays within its size (--html-size).
+				</p>
 			) : null}
 		</section>
 	);

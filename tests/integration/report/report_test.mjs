@@ -3,7 +3,7 @@
 // usage: node report_test.mjs XTRACE_MERGE MAKE_LOG TRACES PACKAGES
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, statSync, copyFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, statSync, copyFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -631,11 +631,104 @@ async function checkUse() {
 	assert.ok(part.summary.totals.gpu_idle_ns > 0);
 	assert.ok(sum(series) < device.last_end_ns - device.first_start_ns + 5000, String(series));
 	assert.match(await small.textContent('.tiles'), /with what was chosen/);
-	const drawn = await small.$$eval('#timeline [data-drawn]', (list) => list.map((row) => Number(row.dataset.drawn)));
+	const blank = await small.$$eval('#timeline [data-blank]', (list) => list.map((row) => Number(row.dataset.blank)));
+	const spanNs = device.last_end_ns - device.first_start_ns;
 
-	assert.ok(drawn.length > 0);
-	assert.equal(sum(drawn), sum(series), 'what shares are of is said');
+	// Shares are of the time from the first to the last work, and what is blank is said.
+	assert.ok(sum(series) < spanNs ? Math.abs(sum(blank) + sum(series) - spanNs) < 1 : !blank.length, `${blank} ${series} ${spanNs}`);
 	await close(small);
+}
+
+// Of a part in which another range ran in between, that time is told apart.
+async function checkBlank() {
+	const script = ['stack s main step cudaLaunchKernel'];
+
+	for (let i = 0; i < 20; i++) {
+		const t = 1000000 + i * 1000000;
+
+		script.push(
+			`push 1 ${t} - ${i % 2 ? 'odd' : 'even'}`,
+			`call ${i + 1} 1 cuLaunchKernel s ${t + 10} 500`,
+			`kernel ${i + 1} 1 k ${t + 1000} ${i % 2 ? 500000 : 300000}`,
+			`pop 1 ${t + 900000}`,
+		);
+	}
+	const all = outputs(made('blank', script.join('\n')), 'blank', ['--range', 'odd']);
+	const page = await open(all.html);
+	const [device] = all.summary.processes[0].devices;
+	const series = await page.$$eval('#timeline [data-series]', (list) => list.map((b) => Number(b.dataset.value)));
+	const blank = Number(await page.getAttribute('#timeline [data-blank]', 'data-blank'));
+	// (The idle time before each odd kernel is its own; of the first, what is left of it in a bin.)
+	const others = 9 * (300000 + 500000);
+
+	assert.equal(sum(series) + blank, device.last_end_ns - device.first_start_ns);
+	assert.ok(blank <= others && blank > others - 10000, String(blank));
+	assert.match(await page.textContent('#timeline .blank'), /not of what was chosen/);
+	await close(page);
+}
+
+// Two processes that ran hours apart: what lies between is left out, and memory ends with its process.
+async function checkApart() {
+	const hour = 3600e9;
+	const folder = join(work, 'apart');
+
+	mkdirSync(folder);
+	for (const [name, from] of [['first', 0], ['second', hour]]) {
+		const script = ['stack s main step cudaLaunchKernel', `alloc 0 0x1000 4096 ${from + 1500} 0 3`];
+
+		for (let i = 0; i < 100; i++) {
+			const t = from + 1000 + i * 100000;
+
+			script.push(`call ${i + 1} 1 cuLaunchKernel s ${t} 500`, `kernel ${i + 1} 1 k ${t + 1000} 50000`);
+		}
+		made(name, script.join('\n'), join(folder, `${name}.xtr`));
+	}
+	const all = outputs(folder, 'apart');
+	const page = await open(all.html);
+
+	assert.equal(await page.getAttribute('#breaks', 'data-breaks'), '1');
+	// Half of the width is the first, half the second; of each, one half of the columns has no memory.
+	const filled = await page.$$eval('#timeline .track canvas', (list) =>
+		list.map((canvas) => {
+			const { data } = canvas.getContext('2d').getImageData(0, canvas.height - 2, canvas.width, 1);
+			let count = 0;
+
+			for (let x = 3; x < data.length; x += 4) count += data[x] > 0 ? 1 : 0;
+			return count / canvas.width;
+		}),
+	);
+	assert.equal(filled.length, 4);
+	for (const share of filled) assert.ok(share > 0.45 && share < 0.55, String(filled));
+	await page.locator('.track-box').first().hover({ position: { x: 5, y: 10 } });
+	await isThere(page, '.track .tip');
+	await close(page);
+}
+
+// Very many devices: where the report would be too large, their tracks are coarser, and it says so.
+async function checkManyDevices() {
+	const script = ['stack s main step cudaLaunchKernel'];
+	const devices = 24;
+
+	for (let d = 0; d < devices; d++) script.push(`stream ${d + 2} ${d} ${d + 1} 7`);
+	for (let i = 0; i < 400; i++)
+		for (let d = 0; d < devices; d++) {
+			const t = 1000 + i * 100000 + d * 37;
+
+			script.push(`call ${i * devices + d + 1} 1 cuLaunchKernel s ${t} 30`);
+			script.push(`kernel ${i * devices + d + 1} ${d + 2} k ${t + 1000 + ((i * 7919) % 5000)} ${20000 + ((i * d * 104729) % 50000)}`);
+		}
+	const log = made('devices', script.join('\n'));
+	const whole = outputs(log, 'all_devices');
+	const size = statSync(whole.html).size;
+	const limit = Math.floor((size * 0.7) / 1000);
+	const all = outputs(log, 'coarse_devices', ['--html-size', `${limit}K`]);
+	const page = await open(all.html);
+
+	assert.ok(statSync(all.html).size <= limit * 1000, `${statSync(all.html).size} bytes of ${limit} KB`);
+	assert.match(await page.textContent('#coarse'), /stretches \d+ times as long/);
+	assert.equal(await page.locator('#left-out').count(), 0);
+	await checkTracks(page, all);
+	await close(page);
 }
 
 async function checkTrust() {
@@ -695,6 +788,9 @@ try {
 	await checkTooLarge();
 	await checkManyRanges();
 	await checkUse();
+	await checkBlank();
+	await checkApart();
+	await checkManyDevices();
 	await checkTrust();
 	console.log('the report shows what the other outputs say');
 } finally {
