@@ -317,6 +317,19 @@ async function checkLooks(html) {
 	await page.evaluate(() => window.dispatchEvent(new Event('beforeprint')));
 	await page.waitForFunction(() => document.documentElement.dataset.theme === 'light');
 	await soon(async () => assert.ok((await page.locator('.table-part').count()) > 2));
+	// What was drawn for a wide window is not cut at the edge of the paper.
+	await page.emulateMedia({ media: 'print' });
+	await page.setViewportSize({ width: 703, height: 1000 }); // A4 less its margins
+	assert.ok(await page.$$eval('table', (list) => list.every((table) => table.getBoundingClientRect().right <= 703)), 'a table is cut');
+	for (const selector of ['.track-box canvas', '#flame-canvas'])
+		assert.ok(
+			await page.$eval(selector, (canvas) => {
+				canvas.style.width = '5000px';
+				return canvas.getBoundingClientRect().right <= document.documentElement.clientWidth;
+			}),
+			selector,
+		);
+	await page.emulateMedia({ media: 'screen' });
 	await page.evaluate(() => window.dispatchEvent(new Event('afterprint')));
 	assert.ok((await page.pdf()).length > 20000);
 	await close(page);
