@@ -24,6 +24,7 @@ struct values {
 	enum metric metric;
 	bool is_log; /* else some run has none of it */
 	bool is_time; /* that is measured, so that what is the same in all runs may differ in the next */
+	bool is_raw;	 /* set before values_take(): nothing is to be taken away */
 	bool has_common; /* x goes with what all GPU times have in common */
 };
 

@@ -13,9 +13,10 @@
 #include "diff/compare_rows.h"
 #include "diff/statistics.h"
 
-#define RUNS_SAID_MAX 100.0
-#define CLOCKS_APART  0.005 /* worth a word */
-#define GOAL	      0.03  /* the slowdown of a path that the number of runs is told for */
+#define RUNS_SAID_MAX	100.0
+#define CLOCKS_APART	0.005 /* worth a word */
+#define ARGUMENTS_SHOWN 100   /* bytes of them */
+#define GOAL		0.03  /* the slowdown of a path that the number of runs is told for */
 
 /* That of a run of the same set, or a new one. */
 static size_t find_group(const struct comparison *c, enum side side, const struct run_profile *run)
@@ -109,6 +110,30 @@ static void set_clocks(struct comparison *c)
 		       clocks * common > 0.0 && fabs(clocks) >= fabs(common) / 2.0;
 }
 
+/* What was given to a program, as far as it is shown. */
+static const char *arguments_of(const struct run_profile *run)
+{
+	const char *space = strchr(run->command, ' ');
+
+	return space ? space + 1 : "";
+}
+
+/* (Programs are the same, or were allowed to differ: the same one may have been told to do something else.) */
+static void note_arguments(struct comparison *c)
+{
+	const char *first = arguments_of(c->runs[0].profile);
+
+	for (size_t r = 1; r < c->run_count; r++) {
+		const char *other = arguments_of(c->runs[r].profile);
+
+		if (c->runs[r].is_history || !strcmp(first, other))
+			continue;
+		problems_add(&c->notes, "not all runs had the same arguments: '%.*s' and '%.*s'",
+			     ARGUMENTS_SHOWN, first, ARGUMENTS_SHOWN, other);
+		return;
+	}
+}
+
 static void write_notes(struct comparison *c)
 {
 	const size_t *n = c->side_counts;
@@ -117,6 +142,7 @@ static void write_notes(struct comparison *c)
 	if (c->runs[0].profile->selection[0])
 		problems_add(&c->notes, "the runs are parts, chosen by %s",
 			     c->runs[0].profile->selection);
+	note_arguments(c);
 	if (!c->has_iterations)
 		problems_add(&c->notes,
 			     "the runs have no iterations that could be told: numbers are of "
@@ -222,6 +248,30 @@ int comparison_sum(const struct comparison *c, enum metric metric, const size_t 
 			effect_make(effect_out, c, &values, &estimate, noise, 1.0);
 		effect_out->p_adjusted = effect_out->p;
 		effect_out->is_significant = effect_out->p <= c->alpha;
+	}
+	if (!list)
+		error = -ENOMEM;
+	values_free(&values);
+	free(list);
+	return error;
+}
+
+int comparison_sum_raw(const struct comparison *c, enum metric metric, const size_t *rows,
+		       size_t count, struct effect *effect_out)
+{
+	const struct comparison_row **list = calloc(count + 1, sizeof(*list));
+	struct values values;
+	int error = values_init(&values, c);
+
+	if (list && !error && count) {
+		for (size_t i = 0; i < count; i++)
+			list[i] = &c->rows[rows[i]];
+		values.is_raw = true;
+		values_take(&values, c, metric, list, count);
+		effect_make_alone(effect_out, c, &values);
+		effect_out->p_adjusted = effect_out->p;
+		effect_out->is_significant = effect_out->p <= c->alpha;
+		effect_out->is_raw = true;
 	}
 	if (!list)
 		error = -ENOMEM;

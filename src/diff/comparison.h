@@ -35,6 +35,7 @@ struct effect {
 	double detectable; /* the smallest ratio that would be found nearly always (95 %) */
 	bool is_exact;	   /* the runs of each side do not differ at all from each other */
 	bool is_cut; /* the sides do it as often, but count different ones: warm-up ends elsewhere */
+	bool is_raw;	     /* what all paths have in common was not taken away */
 	bool is_significant; /* p_adjusted is below the error rate of its level */
 };
 
@@ -114,5 +115,9 @@ const struct comparison_row *comparison_find(const struct comparison *comparison
  */
 int comparison_sum(const struct comparison *comparison, enum metric metric, const size_t *rows,
 		   size_t count, struct effect *effect_out);
+
+/* The same, judged by these runs alone, as a total is, and with what all paths have in common. */
+int comparison_sum_raw(const struct comparison *comparison, enum metric metric, const size_t *rows,
+		       size_t count, struct effect *effect_out);
 
 #endif

@@ -89,8 +89,8 @@ void values_take(struct values *v, const struct comparison *c, enum metric metri
 	double sum = 0.0, within = 0.0;
 	size_t used = 0, known = 0;
 
-	v->has_common = c->is_common_known && level_specs[rows[0]->level].is_gpu_time &&
-			metric != METRIC_COUNT;
+	v->has_common = !v->is_raw && c->is_common_known &&
+			level_specs[rows[0]->level].is_gpu_time && metric != METRIC_COUNT;
 	v->is_log = true;
 	v->is_time = metric != METRIC_COUNT && rows[0]->unit == UNIT_NS;
 	v->level = rows[0]->level;

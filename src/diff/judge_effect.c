@@ -30,10 +30,12 @@ double judge_in_terms_of(const struct rule *rule, const struct effect *effect, d
 }
 
 /* What is common to everything and no chance, as far as the rule is to see it. */
-static double common_part(const struct judge *j, const struct rule *rule)
+static double common_part(const struct judge *j, const struct rule *rule,
+			  const struct effect *effect)
 {
-	return j->c->common.is_significant && level_specs[rule->level].is_gpu_time &&
-			       !rule->is_each && rule->metric != METRIC_COUNT
+	return !effect->is_raw && j->c->common.is_significant &&
+			       level_specs[rule->level].is_gpu_time && !rule->is_each &&
+			       rule->metric != METRIC_COUNT
 		       ? j->c->common.judged
 		       : 0.0;
 }
@@ -43,7 +45,7 @@ static void find_bounds(const struct judge *j, const struct rule *rule, const st
 			double *low_out, double *high_out)
 {
 	const struct effect *all = &j->c->common;
-	double common = common_part(j, rule), below, above, all_below, all_above;
+	double common = common_part(j, rule, effect), below, above, all_below, all_above;
 
 	*low_out = effect->low;
 	*high_out = effect->high;
@@ -63,14 +65,14 @@ double judge_detectable(const struct judge *j, const struct rule *rule, const st
 	double own = effect->detectable, all = j->c->common.detectable;
 
 	/* (As the bounds: as unsure as both parts.) */
-	return common_part(j, rule) == 0.0 || !isfinite(effect->judged)
+	return common_part(j, rule, effect) == 0.0 || !isfinite(effect->judged)
 		       ? own
 		       : sqrt(own * own + all * all);
 }
 
 static struct seen look(const struct judge *j, const struct rule *rule, const struct effect *effect)
 {
-	double common = common_part(j, rule), low, high;
+	double common = common_part(j, rule, effect), low, high;
 	struct seen seen = {.is_known = !isnan(effect->p)};
 
 	seen.change = judge_in_terms_of(rule, effect, effect->judged + common);
@@ -144,7 +146,7 @@ static double budget_bound(const struct judge *j, const struct rule *rule,
 		return NAN;
 	if (effect->is_exact || !(error > 0.0))
 		return 0.0;
-	if (j->c->is_common_known && level_specs[rule->level].is_gpu_time &&
+	if (!effect->is_raw && j->c->is_common_known && level_specs[rule->level].is_gpu_time &&
 	    rule->metric != METRIC_COUNT && common->error > 0.0) {
 		error = sqrt(error * error + common->error * common->error);
 		freedom = fmin(freedom, common->freedom);
@@ -172,7 +174,7 @@ static bool is_on_both_sides(const struct effect *effect)
 char *judge_describe(const struct judge *j, const struct rule *rule, const struct effect *effect,
 		     enum unit unit, enum outcome outcome)
 {
-	double common = common_part(j, rule), low_ratio, high_ratio;
+	double common = common_part(j, rule, effect), low_ratio, high_ratio;
 	/* (What is common and may be chance is taken away, however large.) */
 	bool beside = fabs(effect->ratio - effect->judged) > effect->detectable;
 	char base[AMOUNT_BYTES], new[AMOUNT_BYTES], ratio[AMOUNT_BYTES], low[AMOUNT_BYTES];
@@ -240,7 +242,8 @@ enum outcome judge_effect(const struct judge *j, const struct rule *rule,
 							 : judge_limit(j, rule, effect);
 
 	/* (Not the program's doing, but no pass, either. It has to be half of this change, not of the common one.) */
-	if (outcome == OUTCOME_FAIL && j->c->is_clocks && goes_with_clocks(rule) &&
+	if (outcome == OUTCOME_FAIL && rule->kind == RULE_LIMIT && j->c->is_clocks &&
+	    goes_with_clocks(rule) &&
 	    log(j->c->clocks_mhz[SIDE_BASE] / j->c->clocks_mhz[SIDE_NEW]) >=
 		    log1p(effect->ratio) / 2.0)
 		return OUTCOME_UNKNOWN;

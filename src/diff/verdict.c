@@ -171,6 +171,24 @@ static int judge_each(struct judge *j, const struct rule *rule, struct rule_resu
 	return error;
 }
 
+/*
+ * Where everything became slower for sure, a path that went with it by much more or less than runs tell is hardly known beside that.
+ * By itself it may be surer: then it is judged so. (Which of the two is told by how sure they are, not by what they say.)
+ */
+static int judge_raw(const struct judge *j, const struct rule *rule, struct effect *effect)
+{
+	struct effect raw;
+	int error;
+
+	if (!j->c->common.is_significant || !level_specs[rule->level].is_gpu_time ||
+	    rule->metric == METRIC_COUNT || effect->is_exact || effect->is_cut)
+		return 0;
+	error = comparison_sum_raw(j->c, rule->metric, j->rows, j->count, &raw);
+	if (!error && raw.detectable < judge_detectable(j, rule, effect))
+		*effect = raw;
+	return error;
+}
+
 static int judge_sum(struct judge *j, const struct rule *rule, struct rule_result *result)
 {
 	const struct comparison_row *row = j->count == 1 ? &j->c->rows[j->rows[0]] : NULL;
@@ -184,6 +202,9 @@ static int judge_sum(struct judge *j, const struct rule *rule, struct rule_resul
 		effect = row->effects[rule->metric];
 		effect.is_significant = effect.p <= j->c->alpha;
 	}
+	error = judge_raw(j, rule, &effect);
+	if (error)
+		return error;
 	result->outcome = judge_effect(j, rule, &effect);
 	result->detectable = judge_detectable(j, rule, &effect);
 	result->text =

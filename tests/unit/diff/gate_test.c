@@ -77,6 +77,7 @@ static struct run_profile *make_profile(const struct gate_run *run, uint64_t sta
 	p->entries = entries;
 	p->iterations = "nvtx";
 	p->selection = "";
+	p->command = "";
 	p->start_realtime_ns = start_ns;
 	return p;
 }

@@ -20,3 +20,9 @@ done
 diff_runs a1.json,a2.json,a3.json b1.json,b2.json,b3.json --fail-on 'gpu-time > 1%' --fail-on 'path(layer_3) > 5%' | verdict_only
 # What everything is slower by makes no path slower that hardly can be told to be.
 diff_runs a1.json,a2.json,a3.json b1.json,b2.json,b3.json --fail-on 'path(layer_2) > 0%' | verdict_only
+# A budget is of NEW alone, whatever its clocks are.
+make_runs b -v all=1.05
+for run in 1 2 3; do
+	profile b$run | sed '2s/^/"clock_mhz":1890,/' >b$run.json
+done
+diff_runs a1.json,a2.json,a3.json b1.json,b2.json,b3.json --fail-on 'gpu-time < 60us' --fail-on 'path(step) < 1ms' | verdict_only

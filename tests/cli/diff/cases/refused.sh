@@ -35,6 +35,30 @@ for run in a1 a2 b1 b2; do
 	sed "s|\"name\":\"chat\",\"command\":\"|&python3 -u /src/$script |; s/\"name\":\"chat\"/\"name\":\"python3.12\"/" $run.json >py_$run.json
 done
 try py_a1.json,py_a2.json py_b1.json,py_b2.json
+# … whatever options stand before it; and one program may be told to do something else.
+compare_commands() {
+	for side in a b; do
+		command=$1
+		for run in 1 2; do
+			sed "s|\"name\":\"chat\",\"command\":\"[^\"]*|\"name\":\"chat\",\"command\":\"$command|; s/\"name\":\"chat\"/\"name\":\"$3\"/" $side$run.json >of_$side$run.json
+		done
+		shift
+		set -- "$1" "$2" "$2"
+	done
+	diff_runs of_a1.json,of_a2.json of_b1.json,of_b2.json | grep 'different programs\|the same arguments'
+}
+while IFS='|' read -r program one other; do
+	compare_commands "$one" "$other" "$program" || echo "the same: $one"
+done <<-END
+	python3.12|python3 -W ignore a.py|python3 -W ignore b.py
+	python3|python3 -X importtime -u a.py|python3 -Wdoc a.py
+	python3|python3 -m train --x|python3 -m train --x
+	python3|python3 -c one()|python3 -uc two()
+	perl|perl -W a.pl|perl -W b.pl
+	bash|bash -e a.sh|bash -ec b
+	java|java -cp x.jar -Xmx1g Main|java -cp x.jar Other
+	chat|chat --layers 2|chat --layers 4
+END
 make_run empty -v count=0
 try $base empty.xtr,b1.xtr
 # Damage: a chunk of the log is overwritten, and its end is missing.
