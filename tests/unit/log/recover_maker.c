@@ -59,6 +59,7 @@ static void put_call(struct blob *blob, uint32_t correlation, uint32_t slot, uin
 		.enter_ns = enter_ns,
 		.exit_ns = exit_ns,
 		.result = -1,
+		.one_in = slot == XT_STACK_SLOT_LOST ? 2 : 0,
 	};
 
 	blob_put(blob, &call, sizeof(call));
@@ -204,7 +205,7 @@ static void add_rings(struct made_spool *spool, bool has_modules)
 	ring->counters[XT_RING_LOST_RING_FULL] = 1;
 	blob_free(&records);
 
-	put_call(&records, 6, XT_STACK_SLOT_NONE, 2500, 2900);
+	put_call(&records, 6, XT_STACK_SLOT_LOST, 2500, 2900);
 	add_ring(spool, MADE_RING_2, 2, &records, 0);
 	made_ring(spool, MADE_RING_2)->counters[XT_RING_CALLS_SEEN] = 2; /* one came too late */
 	blob_free(&records);

@@ -136,7 +136,7 @@ static void expect_calls(void)
 		uint64_t correlation, thread, duration_ns, stack;
 	} expected[] = {
 		{1, 1, 100, 1}, {2, 1, 100, 1},		{3, 1, 50, NEW_STACK},
-		{4, 1, 50, 1},	{5, 1, 100, NEW_STACK}, {6, 2, 400, 0},
+		{4, 1, 50, 1},	{5, 1, 100, NEW_STACK}, {6, 2, 400, XT_STACK_LOST},
 	};
 	struct found calls = find(XT_KIND_CALL);
 
