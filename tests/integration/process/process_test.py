@@ -201,7 +201,7 @@ class Test(MoreCases):
             assert bare.stdout == b"at exit\nafter the end\n"
             assert self.account("calls.lost.after_end") == launches
             # Nobody waits for somebody who would read what CUPTI has of these.
-            assert self.last.seconds < bare.seconds + 2, (self.last.seconds, bare.seconds)
+            assert self.account("buffers.waited_ns") < 500000000
 
     # ---- what a process sees
 
