@@ -4,12 +4,14 @@
  *
  * A unit covers ranges of addresses and has a table of lines; in it, functions have ranges, and in
  * these the functions that were inlined into them, each with the place of the call. Units whose
- * functions stand in a file of their own (split DWARF) have only the first here.
+ * functions stand in a file of their own (split DWARF) have only the first here. What several files have
+ * in common may stand in one more (dwz), without which none of it is of use.
  */
 #include "merge/names/debug_info.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
 #include <search.h>
 #include <stdio.h>
 
@@ -60,8 +62,29 @@ static void free_texts(struct debug_info *info)
 static void note_missing(struct debug_info *info, const char *file)
 {
 	if (!info->problem &&
-	    asprintf(&info->problem, "is split, and %s is not there", file ? file : "a part") < 0)
+	    asprintf(&info->problem, "is split, and %s is not there, or of another build",
+		     file ? file : "a part") < 0)
 		info->problem = NULL;
+}
+
+/* Is there nothing in another file, or is it the one that is meant? libdw asks for no more than its name. */
+static bool has_shared_part(struct debug_info *info)
+{
+	const char *name;
+	const void *build_id;
+	ssize_t build_id_bytes = dwelf_dwarf_gnu_debugaltlink(info->dwarf, &name, &build_id);
+	Dwarf *shared;
+
+	if (build_id_bytes <= 0)
+		return true;
+	shared = dwarf_getalt(info->dwarf);
+	if (shared && elf_file_has_build_id(&(struct elf_file){.elf = dwarf_getelf(shared)},
+					    build_id, (size_t)build_id_bytes))
+		return true;
+	if (asprintf(&info->problem, "is in part in %s, which is %s", name,
+		     shared ? "of another build" : "not there") < 0)
+		info->problem = NULL;
+	return false;
 }
 
 static int add_unit(struct debug_info *info, Dwarf_Die *die)
@@ -118,7 +141,7 @@ struct debug_info *debug_info_open(const struct elf_file *file, const char *path
 	info->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
 	if (!info->dwarf) {
 		info->is_damaged = true;
-	} else if (add_units(info) < 0) {
+	} else if (has_shared_part(info) && add_units(info) < 0) {
 		debug_info_close(info);
 		return NULL;
 	}

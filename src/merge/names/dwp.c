@@ -70,32 +70,14 @@ static uint32_t read_u32(const uint8_t *at)
 	return value;
 }
 
-static Elf_Scn *section_named(Elf *elf, const char *wanted, GElf_Shdr *header)
-{
-	Elf_Scn *section = NULL;
-	size_t names;
-
-	if (elf_getshdrstrndx(elf, &names) < 0)
-		return NULL;
-	while ((section = elf_nextscn(elf, section))) {
-		const char *name;
-
-		if (!gelf_getshdr(section, header) || header->sh_type == SHT_NOBITS)
-			continue;
-		name = elf_strptr(elf, names, header->sh_name);
-		if (name && !strcmp(name, wanted))
-			return section;
-	}
-	return NULL;
-}
-
 /* Where the section is in the package; nothing if it is not there, or compressed. */
 static struct span_of_file span_named(const struct dwp *dwp, const char *name)
 {
 	GElf_Shdr header;
 
-	if (!section_named(dwp->file.elf, name, &header) || header.sh_flags & SHF_COMPRESSED ||
-	    header.sh_offset > dwp->bytes || header.sh_size > dwp->bytes - header.sh_offset)
+	if (!elf_file_section_named(&dwp->file, name, &header) ||
+	    header.sh_flags & SHF_COMPRESSED || header.sh_offset > dwp->bytes ||
+	    header.sh_size > dwp->bytes - header.sh_offset)
 		return (struct span_of_file){0, 0};
 	return (struct span_of_file){header.sh_offset, header.sh_size};
 }
@@ -115,7 +97,7 @@ struct dwp *dwp_open(const char *path)
 		name = NULL;
 	if (name && elf_file_open(&dwp->file, name) && elf_file_is_elf(&dwp->file) &&
 	    !fstat(dwp->file.fd, &status) && gelf_getclass(dwp->file.elf) == ELFCLASS64) {
-		Elf_Scn *section = section_named(dwp->file.elf, ".debug_cu_index", &header);
+		Elf_Scn *section = elf_file_section_named(&dwp->file, ".debug_cu_index", &header);
 
 		dwp->bytes = (size_t)status.st_size;
 		index = section ? elf_getdata(section, NULL) : NULL;
@@ -202,7 +184,7 @@ static struct span_of_file find_copied(const struct elf_file *file, const char *
 	Dwarf_Attribute attribute;
 	Dwarf_Word base = 0;
 	GElf_Shdr header;
-	Elf_Scn *section = section_named(file->elf, name, &header);
+	Elf_Scn *section = elf_file_section_named(file, name, &header);
 	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
 
 	if (dwarf_attr(skeleton, attribute_name, &attribute) ||

@@ -4,6 +4,7 @@
 
 import concurrent.futures
 import os
+import shutil
 import sys
 import tempfile
 
@@ -27,7 +28,11 @@ GCC = [
     ("O2, LLVM's package, DWARF 4", ["-O2", "-gdwarf-4", "-gsplit-dwarf", "llvm-dwp"],
      ["-O2", "-gdwarf-4"]),
     ("O2, LLVM's package", ["-O2", "-gsplit-dwarf", "llvm-dwp"], ["-O2"]),
+    ("O2, what recurs once", ["-O2", "dwz"], ["-O2"]),
+    ("O2, what recurs in a file of its own", ["-O2", "dwz -m"], ["-O2"]),
 ]
+# What is run when a program is linked.
+STEPS = ("dwp", "llvm-dwp", "dwz", "dwz -m")
 CLANG = [
     ("O0", ["-O0"], None),
     ("O2", ["-O2"], None),
@@ -44,8 +49,8 @@ RUST = [
 
 def build_cxx(tracer, folder, compiler, flags):
     """Objects are made one by one, so that split DWARF has its files beside them, or in a package."""
-    package = [flag for flag in flags if flag.endswith("dwp")]
-    flags = [flag for flag in flags if flag not in package]
+    steps = [flag for flag in flags if flag in STEPS]
+    flags = [flag for flag in flags if flag not in STEPS]
     c_compiler = compiler.replace("clang++", "clang").replace("g++", "gcc")
     os.makedirs(folder, exist_ok=True)
     compile_flags = [flag for flag in flags if not flag.startswith("-Wl,")]
@@ -54,12 +59,23 @@ def build_cxx(tracer, folder, compiler, flags):
                         os.path.join(base.HERE, source), "-o", source + ".o"], cwd=folder)
     tracer.compile([compiler, "-g", *flags, "device.c.o", "calls.cpp.o", "-o", "program",
                     *tracer.libraries], cwd=folder)
-    for tool in package:
-        tracer.compile([tool, "-e", "program", "-o", "program.dwp"], cwd=folder)
-        for name in os.listdir(folder):
-            if name.endswith(".dwo"):
-                os.unlink(os.path.join(folder, name))
+    for step in steps:
+        if step == "dwz -m":  # takes what several have in common
+            shutil.copy(os.path.join(folder, "program"), os.path.join(folder, "other"))
+            tracer.compile(["dwz", "-m", "common.debug", "program", "other"], cwd=folder)
+            assert os.path.exists(os.path.join(folder, "common.debug"))
+        elif step == "dwz":
+            tracer.compile(["dwz", "program"], cwd=folder)
+        else:
+            make_package(tracer, folder, step)
     return os.path.join(folder, "program")
+
+
+def make_package(tracer, folder, tool):
+    tracer.compile([tool, "-e", "program", "-o", "program.dwp"], cwd=folder)
+    for name in os.listdir(folder):
+        if name.endswith(".dwo"):
+            os.unlink(os.path.join(folder, name))
 
 
 def build_rust(tracer, folder, _, flags):
@@ -125,7 +141,7 @@ def main():
                     continue
                 for build in builds:
                     missing = [flag for flag in build[1]
-                               if flag.endswith("dwp") and not base.has(flag)]
+                               if flag in STEPS and not base.has(flag.split()[0])]
                     if missing:
                         print(f"{compiler} {build[0]}: {missing[0]} is not here")
                     else:

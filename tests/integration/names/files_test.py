@@ -201,19 +201,53 @@ def check_changed(files):
 
 
 def check_split_missing(files):
-    """Without its .dwo file a program has lines and functions, and what is missing is named."""
+    """Without its .dwo file, or with that of another build, a program has lines and functions, and what is missing is
+    named."""
     program = files.calls("split", "-gsplit-dwarf")
     log = files.bare(program, "split.data", cwd=os.path.dirname(program))
     whole = files.lines(log)
-    for name in os.listdir(os.path.dirname(program)):
+    folder = os.path.dirname(program)
+    parts = [os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".dwo")]
+    assert len(parts) == 1, parts
+    others = files.calls("others", "-gsplit-dwarf", "-DOTHER", "-O1")
+    for name in os.listdir(os.path.dirname(others)):
         if name.endswith(".dwo"):
-            os.unlink(os.path.join(os.path.dirname(program), name))
-    done = files.tracer.merge(log, "--folded", "-", "--lines", "on", status=1)
-    assert re.search(r"split/program: its debug information is split, and \S+\.dwo is not there",
-                     done.stderr), done.stderr
-    rest = paths_of(done.stdout)
-    assert rest != whole and len(rest) > 5
-    assert any("main (calls.cpp:" in frame for path in rest for frame in path), rest
+            shutil.copy(os.path.join(os.path.dirname(others), name), parts[0])
+    for _ in range(2):
+        done = files.tracer.merge(log, "--folded", "-", "--lines", "on", status=1)
+        assert re.search(r"split/program: its debug information is split, and \S+\.dwo is not there, or of another",
+                         done.stderr), done.stderr
+        rest = paths_of(done.stdout)
+        assert rest != whole and len(rest) > 5
+        assert any("main (calls.cpp:" in frame for path in rest for frame in path), rest
+        if os.path.exists(parts[0]):
+            os.unlink(parts[0])
+
+
+def check_shared(files):
+    """What several programs have in common in a file of its own (dwz) counts if it is there, and theirs."""
+    tracer = files.tracer
+    if not base.has("dwz"):
+        print("there is no dwz")
+        return
+    logs = {}
+    for name in ("shared", "elsewhere"):
+        program = files.calls(name, *(["-DOTHER", "-O1"] if logs else []))
+        logs[name] = files.bare(program, name + ".data")
+        whole = files.lines(logs[name])
+        shutil.copy(program, program + "2")
+        tracer.compile(["dwz", "-m", "common.debug", "program", "program2"],
+                       cwd=os.path.dirname(program))
+        assert files.lines(logs[name]) == whole
+    common = tracer.path("shared/common.debug")
+    shutil.copy(tracer.path("elsewhere/common.debug"), common)
+    for wrong in ("of another build", "not there"):
+        done = tracer.merge(logs["shared"], "--folded", "-", "--lines", "on", status=1)
+        said = f"shared/program: its debug information is in part in common.debug, which is {wrong};"
+        assert done.stderr.count(said) == 1, done.stderr
+        assert "net::Layer::forward" in done.stdout and "calls.cpp" not in done.stdout, done.stdout
+        if os.path.exists(common):
+            os.unlink(common)
 
 
 def check_plugins(files):
@@ -535,7 +569,8 @@ def check_server(files):
         assert time.monotonic() - began < 30
 
 
-CHECKS = (check_debug_files, check_mini_debug, check_no_build_id, check_changed, check_split_missing, check_plugins,
+CHECKS = (check_debug_files, check_mini_debug, check_no_build_id, check_changed, check_split_missing,
+          check_shared, check_plugins,
           check_same_names, check_jit, check_loops, check_lambdas, check_hidden_interpreter)
 
 
