@@ -73,7 +73,7 @@ static int unknown_command(const char *name)
 	for (size_t i = 0; i < sizeof(synonyms) / sizeof(synonyms[0]); i++)
 		suggest_consider(&near, synonyms[i].option);
 	if (near.best)
-		complain("unknown %s '%s': did you mean '%s'? See 'xtrace help'", what, name,
+		complain("unknown %s '%s'; is '%s' meant? See 'xtrace help'", what, name,
 			 near.best);
 	else
 		complain("unknown %s '%s'; see 'xtrace help'", what, name);
