@@ -255,7 +255,7 @@ static __attribute__((noinline)) void measure(const struct part *part,
 void bench_in_c(void *unused1, void *unused2, void *unused3, void *unused4,
 		const struct caller_regs *regs);
 void bench_entry(void *unused1, void *unused2, void *unused3, void *unused4);
-ENTRY_STUB(bench_entry, bench_in_c);
+ENTRY_STUB(".text", bench_entry, bench_in_c);
 
 void bench_in_c(void *unused1, void *unused2, void *unused3, void *unused4,
 		const struct caller_regs *regs)

@@ -10,9 +10,10 @@
 #include <string.h>
 
 #include "inject/cupti.h"
+#include "inject/hot_state.h"
 
 struct api_table recorded_apis;
-uint8_t api_uses[API_CBID_END];
+HOT_STATE uint8_t api_uses[API_CBID_END];
 static bool launches[API_CBID_END];
 
 #define NOT_RECORDED XT_API_CLASSES

@@ -28,7 +28,7 @@ atomic_bool callbacks_have_ended;
 atomic_uint_fast64_t callbacks_after_end;
 atomic_uint_fast64_t callbacks_module_unloads;
 
-ENTRY_STUB(callback_entry, callback_in_c);
+ENTRY_STUB(".text.hot", callback_entry, callback_in_c);
 
 /* Above an open call's epoch stands how many of its kind got a stack: one in 1 << that. */
 #define EPOCH_BITS 28
@@ -389,8 +389,8 @@ __attribute__((visibility("hidden"), used)) void callback_in_c(void *userdata, u
 							       uint32_t cbid, const void *cbdata,
 							       const struct caller_regs *regs);
 
-void callback_in_c(void *userdata, uint32_t domain, uint32_t cbid, const void *cbdata,
-		   const struct caller_regs *regs)
+OFTEN void callback_in_c(void *userdata, uint32_t domain, uint32_t cbid, const void *cbdata,
+			 const struct caller_regs *regs)
 {
 	struct lane *lane = thread_lane;
 

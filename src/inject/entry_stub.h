@@ -14,14 +14,14 @@
 #endif
 
 /*
- * Makes the function `name`, of up to four integer arguments and with an integer result or none.
+ * Makes the function `name` in that section, of up to four integer arguments and with an integer result or none.
  * It puts the registers that a function must preserve on the stack as struct caller_regs, so that
  * a walk can begin in the caller with its exact state, and so that they can be compared like any
  * other stack word; then it calls `body` with the same arguments and, as the fifth, that struct.
  * The body is an ordinary function with external linkage and hidden visibility.
  */
-#define ENTRY_STUB(name, body)                                                                     \
-	__asm__(".text\n"                                                                          \
+#define ENTRY_STUB(section, name, body)                                                            \
+	__asm__(".pushsection " section ", \"ax\", @progbits\n"                                    \
 		".globl " #name "\n"                                                               \
 		".hidden " #name "\n"                                                              \
 		".type " #name ", @function\n" #name ":\n"                                         \
@@ -48,6 +48,7 @@
 		"	.cfi_adjust_cfa_offset -56\n"                                                    \
 		"	ret\n"                                                                           \
 		"	.cfi_endproc\n"                                                                  \
-		".size " #name ", .-" #name "\n")
+		".size " #name ", .-" #name "\n"                                                   \
+		".popsection\n")
 
 #endif

@@ -228,7 +228,7 @@ static uint64_t next_key(void)
  * NVTX's, as integers; regs are the caller's registers.
  */
 #define NVTX_FUNCTION(name)                                                                        \
-	ENTRY_STUB(nvtx_##name, nvtx_body_##name);                                                 \
+	ENTRY_STUB(".text", nvtx_##name, nvtx_body_##name);                                        \
 	void nvtx_##name(void);                                                                    \
 	__attribute__((visibility("hidden"), used))                                                \
 	uint64_t nvtx_body_##name(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d,              \

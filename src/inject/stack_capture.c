@@ -168,7 +168,7 @@ static void find_python(struct lane *lane, struct origin *origin)
 		lane_count_up(lane, XT_RING_PYTHON_FINALIZING);
 }
 
-uint32_t capture_stack(struct lane *lane, const struct caller_regs *regs)
+OFTEN uint32_t capture_stack(struct lane *lane, const struct caller_regs *regs)
 {
 	struct origin origin = {.regs = regs, .generation = loader_generation()};
 	struct memo_variant *variant;

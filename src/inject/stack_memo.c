@@ -103,9 +103,9 @@ static bool inputs_of_python_are_equal(const struct memo_variant *variant)
 }
 
 /* The chain first: where it leads through the same code objects, these are there to be looked at. */
-static __attribute__((noinline)) bool frames_are_equal(struct memo_variant *variant,
-						       const struct python_runtime *python,
-						       const struct python_thread *thread)
+static OFTEN __attribute__((noinline)) bool frames_are_equal(struct memo_variant *variant,
+							     const struct python_runtime *python,
+							     const struct python_thread *thread)
 {
 	if (!python_steps_are_equal(python, thread, &variant->first_frame, variant->steps,
 				    variant->step_count) ||
@@ -220,6 +220,13 @@ static void set_last(struct stack_memo *memo, struct memo_variant *variant)
 	memo->expected = variant->next_hit;
 }
 
+static OFTEN __attribute__((noinline)) bool can_enter_python(const struct memo_entry *entry,
+							     const struct python_runtime *python,
+							     struct python_thread *thread)
+{
+	return python_enter(python, entry->base, entry->python_stack_bytes, thread);
+}
+
 /* Whose Python frames are to be compared, if any: nothing is read of a state before its native stack says that
  * the thread may be in it. */
 static inline const struct python_thread *enter_python(const struct memo_entry *entry,
@@ -229,7 +236,7 @@ static inline const struct python_thread *enter_python(const struct memo_entry *
 	static const struct python_thread nowhere;
 
 	if (!thread->state || !entry->python_stack_bytes ||
-	    !python_enter(python, entry->base, entry->python_stack_bytes, thread))
+	    !can_enter_python(entry, python, thread))
 		return &nowhere;
 	return thread;
 }
@@ -267,9 +274,9 @@ static RARELY void begin_generation(struct stack_memo *memo, uint64_t generation
 	memo->generation = generation;
 }
 
-struct memo_variant *stack_memo_find(struct stack_memo *memo, const struct caller_regs *regs,
-				     const struct python_runtime *python,
-				     struct python_thread *thread, uint64_t generation)
+OFTEN struct memo_variant *stack_memo_find(struct stack_memo *memo, const struct caller_regs *regs,
+					   const struct python_runtime *python,
+					   struct python_thread *thread, uint64_t generation)
 {
 	const struct python_thread *entered;
 	struct memo_variant *variant = memo->expected;
@@ -301,7 +308,7 @@ static void fetch(const void *from, size_t bytes)
 	}
 }
 
-void stack_memo_fetch_expected(const struct stack_memo *memo)
+OFTEN void stack_memo_fetch_expected(const struct stack_memo *memo)
 {
 	const struct memo_variant *next = memo->expected;
 
