@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The interpreter's strings: characters of one, two or four bytes, behind a head whose size depends
- * on whether all of them are ASCII; those of classes derived from str have it elsewhere. Runs in the application's threads on the cold path.
+ * on whether all of them are ASCII; those of classes derived from str have it elsewhere. Runs in the
+ * application's threads on the cold path.
  */
 #include "inject/python_text.h"
 
-#include <string.h>
+#include "inject/python_read.h"
 
 #define CHARACTERS_MAX (UINT64_C(1) << 30)
 
