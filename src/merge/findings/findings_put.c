@@ -16,6 +16,7 @@
 
 #define TEXT_TOP	 5
 #define INDENT		 10
+#define TITLE_BYTES	 64
 #define TEXT_COLUMNS	 100 /* where there is no terminal */
 #define WORD_COLUMNS_MIN 40
 #define WORD_COLUMNS_MAX 110
@@ -68,6 +69,39 @@ static int put_finding(struct output *out, const struct run *run, const struct f
 	return error;
 }
 
+/* What shares are of; 0: not the same for all. */
+static uint64_t whole_of_all(const struct findings *findings)
+{
+	for (size_t f = 1; f < findings->count; f++)
+		if (findings->list[f].whole_ns != findings->list[0].whole_ns)
+			return 0;
+	return findings->list[0].whole_ns;
+}
+
+/* "(top 5 of 8; of 22.943 ms at work)" */
+static void put_head(struct output *out, const struct run *run, size_t shown)
+{
+	const struct findings *findings = &run->findings;
+	uint64_t whole_ns = whole_of_all(findings);
+	char top[TITLE_BYTES] = "", whole[TITLE_BYTES] = "", more[2 * TITLE_BYTES + 4] = "";
+	char time[TIME_BYTES];
+
+	format_time(time, whole_ns);
+	if (shown < findings->count)
+		snprintf(top, sizeof(top), "top %zu of %zu", shown, findings->count);
+	if (whole_ns)
+		snprintf(whole, sizeof(whole), "of %s at work", time);
+	if (top[0] || whole[0])
+		snprintf(more, sizeof(more), "(%s%s%s)", top, top[0] && whole[0] ? "; " : "",
+			 whole);
+	put_title(out,
+		  run->trust->word == TRUST_DAMAGED
+			  ? "Findings in what can be read of a damaged log, by the time that could "
+			    "be won"
+			  : "Findings, by the time that could be won",
+		  more);
+}
+
 int findings_put_text(struct output *out, const struct run *run)
 {
 	const struct findings *findings = &run->findings;
@@ -77,13 +111,7 @@ int findings_put_text(struct output *out, const struct run *run)
 
 	if (!findings->count)
 		return 0;
-	put_top_title(
-		out,
-		run->trust->word == TRUST_DAMAGED
-			? "Findings in what can be read of a damaged log, by the time that could "
-			  "be won"
-			: "Findings, by the time that could be won",
-		shown, findings->count);
+	put_head(out, run, shown);
 	for (size_t f = 0; f < shown && !error; f++)
 		error = put_finding(out, run, &findings->list[f]);
 	return error;

@@ -170,6 +170,13 @@ export function Findings({ state }: { state: State }) {
 				<p class="sub">
 					{isDamaged && 'In what can be read of a damaged log: '}
 					What costs most and can be helped, by the share of the time at work that could be won, as estimated.
+					{rows.every((row) => row.whole_ns === rows[0].whole_ns) ? (
+						<span data-whole={rows[0].whole_ns}>
+							{' '}
+							That time is {shortTime(rows[0].whole_ns)}: from the first work to the last, less the longest gaps in which
+							nothing was submitted.
+						</span>
+					) : null}
 				</p>
 			</header>
 			<ol class="findings">

@@ -428,6 +428,7 @@ async function checkFindings() {
 	assert.equal(await page.getAttribute('.finding', 'data-rule'), row.rule);
 	assert.equal(Number(await page.getAttribute('.finding', 'data-cost')), row.cost_ns);
 	assert.equal(await page.textContent('.finding-what'), row.what);
+	assert.equal(Number(await page.getAttribute('[data-whole]', 'data-whole')), row.whole_ns);
 	assert.ok((await page.textContent('.finding-advice')).endsWith(row.advice));
 	for (const [name, value] of Object.entries(row.evidence))
 		assert.equal(await numberOf(page, `[data-evidence=${name}]`), value, name);
