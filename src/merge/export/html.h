@@ -3,7 +3,8 @@
  * Parts of the HTML report: what it keeps, and what its files do for each other.
  *
  * The page has a document and columns (page/page.h). In the document is: "summary", that of --summary
- * without the tables that the page makes of call paths itself; "names" of frames; "devices",
+ * without the tables that the page makes of call paths itself; "names" of frames, and "own_names", the
+ * places in it of those that are the user's own, not a library's; "devices",
  * "threads" and "ranges" that samples refer to by place, from 1 on; "tracks"; "loss_words", what the
  * summary's losses are.
  *

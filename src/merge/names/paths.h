@@ -30,7 +30,7 @@ struct paths {
 	uint32_t node_count;
 	uint32_t *slots; /* node by hash of parent and name; 0 is free */
 	uint32_t slot_count;
-	uint8_t *own; /* by name, as far as it goes: path_is_own() */
+	uint8_t *own; /* by name, as far as it goes: paths_is_own() */
 	size_t own_capacity;
 };
 
@@ -45,10 +45,8 @@ uint32_t paths_child(struct paths *paths, uint32_t parent, uint32_t name);
 int paths_add_own(struct paths *paths, uint32_t name);
 
 /* Was that noted? */
-static inline bool path_is_own(const struct paths *paths, uint32_t node)
+static inline bool paths_is_own(const struct paths *paths, uint32_t name)
 {
-	uint32_t name = paths->nodes[node].name;
-
 	return name < paths->own_capacity && paths->own[name];
 }
 

@@ -193,6 +193,7 @@ export interface Report {
 	weights: Weight[];
 	idle_classes: string[];
 	names: string[];
+	own_names?: number[]; /* of these, what stands in files of the user's */
 	devices: string[];
 	threads: string[];
 	ranges: Range[];

@@ -7,7 +7,7 @@ import type { CallRow, FailureRow, KernelRow, MemoryRow, TransferRow } from './d
 import { formatBytes, formatCount, formatPercent, formatRate, formatTime, formatWeight } from './format';
 import { filter, isFiltered, printing, scrollToFlame, showNode, showSearch, type State, weight } from './state';
 import { type Column, Table } from './table';
-import { kernelMark, shortName, type Sums, wholeName } from './tree';
+import { kernelMark, shortName, type Sums, type Tree, wholeName } from './tree';
 import { weightTitles } from './words';
 
 interface LeafRow {
@@ -22,18 +22,19 @@ interface PathRow {
 	count: number;
 }
 
-function Path({ frames }: { frames: string[] }) {
+/* The innermost frame, and of the user's own the innermost; then all, which may be cut. */
+function Path({ tree, frames }: { tree: Tree; frames: string[] }) {
 	const last = frames.length - 1;
+	const outer = frames.slice(0, last).reverse();
+	const own = outer.find((frame) => tree.ownNames.has(frame));
 
 	return (
 		<span class="path">
 			<b>{shortName(frames[last] ?? '')}</b>
-			{frames
-				.slice(0, last)
-				.reverse()
-				.map((frame) => (
-					<span> ‹ {frame}</span>
-				))}
+			{own ? <span class="own"> in {own}</span> : null}
+			{outer.map((frame) => (
+				<span class={tree.ownNames.has(frame) ? 'own' : undefined}> ‹ {frame}</span>
+			))}
 		</span>
 	);
 }
@@ -122,7 +123,7 @@ function Paths({ state }: { state: State }) {
 		{
 			title: 'Call path, innermost first',
 			value: (r) => tree.pathText(r.node),
-			show: (r) => <Path frames={tree.path(r.node).map((n) => tree.text(n))} />,
+			show: (r) => <Path tree={tree} frames={tree.path(r.node).map((n) => tree.text(n))} />,
 			isText: true,
 			isMain: true,
 		},
@@ -159,13 +160,13 @@ function errorText(row: FailureRow): string {
 	return row.error_name ? `${row.error_name} (${row.error})` : `error ${row.error}`;
 }
 
-const failureColumns: Column<FailureRow>[] = [
+const failureColumns = (tree: Tree): Column<FailureRow>[] => [
 	{ title: 'Count', value: (r) => r.count, show: (r) => formatCount(r.count) },
 	{ title: 'Error', value: (r) => errorText(r), isText: true },
 	{
 		title: 'Call path, innermost first',
 		value: (r) => [...r.frames, r.name].join(';'),
-		show: (r) => <Path frames={[...r.frames, r.name]} />,
+		show: (r) => <Path tree={tree} frames={[...r.frames, r.name]} />,
 		isText: true,
 		isMain: true,
 	},
@@ -204,7 +205,7 @@ function Calls({ state }: { state: State }) {
 					<Table
 						id="table-failures"
 						title="Failed calls"
-						columns={failureColumns}
+						columns={failureColumns(state.tree)}
 						rows={failures}
 						text={(r) => `${errorText(r)} ${r.frames.join(';')};${r.name}`}
 						sortedBy={0}

@@ -24,6 +24,7 @@ export interface Sums {
 export class Tree {
 	readonly count: number;
 	readonly names: string[];
+	readonly ownNames: Set<string>; /* of the user's files, not of libraries */
 	readonly name: Uint32Array;
 	readonly parent: Uint32Array;
 	readonly end: Uint32Array; /* the node behind the subtree */
@@ -42,6 +43,7 @@ export class Tree {
 		const sampleDelta = column('sample.node');
 
 		this.names = report.names;
+		this.ownNames = new Set((report.own_names ?? []).map((n) => report.names[n]));
 		this.count = depth.length + 1;
 		this.name = new Uint32Array(this.count);
 		this.parent = new Uint32Array(this.count);

@@ -514,6 +514,19 @@ async function checkTies() {
 	await close(page);
 }
 
+// Call paths say first whose they are: in which line of the user's, not in which of a library.
+async function checkOwn() {
+	const page = await open(outputs(join(traces, 'h200-pytorch-work.xtr'), 'own').html);
+
+	await page.click('#tab-paths');
+	await isThere(page, '#table-paths tbody');
+	assert.equal(await page.textContent('#table-paths tbody tr:first-child .own'), ' in replay_graph (torch_work.py:51)');
+	const own = await page.$$eval('#table-paths .own', (list) => [...new Set(list.map((span) => span.textContent.match(/[(](.*):/)[1]))]);
+
+	assert.deepEqual(own, ['torch_work.py']);
+	await close(page);
+}
+
 // What cannot be left out is told, and nothing is given up for it.
 async function checkTooLarge() {
 	const html = join(work, 'too_large.html');
@@ -801,6 +814,7 @@ try {
 	await checkTies();
 	await checkTooLarge();
 	await checkManyRanges();
+	await checkOwn();
 	await checkUse();
 	await checkBlank();
 	await checkApart();
