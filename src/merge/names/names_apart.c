@@ -8,14 +8,11 @@
  */
 #include "merge/names/names_apart.h"
 
-#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 
 #include "merge/base/grow.h"
-
-#define PART_BYTES_MAX 96 /* of what tells one from others */
-#define DOTS	       "..."
+#include "merge/names/name_parts.h"
 
 struct named {
 	uint32_t mangled;
@@ -110,92 +107,6 @@ static int claim(struct settling *s, uint32_t shown, uint32_t full)
 	return 0;
 }
 
-static bool is_part_of_name(char c)
-{
-	return isalnum((unsigned char)c) || (c && strchr("_$:#~", c)) || (c & 0x80);
-}
-
-/* In the middle of "{lambda(int)#1}" its begin, else at itself. */
-static size_t lambda_start(const char *text, size_t at)
-{
-	for (size_t i = at; i-- && text[i] != '}';)
-		if (text[i] == '{')
-			return i;
-	return at;
-}
-
-/* … and its end. */
-static size_t lambda_end(const char *text, size_t at)
-{
-	for (size_t i = at; text[i] && text[i] != '{'; i++)
-		if (text[i] == '}')
-			return i + 1;
-	return at;
-}
-
-/* How much of a text closes no bracket that it has not opened. */
-static size_t balanced(const char *text, size_t length)
-{
-	int depth = 0;
-
-	for (size_t i = 0; i < length; i++) {
-		depth += text[i] && strchr("<({", text[i]);
-		if (text[i] && strchr(">)}", text[i]) && depth-- == 0)
-			return i;
-	}
-	return length;
-}
-
-/* The bytes that all begin with, and end with: no name is cut. */
-static void find_common(const struct settling *s, const uint32_t *names, size_t count,
-			size_t *head_out, size_t *tail_out)
-{
-	const char *first = text_of(s, names[0]);
-	size_t length = strlen(first), head = length, tail = count > 1 ? length : 0;
-
-	for (size_t i = 1; i < count; i++) {
-		const char *text = text_of(s, names[i]);
-		size_t other = strlen(text), same = 0, room;
-
-		while (same < head && same < other && text[same] == first[same])
-			same++;
-		head = same;
-		room = (other < length ? other : length) - head;
-		for (same = 0; same < tail && same < room &&
-			       text[other - 1 - same] == first[length - 1 - same];)
-			same++;
-		tail = same;
-	}
-	/* (The head may have shrunk since a tail was measured: the two still do not meet in any.) */
-	while (head && is_part_of_name(first[head - 1]))
-		head--;
-	head = lambda_start(first, head);
-	while (tail && is_part_of_name(first[length - tail]))
-		tail--;
-	tail = length - lambda_end(first, length - tail);
-	*head_out = head;
-	*tail_out = tail;
-}
-
-/* Takes "a::b::" off names. */
-static size_t drop_scopes(char *text, size_t length)
-{
-	size_t out = 0, word = 0;
-
-	for (size_t i = 0; i < length; i++) {
-		if (text[i] == ':' && i + 2 < length && text[i + 1] == ':' && out > word &&
-		    (isalnum((unsigned char)text[i + 2]) || text[i + 2] == '_')) {
-			out = word;
-			i++;
-			continue;
-		}
-		text[out++] = text[i];
-		if (!isalnum((unsigned char)text[i]) && text[i] != '_')
-			word = out;
-	}
-	return out;
-}
-
 static uint32_t hash_text(const char *text)
 {
 	uint64_t h = 0xcbf29ce484222325u;
@@ -203,65 +114,6 @@ static uint32_t hash_text(const char *text)
 	for (; *text; text++)
 		h = (h ^ (unsigned char)*text) * 0x100000001b3u;
 	return (uint32_t)(h ^ h >> 32);
-}
-
-static size_t cut_middle(char *text, size_t length)
-{
-	size_t head = PART_BYTES_MAX * 2 / 3, tail = PART_BYTES_MAX - head - strlen(DOTS);
-
-	if (length <= PART_BYTES_MAX)
-		return length;
-	while (head && (text[head] & 0xc0) == 0x80)
-		head--;
-	while (tail && (text[length - tail] & 0xc0) == 0x80)
-		tail--;
-	memcpy(text + head, DOTS, strlen(DOTS));
-	memmove(text + head + strlen(DOTS), text + length - tail, tail);
-	return head + strlen(DOTS) + tail;
-}
-
-/* Takes off what is no part of a name: "(int)", ", int", "::f". Nothing, if that is all there is. */
-static void trim(const char **text, size_t *length)
-{
-	const char *part = *text, *end = part + *length;
-
-	while (part < end && strchr(" ,:", *part))
-		part++;
-	while (end > part && strchr(" ,", end[-1]))
-		end--;
-	if (end - part > 2 && *part == '(' && end[-1] == ')' &&
-	    balanced(part + 1, (size_t)(end - part) - 1) == (size_t)(end - part) - 2) {
-		part++;
-		end--;
-	}
-	*text = part;
-	*length = (size_t)(end - part);
-}
-
-#define BRACKETS_MAX 8 /* that are put back; a part with more is shown as it is */
-
-/* Puts back what a part needs so that its brackets pair: "float>, array<char" is of "Functor<float>, array<char>". */
-static void pair_brackets(const char *text, size_t *head, size_t *end)
-{
-	size_t at = *head, length = strlen(text);
-	int depth = 0;
-
-	for (int i = 0; i < BRACKETS_MAX && balanced(text + at, *end - at) < *end - at; i++) {
-		for (depth = 0; at; depth += strchr(">)}", text[at]) != NULL)
-			if (strchr("<({", text[--at]) && depth-- == 0)
-				break;
-		while (at && is_part_of_name(text[at - 1]))
-			at--;
-	}
-	if (balanced(text + at, *end - at) == *end - at)
-		*head = at;
-	depth = 0;
-	for (at = *head; at < *end; at++)
-		depth += !!strchr("<({", text[at]) - !!strchr(">)}", text[at]);
-	for (at = *end; depth > 0 && at < length; at++)
-		depth += !!strchr("<({", text[at]) - !!strchr(">)}", text[at]);
-	if (!depth)
-		*end = at;
 }
 
 /* What is tried in turn. */
@@ -276,32 +128,24 @@ enum part {
 static uint32_t lengthen(struct settling *s, const struct named *named, uint32_t whole, size_t head,
 			 size_t tail, enum part kind)
 {
-	const char *text = text_of(s, whole), *shortened = text_of(s, named->shortened), *part;
-	size_t length = strlen(text), same = strlen(shortened), end;
-	char *room, *shown, number[16] = "";
+	const char *text = text_of(s, whole), *shortened = text_of(s, named->shortened);
+	size_t length = strlen(text), same = strlen(shortened);
+	char *part, *shown, number[16] = "";
 	uint32_t name = NAME_FAILED;
 	int bytes;
 
-	if (!head && !strncmp(text, shortened, same) && !is_part_of_name(text[same]))
+	if (!head && !strncmp(text, shortened, same) && !name_goes_on(text[same]))
 		head = same;
-	end = tail > length - head ? head : length - tail;
-	if (kind != PART_FIRST)
-		pair_brackets(text, &head, &end);
-	room = strndup(text + head, end - head);
-	if (!room)
+	part = name_part(text, head, tail > length - head ? head : length - tail,
+			 kind == PART_FIRST);
+	if (!part)
 		return NAME_FAILED;
-	part = room;
-	length = drop_scopes(room, strlen(room));
-	if (kind == PART_FIRST)
-		length = balanced(part, length);
-	trim(&part, &length);
-	length = cut_middle((char *)part, length);
 	if (kind == PART_NUMBERED)
-		snprintf(number, sizeof(number), "%s#%08x", length ? " " : "",
+		snprintf(number, sizeof(number), "%s#%08x", part[0] ? " " : "",
 			 hash_text(text_of(s, named->full)));
-	bytes = asprintf(&shown, length || number[0] ? "%s [with %.*s%s]" : "%s", shortened,
-			 (int)length, part, number);
-	free(room);
+	bytes = asprintf(&shown, part[0] || number[0] ? "%s [with %s%s]" : "%s", shortened, part,
+			 number);
+	free(part);
 	if (bytes < 0)
 		return NAME_FAILED;
 	name = names_intern(s->names, shown, (size_t)bytes);
@@ -355,7 +199,7 @@ static void choose_wholes(const struct settling *s, struct group *group)
 		group->wholes[i] = is_plain ? group->list[i].plain : group->list[i].full;
 	if (owner)
 		group->wholes[count++] = owner - 1;
-	find_common(s, group->wholes, count, &group->head, &group->tail);
+	name_common(s->names, group->wholes, count, &group->head, &group->tail);
 }
 
 static bool is_settled(const struct settling *s, const struct named *named)
