@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import tempfile
+from concurrent import futures
 
 import children
 import tables
@@ -153,10 +154,10 @@ class Suite:
     def several_logs(self, directory):
         """What --jobs saves, by the clock: in turns, round after round."""
         launches = max(20_000, self.sizes[-1] // LOGS)
-        paths = []
-        for seed in range(1, LOGS + 1):
-            paths.append(os.path.join(directory, f"{seed}.xtr"))
-            self.program("bench_log_generator", paths[-1], launches, 4, 6, seed, limit_s=300)
+        paths = [os.path.join(directory, f"{seed}.xtr") for seed in range(1, LOGS + 1)]
+        with futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(lambda seed: self.program("bench_log_generator", paths[seed - 1], launches,
+                                                    4, 6, seed, limit_s=300), range(1, LOGS + 1)))
         jobs = [1]
         while jobs[-1] * 2 <= min(LOGS, max(2, os.cpu_count() or 1)):
             jobs.append(jobs[-1] * 2)
