@@ -34,6 +34,7 @@ struct effect {
 	double p_adjusted; /* … in any row of its level: after Holm */
 	double detectable; /* the smallest ratio that would be found nearly always (95 %) */
 	bool is_exact;	   /* the runs of each side do not differ at all from each other */
+	bool is_disputed;  /* Student's t says change, a permutation of the runs says chance */
 	bool is_cut; /* the sides do it as often, but count different ones: warm-up ends elsewhere */
 	bool is_raw;	     /* what all paths have in common was not taken away */
 	bool is_significant; /* p_adjusted is below the error rate of its level */

@@ -505,7 +505,7 @@ static void add_days(struct effect *effect, const struct comparison *c, const st
 void effect_make_alone(struct effect *effect, const struct comparison *c, const struct values *v)
 {
 	static const struct noise none = {0};
-	double freedom, variance, error, difference, p;
+	double freedom, variance, error, difference, low, high, p;
 	struct estimate e;
 	struct series series;
 
@@ -535,5 +535,9 @@ void effect_make_alone(struct effect *effect, const struct comparison *c, const 
 	if ((double)permutation_count(series.count, series.base_count) * c->alpha < 2.0)
 		return;
 	p = permutation_p(series.x, series.base_count, series.count);
+	effect->is_disputed = effect->p <= c->alpha && p > c->alpha;
 	effect->p = p > effect->p ? p : effect->p;
+	permutation_interval(series.x, series.base_count, series.count, c->alpha, &low, &high);
+	effect->low = fmin(effect->low, to_ratio(v, effect, c->run_count, low, c));
+	effect->high = fmax(effect->high, to_ratio(v, effect, c->run_count, high, c));
 }

@@ -107,7 +107,7 @@ static enum outcome judge_limit(const struct judge *j, const struct rule *rule,
 			return OUTCOME_FAIL;
 		/* Runs that do not vary do not say that it is noise, either; nor do those of which two tests say
 		 * different things. */
-		if (effect->is_exact || (!rule->is_each && seen.low > 0.0))
+		if (effect->is_exact || (!rule->is_each && effect->is_disputed))
 			return OUTCOME_UNKNOWN;
 	}
 	if (rule->is_soft)
@@ -218,6 +218,8 @@ char *judge_describe(const struct judge *j, const struct rule *rule, const struc
 				  base, new, ratio, beside ? " (" : "",
 				  beside ? format_ratio(low, effect->judged) : "",
 				  beside ? " beside what everything on the GPU has)" : "", seen);
+	else if (!isfinite(low_ratio) && !isfinite(high_ratio))
+		length = asprintf(&text, "%s -> %s, %s, in the mean", base, new, ratio);
 	else
 		length = asprintf(&text, "%s -> %s, %s (%s%s%sbetween %s and %s); could see %s",
 				  base, new, ratio, apart ? "judged: " : "",

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#define INTERVAL_STEPS 30  /* of halving: bounds to a billionth */
 #define NORMAL_FREEDOM 1e7 /* beyond, Student's t is normal */
 
 /* The regularised incomplete beta function by its continued fraction (Lentz's way). */
@@ -206,37 +207,108 @@ static void draw_choice(size_t *choice, size_t k, size_t n, uint64_t *state)
 			choice[taken++] = i;
 }
 
-double permutation_p(const double *values, size_t first_count, size_t count)
+/* The ways to divide values into sides of that size, all or many drawn by a fixed seed. */
+struct divisions {
+	double *sums; /* of the first side, less what it would be on average */
+	double *news; /* of the second side, how many are in it, likewise */
+	size_t count; /* the first one is as the values came */
+};
+
+static int divide(struct divisions *d, const double *values, size_t first_count, size_t count)
 {
-	size_t ways = permutation_count(count, first_count), as_large = 0, tried = 0;
+	size_t ways = permutation_count(count, first_count);
 	size_t *choice = calloc(count + 1, sizeof(*choice));
-	double sum = 0.0, first = 0.0, expected, seen;
+	double share = (double)first_count / (double)count, sum = 0.0;
 	uint64_t state = 1;
 
-	if (!choice || !first_count || first_count >= count) {
+	*d = (struct divisions){.sums = calloc(ways + 1, sizeof(*d->sums)),
+				.news = calloc(ways + 1, sizeof(*d->news))};
+	if (!choice || !d->sums || !d->news) {
 		free(choice);
-		return 1.0;
+		return -ENOMEM;
 	}
 	for (size_t i = 0; i < count; i++) {
 		sum += values[i];
-		first += i < first_count ? values[i] : 0.0;
 		choice[i] = i;
 	}
-	/* The difference of the means goes with the sum of the first side. */
-	expected = sum * (double)first_count / (double)count;
-	seen = fabs(first - expected) * (1.0 - 1e-9);
 	do {
-		double part = 0.0;
+		double part = 0.0, news = 0.0;
 
-		for (size_t i = 0; i < first_count; i++)
+		for (size_t i = 0; i < first_count; i++) {
 			part += values[choice[i]];
-		as_large += fabs(part - expected) >= seen;
-		tried++;
+			news += choice[i] >= first_count;
+		}
+		d->sums[d->count] = part - share * sum;
+		d->news[d->count++] = news - share * (double)(count - first_count);
 		if (ways == PERMUTATIONS_MAX)
 			draw_choice(choice, first_count, count, &state);
-	} while (ways == PERMUTATIONS_MAX ? tried < ways : next_choice(choice, first_count, count));
+	} while (ways == PERMUTATIONS_MAX ? d->count < ways
+					  : next_choice(choice, first_count, count));
 	free(choice);
-	return (double)as_large / (double)tried;
+	return 0;
+}
+
+static void divisions_free(struct divisions *d)
+{
+	free(d->sums);
+	free(d->news);
+}
+
+/* p if all of the second side were less by that: the difference of the means goes with the sum of the first side. */
+static double moved_p(const struct divisions *d, double by)
+{
+	double seen = fabs(d->sums[0] - by * d->news[0]) * (1.0 - 1e-9);
+	size_t as_large = 0;
+
+	for (size_t i = 0; i < d->count; i++)
+		as_large += fabs(d->sums[i] - by * d->news[i]) >= seen;
+	return (double)as_large / (double)d->count;
+}
+
+double permutation_p(const double *values, size_t first_count, size_t count)
+{
+	struct divisions d = {0};
+	double p = 1.0;
+
+	if (first_count && first_count < count && !divide(&d, values, first_count, count))
+		p = moved_p(&d, 0.0);
+	divisions_free(&d);
+	return p;
+}
+
+void permutation_interval(const double *values, size_t first_count, size_t count, double alpha,
+			  double *low_out, double *high_out)
+{
+	double least = INFINITY, most = -INFINITY, sums[2] = {0}, middle;
+	double *bounds[] = {low_out, high_out};
+	struct divisions d = {0};
+
+	*low_out = -INFINITY;
+	*high_out = INFINITY;
+	for (size_t i = 0; i < count; i++) {
+		sums[i >= first_count] += values[i];
+		least = fmin(least, values[i]);
+		most = fmax(most, values[i]);
+	}
+	if (!first_count || first_count >= count || divide(&d, values, first_count, count))
+		goto out;
+	middle = sums[1] / (double)(count - first_count) - sums[0] / (double)first_count;
+	for (int side = 0; side < 2; side++) {
+		/* (Moved so far, the sides are wholly apart.) */
+		double out = middle + (side ? 4.0 : -4.0) * (most - least), in = middle;
+
+		for (int i = 0; i < INTERVAL_STEPS; i++) {
+			double half = (in + out) / 2.0;
+
+			if (moved_p(&d, half) > alpha)
+				in = half;
+			else
+				out = half;
+		}
+		*bounds[side] = out;
+	}
+out:
+	divisions_free(&d);
 }
 
 struct place {

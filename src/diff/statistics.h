@@ -41,6 +41,13 @@ size_t permutation_count(size_t n, size_t k);
  */
 double permutation_p(const double *values, size_t first_count, size_t count);
 
+/*
+ * The differences of the second side's mean from the first one's that this test does not rule out at alpha: those by which the
+ * second side can be moved back with a p above it. alpha * permutation_count() has to be 2 or more.
+ */
+void permutation_interval(const double *values, size_t first_count, size_t count, double alpha,
+			  double *low_out, double *high_out);
+
 /* Makes p-values those of Holm's step-down procedure, in place: what has more weight may be as sure with less.
  * weights add up to 1 and are more than 0. 0 or -ENOMEM. */
 int holm_adjust(double *p, const double *weights, size_t count);

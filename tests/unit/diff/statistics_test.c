@@ -79,6 +79,31 @@ static void test_permutations(void **state)
 	assert_true(permutation_p(many, 20, 40) > 0.5);
 }
 
+/* The bounds are where the test begins to say chance. */
+static void test_permutation_interval(void **state)
+{
+	const double values[] = {1.00, 1.02, 0.99, 1.01, 0.97, 1.30, 1.31, 1.28, 1.32, 1.29};
+	const double hidden[] = {1.00, 1.02, 0.99, 1.01, 0.97, 1.30, 1.31, 1.01, 1.32, 1.29};
+	double low, high, moved[10];
+
+	(void)state;
+	permutation_interval(values, 5, 10, 0.01, &low, &high);
+	/* (Of 252 ways two are as far apart as sides that are wholly apart: 0.8 %.) */
+	near(low, 1.28 - 1.02, 1e-6);
+	near(high, 1.32 - 0.97, 1e-6);
+	for (int side = 0; side < 2; side++) {
+		for (int beyond = 0; beyond < 2; beyond++) {
+			double by = (side ? high : low) + (side == beyond ? 1e-6 : -1e-6);
+
+			for (int i = 0; i < 10; i++)
+				moved[i] = values[i] - (i < 5 ? 0.0 : by);
+			assert_true((permutation_p(moved, 5, 10) > 0.01) != beyond);
+		}
+	}
+	permutation_interval(hidden, 5, 10, 0.01, &low, &high);
+	assert_true(low < 0.0 && high > 0.3);
+}
+
 static void test_holm(void **state)
 {
 	const double equal[] = {0.25, 0.25, 0.25, 0.25}, unequal[] = {0.9, 0.1};
@@ -98,8 +123,11 @@ static void test_holm(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_student), cmocka_unit_test(test_gamma),
-		cmocka_unit_test(test_medians), cmocka_unit_test(test_permutations),
+		cmocka_unit_test(test_student),
+		cmocka_unit_test(test_gamma),
+		cmocka_unit_test(test_medians),
+		cmocka_unit_test(test_permutations),
+		cmocka_unit_test(test_permutation_interval),
 		cmocka_unit_test(test_holm),
 	};
 
