@@ -195,6 +195,44 @@ static void report_missing(const struct run *run, struct report *report)
 				    (unsigned long long)doubt_count(run, &doubts[d]));
 }
 
+static bool begins_with_path(const char *text, const char *path)
+{
+	size_t length = strlen(path);
+
+	return !strncmp(text, path, length) && text[length] == ':';
+}
+
+/* Is it about a log itself? */
+static bool is_of_log(const struct inputs *inputs, const char *warning)
+{
+	for (size_t i = 0; i < inputs->count; i++)
+		if (begins_with_path(warning, inputs->logs[i].path))
+			return true;
+	for (size_t i = 0; i < inputs->unreadable_count; i++)
+		if (begins_with_path(warning, inputs->unreadable[i]))
+			return true;
+	return false;
+}
+
+/* What is wrong with a log is worse than what has no names: it comes first. 0 or -ENOMEM. */
+static int order_warnings(const struct run *run)
+{
+	struct report *report = run->report;
+	char **sorted = calloc(report->warning_count + 1, sizeof(*sorted));
+	size_t count = 0;
+
+	if (!sorted)
+		return -ENOMEM;
+	for (int of_log = 1; of_log >= 0; of_log--)
+		for (size_t w = 0; w < report->warning_count; w++)
+			if (is_of_log(run->inputs, report->warnings[w]) == of_log)
+				sorted[count++] = report->warnings[w];
+	if (count)
+		memcpy(report->warnings, sorted, count * sizeof(*sorted));
+	free(sorted);
+	return 0;
+}
+
 static int read_all(struct run *run, struct sink *sinks, size_t sink_count)
 {
 	struct trust trust = {0};
@@ -231,7 +269,9 @@ static int read_all(struct run *run, struct sink *sinks, size_t sink_count)
 	if (error)
 		return error;
 	report_missing(run, run->report);
-	error = findings_finish(run);
+	error = order_warnings(run);
+	if (!error)
+		error = findings_finish(run);
 	if (error)
 		return error;
 	transfers_sort(&run->transfers);

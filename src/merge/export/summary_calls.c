@@ -72,6 +72,16 @@ static void name_error(char *out, size_t out_bytes, uint64_t code)
 		snprintf(out, out_bytes, "error %" PRIu64, code);
 }
 
+/* Where there is no room for it and the rest, that there is one. */
+static void put_process(struct output *out, const char *process, size_t reserved)
+{
+	size_t columns = text_columns(process, strlen(process)) + 1;
+
+	if (put_room(out) < columns + PATH_COLUMNS_MIN + reserved)
+		process = ELLIPSIS;
+	output_format(out, "%s;", process);
+}
+
 static int put_failure(struct output *out, const struct run *run, const struct failure *failure)
 {
 	bool is_narrow = out->columns && out->columns < failure_columns[1].from;
@@ -89,7 +99,7 @@ static int put_failure(struct output *out, const struct run *run, const struct f
 		output_format(out, "\n%*s", FAILURE_INDENT, "");
 	}
 	if (failure->process != NAME_EMPTY)
-		output_format(out, "%s;", names_text(&run->paths.names, failure->process, NULL));
+		put_process(out, names_text(&run->paths.names, failure->process, NULL), length + 1);
 	if (failure->node != PATH_ROOT)
 		error = put_path(out, &run->paths, failure->node, text_columns(api, length) + 1);
 	else

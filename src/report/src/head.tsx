@@ -113,14 +113,9 @@ function Tiles({ state }: { state: State }) {
 }
 
 function Notice({ state, status }: { state: State; status: Status }) {
-	const { trust, processes } = state.report.summary;
-	const isOfLog = (text: string) => processes.some(({ log }) => log && text.startsWith(`${log}: `));
-	/* Reasons stand in the order of their weight; what is wrong with a log is worse than what has no names. */
-	const warnings = [
-		...trust.reasons.filter((reason) => reason !== 'see the warnings'),
-		...trust.warnings.filter(isOfLog),
-		...trust.warnings.filter((text) => !isOfLog(text)),
-	];
+	const { trust } = state.report.summary;
+	/* Both stand in the order of their weight. */
+	const warnings = [...trust.reasons.filter((reason) => reason !== 'see the warnings'), ...trust.warnings];
 	const shown = 4;
 
 	if (status === 'complete') return null;

@@ -56,13 +56,13 @@ plain 80 --no-recover "$traces/h200-pytorch-work.xtr" --top 4 | sed -n '/^Findin
 echo "-- 40 columns"
 plain 40 --no-recover "$traces/h200-work.xtr" --top 2
 echo "-- of all traces and widths, too wide:"
-python3 - "$merge_program" "$traces"/*.xtr <<'END'
+python3 - "$merge_program" "$traces"/*.xtr "$traces" <<'END'
 import os, re, sys
 sys.path.insert(0, os.getcwd())
 from terminal import on_terminal
 for trace in sys.argv[2:]:
     for columns in 40, 60, 80, 100, 120, 200:
-        text = re.sub("ESC[[][0-9]*m", "", on_terminal(columns, sys.argv[1], "--no-recover", trace))
+        text = re.sub("ESC[[][0-9]*m", "", on_terminal(columns, sys.argv[1], "-q", "--no-recover", trace))
         wide = [line for line in text.split("\n") if len(line) > columns]
         if wide or "\nTrust" not in text:
             print(trace, columns, *wide, sep="\n")
