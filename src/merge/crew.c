@@ -120,9 +120,8 @@ static size_t workers_wanted(const struct run *run)
 {
 	size_t wanted = run->settings->jobs;
 
-	/* A log that is read alone takes two: one unpacks what the other joins. */
 	if (!wanted)
-		wanted = processors() > 2 ? processors() : 1;
+		wanted = processors();
 	if (wanted > run->inputs->count)
 		wanted = run->inputs->count;
 	return wanted > CREW_WORKERS_MAX ? CREW_WORKERS_MAX : wanted;

@@ -365,7 +365,7 @@ const struct option_row option_rows[] = {
 	 USES_ITERATIONS, apply_warmup},
 	{"jobs", 0, "N",
 	 "how many logs are read at the same time, 8 at most, where outputs and options allow it "
-	 "(as many as there are processors, if these are three or more)",
+	 "(as many as there are processors)",
 	 0, apply_jobs},
 	{"embed-symbols", 0, NULL,
 	 "append the names of all functions in the stacks to each log, so that it can be read "
