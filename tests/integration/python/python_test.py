@@ -319,11 +319,16 @@ def test_anew(args, folder):
     shutil.copy(args.root + path, engine)
     draw = random.Random(args.first_seed)
     names = [draw.choice("abc") for _ in range(args.interpreters)]
-    log, _, _ = record(args, folder, ["%s def %s(): return launch()" % (name, name) for name in names], XTRACE_AUDIT="0",
+    code = ["%s def %s(): return launch()" % (name, name) for name in names]
+    log, _, _ = record(args, folder, code, XTRACE_AUDIT="0",
                        command=[*before, "env", "LD_PRELOAD=" + args.anew, "PYTHONHOME=" + prefix, engine])
     for number in range(1, 3 * len(names) + 1):
         name = names[(number - 1) // 3]
         check_frames(log, {"number": number, "frames": [(name, "/tmp/%s.py" % name, 1)]}, log.stacks[number])
+    # What is around the interpreter is the program's.
+    for line in fold(args, folder, "mixed"):
+        inner = [i for i, frame in enumerate(line) if ".py:1)" in frame]
+        assert len(inner) == 1 and line.index("run_each") < line.index("run") < inner[0], line
     return "%d interpreters, %d stacks, %d hits" % (
         args.interpreters, log.account["stacks.walked"], log.account["stacks.hits"])
 
