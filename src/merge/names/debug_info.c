@@ -67,16 +67,23 @@ static void note_missing(struct debug_info *info, const char *file)
 		info->problem = NULL;
 }
 
-/* Is there nothing in another file, or is it the one that is meant? libdw asks for no more than its name. */
+/*
+ * Is there nothing in another file, or is it the one that is meant? libdw asks for no more than its name, and does not
+ * know of DWARF 5's own way to say it.
+ */
 static bool has_shared_part(struct debug_info *info)
 {
 	const char *name;
 	const void *build_id;
 	ssize_t build_id_bytes = dwelf_dwarf_gnu_debugaltlink(info->dwarf, &name, &build_id);
+	GElf_Shdr header;
 	Dwarf *shared;
 
+	if (build_id_bytes <= 0 && elf_file_section_named(info->file, ".debug_sup", &header))
+		info->problem =
+			strdup("is in part in a file that .debug_sup names: that is not read");
 	if (build_id_bytes <= 0)
-		return true;
+		return !info->problem;
 	shared = dwarf_getalt(info->dwarf);
 	if (shared && elf_file_has_build_id(&(struct elf_file){.elf = dwarf_getelf(shared)},
 					    build_id, (size_t)build_id_bytes))

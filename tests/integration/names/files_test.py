@@ -230,6 +230,14 @@ def check_shared(files):
     if not base.has("dwz"):
         print("there is no dwz")
         return
+    program = files.calls("five")
+    log = files.bare(program, "five.data")
+    shutil.copy(program, program + "2")
+    tracer.compile(["dwz", "--dwarf-5", "-m", "common.debug", "program", "program2"],
+                   cwd=os.path.dirname(program))
+    done = tracer.merge(log, "--folded", "-", "--lines", "on", status=1)
+    assert "a file that .debug_sup names: that is not read" in done.stderr, done.stderr
+    assert "net::Layer::forward" in done.stdout and "calls.cpp" not in done.stdout, done.stdout
     logs = {}
     for name in ("shared", "elsewhere"):
         program = files.calls(name, *(["-DOTHER", "-O1"] if logs else []))
