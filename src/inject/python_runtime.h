@@ -131,6 +131,24 @@ static inline bool python_enter_frames(const struct python_runtime *python, uint
 	return !(python_load(thread->state + layout->state_status, 4) & PYTHON_STATUS_ACTIVE);
 }
 
+/* 3.10 to 3.12: the innermost frame, where the innermost loop is on the stack; in 3.10, where both are told by the
+ * state, before and after. */
+static inline bool python_enter_loop(const struct python_layout *layout, const void *stack,
+				     uint32_t stack_bytes, struct python_thread *thread)
+{
+	thread->cframe = python_load(thread->state + layout->state_cframe, 8);
+	if (thread->cframe - (uintptr_t)stack >= stack_bytes)
+		return false;
+	if (!layout->state_frame) {
+		thread->innermost = python_load(thread->cframe + layout->cframe_frame, 8);
+		return true;
+	}
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	thread->innermost = python_load(thread->state + layout->state_frame, 8);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return python_load(thread->state + layout->state_cframe, 8) == thread->cframe;
+}
+
 /*
  * Are the frames of that state those of the calling thread, so that they stand still while it is here? Its
  * variable may name a state that another thread runs by now, or has deleted. So nothing is followed before the
@@ -154,17 +172,9 @@ static inline bool python_enter(const struct python_runtime *python, const void 
 		if ((status & PYTHON_STATUS_MASK) != PYTHON_STATUS_GOOD)
 			return false;
 	}
-	if (layout->state_cframe) {
-		thread->cframe = python_load(state + layout->state_cframe, 8);
-		if (thread->cframe - (uintptr_t)stack >= stack_bytes)
-			return false;
-		thread->innermost =
-			python_load(layout->state_frame ? state + layout->state_frame
-							: thread->cframe + layout->cframe_frame,
-				    8);
-	} else if (!python_enter_frames(python, status, thread)) {
+	if (!(layout->state_cframe ? python_enter_loop(layout, stack, stack_bytes, thread)
+				   : python_enter_frames(python, status, thread)))
 		return false;
-	}
 	if (layout->state_interpreter) {
 		interpreter = python_load(state + layout->state_interpreter, 8);
 		thread->interpreter = python_load(interpreter + layout->interpreter_id, 8);
