@@ -381,10 +381,11 @@ struct lock_watch {
 static bool is_locked_out(struct lock_watch *watch, uint64_t now_ns)
 {
 	unsigned looking = atomic_load(&threads.looking);
+	bool is_still_there = looking % 2 && looking == watch->looking;
 
-	if (looking % 2 && looking == watch->looking && now_ns - watch->since_ns < LOCKED_OUT_NS)
+	if (is_still_there && now_ns - watch->since_ns < LOCKED_OUT_NS)
 		return false;
-	if (looking % 2 && looking == watch->looking && writer_waits())
+	if (is_still_there && writer_waits())
 		return true;
 	*watch = (struct lock_watch){looking, now_ns};
 	return false;
