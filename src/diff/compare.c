@@ -122,7 +122,7 @@ struct family {
 
 static bool is_usable(const struct family *f, const struct comparison_row *row)
 {
-	return row->is_tested && f->values.is_log;
+	return row->is_in_family && f->values.is_log;
 }
 
 /* Estimates all rows; noise: what was learned before, or NULL. */
@@ -143,8 +143,8 @@ static int estimate_rows(struct family *f, const struct noise *before, struct no
 			prior = noise_variance(before, &sample, &freedom);
 		}
 		estimate_make(&f->estimates[i], f->c, &f->values, prior);
-		f->tested_count += row->is_tested;
-		varying += row->is_tested && f->estimates[i].sample.variance > EXACT_VARIANCE;
+		f->tested_count += row->is_in_family;
+		varying += row->is_in_family && f->estimates[i].sample.variance > EXACT_VARIANCE;
 		if (is_usable(f, row))
 			f->samples[used++] = f->estimates[i].sample;
 	}
@@ -165,11 +165,11 @@ static void set_weights(struct family *f)
 	size_t tested = 0;
 
 	for (size_t i = 0; i < f->count; i++)
-		sum += f->c->rows[f->first + i].is_tested ? f->c->rows[f->first + i].share : 0.0;
+		sum += f->c->rows[f->first + i].is_in_family ? f->c->rows[f->first + i].share : 0.0;
 	for (size_t i = 0; i < f->count; i++) {
 		const struct comparison_row *row = &f->c->rows[f->first + i];
 
-		if (row->is_tested)
+		if (row->is_in_family)
 			f->weights[tested++] = alike + (sum > 0.0 ? 0.5 * row->share / sum : alike);
 	}
 }
@@ -185,14 +185,14 @@ static int judge_rows(struct family *f, const struct noise *noise)
 		struct comparison_row *row = &c->rows[f->first + i];
 		struct effect *effect = &row->effects[f->metric];
 		const struct comparison_row *list = row;
-		double weight = row->is_tested ? f->weights[tested] * FAMILY_PART : 1.0;
+		double weight = row->is_in_family ? f->weights[tested] * FAMILY_PART : 1.0;
 
 		values_take(&f->values, c, f->metric, &list, 1);
 		if (level_is_alone(f->level))
 			effect_make_alone(effect, c, &f->values);
 		else
 			effect_make(effect, c, &f->values, &f->estimates[i], noise, weight);
-		if (row->is_tested)
+		if (row->is_in_family)
 			f->p[tested++] = isnan(effect->p) ? 1.0 : effect->p;
 	}
 	error = level_is_alone(f->level) ? 0 : holm_adjust(f->p, f->weights, tested);
@@ -201,7 +201,7 @@ static int judge_rows(struct family *f, const struct noise *noise)
 		struct comparison_row *row = &c->rows[f->first + i];
 		struct effect *effect = &row->effects[f->metric];
 
-		effect->p_adjusted = row->is_tested ? f->p[tested++] : 1.0;
+		effect->p_adjusted = row->is_in_family ? f->p[tested++] : 1.0;
 		effect->is_significant = effect->p_adjusted <=
 					 c->alpha * (level_is_alone(f->level) ? 1.0 : FAMILY_PART);
 	}

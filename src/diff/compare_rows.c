@@ -196,8 +196,22 @@ static void set_share(const struct comparison *c, struct comparison_row *row)
 	for (int s = 0; s < SIDES; s++)
 		if (wholes[s] > 0.0 && parts[s] / wholes[s] > row->share)
 			row->share = parts[s] / wholes[s];
-	row->is_tested = (row->level != LEVEL_PATH && row->level != LEVEL_KERNEL) ||
-			 row->share >= SHARE_TESTED || strstr(row->key, "[GPU_Memcpy ");
+}
+
+/* Which rows are judged all at once. Where each of many is small, the larger ones are. */
+static void set_families(struct comparison *c)
+{
+	double largest[LEVELS] = {0};
+
+	for (size_t i = 0; i < c->row_count; i++)
+		largest[c->rows[i].level] = fmax(largest[c->rows[i].level], c->rows[i].share);
+	for (size_t i = 0; i < c->row_count; i++) {
+		struct comparison_row *row = &c->rows[i];
+		double least = fmin(SHARE_TESTED, largest[row->level] / 2.0);
+
+		row->is_in_family = (row->level != LEVEL_PATH && row->level != LEVEL_KERNEL) ||
+				    row->share >= least || strstr(row->key, "[GPU_Memcpy ");
+	}
 }
 
 int compare_rows_make(struct comparison *c)
@@ -214,5 +228,6 @@ int compare_rows_make(struct comparison *c)
 		show(c, &c->rows[i]);
 		set_share(c, &c->rows[i]);
 	}
+	set_families(c);
 	return 0;
 }

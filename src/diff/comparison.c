@@ -81,7 +81,7 @@ static void set_runs_needed(struct comparison *c)
 	for (size_t i = first; errors && i < last; i++) {
 		const struct effect *effect = &c->rows[i].effects[METRIC_VALUE];
 
-		if (c->rows[i].is_tested && effect->error > 0.0)
+		if (c->rows[i].is_in_family && effect->error > 0.0)
 			errors[used++] = effect->error;
 	}
 	error = median(errors, used);
@@ -160,6 +160,12 @@ static void write_notes(struct comparison *c)
 			"they differ from that",
 			fabs(ratio) * 100.0, ratio > 0.0 ? "slower" : "faster",
 			c->is_clocks ? ", as its clocks are." : ": its clocks, or the machine?");
+	if (c->is_common_known && c->common.is_of_days && !c->common.is_significant)
+		problems_add(
+			&c->notes,
+			"everything on the GPU is %.2g %% %s than in BASE, but from one set of "
+			"its baseline to the next it differs as much",
+			fabs(ratio) * 100.0, ratio > 0.0 ? "slower" : "faster");
 	if (fabs(log(c->clocks_mhz[SIDE_BASE] / c->clocks_mhz[SIDE_NEW])) > CLOCKS_APART)
 		problems_add(&c->notes,
 			     "the clocks of the GPUs were %.0f MHz in BASE and %.0f MHz in NEW",

@@ -20,10 +20,11 @@ enum side { SIDE_BASE, SIDE_NEW, SIDES };
 
 /* A change of one metric of one row. What is not known is NAN. */
 struct effect {
-	double base, new; /* means of the sides */
-	double base_max;  /* of a run of BASE */
-	double change;	  /* new - base */
-	double ratio;	  /* change / base; INFINITY: there was nothing before */
+	double base, new;  /* means of the sides */
+	double base_max;   /* of a run of BASE */
+	uint32_t new_runs; /* of NEW that have it */
+	double change;	   /* new - base */
+	double ratio;	   /* change / base; INFINITY: there was nothing before */
 	double judged; /* ratio once noise that all paths have in common is taken away: what … */
 	double low, high; /* … this interval is around, and p is of. (Bounds of a ratio, too.) */
 	double error;	  /* standard error of judged, as of a logarithm */
@@ -35,6 +36,8 @@ struct effect {
 	double detectable; /* the smallest ratio that would be found nearly always (95 %) */
 	bool is_exact;	   /* the runs of each side do not differ at all from each other */
 	bool is_disputed;  /* Student's t says change, a permutation of the runs says chance */
+	bool is_of_days;   /* the runs say change, sets of other days say chance */
+	bool is_time;	   /* it is measured in time; else counted, in pieces or bytes */
 	bool is_cut; /* the sides do it as often, but count different ones: warm-up ends elsewhere */
 	bool is_raw;	     /* what all paths have in common was not taken away */
 	bool is_significant; /* p_adjusted is below the error rate of its level */
@@ -59,9 +62,9 @@ struct comparison_row {
 		*shown[SIDES];		      /* one run's entry to show it by; NULL: has none */
 	const struct profile_entry **entries; /* by run of the comparison; NULL: not in it */
 	bool is_moved;			      /* the sides have different keys */
-	bool is_tested;			      /* large enough to be judged by itself */
-	enum unit unit;			      /* of METRIC_VALUE and METRIC_EACH */
-	double share;			      /* of the GPU time of its side, the larger one */
+	bool is_in_family; /* large enough to be one of the rows that are judged all at once */
+	enum unit unit;	   /* of METRIC_VALUE and METRIC_EACH */
+	double share;	   /* of the GPU time of its side, the larger one */
 	struct effect effects[METRICS];
 	/* effects[METRIC_VALUE].change in two parts: */
 	double by_each; /* because pieces take longer … */

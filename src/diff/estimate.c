@@ -242,12 +242,15 @@ static void set_means(struct effect *effect, const struct comparison *c, const s
 {
 	double sums[SIDES] = {0}, base_max = -INFINITY;
 	size_t counts[SIDES] = {0};
+	uint32_t new_runs = 0;
 
 	for (size_t r = 0; r < c->run_count; r++) {
 		if (c->runs[r].is_history || isnan(v->means[r]))
 			continue;
 		if (c->runs[r].side == SIDE_BASE)
 			base_max = fmax(base_max, v->means[r]);
+		else
+			new_runs += v->means[r] > 0.0;
 		sums[c->runs[r].side] += v->means[r];
 		counts[c->runs[r].side]++;
 	}
@@ -255,6 +258,8 @@ static void set_means(struct effect *effect, const struct comparison *c, const s
 		.base = counts[SIDE_BASE] ? sums[SIDE_BASE] / (double)counts[SIDE_BASE] : NAN,
 		.new = counts[SIDE_NEW] ? sums[SIDE_NEW] / (double)counts[SIDE_NEW] : NAN,
 		.base_max = base_max,
+		.new_runs = new_runs,
+		.is_time = v->is_time,
 		.judged = NAN,
 		.low = -INFINITY,
 		.high = INFINITY,
@@ -498,6 +503,7 @@ static void add_days(struct effect *effect, const struct comparison *c, const st
 	p = student_two_sided(e->difference / error, freedom);
 	if (p <= effect->p)
 		return;
+	effect->is_of_days = effect->p <= c->alpha && p > c->alpha;
 	effect->p = p;
 	make_interval(effect, c, v, e->difference, error, freedom, 1.0);
 }

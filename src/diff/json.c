@@ -74,7 +74,7 @@ static cJSON *make_row(const struct comparison_row *row)
 	put_frames(object, "base_frames", row->shown[SIDE_BASE]);
 	put_frames(object, "new_frames", row->shown[SIDE_NEW]);
 	cJSON_AddBoolToObject(object, "moved", row->is_moved);
-	cJSON_AddBoolToObject(object, "tested", row->is_tested);
+	cJSON_AddBoolToObject(object, "tested", row->is_in_family);
 	put_number(object, "share", row->share);
 	put_changes(object, row);
 	put_number(object, "change_by_each", row->by_each);

@@ -37,9 +37,12 @@ const struct comparison_row *judge_find_heir(const struct judge *j, const struct
 /* Is the rule about nothing that either side has? */
 bool judge_is_idle(const struct judge *j, const struct rule *rule);
 
-/* What a rule says of an effect (of the rows that it looks at, or of one of them). */
+/*
+ * What a rule says of an effect (of the rows that it looks at, or of one of them). *is_enough_out, if it is not NULL: of
+ * many rows, this one is enough for the rule not to be kept.
+ */
 enum outcome judge_effect(const struct judge *j, const struct rule *rule,
-			  const struct effect *effect);
+			  const struct effect *effect, bool *is_enough_out);
 
 /* A sentence: what was found, or what could have been. To be freed; NULL: no memory. */
 char *judge_describe(const struct judge *j, const struct rule *rule, const struct effect *effect,
@@ -51,5 +54,22 @@ double judge_detectable(const struct judge *j, const struct rule *rule,
 
 /* A ratio as the rule has it: as one, or in units. */
 double judge_in_terms_of(const struct rule *rule, const struct effect *effect, double ratio);
+
+/* What the rule must be able to see: its limit, but for those that hold by default, which ask less. */
+double judge_limit_of(const struct rule *rule);
+
+/* What is common to everything and no chance, as far as the rule is to see it; else 0. */
+double judge_common(const struct judge *j, const struct rule *rule, const struct effect *effect);
+
+/* The interval of a change as a rule sees it, as ratios: as unsure as both its parts. */
+void judge_bounds(const struct judge *j, const struct rule *rule, const struct effect *effect,
+		  double *low_out, double *high_out);
+
+/*
+ * How far the value of NEW may be from its mean: it is as sure as the runs agree, with what all paths have in common. NAN: that
+ * is not known.
+ */
+double judge_budget_bound(const struct judge *j, const struct rule *rule,
+			  const struct effect *effect);
 
 #endif

@@ -4,15 +4,14 @@
  * it is kept if it can be told that it is kept; else it cannot be judged. docs/DIFF.md says it exactly.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "diff/format.h"
 #include "diff/judge.h"
 #include "diff/statistics.h"
 
 #define SOFT_DETECTABLE 0.1 /* rules that are default cannot be judged if less is not seen … */
 #define ZERO_DETECTABLE 0.1 /* … nor can those that allow no change at all */
+#define NEW_RUNS_MIN	2   /* that have what no run of BASE has */
 
 /* The change as a rule sees it: with what is common to everything, if that is no chance. */
 struct seen {
@@ -29,23 +28,25 @@ double judge_in_terms_of(const struct rule *rule, const struct effect *effect, d
 	return effect->base > 0.0 ? ratio * effect->base : ratio > 0.0 ? effect->new : 0.0;
 }
 
-/* What is common to everything and no chance, as far as the rule is to see it. */
-static double common_part(const struct judge *j, const struct rule *rule,
-			  const struct effect *effect)
+/* Is what is common to everything part of what the rule sees? */
+static bool sees_common(const struct rule *rule)
 {
-	return !effect->is_raw && j->c->common.is_significant &&
-			       level_specs[rule->level].is_gpu_time && !rule->is_each &&
-			       rule->metric != METRIC_COUNT
+	return level_specs[rule->level].is_gpu_time && !rule->is_each &&
+	       rule->metric != METRIC_COUNT;
+}
+
+double judge_common(const struct judge *j, const struct rule *rule, const struct effect *effect)
+{
+	return !effect->is_raw && j->c->common.is_significant && sees_common(rule)
 		       ? j->c->common.judged
 		       : 0.0;
 }
 
-/* The interval of a change as a rule sees it, as ratios: as unsure as both its parts. */
-static void find_bounds(const struct judge *j, const struct rule *rule, const struct effect *effect,
-			double *low_out, double *high_out)
+void judge_bounds(const struct judge *j, const struct rule *rule, const struct effect *effect,
+		  double *low_out, double *high_out)
 {
 	const struct effect *all = &j->c->common;
-	double common = common_part(j, rule, effect), below, above, all_below, all_above;
+	double common = judge_common(j, rule, effect), below, above, all_below, all_above;
 
 	*low_out = effect->low;
 	*high_out = effect->high;
@@ -65,18 +66,25 @@ double judge_detectable(const struct judge *j, const struct rule *rule, const st
 	double own = effect->detectable, all = j->c->common.detectable;
 
 	/* (As the bounds: as unsure as both parts.) */
-	return common_part(j, rule, effect) == 0.0 || !isfinite(effect->judged)
+	return judge_common(j, rule, effect) == 0.0 || !isfinite(effect->judged)
 		       ? own
 		       : sqrt(own * own + all * all);
 }
 
+double judge_limit_of(const struct rule *rule)
+{
+	if (!rule->is_soft)
+		return rule->limit;
+	return rule->is_relative ? SOFT_DETECTABLE : 0.0;
+}
+
 static struct seen look(const struct judge *j, const struct rule *rule, const struct effect *effect)
 {
-	double common = common_part(j, rule, effect), low, high;
+	double common = judge_common(j, rule, effect), low, high;
 	struct seen seen = {.is_known = !isnan(effect->p)};
 
 	seen.change = judge_in_terms_of(rule, effect, effect->judged + common);
-	find_bounds(j, rule, effect, &low, &high);
+	judge_bounds(j, rule, effect, &low, &high);
 	seen.low = judge_in_terms_of(rule, effect, low);
 	seen.high = judge_in_terms_of(rule, effect, high);
 	seen.detectable = judge_in_terms_of(rule, effect, judge_detectable(j, rule, effect));
@@ -89,48 +97,119 @@ static struct seen look(const struct judge *j, const struct rule *rule, const st
 	return seen;
 }
 
-static enum outcome judge_limit(const struct judge *j, const struct rule *rule,
-				const struct effect *effect)
-{
-	struct seen seen = look(j, rule, effect);
-	double limit = rule->limit;
+/* What is asked of an effect. */
+struct question {
+	const struct judge *j;
+	const struct rule *rule;
+	const struct effect *effect;
+	struct seen seen;
+};
 
-	/* (What a piece takes is not a number where there is none.) */
-	if (!(effect->new > 0.0) && (rule->metric == METRIC_EACH || !(effect->base > 0.0)))
-		return OUTCOME_PASS;
-	if (effect->is_cut)
-		return OUTCOME_PASS;
-	if (!seen.is_known)
-		return OUTCOME_UNKNOWN;
-	if (seen.change > 0.0 && seen.change > limit) {
-		if (seen.is_significant)
-			return OUTCOME_FAIL;
-		/* Runs that do not vary do not say that it is noise, either; nor do those of which two tests say
-		 * different things. */
-		if (effect->is_exact || (!rule->is_each && effect->is_disputed))
-			return OUTCOME_UNKNOWN;
+static bool is_beyond(const struct question *q)
+{
+	return q->seen.change > 0.0 && q->seen.change > q->rule->limit;
+}
+
+/* (What a piece takes is not a number where there is none.) */
+static bool is_nothing(const struct question *q)
+{
+	return !(q->effect->new > 0.0) &&
+	       (q->rule->metric == METRIC_EACH || !(q->effect->base > 0.0));
+}
+
+static bool is_cut(const struct question *q)
+{
+	return q->effect->is_cut;
+}
+
+static bool is_not_known(const struct question *q)
+{
+	return !q->seen.is_known;
+}
+
+static bool is_broken(const struct question *q)
+{
+	return is_beyond(q) && q->seen.is_significant;
+}
+
+/* Runs that do not vary do not say that it is noise, either. */
+static bool is_in_few_runs(const struct question *q)
+{
+	return is_beyond(q) && q->effect->is_exact;
+}
+
+/* No run of BASE has it, and it is no accident of a single one of NEW. */
+static bool is_new_in_some(const struct question *q)
+{
+	return is_beyond(q) && !(q->effect->base > 0.0) && q->effect->new_runs >= NEW_RUNS_MIN;
+}
+
+/* The runs say change, the order of them, or other days, chance. */
+static bool is_disputed(const struct question *q)
+{
+	return is_beyond(q) &&
+	       ((!q->rule->is_each && q->effect->is_disputed) || q->effect->is_of_days);
+}
+
+/* Everything changed by more than runs do, which is not counted here since days do, too. */
+static bool is_common_of_days(const struct question *q)
+{
+	const struct effect *all = &q->j->c->common;
+	double with_all = q->effect->judged + all->judged;
+
+	return all->is_of_days && !q->effect->is_raw && sees_common(q->rule) &&
+	       isfinite(with_all) &&
+	       judge_in_terms_of(q->rule, q->effect, with_all) > q->rule->limit;
+}
+
+/* Not one more: if NEW has more than any run of BASE, it is no noise of BASE. (Times always vary.) */
+static bool is_more_than_any(const struct question *q)
+{
+	return !q->rule->is_soft && q->rule->limit == 0.0 && !q->effect->is_time &&
+	       q->rule->metric != METRIC_EACH && !q->effect->is_significant &&
+	       q->effect->new > q->effect->base_max;
+}
+
+/* The runs are too noisy for the limit. (Nothing is always found; but who sees next to nothing says nothing.) */
+static bool is_blind(const struct question *q)
+{
+	double limit = judge_limit_of(q->rule);
+
+	if (limit > 0.0)
+		return q->seen.high > limit && q->seen.detectable > limit;
+	return !q->rule->is_soft && q->seen.high > 0.0 &&
+	       judge_detectable(q->j, q->rule, q->effect) > ZERO_DETECTABLE;
+}
+
+/* What is said of a change: by the first of these that it is, else that the rule is kept. */
+static const struct {
+	bool (*is_so)(const struct question *q);
+	enum outcome outcome;
+	bool is_enough; /* of a rule about many rows, one such row decides */
+} answers[] = {
+	{is_nothing, OUTCOME_PASS, false},	    {is_cut, OUTCOME_PASS, false},
+	{is_not_known, OUTCOME_UNKNOWN, false},	    {is_broken, OUTCOME_FAIL, true},
+	{is_in_few_runs, OUTCOME_UNKNOWN, true},    {is_new_in_some, OUTCOME_UNKNOWN, true},
+	{is_disputed, OUTCOME_UNKNOWN, false},	    {is_common_of_days, OUTCOME_UNKNOWN, false},
+	{is_more_than_any, OUTCOME_UNKNOWN, false}, {is_blind, OUTCOME_UNKNOWN, false},
+};
+
+static enum outcome judge_limit(const struct judge *j, const struct rule *rule,
+				const struct effect *effect, bool *is_enough)
+{
+	const struct question question = {j, rule, effect, look(j, rule, effect)};
+
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		if (!answers[i].is_so(&question))
+			continue;
+		*is_enough = answers[i].is_enough;
+		return answers[i].outcome;
 	}
-	if (rule->is_soft)
-		limit = rule->is_relative ? SOFT_DETECTABLE : 0.0;
-	/* (Not one more: if NEW has more than any run of BASE, it is no noise of BASE.) */
-	if (!rule->is_soft && limit == 0.0 && rule->metric == METRIC_COUNT &&
-	    !effect->is_significant && effect->new > effect->base_max)
-		return OUTCOME_UNKNOWN;
-	if (limit > 0.0 && seen.high > limit && seen.detectable > limit)
-		return OUTCOME_UNKNOWN;
-	/* (Nothing is always found; but who sees next to nothing says nothing.) */
-	if (!rule->is_soft && limit == 0.0 && seen.high > 0.0 &&
-	    judge_detectable(j, rule, effect) > ZERO_DETECTABLE)
-		return OUTCOME_UNKNOWN;
 	return OUTCOME_PASS;
 }
 
-/*
- * How far the value of NEW may be from its mean: it is as sure as the runs agree, with what all paths have in common. NAN: that
- * is not known.
- */
-static double budget_bound(const struct judge *j, const struct rule *rule,
-			   const struct effect *effect)
+double judge_budget_bound(const struct judge *j, const struct rule *rule,
+			  const struct effect *effect)
 {
 	const struct effect *common = &j->c->common;
 	/* Of the error of a difference, what the new side has of it. */
@@ -157,7 +236,7 @@ static double budget_bound(const struct judge *j, const struct rule *rule,
 static enum outcome judge_budget(const struct judge *j, const struct rule *rule,
 				 const struct effect *effect)
 {
-	double bound = budget_bound(j, rule, effect);
+	double bound = judge_budget_bound(j, rule, effect);
 
 	if (isnan(bound))
 		return OUTCOME_UNKNOWN;
@@ -166,82 +245,23 @@ static enum outcome judge_budget(const struct judge *j, const struct rule *rule,
 	return effect->new + bound < rule->limit ? OUTCOME_PASS : OUTCOME_UNKNOWN;
 }
 
-static bool is_on_both_sides(const struct effect *effect)
-{
-	return effect->base > 0.0 && effect->new > 0.0;
-}
-
-char *judge_describe(const struct judge *j, const struct rule *rule, const struct effect *effect,
-		     enum unit unit, enum outcome outcome)
-{
-	double common = common_part(j, rule, effect), low_ratio, high_ratio;
-	/* (What is common and may be chance is taken away, however large.) */
-	bool beside = fabs(effect->ratio - effect->judged) > effect->detectable;
-	char base[AMOUNT_BYTES], new[AMOUNT_BYTES], ratio[AMOUNT_BYTES], low[AMOUNT_BYTES];
-	char high[AMOUNT_BYTES], seen[AMOUNT_BYTES], judged[AMOUNT_BYTES], *text;
-	/* (What is far out, and what is common, are not judged: the interval may lie elsewhere.) */
-	bool apart;
-	int length;
-
-	find_bounds(j, rule, effect, &low_ratio, &high_ratio);
-	apart = effect->ratio < low_ratio || effect->ratio > high_ratio;
-	format_amount(base, unit, effect->base);
-	format_amount(new, unit, effect->new);
-	format_ratio(ratio, effect->ratio);
-	format_ratio(low, low_ratio);
-	format_ratio(high, high_ratio);
-	format_percent(seen, judge_detectable(j, rule, effect));
-	if (rule->kind == RULE_BUDGET)
-		length =
-			asprintf(&text, "%s, within %s of it", new,
-				 format_percent(seen, budget_bound(j, rule, effect) / effect->new));
-	else if (isnan(effect->base) && !isnan(effect->new))
-		length = asprintf(&text, "%s, new: there is nothing to compare it with", new);
-	else if (isnan(effect->new) && !isnan(effect->base))
-		length = asprintf(&text, "%s, gone", base);
-	else if (isnan(effect->p))
-		length = asprintf(&text, "%s -> %s, %s: too few runs to tell noise from change",
-				  base, new, ratio);
-	else if (effect->is_cut)
-		length = asprintf(&text,
-				  "%s -> %s, %s: as often in all of a run; warm-up ends at "
-				  "different places",
-				  base, new, ratio);
-	else if (effect->is_exact)
-		length = asprintf(&text, "%s -> %s, %s, %s", base, new, ratio,
-				  effect->change == 0.0	       ? "the same in each run"
-				  : outcome == OUTCOME_UNKNOWN ? "but in too few runs to be sure"
-				  : !is_on_both_sides(effect)  ? "in each run"
-							       : "the same in each run of a side");
-	else if (outcome == OUTCOME_PASS && !effect->is_significant)
-		length = asprintf(&text, "%s -> %s, %s%s%s%s: no more than noise; could see %s",
-				  base, new, ratio, beside ? " (" : "",
-				  beside ? format_ratio(low, effect->judged) : "",
-				  beside ? " beside what everything on the GPU has)" : "", seen);
-	else if (!isfinite(low_ratio) && !isfinite(high_ratio))
-		length = asprintf(&text, "%s -> %s, %s, in the mean", base, new, ratio);
-	else
-		length = asprintf(&text, "%s -> %s, %s (%s%s%sbetween %s and %s); could see %s",
-				  base, new, ratio, apart ? "judged: " : "",
-				  apart ? format_ratio(judged, effect->judged + common) : "",
-				  apart ? ", " : "", low, high, seen);
-	return length < 0 ? NULL : text;
-}
-
 /* Does the rule look at GPU time in all, which the clocks of the GPU change? */
 static bool goes_with_clocks(const struct rule *rule)
 {
 	if (rule->level == LEVEL_TOTAL)
 		return !strcmp(rule->name, "gpu-time") || !strcmp(rule->name, "gpu-busy");
-	return level_specs[rule->level].is_gpu_time && !rule->is_each &&
-	       rule->metric != METRIC_COUNT;
+	return sees_common(rule);
 }
 
 enum outcome judge_effect(const struct judge *j, const struct rule *rule,
-			  const struct effect *effect)
+			  const struct effect *effect, bool *is_enough_out)
 {
+	bool is_enough = false;
 	enum outcome outcome = rule->kind == RULE_BUDGET ? judge_budget(j, rule, effect)
-							 : judge_limit(j, rule, effect);
+							 : judge_limit(j, rule, effect, &is_enough);
+
+	if (is_enough_out)
+		*is_enough_out = is_enough;
 
 	/* (Not the program's doing, but no pass, either. It has to be half of this change, not of the common one.) */
 	if (outcome == OUTCOME_FAIL && rule->kind == RULE_LIMIT && j->c->is_clocks &&

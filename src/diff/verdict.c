@@ -15,6 +15,8 @@
 #include "diff/judge.h"
 
 #define UNKNOWN_SHARE 0.1 /* of what a rule looks at: rows that cannot be judged may have so much */
+#define SUSPECT_SHARE                                                                              \
+	0.01 /* of the GPU time: one such row that seems worse and cannot be judged is too much */
 
 const char *const outcome_words[] = {"pass", "regression", "unknown"};
 
@@ -116,59 +118,134 @@ static int add_finding(struct judge *j, const struct rule *rule, const struct co
 	return finding->what && finding->why ? 0 : -ENOMEM;
 }
 
+/* What a rule found in its rows, one by one. */
+struct tally {
+	size_t looked_at, left_out, failed, unknown, decisive, gone;
+	double share, unknown_share; /* of all rows; of those that cannot be judged */
+	double seen_share, seen;     /* sum of shares, and of what could be seen by them */
+};
+
+/* Rows that are too small to be judged with all others are if they are asked for by name; budgets ask of each alone. */
+static bool is_looked_at(const struct rule *rule, const struct comparison_row *row)
+{
+	return row->is_in_family || rule->kind == RULE_BUDGET || !rule->pattern ||
+	       strcmp(rule->pattern, "*") != 0;
+}
+
+static size_t count_small(const struct judge *j)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < j->count; i++)
+		count += !j->c->rows[j->rows[i]].is_in_family;
+	return count;
+}
+
+/* The rows that are not of the family are one of their own, of those that the rule names (Bonferroni). */
+static struct effect effect_of(const struct judge *j, const struct rule *rule,
+			       const struct comparison_row *row, size_t small_count)
+{
+	struct effect effect = row->effects[rule->metric];
+
+	if (row->is_in_family)
+		return effect;
+	effect.p_adjusted = fmin(1.0, effect.p * (double)small_count);
+	effect.is_significant = effect.p_adjusted <= j->c->alpha / 2.0;
+	return effect;
+}
+
+/* A row that costs much, and may well have become so much worse: that it cannot be told is no pass, however many others are sure. */
+static bool is_suspect(const struct rule *rule, const struct comparison_row *row,
+		       const struct effect *effect)
+{
+	return rule->kind == RULE_LIMIT && row->share >= SUSPECT_SHARE &&
+	       judge_in_terms_of(rule, effect, effect->judged) > judge_limit_of(rule);
+}
+
+static int judge_one(struct judge *j, const struct rule *rule, const struct comparison_row *row,
+		     const struct effect *effect, struct tally *tally)
+{
+	bool is_enough;
+	enum outcome outcome = judge_effect(j, rule, effect, &is_enough);
+	int error;
+
+	tally->looked_at++;
+	tally->gone += !(effect->new > 0.0);
+	if (outcome == OUTCOME_UNKNOWN) {
+		tally->unknown_share += row->share;
+		tally->unknown++;
+		tally->decisive += is_enough || is_suspect(rule, row, effect);
+	}
+	if (!isnan(effect->detectable) && !isinf(effect->detectable)) {
+		tally->seen += row->share * effect->detectable;
+		tally->seen_share += row->share;
+	}
+	if (outcome == OUTCOME_PASS)
+		return 0;
+	error = add_finding(j, rule, row, effect, outcome);
+	if (!error)
+		tally->failed +=
+			j->verdict->findings[j->verdict->finding_count - 1].outcome == OUTCOME_FAIL;
+	return error;
+}
+
+static enum outcome outcome_of(const struct tally *tally)
+{
+	if (tally->failed)
+		return OUTCOME_FAIL;
+	/* (What looked at nothing is no pass; nor is what could judge nothing of it.) */
+	return tally->unknown == tally->looked_at || tally->decisive ||
+			       tally->unknown_share > UNKNOWN_SHARE * tally->share
+		       ? OUTCOME_UNKNOWN
+		       : OUTCOME_PASS;
+}
+
+static int describe_tally(const struct tally *tally, const struct rule *rule,
+			  struct rule_result *result)
+{
+	char seen[AMOUNT_BYTES];
+	/* (Counts mostly do not vary: a mean of what could be seen of them says nothing; budgets see no change.) */
+	bool is_seen = rule->metric != METRIC_COUNT && rule->kind == RULE_LIMIT;
+	int length;
+
+	format_percent(seen, result->detectable);
+	if (tally->looked_at)
+		length = asprintf(&result->text,
+				  "%zu of %zu are worse, %zu cannot be judged%s%s%s%s",
+				  tally->failed, tally->looked_at, tally->unknown,
+				  tally->gone == tally->looked_at ? ", all are gone" : "",
+				  is_seen ? "; could see " : "", is_seen ? seen : "",
+				  is_seen ? " in the mean" : "");
+	else
+		length = asprintf(&result->text,
+				  "none of %zu is looked at: each has too little of the GPU time, "
+				  "if it is not named",
+				  tally->left_out);
+	if (length < 0)
+		result->text = NULL;
+	return length < 0 ? -ENOMEM : 0;
+}
+
 /* Every row by itself. The share of them that could not be judged decides whether it is a pass. */
 static int judge_each(struct judge *j, const struct rule *rule, struct rule_result *result)
 {
-	double unknown_share = 0.0, weighted = 0.0, shares = 0.0, all = 0.0;
-	size_t tested = 0, failed = 0, unknown = 0, unsure = 0, gone = 0;
-	char seen[AMOUNT_BYTES];
+	size_t small_count = count_small(j);
+	struct tally tally = {0};
 	int error = 0;
 
 	for (size_t i = 0; i < j->count && !error; i++) {
 		const struct comparison_row *row = &j->c->rows[j->rows[i]];
-		const struct effect *effect = &row->effects[rule->metric];
-		enum outcome outcome;
+		struct effect effect = effect_of(j, rule, row, small_count);
 
-		all += row->share;
-		if (!row->is_tested)
-			continue;
-		tested++;
-		gone += !(effect->new > 0.0);
-		outcome = judge_effect(j, rule, effect);
-		if (outcome == OUTCOME_UNKNOWN) {
-			unknown_share += row->share;
-			unknown++;
-			unsure += effect->is_exact;
-		}
-		if (!isnan(effect->detectable) && !isinf(effect->detectable)) {
-			weighted += row->share * effect->detectable;
-			shares += row->share;
-		}
-		if (outcome == OUTCOME_PASS)
-			continue;
-		error = add_finding(j, rule, row, effect, outcome);
-		if (!error &&
-		    j->verdict->findings[j->verdict->finding_count - 1].outcome == OUTCOME_FAIL)
-			failed++;
+		tally.share += row->share;
+		if (is_looked_at(rule, row))
+			error = judge_one(j, rule, row, &effect, &tally);
+		else
+			tally.left_out++;
 	}
-	result->outcome =
-		failed ? OUTCOME_FAIL
-		: unsure || unknown_share > UNKNOWN_SHARE * all || (tested && unknown == tested)
-			? OUTCOME_UNKNOWN
-			: OUTCOME_PASS;
-	result->detectable = shares > 0.0 ? weighted / shares : NAN;
-	format_percent(seen, result->detectable);
-	/* (Counts mostly do not vary: a mean of what could be seen of them says nothing.) */
-	if (!error &&
-	    asprintf(&result->text, "%zu of %zu are worse, %zu cannot be judged%s%s%s%s", failed,
-		     tested, unknown, tested && gone == tested ? ", all are gone" : "",
-		     rule->metric == METRIC_COUNT ? "" : "; could see ",
-		     rule->metric == METRIC_COUNT ? "" : seen,
-		     rule->metric == METRIC_COUNT ? "" : " in the mean") < 0) {
-		result->text = NULL;
-		error = -ENOMEM;
-	}
-	return error;
+	result->outcome = outcome_of(&tally);
+	result->detectable = tally.seen_share > 0.0 ? tally.seen / tally.seen_share : NAN;
+	return error ? error : describe_tally(&tally, rule, result);
 }
 
 /*
@@ -205,7 +282,7 @@ static int judge_sum(struct judge *j, const struct rule *rule, struct rule_resul
 	error = judge_raw(j, rule, &effect);
 	if (error)
 		return error;
-	result->outcome = judge_effect(j, rule, &effect);
+	result->outcome = judge_effect(j, rule, &effect, NULL);
 	result->detectable = judge_detectable(j, rule, &effect);
 	result->text =
 		judge_describe(j, rule, &effect, format_unit(&j->c->rows[j->rows[0]], rule->metric),

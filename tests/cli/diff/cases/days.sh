@@ -28,6 +28,9 @@ judge() {
 make_baseline 1 1.02 0.985 1.015 0.98
 echo "--- as other days are"
 judge 1.018
+echo "--- the rules that hold by default pass it no more, nor do those about a name that all runs agree of"
+diff_runs days.baseline n1.json,n2.json,n3.json | verdict_only | sed 1,3d
+diff_runs days.baseline n1.json,n2.json,n3.json --fail-on 'kernel(kernel_*) > 2%' | verdict_only | sed 1,3d
 echo "--- far more than other days are"
 judge 1.8
 echo "--- recorded in turns with the newest set, it is of the same day"
