@@ -79,6 +79,7 @@ enum xt_record_type {
 	XT_RECORD_SKIP = 6,   /* struct xt_record_skip: a call while recording was paused */
 	XT_RECORD_SWITCH = 7, /* struct xt_record_switch: recording was paused, or went on */
 	XT_RECORD_MODULE = 8, /* struct xt_record_module: defines a module slot until redefined */
+	XT_RECORD_LEFT = 9,   /* struct xt_record_skip: a call while the process ended */
 };
 
 struct xt_record {

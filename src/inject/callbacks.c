@@ -56,21 +56,24 @@ static inline uint32_t capture_chosen(struct lane *lane, uint32_t shift,
 	return slot == XT_STACK_SLOT_NONE && shift ? XT_STACK_SLOT_LOST : slot;
 }
 
-/* What CUPTI keeps between ENTER and EXIT of a call that is left out. */
+/* What CUPTI keeps between ENTER and EXIT of a call that is left out: as was wished, or because the process ends,
+ * which is a loss. */
 #define CALL_IS_SKIPPED UINT64_C(0x78747261636521)
+#define CALL_IS_LEFT	UINT64_C(0x7874726163653f)
 
 /* What the GPU does for it will be left out by its correlation id. */
 static RARELY void call_skip(struct lane *lane, const struct cupti_callback_data *data)
 {
+	bool is_left = atomic_load(&callbacks_paused) == PAUSED_LEAVING;
 	struct xt_record_skip *record = ring_reserve_or_wait(lane, sizeof(*record));
 
 	if (data->correlation_data)
-		*data->correlation_data = CALL_IS_SKIPPED;
+		*data->correlation_data = is_left ? CALL_IS_LEFT : CALL_IS_SKIPPED;
 	if (!record) {
 		lane_count_up(lane, XT_RING_SKIPS_LOST);
 		return;
 	}
-	record->head.type = XT_RECORD_SKIP;
+	record->head.type = is_left ? XT_RECORD_LEFT : XT_RECORD_SKIP;
 	record->head.bytes = sizeof(*record);
 	record->correlation_id = data->correlation_id;
 	ring_commit(lane, sizeof(*record));
@@ -79,6 +82,15 @@ static RARELY void call_skip(struct lane *lane, const struct cupti_callback_data
 static bool was_skipped(const struct cupti_callback_data *data)
 {
 	return data->correlation_data && *data->correlation_data == CALL_IS_SKIPPED;
+}
+
+/* A call has returned that was seen, and of which it is not known when it was entered. */
+static RARELY void count_unopened(struct lane *lane, const struct cupti_callback_data *data)
+{
+	if (data->correlation_data && *data->correlation_data == CALL_IS_LEFT)
+		lane_add(&lane->left_count, 1);
+	else
+		lane_count_up(lane, XT_RING_LOST_NESTED);
 }
 
 /*
@@ -174,7 +186,7 @@ static void call_exit(struct lane *lane, uint32_t api, const struct cupti_callba
 
 	lane_count_up(lane, XT_RING_CALLS_SEEN);
 	if (!call) {
-		lane_count_up(lane, XT_RING_LOST_NESTED);
+		count_unopened(lane, data);
 		return;
 	}
 	stack_slot = stack_at_exit(lane, call, regs);
@@ -375,11 +387,12 @@ static RARELY bool counts_as_call(uint32_t domain, uint32_t cbid,
 	       !(api_uses[cbid & (API_CBID_END - 1)] & API_IS_UNRECORDED);
 }
 
-/* Exit handlers may launch when the log is closed. (Whatever they free or unload is no loss.) */
+/* Exit handlers may launch when the log is closed, and other threads. (Whatever they free or unload is no loss.) */
 static RARELY void note_inactive(uint32_t domain, uint32_t cbid,
 				 const struct cupti_callback_data *data)
 {
 	if (atomic_load(&callbacks_have_ended) && counts_as_call(domain, cbid, data) &&
+	    !(atomic_load(&callbacks_paused) & (PAUSED_ASKED | PAUSED_YIELDED)) &&
 	    api_uses[cbid & (API_CBID_END - 1)] & API_MAKES_WORK)
 		atomic_fetch_add(&callbacks_after_end, 1);
 }

@@ -20,7 +20,8 @@ enum pause_cause {
 	PAUSED_ASKED = 1,   /* by the user or the program */
 	PAUSED_YIELDED = 2, /* another tool has CUPTI */
 	PAUSED_SIZE = 4,    /* the log has its size: for good */
-	PAUSED_LEAVING = 8, /* the process ends: for good */
+	PAUSED_LEAVING =
+		8, /* the process ends: for good; what is left out for that alone is lost */
 };
 extern atomic_uint callbacks_paused;	  /* enum pause_cause, several of them */
 extern atomic_bool callbacks_were_paused; /* now or ever: set before a pause begins */

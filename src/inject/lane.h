@@ -64,6 +64,7 @@ struct lane {
 	uint64_t timed_ns;   /* spent in those calls that were timed, without that */
 	uint64_t timed_count;
 	uint64_t unsampled_count; /* calls whose stack was not taken, by chance */
+	uint64_t left_count;	  /* calls while the process ended */
 	uint32_t chance;	  /* sampling.h */
 	struct stack_modules modules;
 	struct stack_walk walk;

@@ -49,7 +49,7 @@ static void leave(enum way way)
 
 	if (atomic_compare_exchange_strong(&leave_by_ns, &by_ns, now_ns + LEAVE_PATIENCE_NS)) {
 		atomic_store(&first_way, way);
-		/* Other threads may go on launching: what the GPU does for them is left out, too. */
+		/* Other threads may go on launching: that is lost, with what the GPU does for them, and counted. */
 		recording_pause(PAUSED_LEAVING);
 		nvtx_abandon();
 		result = writer_thread_finish(LEAVE_PATIENCE_NS);

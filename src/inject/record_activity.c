@@ -139,6 +139,10 @@ static struct xt_table *work_row(struct recorder *rec, enum xt_kind kind, struct
 	struct xt_table *table;
 	uint32_t stream_id;
 
+	if (skipped_calls_has(&rec->left, work->correlation_id)) {
+		tally->left++;
+		return NULL;
+	}
 	if (skipped_calls_has(&rec->skipped, work->correlation_id)) {
 		if (rec->bound.standing >= BOUND_STOPPING)
 			tally->beyond_size++;

@@ -228,6 +228,10 @@ static void drain(struct recorder *rec, struct lane *lane, uint64_t end)
 			skipped_calls_add(&rec->skipped,
 					  ((const struct xt_record_skip *)record)->correlation_id);
 			break;
+		case XT_RECORD_LEFT:
+			skipped_calls_add(&rec->left,
+					  ((const struct xt_record_skip *)record)->correlation_id);
+			break;
 		case XT_RECORD_SWITCH:
 			record_switch(rec, ((const struct xt_record_switch *)record)->time_ns,
 				      ((const struct xt_record_switch *)record)->is_on);

@@ -376,15 +376,16 @@ static uint64_t calls_outside_rings(void)
 	return atomic_load(&lane_calls_without) + atomic_load(&callbacks_reentered);
 }
 
-static uint64_t unsampled_count(void)
+/* Of a count that lanes have outside of their rings. */
+static uint64_t lanes_own_sum(size_t offset)
 {
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < lane_count(); i++) {
-		const struct lane *lane = lane_at(i);
+		const uint8_t *lane = (const uint8_t *)lane_at(i);
 
 		if (lane)
-			sum += __atomic_load_n(&lane->unsampled_count, __ATOMIC_RELAXED);
+			sum += __atomic_load_n((const uint64_t *)(lane + offset), __ATOMIC_RELAXED);
 	}
 	return sum;
 }
@@ -437,6 +438,7 @@ bool record_account(struct recorder *rec)
 	uint64_t written = rec->calls.written + rec->calls.pending;
 	uint64_t ring_full = lanes_sum(XT_RING_LOST_RING_FULL);
 	uint64_t no_ring = atomic_load(&lane_calls_without);
+	uint64_t left = lanes_own_sum(offsetof(struct lane, left_count));
 	uint64_t ranges_unplaced = atomic_load(&nvtx_events_without_lane);
 	uint64_t nested = lanes_sum(XT_RING_LOST_NESTED) + atomic_load(&callbacks_reentered);
 	const struct {
@@ -450,19 +452,23 @@ bool record_account(struct recorder *rec)
 		{"calls.lost.nested", nested},
 		{"calls.lost.write_failed", rec->calls.write_failed},
 		{"calls.lost.size", beyond_size},
+		{"calls.lost.leaving", left},
 		{"calls.lost.after_end", after_end},
 		{"kernels.written", rec->kernels.written + rec->kernels.pending},
 		{"kernels.invalid", rec->kernels.invalid},
 		{"kernels.lost.write_failed", rec->kernels.write_failed},
 		{"kernels.lost.size", rec->kernels.beyond_size},
+		{"kernels.lost.leaving", rec->kernels.left},
 		{"copies.written", rec->copies.written + rec->copies.pending},
 		{"copies.invalid", rec->copies.invalid},
 		{"copies.lost.write_failed", rec->copies.write_failed},
 		{"copies.lost.size", rec->copies.beyond_size},
+		{"copies.lost.leaving", rec->copies.left},
 		{"sets.written", rec->sets.written + rec->sets.pending},
 		{"sets.invalid", rec->sets.invalid},
 		{"sets.lost.write_failed", rec->sets.write_failed},
 		{"sets.lost.size", rec->sets.beyond_size},
+		{"sets.lost.leaving", rec->sets.left},
 		{"memory.written", rec->memory.written + rec->memory.pending},
 		{"memory.lost.write_failed", rec->memory.write_failed},
 		{"memory.lost.size", rec->memory.beyond_size},
@@ -482,7 +488,7 @@ bool record_account(struct recorder *rec)
 		{"kinds.lost", atomic_load(&cupti_lost_kinds)},
 		{"modules.lost", modules_lost()},
 		{"names.lost", rec->names_lost},
-		{"stacks.unsampled", unsampled_count()},
+		{"stacks.unsampled", lanes_own_sum(offsetof(struct lane, unsampled_count))},
 		{"overhead.beyond_ns", sampling_beyond_ns()},
 		{"threads.seen", rec->threads_seen},
 		{"spool.unbacked", spool_unbacked_areas()},
@@ -502,5 +508,5 @@ bool record_account(struct recorder *rec)
 			return false;
 	rec->calls_after_end = after_end;
 	return seen == written + ring_full + no_ring + nested + rec->calls.write_failed +
-			       beyond_size + after_end;
+			       beyond_size + left + after_end;
 }

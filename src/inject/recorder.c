@@ -71,6 +71,7 @@ void recorder_free(struct recorder *rec)
 	for (size_t i = 0; i < LAYOUT_COUNT; i++)
 		xt_table_free(&rec->tables[layout[i].kind]);
 	skipped_calls_free(&rec->skipped);
+	skipped_calls_free(&rec->left);
 	intern_free(&rec->strings);
 	intern_free(&rec->modules);
 	intern_free(&rec->python_frames);

@@ -32,6 +32,7 @@ struct tally {
 	uint64_t write_failed;
 	uint64_t invalid;     /* not made into rows */
 	uint64_t beyond_size; /* left out to keep the log within its size */
+	uint64_t left;	      /* of calls while the process ended */
 };
 
 struct known_name {
@@ -75,8 +76,9 @@ struct recorder {
 	uint64_t buffers_completed_before; /* as of the last record_names_ahead() */
 	uint64_t launches;		   /* among the calls: of classes that make kernels */
 	uint64_t threads_seen;
-	uint64_t rounds; /* of record_calls() */
-	struct skipped_calls skipped;
+	uint64_t rounds;	      /* of record_calls() */
+	struct skipped_calls skipped; /* as the user wishes */
+	struct skipped_calls left;    /* of other threads while the process ends: these are lost */
 	uint64_t skipped_beyond_size; /* of these, those that were left out for the log's size */
 	uint64_t ranges_beyond_size, nodes_beyond_size;
 	uint64_t calls_after_end; /* in the account that was written last */

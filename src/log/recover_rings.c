@@ -322,7 +322,7 @@ static void (*const adders[])(struct walk *, const struct xt_record *) = {
 	[XT_RECORD_CALL] = add_call,	 [XT_RECORD_STACK] = add_stack,
 	[XT_RECORD_NODE] = add_node,	 [XT_RECORD_RANGE] = add_range,
 	[XT_RECORD_SKIP] = pass_over,	 [XT_RECORD_SWITCH] = add_switch,
-	[XT_RECORD_MODULE] = add_module,
+	[XT_RECORD_MODULE] = add_module, [XT_RECORD_LEFT] = pass_over,
 };
 
 /*

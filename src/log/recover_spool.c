@@ -107,6 +107,7 @@ static const size_t record_bytes_min[] = {
 	[XT_RECORD_SKIP] = sizeof(struct xt_record_skip),
 	[XT_RECORD_SWITCH] = sizeof(struct xt_record_switch),
 	[XT_RECORD_MODULE] = sizeof(struct xt_record_module),
+	[XT_RECORD_LEFT] = sizeof(struct xt_record_skip),
 };
 
 static bool is_right_stack(const struct xt_record_stack *stack, bool has_modules)

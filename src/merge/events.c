@@ -435,7 +435,8 @@ static bool lost_kernels(const struct model *model, const struct xt_damage *dama
 {
 	return damage->truncated || !damage->closed || damage->chunks_damaged ||
 	       damage->chunks_missing || model_account(model, "kernels.lost.write_failed") ||
-	       model_account(model, "kernels.lost.size");
+	       model_account(model, "kernels.lost.size") ||
+	       model_account(model, "kernels.lost.leaving");
 }
 
 static int begin(struct reading *reading)

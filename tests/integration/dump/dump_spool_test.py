@@ -75,12 +75,14 @@ class Spool(DumpTest):
 
     def test_pauses(self):
         text = self.run_dump(self.file(make.spool(make.ring(
-            make.ring_switch(0, 7) + make.ring_skip(33) + make.ring_switch(1, 9)), wish=5 << 3 | 4 | 2)))
-        self.assertEqual([line for line in text.splitlines() if line.startswith(("sk", "sw"))],
+            make.ring_switch(0, 7) + make.ring_skip(33) + make.ring_switch(1, 9) +
+            make.ring_skip(34, record_type=9)), wish=5 << 3 | 4 | 2)))
+        self.assertEqual([line for line in text.splitlines() if line.startswith(("sk", "sw", "le"))],
                          [line.replace(" ", "\t") for line in (
             "switch area=0 pos=0 thread=1 on=0 time_ns=7",
             "skip area=0 pos=16 thread=1 correlation=33",
-            "switch area=0 pos=24 thread=1 on=1 time_ns=9")])
+            "switch area=0 pos=24 thread=1 on=1 time_ns=9",
+            "left area=0 pos=40 thread=1 correlation=34")])
         self.assertEqual(records_of(text, "spool")[0]["wish"], "2")
         self.assertEqual(records_of(text, "spool")[0]["wish_done"], "1")
 
@@ -207,6 +209,7 @@ class Spool(DumpTest):
         for expected, record in (
                 ("type 0", bytes(8)), ("type 8", b"\x08\0\x08\0" + bytes(4)),
                 ("a skipped call of 16 bytes", make.ring_skip(stated=16) + bytes(8)),
+                ("a skipped call of 24 bytes", make.ring_skip(stated=24, record_type=9) + bytes(16)),
                 ("a switch of 24 bytes", make.ring_switch(stated=24) + bytes(8)),
                 ("a graph node of 48 bytes", make.ring_node(stated=48) + bytes(8)),
                 ("slot 4096", make.ring_node(slot=4096)), ("cut off", make.ring_node()[:32]),

@@ -205,8 +205,8 @@ def ring_node(slot=0, node=7, origin=0, time=100, node_type=0, stated=40, graph_
     return struct.pack("<HHIQQQII", 4, stated, slot, node, origin, time, node_type, graph_exec)
 
 
-def ring_skip(correlation=1, stated=8):
-    return struct.pack("<HHI", 6, stated, correlation)
+def ring_skip(correlation=1, stated=8, record_type=6):
+    return struct.pack("<HHI", record_type, stated, correlation)
 
 
 def ring_switch(is_on=0, time=100, stated=16):

@@ -3,9 +3,11 @@
 #include "life.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -311,7 +313,47 @@ static int ends_with_last_thread(char **arguments)
 	pthread_exit(NULL);
 }
 
+static pthread_t beside;
+static atomic_uint *launched_in_all; /* in a file, whose name is given */
+static atomic_bool is_over;
+
+static void *launch_until_over(void *unused)
+{
+	gpu_enter_thread();
+	for (; !is_over; ++*launched_in_all)
+		gpu_launch_alone();
+	return unused;
+}
+
+static void end_what_launches(void)
+{
+	is_over = true;
+	pthread_join(beside, NULL);
+}
+
+/* While another thread launches, all the time until an exit handler from before the tracer came ends it. */
+static int exit_beside(char **arguments)
+{
+	int file = open(arguments[0], O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	if (ftruncate(file, sizeof(*launched_in_all)))
+		return 98;
+	launched_in_all =
+		mmap(NULL, sizeof(*launched_in_all), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	close(file);
+	if (launched_in_all == MAP_FAILED)
+		return 98;
+	*launched_in_all = 0;
+	atexit(end_what_launches);
+	gpu_begin();
+	pthread_create(&beside, NULL, launch_until_over, NULL);
+	while (*launched_in_all < 1000)
+		usleep(1000);
+	exit(5);
+}
+
 const struct life thread_lives[] = {
+	{"exit_beside", exit_beside},
 	{"cancelled", cancelled},
 	{"last_thread", ends_with_last_thread},
 	{"short_threads", short_threads},

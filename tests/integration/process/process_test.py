@@ -157,6 +157,18 @@ class Test(MoreCases):
     def case__exit_beside(self):
         assert self.weak(self.life("_exit_beside")).status == 5
 
+    def case_exit_beside(self):
+        """What another thread launches until the very end is in the log, or is counted by its cause."""
+        counted = os.path.join(self.folder, "launched")
+        assert self.check(self.life("exit_beside", counted)).status == 5
+        with open(counted, "rb") as file:
+            launched = int.from_bytes(file.read(), sys.byteorder)
+        lost = self.account("calls.lost.leaving") + self.account("calls.lost.after_end")
+        calls = sum(int(count) for count in re.findall(
+            r"^kernel_launch (\d+)", self.dump("--calls-total", self.last.files(".xtr")[0]).stdout, re.M))
+        assert calls + lost == launched, (calls, lost, launched)
+        assert self.account("calls.skipped") == 0
+
     def case__exit_in_handler(self):
         bare = self.check(self.life("_exit_in_handler", "idle"), kernels=5)
         assert bare.status == 5
