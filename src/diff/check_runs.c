@@ -381,6 +381,7 @@ void check_runs(const struct run_set *base, const struct run_set *new,
 	for (size_t f = 0; f < sizeof(faults) / sizeof(faults[0]); f++)
 		check_fault(&all, f, options, problems);
 	check_alike(base, new, options, problems);
+	check_iterations(base, new, options, problems);
 	check_twice(&all, problems);
 	check_counts(base, new, problems);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diff/check_runs.h"
 #include "diff/compare.h"
 #include "diff/compare_rows.h"
 #include "diff/statistics.h"
@@ -134,7 +135,25 @@ static void note_arguments(struct comparison *c)
 	}
 }
 
-static void write_notes(struct comparison *c)
+/* (What is said of one iteration is not all that a run does.) */
+static void note_iterations(struct comparison *c, const struct run_set sets[SIDES])
+{
+	const struct run_profile *runs[SIDES] = {NULL};
+
+	if (!c->has_iterations || !check_counts_differ(&sets[SIDE_BASE], &sets[SIDE_NEW]))
+		return;
+	for (size_t r = 0; r < c->run_count; r++)
+		if (!c->runs[r].is_history && !runs[c->runs[r].side])
+			runs[c->runs[r].side] = c->runs[r].profile;
+	problems_add(
+		&c->notes,
+		"a run has %llu iterations in BASE and %llu in NEW: numbers are of one iteration, "
+		"not of all that a run does",
+		(unsigned long long)runs[SIDE_BASE]->found_count,
+		(unsigned long long)runs[SIDE_NEW]->found_count);
+}
+
+static void write_notes(struct comparison *c, const struct run_set sets[SIDES])
 {
 	const size_t *n = c->side_counts;
 	double ratio = c->common.judged;
@@ -143,6 +162,7 @@ static void write_notes(struct comparison *c)
 		problems_add(&c->notes, "the runs are parts, chosen by %s",
 			     c->runs[0].profile->selection);
 	note_arguments(c);
+	note_iterations(c, sets);
 	if (!c->has_iterations)
 		problems_add(&c->notes,
 			     "the runs have no iterations that could be told: numbers are of "
@@ -205,7 +225,7 @@ int comparison_make(struct comparison *c, const struct run_set sets[SIDES],
 	if (!error) {
 		set_clocks(c);
 		set_runs_needed(c);
-		write_notes(c);
+		write_notes(c, sets);
 	}
 	return error;
 }
@@ -227,6 +247,24 @@ const struct comparison_row *comparison_find(const struct comparison *c, enum le
 		if (!strcmp(c->rows[i].key, key))
 			return &c->rows[i];
 	return NULL;
+}
+
+/*
+ * What single rows of a level differ by says of a sum only what it would if they did so each by itself. Where the sum's own runs
+ * leave more open, it is judged by these.
+ */
+static void make_sum(struct effect *effect, const struct comparison *c, const struct values *v,
+		     const struct estimate *estimate, size_t count, const struct noise *noise)
+{
+	static const struct noise none = {0};
+	struct effect own;
+
+	effect_make(effect, c, v, estimate, noise, 1.0);
+	if (count < 2 || effect->is_exact || effect->is_cut)
+		return;
+	effect_make(&own, c, v, estimate, &none, 1.0);
+	if (own.detectable > effect->detectable)
+		*effect = own;
 }
 
 int comparison_sum(const struct comparison *c, enum metric metric, const size_t *rows, size_t count,
@@ -251,7 +289,7 @@ int comparison_sum(const struct comparison *c, enum metric metric, const size_t 
 		if (list[0]->level == LEVEL_TOTAL)
 			effect_make_alone(effect_out, c, &values);
 		else
-			effect_make(effect_out, c, &values, &estimate, noise, 1.0);
+			make_sum(effect_out, c, &values, &estimate, count, noise);
 		effect_out->p_adjusted = effect_out->p;
 		effect_out->is_significant = effect_out->p <= c->alpha;
 	}

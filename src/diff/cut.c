@@ -27,6 +27,33 @@ static bool has_cuts(const struct comparison *c)
 	return differs;
 }
 
+/*
+ * Had all runs done the same at the same moments, one with a longer warm-up than another's would count no more of it. Do those of
+ * the side that has more, against those of the other, do so mostly? Then it has moved. (What happens at random does so at times.)
+ */
+static bool has_moved(const struct comparison *c, const struct values *v, enum side more)
+{
+	size_t pairs = 0, against = 0;
+
+	for (size_t a = 0; a < c->run_count; a++) {
+		const struct run_profile *with = c->runs[a].profile;
+
+		if (c->runs[a].is_history || c->runs[a].side != more)
+			continue;
+		for (size_t b = 0; b < c->run_count; b++) {
+			const struct run_profile *without = c->runs[b].profile;
+
+			if (c->runs[b].is_history || c->runs[b].side == more ||
+			    with->used_count > without->used_count)
+				continue;
+			pairs++;
+			against += v->counts[a] * (double)with->used_count >
+				   v->counts[b] * (double)without->used_count + 0.5;
+		}
+	}
+	return against > pairs / 2;
+}
+
 bool cut_explains(const struct comparison *c, const struct values *v)
 {
 	double counts[SIDES] = {0}, wholes[SIDES] = {0}, used = 0.0, counted, whole;
@@ -48,6 +75,8 @@ bool cut_explains(const struct comparison *c, const struct values *v)
 	counted = counts[SIDE_NEW] - counts[SIDE_BASE];
 	/* (Once in each iteration is not now and then.) */
 	if (!varies || !(fabs(counted) < 1.0))
+		return false;
+	if (has_moved(c, v, counted > 0.0 ? SIDE_NEW : SIDE_BASE))
 		return false;
 	/* Had they come on top, the whole run had as many more. */
 	whole = copysign(1.0, counted) * (wholes[SIDE_NEW] - wholes[SIDE_BASE]);

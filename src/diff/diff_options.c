@@ -27,7 +27,7 @@ static int apply_iteration(struct diff_options *options, const char *value,
 			   struct problems *problems)
 {
 	(void)problems;
-	options->load.iteration = value;
+	options->load.iteration = options->check.iteration = value;
 	return 0;
 }
 
@@ -50,7 +50,7 @@ static int apply_warmup(struct diff_options *options, const char *value, struct 
 		problems_add(problems, "--warmup %s: must be a number of iterations", value);
 		return -EINVAL;
 	}
-	options->load.warmup = value;
+	options->load.warmup = options->check.warmup = value;
 	return 0;
 }
 

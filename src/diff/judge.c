@@ -102,10 +102,16 @@ const char *judge_find_missing(const struct judge *j, const struct rule *rule)
 	return needs_base && !is_on(j, SIDE_BASE) ? "BASE" : NULL;
 }
 
-/* What a row takes more than before, if that is no chance. */
-static double growth(const struct comparison_row *row)
+/* What is asked of time where a rule is about a piece: what all pieces take says where they went. */
+static enum metric moved_metric(const struct rule *rule)
 {
-	const struct effect *effect = &row->effects[METRIC_VALUE];
+	return rule->metric == METRIC_COUNT ? METRIC_COUNT : METRIC_VALUE;
+}
+
+/* What a row has more than before, if that is no chance. */
+static double growth(const struct comparison_row *row, enum metric metric)
+{
+	const struct effect *effect = &row->effects[metric];
 
 	if (!(effect->new > 0.0))
 		return 0.0;
@@ -121,27 +127,55 @@ static bool has_names(const struct rule *rule)
 	       (rule->level == LEVEL_PATH || rule->level == LEVEL_KERNEL || is_nest(rule->level));
 }
 
+/* The most that all rows of the rule may have got more, if what others have more were theirs; as the rule has it. */
+static double change_with(const struct judge *j, const struct rule *rule, double grown)
+{
+	enum metric metric = moved_metric(rule);
+	double base = 0.0, change = grown;
+
+	for (size_t i = 0; i < j->count; i++) {
+		const struct effect *effect = &j->c->rows[j->rows[i]].effects[metric];
+
+		base += effect->base > 0.0 ? effect->base : 0.0;
+		change += isnan(effect->change) ? 0.0 : effect->change;
+	}
+	return rule->is_relative ? change / base : change;
+}
+
 const struct comparison_row *judge_find_heir(const struct judge *j, const struct rule *rule,
 					     double *lost_out)
 {
+	enum metric metric = moved_metric(rule);
 	const struct comparison_row *largest = NULL;
 	double lost = 0.0, grown = 0.0;
 
-	if (!has_names(rule) || is_on(j, SIDE_NEW))
+	if (!has_names(rule))
 		return NULL;
-	for (size_t i = 0; i < j->count; i++)
-		lost += j->c->rows[j->rows[i]].effects[METRIC_VALUE].base;
+	for (size_t i = 0; i < j->count; i++) {
+		const struct comparison_row *row = &j->c->rows[j->rows[i]];
+
+		/* (What only some runs of BASE had may lack in NEW by chance.) */
+		if (!row->shown[SIDE_NEW] && row->effects[METRIC_COUNT].is_exact)
+			lost += row->effects[metric].base;
+	}
 	for (size_t i = j->c->first_rows[rule->level]; i < j->c->first_rows[rule->level + 1]; i++) {
 		const struct comparison_row *row = &j->c->rows[i];
+		double more = growth(row, metric);
 
-		if (!(growth(row) > 0.0) || judge_row_fits(rule, row) || is_ignored(j, row))
+		if (!(more > 0.0) || judge_row_fits(rule, row) || is_ignored(j, row))
 			continue;
-		grown += growth(row);
-		if (!largest || growth(row) > growth(largest))
+		grown += more;
+		if (!largest || more > growth(largest, metric))
 			largest = row;
 	}
 	*lost_out = lost;
-	return grown >= lost / 2.0 ? largest : NULL;
+	if (!(lost > 0.0) || grown < lost / 2.0)
+		return NULL;
+	/* (Where some is left, others are asked only if what they have more would break the rule.) */
+	if (is_on(j, SIDE_NEW) && rule->metric != METRIC_EACH &&
+	    change_with(j, rule, grown) <= rule->limit)
+		return NULL;
+	return largest;
 }
 
 bool judge_is_idle(const struct judge *j, const struct rule *rule)

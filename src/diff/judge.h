@@ -28,8 +28,9 @@ void judge_find_rows(struct judge *j, const struct rule *rule);
 const char *judge_find_missing(const struct judge *j, const struct rule *rule);
 
 /*
- * Where NEW has nothing any more of what the rule names, but other rows of the level took over at least half of it: the one
- * that grew most; else NULL. What was lost is *lost_out. Then it may have another name now, and the rule is not kept for that.
+ * Where NEW has nothing any more of some rows that the rule names, but others of the level took over at least half of that, and the rule would
+ * be broken if they were the same: the one that grew most; else NULL. What was lost is *lost_out, in pieces for a rule about
+ * counts. Then it may have another name now, and the rule is not kept for that. (If nothing is left, whatever it would be.)
  */
 const struct comparison_row *judge_find_heir(const struct judge *j, const struct rule *rule,
 					     double *lost_out);

@@ -310,20 +310,27 @@ static int compare_findings(const void *a, const void *b)
 	return dx > dy ? -1 : dx < dy;
 }
 
-/* What a rule names is gone, and others grew. */
-static int judge_gone(const struct comparison_row *heir, double lost, struct rule_result *result)
+/* A rule that would be kept, but names what is gone while others grew, is not. */
+static int judge_gone(struct judge *j, const struct rule *rule, struct rule_result *result)
 {
-	char amount[AMOUNT_BYTES], *name = format_row(heir, SIZE_MAX);
+	double lost;
+	const struct comparison_row *heir = judge_find_heir(j, rule, &lost);
+	char amount[AMOUNT_BYTES], *name;
 	int length = -1;
 
-	format_amount(amount, level_specs[heir->level].unit, lost);
+	if (!heir || result->outcome != OUTCOME_PASS)
+		return 0;
+	format_amount(amount,
+		      rule->metric == METRIC_COUNT ? UNIT_COUNT : level_specs[heir->level].unit,
+		      lost);
+	free(result->text);
 	result->outcome = OUTCOME_UNKNOWN;
+	name = format_row(heir, SIZE_MAX);
 	if (name)
-		length = asprintf(
-			&result->text,
-			"%s, gone; but others take as much now, most of all %s(%s): has it "
-			"another name?",
-			amount, level_specs[heir->level].word, name);
+		length = asprintf(&result->text,
+				  "%s of it gone; but others have as much more now, most of all "
+				  "%s(%s): is that another name of it?",
+				  amount, level_specs[heir->level].word, name);
 	if (length < 0)
 		result->text = NULL;
 	free(name);
@@ -334,9 +341,7 @@ static int judge_rule(struct judge *j, const struct rule *rule)
 {
 	struct verdict *v = j->verdict;
 	struct rule_result *result = &v->results[v->result_count++];
-	const struct comparison_row *heir;
 	const char *missing;
-	double lost;
 	int error;
 
 	*result = (struct rule_result){
@@ -361,10 +366,9 @@ static int judge_rule(struct judge *j, const struct rule *rule)
 			       ? -ENOMEM
 			       : 0;
 	}
-	heir = judge_find_heir(j, rule, &lost);
-	if (heir)
-		return judge_gone(heir, lost, result);
 	error = rule->is_each ? judge_each(j, rule, result) : judge_sum(j, rule, result);
+	if (!error)
+		error = judge_gone(j, rule, result);
 	result->finding_count = v->finding_count - result->first_finding;
 	if (result->finding_count)
 		qsort(v->findings + result->first_finding, result->finding_count,

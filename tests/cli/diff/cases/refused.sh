@@ -100,3 +100,33 @@ for bad in deep endless; do try a1.json,a2.json b1.json,$bad.json; done
 try a1.json,a2.json pathless1.json,pathless2.json --fail-on 'path(*) > 1%'
 echo 'allow path(a) +20% until 2027-02-31' >rules
 try a1.json,a2.json b1.json,b2.json --rules rules --fail-on 'gpu-time > 1e999%'
+# A step that became two halves, which repeat themselves twice as often, is no step; told to do something else, a program may do
+# it more often. What is asked of logs does not change profiles.
+for run in b1 b2; do
+	python3 - $run <<-END
+		import json, sys
+		run = json.load(open(sys.argv[1] + ".json"))
+		for process in run["processes"]:
+		    for count in "found_count", "warmup_count", "used_count":
+		        process[count] *= 2
+		for total in run["totals"]:
+		    total[1:3] = [2 * whole for whole in total[1:3]]
+		for name, arguments in ("halves", ""), ("more", " --more"):
+		    run["processes"][0]["command"] += arguments
+		    json.dump(run, open(name + "_" + sys.argv[1] + ".json", "w"))
+	END
+done
+try a1.json,a2.json halves_b1.json,halves_b2.json
+try a1.json,a2.json halves_b1.json,halves_b2.json --allow-different
+try a1.json,a2.json more_b1.json,more_b2.json
+try a1.json,a2.json b1.json,b2.json --iteration nope
+try a1.json,a2.json b1.json,b2.json --warmup 100000
+try a1.xtr,a2.xtr b1.xtr,b2.xtr --warmup 7
+try a1.json,a2.json b1.json,b2.json --warmup 1
+make_run c1 -v seed=c1 -v nvtx=step
+make_run c2 -v seed=c2 -v nvtx=step
+make_run d1 -v seed=d1 -v nvtx=step
+for run in c1 c2 d1; do profile $run >$run.json; done
+for name in loop:step_12 step_12 step_ step; do
+	echo "--- --iteration $name: $("$xtrace_program" diff c1.json,c2.json d1.json --iteration $name | grep -c 'made without')"
+done
