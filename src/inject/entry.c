@@ -28,6 +28,7 @@
 #include "inject/config.h"
 #include "inject/cupti.h"
 #include "inject/leave.h"
+#include "inject/loader_lock.h"
 #include "inject/loader_watch.h"
 #include "inject/nvtx.h"
 #include "inject/python_runtime.h"
@@ -79,7 +80,7 @@ out: /* this may run in the middle of cuInit(), whose caller looks at errno */
  * traced yet, it may still begin on its own. */
 static void in_forked_child(void)
 {
-	loader_unlock();
+	loader_lock_in_child();
 	lanes_abandon();
 	if (!leave_abandon())
 		return;
@@ -96,7 +97,7 @@ static void watch_forks(void)
 	static atomic_flag watching = ATOMIC_FLAG_INIT;
 
 	if (!atomic_flag_test_and_set(&watching))
-		pthread_atfork(loader_lock, loader_unlock, in_forked_child);
+		pthread_atfork(loader_lock_before_fork, loader_lock_in_parent, in_forked_child);
 }
 
 /* Host names may hold anything; file names may not. */
@@ -171,6 +172,7 @@ static int open_libraries(const struct config *config, char *why, size_t why_byt
 {
 	int rc;
 
+	loader_lock_begin();
 	loader_watch_begin();
 	rc = stack_walk_open(config->library_dir, why, why_bytes);
 	if (rc)

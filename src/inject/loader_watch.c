@@ -8,15 +8,14 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 
 #include "inject/hot_state.h"
+#include "inject/loader_lock.h"
 
 #define CANDIDATES_MAX 64
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t polled_generation;
 HOT_STATE const uint64_t *loader_generation_word = &polled_generation;
 
@@ -48,22 +47,32 @@ static struct load_counts load_counts(void)
 {
 	struct load_counts counts = {0, 0};
 
-	dl_iterate_phdr(read_counts, &counts);
+	loader_ask(read_counts, &counts);
 	return counts;
+}
+
+const void *loader_data(size_t *bytes_out)
+{
+	const ElfW(Sym) *symbol = NULL;
+	const void *data = dlsym(RTLD_DEFAULT, "_rtld_global");
+	Dl_info info;
+
+	*bytes_out = 0;
+	if (!data || !dladdr1(data, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol)
+		return NULL;
+	*bytes_out = symbol->st_size;
+	return data;
 }
 
 void loader_watch_begin(void)
 {
 	struct load_counts counts = load_counts();
-	const ElfW(Sym) *symbol = NULL;
-	const uint64_t *words = dlsym(RTLD_DEFAULT, "_rtld_global");
-	Dl_info info;
+	size_t bytes;
+	const uint64_t *words = loader_data(&bytes);
 
 	search.count = 0;
 	search.first_adds = search.last_adds = counts.adds;
-	if (!words || !dladdr1(words, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol)
-		return;
-	for (size_t i = 0; i < symbol->st_size / sizeof(*words); i++) {
+	for (size_t i = 0; i < bytes / sizeof(*words); i++) {
 		if (words[i] != counts.adds)
 			continue;
 		if (search.count == CANDIDATES_MAX) {
@@ -105,19 +114,7 @@ uint64_t loader_watch_ask(void)
 
 	if (loader_generation_word != &polled_generation)
 		return loader_generation();
-	loader_lock();
 	counts = load_counts();
-	loader_unlock();
 	__atomic_store_n(&polled_generation, counts.adds, __ATOMIC_RELAXED);
 	return counts.adds;
-}
-
-void loader_lock(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void loader_unlock(void)
-{
-	pthread_mutex_unlock(&lock);
 }

@@ -13,7 +13,11 @@
 #define XT_INJECT_LOADER_WATCH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/* The loader's exported data; 0 bytes if it has none. Not where the loader's locks matter: it asks for them. */
+const void *loader_data(size_t *bytes_out);
 
 /* Begins to look for the counter, and looks again after a library was loaded or unloaded. Called
  * while the library starts, from one thread. */
@@ -26,12 +30,6 @@ bool loader_watch_end(void);
 /* The number of loads, for the writer thread: as loader_generation() where the counter was found,
  * else it asks the loader, and keeps the answer for loader_generation(). */
 uint64_t loader_watch_ask(void);
-
-/* Held by the writer thread while it asks the loader for anything or has a file open for a moment,
- * and across fork(): a child that is made while another thread holds the loader's list lock could
- * never load a library again, and it would keep the file open. */
-void loader_lock(void);
-void loader_unlock(void);
 
 extern const uint64_t *loader_generation_word;
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "inject/loader_lock.h"
 #include "inject/loader_watch.h"
 #include "inject/module_paths.h"
 
@@ -112,9 +113,7 @@ bool modules_scan(const struct module_sink *sink)
 	if (state.scanned && generation == state.generation)
 		return false;
 	state.seen.count = 0;
-	loader_lock();
-	dl_iterate_phdr(see_module, NULL);
-	loader_unlock();
+	loader_ask(see_module, NULL);
 	for (uint32_t i = 0; i < state.seen.count; i++)
 		find_path(&state.seen.modules[i]);
 	any_came = tell(&state.seen, &state.known, sink->loaded, sink->context);

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "inject/hot_state.h"
-#include "inject/loader_watch.h"
+#include "inject/loader_lock.h"
 #include "inject/say.h"
 
 #define DECLINED_MAX 4
@@ -266,9 +266,7 @@ static bool find_next(void)
 	static struct finding finding;
 
 	memset(&finding, 0, sizeof(finding));
-	loader_lock();
-	dl_iterate_phdr(look_at_module, &finding);
-	loader_unlock();
+	loader_ask(look_at_module, &finding);
 	if (!finding.path[0] && !finding.hidden[0])
 		return false;
 	state.about = (struct python_about){.is_after_others = state.declined_count > 0};

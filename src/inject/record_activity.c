@@ -12,7 +12,7 @@
 #include "cuda_abi/cupti_record_bytes.h"
 #include "inject/callbacks.h"
 #include "inject/cupti.h"
-#include "inject/loader_watch.h"
+#include "inject/loader_lock.h"
 #include "inject/recorder.h"
 #include "inject/spool.h"
 #include "inject/spool_names.h"

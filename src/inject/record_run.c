@@ -15,7 +15,7 @@
 #include "inject/callbacks.h"
 #include "inject/clock.h"
 #include "inject/flusher.h"
-#include "inject/loader_watch.h"
+#include "inject/loader_lock.h"
 #include "inject/modules.h"
 #include "inject/nvtx.h"
 #include "inject/python_runtime.h"

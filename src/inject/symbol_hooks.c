@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "inject/loader_watch.h"
+#include "inject/loader_lock.h"
 
 /* What the dynamic section of a loaded library says. */
 struct dynamic {
@@ -292,8 +292,6 @@ int symbol_hooks_install(void *library, const struct symbol_hook *hooks, size_t 
 		if (rc)
 			return rc;
 	}
-	loader_lock();
-	dl_iterate_phdr(rebind_library, &rebinding);
-	loader_unlock();
+	loader_ask(rebind_library, &rebinding);
 	return rebinding.rc;
 }

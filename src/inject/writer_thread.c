@@ -10,7 +10,6 @@
 #include "inject/writer_thread.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -30,6 +29,7 @@
 #include "inject/say.h"
 #include "inject/sleep.h"
 #include "inject/spool.h"
+#include "inject/stuck.h"
 
 /* A ring of 256 KiB holds 6,500 calls; the writer looks often enough for a million a second. */
 #define ROUND_NS	    (2 * 1000000)
@@ -350,51 +350,22 @@ void writer_thread_allow_flush(void)
 	flusher_allow();
 }
 
-/* Does the writer wait for something? What works, or has no processor, does not. */
-static bool writer_waits(void)
-{
-	char path[64], text[256];
-	int saved_errno = errno, fd;
-	const char *state;
-	ssize_t bytes;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", atomic_load(&threads.writer_id));
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	bytes = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-	if (fd >= 0)
-		close(fd);
-	errno = saved_errno;
-	text[bytes > 0 ? bytes : 0] = '\0';
-	state = strrchr(text, ')'); /* the name before it may hold anything */
-	return state && state[1] == ' ' && state[2] == 'S';
-}
-
 /*
  * A signal handler may have interrupted this thread as it loaded a library: the writer then waits for it,
- * and it for the writer. That nobody else holds the loader's lock for so long is all there is to tell by.
+ * and it for the writer.
  */
-struct lock_watch {
-	unsigned looking;
-	uint64_t since_ns;
-};
-
-static bool is_locked_out(struct lock_watch *watch, uint64_t now_ns)
+static bool is_locked_out(struct stuck_watch *watch, uint64_t now_ns)
 {
 	unsigned looking = atomic_load(&threads.looking);
-	bool is_still_there = looking % 2 && looking == watch->looking;
 
-	if (is_still_there && now_ns - watch->since_ns < LOCKED_OUT_NS)
-		return false;
-	if (is_still_there && writer_waits())
-		return true;
-	*watch = (struct lock_watch){looking, now_ns};
-	return false;
+	return looking % 2 &&
+	       stuck_ns(watch, atomic_load(&threads.writer_id), looking, now_ns) >= LOCKED_OUT_NS;
 }
 
 int writer_thread_finish(uint64_t timeout_ns)
 {
 	uint64_t now_ns = monotonic_ns(), deadline_ns = now_ns + timeout_ns;
-	struct lock_watch watch = {0, now_ns};
+	struct stuck_watch watch = {0};
 
 	atomic_store(&threads.stopping, true);
 	for (; !atomic_load(&threads.finished); now_ns = monotonic_ns()) {

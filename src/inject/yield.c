@@ -19,7 +19,7 @@
 #include "inject/clock.h"
 #include "inject/cupti.h"
 #include "inject/flusher.h"
-#include "inject/loader_watch.h"
+#include "inject/loader_lock.h"
 #include "inject/say.h"
 #include "inject/sleep.h"
 #include "inject/symbol_hooks.h"
@@ -341,9 +341,7 @@ void yield_begin(enum api_level level, bool comes_back_later)
 
 	api_level = level;
 	comes_back = comes_back_later;
-	loader_lock();
-	dl_iterate_phdr(find_cupti, NULL);
-	loader_unlock();
+	loader_ask(find_cupti, NULL);
 	if (!cupti_end)
 		return;
 	rc = symbol_hooks_install(cupti.library, hooks, sizeof(hooks) / sizeof(*hooks));

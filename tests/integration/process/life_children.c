@@ -343,6 +343,32 @@ static int fork_and_load(char **arguments)
 	return 0;
 }
 
+static int load_and_fork(struct dl_phdr_info *info, size_t bytes, void *plugin)
+{
+	(void)info, (void)bytes;
+	dlopen(plugin, RTLD_NOW);
+	usleep(100000);
+	for (int i = 0; i < 400; i++) {
+		pid_t child = fork();
+
+		if (!child)
+			_exit(17);
+		tell_end_of(child);
+	}
+	return 1;
+}
+
+/* fork() by a thread that holds the loader's lock, which is wanted by whoever wants to know of a new library.
+ * So often that it may not take a time. */
+static int fork_in_loader(char **arguments)
+{
+	gpu_begin();
+	gpu_launch(2);
+	dl_iterate_phdr(load_and_fork, arguments[0]);
+	gpu_launch(3);
+	return 0;
+}
+
 /* What is open is closed, and the numbers are used again: nothing of ours may get into it. */
 static int close_from(char **unused)
 {
@@ -442,6 +468,7 @@ const struct life child_lives[] = {
 	{"daemon", daemonise},
 	{"fork_under_load", fork_under_load},
 	{"fork_and_load", fork_and_load},
+	{"fork_in_loader", fork_in_loader},
 	{"closefrom", close_from},
 	{"chdir", change_directory},
 	{"full_disk", full_disk},

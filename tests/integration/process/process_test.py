@@ -296,6 +296,11 @@ class Test(MoreCases):
         bare = self.check(self.life("fork_and_load", self.args.plugin), kernels=1)
         assert bare.stdout == b"0 children failed\n", bare.stdout
 
+    def case_fork_in_loader(self):
+        """As a signal handler does that has interrupted dlopen()."""
+        bare = self.check(self.life("fork_in_loader", self.args.plugin), kernels=5)
+        assert bare.stdout == 400 * b"child: status 0x1100\n", bare.stdout
+
     # ---- descriptors, folders, disks
 
     def case_closefrom(self):

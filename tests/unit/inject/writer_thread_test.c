@@ -22,6 +22,7 @@
 #include "inject/activity.h"
 #include "inject/api_table.h"
 #include "inject/clock.h"
+#include "inject/loader_lock.h"
 #include "inject/loader_watch.h"
 #include "inject/spool.h"
 #include "inject/writer_thread.h"
