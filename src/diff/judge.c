@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#define GROWN_SHARE 1e-3 /* of the GPU time, that a path has to take more */
+
 /* Rows of ranges hold what is in the ranges within them. */
 static bool is_nest(enum level level)
 {
@@ -176,6 +178,48 @@ const struct comparison_row *judge_find_heir(const struct judge *j, const struct
 	    change_with(j, rule, grown) <= rule->limit)
 		return NULL;
 	return largest;
+}
+
+/* Is any rule about a path, or about what it ends in? (Exceptions are: they are agreed on.) */
+static bool is_seen(const struct judge *j, const struct comparison_row *path)
+{
+	const char *last = strrchr(path->key, ';');
+
+	for (size_t r = 0; r < j->rules->count; r++) {
+		const struct rule *rule = &j->rules->list[r];
+
+		if (judge_row_fits(rule, path) ||
+		    (rule->level == LEVEL_KERNEL &&
+		     fits(rule, LEVEL_KERNEL, last ? last + 1 : path->key)))
+			return true;
+	}
+	return false;
+}
+
+size_t judge_count_grown(const struct judge *j, size_t *unseen_out,
+			 const struct comparison_row **largest_out)
+{
+	const struct comparison_row *whole = comparison_find(j->c, LEVEL_TOTAL, "gpu-time");
+	double least = whole ? GROWN_SHARE * whole->effects[METRIC_VALUE].base : 0.0, most = 0.0;
+	size_t count = 0;
+
+	*largest_out = NULL;
+	*unseen_out = 0;
+	for (size_t i = j->c->first_rows[LEVEL_PATH]; i < j->c->first_rows[LEVEL_PATH + 1]; i++) {
+		const struct comparison_row *row = &j->c->rows[i];
+		const struct effect *effect = &row->effects[METRIC_VALUE];
+
+		if (!effect->is_significant || !(effect->change > least))
+			continue;
+		count++;
+		if (is_seen(j, row))
+			continue;
+		(*unseen_out)++;
+		if (effect->change > most)
+			*largest_out = row;
+		most = fmax(most, effect->change);
+	}
+	return count;
 }
 
 bool judge_is_idle(const struct judge *j, const struct rule *rule)

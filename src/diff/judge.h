@@ -35,6 +35,13 @@ const char *judge_find_missing(const struct judge *j, const struct rule *rule);
 const struct comparison_row *judge_find_heir(const struct judge *j, const struct rule *rule,
 					     double *lost_out);
 
+/*
+ * How many call paths take more, for sure, and by so much that the whole can feel it. *unseen_out: of these, those that no
+ * rule is about, nor about their kernels; *largest_out: of which most.
+ */
+size_t judge_count_grown(const struct judge *j, size_t *unseen_out,
+			 const struct comparison_row **largest_out);
+
 /* Is the rule about nothing that either side has? */
 bool judge_is_idle(const struct judge *j, const struct rule *rule);
 

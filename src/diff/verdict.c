@@ -35,22 +35,26 @@ static char *name_row(const struct rule *rule, const struct comparison_row *row)
 	return length < 0 ? NULL : text;
 }
 
-/* An allowance that covers the change of a row, or NULL. *is_over: one did, until its day had passed. */
+/* An allowance that covers the change of a row, or NULL. *why_not: one would, but for this; else as it was. */
 static const struct rule *find_row_allowance(const struct judge *j, const struct rule *rule,
 					     const struct comparison_row *row,
-					     const struct effect *effect, bool *is_over)
+					     const struct effect *effect, const char **why_not)
 {
 	for (size_t r = 0; r < j->rules->count; r++) {
 		const struct rule *allowed = &j->rules->list[r];
 
 		/* (What it takes says nothing of how often it is, and so on.) */
 		if (allowed->kind != RULE_ALLOW || allowed->metric != rule->metric ||
-		    !judge_row_fits(allowed, row) ||
-		    judge_in_terms_of(allowed, effect, effect->ratio) > allowed->limit)
+		    !judge_row_fits(allowed, row))
 			continue;
+		if (judge_in_terms_of(allowed, effect, effect->ratio) > allowed->limit) {
+			if (allowed->is_relative && !(effect->base > 0.0))
+				*why_not = "an allowance in % covers nothing that is new";
+			continue;
+		}
 		if (!allowed->until || time(NULL) <= allowed->until)
 			return allowed;
-		*is_over = true;
+		*why_not = "the day until which it was allowed has passed";
 	}
 	return NULL;
 }
@@ -58,17 +62,17 @@ static const struct rule *find_row_allowance(const struct judge *j, const struct
 /* The same of all rows that the rule looks at, if it is about their sum. */
 static const struct rule *find_allowance(const struct judge *j, const struct rule *rule,
 					 const struct comparison_row *row,
-					 const struct effect *effect, bool *is_over)
+					 const struct effect *effect, const char **why_not)
 {
 	const struct rule *allowed = NULL;
 
-	*is_over = false;
+	*why_not = NULL;
 	if (rule->kind == RULE_BUDGET)
 		return NULL;
 	if (row)
-		return find_row_allowance(j, rule, row, effect, is_over);
+		return find_row_allowance(j, rule, row, effect, why_not);
 	for (size_t i = 0; i < j->count; i++) {
-		allowed = find_row_allowance(j, rule, &j->c->rows[j->rows[i]], effect, is_over);
+		allowed = find_row_allowance(j, rule, &j->c->rows[j->rows[i]], effect, why_not);
 		if (!allowed)
 			return NULL;
 	}
@@ -80,7 +84,7 @@ static int add_finding(struct judge *j, const struct rule *rule, const struct co
 {
 	struct verdict *v = j->verdict;
 	struct finding *finding;
-	bool is_over = false;
+	const char *why_not = NULL;
 
 	if (v->finding_count == v->finding_capacity) {
 		size_t capacity = v->finding_capacity * 2 + 16;
@@ -100,16 +104,15 @@ static int add_finding(struct judge *j, const struct rule *rule, const struct co
 		.what = name_row(rule, row),
 	};
 	if (outcome == OUTCOME_FAIL)
-		finding->allowed_by = find_allowance(j, rule, row, effect, &is_over);
+		finding->allowed_by = find_allowance(j, rule, row, effect, &why_not);
 	if (finding->allowed_by)
 		finding->outcome = OUTCOME_PASS;
 	finding->why = judge_describe(j, rule, effect,
 				      format_unit(&j->c->rows[j->rows[0]], rule->metric), outcome);
-	if (finding->why && is_over && !finding->allowed_by) {
+	if (finding->why && why_not && !finding->allowed_by) {
 		char *longer;
 
-		if (asprintf(&longer, "%s; the day until which it was allowed has passed",
-			     finding->why) < 0)
+		if (asprintf(&longer, "%s; %s", finding->why, why_not) < 0)
 			longer = NULL;
 		free(finding->why);
 		finding->why = longer;
@@ -269,6 +272,7 @@ static int judge_raw(const struct judge *j, const struct rule *rule, struct effe
 static int judge_sum(struct judge *j, const struct rule *rule, struct rule_result *result)
 {
 	const struct comparison_row *row = j->count == 1 ? &j->c->rows[j->rows[0]] : NULL;
+	const struct finding *finding;
 	struct effect effect;
 	int error = row ? 0 : comparison_sum(j->c, rule->metric, j->rows, j->count, &effect);
 
@@ -292,9 +296,14 @@ static int judge_sum(struct judge *j, const struct rule *rule, struct rule_resul
 	if (result->outcome == OUTCOME_PASS)
 		return 0;
 	error = add_finding(j, rule, row, &effect, result->outcome);
-	if (!error)
-		result->outcome = j->verdict->findings[j->verdict->finding_count - 1].outcome;
-	return error;
+	if (error)
+		return error;
+	finding = &j->verdict->findings[j->verdict->finding_count - 1];
+	result->outcome = finding->outcome;
+	/* (It says why an exception is none, too.) */
+	free(result->text);
+	result->text = strdup(finding->why);
+	return result->text ? 0 : -ENOMEM;
 }
 
 static int compare_findings(const void *a, const void *b)
@@ -376,6 +385,29 @@ static int judge_rule(struct judge *j, const struct rule *rule)
 	return error;
 }
 
+/* The rules are not all that there is. */
+static int note_unseen(struct judge *j)
+{
+	struct verdict *v = j->verdict;
+	const struct comparison_row *largest;
+	char amount[AMOUNT_BYTES], *name;
+
+	v->grown_count = judge_count_grown(j, &v->unseen_count, &largest);
+	if (!v->unseen_count)
+		return 0;
+	name = format_row(largest, SIZE_MAX);
+	if (!name)
+		return -ENOMEM;
+	problems_add(&v->notes,
+		     "%zu call path%s more, but no rule looks at %s: most of all, by %s, path(%s)",
+		     v->unseen_count, v->unseen_count > 1 ? "s take" : " takes",
+		     v->unseen_count > 1 ? "them" : "it",
+		     format_amount(amount, largest->unit, largest->effects[METRIC_VALUE].change),
+		     name);
+	free(name);
+	return 0;
+}
+
 static enum outcome overall(const struct verdict *v)
 {
 	bool is_unknown = false;
@@ -414,6 +446,8 @@ int verdict_make(struct verdict *v, const struct comparison *c, const struct rul
 			problems_add(&v->notes, "%s: '%s' fits nothing in either side",
 				     rule->origin, rule->text);
 	}
+	if (c && v->result_count && !error)
+		error = note_unseen(&j);
 	if (c && !v->result_count)
 		problems_add(&v->problems, "there is no rule to judge by");
 	free(j.rows);

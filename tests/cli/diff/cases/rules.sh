@@ -2,6 +2,7 @@
 # Rules of a file, of the command line, exceptions, and what is wrong with rules.
 make_runs a
 make_runs b -v slow=1.2
+(seeds="4 5 6" && make_runs a)
 base=a1.xtr,a2.xtr,a3.xtr new=b1.xtr,b2.xtr,b3.xtr
 try() {
 	echo "--- $*"
@@ -36,6 +37,21 @@ printf 'gpu-time > 90%%\nignore path(layer_33)\nallow path(layer_44) +4%%\nallow
 try --rules idle
 diff_runs $base $new --rules idle --markdown - | grep 'layer_[34]'
 diff_runs $base $new --rules idle --json - | head -n 1 | python3 -c 'import json, sys; print(json.load(sys.stdin)["notes"])'
+# What no rule looks at may have grown all the same: that is said, and no report says that nothing got worse.
+for rule in 'path(layer_4) > 5%' 'path(layer_3) > 50%' 'kernel(kernel_3) > 50%' 'gpu-time > 5%'; do
+	echo "--- $rule"
+	diff_runs $base $new --fail-on "$rule" --markdown - | grep '^###  *[^#W]\|no rule looks'
+done
+echo "--- nothing"
+diff_runs $base a4.xtr,a5.xtr,a6.xtr --fail-on 'gpu-time > 5%' --markdown - | grep '^###  *[^#W]\|no rule looks'
+# What is new has no change in %.
+make_runs c -v copy=1
+new=c1.xtr,c2.xtr,c3.xtr
+printf 'path(log_loss) > 1%%\ngpu-time > 0.1%%\nallow path(log_loss) +500%%\n' >allowed
+try --rules allowed
+printf 'path(log_loss) > 1%%\ngpu-time > 0.1%%\nallow path(log_loss) +1us\nallow gpu-time +3%%\n' >allowed
+try --rules allowed
+new=b1.xtr,b2.xtr,b3.xtr
 # What a rule names may be gone because it has another name now: then others take what it took. Otherwise it is only gone.
 for run in b1 b2 b3; do
 	profile $run >$run.json
