@@ -106,7 +106,7 @@ static void find_python_of_exe(struct cupti_search *search)
 {
 	char exe[PATH_MAX], pattern[PATH_MAX + 64];
 	const char *environment = getenv("VIRTUAL_ENV");
-	ssize_t length = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	ssize_t length = readlink("/proc/thread-self/exe", exe, sizeof(exe) - 1);
 	char *slash;
 	glob_t matches;
 

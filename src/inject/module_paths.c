@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looks names up in /proc/self. Writer thread only.
+ * Looks names up in /proc/thread-self: a main thread that has ended has no maps and no file any more, while the
+ * others go on. Writer thread only.
  */
 #include "inject/module_paths.h"
 
@@ -15,7 +16,7 @@
 
 #define LINE_BYTES_MAX (XT_MODULE_PATH_MAX + 256)
 
-/* /proc/self/maps, line by line. */
+/* /proc/thread-self/maps, line by line. */
 struct maps {
 	int fd;
 	size_t begin, end; /* of what was read and not given yet */
@@ -54,7 +55,7 @@ static bool find_mapped(uint64_t address, char *path)
 	bool is_found = false;
 
 	maps.begin = maps.end = 0;
-	maps.fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	maps.fd = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
 	while (maps.fd >= 0 && !is_found && (line = next_line(&maps))) {
 		if (strtoull(line, &end, 16) > address)
 			break;
@@ -101,7 +102,7 @@ size_t module_path(const struct module_image *image, const char *name, size_t na
 	if (name_bytes >= XT_MODULE_PATH_MAX)
 		name_bytes = XT_MODULE_PATH_MAX - 1;
 	if (!name_bytes) {
-		length = readlink("/proc/self/exe", path, XT_MODULE_PATH_MAX - 1);
+		length = readlink("/proc/thread-self/exe", path, XT_MODULE_PATH_MAX - 1);
 		return length > 0 ? (size_t)length : 0;
 	}
 	memcpy(own, name, name_bytes);

@@ -168,7 +168,7 @@ static int look_at_module(struct dl_phdr_info *info, size_t info_bytes, void *ar
 
 	(void)info_bytes;
 	if (is_program) {
-		length = readlink("/proc/self/exe", program, sizeof(program) - 1);
+		length = readlink("/proc/thread-self/exe", program, sizeof(program) - 1);
 		program[length > 0 ? length : 0] = '\0';
 		path = program;
 		finding->of_interpreter = is_called_python(program);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -28,7 +29,7 @@ static ssize_t read_own_file(const void *from, void *out, size_t bytes)
 
 	/* A child forked meanwhile would keep the descriptor. */
 	loader_lock();
-	fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	fd = open("/proc/thread-self/mem", O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : pread(fd, out, bytes, (off_t)(uintptr_t)from);
 	if (fd >= 0)
 		close(fd);
@@ -36,11 +37,13 @@ static ssize_t read_own_file(const void *from, void *out, size_t bytes)
 	return n;
 }
 
-/* All of it, or false: what is not mapped is no reason to end the program. */
+/* All of it, or false: what is not mapped is no reason to end the program. By the id of this thread: a main
+ * thread that has ended has no memory any more, while the others go on. */
 static bool read_own_memory(const void *from, void *out, size_t bytes)
 {
+	pid_t thread_id = (pid_t)syscall(SYS_gettid);
 	struct iovec here = {out, bytes}, there = {(void *)(uintptr_t)from, bytes};
-	ssize_t n = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+	ssize_t n = process_vm_readv(thread_id, &here, 1, &there, 1, 0);
 
 	if (n < 0 && (errno == EPERM || errno == ENOSYS))
 		n = read_own_file(from, out, bytes);

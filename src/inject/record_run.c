@@ -93,7 +93,7 @@ static void record_start_time(struct recorder *rec)
 static void record_process(struct recorder *rec)
 {
 	char text[16 << 10];
-	size_t length = read_file("/proc/self/cmdline", text, sizeof(text));
+	size_t length = read_file("/proc/thread-self/cmdline", text, sizeof(text));
 	struct utsname host;
 	ssize_t n;
 
@@ -101,7 +101,7 @@ static void record_process(struct recorder *rec)
 		if (!text[i])
 			text[i] = ' ';
 	record_meta(rec, "process.cmdline", length ? text : "");
-	n = readlink("/proc/self/exe", text, sizeof(text) - 1);
+	n = readlink("/proc/thread-self/exe", text, sizeof(text) - 1);
 	text[n > 0 ? n : 0] = '\0';
 	record_meta(rec, "process.exe", text);
 	if (getcwd(text, sizeof(text)))

@@ -137,7 +137,7 @@ static uintptr_t next_address(struct text *text)
  * which may be waiting for whoever waits for the loader's lock. */
 static int protection_of(uintptr_t address)
 {
-	struct text maps = {.fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC)};
+	struct text maps = {.fd = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC)};
 	int protection = maps.fd < 0 ? -errno : -EFAULT;
 	int c = '\n';
 

@@ -46,20 +46,29 @@ static void check(CUresult result, const char *call)
 }
 #define CHECK(call) check((call), #call)
 
-static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
-			  ".visible .entry kernel() { ret; }\n";
+#define PTX_OF(kernel)                                                                             \
+	".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry " kernel "() { ret; }\n"
+static const char ptx[] = PTX_OF("kernel"), ptx_of_kernel[] = PTX_OF("%s");
+
+void gpu_load(const char *kernel)
+{
+	char text[256];
+	CUmodule module;
+
+	snprintf(text, sizeof(text), ptx_of_kernel, kernel);
+	CHECK(cuModuleLoadData(&module, text));
+	CHECK(cuModuleGetFunction(&function, module, kernel));
+}
 
 void gpu_begin(void)
 {
-	CUmodule module;
 	CUdevice device;
 
 	CHECK(cuInit(0));
 	CHECK(cuDeviceGet(&device, 0));
 	CHECK(cuDevicePrimaryCtxRetain(&context, device));
 	CHECK(cuCtxSetCurrent(context));
-	CHECK(cuModuleLoadData(&module, ptx));
-	CHECK(cuModuleGetFunction(&function, module, "kernel"));
+	gpu_load("kernel");
 }
 
 void gpu_enter_thread(void)
@@ -167,6 +176,24 @@ void tell_errno_of_calls(void)
 }
 
 /* ---- what a process sees of itself */
+
+void wait_for_state_of_main_thread(char wanted)
+{
+	char text[512], path[64], state = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", getpid());
+	while (state != wanted) {
+		FILE *file = fopen(path, "re");
+		const char *end = NULL;
+
+		if (file && fgets(text, sizeof(text), file))
+			end = strrchr(text, ')');
+		state = end ? end[2] : 0;
+		if (file)
+			fclose(file);
+		usleep(1000);
+	}
+}
 
 #define DESCRIPTORS_MAX 64
 
@@ -321,20 +348,9 @@ static atomic_bool leaves;
 /* When the main thread has said that it does nothing more but wait: until it does. */
 static void wait_for_main_thread(void)
 {
-	char text[512], path[64], state = 'R';
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", getpid());
-	while (!leaves || state != 'S') {
-		FILE *file = fopen(path, "re");
-		const char *end = NULL;
-
-		if (file && fgets(text, sizeof(text), file))
-			end = strrchr(text, ')');
-		state = end ? end[2] : 'R';
-		if (file)
-			fclose(file);
+	while (!leaves)
 		usleep(1000);
-	}
+	wait_for_state_of_main_thread('S');
 }
 
 static void *exit_second(void *unused)

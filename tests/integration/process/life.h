@@ -18,6 +18,9 @@ void tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void gpu_begin(void);
 void gpu_launch(unsigned count);
 
+/* From now on it is that kernel, of a module of its own, that is launched. */
+void gpu_load(const char *kernel);
+
 /* The launch alone, with nothing to wait for: it may come in a signal handler. */
 void gpu_launch_alone(void);
 
@@ -38,6 +41,9 @@ void gpu_enter_thread(void);
 
 /* The same with errno looked at after each call. */
 void tell_errno_of_calls(void);
+
+/* As /proc has it: 'S' waits, 'Z' has ended. For other threads. */
+void wait_for_state_of_main_thread(char wanted);
 
 /* What is open, by number. The tracer's own files (below XTRACE_DATA) are left out in the process
  * that it traces, and in no other. */

@@ -352,10 +352,41 @@ static int exit_beside(char **arguments)
 	exit(5);
 }
 
+static void *load_without_main(void *unused)
+{
+	wait_for_state_of_main_thread('Z');
+	gpu_enter_thread();
+	gpu_load("late_kernel");
+	gpu_launch(5);
+	exit(4);
+	return unused;
+}
+
+static void *begin_without_main(void *unused)
+{
+	wait_for_state_of_main_thread('Z');
+	gpu_begin();
+	gpu_launch(5);
+	_exit(5);
+	return unused;
+}
+
+/* main_has_ended [begin]: before what matters, whatever that is. The process has no memory then, by its own id. */
+static int main_has_ended(char **arguments)
+{
+	pthread_t thread;
+
+	if (!arguments[0])
+		gpu_begin();
+	pthread_create(&thread, NULL, arguments[0] ? begin_without_main : load_without_main, NULL);
+	pthread_exit(NULL);
+}
+
 const struct life thread_lives[] = {
 	{"exit_beside", exit_beside},
 	{"cancelled", cancelled},
 	{"last_thread", ends_with_last_thread},
+	{"main_has_ended", main_has_ended},
 	{"short_threads", short_threads},
 	{"many_threads", many_threads},
 	{"tiny_stacks", tiny_stacks},

@@ -37,6 +37,16 @@ class MoreCases:
         for how in ([], ["other"]):
             assert self.check(self.life("last_thread", *how), kernels=0).status == 0
 
+    def case_main_has_ended(self):
+        """What is loaded and what begins when the main thread has ended is as well recorded as ever."""
+        for how, status, name in ([], 4, "late_kernel"), (["begin"], 5, "kernel"):
+            assert self.check(self.life("main_has_ended", *how), kernels=5).status == status
+            done = self.dump("--kind", "STRING", self.last.files(".xtr")[0])
+            assert "text=%s\n" % name in done.stdout, done.stdout
+            assert self.account("names.lost") == 0
+        # CUPTI's functions can be watched.
+        self.check(self.life("main_has_ended", "begin"), kernels=5, environment={"XTRACE_YIELD": "1"})
+
     def case_launching_handlers(self):
         """(What comes in the tracer's midst: unit.inject.call.)"""
         bare = self.check(self.life("launching_handlers"))
