@@ -25,6 +25,7 @@
 #include "inject/symbol_hooks.h"
 
 #define NAP_NS	     1000000
+#define UNNAMED	     "another tool"
 #define GATHER_NS    UINT64_C(300000000)  /* for what the GPU is doing at the moment */
 #define PATIENCE_NS  UINT64_C(1000000000) /* of the other tool's thread */
 #define QUIET_NS     UINT64_C(250000000)  /* after it left: it may finalise, or come again */
@@ -55,6 +56,8 @@ static atomic_bool enabled_kinds[KINDS_COUNT];
 static _Atomic(xt_cupti_buffer_requested) their_requested;
 static uintptr_t cupti_begin, cupti_end; /* its addresses */
 
+static int (*find_object)(void *address, struct dl_find_object *result); /* NULL: glibc has none */
+
 static struct yield_event
 	events[EVENTS_COUNT]; /* by whoever changes the standing, for the writer */
 static atomic_uint event_count, events_taken;
@@ -84,17 +87,22 @@ bool yield_next(struct yield_event *event)
 	return true;
 }
 
+/* In the tool's thread, which may hold whatever somebody waits for who holds the loader's lock: so this must not
+ * take it, as dladdr() would. (It is the caller's own module, which does not go.) */
 static void module_name(const void *address, char *out, size_t out_bytes)
 {
-	const char *slash;
-	Dl_info info;
+	struct dl_find_object object;
+	const char *path, *slash;
 
-	if (!dladdr(address, &info) || !info.dli_fname || !*info.dli_fname) {
-		snprintf(out, out_bytes, "another tool");
+	if (!find_object || find_object((void *)(uintptr_t)address, &object)) {
+		snprintf(out, out_bytes, UNNAMED);
 		return;
 	}
-	slash = strrchr(info.dli_fname, '/');
-	snprintf(out, out_bytes, "%s", slash ? slash + 1 : info.dli_fname);
+	path = object.dlfo_link_map->l_name;
+	if (!path || !*path)
+		path = program_invocation_short_name;
+	slash = strrchr(path, '/');
+	snprintf(out, out_bytes, "%s", slash ? slash + 1 : path);
 }
 
 /* False: another one does it, or has done it. */
@@ -341,6 +349,7 @@ void yield_begin(enum api_level level, bool comes_back_later)
 
 	api_level = level;
 	comes_back = comes_back_later;
+	find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
 	loader_ask(find_cupti, NULL);
 	if (!cupti_end)
 		return;

@@ -14,10 +14,14 @@
  *	clock		sets a clock of its own, the monotonic one, and leaves
  *	keeps		unsubscribes at once, and goes on having records made
  *	late		leaves, and asks for its records a while later
+ *	loading		begins while another thread loads the library named behind, and leaves when that may go on
  */
 #include <cuda.h>
 
 #include <dlfcn.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -216,8 +220,45 @@ static void leave(const char *mode)
 		wait_for_return();
 }
 
+static sem_t is_loading, may_go_on;
+static const char *slow_library;
+
+__attribute__((visibility("default"))) void client_is_loading(void);
+
+/* Called by the library as it is loaded: the loader's lock is held until this returns. */
+void client_is_loading(void)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += 20;
+	sem_post(&is_loading);
+	if (sem_clockwait(&may_go_on, CLOCK_MONOTONIC, &until))
+		printf("the profiler waits for the loader\n");
+}
+
+static void *load(void *unused)
+{
+	if (!dlopen(slow_library, RTLD_NOW))
+		exit(97);
+	return unused;
+}
+
+static pthread_t begin_to_load(void)
+{
+	pthread_t thread;
+
+	sem_init(&is_loading, 0, 0);
+	sem_init(&may_go_on, 0, 0);
+	pthread_create(&thread, NULL, load, NULL);
+	sem_wait(&is_loading);
+	return thread;
+}
+
 static int profile(const char *mode)
 {
+	bool loads = !strcmp(mode, "loading");
+	pthread_t loading = 0;
 	clockid_t clock = strcmp(mode, "clock") ? CLOCK_REALTIME : CLOCK_MONOTONIC;
 	size_t bytes = 1;
 	uint8_t zeroed = 2;
@@ -225,6 +266,8 @@ static int profile(const char *mode)
 
 	kernels = other_records = wrong_times = 0;
 	find_cupti();
+	if (loads)
+		loading = begin_to_load();
 	if (strcmp(mode, "activity") != 0)
 		result = call_cuptiSubscribe(&subscriber, callback, NULL);
 	if (!result && subscriber)
@@ -240,6 +283,10 @@ static int profile(const char *mode)
 	began_ns = now_ns(clock);
 	ended_ns = UINT64_MAX;
 	call_cuptiActivityEnable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
+	if (loads) {
+		sem_post(&may_go_on);
+		pthread_join(loading, NULL);
+	}
 	if (!strcmp(mode, "keeps")) {
 		unsubscribe();
 		usleep(600000); /* the tracer would be back */
@@ -303,6 +350,7 @@ int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "stays";
 
+	slow_library = argc > 2 ? argv[2] : "";
 	gpu_begin();
 	work_before();
 	if (!(strcmp(mode, "tries") ? profile(mode) : try_kinds()) && strcmp(mode, "late") != 0)

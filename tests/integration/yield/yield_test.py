@@ -29,6 +29,7 @@ CASES = {
     "clock": Expected([GOOD], 150, [0, 1]),
     "keeps": Expected([GOOD], 150, [0, 1]),
     "late": Expected([GOOD], 150, [0, 1]),
+    "loading": Expected([GOOD], 150, [0, 1]),
 }
 
 
@@ -50,7 +51,7 @@ class Run:
         if yields:
             variables["CLIENT_WAITS"] = path
         with open(path, "w+", encoding="utf-8") as said:
-            done = subprocess.run([args.client, mode], env=variables, stdout=subprocess.PIPE,
+            done = subprocess.run([args.client, mode, args.loaded], env=variables, stdout=subprocess.PIPE,
                                   stderr=said, text=True, timeout=50)
             said.seek(0)
             self.said = said.read().splitlines()
@@ -94,7 +95,7 @@ def check_owners(args, run, mode):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("inject", "simgpu", "dump", "merge", "client"):
+    for name in ("inject", "simgpu", "dump", "merge", "loaded", "client"):
         parser.add_argument("--" + name, required=True)
     parser.add_argument("modes", nargs="+", choices=[*CASES, "all"])
     args = parser.parse_args()
