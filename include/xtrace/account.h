@@ -57,6 +57,7 @@ static const struct xt_account {
 	{"buffers.discarded", "activity buffers: none was free"},
 	{"buffers.waited_ns", "time in which CUPTI waited for an activity buffer"},
 	{"buffers.lost", "activity buffers: CUPTI failed to read them to the end"},
+	{"buffers.invalid", "activity buffers: given back twice, or longer than they are"},
 	{"apis.lost", "functions of the driver: CUPTI failed to tell of their calls"},
 	{"kinds.lost", "kinds of GPU work: CUPTI failed to record them"},
 	{"modules.lost", "lists of loaded libraries: there was no memory"},

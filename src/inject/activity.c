@@ -10,6 +10,7 @@
 #include "inject/hotpath.h"
 
 atomic_uint_fast64_t activity_discarded;
+atomic_uint_fast64_t activity_invalid;
 
 _Atomic(xt_cupti_buffer_completed) activity_others_completed;
 
@@ -53,11 +54,14 @@ void activity_completed(void *context, uint32_t stream_id, uint8_t *buffer, size
 		atomic_fetch_add(&activity_discarded, 1);
 		return;
 	}
-	header->valid_bytes = valid_bytes;
-	header->sequence = atomic_fetch_add(&completions, 1) + 1;
-	atomic_fetch_add(&activity_behind, 1);
-	/* Pairs with the acquire in activity_take_completed(). */
-	__atomic_store_n(&header->state, XT_ACTIVITY_COMPLETED, __ATOMIC_RELEASE);
+	/* CUPTI is not believed: behind the buffer is somebody else's memory, and one that was completed before is
+	 * the writer's, or free. */
+	if (valid_bytes > ACTIVITY_DATA_BYTES) {
+		atomic_fetch_add(&activity_invalid, 1);
+		valid_bytes = ACTIVITY_DATA_BYTES;
+	}
+	if (!activity_complete(header, valid_bytes, atomic_fetch_add(&completions, 1) + 1))
+		atomic_fetch_add(&activity_invalid, 1);
 }
 
 void activity_abandon(void)

@@ -37,6 +37,8 @@ struct activity_buffer {
 };
 
 extern atomic_uint_fast64_t activity_discarded; /* buffers for which there was no room */
+extern atomic_uint_fast64_t
+	activity_invalid; /* given back twice, or said to be longer than they are */
 extern atomic_uint_fast64_t activity_waited_ns; /* for one that the writer gives back */
 
 /* For cuptiActivityRegisterCallbacks(). */

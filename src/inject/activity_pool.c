@@ -74,6 +74,24 @@ static bool change_state(struct xt_activity_header *header, enum xt_activity_sta
 	       __atomic_compare_exchange_n(&header->state, &expected, to, false, __ATOMIC_ACQUIRE,
 					   __ATOMIC_RELAXED);
 }
+
+bool activity_complete(struct xt_activity_header *header, size_t valid_bytes, uint64_t sequence)
+{
+	uint32_t expected = XT_ACTIVITY_AT_CUPTI;
+
+	if (state_of(header) != expected)
+		return false;
+	header->valid_bytes = valid_bytes;
+	header->sequence = sequence;
+	atomic_fetch_add(&activity_behind, 1);
+	/* Pairs with the acquire in activity_take_completed(). */
+	if (__atomic_compare_exchange_n(&header->state, &expected, XT_ACTIVITY_COMPLETED, false,
+					__ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		return true;
+	atomic_fetch_sub(&activity_behind, 1);
+	return false;
+}
+
 static struct activity_buffer *make_new(void)
 {
 	struct xt_activity_header *header;

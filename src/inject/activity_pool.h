@@ -17,7 +17,10 @@ uint8_t *activity_make_or_wait(void);
 /* Of the buffer with these data; NULL: it is none of ours. Hot path. */
 struct xt_activity_header *activity_header_of(const uint8_t *data);
 
-/* A buffer was completed: the writer has one more to give back. */
+/* CUPTI gives it back, with so many bytes in it. False: it does not have it. Hot path. */
+bool activity_complete(struct xt_activity_header *header, size_t valid_bytes, uint64_t sequence);
+
+/* Buffers that were completed, and that the writer has not given back. */
 extern atomic_uint activity_behind;
 
 #endif

@@ -484,6 +484,7 @@ bool record_account(struct recorder *rec)
 		{"buffers.discarded", atomic_load(&activity_discarded)},
 		{"buffers.waited_ns", atomic_load(&activity_waited_ns)},
 		{"buffers.lost", rec->buffers_lost},
+		{"buffers.invalid", atomic_load(&activity_invalid)},
 		{"apis.lost", atomic_load(&cupti_lost_apis)},
 		{"kinds.lost", atomic_load(&cupti_lost_kinds)},
 		{"modules.lost", modules_lost()},

@@ -130,6 +130,17 @@ static bool may_go(const struct buffer *buffer, uint64_t now_ns, bool is_forced)
 	return !buffer->pending_count && buffer->complete_ns + delay_ns <= now_ns;
 }
 
+static void give_back(const struct buffer *buffer, xt_cupti_buffer_completed completed)
+{
+	size_t valid_bytes = buffer->used_bytes;
+
+	if (tracer_fault_strikes(FAULT_LONG_BUFFERS))
+		valid_bytes += buffer->data_bytes;
+	completed(NULL, 0, buffer->data, buffer->data_bytes, valid_bytes);
+	if (tracer_fault_strikes(FAULT_TWICE_BUFFERS))
+		completed(NULL, 0, buffer->data, buffer->data_bytes, valid_bytes);
+}
+
 /* Gives back a list of buffers, oldest first. Called without locks. */
 static void deliver(struct buffer *list)
 {
@@ -141,7 +152,7 @@ static void deliver(struct buffer *list)
 
 		list = buffer->next;
 		if (completed && !tracer_fault_strikes(FAULT_LOST_BUFFERS))
-			completed(NULL, 0, buffer->data, buffer->data_bytes, buffer->used_bytes);
+			give_back(buffer, completed);
 		free(buffer->pending);
 		free(buffer);
 		count++;

@@ -26,6 +26,9 @@ static struct {
 	[FAULT_DROP_RECORDS] = {"drop_records", 1, false, NULL, 0},
 	/* every n-th buffer is never given back */
 	[FAULT_LOST_BUFFERS] = {"lost_buffers", 1, false, NULL, 0},
+	/* every n-th buffer is said to hold more than there is room in it, or given back twice */
+	[FAULT_LONG_BUFFERS] = {"long_buffers", 1, false, NULL, 0},
+	[FAULT_TWICE_BUFFERS] = {"twice_buffers", 1, false, NULL, 0},
 	/* buffers are given back so many ms after they could be */
 	[FAULT_LATE_BUFFERS] = {"late_buffers", 500, false, NULL, 0},
 	/* flushing never returns */

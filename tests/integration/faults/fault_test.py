@@ -303,7 +303,7 @@ class Campaign:
             jobs.append((self.until_untouched, lambda nth, name=name: self.cupti_case(
                 "fail:%s:%d" % (name, nth), nth), 1, last))
         for fault in ("zero_times", "reversed_times:7", "drop_records:5", "lost_buffers:2",
-                      "late_buffers:300"):
+                      "late_buffers:300", "long_buffers:2", "twice_buffers:2"):
             jobs.append((self.cupti_case, fault, 0))
         self.parallel(jobs)
 

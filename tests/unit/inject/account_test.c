@@ -120,6 +120,7 @@ static void test_losses_are_told_by_their_names(void **unused)
 		"cupti.dropped",
 		"buffers.discarded",
 		"buffers.lost",
+		"buffers.invalid",
 		"apis.lost",
 		"kinds.lost",
 		"calls.lost.size",

@@ -108,6 +108,59 @@ static void test_zeroed(void **unused)
 	assert_int_equal(header_of(buffer)->valid_bytes, 0);
 }
 
+/* As much as CUPTI says that it has written, but no more than there is. */
+static void test_longer_than_it_is(void **unused)
+{
+	uint64_t invalid = activity_invalid;
+	struct activity_buffer *taken;
+	uint8_t *buffers[2], *behind;
+	size_t bytes;
+
+	(void)unused;
+	/* The areas of the spool may lie next to each other. */
+	for (int i = 0; i < 2; i++) {
+		buffers[i] = request(&bytes);
+		memset(buffers[i], 0xff, bytes);
+	}
+	behind = buffers[0] < buffers[1] ? buffers[1] : buffers[0];
+	activity_completed(NULL, 0, behind == buffers[0] ? buffers[1] : buffers[0], bytes,
+			   SIZE_MAX);
+	assert_int_equal(activity_invalid, invalid + 1);
+	taken = activity_take_completed();
+	assert_non_null(taken);
+	assert_int_equal(taken->header->valid_bytes, ACTIVITY_DATA_BYTES);
+	activity_hand_back(taken);
+	assert_int_equal(header_of(behind)->state, XT_ACTIVITY_AT_CUPTI);
+	activity_completed(NULL, 0, behind, bytes, bytes);
+	hand_back_all();
+}
+
+/* The second time it is the writer's, or nobody's. */
+static void test_given_back_twice(void **unused)
+{
+	unsigned behind = activity_behind;
+	uint64_t invalid = activity_invalid;
+	struct activity_buffer *taken;
+	uint8_t *buffer;
+	size_t bytes;
+
+	(void)unused;
+	buffer = request(&bytes);
+	activity_completed(NULL, 0, buffer, bytes, 8);
+	activity_completed(NULL, 0, buffer, bytes, 16);
+	assert_int_equal(activity_invalid, invalid + 1);
+	assert_int_equal(activity_behind, behind + 1);
+	taken = activity_take_completed();
+	assert_non_null(taken);
+	assert_int_equal(taken->header->valid_bytes, 8);
+	activity_hand_back(taken);
+	activity_completed(NULL, 0, buffer, bytes, 8);
+	assert_int_equal(activity_invalid, invalid + 2);
+	assert_int_equal(activity_behind, behind);
+	assert_int_equal(header_of(buffer)->state, XT_ACTIVITY_FREE);
+	assert_null(activity_take_completed());
+}
+
 /*
  * Two threads complete a buffer each. The first takes its number and is held up; the second takes
  * the next number and is seen. The first must not be forgotten.
@@ -387,6 +440,8 @@ int main(void)
 		cmocka_unit_test_teardown(test_grows_and_shrinks, hand_back_after),
 		cmocka_unit_test_teardown(test_what_is_held_waits, hand_back_after),
 		cmocka_unit_test_teardown(test_zeroed, hand_back_after),
+		cmocka_unit_test_teardown(test_longer_than_it_is, hand_back_after),
+		cmocka_unit_test_teardown(test_given_back_twice, hand_back_after),
 		cmocka_unit_test_teardown(test_published_out_of_order, hand_back_after),
 		cmocka_unit_test_teardown(test_all_arrive, hand_back_after),
 		cmocka_unit_test_teardown(test_stock, hand_back_after),

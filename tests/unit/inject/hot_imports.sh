@@ -16,7 +16,7 @@ _GLOBAL_OFFSET_TABLE_
 cupti
 recorded_apis
 api_uses
-activity_behind
+activity_complete
 activity_header_of
 activity_make_or_wait
 activity_take_free
