@@ -206,16 +206,19 @@ static enum outcome outcome_of(const struct tally *tally)
 static int describe_tally(const struct tally *tally, const struct rule *rule,
 			  struct rule_result *result)
 {
-	char seen[AMOUNT_BYTES];
+	char seen[AMOUNT_BYTES], left_out[64] = "";
 	/* (Counts mostly do not vary: a mean of what could be seen of them says nothing; budgets see no change.) */
 	bool is_seen = rule->metric != METRIC_COUNT && rule->kind == RULE_LIMIT;
 	int length;
 
 	format_percent(seen, result->detectable);
+	if (tally->left_out)
+		snprintf(left_out, sizeof(left_out), ", %zu too small to be looked at",
+			 tally->left_out);
 	if (tally->looked_at)
 		length = asprintf(&result->text,
-				  "%zu of %zu are worse, %zu cannot be judged%s%s%s%s",
-				  tally->failed, tally->looked_at, tally->unknown,
+				  "%zu of %zu are worse, %zu cannot be judged%s%s%s%s%s",
+				  tally->failed, tally->looked_at, tally->unknown, left_out,
 				  tally->gone == tally->looked_at ? ", all are gone" : "",
 				  is_seen ? "; could see " : "", is_seen ? seen : "",
 				  is_seen ? " in the mean" : "");
