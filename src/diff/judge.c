@@ -125,23 +125,28 @@ static double growth(const struct comparison_row *row, enum metric metric)
 /* Names of these are the program's: they may change. */
 static bool has_names(const struct rule *rule)
 {
-	return rule->kind == RULE_LIMIT && !rule->is_soft &&
+	return !rule->is_soft &&
 	       (rule->level == LEVEL_PATH || rule->level == LEVEL_KERNEL || is_nest(rule->level));
 }
 
-/* The most that all rows of the rule may have got more, if what others have more were theirs; as the rule has it. */
-static double change_with(const struct judge *j, const struct rule *rule, double grown)
+/* Would the rule be broken if what others have more, in all and at most, were of its rows? */
+static bool would_break(const struct judge *j, const struct rule *rule, double grown, double most)
 {
 	enum metric metric = moved_metric(rule);
-	double base = 0.0, change = grown;
+	double base = 0.0, new = grown;
 
+	/* (What pieces take cannot be told of a sum.) */
+	if (rule->metric == METRIC_EACH)
+		return true;
 	for (size_t i = 0; i < j->count; i++) {
 		const struct effect *effect = &j->c->rows[j->rows[i]].effects[metric];
 
 		base += effect->base > 0.0 ? effect->base : 0.0;
-		change += isnan(effect->change) ? 0.0 : effect->change;
+		new += effect->new > 0.0 ? effect->new : 0.0;
 	}
-	return rule->is_relative ? change / base : change;
+	if (rule->kind == RULE_BUDGET)
+		return (rule->is_each ? most : new) >= rule->limit;
+	return (rule->is_relative ? (new - base) / base : new - base) > rule->limit;
 }
 
 const struct comparison_row *judge_find_heir(const struct judge *j, const struct rule *rule,
@@ -174,8 +179,7 @@ const struct comparison_row *judge_find_heir(const struct judge *j, const struct
 	if (!(lost > 0.0) || grown < lost / 2.0)
 		return NULL;
 	/* (Where some is left, others are asked only if what they have more would break the rule.) */
-	if (is_on(j, SIDE_NEW) && rule->metric != METRIC_EACH &&
-	    change_with(j, rule, grown) <= rule->limit)
+	if (is_on(j, SIDE_NEW) && !would_break(j, rule, grown, growth(largest, metric)))
 		return NULL;
 	return largest;
 }

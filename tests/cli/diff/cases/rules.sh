@@ -72,6 +72,8 @@ for kind in named gone; do
 		--fail-on 'each kernel(kernel_3*) > 1%'
 	# … or only one of many is; others are asked only if what they have more would break the rule.
 	try --fail-on 'kernel(kernel_*) > 0.5%' --fail-on 'kernel(kernel_*).count > 0' --fail-on 'kernel(kernel_*) > 5%'
+	try --fail-on 'kernel(kernel_*) < 57us' --fail-on 'kernel(kernel_*) < 70us' --fail-on 'kernel(kernel_*).count < 12' \
+		--fail-on 'each kernel(kernel_*) < 9us'
 done
 for rule in 'gpu-time > 3%' 'gpu-tme > 3%'; do
 	status=0
