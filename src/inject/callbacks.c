@@ -425,7 +425,8 @@ OFTEN void callback_in_c(void *userdata, uint32_t domain, uint32_t cbid, const v
 			return;
 		}
 	}
-	if (!lane_enter(lane)) { /* a signal handler that launches, in the middle of our work */
+	if (!lane_enter(lane,
+			regs)) { /* a signal handler that launches, in the middle of our work */
 		if (counts_as_call(domain, cbid, cbdata))
 			atomic_fetch_add(&callbacks_reentered, 1);
 		return;

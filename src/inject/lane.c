@@ -76,7 +76,7 @@ static struct lane *create_lane(enum lane_state state)
 		return NULL;
 	}
 	lane->data = (uint8_t *)lane->ring + XT_RING_DATA_OFFSET;
-	lane->is_idle = true;
+	lane->within = LANE_IDLE;
 	stack_memo_begin(&lane->memo);
 	touch_ring(lane);
 	lane->ring->data_bytes = RING_DATA_BYTES;
@@ -145,7 +145,7 @@ static void empty_lane(struct lane *lane)
 	lane->read_pos = ring_written(lane);
 	ring_free(lane, lane->read_pos);
 	lane->gave_up_at = 0;
-	lane->is_idle = true;
+	lane->within = LANE_IDLE;
 	__atomic_store_n(&counters[XT_RING_RANGES_LOST], counters[XT_RING_RANGES_SEEN],
 			 __ATOMIC_RELAXED);
 }
@@ -205,6 +205,21 @@ void lane_shrink(struct lane *lane)
 	if (lane->memo.arena_bytes > MEMO_OWN_BYTES)
 		madvise(lane->memo.arena, lane->memo.arena_bytes, MADV_DONTNEED);
 	stack_memo_begin(&lane->memo);
+}
+
+bool lane_was_left(struct lane *lane, const struct caller_regs *regs)
+{
+	uintptr_t lowest = (uintptr_t)__builtin_frame_address(0);
+	uint64_t *counters = lane->ring->counters;
+	uint64_t counted = counters[XT_RING_CALLS_COMMITTED] + counters[XT_RING_LOST_RING_FULL] +
+			   counters[XT_RING_LOST_NESTED] + lane->left_count;
+
+	if (lane->within < lowest || lane->within >= (uintptr_t)(regs + 1))
+		return false;
+	/* It may have been left anywhere: in the middle of a walk, or with a call seen and not yet counted. */
+	stack_memo_clear(&lane->memo);
+	lane_add(&counters[XT_RING_LOST_NESTED], counters[XT_RING_CALLS_SEEN] - counted);
+	return true;
 }
 
 struct lane *lane_claim(void)

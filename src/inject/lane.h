@@ -57,7 +57,7 @@ struct lane {
 	uint32_t memo_epoch;
 	atomic_uint
 		memo_epoch_wanted; /* the writer asks for a new definition of all slots; rarely */
-	bool is_idle;		   /* lane_enter(), lane_leave() */
+	uintptr_t within;	   /* LANE_IDLE or where: lane_enter(), lane_leave() */
 	struct stack_memo memo
 		__attribute__((aligned(64))); /* what a hit reads of it stands first */
 	uint64_t gave_up_at; /* free_pos + 1 when waiting for room was in vain; 0: never */
@@ -96,15 +96,24 @@ _Static_assert(offsetof(struct lane, memo) == 64, "what a call needs of a lane i
 /* The calling thread's lane, or NULL. */
 extern _Thread_local struct lane *thread_lane __attribute__((tls_model("initial-exec")));
 
+#define LANE_IDLE 1 /* (0 is what a child reads of its parent's) */
+
+/*
+ * The lane is not idle: has a signal handler jumped out of what was within it, by siglongjmp()? It has if that stood on
+ * the stack where the frames from the caller up to regs stand now, as a loop that goes on calling comes by there. Then
+ * the lane is made whole, and true. Where that cannot be told, false.
+ */
+__attribute__((cold)) bool lane_was_left(struct lane *lane, const struct caller_regs *regs);
+
 /*
  * The owner is about to work with its lane; false: it does so already, and this is a signal handler in the middle of
  * that. The fences are for the compiler: a handler finds the lane as it is between two calls, or not idle.
  */
-static inline bool lane_enter(struct lane *lane)
+static inline bool lane_enter(struct lane *lane, const struct caller_regs *regs)
 {
-	if (__builtin_expect(!lane->is_idle, 0))
+	if (__builtin_expect(lane->within != LANE_IDLE, 0) && !lane_was_left(lane, regs))
 		return false;
-	lane->is_idle = false;
+	lane->within = (uintptr_t)regs;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return true;
 }
@@ -112,7 +121,7 @@ static inline bool lane_enter(struct lane *lane)
 static inline void lane_leave(struct lane *lane)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	lane->is_idle = true;
+	lane->within = LANE_IDLE;
 }
 
 /* Claims a lane for the calling thread: a free one or a new one. NULL if none can be had. Cold

@@ -90,7 +90,7 @@ static bool can_leave_here(void)
 	const struct lane *lane = thread_lane;
 
 	return atomic_load(&begun) && getpid() == own_pid && writer_thread_is_another() &&
-	       !(lane && (!lane->is_idle || lane->ring->open_count));
+	       !(lane && (lane->within != LANE_IDLE || lane->ring->open_count));
 }
 
 static void (*real_exit)(int), (*real_Exit)(int);

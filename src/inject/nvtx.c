@@ -191,7 +191,7 @@ static void event(const struct event *event, const struct caller_regs *regs)
 		return;
 	if (!lane)
 		lane = lane_claim();
-	if (!lane || !lane_enter(lane)) { /* in a signal handler, in the middle of our work */
+	if (!lane || !lane_enter(lane, regs)) { /* in a signal handler, in the middle of our work */
 		atomic_fetch_add_explicit(&nvtx_events_without_lane, 1, memory_order_relaxed);
 		return;
 	}

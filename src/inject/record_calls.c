@@ -261,7 +261,7 @@ static void retire_lane(struct recorder *rec, struct lane *lane, uint32_t index)
 		return;
 	lane->owner_gone = false;
 	lane->known_thread_id = 0;
-	lane->is_idle = true; /* it may have ended inside a callback, by pthread_exit() or so */
+	lane->within = LANE_IDLE; /* it may have ended inside a callback, by pthread_exit() or so */
 	lane_shrink(lane);
 	__atomic_store_n(&lane->ring->thread_id, 0, __ATOMIC_RELAXED);
 	atomic_store_explicit(&lane->state, LANE_FREE, memory_order_release);

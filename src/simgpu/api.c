@@ -100,6 +100,11 @@ static inline void call_enter(struct sim_call *call, const struct sim_api *api, 
 	call->enter_ns = 0;
 	call->entered_ns = 0;
 	call->result = api->is_early || sim_is_ready() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+	/* Where this call stands there was another one: a signal handler has jumped out of that. */
+	if (thread->call == call) {
+		thread->call = NULL;
+		thread->is_in_callback = false;
+	}
 	if (thread->is_in_callback) {
 		sim_truth_violation(call);
 		call->result = CUDA_ERROR_UNKNOWN;

@@ -229,11 +229,64 @@ static void test_reentry_is_counted(void **unused)
 	struct taken_call call;
 
 	(void)unused;
-	thread_lane->is_idle = false;
+	/* Here, which no frame of the callback's is; and as a forked child reads it. */
+	thread_lane->within = (uintptr_t)&call;
 	inner();
-	thread_lane->is_idle = true;
-	assert_int_equal(callbacks_reentered, reentered + 1);
+	thread_lane->within = 0;
+	inner();
+	thread_lane->within = LANE_IDLE;
+	assert_int_equal(callbacks_reentered, reentered + 2);
 	assert_false(ring_take(&call));
+}
+
+static jmp_buf loop;
+
+/* Stands for a signal handler in the middle of a callback. */
+static uint32_t jump_out(void *node, uint64_t *id)
+{
+	(void)node, (void)id;
+	longjmp(loop, 1);
+}
+
+/* Round and round: in the first, a node is made, and in the second there is a call. */
+static NOINLINE void call_in_loop(volatile bool makes_node)
+{
+	struct cupti_graph_data graph = {.node = &graph};
+	struct cupti_resource_data data = {.descriptor = &graph};
+	struct fake_call call;
+
+	for (;; makes_node = false) {
+		if (!makes_node) {
+			fake_enter(&call);
+			fake_leave(&call);
+			return;
+		}
+		if (!setjmp(loop))
+			callback_entry(NULL, XT_CUPTI_CB_DOMAIN_RESOURCE,
+				       XT_CUPTI_RESOURCE_GRAPHNODE_CREATED, &data);
+	}
+}
+
+/* The thread is heard of again, and what was seen and never counted is. */
+static void test_jumps_out_of_callbacks(void **unused)
+{
+	uint64_t reentered = callbacks_reentered, nested = counter(XT_RING_LOST_NESTED);
+	uint64_t seen = counter(XT_RING_CALLS_SEEN), written = counter(XT_RING_CALLS_COMMITTED);
+	struct taken_call call;
+
+	(void)unused;
+	cupti.cuptiGetGraphNodeId = jump_out;
+	call_in_loop(true);
+	assert_int_equal(callbacks_reentered, reentered);
+	assert_true(ring_take(&call));
+	assert_int_equal(thread_lane->within, LANE_IDLE);
+	lane_count_up(thread_lane, XT_RING_CALLS_SEEN); /* as if it were left right behind that */
+	call_in_loop(true);
+	cupti.cuptiGetGraphNodeId = NULL;
+	assert_true(ring_take(&call));
+	assert_int_equal(counter(XT_RING_CALLS_SEEN), seen + 3);
+	assert_int_equal(counter(XT_RING_CALLS_COMMITTED), written + 2);
+	assert_int_equal(counter(XT_RING_LOST_NESTED), nested + 1);
 }
 
 static void test_inactive_callbacks_do_nothing(void **unused)
@@ -323,6 +376,7 @@ int main(void)
 		TEST(test_exit_without_enter),
 		TEST(test_nested_to_the_limit),
 		TEST(test_reentry_is_counted),
+		TEST(test_jumps_out_of_callbacks),
 		TEST(test_inactive_callbacks_do_nothing),
 		TEST(test_full_ring),
 		TEST(test_chosen_and_lost),

@@ -22,6 +22,7 @@ activity_make_or_wait
 activity_take_free
 lane_calls_without
 lane_claim
+lane_was_left
 ring_turn
 budget_take
 budget_give_back

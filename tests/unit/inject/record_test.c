@@ -508,7 +508,7 @@ static void *short_thread(void *end_inside)
 	call();
 	/* pthread_exit() in a signal handler may end a thread in the middle of a callback. */
 	if (end_inside)
-		thread_lane->is_idle = false;
+		thread_lane->within = 0;
 	return thread_lane;
 }
 
