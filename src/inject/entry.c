@@ -31,6 +31,7 @@
 #include "inject/loader_lock.h"
 #include "inject/loader_watch.h"
 #include "inject/nvtx.h"
+#include "inject/own_process.h"
 #include "inject/python_runtime.h"
 #include "inject/say.h"
 #include "inject/signal_guard.h"
@@ -90,6 +91,7 @@ static void in_forked_child(void)
 	activity_abandon();
 	writer_thread_abandon();
 	spool_abandon();
+	own_process_abandon();
 }
 
 static void watch_forks(void)
@@ -254,8 +256,10 @@ static void release_standard_streams(const int held[STDERR_FILENO + 1])
 
 static int start_tracing(const struct config *config, char *log_path, char *why, size_t why_bytes)
 {
-	int rc = start_log(config, log_path, why, why_bytes);
+	int rc;
 
+	own_process_begin();
+	rc = start_log(config, log_path, why, why_bytes);
 	if (rc)
 		return rc;
 	rc = stack_walk_begin();

@@ -6,7 +6,7 @@
  * which calls nobody. So the C library's _exit() is hooked as CUPTI's functions are for --yield. It may
  * be called anywhere: in a signal handler, in the middle of a CUDA call, in a child of vfork() with its
  * parent's memory. So what is done here is async-signal-safe: flags are set, and the tracer's threads
- * waited for, which do the work. Where that might harm or be in vain, the process ends as it would
+ * waited for, which do the work; and little stack is taken, as a handler's may be small. Where that might harm or be in vain, the process ends as it would
  * without us, and what is missing is recovered from the spool.
  */
 #include "inject/leave.h"
@@ -23,12 +23,14 @@
 #include "inject/clock.h"
 #include "inject/lane.h"
 #include "inject/nvtx.h"
+#include "inject/own_process.h"
 #include "inject/say.h"
 #include "inject/sleep.h"
 #include "inject/symbol_hooks.h"
 #include "inject/writer_thread.h"
 
 #define LAST_WORD_NS UINT64_C(100000000)
+#define IN_THE_SPOOL "; what is missing is in the spool"
 
 enum way {
 	STAYS = 0,
@@ -37,7 +39,6 @@ enum way {
 };
 
 static atomic_bool begun;
-static pid_t own_pid;
 static atomic_int first_way;		 /* enum way, of the first that leaves */
 static atomic_uint_fast64_t leave_by_ns; /* 0: nobody leaves yet */
 
@@ -54,9 +55,9 @@ static void leave(enum way way)
 		nvtx_abandon();
 		result = writer_thread_finish(LEAVE_PATIENCE_NS);
 		if (result)
-			say("%s; what is missing is in the spool",
-			    result == -EDEADLK ? "the process ends as it loads a library"
-					       : "CUPTI or the disk did not finish");
+			say_text(result == -EDEADLK
+					 ? "the process ends as it loads a library" IN_THE_SPOOL
+					 : "CUPTI or the disk did not finish" IN_THE_SPOOL);
 		atomic_store(&callbacks_active, false);
 		return;
 	}
@@ -68,15 +69,21 @@ static void leave(enum way way)
 
 static void at_exit(void)
 {
+	int cancelling;
+
 	/* A child of which the C library does not know has our handlers and nothing else of ours. */
-	if (atomic_load(&begun) && getpid() == own_pid)
-		leave(BY_HANDLERS);
+	if (!atomic_load(&begun) || !is_own_process())
+		return;
+	/* Who wants to end this thread has to wait, or the process would go on. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
+	leave(BY_HANDLERS);
+	pthread_setcancelstate(cancelling, NULL);
 }
 
 /* Behind all exit handlers, those that were registered before ours included. */
 __attribute__((destructor)) static void at_end(void)
 {
-	if (atomic_load(&begun) && getpid() == own_pid)
+	if (atomic_load(&begun) && is_own_process())
 		writer_thread_settle();
 }
 
@@ -89,7 +96,7 @@ static bool can_leave_here(void)
 {
 	const struct lane *lane = thread_lane;
 
-	return atomic_load(&begun) && getpid() == own_pid && writer_thread_is_another() &&
+	return atomic_load(&begun) && is_own_process() && writer_thread_is_another() &&
 	       !(lane && (lane->within != LANE_IDLE || lane->ring->open_count));
 }
 
@@ -97,10 +104,12 @@ static void (*real_exit)(int), (*real_Exit)(int);
 
 static void leave_at_once(void)
 {
+	int cancelling;
 	sigset_t all;
 
 	if (!can_leave_here())
 		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
 	/* For what comes now it would be too late, too. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, NULL);
@@ -129,7 +138,6 @@ void leave_begin(void)
 {
 	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 
-	own_pid = getpid();
 	atexit(at_exit);
 	at_quick_exit(at_exit);
 	atomic_store(&begun, true);

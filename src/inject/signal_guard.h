@@ -3,34 +3,37 @@
  * What we write may be refused by way of a signal that ends the program: SIGXFSZ for a file that
  * may not grow (ulimit -f), SIGPIPE for a stderr that nobody reads. To us either is an error like
  * any other. Held while we write in one of the program's threads; the tracer's own threads have
- * all signals blocked. Any thread; makes system calls.
+ * all signals blocked. Any thread; makes system calls, by hand: the kernel's sets of signals are of a
+ * word, the C library's of 128 bytes, for which a signal handler's stack may have no room.
  */
 #ifndef XT_INJECT_SIGNAL_GUARD_H
 #define XT_INJECT_SIGNAL_GUARD_H
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 struct signal_guard {
-	sigset_t signal;
-	sigset_t mask_before;
+	uint64_t signal; /* sets as the kernel has them */
+	uint64_t mask_before;
 	bool was_pending;
 };
 
 /* From here to signal_release(), on the same thread, the signal is not delivered. */
 static inline void signal_hold(struct signal_guard *guard, int signal)
 {
-	sigset_t pending;
+	uint64_t pending = 0;
 
-	sigemptyset(&guard->signal);
-	sigaddset(&guard->signal, signal);
-	sigpending(&pending);
-	guard->was_pending = sigismember(&pending, signal);
-	pthread_sigmask(SIG_BLOCK, &guard->signal, &guard->mask_before);
+	guard->signal = UINT64_C(1) << (signal - 1);
+	syscall(SYS_rt_sigpending, &pending, sizeof(pending));
+	guard->was_pending = pending & guard->signal;
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &guard->signal, &guard->mask_before,
+		sizeof(guard->signal));
 }
 
 /* refused: what was done brought the signal about. It is taken back; one that waited before is the
@@ -41,8 +44,8 @@ static inline void signal_release(const struct signal_guard *guard, bool refused
 	int saved_errno = errno;
 
 	if (refused && !guard->was_pending)
-		sigtimedwait(&guard->signal, NULL, &at_once);
-	pthread_sigmask(SIG_SETMASK, &guard->mask_before, NULL);
+		syscall(SYS_rt_sigtimedwait, &guard->signal, NULL, &at_once, sizeof(guard->signal));
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &guard->mask_before, NULL, sizeof(guard->signal));
 	errno = saved_errno;
 }
 

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "inject/own_process.h"
 #include "inject/signal_guard.h"
 #include "log/own_file.h"
 
@@ -21,7 +22,6 @@ static struct {
 	char path[PATH_MAX];
 	struct xt_own_file file;
 	struct xt_spool_header *header; /* mapped; NULL without a file */
-	pid_t pid;			/* whose it is; 0: nobody's yet */
 	atomic_uint_fast64_t end_offset;
 	atomic_uint_fast64_t unbacked;
 	void *addresses[XT_SPOOL_AREAS_MAX]; /* of the areas in the header */
@@ -79,7 +79,6 @@ int spool_create(const char *path, uint64_t log_id, uint32_t cupti_version)
 	header->pid = (uint32_t)getpid();
 	header->cupti_version = cupti_version;
 	atomic_store(&spool.end_offset, bytes);
-	spool.pid = getpid();
 	spool.header = header;
 	return 0;
 }
@@ -116,7 +115,7 @@ void *spool_area(size_t area_bytes, enum xt_area_kind kind)
 	void *area;
 
 	/* A child of which the C library does not know must leave its parent's file alone. */
-	if (spool.pid && getpid() != spool.pid)
+	if (spool.header && !is_own_process())
 		return NULL;
 	area = file_area(bytes, kind);
 	if (area)
@@ -200,7 +199,6 @@ void spool_abandon(void)
 {
 	xt_own_file_close(&spool.file);
 	spool.header = NULL;
-	spool.pid = 0;
 }
 
 void spool_remove(void)

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
@@ -162,6 +163,26 @@ static int bare_children(char **unused)
 	tell_end_of(child);
 	pthread_create(&thread, NULL, fork_in_thread, NULL);
 	pthread_join(thread, NULL);
+	gpu_launch(3);
+	return 0;
+}
+
+/* A child of which the C library does not know, and that has our own pid in a namespace of its own: see the test. */
+static int same_pid(char **unused)
+{
+	pid_t child;
+
+	(void)unused;
+	gpu_begin();
+	gpu_launch(2);
+	usleep(300000);
+	child = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, 0);
+	if (!child) {
+		tell("pid %d\n", (int)syscall(SYS_getpid));
+		gpu_call_in_vain(10000);
+		exit(14);
+	}
+	tell_end_of(child);
 	gpu_launch(3);
 	return 0;
 }
@@ -462,6 +483,7 @@ const struct life child_lives[] = {
 	{"fork_exec", fork_exec},
 	{"vfork_exec", vfork_exec},
 	{"bare_children", bare_children},
+	{"same_pid", same_pid},
 	{"posix_spawn", spawn},
 	{"system", run_shell},
 	{"exec", exec_itself},

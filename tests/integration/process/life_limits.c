@@ -10,6 +10,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <locale.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -19,6 +20,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -336,6 +338,58 @@ static int new_root(char **arguments)
 	return 0;
 }
 
+/* Descriptor 2 is a pipe in which there is no room, and which nobody reads before the program has ended. */
+static int full_stderr(char **unused)
+{
+	char bytes[4096] = "";
+	int ends[2];
+
+	(void)unused;
+	if (pipe(ends) || dup2(ends[1], STDERR_FILENO) != STDERR_FILENO)
+		return 1;
+	fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
+	for (size_t length = sizeof(bytes); length; length /= 2)
+		while (write(STDERR_FILENO, bytes, length) > 0)
+			;
+	fcntl(STDERR_FILENO, F_SETFL, 0);
+	gpu_begin();
+	gpu_launch(5);
+	return 5;
+}
+
+/* "file" or "log" with a path: which the program writes, and where nobody else has anything to say; or "socket". */
+static int other_stderr(char **arguments)
+{
+	struct sockaddr_in peer = {.sin_family = AF_INET};
+	socklen_t peer_bytes = sizeof(peer);
+	char text[256];
+	ssize_t length;
+	int fd;
+
+	peer.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (!strcmp(arguments[0], "socket"))
+		fd = socket(AF_INET, SOCK_DGRAM, 0);
+	else if (!strcmp(arguments[0], "file"))
+		fd = open(arguments[1], O_RDWR | O_CREAT | O_TRUNC, 0600);
+	else
+		fd = open(arguments[1], O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	if (dup2(fd, STDERR_FILENO) != STDERR_FILENO)
+		return 1;
+	if (!strcmp(arguments[0], "socket") &&
+	    (bind(fd, (struct sockaddr *)&peer, sizeof(peer)) ||
+	     getsockname(fd, (struct sockaddr *)&peer, &peer_bytes) ||
+	     connect(fd, (struct sockaddr *)&peer, peer_bytes)))
+		tell("no network");
+	gpu_begin();
+	gpu_launch(5);
+	if (arguments[1])
+		fd = open(arguments[1], O_RDONLY);
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	length = read(fd, text, sizeof(text));
+	tell("%.*s\n", (int)(length < 0 ? 0 : length), text);
+	return 5;
+}
+
 /* The wall clock jumps back and forth under the tracer, as it does when it is set. */
 static volatile bool clock_is_unsteady;
 
@@ -374,6 +428,8 @@ const struct life limit_lives[] = {
 	{"forbidden_files", forbidden_files},
 	{"deleted_output", deleted_output},
 	{"new_root", new_root},
+	{"full_stderr", full_stderr},
+	{"other_stderr", other_stderr},
 	{"clock_steps", clock_steps},
 	{NULL, NULL},
 };

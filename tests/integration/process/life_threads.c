@@ -2,6 +2,7 @@
 /* The lives with threads and stacks of all kinds, and with contexts that come and go. */
 #include "life.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -10,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <ucontext.h>
@@ -382,11 +384,70 @@ static int main_has_ended(char **arguments)
 	pthread_exit(NULL);
 }
 
+/* ---- ends in odd places, when the tracer has something to say */
+
+static atomic_bool is_cancelled;
+
+static void *leave_cancelled(void *how)
+{
+	gpu_enter_thread();
+	gpu_launch(5);
+	while (!is_cancelled)
+		;
+	if (how)
+		exit(5);
+	_exit(5);
+}
+
+/* Someone has asked for the end of the thread that ends the process, which is not to come in between. */
+static int exit_cancelled(char **arguments)
+{
+	pthread_t thread;
+
+	gpu_begin();
+	pthread_create(&thread, NULL, leave_cancelled, arguments[0]);
+	pthread_cancel(thread);
+	is_cancelled = true;
+	pthread_join(thread, NULL);
+	tell("the thread was cancelled\n");
+	return 7;
+}
+
+static void (*leave)(int);
+
+static void leave_in_handler(int number)
+{
+	leave(number == SIGUSR1 ? 5 : 6);
+}
+
+/* exit_on_small_stack BYTES: for the handler, beside what the kernel puts there. */
+static int exit_on_small_stack(char **arguments)
+{
+	struct sigaction action = {.sa_handler = leave_in_handler, .sa_flags = SA_ONSTACK};
+	const size_t most = 64 << 10;
+	stack_t stack = {.ss_size = getauxval(AT_MINSIGSTKSZ) + (size_t)atoi(arguments[0])};
+
+	gpu_begin();
+	gpu_launch(5);
+	/* Bound by now: the loader would want much stack to find it. */
+	leave = (void (*)(int))dlsym(RTLD_DEFAULT, "_exit");
+	/* Below it nothing may be touched. */
+	stack.ss_sp =
+		(char *)mmap(NULL, 2 * most, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) + most;
+	if (mprotect(stack.ss_sp, most, PROT_READ | PROT_WRITE) || sigaltstack(&stack, NULL))
+		return 1;
+	sigaction(SIGUSR1, &action, NULL);
+	raise(SIGUSR1);
+	return 1;
+}
+
 const struct life thread_lives[] = {
 	{"exit_beside", exit_beside},
 	{"cancelled", cancelled},
 	{"last_thread", ends_with_last_thread},
 	{"main_has_ended", main_has_ended},
+	{"_exit_cancelled", exit_cancelled},
+	{"_exit_on_small_stack", exit_on_small_stack},
 	{"short_threads", short_threads},
 	{"many_threads", many_threads},
 	{"tiny_stacks", tiny_stacks},

@@ -188,6 +188,19 @@ class Test(MoreCases):
             assert bare.status == 5 and "in the spool" in self.last.said[-1], self.last.said
             assert len(self.last.said) == 1 and self.last.seconds < 3.5, self.last.seconds
 
+    def case__exit_cancelled(self):
+        """However long the end waits, and whatever is said: it is the end that was asked for."""
+        for how in ([], ["exit"]):
+            bare = self.check(self.life("_exit_cancelled", *how), closed=False, said=1, hows=(INJECTED,),
+                              environment={"XTRACE_SIMGPU_FAULT": "hang_flush"})
+            assert bare.status == 5 and not bare.stdout, bare.stdout
+
+    def case__exit_on_small_stack(self):
+        """A line is said by a signal handler that has two kilobytes."""
+        bare = self.check(self.life("_exit_on_small_stack", "2048"), closed=False, said=1, hows=(INJECTED,),
+                          environment={"XTRACE_SIMGPU_FAULT": "hang_flush"})
+        assert bare.status == 5
+
     def case_quick_exit(self):
         bare = self.check(self.life("quick_exit"), kernels=5)
         assert (bare.status, bare.stdout) == (6, b"at_quick_exit\n")
@@ -257,6 +270,16 @@ class Test(MoreCases):
         done = self.dump("--calls-total", self.last.files(".xtr")[0])
         assert re.search(r"^kernel_launch 5$", done.stdout, re.M), done.stdout
 
+    def case_same_pid(self):
+        """The first process of a container makes another container by hand: its memory is not the tracer's."""
+        apart = ["unshare", "--pid", "--fork", "--mount-proc"]
+        if subprocess.run([*apart, "true"], capture_output=True, check=False).returncode:
+            self.skip("no namespace of pids can be made here")
+        bare = self.check([*apart, *self.life("same_pid")], kernels=5)
+        assert bare.stdout == b"pid 1\nchild: status 0xe00\n", bare.stdout
+        done = self.dump("--calls-total", self.last.files(".xtr")[0])
+        assert re.search(r"^kernel_launch 5$", done.stdout, re.M), done.stdout
+
     def exec_case(self, name):
         """The other image is traced too, into a log of its own, and inherits no descriptor."""
         bare = self.check(self.life(name), logs=2)
@@ -313,6 +336,21 @@ class Test(MoreCases):
             self.same(run, bare)
             assert run.said and "cannot be written" in run.said[0] and len(run.said) <= 2, run.said
             self.check_log(run.files(".xtr")[0], closed=False)
+
+    def case_full_stderr(self):
+        """A program does not wait for who reads what we say."""
+        wrong = {"XTRACE_API": "nonsense"}
+        assert self.check(self.life("main_return"), kernels=5, said=1, environment=wrong).status == 7
+        assert self.check(self.life("full_stderr"), kernels=5, environment=wrong).status == 5
+
+    def case_other_stderr(self):
+        """Nor does what we say get into files and connections of the program's that have the number 2."""
+        path = os.path.join(self.folder, "file")
+        wrong = {"XTRACE_API": "nonsense"}
+        for arguments, hows in ((["socket"], (PRELOADED, INJECTED)), (["file", path], (PRELOADED, INJECTED)),
+                                (["log", path], (PRELOADED,))):
+            bare = self.check(self.life("other_stderr", *arguments), kernels=5, environment=wrong, hows=hows)
+            assert (bare.status, bare.stdout) in ((5, b"\n"), (5, b"no network\n")), bare.stdout
 
     def case_chdir(self):
         """Wherever the program goes, library and log are found."""

@@ -50,10 +50,10 @@ class Run:
         path = self.data + ".said"
         if yields:
             variables["CLIENT_WAITS"] = path
-        with open(path, "w+", encoding="utf-8") as said:
+        with open(path, "w", encoding="utf-8") as said:
             done = subprocess.run([args.client, mode, args.loaded], env=variables, stdout=subprocess.PIPE,
                                   stderr=said, text=True, timeout=50)
-            said.seek(0)
+        with open(path, encoding="utf-8") as said:
             self.said = said.read().splitlines()
         assert done.returncode == 0, "%s: status %d\n%s%s" % (mode, done.returncode, done.stdout,
                                                              self.said)
