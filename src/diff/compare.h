@@ -64,6 +64,25 @@ void effect_make_alone(struct effect *effect, const struct comparison *c,
 bool days_variance(const struct comparison *c, const struct values *values, double *variance_out,
 		   double *freedom_out);
 
+/* The runs of both sides, BASE first, and when they began. */
+struct series {
+	double x[1024], time[1024];
+	size_t base_count, count;
+	bool has_times;
+};
+
+void series_make(struct series *series, const struct comparison *c, const struct values *values);
+
+/* Were the sides recorded in turns? */
+bool series_is_interleaved(const struct series *series);
+
+/*
+ * The difference of the sides where values also go with time in a straight line, as they do while a machine
+ * warms up. Least squares with a mean for each side. False if that cannot be told; where one side was recorded
+ * after the other, also if there is no sign of it, for then time and side can hardly be told apart.
+ */
+bool series_trend(const struct series *series, double least, double *difference, double *error);
+
 /* Is it that NEW has as many as BASE (or a few, as many fewer), but counts others of them? */
 bool cut_explains(const struct comparison *c, const struct values *values);
 

@@ -22,7 +22,8 @@ enum side { SIDE_BASE, SIDE_NEW, SIDES };
 struct effect {
 	double base, new;  /* means of the sides */
 	double base_max;   /* of a run of BASE */
-	uint32_t new_runs; /* of NEW that have it */
+	uint32_t new_runs; /* of NEW that have it … */
+	bool is_seldom;	   /* … less than once in an iteration */
 	double change;	   /* new - base */
 	double ratio;	   /* change / base; INFINITY: there was nothing before */
 	double judged; /* ratio once noise that all paths have in common is taken away: what … */

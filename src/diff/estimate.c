@@ -12,10 +12,9 @@
 
 #define POWER	       0.95 /* of what is called detectable */
 #define SLOPE_SPREAD   0.5  /* paths go with the common factor by 1, more or less so much */
-#define GAP_MAX	       8.0 /* of the sides, by the spread of their runs; 3.5: one follows the other */
-#define TREND_P	       0.3 /* runs go with time if chance would make it look so this rarely */
 #define GROUPS_MAX     64
-#define EXACT_RUNS_MIN 3 /* of a side, for all of them being alike to say anything */
+#define COUNT_SLACK    1e-6 /* of counts, as means leave them */
+#define EXACT_RUNS_MIN 3    /* of a side, for all of them being alike to say anything */
 
 int values_init(struct values *v, const struct comparison *c)
 {
@@ -243,6 +242,7 @@ static void set_means(struct effect *effect, const struct comparison *c, const s
 	double sums[SIDES] = {0}, base_max = -INFINITY;
 	size_t counts[SIDES] = {0};
 	uint32_t new_runs = 0;
+	double new_count = 0.0;
 
 	for (size_t r = 0; r < c->run_count; r++) {
 		if (c->runs[r].is_history || isnan(v->means[r]))
@@ -251,6 +251,8 @@ static void set_means(struct effect *effect, const struct comparison *c, const s
 			base_max = fmax(base_max, v->means[r]);
 		else
 			new_runs += v->means[r] > 0.0;
+		if (c->runs[r].side == SIDE_NEW)
+			new_count += v->counts[r];
 		sums[c->runs[r].side] += v->means[r];
 		counts[c->runs[r].side]++;
 	}
@@ -259,6 +261,7 @@ static void set_means(struct effect *effect, const struct comparison *c, const s
 		.new = counts[SIDE_NEW] ? sums[SIDE_NEW] / (double)counts[SIDE_NEW] : NAN,
 		.base_max = base_max,
 		.new_runs = new_runs,
+		.is_seldom = new_count < (double)new_runs *(1.0 - COUNT_SLACK),
 		.is_time = v->is_time,
 		.judged = NAN,
 		.low = -INFINITY,
@@ -400,90 +403,6 @@ void effect_make(struct effect *effect, const struct comparison *c, const struct
 	make_interval(effect, c, v, e->difference, error, freedom, weight);
 }
 
-/* The runs of both sides, BASE first, and when they began. */
-struct series {
-	double x[1024], time[1024];
-	size_t base_count, count;
-	bool has_times;
-};
-
-static void make_series(struct series *s, const struct comparison *c, const struct values *v)
-{
-	*s = (struct series){.has_times = true};
-	for (size_t r = 0; r < c->run_count && s->count < 1024; r++) {
-		if (c->runs[r].is_history || isnan(v->x[r]))
-			continue;
-		s->base_count += c->runs[r].side == SIDE_BASE;
-		s->time[s->count] = (double)c->runs[r].profile->start_realtime_ns;
-		s->has_times &= c->runs[r].profile->start_realtime_ns != 0;
-		s->x[s->count++] = v->x[r];
-	}
-}
-
-/* Were the sides recorded in turns? */
-static bool is_interleaved(const struct series *s)
-{
-	double first[SIDES] = {INFINITY, INFINITY}, last[SIDES] = {0};
-
-	for (size_t i = 0; i < s->count; i++) {
-		int side = i >= s->base_count;
-
-		first[side] = fmin(first[side], s->time[i]);
-		last[side] = fmax(last[side], s->time[i]);
-	}
-	return first[SIDE_BASE] < last[SIDE_NEW] && first[SIDE_NEW] < last[SIDE_BASE];
-}
-
-/*
- * The difference of the sides where values also go with time in a straight line, as they do while a machine
- * warms up. Least squares with a mean for each side. False if that cannot be told; where one side was recorded
- * after the other, also if there is no sign of it, for then time and side can hardly be told apart.
- */
-static bool with_trend(const struct series *s, double least, double *difference, double *error)
-{
-	double means[SIDES][2] = {{0}}, tt = 0.0, tx = 0.0, rest = 0.0, slope, apart, variance;
-	size_t counts[SIDES] = {s->base_count, s->count - s->base_count};
-
-	if (!s->has_times || s->count < 6)
-		return false;
-	for (size_t i = 0; i < s->count; i++) {
-		int side = i >= s->base_count;
-
-		means[side][0] += s->x[i] / (double)counts[side];
-		means[side][1] += s->time[i] / (double)counts[side];
-	}
-	for (size_t i = 0; i < s->count; i++) {
-		int side = i >= s->base_count;
-		double t = s->time[i] - means[side][1];
-
-		tt += t * t;
-		tx += t * (s->x[i] - means[side][0]);
-	}
-	if (!(tt > 0.0) || !counts[0] || !counts[1])
-		return false;
-	slope = tx / tt;
-	for (size_t i = 0; i < s->count; i++) {
-		int side = i >= s->base_count;
-		double left = s->x[i] - means[side][0] - slope * (s->time[i] - means[side][1]);
-
-		rest += left * left;
-	}
-	apart = means[1][1] - means[0][1];
-	/* A line is not drawn on over a gap much longer than what it was drawn through: what warms up in a
-	 * minute does not go on doing so for a day, as after a baseline. */
-	if (apart * apart > GAP_MAX * GAP_MAX * tt / (double)s->count)
-		return false;
-	variance = rest / (double)(s->count - 3);
-	variance = variance > least ? variance : least;
-	if (!is_interleaved(s) &&
-	    student_two_sided(slope * sqrt(tt / variance), (double)(s->count - 3)) > TREND_P)
-		return false;
-	*difference = means[1][0] - means[0][0] - slope * apart;
-	*error = sqrt(variance *
-		      (1.0 / (double)counts[0] + 1.0 / (double)counts[1] + apart * apart / tt));
-	return *error > 0.0;
-}
-
 /*
  * NEW is of another day than BASE: the difference is held against what older sets of BASE differ by, too, beyond what runs
  * do. Not where the sides were recorded in turns.
@@ -525,17 +444,17 @@ void effect_make_alone(struct effect *effect, const struct comparison *c, const 
 	if (!(freedom > 0.0) || !(variance > 0.0))
 		return;
 	error = sqrt(variance * e.factor);
-	make_series(&series, c, v);
+	series_make(&series, c, v);
 	effect->p = student_two_sided(e.difference / error, freedom);
 	make_interval(effect, c, v, e.difference, error, freedom, 1.0);
-	if (with_trend(&series, variance_min(v), &difference, &error)) {
+	if (series_trend(&series, variance_min(v), &difference, &error)) {
 		p = student_two_sided(difference / error, freedom - 1.0);
 		if (p > effect->p) {
 			effect->p = p;
 			make_interval(effect, c, v, difference, error, freedom - 1.0, 1.0);
 		}
 	}
-	if (!series.has_times || !is_interleaved(&series))
+	if (!series.has_times || !series_is_interleaved(&series))
 		add_days(effect, c, v, &e, variance, freedom);
 	/* (With few ways no order of the runs is rarer than the error rate: nothing could be told from chance.) */
 	if ((double)permutation_count(series.count, series.base_count) * c->alpha < 2.0)

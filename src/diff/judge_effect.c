@@ -138,10 +138,13 @@ static bool is_in_few_runs(const struct question *q)
 	return is_beyond(q) && q->effect->is_exact;
 }
 
-/* No run of BASE has it, and it is no accident of a single one of NEW. */
+/* No run of BASE has it, and it is no accident of one of NEW, or of a few, if it is seldom in these, too. */
 static bool is_new_in_some(const struct question *q)
 {
-	return is_beyond(q) && !(q->effect->base > 0.0) && q->effect->new_runs >= NEW_RUNS_MIN;
+	uint32_t runs = q->effect->new_runs;
+
+	return is_beyond(q) && !(q->effect->base > 0.0) && runs >= NEW_RUNS_MIN &&
+	       (!q->effect->is_seldom || 2 * runs >= q->j->c->side_counts[SIDE_NEW]);
 }
 
 /* The runs say change, the order of them, or other days, chance. */
