@@ -42,12 +42,18 @@ bool check_counts_differ(const struct run_set *base, const struct run_set *new)
 	return base->count && new->count && (lie_apart(&b, &n) || lie_apart(&n, &b));
 }
 
-static bool is_found_out(const struct run_set *set, const char *command)
+/* Were iterations of all runs told by what repeats itself, in one command? *command: that, or NULL as yet. */
+static bool is_found_out(const struct run_set *set, const char **command)
 {
-	for (size_t i = 0; i < set->count; i++)
-		if (!set->runs[i]->history && (strcmp(set->runs[i]->iterations, "period") != 0 ||
-					       strcmp(set->runs[i]->command, command) != 0))
+	for (size_t i = 0; i < set->count; i++) {
+		const struct run_profile *run = set->runs[i];
+
+		if (run->history)
+			continue;
+		*command = *command ? *command : run->command;
+		if (strcmp(run->iterations, "period") != 0 || strcmp(run->command, *command) != 0)
 			return false;
+	}
 	return true;
 }
 
@@ -59,10 +65,10 @@ static void check_found(const struct run_set *base, const struct run_set *new,
 			const struct check_options *options, struct problems *problems)
 {
 	const struct counts b = count_iterations(base), n = count_iterations(new);
+	const char *command = NULL;
 
 	if (options->allow_different || !check_counts_differ(base, new) ||
-	    !is_found_out(base, base->runs[0]->command) ||
-	    !is_found_out(new, base->runs[0]->command))
+	    !is_found_out(base, &command) || !is_found_out(new, &command))
 		return;
 	problems_add(
 		problems,
