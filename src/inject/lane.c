@@ -14,6 +14,7 @@
 
 #include "inject/budget.h"
 #include "inject/clock.h"
+#include "inject/map_memory.h"
 #include "inject/spool.h"
 
 _Thread_local struct lane *thread_lane __attribute__((tls_model("initial-exec")));
@@ -27,10 +28,9 @@ static atomic_bool have_writer;
 
 static void *map_private(size_t bytes)
 {
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *memory = map_memory(bytes);
 
-	if (memory == MAP_FAILED)
+	if (!memory)
 		return NULL;
 	/* A huge page would be as much as eight threads may have. */
 	madvise(memory, bytes, MADV_NOHUGEPAGE);

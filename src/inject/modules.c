@@ -9,10 +9,10 @@
 
 #include <stddef.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "inject/loader_lock.h"
 #include "inject/loader_watch.h"
+#include "inject/map_memory.h"
 #include "inject/module_paths.h"
 
 #define MODULES_MAX 8192
@@ -32,13 +32,8 @@ static struct {
 
 static bool map_list(struct module_list *list)
 {
-	void *memory = mmap(NULL, MODULES_MAX * sizeof(struct module), PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (memory == MAP_FAILED)
-		return false;
-	list->modules = memory;
-	return true;
+	list->modules = map_memory(MODULES_MAX * sizeof(struct module));
+	return list->modules;
 }
 
 static int see_module(struct dl_phdr_info *info, size_t info_bytes, void *unused)

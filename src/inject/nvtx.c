@@ -21,6 +21,7 @@
 #include "inject/clock.h"
 #include "inject/entry_stub.h"
 #include "inject/lane.h"
+#include "inject/map_memory.h"
 #include "inject/nvtx_objects.h"
 #include "inject/stack_capture.h"
 
@@ -76,10 +77,9 @@ static char *store_text(size_t bytes)
 	size_t at;
 
 	if (!store) {
-		char *fresh = mmap(NULL, TEXT_STORE_BYTES, PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		char *fresh = map_memory(TEXT_STORE_BYTES);
 
-		if (fresh == MAP_FAILED)
+		if (!fresh)
 			return NULL;
 		if (!atomic_compare_exchange_strong(&text_store, &store, fresh))
 			munmap(fresh, TEXT_STORE_BYTES);

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "inject/map_memory.h"
 #include "inject/own_process.h"
 #include "inject/signal_guard.h"
 #include "log/own_file.h"
@@ -46,12 +47,9 @@ static bool reserve(uint64_t offset, size_t bytes)
 
 static void *map_file(uint64_t offset, size_t bytes)
 {
-	void *area;
-
 	if (!xt_own_file_is_ours(&spool.file) || !reserve(offset, bytes))
 		return NULL;
-	area = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, spool.file.fd, (off_t)offset);
-	return area == MAP_FAILED ? NULL : area;
+	return map_file_part(spool.file.fd, offset, bytes);
 }
 
 int spool_create(const char *path, uint64_t log_id, uint32_t cupti_version)
@@ -120,8 +118,8 @@ void *spool_area(size_t area_bytes, enum xt_area_kind kind)
 	area = file_area(bytes, kind);
 	if (area)
 		return area;
-	area = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (area == MAP_FAILED)
+	area = map_memory(bytes);
+	if (!area)
 		return NULL;
 	atomic_fetch_add(&spool.unbacked, 1);
 	return area;

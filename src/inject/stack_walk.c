@@ -16,13 +16,13 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <libunwind-x86_64.h>
 
 #include "inject/loader_watch.h"
+#include "inject/map_memory.h"
 
 #define LIBUNWIND_NAME "libunwind-x86_64.so.8"
 
@@ -502,12 +502,9 @@ int stack_walk_open(const char *library_dir, char *why, size_t why_bytes)
 	if (stack_walk_ask_loader)
 		lib.find_object = NULL;
 	if (!cache) {
-		void *memory = mmap(NULL, sizeof(*cache) << CACHE_BITS, PROT_READ | PROT_WRITE,
-				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-		if (memory == MAP_FAILED)
+		cache = map_memory(sizeof(*cache) << CACHE_BITS);
+		if (!cache)
 			return -ENOMEM;
-		cache = memory;
 	}
 	return 0;
 }

@@ -37,6 +37,7 @@
 	FUNCTION(calloc)                                                                           \
 	FUNCTION(realloc)                                                                          \
 	FUNCTION(mmap)                                                                             \
+	FUNCTION(mprotect)                                                                         \
 	FUNCTION(open)                                                                             \
 	FUNCTION(read)                                                                             \
 	FUNCTION(pread)                                                                            \
@@ -232,6 +233,13 @@ STAND_IN void *mmap(void *where, size_t bytes, int protection, int flags, int fd
 	if (STRIKES(mmap))
 		FAIL(MAP_FAILED, ENOMEM);
 	return NEXT(mmap)(where, bytes, protection, flags, fd, offset);
+}
+
+STAND_IN int mprotect(void *where, size_t bytes, int protection)
+{
+	if (STRIKES(mprotect))
+		FAIL(-1, ENOMEM);
+	return NEXT(mprotect)(where, bytes, protection);
 }
 
 STAND_IN int open(const char *path, int flags, ...)

@@ -68,6 +68,27 @@ static struct lane *lane_of_a_thread(void)
 	return lane;
 }
 
+/* A program may have all memory that comes locked: what is only reserved takes no pages even so. */
+static void test_locked_memory(void **unused)
+{
+	unsigned char is_there[1] = {1};
+	struct lane *lane;
+	bool is_made;
+
+	(void)unused;
+	if (mlockall(MCL_FUTURE))
+		skip(); /* not allowed */
+	is_made = lane_create_spare();
+	munlockall();
+	if (!is_made)
+		skip(); /* to so many bytes */
+	lane = lane_at(lane_count() - 1);
+	assert_int_equal(mincore(lane->memo.arena + MEMO_ARENA_BYTES - XT_SPOOL_PAGE_BYTES,
+				 XT_SPOOL_PAGE_BYTES, is_there),
+			 0);
+	assert_int_equal(is_there[0] & 1, 0);
+}
+
 static void test_claimed_once(void **unused)
 {
 	struct lane *first, *second;
@@ -204,7 +225,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_claimed_once), cmocka_unit_test(test_claimed_clean),
 		cmocka_unit_test(test_used_bytes),   cmocka_unit_test(test_widened_by_budget),
-		cmocka_unit_test(test_no_memory),    cmocka_unit_test(test_exhausted),
+		cmocka_unit_test(test_no_memory),    cmocka_unit_test(test_locked_memory),
+		cmocka_unit_test(test_exhausted),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);
