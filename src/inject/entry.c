@@ -43,7 +43,7 @@
 #include "log/shrink.h"
 #include "log/writer.h"
 
-#define LOGS_OF_ONE_PID_MAX 1000
+#define LOGS_OF_ONE_PID_MAX 100 /* from then on the log's id is in the name */
 
 /* The driver's entry point; returns 1 for success. */
 __attribute__((visibility("default"))) int InitializeInjection(void);
@@ -135,10 +135,14 @@ static int create_log(const struct config *config, struct xt_log_header *header,
 		return -ELOOP;
 	host_name(host, sizeof(host));
 	/* A process keeps its pid through exec; each image has a log of its own. */
-	for (int image = 1; rc == -EEXIST && image < LOGS_OF_ONE_PID_MAX; image++) {
-		char suffix[16] = "";
+	for (int image = 1; rc == -EEXIST && image <= LOGS_OF_ONE_PID_MAX; image++) {
+		char suffix[24] = "";
 
-		if (image > 1)
+		/* In containers programs have the same few pids each time. */
+		if (image == LOGS_OF_ONE_PID_MAX)
+			snprintf(suffix, sizeof(suffix), "-%016llx",
+				 (unsigned long long)header->log_id);
+		else if (image > 1)
 			snprintf(suffix, sizeof(suffix), "-%d", image);
 		if (snprintf(path, PATH_MAX, "%s/%s.%d%s.xtr", config->data_dir, host, getpid(),
 			     suffix) >= PATH_MAX)

@@ -448,6 +448,19 @@ class Test(MoreCases):
             self.refused(self.life("errno" if "taken" in fault else "main_return"), expected,
                          environment={"XTRACE_SIMGPU_FAULT": fault}, hows=(INJECTED,))
 
+    def case_many_logs(self):
+        """In containers a program has the same pid each time, and often the same host name: there is always a name
+        left for its log."""
+        script = ('mkdir -p "$XTRACE_DATA"; for n in "" $(seq -f -%g 2 99); do '
+                  ': > "$XTRACE_DATA/$1.$$$n.xtr"; done; exec "$2" main_return')
+        run = Run(self, INJECTED, ["/bin/sh", "-c", script, "sh", re.sub(r"[/\s]", "_", os.uname().nodename),
+                                   self.args.life])
+        logs = [log for log in run.files(".xtr") if os.path.getsize(log)]
+        assert run.status == 7 and not run.said, run.said
+        assert len(run.files(".xtr")) == 100 and len(logs) == 1, logs
+        assert re.search(r"-[0-9a-f]{16}\.xtr$", logs[0]), logs
+        self.check_log(logs[0], closed=True, kernels=5)
+
     def case_no_directory(self):
         """Where no log can be: below a file, in a folder that is not there, with a name too long."""
         below_file = os.path.join(self.folder, "file")
