@@ -425,7 +425,8 @@ static int exit_on_small_stack(char **arguments)
 {
 	struct sigaction action = {.sa_handler = leave_in_handler, .sa_flags = SA_ONSTACK};
 	const size_t most = 64 << 10;
-	stack_t stack = {.ss_size = getauxval(AT_MINSIGSTKSZ) + (size_t)atoi(arguments[0])};
+	const size_t of_kernel = getauxval(AT_MINSIGSTKSZ); /* 0 before 5.14 */
+	stack_t stack = {.ss_size = (of_kernel ? of_kernel : 4096) + (size_t)atoi(arguments[0])};
 
 	gpu_begin();
 	gpu_launch(5);
