@@ -145,7 +145,7 @@ static void wait_for_stop(uint64_t patience_ns)
 		xt_sleep_ns(NAP_NS);
 }
 
-static void leave(const char *function, const void *caller)
+static void step_back(const char *function, const void *caller)
 {
 	uint64_t time_ns = monotonic_ns();
 	char who[YIELD_WHO_BYTES];
@@ -181,7 +181,7 @@ static void someone_comes(const char *function, const void *caller)
 	for (;;) {
 		now = HERE;
 		if (atomic_compare_exchange_strong(&standing, &now, LEAVING)) {
-			leave(function, caller);
+			step_back(function, caller);
 			atomic_store(&standing, AWAY);
 			return;
 		}
