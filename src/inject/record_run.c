@@ -429,11 +429,18 @@ static bool add_count(struct recorder *rec, const char *name, uint64_t value)
 	return true;
 }
 
+uint64_t record_calls_seen(void)
+{
+	uint64_t after_end = atomic_load(&callbacks_after_end);
+
+	return lanes_sum(XT_RING_CALLS_SEEN) + calls_outside_rings() + after_end;
+}
+
 bool record_account(struct recorder *rec)
 {
 	uint64_t after_end = atomic_load(&callbacks_after_end);
-	uint64_t seen = lanes_sum(XT_RING_CALLS_SEEN) + calls_outside_rings() +
-			rec->skipped_beyond_size + after_end;
+	uint64_t calls_seen = lanes_sum(XT_RING_CALLS_SEEN) + calls_outside_rings() + after_end;
+	uint64_t seen = calls_seen + rec->skipped_beyond_size;
 	uint64_t beyond_size = rec->calls.beyond_size + rec->skipped_beyond_size;
 	uint64_t written = rec->calls.written + rec->calls.pending;
 	uint64_t ring_full = lanes_sum(XT_RING_LOST_RING_FULL);
@@ -441,6 +448,10 @@ bool record_account(struct recorder *rec)
 	uint64_t left = lanes_own_sum(offsetof(struct lane, left_count));
 	uint64_t ranges_unplaced = atomic_load(&nvtx_events_without_lane);
 	uint64_t nested = lanes_sum(XT_RING_LOST_NESTED) + atomic_load(&callbacks_reentered);
+	uint64_t counted = written + ring_full + no_ring + nested + rec->calls.write_failed +
+			   beyond_size + left + after_end;
+	/* A thread may have been in a callback, and not gone on before the log was closed. */
+	uint64_t late = rec->is_closed && seen > counted ? seen - counted : 0;
 	const struct {
 		const char *name;
 		uint64_t value;
@@ -453,7 +464,7 @@ bool record_account(struct recorder *rec)
 		{"calls.lost.write_failed", rec->calls.write_failed},
 		{"calls.lost.size", beyond_size},
 		{"calls.lost.leaving", left},
-		{"calls.lost.after_end", after_end},
+		{"calls.lost.after_end", after_end + late},
 		{"kernels.written", rec->kernels.written + rec->kernels.pending},
 		{"kernels.invalid", rec->kernels.invalid},
 		{"kernels.lost.write_failed", rec->kernels.write_failed},
@@ -507,7 +518,6 @@ bool record_account(struct recorder *rec)
 	for (size_t i = 0; i < sizeof(lane_counts) / sizeof(*lane_counts); i++)
 		if (!add_count(rec, lane_counts[i].name, lanes_sum(lane_counts[i].counter)))
 			return false;
-	rec->calls_after_end = after_end;
-	return seen == written + ring_full + no_ring + nested + rec->calls.write_failed +
-			       beyond_size + left + after_end;
+	rec->calls_seen = calls_seen;
+	return seen == counted + late;
 }

@@ -81,7 +81,8 @@ struct recorder {
 	struct skipped_calls left;    /* of other threads while the process ends: these are lost */
 	uint64_t skipped_beyond_size; /* of these, those that were left out for the log's size */
 	uint64_t ranges_beyond_size, nodes_beyond_size;
-	uint64_t calls_after_end; /* in the account that was written last */
+	uint64_t calls_seen; /* record_calls_seen(), as of the account that was written last */
+	bool is_closed;	     /* what is seen and not counted yet comes too late */
 	struct recorder_bound bound;
 	double limit_percent; /* that the tracer may cost the program's threads; 0: any */
 	bool devices_named;
@@ -137,6 +138,9 @@ void record_devices(struct recorder *rec); /* once the driver is up */
 /* ACCOUNT rows as of now. True if the calls add up at this moment: seen = written + lost. While
  * threads are in callbacks they may not, for an instant. */
 bool record_account(struct recorder *rec);
+
+/* How many calls the callbacks have seen return, those after the end included. Any thread. */
+uint64_t record_calls_seen(void);
 
 /* record_python.c: the Python frames of a stack, as rows of the log. */
 struct recorded_python {

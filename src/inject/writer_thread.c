@@ -65,7 +65,7 @@ static struct {
 	atomic_uint
 		looking; /* odd while it looks what is loaded, for which it takes the loader's lock */
 	atomic_bool settling;
-	atomic_uint_fast64_t settled; /* of callbacks_after_end, those that are in the log */
+	atomic_uint_fast64_t settled; /* of record_calls_seen(), those that are in the log */
 } threads;
 
 static uint32_t take_all(struct recorder *rec)
@@ -230,9 +230,9 @@ static void count_after_end(struct recorder *rec)
 	uint64_t period_ns = ROUND_NS, last_ns = monotonic_ns();
 
 	for (;;) {
-		atomic_store(&threads.settled, rec->calls_after_end);
+		atomic_store(&threads.settled, rec->calls_seen);
 		xt_sleep_ns(ROUND_NS);
-		if (atomic_load(&callbacks_after_end) == rec->calls_after_end ||
+		if (record_calls_seen() == rec->calls_seen ||
 		    (monotonic_ns() - last_ns < period_ns && !atomic_load(&threads.settling)))
 			continue;
 		last_ns = monotonic_ns();
@@ -270,6 +270,8 @@ static void *writer_main(void *unused)
 	run_until_stopped(rec);
 	threads.closed = finish(rec);
 	if (threads.closed) {
+		rec->is_closed = true;
+		atomic_store(&threads.settled, rec->calls_seen);
 		spool_remove();
 		activity_abandon();
 	}
@@ -380,7 +382,7 @@ int writer_thread_finish(uint64_t timeout_ns)
 
 void writer_thread_settle(void)
 {
-	uint64_t wanted = atomic_load(&callbacks_after_end);
+	uint64_t wanted = record_calls_seen();
 	uint64_t deadline_ns = monotonic_ns() + SETTLE_PATIENCE_NS;
 
 	if (!wanted || !atomic_load(&threads.finished) || !threads.closed ||

@@ -68,12 +68,9 @@ static int begin_log(void **unused)
 	struct xt_writer *writer;
 
 	(void)unused;
-	cupti.cuptiActivityGetNextRecord = next_record;
-	cupti.found_by = "by the test";
 	folder_make(folder);
 	snprintf(path, sizeof(path), "%s/log.xtr", folder);
-	if (api_table_fill(API_LEVEL_WORK) || callbacks_set_up() ||
-	    xt_writer_create(path, &header, &writer) || recorder_init(&rec, writer, monotonic_ns()))
+	if (xt_writer_create(path, &header, &writer) || recorder_init(&rec, writer, monotonic_ns()))
 		return -1;
 	record_start(&rec);
 	record_modules(&rec);
@@ -133,11 +130,47 @@ static void test_what_is_lost(void **unused)
 	assert_int_equal(log_account(path, "kernels.written"), 0);
 }
 
+/* A thread that was in a callback and did not go on before the log was closed: it is not forgotten. */
+static void test_too_late(void **unused)
+{
+	uint64_t seen, lost = thread_lane->left_count + atomic_load(&callbacks_after_end);
+
+	(void)unused;
+	atomic_store(&callbacks_have_ended, false);
+	atomic_store(&callbacks_active, true);
+	recording_resume(PAUSED_ASKED);
+	recording_resume(PAUSED_LEAVING);
+	rec.calls.write_failed = record_calls_seen() - lost; /* of the test before */
+	call();
+	record_calls(&rec);
+	assert_true(record_account(&rec));
+	rec.is_closed = true;
+	seen = record_calls_seen();
+	assert_int_equal(seen, rec.calls_seen);
+	call();
+	assert_int_equal(record_calls_seen(), seen + 1);
+	assert_true(record_account(&rec));
+	assert_int_equal(recorder_flush(&rec), 0);
+	recorder_free(&rec);
+	assert_int_equal(log_account(path, "calls.written"), 1);
+	assert_int_equal(log_account(path, "calls.lost.after_end"),
+			 atomic_load(&callbacks_after_end) + 1);
+}
+
+static int set_up(void **unused)
+{
+	(void)unused;
+	cupti.cuptiActivityGetNextRecord = next_record;
+	cupti.found_by = "by the test";
+	return api_table_fill(API_LEVEL_WORK) ? -1 : callbacks_set_up();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_what_is_lost, begin_log, remove_folder),
+		cmocka_unit_test_setup_teardown(test_too_late, begin_log, remove_folder),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, set_up, NULL);
 }
