@@ -17,6 +17,7 @@
 #define PATTERN_UNKNOWN PATTERNS   /* a bit of name_matches: set once the name was looked at */
 #define NEAR_MAX	3
 #define WORD_BYTES	64
+#define BEGIN_BYTES	6 /* of a word so long, the begin of a longer one is near, too */
 
 const char *const pattern_options[PATTERNS] = {
 	[PATTERN_FILTER] = "filter",
@@ -200,7 +201,7 @@ static size_t longest_word(const char *pattern, char out[WORD_BYTES])
 	return best;
 }
 
-/* How far the nearest word of a text is from word, in any case: 0 if it has it; SIZE_MAX: far. */
+/* How far the nearest word of a text, or its begin, is from word, in any case: 0 if it has it; SIZE_MAX: far. */
 static size_t distance_of(const char *text, const char *word, size_t length)
 {
 	size_t best = SIZE_MAX;
@@ -216,6 +217,10 @@ static size_t distance_of(const char *text, const char *word, size_t length)
 			candidate[n++] = (char)tolower((unsigned char)*p);
 		candidate[n] = '\0';
 		suggest_consider(&near, candidate);
+		if (length >= BEGIN_BYTES && n > length) {
+			candidate[length] = '\0';
+			suggest_consider(&near, candidate);
+		}
 		if (near.best && near.distance + 1 < best)
 			best = near.distance + 1;
 		p += !n;

@@ -55,6 +55,7 @@ rm a.*
 echo "-- nothing there"
 merge part.xtr --filter Matmul --folded nothing.folded
 merge part.xtr --focus matmull
+merge part.xtr --focus cudaLuanch
 merge part.xtr --hide nobody --folded /dev/null
 merge part.xtr --range Epoch
 merge part.xtr --from 2s
