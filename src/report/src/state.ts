@@ -70,8 +70,9 @@ export function scrollToFlame(): void {
 		?.scrollIntoView({ behavior: stillness.matches ? 'auto' : 'smooth', block: 'start' });
 }
 
-/* Shows a node in the flame graph. */
+/* Shows a node in the flame graph, and nothing of what was searched for before. */
 export function showNode(node: number): void {
+	search.value = '';
 	zoom.value = node;
 	selected.value = node;
 	scrollToFlame();
@@ -80,6 +81,7 @@ export function showNode(node: number): void {
 /* What has this very name; one that others begin with finds none of them. */
 export function showSearch(name: string): void {
 	zoom.value = 0;
+	selected.value = 0;
 	search.value = wholeName(name);
 	scrollToFlame();
 }

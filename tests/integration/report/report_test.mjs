@@ -268,6 +268,16 @@ async function checkSorting(page) {
 	const ns = await numberOf(page, '#table-kernels tbody tr:first-child td:first-child');
 	await page.click('#table-kernels tbody tr:first-child .pick');
 	await isNumber(page, '#found', ns);
+	// What is picked next is alone: neither the search nor the frame of before is left.
+	const before = await page.textContent('#flame-details');
+	await page.click('#tab-paths');
+	await page.click('#table-paths tbody tr:first-child .pick');
+	await soon(async () => assert.equal(await page.inputValue('#search'), ''));
+	await soon(async () => assert.notEqual(await page.textContent('#flame-details'), before));
+	await page.click('#tab-kernels');
+	await page.click('#table-kernels tbody tr:first-child .pick');
+	await isNumber(page, '#found', ns);
+	await soon(async () => assert.equal(await page.textContent('#flame-details'), before));
 	await page.click('#reset');
 }
 
