@@ -51,22 +51,6 @@ static void complain_of(const struct problems *problems)
 		complain("%s", problems->lines[p]);
 }
 
-/* xtrace-merge is beside this program. */
-static int find_merge(char out[PATH_MAX])
-{
-	ssize_t length = readlink("/proc/self/exe", out, PATH_MAX - 1);
-	char *slash;
-
-	if (length < 0)
-		return -errno;
-	out[length] = '\0';
-	slash = strrchr(out, '/');
-	if (!slash || (size_t)(slash - out) + sizeof("/xtrace-merge") > PATH_MAX)
-		return -ENAMETOOLONG;
-	strcpy(slash, "/xtrace-merge");
-	return 0;
-}
-
 /* 0 or -errno; what is wrong with its content is in problems, too. */
 static int read_baseline(struct baseline *baseline, const char *path, struct problems *problems)
 {
@@ -114,7 +98,7 @@ static int load_side(struct run_set *runs, const struct wish *wish, struct probl
 	struct load_options options = {
 		.iteration = wish->iteration, .warmup = wish->warmup, .workers_count = 2};
 	char merge[PATH_MAX], *argument = (char *)wish->side;
-	int error = find_merge(merge);
+	int error = load_find_merge(merge);
 	size_t kept = 0;
 
 	if (error)

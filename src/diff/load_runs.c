@@ -356,6 +356,21 @@ int load_runs(struct run_set *sets, char *const *arguments, size_t set_count,
 	return result;
 }
 
+int load_find_merge(char out[PATH_MAX])
+{
+	ssize_t length = readlink("/proc/self/exe", out, PATH_MAX - 1);
+	char *slash;
+
+	if (length < 0)
+		return -errno;
+	out[length] = '\0';
+	slash = strrchr(out, '/');
+	if (!slash || (size_t)(slash - out) + sizeof("/xtrace-merge") > PATH_MAX)
+		return -ENAMETOOLONG;
+	strcpy(slash, "/xtrace-merge");
+	return 0;
+}
+
 int load_check(const char *argument, struct problems *problems)
 {
 	struct run_set set = {0};

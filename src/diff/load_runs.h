@@ -6,6 +6,8 @@
 #ifndef XT_DIFF_LOAD_RUNS_H
 #define XT_DIFF_LOAD_RUNS_H
 
+#include <limits.h>
+
 #include "diff/run_profile.h"
 
 /* The runs of one side. All zeros is an empty one. */
@@ -36,6 +38,9 @@ void run_set_free(struct run_set *set);
  * load_runs().
  */
 int load_check(const char *argument, struct problems *problems);
+
+/* The path of xtrace-merge, which is beside this program. 0, -ENAMETOOLONG or of readlink(). */
+int load_find_merge(char out[PATH_MAX]);
 
 /* Appends a run, which the set then owns. 0 or -ENOMEM. */
 int run_set_add(struct run_set *set, struct run_profile *run);

@@ -15,22 +15,6 @@
 
 #define STATUS_UNKNOWN 2 /* as enum outcome has it */
 
-/* xtrace-merge is beside this program. */
-static int find_merge(char out[PATH_MAX])
-{
-	ssize_t length = readlink("/proc/self/exe", out, PATH_MAX - 1);
-	char *slash;
-
-	if (length < 0)
-		return -errno;
-	out[length] = '\0';
-	slash = strrchr(out, '/');
-	if (!slash || (size_t)(slash - out) + sizeof("/xtrace-merge") > PATH_MAX)
-		return -ENAMETOOLONG;
-	strcpy(slash, "/xtrace-merge");
-	return 0;
-}
-
 static void complain(const struct problems *problems)
 {
 	for (size_t p = 0; p < problems->count; p++)
@@ -168,7 +152,7 @@ int main(int argc, char **argv)
 	} else if (!error && options.check_only) {
 		status = check(&options, &problems);
 	} else if (!error) {
-		error = find_merge(merge);
+		error = load_find_merge(merge);
 		options.load.merge = merge;
 		if (error)
 			fprintf(stderr, "xtrace diff: %s\n", strerror(-error));

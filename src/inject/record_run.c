@@ -23,6 +23,7 @@
 #include "inject/sampling.h"
 #include "inject/spool.h"
 #include "inject/yield.h"
+#include "xtrace/ring_accounts.h"
 
 #define META_VALUE_BYTES_MAX (32u << 10)
 
@@ -395,28 +396,6 @@ static uint64_t own_cpu_ns(void)
 	return xt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* What is counted in the lanes alone. */
-static const struct {
-	const char *name;
-	enum xt_ring_counter counter;
-} lane_counts[] = {
-	{"nodes.seen", XT_RING_NODES_SEEN},
-	{"skips.lost", XT_RING_SKIPS_LOST},
-	{"stacks.walked", XT_RING_STACK_WALKS},
-	{"stacks.hits", XT_RING_STACK_HITS},
-	{"stacks.audited", XT_RING_STACK_AUDITS},
-	{"stacks.mismatched", XT_RING_STACK_MISMATCHES},
-	{"stacks.truncated", XT_RING_STACKS_TRUNCATED},
-	{"stacks.transient", XT_RING_STACKS_TRANSIENT},
-	{"stacks.lost", XT_RING_STACKS_LOST},
-	{"python.stacks", XT_RING_PYTHON_STACKS},
-	{"python.finalizing", XT_RING_PYTHON_FINALIZING},
-	{"python.unreadable", XT_RING_PYTHON_UNREADABLE},
-	{"python.unplaced", XT_RING_PYTHON_UNPLACED},
-	{"python.unknown", XT_RING_PYTHON_MISSING},
-	{"threads.waited_ns", XT_RING_WAITED_NS},
-};
-
 static bool add_count(struct recorder *rec, const char *name, uint64_t value)
 {
 	struct xt_table *table = recorder_table(rec, XT_KIND_ACCOUNT, strlen(name));
@@ -429,42 +408,66 @@ static bool add_count(struct recorder *rec, const char *name, uint64_t value)
 	return true;
 }
 
+static uint64_t seen_with(uint64_t after_end)
+{
+	return lanes_sum(XT_RING_CALLS_SEEN) + calls_outside_rings() + after_end;
+}
+
 uint64_t record_calls_seen(void)
 {
-	uint64_t after_end = atomic_load(&callbacks_after_end);
+	return seen_with(atomic_load(&callbacks_after_end));
+}
 
-	return lanes_sum(XT_RING_CALLS_SEEN) + calls_outside_rings() + after_end;
+/* The calls of an account, in which seen = written + lost. */
+struct call_sums {
+	uint64_t seen_here; /* as record_calls_seen(), of the same moment */
+	uint64_t seen, written, ring_full, no_ring, nested, beyond_size, left, after_end;
+	bool is_settled;
+};
+
+static struct call_sums sum_calls(const struct recorder *rec)
+{
+	struct call_sums sums = {
+		.after_end = atomic_load(&callbacks_after_end),
+		.written = rec->calls.written + rec->calls.pending,
+		.beyond_size = rec->calls.beyond_size + rec->skipped_beyond_size,
+	};
+	uint64_t counted;
+
+	sums.seen_here = seen_with(sums.after_end);
+	sums.seen = sums.seen_here + rec->skipped_beyond_size;
+	sums.ring_full = lanes_sum(XT_RING_LOST_RING_FULL);
+	sums.no_ring = atomic_load(&lane_calls_without);
+	sums.left = lanes_own_sum(offsetof(struct lane, left_count));
+	sums.nested = lanes_sum(XT_RING_LOST_NESTED) + atomic_load(&callbacks_reentered);
+	counted = sums.written + sums.ring_full + sums.no_ring + sums.nested +
+		  rec->calls.write_failed + sums.beyond_size + sums.left + sums.after_end;
+	/* A thread may have been in a callback, and not gone on before the log was closed. */
+	if (rec->is_closed && sums.seen > counted) {
+		sums.after_end += sums.seen - counted;
+		counted = sums.seen;
+	}
+	sums.is_settled = sums.seen == counted;
+	return sums;
 }
 
 bool record_account(struct recorder *rec)
 {
-	uint64_t after_end = atomic_load(&callbacks_after_end);
-	uint64_t calls_seen = lanes_sum(XT_RING_CALLS_SEEN) + calls_outside_rings() + after_end;
-	uint64_t seen = calls_seen + rec->skipped_beyond_size;
-	uint64_t beyond_size = rec->calls.beyond_size + rec->skipped_beyond_size;
-	uint64_t written = rec->calls.written + rec->calls.pending;
-	uint64_t ring_full = lanes_sum(XT_RING_LOST_RING_FULL);
-	uint64_t no_ring = atomic_load(&lane_calls_without);
-	uint64_t left = lanes_own_sum(offsetof(struct lane, left_count));
+	const struct call_sums calls = sum_calls(rec);
 	uint64_t ranges_unplaced = atomic_load(&nvtx_events_without_lane);
-	uint64_t nested = lanes_sum(XT_RING_LOST_NESTED) + atomic_load(&callbacks_reentered);
-	uint64_t counted = written + ring_full + no_ring + nested + rec->calls.write_failed +
-			   beyond_size + left + after_end;
-	/* A thread may have been in a callback, and not gone on before the log was closed. */
-	uint64_t late = rec->is_closed && seen > counted ? seen - counted : 0;
 	const struct {
 		const char *name;
 		uint64_t value;
 	} rows[] = {
-		{"calls.seen", seen},
-		{"calls.written", written},
-		{"calls.lost.ring_full", ring_full},
-		{"calls.lost.no_ring", no_ring},
-		{"calls.lost.nested", nested},
+		{"calls.seen", calls.seen},
+		{"calls.written", calls.written},
+		{"calls.lost.ring_full", calls.ring_full},
+		{"calls.lost.no_ring", calls.no_ring},
+		{"calls.lost.nested", calls.nested},
 		{"calls.lost.write_failed", rec->calls.write_failed},
-		{"calls.lost.size", beyond_size},
-		{"calls.lost.leaving", left},
-		{"calls.lost.after_end", after_end + late},
+		{"calls.lost.size", calls.beyond_size},
+		{"calls.lost.leaving", calls.left},
+		{"calls.lost.after_end", calls.after_end},
 		{"kernels.written", rec->kernels.written + rec->kernels.pending},
 		{"kernels.invalid", rec->kernels.invalid},
 		{"kernels.lost.write_failed", rec->kernels.write_failed},
@@ -515,9 +518,10 @@ bool record_account(struct recorder *rec)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (!add_count(rec, rows[i].name, rows[i].value))
 			return false;
-	for (size_t i = 0; i < sizeof(lane_counts) / sizeof(*lane_counts); i++)
-		if (!add_count(rec, lane_counts[i].name, lanes_sum(lane_counts[i].counter)))
+	for (size_t i = 0; i < sizeof(xt_ring_accounts) / sizeof(*xt_ring_accounts); i++)
+		if (!add_count(rec, xt_ring_accounts[i].name,
+			       lanes_sum(xt_ring_accounts[i].counter)))
 			return false;
-	rec->calls_seen = calls_seen;
-	return seen == counted + late;
+	rec->calls_seen = calls.seen_here;
+	return calls.is_settled;
 }

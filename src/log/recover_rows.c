@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "log/recovery.h"
+#include "xtrace/ring_accounts.h"
 
 #define UNNAMED "[unnamed]"
 
@@ -311,30 +312,21 @@ static uint64_t larger(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Accounts that the tracer takes from its rings alone. */
-static const struct {
-	const char *name;
-	enum xt_ring_counter counter;
-} ring_accounts[] = {
-	{"nodes.seen", XT_RING_NODES_SEEN},
+/* Those to which the tracer adds what was lost outside of rings. */
+static const struct xt_ring_account partial_accounts[] = {
 	{"nodes.lost", XT_RING_NODES_LOST},
 	{"ranges.seen", XT_RING_RANGES_SEEN},
 	{"ranges.lost", XT_RING_RANGES_LOST},
-	{"stacks.walked", XT_RING_STACK_WALKS},
-	{"stacks.hits", XT_RING_STACK_HITS},
-	{"stacks.audited", XT_RING_STACK_AUDITS},
-	{"stacks.mismatched", XT_RING_STACK_MISMATCHES},
-	{"stacks.truncated", XT_RING_STACKS_TRUNCATED},
-	{"stacks.transient", XT_RING_STACKS_TRANSIENT},
-	{"stacks.lost", XT_RING_STACKS_LOST},
-	{"python.stacks", XT_RING_PYTHON_STACKS},
-	{"python.finalizing", XT_RING_PYTHON_FINALIZING},
-	{"python.unreadable", XT_RING_PYTHON_UNREADABLE},
-	{"python.unplaced", XT_RING_PYTHON_UNPLACED},
-	{"python.unknown", XT_RING_PYTHON_MISSING},
-	{"threads.waited_ns", XT_RING_WAITED_NS},
-	{"skips.lost", XT_RING_SKIPS_LOST},
 };
+
+static void add_ring_accounts(struct recovery *recovery, const struct xt_ring_account *accounts,
+			      size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		add_value(recovery, accounts[i].name,
+			  larger(recovery_account(recovery, accounts[i].name),
+				 recovery->counters[accounts[i].counter]));
+}
 
 /* The sum that every closed log keeps: seen = written + lost. Rings know better than the last
  * account, but for what was lost outside of them. */
@@ -402,10 +394,10 @@ void recovery_add_account(struct recovery *recovery)
 	add_value(recovery, "log.bytes", xt_writer_file_bytes(recovery->writer));
 	add_value(recovery, "records.skipped",
 		  recovery_account(recovery, "records.skipped") + out->skipped);
-	for (size_t i = 0; i < sizeof(ring_accounts) / sizeof(ring_accounts[0]); i++)
-		add_value(recovery, ring_accounts[i].name,
-			  larger(recovery_account(recovery, ring_accounts[i].name),
-				 recovery->counters[ring_accounts[i].counter]));
+	add_ring_accounts(recovery, xt_ring_accounts,
+			  sizeof(xt_ring_accounts) / sizeof(*xt_ring_accounts));
+	add_ring_accounts(recovery, partial_accounts,
+			  sizeof(partial_accounts) / sizeof(*partial_accounts));
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
 		add_value(recovery, values[i].name,
 			  larger(recovery_account(recovery, values[i].name), values[i].value));
