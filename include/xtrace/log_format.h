@@ -16,7 +16,7 @@
 
 #define XT_LOG_MAGIC	     "\x89XTRLOG\n" /* 8 bytes, no terminator */
 #define XT_LOG_VERSION_MAJOR 2		    /* a reader refuses a larger one */
-#define XT_LOG_VERSION_MINOR 3		    /* additions a reader may skip */
+#define XT_LOG_VERSION_MINOR 4		    /* additions a reader may skip */
 #define XT_LOG_BYTE_ORDER    0x01020304u
 #define XT_CHUNK_MAGIC	     0x48435458u /* "XTCH" */
 
@@ -190,6 +190,8 @@ enum xt_call_column {
 	XT_CALL_DURATION_NS = 6,
 	XT_CALL_RESULT = 7, /* CUresult or cudaError_t, 0 is success */
 	XT_CALL_ONE_IN = 8, /* stacks were taken of one in so many such calls; 0: of all */
+	XT_CALL_GRAPH_EXEC =
+		9, /* of graph launches: CUPTI's id of the executable graph; 0: unknown */
 };
 
 enum xt_stream_column {

@@ -67,6 +67,8 @@ struct xt_spool_header {
 	uint16_t modules_first;
 	uint16_t modules_last;
 	uint32_t modules_valid;
+	/* Bytes of the log that were written before their sources here were freed; 0: not known. */
+	uint64_t log_bytes;
 };
 
 /* What a ring holds: records of 8-byte aligned size, none of which wraps. */
@@ -98,6 +100,22 @@ struct xt_record_call {
 	uint32_t one_in; /* XT_CALL_ONE_IN */
 };
 _Static_assert(sizeof(struct xt_record_call) == 40, "a call record is 40 bytes");
+
+/* A call record of this length is of a graph launch. */
+struct xt_record_graph_call {
+	struct xt_record_call call;
+	uint32_t graph_exec; /* XT_CALL_GRAPH_EXEC */
+	uint32_t reserved;
+};
+_Static_assert(sizeof(struct xt_record_graph_call) == 48, "a graph call record is 48 bytes");
+
+/* XT_CALL_GRAPH_EXEC of a call record of either length. */
+static inline uint32_t xt_record_graph_exec(const struct xt_record_call *call)
+{
+	return call->head.bytes < sizeof(struct xt_record_graph_call)
+		       ? 0
+		       : ((const struct xt_record_graph_call *)(const void *)call)->graph_exec;
+}
 
 #define XT_STACK_SLOT_COUNT	32768
 #define XT_STACK_SLOT_COUNT_V3	4096 /* to spool version 3 */

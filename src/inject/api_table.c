@@ -190,6 +190,8 @@ static void add(enum api_level level, uint32_t cbid, const char *name)
 	if (class == XT_API_LAUNCH || class == XT_API_GRAPH_LAUNCH || class == XT_API_COPY ||
 	    class == XT_API_SET)
 		api_uses[cbid] |= API_MAKES_WORK;
+	if (class == XT_API_GRAPH_LAUNCH)
+		api_uses[cbid] |= API_LAUNCHES_GRAPH;
 	launches[cbid] = class == XT_API_LAUNCH || class == XT_API_GRAPH_LAUNCH;
 	recorded_apis.count++;
 }

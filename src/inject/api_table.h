@@ -43,6 +43,7 @@ enum api_use {
 	API_SETS_EXEC_CHILD = 1 << 4, /* with API_SETS_EXEC_NODE: and third, as what CUgraph */
 	API_IS_PROFILER = 1 << 5,     /* see profiler_calls.h */
 	API_MAKES_WORK = 1 << 6,      /* a launch, copy or set: its stack may be left to chance */
+	API_LAUNCHES_GRAPH = 1 << 7,  /* first argument: a CUgraphExec */
 };
 /* What says that nodes are to do something else: such calls are looked at at every level. */
 enum {

@@ -170,14 +170,30 @@ static uint32_t stack_at_exit(struct lane *lane, const struct xt_open_call *call
 	return capture_chosen(lane, call->slot_epoch >> EPOCH_BITS, regs);
 }
 
-static void call_exit(struct lane *lane, uint32_t api, const struct cupti_callback_data *data,
-		      const struct caller_regs *regs)
+/* Names the graph, so that a replay without work can be told from one whose work was lost. */
+static RARELY void put_graph_exec(struct xt_record_call *record,
+				  const struct cupti_callback_data *data)
+{
+	struct xt_record_graph_call *graph = (struct xt_record_graph_call *)(void *)record;
+	void *const *arguments = data->function_params;
+
+	record->head.bytes = sizeof(*graph);
+	graph->reserved = 0;
+	if (!arguments || !cupti.cuptiGetGraphExecId ||
+	    cupti.cuptiGetGraphExecId(arguments[0], &graph->graph_exec) != XT_CUPTI_SUCCESS)
+		graph->graph_exec = 0;
+}
+
+static void call_exit(struct lane *lane, uint32_t api, uint32_t use,
+		      const struct cupti_callback_data *data, const struct caller_regs *regs)
 {
 	uint64_t exit_ns, rare_ns = lane->rare_ns;
 	struct xt_record_call *record;
 	struct xt_open_call *call;
 	uint32_t stack_slot;
 	uint32_t shift;
+	size_t record_bytes =
+		use & API_LAUNCHES_GRAPH ? sizeof(struct xt_record_graph_call) : sizeof(*record);
 
 	if (was_skipped(data))
 		return;
@@ -190,7 +206,7 @@ static void call_exit(struct lane *lane, uint32_t api, const struct cupti_callba
 		return;
 	}
 	stack_slot = stack_at_exit(lane, call, regs);
-	record = ring_reserve_or_wait(lane, sizeof(*record));
+	record = ring_reserve_or_wait(lane, record_bytes);
 	if (!record) {
 		lane_count_up(lane, XT_RING_LOST_RING_FULL);
 		return;
@@ -205,7 +221,9 @@ static void call_exit(struct lane *lane, uint32_t api, const struct cupti_callba
 	record->exit_ns = exit_ns;
 	record->result = data->return_value ? *(const int32_t *)data->return_value : 0;
 	record->one_in = shift ? UINT32_C(1) << shift : 0;
-	ring_commit(lane, sizeof(*record));
+	if (__builtin_expect(use & API_LAUNCHES_GRAPH, 0))
+		put_graph_exec(record, data);
+	ring_commit(lane, record_bytes);
 	lane_count_up(lane, XT_RING_CALLS_COMMITTED);
 	stack_memo_fetch_expected(&lane->memo);
 	if (is_timed(data->correlation_id))
@@ -375,7 +393,7 @@ static void api_call(struct lane *lane, uint32_t api, const struct cupti_callbac
 	if (use & API_CHANGES_NODES)
 		graph_node_set(lane, use, data, regs);
 	if (!(use & API_IS_UNRECORDED))
-		call_exit(lane, api, data, regs);
+		call_exit(lane, api, use, data, regs);
 }
 
 /* What is not recorded counts when it returns. */

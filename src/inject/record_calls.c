@@ -190,6 +190,7 @@ static void take_call(struct recorder *rec, struct lane *lane, const struct xt_r
 	xt_table_put(table, XT_CALL_DURATION_NS, record->exit_ns - record->enter_ns);
 	xt_table_put(table, XT_CALL_RESULT, (uint32_t)record->result);
 	xt_table_put(table, XT_CALL_ONE_IN, record->one_in);
+	xt_table_put(table, XT_CALL_GRAPH_EXEC, xt_record_graph_exec(record));
 	xt_table_end_row(table);
 }
 

@@ -199,6 +199,7 @@ static bool add_call_row(struct walk *walk, const struct xt_record_call *call, u
 	xt_table_put(table, XT_CALL_DURATION_NS, call->exit_ns - call->enter_ns);
 	xt_table_put(table, XT_CALL_RESULT, (uint32_t)call->result);
 	xt_table_put(table, XT_CALL_ONE_IN, call->one_in);
+	xt_table_put(table, XT_CALL_GRAPH_EXEC, xt_record_graph_exec(call));
 	xt_table_end_row(table);
 	return true;
 }

@@ -141,6 +141,7 @@ const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] =
 						[XT_CALL_DURATION_NS] = PLANES("duration ns"),
 						[XT_CALL_RESULT] = UVAR("result code"),
 						[XT_CALL_ONE_IN] = UVAR("one in"),
+						[XT_CALL_GRAPH_EXEC] = UVAR("executable graph"),
 					},
 			},
 		[XT_KIND_STREAM] =

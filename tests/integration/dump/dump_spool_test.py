@@ -28,7 +28,8 @@ class Spool(DumpTest):
             make.ring_padding(24),
             make.ring_call(api=0x1FFFFFFFF >> 1, correlation=12, slot=3, enter=111, leave=120,
                            result=-5),
-            make.ring_call(correlation=13, slot=0xFFFFFFFF, enter=90, leave=120)))
+            make.ring_call(correlation=13, slot=0xFFFFFFFF, enter=90, leave=120, stated=48)
+            + bytes((7, 0, 0, 0, 0, 0, 0, 0))))
 
     def good(self, **how):
         ring = make.ring(self.records(), self.FREE, slots=self.SLOTS, counters=self.COUNTERS,
@@ -44,7 +45,7 @@ class Spool(DumpTest):
         ring, free = records_of(text, "ring")
         self.assertEqual(ring, {
             "area": "0", "offset": "102400", "bytes": "24576", "data_bytes": "4096", "thread": "1",
-            "tid": "4711", "first_seen_ns": "1000", "write_pos": str(self.FREE + 184),
+            "tid": "4711", "first_seen_ns": "1000", "write_pos": str(self.FREE + 192),
             "free_pos": str(self.FREE), "open_calls": "2", "slots": "3", "calls.seen": "9",
             "calls.committed": "7", "calls.lost.ring_full": "1", "calls.lost.nested": "1",
             "stacks.hits": "20", "stacks.walked": "21", "stacks.audited": "22",
@@ -64,7 +65,7 @@ class Spool(DumpTest):
             "call area=0 pos=12288 thread=1 api=4294967295 correlation=12 slot=3 stack=- "
             "stack_pos=12224 enter_ns=111 exit_ns=120 result=-5 one_in=0",
             "call area=0 pos=12328 thread=1 api=5 correlation=13 slot=- stack=0 stack_pos=- "
-            "enter_ns=90 exit_ns=120 result=0 one_in=0",
+            "enter_ns=90 exit_ns=120 result=0 one_in=0 executable_graph=7",
             "void area=1",
             "activity area=3 offset=151552 bytes=12288 state=completed data_bytes=8192 "
             "valid_bytes=8192 sequence=9",
@@ -219,7 +220,7 @@ class Spool(DumpTest):
                 ("slot 4096", make.ring_nvtx(slot=4096)), ("cut off", make.ring_nvtx()[:56]),
                 ("a record of 72 bytes where 64 are left", make.ring_nvtx(b"12345678")[:64]),
                 ("a call of 0 bytes", make.ring_call(stated=0)),
-                ("a call of 48 bytes", make.ring_call(stated=48) + bytes(8)),
+                ("a call of 56 bytes", make.ring_call(stated=56) + bytes(16)),
                 ("slot 4096", make.ring_call(slot=4096)), ("cut off", call[:32]),
                 ("in slot 4096", make.ring_stack(4096, [])),
                 ("of 1001 frames", make.ring_stack(1, [7] * 30, count=1001)),

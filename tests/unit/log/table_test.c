@@ -337,7 +337,7 @@ static void refuses_what_could_not_be_a_chunk(void **state)
 	assert_int_equal(xt_table_init(&table, XT_KIND_CALL, 300000, 0), -EINVAL);
 	assert_int_equal(xt_table_init(&table, XT_KIND_STRING, 1, 17u << 20), -EINVAL);
 	xt_table_free(&table);
-	assert_int_equal(xt_table_init(&table, XT_KIND_CALL, 209000, 0), 0);
+	assert_int_equal(xt_table_init(&table, XT_KIND_CALL, 185000, 0), 0);
 	xt_table_free(&table);
 	assert_int_equal(xt_table_init(&table, XT_KIND_STRING, 1, 15u << 20), 0);
 	xt_table_free(&table);

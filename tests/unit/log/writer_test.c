@@ -329,7 +329,7 @@ static void one_writer_at_a_time(void **state)
 /* Chunks larger than any buffer was before, many of them in one flush. */
 static void large_chunks(void **state)
 {
-	const uint32_t row_count = 200000;
+	const uint32_t row_count = 180000;
 	const char *path = test_path("large.xtr");
 	struct xt_writer *writer = create(path);
 	struct xt_reader *reader;
