@@ -25,6 +25,7 @@ static const struct xt_account {
 	{"calls.lost.after_end",
 	 "launches, copies and sets: when recording had ended with the process"},
 	{"calls.lost.killed", "calls: not in a ring yet when the process was killed"},
+	{"calls.lost.cut_off", "calls: in a part of the log that was cut off"},
 	{"kernels.written", "kernels in the log"},
 	{"kernels.invalid", "kernels: record without valid times"},
 	{"kernels.lost.write_failed", "kernels: could not be written"},
@@ -96,7 +97,8 @@ static const struct xt_account {
 	{"recovered.sets", "sets recovered"},
 	{"recovered.memory", "allocations and frees recovered"},
 	{"recovered.unnamed", "kernels recovered whose name was lost"},
-	{"recovered.unfinished", "GPU work that was not over at the kill"},
+	{"recovered.unfinished",
+	 "kernels, copies and memsets: no end time when the process was killed"},
 	{"recovered.areas_damaged", "parts of the spool: damaged"},
 	{"recovered.areas_unknown", "parts of the spool: in an unknown layout"},
 };
@@ -119,8 +121,13 @@ static inline const char *xt_account_meaning(const char *name, size_t length)
  */
 static inline bool xt_account_is_loss(const char *name, size_t length)
 {
-	static const char *const words[] = {".lost",	  ".invalid",	 ".dropped",
-					    ".discarded", ".mismatched", "recovered.areas_"};
+	static const char *const words[] = {".lost",
+					    ".invalid",
+					    ".dropped",
+					    ".discarded",
+					    ".mismatched",
+					    "recovered.areas_",
+					    "recovered.unfinished"};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (length && memmem(name, length, words[i], strlen(words[i])))

@@ -239,10 +239,13 @@ int recorder_flush(struct recorder *rec)
 					 &rec->memory};
 	int rc = cut_tables(rec);
 
+	/* A flush may put a smaller file in the log's place: until it is done, that size counts. */
+	spool_log_bytes(xt_writer_file_bytes(rec->writer));
 	if (!rc)
 		rc = xt_writer_flush(rec->writer);
 	else
 		xt_writer_drop(rec->writer);
+	spool_log_bytes(xt_writer_file_bytes(rec->writer));
 	for (size_t i = 0; i < sizeof(tallies) / sizeof(*tallies); i++)
 		settle(tallies[i], rc == 0);
 	if (rc && !rec->write_failed)

@@ -176,6 +176,12 @@ void spool_record_bytes(uint32_t kind, uint32_t bytes)
 		__atomic_store_n(&spool.header->record_bytes[kind], bytes, __ATOMIC_RELAXED);
 }
 
+void spool_log_bytes(uint64_t bytes)
+{
+	if (spool.header)
+		__atomic_store_n(&spool.header->log_bytes, bytes, __ATOMIC_RELAXED);
+}
+
 uint32_t spool_wish(void)
 {
 	return spool.header ? __atomic_load_n(&spool.header->wish, __ATOMIC_RELAXED) : XT_WISH_NONE;

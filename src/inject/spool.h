@@ -38,6 +38,9 @@ bool spool_fill(void *pages, size_t bytes);
 /* Notes how long CUPTI's records of a kind are, for whoever finds the spool. Writer thread. */
 void spool_record_bytes(uint32_t kind, uint32_t bytes);
 
+/* Notes how much of the log must be there for whoever recovers it. Writer thread. */
+void spool_log_bytes(uint64_t bytes);
+
 /* What others have asked for, as xt_spool_header's wish; and that it was done. */
 uint32_t spool_wish(void);
 void spool_wish_done(uint32_t wish);

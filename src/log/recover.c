@@ -165,6 +165,11 @@ static int recover(struct recovery *recovery, const char *log_path, const char *
 		recovery->out->found = false;
 		return 0;
 	}
+	/* Not the torn end of an interrupted write: what was cut off is not in the spool any more. */
+	if (xt_writer_file_bytes(recovery->writer) < recovery->spool->log_bytes) {
+		recovery->out->log_is_cut = true;
+		xt_writer_drop(recovery->writer);
+	}
 	error = append(recovery, log_path);
 	if (error) {
 		*recovery->out = (struct xt_recovered){.found = true};

@@ -13,6 +13,7 @@
 
 /* What was appended to the log, and what could not be. */
 struct xt_recovered {
+	bool log_is_cut;     /* the log is shorter than its process had written it */
 	bool found;	     /* there was a spool, and it is this log's */
 	uint64_t calls;	     /* that had returned */
 	uint64_t open_calls; /* that had not */

@@ -291,8 +291,8 @@ void recovery_add_work(struct recovery *recovery)
 			recovery->out->skipped++;
 		else if (is_over(recovery, work))
 			adders[work->kind](recovery, work);
-		else
-			recovery->out->unfinished++;
+		else if (work->has_call || !recovery->switch_count)
+			recovery->out->unfinished++; /* else of a call while it was paused */
 	}
 }
 
@@ -340,6 +340,7 @@ static void add_call_account(struct recovery *recovery)
 	uint64_t nested = larger(recovery_account(recovery, "calls.lost.nested"),
 				 recovery->counters[XT_RING_LOST_NESTED]);
 	uint64_t lost = ring_full + nested, seen;
+	const char *cause;
 
 	for (size_t i = 0; i < recovery->account_count; i++) {
 		const struct recovery_account *account = &recovery->accounts[i];
@@ -358,8 +359,8 @@ static void add_call_account(struct recovery *recovery)
 	add_value(recovery, "calls.written", written);
 	add_value(recovery, "calls.lost.ring_full", ring_full);
 	add_value(recovery, "calls.lost.nested", nested);
-	add_value(recovery, "calls.lost.killed",
-		  recovery_account(recovery, "calls.lost.killed") + seen - written - lost);
+	cause = recovery->out->log_is_cut ? "calls.lost.cut_off" : "calls.lost.killed";
+	add_value(recovery, cause, recovery_account(recovery, cause) + seen - written - lost);
 }
 
 void recovery_add_account(struct recovery *recovery)

@@ -50,6 +50,11 @@ static void report_recovered(const char *path, const struct xt_recovered *recove
 			    path, what);
 	else
 		report_note(report, "%s: its process was killed; the log has all it left", path);
+	if (recovered->log_is_cut)
+		report_warn(report,
+			    "%s: was cut off after it was written; what is missing is not in its "
+			    "spool",
+			    path);
 	if (recovered->areas_damaged)
 		report_warn(report, "%s: damaged parts of its spool passed over: %llu", path,
 			    (unsigned long long)recovered->areas_damaged);

@@ -49,7 +49,8 @@ static int remove_log(void **unused)
 /* What only a log has that was completed after a kill. */
 static bool is_of_recovery(const char *name)
 {
-	return !strncmp(name, "recovered.", 10) || !strcmp(name, "calls.lost.killed");
+	return !strncmp(name, "recovered.", 10) || !strcmp(name, "calls.lost.killed") ||
+	       !strcmp(name, "calls.lost.cut_off");
 }
 
 static void test_what_is_written_is_listed(void **unused)
@@ -126,6 +127,7 @@ static void test_losses_are_told_by_their_names(void **unused)
 		"calls.lost.size",
 		"calls.lost.leaving",
 		"calls.lost.after_end",
+		"calls.lost.cut_off",
 		"kernels.lost.leaving",
 		"copies.lost.leaving",
 		"sets.lost.leaving",
@@ -140,6 +142,7 @@ static void test_losses_are_told_by_their_names(void **unused)
 		"skips.lost",
 		"recovered.areas_damaged",
 		"recovered.areas_unknown",
+		"recovered.unfinished",
 	};
 	size_t count = 0;
 

@@ -380,13 +380,48 @@ static void test_all_is_the_same(void **state)
 	assert_int_equal(got.memory, 2 * EQUAL_IN_BUFFER - EQUAL_IN_LOG);
 }
 
+static bool has_gap(void)
+{
+	struct xt_reader *reader;
+	bool missing;
+
+	assert_int_equal(xt_reader_open(log_path, &reader), XT_OPEN_OK);
+	while (xt_reader_next(reader, 0))
+		;
+	missing = xt_reader_damage(reader)->chunks_missing > 0;
+	xt_reader_close(reader);
+	return missing;
+}
+
+/* A log that lost chunks after they were written is not complete, wherever it was cut. */
+static void reports_log_that_was_cut_off(void **state)
+{
+	(void)state;
+	made_header(&made)->log_bytes = log_before.bytes;
+	file_write(spool_path, made.bytes.data, made.bytes.bytes);
+	assert_int_equal(xt_recover(log_path, &got), 0);
+	assert_false(got.log_is_cut);
+	assert_false(has_gap());
+	for (size_t bytes = sizeof(struct xt_log_header); bytes < log_before.bytes; bytes++) {
+		file_write(spool_path, made.bytes.data, made.bytes.bytes);
+		file_write(log_path, log_before.data, bytes);
+		assert_int_equal(xt_recover(log_path, &got), 0);
+		assert_true(got.log_is_cut);
+		assert_true(has_gap());
+	}
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_cut_short),	       TEST(test_every_byte_flipped),
-		TEST(test_hostile_values),     TEST(test_damage_is_counted),
-		TEST(test_log_is_hostile_too), TEST(test_all_is_the_same),
+		TEST(test_cut_short),
+		TEST(test_every_byte_flipped),
+		TEST(test_hostile_values),
+		TEST(test_damage_is_counted),
+		TEST(test_log_is_hostile_too),
+		TEST(test_all_is_the_same),
+		TEST(reports_log_that_was_cut_off),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, test_dir_remove);
