@@ -52,8 +52,29 @@ static void count_call(struct run *run, uint8_t flags, bool has_failed)
 	}
 }
 
+/* Expects no kernel of a launch that was captured, or of a graph that has none. */
+static void settle_expectation(struct reading *reading, struct launch *call, bool made_nodes,
+			       uint32_t graph_exec)
+{
+	bool has_no_kernel = false;
+
+	if ((call->flags & (LAUNCH_EXPECTED | LAUNCH_MEMORY)) != LAUNCH_EXPECTED)
+		return;
+	if (!made_nodes && call->flags & LAUNCH_GRAPH &&
+	    missing_note_graph_launch(&reading->missing, reading->model, graph_exec,
+				      &has_no_kernel) < 0)
+		reading->error = -ENOMEM;
+	if (!made_nodes && !has_no_kernel)
+		return;
+	call->flags &= (uint8_t)~LAUNCH_EXPECTED;
+	if (reading->run->selection || call->flags & LAUNCH_TRANSFER)
+		return;
+	reading->run->launch_captured_count += made_nodes;
+	reading->run->launch_kernelless_count += has_no_kernel;
+}
+
 static void read_call(struct reading *reading, struct launch *call, uint64_t duration_ns,
-		      uint64_t result)
+		      uint64_t result, uint32_t graph_exec)
 {
 	struct model *model = reading->model;
 	uint64_t own_ns = duration_ns;
@@ -75,8 +96,10 @@ static void read_call(struct reading *reading, struct launch *call, uint64_t dur
 		call->flags &= (uint8_t)~LAUNCH_EXPECTED;
 	if ((call->flags & (LAUNCH_EXPECTED | LAUNCH_MEMORY)) == LAUNCH_EXPECTED)
 		call->since_ns = threads_ask(&reading->threads, call);
-	nodes_note_call(&model->nodes, call->thread, call->enter_ns, call->enter_ns + duration_ns,
-			call->api);
+	settle_expectation(reading, call,
+			   nodes_note_call(&model->nodes, call->thread, call->enter_ns,
+					   call->enter_ns + duration_ns, call->api),
+			   graph_exec);
 	correlate_placed(reading->correlate);
 }
 
@@ -113,6 +136,7 @@ static void read_calls(struct reading *reading, const struct xt_chunk *chunk)
 	const uint64_t *duration_ns = xt_chunk_u64(chunk, XT_CALL_DURATION_NS);
 	const uint64_t *result = xt_chunk_u64(chunk, XT_CALL_RESULT);
 	const uint64_t *one_in = xt_chunk_u64(chunk, XT_CALL_ONE_IN);
+	const uint64_t *graph_exec = xt_chunk_u64(chunk, XT_CALL_GRAPH_EXEC);
 	const struct model *model = reading->process.model;
 
 	uint32_t row_count = xt_chunk_rows(chunk);
@@ -143,7 +167,8 @@ static void read_calls(struct reading *reading, const struct xt_chunk *chunk)
 			call->flags |= rate_flags(one_in[r]);
 		is_valid = has_valid_times(enter_ns[r], duration_ns[r]);
 		reading->run->calls_invalid_count += !is_valid;
-		read_call(reading, call, is_valid ? duration_ns[r] : 0, result[r]);
+		read_call(reading, call, is_valid ? duration_ns[r] : 0, result[r],
+			  narrow(graph_exec[r]));
 	}
 }
 
@@ -198,8 +223,12 @@ static void read_work(struct reading *reading, const struct xt_chunk *chunk)
 
 		if (!has_valid_times(start_ns[r], duration_ns[r])) {
 			reading->run->work_invalid_count++;
+			reading->kernel_invalid_count += kind == XT_KIND_KERNEL;
 			continue;
 		}
+		if (kind == XT_KIND_KERNEL && work.graph_node && work.correlation &&
+		    missing_note_graph_kernel(&reading->missing, model, work.graph_node) < 0)
+			reading->error = -ENOMEM;
 		if (reading->timeline)
 			wait_for_order(reading, &work);
 		if (reading->replays && work_is_by_device(&work))
@@ -343,8 +372,9 @@ static int settle_transfers(struct reading *reading)
 /* Of a part that was chosen, the work may be outside. */
 static bool lacks_work(const struct run *run, const struct correlate_counts *counts)
 {
-	return !run->selection &&
-	       counts->launches_alone > (counts->launches_alone + counts->work_joined) / BLIND_PART;
+	uint64_t alone = counts->launches_alone + counts->graph_launches_alone;
+
+	return !run->selection && alone > (alone + counts->work_joined) / BLIND_PART;
 }
 
 /* No more will come. What takes much memory is given back: others may be read before this one's
@@ -358,7 +388,7 @@ static int finish(struct reading *reading)
 	memory_finish(&reading->memory);
 	reading->is_blind = lacks_work(run, counts);
 	if (!run->selection) {
-		run->launch_alone_count += counts->launches_alone;
+		run->launch_alone_count += counts->launches_alone + counts->graph_launches_alone;
 		run->transfer_alone_count += counts->transfers_alone;
 	}
 	run->calls_recurring_count += counts->launches_recurring;
@@ -371,6 +401,10 @@ static int finish(struct reading *reading)
 			run->idle_unknown_ns += reading->timeline->unknown_ns;
 		error = error ? error : reading->timeline->error;
 	}
+	if (!run->selection)
+		reading->kernel_missing_count =
+			missing_count(&reading->missing, reading->model, &reading->damage, counts,
+				      &run->launch_unclear_count);
 	correlate_free(reading->correlate);
 	timeline_free(reading->timeline);
 	reading->correlate = NULL;
@@ -521,8 +555,8 @@ int reading_events(struct reading *reading, struct xt_reader *reader, bool has_h
 	xt_reader_position(reader, &done_bytes, &all_bytes);
 	if (progress)
 		progress_done(progress, done_bytes);
-	error = finish(reading);
 	add_damage(&reading->damage, &reading->model->damage, xt_reader_damage(reader));
+	error = finish(reading);
 	reading->is_blind &= lost_kernels(reading->model, &reading->damage);
 	return error;
 }
@@ -547,6 +581,7 @@ void reading_free(struct reading *reading)
 	memory_free(&reading->memory);
 	threads_free(&reading->threads);
 	sieve_free(&reading->sieve);
+	missing_free(&reading->missing);
 	sites_free(&reading->sites);
 	totals_free(&reading->totals);
 	free(reading->copies);

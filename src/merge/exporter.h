@@ -132,8 +132,13 @@ struct run {
 	union {
 		struct {
 			uint64_t launch_count;
-			uint64_t launch_failed_count; /* of these: calls that returned an error */
-			uint64_t launch_alone_count; /* of these: succeeded, but no work is known */
+			uint64_t launch_failed_count;	/* of these: calls that returned an error */
+			uint64_t launch_captured_count; /* of these: recorded into a graph */
+			uint64_t launch_kernelless_count; /* of these: of graphs without kernels */
+			uint64_t launch_alone_count;   /* of these: expected work, none is known */
+			uint64_t kernel_missing_count; /* launched, and no record came */
+			uint64_t
+				launch_unclear_count; /* without a kernel: captured, or it is lost */
 			uint64_t transfer_call_count; /* calls that copy or set */
 			uint64_t transfer_alone_count;
 			uint64_t work_count[WORK_KINDS];
@@ -155,7 +160,7 @@ struct run {
 			uint64_t attributed_gpu_ns;
 			uint64_t gpu_ns;
 		};
-		uint64_t counted[18 + WORK_KINDS];
+		uint64_t counted[22 + WORK_KINDS];
 	};
 	uint64_t pause_count; /* of recording */
 	uint64_t paused_ns;

@@ -137,6 +137,10 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 		report_hidden_interpreter(model, &addresses, log->path, run->report);
 	if (!error)
 		losses_count(run->losses, run->accounts, log, model, &reading->damage, run->report);
+	if (!error && reading->kernel_missing_count > reading->kernel_invalid_count)
+		run->kernel_missing_count += losses_add_missing_kernels(
+			run->losses, log->path, model, &reading->damage,
+			reading->kernel_missing_count - reading->kernel_invalid_count, run->report);
 	if (!error)
 		note_cost(run, reading, model);
 	if (!error && !strcmp(model_meta(model, "gpu.simulated"), "1"))
@@ -177,9 +181,6 @@ static void report_missing(const struct run *run, struct report *report)
 	if (!run->launch_count && !run_work_count(run))
 		report_warn(report, "there are no launches in the log%s",
 			    run->inputs->count == 1 ? "" : "s");
-	else if (run->launch_alone_count > run->nodes_made_count && !run_work_count(run))
-		report_warn(report, "there are launches, but no kernels: the GPU's side was not "
-				    "recorded");
 	if (run->idle_unknown_ns) {
 		char time[TIME_BYTES];
 

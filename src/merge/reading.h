@@ -10,6 +10,7 @@
 #include "merge/findings/sites.h"
 #include "merge/read/replays.h"
 #include "merge/sums/memory.h"
+#include "merge/sums/missing.h"
 #include "merge/sums/threads.h"
 #include "merge/sums/timeline.h"
 #include "merge/sums/totals.h"
@@ -40,6 +41,9 @@ struct reading {
 	struct replays *replays; /* NULL: no graph has conditional nodes */
 	uint8_t *has_stack;	 /* by XT_STACK_ID: 1, the log defines it */
 	struct threads threads;
+	struct missing missing;
+	uint64_t kernel_missing_count; /* once all is read */
+	uint64_t kernel_invalid_count; /* kernels whose times cannot be */
 	struct memory memory;
 	struct timeline *timeline;   /* NULL if no weight needs it */
 	struct transfer_sum *copies; /* by XT_COPY_SHAPE_ID */

@@ -129,9 +129,12 @@ static void put_overview(struct output *out, const struct run *run)
 	put_count(out, "launches", run->launch_count);
 	if (run->launch_failed_count)
 		put_count(out, "  that returned an error", run->launch_failed_count);
+	if (run->launch_captured_count)
+		put_count(out, "  captured into a graph", run->launch_captured_count);
+	if (run->launch_kernelless_count)
+		put_count(out, "  of graphs without kernels", run->launch_kernelless_count);
 	if (run->launch_alone_count)
-		put_count(out, "  without a kernel (captured into a graph, or lost)",
-			  run->launch_alone_count);
+		put_count(out, "  without a kernel in the log", run->launch_alone_count);
 	if (run->transfer_call_count)
 		put_count(out, "calls that copy or set", run->transfer_call_count);
 	if (run->transfer_alone_count)

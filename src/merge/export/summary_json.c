@@ -169,7 +169,10 @@ static void put_totals(struct json *json, const struct run *run)
 	json_begin_object(json, "totals");
 	json_u64(json, "launch_count", run->launch_count);
 	json_u64(json, "launch_failed_count", run->launch_failed_count);
+	json_u64(json, "launch_captured_count", run->launch_captured_count);
+	json_u64(json, "launch_of_kernelless_graph_count", run->launch_kernelless_count);
 	json_u64(json, "launch_without_work_count", run->launch_alone_count);
+	json_u64(json, "kernel_missing_count", run->kernel_missing_count);
 	json_u64(json, "transfer_call_count", run->transfer_call_count);
 	json_u64(json, "transfer_call_without_work_count", run->transfer_alone_count);
 	json_u64(json, "kernel_count", run->work_count[WORK_KERNEL]);

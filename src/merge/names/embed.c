@@ -154,6 +154,7 @@ static int add_mark(struct xt_writer *writer)
 	return error;
 }
 
+/* A log that was not closed stays so: only its own process knows that nothing is missing. */
 static int append(const char *path, struct model *model, const struct addresses *addresses,
 		  uint64_t *function_count)
 {
@@ -178,7 +179,7 @@ static int append(const char *path, struct model *model, const struct addresses 
 		error = xt_writer_add(e.writer, &e.sources);
 	if (!error)
 		error = add_mark(e.writer);
-	if (!error)
+	if (!error && model->damage.closed)
 		error = xt_writer_add_end(e.writer);
 	if (!error)
 		error = xt_writer_flush(e.writer);
@@ -197,6 +198,16 @@ static bool has_names(const struct addresses *addresses)
 		if (addresses->list[a].name != NAME_EMPTY)
 			return true;
 	return false;
+}
+
+/* Symbols help here, too, but nobody may take the log for complete because this succeeded. */
+static void report_damage(const char *path, const struct xt_damage *damage, struct report *report)
+{
+	if (!damage->closed || damage->truncated)
+		report_warn(report, "%s: was not closed; its end may be missing", path);
+	if (damage->chunks_damaged || damage->chunks_missing)
+		report_warn(report, "%s: %llu chunks are damaged or missing", path,
+			    (unsigned long long)(damage->chunks_damaged + damage->chunks_missing));
 }
 
 int embed_symbols(const struct input *log, struct debug_search *search, struct report *report)
@@ -221,6 +232,7 @@ int embed_symbols(const struct input *log, struct debug_search *search, struct r
 	xt_reader_close(reader);
 	if (error)
 		return error;
+	report_damage(log->path, &model->damage, report);
 	if (!strcmp(model_meta(model, "symbols.embedded"), "1")) {
 		report_note(report, "%s: has its symbols already", log->path);
 		goto out;

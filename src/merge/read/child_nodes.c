@@ -160,6 +160,7 @@ static int number_children(struct numbering *numbering, const struct graph *grap
 				.instance_of = clone->origin,
 				.time_ns = numbering->time_ns,
 				.thread = clone->thread,
+				.type = clone->type,
 			};
 
 			if (nodes_add(numbering->nodes, &row))

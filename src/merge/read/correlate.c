@@ -115,6 +115,8 @@ static void give_up_launch(struct correlate *c, const struct launch *launch)
 		return;
 	if (launch->flags & LAUNCH_TRANSFER)
 		c->counts.transfers_alone++;
+	else if (launch->flags & LAUNCH_GRAPH)
+		c->counts.graph_launches_alone++;
 	else if (!(launch->flags & LAUNCH_MEMORY))
 		c->counts.launches_alone++;
 }

@@ -89,10 +89,11 @@ struct correlate_limits {
 
 struct correlate_counts {
 	uint64_t work_joined;
-	uint64_t work_alone;	     /* no call with that id */
-	uint64_t launches_alone;     /* LAUNCH_EXPECTED, and nothing came */
-	uint64_t transfers_alone;    /* likewise, of calls that copy or set */
-	uint64_t launches_recurring; /* with the id of another that may still get work */
+	uint64_t work_alone;	       /* no call with that id */
+	uint64_t launches_alone;       /* LAUNCH_EXPECTED, and nothing came */
+	uint64_t graph_launches_alone; /* likewise, with LAUNCH_GRAPH */
+	uint64_t transfers_alone;      /* likewise, of calls that copy or set */
+	uint64_t launches_recurring;   /* with the id of another that may still get work */
 };
 
 struct correlate;

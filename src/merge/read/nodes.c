@@ -225,13 +225,39 @@ static uint32_t unnoted_from(struct nodes *nodes, uint32_t place)
 	return found;
 }
 
-void nodes_note_maker(struct nodes *nodes, uint32_t thread, uint64_t enter_ns, uint64_t exit_ns,
+#define NODE_KERNEL 0 /* CUgraphNodeType */
+
+struct graph_nodes nodes_of_graph(const struct nodes *nodes, uint32_t graph_exec)
+{
+	struct graph_nodes found = {0};
+	uint64_t first_id = (uint64_t)graph_exec << 32, counted_id = 0;
+
+	for (size_t c = 0; c < nodes->conditional_count; c++)
+		found.is_conditional |= nodes->conditional[c] == graph_exec;
+	for (size_t n = place_behind(nodes, first_id - 1, UINT64_MAX);
+	     n < nodes->count && nodes->rows[n].id >> 32 == graph_exec; n++) {
+		const struct node *node = &nodes->rows[n];
+
+		/* Each node of an executable graph is a clone. Other rows announce or change one. */
+		if (!node->origin || node->graph_exec || (counted_id && node->id == counted_id))
+			continue;
+		counted_id = node->id;
+		/* The GPU may run the body of a condition, or not. */
+		if (found.is_conditional && node->instance_of)
+			continue;
+		found.kernel_count += node->type == NODE_KERNEL;
+	}
+	return found;
+}
+
+bool nodes_note_maker(struct nodes *nodes, uint32_t thread, uint64_t enter_ns, uint64_t exit_ns,
 		      uint16_t api)
 {
 	size_t low = 0, high = nodes->made_count; /* the first of that thread that is not before */
+	bool made_any = false;
 
 	if (!nodes->made_count)
-		return;
+		return false;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		const struct node *row = &nodes->rows[nodes->by_thread[middle]];
@@ -247,8 +273,10 @@ void nodes_note_maker(struct nodes *nodes, uint32_t thread, uint64_t enter_ns, u
 		const struct node *row = &nodes->rows[nodes->by_thread[low]];
 
 		if (row->thread != thread || row->time_ns > exit_ns)
-			return;
+			break;
+		made_any = true;
 		nodes->creations[row->creation].api = api;
 		nodes->unnoted[low] = (uint32_t)low + 1;
 	}
+	return made_any;
 }

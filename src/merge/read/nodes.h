@@ -10,6 +10,7 @@
 #ifndef XT_MERGE_NODES_H
 #define XT_MERGE_NODES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -69,19 +70,31 @@ uint32_t nodes_creation(struct nodes *nodes, uint64_t id, uint64_t time_ns);
 /* When the first node was made of the graph with that number, the upper half of its nodes' ids; 0: not known. */
 uint64_t nodes_graph_since_ns(const struct nodes *nodes, uint32_t graph);
 
+/* What a launch of an executable graph runs. */
+struct graph_nodes {
+	uint64_t
+		kernel_count; /* here and in the graphs inside; but of conditional ones only here */
+	bool is_conditional;  /* how often its nodes run is decided on the GPU */
+};
+
+/* By the upper half of its nodes' ids. All zeros if the log has no node of that graph. */
+struct graph_nodes nodes_of_graph(const struct nodes *nodes, uint32_t graph_exec);
+
 /*
  * A thread was in that API from enter_ns to exit_ns: the nodes that it made by then were made by
  * that call. Of calls within each other the one that is told of first, the innermost, counts.
+ * Returns whether the call made any.
  */
-void nodes_note_maker(struct nodes *nodes, uint32_t thread, uint64_t enter_ns, uint64_t exit_ns,
+bool nodes_note_maker(struct nodes *nodes, uint32_t thread, uint64_t enter_ns, uint64_t exit_ns,
 		      uint16_t api);
 
 /* Nearly all calls are made before or after: those are told from the rest here. */
-static inline void nodes_note_call(struct nodes *nodes, uint32_t thread, uint64_t enter_ns,
+static inline bool nodes_note_call(struct nodes *nodes, uint32_t thread, uint64_t enter_ns,
 				   uint64_t exit_ns, uint16_t api)
 {
-	if (nodes->made_count && exit_ns >= nodes->made_from_ns && enter_ns <= nodes->made_until_ns)
-		nodes_note_maker(nodes, thread, enter_ns, exit_ns, api);
+	return nodes->made_count && exit_ns >= nodes->made_from_ns &&
+	       enter_ns <= nodes->made_until_ns &&
+	       nodes_note_maker(nodes, thread, enter_ns, exit_ns, api);
 }
 
 #endif

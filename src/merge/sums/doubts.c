@@ -19,6 +19,9 @@ const struct doubt doubts[DOUBTS_COUNT] = {
 	 "%llu kernels, copies or sets were launched by the GPU itself, for a call that is not "
 	 "known: shown as " FRAME_BY_DEVICE,
 	 IN_RUN(work_by_device_count)},
+	{"launches_without_kernel",
+	 "%llu launches have no kernel: they were captured into a graph, or their kernel is lost",
+	 IN_RUN(launch_unclear_count)},
 	{"work_with_impossible_times",
 	 "%llu kernels, copies or sets have times that cannot be: passed over",
 	 IN_RUN(work_invalid_count)},

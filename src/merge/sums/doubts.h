@@ -14,7 +14,7 @@ struct doubt {
 	size_t offset;	    /* of the count in struct run */
 };
 
-#define DOUBTS_COUNT 18
+#define DOUBTS_COUNT 19
 extern const struct doubt doubts[DOUBTS_COUNT];
 
 static inline uint64_t doubt_count(const struct run *run, const struct doubt *doubt)

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "merge/base/figures.h"
@@ -35,6 +36,11 @@ static const struct {
 	const char *what;
 } others[LOSS_COUNT] = {
 	[LOSS_OTHER] = {"other", "other"},
+	[LOSS_MISSING_KERNELS] = {"kernels.missing",
+				  "kernels: launched, but the log has no record of them"},
+	[LOSS_UNDELIVERED_KERNELS] = {"kernels.undelivered",
+				      "kernels: CUPTI delivered none, it may not support this "
+				      "driver or GPU"},
 	[LOSS_DAMAGED_CALLS] = {"calls.damaged", "calls: in damaged parts of the log"},
 	[LOSS_DAMAGED_KERNELS] = {"kernels.damaged", "kernels: in damaged parts of the log"},
 	[LOSS_DAMAGED_COPIES] = {"copies.damaged", "copies: in damaged parts of the log"},
@@ -46,6 +52,8 @@ static const struct {
 	[LOSS_DAMAGED_CHUNKS] = {"chunks.damaged", "chunks of the log: damaged"},
 	[LOSS_MISSING_CHUNKS] = {"chunks.missing", "chunks of the log: missing"},
 	[LOSS_ENDS] = {"ends.missing", "log ends: cut off, or never written"},
+	[LOSS_LOG_ACCOUNTS] = {"accounts.missing",
+			       "log accounts: absent, or older than the rows of the log"},
 };
 
 const char *losses_name(unsigned loss)
@@ -104,6 +112,12 @@ static void count_account(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCO
 	}
 }
 
+static uint64_t rows_read(const struct model *model, const struct damaged_kind *row)
+{
+	return model->rows_read[row->kind] +
+	       (row->other_kind ? model->rows_read[row->other_kind] : 0);
+}
+
 /* What cannot be read although it was written. */
 static void count_damaged_rows(uint64_t losses[LOSS_COUNT], const char *path,
 			       const struct model *model, struct report *report)
@@ -111,15 +125,40 @@ static void count_damaged_rows(uint64_t losses[LOSS_COUNT], const char *path,
 	for (size_t k = 0; k < sizeof(damaged_kinds) / sizeof(damaged_kinds[0]); k++) {
 		const struct damaged_kind *row = &damaged_kinds[k];
 		uint64_t written = model_account(model, row->written);
-		uint64_t less = model->rows_read[row->kind] +
-				(row->other_kind ? model->rows_read[row->other_kind] : 0) +
-				(row->lost ? model_account(model, row->lost) : 0);
+		uint64_t less =
+			rows_read(model, row) + (row->lost ? model_account(model, row->lost) : 0);
 
 		if (written <= less)
 			continue;
 		losses[row->loss] += written - less;
 		report_warn(report, "%s: %llu %s are in what cannot be read", path,
 			    (unsigned long long)(written - less), row->what);
+	}
+}
+
+/*
+ * A closed log proves that it is complete by its account: without one, or with rows that were added
+ * after the last one, nothing says how much is missing.
+ */
+static void check_accounts(uint64_t losses[LOSS_COUNT], const char *path, const struct model *model,
+			   struct report *report)
+{
+	for (size_t k = 0; k < sizeof(damaged_kinds) / sizeof(damaged_kinds[0]); k++) {
+		const struct damaged_kind *row = &damaged_kinds[k];
+		uint64_t written = model_account(model, row->written), rows = rows_read(model, row);
+
+		if (rows <= written && model_has_account(model, "calls.written"))
+			continue;
+		losses[LOSS_LOG_ACCOUNTS]++;
+		if (model_has_account(model, "calls.written"))
+			report_warn(report, "%s: has %llu %s, but its account counts %llu", path,
+				    (unsigned long long)rows, row->what,
+				    (unsigned long long)written);
+		else
+			report_warn(report,
+				    "%s: has no account of its rows: what is missing is unknown",
+				    path);
+		return;
 	}
 }
 
@@ -197,7 +236,66 @@ void losses_count(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCOUNTS],
 	if (missing)
 		report_warn(report, "%s: %llu chunk%s missing", log->path,
 			    (unsigned long long)missing, missing == 1 ? " is" : "s are");
-	if (damaged || missing || damage->truncated || damage->bytes_skipped)
-		count_damaged_rows(losses, log->path, model, report);
+	count_damaged_rows(losses, log->path, model, report);
+	if (damage->closed && !damaged && !missing)
+		check_accounts(losses, log->path, model, report);
 	report_end(losses, log, damage, report);
+}
+
+/* Kernels that other losses of the log count already. */
+static uint64_t explained_kernels(const struct model *model)
+{
+	static const char *const accounts[] = {
+		"kernels.invalid",	"kernels.lost.write_failed", "kernels.lost.size",
+		"kernels.lost.leaving", "recovered.unfinished",	     "nodes.lost",
+	};
+	uint64_t written = model_account(model, "kernels.written"), sum = 0;
+
+	for (size_t a = 0; a < sizeof(accounts) / sizeof(accounts[0]); a++)
+		sum += model_account(model, accounts[a]);
+	if (written > model->rows_read[XT_KIND_KERNEL])
+		sum += written - model->rows_read[XT_KIND_KERNEL];
+	return sum;
+}
+
+/* The log is whole, and there never was a kernel in it. */
+static bool delivered_none(const struct model *model, const struct xt_damage *damage)
+{
+	return damage->closed && !damage->chunks_damaged && !damage->chunks_missing &&
+	       !model->rows_read[XT_KIND_KERNEL] && !model_account(model, "kernels.written") &&
+	       !model_has_account(model, "recovered.calls");
+}
+
+static const char *known(const struct model *model, const char *key)
+{
+	const char *value = model_meta(model, key);
+
+	return value[0] ? value : "unknown";
+}
+
+uint64_t losses_add_missing_kernels(uint64_t losses[LOSS_COUNT], const char *path,
+				    const struct model *model, const struct xt_damage *damage,
+				    uint64_t missing_count, struct report *report)
+{
+	uint64_t explained = explained_kernels(model);
+
+	if (missing_count <= explained)
+		return 0;
+	missing_count -= explained;
+	if (delivered_none(model, damage)) {
+		unsigned long driver = strtoul(model_meta(model, "cuda.driver_version"), NULL, 10);
+
+		losses[LOSS_UNDELIVERED_KERNELS] += missing_count;
+		report_warn(report,
+			    "%s: CUPTI delivered no record of any kernel: %s (version %s) may not "
+			    "support this driver (CUDA %lu.%lu) or GPU; record again with "
+			    "XTRACE_CUPTI=FILE, the libcupti of the driver's CUDA version",
+			    path, known(model, "cupti.path"), known(model, "cupti.version"),
+			    driver / 1000, driver % 1000 / 10);
+	} else {
+		losses[LOSS_MISSING_KERNELS] += missing_count;
+		report_warn(report, "%s: kernels that were launched are missing: %llu", path,
+			    (unsigned long long)missing_count);
+	}
+	return missing_count;
 }

@@ -17,6 +17,8 @@
 /* The first are the accounts of xtrace/account.h, by their place there. */
 enum loss {
 	LOSS_OTHER = XT_ACCOUNTS, /* counted under a name that this program does not know */
+	LOSS_MISSING_KERNELS,
+	LOSS_UNDELIVERED_KERNELS,
 	LOSS_DAMAGED_CALLS,
 	LOSS_DAMAGED_KERNELS,
 	LOSS_DAMAGED_COPIES,
@@ -27,6 +29,7 @@ enum loss {
 	LOSS_DAMAGED_CHUNKS,
 	LOSS_MISSING_CHUNKS,
 	LOSS_ENDS,
+	LOSS_LOG_ACCOUNTS,
 	LOSS_COUNT
 };
 
@@ -46,5 +49,13 @@ void losses_put(char *out, size_t out_bytes, unsigned loss, uint64_t count);
 void losses_count(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCOUNTS],
 		  const struct input *log, const struct model *model,
 		  const struct xt_damage *damage, struct report *report);
+
+/*
+ * Adds the kernels that are missing and that no account explains, and warns of them.
+ * missing_count: launched, without a kernel in the log. Returns how many were added.
+ */
+uint64_t losses_add_missing_kernels(uint64_t losses[LOSS_COUNT], const char *path,
+				    const struct model *model, const struct xt_damage *damage,
+				    uint64_t missing_count, struct report *report);
 
 #endif

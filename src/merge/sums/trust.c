@@ -51,7 +51,7 @@ add_reason(struct trust *trust, enum trust_word word, const char *format, ...)
 /* What was written and cannot be read is damage; what never was written is loss. */
 static bool is_damage(unsigned loss)
 {
-	return loss > LOSS_OTHER || !strncmp(losses_name(loss), "recovered.areas_", 16);
+	return loss >= LOSS_DAMAGED_CALLS || !strncmp(losses_name(loss), "recovered.areas_", 16);
 }
 
 static int add_losses(struct trust *trust, const struct run *run, bool of_damage)

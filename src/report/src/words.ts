@@ -59,7 +59,10 @@ export const weightTitles: Record<string, WeightWords> = {
 export const countWords: [key: string, words: string][] = [
 	['launch_count', 'launches'],
 	['launch_failed_count', 'launches that returned an error'],
-	['launch_without_work_count', 'launches without a kernel (captured into a graph, or lost)'],
+	['launch_captured_count', 'launches captured into a graph'],
+	['launch_of_kernelless_graph_count', 'launches of graphs without kernels'],
+	['launch_without_work_count', 'launches without a kernel in the log'],
+	['kernel_missing_count', 'kernels launched, but not in the log'],
 	['transfer_call_count', 'calls that copy or set'],
 	['transfer_call_without_work_count', 'calls that copy or set without GPU work'],
 	['kernel_count', 'kernels'],

@@ -67,6 +67,7 @@ void must(int error)
 
 void flush_kind(struct log *log, enum xt_kind kind)
 {
+	log->row_counts[kind] += log->tables[kind].row_count;
 	must(xt_writer_add(log->writer, &log->tables[kind]));
 	must(xt_writer_flush(log->writer));
 }
@@ -96,6 +97,9 @@ void put_account(struct log *log, const char *name, uint64_t value)
 {
 	struct xt_table *table = row(log, XT_KIND_ACCOUNT);
 
+	log->has_own_account |= !strcmp(name, "calls.seen") || !strcmp(name, "calls.written");
+	if (!strncmp(name, "calls.lost.", 11))
+		log->lost_calls += value;
 	put_text(table, XT_ACCOUNT_NAME, name);
 	xt_table_put(table, XT_ACCOUNT_VALUE, value);
 	xt_table_end_row(table);
@@ -341,9 +345,33 @@ void flush_all(struct log *log)
 		flush_kind(log, order[k]);
 }
 
+static void put_accounts(struct log *log)
+{
+	static const struct {
+		const char *name;
+		enum xt_kind kind, other_kind;
+	} rows[] = {
+		{"calls.written", XT_KIND_CALL, 0},
+		{"kernels.written", XT_KIND_KERNEL, 0},
+		{"copies.written", XT_KIND_COPY, 0},
+		{"sets.written", XT_KIND_SET, 0},
+		{"memory.written", XT_KIND_MEMORY, 0},
+		{"nodes.seen", XT_KIND_GRAPH_NODE, XT_KIND_GRAPH_UPDATE},
+		{"ranges.seen", XT_KIND_RANGE, 0},
+	};
+
+	put_account(log, "calls.seen", log->row_counts[XT_KIND_CALL] + log->lost_calls);
+	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++)
+		put_account(log, rows[r].name,
+			    log->row_counts[rows[r].kind] + log->row_counts[rows[r].other_kind]);
+	flush_kind(log, XT_KIND_ACCOUNT);
+}
+
 void close_log(struct log *log)
 {
 	flush_all(log);
+	if (!log->has_own_account)
+		put_accounts(log);
 	must(xt_writer_add_end(log->writer));
 	must(xt_writer_flush(log->writer));
 	xt_writer_close(log->writer);

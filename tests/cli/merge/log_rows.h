@@ -9,6 +9,7 @@
 #ifndef XT_TESTS_CLI_MERGE_LOG_ROWS_H
 #define XT_TESTS_CLI_MERGE_LOG_ROWS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -52,8 +53,11 @@ struct log {
 	struct xt_table tables[XT_KIND_COUNT];
 	uint64_t correlation;
 	uint64_t now_ns;
-	uint64_t noise;	     /* 0: times are round */
-	uint64_t free_ns[9]; /* when each stream is through with its last kernel */
+	uint64_t noise;			    /* 0: times are round */
+	uint64_t row_counts[XT_KIND_COUNT]; /* written so far */
+	uint64_t lost_calls;		    /* of the account */
+	bool has_own_account;		    /* of calls: then close_log() adds none */
+	uint64_t free_ns[9];		    /* when each stream is through with its last kernel */
 };
 
 /* Stacks 1 to 4 of every log. */
@@ -71,6 +75,7 @@ void open_log(struct log *log, const char *path, uint32_t pid, uint64_t start_ns
 struct xt_table *row(struct log *log, enum xt_kind kind);
 void flush_kind(struct log *log, enum xt_kind kind);
 void flush_all(struct log *log);
+/* Adds an account that equals the rows, unless the log has one of its own. */
 void close_log(struct log *log);
 
 /* What all logs have: modules, two APIs, a stream, three shapes, four stacks. */

@@ -6,7 +6,7 @@
  *	thread ID TID NAME
  *	stream ID DEVICE CONTEXT STREAM        (stream 1 is device 0, context 1, stream 7)
  *	stack NAME FUNCTION...                 (outermost first; cuda... are the runtime's)
- *	call CORRELATION THREAD API STACK ENTER DURATION [RESULT [ONE_IN]]
+ *	call CORRELATION THREAD API STACK ENTER DURATION [RESULT [ONE_IN [GRAPH_EXEC]]]
  *	rate TIME ONE_IN                       (so many calls had one stack from then on)
  *	kernel CORRELATION STREAM NAME[@GRID] START DURATION [NODE]
  *	copy CORRELATION STREAM SHAPE START DURATION BYTES [NODE]
@@ -221,6 +221,7 @@ static void do_call(struct script *s)
 	xt_table_put(table, XT_CALL_DURATION_NS, number(s, 6));
 	xt_table_put(table, XT_CALL_RESULT, number_or_0(s, 7));
 	xt_table_put(table, XT_CALL_ONE_IN, number_or_0(s, 8));
+	xt_table_put(table, XT_CALL_GRAPH_EXEC, number_or_0(s, 9));
 	xt_table_end_row(table);
 }
 

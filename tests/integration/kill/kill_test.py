@@ -16,6 +16,7 @@ import json
 import os
 import random
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -30,6 +31,7 @@ PAGE_BYTES = PAGE_HEAD.size + ENTRY.size * LEDGER_ENTRIES
 LAUNCH_CLASSES = (1, 2)
 OPEN_CALLS_MAX = 1  # of launches: none is made within another
 KERNELS_LOST_NS = 500_000_000
+CUT_LOG_BYTES = 8192  # of a log that is worth cutting
 UNNAMED = "[unnamed]"
 
 
@@ -140,7 +142,7 @@ def check_launches(tables, ledger):
 
 def check_paths(args, log, tables):
     """Folded stacks: who launched a kernel is in its name, and no nanosecond is missing."""
-    merged = run([args.merge, log, "--folded", "-"])
+    merged = run([args.merge, log, "--folded", "-"], statuses=(0, 1))
     total = 0
     for line in merged.stdout.splitlines():
         frames, weight = line.rsplit(" ", 1)
@@ -152,6 +154,44 @@ def check_paths(args, log, tables):
         total += int(weight)
     if total != sum(row["duration_ns"] for row in tables["KERNEL"]):
         fail("the weights are not the sum of the kernels")
+
+
+def check_trust(args, log, tables, missing):
+    """Each launch whose kernel is not there is counted as a loss, and nothing else is."""
+    summary = log + ".json"
+    run([args.merge, log, "--quiet", "--summary", summary], statuses=(0, 1))
+    with open(summary, encoding="utf-8") as file:
+        trust = json.load(file)["trust"]
+    os.remove(summary)
+    reported = sum(trust["losses"].get(name, 0)
+                   for name in ("recovered.unfinished", "kernels.missing"))
+    account = {row["name"]: row["value"] for row in tables["ACCOUNT"]}
+    # A launch that had not returned may be without a kernel, too.
+    if not missing <= reported <= missing + account.get("recovered.open_calls", 0):
+        fail(f"{missing} kernels are missing, {reported} are reported: {trust}")
+    if reported and trust["word"] == "complete":
+        fail("a log with missing kernels is called complete")
+
+
+def trust_line(args, log, statuses):
+    text = run([args.merge, log, "--quiet", "--text", "-"], statuses=statuses).stdout
+    return re.search(r"^Trust: .*", text, re.M).group(0)
+
+
+def check_cut_log(args, log, folder):
+    """A log that lost its end, or what is behind its middle, is damaged, with and without a spool."""
+    for has_spool in (False, True):
+        copy = os.path.join(folder, f"cut{has_spool:d}.xtr")
+        shutil.copy(log, copy)
+        if has_spool:
+            shutil.copy(log + ".spool", copy + ".spool")
+            os.truncate(copy, os.path.getsize(copy) // 2)
+        for _ in range(2):
+            if not trust_line(args, copy, (1,)).startswith("Trust: damaged"):
+                fail(f"{copy} is not called damaged")
+            embedded = run([args.merge, copy, "--embed-symbols"], statuses=(0, 1))
+            if embedded.returncode != 1:
+                fail(f"symbols of the damaged {copy} were embedded with status 0")
 
 
 def digest(path):
@@ -184,6 +224,8 @@ def check_kill(args, case, after_s, folder):
             fail(f"xtrace record: {process.returncode}: {said}")
     elif os.path.exists(log + ".spool"):
         kept = digest(log)
+        if os.path.getsize(log) > CUT_LOG_BYTES and not random.randrange(4):
+            check_cut_log(args, log, folder)
         left = run([args.merge, log, "--no-recover", "--quiet"], statuses=(1,))
         if digest(log) != kept or not os.path.exists(log + ".spool"):
             fail("--no-recover changed something: " + left.stderr)
@@ -192,7 +234,7 @@ def check_kill(args, case, after_s, folder):
             fail("nothing was recovered: " + recovered.stderr)
         # Of a process that had hardly begun there is little to show, which is said.
         # A call may have been on its way into its ring, which is said as well.
-        if recovered.returncode and not re.search(r"are no launches|but no kernels|was killed\)",
+        if recovered.returncode and not re.search(r"are no launches|kernels that were launched are missing|was killed\)",
                                                   recovered.stderr):
             fail(recovered.stderr)
     if os.path.exists(log + ".spool"):
@@ -203,6 +245,7 @@ def check_kill(args, case, after_s, folder):
     counts = check_launches(tables, read_ledger(ledger_path))
     if tables["KERNEL"]:
         check_paths(args, log, tables)
+        check_trust(args, log, tables, counts[1])
     if digest(log) != kept:
         fail("a recovered log was changed again")
     return counts

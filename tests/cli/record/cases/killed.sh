@@ -8,11 +8,12 @@ while [ -z "$(find xtrace.data -name '*.xtr' -size +200k 2>/dev/null)" ]; do
 done
 kill -KILL "$(ls xtrace.data | sed -n 's/.*\.\([0-9]*\)\.xtr$/\1/p')"
 status wait $recording
-sed -E 's/[0-9,]+ (launches|kernels)/SOME \1/g' said >&2
+sed -E "s/[0-9,]+ (launches|kernels|lost)/SOME \\1/g" said >&2
 names=$("$here/../../../tools/xtrace-dump" --kind ACCOUNT xtrace.data/*.xtr | sed -nE 's/.*name=([^[:space:]]*).*/\1/p')
 echo "$names" | grep -c '^recovered\.calls$'
 for name in $names; do
 	grep -qF "\"$name\"" "$here/../../../include/xtrace/account.h" || echo "$name is in no list"
 done
-"$bin/xtrace-merge" --quiet --text - >summary || echo "merge gives $?"
+# Status 1 if a kernel had no end time.
+"$bin/xtrace-merge" --quiet --text - >summary || [ $? = 1 ] || echo "merge gives $?"
 grep -q "main;run;converse;chat;decode" summary && echo "its call paths are there"

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compares the kernels that graph launches should have with those that came.
+ */
+#include "merge/sums/missing.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "merge/base/grow.h"
+
+#define KERNELS_UNKNOWN UINT64_MAX
+
+struct graph_launches {
+	uint32_t graph_exec;
+	uint64_t kernels_each; /* kernel nodes; KERNELS_UNKNOWN if their number may vary */
+	uint64_t launch_count;
+	uint64_t kernel_count; /* that came */
+	bool has_no_kernel;
+};
+
+/* Nodes that were made while the log was not written, or were lost, have no rows. */
+static bool may_lack_nodes(const struct model *model)
+{
+	return model->yields.count || model_account(model, "nodes.lost") ||
+	       model->damage.chunks_damaged || model->damage.chunks_missing;
+}
+
+static struct graph_launches begin(const struct model *model, uint32_t graph_exec)
+{
+	struct graph_nodes nodes = nodes_of_graph(&model->nodes, graph_exec);
+	bool is_known = !may_lack_nodes(model);
+
+	return (struct graph_launches){
+		.graph_exec = graph_exec,
+		.kernels_each =
+			is_known && !nodes.is_conditional ? nodes.kernel_count : KERNELS_UNKNOWN,
+		.has_no_kernel = is_known && !nodes.kernel_count,
+	};
+}
+
+/* NULL if memory ran out. */
+static struct graph_launches *find(struct missing *missing, const struct model *model,
+				   uint32_t graph_exec)
+{
+	bool is_new;
+	uint32_t place;
+
+	if (missing->last && missing->graphs[missing->last].graph_exec == graph_exec)
+		return &missing->graphs[missing->last];
+	place = keys_id(&missing->execs, &graph_exec, sizeof(graph_exec), &is_new);
+	if (!place || grow(&missing->graphs, &missing->graph_capacity, place + 1,
+			   sizeof(*missing->graphs)) < 0)
+		return NULL;
+	missing->graph_count = place + 1 > missing->graph_count ? place + 1 : missing->graph_count;
+	if (is_new)
+		missing->graphs[place] = begin(model, graph_exec);
+	missing->last = place;
+	return &missing->graphs[place];
+}
+
+int missing_note_graph_launch(struct missing *missing, const struct model *model,
+			      uint32_t graph_exec, bool *has_no_kernel_out)
+{
+	struct graph_launches *graph;
+
+	*has_no_kernel_out = false;
+	missing->has_graph_launch = true;
+	if (!graph_exec)
+		return 0;
+	graph = find(missing, model, graph_exec);
+	if (!graph)
+		return -ENOMEM;
+	graph->launch_count++;
+	*has_no_kernel_out = graph->has_no_kernel;
+	return 0;
+}
+
+int missing_note_graph_kernel(struct missing *missing, const struct model *model,
+			      uint64_t graph_node_id)
+{
+	struct graph_launches *graph = find(missing, model, (uint32_t)(graph_node_id >> 32));
+
+	if (!graph)
+		return -ENOMEM;
+	graph->kernel_count++;
+	return 0;
+}
+
+/*
+ * Only a kill leaves replays half recorded. In an orderly end CUPTI hands over all of its records, and
+ * a replay with fewer kernels than nodes is one with disabled nodes.
+ */
+static uint64_t missing_of_graphs(const struct missing *missing)
+{
+	uint64_t sum = 0;
+
+	for (size_t g = 1; g < missing->graph_count; g++) {
+		const struct graph_launches *graph = &missing->graphs[g];
+		uint64_t expected;
+
+		if (graph->kernels_each == KERNELS_UNKNOWN ||
+		    __builtin_mul_overflow(graph->kernels_each, graph->launch_count, &expected))
+			continue;
+		if (expected > graph->kernel_count)
+			sum += expected - graph->kernel_count;
+	}
+	return sum;
+}
+
+uint64_t missing_count(const struct missing *missing, const struct model *model,
+		       const struct xt_damage *damage, const struct correlate_counts *counts,
+		       uint64_t *unclear_count)
+{
+	uint64_t of_graphs = counts->graph_launches_alone, in_parts;
+
+	if (missing->has_graph_launch && !model->nodes.count) {
+		*unclear_count += counts->launches_alone;
+		return of_graphs;
+	}
+	in_parts = missing_of_graphs(missing);
+	if ((!damage->closed || model_has_account(model, "recovered.calls")) &&
+	    in_parts > of_graphs)
+		of_graphs = in_parts;
+	return counts->launches_alone + of_graphs;
+}
+
+void missing_free(struct missing *missing)
+{
+	keys_free(&missing->execs);
+	free(missing->graphs);
+	*missing = (struct missing){0};
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Launches whose kernels are missing.
+ *
+ * Every successful launch has a kernel, with two exceptions: a launch that was captured into a graph,
+ * and the launch of a graph without kernels. A graph launch has one kernel for each kernel node of its
+ * executable graph. Belongs to one reading of one log.
+ */
+#ifndef XT_MERGE_MISSING_H
+#define XT_MERGE_MISSING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "log/keys.h"
+#include "merge/read/correlate.h"
+#include "merge/read/model.h"
+
+struct graph_launches;
+
+/* All zeros is empty. */
+struct missing {
+	struct keys execs;	       /* by graph_exec: place in graphs, from 1 */
+	struct graph_launches *graphs; /* graph 0 is none */
+	size_t graph_count, graph_capacity;
+	uint32_t last; /* place in graphs that was used last */
+	bool has_graph_launch;
+};
+
+/*
+ * Notes a successful graph launch that was not captured. graph_exec: XT_CALL_GRAPH_EXEC. Sets
+ * *has_no_kernel_out if the graph has copies or memsets at most. 0 or -ENOMEM.
+ */
+int missing_note_graph_launch(struct missing *missing, const struct model *model,
+			      uint32_t graph_exec, bool *has_no_kernel_out);
+
+/* Notes a kernel that ran as a node of a graph. It may come before its launch. 0 or -ENOMEM. */
+int missing_note_graph_kernel(struct missing *missing, const struct model *model,
+			      uint64_t graph_node_id);
+
+/*
+ * The number of kernels that should be there and are not, once all is read and joined. damage: of
+ * both readings. If captured launches cannot be told from others, returns 0 and adds the launches
+ * without a kernel to *unclear_count.
+ */
+uint64_t missing_count(const struct missing *missing, const struct model *model,
+		       const struct xt_damage *damage, const struct correlate_counts *counts,
+		       uint64_t *unclear_count);
+
+void missing_free(struct missing *missing);
+
+#endif
