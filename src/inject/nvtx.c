@@ -19,7 +19,6 @@
 
 #include "inject/callbacks.h"
 #include "inject/clock.h"
-#include "inject/entry_stub.h"
 #include "inject/lane.h"
 #include "inject/map_memory.h"
 #include "inject/nvtx_objects.h"
@@ -201,14 +200,14 @@ static void event(const struct event *event, const struct caller_regs *regs)
 _Static_assert(TEXT_BYTES_MAX <= LANE_TEXT_BYTES, "a text fits into a lane's room for it");
 
 void nvtx_note_name(uint32_t operation, uint64_t key, uint64_t payload, const char *text,
-		    const wchar_t *wide_text)
+		    const wchar_t *wide_text, const struct caller_regs *regs)
 {
 	event(&(struct event){.operation = operation,
 			      .key = key,
 			      .payload = payload,
 			      .text = text,
 			      .wide_text = wide_text},
-	      NULL);
+	      regs);
 }
 
 static uint32_t domain_number(uintptr_t handle)
@@ -222,21 +221,6 @@ static uint64_t next_key(void)
 {
 	return atomic_fetch_add_explicit(&range_keys, 1, memory_order_relaxed) + 1;
 }
-
-/*
- * One function each for what NVTX may ask for, and the stub that NVTX is given. The arguments are
- * NVTX's, as integers; regs are the caller's registers.
- */
-#define NVTX_FUNCTION(name)                                                                        \
-	ENTRY_STUB(".text", nvtx_##name, nvtx_body_##name);                                        \
-	void nvtx_##name(void);                                                                    \
-	__attribute__((visibility("hidden"), used))                                                \
-	uint64_t nvtx_body_##name(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d,              \
-				  const struct caller_regs *regs);                                 \
-	uint64_t nvtx_body_##name(                                                                 \
-		__attribute__((unused)) uintptr_t a, __attribute__((unused)) uintptr_t b,          \
-		__attribute__((unused)) uintptr_t c, __attribute__((unused)) uintptr_t d,          \
-		__attribute__((unused)) const struct caller_regs *regs)
 
 #define NO_TRACKING ((uint64_t)(uint32_t)XT_NVTX_NO_PUSH_POP_TRACKING)
 

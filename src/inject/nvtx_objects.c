@@ -57,41 +57,47 @@ static bool stream_numbers(void *stream, uint64_t *number, uint64_t *context)
 	return true;
 }
 
-static void name_device(uintptr_t device, const char *text, const wchar_t *wide_text)
+static void name_device(uintptr_t device, const char *text, const wchar_t *wide_text,
+			const struct caller_regs *regs)
 {
-	nvtx_note_name(XT_RANGE_NAME_DEVICE, (uint32_t)device, 0, text, wide_text);
+	nvtx_note_name(XT_RANGE_NAME_DEVICE, (uint32_t)device, 0, text, wide_text, regs);
 }
 
-static void name_context(uintptr_t context, const char *text, const wchar_t *wide_text)
+static void name_context(uintptr_t context, const char *text, const wchar_t *wide_text,
+			 const struct caller_regs *regs)
 {
 	uint64_t number;
 
 	if (context_number((void *)context, &number))
-		nvtx_note_name(XT_RANGE_NAME_CONTEXT, number, 0, text, wide_text);
+		nvtx_note_name(XT_RANGE_NAME_CONTEXT, number, 0, text, wide_text, regs);
 }
 
-static void name_stream(uintptr_t stream, const char *text, const wchar_t *wide_text)
+static void name_stream(uintptr_t stream, const char *text, const wchar_t *wide_text,
+			const struct caller_regs *regs)
 {
 	uint64_t number, context;
 
 	if (stream_numbers((void *)stream, &number, &context))
-		nvtx_note_name(XT_RANGE_NAME_STREAM, number, context, text, wide_text);
+		nvtx_note_name(XT_RANGE_NAME_STREAM, number, context, text, wide_text, regs);
 }
 
-static void name_event(uintptr_t event, const char *text, const wchar_t *wide_text)
+static void name_event(uintptr_t event, const char *text, const wchar_t *wide_text,
+		       const struct caller_regs *regs)
 {
-	nvtx_note_name(XT_RANGE_NAME_EVENT, event, 0, text, wide_text);
+	nvtx_note_name(XT_RANGE_NAME_EVENT, event, 0, text, wide_text, regs);
 }
 
 /* What NVTX calls: handles are pointers, a device is its number. */
 #define NAMING_FUNCTIONS(object)                                                                   \
-	static void object##_a(uintptr_t handle, const char *text)                                 \
+	NVTX_FUNCTION(name_##object##_a)                                                           \
 	{                                                                                          \
-		name_##object(handle, text, NULL);                                                 \
+		name_##object(a, (const char *)b, NULL, regs);                                     \
+		return 0;                                                                          \
 	}                                                                                          \
-	static void object##_w(uintptr_t handle, const wchar_t *text)                              \
+	NVTX_FUNCTION(name_##object##_w)                                                           \
 	{                                                                                          \
-		name_##object(handle, NULL, text);                                                 \
+		name_##object(a, NULL, (const wchar_t *)b, regs);                                  \
+		return 0;                                                                          \
 	}
 NAMING_FUNCTIONS(device)
 NAMING_FUNCTIONS(context)
@@ -99,24 +105,24 @@ NAMING_FUNCTIONS(stream)
 NAMING_FUNCTIONS(event)
 
 const struct nvtx_entry nvtx_cuda_entries[] = {
-	{XT_NVTX_NAME_CU_DEVICE_A, (xt_nvtx_function)device_a},
-	{XT_NVTX_NAME_CU_DEVICE_W, (xt_nvtx_function)device_w},
-	{XT_NVTX_NAME_CU_CONTEXT_A, (xt_nvtx_function)context_a},
-	{XT_NVTX_NAME_CU_CONTEXT_W, (xt_nvtx_function)context_w},
-	{XT_NVTX_NAME_CU_STREAM_A, (xt_nvtx_function)stream_a},
-	{XT_NVTX_NAME_CU_STREAM_W, (xt_nvtx_function)stream_w},
-	{XT_NVTX_NAME_CU_EVENT_A, (xt_nvtx_function)event_a},
-	{XT_NVTX_NAME_CU_EVENT_W, (xt_nvtx_function)event_w},
+	{XT_NVTX_NAME_CU_DEVICE_A, nvtx_name_device_a},
+	{XT_NVTX_NAME_CU_DEVICE_W, nvtx_name_device_w},
+	{XT_NVTX_NAME_CU_CONTEXT_A, nvtx_name_context_a},
+	{XT_NVTX_NAME_CU_CONTEXT_W, nvtx_name_context_w},
+	{XT_NVTX_NAME_CU_STREAM_A, nvtx_name_stream_a},
+	{XT_NVTX_NAME_CU_STREAM_W, nvtx_name_stream_w},
+	{XT_NVTX_NAME_CU_EVENT_A, nvtx_name_event_a},
+	{XT_NVTX_NAME_CU_EVENT_W, nvtx_name_event_w},
 	{0, NULL},
 };
 
 /* Streams and events of the runtime API are the driver's. */
 const struct nvtx_entry nvtx_cudart_entries[] = {
-	{XT_NVTX_NAME_CUDA_DEVICE_A, (xt_nvtx_function)device_a},
-	{XT_NVTX_NAME_CUDA_DEVICE_W, (xt_nvtx_function)device_w},
-	{XT_NVTX_NAME_CUDA_STREAM_A, (xt_nvtx_function)stream_a},
-	{XT_NVTX_NAME_CUDA_STREAM_W, (xt_nvtx_function)stream_w},
-	{XT_NVTX_NAME_CUDA_EVENT_A, (xt_nvtx_function)event_a},
-	{XT_NVTX_NAME_CUDA_EVENT_W, (xt_nvtx_function)event_w},
+	{XT_NVTX_NAME_CUDA_DEVICE_A, nvtx_name_device_a},
+	{XT_NVTX_NAME_CUDA_DEVICE_W, nvtx_name_device_w},
+	{XT_NVTX_NAME_CUDA_STREAM_A, nvtx_name_stream_a},
+	{XT_NVTX_NAME_CUDA_STREAM_W, nvtx_name_stream_w},
+	{XT_NVTX_NAME_CUDA_EVENT_A, nvtx_name_event_a},
+	{XT_NVTX_NAME_CUDA_EVENT_W, nvtx_name_event_w},
 	{0, NULL},
 };

@@ -3,6 +3,7 @@
  * NVTX in a program that does not use CUDA, or not yet: nobody reads the ring, so nobody waits for that.
  */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,6 +11,7 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <sys/mman.h>
 
 #include "inject/callbacks.h"
 #include "inject/lane.h"
@@ -21,7 +23,7 @@
 static void many_events(void)
 {
 	for (int i = 0; i < EVENTS; i++)
-		nvtx_note_name(XT_RANGE_NAME_CATEGORY, (uint64_t)i, 0, "category", NULL);
+		nvtx_note_name(XT_RANGE_NAME_CATEGORY, (uint64_t)i, 0, "category", NULL, NULL);
 }
 
 static uint64_t counted(enum xt_ring_counter counter)
@@ -46,7 +48,7 @@ static void test_with_a_writer_it_is_waited_for(void **unused)
 {
 	(void)unused;
 	callbacks_active = true;
-	nvtx_note_name(XT_RANGE_NAME_CATEGORY, 1, 0, "category", NULL);
+	nvtx_note_name(XT_RANGE_NAME_CATEGORY, 1, 0, "category", NULL, NULL);
 	callbacks_active = false;
 	assert_true(counted(XT_RING_WAITED_NS) > 0);
 }
@@ -64,7 +66,7 @@ static uint64_t sum_of(enum xt_ring_counter counter)
 
 static void *one_event(void *lane_out)
 {
-	nvtx_note_name(XT_RANGE_NAME_CATEGORY, 1, 0, "category", NULL);
+	nvtx_note_name(XT_RANGE_NAME_CATEGORY, 1, 0, "category", NULL, NULL);
 	*(struct lane **)lane_out = thread_lane;
 	return NULL;
 }
@@ -114,6 +116,48 @@ static void test_none_is_left_to_others_beside_a_writer(void **unused)
 	assert_int_equal(lane_count(), count + 2);
 }
 
+/* ---- a signal handler that jumps out of an NVTX call */
+
+static sigjmp_buf before_call;
+
+static void jump_out(int signal_number)
+{
+	siglongjmp(before_call, signal_number);
+}
+
+/* Names device 0, as a program does through NVTX's table. */
+static void name_device(const char *name)
+{
+	const struct nvtx_entry *entry = nvtx_cuda_entries;
+
+	while (entry->place != XT_NVTX_NAME_CU_DEVICE_A)
+		entry++;
+	((void (*)(int, const char *))entry->function)(0, name);
+}
+
+/* Reading the first name faults, so the handler interrupts the tracer at a known place. */
+static void test_records_after_a_jump_out_of_a_naming_call(void **unused)
+{
+	void *unreadable = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct sigaction jump = {.sa_handler = jump_out}, saved;
+	uint64_t without = nvtx_events_without_lane, seen;
+	volatile int round = 0;
+
+	(void)unused;
+	assert_ptr_not_equal(unreadable, MAP_FAILED);
+	name_device("first");
+	seen = counted(XT_RING_RANGES_SEEN);
+	sigaction(SIGSEGV, &jump, &saved);
+	sigsetjmp(before_call, 1);
+	for (int i = round++; i < 3; i = round++)
+		name_device(i ? "readable" : unreadable);
+	sigaction(SIGSEGV, &saved, NULL);
+	munmap(unreadable, 4096);
+	assert_int_equal(counted(XT_RING_RANGES_SEEN), seen + 2);
+	assert_int_equal(nvtx_events_without_lane, without);
+	assert_int_equal(thread_lane->within, LANE_IDLE);
+}
+
 /* Where tracing was declined. */
 static void test_abandoned(void **unused)
 {
@@ -132,6 +176,7 @@ int main(void)
 		cmocka_unit_test(test_threads_leave_their_lanes),
 		cmocka_unit_test(test_none_is_left_to_others_beside_a_writer),
 		cmocka_unit_test(test_with_a_writer_it_is_waited_for),
+		cmocka_unit_test(test_records_after_a_jump_out_of_a_naming_call),
 		cmocka_unit_test(test_abandoned),
 	};
 
