@@ -336,6 +336,7 @@ enum xt_range_column {
 	XT_RANGE_PAYLOAD = 9,	    /* as 64 bits, of the type that column 10 says */
 	XT_RANGE_PAYLOAD_TYPE = 10, /* NVTX's: 0 none, 1 u64, 2 s64, 3 double, 4 u32, … */
 	XT_RANGE_COLOR = 11,	    /* ARGB, 0 none */
+	XT_RANGE_VALUES = 12, /* XT_STRING_ID: lines "name=value" of payloads; 0: there are none */
 };
 
 enum xt_symbol_column {

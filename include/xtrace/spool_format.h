@@ -214,8 +214,8 @@ struct xt_record_range {
 	uint32_t category;
 	uint32_t color;
 	uint32_t text_bytes;
-	uint32_t reserved;
-	uint8_t text[]; /* padded to a multiple of 8 bytes */
+	uint32_t payload_bytes; /* behind the text: payloads that only the process can decode */
+	uint8_t text[];		/* padded to a multiple of 8 bytes */
 };
 _Static_assert(sizeof(struct xt_record_range) == 64, "a range record has a head of 64 bytes");
 

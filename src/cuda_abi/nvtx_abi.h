@@ -101,14 +101,199 @@ struct xt_nvtx_attributes {
 	uint32_t category;
 	int32_t color_type; /* 0: none, 1: ARGB */
 	uint32_t color;
-	int32_t payload_type; /* 0: none, 1 u64, 2 s64, 3 double, 4 u32, 5 s32, 6 float */
-	int32_t reserved0;
-	uint64_t payload;
+	int32_t payload_type; /* 0: none, 1 u64, 2 s64, 3 double, 4 u32, 5 s32, 6 float, or below */
+	int32_t reserved0;    /* with XT_NVTX_PAYLOAD_EXTENDED: how many payloads there are */
+	uint64_t payload;     /* with it: points to the first struct xt_nvtx_payload */
 	int32_t message_type; /* enum xt_nvtx_message */
 	int32_t padding0;
 	const void *message; /* char or wchar_t text, or what a register function returned */
 };
 
 #define XT_NVTX_NO_PUSH_POP_TRACKING (-2)
+
+/*
+ * Extensions (nvtx3/nvtxDetail/nvtxExtTypes.h): NVTX hands InitializeInjectionNvtxExtension() a
+ * record of each extension at its first use. The tool stores functions in the slots, and NVTX
+ * disables those that stay 0.
+ */
+struct xt_nvtx_segment {
+	size_t segment_id;
+	size_t slot_count;
+	intptr_t *slots;
+};
+
+struct xt_nvtx_extension {
+	uint16_t nvtx_version;
+	uint16_t struct_bytes;
+	uint16_t module_id;
+	uint16_t compat_id; /* the major version is the upper byte */
+	size_t segment_count;
+	struct xt_nvtx_segment *segments;
+	intptr_t (*get_export_function)(uint32_t function_id);
+	const void *info;
+};
+
+/* The payload extension (nvtx3/nvToolsExtPayload.h). */
+#define XT_NVTX_PAYLOAD_MODULE	 2
+#define XT_NVTX_PAYLOAD_MAJOR	 1
+#define XT_NVTX_PAYLOAD_EXTENDED ((int32_t)0xdfbd0009) /* payload_type of attributes */
+
+enum xt_nvtx_payload_slot {
+	XT_NVTX_SCHEMA_REGISTER = 0,
+	XT_NVTX_ENUM_REGISTER = 1,
+	XT_NVTX_MARK_PAYLOAD = 2,
+	XT_NVTX_RANGE_PUSH_PAYLOAD = 3,
+	XT_NVTX_RANGE_POP_PAYLOAD = 4,
+	XT_NVTX_RANGE_START_PAYLOAD = 5,
+	XT_NVTX_RANGE_END_PAYLOAD = 6,
+	/* 7 asks whether a domain is enabled, 12 registers a scope. */
+};
+
+/* One of the payloads of an event. */
+struct xt_nvtx_payload {
+	uint64_t schema_id; /* registered, or an enum xt_nvtx_type */
+	size_t bytes;	    /* SIZE_MAX: not stated */
+	const void *data;
+};
+
+enum xt_nvtx_type {
+	XT_NVTX_TYPE_NONE = 0,
+	XT_NVTX_TYPE_CHAR = 1,
+	XT_NVTX_TYPE_UCHAR,
+	XT_NVTX_TYPE_SHORT,
+	XT_NVTX_TYPE_USHORT,
+	XT_NVTX_TYPE_INT,
+	XT_NVTX_TYPE_UINT,
+	XT_NVTX_TYPE_LONG,
+	XT_NVTX_TYPE_ULONG,
+	XT_NVTX_TYPE_LONGLONG,
+	XT_NVTX_TYPE_ULONGLONG,
+	XT_NVTX_TYPE_INT8,
+	XT_NVTX_TYPE_UINT8,
+	XT_NVTX_TYPE_INT16,
+	XT_NVTX_TYPE_UINT16,
+	XT_NVTX_TYPE_INT32,
+	XT_NVTX_TYPE_UINT32,
+	XT_NVTX_TYPE_INT64,
+	XT_NVTX_TYPE_UINT64,
+	XT_NVTX_TYPE_FLOAT,
+	XT_NVTX_TYPE_DOUBLE,
+	XT_NVTX_TYPE_LONGDOUBLE,
+	XT_NVTX_TYPE_SIZE,
+	XT_NVTX_TYPE_ADDRESS,
+	XT_NVTX_TYPE_WCHAR,
+	XT_NVTX_TYPE_CHAR8,
+	XT_NVTX_TYPE_CHAR16,
+	XT_NVTX_TYPE_CHAR32,
+	XT_NVTX_TYPE_BYTE = 32,
+	XT_NVTX_TYPE_INT128 = 33,
+	XT_NVTX_TYPE_UINT128 = 34,
+	XT_NVTX_TYPE_FLOAT16 = 42,
+	XT_NVTX_TYPE_FLOAT32 = 43,
+	XT_NVTX_TYPE_FLOAT64 = 44,
+	XT_NVTX_TYPE_FLOAT128 = 45,
+	XT_NVTX_TYPE_BF16 = 50,
+	XT_NVTX_TYPE_TF32 = 52,
+	XT_NVTX_TYPE_CATEGORY = 68,
+	XT_NVTX_TYPE_COLOR_ARGB = 69,
+	XT_NVTX_TYPE_SCOPE_ID = 70,
+	XT_NVTX_TYPE_TID_UINT32 = 73,
+	XT_NVTX_TYPE_TID_UINT64 = 74,
+	XT_NVTX_TYPE_CSTRING = 75,
+	XT_NVTX_TYPE_CSTRING_UTF8 = 76,
+	XT_NVTX_TYPE_CSTRING_UTF16 = 77,
+	XT_NVTX_TYPE_CSTRING_UTF32 = 78,
+	XT_NVTX_TYPE_REGISTERED_STRING = 80,
+	XT_NVTX_TYPE_UNION_SELECTOR = 100,
+	XT_NVTX_TYPES,
+	XT_NVTX_SCHEMA_REFERENCED = 1022, /* other payloads point into it */
+	XT_NVTX_SCHEMA_RAW = 1023,
+};
+/* Ids of schemas: those of the program, and from the second on those that the tool gives out. */
+#define XT_NVTX_SCHEMA_STATIC_FIRST  (UINT64_C(1) << 24)
+#define XT_NVTX_SCHEMA_DYNAMIC_FIRST (UINT64_C(1) << 32)
+
+enum xt_nvtx_entry_flag {
+	XT_NVTX_ENTRY_POINTER = 1u << 1,
+	XT_NVTX_ENTRY_OFFSET_FROM_BASE = 1u << 2,
+	XT_NVTX_ENTRY_OFFSET_FROM_HERE = 1u << 3,
+	XT_NVTX_ENTRY_ARRAY = 7u << 4, /* enum xt_nvtx_array << XT_NVTX_ENTRY_ARRAY_BIT */
+	XT_NVTX_ENTRY_HIDE = 1u << 9,
+	XT_NVTX_ENTRY_EVENT_MESSAGE = 1u << 10,
+};
+#define XT_NVTX_ENTRY_ARRAY_BIT 4
+enum xt_nvtx_array {
+	XT_NVTX_ARRAY_NONE,
+	XT_NVTX_ARRAY_FIXED, /* detail elements */
+	XT_NVTX_ARRAY_ZERO_TERMINATED,
+	XT_NVTX_ARRAY_LENGTH_INDEX,   /* as many as the entry number detail says */
+	XT_NVTX_ARRAY_LENGTH_PAYLOAD, /* as another payload of the event says */
+};
+
+struct xt_nvtx_schema_entry {
+	uint64_t flags; /* enum xt_nvtx_entry_flag */
+	uint64_t type;	/* enum xt_nvtx_type, or the id of a schema or enum */
+	const char *name;
+	const char *description;
+	uint64_t detail; /* length of a text or an array */
+	uint64_t offset; /* 0: behind the entry before it, aligned */
+	const void *semantics;
+	const void *reserved;
+};
+
+enum xt_nvtx_schema_kind {
+	XT_NVTX_SCHEMA_STATIC = 1,
+	XT_NVTX_SCHEMA_DYNAMIC = 2,
+	XT_NVTX_SCHEMA_UNION = 3,
+	XT_NVTX_SCHEMA_UNION_SELECTED = 4,
+};
+
+/* Which fields of the attributes are set. */
+enum xt_nvtx_schema_field {
+	XT_NVTX_SCHEMA_HAS_NAME = 1u << 1,
+	XT_NVTX_SCHEMA_HAS_KIND = 1u << 2,
+	XT_NVTX_SCHEMA_HAS_ENTRIES = 1u << 4,
+	XT_NVTX_SCHEMA_HAS_COUNT = 1u << 5,
+	XT_NVTX_SCHEMA_HAS_BYTES = 1u << 6,
+	XT_NVTX_SCHEMA_HAS_ALIGN = 1u << 7,
+	XT_NVTX_SCHEMA_HAS_ID = 1u << 8,
+};
+
+struct xt_nvtx_schema {
+	uint64_t fields; /* enum xt_nvtx_schema_field */
+	const char *name;
+	uint64_t kind; /* enum xt_nvtx_schema_kind */
+	uint64_t flags;
+	const struct xt_nvtx_schema_entry *entries;
+	size_t entry_count;
+	size_t static_bytes;
+	size_t pack_align; /* 0: natural alignment */
+	uint64_t schema_id;
+	void *extension;
+};
+
+struct xt_nvtx_enum_value {
+	const char *name;
+	uint64_t value;
+	int8_t is_flag;
+};
+
+enum xt_nvtx_enum_field {
+	XT_NVTX_ENUM_HAS_NAME = 1u << 1,
+	XT_NVTX_ENUM_HAS_ENTRIES = 1u << 2,
+	XT_NVTX_ENUM_HAS_COUNT = 1u << 3,
+	XT_NVTX_ENUM_HAS_BYTES = 1u << 4,
+	XT_NVTX_ENUM_HAS_ID = 1u << 5,
+};
+
+struct xt_nvtx_enum {
+	uint64_t fields; /* enum xt_nvtx_enum_field */
+	const char *name;
+	const struct xt_nvtx_enum_value *values;
+	size_t value_count;
+	size_t bytes; /* of the type */
+	uint64_t schema_id;
+	void *extension;
+};
 
 #endif

@@ -52,6 +52,10 @@ __attribute__((visibility("default"))) int InitializeInjection(void);
 __attribute__((visibility("default"))) int
 InitializeInjectionNvtx2(xt_nvtx_get_export_table get_export_table);
 
+/* NVTX's, called at the first use of each extension; returns 1 for success. */
+__attribute__((visibility("default"))) int
+InitializeInjectionNvtxExtension(struct xt_nvtx_extension *extension);
+
 static atomic_flag entered = ATOMIC_FLAG_INIT;
 
 __attribute__((constructor)) static void preloaded(void)
@@ -341,4 +345,12 @@ int InitializeInjectionNvtx2(xt_nvtx_get_export_table get_export_table)
 		return 0;
 	watch_forks();
 	return nvtx_take_over(get_export_table);
+}
+
+int InitializeInjectionNvtxExtension(struct xt_nvtx_extension *extension)
+{
+	if (getauxval(AT_SECURE))
+		return 0;
+	watch_forks();
+	return nvtx_take_over_extension(extension);
 }

@@ -29,6 +29,8 @@
 #define RING_FIRST_BYTES (64u << 10) /* as much of it is used until the thread needs more */
 #define LANES_SPARE	 4	     /* the writer keeps as many ready for threads to come */
 
+#define LANE_PAYLOAD_BYTES 2048
+
 /* A graph node of which CUPTI has said that it is being made: only then does it tell the type. */
 #define LANE_STARTING_NODES 32
 struct starting_node {
@@ -70,6 +72,9 @@ struct lane {
 	struct stack_walk walk;
 	struct python_walk python;
 	char text[LANE_TEXT_BYTES]; /* of the event that is being committed */
+
+	uint8_t payload[LANE_PAYLOAD_BYTES]; /* likewise: see nvtx_payload.h */
+
 	struct starting_node starting[LANE_STARTING_NODES]; /* nodes are within each other */
 	struct starting_node made;			    /* last */
 	uint32_t starting_count;

@@ -22,6 +22,7 @@
 #include "inject/lane.h"
 #include "inject/map_memory.h"
 #include "inject/nvtx_objects.h"
+#include "inject/nvtx_payload.h"
 #include "inject/stack_capture.h"
 
 #define TEXT_BYTES_MAX	 4096
@@ -42,7 +43,7 @@ static atomic_bool abandoned;
 atomic_uint_fast64_t nvtx_events_without_lane;
 
 /* UTF-8 of a wide text, cut at the end of a character; returns the length. */
-static size_t narrow(const wchar_t *wide, char *out, size_t out_bytes)
+size_t nvtx_narrow(const wchar_t *wide, char *out, size_t out_bytes)
 {
 	size_t length = 0;
 
@@ -69,8 +70,8 @@ static size_t narrow(const wchar_t *wide, char *out, size_t out_bytes)
 	return length;
 }
 
-/* A place for a text that lives for ever; NULL when the store is used up. */
-static char *store_text(size_t bytes)
+/* Aligned for any schema; whoever gets it is the only one who has it. */
+void *nvtx_store(size_t bytes)
 {
 	char *store = atomic_load(&text_store);
 	size_t at;
@@ -85,6 +86,7 @@ static char *store_text(size_t bytes)
 		else
 			store = fresh;
 	}
+	bytes = (bytes + 7) & ~(size_t)7;
 	at = atomic_fetch_add(&text_store_used, bytes);
 	if (at + bytes > TEXT_STORE_BYTES) {
 		atomic_fetch_sub(&text_store_used, bytes);
@@ -93,10 +95,10 @@ static char *store_text(size_t bytes)
 	return store + at;
 }
 
-static const char *keep_text(const char *text)
+const char *nvtx_keep_text(const char *text)
 {
 	size_t bytes = strnlen(text, TEXT_BYTES_MAX - 1) + 1;
-	char *kept = store_text(bytes);
+	char *kept = nvtx_store(bytes);
 
 	if (!kept)
 		return "";
@@ -105,18 +107,14 @@ static const char *keep_text(const char *text)
 	return kept;
 }
 
-/* What an event says, whatever form it came in. */
-struct event {
-	uint32_t operation; /* enum xt_range_operation */
-	uint32_t domain;
-	uint64_t key;
-	const char *text;
-	const wchar_t *wide_text; /* instead of text */
-	uint64_t payload;	  /* where there are no attributes */
-	const struct xt_nvtx_attributes *attributes;
-};
+int nvtx_is_registered(const char *text)
+{
+	const char *store = atomic_load(&text_store);
 
-static size_t event_text(const struct event *event, char *out)
+	return store && text >= store && text < store + TEXT_STORE_BYTES;
+}
+
+static size_t event_text(const struct nvtx_event *event, char *out)
 {
 	const struct xt_nvtx_attributes *attributes = event->attributes;
 	const char *text = event->text;
@@ -131,8 +129,11 @@ static size_t event_text(const struct event *event, char *out)
 			text = attributes->message; /* handles of strings are the strings */
 	}
 	if (wide_text)
-		return narrow(wide_text, out, TEXT_BYTES_MAX);
-	length = text ? strnlen(text, TEXT_BYTES_MAX) : 0;
+		return nvtx_narrow(wide_text, out, TEXT_BYTES_MAX);
+	length = text ? strnlen(text, event->text_bytes && event->text_bytes < TEXT_BYTES_MAX
+					      ? event->text_bytes
+					      : TEXT_BYTES_MAX)
+		      : 0;
 	if (length)
 		memcpy(out, text, length);
 	return length;
@@ -144,11 +145,12 @@ static bool has_place(uint32_t operation)
 	       operation == XT_RANGE_MARK;
 }
 
-static void commit_event(struct lane *lane, const struct event *event, size_t text_bytes,
-			 const struct caller_regs *regs)
+static void commit_event(struct lane *lane, const struct nvtx_event *event, size_t text_bytes,
+			 size_t payload_bytes, const struct caller_regs *regs)
 {
 	const struct xt_nvtx_attributes *attributes = event->attributes;
-	uint32_t bytes = (uint32_t)((sizeof(struct xt_record_range) + text_bytes + 7) & ~(size_t)7);
+	size_t text_room = (text_bytes + 7) & ~(size_t)7;
+	uint32_t bytes = (uint32_t)(sizeof(struct xt_record_range) + text_room + payload_bytes);
 	bool is_recorded = atomic_load_explicit(&callbacks_active, memory_order_acquire);
 	uint32_t slot = XT_STACK_SLOT_NONE;
 	struct xt_record_range *record;
@@ -172,19 +174,47 @@ static void commit_event(struct lane *lane, const struct event *event, size_t te
 	record->operation = event->operation;
 	record->text_bytes = (uint32_t)text_bytes;
 	memcpy(record->text, lane->text, text_bytes);
+	record->payload_bytes = (uint32_t)payload_bytes;
+	memcpy(record->text + text_room, lane->payload, payload_bytes);
 	record->payload = event->payload;
+	record->category = event->category;
+	record->color = event->color;
 	if (attributes) {
-		record->payload = attributes->payload;
-		record->payload_type = (uint32_t)attributes->payload_type;
+		if (attributes->payload_type != XT_NVTX_PAYLOAD_EXTENDED) {
+			record->payload = attributes->payload;
+			record->payload_type = (uint32_t)attributes->payload_type;
+		}
 		record->category = attributes->category;
 		record->color = attributes->color_type ? attributes->color : 0;
 	}
 	ring_commit(lane, bytes);
 }
 
-static void event(const struct event *event, const struct caller_regs *regs)
+static bool is_extended(const struct xt_nvtx_attributes *attributes)
+{
+	return attributes && attributes->payload_type == XT_NVTX_PAYLOAD_EXTENDED;
+}
+
+/* Copies the event's payloads into the lane; what they say of the event itself goes into it. */
+static size_t take_payloads(struct lane *lane, struct nvtx_event *event)
+{
+	const struct xt_nvtx_attributes *attributes = event->attributes;
+
+	if (attributes) {
+		event->payloads = (const struct xt_nvtx_payload *)attributes->payload;
+		event->payload_count =
+			attributes->reserved0 > 0 ? (size_t)attributes->reserved0 : 0;
+	} else {
+		nvtx_payload_describe(event);
+	}
+	return nvtx_payload_take(event, lane->payload, sizeof(lane->payload));
+}
+
+void nvtx_commit(const struct nvtx_event *event, const struct caller_regs *regs)
 {
 	struct lane *lane = thread_lane;
+	struct nvtx_event described;
+	size_t payload_bytes = 0;
 
 	if (atomic_load_explicit(&abandoned, memory_order_relaxed))
 		return;
@@ -194,7 +224,12 @@ static void event(const struct event *event, const struct caller_regs *regs)
 		atomic_fetch_add_explicit(&nvtx_events_without_lane, 1, memory_order_relaxed);
 		return;
 	}
-	commit_event(lane, event, event_text(event, lane->text), regs);
+	if (event->payload_count || is_extended(event->attributes)) {
+		described = *event;
+		payload_bytes = take_payloads(lane, &described);
+		event = &described;
+	}
+	commit_event(lane, event, event_text(event, lane->text), payload_bytes, regs);
 	lane_leave(lane);
 }
 _Static_assert(TEXT_BYTES_MAX <= LANE_TEXT_BYTES, "a text fits into a lane's room for it");
@@ -202,218 +237,231 @@ _Static_assert(TEXT_BYTES_MAX <= LANE_TEXT_BYTES, "a text fits into a lane's roo
 void nvtx_note_name(uint32_t operation, uint64_t key, uint64_t payload, const char *text,
 		    const wchar_t *wide_text, const struct caller_regs *regs)
 {
-	event(&(struct event){.operation = operation,
-			      .key = key,
-			      .payload = payload,
-			      .text = text,
-			      .wide_text = wide_text},
-	      regs);
+	nvtx_commit(&(struct nvtx_event){.operation = operation,
+					 .key = key,
+					 .payload = payload,
+					 .text = text,
+					 .wide_text = wide_text},
+		    regs);
 }
 
-static uint32_t domain_number(uintptr_t handle)
+uint32_t nvtx_domain_number(uintptr_t handle)
 {
 	const struct domain *domain = (const struct domain *)handle;
 
 	return domain >= domains && domain < domains + NVTX_DOMAINS_MAX ? domain->number : 0;
 }
 
-static uint64_t next_key(void)
+uint64_t nvtx_next_key(void)
 {
 	return atomic_fetch_add_explicit(&range_keys, 1, memory_order_relaxed) + 1;
 }
 
-#define NO_TRACKING ((uint64_t)(uint32_t)XT_NVTX_NO_PUSH_POP_TRACKING)
-
+/* One function each for what NVTX may ask for. */
 NVTX_FUNCTION(mark_ex)
 {
-	event(&(struct event){.operation = XT_RANGE_MARK, .attributes = (const void *)a}, regs);
+	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_MARK, .attributes = (const void *)a},
+		    regs);
 	return 0;
 }
 
 NVTX_FUNCTION(mark_a)
 {
-	event(&(struct event){.operation = XT_RANGE_MARK, .text = (const char *)a}, regs);
+	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_MARK, .text = (const char *)a},
+		    regs);
 	return 0;
 }
 
 NVTX_FUNCTION(mark_w)
 {
-	event(&(struct event){.operation = XT_RANGE_MARK, .wide_text = (const wchar_t *)a}, regs);
+	nvtx_commit(
+		&(struct nvtx_event){.operation = XT_RANGE_MARK, .wide_text = (const wchar_t *)a},
+		regs);
 	return 0;
 }
 
 NVTX_FUNCTION(range_start_ex)
 {
-	uint64_t key = next_key();
+	uint64_t key = nvtx_next_key();
 
-	event(&(struct event){.operation = XT_RANGE_START,
-			      .key = key,
-			      .attributes = (const void *)a},
-	      regs);
+	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_START,
+					 .key = key,
+					 .attributes = (const void *)a},
+		    regs);
 	return key;
 }
 
 NVTX_FUNCTION(range_start_a)
 {
-	uint64_t key = next_key();
+	uint64_t key = nvtx_next_key();
 
-	event(&(struct event){.operation = XT_RANGE_START, .key = key, .text = (const char *)a},
-	      regs);
+	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_START,
+					 .key = key,
+					 .text = (const char *)a},
+		    regs);
 	return key;
 }
 
 NVTX_FUNCTION(range_start_w)
 {
-	uint64_t key = next_key();
+	uint64_t key = nvtx_next_key();
 
-	event(&(struct event){.operation = XT_RANGE_START,
-			      .key = key,
-			      .wide_text = (const wchar_t *)a},
-	      regs);
+	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_START,
+					 .key = key,
+					 .wide_text = (const wchar_t *)a},
+		    regs);
 	return key;
 }
 
 NVTX_FUNCTION(range_end)
 {
-	event(&(struct event){.operation = XT_RANGE_END, .key = a}, regs);
+	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_END, .key = a}, regs);
 	return 0;
 }
 
 NVTX_FUNCTION(range_push_ex)
 {
-	event(&(struct event){.operation = XT_RANGE_PUSH, .attributes = (const void *)a}, regs);
-	return NO_TRACKING;
+	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_PUSH, .attributes = (const void *)a},
+		    regs);
+	return NVTX_NO_TRACKING;
 }
 
 NVTX_FUNCTION(range_push_a)
 {
-	event(&(struct event){.operation = XT_RANGE_PUSH, .text = (const char *)a}, regs);
-	return NO_TRACKING;
+	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_PUSH, .text = (const char *)a},
+		    regs);
+	return NVTX_NO_TRACKING;
 }
 
 NVTX_FUNCTION(range_push_w)
 {
-	event(&(struct event){.operation = XT_RANGE_PUSH, .wide_text = (const wchar_t *)a}, regs);
-	return NO_TRACKING;
+	nvtx_commit(
+		&(struct nvtx_event){.operation = XT_RANGE_PUSH, .wide_text = (const wchar_t *)a},
+		regs);
+	return NVTX_NO_TRACKING;
 }
 
 NVTX_FUNCTION(range_pop)
 {
-	event(&(struct event){.operation = XT_RANGE_POP}, regs);
-	return NO_TRACKING;
+	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_POP}, regs);
+	return NVTX_NO_TRACKING;
 }
 
 NVTX_FUNCTION(name_os_thread_a)
 {
-	event(&(struct event){.operation = XT_RANGE_NAME_THREAD,
-			      .key = (uint32_t)a,
-			      .text = (const char *)b},
-	      regs);
+	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_NAME_THREAD,
+					 .key = (uint32_t)a,
+					 .text = (const char *)b},
+		    regs);
 	return 0;
 }
 
 NVTX_FUNCTION(name_os_thread_w)
 {
-	event(&(struct event){.operation = XT_RANGE_NAME_THREAD,
-			      .key = (uint32_t)a,
-			      .wide_text = (const wchar_t *)b},
-	      regs);
+	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_NAME_THREAD,
+					 .key = (uint32_t)a,
+					 .wide_text = (const wchar_t *)b},
+		    regs);
 	return 0;
 }
 
 NVTX_FUNCTION(name_category_a)
 {
-	event(&(struct event){.operation = XT_RANGE_NAME_CATEGORY,
-			      .key = (uint32_t)a,
-			      .text = (const char *)b},
-	      regs);
+	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_NAME_CATEGORY,
+					 .key = (uint32_t)a,
+					 .text = (const char *)b},
+		    regs);
 	return 0;
 }
 
 NVTX_FUNCTION(name_category_w)
 {
-	event(&(struct event){.operation = XT_RANGE_NAME_CATEGORY,
-			      .key = (uint32_t)a,
-			      .wide_text = (const wchar_t *)b},
-	      regs);
+	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_NAME_CATEGORY,
+					 .key = (uint32_t)a,
+					 .wide_text = (const wchar_t *)b},
+		    regs);
 	return 0;
 }
 
 NVTX_FUNCTION(domain_mark_ex)
 {
-	event(&(struct event){.operation = XT_RANGE_MARK,
-			      .domain = domain_number(a),
-			      .attributes = (const void *)b},
-	      regs);
+	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_MARK,
+					 .domain = nvtx_domain_number(a),
+					 .attributes = (const void *)b},
+		    regs);
 	return 0;
 }
 
 NVTX_FUNCTION(domain_range_start_ex)
 {
-	uint64_t key = next_key();
+	uint64_t key = nvtx_next_key();
 
-	event(&(struct event){.operation = XT_RANGE_START,
-			      .domain = domain_number(a),
-			      .key = key,
-			      .attributes = (const void *)b},
-	      regs);
+	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_START,
+					 .domain = nvtx_domain_number(a),
+					 .key = key,
+					 .attributes = (const void *)b},
+		    regs);
 	return key;
 }
 
 NVTX_FUNCTION(domain_range_end)
 {
-	event(&(struct event){.operation = XT_RANGE_END, .domain = domain_number(a), .key = b},
-	      regs);
+	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_END,
+					 .domain = nvtx_domain_number(a),
+					 .key = b},
+		    regs);
 	return 0;
 }
 
 NVTX_FUNCTION(domain_range_push_ex)
 {
-	event(&(struct event){.operation = XT_RANGE_PUSH,
-			      .domain = domain_number(a),
-			      .attributes = (const void *)b},
-	      regs);
-	return NO_TRACKING;
+	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_PUSH,
+					 .domain = nvtx_domain_number(a),
+					 .attributes = (const void *)b},
+		    regs);
+	return NVTX_NO_TRACKING;
 }
 
 NVTX_FUNCTION(domain_range_pop)
 {
-	event(&(struct event){.operation = XT_RANGE_POP, .domain = domain_number(a)}, regs);
-	return NO_TRACKING;
+	nvtx_commit(
+		&(struct nvtx_event){.operation = XT_RANGE_POP, .domain = nvtx_domain_number(a)},
+		regs);
+	return NVTX_NO_TRACKING;
 }
 
 NVTX_FUNCTION(domain_name_category_a)
 {
-	event(&(struct event){.operation = XT_RANGE_NAME_CATEGORY,
-			      .domain = domain_number(a),
-			      .key = (uint32_t)b,
-			      .text = (const char *)c},
-	      regs);
+	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_NAME_CATEGORY,
+					 .domain = nvtx_domain_number(a),
+					 .key = (uint32_t)b,
+					 .text = (const char *)c},
+		    regs);
 	return 0;
 }
 
 NVTX_FUNCTION(domain_name_category_w)
 {
-	event(&(struct event){.operation = XT_RANGE_NAME_CATEGORY,
-			      .domain = domain_number(a),
-			      .key = (uint32_t)b,
-			      .wide_text = (const wchar_t *)c},
-	      regs);
+	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_NAME_CATEGORY,
+					 .domain = nvtx_domain_number(a),
+					 .key = (uint32_t)b,
+					 .wide_text = (const wchar_t *)c},
+		    regs);
 	return 0;
 }
 
 /* The handle of a registered string is the string. */
 NVTX_FUNCTION(domain_register_string_a)
 {
-	return (uintptr_t)keep_text((const char *)b);
+	return (uintptr_t)nvtx_keep_text((const char *)b);
 }
 
 NVTX_FUNCTION(domain_register_string_w)
 {
 	char text[TEXT_BYTES_MAX];
 
-	narrow((const wchar_t *)b, text, sizeof(text));
-	return (uintptr_t)keep_text(text);
+	nvtx_narrow((const wchar_t *)b, text, sizeof(text));
+	return (uintptr_t)nvtx_keep_text(text);
 }
 
 static uintptr_t create_domain(const char *name)
@@ -424,7 +472,7 @@ static uintptr_t create_domain(const char *name)
 		atomic_store(&domain_count, NVTX_DOMAINS_MAX);
 		return (uintptr_t)&domains[0];
 	}
-	domains[number].name = keep_text(name);
+	domains[number].name = nvtx_keep_text(name);
 	/* Pairs with the acquire in nvtx_domain_name(). */
 	__atomic_store_n(&domains[number].number, number, __ATOMIC_RELEASE);
 	return (uintptr_t)&domains[number];
@@ -439,7 +487,7 @@ NVTX_FUNCTION(domain_create_w)
 {
 	char text[TEXT_BYTES_MAX];
 
-	narrow((const wchar_t *)a, text, sizeof(text));
+	nvtx_narrow((const wchar_t *)a, text, sizeof(text));
 	return create_domain(text);
 }
 
@@ -509,6 +557,18 @@ int nvtx_take_over(xt_nvtx_get_export_table get_export_table)
 	fill_table(callbacks, XT_NVTX_CORE2, core2_entries);
 	fill_table(callbacks, XT_NVTX_CUDA, nvtx_cuda_entries);
 	fill_table(callbacks, XT_NVTX_CUDART, nvtx_cudart_entries);
+	return 1;
+}
+
+int nvtx_take_over_extension(const struct xt_nvtx_extension *extension)
+{
+	if (atomic_load(&abandoned) || !extension || extension->struct_bytes < sizeof(*extension) ||
+	    extension->module_id != XT_NVTX_PAYLOAD_MODULE ||
+	    extension->compat_id >> 8 != XT_NVTX_PAYLOAD_MAJOR || !extension->segment_count)
+		return 0;
+	for (const struct nvtx_entry *entry = nvtx_payload_entries; entry->function; entry++)
+		if (entry->place < extension->segments[0].slot_count)
+			extension->segments[0].slots[entry->place] = (intptr_t)entry->function;
 	return 1;
 }
 

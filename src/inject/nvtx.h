@@ -20,6 +20,9 @@ extern atomic_uint_fast64_t nvtx_events_without_lane;
  * library that has NVTX compiled in brings its own. */
 int nvtx_take_over(xt_nvtx_get_export_table get_export_table);
 
+/* The same for an extension of NVTX; 0 if it is none that we implement. */
+int nvtx_take_over_extension(const struct xt_nvtx_extension *extension);
+
 /* The name of a domain by the number in ring records, for the writer thread; "" is the default
  * domain's. Lives for ever. */
 const char *nvtx_domain_name(uint64_t domain);

@@ -7,6 +7,7 @@
 #include "inject/api_table.h"
 #include "inject/module_paths.h"
 #include "inject/nvtx.h"
+#include "inject/nvtx_payload.h"
 #include "inject/recorder.h"
 
 static void take_module(struct recorder *rec, struct lane *lane,
@@ -145,12 +146,22 @@ static void take_node(struct recorder *rec, struct lane *lane, const struct xt_r
 	xt_table_end_row(table);
 }
 
+static uint32_t payload_values(struct recorder *rec, const struct xt_record_range *record)
+{
+	char values[VALUES_BYTES_MAX];
+
+	if (!record->payload_bytes)
+		return 0;
+	return recorder_string(rec, values, nvtx_payload_values(record, values));
+}
+
 static void take_range(struct recorder *rec, struct lane *lane,
 		       const struct xt_record_range *record)
 {
 	const char *domain = nvtx_domain_name(record->domain);
 	uint32_t text = recorder_string(rec, record->text, record->text_bytes);
 	uint32_t domain_text = recorder_string(rec, domain, strlen(domain));
+	uint32_t values = payload_values(rec, record);
 	struct xt_table *table = recorder_table(rec, XT_KIND_RANGE, 0);
 
 	if (record->domain)
@@ -168,6 +179,7 @@ static void take_range(struct recorder *rec, struct lane *lane,
 	xt_table_put(table, XT_RANGE_PAYLOAD, record->payload);
 	xt_table_put(table, XT_RANGE_PAYLOAD_TYPE, record->payload_type);
 	xt_table_put(table, XT_RANGE_COLOR, record->color);
+	xt_table_put(table, XT_RANGE_VALUES, values);
 	xt_table_end_row(table);
 }
 

@@ -6,9 +6,12 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "log/python_part.h"
 #include "log/recovery.h"
+
+#define LOST_VALUES "payload=[lost]\n"
 
 /* What a stack slot means at the cursor. */
 struct slot {
@@ -270,7 +273,7 @@ static void add_range(struct walk *walk, const struct xt_record *record)
 {
 	const struct xt_record_range *range = (const void *)record;
 	struct recovery *recovery = walk->recovery;
-	uint64_t stack, text, domain = 0;
+	uint64_t stack, text, domain = 0, values = 0;
 	struct xt_table *table;
 	bool is_new;
 
@@ -281,6 +284,10 @@ static void add_range(struct walk *walk, const struct xt_record *record)
 			       keys_id(&recovery->texts, range->text, range->text_bytes, &is_new));
 	if (range->domain)
 		domain = recovery_name(recovery, XT_NAME_DOMAIN, range->domain, &is_new);
+	/* The schemas that say what payloads mean are gone. */
+	if (range->payload_bytes)
+		values = recovery_string(recovery, keys_id(&recovery->texts, LOST_VALUES,
+							   strlen(LOST_VALUES), &is_new));
 	table = recovery_table(recovery, XT_KIND_RANGE, 0);
 	if (!table)
 		return;
@@ -295,6 +302,7 @@ static void add_range(struct walk *walk, const struct xt_record *record)
 	xt_table_put(table, XT_RANGE_PAYLOAD, range->payload);
 	xt_table_put(table, XT_RANGE_PAYLOAD_TYPE, range->payload_type);
 	xt_table_put(table, XT_RANGE_COLOR, range->color);
+	xt_table_put(table, XT_RANGE_VALUES, values);
 	xt_table_end_row(table);
 	recovery->out->ranges++;
 }

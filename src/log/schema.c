@@ -319,6 +319,7 @@ const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] =
 						[XT_RANGE_PAYLOAD] = UVAR("payload"),
 						[XT_RANGE_PAYLOAD_TYPE] = UVAR("payload type"),
 						[XT_RANGE_COLOR] = UVAR("color"),
+						[XT_RANGE_VALUES] = UVAR("values"),
 					},
 			},
 		[XT_KIND_PYTHON_FRAME] =

@@ -14,7 +14,7 @@
 
 #include "xtrace/log_format.h"
 
-#define XT_TABLE_COLUMNS_MAX 12 /* column numbers are below this in every kind */
+#define XT_TABLE_COLUMNS_MAX 13 /* column numbers are below this in every kind */
 
 /* The schema: what columns a kind has and how each is encoded. One table for writer and reader. */
 struct xt_column_spec {

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "merge/base/grow.h"
+#include "merge/read/range_values.h"
 #include "merge/reading.h"
 
 #define START_HEAD "{\"ph\":\"b\",\"cat\":\"nvtx\",\"name\":\""
@@ -27,8 +28,10 @@ struct chrome_range {
 	uint64_t payload;
 	uint32_t payload_type;
 	uint32_t color;
-	uint32_t domain; /* XT_STRING_ID */
-	uint32_t name;	 /* in paths */
+	uint32_t values;     /* XT_STRING_ID: of its payloads as it began … */
+	uint32_t end_values; /* … and as it ended */
+	uint32_t domain;     /* XT_STRING_ID */
+	uint32_t name;	     /* in paths */
 	uint32_t thread;
 };
 
@@ -104,6 +107,24 @@ static char *put_payload(char *p, const struct chrome_range *range)
 	return p;
 }
 
+/* The values of its payloads as an object. 0 or -ENOMEM. */
+static int put_values(struct output *out, const struct model *model,
+		      const struct chrome_range *range)
+{
+	char *json;
+
+	if (!range->values && !range->end_values)
+		return 0;
+	json = range_values_json(model, range->values, range->end_values);
+	if (!json)
+		return -ENOMEM;
+	output_text(out, "\"values\":", strlen("\"values\":"));
+	output_text(out, json, strlen(json));
+	output_text(out, ",", 1);
+	free(json);
+	return 0;
+}
+
 /* One event: head is its beginning up to the name. */
 static int put_event(struct sink *sink, const struct process *process, const char *head,
 		     const struct chrome_range *range, uint32_t track, uint64_t time_ns)
@@ -141,6 +162,10 @@ static int put_event(struct sink *sink, const struct process *process, const cha
 		p = output_room(&sink->out, EVENT_BYTES_MAX);
 		p = TEXT_LITERAL(p, "\",");
 	}
+	output_advance(&sink->out, p);
+	if (put_values(&sink->out, process->model, range) < 0)
+		return -ENOMEM;
+	p = output_room(&sink->out, EVENT_BYTES_MAX);
 	p = put_payload(p, range);
 	if (range->color) {
 		snprintf(color, sizeof(color), "#%08x", range->color);
@@ -279,9 +304,13 @@ static int start_range(struct sink *sink, const struct process *process,
 	size_t place = find_open(&r->ended, range, true);
 	int error = put_started(sink, process, START_HEAD, range, range->begin_ns);
 
+	struct chrome_range ended, whole = *range;
+
 	if (error || !place)
 		return error ? error : keep_open(&r->started, range);
-	return put_started(sink, process, END_HEAD, range, take_out(&r->ended, place).begin_ns);
+	ended = take_out(&r->ended, place);
+	whole.end_values = ended.values;
+	return put_started(sink, process, END_HEAD, &whole, ended.begin_ns);
 }
 
 static int end_range(struct sink *sink, const struct process *process,
@@ -297,6 +326,7 @@ static int end_range(struct sink *sink, const struct process *process,
 		return keep_open(&r->ended, ended);
 	}
 	range = take_out(&r->started, place);
+	range.end_values = ended->values;
 	return put_started(sink, process, END_HEAD, &range, ended->begin_ns);
 }
 
@@ -312,6 +342,7 @@ static int pop_range(struct sink *sink, const struct process *process,
 	if (!place)
 		return 0;
 	range = take_out(nest, place);
+	range.end_values = popped->values;
 	return put_span(sink, process, &range, nests, popped->begin_ns);
 }
 
@@ -350,6 +381,7 @@ int chrome_put_range(struct sink *sink, const struct process *process, const str
 		.payload = xt_chunk_u64(chunk, XT_RANGE_PAYLOAD)[row],
 		.payload_type = narrow(xt_chunk_u64(chunk, XT_RANGE_PAYLOAD_TYPE)[row]),
 		.color = narrow(xt_chunk_u64(chunk, XT_RANGE_COLOR)[row]),
+		.values = narrow(xt_chunk_u64(chunk, XT_RANGE_VALUES)[row]),
 		.domain = narrow(xt_chunk_u64(chunk, XT_RANGE_DOMAIN)[row]),
 		.thread = narrow(xt_chunk_u64(chunk, XT_RANGE_THREAD)[row]),
 	};

@@ -150,6 +150,8 @@ struct perfetto_event {
 void perfetto_put_event(struct sink *sink, struct sequence *sequence,
 			const struct perfetto_event *event);
 
+#define PERFETTO_CLOCK_BOOT 6 /* the clock of the trace: times not counted from the packet before */
+
 /* On the one clock. */
 static inline uint64_t perfetto_time(const struct process *process, uint64_t ns)
 {

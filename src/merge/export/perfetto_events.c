@@ -13,8 +13,6 @@
 #include "merge/base/grow.h"
 #include "merge/export/perfetto.h"
 
-#define CLOCK_BOOT 6 /* the clock of the trace: times that do not count from the packet before */
-
 /* No event is longer than that, so all lengths in it take one byte. */
 #define EVENT_BYTES_MAX 128
 
@@ -101,7 +99,7 @@ void perfetto_put_event(struct sink *sink, struct sequence *sequence,
 		sequence->now_ns = event->time_ns;
 	} else {
 		p = put_number(p, 8, event->time_ns);
-		p = put_number(p, 58, CLOCK_BOOT);
+		p = put_number(p, 58, PERFETTO_CLOCK_BOOT);
 	}
 	p = put_number(p, 10, sequence->id);
 	p = begin_short(p, 11, &body);

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 
 #include "merge/base/grow.h"
+#include "merge/base/text.h"
 #include "merge/export/perfetto.h"
+#include "merge/read/range_values.h"
 #include "merge/reading.h"
 
 #define STARTED_TRACKS (UINT64_C(1) << 62) /* above all that are counted */
@@ -92,12 +94,86 @@ static int put_started_track(struct sink *sink, uint64_t uuid, const char *name)
 	return perfetto_put(sink, &packet);
 }
 
+/* A text that ends with a zero and is valid UTF-8, as messages have to have it; moves *p behind it. */
+static char *clean_text(char **p, const struct xt_bytes *text)
+{
+	char *begin = *p;
+
+	*p += text_clean(begin, text->data, text->length, 0);
+	*(*p)++ = '\0';
+	return begin;
+}
+
+static int put_annotated(struct sink *sink, struct sequence *sequence,
+			 const struct perfetto_event *event, const struct range_value *values,
+			 size_t count)
+{
+	Perfetto__Protos__DebugAnnotation annotations[RANGE_VALUES_MAX], *list[RANGE_VALUES_MAX];
+	Perfetto__Protos__TrackEvent body = PERFETTO__PROTOS__TRACK_EVENT__INIT;
+	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	size_t room = 0;
+	char *texts, *p;
+	int error;
+
+	for (size_t i = 0; i < count; i++)
+		room += text_clean_bound(values[i].name.length + values[i].value.length) + 2;
+	p = texts = malloc(room);
+	if (!texts)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		perfetto__protos__debug_annotation__init(&annotations[i]);
+		annotations[i].name = clean_text(&p, &values[i].name);
+		annotations[i].string_value = clean_text(&p, &values[i].value);
+		if (values[i].is_number && !strpbrk(annotations[i].string_value, ".e")) {
+			annotations[i].has_int_value = 1;
+			annotations[i].int_value = strtoll(annotations[i].string_value, NULL, 10);
+			annotations[i].string_value = NULL;
+		} else if (values[i].is_number) {
+			annotations[i].has_double_value = 1;
+			annotations[i].double_value = strtod(annotations[i].string_value, NULL);
+			annotations[i].string_value = NULL;
+		}
+		list[i] = &annotations[i];
+	}
+	body.has_type = 1;
+	body.type = (Perfetto__Protos__TrackEvent__Type)event->type;
+	body.has_name_iid = event->name != 0;
+	body.name_iid = event->name;
+	body.has_track_uuid = event->track != 0;
+	body.track_uuid = event->track;
+	body.debug_annotations = list;
+	body.n_debug_annotations = count;
+	packet.has_timestamp = packet.has_timestamp_clock_id = 1;
+	packet.timestamp = event->time_ns;
+	packet.timestamp_clock_id = PERFETTO_CLOCK_BOOT;
+	packet.has_trusted_packet_sequence_id = 1;
+	packet.trusted_packet_sequence_id = sequence->id;
+	packet.track_event = &body;
+	error = perfetto_put(sink, &packet);
+	free(texts);
+	return error;
+}
+
+/* An event with the values of its payloads, XT_STRING_ID. 0 or -ENOMEM. */
+static int put_event(struct sink *sink, const struct process *process, struct sequence *sequence,
+		     const struct perfetto_event *event, uint32_t string)
+{
+	struct range_value values[RANGE_VALUES_MAX];
+	size_t count = string ? range_values(process->model, string, 0, values) : 0;
+
+	if (count)
+		return put_annotated(sink, sequence, event, values, count);
+	perfetto_put_event(sink, sequence, event);
+	return 0;
+}
+
 int perfetto_put_range(struct sink *sink, const struct process *process,
 		       const struct xt_chunk *chunk, uint32_t row)
 {
 	uint32_t thread = narrow(xt_chunk_u64(chunk, XT_RANGE_THREAD)[row]);
 	uint32_t domain = narrow(xt_chunk_u64(chunk, XT_RANGE_DOMAIN)[row]);
 	uint32_t text = narrow(xt_chunk_u64(chunk, XT_RANGE_TEXT)[row]);
+	uint32_t values = narrow(xt_chunk_u64(chunk, XT_RANGE_VALUES)[row]);
 	uint64_t operation = xt_chunk_u64(chunk, XT_RANGE_OPERATION)[row];
 	struct names *names = process->names->shown;
 	struct perfetto_event event = {
@@ -120,10 +196,8 @@ int perfetto_put_range(struct sink *sink, const struct process *process,
 		return 0;
 	nest->depth += operation == XT_RANGE_PUSH;
 	nest->depth -= operation == XT_RANGE_POP;
-	if (operation == XT_RANGE_POP || operation == XT_RANGE_END) {
-		perfetto_put_event(sink, &nest->sequence, &event);
-		return 0;
-	}
+	if (operation == XT_RANGE_POP || operation == XT_RANGE_END)
+		return put_event(sink, process, &nest->sequence, &event, values);
 	name = range_label(names, process->model, domain, text, "", "");
 	if (name == NAME_FAILED || perfetto_intern_name(sink, &nest->sequence, names, name) < 0 ||
 	    (is_async && put_started_track(sink, event.track, names_text(names, name, NULL)) < 0))
@@ -134,6 +208,5 @@ int perfetto_put_range(struct sink *sink, const struct process *process,
 	event.name = name + 1;
 	set_payload(&event, xt_chunk_u64(chunk, XT_RANGE_PAYLOAD_TYPE)[row],
 		    xt_chunk_u64(chunk, XT_RANGE_PAYLOAD)[row]);
-	perfetto_put_event(sink, &nest->sequence, &event);
-	return 0;
+	return put_event(sink, process, &nest->sequence, &event, values);
 }

@@ -10,7 +10,6 @@
 #include "merge/base/text.h"
 #include "merge/export/perfetto.h"
 
-#define CLOCK_BOOT     6
 #define CLOCK_SEQUENCE 64 /* counts from one packet of the sequence to the next */
 
 static void forget_sequence(struct sequence *sequence)
@@ -136,7 +135,7 @@ static int put_clock(struct sink *sink, const struct sequence *sequence, uint64_
 	for (int c = 0; c < 2; c++) {
 		perfetto__protos__clock_snapshot__clock__init(&clocks[c]);
 		clocks[c].has_clock_id = clocks[c].has_timestamp = 1;
-		clocks[c].clock_id = c ? CLOCK_SEQUENCE : CLOCK_BOOT;
+		clocks[c].clock_id = c ? CLOCK_SEQUENCE : PERFETTO_CLOCK_BOOT;
 		clocks[c].timestamp = now_ns;
 	}
 	clocks[1].has_is_incremental = clocks[1].is_incremental = 1;

@@ -163,9 +163,7 @@ static int put_memory(struct sink *sink, const struct process *process, uint32_t
 
 static int end_process(struct sink *sink, const struct process *process)
 {
-	(void)process;
-	sqlite_put_open_ranges(sink);
-	return 0;
+	return sqlite_put_open_ranges(sink, process);
 }
 
 static int end(struct sink *sink, const struct run *all)

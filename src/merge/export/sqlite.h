@@ -35,7 +35,8 @@ struct open_range {
 	uint64_t key;
 	uint32_t thread;
 	uint32_t domain;
-	uint32_t name; /* in paths */
+	uint32_t name;	 /* in paths */
+	uint32_t values; /* XT_STRING_ID */
 };
 
 struct open_ranges {
@@ -103,6 +104,6 @@ int sqlite_put_run(struct sink *sink, const struct run *run);
 /* NVTX (sqlite_ranges.c). 0 or -ENOMEM. */
 int sqlite_put_range(struct sink *sink, const struct process *process, const struct xt_chunk *chunk,
 		     uint32_t row);
-void sqlite_put_open_ranges(struct sink *sink);
+int sqlite_put_open_ranges(struct sink *sink, const struct process *process);
 
 #endif

@@ -6,9 +6,11 @@
  * events may stand earlier in the log: then the end waits for the start.
  */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "merge/base/grow.h"
 #include "merge/export/sqlite.h"
+#include "merge/read/range_values.h"
 #include "merge/reading.h"
 
 #define SEARCH_MAX 4096 /* of those that are open, looked through for the one that ends */
@@ -18,10 +20,19 @@ static uint32_t narrow(uint64_t id)
 	return id > UINT32_MAX ? 0 : (uint32_t)id;
 }
 
-static void put_row(struct sink *sink, const struct open_range *range, const char *kind,
-		    const int64_t *end_ns)
+/* The ending event, if there is one, says when and adds values. 0 or -ENOMEM. */
+static int put_row(struct sink *sink, const struct process *process, const struct open_range *range,
+		   const char *kind, const struct open_range *end)
 {
 	struct sqlite *s = sink->state;
+	uint32_t end_values = end && end != range ? end->values : 0;
+	char *json = NULL;
+
+	if (range->values || end_values) {
+		json = range_values_json(process->model, range->values, end_values);
+		if (!json)
+			return -ENOMEM;
+	}
 
 	sqlite_number(s, INSERT_RANGE, 1, s->process_id);
 	if (range->thread)
@@ -31,12 +42,18 @@ static void put_row(struct sink *sink, const struct open_range *range, const cha
 	sqlite_number(s, INSERT_RANGE, 3, range->name);
 	sqlite_text(s, INSERT_RANGE, 4, kind);
 	sqlite_number(s, INSERT_RANGE, 5, range->time_ns);
-	if (end_ns)
+	if (end)
 		sqlite_number(s, INSERT_RANGE, 6,
-			      *end_ns > range->time_ns ? *end_ns - range->time_ns : 0);
+			      end->time_ns > range->time_ns ? end->time_ns - range->time_ns : 0);
 	else
 		sqlite_null(s, INSERT_RANGE, 6);
+	if (json)
+		sqlite_text(s, INSERT_RANGE, 7, json);
+	else
+		sqlite_null(s, INSERT_RANGE, 7);
 	sqlite_put(sink, INSERT_RANGE);
+	free(json);
+	return 0;
 }
 
 static int keep(struct open_ranges *open, const struct open_range *range)
@@ -81,6 +98,7 @@ int sqlite_put_range(struct sink *sink, const struct process *process, const str
 			.key = xt_chunk_u64(chunk, XT_RANGE_KEY)[row],
 			.thread = narrow(xt_chunk_u64(chunk, XT_RANGE_THREAD)[row]),
 			.domain = narrow(xt_chunk_u64(chunk, XT_RANGE_DOMAIN)[row]),
+			.values = narrow(xt_chunk_u64(chunk, XT_RANGE_VALUES)[row]),
 		};
 
 	if (range.thread >= process->model->threads.count ||
@@ -95,32 +113,31 @@ int sqlite_put_range(struct sink *sink, const struct process *process, const str
 		return keep(&s->pushed, &range);
 	case XT_RANGE_POP:
 		if (take(&s->pushed, &range, false, &other))
-			put_row(sink, &other, "push", &range.time_ns);
+			return put_row(sink, process, &other, "push", &range);
 		return 0;
 	case XT_RANGE_START:
 		if (!take(&s->ended, &range, true, &other))
 			return keep(&s->started, &range);
-		put_row(sink, &range, "start", &other.time_ns);
-		return 0;
+		return put_row(sink, process, &range, "start", &other);
 	case XT_RANGE_END:
 		if (!take(&s->started, &range, true, &other))
 			return keep(&s->ended, &range);
-		put_row(sink, &other, "start", &range.time_ns);
-		return 0;
+		return put_row(sink, process, &other, "start", &range);
 	case XT_RANGE_MARK:
-		put_row(sink, &range, "mark", &range.time_ns);
-		return 0;
+		return put_row(sink, process, &range, "mark", &range);
 	default:
 		return 0;
 	}
 }
 
-void sqlite_put_open_ranges(struct sink *sink)
+int sqlite_put_open_ranges(struct sink *sink, const struct process *process)
 {
 	struct sqlite *s = sink->state;
+	int error = 0;
 
-	for (size_t i = 0; i < s->pushed.count; i++)
-		put_row(sink, &s->pushed.rows[i], "push", NULL);
-	for (size_t i = 0; i < s->started.count; i++)
-		put_row(sink, &s->started.rows[i], "start", NULL);
+	for (size_t i = 0; i < s->pushed.count && !error; i++)
+		error = put_row(sink, process, &s->pushed.rows[i], "push", NULL);
+	for (size_t i = 0; i < s->started.count && !error; i++)
+		error = put_row(sink, process, &s->started.rows[i], "start", NULL);
+	return error;
 }

@@ -32,7 +32,7 @@ const char sqlite_tables[] =
 	"CREATE TABLE memory(process_id INTEGER, device INTEGER, time_ns INTEGER, "
 	"held_bytes INTEGER);"
 	"CREATE TABLE nvtx_range(process_id INTEGER, thread_id INTEGER, name_id INTEGER, "
-	"kind TEXT, start_ns INTEGER, duration_ns INTEGER);"
+	"kind TEXT, start_ns INTEGER, duration_ns INTEGER, payload TEXT);"
 	"CREATE TABLE loss(name TEXT, count INTEGER);"
 	"CREATE TABLE warning(text TEXT);";
 
@@ -46,7 +46,7 @@ const char *const sqlite_inserts[STATEMENTS] = {
 	[INSERT_CALL] = "INSERT INTO api_call VALUES(NULL,?,?,?,?,?,?,?,?)",
 	[INSERT_WORK] = "INSERT INTO gpu_work VALUES(NULL,?,?,?,?,?,?,?,?,?,?)",
 	[INSERT_MEMORY] = "INSERT INTO memory VALUES(?,?,?,?)",
-	[INSERT_RANGE] = "INSERT INTO nvtx_range VALUES(?,?,?,?,?,?)",
+	[INSERT_RANGE] = "INSERT INTO nvtx_range VALUES(?,?,?,?,?,?,?)",
 	[INSERT_NAME] = "INSERT INTO name VALUES(?,?)",
 	[INSERT_PATH] = "INSERT INTO path VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
 	[INSERT_LOSS] = "INSERT INTO loss VALUES(?,?)",

@@ -17,6 +17,8 @@ static xt_nvtx_function *core2_places[NVTX_CORE2_SIZE];
 static xt_nvtx_function *cuda_places[NVTX_CUDA_SIZE];
 static xt_nvtx_function *cudart_places[NVTX_CUDA_SIZE];
 
+intptr_t nvtx_payload_slots[NVTX_PAYLOAD_SLOTS];
+
 static int get_module_function_table(uint32_t module, xt_nvtx_function_table *table_out,
 				     unsigned *size_out)
 {
@@ -70,4 +72,26 @@ void nvtx_start(void)
 	initialize = (int (*)(xt_nvtx_get_export_table))dlsym(library, "InitializeInjectionNvtx2");
 	if (initialize)
 		initialize(get_export_table);
+}
+
+/* NVTX does so at the first use of the extension. */
+int nvtx_start_payloads(void)
+{
+	const char *path = getenv("NVTX_INJECTION64_PATH");
+	void *library = path ? dlopen(path, RTLD_LAZY) : NULL;
+	struct xt_nvtx_segment segment = {0, NVTX_PAYLOAD_SLOTS, nvtx_payload_slots};
+	struct xt_nvtx_extension extension = {
+		.nvtx_version = 3,
+		.struct_bytes = sizeof(extension),
+		.module_id = XT_NVTX_PAYLOAD_MODULE,
+		.compat_id = 0x0103,
+		.segment_count = 1,
+		.segments = &segment,
+	};
+	int (*initialize)(struct xt_nvtx_extension *);
+
+	if (!library)
+		return 0;
+	*(void **)&initialize = dlsym(library, "InitializeInjectionNvtxExtension");
+	return initialize && initialize(&extension);
 }

@@ -13,18 +13,24 @@
 
 #include "cuda_abi/nvtx_abi.h"
 
-#define NVTX_CORE_SIZE	16
-#define NVTX_CORE2_SIZE 16
-#define NVTX_CUDA_SIZE	9
-#define NVTX_INLINE	static inline __attribute__((always_inline))
+#define NVTX_CORE_SIZE	   16
+#define NVTX_CORE2_SIZE	   16
+#define NVTX_CUDA_SIZE	   9
+#define NVTX_PAYLOAD_SLOTS 63
+#define NVTX_INLINE	   static inline __attribute__((always_inline))
 
 extern xt_nvtx_function nvtx_core[NVTX_CORE_SIZE];
 extern xt_nvtx_function nvtx_core2[NVTX_CORE2_SIZE];
 extern xt_nvtx_function nvtx_cuda[NVTX_CUDA_SIZE];
 extern xt_nvtx_function nvtx_cudart[NVTX_CUDA_SIZE];
 
+extern intptr_t nvtx_payload_slots[NVTX_PAYLOAD_SLOTS];
+
 /* Loads the tool, if there is one. Once, before anything else; from one thread. */
 void nvtx_start(void);
+
+/* The same for the payload extension; false if the tool does not implement it. */
+int nvtx_start_payloads(void);
 
 NVTX_INLINE struct xt_nvtx_attributes nvtx_attributes(const char *text, uint32_t category)
 {
@@ -133,6 +139,34 @@ NVTX_INLINE void nvtx_name(xt_nvtx_function naming, const void *handle, const vo
 {
 	if (naming)
 		((void (*)(const void *, const void *))naming)(handle, text);
+}
+
+/* Functions of the payload extension, as NVTX calls them. Without a tool they do nothing. */
+NVTX_INLINE uint64_t nvtx_register(int slot, void *domain, const void *attributes)
+{
+	intptr_t f = nvtx_payload_slots[slot];
+
+	return f ? ((uint64_t(*)(void *, const void *))f)(domain, attributes) : 0;
+}
+
+NVTX_INLINE uint64_t nvtx_with_payload(int slot, void *domain, const struct xt_nvtx_payload *data,
+				       size_t count)
+{
+	intptr_t f = nvtx_payload_slots[slot];
+
+	return f ? ((uint64_t(*)(void *, const struct xt_nvtx_payload *, size_t))f)(domain, data,
+										    count)
+		 : 0;
+}
+
+NVTX_INLINE void nvtx_end_with_payload(void *domain, uint64_t id,
+				       const struct xt_nvtx_payload *data, size_t count)
+{
+	intptr_t f = nvtx_payload_slots[XT_NVTX_RANGE_END_PAYLOAD];
+
+	if (f)
+		((void (*)(void *, uint64_t, const struct xt_nvtx_payload *, size_t))f)(
+			domain, id, data, count);
 }
 
 NVTX_INLINE void nvtx_mark_a(const char *text)

@@ -58,7 +58,7 @@ class Check(DumpTest):
         self.check_violation("backwards: sequence 0", fine().chunk(make.CLOCK, 0, sequence=0))
         self.check_violation("skipped", fine().bytes(b"xx"))
         self.check_violation("damaged", fine().chunk(make.CLOCK, 1, frame=b"xx"))
-        self.check_violation("not a kind of version 2.3", fine().chunk(make.UNKNOWN_KIND, 0))
+        self.check_violation("not a kind of version 2.4", fine().chunk(make.UNKNOWN_KIND, 0))
         for kind in range(make.COPY_SHAPE, make.RANGE + 1):
             self.check_violation("not a kind of version 2.0", fine(minor=0).chunk(kind, 0))
             self.run_dump("--check", self.file(fine().chunk(kind, 0).end()))

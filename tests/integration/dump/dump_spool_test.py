@@ -91,7 +91,8 @@ class Spool(DumpTest):
         ring = make.ring(b"".join((
             make.ring_node(3, 7 << 40, 5, 100, 2), make.ring_stack(3, [8]),
             make.ring_nvtx(b"tab\t\xff", 3, 4, 102, 1 << 40, 9, (1 << 64) - 1, 2, 77, 0xFF00FF00),
-            make.ring_node(0xFFFFFFFF, graph_exec=9), make.ring_nvtx(b"12345678"), make.ring_nvtx())),
+            make.ring_node(0xFFFFFFFF, graph_exec=9), make.ring_nvtx(b"12345678"),
+            make.ring_nvtx(payload_data=b"payloads"))),
                          slots=self.SLOTS)
         path = self.file(make.spool(ring))
         text = self.run_dump(path)
@@ -101,13 +102,13 @@ class Spool(DumpTest):
             "stack_pos=- time_ns=100 type=2 executable_graph=0",
             "nvtx area=0 pos=72 thread=1 operation=4 time_ns=102 domain=1099511627776 "
             r"text=tab\x09\xff key=9 slot=3 stack=- stack_pos=40 category=77 "
-            "payload=18446744073709551615 payload_type=2 colour=4278255360",
+            "payload=18446744073709551615 payload_type=2 colour=4278255360 payload_bytes=0",
             "graph_node area=0 pos=144 thread=1 node=7 origin=0 slot=- stack=0 stack_pos=- "
             "time_ns=100 type=0 executable_graph=9",
             "nvtx area=0 pos=184 thread=1 operation=1 time_ns=100 domain=0 text=12345678 key=0 "
-            "slot=- stack=0 stack_pos=- category=0 payload=0 payload_type=0 colour=0",
+            "slot=- stack=0 stack_pos=- category=0 payload=0 payload_type=0 colour=0 payload_bytes=0",
             "nvtx area=0 pos=256 thread=1 operation=1 time_ns=100 domain=0 text= key=0 "
-            "slot=- stack=0 stack_pos=- category=0 payload=0 payload_type=0 colour=0")])
+            "slot=- stack=0 stack_pos=- category=0 payload=0 payload_type=0 colour=0 payload_bytes=8")])
         self.assertEqual((self.total(text)["graph_nodes"], self.total(text)["nvtx_events"]),
                          ("2", "3"))
         rows = map(json.loads, self.run_dump("--format", "json", path).splitlines())
@@ -146,7 +147,6 @@ class Spool(DumpTest):
                 ("have no meaning", make.spool(make.ring(counters=[0] * 21 + [1]), version=3)),
                 ("pos 4088 reason reserved", make.spool(make.ring(
                     make.ring_padding(8, stated=8), free=4088))),
-                ("pos 0 reason reserved", make.spool(make.ring(make.ring_nvtx(zero=1)))),
                 ("returned before it was called", make.spool(make.ring(
                     make.ring_call(enter=100, leave=99)))),
                 ("or before the call before", make.spool(make.ring(
@@ -214,9 +214,11 @@ class Spool(DumpTest):
                 ("a switch of 24 bytes", make.ring_switch(stated=24) + bytes(8)),
                 ("a graph node of 48 bytes", make.ring_node(stated=48) + bytes(8)),
                 ("slot 4096", make.ring_node(slot=4096)), ("cut off", make.ring_node()[:32]),
-                ("text of 9 bytes in 72", make.ring_nvtx(b"12345678", text_bytes=9)),
-                ("text of 4294967295 bytes", make.ring_nvtx(b"1", text_bytes=(1 << 32) - 1)),
+                ("9 bytes of text and 0 of payloads in 72", make.ring_nvtx(b"12345678", text_bytes=9)),
+                ("4294967295 bytes of text", make.ring_nvtx(b"1", text_bytes=(1 << 32) - 1)),
                 ("in 68", make.ring_nvtx(b"1234", stated=68)),
+                ("8 of payloads in 64", make.ring_nvtx(payload_bytes=8)),
+                ("7 of payloads in 72", make.ring_nvtx(payload_data=b"1234567", stated=72) + b"8"),
                 ("slot 4096", make.ring_nvtx(slot=4096)), ("cut off", make.ring_nvtx()[:56]),
                 ("a record of 72 bytes where 64 are left", make.ring_nvtx(b"12345678")[:64]),
                 ("a call of 0 bytes", make.ring_call(stated=0)),

@@ -41,7 +41,7 @@ class Rows(DumpTest):
         self.assertEqual(rows_of(text), GOOD_ROWS)
         head = records_of(text, "log")[0]
         self.assertEqual((head["version"], head["pid"], head["start_ns"], head["log_id"]),
-                         ("2.3", "4711", "1000", "0123456789abcdef"))
+                         ("2.4", "4711", "1000", "0123456789abcdef"))
         chunks = records_of(text, "chunk")
         self.assertEqual([int(chunk["sequence"]) for chunk in chunks], list(range(17)))
         self.assertEqual([int(chunk["offset"]) for chunk in chunks], log.places)

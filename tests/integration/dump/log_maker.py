@@ -120,7 +120,7 @@ def chunk_header(kind, stored, raw, rows, sequence, zero1=0, zero2=0):
     return head + struct.pack("<I", fnv1a(head))
 
 
-def log_header(major=2, minor=3, order=0x01020304, header_bytes=64, pid=4711, start=1000,
+def log_header(major=2, minor=4, order=0x01020304, header_bytes=64, pid=4711, start=1000,
                realtime=1700000000000000000, clock=1, log_id=0x0123456789ABCDEF, zero=0):
     head = b"\x89XTRLOG\n" + struct.pack("<HHIIIQQIIQI", major, minor, order, header_bytes, pid,
                                          start, realtime, clock, zero, log_id, zero)
@@ -214,13 +214,15 @@ def ring_switch(is_on=0, time=100, stated=16):
 
 
 def ring_nvtx(text=b"", slot=0xFFFFFFFF, operation=1, time=100, domain=0, key=0, payload=0,
-              payload_type=0, category=0, colour=0, stated=None, text_bytes=None, zero=0):
+              payload_type=0, category=0, colour=0, stated=None, text_bytes=None, payload_data=b"",
+              payload_bytes=None):
     room = -(-len(text) // 8) * 8
-    stated = 64 + room if stated is None else stated
+    stated = 64 + room + len(payload_data) if stated is None else stated
     text_bytes = len(text) if text_bytes is None else text_bytes
     return struct.pack("<HHIQQQQIIIIII", 5, stated, slot, time, key, domain, payload, operation,
                        payload_type, category, colour, text_bytes,
-                       zero) + text.ljust(room, b"\xee")
+                       len(payload_data) if payload_bytes is None else payload_bytes) + \
+        text.ljust(room, b"\xee") + payload_data
 
 
 def ring_padding(size, stated=0):

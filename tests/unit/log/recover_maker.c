@@ -110,16 +110,17 @@ static void put_stack(struct blob *blob, uint32_t slot, bool has_modules)
 static void put_range(struct blob *blob)
 {
 	const struct xt_record_range range = {
-		.head = {XT_RECORD_RANGE, sizeof(range) + 8},
+		.head = {XT_RECORD_RANGE, sizeof(range) + 16},
 		.stack_slot = XT_STACK_SLOT_NONE,
 		.time_ns = 2600,
 		.domain = 3,
 		.operation = XT_RANGE_PUSH,
 		.text_bytes = 4,
+		.payload_bytes = 8,
 	};
 
 	blob_put(blob, &range, sizeof(range));
-	blob_put(blob, "step\0\0\0", 8);
+	blob_put(blob, "step\0\0\0\0payload", 16);
 }
 
 /* Made, or changed in an executable graph. */

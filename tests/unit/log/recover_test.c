@@ -226,6 +226,7 @@ static void test_everything_once(void **state)
 	assert_int_equal(rows.count, 1);
 	assert_string_equal(string_of(rows.rows[0][XT_RANGE_TEXT]), "step");
 	assert_string_equal(string_of(rows.rows[0][XT_RANGE_DOMAIN]), "domain");
+	assert_string_equal(string_of(rows.rows[0][XT_RANGE_VALUES]), "payload=[lost]\n");
 	rows = find(XT_KIND_GRAPH_NODE);
 	assert_int_equal(rows.count, 1);
 	assert_int_equal(rows.rows[0][XT_GRAPH_NODE_ID], 77);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Values that programs attached to NVTX ranges and marks: the payload extension, column 12 of RANGE.
+ */
+#ifndef XT_MERGE_RANGE_VALUES_H
+#define XT_MERGE_RANGE_VALUES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "merge/read/model.h"
+
+#define RANGE_VALUES_MAX 128 /* of one range; the log's writer has fewer */
+
+struct range_value {
+	struct xt_bytes name;
+	struct xt_bytes value;
+	bool is_number; /* the value is a JSON number that a double holds exactly */
+};
+
+/*
+ * The values with which a range began and ended (XT_STRING_ID, 0: none). A later value replaces an
+ * earlier one of the same name. Returns how many there are. They point into the model.
+ */
+size_t range_values(const struct model *model, uint32_t begin, uint32_t end,
+		    struct range_value values[RANGE_VALUES_MAX]);
+
+/* The same as a JSON object, to be freed; NULL if memory ran out. */
+char *range_values_json(const struct model *model, uint32_t begin, uint32_t end);
+
+#endif
