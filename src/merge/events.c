@@ -220,6 +220,8 @@ static void read_work(struct reading *reading, const struct xt_chunk *chunk)
 			.shape = narrow(shape[r]),
 			.kind = work_columns[kind].kind,
 		};
+		if (kind == XT_KIND_KERNEL && work.shape < model->shapes.count)
+			work.is_collective = model->shapes.rows[work.shape].is_collective;
 
 		if (!has_valid_times(start_ns[r], duration_ns[r])) {
 			reading->run->work_invalid_count++;
@@ -395,6 +397,8 @@ static int finish(struct reading *reading)
 	if (reading->timeline) {
 		uint64_t missed_count = timeline_finish(reading->timeline);
 
+		reading->collectives = reading->timeline->collectives;
+
 		if (run->weights & (1u << WEIGHT_GPU_EXCLUSIVE | 1u << WEIGHT_GPU_IDLE))
 			run->timeline_missed_count += missed_count;
 		if (run->weights & 1u << WEIGHT_GPU_IDLE)
@@ -460,6 +464,9 @@ int reading_settle(struct reading *reading)
 	run->range_counts.keys_recurring += model->ranges.counts.keys_recurring;
 	run->range_counts.not_nested += model->ranges.counts.not_nested;
 	run->range_counts.unclosed += model->ranges.counts.unclosed;
+	run->collectives.count += reading->collectives.count;
+	run->collectives.gpu_ns += reading->collectives.gpu_ns;
+	run->collectives.alone_ns += reading->collectives.alone_ns;
 	error = settle_memory(reading);
 	return error ? error : settle_transfers(reading);
 }

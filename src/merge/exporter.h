@@ -178,6 +178,7 @@ struct run {
 	char yielded_to[64];	   /* the first one */
 	const struct trust *trust; /* at the end */
 	bool has_simulated_gpu;
+	struct collective_sums collectives; /* where idle time was worked out */
 };
 
 _Static_assert(offsetof(struct run, gpu_ns) == offsetof(struct run, counted) +

@@ -52,8 +52,9 @@ struct reading {
 	struct sites sites;		    /* if the run looks for findings */
 	struct xt_damage damage;	    /* of both readings, once all is read */
 	bool tells_of_calls, tells_of_work; /* anyone but what is here wants to know of each */
-	bool is_blind;			    /* work of many launches is lost: idle may be none */
-	int error;			    /* of a listener, which cannot return it */
+	struct collective_sums collectives;
+	bool is_blind; /* work of many launches is lost: idle may be none */
+	int error;     /* of a listener, which cannot return it */
 };
 
 /*

@@ -103,8 +103,6 @@ static int put_paths(struct output *out, const struct run *run, struct csv *csv)
 
 static int put_kernels(struct output *out, const struct run *run, struct csv *csv)
 {
-	static const char *const kinds[WORK_KINDS] = {
-		[WORK_KERNEL] = "kernel", [WORK_COPY] = "copy", [WORK_SET] = "set"};
 	struct table table;
 	int error = table_leaves(&table, &run->paths);
 
@@ -115,7 +113,7 @@ static int put_kernels(struct output *out, const struct run *run, struct csv *cs
 		size_t length;
 		const char *name = names_text(&run->paths.names, table.rows[r].id, &length);
 
-		output_format(out, "%s", kinds[leaf_kind(name, length)]);
+		output_format(out, "%s", leaf_kind_name(name, length));
 		put_number(out, table.rows[r].count);
 		put_number(out, table.rows[r].value);
 		name = leaf_name(&run->paths, table.rows[r].id, &length);

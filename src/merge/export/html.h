@@ -28,9 +28,10 @@
 #define HTML_TRACKS_MAX 128 /* devices and memories that are shown over time */
 
 enum track_series {
-	TRACK_KERNELS, /* at least one kernel runs */
+	TRACK_KERNELS, /* at least one kernel runs that is no collective */
 	TRACK_WORK,    /* at least one kernel, copy or set runs */
 	TRACK_COPIES,  /* at least one copy or set runs */
+	TRACK_OTHER,   /* at least one runs that is no collective */
 	TRACK_IDLE,    /* by class, from here on */
 	TRACK_SERIES = TRACK_IDLE + IDLE_CLASSES
 };

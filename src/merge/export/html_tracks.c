@@ -73,17 +73,22 @@ int html_add_stretch(struct sink *sink, const struct process *process,
 {
 	struct html *html = sink->state;
 	struct track *track;
-	int error = track_of(html, process, stretch->device, false, &track);
+	int error = exporter_summary.stretch(&html->summary, process, stretch);
 	uint64_t from_ns = html_time(process, stretch->start_ns);
 	uint64_t until_ns = html_time(process, stretch->end_ns);
 
-	if (!track)
+	if (!error)
+		error = track_of(html, process, stretch->device, false, &track);
+	if (error || !track)
 		return error;
 	if (stretch->has_gap)
 		add_gap(track, html_time(process, stretch->gap_from_ns), stretch->idle_ns);
 	if (!track->until_ns[TRACK_WORK] || from_ns < track->from_ns)
 		track->from_ns = from_ns;
 	add_union(track, TRACK_WORK, from_ns, until_ns);
+	if (stretch->is_collective)
+		return 0;
+	add_union(track, TRACK_OTHER, from_ns, until_ns);
 	add_union(track, stretch->is_kernel ? TRACK_KERNELS : TRACK_COPIES, from_ns, until_ns);
 	return 0;
 }

@@ -189,7 +189,7 @@ int64_t sqlite_shape(struct sink *sink, const struct process *process, const str
 	if (name == NAME_FAILED)
 		return 0;
 	sqlite_number(s, INSERT_SHAPE, 1, ++s->shape_count);
-	sqlite_text(s, INSERT_SHAPE, 2, kinds[work->kind]);
+	sqlite_text(s, INSERT_SHAPE, 2, work->is_collective ? "collective" : kinds[work->kind]);
 	sqlite_number(s, INSERT_SHAPE, 3, name);
 	sqlite_put(sink, INSERT_SHAPE);
 	*known = s->shape_count;

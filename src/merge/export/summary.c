@@ -141,6 +141,8 @@ static void put_overview(struct output *out, const struct run *run)
 		put_count(out, "  without GPU work (captured, of no bytes, or lost)",
 			  run->transfer_alone_count);
 	put_count(out, "kernels", run->work_count[WORK_KERNEL]);
+	if (run->collectives.count)
+		put_count(out, "  of these, collectives", run->collectives.count);
 	if (run->work_count[WORK_COPY])
 		put_count(out, "copies", run->work_count[WORK_COPY]);
 	if (run->work_count[WORK_SET])
@@ -152,6 +154,12 @@ static void put_overview(struct output *out, const struct run *run)
 	format_share(share, percent_down(run->attributed_gpu_ns, run->gpu_ns));
 	if (run->gpu_ns)
 		put_fact(out, "attributed to a call path", share);
+	if (run->collectives.count) {
+		format_time(time, run->collectives.gpu_ns);
+		put_fact(out, "in collectives, which also wait for other ranks", time);
+		format_time(time, run->collectives.alone_ns);
+		put_fact(out, "  while nothing else ran", time);
+	}
 	if (!run->pause_count)
 		return;
 	format_time(time, run->paused_ns);

@@ -89,6 +89,17 @@ static int add_work(struct sink *sink, const struct process *process, const stru
 	return 0;
 }
 
+static int add_stretch(struct sink *sink, const struct process *process,
+		       const struct stretch *stretch)
+{
+	struct device_sums *sums = sums_of(sink->state, process->model, stretch->stream);
+
+	if (!sums)
+		return -ENOMEM;
+	collectives_add(&sums->collectives, &sums->sweep, stretch);
+	return 0;
+}
+
 static int add_total(struct sink *sink, const struct process *process, const struct total *total,
 		     uint32_t node)
 {
@@ -116,6 +127,13 @@ static void put_idle(struct json *json, const uint64_t idle_ns[IDLE_CLASSES])
 	json_end_object(json);
 }
 
+static void put_collectives(struct json *json, const struct collective_sums *sums)
+{
+	json_u64(json, "collective_count", sums->count);
+	json_u64(json, "collective_time_ns", sums->gpu_ns);
+	json_u64(json, "collective_alone_ns", sums->alone_ns);
+}
+
 static void put_device(struct json *json, const struct process_sums *process,
 		       const struct device_sums *sums)
 {
@@ -135,6 +153,7 @@ static void put_device(struct json *json, const struct process_sums *process,
 	json_u64(json, "gpu_time_ns", sums->gpu_ns);
 	json_u64(json, "gpu_busy_ns", sums->exclusive_ns);
 	json_u64(json, "gpu_idle_ns", idle_ns);
+	put_collectives(json, &sums->collectives);
 	put_idle(json, sums->idle_ns);
 	json_i64(json, "first_start_ns", (int64_t)(sums->start_ns - (uint64_t)process->origin_ns));
 	json_i64(json, "last_end_ns", (int64_t)(sums->end_ns - (uint64_t)process->origin_ns));
@@ -184,6 +203,7 @@ static void put_totals(struct json *json, const struct run *run)
 	json_u64(json, "gpu_time_ns", run->gpu_ns);
 	json_u64(json, "gpu_exclusive_ns", table_sum(&run->paths, WEIGHT_GPU_EXCLUSIVE));
 	json_u64(json, "gpu_idle_ns", table_sum(&run->paths, WEIGHT_GPU_IDLE));
+	put_collectives(json, &run->collectives);
 	json_u64(json, "cpu_wait_ns", table_sum(&run->paths, WEIGHT_CPU_WAIT));
 	json_u64(json, "alloc_bytes", table_sum(&run->paths, WEIGHT_ALLOC_BYTES));
 	json_u64(json, "leaked_bytes", table_sum(&run->paths, WEIGHT_LEAKED_BYTES));
@@ -281,6 +301,7 @@ const struct exporter exporter_summary = {
 	.process = add_process,
 	.call = add_call,
 	.work = add_work,
+	.stretch = add_stretch,
 	.total = add_total,
 	.end = end,
 	.free = free_state,

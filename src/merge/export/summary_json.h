@@ -10,6 +10,7 @@
 #include "merge/sums/calls.h"
 #include "merge/sums/idle.h"
 #include "merge/sums/tables.h"
+#include "merge/sums/timeline.h"
 
 #define SUMMARY_VERSION	    1 /* docs/SUMMARY.md: what may change without it */
 #define SUMMARY_TOP_DEFAULT 1000
@@ -23,6 +24,8 @@ struct device_sums {
 	uint64_t gpu_ns;
 	uint64_t exclusive_ns;
 	uint64_t idle_ns[IDLE_CLASSES];
+	struct collective_sums collectives;
+	struct collective_sweep sweep;
 	uint64_t start_ns; /* of the first work … */
 	uint64_t end_ns;   /* … and end of the last; valid if any count is not 0 */
 };

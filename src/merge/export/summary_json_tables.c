@@ -107,8 +107,6 @@ int summary_json_weights(struct json *json, const struct run *run)
 
 int summary_json_kernels(struct json *json, const struct run *run)
 {
-	static const char *const kinds[WORK_KINDS] = {
-		[WORK_KERNEL] = "kernel", [WORK_COPY] = "copy", [WORK_SET] = "set"};
 	struct table table;
 	int error = table_leaves(&table, &run->paths);
 
@@ -121,7 +119,7 @@ int summary_json_kernels(struct json *json, const struct run *run)
 		const char *name = names_text(&run->paths.names, row->id, &length);
 
 		json_begin_object(json, NULL);
-		json_string(json, "kind", kinds[leaf_kind(name, length)]);
+		json_string(json, "kind", leaf_kind_name(name, length));
 		name = leaf_name(&run->paths, row->id, &length);
 		json_text(json, "name", name, length);
 		json_u64(json, "count", row->count);

@@ -235,8 +235,8 @@ static uint64_t exposed_ns(const struct looking *looking)
 	for (size_t d = 0; d < looking->sites->device_count; d++) {
 		const struct site_device *device = &looking->sites->devices[d];
 		/* (What comes out of order counts where nothing later had ended: either may be more.) */
-		uint64_t alone_ns = device->work_union_ns > device->kernel_union_ns
-					    ? device->work_union_ns - device->kernel_union_ns
+		uint64_t alone_ns = device->work_union_ns > device->active_union_ns
+					    ? device->work_union_ns - device->active_union_ns
 					    : 0;
 
 		sites_add(&exposed,

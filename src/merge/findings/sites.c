@@ -434,6 +434,8 @@ void sites_ran(struct sites *sites, const struct stretch *stretch)
 		note_idle(sites, device, stretch);
 	device->work_union_ns += later(&device->work_until_ns, stretch);
 	if (stretch->is_kernel)
+		device->active_union_ns += later(&device->active_until_ns, stretch);
+	if (stretch->is_kernel && !stretch->is_collective)
 		note_kernel(sites, device, stretch);
 	note_span(sites, stretch->start_ns, stretch->end_ns);
 }

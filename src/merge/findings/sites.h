@@ -91,12 +91,13 @@ struct site {
 /* What ran on a device. */
 struct site_device {
 	uint32_t device;
-	uint64_t kernel_count;
+	uint64_t kernel_count;	  /* collectives left aside, here and below */
 	uint64_t kernel_ns;	  /* the sum of their durations */
 	uint64_t kernel_union_ns; /* at least one ran */
+	uint64_t active_union_ns; /* at least one kernel or collective ran */
 	uint64_t work_union_ns;	  /* a kernel, copy or set did */
 	uint64_t first_ns, last_ns;
-	uint64_t kernels_until_ns, work_until_ns;
+	uint64_t kernels_until_ns, active_until_ns, work_until_ns;
 	uint32_t last_stream; /* of the kernel that ended last */
 	uint64_t fill_ns;     /* of kernel_ns, as much as they fill it; once all events are read */
 	uint64_t gap_count[IDLE_CLASSES];

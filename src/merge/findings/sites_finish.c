@@ -77,12 +77,21 @@ static void add_stream(struct sites *sites, uint32_t s, const struct total *tota
 	sites_add(&stream->shared_fill_ns, shape_share(kernel_ns, fill));
 }
 
+/* Collectives wait for others, so rules about kernels say nothing of them. */
+static bool is_kernel(const struct sites *sites, const struct owner *owner)
+{
+	const struct model *model = sites->model;
+
+	return owner->leaf == LEAF_KERNEL && (owner->what >= model->shapes.count ||
+					      !model->shapes.rows[owner->what].is_collective);
+}
+
 /* The site of work that a call asked for by itself; SITE_NONE of a graph's. */
 static uint32_t site_of(const struct sites *sites, const struct total *total)
 {
 	const struct owner *owner = &total->owner;
 
-	if (owner->leaf != LEAF_KERNEL || !owner_is_direct(owner))
+	if (!is_kernel(sites, owner) || !owner_is_direct(owner))
 		return SITE_NONE;
 	return sites_find(sites, owner->stack, (uint16_t)owner->api);
 }
@@ -106,7 +115,7 @@ void sites_finish(struct sites *sites, const struct totals *totals)
 	for (uint32_t t = 0; t < totals->count; t++) {
 		uint32_t s = site_of(sites, &totals->entries[t]);
 
-		if (totals->entries[t].owner.leaf == LEAF_KERNEL)
+		if (is_kernel(sites, &totals->entries[t].owner))
 			fill_device(sites, &totals->entries[t]);
 		if (s)
 			add_kernels(sites, &sites->list[s], &totals->entries[t]);

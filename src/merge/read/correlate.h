@@ -67,6 +67,7 @@ struct work {
 	uint32_t shape;	     /* XT_SHAPE_ID, XT_COPY_SHAPE_ID; else CUPTI's memory kind */
 	uint32_t ticket;     /* whoever hands it in may know it again by this */
 	uint8_t kind;	     /* enum work_kind */
+	bool is_collective;  /* a kernel that is one */
 };
 
 /* The GPU itself launched a graph's node, for a call whose id it does not say. */

@@ -83,6 +83,7 @@ struct shape {
 	uint64_t static_shared_bytes;
 	uint64_t dynamic_shared_bytes;
 	uint32_t registers;
+	bool is_collective; /* collectives.h */
 };
 
 struct copy_shape {

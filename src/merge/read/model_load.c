@@ -4,6 +4,7 @@
  */
 #include "merge/read/model_load.h"
 
+#include "merge/read/collectives.h"
 #include "merge/read/model_rows.h"
 
 /* The pair with that key: a later row replaces an earlier one. NULL if there are too many. */
@@ -141,6 +142,16 @@ static int load_streams(struct model *model, const struct xt_chunk *chunk)
 	return 0;
 }
 
+static bool is_collective(const struct model *model, uint64_t string)
+{
+	size_t length;
+	const char *name = names_text(
+		&model->names,
+		string < model->strings.count ? model->strings.rows[string] : NAME_EMPTY, &length);
+
+	return is_collective_kernel(name, length);
+}
+
 static int load_shapes(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *ids = xt_chunk_u64(chunk, XT_SHAPE_ID);
@@ -169,6 +180,7 @@ static int load_shapes(struct model *model, const struct xt_chunk *chunk)
 			.static_shared_bytes = static_bytes[r],
 			.dynamic_shared_bytes = dynamic_bytes[r],
 			.registers = narrow(registers[r]),
+			.is_collective = is_collective(model, names[r]),
 		};
 	}
 	return 0;

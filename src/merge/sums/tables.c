@@ -3,6 +3,7 @@
  * Rows and their order.
  */
 #include "merge/sums/tables.h"
+#include "merge/read/collectives.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -95,6 +96,18 @@ enum work_kind leaf_kind(const char *name, size_t length)
 	return length >= strlen(COPY_MARK) && !memcmp(name, COPY_MARK, strlen(COPY_MARK))
 		       ? WORK_COPY
 		       : WORK_SET;
+}
+
+const char *leaf_kind_name(const char *name, size_t length)
+{
+	static const char *const kinds[WORK_KINDS] = {
+		[WORK_KERNEL] = "kernel", [WORK_COPY] = "copy", [WORK_SET] = "set"};
+	enum work_kind kind = leaf_kind(name, length);
+	size_t mark = strlen(LEAF_KERNEL_MARK);
+
+	return kind == WORK_KERNEL && is_collective_kernel(name + mark, length - mark)
+		       ? "collective"
+		       : kinds[kind];
 }
 
 const char *leaf_name(const struct paths *paths, uint32_t name, size_t *length_out)

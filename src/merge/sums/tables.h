@@ -36,6 +36,9 @@ void table_free(struct table *table);
 /* What a leaf of GPU time is. */
 enum work_kind leaf_kind(const char *name, size_t length);
 
+/* "kernel", "collective", "copy" or "set". */
+const char *leaf_kind_name(const char *name, size_t length);
+
 /* Its name without LEAF_KERNEL_MARK, which only kernels have. */
 const char *leaf_name(const struct paths *paths, uint32_t name, size_t *length_out);
 

@@ -13,6 +13,7 @@ struct item {
 	uint16_t device;
 	uint32_t site, before, took_ns; /* of its call */
 	uint8_t kind;			/* enum work_kind */
+	bool is_collective;
 };
 
 static uint64_t *idle_of(struct timeline *timeline, const struct owner *owner)
@@ -40,6 +41,33 @@ static void add_exclusive(struct timeline *timeline, const struct item *item)
 		timeline->error = -ENOMEM;
 }
 
+/* What of the stretch is later than all before. */
+static uint64_t later(uint64_t *until_ns, const struct stretch *stretch)
+{
+	uint64_t from_ns = stretch->start_ns > *until_ns ? stretch->start_ns : *until_ns;
+
+	if (stretch->end_ns <= from_ns)
+		return 0;
+	*until_ns = stretch->end_ns;
+	return stretch->end_ns - from_ns;
+}
+
+void collectives_add(struct collective_sums *sums, struct collective_sweep *sweep,
+		     const struct stretch *stretch)
+{
+	uint64_t other_ns;
+
+	sums->alone_ns += later(&sweep->all_until_ns, stretch);
+	if (stretch->is_collective) {
+		sums->count++;
+		sums->gpu_ns += stretch->end_ns - stretch->start_ns;
+		return;
+	}
+	/* It may take back what was a collective's alone until now. */
+	other_ns = later(&sweep->other_until_ns, stretch);
+	sums->alone_ns -= other_ns < sums->alone_ns ? other_ns : sums->alone_ns;
+}
+
 static void add_idle(struct timeline *timeline, const struct item *item)
 {
 	struct idle *idle = &timeline->idle[item->device];
@@ -47,6 +75,7 @@ static void add_idle(struct timeline *timeline, const struct item *item)
 	struct stretch stretch = {
 		.device = item->device,
 		.is_kernel = item->kind == WORK_KERNEL,
+		.is_collective = item->is_collective,
 		.has_gap = idle->has_run && idle->busy_until_ns < item->work.start_ns,
 		.start_ns = item->work.start_ns,
 		.end_ns = item->work.end_ns,
@@ -72,6 +101,7 @@ static void add_idle(struct timeline *timeline, const struct item *item)
 	if (owner.leaf == LEAF_LEFT_OUT)
 		return;
 	stretch.has_gap &= !is_blind;
+	collectives_add(&timeline->collectives, &timeline->sweeps[item->device], &stretch);
 	if (timeline->listener.ran)
 		timeline->listener.ran(timeline->listener.context, &stretch);
 	if (is_blind)
@@ -147,6 +177,7 @@ void timeline_add(struct timeline *timeline, uint32_t device, const struct work 
 			 .is_copy = work->kind == WORK_COPY},
 		.place = totals_place(&timeline->alone, owner),
 		.kind = work->kind,
+		.is_collective = work->is_collective,
 		.device = (uint16_t)(device < TIMELINE_DEVICES_MAX ? device
 								   : TIMELINE_DEVICES_MAX - 1),
 	};

@@ -20,7 +20,8 @@
 struct stretch {
 	uint32_t device;
 	bool is_kernel; /* else a copy or a set */
-	bool has_gap;	/* the device was idle from gap_from_ns to start_ns */
+	bool is_collective;
+	bool has_gap; /* the device was idle from gap_from_ns to start_ns */
 	uint64_t start_ns;
 	uint64_t end_ns;
 	uint64_t gap_from_ns;
@@ -38,6 +39,23 @@ struct timeline_listener {
 	void *context;
 };
 
+/* Kernels that are collectives. */
+struct collective_sums {
+	uint64_t count;
+	uint64_t gpu_ns;   /* the sum of their durations */
+	uint64_t alone_ns; /* nothing else ran on the device */
+};
+
+/* How long work of a device ran, told in the order of its start: all of it, and all but collectives. */
+struct collective_sweep {
+	uint64_t all_until_ns;
+	uint64_t other_until_ns;
+};
+
+/* Adds a stretch to the sums; they are right when all of the device's work was told. */
+void collectives_add(struct collective_sums *sums, struct collective_sweep *sweep,
+		     const struct stretch *stretch);
+
 struct timeline {
 	struct timeline_listener listener; /* may be all zeros */
 	bool wants_exclusive;
@@ -51,7 +69,9 @@ struct timeline {
 	struct order order;
 	struct exclusive exclusive[TIMELINE_DEVICES_MAX];
 	struct idle idle[TIMELINE_DEVICES_MAX];
-	int error; /* -ENOMEM, once memory has run out */
+	struct collective_sweep sweeps[TIMELINE_DEVICES_MAX];
+	struct collective_sums collectives; /* of all devices */
+	int error;			    /* -ENOMEM, once memory has run out */
 };
 
 /* Works out WEIGHT_GPU_EXCLUSIVE, WEIGHT_GPU_IDLE or both. totals, threads and pauses must outlive

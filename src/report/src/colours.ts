@@ -85,6 +85,6 @@ export const idleColours = {
 };
 
 export const trackColours = {
-	light: { kernel: '#3f7fd9', copy: '#57b6c9', memory: '#8a6fc7' },
-	dark: { kernel: '#4f86d4', copy: '#3d93a6', memory: '#8068b5' },
+	light: { kernel: '#3f7fd9', copy: '#57b6c9', collective: '#c78a3f', memory: '#8a6fc7' },
+	dark: { kernel: '#4f86d4', copy: '#3d93a6', collective: '#a8742f', memory: '#8068b5' },
 };

@@ -54,7 +54,7 @@ export interface TransferRow {
 }
 
 export interface KernelRow {
-	kind: 'kernel' | 'copy' | 'set';
+	kind: 'kernel' | 'collective' | 'copy' | 'set';
 	name: string;
 	count: number;
 	gpu_time_ns: number;
@@ -106,6 +106,7 @@ export interface Device {
 	device?: number;
 	name: string;
 	gpu_busy_ns: number;
+	collective_alone_ns?: number; /* of that: collectives ran and nothing else */
 	gpu_idle_ns: number;
 	first_start_ns: number;
 	last_end_ns: number;

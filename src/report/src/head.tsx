@@ -81,7 +81,10 @@ function Tiles({ state }: { state: State }) {
 	const { totals, processes, memory, copies } = state.report.summary;
 	const devices = processes.flatMap((process) => process.devices);
 	const idle = totals.gpu_idle_ns;
-	const busy = devices.reduce((sum, device) => sum + device.gpu_busy_ns, 0);
+	const all = devices.reduce((sum, device) => sum + device.gpu_busy_ns, 0);
+	/* A device that only waits for other ranks is neither busy nor idle. */
+	const collectives = devices.reduce((sum, device) => sum + (device.collective_alone_ns ?? 0), 0);
+	const busy = Math.max(all - collectives, 0);
 	/* (Of a part of a run, idle time begins before what was chosen.) */
 	const span = devices.reduce((sum, device) => sum + (device.last_end_ns ?? 0) - (device.first_start_ns ?? 0), 0);
 	const isPart = state.report.summary.selection !== undefined;
@@ -93,9 +96,16 @@ function Tiles({ state }: { state: State }) {
 			<Tile title="GPU time" value={shortTime(totals.gpu_time_ns)} note="each piece of work in full" />
 			<Tile
 				title="GPU busy"
-				value={formatPercent(busy, isPart ? span : busy + idle)}
+				value={formatPercent(busy, isPart ? span : all + idle)}
 				note={isPart ? `of ${shortTime(span)} with what was chosen` : `idle ${shortTime(idle)} in between`}
 			/>
+			{collectives ? (
+				<Tile
+					title="Collectives"
+					value={formatPercent(collectives, isPart ? span : all + idle)}
+					note={`${shortTime(collectives)} with nothing else running`}
+				/>
+			) : null}
 			<Tile
 				title="Kernels"
 				value={formatCount(totals.kernel_count)}

@@ -41,7 +41,7 @@ function Path({ tree, frames }: { tree: Tree; frames: string[] }) {
 
 /* Of the table of all paths, by the name that it has in them. */
 function leafRow(row: KernelRow): LeafRow {
-	return { name: row.kind === 'kernel' ? kernelMark + row.name : row.name, ns: row.gpu_time_ns, count: row.count };
+	return { name: row.kind === 'kernel' || row.kind === 'collective' ? kernelMark + row.name : row.name, ns: row.gpu_time_ns, count: row.count };
 }
 
 /* Of the paths in the page. */

@@ -30,7 +30,7 @@ interface Chart {
 }
 
 const breakColours = { light: '#9aa0a8', dark: '#666c76' };
-const TRACK_IDLE = 3; /* src/merge/export/html.h: enum track_series */
+const TRACK_IDLE = 4; /* src/merge/export/html.h: enum track_series */
 const DEVICE_HEIGHT = 84;
 const MEMORY_HEIGHT = 46;
 
@@ -57,11 +57,16 @@ function deviceSeries(state: State, index: number): Series[] {
 	const column = (s: number) => loaded.column(`track.${index}.${s}`);
 	const kernels = column(0);
 	const from = firstBin(state, index);
-	const alone = column(1).map((value, b) => Math.max(value - (kernels[b] ?? 0), 0));
+	/* Some column is empty where nothing of it ran. */
+	const less = (whole: Float64Array, part: Float64Array) =>
+		whole.map((value, b) => Math.max(value - (part[b] ?? 0), 0));
+	const alone = less(column(3), kernels);
+	const collectives = less(column(1), column(3));
 
 	return [
 		series('kernels', trackColours[side].kernel, kernels, from),
 		series('copies and sets alone', trackColours[side].copy, alone, from),
+		series('collectives alone', trackColours[side].collective, collectives, from),
 		...report.idle_classes.map((label, c) =>
 			series(idleName(label), idleColours[side][c % idleColours[side].length], column(TRACK_IDLE + c), from),
 		),

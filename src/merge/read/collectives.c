@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Collectives, by the names of their kernels. A kernel that is not in the table counts as compute.
+ */
+#include "merge/read/collectives.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* How the name of the function begins, without its namespaces. */
+static const char *const beginnings[] = {
+	/* NCCL: from 2.19 on, before that, and on symmetric memory (2.27, 2.28). */
+	"ncclDevKernel_",
+	"ncclKernel_",
+	"ncclSymDevKernel_",
+	"ncclSymkDevKernel_",
+	/* PyTorch on symmetric memory. */
+	"multimem_all_gather_kernel",
+	"multimem_all_reduce_kernel",
+	"multimem_one_shot_all_reduce_kernel",
+	"multimem_one_shot_reduce_kernel",
+	"one_shot_all_reduce_kernel",
+	"two_shot_all_reduce_kernel",
+	/* vLLM and SGLang. */
+	"cross_device_reduce_1stage",
+	"cross_device_reduce_2stage",
+};
+
+static bool begins_like_one(const char *name, size_t length)
+{
+	for (size_t b = 0; b < sizeof(beginnings) / sizeof(beginnings[0]); b++)
+		if (length >= strlen(beginnings[b]) &&
+		    !memcmp(name, beginnings[b], strlen(beginnings[b])))
+			return true;
+	return false;
+}
+
+/* The last of the identifiers at the front of a mangled name: what comes behind are types. */
+static bool is_mangled_collective(const char *p, const char *end)
+{
+	bool is_nested = p < end && *p == 'N', is_one = false;
+
+	p += is_nested;
+	while (p < end && (isdigit((unsigned char)*p) || strchr("KVrL", *p))) {
+		size_t length = 0;
+
+		if (!isdigit((unsigned char)*p)) {
+			p++;
+			continue;
+		}
+		while (p < end && isdigit((unsigned char)*p) && length <= (size_t)(end - p))
+			length = 10 * length + (size_t)(*p++ - '0');
+		if (length > (size_t)(end - p))
+			return false;
+		is_one = begins_like_one(p, length);
+		p += length;
+		if (!is_nested)
+			break;
+	}
+	return is_one;
+}
+
+bool is_collective_kernel(const char *name, size_t length)
+{
+	const char *end = name + length, *function = name;
+
+	if (length > 2 && name[0] == '_' && name[1] == 'Z')
+		return is_mangled_collective(name + 2, end);
+	/* As it is shown: "void space::name<types>(types)". */
+	for (const char *p = name; p < end && *p != '<' && *p != '('; p++)
+		if (*p == ':' || *p == ' ')
+			function = p + 1;
+	return begins_like_one(function, (size_t)(end - function));
+}
