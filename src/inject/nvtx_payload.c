@@ -374,7 +374,10 @@ static uint8_t *take_payload(uint32_t domain, const struct xt_nvtx_payload *payl
 			     const uint8_t *end)
 {
 	const struct payload_schema *schema = find_schema(domain, payload->schema_id);
-	size_t room = ((size_t)(end - out) - sizeof(struct taken_payload)) & ~(size_t)7;
+	/* Each text that follows has room for its head at least. */
+	size_t heads = schema ? schema->text_count * sizeof(struct taken_text) : 0;
+	size_t left = (size_t)(end - out) - sizeof(struct taken_payload);
+	size_t room = left > heads ? (left - heads) & ~(size_t)7 : 0;
 	size_t bytes = wanted_bytes(schema, payload, room);
 	uint8_t *data = out + sizeof(struct taken_payload), *p;
 	struct taken_payload taken = {
@@ -389,11 +392,10 @@ static uint8_t *take_payload(uint32_t domain, const struct xt_nvtx_payload *payl
 		memcpy(data, payload->data, taken.data_bytes);
 	p = data + ALIGNED(taken.data_bytes);
 	for (uint32_t t = 0; schema && t < schema->text_count; t++) {
-		if (schema->texts[t].offset + sizeof(char *) > taken.data_bytes)
-			continue;
-		if ((size_t)(end - p) < sizeof(struct taken_text))
-			break;
-		p = take_text(schema->texts[t].type, data + schema->texts[t].offset, p, end);
+		heads -= sizeof(struct taken_text);
+		if (schema->texts[t].offset + sizeof(char *) <= taken.data_bytes)
+			p = take_text(schema->texts[t].type, data + schema->texts[t].offset, p,
+				      end - heads);
 	}
 	return p;
 }

@@ -60,6 +60,9 @@ def check_chrome(merge, data):
     assert values("named by payload", "b") == [named]
     assert values("named by payload", "e") == [{**named, "step": 42}]
     check_hostile(values("hostile"), values("many")[0])
+    texts = values("texts")[0]
+    assert texts["text"].endswith("...") and texts["null"] == "[null]", texts
+    assert "[cut]" in texts, texts
     threaded = values("threaded")
     assert len(threaded) == THREADS * ROUNDS
     for number in range(1, THREADS + 1):

@@ -282,6 +282,8 @@ static void hostile(void)
 		{XT_NVTX_TYPE_INT32, SIZE_MAX, &reduce.operation},
 		{DYNAMIC_ID, huge, memory},
 	};
+	static char long_text[5000];
+	struct mixed mixed = {.text = memset(long_text, 'x', sizeof(long_text) - 1)};
 	struct xt_nvtx_payload many[40];
 
 	require(memory != MAP_FAILED, "mmap");
@@ -293,6 +295,10 @@ static void hostile(void)
 		many[i] = data[9];
 	push_extended("many", many, COUNT(many));
 	pop_with(many, SIZE_MAX >> 8);
+	for (size_t i = 0; i < COUNT(many); i++)
+		many[i] = (struct xt_nvtx_payload){MIXED_ID, sizeof(mixed), &mixed};
+	push_extended("texts", many, COUNT(many));
+	pop_with(many, COUNT(many));
 	push_extended("none", NULL, 1);
 	pop_with(NULL, 5);
 	push_extended("negative", data, -1);
