@@ -95,8 +95,7 @@ static bool enable_callback(uint32_t domain, uint32_t cbid)
  * could be enabled; old versions of CUPTI do not know all. */
 static uint32_t enable_callbacks(void)
 {
-	static const uint32_t resource_cbids[] = {XT_CUPTI_RESOURCE_MODULE_UNLOAD_STARTING,
-						  XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING,
+	static const uint32_t resource_cbids[] = {XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING,
 						  XT_CUPTI_RESOURCE_GRAPHNODE_CREATED,
 						  XT_CUPTI_RESOURCE_GRAPHNODE_CLONED};
 	uint32_t enabled = 0;
@@ -113,6 +112,17 @@ static uint32_t enable_callbacks(void)
 	return enabled;
 }
 
+/*
+ * Kernel names are cached by address until a module is unloaded. Unloads before this point were not
+ * seen, for example while another tool had CUPTI, so forget all names. Call before kernels are
+ * recorded.
+ */
+static void watch_unloads(void)
+{
+	enable_callback(XT_CUPTI_CB_DOMAIN_RESOURCE, XT_CUPTI_RESOURCE_MODULE_UNLOAD_STARTING);
+	atomic_fetch_add(&callbacks_module_unloads, 1);
+}
+
 int attachment_start(enum api_level level, bool sets_clock, char *why, size_t why_bytes)
 {
 	uint32_t result = XT_CUPTI_SUCCESS;
@@ -124,6 +134,8 @@ int attachment_start(enum api_level level, bool sets_clock, char *why, size_t wh
 	if (result == XT_CUPTI_SUCCESS)
 		result = cupti.cuptiActivityRegisterCallbacks(activity_requested,
 							      activity_completed);
+	if (result == XT_CUPTI_SUCCESS)
+		watch_unloads();
 	if (result == XT_CUPTI_SUCCESS)
 		result = cupti.cuptiActivityEnable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
 	for (size_t i = 0;

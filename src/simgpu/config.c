@@ -8,6 +8,7 @@
  *	XTRACE_SIMGPU_LAUNCH_NS=N	a launch takes its thread N at least
  *	XTRACE_SIMGPU_DEVICES=N		number of devices, 0 to 8
  *	XTRACE_SIMGPU_REUSE_IDS=1	graphs get the ids of those that are gone, and so do nodes
+ *	XTRACE_SIMGPU_REUSE_NAMES=1	names of kernels reuse the memory of unloaded ones
  *	XTRACE_SIMGPU_TRUTH=FILE	write down what really ran; %p in FILE is the process id
  */
 #include <stdio.h>
@@ -56,6 +57,8 @@ __attribute__((constructor(101))) static void read_environment(void)
 		config.device_count = SIM_DEVICES_MAX;
 	text = getenv("XTRACE_SIMGPU_REUSE_IDS");
 	config.reuses_ids = text && !strcmp(text, "1");
+	text = getenv("XTRACE_SIMGPU_REUSE_NAMES");
+	config.reuses_names = text && !strcmp(text, "1");
 	text = getenv("XTRACE_SIMGPU_TRUTH");
 	if (text && *text)
 		config.truth_path = text;

@@ -52,6 +52,32 @@ static void module_free(CUmodule module)
 	pthread_mutex_unlock(&dead_lock);
 }
 
+/* The memory of a dead name of that length, or NULL. The dead function keeps pointing to it. */
+static char *dead_name(size_t length)
+{
+	for (CUmodule module = dead_modules; module; module = module->next) {
+		for (CUfunction function = module->functions; function; function = function->next) {
+			if (function->name_is_reused || strlen(function->name) != length)
+				continue;
+			function->name_is_reused = true;
+			return function->name;
+		}
+	}
+	return NULL;
+}
+
+char *sim_name_make(const char *name)
+{
+	char *place = NULL;
+
+	if (sim_config()->reuses_names) {
+		pthread_mutex_lock(&dead_lock);
+		place = dead_name(strlen(name));
+		pthread_mutex_unlock(&dead_lock);
+	}
+	return place ? strcpy(place, name) : strdup(name);
+}
+
 static CUresult module_make(CUmodule *out, char *image, size_t image_bytes)
 {
 	CUcontext context = sim_context_current();

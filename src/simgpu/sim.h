@@ -92,11 +92,12 @@ struct CUfunc_st {
 	uint32_t magic;
 	CUmodule module;
 	struct CUfunc_st *next;
-	const char *name; /* never freed: records may be read after the module is gone */
+	char *name; /* never freed: records may be read after the module is gone */
 	uint64_t name_hash;
 	uint32_t static_shared_bytes;
 	uint32_t registers_per_thread;
 	_Atomic int32_t dynamic_shared_max_bytes;
+	bool name_is_reused; /* by a function of another module */
 };
 
 struct CUmod_st {
@@ -164,6 +165,7 @@ struct sim_config {
 	int device_count;
 	const char *truth_path; /* NULL: no ground truth is written */
 	bool reuses_ids;	/* of graphs that are gone, and so of their nodes */
+	bool reuses_names;	/* memory of the names of unloaded kernels */
 };
 const struct sim_config *sim_config(void);
 
@@ -215,6 +217,8 @@ void sim_modules_free(CUcontext context);
 
 /* ptx.c: adds a function to the module for each .entry. 0, or -EINVAL if it is no PTX. */
 int sim_ptx_parse(CUmodule module);
+/* A copy of the name, in memory of its own or, as configured, of an unloaded kernel's name. */
+char *sim_name_make(const char *name);
 
 /* Work as a part of an executable graph. */
 struct sim_part {

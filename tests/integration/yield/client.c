@@ -14,6 +14,7 @@
  *	clock		sets a clock of its own, the monotonic one, and leaves
  *	keeps		unsubscribes at once, and goes on having records made
  *	late		leaves, and asks for its records a while later
+ *	reloads		replaces the module while its profiler runs, and leaves
  *	loading		begins while another thread loads the library named behind, and leaves when that may go on
  */
 #include <cuda.h>
@@ -98,20 +99,36 @@ static void check(CUresult result)
 		exit(99);
 }
 
+static CUmodule module;
+
+static void load_kernel(const char *name)
+{
+	char ptx[128];
+
+	snprintf(ptx, sizeof(ptx),
+		 ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry %s() { ret; }\n",
+		 name);
+	check(cuModuleLoadData(&module, ptx));
+	check(cuModuleGetFunction(&function, module, name));
+}
+
 static void gpu_begin(void)
 {
-	static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
-				  ".visible .entry kernel() { ret; }\n";
 	CUcontext context;
-	CUmodule module;
 	CUdevice device;
 
 	check(cuInit(0));
 	check(cuDeviceGet(&device, 0));
 	check(cuDevicePrimaryCtxRetain(&context, device));
 	check(cuCtxSetCurrent(context));
-	check(cuModuleLoadData(&module, ptx));
-	check(cuModuleGetFunction(&function, module, "kernel"));
+	load_kernel("kernel");
+}
+
+/* The new kernel's name may take the place of the old one's. */
+static void replace_module(void)
+{
+	check(cuModuleUnload(module));
+	load_kernel("behind");
 }
 
 static void launch(unsigned count)
@@ -294,6 +311,8 @@ static int profile(const char *mode)
 	launch(200);
 	check(cuCtxSynchronize());
 	ended_ns = now_ns(clock);
+	if (!strcmp(mode, "reloads"))
+		replace_module();
 	call_cuptiActivityDisable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
 	call_cuptiActivityGetAttribute(XT_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &bytes, &zeroed);
 	if (!strcmp(mode, "late"))

@@ -29,6 +29,7 @@ CASES = {
     "clock": Expected([GOOD], 150, [0, 1]),
     "keeps": Expected([GOOD], 150, [0, 1]),
     "late": Expected([GOOD], 150, [0, 1]),
+    "reloads": Expected([GOOD], 150, [0, 1]),
     "loading": Expected([GOOD], 150, [0, 1]),
 }
 
@@ -40,7 +41,7 @@ class Run:
                      if not name.startswith(("XTRACE_", "CUDA_", "NVTX_", "LD_"))}
         variables.update(LD_LIBRARY_PATH=args.simgpu, XTRACE_DATA=self.data,
                          XTRACE_CUPTI=os.path.join(args.simgpu, "libcupti.so"),
-                         XTRACE_SIMGPU_KERNEL_NS="1000:20000")
+                         XTRACE_SIMGPU_KERNEL_NS="1000:20000", XTRACE_SIMGPU_REUSE_NAMES="1")
         if fault:
             variables["XTRACE_SIMGPU_FAULT"] = fault
         if traced:
@@ -85,12 +86,15 @@ def check_owners(args, run, mode):
     """Ids may be numbered anew when we are back: the work of before and behind stays apart."""
     done = subprocess.run([args.merge, "--folded", "-", "--weight", "count", run.data],
                           capture_output=True, text=True)
-    counts = collections.Counter()
+    counts, kernels = collections.Counter(), set()
     for path, count in (line.rsplit(" ", 1) for line in done.stdout.splitlines()):
         counts["before" if ";work_before;" in path else "behind" if ";work_behind;" in path
                else path] += int(count)
+        kernels.add(path.rpartition("[GPU_Kernel]")[2])
     behind = CASES[mode].kernels - 100
     assert counts == ({"before": 100, "behind": behind} if behind else {"before": 100}), counts
+    # The new module's kernel name is at the address of the old one's.
+    assert kernels == ({"kernel", "behind"} if mode == "reloads" else {"kernel"}), kernels
 
 
 def main():
