@@ -3,13 +3,14 @@
  * How the tracer comes into a process and how it leaves.
  *
  * The CUDA driver opens the library named by CUDA_INJECTION64_PATH in cuInit() and calls
- * InitializeInjection(). Preloaded, the library only sets that variable to itself and waits.
- * Whatever goes wrong here, the program runs on as if we were not there: one line on stderr says
- * what is missing, nothing else happens.
+ * InitializeInjection(). Preloaded, the library only sets that variable to itself and waits. Opened
+ * in a running process, it leaves the environment alone. Whatever goes wrong here, the program runs
+ * on as if we were not there: one line on stderr says what is missing, nothing else happens.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -58,25 +59,77 @@ InitializeInjectionNvtxExtension(struct xt_nvtx_extension *extension);
 
 static atomic_flag entered = ATOMIC_FLAG_INIT;
 
+/*
+ * Whether the loader mapped this library at program start. It maps preloaded libraries before it
+ * puts itself into its list, and appends what dlopen() opens to the end.
+ */
+static bool is_preloaded(const struct link_map *own)
+{
+	for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next) {
+		if (map == own)
+			return true;
+		if (map->l_addr == _r_debug.r_ldbase)
+			return false;
+	}
+	return false; /* in a namespace of dlmopen() */
+}
+
+/*
+ * Adds the variables that are missing. Not by setenv(): it may free the array that a thread reads
+ * which a constructor of another library started, and some shells replace it by a function that
+ * does not work before main().
+ */
+static void add_to_environment(const char *const *names, size_t count, const char *value)
+{
+	size_t present = 0, text_bytes = 0;
+	char **enlarged, *text;
+
+	while (environ && environ[present])
+		present++;
+	for (size_t i = 0; i < count; i++)
+		text_bytes += strlen(names[i]) + strlen(value) + sizeof("=");
+	enlarged = malloc((present + count + 1) * sizeof(*enlarged) + text_bytes);
+	if (!enlarged) {
+		say("not tracing: cannot set %s: out of memory", names[0]);
+		return;
+	}
+	text = (char *)(enlarged + present + count + 1);
+	if (present)
+		memcpy(enlarged, environ, present * sizeof(*enlarged));
+	for (size_t i = 0; i < count; i++) {
+		if (getenv(names[i]))
+			continue;
+		enlarged[present++] = text;
+		text += sprintf(text, "%s=%s", names[i], value) + 1;
+	}
+	enlarged[present] = NULL;
+	__atomic_store_n(&environ, enlarged, __ATOMIC_RELEASE);
+}
+
+/*
+ * Preloaded: have the driver and NVTX call us. Opened in a running process: leave its environment
+ * alone, which other threads may be reading.
+ */
 __attribute__((constructor)) static void preloaded(void)
 {
-	char path[PATH_MAX];
+	static const char *const names[] = {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"};
 	int saved_errno = errno;
+	struct link_map *own;
+	char path[PATH_MAX];
 	Dl_info info;
 
-	if (getauxval(AT_SECURE) ||
-	    (getenv("CUDA_INJECTION64_PATH") && getenv("NVTX_INJECTION64_PATH")))
-		return;
-	/* Absolute: the program may change its directory before it starts CUDA. */
-	if (!dladdr((void *)(uintptr_t)InitializeInjection, &info) || !info.dli_fname)
+	if (getauxval(AT_SECURE) || (getenv(names[0]) && getenv(names[1])) ||
+	    !dladdr1((void *)(uintptr_t)InitializeInjection, &info, (void **)&own,
+		     RTLD_DL_LINKMAP) ||
+	    !info.dli_fname || !is_preloaded(own))
 		goto out;
+	/* Absolute: the program may change its directory before it starts CUDA. */
 	if (!realpath(info.dli_fname, path)) {
 		if (info.dli_fname[0] != '/')
 			say("where this library lies cannot be found out: %s", strerror(errno));
 		snprintf(path, sizeof(path), "%s", info.dli_fname);
 	}
-	setenv("CUDA_INJECTION64_PATH", path, 0);
-	setenv("NVTX_INJECTION64_PATH", path, 0);
+	add_to_environment(names, sizeof(names) / sizeof(*names), path);
 out: /* this may run in the middle of cuInit(), whose caller looks at errno */
 	errno = saved_errno;
 }

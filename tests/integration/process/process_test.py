@@ -236,6 +236,15 @@ class Test(MoreCases):
     def case_environment(self):
         bare = self.check(self.life("environment"), environment={"SOMETHING": "of the user's"})
         assert bare.stdout.count(b"SOMETHING=of the user's") == 2
+        # The driver opens the library while other threads may read the environment.
+        assert b"the environment has not moved" in bare.stdout, bare.stdout
+        # Preloaded, the library sets both variables, and keeps one that is set.
+        show = ["/bin/sh", "-c", "echo $CUDA_INJECTION64_PATH $NVTX_INJECTION64_PATH"]
+        ours = self.args.inject.encode()
+        for given, expected in (({}, ours + b" " + ours),
+                                ({"NVTX_INJECTION64_PATH": "/x"}, ours + b" /x")):
+            run = Run(self, PRELOADED, show, environment=given)
+            assert run.stdout == expected + b"\n", run.stdout
 
     def case_descriptors(self):
         assert self.check(self.life("descriptors")).stdout.count(b"descriptor ") == 6
