@@ -19,21 +19,31 @@
 
 #define OTHERS_MAX 16
 
-/* The threads that are not the program's; none while it is not known. */
-static int others[OTHERS_MAX];
+/* The threads that are not the program's; none while it is not known. The kernel may give the id of
+ * a thread that has ended to one of the program's, which has a later start time. */
+static struct {
+	int id;
+	unsigned long long start_ticks;
+} others[OTHERS_MAX];
 static atomic_uint others_count;
 static bool was_alone;
 
 /* The signals that the program's thread let through. */
 static sigset_t blocked;
 
+/* Of a thread or the process. A main thread that has ended stays a zombie while others live. */
+struct status {
+	char state;
+	unsigned threads;
+	unsigned long long start_ticks;
+};
+
 #define FOUR_NUMBERS	" %*d %*d %*d %*d"
 #define SIXTEEN_NUMBERS FOUR_NUMBERS FOUR_NUMBERS FOUR_NUMBERS FOUR_NUMBERS
 
-/* The state of the main thread, which stays as a zombie while others live, and the number of threads. */
-static bool read_state(char *state, unsigned *threads)
+static bool read_status(const char *path, struct status *status)
 {
-	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char text[1024];
 	const char *rest;
 	ssize_t bytes;
@@ -47,7 +57,20 @@ static bool read_state(char *state, unsigned *threads)
 	text[bytes] = '\0';
 	/* The name before it, in parentheses, may hold anything. */
 	rest = strrchr(text, ')');
-	return rest && sscanf(rest, ") %c" SIXTEEN_NUMBERS " %u", state, threads) == 2;
+	return rest && sscanf(rest, ") %c" SIXTEEN_NUMBERS " %u %*d %llu", &status->state,
+			      &status->threads, &status->start_ticks) == 3;
+}
+
+static bool read_start(int id, unsigned long long *start_ticks)
+{
+	struct status status;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", id);
+	if (!read_status(path, &status))
+		return false;
+	*start_ticks = status.start_ticks;
+	return true;
 }
 
 /* Calls back with each thread but the main one, until that says false. */
@@ -72,25 +95,28 @@ static bool add(int id, unsigned *count)
 {
 	if (*count == OTHERS_MAX)
 		return false;
-	others[(*count)++] = id;
+	others[*count].id = id;
+	if (read_start(id, &others[*count].start_ticks)) /* else it has ended */
+		++*count;
 	return true;
 }
 
 static bool is_known(int id, unsigned *count)
 {
+	unsigned long long start_ticks;
+
 	for (unsigned i = 0; i < *count; i++)
-		if (others[i] == id)
-			return true;
+		if (others[i].id == id)
+			return read_start(id, &start_ticks) && start_ticks == others[i].start_ticks;
 	return false;
 }
 
 void alone_begin(void)
 {
-	unsigned threads;
-	char state;
+	struct status status;
 
 	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
-	was_alone = read_state(&state, &threads) && threads == 1;
+	was_alone = read_status("/proc/self/stat", &status) && status.threads == 1;
 }
 
 void alone_end(void)
@@ -103,11 +129,11 @@ void alone_end(void)
 
 bool alone_is_left(void)
 {
-	unsigned threads, count = atomic_load(&others_count);
-	char state;
+	unsigned count = atomic_load(&others_count);
+	struct status status;
 
-	return count && read_state(&state, &threads) && state == 'Z' && threads <= count + 1 &&
-	       all_threads(is_known, &count);
+	return count && read_status("/proc/self/stat", &status) && status.state == 'Z' &&
+	       status.threads <= count + 1 && all_threads(is_known, &count);
 }
 
 /* As a thread of the program's: its handlers may want more stack than the writer has, and signals. */
