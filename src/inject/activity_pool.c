@@ -7,16 +7,20 @@
 #include "inject/activity_pool.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "inject/budget.h"
 #include "inject/clock.h"
-#include "inject/sleep.h"
 #include "inject/spool.h"
 
-#define NAP_NS	   200000
-#define AREA_BYTES (XT_ACTIVITY_DATA_OFFSET + ACTIVITY_DATA_BYTES)
+#define LOOK_AGAIN_NS 100000000	 /* a buffer may have gone to a thread that did not wait */
+#define FIRST_BYTES   (8u << 10) /* touched by a thread that needs a buffer at once */
+#define AREA_BYTES    (XT_ACTIVITY_DATA_OFFSET + ACTIVITY_DATA_BYTES)
 
 atomic_uint_fast64_t activity_waited_ns;
 atomic_uint activity_behind;
@@ -30,9 +34,10 @@ static atomic_bool is_watched;
 
 static atomic_uint reserved_count; /* entries of pool.buffers[] that are made or being made */
 static atomic_uint emptied_count;  /* of these, those without memory: they are XT_ACTIVITY_IN_LOG */
-static atomic_uint handed_back;	   /* how often */
-static atomic_uint highest_taken;  /* entry, since activity_shrink() */
-static atomic_uint gave_up_at;	   /* handed_back + 1 when waiting was in vain; 0: never */
+static atomic_uint handed_back;	   /* how often; waiting threads sleep on it */
+static atomic_uint waiting_count;
+static atomic_uint highest_taken; /* entry, since activity_shrink() */
+static atomic_uint gave_up_at;	  /* handed_back + 1 when waiting was in vain; 0: never */
 
 static uint32_t buffer_count(void)
 {
@@ -106,7 +111,6 @@ static struct activity_buffer *make_new(void)
 	index = atomic_fetch_add(&reserved_count, 1);
 	if (index >= ACTIVITY_BUFFERS_MAX)
 		return NULL;
-	spool_touch(header, AREA_BYTES);
 	header->data_bytes = ACTIVITY_DATA_BYTES;
 	header->state = XT_ACTIVITY_IN_LOG;
 	pool.buffers[index].data = (uint8_t *)header + XT_ACTIVITY_DATA_OFFSET;
@@ -144,6 +148,8 @@ static struct activity_buffer *get_more(enum xt_activity_state state, bool in_an
 		return NULL;
 	}
 	buffer->is_budgeted = is_budgeted;
+	/* The writer makes them ahead. Any other thread is in the middle of a launch. */
+	spool_touch(buffer->data, state == XT_ACTIVITY_FREE ? ACTIVITY_DATA_BYTES : FIRST_BYTES);
 	/* Pairs with the acquire in change_state(). */
 	__atomic_store_n(&buffer->header->state, state, __ATOMIC_RELEASE);
 	return buffer;
@@ -164,18 +170,46 @@ uint8_t *activity_take_free(void)
 	return NULL;
 }
 
+/*
+ * Sleep until the writer hands back a buffer. Hundreds of threads may wait at once: if they polled,
+ * they would leave the writer no processor time. By hand, as in sleep.h: this must not be a
+ * cancellation point.
+ */
+static void sleep_until_handed_back(unsigned seen)
+{
+	const struct timespec timeout = {.tv_nsec = LOOK_AGAIN_NS};
+
+	atomic_fetch_add(&waiting_count, 1);
+	syscall(SYS_futex, &handed_back, FUTEX_WAIT_PRIVATE, seen, &timeout, NULL, 0);
+	atomic_fetch_sub(&waiting_count, 1);
+}
+
+static void wake_one(void)
+{
+	atomic_fetch_add(&handed_back, 1);
+	/* Pairs with sleep_until_handed_back(): it counts itself, then the kernel compares
+	 * handed_back. */
+	if (atomic_load(&waiting_count))
+		syscall(SYS_futex, &handed_back, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
 /* As long as the writer has buffers to give back, and gives any. */
 static uint8_t *wait_for_writer(void)
 {
-	uint64_t start_ns = monotonic_ns(), now_ns = start_ns;
-	uint8_t *data = NULL;
+	uint64_t start_ns = monotonic_ns(), now_ns;
+	uint8_t *data;
 
 	if (atomic_load(&gave_up_at) == atomic_load(&handed_back) + 1)
 		return NULL;
-	while (!data && atomic_load(&activity_behind) && now_ns - start_ns < ACTIVITY_PATIENCE_NS) {
-		xt_sleep_ns(NAP_NS);
+	for (;;) {
+		unsigned seen = atomic_load(&handed_back);
+
 		data = activity_take_free();
 		now_ns = monotonic_ns();
+		if (data || !atomic_load(&activity_behind) ||
+		    now_ns - start_ns >= ACTIVITY_PATIENCE_NS)
+			break;
+		sleep_until_handed_back(seen);
 	}
 	if (!data && atomic_load(&activity_behind))
 		atomic_store(&gave_up_at, atomic_load(&handed_back) + 1);
@@ -301,5 +335,5 @@ void activity_hand_back(struct activity_buffer *buffer)
 	/* Pairs with the acquire in change_state(): the zeroes are there before it is free. */
 	__atomic_store_n(&header->state, XT_ACTIVITY_FREE, __ATOMIC_RELEASE);
 	atomic_fetch_sub(&activity_behind, 1);
-	atomic_fetch_add(&handed_back, 1);
+	wake_one();
 }

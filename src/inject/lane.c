@@ -43,12 +43,18 @@ static void *map_private(size_t bytes)
 #define OWN_BYTES (RING_FIRST_BYTES + MEMO_OWN_BYTES + (64u << 10))
 _Static_assert(OWN_BYTES <= BUDGET_THREAD_BYTES, "a thread brings what its lane takes");
 
+/* The lane itself, and the arena of its memo behind it: one mapping, as a thread's first call waits for it. */
+#define LANE_BYTES                                                                                 \
+	((sizeof(struct lane) + XT_SPOOL_PAGE_BYTES - 1) & ~(size_t)(XT_SPOOL_PAGE_BYTES - 1))
+#define LANE_MAPPED (LANE_BYTES + MEMO_ARENA_BYTES)
+
 /* The pages that the ring begins with: its header's first, and the window with a page behind it for
- * the padding. */
-static void touch_ring(struct lane *lane)
+ * the padding. A thread that makes its own lane waits for the first ones alone. */
+static void touch_ring(struct lane *lane, enum lane_state state)
 {
 	spool_touch(lane->ring, XT_SPOOL_PAGE_BYTES);
-	spool_touch(lane->data, RING_FIRST_BYTES + XT_SPOOL_PAGE_BYTES);
+	spool_touch(lane->data, state == LANE_FREE ? RING_FIRST_BYTES + XT_SPOOL_PAGE_BYTES
+						   : RING_TOUCHED_BYTES);
 	lane->window = RING_FIRST_BYTES;
 	lane->window_ready = RING_FIRST_BYTES;
 }
@@ -61,24 +67,20 @@ static struct lane *create_lane(enum lane_state state)
 	/* What cannot be entered must not be made: a ring is never given back. */
 	if (atomic_load(&lanes_reserved) >= LANES_MAX)
 		return NULL;
-	lane = map_private(sizeof(*lane));
+	lane = map_private(LANE_MAPPED);
 	if (!lane)
 		return NULL;
-	lane->memo.arena = map_private(MEMO_ARENA_BYTES);
-	lane->ring = lane->memo.arena
-			     ? spool_area(XT_RING_DATA_OFFSET + RING_DATA_BYTES, XT_AREA_RING)
-			     : NULL;
+	lane->memo.arena = (uint8_t *)lane + LANE_BYTES;
+	lane->ring = spool_area(XT_RING_DATA_OFFSET + RING_DATA_BYTES, XT_AREA_RING);
 	index = lane->ring ? atomic_fetch_add(&lanes_reserved, 1) : LANES_MAX;
 	if (index >= LANES_MAX) {
-		if (lane->memo.arena)
-			munmap(lane->memo.arena, MEMO_ARENA_BYTES);
-		munmap(lane, sizeof(*lane));
+		munmap(lane, LANE_MAPPED);
 		return NULL;
 	}
 	lane->data = (uint8_t *)lane->ring + XT_RING_DATA_OFFSET;
 	lane->within = LANE_IDLE;
 	stack_memo_begin(&lane->memo);
-	touch_ring(lane);
+	touch_ring(lane, state);
 	lane->ring->data_bytes = RING_DATA_BYTES;
 	atomic_store(&lane->state, state);
 	/* Pairs with lane_at(). */

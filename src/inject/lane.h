@@ -23,11 +23,12 @@
 #include "inject/stack_modules.h"
 #include "xtrace/spool_format.h"
 
-#define LANE_TEXT_BYTES	 4096
-#define LANES_MAX	 4096
-#define RING_DATA_BYTES	 (256u << 10)
-#define RING_FIRST_BYTES (64u << 10) /* as much of it is used until the thread needs more */
-#define LANES_SPARE	 4	     /* the writer keeps as many ready for threads to come */
+#define LANE_TEXT_BYTES	   4096
+#define LANES_MAX	   4096
+#define RING_DATA_BYTES	   (256u << 10)
+#define RING_FIRST_BYTES   (64u << 10) /* as much of it is used until the thread needs more */
+#define RING_TOUCHED_BYTES (8u << 10)  /* of a lane that a thread makes for itself */
+#define LANES_SPARE	   4	       /* the writer keeps as many ready for threads to come */
 
 #define LANE_PAYLOAD_BYTES 2048
 

@@ -96,6 +96,8 @@ static void *file_area(size_t bytes, enum xt_area_kind kind)
 	area = map_file(offset, bytes);
 	if (!area)
 		return NULL;
+	/* Else the kernel reads 128 KiB of zeros around the first page that is touched. */
+	madvise(area, bytes, MADV_RANDOM);
 	index = __atomic_fetch_add(&spool.header->area_count, 1, __ATOMIC_RELAXED);
 	if (index >= XT_SPOOL_AREAS_MAX)
 		return area; /* as good as any, but a recovery will not find it */
@@ -163,11 +165,8 @@ bool spool_fill(void *pages, size_t bytes)
 {
 	uint64_t offset;
 
-	if (area_of(pages, &offset) &&
-	    (!xt_own_file_is_ours(&spool.file) || !reserve(offset, bytes)))
-		return false;
-	spool_touch(pages, bytes);
-	return true;
+	return !area_of(pages, &offset) ||
+	       (xt_own_file_is_ours(&spool.file) && reserve(offset, bytes));
 }
 
 void spool_record_bytes(uint32_t kind, uint32_t bytes)

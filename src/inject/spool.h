@@ -27,7 +27,8 @@ int spool_create(const char *path, uint64_t log_id, uint32_t cupti_version);
  */
 void *spool_area(size_t area_bytes, enum xt_area_kind kind);
 
-/* Touches pages of an area that hold nothing yet, so that no one waits for them later. */
+/* Touches pages of an area that hold nothing yet, so that no one waits for them later. A page takes
+ * several microseconds. */
 void spool_touch(void *pages, size_t bytes);
 
 /* Gives the memory and the disk space of pages back; they must not be touched until they are

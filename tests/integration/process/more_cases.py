@@ -21,8 +21,9 @@ class MoreCases:
         self.check(self.life("short_threads"), kernels=10000, hows=(INJECTED,))
 
     def case_many_threads(self):
-        """More than there are rings for is said, fewer are all recorded."""
-        self.check(self.life("many_threads"), hows=(INJECTED,))
+        """All threads that launch at once are recorded, also where they need more buffers than there are."""
+        self.check(self.life("many_threads"), kernels=900, hows=(INJECTED,))
+        self.check(self.life("many_threads", "together"), kernels=6000, hows=(INJECTED,))
 
     def case_tiny_stacks(self):
         self.check(self.life("tiny_stacks"), kernels=20)
