@@ -43,10 +43,12 @@ static void *map_private(size_t bytes)
 #define OWN_BYTES (RING_FIRST_BYTES + MEMO_OWN_BYTES + (64u << 10))
 _Static_assert(OWN_BYTES <= BUDGET_THREAD_BYTES, "a thread brings what its lane takes");
 
-/* The lane itself, and the arena of its memo behind it: one mapping, as a thread's first call waits for it. */
+/* The lane itself, the arena of its memo and the stack for its walks. One mapping, because a
+ * thread's first call waits for it. An overflow of the stack would run into the end of the arena,
+ * which is hardly ever used. */
 #define LANE_BYTES                                                                                 \
 	((sizeof(struct lane) + XT_SPOOL_PAGE_BYTES - 1) & ~(size_t)(XT_SPOOL_PAGE_BYTES - 1))
-#define LANE_MAPPED (LANE_BYTES + MEMO_ARENA_BYTES)
+#define LANE_MAPPED (LANE_BYTES + MEMO_ARENA_BYTES + LANE_STACK_BYTES)
 
 /* The pages that the ring begins with: its header's first, and the window with a page behind it for
  * the padding. A thread that makes its own lane waits for the first ones alone. */
@@ -71,6 +73,7 @@ static struct lane *create_lane(enum lane_state state)
 	if (!lane)
 		return NULL;
 	lane->memo.arena = (uint8_t *)lane + LANE_BYTES;
+	lane->walk_stack_top = (uint8_t *)lane + LANE_MAPPED;
 	lane->ring = spool_area(XT_RING_DATA_OFFSET + RING_DATA_BYTES, XT_AREA_RING);
 	index = lane->ring ? atomic_fetch_add(&lanes_reserved, 1) : LANES_MAX;
 	if (index >= LANES_MAX) {

@@ -28,6 +28,7 @@
 #define RING_DATA_BYTES	   (256u << 10)
 #define RING_FIRST_BYTES   (64u << 10) /* as much of it is used until the thread needs more */
 #define RING_TOUCHED_BYTES (8u << 10)  /* of a lane that a thread makes for itself */
+#define LANE_STACK_BYTES   (64u << 10) /* for walks; touched as far as it is used */
 #define LANES_SPARE	   4	       /* the writer keeps as many ready for threads to come */
 
 #define LANE_PAYLOAD_BYTES 2048
@@ -69,6 +70,7 @@ struct lane {
 	uint64_t unsampled_count; /* calls whose stack was not taken, by chance */
 	uint64_t left_count;	  /* calls while the process ended */
 	uint32_t chance;	  /* sampling.h */
+	void *walk_stack_top;	  /* call_on_stack.h */
 	struct stack_modules modules;
 	struct stack_walk walk;
 	struct python_walk python;

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "inject/call_on_stack.h"
 #include "inject/clock.h"
 #include "inject/hot_state.h"
 #include "inject/loader_watch.h"
@@ -78,27 +79,36 @@ static bool commit_stack(struct lane *lane, uint32_t slot, uint64_t generation)
 	return true;
 }
 
-/* False if the interpreter began to shut down meanwhile: who knows what was read of it. */
-static bool walk_all(struct lane *lane, const struct origin *origin)
+struct whole_walk {
+	struct lane *lane;
+	const struct origin *origin;
+	bool is_good; /* false: the interpreter began to shut down, so do not trust what was read */
+};
+
+static void walk_all(void *argument)
 {
+	struct whole_walk *whole = argument;
+	const struct origin *origin = whole->origin;
+	struct lane *lane = whole->lane;
 	const struct python_runtime *python = origin->python;
 
 	stack_walk(&lane->walk, origin->regs);
 	python_walk(&lane->python, python, &origin->thread, &lane->walk);
 	if (origin->standing == PYTHON_FINALIZING)
 		lane->python.is_missing = false; /* that is counted for itself */
-	return !lane->python.thread.state ||
-	       !python_is_finalizing(python, lane->python.thread.state);
+	whole->is_good = !lane->python.thread.state ||
+			 !python_is_finalizing(python, lane->python.thread.state);
 }
 
-/* As walk_all(). It takes long and is rare, so it is timed each time. */
+/* False: see struct whole_walk. It takes long and is rare, so it is timed each time. */
 static bool walk_both(struct lane *lane, const struct origin *origin)
 {
+	struct whole_walk whole = {.lane = lane, .origin = origin};
 	uint64_t start_ns = monotonic_ns();
-	bool is_good = walk_all(lane, origin);
 
+	call_on_stack(lane->walk_stack_top, walk_all, &whole);
 	lane_add(&lane->rare_ns, monotonic_ns() - start_ns);
-	return is_good;
+	return whole.is_good;
 }
 
 static void count_walk(struct lane *lane)

@@ -88,6 +88,11 @@ static inline bool is_enabled(const struct sim_api *api)
 				    memory_order_acquire);
 }
 
+static __attribute__((noinline)) void use_stack(size_t bytes)
+{
+	*(volatile char *)__builtin_alloca(bytes) = 0;
+}
+
 /* The partner of call_leave(). Sets call->result to what forbids the call, if anything does. */
 static inline void call_enter(struct sim_call *call, const struct sim_api *api, const void *params)
 {
@@ -118,6 +123,8 @@ static inline void call_enter(struct sim_call *call, const struct sim_api *api, 
 		call->entered_ns = sim_now_ns();
 	if (is_enabled(api))
 		notify(thread, call, XT_CUPTI_API_ENTER);
+	if (sim_config()->stack_bytes)
+		use_stack(sim_config()->stack_bytes);
 	if (call->entered_ns)
 		call->began_ns = sim_now_ns();
 }

@@ -6,6 +6,7 @@
  *	XTRACE_SIMGPU_SEED=N		another N, other kernel durations
  *	XTRACE_SIMGPU_KERNEL_NS=MIN:MAX	kernels last between MIN and MAX
  *	XTRACE_SIMGPU_LAUNCH_NS=N	a launch takes its thread N at least
+ *	XTRACE_SIMGPU_STACK_BYTES=N	a call uses N bytes of its thread's stack at least
  *	XTRACE_SIMGPU_DEVICES=N		number of devices, 0 to 8
  *	XTRACE_SIMGPU_REUSE_IDS=1	graphs get the ids of those that are gone, and so do nodes
  *	XTRACE_SIMGPU_REUSE_NAMES=1	names of kernels reuse the memory of unloaded ones
@@ -50,6 +51,9 @@ __attribute__((constructor(101))) static void read_environment(void)
 	text = getenv("XTRACE_SIMGPU_LAUNCH_NS");
 	if (text)
 		config.launch_ns = strtoull(text, NULL, 10);
+	text = getenv("XTRACE_SIMGPU_STACK_BYTES");
+	if (text)
+		config.stack_bytes = strtoull(text, NULL, 10);
 	text = getenv("XTRACE_SIMGPU_DEVICES");
 	if (text && *text)
 		config.device_count = atoi(text);

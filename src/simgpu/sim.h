@@ -165,6 +165,7 @@ struct sim_config {
 	int device_count;
 	const char *truth_path; /* NULL: no ground truth is written */
 	bool reuses_ids;	/* of graphs that are gone, and so of their nodes */
+	size_t stack_bytes;	/* that each call uses, at least */
 	bool reuses_names;	/* memory of the names of unloaded kernels */
 };
 const struct sim_config *sim_config(void);

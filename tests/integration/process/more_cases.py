@@ -10,7 +10,7 @@ import stat
 import subprocess
 import sys
 
-PRELOADED, INJECTED = "preloaded", "injected"
+BARE, PRELOADED, INJECTED = "bare", "preloaded", "injected"
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -21,12 +21,24 @@ class MoreCases:
         self.check(self.life("short_threads"), kernels=10000, hows=(INJECTED,))
 
     def case_many_threads(self):
-        """All threads that launch at once are recorded, also where they need more buffers than there are."""
+        """Threads that launch at once are recorded, even if they need more buffers than exist."""
         self.check(self.life("many_threads"), kernels=900, hows=(INJECTED,))
         self.check(self.life("many_threads", "together"), kernels=6000, hows=(INJECTED,))
 
     def case_tiny_stacks(self):
         self.check(self.life("tiny_stacks"), kernels=20)
+
+    def case_small_stacks(self):
+        """Tracing adds little to the stack that a launch needs, and records a launch on 3 KB."""
+        done = self.run(BARE, [self.args.stack_need, self.args.inject, "1536"])
+        assert done.status == 0, done.stdout.decode() + done.stderr
+        # Where the driver needs more than that, the tracer adds nothing.
+        done = self.run(BARE, [self.args.stack_need, self.args.inject, "64"],
+                        environment={"XTRACE_SIMGPU_STACK_BYTES": "4096"})
+        assert done.status == 0, done.stdout.decode() + done.stderr
+        self.last = self.run(INJECTED, [self.args.stack_need, "--child", "2", "3072"])
+        self.check_log(self.last.files(".xtr")[0], closed=True, kernels=2010)
+        assert self.account("stacks.lost") == 0 and self.account("stacks.walked") > 0
 
     def case_cancelled(self):
         """Nothing of the tracer's is a place where a thread is ended."""

@@ -491,7 +491,7 @@ class Test(MoreCases):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("inject", "simgpu", "dump", "leaves", "life", "loads", "plugin"):
+    for name in ("inject", "simgpu", "dump", "leaves", "life", "loads", "plugin", "stack-need"):
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--exceptions")
     parser.add_argument("case")

@@ -26,6 +26,7 @@ lane_was_left
 ring_turn
 budget_take
 budget_give_back
+call_on_stack
 python_runtime
 python_walk
 python_walk_none
