@@ -5,6 +5,11 @@
  * A window is a ring of entries, the newest at position count - 1, with a hash table of the newest
  * position for each hash and a link from each entry to the one before it with the same hash.
  * Nothing is ever unlinked: a position that has left the window is known by its age.
+ *
+ * Links keep the low 32 bits of a position, which suffice for ages within a window. Every value is
+ * a valid position, so no value can mark the end of a chain: the first position is a whole window
+ * behind 0, which makes an empty link too old from the start. After 2^32 positions a stale link can
+ * look recent. It then leads to an entry of another id, which the search skips.
  */
 #include "merge/read/correlate.h"
 
@@ -70,7 +75,10 @@ int correlate_new(struct correlate **correlate_out, const struct correlate_limit
 		  struct correlate_listener listener)
 {
 	static const struct correlate_limits usual = {
-		CORRELATE_WINDOW_CALLS, CORRELATE_OLD_CALLS_MAX, CORRELATE_WAITING_WORK_MAX};
+		.window_calls = CORRELATE_WINDOW_CALLS,
+		.old_calls_max = CORRELATE_OLD_CALLS_MAX,
+		.waiting_work_max = CORRELATE_WAITING_WORK_MAX,
+	};
 	struct correlate *c = calloc(1, sizeof(*c));
 
 	*correlate_out = NULL;
@@ -82,13 +90,13 @@ int correlate_new(struct correlate **correlate_out, const struct correlate_limit
 	c->window.size = limits->window_calls;
 	c->window.entries = calloc(c->window.size, sizeof(*c->window.entries));
 	c->window.newest = calloc(c->window.size, sizeof(*c->window.newest));
-	c->window.count = 1; /* position 0 is nobody's: it ends the links */
+	c->window.count = limits->first_position + c->window.size + 1;
 	c->old.used_max = limits->old_calls_max;
 	c->waiting.size_max = limits->waiting_work_max;
 	c->waiting.size = c->waiting.size_max < WAITING_FIRST ? c->waiting.size_max : WAITING_FIRST;
 	c->waiting.entries = calloc(c->waiting.size, sizeof(*c->waiting.entries));
 	c->waiting.newest = calloc(c->waiting.size, sizeof(*c->waiting.newest));
-	c->waiting.first = c->waiting.count = 1;
+	c->waiting.first = c->waiting.count = limits->first_position + 1;
 	if (!c->window.entries || !c->window.newest || !c->waiting.entries || !c->waiting.newest) {
 		correlate_free(c);
 		return -ENOMEM;
@@ -137,7 +145,7 @@ static struct launch *find_in_window(struct window_calls *window, uint64_t corre
 
 	*is_later_out = false;
 	/* Ages must grow along the links, else a link is from a former life of its place. */
-	while (age <= window->size && age > younger && position && seen < RECURRING_MAX) {
+	while (age <= window->size && age > younger && seen < RECURRING_MAX) {
 		struct launch *launch = &window->entries[position & mask];
 
 		if (launch->correlation == correlation) {
@@ -263,7 +271,7 @@ static void take_waiting(struct correlate *c, struct launch *launch)
 	uint32_t mask = waiting->size - 1;
 	uint32_t now = (uint32_t)waiting->count, oldest_age = now - (uint32_t)waiting->first;
 	uint32_t position = waiting->newest[hash_id(launch->correlation) & mask];
-	uint32_t age = now - position, younger = 0, taken = 0;
+	uint32_t age = now - position, younger = 0, taken = 0, taken_count = 0;
 
 	while (age <= oldest_age && age > younger) {
 		struct waiting *entry = &waiting->entries[position & mask];
@@ -272,12 +280,13 @@ static void take_waiting(struct correlate *c, struct launch *launch)
 			entry->gone = true;
 			entry->taken = taken;
 			taken = position;
+			taken_count++;
 		}
 		position = entry->next;
 		younger = age;
 		age = now - position;
 	}
-	while (taken) {
+	for (; taken_count; taken_count--) {
 		struct waiting *entry = &waiting->entries[taken & mask];
 
 		taken = entry->taken;
@@ -292,7 +301,7 @@ static bool is_newest(const struct window_calls *window, uint32_t hash, uint64_t
 {
 	uint32_t position = window->newest[hash], age = (uint32_t)window->count - position;
 
-	return position && age < window->size &&
+	return age < window->size &&
 	       window->entries[position & (window->size - 1)].correlation == correlation;
 }
 

@@ -86,6 +86,7 @@ struct correlate_limits {
 	uint32_t window_calls;
 	uint32_t old_calls_max;
 	uint32_t waiting_work_max;
+	uint64_t first_position; /* for tests: begin as if this many calls had passed */
 };
 
 struct correlate_counts {

@@ -244,7 +244,8 @@ static void id_0_is_none(void **state)
 static void random_orders_are_exact(void **state)
 {
 	enum { COUNT = 50000, REACH = 3000 };
-	struct correlate_limits limits = {1024, 4096, 4096};
+	struct correlate_limits limits = {
+		.window_calls = 1024, .old_calls_max = 4096, .waiting_work_max = 4096};
 	uint32_t *order = calloc(2 * COUNT, sizeof(*order));
 	struct fixture f = setup(&limits);
 	uint32_t seed = 12345;
@@ -274,6 +275,37 @@ static void random_orders_are_exact(void **state)
 	teardown(&f);
 }
 
+/* Starts the counters just below 2^32, so that each entry in turn gets position 0. */
+static void joins_across_2_to_the_32_calls(void **state)
+{
+	enum { COUNT = 300, DELAY = 10 };
+
+	(void)state;
+	for (uint64_t before = 0; before < COUNT; before++) {
+		struct correlate_limits limits = small;
+		struct fixture f;
+
+		limits.first_position = (UINT64_C(1) << 32) - before;
+		f = setup(&limits);
+		for (uint64_t id = 1; id <= COUNT + DELAY; id++) {
+			if (id <= COUNT)
+				call(&f, id, LAUNCH_EXPECTED);
+			if (id > DELAY)
+				kernel(&f, id - DELAY, 0);
+		}
+		for (uint64_t id = 1; id <= COUNT + DELAY; id++) {
+			if (id <= COUNT)
+				kernel(&f, COUNT + id, 0);
+			if (id > DELAY)
+				call(&f, COUNT + id - DELAY, LAUNCH_EXPECTED);
+		}
+		assert_int_equal(correlate_finish(f.correlate)->work_joined, 2 * COUNT);
+		for (uint64_t id = 1; id <= 2 * COUNT; id++)
+			assert_int_equal(f.told->joined[id], 1);
+		teardown(&f);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -285,6 +317,7 @@ int main(void)
 		cmocka_unit_test(recurring_ids_are_told_apart_by_time),
 		cmocka_unit_test(id_0_is_none),
 		cmocka_unit_test(random_orders_are_exact),
+		cmocka_unit_test(joins_across_2_to_the_32_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
