@@ -79,6 +79,14 @@ struct xt_chunk *xt_chunk_new(void);	    /* NULL if memory ran out */
 void xt_chunk_free(struct xt_chunk *chunk); /* accepts NULL */
 bool xt_reader_read(struct xt_reader *reader, uint32_t wanted_kinds, struct xt_chunk *chunk);
 
+/*
+ * True if reading ended because the log expands beyond the limits of docs/LOG_FORMAT.md. The rest
+ * of the file was not read. Writes the reason to why, for an error message. XTRACE_LOG_LIMITS=0 in
+ * the environment lifts the limits.
+ */
+#define XT_REFUSAL_BYTES 256
+bool xt_reader_refused(const struct xt_reader *reader, char why[XT_REFUSAL_BYTES]);
+
 /* How far into the file the reader is, for progress bars: bytes read and bytes in all. */
 void xt_reader_position(const struct xt_reader *reader, uint64_t *done_bytes,
 			uint64_t *total_bytes);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "log/decode.h"
+#include "log/expansion.h"
 #include "log/source.h"
 #include "log/tail.h"
 
@@ -26,6 +27,9 @@ struct xt_reader {
 	uint64_t intact_end;	  /* behind the last chunk that was not damaged */
 	uint32_t intact_sequence; /* behind its number */
 	uint64_t next_sequence;	  /* 64 bits: a hostile number must not wrap into a small gap */
+	struct xt_expansion expansion;
+	bool has_limits;
+	bool refused;
 	bool ended;
 	bool ended_in_debris; /* what stands last in the file has no readable number */
 };
@@ -55,6 +59,13 @@ static enum xt_open_error read_header(struct xt_reader *reader)
 	return XT_OPEN_OK;
 }
 
+static bool has_limits(void)
+{
+	const char *value = getenv(XT_LOG_LIMITS_VARIABLE);
+
+	return !value || strcmp(value, "0") != 0;
+}
+
 /* Takes the opened source over, also on failure. */
 static enum xt_open_error open_source(struct xt_source *source, struct xt_reader **reader_out)
 {
@@ -67,6 +78,7 @@ static enum xt_open_error open_source(struct xt_source *source, struct xt_reader
 		return XT_OPEN_ERRNO;
 	}
 	reader->source = *source;
+	reader->has_limits = has_limits();
 	error = read_header(reader);
 	if (error) {
 		xt_reader_close(reader);
@@ -129,6 +141,13 @@ const struct xt_log_header *xt_reader_header(const struct xt_reader *reader)
 const struct xt_damage *xt_reader_damage(const struct xt_reader *reader)
 {
 	return &reader->damage;
+}
+
+bool xt_reader_refused(const struct xt_reader *reader, char why[XT_REFUSAL_BYTES])
+{
+	if (reader->refused)
+		xt_expansion_put(why, XT_REFUSAL_BYTES, &reader->expansion);
+	return reader->refused;
 }
 
 void xt_reader_position(const struct xt_reader *reader, uint64_t *done_bytes, uint64_t *total_bytes)
@@ -237,6 +256,21 @@ static void end_in_chunk(struct xt_reader *reader)
 	reader->ended = true;
 }
 
+/* The chunk at the position, which is whole, is not read if the log expands too much with it. */
+static bool refuse(struct xt_reader *reader, const struct xt_chunk_header *header)
+{
+	uint64_t end = reader->position + sizeof(*header) + header->stored_bytes;
+
+	/* A chunk beyond its own limits is damaged, and is passed over. */
+	if (header->row_count > XT_CHUNK_ROWS_MAX || header->raw_bytes > XT_CHUNK_RAW_BYTES_MAX)
+		return false;
+	if (!reader->has_limits || xt_expansion_add(&reader->expansion, header, end))
+		return false;
+	reader->damage.bytes_skipped += reader->source.total_bytes - reader->position;
+	reader->refused = reader->ended = true;
+	return true;
+}
+
 /* Unpacks the chunk at the position into chunk. True if it can be returned. */
 static bool take(struct xt_reader *reader, const struct xt_chunk_header *header,
 		 struct xt_chunk *chunk)
@@ -277,6 +311,8 @@ bool xt_reader_read(struct xt_reader *reader, uint32_t wanted_kinds, struct xt_c
 		if (header.kind == 0 || header.kind >= XT_KIND_COUNT) {
 			reader->damage.chunks_unknown++;
 			pass(reader, &header);
+		} else if (refuse(reader, &header)) {
+			break;
 		} else if (wanted_kinds && !(wanted_kinds & (1u << header.kind))) {
 			pass(reader, &header);
 		} else if (take(reader, &header, chunk)) {

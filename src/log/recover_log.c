@@ -417,6 +417,7 @@ int recovery_scan_log(struct recovery *recovery, const char *path)
 	struct scan scan = {.recovery = recovery};
 	const struct xt_chunk *chunk;
 	struct xt_reader *reader = NULL;
+	char why[XT_REFUSAL_BYTES];
 	int error = index_work(&scan);
 
 	if (!error)
@@ -435,6 +436,8 @@ int recovery_scan_log(struct recovery *recovery, const char *path)
 		while (!scan.error && (chunk = xt_reader_next(reader, 0)))
 			read_chunk(&scan, chunk);
 		error = scan.error;
+		if (!error && xt_reader_refused(reader, why))
+			error = -EFBIG;
 		recovery->was_closed = xt_reader_damage(reader)->closed;
 	}
 	xt_reader_close(reader);

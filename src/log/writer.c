@@ -115,6 +115,8 @@ static int find_tail(int fd, struct xt_log_header *header, struct xt_log_tail *t
 {
 	struct xt_reader *reader;
 	enum xt_open_error error = xt_reader_open_fd(fd, &reader);
+	char why[XT_REFUSAL_BYTES];
+	bool is_refused;
 
 	if (error)
 		return error == XT_OPEN_ERRNO ? -errno : -EBADMSG;
@@ -122,8 +124,10 @@ static int find_tail(int fd, struct xt_log_header *header, struct xt_log_tail *t
 		;
 	*header = *xt_reader_header(reader);
 	*tail = xt_reader_tail(reader);
+	is_refused = xt_reader_refused(reader, why);
 	xt_reader_close(reader);
-	return 0;
+	/* The tail is not known then: what follows must not be cut off. */
+	return is_refused ? -EFBIG : 0;
 }
 
 static int cut(int fd, uint64_t file_bytes)

@@ -247,11 +247,12 @@ static int add_place(struct addresses *addresses, struct address *address,
 		     const struct place *place)
 {
 	if (place->function == NAME_FAILED || place->file == NAME_FAILED ||
+	    addresses->place_count == UINT32_MAX ||
 	    grow(&addresses->places, &addresses->place_capacity, addresses->place_count + 1,
 		 sizeof(*addresses->places)) < 0)
 		return -ENOMEM;
 	if (!address->place_count++)
-		address->first_place = addresses->place_count;
+		address->first_place = (uint32_t)addresses->place_count;
 	addresses->places[addresses->place_count++] = *place;
 	return 0;
 }

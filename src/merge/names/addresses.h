@@ -22,7 +22,7 @@ struct address {
 	uint32_t name;	 /* name in the model, mangled; NAME_EMPTY: not known */
 	uint64_t start;	 /* of the function, ELF virtual address; if the name is known */
 	uint64_t bytes;
-	size_t first_place; /* in places */
+	uint32_t first_place; /* in places */
 	uint32_t place_count;
 };
 

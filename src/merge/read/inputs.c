@@ -173,6 +173,7 @@ static int probe(struct input *input, struct report *report)
 	struct xt_reader *reader = inputs_open(input->path, report);
 	struct clock_pairs pairs = {0};
 	const struct xt_chunk *chunk;
+	char why[XT_REFUSAL_BYTES];
 	uint64_t done_bytes;
 	char *spool;
 	int error;
@@ -193,6 +194,10 @@ static int probe(struct input *input, struct report *report)
 		}
 		for (uint32_t r = 0; !error && r < xt_chunk_rows(chunk); r++)
 			error = add_pair(&pairs, monotonic[r], realtime[r]);
+	}
+	if (!error && xt_reader_refused(reader, why)) {
+		report_error(report, STATUS_INCOMPLETE, "cannot read %s: %s", input->path, why);
+		error = -ENOENT;
 	}
 	xt_reader_close(reader);
 	if (!error) {

@@ -181,6 +181,7 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 {
 	struct model *model = calloc(1, sizeof(*model));
 	const struct xt_chunk *chunk;
+	char why[XT_REFUSAL_BYTES];
 	int error = -ENOMEM;
 
 	*model_out = NULL;
@@ -202,6 +203,8 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 	error = 0;
 	while (!error && (chunk = xt_reader_next(reader, model_load_kinds())))
 		error = model_load_chunk(model, chunk);
+	if (!error && xt_reader_refused(reader, why))
+		error = -EFBIG;
 	if (error)
 		goto out;
 	model->damage = *xt_reader_damage(reader);

@@ -195,7 +195,8 @@ struct model {
 	uint64_t rows_read[XT_KIND_COUNT];	/* likewise; events add theirs */
 };
 
-/* Reads the model from a reader that was just opened. 0 or -ENOMEM; then there is no model. */
+/* Reads the model from a reader that was just opened. 0, -ENOMEM, or -EFBIG if the log
+ * expands beyond its limits; then there is no model. */
 int model_load(struct model **model_out, struct xt_reader *reader);
 void model_free(struct model *model);
 

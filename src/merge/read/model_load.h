@@ -17,10 +17,11 @@ int model_load_chunk(struct model *model, const struct xt_chunk *chunk);
 int model_load_switches(struct model *model, const struct xt_chunk *chunk);
 int model_load_rates(struct model *model, const struct xt_chunk *chunk);
 
-/* Where the search for an API begins: ids are a small domain and a small number. */
+/* Where the search for an API begins. Scatters neighbouring ids: if they filled neighbouring slots,
+ * the search for an id that is not there would visit all of them. */
 static inline size_t model_api_slot(uint64_t id)
 {
-	return (size_t)((id ^ id >> 16 << 9) % (MODEL_APIS_MAX * 2));
+	return (size_t)(id * 0x9e3779b97f4a7c15u >> 32) % (MODEL_APIS_MAX * 2);
 }
 
 #endif

@@ -211,6 +211,14 @@ static void make_bench_graphs(struct log *log, uint64_t n)
 	}
 }
 
+/* n threads that compress to nearly nothing. */
+static void make_expanding(struct log *log, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		put_thread(log, i + 2, 4321, "");
+	flush_all(log);
+}
+
 static const struct scenario {
 	const char *name;
 	void (*make)(struct log *log, uint64_t n);
@@ -232,6 +240,7 @@ static const struct scenario {
 	{"no_kernels", make_no_kernels, 4321, START_NS, "/opt/chat/chat", "one", true},
 	{"hostile", make_hostile, 4321, START_NS, "/opt/chat/ch\nat", "one", true},
 	{"script", make_script, 4321, START_NS, "/opt/chat/chat", "one", true},
+	{"expanding", make_expanding, 4321, START_NS, "/opt/chat/chat", "one", true},
 	{"bench", make_bench, 4321, START_NS, "/opt/chat/chat", "one", true},
 	{"bench_calls", make_bench_calls, 4321, START_NS, "/opt/chat/chat", "one", true},
 	{"bench_kernels", make_bench_kernels, 4321, START_NS, "/opt/chat/chat", "one", true},

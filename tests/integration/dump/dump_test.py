@@ -11,6 +11,7 @@ import random
 import shutil
 import subprocess
 import sys
+from unittest import mock
 
 import log_maker as make
 from dump_base import GOOD_ROWS, TOP, DumpTest, good_log, records_of, rows_of, run_tests
@@ -292,6 +293,31 @@ class Damage(DumpTest):
         text = self.run_dump("--summary", self.file(log))
         self.assertIn("%14d" % (16 << 20), text)
         self.assertIn("%12d" % (1 << 20), text)
+
+    def test_refuses_logs_that_expand_beyond_the_limits(self):
+        # n chunks of a kind, with so many rows and bytes each, and what the last one exceeds.
+        for kind, rows, raw, count, unit in (
+                (make.THREAD, 1 << 20, 0, 1, None), (make.THREAD, 1 << 20, 0, 2, "table rows"),
+                (make.CALL, 1 << 20, 0, 8, None), (make.CALL, 1 << 20, 0, 9, "rows"),
+                (make.STRING, 1, 16 << 20, 1, None),
+                (make.STRING, 1, 16 << 20, 2, "bytes of tables"),
+                (make.UNKNOWN_KIND, 1 << 20, 0, 9, None),
+                (make.THREAD, (1 << 20) + 1, 0, 2, None)):
+            log = LogMaker()
+            content = make.column(99, 1, b"a" * (raw - 8)) if raw else b""
+            frame = make.compress(content)
+            for _ in range(count):
+                log.chunk(kind, rows, frame=frame, raw=len(content))
+            path = self.file(log)
+            if unit is None:
+                self.run_dump("--summary", path, status=None)
+                self.assertNotIn("expand", self.errors)
+                continue
+            self.run_dump("--summary", path, status=2)
+            self.assertIn("expand to %d %s, the limit is " % (
+                count * (raw if "bytes" in unit else rows), unit), self.errors)
+            with mock.patch.dict(os.environ, XTRACE_LOG_LIMITS="0"):
+                self.run_dump("--summary", path)
 
     def test_stored_bytes_beyond_the_file(self):
         log = LogMaker().table(make.CLOCK, (1, UVAR, [7]))

@@ -4,12 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "log/decode.h"
+#include "log/writer.h"
 
 static void what_is_not_a_file(void **state)
 {
@@ -335,6 +337,122 @@ static void a_log_that_grows(void **state)
 	blob_free(&log);
 }
 
+/* A log of count chunks of a kind, each with so many rows, and of content that compresses well. */
+static struct blob expanding_log(unsigned kind, size_t count, uint32_t rows, uint32_t content_bytes)
+{
+	struct xt_column_header column = {.column = 99, .encoding = XT_ENC_BYTES};
+	uint8_t *content = calloc(1, content_bytes + 1);
+	struct blob log = {0};
+
+	assert_non_null(content);
+	column.data_bytes = content_bytes - (uint32_t)sizeof(column);
+	if (content_bytes)
+		memcpy(content, &column, sizeof(column));
+	craft_log_header(&log);
+	for (size_t i = 0; i < count; i++)
+		craft_chunk(&log, kind, (uint32_t)i, rows, content, content_bytes);
+	free(content);
+	return log;
+}
+
+static void refuses_logs_that_expand_beyond_a_limit(void **state)
+{
+	static const struct {
+		unsigned kind;
+		uint32_t rows, content_bytes;
+		size_t count;	    /* of chunks */
+		size_t wanted_kind; /* of those that are asked for */
+		size_t read_count;
+		const char *unit; /* NULL: it is not refused */
+	} cases[] = {
+		{XT_KIND_MODULE, XT_CHUNK_ROWS_MAX, 0, 1, 0, 1, NULL},
+		{XT_KIND_MODULE, XT_CHUNK_ROWS_MAX, 0, 3, 0, 1, "table rows"},
+		{XT_KIND_MODULE, XT_CHUNK_ROWS_MAX, 0, 3, XT_KIND_META, 0, "table rows"},
+		{XT_KIND_MODULE, XT_CHUNK_ROWS_MAX + 1, 0, 3, 0, 0, NULL},
+		{XT_KIND_STRING, 1, XT_CHUNK_RAW_BYTES_MAX, 1, 0, 1, NULL},
+		{XT_KIND_STRING, 1, XT_CHUNK_RAW_BYTES_MAX, 2, 0, 1, "bytes of tables"},
+		{XT_KIND_CALL, XT_CHUNK_ROWS_MAX, 0, 8, 0, 8, NULL},
+		{XT_KIND_CALL, XT_CHUNK_ROWS_MAX, 0, 9, 0, 8, "rows"},
+		{XT_KIND_KERNEL, 1, XT_CHUNK_RAW_BYTES_MAX, 17, 0, 16, "bytes of rows"},
+		{XT_KIND_COUNT, XT_CHUNK_ROWS_MAX, 0, 9, 0, 0, NULL},
+	};
+	char expected[64], why[XT_REFUSAL_BYTES];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint32_t wanted = cases[i].wanted_kind ? 1u << cases[i].wanted_kind : 0;
+		struct blob log = expanding_log(cases[i].kind, cases[i].count, cases[i].rows,
+						cases[i].content_bytes);
+		struct xt_reader *reader = open_blob(&log);
+
+		for (size_t c = 0; c < cases[i].read_count; c++)
+			assert_non_null(xt_reader_next(reader, wanted));
+		assert_null(xt_reader_next(reader, wanted));
+		assert_int_equal(xt_reader_refused(reader, why), cases[i].unit != NULL);
+		if (cases[i].unit) {
+			snprintf(expected, sizeof(expected), " %s, the limit is ", cases[i].unit);
+			assert_non_null(strstr(why, expected));
+		}
+		xt_reader_close(reader);
+		blob_free(&log);
+	}
+}
+
+/* Each byte of a log raises the limits. */
+static void does_not_refuse_large_logs(void **state)
+{
+	struct blob log = expanding_log(XT_KIND_MODULE, 1, XT_CHUNK_ROWS_MAX, 0);
+	struct blob other = expanding_log(XT_KIND_MODULE, 1, XT_CHUNK_ROWS_MAX, 0);
+	uint8_t *debris = calloc(1, XT_CHUNK_ROWS_MAX / 4);
+	struct xt_reader *reader;
+	char why[XT_REFUSAL_BYTES];
+
+	(void)state;
+	assert_non_null(debris);
+	blob_put(&log, debris, XT_CHUNK_ROWS_MAX / 4);
+	blob_put(&log, other.data, other.bytes);
+	reader = open_blob(&log);
+	assert_non_null(xt_reader_next(reader, 0));
+	assert_non_null(xt_reader_next(reader, 0));
+	assert_null(xt_reader_next(reader, 0));
+	assert_false(xt_reader_refused(reader, why));
+	xt_reader_close(reader);
+	free(debris);
+	blob_free(&other);
+	blob_free(&log);
+}
+
+static void reads_logs_of_any_expansion_on_request(void **state)
+{
+	struct blob log = expanding_log(XT_KIND_MODULE, 3, XT_CHUNK_ROWS_MAX, 0);
+	struct xt_reader *reader;
+
+	(void)state;
+	setenv("XTRACE_LOG_LIMITS", "0", 1);
+	reader = open_blob(&log);
+	unsetenv("XTRACE_LOG_LIMITS");
+	for (size_t c = 0; c < 3; c++)
+		assert_non_null(xt_reader_next(reader, 0));
+	assert_null(xt_reader_next(reader, 0));
+	xt_reader_close(reader);
+	blob_free(&log);
+}
+
+/* Its tail is not known, so nothing may be cut off. */
+static void does_not_append_to_a_refused_log(void **state)
+{
+	struct blob log = expanding_log(XT_KIND_MODULE, 3, XT_CHUNK_ROWS_MAX, 0), after;
+	struct xt_writer *writer;
+
+	(void)state;
+	file_write(test_path("refused.xtr"), log.data, log.bytes);
+	assert_int_equal(xt_writer_append(test_path("refused.xtr"), &writer), -EFBIG);
+	after = file_read(test_path("refused.xtr"));
+	assert_int_equal(after.bytes, log.bytes);
+	blob_free(&after);
+	blob_free(&log);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -348,6 +466,10 @@ int main(void)
 		cmocka_unit_test(debris_at_the_end),
 		cmocka_unit_test(a_chunk_larger_than_any_may_be),
 		cmocka_unit_test(a_log_that_grows),
+		cmocka_unit_test(refuses_logs_that_expand_beyond_a_limit),
+		cmocka_unit_test(does_not_refuse_large_logs),
+		cmocka_unit_test(reads_logs_of_any_expansion_on_request),
+		cmocka_unit_test(does_not_append_to_a_refused_log),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, test_dir_remove);
