@@ -87,6 +87,9 @@ bool xt_reader_read(struct xt_reader *reader, uint32_t wanted_kinds, struct xt_c
 #define XT_REFUSAL_BYTES 256
 bool xt_reader_refused(const struct xt_reader *reader, char why[XT_REFUSAL_BYTES]);
 
+/* Rows of work, calls and clocks in all chunks that were passed so far, unpacked or not. */
+uint64_t xt_reader_event_rows(const struct xt_reader *reader);
+
 /* How far into the file the reader is, for progress bars: bytes read and bytes in all. */
 void xt_reader_position(const struct xt_reader *reader, uint64_t *done_bytes,
 			uint64_t *total_bytes);

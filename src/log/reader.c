@@ -150,6 +150,12 @@ bool xt_reader_refused(const struct xt_reader *reader, char why[XT_REFUSAL_BYTES
 	return reader->refused;
 }
 
+uint64_t xt_reader_event_rows(const struct xt_reader *reader)
+{
+	return reader->expansion.amounts[XT_EXPANSION_ROWS] -
+	       reader->expansion.amounts[XT_EXPANSION_TABLE_ROWS];
+}
+
 void xt_reader_position(const struct xt_reader *reader, uint64_t *done_bytes, uint64_t *total_bytes)
 {
 	uint64_t total = reader->source.total_bytes;
@@ -264,7 +270,7 @@ static bool refuse(struct xt_reader *reader, const struct xt_chunk_header *heade
 	/* A chunk beyond its own limits is damaged, and is passed over. */
 	if (header->row_count > XT_CHUNK_ROWS_MAX || header->raw_bytes > XT_CHUNK_RAW_BYTES_MAX)
 		return false;
-	if (!reader->has_limits || xt_expansion_add(&reader->expansion, header, end))
+	if (xt_expansion_add(&reader->expansion, header, end) || !reader->has_limits)
 		return false;
 	reader->damage.bytes_skipped += reader->source.total_bytes - reader->position;
 	reader->refused = reader->ended = true;

@@ -10,6 +10,9 @@
 #include "merge/base/grow.h"
 #include "merge/read/model_load.h"
 
+#define MODULES_SEARCHED_MAX 1024u
+#define NODES_UPDATED_MIN    (1u << 20) /* that updates of graphs may add, whatever the log has */
+
 uint16_t model_api(const struct model *model, uint64_t id)
 {
 	size_t s = model_api_slot(id);
@@ -116,24 +119,43 @@ static int index_modules(struct model *model)
 	return 0;
 }
 
-/* The module that was mapped at address at that time. */
-static uint32_t module_at(const struct model *model, uint64_t address, uint64_t time_ns)
+/* The last module that starts at or before address; of those that start at the same address, the
+ * last that was loaded by then. 0 if there is none. */
+static size_t module_before(const struct model *model, uint64_t address, uint64_t time_ns)
 {
 	const struct module *modules = model->modules.rows;
-	size_t low = 1, high = model->modules.count; /* the first that starts behind address */
+	size_t low = 1, high = model->modules.count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (modules[middle].start <= address)
+		if (modules[middle].start < address ||
+		    (modules[middle].start == address && modules[middle].load_ns <= time_ns))
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	for (size_t m = low - 1; m && model->module_reach[m] > address; m--)
-		if (modules[m].end > address && modules[m].load_ns <= time_ns &&
-		    time_ns < modules[m].unload_ns)
+	return low - 1;
+}
+
+/* The module that was mapped at address at that time. A library that is loaded again and again at
+ * one address has many rows there: those of later loads are skipped, and the search is bounded. */
+static uint32_t module_at(const struct model *model, uint64_t address, uint64_t time_ns)
+{
+	size_t m = module_before(model, address, UINT64_MAX);
+
+	for (unsigned n = 0; n < MODULES_SEARCHED_MAX && m && model->module_reach[m] > address;
+	     n++) {
+		const struct module *module = &model->modules.rows[m];
+
+		if (module->load_ns <= time_ns && module->end > address &&
+		    time_ns < module->unload_ns)
 			return (uint32_t)m;
+		if (module->load_ns > time_ns && module[-1].start == module->start)
+			m = module_before(model, module->start, time_ns);
+		else
+			m--;
+	}
 	return 0;
 }
 
@@ -208,6 +230,7 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 	if (error)
 		goto out;
 	model->damage = *xt_reader_damage(reader);
+	model->nodes.updated_max = NODES_UPDATED_MIN + xt_reader_event_rows(reader);
 	qsort(model->symbols.rows + 1, model->symbols.count - 1, sizeof(*model->symbols.rows),
 	      compare_symbols);
 	qsort(model->sources.rows + 1, model->sources.count - 1, sizeof(*model->sources.rows),

@@ -4,6 +4,10 @@
  * last that was there when the change was made is meant. Where a whole graph was changed, each of
  * its nodes becomes a clone of one of the other's at that time, or of nobody's: never is an owner
  * guessed.
+ *
+ * A row that changes a whole graph adds a row for each of its nodes. In a real log, each of those
+ * has work of its own. In a crafted log, some kilobytes would add billions, so the rows and the
+ * steps to find them are bounded. After the bound no owner of a node is known.
  */
 #include "merge/read/node_updates.h"
 
@@ -124,7 +128,10 @@ struct members {
 	uint32_t *places; /* in rows */
 	size_t count;
 	uint32_t *own, *below, *like;
+	uint64_t steps; /* members that were looked at */
 };
+
+#define STEPS_PER_ROW 64
 
 static int compare_members(const void *a, const void *b, void *rows)
 {
@@ -162,7 +169,7 @@ static size_t first_from(const struct members *members, uint64_t id)
  * The nodes that the graph had at that time, in order: its own, and those of graphs in it. Ids recur:
  * what was made before the first of them was is of another graph.
  */
-static void list(const struct members *members, uint32_t graph, uint64_t time_ns, uint32_t *own,
+static void list(struct members *members, uint32_t graph, uint64_t time_ns, uint32_t *own,
 		 size_t *own_count, uint32_t *below, size_t *below_count)
 {
 	uint64_t begun_ns = 0;
@@ -173,6 +180,7 @@ static void list(const struct members *members, uint32_t graph, uint64_t time_ns
 		const struct node *row = member(members, m);
 		const struct node *next = m + 1 < members->count ? member(members, m + 1) : NULL;
 
+		members->steps++;
 		if (row->time_ns > time_ns ||
 		    (next && next->id == row->id && next->time_ns <= time_ns))
 			continue;
@@ -216,7 +224,7 @@ static bool are_alike(const struct nodes *nodes, const uint32_t *some, size_t so
  * The driver pairs the nodes of both graphs, and the first of one is the first of the other. What
  * is in child graphs of the other is not announced in a way that could be followed.
  */
-static int apply(const struct members *members, const struct node *update)
+static int apply(struct members *members, const struct node *update)
 {
 	size_t own_count, below_count, like_count, unused;
 	struct nodes *nodes = members->nodes;
@@ -236,15 +244,31 @@ static int apply(const struct members *members, const struct node *update)
 	return error;
 }
 
-static bool holds_graphs(const struct members *members, const struct node *update)
+static bool holds_graphs(struct members *members, const struct node *update)
 {
 	size_t m = first_from(members, update->id);
 	uint32_t type = 0;
 
-	for (; m < members->count && member(members, m)->id == update->id; m++)
+	for (; m < members->count && member(members, m)->id == update->id; m++, members->steps++)
 		if (member(members, m)->time_ns <= update->time_ns)
 			type = member(members, m)->type;
 	return type == CHILD_GRAPH || type == CONDITIONAL;
+}
+
+static bool is_beyond_bound(const struct members *members, size_t row_count)
+{
+	const struct nodes *nodes = members->nodes;
+	uint64_t max = nodes->updated_max;
+
+	return max && (nodes->count - row_count > max || members->steps / STEPS_PER_ROW > max);
+}
+
+static void give_up(struct nodes *nodes, const struct node *update)
+{
+	uint64_t time_ns = update->time_ns ? update->time_ns : 1;
+
+	if (!nodes->unknown_from_ns || time_ns < nodes->unknown_from_ns)
+		nodes->unknown_from_ns = time_ns;
 }
 
 static int apply_all(struct members *members, size_t row_count)
@@ -262,7 +286,9 @@ static int apply_all(struct members *members, size_t row_count)
 
 		if (!update.graph_exec)
 			continue;
-		if (update.like_graph || (update.id && holds_graphs(members, &update)))
+		if (is_beyond_bound(members, row_count))
+			give_up(nodes, &update);
+		else if (update.like_graph || (update.id && holds_graphs(members, &update)))
 			error = apply(members, &update);
 		if (!update.like_graph)
 			continue;

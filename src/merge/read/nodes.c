@@ -193,7 +193,7 @@ uint32_t nodes_creation(struct nodes *nodes, uint64_t id, uint64_t time_ns)
 	struct node_place *place;
 	struct node *row;
 
-	if (!nodes->count)
+	if (!nodes->count || (nodes->unknown_from_ns && time_ns >= nodes->unknown_from_ns))
 		return CREATION_UNKNOWN;
 	place = &nodes->recent[(id ^ id >> 10) & (RECENT_COUNT - 1)];
 	if (place->id == id && place->from_ns <= time_ns && time_ns <= place->until_ns &&

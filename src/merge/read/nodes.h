@@ -54,7 +54,9 @@ struct nodes {
 		conditional; /* executable graphs, by the upper half of ids, with conditional nodes */
 	size_t conditional_count;
 	size_t conditional_capacity;
-	uint64_t cyclic_count; /* nodes whose origins lead in a circle or too far */
+	uint64_t updated_max;	  /* rows that updates of whole graphs may add; 0: any number */
+	uint64_t unknown_from_ns; /* updates from then on are not known; 0: all are */
+	uint64_t cyclic_count;	  /* nodes whose origins lead in a circle or too far */
 };
 
 /* 0 or -ENOMEM. */

@@ -41,7 +41,9 @@ uint32_t memory_pool(uint32_t device, uint32_t kind)
 
 static uint32_t slot_of(const struct memory *memory, uint64_t address)
 {
-	return (uint32_t)(address * 0x9e3779b97f4a7c15u >> 32) & (memory->live_size - 1);
+	uint64_t hash = (address ^ address >> 32) * 0x9e3779b97f4a7c15u;
+
+	return (uint32_t)(hash >> 32) & (memory->live_size - 1);
 }
 
 static struct allocation *find(const struct memory *memory, uint64_t address)

@@ -411,6 +411,24 @@ static void reports_log_that_was_cut_off(void **state)
 	}
 }
 
+/* Recovery appends behind the last chunk, which is not known here. */
+static void leaves_a_log_that_expands_too_much_as_it_is(void **state)
+{
+	struct blob after;
+
+	(void)state;
+	for (uint32_t sequence = 100; sequence < 102; sequence++)
+		craft_chunk(&log_before, XT_KIND_MODULE, sequence, XT_CHUNK_ROWS_MAX, NULL, 0);
+	file_write(log_path, log_before.data, log_before.bytes);
+	assert_int_equal(link(template_path, spool_path), 0);
+	assert_int_equal(xt_recover(log_path, &got), -EFBIG);
+	assert_int_equal(access(spool_path, F_OK), 0);
+	after = file_read(log_path);
+	assert_int_equal(after.bytes, log_before.bytes);
+	assert_memory_equal(after.data, log_before.data, after.bytes);
+	blob_free(&after);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -422,6 +440,7 @@ int main(void)
 		TEST(test_log_is_hostile_too),
 		TEST(test_all_is_the_same),
 		TEST(reports_log_that_was_cut_off),
+		TEST(leaves_a_log_that_expands_too_much_as_it_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, test_dir_remove);

@@ -240,6 +240,31 @@ static void many_calls_around_many_nodes_take_no_time(void **state)
 	nodes_free(&nodes);
 }
 
+/* Each update of a graph adds a row for each node of it. */
+static void bounds_the_rows_of_graph_updates(void **state)
+{
+	enum { NODES = 1000, UPDATES = 100000, ADDED_MAX = 10000 };
+	const uint64_t graph = UINT64_C(7) << 32, exec = UINT64_C(9) << 32;
+	struct nodes nodes = {.updated_max = ADDED_MAX};
+
+	(void)state;
+	for (uint64_t n = 0; n < NODES; n++)
+		add(&nodes, graph | n, 0, 1, 11);
+	for (uint64_t n = 0; n < NODES; n++)
+		add(&nodes, exec | n, graph | n, 2, 0);
+	for (uint64_t u = 0; u < UPDATES; u++)
+		assert_int_equal(nodes_add(&nodes, &(struct node){.graph_exec = 9,
+								  .like_graph = 7,
+								  .time_ns = 100 + u,
+								  .thread = 1}),
+				 0);
+	assert_int_equal(nodes_index(&nodes), 0);
+	assert_true(nodes.count <= 2 * NODES + UPDATES + ADDED_MAX + NODES);
+	assert_int_equal(stack_of(&nodes, exec | 5, 100), 11);
+	assert_int_equal(stack_of(&nodes, exec | 5, 100 + UPDATES), 0);
+	nodes_free(&nodes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +272,7 @@ int main(void)
 		cmocka_unit_test(a_change_is_of_one_executable_graph),
 		cmocka_unit_test(a_whole_graph_is_changed),
 		cmocka_unit_test(what_is_not_alike_has_no_maker),
+		cmocka_unit_test(bounds_the_rows_of_graph_updates),
 		cmocka_unit_test(origins_are_of_their_time),
 		cmocka_unit_test(what_leads_nowhere_is_unknown),
 		cmocka_unit_test(the_call_around_it_names_the_api),
