@@ -269,7 +269,8 @@ static RARELY void node_starts(struct lane *lane, const struct cupti_graph_data 
 	for (uint32_t i = 1; i < LANE_STARTING_NODES; i++)
 		if (lane->starting[i].order < place->order)
 			place = &lane->starting[i];
-	*place = (struct starting_node){graph->node, graph->node_type, ++lane->starting_count};
+	*place = (struct starting_node){
+		.node = graph->node, .order = ++lane->starting_count, .type = graph->node_type};
 }
 
 /* A clone is told of as made, and then as cloned. */

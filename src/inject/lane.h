@@ -37,8 +37,8 @@
 #define LANE_STARTING_NODES 32
 struct starting_node {
 	const void *node;
+	uint64_t order; /* 0: the place is free */
 	uint32_t type;
-	uint32_t order; /* 0: the place is free */
 };
 
 /* In a child that was forked without the C library's knowledge a lane reads as zeros: as neither of these,
@@ -80,7 +80,7 @@ struct lane {
 
 	struct starting_node starting[LANE_STARTING_NODES]; /* nodes are within each other */
 	struct starting_node made;			    /* last */
-	uint32_t starting_count;
+	uint64_t starting_count;
 
 	/* Shared. */
 	atomic_uint window_ready; /* the writer's: the window may be as wide */

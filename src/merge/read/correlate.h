@@ -65,7 +65,7 @@ struct work {
 	uint64_t bytes;	     /* of copies, sets and allocations */
 	uint32_t stream;     /* XT_STREAM_ID */
 	uint32_t shape;	     /* XT_SHAPE_ID, XT_COPY_SHAPE_ID; else CUPTI's memory kind */
-	uint32_t ticket;     /* whoever hands it in may know it again by this */
+	uint64_t ticket;     /* whoever hands it in may know it again by this */
 	uint8_t kind;	     /* enum work_kind */
 	bool is_collective;  /* a kernel that is one */
 };

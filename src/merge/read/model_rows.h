@@ -17,7 +17,7 @@
  * be gaps. An id that is beyond any gap of that kind is damage: it must not cost memory.
  */
 #define MODEL_GAP_MAX (1u << 20)
-#define MODEL_IDS_MAX (1u << 26)
+#define MODEL_IDS_MAX (UINT32_MAX - 1)
 
 static inline bool is_possible(uint64_t id, size_t defined)
 {

@@ -6,8 +6,7 @@
 
 #include "merge/base/grow.h"
 
-#define GENERATION_MASK ((1u << (32 - ORDER_SLOT_BITS)) - 1)
-#define SPARE_RUNS	64 /* empty ones that may stand among the ends */
+#define SPARE_RUNS 64 /* empty ones that may stand among the ends */
 
 void order_init(struct order *order, size_t item_bytes, uint32_t window,
 		void (*leave)(void *context, void *item, bool is_late), void *context)
@@ -134,9 +133,10 @@ static int take_slot(struct order *order, uint32_t *slot_out)
 	return 0;
 }
 
-static uint32_t make_ticket(const struct order *order, uint32_t slot)
+/* Work can wait for its call throughout the log, so tickets must not recur in the longest log. */
+static uint64_t make_ticket(const struct order *order, uint32_t slot)
 {
-	uint32_t generation = slot_at(order, slot)->generation % GENERATION_MASK + 1; /* never 0 */
+	uint64_t generation = (uint64_t)slot_at(order, slot)->generation + 1; /* never 0 */
 
 	return generation << ORDER_SLOT_BITS | slot;
 }
@@ -215,7 +215,7 @@ static void append(struct order *order, uint32_t end, uint32_t slot)
 		heap_push(order, beginning(order, number));
 }
 
-int order_push(struct order *order, uint64_t time_ns, const void *item, uint32_t *ticket_out)
+int order_push(struct order *order, uint64_t time_ns, const void *item, uint64_t *ticket_out)
 {
 	uint32_t slot, end;
 	int error = take_slot(order, &slot);
@@ -246,7 +246,7 @@ int order_push(struct order *order, uint64_t time_ns, const void *item, uint32_t
 	return 0;
 }
 
-void *order_item(struct order *order, uint32_t ticket)
+void *order_item(struct order *order, uint64_t ticket)
 {
 	uint32_t slot = ticket & (ORDER_WINDOW_MAX - 1);
 

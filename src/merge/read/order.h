@@ -79,10 +79,10 @@ void order_init(struct order *order, size_t item_bytes, uint32_t window,
 void order_free(struct order *order);
 
 /* Takes a copy of item. *ticket_out (never 0) is for order_item(). 0 or -ENOMEM. */
-int order_push(struct order *order, uint64_t time_ns, const void *item, uint32_t *ticket_out);
+int order_push(struct order *order, uint64_t time_ns, const void *item, uint64_t *ticket_out);
 
 /* The item, to be changed as long as it waits; NULL if it has gone on. */
-void *order_item(struct order *order, uint32_t ticket);
+void *order_item(struct order *order, uint64_t ticket);
 
 /* No more will come: all that wait go on. */
 void order_finish(struct order *order);

@@ -185,7 +185,7 @@ void replays_free(struct replays *replays)
 
 static void put_in_order(struct replays *replays, const struct item *item)
 {
-	uint32_t ticket;
+	uint64_t ticket;
 
 	if (order_push(&replays->order, item->work.start_ns, item, &ticket) < 0)
 		replays->error = -ENOMEM;

@@ -218,7 +218,7 @@ void memory_free(struct memory *memory)
 }
 
 void memory_add(struct memory *memory, const struct work *work, const struct owner *owner,
-		uint32_t *ticket_out)
+		uint64_t *ticket_out)
 {
 	struct operation operation = {
 		.time_ns = work->start_ns,
@@ -233,7 +233,7 @@ void memory_add(struct memory *memory, const struct work *work, const struct own
 		memory->error = -ENOMEM;
 }
 
-void memory_own(struct memory *memory, uint32_t ticket, const struct owner *owner)
+void memory_own(struct memory *memory, uint64_t ticket, const struct owner *owner)
 {
 	struct operation *operation = order_item(&memory->order, ticket);
 

@@ -70,8 +70,8 @@ void memory_free(struct memory *memory);
  * owner is who allocated as long as nothing else is said; *ticket_out is for memory_own().
  */
 void memory_add(struct memory *memory, const struct work *work, const struct owner *owner,
-		uint32_t *ticket_out);
-void memory_own(struct memory *memory, uint32_t ticket, const struct owner *owner);
+		uint64_t *ticket_out);
+void memory_own(struct memory *memory, uint64_t ticket, const struct owner *owner);
 
 /* No more will come: WEIGHT_PEAK_BYTES and WEIGHT_LEAKED_BYTES of the totals are complete. */
 void memory_finish(struct memory *memory);

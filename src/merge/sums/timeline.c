@@ -168,7 +168,7 @@ void timeline_free(struct timeline *timeline)
 }
 
 void timeline_add(struct timeline *timeline, uint32_t device, const struct work *work,
-		  const struct owner *owner, uint32_t *ticket_out)
+		  const struct owner *owner, uint64_t *ticket_out)
 {
 	struct item item = {
 		.work = {.start_ns = work->start_ns,
@@ -189,7 +189,7 @@ void timeline_add(struct timeline *timeline, uint32_t device, const struct work 
 		timeline->error = -ENOMEM;
 }
 
-void timeline_own(struct timeline *timeline, uint32_t ticket, const struct launch *launch,
+void timeline_own(struct timeline *timeline, uint64_t ticket, const struct launch *launch,
 		  uint32_t place)
 {
 	struct item *item = order_item(&timeline->order, ticket);

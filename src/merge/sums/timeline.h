@@ -86,11 +86,11 @@ void timeline_free(struct timeline *timeline);
  * said; *ticket_out is for timeline_own().
  */
 void timeline_add(struct timeline *timeline, uint32_t device, const struct work *work,
-		  const struct owner *owner, uint32_t *ticket_out);
+		  const struct owner *owner, uint64_t *ticket_out);
 
 /* Whom that work belongs to is known, by its place in totals, and the call behind it (NULL: that
  * will not be). Too late is no harm. */
-void timeline_own(struct timeline *timeline, uint32_t ticket, const struct launch *launch,
+void timeline_own(struct timeline *timeline, uint64_t ticket, const struct launch *launch,
 		  uint32_t place);
 
 /* No more will come. Returns how much work came too late or was too much to be taken into account. */

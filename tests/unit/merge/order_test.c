@@ -119,7 +119,7 @@ static void hold(enum pattern pattern, uint64_t seed)
 	for (uint64_t number = 1; number <= ITEMS; number++) {
 		struct item item = {.time_ns = time_of(pattern, number, &seed), .number = number};
 		struct item *waiting;
-		uint32_t ticket;
+		uint64_t ticket;
 
 		plain_push(item);
 		assert_int_equal(order_push(&order, item.time_ns, &item, &ticket), 0);
@@ -153,10 +153,35 @@ static void as_the_plain_way(void **state)
 			hold(pattern, seed);
 }
 
+static void ignore_leaving(void *context, void *item, bool is_late)
+{
+	(void)context;
+	(void)item;
+	(void)is_late;
+}
+
+/* A slot is used 32,768 times in 2^32 items. Work can wait for its call that long. */
+static void tickets_do_not_recur_after_2_to_the_32_items(void **state)
+{
+	struct order order;
+	uint64_t item = 1, first, other;
+
+	(void)state;
+	order_init(&order, sizeof(item), 1, ignore_leaving, NULL);
+	assert_int_equal(order_push(&order, 1, &item, &first), 0);
+	for (uint32_t use = 1; use < 1u << 17; use++) {
+		assert_int_equal(order_push(&order, 1, &item, &other), 0);
+		assert_null(order_item(&order, first));
+		assert_non_null(order_item(&order, other));
+	}
+	order_free(&order);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(as_the_plain_way),
+		cmocka_unit_test(tickets_do_not_recur_after_2_to_the_32_items),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

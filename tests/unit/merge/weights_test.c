@@ -42,7 +42,7 @@ static void what_is_nearly_sorted_gets_sorted(void **state)
 	enum { COUNT = 4000, WINDOW = 64 };
 	struct seen *seen = calloc(1, sizeof(*seen));
 	struct order order;
-	uint32_t ticket;
+	uint64_t ticket;
 
 	(void)state;
 	assert_non_null(seen);
@@ -67,7 +67,7 @@ static void items_change_while_they_wait(void **state)
 {
 	struct seen *seen = calloc(1, sizeof(*seen));
 	uint64_t values[] = {30, 10, 20, 40, 5};
-	uint32_t tickets[5];
+	uint64_t tickets[5];
 	struct order order;
 
 	(void)state;
@@ -395,7 +395,8 @@ static void peaks_are_what_was_held(void **state)
 		seed = run * 77;
 		memory_init(&memory, &totals, listener);
 		for (uint64_t t = 0; t < OPERATIONS; t++) {
-			uint32_t place = (uint32_t)draw(PLACES), pool = place % 2, ticket;
+			uint32_t place = (uint32_t)draw(PLACES), pool = place % 2;
+			uint64_t ticket;
 			bool is_alloc = !places[place].bytes && draw(20);
 			struct work work = {.start_ns = t,
 					    .graph_node = 0x1000 + place,
