@@ -3,8 +3,8 @@
  * Limits of what a log may expand to, as docs/LOG_FORMAT.md defines them.
  *
  * A chunk of some tens of bytes can hold a million rows. Without limits, a log of a few kilobytes
- * takes all memory of its reader. The tracer stays far below the limits: its rows take more than
- * two bytes each.
+ * takes all memory of its reader. Real logs stay far below the limits: their rows take more than two
+ * bytes each.
  */
 #ifndef XT_LOG_EXPANSION_H
 #define XT_LOG_EXPANSION_H
