@@ -284,14 +284,18 @@ uint64_t losses_add_missing_kernels(uint64_t losses[LOSS_COUNT], const char *pat
 	missing_count -= explained;
 	if (delivered_none(model, damage)) {
 		unsigned long driver = strtoul(model_meta(model, "cuda.driver_version"), NULL, 10);
+		char version[32] = "unknown";
 
+		if (driver)
+			snprintf(version, sizeof(version), "%lu.%lu", driver / 1000,
+				 driver % 1000 / 10);
 		losses[LOSS_UNDELIVERED_KERNELS] += missing_count;
 		report_warn(report,
 			    "%s: CUPTI delivered no record of any kernel: %s (version %s) may not "
-			    "support this driver (CUDA %lu.%lu) or GPU; record again with "
+			    "support this driver (CUDA %s) or GPU; record again with "
 			    "XTRACE_CUPTI=FILE, the libcupti of the driver's CUDA version",
 			    path, known(model, "cupti.path"), known(model, "cupti.version"),
-			    driver / 1000, driver % 1000 / 10);
+			    version);
 	} else {
 		losses[LOSS_MISSING_KERNELS] += missing_count;
 		report_warn(report, "%s: kernels that were launched are missing: %llu", path,
