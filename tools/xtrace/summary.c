@@ -80,6 +80,14 @@ static void read_meta(struct log_summary *summary, const struct xt_chunk *chunk)
 	}
 }
 
+static bool is_launch(const struct api_table *apis, uint64_t id)
+{
+	for (size_t i = 0; i < apis->count; i++)
+		if (apis->launch_ids[i] == id)
+			return true;
+	return false;
+}
+
 static int read_apis(struct api_table *apis, const struct xt_chunk *chunk)
 {
 	const uint64_t *ids = xt_chunk_u64(chunk, XT_API_ID);
@@ -87,6 +95,9 @@ static int read_apis(struct api_table *apis, const struct xt_chunk *chunk)
 
 	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
 		if (classes[row] != XT_API_LAUNCH && classes[row] != XT_API_GRAPH_LAUNCH)
+			continue;
+		/* A log may define an id more than once. */
+		if (is_launch(apis, ids[row]))
 			continue;
 		if (apis->count == apis->room) {
 			size_t room = apis->room ? 2 * apis->room : 16;
@@ -108,8 +119,7 @@ static uint64_t count_launches(const struct api_table *apis, const struct xt_chu
 	uint64_t count = 0;
 
 	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++)
-		for (size_t i = 0; i < apis->count; i++)
-			count += ids[row] == apis->launch_ids[i];
+		count += is_launch(apis, ids[row]);
 	return count;
 }
 

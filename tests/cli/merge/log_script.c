@@ -7,6 +7,7 @@
  *	stream ID DEVICE CONTEXT STREAM        (stream 1 is device 0, context 1, stream 7)
  *	stack NAME FUNCTION...                 (outermost first; cuda... are the runtime's)
  *	call CORRELATION THREAD API STACK ENTER DURATION [RESULT [ONE_IN [GRAPH_EXEC]]]
+ *	api NAME                               (defines it, or defines it once more)
  *	rate TIME ONE_IN                       (so many calls had one stack from then on)
  *	kernel CORRELATION STREAM NAME[@GRID] START DURATION [NODE]
  *	copy CORRELATION STREAM SHAPE START DURATION BYTES [NODE]
@@ -183,7 +184,7 @@ static void do_stream(struct script *s)
 }
 
 /* By the beginning of the name, the longer first. */
-static uint64_t api_id(struct script *s, int w)
+static uint64_t api_id_defined(struct script *s, int w, bool once_more)
 {
 	static const struct {
 		const char *beginning;
@@ -203,9 +204,19 @@ static uint64_t api_id(struct script *s, int w)
 
 	while (strncmp(word(s, w), classes[c].beginning, strlen(classes[c].beginning)))
 		c++;
-	if (is_new)
+	if (is_new || once_more)
 		put_api(s->log, id, word(s, w), classes[c].class);
 	return id;
+}
+
+static uint64_t api_id(struct script *s, int w)
+{
+	return api_id_defined(s, w, false);
+}
+
+static void do_api(struct script *s)
+{
+	api_id_defined(s, 1, true);
 }
 
 static void do_call(struct script *s)
@@ -393,7 +404,7 @@ static const struct {
 	{"start", do_range},	 {"end", do_range},	    {"mark", do_range},
 	{"flush", do_flush},	 {"account", do_account},   {"switch", do_switch},
 	{"payload", do_payload}, {"name_thread", do_range}, {"name_category", do_range},
-	{"meta", do_meta},	 {"rate", do_rate},
+	{"meta", do_meta},	 {"rate", do_rate},	    {"api", do_api},
 };
 
 static void run_line(struct script *s, char *line)
