@@ -48,6 +48,40 @@ enum xt_spool_wish {
 
 #define XT_SPOOL_RECORD_KINDS 64
 
+/* How the tracer left the process. */
+enum xt_spool_ending {
+	XT_SPOOL_NO_ENDING = 0,	   /* it runs, or was killed, or left without a word */
+	XT_SPOOL_WRITE_FAILED = 1, /* the log could not be written to its end */
+	XT_SPOOL_UNFINISHED = 2,   /* CUPTI or a thread did not finish in time */
+};
+
+/* What the process has lost outside of its rings. Accounts by the same names: xtrace/ring_accounts.h. */
+enum xt_spool_counter {
+	XT_SPOOL_CALLS_NO_RING,
+	XT_SPOOL_CALLS_REENTERED,
+	XT_SPOOL_CALLS_WRITE_FAILED,
+	XT_SPOOL_KERNELS_INVALID,
+	XT_SPOOL_KERNELS_WRITE_FAILED,
+	XT_SPOOL_COPIES_INVALID,
+	XT_SPOOL_COPIES_WRITE_FAILED,
+	XT_SPOOL_SETS_INVALID,
+	XT_SPOOL_SETS_WRITE_FAILED,
+	XT_SPOOL_MEMORY_WRITE_FAILED,
+	XT_SPOOL_NODES_LOST,
+	XT_SPOOL_RANGES_SEEN,
+	XT_SPOOL_RANGES_LOST,
+	XT_SPOOL_STACKS_LOST,
+	XT_SPOOL_MODULES_LOST,
+	XT_SPOOL_NAMES_LOST,
+	XT_SPOOL_CUPTI_DROPPED,
+	XT_SPOOL_BUFFERS_DISCARDED,
+	XT_SPOOL_BUFFERS_LOST,
+	XT_SPOOL_BUFFERS_INVALID,
+	XT_SPOOL_CALLS_UNBACKED, /* seen by rings that are not in the spool */
+	XT_SPOOL_COUNTERS
+};
+#define XT_SPOOL_COUNTERS_MAX 32
+
 struct xt_spool_header {
 	uint8_t magic[8];
 	uint32_t version;
@@ -67,9 +101,14 @@ struct xt_spool_header {
 	uint16_t modules_first;
 	uint16_t modules_last;
 	uint32_t modules_valid;
+	/* What follows was added to version 6; zeros before. */
+	uint32_t ending; /* enum xt_spool_ending */
+	int32_t error;	 /* errno of the last write that failed; 0: it did not */
+	uint64_t counters[XT_SPOOL_COUNTERS_MAX]; /* enum xt_spool_counter */
 	/* Bytes of the log that were written before their sources here were freed; 0: not known. */
 	uint64_t log_bytes;
 };
+_Static_assert(XT_SPOOL_COUNTERS <= XT_SPOOL_COUNTERS_MAX, "the counters fit");
 
 /* What a ring holds: records of 8-byte aligned size, none of which wraps. */
 enum xt_record_type {
@@ -280,8 +319,9 @@ struct xt_ring_header {
 	uint32_t reserved;
 	struct xt_open_call open_calls[XT_RING_OPEN_CALLS_MAX];
 	uint64_t counters[XT_RING_COUNTERS_MAX]; /* enum xt_ring_counter */
-	uint64_t free_pos; /* by the writer, release: all before it is in the log */
-	uint8_t pad2[56];
+	uint64_t free_pos;   /* by the writer, release: all before it is in the log */
+	uint64_t left_count; /* calls while the process ended; added to version 6, 0 before */
+	uint8_t pad2[48];
 	uint32_t slot_stack_id[XT_STACK_SLOT_COUNT]; /* XT_STACK_ID of each slot, as of free_pos */
 	uint32_t slot_module_id[XT_MODULE_SLOT_COUNT]; /* XT_MODULE_ID likewise; since version 6 */
 };

@@ -32,6 +32,7 @@ struct activity_buffer {
 	uint8_t *data;
 	atomic_bool is_empty;  /* its data have no memory, until they are filled again */
 	bool is_budgeted;      /* the budget was asked for it, and gave */
+	bool is_unbacked;      /* it is plain memory, not in the spool */
 	bool held;	       /* the writer's: its records were taken, it waits for the flush */
 	uint32_t peeked_bytes; /* the writer's: whose names it has seen while CUPTI had it */
 };
@@ -72,6 +73,15 @@ struct activity_buffer *activity_take_completed(void);
 
 /* The writer: the next buffer from *index on that CUPTI writes into, or NULL. *index begins at 0. */
 struct activity_buffer *activity_next_at_cupti(uint32_t *index);
+
+/* As activity_next_at_cupti(), and also completed buffers that are not held. */
+struct activity_buffer *activity_next_unread(uint32_t *index);
+
+/* The log cannot be written, or can again: nobody waits for a buffer meanwhile. Writer thread. */
+void activity_stall(bool is_stalled);
+
+/* Buffers with records that are not in the spool. Writer thread. */
+uint32_t activity_unbacked(void);
 
 /* The writer: zeroes what was used and makes the buffer free again. */
 void activity_hand_back(struct activity_buffer *buffer);

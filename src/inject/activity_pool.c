@@ -7,6 +7,7 @@
 #include "inject/activity_pool.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -31,6 +32,7 @@ static struct {
 	atomic_bool is_here;
 } pool;
 static atomic_bool is_watched;
+static atomic_bool is_stalled; /* handed_back does not grow */
 
 static atomic_uint reserved_count; /* entries of pool.buffers[] that are made or being made */
 static atomic_uint emptied_count;  /* of these, those without memory: they are XT_ACTIVITY_IN_LOG */
@@ -113,6 +115,7 @@ static struct activity_buffer *make_new(void)
 		return NULL;
 	header->data_bytes = ACTIVITY_DATA_BYTES;
 	header->state = XT_ACTIVITY_IN_LOG;
+	pool.buffers[index].is_unbacked = !spool_has(header);
 	pool.buffers[index].data = (uint8_t *)header + XT_ACTIVITY_DATA_OFFSET;
 	__atomic_store_n(&pool.buffers[index].header, header, __ATOMIC_RELEASE);
 	return &pool.buffers[index];
@@ -184,13 +187,13 @@ static void sleep_until_handed_back(unsigned seen)
 	atomic_fetch_sub(&waiting_count, 1);
 }
 
-static void wake_one(void)
+static void wake(int thread_count)
 {
 	atomic_fetch_add(&handed_back, 1);
 	/* Pairs with sleep_until_handed_back(): it counts itself, then the kernel compares
 	 * handed_back. */
 	if (atomic_load(&waiting_count))
-		syscall(SYS_futex, &handed_back, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+		syscall(SYS_futex, &handed_back, FUTEX_WAKE_PRIVATE, thread_count, NULL, NULL, 0);
 }
 
 /* As long as the writer has buffers to give back, and gives any. */
@@ -206,12 +209,12 @@ static uint8_t *wait_for_writer(void)
 
 		data = activity_take_free();
 		now_ns = monotonic_ns();
-		if (data || !atomic_load(&activity_behind) ||
+		if (data || atomic_load(&is_stalled) || !atomic_load(&activity_behind) ||
 		    now_ns - start_ns >= ACTIVITY_PATIENCE_NS)
 			break;
 		sleep_until_handed_back(seen);
 	}
-	if (!data && atomic_load(&activity_behind))
+	if (!data && !atomic_load(&is_stalled) && atomic_load(&activity_behind))
 		atomic_store(&gave_up_at, atomic_load(&handed_back) + 1);
 	atomic_fetch_add(&activity_waited_ns, now_ns - start_ns);
 	return data;
@@ -315,6 +318,36 @@ struct activity_buffer *activity_next_at_cupti(uint32_t *index)
 	return NULL;
 }
 
+struct activity_buffer *activity_next_unread(uint32_t *index)
+{
+	while (*index < buffer_count()) {
+		struct activity_buffer *buffer = &pool.buffers[(*index)++];
+		struct xt_activity_header *header = header_of((uint32_t)(buffer - pool.buffers));
+
+		if (state_of(header) == XT_ACTIVITY_AT_CUPTI ||
+		    (state_of(header) == XT_ACTIVITY_COMPLETED && !buffer->held))
+			return buffer;
+	}
+	return NULL;
+}
+
+void activity_stall(bool stalled)
+{
+	atomic_store(&is_stalled, stalled);
+	if (stalled)
+		wake(INT_MAX);
+}
+
+uint32_t activity_unbacked(void)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < buffer_count(); i++)
+		count += state_of(header_of(i)) == XT_ACTIVITY_COMPLETED &&
+			 pool.buffers[i].is_unbacked;
+	return count;
+}
+
 bool activity_is_at_cupti(void)
 {
 	uint32_t index = 0;
@@ -335,5 +368,5 @@ void activity_hand_back(struct activity_buffer *buffer)
 	/* Pairs with the acquire in change_state(): the zeroes are there before it is free. */
 	__atomic_store_n(&header->state, XT_ACTIVITY_FREE, __ATOMIC_RELEASE);
 	atomic_fetch_sub(&activity_behind, 1);
-	wake_one();
+	wake(1);
 }

@@ -88,7 +88,7 @@ static bool was_skipped(const struct cupti_callback_data *data)
 static RARELY void count_unopened(struct lane *lane, const struct cupti_callback_data *data)
 {
 	if (data->correlation_data && *data->correlation_data == CALL_IS_LEFT)
-		lane_add(&lane->left_count, 1);
+		lane_add(&lane->ring->left_count, 1);
 	else
 		lane_count_up(lane, XT_RING_LOST_NESTED);
 }

@@ -286,9 +286,8 @@ static int start_log(const struct config *config, char *log_path, char *why, siz
 		return rc;
 	}
 	if (config->bounds.size.keeps_newest)
-		rc = xt_shrink_prepare(log, log_path);
-	if (!rc)
-		rc = writer_thread_start(log, header.start_monotonic_ns, &config->bounds);
+		xt_shrink_prepare(log);
+	rc = writer_thread_start(log, header.start_monotonic_ns, &config->bounds);
 	if (rc) {
 		snprintf(why, why_bytes, "the writer thread cannot be started: %s", strerror(-rc));
 		xt_writer_close(log);

@@ -169,8 +169,17 @@ uint32_t intern_id(struct intern *table, const void *key, size_t key_bytes, bool
 		memcpy(table->keys + table->keys_used, key, key_bytes);
 	table->keys_used += key_bytes;
 	table->used++;
+	table->newest = slot;
 	*is_new = true;
 	return slot->id;
+}
+
+/* It came last, so no search passes over its slot to find another. */
+void intern_withdraw(struct intern *table)
+{
+	table->keys_used = table->newest->key;
+	table->used--;
+	memset(table->newest, 0, sizeof(*table->newest));
 }
 
 void intern_forget(struct intern *table)

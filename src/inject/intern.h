@@ -19,6 +19,7 @@ struct intern {
 	size_t keys_capacity;
 	size_t keys_limit; /* beyond this, or the budget, the table forgets and begins again */
 	uint32_t last_id;  /* ids go on through intern_forget() */
+	struct intern_slot *newest; /* of last_id */
 };
 
 /* keys_limit_bytes bounds the memory for keys. 0 or -ENOMEM. */
@@ -27,6 +28,9 @@ void intern_free(struct intern *table);
 
 /* The id of the key; *is_new says that it was given just now. 0 if there is no memory. */
 uint32_t intern_id(struct intern *table, const void *key, size_t key_bytes, bool *is_new);
+
+/* Forgets the key that was given an id just now: nothing will say what the id means. */
+void intern_withdraw(struct intern *table);
 
 /* Forgets all keys: what comes next gets new ids. */
 void intern_forget(struct intern *table);

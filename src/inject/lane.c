@@ -81,6 +81,7 @@ static struct lane *create_lane(enum lane_state state)
 		return NULL;
 	}
 	lane->data = (uint8_t *)lane->ring + XT_RING_DATA_OFFSET;
+	lane->is_unbacked = !spool_has(lane->ring);
 	lane->within = LANE_IDLE;
 	stack_memo_begin(&lane->memo);
 	touch_ring(lane, state);
@@ -110,6 +111,7 @@ void lanes_abandon(void)
 		atomic_store(&lanes[i], NULL);
 	atomic_store(&lanes_reserved, 0);
 	atomic_store(&have_writer, false);
+	atomic_store(&lanes_are_stalled, false);
 }
 
 void lanes_have_writer(void)
@@ -217,7 +219,7 @@ bool lane_was_left(struct lane *lane, const struct caller_regs *regs)
 	uintptr_t lowest = (uintptr_t)__builtin_frame_address(0);
 	uint64_t *counters = lane->ring->counters;
 	uint64_t counted = counters[XT_RING_CALLS_COMMITTED] + counters[XT_RING_LOST_RING_FULL] +
-			   counters[XT_RING_LOST_NESTED] + lane->left_count;
+			   counters[XT_RING_LOST_NESTED] + lane->ring->left_count;
 
 	if (lane->within < lowest || lane->within >= (uintptr_t)(regs + 1))
 		return false;

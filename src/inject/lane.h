@@ -68,7 +68,6 @@ struct lane {
 	uint64_t timed_ns;   /* spent in those calls that were timed, without that */
 	uint64_t timed_count;
 	uint64_t unsampled_count; /* calls whose stack was not taken, by chance */
-	uint64_t left_count;	  /* calls while the process ended */
 	uint32_t chance;	  /* sampling.h */
 	void *walk_stack_top;	  /* call_on_stack.h */
 	struct stack_modules modules;
@@ -90,6 +89,8 @@ struct lane {
 	uint64_t read_pos;
 	uint32_t known_thread_id; /* whose THREAD row was written */
 	bool is_budgeted;	  /* it had a thread; whoever claims it sets this */
+	bool is_unbacked;	  /* its ring is plain memory, not in the spool */
+	bool definitions_lost;	  /* there was no memory for rows: ask for new definitions */
 	char first_name[16];	  /* of the thread, when it claimed the lane */
 	bool owner_gone;
 	uint32_t slots_changed; /* slot_stack_id before this one differs from the one in the ring */
@@ -151,6 +152,9 @@ bool lane_create_spare(void);
 /* For the writer: lanes [0, lane_count()); an entry may be NULL for a moment. */
 uint32_t lane_count(void);
 struct lane *lane_at(uint32_t index);
+
+/* The log cannot be written: full rings stay full for long, and nobody waits for room in them. */
+extern atomic_bool lanes_are_stalled;
 
 /* Calls that found no lane. */
 extern atomic_uint_fast64_t lane_calls_without;

@@ -26,11 +26,31 @@
 #include "inject/own_process.h"
 #include "inject/say.h"
 #include "inject/sleep.h"
+#include "inject/spool.h"
 #include "inject/symbol_hooks.h"
 #include "inject/writer_thread.h"
 
 #define LAST_WORD_NS UINT64_C(100000000)
-#define IN_THE_SPOOL "; what is missing is in the spool"
+
+/* Why the log is not closed, and where the rest is. Constant texts: a handler's stack may be small. */
+#define SAY_WHERE_REST_IS(why)                                                                     \
+	say_text(spool_is_there() ? why                                                            \
+			 "; what is missing is in the spool, where xtrace-merge finds it"          \
+				  : why "; there is no spool, so what is missing is lost")
+
+static void say_why_open(int error)
+{
+	switch (error) {
+	case -EDEADLK:
+		SAY_WHERE_REST_IS("the process ends as it loads a library");
+		break;
+	case -EIO:
+		SAY_WHERE_REST_IS("cannot write the end of the log");
+		break;
+	default:
+		SAY_WHERE_REST_IS("CUPTI or the disk did not finish");
+	}
+}
 
 enum way {
 	STAYS = 0,
@@ -55,9 +75,7 @@ static void leave(enum way way)
 		nvtx_abandon();
 		result = writer_thread_finish(LEAVE_PATIENCE_NS);
 		if (result)
-			say_text(result == -EDEADLK
-					 ? "the process ends as it loads a library" IN_THE_SPOOL
-					 : "CUPTI or the disk did not finish" IN_THE_SPOOL);
+			say_why_open(result);
 		atomic_store(&callbacks_active, false);
 		return;
 	}

@@ -125,9 +125,3 @@ uint64_t modules_lost(void)
 {
 	return state.failed_count > 1 ? state.failed_count : 0;
 }
-
-void modules_repeat(const struct module_sink *sink)
-{
-	for (uint32_t i = 0; i < state.known.count; i++)
-		sink->loaded(sink->context, &state.known.modules[i]);
-}

@@ -31,7 +31,4 @@ bool modules_scan(const struct module_sink *sink);
 /* Scans for which there was no memory. A single one is made good by the next. */
 uint64_t modules_lost(void);
 
-/* Tells the sink of all modules again, as loaded. */
-void modules_repeat(const struct module_sink *sink);
-
 #endif

@@ -101,8 +101,8 @@ static uint32_t name_id(struct recorder *rec, const char *name)
 	return known->id;
 }
 
-/* Interns a tuple of numbers: its id, and a row of it where it is new. The tuple's members are
- * the columns from 2 on. */
+/* Interns a tuple of numbers: its id, and a row of it where it is new; 0 if there is no memory. The tuple's
+ * members are the columns from 2 on. */
 static uint32_t tuple_id(struct recorder *rec, struct intern *known, enum xt_kind kind,
 			 const uint32_t *members, uint32_t member_count)
 {
@@ -110,13 +110,15 @@ static uint32_t tuple_id(struct recorder *rec, struct intern *known, enum xt_kin
 	bool is_new;
 	uint32_t id = intern_id(known, members, member_count * sizeof(*members), &is_new);
 
-	table = is_new ? recorder_table(rec, kind, 0) : NULL;
-	if (table) {
-		xt_table_put(table, 1, id);
-		for (uint32_t i = 0; i < member_count; i++)
-			xt_table_put(table, i + 2, members[i]);
-		xt_table_end_row(table);
-	}
+	if (!is_new)
+		return id;
+	table = recorder_table_of_id(rec, known, kind, 0);
+	if (!table)
+		return 0;
+	xt_table_put(table, 1, id);
+	for (uint32_t i = 0; i < member_count; i++)
+		xt_table_put(table, i + 2, members[i]);
+	xt_table_end_row(table);
 	return id;
 }
 _Static_assert(XT_STREAM_ID == 1 && XT_STREAM_DEVICE == 2 && XT_STREAM_STREAM == 4,
@@ -134,9 +136,10 @@ struct work {
 	uint64_t graph_node_id;
 };
 
-/* A row of a kind of GPU work with its common columns, or NULL; counts it either way. */
+/* A row of a kind of GPU work with its common columns, or NULL; counts it either way. has_shape: what else it
+ * refers to has an id. */
 static struct xt_table *work_row(struct recorder *rec, enum xt_kind kind, struct tally *tally,
-				 const struct work *work)
+				 const struct work *work, bool has_shape)
 {
 	const uint32_t stream[] = {work->device_id, work->context_id, work->stream_id};
 	struct xt_table *table;
@@ -158,8 +161,8 @@ static struct xt_table *work_row(struct recorder *rec, enum xt_kind kind, struct
 		return NULL;
 	}
 	stream_id = tuple_id(rec, &rec->streams, XT_KIND_STREAM, stream, 3);
-	table = recorder_table(rec, kind, 0);
-	if (!table) { /* no memory for a chunk */
+	table = stream_id && has_shape ? recorder_table(rec, kind, 0) : NULL;
+	if (!table) { /* no memory */
 		tally->write_failed++;
 		return NULL;
 	}
@@ -202,7 +205,7 @@ static void take_kernel(struct recorder *rec, const struct cupti_activity *recor
 				  (uint32_t)kernel->dynamic_shared_bytes,
 				  kernel->registers_per_thread};
 	uint32_t shape_id = tuple_id(rec, &rec->shapes, XT_KIND_SHAPE, shape, 10);
-	struct xt_table *table = work_row(rec, XT_KIND_KERNEL, &rec->kernels, &work);
+	struct xt_table *table = work_row(rec, XT_KIND_KERNEL, &rec->kernels, &work, shape_id);
 
 	if (!table)
 		return;
@@ -215,7 +218,7 @@ static void add_copy(struct recorder *rec, const struct work *work, const uint32
 		     uint64_t bytes)
 {
 	uint32_t shape_id = tuple_id(rec, &rec->copy_shapes, XT_KIND_COPY_SHAPE, shape, 6);
-	struct xt_table *table = work_row(rec, XT_KIND_COPY, &rec->copies, work);
+	struct xt_table *table = work_row(rec, XT_KIND_COPY, &rec->copies, work, shape_id);
 
 	if (!table)
 		return;
@@ -265,7 +268,7 @@ static void take_set(struct recorder *rec, const struct cupti_activity *record)
 		set->correlation_id, set->device_id, set->context_id,	 set->stream_id,
 		set->start_ns,	     set->end_ns,    set->graph_node_id,
 	};
-	struct xt_table *table = work_row(rec, XT_KIND_SET, &rec->sets, &work);
+	struct xt_table *table = work_row(rec, XT_KIND_SET, &rec->sets, &work, true);
 
 	if (!table)
 		return;
@@ -434,9 +437,9 @@ void record_names_ahead(struct recorder *rec)
 	struct activity_buffer *buffer;
 	uint32_t index = 0;
 
-	/* Where buffers come and go fast, the names are in those that have come. */
+	/* Where buffers come and go fast, the names are in those that were read. */
 	if (rec->buffers_completed == rec->buffers_completed_before)
-		while ((buffer = activity_next_at_cupti(&index)))
+		while ((buffer = activity_next_unread(&index)))
 			take_names(rec, buffer);
 	rec->buffers_completed_before = rec->buffers_completed;
 }
@@ -446,6 +449,8 @@ void record_activity(struct recorder *rec)
 	struct activity_buffer *buffer;
 	uint32_t count = 0;
 
+	if (rec->write_error)
+		return;
 	while (rec->held_count + count < HELD_BUFFERS_MAX && (buffer = activity_take_completed()))
 		rec->taken[count++] = buffer;
 	/* All calls whose work is in these buffers were entered by now: which of them were left out

@@ -98,12 +98,18 @@ static void finish_shrinking(struct recorder *rec)
 /* (Between a flush and what it frees nothing may be added, so it begins with one.) */
 static void shrink_some(struct recorder *rec)
 {
-	int rc = xt_shrink_step(rec->writer, STEP_BYTES);
+	int rc;
 
-	if (rc > 0 && !recorder_flush(rec))
+	/* The next flush opens it again, and gives up the copy. */
+	if (!xt_writer_is_open(rec->writer))
+		return;
+	rc = xt_shrink_step(rec->writer, STEP_BYTES);
+	if (rc > 0) {
+		/* If that fails, again in a later round. */
+		if (recorder_flush(rec) || rec->bound.standing != BOUND_SHRINKING)
+			return;
 		rc = xt_shrink_step(rec->writer, UINT64_MAX);
-	else if (rc > 0)
-		rc = 0; /* that failed: again in the next round */
+	}
 	if (rc > 0) {
 		finish_shrinking(rec);
 	} else if (rc < 0) {
@@ -134,7 +140,7 @@ void record_bounds(struct recorder *rec)
 {
 	uint64_t limit = rec->bound.size.bytes, ahead;
 
-	if (!limit)
+	if (!limit || rec->write_error)
 		return;
 	note_flush(rec);
 	ahead = 2 * rec->bound.largest_flush_bytes + RESERVE_BYTES;

@@ -36,7 +36,7 @@ static void take_module(struct recorder *rec, struct lane *lane,
 		recorder_module(rec, &image, path, path_bytes, rec->last_scan_ns);
 }
 
-/* The XT_MODULE_ID of each frame. False if one is not known: a write failed since it was defined. */
+/* The XT_MODULE_ID of each frame. False if one is not known: there was no memory for its row. */
 static bool find_modules(const struct lane *lane, struct xt_record_stack *record, uint64_t *ids)
 {
 	const uint16_t *slots = xt_stack_modules(record);
@@ -49,6 +49,7 @@ static bool find_modules(const struct lane *lane, struct xt_record_stack *record
 	return true;
 }
 
+/* 0 if there is no memory. */
 static uint32_t intern_stack(struct recorder *rec, struct xt_record_stack *record,
 			     const uint64_t *modules)
 {
@@ -59,7 +60,8 @@ static uint32_t intern_stack(struct recorder *rec, struct xt_record_stack *recor
 	uint32_t id, count = 0;
 	bool is_new;
 
-	record_python_frames(rec, record, &python);
+	if (!record_python_frames(rec, record, &python))
+		return 0;
 	key[count++] = record->frame_count | (uint64_t)python.count << 32;
 	key[count++] = record->flags;
 	for (uint32_t i = 0; i < record->frame_count; i++)
@@ -70,17 +72,19 @@ static uint32_t intern_stack(struct recorder *rec, struct xt_record_stack *recor
 	for (uint32_t i = 0; i < python.count; i++)
 		key[count++] = python.ids[i] << 16 | python.places[i];
 	id = intern_id(&rec->stacks, key, count * sizeof(*key), &is_new);
-	table = is_new ? recorder_table(rec, XT_KIND_STACK, count) : NULL;
-	if (table) {
-		xt_table_put(table, XT_STACK_ID, id);
-		xt_table_put(table, XT_STACK_FLAGS, record->flags);
-		xt_table_put(table, XT_STACK_SEEN_NS, record->seen_ns);
-		xt_table_put_list(table, XT_STACK_FRAMES, record->frames, record->frame_count);
-		xt_table_put_list(table, XT_STACK_PYTHON, python.ids, python.count);
-		xt_table_put_list(table, XT_STACK_PLACES, python.places, python.count);
-		xt_table_put_list(table, XT_STACK_MODULES, modules, record->frame_count);
-		xt_table_end_row(table);
-	}
+	if (!is_new)
+		return id;
+	table = recorder_table_of_id(rec, &rec->stacks, XT_KIND_STACK, count);
+	if (!table)
+		return 0;
+	xt_table_put(table, XT_STACK_ID, id);
+	xt_table_put(table, XT_STACK_FLAGS, record->flags);
+	xt_table_put(table, XT_STACK_SEEN_NS, record->seen_ns);
+	xt_table_put_list(table, XT_STACK_FRAMES, record->frames, record->frame_count);
+	xt_table_put_list(table, XT_STACK_PYTHON, python.ids, python.count);
+	xt_table_put_list(table, XT_STACK_PLACES, python.places, python.count);
+	xt_table_put_list(table, XT_STACK_MODULES, modules, record->frame_count);
+	xt_table_end_row(table);
 	return id;
 }
 
@@ -92,8 +96,12 @@ static void take_stack(struct recorder *rec, struct lane *lane, struct xt_record
 	if (record->frame_count > XT_STACK_FRAMES_MAX || record->stack_slot >= XT_STACK_SLOT_COUNT)
 		return;
 	/* When the log is full the slot means none: not what it did before. */
-	if (!recorder_is_full(rec) && find_modules(lane, record, modules))
-		id = intern_stack(rec, record, modules);
+	if (!recorder_is_full(rec)) {
+		if (find_modules(lane, record, modules))
+			id = intern_stack(rec, record, modules);
+		rec->stacks_lost += !id;
+		lane->definitions_lost |= !id;
+	}
 	lane->slot_stack_id[record->stack_slot] = id;
 	if (lane->slots_changed <= record->stack_slot)
 		lane->slots_changed = record->stack_slot + 1;
@@ -120,8 +128,10 @@ static void take_node_update(struct recorder *rec, struct lane *lane,
 {
 	struct xt_table *table = recorder_table(rec, XT_KIND_GRAPH_UPDATE, 0);
 
-	if (!table)
+	if (!table) {
+		rec->nodes_lost++;
 		return;
+	}
 	xt_table_put(table, XT_GRAPH_UPDATE_NODE, record->node_id);
 	xt_table_put(table, XT_GRAPH_UPDATE_EXEC, record->graph_exec);
 	xt_table_put(table, XT_GRAPH_UPDATE_STACK, slot_stack(lane, record->stack_slot));
@@ -135,8 +145,10 @@ static void take_node(struct recorder *rec, struct lane *lane, const struct xt_r
 {
 	struct xt_table *table = recorder_table(rec, XT_KIND_GRAPH_NODE, 0);
 
-	if (!table)
+	if (!table) {
+		rec->nodes_lost++;
 		return;
+	}
 	xt_table_put(table, XT_GRAPH_NODE_ID, record->node_id);
 	xt_table_put(table, XT_GRAPH_NODE_ORIGIN, record->origin_id);
 	xt_table_put(table, XT_GRAPH_NODE_STACK, slot_stack(lane, record->stack_slot));
@@ -162,12 +174,16 @@ static void take_range(struct recorder *rec, struct lane *lane,
 	uint32_t text = recorder_string(rec, record->text, record->text_bytes);
 	uint32_t domain_text = recorder_string(rec, domain, strlen(domain));
 	uint32_t values = payload_values(rec, record);
-	struct xt_table *table = recorder_table(rec, XT_KIND_RANGE, 0);
+	bool has_texts = (text || !record->text_bytes) && (domain_text || !domain[0]) &&
+			 (values || !record->payload_bytes);
+	struct xt_table *table = has_texts ? recorder_table(rec, XT_KIND_RANGE, 0) : NULL;
 
 	if (record->domain)
 		recorder_spool_name(rec, XT_NAME_DOMAIN, record->domain, domain, strlen(domain));
-	if (!table)
+	if (!table) {
+		rec->ranges_lost++;
 		return;
+	}
 	xt_table_put(table, XT_RANGE_OPERATION, record->operation);
 	xt_table_put(table, XT_RANGE_THREAD, lane->known_thread_id);
 	xt_table_put(table, XT_RANGE_TIME_NS, record->time_ns);
@@ -280,14 +296,35 @@ static void retire_lane(struct recorder *rec, struct lane *lane, uint32_t index)
 	atomic_store_explicit(&lane->state, LANE_FREE, memory_order_release);
 }
 
-/* How much of the lane's ring waits for a flush, in percent; widens a ring that fills fast. */
-static uint32_t ring_percent(struct lane *lane)
+/*
+ * How much of the lane's ring waits for a flush, in percent; widens a ring that fills fast. While the log cannot be
+ * written, what the thread has committed since counts, too.
+ */
+static uint32_t ring_percent(const struct recorder *rec, struct lane *lane)
 {
-	uint32_t window = lane->window_ready, used = lane_used_bytes(lane);
+	uint32_t window = lane->window_ready;
+	uint32_t used = rec->write_error ? (uint32_t)(ring_written(lane) - lane->ring->free_pos)
+					 : lane_used_bytes(lane);
 
 	if (used > window / 2)
 		lane_widen(lane);
 	return (uint32_t)((uint64_t)used * 100 / window);
+}
+
+/* Without a row of its thread, what is in the ring has to wait. */
+static bool knows_thread(struct recorder *rec, struct lane *lane, uint32_t thread_id)
+{
+	if (thread_id == lane->known_thread_id)
+		return true;
+	lane->known_thread_id = thread_id;
+	if (recorder_is_full(rec))
+		return true;
+	if (!record_thread(rec, lane)) {
+		lane->known_thread_id = 0;
+		return false;
+	}
+	rec->threads_seen++;
+	return true;
 }
 
 uint32_t record_calls(struct recorder *rec)
@@ -305,19 +342,14 @@ uint32_t record_calls(struct recorder *rec)
 		thread_id = __atomic_load_n(&lane->ring->thread_id, __ATOMIC_ACQUIRE);
 		if (!thread_id)
 			continue;
-		if (thread_id != lane->known_thread_id) {
-			lane->known_thread_id = thread_id;
-			if (!recorder_is_full(rec)) {
-				rec->threads_seen++;
-				record_thread(rec, lane);
-			}
+		if (!rec->write_error && knows_thread(rec, lane, thread_id)) {
+			end = ring_written(lane);
+			if (end != lane->read_pos)
+				drain(rec, lane, end);
+			else
+				retire_lane(rec, lane, i);
 		}
-		end = ring_written(lane);
-		if (end != lane->read_pos)
-			drain(rec, lane, end);
-		else
-			retire_lane(rec, lane, i);
-		percent = ring_percent(lane);
+		percent = ring_percent(rec, lane);
 		if (percent > fullest)
 			fullest = percent;
 	}

@@ -13,20 +13,23 @@ static uint32_t frame_id(struct recorder *rec, const struct frame_key *key)
 {
 	bool is_new;
 	uint32_t id = intern_id(&rec->python_frames, key, sizeof(*key), &is_new);
-	struct xt_table *table = is_new ? recorder_table(rec, XT_KIND_PYTHON_FRAME, 0) : NULL;
+	struct xt_table *table;
 
-	if (table) {
-		xt_table_put(table, XT_PYTHON_FRAME_ID, id);
-		xt_table_put(table, XT_PYTHON_FRAME_NAME, key->name);
-		xt_table_put(table, XT_PYTHON_FRAME_FILE, key->file);
-		xt_table_put(table, XT_PYTHON_FRAME_LINE, key->line);
-		xt_table_put(table, XT_PYTHON_FRAME_FIRST_LINE, key->first_line);
-		xt_table_end_row(table);
-	}
+	if (!is_new)
+		return id;
+	table = recorder_table_of_id(rec, &rec->python_frames, XT_KIND_PYTHON_FRAME, 0);
+	if (!table)
+		return 0;
+	xt_table_put(table, XT_PYTHON_FRAME_ID, id);
+	xt_table_put(table, XT_PYTHON_FRAME_NAME, key->name);
+	xt_table_put(table, XT_PYTHON_FRAME_FILE, key->file);
+	xt_table_put(table, XT_PYTHON_FRAME_LINE, key->line);
+	xt_table_put(table, XT_PYTHON_FRAME_FIRST_LINE, key->first_line);
+	xt_table_end_row(table);
 	return id;
 }
 
-void record_python_frames(struct recorder *rec, const struct xt_record_stack *record,
+bool record_python_frames(struct recorder *rec, const struct xt_record_stack *record,
 			  struct recorded_python *out)
 {
 	const struct xt_python_part *part = xt_python_part(record, true);
@@ -39,6 +42,8 @@ void record_python_frames(struct recorder *rec, const struct xt_record_stack *re
 		codes[i].name = recorder_string(rec, code->text, code->name_bytes);
 		codes[i].file =
 			recorder_string(rec, code->text + code->name_bytes, code->file_bytes);
+		if ((!codes[i].name && code->name_bytes) || (!codes[i].file && code->file_bytes))
+			return false;
 		codes[i].first_line = code->first_line;
 		code = xt_python_next_code(code);
 	}
@@ -47,6 +52,9 @@ void record_python_frames(struct recorder *rec, const struct xt_record_stack *re
 
 		key.line = part->frames[i].line;
 		out->ids[i] = frame_id(rec, &key);
+		if (!out->ids[i])
+			return false;
 		out->places[i] = part->frames[i].place;
 	}
+	return true;
 }

@@ -169,7 +169,8 @@ static void module_loaded(void *context, const struct module *module)
 	/* (No row will ever refer to it.) */
 	if (recorder_is_full(rec))
 		return;
-	recorder_module(rec, &module->image, module->path, strlen(module->path), rec->last_scan_ns);
+	rec->modules_lost += !recorder_module(rec, &module->image, module->path,
+					      strlen(module->path), rec->last_scan_ns);
 }
 
 static void module_unloaded(void *context, const struct module *module)
@@ -182,9 +183,11 @@ static void module_unloaded(void *context, const struct module *module)
 		return;
 	id = recorder_module(rec, &module->image, module->path, strlen(module->path),
 			     rec->last_scan_ns);
-	table = recorder_table(rec, XT_KIND_MODULE_UNLOAD, 0);
-	if (!table)
+	table = id ? recorder_table(rec, XT_KIND_MODULE_UNLOAD, 0) : NULL;
+	if (!table) {
+		rec->modules_lost++;
 		return;
+	}
 	xt_table_put(table, XT_MODULE_UNLOAD_ID, id);
 	xt_table_put(table, XT_MODULE_UNLOAD_NS, monotonic_ns());
 	xt_table_end_row(table);
@@ -197,6 +200,9 @@ void record_modules(struct recorder *rec)
 	uint64_t now_ns = monotonic_ns();
 	bool any_came;
 
+	/* What is loaded now is found later. */
+	if (rec->write_error)
+		return;
 	if (!rec->last_scan_ns)
 		rec->last_scan_ns = rec->start_ns;
 	any_came = modules_scan(&sink);
@@ -205,14 +211,7 @@ void record_modules(struct recorder *rec)
 		record_python(rec);
 }
 
-void record_modules_again(struct recorder *rec)
-{
-	const struct module_sink sink = {module_loaded, module_unloaded, rec};
-
-	modules_repeat(&sink);
-}
-
-void record_thread(struct recorder *rec, struct lane *lane)
+bool record_thread(struct recorder *rec, struct lane *lane)
 {
 	struct xt_table *table;
 	char path[64], name[64];
@@ -228,12 +227,13 @@ void record_thread(struct recorder *rec, struct lane *lane)
 	}
 	table = recorder_table(rec, XT_KIND_THREAD, length);
 	if (!table)
-		return;
+		return false;
 	xt_table_put(table, XT_THREAD_ID, lane->known_thread_id);
 	xt_table_put(table, XT_THREAD_TID, lane->ring->tid);
 	xt_table_put_bytes(table, XT_THREAD_NAME, name, length);
 	xt_table_put(table, XT_THREAD_START_NS, lane->ring->start_ns);
 	xt_table_end_row(table);
+	return true;
 }
 
 void record_clock(struct recorder *rec)
@@ -377,6 +377,19 @@ static uint64_t calls_outside_rings(void)
 	return atomic_load(&lane_calls_without) + atomic_load(&callbacks_reentered);
 }
 
+static uint64_t lanes_left_sum(void)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < lane_count(); i++) {
+		const struct lane *lane = lane_at(i);
+
+		if (lane)
+			sum += __atomic_load_n(&lane->ring->left_count, __ATOMIC_RELAXED);
+	}
+	return sum;
+}
+
 /* Of a count that lanes have outside of their rings. */
 static uint64_t lanes_own_sum(size_t offset)
 {
@@ -438,7 +451,7 @@ static struct call_sums sum_calls(const struct recorder *rec)
 	sums.seen = sums.seen_here + rec->skipped_beyond_size;
 	sums.ring_full = lanes_sum(XT_RING_LOST_RING_FULL);
 	sums.no_ring = atomic_load(&lane_calls_without);
-	sums.left = lanes_own_sum(offsetof(struct lane, left_count));
+	sums.left = lanes_left_sum();
 	sums.nested = lanes_sum(XT_RING_LOST_NESTED) + atomic_load(&callbacks_reentered);
 	counted = sums.written + sums.ring_full + sums.no_ring + sums.nested +
 		  rec->calls.write_failed + sums.beyond_size + sums.left + sums.after_end;
@@ -451,10 +464,87 @@ static struct call_sums sum_calls(const struct recorder *rec)
 	return sums;
 }
 
+/* Calls that no ring of the spool counts: they are lost with the process. */
+static uint64_t calls_unbacked(void)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < lane_count(); i++) {
+		const struct lane *lane = lane_at(i);
+
+		if (lane && lane->is_unbacked)
+			sum += __atomic_load_n(&lane->ring->counters[XT_RING_CALLS_SEEN],
+					       __ATOMIC_RELAXED);
+	}
+	return sum;
+}
+
+struct losses {
+	uint64_t counters[XT_SPOOL_COUNTERS];
+};
+
+static struct losses sum_losses(const struct recorder *rec)
+{
+	uint64_t ranges_unplaced = atomic_load(&nvtx_events_without_lane);
+
+	return (struct losses){{
+		[XT_SPOOL_CALLS_NO_RING] = atomic_load(&lane_calls_without),
+		[XT_SPOOL_CALLS_REENTERED] = atomic_load(&callbacks_reentered),
+		[XT_SPOOL_CALLS_WRITE_FAILED] = rec->calls.write_failed,
+		[XT_SPOOL_KERNELS_INVALID] = rec->kernels.invalid,
+		[XT_SPOOL_KERNELS_WRITE_FAILED] = rec->kernels.write_failed,
+		[XT_SPOOL_COPIES_INVALID] = rec->copies.invalid,
+		[XT_SPOOL_COPIES_WRITE_FAILED] = rec->copies.write_failed,
+		[XT_SPOOL_SETS_INVALID] = rec->sets.invalid,
+		[XT_SPOOL_SETS_WRITE_FAILED] = rec->sets.write_failed,
+		[XT_SPOOL_MEMORY_WRITE_FAILED] = rec->memory.write_failed,
+		[XT_SPOOL_NODES_LOST] = rec->nodes_beyond_size + rec->nodes_lost,
+		[XT_SPOOL_RANGES_SEEN] = ranges_unplaced,
+		[XT_SPOOL_RANGES_LOST] =
+			ranges_unplaced + rec->ranges_beyond_size + rec->ranges_lost,
+		[XT_SPOOL_STACKS_LOST] = rec->stacks_lost,
+		[XT_SPOOL_MODULES_LOST] = modules_lost() + rec->modules_lost,
+		[XT_SPOOL_NAMES_LOST] = rec->names_lost,
+		[XT_SPOOL_CUPTI_DROPPED] = flusher_dropped_records(),
+		[XT_SPOOL_BUFFERS_DISCARDED] = atomic_load(&activity_discarded),
+		[XT_SPOOL_BUFFERS_LOST] = rec->buffers_lost,
+		[XT_SPOOL_BUFFERS_INVALID] = atomic_load(&activity_invalid),
+		[XT_SPOOL_CALLS_UNBACKED] = calls_unbacked(),
+	}};
+}
+
+void record_losses(const struct recorder *rec)
+{
+	struct losses losses = sum_losses(rec);
+
+	/* These are not lost as long as the process lives. */
+	losses.counters[XT_SPOOL_BUFFERS_LOST] += activity_unbacked();
+	spool_count(losses.counters);
+}
+
+static bool add_shared_counts(struct recorder *rec)
+{
+	const struct losses losses = sum_losses(rec);
+
+	for (size_t i = 0; i < sizeof(xt_ring_accounts) / sizeof(*xt_ring_accounts); i++) {
+		const struct xt_ring_account *account = &xt_ring_accounts[i];
+		uint64_t outside = account->outside < XT_SPOOL_COUNTERS
+					   ? losses.counters[account->outside]
+					   : 0;
+
+		if (!add_count(rec, account->name, lanes_sum(account->counter) + outside))
+			return false;
+	}
+	for (size_t i = 0; i < sizeof(xt_spool_accounts) / sizeof(*xt_spool_accounts); i++)
+		if (!add_count(rec, xt_spool_accounts[i].name,
+			       losses.counters[xt_spool_accounts[i].counter]))
+			return false;
+	return true;
+}
+
 bool record_account(struct recorder *rec)
 {
 	const struct call_sums calls = sum_calls(rec);
-	uint64_t ranges_unplaced = atomic_load(&nvtx_events_without_lane);
 	const struct {
 		const char *name;
 		uint64_t value;
@@ -469,40 +559,23 @@ bool record_account(struct recorder *rec)
 		{"calls.lost.leaving", calls.left},
 		{"calls.lost.after_end", calls.after_end},
 		{"kernels.written", rec->kernels.written + rec->kernels.pending},
-		{"kernels.invalid", rec->kernels.invalid},
-		{"kernels.lost.write_failed", rec->kernels.write_failed},
 		{"kernels.lost.size", rec->kernels.beyond_size},
 		{"kernels.lost.leaving", rec->kernels.left},
 		{"copies.written", rec->copies.written + rec->copies.pending},
-		{"copies.invalid", rec->copies.invalid},
-		{"copies.lost.write_failed", rec->copies.write_failed},
 		{"copies.lost.size", rec->copies.beyond_size},
 		{"copies.lost.leaving", rec->copies.left},
 		{"sets.written", rec->sets.written + rec->sets.pending},
-		{"sets.invalid", rec->sets.invalid},
-		{"sets.lost.write_failed", rec->sets.write_failed},
 		{"sets.lost.size", rec->sets.beyond_size},
 		{"sets.lost.leaving", rec->sets.left},
 		{"memory.written", rec->memory.written + rec->memory.pending},
-		{"memory.lost.write_failed", rec->memory.write_failed},
 		{"memory.lost.size", rec->memory.beyond_size},
-		{"nodes.lost", lanes_sum(XT_RING_NODES_LOST) + rec->nodes_beyond_size},
-		{"ranges.seen", lanes_sum(XT_RING_RANGES_SEEN) + ranges_unplaced},
-		{"ranges.lost",
-		 lanes_sum(XT_RING_RANGES_LOST) + ranges_unplaced + rec->ranges_beyond_size},
 		{"calls.skipped", rec->skipped.count - rec->skipped_beyond_size},
 		{"records.skipped", rec->records_skipped},
 		{"records.other", rec->records_other},
-		{"cupti.dropped", flusher_dropped_records()},
 		{"buffers.completed", rec->buffers_completed},
-		{"buffers.discarded", atomic_load(&activity_discarded)},
 		{"buffers.waited_ns", atomic_load(&activity_waited_ns)},
-		{"buffers.lost", rec->buffers_lost},
-		{"buffers.invalid", atomic_load(&activity_invalid)},
 		{"apis.lost", atomic_load(&cupti_lost_apis)},
 		{"kinds.lost", atomic_load(&cupti_lost_kinds)},
-		{"modules.lost", modules_lost()},
-		{"names.lost", rec->names_lost},
 		{"stacks.unsampled", lanes_own_sum(offsetof(struct lane, unsampled_count))},
 		{"overhead.beyond_ns", sampling_beyond_ns()},
 		{"threads.seen", rec->threads_seen},
@@ -518,10 +591,8 @@ bool record_account(struct recorder *rec)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (!add_count(rec, rows[i].name, rows[i].value))
 			return false;
-	for (size_t i = 0; i < sizeof(xt_ring_accounts) / sizeof(*xt_ring_accounts); i++)
-		if (!add_count(rec, xt_ring_accounts[i].name,
-			       lanes_sum(xt_ring_accounts[i].counter)))
-			return false;
+	if (!add_shared_counts(rec))
+		return false;
 	rec->calls_seen = calls.seen_here;
 	return calls.is_settled;
 }

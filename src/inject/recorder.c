@@ -8,9 +8,11 @@
 #include <limits.h>
 #include <string.h>
 
+#include "inject/loader_lock.h"
 #include "inject/say.h"
 #include "inject/spool.h"
 #include "inject/spool_names.h"
+#include "log/shrink.h"
 
 /* Tables in the order in which they become chunks: what defines an id comes before what uses it. */
 static const struct {
@@ -104,6 +106,16 @@ struct xt_table *recorder_table(struct recorder *rec, enum xt_kind kind, size_t 
 	return xt_table_has_room(table, content) ? table : NULL;
 }
 
+struct xt_table *recorder_table_of_id(struct recorder *rec, struct intern *known, enum xt_kind kind,
+				      size_t content)
+{
+	struct xt_table *table = recorder_table(rec, kind, content);
+
+	if (!table)
+		intern_withdraw(known);
+	return table;
+}
+
 uint32_t recorder_string(struct recorder *rec, const void *text, size_t length)
 {
 	struct xt_table *table;
@@ -113,12 +125,14 @@ uint32_t recorder_string(struct recorder *rec, const void *text, size_t length)
 	if (!length)
 		return 0;
 	id = intern_id(&rec->strings, text, length, &is_new);
-	table = is_new ? recorder_table(rec, XT_KIND_STRING, length) : NULL;
-	if (table) {
-		xt_table_put(table, XT_STRING_ID, id);
-		xt_table_put_bytes(table, XT_STRING_TEXT, text, length);
-		xt_table_end_row(table);
-	}
+	if (!is_new)
+		return id;
+	table = recorder_table_of_id(rec, &rec->strings, XT_KIND_STRING, length);
+	if (!table)
+		return 0;
+	xt_table_put(table, XT_STRING_ID, id);
+	xt_table_put_bytes(table, XT_STRING_TEXT, text, length);
+	xt_table_end_row(table);
 	return id;
 }
 
@@ -137,19 +151,20 @@ uint32_t recorder_module(struct recorder *rec, const struct module_image *image,
 	memcpy(key, image, key_bytes);
 	memcpy(key + key_bytes, path, path_bytes);
 	id = intern_id(&rec->modules, key, key_bytes + path_bytes, &is_new);
-	table = is_new ? recorder_table(rec, XT_KIND_MODULE, path_bytes + image->build_id_bytes)
-		       : NULL;
-	if (table) {
-		xt_table_put(table, XT_MODULE_ID, id);
-		xt_table_put(table, XT_MODULE_LOAD_NS, load_ns);
-		xt_table_put(table, XT_MODULE_START, image->start);
-		xt_table_put(table, XT_MODULE_END, image->end);
-		xt_table_put(table, XT_MODULE_BIAS, image->bias);
-		xt_table_put_bytes(table, XT_MODULE_PATH, path, path_bytes);
-		xt_table_put_bytes(table, XT_MODULE_BUILD_ID, image->build_id,
-				   image->build_id_bytes);
-		xt_table_end_row(table);
-	}
+	if (!is_new)
+		return id;
+	table = recorder_table_of_id(rec, &rec->modules, XT_KIND_MODULE,
+				     path_bytes + image->build_id_bytes);
+	if (!table)
+		return 0;
+	xt_table_put(table, XT_MODULE_ID, id);
+	xt_table_put(table, XT_MODULE_LOAD_NS, load_ns);
+	xt_table_put(table, XT_MODULE_START, image->start);
+	xt_table_put(table, XT_MODULE_END, image->end);
+	xt_table_put(table, XT_MODULE_BIAS, image->bias);
+	xt_table_put_bytes(table, XT_MODULE_PATH, path, path_bytes);
+	xt_table_put_bytes(table, XT_MODULE_BUILD_ID, image->build_id, image->build_id_bytes);
+	xt_table_end_row(table);
 	return id;
 }
 
@@ -169,38 +184,7 @@ void recorder_spool_name(struct recorder *rec, enum xt_name_of of, uint64_t key,
 		spool_name_add(of, key, text, length);
 }
 
-/* What was being written is gone, definitions too: let everything be defined again. */
-static void begin_anew(struct recorder *rec)
-{
-	for (size_t i = 0; i < LAYOUT_COUNT; i++)
-		xt_table_clear(&rec->tables[layout[i].kind]);
-	intern_forget(&rec->strings);
-	intern_forget(&rec->modules);
-	memset(rec->names, 0, sizeof(rec->names));
-	intern_forget(&rec->python_frames);
-	intern_forget(&rec->stacks);
-	intern_forget(&rec->streams);
-	intern_forget(&rec->shapes);
-	intern_forget(&rec->copy_shapes);
-	rec->devices_named = false;
-	for (uint32_t i = 0; i < lane_count(); i++) {
-		struct lane *lane = lane_at(i);
-
-		if (!lane)
-			continue;
-		memset(lane->slot_stack_id, 0, lane->slots_used * sizeof(*lane->slot_stack_id));
-		lane->slots_changed = lane->slots_used;
-		memset(lane->slot_module_id, 0, sizeof(lane->slot_module_id));
-		lane->modules_changed = true;
-		if (lane->known_thread_id)
-			record_thread(rec, lane);
-		atomic_fetch_add(&lane->memo_epoch_wanted, 1);
-	}
-	record_start(rec);
-	record_modules_again(rec);
-}
-
-/* The rows are in the file, or lost for good: their sources may be used again. */
+/* The rows are in the file: their sources may be used again. */
 static void free_sources(struct recorder *rec)
 {
 	for (uint32_t i = 0; i < lane_count(); i++) {
@@ -218,41 +202,87 @@ static void free_sources(struct recorder *rec)
 		lane->modules_changed = false;
 		if (lane->ring->free_pos != lane->read_pos)
 			ring_free(lane, lane->read_pos);
+		/* There is memory again. */
+		if (lane->definitions_lost)
+			atomic_fetch_add(&lane->memo_epoch_wanted, 1);
+		lane->definitions_lost = false;
 	}
 	for (uint32_t i = 0; i < rec->held_count; i++)
 		activity_hand_back(rec->held[i]);
 	rec->held_count = 0;
 }
 
-static void settle(struct tally *tally, bool in_file)
+/*
+ * Daemons close all descriptors that they do not know. The files are still there. (A child that is forked meanwhile
+ * would keep the descriptors, and the lock.)
+ */
+static int reopen_files(struct recorder *rec)
 {
-	if (in_file)
-		tally->written += tally->pending;
-	else
-		tally->write_failed += tally->pending;
-	tally->pending = 0;
+	bool is_open = xt_writer_is_open(rec->writer);
+	int error = 0;
+
+	if (is_open && spool_is_open())
+		return 0;
+	loader_lock();
+	if (!is_open) {
+		error = xt_writer_reopen(rec->writer);
+		if (rec->bound.standing == BOUND_SHRINKING)
+			rec->bound.standing = BOUND_FAR;
+	}
+	spool_reopen();
+	loader_unlock();
+	return error;
+}
+
+static int write_tables(struct recorder *rec)
+{
+	int open_error = reopen_files(rec), cut_error = cut_tables(rec), error;
+
+	/* To write what was cut frees memory for the rest. */
+	if (cut_error && xt_shrink_is_finished(rec->writer))
+		return cut_error;
+	/* A flush may put a smaller file in the log's place: until it is done, that size counts. */
+	spool_log_bytes(xt_writer_file_bytes(rec->writer));
+	error = xt_writer_flush(rec->writer);
+	spool_log_bytes(xt_writer_file_bytes(rec->writer));
+	if (error == -EBADF && open_error)
+		return open_error;
+	return error ? error : cut_error;
+}
+
+static void note_error(struct recorder *rec, int error)
+{
+	bool was_stalled = rec->write_error;
+
+	rec->write_error = error;
+	if (was_stalled == !!error)
+		return;
+	activity_stall(error);
+	atomic_store(&lanes_are_stalled, !!error);
+	/* Not each time: a disk may be full again and again. */
+	if (error && !rec->has_said_error)
+		say("cannot write the log: %s; xtrace keeps what its buffers have room for and "
+		    "tries again",
+		    strerror(-error));
+	else if (!error && !rec->has_said_success)
+		say("the log is written again, with all that was kept");
+	rec->has_said_error = true;
+	rec->has_said_success |= !error;
 }
 
 int recorder_flush(struct recorder *rec)
 {
 	struct tally *const tallies[] = {&rec->calls, &rec->kernels, &rec->copies, &rec->sets,
 					 &rec->memory};
-	int rc = cut_tables(rec);
+	int error = write_tables(rec);
 
-	/* A flush may put a smaller file in the log's place: until it is done, that size counts. */
-	spool_log_bytes(xt_writer_file_bytes(rec->writer));
-	if (!rc)
-		rc = xt_writer_flush(rec->writer);
-	else
-		xt_writer_drop(rec->writer);
-	spool_log_bytes(xt_writer_file_bytes(rec->writer));
-	for (size_t i = 0; i < sizeof(tallies) / sizeof(*tallies); i++)
-		settle(tallies[i], rc == 0);
-	if (rc && !rec->write_failed)
-		say("the log cannot be written (%s); what is lost is counted", strerror(-rc));
-	rec->write_failed = rc != 0;
-	if (rc)
-		begin_anew(rec);
+	note_error(rec, error);
+	if (error)
+		return error;
+	for (size_t i = 0; i < sizeof(tallies) / sizeof(*tallies); i++) {
+		tallies[i]->written += tallies[i]->pending;
+		tallies[i]->pending = 0;
+	}
 	free_sources(rec);
-	return rc;
+	return 0;
 }

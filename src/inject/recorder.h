@@ -27,12 +27,12 @@
 
 /* What became of the rows of one kind. */
 struct tally {
-	uint64_t written; /* in the file */
-	uint64_t pending; /* in tables or the writer's buffer */
-	uint64_t write_failed;
-	uint64_t invalid;     /* not made into rows */
-	uint64_t beyond_size; /* left out to keep the log within its size */
-	uint64_t left;	      /* of calls while the process ended */
+	uint64_t written;      /* in the file */
+	uint64_t pending;      /* in tables or the writer's buffer */
+	uint64_t write_failed; /* there was no memory for a row */
+	uint64_t invalid;      /* not made into rows */
+	uint64_t beyond_size;  /* left out to keep the log within its size */
+	uint64_t left;	       /* of calls while the process ended */
 };
 
 struct known_name {
@@ -71,8 +71,10 @@ struct recorder {
 
 	struct tally calls, kernels, copies, sets, memory;
 	uint64_t records_other, records_skipped, buffers_completed;
-	uint64_t buffers_lost;		   /* that could not be read to the end */
-	uint64_t names_lost;		   /* kernels without a name */
+	uint64_t buffers_lost; /* that could not be read to the end */
+	uint64_t names_lost;   /* kernels without a name */
+	/* There was no memory for their rows. */
+	uint64_t stacks_lost, modules_lost, nodes_lost, ranges_lost;
 	uint64_t buffers_completed_before; /* as of the last record_names_ahead() */
 	uint64_t launches;		   /* among the calls: of classes that make kernels */
 	uint64_t threads_seen;
@@ -86,7 +88,8 @@ struct recorder {
 	struct recorder_bound bound;
 	double limit_percent; /* that the tracer may cost the program's threads; 0: any */
 	bool devices_named;
-	bool write_failed;     /* the last flush; said when it begins */
+	int write_error; /* of the last flush, -errno; 0: none. Nothing is taken until one succeeds */
+	bool has_said_error, has_said_success;
 	uint64_t last_scan_ns; /* of the modules */
 };
 
@@ -100,7 +103,12 @@ void recorder_free(struct recorder *rec);
  */
 struct xt_table *recorder_table(struct recorder *rec, enum xt_kind kind, size_t content);
 
-/* The XT_STRING_ID of a text, 0 of an empty one. */
+/* As recorder_table(), for the row of an id that `known` gave just now. If it is NULL, `known` forgets the id, which
+ * must not be used. */
+struct xt_table *recorder_table_of_id(struct recorder *rec, struct intern *known, enum xt_kind kind,
+				      size_t content);
+
+/* The XT_STRING_ID of a text; 0 if it is empty, or there is no memory. */
 uint32_t recorder_string(struct recorder *rec, const void *text, size_t length);
 
 /* The XT_MODULE_ID of a module; load_ns: when it was not there yet, if this is the first that is heard
@@ -112,16 +120,18 @@ uint32_t recorder_module(struct recorder *rec, const struct module_image *image,
 void recorder_spool_name(struct recorder *rec, enum xt_name_of of, uint64_t key, const char *text,
 			 size_t length);
 
-/* Tables to chunks to the file; then frees what they came from. 0 or -errno; after an error the
- * rows are lost and counted, and all interned tables begin anew. */
+/*
+ * Tables to chunks to the file; then frees what they came from. 0 or -errno. After an error nothing is lost: rows
+ * and chunks stay for the next flush, and what they came from stays in the spool. Until a flush succeeds no more is
+ * taken, and threads do not wait for room.
+ */
 int recorder_flush(struct recorder *rec);
 
 /* record_run.c: the run around the events. */
 void record_meta(struct recorder *rec, const char *key, const char *value);
-void record_start(struct recorder *rec);	 /* META and API rows, first CLOCK */
-void record_modules(struct recorder *rec);	 /* modules that came or went */
-void record_modules_again(struct recorder *rec); /* all of them, after a failed write */
-void record_thread(struct recorder *rec, struct lane *lane);
+void record_start(struct recorder *rec);		     /* META and API rows, first CLOCK */
+void record_modules(struct recorder *rec);		     /* modules that came or went */
+bool record_thread(struct recorder *rec, struct lane *lane); /* false: no memory */
 void record_clock(struct recorder *rec);
 /* Recording was paused, or went on, at that time. */
 void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on);
@@ -139,6 +149,9 @@ void record_devices(struct recorder *rec); /* once the driver is up */
  * threads are in callbacks they may not, for an instant. */
 bool record_account(struct recorder *rec);
 
+/* What was lost outside of rings, to the spool: a recovery finds it there. */
+void record_losses(const struct recorder *rec);
+
 /* How many calls the callbacks have seen return, those after the end included. Any thread. */
 uint64_t record_calls_seen(void);
 
@@ -148,7 +161,8 @@ struct recorded_python {
 	uint64_t ids[XT_PYTHON_FRAMES_MAX];    /* XT_PYTHON_FRAME_ID, innermost first */
 	uint64_t places[XT_PYTHON_FRAMES_MAX]; /* XT_STACK_PLACES */
 };
-void record_python_frames(struct recorder *rec, const struct xt_record_stack *record,
+/* False if there is no memory for the row of one. */
+bool record_python_frames(struct recorder *rec, const struct xt_record_stack *record,
 			  struct recorded_python *out);
 
 /* record_bounds.c: keeps the log within its size; once in each round. */
@@ -161,15 +175,15 @@ static inline bool recorder_is_full(const struct recorder *rec)
 	return rec->bound.standing == BOUND_STOPPED;
 }
 
-/* record_calls.c: takes what all rings hold. Returns the largest share of a ring, in percent,
+/* record_calls.c: takes what all rings hold, unless the log cannot be written. Returns the largest share of a ring, in percent,
  * that waits to be freed by a flush. */
 uint32_t record_calls(struct recorder *rec);
 
 /* record_activity.c: takes what completed buffers hold, as long as they can be held. */
 void record_activity(struct recorder *rec);
 
-/* For the spool: the names of kernels in buffers that CUPTI has not completed, if it has completed
- * none since the last time. */
+/* For the spool: the names of kernels in buffers that were not read yet, if none was read since the
+ * last time. */
 void record_names_ahead(struct recorder *rec);
 
 /* Whether CUPTI, which was asked for everything, still has a buffer with work that was over then. */

@@ -11,6 +11,8 @@
 
 #define NAP_NS 200000
 
+atomic_bool lanes_are_stalled;
+
 bool ring_turn(struct lane *lane, uint32_t bytes)
 {
 	uint64_t pos = lane->write_pos;
@@ -37,19 +39,23 @@ bool ring_turn(struct lane *lane, uint32_t bytes)
 
 void *ring_wait_for_room(struct lane *lane, uint32_t bytes)
 {
-	uint64_t start_ns = monotonic_ns(), now_ns = start_ns;
 	uint64_t *waited_ns = &lane->ring->counters[XT_RING_WAITED_NS];
+	uint64_t start_ns, now_ns;
 	int saved_errno = errno;
+	bool is_stalled = false;
 	void *place = NULL;
 
-	if (lane->gave_up_at && lane->gave_up_at == lane->free_pos_seen + 1)
+	if (atomic_load_explicit(&lanes_are_stalled, memory_order_relaxed) ||
+	    (lane->gave_up_at && lane->gave_up_at == lane->free_pos_seen + 1))
 		return NULL;
-	while (!place && now_ns - start_ns < RING_PATIENCE_NS) {
+	start_ns = now_ns = monotonic_ns();
+	while (!place && !is_stalled && now_ns - start_ns < RING_PATIENCE_NS) {
 		xt_sleep_ns(NAP_NS);
 		place = ring_reserve(lane, bytes);
 		now_ns = monotonic_ns();
+		is_stalled = atomic_load_explicit(&lanes_are_stalled, memory_order_relaxed);
 	}
-	lane->gave_up_at = place ? 0 : lane->free_pos_seen + 1;
+	lane->gave_up_at = place || is_stalled ? 0 : lane->free_pos_seen + 1;
 	lane_add(waited_ns, now_ns - start_ns);
 	lane_add(&lane->rare_ns, now_ns - start_ns);
 	errno = saved_errno;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "inject/map_memory.h"
@@ -34,22 +35,34 @@ static size_t round_to_pages(size_t bytes)
 }
 
 /* Reserves disk space first: a hole that cannot be filled later would be a SIGBUS in the program. */
-static bool reserve(uint64_t offset, size_t bytes)
+static bool reserve(int fd, uint64_t offset, size_t bytes)
 {
 	struct signal_guard guard;
 	int rc;
 
 	signal_hold(&guard, SIGXFSZ);
-	rc = posix_fallocate(spool.file.fd, (off_t)offset, (off_t)bytes);
+	rc = posix_fallocate(fd, (off_t)offset, (off_t)bytes);
 	signal_release(&guard, rc == EFBIG);
 	return rc == 0;
 }
 
+/* The file as it is now: the writer may open it again meanwhile. */
+static struct xt_own_file current_file(void)
+{
+	return (struct xt_own_file){
+		.fd = __atomic_load_n(&spool.file.fd, __ATOMIC_RELAXED),
+		.device = spool.file.device,
+		.inode = spool.file.inode,
+	};
+}
+
 static void *map_file(uint64_t offset, size_t bytes)
 {
-	if (!xt_own_file_is_ours(&spool.file) || !reserve(offset, bytes))
+	struct xt_own_file file = current_file();
+
+	if (!xt_own_file_is_ours(&file) || !reserve(file.fd, offset, bytes))
 		return NULL;
-	return map_file_part(spool.file.fd, offset, bytes);
+	return map_file_part(file.fd, offset, bytes);
 }
 
 int spool_create(const char *path, uint64_t log_id, uint32_t cupti_version)
@@ -163,10 +176,11 @@ bool spool_empty(void *pages, size_t bytes)
 
 bool spool_fill(void *pages, size_t bytes)
 {
+	struct xt_own_file file = current_file();
 	uint64_t offset;
 
 	return !area_of(pages, &offset) ||
-	       (xt_own_file_is_ours(&spool.file) && reserve(offset, bytes));
+	       (xt_own_file_is_ours(&file) && reserve(file.fd, offset, bytes));
 }
 
 void spool_record_bytes(uint32_t kind, uint32_t bytes)
@@ -191,6 +205,49 @@ void spool_wish_done(uint32_t wish)
 	/* If there is another one by now, that is to be done next. */
 	__atomic_compare_exchange_n(&spool.header->wish, &wish, wish | XT_WISH_DONE, false,
 				    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+bool spool_has(const void *pages)
+{
+	uint64_t offset;
+
+	return area_of(pages, &offset) != NULL;
+}
+
+void spool_count(const uint64_t counters[XT_SPOOL_COUNTERS])
+{
+	for (unsigned i = 0; spool.header && i < XT_SPOOL_COUNTERS; i++)
+		if (spool.header->counters[i] != counters[i])
+			__atomic_store_n(&spool.header->counters[i], counters[i], __ATOMIC_RELAXED);
+}
+
+void spool_end(enum xt_spool_ending ending, int error)
+{
+	if (!spool.header)
+		return;
+	__atomic_store_n(&spool.header->error, error, __ATOMIC_RELAXED);
+	__atomic_store_n(&spool.header->ending, ending, __ATOMIC_RELEASE);
+}
+
+bool spool_is_open(void)
+{
+	return !spool.header || xt_own_file_is_ours(&spool.file);
+}
+
+void spool_reopen(void)
+{
+	struct xt_own_file again;
+
+	if (!spool_is_open() && !xt_own_file_reopen(&spool.file, spool.path, &again))
+		__atomic_store_n(&spool.file.fd, again.fd, __ATOMIC_RELAXED);
+}
+
+bool spool_is_there(void)
+{
+	struct stat status;
+
+	return spool.header && !lstat(spool.path, &status) && status.st_dev == spool.file.device &&
+	       status.st_ino == spool.file.inode;
 }
 
 uint64_t spool_unbacked_areas(void)

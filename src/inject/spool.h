@@ -46,6 +46,24 @@ void spool_log_bytes(uint64_t bytes);
 uint32_t spool_wish(void);
 void spool_wish_done(uint32_t wish);
 
+/* Whether these pages are in the file: false if they are plain memory, which a kill loses. */
+bool spool_has(const void *pages);
+
+/* What the process has lost outside of rings. Writer thread. */
+void spool_count(const uint64_t counters[XT_SPOOL_COUNTERS]);
+
+/* How the tracer leaves the process; error: errno of a write that failed, or 0. Writer thread. */
+void spool_end(enum xt_spool_ending ending, int error);
+
+/* Whether the descriptor still means the file; true without a file. */
+bool spool_is_open(void);
+
+/* Opens the file again if the program closed its descriptor, so that new areas get into it. Writer thread. */
+void spool_reopen(void);
+
+/* Whether the file is still under its name. Async-signal-safe. */
+bool spool_is_there(void);
+
 /* How many areas had to be plain memory. */
 uint64_t spool_unbacked_areas(void);
 

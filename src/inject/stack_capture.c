@@ -134,6 +134,12 @@ static __attribute__((noinline)) uint32_t define_stack(struct lane *lane,
 {
 	struct memo_variant *variant;
 
+	/* A walk takes long, and its result would find no room. */
+	if (atomic_load_explicit(&lanes_are_stalled, memory_order_relaxed) &&
+	    !ring_reserve(lane, sizeof(struct xt_record_stack))) {
+		lane_count_up(lane, XT_RING_STACKS_LOST);
+		return XT_STACK_SLOT_NONE;
+	}
 	if (!walk_both(lane, origin)) {
 		python_walk_none(&lane->python);
 		lane->python.inputs_complete = false;

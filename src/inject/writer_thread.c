@@ -34,7 +34,8 @@
 /* A ring of 256 KiB holds 6,500 calls; the writer looks often enough for a million a second. */
 #define ROUND_NS	    (2 * 1000000)
 #define FLUSH_LOG_NS	    (250 * 1000000)
-#define RETRY_NS	    (1000 * 1000000) /* after a write that failed */
+#define RETRY_NS	    (10 * 1000000) /* after a write that failed; each time twice as long */
+#define RETRY_MOST_NS	    (250 * 1000000)
 #define NAMES_AHEAD_NS	    (50 * 1000000)
 #define LOOK_NS		    (250 * 1000000) /* for threads of the program's that are left */
 #define ACCOUNT_NS	    (1000 * 1000000)
@@ -61,7 +62,7 @@ static struct {
 	atomic_bool begun; /* what explains the rest is in the log */
 	atomic_bool stopping;
 	atomic_bool finished;
-	bool closed; /* valid once finished */
+	int error; /* why the log is not closed, 0: it is; valid once finished */
 	atomic_uint
 		looking; /* odd while it looks what is loaded, for which it takes the loader's lock */
 	atomic_bool settling;
@@ -77,6 +78,7 @@ static uint32_t take_all(struct recorder *rec)
 	atomic_fetch_add(&threads.looking, 1);
 	ring_percent = record_calls(rec);
 	record_activity(rec);
+	record_losses(rec);
 	return ring_percent;
 }
 
@@ -98,8 +100,6 @@ static void keep_stock(void)
 
 static bool flush_is_due(const struct recorder *rec, uint64_t since_ns, uint32_t ring_percent)
 {
-	if (rec->write_failed)
-		return since_ns >= RETRY_NS;
 	return since_ns >= FLUSH_LOG_NS || ring_percent >= RING_FLUSH_PERCENT ||
 	       rec->held_count >= HELD_FLUSH_COUNT;
 }
@@ -112,43 +112,70 @@ static uint64_t next_period_ns(const struct recorder *rec, uint64_t period_ns)
 	return period_ns < ACCOUNT_FULL_NS ? ACCOUNT_FULL_NS : 2 * period_ns;
 }
 
+/* When the writer did last what it does not do in each round. */
+struct times {
+	uint64_t flush_ns, account_ns, shrink_ns, names_ns, look_ns;
+	uint64_t account_period_ns, retry_period_ns;
+};
+
+static bool is_due(uint64_t *last_ns, uint64_t period_ns, uint64_t now_ns)
+{
+	if (now_ns - *last_ns < period_ns)
+		return false;
+	*last_ns = now_ns;
+	return true;
+}
+
+/* Adds nothing to what waits to be written: nobody knows for how long the disk stays full. */
+static void retry(struct recorder *rec, struct times *last, uint64_t now_ns)
+{
+	if (!is_due(&last->flush_ns, last->retry_period_ns, now_ns))
+		return;
+	if (last->retry_period_ns < RETRY_MOST_NS)
+		last->retry_period_ns *= 2;
+	recorder_flush(rec);
+}
+
+static void add_and_flush(struct recorder *rec, struct times *last, uint64_t now_ns,
+			  uint32_t ring_percent)
+{
+	record_devices(rec);
+	record_yields(rec);
+	record_rate(rec);
+	if (is_due(&last->account_ns, last->account_period_ns, now_ns)) {
+		last->account_period_ns = next_period_ns(rec, last->account_period_ns);
+		record_clock(rec);
+		record_account(rec);
+	}
+	if (flush_is_due(rec, now_ns - last->flush_ns, ring_percent)) {
+		last->flush_ns = now_ns;
+		last->retry_period_ns = RETRY_NS;
+		recorder_flush(rec);
+	}
+}
+
 static void run_until_stopped(struct recorder *rec)
 {
-	uint64_t last_flush_ns = monotonic_ns(), last_account_ns = last_flush_ns;
-	uint64_t account_period_ns = ACCOUNT_NS, last_shrink_ns = last_flush_ns;
-	uint64_t last_names_ns = last_flush_ns, last_look_ns = last_flush_ns;
+	uint64_t start_ns = monotonic_ns();
+	struct times last = {
+		start_ns, start_ns, start_ns, start_ns, start_ns, ACCOUNT_NS, RETRY_NS,
+	};
 
 	while (!atomic_load(&threads.stopping)) {
 		uint32_t ring_percent = take_all(rec);
 		uint64_t now_ns = monotonic_ns();
 
-		record_devices(rec);
 		record_wish(rec);
-		record_yields(rec);
-		record_rate(rec);
-		if (now_ns - last_names_ns >= NAMES_AHEAD_NS) {
+		if (is_due(&last.names_ns, NAMES_AHEAD_NS, now_ns))
 			record_names_ahead(rec);
-			last_names_ns = now_ns;
-		}
-		if (now_ns - last_account_ns >= account_period_ns) {
-			account_period_ns = next_period_ns(rec, account_period_ns);
-			record_clock(rec);
-			record_account(rec);
-			last_account_ns = now_ns;
-		}
-		if (now_ns - last_shrink_ns >= SHRINK_NS) {
+		if (is_due(&last.shrink_ns, SHRINK_NS, now_ns))
 			activity_shrink();
-			last_shrink_ns = now_ns;
-		}
-		if (flush_is_due(rec, now_ns - last_flush_ns, ring_percent)) {
-			recorder_flush(rec);
-			last_flush_ns = now_ns;
-		}
-		if (now_ns - last_look_ns >= LOOK_NS) {
-			last_look_ns = now_ns;
-			if (alone_is_left())
-				return;
-		}
+		if (rec->write_error)
+			retry(rec, &last, now_ns);
+		else
+			add_and_flush(rec, &last, now_ns, ring_percent);
+		if (is_due(&last.look_ns, LOOK_NS, now_ns) && alone_is_left())
+			return;
 		record_bounds(rec);
 		keep_stock();
 		xt_sleep_ns(ROUND_NS);
@@ -159,7 +186,8 @@ static void take_and_flush(struct recorder *rec)
 {
 	uint32_t ring_percent = take_all(rec);
 
-	if (ring_percent >= RING_FLUSH_PERCENT || rec->held_count >= HELD_FLUSH_COUNT)
+	if (!rec->write_error &&
+	    (ring_percent >= RING_FLUSH_PERCENT || rec->held_count >= HELD_FLUSH_COUNT))
 		recorder_flush(rec);
 }
 
@@ -176,23 +204,43 @@ static void say_what_is_missing(const struct recorder *rec)
 		    (unsigned long long)kernels, cupti.path);
 }
 
-/* Takes what is left and closes the log; true if that is all there was. */
-static bool finish(struct recorder *rec)
+/* Takes all that was committed. -errno if it cannot be written; the rest stays in the spool. */
+static int take_the_rest(struct recorder *rec)
+{
+	int error = rec->write_error ? recorder_flush(rec) : 0;
+
+	/* More buffers may be complete than can be held at once. */
+	for (take_all(rec); !error && rec->held_count; take_all(rec))
+		error = recorder_flush(rec);
+	return error;
+}
+
+static int close_log(struct recorder *rec)
+{
+	int error = xt_writer_add_end(rec->writer);
+
+	return error ? error : xt_writer_flush(rec->writer);
+}
+
+/* Takes what is left and closes the log. 0 if that is all there was; -errno of a write that failed; -ETIMEDOUT: CUPTI or a
+ * thread did not finish. */
+static int finish(struct recorder *rec)
 {
 	uint64_t began_ns = monotonic_ns(), deadline_ns = began_ns + FLUSHER_PATIENCE_NS;
 	bool balanced = false;
+	int error;
 
 	flusher_stop();
 	while (!flusher_is_done() && monotonic_ns() < deadline_ns) {
 		take_and_flush(rec);
 		xt_sleep_ns(ROUND_NS / 4);
 	}
-	/* More buffers may be complete than can be held at once. */
-	for (take_all(rec); rec->held_count; take_all(rec))
-		recorder_flush(rec);
+	error = take_the_rest(rec);
 	/* What completes from now on is of calls that nothing but their number will be known of. */
 	atomic_store(&callbacks_have_ended, true);
 	atomic_store(&callbacks_active, false);
+	if (error)
+		return error;
 	record_devices(rec);
 	record_clock(rec);
 	record_yields(rec);
@@ -200,24 +248,25 @@ static bool finish(struct recorder *rec)
 		record_switch(rec, monotonic_ns(), true); /* the end is not paused for ever */
 	/* A thread may still be inside a callback: the account is taken again until it adds up. */
 	deadline_ns = monotonic_ns() + BALANCE_PATIENCE_NS;
-	for (;;) {
+	while (!error) {
 		if (record_calls(rec) >= RING_FLUSH_PERCENT)
-			recorder_flush(rec);
+			error = recorder_flush(rec);
 		balanced = record_account(rec);
 		if (balanced || monotonic_ns() >= deadline_ns)
 			break;
 		xt_sleep_ns(ROUND_NS / 4);
 	}
 	record_bounds_end(rec);
-	if (recorder_flush(rec))
-		return false;
+	error = recorder_flush(rec);
+	if (error)
+		return error;
 	/* What CUPTI has kept is in the spool: a recovery takes it from there. */
 	if (!flusher_is_done() || !balanced || record_is_kept_by_cupti(began_ns))
-		return false;
+		return -ETIMEDOUT;
 	say_what_is_missing(rec);
 	if (xt_writer_is_deleted(rec->writer))
 		say("the log was deleted while it was written");
-	return xt_writer_add_end(rec->writer) == 0 && xt_writer_flush(rec->writer) == 0;
+	return close_log(rec);
 }
 
 /*
@@ -238,8 +287,7 @@ static void count_after_end(struct recorder *rec)
 		last_ns = monotonic_ns();
 		period_ns *= 2;
 		record_account(rec);
-		if (recorder_flush(rec) || xt_writer_add_end(rec->writer) ||
-		    xt_writer_flush(rec->writer))
+		if (recorder_flush(rec) || close_log(rec))
 			break;
 	}
 	atomic_store(&threads.settled, UINT64_MAX);
@@ -256,6 +304,14 @@ static void *flusher_thread_main(void *unused)
 	return flusher_main(unused);
 }
 
+static void leave_spool(int error)
+{
+	if (error == -ETIMEDOUT)
+		spool_end(XT_SPOOL_UNFINISHED, 0);
+	else
+		spool_end(XT_SPOOL_WRITE_FAILED, -error);
+}
+
 static void *writer_main(void *unused)
 {
 	struct recorder *rec = &threads.recorder;
@@ -268,8 +324,11 @@ static void *writer_main(void *unused)
 	recorder_flush(rec);
 	atomic_store(&threads.begun, true);
 	run_until_stopped(rec);
-	threads.closed = finish(rec);
-	if (threads.closed) {
+	threads.error = finish(rec);
+	if (threads.error) {
+		record_losses(rec);
+		leave_spool(threads.error);
+	} else {
 		rec->is_closed = true;
 		atomic_store(&threads.settled, rec->calls_seen);
 		spool_remove();
@@ -279,7 +338,7 @@ static void *writer_main(void *unused)
 	/* Only we are left: the program has ended. */
 	if (!atomic_load(&threads.stopping))
 		alone_end_process();
-	if (threads.closed)
+	if (!threads.error)
 		count_after_end(rec);
 	return NULL;
 }
@@ -377,7 +436,7 @@ int writer_thread_finish(uint64_t timeout_ns)
 			return -EDEADLK;
 		xt_sleep_ns(200000);
 	}
-	return threads.closed ? 0 : -EIO;
+	return threads.error && threads.error != -ETIMEDOUT ? -EIO : threads.error;
 }
 
 void writer_thread_settle(void)
@@ -385,7 +444,7 @@ void writer_thread_settle(void)
 	uint64_t wanted = record_calls_seen();
 	uint64_t deadline_ns = monotonic_ns() + SETTLE_PATIENCE_NS;
 
-	if (!wanted || !atomic_load(&threads.finished) || !threads.closed ||
+	if (!wanted || !atomic_load(&threads.finished) || threads.error ||
 	    thread_id() == atomic_load(&threads.writer_id))
 		return;
 	atomic_store(&threads.settling, true);

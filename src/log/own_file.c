@@ -43,6 +43,22 @@ bool xt_own_file_is_ours(const struct xt_own_file *file)
 	       status.st_ino == file->inode;
 }
 
+int xt_own_file_reopen(const struct xt_own_file *file, const char *path, struct xt_own_file *again)
+{
+	int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	int error;
+
+	if (fd < 0)
+		return -errno;
+	error = xt_own_file_take(again, fd);
+	if (error)
+		return error;
+	if (again->device == file->device && again->inode == file->inode)
+		return 0;
+	xt_own_file_close(again);
+	return -ESTALE;
+}
+
 void xt_own_file_close(struct xt_own_file *file)
 {
 	int saved_errno = errno;

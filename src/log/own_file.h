@@ -28,6 +28,12 @@ int xt_own_file_take(struct xt_own_file *file, int fd);
 /* Does the descriptor still mean our file? */
 bool xt_own_file_is_ours(const struct xt_own_file *file);
 
+/*
+ * Opens the file again by its path, after the program closed the descriptor. Only the same file is taken: -ESTALE
+ * if the path names another one now. 0 or -errno. *again has the descriptor, and is the caller's.
+ */
+int xt_own_file_reopen(const struct xt_own_file *file, const char *path, struct xt_own_file *again);
+
 /* Closes it if it is still ours. Accepts XT_OWN_FILE_NONE. */
 void xt_own_file_close(struct xt_own_file *file);
 

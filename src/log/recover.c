@@ -155,6 +155,8 @@ static int recover(struct recovery *recovery, const char *log_path, const char *
 	if (error)
 		return error;
 	recovery->out->found = true;
+	recovery->out->ending = recovery->spool->ending;
+	recovery->out->error = recovery->spool->error;
 	error = try_lock(log_path);
 	/* Rings and buffers are freed behind a write: what the last one was to write is in the spool. */
 	if (!error)
@@ -168,7 +170,7 @@ static int recover(struct recovery *recovery, const char *log_path, const char *
 	/* Not the torn end of an interrupted write: what was cut off is not in the spool any more. */
 	if (xt_writer_file_bytes(recovery->writer) < recovery->spool->log_bytes) {
 		recovery->out->log_is_cut = true;
-		xt_writer_drop(recovery->writer);
+		xt_writer_leave_gap(recovery->writer);
 	}
 	error = append(recovery, log_path);
 	if (error) {

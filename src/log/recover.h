@@ -9,16 +9,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "xtrace/spool_format.h"
+
 #define XT_SPOOL_SUFFIX ".spool"
 
 /* What was appended to the log, and what could not be. */
 struct xt_recovered {
-	bool log_is_cut;     /* the log is shorter than its process had written it */
-	bool found;	     /* there was a spool, and it is this log's */
-	uint64_t calls;	     /* that had returned */
-	uint64_t open_calls; /* that had not */
-	uint64_t ranges;     /* NVTX events */
-	uint64_t nodes;	     /* of graphs */
+	bool log_is_cut;	     /* the log is shorter than its process had written it */
+	bool found;		     /* there was a spool, and it is this log's */
+	enum xt_spool_ending ending; /* how the process ended, as far as it said */
+	int error;		     /* errno of its last write, if that failed */
+	uint64_t calls;		     /* that had returned */
+	uint64_t open_calls;	     /* that had not */
+	uint64_t ranges;	     /* NVTX events */
+	uint64_t nodes;		     /* of graphs */
 	uint64_t kernels;
 	uint64_t copies;
 	uint64_t sets;

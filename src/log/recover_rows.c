@@ -312,55 +312,97 @@ static uint64_t larger(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Those to which the tracer adds what was lost outside of rings. */
-static const struct xt_ring_account partial_accounts[] = {
-	{"nodes.lost", XT_RING_NODES_LOST},
-	{"ranges.seen", XT_RING_RANGES_SEEN},
-	{"ranges.lost", XT_RING_RANGES_LOST},
-};
-
-static void add_ring_accounts(struct recovery *recovery, const struct xt_ring_account *accounts,
-			      size_t count)
+static void add_ring_accounts(struct recovery *recovery)
 {
-	for (size_t i = 0; i < count; i++)
-		add_value(recovery, accounts[i].name,
-			  larger(recovery_account(recovery, accounts[i].name),
-				 recovery->counters[accounts[i].counter]));
+	for (size_t i = 0; i < sizeof(xt_ring_accounts) / sizeof(*xt_ring_accounts); i++) {
+		const struct xt_ring_account *account = &xt_ring_accounts[i];
+		uint64_t outside = account->outside < XT_SPOOL_COUNTERS
+					   ? recovery->spool->counters[account->outside]
+					   : 0;
+
+		add_value(recovery, account->name,
+			  larger(recovery_account(recovery, account->name),
+				 recovery->counters[account->counter] + outside));
+	}
 }
 
-/* The sum that every closed log keeps: seen = written + lost. Rings know better than the last
- * account, but for what was lost outside of them. */
-static void add_call_account(struct recovery *recovery)
+static void add_spool_accounts(struct recovery *recovery)
 {
-	static const char prefix[] = "calls.lost.";
-	const struct xt_recovered *out = recovery->out;
-	uint64_t written = recovery->row_count[XT_KIND_CALL] + out->calls + out->open_calls;
-	uint64_t ring_full = larger(recovery_account(recovery, "calls.lost.ring_full"),
-				    recovery->counters[XT_RING_LOST_RING_FULL]);
-	uint64_t nested = larger(recovery_account(recovery, "calls.lost.nested"),
-				 recovery->counters[XT_RING_LOST_NESTED]);
-	uint64_t lost = ring_full + nested, seen;
-	const char *cause;
+	for (size_t i = 0; i < sizeof(xt_spool_accounts) / sizeof(*xt_spool_accounts); i++)
+		add_value(recovery, xt_spool_accounts[i].name,
+			  larger(recovery_account(recovery, xt_spool_accounts[i].name),
+				 recovery->spool->counters[xt_spool_accounts[i].counter]));
+}
+
+#define LOST_CALLS_PREFIX "calls.lost."
+
+struct lost_calls {
+	const char *name;
+	uint64_t count;
+};
+
+/* What accounts say of calls that were lost for reasons that are not among those. */
+static uint64_t lost_otherwise(const struct recovery *recovery, const struct lost_calls *causes,
+			       size_t cause_count)
+{
+	uint64_t sum = 0;
 
 	for (size_t i = 0; i < recovery->account_count; i++) {
 		const struct recovery_account *account = &recovery->accounts[i];
+		size_t c = 0;
 
-		if (!strncmp(account->name, prefix, strlen(prefix)) &&
-		    strcmp(account->name, "calls.lost.ring_full") != 0 &&
-		    strcmp(account->name, "calls.lost.nested") != 0)
-			lost += account->value;
+		if (strncmp(account->name, LOST_CALLS_PREFIX, strlen(LOST_CALLS_PREFIX)) != 0)
+			continue;
+		while (c < cause_count && strcmp(account->name, causes[c].name) != 0)
+			c++;
+		if (c == cause_count)
+			sum += account->value;
+	}
+	return sum;
+}
+
+/*
+ * The sum that every closed log keeps: seen = written + lost. The spool knows better than the last account. What
+ * neither knows of was on its way into a ring, or in one that was not in the spool.
+ */
+static void add_call_account(struct recovery *recovery)
+{
+	const struct xt_recovered *out = recovery->out;
+	const uint64_t *rings = recovery->counters, *outside = recovery->spool->counters;
+	struct lost_calls causes[] = {
+		{"calls.lost.killed", 0},
+		{"calls.lost.write_failed", outside[XT_SPOOL_CALLS_WRITE_FAILED]},
+		{"calls.lost.cut_off", 0},
+		{"calls.lost.no_ring", outside[XT_SPOOL_CALLS_NO_RING]},
+		{"calls.lost.ring_full", rings[XT_RING_LOST_RING_FULL]},
+		{"calls.lost.nested",
+		 rings[XT_RING_LOST_NESTED] + outside[XT_SPOOL_CALLS_REENTERED]},
+		{"calls.lost.leaving", recovery->left_count},
+	};
+	enum { KILLED, WRITE_FAILED, CUT_OFF, NO_RING, COUNT = sizeof(causes) / sizeof(*causes) };
+	uint64_t written = recovery->row_count[XT_KIND_CALL] + out->calls + out->open_calls;
+	uint64_t lost = lost_otherwise(recovery, causes, COUNT), seen;
+	unsigned unknown; /* the cause of what nobody accounts for */
+
+	for (size_t c = 0; c < COUNT; c++) {
+		causes[c].count =
+			larger(recovery_account(recovery, causes[c].name), causes[c].count);
+		lost += causes[c].count;
 	}
 	seen = larger(recovery_account(recovery, "calls.seen"),
-		      recovery->counters[XT_RING_CALLS_SEEN] +
-			      recovery_account(recovery, "calls.lost.no_ring")) +
+		      rings[XT_RING_CALLS_SEEN] + causes[NO_RING].count +
+			      outside[XT_SPOOL_CALLS_REENTERED] +
+			      outside[XT_SPOOL_CALLS_UNBACKED]) +
 	       out->open_calls - recovery->returning_count;
 	seen = larger(seen, written + lost);
+	unknown = out->log_is_cut		      ? CUT_OFF
+		  : out->ending == XT_SPOOL_NO_ENDING ? KILLED
+						      : WRITE_FAILED;
+	causes[unknown].count += seen - written - lost;
 	add_value(recovery, "calls.seen", seen);
 	add_value(recovery, "calls.written", written);
-	add_value(recovery, "calls.lost.ring_full", ring_full);
-	add_value(recovery, "calls.lost.nested", nested);
-	cause = recovery->out->log_is_cut ? "calls.lost.cut_off" : "calls.lost.killed";
-	add_value(recovery, cause, recovery_account(recovery, cause) + seen - written - lost);
+	for (size_t c = 0; c < COUNT; c++)
+		add_value(recovery, causes[c].name, causes[c].count);
 }
 
 void recovery_add_account(struct recovery *recovery)
@@ -395,10 +437,8 @@ void recovery_add_account(struct recovery *recovery)
 	add_value(recovery, "log.bytes", xt_writer_file_bytes(recovery->writer));
 	add_value(recovery, "records.skipped",
 		  recovery_account(recovery, "records.skipped") + out->skipped);
-	add_ring_accounts(recovery, xt_ring_accounts,
-			  sizeof(xt_ring_accounts) / sizeof(*xt_ring_accounts));
-	add_ring_accounts(recovery, partial_accounts,
-			  sizeof(partial_accounts) / sizeof(*partial_accounts));
+	add_ring_accounts(recovery);
+	add_spool_accounts(recovery);
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
 		add_value(recovery, values[i].name,
 			  larger(recovery_account(recovery, values[i].name), values[i].value));

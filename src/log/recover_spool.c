@@ -15,6 +15,7 @@
 
 #define HEADER_BYTES_V1 offsetof(struct xt_spool_header, record_bytes)
 #define HEADER_BYTES_V3 offsetof(struct xt_spool_header, modules_from_ns)
+#define HEADER_BYTES_V5 offsetof(struct xt_spool_header, ending)
 
 bool recovery_grow(void *array, size_t *capacity, size_t index, size_t item_bytes)
 {
@@ -75,7 +76,13 @@ int recovery_open_spool(struct recovery *recovery, const char *path)
 				sizeof(header->record_bytes), HEADER_BYTES_V1);
 	if (!error && header->version >= 5)
 		error = read_at(recovery->spool_fd, &header->modules_from_ns,
-				sizeof(*header) - HEADER_BYTES_V3, HEADER_BYTES_V3);
+				HEADER_BYTES_V5 - HEADER_BYTES_V3, HEADER_BYTES_V3);
+	if (!error && header->version >= 6) {
+		error = read_at(recovery->spool_fd, &header->ending,
+				sizeof(*header) - HEADER_BYTES_V5, HEADER_BYTES_V5);
+		if (error == -EIO) /* it is short, as of an earlier tracer without areas */
+			error = 0;
+	}
 	if (error)
 		return error == -EIO ? -EBADMSG : error;
 	if (memcmp(header->magic, XT_SPOOL_MAGIC, sizeof(header->magic)) != 0 || !header->version ||
@@ -234,7 +241,7 @@ static void reopen_returning_call(struct recovery_ring *ring)
 	struct xt_ring_header *header = &ring->header;
 	const uint64_t *counters = header->counters;
 	uint64_t settled = counters[XT_RING_CALLS_COMMITTED] + counters[XT_RING_LOST_RING_FULL] +
-			   counters[XT_RING_LOST_NESTED];
+			   counters[XT_RING_LOST_NESTED] + header->left_count;
 
 	if (header->open_count == XT_RING_OPEN_CALLS_MAX ||
 	    counters[XT_RING_CALLS_SEEN] - settled != 1 ||
@@ -269,6 +276,8 @@ static int take_ring(struct recovery *recovery, const struct xt_spool_area *area
 			area->offset);
 	for (int i = 0; i < XT_RING_COUNTERS && !error; i++)
 		recovery->counters[i] += ring->header.counters[i];
+	if (!error)
+		recovery->left_count += ring->header.left_count;
 	if (!error && !ring->header.thread_id) {
 		free(ring); /* no thread has it */
 		return 0;

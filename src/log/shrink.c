@@ -61,10 +61,9 @@ static int add_note(struct chunk_notes *notes, const struct chunk_note *note)
 	return error;
 }
 
-int xt_shrink_prepare(struct xt_writer *writer, const char *path)
+void xt_shrink_prepare(struct xt_writer *writer)
 {
-	writer->path = strdup(path);
-	return writer->path ? 0 : -ENOMEM;
+	writer->is_noted = true;
 }
 
 int shrink_note(struct xt_writer *writer, uint32_t kind, uint32_t row_count, size_t chunk_bytes)
@@ -76,7 +75,7 @@ int shrink_note(struct xt_writer *writer, uint32_t kind, uint32_t row_count, siz
 		.kind = kind,
 	};
 
-	return writer->path ? add_note(&writer->notes, &note) : 0;
+	return writer->is_noted ? add_note(&writer->notes, &note) : 0;
 }
 
 void shrink_flushed(struct xt_writer *writer)
@@ -269,6 +268,11 @@ int xt_shrink_step(struct xt_writer *writer, uint64_t budget_bytes)
 	struct shrinking *new = writer->shrinking;
 	uint64_t copied_bytes = 0;
 
+	/* The program may have closed the descriptors, and use their numbers. */
+	if (!xt_own_file_is_ours(&writer->file) || !xt_own_file_is_ours(&new->file)) {
+		shrink_give_up(writer);
+		return -EBADF;
+	}
 	while (new->next < writer->flushed_notes) {
 		const struct chunk_note *note = &writer->notes.rows[new->next];
 		int error;
@@ -297,6 +301,11 @@ void xt_shrink_finish(struct xt_writer *writer, struct xt_shrunk *shrunk)
 	memcpy(shrunk->rows, new->dropped_rows, sizeof(shrunk->rows));
 	shrunk->from_ns = new->from_ns;
 	writer->is_switched = true;
+}
+
+bool xt_shrink_is_finished(const struct xt_writer *writer)
+{
+	return writer->is_switched;
 }
 
 void xt_shrink_end(struct xt_writer *writer)
@@ -341,6 +350,11 @@ void shrink_give_up(struct xt_writer *writer)
 
 	if (!new)
 		return;
+	/* What was added for the new file is about it alone. */
+	if (writer->is_switched) {
+		writer->pending_bytes = 0;
+		shrink_dropped(writer);
+	}
 	if (new->file.fd >= 0) {
 		unlink(new->path);
 		xt_own_file_close(&new->file);
@@ -356,5 +370,4 @@ void shrink_free(struct xt_writer *writer)
 {
 	shrink_give_up(writer);
 	free(writer->notes.rows);
-	free(writer->path);
 }

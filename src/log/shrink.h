@@ -26,9 +26,8 @@ struct xt_shrunk {
 	uint64_t from_ns;	      /* monotonic: events since then are all there */
 };
 
-/* Has the writer note what it writes. To be called first, before anything is flushed; path is that of
- * the log. 0 or -ENOMEM. */
-int xt_shrink_prepare(struct xt_writer *writer, const char *path);
+/* Has the writer note what it writes. Call it right after xt_writer_create(). */
+void xt_shrink_prepare(struct xt_writer *writer);
 
 /* Begins to copy what is to be kept, keep_bytes at most. 0 or -errno; -EFBIG if the tables alone have
  * more, or no event would be left. */
@@ -40,9 +39,13 @@ int xt_shrink_step(struct xt_writer *writer, uint64_t budget_bytes);
 
 /*
  * After a step gave 1: what is added from now on goes to the new file, and the next flush puts that in
- * place of the log, or, if it fails, gives it up; the old file is then as it was.
+ * place of the log, or, if it fails, gives it up; the old file is then as it was. Giving up drops what was
+ * added, so add only what is about the new file, right behind a flush.
  */
 void xt_shrink_finish(struct xt_writer *writer, struct xt_shrunk *shrunk);
+
+/* Whether the next flush will be the one after xt_shrink_finish(). */
+bool xt_shrink_is_finished(const struct xt_writer *writer);
 
 /* Gives up what was begun, if anything was and is not finished. */
 void xt_shrink_end(struct xt_writer *writer);

@@ -74,12 +74,6 @@ static int open_own(struct xt_own_file *file, const char *path, int flags)
 	return fd < 0 ? -errno : xt_own_file_take(file, fd);
 }
 
-static void put_header(struct xt_writer *writer)
-{
-	memcpy(writer->pending, &writer->header, sizeof(writer->header));
-	writer->pending_bytes = sizeof(writer->header);
-}
-
 int xt_writer_create(const char *path, struct xt_log_header *header, struct xt_writer **writer_out)
 {
 	struct xt_writer *writer = writer_new();
@@ -87,6 +81,9 @@ int xt_writer_create(const char *path, struct xt_log_header *header, struct xt_w
 
 	*writer_out = NULL;
 	if (!writer || grow(&writer->pending, &writer->pending_capacity, sizeof(*header)))
+		goto fail;
+	writer->path = strdup(path);
+	if (!writer->path)
 		goto fail;
 	error = open_own(&writer->file, path,
 			 O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
@@ -101,8 +98,8 @@ int xt_writer_create(const char *path, struct xt_log_header *header, struct xt_w
 	header->header_bytes = sizeof(*header);
 	header->check = xt_check32(header, offsetof(struct xt_log_header, check));
 	writer->header = *header;
-	writer->header_pending = true;
-	put_header(writer);
+	memcpy(writer->pending, header, sizeof(*header));
+	writer->pending_bytes = sizeof(*header);
 	*writer_out = writer;
 	return 0;
 fail:
@@ -286,20 +283,6 @@ int writer_write_all(int fd, const uint8_t *data, size_t data_bytes, uint64_t of
 	return 0;
 }
 
-static void drop_pending(struct xt_writer *writer)
-{
-	writer->pending_bytes = 0;
-	shrink_dropped(writer);
-	if (writer->header_pending)
-		put_header(writer);
-}
-
-void xt_writer_drop(struct xt_writer *writer)
-{
-	drop_pending(writer);
-	writer->sequence++;
-}
-
 /* The new file is whole with what is pending, and takes the log's place. */
 static int flush_switched(struct xt_writer *writer)
 {
@@ -316,10 +299,6 @@ static int flush_switched(struct xt_writer *writer)
 		return 0;
 	}
 	shrink_give_up(writer);
-	/* What was for the new file is not in the old one. */
-	if (writer->pending_bytes)
-		writer->sequence++;
-	drop_pending(writer);
 	return error;
 }
 
@@ -336,14 +315,54 @@ int xt_writer_flush(struct xt_writer *writer)
 	if (!error) {
 		writer->file_bytes += writer->pending_bytes;
 		writer->pending_bytes = 0;
-		writer->header_pending = false;
+		writer->is_torn = false;
 		shrink_flushed(writer);
 		return 0;
 	}
 	/* Should the cut fail as well, the next flush overwrites what was torn. */
 	if (ours)
-		cut(writer->file.fd, writer->file_bytes);
-	drop_pending(writer);
+		writer->is_torn = cut(writer->file.fd, writer->file_bytes) != 0;
+	return error;
+}
+
+void xt_writer_leave_gap(struct xt_writer *writer)
+{
+	writer->sequence++;
+}
+
+bool xt_writer_is_open(const struct xt_writer *writer)
+{
+	return xt_own_file_is_ours(&writer->file);
+}
+
+/* While nobody had the lock, another program may have taken this for the log of a dead process. */
+static bool is_as_we_left_it(const struct xt_writer *writer, int fd)
+{
+	struct stat status;
+
+	return !fstat(fd, &status) &&
+	       (writer->is_torn || (uint64_t)status.st_size == writer->file_bytes);
+}
+
+int xt_writer_reopen(struct xt_writer *writer)
+{
+	struct xt_own_file again;
+	int error;
+
+	/* (The flush that follows xt_shrink_finish() fails then, and gives up.) */
+	if (!writer->path || writer->is_switched)
+		return -EBADF;
+	shrink_give_up(writer);
+	error = xt_own_file_reopen(&writer->file, writer->path, &again);
+	if (error)
+		return error;
+	error = writer_lock(again.fd);
+	if (!error && !is_as_we_left_it(writer, again.fd))
+		error = -ESTALE;
+	if (error)
+		xt_own_file_close(&again);
+	else
+		writer->file = again;
 	return error;
 }
 
@@ -384,6 +403,7 @@ void xt_writer_close(struct xt_writer *writer)
 	xt_own_file_close(&writer->file);
 	shrink_free(writer);
 	ZSTD_freeCCtx(writer->cctx);
+	free(writer->path);
 	free(writer->pending);
 	free(writer->raw);
 	free(writer);

@@ -39,19 +39,28 @@ int xt_writer_add_end(struct xt_writer *writer);
 
 /*
  * Writes the buffer to the file. When it returns 0, all that was added is in the file (it survives
- * the process). On an error (-ENOSPC, -EIO, …) the file is cut back to its last whole state and
- * the buffer is dropped; the chunk numbers it had are not used again, so that readers see the gap.
- * -EBADF: the program closed the descriptor behind our back; nothing is written any more.
+ * the process). On an error (-ENOSPC, -EIO, …) the file is cut back to its last whole state and the
+ * buffer keeps its chunks, for the next call to write them.
+ * -EBADF: the program closed the descriptor; xt_writer_reopen() may help.
  */
 int xt_writer_flush(struct xt_writer *writer);
+
+/* Numbers the next chunk so that readers see that something is missing before it. */
+void xt_writer_leave_gap(struct xt_writer *writer);
+
+/* Whether the descriptor still means the log. */
+bool xt_writer_is_open(const struct xt_writer *writer);
+
+/*
+ * Opens the log again by its path, after the program closed the descriptor, and locks it. 0 or -errno. -ESTALE: it
+ * is another file now, or another program has written to it. -EBUSY: another program has it open.
+ * A smaller copy that is under way is given up. A process that forks meanwhile gives its child the descriptor.
+ */
+int xt_writer_reopen(struct xt_writer *writer);
 
 /* Bytes in the file, and bytes that wait in the buffer. */
 uint64_t xt_writer_file_bytes(const struct xt_writer *writer);
 uint64_t xt_writer_pending_bytes(const struct xt_writer *writer);
-
-/* Drops what waits in the buffer and leaves one chunk number out, for what did not get into one: readers see
- * the gap. */
-void xt_writer_drop(struct xt_writer *writer);
 
 /* The file descriptor. */
 int xt_writer_fd(const struct xt_writer *writer);

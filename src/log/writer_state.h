@@ -47,7 +47,6 @@ struct xt_writer {
 	uint32_t sequence;   /* of the next chunk */
 	uint64_t file_bytes; /* whole chunks in the file */
 	struct xt_log_header header;
-	bool header_pending; /* the file has no header yet: it stands first in pending */
 	uint8_t *pending;
 	size_t pending_bytes;
 	size_t pending_capacity;
@@ -55,8 +54,11 @@ struct xt_writer {
 	size_t raw_capacity;
 	ZSTD_CCtx *cctx;
 
+	char *path;   /* NULL: the log was opened to append */
+	bool is_torn; /* bytes of a failed write are behind the whole chunks */
+
 	/* For shrink.c. */
-	char *path;		     /* NULL: nothing is noted */
+	bool is_noted;		     /* else there are no notes */
 	struct chunk_notes notes;    /* of the file, then of what is pending */
 	size_t flushed_notes;	     /* of these, those in the file */
 	struct shrinking *shrinking; /* NULL: not now */

@@ -39,17 +39,26 @@ static void list(char *out, const struct xt_recovered *recovered)
 						 rows[i].count == 1 ? rows[i].one : rows[i].many);
 }
 
+static const char *describe_ending(const struct xt_recovered *recovered)
+{
+	switch (recovered->ending) {
+	case XT_SPOOL_WRITE_FAILED:
+		return "its process could not write the end of the log";
+	case XT_SPOOL_UNFINISHED:
+		return "its process ended before CUPTI had finished";
+	default:
+		return "its process was killed, or ended without closing the log";
+	}
+}
+
 static void report_recovered(const char *path, const struct xt_recovered *recovered,
 			     struct report *report)
 {
 	char what[LIST_BYTES];
 
 	list(what, recovered);
-	if (what[0])
-		report_note(report, "%s: its process was killed; recovered from its spool: %s",
-			    path, what);
-	else
-		report_note(report, "%s: its process was killed; the log has all it left", path);
+	report_note(report, "%s: %s; %s%s", path, describe_ending(recovered),
+		    what[0] ? "recovered from its spool: " : "the log has all it left", what);
 	if (recovered->log_is_cut)
 		report_warn(report,
 			    "%s: was cut off after it was written; what is missing is not in its "

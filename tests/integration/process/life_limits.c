@@ -416,6 +416,44 @@ static int clock_steps(char **unused)
 	return 0;
 }
 
+static void limit_files(rlim_t bytes)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_FSIZE, &limit);
+	limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
+	setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+/* full_for_a_while LAUNCHES: files can grow before and after, and not for 0.6 s in between. */
+static int full_for_a_while(char **arguments)
+{
+	unsigned count = (unsigned)atoi(arguments[0]);
+
+	gpu_begin();
+	gpu_launch(count);
+	usleep(100000);
+	limit_files(1);
+	gpu_launch(count);
+	usleep(600000);
+	limit_files(RLIM_INFINITY);
+	usleep(300000);
+	gpu_launch(count);
+	return 3;
+}
+
+/* full_to_the_end LAUNCHES: from then on files cannot grow. */
+static int full_to_the_end(char **arguments)
+{
+	gpu_begin();
+	gpu_launch(10);
+	usleep(50000);
+	limit_files(1);
+	usleep(300000); /* the log is written four times a second */
+	gpu_launch((unsigned)atoi(arguments[0]));
+	return 3;
+}
+
 const struct life limit_lives[] = {
 	{"attributes", look_at_attributes},
 	{"maps", look_at_maps},
@@ -431,5 +469,7 @@ const struct life limit_lives[] = {
 	{"full_stderr", full_stderr},
 	{"other_stderr", other_stderr},
 	{"clock_steps", clock_steps},
+	{"full_for_a_while", full_for_a_while},
+	{"full_to_the_end", full_to_the_end},
 	{NULL, NULL},
 };

@@ -155,7 +155,7 @@ class MoreCases:
 
     def case_forbidden_files(self):
         run = self.weak(self.life("forbidden_files"))
-        assert any("cannot be written" in line for line in run.said), run.said
+        assert any("cannot write the log" in line for line in run.said), run.said
 
     def case_deleted_output(self):
         """The log cannot be had any more, which is said."""
@@ -187,6 +187,41 @@ class MoreCases:
             run = self.run(INJECTED, command, environment=data)
             self.same(run, bare)
             assert bare.stdout == b"done\n" and expected in "".join(run.said), run.said
+
+    def case_full_for_a_while(self):
+        """A disk that is full for a second costs nothing that rings and buffers hold."""
+        self.check(self.life("full_for_a_while", "500"), kernels=1500, said=2, hows=(PRELOADED,))
+        first, second = self.last.said
+        assert "cannot write the log: File too large" in first, first
+        assert "written again" in second, second
+        assert self.account("calls.seen") == self.account("calls.written"), "calls are lost"
+
+    def full_to_the_end(self, launches):
+        """Returns what xtrace-merge says when it has recovered the rest."""
+        self.check(self.life("full_to_the_end", launches), closed=False, said=2, hows=(PRELOADED,))
+        assert "cannot write the log: File too large" in self.last.said[0], self.last.said
+        assert "cannot write the end" in self.last.said[1] and "in the spool" in self.last.said[1]
+        assert self.last.seconds < 5, self.last.seconds
+        log, = self.last.files(".xtr")
+        merged = subprocess.run([self.args.merge, log], capture_output=True, text=True, check=False)
+        assert "its process could not write the end of the log" in merged.stderr, merged.stderr
+        assert "killed" not in merged.stdout + merged.stderr, merged.stdout + merged.stderr
+        self.check_log(log, closed=True)
+        return merged
+
+    def case_full_to_the_end(self):
+        """All that the spool holds is recovered, once, and nobody is said to have been killed."""
+        self.full_to_the_end("500")
+        assert self.account("calls.written") == self.account("calls.seen"), "calls are lost"
+        assert self.account("kernels.written") == 510, self.account("kernels.written")
+
+    def case_full_at_full_speed(self):
+        """Launches that find no room are dropped at once, and counted."""
+        merged = self.full_to_the_end("60000")
+        assert merged.returncode and "degraded" in merged.stdout, merged.stdout
+        lost = self.account("calls.lost.ring_full")
+        assert lost > 30000, lost
+        assert self.account("calls.written") + lost == self.account("calls.seen"), lost
 
     def case_clock_steps(self):
         self.check(self.life("clock_steps"), kernels=25)

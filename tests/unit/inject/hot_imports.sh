@@ -30,6 +30,7 @@ call_on_stack
 python_runtime
 python_walk
 python_walk_none
+lanes_are_stalled
 loader_generation_word
 profiler_call_of
 ring_wait_for_room

@@ -9,6 +9,7 @@
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -207,4 +208,35 @@ uint64_t log_rows(const char *path, enum xt_kind kind)
 		rows += xt_chunk_rows(chunk);
 	xt_reader_close(log);
 	return rows;
+}
+
+uint64_t log_zeros(const char *path, enum xt_kind kind, unsigned column)
+{
+	const struct xt_chunk *chunk;
+	struct xt_reader *log;
+	uint64_t count = 0;
+
+	assert_int_equal(xt_reader_open(path, &log), XT_OPEN_OK);
+	while ((chunk = xt_reader_next(log, 1u << kind)))
+		for (uint32_t i = 0; i < xt_chunk_rows(chunk); i++)
+			count += !xt_chunk_u64(chunk, column)[i];
+	xt_reader_close(log);
+	return count;
+}
+
+uint64_t log_modules_named(const char *path, const char *part)
+{
+	const struct xt_chunk *chunk;
+	struct xt_reader *log;
+	uint64_t count = 0;
+
+	assert_int_equal(xt_reader_open(path, &log), XT_OPEN_OK);
+	while ((chunk = xt_reader_next(log, 1u << XT_KIND_MODULE)))
+		for (uint32_t i = 0; i < xt_chunk_rows(chunk); i++) {
+			struct xt_bytes name = xt_chunk_bytes(chunk, XT_MODULE_PATH, i);
+
+			count += memmem(name.data, name.length, part, strlen(part)) != NULL;
+		}
+	xt_reader_close(log);
+	return count;
 }

@@ -84,4 +84,10 @@ uint64_t log_account(const char *path, const char *name);
 /* How many rows of a kind are in a log. */
 uint64_t log_rows(const char *path, enum xt_kind kind);
 
+/* How many rows of a kind have 0 in a column: a text, a stack, a thread that is not known. */
+uint64_t log_zeros(const char *path, enum xt_kind kind, unsigned column);
+
+/* How many modules have that in their path. */
+uint64_t log_modules_named(const char *path, const char *part);
+
 #endif

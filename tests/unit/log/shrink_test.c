@@ -30,7 +30,7 @@ static void make(struct made *made, const char *name)
 	made->batches = 0;
 	made->random = test_seed();
 	assert_int_equal(xt_writer_create(made->path, &header, &made->writer), 0);
-	assert_int_equal(xt_shrink_prepare(made->writer, made->path), 0);
+	xt_shrink_prepare(made->writer);
 	assert_int_equal(xt_table_init(&made->strings, XT_KIND_STRING, 16, 4096), 0);
 	assert_int_equal(xt_table_init(&made->kernels, XT_KIND_KERNEL, BATCH_ROWS, 0), 0);
 	assert_int_equal(xt_table_init(&made->calls, XT_KIND_CALL, BATCH_ROWS, 0), 0);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -158,30 +159,66 @@ static void limit_files(rlim_t bytes)
 }
 
 /* The disk is full in the middle of a write, and later it is not. */
-static void a_failed_flush_leaves_the_file_whole(void **state)
+static void a_failed_flush_keeps_file_and_chunks(void **state)
 {
 	const char *path = test_path("full.xtr");
 	struct xt_writer *writer = create(path);
+	uint64_t pending;
 	off_t whole;
 
 	(void)state;
 	logtext_add(ROW_A, writer);
 	assert_int_equal(xt_writer_flush(writer), 0);
 	whole = size_of(path);
+	logtext_add(ROW_B ROW_A, writer);
+	pending = xt_writer_pending_bytes(writer);
 	for (unsigned more = 0; more < 60; more += 7) {
 		limit_files((rlim_t)whole + more);
-		logtext_add(ROW_B ROW_A, writer);
 		assert_int_equal(xt_writer_flush(writer), -EFBIG);
 		assert_int_equal(size_of(path), whole);
 		assert_int_equal(xt_writer_file_bytes(writer), whole);
-		assert_int_equal(xt_writer_pending_bytes(writer), 0);
+		assert_int_equal(xt_writer_pending_bytes(writer), pending);
 		expect_log(path, LOG ROW_A, (struct xt_damage){0});
 	}
 	limit_files(RLIM_INFINITY);
 	logtext_add(ROW_B, writer);
 	assert_int_equal(xt_writer_flush(writer), 0);
 	xt_writer_close(writer);
-	expect_log(path, LOG ROW_A ROW_B, (struct xt_damage){.chunks_missing = 2 * 9});
+	expect_log(path, LOG ROW_A ROW_B ROW_A ROW_B, (struct xt_damage){0});
+}
+
+/* A program closes all descriptors, and uses their numbers for files of its own. */
+static void a_log_is_reopened_by_its_path(void **state)
+{
+	char *others = strdup(test_path("others"));
+	const char *path = test_path("reopened.xtr");
+	struct xt_writer *writer = create(path);
+	int fd = xt_writer_fd(writer);
+
+	(void)state;
+	logtext_add(ROW_A, writer);
+	assert_int_equal(xt_writer_flush(writer), 0);
+	close(fd);
+	assert_int_equal(open(others, O_RDWR | O_CREAT, 0600), fd);
+	logtext_add(ROW_B, writer);
+	assert_int_equal(xt_writer_flush(writer), -EBADF);
+	assert_int_equal(xt_writer_reopen(writer), 0);
+	assert_int_equal(xt_writer_flush(writer), 0);
+	assert_int_equal(size_of(others), 0);
+	expect_log(path, LOG ROW_A ROW_B, (struct xt_damage){0});
+
+	/* Another program appended to it meanwhile, or another file has the name. */
+	close(xt_writer_fd(writer));
+	assert_int_equal(truncate(path, size_of(path) + 1), 0);
+	assert_int_equal(xt_writer_reopen(writer), -ESTALE);
+	assert_int_equal(rename(others, path), 0);
+	assert_int_equal(xt_writer_reopen(writer), -ESTALE);
+	unlink(path);
+	assert_int_equal(xt_writer_reopen(writer), -ENOENT);
+	assert_int_equal(xt_writer_flush(writer), -EBADF);
+	xt_writer_close(writer);
+	close(fd);
+	free(others);
 }
 
 static void a_failed_first_flush_does_not_lose_the_header(void **state)
@@ -200,7 +237,7 @@ static void a_failed_first_flush_does_not_lose_the_header(void **state)
 	logtext_add(ROW_B, writer);
 	assert_int_equal(xt_writer_flush(writer), 0);
 	xt_writer_close(writer);
-	expect_log(path, LOG ROW_B, (struct xt_damage){.chunks_missing = 4});
+	expect_log(path, LOG ROW_A ROW_A ROW_A ROW_A ROW_B, (struct xt_damage){0});
 }
 
 static void append(const char *path, const char *text)
@@ -371,8 +408,9 @@ int main(void)
 		cmocka_unit_test(a_table_without_rows_adds_nothing),
 		cmocka_unit_test(nothing_is_written_over),
 		cmocka_unit_test(directories_that_cannot_be_written),
-		cmocka_unit_test(a_failed_flush_leaves_the_file_whole),
+		cmocka_unit_test(a_failed_flush_keeps_file_and_chunks),
 		cmocka_unit_test(a_failed_first_flush_does_not_lose_the_header),
+		cmocka_unit_test(a_log_is_reopened_by_its_path),
 		cmocka_unit_test(appends_to_a_closed_log),
 		cmocka_unit_test(appends_behind_a_torn_tail),
 		cmocka_unit_test(appends_behind_damage),

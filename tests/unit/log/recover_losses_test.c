@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Losses that the spool counts and the log does not know of yet, and how the process left.
+ */
+#include "recover_maker.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log/recover.h"
+
+#define CUPTI_13 130000
+
+static char log_path[600], spool_path[610];
+static struct made_spool made;
+static struct xt_recovered got;
+
+static int set_up(void **state)
+{
+	(void)state;
+	snprintf(log_path, sizeof(log_path), "%s", test_path("one.xtr"));
+	snprintf(spool_path, sizeof(spool_path), "%s%s", log_path, XT_SPOOL_SUFFIX);
+	make_spool(&made, XT_SPOOL_VERSION, CUPTI_13);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	blob_free(&made.bytes);
+	return 0;
+}
+
+static void recover(void)
+{
+	make_log(log_path);
+	file_write(spool_path, made.bytes.data, made.bytes.bytes);
+	assert_int_equal(xt_recover(log_path, &got), 0);
+	assert_true(got.found);
+}
+
+static uint64_t account_of(const char *name)
+{
+	const struct xt_chunk *chunk;
+	struct xt_reader *reader;
+	uint64_t value = 0;
+
+	assert_int_equal(xt_reader_open(log_path, &reader), XT_OPEN_OK);
+	while ((chunk = xt_reader_next(reader, 1u << XT_KIND_ACCOUNT)))
+		for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
+			struct xt_bytes text = xt_chunk_bytes(chunk, XT_ACCOUNT_NAME, row);
+
+			if (text.length == strlen(name) && !memcmp(text.data, name, text.length))
+				value = xt_chunk_u64(chunk, XT_ACCOUNT_VALUE)[row];
+		}
+	xt_reader_close(reader);
+	return value;
+}
+
+static uint64_t lost_calls(void)
+{
+	static const char *const causes[] = {"killed",	"write_failed", "ring_full",
+					     "no_ring", "nested",	"leaving"};
+	uint64_t sum = 0;
+	char name[40];
+
+	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
+		snprintf(name, sizeof(name), "calls.lost.%s", causes[i]);
+		sum += account_of(name);
+	}
+	return sum;
+}
+
+/* Seen and left out on purpose, so neither open nor killed. */
+static void calls_left_out_are_not_returning(void **state)
+{
+	struct xt_ring_header *ring = made_ring(&made, MADE_RING_1);
+
+	(void)state;
+	ring->open_count = 0;
+	ring->counters[XT_RING_CALLS_SEEN]++;
+	ring->left_count = 1;
+	recover();
+	assert_int_equal(got.open_calls, 0);
+	assert_int_equal(account_of("calls.lost.leaving"), 1);
+	assert_int_equal(account_of("calls.lost.killed"), 1); /* of the other thread */
+	assert_int_equal(account_of("calls.seen"), account_of("calls.written") + lost_calls());
+}
+
+static void losses_outside_of_rings_are_counted(void **state)
+{
+	uint64_t *counters = made_header(&made)->counters;
+	uint64_t seen;
+
+	(void)state;
+	recover();
+	seen = account_of("calls.seen");
+	assert_int_equal(account_of("calls.lost.no_ring"), 1); /* as the log's own account says */
+	counters[XT_SPOOL_CALLS_NO_RING] = 4;
+	counters[XT_SPOOL_CALLS_REENTERED] = 5;
+	counters[XT_SPOOL_CALLS_UNBACKED] = 6;
+	counters[XT_SPOOL_BUFFERS_DISCARDED] = 7;
+	counters[XT_SPOOL_KERNELS_INVALID] = 8;
+	counters[XT_SPOOL_NODES_LOST] = 9;
+	made_ring(&made, MADE_RING_1)->counters[XT_RING_NODES_LOST] = 10;
+	recover();
+	assert_int_equal(account_of("calls.lost.no_ring"), 4);
+	assert_int_equal(account_of("calls.lost.nested"), 5);
+	assert_int_equal(account_of("calls.lost.killed"), 1 + 6);
+	assert_int_equal(account_of("calls.seen"), seen + 3 + 5 + 6);
+	assert_int_equal(account_of("calls.seen"), account_of("calls.written") + lost_calls());
+	assert_int_equal(account_of("buffers.discarded"), 7);
+	assert_int_equal(account_of("kernels.invalid"), 8);
+	assert_int_equal(account_of("nodes.lost"), 19);
+}
+
+static void only_a_killed_process_is_killed(void **state)
+{
+	(void)state;
+	made_header(&made)->ending = XT_SPOOL_WRITE_FAILED;
+	made_header(&made)->error = 28;
+	recover();
+	assert_int_equal(got.ending, XT_SPOOL_WRITE_FAILED);
+	assert_int_equal(got.error, 28);
+	assert_int_equal(account_of("calls.lost.killed"), 0);
+	assert_int_equal(account_of("calls.lost.write_failed"), 1);
+	assert_int_equal(account_of("calls.seen"), account_of("calls.written") + lost_calls());
+}
+
+/* An earlier tracer's file may end with the header as it was. */
+static void short_header_has_no_counters(void **state)
+{
+	(void)state;
+	made.bytes.bytes = offsetof(struct xt_spool_header, ending);
+	made_header(&made)->area_count = 0;
+	recover();
+	assert_int_equal(got.ending, XT_SPOOL_NO_ENDING);
+	assert_int_equal(got.calls, 0);
+	assert_int_equal(account_of("buffers.discarded"), 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(calls_left_out_are_not_returning),
+		TEST(losses_outside_of_rings_are_counted),
+		TEST(only_a_killed_process_is_killed),
+		TEST(short_header_has_no_counters),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, test_dir_remove);
+}
