@@ -23,6 +23,7 @@ atomic_uint_fast64_t lane_calls_without;
 
 static _Atomic(struct lane *) lanes[LANES_MAX];
 static atomic_uint lanes_reserved;
+static atomic_uint lanes_limit = LANES_MAX;
 static atomic_uint thread_ids;
 static atomic_bool have_writer;
 
@@ -67,7 +68,7 @@ static struct lane *create_lane(enum lane_state state)
 	unsigned index;
 
 	/* What cannot be entered must not be made: a ring is never given back. */
-	if (atomic_load(&lanes_reserved) >= LANES_MAX)
+	if (atomic_load(&lanes_reserved) >= atomic_load(&lanes_limit))
 		return NULL;
 	lane = map_private(LANE_MAPPED);
 	if (!lane)
@@ -111,7 +112,15 @@ void lanes_abandon(void)
 		atomic_store(&lanes[i], NULL);
 	atomic_store(&lanes_reserved, 0);
 	atomic_store(&have_writer, false);
-	atomic_store(&lanes_are_stalled, false);
+	lanes_stall(false);
+}
+
+void lanes_stall(bool is_stalled)
+{
+	unsigned limit = lane_count() + LANES_STALLED;
+
+	atomic_store(&lanes_limit, is_stalled && limit < LANES_MAX ? limit : LANES_MAX);
+	atomic_store(&lanes_are_stalled, is_stalled);
 }
 
 void lanes_have_writer(void)

@@ -153,7 +153,12 @@ bool lane_create_spare(void);
 uint32_t lane_count(void);
 struct lane *lane_at(uint32_t index);
 
-/* The log cannot be written: full rings stay full for long, and nobody waits for room in them. */
+/*
+ * The log cannot be written: full rings stay full for long, and nobody waits for room in them. Rings of threads that
+ * have ended keep what they hold, so only LANES_STALLED more are made; calls that find none are counted. Writer thread.
+ */
+#define LANES_STALLED 256
+void lanes_stall(bool is_stalled);
 extern atomic_bool lanes_are_stalled;
 
 /* Calls that found no lane. */

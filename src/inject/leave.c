@@ -44,6 +44,10 @@ static void say_why_open(int error)
 	case -EDEADLK:
 		SAY_WHERE_REST_IS("the process ends as it loads a library");
 		break;
+	case -ENOENT:
+		say_text("cannot write the end of the log: it was deleted, and nothing is left of "
+			 "it");
+		break;
 	case -EIO:
 		SAY_WHERE_REST_IS("cannot write the end of the log");
 		break;

@@ -335,6 +335,7 @@ uint32_t record_calls(struct recorder *rec)
 	for (uint32_t i = 0; i < lane_count(); i++) {
 		struct lane *lane = lane_at(i);
 		uint32_t thread_id, percent;
+		bool is_taken;
 		uint64_t end;
 
 		if (!lane || atomic_load(&lane->state) == LANE_INHERITED)
@@ -342,13 +343,12 @@ uint32_t record_calls(struct recorder *rec)
 		thread_id = __atomic_load_n(&lane->ring->thread_id, __ATOMIC_ACQUIRE);
 		if (!thread_id)
 			continue;
-		if (!rec->write_error && knows_thread(rec, lane, thread_id)) {
-			end = ring_written(lane);
-			if (end != lane->read_pos)
-				drain(rec, lane, end);
-			else
-				retire_lane(rec, lane, i);
-		}
+		is_taken = !rec->write_error && knows_thread(rec, lane, thread_id);
+		end = ring_written(lane);
+		if (end == lane->read_pos)
+			retire_lane(rec, lane, i);
+		else if (is_taken)
+			drain(rec, lane, end);
 		percent = ring_percent(rec, lane);
 		if (percent > fullest)
 			fullest = percent;

@@ -258,7 +258,7 @@ static void note_error(struct recorder *rec, int error)
 	if (was_stalled == !!error)
 		return;
 	activity_stall(error);
-	atomic_store(&lanes_are_stalled, !!error);
+	lanes_stall(error);
 	/* Not each time: a disk may be full again and again. */
 	if (error && !rec->has_said_error)
 		say("cannot write the log: %s; xtrace keeps what its buffers have room for and "

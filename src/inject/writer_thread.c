@@ -436,7 +436,9 @@ int writer_thread_finish(uint64_t timeout_ns)
 			return -EDEADLK;
 		xt_sleep_ns(200000);
 	}
-	return threads.error && threads.error != -ETIMEDOUT ? -EIO : threads.error;
+	return threads.error && threads.error != -ETIMEDOUT && threads.error != -ENOENT
+		       ? -EIO
+		       : threads.error;
 }
 
 void writer_thread_settle(void)

@@ -306,6 +306,32 @@ static int descriptors_taken_over(void)
 	return 0;
 }
 
+/* A program that closes all descriptors keeps the mappings, and the file. */
+static int closed_spool(void)
+{
+	const void *before, *without, *after;
+
+	if (spool_create(spool_path, LOG_ID, 0))
+		return 1;
+	before = spool_area(4096, XT_AREA_RING);
+	closefrom(3);
+	if (!spool_has(before) || spool_is_open() || !spool_is_there())
+		return 2;
+	without = spool_area(4096, XT_AREA_RING);
+	if (!without || spool_has(without))
+		return 3;
+	spool_reopen();
+	after = spool_area(4096, XT_AREA_RING);
+	if (!spool_is_open() || !spool_has(after))
+		return 4;
+	/* Another file of that name is not ours. */
+	closefrom(3);
+	if (unlink(spool_path) || open(spool_path, O_RDWR | O_CREAT, 0600) < 0)
+		return 5;
+	spool_reopen();
+	return spool_is_open() || spool_is_there() ? 6 : 0;
+}
+
 static int run(int (*body)(void))
 {
 	pid_t child = fork();
@@ -368,13 +394,23 @@ static int tear_down(void **unused)
 	return 0;
 }
 
+static void test_closed_spool_is_reopened(void **unused)
+{
+	(void)unused;
+	assert_int_equal(run(closed_spool), 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_killed),	     TEST(test_slots_refer_to_the_log),
-		TEST(test_no_spool),	     TEST(test_emptied_and_filled),
-		TEST(test_spool_that_fills), TEST(test_descriptors_taken_over),
+		TEST(test_killed),
+		TEST(test_slots_refer_to_the_log),
+		TEST(test_no_spool),
+		TEST(test_emptied_and_filled),
+		TEST(test_spool_that_fills),
+		TEST(test_descriptors_taken_over),
+		TEST(test_closed_spool_is_reopened),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
