@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The accounts that are sums of counters in the spool and of nothing else: the tracer writes them from its own
- * memory, recovery from the spool. (Names: xtrace/account.h.) Any thread.
+ * The accounts that are sums of counters in the spool and of nothing else. The tracer writes them
+ * from its own memory, recovery from the spool. Names: xtrace/account.h. Any thread.
  */
 #ifndef XTRACE_RING_ACCOUNTS_H
 #define XTRACE_RING_ACCOUNTS_H

@@ -55,7 +55,7 @@ enum xt_spool_ending {
 	XT_SPOOL_UNFINISHED = 2,   /* CUPTI or a thread did not finish in time */
 };
 
-/* What the process has lost outside of its rings. Accounts by the same names: xtrace/ring_accounts.h. */
+/* What the process has lost outside of its rings. Names of the accounts: xtrace/ring_accounts.h. */
 enum xt_spool_counter {
 	XT_SPOOL_CALLS_NO_RING,
 	XT_SPOOL_CALLS_REENTERED,

@@ -154,8 +154,9 @@ uint32_t lane_count(void);
 struct lane *lane_at(uint32_t index);
 
 /*
- * The log cannot be written: full rings stay full for long, and nobody waits for room in them. Rings of threads that
- * have ended keep what they hold, so only LANES_STALLED more are made; calls that find none are counted. Writer thread.
+ * While the log cannot be written, rings stay full, and threads do not wait for room in them.
+ * Rings of ended threads keep their events, so only LANES_STALLED more rings are made. Calls that
+ * find none are counted. Writer thread.
  */
 #define LANES_STALLED 256
 void lanes_stall(bool is_stalled);

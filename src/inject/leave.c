@@ -32,28 +32,27 @@
 
 #define LAST_WORD_NS UINT64_C(100000000)
 
-/* Why the log is not closed, and where the rest is. Constant texts: a handler's stack may be small. */
-#define SAY_WHERE_REST_IS(why)                                                                     \
-	say_text(spool_is_there() ? why                                                            \
-			 "; what is missing is in the spool, where xtrace-merge finds it"          \
-				  : why "; there is no spool, so what is missing is lost")
+#define KEPT "; what is missing is in the spool"
+#define GONE "; its spool is not in its place, so what is missing may be lost"
+
+/* Why the log is not closed. A handler's stack may be too small to put texts together. */
+static const struct {
+	int error; /* 0: any other */
+	const char *kept, *gone;
+} endings[] = {
+	{-EDEADLK, "the process ends as it loads a library" KEPT,
+	 "the process ends as it loads a library" GONE},
+	{-EIO, "cannot write the end of the log" KEPT, "cannot write the end of the log" GONE},
+	{0, "CUPTI or the disk did not finish" KEPT, "CUPTI or the disk did not finish" GONE},
+};
 
 static void say_why_open(int error)
 {
-	switch (error) {
-	case -EDEADLK:
-		SAY_WHERE_REST_IS("the process ends as it loads a library");
-		break;
-	case -ENOENT:
-		say_text("cannot write the end of the log: it was deleted, and nothing is left of "
-			 "it");
-		break;
-	case -EIO:
-		SAY_WHERE_REST_IS("cannot write the end of the log");
-		break;
-	default:
-		SAY_WHERE_REST_IS("CUPTI or the disk did not finish");
-	}
+	size_t i = 0;
+
+	while (endings[i].error && endings[i].error != error)
+		i++;
+	say_text(spool_is_there() ? endings[i].kept : endings[i].gone);
 }
 
 enum way {

@@ -101,8 +101,8 @@ static uint32_t name_id(struct recorder *rec, const char *name)
 	return known->id;
 }
 
-/* Interns a tuple of numbers: its id, and a row of it where it is new; 0 if there is no memory. The tuple's
- * members are the columns from 2 on. */
+/* Interns a tuple of numbers: its id, and a row of it where it is new; 0 if there is no memory. The
+ * tuple's members are the columns from 2 on. */
 static uint32_t tuple_id(struct recorder *rec, struct intern *known, enum xt_kind kind,
 			 const uint32_t *members, uint32_t member_count)
 {
@@ -136,8 +136,8 @@ struct work {
 	uint64_t graph_node_id;
 };
 
-/* A row of a kind of GPU work with its common columns, or NULL; counts it either way. has_shape: what else it
- * refers to has an id. */
+/* A row of a kind of GPU work with its common columns, or NULL; counts it either way. has_shape:
+ * what else it refers to has an id. */
 static struct xt_table *work_row(struct recorder *rec, enum xt_kind kind, struct tally *tally,
 				 const struct work *work, bool has_shape)
 {

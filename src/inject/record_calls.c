@@ -297,8 +297,8 @@ static void retire_lane(struct recorder *rec, struct lane *lane, uint32_t index)
 }
 
 /*
- * How much of the lane's ring waits for a flush, in percent; widens a ring that fills fast. While the log cannot be
- * written, what the thread has committed since counts, too.
+ * How much of the lane's ring waits for a flush, in percent; widens a ring that fills fast. While
+ * the log cannot be written, events that were not taken count, too.
  */
 static uint32_t ring_percent(const struct recorder *rec, struct lane *lane)
 {

@@ -213,8 +213,8 @@ static void free_sources(struct recorder *rec)
 }
 
 /*
- * Daemons close all descriptors that they do not know. The files are still there. (A child that is forked meanwhile
- * would keep the descriptors, and the lock.)
+ * Daemons close all descriptors that they do not know, but the files are still there. The loader's
+ * lock keeps a forked child from inheriting the new descriptors, and with them the log's lock.
  */
 static int reopen_files(struct recorder *rec)
 {

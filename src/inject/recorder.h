@@ -88,7 +88,7 @@ struct recorder {
 	struct recorder_bound bound;
 	double limit_percent; /* that the tracer may cost the program's threads; 0: any */
 	bool devices_named;
-	int write_error; /* of the last flush, -errno; 0: none. Nothing is taken until one succeeds */
+	int write_error; /* -errno of the last flush; while it is not 0, nothing is taken */
 	bool has_said_error, has_said_success;
 	uint64_t last_scan_ns; /* of the modules */
 };
@@ -103,8 +103,8 @@ void recorder_free(struct recorder *rec);
  */
 struct xt_table *recorder_table(struct recorder *rec, enum xt_kind kind, size_t content);
 
-/* As recorder_table(), for the row of an id that `known` gave just now. If it is NULL, `known` forgets the id, which
- * must not be used. */
+/* As recorder_table(), for the row of an id that `known` gave just now. Before it returns NULL, it
+ * has `known` forget the id, which must not be used. */
 struct xt_table *recorder_table_of_id(struct recorder *rec, struct intern *known, enum xt_kind kind,
 				      size_t content);
 
@@ -121,9 +121,9 @@ void recorder_spool_name(struct recorder *rec, enum xt_name_of of, uint64_t key,
 			 size_t length);
 
 /*
- * Tables to chunks to the file; then frees what they came from. 0 or -errno. After an error nothing is lost: rows
- * and chunks stay for the next flush, and what they came from stays in the spool. Until a flush succeeds no more is
- * taken, and threads do not wait for room.
+ * Tables to chunks to the file; then frees what they came from. 0 or -errno. An error loses
+ * nothing: rows and chunks stay for the next flush, and what they came from stays in the spool.
+ * Until a flush succeeds, no more is taken, and threads do not wait for room.
  */
 int recorder_flush(struct recorder *rec);
 
@@ -175,8 +175,8 @@ static inline bool recorder_is_full(const struct recorder *rec)
 	return rec->bound.standing == BOUND_STOPPED;
 }
 
-/* record_calls.c: takes what all rings hold, unless the log cannot be written. Returns the largest share of a ring, in percent,
- * that waits to be freed by a flush. */
+/* record_calls.c: takes what all rings hold, unless the log cannot be written. Returns the largest
+ * share of a ring, in percent, that waits to be freed by a flush. */
 uint32_t record_calls(struct recorder *rec);
 
 /* record_activity.c: takes what completed buffers hold, as long as they can be held. */

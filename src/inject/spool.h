@@ -58,7 +58,8 @@ void spool_end(enum xt_spool_ending ending, int error);
 /* Whether the descriptor still means the file; true without a file. */
 bool spool_is_open(void);
 
-/* Opens the file again if the program closed its descriptor, so that new areas get into it. Writer thread. */
+/* Opens the file again if the program closed its descriptor, so that new areas get into it. Writer
+ * thread. */
 void spool_reopen(void);
 
 /* Whether the file is still under its name. Async-signal-safe. */

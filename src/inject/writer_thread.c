@@ -222,8 +222,8 @@ static int close_log(struct recorder *rec)
 	return error ? error : xt_writer_flush(rec->writer);
 }
 
-/* Takes what is left and closes the log. 0 if that is all there was; -errno of a write that failed; -ETIMEDOUT: CUPTI or a
- * thread did not finish. */
+/* Takes what is left and closes the log. 0 if that is all there was; -ETIMEDOUT if CUPTI or a thread
+ * did not finish; else -errno of a write that failed. */
 static int finish(struct recorder *rec)
 {
 	uint64_t began_ns = monotonic_ns(), deadline_ns = began_ns + FLUSHER_PATIENCE_NS;
@@ -436,9 +436,7 @@ int writer_thread_finish(uint64_t timeout_ns)
 			return -EDEADLK;
 		xt_sleep_ns(200000);
 	}
-	return threads.error && threads.error != -ETIMEDOUT && threads.error != -ENOENT
-		       ? -EIO
-		       : threads.error;
+	return threads.error && threads.error != -ETIMEDOUT ? -EIO : threads.error;
 }
 
 void writer_thread_settle(void)

@@ -29,9 +29,11 @@ void writer_thread_allow_flush(void);
 
 /*
  * Has CUPTI flushed, everything written and the log closed; waits for that at most timeout_ns.
- * 0, or -ETIMEDOUT (CUPTI or the disk takes longer) or -EIO (the log cannot be written): the log is not closed
- * then, and what is missing stays in the spool. -ENOENT: the log is gone. -EDEADLK: likewise, as this thread itself holds the loader's lock, in whose midst a
- * signal handler ends the process. Async-signal-safe; may be called again, by any thread.
+ * 0, or why the log is not closed, so that what is missing stays in the spool:
+ * -ETIMEDOUT  CUPTI or the disk takes longer,
+ * -EIO        the log cannot be written,
+ * -EDEADLK    this thread holds the loader's lock, and a signal handler in it ends the process.
+ * Async-signal-safe; may be called again, by any thread.
  */
 int writer_thread_finish(uint64_t timeout_ns);
 

@@ -29,8 +29,8 @@ int xt_own_file_take(struct xt_own_file *file, int fd);
 bool xt_own_file_is_ours(const struct xt_own_file *file);
 
 /*
- * Opens the file again by its path, after the program closed the descriptor. Only the same file is taken: -ESTALE
- * if the path names another one now. 0 or -errno. *again has the descriptor, and is the caller's.
+ * Opens the file again by its path, after the program closed the descriptor. 0 or -errno; -ESTALE
+ * if the path names another file now. *again gets the descriptor, and is the caller's.
  */
 int xt_own_file_reopen(const struct xt_own_file *file, const char *path, struct xt_own_file *again);
 

@@ -362,8 +362,8 @@ static uint64_t lost_otherwise(const struct recovery *recovery, const struct los
 }
 
 /*
- * The sum that every closed log keeps: seen = written + lost. The spool knows better than the last account. What
- * neither knows of was on its way into a ring, or in one that was not in the spool.
+ * The sum that every closed log keeps: seen = written + lost. The spool knows better than the last
+ * account. Calls that neither knows of were on their way into a ring, or in one outside the spool.
  */
 static void add_call_account(struct recovery *recovery)
 {

@@ -39,8 +39,8 @@ int xt_shrink_step(struct xt_writer *writer, uint64_t budget_bytes);
 
 /*
  * After a step gave 1: what is added from now on goes to the new file, and the next flush puts that in
- * place of the log, or, if it fails, gives it up; the old file is then as it was. Giving up drops what was
- * added, so add only what is about the new file, right behind a flush.
+ * place of the log, or, if it fails, gives it up; the old file is then as it was. Giving up drops
+ * what was added, so add only what is about the new file, right behind a flush.
  */
 void xt_shrink_finish(struct xt_writer *writer, struct xt_shrunk *shrunk);
 

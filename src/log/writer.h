@@ -52,9 +52,10 @@ void xt_writer_leave_gap(struct xt_writer *writer);
 bool xt_writer_is_open(const struct xt_writer *writer);
 
 /*
- * Opens the log again by its path, after the program closed the descriptor, and locks it. 0 or -errno. -ESTALE: it
- * is another file now, or another program has written to it. -EBUSY: another program has it open.
- * A smaller copy that is under way is given up. A process that forks meanwhile gives its child the descriptor.
+ * Opens the log again by its path, after the program closed the descriptor, and locks it. 0 or
+ * -errno; -ESTALE if it is another file now or another program has written to it, -EBUSY while
+ * another program has it open. Gives up a smaller copy that is under way. A child that is forked
+ * meanwhile inherits the descriptor.
  */
 int xt_writer_reopen(struct xt_writer *writer);
 
