@@ -18,8 +18,7 @@
 #include "command.h"
 #include "info.h"
 #include "json_file.h"
-
-#define OLD_SUFFIX ".old"
+#include "rotation.h"
 
 static bool ends_with(const char *text, const char *suffix)
 {
@@ -81,7 +80,7 @@ static bool is_locked(DIR *folder, const char *name)
 }
 
 /* Each process holds a lock on its log as long as it writes to it, also after xtrace has ended. */
-static int refuse_live_logs(const char *path)
+int data_dir_check_idle(const char *path)
 {
 	DIR *folder = opendir(path);
 	struct dirent *entry;
@@ -100,18 +99,32 @@ static int refuse_live_logs(const char *path)
 	return error;
 }
 
+/* info.json goes last: until then the directory is known as ours, should we be interrupted. */
 static int remove_files(DIR *folder)
 {
 	struct dirent *entry;
 
 	rewinddir(folder);
 	while ((entry = readdir(folder)))
-		if (!is_dots(entry->d_name) && unlinkat(dirfd(folder), entry->d_name, 0))
+		if (!is_dots(entry->d_name) && strcmp(entry->d_name, DATA_DIR_INFO) != 0 &&
+		    unlinkat(dirfd(folder), entry->d_name, 0))
 			return -errno;
-	return 0;
+	return unlinkat(dirfd(folder), DATA_DIR_INFO, 0) ? -errno : 0;
 }
 
-int data_dir_remove(const char *path)
+bool data_dir_has_foreign_file(const char *path)
+{
+	DIR *folder = opendir(path);
+	char *foreign = folder ? find_foreign_file(folder) : NULL;
+	bool has = !folder || foreign;
+
+	free(foreign);
+	if (folder)
+		closedir(folder);
+	return has;
+}
+
+int data_dir_check_removable(const char *path)
 {
 	DIR *folder = NULL;
 	char *foreign = NULL;
@@ -124,7 +137,7 @@ int data_dir_remove(const char *path)
 		complain("'%s' is in the way and not a trace of ours; move it away", path);
 		return -EEXIST;
 	}
-	error = refuse_live_logs(path);
+	error = data_dir_check_idle(path);
 	if (error)
 		return error;
 	folder = opendir(path);
@@ -135,15 +148,27 @@ int data_dir_remove(const char *path)
 		complain("'%s' would be replaced but holds '%s', which is not ours; move it away",
 			 path, foreign);
 		error = -EEXIST;
-		goto out;
 	}
+	free(foreign);
+	closedir(folder);
+	return error;
+}
+
+int data_dir_remove(const char *path)
+{
+	int error = data_dir_check_removable(path);
+	DIR *folder;
+
+	if (error)
+		return error;
+	folder = opendir(path);
+	if (!folder)
+		return errno == ENOENT ? 0 : -errno;
 	error = remove_files(folder);
 	if (!error && rmdir(path))
 		error = -errno;
 	if (error)
 		complain("cannot remove '%s': %s", path, strerror(-error));
-out:
-	free(foreign);
 	closedir(folder);
 	return error;
 }
@@ -154,16 +179,13 @@ static int refuse_busy(const char *path)
 	return -EBUSY;
 }
 
-/*
- * Locks the info.json of an older trace, so that of two recordings that begin at the same time
- * one alone moves it. *claim_out is -1 where there are no locks.
- */
-static int claim_older(const char *path, int *claim_out)
+int data_dir_claim(const char *path, int *claim_out)
 {
 	struct stat opened, there;
 	char *info = NULL;
 	int fd, error = 0;
 
+	*claim_out = -1;
 	if (asprintf(&info, "%s/" DATA_DIR_INFO, path) < 0)
 		return -ENOMEM;
 	fd = json_file_open(AT_FDCWD, info, O_RDWR);
@@ -174,34 +196,28 @@ static int claim_older(const char *path, int *claim_out)
 	    (fstat(fd, &opened) || stat(info, &there) || opened.st_ino != there.st_ino))
 		error = -EBUSY;
 	free(info);
-	if (!error) {
+	if (!error)
 		*claim_out = fd < 0 ? -1 : fd;
-		return 0;
-	}
-	close(fd);
-	return refuse_busy(path);
+	else
+		close(fd);
+	return error;
 }
 
+/* Moves the trace at path to where it waits for the outcome of the new recording. */
 static int move_aside(const char *path, struct data_dir *dir)
 {
-	char *old = NULL;
-	int error = claim_older(path, &dir->older_claim);
+	int error = rotation_settle(path, ROTATION_NOW);
 
-	if (!error)
-		error = refuse_live_logs(path);
-	if (error)
+	if (error == -EBUSY)
+		return refuse_busy(path);
+	if (error < 0)
 		return error;
-	if (asprintf(&old, "%s%s", path, OLD_SUFFIX) < 0)
-		return -ENOMEM;
-	error = data_dir_remove(old);
-	if (!error && rename(path, old)) {
-		error = -errno;
-		complain("cannot move '%s' to '%s': %m", path, old);
-	}
-	if (!error)
-		dir->older = realpath(old, NULL);
-	free(old);
-	return error;
+	if (!info_is_ours(path))
+		return 0;
+	if (data_dir_claim(path, &dir->older_claim) == -EBUSY)
+		return refuse_busy(path);
+	error = data_dir_check_idle(path);
+	return error ? error : rotation_begin(path, &dir->older);
 }
 
 static bool is_empty(const char *path)
@@ -251,20 +267,18 @@ static int make_dir(const char *path, struct data_dir *dir)
 int data_dir_create(const char *path_given, struct data_dir *dir)
 {
 	char *path = trim(path_given);
-	int error = 0;
+	int error;
 
-	*dir = (struct data_dir){.older_claim = -1, .claim = -1};
+	*dir = (struct data_dir){.place = path, .older_claim = -1, .claim = -1};
 	if (!path)
 		return -ENOMEM;
-	if (info_is_ours(path))
-		error = move_aside(path, dir);
+	error = move_aside(path, dir);
 	if (!error)
 		error = make_dir(path, dir);
 	if (!error) {
 		dir->path = realpath(path, NULL);
 		error = dir->path ? 0 : -errno;
 	}
-	free(path);
 	return error;
 }
 
@@ -299,6 +313,7 @@ void data_dir_close(struct data_dir *dir)
 		close(dir->claim);
 	free(dir->older);
 	free(dir->path);
+	free(dir->place);
 	*dir = (struct data_dir){.older_claim = -1, .claim = -1};
 }
 

@@ -19,33 +19,50 @@
 struct info;
 
 struct data_dir {
+	char *place;	 /* as it was given, without trailing slashes */
 	char *path;	 /* absolute */
 	bool is_made;	 /* was not there before */
-	char *older;	 /* where the older trace went, NULL if there was none */
+	char *older;	 /* where the older trace waits; NULL if there was none */
 	int older_claim; /* a lock on its info.json, until ours is there; -1: none */
 	int claim;	 /* a lock on our info.json; -1: none */
 };
 
 /*
- * Makes the directory, which no one but the user can enter. What was recorded there before is
- * moved to <path>.old, in place of what was there; it is refused while it is still recorded into.
- * Otherwise a message is on stderr and -errno is returned. data_dir_close() in both cases.
+ * Makes the directory, which no one but the user can enter. A trace that is already there moves
+ * aside until rotation_settle() decides what becomes of it (rotation.h). A directory that is still
+ * recorded into is refused. On an error there is a message on stderr, and -errno is returned.
+ * Call data_dir_close() in both cases.
  */
 int data_dir_create(const char *path, struct data_dir *dir);
 
 /*
  * Writes the first info.json. From then on no other recording takes the directory, until
- * info_write() or data_dir_close(). On an error there is a message, and all is as it was before
- * data_dir_create(), but that what <path>.old held is gone.
+ * data_dir_close(). On an error there is a message, and all is as it was before data_dir_create().
  */
 int data_dir_begin(struct data_dir *dir, const struct info *info);
 void data_dir_close(struct data_dir *dir);
 
 /*
- * Removes a trace, if there is one; what is no trace of ours, is still written to, or holds anything
- * else is left alone, with a message. 0 or -errno.
+ * Removes a trace, if there is one. Leaves a directory alone, with a message, if it is not a trace
+ * of ours, is still written to, or holds anything else. 0 or -errno.
  */
 int data_dir_remove(const char *path);
+
+/* The checks of data_dir_remove() alone, with its messages. */
+int data_dir_check_removable(const char *path);
+
+/* -EBUSY, with a message, if a process still writes to a log in the directory. */
+int data_dir_check_idle(const char *path);
+
+/* Whether the directory holds anything that neither a recording nor a report leaves there. */
+bool data_dir_has_foreign_file(const char *path);
+
+/*
+ * Locks info.json, so that only one of several recordings moves or removes the directory.
+ * *claim_out is a descriptor to close, or -1 if there is no such file or the file system has no
+ * locks. 0, or -EBUSY if another process has the lock.
+ */
+int data_dir_claim(const char *path, int *claim_out);
 
 /*
  * The names of the logs in the directory, sorted; to be freed with data_dir_free_logs(). 0, or

@@ -26,6 +26,7 @@
 #include "log/recover.h"
 #include "log/size_text.h"
 #include "paste.h"
+#include "rotation.h"
 #include "summary.h"
 
 #define DEFAULT_DATA_DIR "xtrace.data"
@@ -451,6 +452,30 @@ static void report(const struct recording *recording)
 		say_how_to_see_it(recording);
 }
 
+/*
+ * Decides between this recording and the trace that it moved aside. A process that is about to end
+ * with the program is waited for, because it could still record.
+ */
+static void keep_last_trace(struct recording *recording)
+{
+	struct data_dir *dir = &recording->dir;
+	int outcome;
+
+	if (dir->claim >= 0)
+		close(dir->claim);
+	dir->claim = -1;
+	while ((outcome = rotation_settle(dir->place, ROTATION_LATER)) == ROTATION_WAITS &&
+	       now_ns(CLOCK_MONOTONIC) - recording->end_ns < GRACE_NS)
+		nanosleep(&(struct timespec){.tv_nsec = GRACE_STEP_NS}, NULL);
+	if (outcome == ROTATION_RESTORED)
+		complain("this recording is empty and was removed; '%s' holds the previous trace",
+			 dir->place);
+	if (outcome == ROTATION_WAITS)
+		complain("this recording is empty so far, but a process that may record into it "
+			 "still runs; the previous trace is in '%s'",
+			 dir->older);
+}
+
 static void release(struct recording *recording)
 {
 	for (size_t i = 0; recording->summaries && i < recording->log_count; i++)
@@ -483,9 +508,11 @@ static int run_record(const struct command *command, int argc, char **argv)
 	if (data_dir_begin(&recording.dir, info))
 		goto out;
 	status = run(&recording);
-	if (!info->finished)
-		goto out;
 	recording.end_ns = now_ns(CLOCK_MONOTONIC);
+	if (!info->finished) {
+		keep_last_trace(&recording);
+		goto out;
+	}
 	info->duration_ns = recording.end_ns - start_ns;
 	info->exit_status = status;
 	error = finish_logs(&recording);
@@ -494,6 +521,7 @@ static int run_record(const struct command *command, int argc, char **argv)
 	if (error)
 		complain("'%s' is incomplete: %s", recording.output, strerror(-error));
 	report(&recording);
+	keep_last_trace(&recording);
 out:
 	release(&recording);
 	return status;
@@ -518,8 +546,11 @@ static const struct command_option record_options[] = {
 };
 
 static const char details[] =
-	"An older trace in DIR moves to DIR.old. Anything else that is there is left alone and\n"
-	"refused, as is a directory that is still being recorded into.\n\n"
+	"An older trace in DIR moves to DIR.old, unless this recording stays empty: then DIR "
+	"keeps\n"
+	"it. While CMD runs, it is in DIR.previous. Anything else that is in the way is left "
+	"alone\n"
+	"and refused, as is a directory that is still being recorded into.\n\n"
 	"LEVEL says which calls are recorded, and with them what they have the GPU do: launch,\n"
 	"kernels and graphs; work, also copies, sets, allocations, frees, waits and modules; all,\n"
 	"also events, the making of graphs, contexts and streams.\n\n"

@@ -21,6 +21,7 @@
 
 #include "data_dir.h"
 #include "install_paths.h"
+#include "rotation.h"
 
 #define DEFAULT_DATA_DIR "xtrace.data"
 #define LOG_ENDING	 ".xtr"
@@ -175,6 +176,21 @@ static void open_browser(const char *page)
 	posix_spawn_file_actions_destroy(&actions);
 }
 
+/*
+ * An interrupted xtrace record may have left the decision which trace stays. If it cannot be made
+ * here, what is in the directory is shown as it is.
+ */
+static void settle_inputs(const struct wish *wish)
+{
+	if (wish->tells_only)
+		return;
+	if (!wish->input_count)
+		rotation_settle(DEFAULT_DATA_DIR, ROTATION_LATER);
+	for (int i = 0; i < wish->input_count; i++)
+		if (!is_log(wish->inputs[i]))
+			rotation_settle(wish->inputs[i], ROTATION_LATER);
+}
+
 static int report(struct wish *wish, char **arguments)
 {
 	char page[PATH_MAX], *whole;
@@ -189,6 +205,7 @@ static int report(struct wish *wish, char **arguments)
 				 : "report: the name of the page is too long; see --output");
 		return STATUS_USAGE;
 	}
+	settle_inputs(wish);
 	arguments[count++] = "xtrace-merge";
 	if (!wish->tells_only) {
 		arguments[count++] = wish->is_text ? "--text" : "--html";

@@ -228,6 +228,32 @@ int summary_read(const char *path, struct log_summary *summary)
 	return error;
 }
 
+int summary_has_work(const char *path)
+{
+	const uint32_t work = KIND(XT_KIND_KERNEL) | KIND(XT_KIND_COPY) | KIND(XT_KIND_SET);
+	const uint32_t kinds = KIND(XT_KIND_API) | KIND(XT_KIND_CALL) | work;
+	struct api_table apis = {0};
+	const struct xt_chunk *chunk;
+	struct xt_reader *reader;
+	int found = open_log(path, &reader);
+
+	if (found)
+		return found;
+	while (!found && (chunk = xt_reader_next(reader, kinds))) {
+		enum xt_kind kind = xt_chunk_kind(chunk);
+
+		if (kind == XT_KIND_API)
+			found = read_apis(&apis, chunk);
+		else if (kind == XT_KIND_CALL)
+			found = count_launches(&apis, chunk) > 0;
+		else
+			found = xt_chunk_rows(chunk) > 0;
+	}
+	xt_reader_close(reader);
+	free(apis.launch_ids);
+	return found;
+}
+
 void summary_clear(struct log_summary *summary)
 {
 	free(summary->exe);

@@ -34,6 +34,12 @@ void summary_probe(const char *path, struct log_summary *summary);
  * -errno; summary_clear() in both cases.
  */
 int summary_read(const char *path, struct log_summary *summary);
+
+/*
+ * Whether the log holds a launch or anything that the GPU did. Stops at the first. 1, 0, or -errno
+ * if the log cannot be read; -ENODATA if it is an empty file.
+ */
+int summary_has_work(const char *path);
 void summary_clear(struct log_summary *summary);
 
 #endif

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # A still older trace is not removed if something else is in it; then nothing is moved or run.
-"$xtrace" record echo first
-"$xtrace" record echo second
+"$xtrace" record --simulate "$sample" --tokens 1 >/dev/null 2>&1
+"$xtrace" record --simulate "$sample" --tokens 2 >/dev/null 2>&1
 echo mine >xtrace.data.old/notes
 status "$xtrace" record echo third
 cat xtrace.data.old/notes
 rm -r xtrace.data.old
 mkdir xtrace.data.old
 status "$xtrace" record echo third
-grep -o '"echo".*' xtrace.data/info.json
+grep -o '"--tokens".*' xtrace.data/info.json

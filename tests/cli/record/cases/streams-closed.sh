@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Where standard streams are closed, messages do not end in files of the trace.
-"$xtrace" record echo first 2>&-
-"$xtrace" record echo second 2>&-
+"$xtrace" record --simulate "$sample" --tokens 1 >/dev/null 2>&-
+"$xtrace" record --simulate "$sample" --tokens 2 >/dev/null 2>&-
 echo mine >xtrace.data.old/notes
 status "$xtrace" record echo third 2>&-
 for info in xtrace.data/info.json xtrace.data.old/info.json; do
