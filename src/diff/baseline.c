@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "log/new_file.h"
 #include "page/base64.h"
 #include "page/utf8.h"
 
@@ -295,35 +296,39 @@ static int put_set(FILE *file, const struct baseline_set *set)
 	return error;
 }
 
-int baseline_write(const struct baseline *baseline, const char *path)
+static int put_sets(FILE *file, const struct baseline *baseline)
 {
-	char *draft = NULL;
-	FILE *file;
 	int error = 0;
 
-	if (asprintf(&draft, "%s.new", path) < 0)
-		return -ENOMEM;
-	file = fopen(draft, "we");
-	if (!file) {
-		error = -errno;
-		free(draft);
-		return error;
-	}
 	fprintf(file, "{\"format\":\"%s\",\n\"version\":%d,\n\"sets\":[\n", BASELINE_FORMAT,
 		BASELINE_VERSION);
 	for (size_t s = 0; !error && s < baseline->count; s++)
 		error = put_set(file, &baseline->sets[s]);
 	/* With an end of its own, no line of a set depends on whether another one follows. */
 	fputs("null\n]}\n", file);
-	if (ferror(file) && !error)
-		error = -EIO;
-	if (fclose(file) && !error)
-		error = -errno;
-	if (!error && rename(draft, path))
-		error = -errno;
+	return ferror(file) && !error ? -EIO : error;
+}
+
+int baseline_write(const struct baseline *baseline, const char *path)
+{
+	struct xt_new_file file;
+	FILE *out;
+	int error = xt_new_file_open(&file, path);
+
 	if (error)
-		unlink(draft);
-	free(draft);
+		return error;
+	out = fdopen(file.fd, "w");
+	if (out) {
+		error = put_sets(out, baseline);
+		if (fclose(out) && !error)
+			error = -errno;
+	} else {
+		error = -errno;
+		close(file.fd);
+	}
+	if (!error)
+		error = xt_new_file_commit(&file);
+	xt_new_file_close(&file);
 	return error;
 }
 

@@ -19,6 +19,7 @@
 #include "diff/baseline.h"
 #include "diff/check_runs.h"
 #include "diff/format.h"
+#include "log/new_file.h"
 
 enum { STATUS_OK, STATUS_FAILED = 2 };
 
@@ -175,7 +176,7 @@ static int write_baseline(struct baseline *baseline, const struct wish *wish)
 	struct stat about;
 
 	if (error) {
-		complain("%s: %s", wish->file, strerror(-error));
+		complain("%s: %s", wish->file, xt_new_file_error(error));
 		return STATUS_FAILED;
 	}
 	if (!stat(wish->file, &about))

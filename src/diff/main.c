@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "diff/diff_options.h"
+#include "log/new_file.h"
 
 #define STATUS_UNKNOWN 2 /* as enum outcome has it */
 
@@ -32,34 +32,44 @@ static unsigned columns_of(FILE *out)
 	return said ? (unsigned)strtoul(said, NULL, 10) : 0;
 }
 
-/* What is not whole is nothing to keep. (But a device is left alone.) */
-static void remove_part(const char *path)
+/* 0 or -errno. Closes the stream unless it is stdout. */
+static int write_stream(FILE *out, const struct diff_output *output, struct diff_result *result)
 {
-	struct stat about;
-
-	if (!lstat(path, &about) && S_ISREG(about.st_mode))
-		unlink(path);
-}
-
-/* 0 or -errno. */
-static int write_output(const struct diff_output *output, const char *path,
-			struct diff_result *result)
-{
-	bool is_stdout = !strcmp(path, "-");
-	FILE *out = is_stdout ? stdout : fopen(path, "we");
 	int error;
 
-	if (!out)
-		return -errno;
 	result->has_colours = isatty(fileno(out)) && !getenv("NO_COLOR");
 	result->columns = columns_of(out);
 	error = output->write(out, result);
 	if (fflush(out) && !error)
 		error = -errno;
-	if (!is_stdout && fclose(out) && !error)
+	if (out != stdout && fclose(out) && !error)
 		error = -errno;
-	if (error && !is_stdout)
-		remove_part(path);
+	return error;
+}
+
+/* 0, or as xt_new_file_open(). */
+static int write_output(const struct diff_output *output, const char *path,
+			struct diff_result *result)
+{
+	struct xt_new_file file;
+	FILE *out;
+	int error;
+
+	if (!strcmp(path, "-"))
+		return write_stream(stdout, output, result);
+	error = xt_new_file_open(&file, path);
+	if (error)
+		return error;
+	out = fdopen(file.fd, "w");
+	if (out) {
+		error = write_stream(out, output, result);
+	} else {
+		error = -errno;
+		close(file.fd);
+	}
+	if (!error)
+		error = xt_new_file_commit(&file);
+	xt_new_file_close(&file);
 	return error;
 }
 
@@ -75,7 +85,7 @@ static int write_outputs(const struct diff_options *options, struct diff_result 
 			continue;
 		fprintf(stderr, "xtrace diff: %s: %s\n", options->outputs[i].path,
 			error == -ENODATA ? "nothing was compared, so there is nothing to show"
-					  : strerror(-error));
+					  : xt_new_file_error(error));
 		status = STATUS_UNKNOWN;
 	}
 	return status;

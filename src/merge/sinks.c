@@ -21,10 +21,10 @@ static bool is_taken(const struct sink *sinks, size_t count, const char *target)
 	for (size_t s = 0; s < count && target; s++) {
 		const struct sink *sink = &sinks[s];
 
-		taken |= sink->out.target && !strcmp(sink->out.target, target);
+		taken |= sink->out.file.target && !strcmp(sink->out.file.target, target);
 		for (size_t f = 0; f < sink->file_count; f++)
-			taken |= sink->files[f].out.target &&
-				 !strcmp(sink->files[f].out.target, target);
+			taken |= sink->files[f].out.file.target &&
+				 !strcmp(sink->files[f].out.file.target, target);
 	}
 	return taken;
 }
@@ -41,6 +41,8 @@ static int open_folder(struct sink *sink)
 	}
 	if (errno != EEXIST || stat(sink->out.path, &status) < 0)
 		return -errno;
+	if (xt_new_file_check(sink->out.path))
+		return XT_NEW_FILE_PLANTED;
 	return S_ISDIR(status.st_mode) ? 0 : OUTPUT_WANTS_FOLDER;
 }
 
@@ -70,7 +72,7 @@ static void report_open(const struct sink *sink, int error, struct report *repor
 	switch (error) {
 	case 0:
 		break;
-	case OUTPUT_IS_A_LOG:
+	case XT_NEW_FILE_IS_A_LOG:
 		report_error(report, STATUS_FAILED, "%s: is a log; no output is written over it",
 			     path);
 		break;
@@ -87,7 +89,7 @@ static void report_open(const struct sink *sink, int error, struct report *repor
 		break;
 	default:
 		report_error(report, STATUS_FAILED, "%s: cannot be written: %s", path,
-			     strerror(-error));
+			     xt_new_file_error(error));
 	}
 }
 
@@ -99,18 +101,19 @@ int sinks_open(const struct options *options, struct sink *sinks, struct report 
 		const struct output_option *option = &options->outputs[e];
 		struct sink *sink = &sinks[e];
 
-		*sink = (struct sink){.exporter = option->exporter,
-				      .settings = &options->settings,
-				      .out = {.path = option->path, .fd = -1}};
+		*sink = (struct sink){
+			.exporter = option->exporter,
+			.settings = &options->settings,
+			.out = {.path = option->path, .fd = -1, .file = XT_NEW_FILE_NONE}};
 		error = option->exporter->uses & USES_FOLDER
 				? open_folder(sink)
 				: output_open(&sink->out, option->path);
 		if (!error && option->exporter->begin)
 			error = option->exporter->begin(sink);
-		if (!error && is_taken(sinks, e, sink->out.target))
+		if (!error && is_taken(sinks, e, sink->out.file.target))
 			error = OUTPUT_NAMED_TWICE;
 		for (size_t f = 0; f < sink->file_count && !error; f++)
-			if (is_taken(sinks, e, sink->files[f].out.target))
+			if (is_taken(sinks, e, sink->files[f].out.file.target))
 				error = OUTPUT_NAMED_TWICE;
 		report_open(sink, error, report);
 	}

@@ -17,6 +17,7 @@
 #include "command.h"
 #include "data_dir.h"
 #include "json_file.h"
+#include "log/new_file.h"
 
 #define OLD_SUFFIX ".old"
 
@@ -150,7 +151,11 @@ int bench_dir_create(struct bench *bench)
 	path = strndup(bench->output, length);
 	if (!path)
 		return -ENOMEM;
-	if (is_bench(path))
+	if (xt_new_file_check(path)) {
+		complain("cannot use '%s': %s", path, xt_new_file_error(XT_NEW_FILE_PLANTED));
+		error = -EACCES;
+	}
+	if (!error && is_bench(path))
 		error = move_aside(path);
 	if (!error)
 		error = make_dir(path);

@@ -18,6 +18,7 @@
 #include "command.h"
 #include "info.h"
 #include "json_file.h"
+#include "log/new_file.h"
 #include "rotation.h"
 
 static bool ends_with(const char *text, const char *suffix)
@@ -264,6 +265,17 @@ static int make_dir(const char *path, struct data_dir *dir)
 	return error;
 }
 
+/* What others can exchange, or own, is not recorded into. */
+static int refuse_planted(const char *path)
+{
+	int error = xt_new_file_check(path);
+
+	if (!error)
+		return 0;
+	complain("cannot use '%s': %s", path, xt_new_file_error(error));
+	return -EACCES;
+}
+
 int data_dir_create(const char *path_given, struct data_dir *dir)
 {
 	char *path = trim(path_given);
@@ -272,7 +284,9 @@ int data_dir_create(const char *path_given, struct data_dir *dir)
 	*dir = (struct data_dir){.place = path, .older_claim = -1, .claim = -1};
 	if (!path)
 		return -ENOMEM;
-	error = move_aside(path, dir);
+	error = refuse_planted(path);
+	if (!error)
+		error = move_aside(path, dir);
 	if (!error)
 		error = make_dir(path, dir);
 	if (!error) {

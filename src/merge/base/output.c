@@ -5,8 +5,6 @@
 #include "merge/base/output.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,13 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "xtrace/spool_format.h"
-
 #define TERMINAL_COLUMNS_MIN 40 /* in fewer nothing can be read anyway */
 
-#define UNFINISHED_MAX	 256 /* more than all outputs have files */
-#define UNFINISHED_TRIES 100
-#define LINKS_MAX	 40
+#define UNFINISHED_MAX 256 /* more than all outputs have files */
 
 /* What a signal handler has to remove. Set and cleared with signals as they come: a slot holds
  * either NULL or a text that lives until after the slot was cleared. */
@@ -67,111 +61,21 @@ void output_forget(const char *path)
 			unfinished_files[i] = NULL;
 }
 
-/* A new file beside the target, so that the rename stays within one file system; mode is that of the
- * file which it replaces, or 0. */
-static int open_unfinished(struct output *out, mode_t mode)
-{
-	for (int try = 0; try < UNFINISHED_TRIES; try++) {
-		char *name;
-
-		if (asprintf(&name, "%s.tmp%d.%d", out->target, (int)getpid(), try) < 0)
-			return -ENOMEM;
-		out->fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-		if (out->fd >= 0) {
-			out->unfinished = name;
-			output_remember(name);
-			return mode && fchmod(out->fd, mode) < 0 ? -errno : 0;
-		}
-		free(name);
-		if (errno != EEXIST)
-			return -errno;
-	}
-	return -EEXIST;
-}
-
-/* After --folded a shell puts the first of several logs as easily as a name: it costs no trace. */
-static bool holds_log(const char *path)
-{
-	char magic[sizeof(XT_LOG_MAGIC) - 1] = "";
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd < 0 ? -1 : read(fd, magic, sizeof(magic));
-
-	if (fd >= 0)
-		close(fd);
-	return length == (ssize_t)sizeof(magic) && (!memcmp(magic, XT_LOG_MAGIC, sizeof(magic)) ||
-						    !memcmp(magic, XT_SPOOL_MAGIC, sizeof(magic)));
-}
-
-/* Where links lead to whose end is not there yet: to be given back with free(). NULL if memory ran
- * out. */
-static char *follow_links(const char *path)
-{
-	char *at = strdup(path), text[PATH_MAX];
-	ssize_t length;
-
-	for (int i = 0; at && i < LINKS_MAX; i++) {
-		const char *slash = strrchr(at, '/');
-		char *next;
-
-		length = readlink(at, text, sizeof(text) - 1);
-		if (length < 0)
-			break;
-		text[length] = '\0';
-		if (asprintf(&next, "%.*s%s", slash && text[0] != '/' ? (int)(slash + 1 - at) : 0,
-			     at, text) < 0)
-			next = NULL;
-		free(at);
-		at = next;
-	}
-	return at;
-}
-
-/* The whole path of a file that is not there yet, so that two names of it are seen to be one. NULL
- * if its folder is not there either, or there is no memory. */
-static char *path_of_new(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	char *folder = slash ? strndup(path, (size_t)(slash - path + 1)) : strdup(".");
-	char *whole = folder ? realpath(folder, NULL) : NULL, *target = NULL;
-
-	if (whole && asprintf(&target, "%s/%s", whole, slash ? slash + 1 : path) < 0)
-		target = NULL;
-	free(folder);
-	free(whole);
-	return target;
-}
-
 static int open_path(struct output *out)
 {
-	struct stat status;
-	mode_t mode = 0;
-	char *path;
+	int error;
 
 	if (!strcmp(out->path, "-")) {
 		out->fd = STDOUT_FILENO;
 		return 0;
 	}
-	if (stat(out->path, &status) < 0) {
-		if (errno != ENOENT)
-			return -errno;
-		path = follow_links(out->path);
-		out->target = path ? path_of_new(path) : NULL;
-		free(path);
-	} else if (S_ISDIR(status.st_mode)) {
-		return -EISDIR;
-	} else if (!S_ISREG(status.st_mode)) {
-		out->fd = open(out->path, O_WRONLY | O_CLOEXEC);
-		return out->fd < 0 ? -errno : 0;
-	} else if (access(out->path, W_OK) < 0) {
-		return -errno;
-	} else if (holds_log(out->path)) {
-		return OUTPUT_IS_A_LOG;
-	} else {
-		/* The file that a link leads to is replaced, not the link. */
-		out->target = realpath(out->path, NULL);
-		mode = status.st_mode & 0777;
-	}
-	return out->target ? open_unfinished(out, mode) : -errno;
+	error = xt_new_file_open(&out->file, out->path);
+	if (error)
+		return error;
+	out->fd = out->file.fd;
+	if (out->file.unfinished)
+		output_remember(out->file.unfinished);
+	return 0;
 }
 
 static void unmap(struct output *out)
@@ -184,12 +88,11 @@ static void unmap(struct output *out)
 static void release(struct output *out)
 {
 	unmap(out);
-	if (out->unfinished)
-		output_forget(out->unfinished);
-	free(out->unfinished);
-	free(out->target);
+	if (out->file.unfinished)
+		output_forget(out->file.unfinished);
+	xt_new_file_close(&out->file);
 	free(out->buffer);
-	*out = (struct output){.path = out->path, .fd = -1};
+	*out = (struct output){.path = out->path, .fd = -1, .file = XT_NEW_FILE_NONE};
 }
 
 /* (NO_COLOR: see no-color.org.) */
@@ -210,7 +113,7 @@ int output_open(struct output *out, const char *path)
 {
 	int error;
 
-	*out = (struct output){.path = path, .fd = -1};
+	*out = (struct output){.path = path, .fd = -1, .file = XT_NEW_FILE_NONE};
 	out->buffer = malloc(OUTPUT_BUFFER_BYTES);
 	error = out->buffer ? open_path(out) : -ENOMEM;
 	if (!error)
@@ -224,7 +127,7 @@ int output_open_memory(struct output *out)
 {
 	int error = 0;
 
-	*out = (struct output){.path = "memory", .fd = -1};
+	*out = (struct output){.path = "memory", .fd = -1, .file = XT_NEW_FILE_NONE};
 	out->buffer = malloc(OUTPUT_BUFFER_BYTES);
 	out->fd = memfd_create("xtrace-merge", MFD_CLOEXEC);
 	if (!out->buffer)
@@ -326,12 +229,9 @@ int output_commit(struct output *out)
 {
 	int error;
 
-	output_complete(out);
-	if (!out->error && out->unfinished && rename(out->unfinished, out->target) < 0)
-		out->error = -errno;
-	if (out->error && out->unfinished)
-		unlink(out->unfinished);
-	error = out->error;
+	error = output_complete(out);
+	if (!error)
+		error = xt_new_file_commit(&out->file);
 	release(out);
 	return error;
 }
@@ -342,7 +242,5 @@ void output_discard(struct output *out)
 		return;
 	if (out->fd >= 0 && out->fd != STDOUT_FILENO)
 		close(out->fd);
-	if (out->unfinished)
-		unlink(out->unfinished);
 	release(out);
 }

@@ -13,12 +13,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "log/new_file.h"
+
 #define OUTPUT_BUFFER_BYTES (128u << 10) /* stays in a near cache until it is written */
 
 struct output {
-	const char *path; /* as the user gave it; "-" is stdout */
-	char *target;	  /* what the finished file replaces; NULL: written in place */
-	char *unfinished; /* … and its name until then */
+	const char *path;	 /* as the user gave it; "-" is stdout */
+	struct xt_new_file file; /* what it is written to, unless that is stdout or memory */
 	int fd;
 	int error; /* -errno of the first failure, or 0 */
 	char *buffer;
@@ -34,8 +35,6 @@ struct output_bytes {
 	size_t length;
 };
 
-#define OUTPUT_IS_A_LOG (-100000) /* no errno: the file is a log or a spool, which is left alone */
-
 #define OUTPUT_WANTS_FILE (-100002) /* for callers: it is a device or a pipe, and must not be */
 
 #define OUTPUT_WANTS_FOLDER (-100003) /* for callers: it is something else */
@@ -44,8 +43,7 @@ struct output_bytes {
 
 /*
  * path must outlive the output. Where it names something that is no regular file (a device, a
- * pipe), that is written in place. 0, -errno or OUTPUT_IS_A_LOG, after which nothing is to be
- * undone.
+ * pipe), that is written in place. Returns as xt_new_file_open().
  */
 int output_open(struct output *out, const char *path);
 

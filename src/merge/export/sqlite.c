@@ -60,10 +60,10 @@ static int begin(struct sink *sink)
 	if (!s)
 		return -ENOMEM;
 	sink->state = s;
-	if (!sink->out.unfinished)
+	if (!sink->out.file.unfinished)
 		return OUTPUT_WANTS_FILE;
 	s->next_thread = s->next_stream = 1;
-	result = sqlite3_open_v2(sink->out.unfinished, &s->database,
+	result = sqlite3_open_v2(sink->out.file.unfinished, &s->database,
 				 SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 	note_error(sink, result);
 	run(sink, "PRAGMA page_size = 32768; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; "
