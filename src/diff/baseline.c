@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "diff/shown_text.h"
 #include "log/new_file.h"
 #include "page/base64.h"
 #include "page/utf8.h"
@@ -205,8 +206,10 @@ static int read_set(struct baseline *baseline, const cJSON *item, uint64_t *room
 	int error = text ? 0 : packed && errno == ENOMEM ? -ENOMEM : -EINVAL;
 
 	/* (It is shown: it does nothing to a terminal.) */
-	if (label)
+	if (label) {
 		utf8_make_plain(label, '?');
+		shown_text(label, SHOWN_FACT_BYTES);
+	}
 	if (!error) {
 		*room -= bytes;
 		error = read_documents(&runs, text, bytes, origin, problems);

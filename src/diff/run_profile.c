@@ -12,6 +12,7 @@
 
 #include "diff/frame_key.h"
 #include "diff/run_memory.h"
+#include "diff/shown_text.h"
 #include "page/utf8.h"
 
 #define DEPTH_MAX     4096
@@ -22,7 +23,7 @@
 /* The tree of names of a document. */
 struct tree {
 	const char **names; /* as shown */
-	const char **keys;  /* by name */
+	char **keys;	    /* by name */
 	size_t name_count;
 	uint32_t *parents; /* by node */
 	uint32_t *node_names;
@@ -31,20 +32,29 @@ struct tree {
 };
 
 /* A copy that does nothing to a terminal or to the text around it. NULL: no memory. */
-static const char *plain_text(struct run_profile *p, const char *text)
+static char *plain_text(struct run_profile *p, const char *text, size_t limit_bytes)
 {
 	char *copy = run_memory_text(p->memory, text, strlen(text));
 
-	if (copy)
+	if (copy) {
 		utf8_make_plain(copy, '?');
+		shown_text(copy, limit_bytes);
+	}
 	return copy;
+}
+
+static const char *line_of(struct run_profile *p, const cJSON *object, const char *member)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, member);
+
+	return plain_text(p, cJSON_IsString(item) ? item->valuestring : "", SHOWN_LINE_BYTES);
 }
 
 static const char *text_of(struct run_profile *p, const cJSON *object, const char *member)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, member);
 
-	return plain_text(p, cJSON_IsString(item) ? item->valuestring : "");
+	return plain_text(p, cJSON_IsString(item) ? item->valuestring : "", SHOWN_FACT_BYTES);
 }
 
 static double number_of(const cJSON *object, const char *member)
@@ -80,7 +90,8 @@ static int read_trust(struct run_profile *p, const cJSON *document)
 	{
 		if (!cJSON_IsString(warning))
 			continue;
-		p->warnings[p->warning_count] = plain_text(p, warning->valuestring);
+		p->warnings[p->warning_count] =
+			plain_text(p, warning->valuestring, SHOWN_LINE_BYTES);
 		if (!p->warnings[p->warning_count++])
 			return -ENOMEM;
 	}
@@ -108,11 +119,11 @@ static int read_identity(struct run_profile *p, const cJSON *document)
 	const cJSON *devices = cJSON_GetObjectItemCaseSensitive(document, "devices");
 
 	p->program = text_of(p, process, "name");
-	p->command = text_of(p, process, "command");
+	p->command = line_of(p, process, "command");
 	p->host = text_of(p, process, "host");
 	p->driver = text_of(p, process, "driver");
 	p->cupti = text_of(p, process, "cupti");
-	p->selection = text_of(p, document, "selection");
+	p->selection = line_of(p, document, "selection");
 	p->iterations = text_of(p, process, "iterations");
 	p->iteration_name = text_of(p, process, "iteration_name");
 	p->found_count = count_of(process, "found_count");
@@ -149,17 +160,22 @@ static int read_names(struct run_profile *p, struct tree *tree, const cJSON *nam
 		return -ENOMEM;
 	cJSON_ArrayForEach(name, names)
 	{
-		const char *text = plain_text(p, cJSON_IsString(name) ? name->valuestring : "");
+		const char *whole = cJSON_IsString(name) ? name->valuestring : "";
+		char *text = run_memory_text(p->memory, whole, strlen(whole));
 		char *key = text ? malloc(FRAME_KEY_BOUND(strlen(text))) : NULL;
 		size_t n = tree->name_count++;
 
 		if (!key)
 			return -ENOMEM;
+		utf8_make_plain(text, '?');
 		tree->names[n] = text;
 		tree->keys[n] = run_memory_text(p->memory, key, frame_key(key, text));
 		free(key);
 		if (!tree->keys[n])
 			return -ENOMEM;
+		/* (The key of the whole name leaves out what may differ, such as the line.) */
+		shown_text(text, SHOWN_FRAME_BYTES);
+		shown_text(tree->keys[n], SHOWN_FRAME_BYTES);
 	}
 	return 0;
 }
@@ -258,7 +274,9 @@ static int set_identity(struct run_profile *p, struct tree *tree, const cJSON *i
 			struct profile_entry *entry)
 {
 	if (entry->level == LEVEL_TOTAL) {
-		const char *name = cJSON_IsString(id) ? plain_text(p, id->valuestring) : NULL;
+		const char *name = cJSON_IsString(id)
+					   ? plain_text(p, id->valuestring, SHOWN_FACT_BYTES)
+					   : NULL;
 
 		return name ? set_name(p, name, name, entry) : -EINVAL;
 	}

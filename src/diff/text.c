@@ -15,6 +15,7 @@
 #define NUMBERS_COLUMNS 78 /* of a row, before its name */
 #define FINDING_INDENT	13
 #define UNKNOWN_SHOWN	2
+#define DEVICES_SHOWN	16
 
 struct text {
 	FILE *out;
@@ -55,9 +56,11 @@ static void put_runs(const struct text *t)
 	if (!shown)
 		return;
 	fprintf(t->out, "      %s", shown->program[0] ? shown->program : "[unknown program]");
-	for (size_t d = 0; d < shown->device_count; d++)
+	for (size_t d = 0; d < shown->device_count && d < DEVICES_SHOWN; d++)
 		fprintf(t->out, "%s%s", d ? " + " : " on ",
 			shown->devices[d].name[0] ? shown->devices[d].name : "[unknown GPU]");
+	if (shown->device_count > DEVICES_SHOWN)
+		fprintf(t->out, " and %zu more", shown->device_count - DEVICES_SHOWN);
 	if (run_profile_has_iterations(shown))
 		fprintf(t->out, ", for one of %llu iterations%s%s%s",
 			(unsigned long long)shown->used_count,

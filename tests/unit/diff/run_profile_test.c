@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "diff/run_profile.h"
+#include "diff/shown_text.h"
 
 #define MUTATIONS 3000
 
@@ -67,6 +68,34 @@ static void test_content(void **state)
 	assert_null(run_profile_find(p, LEVEL_PATH, "main"));
 	assert_int_equal(problems.count, 0);
 	run_profile_free(p);
+}
+
+static void bounds_texts_and_keeps_them_different(void **state)
+{
+	enum { LENGTH = 20000 };
+	char *one = calloc(1, LENGTH + 1), *other = calloc(1, LENGTH + 1), *at;
+
+	(void)state;
+	assert_true(one && other);
+	for (int i = 0; i < LENGTH; i += 2)
+		memcpy(one + i, "\xc3\xa9", 2);
+	memcpy(other, one, LENGTH);
+	other[LENGTH / 2 + 1] = '\xa8';
+	shown_text(one, LENGTH); /* the limit itself is allowed */
+	assert_int_equal(strlen(one), LENGTH);
+	shown_text(one, SHOWN_FACT_BYTES);
+	shown_text(other, SHOWN_FACT_BYTES);
+	assert_in_range(strlen(one), SHOWN_FACT_BYTES - 2, SHOWN_FACT_BYTES);
+	assert_string_not_equal(one, other);
+	assert_non_null(strstr(one, "[20000 bytes, "));
+	/* No character is cut. */
+	for (at = one; *at; at++)
+		if (*at == '\xc3')
+			assert_int_equal(at[1], '\xa9');
+	assert_int_equal(one[0], '\xc3');
+	assert_string_equal(one + strlen(one) - 2, "\xc3\xa9");
+	free(one);
+	free(other);
 }
 
 static void test_refused(void **state)
@@ -137,6 +166,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_content),
+		cmocka_unit_test(bounds_texts_and_keeps_them_different),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_damage),
 	};
