@@ -7,24 +7,35 @@
 #include <stdio.h>
 
 #include "merge/base/report.h"
+#include "merge/embed_crew.h"
 #include "merge/merge.h"
-#include "merge/names/embed.h"
+#include "merge/names/module_cache.h"
 #include "merge/options.h"
 #include "merge/read/inputs.h"
 #include "merge/read/recovery.h"
 
+static int embed(const struct options *options, const struct inputs *inputs, struct report *report)
+{
+	struct module_cache modules = MODULE_CACHE(inputs->count > 1 ? MODULE_CACHE_BYTES : 0);
+	struct debug_search search = {.directory = options->settings.debug_directory,
+				      .server.report = report,
+				      .modules = &modules};
+	int error = embed_all(inputs, options->settings.jobs, &search, report);
+
+	debug_search_end(&search);
+	module_cache_free(&modules);
+	return error;
+}
+
 static void merge(const struct options *options, struct report *report)
 {
-	struct debug_search search = {.directory = options->settings.debug_directory,
-				      .server.report = report};
 	struct inputs inputs;
 	int error = inputs_find(&inputs, options->inputs, options->input_count, report);
 
 	if (error != -ENOMEM && !options->no_recover)
 		recovery_run(&inputs, report);
-	for (size_t i = 0; !error && options->embed_symbols && i < inputs.count; i++)
-		error = embed_symbols(&inputs.logs[i], &search, report);
-	debug_search_end(&search);
+	if (!error && options->embed_symbols)
+		error = embed(options, &inputs, report);
 	if (error == -ENOMEM)
 		report_error(report, STATUS_FAILED, "out of memory");
 	if (!error && options->output_count)

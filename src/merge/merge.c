@@ -12,6 +12,7 @@
 
 #include "merge/base/figures.h"
 #include "merge/crew.h"
+#include "merge/names/module_cache.h"
 #include "merge/names/addresses.h"
 #include "merge/names/frame_roles.h"
 #include "merge/reading.h"
@@ -237,7 +238,9 @@ static int order_warnings(const struct run *run)
 static int read_all(struct run *run, struct sink *sinks, size_t sink_count)
 {
 	struct trust trust = {0};
+	struct module_cache modules = MODULE_CACHE(run->inputs->count > 1 ? MODULE_CACHE_BYTES : 0);
 	struct debug_search search = {.directory = run->settings->debug_directory,
+				      .modules = &modules,
 				      .server.report = run->report};
 	struct crew *crew = NULL;
 	int error;
@@ -261,6 +264,7 @@ static int read_all(struct run *run, struct sink *sinks, size_t sink_count)
 	}
 	crew_dismiss(crew);
 	debug_search_end(&search);
+	module_cache_free(&modules);
 	progress_clear(&run->report->progress);
 	if (error)
 		return error;

@@ -15,19 +15,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "child.h"
 #include "data_dir.h"
+#include "finish.h"
 #include "info.h"
 #include "install_paths.h"
-#include "log/recover.h"
 #include "log/size_text.h"
 #include "paste.h"
 #include "rotation.h"
-#include "summary.h"
 
 #define DEFAULT_DATA_DIR "xtrace.data"
 
@@ -41,10 +39,6 @@ enum {
 	OPTION_MAX_OVERHEAD
 };
 
-/* For children that are about to end with the program: how long their logs are waited for. */
-#define GRACE_NS      250000000
-#define GRACE_STEP_NS 10000000
-
 struct recording {
 	const char *output;    /* as it was given */
 	const char *api_level; /* NULL: as the environment has it; so are these */
@@ -55,10 +49,7 @@ struct recording {
 	const char *max_size;
 	const char *max_overhead;
 	struct data_dir dir;
-	char **logs;		       /* names in dir; owned */
-	struct log_summary *summaries; /* one for each; owned */
-	size_t log_count;
-	uint64_t end_ns; /* of the program, monotonic */
+	struct finished finished;
 	struct install_paths paths;
 	struct info info;
 };
@@ -299,91 +290,12 @@ static int run(struct recording *recording)
 	return error == -ENOENT ? STATUS_NOT_FOUND : cannot_run(recording->info.command[0], error);
 }
 
-/* Runs xtrace-merge so that its stdout cannot mix with the program's. Gives its exit status. */
-static int embed_symbols(const struct recording *recording, const char *log)
-{
-	pid_t pid = fork();
-	int status = 0;
-
-	if (pid == 0) {
-		dup2(STDERR_FILENO, STDOUT_FILENO);
-		execl(recording->paths.merge, "xtrace-merge", "--embed-symbols", "--quiet", log,
-		      (char *)NULL);
-		complain("cannot run '%s': %m", recording->paths.merge);
-		_exit(STATUS_NOT_FOUND);
-	}
-	if (pid < 0)
-		return STATUS_NOT_EXECUTABLE;
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return child_exit_status(status);
-}
-
-/* What a killed process left beside its log goes into it. */
-static void recover(const char *log)
-{
-	struct xt_recovered recovered;
-	int error = xt_recover(log, &recovered);
-
-	if (error && error != -EBUSY)
-		complain("what is left in '%s" XT_SPOOL_SUFFIX "' cannot be recovered: %s", log,
-			 error == -EBADMSG ? "it is damaged" : strerror(-error));
-	if (recovered.areas_damaged + recovered.areas_unknown)
-		complain("not all of '%s" XT_SPOOL_SUFFIX "' could be recovered: %llu parts of it "
-			 "cannot be read",
-			 log,
-			 (unsigned long long)(recovered.areas_damaged + recovered.areas_unknown));
-}
-
-/* A log that is still written to is left alone. */
-static void finish_log(struct recording *recording, size_t index)
-{
-	struct log_summary *summary = &recording->summaries[index];
-	char *path = NULL;
-
-	summary->name = recording->logs[index];
-	if (asprintf(&path, "%s/%s", recording->dir.path, summary->name) < 0)
-		return;
-	summary_probe(path, summary);
-	while (summary->running && now_ns(CLOCK_MONOTONIC) - recording->end_ns < GRACE_NS) {
-		nanosleep(&(struct timespec){.tv_nsec = GRACE_STEP_NS}, NULL);
-		summary_probe(path, summary);
-	}
-	/* Of a log that was not closed, what is not in it yet lies beside it. (An empty one is not
-	 * running unless its lock says so, which recovery asks.) */
-	if ((summary->readable || summary->empty) && !summary->running)
-		recover(path);
-	if (summary->readable && !summary->running && embed_symbols(recording, path) &&
-	    summary->closed)
-		complain("the symbols of '%s' could not be put into it", path);
-	if (summary->readable && summary_read(path, summary))
-		summary->readable = false;
-	free(path);
-}
-
-static int finish_logs(struct recording *recording)
-{
-	int error =
-		data_dir_list_logs(recording->dir.path, &recording->logs, &recording->log_count);
-
-	if (error)
-		return error;
-	recording->summaries = calloc(recording->log_count + 1, sizeof(*recording->summaries));
-	if (!recording->summaries)
-		return -ENOMEM;
-	for (size_t i = 0; i < recording->log_count; i++)
-		finish_log(recording, i);
-	recording->info.processes = recording->summaries;
-	recording->info.process_count = recording->log_count;
-	return 0;
-}
-
 static struct totals add_up(const struct recording *recording)
 {
 	struct totals totals = {0};
 
-	for (size_t i = 0; i < recording->log_count; i++) {
-		const struct log_summary *summary = &recording->summaries[i];
+	for (size_t i = 0; i < recording->finished.log_count; i++) {
+		const struct log_summary *summary = &recording->finished.summaries[i];
 
 		totals.launch_count += summary->launch_count;
 		totals.kernel_count += summary->kernel_count;
@@ -421,7 +333,7 @@ static void report(const struct recording *recording)
 	struct totals totals = add_up(recording);
 	char launches[32], kernels[32], lost[32], size[32];
 
-	if (recording->log_count == 0) {
+	if (recording->finished.log_count == 0) {
 		complain("nothing was recorded: no process used CUDA, or none could be traced%s",
 			 recording->info.simulate
 				 ? ""
@@ -430,7 +342,7 @@ static void report(const struct recording *recording)
 	}
 	format_size(size, sizeof(size), totals.log_bytes);
 	complain("recorded %zu process%s, %s launches, %s kernels, %s lost, %s%s",
-		 recording->log_count, plural(recording->log_count),
+		 recording->finished.log_count, plural(recording->finished.log_count),
 		 group_digits(launches, totals.launch_count),
 		 group_digits(kernels, totals.kernel_count), group_digits(lost, totals.lost_count),
 		 size, totals.simulated ? " (simulated GPU)" : "");
@@ -465,7 +377,7 @@ static void keep_last_trace(struct recording *recording)
 		close(dir->claim);
 	dir->claim = -1;
 	while ((outcome = rotation_settle(dir->place, ROTATION_LATER)) == ROTATION_WAITS &&
-	       now_ns(CLOCK_MONOTONIC) - recording->end_ns < GRACE_NS)
+	       now_ns(CLOCK_MONOTONIC) - recording->finished.end_ns < GRACE_NS)
 		nanosleep(&(struct timespec){.tv_nsec = GRACE_STEP_NS}, NULL);
 	if (outcome == ROTATION_RESTORED)
 		complain("this recording is empty and was removed; '%s' holds the previous trace",
@@ -478,10 +390,7 @@ static void keep_last_trace(struct recording *recording)
 
 static void release(struct recording *recording)
 {
-	for (size_t i = 0; recording->summaries && i < recording->log_count; i++)
-		summary_clear(&recording->summaries[i]);
-	free(recording->summaries);
-	data_dir_free_logs(recording->logs, recording->log_count);
+	finish_free(&recording->finished);
 	data_dir_close(&recording->dir);
 }
 
@@ -508,14 +417,18 @@ static int run_record(const struct command *command, int argc, char **argv)
 	if (data_dir_begin(&recording.dir, info))
 		goto out;
 	status = run(&recording);
-	recording.end_ns = now_ns(CLOCK_MONOTONIC);
+	recording.finished.end_ns = now_ns(CLOCK_MONOTONIC);
 	if (!info->finished) {
 		keep_last_trace(&recording);
 		goto out;
 	}
-	info->duration_ns = recording.end_ns - start_ns;
+	info->duration_ns = recording.finished.end_ns - start_ns;
 	info->exit_status = status;
-	error = finish_logs(&recording);
+	recording.finished.data_dir = recording.dir.path;
+	recording.finished.merge = recording.paths.merge;
+	error = finish_logs(&recording.finished);
+	info->processes = recording.finished.summaries;
+	info->process_count = recording.finished.log_count;
 	if (!error)
 		error = info_write(recording.dir.path, info);
 	if (error)

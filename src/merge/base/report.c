@@ -30,20 +30,6 @@ static void print_line(struct report *report, const char *line)
 	fprintf(stderr, "xtrace-merge: %s\n", line ? line : "out of memory");
 }
 
-void report_note(struct report *report, const char *format, ...)
-{
-	va_list arguments;
-	char *line;
-
-	if (report->quiet)
-		return;
-	va_start(arguments, format);
-	line = format_line(format, arguments);
-	va_end(arguments);
-	print_line(report, line);
-	free(line);
-}
-
 /* Takes over line. */
 static void keep_line(struct report *report, char *line, enum exit_status status)
 {
@@ -57,55 +43,116 @@ static void keep_line(struct report *report, char *line, enum exit_status status
 	report->warnings[report->warning_count++] = line;
 }
 
+/* How a line is said. */
+enum manner {
+	MANNER_NOTE,
+	MANNER_WARN,
+	MANNER_WARN_ONCE,
+	MANNER_ERROR,
+};
+
+struct held_line {
+	enum manner manner;
+	enum exit_status status;
+	char *line;
+};
+
+static bool was_said(const struct report *report, const char *line)
+{
+	for (size_t w = 0; line && w < report->warning_count; w++)
+		if (!strcmp(report->warnings[w], line))
+			return true;
+	return false;
+}
+
+/* Takes over line. */
+static void hold(struct report *report, enum manner manner, enum exit_status status, char *line)
+{
+	if (!line || grow(&report->held, &report->held_capacity, report->held_count + 1,
+			  sizeof(*report->held)) < 0) {
+		if (report->status < status)
+			report->status = status;
+		free(line);
+		return;
+	}
+	report->held[report->held_count++] = (struct held_line){manner, status, line};
+}
+
+/* Takes over line. */
+static void say(struct report *report, enum manner manner, enum exit_status status, char *line)
+{
+	if (report->is_held) {
+		hold(report, manner, status, line);
+		return;
+	}
+	if (manner == MANNER_WARN_ONCE && was_said(report, line)) {
+		free(line);
+		return;
+	}
+	if (manner == MANNER_ERROR || !report->quiet)
+		print_line(report, line);
+	if (manner == MANNER_NOTE)
+		free(line);
+	else
+		keep_line(report, line, status);
+}
+
+void report_note(struct report *report, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	say(report, MANNER_NOTE, STATUS_OK, format_line(format, arguments));
+	va_end(arguments);
+}
+
 void report_warn(struct report *report, const char *format, ...)
 {
 	va_list arguments;
-	char *line;
 
 	va_start(arguments, format);
-	line = format_line(format, arguments);
+	say(report, MANNER_WARN, STATUS_INCOMPLETE, format_line(format, arguments));
 	va_end(arguments);
-	if (!report->quiet)
-		print_line(report, line);
-	keep_line(report, line, STATUS_INCOMPLETE);
 }
 
 void report_warn_once(struct report *report, const char *format, ...)
 {
 	va_list arguments;
-	char *line;
 
 	va_start(arguments, format);
-	line = format_line(format, arguments);
+	say(report, MANNER_WARN_ONCE, STATUS_INCOMPLETE, format_line(format, arguments));
 	va_end(arguments);
-	for (size_t w = 0; line && w < report->warning_count; w++) {
-		if (strcmp(report->warnings[w], line))
-			continue;
-		free(line);
-		return;
-	}
-	if (!report->quiet)
-		print_line(report, line);
-	keep_line(report, line, STATUS_INCOMPLETE);
 }
 
 void report_error(struct report *report, enum exit_status status, const char *format, ...)
 {
 	va_list arguments;
-	char *line;
 
 	va_start(arguments, format);
-	line = format_line(format, arguments);
+	say(report, MANNER_ERROR, status, format_line(format, arguments));
 	va_end(arguments);
-	print_line(report, line);
-	keep_line(report, line, status);
+}
+
+void report_release(struct report *report, struct report *held)
+{
+	for (size_t i = 0; i < held->held_count; i++)
+		say(report, held->held[i].manner, held->held[i].status, held->held[i].line);
+	if (report->status < held->status)
+		report->status = held->status;
+	held->held_count = 0;
+	report_free(held);
 }
 
 void report_free(struct report *report)
 {
 	for (size_t i = 0; i < report->warning_count; i++)
 		free(report->warnings[i]);
+	for (size_t i = 0; i < report->held_count; i++)
+		free(report->held[i].line);
+	free(report->held);
 	free(report->warnings);
+	report->held = NULL;
+	report->held_count = report->held_capacity = 0;
 	report->warnings = NULL;
 	report->warning_count = report->warning_capacity = 0;
 }

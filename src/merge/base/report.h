@@ -19,7 +19,13 @@ enum exit_status {
 	STATUS_FAILED = 2,     /* wrong usage, nothing readable, or an output not written */
 };
 
+struct held_line;
+
 struct report {
+	bool is_held; /* lines wait for report_release() */
+	struct held_line *held;
+	size_t held_count;
+	size_t held_capacity;
 	bool quiet; /* warnings and notes are not printed */
 	enum exit_status status;
 	char **warnings;
@@ -43,6 +49,12 @@ void report_warn_once(struct report *report, const char *format, ...)
 /* Something asked for cannot be had: printed even if quiet, the status becomes at least that. */
 void report_error(struct report *report, enum exit_status status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/*
+ * Says in the one report what another one has held, and frees that. So threads can have reports of
+ * their own, and lines still come in a fixed order.
+ */
+void report_release(struct report *report, struct report *held);
 
 void report_free(struct report *report);
 

@@ -7,10 +7,9 @@
 #include <sys/stat.h>
 
 #include "merge/base/grow.h"
-#include "merge/names/debug_info.h"
 #include "merge/names/embedded.h"
+#include "merge/names/module_cache.h"
 #include "merge/names/perf_map.h"
-#include "merge/names/symbols.h"
 
 #define ADDRESSES_FIRST_SLOTS 4096u
 
@@ -151,51 +150,6 @@ static bool is_later(const struct model *model, const struct module *module, con
 		       real_ns;
 }
 
-/* Opens the module's file; what stands in the way is said, unless the log has symbols of its
- * own: then all that was to be had is in it. */
-static enum symbols_result open_module(const struct model *model, const struct module *module,
-				       const struct naming *naming, struct report *report,
-				       struct symbols **symbols_out)
-{
-	size_t build_id_bytes;
-	const char *build_id = names_text(&model->names, module->build_id, &build_id_bytes);
-	const char *path = names_text(&model->names, module->path, NULL);
-	enum symbols_result result;
-
-	*symbols_out = NULL;
-	if (path[0] != '/') /* the vdso, code made at run time: no file has their names */
-		return SYMBOLS_NO_FILE;
-	result = symbols_open(path, build_id, build_id_bytes, naming->search, symbols_out);
-	if (result == SYMBOLS_OK && !build_id_bytes && is_later(model, module, path)) {
-		symbols_close(*symbols_out);
-		*symbols_out = NULL;
-		result = SYMBOLS_LATER;
-	}
-	if (!strcmp(model_meta(model, "symbols.embedded"), "1"))
-		return result;
-	if (result == SYMBOLS_OK && symbols_damaged(*symbols_out))
-		report_warn_once(report,
-				 "%s: the symbols that it carries (.gnu_debugdata) are damaged; "
-				 "some of its functions have no names",
-				 path);
-	else if (result == SYMBOLS_NO_FILE)
-		report_warn_once(report, "%s: %s; its functions have no names", path,
-				 strerror(errno));
-	else if (result == SYMBOLS_NOT_ELF)
-		report_warn_once(report, "%s: not an ELF file; its functions have no names", path);
-	else if (result == SYMBOLS_OTHER_BUILD)
-		report_warn_once(report,
-				 "%s: not the file that was traced (build id differs); its "
-				 "functions have no names",
-				 path);
-	else if (result == SYMBOLS_LATER)
-		report_warn_once(report,
-				 "%s: has no build id, and was changed after it was traced; its "
-				 "functions have no names",
-				 path);
-	return result;
-}
-
 /* A module at work. */
 struct resolving {
 	struct addresses *addresses;
@@ -203,25 +157,65 @@ struct resolving {
 	const struct module *module;
 	const struct naming *naming;
 	struct report *report;
+	struct open_module *open; /* NULL: not yet, or no file can have its names */
 	struct symbols *symbols;
 	struct debug_info *debug_info; /* NULL: there is none, or it is not wanted */
 	bool tried;
 };
 
+/* What stands in the way of names. */
+static void report_result(const struct resolving *r, const char *path, enum symbols_result result)
+{
+	if (result == SYMBOLS_OK && symbols_damaged(r->symbols))
+		report_warn_once(r->report,
+				 "%s: the symbols that it carries (.gnu_debugdata) are damaged; "
+				 "some of its functions have no names",
+				 path);
+	else if (result == SYMBOLS_NO_FILE)
+		report_warn_once(r->report, "%s: %s; its functions have no names", path,
+				 strerror(r->open->error_number));
+	else if (result == SYMBOLS_NOT_ELF)
+		report_warn_once(r->report, "%s: not an ELF file; its functions have no names",
+				 path);
+	else if (result == SYMBOLS_OTHER_BUILD)
+		report_warn_once(r->report,
+				 "%s: not the file that was traced (build id differs); its "
+				 "functions have no names",
+				 path);
+	else if (result == SYMBOLS_LATER)
+		report_warn_once(r->report,
+				 "%s: has no build id, and was changed after it was traced; its "
+				 "functions have no names",
+				 path);
+}
+
+/* Opens the module's file; what stands in the way is said, unless the log has symbols of its
+ * own: then all that was to be had is in it. */
 static int open_names(struct resolving *r)
 {
-	const char *path = names_text(&r->model->names, r->module->path, NULL);
-	const struct elf_file *debug_file;
+	const struct names *names = &r->model->names;
+	const char *path = names_text(names, r->module->path, NULL), *build_id;
+	size_t build_id_bytes;
+	enum symbols_result result;
 
 	r->tried = true;
-	if (open_module(r->model, r->module, r->naming, r->report, &r->symbols) ==
-	    SYMBOLS_NO_MEMORY)
-		return -ENOMEM;
-	debug_file = r->symbols && r->naming->places ? symbols_debug_file(r->symbols) : NULL;
-	if (!debug_file)
+	build_id = names_text(names, r->module->build_id, &build_id_bytes);
+	if (path[0] != '/') /* the vdso, code made at run time: no file has their names */
 		return 0;
-	r->debug_info = debug_info_open(debug_file, path);
-	return r->debug_info ? 0 : -ENOMEM;
+	r->open = module_cache_open(r->naming->search, path, build_id, build_id_bytes,
+				    r->naming->places);
+	if (!r->open)
+		return -ENOMEM;
+	result = r->open->result;
+	if (result == SYMBOLS_OK && !build_id_bytes && is_later(r->model, r->module, path))
+		result = SYMBOLS_LATER;
+	if (result == SYMBOLS_OK) {
+		r->symbols = r->open->symbols;
+		r->debug_info = r->open->debug_info;
+	}
+	if (strcmp(model_meta(r->model, "symbols.embedded"), "1") != 0)
+		report_result(r, path, result);
+	return 0;
 }
 
 static void close_names(struct resolving *r)
@@ -233,8 +227,8 @@ static void close_names(struct resolving *r)
 				 "%s: its debug information %s; inlined functions and lines are "
 				 "missing",
 				 names_text(&r->model->names, r->module->path, NULL), problem);
-	debug_info_close(r->debug_info);
-	symbols_close(r->symbols);
+	if (r->open)
+		module_cache_release(r->naming->search->modules, r->open);
 }
 
 /* The name of a text that may be NULL. */

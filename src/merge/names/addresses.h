@@ -2,8 +2,8 @@
 /*
  * The different addresses in the stacks of a log, and the functions they lie in.
  *
- * Names are had module by module, each ELF file being open only as long as its addresses are
- * looked up: memory does not grow with the number of modules.
+ * Names are had module by module. An ELF file is open only while its addresses are looked up, unless
+ * the cache keeps it for other logs: memory does not grow with the number of modules.
  */
 #ifndef XT_MERGE_ADDRESSES_H
 #define XT_MERGE_ADDRESSES_H

@@ -5,6 +5,7 @@
 #include "merge/names/debug_files.h"
 
 #include <elfutils/libdwelf.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,12 +82,22 @@ static bool find_by_link(const char *const *roots, size_t root_count, const char
 	return false;
 }
 
+/* The client serves one thread at a time. */
+static int fetch(struct debug_search *search, const char *path, const struct wanted *wanted)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	int fd;
+
+	pthread_mutex_lock(&lock);
+	fd = debuginfod_fetch(&search->server, path, wanted->build_id, wanted->build_id_bytes);
+	pthread_mutex_unlock(&lock);
+	return fd;
+}
+
 static bool find_on_server(struct debug_search *search, const char *path,
 			   const struct wanted *wanted, struct elf_file *found)
 {
-	int fd = wanted->build_id_bytes ? debuginfod_fetch(&search->server, path, wanted->build_id,
-							   wanted->build_id_bytes)
-					: -1;
+	int fd = wanted->build_id_bytes ? fetch(search, path, wanted) : -1;
 
 	if (!elf_file_adopt(found, fd))
 		return false;

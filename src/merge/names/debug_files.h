@@ -12,9 +12,12 @@
 #include "merge/names/debuginfod.h"
 #include "merge/names/elf_file.h"
 
+struct module_cache;
+
 struct debug_search {
 	const char *directory; /* is searched before the usual one; NULL: no such directory */
 	struct debuginfod server;
+	struct module_cache *modules; /* what has been opened; see module_cache.h */
 };
 
 /* Gives back what the search has opened; the struct may be used on. */

@@ -155,6 +155,11 @@ struct debug_info *debug_info_open(const struct elf_file *file, const char *path
 	return info;
 }
 
+void debug_info_begin_log(struct debug_info *info)
+{
+	info->entries_left = ENTRIES_MAX;
+}
+
 static void free_tree(void *tree)
 {
 	debug_tree_free(tree);

@@ -32,6 +32,9 @@ struct debug_info;
  */
 struct debug_info *debug_info_open(const struct elf_file *file, const char *path);
 
+/* For each further log: what is read for it is bounded anew. */
+void debug_info_begin_log(struct debug_info *info);
+
 /* Accepts NULL. */
 void debug_info_close(struct debug_info *info);
 

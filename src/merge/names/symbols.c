@@ -211,6 +211,18 @@ bool symbols_damaged(const struct symbols *symbols)
 	return symbols->mini.is_damaged;
 }
 
+uint64_t symbols_bytes(const struct symbols *symbols, bool has_debug_info)
+{
+	const struct elf_file *debug = has_debug_info ? symbols_debug_file(symbols) : NULL;
+	uint64_t bytes = sizeof(*symbols) + symbols->capacity * sizeof(*symbols->entries);
+	size_t file_bytes = 0;
+
+	/* (What libdw reads of it is not known; it is seldom more than the file.) */
+	if (debug && elf_rawfile(debug->elf, &file_bytes))
+		bytes += file_bytes;
+	return bytes;
+}
+
 void symbols_close(struct symbols *symbols)
 {
 	int error = errno;

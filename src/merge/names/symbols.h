@@ -45,6 +45,10 @@ const struct elf_file *symbols_debug_file(const struct symbols *symbols);
 /* Is something in .gnu_debugdata that cannot be read, and was needed? */
 bool symbols_damaged(const struct symbols *symbols);
 
+/* About how much memory the table takes; with its debug information, the size of the file that has it
+ * is added. */
+uint64_t symbols_bytes(const struct symbols *symbols, bool has_debug_info);
+
 /* Accepts NULL. */
 void symbols_close(struct symbols *symbols);
 

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is done to the logs after the run; see finish.h.
+ */
+#include "finish.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "command.h"
+#include "data_dir.h"
+#include "log/recover.h"
+
+#define EMBED_LOGS_MAX 1000 /* in one call, of which the arguments are bounded */
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Runs xtrace-merge so that its stdout cannot mix with the program's. Gives its exit status. */
+static int run_merge(const struct finished *f, char *const *arguments)
+{
+	pid_t pid = fork();
+	int status = 0;
+
+	if (pid == 0) {
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+		execv(f->merge, arguments);
+		complain("cannot run '%s': %m", f->merge);
+		_exit(STATUS_NOT_FOUND);
+	}
+	if (pid < 0)
+		return STATUS_NOT_EXECUTABLE;
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return child_exit_status(status);
+}
+
+/* What a killed process left beside its log goes into it. */
+static void recover(const char *log)
+{
+	struct xt_recovered recovered;
+	int error = xt_recover(log, &recovered);
+
+	if (error && error != -EBUSY)
+		complain("what is left in '%s" XT_SPOOL_SUFFIX "' cannot be recovered: %s", log,
+			 error == -EBADMSG ? "it is damaged" : strerror(-error));
+	if (recovered.areas_damaged + recovered.areas_unknown)
+		complain("not all of '%s" XT_SPOOL_SUFFIX "' could be recovered: %llu parts of it "
+			 "cannot be read",
+			 log,
+			 (unsigned long long)(recovered.areas_damaged + recovered.areas_unknown));
+}
+
+/* The caller frees it. NULL if memory ran out. */
+static char *path_of(const struct finished *f, size_t index)
+{
+	char *path = NULL;
+
+	return asprintf(&path, "%s/%s", f->data_dir, f->logs[index]) < 0 ? NULL : path;
+}
+
+/* Waits for the process for a moment, and recovers what it left. A log that is still written to is
+ * left alone. */
+static void settle_log(struct finished *f, size_t index)
+{
+	struct log_summary *summary = &f->summaries[index];
+	char *path = path_of(f, index);
+
+	summary->name = f->logs[index];
+	if (!path)
+		return;
+	summary_probe(path, summary);
+	while (summary->running && now_ns() - f->end_ns < GRACE_NS) {
+		nanosleep(&(struct timespec){.tv_nsec = GRACE_STEP_NS}, NULL);
+		summary_probe(path, summary);
+	}
+	/* Of a log that was not closed, what is not in it yet lies beside it. (An empty one is not
+	 * running unless its lock says so, which recovery asks.) */
+	if ((summary->readable || summary->empty) && !summary->running)
+		recover(path);
+	free(path);
+}
+
+/* Embeds symbols into so many logs at most, from *next on. One call for many: what their processes
+ * share is read once. */
+static int embed_some(const struct finished *f, size_t *next)
+{
+	char *arguments[EMBED_LOGS_MAX + 4] = {"xtrace-merge", "--embed-symbols", "--quiet"};
+	size_t first = 3, count = first;
+	int status = 0;
+
+	for (; *next < f->log_count && count < first + EMBED_LOGS_MAX; (*next)++) {
+		const struct log_summary *summary = &f->summaries[*next];
+
+		if (!summary->readable || summary->running)
+			continue;
+		arguments[count] = path_of(f, *next);
+		count += arguments[count] != NULL;
+	}
+	if (count > first)
+		status = run_merge(f, arguments);
+	while (count > first)
+		free(arguments[--count]);
+	return status;
+}
+
+static void embed_symbols(const struct finished *f)
+{
+	int worst = 0;
+
+	for (size_t next = 0; next < f->log_count;) {
+		int status = embed_some(f, &next);
+
+		worst = status > worst ? status : worst;
+	}
+	/* (1: a log is damaged, which the report says.) */
+	if (worst > 1)
+		complain("the symbols of some logs in '%s' could not be put into them",
+			 f->data_dir);
+}
+
+static void read_log(struct finished *f, size_t index)
+{
+	struct log_summary *summary = &f->summaries[index];
+	char *path = path_of(f, index);
+
+	if (summary->readable && (!path || summary_read(path, summary)))
+		summary->readable = false;
+	free(path);
+}
+
+int finish_logs(struct finished *f)
+{
+	int error = data_dir_list_logs(f->data_dir, &f->logs, &f->log_count);
+
+	if (error)
+		return error;
+	f->summaries = calloc(f->log_count + 1, sizeof(*f->summaries));
+	if (!f->summaries) {
+		finish_free(f);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < f->log_count; i++)
+		settle_log(f, i);
+	embed_symbols(f);
+	for (size_t i = 0; i < f->log_count; i++)
+		read_log(f, i);
+	return 0;
+}
+
+void finish_free(struct finished *f)
+{
+	for (size_t i = 0; f->summaries && i < f->log_count; i++)
+		summary_clear(&f->summaries[i]);
+	free(f->summaries);
+	data_dir_free_logs(f->logs, f->log_count);
+	f->summaries = NULL;
+	f->logs = NULL;
+	f->log_count = 0;
+}
