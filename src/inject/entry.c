@@ -33,6 +33,7 @@
 #include "inject/loader_watch.h"
 #include "inject/nvtx.h"
 #include "inject/own_process.h"
+#include "inject/process_identity.h"
 #include "inject/python_runtime.h"
 #include "inject/say.h"
 #include "inject/signal_guard.h"
@@ -267,8 +268,10 @@ static int start_log(const struct config *config, char *log_path, char *why, siz
 	};
 	char spool_path[PATH_MAX + 32];
 	struct xt_writer *log = NULL;
-	int rc = create_log(config, &header, log_path, &log);
+	int rc;
 
+	process_identity_draw();
+	rc = create_log(config, &header, log_path, &log);
 	if (!rc) {
 		/* Without a spool the log is as good, unless the process is killed. While the log is
 		 * empty nothing has been recorded, and a spool that is half made is no loss. */

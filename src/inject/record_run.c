@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "inject/loader_lock.h"
 #include "inject/modules.h"
 #include "inject/nvtx.h"
+#include "inject/process_identity.h"
 #include "inject/python_runtime.h"
 #include "inject/recorder.h"
 #include "inject/sampling.h"
@@ -91,6 +93,24 @@ static void record_start_time(struct recorder *rec)
 				   ticks / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
+/* What tells the process from others of the same host name and pid. */
+static void record_identity(struct recorder *rec)
+{
+	char text[PROCESS_IDENTITY_BYTES], boot[64];
+	struct stat status;
+	size_t length;
+
+	process_identity_text(text);
+	record_meta(rec, "process.identity", text);
+	if (!stat("/proc/thread-self/ns/pid", &status))
+		record_meta_number(rec, "process.pid_namespace", status.st_ino);
+	length = read_file("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
+	if (length && boot[length - 1] == '\n')
+		boot[length - 1] = '\0';
+	if (length)
+		record_meta(rec, "host.boot", boot);
+}
+
 static void record_process(struct recorder *rec)
 {
 	char text[16 << 10];
@@ -109,6 +129,7 @@ static void record_process(struct recorder *rec)
 		record_meta(rec, "process.cwd", text);
 	record_meta_number(rec, "process.id", (uint64_t)getpid());
 	record_meta_number(rec, "process.parent", (uint64_t)getppid());
+	record_identity(rec);
 	record_start_time(rec);
 	if (!uname(&host)) {
 		record_meta(rec, "host.name", host.nodename);

@@ -210,7 +210,7 @@ struct process {
 	const struct addresses *addresses;
 	const struct paths *paths;
 	struct demangle_cache *names; /* of the model's names into those of paths */
-	const char *label;	      /* "program (pid)", with the host if there are several */
+	const char *label;	      /* "program (pid)", with what else tells processes apart */
 	uint32_t label_name;	      /* the same, clean, as name in paths */
 	size_t index;		      /* from 0 */
 	size_t process_count;

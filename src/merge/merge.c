@@ -27,11 +27,12 @@ static char *make_label(const struct inputs *inputs, const struct input *log,
 {
 	const char *name = model_process_name(model);
 	char *label;
-	int length = inputs->has_several_hosts
-			     ? asprintf(&label, "%s (%u on %s)", name, log->header.pid, log->host)
-			     : asprintf(&label, "%s (%u)", name, log->header.pid);
+	bool has_host = inputs->has_several_hosts;
 
-	return length < 0 ? NULL : label;
+	if (asprintf(&label, "%s (%u%s%s%s)", name, log->header.pid, has_host ? " on " : "",
+		     has_host ? log->host : "", log->distinction) < 0)
+		return NULL;
+	return label;
 }
 
 static int read_process(struct reading *reading, struct xt_reader *reader, struct run *run)

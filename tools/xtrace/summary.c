@@ -5,9 +5,11 @@
 #include "summary.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "xtrace/account.h"
@@ -164,6 +166,21 @@ static bool is_running(uint32_t pid)
 	return state && state[1] && state[2] != 'Z' && state[2] != 'X';
 }
 
+/*
+ * Whether the process that wrote the log still has its lock. Its pid says less: it may be a number
+ * in the pid namespace of a container. Without locks the pid must do.
+ */
+static bool is_held(const char *path, uint32_t pid)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	bool is_free = fd >= 0 && !flock(fd, LOCK_SH | LOCK_NB);
+	bool is_locked = fd >= 0 && !is_free && errno == EWOULDBLOCK;
+
+	if (fd >= 0)
+		close(fd);
+	return is_locked || (!is_free && is_running(pid));
+}
+
 void summary_probe(const char *path, struct log_summary *summary)
 {
 	struct xt_reader *reader;
@@ -183,7 +200,7 @@ void summary_probe(const char *path, struct log_summary *summary)
 	/* The spool lies there while the process lives; one that was killed leaves it behind. */
 	if (asprintf(&spool, "%s.spool", path) < 0)
 		return;
-	summary->running = access(spool, F_OK) == 0 && is_running(summary->pid);
+	summary->running = access(spool, F_OK) == 0 && is_held(path, summary->pid);
 	free(spool);
 }
 

@@ -153,17 +153,29 @@ static int add_pair(struct clock_pairs *pairs, uint64_t monotonic_ns, uint64_t r
 	return 0;
 }
 
-static void read_host(struct input *input, const struct xt_chunk *chunk)
+static void read_facts(struct input *input, const struct xt_chunk *chunk)
 {
-	static const char key[] = "host.name";
+	const struct {
+		const char *key;
+		char *out;
+		size_t out_bytes;
+	} facts[] = {
+		{"host.name", input->host, sizeof(input->host)},
+		{"host.boot", input->boot, sizeof(input->boot)},
+		{"process.exe", input->program, sizeof(input->program)},
+		{"process.identity", input->identity, sizeof(input->identity)},
+		{"process.pid_namespace", input->pid_namespace, sizeof(input->pid_namespace)},
+	};
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
 		struct xt_bytes name = xt_chunk_bytes(chunk, XT_META_KEY, r);
 		struct xt_bytes value = xt_chunk_bytes(chunk, XT_META_VALUE, r);
 
-		if (name.length == strlen(key) && !memcmp(name.data, key, name.length))
-			snprintf(input->host, sizeof(input->host), "%.*s", (int)value.length,
-				 value.length ? value.data : "");
+		for (size_t f = 0; f < sizeof(facts) / sizeof(facts[0]); f++)
+			if (name.length == strlen(facts[f].key) &&
+			    !memcmp(name.data, facts[f].key, name.length))
+				snprintf(facts[f].out, facts[f].out_bytes, "%.*s",
+					 (int)value.length, value.length ? value.data : "");
 	}
 }
 
@@ -189,7 +201,7 @@ static int probe(struct input *input, struct report *report)
 		const uint64_t *realtime = xt_chunk_u64(chunk, XT_CLOCK_REALTIME_NS);
 
 		if (xt_chunk_kind(chunk) == XT_KIND_META) {
-			read_host(input, chunk);
+			read_facts(input, chunk);
 			continue;
 		}
 		for (uint32_t r = 0; !error && r < xt_chunk_rows(chunk); r++)
@@ -241,6 +253,83 @@ static void align(struct inputs *inputs)
 		if (!i || start_ns < inputs->origin_ns)
 			inputs->origin_ns = start_ns;
 	}
+}
+
+/* Logs of one process say so. Without that, each log is taken for a process of its own. */
+static bool is_same_process(const struct input *a, const struct input *b)
+{
+	return a == b || (a->identity[0] && !strcmp(a->identity, b->identity));
+}
+
+static const char *program_name(const struct input *log)
+{
+	const char *slash = strrchr(log->program, '/');
+
+	return slash ? slash + 1 : log->program;
+}
+
+/* Would two processes have the same label? */
+static bool is_alike(const struct input *a, const struct input *b)
+{
+	return a->header.pid == b->header.pid && !strcmp(a->host, b->host) &&
+	       !strcmp(program_name(a), program_name(b));
+}
+
+static bool is_before(const struct input *a, const struct input *b)
+{
+	int64_t a_ns = (int64_t)(a->header.start_monotonic_ns + (uint64_t)a->shift_ns);
+	int64_t b_ns = (int64_t)(b->header.start_monotonic_ns + (uint64_t)b->shift_ns);
+
+	return a_ns != b_ns ? a_ns < b_ns : a < b;
+}
+
+/* Finds the first log of each process. */
+static void find_processes(struct inputs *inputs)
+{
+	for (size_t i = 0; i < inputs->count; i++) {
+		inputs->logs[i].first = i;
+		for (size_t j = 0; j < i; j++) {
+			struct input *other = &inputs->logs[j];
+
+			if (!is_same_process(&inputs->logs[i], other))
+				continue;
+			if (is_before(&inputs->logs[i], &inputs->logs[other->first]))
+				other->first = i;
+			inputs->logs[i].first = other->first;
+		}
+	}
+}
+
+/*
+ * Where processes are alike, their pid namespaces tell them apart, as those of containers do; what
+ * is alike even then is numbered by its start.
+ */
+static void distinguish(const struct inputs *inputs, struct input *log)
+{
+	const struct input *first = &inputs->logs[log->first];
+	bool needs_namespace = false, needs_number = false;
+	unsigned number = 1;
+	size_t length = 0;
+
+	for (size_t i = 0; i < inputs->count; i++) {
+		const struct input *other = &inputs->logs[i];
+
+		/* (A process counts once, by its first log.) */
+		if (other->first != i || other == first || !is_alike(first, other))
+			continue;
+		if (strcmp(first->pid_namespace, other->pid_namespace) != 0) {
+			needs_namespace = true;
+			continue;
+		}
+		needs_number = true;
+		number += is_before(other, first);
+	}
+	if (needs_namespace && first->pid_namespace[0])
+		length = (size_t)snprintf(log->distinction, sizeof(log->distinction), ", ns %s",
+					  first->pid_namespace);
+	if (needs_number)
+		snprintf(log->distinction + length, sizeof(log->distinction) - length, ", #%u",
+			 number);
 }
 
 /*
@@ -305,6 +394,9 @@ int inputs_find(struct inputs *inputs, char *const *arguments, size_t argument_c
 	if (error)
 		return error;
 	align(inputs);
+	find_processes(inputs);
+	for (size_t i = 0; i < inputs->count; i++)
+		distinguish(inputs, &inputs->logs[i]);
 	/* (A log that is empty is no error where there are others.) */
 	if (!kept && !report->status)
 		report_error(report, STATUS_FAILED, "there is nothing in the logs");

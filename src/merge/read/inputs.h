@@ -13,8 +13,11 @@
 #include "merge/base/report.h"
 #include "xtrace/reader.h"
 
-#define INPUTS_DEFAULT	 "xtrace.data"
-#define INPUT_HOST_BYTES 65
+#define INPUTS_DEFAULT		"xtrace.data"
+#define INPUT_HOST_BYTES	65
+#define INPUT_PROGRAM_BYTES	4096
+#define INPUT_FACT_BYTES	40
+#define INPUT_DISTINCTION_BYTES 80
 
 struct input {
 	char *path;
@@ -23,9 +26,18 @@ struct input {
 	struct xt_log_header header;
 	uint64_t file_bytes;
 	char host[INPUT_HOST_BYTES];
+	char program[INPUT_PROGRAM_BYTES]; /* its path */
+	/* Which process it is; each may be empty, in logs that do not say. */
+	char identity[INPUT_FACT_BYTES]; /* random, the same in all logs of a process */
+	char pid_namespace[INPUT_FACT_BYTES];
+	char boot[INPUT_FACT_BYTES]; /* of the host */
+	/* What the label of the process needs besides program, pid and host, so that no two
+	 * processes have the same: ", ns 4026531836, #2" or less. */
+	char distinction[INPUT_DISTINCTION_BYTES];
 	int64_t realtime_shift_ns; /* realtime - monotonic, the median of the log's pairs */
 	int64_t shift_ns;	   /* to be added to the log's times to have them on one clock */
 	bool has_spool;
+	size_t first; /* place of the first log of the same process; mostly this one */
 };
 
 struct inputs {

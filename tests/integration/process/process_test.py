@@ -271,6 +271,10 @@ class Test(MoreCases):
             assert b"the child's" in self.check(self.life("fork_before", *how), logs=2).stdout
             done = [self.dump("--check", log).stdout for log in self.last.files(".xtr")]
             assert sorted(re.findall(r"(\d+) kernels", "".join(done))) == ["2", "3"], done
+            identities = [re.search(r"process\.identity\tvalue=([0-9a-f]{32})$",
+                                    self.dump("--kind", "META", log).stdout, re.M).group(1)
+                          for log in self.last.files(".xtr")]
+            assert len(set(identities)) == 2, identities
 
     def case_bare_children(self):
         bare = self.check(self.life("bare_children"), kernels=5)
