@@ -74,6 +74,7 @@ static struct {
 	struct thread *threads;
 	uint64_t stream_free_ns[THREADS_MAX];
 	uint64_t correlation, launches, rows;
+	uint64_t kind_rows[XT_KIND_COUNT];
 	uint64_t address; /* of the next allocation */
 	struct xt_writer *log;
 	struct xt_table tables[XT_KIND_COUNT];
@@ -112,6 +113,7 @@ static struct xt_table *row(enum xt_kind kind)
 	struct xt_table *table = &gen.tables[kind];
 
 	gen.rows++;
+	gen.kind_rows[kind]++;
 	if (xt_table_has_room(table, 256))
 		return table;
 	/* As the tracer does: all tables, so that what is referred to comes first. */
@@ -427,12 +429,37 @@ static void open_log(const char *path)
 		fail("tables", rc);
 }
 
+/* Equals the rows: without an account a log is not complete. */
+static void put_account(void)
+{
+	static const struct {
+		const char *name;
+		enum xt_kind kind;
+	} accounts[] = {
+		{"calls.seen", XT_KIND_CALL},	     {"calls.written", XT_KIND_CALL},
+		{"kernels.written", XT_KIND_KERNEL}, {"copies.written", XT_KIND_COPY},
+		{"sets.written", XT_KIND_SET},	     {"memory.written", XT_KIND_MEMORY},
+		{"nodes.seen", XT_KIND_GRAPH_NODE},  {"ranges.seen", XT_KIND_RANGE},
+	};
+
+	for (size_t a = 0; a < sizeof(accounts) / sizeof(accounts[0]); a++) {
+		uint64_t count = gen.kind_rows[accounts[a].kind];
+		struct xt_table *table = row(XT_KIND_ACCOUNT);
+
+		xt_table_put_bytes(table, XT_ACCOUNT_NAME, accounts[a].name,
+				   strlen(accounts[a].name));
+		xt_table_put(table, XT_ACCOUNT_VALUE, count);
+		xt_table_end_row(table);
+	}
+}
+
 static void close_log(void)
 {
 	int rc = 0;
 
 	for (uint32_t t = 0; t < gen.thread_count; t++)
 		take_buffer(&gen.threads[t]);
+	put_account();
 	for (int k = 1; k < XT_KIND_COUNT && !rc; k++) {
 		if (gen.tables[k].row_count)
 			rc = xt_writer_add(gen.log, &gen.tables[k]);

@@ -96,9 +96,11 @@ static const struct xt_account {
 	{"recovered.copies", "copies recovered"},
 	{"recovered.sets", "sets recovered"},
 	{"recovered.memory", "allocations and frees recovered"},
-	{"recovered.unnamed", "kernels recovered whose name was lost"},
+	{"recovered.unnamed", "names of kernels: not in the spool yet when the process was killed"},
 	{"recovered.unfinished",
-	 "kernels, copies and memsets: no end time when the process was killed"},
+	 "kernels, copies and memsets: CUPTI had not delivered their times when the process was "
+	 "killed"},
+	{"recovered.kernels_unfinished", "kernels among the work without delivered times"},
 	{"recovered.areas_damaged", "parts of the spool: damaged"},
 	{"recovered.areas_unknown", "parts of the spool: in an unknown layout"},
 };
@@ -121,13 +123,9 @@ static inline const char *xt_account_meaning(const char *name, size_t length)
  */
 static inline bool xt_account_is_loss(const char *name, size_t length)
 {
-	static const char *const words[] = {".lost",
-					    ".invalid",
-					    ".dropped",
-					    ".discarded",
-					    ".mismatched",
-					    "recovered.areas_",
-					    "recovered.unfinished"};
+	static const char *const words[] = {".lost",	   ".invalid",	  ".dropped",
+					    ".discarded",  ".mismatched", "recovered.areas_",
+					    "recovered.un"};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (length && memmem(name, length, words[i], strlen(words[i])))

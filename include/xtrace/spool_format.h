@@ -77,7 +77,8 @@ enum xt_spool_counter {
 	XT_SPOOL_BUFFERS_DISCARDED,
 	XT_SPOOL_BUFFERS_LOST,
 	XT_SPOOL_BUFFERS_INVALID,
-	XT_SPOOL_CALLS_UNBACKED, /* seen by rings that are not in the spool */
+	XT_SPOOL_CALLS_UNBACKED,  /* seen by rings that are not in the spool */
+	XT_SPOOL_CALLS_AFTER_END, /* launches, copies and memsets when recording had ended */
 	XT_SPOOL_COUNTERS
 };
 #define XT_SPOOL_COUNTERS_MAX 32

@@ -17,6 +17,7 @@
 #include "inject/lane.h"
 #include "inject/profiler_calls.h"
 #include "inject/sampling.h"
+#include "inject/spool.h"
 #include "inject/stack_capture.h"
 #include "inject/hotpath.h"
 
@@ -179,7 +180,7 @@ static RARELY void put_graph_exec(struct xt_record_call *record,
 
 	record->head.bytes = sizeof(*graph);
 	graph->reserved = 0;
-	if (!arguments || !cupti.cuptiGetGraphExecId ||
+	if (record->result || !arguments || !cupti.cuptiGetGraphExecId ||
 	    cupti.cuptiGetGraphExecId(arguments[0], &graph->graph_exec) != XT_CUPTI_SUCCESS)
 		graph->graph_exec = 0;
 }
@@ -406,6 +407,12 @@ static RARELY bool counts_as_call(uint32_t domain, uint32_t cbid,
 	       !(api_uses[cbid & (API_CBID_END - 1)] & API_IS_UNRECORDED);
 }
 
+static RARELY void count_after_end(void)
+{
+	atomic_fetch_add(&callbacks_after_end, 1);
+	spool_count_after_end();
+}
+
 /* Exit handlers may launch when the log is closed, and other threads. (Whatever they free or unload is no loss.) */
 static RARELY void note_inactive(uint32_t domain, uint32_t cbid,
 				 const struct cupti_callback_data *data)
@@ -413,7 +420,7 @@ static RARELY void note_inactive(uint32_t domain, uint32_t cbid,
 	if (atomic_load(&callbacks_have_ended) && counts_as_call(domain, cbid, data) &&
 	    !(atomic_load(&callbacks_paused) & (PAUSED_ASKED | PAUSED_YIELDED)) &&
 	    api_uses[cbid & (API_CBID_END - 1)] & API_MAKES_WORK)
-		atomic_fetch_add(&callbacks_after_end, 1);
+		count_after_end();
 }
 
 /* Called by callback_entry alone. */

@@ -223,6 +223,18 @@ void lane_shrink(struct lane *lane)
 	stack_memo_begin(&lane->memo);
 }
 
+/* While the NVTX call is there, nothing writes over where it returns to. */
+static bool event_was_left(const struct lane *lane)
+{
+	const struct caller_regs *event = (const struct caller_regs *)lane->within;
+	uintptr_t place = (uintptr_t)&event->return_address;
+	int saved_errno = errno;
+	bool can_read = stack_walk_can_read(place & ~(uintptr_t)(XT_SPOOL_PAGE_BYTES - 1));
+
+	errno = saved_errno;
+	return !can_read || event->return_address != lane->event_return;
+}
+
 bool lane_was_left(struct lane *lane, const struct caller_regs *regs)
 {
 	uintptr_t lowest = (uintptr_t)__builtin_frame_address(0);
@@ -230,8 +242,10 @@ bool lane_was_left(struct lane *lane, const struct caller_regs *regs)
 	uint64_t counted = counters[XT_RING_CALLS_COMMITTED] + counters[XT_RING_LOST_RING_FULL] +
 			   counters[XT_RING_LOST_NESTED] + lane->ring->left_count;
 
-	if (lane->within < lowest || lane->within >= (uintptr_t)(regs + 1))
+	if ((lane->within < lowest || lane->within >= (uintptr_t)(regs + 1)) &&
+	    !(lane->event_return && event_was_left(lane)))
 		return false;
+	lane->event_return = 0;
 	/* It may have been left anywhere: in the middle of a walk, or with a call seen and not yet counted. */
 	stack_memo_clear(&lane->memo);
 	lane_add(&counters[XT_RING_LOST_NESTED], counters[XT_RING_CALLS_SEEN] - counted);

@@ -68,8 +68,10 @@ struct lane {
 	uint64_t timed_ns;   /* spent in those calls that were timed, without that */
 	uint64_t timed_count;
 	uint64_t unsampled_count; /* calls whose stack was not taken, by chance */
-	uint32_t chance;	  /* sampling.h */
-	void *walk_stack_top;	  /* call_on_stack.h */
+	uint64_t
+		event_return; /* of the NVTX call that is within the lane: where it returns to; or 0 */
+	uint32_t chance;      /* sampling.h */
+	void *walk_stack_top; /* call_on_stack.h */
 	struct stack_modules modules;
 	struct stack_walk walk;
 	struct python_walk python;
@@ -109,7 +111,8 @@ extern _Thread_local struct lane *thread_lane __attribute__((tls_model("initial-
 
 /*
  * The lane is not idle: has a signal handler jumped out of what was within it, by siglongjmp()? It has if that stood on
- * the stack where the frames from the caller up to regs stand now, as a loop that goes on calling comes by there. Then
+ * the stack where the frames from the caller up to regs stand now, as a loop that goes on calling comes by there. An
+ * NVTX call stands farther up than the calls of CUDA that come after it: it was left if its frame was overwritten. Then
  * the lane is made whole, and true. Where that cannot be told, false.
  */
 __attribute__((cold)) bool lane_was_left(struct lane *lane, const struct caller_regs *regs);

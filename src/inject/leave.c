@@ -33,7 +33,7 @@
 #define LAST_WORD_NS UINT64_C(100000000)
 
 #define KEPT "; what is missing is in the spool"
-#define GONE "; its spool is not in its place, so what is missing may be lost"
+#define GONE "; there is no spool file to keep the rest, so it is lost"
 
 /* Why the log is not closed. A handler's stack may be too small to put texts together. */
 static const struct {
@@ -79,6 +79,8 @@ static void leave(enum way way)
 		result = writer_thread_finish(LEAVE_PATIENCE_NS);
 		if (result)
 			say_why_open(result);
+		/* In this order: what is not recorded is counted. */
+		atomic_store(&callbacks_have_ended, true);
 		atomic_store(&callbacks_active, false);
 		return;
 	}

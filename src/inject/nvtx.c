@@ -224,12 +224,14 @@ void nvtx_commit(const struct nvtx_event *event, const struct caller_regs *regs)
 		atomic_fetch_add_explicit(&nvtx_events_without_lane, 1, memory_order_relaxed);
 		return;
 	}
+	lane->event_return = regs ? regs->return_address : 0;
 	if (event->payload_count || is_extended(event->attributes)) {
 		described = *event;
 		payload_bytes = take_payloads(lane, &described);
 		event = &described;
 	}
 	commit_event(lane, event, event_text(event, lane->text), payload_bytes, regs);
+	lane->event_return = 0;
 	lane_leave(lane);
 }
 _Static_assert(TEXT_BYTES_MAX <= LANE_TEXT_BYTES, "a text fits into a lane's room for it");

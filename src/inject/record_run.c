@@ -531,6 +531,7 @@ static struct losses sum_losses(const struct recorder *rec)
 		[XT_SPOOL_BUFFERS_LOST] = rec->buffers_lost,
 		[XT_SPOOL_BUFFERS_INVALID] = atomic_load(&activity_invalid),
 		[XT_SPOOL_CALLS_UNBACKED] = calls_unbacked(),
+		[XT_SPOOL_CALLS_AFTER_END] = atomic_load(&callbacks_after_end),
 	}};
 }
 

@@ -59,10 +59,17 @@ static struct xt_own_file current_file(void)
 static void *map_file(uint64_t offset, size_t bytes)
 {
 	struct xt_own_file file = current_file();
+	void *area;
 
 	if (!xt_own_file_is_ours(&file) || !reserve(file.fd, offset, bytes))
 		return NULL;
-	return map_file_part(file.fd, offset, bytes);
+	area = map_file_part(file.fd, offset, bytes);
+	/* Meanwhile the program may have closed all descriptors and opened a file of its own. */
+	if (area && !xt_own_file_is_ours(&file)) {
+		munmap(area, bytes);
+		return NULL;
+	}
+	return area;
 }
 
 int spool_create(const char *path, uint64_t log_id, uint32_t cupti_version)
@@ -212,6 +219,13 @@ bool spool_has(const void *pages)
 	uint64_t offset;
 
 	return area_of(pages, &offset) != NULL;
+}
+
+void spool_count_after_end(void)
+{
+	if (spool.header && is_own_process())
+		__atomic_fetch_add(&spool.header->counters[XT_SPOOL_CALLS_AFTER_END], 1,
+				   __ATOMIC_RELAXED);
 }
 
 void spool_count(const uint64_t counters[XT_SPOOL_COUNTERS])

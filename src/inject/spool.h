@@ -52,6 +52,9 @@ bool spool_has(const void *pages);
 /* What the process has lost outside of rings. Writer thread. */
 void spool_count(const uint64_t counters[XT_SPOOL_COUNTERS]);
 
+/* Counts one more of XT_SPOOL_CALLS_AFTER_END: the writer may be gone. Any thread. */
+void spool_count_after_end(void);
+
 /* How the tracer leaves the process; error: errno of a write that failed, or 0. Writer thread. */
 void spool_end(enum xt_spool_ending ending, int error);
 

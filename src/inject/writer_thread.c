@@ -133,6 +133,9 @@ static void retry(struct recorder *rec, struct times *last, uint64_t now_ns)
 		return;
 	if (last->retry_period_ns < RETRY_MOST_NS)
 		last->retry_period_ns *= 2;
+	/* A write that is bound to fail would take the last free space from the program for a moment. */
+	if (rec->write_error == -ENOSPC && !xt_writer_has_room(rec->writer))
+		return;
 	recorder_flush(rec);
 }
 

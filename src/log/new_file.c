@@ -110,14 +110,6 @@ static int enter(struct place *place, char *path)
 	return error;
 }
 
-/* Whether the text of a link in /proc is a path of the file that the link stands for. */
-static bool is_path_of(const char *text, const struct stat *status)
-{
-	struct stat there;
-
-	return text[0] == '/' && !lstat(text, &there) && is_same(&there, status);
-}
-
 /*
  * Reads the link that place is. 0 if it is to be followed; place->is_magic is set if it must be
  * opened as it is. -errno or XT_NEW_FILE_PLANTED.
@@ -127,10 +119,10 @@ static int read_link(struct place *place, char text[PATH_MAX])
 	struct statfs system;
 	struct stat status;
 	ssize_t length;
-	int error = check_owner(place->folder, place->status.st_uid);
 
-	if (error)
-		return error;
+	/* Whoever owns a link can point it anywhere, in a directory without the sticky bit, too. */
+	if (place->status.st_uid != geteuid() && place->status.st_uid != 0)
+		return XT_NEW_FILE_PLANTED;
 	length = readlinkat(place->fd, "", text, PATH_MAX - 1);
 	if (length < 0 || fstatfs(place->folder, &system))
 		return -errno;
@@ -138,7 +130,7 @@ static int read_link(struct place *place, char text[PATH_MAX])
 	if (system.f_type != PROC_SUPER_MAGIC || fstatat(place->folder, place->name, &status, 0))
 		return 0;
 	/* "/proc/self" and the like are ordinary links, to directories. */
-	if (S_ISDIR(status.st_mode) || (S_ISREG(status.st_mode) && is_path_of(text, &status)))
+	if (S_ISDIR(status.st_mode))
 		return 0;
 	place->is_magic = true;
 	place->status = status;
@@ -182,12 +174,27 @@ static bool holds_log(const struct place *place)
 						    !memcmp(magic, XT_SPOOL_MAGIC, sizeof(magic)));
 }
 
+/* "/dev/stdout": to open a redirected file anew would write from its beginning. -1: not ours. */
+static int duplicate(const struct place *place)
+{
+	struct stat status;
+	char *end;
+	unsigned long fd = strtoul(place->name, &end, 10);
+
+	if (*end || end == place->name || fd > INT_MAX || fstat((int)fd, &status) ||
+	    !is_same(&status, &place->status))
+		return -1;
+	return fcntl((int)fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+}
+
 static int open_in_place(struct xt_new_file *file, const struct place *place)
 {
 	struct stat status;
-	int fd = openat(place->folder, place->name,
-			O_WRONLY | O_CLOEXEC | (place->is_magic ? 0 : O_NOFOLLOW));
+	int fd = place->is_magic ? duplicate(place) : -1;
 
+	if (fd < 0)
+		fd = openat(place->folder, place->name,
+			    O_WRONLY | O_CLOEXEC | (place->is_magic ? 0 : O_NOFOLLOW));
 	if (fd < 0)
 		return -errno;
 	/* It may have been exchanged since it was checked. */
@@ -338,8 +345,8 @@ const char *xt_new_file_error(int error)
 	case XT_NEW_FILE_IS_A_LOG:
 		return "it is a log of xtrace, which no output may replace";
 	case XT_NEW_FILE_PLANTED:
-		return "it belongs to another user, in a directory that every user can write to; "
-		       "name another place";
+		return "it belongs to another user, who could redirect the output; name another "
+		       "place";
 	default:
 		return strerror(-error);
 	}

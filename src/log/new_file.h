@@ -6,8 +6,9 @@
  * where an output is expected. The rules are those of Linux (fs.protected_symlinks and
  * fs.protected_regular), enforced here because they can be switched off there, and because the
  * target of a link is replaced, not written to: in a sticky directory with write permission for
- * everyone, a link, file, pipe or directory is used only if it belongs to the user or to the owner
- * of the directory. The checks and the use go through the same descriptors, so that nothing can be
+ * everyone, a file, pipe or directory is used only if it belongs to the user or to the owner of the
+ * directory. A link as the last part of a path is followed only if it belongs to the user or to
+ * root, in any directory. Directories on the way there are not checked. The checks and the use go through the same descriptors, so that nothing can be
  * exchanged between them.
  *
  * For tools only, any thread.

@@ -26,9 +26,10 @@ struct xt_recovered {
 	uint64_t kernels;
 	uint64_t copies;
 	uint64_t sets;
-	uint64_t memory;     /* allocations and frees */
-	uint64_t unnamed;    /* among the kernels: their name died with the process */
-	uint64_t unfinished; /* GPU work that had no end yet, or no valid times */
+	uint64_t memory;	     /* allocations and frees */
+	uint64_t unnamed;	     /* among the kernels: their name died with the process */
+	uint64_t kernels_unfinished; /* among the following */
+	uint64_t unfinished;	     /* GPU work that had no end yet, or no valid times */
 	uint64_t
 		skipped; /* GPU work of calls that were made while recording was paused: left out */
 	uint64_t areas_damaged; /* rings and buffers that hold what cannot be, from there on left */

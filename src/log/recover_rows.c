@@ -291,8 +291,10 @@ void recovery_add_work(struct recovery *recovery)
 			recovery->out->skipped++;
 		else if (is_over(recovery, work))
 			adders[work->kind](recovery, work);
-		else if (work->has_call || !recovery->switch_count)
+		else if (work->has_call || !recovery->switch_count) {
 			recovery->out->unfinished++; /* else of a call while it was paused */
+			recovery->out->kernels_unfinished += work->kind == XT_KIND_KERNEL;
+		}
 	}
 }
 
@@ -378,6 +380,7 @@ static void add_call_account(struct recovery *recovery)
 		{"calls.lost.nested",
 		 rings[XT_RING_LOST_NESTED] + outside[XT_SPOOL_CALLS_REENTERED]},
 		{"calls.lost.leaving", recovery->left_count},
+		{"calls.lost.after_end", outside[XT_SPOOL_CALLS_AFTER_END]},
 	};
 	enum { KILLED, WRITE_FAILED, CUT_OFF, NO_RING, COUNT = sizeof(causes) / sizeof(*causes) };
 	uint64_t written = recovery->row_count[XT_KIND_CALL] + out->calls + out->open_calls;
@@ -391,8 +394,8 @@ static void add_call_account(struct recovery *recovery)
 	}
 	seen = larger(recovery_account(recovery, "calls.seen"),
 		      rings[XT_RING_CALLS_SEEN] + causes[NO_RING].count +
-			      outside[XT_SPOOL_CALLS_REENTERED] +
-			      outside[XT_SPOOL_CALLS_UNBACKED]) +
+			      outside[XT_SPOOL_CALLS_REENTERED] + outside[XT_SPOOL_CALLS_UNBACKED] +
+			      outside[XT_SPOOL_CALLS_AFTER_END]) +
 	       out->open_calls - recovery->returning_count;
 	seen = larger(seen, written + lost);
 	unknown = out->log_is_cut		      ? CUT_OFF
@@ -428,6 +431,7 @@ void recovery_add_account(struct recovery *recovery)
 		{"recovered.memory", out->memory},
 		{"recovered.unnamed", out->unnamed},
 		{"recovered.unfinished", out->unfinished},
+		{"recovered.kernels_unfinished", out->kernels_unfinished},
 		{"recovered.areas_damaged", out->areas_damaged},
 		{"recovered.areas_unknown", out->areas_unknown},
 	};

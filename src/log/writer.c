@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "log/tail.h"
@@ -320,9 +321,20 @@ int xt_writer_flush(struct xt_writer *writer)
 		return 0;
 	}
 	/* Should the cut fail as well, the next flush overwrites what was torn. */
-	if (ours)
+	/* (Meanwhile the program may have closed it, and opened a file of its own.) */
+	if (ours && xt_own_file_is_ours(&writer->file))
 		writer->is_torn = cut(writer->file.fd, writer->file_bytes) != 0;
 	return error;
+}
+
+bool xt_writer_has_room(const struct xt_writer *writer)
+{
+	struct statvfs disk;
+
+	if (!xt_own_file_is_ours(&writer->file) || fstatvfs(writer->file.fd, &disk))
+		return true;
+	return (uint64_t)(geteuid() ? disk.f_bavail : disk.f_bfree) * disk.f_frsize >=
+	       writer->pending_bytes;
 }
 
 void xt_writer_leave_gap(struct xt_writer *writer)

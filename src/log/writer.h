@@ -45,6 +45,9 @@ int xt_writer_add_end(struct xt_writer *writer);
  */
 int xt_writer_flush(struct xt_writer *writer);
 
+/* Whether the disk has room for the buffer. True if that is not known. */
+bool xt_writer_has_room(const struct xt_writer *writer);
+
 /* Numbers the next chunk so that readers see that something is missing before it. */
 void xt_writer_leave_gap(struct xt_writer *writer);
 

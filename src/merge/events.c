@@ -405,10 +405,10 @@ static int finish(struct reading *reading)
 			run->idle_unknown_ns += reading->timeline->unknown_ns;
 		error = error ? error : reading->timeline->error;
 	}
-	if (!run->selection)
-		reading->kernel_missing_count =
-			missing_count(&reading->missing, reading->model, &reading->damage, counts,
-				      &run->launch_unclear_count);
+	/* Of the whole log, whichever part of it is wanted: what is missing may belong to that part. */
+	reading->kernel_missing_count =
+		missing_count(&reading->missing, reading->model, &reading->damage, counts,
+			      &run->launch_unclear_count);
 	correlate_free(reading->correlate);
 	timeline_free(reading->timeline);
 	reading->correlate = NULL;

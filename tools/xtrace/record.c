@@ -56,7 +56,7 @@ struct recording {
 
 struct totals {
 	uint64_t launch_count, kernel_count, lost_count, log_bytes;
-	size_t running_count, cut_count, unreadable_count, empty_count;
+	size_t running_count, cut_count, incomplete_count, unreadable_count, empty_count;
 	bool simulated;
 };
 
@@ -300,6 +300,7 @@ static struct totals add_up(const struct recording *recording)
 		totals.launch_count += summary->launch_count;
 		totals.kernel_count += summary->kernel_count;
 		totals.lost_count += summary->lost_count;
+		totals.incomplete_count += summary->incomplete && !summary->running;
 		totals.log_bytes += summary->log_bytes;
 		totals.running_count += summary->running;
 		totals.cut_count += summary->readable && !summary->running && !summary->closed;
@@ -341,10 +342,11 @@ static void report(const struct recording *recording)
 		return;
 	}
 	format_size(size, sizeof(size), totals.log_bytes);
-	complain("recorded %zu process%s, %s launches, %s kernels, %s lost, %s%s",
+	complain("recorded %zu process%s, %s launches, %s kernels, %s%s lost, %s%s",
 		 recording->finished.log_count, plural(recording->finished.log_count),
 		 group_digits(launches, totals.launch_count),
-		 group_digits(kernels, totals.kernel_count), group_digits(lost, totals.lost_count),
+		 group_digits(kernels, totals.kernel_count),
+		 totals.incomplete_count ? "at least " : "", group_digits(lost, totals.lost_count),
 		 size, totals.simulated ? " (simulated GPU)" : "");
 	if (totals.unreadable_count)
 		complain("logs that cannot be read: %zu", totals.unreadable_count);
@@ -352,9 +354,15 @@ static void report(const struct recording *recording)
 		complain("%zu process%s ended before recording began; the log is empty",
 			 totals.empty_count, plural(totals.empty_count));
 	if (totals.cut_count)
-		complain(
-			"%zu process%s did not end in order; what was recorded until then is there",
-			totals.cut_count, plural(totals.cut_count));
+		complain("%zu process%s %s killed, or could not write the end of the log; the "
+			 "events "
+			 "up to then were kept",
+			 totals.cut_count, plural(totals.cut_count),
+			 totals.cut_count == 1 ? "was" : "were");
+	if (totals.incomplete_count)
+		complain("how much is missing is unknown for %zu process%s: the end of the log "
+			 "could not be written or recovered",
+			 totals.incomplete_count, plural(totals.incomplete_count));
 	if (totals.running_count)
 		complain("still running, and recorded on: %zu process%s", totals.running_count,
 			 plural(totals.running_count));

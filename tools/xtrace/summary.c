@@ -26,6 +26,7 @@ struct losses {
 		uint64_t count;
 	} causes[LOSSES_MAX];
 	size_t cause_count;
+	uint64_t calls_written; /* UINT64_MAX: the log has no account */
 };
 
 struct api_table {
@@ -62,6 +63,8 @@ static void read_account(struct losses *losses, const struct xt_chunk *chunk)
 	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
 		struct xt_bytes name = xt_chunk_bytes(chunk, XT_ACCOUNT_NAME, row);
 
+		if (bytes_equal(name, "calls.written"))
+			losses->calls_written = values[row];
 		if (xt_account_is_loss(name.data, name.length))
 			note_loss(losses, name, values[row]);
 	}
@@ -208,8 +211,10 @@ int summary_read(const char *path, struct log_summary *summary)
 {
 	const uint32_t kinds = KIND(XT_KIND_META) | KIND(XT_KIND_ACCOUNT) | KIND(XT_KIND_API) |
 			       KIND(XT_KIND_CALL) | KIND(XT_KIND_KERNEL);
-	struct losses losses = {0};
+	struct losses losses = {.calls_written = UINT64_MAX};
+	const struct xt_damage *damage;
 	struct api_table apis = {0};
+	uint64_t call_count = 0;
 	const struct xt_chunk *chunk;
 	struct xt_reader *reader;
 	uint64_t done_bytes;
@@ -230,6 +235,7 @@ int summary_read(const char *path, struct log_summary *summary)
 			break;
 		case XT_KIND_CALL:
 			summary->launch_count += count_launches(&apis, chunk);
+			call_count += xt_chunk_rows(chunk);
 			break;
 		case XT_KIND_KERNEL:
 			summary->kernel_count += xt_chunk_rows(chunk);
@@ -239,6 +245,9 @@ int summary_read(const char *path, struct log_summary *summary)
 		}
 	}
 	summary->lost_count = add_up(&losses);
+	damage = xt_reader_damage(reader);
+	summary->incomplete = !damage->closed || damage->chunks_damaged || damage->chunks_missing ||
+			      call_count != losses.calls_written;
 	xt_reader_position(reader, &done_bytes, &summary->log_bytes);
 	xt_reader_close(reader);
 	free(apis.launch_ids);

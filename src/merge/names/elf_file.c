@@ -59,7 +59,7 @@ static void make_check_table(uint32_t table[256])
 
 bool elf_file_check(const struct elf_file *file, uint32_t *check_out)
 {
-	static uint8_t buffer[CHECK_READ_BYTES];
+	uint8_t buffer[CHECK_READ_BYTES];
 	uint32_t table[256], check = UINT32_MAX;
 	off_t at = 0;
 	ssize_t bytes;

@@ -96,7 +96,8 @@ static bool open_files(struct cached_module *module, struct debug_search *search
 		open->error_number = errno;
 		if (open->result == SYMBOLS_NO_MEMORY)
 			return false;
-		module->is_open = true;
+		/* Without a descriptor now, there may be one for the next log. */
+		module->is_open = open->symbols || (errno != EMFILE && errno != ENFILE);
 	}
 	if (open->debug_info)
 		debug_info_begin_log(open->debug_info);
@@ -124,21 +125,27 @@ struct open_module *module_cache_open(struct debug_search *search, const char *p
 	return NULL;
 }
 
+/* Each has a descriptor or two, of the 1,024 that a process usually may have. */
+#define KEPT_MODULES_MAX 128
+
 /* Closes modules without a user, the longest unused first, until the rest is within the limit. */
 static void shrink(struct module_cache *cache)
 {
 	uint64_t kept_bytes = 0;
+	size_t kept_count = 0;
 
 	for (struct cached_module **place = &cache->modules; *place;) {
 		struct cached_module *module = *place;
 
 		kept_bytes += module->bytes;
-		if (module->user_count ||
-		    (cache->limit_bytes && kept_bytes <= cache->limit_bytes)) {
+		kept_count++;
+		if (module->user_count || (kept_bytes <= cache->limit_bytes &&
+					   kept_count <= KEPT_MODULES_MAX && cache->limit_bytes)) {
 			place = &module->next;
 			continue;
 		}
 		kept_bytes -= module->bytes;
+		kept_count--;
 		*place = module->next;
 		free_module(module);
 	}

@@ -325,7 +325,7 @@ static void distinguish(const struct inputs *inputs, struct input *log)
 		number += is_before(other, first);
 	}
 	if (needs_namespace && first->pid_namespace[0])
-		length = (size_t)snprintf(log->distinction, sizeof(log->distinction), ", ns %s",
+		length = (size_t)snprintf(log->distinction, sizeof(log->distinction), ", pid ns %s",
 					  first->pid_namespace);
 	if (needs_number)
 		snprintf(log->distinction + length, sizeof(log->distinction) - length, ", #%u",

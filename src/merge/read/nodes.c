@@ -85,6 +85,13 @@ static int make_creations(struct nodes *nodes, const uint32_t *sorted)
 	return 0;
 }
 
+static int compare_numbers(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
 int nodes_index(struct nodes *nodes)
 {
 	int error;
@@ -92,6 +99,9 @@ int nodes_index(struct nodes *nodes)
 	if (!nodes->count)
 		return 0;
 	error = child_nodes_add(nodes);
+	if (nodes->conditional_count)
+		qsort(nodes->conditional, nodes->conditional_count, sizeof(*nodes->conditional),
+		      compare_numbers);
 	if (!error)
 		error = node_updates_resolve(nodes);
 	if (error)
@@ -232,8 +242,9 @@ struct graph_nodes nodes_of_graph(const struct nodes *nodes, uint32_t graph_exec
 	struct graph_nodes found = {0};
 	uint64_t first_id = (uint64_t)graph_exec << 32, counted_id = 0;
 
-	for (size_t c = 0; c < nodes->conditional_count; c++)
-		found.is_conditional |= nodes->conditional[c] == graph_exec;
+	found.is_conditional = nodes->conditional_count &&
+			       bsearch(&graph_exec, nodes->conditional, nodes->conditional_count,
+				       sizeof(*nodes->conditional), compare_numbers) != NULL;
 	for (size_t n = place_behind(nodes, first_id - 1, UINT64_MAX);
 	     n < nodes->count && nodes->rows[n].id >> 32 == graph_exec; n++) {
 		const struct node *node = &nodes->rows[n];

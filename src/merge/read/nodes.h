@@ -51,7 +51,7 @@ struct nodes {
 	size_t creation_count;
 	struct node_place *recent;
 	uint32_t *
-		conditional; /* executable graphs, by the upper half of ids, with conditional nodes */
+		conditional; /* executable graphs with conditional nodes: upper halves of ids, sorted */
 	size_t conditional_count;
 	size_t conditional_capacity;
 	uint64_t updated_max;	  /* rows that updates of whole graphs may add; 0: any number */

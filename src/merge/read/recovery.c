@@ -84,8 +84,11 @@ static void recover(struct input *log, struct report *report)
 		report_warn(report, "%s" XT_SPOOL_SUFFIX ": not a spool of this log; left alone",
 			    log->path);
 	else if (error)
-		report_warn(report, "%s" XT_SPOOL_SUFFIX ": cannot be recovered: %s", log->path,
-			    strerror(-error));
+		report_warn(report, "%s" XT_SPOOL_SUFFIX ": cannot be recovered: %s%s", log->path,
+			    strerror(-error),
+			    error == -ENOSPC || error == -EDQUOT || error == -EFBIG
+				    ? "; make room, or copy the directory, and run this again"
+				    : "");
 	else if (recovered.found)
 		report_recovered(log->path, &recovered, report);
 	if (!error)

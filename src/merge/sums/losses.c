@@ -38,6 +38,8 @@ static const struct {
 	[LOSS_OTHER] = {"other", "other"},
 	[LOSS_MISSING_KERNELS] = {"kernels.missing",
 				  "kernels: launched, but the log has no record of them"},
+	[LOSS_UNEXPLAINED_CALLS] = {"calls.unexplained",
+				    "calls: seen, but neither written nor counted as lost"},
 	[LOSS_UNDELIVERED_KERNELS] = {"kernels.undelivered",
 				      "kernels: CUPTI delivered none, it may not support this "
 				      "driver or GPU"},
@@ -51,7 +53,7 @@ static const struct {
 	[LOSS_DAMAGED_RANGES] = {"ranges.damaged", "NVTX events: in damaged parts of the log"},
 	[LOSS_DAMAGED_CHUNKS] = {"chunks.damaged", "chunks of the log: damaged"},
 	[LOSS_MISSING_CHUNKS] = {"chunks.missing", "chunks of the log: missing"},
-	[LOSS_ENDS] = {"ends.missing", "log ends: cut off, or never written"},
+	[LOSS_ENDS] = {"ends.missing", "log ends: missing, how much is unknown"},
 	[LOSS_LOG_ACCOUNTS] = {"accounts.missing",
 			       "log accounts: absent, or older than the rows of the log"},
 };
@@ -140,6 +142,22 @@ static void count_damaged_rows(uint64_t losses[LOSS_COUNT], const char *path,
  * A closed log proves that it is complete by its account: without one, or with rows that were added
  * after the last one, nothing says how much is missing.
  */
+static void check_calls_seen(uint64_t losses[LOSS_COUNT], const char *path,
+			     const struct model *model, struct report *report)
+{
+	uint64_t seen = model_account(model, "calls.seen"),
+		 known = model_account(model, "calls.written");
+
+	for (size_t a = 0; a < XT_ACCOUNTS; a++)
+		if (!strncmp(xt_accounts[a].name, "calls.lost.", 11))
+			known += model_account(model, xt_accounts[a].name);
+	if (seen <= known)
+		return;
+	losses[LOSS_UNEXPLAINED_CALLS] += seen - known;
+	report_warn(report, "%s: calls that were seen are neither written nor lost: %llu", path,
+		    (unsigned long long)(seen - known));
+}
+
 static void check_accounts(uint64_t losses[LOSS_COUNT], const char *path, const struct model *model,
 			   struct report *report)
 {
@@ -203,8 +221,8 @@ static void report_end(uint64_t losses[LOSS_COUNT], const struct input *log,
 {
 	if (log->has_spool && !damage->closed) {
 		report_warn(report,
-			    "%s: its process is running or was killed; the last events are still "
-			    "in %s.spool",
+			    "%s: is not closed: its process runs, or its spool was not recovered; "
+			    "the last events are in %s.spool",
 			    log->path, log->path);
 		return;
 	}
@@ -212,7 +230,10 @@ static void report_end(uint64_t losses[LOSS_COUNT], const struct input *log,
 		report_warn(report, "%s: the file is cut short; %llu bytes passed over", log->path,
 			    (unsigned long long)damage->bytes_skipped);
 	else if (!damage->closed)
-		report_warn(report, "%s: was not closed; its end may be missing", log->path);
+		report_warn(report,
+			    "%s: was not closed, and its .spool is not there: its end is missing, "
+			    "how much is unknown",
+			    log->path);
 	losses[LOSS_ENDS] += damage->truncated || !damage->closed;
 }
 
@@ -236,9 +257,13 @@ void losses_count(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCOUNTS],
 	if (missing)
 		report_warn(report, "%s: %llu chunk%s missing", log->path,
 			    (unsigned long long)missing, missing == 1 ? " is" : "s are");
-	count_damaged_rows(losses, log->path, model, report);
+	/* (The last account of a live process counts events that are still in the spool.) */
+	if (damage->closed || !log->has_spool)
+		count_damaged_rows(losses, log->path, model, report);
 	if (damage->closed && !damaged && !missing)
 		check_accounts(losses, log->path, model, report);
+	if (damage->closed)
+		check_calls_seen(losses, log->path, model, report);
 	report_end(losses, log, damage, report);
 }
 
@@ -246,8 +271,8 @@ void losses_count(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCOUNTS],
 static uint64_t explained_kernels(const struct model *model)
 {
 	static const char *const accounts[] = {
-		"kernels.invalid",	"kernels.lost.write_failed", "kernels.lost.size",
-		"kernels.lost.leaving", "recovered.unfinished",	     "nodes.lost",
+		"kernels.invalid",	"kernels.lost.write_failed",	"kernels.lost.size",
+		"kernels.lost.leaving", "recovered.kernels_unfinished",
 	};
 	uint64_t written = model_account(model, "kernels.written"), sum = 0;
 
@@ -261,6 +286,12 @@ static uint64_t explained_kernels(const struct model *model)
 /* The log is whole, and there never was a kernel in it. */
 static bool delivered_none(const struct model *model, const struct xt_damage *damage)
 {
+	static const char *const others[] = {"cupti.dropped", "buffers.discarded", "buffers.lost",
+					     "buffers.invalid", "kinds.lost"};
+
+	for (size_t o = 0; o < sizeof(others) / sizeof(others[0]); o++)
+		if (model_account(model, others[o]))
+			return false;
 	return damage->closed && !damage->chunks_damaged && !damage->chunks_missing &&
 	       !model->rows_read[XT_KIND_KERNEL] && !model_account(model, "kernels.written") &&
 	       !model_has_account(model, "recovered.calls");

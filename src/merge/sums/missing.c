@@ -29,7 +29,7 @@ static bool may_lack_nodes(const struct model *model)
 static struct graph_launches begin(const struct model *model, uint32_t graph_exec)
 {
 	struct graph_nodes nodes = nodes_of_graph(&model->nodes, graph_exec);
-	bool is_known = !may_lack_nodes(model);
+	bool is_known = model->nodes.count && !may_lack_nodes(model);
 
 	return (struct graph_launches){
 		.graph_exec = graph_exec,
@@ -115,8 +115,8 @@ uint64_t missing_count(const struct missing *missing, const struct model *model,
 	uint64_t of_graphs = counts->graph_launches_alone, in_parts;
 
 	if (missing->has_graph_launch && !model->nodes.count) {
-		*unclear_count += counts->launches_alone;
-		return of_graphs;
+		*unclear_count += counts->launches_alone + of_graphs;
+		return 0;
 	}
 	in_parts = missing_of_graphs(missing);
 	if ((!damage->closed || model_has_account(model, "recovered.calls")) &&

@@ -187,6 +187,10 @@ static char *account_line(const struct run *run)
 {
 	uint64_t invalid = account(run, "kernels.invalid") + account(run, "copies.invalid") +
 			   account(run, "sets.invalid");
+	/* The last account of a log that goes on behind it counts too little. */
+	const char *known = run->losses[LOSS_ENDS] || run->losses[LOSS_LOG_ACCOUNTS]
+				    ? "at the last count, which is not the end: "
+				    : "";
 	char seen[COUNT_BYTES], written[COUNT_BYTES], lost[COUNT_BYTES], bad[COUNT_BYTES],
 		cut[COUNT_BYTES], audits[COUNT_BYTES], wrong[COUNT_BYTES], *text;
 
@@ -198,10 +202,10 @@ static char *account_line(const struct run *run)
 	format_count(audits, account(run, "stacks.audited"));
 	format_count(wrong, account(run, "stacks.mismatched"));
 	if (asprintf(&text,
-		     "calls seen %s = written %s + lost %s; records invalid %s; stacks cut short "
+		     "%scalls seen %s = written %s + lost %s; records invalid %s; stacks cut short "
 		     "%s, "
 		     "checked %s, wrong %s",
-		     seen, written, lost, bad, cut, audits, wrong) < 0)
+		     known, seen, written, lost, bad, cut, audits, wrong) < 0)
 		return NULL;
 	return text;
 }

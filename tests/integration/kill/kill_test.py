@@ -220,7 +220,7 @@ def check_kill(args, case, after_s, folder):
     if not os.path.getsize(log):
         return check_empty(args, log, said if case[-1] else None)
     if case[-1]:
-        if process.returncode != 137 or "1 process did not end in order" not in said:
+        if process.returncode != 137 or "1 process was killed" not in said:
             fail(f"xtrace record: {process.returncode}: {said}")
     elif os.path.exists(log + ".spool"):
         kept = digest(log)

@@ -283,7 +283,8 @@ def check_plugins(files):
         truth = dict(line.split() for line in said.splitlines() if line.startswith("k"))
         tables = tracer.tables(log)
         counts, wrong = collections.Counter(), []
-        for line in tracer.folded(log, "--weight", "count").splitlines():
+        for line in tracer.folded(log, "--weight", "count", status=(0, 1) if killed
+                                  else 0).splitlines():
             path, count = line.rsplit(" ", 1)
             match = re.fullmatch(r"work;load;run;(\w+);plugin_launch;cuLaunchKernel;"
                                  r"\[GPU_Kernel\]k(\d)", path)

@@ -25,8 +25,9 @@ def parse_arguments():
 
 
 def run(command, status=0, **options):
+    """status: the expected one, or several."""
     done = subprocess.run(command, capture_output=True, text=True, **options)
-    if done.returncode != status:
+    if done.returncode not in (status if isinstance(status, tuple) else (status,)):
         sys.exit(f"{command} exited {done.returncode}, not {status}\n{done.stdout}\n{done.stderr}")
     return done
 

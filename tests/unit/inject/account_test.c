@@ -143,6 +143,7 @@ static void test_losses_are_told_by_their_names(void **unused)
 		"recovered.areas_damaged",
 		"recovered.areas_unknown",
 		"recovered.unfinished",
+		"recovered.unnamed",
 	};
 	size_t count = 0;
 

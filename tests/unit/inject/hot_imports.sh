@@ -36,6 +36,7 @@ profiler_call_of
 ring_wait_for_room
 capture_stack
 sampling_shift
+spool_count_after_end
 stack_capture_audit_interval
 stack_memo_add
 stack_memo_clear

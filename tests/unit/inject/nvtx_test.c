@@ -158,6 +158,39 @@ static void test_records_after_a_jump_out_of_a_naming_call(void **unused)
 	assert_int_equal(thread_lane->within, LANE_IDLE);
 }
 
+/* A call of CUDA: its frames are below those of the program, and write over what was there. */
+static __attribute__((noinline)) bool enters_lane_from_below(void)
+{
+	volatile char frames[8192];
+	struct caller_regs regs = {0};
+	bool entered;
+
+	for (size_t i = 0; i < sizeof(frames); i++)
+		frames[i] = 1;
+	entered = lane_enter(thread_lane, &regs);
+	if (entered)
+		lane_leave(thread_lane);
+	return entered && frames[0];
+}
+
+static void launches_are_recorded_after_a_jump_out_of_nvtx(void **unused)
+{
+	void *unreadable = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct sigaction jump = {.sa_handler = jump_out}, saved;
+
+	(void)unused;
+	assert_ptr_not_equal(unreadable, MAP_FAILED);
+	name_device("first");
+	sigaction(SIGSEGV, &jump, &saved);
+	if (!sigsetjmp(before_call, 1))
+		name_device(unreadable);
+	sigaction(SIGSEGV, &saved, NULL);
+	munmap(unreadable, 4096);
+	assert_int_not_equal(thread_lane->within, LANE_IDLE);
+	assert_true(enters_lane_from_below());
+	assert_int_equal(thread_lane->within, LANE_IDLE);
+}
+
 /* Where tracing was declined. */
 static void test_abandoned(void **unused)
 {
@@ -177,6 +210,7 @@ int main(void)
 		cmocka_unit_test(test_none_is_left_to_others_beside_a_writer),
 		cmocka_unit_test(test_with_a_writer_it_is_waited_for),
 		cmocka_unit_test(test_records_after_a_jump_out_of_a_naming_call),
+		cmocka_unit_test(launches_are_recorded_after_a_jump_out_of_nvtx),
 		cmocka_unit_test(test_abandoned),
 	};
 

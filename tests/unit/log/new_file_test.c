@@ -126,16 +126,17 @@ static void refuses_links_of_others_in_sticky_directories(void **state)
 	assert_int_equal(xt_new_file_check("all/planted-folder//"), XT_NEW_FILE_PLANTED);
 	expect("own/precious", "old");
 	assert_int_equal(access("own/to-make", F_OK), -1);
-	/* Elsewhere the owner of a link does not matter. */
+	/* Nor does a link of another user's count elsewhere. */
 	assert_int_equal(mkdir("open", 0700), 0);
 	assert_int_equal(chmod("open", 0777), 0);
 	assert_int_equal(symlink("../own/precious", "open/link"), 0);
-	give_away("open/link");
 	assert_int_equal(write_new("open/link"), 0);
 	expect("own/precious", "new");
+	give_away("open/link");
+	assert_int_equal(write_new("open/link"), XT_NEW_FILE_PLANTED);
 }
 
-static void follows_links_of_the_owner_of_the_directory(void **state)
+static void refuses_links_of_the_owner_of_the_directory(void **state)
 {
 	(void)state;
 	put("own/shared", "old");
@@ -144,8 +145,8 @@ static void follows_links_of_the_owner_of_the_directory(void **state)
 	assert_int_equal(symlink("../own/shared", "of-other/link"), 0);
 	give_away("of-other/link");
 	give_away("of-other");
-	assert_int_equal(write_new("of-other/link"), 0);
-	expect("own/shared", "new");
+	assert_int_equal(write_new("of-other/link"), XT_NEW_FILE_PLANTED);
+	expect("own/shared", "old");
 }
 
 static void refuses_files_of_others_in_sticky_directories(void **state)
@@ -249,7 +250,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(replaces_the_target_of_own_links),
 		cmocka_unit_test(refuses_links_of_others_in_sticky_directories),
-		cmocka_unit_test(follows_links_of_the_owner_of_the_directory),
+		cmocka_unit_test(refuses_links_of_the_owner_of_the_directory),
 		cmocka_unit_test(refuses_files_of_others_in_sticky_directories),
 		cmocka_unit_test(leaves_the_other_names_of_a_file_alone),
 		cmocka_unit_test(writes_devices_and_pipes_in_place),

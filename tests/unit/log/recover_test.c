@@ -54,7 +54,7 @@ static int tear_down(void **state)
 
 /* ---- looking into the log */
 
-#define ROWS_MAX 64
+#define ROWS_MAX 128
 
 struct found {
 	unsigned count;

@@ -21,3 +21,7 @@ size=$(wc -c <right.xtr)
 truncate -s $((size - 45)) right.xtr
 merge right.xtr --embed-symbols
 merge right.xtr --quiet --text - | grep '^Trust'
+echo "-- calls that were seen and never heard of again"
+printf '%s\naccount calls.seen 9\naccount calls.written 1\naccount kernels.written 1\n' "$rows" | make_log script seen.xtr
+merge seen.xtr --folded -
+merge seen.xtr --quiet --text - | grep '^Trust'

@@ -88,6 +88,7 @@ echo "-- what a kill left unfinished is not counted twice"
 	echo "$stacks"
 	echo "account recovered.calls 1
 	account recovered.unfinished 1
+	account recovered.kernels_unfinished 1
 	call 1 1 cuLaunchKernel launch 100 10
 	call 2 1 cuLaunchKernel launch 200 10
 	call 3 1 cuLaunchKernel launch 300 10
@@ -103,3 +104,7 @@ echo "-- a log without the nodes of its graphs cannot tell captured launches fro
 	kernel 2 1 k 450 10 8589934592"
 } | make_log script nodeless.xtr
 trust nodeless.xtr
+
+echo "-- a part of a run cannot hide that its kernels are missing"
+merge one.xtr --filter main --folded /dev/null
+merge -q one.xtr --filter main --text - | grep Trust

@@ -38,7 +38,7 @@ merge -q a.xtr b.xtr --chrome chrome.json --csv csv --sqlite data.db --speedscop
 	--perfetto trace --pprof profile.gz --text text
 gunzip -c profile.gz >profile
 for output in chrome.json csv/paths.csv scope.json trace profile text; do
-	echo "$output: $(grep -aoE 'chat \(4321, ns [0-9]+\)' $output | sort -u | wc -l)"
+	echo "$output: $(grep -aoE 'chat \(4321, pid ns [0-9]+\)' $output | sort -u | wc -l)"
 done
 /usr/bin/python3 -c '
 import sqlite3
