@@ -238,14 +238,16 @@ static bool event_was_left(const struct lane *lane)
 bool lane_was_left(struct lane *lane, const struct caller_regs *regs)
 {
 	uintptr_t lowest = (uintptr_t)__builtin_frame_address(0);
-	uint64_t *counters = lane->ring->counters;
-	uint64_t counted = counters[XT_RING_CALLS_COMMITTED] + counters[XT_RING_LOST_RING_FULL] +
-			   counters[XT_RING_LOST_NESTED] + lane->ring->left_count;
+	uint64_t *counters, counted;
 
 	if ((lane->within < lowest || lane->within >= (uintptr_t)(regs + 1)) &&
 	    !(lane->event_return && event_was_left(lane)))
 		return false;
 	lane->event_return = 0;
+	/* (Only now: in a child the lane is zeros, and has no ring.) */
+	counters = lane->ring->counters;
+	counted = counters[XT_RING_CALLS_COMMITTED] + counters[XT_RING_LOST_RING_FULL] +
+		  counters[XT_RING_LOST_NESTED] + lane->ring->left_count;
 	/* It may have been left anywhere: in the middle of a walk, or with a call seen and not yet counted. */
 	stack_memo_clear(&lane->memo);
 	lane_add(&counters[XT_RING_LOST_NESTED], counters[XT_RING_CALLS_SEEN] - counted);
