@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -20,6 +21,10 @@
 #include "json_file.h"
 #include "log/new_file.h"
 #include "rotation.h"
+
+/* How long another xtrace may hold the directory before it counts as a recording. */
+#define CLAIM_RETRIES 25
+#define CLAIM_STEP_NS 20000000
 
 static bool ends_with(const char *text, const char *suffix)
 {
@@ -80,6 +85,14 @@ static bool is_locked(DIR *folder, const char *name)
 	return locked;
 }
 
+static int cannot_open(const char *path)
+{
+	int error = -errno;
+
+	complain("cannot open '%s': %s", path, strerror(-error));
+	return error;
+}
+
 /* Each process holds a lock on its log as long as it writes to it, also after xtrace has ended. */
 int data_dir_check_idle(const char *path)
 {
@@ -88,19 +101,19 @@ int data_dir_check_idle(const char *path)
 	int error = 0;
 
 	if (!folder)
-		return -errno;
+		return cannot_open(path);
 	while (!error && (entry = readdir(folder)))
 		if (ends_with(entry->d_name, DATA_DIR_LOG_SUFFIX) &&
 		    is_locked(folder, entry->d_name)) {
 			complain("'%s/%s' is still being written to; name another place with -o",
 				 path, entry->d_name);
-			error = -EBUSY;
+			error = -ETXTBSY;
 		}
 	closedir(folder);
 	return error;
 }
 
-/* info.json goes last: until then the directory is known as ours, should we be interrupted. */
+/* Delete info.json last. If interrupted, the directory is still recognised as a trace. */
 static int remove_files(DIR *folder)
 {
 	struct dirent *entry;
@@ -133,7 +146,7 @@ int data_dir_check_removable(const char *path)
 	int error = 0;
 
 	if (lstat(path, &info))
-		return errno == ENOENT ? 0 : -errno;
+		return errno == ENOENT ? 0 : cannot_open(path);
 	if (!S_ISDIR(info.st_mode) || !info_is_ours(path)) {
 		complain("'%s' is in the way and not a trace of ours; move it away", path);
 		return -EEXIST;
@@ -143,7 +156,7 @@ int data_dir_check_removable(const char *path)
 		return error;
 	folder = opendir(path);
 	if (!folder)
-		return -errno;
+		return cannot_open(path);
 	foreign = find_foreign_file(folder);
 	if (foreign) {
 		complain("'%s' would be replaced but holds '%s', which is not ours; move it away",
@@ -164,7 +177,7 @@ int data_dir_remove(const char *path)
 		return error;
 	folder = opendir(path);
 	if (!folder)
-		return errno == ENOENT ? 0 : -errno;
+		return errno == ENOENT ? 0 : cannot_open(path);
 	error = remove_files(folder);
 	if (!error && rmdir(path))
 		error = -errno;
@@ -204,19 +217,30 @@ int data_dir_claim(const char *path, int *claim_out)
 	return error;
 }
 
-/* Moves the trace at path to where it waits for the outcome of the new recording. */
-static int move_aside(const char *path, struct data_dir *dir)
+static int settle_and_claim(const char *path, struct data_dir *dir)
 {
 	int error = rotation_settle(path, ROTATION_NOW);
 
+	if (error < 0 || !info_is_ours(path))
+		return error < 0 ? error : 0;
+	return data_dir_claim(path, &dir->older_claim);
+}
+
+/* Moves the trace at path to where it waits for the outcome of the new recording. */
+static int move_aside(const char *path, struct data_dir *dir)
+{
+	const struct timespec pause = {.tv_nsec = CLAIM_STEP_NS};
+	int error = settle_and_claim(path, dir);
+
+	/* xtrace report holds the locks for a moment. */
+	for (int i = 0; error == -EBUSY && i < CLAIM_RETRIES; i++) {
+		nanosleep(&pause, NULL);
+		error = settle_and_claim(path, dir);
+	}
 	if (error == -EBUSY)
 		return refuse_busy(path);
-	if (error < 0)
+	if (error || !info_is_ours(path))
 		return error;
-	if (!info_is_ours(path))
-		return 0;
-	if (data_dir_claim(path, &dir->older_claim) == -EBUSY)
-		return refuse_busy(path);
 	error = data_dir_check_idle(path);
 	return error ? error : rotation_begin(path, &dir->older);
 }
@@ -265,8 +289,8 @@ static int make_dir(const char *path, struct data_dir *dir)
 	return error;
 }
 
-/* What others can exchange, or own, is not recorded into. */
-static int refuse_planted(const char *path)
+/* Refuse a directory that another user owns or can replace. */
+int data_dir_check_owner(const char *path)
 {
 	int error = xt_new_file_check(path);
 
@@ -276,31 +300,49 @@ static int refuse_planted(const char *path)
 	return -EACCES;
 }
 
+char *data_dir_resolve(const char *path_given)
+{
+	char *path = trim(path_given), *target;
+	struct stat status;
+
+	if (!path || lstat(path, &status) || !S_ISLNK(status.st_mode))
+		return path;
+	target = realpath(path, NULL);
+	if (!target)
+		return path;
+	free(path);
+	return target;
+}
+
+/* Undo move_aside(). Leave what another recording has put there. */
+static void put_back(struct data_dir *dir)
+{
+	if (dir->is_made && rmdir(dir->place))
+		return;
+	if (dir->older && rename(dir->older, dir->place))
+		complain("cannot move '%s' to '%s': %m", dir->older, dir->place);
+}
+
 int data_dir_create(const char *path_given, struct data_dir *dir)
 {
 	char *path = trim(path_given);
-	int error;
+	int error = path ? data_dir_check_owner(path) : -ENOMEM;
 
-	*dir = (struct data_dir){.place = path, .older_claim = -1, .claim = -1};
-	if (!path)
+	free(path);
+	*dir = (struct data_dir){.older_claim = -1, .claim = -1};
+	if (error)
+		return error;
+	dir->place = data_dir_resolve(path_given);
+	if (!dir->place)
 		return -ENOMEM;
-	error = refuse_planted(path);
+	error = move_aside(dir->place, dir);
 	if (!error)
-		error = move_aside(path, dir);
-	if (!error)
-		error = make_dir(path, dir);
-	if (!error) {
-		dir->path = realpath(path, NULL);
-		error = dir->path ? 0 : -errno;
-	}
+		error = make_dir(dir->place, dir);
+	if (!error && !(dir->path = realpath(dir->place, NULL)))
+		error = cannot_open(dir->place);
+	if (error)
+		put_back(dir);
 	return error;
-}
-
-/* As if nothing had been asked for. Leaves what another recording has put there. */
-static void undo(struct data_dir *dir)
-{
-	if (dir->is_made && rmdir(dir->path) == 0 && dir->older)
-		rename(dir->older, dir->path);
 }
 
 int data_dir_begin(struct data_dir *dir, const struct info *info)
@@ -312,7 +354,7 @@ int data_dir_begin(struct data_dir *dir, const struct info *info)
 	else if (error)
 		complain("cannot write to '%s': %s", dir->path, strerror(-error));
 	if (error)
-		undo(dir);
+		put_back(dir);
 	if (dir->older_claim >= 0)
 		close(dir->older_claim);
 	dir->older_claim = -1;

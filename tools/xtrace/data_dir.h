@@ -19,7 +19,7 @@
 struct info;
 
 struct data_dir {
-	char *place;	 /* as it was given, without trailing slashes */
+	char *place;	 /* as data_dir_resolve() returns it */
 	char *path;	 /* absolute */
 	bool is_made;	 /* was not there before */
 	char *older;	 /* where the older trace waits; NULL if there was none */
@@ -51,8 +51,17 @@ int data_dir_remove(const char *path);
 /* The checks of data_dir_remove() alone, with its messages. */
 int data_dir_check_removable(const char *path);
 
-/* -EBUSY, with a message, if a process still writes to a log in the directory. */
+/* Fails, with a message, if a process still writes to a log in the directory: -ETXTBSY. */
 int data_dir_check_idle(const char *path);
+
+/* Fails, with a message, if another user owns the directory or can replace it. 0 or -EACCES. */
+int data_dir_check_owner(const char *path);
+
+/*
+ * The path without trailing slashes. If it names a symlink, the path of the target, so that the
+ * names beside it are those of the directory. To be freed; NULL if memory ran out.
+ */
+char *data_dir_resolve(const char *path);
 
 /* Whether the directory holds anything that neither a recording nor a report leaves there. */
 bool data_dir_has_foreign_file(const char *path);

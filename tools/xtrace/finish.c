@@ -85,15 +85,15 @@ static void settle_log(struct finished *f, size_t index)
 		nanosleep(&(struct timespec){.tv_nsec = GRACE_STEP_NS}, NULL);
 		summary_probe(path, summary);
 	}
-	/* Of a log that was not closed, what is not in it yet lies beside it. (An empty one is not
-	 * running unless its lock says so, which recovery asks.) */
+	/* The spool contains the events that an unclosed log lacks. Recovery checks the lock, so it
+	 * skips the empty log of a running process. */
 	if ((summary->readable || summary->empty) && !summary->running)
 		recover(path);
 	free(path);
 }
 
-/* Embeds symbols into so many logs at most, from *next on. One call for many: what their processes
- * share is read once. */
+/* Embed symbols into up to EMBED_LOGS_MAX logs, starting at *next. One process for many logs reads
+ * each shared binary once. */
 static int embed_some(const struct finished *f, size_t *next)
 {
 	char *arguments[EMBED_LOGS_MAX + 4] = {"xtrace-merge", "--embed-symbols", "--quiet"};

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "data_dir.h"
+#include "info.h"
 #include "install_paths.h"
 #include "rotation.h"
 
@@ -177,8 +178,8 @@ static void open_browser(const char *page)
 }
 
 /*
- * An interrupted xtrace record may have left the decision which trace stays. If it cannot be made
- * here, what is in the directory is shown as it is.
+ * An interrupted xtrace record may not have chosen which trace to keep. Choose now. On failure,
+ * show DIR unchanged.
  */
 static void settle_inputs(const struct wish *wish)
 {
@@ -189,6 +190,22 @@ static void settle_inputs(const struct wish *wish)
 	for (int i = 0; i < wish->input_count; i++)
 		if (!is_log(wish->inputs[i]))
 			rotation_settle(wish->inputs[i], ROTATION_LATER);
+}
+
+/* Whether the only input is the directory of a recording without logs. Then says so. */
+static bool is_empty_recording(const struct wish *wish)
+{
+	const char *path = wish->input_count ? wish->inputs[0] : DEFAULT_DATA_DIR;
+	char **logs;
+	size_t count;
+
+	if (wish->tells_only || wish->input_count > 1 || !info_is_ours(path) ||
+	    data_dir_list_logs(path, &logs, &count))
+		return false;
+	data_dir_free_logs(logs, count);
+	if (!count)
+		complain("report: the recording in '%s' is empty: it has no logs", path);
+	return !count;
 }
 
 static int report(struct wish *wish, char **arguments)
@@ -206,6 +223,8 @@ static int report(struct wish *wish, char **arguments)
 		return STATUS_USAGE;
 	}
 	settle_inputs(wish);
+	if (is_empty_recording(wish))
+		return STATUS_USAGE;
 	arguments[count++] = "xtrace-merge";
 	if (!wish->tells_only) {
 		arguments[count++] = wish->is_text ? "--text" : "--html";

@@ -29,8 +29,15 @@
 
 enum content {
 	CONTENT_EMPTY,
-	CONTENT_UNKNOWN, /* empty so far, but a process may still add to it */
+	CONTENT_STUCK,	 /* empty so far, but a spool cannot be recovered */
+	CONTENT_RUNNING, /* empty so far, but a process may still add to it */
 	CONTENT_WORK,
+};
+
+struct trace {
+	enum content content;
+	char *stuck_spool; /* a spool that cannot be recovered, or NULL; owned */
+	int stuck_error;
 };
 
 /* Whether a process was started with this variable, given as NAME=VALUE. */
@@ -91,44 +98,68 @@ static bool is_awaited(const char *directory)
 	return found;
 }
 
-static enum content look_into_log(const char *directory, const char *name)
+/*
+ * A killed process leaves a spool with the events that its log lacks. Recover it first. A running
+ * process keeps its log locked.
+ */
+static enum content look_into_log(struct trace *trace, const char *log)
 {
-	char *log = NULL, *spool = NULL;
-	enum content content = CONTENT_WORK;
-	int found;
+	struct xt_recovered recovered;
+	enum summary_content found;
+	int error = xt_recover(log, &recovered);
 
-	if (asprintf(&log, "%s/%s", directory, name) < 0)
+	summary_find_content(log, &found);
+	if (found == SUMMARY_CONTENT)
 		return CONTENT_WORK;
-	found = summary_has_work(log);
-	/* The spool lies there while the process runs, or if it could not be recovered. */
-	if ((!found || found == -ENODATA) && asprintf(&spool, "%s" XT_SPOOL_SUFFIX, log) >= 0)
-		content = access(spool, F_OK) ? CONTENT_EMPTY : CONTENT_UNKNOWN;
-	free(spool);
-	free(log);
-	return content;
+	if (error == -EBUSY)
+		return CONTENT_RUNNING;
+	if (error) {
+		if (!trace->stuck_spool &&
+		    asprintf(&trace->stuck_spool, "%s" XT_SPOOL_SUFFIX, log) < 0)
+			trace->stuck_spool = NULL;
+		trace->stuck_error = error;
+		return CONTENT_STUCK;
+	}
+	return found == SUMMARY_EMPTY ? CONTENT_EMPTY : CONTENT_WORK;
 }
 
-/* Of a trace of ours. */
-static enum content look_into(const char *directory)
+/* path must be an xtrace directory (info_is_ours). */
+static void look_into(struct trace *trace, const char *path)
 {
-	enum content content = CONTENT_EMPTY;
 	struct stat status;
 	char **logs;
 	size_t count;
 
-	/* Only a folder can be removed: a link to one stays a trace that counts. */
-	if (lstat(directory, &status) || !S_ISDIR(status.st_mode))
-		return CONTENT_WORK;
-	if (data_dir_has_foreign_file(directory) || data_dir_list_logs(directory, &logs, &count))
-		return CONTENT_WORK;
-	for (size_t i = 0; i < count && content != CONTENT_WORK; i++) {
-		enum content log = look_into_log(directory, logs[i]);
+	*trace = (struct trace){.content = CONTENT_WORK};
+	/* A symlink is never removed, so treat its trace as non-empty. */
+	if (lstat(path, &status) || !S_ISDIR(status.st_mode))
+		return;
+	if (data_dir_has_foreign_file(path) || data_dir_list_logs(path, &logs, &count))
+		return;
+	trace->content = CONTENT_EMPTY;
+	for (size_t i = 0; i < count && trace->content != CONTENT_WORK; i++) {
+		enum content content = CONTENT_WORK;
+		char *log = NULL;
 
-		if (log > content)
-			content = log;
+		if (asprintf(&log, "%s/%s", path, logs[i]) >= 0) {
+			content = look_into_log(trace, log);
+			free(log);
+		}
+		if (content > trace->content)
+			trace->content = content;
 	}
 	data_dir_free_logs(logs, count);
-	return content;
+}
+
+static bool has_work(const char *path)
+{
+	struct trace trace;
+
+	if (!info_is_ours(path))
+		return false;
+	look_into(&trace, path);
+	free(trace.stuck_spool);
+	return trace.content == CONTENT_WORK;
 }
 
 /* An interrupted removal may have left a folder with nothing in it. */
@@ -152,81 +183,171 @@ static int replace(const char *from, const char *to)
 	return error ? error : move(from, to);
 }
 
-static int decide(const char *path, const char *waiting, const char *old, enum rotation_when when)
+static int say_stuck(const struct trace *trace, const char *waiting, enum rotation_when when)
 {
-	bool is_there = info_is_ours(path);
-	enum content now = is_there ? look_into(path) : CONTENT_EMPTY;
-	int error = 0;
-
-	if (is_there && look_into(waiting) == CONTENT_EMPTY)
-		return data_dir_remove(waiting);
-	if (when == ROTATION_LATER && now != CONTENT_WORK &&
-	    (now == CONTENT_UNKNOWN || is_awaited(path)))
-		return ROTATION_WAITS;
-	if (now == CONTENT_UNKNOWN)
-		error = data_dir_check_idle(path);
-	if (error)
-		return error;
-	error = replace(waiting, now == CONTENT_EMPTY ? path : old);
-	if (error)
-		return error;
-	return now == CONTENT_EMPTY ? ROTATION_RESTORED : ROTATION_REPLACED;
+	complain("cannot recover '%s': %s; the older trace stays in '%s'; "
+		 "move the spool to another directory",
+		 trace->stuck_spool ? trace->stuck_spool : "a spool",
+		 trace->stuck_error == -EBADMSG ? "it is damaged" : strerror(-trace->stuck_error),
+		 waiting);
+	return when == ROTATION_NOW ? -EEXIST : ROTATION_STUCK;
 }
 
-/* Beside path. 0 or -ENOMEM; the caller frees both in any case. */
-static int name_others(const char *path, char **waiting_out, char **old_out)
+/* The recording in path has no work so far, but it cannot be called empty. */
+static int postpone(const struct trace *now, const char *path, const char *waiting,
+		    enum rotation_when when)
 {
-	*waiting_out = *old_out = NULL;
-	if (asprintf(waiting_out, "%s" WAITING_SUFFIX, path) < 0) {
-		*waiting_out = NULL;
-		return -ENOMEM;
+	int error;
+
+	if (now->content == CONTENT_STUCK)
+		return say_stuck(now, waiting, when);
+	if (when == ROTATION_LATER)
+		return ROTATION_WAITS;
+	error = data_dir_check_idle(path);
+	return error ? error : -EBUSY; /* its process has just ended */
+}
+
+static int decide(const char *path, const char *waiting, const char *old, enum rotation_when when)
+{
+	struct trace now = {.content = CONTENT_EMPTY}, before = {.content = CONTENT_WORK};
+	bool is_there = info_is_ours(path);
+	int result;
+
+	if (is_there) {
+		look_into(&now, path);
+		look_into(&before, waiting);
 	}
-	if (asprintf(old_out, "%s" OLD_SUFFIX, path) < 0) {
-		*old_out = NULL;
-		return -ENOMEM;
+	if (is_there && before.content == CONTENT_EMPTY) {
+		result = data_dir_remove(waiting);
+	} else if (now.content == CONTENT_EMPTY) {
+		if (when == ROTATION_LATER && is_there && is_awaited(path))
+			result = ROTATION_WAITS;
+		else
+			result = replace(waiting, path);
+		result = result ? result : ROTATION_RESTORED;
+	} else if (now.content != CONTENT_WORK) {
+		result = postpone(&now, path, waiting, when);
+	} else if (before.content != CONTENT_WORK && has_work(old)) {
+		/* A trace that may be empty must not replace one that has work. */
+		result = before.content == CONTENT_STUCK ? say_stuck(&before, waiting, when)
+							 : -EBUSY;
+	} else {
+		result = replace(waiting, old);
+		result = result ? result : ROTATION_REPLACED;
 	}
-	return 0;
+	free(now.stuck_spool);
+	free(before.stuck_spool);
+	return result;
+}
+
+struct places {
+	char *path, *waiting, *old; /* owned */
+};
+
+static void free_places(struct places *places)
+{
+	free(places->path);
+	free(places->waiting);
+	free(places->old);
+}
+
+/* 0, or -errno with a message. The caller frees the places in any case. */
+static int find_places(struct places *places, const char *path)
+{
+	int error = 0;
+
+	*places = (struct places){.path = data_dir_resolve(path)};
+	if (!places->path)
+		error = -ENOMEM;
+	if (!error && asprintf(&places->waiting, "%s" WAITING_SUFFIX, places->path) < 0) {
+		places->waiting = NULL;
+		error = -ENOMEM;
+	}
+	if (!error && asprintf(&places->old, "%s" OLD_SUFFIX, places->path) < 0) {
+		places->old = NULL;
+		error = -ENOMEM;
+	}
+	if (error)
+		complain("out of memory");
+	return error;
+}
+
+static int check_owners(const struct places *places)
+{
+	int error = data_dir_check_owner(places->path);
+
+	if (!error)
+		error = data_dir_check_owner(places->waiting);
+	return error ? error : data_dir_check_owner(places->old);
 }
 
 int rotation_settle(const char *path, enum rotation_when when)
 {
 	int claims[] = {-1, -1}, error;
-	char *waiting, *old;
+	struct places places;
+	struct stat status;
 
-	error = name_others(path, &waiting, &old);
-	if (error || !info_is_ours(waiting)) /* (0 is ROTATION_NONE) */
+	error = find_places(&places, path);
+	if (error || lstat(places.waiting, &status)) /* (0 is ROTATION_NONE) */
 		goto out;
-	error = data_dir_claim(waiting, &claims[0]);
-	if (!error && info_is_ours(path))
-		error = data_dir_claim(path, &claims[1]);
+	error = check_owners(&places);
+	if (error || !info_is_ours(places.waiting))
+		goto out;
+	error = data_dir_claim(places.waiting, &claims[0]);
+	if (!error && info_is_ours(places.path))
+		error = data_dir_claim(places.path, &claims[1]);
 	if (!error)
-		error = decide(path, waiting, old, when);
+		error = decide(places.path, places.waiting, places.old, when);
 	for (size_t c = 0; c < sizeof(claims) / sizeof(claims[0]); c++)
 		if (claims[c] >= 0)
 			close(claims[c]);
 out:
-	free(waiting);
-	free(old);
+	free_places(&places);
+	return error;
+}
+
+/* An interrupted data_dir_remove() leaves an empty directory. */
+static int make_way(const char *waiting)
+{
+	int error = rmdir(waiting) ? -errno : 0;
+
+	if (!error || error == -ENOENT)
+		return 0;
+	if (error == -ENOTEMPTY || error == -EEXIST || error == -ENOTDIR)
+		complain("'%s' is in the way and not a trace of ours; move it away", waiting);
+	else
+		complain("cannot use '%s': %s", waiting, strerror(-error));
 	return error;
 }
 
 int rotation_begin(const char *path, char **waiting_out)
 {
-	char *waiting, *old;
-	struct stat status;
-	int error = name_others(path, &waiting, &old);
+	struct places places;
+	char *whole = NULL, *waiting = NULL;
+	int error = find_places(&places, path);
 
 	if (!error)
-		error = data_dir_check_removable(old);
-	if (!error && !lstat(waiting, &status)) {
-		complain("'%s' is in the way and not a trace of ours; move it away", waiting);
-		error = -EEXIST;
+		error = check_owners(&places);
+	if (!error)
+		error = make_way(places.waiting);
+	if (!error)
+		error = data_dir_check_removable(places.old);
+	/* Get the absolute path before the directory moves. */
+	if (!error && !(whole = realpath(places.path, NULL))) {
+		complain("cannot find '%s': %m", places.path);
+		error = -errno;
+	}
+	if (!error && asprintf(&waiting, "%s" WAITING_SUFFIX, whole) < 0) {
+		waiting = NULL;
+		error = -ENOMEM;
 	}
 	if (!error)
-		error = move(path, waiting);
+		error = move(places.path, places.waiting);
 	if (!error)
-		*waiting_out = realpath(waiting, NULL);
-	free(waiting);
-	free(old);
+		*waiting_out = waiting;
+	else
+		free(waiting);
+	free(whole);
+	free_places(&places);
 	return error;
 }

@@ -12,8 +12,10 @@
  *	empty       has work        the recording is removed, DIR.previous becomes DIR again
  *	empty       empty           DIR.previous is removed
  *
- * A trace is empty if none of its logs holds a launch, a kernel, a copy or a memset, if nothing is
- * left to recover, and if it holds no foreign file. A log that cannot be read is not empty.
+ * A trace is empty if all its logs are complete and hold no API call, no GPU work, no allocation,
+ * no NVTX event and no loss. A foreign file, or a log that is damaged or cut off, counts as work.
+ * Spools are recovered first. If a spool cannot be recovered, its trace may or may not be empty.
+ * Such a trace is not removed, and it does not replace a DIR.old that has work.
  *
  * Each step is one rename or the removal of a trace that is no longer needed. If xtrace is killed
  * between two steps, the next recording or report of DIR settles it.
@@ -32,18 +34,19 @@ enum rotation_outcome {
 	ROTATION_NONE,	   /* no trace waits for DIR, or only an empty one did */
 	ROTATION_REPLACED, /* the trace that waited is in DIR.old */
 	ROTATION_RESTORED, /* … is in DIR again */
-	ROTATION_WAITS,	   /* … waits still */
+	ROTATION_WAITS,	   /* … waits still, because a process may record into an empty DIR */
+	ROTATION_STUCK, /* … waits still, because a spool cannot be recovered; said on stderr */
 };
 
 /*
  * Moves the trace in DIR to DIR.previous. *waiting_out is its absolute path; the caller frees it.
- * Refuses to, with a message, if DIR.old could not be replaced afterwards. 0 or -errno.
+ * Fails if DIR.old could not be replaced afterwards. 0, or -errno with a message.
  */
 int rotation_begin(const char *path, char **waiting_out);
 
 /*
- * Decides as above if a trace waits for DIR. An enum rotation_outcome; -EBUSY without a message if
- * a recording into DIR runs; else -errno with a message.
+ * Decides as above if a trace waits for DIR. Returns an enum rotation_outcome, -EBUSY without a
+ * message if another xtrace uses DIR, or another -errno with a message.
  */
 int rotation_settle(const char *path, enum rotation_when when);
 

@@ -170,8 +170,8 @@ static bool is_running(uint32_t pid)
 }
 
 /*
- * Whether the process that wrote the log still has its lock. Its pid says less: it may be a number
- * in the pid namespace of a container. Without locks the pid must do.
+ * Whether the process that wrote the log still has its lock. The pid is less reliable: it may
+ * belong to another pid namespace. Use it only if the file system has no locks.
  */
 static bool is_held(const char *path, uint32_t pid)
 {
@@ -254,30 +254,109 @@ int summary_read(const char *path, struct log_summary *summary)
 	return error;
 }
 
-int summary_has_work(const char *path)
+/*
+ * Allocations and NVTX events are recorded during a pause, too. Those do not count as content,
+ * because the user asked to record nothing then.
+ */
+struct content {
+	struct losses losses;
+	bool is_paused;
+	uint64_t paused_ns; /* time of the latest row that was skipped because of a pause */
+	bool found;
+};
+
+static void look_at_events(struct content *content, const struct xt_chunk *chunk,
+			   unsigned time_column)
 {
-	const uint32_t work = KIND(XT_KIND_KERNEL) | KIND(XT_KIND_COPY) | KIND(XT_KIND_SET);
-	const uint32_t kinds = KIND(XT_KIND_API) | KIND(XT_KIND_CALL) | work;
-	struct api_table apis = {0};
+	const uint64_t *times = xt_chunk_u64(chunk, time_column);
+
+	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
+		if (!content->is_paused)
+			content->found = true;
+		else if (times[row] > content->paused_ns)
+			content->paused_ns = times[row];
+	}
+}
+
+static void look_at_switches(struct content *content, const struct xt_chunk *chunk)
+{
+	const uint64_t *times = xt_chunk_u64(chunk, XT_SWITCH_TIME_NS);
+	const uint64_t *is_on = xt_chunk_u64(chunk, XT_SWITCH_IS_ON);
+
+	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
+		content->is_paused = !is_on[row];
+		/* The rows of events may precede the row of the switch. */
+		if (is_on[row] && content->paused_ns > times[row])
+			content->found = true;
+	}
+}
+
+static void look_at_account(struct content *content, const struct xt_chunk *chunk)
+{
+	const uint64_t *values = xt_chunk_u64(chunk, XT_ACCOUNT_VALUE);
+
+	read_account(&content->losses, chunk);
+	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++)
+		if (values[row] &&
+		    bytes_equal(xt_chunk_bytes(chunk, XT_ACCOUNT_NAME, row), "calls.seen"))
+			content->found = true;
+}
+
+static void look_at_chunk(struct content *content, const struct xt_chunk *chunk)
+{
+	switch (xt_chunk_kind(chunk)) {
+	case XT_KIND_CALL:
+	case XT_KIND_KERNEL:
+	case XT_KIND_COPY:
+	case XT_KIND_SET:
+		content->found |= xt_chunk_rows(chunk) > 0;
+		break;
+	case XT_KIND_MEMORY:
+		look_at_events(content, chunk, XT_MEMORY_TIME_NS);
+		break;
+	case XT_KIND_RANGE:
+		look_at_events(content, chunk, XT_RANGE_TIME_NS);
+		break;
+	case XT_KIND_SWITCH:
+		look_at_switches(content, chunk);
+		break;
+	case XT_KIND_ACCOUNT:
+		look_at_account(content, chunk);
+		break;
+	default:
+		break;
+	}
+}
+
+static bool is_whole(const struct xt_reader *reader)
+{
+	const struct xt_damage *damage = xt_reader_damage(reader);
+	char why[XT_REFUSAL_BYTES];
+
+	return damage->closed && !damage->truncated && !damage->chunks_damaged &&
+	       !damage->chunks_missing && !damage->chunks_unknown && !damage->bytes_skipped &&
+	       !xt_reader_refused(reader, why);
+}
+
+int summary_find_content(const char *path, enum summary_content *content_out)
+{
+	struct content content = {0};
 	const struct xt_chunk *chunk;
 	struct xt_reader *reader;
-	int found = open_log(path, &reader);
+	int error = open_log(path, &reader);
 
-	if (found)
-		return found;
-	while (!found && (chunk = xt_reader_next(reader, kinds))) {
-		enum xt_kind kind = xt_chunk_kind(chunk);
-
-		if (kind == XT_KIND_API)
-			found = read_apis(&apis, chunk);
-		else if (kind == XT_KIND_CALL)
-			found = count_launches(&apis, chunk) > 0;
-		else
-			found = xt_chunk_rows(chunk) > 0;
-	}
+	*content_out = error == -ENODATA ? SUMMARY_EMPTY : SUMMARY_DAMAGED;
+	if (error)
+		return error == -ENODATA ? 0 : error;
+	/* Unpack chunks of all kinds. The reader does not check those it skips. */
+	while (!content.found && (chunk = xt_reader_next(reader, 0)))
+		look_at_chunk(&content, chunk);
+	if (content.found || add_up(&content.losses))
+		*content_out = SUMMARY_CONTENT;
+	else if (is_whole(reader))
+		*content_out = SUMMARY_EMPTY;
 	xt_reader_close(reader);
-	free(apis.launch_ids);
-	return found;
+	return 0;
 }
 
 void summary_clear(struct log_summary *summary)

@@ -36,11 +36,17 @@ void summary_probe(const char *path, struct log_summary *summary);
  */
 int summary_read(const char *path, struct log_summary *summary);
 
+enum summary_content {
+	SUMMARY_EMPTY,	 /* an empty file, or a complete log without any event */
+	SUMMARY_DAMAGED, /* no event was found, but a part of the log is missing or unreadable */
+	SUMMARY_CONTENT, /* an API call, GPU work, an allocation, an NVTX event, or a loss */
+};
+
 /*
- * Whether the log holds a launch or anything that the GPU did. Stops at the first. 1, 0, or -errno
- * if the log cannot be read; -ENODATA if it is an empty file.
+ * Searches the log for content and stops at the first. Ignores allocations and NVTX events that
+ * occurred while recording was paused. *content_out is set in any case. 0 or -errno.
  */
-int summary_has_work(const char *path);
+int summary_find_content(const char *path, enum summary_content *content_out);
 void summary_clear(struct log_summary *summary);
 
 #endif
