@@ -307,16 +307,16 @@ out:
 }
 
 /* An interrupted data_dir_remove() leaves an empty directory. */
-static int make_way(const char *waiting)
+static int make_way(const char *path)
 {
-	int error = rmdir(waiting) ? -errno : 0;
+	int error = rmdir(path) ? -errno : 0;
 
 	if (!error || error == -ENOENT)
 		return 0;
 	if (error == -ENOTEMPTY || error == -EEXIST || error == -ENOTDIR)
-		complain("'%s' is in the way and not a trace of ours; move it away", waiting);
+		complain("'%s' is in the way and not a trace of ours; move it away", path);
 	else
-		complain("cannot use '%s': %s", waiting, strerror(-error));
+		complain("cannot use '%s': %s", path, strerror(-error));
 	return error;
 }
 
@@ -331,7 +331,7 @@ int rotation_begin(const char *path, char **waiting_out)
 	if (!error)
 		error = make_way(places.waiting);
 	if (!error)
-		error = data_dir_check_removable(places.old);
+		error = rmdir(places.old) ? data_dir_check_removable(places.old) : 0;
 	/* Get the absolute path before the directory moves. */
 	if (!error && !(whole = realpath(places.path, NULL))) {
 		complain("cannot find '%s': %m", places.path);

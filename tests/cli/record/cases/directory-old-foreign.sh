@@ -6,6 +6,6 @@ echo mine >xtrace.data.old/notes
 status "$xtrace" record echo third
 cat xtrace.data.old/notes
 rm -r xtrace.data.old
-mkdir xtrace.data.old
+mkdir -p xtrace.data.old/theirs
 status "$xtrace" record echo third
 grep -o '"--tokens".*' xtrace.data/info.json

@@ -1,6 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 # While a recording runs, the trace before it waits in DIR.previous. If xtrace is killed, neither
 # is lost: the next recording or report decides.
+wait_for() {
+	for i in $(seq 500); do
+		[ ! -e "$1" ] || return 0
+		sleep 0.02
+	done
+	echo "$1 did not appear"
+	return 1
+}
+# The same for the traced programs, which must not outlive a failed test for long.
+wait_here='wait_for() {
+	for i in $(seq 500); do [ ! -e "$1" ] || break; sleep 0.02; done
+}; '
+recording=
+trap 'touch go later; [ -z "$recording" ] || kill -KILL $recording 2>/dev/null || true' EXIT
 for tokens in 1 2; do
 	"$xtrace" record --simulate "$sample" --tokens $tokens >/dev/null 2>&1
 done
@@ -10,26 +24,23 @@ show() {
 			grep -E '^ +launches|no log')
 	done
 }
-wait_for() {
-	while [ ! -e "$1" ]; do
-		sleep 0.02
-	done
-}
 # Runs the command, and kills xtrace while the command still runs.
 interrupt() {
 	rm -f started go ended
-	"$xtrace" record --simulate sh -c '"$@" >/dev/null 2>&1; touch started
-		while [ ! -e go ]; do sleep 0.02; done; touch ended' sh "$@" &
+	"$xtrace" record --simulate sh -c "$wait_here"'"$@" >/dev/null 2>&1; touch started
+		wait_for go; touch ended' sh "$@" &
 	recording=$!
 	wait_for started
 	kill -KILL $recording
 	wait $recording 2>/dev/null || true
+	recording=
 }
 interrupt true
 show
 touch go
 wait_for ended
-while [ -e xtrace.data.previous ]; do
+for i in $(seq 100); do
+	[ -e xtrace.data.previous ] || break
 	"$xtrace" report --text >/dev/null 2>&1 || true
 done
 echo "an empty recording was interrupted"
@@ -48,19 +59,11 @@ mv xtrace.data xtrace.data.previous
 mkdir xtrace.data
 "$xtrace" record true
 show
-# A process that still runs may record later.
-"$xtrace" record --simulate sh -c 'while [ ! -e later ]; do sleep 0.02; done
-	"$1" --tokens 4 >/dev/null; touch recorded' sh "$sample" &
-recording=$!
-while [ ! -e xtrace.data.previous ]; do
-	sleep 0.02
-done
-touch later
-wait $recording
+# A process that outlives the recording may record later. Until it ends, DIR.previous stays.
+"$xtrace" record --simulate sh -c '('"$wait_here"'wait_for later
+	"$1" --tokens 4; touch recorded) >/dev/null 2>&1 &' sh "$sample"
 show
-"$xtrace" record --simulate sh -c '(while [ ! -e much-later ]; do sleep 0.02; done
-	"$1" --tokens 5; touch recorded-again) >/dev/null 2>&1 &' sh "$sample"
-touch much-later
-wait_for recorded-again
+touch later
+wait_for recorded
 "$xtrace" report --text >/dev/null 2>&1 || true
 show

@@ -28,6 +28,13 @@ status "$xtrace" baseline save all/missing xtrace.data
 status "$xtrace" baseline save --force all/file xtrace.data
 status "$xtrace" record -o all/folder true
 status "$xtrace" bench -n 1 --warmup 0 -o all/folder --simulate "$sample" --tokens 1
+# Neither a trace nor what waits beside it is taken from another user.
+"$xtrace" record -o all/trace true 2>/dev/null
+cp -r all/trace all/trace.previous
+chown -R 65534:65534 all/trace.previous
+status "$xtrace" record -o all/trace true
+mv all/trace.previous all/trace.old
+status "$xtrace" record -o all/trace true
 cat own/file
 ls own folder
 # The user's own link is followed.
