@@ -467,9 +467,9 @@ static const struct command_option record_options[] = {
 };
 
 static const char details[] =
-	"If this recording contains CUDA calls or GPU work, the older trace in DIR becomes DIR.old.\n"
-	"Otherwise DIR is restored. While CMD runs, the older trace is in DIR.previous. xtrace\n"
-	"refuses to replace any other file or directory.\n\n"
+	"If this recording contains CUDA calls or GPU work, the older trace in DIR becomes\n"
+	"DIR.old. Otherwise DIR is restored. While CMD runs, the older trace is in DIR.previous.\n"
+	"xtrace refuses to replace any other file or directory.\n\n"
 	"LEVEL says which calls are recorded, and with them what they have the GPU do: launch,\n"
 	"kernels and graphs; work, also copies, sets, allocations, frees, waits and modules; all,\n"
 	"also events, the making of graphs, contexts and streams.\n\n"

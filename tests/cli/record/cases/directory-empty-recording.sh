@@ -26,3 +26,4 @@ show
 "$xtrace" record -o other echo second
 grep -o '"echo".*' other/info.json
 ls
+status "$xtrace" report --text other
