@@ -16,12 +16,12 @@ struct log_summary {
 	uint64_t kernel_count;
 	uint64_t lost_count; /* of all losses in the log's account; see xtrace/account.h */
 	uint64_t log_bytes;
-	bool simulated; /* recorded on the simulated GPU */
-	bool closed;	/* the process ended the log in order */
+	bool simulated;	 /* recorded on the simulated GPU */
+	bool closed;	 /* the process ended the log in order */
 	bool incomplete; /* the log does not account for all of its rows: more may be lost */
-	bool running;	/* the process still writes to it */
-	bool readable;	/* else nothing but the name is known */
-	bool empty;	/* not readable because the process ended before it wrote the header */
+	bool running;	 /* the process still writes to it */
+	bool readable;	 /* else nothing but the name is known */
+	bool empty;	 /* not readable because the process ended before it wrote the header */
 };
 
 /*
