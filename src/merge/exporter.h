@@ -169,6 +169,7 @@ struct run {
 	uint64_t losses[LOSS_COUNT];
 	uint64_t accounts[XT_ACCOUNTS]; /* of all logs, by place in xt_accounts */
 	size_t logs_without_cost;	/* that do not say what the tracer cost */
+	size_t logs_open;		/* not closed: their last account is not the final one */
 	size_t logs_cut_off;  /* of processes that were killed: they say it up to some moment */
 	uint64_t yield_count; /* how often CUPTI was left to another tool */
 	uint64_t yielded_ns;

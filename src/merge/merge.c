@@ -139,6 +139,8 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 		report_hidden_interpreter(model, &addresses, log->path, run->report);
 	if (!error)
 		losses_count(run->losses, run->accounts, log, model, &reading->damage, run->report);
+	if (!error && !reading->damage.closed)
+		run->logs_open++;
 	if (!error && reading->kernel_missing_count > reading->kernel_invalid_count)
 		run->kernel_missing_count += losses_add_missing_kernels(
 			run->losses, log->path, model, &reading->damage,

@@ -333,6 +333,7 @@ static void report(const struct recording *recording)
 {
 	struct totals totals = add_up(recording);
 	char launches[32], kernels[32], lost[32], size[32];
+	bool is_unknown;
 
 	if (recording->finished.log_count == 0) {
 		complain("nothing was recorded: no process used CUDA, or none could be traced%s",
@@ -342,12 +343,14 @@ static void report(const struct recording *recording)
 		return;
 	}
 	format_size(size, sizeof(size), totals.log_bytes);
+	is_unknown = totals.incomplete_count && !totals.lost_count;
 	complain("recorded %zu process%s, %s launches, %s kernels, %s%s lost, %s%s",
 		 recording->finished.log_count, plural(recording->finished.log_count),
 		 group_digits(launches, totals.launch_count),
 		 group_digits(kernels, totals.kernel_count),
-		 totals.incomplete_count ? "at least " : "", group_digits(lost, totals.lost_count),
-		 size, totals.simulated ? " (simulated GPU)" : "");
+		 totals.incomplete_count && !is_unknown ? "at least " : "",
+		 is_unknown ? "an unknown number" : group_digits(lost, totals.lost_count), size,
+		 totals.simulated ? " (simulated GPU)" : "");
 	if (totals.unreadable_count)
 		complain("logs that cannot be read: %zu", totals.unreadable_count);
 	if (totals.empty_count)

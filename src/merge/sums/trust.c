@@ -188,7 +188,7 @@ static char *account_line(const struct run *run)
 	uint64_t invalid = account(run, "kernels.invalid") + account(run, "copies.invalid") +
 			   account(run, "sets.invalid");
 	/* The last account of a log that goes on behind it counts too little. */
-	const char *known = run->losses[LOSS_ENDS] || run->losses[LOSS_LOG_ACCOUNTS]
+	const char *known = run->logs_open || run->losses[LOSS_LOG_ACCOUNTS]
 				    ? "at the last count, which is not the end: "
 				    : "";
 	char seen[COUNT_BYTES], written[COUNT_BYTES], lost[COUNT_BYTES], bad[COUNT_BYTES],
