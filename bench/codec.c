@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "log/table.h"
-#include "log/writer.h"
+#include "log/write/table.h"
+#include "log/write/writer.h"
 #include "xtrace/reader.h"
 
 #define KINDS (1u << XT_KIND_CALL | 1u << XT_KIND_KERNEL)

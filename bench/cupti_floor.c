@@ -27,10 +27,10 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "inject/activity.h"
-#include "inject/api_table.h"
-#include "inject/clock.h"
-#include "inject/cupti.h"
+#include "inject/cupti/activity.h"
+#include "inject/cupti/api_table.h"
+#include "inject/runtime/clock.h"
+#include "inject/cupti/cupti.h"
 
 #define BUFFERS		 256
 #define POOL_BYTES	 (64u << 20) /* of fewer buffers, if they are large */

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "log/writer.h"
+#include "log/write/writer.h"
 
 #define STEP_CALLS    500
 #define STACKS	      400

@@ -7,12 +7,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "inject/callbacks.h"
-#include "inject/clock.h"
-#include "inject/lane.h"
-#include "inject/loader_watch.h"
-#include "inject/python_runtime.h"
-#include "inject/stack_walk.h"
+#include "inject/capture/callbacks.h"
+#include "inject/runtime/clock.h"
+#include "inject/capture/thread_buffer.h"
+#include "inject/runtime/loader_watch.h"
+#include "inject/python/python_runtime.h"
+#include "inject/unwind/stack_walk.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 

@@ -25,13 +25,13 @@
 #include <string.h>
 #include <unwind.h>
 
-#include "inject/callbacks.h"
-#include "inject/clock.h"
-#include "inject/entry_stub.h"
-#include "inject/lane.h"
-#include "inject/loader_watch.h"
-#include "inject/stack_capture.h"
-#include "inject/stack_walk.h"
+#include "inject/capture/callbacks.h"
+#include "inject/runtime/clock.h"
+#include "inject/runtime/trampoline.h"
+#include "inject/capture/thread_buffer.h"
+#include "inject/runtime/loader_watch.h"
+#include "inject/capture/stack_capture.h"
+#include "inject/unwind/stack_walk.h"
 
 #define BATCHES	     31
 #define BATCH_NS     500000 /* a batch is at least so long */

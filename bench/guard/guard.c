@@ -18,13 +18,13 @@
 #include <unistd.h>
 
 #include "guard/interpreter.h"
-#include "inject/callbacks.h"
-#include "inject/lane.h"
-#include "inject/loader_watch.h"
-#include "inject/stack_capture.h"
-#include "inject/stack_walk.h"
-#include "log/table.h"
-#include "log/writer.h"
+#include "inject/capture/callbacks.h"
+#include "inject/capture/thread_buffer.h"
+#include "inject/runtime/loader_watch.h"
+#include "inject/capture/stack_capture.h"
+#include "inject/unwind/stack_walk.h"
+#include "log/write/table.h"
+#include "log/write/writer.h"
 #include "xtrace/reader.h"
 
 #define DEPTH	     32 /* and main(), its callers, what launches */

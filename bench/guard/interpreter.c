@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inject/python_runtime.h"
+#include "inject/python/python_runtime.h"
 
 #define OUTER_FRAMES   7
 #define CODES	       64

@@ -18,7 +18,7 @@
 #include <zstd.h>
 
 #include "diff/shown_text.h"
-#include "log/new_file.h"
+#include "log/base/new_file.h"
 #include "page/base64.h"
 #include "page/utf8.h"
 

@@ -19,7 +19,7 @@
 #include "diff/baseline.h"
 #include "diff/check_runs.h"
 #include "diff/format.h"
-#include "log/new_file.h"
+#include "log/base/new_file.h"
 
 enum { STATUS_OK, STATUS_FAILED = 2 };
 

@@ -2,7 +2,7 @@
 /*
  * The comparison as a page: the report's page (src/report) with other data in it (page/page.h). The document
  * has what the page shows besides the flame graph as "comparison"; names, weights and columns are as in the
- * page of a run (merge/export/html.h), each weight being there for base and new.
+ * page of a run (merge/export/html/html.h), each weight being there for base and new.
  */
 #include <cjson/cJSON.h>
 #include <errno.h>

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "diff/diff_options.h"
-#include "log/new_file.h"
+#include "log/base/new_file.h"
 
 #define STATUS_UNKNOWN 2 /* as enum outcome has it */
 

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 
 #include "merge/base/grow.h"
-#include "merge/read/ahead.h"
+#include "merge/read/prefetch.h"
 #include "merge/read/model_load.h"
 #include "merge/reading.h"
-#include "merge/sums/sieve.h"
+#include "merge/sums/event_filter.h"
 
 #define BLIND_PART 10
 

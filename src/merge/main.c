@@ -7,9 +7,9 @@
 #include <stdio.h>
 
 #include "merge/base/report.h"
-#include "merge/embed_crew.h"
+#include "merge/embed_workers.h"
 #include "merge/merge.h"
-#include "merge/names/module_cache.h"
+#include "merge/symbolize/module_cache.h"
 #include "merge/options.h"
 #include "merge/read/inputs.h"
 #include "merge/read/recovery.h"

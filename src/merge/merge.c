@@ -10,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/base/figures.h"
-#include "merge/crew.h"
-#include "merge/names/module_cache.h"
-#include "merge/names/addresses.h"
-#include "merge/names/frame_roles.h"
+#include "merge/base/number_format.h"
+#include "merge/worker_pool.h"
+#include "merge/symbolize/module_cache.h"
+#include "merge/symbolize/addresses.h"
+#include "merge/naming/frame_roles.h"
 #include "merge/reading.h"
 #include "merge/sinks.h"
-#include "merge/sums/doubts.h"
+#include "merge/sums/anomalies.h"
 #include "merge/sums/sampled.h"
 #include "merge/sums/trust.h"
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/suggest.h"
+#include "log/base/spellcheck.h"
 #include "merge/option_table.h"
 
 #define OUTPUTS_LIST_BYTES 256

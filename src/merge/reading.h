@@ -7,13 +7,13 @@
 
 #include "merge/base/labels.h"
 #include "merge/exporter.h"
-#include "merge/findings/sites.h"
+#include "merge/findings/callsite_stats.h"
 #include "merge/read/replays.h"
 #include "merge/sums/memory.h"
 #include "merge/sums/missing.h"
 #include "merge/sums/threads.h"
 #include "merge/sums/timeline.h"
-#include "merge/sums/totals.h"
+#include "merge/sums/aggregate.h"
 
 /* What was found out of a log for the user's selection (sieve.c). */
 struct verdicts {

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "log/varint.h"
+#include "log/base/varint.h"
 #include "page/base64.h"
 #include "page/template.h"
 

@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "merge/names/debug_files.h"
-#include "merge/names/debug_info.h"
-#include "merge/names/symbols.h"
+#include "merge/symbolize/debug_files.h"
+#include "merge/symbolize/debug_info.h"
+#include "merge/symbolize/symbols.h"
 
 #define FILE_BYTES_MAX (1u << 20)
 #define CODE_START     0x1000

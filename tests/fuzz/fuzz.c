@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "log/writer.h"
+#include "log/write/writer.h"
 
 #define ROWS_MAX    4096
 #define CONTENT_MAX 65536

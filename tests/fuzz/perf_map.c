@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of code made at run time: the lines of a perf map. The file's own head is passed by. */
-#include "merge/names/perf_map.c"
+#include "merge/symbolize/perf_map.c"
 
 #include "fuzz.h"
 

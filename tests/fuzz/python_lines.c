@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tables of lines of Python's code objects: format, first line, offset, then the table. */
-#include "inject/python_lines.h"
+#include "inject/python/python_lines.h"
 
 #include <stdlib.h>
 #include <string.h>

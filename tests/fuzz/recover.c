@@ -10,7 +10,7 @@
 
 #include "../unit/log/recover_maker.h"
 #include "fuzz.h"
-#include "log/recover.h"
+#include "log/recover/recover.h"
 
 #define LOG "one.xtr"
 

@@ -17,7 +17,7 @@
 #include "command.h"
 #include "data_dir.h"
 #include "json_file.h"
-#include "log/new_file.h"
+#include "log/base/new_file.h"
 
 #define OLD_SUFFIX ".old"
 

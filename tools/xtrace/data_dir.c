@@ -19,7 +19,7 @@
 #include "command.h"
 #include "info.h"
 #include "json_file.h"
-#include "log/new_file.h"
+#include "log/base/new_file.h"
 #include "rotation.h"
 
 /* How long another xtrace may hold the directory before it counts as a recording. */

@@ -15,7 +15,7 @@
 #include "child.h"
 #include "command.h"
 #include "data_dir.h"
-#include "log/recover.h"
+#include "log/recover/recover.h"
 
 #define EMBED_LOGS_MAX 1000 /* in one call, of which the arguments are bounded */
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "log/suggest.h"
+#include "log/base/spellcheck.h"
 
 static int run_help(const struct command *command, int argc, char **argv);
 static int run_version(const struct command *command, int argc, char **argv);

@@ -23,7 +23,7 @@
 #include "finish.h"
 #include "info.h"
 #include "install_paths.h"
-#include "log/size_text.h"
+#include "log/base/size_text.h"
 #include "paste.h"
 #include "rotation.h"
 

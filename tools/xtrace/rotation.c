@@ -18,7 +18,7 @@
 #include "command.h"
 #include "data_dir.h"
 #include "info.h"
-#include "log/recover.h"
+#include "log/recover/recover.h"
 #include "summary.h"
 
 #define OLD_SUFFIX     ".old"

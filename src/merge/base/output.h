@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "log/new_file.h"
+#include "log/base/new_file.h"
 
 #define OUTPUT_BUFFER_BYTES (128u << 10) /* stays in a near cache until it is written */
 

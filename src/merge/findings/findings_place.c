@@ -14,8 +14,8 @@
 
 #include "merge/base/grow.h"
 #include "merge/base/text.h"
-#include "merge/names/file_names.h"
-#include "merge/names/frame_roles.h"
+#include "merge/naming/file_names.h"
+#include "merge/naming/frame_roles.h"
 
 #define STUB "__device_stub_"
 

@@ -9,8 +9,8 @@
 
 #include "merge/base/json.h"
 #include "merge/base/text.h"
-#include "merge/export/summary.h"
-#include "merge/export/summary_json.h"
+#include "merge/export/summary/summary.h"
+#include "merge/export/summary/summary_json.h"
 #include "merge/exporter.h"
 #include "merge/sums/trust.h"
 

@@ -9,7 +9,7 @@
 #ifndef XT_MERGE_FINDINGS_RULES_H
 #define XT_MERGE_FINDINGS_RULES_H
 
-#include "merge/export/summary.h"
+#include "merge/export/summary/summary.h"
 #include "merge/reading.h"
 
 struct candidate {

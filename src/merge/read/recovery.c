@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "log/recover.h"
+#include "log/recover/recover.h"
 
 #define LIST_BYTES 256
 

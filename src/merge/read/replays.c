@@ -5,7 +5,7 @@
 #include "merge/read/replays.h"
 
 #include "merge/base/grow.h"
-#include "merge/read/order.h"
+#include "merge/read/reorder_buffer.h"
 
 struct item {
 	struct work work;

@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "merge/reading.h"
-#include "merge/sums/sieve.h"
+#include "merge/sums/event_filter.h"
 
 static const struct copy_shape *copy_shape(const struct reading *reading, const struct work *work)
 {

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "merge/names/frames.h"
+#include "merge/naming/frames.h"
 #include "merge/read/correlate.h"
 
 #define CALLS_FUNCTIONS_MAX 512

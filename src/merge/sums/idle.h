@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "merge/sums/past.h"
+#include "merge/sums/thread_timeline.h"
 
 enum idle_class {
 	IDLE_LAUNCH_LATE,

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/base/figures.h"
+#include "merge/base/number_format.h"
 
 /* What the account says of the rows of a kind, and what those that cannot be read are called. */
 static const struct damaged_kind {

@@ -10,8 +10,8 @@
 #define XT_MERGE_MEMORY_H
 
 #include "merge/read/correlate.h"
-#include "merge/read/order.h"
-#include "merge/sums/totals.h"
+#include "merge/read/reorder_buffer.h"
+#include "merge/sums/aggregate.h"
 
 #define MEMORY_POOLS_MAX 256 /* the last is all devices beyond, and unknown ones */
 #define MEMORY_POOL_HOST (MEMORY_POOLS_MAX - 2)

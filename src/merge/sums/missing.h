@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "log/keys.h"
+#include "log/base/interner.h"
 #include "merge/read/correlate.h"
 #include "merge/read/model.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/suggest.h"
+#include "log/base/spellcheck.h"
 #include "merge/base/grow.h"
 
 #define HIDDEN_LABEL	"[hidden]" /* of a path of which every frame is */

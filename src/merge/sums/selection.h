@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "merge/base/report.h"
-#include "merge/names/paths.h"
+#include "merge/naming/paths.h"
 
 enum pattern { PATTERN_FILTER, PATTERN_FOCUS, PATTERN_HIDE, PATTERN_RANGE, PATTERNS };
 

@@ -8,7 +8,7 @@
 
 #include "merge/read/correlate.h"
 #include "merge/read/model.h"
-#include "merge/sums/past.h"
+#include "merge/sums/thread_timeline.h"
 
 #define THREADS_MOMENTS_MAX (1u << 20) /* of all threads together; beyond, old ones are thinned */
 

@@ -7,12 +7,12 @@
 #define XT_MERGE_TIMELINE_H
 
 #include "merge/read/correlate.h"
-#include "merge/read/order.h"
+#include "merge/read/reorder_buffer.h"
 #include "merge/read/pauses.h"
 #include "merge/sums/exclusive.h"
 #include "merge/sums/idle.h"
 #include "merge/sums/threads.h"
-#include "merge/sums/totals.h"
+#include "merge/sums/aggregate.h"
 
 #define TIMELINE_DEVICES_MAX 256 /* those with larger numbers are taken for one */
 

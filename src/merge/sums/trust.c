@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/base/figures.h"
-#include "merge/sums/doubts.h"
+#include "merge/base/number_format.h"
+#include "merge/sums/anomalies.h"
 
 #define LINE_REASONS 3 /* as many are told in a line */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads what xtrace-merge put into the page: see the head of src/merge/export/html.h, and docs/SUMMARY.md
+ * Reads what xtrace-merge put into the page: see the head of src/merge/export/html/html.h, and docs/SUMMARY.md
  * for what is in the summary.
  */
 

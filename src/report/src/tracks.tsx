@@ -30,7 +30,7 @@ interface Chart {
 }
 
 const breakColours = { light: '#9aa0a8', dark: '#666c76' };
-const TRACK_IDLE = 4; /* src/merge/export/html.h: enum track_series */
+const TRACK_IDLE = 4; /* src/merge/export/html/html.h: enum track_series */
 const DEVICE_HEIGHT = 84;
 const MEMORY_HEIGHT = 46;
 

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "log/writer.h"
+#include "log/write/writer.h"
 
 #define START_NS    UINT64_C(5000000000)
 #define REALTIME_NS UINT64_C(1700000000000000000)

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "inject/clock.h"
-#include "inject/recorder.h"
+#include "inject/runtime/clock.h"
+#include "inject/writer/recorder.h"
 #include "support.h"
 #include "xtrace/account.h"
 #include "xtrace/reader.h"

@@ -16,9 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "inject/activity_pool.h"
-#include "inject/budget.h"
-#include "inject/spool.h"
+#include "inject/cupti/activity_pool.h"
+#include "inject/writer/budget.h"
+#include "inject/writer/crash_buffer.h"
 
 static uint8_t *request(size_t *bytes)
 {

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inject/api_table.h"
-#include "inject/cupti.h"
+#include "inject/cupti/api_table.h"
+#include "inject/cupti/cupti.h"
 
 #define NONE XT_API_CLASSES
 

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "inject/call_on_stack.h"
+#include "inject/runtime/call_on_stack.h"
 
 static _Alignas(16) uint8_t stack[64 << 10];
 

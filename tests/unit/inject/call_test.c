@@ -14,8 +14,8 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-#include "inject/api_table.h"
-#include "inject/sampling.h"
+#include "inject/cupti/api_table.h"
+#include "inject/capture/sampling.h"
 #include "support.h"
 
 static volatile int sink;

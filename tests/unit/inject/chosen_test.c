@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "inject/clock.h"
-#include "inject/recorder.h"
+#include "inject/runtime/clock.h"
+#include "inject/writer/recorder.h"
 #include "support.h"
 #include "xtrace/reader.h"
 

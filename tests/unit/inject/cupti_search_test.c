@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "inject/cupti_search.h"
+#include "inject/cupti/cupti_search.h"
 #include "support.h"
 
 static char folder[PATH_MAX];

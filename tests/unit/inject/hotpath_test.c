@@ -26,12 +26,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "inject/activity.h"
-#include "inject/callbacks.h"
-#include "inject/lane.h"
-#include "inject/loader_watch.h"
-#include "inject/stack_capture.h"
-#include "inject/stack_walk.h"
+#include "inject/cupti/activity.h"
+#include "inject/capture/callbacks.h"
+#include "inject/capture/thread_buffer.h"
+#include "inject/runtime/loader_watch.h"
+#include "inject/capture/stack_capture.h"
+#include "inject/unwind/stack_walk.h"
 
 #define LAUNCHES 200000
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "inject/intern.h"
+#include "inject/writer/intern.h"
 
 static void test_ids(void **unused)
 {

@@ -13,10 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "inject/api_table.h"
-#include "inject/clock.h"
-#include "inject/cupti.h"
-#include "inject/recorder.h"
+#include "inject/cupti/api_table.h"
+#include "inject/runtime/clock.h"
+#include "inject/cupti/cupti.h"
+#include "inject/writer/recorder.h"
 #include "support.h"
 
 static struct recorder rec;

@@ -18,8 +18,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "inject/module_image.h"
-#include "inject/module_paths.h"
+#include "inject/unwind/module_image.h"
+#include "inject/writer/module_paths.h"
 
 #define PAGE_BYTES XT_SPOOL_PAGE_BYTES
 

@@ -13,10 +13,10 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-#include "inject/callbacks.h"
-#include "inject/lane.h"
-#include "inject/nvtx.h"
-#include "inject/nvtx_objects.h"
+#include "inject/capture/callbacks.h"
+#include "inject/capture/thread_buffer.h"
+#include "inject/nvtx/nvtx.h"
+#include "inject/nvtx/nvtx_objects.h"
 
 #define EVENTS 20000 /* several times what a ring holds */
 

@@ -23,10 +23,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "inject/activity.h"
-#include "inject/api_table.h"
-#include "inject/clock.h"
-#include "inject/recorder.h"
+#include "inject/cupti/activity.h"
+#include "inject/cupti/api_table.h"
+#include "inject/runtime/clock.h"
+#include "inject/writer/recorder.h"
 #include "support.h"
 
 static char folder[PATH_MAX], path[PATH_MAX + 16];

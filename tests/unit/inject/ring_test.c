@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "inject/lane.h"
+#include "inject/capture/thread_buffer.h"
 
 #ifndef RECORDS
 #define RECORDS 3000000u

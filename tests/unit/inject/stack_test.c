@@ -21,11 +21,11 @@
 #include <ucontext.h>
 #include <unwind.h>
 
-#include "inject/callbacks.h"
-#include "inject/lane.h"
-#include "inject/loader_watch.h"
-#include "inject/stack_capture.h"
-#include "inject/stack_walk.h"
+#include "inject/capture/callbacks.h"
+#include "inject/capture/thread_buffer.h"
+#include "inject/runtime/loader_watch.h"
+#include "inject/capture/stack_capture.h"
+#include "inject/unwind/stack_walk.h"
 
 #define API_CBID   XT_CUPTI_CBID_cuLaunchKernel
 #define CALL_BYTES sizeof(struct xt_record_call)

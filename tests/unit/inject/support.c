@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "inject/loader_watch.h"
-#include "inject/stack_walk.h"
+#include "inject/runtime/loader_watch.h"
+#include "inject/unwind/stack_walk.h"
 #include "support.h"
 #include "xtrace/reader.h"
 

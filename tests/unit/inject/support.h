@@ -12,8 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "inject/callbacks.h"
-#include "inject/lane.h"
+#include "inject/capture/callbacks.h"
+#include "inject/capture/thread_buffer.h"
 
 #define NOINLINE __attribute__((noinline))
 /* Frame 0 of a recorded stack is the function that calls the callback: it must be the test's. */

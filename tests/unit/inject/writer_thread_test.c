@@ -19,15 +19,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "inject/activity.h"
-#include "inject/api_table.h"
-#include "inject/clock.h"
-#include "inject/loader_lock.h"
-#include "inject/loader_watch.h"
-#include "inject/spool.h"
-#include "inject/writer_thread.h"
-#include "log/size_text.h"
-#include "log/writer.h"
+#include "inject/cupti/activity.h"
+#include "inject/cupti/api_table.h"
+#include "inject/runtime/clock.h"
+#include "inject/runtime/loader_lock.h"
+#include "inject/runtime/loader_watch.h"
+#include "inject/writer/crash_buffer.h"
+#include "inject/writer/writer_thread.h"
+#include "log/base/size_text.h"
+#include "log/write/writer.h"
 #include "support.h"
 
 static char folder[PATH_MAX], path[PATH_MAX + 16], spool_path[PATH_MAX + 32];

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "log/varint.h"
+#include "log/base/varint.h"
 #include "logtext.h"
 
 static void check_between_neighbours(const struct blob *log, bool damaged, const char *what)

@@ -9,7 +9,7 @@
 #ifndef XT_TEST_LOG_LOGTEXT_H
 #define XT_TEST_LOG_LOGTEXT_H
 
-#include "log/writer.h"
+#include "log/write/writer.h"
 #include "xtrace/reader.h"
 
 /* Writes the text's log to path, which must not exist. */

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "log/new_file.h"
+#include "log/base/new_file.h"
 
 #define OTHER_USER 65534
 

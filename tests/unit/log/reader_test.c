@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "log/decode.h"
-#include "log/writer.h"
+#include "log/read/decode.h"
+#include "log/write/writer.h"
 
 static void what_is_not_a_file(void **state)
 {

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "cuda_abi/cupti_abi.h"
-#include "log/recover.h"
-#include "log/writer.h"
+#include "log/recover/recover.h"
+#include "log/write/writer.h"
 
 static char log_path[600], spool_path[610], template_path[610];
 static struct made_spool made;

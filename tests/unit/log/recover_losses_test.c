@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "log/recover.h"
+#include "log/recover/recover.h"
 
 #define CUPTI_13 130000
 

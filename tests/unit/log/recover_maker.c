@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "cuda_abi/cupti_record_bytes.h"
-#include "log/writer.h"
+#include "log/write/writer.h"
 
 #define KERNEL_NAME UINT64_C(0x7f0011223344)
 #define LOST_NAME   UINT64_C(0x7f0055667788)

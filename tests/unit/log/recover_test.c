@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "log/recover.h"
-#include "log/writer.h"
+#include "log/recover/recover.h"
+#include "log/write/writer.h"
 
 #define CUPTI_13	 130000
 #define AT_CUPTI_KERNELS 2 /* that the buffer brings which CUPTI has not completed */

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "log/varint.h"
+#include "log/base/varint.h"
 
 void blob_put(struct blob *blob, const void *data, size_t bytes)
 {

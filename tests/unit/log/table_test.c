@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "log/writer.h"
+#include "log/write/writer.h"
 
 #define CONTENT_MAX 64
 

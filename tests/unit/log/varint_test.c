@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/planes.h"
-#include "log/varint.h"
+#include "log/base/byte_shuffle.h"
+#include "log/base/varint.h"
 
 #define COUNT_MAX 1000
 

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "merge/names/debug_info.h"
+#include "merge/symbolize/debug_info.h"
 
 #define MUTATIONS_DEFAULT 300
 #define FILE_BYTES_MAX	  (1u << 20)

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/names/frame_roles.h"
-#include "merge/names/frames.h"
+#include "merge/naming/frame_roles.h"
+#include "merge/naming/frames.h"
 
 #define FRAMES_MAX 16
 

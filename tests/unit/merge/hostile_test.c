@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "log/writer.h"
+#include "log/write/writer.h"
 #include "merge/merge.h"
 
 #define PATH_BYTES 64

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/names/file_names.h"
-#include "merge/names/names_apart.h"
+#include "merge/naming/file_names.h"
+#include "merge/naming/names_apart.h"
 
 #define KERNELS_MAX 16
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/names/demangle.h"
-#include "merge/names/short_names.h"
+#include "merge/symbolize/demangle.h"
+#include "merge/naming/short_names.h"
 
 /* Names of real kernels and functions, and what is shown of them by default. */
 static const struct {

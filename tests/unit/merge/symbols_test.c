@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "merge/names/symbols.h"
+#include "merge/symbolize/symbols.h"
 
 /* As the linker was told to write it. */
 static const uint8_t build_id[] = {0xde, 0xad, 0xbe, 0xef, 0x00, 0x01, 0x02, 0x03};

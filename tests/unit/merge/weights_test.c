@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/read/order.h"
+#include "merge/read/reorder_buffer.h"
 #include "merge/sums/exclusive.h"
 #include "merge/sums/idle.h"
 #include "merge/sums/memory.h"

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the tracer costs, and what is done about it. Writer thread only, but for the rate itself.
+ */
+#include "inject/capture/sampling.h"
+
+#include "inject/runtime/hot_state.h"
+
+#define PERIOD_NS      UINT64_C(100000000)
+#define HOLD_PERIODS   2  /* after a change: the next ones show what it brought */
+#define BACK_PERIODS   10 /* so long must there be room before more stacks are taken again */
+#define ROOM_SHARE     0.8
+#define FAR_BEYOND     4 /* times the limit: two steps at once */
+#define TIMED_COUNT_OK 8 /* fewer say nothing */
+
+HOT_STATE atomic_uint sampling_shift;
+
+struct sums {
+	uint64_t rare_ns;
+	uint64_t timed_ns, timed_count;
+	uint64_t seen;
+};
+
+static struct {
+	uint64_t since_ns; /* 0: not begun */
+	struct sums before;
+	uint64_t lane_seen[LANES_MAX];
+	double call_ns; /* as last known */
+	unsigned hold, room;
+	uint64_t beyond_ns; /* with the fewest stacks, and yet beyond the limit */
+} control;
+
+static uint64_t relaxed(const uint64_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+static void add_lane(struct sums *sums, const struct lane *lane)
+{
+	sums->rare_ns += relaxed(&lane->rare_ns);
+	sums->timed_ns += relaxed(&lane->timed_ns);
+	sums->timed_count += relaxed(&lane->timed_count);
+	sums->seen += relaxed(&lane->ring->counters[XT_RING_CALLS_SEEN]);
+}
+
+uint64_t sampling_cost_ns(void)
+{
+	static struct sums told[LANES_MAX]; /* what of each lane is in the sum */
+	static uint64_t sum_ns;
+
+	/* Calls count with the mean as it is when they are first seen here, so that the sum only grows. */
+	for (uint32_t i = 0; i < lane_count(); i++) {
+		const struct lane *lane = lane_at(i);
+		struct sums sums = {0};
+
+		if (!lane)
+			continue;
+		add_lane(&sums, lane);
+		sum_ns += sums.rare_ns - told[i].rare_ns;
+		told[i].rare_ns = sums.rare_ns;
+		if (!sums.timed_count)
+			continue;
+		sum_ns += (uint64_t)((double)sums.timed_ns / (double)sums.timed_count *
+				     (double)(sums.seen - told[i].seen));
+		told[i].seen = sums.seen;
+	}
+	return sum_ns;
+}
+
+/* The sums as of now, and how many threads have called since the last time. */
+static struct sums look(uint32_t *active_out)
+{
+	struct sums sums = {0};
+
+	*active_out = 0;
+	for (uint32_t i = 0; i < lane_count(); i++) {
+		const struct lane *lane = lane_at(i);
+		uint64_t seen;
+
+		if (!lane)
+			continue;
+		add_lane(&sums, lane);
+		seen = relaxed(&lane->ring->counters[XT_RING_CALLS_SEEN]);
+		*active_out += seen != control.lane_seen[i];
+		control.lane_seen[i] = seen;
+	}
+	return sums;
+}
+
+/* Of the time that has passed in the threads that called. */
+static double cost_percent(const struct sums *now, uint32_t active, uint64_t passed_ns)
+{
+	const struct sums *before = &control.before;
+	uint64_t timed_count = now->timed_count - before->timed_count;
+
+	if (timed_count >= TIMED_COUNT_OK)
+		control.call_ns = (double)(now->timed_ns - before->timed_ns) / (double)timed_count;
+	if (!active)
+		return 0;
+	return 100.0 *
+	       ((double)(now->rare_ns - before->rare_ns) +
+		control.call_ns * (double)(now->seen - before->seen)) /
+	       ((double)passed_ns * active);
+}
+
+static uint32_t next_shift(uint32_t shift, double percent, double limit_percent)
+{
+	if (control.hold) {
+		control.hold--;
+		return shift;
+	}
+	if (percent > limit_percent) {
+		control.room = 0;
+		shift += percent > FAR_BEYOND * limit_percent ? 2 : 1;
+		return shift < SAMPLING_SHIFT_MAX ? shift : SAMPLING_SHIFT_MAX;
+	}
+	/* With twice the stacks it costs twice as much at most. */
+	if (!shift || 2 * percent > ROOM_SHARE * limit_percent)
+		control.room = 0;
+	else if (++control.room >= BACK_PERIODS)
+		return shift - 1;
+	return shift;
+}
+
+bool sampling_control(double limit_percent, uint64_t now_ns, uint32_t *one_in_out)
+{
+	uint32_t shift = atomic_load(&sampling_shift), next, active;
+	struct sums now;
+	double percent;
+
+	if (limit_percent <= 0 || now_ns - control.since_ns < PERIOD_NS)
+		return false;
+	now = look(&active);
+	percent = cost_percent(&now, active, now_ns - control.since_ns);
+	next = control.since_ns ? next_shift(shift, percent, limit_percent) : shift;
+	if (control.since_ns && shift == SAMPLING_SHIFT_MAX && percent > limit_percent)
+		control.beyond_ns += now_ns - control.since_ns;
+	control.since_ns = now_ns;
+	control.before = now;
+	if (next == shift)
+		return false;
+	control.hold = HOLD_PERIODS;
+	control.room = 0;
+	atomic_store(&sampling_shift, next);
+	*one_in_out = UINT32_C(1) << next;
+	return true;
+}
+
+uint64_t sampling_beyond_ns(void)
+{
+	return control.beyond_ns;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a callback to a stack slot: the memo, or else a walk. Runs in the application's threads at
+ * every launch: no lock, no malloc, no system call (what a walk needs is in stack_walk.c and
+ * python_walk.c).
+ */
+#include "inject/capture/stack_capture.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "inject/runtime/call_on_stack.h"
+#include "inject/runtime/clock.h"
+#include "inject/runtime/hot_state.h"
+#include "inject/runtime/loader_watch.h"
+#include "inject/unwind/stack_modules.h"
+#include "inject/runtime/hotpath.h"
+
+HOT_STATE uint32_t stack_capture_audit_interval;
+
+/* Where a call comes from, before any walk. */
+struct origin {
+	const struct caller_regs *regs;
+	uint64_t generation; /* of the loader */
+	const struct python_runtime *python;
+	struct python_thread thread; /* without a state: no Python frames can be had */
+	enum python_standing standing;
+};
+
+static void put_python_part(void *to, const struct python_walk *python)
+{
+	struct xt_python_part *part = to;
+
+	part->frame_count = python->frame_count;
+	part->code_count = python->code_count;
+	memcpy(part->frames, python->frames, python->frame_count * sizeof(*part->frames));
+	memcpy(part->frames + python->frame_count, python->code_part, python->code_part_bytes);
+}
+
+static void put_modules(struct xt_record_stack *record, const struct stack_walk *walk)
+{
+	uint16_t *modules = xt_stack_modules(record);
+
+	for (uint32_t i = 0; i < walk->frame_count; i++)
+		modules[i] = walk->modules[walk->frame_modules[i]].slot;
+	for (uint32_t i = walk->frame_count; i % 4; i++)
+		modules[i] = 0;
+}
+
+static bool commit_stack(struct lane *lane, uint32_t slot, uint64_t generation)
+{
+	const struct stack_walk *walk = &lane->walk;
+	uint32_t frame_bytes = walk->frame_count * (uint32_t)sizeof(uint64_t);
+	uint32_t module_bytes = (uint32_t)xt_stack_modules_bytes(walk->frame_count);
+	uint32_t python_bytes = python_part_bytes(&lane->python);
+	uint32_t bytes = (uint32_t)sizeof(struct xt_record_stack) + frame_bytes + module_bytes +
+			 python_bytes;
+	struct xt_record_stack *record = NULL;
+
+	if (stack_modules_define(lane, generation))
+		record = ring_reserve_or_wait(lane, bytes);
+	if (!record) {
+		lane_count_up(lane, XT_RING_STACKS_LOST);
+		return false;
+	}
+	record->head.type = XT_RECORD_STACK;
+	record->head.bytes = (uint16_t)bytes;
+	record->stack_slot = slot;
+	record->frame_count = walk->frame_count;
+	record->flags = (uint16_t)(walk->flags | lane->python.flags);
+	record->generation = 0;
+	record->seen_ns = monotonic_ns();
+	memcpy(record->frames, walk->frames, frame_bytes);
+	put_modules(record, walk);
+	if (python_bytes)
+		put_python_part(record->frames + walk->frame_count + module_bytes / 8,
+				&lane->python);
+	ring_commit(lane, bytes);
+	return true;
+}
+
+struct whole_walk {
+	struct lane *lane;
+	const struct origin *origin;
+	bool is_good; /* false: the interpreter began to shut down, so do not trust what was read */
+};
+
+static void walk_all(void *argument)
+{
+	struct whole_walk *whole = argument;
+	const struct origin *origin = whole->origin;
+	struct lane *lane = whole->lane;
+	const struct python_runtime *python = origin->python;
+
+	stack_walk(&lane->walk, origin->regs);
+	python_walk(&lane->python, python, &origin->thread, &lane->walk);
+	if (origin->standing == PYTHON_FINALIZING)
+		lane->python.is_missing = false; /* that is counted for itself */
+	whole->is_good = !lane->python.thread.state ||
+			 !python_is_finalizing(python, lane->python.thread.state);
+}
+
+/* False: see struct whole_walk. It takes long and is rare, so it is timed each time. */
+static bool walk_both(struct lane *lane, const struct origin *origin)
+{
+	struct whole_walk whole = {.lane = lane, .origin = origin};
+	uint64_t start_ns = monotonic_ns();
+
+	call_on_stack(lane->walk_stack_top, walk_all, &whole);
+	lane_add(&lane->rare_ns, monotonic_ns() - start_ns);
+	return whole.is_good;
+}
+
+static void count_walk(struct lane *lane)
+{
+	const struct python_walk *python = &lane->python;
+
+	lane_count_up(lane, XT_RING_STACK_WALKS);
+	if (lane->walk.flags & XT_STACK_TRUNCATED)
+		lane_count_up(lane, XT_RING_STACKS_TRUNCATED);
+	if (python->frame_count)
+		lane_count_up(lane, XT_RING_PYTHON_STACKS);
+	if (python->is_unreadable)
+		lane_count_up(lane, XT_RING_PYTHON_UNREADABLE);
+	if (python->is_unplaced)
+		lane_count_up(lane, XT_RING_PYTHON_UNPLACED);
+	if (python->is_missing)
+		lane_count_up(lane, XT_RING_PYTHON_MISSING);
+}
+
+/* A full walk of a stack that is not known; the slot of its definition in the ring. */
+static __attribute__((noinline)) uint32_t define_stack(struct lane *lane,
+						       const struct origin *origin)
+{
+	struct memo_variant *variant;
+
+	/* A walk takes long, and its result would find no room. */
+	if (atomic_load_explicit(&lanes_are_stalled, memory_order_relaxed) &&
+	    !ring_reserve(lane, sizeof(struct xt_record_stack))) {
+		lane_count_up(lane, XT_RING_STACKS_LOST);
+		return XT_STACK_SLOT_NONE;
+	}
+	if (!walk_both(lane, origin)) {
+		python_walk_none(&lane->python);
+		lane->python.inputs_complete = false;
+		lane_count_up(lane, XT_RING_PYTHON_FINALIZING);
+	}
+	count_walk(lane);
+	variant = stack_memo_add(&lane->memo, origin->regs, &lane->walk, &lane->python,
+				 origin->generation);
+	if (!variant) {
+		lane_count_up(lane, XT_RING_STACKS_TRANSIENT);
+		return commit_stack(lane, XT_STACK_SLOT_TRANSIENT, origin->generation)
+			       ? XT_STACK_SLOT_TRANSIENT
+			       : XT_STACK_SLOT_NONE;
+	}
+	if (commit_stack(lane, variant->slot, origin->generation))
+		return variant->slot;
+	stack_memo_drop(&lane->memo, variant);
+	return XT_STACK_SLOT_NONE;
+}
+
+/* Is the memo right? It should always be; if not, the entry goes and the walk counts. */
+static __attribute__((noinline)) uint32_t
+audit_stack(struct lane *lane, struct memo_variant *variant, const struct origin *origin)
+{
+	if (!walk_both(lane, origin) || lane->python.thread.state != variant->state)
+		return variant->slot;
+	lane_count_up(lane, XT_RING_STACK_AUDITS);
+	if (stack_memo_hash(&lane->walk, &lane->python) == stack_memo_variant_hash(variant))
+		return variant->slot;
+	lane_count_up(lane, XT_RING_STACK_MISMATCHES);
+	stack_memo_drop(&lane->memo, variant);
+	return define_stack(lane, origin);
+}
+
+static void find_python(struct lane *lane, struct origin *origin)
+{
+	origin->python = python_now();
+	if (!origin->python)
+		return;
+	origin->standing = python_here(origin->python, &origin->thread);
+	if (origin->standing == PYTHON_FINALIZING)
+		lane_count_up(lane, XT_RING_PYTHON_FINALIZING);
+}
+
+OFTEN uint32_t capture_stack(struct lane *lane, const struct caller_regs *regs)
+{
+	struct origin origin = {.regs = regs, .generation = loader_generation()};
+	struct memo_variant *variant;
+
+	if (lane->memo_epoch !=
+	    atomic_load_explicit(&lane->memo_epoch_wanted, memory_order_relaxed)) {
+		lane->memo_epoch =
+			atomic_load_explicit(&lane->memo_epoch_wanted, memory_order_relaxed);
+		stack_memo_clear(&lane->memo);
+		stack_modules_clear(&lane->modules);
+	}
+	find_python(lane, &origin);
+	variant = stack_memo_find(&lane->memo, regs, origin.python, &origin.thread,
+				  origin.generation);
+	if (!variant)
+		return define_stack(lane, &origin);
+	lane_count_up(lane, XT_RING_STACK_HITS);
+	stack_memo_expect(&lane->memo);
+	if (stack_capture_audit_interval &&
+	    ++lane->hits_unaudited >= stack_capture_audit_interval) {
+		lane->hits_unaudited = 0;
+		return audit_stack(lane, variant, &origin);
+	}
+	return variant->slot;
+}

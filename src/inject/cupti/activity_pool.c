@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pool of activity buffers: how many there are, and what the writer does with them. What CUPTI's
+ * callbacks call here runs on any thread: no lock, no malloc; where no buffer is free it makes
+ * system calls and may sleep. The rest is the writer thread's.
+ */
+#include "inject/cupti/activity_pool.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "inject/writer/budget.h"
+#include "inject/runtime/clock.h"
+#include "inject/writer/crash_buffer.h"
+
+#define LOOK_AGAIN_NS 100000000	 /* a buffer may have gone to a thread that did not wait */
+#define FIRST_BYTES   (8u << 10) /* touched by a thread that needs a buffer at once */
+#define AREA_BYTES    (XT_ACTIVITY_DATA_OFFSET + ACTIVITY_DATA_BYTES)
+
+atomic_uint_fast64_t activity_waited_ns;
+atomic_uint activity_behind;
+
+/* In pages of their own, which are zeros in a child that was forked: the buffers are its parent's. */
+static struct {
+	_Alignas(XT_SPOOL_PAGE_BYTES) struct activity_buffer buffers[ACTIVITY_BUFFERS_MAX];
+	atomic_bool is_here;
+} pool;
+static atomic_bool is_watched;
+static atomic_bool is_stalled; /* handed_back does not grow */
+
+static atomic_uint reserved_count; /* entries of pool.buffers[] that are made or being made */
+static atomic_uint emptied_count;  /* of these, those without memory: they are XT_ACTIVITY_IN_LOG */
+static atomic_uint handed_back;	   /* how often; waiting threads sleep on it */
+static atomic_uint waiting_count;
+static atomic_uint highest_taken; /* entry, since activity_shrink() */
+static atomic_uint gave_up_at;	  /* handed_back + 1 when waiting was in vain; 0: never */
+
+static uint32_t buffer_count(void)
+{
+	unsigned count = atomic_load(&reserved_count);
+
+	return count < ACTIVITY_BUFFERS_MAX ? count : ACTIVITY_BUFFERS_MAX;
+}
+
+uint32_t activity_buffers(void)
+{
+	return buffer_count() - atomic_load(&emptied_count);
+}
+
+static struct xt_activity_header *header_of(uint32_t index)
+{
+	/* Pairs with the release in make_buffer(). */
+	return __atomic_load_n(&pool.buffers[index].header, __ATOMIC_ACQUIRE);
+}
+
+struct xt_activity_header *activity_header_of(const uint8_t *data)
+{
+	for (uint32_t i = 0; i < buffer_count(); i++)
+		if (header_of(i) && pool.buffers[i].data == data)
+			return pool.buffers[i].header;
+	return NULL;
+}
+
+static uint32_t state_of(const struct xt_activity_header *header)
+{
+	return header ? __atomic_load_n(&header->state, __ATOMIC_RELAXED) : XT_ACTIVITY_IN_LOG;
+}
+
+static bool change_state(struct xt_activity_header *header, enum xt_activity_state from,
+			 enum xt_activity_state to)
+{
+	uint32_t expected = from;
+
+	return state_of(header) == expected &&
+	       __atomic_compare_exchange_n(&header->state, &expected, to, false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
+}
+
+bool activity_complete(struct xt_activity_header *header, size_t valid_bytes, uint64_t sequence)
+{
+	uint32_t expected = XT_ACTIVITY_AT_CUPTI;
+
+	if (state_of(header) != expected)
+		return false;
+	header->valid_bytes = valid_bytes;
+	header->sequence = sequence;
+	atomic_fetch_add(&activity_behind, 1);
+	/* Pairs with the acquire in activity_take_completed(). */
+	if (__atomic_compare_exchange_n(&header->state, &expected, XT_ACTIVITY_COMPLETED, false,
+					__ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		return true;
+	atomic_fetch_sub(&activity_behind, 1);
+	return false;
+}
+
+static struct activity_buffer *make_new(void)
+{
+	struct xt_activity_header *header;
+	unsigned index;
+
+	/* What cannot be entered must not be made: an area is never given back as a whole. */
+	if (atomic_load(&reserved_count) >= ACTIVITY_BUFFERS_MAX)
+		return NULL;
+	header = spool_area(AREA_BYTES, XT_AREA_ACTIVITY);
+	if (!header)
+		return NULL;
+	index = atomic_fetch_add(&reserved_count, 1);
+	if (index >= ACTIVITY_BUFFERS_MAX)
+		return NULL;
+	header->data_bytes = ACTIVITY_DATA_BYTES;
+	header->state = XT_ACTIVITY_IN_LOG;
+	pool.buffers[index].is_unbacked = !spool_has(header);
+	pool.buffers[index].data = (uint8_t *)header + XT_ACTIVITY_DATA_OFFSET;
+	__atomic_store_n(&pool.buffers[index].header, header, __ATOMIC_RELEASE);
+	return &pool.buffers[index];
+}
+
+static struct activity_buffer *refill(void)
+{
+	for (uint32_t i = 0; i < buffer_count(); i++) {
+		if (!header_of(i) || !atomic_exchange(&pool.buffers[i].is_empty, false))
+			continue;
+		if (spool_fill(pool.buffers[i].data, ACTIVITY_DATA_BYTES)) {
+			atomic_fetch_sub(&emptied_count, 1);
+			return &pool.buffers[i];
+		}
+		atomic_store(&pool.buffers[i].is_empty, true);
+		return NULL;
+	}
+	return NULL;
+}
+
+/* A buffer more, in that state: if the budget allows it, or in any case. */
+static struct activity_buffer *get_more(enum xt_activity_state state, bool in_any_case)
+{
+	bool is_own = activity_buffers() < ACTIVITY_OWN;
+	bool is_budgeted = !is_own && budget_take(AREA_BYTES);
+	struct activity_buffer *buffer = NULL;
+
+	if (is_own || is_budgeted || in_any_case)
+		buffer = atomic_load(&emptied_count) ? refill() : make_new();
+	if (!buffer) {
+		if (is_budgeted)
+			budget_give_back(AREA_BYTES);
+		return NULL;
+	}
+	buffer->is_budgeted = is_budgeted;
+	/* The writer makes them ahead. Any other thread is in the middle of a launch. */
+	spool_touch(buffer->data, state == XT_ACTIVITY_FREE ? ACTIVITY_DATA_BYTES : FIRST_BYTES);
+	/* Pairs with the acquire in change_state(). */
+	__atomic_store_n(&buffer->header->state, state, __ATOMIC_RELEASE);
+	return buffer;
+}
+
+uint8_t *activity_take_free(void)
+{
+	for (uint32_t i = 0; i < buffer_count(); i++) {
+		struct xt_activity_header *header = header_of(i);
+
+		if (!change_state(header, XT_ACTIVITY_FREE, XT_ACTIVITY_AT_CUPTI))
+			continue;
+		/* Should others note theirs at the same time, a buffer is emptied too soon. */
+		if (i > atomic_load(&highest_taken))
+			atomic_store(&highest_taken, i);
+		return pool.buffers[i].data;
+	}
+	return NULL;
+}
+
+/*
+ * Sleep until the writer hands back a buffer. Hundreds of threads may wait at once: if they polled,
+ * they would leave the writer no processor time. By hand, as in sleep.h: this must not be a
+ * cancellation point.
+ */
+static void sleep_until_handed_back(unsigned seen)
+{
+	const struct timespec timeout = {.tv_nsec = LOOK_AGAIN_NS};
+
+	atomic_fetch_add(&waiting_count, 1);
+	syscall(SYS_futex, &handed_back, FUTEX_WAIT_PRIVATE, seen, &timeout, NULL, 0);
+	atomic_fetch_sub(&waiting_count, 1);
+}
+
+static void wake(int thread_count)
+{
+	atomic_fetch_add(&handed_back, 1);
+	/* Pairs with sleep_until_handed_back(): it counts itself, then the kernel compares
+	 * handed_back. */
+	if (atomic_load(&waiting_count))
+		syscall(SYS_futex, &handed_back, FUTEX_WAKE_PRIVATE, thread_count, NULL, NULL, 0);
+}
+
+/* As long as the writer has buffers to give back, and gives any. */
+static uint8_t *wait_for_writer(void)
+{
+	uint64_t start_ns = monotonic_ns(), now_ns;
+	uint8_t *data;
+
+	if (atomic_load(&gave_up_at) == atomic_load(&handed_back) + 1)
+		return NULL;
+	for (;;) {
+		unsigned seen = atomic_load(&handed_back);
+
+		data = activity_take_free();
+		now_ns = monotonic_ns();
+		if (data || atomic_load(&is_stalled) || !atomic_load(&activity_behind) ||
+		    now_ns - start_ns >= ACTIVITY_PATIENCE_NS)
+			break;
+		sleep_until_handed_back(seen);
+	}
+	if (!data && !atomic_load(&is_stalled) && atomic_load(&activity_behind))
+		atomic_store(&gave_up_at, atomic_load(&handed_back) + 1);
+	atomic_fetch_add(&activity_waited_ns, now_ns - start_ns);
+	return data;
+}
+
+uint8_t *activity_make_or_wait(void)
+{
+	unsigned behind = atomic_load(&activity_behind);
+	struct activity_buffer *buffer = NULL;
+	int saved_errno = errno;
+	uint8_t *data = NULL;
+
+	if (atomic_load(&is_watched) && !atomic_load(&pool.is_here))
+		return NULL;
+	if (behind < ACTIVITY_BEHIND_MAX)
+		buffer = get_more(XT_ACTIVITY_AT_CUPTI, behind == 0);
+	if (!buffer)
+		data = wait_for_writer();
+	if (!buffer && !data)
+		buffer = get_more(XT_ACTIVITY_AT_CUPTI, atomic_load(&activity_behind) == 0);
+	errno = saved_errno;
+	return buffer ? buffer->data : data;
+}
+
+static uint32_t free_count(void)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < buffer_count(); i++)
+		if (state_of(header_of(i)) == XT_ACTIVITY_FREE)
+			count++;
+	return count;
+}
+
+void activity_stock(uint32_t count)
+{
+	if (!atomic_load(&is_watched)) {
+		atomic_store(&pool.is_here, true);
+		atomic_store(&is_watched, !madvise(&pool, sizeof(pool), MADV_WIPEONFORK));
+	}
+	for (uint32_t have = free_count(); have < count; have++)
+		if (!get_more(XT_ACTIVITY_FREE, false))
+			return;
+}
+
+static bool empty(struct activity_buffer *buffer)
+{
+	if (!change_state(buffer->header, XT_ACTIVITY_FREE, XT_ACTIVITY_IN_LOG))
+		return true;
+	if (!spool_empty(buffer->data, ACTIVITY_DATA_BYTES)) {
+		__atomic_store_n(&buffer->header->state, XT_ACTIVITY_FREE, __ATOMIC_RELEASE);
+		return false;
+	}
+	if (buffer->is_budgeted)
+		budget_give_back(AREA_BYTES);
+	atomic_fetch_add(&emptied_count, 1);
+	atomic_store(&buffer->is_empty, true);
+	return true;
+}
+
+void activity_shrink(void)
+{
+	/* The first that is free is taken: those behind the last one taken were not needed. */
+	uint32_t needed = atomic_exchange(&highest_taken, 0) + 1 + ACTIVITY_SPARE;
+
+	if (needed < ACTIVITY_OWN)
+		needed = ACTIVITY_OWN;
+	for (uint32_t i = buffer_count(); i-- > needed;)
+		if (header_of(i) && !atomic_load(&pool.buffers[i].is_empty) &&
+		    !empty(&pool.buffers[i]))
+			return;
+}
+
+struct activity_buffer *activity_take_completed(void)
+{
+	struct activity_buffer *next = NULL;
+
+	/* By state, not by sequence: a buffer may take its number first and be published last. */
+	for (uint32_t i = 0; i < buffer_count(); i++) {
+		struct xt_activity_header *header = header_of(i);
+
+		if (!header || pool.buffers[i].held ||
+		    __atomic_load_n(&header->state, __ATOMIC_ACQUIRE) != XT_ACTIVITY_COMPLETED)
+			continue;
+		if (!next || header->sequence < next->header->sequence)
+			next = &pool.buffers[i];
+	}
+	if (next)
+		next->held = true;
+	return next;
+}
+
+struct activity_buffer *activity_next_at_cupti(uint32_t *index)
+{
+	while (*index < buffer_count()) {
+		uint32_t i = (*index)++;
+
+		if (state_of(header_of(i)) == XT_ACTIVITY_AT_CUPTI)
+			return &pool.buffers[i];
+	}
+	return NULL;
+}
+
+struct activity_buffer *activity_next_unread(uint32_t *index)
+{
+	while (*index < buffer_count()) {
+		struct activity_buffer *buffer = &pool.buffers[(*index)++];
+		struct xt_activity_header *header = header_of((uint32_t)(buffer - pool.buffers));
+
+		if (state_of(header) == XT_ACTIVITY_AT_CUPTI ||
+		    (state_of(header) == XT_ACTIVITY_COMPLETED && !buffer->held))
+			return buffer;
+	}
+	return NULL;
+}
+
+void activity_stall(bool stalled)
+{
+	atomic_store(&is_stalled, stalled);
+	if (stalled)
+		wake(INT_MAX);
+}
+
+uint32_t activity_unbacked(void)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < buffer_count(); i++)
+		count += state_of(header_of(i)) == XT_ACTIVITY_COMPLETED &&
+			 pool.buffers[i].is_unbacked;
+	return count;
+}
+
+bool activity_is_at_cupti(void)
+{
+	uint32_t index = 0;
+
+	return activity_next_at_cupti(&index) != NULL;
+}
+
+void activity_hand_back(struct activity_buffer *buffer)
+{
+	struct xt_activity_header *header = buffer->header;
+
+	buffer->held = false;
+	buffer->peeked_bytes = 0;
+	/* What is half zeroed must not be taken for records after a kill. */
+	__atomic_exchange_n(&header->state, XT_ACTIVITY_IN_LOG, __ATOMIC_ACQ_REL);
+	memset(buffer->data, 0, header->valid_bytes);
+	header->valid_bytes = 0;
+	/* Pairs with the acquire in change_state(): the zeroes are there before it is free. */
+	__atomic_store_n(&header->state, XT_ACTIVITY_FREE, __ATOMIC_RELEASE);
+	atomic_fetch_sub(&activity_behind, 1);
+	wake(1);
+}

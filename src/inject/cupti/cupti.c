@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opens the table of CUPTI's functions. Runs once, in the thread that calls
+ * InitializeInjection(). Where libcupti may lie is in cupti_search.c.
+ */
+#include "inject/cupti/cupti.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "inject/cupti/cupti_search.h"
+
+struct cupti_table cupti;
+atomic_uint_fast64_t cupti_lost_apis, cupti_lost_kinds;
+
+/* CUPTI_API_VERSION by CUDA release, as cupti_version.h lists them; from 13.0 on it is the
+ * release itself (130001 is 13.0 update 1). */
+static const struct {
+	uint32_t cupti;
+	uint32_t cuda;
+} releases[] = {
+	{17, 11080}, {18, 12000}, {20, 12020}, {21, 12030}, {22, 12040},
+	{23, 12050}, {24, 12060}, {26, 12080}, {27, 12090},
+};
+#define OLDEST_CUPTI	     17 /* older ones crash the process under current drivers */
+#define FIRST_SPOKEN_VERSION 100000
+
+/* The CUDA release (12080 for 12.8) that a CUPTI version belongs to; 0 if it is too old. */
+static uint32_t release_of(uint32_t version)
+{
+	uint32_t release = 0;
+
+	if (version >= FIRST_SPOKEN_VERSION)
+		return version / 10000 * 1000 + version / 100 % 100 * 10;
+	for (size_t i = 0; i < sizeof(releases) / sizeof(*releases); i++)
+		if (version >= releases[i].cupti)
+			release = releases[i].cuda;
+	return release;
+}
+
+static uint32_t driver_version(void)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+	int (*get_version)(int *) = NULL;
+	int version = 0;
+
+	if (!driver)
+		return 0;
+	get_version = (int (*)(int *))dlsym(driver, "cuDriverGetVersion");
+	if (!get_version || get_version(&version))
+		version = 0;
+	dlclose(driver);
+	return (uint32_t)version;
+}
+
+static const char *fill_table(void *library, struct cupti_table *table)
+{
+#define CUPTI_ROW(need, function, arguments) {#function, CUPTI_##need, (void **)&table->function},
+#define CUPTI_REQUIRED			     true
+#define CUPTI_OPTIONAL			     false
+	const struct {
+		const char *name;
+		bool required;
+		void **member;
+	} rows[] = {CUPTI_FUNCTIONS(CUPTI_ROW)};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		*rows[i].member = dlsym(library, rows[i].name);
+		if (!*rows[i].member && rows[i].required)
+			return rows[i].name;
+	}
+	return NULL;
+}
+
+/* Opens the candidate; on refusal says why in the text and leaves it closed. */
+static bool try_candidate(const struct cupti_candidate *candidate, uint32_t driver, char *why,
+			  size_t why_bytes)
+{
+	struct cupti_table table = {0};
+	void *library = dlopen(candidate->path, RTLD_NOW | RTLD_LOCAL);
+	const char *missing;
+
+	if (!library) {
+		/* That the loader does not find a bare name is no fault of a library. */
+		why[0] = '\0';
+		if (strchr(candidate->path, '/'))
+			snprintf(why, why_bytes, "%s cannot be loaded: %s", candidate->path,
+				 dlerror());
+		return false;
+	}
+	missing = fill_table(library, &table);
+	if (missing) {
+		snprintf(why, why_bytes, "%s has no %s", candidate->path, missing);
+		goto refuse;
+	}
+	if (table.cuptiGetVersion(&table.version) != XT_CUPTI_SUCCESS)
+		table.version = 0;
+	if (table.version < OLDEST_CUPTI) {
+		snprintf(why, why_bytes,
+			 "%s is too old (CUPTI API %u; CUDA 11.8 or later is needed)",
+			 candidate->path, table.version);
+		goto refuse;
+	}
+	/* Minor releases of one major go together; a newer major needs a newer driver. */
+	if (driver && release_of(table.version) / 1000 > driver / 1000) {
+		snprintf(why, why_bytes, "%s is of CUDA %u.%u, newer than the driver (%u.%u)",
+			 candidate->path, release_of(table.version) / 1000,
+			 release_of(table.version) / 10 % 100, driver / 1000, driver / 10 % 100);
+		goto refuse;
+	}
+	table.cuda_version = driver;
+	table.library = library;
+	snprintf(table.path, sizeof(table.path), "%s", candidate->path);
+	table.found_by = candidate->rule;
+	cupti = table;
+	return true;
+refuse:
+	dlclose(library);
+	return false;
+}
+
+int cupti_open(const char *asked_path, char *why, size_t why_bytes)
+{
+	struct cupti_candidate candidate;
+	struct cupti_search *search = cupti_search_begin(asked_path);
+	uint32_t driver = driver_version();
+	char refusal[1024] = "";
+	bool found = false;
+
+	if (!search)
+		return -ENOMEM;
+	while (!found && cupti_search_next(search, &candidate)) {
+		char text[sizeof(refusal)];
+
+		found = try_candidate(&candidate, driver, text, sizeof(text));
+		/* The first refusal is the most telling: the best candidate's. */
+		if (!found && !refusal[0])
+			snprintf(refusal, sizeof(refusal), "%s", text);
+	}
+	if (!found)
+		snprintf(why, why_bytes, "%s%s (looked in: %s); XTRACE_CUPTI=PATH names one",
+			 refusal[0] ? "no usable libcupti: " : "no libcupti found", refusal,
+			 cupti_search_places(search));
+	cupti_search_end(search);
+	return found ? 0 : -ENOENT;
+}
+
+bool cupti_has_failed(uint32_t result)
+{
+	static const uint32_t others[] = {
+		XT_CUPTI_SUCCESS,
+		XT_CUPTI_ERROR_INVALID_PARAMETER,
+		XT_CUPTI_ERROR_API_NOT_IMPLEMENTED,
+		XT_CUPTI_ERROR_MAX_LIMIT_REACHED,
+		XT_CUPTI_ERROR_INVALID_KIND,
+		XT_CUPTI_ERROR_NOT_SUPPORTED,
+	};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (result == others[i])
+			return false;
+	return true;
+}
+
+const char *cupti_result_text(uint32_t result)
+{
+	const char *text = NULL;
+
+	if (cupti.cuptiGetResultString)
+		cupti.cuptiGetResultString(result, &text);
+	return text ? text : "unknown error";
+}

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who has CUPTI, and the hooks. What changes hands does so by `standing`, an atomic word: whoever moves
+ * it from HERE to LEAVING, or from AWAY to RETURNING, does the work; others wait for it, bounded. No
+ * lock is held across a call of CUPTI's.
+ */
+#include "inject/cupti/cupti_handoff.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "inject/cupti/activity.h"
+#include "inject/cupti/cupti_subscriber.h"
+#include "inject/capture/callbacks.h"
+#include "inject/runtime/clock.h"
+#include "inject/cupti/cupti.h"
+#include "inject/cupti/flusher.h"
+#include "inject/runtime/loader_lock.h"
+#include "inject/runtime/log_message.h"
+#include "inject/runtime/sleep.h"
+#include "inject/runtime/symbol_hooks.h"
+
+#define NAP_NS	     1000000
+#define UNNAMED	     "another tool"
+#define GATHER_NS    UINT64_C(300000000)  /* for what the GPU is doing at the moment */
+#define PATIENCE_NS  UINT64_C(1000000000) /* of the other tool's thread */
+#define QUIET_NS     UINT64_C(250000000)  /* after it left: it may finalise, or come again */
+#define EVENTS_COUNT 64
+
+enum standing {
+	OUT, /* no hooks, or they do nothing */
+	HERE,
+	LEAVING,
+	AWAY,
+	RETURNING,
+};
+
+/* Who turns our records off before another tool turns on its own: gather(), or who has waited for it in vain. */
+enum stop { WANTED, BEGUN, DONE };
+
+static atomic_int standing;
+static atomic_int stop;			  /* enum stop, while the standing is LEAVING */
+static atomic_uint_fast64_t return_at_ns; /* 0: the other tool is there */
+static atomic_bool clock_is_theirs, clock_is_lent;
+static bool comes_back; /* --yield: for whoever subscribes, too, and only for a time */
+static enum api_level api_level;
+
+/* The other tool, while it is there. */
+#define KINDS_COUNT 256
+static atomic_bool has_unsubscribed;
+static atomic_bool enabled_kinds[KINDS_COUNT];
+static _Atomic(xt_cupti_buffer_requested) their_requested;
+static uintptr_t cupti_begin, cupti_end; /* its addresses */
+
+static int (*find_object)(void *address, struct dl_find_object *result); /* NULL: glibc has none */
+
+static struct yield_event
+	events[EVENTS_COUNT]; /* by whoever changes the standing, for the writer */
+static atomic_uint event_count, events_taken;
+
+static void note(uint64_t time_ns, bool is_back, const char *who)
+{
+	unsigned count = atomic_load(&event_count);
+	struct yield_event *event = &events[count % EVENTS_COUNT];
+
+	if (count - atomic_load(&events_taken) == EVENTS_COUNT)
+		return;
+	event->time_ns = time_ns;
+	event->is_back = is_back;
+	snprintf(event->who, sizeof(event->who), "%s", who);
+	/* Pairs with yield_next(). */
+	atomic_store_explicit(&event_count, count + 1, memory_order_release);
+}
+
+bool yield_next(struct yield_event *event)
+{
+	unsigned taken = atomic_load(&events_taken);
+
+	if (taken == atomic_load_explicit(&event_count, memory_order_acquire))
+		return false;
+	*event = events[taken % EVENTS_COUNT];
+	atomic_store(&events_taken, taken + 1);
+	return true;
+}
+
+/* In the tool's thread, which may hold whatever somebody waits for who holds the loader's lock: so this must not
+ * take it, as dladdr() would. (It is the caller's own module, which does not go.) */
+static void module_name(const void *address, char *out, size_t out_bytes)
+{
+	struct dl_find_object object;
+	const char *path, *slash;
+
+	if (!find_object || find_object((void *)(uintptr_t)address, &object)) {
+		snprintf(out, out_bytes, UNNAMED);
+		return;
+	}
+	path = object.dlfo_link_map->l_name;
+	if (!path || !*path)
+		path = program_invocation_short_name;
+	slash = strrchr(path, '/');
+	snprintf(out, out_bytes, "%s", slash ? slash + 1 : path);
+}
+
+/* False: another one does it, or has done it. */
+static bool stop_records(void)
+{
+	int now = WANTED;
+
+	if (!atomic_compare_exchange_strong(&stop, &now, BEGUN))
+		return false;
+	attachment_stop();
+	return true;
+}
+
+/* On the flusher thread. Calls that are entered now are left out; what the GPU does for earlier ones
+ * is waited for, and asked for. */
+static void gather(void)
+{
+	uint64_t deadline_ns = monotonic_ns() + GATHER_NS;
+
+	flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
+	while (activity_is_at_cupti() && monotonic_ns() < deadline_ns) {
+		xt_sleep_ns(NAP_NS);
+		flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
+	}
+	/* If that took too long, CUPTI is the other tool's by now. */
+	if (!stop_records())
+		return;
+	flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
+	/* (By force it would get what is not finished: of the tool's, too.) */
+	if (atomic_load(&standing) == LEAVING)
+		flusher_flush(XT_CUPTI_FLUSH_FORCED);
+	atomic_store(&stop, DONE);
+}
+
+static void wait_for_stop(uint64_t patience_ns)
+{
+	uint64_t deadline_ns = monotonic_ns() + patience_ns;
+
+	while (atomic_load(&stop) != DONE && monotonic_ns() < deadline_ns)
+		xt_sleep_ns(NAP_NS);
+}
+
+static void step_back(const char *function, const void *caller)
+{
+	uint64_t time_ns = monotonic_ns();
+	char who[YIELD_WHO_BYTES];
+
+	module_name(caller, who, sizeof(who));
+	recording_pause(PAUSED_YIELDED);
+	note(time_ns, false, who);
+	atomic_store(&stop, WANTED);
+	if (!flusher_run(gather, PATIENCE_NS)) {
+		if (!flusher_is_done()) /* else all is over */
+			say("CUPTI did not give out its records in time; some are lost");
+		/* It must not turn them off when they are the tool's. */
+		if (!stop_records())
+			wait_for_stop(2 * PATIENCE_NS);
+	}
+	attachment_unsubscribe();
+	if (flusher_is_done()) /* the process ends, and recording has */
+		return;
+	if (comes_back)
+		say("%s takes CUPTI (%s): recording is paused", who, function);
+	else
+		say("%s has CUPTI record for itself (%s): recording ends here; see --yield", who,
+		    function);
+}
+
+/* Returns with CUPTI in nobody's hands but the caller's. */
+static void someone_comes(const char *function, const void *caller)
+{
+	uint64_t deadline_ns = monotonic_ns() + 2 * PATIENCE_NS;
+	int now;
+
+	atomic_store(&return_at_ns, 0);
+	for (;;) {
+		now = HERE;
+		if (atomic_compare_exchange_strong(&standing, &now, LEAVING)) {
+			step_back(function, caller);
+			atomic_store(&standing, AWAY);
+			return;
+		}
+		if ((now != LEAVING && now != RETURNING) || monotonic_ns() >= deadline_ns)
+			return;
+		xt_sleep_ns(NAP_NS);
+	}
+}
+
+/* What a function of CUPTI's means when another tool calls it. */
+enum meaning {
+	COMES = 1 << 0,
+	GOES = 1 << 1,
+	SETS_CLOCK = 1 << 2,
+	LOSES_CLOCK = 1 << 3,
+	NEEDS_CLOCK = 1 << 4,
+	SUBSCRIBES = 1 << 5,
+	ENABLES = 1 << 6,
+	DISABLES = 1 << 7,
+	FINALIZES = 1 << 8,
+};
+
+static bool is_anothers(const void *caller)
+{
+	/* CUPTI calls some of its functions itself. (dladdr() would take the loader's lock.) */
+	return atomic_load(&standing) != OUT &&
+	       !((uintptr_t)caller >= cupti_begin && (uintptr_t)caller < cupti_end);
+}
+
+/* Records have our clock until another is set. A tool that sets none expects CUPTI's own; but each
+ * setting spoils a record, so it is done only then. */
+static void mind_clock(enum meaning meaning)
+{
+	if (meaning & (SETS_CLOCK | LOSES_CLOCK))
+		atomic_store(&clock_is_theirs, true);
+	else if (meaning & NEEDS_CLOCK && !atomic_load(&clock_is_theirs) &&
+		 !atomic_exchange(&clock_is_lent, true))
+		cupti.cuptiActivityRegisterTimestampCallback(realtime_ns);
+}
+
+static void before(const char *function, enum meaning meaning, const void *caller)
+{
+	/* While we have our place, CUPTI itself refuses other subscribers, and a kind that is enabled is
+	 * nobody's loss: libraries try which there are. */
+	bool comes = meaning & COMES && (comes_back || !(meaning & (SUBSCRIBES | ENABLES)));
+
+	if (!(meaning & COMES) || !is_anothers(caller))
+		return;
+	if (comes)
+		someone_comes(function, caller);
+	if (comes && meaning & SUBSCRIBES)
+		atomic_store(&has_unsubscribed, false);
+	if (atomic_load(&standing) == AWAY)
+		mind_clock(meaning);
+}
+
+static bool wants_records(void)
+{
+	for (size_t i = 0; i < KINDS_COUNT; i++)
+		if (atomic_load(&enabled_kinds[i]))
+			return true;
+	return false;
+}
+
+static void after(enum meaning meaning, uint32_t kind, uint32_t result, const void *caller)
+{
+	if (!(meaning & (GOES | ENABLES | DISABLES)) || result != XT_CUPTI_SUCCESS ||
+	    !is_anothers(caller) || atomic_load(&standing) != AWAY)
+		return;
+	if (meaning & (ENABLES | DISABLES) && kind < KINDS_COUNT)
+		atomic_store(&enabled_kinds[kind], meaning & ENABLES);
+	for (size_t i = 0; meaning & FINALIZES && i < KINDS_COUNT; i++)
+		atomic_store(&enabled_kinds[i], false);
+	if (meaning & GOES)
+		atomic_store(&has_unsubscribed, true);
+	if (comes_back && atomic_load(&has_unsubscribed) && !wants_records())
+		atomic_store(&return_at_ns, monotonic_ns() + QUIET_NS);
+}
+
+/* CUPTI gives buffers to whoever registered last, whosever they are: between us two that is always
+ * activity_completed(), which tells them apart. */
+static void requested(uint8_t **buffer_out, size_t *bytes_out, size_t *max_records_out)
+{
+	atomic_load (&their_requested)(buffer_out, bytes_out, max_records_out);
+}
+
+/* X(name, meaning, arguments, their names, which kind of records) */
+#define HOOKS(X)                                                                                   \
+	X(cuptiSubscribe, COMES | SUBSCRIBES,                                                      \
+	  (void **out, xt_cupti_callback callback, void *userdata), (out, callback, userdata), 0)  \
+	X(cuptiSubscribe_v2, COMES | SUBSCRIBES,                                                   \
+	  (void **out, xt_cupti_callback callback, void *userdata,                                 \
+	   struct cupti_subscriber_params *params),                                                \
+	  (out, callback, userdata, params), 0)                                                    \
+	X(cuptiActivityRegisterTimestampCallback, COMES | SETS_CLOCK,                              \
+	  (xt_cupti_timestamp timestamp), (timestamp), 0)                                          \
+	X(cuptiActivityEnable, COMES | NEEDS_CLOCK | ENABLES, (uint32_t kind), (kind), kind)       \
+	X(cuptiActivityEnableContext, COMES | NEEDS_CLOCK | ENABLES,                               \
+	  (void *context, uint32_t kind), (context, kind), kind)                                   \
+	X(cuptiActivityDisable, DISABLES, (uint32_t kind), (kind), kind)                           \
+	X(cuptiUnsubscribe, GOES, (void *subscriber), (subscriber), 0)                             \
+	X(cuptiFinalize, COMES | GOES | LOSES_CLOCK | FINALIZES, (void), (), 0)
+
+#define HOOK(name, meaning, arguments, passed, kind)                                               \
+	static uint32_t(*real_##name) arguments;                                                   \
+	static uint32_t hook_##name arguments                                                      \
+	{                                                                                          \
+		const void *caller = __builtin_return_address(0);                                  \
+		uint32_t result;                                                                   \
+                                                                                                   \
+		before(#name, meaning, caller);                                                    \
+		result = real_##name passed;                                                       \
+		after(meaning, kind, result, caller);                                              \
+		return result;                                                                     \
+	}
+HOOKS(HOOK)
+
+static uint32_t (*real_register)(xt_cupti_buffer_requested, xt_cupti_buffer_completed);
+
+static uint32_t hook_register(xt_cupti_buffer_requested theirs, xt_cupti_buffer_completed completed)
+{
+	const void *caller = __builtin_return_address(0);
+
+	if (!theirs || !completed || !is_anothers(caller))
+		return real_register(theirs, completed);
+	/* (Kinds may have been enabled while that was nobody's loss.) */
+	before("cuptiActivityRegisterCallbacks", comes_back ? COMES : COMES | NEEDS_CLOCK, caller);
+	atomic_store(&their_requested, theirs);
+	atomic_store(&activity_others_completed, completed);
+	return real_register(requested, activity_completed);
+}
+
+#define HOOK_ROW(name, meaning, arguments, passed, kind)                                           \
+	{#name, (void *)(uintptr_t)hook_##name, (void **)&real_##name},
+static const struct symbol_hook hooks[] = {HOOKS(HOOK_ROW){"cuptiActivityRegisterCallbacks",
+							   (void *)(uintptr_t)hook_register,
+							   (void **)&real_register}};
+
+static int find_cupti(struct dl_phdr_info *info, size_t info_bytes, void *unused)
+{
+	uintptr_t function = (uintptr_t)cupti.cuptiSubscribe, end = 0;
+	bool is_within = false;
+
+	(void)info_bytes, (void)unused;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+		uintptr_t from = info->dlpi_addr + part->p_vaddr;
+
+		if (part->p_type != PT_LOAD)
+			continue;
+		is_within |= function >= from && function < from + part->p_memsz;
+		if (from + part->p_memsz > end)
+			end = from + part->p_memsz;
+	}
+	if (!is_within)
+		return 0;
+	cupti_begin = info->dlpi_addr;
+	cupti_end = end;
+	return 1;
+}
+
+void yield_begin(enum api_level level, bool comes_back_later)
+{
+	int rc;
+
+	api_level = level;
+	comes_back = comes_back_later;
+	find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
+	loader_ask(find_cupti, NULL);
+	if (!cupti_end)
+		return;
+	rc = symbol_hooks_install(cupti.library, hooks, sizeof(hooks) / sizeof(*hooks));
+	if (!rc)
+		atomic_store(&standing, HERE);
+	else if (comes_back)
+		say("cannot yield to other tools: %s cannot be watched: %s", cupti.path,
+		    strerror(-rc));
+}
+
+bool yield_is_away(void)
+{
+	int now = atomic_load(&standing);
+
+	return now == AWAY || now == RETURNING;
+}
+
+static void come_back(void)
+{
+	bool sets_clock = atomic_load(&clock_is_theirs) || atomic_load(&clock_is_lent);
+	char why[1024];
+
+	/* It goes where it belongs even later; but what CUPTI has of it must not get records of ours. */
+	flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
+	if (attachment_subscribe(why, sizeof(why))) {
+		atomic_store(&standing, AWAY); /* someone came whom we did not see */
+		return;
+	}
+	if (attachment_start(api_level, sets_clock, why, sizeof(why))) {
+		attachment_unsubscribe();
+		atomic_store(&standing, AWAY);
+		say("recording does not go on: %s", why);
+		return;
+	}
+	atomic_store(&clock_is_theirs, false);
+	atomic_store(&clock_is_lent, false);
+	note(monotonic_ns(), true, "");
+	recording_resume(PAUSED_YIELDED);
+	atomic_store(&standing, HERE);
+	say("CUPTI is free again: recording goes on");
+}
+
+void yield_return_if_due(void)
+{
+	uint64_t due_ns = atomic_load(&return_at_ns);
+	int now = AWAY;
+
+	if (!due_ns || monotonic_ns() < due_ns ||
+	    !atomic_compare_exchange_strong(&standing, &now, RETURNING))
+		return;
+	/* Only one of us two gets through: someone_comes() clears the time, then looks at the standing. */
+	if (!atomic_exchange(&return_at_ns, 0)) {
+		atomic_store(&standing, AWAY);
+		return;
+	}
+	come_back();
+}
+
+void yield_abandon(void)
+{
+	atomic_store(&standing, OUT);
+}

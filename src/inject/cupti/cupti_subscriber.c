@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Takes and gives up CUPTI. Runs in the thread that calls InitializeInjection(), and with --yield on
+ * the flusher thread and in the thread in which another tool comes.
+ */
+#include "inject/cupti/cupti_subscriber.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "inject/cupti/activity.h"
+#include "inject/cupti/api_table.h"
+#include "inject/capture/callbacks.h"
+#include "inject/runtime/clock.h"
+#include "inject/cupti/cupti.h"
+#include "inject/capture/profiler_calls.h"
+
+static void *subscriber;
+static bool follows_profiler;
+static uint8_t zeroed_before; /* the attribute, as we found it */
+
+/* Beside kernels; an old CUPTI may lack one, which is no reason to record nothing. */
+static const uint32_t further_kinds[] = {XT_CUPTI_ACTIVITY_MEMCPY, XT_CUPTI_ACTIVITY_MEMCPY2,
+					 XT_CUPTI_ACTIVITY_MEMSET, XT_CUPTI_ACTIVITY_MEMORY2};
+#define FURTHER_KINDS (sizeof(further_kinds) / sizeof(*further_kinds))
+
+/* Newer versions say who holds the one place there is. */
+static uint32_t subscribe_by_name(char *holder, size_t holder_bytes)
+{
+	struct cupti_subscriber_params params = {
+		.struct_bytes = sizeof(params),
+		.name = "xtrace",
+		.holder = holder,
+		.holder_bytes = holder_bytes,
+	};
+
+	holder[0] = '\0';
+	if (!cupti.cuptiSubscribe_v2)
+		return XT_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+	return cupti.cuptiSubscribe_v2(&subscriber, callback_entry, NULL, &params);
+}
+
+int attachment_subscribe(char *why, size_t why_bytes)
+{
+	uint32_t result = cupti.cuptiSubscribe(&subscriber, callback_entry, NULL);
+	char holder[XT_CUPTI_SUBSCRIBER_NAME_BYTES + 1] = "";
+
+	if (result == XT_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+		result = subscribe_by_name(holder, sizeof(holder) - 1);
+	if (result == XT_CUPTI_SUCCESS)
+		return 0;
+	holder[sizeof(holder) - 1] = '\0';
+	for (char *c = holder; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+	if (result == XT_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+		snprintf(why, why_bytes, "another tool in this process uses CUPTI already%s%s",
+			 holder[0] ? ": " : "", holder);
+	else
+		snprintf(why, why_bytes, "CUPTI refuses a subscriber: %s (%s)",
+			 cupti_result_text(result), cupti.path);
+	return -EBUSY;
+}
+
+/* We hand out zeroed buffers: CUPTI need not do it in the application's thread. */
+static void set_zeroed(uint8_t value)
+{
+	size_t bytes = sizeof(value);
+
+	if (cupti.cuptiActivitySetAttribute)
+		cupti.cuptiActivitySetAttribute(XT_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &bytes,
+						&value);
+}
+
+static void find_zeroed(void)
+{
+	size_t bytes = sizeof(zeroed_before);
+
+	if (!cupti.cuptiActivityGetAttribute ||
+	    cupti.cuptiActivityGetAttribute(XT_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &bytes,
+					    &zeroed_before) != XT_CUPTI_SUCCESS)
+		zeroed_before = 0;
+}
+
+static bool enable_callback(uint32_t domain, uint32_t cbid)
+{
+	uint32_t result = cupti.cuptiEnableCallback(1, subscriber, domain, cbid);
+
+	if (cupti_has_failed(result))
+		atomic_fetch_add(&cupti_lost_apis, 1);
+	return result == XT_CUPTI_SUCCESS;
+}
+
+/* The callbacks of all recorded calls, and those at the making of graph nodes. How many of the calls
+ * could be enabled; old versions of CUPTI do not know all. */
+static uint32_t enable_callbacks(void)
+{
+	static const uint32_t resource_cbids[] = {XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING,
+						  XT_CUPTI_RESOURCE_GRAPHNODE_CREATED,
+						  XT_CUPTI_RESOURCE_GRAPHNODE_CLONED};
+	uint32_t enabled = 0;
+
+	for (uint32_t i = 0; i < recorded_apis.count; i++)
+		enabled += enable_callback(recorded_apis.apis[i].id >> 16,
+					   recorded_apis.apis[i].id & 0xffff);
+	/* Who changes a node is noted at every level, as is who makes it. */
+	for (uint32_t cbid = 0; cbid < API_CBID_END; cbid++)
+		if (api_uses[cbid] & API_CHANGES_NODES)
+			enable_callback(XT_CUPTI_CB_DOMAIN_DRIVER_API, cbid);
+	for (size_t i = 0; i < sizeof(resource_cbids) / sizeof(*resource_cbids); i++)
+		enable_callback(XT_CUPTI_CB_DOMAIN_RESOURCE, resource_cbids[i]);
+	return enabled;
+}
+
+/*
+ * Kernel names are cached by address until a module is unloaded. Unloads before this point were not
+ * seen, for example while another tool had CUPTI, so forget all names. Call before kernels are
+ * recorded.
+ */
+static void watch_unloads(void)
+{
+	enable_callback(XT_CUPTI_CB_DOMAIN_RESOURCE, XT_CUPTI_RESOURCE_MODULE_UNLOAD_STARTING);
+	atomic_fetch_add(&callbacks_module_unloads, 1);
+}
+
+int attachment_start(enum api_level level, bool sets_clock, char *why, size_t why_bytes)
+{
+	uint32_t result = XT_CUPTI_SUCCESS;
+
+	find_zeroed();
+	set_zeroed(1);
+	if (sets_clock)
+		result = cupti.cuptiActivityRegisterTimestampCallback(monotonic_ns);
+	if (result == XT_CUPTI_SUCCESS)
+		result = cupti.cuptiActivityRegisterCallbacks(activity_requested,
+							      activity_completed);
+	if (result == XT_CUPTI_SUCCESS)
+		watch_unloads();
+	if (result == XT_CUPTI_SUCCESS)
+		result = cupti.cuptiActivityEnable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
+	for (size_t i = 0;
+	     i < FURTHER_KINDS && level > API_LEVEL_LAUNCH && result == XT_CUPTI_SUCCESS; i++)
+		if (cupti_has_failed(cupti.cuptiActivityEnable(further_kinds[i])))
+			atomic_fetch_add(&cupti_lost_kinds, 1);
+	if (result == XT_CUPTI_SUCCESS && enable_callbacks()) {
+		if (follows_profiler)
+			profiler_calls_enable(subscriber);
+		return 0;
+	}
+	snprintf(why, why_bytes, "CUPTI cannot record kernels: %s (%s)", cupti_result_text(result),
+		 cupti.path);
+	/* Records that nobody takes would cost the program all the same. */
+	attachment_stop();
+	if (sets_clock)
+		cupti.cuptiActivityRegisterTimestampCallback(realtime_ns);
+	return -EIO;
+}
+
+void attachment_stop(void)
+{
+	cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
+	for (size_t i = 0; i < FURTHER_KINDS; i++)
+		cupti.cuptiActivityDisable(further_kinds[i]);
+	set_zeroed(zeroed_before);
+}
+
+void attachment_unsubscribe(void)
+{
+	cupti.cuptiUnsubscribe(subscriber);
+}
+
+void attachment_follow_profiler(void)
+{
+	follows_profiler = true;
+	profiler_calls_enable(subscriber);
+}

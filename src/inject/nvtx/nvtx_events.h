@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the nvtx*.c files share: how to write a function that NVTX calls, and how to commit an event.
+ */
+#ifndef XT_INJECT_NVTX_EVENTS_H
+#define XT_INJECT_NVTX_EVENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <wchar.h>
+
+#include "cuda_abi/nvtx_abi.h"
+#include "inject/runtime/trampoline.h"
+
+/*
+ * Defines the function nvtx_##name for one of NVTX's tables. The arguments are NVTX's, as integers;
+ * regs are the caller's registers. A lane entered without them cannot be left by siglongjmp().
+ */
+#define NVTX_FUNCTION(name)                                                                        \
+	ENTRY_STUB(".text", nvtx_##name, nvtx_body_##name);                                        \
+	void nvtx_##name(void);                                                                    \
+	__attribute__((visibility("hidden"), used))                                                \
+	uint64_t nvtx_body_##name(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d,              \
+				  const struct caller_regs *regs);                                 \
+	uint64_t nvtx_body_##name(                                                                 \
+		__attribute__((unused)) uintptr_t a, __attribute__((unused)) uintptr_t b,          \
+		__attribute__((unused)) uintptr_t c, __attribute__((unused)) uintptr_t d,          \
+		__attribute__((unused)) const struct caller_regs *regs)
+
+struct nvtx_entry {
+	unsigned place;
+	xt_nvtx_function function;
+};
+
+/* What push and pop return: the tool does not count the levels. */
+#define NVTX_NO_TRACKING ((uint64_t)(uint32_t)XT_NVTX_NO_PUSH_POP_TRACKING)
+
+/* What an event says, whatever form it came in. */
+struct nvtx_event {
+	uint32_t operation; /* enum xt_range_operation */
+	uint32_t domain;
+	uint64_t key;
+	const char *text;
+	size_t text_bytes;	  /* of a text that may lack its zero; 0: it has one */
+	const wchar_t *wide_text; /* instead of text */
+	uint64_t payload;	  /* where there are no attributes */
+	uint32_t category, color; /* likewise */
+	const struct xt_nvtx_attributes *attributes;
+	const struct xt_nvtx_payload *payloads; /* of the payload extension */
+	size_t payload_count;
+};
+
+/* nvtx.c: commits the event to the ring of the calling thread. */
+void nvtx_commit(const struct nvtx_event *event, const struct caller_regs *regs);
+
+/* nvtx.c: commits an enum xt_range_operation that names something. One of the texts is NULL. */
+void nvtx_note_name(uint32_t operation, uint64_t key, uint64_t payload, const char *text,
+		    const wchar_t *wide_text, const struct caller_regs *regs);
+
+/* nvtx.c: the number of the domain with that handle, and a number for a started range. */
+uint32_t nvtx_domain_number(uintptr_t handle);
+uint64_t nvtx_next_key(void);
+
+/* nvtx.c: memory that is never freed, for texts and schemas. NULL if there is no more. */
+void *nvtx_store(size_t bytes);
+const char *nvtx_keep_text(const char *text);
+
+/* nvtx.c: whether the text is one that a program registered. */
+int nvtx_is_registered(const char *text);
+
+/* nvtx.c: UTF-8 of a wide text, cut at the end of a character; returns the length. */
+size_t nvtx_narrow(const wchar_t *wide, char *out, size_t out_bytes);
+
+#endif

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds the interpreter by the symbols it exports, whether it is the program itself or a library,
+ * opened globally or not. Runs while the tracer starts and on the writer thread.
+ *
+ * Symbols are looked up in the modules' own tables, under the loader's list lock alone: dlsym()
+ * would wait for whoever is just loading a library.
+ */
+#include "inject/python/python_runtime.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "inject/runtime/hot_state.h"
+#include "inject/runtime/loader_lock.h"
+#include "inject/runtime/log_message.h"
+
+#define DECLINED_MAX 4
+
+HOT_STATE const struct python_runtime *python_runtime;
+bool python_wanted;
+
+enum symbol {
+	THREAD_STATE,
+	RUNNING_STATE,
+	RUNNING_STATE_SINCE_3_13,
+	RUNTIME,
+	VERSION,
+	LOOP,
+	ONLY_SINCE_3_10,
+	ONLY_SINCE_3_9,
+	SYMBOLS,
+};
+
+static const char *const symbol_names[SYMBOLS] = {
+	[THREAD_STATE] = "PyGILState_GetThisThreadState",
+	[RUNNING_STATE] = "_PyThreadState_UncheckedGet",
+	[RUNNING_STATE_SINCE_3_13] = "PyThreadState_GetUnchecked",
+	[RUNTIME] = "_PyRuntime",
+	[VERSION] = "Py_Version", /* since 3.11 */
+	[LOOP] = "_PyEval_EvalFrameDefault",
+	[ONLY_SINCE_3_10] = "PyIter_Send",
+	[ONLY_SINCE_3_9] = "PyFrame_GetBack",
+};
+
+static struct {
+	struct python_runtime runtime;
+	struct python_about about;
+	bool found;
+	char declined[DECLINED_MAX][PATH_MAX]; /* which it is not: others are looked for */
+	uint32_t declined_count;
+} state;
+
+/* One module's symbols, as its dynamic section has them. */
+struct dynamic {
+	uintptr_t bias;
+	const ElfW(Sym) * symbols;
+	const char *strings;
+	const uint32_t *hash; /* DT_GNU_HASH */
+};
+
+/* What a search leaves, to be judged outside of the loader's lock. */
+struct finding {
+	uintptr_t address[SYMBOLS];
+	size_t bytes[SYMBOLS];
+	char path[PATH_MAX];
+	bool is_program;
+	bool of_interpreter;   /* the program is nothing but an interpreter */
+	char hidden[PATH_MAX]; /* a module that is called like an interpreter and exports nothing */
+};
+
+static uint32_t gnu_hash(const char *name)
+{
+	uint32_t h = 5381;
+
+	while (*name)
+		h = h * 33 + (uint8_t)*name++;
+	return h;
+}
+
+static const ElfW(Sym) * find_symbol(const struct dynamic *dynamic, const char *name)
+{
+	const uint32_t *table = dynamic->hash;
+	uint32_t bucket_count = table[0], first = table[1], bloom_words = table[2];
+	const uint32_t *buckets = table + 4 + bloom_words * (sizeof(ElfW(Addr)) / sizeof(*table));
+	const uint32_t *chain = buckets + bucket_count;
+	uint32_t hash = gnu_hash(name), at = bucket_count ? buckets[hash % bucket_count] : 0;
+
+	if (at < first)
+		return NULL;
+	for (;; at++) {
+		const ElfW(Sym) *symbol = &dynamic->symbols[at];
+
+		if ((chain[at - first] | 1) == (hash | 1) && symbol->st_shndx != SHN_UNDEF &&
+		    !strcmp(dynamic->strings + symbol->st_name, name))
+			return symbol;
+		if (chain[at - first] & 1)
+			return NULL;
+	}
+}
+
+/* The loader makes these entries addresses, but not in modules whose section it may not write. */
+static const void *entry_address(const struct dl_phdr_info *info, ElfW(Addr) value)
+{
+	return (const void *)(value < info->dlpi_addr ? value + info->dlpi_addr : value);
+}
+
+static bool open_dynamic(const struct dl_phdr_info *info, struct dynamic *dynamic)
+{
+	const ElfW(Dyn) *entry = NULL;
+
+	*dynamic = (struct dynamic){.bias = info->dlpi_addr};
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			entry = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	for (; entry && entry->d_tag != DT_NULL; entry++) {
+		if (entry->d_tag == DT_SYMTAB)
+			dynamic->symbols = entry_address(info, entry->d_un.d_ptr);
+		else if (entry->d_tag == DT_STRTAB)
+			dynamic->strings = entry_address(info, entry->d_un.d_ptr);
+		else if (entry->d_tag == DT_GNU_HASH)
+			dynamic->hash = entry_address(info, entry->d_un.d_ptr);
+	}
+	return dynamic->symbols && dynamic->strings && dynamic->hash;
+}
+
+/* "python3", "python3.12", "pypy3": the program; "libpython3.12.so.1.0", "libpypy3.10-c.so". Not "libpython3.so",
+ * which only stands for another, nor "python3app", which may be anything. */
+static bool is_called_python(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *rest = slash ? slash + 1 : path;
+	bool is_library = !strncmp(rest, "lib", 3);
+	size_t numbers;
+
+	rest += is_library ? 3 : 0;
+	if (strncmp(rest, "python3", 7) != 0 && strncmp(rest, "pypy3", 5) != 0)
+		return false;
+	rest = strchr(rest, '3');
+	numbers = strspn(rest, "0123456789.");
+	rest += numbers;
+	rest += strspn(rest, "tdm"); /* how it was built */
+	if (!is_library)
+		return !rest[0];
+	return numbers > 2 && (!strncmp(rest, ".so", 3) || !strncmp(rest, "-c.so", 5) ||
+			       (rest[-1] == '.' && !strncmp(rest, "so", 2)));
+}
+
+static bool is_declined(const char *path)
+{
+	for (uint32_t i = 0; i < state.declined_count; i++)
+		if (!strcmp(state.declined[i], path))
+			return true;
+	return false;
+}
+
+static int look_at_module(struct dl_phdr_info *info, size_t info_bytes, void *arg)
+{
+	struct finding *finding = arg;
+	bool is_program = !info->dlpi_name || !info->dlpi_name[0];
+	char program[PATH_MAX];
+	const char *path = info->dlpi_name;
+	struct dynamic dynamic;
+	ssize_t length;
+
+	(void)info_bytes;
+	if (is_program) {
+		length = readlink("/proc/thread-self/exe", program, sizeof(program) - 1);
+		program[length > 0 ? length : 0] = '\0';
+		path = program;
+		finding->of_interpreter = is_called_python(program);
+	}
+	if (is_declined(path))
+		return 0;
+	if (!open_dynamic(info, &dynamic))
+		return 0;
+	if (!find_symbol(&dynamic, symbol_names[THREAD_STATE])) {
+		if (is_called_python(path))
+			snprintf(finding->hidden, sizeof(finding->hidden), "%s", path);
+		return 0;
+	}
+	for (int s = 0; s < SYMBOLS; s++) {
+		const ElfW(Sym) *symbol = find_symbol(&dynamic, symbol_names[s]);
+
+		finding->address[s] = symbol ? dynamic.bias + symbol->st_value : 0;
+		finding->bytes[s] = symbol ? symbol->st_size : 0;
+	}
+	finding->is_program = is_program;
+	snprintf(finding->path, sizeof(finding->path), "%s", path);
+	return 1;
+}
+
+/* As PY_VERSION_HEX; 0: older than any that is known. */
+static uint32_t version_of(const struct finding *finding)
+{
+	if (finding->address[VERSION])
+		return (uint32_t) * (const unsigned long *)finding->address[VERSION];
+	if (finding->address[ONLY_SINCE_3_10])
+		return PYTHON_VERSION(3, 10);
+	return finding->address[ONLY_SINCE_3_9] ? PYTHON_VERSION(3, 9) : 0;
+}
+
+static void name_version(uint32_t version, char *out, size_t out_bytes)
+{
+	if (!version)
+		snprintf(out, out_bytes, "before 3.9");
+	else if (version & 0xffff)
+		snprintf(out, out_bytes, "%u.%u.%u", version >> 24, version >> 16 & 0xff,
+			 version >> 8 & 0xff);
+	else
+		snprintf(out, out_bytes, "%u.%u", version >> 24, version >> 16 & 0xff);
+}
+
+/* True if its frames can be had; *why_not says why they cannot. */
+static bool judge(const struct finding *finding)
+{
+	struct python_runtime *runtime = &state.runtime;
+	struct python_about *about = &state.about;
+	enum symbol running_state;
+	uint32_t version;
+
+	/* What is called at each launch must not be unmapped. The loader's big lock is waited for, so
+	 * none of ours may be held. */
+	if (!finding->is_program &&
+	    !dlopen(finding->path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE)) {
+		snprintf(about->why_not, sizeof(about->why_not), "its library cannot be held");
+		return false;
+	}
+	version = version_of(finding);
+	name_version(version, about->version, sizeof(about->version));
+	if (!finding->address[RUNTIME]) {
+		snprintf(about->why_not, sizeof(about->why_not), "it does not export %s",
+			 symbol_names[RUNTIME]);
+		return false;
+	}
+	if (python_layout_find(version, (const void *)finding->address[RUNTIME], &runtime->layout,
+			       about->why_not, sizeof(about->why_not)))
+		return false;
+	/* A program that can end an interpreter and begin another in its place has versions begin anew, too. */
+	if (!finding->of_interpreter)
+		runtime->layout.code_version = 0;
+	runtime->thread_state = (void *(*)(void))finding->address[THREAD_STATE];
+	runtime->finalizing =
+		(const uintptr_t *)(finding->address[RUNTIME] + runtime->layout.runtime_finalizing);
+	running_state = version < PYTHON_VERSION(3, 13) ? RUNNING_STATE : RUNNING_STATE_SINCE_3_13;
+	if (!finding->address[running_state]) {
+		snprintf(about->why_not, sizeof(about->why_not), "it does not export %s",
+			 symbol_names[running_state]);
+		return false;
+	}
+	runtime->running_state = (void *(*)(void))finding->address[running_state];
+	if (runtime->layout.runtime_interpreters)
+		runtime->interpreters = (const uintptr_t *)(finding->address[RUNTIME] +
+							    runtime->layout.runtime_interpreters);
+	runtime->loop_start = finding->address[LOOP];
+	runtime->loop_end = finding->address[LOOP] + finding->bytes[LOOP];
+	return true;
+}
+
+/* One that was not declined yet. */
+static bool find_next(void)
+{
+	static struct finding finding;
+
+	memset(&finding, 0, sizeof(finding));
+	loader_ask(look_at_module, &finding);
+	if (!finding.path[0] && !finding.hidden[0])
+		return false;
+	state.about = (struct python_about){.is_after_others = state.declined_count > 0};
+	snprintf(state.about.path, sizeof(state.about.path), "%s",
+		 finding.path[0] ? finding.path : finding.hidden);
+	if (!finding.path[0])
+		snprintf(state.about.why_not, sizeof(state.about.why_not),
+			 "it exports none of its symbols");
+	else
+		state.found = judge(&finding);
+	if (state.found) {
+		__atomic_store_n(&python_runtime, &state.runtime, __ATOMIC_RELEASE);
+		return true;
+	}
+	say("Python%s%s (%s): its frames are not recorded: %s", state.about.version[0] ? " " : "",
+	    state.about.version, state.about.path, state.about.why_not);
+	snprintf(state.declined[state.declined_count++], PATH_MAX, "%s", state.about.path);
+	return true;
+}
+
+bool python_find(void)
+{
+	bool is_new = false;
+
+	while (python_wanted && !state.found && state.declined_count < DECLINED_MAX && find_next())
+		is_new = true;
+	return is_new;
+}
+
+const struct python_about *python_about(void)
+{
+	return &state.about;
+}

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The walk: the chain of frames, what each of them runs, and which native frame runs it.
+ *
+ * Runs in the application's threads on the cold path. Whatever the memory holds, nothing is read
+ * before it was found to be readable, and an object counts only if its type is the expected one.
+ */
+#include "inject/python/python_walk.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "inject/python/python_lines.h"
+#include "inject/python/python_read.h"
+#include "inject/python/python_text.h"
+
+#define OWNED_BY_GENERATOR 1
+
+void python_walk_none(struct python_walk *walk)
+{
+	walk->frame_count = walk->code_count = walk->flags = walk->code_part_bytes = 0;
+	walk->step_count = walk->input_count = walk->run_count = walk->copy_count = 0;
+	walk->is_unreadable = walk->is_unplaced = walk->is_missing = false;
+	walk->first_frame = 0;
+	walk->hash = 0;
+	walk->inputs_complete = true;
+}
+
+enum step { STEP_ON, STEP_FULL, STEP_FAILED };
+
+/* The table of lines, of which only as much becomes an input as a line depends on. */
+static bool open_lines(struct python_walk *walk, struct python_code *code, bool is_input)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	uint64_t object, bytes;
+
+	if (!python_look(walk, code->address + layout->code_line_table, 8, is_input, &object) ||
+	    !python_is_a(walk, object, "bytes") ||
+	    !python_look(walk, object + layout->bytes_size, 8, is_input, &bytes))
+		return false;
+	code->lines = object + layout->bytes_data;
+	code->lines_bytes = bytes;
+	code->lines_noted_bytes = is_input ? 0 : SIZE_MAX;
+	return true;
+}
+
+/* A code object (it is one) that is not known yet, at the end of the code part. Its version stands for all of
+ * it, if it has one: there may have been four billion before. */
+static enum step add_code(struct python_walk *walk, uintptr_t address, uint32_t version)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	struct xt_python_code *part = (void *)(walk->code_part + walk->code_part_bytes);
+	struct python_code *code = &walk->codes[walk->code_count];
+	uint64_t name, file, first_line;
+	size_t bytes;
+	bool is_input = !version;
+
+	if (walk->code_count == XT_PYTHON_CODES_MAX ||
+	    PYTHON_CODE_PART_BYTES - walk->code_part_bytes <
+		    sizeof(*part) + PYTHON_NAME_BYTES_MAX + PYTHON_FILE_BYTES_MAX + 8)
+		return STEP_FULL;
+	*code = (struct python_code){.address = address};
+	if (!python_look(walk, address + layout->code_first_line, 4, is_input, &first_line) ||
+	    !python_look(walk, address + layout->code_name, 8, is_input, &name) ||
+	    !python_look(walk, address + layout->code_file, 8, is_input, &file) ||
+	    !open_lines(walk, code, is_input))
+		return STEP_FAILED;
+	code->first_line = (uint32_t)first_line;
+	part->first_line = (uint32_t)first_line;
+	if (!python_text(walk, name, PYTHON_KEEP_BEGINNING, is_input, part->text,
+			 PYTHON_NAME_BYTES_MAX, &part->name_bytes) ||
+	    !python_text(walk, file, PYTHON_KEEP_END, is_input, part->text + part->name_bytes,
+			 PYTHON_FILE_BYTES_MAX, &part->file_bytes))
+		return STEP_FAILED;
+	bytes = sizeof(*part) + part->name_bytes + part->file_bytes;
+	while (bytes % 8)
+		((uint8_t *)part)[bytes++] = 0;
+	walk->code_part_bytes += (uint32_t)bytes;
+	walk->code_count++;
+	return STEP_ON;
+}
+
+/* Most often the one that was added last: code that calls itself. */
+static enum step find_code(struct python_walk *walk, uintptr_t address, uint32_t version,
+			   uint32_t *index_out)
+{
+	for (uint32_t i = walk->code_count; i-- > 0;)
+		if (walk->codes[i].address == address) {
+			*index_out = i;
+			return STEP_ON;
+		}
+	*index_out = walk->code_count;
+	return add_code(walk, address, version);
+}
+
+static bool line_of(struct python_walk *walk, struct python_code *code, int64_t offset,
+		    uint32_t *line_out)
+{
+	size_t used = 0;
+
+	/* It ends before a gigabyte, or it is none. */
+	if (code->lines_bytes >> 30 || !python_can_read(walk, code->lines, code->lines_bytes))
+		return false;
+	*line_out = python_line(walk->python->layout.line_format, (const uint8_t *)code->lines,
+				code->lines_bytes, code->first_line, offset, &used);
+	if (code->lines_noted_bytes >= used)
+		return true;
+	code->lines_noted_bytes &= ~(size_t)7; /* from its last word on */
+	if (!python_note_bytes(walk, code->lines + code->lines_noted_bytes,
+			       used - code->lines_noted_bytes))
+		return false;
+	code->lines_noted_bytes = used;
+	return true;
+}
+
+/* Where the instructions of a frame's code begin: from 3.14 on, without the interpreter's lock, threads
+ * may have copies of their own, in an array of pointers behind its length. A larger one may take its place. */
+static bool first_instruction(struct python_walk *walk, uintptr_t frame, uintptr_t code,
+			      uint64_t *out)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	uint64_t copies, still = 0, index;
+
+	*out = code + layout->code_instructions;
+	if (!layout->code_tlbc)
+		return true;
+	if (!python_look(walk, frame + layout->frame_tlbc_index, 4, false, &index))
+		return false;
+	do {
+		if (!python_look(walk, code + layout->code_tlbc, 8, false, &copies) ||
+		    !python_look(walk, copies + 8 + 8 * index, 8, false, out) ||
+		    !python_look(walk, code + layout->code_tlbc, 8, false, &still))
+			return false;
+	} while (still != copies);
+	return true;
+}
+
+/* The instruction that a frame is at, in bytes from the first one of its code. */
+static bool instruction_offset(struct python_walk *walk, uintptr_t frame, uintptr_t code,
+			       uint64_t instruction, int64_t *offset_out)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	uint64_t first;
+
+	if (layout->instruction_bytes) {
+		*offset_out = (int64_t)(int32_t)instruction * layout->instruction_bytes;
+		return true;
+	}
+	if (!first_instruction(walk, frame, code, &first))
+		return false;
+	*offset_out = (int64_t)(instruction - first);
+	return true;
+}
+
+/* Before its first traceable instruction a function has not begun, as Python sees it: a collection of
+ * garbage may call from there. What constructs objects from 3.13 on never gets beyond it. */
+static bool is_complete(struct python_walk *walk, uintptr_t frame, uintptr_t code, int64_t offset,
+			bool *complete_out)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	uint64_t first, owner;
+
+	*complete_out = true;
+	if (!layout->code_first_traceable)
+		return true;
+	if (!python_look(walk, code + layout->code_first_traceable, 4, false, &first) ||
+	    !python_look(walk, frame + layout->frame_owner, 1, false, &owner))
+		return false;
+	*complete_out = owner == OWNED_BY_GENERATOR || offset >= (int64_t)first * 2;
+	return *complete_out ||
+	       python_look(walk, code + layout->code_first_traceable, 4, true, &first);
+}
+
+/* What the step compares of any frame. */
+static bool look_at_frame(struct python_walk *walk, uintptr_t frame, struct python_step *taken)
+{
+	const struct python_layout *layout = &walk->python->layout;
+
+	return python_look(walk, frame + layout->frame_code, 8, false, &taken->code) &&
+	       python_look(walk, frame + layout->frame_instruction,
+			   layout->instruction_bytes ? 4 : 8, false, &taken->instruction);
+}
+
+static bool look_at_version(struct python_walk *walk, struct python_step *taken)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	uint64_t version = 0;
+
+	if (layout->code_version &&
+	    !python_look(walk, python_code_of(taken) + layout->code_version, 4, false, &version))
+		return false;
+	taken->version = (uint32_t)version;
+	return true;
+}
+
+static enum step add_frame(struct python_walk *walk, uintptr_t frame, struct python_step *taken)
+{
+	struct xt_python_frame *out = &walk->frames[walk->frame_count];
+	uint32_t code_index;
+	uintptr_t code;
+	int64_t offset;
+	bool complete;
+	enum step step;
+
+	if (walk->frame_count == XT_PYTHON_FRAMES_MAX)
+		return STEP_FULL;
+	code = python_code_of(taken);
+	if (!python_is_a(walk, code, "code") || !look_at_version(walk, taken) ||
+	    !instruction_offset(walk, frame, code, taken->instruction, &offset) ||
+	    !is_complete(walk, frame, code, offset, &complete))
+		return STEP_FAILED;
+	if (!complete)
+		return STEP_ON;
+	step = find_code(walk, code, taken->version, &code_index);
+	if (step != STEP_ON)
+		return step;
+	if (!line_of(walk, &walk->codes[code_index], offset, &out->line))
+		return STEP_FAILED;
+	out->code = (uint16_t)code_index;
+	walk->frame_count++;
+	return STEP_ON;
+}
+
+/* The frame of the native stack in which something lies; its frame count if in none. */
+static uint32_t native_place(const struct stack_walk *native, uint32_t first, uintptr_t address)
+{
+	for (uint32_t i = first; i + 1 < native->frame_count; i++)
+		if (address >= native->stack_pointers[i] && address < native->stack_pointers[i + 1])
+			return i;
+	return native->frame_count;
+}
+
+/*
+ * An activation of the loop, told by something of its own, ends the run of frames before it. One that is in no
+ * native frame may be beyond those that are known; but the innermost has to be on this stack, or it is another
+ * thread's.
+ */
+static void end_run(struct python_walk *walk, const struct stack_walk *native, uintptr_t of_loop,
+		    uint32_t *activations)
+{
+	uint32_t place = native_place(native, walk->place, of_loop);
+	bool is_truncated = native->flags & XT_STACK_TRUNCATED;
+
+	if (place < native->frame_count) {
+		walk->place = place;
+		(*activations)++;
+	} else if (walk->first_unplaced < walk->frame_count) {
+		bool is_beyond =
+			is_truncated && of_loop - (uintptr_t)native->regs < walk->stack_bytes;
+
+		walk->is_unplaced |= !is_truncated;
+		walk->is_elsewhere |= !*activations && !is_beyond;
+	}
+	for (; walk->first_unplaced < walk->frame_count; walk->first_unplaced++)
+		walk->frames[walk->first_unplaced].place = (uint16_t)place;
+}
+
+static bool is_in_loop(const struct python_runtime *python, uint64_t native_frame)
+{
+	uint64_t address = native_frame & XT_FRAME_VALUE_MASK;
+
+	return address > python->loop_start && address <= python->loop_end;
+}
+
+static uint32_t count_loops(const struct python_runtime *python, const struct stack_walk *native)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < native->frame_count; i++)
+		count += is_in_loop(python, native->frames[i]);
+	return count;
+}
+
+/*
+ * To 3.9 nothing in the state is of the thread's stack. But a loop that calls something keeps the frame that it runs
+ * in its own, or in a register, which those further in put into theirs. A frame that is in none of them is run
+ * by another thread, in whose hands the state is by now.
+ */
+static bool is_run_here(struct python_walk *walk, const struct stack_walk *native, uintptr_t frame)
+{
+	const uintptr_t base = (uintptr_t)native->regs;
+	uintptr_t end = base + walk->stack_bytes;
+	uint64_t word;
+
+	for (uint32_t i = 0; i + 1 < native->frame_count; i++)
+		if (is_in_loop(walk->python, native->frames[i])) {
+			end = native->stack_pointers[i + 1];
+			break;
+		}
+	for (uintptr_t at = base; at < end && python_look(walk, at, 8, false, &word);
+	     at += sizeof(word))
+		if (word == frame)
+			return true;
+	return false;
+}
+
+/* To 3.9: the n-th frame is of the n-th activation, if there are as many. */
+static void place_each(struct python_walk *walk, const struct stack_walk *native)
+{
+	uint32_t loops = count_loops(walk->python, native), next = 0;
+	bool is_truncated = native->flags & XT_STACK_TRUNCATED;
+	bool is_known =
+		!(walk->flags & XT_STACK_PYTHON_TRUNCATED)
+			? loops == walk->frame_count || (is_truncated && loops < walk->frame_count)
+			: loops >= walk->frame_count;
+
+	walk->is_missing = !(walk->flags & XT_STACK_PYTHON_TRUNCATED) && loops > walk->frame_count;
+	walk->is_unplaced = walk->frame_count && !is_known;
+	for (uint32_t i = 0; i < native->frame_count && next < walk->frame_count && is_known; i++)
+		if (is_in_loop(walk->python, native->frames[i]))
+			walk->frames[next++].place = (uint16_t)i;
+	for (; next < walk->frame_count; next++)
+		walk->frames[next].place = (uint16_t)native->frame_count;
+}
+
+/* Is the frame the outermost of a run, or none of any code? */
+struct mark {
+	uint32_t owner;
+	bool is_shim;
+	bool is_entry;
+};
+
+static bool read_mark(struct python_walk *walk, uintptr_t frame, struct mark *mark)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	uint64_t value = 0;
+
+	*mark = (struct mark){0};
+	if (layout->division == PYTHON_BY_SHIM) {
+		if (!python_look(walk, frame + layout->frame_owner, 1, false, &value))
+			return false;
+		mark->owner = (uint32_t)value;
+		mark->is_shim = value >= PYTHON_OWNER_SHIM;
+	} else if (layout->division == PYTHON_EACH_MARKED) {
+		mark->is_entry = true;
+	} else if (layout->division == PYTHON_BY_FLAG) {
+		if (!python_look(walk, frame + layout->frame_is_entry, 1, false, &value))
+			return false;
+		mark->is_entry = value != 0;
+	}
+	return true;
+}
+
+/* One frame of the chain, or a shim. */
+static enum step take_step(struct python_walk *walk, uintptr_t frame, uintptr_t *cframe,
+			   const struct stack_walk *native, uint32_t *activations)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	struct python_step *taken = &walk->steps[walk->step_count];
+	enum step step = STEP_ON;
+	struct mark mark;
+
+	if (walk->step_count == PYTHON_STEPS_MAX)
+		return STEP_FULL;
+	*taken = (struct python_step){0};
+	if (frame % 8 || !read_mark(walk, frame, &mark) || !look_at_frame(walk, frame, taken))
+		return STEP_FAILED;
+	taken->owner = mark.owner;
+	if (!mark.is_shim)
+		step = add_frame(walk, frame, taken);
+	if (step != STEP_ON)
+		return step;
+	walk->step_count++;
+	if (mark.is_entry)
+		taken->anchor = *cframe;
+	if (mark.is_shim || mark.is_entry)
+		end_run(walk, native, mark.is_shim ? frame : *cframe, activations);
+	if (mark.is_entry &&
+	    !python_look(walk, *cframe + layout->cframe_previous, 8, false, cframe))
+		return STEP_FAILED;
+	return STEP_ON;
+}
+
+static enum step walk_frames(struct python_walk *walk, const struct stack_walk *native,
+			     uint32_t *activations)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	uint64_t frame = walk->thread.innermost, behind = 0, cframe = walk->thread.cframe;
+	enum step step = STEP_ON;
+
+	walk->first_frame = frame;
+	walk->is_elsewhere =
+		layout->division == PYTHON_EACH_ALONE && frame && !is_run_here(walk, native, frame);
+	while (frame && step == STEP_ON && !walk->is_elsewhere &&
+	       !python_is_finalizing(walk->python, walk->thread.state)) {
+		step = take_step(walk, frame, &cframe, native, activations);
+		if (step != STEP_ON)
+			break;
+		if (!python_look(walk, frame + layout->frame_previous, 8, false, &behind))
+			step = STEP_FAILED;
+		else if (layout->division == PYTHON_BY_SHIM)
+			walk->steps[walk->step_count - 1].behind = behind;
+		frame = behind;
+	}
+	if (step != STEP_ON) /* the steps do not lead to the end */
+		walk->inputs_complete = false;
+	return step;
+}
+
+static uint64_t hash_words(uint64_t hash, const void *data, size_t bytes)
+{
+	const uint64_t *words = data;
+
+	for (size_t i = 0; i < bytes / sizeof(*words); i++) {
+		hash = (hash ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+		hash ^= hash >> 32;
+	}
+	return hash;
+}
+
+/* See the stack_bytes of the walk. */
+static uint32_t stack_bytes_of(const struct python_runtime *python, const struct stack_walk *native)
+{
+	const bool is_truncated = native->flags & XT_STACK_TRUNCATED;
+	const uintptr_t last = native->stack_pointers[native->frame_count - 1],
+			base = (uintptr_t)native->regs;
+	const uintptr_t bytes = is_truncated || last < base ? WALK_STACK_BYTES : last - base;
+	bool is_passed = is_truncated || !python;
+
+	for (uint32_t m = 1; m < native->module_count && !is_passed; m++)
+		is_passed = (uintptr_t)python->thread_state >= native->modules[m].start &&
+			    (uintptr_t)python->thread_state < native->modules[m].end;
+	if (!is_passed)
+		return 0;
+	return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+}
+
+/* From the innermost frame on. */
+static void walk_and_place(struct python_walk *walk, const struct stack_walk *native)
+{
+	uint32_t activations = 0;
+	enum step step = walk_frames(walk, native, &activations);
+
+	if (step != STEP_ON)
+		walk->flags |= XT_STACK_PYTHON_TRUNCATED;
+	if (walk->python->layout.division == PYTHON_EACH_ALONE) {
+		place_each(walk, native);
+		return;
+	}
+	/* Those of a run whose end was not met. */
+	for (; walk->first_unplaced < walk->frame_count; walk->first_unplaced++)
+		walk->frames[walk->first_unplaced].place = (uint16_t)native->frame_count;
+	walk->is_missing = step == STEP_ON && count_loops(walk->python, native) > activations;
+}
+
+void python_walk(struct python_walk *walk, const struct python_runtime *python,
+		 const struct python_thread *thread, const struct stack_walk *native)
+{
+	int saved_errno = errno;
+
+	python_walk_none(walk);
+	walk->python = python;
+	walk->thread = *thread;
+	walk->stack_bytes = stack_bytes_of(python, native);
+	memset(walk->readable_pages, 0, sizeof(walk->readable_pages));
+	walk->noted_count = walk->first_unplaced = walk->place = 0;
+	walk->is_elsewhere = false;
+	/* The native walk took long: it is asked again. */
+	if (thread->state && walk->stack_bytes && !python_is_finalizing(python, thread->state) &&
+	    python_enter(python, native->regs, walk->stack_bytes, &walk->thread)) {
+		walk_and_place(walk, native);
+	} else {
+		walk->thread = (struct python_thread){0};
+		walk->is_missing = python && count_loops(python, native);
+	}
+	if (walk->is_elsewhere) { /* it is walked anew each time */
+		python_walk_none(walk);
+		walk->inputs_complete = false;
+		walk->is_missing = count_loops(python, native);
+	}
+	walk->hash =
+		hash_words(walk->flags, walk->frames, walk->frame_count * sizeof(*walk->frames));
+	walk->hash = hash_words(walk->hash, walk->code_part, walk->code_part_bytes);
+	errno = saved_errno;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads the environment. Runs once, in the thread that calls InitializeInjection().
+ */
+#include "inject/runtime/config.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "inject/runtime/log_message.h"
+
+#define AUDIT_INTERVAL_DEFAULT 16384
+
+static void read_path(const char *name, const char *fallback, char *out)
+{
+	const char *value = getenv(name);
+
+	snprintf(out, PATH_MAX, "%s", value && *value ? value : fallback);
+}
+
+/* Programs change their working directory; the log stays where it was asked for. */
+static void make_absolute(char *path)
+{
+	char cwd[PATH_MAX], joined[PATH_MAX];
+
+	if (path[0] == '/' || !getcwd(cwd, sizeof(cwd)))
+		return;
+	if (snprintf(joined, sizeof(joined), "%s/%s", cwd, path) < (int)sizeof(joined))
+		strcpy(path, joined);
+}
+
+static void find_own_directory(char *out)
+{
+	Dl_info info;
+	char *slash;
+
+	out[0] = '\0';
+	if (!dladdr((void *)(uintptr_t)config_read, &info) || !info.dli_fname)
+		return;
+	if (!realpath(info.dli_fname, out))
+		snprintf(out, PATH_MAX, "%s", info.dli_fname);
+	slash = strrchr(out, '/');
+	if (slash)
+		*slash = '\0';
+	else
+		strcpy(out, ".");
+}
+
+static enum api_level read_api_level(void)
+{
+	static const char *const names[] = {
+		[API_LEVEL_LAUNCH] = "launch", [API_LEVEL_WORK] = "work", [API_LEVEL_ALL] = "all"};
+	const char *value = getenv("XTRACE_API");
+
+	if (!value || !*value)
+		return API_LEVEL_WORK;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(value, names[i]))
+			return (enum api_level)i;
+	say("XTRACE_API=%s is none of launch, work, all; taking work", value);
+	return API_LEVEL_WORK;
+}
+
+/* Whether a variable has the one value it may have. */
+static bool read_word(const char *name, const char *word)
+{
+	const char *value = getenv(name);
+
+	if (!value || !*value)
+		return false;
+	if (!strcmp(value, word))
+		return true;
+	say("%s=%s is not %s; passed over", name, value, word);
+	return false;
+}
+
+/* How its frames are shown is for later: here it matters whether they are wanted. */
+static bool read_python(void)
+{
+	static const char *const wanted[] = {"mixed", "full", "only"};
+	const char *value = getenv("XTRACE_PYTHON");
+
+	if (!value || !*value)
+		return true;
+	if (!strcmp(value, "off"))
+		return false;
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
+		if (!strcmp(value, wanted[i]))
+			return true;
+	say("XTRACE_PYTHON=%s is none of mixed, full, only, off; taking mixed", value);
+	return true;
+}
+
+static void read_max_size(struct xt_size_bound *bound)
+{
+	const char *value = getenv("XTRACE_MAX_SIZE");
+
+	*bound = (struct xt_size_bound){0};
+	if (value && *value && !xt_size_bound_parse(value, bound))
+		say("XTRACE_MAX_SIZE=%s is no size of a log (256K or more, as 500M, 2G, "
+		    "2G:newest); "
+		    "there is no bound",
+		    value);
+}
+
+static void read_max_overhead(double *percent)
+{
+	const char *value = getenv("XTRACE_MAX_OVERHEAD");
+
+	*percent = 0;
+	if (value && *value && !xt_percent_parse(value, percent))
+		say("XTRACE_MAX_OVERHEAD=%s is no number of percent above 0 and up to 100; there "
+		    "is no "
+		    "bound",
+		    value);
+}
+
+bool config_read(struct config *config)
+{
+	const char *audit;
+
+	if (getauxval(AT_SECURE))
+		return false;
+	read_path("XTRACE_DATA", "xtrace.data", config->data_dir);
+	make_absolute(config->data_dir);
+	read_path("XTRACE_CUPTI", "", config->cupti_path);
+	find_own_directory(config->library_dir);
+	config->python = read_python();
+	config->api_level = read_api_level();
+	config->starts_paused = read_word("XTRACE_START", "paused");
+	config->follows_profiler = read_word("XTRACE_CAPTURE_RANGE", "cudaProfilerApi");
+	read_max_size(&config->bounds.size);
+	read_max_overhead(&config->bounds.overhead_percent);
+	config->yields = read_word("XTRACE_YIELD", "1");
+	audit = getenv("XTRACE_AUDIT");
+	config->audit_interval = AUDIT_INTERVAL_DEFAULT;
+	if (audit && *audit) {
+		char *end;
+
+		config->audit_interval = (uint32_t)strtoul(audit, &end, 10);
+		if (*end) {
+			say("XTRACE_AUDIT=%s is no number; taking %u", audit,
+			    AUDIT_INTERVAL_DEFAULT);
+			config->audit_interval = AUDIT_INTERVAL_DEFAULT;
+		}
+	}
+	return true;
+}

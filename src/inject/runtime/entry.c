@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How the tracer comes into a process and how it leaves.
+ *
+ * The CUDA driver opens the library named by CUDA_INJECTION64_PATH in cuInit() and calls
+ * InitializeInjection(). Preloaded, the library only sets that variable to itself and waits. Opened
+ * in a running process, it leaves the environment alone. Whatever goes wrong here, the program runs
+ * on as if we were not there: one line on stderr says what is missing, nothing else happens.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "inject/cupti/activity.h"
+#include "inject/runtime/process_exit_watch.h"
+#include "inject/cupti/cupti_subscriber.h"
+#include "inject/capture/callbacks.h"
+#include "inject/runtime/clock.h"
+#include "inject/runtime/config.h"
+#include "inject/cupti/cupti.h"
+#include "inject/runtime/shutdown.h"
+#include "inject/runtime/loader_lock.h"
+#include "inject/runtime/loader_watch.h"
+#include "inject/nvtx/nvtx.h"
+#include "inject/runtime/fork_guard.h"
+#include "inject/runtime/process_identity.h"
+#include "inject/python/python_runtime.h"
+#include "inject/runtime/log_message.h"
+#include "inject/runtime/signal_guard.h"
+#include "inject/writer/crash_buffer.h"
+#include "inject/capture/stack_capture.h"
+#include "inject/unwind/stack_walk.h"
+#include "inject/writer/writer_thread.h"
+#include "inject/cupti/cupti_handoff.h"
+#include "log/write/compact.h"
+#include "log/write/writer.h"
+
+#define LOGS_OF_ONE_PID_MAX 100 /* from then on the log's id is in the name */
+
+/* The driver's entry point; returns 1 for success. */
+__attribute__((visibility("default"))) int InitializeInjection(void);
+
+/* NVTX's, called at its first use; returns 1 for success. */
+__attribute__((visibility("default"))) int
+InitializeInjectionNvtx2(xt_nvtx_get_export_table get_export_table);
+
+/* NVTX's, called at the first use of each extension; returns 1 for success. */
+__attribute__((visibility("default"))) int
+InitializeInjectionNvtxExtension(struct xt_nvtx_extension *extension);
+
+static atomic_flag entered = ATOMIC_FLAG_INIT;
+
+/*
+ * Whether the loader mapped this library at program start. It maps preloaded libraries before it
+ * puts itself into its list, and appends what dlopen() opens to the end.
+ */
+static bool is_preloaded(const struct link_map *own)
+{
+	for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next) {
+		if (map == own)
+			return true;
+		if (map->l_addr == _r_debug.r_ldbase)
+			return false;
+	}
+	return false; /* in a namespace of dlmopen() */
+}
+
+/*
+ * Adds the variables that are missing. Not by setenv(): it may free the array that a thread reads
+ * which a constructor of another library started, and some shells replace it by a function that
+ * does not work before main().
+ */
+static void add_to_environment(const char *const *names, size_t count, const char *value)
+{
+	size_t present = 0, text_bytes = 0;
+	char **enlarged, *text;
+
+	while (environ && environ[present])
+		present++;
+	for (size_t i = 0; i < count; i++)
+		text_bytes += strlen(names[i]) + strlen(value) + sizeof("=");
+	enlarged = malloc((present + count + 1) * sizeof(*enlarged) + text_bytes);
+	if (!enlarged) {
+		say("not tracing: cannot set %s: out of memory", names[0]);
+		return;
+	}
+	text = (char *)(enlarged + present + count + 1);
+	if (present)
+		memcpy(enlarged, environ, present * sizeof(*enlarged));
+	for (size_t i = 0; i < count; i++) {
+		if (getenv(names[i]))
+			continue;
+		enlarged[present++] = text;
+		text += sprintf(text, "%s=%s", names[i], value) + 1;
+	}
+	enlarged[present] = NULL;
+	__atomic_store_n(&environ, enlarged, __ATOMIC_RELEASE);
+}
+
+/*
+ * Preloaded: have the driver and NVTX call us. Opened in a running process: leave its environment
+ * alone, which other threads may be reading.
+ */
+__attribute__((constructor)) static void preloaded(void)
+{
+	static const char *const names[] = {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"};
+	int saved_errno = errno;
+	struct link_map *own;
+	char path[PATH_MAX];
+	Dl_info info;
+
+	if (getauxval(AT_SECURE) || (getenv(names[0]) && getenv(names[1])) ||
+	    !dladdr1((void *)(uintptr_t)InitializeInjection, &info, (void **)&own,
+		     RTLD_DL_LINKMAP) ||
+	    !info.dli_fname || !is_preloaded(own))
+		goto out;
+	/* Absolute: the program may change its directory before it starts CUDA. */
+	if (!realpath(info.dli_fname, path)) {
+		if (info.dli_fname[0] != '/')
+			say("where this library lies cannot be found out: %s", strerror(errno));
+		snprintf(path, sizeof(path), "%s", info.dli_fname);
+	}
+	add_to_environment(names, sizeof(names) / sizeof(*names), path);
+out: /* this may run in the middle of cuInit(), whose caller looks at errno */
+	errno = saved_errno;
+}
+
+/* The child of a fork has none of our threads, and the files are its parent's. If nothing was
+ * traced yet, it may still begin on its own. */
+static void in_forked_child(void)
+{
+	loader_lock_in_child();
+	lanes_abandon();
+	if (!leave_abandon())
+		return;
+	atomic_store(&callbacks_active, false);
+	yield_abandon();
+	nvtx_abandon();
+	activity_abandon();
+	writer_thread_abandon();
+	spool_abandon();
+	own_process_abandon();
+}
+
+static void watch_forks(void)
+{
+	static atomic_flag watching = ATOMIC_FLAG_INIT;
+
+	if (!atomic_flag_test_and_set(&watching))
+		pthread_atfork(loader_lock_before_fork, loader_lock_in_parent, in_forked_child);
+}
+
+/* Host names may hold anything; file names may not. */
+static void host_name(char *out, size_t out_bytes)
+{
+	if (gethostname(out, out_bytes) || !out[0])
+		snprintf(out, out_bytes, "localhost");
+	out[out_bytes - 1] = '\0';
+	for (char *c = out; *c; c++)
+		if (*c == '/' || (unsigned char)*c <= ' ')
+			*c = '_';
+}
+
+/* Where others may write, they may have put a link in our way that leads elsewhere. */
+static bool is_anothers_link(const char *path)
+{
+	struct stat status;
+
+	return !lstat(path, &status) && S_ISLNK(status.st_mode) && status.st_uid &&
+	       status.st_uid != geteuid();
+}
+
+/* Creates the log and leaves its path in path, of PATH_MAX + 16 bytes. */
+static int create_log(const struct config *config, struct xt_log_header *header, char *path,
+		      struct xt_writer **log_out)
+{
+	char host[256];
+	int rc = -EEXIST;
+
+	if (mkdir(config->data_dir, 0700) && errno != EEXIST)
+		return -errno;
+	if (is_anothers_link(config->data_dir))
+		return -ELOOP;
+	host_name(host, sizeof(host));
+	/* A process keeps its pid through exec; each image has a log of its own. */
+	for (int image = 1; rc == -EEXIST && image <= LOGS_OF_ONE_PID_MAX; image++) {
+		char suffix[24] = "";
+
+		/* In containers programs have the same few pids each time. */
+		if (image == LOGS_OF_ONE_PID_MAX)
+			snprintf(suffix, sizeof(suffix), "-%016llx",
+				 (unsigned long long)header->log_id);
+		else if (image > 1)
+			snprintf(suffix, sizeof(suffix), "-%d", image);
+		if (snprintf(path, PATH_MAX, "%s/%s.%d%s.xtr", config->data_dir, host, getpid(),
+			     suffix) >= PATH_MAX)
+			return -ENAMETOOLONG;
+		rc = xt_writer_create(path, header, log_out);
+	}
+	return rc;
+}
+
+/* The header goes out at once: a log is a log from its first moment. */
+static int write_header(struct xt_writer *log)
+{
+	struct signal_guard guard;
+	int rc;
+
+	signal_hold(&guard, SIGXFSZ);
+	rc = xt_writer_flush(log);
+	signal_release(&guard, rc == -EFBIG);
+	return rc;
+}
+
+static uint64_t random_id(void)
+{
+	uint64_t id = 0;
+
+	if (getrandom(&id, sizeof(id), 0) != sizeof(id))
+		id = monotonic_ns() << 20 ^ (uint64_t)getpid();
+	return id;
+}
+
+/* The libraries we need come and go here, which is what loader_watch needs to see. */
+static int open_libraries(const struct config *config, char *why, size_t why_bytes)
+{
+	int rc;
+
+	loader_lock_begin();
+	loader_watch_begin();
+	rc = stack_walk_open(config->library_dir, why, why_bytes);
+	if (rc)
+		return rc;
+	loader_watch_narrow();
+	stack_walk_close();
+	loader_watch_narrow();
+	rc = stack_walk_open(config->library_dir, why, why_bytes);
+	if (rc)
+		return rc;
+	loader_watch_narrow();
+	rc = cupti_open(config->cupti_path, why, why_bytes);
+	if (rc)
+		return rc;
+	loader_watch_narrow();
+	loader_watch_end();
+	return 0;
+}
+
+/* Log, spool and writer thread; log_path (PATH_MAX + 16 bytes) is told for removal. */
+static int start_log(const struct config *config, char *log_path, char *why, size_t why_bytes)
+{
+	struct xt_log_header header = {
+		.pid = (uint32_t)getpid(),
+		.start_monotonic_ns = monotonic_ns(),
+		.start_realtime_ns = xt_clock_ns(CLOCK_REALTIME),
+		.clock = XT_CLOCK_MONOTONIC,
+		.log_id = random_id(),
+	};
+	char spool_path[PATH_MAX + 32];
+	struct xt_writer *log = NULL;
+	int rc;
+
+	process_identity_draw();
+	rc = create_log(config, &header, log_path, &log);
+	if (!rc) {
+		/* Without a spool the log is as good, unless the process is killed. While the log is
+		 * empty nothing has been recorded, and a spool that is half made is no loss. */
+		snprintf(spool_path, sizeof(spool_path), "%s.spool", log_path);
+		spool_create(spool_path, header.log_id, cupti.version);
+		rc = write_header(log);
+	}
+	if (rc) {
+		snprintf(why, why_bytes, "no log can be written in %s: %s", config->data_dir,
+			 rc == -ELOOP ? "a link of another user's" : strerror(-rc));
+		spool_remove();
+		if (log)
+			unlink(log_path);
+		xt_writer_close(log);
+		return rc;
+	}
+	if (config->bounds.size.keeps_newest)
+		xt_shrink_prepare(log);
+	rc = writer_thread_start(log, header.start_monotonic_ns, &config->bounds);
+	if (rc) {
+		snprintf(why, why_bytes, "the writer thread cannot be started: %s", strerror(-rc));
+		xt_writer_close(log);
+		spool_remove();
+		unlink(log_path);
+	}
+	return rc;
+}
+
+/*
+ * What we and CUPTI open must not get the numbers of standard streams with which the program was
+ * started closed. To read or write what is held gives EBADF, as before.
+ */
+static void hold_standard_streams(int held[STDERR_FILENO + 1])
+{
+	for (int i = 0; i <= STDERR_FILENO; i++)
+		held[i] = fcntl(i, F_GETFD) < 0 ? open("/", O_PATH | O_CLOEXEC) : -1;
+}
+
+static void release_standard_streams(const int held[STDERR_FILENO + 1])
+{
+	for (int i = 0; i <= STDERR_FILENO; i++)
+		if (held[i] >= 0)
+			close(held[i]);
+}
+
+static int start_tracing(const struct config *config, char *log_path, char *why, size_t why_bytes)
+{
+	int rc;
+
+	own_process_begin();
+	rc = start_log(config, log_path, why, why_bytes);
+	if (rc)
+		return rc;
+	rc = stack_walk_begin();
+	if (rc)
+		snprintf(why, why_bytes, "libunwind does not start: %s", strerror(-rc));
+	else
+		rc = attachment_start(config->api_level, true, why, why_bytes);
+	if (rc) {
+		activity_abandon();
+		writer_thread_finish(LEAVE_PATIENCE_NS);
+		unlink(log_path);
+	}
+	return rc;
+}
+
+static void start(void)
+{
+	static struct config config;
+	char log_path[PATH_MAX + 16], why[2048] = "";
+
+	if (!config_read(&config)) {
+		nvtx_abandon();
+		return;
+	}
+	alone_begin();
+	stack_capture_audit_interval = config.audit_interval;
+	if (config.starts_paused || config.follows_profiler)
+		recording_pause(PAUSED_ASKED);
+	python_wanted = config.python;
+	if (open_libraries(&config, why, sizeof(why)) || attachment_subscribe(why, sizeof(why)))
+		goto decline;
+	if (api_table_fill(config.api_level)) {
+		snprintf(why, sizeof(why), "out of memory");
+		goto unsubscribe;
+	}
+	python_find();
+	if (start_tracing(&config, log_path, why, sizeof(why)))
+		goto unsubscribe;
+	if (config.follows_profiler)
+		attachment_follow_profiler();
+	leave_begin();
+	watch_forks();
+	atomic_store(&callbacks_active, true);
+	alone_end();
+	writer_thread_allow_flush();
+	yield_begin(config.api_level, config.yields);
+	return;
+unsubscribe:
+	attachment_unsubscribe();
+decline:
+	nvtx_abandon();
+	say("not tracing: %s", why);
+}
+
+int InitializeInjection(void)
+{
+	int held[STDERR_FILENO + 1];
+	int saved_errno = errno, cancelling;
+
+	/* Who wants to end this thread has to wait until it is the program's again. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
+	if (!atomic_flag_test_and_set(&entered)) {
+		hold_standard_streams(held);
+		start();
+		release_standard_streams(held);
+	}
+	pthread_setcancelstate(cancelling, NULL);
+	errno = saved_errno;
+	return 1;
+}
+
+int InitializeInjectionNvtx2(xt_nvtx_get_export_table get_export_table)
+{
+	if (getauxval(AT_SECURE))
+		return 0;
+	watch_forks();
+	return nvtx_take_over(get_export_table);
+}
+
+int InitializeInjectionNvtxExtension(struct xt_nvtx_extension *extension)
+{
+	if (getauxval(AT_SECURE))
+		return 0;
+	watch_forks();
+	return nvtx_take_over_extension(extension);
+}

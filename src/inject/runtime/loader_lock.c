@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A word instead of a mutex of the C library's: it is known at each moment who has it, also to a handler
+ * that has interrupted its taking. It is wanted by two threads at once when the program forks, no more.
+ *
+ * Whether a thread has the C library's list lock cannot be asked for. The lock is a recursive mutex in the
+ * loader's exported data, and is found as the one that this thread has twice where it should.
+ */
+#include "inject/runtime/loader_lock.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "inject/runtime/clock.h"
+#include "inject/runtime/loader_watch.h"
+#include "inject/runtime/sleep.h"
+#include "inject/runtime/deadlock_probe.h"
+
+#define RETRY_NS	      100000
+#define FORK_PATIENCE_NS      UINT64_C(100000000)
+#define FORK_PATIENCE_MOST_NS UINT64_C(2000000000) /* where nobody can be seen waiting */
+
+static struct {
+	_Atomic(pthread_t)
+		holder;	      /* 0: nobody; the same in a forked child, unlike ids of threads */
+	atomic_int holder_id; /* 0: not known yet */
+	atomic_uint turn;     /* of so many that had it */
+	atomic_bool by_fork;  /* its holder forks */
+	atomic_bool asks;     /* its holder has the list lock, or waits for it */
+} lock;
+
+static const pthread_mutex_t *list_lock; /* NULL: not found */
+
+static int thread_id(void)
+{
+	return (int)syscall(SYS_gettid);
+}
+
+static bool is_held_here(const pthread_mutex_t *mutex, int id)
+{
+	return __atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED) == id;
+}
+
+struct search {
+	const char *data; /* the loader's */
+	size_t data_bytes;
+	unsigned depth, found_count;
+	const pthread_mutex_t *found;
+};
+
+static int look_for_lock(struct dl_phdr_info *info, size_t info_bytes, void *out)
+{
+	struct search *search = out;
+	int id = thread_id();
+
+	(void)info, (void)info_bytes;
+	if (!search->depth++) {
+		dl_iterate_phdr(look_for_lock, search);
+		return 1;
+	}
+	for (size_t i = 0; i + sizeof(pthread_mutex_t) <= search->data_bytes; i += sizeof(void *)) {
+		const pthread_mutex_t *mutex = (const void *)(search->data + i);
+
+		if (mutex->__data.__kind != PTHREAD_MUTEX_RECURSIVE_NP ||
+		    mutex->__data.__count != search->depth || !is_held_here(mutex, id))
+			continue;
+		search->found = mutex;
+		search->found_count++;
+	}
+	return 1;
+}
+
+void loader_lock_begin(void)
+{
+	struct search search = {0};
+
+	search.data = loader_data(&search.data_bytes);
+	dl_iterate_phdr(look_for_lock, &search);
+	if (search.found_count == 1 && !is_held_here(search.found, thread_id()))
+		list_lock = search.found;
+}
+
+static bool try_lock(void)
+{
+	pthread_t nobody = 0;
+
+	if (!atomic_compare_exchange_strong(&lock.holder, &nobody, pthread_self()))
+		return false;
+	atomic_fetch_add(&lock.turn, 1);
+	atomic_store(&lock.holder_id, thread_id());
+	return true;
+}
+
+void loader_lock(void)
+{
+	while (!try_lock())
+		xt_sleep_ns(RETRY_NS);
+}
+
+void loader_unlock(void)
+{
+	atomic_store(&lock.holder_id, 0);
+	atomic_store(&lock.holder, 0);
+}
+
+int loader_ask(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data)
+{
+	int result;
+
+	loader_lock();
+	atomic_store(&lock.asks, true);
+	result = dl_iterate_phdr(callback, data);
+	atomic_store(&lock.asks, false);
+	loader_unlock();
+	return result;
+}
+
+/* Is it this thread that the holder waits for? */
+static bool is_waited_for(struct stuck_watch *watch, uint64_t now_ns)
+{
+	if (list_lock && atomic_load(&lock.asks) && is_held_here(list_lock, thread_id()))
+		return true;
+	return stuck_ns(watch, atomic_load(&lock.holder_id), atomic_load(&lock.turn), now_ns) >=
+	       FORK_PATIENCE_NS;
+}
+
+void loader_lock_before_fork(void)
+{
+	uint64_t now_ns = monotonic_ns(), deadline_ns = now_ns + FORK_PATIENCE_MOST_NS;
+	struct stuck_watch watch = {0};
+
+	if (atomic_load(&lock.holder) == pthread_self())
+		return;
+	for (; !try_lock(); now_ns = monotonic_ns()) {
+		if (now_ns >= deadline_ns || is_waited_for(&watch, now_ns))
+			return;
+		xt_sleep_ns(RETRY_NS);
+	}
+	atomic_store(&lock.by_fork, true);
+}
+
+static bool is_held_by_this_fork(void)
+{
+	return atomic_load(&lock.holder) == pthread_self() && atomic_load(&lock.by_fork);
+}
+
+void loader_lock_in_parent(void)
+{
+	if (!is_held_by_this_fork())
+		return;
+	atomic_store(&lock.by_fork, false);
+	loader_unlock();
+}
+
+void loader_lock_in_child(void)
+{
+	bool is_kept = atomic_load(&lock.holder) == pthread_self() && !is_held_by_this_fork();
+
+	atomic_store(&lock.by_fork, false);
+	if (is_kept)
+		return;
+	/* Others that had it are not here. */
+	atomic_store(&lock.asks, false);
+	loader_unlock();
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lines on stderr. Runs on the tracer's own threads, at entry and at exit; never in a callback. All
+ * system calls in which a thread might be cancelled are made by hand.
+ */
+#include "inject/runtime/log_message.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "inject/runtime/signal_guard.h"
+
+/* What descriptor 2 was when the library was loaded. */
+static struct {
+	bool is_open;
+	dev_t device, special;
+	ino_t inode;
+} at_load;
+
+/* Before any other constructor of ours, which may have something to say. */
+__attribute__((constructor(101))) static void know_stderr(void)
+{
+	int saved_errno = errno;
+	struct stat status;
+
+	if (!fstat(STDERR_FILENO, &status)) {
+		at_load.device = status.st_dev;
+		at_load.special = status.st_rdev;
+		at_load.inode = status.st_ino;
+		at_load.is_open = true;
+	}
+	errno = saved_errno;
+}
+
+static bool is_as_at_load(mode_t *type_out)
+{
+	struct stat status;
+
+	if (!at_load.is_open || fstat(STDERR_FILENO, &status))
+		return false;
+	*type_out = status.st_mode & S_IFMT;
+	return status.st_dev == at_load.device && status.st_rdev == at_load.special &&
+	       status.st_ino == at_load.inode;
+}
+
+/*
+ * The driver may load us long after the program has begun. What it was started with is not closed
+ * by exec(); shells and others open files for stderr to write to them alone; and what is said to a peer on the
+ * network is no line for a user.
+ */
+static bool may_be_stderr(mode_t type)
+{
+	socklen_t domain_bytes = sizeof(int);
+	int domain = AF_UNSPEC;
+
+	if (fcntl(STDERR_FILENO, F_GETFD) != 0)
+		return false;
+	if (type == S_IFREG)
+		return (fcntl(STDERR_FILENO, F_GETFL) & O_ACCMODE) != O_RDWR;
+	if (type != S_IFSOCK)
+		return true;
+	return !getsockopt(STDERR_FILENO, SOL_SOCKET, SO_DOMAIN, &domain, &domain_bytes) &&
+	       domain == AF_UNIX;
+}
+
+/* A pipe in which there is any room takes a line of ours whole. */
+static bool takes_a_line(void)
+{
+	struct pollfd stream = {STDERR_FILENO, POLLOUT, 0};
+	const struct timespec at_once = {0, 0};
+
+	return syscall(SYS_ppoll, &stream, 1, &at_once, NULL, 0) == 1 && stream.revents & POLLOUT;
+}
+
+/* A closed stderr is the program's business, and no reason to end it. */
+static void write_line(const char *text)
+{
+	static const char prefix[] = "xtrace: ";
+	const struct iovec line[] = {{(void *)(uintptr_t)prefix, sizeof(prefix) - 1},
+				     {(void *)(uintptr_t)text, strlen(text)},
+				     {(void *)(uintptr_t) "\n", 1}};
+	struct signal_guard pipe_guard, size_guard;
+	long written;
+
+	signal_hold(&pipe_guard, SIGPIPE);
+	signal_hold(&size_guard, SIGXFSZ);
+	written = syscall(SYS_writev, STDERR_FILENO, line, sizeof(line) / sizeof(*line));
+	signal_release(&size_guard, written < 0 && errno == EFBIG);
+	signal_release(&pipe_guard, written < 0 && errno == EPIPE);
+}
+
+void say_text(const char *text)
+{
+	int saved_errno = errno;
+	mode_t type;
+
+	if (is_as_at_load(&type) && may_be_stderr(type) && takes_a_line())
+		write_line(text);
+	errno = saved_errno;
+}
+
+void say(const char *format, ...)
+{
+	int saved_errno = errno;
+	char text[1000];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	errno = saved_errno;
+	say_text(text);
+}

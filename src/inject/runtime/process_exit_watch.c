@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Looks at the list of the process's threads. Writer thread, but for the start.
+ */
+#include "inject/runtime/process_exit_watch.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define OTHERS_MAX 16
+
+/* The threads that are not the program's; none while it is not known. The kernel may give the id of
+ * a thread that has ended to one of the program's, which has a later start time. */
+static struct {
+	int id;
+	unsigned long long start_ticks;
+} others[OTHERS_MAX];
+static atomic_uint others_count;
+static bool was_alone;
+
+/* The signals that the program's thread let through. */
+static sigset_t blocked;
+
+/* Of a thread or the process. A main thread that has ended stays a zombie while others live. */
+struct status {
+	char state;
+	unsigned threads;
+	unsigned long long start_ticks;
+};
+
+#define FOUR_NUMBERS	" %*d %*d %*d %*d"
+#define SIXTEEN_NUMBERS FOUR_NUMBERS FOUR_NUMBERS FOUR_NUMBERS FOUR_NUMBERS
+
+static bool read_status(const char *path, struct status *status)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[1024];
+	const char *rest;
+	ssize_t bytes;
+
+	if (fd < 0)
+		return false;
+	bytes = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (bytes <= 0)
+		return false;
+	text[bytes] = '\0';
+	/* The name before it, in parentheses, may hold anything. */
+	rest = strrchr(text, ')');
+	return rest && sscanf(rest, ") %c" SIXTEEN_NUMBERS " %u %*d %llu", &status->state,
+			      &status->threads, &status->start_ticks) == 3;
+}
+
+static bool read_start(int id, unsigned long long *start_ticks)
+{
+	struct status status;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", id);
+	if (!read_status(path, &status))
+		return false;
+	*start_ticks = status.start_ticks;
+	return true;
+}
+
+/* Calls back with each thread but the main one, until that says false. */
+static bool all_threads(bool (*visit)(int id, unsigned *count), unsigned *count)
+{
+	DIR *folder = opendir("/proc/self/task");
+	struct dirent *entry;
+	bool is_good = folder != NULL;
+
+	while (is_good && (entry = readdir(folder))) {
+		int id = atoi(entry->d_name);
+
+		if (id && id != getpid())
+			is_good = visit(id, count);
+	}
+	if (folder)
+		closedir(folder);
+	return is_good;
+}
+
+static bool add(int id, unsigned *count)
+{
+	if (*count == OTHERS_MAX)
+		return false;
+	others[*count].id = id;
+	if (read_start(id, &others[*count].start_ticks)) /* else it has ended */
+		++*count;
+	return true;
+}
+
+static bool is_known(int id, unsigned *count)
+{
+	unsigned long long start_ticks;
+
+	for (unsigned i = 0; i < *count; i++)
+		if (others[i].id == id)
+			return read_start(id, &start_ticks) && start_ticks == others[i].start_ticks;
+	return false;
+}
+
+void alone_begin(void)
+{
+	struct status status;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+	was_alone = read_status("/proc/self/stat", &status) && status.threads == 1;
+}
+
+void alone_end(void)
+{
+	unsigned count = 0;
+
+	if (was_alone && all_threads(add, &count))
+		atomic_store(&others_count, count);
+}
+
+bool alone_is_left(void)
+{
+	unsigned count = atomic_load(&others_count);
+	struct status status;
+
+	return count && read_status("/proc/self/stat", &status) && status.state == 'Z' &&
+	       status.threads <= count + 1 && all_threads(is_known, &count);
+}
+
+/* As a thread of the program's: its handlers may want more stack than the writer has, and signals. */
+static void *end_main(void *end)
+{
+	prctl(PR_SET_NAME, program_invocation_short_name);
+	pthread_sigmask(SIG_SETMASK, &blocked, NULL);
+	((void (*)(int))end)(0);
+	return NULL;
+}
+
+void alone_end_process(void)
+{
+	void *end = dlsym(RTLD_DEFAULT, "exit");
+	pthread_t thread;
+
+	if (end && pthread_create(&thread, NULL, end_main, end))
+		end_main(end);
+}

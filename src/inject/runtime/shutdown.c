@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The end of recording, in the thread that ends the process.
+ *
+ * Forked children of Python's multiprocessing, and many a program that handles signals, end by _exit(),
+ * which calls nobody. So the C library's _exit() is hooked as CUPTI's functions are for --yield. It may
+ * be called anywhere: in a signal handler, in the middle of a CUDA call, in a child of vfork() with its
+ * parent's memory. So what is done here is async-signal-safe: flags are set, and the tracer's threads
+ * waited for, which do the work; and little stack is taken, as a handler's may be small. Where that might harm or be in vain, the process ends as it would
+ * without us, and what is missing is recovered from the spool.
+ */
+#include "inject/runtime/shutdown.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "inject/capture/callbacks.h"
+#include "inject/runtime/clock.h"
+#include "inject/capture/thread_buffer.h"
+#include "inject/nvtx/nvtx.h"
+#include "inject/runtime/fork_guard.h"
+#include "inject/runtime/log_message.h"
+#include "inject/runtime/sleep.h"
+#include "inject/writer/crash_buffer.h"
+#include "inject/runtime/symbol_hooks.h"
+#include "inject/writer/writer_thread.h"
+
+#define LAST_WORD_NS UINT64_C(100000000)
+
+#define KEPT "; what is missing is in the spool"
+#define GONE "; there is no spool file to keep the rest, so it is lost"
+
+/* Why the log is not closed. A handler's stack may be too small to put texts together. */
+static const struct {
+	int error; /* 0: any other */
+	const char *kept, *gone;
+} endings[] = {
+	{-EDEADLK, "the process ends as it loads a library" KEPT,
+	 "the process ends as it loads a library" GONE},
+	{-EIO, "cannot write the end of the log" KEPT, "cannot write the end of the log" GONE},
+	{0, "CUPTI or the disk did not finish" KEPT, "CUPTI or the disk did not finish" GONE},
+};
+
+static void say_why_open(int error)
+{
+	size_t i = 0;
+
+	while (endings[i].error && endings[i].error != error)
+		i++;
+	say_text(spool_is_there() ? endings[i].kept : endings[i].gone);
+}
+
+enum way {
+	STAYS = 0,
+	BY_HANDLERS, /* exit() goes on for as long as it likes */
+	AT_ONCE,
+};
+
+static atomic_bool begun;
+static atomic_int first_way;		 /* enum way, of the first that leaves */
+static atomic_uint_fast64_t leave_by_ns; /* 0: nobody leaves yet */
+
+/* Whoever comes first stops recording; all wait until what was recorded is in the log. */
+static void leave(enum way way)
+{
+	uint64_t by_ns = 0, now_ns = monotonic_ns();
+	int result;
+
+	if (atomic_compare_exchange_strong(&leave_by_ns, &by_ns, now_ns + LEAVE_PATIENCE_NS)) {
+		atomic_store(&first_way, way);
+		/* Other threads may go on launching: that is lost, with what the GPU does for them, and counted. */
+		recording_pause(PAUSED_LEAVING);
+		nvtx_abandon();
+		result = writer_thread_finish(LEAVE_PATIENCE_NS);
+		if (result)
+			say_why_open(result);
+		/* In this order: what is not recorded is counted. */
+		atomic_store(&callbacks_have_ended, true);
+		atomic_store(&callbacks_active, false);
+		return;
+	}
+	writer_thread_finish(by_ns > now_ns ? by_ns - now_ns : 0);
+	/* The first one's status is the program's, as it would be if it had not waited. */
+	if (atomic_load(&first_way) == AT_ONCE)
+		xt_sleep_ns(LAST_WORD_NS);
+}
+
+static void at_exit(void)
+{
+	int cancelling;
+
+	/* A child of which the C library does not know has our handlers and nothing else of ours. */
+	if (!atomic_load(&begun) || !is_own_process())
+		return;
+	/* Who wants to end this thread has to wait, or the process would go on. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
+	leave(BY_HANDLERS);
+	pthread_setcancelstate(cancelling, NULL);
+}
+
+/* Behind all exit handlers, those that were registered before ours included. */
+__attribute__((destructor)) static void at_end(void)
+{
+	if (atomic_load(&begun) && is_own_process())
+		writer_thread_settle();
+}
+
+/*
+ * Not in a child that has our memory and none of our threads. Not in our own threads, which would wait
+ * for themselves. Not where a signal handler has interrupted CUDA or us: what the thread holds, CUPTI
+ * may need.
+ */
+static bool can_leave_here(void)
+{
+	const struct lane *lane = thread_lane;
+
+	return atomic_load(&begun) && is_own_process() && writer_thread_is_another() &&
+	       !(lane && (lane->within != LANE_IDLE || lane->ring->open_count));
+}
+
+static void (*real_exit)(int), (*real_Exit)(int);
+
+static void leave_at_once(void)
+{
+	int cancelling;
+	sigset_t all;
+
+	if (!can_leave_here())
+		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
+	/* For what comes now it would be too late, too. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	leave(AT_ONCE);
+	writer_thread_settle();
+}
+
+static void hook_exit(int status)
+{
+	leave_at_once();
+	real_exit(status);
+}
+
+static void hook_Exit(int status)
+{
+	leave_at_once();
+	real_Exit(status);
+}
+
+static const struct symbol_hook hooks[] = {
+	{"_exit", (void *)(uintptr_t)hook_exit, (void **)&real_exit},
+	{"_Exit", (void *)(uintptr_t)hook_Exit, (void **)&real_Exit},
+};
+
+void leave_begin(void)
+{
+	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+
+	atexit(at_exit);
+	at_quick_exit(at_exit);
+	atomic_store(&begun, true);
+	/* Where that fails, _exit() is like a kill: what was committed is recovered. */
+	if (libc)
+		symbol_hooks_install(libc, hooks, sizeof(hooks) / sizeof(*hooks));
+}
+
+bool leave_abandon(void)
+{
+	atomic_store(&leave_by_ns, 0);
+	return atomic_exchange(&begun, false);
+}

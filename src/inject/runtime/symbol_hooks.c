@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Changes symbol tables and bound words. Runs once, in the thread that calls InitializeInjection();
+ * never in the middle of a call of the program's.
+ */
+#include "inject/runtime/symbol_hooks.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "inject/runtime/loader_lock.h"
+
+/* What the dynamic section of a loaded library says. */
+struct dynamic {
+	ElfW(Addr) bias;
+	const ElfW(Sym) * symbols;
+	size_t symbol_count;
+	size_t import_count; /* what is wanted of others is among the first so many; 0: who knows */
+	const char *strings;
+	const ElfW(Rela) * relocations[2]; /* of data, and of calls */
+	size_t relocation_counts[2];
+};
+
+/* The tables are there: the loader works with them. Where it left an address as it is in the file
+ * (it need not make it absolute), the bias is still to be added. */
+static const void *table_at(const struct dynamic *dynamic, ElfW(Addr) address)
+{
+	return (const void *)(address < dynamic->bias ? address + dynamic->bias : address);
+}
+
+/* The number of symbols by the table of hashes that GNU's linker makes: the highest that a chain has. */
+static size_t count_by_gnu_hash(const uint32_t *hash)
+{
+	const uint32_t *buckets = hash + 4 + hash[2] * (sizeof(ElfW(Addr)) / sizeof(*hash));
+	const uint32_t *chains = buckets + hash[0];
+	uint32_t last = 0;
+
+	for (uint32_t i = 0; i < hash[0]; i++)
+		if (buckets[i] > last)
+			last = buckets[i];
+	if (last < hash[1])
+		return 0;
+	while (!(chains[last - hash[1]] & 1))
+		last++;
+	return last + 1;
+}
+
+static void read_dynamic(struct dynamic *out, ElfW(Addr) bias, const ElfW(Dyn) * entry)
+{
+	size_t relative_count = 0, hashed_count;
+	const uint32_t *gnu_hash = NULL;
+
+	*out = (struct dynamic){.bias = bias};
+	for (; entry->d_tag != DT_NULL; entry++) {
+		const void *table = table_at(out, entry->d_un.d_ptr);
+
+		switch (entry->d_tag) {
+		case DT_SYMTAB:
+			out->symbols = table;
+			break;
+		case DT_STRTAB:
+			out->strings = table;
+			break;
+		case DT_HASH:
+			out->symbol_count = ((const uint32_t *)table)[1];
+			break;
+		case DT_GNU_HASH:
+			gnu_hash = table;
+			break;
+		case DT_RELA:
+			out->relocations[0] = table;
+			break;
+		case DT_RELASZ:
+			out->relocation_counts[0] = entry->d_un.d_val / sizeof(ElfW(Rela));
+			break;
+		case DT_RELACOUNT: /* these come first, and have no symbol */
+			relative_count = entry->d_un.d_val;
+			break;
+		case DT_JMPREL:
+			out->relocations[1] = table;
+			break;
+		case DT_PLTRELSZ:
+			out->relocation_counts[1] = entry->d_un.d_val / sizeof(ElfW(Rela));
+			break;
+		default:
+			break;
+		}
+	}
+	/* What is in GNU's table of hashes stands behind all that is not. An empty one says nothing. */
+	hashed_count = gnu_hash ? count_by_gnu_hash(gnu_hash) : 0;
+	out->import_count = hashed_count ? gnu_hash[1] : out->symbol_count;
+	if (!out->symbol_count)
+		out->symbol_count = hashed_count;
+	if (out->relocations[0] && relative_count <= out->relocation_counts[0]) {
+		out->relocations[0] += relative_count;
+		out->relocation_counts[0] -= relative_count;
+	}
+}
+
+/* The next character of a file, of which so much is read at once; -1 at its end. */
+struct text {
+	int fd;
+	char data[4096];
+	ssize_t bytes, at;
+};
+
+static int next_character(struct text *text)
+{
+	if (text->at == text->bytes) {
+		do
+			text->bytes = read(text->fd, text->data, sizeof(text->data));
+		while (text->bytes < 0 && errno == EINTR);
+		text->at = 0;
+	}
+	return text->bytes > 0 ? (unsigned char)text->data[text->at++] : -1;
+}
+
+static uintptr_t next_address(struct text *text)
+{
+	uintptr_t address = 0;
+	int c;
+
+	while ((c = next_character(text)) > 0 && c != '-' && c != ' ')
+		address = address << 4 | (uintptr_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+	return address;
+}
+
+/* What the kernel allows at an address, as PROT_...; -errno if that cannot be found out. Without malloc(),
+ * which may be waiting for whoever waits for the loader's lock. */
+static int protection_of(uintptr_t address)
+{
+	struct text maps = {.fd = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC)};
+	int protection = maps.fd < 0 ? -errno : -EFAULT;
+	int c = '\n';
+
+	while (maps.fd >= 0 && protection < 0 && c == '\n') {
+		uintptr_t begin = next_address(&maps), end = next_address(&maps);
+
+		if (address >= begin && address < end) {
+			protection = next_character(&maps) == 'r' ? PROT_READ : PROT_NONE;
+			protection |= next_character(&maps) == 'w' ? PROT_WRITE : PROT_NONE;
+			protection |= next_character(&maps) == 'x' ? PROT_EXEC : PROT_NONE;
+		}
+		while ((c = next_character(&maps)) > 0 && c != '\n')
+			;
+	}
+	if (maps.fd >= 0)
+		close(maps.fd);
+	return protection;
+}
+
+/*
+ * Writes a word, wherever it lies, and leaves its page with the rights that it has. What is writable stays
+ * so, whatever it ought to be: the loader, in another thread, may be about to write there. (If it takes the
+ * right away in this very moment, the page keeps it, which harms nobody.)
+ */
+static int write_word(uintptr_t *word, uintptr_t value)
+{
+	uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
+	void *page = (void *)((uintptr_t)word & ~(page_bytes - 1));
+	int protection = protection_of((uintptr_t)word);
+
+	if (protection < 0)
+		return protection;
+	/* A word is aligned, so it lies in one page. */
+	if (mprotect(page, page_bytes, protection | PROT_WRITE))
+		return -errno;
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+	if (!(protection & PROT_WRITE) && mprotect(page, page_bytes, protection))
+		return -errno;
+	return 0;
+}
+
+static int change_symbol(const struct dynamic *library, const struct symbol_hook *hook)
+{
+	uintptr_t real = (uintptr_t)*hook->real_out;
+
+	for (size_t i = 0; i < library->symbol_count; i++) {
+		const ElfW(Sym) *symbol = &library->symbols[i];
+
+		if (symbol->st_shndx == SHN_UNDEF || library->bias + symbol->st_value != real ||
+		    ELF64_ST_TYPE(symbol->st_info) != STT_FUNC ||
+		    strcmp(library->strings + symbol->st_name, hook->name) != 0)
+			continue;
+		return write_word((uintptr_t *)&symbol->st_value,
+				  (uintptr_t)hook->hook - library->bias);
+	}
+	return -ENOENT;
+}
+
+struct rebinding {
+	const struct symbol_hook *hooks;
+	size_t count;
+	int rc;
+};
+
+/* May it want any of the functions? A program's table of hashes may hold what it imports, too: functions
+ * of which it takes the address. */
+static bool imports_any(const struct dynamic *dynamic, const struct rebinding *rebinding,
+			bool is_program)
+{
+	size_t count = is_program ? dynamic->symbol_count : dynamic->import_count;
+
+	if (!dynamic->symbols || !dynamic->strings || !count)
+		return true;
+	for (size_t i = 1; i < count; i++)
+		for (size_t h = 0; h < rebinding->count; h++)
+			if (dynamic->symbols[i].st_shndx == SHN_UNDEF &&
+			    !strcmp(dynamic->strings + dynamic->symbols[i].st_name,
+				    rebinding->hooks[h].name))
+				return true;
+	return false;
+}
+
+static bool is_writable(const struct dl_phdr_info *info, const void *address)
+{
+	uintptr_t at = (uintptr_t)address - info->dlpi_addr;
+
+	for (unsigned i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_phdr[i].p_flags & PF_W &&
+		    at >= info->dlpi_phdr[i].p_vaddr &&
+		    at - info->dlpi_phdr[i].p_vaddr < info->dlpi_phdr[i].p_memsz)
+			return true;
+	return false;
+}
+
+static int rebind(const struct dl_phdr_info *info, const ElfW(Rela) * relocation,
+		  const struct rebinding *rebinding)
+{
+	uint32_t type = (uint32_t)ELF64_R_TYPE(relocation->r_info);
+	uintptr_t *word = (uintptr_t *)(info->dlpi_addr + relocation->r_offset);
+
+	if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT && type != R_X86_64_64)
+		return 0;
+	if (!is_writable(info, word))
+		return 0;
+	for (size_t i = 0; i < rebinding->count; i++)
+		if (*rebinding->hooks[i].real_out &&
+		    *word == (uintptr_t)*rebinding->hooks[i].real_out)
+			return write_word(word, (uintptr_t)rebinding->hooks[i].hook);
+	return 0;
+}
+
+static int rebind_library(struct dl_phdr_info *info, size_t info_bytes, void *arg)
+{
+	struct rebinding *rebinding = arg;
+	struct dynamic dynamic;
+
+	(void)info_bytes;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
+			continue;
+		read_dynamic(&dynamic, info->dlpi_addr,
+			     (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr));
+		if (!imports_any(&dynamic, rebinding, !info->dlpi_name[0]))
+			continue;
+		for (int table = 0; table < 2; table++)
+			for (size_t r = 0; r < dynamic.relocation_counts[table]; r++) {
+				int rc = rebind(info, &dynamic.relocations[table][r], rebinding);
+
+				if (rc)
+					rebinding->rc = rc;
+			}
+	}
+	return 0;
+}
+
+int symbol_hooks_install(void *library, const struct symbol_hook *hooks, size_t count)
+{
+	struct rebinding rebinding = {hooks, count, 0};
+	struct link_map *map = NULL;
+	struct dynamic dynamic;
+
+	if (dlinfo(library, RTLD_DI_LINKMAP, &map) || !map)
+		return -EINVAL;
+	read_dynamic(&dynamic, map->l_addr, map->l_ld);
+	if (!dynamic.symbols || !dynamic.strings || !dynamic.symbol_count)
+		return -ENOEXEC;
+	for (size_t i = 0; i < count; i++)
+		*hooks[i].real_out = dlsym(library, hooks[i].name);
+	for (size_t i = 0; i < count; i++) {
+		int rc = *hooks[i].real_out ? change_symbol(&dynamic, &hooks[i]) : 0;
+
+		if (rc)
+			return rc;
+	}
+	loader_ask(rebind_library, &rebinding);
+	return rebinding.rc;
+}

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The walk, its accessors, and the cache of unwind information by return address.
+ *
+ * Runs in the application's threads on the cold path. Several threads may walk at once; all they
+ * share is the cache.
+ */
+#include "inject/unwind/stack_walk.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <libunwind-x86_64.h>
+
+#include "inject/runtime/loader_watch.h"
+#include "inject/runtime/map_memory.h"
+
+#define LIBUNWIND_NAME "libunwind-x86_64.so.8"
+
+/* In libunwind's library and used by tools that bring their own accessors, but in no header. */
+typedef int search_unwind_table_function(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di,
+					 unw_proc_info_t *pi, int need_unwind_info, void *arg);
+
+bool stack_walk_ask_loader;
+
+static struct {
+	void *handle;
+	unw_addr_space_t (*create_addr_space)(unw_accessors_t *accessors, int byte_order);
+	int (*set_caching_policy)(unw_addr_space_t as, unw_caching_policy_t policy);
+	int (*init_remote)(unw_cursor_t *cursor, unw_addr_space_t as, void *arg);
+	int (*step)(unw_cursor_t *cursor);
+	int (*get_reg)(unw_cursor_t *cursor, int reg, unw_word_t *value_out);
+	int (*is_signal_frame)(unw_cursor_t *cursor);
+	search_unwind_table_function *search_unwind_table;
+	int (*find_object)(void *address, struct dl_find_object *result); /* NULL: glibc has none */
+	unw_addr_space_t space;
+} lib;
+
+/*
+ * Unwind information by return address: with it, walking over code seen before costs a fraction.
+ * libunwind describes what it finds in a block that it frees after each step; the cache keeps
+ * copies of those blocks.
+ * Direct mapped. Each entry is guarded by a sequence: odd while a thread writes it; a reader that
+ * sees it change takes its copy for a miss.
+ */
+#define CACHE_BITS 13
+struct unwind_entry {
+	uint64_t generation;
+	unw_word_t ip;
+	unw_proc_info_t info;
+	uint64_t unwind_info[UNWIND_INFO_WORDS];
+};
+#define ENTRY_WORDS (sizeof(struct unwind_entry) / sizeof(uint64_t))
+_Static_assert(sizeof(struct unwind_entry) % sizeof(uint64_t) == 0, "an entry is whole words");
+
+/* The entry word by word, so that a copy that was torn is a wrong value and nothing worse. */
+struct cached_info {
+	atomic_uint_fast64_t sequence;
+	atomic_uint_fast64_t words[ENTRY_WORDS];
+};
+static struct cached_info *cache;
+
+static struct cached_info *cache_place(unw_word_t ip)
+{
+	return &cache[(ip * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - CACHE_BITS)];
+}
+
+static void load_words(const struct cached_info *place, struct unwind_entry *entry)
+{
+	uint64_t words[ENTRY_WORDS];
+
+	for (size_t i = 0; i < ENTRY_WORDS; i++)
+		words[i] = atomic_load_explicit(&place->words[i], memory_order_relaxed);
+	memcpy(entry, words, sizeof(*entry));
+}
+
+static void store_words(struct cached_info *place, const struct unwind_entry *entry)
+{
+	uint64_t words[ENTRY_WORDS];
+
+	memcpy(words, entry, sizeof(words));
+	for (size_t i = 0; i < ENTRY_WORDS; i++)
+		atomic_store_explicit(&place->words[i], words[i], memory_order_relaxed);
+}
+
+static bool cache_find(unw_word_t ip, uint64_t generation, unw_proc_info_t *info,
+		       uint64_t *unwind_info)
+{
+	struct cached_info *place = cache_place(ip);
+	uint64_t before = atomic_load_explicit(&place->sequence, memory_order_acquire);
+	struct unwind_entry entry;
+
+	if (before & 1)
+		return false;
+	load_words(place, &entry);
+	atomic_thread_fence(memory_order_acquire); /* with that of cache_add() */
+	if (atomic_load_explicit(&place->sequence, memory_order_relaxed) != before ||
+	    entry.ip != ip || entry.generation != generation)
+		return false;
+	*info = entry.info;
+	memcpy(unwind_info, entry.unwind_info, sizeof(entry.unwind_info));
+	/* Of this format libunwind uses the block but does not free it. */
+	info->format = UNW_INFO_FORMAT_REMOTE_TABLE;
+	info->unwind_info = unwind_info;
+	return true;
+}
+
+static void cache_add(unw_word_t ip, uint64_t generation, const unw_proc_info_t *info)
+{
+	struct cached_info *place = cache_place(ip);
+	uint_fast64_t before = atomic_load_explicit(&place->sequence, memory_order_relaxed);
+	struct unwind_entry entry = {.generation = generation, .ip = ip};
+
+	if (!info->unwind_info || info->unwind_info_size <= 0 ||
+	    (size_t)info->unwind_info_size > sizeof(entry.unwind_info))
+		return;
+	if ((before & 1) || !atomic_compare_exchange_strong(&place->sequence, &before, before + 1))
+		return;
+	atomic_thread_fence(memory_order_release); /* odd first, for cache_find() */
+	entry.info = *info;
+	memcpy(entry.unwind_info, info->unwind_info, (size_t)info->unwind_info_size);
+	store_words(place, &entry);
+	atomic_store_explicit(&place->sequence, before + 2, memory_order_release);
+}
+
+/*
+ * The kernel copies the mask in before it looks at the operation, so a bad
+ * address says EFAULT and a good one EINVAL; nothing changes either way.
+ */
+bool stack_walk_can_read(uintptr_t page)
+{
+	return syscall(SYS_rt_sigprocmask, -1, page, NULL, (size_t)8) == 0 || errno != EFAULT;
+}
+
+static int note_input(struct stack_walk *walk, uintptr_t address, uint64_t value)
+{
+	if (walk->input_count == WALK_INPUTS_MAX) {
+		walk->inputs_complete = false;
+		return 0;
+	}
+	walk->inputs[walk->input_count].address = address;
+	walk->inputs[walk->input_count++].value = value;
+	return 0;
+}
+
+static int access_mem(unw_addr_space_t as, unw_word_t address, unw_word_t *value, int write,
+		      void *arg)
+{
+	struct stack_walk *walk = arg;
+	uintptr_t page = address & ~(uintptr_t)(XT_SPOOL_PAGE_BYTES - 1);
+
+	(void)as;
+	if (write)
+		return -UNW_EREADONLYREG;
+	/* A coroutine's stack may lie in the data of the very module whose tables are read: what
+	 * is near the callback is stack. */
+	if (address >= walk->tables->start && address + sizeof(*value) <= walk->tables->end &&
+	    address - (uintptr_t)walk->regs > WALK_STACK_BYTES) {
+		memcpy(value, (const void *)address, sizeof(*value));
+		return 0;
+	}
+	if (page != walk->readable_page || (address & 7)) {
+		if (!stack_walk_can_read(page) ||
+		    !stack_walk_can_read((address + 7) & ~UINT64_C(4095)))
+			return -UNW_EINVAL;
+		walk->readable_page = page;
+	}
+	memcpy(value, (const void *)address, sizeof(*value));
+	return note_input(walk, address, *value);
+}
+
+static int access_reg(unw_addr_space_t as, unw_regnum_t reg, unw_word_t *value, int write,
+		      void *arg)
+{
+	static const uint8_t slots[] = {
+		[UNW_X86_64_RBX] = offsetof(struct caller_regs, rbx) + 1,
+		[UNW_X86_64_RBP] = offsetof(struct caller_regs, rbp) + 1,
+		[UNW_X86_64_R12] = offsetof(struct caller_regs, r12) + 1,
+		[UNW_X86_64_R13] = offsetof(struct caller_regs, r13) + 1,
+		[UNW_X86_64_R14] = offsetof(struct caller_regs, r14) + 1,
+		[UNW_X86_64_R15] = offsetof(struct caller_regs, r15) + 1,
+		[UNW_X86_64_RIP] = offsetof(struct caller_regs, return_address) + 1,
+	};
+	struct stack_walk *walk = arg;
+	uintptr_t address;
+
+	(void)as;
+	if (write)
+		return -UNW_EREADONLYREG;
+	if (reg == UNW_X86_64_RSP) {
+		*value = (uintptr_t)(walk->regs + 1);
+		return 0;
+	}
+	if (reg < 0 || (size_t)reg >= sizeof(slots) || !slots[reg])
+		return -UNW_EBADREG;
+	address = (uintptr_t)walk->regs + slots[reg] - 1;
+	memcpy(value, (const void *)address, sizeof(*value));
+	return note_input(walk, address, *value);
+}
+
+static int access_fpreg(unw_addr_space_t as, unw_regnum_t reg, unw_fpreg_t *value, int write,
+			void *arg)
+{
+	(void)as, (void)reg, (void)value, (void)write, (void)arg;
+	return -UNW_EBADREG;
+}
+
+static int resume(unw_addr_space_t as, unw_cursor_t *cursor, void *arg)
+{
+	(void)as, (void)cursor, (void)arg;
+	return -UNW_EINVAL;
+}
+
+static int get_proc_name(unw_addr_space_t as, unw_word_t address, char *name, size_t name_bytes,
+			 unw_word_t *offset_out, void *arg)
+{
+	(void)as, (void)address, (void)name, (void)name_bytes, (void)offset_out, (void)arg;
+	return -UNW_ENOINFO;
+}
+
+static int get_dyn_info_list_addr(unw_addr_space_t as, unw_word_t *list_out, void *arg)
+{
+	(void)as, (void)list_out, (void)arg;
+	return -UNW_ENOINFO;
+}
+
+static void put_unwind_info(unw_addr_space_t as, unw_proc_info_t *info, void *arg)
+{
+	(void)as, (void)info, (void)arg; /* libunwind frees its blocks itself */
+}
+
+struct module_search {
+	uintptr_t address;
+	struct walk_module *result;
+};
+
+static int look_at_module(struct dl_phdr_info *info, size_t info_bytes, void *arg)
+{
+	struct module_search *search = arg;
+	uintptr_t start = UINTPTR_MAX, end = 0, eh_frame_hdr = 0;
+
+	(void)info_bytes;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		uintptr_t at = info->dlpi_addr + segment->p_vaddr;
+
+		if (segment->p_type == PT_GNU_EH_FRAME)
+			eh_frame_hdr = at;
+		if (segment->p_type != PT_LOAD)
+			continue;
+		start = at < start ? at : start;
+		end = at + segment->p_memsz > end ? at + segment->p_memsz : end;
+	}
+	if (search->address < start || search->address >= end)
+		return 0;
+	*search->result = (struct walk_module){
+		.start = start & ~(uintptr_t)(XT_SPOOL_PAGE_BYTES - 1),
+		.end = end,
+		.bias = info->dlpi_addr,
+		.eh_frame_hdr = eh_frame_hdr,
+		.name = info->dlpi_name ? info->dlpi_name : "",
+	};
+	return 1;
+}
+
+/* For glibc before 2.35. Takes the loader's list lock, which is never held for long. */
+static bool find_by_iteration(uintptr_t address, struct walk_module *module)
+{
+	struct module_search search = {address, module};
+
+	return dl_iterate_phdr(look_at_module, &search) != 0;
+}
+
+static bool find_module(uintptr_t address, struct walk_module *module)
+{
+	struct dl_find_object object;
+
+	if (!lib.find_object)
+		return find_by_iteration(address, module);
+	if (lib.find_object((void *)address, &object))
+		return false;
+	*module = (struct walk_module){
+		.start = (uintptr_t)object.dlfo_map_start,
+		.end = (uintptr_t)object.dlfo_map_end,
+		.bias = object.dlfo_link_map->l_addr,
+		.eh_frame_hdr = (uintptr_t)object.dlfo_eh_frame,
+		.name = object.dlfo_link_map->l_name ? object.dlfo_link_map->l_name : "",
+	};
+	return true;
+}
+
+/* The module that the address lies in, among those of the walk, 0 if in none. -1 if there are too many. */
+static int enter_module(struct stack_walk *walk, uintptr_t address)
+{
+	struct walk_module *module = &walk->modules[walk->module_count];
+
+	for (uint32_t i = walk->module_count; i-- > 1;)
+		if (address >= walk->modules[i].start && address < walk->modules[i].end)
+			return (int)i;
+	if (walk->module_count == WALK_MODULES_MAX)
+		return -1;
+	return find_module(address, module) ? (int)walk->module_count++ : 0;
+}
+
+/* The head of .eh_frame_hdr as linkers write it (LSB, Linux Standard Base Core, 10.6.2). */
+struct eh_frame_hdr {
+	uint8_t version; /* 1 */
+	uint8_t eh_frame_encoding;
+	uint8_t fde_count_encoding; /* 0x03: udata4 */
+	uint8_t table_encoding;	    /* 0x3b: sdata4, relative to this header */
+	int32_t eh_frame;
+	uint32_t fde_count;
+	int32_t table[];
+};
+
+/*
+ * Errors here are -UNW_EBADFRAME, never -UNW_ENOINFO: on the latter libunwind would go on by
+ * guessing at frame pointers, and a guess is worse than a stack that says it is cut short.
+ */
+static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *info,
+			  int need_unwind_info, void *arg)
+{
+	struct stack_walk *walk = arg;
+	uint64_t generation = loader_generation();
+	const struct eh_frame_hdr *hdr;
+	int module = enter_module(walk, ip);
+	unw_dyn_info_t table;
+	int rc;
+
+	if (module <= 0 || !walk->modules[module].eh_frame_hdr)
+		return -UNW_EBADFRAME;
+	walk->tables = &walk->modules[module];
+	if (cache_find(ip, generation, info, walk->unwind_info))
+		return 0;
+	hdr = (const struct eh_frame_hdr *)walk->tables->eh_frame_hdr;
+	if (hdr->version != 1 || hdr->fde_count_encoding != 0x03 || hdr->table_encoding != 0x3b)
+		return -UNW_EBADFRAME;
+	memset(&table, 0, sizeof(table));
+	table.format = UNW_INFO_FORMAT_REMOTE_TABLE;
+	table.start_ip = walk->tables->start;
+	table.end_ip = walk->tables->end;
+	table.u.rti.segbase = (uintptr_t)hdr;
+	table.u.rti.table_data = (uintptr_t)hdr->table;
+	table.u.rti.table_len = (unw_word_t)hdr->fde_count * 8 / sizeof(unw_word_t);
+	rc = lib.search_unwind_table(as, ip, &table, info, need_unwind_info, arg);
+	if (rc < 0)
+		return -UNW_EBADFRAME;
+	if (need_unwind_info)
+		cache_add(ip, generation, info);
+	return 0;
+}
+
+/* Later libunwinds have more members and copy all of them: those are NULL here. */
+static union {
+	unw_accessors_t accessors;
+	void *members[32];
+} our_access = {
+	.accessors =
+		{
+			.find_proc_info = find_proc_info,
+			.put_unwind_info = put_unwind_info,
+			.get_dyn_info_list_addr = get_dyn_info_list_addr,
+			.access_mem = access_mem,
+			.access_reg = access_reg,
+			.access_fpreg = access_fpreg,
+			.resume = resume,
+			.get_proc_name = get_proc_name,
+		},
+};
+_Static_assert(sizeof(unw_cursor_t) <= sizeof(((struct stack_walk *)0)->cursor),
+	       "a cursor fits into a walk");
+
+static bool add_frame(struct stack_walk *walk, uint64_t ip, uint64_t sp, enum xt_frame_kind kind)
+{
+	uint64_t frame = ip | (uint64_t)kind << XT_FRAME_KIND_SHIFT;
+	int module = enter_module(walk, ip - (kind == XT_FRAME_RETURN));
+
+	if (module < 0)
+		return false;
+	walk->frame_modules[walk->frame_count] = (uint16_t)module;
+	walk->stack_pointers[walk->frame_count] = sp;
+	walk->frames[walk->frame_count++] = frame;
+	walk->frames_hash = (walk->frames_hash ^ frame) * UINT64_C(0x9e3779b97f4a7c15);
+	walk->frames_hash ^= walk->frames_hash >> 32;
+	return true;
+}
+
+static void walk_frames(struct stack_walk *walk)
+{
+	unw_cursor_t *cursor = (unw_cursor_t *)walk->cursor;
+	enum xt_frame_kind kind = XT_FRAME_RETURN;
+	unw_word_t ip, sp, last_sp = 0;
+	int rc = lib.init_remote(cursor, lib.space, walk);
+
+	if (rc < 0) {
+		add_frame(walk, walk->regs->return_address, (uintptr_t)(walk->regs + 1),
+			  XT_FRAME_RETURN);
+		walk->flags |= XT_STACK_TRUNCATED;
+		walk->inputs_complete = false;
+		return;
+	}
+	do {
+		if (walk->frame_count == XT_STACK_FRAMES_MAX ||
+		    lib.get_reg(cursor, UNW_X86_64_RIP, &ip) < 0 ||
+		    lib.get_reg(cursor, UNW_X86_64_RSP, &sp) < 0 ||
+		    (kind == XT_FRAME_RETURN && sp <= last_sp)) {
+			rc = -1;
+			break;
+		}
+		if (!ip)
+			break;
+		last_sp = sp;
+		if (sp - (uintptr_t)walk->regs > WALK_STACK_BYTES)
+			walk->inputs_complete = false;
+		if (!add_frame(walk, ip & XT_FRAME_VALUE_MASK, sp, kind)) {
+			rc = -1;
+			break;
+		}
+		rc = lib.step(cursor);
+		/* After a step libunwind says whether it went through a signal's trampoline: then
+		 * this frame was interrupted, and may be on another stack than its handler. */
+		kind = lib.is_signal_frame(cursor) > 0 ? XT_FRAME_EXACT : XT_FRAME_RETURN;
+	} while (rc > 0);
+	if (rc < 0)
+		walk->flags |= XT_STACK_TRUNCATED;
+}
+
+void stack_walk(struct stack_walk *walk, const struct caller_regs *regs)
+{
+	int saved_errno = errno, cancelling;
+
+	/* libunwind makes system calls in which pthread_cancel() would end the thread, in a callback. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
+	walk->regs = regs;
+	walk->frame_count = walk->flags = walk->input_count = 0;
+	walk->frames_hash = 0;
+	walk->inputs_complete = true;
+	walk->module_count = 1;
+	walk->modules[0] = (struct walk_module){0};
+	walk->tables = &walk->modules[0];
+	walk->readable_page = 0;
+	walk_frames(walk);
+	pthread_setcancelstate(cancelling, NULL);
+	errno = saved_errno;
+}
+
+/*
+ * What travels beside us comes first. The libraries that libunwind itself needs are opened before
+ * it, so that the loader takes those for it instead of searching its own path.
+ */
+static void *open_library(const char *library_dir)
+{
+	static const char *const names[] = {"liblzma.so.5", "libunwind.so.8", LIBUNWIND_NAME};
+	char path[4096];
+	void *handle = NULL;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		snprintf(path, sizeof(path), "%s/xtrace/%s", library_dir, names[i]);
+		handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	}
+	return handle ? handle : dlopen(LIBUNWIND_NAME, RTLD_NOW | RTLD_LOCAL);
+}
+
+int stack_walk_open(const char *library_dir, char *why, size_t why_bytes)
+{
+	const struct {
+		const char *name;
+		void **function;
+	} needed[] = {
+		{"_Ux86_64_create_addr_space", (void **)&lib.create_addr_space},
+		{"_Ux86_64_set_caching_policy", (void **)&lib.set_caching_policy},
+		{"_Ux86_64_init_remote", (void **)&lib.init_remote},
+		{"_Ux86_64_step", (void **)&lib.step},
+		{"_Ux86_64_get_reg", (void **)&lib.get_reg},
+		{"_Ux86_64_is_signal_frame", (void **)&lib.is_signal_frame},
+		{"_Ux86_64_dwarf_search_unwind_table", (void **)&lib.search_unwind_table},
+	};
+
+	lib.handle = open_library(library_dir);
+	if (!lib.handle) {
+		snprintf(why, why_bytes, "%s is neither in %s/xtrace nor in the loader's path",
+			 LIBUNWIND_NAME, library_dir);
+		return -ENOENT;
+	}
+	for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++) {
+		*needed[i].function = dlsym(lib.handle, needed[i].name);
+		if (!*needed[i].function) {
+			snprintf(why, why_bytes, "%s has no %s", LIBUNWIND_NAME, needed[i].name);
+			return -ENOSYS;
+		}
+	}
+	lib.find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
+	if (stack_walk_ask_loader)
+		lib.find_object = NULL;
+	if (!cache) {
+		cache = map_memory(sizeof(*cache) << CACHE_BITS);
+		if (!cache)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int stack_walk_begin(void)
+{
+	lib.space = lib.create_addr_space(&our_access.accessors, __LITTLE_ENDIAN);
+	if (!lib.space)
+		return -ENOMEM;
+	lib.set_caching_policy(lib.space, UNW_CACHE_NONE);
+	return 0;
+}
+
+void stack_walk_close(void)
+{
+	if (lib.handle)
+		dlclose(lib.handle);
+	lib.handle = NULL;
+}

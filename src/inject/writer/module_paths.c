@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Looks names up in /proc/thread-self: a main thread that has ended has no maps and no file any more, while the
+ * others go on. Writer thread only.
+ */
+#include "inject/writer/module_paths.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LINE_BYTES_MAX (XT_MODULE_PATH_MAX + 256)
+
+/* /proc/thread-self/maps, line by line. */
+struct maps {
+	int fd;
+	size_t begin, end; /* of what was read and not given yet */
+	char text[2 * LINE_BYTES_MAX];
+};
+
+/* The next line, without its end; NULL behind the last. It is valid until the next call. */
+static char *next_line(struct maps *maps)
+{
+	char *line = maps->text + maps->begin, *end;
+	ssize_t n = 1;
+
+	while (!(end = memchr(line, '\n', maps->end - maps->begin)) && n > 0) {
+		memmove(maps->text, line, maps->end - maps->begin);
+		maps->end -= maps->begin;
+		maps->begin = 0;
+		line = maps->text;
+		do
+			n = read(maps->fd, maps->text + maps->end, sizeof(maps->text) - maps->end);
+		while (n < 0 && errno == EINTR);
+		maps->end += n > 0 ? (size_t)n : 0;
+	}
+	if (!end)
+		return NULL;
+	*end = '\0';
+	maps->begin = (size_t)(end + 1 - maps->text);
+	return line;
+}
+
+/* The file that is mapped at that address; false if there is none. */
+static bool find_mapped(uint64_t address, char *path)
+{
+	static const char gone[] = " (deleted)";
+	static struct maps maps; /* too large for a stack */
+	char *line, *file, *end;
+	bool is_found = false;
+
+	maps.begin = maps.end = 0;
+	maps.fd = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
+	while (maps.fd >= 0 && !is_found && (line = next_line(&maps))) {
+		if (strtoull(line, &end, 16) > address)
+			break;
+		if (*end != '-' || strtoull(end + 1, NULL, 16) <= address)
+			continue;
+		file = strchr(line, '/');
+		if (!file || strlen(file) >= XT_MODULE_PATH_MAX)
+			break;
+		end = file + strlen(file);
+		if ((size_t)(end - file) > strlen(gone) &&
+		    !memcmp(end - strlen(gone), gone, strlen(gone)))
+			end -= strlen(gone);
+		memcpy(path, file, (size_t)(end - file));
+		path[end - file] = '\0';
+		is_found = true;
+	}
+	if (maps.fd >= 0)
+		close(maps.fd);
+	return is_found;
+}
+
+static const char *last_component(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Could the file have been opened by that name? Something else may be mapped there by now. */
+static bool may_be(const char *path, const char *name)
+{
+	static char whole[PATH_MAX];
+
+	return !strcmp(last_component(path), last_component(name)) ||
+	       (realpath(name, whole) && !strcmp(whole, path));
+}
+
+size_t module_path(const struct module_image *image, const char *name, size_t name_bytes,
+		   char *path)
+{
+	static char own[XT_MODULE_PATH_MAX], found[XT_MODULE_PATH_MAX];
+	ssize_t length;
+
+	if (name_bytes >= XT_MODULE_PATH_MAX)
+		name_bytes = XT_MODULE_PATH_MAX - 1;
+	if (!name_bytes) {
+		length = readlink("/proc/thread-self/exe", path, XT_MODULE_PATH_MAX - 1);
+		return length > 0 ? (size_t)length : 0;
+	}
+	memcpy(own, name, name_bytes);
+	own[name_bytes] = '\0';
+	name = own;
+	/* "linux-vdso.so.1" is no file. */
+	if (name[0] != '/' && find_mapped(image->start, found) && may_be(found, name))
+		name = found;
+	name_bytes = strlen(name);
+	memcpy(path, name, name_bytes);
+	return name_bytes;
+}

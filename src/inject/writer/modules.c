@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Scans the list of loaded modules. Runs on the writer thread alone.
+ *
+ * The callback of dl_iterate_phdr() runs under the loader's list lock: it only copies into memory
+ * that exists already.
+ */
+#include "inject/writer/modules.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "inject/runtime/loader_lock.h"
+#include "inject/runtime/loader_watch.h"
+#include "inject/runtime/map_memory.h"
+#include "inject/writer/module_paths.h"
+
+#define MODULES_MAX 8192
+
+struct module_list {
+	struct module *modules; /* MODULES_MAX of them, touched as far as used */
+	uint32_t count;
+};
+
+static struct {
+	struct module_list known, seen;
+	uint64_t generation;
+	uint64_t seen_generation; /* as of the list that was seen last */
+	bool scanned;
+	uint64_t failed_count; /* scans for which there was no memory */
+} state;
+
+static bool map_list(struct module_list *list)
+{
+	list->modules = map_memory(MODULES_MAX * sizeof(struct module));
+	return list->modules;
+}
+
+static int see_module(struct dl_phdr_info *info, size_t info_bytes, void *unused)
+{
+	struct module *module = &state.seen.modules[state.seen.count];
+
+	(void)info_bytes, (void)unused;
+	state.seen_generation = info->dlpi_adds;
+	if (state.seen.count == MODULES_MAX)
+		return 1;
+	if (!module_image_read(&module->image, info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum))
+		return 0;
+	if (info->dlpi_name)
+		memccpy(module->path, info->dlpi_name, '\0', sizeof(module->path) - 1);
+	else
+		module->path[0] = '\0';
+	state.seen.count++;
+	return 0;
+}
+
+/* Most are where they were in the list. */
+static bool is_in(const struct module_list *list, const struct module *module, uint32_t likely)
+{
+	for (uint32_t n = 0; n < list->count; n++) {
+		const struct module *other = &list->modules[(likely + n) % list->count];
+
+		if (module_image_is_same(&other->image, &module->image) &&
+		    !strcmp(other->path, module->path))
+			return true;
+	}
+	return false;
+}
+
+/* Tells of what is in the one list and not in the other. */
+static bool tell(const struct module_list *list, const struct module_list *other,
+		 void (*told)(void *, const struct module *), void *context)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < list->count; i++) {
+		if (is_in(other, &list->modules[i], i))
+			continue;
+		any = true;
+		told(context, &list->modules[i]);
+	}
+	return any;
+}
+
+/* (Not under the loader's lock: it asks the kernel.) */
+static void find_path(struct module *module)
+{
+	char path[PATH_MAX];
+
+	if (module->path[0] == '/')
+		return;
+	path[module_path(&module->image, module->path, strlen(module->path), path)] = '\0';
+	memcpy(module->path, path, sizeof(path));
+}
+
+bool modules_scan(const struct module_sink *sink)
+{
+	uint64_t generation = loader_watch_ask();
+	struct module_list seen;
+	bool any_came;
+
+	if ((!state.known.modules && !map_list(&state.known)) ||
+	    (!state.seen.modules && !map_list(&state.seen))) {
+		state.failed_count++;
+		return false;
+	}
+	/* An unload alone does not move the count: it is found with the next load. */
+	if (state.scanned && generation == state.generation)
+		return false;
+	state.seen.count = 0;
+	loader_ask(see_module, NULL);
+	for (uint32_t i = 0; i < state.seen.count; i++)
+		find_path(&state.seen.modules[i]);
+	any_came = tell(&state.seen, &state.known, sink->loaded, sink->context);
+	tell(&state.known, &state.seen, sink->unloaded, sink->context);
+	seen = state.seen;
+	state.seen = state.known;
+	state.known = seen;
+	state.scanned = true;
+	state.generation = state.seen_generation;
+	return any_came;
+}
+
+uint64_t modules_lost(void)
+{
+	return state.failed_count > 1 ? state.failed_count : 0;
+}

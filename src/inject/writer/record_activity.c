@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From activity buffers to rows: kernels, copies, sets, allocations, and what they refer to.
+ * Writer thread only. A table says which record becomes what.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "cuda_abi/cupti_record_bytes.h"
+#include "inject/capture/callbacks.h"
+#include "inject/cupti/cupti.h"
+#include "inject/runtime/loader_lock.h"
+#include "inject/writer/recorder.h"
+#include "inject/writer/crash_buffer.h"
+#include "inject/writer/crash_buffer_names.h"
+
+#define KERNEL_NAME_BYTES_MAX SPOOL_NAME_BYTES_MAX
+#define RECORD_BYTES_MAX      4096 /* no record of CUPTI's is so long */
+
+/* Where process_vm_readv() is forbidden, as some containers do. */
+static ssize_t read_own_file(const void *from, void *out, size_t bytes)
+{
+	ssize_t n;
+	int fd;
+
+	/* A child forked meanwhile would keep the descriptor. */
+	loader_lock();
+	fd = open("/proc/thread-self/mem", O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : pread(fd, out, bytes, (off_t)(uintptr_t)from);
+	if (fd >= 0)
+		close(fd);
+	loader_unlock();
+	return n;
+}
+
+/* All of it, or false: what is not mapped is no reason to end the program. By the id of this thread: a main
+ * thread that has ended has no memory any more, while the others go on. */
+static bool read_own_memory(const void *from, void *out, size_t bytes)
+{
+	pid_t thread_id = (pid_t)syscall(SYS_gettid);
+	struct iovec here = {out, bytes}, there = {(void *)(uintptr_t)from, bytes};
+	ssize_t n = process_vm_readv(thread_id, &here, 1, &there, 1, 0);
+
+	if (n < 0 && (errno == EPERM || errno == ENOSYS))
+		n = read_own_file(from, out, bytes);
+	return n == (ssize_t)bytes;
+}
+
+/*
+ * Reads a text that may not be there any more: names are pointers into GPU modules, and a module
+ * may have been unloaded since its kernel ran. Up to the end of the first page that cannot be
+ * read; 0 if it does not end or holds what no name holds.
+ */
+static size_t read_name(const char *name, char *out)
+{
+	size_t length = 0;
+
+	while (length < KERNEL_NAME_BYTES_MAX) {
+		size_t to_page = 4096 - ((uintptr_t)(name + length) & 4095);
+		const char *end;
+
+		if (!read_own_memory(name + length, out + length, to_page))
+			return 0;
+		end = memchr(out + length, '\0', to_page);
+		if (end)
+			length = (size_t)(end - out);
+		else
+			length += to_page;
+		for (const char *c = out; end && c < end; c++)
+			if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
+				return 0;
+		if (end)
+			return length;
+	}
+	return 0;
+}
+
+/* Names by their address, believed as long as no GPU module was unloaded. */
+static uint32_t name_id(struct recorder *rec, const char *name)
+{
+	static char text[KERNEL_NAME_BYTES_MAX + 4096];
+	struct known_name *known;
+	uint64_t epoch = atomic_load(&callbacks_module_unloads) + 1;
+	size_t length;
+
+	if (!name)
+		return 0;
+	known = &rec->names[((uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15)) >>
+			    (64 - KNOWN_NAMES_BITS)];
+	if (known->address != name || known->epoch != epoch || !known->id) {
+		known->address = name;
+		known->epoch = epoch;
+		length = read_name(name, text);
+		known->id = recorder_string(rec, text, length);
+		recorder_spool_name(rec, XT_NAME_KERNEL, (uintptr_t)name, text, length);
+	}
+	return known->id;
+}
+
+/* Interns a tuple of numbers: its id, and a row of it where it is new; 0 if there is no memory. The
+ * tuple's members are the columns from 2 on. */
+static uint32_t tuple_id(struct recorder *rec, struct intern *known, enum xt_kind kind,
+			 const uint32_t *members, uint32_t member_count)
+{
+	struct xt_table *table;
+	bool is_new;
+	uint32_t id = intern_id(known, members, member_count * sizeof(*members), &is_new);
+
+	if (!is_new)
+		return id;
+	table = recorder_table_of_id(rec, known, kind, 0);
+	if (!table)
+		return 0;
+	xt_table_put(table, 1, id);
+	for (uint32_t i = 0; i < member_count; i++)
+		xt_table_put(table, i + 2, members[i]);
+	xt_table_end_row(table);
+	return id;
+}
+_Static_assert(XT_STREAM_ID == 1 && XT_STREAM_DEVICE == 2 && XT_STREAM_STREAM == 4,
+	       "streams are tuples from column 2 on");
+_Static_assert(XT_SHAPE_ID == 1 && XT_SHAPE_NAME == 2 && XT_SHAPE_REGISTERS == 11,
+	       "shapes are tuples from column 2 on");
+_Static_assert(XT_COPY_SHAPE_ID == 1 && XT_COPY_SHAPE_KIND == 2 && XT_COPY_SHAPE_TO_DEVICE == 7,
+	       "copy shapes are tuples from column 2 on");
+
+/* What all work on the GPU has in common. */
+struct work {
+	uint32_t correlation_id;
+	uint32_t device_id, context_id, stream_id;
+	uint64_t start_ns, end_ns;
+	uint64_t graph_node_id;
+};
+
+/* A row of a kind of GPU work with its common columns, or NULL; counts it either way. has_shape:
+ * what else it refers to has an id. */
+static struct xt_table *work_row(struct recorder *rec, enum xt_kind kind, struct tally *tally,
+				 const struct work *work, bool has_shape)
+{
+	const uint32_t stream[] = {work->device_id, work->context_id, work->stream_id};
+	struct xt_table *table;
+	uint32_t stream_id;
+
+	if (skipped_calls_has(&rec->left, work->correlation_id)) {
+		tally->left++;
+		return NULL;
+	}
+	if (skipped_calls_has(&rec->skipped, work->correlation_id)) {
+		if (rec->bound.standing >= BOUND_STOPPING)
+			tally->beyond_size++;
+		else
+			rec->records_skipped++;
+		return NULL;
+	}
+	if (!work->start_ns || work->end_ns < work->start_ns) {
+		tally->invalid++;
+		return NULL;
+	}
+	stream_id = tuple_id(rec, &rec->streams, XT_KIND_STREAM, stream, 3);
+	table = stream_id && has_shape ? recorder_table(rec, kind, 0) : NULL;
+	if (!table) { /* no memory */
+		tally->write_failed++;
+		return NULL;
+	}
+	tally->pending++;
+	xt_table_put(table, XT_KERNEL_CORRELATION, work->correlation_id);
+	xt_table_put(table, XT_KERNEL_STREAM, stream_id);
+	xt_table_put(table, XT_KERNEL_START_NS, work->start_ns);
+	xt_table_put(table, XT_KERNEL_DURATION_NS, work->end_ns - work->start_ns);
+	xt_table_put(table, XT_KERNEL_GRAPH_NODE, work->graph_node_id);
+	return table;
+}
+_Static_assert((int)XT_COPY_CORRELATION == XT_KERNEL_CORRELATION &&
+		       (int)XT_COPY_STREAM == XT_KERNEL_STREAM &&
+		       (int)XT_COPY_START_NS == XT_KERNEL_START_NS &&
+		       (int)XT_COPY_DURATION_NS == XT_KERNEL_DURATION_NS &&
+		       (int)XT_COPY_GRAPH_NODE == XT_KERNEL_GRAPH_NODE,
+	       "copies have the columns of kernels");
+_Static_assert((int)XT_SET_CORRELATION == XT_KERNEL_CORRELATION &&
+		       (int)XT_SET_STREAM == XT_KERNEL_STREAM &&
+		       (int)XT_SET_START_NS == XT_KERNEL_START_NS &&
+		       (int)XT_SET_DURATION_NS == XT_KERNEL_DURATION_NS &&
+		       (int)XT_SET_GRAPH_NODE == XT_KERNEL_GRAPH_NODE,
+	       "sets have the columns of kernels");
+
+static void take_kernel(struct recorder *rec, const struct cupti_activity *record)
+{
+	const struct cupti_activity_kernel *kernel = (const void *)record;
+	const struct work work = {
+		kernel->correlation_id, kernel->device_id, kernel->context_id,	  kernel->stream_id,
+		kernel->start_ns,	kernel->end_ns,	   kernel->graph_node_id,
+	};
+	const uint32_t shape[] = {name_id(rec, kernel->name),
+				  (uint32_t)kernel->grid[0],
+				  (uint32_t)kernel->grid[1],
+				  (uint32_t)kernel->grid[2],
+				  (uint32_t)kernel->block[0],
+				  (uint32_t)kernel->block[1],
+				  (uint32_t)kernel->block[2],
+				  (uint32_t)kernel->static_shared_bytes,
+				  (uint32_t)kernel->dynamic_shared_bytes,
+				  kernel->registers_per_thread};
+	uint32_t shape_id = tuple_id(rec, &rec->shapes, XT_KIND_SHAPE, shape, 10);
+	struct xt_table *table = work_row(rec, XT_KIND_KERNEL, &rec->kernels, &work, shape_id);
+
+	if (!table)
+		return;
+	rec->names_lost += !shape[0];
+	xt_table_put(table, XT_KERNEL_SHAPE, shape_id);
+	xt_table_end_row(table);
+}
+
+static void add_copy(struct recorder *rec, const struct work *work, const uint32_t *shape,
+		     uint64_t bytes)
+{
+	uint32_t shape_id = tuple_id(rec, &rec->copy_shapes, XT_KIND_COPY_SHAPE, shape, 6);
+	struct xt_table *table = work_row(rec, XT_KIND_COPY, &rec->copies, work, shape_id);
+
+	if (!table)
+		return;
+	xt_table_put(table, XT_COPY_SHAPE, shape_id);
+	xt_table_put(table, XT_COPY_BYTES, bytes);
+	xt_table_end_row(table);
+}
+
+static void take_copy(struct recorder *rec, const struct cupti_activity *record)
+{
+	const struct cupti_activity_memcpy *copy = (const void *)record;
+	const struct work work = {
+		copy->correlation_id, copy->device_id, copy->context_id,    copy->stream_id,
+		copy->start_ns,	      copy->end_ns,    copy->graph_node_id,
+	};
+	const uint32_t shape[] = {copy->copy_kind,
+				  copy->source_kind,
+				  copy->destination_kind,
+				  copy->flags & XT_CUPTI_FLAG_ASYNC,
+				  0,
+				  0};
+
+	add_copy(rec, &work, shape, copy->bytes);
+}
+
+static void take_peer_copy(struct recorder *rec, const struct cupti_activity *record)
+{
+	const struct cupti_activity_memcpy_peer *copy = (const void *)record;
+	const struct work work = {
+		copy->correlation_id, copy->device_id, copy->context_id,    copy->stream_id,
+		copy->start_ns,	      copy->end_ns,    copy->graph_node_id,
+	};
+	const uint32_t shape[] = {copy->copy_kind,
+				  copy->source_kind,
+				  copy->destination_kind,
+				  copy->flags & XT_CUPTI_FLAG_ASYNC,
+				  copy->source_device_id + 1,
+				  copy->destination_device_id + 1};
+
+	add_copy(rec, &work, shape, copy->bytes);
+}
+
+static void take_set(struct recorder *rec, const struct cupti_activity *record)
+{
+	const struct cupti_activity_memset *set = (const void *)record;
+	const struct work work = {
+		set->correlation_id, set->device_id, set->context_id,	 set->stream_id,
+		set->start_ns,	     set->end_ns,    set->graph_node_id,
+	};
+	struct xt_table *table = work_row(rec, XT_KIND_SET, &rec->sets, &work, true);
+
+	if (!table)
+		return;
+	xt_table_put(table, XT_SET_MEMORY, set->memory_kind);
+	xt_table_put(table, XT_SET_BYTES, set->bytes);
+	xt_table_end_row(table);
+}
+
+static void take_memory(struct recorder *rec, const struct cupti_activity *record)
+{
+	const struct cupti_activity_memory *memory = (const void *)record;
+	struct xt_table *table;
+
+	if (recorder_is_full(rec)) {
+		rec->memory.beyond_size++;
+		return;
+	}
+	table = recorder_table(rec, XT_KIND_MEMORY, 0);
+	if (!table) { /* no memory for a chunk */
+		rec->memory.write_failed++;
+		return;
+	}
+	rec->memory.pending++;
+	xt_table_put(table, XT_MEMORY_CORRELATION, memory->correlation_id);
+	xt_table_put(table, XT_MEMORY_OPERATION, memory->operation);
+	xt_table_put(table, XT_MEMORY_ADDRESS, memory->address);
+	xt_table_put(table, XT_MEMORY_BYTES, memory->bytes);
+	xt_table_put(table, XT_MEMORY_TIME_NS, memory->timestamp_ns);
+	xt_table_put(table, XT_MEMORY_DEVICE, memory->device_id);
+	xt_table_put(table, XT_MEMORY_KIND, memory->memory_kind);
+	xt_table_end_row(table);
+}
+
+static void (*const takers[])(struct recorder *, const struct cupti_activity *) = {
+	[XT_CUPTI_ACTIVITY_KERNEL] = take_kernel,
+	[XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL] = take_kernel,
+	[XT_CUPTI_ACTIVITY_MEMCPY] = take_copy,
+	[XT_CUPTI_ACTIVITY_MEMCPY2] = take_peer_copy,
+	[XT_CUPTI_ACTIVITY_MEMSET] = take_set,
+	[XT_CUPTI_ACTIVITY_MEMORY2] = take_memory,
+};
+
+static uint32_t learned_bytes[XT_SPOOL_RECORD_KINDS];
+
+/* CUPTI alone knows how long the records of its version are: the next one shows it. (The smallest
+ * distance, should anything lie between them.) */
+static void learn_record_bytes(const struct cupti_activity *record,
+			       const struct cupti_activity *next)
+{
+	ptrdiff_t bytes = (const uint8_t *)next - (const uint8_t *)record;
+
+	if (record->kind >= XT_SPOOL_RECORD_KINDS || bytes <= 0 || bytes > RECORD_BYTES_MAX ||
+	    (learned_bytes[record->kind] && learned_bytes[record->kind] <= (uint32_t)bytes))
+		return;
+	learned_bytes[record->kind] = (uint32_t)bytes;
+	spool_record_bytes(record->kind, (uint32_t)bytes);
+}
+
+/* The record behind `before`, NULL at the end. What fails is asked for once more. */
+static struct cupti_activity *next_record(struct recorder *rec,
+					  const struct activity_buffer *buffer,
+					  struct cupti_activity *before)
+{
+	struct cupti_activity *record = before;
+	uint32_t result = XT_CUPTI_SUCCESS;
+
+	for (int i = 0; i < 2; i++) {
+		result = cupti.cuptiActivityGetNextRecord(buffer->data, buffer->header->valid_bytes,
+							  &record);
+		if (result == XT_CUPTI_SUCCESS)
+			return record;
+		if (!cupti_has_failed(result) || !buffer->header->valid_bytes)
+			return NULL;
+		record = before;
+	}
+	rec->buffers_lost++;
+	return NULL;
+}
+
+static void take_buffer(struct recorder *rec, const struct activity_buffer *buffer)
+{
+	struct cupti_activity *record, *before = NULL;
+
+	for (; (record = next_record(rec, buffer, before)); before = record) {
+		if (before)
+			learn_record_bytes(before, record);
+		if (record->kind < sizeof(takers) / sizeof(*takers) && takers[record->kind])
+			takers[record->kind](rec, record);
+		else
+			rec->records_other++;
+	}
+}
+
+/*
+ * CUPTI writes into this buffer on other threads, so only single words are read, and none twice: a
+ * record whose name is not there yet ends it for now. (Hence no sanitizer for threads.)
+ */
+__attribute__((no_sanitize("thread"))) static void take_names(struct recorder *rec,
+							      struct activity_buffer *buffer)
+{
+	while (buffer->peeked_bytes + sizeof(struct cupti_activity_kernel) <= ACTIVITY_DATA_BYTES) {
+		uint8_t *record = buffer->data + buffer->peeked_bytes;
+		uint32_t kind = __atomic_load_n((uint32_t *)record, __ATOMIC_RELAXED) &
+				~XT_CUPTI_RECORD_BEGUN;
+		uint32_t bytes = kind < XT_SPOOL_RECORD_KINDS ? learned_bytes[kind] : 0;
+
+		if (!bytes)
+			bytes = xt_cupti_record_bytes(cupti.version, kind);
+		if (!kind || !bytes || bytes % 8)
+			return;
+		if (kind == XT_CUPTI_ACTIVITY_KERNEL ||
+		    kind == XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL) {
+			size_t place = offsetof(struct cupti_activity_kernel, name);
+			uintptr_t name =
+				__atomic_load_n((uintptr_t *)(record + place), __ATOMIC_RELAXED);
+
+			if (!name)
+				return;
+			name_id(rec, (const char *)name);
+		}
+		buffer->peeked_bytes += bytes;
+	}
+}
+
+/* Where the times of a record stand, by kind; of those that are not listed nothing is known. */
+static const struct {
+	size_t start, end;
+} times[] = {
+#define TIMES(type, first, last)                                                                   \
+	{                                                                                          \
+		offsetof(struct type, first), offsetof(struct type, last)                          \
+	}
+	[XT_CUPTI_ACTIVITY_KERNEL] = TIMES(cupti_activity_kernel, start_ns, end_ns),
+	[XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL] = TIMES(cupti_activity_kernel, start_ns, end_ns),
+	[XT_CUPTI_ACTIVITY_MEMCPY] = TIMES(cupti_activity_memcpy, start_ns, end_ns),
+	[XT_CUPTI_ACTIVITY_MEMCPY2] = TIMES(cupti_activity_memcpy_peer, start_ns, end_ns),
+	[XT_CUPTI_ACTIVITY_MEMSET] = TIMES(cupti_activity_memset, start_ns, end_ns),
+	[XT_CUPTI_ACTIVITY_MEMORY2] = TIMES(cupti_activity_memory, timestamp_ns, timestamp_ns),
+#undef TIMES
+};
+
+/* As take_names() reads, and for its reasons. */
+__attribute__((no_sanitize("thread"))) bool record_is_kept_by_cupti(uint64_t since_ns)
+{
+	struct activity_buffer *buffer;
+	uint32_t index = 0;
+
+	while ((buffer = activity_next_at_cupti(&index))) {
+		uint32_t kind = __atomic_load_n((uint32_t *)buffer->data, __ATOMIC_RELAXED);
+		uint64_t start_ns, end_ns;
+
+		if (kind >= sizeof(times) / sizeof(*times) || !times[kind].start)
+			continue;
+		start_ns = __atomic_load_n((uint64_t *)(buffer->data + times[kind].start),
+					   __ATOMIC_RELAXED);
+		end_ns = __atomic_load_n((uint64_t *)(buffer->data + times[kind].end),
+					 __ATOMIC_RELAXED);
+		if (start_ns && start_ns <= end_ns && end_ns < since_ns)
+			return true;
+	}
+	return false;
+}
+
+void record_names_ahead(struct recorder *rec)
+{
+	struct activity_buffer *buffer;
+	uint32_t index = 0;
+
+	/* Where buffers come and go fast, the names are in those that were read. */
+	if (rec->buffers_completed == rec->buffers_completed_before)
+		while ((buffer = activity_next_unread(&index)))
+			take_names(rec, buffer);
+	rec->buffers_completed_before = rec->buffers_completed;
+}
+
+void record_activity(struct recorder *rec)
+{
+	struct activity_buffer *buffer;
+	uint32_t count = 0;
+
+	if (rec->write_error)
+		return;
+	while (rec->held_count + count < HELD_BUFFERS_MAX && (buffer = activity_take_completed()))
+		rec->taken[count++] = buffer;
+	/* All calls whose work is in these buffers were entered by now: which of them were left out
+	 * has to be known before. */
+	if (count && atomic_load(&callbacks_were_paused))
+		record_calls(rec);
+	for (uint32_t i = 0; i < count; i++) {
+		take_buffer(rec, rec->taken[i]);
+		rec->held[rec->held_count++] = rec->taken[i];
+		rec->buffers_completed++;
+	}
+}

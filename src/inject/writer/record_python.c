@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the Python frames of a stack record to STRING and PYTHON_FRAME rows. Writer thread only.
+ */
+#include "inject/writer/recorder.h"
+#include "log/base/python_part.h"
+
+struct frame_key {
+	uint32_t name, file, line, first_line;
+};
+
+static uint32_t frame_id(struct recorder *rec, const struct frame_key *key)
+{
+	bool is_new;
+	uint32_t id = intern_id(&rec->python_frames, key, sizeof(*key), &is_new);
+	struct xt_table *table;
+
+	if (!is_new)
+		return id;
+	table = recorder_table_of_id(rec, &rec->python_frames, XT_KIND_PYTHON_FRAME, 0);
+	if (!table)
+		return 0;
+	xt_table_put(table, XT_PYTHON_FRAME_ID, id);
+	xt_table_put(table, XT_PYTHON_FRAME_NAME, key->name);
+	xt_table_put(table, XT_PYTHON_FRAME_FILE, key->file);
+	xt_table_put(table, XT_PYTHON_FRAME_LINE, key->line);
+	xt_table_put(table, XT_PYTHON_FRAME_FIRST_LINE, key->first_line);
+	xt_table_end_row(table);
+	return id;
+}
+
+bool record_python_frames(struct recorder *rec, const struct xt_record_stack *record,
+			  struct recorded_python *out)
+{
+	const struct xt_python_part *part = xt_python_part(record, true);
+	struct frame_key codes[XT_PYTHON_CODES_MAX];
+	const struct xt_python_code *code;
+
+	out->count = part ? part->frame_count : 0;
+	code = part ? xt_python_first_code(part) : NULL;
+	for (uint32_t i = 0; part && i < part->code_count; i++) {
+		codes[i].name = recorder_string(rec, code->text, code->name_bytes);
+		codes[i].file =
+			recorder_string(rec, code->text + code->name_bytes, code->file_bytes);
+		if ((!codes[i].name && code->name_bytes) || (!codes[i].file && code->file_bytes))
+			return false;
+		codes[i].first_line = code->first_line;
+		code = xt_python_next_code(code);
+	}
+	for (uint32_t i = 0; i < out->count; i++) {
+		struct frame_key key = codes[part->frames[i].code];
+
+		key.line = part->frames[i].line;
+		out->ids[i] = frame_id(rec, &key);
+		if (!out->ids[i])
+			return false;
+		out->places[i] = part->frames[i].place;
+	}
+	return true;
+}

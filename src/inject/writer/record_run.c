@@ -1,0 +1,620 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the log says about the run itself: the process, its modules and threads, the clocks, and
+ * the tracer's own account. Writer thread only.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "inject/cupti/api_table.h"
+#include "inject/writer/budget.h"
+#include "inject/capture/callbacks.h"
+#include "inject/runtime/clock.h"
+#include "inject/cupti/flusher.h"
+#include "inject/runtime/loader_lock.h"
+#include "inject/writer/modules.h"
+#include "inject/nvtx/nvtx.h"
+#include "inject/runtime/process_identity.h"
+#include "inject/python/python_runtime.h"
+#include "inject/writer/recorder.h"
+#include "inject/capture/sampling.h"
+#include "inject/writer/crash_buffer.h"
+#include "inject/cupti/cupti_handoff.h"
+#include "xtrace/ring_accounts.h"
+
+#define META_VALUE_BYTES_MAX (32u << 10)
+
+void record_meta(struct recorder *rec, const char *key, const char *value)
+{
+	size_t value_bytes = strlen(value);
+	struct xt_table *table;
+
+	if (value_bytes > META_VALUE_BYTES_MAX)
+		value_bytes = META_VALUE_BYTES_MAX;
+	table = recorder_table(rec, XT_KIND_META, strlen(key) + value_bytes);
+	if (!table)
+		return;
+	xt_table_put_bytes(table, XT_META_KEY, key, strlen(key));
+	xt_table_put_bytes(table, XT_META_VALUE, value, value_bytes);
+	xt_table_end_row(table);
+}
+
+static void record_meta_number(struct recorder *rec, const char *key, uint64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+	record_meta(rec, key, text);
+}
+
+/* The whole of a small file in /proc; its length, 0 if it cannot be read. */
+static size_t read_file(const char *path, char *out, size_t out_bytes)
+{
+	size_t length = 0;
+	ssize_t n;
+	int fd;
+
+	/* A child forked meanwhile would keep the descriptor. */
+	loader_lock();
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && length + 1 < out_bytes &&
+	       (n = read(fd, out + length, out_bytes - length - 1)) > 0)
+		length += (size_t)n;
+	if (fd >= 0)
+		close(fd);
+	loader_unlock();
+	out[length] = '\0';
+	return length;
+}
+
+#define FIELDS_TO_START 20 /* of /proc/self/stat, from the name on, which may hold spaces */
+
+/* When the process began: what is older is not its own, whoever had its number before. */
+static void record_start_time(struct recorder *rec)
+{
+	char text[1024];
+	const char *field =
+		read_file("/proc/self/stat", text, sizeof(text)) ? strrchr(text, ')') : NULL;
+	struct timespec boot, real;
+	uint64_t ticks;
+
+	for (int i = 0; field && i < FIELDS_TO_START; i++)
+		field = strchr(field + 1, ' ');
+	if (!field || clock_gettime(CLOCK_BOOTTIME, &boot) || clock_gettime(CLOCK_REALTIME, &real))
+		return;
+	ticks = strtoull(field, NULL, 10);
+	record_meta_number(rec, "process.started",
+			   (uint64_t)(real.tv_sec - boot.tv_sec) +
+				   ticks / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+/* What tells the process from others of the same host name and pid. */
+static void record_identity(struct recorder *rec)
+{
+	char text[PROCESS_IDENTITY_BYTES], boot[64];
+	struct stat status;
+	size_t length;
+
+	process_identity_text(text);
+	record_meta(rec, "process.identity", text);
+	if (!stat("/proc/thread-self/ns/pid", &status))
+		record_meta_number(rec, "process.pid_namespace", status.st_ino);
+	length = read_file("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
+	if (length && boot[length - 1] == '\n')
+		boot[length - 1] = '\0';
+	if (length)
+		record_meta(rec, "host.boot", boot);
+}
+
+static void record_process(struct recorder *rec)
+{
+	char text[16 << 10];
+	size_t length = read_file("/proc/thread-self/cmdline", text, sizeof(text));
+	struct utsname host;
+	ssize_t n;
+
+	for (size_t i = 0; i + 1 < length; i++)
+		if (!text[i])
+			text[i] = ' ';
+	record_meta(rec, "process.cmdline", length ? text : "");
+	n = readlink("/proc/thread-self/exe", text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = '\0';
+	record_meta(rec, "process.exe", text);
+	if (getcwd(text, sizeof(text)))
+		record_meta(rec, "process.cwd", text);
+	record_meta_number(rec, "process.id", (uint64_t)getpid());
+	record_meta_number(rec, "process.parent", (uint64_t)getppid());
+	record_identity(rec);
+	record_start_time(rec);
+	if (!uname(&host)) {
+		record_meta(rec, "host.name", host.nodename);
+		snprintf(text, sizeof(text), "%s %s", host.sysname, host.release);
+		record_meta(rec, "host.kernel", text);
+	}
+}
+
+static void record_apis(struct recorder *rec)
+{
+	for (uint32_t i = 0; i < recorded_apis.count; i++) {
+		const struct recorded_api *api = &recorded_apis.apis[i];
+		struct xt_table *table = recorder_table(rec, XT_KIND_API, strlen(api->name));
+
+		if (!table)
+			return;
+		xt_table_put(table, XT_API_ID, api->id);
+		xt_table_put_bytes(table, XT_API_NAME, api->name, strlen(api->name));
+		xt_table_put(table, XT_API_CLASS, api->class);
+		xt_table_end_row(table);
+	}
+}
+
+static void record_python(struct recorder *rec)
+{
+	const struct python_about *about = python_about();
+
+	if (!python_wanted)
+		record_meta(rec, "python.off", "1");
+	if (!about->path[0])
+		return;
+	record_meta(rec, "python.version", about->version);
+	record_meta(rec, "python.path", about->path);
+	/* (Empty: it takes back what was said of one before.) */
+	if (about->why_not[0] || about->is_after_others)
+		record_meta(rec, "python.missing", about->why_not);
+}
+
+void record_start(struct recorder *rec)
+{
+	record_meta(rec, "xtrace.version", XTRACE_VERSION);
+	record_process(rec);
+	record_meta_number(rec, "cuda.driver_version", cupti.cuda_version);
+	record_meta(rec, "cupti.path", cupti.path);
+	record_meta_number(rec, "cupti.version", cupti.version);
+	record_meta(rec, "cupti.found", cupti.found_by);
+	record_python(rec);
+	record_apis(rec);
+	record_clock(rec);
+	if (atomic_load(&callbacks_paused))
+		record_switch(rec, rec->start_ns, false);
+}
+
+static void module_loaded(void *context, const struct module *module)
+{
+	struct recorder *rec = context;
+
+	/* (No row will ever refer to it.) */
+	if (recorder_is_full(rec))
+		return;
+	rec->modules_lost += !recorder_module(rec, &module->image, module->path,
+					      strlen(module->path), rec->last_scan_ns);
+}
+
+static void module_unloaded(void *context, const struct module *module)
+{
+	struct recorder *rec = context;
+	struct xt_table *table;
+	uint32_t id;
+
+	if (recorder_is_full(rec))
+		return;
+	id = recorder_module(rec, &module->image, module->path, strlen(module->path),
+			     rec->last_scan_ns);
+	table = id ? recorder_table(rec, XT_KIND_MODULE_UNLOAD, 0) : NULL;
+	if (!table) {
+		rec->modules_lost++;
+		return;
+	}
+	xt_table_put(table, XT_MODULE_UNLOAD_ID, id);
+	xt_table_put(table, XT_MODULE_UNLOAD_NS, monotonic_ns());
+	xt_table_end_row(table);
+}
+
+void record_modules(struct recorder *rec)
+{
+	const struct module_sink sink = {module_loaded, module_unloaded, rec};
+
+	uint64_t now_ns = monotonic_ns();
+	bool any_came;
+
+	/* What is loaded now is found later. */
+	if (rec->write_error)
+		return;
+	if (!rec->last_scan_ns)
+		rec->last_scan_ns = rec->start_ns;
+	any_came = modules_scan(&sink);
+	rec->last_scan_ns = now_ns;
+	if (any_came && python_find())
+		record_python(rec);
+}
+
+bool record_thread(struct recorder *rec, struct lane *lane)
+{
+	struct xt_table *table;
+	char path[64], name[64];
+	size_t length;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", lane->ring->tid);
+	length = read_file(path, name, sizeof(name));
+	if (length && name[length - 1] == '\n')
+		length--;
+	if (!length) { /* the thread has ended */
+		length = strnlen(lane->first_name, sizeof(lane->first_name));
+		memcpy(name, lane->first_name, length);
+	}
+	table = recorder_table(rec, XT_KIND_THREAD, length);
+	if (!table)
+		return false;
+	xt_table_put(table, XT_THREAD_ID, lane->known_thread_id);
+	xt_table_put(table, XT_THREAD_TID, lane->ring->tid);
+	xt_table_put_bytes(table, XT_THREAD_NAME, name, length);
+	xt_table_put(table, XT_THREAD_START_NS, lane->ring->start_ns);
+	xt_table_end_row(table);
+	return true;
+}
+
+void record_clock(struct recorder *rec)
+{
+	struct xt_table *table = recorder_table(rec, XT_KIND_CLOCK, 0);
+
+	if (!table)
+		return;
+	xt_table_put(table, XT_CLOCK_MONOTONIC_NS, monotonic_ns());
+	xt_table_put(table, XT_CLOCK_REALTIME_NS, xt_clock_ns(CLOCK_REALTIME));
+	xt_table_end_row(table);
+}
+
+static void record_switch_why(struct recorder *rec, uint64_t time_ns, bool is_on,
+			      enum xt_switch_why why, const char *who)
+{
+	size_t who_bytes = strlen(who);
+	struct xt_table *table =
+		recorder_is_full(rec) ? NULL : recorder_table(rec, XT_KIND_SWITCH, who_bytes);
+
+	if (!table)
+		return;
+	xt_table_put(table, XT_SWITCH_TIME_NS, time_ns);
+	xt_table_put(table, XT_SWITCH_IS_ON, is_on);
+	xt_table_put(table, XT_SWITCH_WHY, why);
+	xt_table_put_bytes(table, XT_SWITCH_WHO, who, who_bytes);
+	xt_table_end_row(table);
+}
+
+void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on)
+{
+	record_switch_why(rec, time_ns, is_on, XT_SWITCH_ASKED, "");
+}
+
+void record_stop(struct recorder *rec, uint64_t time_ns)
+{
+	record_switch_why(rec, time_ns, false, XT_SWITCH_SIZE, "");
+}
+
+void record_rate(struct recorder *rec)
+{
+	uint64_t now_ns = monotonic_ns();
+	struct xt_table *table;
+	uint32_t one_in;
+
+	if (!sampling_control(rec->limit_percent, now_ns, &one_in))
+		return;
+	table = recorder_is_full(rec) ? NULL : recorder_table(rec, XT_KIND_STACK_RATE, 0);
+	if (!table)
+		return;
+	xt_table_put(table, XT_STACK_RATE_TIME_NS, now_ns);
+	xt_table_put(table, XT_STACK_RATE_ONE_IN, one_in);
+	xt_table_end_row(table);
+}
+
+void record_yields(struct recorder *rec)
+{
+	struct yield_event event;
+
+	while (yield_next(&event)) {
+		if (event.is_back) /* ids may have begun anew */
+			skipped_calls_forget(&rec->skipped);
+		record_switch_why(rec, event.time_ns, event.is_back, XT_SWITCH_YIELDED, event.who);
+	}
+}
+
+void record_wish(struct recorder *rec)
+{
+	uint64_t time_ns = monotonic_ns();
+	uint32_t word = spool_wish();
+	bool is_paused = (word & XT_WISH_MASK) == XT_WISH_PAUSE;
+
+	if (!(word & XT_WISH_MASK) || word & XT_WISH_DONE)
+		return;
+	if (is_paused ? recording_pause(PAUSED_ASKED) : recording_resume(PAUSED_ASKED))
+		record_switch(rec, is_paused ? time_ns : monotonic_ns(), !is_paused);
+	spool_wish_done(word);
+}
+
+/* In groups, as they are written everywhere. */
+static void record_uuid(struct recorder *rec, uint32_t device, const uint8_t *uuid)
+{
+	static const uint8_t unknown[GPU_UUID_BYTES];
+	char key[32], text[2 * GPU_UUID_BYTES + 5], *end = text;
+
+	if (!memcmp(uuid, unknown, sizeof(unknown)))
+		return;
+	for (uint32_t b = 0; b < GPU_UUID_BYTES; b++)
+		end += sprintf(end, "%s%02x", b == 4 || b == 6 || b == 8 || b == 10 ? "-" : "",
+			       uuid[b]);
+	snprintf(key, sizeof(key), "gpu.%u.uuid", device);
+	record_meta(rec, key, text);
+}
+
+static void record_multiprocessors(struct recorder *rec, uint32_t device, int count)
+{
+	char key[40], text[16];
+
+	if (count <= 0)
+		return;
+	snprintf(key, sizeof(key), "gpu.%u.multiprocessors", device);
+	snprintf(text, sizeof(text), "%d", count);
+	record_meta(rec, key, text);
+}
+
+void record_devices(struct recorder *rec)
+{
+	const struct gpu_names *gpus = rec->devices_named ? NULL : flusher_gpu_names();
+
+	if (!gpus)
+		return;
+	rec->devices_named = true;
+	for (uint32_t device = 0; device < gpus->count; device++) {
+		char key[32];
+
+		snprintf(key, sizeof(key), "gpu.%u.name", device);
+		record_meta(rec, key, gpus->names[device]);
+		record_uuid(rec, device, gpus->uuids[device]);
+		record_multiprocessors(rec, device, gpus->multiprocessors[device]);
+		if (strstr(gpus->names[device], "simulated"))
+			record_meta(rec, "gpu.simulated", "1");
+	}
+}
+
+static uint64_t lanes_sum(enum xt_ring_counter counter)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < lane_count(); i++) {
+		const struct lane *lane = lane_at(i);
+
+		if (lane)
+			sum += __atomic_load_n(&lane->ring->counters[counter], __ATOMIC_RELAXED);
+	}
+	return sum;
+}
+
+/* What callbacks saw and could not even count in a ring. */
+static uint64_t calls_outside_rings(void)
+{
+	return atomic_load(&lane_calls_without) + atomic_load(&callbacks_reentered);
+}
+
+static uint64_t lanes_left_sum(void)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < lane_count(); i++) {
+		const struct lane *lane = lane_at(i);
+
+		if (lane)
+			sum += __atomic_load_n(&lane->ring->left_count, __ATOMIC_RELAXED);
+	}
+	return sum;
+}
+
+/* Of a count that lanes have outside of their rings. */
+static uint64_t lanes_own_sum(size_t offset)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < lane_count(); i++) {
+		const uint8_t *lane = (const uint8_t *)lane_at(i);
+
+		if (lane)
+			sum += __atomic_load_n((const uint64_t *)(lane + offset), __ATOMIC_RELAXED);
+	}
+	return sum;
+}
+
+static uint64_t own_cpu_ns(void)
+{
+	return xt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static bool add_count(struct recorder *rec, const char *name, uint64_t value)
+{
+	struct xt_table *table = recorder_table(rec, XT_KIND_ACCOUNT, strlen(name));
+
+	if (!table)
+		return false;
+	xt_table_put_bytes(table, XT_ACCOUNT_NAME, name, strlen(name));
+	xt_table_put(table, XT_ACCOUNT_VALUE, value);
+	xt_table_end_row(table);
+	return true;
+}
+
+static uint64_t seen_with(uint64_t after_end)
+{
+	return lanes_sum(XT_RING_CALLS_SEEN) + calls_outside_rings() + after_end;
+}
+
+uint64_t record_calls_seen(void)
+{
+	return seen_with(atomic_load(&callbacks_after_end));
+}
+
+/* The calls of an account, in which seen = written + lost. */
+struct call_sums {
+	uint64_t seen_here; /* as record_calls_seen(), of the same moment */
+	uint64_t seen, written, ring_full, no_ring, nested, beyond_size, left, after_end;
+	bool is_settled;
+};
+
+static struct call_sums sum_calls(const struct recorder *rec)
+{
+	struct call_sums sums = {
+		.after_end = atomic_load(&callbacks_after_end),
+		.written = rec->calls.written + rec->calls.pending,
+		.beyond_size = rec->calls.beyond_size + rec->skipped_beyond_size,
+	};
+	uint64_t counted;
+
+	sums.seen_here = seen_with(sums.after_end);
+	sums.seen = sums.seen_here + rec->skipped_beyond_size;
+	sums.ring_full = lanes_sum(XT_RING_LOST_RING_FULL);
+	sums.no_ring = atomic_load(&lane_calls_without);
+	sums.left = lanes_left_sum();
+	sums.nested = lanes_sum(XT_RING_LOST_NESTED) + atomic_load(&callbacks_reentered);
+	counted = sums.written + sums.ring_full + sums.no_ring + sums.nested +
+		  rec->calls.write_failed + sums.beyond_size + sums.left + sums.after_end;
+	/* A thread may have been in a callback, and not gone on before the log was closed. */
+	if (rec->is_closed && sums.seen > counted) {
+		sums.after_end += sums.seen - counted;
+		counted = sums.seen;
+	}
+	sums.is_settled = sums.seen == counted;
+	return sums;
+}
+
+/* Calls that no ring of the spool counts: they are lost with the process. */
+static uint64_t calls_unbacked(void)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < lane_count(); i++) {
+		const struct lane *lane = lane_at(i);
+
+		if (lane && lane->is_unbacked)
+			sum += __atomic_load_n(&lane->ring->counters[XT_RING_CALLS_SEEN],
+					       __ATOMIC_RELAXED);
+	}
+	return sum;
+}
+
+struct losses {
+	uint64_t counters[XT_SPOOL_COUNTERS];
+};
+
+static struct losses sum_losses(const struct recorder *rec)
+{
+	uint64_t ranges_unplaced = atomic_load(&nvtx_events_without_lane);
+
+	return (struct losses){{
+		[XT_SPOOL_CALLS_NO_RING] = atomic_load(&lane_calls_without),
+		[XT_SPOOL_CALLS_REENTERED] = atomic_load(&callbacks_reentered),
+		[XT_SPOOL_CALLS_WRITE_FAILED] = rec->calls.write_failed,
+		[XT_SPOOL_KERNELS_INVALID] = rec->kernels.invalid,
+		[XT_SPOOL_KERNELS_WRITE_FAILED] = rec->kernels.write_failed,
+		[XT_SPOOL_COPIES_INVALID] = rec->copies.invalid,
+		[XT_SPOOL_COPIES_WRITE_FAILED] = rec->copies.write_failed,
+		[XT_SPOOL_SETS_INVALID] = rec->sets.invalid,
+		[XT_SPOOL_SETS_WRITE_FAILED] = rec->sets.write_failed,
+		[XT_SPOOL_MEMORY_WRITE_FAILED] = rec->memory.write_failed,
+		[XT_SPOOL_NODES_LOST] = rec->nodes_beyond_size + rec->nodes_lost,
+		[XT_SPOOL_RANGES_SEEN] = ranges_unplaced,
+		[XT_SPOOL_RANGES_LOST] =
+			ranges_unplaced + rec->ranges_beyond_size + rec->ranges_lost,
+		[XT_SPOOL_STACKS_LOST] = rec->stacks_lost,
+		[XT_SPOOL_MODULES_LOST] = modules_lost() + rec->modules_lost,
+		[XT_SPOOL_NAMES_LOST] = rec->names_lost,
+		[XT_SPOOL_CUPTI_DROPPED] = flusher_dropped_records(),
+		[XT_SPOOL_BUFFERS_DISCARDED] = atomic_load(&activity_discarded),
+		[XT_SPOOL_BUFFERS_LOST] = rec->buffers_lost,
+		[XT_SPOOL_BUFFERS_INVALID] = atomic_load(&activity_invalid),
+		[XT_SPOOL_CALLS_UNBACKED] = calls_unbacked(),
+		[XT_SPOOL_CALLS_AFTER_END] = atomic_load(&callbacks_after_end),
+	}};
+}
+
+void record_losses(const struct recorder *rec)
+{
+	struct losses losses = sum_losses(rec);
+
+	/* These are not lost as long as the process lives. */
+	losses.counters[XT_SPOOL_BUFFERS_LOST] += activity_unbacked();
+	spool_count(losses.counters);
+}
+
+static bool add_shared_counts(struct recorder *rec)
+{
+	const struct losses losses = sum_losses(rec);
+
+	for (size_t i = 0; i < sizeof(xt_ring_accounts) / sizeof(*xt_ring_accounts); i++) {
+		const struct xt_ring_account *account = &xt_ring_accounts[i];
+		uint64_t outside = account->outside < XT_SPOOL_COUNTERS
+					   ? losses.counters[account->outside]
+					   : 0;
+
+		if (!add_count(rec, account->name, lanes_sum(account->counter) + outside))
+			return false;
+	}
+	for (size_t i = 0; i < sizeof(xt_spool_accounts) / sizeof(*xt_spool_accounts); i++)
+		if (!add_count(rec, xt_spool_accounts[i].name,
+			       losses.counters[xt_spool_accounts[i].counter]))
+			return false;
+	return true;
+}
+
+bool record_account(struct recorder *rec)
+{
+	const struct call_sums calls = sum_calls(rec);
+	const struct {
+		const char *name;
+		uint64_t value;
+	} rows[] = {
+		{"calls.seen", calls.seen},
+		{"calls.written", calls.written},
+		{"calls.lost.ring_full", calls.ring_full},
+		{"calls.lost.no_ring", calls.no_ring},
+		{"calls.lost.nested", calls.nested},
+		{"calls.lost.write_failed", rec->calls.write_failed},
+		{"calls.lost.size", calls.beyond_size},
+		{"calls.lost.leaving", calls.left},
+		{"calls.lost.after_end", calls.after_end},
+		{"kernels.written", rec->kernels.written + rec->kernels.pending},
+		{"kernels.lost.size", rec->kernels.beyond_size},
+		{"kernels.lost.leaving", rec->kernels.left},
+		{"copies.written", rec->copies.written + rec->copies.pending},
+		{"copies.lost.size", rec->copies.beyond_size},
+		{"copies.lost.leaving", rec->copies.left},
+		{"sets.written", rec->sets.written + rec->sets.pending},
+		{"sets.lost.size", rec->sets.beyond_size},
+		{"sets.lost.leaving", rec->sets.left},
+		{"memory.written", rec->memory.written + rec->memory.pending},
+		{"memory.lost.size", rec->memory.beyond_size},
+		{"calls.skipped", rec->skipped.count - rec->skipped_beyond_size},
+		{"records.skipped", rec->records_skipped},
+		{"records.other", rec->records_other},
+		{"buffers.completed", rec->buffers_completed},
+		{"buffers.waited_ns", atomic_load(&activity_waited_ns)},
+		{"apis.lost", atomic_load(&cupti_lost_apis)},
+		{"kinds.lost", atomic_load(&cupti_lost_kinds)},
+		{"stacks.unsampled", lanes_own_sum(offsetof(struct lane, unsampled_count))},
+		{"overhead.beyond_ns", sampling_beyond_ns()},
+		{"threads.seen", rec->threads_seen},
+		{"spool.unbacked", spool_unbacked_areas()},
+		{"tracer.memory_bytes", budget_most_bytes()},
+		{"tracer.memory_refusals", budget_refusals()},
+		{"callbacks.ns", sampling_cost_ns()},
+		{"writer.cpu_ns", own_cpu_ns()},
+		{"flusher.cpu_ns", flusher_cpu_ns()},
+		{"log.bytes", xt_writer_file_bytes(rec->writer)},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (!add_count(rec, rows[i].name, rows[i].value))
+			return false;
+	if (!add_shared_counts(rec))
+		return false;
+	rec->calls_seen = calls.seen_here;
+	return calls.is_settled;
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The recorder's tables and the way from them to the file. Writer thread only.
+ */
+#include "inject/writer/recorder.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "inject/runtime/loader_lock.h"
+#include "inject/runtime/log_message.h"
+#include "inject/writer/crash_buffer.h"
+#include "inject/writer/crash_buffer_names.h"
+#include "log/write/compact.h"
+
+/* Tables in the order in which they become chunks: what defines an id comes before what uses it. */
+static const struct {
+	enum xt_kind kind;
+	uint32_t rows;
+	size_t content; /* bytes or list elements */
+} layout[] = {
+	{XT_KIND_META, 64, 64 << 10},	  {XT_KIND_MODULE, 1024, 512 << 10},
+	{XT_KIND_MODULE_UNLOAD, 1024, 0}, {XT_KIND_THREAD, 1024, 32 << 10},
+	{XT_KIND_API, 1024, 64 << 10},	  {XT_KIND_STRING, 1024, 1 << 20},
+	{XT_KIND_STREAM, 1024, 0},	  {XT_KIND_SHAPE, 4096, 0},
+	{XT_KIND_PYTHON_FRAME, 4096, 0},  {XT_KIND_STACK, 4096, 128 << 10},
+	{XT_KIND_CALL, 32 << 10, 0},	  {XT_KIND_KERNEL, 32 << 10, 0},
+	{XT_KIND_COPY_SHAPE, 1024, 0},	  {XT_KIND_COPY, 8 << 10, 0},
+	{XT_KIND_SET, 8 << 10, 0},	  {XT_KIND_RANGE, 8 << 10, 0},
+	{XT_KIND_GRAPH_NODE, 8 << 10, 0}, {XT_KIND_GRAPH_UPDATE, 4096, 0},
+	{XT_KIND_STACK_RATE, 64, 0},	  {XT_KIND_SWITCH, 64, 16 << 10},
+	{XT_KIND_MEMORY, 8 << 10, 0},	  {XT_KIND_CLOCK, 64, 0},
+	{XT_KIND_ACCOUNT, 64, 4 << 10},
+};
+#define LAYOUT_COUNT (sizeof(layout) / sizeof(*layout))
+
+#define STRING_KEYS_BYTES (16u << 20)
+#define STACK_KEYS_BYTES  (16u << 20)
+#define SMALL_KEYS_BYTES  (4u << 20)
+
+int recorder_init(struct recorder *rec, struct xt_writer *writer, uint64_t start_ns)
+{
+	int rc = 0;
+
+	memset(rec, 0, sizeof(*rec));
+	rec->writer = writer;
+	rec->start_ns = start_ns;
+	for (size_t i = 0; i < LAYOUT_COUNT && !rc; i++)
+		rc = xt_table_init(&rec->tables[layout[i].kind], layout[i].kind, layout[i].rows,
+				   layout[i].content);
+	if (!rc)
+		rc = intern_init(&rec->strings, STRING_KEYS_BYTES);
+	if (!rc)
+		rc = intern_init(&rec->modules, SMALL_KEYS_BYTES);
+	if (!rc)
+		rc = intern_init(&rec->python_frames, SMALL_KEYS_BYTES);
+	if (!rc)
+		rc = intern_init(&rec->stacks, STACK_KEYS_BYTES);
+	if (!rc)
+		rc = intern_init(&rec->streams, SMALL_KEYS_BYTES);
+	if (!rc)
+		rc = intern_init(&rec->shapes, SMALL_KEYS_BYTES);
+	if (!rc)
+		rc = intern_init(&rec->copy_shapes, SMALL_KEYS_BYTES);
+	if (!rc)
+		rc = intern_init(&rec->spooled_names, STRING_KEYS_BYTES);
+	return rc;
+}
+
+void recorder_free(struct recorder *rec)
+{
+	for (size_t i = 0; i < LAYOUT_COUNT; i++)
+		xt_table_free(&rec->tables[layout[i].kind]);
+	skipped_calls_free(&rec->skipped);
+	skipped_calls_free(&rec->left);
+	intern_free(&rec->strings);
+	intern_free(&rec->modules);
+	intern_free(&rec->python_frames);
+	intern_free(&rec->stacks);
+	intern_free(&rec->streams);
+	intern_free(&rec->shapes);
+	intern_free(&rec->copy_shapes);
+	intern_free(&rec->spooled_names);
+	xt_writer_close(rec->writer);
+	rec->writer = NULL;
+}
+
+static int cut_tables(struct recorder *rec)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < LAYOUT_COUNT && !rc; i++)
+		rc = xt_writer_add(rec->writer, &rec->tables[layout[i].kind]);
+	return rc;
+}
+
+struct xt_table *recorder_table(struct recorder *rec, enum xt_kind kind, size_t content)
+{
+	struct xt_table *table = &rec->tables[kind];
+
+	if (xt_table_has_room(table, content))
+		return table;
+	if (cut_tables(rec))
+		return NULL;
+	return xt_table_has_room(table, content) ? table : NULL;
+}
+
+struct xt_table *recorder_table_of_id(struct recorder *rec, struct intern *known, enum xt_kind kind,
+				      size_t content)
+{
+	struct xt_table *table = recorder_table(rec, kind, content);
+
+	if (!table)
+		intern_withdraw(known);
+	return table;
+}
+
+uint32_t recorder_string(struct recorder *rec, const void *text, size_t length)
+{
+	struct xt_table *table;
+	uint32_t id;
+	bool is_new;
+
+	if (!length)
+		return 0;
+	id = intern_id(&rec->strings, text, length, &is_new);
+	if (!is_new)
+		return id;
+	table = recorder_table_of_id(rec, &rec->strings, XT_KIND_STRING, length);
+	if (!table)
+		return 0;
+	xt_table_put(table, XT_STRING_ID, id);
+	xt_table_put_bytes(table, XT_STRING_TEXT, text, length);
+	xt_table_end_row(table);
+	return id;
+}
+
+uint32_t recorder_module(struct recorder *rec, const struct module_image *image, const char *path,
+			 size_t path_bytes, uint64_t load_ns)
+{
+	uint8_t key[sizeof(*image) + PATH_MAX];
+	struct xt_table *table;
+	size_t key_bytes;
+	uint32_t id;
+	bool is_new;
+
+	if (path_bytes > PATH_MAX || image->build_id_bytes > XT_MODULE_BUILD_ID_MAX)
+		return 0;
+	key_bytes = offsetof(struct module_image, build_id) + image->build_id_bytes;
+	memcpy(key, image, key_bytes);
+	memcpy(key + key_bytes, path, path_bytes);
+	id = intern_id(&rec->modules, key, key_bytes + path_bytes, &is_new);
+	if (!is_new)
+		return id;
+	table = recorder_table_of_id(rec, &rec->modules, XT_KIND_MODULE,
+				     path_bytes + image->build_id_bytes);
+	if (!table)
+		return 0;
+	xt_table_put(table, XT_MODULE_ID, id);
+	xt_table_put(table, XT_MODULE_LOAD_NS, load_ns);
+	xt_table_put(table, XT_MODULE_START, image->start);
+	xt_table_put(table, XT_MODULE_END, image->end);
+	xt_table_put(table, XT_MODULE_BIAS, image->bias);
+	xt_table_put_bytes(table, XT_MODULE_PATH, path, path_bytes);
+	xt_table_put_bytes(table, XT_MODULE_BUILD_ID, image->build_id, image->build_id_bytes);
+	xt_table_end_row(table);
+	return id;
+}
+
+void recorder_spool_name(struct recorder *rec, enum xt_name_of of, uint64_t key, const char *text,
+			 size_t length)
+{
+	uint8_t known[sizeof(of) + sizeof(key) + SPOOL_NAME_BYTES_MAX];
+	bool is_new;
+
+	if (length > SPOOL_NAME_BYTES_MAX)
+		return;
+	memcpy(known, &of, sizeof(of));
+	memcpy(known + sizeof(of), &key, sizeof(key));
+	memcpy(known + sizeof(of) + sizeof(key), text, length);
+	intern_id(&rec->spooled_names, known, sizeof(of) + sizeof(key) + length, &is_new);
+	if (is_new)
+		spool_name_add(of, key, text, length);
+}
+
+/* The rows are in the file: their sources may be used again. */
+static void free_sources(struct recorder *rec)
+{
+	for (uint32_t i = 0; i < lane_count(); i++) {
+		struct lane *lane = lane_at(i);
+
+		if (!lane)
+			continue;
+		if (lane->slots_changed)
+			memcpy(lane->ring->slot_stack_id, lane->slot_stack_id,
+			       lane->slots_changed * sizeof(*lane->slot_stack_id));
+		lane->slots_changed = 0;
+		if (lane->modules_changed)
+			memcpy(lane->ring->slot_module_id, lane->slot_module_id,
+			       sizeof(lane->slot_module_id));
+		lane->modules_changed = false;
+		if (lane->ring->free_pos != lane->read_pos)
+			ring_free(lane, lane->read_pos);
+		/* There is memory again. */
+		if (lane->definitions_lost)
+			atomic_fetch_add(&lane->memo_epoch_wanted, 1);
+		lane->definitions_lost = false;
+	}
+	for (uint32_t i = 0; i < rec->held_count; i++)
+		activity_hand_back(rec->held[i]);
+	rec->held_count = 0;
+}
+
+/*
+ * Daemons close all descriptors that they do not know, but the files are still there. The loader's
+ * lock keeps a forked child from inheriting the new descriptors, and with them the log's lock.
+ */
+static int reopen_files(struct recorder *rec)
+{
+	bool is_open = xt_writer_is_open(rec->writer);
+	int error = 0;
+
+	if (is_open && spool_is_open())
+		return 0;
+	loader_lock();
+	if (!is_open) {
+		error = xt_writer_reopen(rec->writer);
+		if (rec->bound.standing == BOUND_SHRINKING)
+			rec->bound.standing = BOUND_FAR;
+	}
+	spool_reopen();
+	loader_unlock();
+	return error;
+}
+
+static int write_tables(struct recorder *rec)
+{
+	int open_error = reopen_files(rec), cut_error = cut_tables(rec), error;
+
+	/* To write what was cut frees memory for the rest. */
+	if (cut_error && xt_shrink_is_finished(rec->writer))
+		return cut_error;
+	/* A flush may put a smaller file in the log's place: until it is done, that size counts. */
+	spool_log_bytes(xt_writer_file_bytes(rec->writer));
+	error = xt_writer_flush(rec->writer);
+	spool_log_bytes(xt_writer_file_bytes(rec->writer));
+	if (error == -EBADF && open_error)
+		return open_error;
+	return error ? error : cut_error;
+}
+
+static void note_error(struct recorder *rec, int error)
+{
+	bool was_stalled = rec->write_error;
+
+	rec->write_error = error;
+	if (was_stalled == !!error)
+		return;
+	activity_stall(error);
+	lanes_stall(error);
+	/* Not each time: a disk may be full again and again. */
+	if (error && !rec->has_said_error)
+		say("cannot write the log: %s; xtrace keeps what its buffers have room for and "
+		    "tries again",
+		    strerror(-error));
+	else if (!error && !rec->has_said_success)
+		say("the log is written again, with all that was kept");
+	rec->has_said_error = true;
+	rec->has_said_success |= !error;
+}
+
+int recorder_flush(struct recorder *rec)
+{
+	struct tally *const tallies[] = {&rec->calls, &rec->kernels, &rec->copies, &rec->sets,
+					 &rec->memory};
+	int error = write_tables(rec);
+
+	note_error(rec, error);
+	if (error)
+		return error;
+	for (size_t i = 0; i < sizeof(tallies) / sizeof(*tallies); i++) {
+		tallies[i]->written += tallies[i]->pending;
+		tallies[i]->pending = 0;
+	}
+	free_sources(rec);
+	return 0;
+}

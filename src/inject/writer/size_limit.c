@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The log's size, kept within a bound: recording stops, or the oldest events are left out. Writer thread
+ * only, a little in each of its rounds.
+ *
+ * What is left out is a loss like others, counted by cause: calls are seen and not written.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "inject/capture/callbacks.h"
+#include "inject/runtime/clock.h"
+#include "inject/writer/recorder.h"
+#include "inject/runtime/log_message.h"
+#include "log/write/compact.h"
+
+/* The log grows a little after recording has stopped: what was under way, and the account. */
+#define RESERVE_BYTES UINT64_C(65536)
+#define STEP_BYTES    UINT64_C(4194304) /* copied in a round: a few milliseconds */
+
+static void stop(struct recorder *rec)
+{
+	uint64_t time_ns = monotonic_ns();
+
+	if (rec->bound.standing != BOUND_FAR)
+		return;
+	recording_pause(PAUSED_SIZE);
+	record_stop(rec, time_ns);
+	rec->bound.standing = BOUND_STOPPING;
+	record_account(rec);
+	say("the log has reached its size: recording stops");
+}
+
+static void begin_shrinking(struct recorder *rec)
+{
+	int rc = xt_shrink_begin(rec->writer, rec->bound.size.bytes / 2);
+
+	if (!rc) {
+		rec->bound.standing = BOUND_SHRINKING;
+		return;
+	}
+	say("the oldest part of the log cannot be left out: %s",
+	    rc == -EFBIG ? "what is needed to read the rest takes all of it" : strerror(-rc));
+	stop(rec);
+}
+
+static struct tally *tally_of(struct recorder *rec, enum xt_kind kind)
+{
+	switch (kind) {
+	case XT_KIND_CALL:
+		return &rec->calls;
+	case XT_KIND_KERNEL:
+		return &rec->kernels;
+	case XT_KIND_COPY:
+		return &rec->copies;
+	case XT_KIND_SET:
+		return &rec->sets;
+	case XT_KIND_MEMORY:
+		return &rec->memory;
+	default:
+		return NULL;
+	}
+}
+
+/* sign: 1, or -1 if it did not come to pass after all. */
+static void count_left_out(struct recorder *rec, const struct xt_shrunk *shrunk, uint64_t sign)
+{
+	for (unsigned kind = 0; kind < XT_KIND_COUNT; kind++) {
+		struct tally *tally = tally_of(rec, kind);
+
+		if (!tally)
+			continue;
+		tally->written -= sign * shrunk->rows[kind];
+		tally->beyond_size += sign * shrunk->rows[kind];
+	}
+	rec->ranges_beyond_size += sign * shrunk->rows[XT_KIND_RANGE];
+}
+
+static void finish_shrinking(struct recorder *rec)
+{
+	struct xt_shrunk shrunk;
+	char from[24];
+
+	xt_shrink_finish(rec->writer, &shrunk);
+	count_left_out(rec, &shrunk, 1);
+	snprintf(from, sizeof(from), "%llu", (unsigned long long)shrunk.from_ns);
+	record_meta(rec, "log.from", from);
+	record_account(rec);
+	rec->bound.standing = BOUND_FAR;
+	if (!recorder_flush(rec))
+		return;
+	xt_shrink_end(rec->writer);
+	count_left_out(rec, &shrunk, (uint64_t)-1);
+	stop(rec);
+}
+
+/* (Between a flush and what it frees nothing may be added, so it begins with one.) */
+static void shrink_some(struct recorder *rec)
+{
+	int rc;
+
+	/* The next flush opens it again, and gives up the copy. */
+	if (!xt_writer_is_open(rec->writer))
+		return;
+	rc = xt_shrink_step(rec->writer, STEP_BYTES);
+	if (rc > 0) {
+		/* If that fails, again in a later round. */
+		if (recorder_flush(rec) || rec->bound.standing != BOUND_SHRINKING)
+			return;
+		rc = xt_shrink_step(rec->writer, UINT64_MAX);
+	}
+	if (rc > 0) {
+		finish_shrinking(rec);
+	} else if (rc < 0) {
+		say("the oldest part of the log cannot be left out: %s", strerror(-rc));
+		rec->bound.standing = BOUND_FAR;
+		stop(rec);
+	}
+}
+
+static void note_flush(struct recorder *rec)
+{
+	uint64_t bytes = xt_writer_file_bytes(rec->writer);
+
+	if (bytes > rec->bound.file_bytes &&
+	    bytes - rec->bound.file_bytes > rec->bound.largest_flush_bytes)
+		rec->bound.largest_flush_bytes = bytes - rec->bound.file_bytes;
+	rec->bound.file_bytes = bytes;
+}
+
+void record_bounds_end(struct recorder *rec)
+{
+	if (rec->bound.standing == BOUND_SHRINKING)
+		rec->bound.standing = BOUND_FAR;
+	xt_shrink_end(rec->writer);
+}
+
+void record_bounds(struct recorder *rec)
+{
+	uint64_t limit = rec->bound.size.bytes, ahead;
+
+	if (!limit || rec->write_error)
+		return;
+	note_flush(rec);
+	ahead = 2 * rec->bound.largest_flush_bytes + RESERVE_BYTES;
+	switch (rec->bound.standing) {
+	case BOUND_FAR:
+		if (rec->bound.file_bytes + ahead < limit)
+			return;
+		if (rec->bound.size.keeps_newest)
+			begin_shrinking(rec);
+		else
+			stop(rec);
+		return;
+	case BOUND_SHRINKING:
+		shrink_some(rec);
+		return;
+	case BOUND_STOPPING: /* all calls that were entered before have been taken by now */
+		rec->bound.standing = BOUND_STOPPED;
+		return;
+	case BOUND_STOPPED:
+		return;
+	}
+}

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The writer thread, and the start and end of both threads.
+ *
+ * The writer calls nothing of CUPTI's or the driver's that could block; the flusher (flusher.c)
+ * does that. So a flush that hangs stops neither the log nor, beyond a bound, the end of the
+ * program. Both run with all signals blocked: handlers are the program's, and a file that may not
+ * grow is an error to us, not a SIGXFSZ.
+ */
+#include "inject/writer/writer_thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "inject/cupti/activity.h"
+#include "inject/runtime/process_exit_watch.h"
+#include "inject/capture/callbacks.h"
+#include "inject/runtime/clock.h"
+#include "inject/cupti/cupti.h"
+#include "inject/cupti/flusher.h"
+#include "inject/writer/recorder.h"
+#include "inject/runtime/log_message.h"
+#include "inject/runtime/sleep.h"
+#include "inject/writer/crash_buffer.h"
+#include "inject/runtime/deadlock_probe.h"
+
+/* A ring of 256 KiB holds 6,500 calls; the writer looks often enough for a million a second. */
+#define ROUND_NS	    (2 * 1000000)
+#define FLUSH_LOG_NS	    (250 * 1000000)
+#define RETRY_NS	    (10 * 1000000) /* after a write that failed; each time twice as long */
+#define RETRY_MOST_NS	    (250 * 1000000)
+#define NAMES_AHEAD_NS	    (50 * 1000000)
+#define LOOK_NS		    (250 * 1000000) /* for threads of the program's that are left */
+#define ACCOUNT_NS	    (1000 * 1000000)
+#define SHRINK_NS	    (1000 * 1000000)
+#define ACCOUNT_FULL_NS	    UINT64_C(10000000000)
+#define RING_FLUSH_PERCENT  40
+#define HELD_FLUSH_COUNT    12
+#define STACK_BYTES	    (256 << 10)
+#define STACK_BYTES_IN_NEED (8 << 20)
+
+/* At the start: how long the program waits for the log to begin. */
+#define BEGIN_PATIENCE_NS UINT64_C(1000000000)
+
+/* At the end: how long the writer waits for the flusher, and for calls in mid-callback. */
+#define FLUSHER_PATIENCE_NS UINT64_C(1500000000)
+#define BALANCE_PATIENCE_NS UINT64_C(250000000)
+#define LOCKED_OUT_NS	    UINT64_C(300000000)
+#define SETTLE_PATIENCE_NS  UINT64_C(250000000) /* and for calls behind the end to be counted */
+
+static struct {
+	struct recorder recorder;
+	struct xt_writer *log; /* NULL: nothing runs */
+	atomic_int writer_id, flusher_id;
+	atomic_bool begun; /* what explains the rest is in the log */
+	atomic_bool stopping;
+	atomic_bool finished;
+	int error; /* why the log is not closed, 0: it is; valid once finished */
+	atomic_uint
+		looking; /* odd while it looks what is loaded, for which it takes the loader's lock */
+	atomic_bool settling;
+	atomic_uint_fast64_t settled; /* of record_calls_seen(), those that are in the log */
+} threads;
+
+static uint32_t take_all(struct recorder *rec)
+{
+	uint32_t ring_percent;
+
+	atomic_fetch_add(&threads.looking, 1);
+	record_modules(rec);
+	atomic_fetch_add(&threads.looking, 1);
+	ring_percent = record_calls(rec);
+	record_activity(rec);
+	record_losses(rec);
+	return ring_percent;
+}
+
+static void keep_stock(void)
+{
+	uint32_t spare = 0;
+
+	for (uint32_t i = 0; i < lane_count(); i++) {
+		struct lane *lane = lane_at(i);
+
+		if (lane && atomic_load(&lane->state) == LANE_FREE)
+			spare++;
+	}
+	while (spare++ < LANES_SPARE)
+		if (!lane_create_spare())
+			break;
+	activity_stock(ACTIVITY_SPARE);
+}
+
+static bool flush_is_due(const struct recorder *rec, uint64_t since_ns, uint32_t ring_percent)
+{
+	return since_ns >= FLUSH_LOG_NS || ring_percent >= RING_FLUSH_PERCENT ||
+	       rec->held_count >= HELD_FLUSH_COUNT;
+}
+
+/* A log that is full grows by its account alone: each time twice as long passes until the next. */
+static uint64_t next_period_ns(const struct recorder *rec, uint64_t period_ns)
+{
+	if (!recorder_is_full(rec))
+		return ACCOUNT_NS;
+	return period_ns < ACCOUNT_FULL_NS ? ACCOUNT_FULL_NS : 2 * period_ns;
+}
+
+/* When the writer did last what it does not do in each round. */
+struct times {
+	uint64_t flush_ns, account_ns, shrink_ns, names_ns, look_ns;
+	uint64_t account_period_ns, retry_period_ns;
+};
+
+static bool is_due(uint64_t *last_ns, uint64_t period_ns, uint64_t now_ns)
+{
+	if (now_ns - *last_ns < period_ns)
+		return false;
+	*last_ns = now_ns;
+	return true;
+}
+
+/* Adds nothing to what waits to be written: nobody knows for how long the disk stays full. */
+static void retry(struct recorder *rec, struct times *last, uint64_t now_ns)
+{
+	if (!is_due(&last->flush_ns, last->retry_period_ns, now_ns))
+		return;
+	if (last->retry_period_ns < RETRY_MOST_NS)
+		last->retry_period_ns *= 2;
+	/* A write that is bound to fail would take the last free space from the program for a moment. */
+	if (rec->write_error == -ENOSPC && !xt_writer_has_room(rec->writer))
+		return;
+	recorder_flush(rec);
+}
+
+static void add_and_flush(struct recorder *rec, struct times *last, uint64_t now_ns,
+			  uint32_t ring_percent)
+{
+	record_devices(rec);
+	record_yields(rec);
+	record_rate(rec);
+	if (is_due(&last->account_ns, last->account_period_ns, now_ns)) {
+		last->account_period_ns = next_period_ns(rec, last->account_period_ns);
+		record_clock(rec);
+		record_account(rec);
+	}
+	if (flush_is_due(rec, now_ns - last->flush_ns, ring_percent)) {
+		last->flush_ns = now_ns;
+		last->retry_period_ns = RETRY_NS;
+		recorder_flush(rec);
+	}
+}
+
+static void run_until_stopped(struct recorder *rec)
+{
+	uint64_t start_ns = monotonic_ns();
+	struct times last = {
+		start_ns, start_ns, start_ns, start_ns, start_ns, ACCOUNT_NS, RETRY_NS,
+	};
+
+	while (!atomic_load(&threads.stopping)) {
+		uint32_t ring_percent = take_all(rec);
+		uint64_t now_ns = monotonic_ns();
+
+		record_wish(rec);
+		if (is_due(&last.names_ns, NAMES_AHEAD_NS, now_ns))
+			record_names_ahead(rec);
+		if (is_due(&last.shrink_ns, SHRINK_NS, now_ns))
+			activity_shrink();
+		if (rec->write_error)
+			retry(rec, &last, now_ns);
+		else
+			add_and_flush(rec, &last, now_ns, ring_percent);
+		if (is_due(&last.look_ns, LOOK_NS, now_ns) && alone_is_left())
+			return;
+		record_bounds(rec);
+		keep_stock();
+		xt_sleep_ns(ROUND_NS);
+	}
+}
+
+static void take_and_flush(struct recorder *rec)
+{
+	uint32_t ring_percent = take_all(rec);
+
+	if (!rec->write_error &&
+	    (ring_percent >= RING_FLUSH_PERCENT || rec->held_count >= HELD_FLUSH_COUNT))
+		recorder_flush(rec);
+}
+
+/* A CUPTI that does not suit the driver gives one half of the truth and keeps the other. */
+static void say_what_is_missing(const struct recorder *rec)
+{
+	uint64_t kernels = rec->kernels.written + rec->kernels.invalid;
+
+	if (rec->launches && !kernels)
+		say("%llu launches were seen, but %s gave no record of a kernel",
+		    (unsigned long long)rec->launches, cupti.path);
+	if (!rec->launches && kernels)
+		say("%llu kernels ran, but %s told of no launch: they have no call paths",
+		    (unsigned long long)kernels, cupti.path);
+}
+
+/* Takes all that was committed. -errno if it cannot be written; the rest stays in the spool. */
+static int take_the_rest(struct recorder *rec)
+{
+	int error = rec->write_error ? recorder_flush(rec) : 0;
+
+	/* More buffers may be complete than can be held at once. */
+	for (take_all(rec); !error && rec->held_count; take_all(rec))
+		error = recorder_flush(rec);
+	return error;
+}
+
+static int close_log(struct recorder *rec)
+{
+	int error = xt_writer_add_end(rec->writer);
+
+	return error ? error : xt_writer_flush(rec->writer);
+}
+
+/* Takes what is left and closes the log. 0 if that is all there was; -ETIMEDOUT if CUPTI or a thread
+ * did not finish; else -errno of a write that failed. */
+static int finish(struct recorder *rec)
+{
+	uint64_t began_ns = monotonic_ns(), deadline_ns = began_ns + FLUSHER_PATIENCE_NS;
+	bool balanced = false;
+	int error;
+
+	flusher_stop();
+	while (!flusher_is_done() && monotonic_ns() < deadline_ns) {
+		take_and_flush(rec);
+		xt_sleep_ns(ROUND_NS / 4);
+	}
+	error = take_the_rest(rec);
+	/* What completes from now on is of calls that nothing but their number will be known of. */
+	atomic_store(&callbacks_have_ended, true);
+	atomic_store(&callbacks_active, false);
+	if (error)
+		return error;
+	record_devices(rec);
+	record_clock(rec);
+	record_yields(rec);
+	if (atomic_load(&callbacks_paused) & ~(unsigned)PAUSED_LEAVING)
+		record_switch(rec, monotonic_ns(), true); /* the end is not paused for ever */
+	/* A thread may still be inside a callback: the account is taken again until it adds up. */
+	deadline_ns = monotonic_ns() + BALANCE_PATIENCE_NS;
+	while (!error) {
+		if (record_calls(rec) >= RING_FLUSH_PERCENT)
+			error = recorder_flush(rec);
+		balanced = record_account(rec);
+		if (balanced || monotonic_ns() >= deadline_ns)
+			break;
+		xt_sleep_ns(ROUND_NS / 4);
+	}
+	record_bounds_end(rec);
+	error = recorder_flush(rec);
+	if (error)
+		return error;
+	/* What CUPTI has kept is in the spool: a recovery takes it from there. */
+	if (!flusher_is_done() || !balanced || record_is_kept_by_cupti(began_ns))
+		return -ETIMEDOUT;
+	say_what_is_missing(rec);
+	if (xt_writer_is_deleted(rec->writer))
+		say("the log was deleted while it was written");
+	return close_log(rec);
+}
+
+/*
+ * The log is closed, but exit handlers that the program registered before it initialised CUDA run behind
+ * ours, and may launch: that is counted, and the log closed again. Ever more seldom, unless the process
+ * is about to be gone, so that the log does not grow however long it stays.
+ */
+static void count_after_end(struct recorder *rec)
+{
+	uint64_t period_ns = ROUND_NS, last_ns = monotonic_ns();
+
+	for (;;) {
+		atomic_store(&threads.settled, rec->calls_seen);
+		xt_sleep_ns(ROUND_NS);
+		if (record_calls_seen() == rec->calls_seen ||
+		    (monotonic_ns() - last_ns < period_ns && !atomic_load(&threads.settling)))
+			continue;
+		last_ns = monotonic_ns();
+		period_ns *= 2;
+		record_account(rec);
+		if (recorder_flush(rec) || close_log(rec))
+			break;
+	}
+	atomic_store(&threads.settled, UINT64_MAX);
+}
+
+static int thread_id(void)
+{
+	return (int)syscall(SYS_gettid);
+}
+
+static void *flusher_thread_main(void *unused)
+{
+	atomic_store(&threads.flusher_id, thread_id());
+	return flusher_main(unused);
+}
+
+static void leave_spool(int error)
+{
+	if (error == -ETIMEDOUT)
+		spool_end(XT_SPOOL_UNFINISHED, 0);
+	else
+		spool_end(XT_SPOOL_WRITE_FAILED, -error);
+}
+
+static void *writer_main(void *unused)
+{
+	struct recorder *rec = &threads.recorder;
+
+	(void)unused;
+	atomic_store(&threads.writer_id, thread_id());
+	prctl(PR_SET_NAME, "xtrace-writer");
+	record_start(rec);
+	record_modules(rec);
+	recorder_flush(rec);
+	atomic_store(&threads.begun, true);
+	run_until_stopped(rec);
+	threads.error = finish(rec);
+	if (threads.error) {
+		record_losses(rec);
+		leave_spool(threads.error);
+	} else {
+		rec->is_closed = true;
+		atomic_store(&threads.settled, rec->calls_seen);
+		spool_remove();
+		activity_abandon();
+	}
+	atomic_store(&threads.finished, true);
+	/* Only we are left: the program has ended. */
+	if (!atomic_load(&threads.stopping))
+		alone_end_process();
+	if (!threads.error)
+		count_after_end(rec);
+	return NULL;
+}
+
+static int start_thread(void *(*main_function)(void *))
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	int rc = pthread_attr_init(&attributes);
+
+	if (rc)
+		return -rc;
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	rc = pthread_create(&thread, &attributes, main_function, NULL);
+	if (rc == EINVAL) {
+		/* Thread-local storage comes out of the stack, and some programs have a lot. */
+		pthread_attr_setstacksize(&attributes, STACK_BYTES_IN_NEED);
+		rc = pthread_create(&thread, &attributes, main_function, NULL);
+	}
+	pthread_attr_destroy(&attributes);
+	return -rc;
+}
+
+/* A process may be killed at once. What is recovered then is worth little without the names of APIs
+ * and the modules, so nothing is recorded before these are in the log. */
+static void wait_for_begin(void)
+{
+	uint64_t deadline_ns = monotonic_ns() + BEGIN_PATIENCE_NS;
+
+	while (!atomic_load(&threads.begun) && monotonic_ns() < deadline_ns)
+		xt_sleep_ns(200000);
+}
+
+int writer_thread_start(struct xt_writer *log, uint64_t start_ns,
+			const struct writer_bounds *bounds)
+{
+	sigset_t all, before;
+	int rc = recorder_init(&threads.recorder, log, start_ns);
+
+	if (rc)
+		goto give_up;
+	threads.recorder.bound.size = bounds->size;
+	threads.recorder.limit_percent = bounds->overhead_percent;
+	threads.log = log;
+	lanes_have_writer();
+	keep_stock();
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = start_thread(flusher_thread_main);
+	if (!rc) {
+		rc = start_thread(writer_main);
+		if (rc)
+			flusher_stop();
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!rc) {
+		wait_for_begin();
+		return 0;
+	}
+give_up:
+	threads.recorder.writer = NULL; /* the caller keeps it */
+	threads.log = NULL;
+	recorder_free(&threads.recorder);
+	return rc;
+}
+
+void writer_thread_allow_flush(void)
+{
+	flusher_allow();
+}
+
+/*
+ * A signal handler may have interrupted this thread as it loaded a library: the writer then waits for it,
+ * and it for the writer.
+ */
+static bool is_locked_out(struct stuck_watch *watch, uint64_t now_ns)
+{
+	unsigned looking = atomic_load(&threads.looking);
+
+	return looking % 2 &&
+	       stuck_ns(watch, atomic_load(&threads.writer_id), looking, now_ns) >= LOCKED_OUT_NS;
+}
+
+int writer_thread_finish(uint64_t timeout_ns)
+{
+	uint64_t now_ns = monotonic_ns(), deadline_ns = now_ns + timeout_ns;
+	struct stuck_watch watch = {0};
+
+	atomic_store(&threads.stopping, true);
+	for (; !atomic_load(&threads.finished); now_ns = monotonic_ns()) {
+		if (now_ns >= deadline_ns)
+			return -ETIMEDOUT;
+		if (is_locked_out(&watch, now_ns))
+			return -EDEADLK;
+		xt_sleep_ns(200000);
+	}
+	return threads.error && threads.error != -ETIMEDOUT ? -EIO : threads.error;
+}
+
+void writer_thread_settle(void)
+{
+	uint64_t wanted = record_calls_seen();
+	uint64_t deadline_ns = monotonic_ns() + SETTLE_PATIENCE_NS;
+
+	if (!wanted || !atomic_load(&threads.finished) || threads.error ||
+	    thread_id() == atomic_load(&threads.writer_id))
+		return;
+	atomic_store(&threads.settling, true);
+	while (atomic_load(&threads.settled) < wanted && monotonic_ns() < deadline_ns)
+		xt_sleep_ns(200000);
+}
+
+bool writer_thread_is_another(void)
+{
+	int id = thread_id(), writer_id = atomic_load(&threads.writer_id);
+	int saved_errno = errno;
+	bool is_here;
+
+	if (id == writer_id || id == atomic_load(&threads.flusher_id))
+		return false;
+	is_here = atomic_load(&threads.finished) || !syscall(SYS_tgkill, getpid(), writer_id, 0);
+	errno = saved_errno; /* after vfork() it is the parent's */
+	return is_here;
+}
+
+void writer_thread_abandon(void)
+{
+	if (threads.log)
+		xt_writer_abandon(threads.log);
+	threads.log = NULL;
+}

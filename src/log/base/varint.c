@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Columns of LEB128 values. Decoding is the innermost loop of every reader. It looks at eight
+ * bytes at a time: all values of one byte, all of two, or else two values of up to four bytes each,
+ * cut out without a branch on where they end. Pure functions, for any thread.
+ */
+#include "log/base/varint.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* Of each byte in a word, the bit that is clear in the last byte of a value. */
+#define TOP_BITS	  UINT64_C(0x8080808080808080)
+#define TOP_BITS_OF_PAIRS UINT64_C(0x8000800080008000)
+#define HALF_TOP_BITS	  UINT64_C(0x80808080)
+
+static inline uint64_t load64(const uint8_t *p)
+{
+	uint64_t word;
+
+	memcpy(&word, p, sizeof(word));
+	return word;
+}
+
+/* Joins the two 7-bit groups of each pair of bytes. */
+static inline uint64_t squeeze_pairs(uint64_t word)
+{
+	return (word & UINT64_C(0x007f007f007f007f)) | (word & UINT64_C(0x7f007f007f007f00)) >> 1;
+}
+
+/* Joins the four 7-bit groups, one a byte, of each half of a word. */
+static inline uint64_t squeeze_halves(uint64_t word)
+{
+	word = squeeze_pairs(word);
+	return (word & UINT64_C(0x00003fff00003fff)) | (word & UINT64_C(0x3fff00003fff0000)) >> 2;
+}
+
+/* All bits up to and with the lowest one of stop. */
+static inline uint64_t mask_to(uint64_t stop)
+{
+	return stop ^ (stop - 1);
+}
+
+struct output {
+	uint64_t *next;
+	uint64_t sum; /* of the differences so far */
+	bool delta;
+};
+
+static inline void put(struct output *out, uint64_t value)
+{
+	*out->next++ = out->delta ? (out->sum += xt_unzigzag(value)) : value;
+}
+
+/* Takes the 1 to 8 values that end within the eight bytes at p, or the longer one that begins
+ * there. Returns the byte after them, NULL if that one is malformed. */
+static inline __attribute__((always_inline)) const uint8_t *
+take_word(const uint8_t *p, const uint8_t *end, struct output *out)
+{
+	uint64_t word = load64(p);
+	uint64_t stop = ~word & TOP_BITS;
+	uint64_t first = mask_to(stop), second;
+	unsigned first_bits;
+	uint64_t value = 0;
+
+	if (stop == TOP_BITS) {
+		for (unsigned k = 0; k < 64; k += 8)
+			put(out, (word >> k) & 0xff);
+		return p + 8;
+	}
+	if (stop == TOP_BITS_OF_PAIRS) {
+		word = squeeze_pairs(word);
+		for (unsigned k = 0; k < 64; k += 16)
+			put(out, (word >> k) & 0xffff);
+		return p + 8;
+	}
+	if (stop & HALF_TOP_BITS) { /* the first has four bytes at most */
+		first_bits = (unsigned)__builtin_ctzll(stop) + 1;
+		second = mask_to(stop >> first_bits);
+		if (second <= UINT32_MAX) {
+			word = squeeze_halves((word & first) | (word >> first_bits & second) << 32);
+			put(out, (uint32_t)word);
+			put(out, word >> 32);
+			return p + (first_bits + 64 - (unsigned)__builtin_clzll(second)) / 8;
+		}
+	}
+	p = xt_uvar_get(p, end, &value);
+	put(out, value);
+	return p;
+}
+
+static inline __attribute__((always_inline)) const uint8_t *
+decode(const uint8_t *p, const uint8_t *end, uint64_t *values, size_t count, bool delta)
+{
+	struct output out = {.next = values, .delta = delta};
+	uint64_t *values_end = values + count;
+
+	while (values_end - out.next >= 8 && end - p >= 8) {
+		p = take_word(p, end, &out);
+		if (!p)
+			return NULL;
+	}
+	while (out.next < values_end) {
+		uint64_t value;
+
+		p = xt_uvar_get(p, end, &value);
+		if (!p)
+			return NULL;
+		put(&out, value);
+	}
+	return p;
+}
+
+const uint8_t *xt_uvar_decode(const uint8_t *p, const uint8_t *end, uint64_t *out, size_t count)
+{
+	return decode(p, end, out, count, false);
+}
+
+const uint8_t *xt_delta_decode(const uint8_t *p, const uint8_t *end, uint64_t *out, size_t count)
+{
+	return decode(p, end, out, count, true);
+}
+
+uint8_t *xt_uvar_encode(uint8_t *out, const uint64_t *values, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		out = xt_uvar_put(out, values[i]);
+	return out;
+}
+
+uint8_t *xt_delta_encode(uint8_t *out, const uint64_t *values, size_t count)
+{
+	uint64_t before = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		out = xt_uvar_put(out, xt_zigzag(values[i] - before));
+		before = values[i];
+	}
+	return out;
+}

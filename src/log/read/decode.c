@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chunk content to columns, and the accessors of xtrace/reader.h. Everything read here is
+ * hostile: each size is checked against what is really there before it is used. Runs on the
+ * reader's thread.
+ */
+#include "log/read/decode.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "log/base/byte_shuffle.h"
+#include "log/base/varint.h"
+
+#define FRAME_DESCRIPTOR_OFFSET	  4 /* RFC 8878: behind the magic number */
+#define FRAME_DESCRIPTOR_CHECKSUM (1u << 2)
+
+/* The array with room for count items, or NULL; its old content is not kept. Takes some more than
+ * was asked for, so that chunks of slightly different sizes do not each allocate. */
+static void *grow(void *array, size_t *capacity, size_t count, size_t item_bytes)
+{
+	if (array && count <= *capacity)
+		return array;
+	free(array);
+	*capacity = count + count / 4 + 1;
+	array = malloc(*capacity * item_bytes);
+	if (!array)
+		*capacity = 0;
+	return array;
+}
+
+static int grow_zeros(struct xt_chunk *chunk, size_t count)
+{
+	if (count <= chunk->zeros_count)
+		return 0;
+	free(chunk->zeros);
+	chunk->zeros = calloc(count, sizeof(*chunk->zeros));
+	chunk->zeros_count = chunk->zeros ? count : 0;
+	return chunk->zeros ? 0 : -ENOMEM;
+}
+
+static int unpack_frame(struct xt_chunk *chunk, const struct xt_chunk_header *header,
+			const uint8_t *stored)
+{
+	size_t stored_bytes = header->stored_bytes;
+	const uint32_t magic = ZSTD_MAGICNUMBER;
+	size_t raw_bytes;
+
+	/* Exactly one frame, not of the skippable sort, which knows its size and has a checksum. */
+	if (stored_bytes <= FRAME_DESCRIPTOR_OFFSET || memcmp(stored, &magic, sizeof(magic)) != 0 ||
+	    ZSTD_findFrameCompressedSize(stored, stored_bytes) != stored_bytes ||
+	    ZSTD_getFrameContentSize(stored, stored_bytes) != header->raw_bytes ||
+	    !(stored[FRAME_DESCRIPTOR_OFFSET] & FRAME_DESCRIPTOR_CHECKSUM))
+		return -EBADMSG;
+
+	if (!chunk->dctx)
+		chunk->dctx = ZSTD_createDCtx();
+	if (!chunk->dctx)
+		return -ENOMEM;
+	chunk->raw = grow(chunk->raw, &chunk->raw_capacity, header->raw_bytes, 1);
+	if (!chunk->raw)
+		return -ENOMEM;
+	raw_bytes = ZSTD_decompressDCtx(chunk->dctx, chunk->raw, header->raw_bytes, stored,
+					stored_bytes);
+	if (ZSTD_isError(raw_bytes) || raw_bytes != header->raw_bytes)
+		return -EBADMSG;
+	return 0;
+}
+
+static int decode_const(struct xt_chunk_column *column, const uint8_t *data, const uint8_t *end,
+			uint32_t row_count)
+{
+	uint64_t value;
+
+	if (xt_uvar_get(data, end, &value) != end)
+		return -EBADMSG;
+	if (column->filled_count && column->filled_value == value &&
+	    column->filled_count >= row_count)
+		return 0;
+	for (uint32_t row = 0; row < row_count; row++)
+		column->values[row] = value;
+	column->filled_value = value;
+	column->filled_count = row_count;
+	return 0;
+}
+
+static int decode_scalars(struct xt_chunk_column *column, uint8_t encoding, const uint8_t *data,
+			  const uint8_t *end, uint32_t row_count)
+{
+	/* A row takes a byte at least: refuse before a small file makes us allocate for many. */
+	if (encoding != XT_ENC_CONST && (size_t)(end - data) < row_count)
+		return -EBADMSG;
+	if (row_count > column->values_capacity)
+		column->filled_count = 0;
+	column->values =
+		grow(column->values, &column->values_capacity, row_count, sizeof(uint64_t));
+	if (!column->values)
+		return -ENOMEM;
+	if (encoding == XT_ENC_CONST)
+		return decode_const(column, data, end, row_count);
+	column->filled_count = 0;
+	if (encoding == XT_ENC_PLANES || encoding == XT_ENC_DELTA_PLANES)
+		return xt_planes_decode(data, end, column->values, row_count,
+					encoding == XT_ENC_DELTA_PLANES)
+			       ? 0
+			       : -EBADMSG;
+	if (encoding == XT_ENC_DELTA)
+		data = xt_delta_decode(data, end, column->values, row_count);
+	else
+		data = xt_uvar_decode(data, end, column->values, row_count);
+	return data == end ? 0 : -EBADMSG;
+}
+
+/* The lengths in front of texts and lists. Returns where the content begins, NULL on damage:
+ * each unit of content is a byte at least, so no sum of lengths may exceed what is left. */
+static const uint8_t *decode_lengths(struct xt_chunk_column *column, const uint8_t *data,
+				     const uint8_t *end, uint32_t row_count)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t row = 0; row < row_count; row++) {
+		uint64_t length;
+
+		column->offsets[row] = (uint32_t)sum;
+		data = xt_uvar_get(data, end, &length);
+		if (!data || length > XT_CHUNK_RAW_BYTES_MAX)
+			return NULL;
+		sum += length;
+		if (sum > (uint64_t)(end - data))
+			return NULL;
+	}
+	column->offsets[row_count] = (uint32_t)sum;
+	return data;
+}
+
+static int decode_varying(struct xt_chunk_column *column, uint8_t encoding, const uint8_t *data,
+			  const uint8_t *end, uint32_t row_count)
+{
+	uint32_t total;
+
+	if ((size_t)(end - data) < row_count)
+		return -EBADMSG;
+	column->offsets = grow(column->offsets, &column->offsets_capacity, (size_t)row_count + 1,
+			       sizeof(uint32_t));
+	if (!column->offsets)
+		return -ENOMEM;
+	data = decode_lengths(column, data, end, row_count);
+	if (!data)
+		return -EBADMSG;
+	total = column->offsets[row_count];
+	if (encoding == XT_ENC_BYTES) {
+		column->content = data;
+		return (size_t)(end - data) == total ? 0 : -EBADMSG;
+	}
+	column->filled_count = 0;
+	column->values = grow(column->values, &column->values_capacity, total, sizeof(uint64_t));
+	if (!column->values)
+		return -ENOMEM;
+	return xt_delta_decode(data, end, column->values, total) == end ? 0 : -EBADMSG;
+}
+
+static int decode_column(struct xt_chunk *chunk, const struct xt_column_header *header,
+			 const uint8_t *data)
+{
+	const struct xt_column_spec *spec;
+	struct xt_chunk_column *column;
+	const uint8_t *end = data + header->data_bytes;
+	bool scalar = header->encoding != XT_ENC_BYTES && header->encoding != XT_ENC_LIST &&
+		      header->encoding >= XT_ENC_UVAR && header->encoding <= XT_ENC_DELTA_PLANES;
+	int error;
+
+	if (header->column >= XT_TABLE_COLUMNS_MAX)
+		return 0;
+	spec = &xt_kind_specs[chunk->kind].columns[header->column];
+	column = &chunk->columns[header->column];
+	if (!spec->name)
+		return 0;
+	if (column->present)
+		return -EBADMSG;
+	if (spec->encoding == XT_ENC_BYTES || spec->encoding == XT_ENC_LIST) {
+		if (header->encoding != spec->encoding)
+			return -EBADMSG;
+		error = decode_varying(column, header->encoding, data, end, chunk->row_count);
+	} else {
+		if (!scalar)
+			return -EBADMSG;
+		error = decode_scalars(column, header->encoding, data, end, chunk->row_count);
+	}
+	column->present = !error;
+	return error;
+}
+
+int xt_chunk_unpack(struct xt_chunk *chunk, const struct xt_chunk_header *header,
+		    const uint8_t *stored)
+{
+	const uint8_t *p, *end;
+	int error;
+
+	if (header->raw_bytes > XT_CHUNK_RAW_BYTES_MAX || header->row_count > XT_CHUNK_ROWS_MAX)
+		return -EBADMSG;
+	chunk->kind = header->kind;
+	chunk->row_count = header->row_count;
+	for (unsigned c = 0; c < XT_TABLE_COLUMNS_MAX; c++)
+		chunk->columns[c].present = false;
+
+	error = unpack_frame(chunk, header, stored);
+	if (!error)
+		error = grow_zeros(chunk, header->row_count ? header->row_count : 1);
+	p = chunk->raw;
+	end = error ? p : p + header->raw_bytes;
+	while (!error && p < end) {
+		struct xt_column_header column;
+
+		if ((size_t)(end - p) < sizeof(column))
+			return -EBADMSG;
+		memcpy(&column, p, sizeof(column));
+		p += sizeof(column);
+		if (column.data_bytes > (size_t)(end - p))
+			return -EBADMSG;
+		error = decode_column(chunk, &column, p);
+		p += column.data_bytes;
+	}
+	return error;
+}
+
+void xt_chunk_release(struct xt_chunk *chunk)
+{
+	ZSTD_freeDCtx(chunk->dctx);
+	free(chunk->raw);
+	free(chunk->zeros);
+	for (unsigned c = 0; c < XT_TABLE_COLUMNS_MAX; c++) {
+		free(chunk->columns[c].values);
+		free(chunk->columns[c].offsets);
+	}
+	memset(chunk, 0, sizeof(*chunk));
+}
+
+struct xt_chunk *xt_chunk_new(void)
+{
+	return calloc(1, sizeof(struct xt_chunk));
+}
+
+void xt_chunk_free(struct xt_chunk *chunk)
+{
+	if (chunk)
+		xt_chunk_release(chunk);
+	free(chunk);
+}
+
+enum xt_kind xt_chunk_kind(const struct xt_chunk *chunk)
+{
+	return chunk->kind;
+}
+
+uint32_t xt_chunk_rows(const struct xt_chunk *chunk)
+{
+	return chunk->row_count;
+}
+
+/* The column if the chunk has it and it is encoded in this class of encodings, else NULL. */
+static const struct xt_chunk_column *find_column(const struct xt_chunk *chunk, unsigned column,
+						 bool varying, uint8_t encoding)
+{
+	uint8_t declared;
+
+	if (column >= XT_TABLE_COLUMNS_MAX || !chunk->columns[column].present)
+		return NULL;
+	declared = xt_kind_specs[chunk->kind].columns[column].encoding;
+	if (varying ? declared != encoding : declared == XT_ENC_BYTES || declared == XT_ENC_LIST)
+		return NULL;
+	return &chunk->columns[column];
+}
+
+const uint64_t *xt_chunk_u64(const struct xt_chunk *chunk, unsigned column)
+{
+	const struct xt_chunk_column *found = find_column(chunk, column, false, 0);
+
+	return found ? found->values : chunk->zeros;
+}
+
+struct xt_bytes xt_chunk_bytes(const struct xt_chunk *chunk, unsigned column, uint32_t row)
+{
+	const struct xt_chunk_column *found = find_column(chunk, column, true, XT_ENC_BYTES);
+
+	if (!found || row >= chunk->row_count)
+		return (struct xt_bytes){NULL, 0};
+	return (struct xt_bytes){(const char *)found->content + found->offsets[row],
+				 found->offsets[row + 1] - found->offsets[row]};
+}
+
+const uint64_t *xt_chunk_list(const struct xt_chunk *chunk, unsigned column, uint32_t row,
+			      uint32_t *length_out)
+{
+	const struct xt_chunk_column *found = find_column(chunk, column, true, XT_ENC_LIST);
+
+	*length_out = 0;
+	if (!found || row >= chunk->row_count)
+		return chunk->zeros;
+	*length_out = found->offsets[row + 1] - found->offsets[row];
+	return found->values + found->offsets[row];
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From file to chunks: checks the headers, finds the way back after damage, keeps count of it.
+ * What is inside a chunk is decode.c's. Runs on its user's thread; holds one buffer of the file
+ * and one unpacked chunk, whatever the size of the log.
+ */
+#include "xtrace/reader.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log/read/decode.h"
+#include "log/read/expansion.h"
+#include "log/read/source.h"
+#include "log/write/tail.h"
+
+#define LOG_HEADER_BYTES_MAX 4096 /* a later minor version may append fields */
+
+struct xt_reader {
+	struct xt_source source;
+	struct xt_log_header header;
+	struct xt_damage damage;
+	struct xt_chunk chunk;
+	uint64_t position;	  /* of the next chunk header */
+	uint64_t intact_end;	  /* behind the last chunk that was not damaged */
+	uint32_t intact_sequence; /* behind its number */
+	uint64_t next_sequence;	  /* 64 bits: a hostile number must not wrap into a small gap */
+	struct xt_expansion expansion;
+	bool has_limits;
+	bool refused;
+	bool ended;
+	bool ended_in_debris; /* what stands last in the file has no readable number */
+};
+
+static enum xt_open_error read_header(struct xt_reader *reader)
+{
+	struct xt_log_header *header = &reader->header;
+	size_t have;
+	const uint8_t *p = xt_source_view(&reader->source, 0, sizeof(*header), &have);
+
+	if (!have && !xt_source_total(&reader->source))
+		return XT_OPEN_EMPTY;
+	if (have < sizeof(*header) || memcmp(p, XT_LOG_MAGIC, sizeof(header->magic)) != 0)
+		return XT_OPEN_NOT_A_LOG;
+	memcpy(header, p, sizeof(*header));
+	/* The version before the check: a newer header may keep its check elsewhere. */
+	if (header->byte_order != XT_LOG_BYTE_ORDER)
+		return XT_OPEN_BAD_HEADER;
+	if (header->version_major > XT_LOG_VERSION_MAJOR)
+		return XT_OPEN_NEWER;
+	if (header->check != xt_check32(header, offsetof(struct xt_log_header, check)) ||
+	    header->version_major == 0 || header->header_bytes < sizeof(*header) ||
+	    header->header_bytes > LOG_HEADER_BYTES_MAX)
+		return XT_OPEN_BAD_HEADER;
+	reader->position = header->header_bytes;
+	reader->intact_end = header->header_bytes;
+	return XT_OPEN_OK;
+}
+
+static bool has_limits(void)
+{
+	const char *value = getenv(XT_LOG_LIMITS_VARIABLE);
+
+	return !value || strcmp(value, "0") != 0;
+}
+
+/* Takes the opened source over, also on failure. */
+static enum xt_open_error open_source(struct xt_source *source, struct xt_reader **reader_out)
+{
+	struct xt_reader *reader = calloc(1, sizeof(*reader));
+	enum xt_open_error error;
+
+	if (!reader) {
+		xt_source_close(source);
+		errno = ENOMEM;
+		return XT_OPEN_ERRNO;
+	}
+	reader->source = *source;
+	reader->has_limits = has_limits();
+	error = read_header(reader);
+	if (error) {
+		xt_reader_close(reader);
+		return error;
+	}
+	*reader_out = reader;
+	return XT_OPEN_OK;
+}
+
+enum xt_open_error xt_reader_open(const char *path, struct xt_reader **reader_out)
+{
+	struct xt_source source;
+	int error = xt_source_open(&source, path);
+
+	*reader_out = NULL;
+	if (error) {
+		errno = -error;
+		return XT_OPEN_ERRNO;
+	}
+	return open_source(&source, reader_out);
+}
+
+enum xt_open_error xt_reader_open_fd(int fd, struct xt_reader **reader_out)
+{
+	struct xt_source source;
+	int error = xt_source_open_fd(&source, fd);
+
+	*reader_out = NULL;
+	if (error) {
+		errno = -error;
+		return XT_OPEN_ERRNO;
+	}
+	return open_source(&source, reader_out);
+}
+
+enum xt_open_error xt_reader_open_memory(const void *data, size_t data_bytes,
+					 struct xt_reader **reader_out)
+{
+	struct xt_source source;
+
+	*reader_out = NULL;
+	xt_source_open_memory(&source, data, data_bytes);
+	return open_source(&source, reader_out);
+}
+
+void xt_reader_close(struct xt_reader *reader)
+{
+	if (!reader)
+		return;
+	xt_source_close(&reader->source);
+	xt_chunk_release(&reader->chunk);
+	free(reader);
+}
+
+const struct xt_log_header *xt_reader_header(const struct xt_reader *reader)
+{
+	return &reader->header;
+}
+
+const struct xt_damage *xt_reader_damage(const struct xt_reader *reader)
+{
+	return &reader->damage;
+}
+
+bool xt_reader_refused(const struct xt_reader *reader, char why[XT_REFUSAL_BYTES])
+{
+	if (reader->refused)
+		xt_expansion_put(why, XT_REFUSAL_BYTES, &reader->expansion);
+	return reader->refused;
+}
+
+uint64_t xt_reader_event_rows(const struct xt_reader *reader)
+{
+	return reader->expansion.amounts[XT_EXPANSION_ROWS] -
+	       reader->expansion.amounts[XT_EXPANSION_TABLE_ROWS];
+}
+
+void xt_reader_position(const struct xt_reader *reader, uint64_t *done_bytes, uint64_t *total_bytes)
+{
+	uint64_t total = reader->source.total_bytes;
+
+	*total_bytes = total;
+	*done_bytes = reader->position < total ? reader->position : total;
+}
+
+struct xt_log_tail xt_reader_tail(const struct xt_reader *reader)
+{
+	return (struct xt_log_tail){
+		.end_offset = reader->intact_end,
+		.sequence = (uint32_t)reader->next_sequence + reader->ended_in_debris,
+		.intact_sequence = reader->intact_sequence,
+	};
+}
+
+static bool header_is_right(const uint8_t *p)
+{
+	const uint32_t magic = XT_CHUNK_MAGIC;
+	uint32_t check;
+
+	if (memcmp(p, &magic, sizeof(magic)) != 0)
+		return false;
+	memcpy(&check, p + offsetof(struct xt_chunk_header, check), sizeof(check));
+	return check == xt_check32(p, offsetof(struct xt_chunk_header, check));
+}
+
+/*
+ * The next right chunk header at or behind the position, which moves there. False at the end of
+ * the file. What is passed on the way is counted as skipped.
+ */
+static bool find_header(struct xt_reader *reader, struct xt_chunk_header *header)
+{
+	const uint8_t first = XT_CHUNK_MAGIC & 0xff;
+	bool searching = false;
+
+	for (;;) {
+		size_t have, at = 0;
+		const uint8_t *p =
+			xt_source_view(&reader->source, reader->position, sizeof(*header), &have);
+
+		if (have < sizeof(*header)) {
+			reader->damage.bytes_skipped += have;
+			/* The second: it was longer when the last chunk was read. */
+			if ((have > 0 && !searching) ||
+			    xt_source_total(&reader->source) < reader->position)
+				reader->damage.truncated = true;
+			reader->ended_in_debris = have > 0 || searching;
+			return false;
+		}
+		while (have - at >= sizeof(*header)) {
+			const uint8_t *hit = memchr(p + at, first, have - sizeof(*header) - at + 1);
+
+			at = hit ? (size_t)(hit - p) : have - sizeof(*header) + 1;
+			if (hit && header_is_right(hit)) {
+				memcpy(header, hit, sizeof(*header));
+				reader->position += at;
+				reader->damage.bytes_skipped += at;
+				return true;
+			}
+			at += hit != NULL;
+		}
+		searching = true;
+		reader->position += at;
+		reader->damage.bytes_skipped += at;
+	}
+}
+
+static void note_sequence(struct xt_reader *reader, uint32_t sequence)
+{
+	if (sequence > reader->next_sequence)
+		reader->damage.chunks_missing += sequence - reader->next_sequence;
+	reader->next_sequence = (uint64_t)sequence + 1;
+}
+
+/* The chunk at the position is whole: go behind it. */
+static void pass(struct xt_reader *reader, const struct xt_chunk_header *header)
+{
+	reader->position += sizeof(*header) + (uint64_t)header->stored_bytes;
+	reader->intact_end = reader->position;
+	reader->intact_sequence = header->sequence + 1;
+	reader->damage.closed = header->kind == XT_KIND_END;
+}
+
+static void skip_damaged(struct xt_reader *reader, const struct xt_chunk_header *header)
+{
+	uint64_t chunk_bytes = sizeof(*header) + (uint64_t)header->stored_bytes;
+
+	reader->position += chunk_bytes;
+	reader->damage.bytes_skipped += chunk_bytes;
+	reader->damage.chunks_damaged++;
+	if (header->kind < XT_KIND_COUNT)
+		reader->damage.damaged_by_kind[header->kind]++;
+}
+
+static void end_in_chunk(struct xt_reader *reader)
+{
+	uint64_t total = reader->source.total_bytes;
+
+	if (total > reader->position)
+		reader->damage.bytes_skipped += total - reader->position;
+	reader->damage.truncated = true;
+	reader->ended = true;
+}
+
+/* The chunk at the position, which is whole, is not read if the log expands too much with it. */
+static bool refuse(struct xt_reader *reader, const struct xt_chunk_header *header)
+{
+	uint64_t end = reader->position + sizeof(*header) + header->stored_bytes;
+
+	/* A chunk beyond its own limits is damaged, and is passed over. */
+	if (header->row_count > XT_CHUNK_ROWS_MAX || header->raw_bytes > XT_CHUNK_RAW_BYTES_MAX)
+		return false;
+	if (xt_expansion_add(&reader->expansion, header, end) || !reader->has_limits)
+		return false;
+	reader->damage.bytes_skipped += reader->source.total_bytes - reader->position;
+	reader->refused = reader->ended = true;
+	return true;
+}
+
+/* Unpacks the chunk at the position into chunk. True if it can be returned. */
+static bool take(struct xt_reader *reader, const struct xt_chunk_header *header,
+		 struct xt_chunk *chunk)
+{
+	const uint8_t *stored;
+	size_t have;
+
+	if (header->stored_bytes > XT_CHUNK_STORED_BYTES_MAX) {
+		skip_damaged(reader, header);
+		return false;
+	}
+	stored = xt_source_view(&reader->source, reader->position + sizeof(*header),
+				header->stored_bytes, &have);
+	if (have < header->stored_bytes || xt_chunk_unpack(chunk, header, stored)) {
+		skip_damaged(reader, header);
+		return false;
+	}
+	pass(reader, header);
+	reader->damage.chunks_read++;
+	return true;
+}
+
+bool xt_reader_read(struct xt_reader *reader, uint32_t wanted_kinds, struct xt_chunk *chunk)
+{
+	struct xt_chunk_header header;
+
+	while (!reader->ended) {
+		if (!find_header(reader, &header)) {
+			reader->ended = true;
+			break;
+		}
+		note_sequence(reader, header.sequence);
+		if (!xt_source_reaches(&reader->source,
+				       reader->position + sizeof(header) + header.stored_bytes)) {
+			end_in_chunk(reader);
+			break;
+		}
+		if (header.kind == 0 || header.kind >= XT_KIND_COUNT) {
+			reader->damage.chunks_unknown++;
+			pass(reader, &header);
+		} else if (refuse(reader, &header)) {
+			break;
+		} else if (wanted_kinds && !(wanted_kinds & (1u << header.kind))) {
+			pass(reader, &header);
+		} else if (take(reader, &header, chunk)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+const struct xt_chunk *xt_reader_next(struct xt_reader *reader, uint32_t wanted_kinds)
+{
+	return xt_reader_read(reader, wanted_kinds, &reader->chunk) ? &reader->chunk : NULL;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bytes under a reader, see source.h. Runs on the reader's thread; never maps the file. */
+#include "log/read/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Large enough that a system call costs nothing beside unpacking what it brought. */
+#define BUFFER_BYTES_MIN (1u << 20)
+
+static int look_at_size(struct xt_source *source)
+{
+	struct stat status;
+
+	if (fstat(source->fd, &status))
+		return -errno;
+	if (S_ISDIR(status.st_mode))
+		return -EISDIR;
+	if (!S_ISREG(status.st_mode))
+		return -ESPIPE;
+	source->total_bytes = (uint64_t)status.st_size;
+	return 0;
+}
+
+int xt_source_open_fd(struct xt_source *source, int fd)
+{
+	*source = (struct xt_source){.fd = fd};
+	return look_at_size(source);
+}
+
+int xt_source_open(struct xt_source *source, const char *path)
+{
+	/* O_NONBLOCK: a FIFO in a trace directory must not hang us before it can be refused. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	int error;
+
+	*source = (struct xt_source){.fd = -1};
+	if (fd < 0)
+		return -errno;
+	error = xt_source_open_fd(source, fd);
+	if (error) {
+		close(fd);
+		source->fd = -1;
+		return error;
+	}
+	source->owns_fd = true;
+	posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	return 0;
+}
+
+void xt_source_open_memory(struct xt_source *source, const void *data, size_t data_bytes)
+{
+	*source = (struct xt_source){.fd = -1, .memory = data, .total_bytes = data_bytes};
+}
+
+void xt_source_close(struct xt_source *source)
+{
+	if (source->owns_fd)
+		close(source->fd);
+	free(source->buffer);
+	*source = (struct xt_source){.fd = -1};
+}
+
+static bool reserve(struct xt_source *source, size_t want)
+{
+	size_t capacity = want > BUFFER_BYTES_MIN ? want : BUFFER_BYTES_MIN;
+	uint8_t *grown;
+
+	if (capacity <= source->buffer_capacity)
+		return true;
+	grown = realloc(source->buffer, capacity);
+	if (!grown)
+		return false;
+	source->buffer = grown;
+	source->buffer_capacity = capacity;
+	return true;
+}
+
+/* Moves the buffer's window so that it begins at offset, keeping what it has from there on. */
+static void slide(struct xt_source *source, uint64_t offset)
+{
+	uint64_t end = source->buffer_offset + source->buffer_bytes;
+	size_t kept = 0;
+
+	if (offset >= source->buffer_offset && offset < end) {
+		kept = (size_t)(end - offset);
+		memmove(source->buffer, source->buffer + (offset - source->buffer_offset), kept);
+	}
+	source->buffer_offset = offset;
+	source->buffer_bytes = kept;
+}
+
+static void fill(struct xt_source *source, size_t want)
+{
+	while (source->buffer_bytes < want) {
+		ssize_t got = pread(source->fd, source->buffer + source->buffer_bytes,
+				    source->buffer_capacity - source->buffer_bytes,
+				    (off_t)(source->buffer_offset + source->buffer_bytes));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return;
+		source->buffer_bytes += (size_t)got;
+	}
+}
+
+const uint8_t *xt_source_view(struct xt_source *source, uint64_t offset, size_t want,
+			      size_t *have_out)
+{
+	uint64_t end = source->buffer_offset + source->buffer_bytes;
+
+	*have_out = 0;
+	if (source->fd < 0) {
+		if (offset >= source->total_bytes)
+			return NULL;
+		*have_out = (size_t)(source->total_bytes - offset);
+		return source->memory + offset;
+	}
+	if (offset < source->buffer_offset || offset > end || end - offset < want) {
+		if (offset > INT64_MAX - want || !reserve(source, want))
+			return NULL;
+		slide(source, offset);
+		fill(source, want);
+	}
+	*have_out = source->buffer_bytes - (size_t)(offset - source->buffer_offset);
+	return source->buffer + (offset - source->buffer_offset);
+}
+
+uint64_t xt_source_total(struct xt_source *source)
+{
+	if (source->fd >= 0)
+		look_at_size(source);
+	return source->total_bytes;
+}
+
+bool xt_source_reaches(struct xt_source *source, uint64_t end_offset)
+{
+	return end_offset <= source->total_bytes || end_offset <= xt_source_total(source);
+}

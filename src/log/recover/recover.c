@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The order of a recovery. The spool is looked at first, so that no log is touched without need;
+ * then the log is locked, which fails as long as the traced process has it open; then both are
+ * read, and what only the spool has is appended in one write, behind which the spool may go.
+ */
+#include "log/recover/recover.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "log/recover/recovery.h"
+#include "log/write/compact.h"
+#include "xtrace/reader.h"
+
+static void release(struct recovery *recovery)
+{
+	for (size_t i = 0; i < recovery->ring_count; i++) {
+		free(recovery->rings[i]->records);
+		free(recovery->rings[i]);
+	}
+	free(recovery->rings);
+	free(recovery->spool);
+	free(recovery->work);
+	free(recovery->work_by_call);
+	free(recovery->switches);
+	free(recovery->name_texts);
+	free(recovery->stream_ids);
+	free(recovery->text_strings);
+	keys_free(&recovery->names);
+	keys_free(&recovery->texts);
+	keys_free(&recovery->streams);
+	keys_free(&recovery->shapes);
+	keys_free(&recovery->copy_shapes);
+	keys_free(&recovery->python_frames);
+	recovery_close_tables(recovery);
+	xt_writer_close(recovery->writer);
+	if (recovery->spool_fd >= 0)
+		close(recovery->spool_fd);
+	free(recovery);
+}
+
+/* Is it the log of this spool? */
+static int read_log_header(struct recovery *recovery, const char *log_path)
+{
+	struct xt_reader *reader;
+	enum xt_open_error error = xt_reader_open(log_path, &reader);
+
+	if (error)
+		return error == XT_OPEN_ERRNO ? -errno : -EBADMSG;
+	recovery->log_header = *xt_reader_header(reader);
+	xt_reader_close(reader);
+	return recovery->log_header.log_id == recovery->spool->log_id ? 0 : -EBADMSG;
+}
+
+static bool is_empty_file(const char *path)
+{
+	struct stat status;
+
+	return !lstat(path, &status) && S_ISREG(status.st_mode) && !status.st_size;
+}
+
+/* Where locks do not work, nobody can tell that the process does not write any more. */
+static int try_lock(const char *log_path)
+{
+	int fd = open(log_path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	int error = 0;
+
+	if (fd < 0)
+		return -errno;
+	while (flock(fd, LOCK_EX | LOCK_NB) && !error)
+		error = errno == EINTR ? 0 : errno == EWOULDBLOCK ? -EBUSY : -ENOLCK;
+	close(fd);
+	return error;
+}
+
+/* While we waited for nothing, the process may have closed its log, or another recovered it. */
+static bool spool_is_still_there(const struct recovery *recovery)
+{
+	struct stat status;
+
+	return !fstat(recovery->spool_fd, &status) && status.st_nlink > 0;
+}
+
+static bool has_anything(const struct xt_recovered *out)
+{
+	return out->calls || out->open_calls || out->ranges || out->nodes || out->kernels ||
+	       out->copies || out->sets || out->memory;
+}
+
+static int append(struct recovery *recovery, const char *log_path)
+{
+	int error = recovery_read_spool(recovery);
+
+	if (!error)
+		error = recovery->error;
+	if (!error)
+		error = recovery_scan_log(recovery, log_path);
+	if (!error)
+		error = recovery_open_tables(recovery);
+	if (error)
+		return error;
+	recovery_add_rings(recovery);
+	recovery_add_work(recovery);
+	if (!recovery->error && recovery->was_closed && !has_anything(recovery->out))
+		return 0; /* the process, or who recovered it, was killed before the spool went */
+	recovery_add_account(recovery);
+	error = recovery->error;
+	if (!error)
+		error = recovery_add_tables(recovery);
+	if (!error)
+		error = xt_writer_add_end(recovery->writer);
+	return error ? error : xt_writer_flush(recovery->writer);
+}
+
+/* The log's header is written when the spool stands: whoever was killed before has recorded nothing,
+ * and its spool may be half made. */
+static int drop_unused_spool(const char *log_path, const char *spool_path)
+{
+	int error = try_lock(log_path);
+
+	if (!error && is_empty_file(log_path))
+		unlink(spool_path);
+	return error;
+}
+
+/* The process was about to make its log smaller: that copy is not the log. */
+static void remove_unfinished(const struct recovery *recovery, const char *log_path)
+{
+	char *path = NULL;
+
+	if (asprintf(&path, "%s" XT_SHRINK_SUFFIX, log_path) < 0)
+		return;
+	xt_shrink_remove_draft(path, recovery->log_header.log_id);
+	free(path);
+}
+
+static int recover(struct recovery *recovery, const char *log_path, const char *spool_path)
+{
+	int error = recovery_open_spool(recovery, spool_path);
+
+	if (error == -ENOENT)
+		return 0;
+	if ((!error || error == -EBADMSG) && is_empty_file(log_path) &&
+	    recovery_is_unused(recovery))
+		return drop_unused_spool(log_path, spool_path);
+	if (!error)
+		error = read_log_header(recovery, log_path);
+	if (error)
+		return error;
+	recovery->out->found = true;
+	recovery->out->ending = recovery->spool->ending;
+	recovery->out->error = recovery->spool->error;
+	error = try_lock(log_path);
+	/* Rings and buffers are freed behind a write: what the last one was to write is in the spool. */
+	if (!error)
+		error = xt_writer_resume(log_path, &recovery->writer);
+	if (error)
+		return error;
+	if (!spool_is_still_there(recovery)) {
+		recovery->out->found = false;
+		return 0;
+	}
+	/* Not the torn end of an interrupted write: what was cut off is not in the spool any more. */
+	if (xt_writer_file_bytes(recovery->writer) < recovery->spool->log_bytes) {
+		recovery->out->log_is_cut = true;
+		xt_writer_leave_gap(recovery->writer);
+	}
+	error = append(recovery, log_path);
+	if (error) {
+		*recovery->out = (struct xt_recovered){.found = true};
+		return error;
+	}
+	remove_unfinished(recovery, log_path);
+	/* If it cannot be deleted, the next recovery finds that the log has it all. */
+	unlink(spool_path);
+	return 0;
+}
+
+int xt_recover(const char *log_path, struct xt_recovered *out)
+{
+	struct recovery *recovery = calloc(1, sizeof(*recovery));
+	char *spool_path = NULL;
+	int error = -ENOMEM;
+
+	*out = (struct xt_recovered){0};
+	if (recovery && asprintf(&spool_path, "%s" XT_SPOOL_SUFFIX, log_path) >= 0) {
+		recovery->out = out;
+		recovery->spool_fd = -1;
+		error = recover(recovery, log_path, spool_path);
+		free(spool_path);
+	}
+	if (recovery)
+		release(recovery);
+	return error;
+}

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading a spool whose process is dead. It is read, not mapped: a file that is cut short under a
+ * mapping kills its reader. Nothing in it is believed before it was held against the file's size,
+ * the bounds in recovery.h and the rest of the spool.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "log/recover/recovery.h"
+
+#define HEADER_BYTES_V1 offsetof(struct xt_spool_header, record_bytes)
+#define HEADER_BYTES_V3 offsetof(struct xt_spool_header, modules_from_ns)
+#define HEADER_BYTES_V5 offsetof(struct xt_spool_header, ending)
+
+bool recovery_grow(void *array, size_t *capacity, size_t index, size_t item_bytes)
+{
+	size_t wanted = index + 1 > *capacity * 2 ? index + 1 : *capacity * 2;
+	uint8_t *grown;
+	void *old;
+
+	if (index < *capacity)
+		return true;
+	memcpy(&old, array, sizeof(old));
+	grown = reallocarray(old, wanted, item_bytes);
+	if (!grown)
+		return false;
+	memset(grown + *capacity * item_bytes, 0, (wanted - *capacity) * item_bytes);
+	memcpy(array, &grown, sizeof(grown));
+	*capacity = wanted;
+	return true;
+}
+
+/* Exactly that many bytes, or fails: 0, -EIO where the file ends, -errno. */
+static int read_at(int fd, void *out, size_t bytes, uint64_t offset)
+{
+	uint8_t *p = out;
+
+	while (bytes) {
+		ssize_t got = pread(fd, p, bytes, (off_t)offset);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got ? -errno : -EIO;
+		p += got;
+		bytes -= (size_t)got;
+		offset += (uint64_t)got;
+	}
+	return 0;
+}
+
+int recovery_open_spool(struct recovery *recovery, const char *path)
+{
+	struct xt_spool_header *header = calloc(1, sizeof(*header));
+	struct stat status;
+	int error;
+
+	recovery->spool = header;
+	if (!header)
+		return -ENOMEM;
+	recovery->spool_fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (recovery->spool_fd < 0)
+		return errno == ELOOP ? -EBADMSG : -errno;
+	if (fstat(recovery->spool_fd, &status))
+		return -errno;
+	if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size < HEADER_BYTES_V1)
+		return -EBADMSG;
+	error = read_at(recovery->spool_fd, header, HEADER_BYTES_V1, 0);
+	if (!error && header->version >= 2)
+		error = read_at(recovery->spool_fd, header->record_bytes,
+				sizeof(header->record_bytes), HEADER_BYTES_V1);
+	if (!error && header->version >= 5)
+		error = read_at(recovery->spool_fd, &header->modules_from_ns,
+				HEADER_BYTES_V5 - HEADER_BYTES_V3, HEADER_BYTES_V3);
+	if (!error && header->version >= 6) {
+		error = read_at(recovery->spool_fd, &header->ending,
+				sizeof(*header) - HEADER_BYTES_V5, HEADER_BYTES_V5);
+		if (error == -EIO) /* it is short, as of an earlier tracer without areas */
+			error = 0;
+	}
+	if (error)
+		return error == -EIO ? -EBADMSG : error;
+	if (memcmp(header->magic, XT_SPOOL_MAGIC, sizeof(header->magic)) != 0 || !header->version ||
+	    header->version > XT_SPOOL_VERSION || header->byte_order != XT_LOG_BYTE_ORDER)
+		return -EBADMSG;
+	return 0;
+}
+
+bool recovery_is_unused(const struct recovery *recovery)
+{
+	static const uint8_t zeroes[sizeof(recovery->spool->magic)];
+	uint8_t magic[sizeof(zeroes)];
+	struct stat status;
+	ssize_t n;
+
+	if (recovery->spool_fd < 0 || fstat(recovery->spool_fd, &status) ||
+	    !S_ISREG(status.st_mode))
+		return false;
+	n = pread(recovery->spool_fd, magic, sizeof(magic), 0);
+	return n >= 0 && (!memcmp(magic, zeroes, (size_t)n) ||
+			  (n == sizeof(magic) && !memcmp(magic, XT_SPOOL_MAGIC, sizeof(magic))));
+}
+
+static const size_t record_bytes_min[] = {
+	[XT_RECORD_CALL] = sizeof(struct xt_record_call),
+	[XT_RECORD_STACK] = sizeof(struct xt_record_stack),
+	[XT_RECORD_NODE] = sizeof(struct xt_record_node),
+	[XT_RECORD_RANGE] = sizeof(struct xt_record_range),
+	[XT_RECORD_SKIP] = sizeof(struct xt_record_skip),
+	[XT_RECORD_SWITCH] = sizeof(struct xt_record_switch),
+	[XT_RECORD_MODULE] = sizeof(struct xt_record_module),
+	[XT_RECORD_LEFT] = sizeof(struct xt_record_skip),
+};
+
+static bool is_right_stack(const struct xt_record_stack *stack, bool has_modules)
+{
+	size_t module_bytes = has_modules ? xt_stack_modules_bytes(stack->frame_count) : 0;
+	const uint16_t *modules;
+
+	if (stack->stack_slot >= XT_STACK_SLOT_COUNT || stack->frame_count > XT_STACK_FRAMES_MAX ||
+	    sizeof(*stack) + stack->frame_count * sizeof(uint64_t) + module_bytes >
+		    stack->head.bytes)
+		return false;
+	modules = xt_stack_modules((struct xt_record_stack *)stack);
+	for (uint32_t i = 0; has_modules && i < stack->frame_count; i++)
+		if (modules[i] >= XT_MODULE_SLOT_COUNT)
+			return false;
+	return true;
+}
+
+static bool is_right_module(const struct xt_record_module *module)
+{
+	return module->module_slot != XT_MODULE_SLOT_NONE &&
+	       module->module_slot < XT_MODULE_SLOT_COUNT &&
+	       module->build_id_bytes <= XT_MODULE_BUILD_ID_MAX &&
+	       module->path_bytes <= XT_MODULE_PATH_MAX &&
+	       module->head.bytes == xt_module_bytes(module->build_id_bytes, module->path_bytes);
+}
+
+static bool is_right(const struct xt_record *record, uint64_t room, bool has_modules)
+{
+	const struct xt_record_range *range = (const void *)record;
+	size_t min;
+
+	if (record->type >= sizeof(record_bytes_min) / sizeof(record_bytes_min[0]))
+		return false;
+	min = record_bytes_min[record->type];
+	if (!min || min > record->bytes || record->bytes > room || record->bytes % 8)
+		return false;
+	if (record->type == XT_RECORD_STACK)
+		return is_right_stack((const void *)record, has_modules);
+	if (record->type == XT_RECORD_MODULE)
+		return has_modules && is_right_module((const void *)record);
+	if (record->type == XT_RECORD_RANGE)
+		return range->text_bytes <= record->bytes - min;
+	return true;
+}
+
+const struct xt_record *recovery_next_record(struct recovery_cursor *cursor)
+{
+	const struct xt_ring_header *header = &cursor->ring->header;
+
+	while (!cursor->damaged && cursor->pos < header->write_pos) {
+		const struct xt_record *record =
+			(const void *)(cursor->ring->records + (cursor->pos - header->free_pos));
+		uint64_t to_end = header->data_bytes - (cursor->pos & (header->data_bytes - 1));
+		uint64_t committed = header->write_pos - cursor->pos;
+
+		if (record->type == XT_RECORD_PAD && to_end <= committed) {
+			cursor->pos += to_end;
+			continue;
+		}
+		if (is_right(record, to_end < committed ? to_end : committed,
+			     cursor->ring->has_modules)) {
+			cursor->pos += record->bytes;
+			return record;
+		}
+		cursor->damaged = true;
+	}
+	return NULL;
+}
+
+/* What comes before the records of a ring, of which the header is the beginning. */
+static uint64_t ring_data_offset(const struct recovery *recovery)
+{
+	return recovery->spool->version < 4 ? XT_RING_DATA_OFFSET_V3 : XT_RING_DATA_OFFSET;
+}
+
+static size_t ring_header_bytes(const struct recovery *recovery)
+{
+	if (recovery->spool->version < 4)
+		return offsetof(struct xt_ring_header, slot_stack_id[XT_STACK_SLOT_COUNT_V3]);
+	if (recovery->spool->version < 6)
+		return offsetof(struct xt_ring_header, slot_module_id);
+	return sizeof(struct xt_ring_header);
+}
+
+static bool is_right_ring(const struct xt_ring_header *header, uint64_t room_bytes)
+{
+	return header->data_bytes == room_bytes && header->data_bytes <= RECOVERY_RING_BYTES_MAX &&
+	       header->data_bytes >= 8 && !(header->data_bytes & (header->data_bytes - 1)) &&
+	       header->free_pos % 8 == 0 && header->write_pos % 8 == 0 &&
+	       header->free_pos <= header->write_pos &&
+	       header->write_pos - header->free_pos <= header->data_bytes &&
+	       header->thread_id < RECOVERY_THREAD_ID_MAX;
+}
+
+/* What lies between the positions, which may go over the end of the ring. */
+static int read_records(struct recovery *recovery, struct recovery_ring *ring, uint64_t data_offset)
+{
+	const struct xt_ring_header *header = &ring->header;
+	uint64_t bytes = header->write_pos - header->free_pos;
+	uint64_t place = header->free_pos & (header->data_bytes - 1);
+	uint64_t first = header->data_bytes - place < bytes ? header->data_bytes - place : bytes;
+	int error;
+
+	recovery->kept_bytes += bytes;
+	if (recovery->kept_bytes > RECOVERY_KEPT_BYTES_MAX)
+		return -EIO;
+	ring->records = malloc(bytes + 8);
+	if (!ring->records)
+		return -ENOMEM;
+	error = read_at(recovery->spool_fd, ring->records, first, data_offset + place);
+	if (!error)
+		error = read_at(recovery->spool_fd, ring->records + first, bytes - first,
+				data_offset);
+	return error;
+}
+
+/*
+ * A call that returns leaves the open ones, is counted, and is committed, in this order. One that was
+ * counted and not committed is where it was, behind the open ones: it is taken for one of them.
+ */
+static void reopen_returning_call(struct recovery_ring *ring)
+{
+	struct xt_ring_header *header = &ring->header;
+	const uint64_t *counters = header->counters;
+	uint64_t settled = counters[XT_RING_CALLS_COMMITTED] + counters[XT_RING_LOST_RING_FULL] +
+			   counters[XT_RING_LOST_NESTED] + header->left_count;
+
+	if (header->open_count == XT_RING_OPEN_CALLS_MAX ||
+	    counters[XT_RING_CALLS_SEEN] - settled != 1 ||
+	    header->open_calls[header->open_count].enter_ns < header->start_ns)
+		return;
+	header->open_count++;
+	ring->is_last_returning = true;
+}
+
+static bool has_ring_of(const struct recovery *recovery, uint32_t thread_id)
+{
+	for (size_t i = 0; i < recovery->ring_count; i++)
+		if (recovery->rings[i]->header.thread_id == thread_id)
+			return true;
+	return false;
+}
+
+/* -EIO: the area is damaged. */
+static int take_ring(struct recovery *recovery, const struct xt_spool_area *area)
+{
+	uint64_t data_offset = ring_data_offset(recovery);
+	struct recovery_ring *ring;
+	int error;
+
+	if (area->bytes <= data_offset)
+		return -EIO;
+	ring = calloc(1, sizeof(*ring));
+	if (!ring)
+		return -ENOMEM;
+	ring->has_modules = recovery->spool->version >= 6;
+	error = read_at(recovery->spool_fd, &ring->header, ring_header_bytes(recovery),
+			area->offset);
+	for (int i = 0; i < XT_RING_COUNTERS && !error; i++)
+		recovery->counters[i] += ring->header.counters[i];
+	if (!error)
+		recovery->left_count += ring->header.left_count;
+	if (!error && !ring->header.thread_id) {
+		free(ring); /* no thread has it */
+		return 0;
+	}
+	if (!error && (!is_right_ring(&ring->header, area->bytes - data_offset) ||
+		       has_ring_of(recovery, ring->header.thread_id)))
+		error = -EIO;
+	if (!error)
+		error = read_records(recovery, ring, area->offset + data_offset);
+	if (error) {
+		free(ring->records);
+		free(ring);
+		return error;
+	}
+	if (ring->header.open_count > XT_RING_OPEN_CALLS_MAX) {
+		ring->header.open_count = 0;
+		recovery->out->areas_damaged++;
+	}
+	reopen_returning_call(ring);
+	recovery->rings[recovery->ring_count++] = ring;
+	return 0;
+}
+
+static int take_buffer(struct recovery *recovery, const struct xt_spool_area *area)
+{
+	struct xt_activity_header header;
+	uint64_t bytes;
+	uint8_t *data;
+	int error;
+
+	if (area->bytes <= XT_ACTIVITY_DATA_OFFSET)
+		return -EIO;
+	error = read_at(recovery->spool_fd, &header, sizeof(header), area->offset);
+	if (error)
+		return error;
+	if (header.state == XT_ACTIVITY_FREE || header.state == XT_ACTIVITY_IN_LOG)
+		return 0;
+	bytes = header.state == XT_ACTIVITY_COMPLETED ? header.valid_bytes : header.data_bytes;
+	if (header.state > XT_ACTIVITY_IN_LOG || bytes > RECOVERY_BUFFER_BYTES_MAX ||
+	    bytes > area->bytes - XT_ACTIVITY_DATA_OFFSET)
+		return -EIO;
+	data = malloc(bytes + 8);
+	if (!data)
+		return -ENOMEM;
+	error = read_at(recovery->spool_fd, data, bytes, area->offset + XT_ACTIVITY_DATA_OFFSET);
+	if (!error &&
+	    !recovery_take_buffer(recovery, data, bytes, header.state == XT_ACTIVITY_AT_CUPTI))
+		error = -EIO;
+	free(data);
+	return error;
+}
+
+static int add_name(struct recovery *recovery, const struct xt_spool_name *name)
+{
+	uint32_t key[3] = {name->of, (uint32_t)name->key, (uint32_t)(name->key >> 32)};
+	uint32_t text, id;
+	bool is_new;
+
+	id = keys_id(&recovery->names, key, sizeof(key), &is_new);
+	text = keys_id(&recovery->texts, name->text, name->text_bytes, &is_new);
+	if (!id || !text ||
+	    !recovery_grow(&recovery->name_texts, &recovery->name_texts_capacity, id,
+			   sizeof(*recovery->name_texts)))
+		return -ENOMEM;
+	recovery->name_texts[id] = text;
+	return 0;
+}
+
+static int take_names(struct recovery *recovery, const struct xt_spool_area *area)
+{
+	struct xt_names_header header;
+	uint64_t pos = 0;
+	uint8_t *data;
+	int error;
+
+	if (area->bytes <= XT_NAMES_DATA_OFFSET || area->bytes > RECOVERY_NAMES_BYTES_MAX)
+		return -EIO;
+	error = read_at(recovery->spool_fd, &header, sizeof(header), area->offset);
+	if (error)
+		return error;
+	recovery->kept_bytes += header.used_bytes;
+	if (header.used_bytes > area->bytes - XT_NAMES_DATA_OFFSET ||
+	    recovery->kept_bytes > RECOVERY_KEPT_BYTES_MAX)
+		return -EIO;
+	data = malloc(header.used_bytes + 8);
+	if (!data)
+		return -ENOMEM;
+	error = read_at(recovery->spool_fd, data, header.used_bytes,
+			area->offset + XT_NAMES_DATA_OFFSET);
+	while (!error && header.used_bytes - pos >= sizeof(struct xt_spool_name)) {
+		const struct xt_spool_name *name = (const void *)(data + pos);
+		uint64_t bytes = (sizeof(*name) + (uint64_t)name->text_bytes + 7) & ~UINT64_C(7);
+
+		if (name->text_bytes > RECOVERY_NAME_BYTES_MAX || bytes > header.used_bytes - pos)
+			error = -EIO;
+		else
+			error = add_name(recovery, name);
+		pos += bytes;
+	}
+	free(data);
+	return error;
+}
+
+static int (*const takers[])(struct recovery *, const struct xt_spool_area *) = {
+	[XT_AREA_RING] = take_ring,
+	[XT_AREA_ACTIVITY] = take_buffer,
+	[XT_AREA_NAMES] = take_names,
+};
+
+/* Is it inside the file, aligned, and clear of the header and of those taken before? */
+static bool is_right_area(const struct xt_spool_area *area, const struct xt_spool_area *taken,
+			  size_t taken_count, uint64_t file_bytes)
+{
+	if (area->kind >= sizeof(takers) / sizeof(takers[0]) ||
+	    area->offset % XT_SPOOL_PAGE_BYTES || area->offset < HEADER_BYTES_V1 ||
+	    area->offset > file_bytes || area->bytes > file_bytes - area->offset)
+		return false;
+	for (size_t i = 0; i < taken_count; i++)
+		if (area->offset < taken[i].offset + taken[i].bytes &&
+		    taken[i].offset < area->offset + area->bytes)
+			return false;
+	return true;
+}
+
+int recovery_read_spool(struct recovery *recovery)
+{
+	struct xt_spool_header *header = recovery->spool;
+	struct xt_spool_area *areas = header->areas; /* those taken move to the front */
+	size_t taken_count = 0;
+	struct stat status;
+	uint32_t area_count = header->area_count;
+
+	if (area_count > XT_SPOOL_AREAS_MAX)
+		area_count = XT_SPOOL_AREAS_MAX;
+	recovery->rings = calloc(area_count + 1, sizeof(*recovery->rings));
+	if (!recovery->rings)
+		return -ENOMEM;
+	if (fstat(recovery->spool_fd, &status))
+		return -errno;
+	for (uint32_t i = 0; i < area_count; i++) {
+		const struct xt_spool_area area = areas[i];
+		int error = -EIO;
+
+		if (area.kind == XT_AREA_NONE)
+			continue;
+		if (is_right_area(&area, areas, taken_count, (uint64_t)status.st_size)) {
+			areas[taken_count++] = area;
+			error = takers[area.kind](recovery, &area);
+		}
+		if (error == -ENOMEM)
+			return error;
+		recovery->out->areas_damaged += error != 0;
+	}
+	return 0;
+}

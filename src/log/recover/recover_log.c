@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the log has already: one pass over all of it. What is kept is bounded by what the spool
+ * holds, not by the log: its rows are looked up among the spool's records and marked there.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log/recover/recovery.h"
+#include "xtrace/reader.h"
+
+#define STREAM_IDS_MAX (1u << 20)
+
+/* Ids from here on are no tracer's. Those that are given anew begin behind the largest. */
+#define ID_END (UINT64_C(1) << 32)
+
+struct scan {
+	struct recovery *recovery;
+	uint32_t *ring_of_thread; /* by thread id: index in rings + 1 */
+	uint32_t thread_id_end;
+	uint32_t *work_order; /* places in work, by what rows of the log are compared with */
+	/* By place in work_order of the first that is like a row, or the same: as many of them are marked. */
+	uint32_t *like_marked, *same_marked;
+	uint64_t work_from_ns; /* the earliest */
+	uint32_t *stream_keys; /* by XT_STREAM_ID: id in streams */
+	size_t stream_keys_capacity;
+	uint8_t *has_thread; /* by thread id */
+	size_t has_thread_capacity;
+	int error;
+};
+
+static int compare_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* But for the node of a graph. */
+static int compare_like(const struct recovery_work *a, const struct recovery_work *b)
+{
+	int order = compare_u64(a->start_ns, b->start_ns);
+
+	if (!order)
+		order = compare_u64(a->correlation_id, b->correlation_id);
+	if (!order)
+		order = compare_u64(a->kind, b->kind);
+	if (!order)
+		order = compare_u64(a->address, b->address);
+	return order ? order : memcmp(a->place, b->place, sizeof(a->place));
+}
+
+static int compare_same(const struct recovery_work *a, const struct recovery_work *b)
+{
+	int order = compare_like(a, b);
+
+	return order ? order : compare_u64(a->graph_node_id, b->graph_node_id);
+}
+
+static int compare_places(const void *a, const void *b, void *work)
+{
+	return compare_same((const struct recovery_work *)work + *(const uint32_t *)a,
+			    (const struct recovery_work *)work + *(const uint32_t *)b);
+}
+
+static int index_work(struct scan *scan)
+{
+	const struct recovery *recovery = scan->recovery;
+	size_t count = recovery->work_count;
+
+	scan->work_order = calloc(count + 1, sizeof(*scan->work_order));
+	scan->like_marked = calloc(count + 1, sizeof(*scan->like_marked));
+	scan->same_marked = calloc(count + 1, sizeof(*scan->same_marked));
+	if (!scan->work_order || !scan->like_marked || !scan->same_marked)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		scan->work_order[i] = (uint32_t)i;
+	qsort_r(scan->work_order, count, sizeof(*scan->work_order), compare_places, recovery->work);
+	scan->work_from_ns = count ? recovery->work[scan->work_order[0]].start_ns : UINT64_MAX;
+	return 0;
+}
+
+static int index_threads(struct scan *scan)
+{
+	const struct recovery *recovery = scan->recovery;
+
+	for (size_t i = 0; i < recovery->ring_count; i++)
+		if (recovery->rings[i]->header.thread_id >= scan->thread_id_end)
+			scan->thread_id_end = recovery->rings[i]->header.thread_id + 1;
+	scan->ring_of_thread = calloc(scan->thread_id_end + 1, sizeof(*scan->ring_of_thread));
+	if (!scan->ring_of_thread)
+		return -ENOMEM;
+	for (size_t i = 0; i < recovery->ring_count; i++)
+		scan->ring_of_thread[recovery->rings[i]->header.thread_id] = (uint32_t)i + 1;
+	return 0;
+}
+
+static struct recovery_ring *ring_of(const struct scan *scan, uint64_t thread_id)
+{
+	uint32_t index = thread_id < scan->thread_id_end ? scan->ring_of_thread[thread_id] : 0;
+
+	return index ? scan->recovery->rings[index - 1] : NULL;
+}
+
+static void raise_to(uint64_t *value, uint64_t to)
+{
+	if (*value < to)
+		*value = to;
+}
+
+static void note_time(struct scan *scan, uint64_t ns)
+{
+	raise_to(&scan->recovery->last_ns, ns);
+}
+
+static void read_account(struct scan *scan, const struct xt_chunk *chunk)
+{
+	struct recovery *recovery = scan->recovery;
+	const uint64_t *values = xt_chunk_u64(chunk, XT_ACCOUNT_VALUE);
+
+	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
+		struct xt_bytes name = xt_chunk_bytes(chunk, XT_ACCOUNT_NAME, row);
+		struct recovery_account *account = recovery->accounts;
+		size_t i = 0;
+
+		if (name.length >= sizeof(account->name) || !name.length)
+			continue;
+		while (i < recovery->account_count &&
+		       (strlen(account[i].name) != name.length ||
+			memcmp(account[i].name, name.data, name.length) != 0))
+			i++;
+		if (i == RECOVERY_ACCOUNTS_MAX)
+			continue;
+		if (i == recovery->account_count) {
+			memcpy(account[i].name, name.data, name.length);
+			recovery->account_count++;
+		}
+		account[i].value = values[row];
+	}
+}
+
+uint64_t recovery_account(const struct recovery *recovery, const char *name)
+{
+	for (size_t i = 0; i < recovery->account_count; i++)
+		if (!strcmp(recovery->accounts[i].name, name))
+			return recovery->accounts[i].value;
+	return 0;
+}
+
+static void read_clock(struct scan *scan, const struct xt_chunk *chunk)
+{
+	const uint64_t *times = xt_chunk_u64(chunk, XT_CLOCK_MONOTONIC_NS);
+
+	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++)
+		note_time(scan, times[row]);
+}
+
+static void read_threads(struct scan *scan, const struct xt_chunk *chunk)
+{
+	const uint64_t *ids = xt_chunk_u64(chunk, XT_THREAD_ID);
+
+	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
+		struct recovery_ring *ring = ring_of(scan, ids[row]);
+
+		if (ring)
+			ring->has_thread_row = true;
+		if (ids[row] >= RECOVERY_THREAD_ID_MAX)
+			continue;
+		if (!recovery_grow(&scan->has_thread, &scan->has_thread_capacity, ids[row], 1)) {
+			scan->error = -ENOMEM;
+			return;
+		}
+		scan->recovery->thread_count += !scan->has_thread[ids[row]];
+		scan->has_thread[ids[row]] = 1;
+	}
+}
+
+static void read_streams(struct scan *scan, const struct xt_chunk *chunk)
+{
+	struct recovery *recovery = scan->recovery;
+	const uint64_t *ids = xt_chunk_u64(chunk, XT_STREAM_ID);
+	const uint64_t *devices = xt_chunk_u64(chunk, XT_STREAM_DEVICE);
+	const uint64_t *contexts = xt_chunk_u64(chunk, XT_STREAM_CONTEXT);
+	const uint64_t *streams = xt_chunk_u64(chunk, XT_STREAM_STREAM);
+
+	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
+		const uint32_t place[3] = {(uint32_t)devices[row], (uint32_t)contexts[row],
+					   (uint32_t)streams[row]};
+		bool is_new;
+		uint32_t key;
+
+		if (ids[row] >= STREAM_IDS_MAX)
+			continue;
+		key = keys_id(&recovery->streams, place, sizeof(place), &is_new);
+		if (!key ||
+		    !recovery_grow(&recovery->stream_ids, &recovery->stream_ids_capacity, key,
+				   sizeof(*recovery->stream_ids)) ||
+		    !recovery_grow(&scan->stream_keys, &scan->stream_keys_capacity, ids[row],
+				   sizeof(*scan->stream_keys))) {
+			scan->error = -ENOMEM;
+			return;
+		}
+		recovery->stream_ids[key] = ids[row];
+		scan->stream_keys[ids[row]] = key;
+	}
+}
+
+static void read_calls(struct scan *scan, const struct xt_chunk *chunk)
+{
+	const uint64_t *threads = xt_chunk_u64(chunk, XT_CALL_THREAD);
+	const uint64_t *correlations = xt_chunk_u64(chunk, XT_CALL_CORRELATION);
+	const uint64_t *enters = xt_chunk_u64(chunk, XT_CALL_ENTER_NS);
+	const uint64_t *durations = xt_chunk_u64(chunk, XT_CALL_DURATION_NS);
+
+	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
+		struct recovery_ring *ring = ring_of(scan, threads[row]);
+		uint64_t exit_ns = enters[row] + durations[row];
+
+		if (exit_ns < enters[row]) /* no tracer's */
+			continue;
+		note_time(scan, exit_ns);
+		recovery_note_call(scan->recovery, (uint32_t)correlations[row]);
+		if (!ring)
+			continue;
+		raise_to(&ring->last_exit_ns, exit_ns);
+		for (uint32_t i = 0; i < ring->header.open_count; i++)
+			if (ring->header.open_calls[i].enter_ns == enters[row] &&
+			    ring->header.open_calls[i].correlation_id == correlations[row])
+				ring->is_open_call_in_log[i] = true;
+	}
+}
+
+static void read_switches(struct scan *scan, const struct xt_chunk *chunk)
+{
+	const uint64_t *times = xt_chunk_u64(chunk, XT_SWITCH_TIME_NS);
+	const uint64_t *is_on = xt_chunk_u64(chunk, XT_SWITCH_IS_ON);
+
+	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++)
+		recovery_note_switch(scan->recovery, times[row], is_on[row] != 0);
+}
+
+static void read_ranges(struct scan *scan, const struct xt_chunk *chunk)
+{
+	const uint64_t *threads = xt_chunk_u64(chunk, XT_RANGE_THREAD);
+	const uint64_t *times = xt_chunk_u64(chunk, XT_RANGE_TIME_NS);
+
+	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
+		struct recovery_ring *ring = ring_of(scan, threads[row]);
+
+		note_time(scan, times[row]);
+		if (ring)
+			raise_to(&ring->last_range_ns, times[row]);
+	}
+}
+
+static void read_nodes(struct scan *scan, const struct xt_chunk *chunk)
+{
+	bool is_update = xt_chunk_kind(chunk) == XT_KIND_GRAPH_UPDATE;
+	const uint64_t *threads = xt_chunk_u64(chunk, is_update ? (uint32_t)XT_GRAPH_UPDATE_THREAD
+								: XT_GRAPH_NODE_THREAD);
+	const uint64_t *times = xt_chunk_u64(chunk, is_update ? (uint32_t)XT_GRAPH_UPDATE_TIME_NS
+							      : XT_GRAPH_NODE_TIME_NS);
+
+	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
+		struct recovery_ring *ring = ring_of(scan, threads[row]);
+
+		note_time(scan, times[row]);
+		if (ring)
+			raise_to(&ring->last_node_ns, times[row]);
+	}
+}
+
+/* The next record that compares equal to the row and is not marked yet; NULL: there is none. However many
+ * are equal, all rows together pass over each of them once. */
+static struct recovery_work *
+next_unmarked(const struct scan *scan, const struct recovery_work *row, uint32_t *marked,
+	      int (*compare)(const struct recovery_work *, const struct recovery_work *))
+{
+	struct recovery_work *work = scan->recovery->work;
+	size_t count = scan->recovery->work_count, first = 0, end = count;
+
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+
+		if (compare(&work[scan->work_order[middle]], row) < 0)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	for (; first + marked[first] < count; marked[first]++) {
+		struct recovery_work *equal = &work[scan->work_order[first + marked[first]]];
+
+		if (compare(equal, row))
+			break;
+		if (!equal->is_in_log)
+			return equal;
+	}
+	return NULL;
+}
+
+/* A row of the log is one record of the spool at most: of several that look the same, the one of
+ * the same graph node. */
+static void mark(struct scan *scan, const struct recovery_work *row)
+{
+	struct recovery_work *work;
+
+	if (row->start_ns < scan->work_from_ns)
+		return;
+	work = next_unmarked(scan, row, scan->same_marked, compare_same);
+	if (!work)
+		work = next_unmarked(scan, row, scan->like_marked, compare_like);
+	if (work)
+		work->is_in_log = true;
+}
+
+static void read_work(struct scan *scan, const struct xt_chunk *chunk)
+{
+	const uint64_t *correlations = xt_chunk_u64(chunk, XT_KERNEL_CORRELATION);
+	const uint64_t *streams = xt_chunk_u64(chunk, XT_KERNEL_STREAM);
+	const uint64_t *starts = xt_chunk_u64(chunk, XT_KERNEL_START_NS);
+	const uint64_t *nodes = xt_chunk_u64(chunk, XT_KERNEL_GRAPH_NODE);
+
+	if (!scan->recovery->work_count)
+		return;
+	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
+		struct recovery_work work = {
+			.kind = xt_chunk_kind(chunk),
+			.correlation_id = (uint32_t)correlations[row],
+			.start_ns = starts[row],
+			.graph_node_id = nodes[row],
+		};
+		size_t bytes;
+
+		if (streams[row] >= scan->stream_keys_capacity || !scan->stream_keys[streams[row]])
+			continue;
+		memcpy(work.place,
+		       keys_at(&scan->recovery->streams, scan->stream_keys[streams[row]], &bytes),
+		       sizeof(work.place));
+		mark(scan, &work);
+	}
+}
+
+static void read_memory(struct scan *scan, const struct xt_chunk *chunk)
+{
+	const uint64_t *correlations = xt_chunk_u64(chunk, XT_MEMORY_CORRELATION);
+	const uint64_t *operations = xt_chunk_u64(chunk, XT_MEMORY_OPERATION);
+	const uint64_t *addresses = xt_chunk_u64(chunk, XT_MEMORY_ADDRESS);
+	const uint64_t *times = xt_chunk_u64(chunk, XT_MEMORY_TIME_NS);
+	const uint64_t *devices = xt_chunk_u64(chunk, XT_MEMORY_DEVICE);
+	const uint64_t *kinds = xt_chunk_u64(chunk, XT_MEMORY_KIND);
+
+	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
+		const struct recovery_work work = {
+			.kind = XT_KIND_MEMORY,
+			.correlation_id = (uint32_t)correlations[row],
+			.start_ns = times[row],
+			.place = {(uint32_t)devices[row], (uint32_t)kinds[row],
+				  (uint32_t)operations[row]},
+			.address = addresses[row],
+		};
+
+		mark(scan, &work);
+	}
+}
+
+/* The column that defines ids, by kind; they begin at 1. */
+static const unsigned id_columns[XT_KIND_COUNT] = {
+	[XT_KIND_STRING] = XT_STRING_ID,
+	[XT_KIND_STACK] = XT_STACK_ID,
+	[XT_KIND_MODULE] = XT_MODULE_ID,
+	[XT_KIND_STREAM] = XT_STREAM_ID,
+	[XT_KIND_SHAPE] = XT_SHAPE_ID,
+	[XT_KIND_COPY_SHAPE] = XT_COPY_SHAPE_ID,
+	[XT_KIND_PYTHON_FRAME] = XT_PYTHON_FRAME_ID,
+};
+
+static void (*const readers[XT_KIND_COUNT])(struct scan *, const struct xt_chunk *) = {
+	[XT_KIND_ACCOUNT] = read_account,    [XT_KIND_CLOCK] = read_clock,
+	[XT_KIND_THREAD] = read_threads,     [XT_KIND_STREAM] = read_streams,
+	[XT_KIND_CALL] = read_calls,	     [XT_KIND_KERNEL] = read_work,
+	[XT_KIND_COPY] = read_work,	     [XT_KIND_SET] = read_work,
+	[XT_KIND_RANGE] = read_ranges,	     [XT_KIND_GRAPH_NODE] = read_nodes,
+	[XT_KIND_GRAPH_UPDATE] = read_nodes, [XT_KIND_MEMORY] = read_memory,
+	[XT_KIND_SWITCH] = read_switches,
+};
+
+static void read_chunk(struct scan *scan, const struct xt_chunk *chunk)
+{
+	enum xt_kind kind = xt_chunk_kind(chunk);
+	const uint64_t *ids = id_columns[kind] ? xt_chunk_u64(chunk, id_columns[kind]) : NULL;
+
+	scan->recovery->row_count[kind] += xt_chunk_rows(chunk);
+	for (uint32_t row = 0; ids && row < xt_chunk_rows(chunk); row++)
+		if (ids[row] < ID_END)
+			raise_to(&scan->recovery->last_id[kind], ids[row]);
+	if (readers[kind])
+		readers[kind](scan, chunk);
+}
+
+/* What the spool adds to what is known of the time. */
+static void note_ring_times(struct scan *scan)
+{
+	for (size_t i = 0; i < scan->recovery->ring_count; i++) {
+		const struct recovery_ring *ring = scan->recovery->rings[i];
+		struct recovery_cursor cursor = {ring, ring->header.free_pos, false};
+		const struct xt_record *record;
+
+		while ((record = recovery_next_record(&cursor)))
+			if (record->type == XT_RECORD_CALL)
+				note_time(scan, ((const struct xt_record_call *)record)->exit_ns);
+		for (uint32_t c = 0; c < ring->header.open_count; c++)
+			note_time(scan, ring->header.open_calls[c].enter_ns);
+	}
+}
+
+int recovery_scan_log(struct recovery *recovery, const char *path)
+{
+	struct scan scan = {.recovery = recovery};
+	const struct xt_chunk *chunk;
+	struct xt_reader *reader = NULL;
+	char why[XT_REFUSAL_BYTES];
+	int error = index_work(&scan);
+
+	if (!error)
+		error = recovery_index_calls(recovery);
+	if (!error)
+		error = index_threads(&scan);
+	if (!error) {
+		enum xt_open_error open_error = xt_reader_open(path, &reader);
+
+		if (open_error)
+			error = open_error == XT_OPEN_ERRNO ? -errno : -EBADMSG;
+	}
+	if (!error) {
+		recovery->last_ns = recovery->log_header.start_monotonic_ns;
+		note_ring_times(&scan);
+		while (!scan.error && (chunk = xt_reader_next(reader, 0)))
+			read_chunk(&scan, chunk);
+		error = scan.error;
+		if (!error && xt_reader_refused(reader, why))
+			error = -EFBIG;
+		recovery->was_closed = xt_reader_damage(reader)->closed;
+	}
+	xt_reader_close(reader);
+	free(scan.ring_of_thread);
+	free(scan.work_order);
+	free(scan.like_marked);
+	free(scan.same_marked);
+	free(scan.stream_keys);
+	free(scan.has_thread);
+	return error;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Work of calls that were made while recording was paused. Which calls those were died with the
+ * process; but of all other calls there is a row, or a record in a ring.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "log/recover/recovery.h"
+
+static int compare_calls(const void *a, const void *b, void *rows)
+{
+	const struct recovery_work *x = (const struct recovery_work *)rows + *(const uint32_t *)a;
+	const struct recovery_work *y = (const struct recovery_work *)rows + *(const uint32_t *)b;
+
+	return x->correlation_id < y->correlation_id ? -1 : x->correlation_id > y->correlation_id;
+}
+
+int recovery_index_calls(struct recovery *recovery)
+{
+	recovery->work_by_call = calloc(recovery->work_count + 1, sizeof(*recovery->work_by_call));
+	if (!recovery->work_by_call)
+		return -ENOMEM;
+	for (size_t i = 0; i < recovery->work_count; i++)
+		recovery->work_by_call[i] = (uint32_t)i;
+	qsort_r(recovery->work_by_call, recovery->work_count, sizeof(*recovery->work_by_call),
+		compare_calls, recovery->work);
+	return 0;
+}
+
+void recovery_note_call(struct recovery *recovery, uint32_t correlation_id)
+{
+	size_t low = 0, high = recovery->work_count; /* the first of that call */
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (recovery->work[recovery->work_by_call[middle]].correlation_id < correlation_id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < recovery->work_count; low++) {
+		struct recovery_work *work = &recovery->work[recovery->work_by_call[low]];
+
+		if (work->correlation_id != correlation_id || work->has_call)
+			return;
+		work->has_call = true;
+	}
+}
+
+void recovery_note_switch(struct recovery *recovery, uint64_t time_ns, bool is_on)
+{
+	if (!recovery_grow(&recovery->switches, &recovery->switch_capacity, recovery->switch_count,
+			   sizeof(*recovery->switches))) {
+		recovery->error = -ENOMEM;
+		return;
+	}
+	recovery->switches[recovery->switch_count++] = (struct recovery_switch){time_ns, is_on};
+}
+
+static int compare_switches(const void *a, const void *b)
+{
+	const struct recovery_switch *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->is_on - y->is_on;
+}
+
+void recovery_index_switches(struct recovery *recovery)
+{
+	if (recovery->switch_count)
+		qsort(recovery->switches, recovery->switch_count, sizeof(*recovery->switches),
+		      compare_switches);
+}
+
+bool recovery_is_skipped(const struct recovery *recovery, const struct recovery_work *work)
+{
+	size_t low = 0, high = recovery->switch_count; /* the first that is later */
+
+	if (work->has_call || work->kind == XT_KIND_MEMORY)
+		return false;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (recovery->switches[middle].time_ns <= work->start_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && !recovery->switches[low - 1].is_on;
+}

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What threads had committed to their rings and the log does not have: calls, NVTX events, graph
+ * nodes, and the stacks they refer to. And the calls that had not returned: what each thread was
+ * doing when it was killed.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log/base/python_part.h"
+#include "log/recover/recovery.h"
+
+#define LOST_VALUES "payload=[lost]\n"
+
+/* What a stack slot means at the cursor. */
+struct slot {
+	uint64_t stack_id;			  /* XT_STACK_ID; 0: none, or not in the log yet */
+	const struct xt_record_stack *definition; /* in the ring; NULL: it is from before */
+};
+
+/* What a module slot means from one definition to the next. */
+struct module_meaning {
+	uint64_t module_id;			   /* XT_MODULE_ID; 0: not in the log yet */
+	const struct xt_record_module *definition; /* in the ring; NULL: it is from before */
+};
+/* Its first ones: no module; not known which. */
+enum { MEANS_NONE, MEANS_UNKNOWN, MEANINGS_FIRST };
+#define MEANINGS_MAX (UINT16_MAX + 1u) /* a tracer's ring has room for a tenth of that */
+
+struct walk {
+	struct recovery *recovery;
+	struct recovery_ring *ring;
+	struct slot *slots;
+	struct module_meaning *meanings; /* MEANINGS_MAX */
+	uint32_t meaning_count;
+	uint16_t slot_meanings[XT_MODULE_SLOT_COUNT]; /* in meanings, at the cursor */
+	uint64_t module_ids[XT_STACK_FRAMES_MAX];     /* of the frames of a stack */
+};
+
+struct python_lists {
+	uint32_t count;
+	uint64_t ids[XT_PYTHON_FRAMES_MAX];
+	uint64_t places[XT_PYTHON_FRAMES_MAX];
+};
+
+static void list_python(struct recovery *recovery, const struct xt_record_stack *stack,
+			struct python_lists *out)
+{
+	const struct xt_python_part *part = xt_python_part(stack, recovery->spool->version >= 6);
+	const struct xt_python_code *code = part ? xt_python_first_code(part) : NULL;
+	struct {
+		uint32_t name, file, first_line;
+	} codes[XT_PYTHON_CODES_MAX];
+	bool is_new;
+
+	out->count = part ? part->frame_count : 0;
+	for (uint32_t i = 0; part && i < part->code_count; i++) {
+		codes[i].name = keys_id(&recovery->texts, code->text, code->name_bytes, &is_new);
+		codes[i].file = keys_id(&recovery->texts, code->text + code->name_bytes,
+					code->file_bytes, &is_new);
+		codes[i].first_line = code->first_line;
+		code = xt_python_next_code(code);
+	}
+	for (uint32_t i = 0; i < out->count; i++) {
+		const struct xt_python_frame *frame = &part->frames[i];
+
+		out->ids[i] = recovery_python_frame(recovery, codes[frame->code].name,
+						    codes[frame->code].file, frame->line,
+						    codes[frame->code].first_line);
+		out->places[i] = frame->place;
+	}
+}
+
+/* The XT_MODULE_ID of a meaning, which gets into the log if something refers to it; 0: not known. */
+static uint64_t module_id(struct walk *walk, uint16_t index)
+{
+	struct module_meaning *meaning = &walk->meanings[index];
+	const struct xt_record_module *module = meaning->definition;
+	struct xt_table *table;
+
+	if (meaning->module_id || !module)
+		return meaning->module_id;
+	table = recovery_table(walk->recovery, XT_KIND_MODULE,
+			       module->path_bytes + module->build_id_bytes);
+	if (!table)
+		return 0;
+	meaning->module_id = ++walk->recovery->last_id[XT_KIND_MODULE];
+	xt_table_put(table, XT_MODULE_ID, meaning->module_id);
+	xt_table_put(table, XT_MODULE_LOAD_NS, walk->ring->header.start_ns);
+	xt_table_put(table, XT_MODULE_START, module->start);
+	xt_table_put(table, XT_MODULE_END, module->end);
+	xt_table_put(table, XT_MODULE_BIAS, module->bias);
+	xt_table_put_bytes(table, XT_MODULE_PATH, module->text + module->build_id_bytes,
+			   module->path_bytes);
+	xt_table_put_bytes(table, XT_MODULE_BUILD_ID, module->text, module->build_id_bytes);
+	xt_table_end_row(table);
+	return meaning->module_id;
+}
+
+/* Fills in walk->module_ids of a stack that add_stack() took. False if what a frame lies in is not known. */
+static bool find_modules(struct walk *walk, const struct xt_record_stack *stack)
+{
+	const uint16_t *meanings = xt_stack_modules((struct xt_record_stack *)stack);
+
+	for (uint32_t i = 0; i < stack->frame_count; i++) {
+		walk->module_ids[i] = meanings[i] == MEANS_NONE ? 0 : module_id(walk, meanings[i]);
+		if (meanings[i] != MEANS_NONE && !walk->module_ids[i])
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Of a spool of version 5 or less: when the log's modules were those of the stack. Of stacks that the tracer had not looked up, after a
+ * library was loaded, the modules are not known: there were none at time 0.
+ */
+static uint64_t modules_ns(const struct recovery *recovery, const struct xt_record_stack *stack)
+{
+	const struct xt_spool_header *spool = recovery->spool;
+	uint16_t behind = (uint16_t)(stack->generation - spool->modules_first);
+
+	if (spool->version != 5)
+		return stack->seen_ns;
+	if (!spool->modules_valid ||
+	    behind > (uint16_t)(spool->modules_last - spool->modules_first))
+		return 0;
+	return stack->seen_ns > spool->modules_from_ns ? stack->seen_ns : spool->modules_from_ns;
+}
+
+/* Only stacks that something refers to get into the log. */
+static uint64_t stack_id(struct walk *walk, uint32_t slot_number)
+{
+	struct slot *slot = slot_number < XT_STACK_SLOT_COUNT ? &walk->slots[slot_number] : NULL;
+	const struct xt_record_stack *stack = slot ? slot->definition : NULL;
+	struct python_lists python;
+	struct xt_table *table;
+
+	if (!slot)
+		return 0;
+	if (slot->stack_id || !stack)
+		return slot->stack_id;
+	if (walk->ring->has_modules && !find_modules(walk, stack))
+		return 0;
+	list_python(walk->recovery, stack, &python);
+	table = recovery_table(walk->recovery, XT_KIND_STACK, stack->frame_count + python.count);
+	if (!table)
+		return 0;
+	slot->stack_id = ++walk->recovery->last_id[XT_KIND_STACK];
+	xt_table_put(table, XT_STACK_ID, slot->stack_id);
+	xt_table_put(table, XT_STACK_FLAGS, stack->flags);
+	xt_table_put(table, XT_STACK_SEEN_NS, modules_ns(walk->recovery, stack));
+	xt_table_put_list(table, XT_STACK_FRAMES, stack->frames, stack->frame_count);
+	xt_table_put_list(table, XT_STACK_PYTHON, python.ids, python.count);
+	xt_table_put_list(table, XT_STACK_PLACES, python.places, python.count);
+	if (walk->ring->has_modules)
+		xt_table_put_list(table, XT_STACK_MODULES, walk->module_ids, stack->frame_count);
+	xt_table_end_row(table);
+	return slot->stack_id;
+}
+
+/* In our copy of the ring the stack's module slots become what they mean here. */
+static void add_stack(struct walk *walk, const struct xt_record *record)
+{
+	struct xt_record_stack *stack = (void *)record;
+	uint16_t *slots = xt_stack_modules(stack);
+
+	for (uint32_t i = 0; walk->ring->has_modules && i < stack->frame_count; i++)
+		slots[i] = walk->slot_meanings[slots[i]];
+	walk->slots[stack->stack_slot] = (struct slot){.definition = stack};
+}
+
+/* Gives the slot another meaning; what was defined before keeps its own. */
+static void begin_meaning(struct walk *walk, uint32_t slot, struct module_meaning meaning)
+{
+	walk->slot_meanings[slot] = MEANS_UNKNOWN;
+	if ((!meaning.module_id && !meaning.definition) || walk->meaning_count == MEANINGS_MAX)
+		return;
+	walk->slot_meanings[slot] = (uint16_t)walk->meaning_count;
+	walk->meanings[walk->meaning_count++] = meaning;
+}
+
+static void add_module(struct walk *walk, const struct xt_record *record)
+{
+	const struct xt_record_module *module = (const void *)record;
+
+	begin_meaning(walk, module->module_slot, (struct module_meaning){.definition = module});
+}
+
+static bool add_call_row(struct walk *walk, const struct xt_record_call *call, uint64_t stack)
+{
+	struct xt_table *table = recovery_table(walk->recovery, XT_KIND_CALL, 0);
+
+	if (!table)
+		return false;
+	recovery_note_call(walk->recovery, call->correlation_id);
+	xt_table_put(table, XT_CALL_THREAD, walk->ring->header.thread_id);
+	xt_table_put(table, XT_CALL_API, call->api);
+	xt_table_put(table, XT_CALL_CORRELATION, call->correlation_id);
+	xt_table_put(table, XT_CALL_STACK, stack);
+	xt_table_put(table, XT_CALL_ENTER_NS, call->enter_ns);
+	xt_table_put(table, XT_CALL_DURATION_NS, call->exit_ns - call->enter_ns);
+	xt_table_put(table, XT_CALL_RESULT, (uint32_t)call->result);
+	xt_table_put(table, XT_CALL_ONE_IN, call->one_in);
+	xt_table_put(table, XT_CALL_GRAPH_EXEC, xt_record_graph_exec(call));
+	xt_table_end_row(table);
+	return true;
+}
+
+static void add_call(struct walk *walk, const struct xt_record *record)
+{
+	const struct xt_record_call *call = (const void *)record;
+	const struct xt_ring_header *header = &walk->ring->header;
+	uint64_t stack;
+
+	for (uint32_t i = 0; i < header->open_count; i++)
+		if (header->open_calls[i].enter_ns == call->enter_ns &&
+		    header->open_calls[i].correlation_id == call->correlation_id)
+			walk->ring->is_open_call_in_log[i] = true;
+	if (call->exit_ns <= walk->ring->last_exit_ns || call->exit_ns < call->enter_ns)
+		return;
+	stack = stack_id(walk, call->stack_slot);
+	/* Chance chose it, and what it chose is not known. */
+	if (!stack && call->one_in && call->stack_slot != XT_STACK_SLOT_NONE)
+		stack = XT_STACK_LOST;
+	walk->recovery->out->calls += add_call_row(walk, call, stack);
+}
+
+static void add_node_update(struct walk *walk, const struct xt_record_node *node)
+{
+	uint64_t stack = stack_id(walk, node->stack_slot);
+	struct xt_table *table = recovery_table(walk->recovery, XT_KIND_GRAPH_UPDATE, 0);
+
+	if (!table)
+		return;
+	xt_table_put(table, XT_GRAPH_UPDATE_NODE, node->node_id);
+	xt_table_put(table, XT_GRAPH_UPDATE_EXEC, node->graph_exec);
+	xt_table_put(table, XT_GRAPH_UPDATE_STACK, stack);
+	xt_table_put(table, XT_GRAPH_UPDATE_TIME_NS, node->time_ns);
+	xt_table_put(table, XT_GRAPH_UPDATE_THREAD, walk->ring->header.thread_id);
+	xt_table_put(table, XT_GRAPH_UPDATE_GRAPH, node->origin_id);
+	xt_table_end_row(table);
+	walk->recovery->out->nodes++;
+}
+
+static void add_node(struct walk *walk, const struct xt_record *record)
+{
+	const struct xt_record_node *node = (const void *)record;
+	struct xt_table *table;
+	uint64_t stack;
+
+	if (node->time_ns <= walk->ring->last_node_ns)
+		return;
+	if (node->graph_exec) {
+		add_node_update(walk, node);
+		return;
+	}
+	stack = stack_id(walk, node->stack_slot);
+	table = recovery_table(walk->recovery, XT_KIND_GRAPH_NODE, 0);
+	if (!table)
+		return;
+	xt_table_put(table, XT_GRAPH_NODE_ID, node->node_id);
+	xt_table_put(table, XT_GRAPH_NODE_ORIGIN, node->origin_id);
+	xt_table_put(table, XT_GRAPH_NODE_STACK, stack);
+	xt_table_put(table, XT_GRAPH_NODE_TIME_NS, node->time_ns);
+	xt_table_put(table, XT_GRAPH_NODE_TYPE, node->node_type);
+	xt_table_put(table, XT_GRAPH_NODE_THREAD, walk->ring->header.thread_id);
+	xt_table_end_row(table);
+	walk->recovery->out->nodes++;
+}
+
+static void add_range(struct walk *walk, const struct xt_record *record)
+{
+	const struct xt_record_range *range = (const void *)record;
+	struct recovery *recovery = walk->recovery;
+	uint64_t stack, text, domain = 0, values = 0;
+	struct xt_table *table;
+	bool is_new;
+
+	if (range->time_ns <= walk->ring->last_range_ns)
+		return;
+	stack = stack_id(walk, range->stack_slot);
+	text = recovery_string(recovery,
+			       keys_id(&recovery->texts, range->text, range->text_bytes, &is_new));
+	if (range->domain)
+		domain = recovery_name(recovery, XT_NAME_DOMAIN, range->domain, &is_new);
+	/* The schemas that say what payloads mean are gone. */
+	if (range->payload_bytes)
+		values = recovery_string(recovery, keys_id(&recovery->texts, LOST_VALUES,
+							   strlen(LOST_VALUES), &is_new));
+	table = recovery_table(recovery, XT_KIND_RANGE, 0);
+	if (!table)
+		return;
+	xt_table_put(table, XT_RANGE_OPERATION, range->operation);
+	xt_table_put(table, XT_RANGE_THREAD, walk->ring->header.thread_id);
+	xt_table_put(table, XT_RANGE_TIME_NS, range->time_ns);
+	xt_table_put(table, XT_RANGE_DOMAIN, domain);
+	xt_table_put(table, XT_RANGE_TEXT, text);
+	xt_table_put(table, XT_RANGE_KEY, range->key);
+	xt_table_put(table, XT_RANGE_STACK, stack);
+	xt_table_put(table, XT_RANGE_CATEGORY, range->category);
+	xt_table_put(table, XT_RANGE_PAYLOAD, range->payload);
+	xt_table_put(table, XT_RANGE_PAYLOAD_TYPE, range->payload_type);
+	xt_table_put(table, XT_RANGE_COLOR, range->color);
+	xt_table_put(table, XT_RANGE_VALUES, values);
+	xt_table_end_row(table);
+	recovery->out->ranges++;
+}
+
+static void add_switch(struct walk *walk, const struct xt_record *record)
+{
+	const struct xt_record_switch *change = (const void *)record;
+	struct xt_table *table = recovery_table(walk->recovery, XT_KIND_SWITCH, 0);
+
+	if (!table)
+		return;
+	recovery_note_switch(walk->recovery, change->time_ns, change->is_on != 0);
+	xt_table_put(table, XT_SWITCH_TIME_NS, change->time_ns);
+	xt_table_put(table, XT_SWITCH_IS_ON, change->is_on != 0);
+	xt_table_end_row(table);
+}
+
+/* Most of these died with the process: recover_pauses.c does without. */
+static void pass_over(struct walk *walk, const struct xt_record *record)
+{
+	(void)walk;
+	(void)record;
+}
+
+static void (*const adders[])(struct walk *, const struct xt_record *) = {
+	[XT_RECORD_CALL] = add_call,	 [XT_RECORD_STACK] = add_stack,
+	[XT_RECORD_NODE] = add_node,	 [XT_RECORD_RANGE] = add_range,
+	[XT_RECORD_SKIP] = pass_over,	 [XT_RECORD_SWITCH] = add_switch,
+	[XT_RECORD_MODULE] = add_module, [XT_RECORD_LEFT] = pass_over,
+};
+
+/*
+ * The stack of a call that had not returned. Calls within it may have given its slot to another
+ * stack: it is believed only if the slot was defined before the call and, where that definition is
+ * from before the free position, if nothing of this thread is in the log since.
+ */
+static uint64_t stack_of_open_call(struct walk *walk, const struct xt_open_call *call)
+{
+	const struct recovery_ring *ring = walk->ring;
+	const struct slot *slot =
+		call->stack_slot < XT_STACK_SLOT_COUNT ? &walk->slots[call->stack_slot] : NULL;
+
+	if (!slot)
+		return 0;
+	if (slot->definition ? slot->definition->seen_ns > call->enter_ns
+			     : ring->last_exit_ns >= call->enter_ns ||
+				       ring->last_range_ns >= call->enter_ns ||
+				       ring->last_node_ns >= call->enter_ns)
+		return 0;
+	return stack_id(walk, call->stack_slot);
+}
+
+/* It lasts, for all we know, up to the last moment of which anything is known. */
+static void add_open_call(struct walk *walk, uint32_t index)
+{
+	const struct xt_open_call *open = &walk->ring->header.open_calls[index];
+	struct xt_record_call call = {
+		.api = open->api,
+		.correlation_id = open->correlation_id,
+		.enter_ns = open->enter_ns,
+		.exit_ns = walk->recovery->last_ns,
+	};
+
+	if (walk->ring->is_open_call_in_log[index] || call.exit_ns < call.enter_ns)
+		return;
+	if (!add_call_row(walk, &call, stack_of_open_call(walk, open)))
+		return;
+	walk->recovery->out->open_calls++;
+	walk->recovery->returning_count +=
+		walk->ring->is_last_returning && index + 1 == walk->ring->header.open_count;
+}
+
+static void add_thread(struct walk *walk)
+{
+	const struct xt_ring_header *header = &walk->ring->header;
+	struct xt_table *table;
+
+	if (walk->ring->has_thread_row)
+		return;
+	table = recovery_table(walk->recovery, XT_KIND_THREAD, 0);
+	if (!table)
+		return;
+	xt_table_put(table, XT_THREAD_ID, header->thread_id);
+	xt_table_put(table, XT_THREAD_TID, header->tid);
+	xt_table_put(table, XT_THREAD_START_NS, header->start_ns);
+	xt_table_end_row(table);
+	walk->recovery->thread_count++;
+}
+
+static void add_ring(struct walk *walk)
+{
+	const struct xt_ring_header *header = &walk->ring->header;
+	struct recovery_cursor cursor = {walk->ring, header->free_pos, false};
+	const struct xt_record *record;
+
+	for (uint32_t i = 0; i < XT_STACK_SLOT_COUNT; i++)
+		walk->slots[i] = (struct slot){.stack_id = header->slot_stack_id[i]};
+	walk->meaning_count = MEANINGS_FIRST;
+	for (uint32_t i = 0; i < XT_MODULE_SLOT_COUNT; i++)
+		begin_meaning(walk, i,
+			      (struct module_meaning){.module_id = header->slot_module_id[i]});
+	walk->slot_meanings[XT_MODULE_SLOT_NONE] = MEANS_NONE;
+	add_thread(walk);
+	while (!walk->recovery->error && (record = recovery_next_record(&cursor)))
+		adders[record->type](walk, record);
+	for (uint32_t i = header->open_count; i-- > 0;) /* the innermost returns first */
+		add_open_call(walk, i);
+	walk->recovery->out->areas_damaged += cursor.damaged;
+}
+
+void recovery_add_rings(struct recovery *recovery)
+{
+	struct walk walk = {.recovery = recovery};
+
+	walk.slots = calloc(XT_STACK_SLOT_COUNT, sizeof(*walk.slots));
+	walk.meanings = calloc(MEANINGS_MAX, sizeof(*walk.meanings));
+	if (!walk.slots || !walk.meanings)
+		recovery->error = -ENOMEM;
+	for (size_t i = 0; i < recovery->ring_count && !recovery->error; i++) {
+		walk.ring = recovery->rings[i];
+		add_ring(&walk);
+	}
+	free(walk.meanings);
+	free(walk.slots);
+}

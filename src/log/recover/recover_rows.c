@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is recovered becomes rows of the log: tables, interned ids, the work of the GPU and the
+ * account. Ids go on behind those that the log uses.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log/recover/recovery.h"
+#include "xtrace/ring_accounts.h"
+
+#define UNNAMED "[unnamed]"
+
+/* How far behind the last known moment work may have ended to be believed of a buffer that CUPTI
+ * was still writing: a GPU may run on by itself while its process waits. */
+#define PLAUSIBLE_NS (UINT64_C(60) * 1000000000)
+
+/* In the order in which they become chunks: what defines an id comes before what uses it. */
+static const struct {
+	enum xt_kind kind;
+	uint32_t rows;
+	size_t content; /* bytes or list elements */
+} layout[] = {
+	{XT_KIND_MODULE, 1024, 512 << 10}, {XT_KIND_THREAD, 4096, 4096},
+	{XT_KIND_STRING, 4096, 1 << 20},   {XT_KIND_STREAM, 4096, 0},
+	{XT_KIND_SHAPE, 8192, 0},	   {XT_KIND_PYTHON_FRAME, 8192, 0},
+	{XT_KIND_STACK, 8192, 128 << 10},  {XT_KIND_CALL, 64 << 10, 0},
+	{XT_KIND_KERNEL, 64 << 10, 0},	   {XT_KIND_COPY_SHAPE, 4096, 0},
+	{XT_KIND_COPY, 16 << 10, 0},	   {XT_KIND_SET, 16 << 10, 0},
+	{XT_KIND_RANGE, 16 << 10, 0},	   {XT_KIND_GRAPH_NODE, 16 << 10, 0},
+	{XT_KIND_GRAPH_UPDATE, 4096, 0},   {XT_KIND_SWITCH, 64, 0},
+	{XT_KIND_MEMORY, 16 << 10, 0},	   {XT_KIND_ACCOUNT, 512, 32 << 10},
+};
+#define LAYOUT_COUNT (sizeof(layout) / sizeof(layout[0]))
+
+int recovery_open_tables(struct recovery *recovery)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < LAYOUT_COUNT && !error; i++)
+		error = xt_table_init(&recovery->tables[layout[i].kind], layout[i].kind,
+				      layout[i].rows, layout[i].content);
+	recovery->first_shape_id = recovery->last_id[XT_KIND_SHAPE];
+	recovery->first_copy_shape_id = recovery->last_id[XT_KIND_COPY_SHAPE];
+	recovery->first_python_frame_id = recovery->last_id[XT_KIND_PYTHON_FRAME];
+	return error;
+}
+
+void recovery_close_tables(struct recovery *recovery)
+{
+	for (size_t i = 0; i < LAYOUT_COUNT; i++)
+		xt_table_free(&recovery->tables[layout[i].kind]);
+}
+
+static void fail(struct recovery *recovery, int error)
+{
+	if (!recovery->error)
+		recovery->error = error;
+}
+
+int recovery_add_tables(struct recovery *recovery)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < LAYOUT_COUNT && !error; i++)
+		error = xt_writer_add(recovery->writer, &recovery->tables[layout[i].kind]);
+	return error;
+}
+
+struct xt_table *recovery_table(struct recovery *recovery, enum xt_kind kind, size_t content)
+{
+	struct xt_table *table = &recovery->tables[kind];
+
+	if (recovery->error)
+		return NULL;
+	if (xt_table_has_room(table, content))
+		return table;
+	fail(recovery, recovery_add_tables(recovery));
+	if (!recovery->error && xt_table_has_room(table, content))
+		return table;
+	fail(recovery, -E2BIG);
+	return NULL;
+}
+
+uint64_t recovery_string(struct recovery *recovery, uint32_t text)
+{
+	struct xt_table *table;
+	const void *bytes;
+	size_t length;
+
+	if (!text || !recovery_grow(&recovery->text_strings, &recovery->text_strings_capacity, text,
+				    sizeof(*recovery->text_strings))) {
+		fail(recovery, -ENOMEM);
+		return 0;
+	}
+	bytes = keys_at(&recovery->texts, text, &length);
+	if (!length || recovery->text_strings[text])
+		return recovery->text_strings[text];
+	table = recovery_table(recovery, XT_KIND_STRING, length);
+	if (!table)
+		return 0;
+	recovery->text_strings[text] = ++recovery->last_id[XT_KIND_STRING];
+	xt_table_put(table, XT_STRING_ID, recovery->text_strings[text]);
+	xt_table_put_bytes(table, XT_STRING_TEXT, bytes, length);
+	xt_table_end_row(table);
+	return recovery->text_strings[text];
+}
+
+uint64_t recovery_name(struct recovery *recovery, enum xt_name_of of, uint64_t key, bool *is_known)
+{
+	const uint32_t what[3] = {(uint32_t)of, (uint32_t)key, (uint32_t)(key >> 32)};
+	uint32_t id = keys_find(&recovery->names, what, sizeof(what)), text;
+	bool is_new;
+
+	*is_known = id != 0;
+	text = id ? recovery->name_texts[id]
+		  : keys_id(&recovery->texts, UNNAMED, strlen(UNNAMED), &is_new);
+	return recovery_string(recovery, text);
+}
+
+/* A tuple's id, and its row where it is new. Its members are the columns from 2 on. */
+static uint64_t tuple_id(struct recovery *recovery, struct keys *keys, enum xt_kind kind,
+			 const uint32_t *members, unsigned member_count, uint64_t first_id)
+{
+	bool is_new;
+	uint32_t key = keys_id(keys, members, member_count * sizeof(*members), &is_new);
+	struct xt_table *table;
+
+	if (!key)
+		fail(recovery, -ENOMEM);
+	table = key && is_new ? recovery_table(recovery, kind, 0) : NULL;
+	if (table) {
+		xt_table_put(table, 1, first_id + key);
+		for (unsigned i = 0; i < member_count; i++)
+			xt_table_put(table, i + 2, members[i]);
+		xt_table_end_row(table);
+	}
+	return first_id + key;
+}
+_Static_assert(XT_SHAPE_ID == 1 && XT_SHAPE_NAME == 2 && XT_SHAPE_REGISTERS == 11,
+	       "shapes are tuples from column 2 on");
+_Static_assert(XT_COPY_SHAPE_ID == 1 && XT_COPY_SHAPE_KIND == 2 && XT_COPY_SHAPE_TO_DEVICE == 7,
+	       "copy shapes are tuples from column 2 on");
+
+_Static_assert(XT_PYTHON_FRAME_ID == 1 && XT_PYTHON_FRAME_NAME == 2 &&
+		       XT_PYTHON_FRAME_FIRST_LINE == 5,
+	       "Python frames are tuples from column 2 on");
+
+uint64_t recovery_python_frame(struct recovery *recovery, uint32_t name, uint32_t file,
+			       uint32_t line, uint32_t first_line)
+{
+	const uint32_t members[] = {(uint32_t)recovery_string(recovery, name),
+				    (uint32_t)recovery_string(recovery, file), line, first_line};
+
+	return tuple_id(recovery, &recovery->python_frames, XT_KIND_PYTHON_FRAME, members, 4,
+			recovery->first_python_frame_id);
+}
+
+/* The log's id of a stream, or a new one. */
+static uint64_t stream_id(struct recovery *recovery, const uint32_t place[3])
+{
+	bool is_new;
+	uint32_t key = keys_id(&recovery->streams, place, 3 * sizeof(*place), &is_new);
+	struct xt_table *table;
+
+	if (!key || !recovery_grow(&recovery->stream_ids, &recovery->stream_ids_capacity, key,
+				   sizeof(*recovery->stream_ids))) {
+		fail(recovery, -ENOMEM);
+		return 0;
+	}
+	table = is_new ? recovery_table(recovery, XT_KIND_STREAM, 0) : NULL;
+	if (table) {
+		recovery->stream_ids[key] = ++recovery->last_id[XT_KIND_STREAM];
+		xt_table_put(table, XT_STREAM_ID, recovery->stream_ids[key]);
+		xt_table_put(table, XT_STREAM_DEVICE, place[0]);
+		xt_table_put(table, XT_STREAM_CONTEXT, place[1]);
+		xt_table_put(table, XT_STREAM_STREAM, place[2]);
+		xt_table_end_row(table);
+	}
+	return recovery->stream_ids[key];
+}
+
+/* A row with the columns that all work on the GPU has; NULL after an error. */
+static struct xt_table *work_row(struct recovery *recovery, const struct recovery_work *work)
+{
+	uint64_t stream = stream_id(recovery, work->place);
+	struct xt_table *table = recovery_table(recovery, work->kind, 0);
+
+	if (!table)
+		return NULL;
+	xt_table_put(table, XT_KERNEL_CORRELATION, work->correlation_id);
+	xt_table_put(table, XT_KERNEL_STREAM, stream);
+	xt_table_put(table, XT_KERNEL_START_NS, work->start_ns);
+	xt_table_put(table, XT_KERNEL_DURATION_NS, work->end_ns - work->start_ns);
+	xt_table_put(table, XT_KERNEL_GRAPH_NODE, work->graph_node_id);
+	return table;
+}
+
+static void add_kernel(struct recovery *recovery, const struct recovery_work *work)
+{
+	uint32_t shape[10];
+	uint64_t shape_id;
+	struct xt_table *table;
+	bool is_known = true;
+
+	shape[0] = work->name ? (uint32_t)recovery_name(recovery, XT_NAME_KERNEL, work->name,
+							&is_known)
+			      : 0;
+	memcpy(shape + 1, work->like, sizeof(work->like));
+	shape_id = tuple_id(recovery, &recovery->shapes, XT_KIND_SHAPE, shape, 10,
+			    recovery->first_shape_id);
+	table = work_row(recovery, work);
+	if (!table)
+		return;
+	xt_table_put(table, XT_KERNEL_SHAPE, shape_id);
+	xt_table_end_row(table);
+	recovery->out->kernels++;
+	recovery->out->unnamed += !is_known;
+}
+
+static void add_copy(struct recovery *recovery, const struct recovery_work *work)
+{
+	uint64_t shape_id = tuple_id(recovery, &recovery->copy_shapes, XT_KIND_COPY_SHAPE,
+				     work->like, 6, recovery->first_copy_shape_id);
+	struct xt_table *table = work_row(recovery, work);
+
+	if (!table)
+		return;
+	xt_table_put(table, XT_COPY_SHAPE, shape_id);
+	xt_table_put(table, XT_COPY_BYTES, work->bytes);
+	xt_table_end_row(table);
+	recovery->out->copies++;
+}
+
+static void add_set(struct recovery *recovery, const struct recovery_work *work)
+{
+	struct xt_table *table = work_row(recovery, work);
+
+	if (!table)
+		return;
+	xt_table_put(table, XT_SET_MEMORY, work->like[0]);
+	xt_table_put(table, XT_SET_BYTES, work->bytes);
+	xt_table_end_row(table);
+	recovery->out->sets++;
+}
+
+static void add_memory(struct recovery *recovery, const struct recovery_work *work)
+{
+	struct xt_table *table = recovery_table(recovery, XT_KIND_MEMORY, 0);
+
+	if (!table)
+		return;
+	xt_table_put(table, XT_MEMORY_CORRELATION, work->correlation_id);
+	xt_table_put(table, XT_MEMORY_OPERATION, work->place[2]);
+	xt_table_put(table, XT_MEMORY_ADDRESS, work->address);
+	xt_table_put(table, XT_MEMORY_BYTES, work->bytes);
+	xt_table_put(table, XT_MEMORY_TIME_NS, work->start_ns);
+	xt_table_put(table, XT_MEMORY_DEVICE, work->place[0]);
+	xt_table_put(table, XT_MEMORY_KIND, work->place[1]);
+	xt_table_end_row(table);
+	recovery->out->memory++;
+}
+
+static void (*const adders[XT_KIND_COUNT])(struct recovery *, const struct recovery_work *) = {
+	[XT_KIND_KERNEL] = add_kernel,
+	[XT_KIND_COPY] = add_copy,
+	[XT_KIND_SET] = add_set,
+	[XT_KIND_MEMORY] = add_memory,
+};
+
+/* Is it a whole record of something that is over? In a buffer that CUPTI has not completed times may
+ * be half written, or of another clock still. */
+static bool is_over(const struct recovery *recovery, const struct recovery_work *work)
+{
+	if (!work->correlation_id || !work->start_ns || work->end_ns < work->start_ns)
+		return false;
+	return !work->at_cupti || (work->start_ns >= recovery->log_header.start_monotonic_ns &&
+				   work->end_ns <= recovery->last_ns + PLAUSIBLE_NS);
+}
+
+void recovery_add_work(struct recovery *recovery)
+{
+	recovery_index_switches(recovery);
+	for (size_t i = 0; i < recovery->work_count && !recovery->error; i++) {
+		const struct recovery_work *work = &recovery->work[i];
+
+		if (work->is_in_log)
+			continue;
+		if (is_over(recovery, work) && recovery_is_skipped(recovery, work))
+			recovery->out->skipped++;
+		else if (is_over(recovery, work))
+			adders[work->kind](recovery, work);
+		else if (work->has_call || !recovery->switch_count) {
+			recovery->out->unfinished++; /* else of a call while it was paused */
+			recovery->out->kernels_unfinished += work->kind == XT_KIND_KERNEL;
+		}
+	}
+}
+
+static void add_value(struct recovery *recovery, const char *name, uint64_t value)
+{
+	struct xt_table *table = recovery_table(recovery, XT_KIND_ACCOUNT, strlen(name));
+
+	if (!table)
+		return;
+	xt_table_put_bytes(table, XT_ACCOUNT_NAME, name, strlen(name));
+	xt_table_put(table, XT_ACCOUNT_VALUE, value);
+	xt_table_end_row(table);
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static void add_ring_accounts(struct recovery *recovery)
+{
+	for (size_t i = 0; i < sizeof(xt_ring_accounts) / sizeof(*xt_ring_accounts); i++) {
+		const struct xt_ring_account *account = &xt_ring_accounts[i];
+		uint64_t outside = account->outside < XT_SPOOL_COUNTERS
+					   ? recovery->spool->counters[account->outside]
+					   : 0;
+
+		add_value(recovery, account->name,
+			  larger(recovery_account(recovery, account->name),
+				 recovery->counters[account->counter] + outside));
+	}
+}
+
+static void add_spool_accounts(struct recovery *recovery)
+{
+	for (size_t i = 0; i < sizeof(xt_spool_accounts) / sizeof(*xt_spool_accounts); i++)
+		add_value(recovery, xt_spool_accounts[i].name,
+			  larger(recovery_account(recovery, xt_spool_accounts[i].name),
+				 recovery->spool->counters[xt_spool_accounts[i].counter]));
+}
+
+#define LOST_CALLS_PREFIX "calls.lost."
+
+struct lost_calls {
+	const char *name;
+	uint64_t count;
+};
+
+/* What accounts say of calls that were lost for reasons that are not among those. */
+static uint64_t lost_otherwise(const struct recovery *recovery, const struct lost_calls *causes,
+			       size_t cause_count)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < recovery->account_count; i++) {
+		const struct recovery_account *account = &recovery->accounts[i];
+		size_t c = 0;
+
+		if (strncmp(account->name, LOST_CALLS_PREFIX, strlen(LOST_CALLS_PREFIX)) != 0)
+			continue;
+		while (c < cause_count && strcmp(account->name, causes[c].name) != 0)
+			c++;
+		if (c == cause_count)
+			sum += account->value;
+	}
+	return sum;
+}
+
+/*
+ * The sum that every closed log keeps: seen = written + lost. The spool knows better than the last
+ * account. Calls that neither knows of were on their way into a ring, or in one outside the spool.
+ */
+static void add_call_account(struct recovery *recovery)
+{
+	const struct xt_recovered *out = recovery->out;
+	const uint64_t *rings = recovery->counters, *outside = recovery->spool->counters;
+	struct lost_calls causes[] = {
+		{"calls.lost.killed", 0},
+		{"calls.lost.write_failed", outside[XT_SPOOL_CALLS_WRITE_FAILED]},
+		{"calls.lost.cut_off", 0},
+		{"calls.lost.no_ring", outside[XT_SPOOL_CALLS_NO_RING]},
+		{"calls.lost.ring_full", rings[XT_RING_LOST_RING_FULL]},
+		{"calls.lost.nested",
+		 rings[XT_RING_LOST_NESTED] + outside[XT_SPOOL_CALLS_REENTERED]},
+		{"calls.lost.leaving", recovery->left_count},
+		{"calls.lost.after_end", outside[XT_SPOOL_CALLS_AFTER_END]},
+	};
+	enum { KILLED, WRITE_FAILED, CUT_OFF, NO_RING, COUNT = sizeof(causes) / sizeof(*causes) };
+	uint64_t written = recovery->row_count[XT_KIND_CALL] + out->calls + out->open_calls;
+	uint64_t lost = lost_otherwise(recovery, causes, COUNT), seen;
+	unsigned unknown; /* the cause of what nobody accounts for */
+
+	for (size_t c = 0; c < COUNT; c++) {
+		causes[c].count =
+			larger(recovery_account(recovery, causes[c].name), causes[c].count);
+		lost += causes[c].count;
+	}
+	seen = larger(recovery_account(recovery, "calls.seen"),
+		      rings[XT_RING_CALLS_SEEN] + causes[NO_RING].count +
+			      outside[XT_SPOOL_CALLS_REENTERED] + outside[XT_SPOOL_CALLS_UNBACKED] +
+			      outside[XT_SPOOL_CALLS_AFTER_END]) +
+	       out->open_calls - recovery->returning_count;
+	seen = larger(seen, written + lost);
+	unknown = out->log_is_cut		      ? CUT_OFF
+		  : out->ending == XT_SPOOL_NO_ENDING ? KILLED
+						      : WRITE_FAILED;
+	causes[unknown].count += seen - written - lost;
+	add_value(recovery, "calls.seen", seen);
+	add_value(recovery, "calls.written", written);
+	for (size_t c = 0; c < COUNT; c++)
+		add_value(recovery, causes[c].name, causes[c].count);
+}
+
+void recovery_add_account(struct recovery *recovery)
+{
+	const struct xt_recovered *out = recovery->out;
+	const uint64_t *rows = recovery->row_count;
+	const struct {
+		const char *name;
+		uint64_t value;
+	} values[] = {
+		{"kernels.written", rows[XT_KIND_KERNEL] + out->kernels},
+		{"copies.written", rows[XT_KIND_COPY] + out->copies},
+		{"sets.written", rows[XT_KIND_SET] + out->sets},
+		{"memory.written", rows[XT_KIND_MEMORY] + out->memory},
+		{"threads.seen", recovery->thread_count},
+		{"recovered.calls", out->calls},
+		{"recovered.open_calls", out->open_calls},
+		{"recovered.ranges", out->ranges},
+		{"recovered.nodes", out->nodes},
+		{"recovered.kernels", out->kernels},
+		{"recovered.copies", out->copies},
+		{"recovered.sets", out->sets},
+		{"recovered.memory", out->memory},
+		{"recovered.unnamed", out->unnamed},
+		{"recovered.unfinished", out->unfinished},
+		{"recovered.kernels_unfinished", out->kernels_unfinished},
+		{"recovered.areas_damaged", out->areas_damaged},
+		{"recovered.areas_unknown", out->areas_unknown},
+	};
+
+	add_call_account(recovery);
+	/* (It may be less than it was: see shrink.h.) */
+	add_value(recovery, "log.bytes", xt_writer_file_bytes(recovery->writer));
+	add_value(recovery, "records.skipped",
+		  recovery_account(recovery, "records.skipped") + out->skipped);
+	add_ring_accounts(recovery);
+	add_spool_accounts(recovery);
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		add_value(recovery, values[i].name,
+			  larger(recovery_account(recovery, values[i].name), values[i].value));
+}

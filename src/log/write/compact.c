@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies a log without its oldest events. In the traced process it runs on the writer thread, a few
+ * megabytes at a time, so that rings are drained in between.
+ */
+#include "log/write/compact.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "log/write/writer_state.h"
+
+/* A call's work is recorded later than the call: as much longer are calls kept, if there is room. */
+#define CALLS_LEAD_NS	 UINT64_C(1000000000)
+#define CALLS_LEAD_SHARE 4 /* of what is to be kept: one in so many bytes */
+
+/* Those that may be left out; all others are what these refer to, or small. */
+static const bool is_event[XT_KIND_COUNT] = {
+	[XT_KIND_ACCOUNT] = true, /* cumulative: a later one is added before the log changes */
+	[XT_KIND_CLOCK] = true,	  [XT_KIND_CALL] = true, [XT_KIND_KERNEL] = true,
+	[XT_KIND_COPY] = true,	  [XT_KIND_SET] = true,	 [XT_KIND_MEMORY] = true,
+	[XT_KIND_RANGE] = true,
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+/* Room for so many more. */
+static int make_room(struct chunk_notes *notes, size_t more)
+{
+	size_t capacity = 2 * notes->count + more + 1024;
+	struct chunk_note *rows;
+
+	if (notes->count + more <= notes->capacity)
+		return 0;
+	rows = reallocarray(notes->rows, capacity, sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	notes->rows = rows;
+	notes->capacity = capacity;
+	return 0;
+}
+
+static int add_note(struct chunk_notes *notes, const struct chunk_note *note)
+{
+	int error = make_room(notes, 1);
+
+	if (!error)
+		notes->rows[notes->count++] = *note;
+	return error;
+}
+
+void xt_shrink_prepare(struct xt_writer *writer)
+{
+	writer->is_noted = true;
+}
+
+int shrink_note(struct xt_writer *writer, uint32_t kind, uint32_t row_count, size_t chunk_bytes)
+{
+	const struct chunk_note note = {
+		.time_ns = now_ns(),
+		.bytes = (uint32_t)chunk_bytes,
+		.row_count = row_count,
+		.kind = kind,
+	};
+
+	return writer->is_noted ? add_note(&writer->notes, &note) : 0;
+}
+
+void shrink_flushed(struct xt_writer *writer)
+{
+	uint64_t end = writer->file_bytes;
+
+	/* What was pending is the end of the file. */
+	for (size_t i = writer->notes.count; i-- > writer->flushed_notes;) {
+		end -= writer->notes.rows[i].bytes;
+		writer->notes.rows[i].offset = end;
+	}
+	writer->flushed_notes = writer->notes.count;
+}
+
+void shrink_dropped(struct xt_writer *writer)
+{
+	writer->notes.count = writer->flushed_notes;
+}
+
+/* From which chunk on calls are kept, of those before the cut. */
+static size_t choose_first_call(const struct xt_writer *writer, size_t cut, uint64_t room_bytes)
+{
+	const struct chunk_note *notes = writer->notes.rows;
+	uint64_t bytes = 0;
+	size_t i = cut;
+
+	for (; i > 0; i--) {
+		if (notes[i - 1].kind != XT_KIND_CALL)
+			continue;
+		bytes += notes[i - 1].bytes;
+		if (bytes > room_bytes || notes[i - 1].time_ns + CALLS_LEAD_NS < notes[cut].time_ns)
+			break;
+	}
+	return i;
+}
+
+/* From which chunk on events are kept so that no more than keep_bytes are; -EFBIG if that is none. */
+static int choose_cut(const struct xt_writer *writer, uint64_t keep_bytes, size_t *cut)
+{
+	uint64_t bytes = sizeof(struct xt_log_header);
+	size_t i = writer->flushed_notes;
+
+	for (size_t n = 0; n < writer->flushed_notes; n++)
+		if (!is_event[writer->notes.rows[n].kind])
+			bytes += writer->notes.rows[n].bytes;
+	while (i > 0) {
+		const struct chunk_note *note = &writer->notes.rows[i - 1];
+
+		if (is_event[note->kind]) {
+			if (bytes + note->bytes > keep_bytes)
+				break;
+			bytes += note->bytes;
+		}
+		i--;
+	}
+	*cut = i;
+	return i < writer->flushed_notes && i ? 0 : -EFBIG;
+}
+
+int xt_shrink_remove_draft(const char *path, uint64_t log_id)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct xt_log_header header;
+	struct stat status;
+	bool is_draft = false;
+
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, &status) && S_ISREG(status.st_mode))
+		is_draft = !status.st_size ||
+			   (pread(fd, &header, sizeof(header), 0) == sizeof(header) &&
+			    !memcmp(header.magic, XT_LOG_MAGIC, sizeof(header.magic)) &&
+			    (!log_id || header.log_id == log_id));
+	close(fd);
+	if (!is_draft)
+		return -EEXIST;
+	return unlink(path) ? -errno : 0;
+}
+
+static int open_new(const char *path, struct xt_own_file *file)
+{
+	const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY;
+	int fd = open(path, flags, 0600), error;
+
+	if (fd < 0 && errno == EEXIST) { /* of a process that had our number? */
+		error = xt_shrink_remove_draft(path, 0);
+		if (error)
+			return error;
+		fd = open(path, flags, 0600);
+	}
+	if (fd < 0)
+		return -errno;
+	error = xt_own_file_take(file, fd);
+	if (!error)
+		error = writer_lock(file->fd);
+	return error;
+}
+
+int xt_shrink_begin(struct xt_writer *writer, uint64_t keep_bytes)
+{
+	struct shrinking *new;
+	size_t cut;
+	uint64_t calls_bytes = keep_bytes / CALLS_LEAD_SHARE;
+	int error = choose_cut(writer, keep_bytes - calls_bytes, &cut);
+
+	if (error)
+		return error;
+	new = calloc(1, sizeof(*new));
+	if (!new)
+		return -ENOMEM;
+	new->file = XT_OWN_FILE_NONE;
+	writer->shrinking = new;
+	error = -ENOMEM;
+	if (asprintf(&new->path, "%s" XT_SHRINK_SUFFIX, writer->path) < 0) {
+		new->path = NULL;
+		goto fail;
+	}
+	error = open_new(new->path, &new->file);
+	if (error)
+		goto fail;
+	error = writer_write_all(new->file.fd, (const uint8_t *)&writer->header,
+				 sizeof(writer->header), 0);
+	if (error)
+		goto fail;
+	new->file_bytes = sizeof(writer->header);
+	new->first_kept = cut;
+	new->from_ns = writer->notes.rows[cut - 1].time_ns;
+	new->first_kept_call = choose_first_call(writer, cut, calls_bytes);
+	return 0;
+fail:
+	shrink_give_up(writer);
+	return error;
+}
+
+static bool is_kept(const struct shrinking *new, size_t index, const struct chunk_note *note)
+{
+	return index >= new->first_kept || !is_event[note->kind] ||
+	       (note->kind == XT_KIND_CALL && index >= new->first_kept_call);
+}
+
+static int read_all(int fd, uint8_t *data, size_t data_bytes, uint64_t offset)
+{
+	while (data_bytes) {
+		ssize_t n = pread(fd, data, data_bytes, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		data += n;
+		data_bytes -= (size_t)n;
+		offset += (uint64_t)n;
+	}
+	return 0;
+}
+
+/* A chunk is the same in another place but for its number. */
+static int copy_chunk(struct xt_writer *writer, const struct chunk_note *note)
+{
+	struct shrinking *new = writer->shrinking;
+	struct chunk_note copied = *note;
+	struct xt_chunk_header header;
+	uint8_t *chunk = malloc(note->bytes);
+	int error = -ENOMEM;
+
+	if (!chunk)
+		return error;
+	error = read_all(writer->file.fd, chunk, note->bytes, note->offset);
+	if (error)
+		goto out;
+	memcpy(&header, chunk, sizeof(header));
+	header.sequence = new->sequence;
+	header.check = xt_check32(&header, offsetof(struct xt_chunk_header, check));
+	memcpy(chunk, &header, sizeof(header));
+	error = writer_write_all(new->file.fd, chunk, note->bytes, new->file_bytes);
+	copied.offset = new->file_bytes;
+	if (!error)
+		error = add_note(&new->notes, &copied);
+	if (error)
+		goto out;
+	new->file_bytes += note->bytes;
+	new->sequence++;
+out:
+	free(chunk);
+	return error;
+}
+
+int xt_shrink_step(struct xt_writer *writer, uint64_t budget_bytes)
+{
+	struct shrinking *new = writer->shrinking;
+	uint64_t copied_bytes = 0;
+
+	/* The program may have closed the descriptors, and use their numbers. */
+	if (!xt_own_file_is_ours(&writer->file) || !xt_own_file_is_ours(&new->file)) {
+		shrink_give_up(writer);
+		return -EBADF;
+	}
+	while (new->next < writer->flushed_notes) {
+		const struct chunk_note *note = &writer->notes.rows[new->next];
+		int error;
+
+		if (copied_bytes >= budget_bytes)
+			return 0;
+		if (is_kept(new, new->next, note)) {
+			error = copy_chunk(writer, note);
+			if (error) {
+				shrink_give_up(writer);
+				return error;
+			}
+			copied_bytes += note->bytes;
+		} else {
+			new->dropped_rows[note->kind] += note->row_count;
+		}
+		new->next++;
+	}
+	return 1;
+}
+
+void xt_shrink_finish(struct xt_writer *writer, struct xt_shrunk *shrunk)
+{
+	struct shrinking *new = writer->shrinking;
+
+	memcpy(shrunk->rows, new->dropped_rows, sizeof(shrunk->rows));
+	shrunk->from_ns = new->from_ns;
+	writer->is_switched = true;
+}
+
+bool xt_shrink_is_finished(const struct xt_writer *writer)
+{
+	return writer->is_switched;
+}
+
+void xt_shrink_end(struct xt_writer *writer)
+{
+	shrink_give_up(writer);
+}
+
+int shrink_commit(struct xt_writer *writer)
+{
+	struct shrinking *new = writer->shrinking;
+	int error = make_room(&new->notes, writer->notes.count - writer->flushed_notes);
+
+	if (error)
+		return error;
+	if (rename(new->path, writer->path))
+		return -errno;
+	/* What was pending is noted behind what was in the old file. */
+	for (size_t i = writer->flushed_notes; i < writer->notes.count; i++) {
+		struct chunk_note note = writer->notes.rows[i];
+
+		note.offset = new->file_bytes;
+		new->file_bytes += note.bytes;
+		new->notes.rows[new->notes.count++] = note;
+	}
+	free(writer->notes.rows);
+	writer->notes = new->notes;
+	writer->flushed_notes = writer->notes.count;
+	writer->file_bytes = new->file_bytes;
+	writer->sequence = new->sequence;
+	xt_own_file_close(&writer->file);
+	writer->file = new->file;
+	free(new->path);
+	free(new);
+	writer->shrinking = NULL;
+	writer->is_switched = false;
+	return 0;
+}
+
+void shrink_give_up(struct xt_writer *writer)
+{
+	struct shrinking *new = writer->shrinking;
+
+	if (!new)
+		return;
+	/* What was added for the new file is about it alone. */
+	if (writer->is_switched) {
+		writer->pending_bytes = 0;
+		shrink_dropped(writer);
+	}
+	if (new->file.fd >= 0) {
+		unlink(new->path);
+		xt_own_file_close(&new->file);
+	}
+	free(new->notes.rows);
+	free(new->path);
+	free(new);
+	writer->shrinking = NULL;
+	writer->is_switched = false;
+}
+
+void shrink_free(struct xt_writer *writer)
+{
+	shrink_give_up(writer);
+	free(writer->notes.rows);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Figures as people read them.
+ */
+#include "merge/base/number_format.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "merge/base/text.h"
+
+void format_count(char *out, uint64_t value)
+{
+	char digits[TEXT_U64_BYTES_MAX];
+	size_t length = (size_t)(text_u64(digits, value) - digits);
+
+	for (size_t i = 0; i < length; i++) {
+		if (i && (length - i) % 3 == 0)
+			*out++ = ',';
+		*out++ = digits[i];
+	}
+	*out = '\0';
+}
+
+void format_time(char *out, uint64_t ns)
+{
+	static const struct {
+		uint64_t from_ns;
+		double unit_ns;
+		const char *unit;
+	} units[] = {{1000000000, 1e9, "s"}, {1000000, 1e6, "ms"}, {1000, 1e3, "us"}};
+
+	for (size_t u = 0; u < sizeof(units) / sizeof(units[0]); u++) {
+		if (ns < units[u].from_ns)
+			continue;
+		snprintf(out, TIME_BYTES, "%.3f %s", (double)ns / units[u].unit_ns, units[u].unit);
+		return;
+	}
+	snprintf(out, TIME_BYTES, "%" PRIu64 " ns", ns);
+}
+
+void format_bytes(char *out, uint64_t bytes)
+{
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+	double value = (double)bytes;
+	size_t u = 0;
+
+	for (; value >= 1024 && u + 1 < sizeof(units) / sizeof(units[0]); u++)
+		value /= 1024;
+	snprintf(out, TIME_BYTES, u ? "%.3f %s" : "%.0f %s", value, units[u]);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Figures as people read them, in all that is for people. For any thread.
+ */
+#ifndef XT_MERGE_NUMBER_FORMAT_H
+#define XT_MERGE_NUMBER_FORMAT_H
+
+#include <stdint.h>
+
+#define COUNT_BYTES 28
+#define TIME_BYTES  40
+
+/* A number with its thousands apart, into COUNT_BYTES. */
+void format_count(char *out, uint64_t value);
+
+/* "1.234 ms", and "1.234 MiB", into TIME_BYTES. */
+void format_time(char *out, uint64_t ns);
+void format_bytes(char *out, uint64_t bytes);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Workers that embed symbols; see embed_crew.h.
+ */
+#include "merge/embed_workers.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "merge/worker_pool.h"
+#include "merge/symbolize/embed.h"
+
+struct job {
+	struct report report; /* holds its lines until it is this log's turn */
+	int error;
+};
+
+struct embedding {
+	const struct inputs *inputs;
+	struct debug_search *search;
+	struct job *jobs; /* one for each log */
+	pthread_mutex_t lock;
+	size_t begun; /* under the lock */
+};
+
+static void *work_off(void *argument)
+{
+	struct embedding *e = argument;
+
+	for (;;) {
+		struct job *job;
+		size_t index;
+
+		pthread_mutex_lock(&e->lock);
+		index = e->begun++;
+		pthread_mutex_unlock(&e->lock);
+		if (index >= e->inputs->count)
+			return NULL;
+		job = &e->jobs[index];
+		job->error = embed_symbols(&e->inputs->logs[index], e->search, &job->report);
+	}
+}
+
+/* The main thread works, too: it alone, if no other can be started. */
+static void run_workers(struct embedding *e, size_t count)
+{
+	pthread_t workers[CREW_WORKERS_MAX];
+	sigset_t all, before;
+	size_t started = 0;
+
+	/* Signals are the main thread's. */
+	sigfillset(&all);
+	if (!pthread_sigmask(SIG_SETMASK, &all, &before)) {
+		while (started + 1 < count && !pthread_create(&workers[started], NULL, work_off, e))
+			started++;
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	}
+	work_off(e);
+	for (size_t w = 0; w < started; w++)
+		pthread_join(workers[w], NULL);
+}
+
+int embed_all(const struct inputs *inputs, size_t worker_count, struct debug_search *search,
+	      struct report *report)
+{
+	struct embedding e = {
+		.inputs = inputs, .search = search, .lock = PTHREAD_MUTEX_INITIALIZER};
+	size_t count = worker_count ? worker_count : processors();
+	int error = 0;
+
+	if (count > inputs->count)
+		count = inputs->count;
+	if (count > CREW_WORKERS_MAX)
+		count = CREW_WORKERS_MAX;
+	e.jobs = calloc(inputs->count + 1, sizeof(*e.jobs));
+	if (!e.jobs)
+		return -ENOMEM;
+	for (size_t i = 0; i < inputs->count; i++)
+		e.jobs[i].report.is_held = true;
+	run_workers(&e, count);
+	for (size_t i = 0; i < inputs->count; i++) {
+		report_release(report, &e.jobs[i].report);
+		if (e.jobs[i].error)
+			error = e.jobs[i].error;
+	}
+	free(e.jobs);
+	pthread_mutex_destroy(&e.lock);
+	return error;
+}

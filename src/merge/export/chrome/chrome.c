@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chrome's trace event format, for Perfetto and chrome://tracing, written as a stream.
+ *
+ * Each log has a process with the tracks of its threads, which carry the API calls, and a process
+ * for each of its devices with a track for each context and stream, which carry the kernels. An
+ * arrow leads from each launch to each of its kernels. Viewers want the spans of a track to nest;
+ * kernels of one stream that run at the same time (in a graph) go to further lanes of the stream.
+ *
+ * Events are millions: what is the same in many is put into text once.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/base/grow.h"
+#include "merge/export/chrome/chrome.h"
+
+static int begin(struct sink *sink)
+{
+	struct chrome *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	sink->state = c;
+	c->next_number = NUMBERS_FIRST;
+	output_format(&sink->out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+	return 0;
+}
+
+int chrome_json(struct text *out, const char *text, size_t length)
+{
+	out->data = malloc(text_json_bound(length) + 1);
+	if (!out->data)
+		return -ENOMEM;
+	out->length = text_json(out->data, text, length);
+	out->data[out->length] = '\0';
+	return 0;
+}
+
+const struct text *chrome_name(struct chrome *c, const struct process *process, uint32_t name)
+{
+	const char *text;
+	size_t length;
+
+	if (grow(&c->known_names, &c->known_name_capacity, (size_t)name + 1,
+		 sizeof(*c->known_names)) < 0)
+		return NULL;
+	if (c->known_names[name].data)
+		return &c->known_names[name];
+	text = names_text(&process->paths->names, name, &length);
+	return chrome_json(&c->known_names[name], text, length) ? NULL : &c->known_names[name];
+}
+
+/* The frame that called, for viewers that show stacks. 0 or -ENOMEM. */
+static int note_frame(struct chrome *c, const struct process *process, uint32_t stack,
+		      uint32_t *node_out)
+{
+	uint32_t node;
+
+	*node_out = PATH_ROOT;
+	if (!frames_has_stack(process->frames, stack))
+		return 0;
+	node = process->frames->nodes[stack];
+	if (grow(&c->used_nodes, &c->used_capacity, node + 1, sizeof(*c->used_nodes)) < 0)
+		return -ENOMEM;
+	c->used_nodes[node] = true;
+	*node_out = node;
+	return 0;
+}
+
+static int put_call(struct sink *sink, const struct process *process, const struct launch *call,
+		    uint64_t duration_ns, uint64_t result)
+{
+	struct chrome *c = sink->state;
+	const struct text *name =
+		chrome_name(c, process, frames_api_name(process->frames, call->stack, call->api));
+	uint32_t track = chrome_thread_track(sink, process, call->thread);
+	uint32_t node;
+	char *p;
+
+	if (!name || note_frame(c, process, call->stack, &node) < 0)
+		return -ENOMEM;
+	p = chrome_begin_event(c, output_room(&sink->out, EVENT_BYTES_MAX));
+	p = TEXT_LITERAL(p, "{\"ph\":\"X\",\"cat\":\"api\",\"name\":\"");
+	output_advance(&sink->out, p);
+	output_text(&sink->out, name->data, name->length);
+	p = output_room(&sink->out, EVENT_BYTES_MAX);
+	*p++ = '"';
+	p = chrome_put_track(c, p, c->pid, track);
+	p = TEXT_LITERAL(p, ",\"ts\":");
+	p = text_us(p, chrome_time(process, call->enter_ns));
+	p = TEXT_LITERAL(p, ",\"dur\":");
+	p = text_us(p, (int64_t)(duration_ns & INT64_MAX));
+	if (node != PATH_ROOT) {
+		p = TEXT_LITERAL(p, ",\"sf\":");
+		p = text_u64(p, node);
+	}
+	p = TEXT_LITERAL(p, ",\"args\":{\"correlation\":");
+	p = text_u64(p, call->correlation);
+	if (result) {
+		p = TEXT_LITERAL(p, ",\"error\":");
+		p = text_u64(p, result);
+	}
+	p = TEXT_LITERAL(p, "}}");
+	output_advance(&sink->out, p);
+	return 0;
+}
+
+/* A counter track: of a device on its process, of the host's memory on the traced one. */
+static int put_memory(struct sink *sink, const struct process *process, uint32_t pool,
+		      uint64_t time_ns, uint64_t live_bytes)
+{
+	struct chrome *c = sink->state;
+	uint32_t pid = pool == MEMORY_POOL_HOST ? c->pid : chrome_device_pid(sink, process, pool);
+	char *p;
+
+	if (!pid && pool != MEMORY_POOL_HOST)
+		return -ENOMEM;
+	p = chrome_begin_event(c, output_room(&sink->out, EVENT_BYTES_MAX));
+	p = TEXT_LITERAL(p,
+			 "{\"ph\":\"C\",\"cat\":\"memory\",\"name\":\"allocated memory\",\"pid\":");
+	p = text_u64(p, pid);
+	p = TEXT_LITERAL(p, ",\"ts\":");
+	p = text_us(p, chrome_time(process, time_ns));
+	p = TEXT_LITERAL(p, ",\"args\":{\"bytes\":");
+	p = text_u64(p, live_bytes);
+	p = TEXT_LITERAL(p, "}}");
+	output_advance(&sink->out, p);
+	return 0;
+}
+
+/* The frames that calls refer to, each with the one that called it. */
+static int put_stack_frames(struct sink *sink, const struct paths *paths)
+{
+	struct chrome *c = sink->state;
+	const char *separator = "";
+	int error = grow(&c->used_nodes, &c->used_capacity, paths->node_count, sizeof(bool));
+
+	/* A node is younger than its parent, so one walk from the youngest marks all of them. */
+	for (uint32_t n = paths->node_count; !error && n-- > 1;)
+		if (c->used_nodes[n])
+			c->used_nodes[paths->nodes[n].parent] = true;
+	for (uint32_t n = 1; !error && n < paths->node_count; n++) {
+		const struct path_node *node = &paths->nodes[n];
+		struct text json;
+		const char *name;
+		size_t length;
+
+		if (!c->used_nodes[n])
+			continue;
+		name = names_text(&paths->names, node->name, &length);
+		error = chrome_json(&json, name, length);
+		if (error)
+			break;
+		output_format(&sink->out, "%s\n\"%u\":{\"name\":\"%s\"", separator, n, json.data);
+		if (node->parent != PATH_ROOT)
+			output_format(&sink->out, ",\"parent\":\"%u\"", node->parent);
+		output_text(&sink->out, "}", 1);
+		separator = ",";
+		free(json.data);
+	}
+	return error;
+}
+
+/* The options that chose a part of the run. */
+static int put_selection(struct sink *sink, const struct run *run)
+{
+	char part[WANTED_BYTES];
+	struct text text;
+	int error;
+
+	wanted_describe(&run->settings->wanted, part, sizeof(part));
+	error = chrome_json(&text, part, strlen(part));
+	if (error)
+		return error;
+	output_format(&sink->out, ",\"otherData\":{\"selection\":\"%s\"}", text.data);
+	free(text.data);
+	return 0;
+}
+
+static int end(struct sink *sink, const struct run *run)
+{
+	int error;
+
+	output_format(&sink->out, "\n],\"stackFrames\":{");
+	error = put_stack_frames(sink, &run->paths);
+	output_format(&sink->out, "\n}");
+	if (!error && run->selection)
+		error = put_selection(sink, run);
+	output_format(&sink->out, "}\n");
+	return error;
+}
+
+static void free_state(struct sink *sink)
+{
+	struct chrome *c = sink->state;
+
+	if (!c)
+		return;
+	chrome_forget_process(c);
+	for (size_t i = 0; i < c->known_name_capacity; i++)
+		free(c->known_names[i].data);
+	free(c->known_names);
+	free(c->pids);
+	free(c->used_nodes);
+	free(c);
+	sink->state = NULL;
+}
+
+const struct exporter exporter_chrome = {
+	.name = "chrome",
+	.what = "Chrome trace events (JSON), for Perfetto and chrome://tracing",
+	.uses = USES_OTHER,
+	.begin = begin,
+	.process = chrome_begin_process,
+	.call = put_call,
+	.work = chrome_put_work,
+	.memory = put_memory,
+	.range = chrome_put_range,
+	.process_end = chrome_end_ranges,
+	.end = end,
+	.free = free_state,
+};

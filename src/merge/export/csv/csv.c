@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tables as files of comma-separated values (RFC 4180), in one folder.
+ *
+ * Names that a spreadsheet would take for a formula get an apostrophe before them, by which it knows
+ * text that is to stay text.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/base/labels.h"
+#include "merge/base/text.h"
+#include "merge/exporter.h"
+#include "merge/sinks.h"
+#include "merge/sums/calls.h"
+#include "merge/sums/anomalies.h"
+#include "merge/sums/idle.h"
+#include "merge/sums/tables.h"
+
+struct csv {
+	struct calls calls;
+};
+
+static void put_quoted(struct output *out, const char *text, size_t length)
+{
+	output_text(out, "\"", 1);
+	if (length && strchr("=+-@", text[0]))
+		output_text(out, "'", 1);
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] == '"')
+			output_text(out, "\"", 1);
+		output_text(out, &text[i], 1);
+	}
+	output_text(out, "\"", 1);
+}
+
+/* A field behind the others of its row. */
+static void put_text(struct output *out, const char *text)
+{
+	output_text(out, ",", 1);
+	put_quoted(out, text, strlen(text));
+}
+
+static void put_name(struct output *out, const struct names *names, uint32_t name)
+{
+	size_t length;
+	const char *text = names_text(names, name, &length);
+
+	output_text(out, ",", 1);
+	put_quoted(out, text, length);
+}
+
+static void put_number(struct output *out, uint64_t value)
+{
+	char *p = output_room(out, TEXT_U64_BYTES_MAX + 1);
+
+	*p++ = ',';
+	output_advance(out, text_u64(p, value));
+}
+
+/* All frames in one field. 0 or -ENOMEM. */
+static int put_path(struct output *out, const struct paths *paths, uint32_t node)
+{
+	size_t length;
+	char *text = paths_text(paths, node, &length);
+
+	output_text(out, ",", 1);
+	if (text)
+		put_quoted(out, text, length);
+	free(text);
+	return text ? 0 : -ENOMEM;
+}
+
+static void end_row(struct output *out)
+{
+	output_text(out, "\r\n", 2);
+}
+
+static int put_paths(struct output *out, const struct run *run, struct csv *csv)
+{
+	const struct paths *paths = &run->paths;
+	int error = 0;
+
+	(void)csv;
+	for (uint32_t n = 1; n < paths->node_count && !error; n++) {
+		const struct path_node *node = &paths->nodes[n];
+		uint64_t any = 0;
+
+		for (int w = 0; w < WEIGHTS; w++)
+			any |= node->weights[w];
+		if (!any)
+			continue;
+		output_format(out, "%u", n);
+		for (int w = 0; w < WEIGHTS; w++)
+			put_number(out, node->weights[w]);
+		error = put_path(out, paths, n);
+		end_row(out);
+	}
+	return error;
+}
+
+static int put_kernels(struct output *out, const struct run *run, struct csv *csv)
+{
+	struct table table;
+	int error = table_leaves(&table, &run->paths);
+
+	(void)csv;
+	if (error)
+		return error;
+	for (size_t r = 0; r < table.count; r++) {
+		size_t length;
+		const char *name = names_text(&run->paths.names, table.rows[r].id, &length);
+
+		output_format(out, "%s", leaf_kind_name(name, length));
+		put_number(out, table.rows[r].count);
+		put_number(out, table.rows[r].value);
+		name = leaf_name(&run->paths, table.rows[r].id, &length);
+		output_text(out, ",", 1);
+		put_quoted(out, name, length);
+		end_row(out);
+	}
+	table_free(&table);
+	return 0;
+}
+
+static int put_calls(struct output *out, const struct run *run, struct csv *csv)
+{
+	calls_sort(&csv->calls);
+	for (size_t r = 0; r < csv->calls.count; r++) {
+		const struct call_row *row = &csv->calls.rows[r];
+
+		output_format(out, "%llu", (unsigned long long)row->count);
+		put_number(out, row->failed_count);
+		put_number(out, row->total_ns);
+		put_number(out, row->min_ns);
+		put_number(out, calls_p99_ns(row));
+		put_number(out, row->max_ns);
+		if (row->name == NAME_EMPTY)
+			put_text(out, "[other functions]");
+		else
+			put_name(out, &run->paths.names, row->name);
+		end_row(out);
+	}
+	return 0;
+}
+
+static int put_failures(struct output *out, const struct run *run, struct csv *csv)
+{
+	int error = 0;
+
+	calls_sort(&csv->calls);
+	for (size_t f = 0; f < csv->calls.failure_count && !error; f++) {
+		const struct failure *row = &csv->calls.failures[f];
+		const char *label = error_label(row->result);
+
+		output_format(out, "%llu", (unsigned long long)row->count);
+		put_number(out, row->result);
+		put_text(out, label ? label : "");
+		put_name(out, &run->paths.names, row->name);
+		put_name(out, &run->paths.names, row->process);
+		error = put_path(out, &run->paths, row->node);
+		end_row(out);
+	}
+	return error;
+}
+
+static int put_transfers(struct output *out, const struct run *run, struct csv *csv)
+{
+	(void)csv;
+	for (size_t r = 0; r < run->transfers.count; r++) {
+		const struct transfer_row *row = &run->transfers.rows[r];
+
+		output_format(out, "%s", row->is_set ? "set" : "copy");
+		put_number(out, row->sum.count);
+		put_number(out, row->sum.bytes);
+		put_number(out, row->sum.gpu_ns);
+		put_name(out, &run->paths.names, row->name);
+		end_row(out);
+	}
+	return 0;
+}
+
+static int put_memory(struct output *out, const struct run *run, struct csv *csv)
+{
+	(void)csv;
+	for (size_t r = 0; r < run->memory_row_count; r++) {
+		const struct memory_row *row = &run->memory[r];
+
+		output_format(out, "%llu", (unsigned long long)row->pool.alloc_count);
+		put_number(out, row->pool.alloc_bytes);
+		put_number(out, row->pool.free_count);
+		put_number(out, row->pool.peak_bytes);
+		output_format(out, ",%lld", (long long)row->peak_ns);
+		put_number(out, row->pool.live_bytes);
+		put_name(out, &run->paths.names, row->label);
+		end_row(out);
+	}
+	return 0;
+}
+
+static int put_ranges(struct output *out, const struct run *run, struct csv *csv)
+{
+	struct table table;
+	int error = table_ranges(&table, run);
+
+	(void)csv;
+	for (size_t r = 0; r < table.count && !error; r++) {
+		uint32_t id = table.rows[r].id;
+		const struct path_node *node = &run->ranges.nodes[id];
+
+		output_format(out, "%llu", (unsigned long long)run->range_sums[id].opened_count);
+		put_number(out, table.rows[r].count);
+		put_number(out, table.rows[r].value);
+		put_number(out, node->weights[WEIGHT_GPU_EXCLUSIVE]);
+		put_number(out, node->weights[WEIGHT_GPU_IDLE]);
+		put_number(out, node->weights[WEIGHT_CPU_WAIT]);
+		error = put_path(out, &run->ranges, id);
+		end_row(out);
+	}
+	table_free(&table);
+	return error;
+}
+
+static int put_idle(struct output *out, const struct run *run, struct csv *csv)
+{
+	const struct paths *paths = &run->paths;
+
+	(void)csv;
+	for (int class = 0; class < IDLE_CLASSES; class ++) {
+		uint64_t sum_ns = 0;
+
+		for (uint32_t n = 1; n < paths->node_count; n++)
+			if (paths->nodes[n].weights[WEIGHT_GPU_IDLE] &&
+			    !strcmp(names_text(&paths->names, paths->nodes[n].name, NULL),
+				    idle_labels[class]))
+				sum_ns += paths->nodes[n].weights[WEIGHT_GPU_IDLE];
+		output_format(out, "%llu", (unsigned long long)sum_ns);
+		put_text(out, idle_labels[class]);
+		end_row(out);
+	}
+	return 0;
+}
+
+static int put_losses(struct output *out, const struct run *run, struct csv *csv)
+{
+	(void)csv;
+	for (unsigned l = 0; l < LOSS_COUNT; l++) {
+		if (!run->losses[l])
+			continue;
+		output_format(out, "%llu", (unsigned long long)run->losses[l]);
+		put_text(out, losses_name(l));
+		put_text(out, losses_what(l));
+		end_row(out);
+	}
+	return 0;
+}
+
+static int put_doubts(struct output *out, const struct run *run, struct csv *csv)
+{
+	(void)csv;
+	for (size_t d = 0; d < DOUBTS_COUNT; d++) {
+		uint64_t count = doubt_count(run, &doubts[d]);
+
+		if (!count)
+			continue;
+		output_format(out, "%llu", (unsigned long long)count);
+		put_text(out, doubts[d].name);
+		end_row(out);
+	}
+	return 0;
+}
+
+/* Numbers stand first: names are long. */
+static const struct {
+	const char *name;
+	const char *columns;
+	int (*put)(struct output *out, const struct run *run, struct csv *csv);
+} tables[] = {
+	{"paths.csv",
+	 "id,gpu_time_ns,count,cpu_wait_ns,gpu_exclusive_ns,gpu_idle_ns,alloc_bytes,peak_bytes,"
+	 "leaked_bytes,path",
+	 put_paths},
+	{"kernels.csv", "kind,count,gpu_time_ns,name", put_kernels},
+	{"api_calls.csv", "count,failed_count,total_ns,min_ns,p99_ns,max_ns,name", put_calls},
+	{"failed_calls.csv", "count,error,error_name,name,process,path", put_failures},
+	{"copies.csv", "kind,count,bytes,gpu_time_ns,name", put_transfers},
+	{"memory.csv", "alloc_count,alloc_bytes,free_count,peak_bytes,peak_at_ns,leaked_bytes,name",
+	 put_memory},
+	{"ranges.csv",
+	 "opened_count,count,gpu_time_ns,gpu_exclusive_ns,gpu_idle_ns,cpu_wait_ns,range",
+	 put_ranges},
+	{"idle.csv", "gpu_idle_ns,class", put_idle},
+	{"losses.csv", "count,name,what", put_losses},
+	{"doubts.csv", "count,name", put_doubts},
+};
+#define TABLE_COUNT (sizeof(tables) / sizeof(tables[0]))
+
+static int begin(struct sink *sink)
+{
+	int error = 0;
+
+	sink->state = calloc(1, sizeof(struct csv));
+	if (!sink->state)
+		return -ENOMEM;
+	for (size_t t = 0; t < TABLE_COUNT && !error; t++)
+		error = sinks_add_file(sink, tables[t].name);
+	return error;
+}
+
+static int add_call(struct sink *sink, const struct process *process, const struct launch *call,
+		    uint64_t duration_ns, uint64_t result)
+{
+	struct csv *csv = sink->state;
+
+	return calls_add(&csv->calls, process_root(process, sink->settings), process->frames, call,
+			 duration_ns, result);
+}
+
+static int end(struct sink *sink, const struct run *run)
+{
+	int error = 0;
+
+	for (size_t t = 0; t < TABLE_COUNT && !error; t++) {
+		struct output *out = &sink->files[t].out;
+
+		output_format(out, "%s\r\n", tables[t].columns);
+		error = tables[t].put(out, run, sink->state);
+	}
+	return error;
+}
+
+static void free_state(struct sink *sink)
+{
+	struct csv *csv = sink->state;
+
+	if (!csv)
+		return;
+	calls_free(&csv->calls);
+	free(csv);
+	sink->state = NULL;
+}
+
+const struct exporter exporter_csv = {
+	.name = "csv",
+	.what = "the tables in full as files of comma-separated values in a folder",
+	.value = "DIR",
+	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_FOLDER,
+	.begin = begin,
+	.call = add_call,
+	.end = end,
+	.free = free_state,
+};

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The HTML report: one file that opens from disk, with all of it that people look at.
+ *
+ * Nothing is kept of single events: call paths with their weights for each device, thread and NVTX
+ * range, bins over time, and what the summary for programs has, which is in the page as it is.
+ */
+#include "merge/export/html/html.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/base/grow.h"
+#include "merge/reading.h"
+
+static int begin(struct sink *sink)
+{
+	struct html *html = calloc(1, sizeof(*html));
+
+	if (!html)
+		return -ENOMEM;
+	sink->state = html;
+	html->first_ns = UINT64_MAX;
+	html->summary = (struct sink){.exporter = &exporter_summary, .settings = sink->settings};
+	if (names_init(&html->devices) < 0 || names_init(&html->threads) < 0 ||
+	    paths_init(&html->ranges) < 0)
+		return -ENOMEM;
+	return exporter_summary.begin(&html->summary);
+}
+
+/* The nodes of html->ranges by node of the log's tree, whose parents come first. */
+static int add_ranges(struct html *html, const struct model *model)
+{
+	const struct ranges *ranges = &model->ranges;
+	int error = grow(&html->process_ranges, &html->process_range_capacity,
+			 ranges->node_count + 1, sizeof(*html->process_ranges));
+
+	for (uint32_t r = 1; r < ranges->node_count && !error; r++) {
+		const struct range_node *range = &ranges->nodes[r];
+		uint32_t node = paths_child(&html->ranges, html->process_ranges[range->parent],
+					    range_label(&html->ranges.names, model, range->domain,
+							range->text, "", ""));
+
+		if (node == PATH_FAILED)
+			return -ENOMEM;
+		html->process_ranges[r] = node;
+		error = grow(&html->range_openings, &html->range_opening_capacity, node + 1,
+			     sizeof(*html->range_openings));
+		if (!error)
+			html->range_openings[node] += range->count;
+	}
+	return error;
+}
+
+static int add_process(struct sink *sink, const struct process *process)
+{
+	struct html *html = sink->state;
+	int error = grow(&html->process_threads, &html->process_thread_capacity,
+			 process->model->threads.count + 1, sizeof(*html->process_threads));
+
+	if (error)
+		return error;
+	memset(html->process_threads, 0,
+	       html->process_thread_capacity * sizeof(*html->process_threads));
+	html->first_track = html->track_count;
+	html->process_last_ns = 0;
+	error = add_ranges(html, process->model);
+	return error ? error : exporter_summary.process(&html->summary, process);
+}
+
+static void note_times(struct html *html, const struct process *process, uint64_t start_ns,
+		       uint64_t duration_ns)
+{
+	uint64_t from_ns = html_time(process, start_ns);
+	uint64_t until_ns = from_ns + duration_ns;
+
+	html->first_ns = from_ns < html->first_ns ? from_ns : html->first_ns;
+	if (until_ns >= from_ns && until_ns > html->last_ns)
+		html->last_ns = until_ns;
+	if (until_ns >= from_ns && until_ns > html->process_last_ns)
+		html->process_last_ns = until_ns;
+}
+
+static int add_call(struct sink *sink, const struct process *process, const struct launch *call,
+		    uint64_t duration_ns, uint64_t result)
+{
+	struct html *html = sink->state;
+
+	note_times(html, process, call->enter_ns, duration_ns);
+	return exporter_summary.call(&html->summary, process, call, duration_ns, result);
+}
+
+static int add_work(struct sink *sink, const struct process *process, const struct work *work,
+		    const struct launch *launch)
+{
+	struct html *html = sink->state;
+
+	note_times(html, process, work->start_ns, work->duration_ns);
+	return exporter_summary.work(&html->summary, process, work, launch);
+}
+
+/* A text of printf's, with the process behind it if there are several. NAME_FAILED if memory ran
+ * out. */
+static uint32_t intern_label(struct names *names, const struct process *process, char *text)
+{
+	char *label = text;
+	uint32_t name = NAME_FAILED;
+
+	if (process->process_count > 1 && asprintf(&label, "%s of %s", text, process->label) < 0)
+		return NAME_FAILED;
+	name = names_intern(names, label, strlen(label));
+	if (label != text)
+		free(label);
+	return name;
+}
+
+uint32_t html_device(struct html *html, const struct process *process, uint32_t device)
+{
+	const char *gpu_name;
+	char key[32], *text;
+	uint32_t name;
+	int length;
+
+	snprintf(key, sizeof(key), "gpu.%u.name", device);
+	gpu_name = model_meta(process->model, key);
+	if (device == MEMORY_POOL_HOST)
+		length = asprintf(&text, "host");
+	else if (device >= MEMORY_POOLS_MAX - 1)
+		length = asprintf(&text, "other devices");
+	else
+		length = asprintf(&text, "GPU %u%s%s", device, gpu_name[0] ? " " : "", gpu_name);
+	if (length < 0)
+		return NAME_FAILED;
+	name = intern_label(&html->devices, process, text);
+	free(text);
+	return name;
+}
+
+/* NAME_EMPTY: of no device. */
+static uint32_t device_of(struct html *html, const struct process *process,
+			  const struct owner *owner)
+{
+	const struct model *model = process->model;
+	const struct stream *stream =
+		&model->streams.rows[owner->stream < model->streams.count ? owner->stream : 0];
+
+	if (owner->leaf == LEAF_MEMORY)
+		return html_device(html, process, MEMORY_WHAT_POOL(owner->what));
+	return stream->defined ? html_device(html, process, stream->device) : NAME_EMPTY;
+}
+
+static uint32_t thread_of(struct html *html, const struct process *process, uint32_t thread)
+{
+	const struct model *model = process->model;
+	const struct thread *row;
+	const char *thread_name;
+	char *text;
+
+	if (!thread || thread >= model->threads.count || !model->threads.rows[thread].tid)
+		return NAME_EMPTY;
+	if (html->process_threads[thread])
+		return html->process_threads[thread];
+	row = &model->threads.rows[thread];
+	thread_name = names_text(&model->names, row->name, NULL);
+	if (asprintf(&text, "%s (%u)", thread_name[0] ? thread_name : "[no name]", row->tid) < 0)
+		return NAME_FAILED;
+	html->process_threads[thread] = intern_label(&html->threads, process, text);
+	free(text);
+	return html->process_threads[thread];
+}
+
+static int add_total(struct sink *sink, const struct process *process, const struct total *total,
+		     uint32_t node)
+{
+	struct html *html = sink->state;
+	const struct owner *owner = &total->owner;
+	struct sample sample = {
+		.node = node,
+		.device = device_of(html, process, owner),
+		.thread = thread_of(html, process, owner->thread),
+		.range = owner->range < process->model->ranges.node_count
+				 ? html->process_ranges[owner->range]
+				 : PATH_ROOT,
+	};
+
+	if (sample.device == NAME_FAILED || sample.thread == NAME_FAILED ||
+	    grow(&html->samples, &html->sample_capacity, html->sample_count + 1, sizeof(sample)) <
+		    0)
+		return -ENOMEM;
+	memcpy(sample.weights, total->weights, sizeof(sample.weights));
+	html->samples[html->sample_count++] = sample;
+	return exporter_summary.total(&html->summary, process, total, node);
+}
+
+static int end_process(struct sink *sink, const struct process *process)
+{
+	(void)process;
+	html_end_tracks(sink->state);
+	return 0;
+}
+
+static void free_state(struct sink *sink)
+{
+	struct html *html = sink->state;
+
+	if (!html)
+		return;
+	exporter_summary.free(&html->summary);
+	html_free_tracks(html);
+	names_free(&html->devices);
+	names_free(&html->threads);
+	paths_free(&html->ranges);
+	free(html->range_openings);
+	free(html->samples);
+	free(html->process_ranges);
+	free(html->process_threads);
+	free(html);
+	sink->state = NULL;
+}
+
+const struct exporter exporter_html = {
+#ifndef XTRACE_HTML_TEMPLATE
+	.absent = "this build has no HTML report, as node and npm, or its packages, were missing "
+		  "where "
+		  "it was built",
+#endif
+	.name = "html",
+	.what = "a report to look at in a browser: flame graph, time line, tables; one file that "
+		"needs "
+		"no network",
+	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_ORIGINS | USES_FINDINGS | USES_SIZE,
+	.begin = begin,
+	.process = add_process,
+	.call = add_call,
+	.work = add_work,
+	.memory = html_add_memory,
+	.stretch = html_add_stretch,
+	.total = add_total,
+	.process_end = end_process,
+	.end = html_put_page,
+	.free = free_state,
+};

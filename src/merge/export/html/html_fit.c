@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes the page as large as --html-size allows: with all of it if that fits; else, if there are very many devices,
+ * with coarser tracks of them, then with fewer NVTX ranges, and if that is not enough, with fewer call paths.
+ *
+ * How large a page gets is known once it is made, so it is made a few times.
+ */
+#include <errno.h>
+
+#include "merge/export/html/html.h"
+
+#define RANGES_LEAST 300 /* as many as the page has in its list to choose from */
+#define TRIES_MAX    8
+#define AIM	     0.97 /* of the room: what is tried next shall not need more of it */
+#define GOOD	     0.9  /* … and with that no more is tried */
+#define KB	     1000
+#define HALVINGS_MAX 5	/* 128 bins are left of a track */
+#define TRACKS_MANY  16 /* fewer stay as fine as they are … */
+#define TRACKS_SHARE 8	/* … as do those that an eighth of the room is enough for */
+
+struct fit {
+	struct sink *sink;
+	const struct run *run;
+	struct html_ranking ranking;
+	uint32_t path_count; /* of the page at hand */
+	uint32_t range_count;
+	uint32_t track_halvings;
+	struct output page;
+	struct output_bytes bytes;
+};
+
+static int make(struct fit *fit, const struct html_ranking *ranking)
+{
+	struct html *html = fit->sink->state;
+	struct html_choice choice;
+	int error = html_choose(&choice, html, ranking, fit->path_count, fit->range_count);
+
+	choice.track_halvings = fit->track_halvings;
+	output_discard(&fit->page);
+	if (!error)
+		error = output_open_memory(&fit->page);
+	if (!error)
+		error = html_make_page(&fit->page, html, &choice, fit->run);
+	if (!error)
+		error = output_bytes(&fit->page, &fit->bytes);
+	html_choice_free(&choice);
+	return error;
+}
+
+/*
+ * The page is too large with *count: makes one that is not, with as many as that allows, about, and with
+ * least at least. The page at hand is then that with *count.
+ */
+static int shrink(struct fit *fit, uint32_t *count, uint32_t least, size_t bytes_max)
+{
+	uint32_t most = *count;
+	double above = (double)fit->bytes.length, below, room;
+	int error;
+
+	*count = least;
+	error = make(fit, &fit->ranking);
+	below = (double)fit->bytes.length;
+	room = (double)bytes_max - below; /* for what is more than least */
+	for (int try = 0; !error && try < TRIES_MAX && most - least > 1; try++) {
+		double left = (double)bytes_max - below;
+		uint32_t next;
+
+		if (room <= 0 || left < room * (1 - GOOD) || below >= above)
+			break;
+		/* (Where sizes are bent a line leads there slowly: every other time it is the middle.) */
+		left = try % 2 ? (above - below) / 2 : left - room * (1 - AIM);
+		next = least + (uint32_t)((double)(most - least) * left / (above - below));
+		*count = next <= least ? least + 1 : next >= most ? most - 1 : next;
+		error = make(fit, &fit->ranking);
+		if (fit->bytes.length > bytes_max) {
+			most = *count;
+			above = (double)fit->bytes.length;
+		} else {
+			least = *count;
+			below = (double)fit->bytes.length;
+		}
+	}
+	if (error || *count == least)
+		return error;
+	*count = least;
+	return make(fit, &fit->ranking);
+}
+
+/* Even without a call path it is too large: these may take as much once more, and it is said. */
+static int exceed(struct fit *fit, size_t bytes_max)
+{
+	size_t bytes_least = fit->bytes.length;
+	int error;
+
+	fit->path_count = fit->ranking.path_count;
+	error = make(fit, &fit->ranking);
+	if (!error && fit->bytes.length > bytes_least + bytes_max)
+		error = shrink(fit, &fit->path_count, 0, bytes_least + bytes_max);
+	if (error)
+		return error;
+	report_warn(fit->run->report,
+		    "%s: the report takes %zu KB, more than --html-size: %zu KB of it are no call "
+		    "paths, and cannot be left out",
+		    fit->sink->out.path, fit->bytes.length / KB, bytes_least / KB);
+	return 0;
+}
+
+/* What one halving saves the next would save half of: about as much as that is all that tracks still take. */
+static int make_coarser(struct fit *fit, size_t bytes_max)
+{
+	const struct html *html = fit->sink->state;
+	size_t before = fit->bytes.length, saved = before;
+	int error = 0;
+
+	while (!error && html->track_count >= TRACKS_MANY && before > bytes_max &&
+	       saved > bytes_max / TRACKS_SHARE && fit->track_halvings < HALVINGS_MAX) {
+		fit->track_halvings++;
+		error = make(fit, NULL);
+		saved = before > fit->bytes.length ? before - fit->bytes.length : 0;
+		before = fit->bytes.length;
+	}
+	return error;
+}
+
+static int make_smaller(struct fit *fit, size_t bytes_max)
+{
+	int error = make_coarser(fit, bytes_max);
+
+	if (error || fit->bytes.length <= bytes_max)
+		return error;
+	error = html_rank(&fit->ranking, fit->sink->state, &fit->run->paths);
+	fit->path_count = fit->ranking.path_count;
+	fit->range_count = fit->ranking.range_count;
+	if (!error && fit->range_count > RANGES_LEAST)
+		error = shrink(fit, &fit->range_count, RANGES_LEAST, bytes_max);
+	if (!error && fit->bytes.length > bytes_max)
+		error = shrink(fit, &fit->path_count, 0, bytes_max);
+	if (!error && fit->bytes.length > bytes_max)
+		error = exceed(fit, bytes_max);
+	return error;
+}
+
+int html_put_page(struct sink *sink, const struct run *run)
+{
+	struct fit fit = {.sink = sink, .run = run, .page.fd = -1};
+	size_t bytes_max = sink->settings->html_bytes_max;
+	int error = make(&fit, NULL);
+
+	if (!error && fit.bytes.length > bytes_max)
+		error = make_smaller(&fit, bytes_max);
+	if (!error)
+		output_text(&sink->out, fit.bytes.data, fit.bytes.length);
+	output_discard(&fit.page);
+	html_ranking_free(&fit.ranking);
+	return error;
+}

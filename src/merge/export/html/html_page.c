@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes the page: the tree and what ends in it as columns, the document, and both into the page.
+ * html.h says how they are put.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/export/html/html.h"
+
+#define REPORT_VERSION 1
+
+/* The tree as the page has it. */
+struct tree {
+	uint32_t *numbers; /* by path node: its place depth first, from 1 on; 0: is not shown */
+	uint32_t *order;   /* … and the other way round */
+	uint32_t count;
+	uint32_t *names; /* by name of paths: its place in the page + 1; 0: is not shown */
+	uint32_t *name_order;
+	uint32_t name_count;
+	bool has_other; /* behind all of these there is HTML_OTHER */
+};
+
+static void free_tree(struct tree *tree)
+{
+	free(tree->numbers);
+	free(tree->order);
+	free(tree->names);
+	free(tree->name_order);
+}
+
+/* Nodes in which something ends, or that lead there, have number 1. A node is younger than its
+ * parent. */
+static void mark_nodes(struct tree *tree, const struct html_choice *choice,
+		       const struct paths *paths)
+{
+	for (size_t s = 0; s < choice->sample_count; s++)
+		if (choice->samples[s].node != SAMPLE_LEFT_OUT)
+			tree->numbers[choice->samples[s].node] = 1;
+	for (uint32_t n = paths->node_count; n-- > 1;)
+		if (tree->numbers[n])
+			tree->numbers[paths->nodes[n].parent] = 1;
+}
+
+/* Numbers the nodes depth first, children in the order in which they came. */
+static void walk(struct tree *tree, const struct paths *paths, const uint32_t *first_child,
+		 const uint32_t *sibling)
+{
+	uint32_t node = first_child[PATH_ROOT];
+
+	while (node != PATH_ROOT) {
+		tree->order[tree->count++] = node;
+		tree->numbers[node] = tree->count;
+		if (first_child[node]) {
+			node = first_child[node];
+			continue;
+		}
+		while (node != PATH_ROOT && !sibling[node])
+			node = paths->nodes[node].parent;
+		if (node != PATH_ROOT)
+			node = sibling[node];
+	}
+}
+
+static void order_names(struct tree *tree, const struct paths *paths)
+{
+	for (uint32_t i = 0; i < tree->count; i++) {
+		uint32_t name = paths->nodes[tree->order[i]].name;
+
+		if (tree->names[name])
+			continue;
+		tree->name_order[tree->name_count++] = name;
+		tree->names[name] = tree->name_count;
+	}
+}
+
+static int make_tree(struct tree *tree, const struct html_choice *choice, const struct paths *paths)
+{
+	uint32_t *first_child = calloc(paths->node_count, sizeof(*first_child));
+	uint32_t *sibling = calloc(paths->node_count, sizeof(*sibling));
+	int error = -ENOMEM;
+
+	tree->numbers = calloc(paths->node_count, sizeof(*tree->numbers));
+	tree->order = calloc(paths->node_count, sizeof(*tree->order));
+	tree->names = calloc(paths->names.count, sizeof(*tree->names));
+	tree->name_order = calloc(paths->names.count, sizeof(*tree->name_order));
+	if (!first_child || !sibling || !tree->numbers || !tree->order || !tree->names ||
+	    !tree->name_order)
+		goto out;
+	mark_nodes(tree, choice, paths);
+	for (uint32_t n = paths->node_count; n-- > 1;) {
+		uint32_t parent = paths->nodes[n].parent;
+
+		if (!tree->numbers[n])
+			continue;
+		sibling[n] = first_child[parent];
+		first_child[parent] = n;
+	}
+	walk(tree, paths, first_child, sibling);
+	order_names(tree, paths);
+	error = 0;
+out:
+	free(first_child);
+	free(sibling);
+	return error;
+}
+
+static void put_tree(struct page_columns *columns, const struct tree *tree,
+		     const struct paths *paths)
+{
+	struct page_column *column = page_columns_add(columns, "node.depth");
+	uint32_t *depths = calloc((size_t)tree->count + 1, sizeof(*depths)); /* by number */
+
+	if (!depths) {
+		columns->error = -ENOMEM;
+		return;
+	}
+	for (uint32_t i = 0; i < tree->count; i++) {
+		uint32_t parent = paths->nodes[tree->order[i]].parent;
+
+		depths[i + 1] = (parent == PATH_ROOT ? 0 : depths[tree->numbers[parent]]) + 1;
+		page_columns_put(columns, column, depths[i + 1]);
+	}
+	if (tree->has_other)
+		page_columns_put(columns, column, 1);
+	free(depths);
+	column = page_columns_add(columns, "node.name");
+	for (uint32_t i = 0; i < tree->count; i++)
+		page_columns_put(columns, column,
+				 tree->names[paths->nodes[tree->order[i]].name] - 1);
+	if (tree->has_other)
+		page_columns_put(columns, column, tree->name_count);
+}
+
+static int compare_samples(const void *a, const void *b)
+{
+	const struct sample *x = a, *y = b;
+
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	if (x->device != y->device)
+		return x->device < y->device ? -1 : 1;
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return x->range < y->range ? -1 : x->range > y->range;
+}
+
+/* Nodes by number, in order, those that are alike as one. */
+static void merge_samples(struct html_choice *choice, const struct tree *tree)
+{
+	size_t kept = 0;
+
+	for (size_t s = 0; s < choice->sample_count; s++)
+		choice->samples[s].number = choice->samples[s].node == SAMPLE_LEFT_OUT
+						    ? tree->count + 1
+						    : tree->numbers[choice->samples[s].node];
+	if (choice->sample_count)
+		qsort(choice->samples, choice->sample_count, sizeof(*choice->samples),
+		      compare_samples);
+	for (size_t s = 0; s < choice->sample_count; s++) {
+		const struct sample *sample = &choice->samples[s];
+
+		if (!kept || compare_samples(&choice->samples[kept - 1], sample))
+			choice->samples[kept++] = *sample;
+		else
+			for (int w = 0; w < WEIGHTS; w++)
+				choice->samples[kept - 1].weights[w] += sample->weights[w];
+	}
+	choice->sample_count = kept;
+}
+
+static void put_samples(struct page_columns *columns, const struct html_choice *choice)
+{
+	struct page_column *column = page_columns_add(columns, "sample.node");
+
+	for (size_t s = 0; s < choice->sample_count; s++)
+		page_columns_put(columns, column,
+				 choice->samples[s].number -
+					 (s ? choice->samples[s - 1].number : 0));
+	column = page_columns_add(columns, "sample.device");
+	for (size_t s = 0; s < choice->sample_count; s++)
+		page_columns_put(columns, column, choice->samples[s].device);
+	column = page_columns_add(columns, "sample.thread");
+	for (size_t s = 0; s < choice->sample_count; s++)
+		page_columns_put(columns, column, choice->samples[s].thread);
+	column = page_columns_add(columns, "sample.range");
+	for (size_t s = 0; s < choice->sample_count; s++)
+		page_columns_put(columns, column, choice->samples[s].range);
+	for (int w = 0; w < WEIGHTS; w++) {
+		column = page_columns_add(columns, "weight.%s", weight_specs[w].name);
+		for (size_t s = 0; s < choice->sample_count; s++)
+			page_columns_put(columns, column, choice->samples[s].weights[w]);
+	}
+}
+
+static void put_names(struct json *json, const char *key, const struct names *names)
+{
+	json_begin_array(json, key);
+	for (uint32_t n = NAME_EMPTY + 1; n < names->count; n++) {
+		size_t length;
+		const char *text = names_text(names, n, &length);
+
+		json_text(json, NULL, text, length);
+	}
+	json_end_array(json);
+}
+
+static void put_range(struct json *json, uint32_t parent, const char *name, size_t length,
+		      uint64_t opened_count)
+{
+	json_begin_object(json, NULL);
+	json_u64(json, "parent", parent);
+	json_text(json, "name", name, length);
+	json_u64(json, "opened_count", opened_count);
+	json_end_object(json);
+}
+
+static void put_ranges(struct json *json, const struct html *html, const struct html_choice *choice)
+{
+	json_begin_array(json, "ranges");
+	for (uint32_t i = 0; i < choice->range_count; i++) {
+		uint32_t range = choice->listed_ranges[i];
+		const struct path_node *node = &html->ranges.nodes[range];
+		size_t length;
+		const char *text = names_text(&html->ranges.names, node->name, &length);
+
+		put_range(json, choice->ranges[node->parent], text, length,
+			  html->range_openings[range]);
+	}
+	if (choice->has_other_range)
+		put_range(json, PATH_ROOT, HTML_OTHER, strlen(HTML_OTHER),
+			  choice->other_range_openings);
+	json_end_array(json);
+}
+
+static void put_lists(struct json *json, const struct html *html, const struct html_choice *choice,
+		      const struct tree *tree, const struct paths *paths)
+{
+	json_begin_array(json, "names");
+	for (uint32_t n = 0; n < tree->name_count; n++) {
+		size_t length;
+		const char *text = names_text(&paths->names, tree->name_order[n], &length);
+
+		json_text(json, NULL, text, length);
+	}
+	if (tree->has_other)
+		json_string(json, NULL, HTML_OTHER);
+	json_end_array(json);
+	json_begin_array(json, "own_names");
+	for (uint32_t n = 0; n < tree->name_count; n++)
+		if (paths_is_own(paths, tree->name_order[n]))
+			json_u64(json, NULL, n);
+	json_end_array(json);
+	put_names(json, "devices", &html->devices);
+	put_names(json, "threads", &html->threads);
+	put_ranges(json, html, choice);
+}
+
+static void put_loss_words(struct json *json, const struct run *run)
+{
+	json_begin_object(json, "loss_words");
+	for (unsigned l = 0; l < LOSS_COUNT; l++)
+		if (run->losses[l])
+			json_string(json, losses_name(l), losses_what(l));
+	json_end_object(json);
+}
+
+static int put_summary(struct json *json, struct html *html, const struct run *run)
+{
+	/* (Its rows are limited by the page, not by --top.) */
+	struct settings settings = *run->settings;
+	struct run whole = *run;
+
+	settings.top_count = 0;
+	whole.settings = &settings;
+	return summary_json_put(json, "summary", html->summary.state, &whole, false);
+}
+
+/* Kernels are in the tree, but for those of the paths that are left out: then their table is, too. */
+static int put_kernels(struct json *json, const struct run *run)
+{
+	struct settings settings = *run->settings;
+	struct run whole = *run;
+
+	settings.top_count = 0;
+	whole.settings = &settings;
+	return summary_json_kernels(json, &whole);
+}
+
+static int put_document(struct output *out, struct html *html, const struct html_choice *choice,
+			const struct tree *tree, const struct run *run,
+			const struct page_columns *columns)
+{
+	struct json json = {.out = out};
+	int error;
+
+	json_begin_object(&json, NULL);
+	json_string(&json, "format", "xtrace-report");
+	json_u64(&json, "version", REPORT_VERSION);
+	json_u64(&json, "first_ns", html->first_ns == UINT64_MAX ? 0 : html->first_ns);
+	json_u64(&json, "last_ns", html->last_ns);
+	json_u64(&json, "left_out_path_count", choice->left_out_path_count);
+	json_u64(&json, "left_out_gpu_time_ns", choice->left_out_gpu_ns);
+	json_u64(&json, "left_out_range_count", choice->left_out_range_count);
+	json_begin_array(&json, "weights");
+	for (int w = 0; w < WEIGHTS; w++) {
+		json_begin_object(&json, NULL);
+		json_string(&json, "name", weight_specs[w].name);
+		json_string(&json, "unit", weight_unit((enum weight)w));
+		json_end_object(&json);
+	}
+	json_end_array(&json);
+	json_begin_array(&json, "idle_classes");
+	for (int class = 0; class < IDLE_CLASSES; class ++)
+		json_string(&json, NULL, idle_labels[class]);
+	json_end_array(&json);
+	put_lists(&json, html, choice, tree, &run->paths);
+	html_put_track_list(&json, html, choice->track_halvings);
+	put_loss_words(&json, run);
+	json_begin_array(&json, "columns");
+	for (size_t c = 0; c < columns->count; c++) {
+		json_begin_object(&json, NULL);
+		json_string(&json, "name", columns->list[c].name);
+		json_u64(&json, "bytes", columns->list[c].used);
+		json_u64(&json, "count", columns->list[c].count);
+		json_end_object(&json);
+	}
+	json_end_array(&json);
+	error = put_summary(&json, html, run);
+	if (!error && tree->has_other)
+		error = put_kernels(&json, run);
+	json_end_object(&json);
+	return error;
+}
+
+static int write_piece(void *context, const char *text, size_t length)
+{
+	output_text(context, text, length);
+	return 0;
+}
+
+static int put_all(struct output *out, struct html *html, const struct html_choice *choice,
+		   const struct run *run, const struct tree *tree,
+		   const struct page_columns *columns)
+{
+	struct output document;
+	struct output_bytes bytes;
+	int error = output_open_memory(&document);
+
+	if (!error)
+		error = put_document(&document, html, choice, tree, run, columns);
+	if (!error)
+		error = output_bytes(&document, &bytes);
+	if (!error)
+		error = page_write(bytes.data, bytes.length, columns, write_piece, out);
+	output_discard(&document);
+	return error;
+}
+
+int html_make_page(struct output *out, struct html *html, struct html_choice *choice,
+		   const struct run *run)
+{
+	struct page_columns columns = {0};
+	struct tree tree = {.has_other = choice->left_out_path_count};
+	int error = make_tree(&tree, choice, &run->paths);
+
+	if (!error) {
+		merge_samples(choice, &tree);
+		put_tree(&columns, &tree, &run->paths);
+		put_samples(&columns, choice);
+		html_put_tracks(&columns, html, choice->track_halvings);
+		error = columns.error;
+	}
+	if (!error)
+		error = put_all(out, html, choice, run, &tree, &columns);
+	page_columns_free(&columns);
+	free_tree(&tree);
+	return error;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which call paths and NVTX ranges a report shows that would be too large with all of them.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/export/html/html.h"
+
+struct ranked {
+	double size;
+	uint32_t node;
+};
+
+/* The largest first; of equals the one that came first, so that no range stands before the one
+ * around it. */
+static int compare_ranked(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+
+	if (x->size != y->size)
+		return x->size < y->size ? 1 : -1;
+	return x->node < y->node ? -1 : x->node > y->node;
+}
+
+/* The largest share of any weight. */
+static double size_of(const uint64_t weights[WEIGHTS], const double sums[WEIGHTS])
+{
+	double size = 0;
+
+	for (int w = 0; w < WEIGHTS; w++) {
+		double share = sums[w] > 0 ? (double)weights[w] / sums[w] : 0;
+
+		size = share > size ? share : size;
+	}
+	return size;
+}
+
+/* The place of each of rows by its node; the others have UINT32_MAX. NULL if memory ran out. */
+static uint32_t *places_of(struct ranked *rows, size_t count, size_t node_count)
+{
+	uint32_t *places = malloc(node_count * sizeof(*places));
+
+	if (!places)
+		return NULL;
+	memset(places, 0xff, node_count * sizeof(*places));
+	if (count)
+		qsort(rows, count, sizeof(*rows), compare_ranked);
+	for (size_t r = 0; r < count; r++)
+		places[rows[r].node] = (uint32_t)r;
+	return places;
+}
+
+static int rank_paths(struct html_ranking *ranking, const struct paths *paths)
+{
+	struct ranked *rows = calloc(paths->node_count, sizeof(*rows));
+	double sums[WEIGHTS] = {0};
+	uint32_t count = 0;
+
+	if (!rows)
+		return -ENOMEM;
+	for (uint32_t n = 1; n < paths->node_count; n++)
+		for (int w = 0; w < WEIGHTS; w++)
+			sums[w] += (double)paths->nodes[n].weights[w];
+	for (uint32_t n = 1; n < paths->node_count; n++) {
+		double size = size_of(paths->nodes[n].weights, sums);
+
+		if (size > 0)
+			rows[count++] = (struct ranked){size, n};
+	}
+	ranking->path_count = count;
+	ranking->path_places = places_of(rows, count, paths->node_count);
+	free(rows);
+	return ranking->path_places ? 0 : -ENOMEM;
+}
+
+/* What is in each range at any depth, WEIGHTS numbers each. NULL if memory ran out. */
+static uint64_t *add_up_ranges(const struct html *html, double sums[WEIGHTS])
+{
+	const struct paths *ranges = &html->ranges;
+	uint64_t *all = calloc((size_t)ranges->node_count * WEIGHTS, sizeof(*all));
+
+	if (!all)
+		return NULL;
+	for (size_t s = 0; s < html->sample_count; s++)
+		for (int w = 0; w < WEIGHTS; w++)
+			all[(size_t)html->samples[s].range * WEIGHTS + (size_t)w] +=
+				html->samples[s].weights[w];
+	for (uint32_t r = ranges->node_count; r-- > 1;)
+		for (size_t w = 0; w < WEIGHTS; w++)
+			all[(size_t)ranges->nodes[r].parent * WEIGHTS + w] +=
+				all[(size_t)r * WEIGHTS + w];
+	for (size_t w = 0; w < WEIGHTS; w++)
+		sums[w] = (double)all[w];
+	return all;
+}
+
+static int rank_ranges(struct html_ranking *ranking, const struct html *html)
+{
+	uint32_t count = html->ranges.node_count;
+	struct ranked *rows = calloc(count, sizeof(*rows));
+	double sums[WEIGHTS];
+	uint64_t *all = add_up_ranges(html, sums);
+
+	for (uint32_t r = 1; rows && all && r < count; r++)
+		rows[r - 1] = (struct ranked){size_of(&all[(size_t)r * WEIGHTS], sums), r};
+	if (rows && all)
+		ranking->range_places = places_of(rows, count - 1, count);
+	ranking->range_count = count - 1;
+	free(rows);
+	free(all);
+	return ranking->range_places ? 0 : -ENOMEM;
+}
+
+int html_rank(struct html_ranking *ranking, const struct html *html, const struct paths *paths)
+{
+	int error = rank_paths(ranking, paths);
+
+	return error ? error : rank_ranges(ranking, html);
+}
+
+void html_ranking_free(struct html_ranking *ranking)
+{
+	free(ranking->path_places);
+	free(ranking->range_places);
+	*ranking = (struct html_ranking){0};
+}
+
+/* Each range of the page gets a number, each other one that of the range around it. */
+static int choose_ranges(struct html_choice *choice, const struct html *html,
+			 const struct html_ranking *ranking, uint32_t count)
+{
+	const struct paths *ranges = &html->ranges;
+	bool has_other = false;
+
+	choice->ranges = calloc(ranges->node_count, sizeof(*choice->ranges));
+	choice->listed_ranges = calloc(ranges->node_count, sizeof(*choice->listed_ranges));
+	if (!choice->ranges || !choice->listed_ranges)
+		return -ENOMEM;
+	for (uint32_t r = 1; r < ranges->node_count; r++) {
+		if (ranking && ranking->range_places[r] >= count) {
+			choice->left_out_range_count++;
+			choice->ranges[r] = choice->ranges[ranges->nodes[r].parent];
+			has_other |= !choice->ranges[r];
+			continue;
+		}
+		choice->listed_ranges[choice->range_count++] = r;
+		choice->ranges[r] = choice->range_count;
+	}
+	for (uint32_t r = 1; has_other && r < ranges->node_count; r++) {
+		if (choice->ranges[r])
+			continue;
+		choice->ranges[r] = choice->range_count + 1;
+		choice->other_range_openings += html->range_openings[r];
+	}
+	choice->has_other_range = has_other;
+	return 0;
+}
+
+static int choose_samples(struct html_choice *choice, const struct html *html,
+			  const struct html_ranking *ranking, uint32_t path_count)
+{
+	choice->samples = calloc(html->sample_count + 1, sizeof(*choice->samples));
+	if (!choice->samples)
+		return -ENOMEM;
+	choice->sample_count = html->sample_count;
+	for (size_t s = 0; s < html->sample_count; s++) {
+		struct sample *sample = &choice->samples[s];
+
+		*sample = html->samples[s];
+		sample->range = choice->ranges[sample->range];
+		if (!ranking || path_count == ranking->path_count ||
+		    ranking->path_places[sample->node] < path_count)
+			continue;
+		choice->left_out_gpu_ns += sample->weights[WEIGHT_GPU_TIME];
+		sample->node = SAMPLE_LEFT_OUT;
+	}
+	if (ranking && path_count < ranking->path_count)
+		choice->left_out_path_count = ranking->path_count - path_count;
+	return 0;
+}
+
+int html_choose(struct html_choice *choice, const struct html *html,
+		const struct html_ranking *ranking, uint32_t path_count, uint32_t range_count)
+{
+	int error;
+
+	*choice = (struct html_choice){0};
+	error = choose_ranges(choice, html, ranking, range_count);
+	return error ? error : choose_samples(choice, html, ranking, path_count);
+}
+
+void html_choice_free(struct html_choice *choice)
+{
+	free(choice->samples);
+	free(choice->ranges);
+	free(choice->listed_ranges);
+	*choice = (struct html_choice){0};
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pprof's profile, compressed: call paths with all weights.
+ *
+ * A message of this kind is its fields one after another, and fields that are repeated may stand
+ * apart; so it is written in pieces as they come, and only what has been written already is kept.
+ */
+#include "merge/export/pprof/pprof.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/base/grow.h"
+#include "merge/base/text.h"
+
+int64_t pprof_string(struct pprof *pprof, const char *text, size_t length)
+{
+	char *clean = malloc(text_clean_bound(length) + 1);
+	uint32_t name =
+		clean ? names_intern(&pprof->strings, clean, text_clean(clean, text, length, '\0'))
+		      : NAME_FAILED;
+
+	free(clean);
+	return name == NAME_FAILED ? -1 : (int64_t)name;
+}
+
+int pprof_put(struct pprof *pprof, const Perftools__Profiles__Profile *piece)
+{
+	size_t length = perftools__profiles__profile__get_packed_size(piece);
+
+	if (grow(&pprof->packed, &pprof->packed_capacity, length, 1) < 0)
+		return -ENOMEM;
+	perftools__profiles__profile__pack(piece, pprof->packed);
+	gzip_write(pprof->gzip, pprof->packed, length);
+	return 0;
+}
+
+static int begin(struct sink *sink)
+{
+	struct pprof *pprof = calloc(1, sizeof(*pprof));
+
+	if (!pprof)
+		return -ENOMEM;
+	sink->state = pprof;
+	pprof->gzip = gzip_new(&sink->out);
+	if (!pprof->gzip || names_init(&pprof->strings) < 0 || names_init(&pprof->functions) < 0 ||
+	    names_init(&pprof->locations) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+static int begin_process(struct sink *sink, const struct process *process)
+{
+	struct pprof *pprof = sink->state;
+	uint64_t start_ns = process->log->header.start_realtime_ns;
+
+	if (!pprof->time_ns || start_ns < pprof->time_ns)
+		pprof->time_ns = start_ns;
+	return pprof_begin_process(pprof, process);
+}
+
+static const char *unit_of(enum weight weight)
+{
+	const char *unit = weight_unit(weight);
+
+	return !strcmp(unit, "ns") ? "nanoseconds" : unit;
+}
+
+/* What the samples' values are. */
+static int put_types(struct pprof *pprof, const struct run *run)
+{
+	Perftools__Profiles__ValueType types[WEIGHTS], *list[WEIGHTS];
+	Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
+	int64_t comments[3];
+	char part[WANTED_BYTES + 32] = "a part of the run: ";
+	size_t mark = strlen(part);
+	const char *comment = "xtrace-merge " XTRACE_VERSION, *simulated = "simulated GPU";
+
+	for (int w = 0; w < WEIGHTS; w++) {
+		const char *name = weight_specs[w].name, *unit = unit_of((enum weight)w);
+
+		perftools__profiles__value_type__init(&types[w]);
+		types[w].type = pprof_string(pprof, name, strlen(name));
+		types[w].unit = pprof_string(pprof, unit, strlen(unit));
+		list[w] = &types[w];
+		if (types[w].type < 0 || types[w].unit < 0)
+			return -ENOMEM;
+	}
+	comments[piece.n_comment++] = pprof_string(pprof, comment, strlen(comment));
+	if (run->has_simulated_gpu)
+		comments[piece.n_comment++] = pprof_string(pprof, simulated, strlen(simulated));
+	if (run->selection) {
+		wanted_describe(&run->settings->wanted, part + mark, sizeof(part) - mark);
+		comments[piece.n_comment++] = pprof_string(pprof, part, strlen(part));
+	}
+	for (size_t c = 0; c < piece.n_comment; c++)
+		if (comments[c] < 0)
+			return -ENOMEM;
+	piece.sample_type = list;
+	piece.n_sample_type = WEIGHTS;
+	piece.default_sample_type = types[WEIGHT_GPU_TIME].type;
+	piece.time_nanos = (int64_t)(pprof->time_ns & INT64_MAX);
+	piece.comment = comments;
+	return pprof_put(pprof, &piece);
+}
+
+static int put_strings(struct pprof *pprof)
+{
+	int error = 0;
+
+	for (uint32_t s = 0; s < pprof->strings.count && !error; s++) {
+		Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
+		char *text = (char *)names_text(&pprof->strings, s, NULL);
+
+		piece.string_table = &text;
+		piece.n_string_table = 1;
+		error = pprof_put(pprof, &piece);
+	}
+	return error;
+}
+
+static int end(struct sink *sink, const struct run *run)
+{
+	struct pprof *pprof = sink->state;
+	int error = put_types(pprof, run);
+
+	if (!error)
+		error = put_strings(pprof);
+	gzip_finish(pprof->gzip);
+	return error;
+}
+
+static void free_state(struct sink *sink)
+{
+	struct pprof *pprof = sink->state;
+
+	if (!pprof)
+		return;
+	gzip_free(pprof->gzip);
+	names_free(&pprof->strings);
+	names_free(&pprof->functions);
+	names_free(&pprof->locations);
+	free(pprof->packed);
+	free(pprof->mappings);
+	free(pprof->address_locations);
+	free(pprof->path);
+	free(pprof);
+	sink->state = NULL;
+}
+
+const struct exporter exporter_pprof = {
+	.name = "pprof",
+	.what = "call paths with all weights, binaries and labels, for pprof, Pyroscope and Parca "
+		"(gzip)",
+	.uses = USES_GRAPH_STACKS | USES_ALL_WEIGHTS | USES_ORIGINS,
+	.begin = begin,
+	.process = begin_process,
+	.total = pprof_put_sample,
+	.end = end,
+	.free = free_state,
+};

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The samples of a pprof profile: for each total its call path, its weights, and labels that say
+ * where it was.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "merge/base/grow.h"
+#include "merge/export/pprof/pprof.h"
+#include "merge/reading.h"
+
+#define LABELS_MAX 8
+
+struct labels {
+	Perftools__Profiles__Label rows[LABELS_MAX];
+	Perftools__Profiles__Label *list[LABELS_MAX];
+	size_t count;
+};
+
+static int push(struct pprof *pprof, uint64_t location)
+{
+	if (!location || grow(&pprof->path, &pprof->path_capacity, pprof->path_length + 1,
+			      sizeof(*pprof->path)) < 0)
+		return -ENOMEM;
+	pprof->path[pprof->path_length++] = location;
+	return 0;
+}
+
+static int push_text(struct pprof *pprof, const char *text)
+{
+	return push(pprof, pprof_name_location(pprof, text, strlen(text)));
+}
+
+/* A name of the tree of paths. */
+static int push_name(struct pprof *pprof, const struct process *process, uint32_t name)
+{
+	size_t length;
+	const char *text = names_text(&process->paths->names, name, &length);
+
+	return push(pprof, pprof_name_location(pprof, text, length));
+}
+
+static int push_frame(struct pprof *pprof, const struct process *process, const struct stack *stack,
+		      const struct mixed_frame *frame)
+{
+	uint32_t address;
+
+	if (frame->kind == MIXED_TRUNCATED)
+		return push_text(pprof, FRAME_TRUNCATED);
+	if (frame->kind == MIXED_PYTHON)
+		return push(pprof, pprof_python_location(pprof, process, frame->index));
+	address = process->addresses->by_frame[stack->first_frame + frame->index];
+	if (!process->frames->address_names[address])
+		return 0;
+	return push(pprof, pprof_address_location(pprof, process, address));
+}
+
+static int push_stack(struct pprof *pprof, const struct process *process, uint32_t id)
+{
+	const struct stack *stack = &process->model->stacks.rows[id];
+	struct mixed_frame frame;
+	struct mix mix;
+	int error = 0;
+
+	if (!frames_has_stack(process->frames, id))
+		return push_text(pprof, FRAME_UNATTRIBUTED);
+	frames_mix(process->frames, process->model, id, &mix);
+	while (!error && mix_next(&mix, &frame))
+		error = push_frame(pprof, process, stack, &frame);
+	return error;
+}
+
+/* The path as it is in the tree, by names alone. */
+static int push_tree_path(struct pprof *pprof, const struct process *process, uint32_t node)
+{
+	uint32_t *chain = NULL;
+	size_t capacity = 0;
+	int depth = paths_chain(process->paths, node, &chain, &capacity), error = 0;
+
+	pprof->path_length = 0;
+	for (int d = 0; d < depth && !error; d++)
+		error = push_name(pprof, process, process->paths->nodes[chain[d]].name);
+	free(chain);
+	return depth < 0 ? depth : error;
+}
+
+/* The same path as in the tree, but for ranges and roots, which are labels here. */
+static int push_path(struct pprof *pprof, const struct process *process, const struct owner *owner,
+		     uint32_t node)
+{
+	const struct frames *frames = process->frames;
+	int error = 0;
+
+	pprof->path_length = 0;
+	if (owner_stand_in(owner)) {
+		error = push_text(pprof, owner_stand_in(owner));
+	} else if (owner_has_call(owner)) {
+		error = push_stack(pprof, process, owner->stack);
+		if (!error && (owner->stack || owner->leaf == LEAF_CALL))
+			error = push_name(pprof, process,
+					  frames_api_name(frames, owner->stack, owner->api));
+	}
+	if (!error && owner->marks & OWNER_IN_GRAPH)
+		error = push_text(pprof, PATH_GRAPH_MARK);
+	if (!error && owner->creation) {
+		const struct creation *creation = &process->model->nodes.creations[owner->creation];
+
+		error = push_stack(pprof, process, creation->stack);
+		if (!error && frames_knows_api(frames, creation->stack, creation->api))
+			error = push_name(pprof, process,
+					  frames_api_name(frames, creation->stack, creation->api));
+	}
+	if (!error && owner->leaf != LEAF_CALL)
+		error = push_name(pprof, process, process->paths->nodes[node].name);
+	return error;
+}
+
+static int add_label(struct pprof *pprof, struct labels *labels, const char *key, const char *text)
+{
+	Perftools__Profiles__Label *label = &labels->rows[labels->count];
+
+	perftools__profiles__label__init(label);
+	label->key = pprof_string(pprof, key, strlen(key));
+	label->str = pprof_string(pprof, text, strlen(text));
+	labels->list[labels->count++] = label;
+	return label->key < 0 || label->str < 0 ? -ENOMEM : 0;
+}
+
+/* With what the program called it, as in the roots of paths. */
+static int label_gpu(struct pprof *pprof, struct labels *labels, const struct model *model,
+		     uint32_t device)
+{
+	const char *title = model_title(model, &model->device_names, 0, device);
+	char *text;
+	int error;
+
+	if (asprintf(&text, title[0] ? "GPU%u (%s)" : "GPU%u", device, title) < 0)
+		return -ENOMEM;
+	error = add_label(pprof, labels, "device", text);
+	free(text);
+	return error;
+}
+
+static int label_device(struct pprof *pprof, struct labels *labels, const struct model *model,
+			const struct owner *owner)
+{
+	const struct stream *stream = &model->streams.rows[owner->stream];
+	uint32_t pool = MEMORY_WHAT_POOL(owner->what);
+	char text[64];
+	int error;
+
+	if (owner->leaf == LEAF_MEMORY && pool == MEMORY_POOL_HOST)
+		return add_label(pprof, labels, "device", "host");
+	if (owner->leaf == LEAF_MEMORY && pool == MEMORY_POOLS_MAX - 1)
+		return add_label(pprof, labels, "device", "other");
+	if (owner->leaf == LEAF_MEMORY)
+		return label_gpu(pprof, labels, model, pool);
+	if (!stream->defined)
+		return 0;
+	error = label_gpu(pprof, labels, model, stream->device);
+	snprintf(text, sizeof(text), "context %u stream %u", stream->context, stream->stream);
+	return error ? error : add_label(pprof, labels, "stream", text);
+}
+
+static int label_thread(struct pprof *pprof, struct labels *labels, const struct model *model,
+			uint32_t id)
+{
+	const struct thread *thread = &model->threads.rows[id < model->threads.count ? id : 0];
+	const char *name = names_text(&model->names, thread->name, NULL);
+	char *text;
+	int error;
+
+	if (!thread->tid)
+		return 0;
+	if (asprintf(&text, "%s (%u)", name[0] ? name : "[no name]", thread->tid) < 0)
+		return -ENOMEM;
+	error = add_label(pprof, labels, "thread", text);
+	free(text);
+	return error;
+}
+
+/* All ranges of the nest, outermost first: "step;forward". */
+static int label_range(struct pprof *pprof, struct labels *labels, const struct process *process,
+		       uint32_t range)
+{
+	const struct ranges *ranges = &process->model->ranges;
+	struct names *names = process->names->shown;
+	char *text = NULL;
+	int error = 0;
+
+	if (!range || range >= ranges->node_count)
+		return 0;
+	for (; range != RANGE_NONE && !error; range = ranges->nodes[range].parent) {
+		const struct range_node *node = &ranges->nodes[range];
+		uint32_t name =
+			range_label(names, process->model, node->domain, node->text, "", "");
+		char *longer = NULL;
+
+		if (name == NAME_FAILED ||
+		    asprintf(&longer, "%s%s%s", names_text(names, name, NULL), text ? ";" : "",
+			     text ? text : "") < 0)
+			error = -ENOMEM;
+		free(text);
+		text = error ? NULL : longer;
+	}
+	if (!error)
+		error = add_label(pprof, labels, "nvtx_range", text);
+	free(text);
+	return error;
+}
+
+static int put_labels(struct pprof *pprof, struct labels *labels, const struct process *process,
+		      const struct owner *owner)
+{
+	const struct model *model = process->model;
+	uint32_t range = owner_has_call(owner) ? owner->range
+					       : model->nodes.creations[owner->creation].range;
+	int error = label_device(pprof, labels, model, owner);
+
+	if (!error)
+		error = label_thread(pprof, labels, model, owner->thread);
+	if (!error)
+		error = label_range(pprof, labels, process, range);
+	if (!error && process->process_count > 1)
+		error = add_label(pprof, labels, "process", process->label);
+	return error;
+}
+
+int pprof_put_sample(struct sink *sink, const struct process *process, const struct total *total,
+		     uint32_t node)
+{
+	struct pprof *pprof = sink->state;
+	Perftools__Profiles__Sample sample = PERFTOOLS__PROFILES__SAMPLE__INIT, *list = &sample;
+	Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
+	struct labels labels = {.count = 0};
+	int64_t values[WEIGHTS];
+	int error = wanted_changes_paths(&sink->settings->wanted)
+			    ? push_tree_path(pprof, process, node)
+			    : push_path(pprof, process, &total->owner, node);
+
+	if (!error)
+		error = put_labels(pprof, &labels, process, &total->owner);
+	if (error)
+		return error;
+	for (size_t i = 0; i < pprof->path_length / 2; i++) {
+		uint64_t *other = &pprof->path[pprof->path_length - 1 - i], location = *other;
+
+		*other = pprof->path[i];
+		pprof->path[i] = location;
+	}
+	for (int w = 0; w < WEIGHTS; w++)
+		values[w] = (int64_t)(total->weights[w] & INT64_MAX);
+	sample.location_id = pprof->path;
+	sample.n_location_id = pprof->path_length;
+	sample.value = values;
+	sample.n_value = WEIGHTS;
+	sample.label = labels.list;
+	sample.n_label = labels.count;
+	piece.sample = &list;
+	piece.n_sample = 1;
+	return pprof_put(pprof, &piece);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An SQLite database: events as rows, tables that tell what they refer to, views that answer common
+ * questions. docs/SQLITE.md explains the schema.
+ *
+ * The file is new and takes its name when it is whole (see output.h), so it needs no journal: all rows
+ * are one transaction, and the indexes are made at its end.
+ */
+#include "merge/export/sqlite/sqlite.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The first error sticks, as errors in writing do. */
+static void note_error(struct sink *sink, int result)
+{
+	if (result == SQLITE_OK || result == SQLITE_DONE || sink->out.error)
+		return;
+	switch (result & 0xff) {
+	case SQLITE_FULL:
+		sink->out.error = -ENOSPC;
+		break;
+	case SQLITE_NOMEM:
+		sink->out.error = -ENOMEM;
+		break;
+	default:
+		sink->out.error = -EIO;
+	}
+}
+
+static void run(struct sink *sink, const char *commands)
+{
+	struct sqlite *s = sink->state;
+
+	if (!sink->out.error)
+		note_error(sink, sqlite3_exec(s->database, commands, NULL, NULL, NULL));
+}
+
+void sqlite_put(struct sink *sink, enum statement statement)
+{
+	struct sqlite *s = sink->state;
+
+	if (sink->out.error)
+		return;
+	note_error(sink, sqlite3_step(s->statements[statement]));
+	sqlite3_reset(s->statements[statement]);
+}
+
+void sqlite_text(struct sqlite *s, enum statement statement, int column, const char *text)
+{
+	sqlite3_bind_text(s->statements[statement], column, text, -1, SQLITE_TRANSIENT);
+}
+
+static int begin(struct sink *sink)
+{
+	struct sqlite *s = calloc(1, sizeof(*s));
+	int result;
+
+	if (!s)
+		return -ENOMEM;
+	sink->state = s;
+	if (!sink->out.file.unfinished)
+		return OUTPUT_WANTS_FILE;
+	s->next_thread = s->next_stream = 1;
+	result = sqlite3_open_v2(sink->out.file.unfinished, &s->database,
+				 SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+	note_error(sink, result);
+	run(sink, "PRAGMA page_size = 32768; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; "
+		  "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -32768; "
+		  "PRAGMA application_id = 0x78747263; PRAGMA user_version = 1; BEGIN;");
+	run(sink, sqlite_tables);
+	for (int i = 0; i < STATEMENTS && !sink->out.error; i++)
+		note_error(sink,
+			   sqlite3_prepare_v3(s->database, sqlite_inserts[i], -1,
+					      SQLITE_PREPARE_PERSISTENT, &s->statements[i], NULL));
+	return sink->out.error;
+}
+
+/* Where the call was made, as path; NULL if that is not known. */
+static void bind_path(struct sqlite *s, enum statement statement, int column,
+		      const struct process *process, uint32_t stack)
+{
+	if (frames_has_stack(process->frames, stack))
+		sqlite_number(s, statement, column, process->frames->nodes[stack]);
+	else
+		sqlite_null(s, statement, column);
+}
+
+static void bind_thread(struct sqlite *s, enum statement statement, int column,
+			const struct process *process, uint32_t thread)
+{
+	if (thread < process->model->threads.count && process->model->threads.rows[thread].tid)
+		sqlite_number(s, statement, column, s->thread_base + thread);
+	else
+		sqlite_null(s, statement, column);
+}
+
+static int put_call(struct sink *sink, const struct process *process, const struct launch *call,
+		    uint64_t duration_ns, uint64_t result)
+{
+	struct sqlite *s = sink->state;
+
+	sqlite_number(s, INSERT_CALL, 1, s->process_id);
+	bind_thread(s, INSERT_CALL, 2, process, call->thread);
+	sqlite_number(s, INSERT_CALL, 3, frames_api_name(process->frames, call->stack, call->api));
+	bind_path(s, INSERT_CALL, 4, process, call->stack);
+	sqlite_number(s, INSERT_CALL, 5, (int64_t)call->correlation);
+	sqlite_number(s, INSERT_CALL, 6, sqlite_time(process, call->enter_ns));
+	sqlite_number(s, INSERT_CALL, 7, sqlite_limited(duration_ns));
+	sqlite_number(s, INSERT_CALL, 8, (int64_t)result);
+	sqlite_put(sink, INSERT_CALL);
+	return 0;
+}
+
+static int put_work(struct sink *sink, const struct process *process, const struct work *work,
+		    const struct launch *launch)
+{
+	struct sqlite *s = sink->state;
+	const struct model *model = process->model;
+	int64_t shape = sqlite_shape(sink, process, work);
+
+	if (!shape)
+		return -ENOMEM;
+	sqlite_number(s, INSERT_WORK, 1, s->process_id);
+	bind_thread(s, INSERT_WORK, 2, process, launch ? launch->thread : 0);
+	if (work->stream < model->streams.count && model->streams.rows[work->stream].defined)
+		sqlite_number(s, INSERT_WORK, 3, s->stream_base + work->stream);
+	else
+		sqlite_null(s, INSERT_WORK, 3);
+	sqlite_number(s, INSERT_WORK, 4, shape);
+	bind_path(s, INSERT_WORK, 5, process, launch ? launch->stack : 0);
+	sqlite_number(s, INSERT_WORK, 6, (int64_t)work->correlation);
+	sqlite_number(s, INSERT_WORK, 7, sqlite_time(process, work->start_ns));
+	sqlite_number(s, INSERT_WORK, 8, sqlite_limited(work->duration_ns));
+	if (work->kind == WORK_KERNEL)
+		sqlite_null(s, INSERT_WORK, 9);
+	else
+		sqlite_number(s, INSERT_WORK, 9, sqlite_limited(work->bytes));
+	if (work->graph_node)
+		sqlite_number(s, INSERT_WORK, 10, (int64_t)work->graph_node);
+	else
+		sqlite_null(s, INSERT_WORK, 10);
+	sqlite_put(sink, INSERT_WORK);
+	return 0;
+}
+
+static int put_memory(struct sink *sink, const struct process *process, uint32_t pool,
+		      uint64_t time_ns, uint64_t live_bytes)
+{
+	struct sqlite *s = sink->state;
+
+	sqlite_number(s, INSERT_MEMORY, 1, s->process_id);
+	if (pool == MEMORY_POOL_HOST)
+		sqlite_null(s, INSERT_MEMORY, 2);
+	else
+		sqlite_number(s, INSERT_MEMORY, 2, pool);
+	sqlite_number(s, INSERT_MEMORY, 3, sqlite_time(process, time_ns));
+	sqlite_number(s, INSERT_MEMORY, 4, sqlite_limited(live_bytes));
+	sqlite_put(sink, INSERT_MEMORY);
+	return 0;
+}
+
+static int end_process(struct sink *sink, const struct process *process)
+{
+	return sqlite_put_open_ranges(sink, process);
+}
+
+static int end(struct sink *sink, const struct run *all)
+{
+	struct sqlite *s = sink->state;
+	int error = sqlite_put_run(sink, all);
+
+	if (error)
+		return error;
+	run(sink, sqlite_indexes_and_views);
+	run(sink, "COMMIT;");
+	for (int i = 0; i < STATEMENTS; i++) {
+		sqlite3_finalize(s->statements[i]);
+		s->statements[i] = NULL;
+	}
+	note_error(sink, sqlite3_close(s->database));
+	s->database = NULL;
+	return 0;
+}
+
+static void free_state(struct sink *sink)
+{
+	struct sqlite *s = sink->state;
+
+	if (!s)
+		return;
+	for (int i = 0; i < STATEMENTS; i++)
+		sqlite3_finalize(s->statements[i]);
+	sqlite3_close(s->database);
+	sqlite_forget_process(s);
+	free(s->pushed.rows);
+	free(s->started.rows);
+	free(s->ended.rows);
+	free(s);
+	sink->state = NULL;
+}
+
+const struct exporter exporter_sqlite = {
+	.name = "sqlite",
+	.what = "an SQLite database of all events and tables, with views for common questions",
+	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_FILE,
+	.begin = begin,
+	.process = sqlite_begin_process,
+	.call = put_call,
+	.work = put_work,
+	.memory = put_memory,
+	.range = sqlite_put_range,
+	.process_end = end_process,
+	.end = end,
+	.free = free_state,
+};

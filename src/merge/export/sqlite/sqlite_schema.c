@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The schema of the database, as docs/SQLITE.md explains it. Indexes and views come last: what is
+ * there when rows are written slows each of them down.
+ */
+#include "merge/export/sqlite/sqlite.h"
+
+const char sqlite_tables[] =
+	"CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
+	"CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, label TEXT, name TEXT, "
+	"command TEXT, host TEXT, log TEXT, start_realtime_ns INTEGER);"
+	"CREATE TABLE device(process_id INTEGER, device INTEGER, name TEXT);"
+	"CREATE TABLE thread(id INTEGER PRIMARY KEY, process_id INTEGER, tid INTEGER, name TEXT);"
+	"CREATE TABLE stream(id INTEGER PRIMARY KEY, process_id INTEGER, device INTEGER, "
+	"context INTEGER, stream INTEGER);"
+	"CREATE TABLE name(id INTEGER PRIMARY KEY, text TEXT);"
+	"CREATE TABLE path(id INTEGER PRIMARY KEY, parent_id INTEGER, name_id INTEGER, text TEXT, "
+	"gpu_time_ns INTEGER, count INTEGER, cpu_wait_ns INTEGER, gpu_exclusive_ns INTEGER, "
+	"gpu_idle_ns INTEGER, alloc_bytes INTEGER, peak_bytes INTEGER, leaked_bytes INTEGER);"
+	"CREATE TABLE shape(id INTEGER PRIMARY KEY, kind TEXT, name_id INTEGER, "
+	"grid_x INTEGER, grid_y INTEGER, grid_z INTEGER, "
+	"block_x INTEGER, block_y INTEGER, block_z INTEGER, registers INTEGER, "
+	"static_shared_bytes INTEGER, dynamic_shared_bytes INTEGER, "
+	"source TEXT, destination TEXT, is_async INTEGER, "
+	"from_device INTEGER, to_device INTEGER);"
+	"CREATE TABLE api_call(id INTEGER PRIMARY KEY, process_id INTEGER, thread_id INTEGER, "
+	"name_id INTEGER, path_id INTEGER, correlation INTEGER, start_ns INTEGER, "
+	"duration_ns INTEGER, error INTEGER);"
+	"CREATE TABLE gpu_work(id INTEGER PRIMARY KEY, process_id INTEGER, thread_id INTEGER, "
+	"stream_id INTEGER, shape_id INTEGER, path_id INTEGER, correlation INTEGER, "
+	"start_ns INTEGER, duration_ns INTEGER, bytes INTEGER, graph_node INTEGER);"
+	"CREATE TABLE memory(process_id INTEGER, device INTEGER, time_ns INTEGER, "
+	"held_bytes INTEGER);"
+	"CREATE TABLE nvtx_range(process_id INTEGER, thread_id INTEGER, name_id INTEGER, "
+	"kind TEXT, start_ns INTEGER, duration_ns INTEGER, payload TEXT);"
+	"CREATE TABLE loss(name TEXT, count INTEGER);"
+	"CREATE TABLE warning(text TEXT);";
+
+const char *const sqlite_inserts[STATEMENTS] = {
+	[INSERT_META] = "INSERT INTO meta VALUES(?,?)",
+	[INSERT_PROCESS] = "INSERT INTO process VALUES(?,?,?,?,?,?,?,?)",
+	[INSERT_DEVICE] = "INSERT INTO device VALUES(?,?,?)",
+	[INSERT_THREAD] = "INSERT INTO thread VALUES(?,?,?,?)",
+	[INSERT_STREAM] = "INSERT INTO stream VALUES(?,?,?,?,?)",
+	[INSERT_SHAPE] = "INSERT INTO shape VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	[INSERT_CALL] = "INSERT INTO api_call VALUES(NULL,?,?,?,?,?,?,?,?)",
+	[INSERT_WORK] = "INSERT INTO gpu_work VALUES(NULL,?,?,?,?,?,?,?,?,?,?)",
+	[INSERT_MEMORY] = "INSERT INTO memory VALUES(?,?,?,?)",
+	[INSERT_RANGE] = "INSERT INTO nvtx_range VALUES(?,?,?,?,?,?,?)",
+	[INSERT_NAME] = "INSERT INTO name VALUES(?,?)",
+	[INSERT_PATH] = "INSERT INTO path VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
+	[INSERT_LOSS] = "INSERT INTO loss VALUES(?,?)",
+	[INSERT_WARNING] = "INSERT INTO warning VALUES(?)",
+};
+
+const char sqlite_indexes_and_views[] =
+	"CREATE INDEX api_call_by_correlation ON api_call(correlation);"
+	"CREATE INDEX gpu_work_by_correlation ON gpu_work(correlation);"
+	"CREATE INDEX gpu_work_by_start ON gpu_work(start_ns);"
+	"CREATE INDEX nvtx_range_by_start ON nvtx_range(start_ns);"
+	"CREATE INDEX path_by_parent ON path(parent_id);"
+
+	"CREATE VIEW work AS SELECT w.id, w.process_id, t.tid, s.device, s.context, s.stream, "
+	"sh.kind, n.text AS name, w.start_ns, w.duration_ns, w.bytes, "
+	"w.correlation, w.graph_node, w.path_id, w.shape_id "
+	"FROM gpu_work w LEFT JOIN thread t ON t.id = w.thread_id "
+	"LEFT JOIN stream s ON s.id = w.stream_id JOIN shape sh ON sh.id = w.shape_id "
+	"JOIN name n ON n.id = sh.name_id;"
+
+	"CREATE VIEW calls AS SELECT c.id, c.process_id, t.tid, n.text AS name, c.start_ns, "
+	"c.duration_ns, c.error, c.correlation, c.path_id FROM api_call c "
+	"LEFT JOIN thread t ON t.id = c.thread_id JOIN name n ON n.id = c.name_id;"
+
+	"CREATE VIEW launches AS SELECT c.id AS call_id, w.id AS work_id, c.process_id, "
+	"c.correlation, c.start_ns AS call_start_ns, c.duration_ns AS call_duration_ns, "
+	"w.start_ns, w.duration_ns, w.start_ns - c.start_ns AS delay_ns "
+	"FROM gpu_work w JOIN api_call c "
+	"ON c.correlation = w.correlation AND c.process_id = w.process_id;"
+
+	"CREATE VIEW top_paths AS SELECT id, text, gpu_time_ns, count, "
+	"100.0 * gpu_time_ns / (SELECT sum(gpu_time_ns) FROM path) AS percent "
+	"FROM path WHERE count > 0 ORDER BY gpu_time_ns DESC;"
+
+	"CREATE VIEW top_kernels AS SELECT sh.kind, n.text AS name, count(*) AS count, "
+	"sum(w.duration_ns) AS gpu_time_ns, avg(w.duration_ns) AS mean_ns, "
+	"min(w.duration_ns) AS min_ns, max(w.duration_ns) AS max_ns "
+	"FROM gpu_work w JOIN shape sh ON sh.id = w.shape_id JOIN name n ON n.id = sh.name_id "
+	"GROUP BY sh.kind, n.id ORDER BY gpu_time_ns DESC;"
+
+	"CREATE VIEW top_calls AS SELECT n.text AS name, count(*) AS count, "
+	"sum(c.error <> 0) AS failed_count, sum(c.duration_ns) AS total_ns, "
+	"avg(c.duration_ns) AS mean_ns, min(c.duration_ns) AS min_ns, max(c.duration_ns) AS max_ns "
+	"FROM api_call c JOIN name n ON n.id = c.name_id GROUP BY n.id ORDER BY total_ns DESC;"
+
+	"CREATE VIEW copies AS SELECT n.text AS name, sh.source, sh.destination, sh.is_async, "
+	"count(*) AS count, sum(w.bytes) AS bytes, sum(w.duration_ns) AS gpu_time_ns, "
+	"1.0 * sum(w.bytes) / nullif(sum(w.duration_ns), 0) AS gigabytes_per_second "
+	"FROM gpu_work w JOIN shape sh ON sh.id = w.shape_id JOIN name n ON n.id = sh.name_id "
+	"WHERE sh.kind IN ('copy', 'set') GROUP BY n.id, sh.source, sh.destination, sh.is_async "
+	"ORDER BY gpu_time_ns DESC;"
+
+	"CREATE VIEW device_use AS SELECT s.process_id, s.device, "
+	"sum(sh.kind = 'kernel') AS kernel_count, "
+	"sum(sh.kind = 'collective') AS collective_count, sum(sh.kind = 'copy') AS copy_count, "
+	"sum(sh.kind = 'set') AS set_count, sum(w.duration_ns) AS gpu_time_ns, "
+	"sum((sh.kind = 'collective') * w.duration_ns) AS collective_time_ns, "
+	"min(w.start_ns) AS first_start_ns, max(w.start_ns + w.duration_ns) AS last_end_ns "
+	"FROM gpu_work w JOIN stream s ON s.id = w.stream_id JOIN shape sh ON sh.id = w.shape_id "
+	"GROUP BY s.process_id, s.device;"
+
+	"CREATE VIEW idle_by_class AS SELECT n.text AS class, sum(p.gpu_idle_ns) AS gpu_idle_ns "
+	"FROM path p JOIN name n ON n.id = p.name_id WHERE p.gpu_idle_ns > 0 "
+	"GROUP BY n.id ORDER BY gpu_idle_ns DESC;"
+
+	"CREATE VIEW memory_peaks AS SELECT process_id, device, max(held_bytes) AS peak_bytes "
+	"FROM memory GROUP BY process_id, device;"
+
+	"CREATE VIEW ranges AS SELECT n.text AS name, r.kind, count(*) AS count, "
+	"sum(r.duration_ns) AS total_ns, avg(r.duration_ns) AS mean_ns, "
+	"min(r.duration_ns) AS min_ns, max(r.duration_ns) AS max_ns FROM nvtx_range r "
+	"JOIN name n ON n.id = r.name_id GROUP BY n.id, r.kind ORDER BY total_ns DESC;";

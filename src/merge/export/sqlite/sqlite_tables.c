@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tables that events refer to.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/base/labels.h"
+#include "merge/base/text.h"
+#include "merge/export/sqlite/sqlite.h"
+#include "merge/sums/trust.h"
+
+/* Foreign text, clean. 0 or -ENOMEM. */
+static int bind_clean(struct sqlite *s, enum statement statement, int column, const char *text)
+{
+	size_t length = strlen(text);
+	char *clean = malloc(text_clean_bound(length) + 1);
+
+	if (!clean)
+		return -ENOMEM;
+	clean[text_clean(clean, text, length, '\0')] = '\0';
+	sqlite_text(s, statement, column, clean);
+	free(clean);
+	return 0;
+}
+
+void sqlite_forget_process(struct sqlite *s)
+{
+	for (int kind = 0; kind < WORK_KINDS; kind++) {
+		free(s->shapes[kind]);
+		s->shapes[kind] = NULL;
+		s->shape_counts[kind] = 0;
+	}
+	s->pushed.count = s->started.count = s->ended.count = 0;
+}
+
+static int put_process(struct sink *sink, const struct process *process)
+{
+	struct sqlite *s = sink->state;
+	const struct model *model = process->model;
+
+	sqlite_number(s, INSERT_PROCESS, 1, s->process_id);
+	sqlite_number(s, INSERT_PROCESS, 2, process->log->header.pid);
+	if (bind_clean(s, INSERT_PROCESS, 3, process->label) < 0 ||
+	    bind_clean(s, INSERT_PROCESS, 4, model_process_name(model)) < 0 ||
+	    bind_clean(s, INSERT_PROCESS, 5, model_meta(model, "process.cmdline")) < 0 ||
+	    bind_clean(s, INSERT_PROCESS, 6, process->log->host) < 0 ||
+	    bind_clean(s, INSERT_PROCESS, 7, process->log->path) < 0)
+		return -ENOMEM;
+	sqlite_number(s, INSERT_PROCESS, 8, sqlite_limited(process->log->header.start_realtime_ns));
+	sqlite_put(sink, INSERT_PROCESS);
+	return 0;
+}
+
+static int put_threads(struct sink *sink, const struct model *model)
+{
+	struct sqlite *s = sink->state;
+
+	s->thread_base = s->next_thread;
+	s->next_thread += (int64_t)model->threads.count;
+	for (size_t t = 1; t < model->threads.count; t++) {
+		const struct thread *thread = &model->threads.rows[t];
+
+		if (!thread->tid)
+			continue;
+		sqlite_number(s, INSERT_THREAD, 1, s->thread_base + (int64_t)t);
+		sqlite_number(s, INSERT_THREAD, 2, s->process_id);
+		sqlite_number(s, INSERT_THREAD, 3, thread->tid);
+		if (bind_clean(s, INSERT_THREAD, 4, names_text(&model->names, thread->name, NULL)))
+			return -ENOMEM;
+		sqlite_put(sink, INSERT_THREAD);
+	}
+	return 0;
+}
+
+static bool is_new_device(const struct model *model, size_t stream)
+{
+	for (size_t other = 1; other < stream; other++)
+		if (model->streams.rows[other].defined &&
+		    model->streams.rows[other].device == model->streams.rows[stream].device)
+			return false;
+	return true;
+}
+
+static int put_streams(struct sink *sink, const struct model *model)
+{
+	struct sqlite *s = sink->state;
+	char key[32];
+
+	s->stream_base = s->next_stream;
+	s->next_stream += (int64_t)model->streams.count;
+	for (size_t i = 1; i < model->streams.count; i++) {
+		const struct stream *stream = &model->streams.rows[i];
+
+		if (!stream->defined)
+			continue;
+		sqlite_number(s, INSERT_STREAM, 1, s->stream_base + (int64_t)i);
+		sqlite_number(s, INSERT_STREAM, 2, s->process_id);
+		sqlite_number(s, INSERT_STREAM, 3, stream->device);
+		sqlite_number(s, INSERT_STREAM, 4, stream->context);
+		sqlite_number(s, INSERT_STREAM, 5, stream->stream);
+		sqlite_put(sink, INSERT_STREAM);
+		if (!is_new_device(model, i))
+			continue;
+		snprintf(key, sizeof(key), "gpu.%u.name", stream->device);
+		sqlite_number(s, INSERT_DEVICE, 1, s->process_id);
+		sqlite_number(s, INSERT_DEVICE, 2, stream->device);
+		if (bind_clean(s, INSERT_DEVICE, 3, model_meta(model, key)) < 0)
+			return -ENOMEM;
+		sqlite_put(sink, INSERT_DEVICE);
+	}
+	return 0;
+}
+
+int sqlite_begin_process(struct sink *sink, const struct process *process)
+{
+	struct sqlite *s = sink->state;
+	const struct model *model = process->model;
+	int error;
+
+	sqlite_forget_process(s);
+	s->process_id = (int64_t)process->index + 1;
+	s->shape_counts[WORK_KERNEL] = model->shapes.count;
+	s->shape_counts[WORK_COPY] = model->copy_shapes.count;
+	s->shape_counts[WORK_SET] = MEMORY_KINDS;
+	for (int kind = 0; kind < WORK_KINDS; kind++) {
+		s->shapes[kind] = calloc(s->shape_counts[kind], sizeof(*s->shapes[kind]));
+		if (!s->shapes[kind])
+			return -ENOMEM;
+	}
+	error = put_process(sink, process);
+	if (!error)
+		error = put_threads(sink, model);
+	return error ? error : put_streams(sink, model);
+}
+
+/* From column 4 on. */
+static void bind_kernel(struct sqlite *s, const struct shape *shape)
+{
+	for (int d = 0; d < 3; d++) {
+		sqlite_number(s, INSERT_SHAPE, 4 + d, shape->grid[d]);
+		sqlite_number(s, INSERT_SHAPE, 7 + d, shape->block[d]);
+	}
+	sqlite_number(s, INSERT_SHAPE, 10, shape->registers);
+	sqlite_number(s, INSERT_SHAPE, 11, sqlite_limited(shape->static_shared_bytes));
+	sqlite_number(s, INSERT_SHAPE, 12, sqlite_limited(shape->dynamic_shared_bytes));
+}
+
+static void bind_copy(struct sqlite *s, const struct copy_shape *shape)
+{
+	sqlite_text(s, INSERT_SHAPE, 13, memory_kind_label(shape->source));
+	sqlite_text(s, INSERT_SHAPE, 14, memory_kind_label(shape->destination));
+	sqlite_number(s, INSERT_SHAPE, 15, shape->is_async);
+	if (!shape->from_device || !shape->to_device)
+		return;
+	sqlite_number(s, INSERT_SHAPE, 16, shape->from_device - 1);
+	sqlite_number(s, INSERT_SHAPE, 17, shape->to_device - 1);
+}
+
+int64_t sqlite_shape(struct sink *sink, const struct process *process, const struct work *work)
+{
+	static const char *const kinds[WORK_KINDS] = {
+		[WORK_KERNEL] = "kernel", [WORK_COPY] = "copy", [WORK_SET] = "set"};
+	struct sqlite *s = sink->state;
+	const struct model *model = process->model;
+	struct names *names = process->names->shown;
+	uint32_t id = work->shape < s->shape_counts[work->kind] ? work->shape : 0;
+	int64_t *known = &s->shapes[work->kind][id];
+	char label[64] = "Memset";
+	uint32_t name;
+
+	if (*known)
+		return *known;
+	sqlite3_clear_bindings(s->statements[INSERT_SHAPE]);
+	if (work->kind == WORK_KERNEL)
+		bind_kernel(s, &model->shapes.rows[id]);
+	else if (work->kind == WORK_COPY)
+		bind_copy(s, &model->copy_shapes.rows[id]);
+	else
+		sqlite_text(s, INSERT_SHAPE, 14, memory_kind_label(id));
+	if (work->kind == WORK_COPY)
+		snprintf(label, sizeof(label), "Memcpy %s",
+			 copy_kind_label(model->copy_shapes.rows[id].kind));
+	name = work->kind == WORK_KERNEL ? demangle(process->names, model_kernel_name(model, id),
+						    process->names->style)
+					 : names_intern(names, label, strlen(label));
+	if (name == NAME_FAILED)
+		return 0;
+	sqlite_number(s, INSERT_SHAPE, 1, ++s->shape_count);
+	sqlite_text(s, INSERT_SHAPE, 2, work->is_collective ? "collective" : kinds[work->kind]);
+	sqlite_number(s, INSERT_SHAPE, 3, name);
+	sqlite_put(sink, INSERT_SHAPE);
+	*known = s->shape_count;
+	return *known;
+}
+
+/* Of a path that weighs anything. 0 or -ENOMEM. */
+static int bind_path_text(struct sqlite *s, const struct paths *paths, uint32_t node)
+{
+	size_t length;
+	char *text = paths_text(paths, node, &length);
+
+	if (!text)
+		return -ENOMEM;
+	sqlite3_bind_text(s->statements[INSERT_PATH], 4, text, (int)length, SQLITE_TRANSIENT);
+	free(text);
+	return 0;
+}
+
+static int put_paths(struct sink *sink, const struct paths *paths)
+{
+	struct sqlite *s = sink->state;
+
+	for (uint32_t n = 1; n < paths->node_count; n++) {
+		const struct path_node *node = &paths->nodes[n];
+		uint64_t any = 0;
+
+		for (int w = 0; w < WEIGHTS; w++) {
+			any |= node->weights[w];
+			sqlite_number(s, INSERT_PATH, 5 + w, sqlite_limited(node->weights[w]));
+		}
+		sqlite_number(s, INSERT_PATH, 1, n);
+		if (node->parent == PATH_ROOT)
+			sqlite_null(s, INSERT_PATH, 2);
+		else
+			sqlite_number(s, INSERT_PATH, 2, node->parent);
+		sqlite_number(s, INSERT_PATH, 3, node->name);
+		if (any && bind_path_text(s, paths, n) < 0)
+			return -ENOMEM;
+		if (!any)
+			sqlite_null(s, INSERT_PATH, 4);
+		sqlite_put(sink, INSERT_PATH);
+	}
+	return 0;
+}
+
+static void put_names(struct sink *sink, const struct names *names)
+{
+	struct sqlite *s = sink->state;
+
+	for (uint32_t n = 0; n < names->count; n++) {
+		size_t length;
+		const char *text = names_text(names, n, &length);
+
+		sqlite_number(s, INSERT_NAME, 1, n);
+		sqlite3_bind_text(s->statements[INSERT_NAME], 2, text, (int)length,
+				  SQLITE_TRANSIENT);
+		sqlite_put(sink, INSERT_NAME);
+	}
+}
+
+static void put_meta(struct sink *sink, const char *key, const char *text)
+{
+	sqlite_text(sink->state, INSERT_META, 1, key);
+	sqlite_text(sink->state, INSERT_META, 2, text);
+	sqlite_put(sink, INSERT_META);
+}
+
+static void put_meta_number(struct sink *sink, const char *key, uint64_t value)
+{
+	sqlite_text(sink->state, INSERT_META, 1, key);
+	sqlite_number(sink->state, INSERT_META, 2, sqlite_limited(value));
+	sqlite_put(sink, INSERT_META);
+}
+
+static int put_trust(struct sink *sink, const struct run *run)
+{
+	struct sqlite *s = sink->state;
+
+	for (unsigned l = 0; l < LOSS_COUNT; l++) {
+		if (!run->losses[l])
+			continue;
+		sqlite_text(s, INSERT_LOSS, 1, losses_name(l));
+		sqlite_number(s, INSERT_LOSS, 2, sqlite_limited(run->losses[l]));
+		sqlite_put(sink, INSERT_LOSS);
+	}
+	for (size_t w = 0; w < run->report->warning_count; w++) {
+		if (bind_clean(s, INSERT_WARNING, 1, run->report->warnings[w]) < 0)
+			return -ENOMEM;
+		sqlite_put(sink, INSERT_WARNING);
+	}
+	return 0;
+}
+
+int sqlite_put_run(struct sink *sink, const struct run *run)
+{
+	int error = put_paths(sink, &run->paths);
+	char part[WANTED_BYTES];
+
+	put_names(sink, &run->paths.names);
+	put_meta(sink, "format", "xtrace-sqlite");
+	put_meta_number(sink, "version", SQLITE_SCHEMA_VERSION);
+	put_meta(sink, "generator", "xtrace-merge " XTRACE_VERSION);
+	put_meta_number(sink, "simulated_gpu", run->has_simulated_gpu);
+	put_meta_number(sink, "gpu_time_ns", run->gpu_ns);
+	put_meta_number(sink, "attributed_gpu_time_ns", run->attributed_gpu_ns);
+	if (run->selection) {
+		wanted_describe(&run->settings->wanted, part, sizeof(part));
+		put_meta(sink, "selection", part);
+	}
+	put_meta(sink, "trust", run->trust->lines[0]);
+	put_meta_number(sink, "complete", run->report->status == STATUS_OK);
+	return error ? error : put_trust(sink, run);
+}

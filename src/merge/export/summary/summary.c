@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The summary: what a person reads first. GPU time by call path and by kernel, how much of it is
+ * attributed, what was lost and why, and what this program had to warn of.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "merge/export/summary/summary.h"
+#include "merge/sums/tables.h"
+#include "merge/sums/trust.h"
+
+#define KERNEL_COLUMNS 100
+#define NAMELESS_SHOWN 5
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0.0;
+}
+
+/* "100.0" is for all of it only: 99.99 % are 99.9. */
+static double percent_down(uint64_t part, uint64_t whole)
+{
+	double value = percent(part, whole);
+
+	return part < whole && value > 99.9 ? 99.9 : value;
+}
+
+static const struct column time_columns[] = {
+	{"time", 12, 0, false}, {"share", 7, 0, false}, {"count", 12, 60, false}};
+
+#define TIME_COLUMNS (sizeof(time_columns) / sizeof(time_columns[0]))
+
+static void put_row_head(struct output *out, const struct table_row *row, uint64_t whole_ns)
+{
+	char time[TIME_BYTES], share[SHARE_BYTES], count[COUNT_BYTES];
+
+	format_time(time, row->value);
+	format_share(share, percent(row->value, whole_ns));
+	format_count(count, row->count);
+	put_figures(out, time_columns, TIME_COLUMNS, (const char *const[]){time, share, count});
+}
+
+static void put_table_head(struct output *out, const char *title, const char *last_column,
+			   size_t shown, size_t all)
+{
+	put_top_title(out, title, shown, all);
+	put_heads(out, time_columns, TIME_COLUMNS, last_column);
+}
+
+static int put_by_path(struct sink *sink, const struct run *run, const struct table *table)
+{
+	size_t shown = put_limit(table->count, sink->settings);
+	int error = 0;
+
+	put_table_head(&sink->out, "GPU time by call path", "call path", shown, table->count);
+	for (size_t i = 0; i < shown && !error; i++) {
+		put_row_head(&sink->out, &table->rows[i], run->gpu_ns);
+		error = put_path_row(&sink->out, &run->paths, table->rows[i].id);
+	}
+	return error;
+}
+
+static void put_by_kernel(struct sink *sink, const struct run *run, const struct table *table)
+{
+	size_t shown = put_limit(table->count, sink->settings);
+
+	put_table_head(&sink->out, "GPU time by kernel, copy and set", "kernel", shown,
+		       table->count);
+	for (size_t i = 0; i < shown; i++) {
+		size_t length;
+		const char *name = leaf_name(&run->paths, table->rows[i].id, &length);
+
+		put_row_head(&sink->out, &table->rows[i], run->gpu_ns);
+		put_elided(&sink->out, name, length,
+			   sink->out.columns ? put_room(&sink->out) : KERNEL_COLUMNS);
+		output_text(&sink->out, "\n", 1);
+	}
+}
+
+static int put_tables(struct sink *sink, const struct run *run)
+{
+	struct table by_path, by_leaf;
+	int error = table_paths(&by_path, &run->paths, WEIGHT_GPU_TIME);
+
+	if (error)
+		return error;
+	error = put_by_path(sink, run, &by_path);
+	table_free(&by_path);
+	if (!error)
+		error = table_leaves(&by_leaf, &run->paths);
+	if (error)
+		return error;
+	put_by_kernel(sink, run, &by_leaf);
+	table_free(&by_leaf);
+	return 0;
+}
+
+/* That nobody takes the tables for all there was. */
+static void put_damage(struct output *out, const struct run *run)
+{
+	uint64_t sum = 0;
+
+	for (unsigned loss = LOSS_DAMAGED_CALLS; loss < LOSS_COUNT; loss++)
+		sum += run->losses[loss];
+	if (!sum)
+		return;
+	put_style(out, STYLE_ALARM);
+	put_note(out, run->inputs->count == 1
+			      ? "the log is damaged or cut short: what is missing stands under "
+				"Losses, at the end"
+			      : "the logs are damaged or cut short: what is missing stands under "
+				"Losses, at the end");
+	put_style(out, STYLE_PLAIN);
+}
+
+static void put_overview(struct output *out, const struct run *run)
+{
+	char time[TIME_BYTES], share[SHARE_BYTES], part[WANTED_BYTES];
+
+	output_format(out, "%zu process%s%s\n", run->inputs->count,
+		      run->inputs->count == 1 ? "" : "es",
+		      run->has_simulated_gpu ? ", simulated GPU" : "");
+	put_damage(out, run);
+	if (run->selection) {
+		wanted_describe(&run->settings->wanted, part, sizeof(part));
+		output_format(out, "  of these, only %s\n", part);
+	}
+	put_count(out, "launches", run->launch_count);
+	if (run->launch_failed_count)
+		put_count(out, "  that returned an error", run->launch_failed_count);
+	if (run->launch_captured_count)
+		put_count(out, "  captured into a graph", run->launch_captured_count);
+	if (run->launch_kernelless_count)
+		put_count(out, "  of graphs without kernels", run->launch_kernelless_count);
+	if (run->launch_alone_count)
+		put_count(out, "  without a kernel in the log", run->launch_alone_count);
+	if (run->transfer_call_count)
+		put_count(out, "calls that copy or set", run->transfer_call_count);
+	if (run->transfer_alone_count)
+		put_count(out, "  without GPU work (captured, of no bytes, or lost)",
+			  run->transfer_alone_count);
+	put_count(out, "kernels", run->work_count[WORK_KERNEL]);
+	if (run->collectives.count)
+		put_count(out, "  of these, collectives", run->collectives.count);
+	if (run->work_count[WORK_COPY])
+		put_count(out, "copies", run->work_count[WORK_COPY]);
+	if (run->work_count[WORK_SET])
+		put_count(out, "sets", run->work_count[WORK_SET]);
+	if (run->graph_work_count)
+		put_count(out, "  of these, in graphs", run->graph_work_count);
+	format_time(time, run->gpu_ns);
+	put_fact(out, "GPU time (sum of kernels, copies and sets)", time);
+	format_share(share, percent_down(run->attributed_gpu_ns, run->gpu_ns));
+	if (run->gpu_ns)
+		put_fact(out, "attributed to a call path", share);
+	if (run->collectives.count) {
+		format_time(time, run->collectives.gpu_ns);
+		put_fact(out, "in collectives, which also wait for other ranks", time);
+		format_time(time, run->collectives.alone_ns);
+		put_fact(out, "  while nothing else ran", time);
+	}
+	if (!run->pause_count)
+		return;
+	format_time(time, run->paused_ns);
+	put_fact(out, "recording was paused", time);
+}
+
+/* One by one, if there are any. */
+static void put_losses(struct output *out, const struct run *run)
+{
+	uint64_t sum = run->work_without_call_count + run->work_without_stack_count +
+		       run->work_by_device_count;
+
+	for (unsigned l = 0; l < LOSS_COUNT; l++)
+		sum += run->losses[l];
+	if (!sum)
+		return;
+	put_title(out, "Losses by cause", "");
+	for (unsigned l = 0; l < LOSS_COUNT; l++)
+		if (run->losses[l])
+			put_count(out, losses_what(l), run->losses[l]);
+	if (run->work_without_call_count)
+		put_count(out, "kernels, copies, sets whose call is missing",
+			  run->work_without_call_count);
+	if (run->work_by_device_count)
+		put_count(out, "kernels, copies, sets launched by the GPU, call unknown",
+			  run->work_by_device_count);
+	if (run->work_without_stack_count)
+		put_count(out, "kernels, copies, sets whose call has no stack",
+			  run->work_without_stack_count);
+}
+
+/* Where names are missing: most of it in few modules. */
+static void put_nameless(struct output *out, const struct run *run)
+{
+	const struct nameless *nameless = &run->nameless;
+
+	if (!nameless->count)
+		return;
+	put_title(out, "Functions without names", "");
+	for (size_t m = 0; m < nameless->count && m < NAMELESS_SHOWN; m++)
+		put_count(out, nameless->list[m].path, nameless->list[m].place_count);
+	if (nameless->count > NAMELESS_SHOWN)
+		put_count(out, "other files", nameless->count - NAMELESS_SHOWN);
+	put_note(out, "There are no symbols of them, nor debug files: see --debug-dir and "
+		      "DEBUGINFOD_URLS.");
+}
+
+static void put_trust(struct output *out, const struct trust *trust)
+{
+	size_t columns = out->columns ? out->columns : SIZE_MAX;
+
+	output_text(out, "\n", 1);
+	put_style(out, trust->word == TRUST_COMPLETE ? STYLE_TITLE : STYLE_ALARM);
+	output_text(out, "Trust: ", strlen("Trust: "));
+	put_words(out, trust->lines[0], 0, 2, columns);
+	put_style(out, STYLE_PLAIN);
+	output_text(out, "\n", 1);
+	for (int l = 1; l < TRUST_LINES; l++) {
+		put_words(out, trust->lines[l], 2, 4, columns);
+		output_text(out, "\n", 1);
+	}
+}
+
+static int begin(struct sink *sink)
+{
+	sink->state = calloc(1, sizeof(struct summary));
+	return sink->state ? 0 : -ENOMEM;
+}
+
+static int add_call(struct sink *sink, const struct process *process, const struct launch *call,
+		    uint64_t duration_ns, uint64_t result)
+{
+	struct summary *summary = sink->state;
+
+	return calls_add(&summary->calls, process_root(process, sink->settings), process->frames,
+			 call, duration_ns, result);
+}
+
+static int end(struct sink *sink, const struct run *run)
+{
+	struct output *out = &sink->out;
+	int error = 0;
+
+	put_overview(out, run);
+	error = findings_put_text(out, run);
+	if (!error)
+		error = summary_put_tree(sink, run);
+	if (!error && run_work_count(run))
+		error = put_tables(sink, run);
+	if (!error)
+		error = summary_put_ranges(sink, run);
+	summary_put_transfers(sink, run);
+	if (!error)
+		error = summary_put_calls(sink, run);
+	if (!error)
+		error = summary_put_memory(sink, run);
+	put_trust(out, run->trust);
+	put_losses(out, run);
+	put_nameless(out, run);
+	if (run->report->warning_count)
+		put_title(out, "Warnings", "");
+	for (size_t w = 0; w < run->report->warning_count; w++)
+		put_note(out, run->report->warnings[w]);
+	return error;
+}
+
+static void free_state(struct sink *sink)
+{
+	struct summary *summary = sink->state;
+
+	if (!summary)
+		return;
+	calls_free(&summary->calls);
+	free(summary);
+	sink->state = NULL;
+}
+
+const struct exporter exporter_text = {
+	.name = "text",
+	.what = "tables of GPU time by call path and by kernel, of copies and API calls, "
+		"attribution "
+		"and losses",
+	.uses = USES_PATHS | USES_TOP | USES_WEIGHT | USES_FINDINGS,
+	.begin = begin,
+	.call = add_call,
+	.end = end,
+	.free = free_state,
+};

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The summary for programs: one JSON document, of which docs/SUMMARY.md tells each name and unit.
+ */
+#include "merge/export/summary/summary_json.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "merge/base/grow.h"
+#include "merge/reading.h"
+
+static int begin(struct sink *sink)
+{
+	sink->state = calloc(1, sizeof(struct summary_json));
+	return sink->state ? 0 : -ENOMEM;
+}
+
+static int add_process(struct sink *sink, const struct process *process)
+{
+	struct summary_json *s = sink->state;
+	struct process_sums *sums;
+
+	if (grow(&s->processes, &s->process_capacity, s->process_count + 1, sizeof(*s->processes)) <
+	    0)
+		return -ENOMEM;
+	sums = &s->processes[s->process_count++];
+	*sums = (struct process_sums){
+		.label = strdup(process->label),
+		.name = strdup(model_process_name(process->model)),
+		.command = strdup(model_meta(process->model, "process.cmdline")),
+		.log = process->log,
+		.origin_ns = process->origin_ns,
+	};
+	return sums->label && sums->name && sums->command ? 0 : -ENOMEM;
+}
+
+static int add_call(struct sink *sink, const struct process *process, const struct launch *call,
+		    uint64_t duration_ns, uint64_t result)
+{
+	struct summary_json *s = sink->state;
+
+	return calls_add(&s->calls, process_root(process, sink->settings), process->frames, call,
+			 duration_ns, result);
+}
+
+/* The sums of a device of the process at hand; NULL if memory ran out. */
+static struct device_sums *sums_of(struct summary_json *s, const struct model *model,
+				   uint32_t stream)
+{
+	struct process_sums *process = &s->processes[s->process_count - 1];
+	const struct stream *row = &model->streams.rows[stream < model->streams.count ? stream : 0];
+	uint32_t device = row->defined ? row->device : ROOT_UNKNOWN;
+	struct device_sums *sums;
+	char key[32];
+
+	for (size_t d = 0; d < process->device_count; d++)
+		if (process->devices[d].device == device)
+			return &process->devices[d];
+	if (grow(&process->devices, &process->device_capacity, process->device_count + 1,
+		 sizeof(*process->devices)) < 0)
+		return NULL;
+	sums = &process->devices[process->device_count];
+	*sums = (struct device_sums){.device = device, .start_ns = UINT64_MAX};
+	snprintf(key, sizeof(key), "gpu.%u.name", device);
+	sums->name = strdup(model_meta(model, key));
+	snprintf(key, sizeof(key), "gpu.%u.uuid", device);
+	sums->uuid = strdup(model_meta(model, key));
+	process->device_count++;
+	return sums->name && sums->uuid ? sums : NULL;
+}
+
+static int add_work(struct sink *sink, const struct process *process, const struct work *work,
+		    const struct launch *launch)
+{
+	struct device_sums *sums = sums_of(sink->state, process->model, work->stream);
+	uint64_t end_ns = work->start_ns + work->duration_ns;
+
+	(void)launch;
+	if (!sums)
+		return -ENOMEM;
+	if (end_ns < work->start_ns)
+		end_ns = UINT64_MAX;
+	sums->counts[work->kind]++;
+	sums->gpu_ns += work->duration_ns;
+	sums->start_ns = work->start_ns < sums->start_ns ? work->start_ns : sums->start_ns;
+	sums->end_ns = end_ns > sums->end_ns ? end_ns : sums->end_ns;
+	return 0;
+}
+
+static int add_stretch(struct sink *sink, const struct process *process,
+		       const struct stretch *stretch)
+{
+	struct device_sums *sums = sums_of(sink->state, process->model, stretch->stream);
+
+	if (!sums)
+		return -ENOMEM;
+	collectives_add(&sums->collectives, &sums->sweep, stretch);
+	return 0;
+}
+
+static int add_total(struct sink *sink, const struct process *process, const struct total *total,
+		     uint32_t node)
+{
+	uint64_t exclusive_ns = total->weights[WEIGHT_GPU_EXCLUSIVE];
+	uint64_t idle_ns = total->weights[WEIGHT_GPU_IDLE];
+	struct device_sums *sums;
+
+	(void)node;
+	if (!exclusive_ns && !idle_ns)
+		return 0;
+	sums = sums_of(sink->state, process->model, total->owner.stream);
+	if (!sums)
+		return -ENOMEM;
+	sums->exclusive_ns += exclusive_ns;
+	if (total->owner.leaf == LEAF_IDLE)
+		sums->idle_ns[total->owner.what] += idle_ns;
+	return 0;
+}
+
+static void put_idle(struct json *json, const uint64_t idle_ns[IDLE_CLASSES])
+{
+	json_begin_object(json, "gpu_idle_by_class_ns");
+	for (int class = 0; class < IDLE_CLASSES; class ++)
+		json_u64(json, idle_labels[class], idle_ns[class]);
+	json_end_object(json);
+}
+
+static void put_collectives(struct json *json, const struct collective_sums *sums)
+{
+	json_u64(json, "collective_count", sums->count);
+	json_u64(json, "collective_time_ns", sums->gpu_ns);
+	json_u64(json, "collective_alone_ns", sums->alone_ns);
+}
+
+static void put_device(struct json *json, const struct process_sums *process,
+		       const struct device_sums *sums)
+{
+	uint64_t idle_ns = 0;
+
+	for (int class = 0; class < IDLE_CLASSES; class ++)
+		idle_ns += sums->idle_ns[class];
+	json_begin_object(json, NULL);
+	if (sums->device != ROOT_UNKNOWN)
+		json_u64(json, "device", sums->device);
+	json_string(json, "name", sums->name);
+	if (sums->uuid[0])
+		json_string(json, "uuid", sums->uuid);
+	json_u64(json, "kernel_count", sums->counts[WORK_KERNEL]);
+	json_u64(json, "copy_count", sums->counts[WORK_COPY]);
+	json_u64(json, "set_count", sums->counts[WORK_SET]);
+	json_u64(json, "gpu_time_ns", sums->gpu_ns);
+	json_u64(json, "gpu_busy_ns", sums->exclusive_ns);
+	json_u64(json, "gpu_idle_ns", idle_ns);
+	put_collectives(json, &sums->collectives);
+	put_idle(json, sums->idle_ns);
+	json_i64(json, "first_start_ns", (int64_t)(sums->start_ns - (uint64_t)process->origin_ns));
+	json_i64(json, "last_end_ns", (int64_t)(sums->end_ns - (uint64_t)process->origin_ns));
+	json_end_object(json);
+}
+
+static void put_processes(struct json *json, const struct summary_json *s)
+{
+	json_begin_array(json, "processes");
+	for (size_t i = 0; i < s->process_count; i++) {
+		const struct process_sums *process = &s->processes[i];
+
+		json_begin_object(json, NULL);
+		json_string(json, "label", process->label);
+		json_string(json, "name", process->name);
+		json_string(json, "command", process->command);
+		json_string(json, "host", process->log->host);
+		json_u64(json, "pid", process->log->header.pid);
+		json_string(json, "identity", process->log->identity);
+		json_string(json, "pid_namespace", process->log->pid_namespace);
+		json_string(json, "boot", process->log->boot);
+		json_string(json, "log", process->log->path);
+		json_u64(json, "start_realtime_ns", process->log->header.start_realtime_ns);
+		json_begin_array(json, "devices");
+		for (size_t d = 0; d < process->device_count; d++)
+			put_device(json, process, &process->devices[d]);
+		json_end_array(json);
+		json_end_object(json);
+	}
+	json_end_array(json);
+}
+
+static void put_totals(struct json *json, const struct run *run)
+{
+	json_begin_object(json, "totals");
+	json_u64(json, "launch_count", run->launch_count);
+	json_u64(json, "launch_failed_count", run->launch_failed_count);
+	json_u64(json, "launch_captured_count", run->launch_captured_count);
+	json_u64(json, "launch_of_kernelless_graph_count", run->launch_kernelless_count);
+	json_u64(json, "launch_without_work_count", run->launch_alone_count);
+	json_u64(json, "kernel_missing_count", run->kernel_missing_count);
+	json_u64(json, "transfer_call_count", run->transfer_call_count);
+	json_u64(json, "transfer_call_without_work_count", run->transfer_alone_count);
+	json_u64(json, "kernel_count", run->work_count[WORK_KERNEL]);
+	json_u64(json, "copy_count", run->work_count[WORK_COPY]);
+	json_u64(json, "set_count", run->work_count[WORK_SET]);
+	json_u64(json, "graph_work_count", run->graph_work_count);
+	json_u64(json, "pause_count", run->pause_count);
+	json_u64(json, "paused_ns", run->paused_ns);
+	json_u64(json, "gpu_time_ns", run->gpu_ns);
+	json_u64(json, "gpu_exclusive_ns", table_sum(&run->paths, WEIGHT_GPU_EXCLUSIVE));
+	json_u64(json, "gpu_idle_ns", table_sum(&run->paths, WEIGHT_GPU_IDLE));
+	put_collectives(json, &run->collectives);
+	json_u64(json, "cpu_wait_ns", table_sum(&run->paths, WEIGHT_CPU_WAIT));
+	json_u64(json, "alloc_bytes", table_sum(&run->paths, WEIGHT_ALLOC_BYTES));
+	json_u64(json, "leaked_bytes", table_sum(&run->paths, WEIGHT_LEAKED_BYTES));
+	json_end_object(json);
+}
+
+static void put_idle_classes(struct json *json, const struct summary_json *s)
+{
+	uint64_t idle_ns[IDLE_CLASSES] = {0};
+
+	for (size_t i = 0; i < s->process_count; i++)
+		for (size_t d = 0; d < s->processes[i].device_count; d++)
+			for (int class = 0; class < IDLE_CLASSES; class ++)
+				idle_ns[class] += s->processes[i].devices[d].idle_ns[class];
+	put_idle(json, idle_ns);
+}
+
+static void put_selection(struct json *json, const struct run *run)
+{
+	char text[WANTED_BYTES];
+
+	wanted_describe(&run->settings->wanted, text, sizeof(text));
+	json_string(json, "selection", text);
+}
+
+int summary_json_put(struct json *json, const char *key, struct summary_json *s,
+		     const struct run *run, bool with_paths)
+{
+	int error = 0;
+
+	calls_sort(&s->calls);
+	json_begin_object(json, key);
+	json_string(json, "format", "xtrace-summary");
+	json_u64(json, "version", SUMMARY_VERSION);
+	json_string(json, "generator", "xtrace-merge " XTRACE_VERSION);
+	json_bool(json, "simulated_gpu", run->has_simulated_gpu);
+	if (run->selection)
+		put_selection(json, run);
+	put_totals(json, run);
+	put_idle_classes(json, s);
+	put_processes(json, s);
+	error = findings_put_json(json, run);
+	summary_json_trust(json, run);
+	if (with_paths && !error)
+		error = summary_json_kernels(json, run);
+	if (with_paths && !error)
+		error = summary_json_ranges(json, run);
+	summary_json_transfers(json, run);
+	summary_json_memory(json, run);
+	summary_json_calls(json, run, &s->calls);
+	if (!error)
+		error = summary_json_failures(json, run, &s->calls);
+	if (with_paths && !error)
+		error = summary_json_weights(json, run);
+	json_end_object(json);
+	return error;
+}
+
+static int end(struct sink *sink, const struct run *run)
+{
+	struct json json = {.out = &sink->out, .lines_depth = SUMMARY_LINES_DEPTH};
+
+	return summary_json_put(&json, NULL, sink->state, run, true);
+}
+
+static void free_state(struct sink *sink)
+{
+	struct summary_json *s = sink->state;
+
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->process_count; i++) {
+		struct process_sums *process = &s->processes[i];
+
+		for (size_t d = 0; d < process->device_count; d++) {
+			free(process->devices[d].name);
+			free(process->devices[d].uuid);
+		}
+		free(process->devices);
+		free(process->label);
+		free(process->name);
+		free(process->command);
+	}
+	free(s->processes);
+	calls_free(&s->calls);
+	free(s);
+	sink->state = NULL;
+}
+
+const struct exporter exporter_summary = {
+	.name = "summary",
+	.what = "all tables in full as one JSON document, for programs",
+	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_TOP | USES_ORIGINS | USES_FINDINGS,
+	.begin = begin,
+	.process = add_process,
+	.call = add_call,
+	.work = add_work,
+	.stretch = add_stretch,
+	.total = add_total,
+	.end = end,
+	.free = free_state,
+};

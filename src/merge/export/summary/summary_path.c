@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Call paths in the tables of the summary: what of them is shown where there is no room for all.
+ *
+ * First comes what says most: the innermost frame of the user's own, the work and the function of the API that it
+ * is the work of, the innermost frames of Python, the NVTX range; then as many others as fit, from the innermost
+ * on. Names are cut at their end, but for those of kernels, which differ there; on a terminal these have no mark.
+ * Frames without a name, one behind the other in one module, are one.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/base/text.h"
+#include "merge/export/summary/summary.h"
+#include "merge/sums/tables.h"
+
+#define NAME_COLUMNS	  48 /* of a frame */
+#define NAME_COLUMNS_MIN  16
+#define NAME_COLUMNS_LEFT 4   /* with the line behind it */
+#define LEAF_SHARE	  2   /* half of the room is the leaf's, where there is more to show */
+#define OWN_KEPT	  3   /* of the user's frames, and of Python's */
+#define FIRST_KEPT	  9   /* frames at most that come before others */
+#define ROW_COLUMNS	  140 /* in fewer a path has a line of its own */
+#define ROW_INDENT	  8
+
+struct part {
+	const char *name;
+	size_t length;
+	size_t columns; /* of all of it */
+	size_t shown;	/* columns that it is given; 0: it is left out */
+	size_t tail;	/* of " (file.c:12)", which stays */
+	bool is_run;	/* of nameless frames: the name is "module+", and it is not the only one */
+	bool is_own;
+	bool is_python;
+	bool is_range;
+	bool is_leaf; /* a kernel, a copy, a set, … */
+};
+
+/* The bytes of "module+" in "module+0x12ab"; 0 if that is no such name. */
+static size_t nameless_prefix(const char *name, size_t length)
+{
+	size_t at = length;
+
+	while (at && isxdigit((unsigned char)name[at - 1]))
+		at--;
+	return at > 3 && at < length && !memcmp(name + at - 3, "+0x", 3) ? at - 2 : 0;
+}
+
+/* Where " (file.c:12)" begins at the end of a name; its length if there is no such. */
+static size_t line_at(const char *name, size_t length)
+{
+	const char *open;
+	size_t at = length;
+
+	if (!at || name[--at] != ')')
+		return length;
+	while (at && isdigit((unsigned char)name[at - 1]))
+		at--;
+	if (at < 2 || name[at - 1] != ':' || name[at] == ')')
+		return length;
+	open = memrchr(name, '(', at);
+	return open && open > name && open[-1] == ' ' ? (size_t)(open - name) - 1 : length;
+}
+
+static size_t line_columns(const char *name, size_t length)
+{
+	size_t line = line_at(name, length);
+
+	return text_columns(name + line, length - line);
+}
+
+/* "f (file.py:12)", "f (<string>:1)" */
+static bool is_python(const char *name, size_t length)
+{
+	const char *colon = memrchr(name, ':', length);
+
+	if (!colon || line_at(name, length) == length)
+		return false;
+	return colon[-1] == '>' || (colon - name > 4 && !memcmp(colon - 3, ".py", 3));
+}
+
+static bool begins_with(const char *text, const char *start)
+{
+	return !strncmp(text, start, strlen(start));
+}
+
+/* The frames of the path, runs of nameless ones as one; their number. */
+static size_t split(const struct output *out, const struct paths *paths, const uint32_t *chain,
+		    size_t depth, struct part *parts)
+{
+	size_t count = 0, prefix_before = 0;
+
+	for (size_t d = 0; d < depth; d++) {
+		struct part *last = count ? &parts[count - 1] : NULL;
+		size_t length, prefix;
+		const char *name = names_text(&paths->names, paths->nodes[chain[d]].name, &length);
+		bool is_leaf = begins_with(name, LEAF_KERNEL_MARK) ||
+			       begins_with(name, "[GPU_Mem") || begins_with(name, "[Memory ");
+
+		if (is_leaf && out->columns)
+			name = leaf_name(paths, paths->nodes[chain[d]].name, &length);
+		prefix = nameless_prefix(name, length);
+		if (prefix && prefix == prefix_before && !memcmp(last->name, name, prefix)) {
+			last->is_run = true;
+			last->length = prefix;
+			last->columns = text_columns(name, prefix) + 1;
+			continue;
+		}
+		prefix_before = prefix;
+		parts[count++] = (struct part){
+			.name = name,
+			.length = length,
+			.columns = text_columns(name, length),
+			.tail = line_columns(name, length),
+			.is_own = paths_is_own(paths, paths->nodes[chain[d]].name),
+			.is_python = is_python(name, length),
+			.is_range = begins_with(name, "[NVTX "),
+			.is_leaf = is_leaf,
+		};
+	}
+	return count;
+}
+
+/* The columns that take what is shown, with an ellipsis wherever there is more. */
+static size_t width_of(const struct part *parts, size_t count)
+{
+	size_t width = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (parts[i].shown)
+			width += parts[i].shown + (i > 0);
+		else if (!i || parts[i - 1].shown)
+			width += 1 + (i > 0);
+	}
+	return width;
+}
+
+/* Shows a part if there is room, cut to at least so many columns. */
+static bool keep(struct part *parts, size_t count, size_t p, size_t limit, size_t least,
+		 size_t room)
+{
+	struct part *part = &parts[p];
+	size_t width;
+
+	if (part->shown)
+		return true;
+	part->shown = part->columns < limit ? part->columns : limit;
+	width = width_of(parts, count);
+	if (width > room && width - room < part->shown && part->shown - (width - room) >= least)
+		part->shown -= width - room;
+	else if (width > room)
+		part->shown = 0;
+	return part->shown;
+}
+
+/* The innermost parts that are so, into found; how many. */
+static size_t find(const struct part *parts, size_t count, bool (*is_so)(const struct part *),
+		   size_t found[OWN_KEPT])
+{
+	size_t n = 0;
+
+	for (size_t i = count; i-- > 0 && n < OWN_KEPT;)
+		if (is_so(&parts[i]))
+			found[n++] = i;
+	return n;
+}
+
+static bool is_own(const struct part *part)
+{
+	return part->is_own;
+}
+
+static bool is_of_library(const struct part *part)
+{
+	return part->is_python && !part->is_own;
+}
+
+static bool is_range(const struct part *part)
+{
+	return part->is_range;
+}
+
+/* The parts that come before others, the first first, into order; how many. */
+static size_t order_first(const struct part *parts, size_t count, size_t order[FIRST_KEPT])
+{
+	size_t own[OWN_KEPT], library[OWN_KEPT], ranges[OWN_KEPT], n = 0;
+	size_t own_count = find(parts, count, is_own, own);
+	size_t library_count = find(parts, count, is_of_library, library);
+	size_t range_count = find(parts, count, is_range, ranges);
+
+	if (own_count)
+		order[n++] = own[0];
+	order[n++] = count - 1;
+	if (parts[count - 1].is_leaf && count > 1)
+		order[n++] = count - 2;
+	if (library_count)
+		order[n++] = library[0];
+	for (size_t i = 1; i < own_count; i++)
+		order[n++] = own[i];
+	if (range_count)
+		order[n++] = ranges[0];
+	for (size_t i = 1; i < library_count; i++)
+		order[n++] = library[i];
+	return n;
+}
+
+/* What is left of the room goes to a part that was cut. */
+static void widen(const struct part *parts, size_t count, struct part *part, size_t room)
+{
+	size_t width = width_of(parts, count), more = part->columns - part->shown;
+
+	if (part->shown && width < room)
+		part->shown += more < room - width ? more : room - width;
+}
+
+/* Decides what is shown in room columns. */
+static void choose(struct part *parts, size_t count, size_t room)
+{
+	size_t order[FIRST_KEPT], n = order_first(parts, count, order), limit = NAME_COLUMNS;
+	const struct part *last = &parts[count - 1];
+	size_t least = room / 2 < NAME_COLUMNS_MIN + 2 ? room / 2 - 2 : NAME_COLUMNS_MIN;
+	bool is_whole;
+
+	if (limit > room)
+		limit = room;
+	for (size_t i = 0; i < count; i++)
+		parts[i].shown = parts[i].columns < limit ? parts[i].columns : limit;
+	is_whole = width_of(parts, count) <= room;
+	for (size_t i = 0; i < count && !is_whole; i++)
+		parts[i].shown = 0;
+	if (last->is_leaf && limit > room / LEAF_SHARE && room >= LEAF_SHARE * NAME_COLUMNS_MIN)
+		keep(parts, count, count - 1, room / LEAF_SHARE, least, room);
+	for (size_t i = 0; i < n; i++) {
+		size_t with_line = parts[order[i]].tail + NAME_COLUMNS_LEFT;
+
+		keep(parts, count, order[i], limit, i && with_line > least ? with_line : least,
+		     room);
+	}
+	for (size_t i = count; i-- > 0 && keep(parts, count, i, limit, limit, room);)
+		;
+	for (size_t i = 0; i < n; i++)
+		widen(parts, count, &parts[order[i]], room);
+}
+
+/* So many columns of a text. */
+static void put_head(struct output *out, const char *text, size_t columns)
+{
+	size_t bytes = 0;
+
+	while (columns && text[bytes]) {
+		columns--;
+		do
+			bytes++;
+		while (((uint8_t)text[bytes] & 0xc0) == 0x80);
+	}
+	output_text(out, text, bytes);
+}
+
+/* A function, of which the end of the name goes and the line stays. */
+static void put_cut(struct output *out, const char *name, size_t length, size_t columns)
+{
+	size_t line = line_at(name, length), tail = line_columns(name, length);
+
+	if (tail + NAME_COLUMNS_LEFT > columns) {
+		line = length;
+		tail = 0;
+	}
+	put_head(out, name, columns - tail - 1);
+	output_text(out, ELLIPSIS, strlen(ELLIPSIS));
+	output_text(out, name + line, length - line);
+}
+
+static void put_part(struct output *out, const struct part *part)
+{
+	size_t columns = part->shown - part->is_run;
+
+	if (columns >= part->columns - part->is_run)
+		output_text(out, part->name, part->length);
+	else if (part->is_leaf)
+		put_elided(out, part->name, part->length, columns);
+	else
+		put_cut(out, part->name, part->length, columns);
+	if (part->is_run)
+		output_text(out, ELLIPSIS, strlen(ELLIPSIS));
+}
+
+static void put_parts(struct output *out, const struct part *parts, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!parts[i].shown && i && !parts[i - 1].shown)
+			continue;
+		if (i)
+			output_text(out, ";", 1);
+		if (parts[i].shown)
+			put_part(out, &parts[i]);
+		else
+			output_text(out, ELLIPSIS, strlen(ELLIPSIS));
+	}
+}
+
+int put_chain(struct output *out, const struct paths *paths, const uint32_t *chain, size_t count,
+	      size_t room)
+{
+	struct part *parts = count ? malloc(count * sizeof(*parts)) : NULL;
+
+	if (!parts)
+		return count ? -ENOMEM : 0;
+	count = split(out, paths, chain, count, parts);
+	choose(parts, count, room);
+	put_parts(out, parts, count);
+	free(parts);
+	return 0;
+}
+
+int put_path(struct output *out, const struct paths *paths, uint32_t node, size_t reserved)
+{
+	size_t room = put_room(out), capacity = 0;
+	uint32_t *chain = NULL;
+	int depth = paths_chain(paths, node, &chain, &capacity), error = depth;
+
+	if (out->columns)
+		room = room > reserved + PATH_COLUMNS_MIN ? room - reserved : PATH_COLUMNS_MIN;
+	if (depth > 0)
+		error = put_chain(out, paths, chain, (size_t)depth, room);
+	free(chain);
+	return error < 0 ? error : 0;
+}
+
+static size_t chain_columns(const struct paths *paths, const uint32_t *chain, size_t count)
+{
+	size_t columns = count - 1;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t length;
+		const char *name = names_text(&paths->names, paths->nodes[chain[i]].name, &length);
+
+		columns += text_columns(name, length);
+	}
+	return columns;
+}
+
+/* The last frame in the line, what called it below. */
+static int put_two_lines(struct output *out, const struct paths *paths, const uint32_t *chain,
+			 size_t count)
+{
+	size_t length;
+	const char *name = leaf_name(paths, paths->nodes[chain[count - 1]].name, &length);
+
+	put_elided(out, name, length, put_room(out));
+	if (count == 1)
+		return 0;
+	output_format(out, "\n%*s", ROW_INDENT, "");
+	return put_chain(out, paths, chain, count - 1, put_room(out));
+}
+
+int put_path_row(struct output *out, const struct paths *paths, uint32_t node)
+{
+	size_t capacity = 0;
+	uint32_t *chain = NULL;
+	int count = paths_chain(paths, node, &chain, &capacity), error = count;
+
+	if (count > 0 && out->columns && out->columns < ROW_COLUMNS &&
+	    chain_columns(paths, chain, (size_t)count) > put_room(out))
+		error = put_two_lines(out, paths, chain, (size_t)count);
+	else if (count > 0)
+		error = put_chain(out, paths, chain, (size_t)count, put_room(out));
+	output_text(out, "\n", 1);
+	free(chain);
+	return error < 0 ? error : 0;
+}

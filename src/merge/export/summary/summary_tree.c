@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tree of call paths as text: a flame graph for a terminal. What is small is left out. A frame of
+ * which nearly all goes on to one other shares a line with it; the value is that of the first.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/base/grow.h"
+#include "merge/base/text.h"
+#include "merge/export/summary/summary.h"
+#include "merge/sums/tables.h"
+
+#define ROWS_PER_TOP   3   /* for each row of the other tables */
+#define SHARE_MIN      100 /* a hundredth of the whole; less is left out */
+#define JOIN_SHARE     10  /* what has all but a tenth has nearly all */
+#define BAR_COLUMNS    16
+#define BAR_NARROW     8 /* in less than WIDE_COLUMNS; none in less than NARROW_COLUMNS */
+#define WIDE_COLUMNS   100
+#define NARROW_COLUMNS 60
+#define INDENT	       2
+#define INDENT_MAX     40
+#define TITLE_BYTES    96
+#define INDENT_SHARE   4 /* a quarter of the line is indent at most */
+
+static const struct column tree_columns[] = {{"time", 12, 0, false}, {"share", 7, 0, false}};
+static const struct column sum_columns[] = {{"sum", 12, 0, false}, {"share", 7, 0, false}};
+
+#define TREE_COLUMNS (sizeof(tree_columns) / sizeof(tree_columns[0]))
+
+struct tree {
+	const struct paths *paths;
+	uint64_t *totals; /* by node: with all that is below it */
+	uint32_t *first_child;
+	uint32_t *sibling;
+	uint64_t least; /* what is less has no line */
+	enum weight weight;
+	uint64_t whole;
+	int bar_columns;
+	uint32_t *chain; /* of a line: nodes that are joined */
+	size_t chain_capacity;
+};
+
+static int compare_values(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x > y ? -1 : x < y;
+}
+
+static bool is_nearly_all(uint64_t part, uint64_t whole)
+{
+	return part >= whole - whole / JOIN_SHARE;
+}
+
+/* A frame has a line of its own unless it has nearly all that is in the one that called it. */
+static bool has_line(const struct tree *tree, uint32_t node)
+{
+	uint32_t parent = tree->paths->nodes[node].parent;
+
+	return tree->totals[node] &&
+	       (parent == PATH_ROOT || !is_nearly_all(tree->totals[node], tree->totals[parent]));
+}
+
+/* The frame that goes on in the line of node: it has nearly all, and no other is to be shown. 0: none. */
+static uint32_t joined_child(const struct tree *tree, uint32_t node)
+{
+	uint32_t found = 0;
+
+	for (uint32_t c = tree->first_child[node]; c; c = tree->sibling[c]) {
+		if (tree->totals[c] < tree->least || !tree->totals[c])
+			continue;
+		if (found || !is_nearly_all(tree->totals[c], tree->totals[node]))
+			return 0;
+		found = c;
+	}
+	return found;
+}
+
+/* The least value with which there are not too many lines. 0 or -ENOMEM. */
+static int choose_least(struct tree *tree, size_t row_count)
+{
+	uint64_t *values = calloc(tree->paths->node_count, sizeof(*values));
+	size_t count = 0;
+
+	if (!values)
+		return -ENOMEM;
+	for (uint32_t n = 1; n < tree->paths->node_count; n++)
+		if (has_line(tree, n))
+			values[count++] = tree->totals[n];
+	qsort(values, count, sizeof(*values), compare_values);
+	tree->least = tree->whole / SHARE_MIN;
+	if (count > row_count && values[row_count - 1] > tree->least)
+		tree->least = values[row_count - 1];
+	free(values);
+	return 0;
+}
+
+static int make_tree(struct tree *tree, const struct paths *paths, size_t row_count)
+{
+	tree->totals = calloc(paths->node_count, sizeof(*tree->totals));
+	tree->first_child = calloc(paths->node_count, sizeof(*tree->first_child));
+	tree->sibling = calloc(paths->node_count, sizeof(*tree->sibling));
+	if (!tree->totals || !tree->first_child || !tree->sibling)
+		return -ENOMEM;
+	/* A node is younger than its parent: from the last on, all below it has been added. */
+	for (uint32_t n = paths->node_count; n-- > 1;) {
+		uint32_t parent = paths->nodes[n].parent;
+
+		tree->totals[n] += paths->nodes[n].weights[tree->weight];
+		tree->totals[parent] += tree->totals[n];
+		tree->sibling[n] = tree->first_child[parent];
+		tree->first_child[parent] = n;
+	}
+	tree->whole = tree->totals[PATH_ROOT];
+	return choose_least(tree, row_count);
+}
+
+static void put_bar(struct output *out, int columns, uint64_t part, uint64_t whole)
+{
+	static const char *const eighths[] = {" ",
+					      "\xe2\x96\x8f",
+					      "\xe2\x96\x8e",
+					      "\xe2\x96\x8d",
+					      "\xe2\x96\x8c",
+					      "\xe2\x96\x8b",
+					      "\xe2\x96\x8a",
+					      "\xe2\x96\x89",
+					      "\xe2\x96\x88"};
+	double filled = (double)part / (double)whole * columns * 8;
+
+	put_style(out, STYLE_BAR);
+	for (int c = 0; c < columns; c++) {
+		int rest = (int)(filled + 0.5) - c * 8;
+		const char *eighth = eighths[rest < 0 ? 0 : rest > 8 ? 8 : rest];
+
+		output_text(out, eighth, strlen(eighth));
+	}
+	put_style(out, STYLE_PLAIN);
+}
+
+/* The nodes of a line, from this one down to the last that is joined, into the chain; how many, or -ENOMEM. */
+static int join(struct tree *tree, uint32_t node)
+{
+	int count = 0;
+
+	for (; node; node = joined_child(tree, node)) {
+		if (grow(&tree->chain, &tree->chain_capacity, (size_t)count + 1,
+			 sizeof(*tree->chain)) < 0)
+			return -ENOMEM;
+		tree->chain[count++] = node;
+	}
+	return count;
+}
+
+/* The columns of a line's indent. */
+static int indent_of(const struct output *out, size_t depth)
+{
+	size_t most = INDENT_MAX, step = INDENT;
+
+	if (out->columns && out->columns < WIDE_COLUMNS) {
+		step = 1;
+		most = out->columns / INDENT_SHARE;
+	}
+	return (int)(depth * step < most ? depth * step : most);
+}
+
+/* Gives the last node of the line, or PATH_FAILED. */
+static uint32_t put_line(struct output *out, struct tree *tree, uint32_t node, size_t depth)
+{
+	char value[TIME_BYTES], share[SHARE_BYTES];
+	int count = join(tree, node);
+
+	if (count < 0)
+		return PATH_FAILED;
+	format_weight(value, tree->weight, tree->totals[node]);
+	format_share(share, 100.0 * (double)tree->totals[node] / (double)tree->whole);
+	put_figures(out, tree_columns, TREE_COLUMNS, (const char *const[]){value, share});
+	if (tree->bar_columns)
+		put_bar(out, tree->bar_columns, tree->totals[node], tree->whole);
+	output_format(out, "%*s", (tree->bar_columns ? 2 : 0) + indent_of(out, depth), "");
+	if (put_chain(out, tree->paths, tree->chain, (size_t)count, put_room(out)) < 0)
+		return PATH_FAILED;
+	output_text(out, "\n", 1);
+	return tree->chain[count - 1];
+}
+
+/* The largest child that is smaller than last, or as large and behind it; 0: there is none. */
+static uint32_t next_child(struct tree *tree, uint32_t node, uint32_t last)
+{
+	uint32_t best = 0;
+
+	for (uint32_t c = tree->first_child[node]; c; c = tree->sibling[c]) {
+		bool is_behind = !last || tree->totals[c] < tree->totals[last] ||
+				 (tree->totals[c] == tree->totals[last] && c > last);
+
+		if (is_behind && tree->totals[c] && (!best || tree->totals[c] > tree->totals[best]))
+			best = c;
+	}
+	return best;
+}
+
+static int put_children(struct output *out, struct tree *tree, uint32_t node, size_t depth)
+{
+	uint32_t last = 0, child;
+
+	while ((child = next_child(tree, node, last))) {
+		int error;
+
+		last = child;
+		if (tree->totals[child] < tree->least)
+			return 0;
+		child = put_line(out, tree, child, depth);
+		error = child == PATH_FAILED ? -ENOMEM : put_children(out, tree, child, depth + 1);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+static void put_tree_head(struct output *out, const struct tree *tree)
+{
+	static const char *const titles[WEIGHTS] = {
+		[WEIGHT_GPU_TIME] = "GPU time",
+		[WEIGHT_COUNT] = "Kernels, copies and sets",
+		[WEIGHT_CPU_WAIT] = "CPU time that waits for the GPU",
+		[WEIGHT_GPU_EXCLUSIVE] = "GPU time, overlapping work sharing it,",
+		[WEIGHT_GPU_IDLE] = "GPU idle time",
+		[WEIGHT_ALLOC_BYTES] = "Memory allocated",
+		[WEIGHT_PEAK_BYTES] = "Memory held at the peak",
+		[WEIGHT_LEAKED_BYTES] = "Memory never freed",
+	};
+	char title[TITLE_BYTES], more[TITLE_BYTES];
+
+	snprintf(title, sizeof(title), "%s by frame, with all that it called",
+		 titles[tree->weight]);
+	snprintf(more, sizeof(more), "(from %.1f %% on)",
+		 100.0 * (double)tree->least / (double)tree->whole);
+	put_title(out, title, more);
+	snprintf(more, sizeof(more), "%*scall tree", tree->bar_columns ? tree->bar_columns + 2 : 0,
+		 "");
+	put_heads(out, weight_specs[tree->weight].is_time ? tree_columns : sum_columns,
+		  TREE_COLUMNS, more);
+}
+
+static int bar_columns(const struct output *out)
+{
+	if (!out->columns || out->columns >= WIDE_COLUMNS)
+		return BAR_COLUMNS;
+	return out->columns >= NARROW_COLUMNS ? BAR_NARROW : 0;
+}
+
+int summary_put_tree(struct sink *sink, const struct run *run)
+{
+	struct output *out = &sink->out;
+	struct tree tree = {
+		.paths = &run->paths,
+		.weight = sink->settings->weight,
+		.bar_columns = bar_columns(out),
+	};
+	int error =
+		make_tree(&tree, &run->paths, ROWS_PER_TOP * put_limit(SIZE_MAX, sink->settings));
+
+	if (!error && tree.whole) {
+		put_tree_head(out, &tree);
+		error = put_children(out, &tree, PATH_ROOT, 0);
+	}
+	free(tree.totals);
+	free(tree.first_child);
+	free(tree.sibling);
+	free(tree.chain);
+	return error;
+}

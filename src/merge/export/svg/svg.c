@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A flame graph of one weight as an SVG file; page/svg_flame.h says what is in it.
+ */
+#include "merge/export/svg/svg.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/base/text.h"
+#include "merge/export/summary/summary.h"
+#include "page/svg_flame.h"
+
+#define MIN_PARTS   20000 /* frames are left out that are narrower than a part of so many */
+#define VALUE_BYTES (TIME_BYTES + COUNT_BYTES + 16)
+
+static bool begins_with(const char *name, const char *start)
+{
+	return !strncmp(name, start, strlen(start));
+}
+
+/* The class of a frame, which gives it its colour. */
+static const char *class_of(const char *name, uint32_t depth)
+{
+	static const struct {
+		const char *start;
+		const char *class;
+	} rows[] = {
+		{LEAF_KERNEL_MARK, "work"}, {"[GPU_Mem", "work"}, {"[Memory ", "work"},
+		{"[NVTX ", "range"},	    {"[idle: ", "idle"},  {"cuda", "api"},
+	};
+
+	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++)
+		if (begins_with(name, rows[r].start))
+			return rows[r].class;
+	if (name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z')
+		return "api";
+	return depth % 2 ? "function" : "function odd";
+}
+
+static void format_value(char *out, enum weight weight, uint64_t value)
+{
+	char exact[COUNT_BYTES];
+
+	if (weight_specs[weight].is_time)
+		format_time(out, value);
+	else if (weight == WEIGHT_COUNT)
+		format_count(out, value);
+	else
+		format_bytes(out, value);
+	if (weight == WEIGHT_COUNT)
+		return;
+	format_count(exact, value);
+	snprintf(out + strlen(out), VALUE_BYTES - strlen(out), " (%s %s)", exact,
+		 weight_unit(weight));
+}
+
+static void put_frame(const struct svg_flame *svg, const struct flame *flame,
+		      const struct flame_frame *frame, const struct paths *paths,
+		      enum weight weight)
+{
+	double whole = flame->frames[0].value ? (double)flame->frames[0].value : 1.0;
+	struct svg_frame shown = {
+		.depth = frame->depth,
+		.start = (double)frame->start / whole,
+		.width = (double)frame->value / whole,
+		.value = frame->value,
+		.name = "all",
+		.name_length = strlen("all"),
+	};
+	char numbers[VALUE_BYTES + 32];
+
+	if (frame->depth)
+		shown.name = names_text(&paths->names, paths->nodes[frame->node].name,
+					&shown.name_length);
+	format_value(numbers, weight, frame->value);
+	snprintf(numbers + strlen(numbers), sizeof(numbers) - strlen(numbers), "\n%.2f %%",
+		 100.0 * shown.width);
+	shown.numbers = numbers;
+	shown.class = class_of(shown.name, frame->depth);
+	if (begins_with(shown.name, LEAF_KERNEL_MARK))
+		shown.mark_length = strlen(LEAF_KERNEL_MARK);
+	svg_flame_frame(svg, &shown);
+}
+
+static const char *const headings[WEIGHTS] = {
+	[WEIGHT_GPU_TIME] = "GPU time by call path",
+	[WEIGHT_COUNT] = "Kernels, copies and sets by call path",
+	[WEIGHT_CPU_WAIT] = "Time in which the CPU waited for the GPU",
+	[WEIGHT_GPU_EXCLUSIVE] = "Exclusive GPU time by call path",
+	[WEIGHT_GPU_IDLE] = "GPU idle time, by what ended it",
+	[WEIGHT_ALLOC_BYTES] = "Bytes allocated by call path",
+	[WEIGHT_PEAK_BYTES] = "Bytes held at the peak by call path",
+	[WEIGHT_LEAKED_BYTES] = "Bytes never freed by call path",
+};
+
+static void write_piece(void *context, const char *text, size_t length)
+{
+	output_text(context, text, length);
+}
+
+static int end(struct sink *sink, const struct run *run)
+{
+	enum weight weight = sink->settings->weight;
+	struct svg_flame svg = {.write = write_piece, .context = &sink->out};
+	struct flame flame;
+	char heading[128], note[VALUE_BYTES + WANTED_BYTES + 160];
+	int error = flame_build(&flame, &run->paths, weight, MIN_PARTS);
+
+	if (error)
+		return error;
+	svg.depth = flame.depth;
+	snprintf(heading, sizeof(heading), "%s%s%s", headings[weight],
+		 run->selection ? ", of a part of the run" : "",
+		 run->has_simulated_gpu ? " [simulated]" : "");
+	format_value(note, weight, flame.frames[0].value);
+	if (run->selection) {
+		strcat(note, "; only ");
+		wanted_describe(&run->settings->wanted, note + strlen(note), WANTED_BYTES);
+	}
+	if (run->report->status != STATUS_OK)
+		strcat(note, "; something is missing: see the warnings of the summary");
+	svg_flame_begin(&svg, heading, note, NULL);
+	for (size_t f = 0; f < flame.count; f++)
+		put_frame(&svg, &flame, &flame.frames[f], &run->paths, weight);
+	svg_flame_end(&svg);
+	flame_free(&flame);
+	return 0;
+}
+
+const struct exporter exporter_svg = {
+	.name = "svg",
+	.what = "a flame graph of one weight as an image that can be searched",
+	.uses = USES_PATHS | USES_WEIGHT,
+	.end = end,
+};

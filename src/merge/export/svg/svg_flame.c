@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the frames of a flame graph stand.
+ *
+ * A node is younger than its parent. So one walk from the youngest adds up what is above each, and
+ * one over the nodes by parent and name finds each at its place beside its siblings.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/export/svg/svg.h"
+
+static int compare_siblings(const void *a, const void *b, void *context)
+{
+	const struct paths *paths = context;
+	const struct path_node *x = &paths->nodes[*(const uint32_t *)a];
+	const struct path_node *y = &paths->nodes[*(const uint32_t *)b];
+	size_t x_length, y_length;
+	const char *x_name, *y_name;
+	int difference;
+
+	if (x->parent != y->parent)
+		return x->parent < y->parent ? -1 : 1;
+	x_name = names_text(&paths->names, x->name, &x_length);
+	y_name = names_text(&paths->names, y->name, &y_length);
+	difference = memcmp(x_name, y_name, x_length < y_length ? x_length : y_length);
+	if (difference)
+		return difference;
+	return x_length < y_length ? -1 : x_length > y_length;
+}
+
+struct layout {
+	uint64_t *values; /* by node: with all that is above it */
+	uint64_t *next;	  /* where its next callee stands */
+	uint32_t *depths; /* 0: it is left out */
+	uint32_t *sorted;
+};
+
+static bool layout_init(struct layout *layout, uint32_t count)
+{
+	*layout = (struct layout){
+		.values = calloc(count, sizeof(*layout->values)),
+		.next = calloc(count, sizeof(*layout->next)),
+		.depths = calloc(count, sizeof(*layout->depths)),
+		.sorted = calloc(count, sizeof(*layout->sorted)),
+	};
+	return layout->values && layout->next && layout->depths && layout->sorted;
+}
+
+static void layout_free(struct layout *layout)
+{
+	free(layout->values);
+	free(layout->next);
+	free(layout->depths);
+	free(layout->sorted);
+}
+
+/* Sums that would overflow are of logs without sense: they stay at the most there is. */
+static uint64_t add(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+static uint32_t add_up(struct layout *layout, const struct paths *paths, enum weight weight)
+{
+	uint32_t count = 0;
+
+	for (uint32_t n = paths->node_count; n-- > 0;) {
+		layout->values[n] = add(layout->values[n], paths->nodes[n].weights[weight]);
+		if (n)
+			layout->values[paths->nodes[n].parent] =
+				add(layout->values[paths->nodes[n].parent], layout->values[n]);
+		if (n && layout->values[n])
+			layout->sorted[count++] = n;
+	}
+	return count;
+}
+
+int flame_build(struct flame *flame, const struct paths *paths, enum weight weight,
+		uint64_t min_parts)
+{
+	struct layout layout;
+	bool has_room = layout_init(&layout, paths->node_count);
+	uint32_t count = has_room ? add_up(&layout, paths, weight) : 0;
+
+	*flame = (struct flame){.frames = calloc((size_t)count + 1, sizeof(*flame->frames))};
+	if (!has_room || !flame->frames) {
+		layout_free(&layout);
+		return -ENOMEM;
+	}
+	qsort_r(layout.sorted, count, sizeof(*layout.sorted), compare_siblings, (void *)paths);
+	flame->frames[flame->count++] = (struct flame_frame){.value = layout.values[PATH_ROOT]};
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t n = layout.sorted[i], parent = paths->nodes[n].parent;
+		uint64_t start = layout.next[parent], value = layout.values[n];
+
+		layout.next[parent] += value;
+		if ((parent != PATH_ROOT && !layout.depths[parent]) ||
+		    value < layout.values[PATH_ROOT] / min_parts)
+			continue;
+		layout.next[n] = start;
+		layout.depths[n] = layout.depths[parent] + 1;
+		flame->frames[flame->count++] =
+			(struct flame_frame){n, layout.depths[n], start, value};
+		if (layout.depths[n] > flame->depth)
+			flame->depth = layout.depths[n];
+	}
+	layout_free(&layout);
+	return 0;
+}
+
+void flame_free(struct flame *flame)
+{
+	free(flame->frames);
+	*flame = (struct flame){0};
+}

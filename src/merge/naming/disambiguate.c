@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds functions that share their mangled name, and what tells them apart.
+ */
+#include "merge/naming/disambiguate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/symbolize/demangle.h"
+#include "merge/symbolize/mangled_linkage.h"
+#include "merge/symbolize/symbols.h"
+
+struct sorting {
+	const struct model *model;
+	const struct addresses *addresses;
+	struct function_home *homes; /* by address */
+	uint32_t *files;	     /* by address: that of its function; NAME_EMPTY: not known */
+};
+
+static const struct module *module_of(const struct sorting *s, uint32_t a)
+{
+	return &s->model->modules.rows[s->addresses->list[a].module];
+}
+
+static const char *name_of(const struct sorting *s, uint32_t a, size_t *length_out)
+{
+	size_t length;
+	const char *name = names_text(&s->model->names, s->addresses->list[a].name, &length);
+
+	*length_out = demangle_length(name, length);
+	return name;
+}
+
+/* By mangled name, but for what compilers append. */
+static int compare_names(const struct sorting *s, uint32_t i, uint32_t j)
+{
+	size_t x, y;
+	const char *a = name_of(s, i, &x), *b = name_of(s, j, &y);
+
+	return x == y ? memcmp(a, b, x) : x < y ? -1 : 1;
+}
+
+/* Which part or copy of its function it is. Numbers that tell functions of one name apart say nothing of it. */
+static const char *clone_of(const struct sorting *s, uint32_t a)
+{
+	static const char number[] = ".lto_priv.";
+	size_t length;
+	const char *clone = name_of(s, a, &length) + length;
+
+	if (!strncmp(clone, number, strlen(number)))
+		clone += strlen(number) + strspn(clone + strlen(number), "0123456789");
+	return clone;
+}
+
+static int compare_numbers(uint64_t x, uint64_t y)
+{
+	return (x > y) - (x < y);
+}
+
+/* By the file that is mapped. */
+static int compare_builds(const struct sorting *s, uint32_t i, uint32_t j)
+{
+	const struct module *x = module_of(s, i), *y = module_of(s, j);
+	int by_path = compare_numbers(x->path, y->path);
+
+	return by_path ? by_path : compare_numbers(x->build_id, y->build_id);
+}
+
+static int compare_functions(const void *a, const void *b, void *context)
+{
+	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+	const struct sorting *s = context;
+	int order = compare_names(s, i, j);
+
+	if (!order)
+		order = compare_builds(s, i, j);
+	if (!order)
+		order = strcmp(clone_of(s, i), clone_of(s, j));
+	if (!order)
+		order = compare_numbers(s->addresses->list[i].start, s->addresses->list[j].start);
+	return order ? order : compare_numbers(i, j);
+}
+
+/* Two of one name and path that cannot be one, since both are there at a time. */
+static bool are_different(const struct sorting *s, uint32_t i, uint32_t j)
+{
+	return !compare_builds(s, i, j) && !strcmp(clone_of(s, i), clone_of(s, j)) &&
+	       s->addresses->list[i].start != s->addresses->list[j].start;
+}
+
+static bool is_same_function(const struct sorting *s, uint32_t i, uint32_t j)
+{
+	return !compare_builds(s, i, j) &&
+	       s->addresses->list[i].start == s->addresses->list[j].start;
+}
+
+/* The source file of an address, if it is known. */
+static uint32_t file_of(const struct sorting *s, uint32_t a)
+{
+	const struct address *address = &s->addresses->list[a];
+
+	return address->place_count
+		       ? s->addresses->places[address->first_place + address->place_count - 1].file
+		       : NAME_EMPTY;
+}
+
+/* A function has a file if any of its addresses says so. order[0 .. count) is of one name. */
+static void find_files(struct sorting *s, const uint32_t *order, uint32_t count)
+{
+	for (uint32_t first = 0, next; first < count; first = next) {
+		uint32_t file = NAME_EMPTY;
+
+		for (next = first; next < count && is_same_function(s, order[next], order[first]);
+		     next++)
+			if (file == NAME_EMPTY)
+				file = file_of(s, order[next]);
+		for (uint32_t i = first; i < next; i++)
+			s->files[order[i]] = file;
+	}
+}
+
+/* The homes of functions of one name and path, order[0 .. count). */
+static void find_homes(struct sorting *s, const uint32_t *order, uint32_t count)
+{
+	bool are_many = false;
+
+	for (uint32_t i = 1; i < count; i++)
+		are_many |= s->files[order[i]] == NAME_EMPTY &&
+			    are_different(s, order[i], order[i - 1]);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t file = s->files[order[i]];
+
+		s->homes[order[i]] = (struct function_home){
+			.path = file == NAME_EMPTY ? module_of(s, order[i])->path : file,
+			.has_start = file == NAME_EMPTY && are_many,
+		};
+	}
+}
+
+static const char *last_component(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/*
+ * Do the homes say that these are different functions? Copies of a function that is one everywhere may be
+ * compiled from one file that was found by several paths, but not from files of different names.
+ */
+static bool is_elsewhere(const struct sorting *s, uint32_t i, uint32_t j, bool is_global)
+{
+	const struct function_home *x = &s->homes[i], *y = &s->homes[j];
+
+	if (x->path == y->path)
+		return x->has_start && y->has_start &&
+		       s->addresses->list[i].start != s->addresses->list[j].start;
+	if (!is_global)
+		return true;
+	return s->files[i] != NAME_EMPTY && s->files[j] != NAME_EMPTY &&
+	       strcmp(last_component(names_text(&s->model->names, x->path, NULL)),
+		      last_component(names_text(&s->model->names, y->path, NULL))) != 0;
+}
+
+/* order[0 .. count) is of one name. */
+static void settle_name(struct sorting *s, const uint32_t *order, uint32_t count)
+{
+	const char *name = names_text(&s->model->names, s->addresses->list[order[0]].name, NULL);
+	bool is_global = linkage_is_global(name), are_many = false;
+	uint32_t known = order[0];
+
+	find_files(s, order, count);
+	for (uint32_t first = 0, next; first < count; first = next) {
+		uint32_t path = module_of(s, order[first])->path;
+
+		for (next = first; next < count; next++)
+			if (module_of(s, order[next])->path != path)
+				break;
+		find_homes(s, order + first, next - first);
+	}
+	for (uint32_t i = 1; i < count; i++) {
+		if (s->files[known] == NAME_EMPTY && s->files[order[i]] != NAME_EMPTY && is_global)
+			known = order[i];
+		are_many |= is_elsewhere(s, order[i], known, is_global);
+	}
+	for (uint32_t i = 0; i < count && !are_many; i++)
+		s->homes[order[i]] = (struct function_home){.path = NAME_EMPTY};
+}
+
+static bool is_function(const struct sorting *s, uint32_t a)
+{
+	const struct address *address = &s->addresses->list[a];
+	const char *name = names_text(&s->model->names, address->name, NULL);
+
+	/* Code that was made anew at run time is the same function elsewhere. */
+	return address->module && name[0] && strcmp(name, SYMBOLS_PLT) != 0 &&
+	       !module_is_driver(s->model, address->module);
+}
+
+struct function_home *function_homes_find(const struct model *model,
+					  const struct addresses *addresses)
+{
+	struct sorting s = {
+		.model = model,
+		.addresses = addresses,
+		.homes = calloc(addresses->count + 1, sizeof(*s.homes)),
+		.files = calloc(addresses->count + 1, sizeof(*s.files)),
+	};
+	uint32_t *order = calloc(addresses->count + 1, sizeof(*order)), count = 0;
+
+	for (uint32_t a = 0; order && s.homes && s.files && a < addresses->count; a++)
+		if (is_function(&s, a))
+			order[count++] = a;
+	if (count)
+		qsort_r(order, count, sizeof(*order), compare_functions, &s);
+	for (uint32_t first = 0, next; first < count; first = next) {
+		for (next = first + 1; next < count; next++)
+			if (compare_names(&s, order[next], order[first]))
+				break;
+		settle_name(&s, order + first, next - first);
+	}
+	if (!order || !s.files) {
+		free(s.homes);
+		s.homes = NULL;
+	}
+	free(s.files);
+	free(order);
+	return s.homes;
+}

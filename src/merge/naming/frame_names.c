@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names of frames, from those of functions and files.
+ */
+#include "merge/naming/frame_names.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/base/text.h"
+
+uint32_t frame_api_name(struct names *names, const char *name)
+{
+	size_t length = strlen(name), shorter = length;
+	char *clean;
+	uint32_t shown;
+
+	if (!strncmp(name, "__cuda", 6)) {
+		name += 2;
+		length -= 2;
+	}
+	do {
+		length = shorter < length ? shorter : length;
+		if (length > 5 && (!strncmp(name + length - 5, "_ptsz", 5) ||
+				   !strncmp(name + length - 5, "_ptds", 5)))
+			shorter = length - 5;
+		for (size_t digit = length; digit-- > 2 && isdigit((unsigned char)name[digit]);)
+			if (name[digit - 1] == 'v' && name[digit - 2] == '_')
+				shorter = digit - 2;
+	} while (shorter < length);
+	clean = malloc(text_clean_bound(length) + 1);
+	if (!clean)
+		return NAME_FAILED;
+	shown = names_intern(names, clean, text_clean(clean, name, length, ';'));
+	free(clean);
+	return shown;
+}
+
+/* The name of a text, which is given back here; length: what asprintf() returned. */
+static uint32_t take_text(struct frame_names *c, char *text, int length)
+{
+	char *clean = length < 0 ? NULL : malloc(text_clean_bound((size_t)length));
+	uint32_t shown = NAME_FAILED;
+
+	if (clean)
+		shown = names_intern(c->names, clean, text_clean(clean, text, (size_t)length, ';'));
+	free(clean);
+	if (length >= 0)
+		free(text);
+	return shown;
+}
+
+static uint32_t intern_nameless(struct frame_names *c, const struct address *address)
+{
+	const struct module *module = &c->model->modules.rows[address->module];
+	const char *file_name = module_file_name(c->model, address->module);
+	char *text;
+	int length;
+
+	if (!address->module)
+		return names_intern(c->names, FRAME_UNKNOWN, strlen(FRAME_UNKNOWN));
+	length = asprintf(&text, "%s+0x%llx", file_name,
+			  (unsigned long long)(address_value(address) - module->bias));
+	return take_text(c, text, length);
+}
+
+static const char *shown_file(struct frame_names *c, const char *path)
+{
+	return c->cache->style == DEMANGLE_FULL ? path : file_names_shown(c->files, path);
+}
+
+/* "name (file.c:12)", or without a line "name (file.c)" */
+static uint32_t intern_line(struct frame_names *c, const char *name, const char *path,
+			    uint32_t line)
+{
+	const char *file = shown_file(c, path);
+	char *text, number[16] = "";
+	int length;
+
+	if (line)
+		snprintf(number, sizeof(number), ":%u", line);
+	length = asprintf(&text, "%s (%s%s)", name, file, number);
+	return take_text(c, text, length);
+}
+
+static uint32_t add_line(struct frame_names *c, uint32_t name, const struct place *place)
+{
+	if (name == NAME_FAILED || place->file == NAME_EMPTY || !place->line)
+		return name;
+	return intern_line(c, names_text(c->names, name, NULL),
+			   names_text(&c->model->names, place->file, NULL), place->line);
+}
+
+/* "name [file.c]", "name [plugin.so]", "name [program+0x1230]" */
+static uint32_t add_home(struct frame_names *c, uint32_t name, uint32_t a)
+{
+	const struct function_home *home = &c->homes[a];
+	char *text, start[24] = "";
+	int length;
+
+	if (name == NAME_FAILED || home->path == NAME_EMPTY)
+		return name;
+	if (c->lines && c->addresses->list[a].place_count) /* "(file.c:12)" follows */
+		return name;
+	if (home->has_start)
+		snprintf(start, sizeof(start), "+0x%llx",
+			 (unsigned long long)c->addresses->list[a].start);
+	length = asprintf(&text, "%s [%s%s]", names_text(c->names, name, NULL),
+			  shown_file(c, names_text(&c->model->names, home->path, NULL)), start);
+	return take_text(c, text, length);
+}
+
+/* Notes that a frame is of the user's own, if its line is in such a file. The name, or NAME_FAILED. */
+static uint32_t note_own(struct frame_names *c, uint32_t name, uint32_t file, uint32_t line)
+{
+	const char *path = names_text(&c->model->names, file, NULL);
+
+	if (name == NAME_FAILED || !line || !path[0] || file_is_library(path))
+		return name;
+	return paths_add_own(c->paths, name) < 0 ? NAME_FAILED : name;
+}
+
+/* The function that the address lies in. */
+static uint32_t name_function(struct frame_names *c, uint32_t a)
+{
+	const struct address *address = &c->addresses->list[a];
+
+	if (address->name == NAME_EMPTY)
+		return intern_nameless(c, address);
+	return add_home(c, demangle(c->cache, address->name, c->cache->style), a);
+}
+
+uint32_t frame_native_name(struct frame_names *c, uint32_t a)
+{
+	const struct address *address = &c->addresses->list[a];
+	const struct place *place = NULL;
+	uint32_t name;
+
+	if (c->native[a])
+		return c->native[a] - 1;
+	if (address->place_count)
+		place = &c->addresses->places[address->first_place + address->place_count - 1];
+	name = name_function(c, a);
+	if (c->lines && place)
+		name = add_line(c, name, place);
+	if (place)
+		name = note_own(c, name, place->file, place->line);
+	if (name != NAME_FAILED)
+		c->native[a] = name + 1;
+	return name;
+}
+
+uint32_t frame_python_name(struct frame_names *c, uint32_t id)
+{
+	const struct model *model = c->model;
+	const struct python_frame *frame;
+	uint32_t shown, file;
+	const char *name;
+
+	if (id >= model->python_frames.count)
+		id = 0;
+	if (c->python[id])
+		return c->python[id] - 1;
+	frame = &model->python_frames.rows[id];
+	name = names_text(&model->names, model_string(model, frame->name), NULL);
+	file = model_string(model, frame->file);
+	if (name[0])
+		shown = note_own(
+			c, intern_line(c, name, names_text(&model->names, file, NULL), frame->line),
+			file, frame->line);
+	else
+		shown = names_intern(c->names, FRAME_UNKNOWN, strlen(FRAME_UNKNOWN));
+	if (shown != NAME_FAILED)
+		c->python[id] = shown + 1;
+	return shown;
+}
+
+uint32_t frame_inlined_name(struct frame_names *c, size_t p)
+{
+	const struct place *place = &c->addresses->places[p];
+	uint32_t name;
+
+	if (c->inlined[p])
+		return c->inlined[p] - 1;
+	name = place->function == NAME_EMPTY
+		       ? names_intern(c->names, FRAME_INLINED, strlen(FRAME_INLINED))
+		       : demangle(c->cache, place->function, c->cache->style);
+	if (c->lines)
+		name = add_line(c, name, place);
+	name = note_own(c, name, place->file, place->line);
+	if (name != NAME_FAILED)
+		c->inlined[p] = name + 1;
+	return name;
+}
+
+/* The files that will be shown. */
+static int settle_files(struct frame_names *c)
+{
+	const struct model *model = c->model;
+	const struct addresses *addresses = c->addresses;
+	uint32_t last = NAME_EMPTY;
+	int error = 0;
+
+	for (size_t id = 0; id < model->python_frames.count && !error; id++) {
+		uint32_t file = model_string(model, model->python_frames.rows[id].file);
+
+		if (file != NAME_EMPTY && file != last)
+			error = file_names_add(c->files, names_text(&model->names, file, NULL));
+		last = file;
+	}
+	for (size_t p = 0; c->lines && p < addresses->place_count && !error; p++) {
+		uint32_t file = addresses->places[p].file;
+
+		if (file != NAME_EMPTY && file != last)
+			error = file_names_add(c->files, names_text(&model->names, file, NULL));
+		last = file;
+	}
+	for (uint32_t a = 0; a < addresses->count && !error; a++)
+		if (c->homes[a].path != NAME_EMPTY)
+			error = file_names_add(c->files,
+					       names_text(&model->names, c->homes[a].path, NULL));
+	return error ? error : file_names_settle(c->files);
+}
+
+int frame_names_begin(struct frame_names *names)
+{
+	names->native = calloc(names->addresses->count + 1, sizeof(*names->native));
+	names->inlined = calloc(names->addresses->place_count + 1, sizeof(*names->inlined));
+	names->python = calloc(names->model->python_frames.count + 1, sizeof(*names->python));
+	names->homes = function_homes_find(names->model, names->addresses);
+	if (!names->native || !names->inlined || !names->python || !names->homes)
+		return -ENOMEM;
+	return settle_files(names);
+}
+
+void frame_names_end(struct frame_names *names)
+{
+	free(names->homes);
+	names->homes = NULL;
+}

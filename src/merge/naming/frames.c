@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From stacks to call paths. Only the program is shown, and of the runtime the function that the program
+ * called.
+ */
+#include "merge/naming/frames.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/naming/frame_names.h"
+#include "merge/naming/frame_roles.h"
+
+/* What does not change from stack to stack. */
+struct context {
+	const struct model *model;
+	const struct addresses *addresses;
+	struct paths *paths;
+	const struct frame_style *style;
+	struct frame_roles roles;
+	struct frame_names names;
+};
+
+void frames_mix(const struct frames *frames, const struct model *model, uint32_t stack,
+		struct mix *mix)
+{
+	const struct stack *row = &model->stacks.rows[stack];
+
+	mix_begin(mix, model, row, frames->shown[stack].first, frames->shown[stack].end,
+		  frames->python);
+	if (frames->python != PYTHON_MIXED || !row->python_count)
+		return;
+	mix->addresses = frames->by_frame + row->first_frame;
+	mix->hidden = frames->of_interpreter;
+}
+
+/*
+ * Puts a native frame below node: the function, then what was inlined into it, but for glue between
+ * the program and CUDA.
+ */
+static uint32_t add_native(struct context *c, uint32_t node, uint32_t a)
+{
+	const struct address *address = &c->addresses->list[a];
+	const struct place *places = c->addresses->places;
+	size_t first = address->first_place, last = first + address->place_count;
+
+	if (c->roles.roles[a] == ROLE_PLT)
+		return node;
+	node = paths_child(c->paths, node, frame_native_name(&c->names, a));
+	while (first + 1 < last &&
+	       frame_role_of_name(names_text(&c->model->names, places[first].function, NULL)) ==
+		       ROLE_GLUE)
+		first++;
+	for (size_t p = last; c->style->inlines && p-- > first + 1;)
+		node = paths_child(c->paths, node, frame_inlined_name(&c->names, p - 1));
+	return node;
+}
+
+static uint32_t add_frame(struct context *c, uint32_t node, const uint32_t *addresses,
+			  const struct mixed_frame *frame)
+{
+	switch (frame->kind) {
+	case MIXED_PYTHON:
+		return paths_child(c->paths, node, frame_python_name(&c->names, frame->index));
+	case MIXED_TRUNCATED:
+		return paths_child(
+			c->paths, node,
+			names_intern(&c->paths->names, FRAME_TRUNCATED, strlen(FRAME_TRUNCATED)));
+	case MIXED_NATIVE:
+		break;
+	}
+	return add_native(c, node, addresses[frame->index]);
+}
+
+/* Puts one stack into the tree, outermost frame first. */
+static int build_stack(struct frames *out, struct context *c, uint32_t id)
+{
+	const struct stack *stack = &c->model->stacks.rows[id];
+	const uint32_t *frames = c->addresses->by_frame + stack->first_frame;
+	struct shown_frames *shown = &out->shown[id];
+	uint32_t node = out->root, api;
+	struct mixed_frame frame;
+	struct mix mix;
+
+	frame_roles_trim(&c->roles, stack, frames, c->style->python != PYTHON_OFF, &shown->first,
+			 &shown->end, &api);
+	if (api < stack->frame_count) {
+		uint32_t name = c->addresses->list[frames[api]].name;
+
+		out->api_names[id] =
+			frame_api_name(&c->paths->names, names_text(&c->model->names, name, NULL));
+		if (out->api_names[id] == NAME_FAILED)
+			return -ENOMEM;
+	}
+	frames_mix(out, c->model, id, &mix);
+	while (mix_next(&mix, &frame))
+		node = add_frame(c, node, frames, &frame);
+	out->nodes[id] = node;
+	return node == PATH_FAILED ? -ENOMEM : 0;
+}
+
+static int build_apis(struct frames *frames, const struct model *model, struct paths *paths)
+{
+	for (size_t a = 0; a < frames->api_count; a++) {
+		const char *name = names_text(&model->names, model->apis.rows[a].name, NULL);
+
+		frames->api_shown[a] =
+			frame_api_name(&paths->names, name[0] ? name : "[unknown API]");
+		if (frames->api_shown[a] == NAME_FAILED)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int frames_build(struct frames *frames, const struct model *model,
+		 const struct addresses *addresses, const struct frame_style *style,
+		 struct demangle_cache *cache, struct file_names *files, struct paths *paths,
+		 uint32_t root)
+{
+	struct context c = {
+		.model = model,
+		.addresses = addresses,
+		.paths = paths,
+		.style = style,
+		.names = {.model = model,
+			  .addresses = addresses,
+			  .cache = cache,
+			  .names = &paths->names,
+			  .paths = paths,
+			  .files = files,
+			  .lines = style->lines},
+	};
+	int error;
+
+	*frames = (struct frames){
+		.root = root,
+		.stack_count = model->stacks.count,
+		.api_count = model->apis.count,
+		.nodes = calloc(model->stacks.count, sizeof(uint32_t)),
+		.api_names = calloc(model->stacks.count, sizeof(uint32_t)),
+		.shown = calloc(model->stacks.count, sizeof(struct shown_frames)),
+		.python = style->python,
+		.api_shown = calloc(model->apis.count, sizeof(uint32_t)),
+		.of_interpreter = calloc(addresses->count + 1, sizeof(uint8_t)),
+		.by_frame = addresses->by_frame,
+	};
+	if (!frames->nodes || !frames->api_names || !frames->api_shown || !frames->shown ||
+	    !frames->of_interpreter)
+		return -ENOMEM;
+	for (uint32_t a = 0; a < addresses->count; a++)
+		frames->of_interpreter[a] = frame_is_of_interpreter(model, &addresses->list[a]);
+	error = frame_roles_find(&c.roles, model, addresses);
+	if (!error)
+		error = frame_names_begin(&c.names);
+	frames->address_names = c.names.native;
+	frames->place_names = c.names.inlined;
+	frames->python_names = c.names.python;
+	if (!error)
+		error = build_apis(frames, model, paths);
+	frames->nodes[0] = PATH_FAILED;
+	for (uint32_t id = 1; id < frames->stack_count && !error; id++) {
+		frames->nodes[id] = PATH_FAILED;
+		if (model_has_stack(model, id))
+			error = build_stack(frames, &c, id);
+	}
+	frame_names_end(&c.names);
+	frame_roles_free(&c.roles);
+	return error;
+}
+
+void frames_free(struct frames *frames)
+{
+	free(frames->nodes);
+	free(frames->api_names);
+	free(frames->api_shown);
+	free(frames->shown);
+	free(frames->address_names);
+	free(frames->python_names);
+	free(frames->of_interpreter);
+	free(frames->place_names);
+	*frames = (struct frames){0};
+}

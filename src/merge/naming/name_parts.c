@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Cutting names: at their brackets, their scopes, and where they differ.
+ */
+#include "merge/naming/name_parts.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PART_BYTES_MAX 96 /* of what tells one from others */
+#define BRACKETS_MAX   8  /* that are put back; a part with more is shown as it is */
+#define DOTS	       "..."
+
+bool name_goes_on(char c)
+{
+	return isalnum((unsigned char)c) || (c && strchr("_$:#~", c)) || (c & 0x80);
+}
+
+/* In the middle of "{lambda(int)#1}" its begin, else at itself. */
+static size_t lambda_start(const char *text, size_t at)
+{
+	for (size_t i = at; i-- && text[i] != '}';)
+		if (text[i] == '{')
+			return i;
+	return at;
+}
+
+/* … and its end. */
+static size_t lambda_end(const char *text, size_t at)
+{
+	for (size_t i = at; text[i] && text[i] != '{'; i++)
+		if (text[i] == '}')
+			return i + 1;
+	return at;
+}
+
+/* How much of a text closes no bracket that it has not opened. */
+static size_t balanced(const char *text, size_t length)
+{
+	int depth = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		depth += text[i] && strchr("<({", text[i]);
+		if (text[i] && strchr(">)}", text[i]) && depth-- == 0)
+			return i;
+	}
+	return length;
+}
+
+void name_common(const struct names *names, const uint32_t *list, size_t count, size_t *head_out,
+		 size_t *tail_out)
+{
+	const char *first = names_text(names, list[0], NULL);
+	size_t length = strlen(first), head = length, tail = count > 1 ? length : 0;
+
+	for (size_t i = 1; i < count; i++) {
+		const char *text = names_text(names, list[i], NULL);
+		size_t other = strlen(text), same = 0, room;
+
+		while (same < head && same < other && text[same] == first[same])
+			same++;
+		head = same;
+		room = (other < length ? other : length) - head;
+		for (same = 0; same < tail && same < room &&
+			       text[other - 1 - same] == first[length - 1 - same];)
+			same++;
+		tail = same;
+	}
+	/* (The head may have shrunk since a tail was measured: the two still do not meet in any.) */
+	while (head && name_goes_on(first[head - 1]))
+		head--;
+	head = lambda_start(first, head);
+	while (tail && name_goes_on(first[length - tail]))
+		tail--;
+	tail = length - lambda_end(first, length - tail);
+	*head_out = head;
+	*tail_out = tail;
+}
+
+/* Takes "a::b::" off names. */
+static size_t drop_scopes(char *text, size_t length)
+{
+	size_t out = 0, word = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] == ':' && i + 2 < length && text[i + 1] == ':' && out > word &&
+		    (isalnum((unsigned char)text[i + 2]) || text[i + 2] == '_')) {
+			out = word;
+			i++;
+			continue;
+		}
+		text[out++] = text[i];
+		if (!isalnum((unsigned char)text[i]) && text[i] != '_')
+			word = out;
+	}
+	return out;
+}
+
+static size_t cut_middle(char *text, size_t length)
+{
+	size_t head = PART_BYTES_MAX * 2 / 3, tail = PART_BYTES_MAX - head - strlen(DOTS);
+
+	if (length <= PART_BYTES_MAX)
+		return length;
+	while (head && (text[head] & 0xc0) == 0x80)
+		head--;
+	while (tail && (text[length - tail] & 0xc0) == 0x80)
+		tail--;
+	memcpy(text + head, DOTS, strlen(DOTS));
+	memmove(text + head + strlen(DOTS), text + length - tail, tail);
+	return head + strlen(DOTS) + tail;
+}
+
+/* Takes off what is no part of a name: "(int)", ", int", "::f". Nothing, if that is all there is. */
+static void trim(const char **text, size_t *length)
+{
+	const char *part = *text, *end = part + *length;
+
+	while (part < end && strchr(" ,:", *part))
+		part++;
+	while (end > part && strchr(" ,", end[-1]))
+		end--;
+	if (end - part > 2 && *part == '(' && end[-1] == ')' &&
+	    balanced(part + 1, (size_t)(end - part) - 1) == (size_t)(end - part) - 2) {
+		part++;
+		end--;
+	}
+	*text = part;
+	*length = (size_t)(end - part);
+}
+
+/* Puts back what a part needs so that its brackets pair: "float>, array<char" is of "Functor<float>, array<char>". */
+static void pair_brackets(const char *text, size_t *head, size_t *end)
+{
+	size_t at = *head, length = strlen(text);
+	int depth = 0;
+
+	for (int i = 0; i < BRACKETS_MAX && balanced(text + at, *end - at) < *end - at; i++) {
+		for (depth = 0; at; depth += strchr(">)}", text[at]) != NULL)
+			if (strchr("<({", text[--at]) && depth-- == 0)
+				break;
+		while (at && name_goes_on(text[at - 1]))
+			at--;
+	}
+	if (balanced(text + at, *end - at) == *end - at)
+		*head = at;
+	depth = 0;
+	for (at = *head; at < *end; at++)
+		depth += !!strchr("<({", text[at]) - !!strchr(">)}", text[at]);
+	for (at = *end; depth > 0 && at < length; at++)
+		depth += !!strchr("<({", text[at]) - !!strchr(">)}", text[at]);
+	if (!depth)
+		*end = at;
+}
+
+char *name_part(const char *text, size_t head, size_t end, bool is_first)
+{
+	const char *part;
+	size_t length;
+	char *room;
+
+	if (!is_first)
+		pair_brackets(text, &head, &end);
+	room = strndup(text + head, end - head);
+	if (!room)
+		return NULL;
+	part = room;
+	length = drop_scopes(room, strlen(room));
+	if (is_first)
+		length = balanced(part, length);
+	trim(&part, &length);
+	memmove(room, part, length);
+	room[cut_middle(room, length)] = '\0';
+	return room;
+}

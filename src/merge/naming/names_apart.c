@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Telling kernels and functions apart whose short names are the same.
+ *
+ * Of the whole names of such a group, what all begin with and what all end with goes; what is left of
+ * each is what tells it from the others. Should that be too long, or the same but for scopes, a
+ * number made of the full name does it.
+ */
+#include "merge/naming/names_apart.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "merge/base/grow.h"
+#include "merge/naming/name_parts.h"
+
+struct named {
+	uint32_t mangled;
+	uint32_t shortened, plain, full; /* names of the run's */
+};
+
+struct settling {
+	struct names *names;
+	struct names_space *space;
+	struct demangle_cache cache; /* into the names */
+	struct named *list;
+	size_t count, capacity;
+};
+
+static const char *text_of(const struct settling *s, uint32_t name)
+{
+	return names_text(s->names, name, NULL);
+}
+
+static int compare_named(const void *a, const void *b, void *context)
+{
+	const struct named *x = a, *y = b;
+	const struct settling *s = context;
+	int order = strcmp(text_of(s, x->shortened), text_of(s, y->shortened));
+
+	if (!order)
+		order = strcmp(text_of(s, x->full), text_of(s, y->full));
+	return order ? order : (x->mangled > y->mangled) - (x->mangled < y->mangled);
+}
+
+/* Adds a mangled name, if it is not the one before. */
+static int add_name(struct settling *s, uint32_t mangled)
+{
+	struct named named = {.mangled = mangled};
+
+	if (mangled == NAME_EMPTY || (s->count && s->list[s->count - 1].mangled == mangled))
+		return 0;
+	if (grow(&s->list, &s->capacity, s->count + 1, sizeof(*s->list)) < 0)
+		return -ENOMEM;
+	named.shortened = demangle(&s->cache, mangled, DEMANGLE_SHORT);
+	named.plain = demangle(&s->cache, mangled, DEMANGLE_PLAIN);
+	named.full = demangle(&s->cache, mangled, DEMANGLE_FULL);
+	if (named.shortened == NAME_FAILED || named.plain == NAME_FAILED ||
+	    named.full == NAME_FAILED)
+		return -ENOMEM;
+	s->list[s->count++] = named;
+	return 0;
+}
+
+static int list_kernels(struct settling *s, const struct model *model)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < model->shapes.count && !error; i++)
+		error = add_name(s, model_kernel_name(model, (uint32_t)i));
+	return error;
+}
+
+static int list_functions(struct settling *s, const struct model *model,
+			  const struct addresses *addresses)
+{
+	int error = 0;
+
+	for (uint32_t a = 0; a < addresses->count && !error; a++)
+		if (!addresses->list[a].module ||
+		    !module_is_driver(model, addresses->list[a].module))
+			error = add_name(s, addresses->list[a].name);
+	/* The last place of an address is the function itself. */
+	for (size_t p = 0; p < addresses->place_count && !error; p++)
+		error = add_name(s, addresses->places[p].function);
+	return error;
+}
+
+static uint32_t *entry(uint32_t **list, size_t *capacity, uint32_t name)
+{
+	return grow(list, capacity, (size_t)name + 1, sizeof(**list)) < 0 ? NULL : &(*list)[name];
+}
+
+/* Gives the shown name to that full name. 0, 1 if another one has it, or -ENOMEM. */
+static int claim(struct settling *s, uint32_t shown, uint32_t full)
+{
+	struct names_space *space = s->space;
+	uint32_t *owner = entry(&space->full_of, &space->full_capacity, shown);
+	uint32_t *known = entry(&space->shown_of, &space->shown_capacity, full);
+
+	if (!owner || !known)
+		return -ENOMEM;
+	if (*owner && *owner != full + 1)
+		return 1;
+	*owner = full + 1;
+	*known = shown + 1;
+	return 0;
+}
+
+static uint32_t hash_text(const char *text)
+{
+	uint64_t h = 0xcbf29ce484222325u;
+
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * 0x100000001b3u;
+	return (uint32_t)(h ^ h >> 32);
+}
+
+/* What is tried in turn. */
+enum part {
+	PART_FIRST, /* the first argument that differs, or part of it */
+	PART_WHOLE,
+	PART_NUMBERED,
+	PARTS
+};
+
+/* "short [with part]". NAME_FAILED if memory ran out. */
+static uint32_t lengthen(struct settling *s, const struct named *named, uint32_t whole, size_t head,
+			 size_t tail, enum part kind)
+{
+	const char *text = text_of(s, whole), *shortened = text_of(s, named->shortened);
+	size_t length = strlen(text), same = strlen(shortened);
+	char *part, *shown, number[16] = "";
+	uint32_t name = NAME_FAILED;
+	int bytes;
+
+	if (!head && !strncmp(text, shortened, same) && !name_goes_on(text[same]))
+		head = same;
+	part = name_part(text, head, tail > length - head ? head : length - tail,
+			 kind == PART_FIRST);
+	if (!part)
+		return NAME_FAILED;
+	if (kind == PART_NUMBERED)
+		snprintf(number, sizeof(number), "%s#%08x", part[0] ? " " : "",
+			 hash_text(text_of(s, named->full)));
+	bytes = asprintf(&shown, part[0] || number[0] ? "%s [with %s%s]" : "%s", shortened, part,
+			 number);
+	free(part);
+	if (bytes < 0)
+		return NAME_FAILED;
+	name = names_intern(s->names, shown, (size_t)bytes);
+	free(shown);
+	return name;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static bool are_different(uint32_t *names, size_t count)
+{
+	bool are = true;
+
+	qsort(names, count, sizeof(*names), compare_names);
+	for (size_t i = 1; i < count; i++)
+		are &= names[i] != names[i - 1];
+	return are;
+}
+
+/* Names of one short form that are to be told apart. */
+struct group {
+	const struct named *list;
+	size_t count;
+	uint32_t *
+		wholes; /* what each is told by; behind them that of an earlier log which has the short name */
+	uint32_t *firsts;  /* what each would be shown as by its first part */
+	size_t head, tail; /* what all wholes begin and end with */
+};
+
+/* The names that they are told apart by: without parameters if these differ. */
+static void choose_wholes(const struct settling *s, struct group *group)
+{
+	uint32_t owner = group->list[0].shortened < s->space->full_capacity
+				 ? s->space->full_of[group->list[0].shortened]
+				 : 0;
+	bool is_plain = true;
+	size_t count = group->count;
+
+	for (size_t i = 0; i < count; i++) {
+		group->wholes[i] = group->list[i].plain;
+		if (owner == group->list[i].full + 1)
+			owner = 0;
+	}
+	is_plain = !owner && are_different(group->wholes, count);
+	for (size_t i = 0; i < count; i++)
+		group->wholes[i] = is_plain ? group->list[i].plain : group->list[i].full;
+	if (owner)
+		group->wholes[count++] = owner - 1;
+	name_common(s->names, group->wholes, count, &group->head, &group->tail);
+}
+
+static bool is_settled(const struct settling *s, const struct named *named)
+{
+	return named->full < s->space->shown_capacity && s->space->shown_of[named->full];
+}
+
+/* What they would be called by their first parts, in order. */
+static int name_firsts(struct settling *s, struct group *group)
+{
+	for (size_t i = 0; i < group->count; i++) {
+		group->firsts[i] = lengthen(s, &group->list[i], group->wholes[i], group->head,
+					    group->tail, PART_FIRST);
+		if (group->firsts[i] == NAME_FAILED)
+			return -ENOMEM;
+	}
+	qsort(group->firsts, group->count, sizeof(*group->firsts), compare_names);
+	return 0;
+}
+
+/* Do others of the group have that first part, too? */
+static bool is_shared(const struct group *group, uint32_t first)
+{
+	const uint32_t *at =
+		bsearch(&first, group->firsts, group->count, sizeof(first), compare_names);
+
+	return (at > group->firsts && at[-1] == first) ||
+	       (at + 1 < group->firsts + group->count && at[1] == first);
+}
+
+/* Finds a name for one of the group. 0, 1 if there is none, or -ENOMEM. */
+static int tell_one_apart(struct settling *s, const struct group *group, size_t i)
+{
+	const struct named *named = &group->list[i];
+	/* One that is whole as it is: "f" beside "f(int)". */
+	int error = named->full == named->shortened ? claim(s, named->shortened, named->full) : 1;
+
+	for (enum part kind = 0; error == 1 && kind < PARTS; kind++) {
+		uint32_t shown =
+			lengthen(s, named, group->wholes[i], group->head, group->tail, kind);
+
+		if (shown == NAME_FAILED)
+			return -ENOMEM;
+		if (kind != PART_FIRST || !is_shared(group, shown))
+			error = claim(s, shown, named->full);
+	}
+	return error;
+}
+
+/* Lengthens the names of list[0 .. count), whose full names differ, as far as they are new. */
+static int tell_apart(struct settling *s, const struct named *list, size_t count)
+{
+	struct group group = {
+		.list = list,
+		.count = count,
+		.wholes = calloc(count + 1, sizeof(*group.wholes)),
+		.firsts = calloc(count, sizeof(*group.firsts)),
+	};
+	int error = group.wholes && group.firsts ? 0 : -ENOMEM;
+
+	if (!error) {
+		choose_wholes(s, &group);
+		error = name_firsts(s, &group);
+	}
+	for (size_t i = 0; error >= 0 && i < count; i++)
+		error = is_settled(s, &list[i]) ? 0 : tell_one_apart(s, &group, i);
+	free(group.wholes);
+	free(group.firsts);
+	return error < 0 ? error : 0;
+}
+
+/* Names of one short form, in the order of their full ones. */
+static int settle_group(struct settling *s, const struct named *group, size_t count)
+{
+	struct named *list = calloc(count, sizeof(*list));
+	size_t different = 0;
+	int error = list ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !error && i < count; i++)
+		if (!different || list[different - 1].full != group[i].full)
+			list[different++] = group[i];
+	/* Alone, and the first of the run that has it. */
+	if (different == 1 && !is_settled(s, &list[0]))
+		error = claim(s, list[0].shortened, list[0].full);
+	else if (!error)
+		error = 1;
+	if (error > 0)
+		error = tell_apart(s, list, different);
+	free(list);
+	return error;
+}
+
+/* Tells the cache what a name is shown as, if that is not its short form. */
+static int show(const struct settling *s, const struct named *named, struct demangle_cache *cache)
+{
+	uint32_t settled = s->space->shown_of[named->full] - 1, shown;
+	const char *text = text_of(s, settled);
+
+	if (settled == named->shortened)
+		return 0;
+	shown = names_intern(cache->shown, text, strlen(text));
+	return shown == NAME_FAILED ? -ENOMEM : demangle_set_short(cache, named->mangled, shown);
+}
+
+/* Settles the names of the list. */
+static int settle_list(struct settling *s, struct demangle_cache *cache)
+{
+	int error = 0;
+
+	qsort_r(s->list, s->count, sizeof(*s->list), compare_named, s);
+	for (size_t first = 0, next; !error && first < s->count; first = next) {
+		for (next = first; next < s->count; next++)
+			if (s->list[next].shortened != s->list[first].shortened)
+				break;
+		error = settle_group(s, &s->list[first], next - first);
+	}
+	for (size_t i = 0; !error && i < s->count; i++)
+		if (is_settled(s, &s->list[i]))
+			error = show(s, &s->list[i], cache);
+	return error;
+}
+
+static int compare_mangled(const void *a, const void *b)
+{
+	const struct named *x = a, *y = b;
+
+	return (x->mangled > y->mangled) - (x->mangled < y->mangled);
+}
+
+/*
+ * A kernel and the function that launches it may have one mangled name: what that is shown as is settled, and
+ * other functions keep away from it. kernels: in the order of mangled names.
+ */
+static int leave_kernels(struct settling *s, const struct settling *kernels)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct named *kernel = bsearch(&s->list[i], kernels->list, kernels->count,
+						     sizeof(*s->list), compare_mangled);
+
+		if (!kernel || !is_settled(kernels, kernel))
+			s->list[kept++] = s->list[i];
+		else if (claim(s, kernels->space->shown_of[kernel->full] - 1, kernel->full) < 0)
+			return -ENOMEM;
+	}
+	s->count = kept;
+	return 0;
+}
+
+int names_apart_settle(struct names_apart *apart, struct demangle_cache *cache,
+		       const struct model *model, const struct addresses *addresses)
+{
+	struct settling kernels = {.names = &apart->names,
+				   .space = &apart->kernels,
+				   .cache = {.mangled = cache->mangled, .shown = &apart->names}};
+	struct settling functions = kernels;
+	int error = apart->names.slots ? 0 : names_init(&apart->names);
+
+	functions.space = &apart->functions;
+	if (!error)
+		error = list_kernels(&kernels, model);
+	if (!error && kernels.count)
+		error = settle_list(&kernels, cache);
+	if (!error)
+		error = list_functions(&functions, model, addresses);
+	if (!error && kernels.count) {
+		qsort(kernels.list, kernels.count, sizeof(*kernels.list), compare_mangled);
+		error = leave_kernels(&functions, &kernels);
+	}
+	if (!error && functions.count)
+		error = settle_list(&functions, cache);
+	demangle_cache_free(&kernels.cache);
+	demangle_cache_free(&functions.cache);
+	free(kernels.list);
+	free(functions.list);
+	return error;
+}
+
+static void free_space(struct names_space *space)
+{
+	free(space->shown_of);
+	free(space->full_of);
+}
+
+void names_apart_free(struct names_apart *apart)
+{
+	names_free(&apart->names);
+	free_space(&apart->kernels);
+	free_space(&apart->functions);
+	*apart = (struct names_apart){0};
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tree of call paths.
+ */
+#include "merge/naming/paths.h"
+
+#include "merge/base/grow.h"
+
+#define PATHS_FIRST_SLOTS 1024
+
+static uint32_t hash_node(uint32_t parent, uint32_t name)
+{
+	uint64_t h = ((uint64_t)parent << 32 | name) * 0x9e3779b97f4a7c15u;
+
+	return (uint32_t)(h >> 32);
+}
+
+static int rehash(struct paths *paths, uint32_t slot_count)
+{
+	uint32_t *slots = calloc(slot_count, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	for (uint32_t n = 1; n < paths->node_count; n++) {
+		uint32_t s = hash_node(paths->nodes[n].parent, paths->nodes[n].name);
+
+		for (s &= slot_count - 1; slots[s]; s = (s + 1) & (slot_count - 1))
+			;
+		slots[s] = n;
+	}
+	free(paths->slots);
+	paths->slots = slots;
+	paths->slot_count = slot_count;
+	return 0;
+}
+
+int paths_init(struct paths *paths)
+{
+	*paths = (struct paths){.node_count = 1};
+	if (names_init(&paths->names) < 0 || rehash(paths, PATHS_FIRST_SLOTS) < 0 ||
+	    grow(&paths->nodes, &paths->node_capacity, 1, sizeof(*paths->nodes)) < 0) {
+		paths_free(paths);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void paths_free(struct paths *paths)
+{
+	names_free(&paths->names);
+	free(paths->nodes);
+	free(paths->slots);
+	free(paths->own);
+	*paths = (struct paths){0};
+}
+
+int paths_add_own(struct paths *paths, uint32_t name)
+{
+	if (grow(&paths->own, &paths->own_capacity, (size_t)name + 1, 1) < 0)
+		return -ENOMEM;
+	paths->own[name] = 1;
+	return 0;
+}
+
+uint32_t paths_child(struct paths *paths, uint32_t parent, uint32_t name)
+{
+	uint32_t mask = paths->slot_count - 1;
+	uint32_t s = hash_node(parent, name) & mask;
+
+	if (parent == PATH_FAILED || name == NAME_FAILED)
+		return PATH_FAILED;
+	for (; paths->slots[s]; s = (s + 1) & mask) {
+		const struct path_node *node = &paths->nodes[paths->slots[s]];
+
+		if (node->parent == parent && node->name == name)
+			return paths->slots[s];
+	}
+	if (paths->node_count >= UINT32_MAX / 4 ||
+	    grow(&paths->nodes, &paths->node_capacity, paths->node_count + 1,
+		 sizeof(*paths->nodes)) < 0)
+		return PATH_FAILED;
+	paths->nodes[paths->node_count] = (struct path_node){.parent = parent, .name = name};
+	paths->slots[s] = paths->node_count++;
+	if (paths->node_count > paths->slot_count / 4 * 3 &&
+	    rehash(paths, paths->slot_count * 2) < 0) {
+		paths->slots[s] = 0;
+		paths->node_count--;
+		return PATH_FAILED;
+	}
+	return paths->node_count - 1;
+}
+
+int paths_chain(const struct paths *paths, uint32_t node, uint32_t **chain, size_t *capacity)
+{
+	uint32_t depth = 0;
+
+	for (uint32_t n = node; n != PATH_ROOT; n = paths->nodes[n].parent)
+		depth++;
+	if (grow(chain, capacity, depth, sizeof(**chain)) < 0)
+		return -ENOMEM;
+	for (uint32_t i = depth; i--; node = paths->nodes[node].parent)
+		(*chain)[i] = node;
+	return (int)depth;
+}
+
+char *paths_text(const struct paths *paths, uint32_t node, size_t *length_out)
+{
+	size_t bytes = 0, length;
+	char *text, *begin;
+
+	for (uint32_t n = node; n != PATH_ROOT; n = paths->nodes[n].parent) {
+		names_text(&paths->names, paths->nodes[n].name, &length);
+		bytes += length + 1;
+	}
+	text = malloc(bytes + 1);
+	if (!text)
+		return NULL;
+	begin = text + bytes;
+	for (uint32_t n = node; n != PATH_ROOT; n = paths->nodes[n].parent) {
+		const char *name = names_text(&paths->names, paths->nodes[n].name, &length);
+
+		*--begin = ';';
+		begin -= length;
+		memcpy(begin, name, length);
+	}
+	*length_out = bytes ? bytes - 1 : 0;
+	text[*length_out] = '\0';
+	return text;
+}
+
+struct order {
+	const struct paths *paths;
+	bool *inner; /* by node: has children */
+};
+
+/* Siblings stand as their lines do: a name is followed by ';' if it goes on, else by a space. */
+static int compare_siblings(const void *a, const void *b, void *context)
+{
+	const struct order *order = context;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const struct path_node *nx = &order->paths->nodes[x], *ny = &order->paths->nodes[y];
+	size_t lx, ly, shorter;
+	const char *tx, *ty;
+	int difference;
+
+	if (nx->parent != ny->parent)
+		return nx->parent < ny->parent ? -1 : 1;
+	tx = names_text(&order->paths->names, nx->name, &lx);
+	ty = names_text(&order->paths->names, ny->name, &ly);
+	shorter = lx < ly ? lx : ly;
+	difference = memcmp(tx, ty, shorter);
+	if (difference || lx == ly)
+		return difference;
+	if (lx < ly)
+		return (order->inner[x] ? ';' : ' ') < (uint8_t)ty[shorter] ? -1 : 1;
+	return (uint8_t)tx[shorter] < (order->inner[y] ? ';' : ' ') ? -1 : 1;
+}
+
+/* Walks the tree depth first over siblings that were sorted by parent and name. */
+static uint32_t collect_leaves(const struct paths *paths, const uint32_t *sorted,
+			       const uint32_t *first_child, enum weight weight, uint32_t *place,
+			       uint32_t *leaves)
+{
+	uint32_t leaf_count = 0, parent = PATH_ROOT;
+
+	for (;;) {
+		uint32_t i = first_child[parent] + place[parent];
+		uint32_t node;
+
+		if (first_child[parent] && i <= paths->node_count - 1 &&
+		    paths->nodes[sorted[i - 1]].parent == parent) {
+			node = sorted[i - 1];
+			place[parent]++;
+			if (path_carries(&paths->nodes[node], weight))
+				leaves[leaf_count++] = node;
+			parent = node;
+		} else if (parent == PATH_ROOT) {
+			return leaf_count;
+		} else {
+			parent = paths->nodes[parent].parent;
+		}
+	}
+}
+
+int paths_leaves(const struct paths *paths, enum weight weight, uint32_t **leaves_out,
+		 uint32_t *count_out)
+{
+	uint32_t count = paths->node_count;
+	uint32_t *sorted = calloc(count, sizeof(*sorted));
+	uint32_t *first_child = calloc(count, sizeof(*first_child)); /* place in sorted + 1 */
+	uint32_t *place = calloc(count, sizeof(*place));
+	uint32_t *leaves = calloc(count, sizeof(*leaves));
+	struct order order = {paths, calloc(count, sizeof(bool))};
+	int error = -ENOMEM;
+
+	if (!sorted || !first_child || !place || !leaves || !order.inner)
+		goto out;
+	for (uint32_t n = 1; n < count; n++) {
+		sorted[n - 1] = n;
+		order.inner[paths->nodes[n].parent] = true;
+	}
+	qsort_r(sorted, count - 1, sizeof(*sorted), compare_siblings, &order);
+	for (uint32_t i = count - 1; i--;)
+		first_child[paths->nodes[sorted[i]].parent] = i + 1;
+	*count_out = collect_leaves(paths, sorted, first_child, weight, place, leaves);
+	*leaves_out = leaves;
+	leaves = NULL;
+	error = 0;
+out:
+	free(sorted);
+	free(first_child);
+	free(place);
+	free(leaves);
+	free(order.inner);
+	return error;
+}

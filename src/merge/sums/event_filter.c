@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The selection put to one log: each range and each path is looked at once.
+ */
+#include "merge/sums/event_filter.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "merge/base/grow.h"
+
+enum verdict { UNKNOWN, WANTED, LEFT_OUT };
+
+static struct selection *selection_of(const struct reading *reading)
+{
+	return reading->run->selection;
+}
+
+bool sieve_time(const struct reading *reading, uint64_t time_ns)
+{
+	uint64_t origin_ns = (uint64_t)reading->process.origin_ns;
+
+	return selection_has_time(selection_of(reading),
+				  (int64_t)(time_ns - origin_ns) < 0 ? 0 : time_ns - origin_ns);
+}
+
+/* Is that range wanted, or one around it? */
+static bool has_range(struct reading *reading, uint32_t range)
+{
+	const struct ranges *ranges = &reading->model->ranges;
+	struct run *run = reading->run;
+	struct sieve *sieve = &reading->sieve;
+	const struct range_node *node;
+	uint32_t name;
+
+	if (!run->selection->wanted->patterns[PATTERN_RANGE])
+		return true;
+	if (!range || range >= ranges->node_count)
+		return false;
+	if (grow(&sieve->ranges, &sieve->range_capacity, range + 1, 1) < 0) {
+		reading->error = -ENOMEM;
+		return false;
+	}
+	if (sieve->ranges[range])
+		return sieve->ranges[range] == WANTED;
+	node = &ranges->nodes[range];
+	name = range_label(&run->ranges.names, reading->model, node->domain, node->text, "", "");
+	if (name == NAME_FAILED)
+		reading->error = -ENOMEM;
+	else if (selection_has_range(run->selection, names_text(&run->ranges.names, name, NULL)) ||
+		 has_range(reading, node->parent))
+		sieve->ranges[range] = WANTED;
+	else
+		sieve->ranges[range] = LEFT_OUT;
+	return sieve->ranges[range] == WANTED;
+}
+
+static bool has_path(struct reading *reading, const struct owner *owner, struct verdicts *verdicts,
+		     uint32_t place)
+{
+	struct run *run = reading->run;
+	uint32_t node;
+
+	if (grow(&verdicts->list, &verdicts->capacity, (size_t)place + 1, 1) < 0) {
+		reading->error = -ENOMEM;
+		return false;
+	}
+	if (verdicts->list[place])
+		return verdicts->list[place] == WANTED;
+	node = plant_owner(reading, owner);
+	if (node != PATH_FAILED)
+		node = selection_path(run->selection, &run->paths, node);
+	if (node == PATH_FAILED)
+		reading->error = -ENOMEM;
+	verdicts->list[place] = node == PATH_DROPPED ? LEFT_OUT : WANTED;
+	return node != PATH_DROPPED;
+}
+
+bool sieve_call(struct reading *reading, const struct launch *call)
+{
+	struct sieve *sieve = &reading->sieve;
+	struct owner owner;
+	uint32_t place;
+
+	if (!sieve_time(reading, call->enter_ns) || !has_range(reading, call->range))
+		return false;
+	if (!selection_has_paths(selection_of(reading)))
+		return true;
+	own_call(reading, call, &owner);
+	place = totals_place(&sieve->call_owners, &owner);
+	if (place == TOTAL_FAILED) {
+		reading->error = -ENOMEM;
+		return false;
+	}
+	return has_path(reading, &owner, &sieve->calls, place);
+}
+
+bool sieve_work(struct reading *reading, const struct work *work, const struct launch *launch)
+{
+	return sieve_time(reading, work->start_ns) &&
+	       has_range(reading, launch ? launch->range : 0);
+}
+
+bool sieve_path(struct reading *reading, uint32_t place)
+{
+	if (!selection_has_paths(selection_of(reading)))
+		return true;
+	return has_path(reading, &reading->totals.entries[place].owner, &reading->sieve.work,
+			place);
+}
+
+void sieve_free(struct sieve *sieve)
+{
+	free(sieve->ranges);
+	free(sieve->calls.list);
+	free(sieve->work.list);
+	totals_free(&sieve->call_owners);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The different addresses in the stacks of a log, and the functions they lie in.
+ *
+ * Names are had module by module. An ELF file is open only while its addresses are looked up, unless
+ * the cache keeps it for other logs: memory does not grow with the number of modules.
+ */
+#ifndef XT_MERGE_ADDRESSES_H
+#define XT_MERGE_ADDRESSES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "merge/base/report.h"
+#include "merge/symbolize/debug_files.h"
+#include "merge/read/model.h"
+
+struct address {
+	uint64_t frame;	 /* as in the log: kind and value */
+	uint32_t module; /* place in the model's modules, 0: in none */
+	uint32_t name;	 /* name in the model, mangled; NAME_EMPTY: not known */
+	uint64_t start;	 /* of the function, ELF virtual address; if the name is known */
+	uint64_t bytes;
+	uint32_t first_place; /* in places */
+	uint32_t place_count;
+};
+
+struct addresses {
+	struct address *list;
+	uint32_t count;
+	uint32_t *by_frame; /* by place in the model's frames: index in list */
+	/* Of the addresses with debug information: the functions inlined there, innermost first,
+	 * and as the last one the function itself. */
+	struct place *places;
+	size_t place_count;
+	size_t place_capacity;
+};
+
+/* Which addresses get names, and how much is looked up. */
+struct naming {
+	bool drivers; /* in modules that are not shown, too: see module_is_driver() */
+	bool places;  /* inlined functions and lines, where there is debug information */
+	struct debug_search *search;
+	const char *log_path;
+};
+
+/*
+ * Finds module and function of every frame of the model, whose frames are given up for it. What
+ * cannot be had for want of a file is reported. 0 or -ENOMEM; addresses_free() in any case.
+ */
+int addresses_resolve(struct addresses *addresses, struct model *model, const struct naming *naming,
+		      struct report *report);
+void addresses_free(struct addresses *addresses);
+
+/* The address itself, without the kind. */
+static inline uint64_t address_value(const struct address *address)
+{
+	return address->frame & XT_FRAME_VALUE_MASK;
+}
+
+/* A return address may be the first byte of the next function: the call is what counts. */
+static inline uint64_t address_lookup(const struct address *address)
+{
+	bool returns = address->frame >> XT_FRAME_KIND_SHIFT == XT_FRAME_RETURN;
+
+	return address_value(address) - returns;
+}
+
+/* The same as ELF virtual address. */
+static inline uint64_t address_virtual(const struct address *address, const struct module *module)
+{
+	return address_lookup(address) - module->bias;
+}
+
+/* The last component of a module's path. */
+const char *module_file_name(const struct model *model, uint32_t module);
+
+/* Is this the driver, CUPTI or the tracer itself, whose frames are not shown? */
+bool module_is_driver(const struct model *model, uint32_t module);
+
+/* Does the file name belong to that library: "libx.so" itself or any of its versions? */
+bool module_is_library(const char *file_name, const char *library);
+
+#endif

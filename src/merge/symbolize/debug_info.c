@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From addresses to inlined functions and lines.
+ *
+ * A unit covers ranges of addresses and has a table of lines; in it, functions have ranges, and in
+ * these the functions that were inlined into them, each with the place of the call. Units whose
+ * functions stand in a file of their own (split DWARF) have only the first here. What several files have
+ * in common may stand in one more (dwz), without which none of it is of use.
+ */
+#include "merge/symbolize/debug_info.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
+#include <search.h>
+#include <stdio.h>
+
+#include "merge/base/grow.h"
+#include "merge/symbolize/debug_tree.h"
+#include "merge/symbolize/dwp.h"
+
+#define ORIGINS_MAX	16 /* entries that refer to others for what they lack */
+#define UNIT_RANGES_MAX (1u << 20)
+#define NAME_BYTES_MAX	4096 /* of a qualified name that is put together here */
+/* Looked at for inlined functions, over all addresses: far more than files have that are not damaged. */
+#define ENTRIES_MAX UINT64_C(200000000)
+
+struct unit {
+	Dwarf_Die die;
+	Dwarf_Die code; /* the first entry of where its functions are */
+	bool has_code;	/* code is known */
+	struct debug_apart apart;
+};
+
+struct debug_info {
+	const struct elf_file *file;
+	const char *path;
+	Dwarf *dwarf;
+	struct dwp *dwp; /* NULL: there is none, or it was not needed yet */
+	bool dwp_tried;
+	struct unit *units;
+	size_t unit_count;
+	size_t unit_capacity;
+	struct spans ranges; /* what: place of the unit */
+	void *trees;	     /* by Dwarf_CU, for tsearch() */
+	struct debug_place places[DEBUG_DEPTH_MAX];
+	char **texts; /* of the places, made here */
+	size_t text_count;
+	size_t text_capacity;
+	uint64_t entries_left;
+	bool is_damaged;
+	char *problem;
+};
+
+static void free_texts(struct debug_info *info)
+{
+	while (info->text_count)
+		free(info->texts[--info->text_count]);
+}
+
+/* What is damaged is more than what is missing: it is what is said. */
+static void note_missing(struct debug_info *info, const char *file)
+{
+	if (!info->problem &&
+	    asprintf(&info->problem, "is split, and %s is not there, or of another build",
+		     file ? file : "a part") < 0)
+		info->problem = NULL;
+}
+
+/*
+ * Is there nothing in another file, or is it the one that is meant? libdw asks for no more than its name, and does not
+ * know of DWARF 5's own way to say it.
+ */
+static bool has_shared_part(struct debug_info *info)
+{
+	const char *name;
+	const void *build_id;
+	ssize_t build_id_bytes = dwelf_dwarf_gnu_debugaltlink(info->dwarf, &name, &build_id);
+	GElf_Shdr header;
+	Dwarf *shared;
+
+	if (build_id_bytes <= 0 && elf_file_section_named(info->file, ".debug_sup", &header))
+		info->problem =
+			strdup("is in part in a file that .debug_sup names: that is not read");
+	if (build_id_bytes <= 0)
+		return !info->problem;
+	shared = dwarf_getalt(info->dwarf);
+	if (shared && elf_file_has_build_id(&(struct elf_file){.elf = dwarf_getelf(shared)},
+					    build_id, (size_t)build_id_bytes))
+		return true;
+	if (asprintf(&info->problem, "is in part in %s, which is %s", name,
+		     shared ? "of another build" : "not there") < 0)
+		info->problem = NULL;
+	return false;
+}
+
+static int add_unit(struct debug_info *info, Dwarf_Die *die)
+{
+	Dwarf_Addr base, start, end;
+	ptrdiff_t at = 0;
+	bool is_new = true;
+
+	for (size_t i = 0; i < UNIT_RANGES_MAX; i++) {
+		at = dwarf_ranges(die, at, &base, &start, &end);
+		if (at <= 0)
+			break;
+		if (!debug_is_code(start, end))
+			continue;
+		if (is_new) {
+			if (grow(&info->units, &info->unit_capacity, info->unit_count + 1,
+				 sizeof(*info->units)) < 0)
+				return -ENOMEM;
+			info->units[info->unit_count++] = (struct unit){.die = *die};
+			is_new = false;
+		}
+		if (spans_add(&info->ranges, start, end, (uint32_t)info->unit_count - 1) < 0)
+			return -ENOMEM;
+	}
+	info->is_damaged |= at < 0;
+	return 0;
+}
+
+static int add_units(struct debug_info *info)
+{
+	Dwarf_CU *unit = NULL;
+	Dwarf_Die die;
+	uint8_t type;
+	int rc;
+
+	while (!(rc = dwarf_get_units(info->dwarf, unit, &unit, NULL, &type, &die, NULL)))
+		if ((type == DW_UT_compile || type == DW_UT_skeleton) && die.addr &&
+		    add_unit(info, &die) < 0)
+			return -ENOMEM;
+	info->is_damaged |= rc < 0;
+	spans_order(&info->ranges);
+	return 0;
+}
+
+struct debug_info *debug_info_open(const struct elf_file *file, const char *path)
+{
+	struct debug_info *info = calloc(1, sizeof(*info));
+
+	if (!info)
+		return NULL;
+	info->entries_left = ENTRIES_MAX;
+	info->file = file;
+	info->path = path;
+	info->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
+	if (!info->dwarf) {
+		info->is_damaged = true;
+	} else if (has_shared_part(info) && add_units(info) < 0) {
+		debug_info_close(info);
+		return NULL;
+	}
+	return info;
+}
+
+void debug_info_begin_log(struct debug_info *info)
+{
+	info->entries_left = ENTRIES_MAX;
+}
+
+static void free_tree(void *tree)
+{
+	debug_tree_free(tree);
+	free(tree);
+}
+
+void debug_info_close(struct debug_info *info)
+{
+	if (!info)
+		return;
+	free_texts(info);
+	free(info->texts);
+	free(info->problem);
+	tdestroy(info->trees, free_tree);
+	free(info->ranges.list);
+	free(info->units);
+	dwp_close(info->dwp);
+	dwarf_end(info->dwarf);
+	free(info);
+}
+
+static int compare_trees(const void *a, const void *b)
+{
+	const struct debug_tree *x = a, *y = b;
+
+	return x->unit < y->unit ? -1 : x->unit > y->unit;
+}
+
+/* The tree of the unit whose first entry is given, read at the first time; NULL: out of memory. */
+static const struct debug_tree *tree_of(struct debug_info *info, Dwarf_Die *unit_die,
+					const struct debug_apart *apart)
+{
+	struct debug_tree key = {.unit = unit_die->cu}, *tree;
+	void **place = tsearch(&key, &info->trees, compare_trees);
+
+	if (!place)
+		return NULL;
+	if (*place != &key)
+		return *place;
+	tree = calloc(1, sizeof(*tree));
+	*place = tree;
+	if (tree && !debug_tree_read(tree, unit_die, apart)) {
+		info->is_damaged |= tree->is_damaged;
+		return tree;
+	}
+	*place = &key;
+	tdelete(&key, &info->trees, compare_trees);
+	if (tree)
+		free_tree(tree);
+	return NULL;
+}
+
+static const char *text_of(Dwarf_Die *die, unsigned name)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_attr(die, name, &attribute) ? dwarf_formstring(&attribute) : NULL;
+}
+
+static bool find_in_package(struct debug_info *info, struct unit *unit, uint64_t id)
+{
+	if (!info->dwp_tried)
+		info->dwp = dwp_open(info->path);
+	info->dwp_tried = true;
+	return info->dwp &&
+	       dwp_unit(info->dwp, info->file, &unit->die, id, &unit->code, &unit->apart);
+}
+
+/* Where the functions of a unit are; its code stays without an address if that is not to be had. */
+static void find_code(struct debug_info *info, struct unit *unit)
+{
+	const char *name;
+	Dwarf_Die split;
+	uint64_t id;
+	uint8_t type;
+
+	unit->has_code = true;
+	unit->code = unit->die;
+	if (dwarf_cu_info(unit->die.cu, NULL, &type, NULL, &split, &id, NULL, NULL) < 0 ||
+	    type != DW_UT_skeleton)
+		return;
+	unit->code = split;
+	if (split.addr || find_in_package(info, unit, id))
+		return;
+	unit->code.addr = NULL;
+	name = text_of(&unit->die, DW_AT_dwo_name);
+	note_missing(info, name ? name : text_of(&unit->die, DW_AT_GNU_dwo_name));
+}
+
+static uint32_t number_of(Dwarf_Die *die, unsigned name)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word value;
+
+	if (!dwarf_attr(die, name, &attribute) || dwarf_formudata(&attribute, &value) < 0 ||
+	    value > UINT32_MAX)
+		return 0;
+	return (uint32_t)value;
+}
+
+/* Follows an entry to the one that it completes, as far as that goes. */
+static bool to_origin(Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+
+	return (dwarf_attr(die, DW_AT_abstract_origin, &attribute) ||
+		dwarf_attr(die, DW_AT_specification, &attribute)) &&
+	       dwarf_formref_die(&attribute, die);
+}
+
+/*
+ * Writes the name of a scope: some have it elsewhere, some have none. A type that has none and in
+ * which a function is inlined is a lambda: those of one function are told by where they begin.
+ * Returns its length, as snprintf() does.
+ */
+static int put_scope_name(Dwarf_Die die, char *out, size_t room)
+{
+	const char *name = NULL;
+	uint32_t line = 0, column = 0;
+
+	for (int i = 0; i < ORIGINS_MAX; i++) {
+		name = text_of(&die, DW_AT_name);
+		if (!line) {
+			line = number_of(&die, DW_AT_decl_line);
+			column = number_of(&die, DW_AT_decl_column);
+		}
+		if (name || !to_origin(&die))
+			break;
+	}
+	if (!name && dwarf_tag(&die) == DW_TAG_namespace)
+		name = "(anonymous namespace)";
+	if (name)
+		return snprintf(out, room, "%s::", name);
+	if (!line)
+		return snprintf(out, room, "{lambda}::");
+	if (!column)
+		return snprintf(out, room, "{lambda:%u}::", line);
+	return snprintf(out, room, "{lambda:%u:%u}::", line, column);
+}
+
+/*
+ * The scope (place + 1) as it was declared: what defines a function may stand elsewhere than where
+ * it belongs.
+ */
+static uint32_t declared_scope(const struct debug_tree *tree, uint32_t scope)
+{
+	Dwarf_Die die = tree->scopes[scope - 1].die;
+	uint32_t declared;
+
+	for (int i = 0; i < ORIGINS_MAX && to_origin(&die); i++)
+		;
+	declared = debug_tree_scope(tree, &die);
+	return declared ? declared : scope;
+}
+
+/* "ns::type::" for the scope (place + 1) and those around it, as far as there is room. */
+static size_t put_scopes(const struct debug_tree *tree, uint32_t scope, int depth, char *out,
+			 size_t room)
+{
+	size_t length = 0;
+	int written;
+
+	if (!scope || depth == DEBUG_DEPTH_MAX)
+		return 0;
+	scope = declared_scope(tree, scope);
+	length = put_scopes(tree, tree->scopes[scope - 1].parent, depth + 1, out, room);
+	written = put_scope_name(tree->scopes[scope - 1].die, out + length, room - length);
+	return written < 0 || (size_t)written >= room - length ? length : length + (size_t)written;
+}
+
+/* Functions without a mangled name, as lambdas in functions, are told by what they stand in. */
+static int qualify(struct debug_info *info, Dwarf_Die *die, const char *name,
+		   const char **qualified_out)
+{
+	const struct debug_tree *tree;
+	uint32_t scope, parent;
+	Dwarf_Die unit_die;
+	char *text;
+	size_t length;
+
+	*qualified_out = name;
+	if (!dwarf_diecu(die, &unit_die, NULL, NULL))
+		return 0;
+	tree = tree_of(info, &unit_die, &(struct debug_apart){0});
+	if (!tree)
+		return -ENOMEM;
+	scope = debug_tree_scope(tree, die); /* die is the declaration already */
+	parent = scope ? tree->scopes[scope - 1].parent : 0;
+	if (!parent)
+		return 0;
+	if (grow(&info->texts, &info->text_capacity, info->text_count + 1, sizeof(*info->texts)) <
+	    0)
+		return -ENOMEM;
+	text = malloc(NAME_BYTES_MAX + strlen(name) + 1);
+	if (!text)
+		return -ENOMEM;
+	info->texts[info->text_count++] = text;
+	length = put_scopes(tree, parent, 0, text, NAME_BYTES_MAX);
+	strcpy(text + length, name);
+	*qualified_out = text;
+	return 0;
+}
+
+/* The name of a function, or of one that was inlined; NULL if it has none. 0 or -ENOMEM. */
+static int function_name(struct debug_info *info, Dwarf_Die die, const char **name_out)
+{
+	const char *name = NULL;
+
+	*name_out = NULL;
+	for (int i = 0; i < ORIGINS_MAX; i++) {
+		*name_out = text_of(&die, DW_AT_linkage_name);
+		if (!*name_out)
+			*name_out = text_of(&die, DW_AT_MIPS_linkage_name);
+		if (*name_out)
+			return 0;
+		if (!name)
+			name = text_of(&die, DW_AT_name);
+		if (!to_origin(&die))
+			break;
+	}
+	return name ? qualify(info, &die, name, name_out) : 0;
+}
+
+/* Where an inlined function was called. Some units out of a package use the files of their skeleton. */
+static void find_call(struct unit *unit, Dwarf_Die *die, struct debug_place *caller)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Die unit_die;
+	Dwarf_Files *files;
+	Dwarf_Word file;
+	size_t count;
+
+	caller->line = number_of(die, DW_AT_call_line);
+	if (!dwarf_attr(die, DW_AT_call_file, &attribute) || dwarf_formudata(&attribute, &file) ||
+	    !dwarf_diecu(die, &unit_die, NULL, NULL))
+		return;
+	if (!dwarf_getsrcfiles(&unit_die, &files, &count) ||
+	    (unit->apart.is_apart && !dwarf_getsrcfiles(&unit->die, &files, &count)))
+		caller->file = dwarf_filesrc(files, file, NULL, NULL);
+}
+
+static bool has_code(Dwarf_Die *die)
+{
+	return dwarf_hasattr(die, DW_AT_low_pc) || dwarf_hasattr(die, DW_AT_ranges);
+}
+
+/* For what was inlined at an address. */
+struct search {
+	const struct debug_apart *apart;
+	uint64_t address;
+	struct debug_walk walk;
+	Dwarf_Die inlined[DEBUG_DEPTH_MAX];
+	size_t count;
+	bool is_damaged;
+};
+
+/*
+ * Appends the functions inlined at the address below die, outermost first, to those of the search.
+ * True if there were any. Blocks may be without ranges of their own.
+ */
+static bool find_inlined(struct search *search, Dwarf_Die *die, int depth)
+{
+	Dwarf_Die child;
+	int rc = depth < DEBUG_DEPTH_MAX - 1 ? debug_child(&search->walk, die, &child) : -1;
+
+	for (; !rc; rc = debug_next(&search->walk, &child, &child)) {
+		int tag = dwarf_tag(&child);
+		bool is_inlined = tag == DW_TAG_inlined_subroutine;
+		bool is_block = tag == DW_TAG_lexical_block || tag == DW_TAG_try_block ||
+				tag == DW_TAG_catch_block || tag == DW_TAG_with_stmt;
+		bool is_here = (is_inlined || is_block) &&
+			       debug_has_address(&child, search->apart, search->address);
+
+		if (is_inlined && is_here) {
+			search->inlined[search->count++] = child;
+			find_inlined(search, &child, depth + 1);
+			return true;
+		}
+		if (is_block && (is_here || !has_code(&child)) &&
+		    find_inlined(search, &child, depth + 1))
+			return true;
+	}
+	search->is_damaged |= rc < 0;
+	return false;
+}
+
+/* Does the function begin where the symbol does? (One with several parts has a symbol for each.) */
+static bool agrees(const struct debug_tree *tree, uint32_t scope, const struct symbol *symbol)
+{
+	const struct spans *functions = &tree->functions;
+
+	for (size_t i = 0; i < functions->count; i++)
+		if (functions->list[i].what == scope && functions->list[i].start == symbol->start)
+			return true;
+	return false;
+}
+
+/* Puts the function and what was inlined into it behind the innermost place, whose line is known. */
+static int put_places(struct debug_info *info, struct unit *unit, Dwarf_Die *function,
+		      uint64_t address, size_t *count)
+{
+	struct search search = {.apart = &unit->apart,
+				.address = address,
+				.walk.entries_left = &info->entries_left};
+	int error = 0;
+
+	find_inlined(&search, function, 0);
+	info->is_damaged |= search.is_damaged;
+	for (size_t i = search.count; i-- && !error;) {
+		error = function_name(info, search.inlined[i], &info->places[*count - 1].function);
+		info->places[*count] = (struct debug_place){0};
+		find_call(unit, &search.inlined[i], &info->places[(*count)++]);
+	}
+	return error ? error : function_name(info, *function, &info->places[*count - 1].function);
+}
+
+int debug_info_find(struct debug_info *info, uint64_t address, const struct symbol *symbol,
+		    const struct debug_place **places_out, size_t *count_out)
+{
+	const struct span *range = spans_find(&info->ranges, address), *code = NULL;
+	struct debug_place *first = &info->places[0];
+	const struct debug_tree *tree;
+	struct unit *unit;
+	Dwarf_Line *line;
+	size_t count = 1;
+	int number, error;
+
+	*places_out = info->places;
+	*count_out = 0;
+	free_texts(info);
+	if (!range)
+		return 0;
+	unit = &info->units[range->what];
+	if (!unit->has_code)
+		find_code(info, unit);
+	*first = (struct debug_place){0};
+	line = dwarf_getsrc_die(&unit->die, address);
+	if (line && !dwarf_lineno(line, &number) && number > 0) {
+		first->line = (uint32_t)number;
+		first->file = dwarf_linesrc(line, NULL, NULL);
+	}
+	if (unit->code.addr) {
+		tree = tree_of(info, &unit->code, &unit->apart);
+		if (!tree)
+			return -ENOMEM;
+		code = spans_find(&tree->functions, address);
+		if (code && symbol && !agrees(tree, code->what, symbol))
+			return 0;
+		error = code ? put_places(info, unit, &tree->scopes[code->what].die, address,
+					  &count)
+			     : 0;
+		if (error)
+			return error;
+	}
+	/* Of the function itself the symbol table knows better. */
+	if (symbol) {
+		info->places[count - 1].function = NULL;
+	} else {
+		info->places[count - 1].start = code ? code->start : address;
+		info->places[count - 1].bytes = code ? code->end - code->start : 1;
+	}
+	*count_out = first->line || count > 1 || first->function ? count : 0;
+	return 0;
+}
+
+const char *debug_info_problem(const struct debug_info *info)
+{
+	return info->is_damaged ? "is damaged" : info->problem;
+}

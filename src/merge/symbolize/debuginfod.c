@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The client of debuginfod. Its library is opened rather than linked: it needs half of a browser,
+ * and few have servers.
+ */
+#include "merge/symbolize/debuginfod.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SILENT_NS_MAX  UINT64_C(20000000000)
+#define TOTAL_NS_MAX   UINT64_C(300000000000) /* over all files of a run */
+#define FILE_BYTES_MAX (INT64_C(1) << 31)
+
+typedef int (*progress_function)(void *client, long done, long total);
+
+static void *(*begin)(void);
+static void (*end)(void *client);
+static int (*find_debuginfo)(void *client, const unsigned char *build_id, int build_id_bytes,
+			     char **path_out);
+static void (*set_progress)(void *client, progress_function function);
+static void (*set_user_data)(void *client, void *data);
+static void *(*get_user_data)(void *client);
+
+static const struct {
+	const char *name;
+	void *place;
+} functions[] = {
+	{"debuginfod_begin", &begin},
+	{"debuginfod_end", &end},
+	{"debuginfod_find_debuginfo", &find_debuginfo},
+	{"debuginfod_set_progressfn", &set_progress},
+	{"debuginfod_set_user_data", &set_user_data},
+	{"debuginfod_get_user_data", &get_user_data},
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Called by the library while it waits, several times a second. Not 0: it gives up. */
+static int watch(void *client, long done, long total)
+{
+	struct debuginfod *server = get_user_data(client);
+	uint64_t now = now_ns();
+
+	server->is_too_large = done > FILE_BYTES_MAX || total > FILE_BYTES_MAX;
+	if ((uint64_t)done != server->last_bytes) {
+		server->last_bytes = (uint64_t)done;
+		server->moved_ns = now;
+	}
+	server->timed_out = now - server->moved_ns > SILENT_NS_MAX ||
+			    server->spent_ns + now - server->started_ns > TOTAL_NS_MAX;
+	return server->timed_out || server->is_too_large;
+}
+
+static bool open_library(struct debuginfod *server)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+
+	if (server->client)
+		return true;
+	if (server->given_up || !urls || !urls[strspn(urls, " ")])
+		return false;
+	server->given_up = true;
+	server->library = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
+	if (!server->library) {
+		if (server->report)
+			report_note(server->report, "DEBUGINFOD_URLS is set, but there is no "
+						    "libdebuginfod.so.1: no server is asked");
+		return false;
+	}
+	for (size_t f = 0; f < sizeof(functions) / sizeof(functions[0]); f++) {
+		void *function = dlsym(server->library, functions[f].name);
+
+		if (!function)
+			return false;
+		memcpy(functions[f].place, &function, sizeof(function));
+	}
+	server->client = begin();
+	if (!server->client)
+		return false;
+	set_user_data(server->client, server);
+	set_progress(server->client, watch);
+	server->given_up = false;
+	return true;
+}
+
+int debuginfod_fetch(struct debuginfod *server, const char *path, const void *build_id,
+		     size_t build_id_bytes)
+{
+	int fd;
+
+	if (server->given_up || !open_library(server))
+		return -1;
+	server->last_bytes = 0;
+	server->timed_out = server->is_too_large = false;
+	server->started_ns = server->moved_ns = now_ns();
+	fd = find_debuginfo(server->client, build_id, (int)build_id_bytes, NULL);
+	server->spent_ns += now_ns() - server->started_ns;
+	if (fd >= 0 || fd == -ENOENT)
+		return fd < 0 ? -1 : fd;
+	if (server->is_too_large) {
+		if (server->report)
+			report_note(server->report, "%s: debuginfod: the debug file is too large",
+				    path);
+		return -1;
+	}
+	server->given_up = true;
+	if (server->report)
+		report_note(server->report, "%s: debuginfod: %s; its servers are not asked again",
+			    path, server->timed_out ? "no answer in time" : strerror(-fd));
+	return -1;
+}
+
+void debuginfod_end(struct debuginfod *server)
+{
+	if (server->client)
+		end(server->client);
+	/* The library stays open: what it uses has threads and exit handlers of its own. */
+	server->client = NULL;
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Units of packages, as images of files that libdw reads.
+ *
+ * An image is the package, mapped privately, with an end of its own: the section headers, their
+ * names, and what is copied from the program. Only pages that are read cost memory.
+ */
+#include "merge/symbolize/dwp.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "merge/base/grow.h"
+
+#define PAGE_BYTES  4096u
+#define COLUMNS_MAX 16u
+#define END_BYTES   1024u /* section headers and names */
+
+enum part { PART_INFO, PART_ABBREV, PART_LINE, PART_STR_OFFSETS, PART_RNGLISTS, PARTS };
+
+/* The sections of a package that have a part for each unit: their numbers in the index, which is of
+ * version 2 (DWARF 4) or 5, and what they are called in the image. */
+static const struct {
+	const char *name;
+	const char *shown;
+	uint32_t number[2];
+} part_specs[PARTS] = {
+	[PART_INFO] = {".debug_info.dwo", ".debug_info", {1, 1}},
+	[PART_ABBREV] = {".debug_abbrev.dwo", ".debug_abbrev", {3, 3}},
+	[PART_LINE] = {".debug_line.dwo", ".debug_line", {4, 4}},
+	[PART_STR_OFFSETS] = {".debug_str_offsets.dwo", ".debug_str_offsets", {6, 6}},
+	[PART_RNGLISTS] = {".debug_rnglists.dwo", ".debug_rnglists", {0, 8}},
+};
+
+struct span_of_file {
+	uint64_t offset;
+	uint64_t bytes;
+};
+
+struct image {
+	void *memory;
+	size_t bytes;
+	Elf *elf;
+	Dwarf *dwarf;
+};
+
+struct dwp {
+	struct elf_file file;
+	size_t bytes;
+	struct span_of_file sections[PARTS];
+	struct span_of_file strings;
+	const uint8_t *index;
+	size_t index_bytes;
+	struct image *images;
+	size_t image_count;
+	size_t image_capacity;
+};
+
+static uint32_t read_u32(const uint8_t *at)
+{
+	uint32_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+/* Where the section is in the package; nothing if it is not there, or compressed. */
+static struct span_of_file span_named(const struct dwp *dwp, const char *name)
+{
+	GElf_Shdr header;
+
+	if (!elf_file_section_named(&dwp->file, name, &header) ||
+	    header.sh_flags & SHF_COMPRESSED || header.sh_offset > dwp->bytes ||
+	    header.sh_size > dwp->bytes - header.sh_offset)
+		return (struct span_of_file){0, 0};
+	return (struct span_of_file){header.sh_offset, header.sh_size};
+}
+
+struct dwp *dwp_open(const char *path)
+{
+	struct dwp *dwp = calloc(1, sizeof(*dwp));
+	Elf_Data *index = NULL;
+	GElf_Shdr header;
+	struct stat status;
+	char *name = NULL;
+
+	if (!dwp)
+		return NULL;
+	dwp->file = ELF_FILE_NONE;
+	if (asprintf(&name, "%s.dwp", path) < 0)
+		name = NULL;
+	if (name && elf_file_open(&dwp->file, name) && elf_file_is_elf(&dwp->file) &&
+	    !fstat(dwp->file.fd, &status) && gelf_getclass(dwp->file.elf) == ELFCLASS64) {
+		Elf_Scn *section = elf_file_section_named(&dwp->file, ".debug_cu_index", &header);
+
+		dwp->bytes = (size_t)status.st_size;
+		index = section ? elf_getdata(section, NULL) : NULL;
+	}
+	free(name);
+	if (!index || !index->d_buf || dwp->bytes < sizeof(Elf64_Ehdr)) {
+		dwp_close(dwp);
+		return NULL;
+	}
+	dwp->index = index->d_buf;
+	dwp->index_bytes = index->d_size;
+	dwp->strings = span_named(dwp, ".debug_str.dwo");
+	for (int p = 0; p < PARTS; p++)
+		dwp->sections[p] = span_named(dwp, part_specs[p].name);
+	return dwp;
+}
+
+void dwp_close(struct dwp *dwp)
+{
+	if (!dwp)
+		return;
+	while (dwp->image_count) {
+		struct image *image = &dwp->images[--dwp->image_count];
+
+		dwarf_end(image->dwarf);
+		elf_end(image->elf);
+		munmap(image->memory, image->bytes);
+	}
+	free(dwp->images);
+	elf_file_close(&dwp->file);
+	free(dwp);
+}
+
+/*
+ * The index: version, columns, units, slots; by slot an id, by slot a row from 1 on; the numbers of
+ * the sections; by row the offsets; by row the bytes. Fills in the unit's parts of the file.
+ */
+static bool find_parts(const struct dwp *dwp, uint64_t id, struct span_of_file *parts)
+{
+	const uint8_t *index = dwp->index, *rows, *table;
+	uint64_t columns, units, slots, slot, needed, row = 0;
+	bool is_v5;
+
+	if (dwp->index_bytes < 16)
+		return false;
+	is_v5 = (read_u32(index) & 0xffff) == 5;
+	columns = read_u32(index + 4);
+	units = read_u32(index + 8);
+	slots = read_u32(index + 12);
+	if ((!is_v5 && read_u32(index) != 2) || columns > COLUMNS_MAX || units > slots)
+		return false;
+	needed = 16 + slots * 12 + 4 * columns * (1 + 2 * units);
+	if (needed > dwp->index_bytes)
+		return false;
+	rows = index + 16 + slots * 8;
+	table = rows + slots * 4;
+	for (slot = 0; slot < slots && !row; slot++)
+		if (!memcmp(index + 16 + slot * 8, &id, sizeof(id)))
+			row = read_u32(rows + slot * 4);
+	if (!row || row > units)
+		return false;
+	for (uint64_t c = 0; c < columns; c++) {
+		uint64_t offset = read_u32(table + 4 * (columns * row + c));
+		uint64_t bytes = read_u32(table + 4 * (columns * (units + row) + c));
+
+		for (int p = 0; p < PARTS; p++) {
+			const struct span_of_file *section = &dwp->sections[p];
+
+			if (read_u32(table + 4 * c) != part_specs[p].number[is_v5])
+				continue;
+			if (offset > section->bytes || bytes > section->bytes - offset)
+				return false;
+			parts[p] = (struct span_of_file){section->offset + offset, bytes};
+		}
+	}
+	return parts[PART_INFO].bytes && parts[PART_ABBREV].bytes;
+}
+
+/* What the program has for a unit, from the offset that an attribute of its skeleton says. */
+static struct span_of_file find_copied(const struct elf_file *file, const char *name,
+				       Dwarf_Die *skeleton, unsigned attribute_name,
+				       unsigned gnu_name, const uint8_t **data_out)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word base = 0;
+	GElf_Shdr header;
+	Elf_Scn *section = elf_file_section_named(file, name, &header);
+	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
+
+	if (dwarf_attr(skeleton, attribute_name, &attribute) ||
+	    dwarf_attr(skeleton, gnu_name, &attribute))
+		dwarf_formudata(&attribute, &base);
+	if (!data || !data->d_buf || base >= data->d_size)
+		return (struct span_of_file){0, 0};
+	*data_out = (const uint8_t *)data->d_buf + base;
+	return (struct span_of_file){base, data->d_size - base};
+}
+
+/* The end of an image while it is made. */
+struct image_end {
+	uint8_t *memory;
+	uint64_t names; /* offset of the names of sections, and how many bytes they have */
+	uint64_t name_bytes;
+	uint64_t copied; /* offset of the next copy */
+	Elf64_Shdr headers[PARTS + 5];
+	unsigned header_count;
+};
+
+static void add_section(struct image_end *end, const char *name, uint32_t type,
+			struct span_of_file where)
+{
+	strcpy((char *)end->memory + end->names + end->name_bytes, name);
+	end->headers[end->header_count++] = (Elf64_Shdr){
+		.sh_name = (Elf64_Word)end->name_bytes,
+		.sh_type = type,
+		.sh_offset = where.offset,
+		.sh_size = where.bytes,
+		.sh_addralign = 1,
+	};
+	end->name_bytes += strlen(name) + 1;
+}
+
+static void add_copy(struct image_end *end, const char *name, const uint8_t *data, uint64_t bytes,
+		     uint64_t shift)
+{
+	if (!bytes)
+		return;
+	memcpy(end->memory + end->copied + shift, data, bytes);
+	add_section(end, name, SHT_PROGBITS, (struct span_of_file){end->copied, bytes + shift});
+	end->copied += bytes + shift;
+}
+
+static void put_end(struct image_end *end, uint64_t at)
+{
+	Elf64_Ehdr *head = (Elf64_Ehdr *)end->memory;
+
+	add_section(end, ".shstrtab", SHT_STRTAB, (struct span_of_file){0, 0});
+	end->headers[end->header_count - 1].sh_offset = end->names;
+	end->headers[end->header_count - 1].sh_size = end->name_bytes;
+	memcpy(end->memory + at, end->headers, end->header_count * sizeof(end->headers[0]));
+	head->e_shoff = at;
+	head->e_shnum = (Elf64_Half)end->header_count;
+	head->e_shstrndx = (Elf64_Half)(end->header_count - 1);
+	head->e_shentsize = sizeof(end->headers[0]);
+	head->e_phnum = 0;
+}
+
+/* Maps the package once more, makes its end, and opens it. */
+static bool make_image(struct dwp *dwp, const struct elf_file *file, Dwarf_Die *skeleton,
+		       const struct span_of_file *parts, struct image *image)
+{
+	const uint8_t *addresses = NULL, *ranges = NULL;
+	struct span_of_file address_span = find_copied(
+		file, ".debug_addr", skeleton, DW_AT_addr_base, DW_AT_GNU_addr_base, &addresses);
+	struct span_of_file range_span =
+		find_copied(file, ".debug_ranges", skeleton, DW_AT_GNU_ranges_base,
+			    DW_AT_GNU_ranges_base, &ranges);
+	uint64_t at = (dwp->bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+	struct image_end end = {.header_count = 1, .name_bytes = 1};
+
+	image->bytes = at + END_BYTES + sizeof(end.headers) + address_span.bytes +
+		       range_span.bytes + DWP_RANGES_SHIFT;
+	image->memory = mmap(NULL, image->bytes, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (image->memory == MAP_FAILED)
+		return false;
+	end.memory = image->memory;
+	end.names = at + sizeof(end.headers);
+	end.copied = end.names + END_BYTES;
+	if (mmap(image->memory, dwp->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
+		 dwp->file.fd, 0) == MAP_FAILED)
+		goto failed;
+	for (int p = 0; p < PARTS; p++)
+		if (parts[p].bytes)
+			add_section(&end, part_specs[p].shown, SHT_PROGBITS, parts[p]);
+	add_section(&end, ".debug_str", SHT_PROGBITS, dwp->strings);
+	add_copy(&end, ".debug_addr", addresses, address_span.bytes, 0);
+	add_copy(&end, ".debug_ranges", ranges, range_span.bytes, DWP_RANGES_SHIFT);
+	put_end(&end, at);
+	image->elf = elf_memory(image->memory, image->bytes);
+	image->dwarf = image->elf ? dwarf_begin_elf(image->elf, DWARF_C_READ, NULL) : NULL;
+	if (image->dwarf)
+		return true;
+	elf_end(image->elf);
+failed:
+	munmap(image->memory, image->bytes);
+	return false;
+}
+
+bool dwp_unit(struct dwp *dwp, const struct elf_file *file, Dwarf_Die *skeleton, uint64_t id,
+	      Dwarf_Die *unit_die, struct debug_apart *apart)
+{
+	const struct span_of_file *lists;
+	Dwarf_Addr low;
+	struct span_of_file parts[PARTS] = {{0, 0}};
+	struct image *image;
+	Dwarf_CU *unit = NULL;
+
+	if (!find_parts(dwp, id, parts) || grow(&dwp->images, &dwp->image_capacity,
+						dwp->image_count + 1, sizeof(*dwp->images)) < 0)
+		return false;
+	image = &dwp->images[dwp->image_count];
+	if (!make_image(dwp, file, skeleton, parts, image))
+		return false;
+	dwp->image_count++;
+	lists = &parts[PART_RNGLISTS];
+	*apart = (struct debug_apart){
+		.is_apart = true,
+		.base = dwarf_lowpc(skeleton, &low) ? 0 : low,
+		.lists = (const uint8_t *)image->memory + lists->offset,
+		.list_bytes = lists->bytes,
+	};
+	return !dwarf_get_units(image->dwarf, NULL, &unit, NULL, NULL, unit_die, NULL) &&
+	       unit_die->addr;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening ELF files, by libelf.
+ */
+#include "merge/symbolize/elf_file.h"
+
+#include <elfutils/libdwelf.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CHECK_POLYNOMIAL 0xedb88320u /* CRC-32, bits reversed */
+#define CHECK_READ_BYTES 65536
+
+bool elf_file_adopt(struct elf_file *file, int fd)
+{
+	file->fd = fd;
+	file->elf = NULL;
+	if (fd < 0)
+		return false;
+	elf_version(EV_CURRENT);
+	file->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	return true;
+}
+
+bool elf_file_open(struct elf_file *file, const char *path)
+{
+	return elf_file_adopt(file, open(path, O_RDONLY | O_CLOEXEC));
+}
+
+void elf_file_close(struct elf_file *file)
+{
+	elf_end(file->elf);
+	if (file->fd >= 0)
+		close(file->fd);
+	*file = ELF_FILE_NONE;
+}
+
+bool elf_file_has_build_id(const struct elf_file *file, const void *build_id, size_t build_id_bytes)
+{
+	const void *found;
+	ssize_t bytes = dwelf_elf_gnu_build_id(file->elf, &found);
+
+	if (bytes <= 0)
+		return !build_id_bytes;
+	return (size_t)bytes == build_id_bytes && !memcmp(found, build_id, build_id_bytes);
+}
+
+static void make_check_table(uint32_t table[256])
+{
+	for (uint32_t i = 0; i < 256; i++) {
+		uint32_t value = i;
+
+		for (int bit = 0; bit < 8; bit++)
+			value = value >> 1 ^ (value & 1 ? CHECK_POLYNOMIAL : 0);
+		table[i] = value;
+	}
+}
+
+bool elf_file_check(const struct elf_file *file, uint32_t *check_out)
+{
+	uint8_t buffer[CHECK_READ_BYTES];
+	uint32_t table[256], check = UINT32_MAX;
+	off_t at = 0;
+	ssize_t bytes;
+
+	make_check_table(table);
+	while ((bytes = pread(file->fd, buffer, sizeof(buffer), at)) > 0) {
+		for (ssize_t i = 0; i < bytes; i++)
+			check = check >> 8 ^ table[(check ^ buffer[i]) & 0xff];
+		at += bytes;
+	}
+	*check_out = ~check;
+	return bytes == 0;
+}
+
+Elf_Scn *elf_file_section(const struct elf_file *file, uint32_t type, GElf_Shdr *header)
+{
+	Elf_Scn *section = NULL;
+
+	while ((section = elf_nextscn(file->elf, section)))
+		if (gelf_getshdr(section, header) && header->sh_type == type && header->sh_size)
+			return section;
+	return NULL;
+}
+
+bool elf_file_has_symtab(const struct elf_file *file)
+{
+	GElf_Shdr header;
+
+	return elf_file_section(file, SHT_SYMTAB, &header);
+}
+
+Elf_Scn *elf_file_section_named(const struct elf_file *file, const char *name, GElf_Shdr *header)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(file->elf, &names) < 0)
+		return NULL;
+	while ((section = elf_nextscn(file->elf, section))) {
+		const char *found;
+
+		if (!gelf_getshdr(section, header) || header->sh_type == SHT_NOBITS)
+			continue;
+		found = elf_strptr(file->elf, names, header->sh_name);
+		if (found && !strcmp(found, name))
+			return section;
+	}
+	return NULL;
+}
+
+bool elf_file_has_debug_info(const struct elf_file *file)
+{
+	GElf_Shdr header;
+
+	return elf_file_section_named(file, ".debug_info", &header) ||
+	       elf_file_section_named(file, ".zdebug_info", &header);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Making a log self-contained.
+ */
+#include "merge/symbolize/embed.h"
+
+#include <stdio.h>
+
+#include "log/write/writer.h"
+#include "merge/base/grow.h"
+#include "merge/symbolize/addresses.h"
+#include "merge/read/model.h"
+
+#define CHUNK_ROWS	 4096
+#define CHUNK_NAME_BYTES (1u << 20)
+#define NAME_BYTES_MAX	 65535 /* no compiler makes longer names; what does is no name */
+
+struct embedding {
+	struct xt_writer *writer;
+	struct xt_table symbols;
+	struct xt_table sources;
+	const struct model *model;
+	const struct addresses *addresses;
+	uint64_t function_count;
+};
+
+static uint32_t module_id(const struct embedding *e, const struct address *address)
+{
+	return e->model->modules.rows[address->module].id;
+}
+
+static uint64_t virtual_address(const struct embedding *e, const struct address *address)
+{
+	return address_virtual(address, &e->model->modules.rows[address->module]);
+}
+
+static int compare_by(const struct embedding *e, const struct address *x, uint64_t x_value,
+		      const struct address *y, uint64_t y_value)
+{
+	uint32_t mx = module_id(e, x), my = module_id(e, y);
+
+	if (mx != my)
+		return mx < my ? -1 : 1;
+	return x_value < y_value ? -1 : x_value > y_value;
+}
+
+static int compare_functions(const void *a, const void *b, void *context)
+{
+	const struct embedding *e = context;
+	const struct address *x = &e->addresses->list[*(const uint32_t *)a];
+	const struct address *y = &e->addresses->list[*(const uint32_t *)b];
+
+	return compare_by(e, x, x->start, y, y->start);
+}
+
+static int compare_addresses(const void *a, const void *b, void *context)
+{
+	const struct embedding *e = context;
+	const struct address *x = &e->addresses->list[*(const uint32_t *)a];
+	const struct address *y = &e->addresses->list[*(const uint32_t *)b];
+
+	return compare_by(e, x, virtual_address(e, x), y, virtual_address(e, y));
+}
+
+/* Room for a row with that many bytes of text in one column; or an error. */
+static int make_room(struct embedding *e, struct xt_table *table, size_t length)
+{
+	return xt_table_has_room(table, length) ? 0 : xt_writer_add(e->writer, table);
+}
+
+static int add_function(struct embedding *e, const struct address *address)
+{
+	size_t length;
+	const char *name = names_text(&e->model->names, address->name, &length);
+	int error;
+
+	if (address->name == NAME_EMPTY || length > NAME_BYTES_MAX)
+		return 0;
+	error = make_room(e, &e->symbols, length);
+	if (error)
+		return error;
+	xt_table_put(&e->symbols, XT_SYMBOL_MODULE, module_id(e, address));
+	xt_table_put(&e->symbols, XT_SYMBOL_START, address->start);
+	xt_table_put(&e->symbols, XT_SYMBOL_BYTES, address->bytes);
+	xt_table_put_bytes(&e->symbols, XT_SYMBOL_NAME, name, length);
+	xt_table_end_row(&e->symbols);
+	e->function_count++;
+	return 0;
+}
+
+static int add_places(struct embedding *e, const struct address *address)
+{
+	for (uint32_t p = 0; p < address->place_count; p++) {
+		const struct place *place = &e->addresses->places[address->first_place + p];
+		size_t length, file_length;
+		const char *name = names_text(&e->model->names, place->function, &length);
+		const char *file = names_text(&e->model->names, place->file, &file_length);
+		int error;
+
+		if (length > NAME_BYTES_MAX)
+			length = 0;
+		if (file_length > NAME_BYTES_MAX)
+			file_length = 0;
+		error = make_room(e, &e->sources, length > file_length ? length : file_length);
+		if (error)
+			return error;
+		xt_table_put(&e->sources, XT_SOURCE_MODULE, module_id(e, address));
+		xt_table_put(&e->sources, XT_SOURCE_ADDRESS, virtual_address(e, address));
+		xt_table_put_bytes(&e->sources, XT_SOURCE_FUNCTION, name, length);
+		xt_table_put_bytes(&e->sources, XT_SOURCE_FILE, file, file_length);
+		xt_table_put(&e->sources, XT_SOURCE_LINE, place->line);
+		xt_table_end_row(&e->sources);
+	}
+	return 0;
+}
+
+/* Sorts the addresses, so that equal ones stand together, and adds each of them once. */
+static int add_sorted(struct embedding *e, uint32_t *sorted,
+		      int (*compare)(const void *, const void *, void *),
+		      int (*add)(struct embedding *, const struct address *))
+{
+	const struct addresses *addresses = e->addresses;
+	uint32_t last = UINT32_MAX;
+	int error = 0;
+
+	for (uint32_t a = 0; a < addresses->count; a++)
+		sorted[a] = a;
+	qsort_r(sorted, addresses->count, sizeof(*sorted), compare, e);
+	for (uint32_t i = 0; i < addresses->count && !error; i++) {
+		const struct address *address = &addresses->list[sorted[i]];
+
+		if (address->name == NAME_EMPTY && !address->place_count)
+			continue;
+		if (last == UINT32_MAX || compare(&last, &sorted[i], e))
+			error = add(e, address);
+		last = sorted[i];
+	}
+	return error;
+}
+
+static int add_mark(struct xt_writer *writer)
+{
+	static const char key[] = "symbols.embedded";
+	struct xt_table table;
+	int error = xt_table_init(&table, XT_KIND_META, 1, 64);
+
+	if (error)
+		return error;
+	xt_table_put_bytes(&table, XT_META_KEY, key, strlen(key));
+	xt_table_put_bytes(&table, XT_META_VALUE, "1", 1);
+	xt_table_end_row(&table);
+	error = xt_writer_add(writer, &table);
+	xt_table_free(&table);
+	return error;
+}
+
+/* A log that was not closed stays so: only its own process knows that nothing is missing. */
+static int append(const char *path, struct model *model, const struct addresses *addresses,
+		  uint64_t *function_count)
+{
+	struct embedding e = {.model = model, .addresses = addresses};
+	uint32_t *sorted = calloc(addresses->count + 1, sizeof(*sorted));
+	int error = -ENOMEM;
+
+	if (!sorted)
+		return -ENOMEM;
+	error = xt_table_init(&e.symbols, XT_KIND_SYMBOL, CHUNK_ROWS, CHUNK_NAME_BYTES);
+	if (!error)
+		error = xt_table_init(&e.sources, XT_KIND_SOURCE, CHUNK_ROWS, CHUNK_NAME_BYTES);
+	if (!error)
+		error = xt_writer_append(path, &e.writer);
+	if (!error)
+		error = add_sorted(&e, sorted, compare_functions, add_function);
+	if (!error)
+		error = xt_writer_add(e.writer, &e.symbols);
+	if (!error)
+		error = add_sorted(&e, sorted, compare_addresses, add_places);
+	if (!error)
+		error = xt_writer_add(e.writer, &e.sources);
+	if (!error)
+		error = add_mark(e.writer);
+	if (!error && model->damage.closed)
+		error = xt_writer_add_end(e.writer);
+	if (!error)
+		error = xt_writer_flush(e.writer);
+	xt_writer_close(e.writer);
+	xt_table_free(&e.sources);
+	xt_table_free(&e.symbols);
+	free(sorted);
+	*function_count = e.function_count;
+	return error;
+}
+
+/* Where no binary was found, the log is left to be completed where they are. */
+static bool has_names(const struct addresses *addresses)
+{
+	for (uint32_t a = 0; a < addresses->count; a++)
+		if (addresses->list[a].name != NAME_EMPTY)
+			return true;
+	return false;
+}
+
+/* Symbols help here, too, but nobody may take the log for complete because this succeeded. */
+static void report_damage(const char *path, const struct xt_damage *damage, struct report *report)
+{
+	if (!damage->closed || damage->truncated)
+		report_warn(report, "%s: was not closed; its end may be missing", path);
+	if (damage->chunks_damaged || damage->chunks_missing)
+		report_warn(report, "%s: %llu chunks are damaged or missing", path,
+			    (unsigned long long)(damage->chunks_damaged + damage->chunks_missing));
+}
+
+int embed_symbols(const struct input *log, struct debug_search *search, struct report *report)
+{
+	struct xt_reader *reader;
+	struct addresses addresses = {0};
+	struct model *model = NULL;
+	uint64_t function_count = 0;
+	int error = 0;
+
+	if (log->has_spool) {
+		report_warn(report,
+			    "%s: its process has not closed it (there is a spool); symbols are "
+			    "not embedded",
+			    log->path);
+		return 0;
+	}
+	reader = inputs_open(log->path, report);
+	if (!reader)
+		return 0;
+	error = model_load(&model, reader);
+	xt_reader_close(reader);
+	if (error)
+		return error;
+	report_damage(log->path, &model->damage, report);
+	if (!strcmp(model_meta(model, "symbols.embedded"), "1")) {
+		report_note(report, "%s: has its symbols already", log->path);
+		goto out;
+	}
+	error = addresses_resolve(
+		&addresses, model,
+		&(struct naming){
+			.drivers = true, .places = true, .search = search, .log_path = log->path},
+		report);
+	if (error)
+		goto out;
+	if (!has_names(&addresses)) {
+		report_note(report, "%s: no function has a name; nothing embedded", log->path);
+		goto out;
+	}
+	error = append(log->path, model, &addresses, &function_count);
+	if (error)
+		report_error(report, STATUS_FAILED, "%s: symbols cannot be embedded: %s", log->path,
+			     strerror(-error));
+	else
+		report_note(report, "%s: %llu functions embedded", log->path,
+			    (unsigned long long)function_count);
+	error = 0;
+out:
+	addresses_free(&addresses);
+	model_free(model);
+	return error;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Searching the tables that a self-contained log brings along.
+ */
+#include "merge/symbolize/embedded_symbols.h"
+
+#define NESTING_MAX 64 /* functions inside functions: as far as a search goes back */
+
+const struct embedded_symbol *embedded_symbol(const struct model *model, uint32_t module,
+					      uint64_t address)
+{
+	const struct embedded_symbol *symbols = model->symbols.rows;
+	size_t low = 1, high = model->symbols.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (symbols[middle].module < module ||
+		    (symbols[middle].module == module && symbols[middle].start <= address))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (size_t i = low; --i && low - i <= NESTING_MAX;)
+		if (symbols[i].module != module)
+			return NULL;
+		else if (address - symbols[i].start < symbols[i].bytes)
+			return &symbols[i];
+	return NULL;
+}
+
+const struct embedded_source *embedded_sources(const struct model *model, uint32_t module,
+					       uint64_t address, uint32_t *count_out)
+{
+	const struct embedded_source *sources = model->sources.rows;
+	size_t low = 1, high = model->sources.count, end;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (sources[middle].module < module ||
+		    (sources[middle].module == module && sources[middle].address < address))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (end = low; end < model->sources.count; end++)
+		if (sources[end].module != module || sources[end].address != address)
+			break;
+	*count_out = (uint32_t)(end - low);
+	return sources + low;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Modules whose functions have no names where they are shown: "module+0x1f3c". Neither they nor a debug file have
+ * symbols of them.
+ */
+#ifndef XT_MERGE_NAMELESS_H
+#define XT_MERGE_NAMELESS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "merge/symbolize/addresses.h"
+#include "merge/read/model.h"
+
+struct nameless_module {
+	char *path;	      /* clean */
+	uint64_t place_count; /* different places in it that are shown so */
+};
+
+/* Of all logs. */
+struct nameless {
+	struct nameless_module *list;
+	size_t count;
+	size_t capacity;
+};
+
+/*
+ * Adds those of a log; shown: by place in the addresses, 0 for what is not shown. The module with most places stands
+ * first. 0 or -ENOMEM; nameless_free() in any case.
+ */
+int nameless_add(struct nameless *nameless, const struct model *model,
+		 const struct addresses *addresses, const uint32_t *shown);
+void nameless_free(struct nameless *nameless);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading /tmp/perf-<pid>.map: any user may put anything there.
+ */
+#include "merge/symbolize/perf_map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#define LINE_BYTES    65536
+#define BYTES_MAX     (INT64_C(1) << 30)
+#define START_ERROR_S 2	 /* the start of a process is known to about a second */
+#define END_ERROR_S   10 /* what ends with a process may be written in any order */
+
+struct wanted {
+	uint64_t value;
+	struct address *address;
+	bool is_ambiguous;
+};
+
+static int compare_wanted(const void *a, const void *b)
+{
+	const struct wanted *x = a, *y = b;
+
+	return x->value < y->value ? -1 : x->value > y->value;
+}
+
+/* The map was written by who wrote the log, and while the process lived. */
+static bool is_of_process(const struct stat *map, const struct model *model, const char *log_path)
+{
+	int64_t start_s = strtoll(model_meta(model, "process.started"), NULL, 10);
+	struct stat log;
+
+	return start_s && !stat(log_path, &log) && S_ISREG(map->st_mode) &&
+	       map->st_uid == log.st_uid && map->st_size <= BYTES_MAX &&
+	       map->st_mtim.tv_sec + START_ERROR_S >= start_s &&
+	       map->st_mtim.tv_sec <= log.st_mtim.tv_sec + END_ERROR_S;
+}
+
+/* The map of the log's process, or NULL. */
+static FILE *open_map(const struct model *model, const char *log_path)
+{
+	char path[64];
+	struct utsname here;
+	struct stat status;
+	FILE *map;
+	int fd;
+
+	if (uname(&here) < 0 || strcmp(here.nodename, model_meta(model, "host.name")) != 0)
+		return NULL;
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", model->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return NULL;
+	map = fstat(fd, &status) < 0 || !is_of_process(&status, model, log_path) ? NULL
+										 : fdopen(fd, "r");
+	if (!map)
+		close(fd);
+	return map;
+}
+
+/* "start size name": the name, cut off behind its end, or NULL if the line is none. */
+static char *parse_line(char *line, uint64_t *start, uint64_t *bytes)
+{
+	char *end;
+
+	errno = 0;
+	*start = strtoull(line, &end, 16);
+	if (errno || end == line || *end != ' ')
+		return NULL;
+	line = end + 1;
+	*bytes = strtoull(line, &end, 16);
+	if (errno || end == line || *end != ' ' || !*bytes || *start + *bytes < *start)
+		return NULL;
+	end[1 + strcspn(end + 1, "\r\n")] = '\0';
+	return end[1] ? end + 1 : NULL;
+}
+
+static int name_wanted(struct model *model, struct wanted *wanted, uint32_t count, uint64_t start,
+		       uint64_t bytes, const char *name)
+{
+	uint32_t low = 0, high = count; /* the first that is not before start */
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (wanted[middle].value < start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < count && wanted[low].value - start < bytes; low++) {
+		struct address *address = wanted[low].address;
+		uint32_t interned = names_intern(&model->names, name, strlen(name));
+
+		if (interned == NAME_FAILED)
+			return -ENOMEM;
+		wanted[low].is_ambiguous |=
+			address->name != NAME_EMPTY && address->name != interned;
+		address->name = interned;
+		address->start = start;
+		address->bytes = bytes;
+	}
+	return 0;
+}
+
+/* A line longer than this is none. */
+static int read_map(FILE *map, struct model *model, struct wanted *wanted, uint32_t count)
+{
+	char *line = malloc(LINE_BYTES);
+	bool is_begin = true;
+	int error = line ? 0 : -ENOMEM;
+
+	while (!error && fgets(line, LINE_BYTES, map)) {
+		bool is_whole = strchr(line, '\n') || feof(map);
+		uint64_t start, bytes;
+		char *name = is_begin && is_whole ? parse_line(line, &start, &bytes) : NULL;
+
+		if (name)
+			error = name_wanted(model, wanted, count, start, bytes, name);
+		is_begin = is_whole;
+	}
+	free(line);
+	return error;
+}
+
+/* The map has no times: which of several functions was at an address when it was called is not known. */
+static void drop_ambiguous(struct wanted *wanted, uint32_t count, struct report *report,
+			   const char *log_path)
+{
+	uint32_t dropped = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct address *address = wanted[i].address;
+
+		if (!wanted[i].is_ambiguous)
+			continue;
+		address->name = NAME_EMPTY;
+		address->start = address->bytes = 0;
+		dropped++;
+	}
+	if (dropped)
+		report_warn_once(report,
+				 "%s: code was made anew at %u address%s of the stacks: these have "
+				 "no names",
+				 log_path, dropped, dropped == 1 ? "" : "es");
+}
+
+int perf_map_resolve(struct addresses *addresses, struct model *model, const char *log_path,
+		     const uint32_t *order, uint32_t count, struct report *report)
+{
+	FILE *map = open_map(model, log_path);
+	struct wanted *wanted;
+	int error = -ENOMEM;
+
+	if (!map)
+		return 0;
+	wanted = calloc(count, sizeof(*wanted));
+	for (uint32_t i = 0; wanted && i < count; i++) {
+		struct address *address = &addresses->list[order[i]];
+
+		wanted[i] = (struct wanted){address_lookup(address), address, false};
+	}
+	if (wanted) {
+		qsort(wanted, count, sizeof(*wanted), compare_wanted);
+		error = read_map(map, model, wanted, count);
+		if (!error)
+			drop_ambiguous(wanted, count, report, log_path);
+	}
+	free(wanted);
+	fclose(map);
+	return error;
+}

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is left of a process that was killed: what it had committed is in the log or in the spool,
+ * as the independent reader reads them from the document. And memory where no file can be had.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "inject/cupti/activity.h"
+#include "inject/cupti/api_table.h"
+#include "inject/runtime/clock.h"
+#include "inject/writer/recorder.h"
+#include "inject/writer/crash_buffer.h"
+#include "support.h"
+
+static char folder[PATH_MAX], path[PATH_MAX + 16], spool_path[PATH_MAX + 32];
+static volatile int sink;
+
+#define LOG_ID UINT64_C(0x0123456789abcdef)
+
+/* ---- the one that is killed */
+
+static struct recorder rec;
+
+static uint32_t one_kernel(uint8_t *buffer, size_t valid_bytes, struct cupti_activity **record)
+{
+	if (*record || !valid_bytes)
+		return XT_CUPTI_ERROR_MAX_LIMIT_REACHED;
+	*record = (struct cupti_activity *)buffer;
+	return XT_CUPTI_SUCCESS;
+}
+
+static void begin(void)
+{
+	struct xt_log_header header = {
+		.pid = (uint32_t)getpid(), .clock = XT_CLOCK_MONOTONIC, .log_id = LOG_ID};
+	struct xt_writer *log;
+
+	cupti.cuptiActivityGetNextRecord = one_kernel;
+	cupti.found_by = "by the test";
+	if (callbacks_set_up() || api_table_fill(API_LEVEL_LAUNCH) ||
+	    xt_writer_create(path, &header, &log) || xt_writer_flush(log) ||
+	    spool_create(spool_path, LOG_ID, 130001) || recorder_init(&rec, log, monotonic_ns()))
+		_exit(1);
+	record_start(&rec);
+	record_modules(&rec);
+}
+
+static NOINLINE void call(void)
+{
+	struct fake_call call;
+
+	fake_enter(&call);
+	fake_leave(&call);
+	sink++;
+}
+
+static uint8_t *buffer_with_kernel(uint32_t correlation_id)
+{
+	struct cupti_activity_kernel *kernel;
+	size_t bytes, max_records;
+	uint8_t *buffer;
+
+	activity_requested(&buffer, &bytes, &max_records);
+	kernel = (struct cupti_activity_kernel *)buffer;
+	kernel->kind = XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL;
+	kernel->correlation_id = correlation_id;
+	kernel->start_ns = 100;
+	kernel->end_ns = 150;
+	kernel->name = "kernel";
+	return buffer;
+}
+
+static void complete(uint8_t *buffer)
+{
+	activity_completed(NULL, 0, buffer, ACTIVITY_DATA_BYTES,
+			   sizeof(struct cupti_activity_kernel));
+}
+
+/*
+ * Dies with: calls 1 and 2 and a kernel in the log; call 3 and a kernel taken but not written;
+ * call 4 in the ring and a kernel in a completed buffer; a kernel in a buffer at CUPTI; and call 5
+ * not returned.
+ */
+static void live_and_die(void)
+{
+	struct fake_call open_call;
+
+	begin();
+	for (volatile int i = 0; i < 2; i++) /* from one place: one stack */
+		call();
+	complete(buffer_with_kernel(1));
+	record_calls(&rec);
+	record_activity(&rec);
+	if (recorder_flush(&rec))
+		_exit(2);
+	call();
+	complete(buffer_with_kernel(3));
+	record_calls(&rec);
+	record_activity(&rec);
+	call();
+	complete(buffer_with_kernel(4));
+	buffer_with_kernel(5);
+	fake_enter(&open_call);
+	raise(SIGKILL);
+}
+
+/* ---- and what is left */
+
+static unsigned count(const char *text, const char *line_beginning)
+{
+	size_t length = strlen(line_beginning);
+	unsigned found = 0;
+
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		found += !strncmp(line, line_beginning, length);
+	}
+	return found;
+}
+
+static void kill_one(void)
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (!child)
+		live_and_die();
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGKILL);
+}
+
+static void assert_has(const char *output, const char *text)
+{
+	if (!strstr(output, text))
+		fail_msg("there is no \"%s\" in:\n%s", text, output);
+}
+
+static void test_killed(void **unused)
+{
+	static char output[64 << 10];
+	char expected[64];
+
+	(void)unused;
+	kill_one();
+	assert_int_equal(dump("--check", "--allow-open", path, output, sizeof(output)), 0);
+	assert_int_equal(log_rows(path, XT_KIND_CALL), 2);
+	assert_int_equal(log_rows(path, XT_KIND_KERNEL), 1);
+
+	assert_int_equal(dump("--check", spool_path, NULL, output, sizeof(output)), 0);
+	assert_has(output, "good: a spool of 1 rings, 2 calls, 1 open calls");
+	assert_int_equal(dump(spool_path, NULL, NULL, output, sizeof(output)), 0);
+	snprintf(expected, sizeof(expected), "log_id=%016" PRIx64, LOG_ID);
+	assert_has(output, expected);
+	assert_has(output, "cupti_version=130001");
+	/* The two calls that are not in the log, none twice; the one that never returned. */
+	assert_int_equal(count(output, "call\t"), 2);
+	assert_has(output, "correlation=3\t");
+	assert_has(output, "correlation=4\t");
+	assert_int_equal(count(output, "open_call\t"), 1);
+	assert_has(output, "correlation=5\t");
+	assert_int_equal(count(output, "damaged\t"), 0);
+	assert_false(strstr(output, "correlation=2\t"));
+	/* Kernel 3 was taken but is still there, 4 waits, 5 is where CUPTI put it. */
+	assert_int_equal(count(output, "activity\t"), 3);
+	assert_has(output, "state=writing");
+}
+
+static struct xt_spool_header header;
+
+static void read_header(void)
+{
+	int fd = open(spool_path, O_RDONLY);
+
+	assert_true(fd >= 0);
+	assert_int_equal(pread(fd, &header, sizeof(header), 0), sizeof(header));
+	close(fd);
+	assert_memory_equal(header.magic, XT_SPOOL_MAGIC, 8);
+}
+
+/* The stacks of calls in the ring: defined there, or known to the log by the slot's id. */
+static void test_slots_refer_to_the_log(void **unused)
+{
+	struct xt_ring_header ring;
+	int fd;
+
+	(void)unused;
+	kill_one();
+	read_header();
+	assert_int_equal(header.areas[0].kind, XT_AREA_RING);
+	fd = open(spool_path, O_RDONLY);
+	assert_int_equal(pread(fd, &ring, sizeof(ring), (off_t)header.areas[0].offset),
+			 sizeof(ring));
+	close(fd);
+	assert_int_equal(ring.thread_id, 1);
+	assert_int_equal(ring.counters[XT_RING_CALLS_SEEN], 4);
+	assert_int_equal(ring.open_count, 1);
+	assert_true(ring.free_pos > 0 && ring.free_pos < ring.write_pos);
+	/* What was defined since is in the ring behind free_pos. */
+	assert_int_equal(ring.slot_stack_id[1], 1);
+	assert_int_equal(ring.slot_stack_id[2], 0);
+}
+
+static int no_spool_at_all(void)
+{
+	struct rlimit limit = {64 << 10, 64 << 10};
+	void *area;
+
+	/* The file cannot grow: a full disk looks the same. SIGXFSZ would end the program. */
+	if (setrlimit(RLIMIT_FSIZE, &limit))
+		return 1;
+	if (!spool_create(spool_path, LOG_ID, 0))
+		return 2;
+	if (!access(spool_path, F_OK))
+		return 3;
+	area = spool_area(RING_DATA_BYTES, XT_AREA_RING);
+	if (!area || spool_unbacked_areas() != 1)
+		return 4;
+	memset(area, 1, RING_DATA_BYTES);
+	spool_remove();
+	return 0;
+}
+
+static int spool_that_fills(void)
+{
+	struct rlimit limit = {512 << 10, 512 << 10};
+	uint8_t *areas[4];
+
+	if (spool_create(spool_path, LOG_ID, 0) || setrlimit(RLIMIT_FSIZE, &limit))
+		return 1;
+	for (int i = 0; i < 4; i++) {
+		areas[i] = spool_area(200 << 10, XT_AREA_RING);
+		if (!areas[i] || areas[i][0])
+			return 2;
+		memset(areas[i], 1, 200 << 10); /* no SIGBUS */
+	}
+	return spool_unbacked_areas() >= 2 && spool_unbacked_areas() < 4 ? 0 : 3;
+}
+
+/* What is emptied takes no room on the disk, and is filled again with zeros; what is around it stays. */
+static int emptied_and_filled(void)
+{
+	const size_t page = XT_SPOOL_PAGE_BYTES, bytes = 256 << 10;
+	struct stat full, empty, filled;
+	uint8_t *area;
+
+	if (spool_create(spool_path, LOG_ID, 0) || !spool_area(4096, XT_AREA_RING))
+		return 1;
+	area = spool_area(bytes, XT_AREA_ACTIVITY);
+	if (!area || spool_unbacked_areas())
+		return 2;
+	memset(area, 1, bytes);
+	if (stat(spool_path, &full))
+		return 3;
+	if (!spool_empty(area + page, bytes - 2 * page))
+		return 0; /* a file system that cannot */
+	if (stat(spool_path, &empty) || empty.st_blocks * 512 > full.st_blocks * 512 - 200000)
+		return 4;
+	if (!spool_fill(area + page, bytes - 2 * page))
+		return 5;
+	if (stat(spool_path, &filled) || filled.st_blocks < full.st_blocks)
+		return 6;
+	for (size_t i = 0; i < bytes; i++)
+		if (area[i] != (i < page || i >= bytes - page))
+			return 7;
+	return 0;
+}
+
+/* The program closes all descriptors and is given their numbers for files of its own. */
+static int descriptors_taken_over(void)
+{
+	char own_path[PATH_MAX + 32];
+	struct stat status;
+	int fds[8];
+
+	if (spool_create(spool_path, LOG_ID, 0) || !spool_area(4096, XT_AREA_RING))
+		return 1;
+	snprintf(own_path, sizeof(own_path), "%s/own", folder);
+	closefrom(3);
+	for (int i = 0; i < 8; i++)
+		fds[i] = open(own_path, O_RDWR | O_CREAT, 0600);
+	if (!spool_area(4096, XT_AREA_RING) || spool_unbacked_areas() != 1)
+		return 2;
+	if (fstat(fds[0], &status) || status.st_size)
+		return 3;
+	spool_abandon();
+	for (int i = 0; i < 8; i++)
+		if (fcntl(fds[i], F_GETFD) < 0)
+			return 4;
+	return 0;
+}
+
+/* A program that closes all descriptors keeps the mappings, and the file. */
+static int closed_spool(void)
+{
+	const void *before, *without, *after;
+
+	if (spool_create(spool_path, LOG_ID, 0))
+		return 1;
+	before = spool_area(4096, XT_AREA_RING);
+	closefrom(3);
+	if (!spool_has(before) || spool_is_open() || !spool_is_there())
+		return 2;
+	without = spool_area(4096, XT_AREA_RING);
+	if (!without || spool_has(without))
+		return 3;
+	spool_reopen();
+	after = spool_area(4096, XT_AREA_RING);
+	if (!spool_is_open() || !spool_has(after))
+		return 4;
+	/* Another file of that name is not ours. */
+	closefrom(3);
+	if (unlink(spool_path) || open(spool_path, O_RDWR | O_CREAT, 0600) < 0)
+		return 5;
+	spool_reopen();
+	return spool_is_open() || spool_is_there() ? 6 : 0;
+}
+
+static int run(int (*body)(void))
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (!child)
+		_exit(body());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (WIFSIGNALED(status))
+		fail_msg("killed by signal %d", WTERMSIG(status));
+	return WEXITSTATUS(status);
+}
+
+static void test_no_spool(void **unused)
+{
+	(void)unused;
+	assert_int_equal(run(no_spool_at_all), 0);
+}
+
+static void test_emptied_and_filled(void **unused)
+{
+	(void)unused;
+	assert_int_equal(run(emptied_and_filled), 0);
+}
+
+static void test_spool_that_fills(void **unused)
+{
+	struct stat status;
+
+	(void)unused;
+	assert_int_equal(run(spool_that_fills), 0);
+	read_header();
+	assert_int_equal(stat(spool_path, &status), 0);
+	assert_in_range(header.area_count, 1, 2); /* of 4 */
+	for (uint32_t i = 0; i < header.area_count; i++)
+		assert_true(header.areas[i].offset + header.areas[i].bytes <=
+			    (uint64_t)status.st_size);
+}
+
+static void test_descriptors_taken_over(void **unused)
+{
+	(void)unused;
+	assert_int_equal(run(descriptors_taken_over), 0);
+}
+
+static int set_up(void **unused)
+{
+	(void)unused;
+	folder_make(folder);
+	snprintf(path, sizeof(path), "%s/log.xtr", folder);
+	snprintf(spool_path, sizeof(spool_path), "%s.spool", path);
+	return 0;
+}
+
+static int tear_down(void **unused)
+{
+	(void)unused;
+	folder_remove(folder);
+	return 0;
+}
+
+static void test_closed_spool_is_reopened(void **unused)
+{
+	(void)unused;
+	assert_int_equal(run(closed_spool), 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(test_killed),
+		TEST(test_slots_refer_to_the_log),
+		TEST(test_no_spool),
+		TEST(test_emptied_and_filled),
+		TEST(test_spool_that_fills),
+		TEST(test_descriptors_taken_over),
+		TEST(test_closed_spool_is_reopened),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is left of us in CUPTI when it refuses something at the start: nothing. The CUPTI here is the
+ * test's, of which each function in turn refuses.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "inject/cupti/cupti_subscriber.h"
+#include "inject/runtime/clock.h"
+#include "inject/cupti/cupti.h"
+
+#define REFUSED	   13
+#define KINDS	   256
+#define FOUND_ZERO 7 /* what the attribute was before */
+
+enum step { NOTHING, CLOCK, BUFFERS, KERNELS, OTHER_KINDS, CALLBACKS };
+
+static enum step refused;
+static uint8_t zeroed;
+static unsigned enables;
+static bool is_enabled[KINDS];
+static xt_cupti_timestamp clock_in_use;
+
+static uint32_t result_of(enum step step)
+{
+	return step == refused ? REFUSED : XT_CUPTI_SUCCESS;
+}
+
+static bool is_our_clock(xt_cupti_timestamp timestamp)
+{
+	uint64_t before_ns = monotonic_ns();
+	uint64_t time_ns = timestamp ? timestamp() : 0;
+
+	return time_ns >= before_ns && time_ns <= monotonic_ns();
+}
+
+static uint32_t set_clock(xt_cupti_timestamp timestamp)
+{
+	if (is_our_clock(timestamp) && refused == CLOCK)
+		return REFUSED;
+	clock_in_use = timestamp;
+	return XT_CUPTI_SUCCESS;
+}
+
+static uint32_t register_callbacks(xt_cupti_buffer_requested requested,
+				   xt_cupti_buffer_completed completed)
+{
+	assert_true(requested && completed);
+	return result_of(BUFFERS);
+}
+
+static uint32_t enable(uint32_t kind)
+{
+	uint32_t result =
+		result_of(kind == XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL ? KERNELS : OTHER_KINDS);
+
+	enables++;
+	is_enabled[kind] = result == XT_CUPTI_SUCCESS;
+	return result;
+}
+
+static uint32_t disable(uint32_t kind)
+{
+	is_enabled[kind] = false;
+	return XT_CUPTI_SUCCESS;
+}
+
+static uint32_t enable_callback(uint32_t on, void *subscriber, uint32_t domain, uint32_t cbid)
+{
+	(void)on, (void)subscriber, (void)domain, (void)cbid;
+	return result_of(CALLBACKS);
+}
+
+static uint32_t callback_name(uint32_t domain, uint32_t cbid, const char **name)
+{
+	if (domain != XT_CUPTI_CB_DOMAIN_DRIVER_API || cbid != XT_CUPTI_CBID_cuLaunchKernel)
+		return REFUSED;
+	*name = "cuLaunchKernel";
+	return XT_CUPTI_SUCCESS;
+}
+
+static uint32_t get_attribute(uint32_t attribute, size_t *bytes, void *value)
+{
+	(void)attribute, (void)bytes;
+	memcpy(value, &zeroed, 1);
+	return XT_CUPTI_SUCCESS;
+}
+
+static uint32_t set_attribute(uint32_t attribute, size_t *bytes, void *value)
+{
+	(void)attribute, (void)bytes;
+	memcpy(&zeroed, value, 1);
+	return XT_CUPTI_SUCCESS;
+}
+
+static unsigned enabled_count(void)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < KINDS; i++)
+		count += is_enabled[i];
+	return count;
+}
+
+static int start(enum step step)
+{
+	char why[256] = "";
+	int rc;
+
+	refused = step;
+	zeroed = FOUND_ZERO;
+	enables = 0;
+	clock_in_use = NULL;
+	memset(is_enabled, 0, sizeof(is_enabled));
+	rc = attachment_start(API_LEVEL_WORK, true, why, sizeof(why));
+	assert_int_equal(!rc, !why[0]);
+	return rc;
+}
+
+static void test_all_is_given(void **unused)
+{
+	(void)unused;
+	assert_int_equal(start(NOTHING), 0);
+	assert_int_equal(enabled_count(), 5);
+	assert_true(is_our_clock(clock_in_use));
+	assert_int_equal(zeroed, 1);
+	/* Without records of copies there are still those of kernels. */
+	assert_int_equal(start(OTHER_KINDS), 0);
+	assert_int_equal(enabled_count(), 1);
+}
+
+static void test_nothing_is_left(void **unused)
+{
+	static const struct {
+		enum step step;
+		unsigned enables;
+	} needed[] = {{CLOCK, 0}, {BUFFERS, 0}, {KERNELS, 1}, {CALLBACKS, 5}};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++) {
+		assert_int_not_equal(start(needed[i].step), 0);
+		assert_int_equal(enabled_count(), 0);
+		assert_int_equal(zeroed, FOUND_ZERO);
+		assert_false(is_our_clock(clock_in_use));
+		/* Nor is anything asked for once it is clear that it will not be used. */
+		assert_int_equal(enables, needed[i].enables);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_is_given),
+		cmocka_unit_test(test_nothing_is_left),
+	};
+
+	cupti.cuptiActivityRegisterTimestampCallback = set_clock;
+	cupti.cuptiActivityRegisterCallbacks = register_callbacks;
+	cupti.cuptiActivityEnable = enable;
+	cupti.cuptiActivityDisable = disable;
+	cupti.cuptiEnableCallback = enable_callback;
+	cupti.cuptiActivityGetAttribute = get_attribute;
+	cupti.cuptiActivitySetAttribute = set_attribute;
+	cupti.cuptiGetCallbackName = callback_name;
+	if (api_table_fill(API_LEVEL_WORK))
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

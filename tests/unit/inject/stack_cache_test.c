@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A memo that is full: of paths below an interpreter that runs nothing (bench/guard/interpreter.h), many more than there
+ * are slots or memory. Each call's slot must be that of its path, as the ring defined it last, and paths that come
+ * again and again must stay known.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <alloca.h>
+#include <string.h>
+
+#include "guard/interpreter.h"
+#include "inject/writer/budget.h"
+#include "inject/capture/stack_capture.h"
+#include "support.h"
+
+#define HOT_PATHS  100u
+#define COLD_PATHS 45000u /* more than there are slots */
+#define FEW_PATHS  3000u
+#define FIRST_COLD 100000u
+
+static uint8_t *loop; /* as in a loop of the interpreter's: on the stack */
+static uint32_t path_of_slot[XT_STACK_SLOT_COUNT];
+static uint64_t read_pos;
+
+/* Reads what is in the ring: path is the one whose stack may have been defined; the slot of the last call. */
+static uint32_t take_all(uint32_t path)
+{
+	struct lane *lane = thread_lane;
+	uint32_t slot = XT_STACK_SLOT_NONE;
+
+	while (read_pos < ring_written(lane)) {
+		uint32_t place = read_pos & (RING_DATA_BYTES - 1);
+		const struct xt_record *record = (const void *)(lane->data + place);
+
+		if (record->type == XT_RECORD_PAD) {
+			read_pos += RING_DATA_BYTES - place;
+			continue;
+		}
+		if (record->type == XT_RECORD_STACK)
+			path_of_slot[((const struct xt_record_stack *)record)->stack_slot] = path;
+		if (record->type == XT_RECORD_CALL)
+			slot = ((const struct xt_record_call *)record)->stack_slot;
+		read_pos += record->bytes;
+	}
+	ring_free(lane, read_pos);
+	return slot;
+}
+
+static NOINLINE void call_here(uint32_t path)
+{
+	struct fake_call call;
+	uint32_t slot;
+
+	fake_enter(&call);
+	fake_leave(&call);
+	slot = take_all(path);
+	assert_in_range(slot, 1, XT_STACK_SLOT_COUNT - 1);
+	assert_int_equal(path_of_slot[slot], path);
+}
+
+static void call_on(uint32_t path)
+{
+	interpreter_enter(path, loop);
+	call_here(path);
+}
+
+static uint64_t count(enum xt_ring_counter counter)
+{
+	return thread_lane->ring->counters[counter];
+}
+
+static void check_audits(void)
+{
+	assert_true(count(XT_RING_STACK_AUDITS) > 0);
+	assert_int_equal(count(XT_RING_STACK_MISMATCHES), 0);
+	assert_int_equal(count(XT_RING_STACKS_TRANSIENT), 0);
+	assert_int_equal(count(XT_RING_PYTHON_UNREADABLE), 0);
+}
+
+/* Between any two paths that come once, one of those that come all the time. */
+static void run(uint32_t cold_paths)
+{
+	const uint32_t warm_calls = 2 * HOT_PATHS;
+	uint64_t walks = 0;
+
+	for (uint32_t i = 0; i < warm_calls + cold_paths; i++) {
+		if (i == warm_calls)
+			walks = count(XT_RING_STACK_WALKS);
+		if (i >= warm_calls)
+			call_on(FIRST_COLD + i);
+		call_on(i % HOT_PATHS);
+	}
+	assert_int_equal(count(XT_RING_STACK_WALKS), walks + cold_paths);
+	check_audits();
+}
+
+static void test_more_than_slots(void **unused)
+{
+	uint64_t epoch;
+
+	(void)unused;
+	call_on(0); /* there is a lane from now on */
+	epoch = thread_lane->memo.epoch;
+	run(COLD_PATHS);
+	assert_true(thread_lane->memo.epoch > epoch);
+	assert_true(thread_lane->memo.epoch < epoch + 20);
+}
+
+/* Those that come in turn are more than fit: some stay, whichever. Without that, all would be walked, always. */
+static void test_all_in_turn(void **unused)
+{
+	uint64_t walks = count(XT_RING_STACK_WALKS);
+
+	(void)unused;
+	for (uint32_t i = 0; i < 3 * COLD_PATHS; i++)
+		call_on(i % COLD_PATHS);
+	assert_true(count(XT_RING_STACK_WALKS) - walks < 3 * COLD_PATHS * 9 / 10);
+	check_audits();
+}
+
+/* Room is made while a call is open, and other stacks are in its slot when it returns. */
+static void test_open_call(void **unused)
+{
+	struct fake_call call;
+	uint64_t epoch = thread_lane->memo.epoch;
+	const uint32_t path = 7 * FIRST_COLD;
+	uint32_t slot;
+
+	(void)unused;
+	interpreter_enter(path, loop);
+	fake_enter(&call);
+	take_all(path);
+	for (uint32_t i = 1; thread_lane->memo.epoch == epoch; i++)
+		call_on(path + i);
+	for (uint32_t i = 1; i <= 1000; i++)
+		call_on(path + COLD_PATHS + i);
+	interpreter_enter(path, loop);
+	fake_leave(&call);
+	slot = take_all(path);
+	assert_in_range(slot, 1, XT_STACK_SLOT_COUNT - 1);
+	assert_int_equal(path_of_slot[slot], path);
+}
+
+/* What the memo had is forgotten, and it gets no more than what it has from the start. */
+static void test_little_memory(void **unused)
+{
+	(void)unused;
+	stack_memo_begin(&thread_lane->memo);
+	while (budget_take(64 << 10))
+		;
+	for (uint32_t i = 0; i < 20 * FEW_PATHS; i++) {
+		call_on(FIRST_COLD + i % FEW_PATHS);
+		call_on(i % 10);
+	}
+	assert_true(thread_lane->memo.arena_bytes <= MEMO_OWN_BYTES);
+	check_audits();
+}
+
+/* Native stacks, each in a place of its own. */
+static NOINLINE void call_at(uint32_t place)
+{
+	volatile uint8_t *own = alloca(64 + place * 16);
+
+	own[0] = 0;
+	call_here(place);
+	own[0]++;
+}
+
+static void test_native_stacks(void **unused)
+{
+	const struct python_runtime *python = python_runtime;
+	uint64_t epoch = thread_lane->memo.epoch;
+
+	(void)unused;
+	python_runtime = NULL;
+	for (uint32_t i = 0; i < 3 * FEW_PATHS; i++) {
+		call_at(FEW_PATHS / 2 + i % FEW_PATHS);
+		call_at(i % 10);
+	}
+	assert_true(thread_lane->memo.epoch > epoch);
+	check_audits();
+	python_runtime = python;
+}
+
+static int set_up(void **unused)
+{
+	(void)unused;
+	if (callbacks_set_up() || interpreter_begin())
+		return -1;
+	memset(path_of_slot, 0xff, sizeof(path_of_slot));
+	stack_capture_audit_interval = 61;
+	return 0;
+}
+
+int main(void)
+{
+	uint8_t on_stack[INTERPRETER_LOOP_BYTES] __attribute__((aligned(16)));
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_more_than_slots), cmocka_unit_test(test_all_in_turn),
+		cmocka_unit_test(test_open_call),	cmocka_unit_test(test_little_memory),
+		cmocka_unit_test(test_native_stacks),
+	};
+
+	loop = on_stack;
+	return cmocka_run_group_tests(tests, set_up, NULL);
+}

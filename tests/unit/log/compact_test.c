@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A log that is made smaller while it is written: what is kept, what is left out, and failures in between. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "log/write/compact.h"
+#include "log/base/size_text.h"
+#include "support.h"
+
+#define BATCH_ROWS 500
+
+struct made {
+	struct xt_writer *writer;
+	char path[600], new_path[620];
+	struct xt_table strings, kernels, calls;
+	uint32_t batches;
+	uint64_t random;
+};
+
+static void make(struct made *made, const char *name)
+{
+	struct xt_log_header header = {.pid = 7, .start_monotonic_ns = 100, .log_id = 300};
+
+	snprintf(made->path, sizeof(made->path), "%s", test_path(name));
+	snprintf(made->new_path, sizeof(made->new_path), "%s" XT_SHRINK_SUFFIX, made->path);
+	made->batches = 0;
+	made->random = test_seed();
+	assert_int_equal(xt_writer_create(made->path, &header, &made->writer), 0);
+	xt_shrink_prepare(made->writer);
+	assert_int_equal(xt_table_init(&made->strings, XT_KIND_STRING, 16, 4096), 0);
+	assert_int_equal(xt_table_init(&made->kernels, XT_KIND_KERNEL, BATCH_ROWS, 0), 0);
+	assert_int_equal(xt_table_init(&made->calls, XT_KIND_CALL, BATCH_ROWS, 0), 0);
+}
+
+static void unmake(struct made *made)
+{
+	xt_table_free(&made->strings);
+	xt_table_free(&made->kernels);
+	xt_table_free(&made->calls);
+	xt_writer_close(made->writer);
+}
+
+/* A text, and kernels whose correlation ids go on: so it is seen which ones are there. */
+static void add_batch(struct made *made)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "text %u", made->batches);
+	xt_table_put(&made->strings, XT_STRING_ID, made->batches + 1);
+	xt_table_put_bytes(&made->strings, XT_STRING_TEXT, text, strlen(text));
+	xt_table_end_row(&made->strings);
+	for (uint32_t r = 0; r < BATCH_ROWS; r++) {
+		xt_table_put(&made->kernels, XT_KERNEL_CORRELATION,
+			     made->batches * BATCH_ROWS + r + 1);
+		xt_table_put(&made->kernels, XT_KERNEL_START_NS, random_next(&made->random) >> 20);
+		xt_table_end_row(&made->kernels);
+		xt_table_put(&made->calls, XT_CALL_CORRELATION, made->batches * BATCH_ROWS + r + 1);
+		xt_table_end_row(&made->calls);
+	}
+	assert_int_equal(xt_writer_add(made->writer, &made->strings), 0);
+	assert_int_equal(xt_writer_add(made->writer, &made->calls), 0);
+	assert_int_equal(xt_writer_add(made->writer, &made->kernels), 0);
+	made->batches++;
+}
+
+static void flush_batches(struct made *made, uint32_t count)
+{
+	while (count--) {
+		add_batch(made);
+		assert_int_equal(xt_writer_flush(made->writer), 0);
+	}
+}
+
+/* What a log has: all texts in order, and kernels without a gap up to the last. */
+static uint64_t expect_readable(const struct made *made, uint32_t texts)
+{
+	uint64_t first = 0, last = 0, count = 0;
+	const struct xt_chunk *chunk;
+	struct xt_reader *reader;
+	uint32_t text_count = 0;
+
+	assert_int_equal(xt_reader_open(made->path, &reader), XT_OPEN_OK);
+	while ((chunk = xt_reader_next(reader, UINT32_MAX))) {
+		const uint64_t *ids = xt_chunk_u64(chunk, XT_KERNEL_CORRELATION);
+
+		for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+			if (xt_chunk_kind(chunk) == XT_KIND_STRING)
+				assert_int_equal(ids[r], ++text_count);
+			if (xt_chunk_kind(chunk) != XT_KIND_KERNEL)
+				continue;
+			first = first ? first : ids[r];
+			assert_true(!last || ids[r] == last + 1);
+			last = ids[r];
+			count++;
+		}
+	}
+	assert_int_equal(text_count, texts);
+	assert_int_equal(last, (uint64_t)made->batches * BATCH_ROWS);
+	assert_int_equal(xt_reader_damage(reader)->chunks_missing, 0);
+	assert_int_equal(xt_reader_damage(reader)->chunks_damaged, 0);
+	assert_int_equal(xt_reader_damage(reader)->bytes_skipped, 0);
+	xt_reader_close(reader);
+	return count;
+}
+
+static void oldest_events_go_and_tables_stay(void **state)
+{
+	struct xt_shrunk shrunk;
+	struct made made;
+	uint64_t before, kept;
+	struct stat status;
+	int rc;
+
+	(void)state;
+	make(&made, "shrink.xtr");
+	flush_batches(&made, 40);
+	before = xt_writer_file_bytes(made.writer);
+	assert_int_equal(xt_shrink_begin(made.writer, before / 2), 0);
+	/* The log goes on meanwhile. */
+	assert_int_equal(xt_shrink_step(made.writer, 1), 0);
+	flush_batches(&made, 3);
+	while (!xt_shrink_step(made.writer, 2000))
+		;
+	flush_batches(&made, 1);
+	assert_int_equal(expect_readable(&made, 44), 44 * BATCH_ROWS);
+	assert_int_equal(xt_shrink_step(made.writer, UINT64_MAX), 1);
+	xt_shrink_finish(made.writer, &shrunk);
+	add_batch(&made);
+	assert_int_equal(xt_writer_flush(made.writer), 0);
+
+	kept = expect_readable(&made, 45);
+	assert_int_equal(kept + shrunk.rows[XT_KIND_KERNEL], 45 * BATCH_ROWS);
+	assert_true(kept < 30 * BATCH_ROWS && kept > 10 * BATCH_ROWS);
+	assert_int_equal(shrunk.rows[XT_KIND_STRING], 0);
+	/* Calls are kept longer, as their work may be behind them. */
+	assert_true(shrunk.rows[XT_KIND_CALL] < shrunk.rows[XT_KIND_KERNEL]);
+	assert_true(shrunk.from_ns != 0);
+	assert_int_not_equal(access(made.new_path, F_OK), 0);
+	assert_int_equal(stat(made.path, &status), 0);
+	assert_int_equal(status.st_size, xt_writer_file_bytes(made.writer));
+	assert_int_equal(status.st_mode & 07777, 0600);
+
+	/* And again, and on. */
+	flush_batches(&made, 20);
+	assert_int_equal(xt_shrink_begin(made.writer, before / 2), 0);
+	while (!(rc = xt_shrink_step(made.writer, 5000)))
+		;
+	assert_int_equal(rc, 1);
+	xt_shrink_finish(made.writer, &shrunk);
+	assert_int_equal(xt_writer_flush(made.writer), 0);
+	flush_batches(&made, 2);
+	kept -= shrunk.rows[XT_KIND_KERNEL];
+	assert_int_equal(expect_readable(&made, 67), kept + 22 * BATCH_ROWS);
+	unmake(&made);
+}
+
+static void a_failure_leaves_the_old_log(void **state)
+{
+	struct xt_shrunk shrunk;
+	struct made made;
+
+	(void)state;
+	make(&made, "fails.xtr");
+	flush_batches(&made, 10);
+	assert_int_equal(xt_shrink_begin(made.writer, xt_writer_file_bytes(made.writer) / 2), 0);
+	assert_int_equal(access(made.new_path, F_OK), 0);
+	assert_int_equal(xt_shrink_step(made.writer, UINT64_MAX), 1);
+	xt_shrink_finish(made.writer, &shrunk);
+	/* Somebody takes it away. */
+	assert_int_equal(unlink(made.new_path), 0);
+	assert_int_not_equal(xt_writer_flush(made.writer), 0);
+	assert_int_equal(expect_readable(&made, 10), 10 * BATCH_ROWS);
+	flush_batches(&made, 2);
+	assert_int_equal(expect_readable(&made, 12), 12 * BATCH_ROWS);
+	/* It is begun anew, and given up in the middle. */
+	assert_int_equal(xt_shrink_begin(made.writer, xt_writer_file_bytes(made.writer) / 2), 0);
+	assert_int_equal(xt_shrink_step(made.writer, 1), 0);
+	xt_shrink_end(made.writer);
+	assert_int_not_equal(access(made.new_path, F_OK), 0);
+	flush_batches(&made, 1);
+	assert_int_equal(expect_readable(&made, 13), 13 * BATCH_ROWS);
+	unmake(&made);
+}
+
+static void what_is_anothers_stays(void **state)
+{
+	static const char precious[] =
+		"a file of somebody's, which is longer than the header of a log is";
+	struct made made;
+	struct blob after;
+	uint64_t half;
+
+	(void)state;
+	make(&made, "others.xtr");
+	flush_batches(&made, 10);
+	half = xt_writer_file_bytes(made.writer) / 2;
+	file_write(made.new_path, precious, sizeof(precious));
+	assert_int_equal(xt_shrink_begin(made.writer, half), -EEXIST);
+	after = file_read(made.new_path);
+	assert_int_equal(after.bytes, sizeof(precious));
+	assert_memory_equal(after.data, precious, sizeof(precious));
+	blob_free(&after);
+	assert_int_equal(unlink(made.new_path), 0);
+	assert_int_equal(symlink(made.path, made.new_path), 0);
+	assert_int_not_equal(xt_shrink_begin(made.writer, half), 0);
+	assert_int_equal(expect_readable(&made, 10), 10 * BATCH_ROWS);
+	assert_int_equal(unlink(made.new_path), 0);
+	/* But what a process has left that had our number is of no use to anybody. */
+	file_write(made.new_path, XT_LOG_MAGIC, 8);
+	assert_int_equal(xt_shrink_begin(made.writer, half), -EEXIST); /* who knows what this is */
+	file_write(made.new_path, "", 0);
+	assert_int_equal(xt_shrink_begin(made.writer, half), 0);
+	xt_shrink_end(made.writer);
+	after = file_read(made.path);
+	file_write(made.new_path, after.data, after.bytes);
+	blob_free(&after);
+	assert_int_equal(xt_shrink_begin(made.writer, half), 0);
+	xt_shrink_end(made.writer);
+	unmake(&made);
+}
+
+static void tables_that_take_all_are_no_reason_to_begin(void **state)
+{
+	struct made made;
+
+	(void)state;
+	make(&made, "tables.xtr");
+	flush_batches(&made, 4);
+	assert_int_equal(xt_shrink_begin(made.writer, 200), -EFBIG);
+	assert_int_equal(xt_shrink_begin(made.writer, UINT64_MAX / 2), -EFBIG);
+	assert_int_not_equal(access(made.new_path, F_OK), 0);
+	unmake(&made);
+}
+
+static void sizes_are_read(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t bytes;
+		bool newest;
+	} rows[] = {
+		{"2G", UINT64_C(2) << 30, false},
+		{"300k", UINT64_C(300) << 10, false},
+		{"500M:newest", UINT64_C(500) << 20, true},
+		{"262144", 262144, false},
+		{"1T:newest", UINT64_C(1) << 40, true},
+		{"", 0, false},
+		{"2", 0, false},
+		{"G", 0, false},
+		{"-1G", 0, false},
+		{"2GB", 0, false},
+		{"2G:oldest", 0, false},
+		{"2G:", 0, false},
+		{"99999999999T", 0, false},
+		{"9223372036854775808", 0, false},
+		{"99999999999999999999", 0, false},
+		{" 2G", 0, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct xt_size_bound bound;
+
+		assert_int_equal(xt_size_bound_parse(rows[i].text, &bound), rows[i].bytes != 0);
+		assert_int_equal(bound.bytes, rows[i].bytes);
+		assert_int_equal(bound.keeps_newest, rows[i].newest);
+	}
+}
+
+static void percents_are_read(void **state)
+{
+	static const struct {
+		const char *text;
+		double percent; /* 0: it is none */
+	} rows[] = {
+		{"5", 5},   {"0.5", 0.5}, {".25", 0.25}, {"100", 100}, {"0", 0},
+		{"0.0", 0}, {"101", 0},	  {"", 0},	 {".", 0},     {"5%", 0},
+		{"-1", 0},  {"nan", 0},	  {"1e1", 0},	 {"0,5", 0},   {" 5", 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		double percent;
+
+		assert_int_equal(xt_percent_parse(rows[i].text, &percent), rows[i].percent != 0);
+		assert_true(percent == rows[i].percent);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(oldest_events_go_and_tables_stay),
+		cmocka_unit_test(a_failure_leaves_the_old_log),
+		cmocka_unit_test(what_is_anothers_stays),
+		cmocka_unit_test(tables_that_take_all_are_no_reason_to_begin),
+		cmocka_unit_test(sizes_are_read),
+		cmocka_unit_test(percents_are_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, test_dir_remove);
+}

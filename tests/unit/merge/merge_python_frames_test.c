@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Native and Python frames in one order: which stands where, what a loop's frame is replaced by, and
+ * that any places will do.
+ */
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/naming/merge_python_frames.h"
+
+struct sample {
+	const char *what;
+	uint32_t native_count, first, end; /* of these [first, end) are shown */
+	uint32_t flags;
+	uint32_t places[8]; /* innermost first */
+	uint32_t python_count;
+	const char *mixed, *only, *off; /* outermost first: n native, p Python, … missing */
+};
+
+static const struct sample samples[] = {
+	{"no Python", 3, 1, 3, 0, {0}, 0, "n2 n1", "n2 n1", "n2 n1"},
+	{"one loop", 5, 1, 5, 0, {2, 2}, 2, "n4 n3 p2 p1 n1", "p2 p1", "n4 n3 n2 n1"},
+	{"two loops, C between them",
+	 6,
+	 0,
+	 6,
+	 0,
+	 {1, 4},
+	 2,
+	 "n5 p2 n3 n2 p1 n0",
+	 "p2 p1",
+	 "n5 n4 n3 n2 n1 n0"},
+	{"loops one in the other", 4, 0, 4, 0, {1, 2}, 2, "n3 p2 p1 n0", "p2 p1", "n3 n2 n1 n0"},
+	{"what starts the interpreter is not shown",
+	 6,
+	 0,
+	 4,
+	 0,
+	 {3},
+	 1,
+	 "p1 n2 n1 n0",
+	 "p1",
+	 "n3 n2 n1 n0"},
+	{"not known where", 3, 0, 3, 0, {3, 3}, 2, "p2 p1 n2 n1 n0", "p2 p1", "n2 n1 n0"},
+	{"the native walk was cut short",
+	 3,
+	 0,
+	 3,
+	 XT_STACK_TRUNCATED,
+	 {1, 3},
+	 2,
+	 "p2 … n2 p1 n0",
+	 "p2 p1",
+	 "… n2 n1 n0"},
+	{"cut short, beyond all of Python",
+	 3,
+	 0,
+	 3,
+	 XT_STACK_TRUNCATED,
+	 {1},
+	 1,
+	 "… n2 p1 n0",
+	 "p1",
+	 "… n2 n1 n0"},
+	{"Python's was",
+	 3,
+	 0,
+	 3,
+	 XT_STACK_PYTHON_TRUNCATED,
+	 {1},
+	 1,
+	 "… n2 p1 n0",
+	 "… p1",
+	 "n2 n1 n0"},
+	{"further in than what is shown", 4, 2, 4, 0, {0}, 1, "n3 n2 p1", "p1", "n3 n2"},
+	{"places that fall", 4, 0, 4, 0, {3, 0, 2}, 3, "n3 p3 n1 p2 p1", "p3 p2 p1", "n3 n2 n1 n0"},
+};
+
+static void print_mix(const struct sample *sample, enum python_shown shown, char *out,
+		      size_t out_bytes)
+{
+	struct python_place python[8];
+	struct model model = {.python = python};
+	struct stack stack = {.frame_count = sample->native_count,
+			      .python_count = sample->python_count,
+			      .flags = sample->flags};
+	struct mixed_frame frame;
+	struct mix mix;
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < sample->python_count; i++)
+		python[i] = (struct python_place){i + 1, sample->places[i]};
+	mix_begin(&mix, &model, &stack, sample->first, sample->end, shown);
+	out[0] = '\0';
+	while (mix_next(&mix, &frame)) {
+		const char *gap = used ? " " : "";
+
+		assert_true(used < out_bytes);
+		if (frame.kind == MIXED_TRUNCATED)
+			used += (size_t)snprintf(out + used, out_bytes - used, "%s…", gap);
+		else
+			used += (size_t)snprintf(out + used, out_bytes - used, "%s%c%u", gap,
+						 frame.kind == MIXED_PYTHON ? 'p' : 'n',
+						 frame.index);
+	}
+}
+
+/* Native frames that are not to be shown are passed over, wherever they stand. */
+static void test_hidden(void **state)
+{
+	static const uint32_t addresses[] = {0, 1, 0, 1, 1};
+	static const uint8_t hidden[] = {0, 1};
+	struct python_place python = {1, 2};
+	struct model model = {.python = &python};
+	struct stack stack = {.frame_count = 5, .python_count = 1, .flags = XT_STACK_TRUNCATED};
+	const struct mixed_frame expected[] = {
+		{MIXED_TRUNCATED, 0}, {MIXED_PYTHON, 1}, {MIXED_NATIVE, 0}};
+	struct mixed_frame frame;
+	struct mix mix;
+
+	(void)state;
+	mix_begin(&mix, &model, &stack, 0, 5, PYTHON_MIXED);
+	mix.addresses = addresses;
+	mix.hidden = hidden;
+	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
+		assert_true(mix_next(&mix, &frame));
+		assert_int_equal(frame.kind, expected[i].kind);
+		assert_int_equal(frame.index, expected[i].index);
+	}
+	assert_false(mix_next(&mix, &frame));
+	mix_begin(&mix, &model, &stack, 0, 5, PYTHON_FULL);
+	for (int i = 0; i < 6; i++) /* one of five stands for the loop */
+		assert_true(mix_next(&mix, &frame));
+	assert_false(mix_next(&mix, &frame));
+}
+
+static void test_samples(void **state)
+{
+	char text[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+		print_message("%s\n", samples[i].what);
+		print_mix(&samples[i], PYTHON_MIXED, text, sizeof(text));
+		assert_string_equal(text, samples[i].mixed);
+		print_mix(&samples[i], PYTHON_ONLY, text, sizeof(text));
+		assert_string_equal(text, samples[i].only);
+		print_mix(&samples[i], PYTHON_OFF, text, sizeof(text));
+		assert_string_equal(text, samples[i].off);
+	}
+}
+
+/* Each Python frame is shown once, and so is each native one that runs none, whatever the log says. */
+static void test_any_places(void **state)
+{
+	char text[256];
+
+	(void)state;
+	srandom(1);
+	for (int round = 0; round < 20000; round++) {
+		struct sample sample = {.native_count = (uint32_t)random() % 8,
+					.python_count = (uint32_t)random() % 8,
+					.flags = (uint32_t)random() % 4};
+		uint32_t python = 0;
+
+		sample.end = (uint32_t)random() % (sample.native_count + 1);
+		sample.first = (uint32_t)random() % (sample.end + 1);
+		for (uint32_t i = 0; i < sample.python_count; i++)
+			sample.places[i] = (uint32_t)random() % (sample.native_count + 1);
+		print_mix(&sample, PYTHON_MIXED, text, sizeof(text));
+		for (const char *at = text; (at = strchr(at, 'p')) != NULL; at++)
+			python++;
+		assert_int_equal(python, sample.python_count);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_samples),
+		cmocka_unit_test(test_hidden),
+		cmocka_unit_test(test_any_places),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

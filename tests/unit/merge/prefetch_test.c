@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A log that is read ahead says what it says when it is read as one goes. */
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "log/write/writer.h"
+#include "merge/read/prefetch.h"
+
+#define CHUNKS	200
+#define WANTED	(1u << XT_KIND_CLOCK)
+#define ROWS(c) (1 + (c) % 7)
+
+static char path[] = "/tmp/xtrace-ahead.XXXXXX";
+
+/* Chunks of CLOCK rows that count on, with others between them. */
+static int write_log(void **state)
+{
+	struct xt_log_header header = {.pid = 1, .clock = XT_CLOCK_MONOTONIC};
+	struct xt_table clock, meta;
+	struct xt_writer *writer;
+	uint64_t next = 1;
+	int fd = mkstemp(path);
+
+	(void)state;
+	if (fd < 0 || close(fd) || unlink(path) || xt_writer_create(path, &header, &writer) ||
+	    xt_table_init(&clock, XT_KIND_CLOCK, 100, 0) ||
+	    xt_table_init(&meta, XT_KIND_META, 100, 1000))
+		return -1;
+	for (unsigned c = 0; c < CHUNKS; c++) {
+		for (unsigned row = 0; row < ROWS(c); row++) {
+			xt_table_put(&clock, XT_CLOCK_MONOTONIC_NS, next++);
+			xt_table_put(&clock, XT_CLOCK_REALTIME_NS, c);
+			xt_table_end_row(&clock);
+		}
+		xt_table_put_bytes(&meta, XT_META_KEY, "key", 3);
+		xt_table_end_row(&meta);
+		if (xt_writer_add(writer, &clock) || xt_writer_add(writer, &meta))
+			return -1;
+	}
+	if (xt_writer_add_end(writer) || xt_writer_flush(writer))
+		return -1;
+	xt_table_free(&clock);
+	xt_table_free(&meta);
+	xt_writer_close(writer);
+	return 0;
+}
+
+static int remove_log(void **state)
+{
+	(void)state;
+	return unlink(path);
+}
+
+static bool has_helper = true;
+
+/* Reads count chunks (all and the end, if there are fewer) and holds every row. */
+static void read_log(unsigned count)
+{
+	struct xt_reader *reader;
+	struct ahead *ahead;
+	uint64_t next = 1, position = 0;
+
+	assert_int_equal(xt_reader_open(path, &reader), XT_OPEN_OK);
+	ahead = ahead_open(reader, WANTED, has_helper);
+	assert_non_null(ahead);
+	for (unsigned c = 0; c < count; c++) {
+		const struct xt_chunk *chunk = ahead_next(ahead);
+
+		if (c >= CHUNKS) {
+			assert_null(chunk);
+			continue;
+		}
+		assert_non_null(chunk);
+		assert_true(ahead_position(ahead) > position);
+		position = ahead_position(ahead);
+		assert_int_equal(xt_chunk_kind(chunk), XT_KIND_CLOCK);
+		assert_int_equal(xt_chunk_rows(chunk), ROWS(c));
+		for (unsigned row = 0; row < ROWS(c); row++) {
+			assert_int_equal(xt_chunk_u64(chunk, XT_CLOCK_MONOTONIC_NS)[row], next++);
+			assert_int_equal(xt_chunk_u64(chunk, XT_CLOCK_REALTIME_NS)[row], c);
+		}
+	}
+	ahead_close(ahead);
+	if (count > CHUNKS) {
+		assert_true(xt_reader_damage(reader)->closed);
+		assert_int_equal(xt_reader_damage(reader)->chunks_damaged, 0);
+	}
+	xt_reader_close(reader);
+}
+
+static void every_chunk_in_order(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 20; round++)
+		read_log(CHUNKS + 2);
+}
+
+static void may_be_left_at_any_time(void **state)
+{
+	(void)state;
+	for (unsigned count = 0; count < 50; count++)
+		read_log(count);
+}
+
+static void without_a_helper(void **state)
+{
+	has_helper = false;
+	every_chunk_in_order(state);
+	may_be_left_at_any_time(state);
+	has_helper = true;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_chunk_in_order),
+		cmocka_unit_test(may_be_left_at_any_time),
+		cmocka_unit_test(without_a_helper),
+	};
+
+	return cmocka_run_group_tests(tests, write_log, remove_log);
+}
