@@ -72,8 +72,8 @@ void cost_call(void)
 	callback_entry(NULL, XT_CUPTI_CB_DOMAIN_DRIVER_API, XT_CUPTI_CBID_cuLaunchKernel, &data);
 	data.site = XT_CUPTI_API_EXIT;
 	callback_entry(NULL, XT_CUPTI_CB_DOMAIN_DRIVER_API, XT_CUPTI_CBID_cuLaunchKernel, &data);
-	if (thread_lane)
-		ring_free(thread_lane, ring_written(thread_lane));
+	if (current_thread_buffer)
+		ring_free(current_thread_buffer, ring_written(current_thread_buffer));
 }
 
 /* The least of many short runs: others on the machine make single ones longer. */

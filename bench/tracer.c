@@ -53,14 +53,14 @@ static struct {
 
 static void drain(void)
 {
-	ring_free(thread_lane, ring_written(thread_lane));
+	ring_free(current_thread_buffer, ring_written(current_thread_buffer));
 }
 
 /* The parts: each does what is measured once. frames tells of the walkers how far they came. */
 
 static void part_ring(const struct caller_regs *regs, unsigned *frames)
 {
-	struct xt_record_call *record = ring_reserve(thread_lane, sizeof(*record));
+	struct xt_record_call *record = ring_reserve(current_thread_buffer, sizeof(*record));
 
 	(void)regs, (void)frames;
 	record->head.type = XT_RECORD_CALL;
@@ -68,22 +68,22 @@ static void part_ring(const struct caller_regs *regs, unsigned *frames)
 	record->correlation_id = 1;
 	record->enter_ns = 1;
 	record->exit_ns = 2;
-	ring_commit(thread_lane, sizeof(*record));
+	ring_commit(current_thread_buffer, sizeof(*record));
 	drain();
 }
 
 static void part_hit(const struct caller_regs *regs, unsigned *frames)
 {
 	(void)frames;
-	capture_stack(thread_lane, regs);
+	capture_stack(current_thread_buffer, regs);
 }
 
 static void part_miss(const struct caller_regs *regs, unsigned *frames)
 {
-	stack_memo_clear(&thread_lane->memo);
-	capture_stack(thread_lane, regs);
+	stack_cache_clear(&current_thread_buffer->cache);
+	capture_stack(current_thread_buffer, regs);
 	drain();
-	*frames = thread_lane->walk.frame_count;
+	*frames = current_thread_buffer->walk.frame_count;
 }
 
 static void part_call(const struct caller_regs *regs, unsigned *frames)
@@ -255,7 +255,7 @@ static __attribute__((noinline)) void measure(const struct part *part,
 void bench_in_c(void *unused1, void *unused2, void *unused3, void *unused4,
 		const struct caller_regs *regs);
 void bench_entry(void *unused1, void *unused2, void *unused3, void *unused4);
-ENTRY_STUB(".text", bench_entry, bench_in_c);
+TRAMPOLINE(".text", bench_entry, bench_in_c);
 
 void bench_in_c(void *unused1, void *unused2, void *unused3, void *unused4,
 		const struct caller_regs *regs)
@@ -278,7 +278,7 @@ static __attribute__((noinline)) void below(unsigned depth)
 static void *run(void *argument)
 {
 	own_job = argument;
-	if (!lane_claim())
+	if (!thread_buffer_claim())
 		exit(1);
 	/* A thread's start is four frames: clone, start_thread, run and below(0). */
 	below(bench.depth > 4 ? bench.depth - 4 : 0);

@@ -52,7 +52,7 @@ static void launch(uint32_t correlation_id)
 	callback_entry(NULL, XT_CUPTI_CB_DOMAIN_DRIVER_API, XT_CUPTI_CBID_cuLaunchKernel, &data);
 	data.site = XT_CUPTI_API_EXIT;
 	callback_entry(NULL, XT_CUPTI_CB_DOMAIN_DRIVER_API, XT_CUPTI_CBID_cuLaunchKernel, &data);
-	ring_free(thread_lane, ring_written(thread_lane));
+	ring_free(current_thread_buffer, ring_written(current_thread_buffer));
 }
 
 /* All caches forget what was in them. */
@@ -65,7 +65,7 @@ static void use_other_memory(void)
 	__asm__ volatile("" ::: "memory");
 }
 
-/* A path has a depth of its own in bytes, and so a native stack that the memo keeps for itself. */
+/* A path has a depth of its own in bytes, and so a native stack that the stack cache keeps for itself. */
 static __attribute__((noinline)) void launch_on_path(uint32_t path, uint32_t correlation_id)
 {
 	volatile uint8_t *own = alloca(64 + path * 16);
@@ -129,7 +129,7 @@ static void do_launches(const struct launches *launches)
 	if (launches->is_in_python && interpreter_begin())
 		fail("no memory for an interpreter");
 	launch_below(DEPTH, launches);
-	counters = thread_lane->ring->counters;
+	counters = current_thread_buffer->ring->counters;
 	if (counters[XT_RING_STACK_WALKS] > (launches->is_cold ? PATHS : 2))
 		fail("warm launches are walked");
 	if (!counters[XT_RING_PYTHON_STACKS] == launches->is_in_python ||
@@ -159,19 +159,19 @@ static void do_cold_python(uint32_t count)
 
 static void do_ring(uint32_t count)
 {
-	struct lane *lane = lane_claim();
+	struct thread_buffer *tb = thread_buffer_claim();
 
-	if (!lane)
+	if (!tb)
 		fail("no lane");
 	for (uint32_t i = 0; i < count; i++) {
-		struct xt_record_call *record = ring_reserve(lane, sizeof(*record));
+		struct xt_record_call *record = ring_reserve(tb, sizeof(*record));
 
 		if (!record)
 			fail("the ring is full");
 		record->head.type = XT_RECORD_CALL;
 		record->correlation_id = i;
-		ring_commit(lane, sizeof(*record));
-		ring_free(lane, lane->write_pos);
+		ring_commit(tb, sizeof(*record));
+		ring_free(tb, tb->write_pos);
 	}
 }
 

@@ -87,7 +87,7 @@ static const struct xt_account {
 	{"writer.cpu_ns", "CPU time of the writer thread"},
 	{"flusher.cpu_ns", "CPU time of the thread that asks CUPTI for records"},
 	{"log.bytes", "bytes of the log"},
-	/* After a kill, from the spool: */
+	/* After a kill, from the crash buffer: */
 	{"recovered.calls", "calls recovered"},
 	{"recovered.open_calls", "calls recovered that had not returned"},
 	{"recovered.ranges", "NVTX events recovered"},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The on-disk format of an xtrace log (.xtr); that of its spool is in spool_format.h.
+ * The on-disk format of an xtrace log (.xtr); that of its crash buffer is in crash_buffer_format.h.
  *
  * Only constants and fixed layouts live here; docs/LOG_FORMAT.md is the law and says what every
  * field means. A change of either changes the other, the version below and the golden log in the
@@ -36,7 +36,7 @@ struct xt_log_header {
 	uint64_t start_realtime_ns;
 	uint32_t clock; /* XT_CLOCK_MONOTONIC */
 	uint32_t reserved0;
-	uint64_t log_id; /* random; the spool that belongs to this log carries the same */
+	uint64_t log_id; /* random; the crash buffer that belongs to this log carries the same */
 	uint32_t reserved1;
 	uint32_t check; /* xt_check32() of the bytes before */
 };
@@ -71,8 +71,8 @@ enum xt_encoding {
 	XT_ENC_BYTES = 4, /* row_count LEB128 lengths, then the bytes of all rows */
 	XT_ENC_LIST = 5,  /* row_count LEB128 lengths, then all elements as one DELTA sequence */
 	/* Since version 2: the lowest byte of each row, then the next one of each row, … */
-	XT_ENC_PLANES = 6,	 /* u8 width, then width * row_count bytes */
-	XT_ENC_DELTA_PLANES = 7, /* u64 start, then zigzag differences as PLANES */
+	XT_ENC_SHUFFLE = 6,	  /* u8 width, then width * row_count bytes */
+	XT_ENC_DELTA_SHUFFLE = 7, /* u64 start, then zigzag differences as PLANES */
 };
 
 enum xt_kind {

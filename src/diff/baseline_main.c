@@ -23,7 +23,7 @@
 
 enum { STATUS_OK, STATUS_FAILED = 2 };
 
-struct wish {
+struct request {
 	const char *label;     /* NULL: none was given */
 	const char *iteration; /* for xtrace-merge, as with xtrace diff */
 	const char *warmup;
@@ -94,11 +94,11 @@ static int check_whole(const struct run_set *runs, struct problems *problems)
 	return error;
 }
 
-static int load_side(struct run_set *runs, const struct wish *wish, struct problems *problems)
+static int load_side(struct run_set *runs, const struct request *request, struct problems *problems)
 {
 	struct load_options options = {
-		.iteration = wish->iteration, .warmup = wish->warmup, .workers_count = 2};
-	char merge[PATH_MAX], *argument = (char *)wish->side;
+		.iteration = request->iteration, .warmup = request->warmup, .workers_count = 2};
+	char merge[PATH_MAX], *argument = (char *)request->side;
 	int error = load_find_merge(merge);
 	size_t kept = 0;
 
@@ -116,7 +116,7 @@ static int load_side(struct run_set *runs, const struct wish *wish, struct probl
 	if (!error)
 		error = check_whole(runs, problems);
 	if (!error && !kept) {
-		problems_add(problems, "%s: there are no runs", wish->side);
+		problems_add(problems, "%s: there are no runs", request->side);
 		error = -EINVAL;
 	}
 	return error;
@@ -170,36 +170,36 @@ static int check_unknown(const struct baseline *baseline, const struct run_set *
 	return 0;
 }
 
-static int write_baseline(struct baseline *baseline, const struct wish *wish)
+static int write_baseline(struct baseline *baseline, const struct request *request)
 {
-	int error = baseline_write(baseline, wish->file);
+	int error = baseline_write(baseline, request->file);
 	struct stat about;
 
 	if (error) {
-		complain("%s: %s", wish->file, xt_new_file_error(error));
+		complain("%s: %s", request->file, xt_new_file_error(error));
 		return STATUS_FAILED;
 	}
-	if (!stat(wish->file, &about))
-		complain("%s: %zu set%s, %lld KB", wish->file, baseline->count,
+	if (!stat(request->file, &about))
+		complain("%s: %zu set%s, %lld KB", request->file, baseline->count,
 			 baseline->count == 1 ? "" : "s", (long long)(about.st_size + 999) / 1000);
 	return STATUS_OK;
 }
 
 /* The statuses of these are those of the program. */
-static int add(struct baseline *baseline, const struct wish *wish, struct problems *problems)
+static int add(struct baseline *baseline, const struct request *request, struct problems *problems)
 {
 	struct run_set runs = {0};
-	int error = load_side(&runs, wish, problems), status = STATUS_FAILED;
+	int error = load_side(&runs, request, problems), status = STATUS_FAILED;
 
 	if (!error)
 		error = check_fitting(baseline, &runs, problems);
 	if (!error)
 		error = check_unknown(baseline, &runs, problems);
 	if (!error)
-		error = baseline_add(baseline, wish->label ? wish->label : "", &runs);
+		error = baseline_add(baseline, request->label ? request->label : "", &runs);
 	if (!error) {
-		baseline_keep(baseline, wish->keep ? wish->keep : BASELINE_KEEP);
-		status = write_baseline(baseline, wish);
+		baseline_keep(baseline, request->keep ? request->keep : BASELINE_KEEP);
+		status = write_baseline(baseline, request);
 	} else if (error == -ENOMEM) {
 		complain("out of memory");
 	}
@@ -207,55 +207,55 @@ static int add(struct baseline *baseline, const struct wish *wish, struct proble
 	return status;
 }
 
-static int run_save(const struct wish *wish, struct problems *problems)
+static int run_save(const struct request *request, struct problems *problems)
 {
 	struct baseline baseline = {0};
 	int status;
 
-	if (!wish->force && access(wish->file, F_OK) == 0) {
+	if (!request->force && access(request->file, F_OK) == 0) {
 		complain("%s is there already: 'update' adds to it, 'save --force' begins anew",
-			 wish->file);
+			 request->file);
 		return STATUS_FAILED;
 	}
-	status = add(&baseline, wish, problems);
+	status = add(&baseline, request, problems);
 	baseline_free(&baseline);
 	return status;
 }
 
-static int run_update(const struct wish *wish, struct problems *problems)
+static int run_update(const struct request *request, struct problems *problems)
 {
 	struct baseline baseline = {0};
 	int status = STATUS_FAILED;
 
-	if (!read_baseline(&baseline, wish->file, problems))
-		status = add(&baseline, wish, problems);
+	if (!read_baseline(&baseline, request->file, problems))
+		status = add(&baseline, request, problems);
 	baseline_free(&baseline);
 	return status;
 }
 
-static int run_prune(const struct wish *wish, struct problems *problems)
+static int run_prune(const struct request *request, struct problems *problems)
 {
 	struct baseline baseline = {0};
 	int status = STATUS_FAILED;
 	bool is_found = false;
 
-	if (read_baseline(&baseline, wish->file, problems))
+	if (read_baseline(&baseline, request->file, problems))
 		goto out;
-	for (size_t s = baseline.count; wish->label && s-- > 0;)
-		if (!strcmp(baseline.sets[s].label, wish->label)) {
+	for (size_t s = baseline.count; request->label && s-- > 0;)
+		if (!strcmp(baseline.sets[s].label, request->label)) {
 			baseline_remove(&baseline, s);
 			is_found = true;
 		}
-	if (wish->label && !is_found) {
-		complain("%s has no set '%s'", wish->file, wish->label);
+	if (request->label && !is_found) {
+		complain("%s has no set '%s'", request->file, request->label);
 		goto out;
 	}
-	if (wish->keep || !wish->label)
-		baseline_keep(&baseline, wish->keep ? wish->keep : BASELINE_KEEP);
+	if (request->keep || !request->label)
+		baseline_keep(&baseline, request->keep ? request->keep : BASELINE_KEEP);
 	if (!baseline.count)
-		complain("%s would be empty: remove it instead", wish->file);
+		complain("%s would be empty: remove it instead", request->file);
 	else
-		status = write_baseline(&baseline, wish);
+		status = write_baseline(&baseline, request);
 out:
 	baseline_free(&baseline);
 	return status;
@@ -299,18 +299,18 @@ static void show_set(const struct baseline_set *set)
 	free(times);
 }
 
-static int run_show(const struct wish *wish, struct problems *problems)
+static int run_show(const struct request *request, struct problems *problems)
 {
 	struct baseline baseline = {0};
 	const struct run_profile *run;
 	struct stat about;
 
-	if (read_baseline(&baseline, wish->file, problems) || stat(wish->file, &about)) {
+	if (read_baseline(&baseline, request->file, problems) || stat(request->file, &about)) {
 		baseline_free(&baseline);
 		return STATUS_FAILED;
 	}
 	run = baseline.sets[baseline.count - 1].runs.runs[0];
-	printf("%s: %s on %s%s, %lld KB\n", wish->file, *run->program ? run->program : "?",
+	printf("%s: %s on %s%s, %lld KB\n", request->file, *run->program ? run->program : "?",
 	       *device_of(run) ? device_of(run) : "an unknown GPU",
 	       run->is_simulated ? " (simulated)" : "", (long long)(about.st_size + 999) / 1000);
 	printf("GPU time %s; the newest runs are compared with, the others tell of noise\n\n",
@@ -328,7 +328,7 @@ static const struct verb {
 	const char *arguments;
 	const char *help;
 	bool has_side;
-	int (*run)(const struct wish *wish, struct problems *problems);
+	int (*run)(const struct request *request, struct problems *problems);
 } verbs[] = {
 	{"save", "[--label LABEL] [--force] FILE RUNS", "makes a baseline of runs", true, run_save},
 	{"update", "[--label LABEL] [--keep N] FILE RUNS",
@@ -360,7 +360,7 @@ static void print_help(void)
 	       BASELINE_KEEP);
 }
 
-static int parse(struct wish *wish, int argc, char **argv)
+static int parse(struct request *request, int argc, char **argv)
 {
 	static const struct option options[] = {{"label", required_argument, NULL, 'l'},
 						{"keep", required_argument, NULL, 'k'},
@@ -375,23 +375,23 @@ static int parse(struct wish *wish, int argc, char **argv)
 	while ((letter = getopt_long(argc, argv, "l:k:fh", options, NULL)) != -1) {
 		switch (letter) {
 		case 'l':
-			wish->label = optarg;
+			request->label = optarg;
 			break;
 		case 'k':
-			wish->keep = strtoul(optarg, &end, 10);
+			request->keep = strtoul(optarg, &end, 10);
 			if (*optarg < '1' || *optarg > '9' || *end) {
 				complain("--keep %s: must be a number from 1 on", optarg);
 				return -EINVAL;
 			}
 			break;
 		case 'f':
-			wish->force = true;
+			request->force = true;
 			break;
 		case 'i':
-			wish->iteration = optarg;
+			request->iteration = optarg;
 			break;
 		case 'w':
-			wish->warmup = optarg;
+			request->warmup = optarg;
 			break;
 		case 'h':
 			print_help();
@@ -406,14 +406,14 @@ static int parse(struct wish *wish, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	struct wish wish = {0};
+	struct request request = {0};
 	struct problems problems = {0};
 	const struct verb *verb = NULL;
 	int status = STATUS_FAILED;
 
 	program_invocation_name = "xtrace baseline"; /* of getopt's messages */
 	argv[0] = program_invocation_name;
-	if (parse(&wish, argc, argv))
+	if (parse(&request, argc, argv))
 		return STATUS_FAILED;
 	for (size_t v = 0; optind < argc && v < VERB_COUNT; v++)
 		if (!strcmp(verbs[v].name, argv[optind]))
@@ -427,9 +427,9 @@ int main(int argc, char **argv)
 					       : "what is to be done?");
 		return STATUS_FAILED;
 	}
-	wish.file = argv[optind + 1];
-	wish.side = verb->has_side ? argv[optind + 2] : NULL;
-	status = verb->run(&wish, &problems);
+	request.file = argv[optind + 1];
+	request.side = verb->has_side ? argv[optind + 2] : NULL;
+	status = verb->run(&request, &problems);
 	complain_of(&problems);
 	problems_free(&problems);
 	if (fflush(stdout) || ferror(stdout))

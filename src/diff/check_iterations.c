@@ -109,9 +109,9 @@ static bool has_other_warmup(const struct run_profile *run, const char *wanted)
 }
 
 /* Profiles that were made before are as they were made. */
-static void check_wish(const struct run_set *set, const char *wanted, const char *option,
-		       bool (*is_other)(const struct run_profile *run, const char *wanted),
-		       struct problems *problems)
+static void check_request(const struct run_set *set, const char *wanted, const char *option,
+			  bool (*is_other)(const struct run_profile *run, const char *wanted),
+			  struct problems *problems)
 {
 	for (size_t i = 0; wanted && i < set->count; i++) {
 		if (set->runs[i]->history || !is_other(set->runs[i], wanted))
@@ -130,8 +130,9 @@ void check_iterations(const struct run_set *base, const struct run_set *new,
 	const struct run_set *sets[] = {base, new};
 
 	for (int s = 0; s < 2; s++) {
-		check_wish(sets[s], options->iteration, "--iteration", has_other_range, problems);
-		check_wish(sets[s], options->warmup, "--warmup", has_other_warmup, problems);
+		check_request(sets[s], options->iteration, "--iteration", has_other_range,
+			      problems);
+		check_request(sets[s], options->warmup, "--warmup", has_other_warmup, problems);
 	}
 	check_found(base, new, options, problems);
 }

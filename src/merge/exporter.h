@@ -13,7 +13,7 @@
 #include "merge/base/output.h"
 #include "merge/base/report.h"
 #include "merge/findings/findings.h"
-#include "merge/symbolize/demangle.h"
+#include "merge/naming/demangle.h"
 #include "merge/naming/file_names.h"
 #include "merge/naming/frames.h"
 #include "merge/symbolize/nameless.h"
@@ -86,7 +86,7 @@ struct settings {
 	uint32_t jobs; /* logs that are read at the same time; 0: as many as there are processors */
 	const char *debug_directory; /* NULL: only the usual one */
 	struct wanted wanted;
-	struct windows_wish iterations;
+	struct windows_request iterations;
 };
 
 /* The memory of a device, or of the host, of one process. */

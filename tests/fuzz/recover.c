@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recovery: changes to a spool that is as it should be, each a place and bytes, and the log that
- * it belongs to. A place is of the spool's parts: the header, and the beginnings and contents of areas.
+ * The recovery: changes to a crash buffer that is as it should be, each a place and bytes, and the log that
+ * it belongs to. A place is of the crash buffer's parts: the header, and the beginnings and contents of areas.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -14,18 +14,18 @@
 
 #define LOG "one.xtr"
 
-static struct made_spool made;
+static struct made_crash_buffer made;
 static struct blob log_bytes;
-static const char *log_path, *spool_path, *template_path;
+static const char *log_path, *crash_buffer_path, *template_path;
 static int template_fd = -1;
 
-/* Recovery deletes the spool: another name of the file, which is put right again, stays. */
+/* Recovery deletes the crash buffer: another name of the file, which is put right again, stays. */
 static void begin(void)
 {
 	log_path = fuzz_path(LOG);
-	spool_path = fuzz_path(LOG XT_SPOOL_SUFFIX);
+	crash_buffer_path = fuzz_path(LOG XT_CRASH_BUFFER_SUFFIX);
 	template_path = fuzz_path("template");
-	make_spool(&made, XT_SPOOL_VERSION, 130000);
+	make_crash_buffer(&made, XT_CRASH_BUFFER_VERSION, 130000);
 	fuzz_write_file(template_path, made.bytes.data, made.bytes.bytes);
 	template_fd = open(template_path, O_WRONLY | O_CLOEXEC);
 	make_log(log_path);
@@ -45,7 +45,7 @@ static uint64_t place_of(uint8_t part, uint64_t offset)
 	uint8_t area = part / 2 % (MADE_AREAS + 1);
 
 	if (area == MADE_AREAS)
-		return offset % sizeof(struct xt_spool_header);
+		return offset % sizeof(struct xt_crash_buffer_header);
 	return made.offsets[area] + offset % 8192 + (part % 2 ? contents[area] : 0);
 }
 
@@ -78,8 +78,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		begin();
 	fuzz_write_file(log_path, log_bytes.data, log_bytes.bytes);
 	change(feed, false);
-	unlink(spool_path);
-	if (link(template_path, spool_path))
+	unlink(crash_buffer_path);
+	if (link(template_path, crash_buffer_path))
 		_exit(1);
 	xt_recover(log_path, &got);
 	change(feed, true);

@@ -53,10 +53,11 @@ static void recover(const char *log)
 	int error = xt_recover(log, &recovered);
 
 	if (error && error != -EBUSY)
-		complain("what is left in '%s" XT_SPOOL_SUFFIX "' cannot be recovered: %s", log,
-			 error == -EBADMSG ? "it is damaged" : strerror(-error));
+		complain("what is left in '%s" XT_CRASH_BUFFER_SUFFIX "' cannot be recovered: %s",
+			 log, error == -EBADMSG ? "it is damaged" : strerror(-error));
 	if (recovered.areas_damaged + recovered.areas_unknown)
-		complain("not all of '%s" XT_SPOOL_SUFFIX "' could be recovered: %llu parts of it "
+		complain("not all of '%s" XT_CRASH_BUFFER_SUFFIX
+			 "' could be recovered: %llu parts of it "
 			 "cannot be read",
 			 log,
 			 (unsigned long long)(recovered.areas_damaged + recovered.areas_unknown));
@@ -85,7 +86,7 @@ static void settle_log(struct finished *f, size_t index)
 		nanosleep(&(struct timespec){.tv_nsec = GRACE_STEP_NS}, NULL);
 		summary_probe(path, summary);
 	}
-	/* The spool contains the events that an unclosed log lacks. Recovery checks the lock, so it
+	/* The crash buffer contains the events that an unclosed log lacks. Recovery checks the lock, so it
 	 * skips the empty log of a running process. */
 	if ((summary->readable || summary->empty) && !summary->running)
 		recover(path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * xtrace pause and xtrace resume: tell the tracer in processes that run to leave out what they do,
- * or to go on. The wish is a word in each process's spool, which the tracer looks at, and in which it
+ * or to go on. The wish is a word in each process's crash buffer, which the tracer looks at, and in which it
  * says that it is done.
  */
 #include "command.h"
@@ -18,9 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "xtrace/spool_format.h"
+#include "xtrace/crash_buffer_format.h"
 
-#define SPOOL_ENDING ".xtr.spool"
+#define CRASH_BUFFER_ENDING ".xtr.spool"
 
 #define ANSWER_WAIT_MS 1000
 #define ANSWER_LOOK_MS 2
@@ -32,8 +32,8 @@ static bool is_answered(int fd, uint32_t word)
 	uint32_t now;
 
 	for (int waited_ms = 0; waited_ms < ANSWER_WAIT_MS; waited_ms += ANSWER_LOOK_MS) {
-		if (pread(fd, &now, sizeof(now), offsetof(struct xt_spool_header, wish)) !=
-			    sizeof(now) ||
+		if (pread(fd, &now, sizeof(now),
+			  offsetof(struct xt_crash_buffer_header, request)) != sizeof(now) ||
 		    now != word)
 			return true;
 		nanosleep(&pause, NULL);
@@ -41,12 +41,12 @@ static bool is_answered(int fd, uint32_t word)
 	return false;
 }
 
-/* Tells the process whose spool it is. 0 or -errno; -EBADMSG: it is no spool; -ETIME: it was told, but
+/* Tells the process whose crash buffer it is. 0 or -errno; -EBADMSG: it is no crash buffer; -ETIME: it was told, but
  * does not answer. */
-static int wish(const char *path, enum xt_spool_wish what)
+static int request(const char *path, enum xt_crash_buffer_request what)
 {
 	int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	const off_t place = offsetof(struct xt_spool_header, wish);
+	const off_t place = offsetof(struct xt_crash_buffer_header, request);
 	struct stat status;
 	uint8_t magic[8];
 	uint32_t word;
@@ -56,12 +56,12 @@ static int wish(const char *path, enum xt_spool_wish what)
 		return -errno;
 	if (fstat(fd, &status) || !S_ISREG(status.st_mode) ||
 	    pread(fd, magic, sizeof(magic), 0) != sizeof(magic) ||
-	    memcmp(magic, XT_SPOOL_MAGIC, sizeof(magic)) != 0 ||
+	    memcmp(magic, XT_CRASH_BUFFER_MAGIC, sizeof(magic)) != 0 ||
 	    pread(fd, &word, sizeof(word), place) != sizeof(word)) {
 		close(fd);
 		return -EBADMSG;
 	}
-	word = (word / XT_WISH_SEQUENCE + 1) * XT_WISH_SEQUENCE | what;
+	word = (word / XT_REQUEST_SEQUENCE + 1) * XT_REQUEST_SEQUENCE | what;
 	if (pwrite(fd, &word, sizeof(word), place) != sizeof(word))
 		error = -EIO;
 	else if (!is_answered(fd, word))
@@ -72,9 +72,9 @@ static int wish(const char *path, enum xt_spool_wish what)
 
 static int silent_count; /* processes that did not answer */
 
-static bool tell(const char *path, enum xt_spool_wish what)
+static bool tell(const char *path, enum xt_crash_buffer_request what)
 {
-	int error = wish(path, what);
+	int error = request(path, what);
 
 	silent_count += error == -ETIME;
 	if (error == -ETIME)
@@ -88,7 +88,7 @@ static bool tell(const char *path, enum xt_spool_wish what)
 }
 
 /* All processes that are recorded into the directory. How many were told, -1 if it cannot be read. */
-static int tell_directory(const char *directory, enum xt_spool_wish what)
+static int tell_directory(const char *directory, enum xt_crash_buffer_request what)
 {
 	char **logs, *path;
 	size_t log_count;
@@ -107,8 +107,8 @@ static int tell_directory(const char *directory, enum xt_spool_wish what)
 	return told;
 }
 
-/* A process has its spool mapped. How many were told, -1 if its maps cannot be read. */
-static int tell_process(const char *pid, enum xt_spool_wish what)
+/* A process has its crash buffer mapped. How many were told, -1 if its maps cannot be read. */
+static int tell_process(const char *pid, enum xt_crash_buffer_request what)
 {
 	char *line = NULL, *last = NULL;
 	size_t line_bytes = 0;
@@ -123,12 +123,12 @@ static int tell_process(const char *pid, enum xt_spool_wish what)
 		return -1;
 	while ((length = getline(&line, &line_bytes, file)) > 0) {
 		char *path = strchr(line, '/');
-		size_t ending = strlen(SPOOL_ENDING);
+		size_t ending = strlen(CRASH_BUFFER_ENDING);
 
 		if (line[length - 1] == '\n')
 			line[length - 1] = '\0';
 		if (!path || strlen(path) < ending ||
-		    strcmp(path + strlen(path) - ending, SPOOL_ENDING) != 0 ||
+		    strcmp(path + strlen(path) - ending, CRASH_BUFFER_ENDING) != 0 ||
 		    (last && !strcmp(last, path)))
 			continue;
 		free(last);
@@ -141,7 +141,8 @@ static int tell_process(const char *pid, enum xt_spool_wish what)
 	return told;
 }
 
-static int run_wish(const struct command *command, int argc, char **argv, enum xt_spool_wish what)
+static int run_request(const struct command *command, int argc, char **argv,
+		       enum xt_crash_buffer_request what)
 {
 	const char *target = "xtrace.data", *argument;
 	int letter = command_next_option(command, argc, argv, &argument), told;
@@ -173,12 +174,12 @@ static int run_wish(const struct command *command, int argc, char **argv, enum x
 
 static int run_pause(const struct command *command, int argc, char **argv)
 {
-	return run_wish(command, argc, argv, XT_WISH_PAUSE);
+	return run_request(command, argc, argv, XT_REQUEST_PAUSE);
 }
 
 static int run_resume(const struct command *command, int argc, char **argv)
 {
-	return run_wish(command, argc, argv, XT_WISH_RECORD);
+	return run_request(command, argc, argv, XT_REQUEST_RECORD);
 }
 
 static const struct command_option options[] = {

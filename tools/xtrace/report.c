@@ -36,7 +36,7 @@ static const struct command_option report_options[] = {
 	{0},
 };
 
-struct wish {
+struct request {
 	const char *output; /* NULL: beside what is read */
 	bool is_text;
 	bool tells_only; /* xtrace-merge is asked for something about itself */
@@ -83,19 +83,19 @@ static bool takes_next(const char *argument)
 }
 
 /* An option of this command is taken, whatever else there is, passed on. 0 or -EINVAL. */
-static int read_arguments(struct wish *wish, int argc, char **argv)
+static int read_arguments(struct request *request, int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
 		const char *argument = argv[i];
 
 		if (!strcmp(argument, "-t") || !strcmp(argument, "--text")) {
-			wish->is_text = true;
+			request->is_text = true;
 		} else if (!strcmp(argument, "-n") || !strcmp(argument, "--no-open")) {
-			wish->no_open = true;
+			request->no_open = true;
 		} else if (!strcmp(argument, "-h") || !strcmp(argument, "--help")) {
-			wish->help = true;
+			request->help = true;
 		} else if (!strncmp(argument, "--output=", strlen("--output="))) {
-			wish->output = argument + strlen("--output=");
+			request->output = argument + strlen("--output=");
 		} else if (!strcmp(argument, "-o") || !strcmp(argument, "--output")) {
 			if (++i == argc) {
 				complain("report: option '%s' needs an argument; see 'xtrace help "
@@ -103,17 +103,17 @@ static int read_arguments(struct wish *wish, int argc, char **argv)
 					 argument);
 				return -EINVAL;
 			}
-			wish->output = argv[i];
+			request->output = argv[i];
 		} else {
-			wish->tells_only |= is_about_merge(argument);
-			wish->passed[wish->passed_count++] = argv[i];
+			request->tells_only |= is_about_merge(argument);
+			request->passed[request->passed_count++] = argv[i];
 			if (takes_next(argument) && i + 1 < argc)
-				wish->passed[wish->passed_count++] = argv[++i];
+				request->passed[request->passed_count++] = argv[++i];
 			else if (argument[0] != '-' || !strcmp(argument, "-"))
-				wish->inputs[wish->input_count++] = argument;
+				request->inputs[request->input_count++] = argument;
 		}
 	}
-	if (wish->is_text && wish->output) {
+	if (request->is_text && request->output) {
 		complain("report: --text goes to stdout; a page goes to --output");
 		return -EINVAL;
 	}
@@ -121,16 +121,16 @@ static int read_arguments(struct wish *wish, int argc, char **argv)
 }
 
 /* Beside the directory or log that is read. 0, -ENAMETOOLONG, or -EINVAL: it is one of several. */
-static int choose_output(const struct wish *wish, char out[PATH_MAX])
+static int choose_output(const struct request *request, char out[PATH_MAX])
 {
 	int length = -1;
 
-	if (wish->output)
-		length = snprintf(out, PATH_MAX, "%s", wish->output);
-	else if (wish->input_count > 1)
+	if (request->output)
+		length = snprintf(out, PATH_MAX, "%s", request->output);
+	else if (request->input_count > 1)
 		return -EINVAL;
-	for (int i = 0; i < wish->input_count && length < 0; i++) {
-		const char *argument = wish->inputs[i];
+	for (int i = 0; i < request->input_count && length < 0; i++) {
+		const char *argument = request->inputs[i];
 
 		if (is_directory(argument))
 			length = snprintf(out, PATH_MAX, "%s/%s", argument, DATA_DIR_REPORT);
@@ -181,25 +181,25 @@ static void open_browser(const char *page)
  * An interrupted xtrace record may not have chosen which trace to keep. Choose now. On failure,
  * show DIR unchanged.
  */
-static void settle_inputs(const struct wish *wish)
+static void settle_inputs(const struct request *request)
 {
-	if (wish->tells_only)
+	if (request->tells_only)
 		return;
-	if (!wish->input_count)
+	if (!request->input_count)
 		rotation_settle(DEFAULT_DATA_DIR, ROTATION_LATER);
-	for (int i = 0; i < wish->input_count; i++)
-		if (!is_log(wish->inputs[i]))
-			rotation_settle(wish->inputs[i], ROTATION_LATER);
+	for (int i = 0; i < request->input_count; i++)
+		if (!is_log(request->inputs[i]))
+			rotation_settle(request->inputs[i], ROTATION_LATER);
 }
 
 /* Whether the only input is the directory of a recording without logs. Then says so. */
-static bool is_empty_recording(const struct wish *wish)
+static bool is_empty_recording(const struct request *request)
 {
-	const char *path = wish->input_count ? wish->inputs[0] : DEFAULT_DATA_DIR;
+	const char *path = request->input_count ? request->inputs[0] : DEFAULT_DATA_DIR;
 	char **logs;
 	size_t count;
 
-	if (wish->tells_only || wish->input_count > 1 || !info_is_ours(path) ||
+	if (request->tells_only || request->input_count > 1 || !info_is_ours(path) ||
 	    data_dir_list_logs(path, &logs, &count))
 		return false;
 	data_dir_free_logs(logs, count);
@@ -208,12 +208,12 @@ static bool is_empty_recording(const struct wish *wish)
 	return !count;
 }
 
-static int report(struct wish *wish, char **arguments)
+static int report(struct request *request, char **arguments)
 {
 	char page[PATH_MAX], *whole;
 	int count = 0, status;
-	bool has_page = !wish->is_text && !wish->tells_only;
-	int error = has_page ? choose_output(wish, page) : 0;
+	bool has_page = !request->is_text && !request->tells_only;
+	int error = has_page ? choose_output(request, page) : 0;
 
 	if (error) {
 		complain(error == -EINVAL
@@ -222,16 +222,16 @@ static int report(struct wish *wish, char **arguments)
 				 : "report: the name of the page is too long; see --output");
 		return STATUS_USAGE;
 	}
-	settle_inputs(wish);
-	if (is_empty_recording(wish))
+	settle_inputs(request);
+	if (is_empty_recording(request))
 		return STATUS_USAGE;
 	arguments[count++] = "xtrace-merge";
-	if (!wish->tells_only) {
-		arguments[count++] = wish->is_text ? "--text" : "--html";
-		arguments[count++] = wish->is_text ? "-" : page;
+	if (!request->tells_only) {
+		arguments[count++] = request->is_text ? "--text" : "--html";
+		arguments[count++] = request->is_text ? "-" : page;
 	}
-	for (int i = 0; i < wish->passed_count; i++)
-		arguments[count++] = wish->passed[i];
+	for (int i = 0; i < request->passed_count; i++)
+		arguments[count++] = request->passed[i];
 	arguments[count] = NULL;
 	status = run_merge(arguments);
 	/* (1: something is missing in the log, which the page says, too.) */
@@ -239,7 +239,7 @@ static int report(struct wish *wish, char **arguments)
 		return status;
 	whole = realpath(page, NULL);
 	printf("file://%s\n", whole ? whole : page);
-	if (!wish->no_open && whole)
+	if (!request->no_open && whole)
 		open_browser(whole);
 	free(whole);
 	return status;
@@ -248,23 +248,23 @@ static int report(struct wish *wish, char **arguments)
 static int run(const struct command *command, int argc, char **argv)
 {
 	/* What is passed on, and what is put before it. */
-	struct wish wish = {.passed = calloc((size_t)argc + 1, sizeof(char *)),
-			    .inputs = calloc((size_t)argc + 1, sizeof(char *))};
+	struct request request = {.passed = calloc((size_t)argc + 1, sizeof(char *)),
+				  .inputs = calloc((size_t)argc + 1, sizeof(char *))};
 	char **arguments = calloc((size_t)argc + 4, sizeof(char *));
 	int status = STATUS_USAGE;
 
-	if (!wish.passed || !wish.inputs || !arguments)
+	if (!request.passed || !request.inputs || !arguments)
 		complain("out of memory");
-	else if (read_arguments(&wish, argc, argv))
+	else if (read_arguments(&request, argc, argv))
 		status = STATUS_USAGE;
-	else if (wish.help) {
+	else if (request.help) {
 		command_print_help(command);
 		status = STATUS_OK;
 	} else {
-		status = report(&wish, arguments);
+		status = report(&request, arguments);
 	}
-	free(wish.passed);
-	free(wish.inputs);
+	free(request.passed);
+	free(request.inputs);
 	free(arguments);
 	return status;
 }

@@ -29,14 +29,14 @@
 
 enum content {
 	CONTENT_EMPTY,
-	CONTENT_STUCK,	 /* empty so far, but a spool cannot be recovered */
+	CONTENT_STUCK,	 /* empty so far, but a crash buffer cannot be recovered */
 	CONTENT_RUNNING, /* empty so far, but a process may still add to it */
 	CONTENT_WORK,
 };
 
 struct trace {
 	enum content content;
-	char *stuck_spool; /* a spool that cannot be recovered, or NULL; owned */
+	char *stuck_crash_buffer; /* a crash buffer that cannot be recovered, or NULL; owned */
 	int stuck_error;
 };
 
@@ -99,7 +99,7 @@ static bool is_awaited(const char *directory)
 }
 
 /*
- * A killed process leaves a spool with the events that its log lacks. Recover it first. A running
+ * A killed process leaves a crash buffer with the events that its log lacks. Recover it first. A running
  * process keeps its log locked.
  */
 static enum content look_into_log(struct trace *trace, const char *log)
@@ -114,9 +114,9 @@ static enum content look_into_log(struct trace *trace, const char *log)
 	if (error == -EBUSY)
 		return CONTENT_RUNNING;
 	if (error) {
-		if (!trace->stuck_spool &&
-		    asprintf(&trace->stuck_spool, "%s" XT_SPOOL_SUFFIX, log) < 0)
-			trace->stuck_spool = NULL;
+		if (!trace->stuck_crash_buffer &&
+		    asprintf(&trace->stuck_crash_buffer, "%s" XT_CRASH_BUFFER_SUFFIX, log) < 0)
+			trace->stuck_crash_buffer = NULL;
 		trace->stuck_error = error;
 		return CONTENT_STUCK;
 	}
@@ -158,7 +158,7 @@ static bool has_work(const char *path)
 	if (!info_is_ours(path))
 		return false;
 	look_into(&trace, path);
-	free(trace.stuck_spool);
+	free(trace.stuck_crash_buffer);
 	return trace.content == CONTENT_WORK;
 }
 
@@ -187,7 +187,7 @@ static int say_stuck(const struct trace *trace, const char *waiting, enum rotati
 {
 	complain("cannot recover '%s': %s; the older trace stays in '%s'; "
 		 "move the spool to another directory",
-		 trace->stuck_spool ? trace->stuck_spool : "a spool",
+		 trace->stuck_crash_buffer ? trace->stuck_crash_buffer : "a spool",
 		 trace->stuck_error == -EBADMSG ? "it is damaged" : strerror(-trace->stuck_error),
 		 waiting);
 	return when == ROTATION_NOW ? -EEXIST : ROTATION_STUCK;
@@ -235,8 +235,8 @@ static int decide(const char *path, const char *waiting, const char *old, enum r
 		result = replace(waiting, old);
 		result = result ? result : ROTATION_REPLACED;
 	}
-	free(now.stuck_spool);
-	free(before.stuck_spool);
+	free(now.stuck_crash_buffer);
+	free(before.stuck_crash_buffer);
 	return result;
 }
 

@@ -14,7 +14,7 @@
  *
  * A trace is empty if all its logs are complete and hold no API call, no GPU work, no allocation,
  * no NVTX event and no loss. A foreign file, or a log that is damaged or cut off, counts as work.
- * Spools are recovered first. If a spool cannot be recovered, its trace may or may not be empty.
+ * Crash buffers are recovered first. If a crash buffer cannot be recovered, its trace may or may not be empty.
  * Such a trace is not removed, and it does not replace a DIR.old that has work.
  *
  * Each step is one rename or the removal of a trace that is no longer needed. If xtrace is killed
@@ -35,7 +35,7 @@ enum rotation_outcome {
 	ROTATION_REPLACED, /* the trace that waited is in DIR.old */
 	ROTATION_RESTORED, /* … is in DIR again */
 	ROTATION_WAITS,	   /* … waits still, because a process may record into an empty DIR */
-	ROTATION_STUCK, /* … waits still, because a spool cannot be recovered; said on stderr */
+	ROTATION_STUCK, /* … waits still, because a crash buffer cannot be recovered; said on stderr */
 };
 
 /*

@@ -187,7 +187,7 @@ static bool is_held(const char *path, uint32_t pid)
 void summary_probe(const char *path, struct log_summary *summary)
 {
 	struct xt_reader *reader;
-	char *spool = NULL;
+	char *crash_buffer = NULL;
 	int error = open_log(path, &reader);
 
 	summary->readable = summary->running = false;
@@ -200,11 +200,11 @@ void summary_probe(const char *path, struct log_summary *summary)
 		;
 	summary->closed = xt_reader_damage(reader)->closed;
 	xt_reader_close(reader);
-	/* The spool lies there while the process lives; one that was killed leaves it behind. */
-	if (asprintf(&spool, "%s.spool", path) < 0)
+	/* The crash buffer lies there while the process lives; one that was killed leaves it behind. */
+	if (asprintf(&crash_buffer, "%s.spool", path) < 0)
 		return;
-	summary->running = access(spool, F_OK) == 0 && is_held(path, summary->pid);
-	free(spool);
+	summary->running = access(crash_buffer, F_OK) == 0 && is_held(path, summary->pid);
+	free(crash_buffer);
 }
 
 int summary_read(const char *path, struct log_summary *summary)

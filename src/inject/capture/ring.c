@@ -11,53 +11,54 @@
 
 #define NAP_NS 200000
 
-atomic_bool lanes_are_stalled;
+atomic_bool thread_buffers_are_stalled;
 
-bool ring_turn(struct lane *lane, uint32_t bytes)
+bool ring_turn(struct thread_buffer *tb, uint32_t bytes)
 {
-	uint64_t pos = lane->write_pos;
+	uint64_t pos = tb->write_pos;
 	uint32_t place = pos & (RING_DATA_BYTES - 1);
 	uint32_t to_end = RING_DATA_BYTES - place;
-	struct xt_record *pad = (struct xt_record *)(lane->data + place);
+	struct xt_record *pad = (struct xt_record *)(tb->data + place);
 
-	/* Pairs with the release in lane_widen(): what is behind the window is there. */
-	lane->window = atomic_load_explicit(&lane->window_ready, memory_order_acquire);
-	if (place + bytes <= lane->window)
+	/* Pairs with the release in thread_buffer_widen(): what is behind the window is there. */
+	tb->window = atomic_load_explicit(&tb->window_ready, memory_order_acquire);
+	if (place + bytes <= tb->window)
 		return true;
-	if (pos + to_end + bytes - lane->free_pos_seen > RING_DATA_BYTES) {
+	if (pos + to_end + bytes - tb->free_pos_seen > RING_DATA_BYTES) {
 		/* Pairs with ring_free(), as in ring_reserve(). */
-		lane->free_pos_seen = __atomic_load_n(&lane->ring->free_pos, __ATOMIC_ACQUIRE);
-		if (pos + to_end + bytes - lane->free_pos_seen > RING_DATA_BYTES)
+		tb->free_pos_seen = __atomic_load_n(&tb->ring->free_pos, __ATOMIC_ACQUIRE);
+		if (pos + to_end + bytes - tb->free_pos_seen > RING_DATA_BYTES)
 			return false;
 	}
 	/* A pad may be longer than its field: it always reaches to the end. */
 	pad->type = XT_RECORD_PAD;
 	pad->bytes = 0;
-	lane->write_pos = pos + to_end;
+	tb->write_pos = pos + to_end;
 	return true;
 }
 
-void *ring_wait_for_room(struct lane *lane, uint32_t bytes)
+void *ring_wait_for_room(struct thread_buffer *tb, uint32_t bytes)
 {
-	uint64_t *waited_ns = &lane->ring->counters[XT_RING_WAITED_NS];
+	uint64_t *waited_ns = &tb->ring->counters[XT_RING_WAITED_NS];
 	uint64_t start_ns, now_ns;
 	int saved_errno = errno;
 	bool is_stalled = false;
 	void *place = NULL;
 
-	if (atomic_load_explicit(&lanes_are_stalled, memory_order_relaxed) ||
-	    (lane->gave_up_at && lane->gave_up_at == lane->free_pos_seen + 1))
+	if (atomic_load_explicit(&thread_buffers_are_stalled, memory_order_relaxed) ||
+	    (tb->backoff_pos && tb->backoff_pos == tb->free_pos_seen + 1))
 		return NULL;
 	start_ns = now_ns = monotonic_ns();
 	while (!place && !is_stalled && now_ns - start_ns < RING_PATIENCE_NS) {
 		xt_sleep_ns(NAP_NS);
-		place = ring_reserve(lane, bytes);
+		place = ring_reserve(tb, bytes);
 		now_ns = monotonic_ns();
-		is_stalled = atomic_load_explicit(&lanes_are_stalled, memory_order_relaxed);
+		is_stalled =
+			atomic_load_explicit(&thread_buffers_are_stalled, memory_order_relaxed);
 	}
-	lane->gave_up_at = place || is_stalled ? 0 : lane->free_pos_seen + 1;
-	lane_add(waited_ns, now_ns - start_ns);
-	lane_add(&lane->rare_ns, now_ns - start_ns);
+	tb->backoff_pos = place || is_stalled ? 0 : tb->free_pos_seen + 1;
+	thread_buffer_add(waited_ns, now_ns - start_ns);
+	thread_buffer_add(&tb->slow_path_ns, now_ns - start_ns);
 	errno = saved_errno;
 	return place;
 }

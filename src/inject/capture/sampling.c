@@ -16,7 +16,7 @@
 HOT_STATE atomic_uint sampling_shift;
 
 struct sums {
-	uint64_t rare_ns;
+	uint64_t slow_path_ns;
 	uint64_t timed_ns, timed_count;
 	uint64_t seen;
 };
@@ -24,7 +24,7 @@ struct sums {
 static struct {
 	uint64_t since_ns; /* 0: not begun */
 	struct sums before;
-	uint64_t lane_seen[LANES_MAX];
+	uint64_t thread_buffer_seen[THREAD_BUFFERS_MAX];
 	double call_ns; /* as last known */
 	unsigned hold, room;
 	uint64_t beyond_ns; /* with the fewest stacks, and yet beyond the limit */
@@ -35,29 +35,29 @@ static uint64_t relaxed(const uint64_t *word)
 	return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
-static void add_lane(struct sums *sums, const struct lane *lane)
+static void add_thread_buffer(struct sums *sums, const struct thread_buffer *tb)
 {
-	sums->rare_ns += relaxed(&lane->rare_ns);
-	sums->timed_ns += relaxed(&lane->timed_ns);
-	sums->timed_count += relaxed(&lane->timed_count);
-	sums->seen += relaxed(&lane->ring->counters[XT_RING_CALLS_SEEN]);
+	sums->slow_path_ns += relaxed(&tb->slow_path_ns);
+	sums->timed_ns += relaxed(&tb->timed_ns);
+	sums->timed_count += relaxed(&tb->timed_count);
+	sums->seen += relaxed(&tb->ring->counters[XT_RING_CALLS_SEEN]);
 }
 
 uint64_t sampling_cost_ns(void)
 {
-	static struct sums told[LANES_MAX]; /* what of each lane is in the sum */
+	static struct sums told[THREAD_BUFFERS_MAX]; /* what of each thread buffer is in the sum */
 	static uint64_t sum_ns;
 
 	/* Calls count with the mean as it is when they are first seen here, so that the sum only grows. */
-	for (uint32_t i = 0; i < lane_count(); i++) {
-		const struct lane *lane = lane_at(i);
+	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
+		const struct thread_buffer *tb = thread_buffer_at(i);
 		struct sums sums = {0};
 
-		if (!lane)
+		if (!tb)
 			continue;
-		add_lane(&sums, lane);
-		sum_ns += sums.rare_ns - told[i].rare_ns;
-		told[i].rare_ns = sums.rare_ns;
+		add_thread_buffer(&sums, tb);
+		sum_ns += sums.slow_path_ns - told[i].slow_path_ns;
+		told[i].slow_path_ns = sums.slow_path_ns;
 		if (!sums.timed_count)
 			continue;
 		sum_ns += (uint64_t)((double)sums.timed_ns / (double)sums.timed_count *
@@ -73,16 +73,16 @@ static struct sums look(uint32_t *active_out)
 	struct sums sums = {0};
 
 	*active_out = 0;
-	for (uint32_t i = 0; i < lane_count(); i++) {
-		const struct lane *lane = lane_at(i);
+	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
+		const struct thread_buffer *tb = thread_buffer_at(i);
 		uint64_t seen;
 
-		if (!lane)
+		if (!tb)
 			continue;
-		add_lane(&sums, lane);
-		seen = relaxed(&lane->ring->counters[XT_RING_CALLS_SEEN]);
-		*active_out += seen != control.lane_seen[i];
-		control.lane_seen[i] = seen;
+		add_thread_buffer(&sums, tb);
+		seen = relaxed(&tb->ring->counters[XT_RING_CALLS_SEEN]);
+		*active_out += seen != control.thread_buffer_seen[i];
+		control.thread_buffer_seen[i] = seen;
 	}
 	return sums;
 }
@@ -98,7 +98,7 @@ static double cost_percent(const struct sums *now, uint32_t active, uint64_t pas
 	if (!active)
 		return 0;
 	return 100.0 *
-	       ((double)(now->rare_ns - before->rare_ns) +
+	       ((double)(now->slow_path_ns - before->slow_path_ns) +
 		control.call_ns * (double)(now->seen - before->seen)) /
 	       ((double)passed_ns * active);
 }

@@ -18,15 +18,15 @@
 /* One in 1 << this; 0: all. Set by the writer thread, read at each call. */
 extern atomic_uint sampling_shift;
 
-/* Is this one of them? By the owner of the lane; hot path. */
-static inline bool sampling_takes(struct lane *lane, uint32_t shift)
+/* Is this one of them? By the owner of the thread buffer; hot path. */
+static inline bool sampling_takes(struct thread_buffer *tb, uint32_t shift)
 {
-	uint32_t x = lane->chance; /* Marsaglia's xorshift: never 0 */
+	uint32_t x = tb->rng_state; /* Marsaglia's xorshift: never 0 */
 
 	x ^= x << 13;
 	x ^= x >> 17;
 	x ^= x << 5;
-	lane->chance = x;
+	tb->rng_state = x;
 	return x >> (32 - shift) == 0;
 }
 

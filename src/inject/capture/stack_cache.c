@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The verified memo of one thread. Runs in the application's threads, at every launch: no lock,
+ * The verified stack cache of one thread. Runs in the application's threads, at every launch: no lock,
  * no malloc, no system call; memory is the arena it was given.
  */
 #include "inject/capture/stack_cache.h"
@@ -11,27 +11,27 @@
 #include "inject/runtime/hotpath.h"
 
 #define FETCH_BYTES_MAX	 2048 /* more is not asked for ahead: others need the cache too */
-#define NODE_BYTES	 MEMO_LINE_BYTES
+#define NODE_BYTES	 CACHE_LINE_BYTES
 #define INPUTS_AT_ONCE	 8 /* an entry has a multiple of these: the last one repeats */
-#define NODE_TABLE_BYTES ((1u << MEMO_NODE_BITS) * sizeof(struct memo_node *))
-_Static_assert(sizeof(struct memo_node) <= NODE_BYTES, "a node takes one line of the cache");
+#define NODE_TABLE_BYTES ((1u << CACHE_NODE_BITS) * sizeof(struct cache_node *))
+_Static_assert(sizeof(struct cache_node) <= NODE_BYTES, "a node takes one line of the cache");
 
 static uint32_t bucket_of(const void *base)
 {
-	return ((uintptr_t)base >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - MEMO_BUCKET_BITS);
+	return ((uintptr_t)base >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - CACHE_BUCKET_BITS);
 }
 
-static uint16_t *entry_offsets(const struct memo_entry *entry)
+static uint16_t *entry_offsets(const struct cache_entry *entry)
 {
 	return (uint16_t *)&entry->values[entry->object.input_count];
 }
 
-static struct memo_node *entry_root(struct memo_entry *entry)
+static struct cache_node *entry_root(struct cache_entry *entry)
 {
-	return (struct memo_node *)((uint8_t *)entry + entry->object.bytes - NODE_BYTES);
+	return (struct cache_node *)((uint8_t *)entry + entry->object.bytes - NODE_BYTES);
 }
 
-static inline __attribute__((always_inline)) bool inputs_are_equal(const struct memo_entry *entry,
+static inline __attribute__((always_inline)) bool inputs_are_equal(const struct cache_entry *entry,
 								   const uint64_t *base)
 {
 	const uint16_t *o = entry_offsets(entry);
@@ -48,33 +48,33 @@ static inline __attribute__((always_inline)) bool inputs_are_equal(const struct 
 	return true;
 }
 
-static const uint64_t *variant_hash(const struct memo_variant *variant)
+static const uint64_t *variant_hash(const struct cache_variant *variant)
 {
 	return (const uint64_t *)&variant->steps[variant->step_count];
 }
 
-uint64_t stack_memo_variant_hash(const struct memo_variant *variant)
+uint64_t stack_cache_variant_hash(const struct cache_variant *variant)
 {
 	return *variant_hash(variant);
 }
 
-static const struct python_input *variant_inputs(const struct memo_variant *variant)
+static const struct python_input *variant_inputs(const struct cache_variant *variant)
 {
 	return (const struct python_input *)(variant_hash(variant) + 1);
 }
 
-static const struct python_run *variant_runs(const struct memo_variant *variant)
+static const struct python_run *variant_runs(const struct cache_variant *variant)
 {
 	return (const struct python_run *)&variant_inputs(variant)[variant->object.input_count];
 }
 
-static const uint64_t *variant_copies(const struct memo_variant *variant)
+static const uint64_t *variant_copies(const struct cache_variant *variant)
 {
 	return (const uint64_t *)(variant_runs(variant) + variant->run_count);
 }
 
 /* Once all inputs are equal, runs are of objects that are there. */
-static bool runs_are_equal(const struct memo_variant *variant)
+static bool runs_are_equal(const struct cache_variant *variant)
 {
 	const struct python_run *runs = variant_runs(variant);
 	const uint64_t *copies = variant_copies(variant);
@@ -91,7 +91,7 @@ static bool runs_are_equal(const struct memo_variant *variant)
 	return true;
 }
 
-static bool inputs_of_python_are_equal(const struct memo_variant *variant)
+static bool inputs_of_python_are_equal(const struct cache_variant *variant)
 {
 	const struct python_input *inputs = variant_inputs(variant);
 
@@ -103,9 +103,9 @@ static bool inputs_of_python_are_equal(const struct memo_variant *variant)
 }
 
 /* The chain first: where it leads through the same code objects, these are there to be looked at. */
-static OFTEN __attribute__((noinline)) bool frames_are_equal(struct memo_variant *variant,
-							     const struct python_runtime *python,
-							     const struct python_thread *thread)
+static LIKELY __attribute__((noinline)) bool frames_are_equal(struct cache_variant *variant,
+							      const struct python_runtime *python,
+							      const struct python_thread *thread)
 {
 	if (!python_steps_are_equal(python, thread, &variant->first_frame, variant->steps,
 				    variant->step_count) ||
@@ -115,7 +115,7 @@ static OFTEN __attribute__((noinline)) bool frames_are_equal(struct memo_variant
 	       (!variant->object.input_count || inputs_of_python_are_equal(variant));
 }
 
-static inline bool python_is_equal(struct memo_variant *variant,
+static inline bool python_is_equal(struct cache_variant *variant,
 				   const struct python_runtime *python,
 				   const struct python_thread *thread)
 {
@@ -127,13 +127,13 @@ static inline bool python_is_equal(struct memo_variant *variant,
 	       frames_are_equal(variant, python, thread);
 }
 
-static __attribute__((noinline)) struct memo_entry *find_entry(struct stack_memo *memo,
-							       const struct caller_regs *regs)
+static __attribute__((noinline)) struct cache_entry *find_entry(struct stack_cache *cache,
+								const struct caller_regs *regs)
 {
-	struct memo_entry **head = &memo->buckets[bucket_of(regs)];
+	struct cache_entry **head = &cache->buckets[bucket_of(regs)];
 
-	for (struct memo_entry **link = head; *link; link = &(*link)->chain) {
-		struct memo_entry *entry = *link;
+	for (struct cache_entry **link = head; *link; link = &(*link)->chain) {
+		struct cache_entry *entry = *link;
 
 		if (entry->base != regs || !inputs_are_equal(entry, (const uint64_t *)regs))
 			continue;
@@ -145,18 +145,18 @@ static __attribute__((noinline)) struct memo_entry *find_entry(struct stack_memo
 	return NULL;
 }
 
-static struct memo_node **node_bucket(struct stack_memo *memo, const struct memo_entry *entry,
-				      uint64_t key)
+static struct cache_node **node_bucket(struct stack_cache *cache, const struct cache_entry *entry,
+				       uint64_t key)
 {
 	uint64_t hash = (key ^ (uintptr_t)entry) * UINT64_C(0x9e3779b97f4a7c15);
 
-	return &memo->nodes[hash >> (64 - MEMO_NODE_BITS)];
+	return &cache->nodes[hash >> (64 - CACHE_NODE_BITS)];
 }
 
-static struct memo_node *find_node(struct stack_memo *memo, const struct memo_entry *entry,
-				   uint64_t key)
+static struct cache_node *find_node(struct stack_cache *cache, const struct cache_entry *entry,
+				    uint64_t key)
 {
-	struct memo_node *node = *node_bucket(memo, entry, key);
+	struct cache_node *node = *node_bucket(cache, entry, key);
 
 	while (node && (node->key != key || node->entry != entry))
 		node = node->chain;
@@ -164,18 +164,18 @@ static struct memo_node *find_node(struct stack_memo *memo, const struct memo_en
 }
 
 /* The node that the thread's frames lead to, not divided; NULL if there is none. */
-static struct memo_node *find_leaf(struct stack_memo *memo, struct memo_entry *entry,
-				   const struct python_runtime *python,
-				   const struct python_thread *thread)
+static struct cache_node *find_leaf(struct stack_cache *cache, struct cache_entry *entry,
+				    const struct python_runtime *python,
+				    const struct python_thread *thread)
 {
 	const struct python_layout *layout = &python->layout;
-	struct memo_node *node = entry_root(entry);
+	struct cache_node *node = entry_root(entry);
 	uintptr_t frame = thread->innermost;
 
 	if (!node->is_divided)
 		return node;
 	for (;;) {
-		node = find_node(memo, entry, python_frame_key(layout, node->key, frame));
+		node = find_node(cache, entry, python_frame_key(layout, node->key, frame));
 		if (!node || !node->is_divided)
 			return node;
 		/* A node behind the last frame is not divided. */
@@ -185,21 +185,21 @@ static struct memo_node *find_leaf(struct stack_memo *memo, struct memo_entry *e
 	}
 }
 
-static struct memo_variant *find_variant(struct stack_memo *memo, struct memo_entry *entry,
-					 const struct python_runtime *python,
-					 const struct python_thread *thread)
+static struct cache_variant *find_variant(struct stack_cache *cache, struct cache_entry *entry,
+					  const struct python_runtime *python,
+					  const struct python_thread *thread)
 {
-	struct memo_variant **head;
-	struct memo_node *node;
+	struct cache_variant **head;
+	struct cache_node *node;
 
 	if (!thread->state)
 		return entry->native;
-	node = find_leaf(memo, entry, python, thread);
+	node = find_leaf(cache, entry, python, thread);
 	if (!node)
 		return NULL;
 	head = &node->variants;
-	for (struct memo_variant **link = head; *link; link = &(*link)->next) {
-		struct memo_variant *variant = *link;
+	for (struct cache_variant **link = head; *link; link = &(*link)->next) {
+		struct cache_variant *variant = *link;
 
 		if (!python_is_equal(variant, python, thread))
 			continue;
@@ -212,24 +212,24 @@ static struct memo_variant *find_variant(struct stack_memo *memo, struct memo_en
 }
 
 /* It was hit, or is new, and comes after the last one; which will come after it, is as it was the last time. */
-static void set_last(struct stack_memo *memo, struct memo_variant *variant)
+static void set_last(struct stack_cache *cache, struct cache_variant *variant)
 {
-	if (memo->last && memo->expected != variant)
-		memo->last->next_hit = variant;
-	memo->last = variant;
-	memo->expected = variant->next_hit;
+	if (cache->last && cache->expected != variant)
+		cache->last->next_hit = variant;
+	cache->last = variant;
+	cache->expected = variant->next_hit;
 }
 
-static OFTEN __attribute__((noinline)) bool can_enter_python(const struct memo_entry *entry,
-							     const struct python_runtime *python,
-							     struct python_thread *thread)
+static LIKELY __attribute__((noinline)) bool can_enter_python(const struct cache_entry *entry,
+							      const struct python_runtime *python,
+							      struct python_thread *thread)
 {
 	return python_enter(python, entry->base, entry->python_stack_bytes, thread);
 }
 
 /* Whose Python frames are to be compared, if any: nothing is read of a state before its native stack says that
  * the thread may be in it. */
-static inline const struct python_thread *enter_python(const struct memo_entry *entry,
+static inline const struct python_thread *enter_python(const struct cache_entry *entry,
 						       const struct python_runtime *python,
 						       struct python_thread *thread)
 {
@@ -242,59 +242,60 @@ static inline const struct python_thread *enter_python(const struct memo_entry *
 }
 
 /* Below that native stack, another variant than the expected one; NULL if there is none. */
-static __attribute__((noinline)) struct memo_variant *
-find_other(struct stack_memo *memo, struct memo_entry *entry, const struct python_runtime *python,
-	   const struct python_thread *entered)
+static __attribute__((noinline)) struct cache_variant *
+find_other(struct stack_cache *cache, struct cache_entry *entry,
+	   const struct python_runtime *python, const struct python_thread *entered)
 {
-	struct memo_variant *variant = find_variant(memo, entry, python, entered);
+	struct cache_variant *variant = find_variant(cache, entry, python, entered);
 
 	if (!variant)
 		return NULL;
 	variant->object.is_used = true;
-	set_last(memo, variant);
+	set_last(cache, variant);
 	return variant;
 }
 
 /* Below another native stack than the expected one. */
-static RARELY struct memo_variant *find_elsewhere(struct stack_memo *memo,
-						  const struct caller_regs *regs,
-						  const struct python_runtime *python,
-						  struct python_thread *thread)
+static COLD struct cache_variant *find_elsewhere(struct stack_cache *cache,
+						 const struct caller_regs *regs,
+						 const struct python_runtime *python,
+						 struct python_thread *thread)
 {
-	struct memo_entry *entry = find_entry(memo, regs);
+	struct cache_entry *entry = find_entry(cache, regs);
 
 	if (!entry)
 		return NULL;
-	return find_other(memo, entry, python, enter_python(entry, python, thread));
+	return find_other(cache, entry, python, enter_python(entry, python, thread));
 }
 
-static RARELY void begin_generation(struct stack_memo *memo, uint64_t generation)
+static COLD void begin_generation(struct stack_cache *cache, uint64_t generation)
 {
-	stack_memo_clear(memo);
-	memo->generation = generation;
+	stack_cache_clear(cache);
+	cache->generation = generation;
 }
 
-OFTEN struct memo_variant *stack_memo_find(struct stack_memo *memo, const struct caller_regs *regs,
-					   const struct python_runtime *python,
-					   struct python_thread *thread, uint64_t generation)
+LIKELY struct cache_variant *stack_cache_find(struct stack_cache *cache,
+					      const struct caller_regs *regs,
+					      const struct python_runtime *python,
+					      struct python_thread *thread, uint64_t generation)
 {
 	const struct python_thread *entered;
-	struct memo_variant *variant = memo->expected;
+	struct cache_variant *variant = cache->expected;
 
-	if (memo->generation != generation) {
-		begin_generation(memo, generation);
+	if (cache->generation != generation) {
+		begin_generation(cache, generation);
 		return NULL;
 	}
 	if (!variant || variant->entry->base != regs ||
 	    !inputs_are_equal(variant->entry, (const uint64_t *)regs))
-		return find_elsewhere(memo, regs, python, thread);
+		return find_elsewhere(cache, regs, python, thread);
 	entered = enter_python(variant->entry, python, thread);
 	if (!python_is_equal(variant, python, entered))
-		return find_other(memo, variant->entry, python, entered);
+		return find_other(cache, variant->entry, python, entered);
 	if (!variant->object.is_used)
 		variant->object.is_used = true;
-	memo->last = variant;
-	memo->expected = variant->next_hit;
+	cache->last = variant;
+	cache->expected = variant->next_hit;
 	return variant;
 }
 
@@ -302,25 +303,25 @@ static void fetch(const void *from, size_t bytes)
 {
 	if (bytes > FETCH_BYTES_MAX)
 		bytes = FETCH_BYTES_MAX;
-	for (size_t i = 0; i < bytes; i += 2 * MEMO_LINE_BYTES) {
+	for (size_t i = 0; i < bytes; i += 2 * CACHE_LINE_BYTES) {
 		__builtin_prefetch((const char *)from + i);
-		__builtin_prefetch((const char *)from + i + MEMO_LINE_BYTES);
+		__builtin_prefetch((const char *)from + i + CACHE_LINE_BYTES);
 	}
 }
 
-OFTEN void stack_memo_fetch_expected(const struct stack_memo *memo)
+LIKELY void stack_cache_fetch_expected(const struct stack_cache *cache)
 {
-	const struct memo_variant *next = memo->expected;
+	const struct cache_variant *next = cache->expected;
 
 	if (!next)
 		return;
-	fetch(next->entry, sizeof(struct memo_entry) + next->entry_inputs * MEMO_INPUT_BYTES);
+	fetch(next->entry, sizeof(struct cache_entry) + next->entry_inputs * CACHE_INPUT_BYTES);
 	fetch(next->steps, next->step_count * sizeof(struct python_step) +
 				   next->object.input_count * sizeof(struct python_input));
 }
 
 /* Fills in the inputs; false if one lies where an offset cannot reach. */
-static bool fill_inputs(struct memo_entry *entry, const struct stack_walk *walk)
+static bool fill_inputs(struct cache_entry *entry, const struct stack_walk *walk)
 {
 	uint16_t *offsets = entry_offsets(entry);
 
@@ -339,7 +340,7 @@ static bool fill_inputs(struct memo_entry *entry, const struct stack_walk *walk)
 
 static uint32_t in_lines(size_t bytes)
 {
-	return (uint32_t)((bytes + MEMO_LINE_BYTES - 1) & ~(size_t)(MEMO_LINE_BYTES - 1));
+	return (uint32_t)((bytes + CACHE_LINE_BYTES - 1) & ~(size_t)(CACHE_LINE_BYTES - 1));
 }
 
 static uint32_t entry_inputs(const struct stack_walk *walk)
@@ -349,13 +350,13 @@ static uint32_t entry_inputs(const struct stack_walk *walk)
 
 static uint32_t entry_bytes(const struct stack_walk *walk)
 {
-	return in_lines(sizeof(struct memo_entry) + entry_inputs(walk) * MEMO_INPUT_BYTES) +
+	return in_lines(sizeof(struct cache_entry) + entry_inputs(walk) * CACHE_INPUT_BYTES) +
 	       NODE_BYTES;
 }
 
 static uint32_t variant_bytes(const struct python_walk *python)
 {
-	return in_lines(sizeof(struct memo_variant) +
+	return in_lines(sizeof(struct cache_variant) +
 			python->step_count * sizeof(struct python_step) +
 			python->input_count * sizeof(struct python_input) +
 			python->run_count * sizeof(struct python_run) +
@@ -363,50 +364,50 @@ static uint32_t variant_bytes(const struct python_walk *python)
 }
 
 /* Whoever takes of the arena has seen that there is as much. */
-static void *take(struct stack_memo *memo, uint32_t bytes, enum memo_kind kind,
+static void *take(struct stack_cache *cache, uint32_t bytes, enum cache_kind kind,
 		  uint32_t input_count)
 {
-	struct memo_object *taken = (struct memo_object *)(memo->arena + memo->arena_used);
+	struct cache_object *taken = (struct cache_object *)(cache->arena + cache->arena_used);
 
-	*taken = (struct memo_object){
+	*taken = (struct cache_object){
 		.bytes = bytes, .kind = (uint8_t)kind, .input_count = (uint16_t)input_count};
-	memo->arena_used += bytes;
+	cache->arena_used += bytes;
 	return taken;
 }
 
-void stack_memo_place_entry(struct stack_memo *memo, struct memo_entry *entry)
+void stack_cache_place_entry(struct stack_cache *cache, struct cache_entry *entry)
 {
-	struct memo_entry **head = &memo->buckets[bucket_of(entry->base)];
+	struct cache_entry **head = &cache->buckets[bucket_of(entry->base)];
 
 	entry->native = NULL;
-	*entry_root(entry) = (struct memo_node){.entry = entry};
+	*entry_root(entry) = (struct cache_node){.entry = entry};
 	entry->chain = *head;
 	*head = entry;
 }
 
-static struct memo_entry *add_entry(struct stack_memo *memo, const struct caller_regs *regs,
-				    const struct stack_walk *walk, uint32_t python_stack_bytes)
+static struct cache_entry *add_entry(struct stack_cache *cache, const struct caller_regs *regs,
+				     const struct stack_walk *walk, uint32_t python_stack_bytes)
 {
-	uint32_t used = memo->arena_used;
-	struct memo_entry *entry = take(memo, entry_bytes(walk), MEMO_ENTRY, entry_inputs(walk));
+	uint32_t used = cache->arena_used;
+	struct cache_entry *entry = take(cache, entry_bytes(walk), CACHE_ENTRY, entry_inputs(walk));
 
 	entry->base = regs;
 	entry->python_stack_bytes = python_stack_bytes;
 	if (!fill_inputs(entry, walk)) {
-		memo->arena_used = used;
+		cache->arena_used = used;
 		return NULL;
 	}
-	stack_memo_place_entry(memo, entry);
+	stack_cache_place_entry(cache, entry);
 	return entry;
 }
 
 /* The node that the variant belongs to, of those with a frame more than that one. */
-static struct memo_node *child_of(struct stack_memo *memo, const struct memo_node *parent,
-				  const struct memo_variant *variant)
+static struct cache_node *child_of(struct stack_cache *cache, const struct cache_node *parent,
+				   const struct cache_variant *variant)
 {
 	const struct python_step *step = &variant->steps[parent->frame_count];
 	uint64_t key;
-	struct memo_node *node, **bucket;
+	struct cache_node *node, **bucket;
 
 	/* As python_frame_key() makes it. */
 	if (parent->frame_count >= variant->step_count)
@@ -415,101 +416,101 @@ static struct memo_node *child_of(struct stack_memo *memo, const struct memo_nod
 		key = python_path_key(parent->key, 0, 0);
 	else
 		key = python_path_key(parent->key, step->code, step->instruction);
-	node = find_node(memo, parent->entry, key);
+	node = find_node(cache, parent->entry, key);
 
 	if (node)
 		return node;
-	bucket = node_bucket(memo, parent->entry, key);
-	node = take(memo, NODE_BYTES, MEMO_NODE, 0);
-	*node = (struct memo_node){.object = node->object,
-				   .entry = parent->entry,
-				   .chain = *bucket,
-				   .key = key,
-				   .frame_count = parent->frame_count + 1};
+	bucket = node_bucket(cache, parent->entry, key);
+	node = take(cache, NODE_BYTES, CACHE_NODE, 0);
+	*node = (struct cache_node){.object = node->object,
+				    .entry = parent->entry,
+				    .chain = *bucket,
+				    .key = key,
+				    .frame_count = parent->frame_count + 1};
 	*bucket = node;
 	return node;
 }
 
-static void hang_up(struct memo_node *node, struct memo_variant *variant)
+static void hang_up(struct cache_node *node, struct cache_variant *variant)
 {
 	variant->next = node->variants;
 	node->variants = variant;
 	node->variant_count++;
 }
 
-bool stack_memo_have_room(struct stack_memo *memo, size_t bytes)
+bool stack_cache_have_room(struct stack_cache *cache, size_t bytes)
 {
-	while (MEMO_ARENA_BYTES - memo->arena_used >= bytes) {
-		if (memo->arena_bytes - memo->arena_used >= bytes)
+	while (CACHE_ARENA_BYTES - cache->arena_used >= bytes) {
+		if (cache->arena_bytes - cache->arena_used >= bytes)
 			return true;
-		if (!budget_take(MEMO_STEP_BYTES))
+		if (!budget_take(CACHE_STEP_BYTES))
 			return false;
-		memo->arena_bytes += MEMO_STEP_BYTES;
+		cache->arena_bytes += CACHE_STEP_BYTES;
 	}
 	return false;
 }
 
 /* Variants whose frames are all the same differ in what their code is, and stay together. */
-static bool can_divide(struct stack_memo *memo, const struct memo_node *node)
+static bool can_divide(struct stack_cache *cache, const struct cache_node *node)
 {
-	if (!stack_memo_have_room(memo, NODE_TABLE_BYTES + MEMO_LINE_BYTES +
-						node->variant_count * NODE_BYTES))
+	if (!stack_cache_have_room(cache, NODE_TABLE_BYTES + CACHE_LINE_BYTES +
+						  node->variant_count * NODE_BYTES))
 		return false;
-	for (const struct memo_variant *v = node->variants; v; v = v->next)
+	for (const struct cache_variant *v = node->variants; v; v = v->next)
 		if (v->step_count < node->frame_count)
 			return false;
 	return true;
 }
 
-static void divide(struct stack_memo *memo, struct memo_node *node)
+static void divide(struct stack_cache *cache, struct cache_node *node)
 {
-	struct memo_variant *variant = node->variants, *next;
+	struct cache_variant *variant = node->variants, *next;
 
-	if (!memo->nodes) {
-		memo->nodes = (void *)((uint8_t *)take(memo, NODE_TABLE_BYTES + MEMO_LINE_BYTES,
-						       MEMO_NODE_TABLE, 0) +
-				       MEMO_LINE_BYTES);
-		memset(memo->nodes, 0, NODE_TABLE_BYTES);
+	if (!cache->nodes) {
+		cache->nodes = (void *)((uint8_t *)take(cache, NODE_TABLE_BYTES + CACHE_LINE_BYTES,
+							CACHE_NODE_TABLE, 0) +
+					CACHE_LINE_BYTES);
+		memset(cache->nodes, 0, NODE_TABLE_BYTES);
 	}
 	node->is_divided = true;
 	node->variants = NULL;
 	for (; variant; variant = next) {
 		next = variant->next;
-		hang_up(child_of(memo, node, variant), variant);
+		hang_up(child_of(cache, node, variant), variant);
 	}
 }
 
-void stack_memo_place_variant(struct stack_memo *memo, struct memo_variant *variant)
+void stack_cache_place_variant(struct stack_cache *cache, struct cache_variant *variant)
 {
-	struct memo_node *node = entry_root(variant->entry);
+	struct cache_node *node = entry_root(variant->entry);
 
 	if (!variant->state) {
 		variant->entry->native = variant;
 		return;
 	}
 	while (node->is_divided)
-		node = child_of(memo, node, variant);
+		node = child_of(cache, node, variant);
 	hang_up(node, variant);
-	if (node->variant_count >= MEMO_NODE_MANY && can_divide(memo, node))
-		divide(memo, node);
+	if (node->variant_count >= CACHE_NODE_MANY && can_divide(cache, node))
+		divide(cache, node);
 }
 
 /* One that is not in use: there is one. */
-static uint16_t take_slot(struct stack_memo *memo)
+static uint16_t take_slot(struct stack_cache *cache)
 {
-	uint32_t word = memo->slot_next / 64;
+	uint32_t word = cache->slot_next / 64;
 	uint32_t slot;
 
-	while (memo->slots_used[word] == UINT64_MAX)
+	while (cache->slots_used[word] == UINT64_MAX)
 		word++;
-	slot = word * 64 + (uint32_t)__builtin_ctzll(~memo->slots_used[word]);
-	memo->slots_used[word] |= UINT64_C(1) << slot % 64;
-	memo->slot_next = slot + 1;
-	memo->slot_count++;
+	slot = word * 64 + (uint32_t)__builtin_ctzll(~cache->slots_used[word]);
+	cache->slots_used[word] |= UINT64_C(1) << slot % 64;
+	cache->slot_next = slot + 1;
+	cache->slot_count++;
 	return (uint16_t)slot;
 }
 
-static void fill_variant(struct memo_variant *variant, const struct stack_walk *walk,
+static void fill_variant(struct cache_variant *variant, const struct stack_walk *walk,
 			 const struct python_walk *python)
 {
 	variant->entry_inputs = (uint16_t)entry_inputs(walk);
@@ -517,7 +518,7 @@ static void fill_variant(struct memo_variant *variant, const struct stack_walk *
 	variant->run_count = (uint16_t)python->run_count;
 	variant->first_frame = python->first_frame;
 	memcpy(variant->steps, python->steps, python->step_count * sizeof(*python->steps));
-	*(uint64_t *)variant_hash(variant) = stack_memo_hash(walk, python);
+	*(uint64_t *)variant_hash(variant) = stack_cache_hash(walk, python);
 	memcpy((void *)variant_inputs(variant), python->inputs,
 	       python->input_count * sizeof(*python->inputs));
 	memcpy((void *)variant_runs(variant), python->runs,
@@ -526,47 +527,47 @@ static void fill_variant(struct memo_variant *variant, const struct stack_walk *
 	       python->copy_count * sizeof(*python->copies));
 }
 
-struct memo_variant *stack_memo_add(struct stack_memo *memo, const struct caller_regs *regs,
-				    const struct stack_walk *walk, const struct python_walk *python,
-				    uint64_t generation)
+struct cache_variant *stack_cache_add(struct stack_cache *cache, const struct caller_regs *regs,
+				      const struct stack_walk *walk,
+				      const struct python_walk *python, uint64_t generation)
 {
 	uint32_t bytes = entry_bytes(walk) + variant_bytes(python) + NODE_BYTES;
-	struct memo_variant *variant;
-	struct memo_entry *entry;
+	struct cache_variant *variant;
+	struct cache_entry *entry;
 
 	if (!walk->inputs_complete || !python->inputs_complete)
 		return NULL;
-	if (memo->generation != generation)
-		begin_generation(memo, generation);
-	if (memo->slot_count + 1 == XT_STACK_SLOT_COUNT || !stack_memo_have_room(memo, bytes))
-		stack_memo_make_room(memo);
-	if (!stack_memo_have_room(memo, bytes))
-		stack_memo_clear(memo);
-	if (!stack_memo_have_room(memo, bytes))
+	if (cache->generation != generation)
+		begin_generation(cache, generation);
+	if (cache->slot_count + 1 == XT_STACK_SLOT_COUNT || !stack_cache_have_room(cache, bytes))
+		stack_cache_make_room(cache);
+	if (!stack_cache_have_room(cache, bytes))
+		stack_cache_clear(cache);
+	if (!stack_cache_have_room(cache, bytes))
 		return NULL;
-	entry = find_entry(memo, regs);
+	entry = find_entry(cache, regs);
 	if (!entry)
-		entry = add_entry(memo, regs, walk, python->stack_bytes);
+		entry = add_entry(cache, regs, walk, python->stack_bytes);
 	if (!entry)
 		return NULL;
-	variant = take(memo, variant_bytes(python), MEMO_VARIANT, python->input_count);
-	*variant = (struct memo_variant){
+	variant = take(cache, variant_bytes(python), CACHE_VARIANT, python->input_count);
+	*variant = (struct cache_variant){
 		.object = variant->object,
 		.entry = entry,
 		.state = python->thread.state,
 		.interpreter = python->thread.interpreter,
-		.slot = take_slot(memo),
+		.slot = take_slot(cache),
 	};
 	fill_variant(variant, walk, python);
-	stack_memo_place_variant(memo, variant);
-	set_last(memo, variant);
+	stack_cache_place_variant(cache, variant);
+	set_last(cache, variant);
 	return variant;
 }
 
-void stack_memo_drop(struct stack_memo *memo, struct memo_variant *variant)
+void stack_cache_drop(struct stack_cache *cache, struct cache_variant *variant)
 {
-	struct memo_entry *entry = variant->entry;
-	struct memo_entry **link = &memo->buckets[bucket_of(entry->base)];
+	struct cache_entry *entry = variant->entry;
+	struct cache_entry **link = &cache->buckets[bucket_of(entry->base)];
 
 	while (*link && *link != entry)
 		link = &(*link)->chain;
@@ -576,23 +577,23 @@ void stack_memo_drop(struct stack_memo *memo, struct memo_variant *variant)
 	entry->base = NULL;
 }
 
-void stack_memo_clear(struct stack_memo *memo)
+void stack_cache_clear(struct stack_cache *cache)
 {
-	memset(memo->buckets, 0, sizeof(memo->buckets));
-	memset(memo->slots_used, 0, sizeof(memo->slots_used));
-	memo->slots_used[0] = 1; /* XT_STACK_SLOT_TRANSIENT */
-	memo->slot_next = 1;
-	memo->slot_count = 0;
-	memo->nodes = NULL;
-	memo->last = memo->expected = NULL;
-	memo->arena_used = 0;
-	memo->epoch++;
+	memset(cache->buckets, 0, sizeof(cache->buckets));
+	memset(cache->slots_used, 0, sizeof(cache->slots_used));
+	cache->slots_used[0] = 1; /* XT_STACK_SLOT_TRANSIENT */
+	cache->slot_next = 1;
+	cache->slot_count = 0;
+	cache->nodes = NULL;
+	cache->last = cache->expected = NULL;
+	cache->arena_used = 0;
+	cache->epoch++;
 }
 
-void stack_memo_begin(struct stack_memo *memo)
+void stack_cache_begin(struct stack_cache *cache)
 {
-	if (memo->arena_bytes > MEMO_OWN_BYTES)
-		budget_give_back(memo->arena_bytes - MEMO_OWN_BYTES);
-	memo->arena_bytes = MEMO_OWN_BYTES;
-	stack_memo_clear(memo);
+	if (cache->arena_bytes > CACHE_OWN_BYTES)
+		budget_give_back(cache->arena_bytes - CACHE_OWN_BYTES);
+	cache->arena_bytes = CACHE_OWN_BYTES;
+	stack_cache_clear(cache);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The verified memo: which call stack is this, without walking it.
+ * The verified stack cache: which call stack is this, without walking it.
  *
- * A walk is a function of its inputs (stack_walk.h). A memo entry keeps the inputs of one walk; a
+ * A walk is a function of its inputs (stack_walk.h). A stack cache entry keeps the inputs of one walk; a
  * launch whose callback was entered with the same stack pointer compares them, in the order in
  * which the walk read them. If all are equal, the stack is the same and its slot is known. The
  * comparison reads only what the walk itself would read: up to the first difference the walk
@@ -21,9 +21,9 @@
  * the first guess is right.
  *
  * Between two launches a program has the caches to itself. So what a hit reads is little and lies together: the
- * head of the memo, a variant with what it is compared by, an entry likewise.
+ * head of the stack cache, a variant with what it is compared by, an entry likewise.
  *
- * One memo per thread, used by that thread alone. stack_memo_find() is hot path.
+ * One stack cache per thread, used by that thread alone. stack_cache_find() is hot path.
  */
 #ifndef XT_INJECT_STACK_CACHE_H
 #define XT_INJECT_STACK_CACHE_H
@@ -35,63 +35,63 @@
 #include "inject/python/python_walk.h"
 #include "inject/unwind/stack_walk.h"
 
-#define MEMO_BUCKET_BITS 9
-#define MEMO_NODE_BITS	 13
-#define MEMO_NODE_MANY	 4	     /* variants from which on a node is divided */
-#define MEMO_ARENA_BYTES (24u << 20) /* touched only as far as it is used */
-#define MEMO_OWN_BYTES	 (96u << 10) /* of it, for which the budget is not asked */
-#define MEMO_STEP_BYTES	 (64u << 10) /* as much more it is asked for */
+#define CACHE_BUCKET_BITS 9
+#define CACHE_NODE_BITS	  13
+#define CACHE_NODE_MANY	  4	      /* variants from which on a node is divided */
+#define CACHE_ARENA_BYTES (24u << 20) /* touched only as far as it is used */
+#define CACHE_OWN_BYTES	  (96u << 10) /* of it, for which the budget is not asked */
+#define CACHE_STEP_BYTES  (64u << 10) /* as much more it is asked for */
 
-#define MEMO_LINE_BYTES	 64
-#define MEMO_INPUT_BYTES (sizeof(uint64_t) + sizeof(uint16_t)) /* of an entry */
+#define CACHE_LINE_BYTES  64
+#define CACHE_INPUT_BYTES (sizeof(uint64_t) + sizeof(uint16_t)) /* of an entry */
 
 /* What lies in the arena, one behind the other. */
-enum memo_kind {
-	MEMO_ENTRY,
-	MEMO_VARIANT,
-	MEMO_NODE,
-	MEMO_NODE_TABLE,
+enum cache_kind {
+	CACHE_ENTRY,
+	CACHE_VARIANT,
+	CACHE_NODE,
+	CACHE_NODE_TABLE,
 };
 
-struct memo_object {
+struct cache_object {
 	uint32_t bytes; /* all of it, a multiple of a line of the cache */
-	uint8_t kind;	/* enum memo_kind */
+	uint8_t kind;	/* enum cache_kind */
 	bool is_used;	/* a variant that was hit, of late; while room is made: what is kept */
 	uint16_t input_count;
 };
 
 /* Variants of one entry that have the innermost frames in common. */
-struct memo_node {
-	struct memo_object object;
-	const struct memo_entry *entry;
-	struct memo_node *chain; /* next with the same bucket */
-	uint64_t key;		 /* of these frames; 0: of none */
-	struct memo_variant *variants;
+struct cache_node {
+	struct cache_object object;
+	const struct cache_entry *entry;
+	struct cache_node *chain; /* next with the same bucket */
+	uint64_t key;		  /* of these frames; 0: of none */
+	struct cache_variant *variants;
 	uint32_t frame_count;
 	uint32_t variant_count;
 	bool is_divided; /* its variants are in nodes with a frame more */
 };
 
-struct memo_entry {
-	struct memo_object object;
-	const void *base;	     /* the struct caller_regs of the walk; NULL: it was dropped */
-	struct memo_entry *chain;    /* next with the same bucket */
-	struct memo_variant *native; /* the one without Python */
-	uint32_t python_stack_bytes; /* the stack_bytes of its walk */
+struct cache_entry {
+	struct cache_object object;
+	const void *base;	      /* the struct caller_regs of the walk; NULL: it was dropped */
+	struct cache_entry *chain;    /* next with the same bucket */
+	struct cache_variant *native; /* the one without Python */
+	uint32_t python_stack_bytes;  /* the stack_bytes of its walk */
 	/* input_count values, then as many offsets from base in words (uint16_t); the last line is
-	 * the struct memo_node of all variants with Python */
+	 * the struct cache_node of all variants with Python */
 	uint64_t values[];
 };
 
 /* One line of the cache, and what it is compared by behind it: all that a hit reads. */
-struct memo_variant {
-	struct memo_object object;
-	struct memo_entry *entry;
-	struct memo_variant *next_hit;
+struct cache_variant {
+	struct cache_object object;
+	struct cache_entry *entry;
+	struct cache_variant *next_hit;
 	uintptr_t state; /* whose frames these are; 0: there are none */
 	uint64_t interpreter;
-	uintptr_t first_frame;	   /* where they began, the last time */
-	struct memo_variant *next; /* of the same node */
+	uintptr_t first_frame;	    /* where they began, the last time */
+	struct cache_variant *next; /* of the same node */
 	uint16_t slot;
 	uint16_t step_count;
 	uint16_t run_count;
@@ -100,81 +100,82 @@ struct memo_variant {
 	 * struct python_run, then the words that these are compared with */
 	struct python_step steps[];
 };
-_Static_assert(sizeof(struct memo_variant) == 64, "the head of a variant is a line of the cache");
+_Static_assert(sizeof(struct cache_variant) == 64, "the head of a variant is a line of the cache");
 
-struct stack_memo {
+struct stack_cache {
 	/* What a hit reads stands first. */
-	uint64_t generation;	       /* of the loader; entries are void when it moves on */
-	struct memo_variant *expected; /* what was hit after the last hit, the last time */
-	struct memo_variant *last;
+	uint64_t generation;		/* of the loader; entries are void when it moves on */
+	struct cache_variant *expected; /* what was hit after the last hit, the last time */
+	struct cache_variant *last;
 	uint64_t epoch; /* moves on when slots may have come to mean other stacks */
-	uint8_t *arena; /* MEMO_ARENA_BYTES, zero or not */
+	uint8_t *arena; /* CACHE_ARENA_BYTES, zero or not */
 	uint32_t arena_used;
-	uint32_t arena_bytes;	  /* that may be used */
-	uint32_t slot_count;	  /* that are in use */
-	uint32_t slot_next;	  /* one at least of those from here on is free, if any is */
-	struct memo_node **nodes; /* 1 << MEMO_NODE_BITS, in the arena; NULL: no node is divided */
+	uint32_t arena_bytes; /* that may be used */
+	uint32_t slot_count;  /* that are in use */
+	uint32_t slot_next;   /* one at least of those from here on is free, if any is */
+	struct cache_node *
+		*nodes; /* 1 << CACHE_NODE_BITS, in the arena; NULL: no node is divided */
 	uint64_t slots_used[XT_STACK_SLOT_COUNT / 64]; /* a bit each */
-	struct memo_entry *buckets[1 << MEMO_BUCKET_BITS];
+	struct cache_entry *buckets[1 << CACHE_BUCKET_BITS];
 };
 
 /* The variant whose inputs are the present ones, or NULL. Enters the thread, where it has a state. */
-struct memo_variant *stack_memo_find(struct stack_memo *memo, const struct caller_regs *regs,
-				     const struct python_runtime *python,
-				     struct python_thread *thread, uint64_t generation);
+struct cache_variant *stack_cache_find(struct stack_cache *cache, const struct caller_regs *regs,
+				       const struct python_runtime *python,
+				       struct python_thread *thread, uint64_t generation);
 
 /*
  * Between two launches a program works on much memory of its own, and what the next comparison reads has
  * left the nearest caches. So it is asked for ahead, in two steps, none of which waits: with the hit the
  * head of the variant that is expected next; when the call returns, what that one is compared by.
  */
-static inline void stack_memo_expect(const struct stack_memo *memo)
+static inline void stack_cache_expect(const struct stack_cache *cache)
 {
-	__builtin_prefetch(memo->expected);
+	__builtin_prefetch(cache->expected);
 }
 
-void stack_memo_fetch_expected(const struct stack_memo *memo);
+void stack_cache_fetch_expected(const struct stack_cache *cache);
 
 /*
- * Keeps a walk of both stacks under a slot of its own, making room by forgetting others if need be (stack_memo_room.c).
+ * Keeps a walk of both stacks under a slot of its own, making room by forgetting others if need be (stack_cache_room.c).
  * NULL if it cannot be kept (inputs incomplete, below or too far above the callback).
  * generation is the loader's from before the walk.
  */
-struct memo_variant *stack_memo_add(struct stack_memo *memo, const struct caller_regs *regs,
-				    const struct stack_walk *walk, const struct python_walk *python,
-				    uint64_t generation);
+struct cache_variant *stack_cache_add(struct stack_cache *cache, const struct caller_regs *regs,
+				      const struct stack_walk *walk,
+				      const struct python_walk *python, uint64_t generation);
 
 /* What two walks of one moment are known by in an audit. */
-static inline uint64_t stack_memo_hash(const struct stack_walk *walk,
-				       const struct python_walk *python)
+static inline uint64_t stack_cache_hash(const struct stack_walk *walk,
+					const struct python_walk *python)
 {
 	return walk->frames_hash ^ python->hash * UINT64_C(0x9e3779b97f4a7c15);
 }
 
 /* The same of the walks that the variant is of. */
-uint64_t stack_memo_variant_hash(const struct memo_variant *variant);
+uint64_t stack_cache_variant_hash(const struct cache_variant *variant);
 
 /* Takes the variant out with all that share its native stack, so that they are not found again. */
-void stack_memo_drop(struct stack_memo *memo, struct memo_variant *variant);
+void stack_cache_drop(struct stack_cache *cache, struct cache_variant *variant);
 
 /* Forgets everything; slots are handed out anew. */
-void stack_memo_clear(struct stack_memo *memo);
+void stack_cache_clear(struct stack_cache *cache);
 
 /*
  * Forgets an eighth at least: half of those that were not hit since this was done the last time and, if those that were
- * are too many, some of these. What stays lies together then; pointers into the memo are void. Takes milliseconds, at most once in some
+ * are too many, some of these. What stays lies together then; pointers into the stack cache are void. Takes milliseconds, at most once in some
  * thousand stacks that are new.
  */
-void stack_memo_make_room(struct stack_memo *memo);
+void stack_cache_make_room(struct stack_cache *cache);
 
 /* As much of the arena is there, or is given by the budget. */
-bool stack_memo_have_room(struct stack_memo *memo, size_t bytes);
+bool stack_cache_have_room(struct stack_cache *cache, size_t bytes);
 
-/* For stack_memo_make_room(): puts an entry where it is found, with no variant of it; and a variant of it. */
-void stack_memo_place_entry(struct stack_memo *memo, struct memo_entry *entry);
-void stack_memo_place_variant(struct stack_memo *memo, struct memo_variant *variant);
+/* For stack_cache_make_room(): puts an entry where it is found, with no variant of it; and a variant of it. */
+void stack_cache_place_entry(struct stack_cache *cache, struct cache_entry *entry);
+void stack_cache_place_variant(struct stack_cache *cache, struct cache_variant *variant);
 
-/* What the memo may have of its arena; what it had more is the budget's again. Not while its thread runs. */
-void stack_memo_begin(struct stack_memo *memo);
+/* What the stack cache may have of its arena; what it had more is the budget's again. Not while its thread runs. */
+void stack_cache_begin(struct stack_cache *cache);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A memo that is full forgets every other path of those that were not hit of late, and puts what it keeps together: what
+ * A stack cache that is full forgets every other path of those that were not hit of late, and puts what it keeps together: what
  * came once goes sooner or later, and of paths that come in turn, and are more than fit, some stay. Runs in the application's threads, at most once in some thousand stacks that are new: no lock, no malloc, no system call;
- * the memory is the memo's own, and all is done in place.
+ * the memory is the stack cache's own, and all is done in place.
  */
 #include "inject/capture/stack_cache.h"
 
@@ -12,47 +12,47 @@
 
 #define HIT_KEPT_OF 4 /* of those that were hit, all but one of so many are kept at most */
 
-static struct memo_object *object_at(const struct stack_memo *memo, uint32_t offset)
+static struct cache_object *object_at(const struct stack_cache *cache, uint32_t offset)
 {
-	return (struct memo_object *)(memo->arena + offset);
+	return (struct cache_object *)(cache->arena + offset);
 }
 
 /* Of objects that stay, where they will be stands in a pointer that is made anew later. */
-static void **moved_to(struct memo_object *object)
+static void **moved_to(struct cache_object *object)
 {
-	if (object->kind == MEMO_ENTRY)
-		return (void **)&((struct memo_entry *)object)->chain;
-	return (void **)&((struct memo_variant *)object)->next;
+	if (object->kind == CACHE_ENTRY)
+		return (void **)&((struct cache_entry *)object)->chain;
+	return (void **)&((struct cache_variant *)object)->next;
 }
 
-static bool is_variant(const struct memo_object *object)
+static bool is_variant(const struct cache_object *object)
 {
-	return object->kind == MEMO_VARIANT && ((const struct memo_variant *)object)->entry->base;
+	return object->kind == CACHE_VARIANT && ((const struct cache_variant *)object)->entry->base;
 }
 
 /* More were hit than may stay. */
-static bool are_too_many(const struct stack_memo *memo)
+static bool are_too_many(const struct stack_cache *cache)
 {
 	uint32_t used_bytes = 0, used_count = 0;
 
-	for (uint32_t at = 0; at < memo->arena_used; at += object_at(memo, at)->bytes) {
-		if (!is_variant(object_at(memo, at)) || !object_at(memo, at)->is_used)
+	for (uint32_t at = 0; at < cache->arena_used; at += object_at(cache, at)->bytes) {
+		if (!is_variant(object_at(cache, at)) || !object_at(cache, at)->is_used)
 			continue;
-		used_bytes += object_at(memo, at)->bytes;
+		used_bytes += object_at(cache, at)->bytes;
 		used_count++;
 	}
-	return used_bytes > memo->arena_used / HIT_KEPT_OF * (HIT_KEPT_OF - 1) ||
-	       used_count > memo->slot_count / HIT_KEPT_OF * (HIT_KEPT_OF - 1);
+	return used_bytes > cache->arena_used / HIT_KEPT_OF * (HIT_KEPT_OF - 1) ||
+	       used_count > cache->slot_count / HIT_KEPT_OF * (HIT_KEPT_OF - 1);
 }
 
 /* From now on is_used says of an object that it stays. An entry lies before its variants, and stays for them. */
-static void choose(struct stack_memo *memo)
+static void choose(struct stack_cache *cache)
 {
-	uint32_t hit_turn = (uint32_t)memo->epoch, unhit_turn = hit_turn;
-	bool are_thinned = are_too_many(memo);
+	uint32_t hit_turn = (uint32_t)cache->epoch, unhit_turn = hit_turn;
+	bool are_thinned = are_too_many(cache);
 
-	for (uint32_t at = 0; at < memo->arena_used; at += object_at(memo, at)->bytes) {
-		struct memo_object *object = object_at(memo, at);
+	for (uint32_t at = 0; at < cache->arena_used; at += object_at(cache, at)->bytes) {
+		struct cache_object *object = object_at(cache, at);
 		bool was_hit = object->is_used;
 
 		object->is_used = false;
@@ -61,53 +61,53 @@ static void choose(struct stack_memo *memo)
 		object->is_used =
 			was_hit ? !are_thinned || ++hit_turn % HIT_KEPT_OF : ++unhit_turn % 2;
 		if (object->is_used)
-			((struct memo_variant *)object)->entry->object.is_used = true;
+			((struct cache_variant *)object)->entry->object.is_used = true;
 	}
 }
 
 /* Gives each its new place; how much they take. */
-static uint32_t assign_places(struct stack_memo *memo)
+static uint32_t assign_places(struct stack_cache *cache)
 {
 	uint32_t used = 0;
 
-	for (uint32_t at = 0; at < memo->arena_used; at += object_at(memo, at)->bytes) {
-		struct memo_object *object = object_at(memo, at);
+	for (uint32_t at = 0; at < cache->arena_used; at += object_at(cache, at)->bytes) {
+		struct cache_object *object = object_at(cache, at);
 
 		if (!object->is_used)
 			continue;
-		*moved_to(object) = memo->arena + used;
+		*moved_to(object) = cache->arena + used;
 		used += object->bytes;
 	}
 	return used;
 }
 
-static struct memo_variant *moved_variant(struct memo_variant *variant)
+static struct cache_variant *moved_variant(struct cache_variant *variant)
 {
 	return variant && variant->object.is_used ? *moved_to(&variant->object) : NULL;
 }
 
-static void turn_pointers(struct stack_memo *memo)
+static void turn_pointers(struct stack_cache *cache)
 {
-	for (uint32_t at = 0; at < memo->arena_used; at += object_at(memo, at)->bytes) {
-		struct memo_object *object = object_at(memo, at);
-		struct memo_variant *variant = (struct memo_variant *)object;
+	for (uint32_t at = 0; at < cache->arena_used; at += object_at(cache, at)->bytes) {
+		struct cache_object *object = object_at(cache, at);
+		struct cache_variant *variant = (struct cache_variant *)object;
 
-		if (object->kind != MEMO_VARIANT || !object->is_used)
+		if (object->kind != CACHE_VARIANT || !object->is_used)
 			continue;
 		variant->entry = *moved_to(&variant->entry->object);
 		variant->next_hit = moved_variant(variant->next_hit);
 	}
-	memo->last = moved_variant(memo->last);
-	memo->expected = moved_variant(memo->expected);
+	cache->last = moved_variant(cache->last);
+	cache->expected = moved_variant(cache->expected);
 }
 
 /* Each goes down, in order, so that none is written over before it has gone. */
-static void move(struct stack_memo *memo)
+static void move(struct stack_cache *cache)
 {
 	uint32_t bytes;
 
-	for (uint32_t at = 0; at < memo->arena_used; at += bytes) {
-		struct memo_object *object = object_at(memo, at);
+	for (uint32_t at = 0; at < cache->arena_used; at += bytes) {
+		struct cache_object *object = object_at(cache, at);
 
 		bytes = object->bytes;
 		if (object->is_used)
@@ -116,45 +116,45 @@ static void move(struct stack_memo *memo)
 }
 
 /* As if they were new: the tables, the trees, and which slots are free. False: there is no room for the trees. */
-static bool place_all(struct stack_memo *memo)
+static bool place_all(struct stack_cache *cache)
 {
-	uint32_t end = memo->arena_used;
+	uint32_t end = cache->arena_used;
 
-	for (uint32_t at = 0; at < end; at += object_at(memo, at)->bytes) {
-		struct memo_object *object = object_at(memo, at);
-		struct memo_variant *variant = (struct memo_variant *)object;
+	for (uint32_t at = 0; at < end; at += object_at(cache, at)->bytes) {
+		struct cache_object *object = object_at(cache, at);
+		struct cache_variant *variant = (struct cache_variant *)object;
 
 		object->is_used = false;
-		if (object->kind == MEMO_ENTRY) {
-			stack_memo_place_entry(memo, (struct memo_entry *)object);
+		if (object->kind == CACHE_ENTRY) {
+			stack_cache_place_entry(cache, (struct cache_entry *)object);
 			continue;
 		}
-		if (!stack_memo_have_room(memo, MEMO_LINE_BYTES))
+		if (!stack_cache_have_room(cache, CACHE_LINE_BYTES))
 			return false;
-		stack_memo_place_variant(memo, variant);
-		memo->slots_used[variant->slot / 64] |= UINT64_C(1) << variant->slot % 64;
-		memo->slot_count++;
+		stack_cache_place_variant(cache, variant);
+		cache->slots_used[variant->slot / 64] |= UINT64_C(1) << variant->slot % 64;
+		cache->slot_count++;
 	}
 	return true;
 }
 
-void stack_memo_make_room(struct stack_memo *memo)
+void stack_cache_make_room(struct stack_cache *cache)
 {
-	struct memo_variant *last, *expected;
+	struct cache_variant *last, *expected;
 	uint32_t used;
 
-	choose(memo);
-	used = assign_places(memo);
-	turn_pointers(memo);
-	move(memo);
-	last = memo->last;
-	expected = memo->expected;
-	stack_memo_clear(memo);
-	memo->arena_used = used;
-	if (!place_all(memo)) {
-		stack_memo_clear(memo);
+	choose(cache);
+	used = assign_places(cache);
+	turn_pointers(cache);
+	move(cache);
+	last = cache->last;
+	expected = cache->expected;
+	stack_cache_clear(cache);
+	cache->arena_used = used;
+	if (!place_all(cache)) {
+		stack_cache_clear(cache);
 		return;
 	}
-	memo->last = last;
-	memo->expected = expected;
+	cache->last = last;
+	cache->expected = expected;
 }

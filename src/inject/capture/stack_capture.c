@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a callback to a stack slot: the memo, or else a walk. Runs in the application's threads at
+ * From a callback to a stack slot: the stack cache, or else a walk. Runs in the application's threads at
  * every launch: no lock, no malloc, no system call (what a walk needs is in stack_walk.c and
  * python_walk.c).
  */
@@ -47,40 +47,39 @@ static void put_modules(struct xt_record_stack *record, const struct stack_walk 
 		modules[i] = 0;
 }
 
-static bool commit_stack(struct lane *lane, uint32_t slot, uint64_t generation)
+static bool commit_stack(struct thread_buffer *tb, uint32_t slot, uint64_t generation)
 {
-	const struct stack_walk *walk = &lane->walk;
+	const struct stack_walk *walk = &tb->walk;
 	uint32_t frame_bytes = walk->frame_count * (uint32_t)sizeof(uint64_t);
 	uint32_t module_bytes = (uint32_t)xt_stack_modules_bytes(walk->frame_count);
-	uint32_t python_bytes = python_part_bytes(&lane->python);
+	uint32_t python_bytes = python_part_bytes(&tb->python);
 	uint32_t bytes = (uint32_t)sizeof(struct xt_record_stack) + frame_bytes + module_bytes +
 			 python_bytes;
 	struct xt_record_stack *record = NULL;
 
-	if (stack_modules_define(lane, generation))
-		record = ring_reserve_or_wait(lane, bytes);
+	if (stack_modules_define(tb, generation))
+		record = ring_reserve_or_wait(tb, bytes);
 	if (!record) {
-		lane_count_up(lane, XT_RING_STACKS_LOST);
+		thread_buffer_count_up(tb, XT_RING_STACKS_LOST);
 		return false;
 	}
 	record->head.type = XT_RECORD_STACK;
 	record->head.bytes = (uint16_t)bytes;
 	record->stack_slot = slot;
 	record->frame_count = walk->frame_count;
-	record->flags = (uint16_t)(walk->flags | lane->python.flags);
+	record->flags = (uint16_t)(walk->flags | tb->python.flags);
 	record->generation = 0;
 	record->seen_ns = monotonic_ns();
 	memcpy(record->frames, walk->frames, frame_bytes);
 	put_modules(record, walk);
 	if (python_bytes)
-		put_python_part(record->frames + walk->frame_count + module_bytes / 8,
-				&lane->python);
-	ring_commit(lane, bytes);
+		put_python_part(record->frames + walk->frame_count + module_bytes / 8, &tb->python);
+	ring_commit(tb, bytes);
 	return true;
 }
 
 struct whole_walk {
-	struct lane *lane;
+	struct thread_buffer *tb;
 	const struct origin *origin;
 	bool is_good; /* false: the interpreter began to shut down, so do not trust what was read */
 };
@@ -89,124 +88,123 @@ static void walk_all(void *argument)
 {
 	struct whole_walk *whole = argument;
 	const struct origin *origin = whole->origin;
-	struct lane *lane = whole->lane;
+	struct thread_buffer *tb = whole->tb;
 	const struct python_runtime *python = origin->python;
 
-	stack_walk(&lane->walk, origin->regs);
-	python_walk(&lane->python, python, &origin->thread, &lane->walk);
+	stack_walk(&tb->walk, origin->regs);
+	python_walk(&tb->python, python, &origin->thread, &tb->walk);
 	if (origin->standing == PYTHON_FINALIZING)
-		lane->python.is_missing = false; /* that is counted for itself */
-	whole->is_good = !lane->python.thread.state ||
-			 !python_is_finalizing(python, lane->python.thread.state);
+		tb->python.is_missing = false; /* that is counted for itself */
+	whole->is_good =
+		!tb->python.thread.state || !python_is_finalizing(python, tb->python.thread.state);
 }
 
 /* False: see struct whole_walk. It takes long and is rare, so it is timed each time. */
-static bool walk_both(struct lane *lane, const struct origin *origin)
+static bool walk_both(struct thread_buffer *tb, const struct origin *origin)
 {
-	struct whole_walk whole = {.lane = lane, .origin = origin};
+	struct whole_walk whole = {.tb = tb, .origin = origin};
 	uint64_t start_ns = monotonic_ns();
 
-	call_on_stack(lane->walk_stack_top, walk_all, &whole);
-	lane_add(&lane->rare_ns, monotonic_ns() - start_ns);
+	call_on_stack(tb->walk_stack_top, walk_all, &whole);
+	thread_buffer_add(&tb->slow_path_ns, monotonic_ns() - start_ns);
 	return whole.is_good;
 }
 
-static void count_walk(struct lane *lane)
+static void count_walk(struct thread_buffer *tb)
 {
-	const struct python_walk *python = &lane->python;
+	const struct python_walk *python = &tb->python;
 
-	lane_count_up(lane, XT_RING_STACK_WALKS);
-	if (lane->walk.flags & XT_STACK_TRUNCATED)
-		lane_count_up(lane, XT_RING_STACKS_TRUNCATED);
+	thread_buffer_count_up(tb, XT_RING_STACK_WALKS);
+	if (tb->walk.flags & XT_STACK_TRUNCATED)
+		thread_buffer_count_up(tb, XT_RING_STACKS_TRUNCATED);
 	if (python->frame_count)
-		lane_count_up(lane, XT_RING_PYTHON_STACKS);
+		thread_buffer_count_up(tb, XT_RING_PYTHON_STACKS);
 	if (python->is_unreadable)
-		lane_count_up(lane, XT_RING_PYTHON_UNREADABLE);
+		thread_buffer_count_up(tb, XT_RING_PYTHON_UNREADABLE);
 	if (python->is_unplaced)
-		lane_count_up(lane, XT_RING_PYTHON_UNPLACED);
+		thread_buffer_count_up(tb, XT_RING_PYTHON_UNPLACED);
 	if (python->is_missing)
-		lane_count_up(lane, XT_RING_PYTHON_MISSING);
+		thread_buffer_count_up(tb, XT_RING_PYTHON_MISSING);
 }
 
 /* A full walk of a stack that is not known; the slot of its definition in the ring. */
-static __attribute__((noinline)) uint32_t define_stack(struct lane *lane,
+static __attribute__((noinline)) uint32_t define_stack(struct thread_buffer *tb,
 						       const struct origin *origin)
 {
-	struct memo_variant *variant;
+	struct cache_variant *variant;
 
 	/* A walk takes long, and its result would find no room. */
-	if (atomic_load_explicit(&lanes_are_stalled, memory_order_relaxed) &&
-	    !ring_reserve(lane, sizeof(struct xt_record_stack))) {
-		lane_count_up(lane, XT_RING_STACKS_LOST);
+	if (atomic_load_explicit(&thread_buffers_are_stalled, memory_order_relaxed) &&
+	    !ring_reserve(tb, sizeof(struct xt_record_stack))) {
+		thread_buffer_count_up(tb, XT_RING_STACKS_LOST);
 		return XT_STACK_SLOT_NONE;
 	}
-	if (!walk_both(lane, origin)) {
-		python_walk_none(&lane->python);
-		lane->python.inputs_complete = false;
-		lane_count_up(lane, XT_RING_PYTHON_FINALIZING);
+	if (!walk_both(tb, origin)) {
+		python_walk_none(&tb->python);
+		tb->python.inputs_complete = false;
+		thread_buffer_count_up(tb, XT_RING_PYTHON_FINALIZING);
 	}
-	count_walk(lane);
-	variant = stack_memo_add(&lane->memo, origin->regs, &lane->walk, &lane->python,
-				 origin->generation);
+	count_walk(tb);
+	variant = stack_cache_add(&tb->cache, origin->regs, &tb->walk, &tb->python,
+				  origin->generation);
 	if (!variant) {
-		lane_count_up(lane, XT_RING_STACKS_TRANSIENT);
-		return commit_stack(lane, XT_STACK_SLOT_TRANSIENT, origin->generation)
+		thread_buffer_count_up(tb, XT_RING_STACKS_TRANSIENT);
+		return commit_stack(tb, XT_STACK_SLOT_TRANSIENT, origin->generation)
 			       ? XT_STACK_SLOT_TRANSIENT
 			       : XT_STACK_SLOT_NONE;
 	}
-	if (commit_stack(lane, variant->slot, origin->generation))
+	if (commit_stack(tb, variant->slot, origin->generation))
 		return variant->slot;
-	stack_memo_drop(&lane->memo, variant);
+	stack_cache_drop(&tb->cache, variant);
 	return XT_STACK_SLOT_NONE;
 }
 
-/* Is the memo right? It should always be; if not, the entry goes and the walk counts. */
+/* Is the stack cache right? It should always be; if not, the entry goes and the walk counts. */
 static __attribute__((noinline)) uint32_t
-audit_stack(struct lane *lane, struct memo_variant *variant, const struct origin *origin)
+audit_stack(struct thread_buffer *tb, struct cache_variant *variant, const struct origin *origin)
 {
-	if (!walk_both(lane, origin) || lane->python.thread.state != variant->state)
+	if (!walk_both(tb, origin) || tb->python.thread.state != variant->state)
 		return variant->slot;
-	lane_count_up(lane, XT_RING_STACK_AUDITS);
-	if (stack_memo_hash(&lane->walk, &lane->python) == stack_memo_variant_hash(variant))
+	thread_buffer_count_up(tb, XT_RING_STACK_AUDITS);
+	if (stack_cache_hash(&tb->walk, &tb->python) == stack_cache_variant_hash(variant))
 		return variant->slot;
-	lane_count_up(lane, XT_RING_STACK_MISMATCHES);
-	stack_memo_drop(&lane->memo, variant);
-	return define_stack(lane, origin);
+	thread_buffer_count_up(tb, XT_RING_STACK_MISMATCHES);
+	stack_cache_drop(&tb->cache, variant);
+	return define_stack(tb, origin);
 }
 
-static void find_python(struct lane *lane, struct origin *origin)
+static void find_python(struct thread_buffer *tb, struct origin *origin)
 {
 	origin->python = python_now();
 	if (!origin->python)
 		return;
 	origin->standing = python_here(origin->python, &origin->thread);
 	if (origin->standing == PYTHON_FINALIZING)
-		lane_count_up(lane, XT_RING_PYTHON_FINALIZING);
+		thread_buffer_count_up(tb, XT_RING_PYTHON_FINALIZING);
 }
 
-OFTEN uint32_t capture_stack(struct lane *lane, const struct caller_regs *regs)
+LIKELY uint32_t capture_stack(struct thread_buffer *tb, const struct caller_regs *regs)
 {
 	struct origin origin = {.regs = regs, .generation = loader_generation()};
-	struct memo_variant *variant;
+	struct cache_variant *variant;
 
-	if (lane->memo_epoch !=
-	    atomic_load_explicit(&lane->memo_epoch_wanted, memory_order_relaxed)) {
-		lane->memo_epoch =
-			atomic_load_explicit(&lane->memo_epoch_wanted, memory_order_relaxed);
-		stack_memo_clear(&lane->memo);
-		stack_modules_clear(&lane->modules);
+	if (tb->cache_epoch !=
+	    atomic_load_explicit(&tb->cache_epoch_wanted, memory_order_relaxed)) {
+		tb->cache_epoch =
+			atomic_load_explicit(&tb->cache_epoch_wanted, memory_order_relaxed);
+		stack_cache_clear(&tb->cache);
+		stack_modules_clear(&tb->modules);
 	}
-	find_python(lane, &origin);
-	variant = stack_memo_find(&lane->memo, regs, origin.python, &origin.thread,
-				  origin.generation);
+	find_python(tb, &origin);
+	variant = stack_cache_find(&tb->cache, regs, origin.python, &origin.thread,
+				   origin.generation);
 	if (!variant)
-		return define_stack(lane, &origin);
-	lane_count_up(lane, XT_RING_STACK_HITS);
-	stack_memo_expect(&lane->memo);
-	if (stack_capture_audit_interval &&
-	    ++lane->hits_unaudited >= stack_capture_audit_interval) {
-		lane->hits_unaudited = 0;
-		return audit_stack(lane, variant, &origin);
+		return define_stack(tb, &origin);
+	thread_buffer_count_up(tb, XT_RING_STACK_HITS);
+	stack_cache_expect(&tb->cache);
+	if (stack_capture_audit_interval && ++tb->hits_unaudited >= stack_capture_audit_interval) {
+		tb->hits_unaudited = 0;
+		return audit_stack(tb, variant, &origin);
 	}
 	return variant->slot;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CUPTI's activity buffers: a pool in the spool. The two callbacks that CUPTI makes, on threads
+ * CUPTI's activity buffers: a pool in the crash buffer. The two callbacks that CUPTI makes, on threads
  * of the application or of its own, only change the state of a buffer; the writer thread reads
  * the records.
  *
@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "cuda_abi/cupti_abi.h"
-#include "xtrace/spool_format.h"
+#include "xtrace/crash_buffer_format.h"
 
 #define ACTIVITY_BUFFERS_MAX 1024
 #define ACTIVITY_DATA_BYTES  (128u << 10)
@@ -32,7 +32,7 @@ struct activity_buffer {
 	uint8_t *data;
 	atomic_bool is_empty;  /* its data have no memory, until they are filled again */
 	bool is_budgeted;      /* the budget was asked for it, and gave */
-	bool is_unbacked;      /* it is plain memory, not in the spool */
+	bool is_unbacked;      /* it is plain memory, not in the crash buffer */
 	bool held;	       /* the writer's: its records were taken, it waits for the flush */
 	uint32_t peeked_bytes; /* the writer's: whose names it has seen while CUPTI had it */
 };
@@ -80,7 +80,7 @@ struct activity_buffer *activity_next_unread(uint32_t *index);
 /* The log cannot be written, or can again: nobody waits for a buffer meanwhile. Writer thread. */
 void activity_stall(bool is_stalled);
 
-/* Buffers with records that are not in the spool. Writer thread. */
+/* Buffers with records that are not in the crash buffer. Writer thread. */
 uint32_t activity_unbacked(void);
 
 /* The writer: zeroes what was used and makes the buffer free again. */

@@ -28,7 +28,7 @@ atomic_uint activity_behind;
 
 /* In pages of their own, which are zeros in a child that was forked: the buffers are its parent's. */
 static struct {
-	_Alignas(XT_SPOOL_PAGE_BYTES) struct activity_buffer buffers[ACTIVITY_BUFFERS_MAX];
+	_Alignas(XT_CRASH_BUFFER_PAGE_BYTES) struct activity_buffer buffers[ACTIVITY_BUFFERS_MAX];
 	atomic_bool is_here;
 } pool;
 static atomic_bool is_watched;
@@ -39,7 +39,7 @@ static atomic_uint emptied_count;  /* of these, those without memory: they are X
 static atomic_uint handed_back;	   /* how often; waiting threads sleep on it */
 static atomic_uint waiting_count;
 static atomic_uint highest_taken; /* entry, since activity_shrink() */
-static atomic_uint gave_up_at;	  /* handed_back + 1 when waiting was in vain; 0: never */
+static atomic_uint backoff_pos;	  /* handed_back + 1 when waiting was in vain; 0: never */
 
 static uint32_t buffer_count(void)
 {
@@ -107,7 +107,7 @@ static struct activity_buffer *make_new(void)
 	/* What cannot be entered must not be made: an area is never given back as a whole. */
 	if (atomic_load(&reserved_count) >= ACTIVITY_BUFFERS_MAX)
 		return NULL;
-	header = spool_area(AREA_BYTES, XT_AREA_ACTIVITY);
+	header = crash_buffer_area(AREA_BYTES, XT_AREA_ACTIVITY);
 	if (!header)
 		return NULL;
 	index = atomic_fetch_add(&reserved_count, 1);
@@ -115,7 +115,7 @@ static struct activity_buffer *make_new(void)
 		return NULL;
 	header->data_bytes = ACTIVITY_DATA_BYTES;
 	header->state = XT_ACTIVITY_IN_LOG;
-	pool.buffers[index].is_unbacked = !spool_has(header);
+	pool.buffers[index].is_unbacked = !crash_buffer_has(header);
 	pool.buffers[index].data = (uint8_t *)header + XT_ACTIVITY_DATA_OFFSET;
 	__atomic_store_n(&pool.buffers[index].header, header, __ATOMIC_RELEASE);
 	return &pool.buffers[index];
@@ -126,7 +126,7 @@ static struct activity_buffer *refill(void)
 	for (uint32_t i = 0; i < buffer_count(); i++) {
 		if (!header_of(i) || !atomic_exchange(&pool.buffers[i].is_empty, false))
 			continue;
-		if (spool_fill(pool.buffers[i].data, ACTIVITY_DATA_BYTES)) {
+		if (crash_buffer_fill(pool.buffers[i].data, ACTIVITY_DATA_BYTES)) {
 			atomic_fetch_sub(&emptied_count, 1);
 			return &pool.buffers[i];
 		}
@@ -152,7 +152,8 @@ static struct activity_buffer *get_more(enum xt_activity_state state, bool in_an
 	}
 	buffer->is_budgeted = is_budgeted;
 	/* The writer makes them ahead. Any other thread is in the middle of a launch. */
-	spool_touch(buffer->data, state == XT_ACTIVITY_FREE ? ACTIVITY_DATA_BYTES : FIRST_BYTES);
+	crash_buffer_touch(buffer->data,
+			   state == XT_ACTIVITY_FREE ? ACTIVITY_DATA_BYTES : FIRST_BYTES);
 	/* Pairs with the acquire in change_state(). */
 	__atomic_store_n(&buffer->header->state, state, __ATOMIC_RELEASE);
 	return buffer;
@@ -202,7 +203,7 @@ static uint8_t *wait_for_writer(void)
 	uint64_t start_ns = monotonic_ns(), now_ns;
 	uint8_t *data;
 
-	if (atomic_load(&gave_up_at) == atomic_load(&handed_back) + 1)
+	if (atomic_load(&backoff_pos) == atomic_load(&handed_back) + 1)
 		return NULL;
 	for (;;) {
 		unsigned seen = atomic_load(&handed_back);
@@ -215,7 +216,7 @@ static uint8_t *wait_for_writer(void)
 		sleep_until_handed_back(seen);
 	}
 	if (!data && !atomic_load(&is_stalled) && atomic_load(&activity_behind))
-		atomic_store(&gave_up_at, atomic_load(&handed_back) + 1);
+		atomic_store(&backoff_pos, atomic_load(&handed_back) + 1);
 	atomic_fetch_add(&activity_waited_ns, now_ns - start_ns);
 	return data;
 }
@@ -264,7 +265,7 @@ static bool empty(struct activity_buffer *buffer)
 {
 	if (!change_state(buffer->header, XT_ACTIVITY_FREE, XT_ACTIVITY_IN_LOG))
 		return true;
-	if (!spool_empty(buffer->data, ACTIVITY_DATA_BYTES)) {
+	if (!crash_buffer_empty(buffer->data, ACTIVITY_DATA_BYTES)) {
 		__atomic_store_n(&buffer->header->state, XT_ACTIVITY_FREE, __ATOMIC_RELEASE);
 		return false;
 	}

@@ -58,25 +58,25 @@ static uintptr_t cupti_begin, cupti_end; /* its addresses */
 
 static int (*find_object)(void *address, struct dl_find_object *result); /* NULL: glibc has none */
 
-static struct yield_event
+static struct cupti_handoff_event
 	events[EVENTS_COUNT]; /* by whoever changes the standing, for the writer */
 static atomic_uint event_count, events_taken;
 
 static void note(uint64_t time_ns, bool is_back, const char *who)
 {
 	unsigned count = atomic_load(&event_count);
-	struct yield_event *event = &events[count % EVENTS_COUNT];
+	struct cupti_handoff_event *event = &events[count % EVENTS_COUNT];
 
 	if (count - atomic_load(&events_taken) == EVENTS_COUNT)
 		return;
 	event->time_ns = time_ns;
 	event->is_back = is_back;
 	snprintf(event->who, sizeof(event->who), "%s", who);
-	/* Pairs with yield_next(). */
+	/* Pairs with cupti_handoff_next(). */
 	atomic_store_explicit(&event_count, count + 1, memory_order_release);
 }
 
-bool yield_next(struct yield_event *event)
+bool cupti_handoff_next(struct cupti_handoff_event *event)
 {
 	unsigned taken = atomic_load(&events_taken);
 
@@ -112,7 +112,7 @@ static bool stop_records(void)
 
 	if (!atomic_compare_exchange_strong(&stop, &now, BEGUN))
 		return false;
-	attachment_stop();
+	cupti_subscriber_stop();
 	return true;
 }
 
@@ -148,7 +148,7 @@ static void wait_for_stop(uint64_t patience_ns)
 static void step_back(const char *function, const void *caller)
 {
 	uint64_t time_ns = monotonic_ns();
-	char who[YIELD_WHO_BYTES];
+	char who[CUPTI_HANDOFF_WHO_BYTES];
 
 	module_name(caller, who, sizeof(who));
 	recording_pause(PAUSED_YIELDED);
@@ -156,19 +156,19 @@ static void step_back(const char *function, const void *caller)
 	atomic_store(&stop, WANTED);
 	if (!flusher_run(gather, PATIENCE_NS)) {
 		if (!flusher_is_done()) /* else all is over */
-			say("CUPTI did not give out its records in time; some are lost");
+			log_message("CUPTI did not give out its records in time; some are lost");
 		/* It must not turn them off when they are the tool's. */
 		if (!stop_records())
 			wait_for_stop(2 * PATIENCE_NS);
 	}
-	attachment_unsubscribe();
+	cupti_subscriber_unsubscribe();
 	if (flusher_is_done()) /* the process ends, and recording has */
 		return;
 	if (comes_back)
-		say("%s takes CUPTI (%s): recording is paused", who, function);
+		log_message("%s takes CUPTI (%s): recording is paused", who, function);
 	else
-		say("%s has CUPTI record for itself (%s): recording ends here; see --yield", who,
-		    function);
+		log_message("%s has CUPTI record for itself (%s): recording ends here; see --yield",
+			    who, function);
 }
 
 /* Returns with CUPTI in nobody's hands but the caller's. */
@@ -343,7 +343,7 @@ static int find_cupti(struct dl_phdr_info *info, size_t info_bytes, void *unused
 	return 1;
 }
 
-void yield_begin(enum api_level level, bool comes_back_later)
+void cupti_handoff_begin(enum api_level level, bool comes_back_later)
 {
 	int rc;
 
@@ -357,11 +357,11 @@ void yield_begin(enum api_level level, bool comes_back_later)
 	if (!rc)
 		atomic_store(&standing, HERE);
 	else if (comes_back)
-		say("cannot yield to other tools: %s cannot be watched: %s", cupti.path,
-		    strerror(-rc));
+		log_message("cannot yield to other tools: %s cannot be watched: %s", cupti.path,
+			    strerror(-rc));
 }
 
-bool yield_is_away(void)
+bool cupti_handoff_is_away(void)
 {
 	int now = atomic_load(&standing);
 
@@ -375,14 +375,14 @@ static void come_back(void)
 
 	/* It goes where it belongs even later; but what CUPTI has of it must not get records of ours. */
 	flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
-	if (attachment_subscribe(why, sizeof(why))) {
+	if (cupti_subscriber_subscribe(why, sizeof(why))) {
 		atomic_store(&standing, AWAY); /* someone came whom we did not see */
 		return;
 	}
-	if (attachment_start(api_level, sets_clock, why, sizeof(why))) {
-		attachment_unsubscribe();
+	if (cupti_subscriber_start(api_level, sets_clock, why, sizeof(why))) {
+		cupti_subscriber_unsubscribe();
 		atomic_store(&standing, AWAY);
-		say("recording does not go on: %s", why);
+		log_message("recording does not go on: %s", why);
 		return;
 	}
 	atomic_store(&clock_is_theirs, false);
@@ -390,10 +390,10 @@ static void come_back(void)
 	note(monotonic_ns(), true, "");
 	recording_resume(PAUSED_YIELDED);
 	atomic_store(&standing, HERE);
-	say("CUPTI is free again: recording goes on");
+	log_message("CUPTI is free again: recording goes on");
 }
 
-void yield_return_if_due(void)
+void cupti_handoff_return_if_due(void)
 {
 	uint64_t due_ns = atomic_load(&return_at_ns);
 	int now = AWAY;
@@ -409,7 +409,7 @@ void yield_return_if_due(void)
 	come_back();
 }
 
-void yield_abandon(void)
+void cupti_handoff_abandon(void)
 {
 	atomic_store(&standing, OUT);
 }

@@ -22,27 +22,27 @@
 
 #include "inject/cupti/api_table.h"
 
-#define YIELD_WHO_BYTES 128
+#define CUPTI_HANDOFF_WHO_BYTES 128
 
-struct yield_event {
+struct cupti_handoff_event {
 	uint64_t time_ns;
 	bool is_back; /* recording goes on; else another tool came */
-	char who[YIELD_WHO_BYTES];
+	char who[CUPTI_HANDOFF_WHO_BYTES];
 };
 
 /* From now on we step back; comes_back: --yield. Once, when tracing has begun; says so if that cannot be had. */
-void yield_begin(enum api_level level, bool comes_back);
+void cupti_handoff_begin(enum api_level level, bool comes_back);
 
 /* Whether CUPTI is another's: then it must not be asked for anything. Any thread. */
-bool yield_is_away(void);
+bool cupti_handoff_is_away(void);
 
 /* For the flusher, now and then: comes back if the other has left a while ago. */
-void yield_return_if_due(void);
+void cupti_handoff_return_if_due(void);
 
 /* For the writer: what has happened since it last asked; false: nothing. */
-bool yield_next(struct yield_event *event);
+bool cupti_handoff_next(struct cupti_handoff_event *event);
 
 /* In a forked child and at the end: hooks do nothing any more. Async-signal-safe. */
-void yield_abandon(void);
+void cupti_handoff_abandon(void);
 
 #endif

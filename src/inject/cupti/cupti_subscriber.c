@@ -40,7 +40,7 @@ static uint32_t subscribe_by_name(char *holder, size_t holder_bytes)
 	return cupti.cuptiSubscribe_v2(&subscriber, callback_entry, NULL, &params);
 }
 
-int attachment_subscribe(char *why, size_t why_bytes)
+int cupti_subscriber_subscribe(char *why, size_t why_bytes)
 {
 	uint32_t result = cupti.cuptiSubscribe(&subscriber, callback_entry, NULL);
 	char holder[XT_CUPTI_SUBSCRIBER_NAME_BYTES + 1] = "";
@@ -123,7 +123,7 @@ static void watch_unloads(void)
 	atomic_fetch_add(&callbacks_module_unloads, 1);
 }
 
-int attachment_start(enum api_level level, bool sets_clock, char *why, size_t why_bytes)
+int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, size_t why_bytes)
 {
 	uint32_t result = XT_CUPTI_SUCCESS;
 
@@ -150,13 +150,13 @@ int attachment_start(enum api_level level, bool sets_clock, char *why, size_t wh
 	snprintf(why, why_bytes, "CUPTI cannot record kernels: %s (%s)", cupti_result_text(result),
 		 cupti.path);
 	/* Records that nobody takes would cost the program all the same. */
-	attachment_stop();
+	cupti_subscriber_stop();
 	if (sets_clock)
 		cupti.cuptiActivityRegisterTimestampCallback(realtime_ns);
 	return -EIO;
 }
 
-void attachment_stop(void)
+void cupti_subscriber_stop(void)
 {
 	cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
 	for (size_t i = 0; i < FURTHER_KINDS; i++)
@@ -164,12 +164,12 @@ void attachment_stop(void)
 	set_zeroed(zeroed_before);
 }
 
-void attachment_unsubscribe(void)
+void cupti_subscriber_unsubscribe(void)
 {
 	cupti.cuptiUnsubscribe(subscriber);
 }
 
-void attachment_follow_profiler(void)
+void cupti_subscriber_follow_profiler(void)
 {
 	follows_profiler = true;
 	profiler_calls_enable(subscriber);

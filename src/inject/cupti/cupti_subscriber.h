@@ -12,21 +12,21 @@
 #include "inject/cupti/api_table.h"
 
 /* Becomes CUPTI's subscriber. 0 or -EBUSY, with one line in why: who is, if that can be known. */
-int attachment_subscribe(char *why, size_t why_bytes);
+int cupti_subscriber_subscribe(char *why, size_t why_bytes);
 
 /*
  * After this, CUPTI takes buffers and makes callbacks. sets_clock: have it use our clock, which each
  * time but the first spoils a record. 0, or -EIO with one line in why, and nothing is recorded.
  */
-int attachment_start(enum api_level level, bool sets_clock, char *why, size_t why_bytes);
+int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, size_t why_bytes);
 
 /* No further records; what is set for the process is as it was. Records that are under way come yet. */
-void attachment_stop(void);
+void cupti_subscriber_stop(void);
 
 /* The subscriber is gone, and no callbacks come. */
-void attachment_unsubscribe(void);
+void cupti_subscriber_unsubscribe(void);
 
 /* Callbacks where the program says what is to be recorded (profiler_calls.h), as long as we subscribe. */
-void attachment_follow_profiler(void);
+void cupti_subscriber_follow_profiler(void);
 
 #endif

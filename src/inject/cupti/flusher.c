@@ -101,14 +101,14 @@ void *flusher_main(void *unused)
 			xt_sleep_ns(STOP_CHECK_MS * 1000000);
 			do_wanted_work();
 		}
-		yield_return_if_due();
-		if (!atomic_load(&allowed) || yield_is_away())
+		cupti_handoff_return_if_due();
+		if (!atomic_load(&allowed) || cupti_handoff_is_away())
 			continue;
 		flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
 		if (!atomic_load(&gpus_known))
 			ask_for_gpus();
 	}
-	if (atomic_load(&allowed) && !yield_is_away()) {
+	if (atomic_load(&allowed) && !cupti_handoff_is_away()) {
 		if (!atomic_load(&gpus_known))
 			ask_for_gpus();
 		/* Complete records first; then whatever is left, finished or not. */

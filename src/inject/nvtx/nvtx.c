@@ -40,7 +40,7 @@ static atomic_uint_fast64_t range_keys;
 static _Atomic(char *) text_store;
 static atomic_size_t text_store_used;
 static atomic_bool abandoned;
-atomic_uint_fast64_t nvtx_events_without_lane;
+atomic_uint_fast64_t nvtx_events_without_thread_buffer;
 
 /* UTF-8 of a wide text, cut at the end of a character; returns the length. */
 size_t nvtx_narrow(const wchar_t *wide, char *out, size_t out_bytes)
@@ -145,8 +145,8 @@ static bool has_place(uint32_t operation)
 	       operation == XT_RANGE_MARK;
 }
 
-static void commit_event(struct lane *lane, const struct nvtx_event *event, size_t text_bytes,
-			 size_t payload_bytes, const struct caller_regs *regs)
+static void commit_event(struct thread_buffer *tb, const struct nvtx_event *event,
+			 size_t text_bytes, size_t payload_bytes, const struct caller_regs *regs)
 {
 	const struct xt_nvtx_attributes *attributes = event->attributes;
 	size_t text_room = (text_bytes + 7) & ~(size_t)7;
@@ -157,11 +157,11 @@ static void commit_event(struct lane *lane, const struct nvtx_event *event, size
 
 	/* Before CUDA is there, nothing is ready for a walk. */
 	if (has_place(event->operation) && is_recorded)
-		slot = capture_stack(lane, regs);
-	lane_count_up(lane, XT_RING_RANGES_SEEN);
-	record = is_recorded ? ring_reserve_or_wait(lane, bytes) : ring_reserve(lane, bytes);
+		slot = capture_stack(tb, regs);
+	thread_buffer_count_up(tb, XT_RING_RANGES_SEEN);
+	record = is_recorded ? ring_reserve_or_wait(tb, bytes) : ring_reserve(tb, bytes);
 	if (!record) {
-		lane_count_up(lane, XT_RING_RANGES_LOST);
+		thread_buffer_count_up(tb, XT_RING_RANGES_LOST);
 		return;
 	}
 	memset(record, 0, bytes);
@@ -173,9 +173,9 @@ static void commit_event(struct lane *lane, const struct nvtx_event *event, size
 	record->domain = event->domain;
 	record->operation = event->operation;
 	record->text_bytes = (uint32_t)text_bytes;
-	memcpy(record->text, lane->text, text_bytes);
+	memcpy(record->text, tb->text, text_bytes);
 	record->payload_bytes = (uint32_t)payload_bytes;
-	memcpy(record->text + text_room, lane->payload, payload_bytes);
+	memcpy(record->text + text_room, tb->payload, payload_bytes);
 	record->payload = event->payload;
 	record->category = event->category;
 	record->color = event->color;
@@ -187,7 +187,7 @@ static void commit_event(struct lane *lane, const struct nvtx_event *event, size
 		record->category = attributes->category;
 		record->color = attributes->color_type ? attributes->color : 0;
 	}
-	ring_commit(lane, bytes);
+	ring_commit(tb, bytes);
 }
 
 static bool is_extended(const struct xt_nvtx_attributes *attributes)
@@ -195,8 +195,8 @@ static bool is_extended(const struct xt_nvtx_attributes *attributes)
 	return attributes && attributes->payload_type == XT_NVTX_PAYLOAD_EXTENDED;
 }
 
-/* Copies the event's payloads into the lane; what they say of the event itself goes into it. */
-static size_t take_payloads(struct lane *lane, struct nvtx_event *event)
+/* Copies the event's payloads into the thread buffer; what they say of the event itself goes into it. */
+static size_t take_payloads(struct thread_buffer *tb, struct nvtx_event *event)
 {
 	const struct xt_nvtx_attributes *attributes = event->attributes;
 
@@ -207,34 +207,36 @@ static size_t take_payloads(struct lane *lane, struct nvtx_event *event)
 	} else {
 		nvtx_payload_describe(event);
 	}
-	return nvtx_payload_take(event, lane->payload, sizeof(lane->payload));
+	return nvtx_payload_take(event, tb->payload, sizeof(tb->payload));
 }
 
 void nvtx_commit(const struct nvtx_event *event, const struct caller_regs *regs)
 {
-	struct lane *lane = thread_lane;
+	struct thread_buffer *tb = current_thread_buffer;
 	struct nvtx_event described;
 	size_t payload_bytes = 0;
 
 	if (atomic_load_explicit(&abandoned, memory_order_relaxed))
 		return;
-	if (!lane)
-		lane = lane_claim();
-	if (!lane || !lane_enter(lane, regs)) { /* in a signal handler, in the middle of our work */
-		atomic_fetch_add_explicit(&nvtx_events_without_lane, 1, memory_order_relaxed);
+	if (!tb)
+		tb = thread_buffer_claim();
+	if (!tb ||
+	    !thread_buffer_enter(tb, regs)) { /* in a signal handler, in the middle of our work */
+		atomic_fetch_add_explicit(&nvtx_events_without_thread_buffer, 1,
+					  memory_order_relaxed);
 		return;
 	}
-	lane->event_return = regs ? regs->return_address : 0;
+	tb->event_return = regs ? regs->return_address : 0;
 	if (event->payload_count || is_extended(event->attributes)) {
 		described = *event;
-		payload_bytes = take_payloads(lane, &described);
+		payload_bytes = take_payloads(tb, &described);
 		event = &described;
 	}
-	commit_event(lane, event, event_text(event, lane->text), payload_bytes, regs);
-	lane->event_return = 0;
-	lane_leave(lane);
+	commit_event(tb, event, event_text(event, tb->text), payload_bytes, regs);
+	tb->event_return = 0;
+	thread_buffer_leave(tb);
 }
-_Static_assert(TEXT_BYTES_MAX <= LANE_TEXT_BYTES, "a text fits into a lane's room for it");
+_Static_assert(TEXT_BYTES_MAX <= THREAD_BUFFER_TEXT_BYTES, "a text fits into a lane's room for it");
 
 void nvtx_note_name(uint32_t operation, uint64_t key, uint64_t payload, const char *text,
 		    const wchar_t *wide_text, const struct caller_regs *regs)

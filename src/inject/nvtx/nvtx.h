@@ -14,7 +14,7 @@
 #define NVTX_DOMAINS_MAX 256 /* those beyond are taken for the default domain */
 
 /* Events that are lost, as no ring could take them. */
-extern atomic_uint_fast64_t nvtx_events_without_lane;
+extern atomic_uint_fast64_t nvtx_events_without_thread_buffer;
 
 /* Puts our functions in place of NVTX's own; 1 for success. May be called several times: each
  * library that has NVTX compiled in brings its own. */

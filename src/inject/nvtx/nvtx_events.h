@@ -14,10 +14,10 @@
 
 /*
  * Defines the function nvtx_##name for one of NVTX's tables. The arguments are NVTX's, as integers;
- * regs are the caller's registers. A lane entered without them cannot be left by siglongjmp().
+ * regs are the caller's registers. A thread buffer entered without them cannot be left by siglongjmp().
  */
 #define NVTX_FUNCTION(name)                                                                        \
-	ENTRY_STUB(".text", nvtx_##name, nvtx_body_##name);                                        \
+	TRAMPOLINE(".text", nvtx_##name, nvtx_body_##name);                                        \
 	void nvtx_##name(void);                                                                    \
 	__attribute__((visibility("hidden"), used))                                                \
 	uint64_t nvtx_body_##name(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d,              \

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "inject/nvtx/nvtx_events.h"
-#include "xtrace/spool_format.h"
+#include "xtrace/crash_buffer_format.h"
 
 #define SCHEMAS_MAX	   1024 /* of a process; payloads of others are not decoded */
 #define SCHEMA_ENTRIES_MAX 128	/* larger schemas are refused */

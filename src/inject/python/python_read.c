@@ -10,8 +10,8 @@
 /* A word in which the bytes at address lie; false if it cannot be read. */
 static bool word_at(struct python_walk *walk, uintptr_t address, uint64_t *out)
 {
-	const uintptr_t page = address & ~(uintptr_t)(XT_SPOOL_PAGE_BYTES - 1);
-	uintptr_t *known = &walk->readable_pages[address / XT_SPOOL_PAGE_BYTES % 16];
+	const uintptr_t page = address & ~(uintptr_t)(XT_CRASH_BUFFER_PAGE_BYTES - 1);
+	uintptr_t *known = &walk->readable_pages[address / XT_CRASH_BUFFER_PAGE_BYTES % 16];
 
 	if (*known != page) {
 		if (!page || !stack_walk_can_read(page)) {
@@ -92,7 +92,7 @@ bool python_can_read(struct python_walk *walk, uintptr_t address, size_t bytes)
 	uint64_t word;
 
 	for (uintptr_t at = address & ~(uintptr_t)7; at < address + bytes;
-	     at = (at | (XT_SPOOL_PAGE_BYTES - 1)) + 1)
+	     at = (at | (XT_CRASH_BUFFER_PAGE_BYTES - 1)) + 1)
 		if (!word_at(walk, at, &word))
 			return false;
 	return true;

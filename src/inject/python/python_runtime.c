@@ -281,8 +281,9 @@ static bool find_next(void)
 		__atomic_store_n(&python_runtime, &state.runtime, __ATOMIC_RELEASE);
 		return true;
 	}
-	say("Python%s%s (%s): its frames are not recorded: %s", state.about.version[0] ? " " : "",
-	    state.about.version, state.about.path, state.about.why_not);
+	log_message("Python%s%s (%s): its frames are not recorded: %s",
+		    state.about.version[0] ? " " : "", state.about.version, state.about.path,
+		    state.about.why_not);
 	snprintf(state.declined[state.declined_count++], PATH_MAX, "%s", state.about.path);
 	return true;
 }

@@ -23,7 +23,7 @@
 #include "inject/python/python_steps.h"
 #include "inject/unwind/stack_walk.h"
 #include "xtrace/log_format.h"
-#include "xtrace/spool_format.h"
+#include "xtrace/crash_buffer_format.h"
 
 #define PYTHON_INPUTS_MAX      8192
 #define PYTHON_RUNS_MAX	       2048

@@ -61,7 +61,7 @@ static enum api_level read_api_level(void)
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (!strcmp(value, names[i]))
 			return (enum api_level)i;
-	say("XTRACE_API=%s is none of launch, work, all; taking work", value);
+	log_message("XTRACE_API=%s is none of launch, work, all; taking work", value);
 	return API_LEVEL_WORK;
 }
 
@@ -74,7 +74,7 @@ static bool read_word(const char *name, const char *word)
 		return false;
 	if (!strcmp(value, word))
 		return true;
-	say("%s=%s is not %s; passed over", name, value, word);
+	log_message("%s=%s is not %s; passed over", name, value, word);
 	return false;
 }
 
@@ -91,7 +91,7 @@ static bool read_python(void)
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
 		if (!strcmp(value, wanted[i]))
 			return true;
-	say("XTRACE_PYTHON=%s is none of mixed, full, only, off; taking mixed", value);
+	log_message("XTRACE_PYTHON=%s is none of mixed, full, only, off; taking mixed", value);
 	return true;
 }
 
@@ -101,10 +101,10 @@ static void read_max_size(struct xt_size_bound *bound)
 
 	*bound = (struct xt_size_bound){0};
 	if (value && *value && !xt_size_bound_parse(value, bound))
-		say("XTRACE_MAX_SIZE=%s is no size of a log (256K or more, as 500M, 2G, "
-		    "2G:newest); "
-		    "there is no bound",
-		    value);
+		log_message("XTRACE_MAX_SIZE=%s is no size of a log (256K or more, as 500M, 2G, "
+			    "2G:newest); "
+			    "there is no bound",
+			    value);
 }
 
 static void read_max_overhead(double *percent)
@@ -113,10 +113,11 @@ static void read_max_overhead(double *percent)
 
 	*percent = 0;
 	if (value && *value && !xt_percent_parse(value, percent))
-		say("XTRACE_MAX_OVERHEAD=%s is no number of percent above 0 and up to 100; there "
-		    "is no "
-		    "bound",
-		    value);
+		log_message("XTRACE_MAX_OVERHEAD=%s is no number of percent above 0 and up to 100; "
+			    "there "
+			    "is no "
+			    "bound",
+			    value);
 }
 
 bool config_read(struct config *config)
@@ -143,8 +144,8 @@ bool config_read(struct config *config)
 
 		config->audit_interval = (uint32_t)strtoul(audit, &end, 10);
 		if (*end) {
-			say("XTRACE_AUDIT=%s is no number; taking %u", audit,
-			    AUDIT_INTERVAL_DEFAULT);
+			log_message("XTRACE_AUDIT=%s is no number; taking %u", audit,
+				    AUDIT_INTERVAL_DEFAULT);
 			config->audit_interval = AUDIT_INTERVAL_DEFAULT;
 		}
 	}

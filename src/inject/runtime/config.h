@@ -23,7 +23,7 @@ struct config {
 	bool follows_profiler;	     /* XTRACE_CAPTURE_RANGE: cudaProfilerApi; starts paused */
 	bool yields;		     /* XTRACE_YIELD: 1 */
 	struct writer_bounds bounds; /* XTRACE_MAX_SIZE and XTRACE_MAX_OVERHEAD */
-	uint32_t audit_interval;     /* XTRACE_AUDIT: every n-th memo hit is checked; 0: none */
+	uint32_t audit_interval; /* XTRACE_AUDIT: every n-th stack cache hit is checked; 0: none */
 };
 
 /* Fills *config from the environment. False if the process must not be traced (it runs with

@@ -91,7 +91,7 @@ static void add_to_environment(const char *const *names, size_t count, const cha
 		text_bytes += strlen(names[i]) + strlen(value) + sizeof("=");
 	enlarged = malloc((present + count + 1) * sizeof(*enlarged) + text_bytes);
 	if (!enlarged) {
-		say("not tracing: cannot set %s: out of memory", names[0]);
+		log_message("not tracing: cannot set %s: out of memory", names[0]);
 		return;
 	}
 	text = (char *)(enlarged + present + count + 1);
@@ -127,7 +127,8 @@ __attribute__((constructor)) static void preloaded(void)
 	/* Absolute: the program may change its directory before it starts CUDA. */
 	if (!realpath(info.dli_fname, path)) {
 		if (info.dli_fname[0] != '/')
-			say("where this library lies cannot be found out: %s", strerror(errno));
+			log_message("where this library lies cannot be found out: %s",
+				    strerror(errno));
 		snprintf(path, sizeof(path), "%s", info.dli_fname);
 	}
 	add_to_environment(names, sizeof(names) / sizeof(*names), path);
@@ -140,16 +141,16 @@ out: /* this may run in the middle of cuInit(), whose caller looks at errno */
 static void in_forked_child(void)
 {
 	loader_lock_in_child();
-	lanes_abandon();
-	if (!leave_abandon())
+	thread_buffers_abandon();
+	if (!shutdown_abandon())
 		return;
 	atomic_store(&callbacks_active, false);
-	yield_abandon();
+	cupti_handoff_abandon();
 	nvtx_abandon();
 	activity_abandon();
 	writer_thread_abandon();
-	spool_abandon();
-	own_process_abandon();
+	crash_buffer_abandon();
+	fork_guard_abandon();
 }
 
 static void watch_forks(void)
@@ -256,7 +257,7 @@ static int open_libraries(const struct config *config, char *why, size_t why_byt
 	return 0;
 }
 
-/* Log, spool and writer thread; log_path (PATH_MAX + 16 bytes) is told for removal. */
+/* Log, crash buffer and writer thread; log_path (PATH_MAX + 16 bytes) is told for removal. */
 static int start_log(const struct config *config, char *log_path, char *why, size_t why_bytes)
 {
 	struct xt_log_header header = {
@@ -266,35 +267,35 @@ static int start_log(const struct config *config, char *log_path, char *why, siz
 		.clock = XT_CLOCK_MONOTONIC,
 		.log_id = random_id(),
 	};
-	char spool_path[PATH_MAX + 32];
+	char crash_buffer_path[PATH_MAX + 32];
 	struct xt_writer *log = NULL;
 	int rc;
 
 	process_identity_draw();
 	rc = create_log(config, &header, log_path, &log);
 	if (!rc) {
-		/* Without a spool the log is as good, unless the process is killed. While the log is
-		 * empty nothing has been recorded, and a spool that is half made is no loss. */
-		snprintf(spool_path, sizeof(spool_path), "%s.spool", log_path);
-		spool_create(spool_path, header.log_id, cupti.version);
+		/* Without a crash buffer the log is as good, unless the process is killed. While the log is
+		 * empty nothing has been recorded, and a crash buffer that is half made is no loss. */
+		snprintf(crash_buffer_path, sizeof(crash_buffer_path), "%s.spool", log_path);
+		crash_buffer_create(crash_buffer_path, header.log_id, cupti.version);
 		rc = write_header(log);
 	}
 	if (rc) {
 		snprintf(why, why_bytes, "no log can be written in %s: %s", config->data_dir,
 			 rc == -ELOOP ? "a link of another user's" : strerror(-rc));
-		spool_remove();
+		crash_buffer_remove();
 		if (log)
 			unlink(log_path);
 		xt_writer_close(log);
 		return rc;
 	}
 	if (config->bounds.size.keeps_newest)
-		xt_shrink_prepare(log);
+		xt_compact_prepare(log);
 	rc = writer_thread_start(log, header.start_monotonic_ns, &config->bounds);
 	if (rc) {
 		snprintf(why, why_bytes, "the writer thread cannot be started: %s", strerror(-rc));
 		xt_writer_close(log);
-		spool_remove();
+		crash_buffer_remove();
 		unlink(log_path);
 	}
 	return rc;
@@ -321,7 +322,7 @@ static int start_tracing(const struct config *config, char *log_path, char *why,
 {
 	int rc;
 
-	own_process_begin();
+	fork_guard_begin();
 	rc = start_log(config, log_path, why, why_bytes);
 	if (rc)
 		return rc;
@@ -329,7 +330,7 @@ static int start_tracing(const struct config *config, char *log_path, char *why,
 	if (rc)
 		snprintf(why, why_bytes, "libunwind does not start: %s", strerror(-rc));
 	else
-		rc = attachment_start(config->api_level, true, why, why_bytes);
+		rc = cupti_subscriber_start(config->api_level, true, why, why_bytes);
 	if (rc) {
 		activity_abandon();
 		writer_thread_finish(LEAVE_PATIENCE_NS);
@@ -347,12 +348,13 @@ static void start(void)
 		nvtx_abandon();
 		return;
 	}
-	alone_begin();
+	process_exit_watch_begin();
 	stack_capture_audit_interval = config.audit_interval;
 	if (config.starts_paused || config.follows_profiler)
 		recording_pause(PAUSED_ASKED);
 	python_wanted = config.python;
-	if (open_libraries(&config, why, sizeof(why)) || attachment_subscribe(why, sizeof(why)))
+	if (open_libraries(&config, why, sizeof(why)) ||
+	    cupti_subscriber_subscribe(why, sizeof(why)))
 		goto decline;
 	if (api_table_fill(config.api_level)) {
 		snprintf(why, sizeof(why), "out of memory");
@@ -362,19 +364,19 @@ static void start(void)
 	if (start_tracing(&config, log_path, why, sizeof(why)))
 		goto unsubscribe;
 	if (config.follows_profiler)
-		attachment_follow_profiler();
-	leave_begin();
+		cupti_subscriber_follow_profiler();
+	shutdown_begin();
 	watch_forks();
 	atomic_store(&callbacks_active, true);
-	alone_end();
+	process_exit_watch_end();
 	writer_thread_allow_flush();
-	yield_begin(config.api_level, config.yields);
+	cupti_handoff_begin(config.api_level, config.yields);
 	return;
 unsubscribe:
-	attachment_unsubscribe();
+	cupti_subscriber_unsubscribe();
 decline:
 	nvtx_abandon();
-	say("not tracing: %s", why);
+	log_message("not tracing: %s", why);
 }
 
 int InitializeInjection(void)

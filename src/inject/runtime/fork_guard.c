@@ -15,7 +15,7 @@ static const atomic_bool *mark =
 	&always;  /* where the kernel (before 4.14) or memory does not serve */
 static pid_t pid; /* 0: none */
 
-void own_process_begin(void)
+void fork_guard_begin(void)
 {
 	atomic_bool *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
 				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -31,7 +31,7 @@ void own_process_begin(void)
 	mark = page;
 }
 
-void own_process_abandon(void)
+void fork_guard_abandon(void)
 {
 	pid = 0;
 	mark = &always;

@@ -9,10 +9,10 @@
 #include <stdbool.h>
 
 /* From now on it is this one. Once, as tracing begins. */
-void own_process_begin(void);
+void fork_guard_begin(void);
 
 /* In a forked child: it is no process, until one begins. */
-void own_process_abandon(void);
+void fork_guard_abandon(void);
 
 /* False in a child that has this memory, or a copy of it, whatever its pid in its own namespace. True before
  * any has begun. Async-signal-safe. */

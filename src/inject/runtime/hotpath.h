@@ -12,11 +12,11 @@
 #define XT_INJECT_HOTPATH_H
 
 /* Kept apart from what runs at every launch, which then takes fewer lines of instructions. */
-#define RARELY __attribute__((noinline, cold))
+#define COLD __attribute__((noinline, cold))
 
 /* What runs at every launch lies together, in two pages of instructions rather than four: of pages, too, a program
  * leaves few in the processor's tables. */
-#define OFTEN __attribute__((section(".text.hot"), aligned(64)))
+#define LIKELY __attribute__((section(".text.hot"), aligned(64)))
 
 #pragma GCC poison malloc calloc realloc free aligned_alloc posix_memalign strdup
 #pragma GCC poison printf fprintf dprintf vfprintf puts fputs fwrite write read open close syscall

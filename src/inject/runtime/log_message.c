@@ -100,7 +100,7 @@ static void write_line(const char *text)
 	signal_release(&pipe_guard, written < 0 && errno == EPIPE);
 }
 
-void say_text(const char *text)
+void log_message_text(const char *text)
 {
 	int saved_errno = errno;
 	mode_t type;
@@ -110,7 +110,7 @@ void say_text(const char *text)
 	errno = saved_errno;
 }
 
-void say(const char *format, ...)
+void log_message(const char *format, ...)
 {
 	int saved_errno = errno;
 	char text[1000];
@@ -120,5 +120,5 @@ void say(const char *format, ...)
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	errno = saved_errno;
-	say_text(text);
+	log_message_text(text);
 }

@@ -11,9 +11,9 @@
 #define XT_INJECT_LOG_MESSAGE_H
 
 /* Prints "xtrace: " and the text as one line, in one write. Keeps errno; nowhere is a thread cancelled. */
-void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Likewise, of a text as it is. Async-signal-safe, also on a small stack. */
-void say_text(const char *text);
+void log_message_text(const char *text);
 
 #endif

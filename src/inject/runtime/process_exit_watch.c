@@ -111,7 +111,7 @@ static bool is_known(int id, unsigned *count)
 	return false;
 }
 
-void alone_begin(void)
+void process_exit_watch_begin(void)
 {
 	struct status status;
 
@@ -119,7 +119,7 @@ void alone_begin(void)
 	was_alone = read_status("/proc/self/stat", &status) && status.threads == 1;
 }
 
-void alone_end(void)
+void process_exit_watch_end(void)
 {
 	unsigned count = 0;
 
@@ -127,7 +127,7 @@ void alone_end(void)
 		atomic_store(&others_count, count);
 }
 
-bool alone_is_left(void)
+bool process_exit_watch_is_left(void)
 {
 	unsigned count = atomic_load(&others_count);
 	struct status status;
@@ -145,7 +145,7 @@ static void *end_main(void *end)
 	return NULL;
 }
 
-void alone_end_process(void)
+void process_exit_watch_end_process(void)
 {
 	void *end = dlsym(RTLD_DEFAULT, "exit");
 	pthread_t thread;

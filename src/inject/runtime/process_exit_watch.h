@@ -11,15 +11,15 @@
 
 /* Before anything is started, and when all is: if the process has a single thread, what is started
  * between is not the program's. By the thread that calls InitializeInjection(). */
-void alone_begin(void);
-void alone_end(void);
+void process_exit_watch_begin(void);
+void process_exit_watch_end(void);
 
 /* Whether the main thread has ended and there is no thread of the program's beside it. False if that
  * cannot be found out. Writer thread. */
-bool alone_is_left(void);
+bool process_exit_watch_is_left(void);
 
 /* What the C library does when the last thread of a process ends, in a thread of its own, as the program's
  * exit handlers run there. Writer thread, which has nothing more to do then. */
-void alone_end_process(void);
+void process_exit_watch_end_process(void);
 
 #endif

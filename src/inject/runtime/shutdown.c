@@ -7,7 +7,7 @@
  * be called anywhere: in a signal handler, in the middle of a CUDA call, in a child of vfork() with its
  * parent's memory. So what is done here is async-signal-safe: flags are set, and the tracer's threads
  * waited for, which do the work; and little stack is taken, as a handler's may be small. Where that might harm or be in vain, the process ends as it would
- * without us, and what is missing is recovered from the spool.
+ * without us, and what is missing is recovered from the crash buffer.
  */
 #include "inject/runtime/shutdown.h"
 
@@ -46,13 +46,13 @@ static const struct {
 	{0, "CUPTI or the disk did not finish" KEPT, "CUPTI or the disk did not finish" GONE},
 };
 
-static void say_why_open(int error)
+static void log_message_why_open(int error)
 {
 	size_t i = 0;
 
 	while (endings[i].error && endings[i].error != error)
 		i++;
-	say_text(spool_is_there() ? endings[i].kept : endings[i].gone);
+	log_message_text(crash_buffer_is_there() ? endings[i].kept : endings[i].gone);
 }
 
 enum way {
@@ -62,8 +62,8 @@ enum way {
 };
 
 static atomic_bool begun;
-static atomic_int first_way;		 /* enum way, of the first that leaves */
-static atomic_uint_fast64_t leave_by_ns; /* 0: nobody leaves yet */
+static atomic_int first_way;		    /* enum way, of the first that leaves */
+static atomic_uint_fast64_t shutdown_by_ns; /* 0: nobody leaves yet */
 
 /* Whoever comes first stops recording; all wait until what was recorded is in the log. */
 static void leave(enum way way)
@@ -71,14 +71,14 @@ static void leave(enum way way)
 	uint64_t by_ns = 0, now_ns = monotonic_ns();
 	int result;
 
-	if (atomic_compare_exchange_strong(&leave_by_ns, &by_ns, now_ns + LEAVE_PATIENCE_NS)) {
+	if (atomic_compare_exchange_strong(&shutdown_by_ns, &by_ns, now_ns + LEAVE_PATIENCE_NS)) {
 		atomic_store(&first_way, way);
 		/* Other threads may go on launching: that is lost, with what the GPU does for them, and counted. */
 		recording_pause(PAUSED_LEAVING);
 		nvtx_abandon();
 		result = writer_thread_finish(LEAVE_PATIENCE_NS);
 		if (result)
-			say_why_open(result);
+			log_message_why_open(result);
 		/* In this order: what is not recorded is counted. */
 		atomic_store(&callbacks_have_ended, true);
 		atomic_store(&callbacks_active, false);
@@ -117,15 +117,15 @@ __attribute__((destructor)) static void at_end(void)
  */
 static bool can_leave_here(void)
 {
-	const struct lane *lane = thread_lane;
+	const struct thread_buffer *tb = current_thread_buffer;
 
 	return atomic_load(&begun) && is_own_process() && writer_thread_is_another() &&
-	       !(lane && (lane->within != LANE_IDLE || lane->ring->open_count));
+	       !(tb && (tb->within != THREAD_BUFFER_IDLE || tb->ring->open_count));
 }
 
 static void (*real_exit)(int), (*real_Exit)(int);
 
-static void leave_at_once(void)
+static void shutdown_at_once(void)
 {
 	int cancelling;
 	sigset_t all;
@@ -142,13 +142,13 @@ static void leave_at_once(void)
 
 static void hook_exit(int status)
 {
-	leave_at_once();
+	shutdown_at_once();
 	real_exit(status);
 }
 
 static void hook_Exit(int status)
 {
-	leave_at_once();
+	shutdown_at_once();
 	real_Exit(status);
 }
 
@@ -157,7 +157,7 @@ static const struct symbol_hook hooks[] = {
 	{"_Exit", (void *)(uintptr_t)hook_Exit, (void **)&real_Exit},
 };
 
-void leave_begin(void)
+void shutdown_begin(void)
 {
 	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 
@@ -169,8 +169,8 @@ void leave_begin(void)
 		symbol_hooks_install(libc, hooks, sizeof(hooks) / sizeof(*hooks));
 }
 
-bool leave_abandon(void)
+bool shutdown_abandon(void)
 {
-	atomic_store(&leave_by_ns, 0);
+	atomic_store(&shutdown_by_ns, 0);
 	return atomic_exchange(&begun, false);
 }

@@ -14,9 +14,9 @@
 
 /* From now on recording is brought to its end before the process is. By InitializeInjection(), when
  * all has begun. */
-void leave_begin(void);
+void shutdown_begin(void);
 
 /* In a forked child, which has nothing to bring to an end. True if its parent had. */
-bool leave_abandon(void);
+bool shutdown_abandon(void);
 
 #endif

@@ -20,7 +20,7 @@
  * other stack word; then it calls `body` with the same arguments and, as the fifth, that struct.
  * The body is an ordinary function with external linkage and hidden visibility.
  */
-#define ENTRY_STUB(section, name, body)                                                            \
+#define TRAMPOLINE(section, name, body)                                                            \
 	__asm__(".pushsection " section ", \"ax\", @progbits\n"                                    \
 		".globl " #name "\n"                                                               \
 		".hidden " #name "\n"                                                              \

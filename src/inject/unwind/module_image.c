@@ -54,11 +54,11 @@ static bool is_loaded(const ElfW(Phdr) * headers, size_t header_count, const Elf
 /* The program may have taken the pages away, or cut the file off that is mapped there. */
 static bool can_read(uint64_t start, uint64_t bytes)
 {
-	uint64_t end = start + bytes, page = start & ~(uint64_t)(XT_SPOOL_PAGE_BYTES - 1);
+	uint64_t end = start + bytes, page = start & ~(uint64_t)(XT_CRASH_BUFFER_PAGE_BYTES - 1);
 	int saved_errno = errno;
 	bool can = bytes <= NOTES_BYTES_MAX;
 
-	for (; can && page < end; page += XT_SPOOL_PAGE_BYTES)
+	for (; can && page < end; page += XT_CRASH_BUFFER_PAGE_BYTES)
 		can = stack_walk_can_read(page);
 	errno = saved_errno;
 	return can;

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "xtrace/spool_format.h"
+#include "xtrace/crash_buffer_format.h"
 
 struct module_image {
 	uint64_t start, end; /* [start, end): from the first to the last byte that is mapped */

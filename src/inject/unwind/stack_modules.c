@@ -49,13 +49,14 @@ static bool read_headers(const struct walk_module *module, struct module_image *
 
 	if (!stack_walk_can_read(module->start) || memcmp(elf->e_ident, ELFMAG, SELFMAG) != 0 ||
 	    elf->e_phentsize != sizeof(ElfW(Phdr)) || elf->e_phoff % sizeof(uint64_t) ||
-	    elf->e_phoff > XT_SPOOL_PAGE_BYTES ||
-	    elf->e_phoff + elf->e_phnum * sizeof(ElfW(Phdr)) > XT_SPOOL_PAGE_BYTES)
+	    elf->e_phoff > XT_CRASH_BUFFER_PAGE_BYTES ||
+	    elf->e_phoff + elf->e_phnum * sizeof(ElfW(Phdr)) > XT_CRASH_BUFFER_PAGE_BYTES)
 		return false;
 	return module_image_read(image, module->bias,
 				 (const ElfW(Phdr) *)(module->start + elf->e_phoff),
 				 elf->e_phnum) &&
-	       image->start / XT_SPOOL_PAGE_BYTES == module->start / XT_SPOOL_PAGE_BYTES;
+	       image->start / XT_CRASH_BUFFER_PAGE_BYTES ==
+		       module->start / XT_CRASH_BUFFER_PAGE_BYTES;
 }
 
 struct image_search {
@@ -98,12 +99,12 @@ static uint32_t find_place(const struct stack_modules *modules, uint64_t identit
 	return place;
 }
 
-static bool commit_module(struct lane *lane, const struct module_image *image, const char *name,
-			  uint16_t slot)
+static bool commit_module(struct thread_buffer *tb, const struct module_image *image,
+			  const char *name, uint16_t slot)
 {
 	size_t name_bytes = strnlen(name, XT_MODULE_PATH_MAX);
 	size_t bytes = xt_module_bytes(image->build_id_bytes, (uint32_t)name_bytes);
-	struct xt_record_module *record = ring_reserve_or_wait(lane, (uint32_t)bytes);
+	struct xt_record_module *record = ring_reserve_or_wait(tb, (uint32_t)bytes);
 
 	if (!record)
 		return false;
@@ -118,20 +119,20 @@ static bool commit_module(struct lane *lane, const struct module_image *image, c
 	};
 	memcpy(record->text, image->build_id, image->build_id_bytes);
 	memcpy(record->text + image->build_id_bytes, name, name_bytes);
-	ring_commit(lane, (uint32_t)bytes);
+	ring_commit(tb, (uint32_t)bytes);
 	return true;
 }
 
 static struct recent_module *recent_place(struct stack_modules *modules, uintptr_t start)
 {
-	uint64_t hash = start / XT_SPOOL_PAGE_BYTES * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t hash = start / XT_CRASH_BUFFER_PAGE_BYTES * UINT64_C(0x9e3779b97f4a7c15);
 
 	return &modules->recent[hash >> (64 - MODULES_RECENT_BITS)];
 }
 
-static bool define(struct lane *lane, struct walk_module *module, uint64_t generation)
+static bool define(struct thread_buffer *tb, struct walk_module *module, uint64_t generation)
 {
-	struct stack_modules *modules = &lane->modules;
+	struct stack_modules *modules = &tb->modules;
 	struct recent_module *recent = recent_place(modules, module->start);
 	struct module_image image;
 	uint64_t identity;
@@ -146,7 +147,7 @@ static bool define(struct lane *lane, struct walk_module *module, uint64_t gener
 	identity = identity_of(&image, module->name);
 	place = find_place(modules, identity);
 	if (!modules->slots[place]) {
-		if (!commit_module(lane, &image, module->name, (uint16_t)(modules->slot_count + 1)))
+		if (!commit_module(tb, &image, module->name, (uint16_t)(modules->slot_count + 1)))
 			return false;
 		modules->slots[place] = (uint16_t)++modules->slot_count;
 		modules->identities[modules->slot_count] = identity;
@@ -160,17 +161,17 @@ static bool define(struct lane *lane, struct walk_module *module, uint64_t gener
 	return true;
 }
 
-bool stack_modules_define(struct lane *lane, uint64_t generation)
+bool stack_modules_define(struct thread_buffer *tb, uint64_t generation)
 {
-	struct stack_walk *walk = &lane->walk;
+	struct stack_walk *walk = &tb->walk;
 	int saved_errno = errno;
 	bool is_done = true;
 
 	/* A slot that the stack uses must not get another meaning before it is committed. */
-	if (lane->modules.slot_count + walk->module_count >= XT_MODULE_SLOT_COUNT)
-		stack_modules_clear(&lane->modules);
+	if (tb->modules.slot_count + walk->module_count >= XT_MODULE_SLOT_COUNT)
+		stack_modules_clear(&tb->modules);
 	for (uint32_t i = 1; i < walk->module_count && is_done; i++)
-		is_done = define(lane, &walk->modules[i], generation);
+		is_done = define(tb, &walk->modules[i], generation);
 	errno = saved_errno;
 	return is_done;
 }

@@ -8,7 +8,7 @@
  * in which module slot of its ring it lies. Slots are defined by records of their own, where
  * they are first used.
  *
- * One table per lane, used by the thread that has it, on the cold path: no lock, no malloc, but for
+ * One table per thread buffer, used by the thread that has it, on the cold path: no lock, no malloc, but for
  * modules whose headers are not where headers are, which costs a moment under the loader's list lock.
  */
 #ifndef XT_INJECT_STACK_MODULES_H
@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "inject/unwind/stack_walk.h"
-#include "xtrace/spool_format.h"
+#include "xtrace/crash_buffer_format.h"
 
 #define MODULE_SLOTS_HASHED (2 * XT_MODULE_SLOT_COUNT)
 #define MODULES_RECENT_BITS 6
@@ -41,14 +41,14 @@ struct stack_modules {
 	struct recent_module recent[1 << MODULES_RECENT_BITS]; /* by hash of the start */
 };
 
-struct lane;
+struct thread_buffer;
 
 /*
- * Sees to it that slots are defined for all modules of the lane's walk, and notes them in it
+ * Sees to it that slots are defined for all modules of the thread buffer's walk, and notes them in it
  * (walk_module.slot). generation: the loader's from before the walk. False if there was no room in the ring
  * for a definition.
  */
-bool stack_modules_define(struct lane *lane, uint64_t generation);
+bool stack_modules_define(struct thread_buffer *tb, uint64_t generation);
 
 /* Forgets all slots. */
 void stack_modules_clear(struct stack_modules *modules);

@@ -156,7 +156,7 @@ static int access_mem(unw_addr_space_t as, unw_word_t address, unw_word_t *value
 		      void *arg)
 {
 	struct stack_walk *walk = arg;
-	uintptr_t page = address & ~(uintptr_t)(XT_SPOOL_PAGE_BYTES - 1);
+	uintptr_t page = address & ~(uintptr_t)(XT_CRASH_BUFFER_PAGE_BYTES - 1);
 
 	(void)as;
 	if (write)
@@ -263,7 +263,7 @@ static int look_at_module(struct dl_phdr_info *info, size_t info_bytes, void *ar
 	if (search->address < start || search->address >= end)
 		return 0;
 	*search->result = (struct walk_module){
-		.start = start & ~(uintptr_t)(XT_SPOOL_PAGE_BYTES - 1),
+		.start = start & ~(uintptr_t)(XT_CRASH_BUFFER_PAGE_BYTES - 1),
 		.end = end,
 		.bias = info->dlpi_addr,
 		.eh_frame_hdr = eh_frame_hdr,

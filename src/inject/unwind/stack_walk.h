@@ -4,7 +4,7 @@
  *
  * libunwind's generic interface is driven with accessors of our own, so that every word of the
  * stack and every register the walk reads passes through our hands. These *inputs* are what makes
- * the verified memo exact: the walk is a function of them (and of the unwind tables, which stand
+ * the verified stack cache exact: the walk is a function of them (and of the unwind tables, which stand
  * still while no library is loaded), so where all inputs are equal again, in the order in which
  * they were read, the frames are the same, whatever rules found them.
  *
@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #include "xtrace/log_format.h"
-#include "xtrace/spool_format.h"
+#include "xtrace/crash_buffer_format.h"
 
 /* The registers a function must preserve, as they were when the callback was called; saved on the
  * stack by its entry code. The caller's stack pointer is the address behind this struct. */

@@ -39,7 +39,7 @@ void budget_give_back(size_t bytes)
 	atomic_fetch_sub(&held, bytes);
 }
 
-void budget_add_lane(size_t own_bytes)
+void budget_add_thread_buffer(size_t own_bytes)
 {
 	atomic_fetch_add(&allowed, BUDGET_THREAD_BYTES);
 	note(atomic_fetch_add(&held, own_bytes) + own_bytes);

@@ -2,8 +2,8 @@
 /*
  * What the tracer may hold of the process's memory: 32 MiB, and 256 KiB for each of its threads.
  *
- * What the writer always has, and what each lane has from the start, is of a known size and set
- * aside here. Whatever grows with what the program does (rings of busy threads, memos, tables of
+ * What the writer always has, and what each thread buffer has from the start, is of a known size and set
+ * aside here. Whatever grows with what the program does (rings of busy threads, stack caches, tables of
  * what is known, activity buffers) asks first, and makes do with what it has when it gets none.
  */
 #ifndef XT_INJECT_BUDGET_H
@@ -16,7 +16,7 @@
 #define BUDGET_PROCESS_BYTES (32u << 20)
 #define BUDGET_THREAD_BYTES  (256u << 10)
 
-/* The writer's tables and buffers, its thread and the flusher's, code and data, lanes in stock, the
+/* The writer's tables and buffers, its thread and the flusher's, code and data, thread buffers in stock, the
  * activity buffers that there always are. */
 #define BUDGET_FIXED_BYTES (15u << 20)
 
@@ -24,8 +24,8 @@
 bool budget_take(size_t bytes);
 void budget_give_back(size_t bytes);
 
-/* A lane has its first thread: it has own_bytes, and its thread brings what a thread may have. */
-void budget_add_lane(size_t own_bytes);
+/* A thread buffer has its first thread: it has own_bytes, and its thread brings what a thread may have. */
+void budget_add_thread_buffer(size_t own_bytes);
 
 /* The most that was held at any time; how often more was asked for than there was. */
 uint64_t budget_most_bytes(void);

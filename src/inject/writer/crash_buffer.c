@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The spool file and its areas. spool_area() may run on any thread, in the cold path of a
+ * The crash buffer file and its areas. crash_buffer_area() may run on any thread, in the cold path of a
  * callback: it takes no lock and calls no malloc, but it makes system calls.
  */
 #include "inject/writer/crash_buffer.h"
@@ -22,16 +22,16 @@
 
 static struct {
 	char path[PATH_MAX];
-	struct xt_own_file file;
-	struct xt_spool_header *header; /* mapped; NULL without a file */
+	struct xt_guarded_fd file;
+	struct xt_crash_buffer_header *header; /* mapped; NULL without a file */
 	atomic_uint_fast64_t end_offset;
 	atomic_uint_fast64_t unbacked;
-	void *addresses[XT_SPOOL_AREAS_MAX]; /* of the areas in the header */
-} spool = {.file = {.fd = -1}};
+	void *addresses[XT_CRASH_BUFFER_AREAS_MAX]; /* of the areas in the header */
+} crash_buffer = {.file = {.fd = -1}};
 
 static size_t round_to_pages(size_t bytes)
 {
-	return (bytes + XT_SPOOL_PAGE_BYTES - 1) & ~(size_t)(XT_SPOOL_PAGE_BYTES - 1);
+	return (bytes + XT_CRASH_BUFFER_PAGE_BYTES - 1) & ~(size_t)(XT_CRASH_BUFFER_PAGE_BYTES - 1);
 }
 
 /* Reserves disk space first: a hole that cannot be filled later would be a SIGBUS in the program. */
@@ -47,95 +47,97 @@ static bool reserve(int fd, uint64_t offset, size_t bytes)
 }
 
 /* The file as it is now: the writer may open it again meanwhile. */
-static struct xt_own_file current_file(void)
+static struct xt_guarded_fd current_file(void)
 {
-	return (struct xt_own_file){
-		.fd = __atomic_load_n(&spool.file.fd, __ATOMIC_RELAXED),
-		.device = spool.file.device,
-		.inode = spool.file.inode,
+	return (struct xt_guarded_fd){
+		.fd = __atomic_load_n(&crash_buffer.file.fd, __ATOMIC_RELAXED),
+		.device = crash_buffer.file.device,
+		.inode = crash_buffer.file.inode,
 	};
 }
 
 static void *map_file(uint64_t offset, size_t bytes)
 {
-	struct xt_own_file file = current_file();
+	struct xt_guarded_fd file = current_file();
 	void *area;
 
-	if (!xt_own_file_is_ours(&file) || !reserve(file.fd, offset, bytes))
+	if (!xt_guarded_fd_is_ours(&file) || !reserve(file.fd, offset, bytes))
 		return NULL;
 	area = map_file_part(file.fd, offset, bytes);
 	/* Meanwhile the program may have closed all descriptors and opened a file of its own. */
-	if (area && !xt_own_file_is_ours(&file)) {
+	if (area && !xt_guarded_fd_is_ours(&file)) {
 		munmap(area, bytes);
 		return NULL;
 	}
 	return area;
 }
 
-int spool_create(const char *path, uint64_t log_id, uint32_t cupti_version)
+int crash_buffer_create(const char *path, uint64_t log_id, uint32_t cupti_version)
 {
-	size_t bytes = round_to_pages(sizeof(struct xt_spool_header));
-	struct xt_spool_header *header;
+	size_t bytes = round_to_pages(sizeof(struct xt_crash_buffer_header));
+	struct xt_crash_buffer_header *header;
 	int fd, rc;
 
-	if (snprintf(spool.path, sizeof(spool.path), "%s", path) >= (int)sizeof(spool.path))
+	if (snprintf(crash_buffer.path, sizeof(crash_buffer.path), "%s", path) >=
+	    (int)sizeof(crash_buffer.path))
 		return -ENAMETOOLONG;
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	rc = xt_own_file_take(&spool.file, fd);
+	rc = xt_guarded_fd_take(&crash_buffer.file, fd);
 	header = rc ? NULL : map_file(0, bytes);
 	if (!header) {
 		unlink(path);
-		xt_own_file_close(&spool.file);
+		xt_guarded_fd_close(&crash_buffer.file);
 		return rc ? rc : -ENOSPC;
 	}
-	memcpy(header->magic, XT_SPOOL_MAGIC, sizeof(header->magic));
-	header->version = XT_SPOOL_VERSION;
+	memcpy(header->magic, XT_CRASH_BUFFER_MAGIC, sizeof(header->magic));
+	header->version = XT_CRASH_BUFFER_VERSION;
 	header->byte_order = XT_LOG_BYTE_ORDER;
 	header->log_id = log_id;
 	header->pid = (uint32_t)getpid();
 	header->cupti_version = cupti_version;
-	atomic_store(&spool.end_offset, bytes);
-	spool.header = header;
+	atomic_store(&crash_buffer.end_offset, bytes);
+	crash_buffer.header = header;
 	return 0;
 }
 
 static void *file_area(size_t bytes, enum xt_area_kind kind)
 {
-	struct xt_spool_area *entry;
+	struct xt_crash_buffer_area *entry;
 	unsigned index;
 	uint64_t offset;
 	void *area;
 
-	if (!spool.header)
+	if (!crash_buffer.header)
 		return NULL;
-	if (__atomic_load_n(&spool.header->area_count, __ATOMIC_RELAXED) >= XT_SPOOL_AREAS_MAX)
+	if (__atomic_load_n(&crash_buffer.header->area_count, __ATOMIC_RELAXED) >=
+	    XT_CRASH_BUFFER_AREAS_MAX)
 		return NULL;
-	offset = atomic_fetch_add(&spool.end_offset, bytes);
+	offset = atomic_fetch_add(&crash_buffer.end_offset, bytes);
 	area = map_file(offset, bytes);
 	if (!area)
 		return NULL;
 	/* Else the kernel reads 128 KiB of zeros around the first page that is touched. */
 	madvise(area, bytes, MADV_RANDOM);
-	index = __atomic_fetch_add(&spool.header->area_count, 1, __ATOMIC_RELAXED);
-	if (index >= XT_SPOOL_AREAS_MAX)
+	index = __atomic_fetch_add(&crash_buffer.header->area_count, 1, __ATOMIC_RELAXED);
+	if (index >= XT_CRASH_BUFFER_AREAS_MAX)
 		return area; /* as good as any, but a recovery will not find it */
-	entry = &spool.header->areas[index];
+	entry = &crash_buffer.header->areas[index];
 	entry->offset = offset;
 	entry->bytes = bytes;
-	spool.addresses[index] = area;
+	crash_buffer.addresses[index] = area;
 	__atomic_store_n(&entry->kind, kind, __ATOMIC_RELEASE);
 	return area;
 }
 
-void *spool_area(size_t area_bytes, enum xt_area_kind kind)
+void *crash_buffer_area(size_t area_bytes, enum xt_area_kind kind)
 {
 	size_t bytes = round_to_pages(area_bytes);
 	void *area;
 
 	/* A child of which the C library does not know must leave its parent's file alone. */
-	if (spool.header && !is_own_process())
+	if (crash_buffer.header && !is_own_process())
 		return NULL;
 	area = file_area(bytes, kind);
 	if (area)
@@ -143,28 +145,29 @@ void *spool_area(size_t area_bytes, enum xt_area_kind kind)
 	area = map_memory(bytes);
 	if (!area)
 		return NULL;
-	atomic_fetch_add(&spool.unbacked, 1);
+	atomic_fetch_add(&crash_buffer.unbacked, 1);
 	return area;
 }
 
-void spool_touch(void *pages, size_t bytes)
+void crash_buffer_touch(void *pages, size_t bytes)
 {
 	if (!madvise(pages, bytes, MADV_POPULATE_WRITE))
 		return;
 	/* A kernel before 5.14. */
-	for (size_t i = 0; i < bytes; i += XT_SPOOL_PAGE_BYTES)
+	for (size_t i = 0; i < bytes; i += XT_CRASH_BUFFER_PAGE_BYTES)
 		((volatile uint8_t *)pages)[i] = 0;
 }
 
 /* The area of the file that these pages are in; NULL: they are plain memory. */
-static const struct xt_spool_area *area_of(const void *pages, uint64_t *offset)
+static const struct xt_crash_buffer_area *area_of(const void *pages, uint64_t *offset)
 {
-	uint32_t count =
-		spool.header ? __atomic_load_n(&spool.header->area_count, __ATOMIC_RELAXED) : 0;
+	uint32_t count = crash_buffer.header ? __atomic_load_n(&crash_buffer.header->area_count,
+							       __ATOMIC_RELAXED)
+					     : 0;
 
-	for (uint32_t i = 0; i < count && i < XT_SPOOL_AREAS_MAX; i++) {
-		const struct xt_spool_area *area = &spool.header->areas[i];
-		uintptr_t distance = (uintptr_t)pages - (uintptr_t)spool.addresses[i];
+	for (uint32_t i = 0; i < count && i < XT_CRASH_BUFFER_AREAS_MAX; i++) {
+		const struct xt_crash_buffer_area *area = &crash_buffer.header->areas[i];
+		uintptr_t distance = (uintptr_t)pages - (uintptr_t)crash_buffer.addresses[i];
 
 		if (!__atomic_load_n(&area->kind, __ATOMIC_ACQUIRE) || distance >= area->bytes)
 			continue;
@@ -174,109 +177,115 @@ static const struct xt_spool_area *area_of(const void *pages, uint64_t *offset)
 	return NULL;
 }
 
-bool spool_empty(void *pages, size_t bytes)
+bool crash_buffer_empty(void *pages, size_t bytes)
 {
 	uint64_t offset;
 
 	return !madvise(pages, bytes, area_of(pages, &offset) ? MADV_REMOVE : MADV_DONTNEED);
 }
 
-bool spool_fill(void *pages, size_t bytes)
+bool crash_buffer_fill(void *pages, size_t bytes)
 {
-	struct xt_own_file file = current_file();
+	struct xt_guarded_fd file = current_file();
 	uint64_t offset;
 
 	return !area_of(pages, &offset) ||
-	       (xt_own_file_is_ours(&file) && reserve(file.fd, offset, bytes));
+	       (xt_guarded_fd_is_ours(&file) && reserve(file.fd, offset, bytes));
 }
 
-void spool_record_bytes(uint32_t kind, uint32_t bytes)
+void crash_buffer_record_bytes(uint32_t kind, uint32_t bytes)
 {
-	if (spool.header && kind < XT_SPOOL_RECORD_KINDS)
-		__atomic_store_n(&spool.header->record_bytes[kind], bytes, __ATOMIC_RELAXED);
+	if (crash_buffer.header && kind < XT_CRASH_BUFFER_RECORD_KINDS)
+		__atomic_store_n(&crash_buffer.header->record_bytes[kind], bytes, __ATOMIC_RELAXED);
 }
 
-void spool_log_bytes(uint64_t bytes)
+void crash_buffer_log_bytes(uint64_t bytes)
 {
-	if (spool.header)
-		__atomic_store_n(&spool.header->log_bytes, bytes, __ATOMIC_RELAXED);
+	if (crash_buffer.header)
+		__atomic_store_n(&crash_buffer.header->log_bytes, bytes, __ATOMIC_RELAXED);
 }
 
-uint32_t spool_wish(void)
+uint32_t crash_buffer_request(void)
 {
-	return spool.header ? __atomic_load_n(&spool.header->wish, __ATOMIC_RELAXED) : XT_WISH_NONE;
+	return crash_buffer.header
+		       ? __atomic_load_n(&crash_buffer.header->request, __ATOMIC_RELAXED)
+		       : XT_REQUEST_NONE;
 }
 
-void spool_wish_done(uint32_t wish)
+void crash_buffer_request_done(uint32_t request)
 {
 	/* If there is another one by now, that is to be done next. */
-	__atomic_compare_exchange_n(&spool.header->wish, &wish, wish | XT_WISH_DONE, false,
-				    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	__atomic_compare_exchange_n(&crash_buffer.header->request, &request,
+				    request | XT_REQUEST_DONE, false, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED);
 }
 
-bool spool_has(const void *pages)
+bool crash_buffer_has(const void *pages)
 {
 	uint64_t offset;
 
 	return area_of(pages, &offset) != NULL;
 }
 
-void spool_count_after_end(void)
+void crash_buffer_count_after_end(void)
 {
-	if (spool.header && is_own_process())
-		__atomic_fetch_add(&spool.header->counters[XT_SPOOL_CALLS_AFTER_END], 1,
-				   __ATOMIC_RELAXED);
+	if (crash_buffer.header && is_own_process())
+		__atomic_fetch_add(&crash_buffer.header->counters[XT_CRASH_BUFFER_CALLS_AFTER_END],
+				   1, __ATOMIC_RELAXED);
 }
 
-void spool_count(const uint64_t counters[XT_SPOOL_COUNTERS])
+void crash_buffer_count(const uint64_t counters[XT_CRASH_BUFFER_COUNTERS])
 {
-	for (unsigned i = 0; spool.header && i < XT_SPOOL_COUNTERS; i++)
-		if (spool.header->counters[i] != counters[i])
-			__atomic_store_n(&spool.header->counters[i], counters[i], __ATOMIC_RELAXED);
+	for (unsigned i = 0; crash_buffer.header && i < XT_CRASH_BUFFER_COUNTERS; i++)
+		if (crash_buffer.header->counters[i] != counters[i])
+			__atomic_store_n(&crash_buffer.header->counters[i], counters[i],
+					 __ATOMIC_RELAXED);
 }
 
-void spool_end(enum xt_spool_ending ending, int error)
+void crash_buffer_end(enum xt_crash_buffer_ending ending, int error)
 {
-	if (!spool.header)
+	if (!crash_buffer.header)
 		return;
-	__atomic_store_n(&spool.header->error, error, __ATOMIC_RELAXED);
-	__atomic_store_n(&spool.header->ending, ending, __ATOMIC_RELEASE);
+	__atomic_store_n(&crash_buffer.header->error, error, __ATOMIC_RELAXED);
+	__atomic_store_n(&crash_buffer.header->ending, ending, __ATOMIC_RELEASE);
 }
 
-bool spool_is_open(void)
+bool crash_buffer_is_open(void)
 {
-	return !spool.header || xt_own_file_is_ours(&spool.file);
+	return !crash_buffer.header || xt_guarded_fd_is_ours(&crash_buffer.file);
 }
 
-void spool_reopen(void)
+void crash_buffer_reopen(void)
 {
-	struct xt_own_file again;
+	struct xt_guarded_fd again;
 
-	if (!spool_is_open() && !xt_own_file_reopen(&spool.file, spool.path, &again))
-		__atomic_store_n(&spool.file.fd, again.fd, __ATOMIC_RELAXED);
+	if (!crash_buffer_is_open() &&
+	    !xt_guarded_fd_reopen(&crash_buffer.file, crash_buffer.path, &again))
+		__atomic_store_n(&crash_buffer.file.fd, again.fd, __ATOMIC_RELAXED);
 }
 
-bool spool_is_there(void)
+bool crash_buffer_is_there(void)
 {
 	struct stat status;
 
-	return spool.header && !lstat(spool.path, &status) && status.st_dev == spool.file.device &&
-	       status.st_ino == spool.file.inode;
+	return crash_buffer.header && !lstat(crash_buffer.path, &status) &&
+	       status.st_dev == crash_buffer.file.device &&
+	       status.st_ino == crash_buffer.file.inode;
 }
 
-uint64_t spool_unbacked_areas(void)
+uint64_t crash_buffer_unbacked_areas(void)
 {
-	return atomic_load(&spool.unbacked);
+	return atomic_load(&crash_buffer.unbacked);
 }
 
-void spool_abandon(void)
+void crash_buffer_abandon(void)
 {
-	xt_own_file_close(&spool.file);
-	spool.header = NULL;
+	xt_guarded_fd_close(&crash_buffer.file);
+	crash_buffer.header = NULL;
 }
 
-void spool_remove(void)
+void crash_buffer_remove(void)
 {
-	if (spool.header)
-		unlink(spool.path);
+	if (crash_buffer.header)
+		unlink(crash_buffer.path);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The spool: memory that outlives the process. Rings and activity buffers are areas of one file
+ * The crash buffer: memory that outlives the process. Rings and activity buffers are areas of one file
  * mapped MAP_SHARED beside the log; what is committed there can be recovered after a kill.
  *
  * Where no file can be had (a full disk, a file system without shared mappings), areas are plain
@@ -13,68 +13,68 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "xtrace/spool_format.h"
+#include "xtrace/crash_buffer_format.h"
 
 /* Creates the file at path (mode 0600, new) for the log with this id. 0 or -errno, in which case
  * areas will be plain memory. Once, before any area. */
-int spool_create(const char *path, uint64_t log_id, uint32_t cupti_version);
+int crash_buffer_create(const char *path, uint64_t log_id, uint32_t cupti_version);
 
 /*
- * A new area of area_bytes (rounded up to pages), zeroed, and in the spool's directory as an area
+ * A new area of area_bytes (rounded up to pages), zeroed, and in the crash buffer's directory as an area
  * of this kind. It lives as long as the process; what of it was not touched takes no memory. NULL
  * when there is no memory. Any thread, no locks, no malloc; makes system calls, so it is for cold
  * paths only, as are the next three.
  */
-void *spool_area(size_t area_bytes, enum xt_area_kind kind);
+void *crash_buffer_area(size_t area_bytes, enum xt_area_kind kind);
 
 /* Touches pages of an area that hold nothing yet, so that no one waits for them later. A page takes
  * several microseconds. */
-void spool_touch(void *pages, size_t bytes);
+void crash_buffer_touch(void *pages, size_t bytes);
 
 /* Gives the memory and the disk space of pages back; they must not be touched until they are
  * filled again, with zeros. False, and nothing has changed, where that cannot be done. */
-bool spool_empty(void *pages, size_t bytes);
-bool spool_fill(void *pages, size_t bytes);
+bool crash_buffer_empty(void *pages, size_t bytes);
+bool crash_buffer_fill(void *pages, size_t bytes);
 
-/* Notes how long CUPTI's records of a kind are, for whoever finds the spool. Writer thread. */
-void spool_record_bytes(uint32_t kind, uint32_t bytes);
+/* Notes how long CUPTI's records of a kind are, for whoever finds the crash buffer. Writer thread. */
+void crash_buffer_record_bytes(uint32_t kind, uint32_t bytes);
 
 /* Notes how much of the log must be there for whoever recovers it. Writer thread. */
-void spool_log_bytes(uint64_t bytes);
+void crash_buffer_log_bytes(uint64_t bytes);
 
-/* What others have asked for, as xt_spool_header's wish; and that it was done. */
-uint32_t spool_wish(void);
-void spool_wish_done(uint32_t wish);
+/* What others have asked for, as xt_crash_buffer_header's wish; and that it was done. */
+uint32_t crash_buffer_request(void);
+void crash_buffer_request_done(uint32_t request);
 
 /* Whether these pages are in the file: false if they are plain memory, which a kill loses. */
-bool spool_has(const void *pages);
+bool crash_buffer_has(const void *pages);
 
 /* What the process has lost outside of rings. Writer thread. */
-void spool_count(const uint64_t counters[XT_SPOOL_COUNTERS]);
+void crash_buffer_count(const uint64_t counters[XT_CRASH_BUFFER_COUNTERS]);
 
-/* Counts one more of XT_SPOOL_CALLS_AFTER_END: the writer may be gone. Any thread. */
-void spool_count_after_end(void);
+/* Counts one more of XT_CRASH_BUFFER_CALLS_AFTER_END: the writer may be gone. Any thread. */
+void crash_buffer_count_after_end(void);
 
 /* How the tracer leaves the process; error: errno of a write that failed, or 0. Writer thread. */
-void spool_end(enum xt_spool_ending ending, int error);
+void crash_buffer_end(enum xt_crash_buffer_ending ending, int error);
 
 /* Whether the descriptor still means the file; true without a file. */
-bool spool_is_open(void);
+bool crash_buffer_is_open(void);
 
 /* Opens the file again if the program closed its descriptor, so that new areas get into it. Writer
  * thread. */
-void spool_reopen(void);
+void crash_buffer_reopen(void);
 
 /* Whether the file is still under its name. Async-signal-safe. */
-bool spool_is_there(void);
+bool crash_buffer_is_there(void);
 
 /* How many areas had to be plain memory. */
-uint64_t spool_unbacked_areas(void);
+uint64_t crash_buffer_unbacked_areas(void);
 
 /* In a forked child: lets go of the parent's file. Async-signal-safe. */
-void spool_abandon(void);
+void crash_buffer_abandon(void);
 
 /* Deletes the file; the areas stay mapped. */
-void spool_remove(void);
+void crash_buffer_remove(void);
 
 #endif

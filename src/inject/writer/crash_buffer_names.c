@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names in the spool: areas that are appended to until they are full. Writer thread only.
+ * Names in the crash buffer: areas that are appended to until they are full. Writer thread only.
  */
 #include "inject/writer/crash_buffer_names.h"
 
@@ -10,28 +10,29 @@
 #include "inject/writer/crash_buffer.h"
 
 #define OWN_AREAS  2 /* for which the budget is not asked */
-#define DATA_BYTES (SPOOL_NAMES_AREA_BYTES - XT_NAMES_DATA_OFFSET)
+#define DATA_BYTES (CRASH_BUFFER_NAMES_AREA_BYTES - XT_NAMES_DATA_OFFSET)
 
 static struct xt_names_header *area; /* that is being filled; NULL: none yet */
 static unsigned area_count;
 
-void spool_name_add(enum xt_name_of of, uint64_t key, const char *text, size_t text_bytes)
+void crash_buffer_name_add(enum xt_name_of of, uint64_t key, const char *text, size_t text_bytes)
 {
-	size_t bytes = (sizeof(struct xt_spool_name) + text_bytes + 7) & ~(size_t)7;
-	struct xt_spool_name *name;
+	size_t bytes = (sizeof(struct xt_crash_buffer_name) + text_bytes + 7) & ~(size_t)7;
+	struct xt_crash_buffer_name *name;
 
 	if (bytes > DATA_BYTES)
 		return;
 	if (!area || DATA_BYTES - area->used_bytes < bytes) {
-		if (area_count == SPOOL_NAME_AREAS_MAX ||
-		    (area_count >= OWN_AREAS && !budget_take(SPOOL_NAMES_AREA_BYTES)))
+		if (area_count == CRASH_BUFFER_NAME_AREAS_MAX ||
+		    (area_count >= OWN_AREAS && !budget_take(CRASH_BUFFER_NAMES_AREA_BYTES)))
 			return;
 		area_count++;
-		area = spool_area(SPOOL_NAMES_AREA_BYTES, XT_AREA_NAMES);
+		area = crash_buffer_area(CRASH_BUFFER_NAMES_AREA_BYTES, XT_AREA_NAMES);
 		if (!area)
 			return;
 	}
-	name = (struct xt_spool_name *)((uint8_t *)area + XT_NAMES_DATA_OFFSET + area->used_bytes);
+	name = (struct xt_crash_buffer_name *)((uint8_t *)area + XT_NAMES_DATA_OFFSET +
+					       area->used_bytes);
 	name->key = key;
 	name->of = of;
 	name->text_bytes = (uint32_t)text_bytes;

@@ -18,7 +18,7 @@
 #include "inject/writer/crash_buffer.h"
 #include "inject/writer/crash_buffer_names.h"
 
-#define KERNEL_NAME_BYTES_MAX SPOOL_NAME_BYTES_MAX
+#define KERNEL_NAME_BYTES_MAX CRASH_BUFFER_NAME_BYTES_MAX
 #define RECORD_BYTES_MAX      4096 /* no record of CUPTI's is so long */
 
 /* Where process_vm_readv() is forbidden, as some containers do. */
@@ -96,7 +96,7 @@ static uint32_t name_id(struct recorder *rec, const char *name)
 		known->epoch = epoch;
 		length = read_name(name, text);
 		known->id = recorder_string(rec, text, length);
-		recorder_spool_name(rec, XT_NAME_KERNEL, (uintptr_t)name, text, length);
+		recorder_crash_buffer_name(rec, XT_NAME_KERNEL, (uintptr_t)name, text, length);
 	}
 	return known->id;
 }
@@ -145,11 +145,11 @@ static struct xt_table *work_row(struct recorder *rec, enum xt_kind kind, struct
 	struct xt_table *table;
 	uint32_t stream_id;
 
-	if (skipped_calls_has(&rec->left, work->correlation_id)) {
+	if (suppressed_ids_has(&rec->left, work->correlation_id)) {
 		tally->left++;
 		return NULL;
 	}
-	if (skipped_calls_has(&rec->skipped, work->correlation_id)) {
+	if (suppressed_ids_has(&rec->skipped, work->correlation_id)) {
 		if (rec->bound.standing >= BOUND_STOPPING)
 			tally->beyond_size++;
 		else
@@ -311,7 +311,7 @@ static void (*const takers[])(struct recorder *, const struct cupti_activity *) 
 	[XT_CUPTI_ACTIVITY_MEMORY2] = take_memory,
 };
 
-static uint32_t learned_bytes[XT_SPOOL_RECORD_KINDS];
+static uint32_t learned_bytes[XT_CRASH_BUFFER_RECORD_KINDS];
 
 /* CUPTI alone knows how long the records of its version are: the next one shows it. (The smallest
  * distance, should anything lie between them.) */
@@ -320,11 +320,12 @@ static void learn_record_bytes(const struct cupti_activity *record,
 {
 	ptrdiff_t bytes = (const uint8_t *)next - (const uint8_t *)record;
 
-	if (record->kind >= XT_SPOOL_RECORD_KINDS || bytes <= 0 || bytes > RECORD_BYTES_MAX ||
+	if (record->kind >= XT_CRASH_BUFFER_RECORD_KINDS || bytes <= 0 ||
+	    bytes > RECORD_BYTES_MAX ||
 	    (learned_bytes[record->kind] && learned_bytes[record->kind] <= (uint32_t)bytes))
 		return;
 	learned_bytes[record->kind] = (uint32_t)bytes;
-	spool_record_bytes(record->kind, (uint32_t)bytes);
+	crash_buffer_record_bytes(record->kind, (uint32_t)bytes);
 }
 
 /* The record behind `before`, NULL at the end. What fails is asked for once more. */
@@ -373,7 +374,7 @@ __attribute__((no_sanitize("thread"))) static void take_names(struct recorder *r
 		uint8_t *record = buffer->data + buffer->peeked_bytes;
 		uint32_t kind = __atomic_load_n((uint32_t *)record, __ATOMIC_RELAXED) &
 				~XT_CUPTI_RECORD_BEGUN;
-		uint32_t bytes = kind < XT_SPOOL_RECORD_KINDS ? learned_bytes[kind] : 0;
+		uint32_t bytes = kind < XT_CRASH_BUFFER_RECORD_KINDS ? learned_bytes[kind] : 0;
 
 		if (!bytes)
 			bytes = xt_cupti_record_bytes(cupti.version, kind);
@@ -432,7 +433,7 @@ __attribute__((no_sanitize("thread"))) bool record_is_kept_by_cupti(uint64_t sin
 	return false;
 }
 
-void record_names_ahead(struct recorder *rec)
+void prefetch_names(struct recorder *rec)
 {
 	struct activity_buffer *buffer;
 	uint32_t index = 0;

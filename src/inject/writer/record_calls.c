@@ -10,7 +10,7 @@
 #include "inject/nvtx/nvtx_payload.h"
 #include "inject/writer/recorder.h"
 
-static void take_module(struct recorder *rec, struct lane *lane,
+static void take_module(struct recorder *rec, struct thread_buffer *tb,
 			const struct xt_record_module *record)
 {
 	struct module_image image = {
@@ -25,24 +25,25 @@ static void take_module(struct recorder *rec, struct lane *lane,
 	if (record->module_slot >= XT_MODULE_SLOT_COUNT ||
 	    record->build_id_bytes > sizeof(image.build_id))
 		return;
-	lane->modules_changed = true;
-	lane->slot_module_id[record->module_slot] = 0;
+	tb->modules_changed = true;
+	tb->slot_module_id[record->module_slot] = 0;
 	if (recorder_is_full(rec)) /* no stack will be written that could refer to it */
 		return;
 	memcpy(image.build_id, record->text, record->build_id_bytes);
 	path_bytes = module_path(&image, (const char *)record->text + record->build_id_bytes,
 				 record->path_bytes, path);
-	lane->slot_module_id[record->module_slot] =
+	tb->slot_module_id[record->module_slot] =
 		recorder_module(rec, &image, path, path_bytes, rec->last_scan_ns);
 }
 
 /* The XT_MODULE_ID of each frame. False if one is not known: there was no memory for its row. */
-static bool find_modules(const struct lane *lane, struct xt_record_stack *record, uint64_t *ids)
+static bool find_modules(const struct thread_buffer *tb, struct xt_record_stack *record,
+			 uint64_t *ids)
 {
 	const uint16_t *slots = xt_stack_modules(record);
 
 	for (uint32_t i = 0; i < record->frame_count; i++) {
-		ids[i] = slots[i] < XT_MODULE_SLOT_COUNT ? lane->slot_module_id[slots[i]] : 0;
+		ids[i] = slots[i] < XT_MODULE_SLOT_COUNT ? tb->slot_module_id[slots[i]] : 0;
 		if (slots[i] != XT_MODULE_SLOT_NONE && !ids[i])
 			return false;
 	}
@@ -88,7 +89,8 @@ static uint32_t intern_stack(struct recorder *rec, struct xt_record_stack *recor
 	return id;
 }
 
-static void take_stack(struct recorder *rec, struct lane *lane, struct xt_record_stack *record)
+static void take_stack(struct recorder *rec, struct thread_buffer *tb,
+		       struct xt_record_stack *record)
 {
 	uint64_t modules[XT_STACK_FRAMES_MAX];
 	uint32_t id = 0;
@@ -97,33 +99,33 @@ static void take_stack(struct recorder *rec, struct lane *lane, struct xt_record
 		return;
 	/* When the log is full the slot means none: not what it did before. */
 	if (!recorder_is_full(rec)) {
-		if (find_modules(lane, record, modules))
+		if (find_modules(tb, record, modules))
 			id = intern_stack(rec, record, modules);
 		rec->stacks_lost += !id;
-		lane->definitions_lost |= !id;
+		tb->definitions_lost |= !id;
 	}
-	lane->slot_stack_id[record->stack_slot] = id;
-	if (lane->slots_changed <= record->stack_slot)
-		lane->slots_changed = record->stack_slot + 1;
-	if (lane->slots_used < lane->slots_changed)
-		lane->slots_used = lane->slots_changed;
+	tb->slot_stack_id[record->stack_slot] = id;
+	if (tb->slots_changed <= record->stack_slot)
+		tb->slots_changed = record->stack_slot + 1;
+	if (tb->slots_used < tb->slots_changed)
+		tb->slots_used = tb->slots_changed;
 }
 
-static uint32_t slot_stack(const struct lane *lane, uint32_t slot)
+static uint32_t slot_stack(const struct thread_buffer *tb, uint32_t slot)
 {
-	return slot < XT_STACK_SLOT_COUNT ? lane->slot_stack_id[slot] : 0;
+	return slot < XT_STACK_SLOT_COUNT ? tb->slot_stack_id[slot] : 0;
 }
 
 /* A stack that chance chose and that is not known, whatever lost it, is not one that it passed over. */
-static uint32_t call_stack(const struct lane *lane, const struct xt_record_call *record)
+static uint32_t call_stack(const struct thread_buffer *tb, const struct xt_record_call *record)
 {
-	uint32_t id = slot_stack(lane, record->stack_slot);
+	uint32_t id = slot_stack(tb, record->stack_slot);
 
 	return id || !record->one_in || record->stack_slot == XT_STACK_SLOT_NONE ? id
 										 : XT_STACK_LOST;
 }
 
-static void take_node_update(struct recorder *rec, struct lane *lane,
+static void take_node_update(struct recorder *rec, struct thread_buffer *tb,
 			     const struct xt_record_node *record)
 {
 	struct xt_table *table = recorder_table(rec, XT_KIND_GRAPH_UPDATE, 0);
@@ -134,14 +136,15 @@ static void take_node_update(struct recorder *rec, struct lane *lane,
 	}
 	xt_table_put(table, XT_GRAPH_UPDATE_NODE, record->node_id);
 	xt_table_put(table, XT_GRAPH_UPDATE_EXEC, record->graph_exec);
-	xt_table_put(table, XT_GRAPH_UPDATE_STACK, slot_stack(lane, record->stack_slot));
+	xt_table_put(table, XT_GRAPH_UPDATE_STACK, slot_stack(tb, record->stack_slot));
 	xt_table_put(table, XT_GRAPH_UPDATE_TIME_NS, record->time_ns);
-	xt_table_put(table, XT_GRAPH_UPDATE_THREAD, lane->known_thread_id);
+	xt_table_put(table, XT_GRAPH_UPDATE_THREAD, tb->known_thread_id);
 	xt_table_put(table, XT_GRAPH_UPDATE_GRAPH, record->origin_id);
 	xt_table_end_row(table);
 }
 
-static void take_node(struct recorder *rec, struct lane *lane, const struct xt_record_node *record)
+static void take_node(struct recorder *rec, struct thread_buffer *tb,
+		      const struct xt_record_node *record)
 {
 	struct xt_table *table = recorder_table(rec, XT_KIND_GRAPH_NODE, 0);
 
@@ -151,10 +154,10 @@ static void take_node(struct recorder *rec, struct lane *lane, const struct xt_r
 	}
 	xt_table_put(table, XT_GRAPH_NODE_ID, record->node_id);
 	xt_table_put(table, XT_GRAPH_NODE_ORIGIN, record->origin_id);
-	xt_table_put(table, XT_GRAPH_NODE_STACK, slot_stack(lane, record->stack_slot));
+	xt_table_put(table, XT_GRAPH_NODE_STACK, slot_stack(tb, record->stack_slot));
 	xt_table_put(table, XT_GRAPH_NODE_TIME_NS, record->time_ns);
 	xt_table_put(table, XT_GRAPH_NODE_TYPE, record->node_type);
-	xt_table_put(table, XT_GRAPH_NODE_THREAD, lane->known_thread_id);
+	xt_table_put(table, XT_GRAPH_NODE_THREAD, tb->known_thread_id);
 	xt_table_end_row(table);
 }
 
@@ -167,7 +170,7 @@ static uint32_t payload_values(struct recorder *rec, const struct xt_record_rang
 	return recorder_string(rec, values, nvtx_payload_values(record, values));
 }
 
-static void take_range(struct recorder *rec, struct lane *lane,
+static void take_range(struct recorder *rec, struct thread_buffer *tb,
 		       const struct xt_record_range *record)
 {
 	const char *domain = nvtx_domain_name(record->domain);
@@ -179,18 +182,19 @@ static void take_range(struct recorder *rec, struct lane *lane,
 	struct xt_table *table = has_texts ? recorder_table(rec, XT_KIND_RANGE, 0) : NULL;
 
 	if (record->domain)
-		recorder_spool_name(rec, XT_NAME_DOMAIN, record->domain, domain, strlen(domain));
+		recorder_crash_buffer_name(rec, XT_NAME_DOMAIN, record->domain, domain,
+					   strlen(domain));
 	if (!table) {
 		rec->ranges_lost++;
 		return;
 	}
 	xt_table_put(table, XT_RANGE_OPERATION, record->operation);
-	xt_table_put(table, XT_RANGE_THREAD, lane->known_thread_id);
+	xt_table_put(table, XT_RANGE_THREAD, tb->known_thread_id);
 	xt_table_put(table, XT_RANGE_TIME_NS, record->time_ns);
 	xt_table_put(table, XT_RANGE_DOMAIN, domain_text);
 	xt_table_put(table, XT_RANGE_TEXT, text);
 	xt_table_put(table, XT_RANGE_KEY, record->key);
-	xt_table_put(table, XT_RANGE_STACK, slot_stack(lane, record->stack_slot));
+	xt_table_put(table, XT_RANGE_STACK, slot_stack(tb, record->stack_slot));
 	xt_table_put(table, XT_RANGE_CATEGORY, record->category);
 	xt_table_put(table, XT_RANGE_PAYLOAD, record->payload);
 	xt_table_put(table, XT_RANGE_PAYLOAD_TYPE, record->payload_type);
@@ -199,7 +203,8 @@ static void take_range(struct recorder *rec, struct lane *lane,
 	xt_table_end_row(table);
 }
 
-static void take_call(struct recorder *rec, struct lane *lane, const struct xt_record_call *record)
+static void take_call(struct recorder *rec, struct thread_buffer *tb,
+		      const struct xt_record_call *record)
 {
 	struct xt_table *table = recorder_table(rec, XT_KIND_CALL, 0);
 
@@ -208,12 +213,12 @@ static void take_call(struct recorder *rec, struct lane *lane, const struct xt_r
 		return;
 	}
 	rec->calls.pending++;
-	skipped_calls_remove(&rec->skipped, record->correlation_id);
+	suppressed_ids_remove(&rec->skipped, record->correlation_id);
 	rec->launches += api_makes_kernels(record->api);
-	xt_table_put(table, XT_CALL_THREAD, lane->known_thread_id);
+	xt_table_put(table, XT_CALL_THREAD, tb->known_thread_id);
 	xt_table_put(table, XT_CALL_API, record->api);
 	xt_table_put(table, XT_CALL_CORRELATION, record->correlation_id);
-	xt_table_put(table, XT_CALL_STACK, call_stack(lane, record));
+	xt_table_put(table, XT_CALL_STACK, call_stack(tb, record));
 	xt_table_put(table, XT_CALL_ENTER_NS, record->enter_ns);
 	xt_table_put(table, XT_CALL_DURATION_NS, record->exit_ns - record->enter_ns);
 	xt_table_put(table, XT_CALL_RESULT, (uint32_t)record->result);
@@ -222,105 +227,106 @@ static void take_call(struct recorder *rec, struct lane *lane, const struct xt_r
 	xt_table_end_row(table);
 }
 
-static void drain(struct recorder *rec, struct lane *lane, uint64_t end)
+static void drain(struct recorder *rec, struct thread_buffer *tb, uint64_t end)
 {
-	while (lane->read_pos < end) {
-		uint32_t place = lane->read_pos & (RING_DATA_BYTES - 1);
-		struct xt_record *record = (struct xt_record *)(lane->data + place);
+	while (tb->read_pos < end) {
+		uint32_t place = tb->read_pos & (RING_DATA_BYTES - 1);
+		struct xt_record *record = (struct xt_record *)(tb->data + place);
 
 		switch (record->type) {
 		case XT_RECORD_CALL:
-			take_call(rec, lane, (const struct xt_record_call *)record);
+			take_call(rec, tb, (const struct xt_record_call *)record);
 			break;
 		case XT_RECORD_STACK:
-			take_stack(rec, lane, (struct xt_record_stack *)record);
+			take_stack(rec, tb, (struct xt_record_stack *)record);
 			break;
 		case XT_RECORD_MODULE:
-			take_module(rec, lane, (const struct xt_record_module *)record);
+			take_module(rec, tb, (const struct xt_record_module *)record);
 			break;
 		case XT_RECORD_NODE:
 			if (recorder_is_full(rec))
 				rec->nodes_beyond_size++;
 			else if (((const struct xt_record_node *)record)->graph_exec)
-				take_node_update(rec, lane, (const void *)record);
+				take_node_update(rec, tb, (const void *)record);
 			else
-				take_node(rec, lane, (const void *)record);
+				take_node(rec, tb, (const void *)record);
 			break;
 		case XT_RECORD_RANGE:
 			if (recorder_is_full(rec))
 				rec->ranges_beyond_size++;
 			else
-				take_range(rec, lane, (const struct xt_record_range *)record);
+				take_range(rec, tb, (const struct xt_record_range *)record);
 			break;
 		case XT_RECORD_SKIP:
 			rec->skipped_beyond_size += rec->bound.standing >= BOUND_STOPPING;
-			skipped_calls_add(&rec->skipped,
-					  ((const struct xt_record_skip *)record)->correlation_id);
+			suppressed_ids_add(&rec->skipped,
+					   ((const struct xt_record_skip *)record)->correlation_id);
 			break;
-		case XT_RECORD_LEFT:
-			skipped_calls_add(&rec->left,
-					  ((const struct xt_record_skip *)record)->correlation_id);
+		case XT_RECORD_SHUTDOWN_DROP:
+			suppressed_ids_add(&rec->left,
+					   ((const struct xt_record_skip *)record)->correlation_id);
 			break;
 		case XT_RECORD_SWITCH:
 			record_switch(rec, ((const struct xt_record_switch *)record)->time_ns,
 				      ((const struct xt_record_switch *)record)->is_on);
 			break;
 		default: /* XT_RECORD_PAD */
-			lane->read_pos += RING_DATA_BYTES - place;
+			tb->read_pos += RING_DATA_BYTES - place;
 			continue;
 		}
-		lane->read_pos += record->bytes;
+		tb->read_pos += record->bytes;
 	}
 }
 
-#define LANES_ASKED_AT_ONCE 64
+#define THREAD_BUFFERS_ASKED_AT_ONCE 64
 
-/* A lane whose thread has ended, and whose ring is in the file, is free for the next thread. */
-static void retire_lane(struct recorder *rec, struct lane *lane, uint32_t index)
+/* A thread buffer whose thread has ended, and whose ring is in the file, is free for the next thread. */
+static void retire_thread_buffer(struct recorder *rec, struct thread_buffer *tb, uint32_t index)
 {
-	if (!lane->owner_gone) {
+	if (!tb->owner_gone) {
 		/* Asking costs a system call: with many threads, a few each time. */
-		uint32_t stride = 1 + lane_count() / LANES_ASKED_AT_ONCE;
+		uint32_t stride = 1 + thread_buffer_count() / THREAD_BUFFERS_ASKED_AT_ONCE;
 
 		if (index % stride == rec->rounds % stride)
-			lane->owner_gone = lane_is_orphaned(lane);
+			tb->owner_gone = thread_buffer_is_orphaned(tb);
 		return; /* what it committed last may have come after the drain */
 	}
-	if (ring_written(lane) != lane->read_pos || lane->ring->free_pos != lane->read_pos)
+	if (ring_written(tb) != tb->read_pos || tb->ring->free_pos != tb->read_pos)
 		return;
-	lane->owner_gone = false;
-	lane->known_thread_id = 0;
-	lane->within = LANE_IDLE; /* it may have ended inside a callback, by pthread_exit() or so */
-	lane_shrink(lane);
-	__atomic_store_n(&lane->ring->thread_id, 0, __ATOMIC_RELAXED);
-	atomic_store_explicit(&lane->state, LANE_FREE, memory_order_release);
+	tb->owner_gone = false;
+	tb->known_thread_id = 0;
+	tb->within =
+		THREAD_BUFFER_IDLE; /* it may have ended inside a callback, by pthread_exit() or so */
+	thread_buffer_shrink(tb);
+	__atomic_store_n(&tb->ring->thread_id, 0, __ATOMIC_RELAXED);
+	atomic_store_explicit(&tb->state, THREAD_BUFFER_FREE, memory_order_release);
 }
 
 /*
- * How much of the lane's ring waits for a flush, in percent; widens a ring that fills fast. While
+ * How much of the thread buffer's ring waits for a flush, in percent; widens a ring that fills fast. While
  * the log cannot be written, events that were not taken count, too.
  */
-static uint32_t ring_percent(const struct recorder *rec, struct lane *lane)
+static uint32_t ring_percent(const struct recorder *rec, struct thread_buffer *tb)
 {
-	uint32_t window = lane->window_ready;
-	uint32_t used = rec->write_error ? (uint32_t)(ring_written(lane) - lane->ring->free_pos)
-					 : lane_used_bytes(lane);
+	uint32_t window = tb->window_ready;
+	uint32_t used = rec->write_error ? (uint32_t)(ring_written(tb) - tb->ring->free_pos)
+					 : thread_buffer_used_bytes(tb);
 
 	if (used > window / 2)
-		lane_widen(lane);
+		thread_buffer_widen(tb);
 	return (uint32_t)((uint64_t)used * 100 / window);
 }
 
 /* Without a row of its thread, what is in the ring has to wait. */
-static bool knows_thread(struct recorder *rec, struct lane *lane, uint32_t thread_id)
+static bool knows_thread(struct recorder *rec, struct thread_buffer *tb, uint32_t thread_id)
 {
-	if (thread_id == lane->known_thread_id)
+	if (thread_id == tb->known_thread_id)
 		return true;
-	lane->known_thread_id = thread_id;
+	tb->known_thread_id = thread_id;
 	if (recorder_is_full(rec))
 		return true;
-	if (!record_thread(rec, lane)) {
-		lane->known_thread_id = 0;
+	if (!record_thread(rec, tb)) {
+		tb->known_thread_id = 0;
 		return false;
 	}
 	rec->threads_seen++;
@@ -332,24 +338,24 @@ uint32_t record_calls(struct recorder *rec)
 	uint32_t fullest = 0;
 
 	rec->rounds++;
-	for (uint32_t i = 0; i < lane_count(); i++) {
-		struct lane *lane = lane_at(i);
+	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
+		struct thread_buffer *tb = thread_buffer_at(i);
 		uint32_t thread_id, percent;
 		bool is_taken;
 		uint64_t end;
 
-		if (!lane || atomic_load(&lane->state) == LANE_INHERITED)
+		if (!tb || atomic_load(&tb->state) == THREAD_BUFFER_INHERITED)
 			continue;
-		thread_id = __atomic_load_n(&lane->ring->thread_id, __ATOMIC_ACQUIRE);
+		thread_id = __atomic_load_n(&tb->ring->thread_id, __ATOMIC_ACQUIRE);
 		if (!thread_id)
 			continue;
-		is_taken = !rec->write_error && knows_thread(rec, lane, thread_id);
-		end = ring_written(lane);
-		if (end == lane->read_pos)
-			retire_lane(rec, lane, i);
+		is_taken = !rec->write_error && knows_thread(rec, tb, thread_id);
+		end = ring_written(tb);
+		if (end == tb->read_pos)
+			retire_thread_buffer(rec, tb, i);
 		else if (is_taken)
-			drain(rec, lane, end);
-		percent = ring_percent(rec, lane);
+			drain(rec, tb, end);
+		percent = ring_percent(rec, tb);
 		if (percent > fullest)
 			fullest = percent;
 	}

@@ -232,27 +232,27 @@ void record_modules(struct recorder *rec)
 		record_python(rec);
 }
 
-bool record_thread(struct recorder *rec, struct lane *lane)
+bool record_thread(struct recorder *rec, struct thread_buffer *tb)
 {
 	struct xt_table *table;
 	char path[64], name[64];
 	size_t length;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", lane->ring->tid);
+	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tb->ring->tid);
 	length = read_file(path, name, sizeof(name));
 	if (length && name[length - 1] == '\n')
 		length--;
 	if (!length) { /* the thread has ended */
-		length = strnlen(lane->first_name, sizeof(lane->first_name));
-		memcpy(name, lane->first_name, length);
+		length = strnlen(tb->first_name, sizeof(tb->first_name));
+		memcpy(name, tb->first_name, length);
 	}
 	table = recorder_table(rec, XT_KIND_THREAD, length);
 	if (!table)
 		return false;
-	xt_table_put(table, XT_THREAD_ID, lane->known_thread_id);
-	xt_table_put(table, XT_THREAD_TID, lane->ring->tid);
+	xt_table_put(table, XT_THREAD_ID, tb->known_thread_id);
+	xt_table_put(table, XT_THREAD_TID, tb->ring->tid);
 	xt_table_put_bytes(table, XT_THREAD_NAME, name, length);
-	xt_table_put(table, XT_THREAD_START_NS, lane->ring->start_ns);
+	xt_table_put(table, XT_THREAD_START_NS, tb->ring->start_ns);
 	xt_table_end_row(table);
 	return true;
 }
@@ -312,26 +312,26 @@ void record_rate(struct recorder *rec)
 
 void record_yields(struct recorder *rec)
 {
-	struct yield_event event;
+	struct cupti_handoff_event event;
 
-	while (yield_next(&event)) {
+	while (cupti_handoff_next(&event)) {
 		if (event.is_back) /* ids may have begun anew */
-			skipped_calls_forget(&rec->skipped);
+			suppressed_ids_forget(&rec->skipped);
 		record_switch_why(rec, event.time_ns, event.is_back, XT_SWITCH_YIELDED, event.who);
 	}
 }
 
-void record_wish(struct recorder *rec)
+void record_request(struct recorder *rec)
 {
 	uint64_t time_ns = monotonic_ns();
-	uint32_t word = spool_wish();
-	bool is_paused = (word & XT_WISH_MASK) == XT_WISH_PAUSE;
+	uint32_t word = crash_buffer_request();
+	bool is_paused = (word & XT_REQUEST_MASK) == XT_REQUEST_PAUSE;
 
-	if (!(word & XT_WISH_MASK) || word & XT_WISH_DONE)
+	if (!(word & XT_REQUEST_MASK) || word & XT_REQUEST_DONE)
 		return;
 	if (is_paused ? recording_pause(PAUSED_ASKED) : recording_resume(PAUSED_ASKED))
 		record_switch(rec, is_paused ? time_ns : monotonic_ns(), !is_paused);
-	spool_wish_done(word);
+	crash_buffer_request_done(word);
 }
 
 /* In groups, as they are written everywhere. */
@@ -379,15 +379,15 @@ void record_devices(struct recorder *rec)
 	}
 }
 
-static uint64_t lanes_sum(enum xt_ring_counter counter)
+static uint64_t thread_buffers_sum(enum xt_ring_counter counter)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < lane_count(); i++) {
-		const struct lane *lane = lane_at(i);
+	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
+		const struct thread_buffer *tb = thread_buffer_at(i);
 
-		if (lane)
-			sum += __atomic_load_n(&lane->ring->counters[counter], __ATOMIC_RELAXED);
+		if (tb)
+			sum += __atomic_load_n(&tb->ring->counters[counter], __ATOMIC_RELAXED);
 	}
 	return sum;
 }
@@ -395,32 +395,32 @@ static uint64_t lanes_sum(enum xt_ring_counter counter)
 /* What callbacks saw and could not even count in a ring. */
 static uint64_t calls_outside_rings(void)
 {
-	return atomic_load(&lane_calls_without) + atomic_load(&callbacks_reentered);
+	return atomic_load(&thread_buffer_calls_without) + atomic_load(&callbacks_reentered);
 }
 
-static uint64_t lanes_left_sum(void)
+static uint64_t thread_buffers_left_sum(void)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < lane_count(); i++) {
-		const struct lane *lane = lane_at(i);
+	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
+		const struct thread_buffer *tb = thread_buffer_at(i);
 
-		if (lane)
-			sum += __atomic_load_n(&lane->ring->left_count, __ATOMIC_RELAXED);
+		if (tb)
+			sum += __atomic_load_n(&tb->ring->left_count, __ATOMIC_RELAXED);
 	}
 	return sum;
 }
 
-/* Of a count that lanes have outside of their rings. */
-static uint64_t lanes_own_sum(size_t offset)
+/* Of a count that thread buffers have outside of their rings. */
+static uint64_t thread_buffers_own_sum(size_t offset)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < lane_count(); i++) {
-		const uint8_t *lane = (const uint8_t *)lane_at(i);
+	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
+		const uint8_t *tb = (const uint8_t *)thread_buffer_at(i);
 
-		if (lane)
-			sum += __atomic_load_n((const uint64_t *)(lane + offset), __ATOMIC_RELAXED);
+		if (tb)
+			sum += __atomic_load_n((const uint64_t *)(tb + offset), __ATOMIC_RELAXED);
 	}
 	return sum;
 }
@@ -444,7 +444,7 @@ static bool add_count(struct recorder *rec, const char *name, uint64_t value)
 
 static uint64_t seen_with(uint64_t after_end)
 {
-	return lanes_sum(XT_RING_CALLS_SEEN) + calls_outside_rings() + after_end;
+	return thread_buffers_sum(XT_RING_CALLS_SEEN) + calls_outside_rings() + after_end;
 }
 
 uint64_t record_calls_seen(void)
@@ -470,10 +470,10 @@ static struct call_sums sum_calls(const struct recorder *rec)
 
 	sums.seen_here = seen_with(sums.after_end);
 	sums.seen = sums.seen_here + rec->skipped_beyond_size;
-	sums.ring_full = lanes_sum(XT_RING_LOST_RING_FULL);
-	sums.no_ring = atomic_load(&lane_calls_without);
-	sums.left = lanes_left_sum();
-	sums.nested = lanes_sum(XT_RING_LOST_NESTED) + atomic_load(&callbacks_reentered);
+	sums.ring_full = thread_buffers_sum(XT_RING_LOST_RING_FULL);
+	sums.no_ring = atomic_load(&thread_buffer_calls_without);
+	sums.left = thread_buffers_left_sum();
+	sums.nested = thread_buffers_sum(XT_RING_LOST_NESTED) + atomic_load(&callbacks_reentered);
 	counted = sums.written + sums.ring_full + sums.no_ring + sums.nested +
 		  rec->calls.write_failed + sums.beyond_size + sums.left + sums.after_end;
 	/* A thread may have been in a callback, and not gone on before the log was closed. */
@@ -485,53 +485,53 @@ static struct call_sums sum_calls(const struct recorder *rec)
 	return sums;
 }
 
-/* Calls that no ring of the spool counts: they are lost with the process. */
+/* Calls that no ring of the crash buffer counts: they are lost with the process. */
 static uint64_t calls_unbacked(void)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < lane_count(); i++) {
-		const struct lane *lane = lane_at(i);
+	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
+		const struct thread_buffer *tb = thread_buffer_at(i);
 
-		if (lane && lane->is_unbacked)
-			sum += __atomic_load_n(&lane->ring->counters[XT_RING_CALLS_SEEN],
+		if (tb && tb->is_unbacked)
+			sum += __atomic_load_n(&tb->ring->counters[XT_RING_CALLS_SEEN],
 					       __ATOMIC_RELAXED);
 	}
 	return sum;
 }
 
 struct losses {
-	uint64_t counters[XT_SPOOL_COUNTERS];
+	uint64_t counters[XT_CRASH_BUFFER_COUNTERS];
 };
 
 static struct losses sum_losses(const struct recorder *rec)
 {
-	uint64_t ranges_unplaced = atomic_load(&nvtx_events_without_lane);
+	uint64_t ranges_unplaced = atomic_load(&nvtx_events_without_thread_buffer);
 
 	return (struct losses){{
-		[XT_SPOOL_CALLS_NO_RING] = atomic_load(&lane_calls_without),
-		[XT_SPOOL_CALLS_REENTERED] = atomic_load(&callbacks_reentered),
-		[XT_SPOOL_CALLS_WRITE_FAILED] = rec->calls.write_failed,
-		[XT_SPOOL_KERNELS_INVALID] = rec->kernels.invalid,
-		[XT_SPOOL_KERNELS_WRITE_FAILED] = rec->kernels.write_failed,
-		[XT_SPOOL_COPIES_INVALID] = rec->copies.invalid,
-		[XT_SPOOL_COPIES_WRITE_FAILED] = rec->copies.write_failed,
-		[XT_SPOOL_SETS_INVALID] = rec->sets.invalid,
-		[XT_SPOOL_SETS_WRITE_FAILED] = rec->sets.write_failed,
-		[XT_SPOOL_MEMORY_WRITE_FAILED] = rec->memory.write_failed,
-		[XT_SPOOL_NODES_LOST] = rec->nodes_beyond_size + rec->nodes_lost,
-		[XT_SPOOL_RANGES_SEEN] = ranges_unplaced,
-		[XT_SPOOL_RANGES_LOST] =
+		[XT_CRASH_BUFFER_CALLS_NO_RING] = atomic_load(&thread_buffer_calls_without),
+		[XT_CRASH_BUFFER_CALLS_REENTERED] = atomic_load(&callbacks_reentered),
+		[XT_CRASH_BUFFER_CALLS_WRITE_FAILED] = rec->calls.write_failed,
+		[XT_CRASH_BUFFER_KERNELS_INVALID] = rec->kernels.invalid,
+		[XT_CRASH_BUFFER_KERNELS_WRITE_FAILED] = rec->kernels.write_failed,
+		[XT_CRASH_BUFFER_COPIES_INVALID] = rec->copies.invalid,
+		[XT_CRASH_BUFFER_COPIES_WRITE_FAILED] = rec->copies.write_failed,
+		[XT_CRASH_BUFFER_SETS_INVALID] = rec->sets.invalid,
+		[XT_CRASH_BUFFER_SETS_WRITE_FAILED] = rec->sets.write_failed,
+		[XT_CRASH_BUFFER_MEMORY_WRITE_FAILED] = rec->memory.write_failed,
+		[XT_CRASH_BUFFER_NODES_LOST] = rec->nodes_beyond_size + rec->nodes_lost,
+		[XT_CRASH_BUFFER_RANGES_SEEN] = ranges_unplaced,
+		[XT_CRASH_BUFFER_RANGES_LOST] =
 			ranges_unplaced + rec->ranges_beyond_size + rec->ranges_lost,
-		[XT_SPOOL_STACKS_LOST] = rec->stacks_lost,
-		[XT_SPOOL_MODULES_LOST] = modules_lost() + rec->modules_lost,
-		[XT_SPOOL_NAMES_LOST] = rec->names_lost,
-		[XT_SPOOL_CUPTI_DROPPED] = flusher_dropped_records(),
-		[XT_SPOOL_BUFFERS_DISCARDED] = atomic_load(&activity_discarded),
-		[XT_SPOOL_BUFFERS_LOST] = rec->buffers_lost,
-		[XT_SPOOL_BUFFERS_INVALID] = atomic_load(&activity_invalid),
-		[XT_SPOOL_CALLS_UNBACKED] = calls_unbacked(),
-		[XT_SPOOL_CALLS_AFTER_END] = atomic_load(&callbacks_after_end),
+		[XT_CRASH_BUFFER_STACKS_LOST] = rec->stacks_lost,
+		[XT_CRASH_BUFFER_MODULES_LOST] = modules_lost() + rec->modules_lost,
+		[XT_CRASH_BUFFER_NAMES_LOST] = rec->names_lost,
+		[XT_CRASH_BUFFER_CUPTI_DROPPED] = flusher_dropped_records(),
+		[XT_CRASH_BUFFER_BUFFERS_DISCARDED] = atomic_load(&activity_discarded),
+		[XT_CRASH_BUFFER_BUFFERS_LOST] = rec->buffers_lost,
+		[XT_CRASH_BUFFER_BUFFERS_INVALID] = atomic_load(&activity_invalid),
+		[XT_CRASH_BUFFER_CALLS_UNBACKED] = calls_unbacked(),
+		[XT_CRASH_BUFFER_CALLS_AFTER_END] = atomic_load(&callbacks_after_end),
 	}};
 }
 
@@ -540,8 +540,8 @@ void record_losses(const struct recorder *rec)
 	struct losses losses = sum_losses(rec);
 
 	/* These are not lost as long as the process lives. */
-	losses.counters[XT_SPOOL_BUFFERS_LOST] += activity_unbacked();
-	spool_count(losses.counters);
+	losses.counters[XT_CRASH_BUFFER_BUFFERS_LOST] += activity_unbacked();
+	crash_buffer_count(losses.counters);
 }
 
 static bool add_shared_counts(struct recorder *rec)
@@ -550,16 +550,17 @@ static bool add_shared_counts(struct recorder *rec)
 
 	for (size_t i = 0; i < sizeof(xt_ring_accounts) / sizeof(*xt_ring_accounts); i++) {
 		const struct xt_ring_account *account = &xt_ring_accounts[i];
-		uint64_t outside = account->outside < XT_SPOOL_COUNTERS
+		uint64_t outside = account->outside < XT_CRASH_BUFFER_COUNTERS
 					   ? losses.counters[account->outside]
 					   : 0;
 
-		if (!add_count(rec, account->name, lanes_sum(account->counter) + outside))
+		if (!add_count(rec, account->name, thread_buffers_sum(account->counter) + outside))
 			return false;
 	}
-	for (size_t i = 0; i < sizeof(xt_spool_accounts) / sizeof(*xt_spool_accounts); i++)
-		if (!add_count(rec, xt_spool_accounts[i].name,
-			       losses.counters[xt_spool_accounts[i].counter]))
+	for (size_t i = 0; i < sizeof(xt_crash_buffer_accounts) / sizeof(*xt_crash_buffer_accounts);
+	     i++)
+		if (!add_count(rec, xt_crash_buffer_accounts[i].name,
+			       losses.counters[xt_crash_buffer_accounts[i].counter]))
 			return false;
 	return true;
 }
@@ -598,10 +599,11 @@ bool record_account(struct recorder *rec)
 		{"buffers.waited_ns", atomic_load(&activity_waited_ns)},
 		{"apis.lost", atomic_load(&cupti_lost_apis)},
 		{"kinds.lost", atomic_load(&cupti_lost_kinds)},
-		{"stacks.unsampled", lanes_own_sum(offsetof(struct lane, unsampled_count))},
+		{"stacks.unsampled",
+		 thread_buffers_own_sum(offsetof(struct thread_buffer, unsampled_count))},
 		{"overhead.beyond_ns", sampling_beyond_ns()},
 		{"threads.seen", rec->threads_seen},
-		{"spool.unbacked", spool_unbacked_areas()},
+		{"spool.unbacked", crash_buffer_unbacked_areas()},
 		{"tracer.memory_bytes", budget_most_bytes()},
 		{"tracer.memory_refusals", budget_refusals()},
 		{"callbacks.ns", sampling_cost_ns()},

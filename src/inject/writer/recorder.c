@@ -64,7 +64,7 @@ int recorder_init(struct recorder *rec, struct xt_writer *writer, uint64_t start
 	if (!rc)
 		rc = intern_init(&rec->copy_shapes, SMALL_KEYS_BYTES);
 	if (!rc)
-		rc = intern_init(&rec->spooled_names, STRING_KEYS_BYTES);
+		rc = intern_init(&rec->crash_buffer_names, STRING_KEYS_BYTES);
 	return rc;
 }
 
@@ -72,8 +72,8 @@ void recorder_free(struct recorder *rec)
 {
 	for (size_t i = 0; i < LAYOUT_COUNT; i++)
 		xt_table_free(&rec->tables[layout[i].kind]);
-	skipped_calls_free(&rec->skipped);
-	skipped_calls_free(&rec->left);
+	suppressed_ids_free(&rec->skipped);
+	suppressed_ids_free(&rec->left);
 	intern_free(&rec->strings);
 	intern_free(&rec->modules);
 	intern_free(&rec->python_frames);
@@ -81,7 +81,7 @@ void recorder_free(struct recorder *rec)
 	intern_free(&rec->streams);
 	intern_free(&rec->shapes);
 	intern_free(&rec->copy_shapes);
-	intern_free(&rec->spooled_names);
+	intern_free(&rec->crash_buffer_names);
 	xt_writer_close(rec->writer);
 	rec->writer = NULL;
 }
@@ -168,44 +168,44 @@ uint32_t recorder_module(struct recorder *rec, const struct module_image *image,
 	return id;
 }
 
-void recorder_spool_name(struct recorder *rec, enum xt_name_of of, uint64_t key, const char *text,
-			 size_t length)
+void recorder_crash_buffer_name(struct recorder *rec, enum xt_name_of of, uint64_t key,
+				const char *text, size_t length)
 {
-	uint8_t known[sizeof(of) + sizeof(key) + SPOOL_NAME_BYTES_MAX];
+	uint8_t known[sizeof(of) + sizeof(key) + CRASH_BUFFER_NAME_BYTES_MAX];
 	bool is_new;
 
-	if (length > SPOOL_NAME_BYTES_MAX)
+	if (length > CRASH_BUFFER_NAME_BYTES_MAX)
 		return;
 	memcpy(known, &of, sizeof(of));
 	memcpy(known + sizeof(of), &key, sizeof(key));
 	memcpy(known + sizeof(of) + sizeof(key), text, length);
-	intern_id(&rec->spooled_names, known, sizeof(of) + sizeof(key) + length, &is_new);
+	intern_id(&rec->crash_buffer_names, known, sizeof(of) + sizeof(key) + length, &is_new);
 	if (is_new)
-		spool_name_add(of, key, text, length);
+		crash_buffer_name_add(of, key, text, length);
 }
 
 /* The rows are in the file: their sources may be used again. */
 static void free_sources(struct recorder *rec)
 {
-	for (uint32_t i = 0; i < lane_count(); i++) {
-		struct lane *lane = lane_at(i);
+	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
+		struct thread_buffer *tb = thread_buffer_at(i);
 
-		if (!lane)
+		if (!tb)
 			continue;
-		if (lane->slots_changed)
-			memcpy(lane->ring->slot_stack_id, lane->slot_stack_id,
-			       lane->slots_changed * sizeof(*lane->slot_stack_id));
-		lane->slots_changed = 0;
-		if (lane->modules_changed)
-			memcpy(lane->ring->slot_module_id, lane->slot_module_id,
-			       sizeof(lane->slot_module_id));
-		lane->modules_changed = false;
-		if (lane->ring->free_pos != lane->read_pos)
-			ring_free(lane, lane->read_pos);
+		if (tb->slots_changed)
+			memcpy(tb->ring->slot_stack_id, tb->slot_stack_id,
+			       tb->slots_changed * sizeof(*tb->slot_stack_id));
+		tb->slots_changed = 0;
+		if (tb->modules_changed)
+			memcpy(tb->ring->slot_module_id, tb->slot_module_id,
+			       sizeof(tb->slot_module_id));
+		tb->modules_changed = false;
+		if (tb->ring->free_pos != tb->read_pos)
+			ring_free(tb, tb->read_pos);
 		/* There is memory again. */
-		if (lane->definitions_lost)
-			atomic_fetch_add(&lane->memo_epoch_wanted, 1);
-		lane->definitions_lost = false;
+		if (tb->definitions_lost)
+			atomic_fetch_add(&tb->cache_epoch_wanted, 1);
+		tb->definitions_lost = false;
 	}
 	for (uint32_t i = 0; i < rec->held_count; i++)
 		activity_hand_back(rec->held[i]);
@@ -221,7 +221,7 @@ static int reopen_files(struct recorder *rec)
 	bool is_open = xt_writer_is_open(rec->writer);
 	int error = 0;
 
-	if (is_open && spool_is_open())
+	if (is_open && crash_buffer_is_open())
 		return 0;
 	loader_lock();
 	if (!is_open) {
@@ -229,7 +229,7 @@ static int reopen_files(struct recorder *rec)
 		if (rec->bound.standing == BOUND_SHRINKING)
 			rec->bound.standing = BOUND_FAR;
 	}
-	spool_reopen();
+	crash_buffer_reopen();
 	loader_unlock();
 	return error;
 }
@@ -239,12 +239,12 @@ static int write_tables(struct recorder *rec)
 	int open_error = reopen_files(rec), cut_error = cut_tables(rec), error;
 
 	/* To write what was cut frees memory for the rest. */
-	if (cut_error && xt_shrink_is_finished(rec->writer))
+	if (cut_error && xt_compact_is_finished(rec->writer))
 		return cut_error;
 	/* A flush may put a smaller file in the log's place: until it is done, that size counts. */
-	spool_log_bytes(xt_writer_file_bytes(rec->writer));
+	crash_buffer_log_bytes(xt_writer_file_bytes(rec->writer));
 	error = xt_writer_flush(rec->writer);
-	spool_log_bytes(xt_writer_file_bytes(rec->writer));
+	crash_buffer_log_bytes(xt_writer_file_bytes(rec->writer));
 	if (error == -EBADF && open_error)
 		return open_error;
 	return error ? error : cut_error;
@@ -258,14 +258,15 @@ static void note_error(struct recorder *rec, int error)
 	if (was_stalled == !!error)
 		return;
 	activity_stall(error);
-	lanes_stall(error);
+	thread_buffers_stall(error);
 	/* Not each time: a disk may be full again and again. */
 	if (error && !rec->has_said_error)
-		say("cannot write the log: %s; xtrace keeps what its buffers have room for and "
-		    "tries again",
-		    strerror(-error));
+		log_message(
+			"cannot write the log: %s; xtrace keeps what its buffers have room for and "
+			"tries again",
+			strerror(-error));
 	else if (!error && !rec->has_said_success)
-		say("the log is written again, with all that was kept");
+		log_message("the log is written again, with all that was kept");
 	rec->has_said_error = true;
 	rec->has_said_success |= !error;
 }

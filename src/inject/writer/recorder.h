@@ -5,7 +5,7 @@
  *
  * Nothing leaves a ring or a buffer before it is in the file: rows wait in tables, and only a
  * flush that succeeded frees the ring space and the buffers they came from. So whatever is
- * committed is, at any moment, either in the log or in the spool.
+ * committed is, at any moment, either in the log or in the crash buffer.
  */
 #ifndef XT_INJECT_RECORDER_H
 #define XT_INJECT_RECORDER_H
@@ -61,7 +61,7 @@ struct recorder {
 	struct intern strings, modules, python_frames, stacks, streams, shapes, copy_shapes;
 
 	struct known_name names[1 << KNOWN_NAMES_BITS]; /* kernel names, by hash of the address */
-	struct intern spooled_names;			/* those that the spool has */
+	struct intern crash_buffer_names;		/* those that the crash buffer has */
 
 	/* Buffers whose records are in tables but not in the file yet. */
 	struct activity_buffer *held[HELD_BUFFERS_MAX];
@@ -75,13 +75,13 @@ struct recorder {
 	uint64_t names_lost;   /* kernels without a name */
 	/* There was no memory for their rows. */
 	uint64_t stacks_lost, modules_lost, nodes_lost, ranges_lost;
-	uint64_t buffers_completed_before; /* as of the last record_names_ahead() */
+	uint64_t buffers_completed_before; /* as of the last prefetch_names() */
 	uint64_t launches;		   /* among the calls: of classes that make kernels */
 	uint64_t threads_seen;
-	uint64_t rounds;	      /* of record_calls() */
-	struct skipped_calls skipped; /* as the user wishes */
-	struct skipped_calls left;    /* of other threads while the process ends: these are lost */
-	uint64_t skipped_beyond_size; /* of these, those that were left out for the log's size */
+	uint64_t rounds;	       /* of record_calls() */
+	struct suppressed_ids skipped; /* as the user wishes */
+	struct suppressed_ids left;    /* of other threads while the process ends: these are lost */
+	uint64_t skipped_beyond_size;  /* of these, those that were left out for the log's size */
 	uint64_t ranges_beyond_size, nodes_beyond_size;
 	uint64_t calls_seen; /* record_calls_seen(), as of the account that was written last */
 	bool is_closed;	     /* what is seen and not counted yet comes too late */
@@ -116,22 +116,22 @@ uint32_t recorder_string(struct recorder *rec, const void *text, size_t length);
 uint32_t recorder_module(struct recorder *rec, const struct module_image *image, const char *path,
 			 size_t path_bytes, uint64_t load_ns);
 
-/* Notes in the spool what a number of ours means, once. */
-void recorder_spool_name(struct recorder *rec, enum xt_name_of of, uint64_t key, const char *text,
-			 size_t length);
+/* Notes in the crash buffer what a number of ours means, once. */
+void recorder_crash_buffer_name(struct recorder *rec, enum xt_name_of of, uint64_t key,
+				const char *text, size_t length);
 
 /*
  * Tables to chunks to the file; then frees what they came from. 0 or -errno. An error loses
- * nothing: rows and chunks stay for the next flush, and what they came from stays in the spool.
+ * nothing: rows and chunks stay for the next flush, and what they came from stays in the crash buffer.
  * Until a flush succeeds, no more is taken, and threads do not wait for room.
  */
 int recorder_flush(struct recorder *rec);
 
 /* record_run.c: the run around the events. */
 void record_meta(struct recorder *rec, const char *key, const char *value);
-void record_start(struct recorder *rec);		     /* META and API rows, first CLOCK */
-void record_modules(struct recorder *rec);		     /* modules that came or went */
-bool record_thread(struct recorder *rec, struct lane *lane); /* false: no memory */
+void record_start(struct recorder *rec);   /* META and API rows, first CLOCK */
+void record_modules(struct recorder *rec); /* modules that came or went */
+bool record_thread(struct recorder *rec, struct thread_buffer *tb); /* false: no memory */
 void record_clock(struct recorder *rec);
 /* Recording was paused, or went on, at that time. */
 void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on);
@@ -141,15 +141,15 @@ void record_stop(struct recorder *rec, uint64_t time_ns);
 void record_rate(struct recorder *rec);
 /* Another tool came, or has left (yield.h). */
 void record_yields(struct recorder *rec);
-/* Does what others ask for in the spool. */
-void record_wish(struct recorder *rec);
+/* Does what others ask for in the crash buffer. */
+void record_request(struct recorder *rec);
 void record_devices(struct recorder *rec); /* once the driver is up */
 
 /* ACCOUNT rows as of now. True if the calls add up at this moment: seen = written + lost. While
  * threads are in callbacks they may not, for an instant. */
 bool record_account(struct recorder *rec);
 
-/* What was lost outside of rings, to the spool: a recovery finds it there. */
+/* What was lost outside of rings, to the crash buffer: a recovery finds it there. */
 void record_losses(const struct recorder *rec);
 
 /* How many calls the callbacks have seen return, those after the end included. Any thread. */
@@ -182,9 +182,9 @@ uint32_t record_calls(struct recorder *rec);
 /* record_activity.c: takes what completed buffers hold, as long as they can be held. */
 void record_activity(struct recorder *rec);
 
-/* For the spool: the names of kernels in buffers that were not read yet, if none was read since the
+/* For the crash buffer: the names of kernels in buffers that were not read yet, if none was read since the
  * last time. */
-void record_names_ahead(struct recorder *rec);
+void prefetch_names(struct recorder *rec);
 
 /* Whether CUPTI, which was asked for everything, still has a buffer with work that was over then. */
 bool record_is_kept_by_cupti(uint64_t since_ns);

@@ -29,19 +29,20 @@ static void stop(struct recorder *rec)
 	record_stop(rec, time_ns);
 	rec->bound.standing = BOUND_STOPPING;
 	record_account(rec);
-	say("the log has reached its size: recording stops");
+	log_message("the log has reached its size: recording stops");
 }
 
 static void begin_shrinking(struct recorder *rec)
 {
-	int rc = xt_shrink_begin(rec->writer, rec->bound.size.bytes / 2);
+	int rc = xt_compact_begin(rec->writer, rec->bound.size.bytes / 2);
 
 	if (!rc) {
 		rec->bound.standing = BOUND_SHRINKING;
 		return;
 	}
-	say("the oldest part of the log cannot be left out: %s",
-	    rc == -EFBIG ? "what is needed to read the rest takes all of it" : strerror(-rc));
+	log_message("the oldest part of the log cannot be left out: %s",
+		    rc == -EFBIG ? "what is needed to read the rest takes all of it"
+				 : strerror(-rc));
 	stop(rec);
 }
 
@@ -82,7 +83,7 @@ static void finish_shrinking(struct recorder *rec)
 	struct xt_shrunk shrunk;
 	char from[24];
 
-	xt_shrink_finish(rec->writer, &shrunk);
+	xt_compact_finish(rec->writer, &shrunk);
 	count_left_out(rec, &shrunk, 1);
 	snprintf(from, sizeof(from), "%llu", (unsigned long long)shrunk.from_ns);
 	record_meta(rec, "log.from", from);
@@ -90,7 +91,7 @@ static void finish_shrinking(struct recorder *rec)
 	rec->bound.standing = BOUND_FAR;
 	if (!recorder_flush(rec))
 		return;
-	xt_shrink_end(rec->writer);
+	xt_compact_end(rec->writer);
 	count_left_out(rec, &shrunk, (uint64_t)-1);
 	stop(rec);
 }
@@ -103,17 +104,17 @@ static void shrink_some(struct recorder *rec)
 	/* The next flush opens it again, and gives up the copy. */
 	if (!xt_writer_is_open(rec->writer))
 		return;
-	rc = xt_shrink_step(rec->writer, STEP_BYTES);
+	rc = xt_compact_step(rec->writer, STEP_BYTES);
 	if (rc > 0) {
 		/* If that fails, again in a later round. */
 		if (recorder_flush(rec) || rec->bound.standing != BOUND_SHRINKING)
 			return;
-		rc = xt_shrink_step(rec->writer, UINT64_MAX);
+		rc = xt_compact_step(rec->writer, UINT64_MAX);
 	}
 	if (rc > 0) {
 		finish_shrinking(rec);
 	} else if (rc < 0) {
-		say("the oldest part of the log cannot be left out: %s", strerror(-rc));
+		log_message("the oldest part of the log cannot be left out: %s", strerror(-rc));
 		rec->bound.standing = BOUND_FAR;
 		stop(rec);
 	}
@@ -133,7 +134,7 @@ void record_bounds_end(struct recorder *rec)
 {
 	if (rec->bound.standing == BOUND_SHRINKING)
 		rec->bound.standing = BOUND_FAR;
-	xt_shrink_end(rec->writer);
+	xt_compact_end(rec->writer);
 }
 
 void record_bounds(struct recorder *rec)

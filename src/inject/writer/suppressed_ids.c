@@ -11,7 +11,7 @@
 #define PAGE_COUNT (1u << (32 - PAGE_BITS))
 #define PAGE_BYTES ((1u << PAGE_BITS) / 8)
 
-static uint8_t *byte_of(const struct skipped_calls *set, uint32_t id)
+static uint8_t *byte_of(const struct suppressed_ids *set, uint32_t id)
 {
 	uint8_t *page = set->pages ? set->pages[id >> PAGE_BITS] : NULL;
 
@@ -19,7 +19,7 @@ static uint8_t *byte_of(const struct skipped_calls *set, uint32_t id)
 }
 
 /* Ids come in nearly ascending order: a page is begun for good, or when they begin anew. */
-static void make_page(struct skipped_calls *set, uint32_t number)
+static void make_page(struct suppressed_ids *set, uint32_t number)
 {
 	uint32_t *place = &set->made[set->made_count % SKIPPED_PAGES_MAX];
 
@@ -34,7 +34,7 @@ static void make_page(struct skipped_calls *set, uint32_t number)
 	set->made_count++;
 }
 
-void skipped_calls_add(struct skipped_calls *set, uint32_t correlation_id)
+void suppressed_ids_add(struct suppressed_ids *set, uint32_t correlation_id)
 {
 	uint8_t *byte;
 
@@ -50,7 +50,7 @@ void skipped_calls_add(struct skipped_calls *set, uint32_t correlation_id)
 		*byte |= (uint8_t)(1u << correlation_id % 8);
 }
 
-void skipped_calls_remove(struct skipped_calls *set, uint32_t correlation_id)
+void suppressed_ids_remove(struct suppressed_ids *set, uint32_t correlation_id)
 {
 	uint8_t *byte = byte_of(set, correlation_id);
 
@@ -58,14 +58,14 @@ void skipped_calls_remove(struct skipped_calls *set, uint32_t correlation_id)
 		*byte &= (uint8_t) ~(1u << correlation_id % 8);
 }
 
-bool skipped_calls_has(const struct skipped_calls *set, uint32_t correlation_id)
+bool suppressed_ids_has(const struct suppressed_ids *set, uint32_t correlation_id)
 {
 	const uint8_t *byte = byte_of(set, correlation_id);
 
 	return byte && *byte >> correlation_id % 8 & 1;
 }
 
-void skipped_calls_forget(struct skipped_calls *set)
+void suppressed_ids_forget(struct suppressed_ids *set)
 {
 	for (size_t i = 0; set->pages && i < PAGE_COUNT; i++)
 		free(set->pages[i]);
@@ -73,8 +73,8 @@ void skipped_calls_forget(struct skipped_calls *set)
 	set->pages = NULL;
 }
 
-void skipped_calls_free(struct skipped_calls *set)
+void suppressed_ids_free(struct suppressed_ids *set)
 {
-	skipped_calls_forget(set);
-	*set = (struct skipped_calls){0};
+	suppressed_ids_forget(set);
+	*set = (struct suppressed_ids){0};
 }

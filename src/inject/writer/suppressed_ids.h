@@ -13,7 +13,7 @@
 
 /* A bit for each id, in pages that are made when they are needed. All zeros is an empty set. The latest
  * thirty million calls are kept: by then what the GPU did for the others is long over. */
-struct skipped_calls {
+struct suppressed_ids {
 	uint8_t **pages;
 	uint32_t made[SKIPPED_PAGES_MAX]; /* which pages there are, the oldest at made_count */
 	uint32_t made_count;		  /* modulo their number; ever */
@@ -21,13 +21,13 @@ struct skipped_calls {
 };
 
 /* Without memory for it the call is not in the set: its work is then shown as nobody's. */
-void skipped_calls_add(struct skipped_calls *set, uint32_t correlation_id);
+void suppressed_ids_add(struct suppressed_ids *set, uint32_t correlation_id);
 
 /* The id is used again, by a call that is recorded. */
-void skipped_calls_remove(struct skipped_calls *set, uint32_t correlation_id);
-bool skipped_calls_has(const struct skipped_calls *set, uint32_t correlation_id);
+void suppressed_ids_remove(struct suppressed_ids *set, uint32_t correlation_id);
+bool suppressed_ids_has(const struct suppressed_ids *set, uint32_t correlation_id);
 /* CUPTI numbers anew: those of before are over. Their count stays. */
-void skipped_calls_forget(struct skipped_calls *set);
-void skipped_calls_free(struct skipped_calls *set);
+void suppressed_ids_forget(struct suppressed_ids *set);
+void suppressed_ids_free(struct suppressed_ids *set);
 
 #endif

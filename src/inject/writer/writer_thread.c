@@ -86,14 +86,14 @@ static void keep_stock(void)
 {
 	uint32_t spare = 0;
 
-	for (uint32_t i = 0; i < lane_count(); i++) {
-		struct lane *lane = lane_at(i);
+	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
+		struct thread_buffer *tb = thread_buffer_at(i);
 
-		if (lane && atomic_load(&lane->state) == LANE_FREE)
+		if (tb && atomic_load(&tb->state) == THREAD_BUFFER_FREE)
 			spare++;
 	}
-	while (spare++ < LANES_SPARE)
-		if (!lane_create_spare())
+	while (spare++ < THREAD_BUFFERS_SPARE)
+		if (!thread_buffer_create_spare())
 			break;
 	activity_stock(ACTIVITY_SPARE);
 }
@@ -168,16 +168,16 @@ static void run_until_stopped(struct recorder *rec)
 		uint32_t ring_percent = take_all(rec);
 		uint64_t now_ns = monotonic_ns();
 
-		record_wish(rec);
+		record_request(rec);
 		if (is_due(&last.names_ns, NAMES_AHEAD_NS, now_ns))
-			record_names_ahead(rec);
+			prefetch_names(rec);
 		if (is_due(&last.shrink_ns, SHRINK_NS, now_ns))
 			activity_shrink();
 		if (rec->write_error)
 			retry(rec, &last, now_ns);
 		else
 			add_and_flush(rec, &last, now_ns, ring_percent);
-		if (is_due(&last.look_ns, LOOK_NS, now_ns) && alone_is_left())
+		if (is_due(&last.look_ns, LOOK_NS, now_ns) && process_exit_watch_is_left())
 			return;
 		record_bounds(rec);
 		keep_stock();
@@ -195,19 +195,19 @@ static void take_and_flush(struct recorder *rec)
 }
 
 /* A CUPTI that does not suit the driver gives one half of the truth and keeps the other. */
-static void say_what_is_missing(const struct recorder *rec)
+static void log_message_what_is_missing(const struct recorder *rec)
 {
 	uint64_t kernels = rec->kernels.written + rec->kernels.invalid;
 
 	if (rec->launches && !kernels)
-		say("%llu launches were seen, but %s gave no record of a kernel",
-		    (unsigned long long)rec->launches, cupti.path);
+		log_message("%llu launches were seen, but %s gave no record of a kernel",
+			    (unsigned long long)rec->launches, cupti.path);
 	if (!rec->launches && kernels)
-		say("%llu kernels ran, but %s told of no launch: they have no call paths",
-		    (unsigned long long)kernels, cupti.path);
+		log_message("%llu kernels ran, but %s told of no launch: they have no call paths",
+			    (unsigned long long)kernels, cupti.path);
 }
 
-/* Takes all that was committed. -errno if it cannot be written; the rest stays in the spool. */
+/* Takes all that was committed. -errno if it cannot be written; the rest stays in the crash buffer. */
 static int take_the_rest(struct recorder *rec)
 {
 	int error = rec->write_error ? recorder_flush(rec) : 0;
@@ -263,12 +263,12 @@ static int finish(struct recorder *rec)
 	error = recorder_flush(rec);
 	if (error)
 		return error;
-	/* What CUPTI has kept is in the spool: a recovery takes it from there. */
+	/* What CUPTI has kept is in the crash buffer: a recovery takes it from there. */
 	if (!flusher_is_done() || !balanced || record_is_kept_by_cupti(began_ns))
 		return -ETIMEDOUT;
-	say_what_is_missing(rec);
+	log_message_what_is_missing(rec);
 	if (xt_writer_is_deleted(rec->writer))
-		say("the log was deleted while it was written");
+		log_message("the log was deleted while it was written");
 	return close_log(rec);
 }
 
@@ -307,12 +307,12 @@ static void *flusher_thread_main(void *unused)
 	return flusher_main(unused);
 }
 
-static void leave_spool(int error)
+static void shutdown_crash_buffer(int error)
 {
 	if (error == -ETIMEDOUT)
-		spool_end(XT_SPOOL_UNFINISHED, 0);
+		crash_buffer_end(XT_CRASH_BUFFER_UNFINISHED, 0);
 	else
-		spool_end(XT_SPOOL_WRITE_FAILED, -error);
+		crash_buffer_end(XT_CRASH_BUFFER_WRITE_FAILED, -error);
 }
 
 static void *writer_main(void *unused)
@@ -330,17 +330,17 @@ static void *writer_main(void *unused)
 	threads.error = finish(rec);
 	if (threads.error) {
 		record_losses(rec);
-		leave_spool(threads.error);
+		shutdown_crash_buffer(threads.error);
 	} else {
 		rec->is_closed = true;
 		atomic_store(&threads.settled, rec->calls_seen);
-		spool_remove();
+		crash_buffer_remove();
 		activity_abandon();
 	}
 	atomic_store(&threads.finished, true);
 	/* Only we are left: the program has ended. */
 	if (!atomic_load(&threads.stopping))
-		alone_end_process();
+		process_exit_watch_end_process();
 	if (!threads.error)
 		count_after_end(rec);
 	return NULL;
@@ -387,7 +387,7 @@ int writer_thread_start(struct xt_writer *log, uint64_t start_ns,
 	threads.recorder.bound.size = bounds->size;
 	threads.recorder.limit_percent = bounds->overhead_percent;
 	threads.log = log;
-	lanes_have_writer();
+	thread_buffers_have_writer();
 	keep_stock();
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -29,7 +29,7 @@ void writer_thread_allow_flush(void);
 
 /*
  * Has CUPTI flushed, everything written and the log closed; waits for that at most timeout_ns.
- * 0, or why the log is not closed, so that what is missing stays in the spool:
+ * 0, or why the log is not closed, so that what is missing stays in the crash buffer:
  * -ETIMEDOUT  CUPTI or the disk takes longer,
  * -EIO        the log cannot be written,
  * -EDEADLK    this thread holds the loader's lock, and a signal handler in it ends the process.

@@ -17,14 +17,14 @@ static inline uint64_t difference(const uint64_t *values, size_t i, bool delta)
 	return i ? xt_zigzag(values[i] - values[i - 1]) : 0;
 }
 
-uint8_t *xt_planes_encode(uint8_t *out, const uint64_t *values, size_t count, bool delta)
+uint8_t *xt_byte_shuffle_encode(uint8_t *out, const uint64_t *values, size_t count, bool delta)
 {
 	uint64_t block[BLOCK_VALUES], all = 0;
 	unsigned width = 1;
 
 	for (size_t i = 0; i < count; i++)
 		all |= difference(values, i, delta);
-	while (width < XT_PLANES_MAX && all >> (8 * width))
+	while (width < XT_BYTE_SHUFFLE_MAX && all >> (8 * width))
 		width++;
 	if (delta) {
 		memcpy(out, values, sizeof(*values));
@@ -67,8 +67,8 @@ static void join(const uint8_t *planes, size_t count, unsigned width, uint64_t *
 	}
 }
 
-bool xt_planes_decode(const uint8_t *data, const uint8_t *end, uint64_t *out, size_t count,
-		      bool delta)
+bool xt_byte_shuffle_decode(const uint8_t *data, const uint8_t *end, uint64_t *out, size_t count,
+			    bool delta)
 {
 	uint64_t sum = 0;
 	unsigned width;
@@ -82,7 +82,7 @@ bool xt_planes_decode(const uint8_t *data, const uint8_t *end, uint64_t *out, si
 	if (data == end)
 		return false;
 	width = *data++;
-	if (width < 1 || width > XT_PLANES_MAX || (size_t)(end - data) != width * count)
+	if (width < 1 || width > XT_BYTE_SHUFFLE_MAX || (size_t)(end - data) != width * count)
 		return false;
 	for (size_t from = 0; from < count; from += BLOCK_VALUES) {
 		size_t length = count - from < BLOCK_VALUES ? count - from : BLOCK_VALUES;

@@ -12,16 +12,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define XT_PLANES_MAX	     8 /* of 64 bits */
-#define XT_PLANES_HEAD_BYTES 9 /* at most: the start of differences, the width */
+#define XT_BYTE_SHUFFLE_MAX	   8 /* of 64 bits */
+#define XT_BYTE_SHUFFLE_HEAD_BYTES 9 /* at most: the start of differences, the width */
 
 /* Encodes count values (at least one), as they are or as differences; out has room for the head and
- * XT_PLANES_MAX bytes each. Returns the byte after. */
-uint8_t *xt_planes_encode(uint8_t *out, const uint64_t *values, size_t count, bool delta);
+ * XT_BYTE_SHUFFLE_MAX bytes each. Returns the byte after. */
+uint8_t *xt_byte_shuffle_encode(uint8_t *out, const uint64_t *values, size_t count, bool delta);
 
 /* Decodes count values from exactly [data, end). False if that is not what is there; out is then
  * undefined. For hostile input. */
-bool xt_planes_decode(const uint8_t *data, const uint8_t *end, uint64_t *out, size_t count,
-		      bool delta);
+bool xt_byte_shuffle_decode(const uint8_t *data, const uint8_t *end, uint64_t *out, size_t count,
+			    bool delta);
 
 #endif

@@ -9,12 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int xt_own_file_take(struct xt_own_file *file, int fd)
+int xt_guarded_fd_take(struct xt_guarded_fd *file, int fd)
 {
 	struct stat status;
 	int error;
 
-	*file = XT_OWN_FILE_NONE;
+	*file = XT_GUARDED_FD_NONE;
 	if (fd <= STDERR_FILENO) {
 		int moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 
@@ -35,7 +35,7 @@ int xt_own_file_take(struct xt_own_file *file, int fd)
 	return 0;
 }
 
-bool xt_own_file_is_ours(const struct xt_own_file *file)
+bool xt_guarded_fd_is_ours(const struct xt_guarded_fd *file)
 {
 	struct stat status;
 
@@ -43,28 +43,29 @@ bool xt_own_file_is_ours(const struct xt_own_file *file)
 	       status.st_ino == file->inode;
 }
 
-int xt_own_file_reopen(const struct xt_own_file *file, const char *path, struct xt_own_file *again)
+int xt_guarded_fd_reopen(const struct xt_guarded_fd *file, const char *path,
+			 struct xt_guarded_fd *again)
 {
 	int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	int error;
 
 	if (fd < 0)
 		return -errno;
-	error = xt_own_file_take(again, fd);
+	error = xt_guarded_fd_take(again, fd);
 	if (error)
 		return error;
 	if (again->device == file->device && again->inode == file->inode)
 		return 0;
-	xt_own_file_close(again);
+	xt_guarded_fd_close(again);
 	return -ESTALE;
 }
 
-void xt_own_file_close(struct xt_own_file *file)
+void xt_guarded_fd_close(struct xt_guarded_fd *file)
 {
 	int saved_errno = errno;
 
-	if (xt_own_file_is_ours(file))
+	if (xt_guarded_fd_is_ours(file))
 		close(file->fd);
-	*file = XT_OWN_FILE_NONE;
+	*file = XT_GUARDED_FD_NONE;
 	errno = saved_errno;
 }

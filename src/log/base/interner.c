@@ -25,7 +25,7 @@ static uint32_t hash_of(const uint8_t *key, size_t key_bytes)
 	return (uint32_t)(h ^ h >> 32);
 }
 
-static uint32_t *find_slot(const struct keys *keys, const void *key, size_t key_bytes,
+static uint32_t *find_slot(const struct interner *keys, const void *key, size_t key_bytes,
 			   uint32_t hash)
 {
 	size_t mask = keys->slot_count - 1, at = hash & mask;
@@ -41,7 +41,7 @@ static uint32_t *find_slot(const struct keys *keys, const void *key, size_t key_
 	}
 }
 
-static bool grow_slots(struct keys *keys)
+static bool grow_slots(struct interner *keys)
 {
 	size_t count = keys->slot_count ? keys->slot_count * 2 : FIRST_SLOTS;
 	uint32_t *slots = calloc(count, sizeof(*slots));
@@ -61,7 +61,7 @@ static bool grow_slots(struct keys *keys)
 	return true;
 }
 
-static bool make_room(struct keys *keys, size_t key_bytes)
+static bool make_room(struct interner *keys, size_t key_bytes)
 {
 	if ((keys->count + 1) * 2 > keys->slot_count && !grow_slots(keys))
 		return false;
@@ -86,16 +86,16 @@ static bool make_room(struct keys *keys, size_t key_bytes)
 	return keys->count < UINT32_MAX;
 }
 
-uint32_t keys_find(const struct keys *keys, const void *key, size_t key_bytes)
+uint32_t interner_find(const struct interner *keys, const void *key, size_t key_bytes)
 {
 	if (!keys->slot_count)
 		return 0;
 	return *find_slot(keys, key, key_bytes, hash_of(key, key_bytes));
 }
 
-uint32_t keys_id(struct keys *keys, const void *key, size_t key_bytes, bool *is_new)
+uint32_t interner_id(struct interner *keys, const void *key, size_t key_bytes, bool *is_new)
 {
-	uint32_t hash = hash_of(key, key_bytes), known = keys_find(keys, key, key_bytes);
+	uint32_t hash = hash_of(key, key_bytes), known = interner_find(keys, key, key_bytes);
 
 	*is_new = false;
 	if (known)
@@ -112,7 +112,7 @@ uint32_t keys_id(struct keys *keys, const void *key, size_t key_bytes, bool *is_
 	return (uint32_t)++keys->count;
 }
 
-const void *keys_at(const struct keys *keys, uint32_t id, size_t *key_bytes_out)
+const void *interner_at(const struct interner *keys, uint32_t id, size_t *key_bytes_out)
 {
 	const struct key_place *place = &keys->places[id - 1];
 
@@ -120,10 +120,10 @@ const void *keys_at(const struct keys *keys, uint32_t id, size_t *key_bytes_out)
 	return keys->bytes ? keys->bytes + place->offset : (const uint8_t *)""; /* all are empty */
 }
 
-void keys_free(struct keys *keys)
+void interner_free(struct interner *keys)
 {
 	free(keys->places);
 	free(keys->slots);
 	free(keys->bytes);
-	*keys = (struct keys){0};
+	*keys = (struct interner){0};
 }

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* Empty when all zeros. */
-struct keys {
+struct interner {
 	struct key_place *places; /* by id - 1 */
 	size_t count, capacity;
 	uint32_t *slots; /* ids by hash; a power of two of them, 0: empty */
@@ -21,15 +21,15 @@ struct keys {
 };
 
 /* The id of the key, 0 if there is no memory. *is_new says that it was given just now. */
-uint32_t keys_id(struct keys *keys, const void *key, size_t key_bytes, bool *is_new);
+uint32_t interner_id(struct interner *keys, const void *key, size_t key_bytes, bool *is_new);
 
 /* The id of the key, 0 if it has none. */
-uint32_t keys_find(const struct keys *keys, const void *key, size_t key_bytes);
+uint32_t interner_find(const struct interner *keys, const void *key, size_t key_bytes);
 
-/* The key of an id from keys_id(); valid until the next key is given an id. */
-const void *keys_at(const struct keys *keys, uint32_t id, size_t *key_bytes_out);
+/* The key of an id from interner_id(); valid until the next key is given an id. */
+const void *interner_at(const struct interner *keys, uint32_t id, size_t *key_bytes_out);
 
 /* Leaves it empty. */
-void keys_free(struct keys *keys);
+void interner_free(struct interner *keys);
 
 #endif

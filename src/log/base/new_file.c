@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "xtrace/log_format.h"
-#include "xtrace/spool_format.h"
+#include "xtrace/crash_buffer_format.h"
 
 #define LINKS_MAX	 40 /* as in the kernel */
 #define UNFINISHED_TRIES 100
@@ -170,8 +170,9 @@ static bool holds_log(const struct place *place)
 
 	if (fd >= 0)
 		close(fd);
-	return length == (ssize_t)sizeof(magic) && (!memcmp(magic, XT_LOG_MAGIC, sizeof(magic)) ||
-						    !memcmp(magic, XT_SPOOL_MAGIC, sizeof(magic)));
+	return length == (ssize_t)sizeof(magic) &&
+	       (!memcmp(magic, XT_LOG_MAGIC, sizeof(magic)) ||
+		!memcmp(magic, XT_CRASH_BUFFER_MAGIC, sizeof(magic)));
 }
 
 /* "/dev/stdout": to open a redirected file anew would write from its beginning. -1: not ours. */

@@ -19,8 +19,9 @@
 #include <stdbool.h>
 
 /* Results besides 0 and -errno. */
-#define XT_NEW_FILE_IS_A_LOG (-100000) /* a log or a spool has that name, and is not replaced */
-#define XT_NEW_FILE_PLANTED  (-100004) /* the rule above forbids it */
+#define XT_NEW_FILE_IS_A_LOG                                                                       \
+	(-100000) /* a log or a crash buffer has that name, and is not replaced */
+#define XT_NEW_FILE_PLANTED (-100004) /* the rule above forbids it */
 
 struct xt_new_file {
 	int fd;		  /* to write to; the caller closes it */

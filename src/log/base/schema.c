@@ -17,11 +17,11 @@
 	}
 #define TIME(text)                                                                                 \
 	{                                                                                          \
-		.name = text, .encoding = XT_ENC_DELTA_PLANES                                      \
+		.name = text, .encoding = XT_ENC_DELTA_SHUFFLE                                     \
 	}
 #define PLANES(text)                                                                               \
 	{                                                                                          \
-		.name = text, .encoding = XT_ENC_PLANES                                            \
+		.name = text, .encoding = XT_ENC_SHUFFLE                                           \
 	}
 #define BYTES(text)                                                                                \
 	{                                                                                          \

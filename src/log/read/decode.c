@@ -101,9 +101,9 @@ static int decode_scalars(struct xt_chunk_column *column, uint8_t encoding, cons
 	if (encoding == XT_ENC_CONST)
 		return decode_const(column, data, end, row_count);
 	column->filled_count = 0;
-	if (encoding == XT_ENC_PLANES || encoding == XT_ENC_DELTA_PLANES)
-		return xt_planes_decode(data, end, column->values, row_count,
-					encoding == XT_ENC_DELTA_PLANES)
+	if (encoding == XT_ENC_SHUFFLE || encoding == XT_ENC_DELTA_SHUFFLE)
+		return xt_byte_shuffle_decode(data, end, column->values, row_count,
+					      encoding == XT_ENC_DELTA_SHUFFLE)
 			       ? 0
 			       : -EBADMSG;
 	if (encoding == XT_ENC_DELTA)
@@ -168,7 +168,7 @@ static int decode_column(struct xt_chunk *chunk, const struct xt_column_header *
 	struct xt_chunk_column *column;
 	const uint8_t *end = data + header->data_bytes;
 	bool scalar = header->encoding != XT_ENC_BYTES && header->encoding != XT_ENC_LIST &&
-		      header->encoding >= XT_ENC_UVAR && header->encoding <= XT_ENC_DELTA_PLANES;
+		      header->encoding >= XT_ENC_UVAR && header->encoding <= XT_ENC_DELTA_SHUFFLE;
 	int error;
 
 	if (header->column >= XT_TABLE_COLUMNS_MAX)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order of a recovery. The spool is looked at first, so that no log is touched without need;
+ * The order of a recovery. The crash buffer is looked at first, so that no log is touched without need;
  * then the log is locked, which fails as long as the traced process has it open; then both are
- * read, and what only the spool has is appended in one write, behind which the spool may go.
+ * read, and what only the crash buffer has is appended in one write, behind which the crash buffer may go.
  */
 #include "log/recover/recover.h"
 
@@ -26,27 +26,27 @@ static void release(struct recovery *recovery)
 		free(recovery->rings[i]);
 	}
 	free(recovery->rings);
-	free(recovery->spool);
+	free(recovery->crash_buffer);
 	free(recovery->work);
 	free(recovery->work_by_call);
 	free(recovery->switches);
 	free(recovery->name_texts);
 	free(recovery->stream_ids);
 	free(recovery->text_strings);
-	keys_free(&recovery->names);
-	keys_free(&recovery->texts);
-	keys_free(&recovery->streams);
-	keys_free(&recovery->shapes);
-	keys_free(&recovery->copy_shapes);
-	keys_free(&recovery->python_frames);
+	interner_free(&recovery->names);
+	interner_free(&recovery->texts);
+	interner_free(&recovery->streams);
+	interner_free(&recovery->shapes);
+	interner_free(&recovery->copy_shapes);
+	interner_free(&recovery->python_frames);
 	recovery_close_tables(recovery);
 	xt_writer_close(recovery->writer);
-	if (recovery->spool_fd >= 0)
-		close(recovery->spool_fd);
+	if (recovery->crash_buffer_fd >= 0)
+		close(recovery->crash_buffer_fd);
 	free(recovery);
 }
 
-/* Is it the log of this spool? */
+/* Is it the log of this crash buffer? */
 static int read_log_header(struct recovery *recovery, const char *log_path)
 {
 	struct xt_reader *reader;
@@ -56,7 +56,7 @@ static int read_log_header(struct recovery *recovery, const char *log_path)
 		return error == XT_OPEN_ERRNO ? -errno : -EBADMSG;
 	recovery->log_header = *xt_reader_header(reader);
 	xt_reader_close(reader);
-	return recovery->log_header.log_id == recovery->spool->log_id ? 0 : -EBADMSG;
+	return recovery->log_header.log_id == recovery->crash_buffer->log_id ? 0 : -EBADMSG;
 }
 
 static bool is_empty_file(const char *path)
@@ -81,11 +81,11 @@ static int try_lock(const char *log_path)
 }
 
 /* While we waited for nothing, the process may have closed its log, or another recovered it. */
-static bool spool_is_still_there(const struct recovery *recovery)
+static bool crash_buffer_is_still_there(const struct recovery *recovery)
 {
 	struct stat status;
 
-	return !fstat(recovery->spool_fd, &status) && status.st_nlink > 0;
+	return !fstat(recovery->crash_buffer_fd, &status) && status.st_nlink > 0;
 }
 
 static bool has_anything(const struct xt_recovered *out)
@@ -96,7 +96,7 @@ static bool has_anything(const struct xt_recovered *out)
 
 static int append(struct recovery *recovery, const char *log_path)
 {
-	int error = recovery_read_spool(recovery);
+	int error = recovery_read_crash_buffer(recovery);
 
 	if (!error)
 		error = recovery->error;
@@ -109,7 +109,7 @@ static int append(struct recovery *recovery, const char *log_path)
 	recovery_add_rings(recovery);
 	recovery_add_work(recovery);
 	if (!recovery->error && recovery->was_closed && !has_anything(recovery->out))
-		return 0; /* the process, or who recovered it, was killed before the spool went */
+		return 0; /* the process, or who recovered it, was killed before the crash buffer went */
 	recovery_add_account(recovery);
 	error = recovery->error;
 	if (!error)
@@ -119,14 +119,14 @@ static int append(struct recovery *recovery, const char *log_path)
 	return error ? error : xt_writer_flush(recovery->writer);
 }
 
-/* The log's header is written when the spool stands: whoever was killed before has recorded nothing,
- * and its spool may be half made. */
-static int drop_unused_spool(const char *log_path, const char *spool_path)
+/* The log's header is written when the crash buffer stands: whoever was killed before has recorded nothing,
+ * and its crash buffer may be half made. */
+static int drop_unused_crash_buffer(const char *log_path, const char *crash_buffer_path)
 {
 	int error = try_lock(log_path);
 
 	if (!error && is_empty_file(log_path))
-		unlink(spool_path);
+		unlink(crash_buffer_path);
 	return error;
 }
 
@@ -135,40 +135,40 @@ static void remove_unfinished(const struct recovery *recovery, const char *log_p
 {
 	char *path = NULL;
 
-	if (asprintf(&path, "%s" XT_SHRINK_SUFFIX, log_path) < 0)
+	if (asprintf(&path, "%s" XT_COMPACT_SUFFIX, log_path) < 0)
 		return;
-	xt_shrink_remove_draft(path, recovery->log_header.log_id);
+	xt_compact_remove_draft(path, recovery->log_header.log_id);
 	free(path);
 }
 
-static int recover(struct recovery *recovery, const char *log_path, const char *spool_path)
+static int recover(struct recovery *recovery, const char *log_path, const char *crash_buffer_path)
 {
-	int error = recovery_open_spool(recovery, spool_path);
+	int error = recovery_open_crash_buffer(recovery, crash_buffer_path);
 
 	if (error == -ENOENT)
 		return 0;
 	if ((!error || error == -EBADMSG) && is_empty_file(log_path) &&
 	    recovery_is_unused(recovery))
-		return drop_unused_spool(log_path, spool_path);
+		return drop_unused_crash_buffer(log_path, crash_buffer_path);
 	if (!error)
 		error = read_log_header(recovery, log_path);
 	if (error)
 		return error;
 	recovery->out->found = true;
-	recovery->out->ending = recovery->spool->ending;
-	recovery->out->error = recovery->spool->error;
+	recovery->out->ending = recovery->crash_buffer->ending;
+	recovery->out->error = recovery->crash_buffer->error;
 	error = try_lock(log_path);
-	/* Rings and buffers are freed behind a write: what the last one was to write is in the spool. */
+	/* Rings and buffers are freed behind a write: what the last one was to write is in the crash buffer. */
 	if (!error)
 		error = xt_writer_resume(log_path, &recovery->writer);
 	if (error)
 		return error;
-	if (!spool_is_still_there(recovery)) {
+	if (!crash_buffer_is_still_there(recovery)) {
 		recovery->out->found = false;
 		return 0;
 	}
-	/* Not the torn end of an interrupted write: what was cut off is not in the spool any more. */
-	if (xt_writer_file_bytes(recovery->writer) < recovery->spool->log_bytes) {
+	/* Not the torn end of an interrupted write: what was cut off is not in the crash buffer any more. */
+	if (xt_writer_file_bytes(recovery->writer) < recovery->crash_buffer->log_bytes) {
 		recovery->out->log_is_cut = true;
 		xt_writer_leave_gap(recovery->writer);
 	}
@@ -179,22 +179,22 @@ static int recover(struct recovery *recovery, const char *log_path, const char *
 	}
 	remove_unfinished(recovery, log_path);
 	/* If it cannot be deleted, the next recovery finds that the log has it all. */
-	unlink(spool_path);
+	unlink(crash_buffer_path);
 	return 0;
 }
 
 int xt_recover(const char *log_path, struct xt_recovered *out)
 {
 	struct recovery *recovery = calloc(1, sizeof(*recovery));
-	char *spool_path = NULL;
+	char *crash_buffer_path = NULL;
 	int error = -ENOMEM;
 
 	*out = (struct xt_recovered){0};
-	if (recovery && asprintf(&spool_path, "%s" XT_SPOOL_SUFFIX, log_path) >= 0) {
+	if (recovery && asprintf(&crash_buffer_path, "%s" XT_CRASH_BUFFER_SUFFIX, log_path) >= 0) {
 		recovery->out = out;
-		recovery->spool_fd = -1;
-		error = recover(recovery, log_path, spool_path);
-		free(spool_path);
+		recovery->crash_buffer_fd = -1;
+		error = recover(recovery, log_path, crash_buffer_path);
+		free(crash_buffer_path);
 	}
 	if (recovery)
 		release(recovery);

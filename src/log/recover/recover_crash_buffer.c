@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading a spool whose process is dead. It is read, not mapped: a file that is cut short under a
+ * Reading a crash buffer whose process is dead. It is read, not mapped: a file that is cut short under a
  * mapping kills its reader. Nothing in it is believed before it was held against the file's size,
- * the bounds in recovery.h and the rest of the spool.
+ * the bounds in recovery.h and the rest of the crash buffer.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,9 +13,9 @@
 
 #include "log/recover/recovery.h"
 
-#define HEADER_BYTES_V1 offsetof(struct xt_spool_header, record_bytes)
-#define HEADER_BYTES_V3 offsetof(struct xt_spool_header, modules_from_ns)
-#define HEADER_BYTES_V5 offsetof(struct xt_spool_header, ending)
+#define HEADER_BYTES_V1 offsetof(struct xt_crash_buffer_header, record_bytes)
+#define HEADER_BYTES_V3 offsetof(struct xt_crash_buffer_header, modules_from_ns)
+#define HEADER_BYTES_V5 offsetof(struct xt_crash_buffer_header, ending)
 
 bool recovery_grow(void *array, size_t *capacity, size_t index, size_t item_bytes)
 {
@@ -54,56 +54,59 @@ static int read_at(int fd, void *out, size_t bytes, uint64_t offset)
 	return 0;
 }
 
-int recovery_open_spool(struct recovery *recovery, const char *path)
+int recovery_open_crash_buffer(struct recovery *recovery, const char *path)
 {
-	struct xt_spool_header *header = calloc(1, sizeof(*header));
+	struct xt_crash_buffer_header *header = calloc(1, sizeof(*header));
 	struct stat status;
 	int error;
 
-	recovery->spool = header;
+	recovery->crash_buffer = header;
 	if (!header)
 		return -ENOMEM;
-	recovery->spool_fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (recovery->spool_fd < 0)
+	recovery->crash_buffer_fd =
+		open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (recovery->crash_buffer_fd < 0)
 		return errno == ELOOP ? -EBADMSG : -errno;
-	if (fstat(recovery->spool_fd, &status))
+	if (fstat(recovery->crash_buffer_fd, &status))
 		return -errno;
 	if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size < HEADER_BYTES_V1)
 		return -EBADMSG;
-	error = read_at(recovery->spool_fd, header, HEADER_BYTES_V1, 0);
+	error = read_at(recovery->crash_buffer_fd, header, HEADER_BYTES_V1, 0);
 	if (!error && header->version >= 2)
-		error = read_at(recovery->spool_fd, header->record_bytes,
+		error = read_at(recovery->crash_buffer_fd, header->record_bytes,
 				sizeof(header->record_bytes), HEADER_BYTES_V1);
 	if (!error && header->version >= 5)
-		error = read_at(recovery->spool_fd, &header->modules_from_ns,
+		error = read_at(recovery->crash_buffer_fd, &header->modules_from_ns,
 				HEADER_BYTES_V5 - HEADER_BYTES_V3, HEADER_BYTES_V3);
 	if (!error && header->version >= 6) {
-		error = read_at(recovery->spool_fd, &header->ending,
+		error = read_at(recovery->crash_buffer_fd, &header->ending,
 				sizeof(*header) - HEADER_BYTES_V5, HEADER_BYTES_V5);
 		if (error == -EIO) /* it is short, as of an earlier tracer without areas */
 			error = 0;
 	}
 	if (error)
 		return error == -EIO ? -EBADMSG : error;
-	if (memcmp(header->magic, XT_SPOOL_MAGIC, sizeof(header->magic)) != 0 || !header->version ||
-	    header->version > XT_SPOOL_VERSION || header->byte_order != XT_LOG_BYTE_ORDER)
+	if (memcmp(header->magic, XT_CRASH_BUFFER_MAGIC, sizeof(header->magic)) != 0 ||
+	    !header->version || header->version > XT_CRASH_BUFFER_VERSION ||
+	    header->byte_order != XT_LOG_BYTE_ORDER)
 		return -EBADMSG;
 	return 0;
 }
 
 bool recovery_is_unused(const struct recovery *recovery)
 {
-	static const uint8_t zeroes[sizeof(recovery->spool->magic)];
+	static const uint8_t zeroes[sizeof(recovery->crash_buffer->magic)];
 	uint8_t magic[sizeof(zeroes)];
 	struct stat status;
 	ssize_t n;
 
-	if (recovery->spool_fd < 0 || fstat(recovery->spool_fd, &status) ||
+	if (recovery->crash_buffer_fd < 0 || fstat(recovery->crash_buffer_fd, &status) ||
 	    !S_ISREG(status.st_mode))
 		return false;
-	n = pread(recovery->spool_fd, magic, sizeof(magic), 0);
-	return n >= 0 && (!memcmp(magic, zeroes, (size_t)n) ||
-			  (n == sizeof(magic) && !memcmp(magic, XT_SPOOL_MAGIC, sizeof(magic))));
+	n = pread(recovery->crash_buffer_fd, magic, sizeof(magic), 0);
+	return n >= 0 &&
+	       (!memcmp(magic, zeroes, (size_t)n) ||
+		(n == sizeof(magic) && !memcmp(magic, XT_CRASH_BUFFER_MAGIC, sizeof(magic))));
 }
 
 static const size_t record_bytes_min[] = {
@@ -114,7 +117,7 @@ static const size_t record_bytes_min[] = {
 	[XT_RECORD_SKIP] = sizeof(struct xt_record_skip),
 	[XT_RECORD_SWITCH] = sizeof(struct xt_record_switch),
 	[XT_RECORD_MODULE] = sizeof(struct xt_record_module),
-	[XT_RECORD_LEFT] = sizeof(struct xt_record_skip),
+	[XT_RECORD_SHUTDOWN_DROP] = sizeof(struct xt_record_skip),
 };
 
 static bool is_right_stack(const struct xt_record_stack *stack, bool has_modules)
@@ -188,14 +191,14 @@ const struct xt_record *recovery_next_record(struct recovery_cursor *cursor)
 /* What comes before the records of a ring, of which the header is the beginning. */
 static uint64_t ring_data_offset(const struct recovery *recovery)
 {
-	return recovery->spool->version < 4 ? XT_RING_DATA_OFFSET_V3 : XT_RING_DATA_OFFSET;
+	return recovery->crash_buffer->version < 4 ? XT_RING_DATA_OFFSET_V3 : XT_RING_DATA_OFFSET;
 }
 
 static size_t ring_header_bytes(const struct recovery *recovery)
 {
-	if (recovery->spool->version < 4)
+	if (recovery->crash_buffer->version < 4)
 		return offsetof(struct xt_ring_header, slot_stack_id[XT_STACK_SLOT_COUNT_V3]);
-	if (recovery->spool->version < 6)
+	if (recovery->crash_buffer->version < 6)
 		return offsetof(struct xt_ring_header, slot_module_id);
 	return sizeof(struct xt_ring_header);
 }
@@ -225,9 +228,9 @@ static int read_records(struct recovery *recovery, struct recovery_ring *ring, u
 	ring->records = malloc(bytes + 8);
 	if (!ring->records)
 		return -ENOMEM;
-	error = read_at(recovery->spool_fd, ring->records, first, data_offset + place);
+	error = read_at(recovery->crash_buffer_fd, ring->records, first, data_offset + place);
 	if (!error)
-		error = read_at(recovery->spool_fd, ring->records + first, bytes - first,
+		error = read_at(recovery->crash_buffer_fd, ring->records + first, bytes - first,
 				data_offset);
 	return error;
 }
@@ -260,7 +263,7 @@ static bool has_ring_of(const struct recovery *recovery, uint32_t thread_id)
 }
 
 /* -EIO: the area is damaged. */
-static int take_ring(struct recovery *recovery, const struct xt_spool_area *area)
+static int take_ring(struct recovery *recovery, const struct xt_crash_buffer_area *area)
 {
 	uint64_t data_offset = ring_data_offset(recovery);
 	struct recovery_ring *ring;
@@ -271,8 +274,8 @@ static int take_ring(struct recovery *recovery, const struct xt_spool_area *area
 	ring = calloc(1, sizeof(*ring));
 	if (!ring)
 		return -ENOMEM;
-	ring->has_modules = recovery->spool->version >= 6;
-	error = read_at(recovery->spool_fd, &ring->header, ring_header_bytes(recovery),
+	ring->has_modules = recovery->crash_buffer->version >= 6;
+	error = read_at(recovery->crash_buffer_fd, &ring->header, ring_header_bytes(recovery),
 			area->offset);
 	for (int i = 0; i < XT_RING_COUNTERS && !error; i++)
 		recovery->counters[i] += ring->header.counters[i];
@@ -301,7 +304,7 @@ static int take_ring(struct recovery *recovery, const struct xt_spool_area *area
 	return 0;
 }
 
-static int take_buffer(struct recovery *recovery, const struct xt_spool_area *area)
+static int take_buffer(struct recovery *recovery, const struct xt_crash_buffer_area *area)
 {
 	struct xt_activity_header header;
 	uint64_t bytes;
@@ -310,7 +313,7 @@ static int take_buffer(struct recovery *recovery, const struct xt_spool_area *ar
 
 	if (area->bytes <= XT_ACTIVITY_DATA_OFFSET)
 		return -EIO;
-	error = read_at(recovery->spool_fd, &header, sizeof(header), area->offset);
+	error = read_at(recovery->crash_buffer_fd, &header, sizeof(header), area->offset);
 	if (error)
 		return error;
 	if (header.state == XT_ACTIVITY_FREE || header.state == XT_ACTIVITY_IN_LOG)
@@ -322,7 +325,8 @@ static int take_buffer(struct recovery *recovery, const struct xt_spool_area *ar
 	data = malloc(bytes + 8);
 	if (!data)
 		return -ENOMEM;
-	error = read_at(recovery->spool_fd, data, bytes, area->offset + XT_ACTIVITY_DATA_OFFSET);
+	error = read_at(recovery->crash_buffer_fd, data, bytes,
+			area->offset + XT_ACTIVITY_DATA_OFFSET);
 	if (!error &&
 	    !recovery_take_buffer(recovery, data, bytes, header.state == XT_ACTIVITY_AT_CUPTI))
 		error = -EIO;
@@ -330,14 +334,14 @@ static int take_buffer(struct recovery *recovery, const struct xt_spool_area *ar
 	return error;
 }
 
-static int add_name(struct recovery *recovery, const struct xt_spool_name *name)
+static int add_name(struct recovery *recovery, const struct xt_crash_buffer_name *name)
 {
 	uint32_t key[3] = {name->of, (uint32_t)name->key, (uint32_t)(name->key >> 32)};
 	uint32_t text, id;
 	bool is_new;
 
-	id = keys_id(&recovery->names, key, sizeof(key), &is_new);
-	text = keys_id(&recovery->texts, name->text, name->text_bytes, &is_new);
+	id = interner_id(&recovery->names, key, sizeof(key), &is_new);
+	text = interner_id(&recovery->texts, name->text, name->text_bytes, &is_new);
 	if (!id || !text ||
 	    !recovery_grow(&recovery->name_texts, &recovery->name_texts_capacity, id,
 			   sizeof(*recovery->name_texts)))
@@ -346,7 +350,7 @@ static int add_name(struct recovery *recovery, const struct xt_spool_name *name)
 	return 0;
 }
 
-static int take_names(struct recovery *recovery, const struct xt_spool_area *area)
+static int take_names(struct recovery *recovery, const struct xt_crash_buffer_area *area)
 {
 	struct xt_names_header header;
 	uint64_t pos = 0;
@@ -355,7 +359,7 @@ static int take_names(struct recovery *recovery, const struct xt_spool_area *are
 
 	if (area->bytes <= XT_NAMES_DATA_OFFSET || area->bytes > RECOVERY_NAMES_BYTES_MAX)
 		return -EIO;
-	error = read_at(recovery->spool_fd, &header, sizeof(header), area->offset);
+	error = read_at(recovery->crash_buffer_fd, &header, sizeof(header), area->offset);
 	if (error)
 		return error;
 	recovery->kept_bytes += header.used_bytes;
@@ -365,10 +369,10 @@ static int take_names(struct recovery *recovery, const struct xt_spool_area *are
 	data = malloc(header.used_bytes + 8);
 	if (!data)
 		return -ENOMEM;
-	error = read_at(recovery->spool_fd, data, header.used_bytes,
+	error = read_at(recovery->crash_buffer_fd, data, header.used_bytes,
 			area->offset + XT_NAMES_DATA_OFFSET);
-	while (!error && header.used_bytes - pos >= sizeof(struct xt_spool_name)) {
-		const struct xt_spool_name *name = (const void *)(data + pos);
+	while (!error && header.used_bytes - pos >= sizeof(struct xt_crash_buffer_name)) {
+		const struct xt_crash_buffer_name *name = (const void *)(data + pos);
 		uint64_t bytes = (sizeof(*name) + (uint64_t)name->text_bytes + 7) & ~UINT64_C(7);
 
 		if (name->text_bytes > RECOVERY_NAME_BYTES_MAX || bytes > header.used_bytes - pos)
@@ -381,18 +385,19 @@ static int take_names(struct recovery *recovery, const struct xt_spool_area *are
 	return error;
 }
 
-static int (*const takers[])(struct recovery *, const struct xt_spool_area *) = {
+static int (*const takers[])(struct recovery *, const struct xt_crash_buffer_area *) = {
 	[XT_AREA_RING] = take_ring,
 	[XT_AREA_ACTIVITY] = take_buffer,
 	[XT_AREA_NAMES] = take_names,
 };
 
 /* Is it inside the file, aligned, and clear of the header and of those taken before? */
-static bool is_right_area(const struct xt_spool_area *area, const struct xt_spool_area *taken,
-			  size_t taken_count, uint64_t file_bytes)
+static bool is_right_area(const struct xt_crash_buffer_area *area,
+			  const struct xt_crash_buffer_area *taken, size_t taken_count,
+			  uint64_t file_bytes)
 {
 	if (area->kind >= sizeof(takers) / sizeof(takers[0]) ||
-	    area->offset % XT_SPOOL_PAGE_BYTES || area->offset < HEADER_BYTES_V1 ||
+	    area->offset % XT_CRASH_BUFFER_PAGE_BYTES || area->offset < HEADER_BYTES_V1 ||
 	    area->offset > file_bytes || area->bytes > file_bytes - area->offset)
 		return false;
 	for (size_t i = 0; i < taken_count; i++)
@@ -402,23 +407,23 @@ static bool is_right_area(const struct xt_spool_area *area, const struct xt_spoo
 	return true;
 }
 
-int recovery_read_spool(struct recovery *recovery)
+int recovery_read_crash_buffer(struct recovery *recovery)
 {
-	struct xt_spool_header *header = recovery->spool;
-	struct xt_spool_area *areas = header->areas; /* those taken move to the front */
+	struct xt_crash_buffer_header *header = recovery->crash_buffer;
+	struct xt_crash_buffer_area *areas = header->areas; /* those taken move to the front */
 	size_t taken_count = 0;
 	struct stat status;
 	uint32_t area_count = header->area_count;
 
-	if (area_count > XT_SPOOL_AREAS_MAX)
-		area_count = XT_SPOOL_AREAS_MAX;
+	if (area_count > XT_CRASH_BUFFER_AREAS_MAX)
+		area_count = XT_CRASH_BUFFER_AREAS_MAX;
 	recovery->rings = calloc(area_count + 1, sizeof(*recovery->rings));
 	if (!recovery->rings)
 		return -ENOMEM;
-	if (fstat(recovery->spool_fd, &status))
+	if (fstat(recovery->crash_buffer_fd, &status))
 		return -errno;
 	for (uint32_t i = 0; i < area_count; i++) {
-		const struct xt_spool_area area = areas[i];
+		const struct xt_crash_buffer_area area = areas[i];
 		int error = -EIO;
 
 		if (area.kind == XT_AREA_NONE)

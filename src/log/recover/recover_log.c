@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the log has already: one pass over all of it. What is kept is bounded by what the spool
- * holds, not by the log: its rows are looked up among the spool's records and marked there.
+ * What the log has already: one pass over all of it. What is kept is bounded by what the crash buffer
+ * holds, not by the log: its rows are looked up among the crash buffer's records and marked there.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -190,7 +190,7 @@ static void read_streams(struct scan *scan, const struct xt_chunk *chunk)
 
 		if (ids[row] >= STREAM_IDS_MAX)
 			continue;
-		key = keys_id(&recovery->streams, place, sizeof(place), &is_new);
+		key = interner_id(&recovery->streams, place, sizeof(place), &is_new);
 		if (!key ||
 		    !recovery_grow(&recovery->stream_ids, &recovery->stream_ids_capacity, key,
 				   sizeof(*recovery->stream_ids)) ||
@@ -297,7 +297,7 @@ next_unmarked(const struct scan *scan, const struct recovery_work *row, uint32_t
 	return NULL;
 }
 
-/* A row of the log is one record of the spool at most: of several that look the same, the one of
+/* A row of the log is one record of the crash buffer at most: of several that look the same, the one of
  * the same graph node. */
 static void mark(struct scan *scan, const struct recovery_work *row)
 {
@@ -333,7 +333,8 @@ static void read_work(struct scan *scan, const struct xt_chunk *chunk)
 		if (streams[row] >= scan->stream_keys_capacity || !scan->stream_keys[streams[row]])
 			continue;
 		memcpy(work.place,
-		       keys_at(&scan->recovery->streams, scan->stream_keys[streams[row]], &bytes),
+		       interner_at(&scan->recovery->streams, scan->stream_keys[streams[row]],
+				   &bytes),
 		       sizeof(work.place));
 		mark(scan, &work);
 	}
@@ -396,7 +397,7 @@ static void read_chunk(struct scan *scan, const struct xt_chunk *chunk)
 		readers[kind](scan, chunk);
 }
 
-/* What the spool adds to what is known of the time. */
+/* What the crash buffer adds to what is known of the time. */
 static void note_ring_times(struct scan *scan)
 {
 	for (size_t i = 0; i < scan->recovery->ring_count; i++) {

@@ -47,7 +47,8 @@ struct python_lists {
 static void list_python(struct recovery *recovery, const struct xt_record_stack *stack,
 			struct python_lists *out)
 {
-	const struct xt_python_part *part = xt_python_part(stack, recovery->spool->version >= 6);
+	const struct xt_python_part *part =
+		xt_python_part(stack, recovery->crash_buffer->version >= 6);
 	const struct xt_python_code *code = part ? xt_python_first_code(part) : NULL;
 	struct {
 		uint32_t name, file, first_line;
@@ -56,9 +57,10 @@ static void list_python(struct recovery *recovery, const struct xt_record_stack 
 
 	out->count = part ? part->frame_count : 0;
 	for (uint32_t i = 0; part && i < part->code_count; i++) {
-		codes[i].name = keys_id(&recovery->texts, code->text, code->name_bytes, &is_new);
-		codes[i].file = keys_id(&recovery->texts, code->text + code->name_bytes,
-					code->file_bytes, &is_new);
+		codes[i].name =
+			interner_id(&recovery->texts, code->text, code->name_bytes, &is_new);
+		codes[i].file = interner_id(&recovery->texts, code->text + code->name_bytes,
+					    code->file_bytes, &is_new);
 		codes[i].first_line = code->first_line;
 		code = xt_python_next_code(code);
 	}
@@ -112,20 +114,21 @@ static bool find_modules(struct walk *walk, const struct xt_record_stack *stack)
 }
 
 /*
- * Of a spool of version 5 or less: when the log's modules were those of the stack. Of stacks that the tracer had not looked up, after a
+ * Of a crash buffer of version 5 or less: when the log's modules were those of the stack. Of stacks that the tracer had not looked up, after a
  * library was loaded, the modules are not known: there were none at time 0.
  */
 static uint64_t modules_ns(const struct recovery *recovery, const struct xt_record_stack *stack)
 {
-	const struct xt_spool_header *spool = recovery->spool;
-	uint16_t behind = (uint16_t)(stack->generation - spool->modules_first);
+	const struct xt_crash_buffer_header *crash_buffer = recovery->crash_buffer;
+	uint16_t behind = (uint16_t)(stack->generation - crash_buffer->modules_first);
 
-	if (spool->version != 5)
+	if (crash_buffer->version != 5)
 		return stack->seen_ns;
-	if (!spool->modules_valid ||
-	    behind > (uint16_t)(spool->modules_last - spool->modules_first))
+	if (!crash_buffer->modules_valid ||
+	    behind > (uint16_t)(crash_buffer->modules_last - crash_buffer->modules_first))
 		return 0;
-	return stack->seen_ns > spool->modules_from_ns ? stack->seen_ns : spool->modules_from_ns;
+	return stack->seen_ns > crash_buffer->modules_from_ns ? stack->seen_ns
+							      : crash_buffer->modules_from_ns;
 }
 
 /* Only stacks that something refers to get into the log. */
@@ -280,14 +283,14 @@ static void add_range(struct walk *walk, const struct xt_record *record)
 	if (range->time_ns <= walk->ring->last_range_ns)
 		return;
 	stack = stack_id(walk, range->stack_slot);
-	text = recovery_string(recovery,
-			       keys_id(&recovery->texts, range->text, range->text_bytes, &is_new));
+	text = recovery_string(
+		recovery, interner_id(&recovery->texts, range->text, range->text_bytes, &is_new));
 	if (range->domain)
 		domain = recovery_name(recovery, XT_NAME_DOMAIN, range->domain, &is_new);
 	/* The schemas that say what payloads mean are gone. */
 	if (range->payload_bytes)
-		values = recovery_string(recovery, keys_id(&recovery->texts, LOST_VALUES,
-							   strlen(LOST_VALUES), &is_new));
+		values = recovery_string(recovery, interner_id(&recovery->texts, LOST_VALUES,
+							       strlen(LOST_VALUES), &is_new));
 	table = recovery_table(recovery, XT_KIND_RANGE, 0);
 	if (!table)
 		return;
@@ -331,7 +334,7 @@ static void (*const adders[])(struct walk *, const struct xt_record *) = {
 	[XT_RECORD_CALL] = add_call,	 [XT_RECORD_STACK] = add_stack,
 	[XT_RECORD_NODE] = add_node,	 [XT_RECORD_RANGE] = add_range,
 	[XT_RECORD_SKIP] = pass_over,	 [XT_RECORD_SWITCH] = add_switch,
-	[XT_RECORD_MODULE] = add_module, [XT_RECORD_LEFT] = pass_over,
+	[XT_RECORD_MODULE] = add_module, [XT_RECORD_SHUTDOWN_DROP] = pass_over,
 };
 
 /*

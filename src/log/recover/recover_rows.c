@@ -94,7 +94,7 @@ uint64_t recovery_string(struct recovery *recovery, uint32_t text)
 		fail(recovery, -ENOMEM);
 		return 0;
 	}
-	bytes = keys_at(&recovery->texts, text, &length);
+	bytes = interner_at(&recovery->texts, text, &length);
 	if (!length || recovery->text_strings[text])
 		return recovery->text_strings[text];
 	table = recovery_table(recovery, XT_KIND_STRING, length);
@@ -110,21 +110,21 @@ uint64_t recovery_string(struct recovery *recovery, uint32_t text)
 uint64_t recovery_name(struct recovery *recovery, enum xt_name_of of, uint64_t key, bool *is_known)
 {
 	const uint32_t what[3] = {(uint32_t)of, (uint32_t)key, (uint32_t)(key >> 32)};
-	uint32_t id = keys_find(&recovery->names, what, sizeof(what)), text;
+	uint32_t id = interner_find(&recovery->names, what, sizeof(what)), text;
 	bool is_new;
 
 	*is_known = id != 0;
 	text = id ? recovery->name_texts[id]
-		  : keys_id(&recovery->texts, UNNAMED, strlen(UNNAMED), &is_new);
+		  : interner_id(&recovery->texts, UNNAMED, strlen(UNNAMED), &is_new);
 	return recovery_string(recovery, text);
 }
 
 /* A tuple's id, and its row where it is new. Its members are the columns from 2 on. */
-static uint64_t tuple_id(struct recovery *recovery, struct keys *keys, enum xt_kind kind,
+static uint64_t tuple_id(struct recovery *recovery, struct interner *keys, enum xt_kind kind,
 			 const uint32_t *members, unsigned member_count, uint64_t first_id)
 {
 	bool is_new;
-	uint32_t key = keys_id(keys, members, member_count * sizeof(*members), &is_new);
+	uint32_t key = interner_id(keys, members, member_count * sizeof(*members), &is_new);
 	struct xt_table *table;
 
 	if (!key)
@@ -161,7 +161,7 @@ uint64_t recovery_python_frame(struct recovery *recovery, uint32_t name, uint32_
 static uint64_t stream_id(struct recovery *recovery, const uint32_t place[3])
 {
 	bool is_new;
-	uint32_t key = keys_id(&recovery->streams, place, 3 * sizeof(*place), &is_new);
+	uint32_t key = interner_id(&recovery->streams, place, 3 * sizeof(*place), &is_new);
 	struct xt_table *table;
 
 	if (!key || !recovery_grow(&recovery->stream_ids, &recovery->stream_ids_capacity, key,
@@ -318,8 +318,8 @@ static void add_ring_accounts(struct recovery *recovery)
 {
 	for (size_t i = 0; i < sizeof(xt_ring_accounts) / sizeof(*xt_ring_accounts); i++) {
 		const struct xt_ring_account *account = &xt_ring_accounts[i];
-		uint64_t outside = account->outside < XT_SPOOL_COUNTERS
-					   ? recovery->spool->counters[account->outside]
+		uint64_t outside = account->outside < XT_CRASH_BUFFER_COUNTERS
+					   ? recovery->crash_buffer->counters[account->outside]
 					   : 0;
 
 		add_value(recovery, account->name,
@@ -328,12 +328,14 @@ static void add_ring_accounts(struct recovery *recovery)
 	}
 }
 
-static void add_spool_accounts(struct recovery *recovery)
+static void add_crash_buffer_accounts(struct recovery *recovery)
 {
-	for (size_t i = 0; i < sizeof(xt_spool_accounts) / sizeof(*xt_spool_accounts); i++)
-		add_value(recovery, xt_spool_accounts[i].name,
-			  larger(recovery_account(recovery, xt_spool_accounts[i].name),
-				 recovery->spool->counters[xt_spool_accounts[i].counter]));
+	for (size_t i = 0; i < sizeof(xt_crash_buffer_accounts) / sizeof(*xt_crash_buffer_accounts);
+	     i++)
+		add_value(recovery, xt_crash_buffer_accounts[i].name,
+			  larger(recovery_account(recovery, xt_crash_buffer_accounts[i].name),
+				 recovery->crash_buffer
+					 ->counters[xt_crash_buffer_accounts[i].counter]));
 }
 
 #define LOST_CALLS_PREFIX "calls.lost."
@@ -364,23 +366,23 @@ static uint64_t lost_otherwise(const struct recovery *recovery, const struct los
 }
 
 /*
- * The sum that every closed log keeps: seen = written + lost. The spool knows better than the last
- * account. Calls that neither knows of were on their way into a ring, or in one outside the spool.
+ * The sum that every closed log keeps: seen = written + lost. The crash buffer knows better than the last
+ * account. Calls that neither knows of were on their way into a ring, or in one outside the crash buffer.
  */
 static void add_call_account(struct recovery *recovery)
 {
 	const struct xt_recovered *out = recovery->out;
-	const uint64_t *rings = recovery->counters, *outside = recovery->spool->counters;
+	const uint64_t *rings = recovery->counters, *outside = recovery->crash_buffer->counters;
 	struct lost_calls causes[] = {
 		{"calls.lost.killed", 0},
-		{"calls.lost.write_failed", outside[XT_SPOOL_CALLS_WRITE_FAILED]},
+		{"calls.lost.write_failed", outside[XT_CRASH_BUFFER_CALLS_WRITE_FAILED]},
 		{"calls.lost.cut_off", 0},
-		{"calls.lost.no_ring", outside[XT_SPOOL_CALLS_NO_RING]},
+		{"calls.lost.no_ring", outside[XT_CRASH_BUFFER_CALLS_NO_RING]},
 		{"calls.lost.ring_full", rings[XT_RING_LOST_RING_FULL]},
 		{"calls.lost.nested",
-		 rings[XT_RING_LOST_NESTED] + outside[XT_SPOOL_CALLS_REENTERED]},
+		 rings[XT_RING_LOST_NESTED] + outside[XT_CRASH_BUFFER_CALLS_REENTERED]},
 		{"calls.lost.leaving", recovery->left_count},
-		{"calls.lost.after_end", outside[XT_SPOOL_CALLS_AFTER_END]},
+		{"calls.lost.after_end", outside[XT_CRASH_BUFFER_CALLS_AFTER_END]},
 	};
 	enum { KILLED, WRITE_FAILED, CUT_OFF, NO_RING, COUNT = sizeof(causes) / sizeof(*causes) };
 	uint64_t written = recovery->row_count[XT_KIND_CALL] + out->calls + out->open_calls;
@@ -394,13 +396,14 @@ static void add_call_account(struct recovery *recovery)
 	}
 	seen = larger(recovery_account(recovery, "calls.seen"),
 		      rings[XT_RING_CALLS_SEEN] + causes[NO_RING].count +
-			      outside[XT_SPOOL_CALLS_REENTERED] + outside[XT_SPOOL_CALLS_UNBACKED] +
-			      outside[XT_SPOOL_CALLS_AFTER_END]) +
+			      outside[XT_CRASH_BUFFER_CALLS_REENTERED] +
+			      outside[XT_CRASH_BUFFER_CALLS_UNBACKED] +
+			      outside[XT_CRASH_BUFFER_CALLS_AFTER_END]) +
 	       out->open_calls - recovery->returning_count;
 	seen = larger(seen, written + lost);
-	unknown = out->log_is_cut		      ? CUT_OFF
-		  : out->ending == XT_SPOOL_NO_ENDING ? KILLED
-						      : WRITE_FAILED;
+	unknown = out->log_is_cut			     ? CUT_OFF
+		  : out->ending == XT_CRASH_BUFFER_NO_ENDING ? KILLED
+							     : WRITE_FAILED;
 	causes[unknown].count += seen - written - lost;
 	add_value(recovery, "calls.seen", seen);
 	add_value(recovery, "calls.written", written);
@@ -442,7 +445,7 @@ void recovery_add_account(struct recovery *recovery)
 	add_value(recovery, "records.skipped",
 		  recovery_account(recovery, "records.skipped") + out->skipped);
 	add_ring_accounts(recovery);
-	add_spool_accounts(recovery);
+	add_crash_buffer_accounts(recovery);
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
 		add_value(recovery, values[i].name,
 			  larger(recovery_account(recovery, values[i].name), values[i].value));

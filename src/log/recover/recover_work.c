@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Activity buffers without CUPTI: where one record ends and the next begins. The tracer notes in
- * the spool how long records are, as CUPTI has shown it; for kinds of which it had not seen two
+ * the crash buffer how long records are, as CUPTI has shown it; for kinds of which it had not seen two
  * in a row there is a table of what each version is known to do.
  */
 #include <errno.h>
@@ -107,7 +107,7 @@ static void like_memory(struct recovery_work *work, const uint8_t *record, size_
 static const struct kind {
 	void (*take)(struct recovery_work *work, const uint8_t *record, size_t bytes);
 	size_t bytes_min;
-} kinds[XT_SPOOL_RECORD_KINDS] = {
+} kinds[XT_CRASH_BUFFER_RECORD_KINDS] = {
 #define KIND(function, type, last_field)                                                           \
 	{                                                                                          \
 		function, BYTES_UP_TO(type, last_field)                                            \
@@ -135,14 +135,14 @@ static uint32_t kind_at(const uint8_t *record)
 /* How long a record of that kind is; 0 if that is not known. */
 static size_t record_bytes(const struct recovery *recovery, uint32_t kind)
 {
-	const struct xt_spool_header *spool = recovery->spool;
+	const struct xt_crash_buffer_header *crash_buffer = recovery->crash_buffer;
 	size_t bytes;
 
-	if (kind >= XT_SPOOL_RECORD_KINDS)
+	if (kind >= XT_CRASH_BUFFER_RECORD_KINDS)
 		return 0;
-	bytes = spool->record_bytes[kind];
+	bytes = crash_buffer->record_bytes[kind];
 	if (!bytes && kinds[kind].take)
-		bytes = xt_cupti_record_bytes(spool->cupti_version, kind);
+		bytes = xt_cupti_record_bytes(crash_buffer->cupti_version, kind);
 	if (bytes < sizeof(uint64_t) || bytes < kinds[kind].bytes_min || bytes > RECORD_BYTES_MAX ||
 	    bytes % 8)
 		return 0;
@@ -183,8 +183,8 @@ static size_t find_end(const struct recovery *recovery, const uint8_t *data, siz
 /* Is every size that the walk needed known, or only taken over from an older version? */
 static bool is_guess(const struct recovery *recovery)
 {
-	return recovery->spool->cupti_version >= XT_CUPTI_RECORD_VERSIONS_END &&
-	       !recovery->spool->record_bytes[XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL];
+	return recovery->crash_buffer->cupti_version >= XT_CUPTI_RECORD_VERSIONS_END &&
+	       !recovery->crash_buffer->record_bytes[XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL];
 }
 
 bool recovery_take_buffer(struct recovery *recovery, const uint8_t *data, size_t data_bytes,

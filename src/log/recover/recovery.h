@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recovery under way: what was taken out of the spool, what the log has of it, and the tables
+ * A recovery under way: what was taken out of the crash buffer, what the log has of it, and the tables
  * for the rest. For the recover*.c files alone; belongs to one thread.
  */
 #ifndef XT_LOG_RECOVERY_H
@@ -12,9 +12,9 @@
 #include "log/recover/recover.h"
 #include "log/write/writer.h"
 #include "xtrace/log_format.h"
-#include "xtrace/spool_format.h"
+#include "xtrace/crash_buffer_format.h"
 
-/* Bounds on what a spool makes us keep; what a tracer makes is far below. */
+/* Bounds on what a crash buffer makes us keep; what a tracer makes is far below. */
 #define RECOVERY_RING_BYTES_MAX	   (4u << 20)
 #define RECOVERY_BUFFER_BYTES_MAX  (16u << 20)
 #define RECOVERY_NAMES_BYTES_MAX   (16u << 20)
@@ -25,7 +25,7 @@
 #define RECOVERY_ACCOUNTS_MAX	   256
 #define RECOVERY_ACCOUNT_NAME_SIZE 48
 
-/* A ring as the spool has it, and what the log has of its thread. */
+/* A ring as the crash buffer has it, and what the log has of its thread. */
 struct recovery_ring {
 	struct xt_ring_header header;
 	uint8_t *records; /* those between free and write position, in one piece */
@@ -77,9 +77,9 @@ struct recovery {
 	struct xt_writer *writer;
 	int error; /* the first that came up while rows were made */
 
-	/* From the spool (recover_spool.c, recover_work.c). */
-	int spool_fd;
-	struct xt_spool_header *spool;
+	/* From the crash buffer (recover_crash_buffer.c, recover_work.c). */
+	int crash_buffer_fd;
+	struct xt_crash_buffer_header *crash_buffer;
 	struct recovery_ring **rings;
 	size_t ring_count;
 	uint64_t counters[XT_RING_COUNTERS_MAX]; /* sums over all rings */
@@ -87,16 +87,16 @@ struct recovery {
 	struct recovery_work *work;
 	size_t work_count, work_capacity;
 	uint32_t *work_by_call; /* places in work by correlation id (recover_pauses.c) */
-	struct keys names;	/* (what, key) of each name */
+	struct interner names;	/* (what, key) of each name */
 	uint32_t *name_texts;	/* by id of names: id in texts */
 	size_t name_texts_capacity;
-	struct keys texts;
+	struct interner texts;
 	uint64_t kept_bytes;
 
 	/* From the log (recover_log.c). */
 	struct xt_log_header log_header;
-	struct keys streams;  /* (device, context, stream) */
-	uint64_t *stream_ids; /* by id of streams: XT_STREAM_ID */
+	struct interner streams; /* (device, context, stream) */
+	uint64_t *stream_ids;	 /* by id of streams: XT_STREAM_ID */
 	size_t stream_ids_capacity;
 	uint64_t last_id[XT_KIND_COUNT]; /* in use, of kinds that define ids */
 	uint64_t row_count[XT_KIND_COUNT];
@@ -113,7 +113,7 @@ struct recovery {
 	struct xt_table tables[XT_KIND_COUNT];
 	uint64_t *text_strings; /* by id of texts: XT_STRING_ID, 0: none yet */
 	size_t text_strings_capacity;
-	struct keys shapes, copy_shapes, python_frames;
+	struct interner shapes, copy_shapes, python_frames;
 	uint64_t first_shape_id, first_copy_shape_id,
 		first_python_frame_id; /* keys' begin behind */
 };
@@ -121,12 +121,12 @@ struct recovery {
 /* Room for an item of that size at index. False if there is no memory. New items are zeros. */
 bool recovery_grow(void *array, size_t *capacity, size_t index, size_t item_bytes);
 
-/* recover_spool.c. Opens and checks the header: 0, -ENOENT, -EBADMSG, -errno. */
-int recovery_open_spool(struct recovery *recovery, const char *path);
-/* Whether what was opened is a spool, begun or not yet: whoever deletes it must know. */
+/* recover_crash_buffer.c. Opens and checks the header: 0, -ENOENT, -EBADMSG, -errno. */
+int recovery_open_crash_buffer(struct recovery *recovery, const char *path);
+/* Whether what was opened is a crash buffer, begun or not yet: whoever deletes it must know. */
 bool recovery_is_unused(const struct recovery *recovery);
 /* Takes rings, buffers and names out of it. 0 or -errno. */
-int recovery_read_spool(struct recovery *recovery);
+int recovery_read_crash_buffer(struct recovery *recovery);
 /* The next record in its whole length, or NULL at the end or where the ring is damaged. */
 const struct xt_record *recovery_next_record(struct recovery_cursor *cursor);
 
@@ -135,7 +135,7 @@ const struct xt_record *recovery_next_record(struct recovery_cursor *cursor);
 bool recovery_take_buffer(struct recovery *recovery, const uint8_t *data, size_t data_bytes,
 			  bool at_cupti);
 
-/* recover_log.c: what the log has already, of what the spool holds and besides. 0 or -errno. */
+/* recover_log.c: what the log has already, of what the crash buffer holds and besides. 0 or -errno. */
 int recovery_scan_log(struct recovery *recovery, const char *path);
 /* The last value of an account in the log, 0 if there is none. */
 uint64_t recovery_account(const struct recovery *recovery, const char *name);

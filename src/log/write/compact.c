@@ -61,7 +61,7 @@ static int add_note(struct chunk_notes *notes, const struct chunk_note *note)
 	return error;
 }
 
-void xt_shrink_prepare(struct xt_writer *writer)
+void xt_compact_prepare(struct xt_writer *writer)
 {
 	writer->is_noted = true;
 }
@@ -135,7 +135,7 @@ static int choose_cut(const struct xt_writer *writer, uint64_t keep_bytes, size_
 	return i < writer->flushed_notes && i ? 0 : -EFBIG;
 }
 
-int xt_shrink_remove_draft(const char *path, uint64_t log_id)
+int xt_compact_remove_draft(const char *path, uint64_t log_id)
 {
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	struct xt_log_header header;
@@ -155,26 +155,26 @@ int xt_shrink_remove_draft(const char *path, uint64_t log_id)
 	return unlink(path) ? -errno : 0;
 }
 
-static int open_new(const char *path, struct xt_own_file *file)
+static int open_new(const char *path, struct xt_guarded_fd *file)
 {
 	const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY;
 	int fd = open(path, flags, 0600), error;
 
 	if (fd < 0 && errno == EEXIST) { /* of a process that had our number? */
-		error = xt_shrink_remove_draft(path, 0);
+		error = xt_compact_remove_draft(path, 0);
 		if (error)
 			return error;
 		fd = open(path, flags, 0600);
 	}
 	if (fd < 0)
 		return -errno;
-	error = xt_own_file_take(file, fd);
+	error = xt_guarded_fd_take(file, fd);
 	if (!error)
 		error = writer_lock(file->fd);
 	return error;
 }
 
-int xt_shrink_begin(struct xt_writer *writer, uint64_t keep_bytes)
+int xt_compact_begin(struct xt_writer *writer, uint64_t keep_bytes)
 {
 	struct shrinking *new;
 	size_t cut;
@@ -186,10 +186,10 @@ int xt_shrink_begin(struct xt_writer *writer, uint64_t keep_bytes)
 	new = calloc(1, sizeof(*new));
 	if (!new)
 		return -ENOMEM;
-	new->file = XT_OWN_FILE_NONE;
+	new->file = XT_GUARDED_FD_NONE;
 	writer->shrinking = new;
 	error = -ENOMEM;
-	if (asprintf(&new->path, "%s" XT_SHRINK_SUFFIX, writer->path) < 0) {
+	if (asprintf(&new->path, "%s" XT_COMPACT_SUFFIX, writer->path) < 0) {
 		new->path = NULL;
 		goto fail;
 	}
@@ -263,13 +263,13 @@ out:
 	return error;
 }
 
-int xt_shrink_step(struct xt_writer *writer, uint64_t budget_bytes)
+int xt_compact_step(struct xt_writer *writer, uint64_t budget_bytes)
 {
 	struct shrinking *new = writer->shrinking;
 	uint64_t copied_bytes = 0;
 
 	/* The program may have closed the descriptors, and use their numbers. */
-	if (!xt_own_file_is_ours(&writer->file) || !xt_own_file_is_ours(&new->file)) {
+	if (!xt_guarded_fd_is_ours(&writer->file) || !xt_guarded_fd_is_ours(&new->file)) {
 		shrink_give_up(writer);
 		return -EBADF;
 	}
@@ -294,7 +294,7 @@ int xt_shrink_step(struct xt_writer *writer, uint64_t budget_bytes)
 	return 1;
 }
 
-void xt_shrink_finish(struct xt_writer *writer, struct xt_shrunk *shrunk)
+void xt_compact_finish(struct xt_writer *writer, struct xt_shrunk *shrunk)
 {
 	struct shrinking *new = writer->shrinking;
 
@@ -303,12 +303,12 @@ void xt_shrink_finish(struct xt_writer *writer, struct xt_shrunk *shrunk)
 	writer->is_switched = true;
 }
 
-bool xt_shrink_is_finished(const struct xt_writer *writer)
+bool xt_compact_is_finished(const struct xt_writer *writer)
 {
 	return writer->is_switched;
 }
 
-void xt_shrink_end(struct xt_writer *writer)
+void xt_compact_end(struct xt_writer *writer)
 {
 	shrink_give_up(writer);
 }
@@ -335,7 +335,7 @@ int shrink_commit(struct xt_writer *writer)
 	writer->flushed_notes = writer->notes.count;
 	writer->file_bytes = new->file_bytes;
 	writer->sequence = new->sequence;
-	xt_own_file_close(&writer->file);
+	xt_guarded_fd_close(&writer->file);
 	writer->file = new->file;
 	free(new->path);
 	free(new);
@@ -357,7 +357,7 @@ void shrink_give_up(struct xt_writer *writer)
 	}
 	if (new->file.fd >= 0) {
 		unlink(new->path);
-		xt_own_file_close(&new->file);
+		xt_guarded_fd_close(&new->file);
 	}
 	free(new->notes.rows);
 	free(new->path);

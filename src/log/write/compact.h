@@ -16,10 +16,10 @@
 #include "log/write/writer.h"
 
 /* What the new file's name ends in. One that a killed process left behind is of no use. */
-#define XT_SHRINK_SUFFIX ".new"
+#define XT_COMPACT_SUFFIX ".new"
 
 /* Deletes that one: of the log with this id, 0: of any. 0; -EEXIST if it is something else, which stays; -errno. */
-int xt_shrink_remove_draft(const char *path, uint64_t log_id);
+int xt_compact_remove_draft(const char *path, uint64_t log_id);
 
 struct xt_shrunk {
 	uint64_t rows[XT_KIND_COUNT]; /* left out */
@@ -27,27 +27,27 @@ struct xt_shrunk {
 };
 
 /* Has the writer note what it writes. Call it right after xt_writer_create(). */
-void xt_shrink_prepare(struct xt_writer *writer);
+void xt_compact_prepare(struct xt_writer *writer);
 
 /* Begins to copy what is to be kept, keep_bytes at most. 0 or -errno; -EFBIG if the tables alone have
  * more, or no event would be left. */
-int xt_shrink_begin(struct xt_writer *writer, uint64_t keep_bytes);
+int xt_compact_begin(struct xt_writer *writer, uint64_t keep_bytes);
 
 /* Copies some more, about budget_bytes. 0: there is more; 1: all that is in the file is copied; -errno: it
  * cannot be done and is given up. */
-int xt_shrink_step(struct xt_writer *writer, uint64_t budget_bytes);
+int xt_compact_step(struct xt_writer *writer, uint64_t budget_bytes);
 
 /*
  * After a step gave 1: what is added from now on goes to the new file, and the next flush puts that in
  * place of the log, or, if it fails, gives it up; the old file is then as it was. Giving up drops
  * what was added, so add only what is about the new file, right behind a flush.
  */
-void xt_shrink_finish(struct xt_writer *writer, struct xt_shrunk *shrunk);
+void xt_compact_finish(struct xt_writer *writer, struct xt_shrunk *shrunk);
 
-/* Whether the next flush will be the one after xt_shrink_finish(). */
-bool xt_shrink_is_finished(const struct xt_writer *writer);
+/* Whether the next flush will be the one after xt_compact_finish(). */
+bool xt_compact_is_finished(const struct xt_writer *writer);
 
 /* Gives up what was begun, if anything was and is not finished. */
-void xt_shrink_end(struct xt_writer *writer);
+void xt_compact_end(struct xt_writer *writer);
 
 #endif

@@ -29,7 +29,7 @@ static size_t bound(enum xt_kind kind, size_t rows, const size_t content[XT_TABL
 
 		if (!encoding)
 			continue;
-		bytes += sizeof(struct xt_column_header) + XT_PLANES_HEAD_BYTES +
+		bytes += sizeof(struct xt_column_header) + XT_BYTE_SHUFFLE_HEAD_BYTES +
 			 rows * XT_VARINT_BYTES_MAX;
 		if (encoding == XT_ENC_BYTES)
 			bytes += content[c];
@@ -169,9 +169,9 @@ static uint8_t scalar_encoding(uint8_t encoding, const uint64_t *values, uint32_
 {
 	if (all_equal(values, count))
 		return XT_ENC_CONST;
-	if (version_major < 2 && encoding == XT_ENC_PLANES)
+	if (version_major < 2 && encoding == XT_ENC_SHUFFLE)
 		return XT_ENC_UVAR;
-	if (version_major < 2 && encoding == XT_ENC_DELTA_PLANES)
+	if (version_major < 2 && encoding == XT_ENC_DELTA_SHUFFLE)
 		return XT_ENC_DELTA;
 	return encoding;
 }
@@ -184,9 +184,9 @@ static uint8_t *encode_scalars(uint8_t encoding, const uint64_t *values, uint32_
 		return xt_uvar_put(out, values[0]);
 	case XT_ENC_DELTA:
 		return xt_delta_encode(out, values, count);
-	case XT_ENC_PLANES:
-	case XT_ENC_DELTA_PLANES:
-		return xt_planes_encode(out, values, count, encoding == XT_ENC_DELTA_PLANES);
+	case XT_ENC_SHUFFLE:
+	case XT_ENC_DELTA_SHUFFLE:
+		return xt_byte_shuffle_encode(out, values, count, encoding == XT_ENC_DELTA_SHUFFLE);
 	default:
 		return xt_uvar_encode(out, values, count);
 	}
@@ -241,7 +241,7 @@ static void cut_column(const struct xt_table *table, const uint8_t *out, size_t 
 	size_t planes = 1;
 
 	memcpy(&header, out + begin, sizeof(header));
-	if (header.encoding == XT_ENC_PLANES || header.encoding == XT_ENC_DELTA_PLANES)
+	if (header.encoding == XT_ENC_SHUFFLE || header.encoding == XT_ENC_DELTA_SHUFFLE)
 		planes = header.data_bytes / table->row_count;
 	while (--planes)
 		cut(cuts, end - planes * table->row_count);

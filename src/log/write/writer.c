@@ -44,7 +44,7 @@ static struct xt_writer *writer_new(void)
 
 	if (!writer)
 		return NULL;
-	writer->file = XT_OWN_FILE_NONE;
+	writer->file = XT_GUARDED_FD_NONE;
 	writer->cctx = ZSTD_createCCtx();
 	if (!writer->cctx ||
 	    ZSTD_isError(ZSTD_CCtx_setParameter(writer->cctx, ZSTD_c_compressionLevel,
@@ -68,11 +68,11 @@ int writer_lock(int fd)
 	return error == EWOULDBLOCK ? -EBUSY : 0;
 }
 
-static int open_own(struct xt_own_file *file, const char *path, int flags)
+static int open_own(struct xt_guarded_fd *file, const char *path, int flags)
 {
 	int fd = open(path, flags, 0600);
 
-	return fd < 0 ? -errno : xt_own_file_take(file, fd);
+	return fd < 0 ? -errno : xt_guarded_fd_take(file, fd);
 }
 
 int xt_writer_create(const char *path, struct xt_log_header *header, struct xt_writer **writer_out)
@@ -290,7 +290,7 @@ static int flush_switched(struct xt_writer *writer)
 	const struct shrinking *new = writer->shrinking;
 	int error = -EBADF;
 
-	if (xt_own_file_is_ours(&new->file))
+	if (xt_guarded_fd_is_ours(&new->file))
 		error = writer_write_all(new->file.fd, writer->pending, writer->pending_bytes,
 					 new->file_bytes);
 	if (!error)
@@ -305,7 +305,7 @@ static int flush_switched(struct xt_writer *writer)
 
 int xt_writer_flush(struct xt_writer *writer)
 {
-	bool ours = xt_own_file_is_ours(&writer->file);
+	bool ours = xt_guarded_fd_is_ours(&writer->file);
 	int error = -EBADF;
 
 	if (writer->is_switched)
@@ -322,7 +322,7 @@ int xt_writer_flush(struct xt_writer *writer)
 	}
 	/* Should the cut fail as well, the next flush overwrites what was torn. */
 	/* (Meanwhile the program may have closed it, and opened a file of its own.) */
-	if (ours && xt_own_file_is_ours(&writer->file))
+	if (ours && xt_guarded_fd_is_ours(&writer->file))
 		writer->is_torn = cut(writer->file.fd, writer->file_bytes) != 0;
 	return error;
 }
@@ -331,7 +331,7 @@ bool xt_writer_has_room(const struct xt_writer *writer)
 {
 	struct statvfs disk;
 
-	if (!xt_own_file_is_ours(&writer->file) || fstatvfs(writer->file.fd, &disk))
+	if (!xt_guarded_fd_is_ours(&writer->file) || fstatvfs(writer->file.fd, &disk))
 		return true;
 	return (uint64_t)(geteuid() ? disk.f_bavail : disk.f_bfree) * disk.f_frsize >=
 	       writer->pending_bytes;
@@ -344,7 +344,7 @@ void xt_writer_leave_gap(struct xt_writer *writer)
 
 bool xt_writer_is_open(const struct xt_writer *writer)
 {
-	return xt_own_file_is_ours(&writer->file);
+	return xt_guarded_fd_is_ours(&writer->file);
 }
 
 /* While nobody had the lock, another program may have taken this for the log of a dead process. */
@@ -358,21 +358,21 @@ static bool is_as_we_left_it(const struct xt_writer *writer, int fd)
 
 int xt_writer_reopen(struct xt_writer *writer)
 {
-	struct xt_own_file again;
+	struct xt_guarded_fd again;
 	int error;
 
-	/* (The flush that follows xt_shrink_finish() fails then, and gives up.) */
+	/* (The flush that follows xt_compact_finish() fails then, and gives up.) */
 	if (!writer->path || writer->is_switched)
 		return -EBADF;
 	shrink_give_up(writer);
-	error = xt_own_file_reopen(&writer->file, writer->path, &again);
+	error = xt_guarded_fd_reopen(&writer->file, writer->path, &again);
 	if (error)
 		return error;
 	error = writer_lock(again.fd);
 	if (!error && !is_as_we_left_it(writer, again.fd))
 		error = -ESTALE;
 	if (error)
-		xt_own_file_close(&again);
+		xt_guarded_fd_close(&again);
 	else
 		writer->file = again;
 	return error;
@@ -392,7 +392,7 @@ bool xt_writer_is_deleted(const struct xt_writer *writer)
 {
 	struct stat status;
 
-	return xt_own_file_is_ours(&writer->file) && !fstat(writer->file.fd, &status) &&
+	return xt_guarded_fd_is_ours(&writer->file) && !fstat(writer->file.fd, &status) &&
 	       !status.st_nlink;
 }
 
@@ -403,16 +403,16 @@ int xt_writer_fd(const struct xt_writer *writer)
 
 void xt_writer_abandon(struct xt_writer *writer)
 {
-	xt_own_file_close(&writer->file);
+	xt_guarded_fd_close(&writer->file);
 	if (writer->shrinking)
-		xt_own_file_close(&writer->shrinking->file);
+		xt_guarded_fd_close(&writer->shrinking->file);
 }
 
 void xt_writer_close(struct xt_writer *writer)
 {
 	if (!writer)
 		return;
-	xt_own_file_close(&writer->file);
+	xt_guarded_fd_close(&writer->file);
 	shrink_free(writer);
 	ZSTD_freeCCtx(writer->cctx);
 	free(writer->path);

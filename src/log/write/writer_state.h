@@ -30,7 +30,7 @@ struct chunk_notes {
 
 /* The file that is to take the log's place. */
 struct shrinking {
-	struct xt_own_file file;
+	struct xt_guarded_fd file;
 	char *path;
 	struct chunk_notes notes; /* of the new file */
 	uint64_t file_bytes;
@@ -43,7 +43,7 @@ struct shrinking {
 };
 
 struct xt_writer {
-	struct xt_own_file file;
+	struct xt_guarded_fd file;
 	uint32_t sequence;   /* of the next chunk */
 	uint64_t file_bytes; /* whole chunks in the file */
 	struct xt_log_header header;

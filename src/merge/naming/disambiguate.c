@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/symbolize/demangle.h"
+#include "merge/naming/demangle.h"
 #include "merge/symbolize/mangled_linkage.h"
 #include "merge/symbolize/symbols.h"
 

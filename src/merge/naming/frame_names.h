@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "merge/symbolize/addresses.h"
-#include "merge/symbolize/demangle.h"
+#include "merge/naming/demangle.h"
 #include "merge/naming/file_names.h"
 #include "merge/naming/disambiguate.h"
 #include "merge/naming/paths.h"

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "merge/symbolize/addresses.h"
-#include "merge/symbolize/demangle.h"
+#include "merge/naming/demangle.h"
 #include "merge/naming/file_names.h"
 #include "merge/naming/frame_names.h"
 #include "merge/naming/merge_python_frames.h"

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "merge/symbolize/addresses.h"
-#include "merge/symbolize/demangle.h"
+#include "merge/naming/demangle.h"
 #include "merge/read/model.h"
 
 /* Names of which no two are alike. Both lists are by name; a name + 1, or 0. */

@@ -260,13 +260,13 @@ static void make_batches(struct windows *w)
 }
 
 int windows_find(struct windows *windows, const struct model *model, const char *log_path,
-		 const struct windows_wish *wish)
+		 const struct windows_request *request)
 {
 	int error = 0;
 
 	*windows = (struct windows){0};
-	if (model->ranges.node_count || wish->iteration)
-		error = model->ranges.node_count ? find_ranges(windows, model, wish->iteration)
+	if (model->ranges.node_count || request->iteration)
+		error = model->ranges.node_count ? find_ranges(windows, model, request->iteration)
 						 : -ENOENT;
 	if (!error && windows->found_count < PROFILE_ITERATIONS_MIN) {
 		windows_free(windows);
@@ -278,9 +278,9 @@ int windows_find(struct windows *windows, const struct model *model, const char 
 		return error;
 	if (windows->source == WINDOWS_SLICES)
 		windows->warmup_count = 0;
-	else if (wish->has_warmup)
-		windows->warmup_count = wish->warmup_count < windows->found_count
-						? wish->warmup_count
+	else if (request->has_warmup)
+		windows->warmup_count = request->warmup_count < windows->found_count
+						? request->warmup_count
 						: windows->found_count - 1;
 	else
 		error = find_warmup(windows);

@@ -27,7 +27,7 @@ enum windows_source {
 };
 
 /* What the user wants of it. */
-struct windows_wish {
+struct windows_request {
 	const char *iteration; /* name of an NVTX range; NULL: the best one, or the period */
 	uint32_t warmup_count;
 	bool has_warmup; /* else it is found out */
@@ -52,7 +52,7 @@ struct windows {
  * there often enough, -ENOMEM, or 0; windows_free() in any case.
  */
 int windows_find(struct windows *windows, const struct model *model, const char *log_path,
-		 const struct windows_wish *wish);
+		 const struct windows_request *request);
 void windows_free(struct windows *windows);
 
 /* The batch that a moment lies in, or -1: before the first or behind the last. */

@@ -12,8 +12,8 @@
 
 #include "merge/base/grow.h"
 
-#define LOG_SUFFIX   ".xtr"
-#define SPOOL_SUFFIX ".spool"
+#define LOG_SUFFIX	    ".xtr"
+#define CRASH_BUFFER_SUFFIX ".spool"
 
 /* Two logs of one host share their monotonic clock, unless it was started anew in between: then
  * the two clocks differ by another amount, and by far more than any correction of the time. */
@@ -187,7 +187,7 @@ static int probe(struct input *input, struct report *report)
 	const struct xt_chunk *chunk;
 	char why[XT_REFUSAL_BYTES];
 	uint64_t done_bytes;
-	char *spool;
+	char *crash_buffer;
 	int error;
 
 	if (!reader)
@@ -217,11 +217,11 @@ static int probe(struct input *input, struct report *report)
 		input->realtime_shift_ns = pairs.shifts_ns[pairs.count / 2];
 	}
 	free(pairs.shifts_ns);
-	if (!error && asprintf(&spool, "%s%s", input->path, SPOOL_SUFFIX) < 0)
+	if (!error && asprintf(&crash_buffer, "%s%s", input->path, CRASH_BUFFER_SUFFIX) < 0)
 		return -ENOMEM;
 	if (!error) {
-		input->has_spool = !access(spool, F_OK);
-		free(spool);
+		input->has_crash_buffer = !access(crash_buffer, F_OK);
+		free(crash_buffer);
 	}
 	return error;
 }

@@ -36,7 +36,7 @@ struct input {
 	char distinction[INPUT_DISTINCTION_BYTES];
 	int64_t realtime_shift_ns; /* realtime - monotonic, the median of the log's pairs */
 	int64_t shift_ns;	   /* to be added to the log's times to have them on one clock */
-	bool has_spool;
+	bool has_crash_buffer;
 	size_t first; /* place of the first log of the same process; mostly this one */
 };
 

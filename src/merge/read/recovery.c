@@ -42,9 +42,9 @@ static void list(char *out, const struct xt_recovered *recovered)
 static const char *describe_ending(const struct xt_recovered *recovered)
 {
 	switch (recovered->ending) {
-	case XT_SPOOL_WRITE_FAILED:
+	case XT_CRASH_BUFFER_WRITE_FAILED:
 		return "its process could not write the end of the log";
-	case XT_SPOOL_UNFINISHED:
+	case XT_CRASH_BUFFER_UNFINISHED:
 		return "its process ended before CUPTI had finished";
 	default:
 		return "its process was killed, or ended without closing the log";
@@ -81,18 +81,19 @@ static void recover(struct input *log, struct report *report)
 	if (error == -EBUSY)
 		return; /* it lives: whoever reads the log says so */
 	if (error == -EBADMSG)
-		report_warn(report, "%s" XT_SPOOL_SUFFIX ": not a spool of this log; left alone",
+		report_warn(report,
+			    "%s" XT_CRASH_BUFFER_SUFFIX ": not a spool of this log; left alone",
 			    log->path);
 	else if (error)
-		report_warn(report, "%s" XT_SPOOL_SUFFIX ": cannot be recovered: %s%s", log->path,
-			    strerror(-error),
+		report_warn(report, "%s" XT_CRASH_BUFFER_SUFFIX ": cannot be recovered: %s%s",
+			    log->path, strerror(-error),
 			    error == -ENOSPC || error == -EDQUOT || error == -EFBIG
 				    ? "; make room, or copy the directory, and run this again"
 				    : "");
 	else if (recovered.found)
 		report_recovered(log->path, &recovered, report);
 	if (!error)
-		log->has_spool = false;
+		log->has_crash_buffer = false;
 }
 
 void recovery_run(struct inputs *inputs, struct report *report)
@@ -102,6 +103,6 @@ void recovery_run(struct inputs *inputs, struct report *report)
 	for (size_t i = 0; i < inputs->unreadable_count; i++)
 		xt_recover(inputs->unreadable[i], &nothing);
 	for (size_t i = 0; i < inputs->count; i++)
-		if (inputs->logs[i].has_spool)
+		if (inputs->logs[i].has_crash_buffer)
 			recover(&inputs->logs[i], report);
 }

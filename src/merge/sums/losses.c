@@ -215,11 +215,11 @@ static void report_python(const char *path, const struct model *model, struct re
 	}
 }
 
-/* What a live or killed process has not written yet is to be had from its spool: no loss. */
+/* What a live or killed process has not written yet is to be had from its crash buffer: no loss. */
 static void report_end(uint64_t losses[LOSS_COUNT], const struct input *log,
 		       const struct xt_damage *damage, struct report *report)
 {
-	if (log->has_spool && !damage->closed) {
+	if (log->has_crash_buffer && !damage->closed) {
 		report_warn(report,
 			    "%s: is not closed: its process runs, or its spool was not recovered; "
 			    "the last events are in %s.spool",
@@ -257,8 +257,8 @@ void losses_count(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCOUNTS],
 	if (missing)
 		report_warn(report, "%s: %llu chunk%s missing", log->path,
 			    (unsigned long long)missing, missing == 1 ? " is" : "s are");
-	/* (The last account of a live process counts events that are still in the spool.) */
-	if (damage->closed || !log->has_spool)
+	/* (The last account of a live process counts events that are still in the crash buffer.) */
+	if (damage->closed || !log->has_crash_buffer)
 		count_damaged_rows(losses, log->path, model, report);
 	if (damage->closed && !damaged && !missing)
 		check_accounts(losses, log->path, model, report);

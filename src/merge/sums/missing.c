@@ -48,7 +48,7 @@ static struct graph_launches *find(struct missing *missing, const struct model *
 
 	if (missing->last && missing->graphs[missing->last].graph_exec == graph_exec)
 		return &missing->graphs[missing->last];
-	place = keys_id(&missing->execs, &graph_exec, sizeof(graph_exec), &is_new);
+	place = interner_id(&missing->execs, &graph_exec, sizeof(graph_exec), &is_new);
 	if (!place || grow(&missing->graphs, &missing->graph_capacity, place + 1,
 			   sizeof(*missing->graphs)) < 0)
 		return NULL;
@@ -127,7 +127,7 @@ uint64_t missing_count(const struct missing *missing, const struct model *model,
 
 void missing_free(struct missing *missing)
 {
-	keys_free(&missing->execs);
+	interner_free(&missing->execs);
 	free(missing->graphs);
 	*missing = (struct missing){0};
 }

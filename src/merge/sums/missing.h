@@ -21,7 +21,7 @@ struct graph_launches;
 
 /* All zeros is empty. */
 struct missing {
-	struct keys execs;	       /* by graph_exec: place in graphs, from 1 */
+	struct interner execs;	       /* by graph_exec: place in graphs, from 1 */
 	struct graph_launches *graphs; /* graph 0 is none */
 	size_t graph_count, graph_capacity;
 	uint32_t last; /* place in graphs that was used last */

@@ -218,7 +218,7 @@ int embed_symbols(const struct input *log, struct debug_search *search, struct r
 	uint64_t function_count = 0;
 	int error = 0;
 
-	if (log->has_spool) {
+	if (log->has_crash_buffer) {
 		report_warn(report,
 			    "%s: its process has not closed it (there is a spool); symbols are "
 			    "not embedded",

@@ -117,7 +117,7 @@ static void test_longer_than_it_is(void **unused)
 	size_t bytes;
 
 	(void)unused;
-	/* The areas of the spool may lie next to each other. */
+	/* The areas of the crash buffer may lie next to each other. */
 	for (int i = 0; i < 2; i++) {
 		buffers[i] = request(&bytes);
 		memset(buffers[i], 0xff, bytes);
@@ -409,7 +409,7 @@ static void test_exhausted(void **unused)
 	assert_true(bytes >= 4096);
 	memset(buffer, 0xff, bytes);
 	/* No area is made for nothing: none is ever given back. All are plain memory here. */
-	areas = spool_unbacked_areas();
+	areas = crash_buffer_unbacked_areas();
 	assert_true(areas >= count);
 	for (uint64_t i = 1; i <= 3; i++) {
 		activity_completed(NULL, 0, buffer, bytes, bytes);
@@ -417,7 +417,7 @@ static void test_exhausted(void **unused)
 		assert_null(activity_take_completed());
 		assert_ptr_equal(request(&bytes), buffer);
 	}
-	assert_int_equal(spool_unbacked_areas(), areas);
+	assert_int_equal(crash_buffer_unbacked_areas(), areas);
 	for (uint32_t i = 0; i < count; i++)
 		activity_completed(NULL, 0, buffers[i], ACTIVITY_DATA_BYTES, 8);
 	hand_back_all();

@@ -22,7 +22,7 @@ static volatile int sink;
 
 static uint64_t counter(enum xt_ring_counter which)
 {
-	return thread_lane ? thread_lane->ring->counters[which] : 0;
+	return current_thread_buffer ? current_thread_buffer->ring->counters[which] : 0;
 }
 
 /* A call in a function of its own, whose caller is known to the test as frame 1. */
@@ -110,7 +110,7 @@ static void test_no_stack_of_another(void **unused)
 		take_outer(&call);
 		assert_int_equal(call.frames[1], outer_frame);
 		assert_int_equal(counter(XT_RING_STACKS_LOST), lost);
-		assert_int_equal(thread_lane->ring->open_count, 0);
+		assert_int_equal(current_thread_buffer->ring->open_count, 0);
 	}
 }
 
@@ -170,12 +170,12 @@ static void test_those_above_are_given_up(void **unused)
 	struct taken_call call;
 
 	(void)unused;
-	thread_lane->ring->open_count = 0;
+	current_thread_buffer->ring->open_count = 0;
 	outer(never_returns);
 	assert_true(ring_take(&call));
 	assert_int_equal(call.correlation_id, outer_id);
 	assert_int_equal(call.frames[1], outer_frame);
-	assert_int_equal(thread_lane->ring->open_count, 0);
+	assert_int_equal(current_thread_buffer->ring->open_count, 0);
 }
 
 static void test_exit_without_enter(void **unused)
@@ -230,11 +230,11 @@ static void test_reentry_is_counted(void **unused)
 
 	(void)unused;
 	/* Here, which no frame of the callback's is; and as a forked child reads it. */
-	thread_lane->within = (uintptr_t)&call;
+	current_thread_buffer->within = (uintptr_t)&call;
 	inner();
-	thread_lane->within = 0;
+	current_thread_buffer->within = 0;
 	inner();
-	thread_lane->within = LANE_IDLE;
+	current_thread_buffer->within = THREAD_BUFFER_IDLE;
 	assert_int_equal(callbacks_reentered, reentered + 2);
 	assert_false(ring_take(&call));
 }
@@ -279,8 +279,9 @@ static void test_jumps_out_of_callbacks(void **unused)
 	call_in_loop(true);
 	assert_int_equal(callbacks_reentered, reentered);
 	assert_true(ring_take(&call));
-	assert_int_equal(thread_lane->within, LANE_IDLE);
-	lane_count_up(thread_lane, XT_RING_CALLS_SEEN); /* as if it were left right behind that */
+	assert_int_equal(current_thread_buffer->within, THREAD_BUFFER_IDLE);
+	thread_buffer_count_up(current_thread_buffer,
+			       XT_RING_CALLS_SEEN); /* as if it were left right behind that */
 	call_in_loop(true);
 	cupti.cuptiGetGraphNodeId = NULL;
 	assert_true(ring_take(&call));
@@ -326,7 +327,7 @@ static void test_full_ring(void **unused)
 static void test_chosen_and_lost(void **unused)
 {
 	uint64_t lost = counter(XT_RING_STACKS_LOST), full = counter(XT_RING_LOST_RING_FULL);
-	uint64_t unsampled = thread_lane->unsampled_count, passed_over = 0, without = 0;
+	uint64_t unsampled = current_thread_buffer->unsampled_count, passed_over = 0, without = 0;
 	struct taken_call call;
 
 	(void)unused;
@@ -334,10 +335,10 @@ static void test_chosen_and_lost(void **unused)
 		inner();
 	api_uses[XT_CUPTI_CBID_cuLaunchKernel] |= API_MAKES_WORK;
 	atomic_store(&sampling_shift, 1);
-	thread_lane->chance = 1; /* the first is chosen, and so are others */
+	current_thread_buffer->rng_state = 1; /* the first is chosen, and so are others */
 	for (int i = 0; i < 4; i++) {
 		assert_true(ring_take(&call));
-		stack_memo_clear(&thread_lane->memo);
+		stack_cache_clear(&current_thread_buffer->cache);
 		inner();
 	}
 	atomic_store(&sampling_shift, 0);
@@ -347,13 +348,13 @@ static void test_chosen_and_lost(void **unused)
 	}
 	assert_true(without > 0);
 	assert_int_equal(without, counter(XT_RING_STACKS_LOST) - lost);
-	assert_int_equal(passed_over, thread_lane->unsampled_count - unsampled);
+	assert_int_equal(passed_over, current_thread_buffer->unsampled_count - unsampled);
 }
 
 static int skip_all(void **unused)
 {
 	(void)unused;
-	if (thread_lane)
+	if (current_thread_buffer)
 		ring_skip();
 	return 0;
 }

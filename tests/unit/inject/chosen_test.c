@@ -20,7 +20,7 @@
 
 static void put_call(uint32_t correlation_id, uint32_t slot, uint32_t one_in)
 {
-	struct xt_record_call *record = ring_reserve(thread_lane, sizeof(*record));
+	struct xt_record_call *record = ring_reserve(current_thread_buffer, sizeof(*record));
 
 	assert_non_null(record);
 	*record = (struct xt_record_call){
@@ -31,8 +31,8 @@ static void put_call(uint32_t correlation_id, uint32_t slot, uint32_t one_in)
 		.exit_ns = monotonic_ns(),
 		.one_in = one_in,
 	};
-	ring_commit(thread_lane, sizeof(*record));
-	lane_count_up(thread_lane, XT_RING_CALLS_SEEN);
+	ring_commit(current_thread_buffer, sizeof(*record));
+	thread_buffer_count_up(current_thread_buffer, XT_RING_CALLS_SEEN);
 }
 
 static void test_chosen_calls(void **unused)
@@ -79,7 +79,7 @@ static void test_chosen_calls(void **unused)
 static int set_up(void **unused)
 {
 	(void)unused;
-	return lane_claim() ? 0 : -1;
+	return thread_buffer_claim() ? 0 : -1;
 }
 
 int main(void)

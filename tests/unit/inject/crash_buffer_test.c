@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is left of a process that was killed: what it had committed is in the log or in the spool,
+ * What is left of a process that was killed: what it had committed is in the log or in the crash buffer,
  * as the independent reader reads them from the document. And memory where no file can be had.
  */
 #include <setjmp.h>
@@ -27,7 +27,7 @@
 #include "inject/writer/crash_buffer.h"
 #include "support.h"
 
-static char folder[PATH_MAX], path[PATH_MAX + 16], spool_path[PATH_MAX + 32];
+static char folder[PATH_MAX], path[PATH_MAX + 16], crash_buffer_path[PATH_MAX + 32];
 static volatile int sink;
 
 #define LOG_ID UINT64_C(0x0123456789abcdef)
@@ -54,7 +54,8 @@ static void begin(void)
 	cupti.found_by = "by the test";
 	if (callbacks_set_up() || api_table_fill(API_LEVEL_LAUNCH) ||
 	    xt_writer_create(path, &header, &log) || xt_writer_flush(log) ||
-	    spool_create(spool_path, LOG_ID, 130001) || recorder_init(&rec, log, monotonic_ns()))
+	    crash_buffer_create(crash_buffer_path, LOG_ID, 130001) ||
+	    recorder_init(&rec, log, monotonic_ns()))
 		_exit(1);
 	record_start(&rec);
 	record_modules(&rec);
@@ -163,9 +164,9 @@ static void test_killed(void **unused)
 	assert_int_equal(log_rows(path, XT_KIND_CALL), 2);
 	assert_int_equal(log_rows(path, XT_KIND_KERNEL), 1);
 
-	assert_int_equal(dump("--check", spool_path, NULL, output, sizeof(output)), 0);
+	assert_int_equal(dump("--check", crash_buffer_path, NULL, output, sizeof(output)), 0);
 	assert_has(output, "good: a spool of 1 rings, 2 calls, 1 open calls");
-	assert_int_equal(dump(spool_path, NULL, NULL, output, sizeof(output)), 0);
+	assert_int_equal(dump(crash_buffer_path, NULL, NULL, output, sizeof(output)), 0);
 	snprintf(expected, sizeof(expected), "log_id=%016" PRIx64, LOG_ID);
 	assert_has(output, expected);
 	assert_has(output, "cupti_version=130001");
@@ -182,16 +183,16 @@ static void test_killed(void **unused)
 	assert_has(output, "state=writing");
 }
 
-static struct xt_spool_header header;
+static struct xt_crash_buffer_header header;
 
 static void read_header(void)
 {
-	int fd = open(spool_path, O_RDONLY);
+	int fd = open(crash_buffer_path, O_RDONLY);
 
 	assert_true(fd >= 0);
 	assert_int_equal(pread(fd, &header, sizeof(header), 0), sizeof(header));
 	close(fd);
-	assert_memory_equal(header.magic, XT_SPOOL_MAGIC, 8);
+	assert_memory_equal(header.magic, XT_CRASH_BUFFER_MAGIC, 8);
 }
 
 /* The stacks of calls in the ring: defined there, or known to the log by the slot's id. */
@@ -204,7 +205,7 @@ static void test_slots_refer_to_the_log(void **unused)
 	kill_one();
 	read_header();
 	assert_int_equal(header.areas[0].kind, XT_AREA_RING);
-	fd = open(spool_path, O_RDONLY);
+	fd = open(crash_buffer_path, O_RDONLY);
 	assert_int_equal(pread(fd, &ring, sizeof(ring), (off_t)header.areas[0].offset),
 			 sizeof(ring));
 	close(fd);
@@ -217,7 +218,7 @@ static void test_slots_refer_to_the_log(void **unused)
 	assert_int_equal(ring.slot_stack_id[2], 0);
 }
 
-static int no_spool_at_all(void)
+static int no_crash_buffer_at_all(void)
 {
 	struct rlimit limit = {64 << 10, 64 << 10};
 	void *area;
@@ -225,56 +226,58 @@ static int no_spool_at_all(void)
 	/* The file cannot grow: a full disk looks the same. SIGXFSZ would end the program. */
 	if (setrlimit(RLIMIT_FSIZE, &limit))
 		return 1;
-	if (!spool_create(spool_path, LOG_ID, 0))
+	if (!crash_buffer_create(crash_buffer_path, LOG_ID, 0))
 		return 2;
-	if (!access(spool_path, F_OK))
+	if (!access(crash_buffer_path, F_OK))
 		return 3;
-	area = spool_area(RING_DATA_BYTES, XT_AREA_RING);
-	if (!area || spool_unbacked_areas() != 1)
+	area = crash_buffer_area(RING_DATA_BYTES, XT_AREA_RING);
+	if (!area || crash_buffer_unbacked_areas() != 1)
 		return 4;
 	memset(area, 1, RING_DATA_BYTES);
-	spool_remove();
+	crash_buffer_remove();
 	return 0;
 }
 
-static int spool_that_fills(void)
+static int crash_buffer_that_fills(void)
 {
 	struct rlimit limit = {512 << 10, 512 << 10};
 	uint8_t *areas[4];
 
-	if (spool_create(spool_path, LOG_ID, 0) || setrlimit(RLIMIT_FSIZE, &limit))
+	if (crash_buffer_create(crash_buffer_path, LOG_ID, 0) || setrlimit(RLIMIT_FSIZE, &limit))
 		return 1;
 	for (int i = 0; i < 4; i++) {
-		areas[i] = spool_area(200 << 10, XT_AREA_RING);
+		areas[i] = crash_buffer_area(200 << 10, XT_AREA_RING);
 		if (!areas[i] || areas[i][0])
 			return 2;
 		memset(areas[i], 1, 200 << 10); /* no SIGBUS */
 	}
-	return spool_unbacked_areas() >= 2 && spool_unbacked_areas() < 4 ? 0 : 3;
+	return crash_buffer_unbacked_areas() >= 2 && crash_buffer_unbacked_areas() < 4 ? 0 : 3;
 }
 
 /* What is emptied takes no room on the disk, and is filled again with zeros; what is around it stays. */
 static int emptied_and_filled(void)
 {
-	const size_t page = XT_SPOOL_PAGE_BYTES, bytes = 256 << 10;
+	const size_t page = XT_CRASH_BUFFER_PAGE_BYTES, bytes = 256 << 10;
 	struct stat full, empty, filled;
 	uint8_t *area;
 
-	if (spool_create(spool_path, LOG_ID, 0) || !spool_area(4096, XT_AREA_RING))
+	if (crash_buffer_create(crash_buffer_path, LOG_ID, 0) ||
+	    !crash_buffer_area(4096, XT_AREA_RING))
 		return 1;
-	area = spool_area(bytes, XT_AREA_ACTIVITY);
-	if (!area || spool_unbacked_areas())
+	area = crash_buffer_area(bytes, XT_AREA_ACTIVITY);
+	if (!area || crash_buffer_unbacked_areas())
 		return 2;
 	memset(area, 1, bytes);
-	if (stat(spool_path, &full))
+	if (stat(crash_buffer_path, &full))
 		return 3;
-	if (!spool_empty(area + page, bytes - 2 * page))
+	if (!crash_buffer_empty(area + page, bytes - 2 * page))
 		return 0; /* a file system that cannot */
-	if (stat(spool_path, &empty) || empty.st_blocks * 512 > full.st_blocks * 512 - 200000)
+	if (stat(crash_buffer_path, &empty) ||
+	    empty.st_blocks * 512 > full.st_blocks * 512 - 200000)
 		return 4;
-	if (!spool_fill(area + page, bytes - 2 * page))
+	if (!crash_buffer_fill(area + page, bytes - 2 * page))
 		return 5;
-	if (stat(spool_path, &filled) || filled.st_blocks < full.st_blocks)
+	if (stat(crash_buffer_path, &filled) || filled.st_blocks < full.st_blocks)
 		return 6;
 	for (size_t i = 0; i < bytes; i++)
 		if (area[i] != (i < page || i >= bytes - page))
@@ -289,17 +292,18 @@ static int descriptors_taken_over(void)
 	struct stat status;
 	int fds[8];
 
-	if (spool_create(spool_path, LOG_ID, 0) || !spool_area(4096, XT_AREA_RING))
+	if (crash_buffer_create(crash_buffer_path, LOG_ID, 0) ||
+	    !crash_buffer_area(4096, XT_AREA_RING))
 		return 1;
 	snprintf(own_path, sizeof(own_path), "%s/own", folder);
 	closefrom(3);
 	for (int i = 0; i < 8; i++)
 		fds[i] = open(own_path, O_RDWR | O_CREAT, 0600);
-	if (!spool_area(4096, XT_AREA_RING) || spool_unbacked_areas() != 1)
+	if (!crash_buffer_area(4096, XT_AREA_RING) || crash_buffer_unbacked_areas() != 1)
 		return 2;
 	if (fstat(fds[0], &status) || status.st_size)
 		return 3;
-	spool_abandon();
+	crash_buffer_abandon();
 	for (int i = 0; i < 8; i++)
 		if (fcntl(fds[i], F_GETFD) < 0)
 			return 4;
@@ -307,29 +311,29 @@ static int descriptors_taken_over(void)
 }
 
 /* A program that closes all descriptors keeps the mappings, and the file. */
-static int closed_spool(void)
+static int closed_crash_buffer(void)
 {
 	const void *before, *without, *after;
 
-	if (spool_create(spool_path, LOG_ID, 0))
+	if (crash_buffer_create(crash_buffer_path, LOG_ID, 0))
 		return 1;
-	before = spool_area(4096, XT_AREA_RING);
+	before = crash_buffer_area(4096, XT_AREA_RING);
 	closefrom(3);
-	if (!spool_has(before) || spool_is_open() || !spool_is_there())
+	if (!crash_buffer_has(before) || crash_buffer_is_open() || !crash_buffer_is_there())
 		return 2;
-	without = spool_area(4096, XT_AREA_RING);
-	if (!without || spool_has(without))
+	without = crash_buffer_area(4096, XT_AREA_RING);
+	if (!without || crash_buffer_has(without))
 		return 3;
-	spool_reopen();
-	after = spool_area(4096, XT_AREA_RING);
-	if (!spool_is_open() || !spool_has(after))
+	crash_buffer_reopen();
+	after = crash_buffer_area(4096, XT_AREA_RING);
+	if (!crash_buffer_is_open() || !crash_buffer_has(after))
 		return 4;
 	/* Another file of that name is not ours. */
 	closefrom(3);
-	if (unlink(spool_path) || open(spool_path, O_RDWR | O_CREAT, 0600) < 0)
+	if (unlink(crash_buffer_path) || open(crash_buffer_path, O_RDWR | O_CREAT, 0600) < 0)
 		return 5;
-	spool_reopen();
-	return spool_is_open() || spool_is_there() ? 6 : 0;
+	crash_buffer_reopen();
+	return crash_buffer_is_open() || crash_buffer_is_there() ? 6 : 0;
 }
 
 static int run(int (*body)(void))
@@ -346,10 +350,10 @@ static int run(int (*body)(void))
 	return WEXITSTATUS(status);
 }
 
-static void test_no_spool(void **unused)
+static void test_no_crash_buffer(void **unused)
 {
 	(void)unused;
-	assert_int_equal(run(no_spool_at_all), 0);
+	assert_int_equal(run(no_crash_buffer_at_all), 0);
 }
 
 static void test_emptied_and_filled(void **unused)
@@ -358,14 +362,14 @@ static void test_emptied_and_filled(void **unused)
 	assert_int_equal(run(emptied_and_filled), 0);
 }
 
-static void test_spool_that_fills(void **unused)
+static void test_crash_buffer_that_fills(void **unused)
 {
 	struct stat status;
 
 	(void)unused;
-	assert_int_equal(run(spool_that_fills), 0);
+	assert_int_equal(run(crash_buffer_that_fills), 0);
 	read_header();
-	assert_int_equal(stat(spool_path, &status), 0);
+	assert_int_equal(stat(crash_buffer_path, &status), 0);
 	assert_in_range(header.area_count, 1, 2); /* of 4 */
 	for (uint32_t i = 0; i < header.area_count; i++)
 		assert_true(header.areas[i].offset + header.areas[i].bytes <=
@@ -383,7 +387,7 @@ static int set_up(void **unused)
 	(void)unused;
 	folder_make(folder);
 	snprintf(path, sizeof(path), "%s/log.xtr", folder);
-	snprintf(spool_path, sizeof(spool_path), "%s.spool", path);
+	snprintf(crash_buffer_path, sizeof(crash_buffer_path), "%s.spool", path);
 	return 0;
 }
 
@@ -394,10 +398,10 @@ static int tear_down(void **unused)
 	return 0;
 }
 
-static void test_closed_spool_is_reopened(void **unused)
+static void test_closed_crash_buffer_is_reopened(void **unused)
 {
 	(void)unused;
-	assert_int_equal(run(closed_spool), 0);
+	assert_int_equal(run(closed_crash_buffer), 0);
 }
 
 int main(void)
@@ -406,11 +410,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_killed),
 		TEST(test_slots_refer_to_the_log),
-		TEST(test_no_spool),
+		TEST(test_no_crash_buffer),
 		TEST(test_emptied_and_filled),
-		TEST(test_spool_that_fills),
+		TEST(test_crash_buffer_that_fills),
 		TEST(test_descriptors_taken_over),
-		TEST(test_closed_spool_is_reopened),
+		TEST(test_closed_crash_buffer_is_reopened),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

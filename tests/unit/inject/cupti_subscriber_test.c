@@ -119,7 +119,7 @@ static int start(enum step step)
 	enables = 0;
 	clock_in_use = NULL;
 	memset(is_enabled, 0, sizeof(is_enabled));
-	rc = attachment_start(API_LEVEL_WORK, true, why, sizeof(why));
+	rc = cupti_subscriber_start(API_LEVEL_WORK, true, why, sizeof(why));
 	assert_int_equal(!rc, !why[0]);
 	return rc;
 }

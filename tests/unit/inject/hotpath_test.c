@@ -95,7 +95,7 @@ static void launch(uint32_t correlation_id)
 	callback_entry(NULL, XT_CUPTI_CB_DOMAIN_DRIVER_API, XT_CUPTI_CBID_cuLaunchKernel, &data);
 	data.site = XT_CUPTI_API_EXIT;
 	callback_entry(NULL, XT_CUPTI_CB_DOMAIN_DRIVER_API, XT_CUPTI_CBID_cuLaunchKernel, &data);
-	ring_free(thread_lane, ring_written(thread_lane));
+	ring_free(current_thread_buffer, ring_written(current_thread_buffer));
 }
 
 static __attribute__((noinline)) void launch_deep(uint32_t id, int depth)

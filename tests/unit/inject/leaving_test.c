@@ -133,7 +133,8 @@ static void test_what_is_lost(void **unused)
 /* A thread that was in a callback and did not go on before the log was closed: it is not forgotten. */
 static void test_too_late(void **unused)
 {
-	uint64_t seen, lost = thread_lane->ring->left_count + atomic_load(&callbacks_after_end);
+	uint64_t seen,
+		lost = current_thread_buffer->ring->left_count + atomic_load(&callbacks_after_end);
 
 	(void)unused;
 	atomic_store(&callbacks_have_ended, false);

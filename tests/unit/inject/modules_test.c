@@ -21,7 +21,7 @@
 #include "inject/unwind/module_image.h"
 #include "inject/writer/module_paths.h"
 
-#define PAGE_BYTES XT_SPOOL_PAGE_BYTES
+#define PAGE_BYTES XT_CRASH_BUFFER_PAGE_BYTES
 
 /* A module of two pages, of which the second cannot be read; notes at that place in it. */
 static uint32_t build_id_bytes_at(uint64_t place, uint64_t memory_bytes, uint64_t file_bytes)

@@ -28,7 +28,7 @@ static void many_events(void)
 
 static uint64_t counted(enum xt_ring_counter counter)
 {
-	return thread_lane->ring->counters[counter];
+	return current_thread_buffer->ring->counters[counter];
 }
 
 static void test_nobody_waits(void **unused)
@@ -36,12 +36,12 @@ static void test_nobody_waits(void **unused)
 	(void)unused;
 	assert_false(callbacks_active);
 	many_events();
-	assert_non_null(thread_lane);
+	assert_non_null(current_thread_buffer);
 	assert_int_equal(counted(XT_RING_WAITED_NS), 0);
 	assert_int_equal(counted(XT_RING_RANGES_SEEN), EVENTS);
 	/* What came first is there when a writer comes, and what was lost is counted. */
 	assert_in_range(counted(XT_RING_RANGES_LOST), 1, EVENTS - 500);
-	assert_true(ring_written(thread_lane) > 0);
+	assert_true(ring_written(current_thread_buffer) > 0);
 }
 
 static void test_with_a_writer_it_is_waited_for(void **unused)
@@ -59,61 +59,61 @@ static uint64_t sum_of(enum xt_ring_counter counter)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < lane_count(); i++)
-		sum += lane_at(i)->ring->counters[counter];
+	for (uint32_t i = 0; i < thread_buffer_count(); i++)
+		sum += thread_buffer_at(i)->ring->counters[counter];
 	return sum;
 }
 
-static void *one_event(void *lane_out)
+static void *one_event(void *thread_buffer_out)
 {
 	nvtx_note_name(XT_RANGE_NAME_CATEGORY, 1, 0, "category", NULL, NULL);
-	*(struct lane **)lane_out = thread_lane;
+	*(struct thread_buffer **)thread_buffer_out = current_thread_buffer;
 	return NULL;
 }
 
-static struct lane *run_thread(void)
+static struct thread_buffer *run_thread(void)
 {
-	struct lane *lane = NULL;
+	struct thread_buffer *tb = NULL;
 	pthread_t thread;
 
-	assert_int_equal(pthread_create(&thread, NULL, one_event, &lane), 0);
+	assert_int_equal(pthread_create(&thread, NULL, one_event, &tb), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
-	assert_non_null(lane);
-	return lane;
+	assert_non_null(tb);
+	return tb;
 }
 
 #define THREADS 3000
 
-static void test_threads_leave_their_lanes(void **unused)
+static void test_threads_leave_their_thread_buffers(void **unused)
 {
 	uint64_t seen = sum_of(XT_RING_RANGES_SEEN), lost = sum_of(XT_RING_RANGES_LOST), kept = 0;
-	uint64_t own = ring_written(thread_lane);
+	uint64_t own = ring_written(current_thread_buffer);
 
 	(void)unused;
 	for (int i = 0; i < THREADS; i++)
-		assert_ptr_not_equal(run_thread(), thread_lane);
+		assert_ptr_not_equal(run_thread(), current_thread_buffer);
 	/* (A thread that was joined may yet be there for a moment.) */
-	assert_in_range(lane_count(), LANES_KEPT, 10 * LANES_KEPT);
+	assert_in_range(thread_buffer_count(), THREAD_BUFFERS_KEPT, 10 * THREAD_BUFFERS_KEPT);
 	assert_int_equal(sum_of(XT_RING_RANGES_SEEN), seen + THREADS);
 	/* What is not lost is there for a writer that comes, and that of who lives in any case. */
-	for (uint32_t i = 0; i < lane_count(); i++)
-		kept += ring_written(lane_at(i)) > lane_at(i)->ring->free_pos;
-	assert_int_equal(kept, lane_count());
+	for (uint32_t i = 0; i < thread_buffer_count(); i++)
+		kept += ring_written(thread_buffer_at(i)) > thread_buffer_at(i)->ring->free_pos;
+	assert_int_equal(kept, thread_buffer_count());
 	assert_int_equal(sum_of(XT_RING_RANGES_LOST), lost + THREADS - (kept - 1));
-	assert_int_equal(ring_written(thread_lane), own);
-	assert_int_equal(thread_lane->ring->free_pos, 0);
+	assert_int_equal(ring_written(current_thread_buffer), own);
+	assert_int_equal(current_thread_buffer->ring->free_pos, 0);
 }
 
-/* It takes lanes back itself, when what they hold is in the log. */
+/* It takes thread buffers back itself, when what they hold is in the log. */
 static void test_none_is_left_to_others_beside_a_writer(void **unused)
 {
-	uint32_t count = lane_count();
+	uint32_t count = thread_buffer_count();
 
 	(void)unused;
-	lanes_have_writer();
+	thread_buffers_have_writer();
 	run_thread();
 	run_thread();
-	assert_int_equal(lane_count(), count + 2);
+	assert_int_equal(thread_buffer_count(), count + 2);
 }
 
 /* ---- a signal handler that jumps out of an NVTX call */
@@ -140,7 +140,7 @@ static void test_records_after_a_jump_out_of_a_naming_call(void **unused)
 {
 	void *unreadable = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct sigaction jump = {.sa_handler = jump_out}, saved;
-	uint64_t without = nvtx_events_without_lane, seen;
+	uint64_t without = nvtx_events_without_thread_buffer, seen;
 	volatile int round = 0;
 
 	(void)unused;
@@ -154,12 +154,12 @@ static void test_records_after_a_jump_out_of_a_naming_call(void **unused)
 	sigaction(SIGSEGV, &saved, NULL);
 	munmap(unreadable, 4096);
 	assert_int_equal(counted(XT_RING_RANGES_SEEN), seen + 2);
-	assert_int_equal(nvtx_events_without_lane, without);
-	assert_int_equal(thread_lane->within, LANE_IDLE);
+	assert_int_equal(nvtx_events_without_thread_buffer, without);
+	assert_int_equal(current_thread_buffer->within, THREAD_BUFFER_IDLE);
 }
 
 /* A call of CUDA: its frames are below those of the program, and write over what was there. */
-static __attribute__((noinline)) bool enters_lane_from_below(void)
+static __attribute__((noinline)) bool enters_thread_buffer_from_below(void)
 {
 	volatile char frames[8192];
 	struct caller_regs regs = {0};
@@ -167,9 +167,9 @@ static __attribute__((noinline)) bool enters_lane_from_below(void)
 
 	for (size_t i = 0; i < sizeof(frames); i++)
 		frames[i] = 1;
-	entered = lane_enter(thread_lane, &regs);
+	entered = thread_buffer_enter(current_thread_buffer, &regs);
 	if (entered)
-		lane_leave(thread_lane);
+		thread_buffer_leave(current_thread_buffer);
 	return entered && frames[0];
 }
 
@@ -186,9 +186,9 @@ static void launches_are_recorded_after_a_jump_out_of_nvtx(void **unused)
 		name_device(unreadable);
 	sigaction(SIGSEGV, &saved, NULL);
 	munmap(unreadable, 4096);
-	assert_int_not_equal(thread_lane->within, LANE_IDLE);
-	assert_true(enters_lane_from_below());
-	assert_int_equal(thread_lane->within, LANE_IDLE);
+	assert_int_not_equal(current_thread_buffer->within, THREAD_BUFFER_IDLE);
+	assert_true(enters_thread_buffer_from_below());
+	assert_int_equal(current_thread_buffer->within, THREAD_BUFFER_IDLE);
 }
 
 /* Where tracing was declined. */
@@ -206,7 +206,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nobody_waits),
-		cmocka_unit_test(test_threads_leave_their_lanes),
+		cmocka_unit_test(test_threads_leave_their_thread_buffers),
 		cmocka_unit_test(test_none_is_left_to_others_beside_a_writer),
 		cmocka_unit_test(test_with_a_writer_it_is_waited_for),
 		cmocka_unit_test(test_records_after_a_jump_out_of_a_naming_call),

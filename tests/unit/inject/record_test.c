@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From rings and activity buffers into a log: every kind of record becomes its rows, a write that
- * fails loses what it carried and nothing more, and lanes of threads that have gone are had by
+ * fails loses what it carried and nothing more, and thread buffers of threads that have gone are had by
  * others. The test is the writer thread here, and CUPTI too.
  */
 #include <setjmp.h>
@@ -206,16 +206,16 @@ static void begin_log(void)
 	assert_int_equal(recorder_init(&rec, writer, monotonic_ns()), 0);
 	record_start(&rec);
 	record_modules(&rec);
-	/* Lanes go on from one log to the next, whose ids are others. */
-	for (uint32_t i = 0; i < lane_count(); i++) {
-		struct lane *lane = lane_at(i);
+	/* Thread buffers go on from one log to the next, whose ids are others. */
+	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
+		struct thread_buffer *tb = thread_buffer_at(i);
 
-		memset(lane->slot_stack_id, 0, sizeof(lane->slot_stack_id));
-		memset(lane->slot_module_id, 0, sizeof(lane->slot_module_id));
-		lane->slots_changed = lane->slots_used;
-		atomic_fetch_add(&lane->memo_epoch_wanted, 1);
-		if (lane->known_thread_id)
-			assert_true(record_thread(&rec, lane));
+		memset(tb->slot_stack_id, 0, sizeof(tb->slot_stack_id));
+		memset(tb->slot_module_id, 0, sizeof(tb->slot_module_id));
+		tb->slots_changed = tb->slots_used;
+		atomic_fetch_add(&tb->cache_epoch_wanted, 1);
+		if (tb->known_thread_id)
+			assert_true(record_thread(&rec, tb));
 	}
 }
 
@@ -228,7 +228,7 @@ static void end_log(void)
 	recorder_free(&rec);
 }
 
-/* The counts of all logs of this process: lanes go on from one to the next. */
+/* The counts of all logs of this process: thread buffers go on from one to the next. */
 static uint64_t calls_before;
 
 static void check_rows(uint64_t rounds, uint64_t other_calls)
@@ -324,7 +324,7 @@ static void *other_thread(void *unused)
 		call();
 		sem_post(&has_called);
 	}
-	return thread_lane;
+	return current_thread_buffer;
 }
 
 static void let_other_call(void)
@@ -339,13 +339,13 @@ static void flush_in_vain(uint64_t free_pos)
 {
 	assert_int_equal(recorder_flush(&rec), -EFBIG);
 	assert_int_equal(rec.write_error, -EFBIG);
-	assert_int_equal(thread_lane->ring->free_pos, free_pos);
+	assert_int_equal(current_thread_buffer->ring->free_pos, free_pos);
 	assert_int_equal(rec.held_count, 1);
-	assert_true(atomic_load(&lanes_are_stalled));
+	assert_true(atomic_load(&thread_buffers_are_stalled));
 }
 
 /* Fails in rounds 1 to 3, in the first of which all is new; from one place, so that the stacks of
- * later rounds are known to the memo. */
+ * later rounds are known to the stack cache. */
 enum { FAIL_FIRST = 1, FAIL_LAST = 3, ALL_ROUNDS = 6 };
 
 static void rounds_of_which_some_fail(void)
@@ -363,7 +363,7 @@ static void rounds_of_which_some_fail(void)
 			assert_non_null(plugin);
 			record_modules(&rec);
 			novelty = 1;
-			free_pos = thread_lane->ring->free_pos;
+			free_pos = current_thread_buffer->ring->free_pos;
 			let_other_call();
 		}
 		one_round();
@@ -380,18 +380,18 @@ static void rounds_of_which_some_fail(void)
 	novelty = 0;
 }
 
-static void wait_for_retirement(const struct lane *lane)
+static void wait_for_retirement(const struct thread_buffer *tb)
 {
-	for (int i = 0; i < 200 && atomic_load(&lane->state) == LANE_CLAIMED; i++)
+	for (int i = 0; i < 200 && atomic_load(&tb->state) == THREAD_BUFFER_CLAIMED; i++)
 		record_calls(&rec);
-	assert_int_equal(atomic_load(&lane->state), LANE_FREE);
+	assert_int_equal(atomic_load(&tb->state), THREAD_BUFFER_FREE);
 }
 
 static void test_failed_write_loses_nothing(void **unused)
 {
 	uint64_t calls = calls_before;
 	pthread_t other;
-	void *lane;
+	void *tb;
 
 	(void)unused;
 	sem_init(&go_on, 0, 0);
@@ -400,11 +400,11 @@ static void test_failed_write_loses_nothing(void **unused)
 	begin_log();
 	rec.calls.write_failed = calls; /* of the logs before */
 	rounds_of_which_some_fail();
-	pthread_join(other, &lane);
+	pthread_join(other, &tb);
 	record_activity(&rec);
-	wait_for_retirement(lane);
+	wait_for_retirement(tb);
 	assert_int_equal(rec.write_error, 0);
-	assert_false(atomic_load(&lanes_are_stalled));
+	assert_false(atomic_load(&thread_buffers_are_stalled));
 	end_log();
 	assert_log_is_good(path);
 	check_rows(ALL_ROUNDS, 2);
@@ -496,7 +496,7 @@ static uint32_t define_slot(uint32_t slot, uint64_t frame)
 	struct xt_record_stack *stack;
 	uint32_t bytes = sizeof(*stack) + sizeof(frame) + (uint32_t)xt_stack_modules_bytes(1);
 
-	stack = ring_reserve(thread_lane, bytes);
+	stack = ring_reserve(current_thread_buffer, bytes);
 	assert_non_null(stack);
 	memset(stack, 0, bytes);
 	stack->head.type = XT_RECORD_STACK;
@@ -504,10 +504,10 @@ static uint32_t define_slot(uint32_t slot, uint64_t frame)
 	stack->stack_slot = slot;
 	stack->frame_count = 1;
 	stack->frames[0] = frame;
-	ring_commit(thread_lane, bytes);
+	ring_commit(current_thread_buffer, bytes);
 	record_calls(&rec);
 	assert_int_equal(recorder_flush(&rec), 0);
-	return thread_lane->ring->slot_stack_id[slot];
+	return current_thread_buffer->ring->slot_stack_id[slot];
 }
 
 /* A stack that is no more written must not leave its slot to the one before. */
@@ -526,48 +526,48 @@ static void test_log_that_is_full(void **unused)
 	end_log();
 }
 
-/* ---- lanes of threads that have gone */
+/* ---- thread buffers of threads that have gone */
 
 static void *short_thread(void *end_inside)
 {
 	call();
 	/* pthread_exit() in a signal handler may end a thread in the middle of a callback. */
 	if (end_inside)
-		thread_lane->within = 0;
-	return thread_lane;
+		current_thread_buffer->within = 0;
+	return current_thread_buffer;
 }
 
-static struct lane *run_thread(bool end_inside)
+static struct thread_buffer *run_thread(bool end_inside)
 {
 	pthread_t thread;
-	void *lane;
+	void *tb;
 
 	assert_int_equal(pthread_create(&thread, NULL, short_thread, end_inside ? folder : NULL),
 			 0);
-	assert_int_equal(pthread_join(thread, &lane), 0);
-	return lane;
+	assert_int_equal(pthread_join(thread, &tb), 0);
+	return tb;
 }
 
-static void test_lanes_are_retired(void **unused)
+static void test_thread_buffers_are_retired(void **unused)
 {
 	uint64_t calls = calls_before, reentered = callbacks_reentered;
-	struct lane *lane;
+	struct thread_buffer *tb;
 
 	(void)unused;
 	begin_log();
 	rec.calls.write_failed = calls;
-	lane = run_thread(true);
-	assert_ptr_not_equal(lane, thread_lane);
+	tb = run_thread(true);
+	assert_ptr_not_equal(tb, current_thread_buffer);
 	/* What it left behind is not in the file yet. */
 	for (int i = 0; i < 200; i++)
 		record_calls(&rec);
-	assert_int_equal(atomic_load(&lane->state), LANE_CLAIMED);
+	assert_int_equal(atomic_load(&tb->state), THREAD_BUFFER_CLAIMED);
 	assert_int_equal(recorder_flush(&rec), 0);
-	wait_for_retirement(lane);
-	assert_int_equal(lane->ring->thread_id, 0);
-	/* And the lane of a thread that lives is not taken from it. */
-	assert_int_equal(atomic_load(&thread_lane->state), LANE_CLAIMED);
-	assert_ptr_equal(run_thread(false), lane);
+	wait_for_retirement(tb);
+	assert_int_equal(tb->ring->thread_id, 0);
+	/* And the thread buffer of a thread that lives is not taken from it. */
+	assert_int_equal(atomic_load(&current_thread_buffer->state), THREAD_BUFFER_CLAIMED);
+	assert_ptr_equal(run_thread(false), tb);
 	record_calls(&rec);
 	assert_int_equal(callbacks_reentered, reentered);
 	end_log();
@@ -591,7 +591,7 @@ static uint64_t flushed_bytes(void)
 static void test_full_log_does_not_grow(void **unused)
 {
 	uint64_t bytes, calls = calls_before + 2; /* of the test before */
-	struct lane *lane;
+	struct thread_buffer *tb;
 	void *plugin;
 
 	(void)unused;
@@ -604,11 +604,11 @@ static void test_full_log_does_not_grow(void **unused)
 	for (int i = 0; i < 3; i++) {
 		plugin = dlopen(PLUGIN_B, RTLD_NOW);
 		assert_non_null(plugin);
-		lane = run_thread(false);
+		tb = run_thread(false);
 		assert_int_equal(flushed_bytes(), bytes);
 		assert_int_equal(dlclose(plugin), 0);
 		record_switch(&rec, 1, i % 2);
-		wait_for_retirement(lane);
+		wait_for_retirement(tb);
 		assert_int_equal(flushed_bytes(), bytes);
 	}
 	recording_resume(PAUSED_SIZE);
@@ -641,7 +641,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_every_kind_has_its_rows),    TEST(test_tables_fill),
 		TEST(test_failed_write_loses_nothing), TEST(test_rows_without_memory_are_counted),
-		TEST(test_log_that_is_full),	       TEST(test_lanes_are_retired),
+		TEST(test_log_that_is_full),	       TEST(test_thread_buffers_are_retired),
 		TEST(test_full_log_does_not_grow),
 	};
 

@@ -21,29 +21,29 @@
 #endif
 
 struct reader {
-	struct lane *lane;
+	struct thread_buffer *tb;
 	uint64_t records;
 	uint64_t wrong;
 	uint64_t stacks;
 	_Atomic bool done;
 };
 
-static struct lane *make_lane(void)
+static struct thread_buffer *make_thread_buffer(void)
 {
-	struct lane *lane = calloc(1, sizeof(*lane));
+	struct thread_buffer *tb = calloc(1, sizeof(*tb));
 
-	assert_non_null(lane);
-	lane->ring = calloc(1, XT_RING_DATA_OFFSET + RING_DATA_BYTES);
-	assert_non_null(lane->ring);
-	lane->data = (uint8_t *)lane->ring + XT_RING_DATA_OFFSET;
-	lane->window = lane->window_ready = RING_FIRST_BYTES;
-	return lane;
+	assert_non_null(tb);
+	tb->ring = calloc(1, XT_RING_DATA_OFFSET + RING_DATA_BYTES);
+	assert_non_null(tb->ring);
+	tb->data = (uint8_t *)tb->ring + XT_RING_DATA_OFFSET;
+	tb->window = tb->window_ready = RING_FIRST_BYTES;
+	return tb;
 }
 
-static void free_lane(struct lane *lane)
+static void free_thread_buffer(struct thread_buffer *tb)
 {
-	free(lane->ring);
-	free(lane);
+	free(tb->ring);
+	free(tb);
 }
 
 /* Every record says its number in all its fields: a torn or skipped one is seen. */
@@ -70,15 +70,15 @@ static bool stack_is_right(const struct xt_record_stack *stack, uint64_t number)
 
 static void read_some(struct reader *reader)
 {
-	struct lane *lane = reader->lane;
-	uint64_t end = ring_written(lane);
+	struct thread_buffer *tb = reader->tb;
+	uint64_t end = ring_written(tb);
 
-	while (lane->read_pos < end) {
-		uint32_t place = lane->read_pos & (RING_DATA_BYTES - 1);
-		const struct xt_record *record = (const void *)(lane->data + place);
+	while (tb->read_pos < end) {
+		uint32_t place = tb->read_pos & (RING_DATA_BYTES - 1);
+		const struct xt_record *record = (const void *)(tb->data + place);
 
 		if (record->type == XT_RECORD_PAD) {
-			lane->read_pos += RING_DATA_BYTES - place;
+			tb->read_pos += RING_DATA_BYTES - place;
 			continue;
 		}
 		if (record->type == XT_RECORD_STACK) {
@@ -89,9 +89,9 @@ static void read_some(struct reader *reader)
 					 !call_is_right((const void *)record, reader->records);
 		}
 		reader->records++;
-		lane->read_pos += record->bytes;
+		tb->read_pos += record->bytes;
 	}
-	ring_free(lane, lane->read_pos);
+	ring_free(tb, tb->read_pos);
 }
 
 static void *reader_main(void *arg)
@@ -100,20 +100,20 @@ static void *reader_main(void *arg)
 
 	while (!reader->done) {
 		read_some(reader);
-		/* Wider while it is written to, as by lane_widen(). */
+		/* Wider while it is written to, as by thread_buffer_widen(). */
 		if (reader->records > RECORDS / 3)
-			reader->lane->window_ready = 2 * RING_FIRST_BYTES;
+			reader->tb->window_ready = 2 * RING_FIRST_BYTES;
 		if (reader->records > 2 * (RECORDS / 3))
-			reader->lane->window_ready = RING_DATA_BYTES;
+			reader->tb->window_ready = RING_DATA_BYTES;
 		sched_yield();
 	}
 	read_some(reader);
 	return NULL;
 }
 
-static bool write_call(struct lane *lane, uint64_t number)
+static bool write_call(struct thread_buffer *tb, uint64_t number)
 {
-	struct xt_record_call *call = ring_reserve(lane, sizeof(*call));
+	struct xt_record_call *call = ring_reserve(tb, sizeof(*call));
 
 	if (!call)
 		return false;
@@ -123,15 +123,15 @@ static bool write_call(struct lane *lane, uint64_t number)
 	call->enter_ns = number;
 	call->exit_ns = ~number;
 	call->result = (int32_t)number;
-	ring_commit(lane, sizeof(*call));
+	ring_commit(tb, sizeof(*call));
 	return true;
 }
 
-static bool write_stack(struct lane *lane, uint64_t number)
+static bool write_stack(struct thread_buffer *tb, uint64_t number)
 {
 	uint32_t depth = stack_depth(number);
 	uint32_t bytes = (uint32_t)sizeof(struct xt_record_stack) + depth * 8;
-	struct xt_record_stack *stack = ring_reserve(lane, bytes);
+	struct xt_record_stack *stack = ring_reserve(tb, bytes);
 
 	if (!stack)
 		return false;
@@ -140,73 +140,73 @@ static bool write_stack(struct lane *lane, uint64_t number)
 	stack->frame_count = depth;
 	for (uint32_t i = 0; i < depth; i++)
 		stack->frames[i] = number + i;
-	ring_commit(lane, bytes);
+	ring_commit(tb, bytes);
 	return true;
 }
 
 static void test_two_threads(void **unused)
 {
-	struct reader reader = {.lane = make_lane()};
+	struct reader reader = {.tb = make_thread_buffer()};
 	pthread_t thread;
 
 	(void)unused;
 	assert_int_equal(pthread_create(&thread, NULL, reader_main, &reader), 0);
 	for (uint64_t number = 0; number < RECORDS; number++)
-		while (!(number % 5 == 0 ? write_stack(reader.lane, number)
-					 : write_call(reader.lane, number)))
+		while (!(number % 5 == 0 ? write_stack(reader.tb, number)
+					 : write_call(reader.tb, number)))
 			sched_yield();
 	reader.done = true;
 	pthread_join(thread, NULL);
 	assert_int_equal(reader.records, RECORDS);
 	assert_int_equal(reader.stacks, (RECORDS + 4) / 5);
 	assert_int_equal(reader.wrong, 0);
-	assert_int_equal(reader.lane->window, RING_DATA_BYTES);
-	free_lane(reader.lane);
+	assert_int_equal(reader.tb->window, RING_DATA_BYTES);
+	free_thread_buffer(reader.tb);
 }
 
 /* Behind the window is nothing but a padding: there is no memory for more. */
 static void test_window(void **unused)
 {
-	struct reader reader = {.lane = make_lane()};
-	struct lane *lane = reader.lane;
+	struct reader reader = {.tb = make_thread_buffer()};
+	struct thread_buffer *tb = reader.tb;
 	uint64_t written = 0;
 
 	(void)unused;
 	for (int turn = 1; turn <= 5; turn++) {
-		while (write_call(lane, written))
+		while (write_call(tb, written))
 			written++;
 		assert_int_equal(written,
 				 turn * (RING_FIRST_BYTES / sizeof(struct xt_record_call)));
 		read_some(&reader);
 	}
 	for (uint32_t i = RING_FIRST_BYTES + sizeof(struct xt_record); i < RING_DATA_BYTES; i++)
-		assert_int_equal(lane->data[i], 0);
-	lane->window_ready = 2 * RING_FIRST_BYTES;
-	for (written = 0; write_call(lane, reader.records + written);)
+		assert_int_equal(tb->data[i], 0);
+	tb->window_ready = 2 * RING_FIRST_BYTES;
+	for (written = 0; write_call(tb, reader.records + written);)
 		written++;
 	assert_int_equal(written, 2 * RING_FIRST_BYTES / sizeof(struct xt_record_call));
 	read_some(&reader);
 	assert_int_equal(reader.wrong, 0);
-	free_lane(lane);
+	free_thread_buffer(tb);
 }
 
 /* A ring nobody reads takes what fits, refuses the rest, and loses nothing of what it took. */
 static void test_full(void **unused)
 {
-	struct reader reader = {.lane = make_lane()};
+	struct reader reader = {.tb = make_thread_buffer()};
 	uint64_t written = 0;
 
 	(void)unused;
-	reader.lane->window_ready = RING_DATA_BYTES;
-	while (write_call(reader.lane, written))
+	reader.tb->window_ready = RING_DATA_BYTES;
+	while (write_call(reader.tb, written))
 		written++;
 	assert_int_equal(written, RING_DATA_BYTES / sizeof(struct xt_record_call));
-	assert_false(write_call(reader.lane, written));
+	assert_false(write_call(reader.tb, written));
 	read_some(&reader);
 	assert_int_equal(reader.records, written);
 	assert_int_equal(reader.wrong, 0);
-	assert_true(write_call(reader.lane, written));
-	free_lane(reader.lane);
+	assert_true(write_call(reader.tb, written));
+	free_thread_buffer(reader.tb);
 }
 
 int main(void)

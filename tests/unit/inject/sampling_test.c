@@ -23,8 +23,9 @@ static void pass(unsigned periods, double percent)
 
 	for (unsigned p = 0; p < periods; p++) {
 		now_ns += PERIOD_NS;
-		lane_add(&thread_lane->rare_ns, (uint64_t)(percent / 100 * PERIOD_NS));
-		lane_count_up(thread_lane, XT_RING_CALLS_SEEN);
+		thread_buffer_add(&current_thread_buffer->slow_path_ns,
+				  (uint64_t)(percent / 100 * PERIOD_NS));
+		thread_buffer_count_up(current_thread_buffer, XT_RING_CALLS_SEEN);
 		sampling_control(LIMIT_PERCENT, now_ns, &one_in);
 	}
 }
@@ -57,7 +58,7 @@ static void test_one_that_cannot_is_told(void **unused)
 static int set_up(void **unused)
 {
 	(void)unused;
-	return lane_claim() ? 0 : -1;
+	return thread_buffer_claim() ? 0 : -1;
 }
 
 int main(void)

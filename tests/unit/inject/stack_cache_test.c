@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A memo that is full: of paths below an interpreter that runs nothing (bench/guard/interpreter.h), many more than there
+ * A stack cache that is full: of paths below an interpreter that runs nothing (bench/guard/interpreter.h), many more than there
  * are slots or memory. Each call's slot must be that of its path, as the ring defined it last, and paths that come
  * again and again must stay known.
  */
@@ -31,12 +31,12 @@ static uint64_t read_pos;
 /* Reads what is in the ring: path is the one whose stack may have been defined; the slot of the last call. */
 static uint32_t take_all(uint32_t path)
 {
-	struct lane *lane = thread_lane;
+	struct thread_buffer *tb = current_thread_buffer;
 	uint32_t slot = XT_STACK_SLOT_NONE;
 
-	while (read_pos < ring_written(lane)) {
+	while (read_pos < ring_written(tb)) {
 		uint32_t place = read_pos & (RING_DATA_BYTES - 1);
-		const struct xt_record *record = (const void *)(lane->data + place);
+		const struct xt_record *record = (const void *)(tb->data + place);
 
 		if (record->type == XT_RECORD_PAD) {
 			read_pos += RING_DATA_BYTES - place;
@@ -48,7 +48,7 @@ static uint32_t take_all(uint32_t path)
 			slot = ((const struct xt_record_call *)record)->stack_slot;
 		read_pos += record->bytes;
 	}
-	ring_free(lane, read_pos);
+	ring_free(tb, read_pos);
 	return slot;
 }
 
@@ -72,7 +72,7 @@ static void call_on(uint32_t path)
 
 static uint64_t count(enum xt_ring_counter counter)
 {
-	return thread_lane->ring->counters[counter];
+	return current_thread_buffer->ring->counters[counter];
 }
 
 static void check_audits(void)
@@ -105,11 +105,11 @@ static void test_more_than_slots(void **unused)
 	uint64_t epoch;
 
 	(void)unused;
-	call_on(0); /* there is a lane from now on */
-	epoch = thread_lane->memo.epoch;
+	call_on(0); /* there is a thread buffer from now on */
+	epoch = current_thread_buffer->cache.epoch;
 	run(COLD_PATHS);
-	assert_true(thread_lane->memo.epoch > epoch);
-	assert_true(thread_lane->memo.epoch < epoch + 20);
+	assert_true(current_thread_buffer->cache.epoch > epoch);
+	assert_true(current_thread_buffer->cache.epoch < epoch + 20);
 }
 
 /* Those that come in turn are more than fit: some stay, whichever. Without that, all would be walked, always. */
@@ -128,7 +128,7 @@ static void test_all_in_turn(void **unused)
 static void test_open_call(void **unused)
 {
 	struct fake_call call;
-	uint64_t epoch = thread_lane->memo.epoch;
+	uint64_t epoch = current_thread_buffer->cache.epoch;
 	const uint32_t path = 7 * FIRST_COLD;
 	uint32_t slot;
 
@@ -136,7 +136,7 @@ static void test_open_call(void **unused)
 	interpreter_enter(path, loop);
 	fake_enter(&call);
 	take_all(path);
-	for (uint32_t i = 1; thread_lane->memo.epoch == epoch; i++)
+	for (uint32_t i = 1; current_thread_buffer->cache.epoch == epoch; i++)
 		call_on(path + i);
 	for (uint32_t i = 1; i <= 1000; i++)
 		call_on(path + COLD_PATHS + i);
@@ -147,18 +147,18 @@ static void test_open_call(void **unused)
 	assert_int_equal(path_of_slot[slot], path);
 }
 
-/* What the memo had is forgotten, and it gets no more than what it has from the start. */
+/* What the stack cache had is forgotten, and it gets no more than what it has from the start. */
 static void test_little_memory(void **unused)
 {
 	(void)unused;
-	stack_memo_begin(&thread_lane->memo);
+	stack_cache_begin(&current_thread_buffer->cache);
 	while (budget_take(64 << 10))
 		;
 	for (uint32_t i = 0; i < 20 * FEW_PATHS; i++) {
 		call_on(FIRST_COLD + i % FEW_PATHS);
 		call_on(i % 10);
 	}
-	assert_true(thread_lane->memo.arena_bytes <= MEMO_OWN_BYTES);
+	assert_true(current_thread_buffer->cache.arena_bytes <= CACHE_OWN_BYTES);
 	check_audits();
 }
 
@@ -175,7 +175,7 @@ static NOINLINE void call_at(uint32_t place)
 static void test_native_stacks(void **unused)
 {
 	const struct python_runtime *python = python_runtime;
-	uint64_t epoch = thread_lane->memo.epoch;
+	uint64_t epoch = current_thread_buffer->cache.epoch;
 
 	(void)unused;
 	python_runtime = NULL;
@@ -183,7 +183,7 @@ static void test_native_stacks(void **unused)
 		call_at(FEW_PATHS / 2 + i % FEW_PATHS);
 		call_at(i % 10);
 	}
-	assert_true(thread_lane->memo.epoch > epoch);
+	assert_true(current_thread_buffer->cache.epoch > epoch);
 	check_audits();
 	python_runtime = python;
 }

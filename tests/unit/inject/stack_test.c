@@ -50,22 +50,22 @@ static void keep_module(const struct xt_record_module *record)
 		 (int)record->path_bytes, record->text + record->build_id_bytes);
 }
 
-static const struct xt_record_call *drain(struct lane *lane)
+static const struct xt_record_call *drain(struct thread_buffer *tb)
 {
 	const struct xt_record_call *last = NULL;
 
 	if (!slots)
 		slots = calloc(1, sizeof(*slots));
-	while (slots->read_pos < ring_written(lane)) {
+	while (slots->read_pos < ring_written(tb)) {
 		uint32_t place = slots->read_pos & (RING_DATA_BYTES - 1);
-		const struct xt_record *record = (const void *)(lane->data + place);
+		const struct xt_record *record = (const void *)(tb->data + place);
 
 		if (record->type == XT_RECORD_PAD) {
 			slots->read_pos += RING_DATA_BYTES - place;
 			continue;
 		}
 		if (record->type == XT_RECORD_STACK) {
-			struct xt_record_stack *stack = (void *)(lane->data + place);
+			struct xt_record_stack *stack = (void *)(tb->data + place);
 			uint32_t count = stack->frame_count < 128 ? stack->frame_count : 128;
 
 			memcpy(slots->frames[stack->stack_slot], stack->frames,
@@ -80,7 +80,7 @@ static const struct xt_record_call *drain(struct lane *lane)
 		}
 		slots->read_pos += record->bytes;
 	}
-	ring_free(lane, slots->read_pos);
+	ring_free(tb, slots->read_pos);
 	return last;
 }
 
@@ -101,7 +101,7 @@ static __attribute__((noinline)) uint32_t fake_call(uint64_t **frames)
 	callback_entry(NULL, XT_CUPTI_CB_DOMAIN_DRIVER_API, API_CBID, &data);
 	data.site = XT_CUPTI_API_EXIT;
 	callback_entry(NULL, XT_CUPTI_CB_DOMAIN_DRIVER_API, API_CBID, &data);
-	call = drain(thread_lane);
+	call = drain(current_thread_buffer);
 	assert_non_null(call);
 	assert_int_equal(call->correlation_id, data.correlation_id);
 	assert_int_not_equal(call->stack_slot, XT_STACK_SLOT_NONE);
@@ -236,8 +236,8 @@ static void test_recursion(void **unused)
 		for (int depth = 0; depth < 60; depth++)
 			recurse(depth);
 	/* All but the first round are known; libgcc may be loaded in the very first call. */
-	assert_true(thread_lane->ring->counters[XT_RING_STACK_HITS] >= 2 * 60 - 1);
-	assert_int_equal(thread_lane->ring->counters[XT_RING_STACKS_TRANSIENT], 0);
+	assert_true(current_thread_buffer->ring->counters[XT_RING_STACK_HITS] >= 2 * 60 - 1);
+	assert_int_equal(current_thread_buffer->ring->counters[XT_RING_STACKS_TRANSIENT], 0);
 }
 
 static void test_frames_of_changing_size(void **unused)
@@ -255,7 +255,7 @@ static void test_random_paths(void **unused)
 	(void)unused;
 	for (unsigned seed = 1; seed < 3000; seed++)
 		mix(seed * 2654435u, 3 + (int)(seed % 9));
-	assert_int_equal(thread_lane->ring->counters[XT_RING_STACK_MISMATCHES], 0);
+	assert_int_equal(current_thread_buffer->ring->counters[XT_RING_STACK_MISMATCHES], 0);
 }
 
 static void *thread_main(void *unused)
@@ -331,7 +331,7 @@ typedef void plugin_function(void (*callback)(void));
 static void test_libraries_come_and_go(void **unused)
 {
 	static const char *const paths[] = {PLUGIN_A, PLUGIN_B};
-	uint64_t before = thread_lane->ring->counters[XT_RING_STACK_MISMATCHES];
+	uint64_t before = current_thread_buffer->ring->counters[XT_RING_STACK_MISMATCHES];
 
 	(void)unused;
 	for (int i = 0; i < 60; i++) {
@@ -345,7 +345,7 @@ static void test_libraries_come_and_go(void **unused)
 		function(check_here);
 		dlclose(plugin);
 	}
-	assert_int_equal(thread_lane->ring->counters[XT_RING_STACK_MISMATCHES], before);
+	assert_int_equal(current_thread_buffer->ring->counters[XT_RING_STACK_MISMATCHES], before);
 }
 
 static int set_up(void **unused)

@@ -82,15 +82,15 @@ static void keep_call(struct taken_call *call, const struct xt_record_call *reco
 
 bool ring_take(struct taken_call *call)
 {
-	struct lane *lane = thread_lane;
+	struct thread_buffer *tb = current_thread_buffer;
 
-	assert_non_null(lane);
+	assert_non_null(tb);
 	if (!reader)
 		reader = calloc(1, sizeof(*reader));
 	assert_non_null(reader);
-	while (reader->read_pos < ring_written(lane)) {
+	while (reader->read_pos < ring_written(tb)) {
 		uint32_t place = reader->read_pos & (RING_DATA_BYTES - 1);
-		const struct xt_record *record = (const void *)(lane->data + place);
+		const struct xt_record *record = (const void *)(tb->data + place);
 
 		if (record->type == XT_RECORD_PAD) {
 			reader->read_pos += RING_DATA_BYTES - place;
@@ -105,7 +105,7 @@ bool ring_take(struct taken_call *call)
 			continue;
 		assert_int_equal(record->type, XT_RECORD_CALL);
 		keep_call(call, (const struct xt_record_call *)record);
-		ring_free(lane, reader->read_pos);
+		ring_free(tb, reader->read_pos);
 		return true;
 	}
 	return false;

@@ -70,7 +70,7 @@ void ring_skip(void);
 void folder_make(char path[PATH_MAX]);
 void folder_remove(const char *path);
 
-/* Runs the independent reader of logs and spools with up to three arguments (NULL: none); its exit
+/* Runs the independent reader of logs and crash buffers with up to three arguments (NULL: none); its exit
  * status. What it prints goes to output, of output_bytes. */
 int dump(const char *argument1, const char *argument2, const char *argument3, char *output,
 	 size_t output_bytes);

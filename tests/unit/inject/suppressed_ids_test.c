@@ -14,44 +14,44 @@
 static void test_members(void **unused)
 {
 	static const uint32_t ids[] = {0, 1, 7, 8, 524287, 524288, UINT32_MAX};
-	struct skipped_calls set = {0};
+	struct suppressed_ids set = {0};
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
-		assert_false(skipped_calls_has(&set, ids[i]));
-	skipped_calls_remove(&set, 7);
+		assert_false(suppressed_ids_has(&set, ids[i]));
+	suppressed_ids_remove(&set, 7);
 	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
-		skipped_calls_add(&set, ids[i]);
+		suppressed_ids_add(&set, ids[i]);
 	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
-		assert_true(skipped_calls_has(&set, ids[i]));
-	assert_false(skipped_calls_has(&set, 2));
-	assert_false(skipped_calls_has(&set, 524289));
-	assert_false(skipped_calls_has(&set, UINT32_MAX - 1));
-	skipped_calls_remove(&set, 7);
-	assert_false(skipped_calls_has(&set, 7));
-	assert_true(skipped_calls_has(&set, 8));
+		assert_true(suppressed_ids_has(&set, ids[i]));
+	assert_false(suppressed_ids_has(&set, 2));
+	assert_false(suppressed_ids_has(&set, 524289));
+	assert_false(suppressed_ids_has(&set, UINT32_MAX - 1));
+	suppressed_ids_remove(&set, 7);
+	assert_false(suppressed_ids_has(&set, 7));
+	assert_true(suppressed_ids_has(&set, 8));
 	assert_int_equal(set.count, 7); /* of what was ever added */
-	skipped_calls_free(&set);
-	assert_false(skipped_calls_has(&set, 8));
+	suppressed_ids_free(&set);
+	assert_false(suppressed_ids_has(&set, 8));
 }
 
 /* Over a thousand million calls the latest are kept, and no more memory. */
 static void test_bounded(void **unused)
 {
 	const uint32_t page = 1u << 19;
-	struct skipped_calls set = {0};
+	struct suppressed_ids set = {0};
 	uint32_t pages = 0;
 
 	(void)unused;
 	for (uint32_t p = 0; p < 4 * SKIPPED_PAGES_MAX; p++)
-		skipped_calls_add(&set, p * page + 5);
+		suppressed_ids_add(&set, p * page + 5);
 	assert_int_equal(set.count, 4 * SKIPPED_PAGES_MAX);
 	for (uint32_t p = 0; p < 4 * SKIPPED_PAGES_MAX; p++)
-		pages += skipped_calls_has(&set, p * page + 5);
+		pages += suppressed_ids_has(&set, p * page + 5);
 	assert_int_equal(pages, SKIPPED_PAGES_MAX);
-	assert_true(skipped_calls_has(&set, 3 * SKIPPED_PAGES_MAX * page + 5));
-	assert_false(skipped_calls_has(&set, (3 * SKIPPED_PAGES_MAX - 1) * page + 5));
-	skipped_calls_free(&set);
+	assert_true(suppressed_ids_has(&set, 3 * SKIPPED_PAGES_MAX * page + 5));
+	assert_false(suppressed_ids_has(&set, (3 * SKIPPED_PAGES_MAX - 1) * page + 5));
+	suppressed_ids_free(&set);
 }
 
 int main(void)

@@ -30,7 +30,7 @@
 #include "log/write/writer.h"
 #include "support.h"
 
-static char folder[PATH_MAX], path[PATH_MAX + 16], spool_path[PATH_MAX + 32];
+static char folder[PATH_MAX], path[PATH_MAX + 16], crash_buffer_path[PATH_MAX + 32];
 static _Thread_local volatile int sink;
 
 /* ---- CUPTI */
@@ -68,7 +68,7 @@ static void begin(uint32_t (*flush)(uint32_t))
 	assert_int_equal(api_table_fill(API_LEVEL_LAUNCH), 0);
 	assert_int_equal(xt_writer_create(path, &header, &log), 0);
 	assert_int_equal(xt_writer_flush(log), 0);
-	assert_int_equal(spool_create(spool_path, header.log_id, 13), 0);
+	assert_int_equal(crash_buffer_create(crash_buffer_path, header.log_id, 13), 0);
 	assert_int_equal(writer_thread_start(log, monotonic_ns(), &(struct writer_bounds){0}), 0);
 	writer_thread_allow_flush();
 }
@@ -109,10 +109,10 @@ static int short_threads(void)
 	}
 	if (writer_thread_finish(UINT64_C(2000000000)))
 		return 2;
-	/* The writer gives lanes back after a flush, four times a second. */
-	if (lane_count() > SHORT_THREADS / 2)
+	/* The writer gives thread buffers back after a flush, four times a second. */
+	if (thread_buffer_count() > SHORT_THREADS / 2)
 		return 3;
-	return access(spool_path, F_OK) ? 0 : 4;
+	return access(crash_buffer_path, F_OK) ? 0 : 4;
 }
 
 static int hanging_flush(void)
@@ -133,7 +133,7 @@ static int hanging_flush(void)
 	took_ns = monotonic_ns() - start_ns;
 	if (took_ns > UINT64_C(2500000000))
 		return 2;
-	return access(spool_path, F_OK) ? 3 : 0;
+	return access(crash_buffer_path, F_OK) ? 3 : 0;
 }
 
 static int look(struct dl_phdr_info *info, size_t bytes, void *unused)
@@ -200,7 +200,7 @@ static void test_short_threads(void **unused)
 	assert_int_equal(log_account(path, "threads.seen"), SHORT_THREADS);
 }
 
-/* What CUPTI still holds is in the spool alone: the log must not be closed as if it had all. */
+/* What CUPTI still holds is in the crash buffer alone: the log must not be closed as if it had all. */
 static void test_hanging_flush(void **unused)
 {
 	char output[8192];
@@ -211,7 +211,7 @@ static void test_hanging_flush(void **unused)
 	assert_int_equal(dump("--check", path, NULL, output, sizeof(output)), 1);
 	assert_non_null(strstr(output, "not closed"));
 	assert_int_equal(dump("--check", "--allow-open", path, output, sizeof(output)), 0);
-	assert_int_equal(dump(spool_path, NULL, NULL, output, sizeof(output)), 0);
+	assert_int_equal(dump(crash_buffer_path, NULL, NULL, output, sizeof(output)), 0);
 	assert_non_null(strstr(output, "state=writing"));
 }
 
@@ -226,7 +226,7 @@ static int set_up(void **unused)
 	(void)unused;
 	folder_make(folder);
 	snprintf(path, sizeof(path), "%s/log.xtr", folder);
-	snprintf(spool_path, sizeof(spool_path), "%s.spool", path);
+	snprintf(crash_buffer_path, sizeof(crash_buffer_path), "%s.spool", path);
 	return 0;
 }
 

@@ -26,11 +26,11 @@ static void make(struct made *made, const char *name)
 	struct xt_log_header header = {.pid = 7, .start_monotonic_ns = 100, .log_id = 300};
 
 	snprintf(made->path, sizeof(made->path), "%s", test_path(name));
-	snprintf(made->new_path, sizeof(made->new_path), "%s" XT_SHRINK_SUFFIX, made->path);
+	snprintf(made->new_path, sizeof(made->new_path), "%s" XT_COMPACT_SUFFIX, made->path);
 	made->batches = 0;
 	made->random = test_seed();
 	assert_int_equal(xt_writer_create(made->path, &header, &made->writer), 0);
-	xt_shrink_prepare(made->writer);
+	xt_compact_prepare(made->writer);
 	assert_int_equal(xt_table_init(&made->strings, XT_KIND_STRING, 16, 4096), 0);
 	assert_int_equal(xt_table_init(&made->kernels, XT_KIND_KERNEL, BATCH_ROWS, 0), 0);
 	assert_int_equal(xt_table_init(&made->calls, XT_KIND_CALL, BATCH_ROWS, 0), 0);
@@ -119,16 +119,16 @@ static void oldest_events_go_and_tables_stay(void **state)
 	make(&made, "shrink.xtr");
 	flush_batches(&made, 40);
 	before = xt_writer_file_bytes(made.writer);
-	assert_int_equal(xt_shrink_begin(made.writer, before / 2), 0);
+	assert_int_equal(xt_compact_begin(made.writer, before / 2), 0);
 	/* The log goes on meanwhile. */
-	assert_int_equal(xt_shrink_step(made.writer, 1), 0);
+	assert_int_equal(xt_compact_step(made.writer, 1), 0);
 	flush_batches(&made, 3);
-	while (!xt_shrink_step(made.writer, 2000))
+	while (!xt_compact_step(made.writer, 2000))
 		;
 	flush_batches(&made, 1);
 	assert_int_equal(expect_readable(&made, 44), 44 * BATCH_ROWS);
-	assert_int_equal(xt_shrink_step(made.writer, UINT64_MAX), 1);
-	xt_shrink_finish(made.writer, &shrunk);
+	assert_int_equal(xt_compact_step(made.writer, UINT64_MAX), 1);
+	xt_compact_finish(made.writer, &shrunk);
 	add_batch(&made);
 	assert_int_equal(xt_writer_flush(made.writer), 0);
 
@@ -146,11 +146,11 @@ static void oldest_events_go_and_tables_stay(void **state)
 
 	/* And again, and on. */
 	flush_batches(&made, 20);
-	assert_int_equal(xt_shrink_begin(made.writer, before / 2), 0);
-	while (!(rc = xt_shrink_step(made.writer, 5000)))
+	assert_int_equal(xt_compact_begin(made.writer, before / 2), 0);
+	while (!(rc = xt_compact_step(made.writer, 5000)))
 		;
 	assert_int_equal(rc, 1);
-	xt_shrink_finish(made.writer, &shrunk);
+	xt_compact_finish(made.writer, &shrunk);
 	assert_int_equal(xt_writer_flush(made.writer), 0);
 	flush_batches(&made, 2);
 	kept -= shrunk.rows[XT_KIND_KERNEL];
@@ -166,10 +166,10 @@ static void a_failure_leaves_the_old_log(void **state)
 	(void)state;
 	make(&made, "fails.xtr");
 	flush_batches(&made, 10);
-	assert_int_equal(xt_shrink_begin(made.writer, xt_writer_file_bytes(made.writer) / 2), 0);
+	assert_int_equal(xt_compact_begin(made.writer, xt_writer_file_bytes(made.writer) / 2), 0);
 	assert_int_equal(access(made.new_path, F_OK), 0);
-	assert_int_equal(xt_shrink_step(made.writer, UINT64_MAX), 1);
-	xt_shrink_finish(made.writer, &shrunk);
+	assert_int_equal(xt_compact_step(made.writer, UINT64_MAX), 1);
+	xt_compact_finish(made.writer, &shrunk);
 	/* Somebody takes it away. */
 	assert_int_equal(unlink(made.new_path), 0);
 	assert_int_not_equal(xt_writer_flush(made.writer), 0);
@@ -177,9 +177,9 @@ static void a_failure_leaves_the_old_log(void **state)
 	flush_batches(&made, 2);
 	assert_int_equal(expect_readable(&made, 12), 12 * BATCH_ROWS);
 	/* It is begun anew, and given up in the middle. */
-	assert_int_equal(xt_shrink_begin(made.writer, xt_writer_file_bytes(made.writer) / 2), 0);
-	assert_int_equal(xt_shrink_step(made.writer, 1), 0);
-	xt_shrink_end(made.writer);
+	assert_int_equal(xt_compact_begin(made.writer, xt_writer_file_bytes(made.writer) / 2), 0);
+	assert_int_equal(xt_compact_step(made.writer, 1), 0);
+	xt_compact_end(made.writer);
 	assert_int_not_equal(access(made.new_path, F_OK), 0);
 	flush_batches(&made, 1);
 	assert_int_equal(expect_readable(&made, 13), 13 * BATCH_ROWS);
@@ -199,27 +199,27 @@ static void what_is_anothers_stays(void **state)
 	flush_batches(&made, 10);
 	half = xt_writer_file_bytes(made.writer) / 2;
 	file_write(made.new_path, precious, sizeof(precious));
-	assert_int_equal(xt_shrink_begin(made.writer, half), -EEXIST);
+	assert_int_equal(xt_compact_begin(made.writer, half), -EEXIST);
 	after = file_read(made.new_path);
 	assert_int_equal(after.bytes, sizeof(precious));
 	assert_memory_equal(after.data, precious, sizeof(precious));
 	blob_free(&after);
 	assert_int_equal(unlink(made.new_path), 0);
 	assert_int_equal(symlink(made.path, made.new_path), 0);
-	assert_int_not_equal(xt_shrink_begin(made.writer, half), 0);
+	assert_int_not_equal(xt_compact_begin(made.writer, half), 0);
 	assert_int_equal(expect_readable(&made, 10), 10 * BATCH_ROWS);
 	assert_int_equal(unlink(made.new_path), 0);
 	/* But what a process has left that had our number is of no use to anybody. */
 	file_write(made.new_path, XT_LOG_MAGIC, 8);
-	assert_int_equal(xt_shrink_begin(made.writer, half), -EEXIST); /* who knows what this is */
+	assert_int_equal(xt_compact_begin(made.writer, half), -EEXIST); /* who knows what this is */
 	file_write(made.new_path, "", 0);
-	assert_int_equal(xt_shrink_begin(made.writer, half), 0);
-	xt_shrink_end(made.writer);
+	assert_int_equal(xt_compact_begin(made.writer, half), 0);
+	xt_compact_end(made.writer);
 	after = file_read(made.path);
 	file_write(made.new_path, after.data, after.bytes);
 	blob_free(&after);
-	assert_int_equal(xt_shrink_begin(made.writer, half), 0);
-	xt_shrink_end(made.writer);
+	assert_int_equal(xt_compact_begin(made.writer, half), 0);
+	xt_compact_end(made.writer);
 	unmake(&made);
 }
 
@@ -230,8 +230,8 @@ static void tables_that_take_all_are_no_reason_to_begin(void **state)
 	(void)state;
 	make(&made, "tables.xtr");
 	flush_batches(&made, 4);
-	assert_int_equal(xt_shrink_begin(made.writer, 200), -EFBIG);
-	assert_int_equal(xt_shrink_begin(made.writer, UINT64_MAX / 2), -EFBIG);
+	assert_int_equal(xt_compact_begin(made.writer, 200), -EFBIG);
+	assert_int_equal(xt_compact_begin(made.writer, UINT64_MAX / 2), -EFBIG);
 	assert_int_not_equal(access(made.new_path, F_OK), 0);
 	unmake(&made);
 }

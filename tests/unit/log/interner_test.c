@@ -13,23 +13,24 @@
 
 static void test_keys(void **state)
 {
-	struct keys keys = {0};
+	struct interner keys = {0};
 	size_t bytes;
 	bool is_new;
 
 	(void)state;
-	assert_int_equal(keys_find(&keys, "x", 1), 0);
+	assert_int_equal(interner_find(&keys, "x", 1), 0);
 	for (unsigned round = 0; round < 2; round++) {
 		for (uint32_t i = 0; i < 10000; i++) {
 			/* Of all lengths: 0 to 4 bytes of the number. */
-			assert_int_equal(keys_id(&keys, &i, i ? sizeof(i) - (i % 2) : 0, &is_new),
-					 i + 1);
+			assert_int_equal(
+				interner_id(&keys, &i, i ? sizeof(i) - (i % 2) : 0, &is_new),
+				i + 1);
 			assert_int_equal(is_new, round == 0);
 		}
 	}
 	for (uint32_t i = 1; i < 10000; i++)
-		assert_memory_equal(keys_at(&keys, i + 1, &bytes), &i, 3);
-	keys_free(&keys);
+		assert_memory_equal(interner_at(&keys, i + 1, &bytes), &i, 3);
+	interner_free(&keys);
 	assert_int_equal(keys.count, 0);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Spools that are cut short, changed in any byte, or made up to do harm: recovery ends in order,
+ * Crash buffers that are cut short, changed in any byte, or made up to do harm: recovery ends in order,
  * the log keeps what it had, and what it gets is well formed.
  */
 #include "recover_maker.h"
@@ -17,8 +17,8 @@
 #include "log/recover/recover.h"
 #include "log/write/writer.h"
 
-static char log_path[600], spool_path[610], template_path[610];
-static struct made_spool made;
+static char log_path[600], crash_buffer_path[610], template_path[610];
+static struct made_crash_buffer made;
 static struct blob log_before;
 static struct xt_recovered got;
 static int template_fd = -1;
@@ -27,10 +27,11 @@ static int set_up(void **state)
 {
 	(void)state;
 	snprintf(log_path, sizeof(log_path), "%s", test_path("one.xtr"));
-	snprintf(spool_path, sizeof(spool_path), "%s%s", log_path, XT_SPOOL_SUFFIX);
+	snprintf(crash_buffer_path, sizeof(crash_buffer_path), "%s%s", log_path,
+		 XT_CRASH_BUFFER_SUFFIX);
 	snprintf(template_path, sizeof(template_path), "%s.template", log_path);
-	make_spool(&made, XT_SPOOL_VERSION, 130000);
-	unlink(spool_path);
+	make_crash_buffer(&made, XT_CRASH_BUFFER_VERSION, 130000);
+	unlink(crash_buffer_path);
 	file_write(template_path, made.bytes.data, made.bytes.bytes);
 	template_fd = open(template_path, O_RDWR);
 	assert_true(template_fd >= 0);
@@ -77,12 +78,12 @@ static int recover(void)
 {
 	int error;
 
-	unlink(spool_path);
-	assert_int_equal(link(template_path, spool_path), 0);
+	unlink(crash_buffer_path);
+	assert_int_equal(link(template_path, crash_buffer_path), 0);
 	file_write(log_path, log_before.data, log_before.bytes);
 	error = xt_recover(log_path, &got);
 	assert_true(!error || error == -EBADMSG || error == -E2BIG);
-	assert_int_equal(access(spool_path, F_OK), error ? 0 : -1);
+	assert_int_equal(access(crash_buffer_path, F_OK), error ? 0 : -1);
 	expect_in_order(error);
 	return error;
 }
@@ -147,8 +148,8 @@ static void test_every_byte_flipped(void **state)
 								      : MADE_RING_BYTES - place;
 
 	(void)state;
-	flip(0, 40 + (MADE_AREAS + 1) * sizeof(struct xt_spool_area), &seed);
-	flip(offsetof(struct xt_spool_header, record_bytes), sizeof(uint32_t) * 64, &seed);
+	flip(0, 40 + (MADE_AREAS + 1) * sizeof(struct xt_crash_buffer_area), &seed);
+	flip(offsetof(struct xt_crash_buffer_header, record_bytes), sizeof(uint32_t) * 64, &seed);
 	flip(made.offsets[MADE_RING_1], 24, &seed);
 	flip(made.offsets[MADE_RING_1] + 64, 64, &seed);
 	flip(made.offsets[MADE_RING_1] + 272, 16 * 8, &seed);
@@ -189,7 +190,7 @@ static void test_hostile_values(void **state)
 		UINT64_MAX,
 		UINT64_MAX - 20479,
 	};
-	const uint64_t area_entries = offsetof(struct xt_spool_header, areas);
+	const uint64_t area_entries = offsetof(struct xt_crash_buffer_header, areas);
 	const uint64_t ring = made.offsets[MADE_RING_1], names = made.offsets[MADE_NAMES];
 	const uint64_t stack = ring + XT_RING_DATA_OFFSET +
 			       (made.free_pos + sizeof(struct xt_record_call)) % MADE_RING_BYTES;
@@ -197,9 +198,9 @@ static void test_hostile_values(void **state)
 		uint64_t offset;
 		size_t bytes;
 	} words[] = {
-		{offsetof(struct xt_spool_header, area_count), 4},
-		{offsetof(struct xt_spool_header, cupti_version), 4},
-		{offsetof(struct xt_spool_header, record_bytes) + 40, 4},
+		{offsetof(struct xt_crash_buffer_header, area_count), 4},
+		{offsetof(struct xt_crash_buffer_header, cupti_version), 4},
+		{offsetof(struct xt_crash_buffer_header, record_bytes) + 40, 4},
 		{area_entries, 8},
 		{area_entries + 8, 8},
 		{area_entries + 16, 4},
@@ -246,8 +247,8 @@ static void change(void *field, uint64_t value, size_t bytes)
 /* The rest is recovered, and what could not be is counted. */
 static void test_damage_is_counted(void **state)
 {
-	struct xt_spool_header *header = made_header(&made);
-	const struct xt_spool_area first = header->areas[0];
+	struct xt_crash_buffer_header *header = made_header(&made);
+	const struct xt_crash_buffer_area first = header->areas[0];
 
 	(void)state;
 	change(&header->areas[0].offset, header->areas[1].offset, 8); /* two at one place */
@@ -284,8 +285,8 @@ static void test_log_is_hostile_too(void **state)
 		int error;
 
 		blob_free(&log);
-		unlink(spool_path);
-		assert_int_equal(link(template_path, spool_path), 0);
+		unlink(crash_buffer_path);
+		assert_int_equal(link(template_path, crash_buffer_path), 0);
 		log_before.data[at] ^= 0x55;
 		file_write(log_path, log_before.data, log_before.bytes);
 		log_before.data[at] ^= 0x55;
@@ -351,7 +352,7 @@ static void test_all_is_the_same(void **state)
 						     .memory_kind = XT_CUPTI_MEMORY_DEVICE,
 						     .correlation_id = 5,
 						     .timestamp_ns = EQUAL_NS};
-	struct xt_spool_header *header = made_header(&made);
+	struct xt_crash_buffer_header *header = made_header(&made);
 	uint8_t *records = calloc(EQUAL_IN_BUFFER, EQUAL_BYTES);
 	uint64_t end = made.bytes.bytes;
 	clock_t began;
@@ -362,7 +363,7 @@ static void test_all_is_the_same(void **state)
 		memcpy(records + i * EQUAL_BYTES, &record, EQUAL_BYTES);
 	change(&header->record_bytes[XT_CUPTI_ACTIVITY_MEMORY2], EQUAL_BYTES, 4);
 	for (size_t i = 0; i < sizeof(areas) / sizeof(*areas); i++) {
-		struct xt_spool_area *area = &header->areas[areas[i]];
+		struct xt_crash_buffer_area *area = &header->areas[areas[i]];
 		uint64_t bytes = XT_ACTIVITY_DATA_OFFSET + EQUAL_IN_BUFFER * EQUAL_BYTES;
 
 		change(&area->offset, end, 8);
@@ -398,12 +399,12 @@ static void reports_log_that_was_cut_off(void **state)
 {
 	(void)state;
 	made_header(&made)->log_bytes = log_before.bytes;
-	file_write(spool_path, made.bytes.data, made.bytes.bytes);
+	file_write(crash_buffer_path, made.bytes.data, made.bytes.bytes);
 	assert_int_equal(xt_recover(log_path, &got), 0);
 	assert_false(got.log_is_cut);
 	assert_false(has_gap());
 	for (size_t bytes = sizeof(struct xt_log_header); bytes < log_before.bytes; bytes++) {
-		file_write(spool_path, made.bytes.data, made.bytes.bytes);
+		file_write(crash_buffer_path, made.bytes.data, made.bytes.bytes);
 		file_write(log_path, log_before.data, bytes);
 		assert_int_equal(xt_recover(log_path, &got), 0);
 		assert_true(got.log_is_cut);
@@ -420,9 +421,9 @@ static void leaves_a_log_that_expands_too_much_as_it_is(void **state)
 	for (uint32_t sequence = 100; sequence < 102; sequence++)
 		craft_chunk(&log_before, XT_KIND_MODULE, sequence, XT_CHUNK_ROWS_MAX, NULL, 0);
 	file_write(log_path, log_before.data, log_before.bytes);
-	assert_int_equal(link(template_path, spool_path), 0);
+	assert_int_equal(link(template_path, crash_buffer_path), 0);
 	assert_int_equal(xt_recover(log_path, &got), -EFBIG);
-	assert_int_equal(access(spool_path, F_OK), 0);
+	assert_int_equal(access(crash_buffer_path, F_OK), 0);
 	after = file_read(log_path);
 	assert_int_equal(after.bytes, log_before.bytes);
 	assert_memory_equal(after.data, log_before.data, after.bytes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Losses that the spool counts and the log does not know of yet, and how the process left.
+ * Losses that the crash buffer counts and the log does not know of yet, and how the process left.
  */
 #include "recover_maker.h"
 
@@ -12,16 +12,17 @@
 
 #define CUPTI_13 130000
 
-static char log_path[600], spool_path[610];
-static struct made_spool made;
+static char log_path[600], crash_buffer_path[610];
+static struct made_crash_buffer made;
 static struct xt_recovered got;
 
 static int set_up(void **state)
 {
 	(void)state;
 	snprintf(log_path, sizeof(log_path), "%s", test_path("one.xtr"));
-	snprintf(spool_path, sizeof(spool_path), "%s%s", log_path, XT_SPOOL_SUFFIX);
-	make_spool(&made, XT_SPOOL_VERSION, CUPTI_13);
+	snprintf(crash_buffer_path, sizeof(crash_buffer_path), "%s%s", log_path,
+		 XT_CRASH_BUFFER_SUFFIX);
+	make_crash_buffer(&made, XT_CRASH_BUFFER_VERSION, CUPTI_13);
 	return 0;
 }
 
@@ -35,7 +36,7 @@ static int tear_down(void **state)
 static void recover(void)
 {
 	make_log(log_path);
-	file_write(spool_path, made.bytes.data, made.bytes.bytes);
+	file_write(crash_buffer_path, made.bytes.data, made.bytes.bytes);
 	assert_int_equal(xt_recover(log_path, &got), 0);
 	assert_true(got.found);
 }
@@ -97,12 +98,12 @@ static void losses_outside_of_rings_are_counted(void **state)
 	recover();
 	seen = account_of("calls.seen");
 	assert_int_equal(account_of("calls.lost.no_ring"), 1); /* as the log's own account says */
-	counters[XT_SPOOL_CALLS_NO_RING] = 4;
-	counters[XT_SPOOL_CALLS_REENTERED] = 5;
-	counters[XT_SPOOL_CALLS_UNBACKED] = 6;
-	counters[XT_SPOOL_BUFFERS_DISCARDED] = 7;
-	counters[XT_SPOOL_KERNELS_INVALID] = 8;
-	counters[XT_SPOOL_NODES_LOST] = 9;
+	counters[XT_CRASH_BUFFER_CALLS_NO_RING] = 4;
+	counters[XT_CRASH_BUFFER_CALLS_REENTERED] = 5;
+	counters[XT_CRASH_BUFFER_CALLS_UNBACKED] = 6;
+	counters[XT_CRASH_BUFFER_BUFFERS_DISCARDED] = 7;
+	counters[XT_CRASH_BUFFER_KERNELS_INVALID] = 8;
+	counters[XT_CRASH_BUFFER_NODES_LOST] = 9;
 	made_ring(&made, MADE_RING_1)->counters[XT_RING_NODES_LOST] = 10;
 	recover();
 	assert_int_equal(account_of("calls.lost.no_ring"), 4);
@@ -118,10 +119,10 @@ static void losses_outside_of_rings_are_counted(void **state)
 static void only_a_killed_process_is_killed(void **state)
 {
 	(void)state;
-	made_header(&made)->ending = XT_SPOOL_WRITE_FAILED;
+	made_header(&made)->ending = XT_CRASH_BUFFER_WRITE_FAILED;
 	made_header(&made)->error = 28;
 	recover();
-	assert_int_equal(got.ending, XT_SPOOL_WRITE_FAILED);
+	assert_int_equal(got.ending, XT_CRASH_BUFFER_WRITE_FAILED);
 	assert_int_equal(got.error, 28);
 	assert_int_equal(account_of("calls.lost.killed"), 0);
 	assert_int_equal(account_of("calls.lost.write_failed"), 1);
@@ -132,10 +133,10 @@ static void only_a_killed_process_is_killed(void **state)
 static void short_header_has_no_counters(void **state)
 {
 	(void)state;
-	made.bytes.bytes = offsetof(struct xt_spool_header, ending);
+	made.bytes.bytes = offsetof(struct xt_crash_buffer_header, ending);
 	made_header(&made)->area_count = 0;
 	recover();
-	assert_int_equal(got.ending, XT_SPOOL_NO_ENDING);
+	assert_int_equal(got.ending, XT_CRASH_BUFFER_NO_ENDING);
 	assert_int_equal(got.calls, 0);
 	assert_int_equal(account_of("buffers.discarded"), 0);
 }

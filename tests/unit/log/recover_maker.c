@@ -15,7 +15,7 @@
 
 static void pad_to(struct blob *blob, size_t multiple)
 {
-	static const uint8_t zeros[XT_SPOOL_PAGE_BYTES];
+	static const uint8_t zeros[XT_CRASH_BUFFER_PAGE_BYTES];
 
 	while (blob->bytes % multiple)
 		blob_put(blob, zeros,
@@ -33,19 +33,20 @@ static void put_zeros(struct blob *blob, size_t bytes)
 	free(zeros);
 }
 
-struct xt_spool_header *made_header(struct made_spool *spool)
+struct xt_crash_buffer_header *made_header(struct made_crash_buffer *crash_buffer)
 {
-	return (struct xt_spool_header *)spool->bytes.data;
+	return (struct xt_crash_buffer_header *)crash_buffer->bytes.data;
 }
 
-struct xt_ring_header *made_ring(struct made_spool *spool, enum made_area area)
+struct xt_ring_header *made_ring(struct made_crash_buffer *crash_buffer, enum made_area area)
 {
-	return (struct xt_ring_header *)(spool->bytes.data + spool->offsets[area]);
+	return (struct xt_ring_header *)(crash_buffer->bytes.data + crash_buffer->offsets[area]);
 }
 
-struct xt_activity_header *made_buffer(struct made_spool *spool, enum made_area area)
+struct xt_activity_header *made_buffer(struct made_crash_buffer *crash_buffer, enum made_area area)
 {
-	return (struct xt_activity_header *)(spool->bytes.data + spool->offsets[area]);
+	return (struct xt_activity_header *)(crash_buffer->bytes.data +
+					     crash_buffer->offsets[area]);
 }
 
 static void put_call(struct blob *blob, uint32_t correlation, uint32_t slot, uint64_t enter_ns,
@@ -138,15 +139,15 @@ static void put_node(struct blob *blob, uint64_t time_ns, uint32_t graph_exec)
 }
 
 /* The first record lies so far behind that one of those that follow begins the ring anew. */
-static void add_ring(struct made_spool *spool, enum made_area area, uint32_t thread_id,
-		     const struct blob *records, uint64_t free_pos)
+static void add_ring(struct made_crash_buffer *crash_buffer, enum made_area area,
+		     uint32_t thread_id, const struct blob *records, uint64_t free_pos)
 {
 	struct xt_ring_header *ring;
 	uint8_t *data;
 
-	spool->offsets[area] = spool->bytes.bytes;
-	put_zeros(&spool->bytes, XT_RING_DATA_OFFSET + MADE_RING_BYTES);
-	ring = made_ring(spool, area);
+	crash_buffer->offsets[area] = crash_buffer->bytes.bytes;
+	put_zeros(&crash_buffer->bytes, XT_RING_DATA_OFFSET + MADE_RING_BYTES);
+	ring = made_ring(crash_buffer, area);
 	ring->thread_id = thread_id;
 	ring->tid = 4700 + thread_id;
 	ring->start_ns = MADE_START_NS + thread_id;
@@ -158,14 +159,14 @@ static void add_ring(struct made_spool *spool, enum made_area area, uint32_t thr
 		data[(free_pos + i) % MADE_RING_BYTES] = records->data[i];
 }
 
-void make_small_rings(struct made_spool *spool)
+void make_small_rings(struct made_crash_buffer *crash_buffer)
 {
 	const enum made_area rings[] = {MADE_RING_1, MADE_RING_2};
 	const uint64_t less = XT_RING_DATA_OFFSET - XT_RING_DATA_OFFSET_V3;
 
 	for (size_t i = 0; i < sizeof(rings) / sizeof(*rings); i++) {
-		struct xt_spool_area *area = &made_header(spool)->areas[rings[i]];
-		uint8_t *ring = (uint8_t *)made_ring(spool, rings[i]);
+		struct xt_crash_buffer_area *area = &made_header(crash_buffer)->areas[rings[i]];
+		uint8_t *ring = (uint8_t *)made_ring(crash_buffer, rings[i]);
 
 		memmove(ring + less, ring, XT_RING_DATA_OFFSET_V3);
 		area->offset += less;
@@ -173,7 +174,7 @@ void make_small_rings(struct made_spool *spool)
 	}
 }
 
-static void add_rings(struct made_spool *spool, bool has_modules)
+static void add_rings(struct made_crash_buffer *crash_buffer, bool has_modules)
 {
 	const struct xt_record pad = {XT_RECORD_PAD, 0};
 	struct blob records = {0};
@@ -185,7 +186,7 @@ static void add_rings(struct made_spool *spool, bool has_modules)
 	put_stack(&records, 2, has_modules);
 	if (has_modules) /* the stack is of the one before */
 		put_module(&records, 2);
-	spool->free_pos = 5 * MADE_RING_BYTES - records.bytes - 16;
+	crash_buffer->free_pos = 5 * MADE_RING_BYTES - records.bytes - 16;
 	blob_put(&records, &pad, sizeof(pad));
 	put_zeros(&records, 16 - sizeof(pad));
 	put_call(&records, 3, 2, 2400, 2450);
@@ -193,9 +194,9 @@ static void add_rings(struct made_spool *spool, bool has_modules)
 	put_range(&records);
 	put_node(&records, 2700, 0);
 	put_node(&records, 2710, 9);
-	add_ring(spool, MADE_RING_1, 1, &records, spool->free_pos);
-	spool->records_bytes = records.bytes;
-	ring = made_ring(spool, MADE_RING_1);
+	add_ring(crash_buffer, MADE_RING_1, 1, &records, crash_buffer->free_pos);
+	crash_buffer->records_bytes = records.bytes;
+	ring = made_ring(crash_buffer, MADE_RING_1);
 	ring->slot_stack_id[1] = 1;
 	ring->slot_module_id[1] = 1;
 	ring->open_count = 1;
@@ -207,8 +208,9 @@ static void add_rings(struct made_spool *spool, bool has_modules)
 	blob_free(&records);
 
 	put_call(&records, 6, XT_STACK_SLOT_LOST, 2500, 2900);
-	add_ring(spool, MADE_RING_2, 2, &records, 0);
-	made_ring(spool, MADE_RING_2)->counters[XT_RING_CALLS_SEEN] = 2; /* one came too late */
+	add_ring(crash_buffer, MADE_RING_2, 2, &records, 0);
+	made_ring(crash_buffer, MADE_RING_2)->counters[XT_RING_CALLS_SEEN] =
+		2; /* one came too late */
 	blob_free(&records);
 }
 
@@ -265,8 +267,8 @@ static void put_others(struct blob *blob)
 	put_zeros(blob, 128 - sizeof(memory)); /* of CUPTI 13's */
 }
 
-static void add_buffer(struct made_spool *spool, enum made_area area, struct blob *records,
-		       enum xt_activity_state state)
+static void add_buffer(struct made_crash_buffer *crash_buffer, enum made_area area,
+		       struct blob *records, enum xt_activity_state state)
 {
 	struct xt_activity_header header = {
 		.state = state,
@@ -274,15 +276,15 @@ static void add_buffer(struct made_spool *spool, enum made_area area, struct blo
 		.valid_bytes = state == XT_ACTIVITY_COMPLETED ? records->bytes : 0,
 	};
 
-	spool->offsets[area] = spool->bytes.bytes;
-	blob_put(&spool->bytes, &header, sizeof(header));
-	pad_to(&spool->bytes, XT_SPOOL_PAGE_BYTES);
-	blob_put(&spool->bytes, records->data, records->bytes);
-	pad_to(&spool->bytes, XT_SPOOL_PAGE_BYTES);
+	crash_buffer->offsets[area] = crash_buffer->bytes.bytes;
+	blob_put(&crash_buffer->bytes, &header, sizeof(header));
+	pad_to(&crash_buffer->bytes, XT_CRASH_BUFFER_PAGE_BYTES);
+	blob_put(&crash_buffer->bytes, records->data, records->bytes);
+	pad_to(&crash_buffer->bytes, XT_CRASH_BUFFER_PAGE_BYTES);
 	blob_free(records);
 }
 
-static void add_buffers(struct made_spool *spool)
+static void add_buffers(struct made_crash_buffer *crash_buffer)
 {
 	struct blob records = {0};
 	size_t begun_at;
@@ -293,8 +295,8 @@ static void add_buffers(struct made_spool *spool)
 	put_kernel(&records, 4, 7, 2560, 2560, LOST_NAME);
 	put_kernel(&records, 9, 7, 2570, 0, KERNEL_NAME); /* never ended */
 	put_others(&records);
-	spool->valid_bytes = records.bytes;
-	add_buffer(spool, MADE_COMPLETED, &records, XT_ACTIVITY_COMPLETED);
+	crash_buffer->valid_bytes = records.bytes;
+	add_buffer(crash_buffer, MADE_COMPLETED, &records, XT_ACTIVITY_COMPLETED);
 
 	put_kernel(&records, 5, 7, 2850, 2890, KERNEL_NAME);
 	begun_at = records.bytes;
@@ -303,19 +305,19 @@ static void add_buffers(struct made_spool *spool)
 	put_kernel(&records, 7, 7, UINT64_C(1700000000) << 30, (UINT64_C(1700000000) << 30) + 1,
 		   KERNEL_NAME);
 	put_kernel(&records, 8, 7, 2855, 2889, KERNEL_NAME);
-	add_buffer(spool, MADE_AT_CUPTI, &records, XT_ACTIVITY_AT_CUPTI);
+	add_buffer(crash_buffer, MADE_AT_CUPTI, &records, XT_ACTIVITY_AT_CUPTI);
 }
 
 static void put_name(struct blob *blob, enum xt_name_of of, uint64_t key, const char *text)
 {
-	const struct xt_spool_name name = {key, of, (uint32_t)strlen(text)};
+	const struct xt_crash_buffer_name name = {key, of, (uint32_t)strlen(text)};
 
 	blob_put(blob, &name, sizeof(name));
 	blob_put(blob, text, strlen(text));
 	pad_to(blob, 8);
 }
 
-static void add_names(struct made_spool *spool)
+static void add_names(struct made_crash_buffer *crash_buffer)
 {
 	struct blob names = {0};
 	struct xt_names_header header = {0};
@@ -323,32 +325,33 @@ static void add_names(struct made_spool *spool)
 	put_name(&names, XT_NAME_KERNEL, KERNEL_NAME, "an older module's");
 	put_name(&names, XT_NAME_DOMAIN, 3, "domain");
 	put_name(&names, XT_NAME_KERNEL, KERNEL_NAME, "k_three");
-	header.used_bytes = spool->names_bytes = names.bytes;
-	spool->offsets[MADE_NAMES] = spool->bytes.bytes;
-	blob_put(&spool->bytes, &header, sizeof(header));
-	put_zeros(&spool->bytes, XT_NAMES_DATA_OFFSET - sizeof(header));
-	blob_put(&spool->bytes, names.data, names.bytes);
-	pad_to(&spool->bytes, XT_SPOOL_PAGE_BYTES);
+	header.used_bytes = crash_buffer->names_bytes = names.bytes;
+	crash_buffer->offsets[MADE_NAMES] = crash_buffer->bytes.bytes;
+	blob_put(&crash_buffer->bytes, &header, sizeof(header));
+	put_zeros(&crash_buffer->bytes, XT_NAMES_DATA_OFFSET - sizeof(header));
+	blob_put(&crash_buffer->bytes, names.data, names.bytes);
+	pad_to(&crash_buffer->bytes, XT_CRASH_BUFFER_PAGE_BYTES);
 	blob_free(&names);
 }
 
-void make_spool(struct made_spool *spool, uint32_t version, uint32_t cupti_version)
+void make_crash_buffer(struct made_crash_buffer *crash_buffer, uint32_t version,
+		       uint32_t cupti_version)
 {
 	static const uint32_t kinds[MADE_AREAS] = {
 		[MADE_RING_1] = XT_AREA_RING,	     [MADE_RING_2] = XT_AREA_RING,
 		[MADE_COMPLETED] = XT_AREA_ACTIVITY, [MADE_AT_CUPTI] = XT_AREA_ACTIVITY,
 		[MADE_NAMES] = XT_AREA_NAMES,
 	};
-	struct xt_spool_header *header;
+	struct xt_crash_buffer_header *header;
 
-	*spool = (struct made_spool){0};
-	put_zeros(&spool->bytes, sizeof(*header));
-	pad_to(&spool->bytes, XT_SPOOL_PAGE_BYTES);
-	add_rings(spool, version >= 6);
-	add_buffers(spool);
-	add_names(spool);
-	header = made_header(spool);
-	memcpy(header->magic, XT_SPOOL_MAGIC, sizeof(header->magic));
+	*crash_buffer = (struct made_crash_buffer){0};
+	put_zeros(&crash_buffer->bytes, sizeof(*header));
+	pad_to(&crash_buffer->bytes, XT_CRASH_BUFFER_PAGE_BYTES);
+	add_rings(crash_buffer, version >= 6);
+	add_buffers(crash_buffer);
+	add_names(crash_buffer);
+	header = made_header(crash_buffer);
+	memcpy(header->magic, XT_CRASH_BUFFER_MAGIC, sizeof(header->magic));
 	header->version = version;
 	header->byte_order = XT_LOG_BYTE_ORDER;
 	header->log_id = MADE_LOG_ID;
@@ -358,10 +361,10 @@ void make_spool(struct made_spool *spool, uint32_t version, uint32_t cupti_versi
 	header->modules_valid = 1; /* for generation 0, from the beginning on */
 	for (int i = 0; i < MADE_AREAS; i++) {
 		header->areas[i].kind = kinds[i];
-		header->areas[i].offset = spool->offsets[i];
-		header->areas[i].bytes =
-			(i + 1 < MADE_AREAS ? spool->offsets[i + 1] : spool->bytes.bytes) -
-			spool->offsets[i];
+		header->areas[i].offset = crash_buffer->offsets[i];
+		header->areas[i].bytes = (i + 1 < MADE_AREAS ? crash_buffer->offsets[i + 1]
+							     : crash_buffer->bytes.bytes) -
+					 crash_buffer->offsets[i];
 	}
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A log that was not closed and the spool of its killed process, made by hand:
+ * A log that was not closed and the crash buffer of its killed process, made by hand:
  *
  *	thread 1: calls 1 and 2 in the log; in the ring call 2 again, 3 (stack in the ring), 4 (stack
  *	in the log), an NVTX push, a graph node; call 5 has not returned
  *	thread 2, of which the log knows nothing: call 6
- *	completed buffer: kernel 1, which is in the log; kernel 3, whose name is in the spool, twice on
+ *	completed buffer: kernel 1, which is in the log; kernel 3, whose name is in the crash buffer, twice on
  *	other streams; kernel 4, whose name is lost; a copy, a copy between devices, a set, an
  *	allocation; a kernel without an end
  *	buffer at CUPTI: kernel 5, over; kernel 6, begun; kernel 7 with times of another clock;
@@ -15,7 +15,7 @@
 #define XT_TEST_RECOVER_MAKER_H
 
 #include "support.h"
-#include "xtrace/spool_format.h"
+#include "xtrace/crash_buffer_format.h"
 
 #define MADE_LOG_ID	UINT64_C(0x0123456789abcdef)
 #define MADE_START_NS	UINT64_C(1000)
@@ -27,7 +27,7 @@
 /* Where things are, for those who want them otherwise. */
 enum made_area { MADE_RING_1, MADE_RING_2, MADE_COMPLETED, MADE_AT_CUPTI, MADE_NAMES, MADE_AREAS };
 
-struct made_spool {
+struct made_crash_buffer {
 	struct blob bytes;
 	uint64_t offsets[MADE_AREAS];
 	uint64_t records_bytes; /* of thread 1's ring, from its free position on */
@@ -36,12 +36,13 @@ struct made_spool {
 	uint64_t names_bytes;
 };
 
-void make_spool(struct made_spool *spool, uint32_t version, uint32_t cupti_version);
-struct xt_spool_header *made_header(struct made_spool *spool);
-struct xt_ring_header *made_ring(struct made_spool *spool, enum made_area area);
+void make_crash_buffer(struct made_crash_buffer *crash_buffer, uint32_t version,
+		       uint32_t cupti_version);
+struct xt_crash_buffer_header *made_header(struct made_crash_buffer *crash_buffer);
+struct xt_ring_header *made_ring(struct made_crash_buffer *crash_buffer, enum made_area area);
 /* Rings as they were to version 3, with less room before their data. */
-void make_small_rings(struct made_spool *spool);
-struct xt_activity_header *made_buffer(struct made_spool *spool, enum made_area area);
+void make_small_rings(struct made_crash_buffer *crash_buffer);
+struct xt_activity_header *made_buffer(struct made_crash_buffer *crash_buffer, enum made_area area);
 
 /* Writes the log at path anew. */
 void make_log(const char *path);

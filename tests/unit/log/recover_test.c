@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What comes out of a spool: each thing once, nothing that the log has, whatever was interrupted.
+ * What comes out of a crash buffer: each thing once, nothing that the log has, whatever was interrupted.
  */
 #include "recover_maker.h"
 
@@ -17,23 +17,24 @@
 #define CUPTI_13	 130000
 #define AT_CUPTI_KERNELS 2 /* that the buffer brings which CUPTI has not completed */
 
-static char log_path[600], spool_path[610];
-static struct made_spool made;
+static char log_path[600], crash_buffer_path[610];
+static struct made_crash_buffer made;
 static struct xt_recovered got;
 
 static void lay_out(void)
 {
 	make_log(log_path);
-	file_write(spool_path, made.bytes.data, made.bytes.bytes);
+	file_write(crash_buffer_path, made.bytes.data, made.bytes.bytes);
 }
 
 static int set_up(void **state)
 {
 	(void)state;
 	snprintf(log_path, sizeof(log_path), "%s", test_path("one.xtr"));
-	snprintf(spool_path, sizeof(spool_path), "%s%s", log_path, XT_SPOOL_SUFFIX);
-	make_spool(&made, XT_SPOOL_VERSION, CUPTI_13);
-	unlink(spool_path);
+	snprintf(crash_buffer_path, sizeof(crash_buffer_path), "%s%s", log_path,
+		 XT_CRASH_BUFFER_SUFFIX);
+	make_crash_buffer(&made, XT_CRASH_BUFFER_VERSION, CUPTI_13);
+	unlink(crash_buffer_path);
 	lay_out();
 	return 0;
 }
@@ -42,7 +43,7 @@ static int set_up(void **state)
 static void make_again(uint32_t version)
 {
 	blob_free(&made.bytes);
-	make_spool(&made, version, CUPTI_13);
+	make_crash_buffer(&made, version, CUPTI_13);
 }
 
 static int tear_down(void **state)
@@ -202,7 +203,7 @@ static void test_everything_once(void **state)
 	assert_int_equal(got.unnamed, 1);
 	assert_int_equal(got.unfinished, 3); /* without an end; not begun; of another clock */
 	assert_int_equal(got.areas_damaged + got.areas_unknown, 0);
-	assert_int_equal(access(spool_path, F_OK), -1);
+	assert_int_equal(access(crash_buffer_path, F_OK), -1);
 	assert_true(is_closed());
 	expect_calls();
 	expect_kernels();
@@ -293,12 +294,12 @@ static void test_again(void **state)
 	once = file_read(log_path);
 	assert_int_equal(xt_recover(log_path, &got), 0);
 	assert_false(got.found);
-	/* It was killed before it could delete the spool. */
-	file_write(spool_path, made.bytes.data, made.bytes.bytes);
+	/* It was killed before it could delete the crash buffer. */
+	file_write(crash_buffer_path, made.bytes.data, made.bytes.bytes);
 	assert_int_equal(xt_recover(log_path, &got), 0);
 	assert_true(got.found);
 	assert_int_equal(got.calls + got.open_calls + got.kernels + got.copies + got.memory, 0);
-	assert_int_equal(access(spool_path, F_OK), -1);
+	assert_int_equal(access(crash_buffer_path, F_OK), -1);
 	twice = file_read(log_path);
 	assert_int_equal(once.bytes, twice.bytes);
 	assert_memory_equal(once.data, twice.data, once.bytes);
@@ -318,7 +319,7 @@ static void test_interrupted_anywhere(void **state)
 	assert_memory_equal(after.data, before.data, before.bytes);
 	for (size_t bytes = before.bytes; bytes <= after.bytes; bytes++) {
 		file_write(log_path, after.data, bytes);
-		file_write(spool_path, made.bytes.data, made.bytes.bytes);
+		file_write(crash_buffer_path, made.bytes.data, made.bytes.bytes);
 		assert_int_equal(xt_recover(log_path, &got), 0);
 		assert_true(is_closed());
 		expect_calls();
@@ -343,7 +344,7 @@ static void test_while_the_process_lives(void **state)
 	assert_int_equal(xt_recover(log_path, &got), -EBUSY);
 	after = file_read(log_path);
 	assert_int_equal(before.bytes, after.bytes);
-	assert_int_equal(access(spool_path, F_OK), 0);
+	assert_int_equal(access(crash_buffer_path, F_OK), 0);
 	xt_writer_close(process);
 	assert_int_equal(xt_recover(log_path, &got), 0);
 	blob_free(&before);
@@ -379,7 +380,7 @@ static void test_generations(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct xt_spool_header *header;
+		struct xt_crash_buffer_header *header;
 		struct found stacks;
 
 		make_again(cases[i].version);
@@ -444,7 +445,7 @@ static void test_module_not_defined(void **state)
 	assert_int_equal(find(XT_KIND_STACK).count, 1);
 }
 
-/* The place in the spool of the n-th record of that type in thread 1's ring. */
+/* The place in the crash buffer of the n-th record of that type in thread 1's ring. */
 static uint64_t place_of_record(enum xt_record_type type, unsigned n)
 {
 	uint64_t data = made.offsets[MADE_RING_1] + XT_RING_DATA_OFFSET;
@@ -494,7 +495,7 @@ static void test_module_records_that_cannot_be(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		make_again(XT_SPOOL_VERSION);
+		make_again(XT_CRASH_BUFFER_VERSION);
 		unlink(log_path);
 		memcpy(made.bytes.data + place_of_record(cases[i].type, 0) + cases[i].offset,
 		       &cases[i].value, cases[i].bytes);
@@ -563,7 +564,7 @@ static void test_killed_after_the_write(void **state)
 	made_ring(&made, MADE_RING_1)->open_count = 1;
 	/* Without END, as the process had it. */
 	file_write(log_path, recovered.data, recovered.bytes - 40);
-	file_write(spool_path, made.bytes.data, made.bytes.bytes);
+	file_write(crash_buffer_path, made.bytes.data, made.bytes.bytes);
 	assert_int_equal(xt_recover(log_path, &got), 0);
 	assert_int_equal(got.calls + got.kernels + got.copies + got.sets + got.memory, 0);
 	assert_int_equal(got.open_calls, 1);
@@ -576,14 +577,14 @@ static void test_killed_after_the_write(void **state)
 static void test_nothing_to_recover(void **state)
 {
 	(void)state;
-	unlink(spool_path);
+	unlink(crash_buffer_path);
 	assert_int_equal(xt_recover(log_path, &got), 0);
 	assert_false(got.found);
 	assert_int_equal(xt_recover("/nonexistent/log.xtr", &got), 0);
 	assert_false(got.found);
 }
 
-static void test_not_its_spool(void **state)
+static void test_not_its_crash_buffer(void **state)
 {
 	struct blob before = file_read(log_path), after;
 
@@ -592,23 +593,23 @@ static void test_not_its_spool(void **state)
 	lay_out();
 	assert_int_equal(xt_recover(log_path, &got), -EBADMSG);
 	made_header(&made)->log_id--;
-	made_header(&made)->version = XT_SPOOL_VERSION + 1;
+	made_header(&made)->version = XT_CRASH_BUFFER_VERSION + 1;
 	lay_out();
 	assert_int_equal(xt_recover(log_path, &got), -EBADMSG);
 	made_header(&made)->version = 0;
 	lay_out();
 	assert_int_equal(xt_recover(log_path, &got), -EBADMSG);
-	unlink(spool_path);
-	assert_int_equal(mkdir(spool_path, 0700), 0);
+	unlink(crash_buffer_path);
+	assert_int_equal(mkdir(crash_buffer_path, 0700), 0);
 	assert_int_equal(xt_recover(log_path, &got), -EBADMSG);
-	assert_int_equal(rmdir(spool_path), 0);
-	assert_int_equal(mkfifo(spool_path, 0600), 0);
+	assert_int_equal(rmdir(crash_buffer_path), 0);
+	assert_int_equal(mkfifo(crash_buffer_path, 0600), 0);
 	assert_int_equal(xt_recover(log_path, &got), -EBADMSG);
-	unlink(spool_path);
-	assert_int_equal(symlink(log_path, spool_path), 0);
+	unlink(crash_buffer_path);
+	assert_int_equal(symlink(log_path, crash_buffer_path), 0);
 	assert_int_equal(xt_recover(log_path, &got), -EBADMSG);
-	assert_int_equal(access(spool_path, F_OK), 0);
-	unlink(spool_path);
+	assert_int_equal(access(crash_buffer_path, F_OK), 0);
+	unlink(crash_buffer_path);
 	after = file_read(log_path);
 	assert_int_equal(before.bytes, after.bytes);
 	assert_memory_equal(before.data, after.data, before.bytes);
@@ -641,7 +642,7 @@ int main(void)
 		TEST(test_buffer_that_was_being_zeroed),
 		TEST(test_killed_after_the_write),
 		TEST(test_nothing_to_recover),
-		TEST(test_not_its_spool),
+		TEST(test_not_its_crash_buffer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, finish);

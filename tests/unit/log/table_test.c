@@ -300,7 +300,7 @@ static uint32_t encodings_in(const uint8_t *data, size_t data_bytes)
 
 static void planes_are_for_logs_that_may_have_them(void **state)
 {
-	const uint32_t planes = 1u << XT_ENC_PLANES | 1u << XT_ENC_DELTA_PLANES;
+	const uint32_t planes = 1u << XT_ENC_SHUFFLE | 1u << XT_ENC_DELTA_SHUFFLE;
 	struct xt_cuts cuts;
 	struct xt_table table;
 	size_t bytes;

@@ -196,18 +196,18 @@ static void refuses_what_is_too_long_or_too_large(void **state)
 static void check_planes(const uint64_t *values, size_t count, bool delta)
 {
 	/* Of just the size that is needed: the address sanitizer watches their ends. */
-	uint8_t *bytes = malloc(XT_PLANES_HEAD_BYTES + count * XT_PLANES_MAX);
+	uint8_t *bytes = malloc(XT_BYTE_SHUFFLE_HEAD_BYTES + count * XT_BYTE_SHUFFLE_MAX);
 	uint64_t *back = malloc(count * sizeof(*back));
 	uint8_t *end;
 
 	assert_non_null(bytes);
 	assert_non_null(back);
-	end = xt_planes_encode(bytes, values, count, delta);
-	assert_true(xt_planes_decode(bytes, end, back, count, delta));
+	end = xt_byte_shuffle_encode(bytes, values, count, delta);
+	assert_true(xt_byte_shuffle_decode(bytes, end, back, count, delta));
 	assert_memory_equal(back, values, count * sizeof(*values));
-	assert_false(xt_planes_decode(bytes, end - 1, back, count, delta));
+	assert_false(xt_byte_shuffle_decode(bytes, end - 1, back, count, delta));
 	if (count > 1)
-		assert_false(xt_planes_decode(bytes, end, back, count - 1, delta));
+		assert_false(xt_byte_shuffle_decode(bytes, end, back, count - 1, delta));
 	free(back);
 	free(bytes);
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/symbolize/demangle.h"
+#include "merge/naming/demangle.h"
 #include "merge/naming/short_names.h"
 
 /* Names of real kernels and functions, and what is shown of them by default. */

@@ -6,7 +6,7 @@
  * gigabytes, so the demangler is left as soon as a name grows beyond all sense; the mangled name
  * is shown then.
  */
-#include "merge/symbolize/demangle.h"
+#include "merge/naming/demangle.h"
 
 #include <libiberty/demangle.h>
 #include <setjmp.h>

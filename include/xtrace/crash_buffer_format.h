@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The spool: a file mapped MAP_SHARED by the traced process, so that what was committed there
- * survives the process. It begins with struct xt_spool_header; each area of its directory is a
+ * The crash buffer: a file mapped MAP_SHARED by the traced process, so that what was committed there
+ * survives the process. It begins with struct xt_crash_buffer_header; each area of its directory is a
  * ring of one thread or a CUPTI activity buffer. Fields that two threads share are accessed with
  * C11 atomics by the tracer; the file's reader sees plain integers.
  *
  * As with the log, docs/LOG_FORMAT.md is the law.
  */
-#ifndef XTRACE_SPOOL_FORMAT_H
-#define XTRACE_SPOOL_FORMAT_H
+#ifndef XTRACE_CRASH_BUFFER_FORMAT_H
+#define XTRACE_CRASH_BUFFER_FORMAT_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "xtrace/log_format.h"
 
-#define XT_SPOOL_MAGIC "\x89XTRSPL\n"
+#define XT_CRASH_BUFFER_MAGIC "\x89XTRSPL\n"
 /* 2 added names, record sizes and XT_ACTIVITY_IN_LOG; 3 Python; 4 has more slots for stacks, 5 their
  * generation; 6 has the modules of their frames in place of that. */
-#define XT_SPOOL_VERSION    6
-#define XT_SPOOL_AREAS_MAX  4096
-#define XT_SPOOL_PAGE_BYTES 4096
+#define XT_CRASH_BUFFER_VERSION	   6
+#define XT_CRASH_BUFFER_AREAS_MAX  4096
+#define XT_CRASH_BUFFER_PAGE_BYTES 4096
 
-struct xt_spool_area {
+struct xt_crash_buffer_area {
 	uint64_t offset; /* from the start of the file */
 	uint64_t bytes;
 	uint32_t kind; /* enum xt_area_kind; stored last, with release */
@@ -37,53 +37,53 @@ enum xt_area_kind {
 };
 
 /* What others ask of the tracer of a living process. */
-enum xt_spool_wish {
-	XT_WISH_NONE = 0,
-	XT_WISH_RECORD = 1,
-	XT_WISH_PAUSE = 2,
-	XT_WISH_MASK = 3,
-	XT_WISH_DONE = 4,     /* set by the tracer */
-	XT_WISH_SEQUENCE = 8, /* one more for each wish: the bits from here on count them */
+enum xt_crash_buffer_request {
+	XT_REQUEST_NONE = 0,
+	XT_REQUEST_RECORD = 1,
+	XT_REQUEST_PAUSE = 2,
+	XT_REQUEST_MASK = 3,
+	XT_REQUEST_DONE = 4,	 /* set by the tracer */
+	XT_REQUEST_SEQUENCE = 8, /* one more for each wish: the bits from here on count them */
 };
 
-#define XT_SPOOL_RECORD_KINDS 64
+#define XT_CRASH_BUFFER_RECORD_KINDS 64
 
 /* How the tracer left the process. */
-enum xt_spool_ending {
-	XT_SPOOL_NO_ENDING = 0,	   /* it runs, or was killed, or left without a word */
-	XT_SPOOL_WRITE_FAILED = 1, /* the log could not be written to its end */
-	XT_SPOOL_UNFINISHED = 2,   /* CUPTI or a thread did not finish in time */
+enum xt_crash_buffer_ending {
+	XT_CRASH_BUFFER_NO_ENDING = 0,	  /* it runs, or was killed, or left without a word */
+	XT_CRASH_BUFFER_WRITE_FAILED = 1, /* the log could not be written to its end */
+	XT_CRASH_BUFFER_UNFINISHED = 2,	  /* CUPTI or a thread did not finish in time */
 };
 
 /* What the process has lost outside of its rings. Names of the accounts: xtrace/ring_accounts.h. */
-enum xt_spool_counter {
-	XT_SPOOL_CALLS_NO_RING,
-	XT_SPOOL_CALLS_REENTERED,
-	XT_SPOOL_CALLS_WRITE_FAILED,
-	XT_SPOOL_KERNELS_INVALID,
-	XT_SPOOL_KERNELS_WRITE_FAILED,
-	XT_SPOOL_COPIES_INVALID,
-	XT_SPOOL_COPIES_WRITE_FAILED,
-	XT_SPOOL_SETS_INVALID,
-	XT_SPOOL_SETS_WRITE_FAILED,
-	XT_SPOOL_MEMORY_WRITE_FAILED,
-	XT_SPOOL_NODES_LOST,
-	XT_SPOOL_RANGES_SEEN,
-	XT_SPOOL_RANGES_LOST,
-	XT_SPOOL_STACKS_LOST,
-	XT_SPOOL_MODULES_LOST,
-	XT_SPOOL_NAMES_LOST,
-	XT_SPOOL_CUPTI_DROPPED,
-	XT_SPOOL_BUFFERS_DISCARDED,
-	XT_SPOOL_BUFFERS_LOST,
-	XT_SPOOL_BUFFERS_INVALID,
-	XT_SPOOL_CALLS_UNBACKED,  /* seen by rings that are not in the spool */
-	XT_SPOOL_CALLS_AFTER_END, /* launches, copies and memsets when recording had ended */
-	XT_SPOOL_COUNTERS
+enum xt_crash_buffer_counter {
+	XT_CRASH_BUFFER_CALLS_NO_RING,
+	XT_CRASH_BUFFER_CALLS_REENTERED,
+	XT_CRASH_BUFFER_CALLS_WRITE_FAILED,
+	XT_CRASH_BUFFER_KERNELS_INVALID,
+	XT_CRASH_BUFFER_KERNELS_WRITE_FAILED,
+	XT_CRASH_BUFFER_COPIES_INVALID,
+	XT_CRASH_BUFFER_COPIES_WRITE_FAILED,
+	XT_CRASH_BUFFER_SETS_INVALID,
+	XT_CRASH_BUFFER_SETS_WRITE_FAILED,
+	XT_CRASH_BUFFER_MEMORY_WRITE_FAILED,
+	XT_CRASH_BUFFER_NODES_LOST,
+	XT_CRASH_BUFFER_RANGES_SEEN,
+	XT_CRASH_BUFFER_RANGES_LOST,
+	XT_CRASH_BUFFER_STACKS_LOST,
+	XT_CRASH_BUFFER_MODULES_LOST,
+	XT_CRASH_BUFFER_NAMES_LOST,
+	XT_CRASH_BUFFER_CUPTI_DROPPED,
+	XT_CRASH_BUFFER_BUFFERS_DISCARDED,
+	XT_CRASH_BUFFER_BUFFERS_LOST,
+	XT_CRASH_BUFFER_BUFFERS_INVALID,
+	XT_CRASH_BUFFER_CALLS_UNBACKED,	 /* seen by rings that are not in the crash buffer */
+	XT_CRASH_BUFFER_CALLS_AFTER_END, /* launches, copies and memsets when recording had ended */
+	XT_CRASH_BUFFER_COUNTERS
 };
-#define XT_SPOOL_COUNTERS_MAX 32
+#define XT_CRASH_BUFFER_COUNTERS_MAX 32
 
-struct xt_spool_header {
+struct xt_crash_buffer_header {
 	uint8_t magic[8];
 	uint32_t version;
 	uint32_t byte_order;
@@ -91,11 +91,11 @@ struct xt_spool_header {
 	uint32_t pid;
 	uint32_t area_count; /* areas [0, area_count) are valid */
 	uint32_t cupti_version;
-	uint32_t wish; /* enum xt_spool_wish: by others, for the tracer */
-	struct xt_spool_area areas[XT_SPOOL_AREAS_MAX];
+	uint32_t request; /* enum xt_crash_buffer_request: by others, for the tracer */
+	struct xt_crash_buffer_area areas[XT_CRASH_BUFFER_AREAS_MAX];
 	/* Bytes of an activity record, by CUPTI's kind, as its own reader has shown; 0: not yet.
 	 * Since version 2. */
-	uint32_t record_bytes[XT_SPOOL_RECORD_KINDS];
+	uint32_t record_bytes[XT_CRASH_BUFFER_RECORD_KINDS];
 	/* Version 5 alone: the modules that the log has are those of stacks with a generation in
 	 * [modules_first, modules_last], and of these from that time on. If modules_valid. */
 	uint64_t modules_from_ns;
@@ -103,13 +103,13 @@ struct xt_spool_header {
 	uint16_t modules_last;
 	uint32_t modules_valid;
 	/* What follows was added to version 6; zeros before. */
-	uint32_t ending; /* enum xt_spool_ending */
+	uint32_t ending; /* enum xt_crash_buffer_ending */
 	int32_t error;	 /* errno of the last write that failed; 0: it did not */
-	uint64_t counters[XT_SPOOL_COUNTERS_MAX]; /* enum xt_spool_counter */
+	uint64_t counters[XT_CRASH_BUFFER_COUNTERS_MAX]; /* enum xt_crash_buffer_counter */
 	/* Bytes of the log that were written before their sources here were freed; 0: not known. */
 	uint64_t log_bytes;
 };
-_Static_assert(XT_SPOOL_COUNTERS <= XT_SPOOL_COUNTERS_MAX, "the counters fit");
+_Static_assert(XT_CRASH_BUFFER_COUNTERS <= XT_CRASH_BUFFER_COUNTERS_MAX, "the counters fit");
 
 /* What a ring holds: records of 8-byte aligned size, none of which wraps. */
 enum xt_record_type {
@@ -121,7 +121,7 @@ enum xt_record_type {
 	XT_RECORD_SKIP = 6,   /* struct xt_record_skip: a call while recording was paused */
 	XT_RECORD_SWITCH = 7, /* struct xt_record_switch: recording was paused, or went on */
 	XT_RECORD_MODULE = 8, /* struct xt_record_module: defines a module slot until redefined */
-	XT_RECORD_LEFT = 9,   /* struct xt_record_skip: a call while the process ended */
+	XT_RECORD_SHUTDOWN_DROP = 9, /* struct xt_record_skip: a call while the process ended */
 };
 
 struct xt_record {
@@ -158,7 +158,7 @@ static inline uint32_t xt_record_graph_exec(const struct xt_record_call *call)
 }
 
 #define XT_STACK_SLOT_COUNT	32768
-#define XT_STACK_SLOT_COUNT_V3	4096 /* to spool version 3 */
+#define XT_STACK_SLOT_COUNT_V3	4096 /* to crash buffer version 3 */
 #define XT_STACK_SLOT_TRANSIENT 0    /* for a stack that is used once, by the next call record */
 #define XT_STACK_SLOT_NONE	UINT32_MAX
 #define XT_STACK_SLOT_LOST	(UINT32_MAX - 1) /* chance chose the call, and there is no stack */
@@ -327,8 +327,8 @@ struct xt_ring_header {
 	uint32_t slot_module_id[XT_MODULE_SLOT_COUNT]; /* XT_MODULE_ID likewise; since version 6 */
 };
 _Static_assert(XT_RING_COUNTERS <= XT_RING_COUNTERS_MAX, "the counters fit");
-#define XT_RING_DATA_OFFSET    (33 * XT_SPOOL_PAGE_BYTES)
-#define XT_RING_DATA_OFFSET_V3 (5 * XT_SPOOL_PAGE_BYTES) /* to spool version 3 */
+#define XT_RING_DATA_OFFSET    (33 * XT_CRASH_BUFFER_PAGE_BYTES)
+#define XT_RING_DATA_OFFSET_V3 (5 * XT_CRASH_BUFFER_PAGE_BYTES) /* to crash buffer version 3 */
 _Static_assert(sizeof(struct xt_ring_header) <= XT_RING_DATA_OFFSET, "the ring header fits");
 
 enum xt_activity_state {
@@ -345,7 +345,7 @@ struct xt_activity_header {
 	uint64_t valid_bytes;
 	uint64_t sequence; /* order of completion */
 };
-#define XT_ACTIVITY_DATA_OFFSET XT_SPOOL_PAGE_BYTES
+#define XT_ACTIVITY_DATA_OFFSET XT_CRASH_BUFFER_PAGE_BYTES
 
 /*
  * What a number of the tracer's means that stands in rings and activity records: texts, in the
@@ -356,13 +356,13 @@ enum xt_name_of {
 	XT_NAME_DOMAIN = 2, /* the key is an NVTX domain's number */
 };
 
-struct xt_spool_name {
+struct xt_crash_buffer_name {
 	uint64_t key;
 	uint32_t of; /* enum xt_name_of */
 	uint32_t text_bytes;
 	uint8_t text[]; /* padded to a multiple of 8 bytes */
 };
-_Static_assert(sizeof(struct xt_spool_name) == 16, "a name has a head of 16 bytes");
+_Static_assert(sizeof(struct xt_crash_buffer_name) == 16, "a name has a head of 16 bytes");
 
 struct xt_names_header {
 	uint64_t used_bytes; /* of names, from XT_NAMES_DATA_OFFSET on; by the writer, release */
