@@ -9,6 +9,7 @@
 #include "inject/nvtx/nvtx.h"
 #include "inject/nvtx/nvtx_payload.h"
 #include "inject/writer/recorder.h"
+#include "log/write/event_rows.h"
 
 static void take_module(struct recorder *rec, struct thread_buffer *tb,
 			const struct xt_record_module *record)
@@ -57,6 +58,7 @@ static uint32_t intern_stack(struct recorder *rec, struct xt_record_stack *recor
 	/* All that makes two stacks the same: how much there is of what, the flags, and what it is. */
 	uint64_t key[2 + XT_STACK_FRAMES_MAX + XT_STACK_FRAMES_MAX / 2 + XT_PYTHON_FRAMES_MAX];
 	struct recorded_python python;
+	struct xt_stack_ids ids;
 	struct xt_table *table;
 	uint32_t id, count = 0;
 	bool is_new;
@@ -78,14 +80,9 @@ static uint32_t intern_stack(struct recorder *rec, struct xt_record_stack *recor
 	table = recorder_table_of_id(rec, &rec->stacks, XT_KIND_STACK, count);
 	if (!table)
 		return 0;
-	xt_table_put(table, XT_STACK_ID, id);
-	xt_table_put(table, XT_STACK_FLAGS, record->flags);
-	xt_table_put(table, XT_STACK_SEEN_NS, record->seen_ns);
-	xt_table_put_list(table, XT_STACK_FRAMES, record->frames, record->frame_count);
-	xt_table_put_list(table, XT_STACK_PYTHON, python.ids, python.count);
-	xt_table_put_list(table, XT_STACK_PLACES, python.places, python.count);
-	xt_table_put_list(table, XT_STACK_MODULES, modules, record->frame_count);
-	xt_table_end_row(table);
+	ids = (struct xt_stack_ids){id,		  record->seen_ns, python.ids, python.places,
+				    python.count, modules};
+	xt_put_stack(table, record, &ids);
 	return id;
 }
 
@@ -134,13 +131,7 @@ static void take_node_update(struct recorder *rec, struct thread_buffer *tb,
 		rec->nodes_lost++;
 		return;
 	}
-	xt_table_put(table, XT_GRAPH_UPDATE_NODE, record->node_id);
-	xt_table_put(table, XT_GRAPH_UPDATE_EXEC, record->graph_exec);
-	xt_table_put(table, XT_GRAPH_UPDATE_STACK, slot_stack(tb, record->stack_slot));
-	xt_table_put(table, XT_GRAPH_UPDATE_TIME_NS, record->time_ns);
-	xt_table_put(table, XT_GRAPH_UPDATE_THREAD, tb->known_thread_id);
-	xt_table_put(table, XT_GRAPH_UPDATE_GRAPH, record->origin_id);
-	xt_table_end_row(table);
+	xt_put_node_update(table, record, tb->known_thread_id, slot_stack(tb, record->stack_slot));
 }
 
 static void take_node(struct recorder *rec, struct thread_buffer *tb,
@@ -152,13 +143,7 @@ static void take_node(struct recorder *rec, struct thread_buffer *tb,
 		rec->nodes_lost++;
 		return;
 	}
-	xt_table_put(table, XT_GRAPH_NODE_ID, record->node_id);
-	xt_table_put(table, XT_GRAPH_NODE_ORIGIN, record->origin_id);
-	xt_table_put(table, XT_GRAPH_NODE_STACK, slot_stack(tb, record->stack_slot));
-	xt_table_put(table, XT_GRAPH_NODE_TIME_NS, record->time_ns);
-	xt_table_put(table, XT_GRAPH_NODE_TYPE, record->node_type);
-	xt_table_put(table, XT_GRAPH_NODE_THREAD, tb->known_thread_id);
-	xt_table_end_row(table);
+	xt_put_node(table, record, tb->known_thread_id, slot_stack(tb, record->stack_slot));
 }
 
 static uint32_t payload_values(struct recorder *rec, const struct xt_record_range *record)
@@ -174,11 +159,13 @@ static void take_range(struct recorder *rec, struct thread_buffer *tb,
 		       const struct xt_record_range *record)
 {
 	const char *domain = nvtx_domain_name(record->domain);
-	uint32_t text = recorder_string(rec, record->text, record->text_bytes);
-	uint32_t domain_text = recorder_string(rec, domain, strlen(domain));
-	uint32_t values = payload_values(rec, record);
-	bool has_texts = (text || !record->text_bytes) && (domain_text || !domain[0]) &&
-			 (values || !record->payload_bytes);
+	const struct xt_range_texts texts = {
+		.domain = recorder_string(rec, domain, strlen(domain)),
+		.text = recorder_string(rec, record->text, record->text_bytes),
+		.values = payload_values(rec, record),
+	};
+	bool has_texts = (texts.text || !record->text_bytes) && (texts.domain || !domain[0]) &&
+			 (texts.values || !record->payload_bytes);
 	struct xt_table *table = has_texts ? recorder_table(rec, XT_KIND_RANGE, 0) : NULL;
 
 	if (record->domain)
@@ -188,19 +175,8 @@ static void take_range(struct recorder *rec, struct thread_buffer *tb,
 		rec->ranges_lost++;
 		return;
 	}
-	xt_table_put(table, XT_RANGE_OPERATION, record->operation);
-	xt_table_put(table, XT_RANGE_THREAD, tb->known_thread_id);
-	xt_table_put(table, XT_RANGE_TIME_NS, record->time_ns);
-	xt_table_put(table, XT_RANGE_DOMAIN, domain_text);
-	xt_table_put(table, XT_RANGE_TEXT, text);
-	xt_table_put(table, XT_RANGE_KEY, record->key);
-	xt_table_put(table, XT_RANGE_STACK, slot_stack(tb, record->stack_slot));
-	xt_table_put(table, XT_RANGE_CATEGORY, record->category);
-	xt_table_put(table, XT_RANGE_PAYLOAD, record->payload);
-	xt_table_put(table, XT_RANGE_PAYLOAD_TYPE, record->payload_type);
-	xt_table_put(table, XT_RANGE_COLOR, record->color);
-	xt_table_put(table, XT_RANGE_VALUES, values);
-	xt_table_end_row(table);
+	xt_put_range(table, record, tb->known_thread_id, slot_stack(tb, record->stack_slot),
+		     &texts);
 }
 
 static void take_call(struct recorder *rec, struct thread_buffer *tb,
@@ -215,16 +191,7 @@ static void take_call(struct recorder *rec, struct thread_buffer *tb,
 	rec->calls.pending++;
 	suppressed_ids_remove(&rec->skipped, record->correlation_id);
 	rec->launches += api_makes_kernels(record->api);
-	xt_table_put(table, XT_CALL_THREAD, tb->known_thread_id);
-	xt_table_put(table, XT_CALL_API, record->api);
-	xt_table_put(table, XT_CALL_CORRELATION, record->correlation_id);
-	xt_table_put(table, XT_CALL_STACK, call_stack(tb, record));
-	xt_table_put(table, XT_CALL_ENTER_NS, record->enter_ns);
-	xt_table_put(table, XT_CALL_DURATION_NS, record->exit_ns - record->enter_ns);
-	xt_table_put(table, XT_CALL_RESULT, (uint32_t)record->result);
-	xt_table_put(table, XT_CALL_ONE_IN, record->one_in);
-	xt_table_put(table, XT_CALL_GRAPH_EXEC, xt_record_graph_exec(record));
-	xt_table_end_row(table);
+	xt_put_call(table, record, tb->known_thread_id, call_stack(tb, record));
 }
 
 static void drain(struct recorder *rec, struct thread_buffer *tb, uint64_t end)

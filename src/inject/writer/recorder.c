@@ -13,6 +13,7 @@
 #include "inject/writer/crash_buffer.h"
 #include "inject/writer/crash_buffer_names.h"
 #include "log/write/compact.h"
+#include "log/write/event_rows.h"
 
 /* Tables in the order in which they become chunks: what defines an id comes before what uses it. */
 static const struct {
@@ -157,14 +158,17 @@ uint32_t recorder_module(struct recorder *rec, const struct module_image *image,
 				     path_bytes + image->build_id_bytes);
 	if (!table)
 		return 0;
-	xt_table_put(table, XT_MODULE_ID, id);
-	xt_table_put(table, XT_MODULE_LOAD_NS, load_ns);
-	xt_table_put(table, XT_MODULE_START, image->start);
-	xt_table_put(table, XT_MODULE_END, image->end);
-	xt_table_put(table, XT_MODULE_BIAS, image->bias);
-	xt_table_put_bytes(table, XT_MODULE_PATH, path, path_bytes);
-	xt_table_put_bytes(table, XT_MODULE_BUILD_ID, image->build_id, image->build_id_bytes);
-	xt_table_end_row(table);
+	xt_put_module(table, &(struct xt_module_row){
+				     .module_id = id,
+				     .load_ns = load_ns,
+				     .start = image->start,
+				     .end = image->end,
+				     .bias = image->bias,
+				     .path = path,
+				     .path_bytes = path_bytes,
+				     .build_id = image->build_id,
+				     .build_id_bytes = image->build_id_bytes,
+			     });
 	return id;
 }
 

@@ -65,34 +65,35 @@ static struct tally *tally_of(struct recorder *rec, enum xt_kind kind)
 }
 
 /* sign: 1, or -1 if it did not come to pass after all. */
-static void count_left_out(struct recorder *rec, const struct xt_shrunk *shrunk, uint64_t sign)
+static void count_left_out(struct recorder *rec, const struct xt_compacted *compacted,
+			   uint64_t sign)
 {
 	for (unsigned kind = 0; kind < XT_KIND_COUNT; kind++) {
 		struct tally *tally = tally_of(rec, kind);
 
 		if (!tally)
 			continue;
-		tally->written -= sign * shrunk->rows[kind];
-		tally->beyond_size += sign * shrunk->rows[kind];
+		tally->written -= sign * compacted->rows[kind];
+		tally->beyond_size += sign * compacted->rows[kind];
 	}
-	rec->ranges_beyond_size += sign * shrunk->rows[XT_KIND_RANGE];
+	rec->ranges_beyond_size += sign * compacted->rows[XT_KIND_RANGE];
 }
 
 static void finish_shrinking(struct recorder *rec)
 {
-	struct xt_shrunk shrunk;
+	struct xt_compacted compacted;
 	char from[24];
 
-	xt_compact_finish(rec->writer, &shrunk);
-	count_left_out(rec, &shrunk, 1);
-	snprintf(from, sizeof(from), "%llu", (unsigned long long)shrunk.from_ns);
+	xt_compact_finish(rec->writer, &compacted);
+	count_left_out(rec, &compacted, 1);
+	snprintf(from, sizeof(from), "%llu", (unsigned long long)compacted.from_ns);
 	record_meta(rec, "log.from", from);
 	record_account(rec);
 	rec->bound.standing = BOUND_FAR;
 	if (!recorder_flush(rec))
 		return;
 	xt_compact_end(rec->writer);
-	count_left_out(rec, &shrunk, (uint64_t)-1);
+	count_left_out(rec, &compacted, (uint64_t)-1);
 	stop(rec);
 }
 

@@ -15,7 +15,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "log/recover/recovery.h"
+#include "log/recover/recover_crash_buffer.h"
+#include "log/recover/recover_log.h"
+#include "log/recover/recover_rings.h"
+#include "log/recover/recover_rows.h"
 #include "log/write/compact.h"
 #include "xtrace/reader.h"
 

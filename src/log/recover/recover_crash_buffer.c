@@ -4,6 +4,8 @@
  * mapping kills its reader. Nothing in it is believed before it was held against the file's size,
  * the bounds in recovery.h and the rest of the crash buffer.
  */
+#include "log/recover/recover_crash_buffer.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,29 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "log/recover/recovery.h"
+#include "log/recover/recover_work.h"
 
 #define HEADER_BYTES_V1 offsetof(struct xt_crash_buffer_header, record_bytes)
 #define HEADER_BYTES_V3 offsetof(struct xt_crash_buffer_header, modules_from_ns)
 #define HEADER_BYTES_V5 offsetof(struct xt_crash_buffer_header, ending)
-
-bool recovery_grow(void *array, size_t *capacity, size_t index, size_t item_bytes)
-{
-	size_t wanted = index + 1 > *capacity * 2 ? index + 1 : *capacity * 2;
-	uint8_t *grown;
-	void *old;
-
-	if (index < *capacity)
-		return true;
-	memcpy(&old, array, sizeof(old));
-	grown = reallocarray(old, wanted, item_bytes);
-	if (!grown)
-		return false;
-	memset(grown + *capacity * item_bytes, 0, (wanted - *capacity) * item_bytes);
-	memcpy(array, &grown, sizeof(grown));
-	*capacity = wanted;
-	return true;
-}
 
 /* Exactly that many bytes, or fails: 0, -EIO where the file ends, -errno. */
 static int read_at(int fd, void *out, size_t bytes, uint64_t offset)

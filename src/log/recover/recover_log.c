@@ -3,11 +3,14 @@
  * What the log has already: one pass over all of it. What is kept is bounded by what the crash buffer
  * holds, not by the log: its rows are looked up among the crash buffer's records and marked there.
  */
+#include "log/recover/recover_log.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/recover/recovery.h"
+#include "log/recover/recover_crash_buffer.h"
+#include "log/recover/recover_pauses.h"
 #include "xtrace/reader.h"
 
 #define STREAM_IDS_MAX (1u << 20)

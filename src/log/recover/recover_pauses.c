@@ -3,10 +3,10 @@
  * Work of calls that were made while recording was paused. Which calls those were died with the
  * process; but of all other calls there is a row, or a record in a ring.
  */
+#include "log/recover/recover_pauses.h"
+
 #include <errno.h>
 #include <stdlib.h>
-
-#include "log/recover/recovery.h"
 
 static int compare_calls(const void *a, const void *b, void *rows)
 {

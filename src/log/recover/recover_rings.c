@@ -4,12 +4,17 @@
  * nodes, and the stacks they refer to. And the calls that had not returned: what each thread was
  * doing when it was killed.
  */
+#include "log/recover/recover_rings.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "log/base/python_part.h"
-#include "log/recover/recovery.h"
+#include "log/recover/recover_crash_buffer.h"
+#include "log/recover/recover_pauses.h"
+#include "log/recover/recover_rows.h"
+#include "log/write/event_rows.h"
 
 #define LOST_VALUES "payload=[lost]\n"
 
@@ -88,15 +93,17 @@ static uint64_t module_id(struct walk *walk, uint16_t index)
 	if (!table)
 		return 0;
 	meaning->module_id = ++walk->recovery->last_id[XT_KIND_MODULE];
-	xt_table_put(table, XT_MODULE_ID, meaning->module_id);
-	xt_table_put(table, XT_MODULE_LOAD_NS, walk->ring->header.start_ns);
-	xt_table_put(table, XT_MODULE_START, module->start);
-	xt_table_put(table, XT_MODULE_END, module->end);
-	xt_table_put(table, XT_MODULE_BIAS, module->bias);
-	xt_table_put_bytes(table, XT_MODULE_PATH, module->text + module->build_id_bytes,
-			   module->path_bytes);
-	xt_table_put_bytes(table, XT_MODULE_BUILD_ID, module->text, module->build_id_bytes);
-	xt_table_end_row(table);
+	xt_put_module(table, &(struct xt_module_row){
+				     .module_id = meaning->module_id,
+				     .load_ns = walk->ring->header.start_ns,
+				     .start = module->start,
+				     .end = module->end,
+				     .bias = module->bias,
+				     .path = module->text + module->build_id_bytes,
+				     .path_bytes = module->path_bytes,
+				     .build_id = module->text,
+				     .build_id_bytes = module->build_id_bytes,
+			     });
 	return meaning->module_id;
 }
 
@@ -150,15 +157,15 @@ static uint64_t stack_id(struct walk *walk, uint32_t slot_number)
 	if (!table)
 		return 0;
 	slot->stack_id = ++walk->recovery->last_id[XT_KIND_STACK];
-	xt_table_put(table, XT_STACK_ID, slot->stack_id);
-	xt_table_put(table, XT_STACK_FLAGS, stack->flags);
-	xt_table_put(table, XT_STACK_SEEN_NS, modules_ns(walk->recovery, stack));
-	xt_table_put_list(table, XT_STACK_FRAMES, stack->frames, stack->frame_count);
-	xt_table_put_list(table, XT_STACK_PYTHON, python.ids, python.count);
-	xt_table_put_list(table, XT_STACK_PLACES, python.places, python.count);
-	if (walk->ring->has_modules)
-		xt_table_put_list(table, XT_STACK_MODULES, walk->module_ids, stack->frame_count);
-	xt_table_end_row(table);
+	xt_put_stack(table, stack,
+		     &(struct xt_stack_ids){
+			     .stack_id = slot->stack_id,
+			     .seen_ns = modules_ns(walk->recovery, stack),
+			     .python_ids = python.ids,
+			     .python_places = python.places,
+			     .python_count = python.count,
+			     .modules = walk->ring->has_modules ? walk->module_ids : NULL,
+		     });
 	return slot->stack_id;
 }
 
@@ -197,16 +204,7 @@ static bool add_call_row(struct walk *walk, const struct xt_record_call *call, u
 	if (!table)
 		return false;
 	recovery_note_call(walk->recovery, call->correlation_id);
-	xt_table_put(table, XT_CALL_THREAD, walk->ring->header.thread_id);
-	xt_table_put(table, XT_CALL_API, call->api);
-	xt_table_put(table, XT_CALL_CORRELATION, call->correlation_id);
-	xt_table_put(table, XT_CALL_STACK, stack);
-	xt_table_put(table, XT_CALL_ENTER_NS, call->enter_ns);
-	xt_table_put(table, XT_CALL_DURATION_NS, call->exit_ns - call->enter_ns);
-	xt_table_put(table, XT_CALL_RESULT, (uint32_t)call->result);
-	xt_table_put(table, XT_CALL_ONE_IN, call->one_in);
-	xt_table_put(table, XT_CALL_GRAPH_EXEC, xt_record_graph_exec(call));
-	xt_table_end_row(table);
+	xt_put_call(table, call, walk->ring->header.thread_id, stack);
 	return true;
 }
 
@@ -236,13 +234,7 @@ static void add_node_update(struct walk *walk, const struct xt_record_node *node
 
 	if (!table)
 		return;
-	xt_table_put(table, XT_GRAPH_UPDATE_NODE, node->node_id);
-	xt_table_put(table, XT_GRAPH_UPDATE_EXEC, node->graph_exec);
-	xt_table_put(table, XT_GRAPH_UPDATE_STACK, stack);
-	xt_table_put(table, XT_GRAPH_UPDATE_TIME_NS, node->time_ns);
-	xt_table_put(table, XT_GRAPH_UPDATE_THREAD, walk->ring->header.thread_id);
-	xt_table_put(table, XT_GRAPH_UPDATE_GRAPH, node->origin_id);
-	xt_table_end_row(table);
+	xt_put_node_update(table, node, walk->ring->header.thread_id, stack);
 	walk->recovery->out->nodes++;
 }
 
@@ -262,13 +254,7 @@ static void add_node(struct walk *walk, const struct xt_record *record)
 	table = recovery_table(walk->recovery, XT_KIND_GRAPH_NODE, 0);
 	if (!table)
 		return;
-	xt_table_put(table, XT_GRAPH_NODE_ID, node->node_id);
-	xt_table_put(table, XT_GRAPH_NODE_ORIGIN, node->origin_id);
-	xt_table_put(table, XT_GRAPH_NODE_STACK, stack);
-	xt_table_put(table, XT_GRAPH_NODE_TIME_NS, node->time_ns);
-	xt_table_put(table, XT_GRAPH_NODE_TYPE, node->node_type);
-	xt_table_put(table, XT_GRAPH_NODE_THREAD, walk->ring->header.thread_id);
-	xt_table_end_row(table);
+	xt_put_node(table, node, walk->ring->header.thread_id, stack);
 	walk->recovery->out->nodes++;
 }
 
@@ -276,37 +262,26 @@ static void add_range(struct walk *walk, const struct xt_record *record)
 {
 	const struct xt_record_range *range = (const void *)record;
 	struct recovery *recovery = walk->recovery;
-	uint64_t stack, text, domain = 0, values = 0;
+	struct xt_range_texts texts = {0};
+	uint64_t stack;
 	struct xt_table *table;
 	bool is_new;
 
 	if (range->time_ns <= walk->ring->last_range_ns)
 		return;
 	stack = stack_id(walk, range->stack_slot);
-	text = recovery_string(
+	texts.text = recovery_string(
 		recovery, interner_id(&recovery->texts, range->text, range->text_bytes, &is_new));
 	if (range->domain)
-		domain = recovery_name(recovery, XT_NAME_DOMAIN, range->domain, &is_new);
+		texts.domain = recovery_name(recovery, XT_NAME_DOMAIN, range->domain, &is_new);
 	/* The schemas that say what payloads mean are gone. */
 	if (range->payload_bytes)
-		values = recovery_string(recovery, interner_id(&recovery->texts, LOST_VALUES,
-							       strlen(LOST_VALUES), &is_new));
+		texts.values = recovery_string(recovery, interner_id(&recovery->texts, LOST_VALUES,
+								     strlen(LOST_VALUES), &is_new));
 	table = recovery_table(recovery, XT_KIND_RANGE, 0);
 	if (!table)
 		return;
-	xt_table_put(table, XT_RANGE_OPERATION, range->operation);
-	xt_table_put(table, XT_RANGE_THREAD, walk->ring->header.thread_id);
-	xt_table_put(table, XT_RANGE_TIME_NS, range->time_ns);
-	xt_table_put(table, XT_RANGE_DOMAIN, domain);
-	xt_table_put(table, XT_RANGE_TEXT, text);
-	xt_table_put(table, XT_RANGE_KEY, range->key);
-	xt_table_put(table, XT_RANGE_STACK, stack);
-	xt_table_put(table, XT_RANGE_CATEGORY, range->category);
-	xt_table_put(table, XT_RANGE_PAYLOAD, range->payload);
-	xt_table_put(table, XT_RANGE_PAYLOAD_TYPE, range->payload_type);
-	xt_table_put(table, XT_RANGE_COLOR, range->color);
-	xt_table_put(table, XT_RANGE_VALUES, values);
-	xt_table_end_row(table);
+	xt_put_range(table, range, walk->ring->header.thread_id, stack, &texts);
 	recovery->out->ranges++;
 }
 

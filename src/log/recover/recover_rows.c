@@ -3,11 +3,14 @@
  * What is recovered becomes rows of the log: tables, interned ids, the work of the GPU and the
  * account. Ids go on behind those that the log uses.
  */
+#include "log/recover/recover_rows.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/recover/recovery.h"
+#include "log/recover/recover_log.h"
+#include "log/recover/recover_pauses.h"
 #include "xtrace/ring_accounts.h"
 
 #define UNNAMED "[unnamed]"

@@ -4,12 +4,13 @@
  * the crash buffer how long records are, as CUPTI has shown it; for kinds of which it had not seen two
  * in a row there is a table of what each version is known to do.
  */
+#include "log/recover/recover_work.h"
+
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "cuda_abi/cupti_record_bytes.h"
-#include "log/recover/recovery.h"
 
 #define RECORD_BYTES_MAX 4096
 #define BYTES_UP_TO(type, field)                                                                   \

@@ -118,54 +118,10 @@ struct recovery {
 		first_python_frame_id; /* keys' begin behind */
 };
 
-/* Room for an item of that size at index. False if there is no memory. New items are zeros. */
+/*
+ * Makes room for item `index` in an array of items of item_bytes each. New items are zero. `array` points
+ * to the array's pointer. False if out of memory.
+ */
 bool recovery_grow(void *array, size_t *capacity, size_t index, size_t item_bytes);
-
-/* recover_crash_buffer.c. Opens and checks the header: 0, -ENOENT, -EBADMSG, -errno. */
-int recovery_open_crash_buffer(struct recovery *recovery, const char *path);
-/* Whether what was opened is a crash buffer, begun or not yet: whoever deletes it must know. */
-bool recovery_is_unused(const struct recovery *recovery);
-/* Takes rings, buffers and names out of it. 0 or -errno. */
-int recovery_read_crash_buffer(struct recovery *recovery);
-/* The next record in its whole length, or NULL at the end or where the ring is damaged. */
-const struct xt_record *recovery_next_record(struct recovery_cursor *cursor);
-
-/* recover_work.c: takes the records out of an activity buffer of that many bytes. False if it
- * holds what cannot be. */
-bool recovery_take_buffer(struct recovery *recovery, const uint8_t *data, size_t data_bytes,
-			  bool at_cupti);
-
-/* recover_log.c: what the log has already, of what the crash buffer holds and besides. 0 or -errno. */
-int recovery_scan_log(struct recovery *recovery, const char *path);
-/* The last value of an account in the log, 0 if there is none. */
-uint64_t recovery_account(const struct recovery *recovery, const char *name);
-
-/* recover_rows.c. A table with room for a row that brings that many bytes or elements to a column;
- * NULL after an error. */
-struct xt_table *recovery_table(struct recovery *recovery, enum xt_kind kind, size_t content);
-/* The XT_STRING_ID of an id of texts. */
-uint64_t recovery_string(struct recovery *recovery, uint32_t text);
-/* The XT_STRING_ID of a name, of "[unnamed]" if it is not known (then *is_known is false). */
-uint64_t recovery_name(struct recovery *recovery, enum xt_name_of of, uint64_t key, bool *is_known);
-/* The XT_PYTHON_FRAME_ID of a line of a function; name and file are ids of texts. */
-uint64_t recovery_python_frame(struct recovery *recovery, uint32_t name, uint32_t file,
-			       uint32_t line, uint32_t first_line);
-int recovery_open_tables(struct recovery *recovery);
-void recovery_close_tables(struct recovery *recovery);
-void recovery_add_work(struct recovery *recovery);
-void recovery_add_account(struct recovery *recovery);
-int recovery_add_tables(struct recovery *recovery); /* to the writer */
-
-/* recover_pauses.c: what was done while recording was paused is left out, as the tracer would have.
- * The first when all work is there: 0 or -errno. */
-int recovery_index_calls(struct recovery *recovery);
-void recovery_note_call(struct recovery *recovery, uint32_t correlation_id);
-void recovery_note_switch(struct recovery *recovery, uint64_t time_ns, bool is_on);
-/* When all calls and switches are noted. */
-void recovery_index_switches(struct recovery *recovery);
-bool recovery_is_skipped(const struct recovery *recovery, const struct recovery_work *work);
-
-/* recover_rings.c: rows of what threads committed, and of what they were doing. */
-void recovery_add_rings(struct recovery *recovery);
 
 #endif

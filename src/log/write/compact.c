@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "log/write/log_file.h"
 #include "log/write/writer_state.h"
 
 /* A call's work is recorded later than the call: as much longer are calls kept, if there is room. */
@@ -66,7 +67,7 @@ void xt_compact_prepare(struct xt_writer *writer)
 	writer->is_noted = true;
 }
 
-int shrink_note(struct xt_writer *writer, uint32_t kind, uint32_t row_count, size_t chunk_bytes)
+int compact_note(struct xt_writer *writer, uint32_t kind, uint32_t row_count, size_t chunk_bytes)
 {
 	const struct chunk_note note = {
 		.time_ns = now_ns(),
@@ -78,7 +79,7 @@ int shrink_note(struct xt_writer *writer, uint32_t kind, uint32_t row_count, siz
 	return writer->is_noted ? add_note(&writer->notes, &note) : 0;
 }
 
-void shrink_flushed(struct xt_writer *writer)
+void compact_flushed(struct xt_writer *writer)
 {
 	uint64_t end = writer->file_bytes;
 
@@ -90,7 +91,7 @@ void shrink_flushed(struct xt_writer *writer)
 	writer->flushed_notes = writer->notes.count;
 }
 
-void shrink_dropped(struct xt_writer *writer)
+void compact_dropped(struct xt_writer *writer)
 {
 	writer->notes.count = writer->flushed_notes;
 }
@@ -170,13 +171,13 @@ static int open_new(const char *path, struct xt_guarded_fd *file)
 		return -errno;
 	error = xt_guarded_fd_take(file, fd);
 	if (!error)
-		error = writer_lock(file->fd);
+		error = log_file_lock(file->fd);
 	return error;
 }
 
 int xt_compact_begin(struct xt_writer *writer, uint64_t keep_bytes)
 {
-	struct shrinking *new;
+	struct compaction *new;
 	size_t cut;
 	uint64_t calls_bytes = keep_bytes / CALLS_LEAD_SHARE;
 	int error = choose_cut(writer, keep_bytes - calls_bytes, &cut);
@@ -187,7 +188,7 @@ int xt_compact_begin(struct xt_writer *writer, uint64_t keep_bytes)
 	if (!new)
 		return -ENOMEM;
 	new->file = XT_GUARDED_FD_NONE;
-	writer->shrinking = new;
+	writer->compaction = new;
 	error = -ENOMEM;
 	if (asprintf(&new->path, "%s" XT_COMPACT_SUFFIX, writer->path) < 0) {
 		new->path = NULL;
@@ -196,8 +197,8 @@ int xt_compact_begin(struct xt_writer *writer, uint64_t keep_bytes)
 	error = open_new(new->path, &new->file);
 	if (error)
 		goto fail;
-	error = writer_write_all(new->file.fd, (const uint8_t *)&writer->header,
-				 sizeof(writer->header), 0);
+	error = log_file_write_all(new->file.fd, (const uint8_t *)&writer->header,
+				   sizeof(writer->header), 0);
 	if (error)
 		goto fail;
 	new->file_bytes = sizeof(writer->header);
@@ -206,36 +207,20 @@ int xt_compact_begin(struct xt_writer *writer, uint64_t keep_bytes)
 	new->first_kept_call = choose_first_call(writer, cut, calls_bytes);
 	return 0;
 fail:
-	shrink_give_up(writer);
+	compact_give_up(writer);
 	return error;
 }
 
-static bool is_kept(const struct shrinking *new, size_t index, const struct chunk_note *note)
+static bool is_kept(const struct compaction *new, size_t index, const struct chunk_note *note)
 {
 	return index >= new->first_kept || !is_event[note->kind] ||
 	       (note->kind == XT_KIND_CALL && index >= new->first_kept_call);
 }
 
-static int read_all(int fd, uint8_t *data, size_t data_bytes, uint64_t offset)
-{
-	while (data_bytes) {
-		ssize_t n = pread(fd, data, data_bytes, (off_t)offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EIO;
-		data += n;
-		data_bytes -= (size_t)n;
-		offset += (uint64_t)n;
-	}
-	return 0;
-}
-
 /* A chunk is the same in another place but for its number. */
 static int copy_chunk(struct xt_writer *writer, const struct chunk_note *note)
 {
-	struct shrinking *new = writer->shrinking;
+	struct compaction *new = writer->compaction;
 	struct chunk_note copied = *note;
 	struct xt_chunk_header header;
 	uint8_t *chunk = malloc(note->bytes);
@@ -243,14 +228,14 @@ static int copy_chunk(struct xt_writer *writer, const struct chunk_note *note)
 
 	if (!chunk)
 		return error;
-	error = read_all(writer->file.fd, chunk, note->bytes, note->offset);
+	error = log_file_read_all(writer->file.fd, chunk, note->bytes, note->offset);
 	if (error)
 		goto out;
 	memcpy(&header, chunk, sizeof(header));
 	header.sequence = new->sequence;
 	header.check = xt_check32(&header, offsetof(struct xt_chunk_header, check));
 	memcpy(chunk, &header, sizeof(header));
-	error = writer_write_all(new->file.fd, chunk, note->bytes, new->file_bytes);
+	error = log_file_write_all(new->file.fd, chunk, note->bytes, new->file_bytes);
 	copied.offset = new->file_bytes;
 	if (!error)
 		error = add_note(&new->notes, &copied);
@@ -265,12 +250,12 @@ out:
 
 int xt_compact_step(struct xt_writer *writer, uint64_t budget_bytes)
 {
-	struct shrinking *new = writer->shrinking;
+	struct compaction *new = writer->compaction;
 	uint64_t copied_bytes = 0;
 
 	/* The program may have closed the descriptors, and use their numbers. */
 	if (!xt_guarded_fd_is_ours(&writer->file) || !xt_guarded_fd_is_ours(&new->file)) {
-		shrink_give_up(writer);
+		compact_give_up(writer);
 		return -EBADF;
 	}
 	while (new->next < writer->flushed_notes) {
@@ -282,7 +267,7 @@ int xt_compact_step(struct xt_writer *writer, uint64_t budget_bytes)
 		if (is_kept(new, new->next, note)) {
 			error = copy_chunk(writer, note);
 			if (error) {
-				shrink_give_up(writer);
+				compact_give_up(writer);
 				return error;
 			}
 			copied_bytes += note->bytes;
@@ -294,12 +279,12 @@ int xt_compact_step(struct xt_writer *writer, uint64_t budget_bytes)
 	return 1;
 }
 
-void xt_compact_finish(struct xt_writer *writer, struct xt_shrunk *shrunk)
+void xt_compact_finish(struct xt_writer *writer, struct xt_compacted *compacted)
 {
-	struct shrinking *new = writer->shrinking;
+	struct compaction *new = writer->compaction;
 
-	memcpy(shrunk->rows, new->dropped_rows, sizeof(shrunk->rows));
-	shrunk->from_ns = new->from_ns;
+	memcpy(compacted->rows, new->dropped_rows, sizeof(compacted->rows));
+	compacted->from_ns = new->from_ns;
 	writer->is_switched = true;
 }
 
@@ -310,12 +295,12 @@ bool xt_compact_is_finished(const struct xt_writer *writer)
 
 void xt_compact_end(struct xt_writer *writer)
 {
-	shrink_give_up(writer);
+	compact_give_up(writer);
 }
 
-int shrink_commit(struct xt_writer *writer)
+int compact_commit(struct xt_writer *writer)
 {
-	struct shrinking *new = writer->shrinking;
+	struct compaction *new = writer->compaction;
 	int error = make_room(&new->notes, writer->notes.count - writer->flushed_notes);
 
 	if (error)
@@ -339,21 +324,21 @@ int shrink_commit(struct xt_writer *writer)
 	writer->file = new->file;
 	free(new->path);
 	free(new);
-	writer->shrinking = NULL;
+	writer->compaction = NULL;
 	writer->is_switched = false;
 	return 0;
 }
 
-void shrink_give_up(struct xt_writer *writer)
+void compact_give_up(struct xt_writer *writer)
 {
-	struct shrinking *new = writer->shrinking;
+	struct compaction *new = writer->compaction;
 
 	if (!new)
 		return;
 	/* What was added for the new file is about it alone. */
 	if (writer->is_switched) {
 		writer->pending_bytes = 0;
-		shrink_dropped(writer);
+		compact_dropped(writer);
 	}
 	if (new->file.fd >= 0) {
 		unlink(new->path);
@@ -362,12 +347,12 @@ void shrink_give_up(struct xt_writer *writer)
 	free(new->notes.rows);
 	free(new->path);
 	free(new);
-	writer->shrinking = NULL;
+	writer->compaction = NULL;
 	writer->is_switched = false;
 }
 
-void shrink_free(struct xt_writer *writer)
+void compact_free(struct xt_writer *writer)
 {
-	shrink_give_up(writer);
+	compact_give_up(writer);
 	free(writer->notes.rows);
 }

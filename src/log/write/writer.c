@@ -11,11 +11,12 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "log/write/compact.h"
+#include "log/write/log_file.h"
 #include "log/write/tail.h"
 #include "log/write/writer_state.h"
 
@@ -57,17 +58,6 @@ static struct xt_writer *writer_new(void)
 	return writer;
 }
 
-/* Nobody appends to it meanwhile. File systems without locks are written to all the same. */
-int writer_lock(int fd)
-{
-	int error;
-
-	do
-		error = flock(fd, LOCK_EX | LOCK_NB) ? errno : 0;
-	while (error == EINTR);
-	return error == EWOULDBLOCK ? -EBUSY : 0;
-}
-
 static int open_own(struct xt_guarded_fd *file, const char *path, int flags)
 {
 	int fd = open(path, flags, 0600);
@@ -90,7 +80,7 @@ int xt_writer_create(const char *path, struct xt_log_header *header, struct xt_w
 			 O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
 	if (error)
 		goto fail;
-	writer_lock(writer->file.fd);
+	log_file_lock(writer->file.fd);
 
 	memcpy(header->magic, XT_LOG_MAGIC, sizeof(header->magic));
 	header->version_major = XT_LOG_VERSION_MAJOR;
@@ -150,7 +140,7 @@ static int open_to_append(const char *path, bool has_tail, struct xt_writer **wr
 	error = open_own(&writer->file, path,
 			 O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (!error)
-		error = writer_lock(writer->file.fd);
+		error = log_file_lock(writer->file.fd);
 	if (!error)
 		error = find_tail(writer->file.fd, &writer->header, &tail);
 	if (!error)
@@ -209,7 +199,7 @@ static size_t compress(struct xt_writer *writer, size_t raw_bytes, const struct 
 /* What is pending may be for another file. */
 static uint32_t *next_sequence(struct xt_writer *writer)
 {
-	return writer->is_switched ? &writer->shrinking->sequence : &writer->sequence;
+	return writer->is_switched ? &writer->compaction->sequence : &writer->sequence;
 }
 
 static int add_chunk(struct xt_writer *writer, enum xt_kind kind, uint32_t row_count,
@@ -236,7 +226,7 @@ static int add_chunk(struct xt_writer *writer, enum xt_kind kind, uint32_t row_c
 	header.stored_bytes = (uint32_t)stored;
 	header.check = xt_check32(&header, offsetof(struct xt_chunk_header, check));
 	memcpy(place, &header, sizeof(header));
-	if (shrink_note(writer, kind, row_count, sizeof(header) + stored))
+	if (compact_note(writer, kind, row_count, sizeof(header) + stored))
 		return -ENOMEM;
 	writer->pending_bytes += sizeof(header) + stored;
 	++*next_sequence(writer);
@@ -268,38 +258,22 @@ int xt_writer_add_end(struct xt_writer *writer)
 	return add_chunk(writer, XT_KIND_END, 0, 0, &none);
 }
 
-int writer_write_all(int fd, const uint8_t *data, size_t data_bytes, uint64_t offset)
-{
-	while (data_bytes) {
-		ssize_t written = pwrite(fd, data, data_bytes, (off_t)offset);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written <= 0)
-			return written ? -errno : -EIO;
-		data += written;
-		data_bytes -= (size_t)written;
-		offset += (uint64_t)written;
-	}
-	return 0;
-}
-
 /* The new file is whole with what is pending, and takes the log's place. */
 static int flush_switched(struct xt_writer *writer)
 {
-	const struct shrinking *new = writer->shrinking;
+	const struct compaction *new = writer->compaction;
 	int error = -EBADF;
 
 	if (xt_guarded_fd_is_ours(&new->file))
-		error = writer_write_all(new->file.fd, writer->pending, writer->pending_bytes,
-					 new->file_bytes);
+		error = log_file_write_all(new->file.fd, writer->pending, writer->pending_bytes,
+					   new->file_bytes);
 	if (!error)
-		error = shrink_commit(writer);
+		error = compact_commit(writer);
 	if (!error) {
 		writer->pending_bytes = 0;
 		return 0;
 	}
-	shrink_give_up(writer);
+	compact_give_up(writer);
 	return error;
 }
 
@@ -311,13 +285,13 @@ int xt_writer_flush(struct xt_writer *writer)
 	if (writer->is_switched)
 		return flush_switched(writer);
 	if (ours)
-		error = writer_write_all(writer->file.fd, writer->pending, writer->pending_bytes,
-					 writer->file_bytes);
+		error = log_file_write_all(writer->file.fd, writer->pending, writer->pending_bytes,
+					   writer->file_bytes);
 	if (!error) {
 		writer->file_bytes += writer->pending_bytes;
 		writer->pending_bytes = 0;
 		writer->is_torn = false;
-		shrink_flushed(writer);
+		compact_flushed(writer);
 		return 0;
 	}
 	/* Should the cut fail as well, the next flush overwrites what was torn. */
@@ -364,11 +338,11 @@ int xt_writer_reopen(struct xt_writer *writer)
 	/* (The flush that follows xt_compact_finish() fails then, and gives up.) */
 	if (!writer->path || writer->is_switched)
 		return -EBADF;
-	shrink_give_up(writer);
+	compact_give_up(writer);
 	error = xt_guarded_fd_reopen(&writer->file, writer->path, &again);
 	if (error)
 		return error;
-	error = writer_lock(again.fd);
+	error = log_file_lock(again.fd);
 	if (!error && !is_as_we_left_it(writer, again.fd))
 		error = -ESTALE;
 	if (error)
@@ -380,7 +354,7 @@ int xt_writer_reopen(struct xt_writer *writer)
 
 uint64_t xt_writer_file_bytes(const struct xt_writer *writer)
 {
-	return writer->is_switched ? writer->shrinking->file_bytes : writer->file_bytes;
+	return writer->is_switched ? writer->compaction->file_bytes : writer->file_bytes;
 }
 
 uint64_t xt_writer_pending_bytes(const struct xt_writer *writer)
@@ -404,8 +378,8 @@ int xt_writer_fd(const struct xt_writer *writer)
 void xt_writer_abandon(struct xt_writer *writer)
 {
 	xt_guarded_fd_close(&writer->file);
-	if (writer->shrinking)
-		xt_guarded_fd_close(&writer->shrinking->file);
+	if (writer->compaction)
+		xt_guarded_fd_close(&writer->compaction->file);
 }
 
 void xt_writer_close(struct xt_writer *writer)
@@ -413,7 +387,7 @@ void xt_writer_close(struct xt_writer *writer)
 	if (!writer)
 		return;
 	xt_guarded_fd_close(&writer->file);
-	shrink_free(writer);
+	compact_free(writer);
 	ZSTD_freeCCtx(writer->cctx);
 	free(writer->path);
 	free(writer->pending);

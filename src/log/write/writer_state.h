@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What writer.c and shrink.c share: the writer from within. Nobody else includes this.
+ * What writer.c and compact.c share: the writer from within. Nobody else includes this.
  */
 #ifndef XT_LOG_WRITER_STATE_H
 #define XT_LOG_WRITER_STATE_H
@@ -29,7 +29,7 @@ struct chunk_notes {
 };
 
 /* The file that is to take the log's place. */
-struct shrinking {
+struct compaction {
 	struct xt_guarded_fd file;
 	char *path;
 	struct chunk_notes notes; /* of the new file */
@@ -57,28 +57,12 @@ struct xt_writer {
 	char *path;   /* NULL: the log was opened to append */
 	bool is_torn; /* bytes of a failed write are behind the whole chunks */
 
-	/* For shrink.c. */
-	bool is_noted;		     /* else there are no notes */
-	struct chunk_notes notes;    /* of the file, then of what is pending */
-	size_t flushed_notes;	     /* of these, those in the file */
-	struct shrinking *shrinking; /* NULL: not now */
-	bool is_switched;	     /* what is pending is for the new file */
+	/* For compact.c. */
+	bool is_noted;		       /* else there are no notes */
+	struct chunk_notes notes;      /* of the file, then of what is pending */
+	size_t flushed_notes;	       /* of these, those in the file */
+	struct compaction *compaction; /* NULL: not now */
+	bool is_switched;	       /* what is pending is for the new file */
 };
-
-/* 0 or -errno; at offset, all of it. */
-int writer_write_all(int fd, const uint8_t *data, size_t data_bytes, uint64_t offset);
-
-/* Marks the file as being written. -EBUSY if another has it. */
-int writer_lock(int fd);
-
-/* shrink.c, for writer.c: a chunk was added to what is pending; what was pending was flushed, or dropped. */
-int shrink_note(struct xt_writer *writer, uint32_t kind, uint32_t row_count, size_t chunk_bytes);
-void shrink_flushed(struct xt_writer *writer);
-void shrink_dropped(struct xt_writer *writer);
-
-/* The new file and its name are the log's from now on; 0 or -errno. Before the flush is over. */
-int shrink_commit(struct xt_writer *writer);
-void shrink_give_up(struct xt_writer *writer);
-void shrink_free(struct xt_writer *writer);
 
 #endif

@@ -109,7 +109,7 @@ static uint64_t expect_readable(const struct made *made, uint32_t texts)
 
 static void oldest_events_go_and_tables_stay(void **state)
 {
-	struct xt_shrunk shrunk;
+	struct xt_compacted compacted;
 	struct made made;
 	uint64_t before, kept;
 	struct stat status;
@@ -128,17 +128,17 @@ static void oldest_events_go_and_tables_stay(void **state)
 	flush_batches(&made, 1);
 	assert_int_equal(expect_readable(&made, 44), 44 * BATCH_ROWS);
 	assert_int_equal(xt_compact_step(made.writer, UINT64_MAX), 1);
-	xt_compact_finish(made.writer, &shrunk);
+	xt_compact_finish(made.writer, &compacted);
 	add_batch(&made);
 	assert_int_equal(xt_writer_flush(made.writer), 0);
 
 	kept = expect_readable(&made, 45);
-	assert_int_equal(kept + shrunk.rows[XT_KIND_KERNEL], 45 * BATCH_ROWS);
+	assert_int_equal(kept + compacted.rows[XT_KIND_KERNEL], 45 * BATCH_ROWS);
 	assert_true(kept < 30 * BATCH_ROWS && kept > 10 * BATCH_ROWS);
-	assert_int_equal(shrunk.rows[XT_KIND_STRING], 0);
+	assert_int_equal(compacted.rows[XT_KIND_STRING], 0);
 	/* Calls are kept longer, as their work may be behind them. */
-	assert_true(shrunk.rows[XT_KIND_CALL] < shrunk.rows[XT_KIND_KERNEL]);
-	assert_true(shrunk.from_ns != 0);
+	assert_true(compacted.rows[XT_KIND_CALL] < compacted.rows[XT_KIND_KERNEL]);
+	assert_true(compacted.from_ns != 0);
 	assert_int_not_equal(access(made.new_path, F_OK), 0);
 	assert_int_equal(stat(made.path, &status), 0);
 	assert_int_equal(status.st_size, xt_writer_file_bytes(made.writer));
@@ -150,17 +150,17 @@ static void oldest_events_go_and_tables_stay(void **state)
 	while (!(rc = xt_compact_step(made.writer, 5000)))
 		;
 	assert_int_equal(rc, 1);
-	xt_compact_finish(made.writer, &shrunk);
+	xt_compact_finish(made.writer, &compacted);
 	assert_int_equal(xt_writer_flush(made.writer), 0);
 	flush_batches(&made, 2);
-	kept -= shrunk.rows[XT_KIND_KERNEL];
+	kept -= compacted.rows[XT_KIND_KERNEL];
 	assert_int_equal(expect_readable(&made, 67), kept + 22 * BATCH_ROWS);
 	unmake(&made);
 }
 
 static void a_failure_leaves_the_old_log(void **state)
 {
-	struct xt_shrunk shrunk;
+	struct xt_compacted compacted;
 	struct made made;
 
 	(void)state;
@@ -169,7 +169,7 @@ static void a_failure_leaves_the_old_log(void **state)
 	assert_int_equal(xt_compact_begin(made.writer, xt_writer_file_bytes(made.writer) / 2), 0);
 	assert_int_equal(access(made.new_path, F_OK), 0);
 	assert_int_equal(xt_compact_step(made.writer, UINT64_MAX), 1);
-	xt_compact_finish(made.writer, &shrunk);
+	xt_compact_finish(made.writer, &compacted);
 	/* Somebody takes it away. */
 	assert_int_equal(unlink(made.new_path), 0);
 	assert_int_not_equal(xt_writer_flush(made.writer), 0);
