@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Byte strings to small numbers: equal keys get equal ids, from 1 on. Keeps all keys, unlike the
- * tracer's tables, which forget to stay small. Belongs to one thread.
+ * Maps byte strings to small numbers: equal keys get equal ids, counted from 1. It keeps every key,
+ * unlike the tracer's tables (inject/writer/intern.h), which may be cleared. Belongs to one thread.
  */
 #ifndef XT_LOG_INTERNER_H
 #define XT_LOG_INTERNER_H
@@ -10,26 +10,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Empty when all zeros. */
+#include "log/base/hash_table.h"
+
+/* Zeros are an empty interner. */
 struct interner {
-	struct key_place *places; /* by id - 1 */
+	struct interned_key *keys; /* by id - 1 */
 	size_t count, capacity;
-	uint32_t *slots; /* ids by hash; a power of two of them, 0: empty */
-	size_t slot_count;
-	uint8_t *bytes; /* of all keys, one behind the other */
+	struct xt_hash_table table;
+	uint8_t *bytes; /* all keys, concatenated */
 	size_t bytes_used, bytes_capacity;
 };
 
-/* The id of the key, 0 if there is no memory. *is_new says that it was given just now. */
-uint32_t interner_id(struct interner *keys, const void *key, size_t key_bytes, bool *is_new);
+/* Returns the key's id, or 0 if out of memory. *is_new: the key was added by this call. */
+uint32_t interner_id(struct interner *interner, const void *key, size_t key_bytes, bool *is_new);
 
-/* The id of the key, 0 if it has none. */
-uint32_t interner_find(const struct interner *keys, const void *key, size_t key_bytes);
+/* Returns the key's id, or 0 if it has none. */
+uint32_t interner_find(const struct interner *interner, const void *key, size_t key_bytes);
 
-/* The key of an id from interner_id(); valid until the next key is given an id. */
-const void *interner_at(const struct interner *keys, uint32_t id, size_t *key_bytes_out);
+/* Returns the key of an id. The pointer is valid until the next call of interner_id(). */
+const void *interner_at(const struct interner *interner, uint32_t id, size_t *key_bytes_out);
 
-/* Leaves it empty. */
-void interner_free(struct interner *keys);
+/* Frees all memory; the interner is empty afterwards. */
+void interner_free(struct interner *interner);
 
 #endif
