@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Planes of bytes. The loops are plain, for the compiler to make vectors of (see CMakeLists.txt).
- */
 #include "log/base/byte_shuffle.h"
 
 #include <string.h>
 
 #include "log/base/varint.h"
 
-#define BLOCK_VALUES 512 /* what is worked on at a time stays in the nearest cache */
+#define BLOCK_VALUES 512 /* one block stays in the L1 cache */
 
 static inline uint64_t difference(const uint64_t *values, size_t i, bool delta)
 {
@@ -46,7 +43,9 @@ uint8_t *xt_byte_shuffle_encode(uint8_t *out, const uint64_t *values, size_t cou
 	return out + width * count;
 }
 
-/* Puts the bytes of length values together; count: how far the planes are apart. */
+/*
+ * Rebuilds `count` values from `width` planes. Plain loops, so that the compiler vectorises them.
+ */
 static void join(const uint8_t *planes, size_t count, unsigned width, uint64_t *restrict out,
 		 size_t length)
 {

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Descriptors that are held with care. Any thread.
- */
 #include "log/base/guarded_fd.h"
 
 #include <errno.h>

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file descriptor inside somebody else's program, which may close it behind our back
- * (closefrom(), a daemon's loop over all descriptors) and be given the same number for a file of
- * its own. So the file is known by device and inode, and asked for before each use.
+ * A file descriptor inside a program that we do not control.
  *
- * No function here allocates; xt_guarded_fd_close() is async-signal-safe.
+ * The program may close the descriptor, for example with closefrom(), and open a file of its own
+ * under the same number. So the file is identified by device and inode, and checked before each
+ * use.
+ *
+ * No function allocates. xt_guarded_fd_close() is async-signal-safe.
  */
 #ifndef XT_LOG_GUARDED_FD_H
 #define XT_LOG_GUARDED_FD_H
@@ -20,22 +22,22 @@ struct xt_guarded_fd {
 #define XT_GUARDED_FD_NONE ((struct xt_guarded_fd){.fd = -1})
 
 /*
- * Takes fd over, and away from the numbers of stdin, stdout and stderr: a program that was started
- * with one of them closed will write there. 0 or -errno; fd is closed then.
+ * Takes ownership of fd. Moves it above 2 if needed: a program that was started without stdin,
+ * stdout or stderr would write to it. 0 or -errno; on an error fd is closed.
  */
 int xt_guarded_fd_take(struct xt_guarded_fd *file, int fd);
 
-/* Does the descriptor still mean our file? */
+/* Whether the descriptor still refers to our file. */
 bool xt_guarded_fd_is_ours(const struct xt_guarded_fd *file);
 
 /*
- * Opens the file again by its path, after the program closed the descriptor. 0 or -errno; -ESTALE
- * if the path names another file now. *again gets the descriptor, and is the caller's.
+ * Reopens the file by its path after the program closed the descriptor. 0, -errno, or -ESTALE if
+ * the path is now another file. The caller closes *again.
  */
 int xt_guarded_fd_reopen(const struct xt_guarded_fd *file, const char *path,
 			 struct xt_guarded_fd *again);
 
-/* Closes it if it is still ours. Accepts XT_GUARDED_FD_NONE. */
+/* Closes the descriptor if it is still ours. Accepts XT_GUARDED_FD_NONE. */
 void xt_guarded_fd_close(struct xt_guarded_fd *file);
 
 #endif

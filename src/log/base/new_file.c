@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Output files; see new_file.h.
- */
 #include "log/base/new_file.h"
 
 #include <errno.h>
@@ -22,14 +19,14 @@
 #define LINKS_MAX	 40 /* as in the kernel */
 #define UNFINISHED_TRIES 100
 
-/* What a path names, once the links in its last part are followed. */
+/* The file that a path names, after following the links in its last component. */
 struct place {
-	int folder;	   /* the directory that holds it; -1: the path has no last part */
-	char *folder_path; /* … from the working directory */
+	int folder;	   /* the directory that contains it; -1: the path has no last component */
+	char *folder_path; /* path of that directory, from the working directory */
 	char *name;
-	int fd;		    /* opened with O_PATH; -1: nothing has that name */
-	bool is_magic;	    /* a link in /proc that stands for an open file, not for a path */
-	struct stat status; /* of fd, or of the file that a magic link stands for */
+	int fd;		    /* opened with O_PATH; -1: the file does not exist */
+	bool is_magic;	    /* a /proc link to an open file, not to a path */
+	struct stat status; /* of fd, or of the file that a magic link refers to */
 };
 
 static void close_place(struct place *place)
@@ -48,7 +45,7 @@ static bool is_same(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* The rule of the header, for something in this directory. */
+/* Applies the ownership rule of new_file.h to a file in this directory. */
 static int check_owner(int folder, uid_t owner)
 {
 	struct stat status;
@@ -61,7 +58,7 @@ static int check_owner(int folder, uid_t owner)
 	return XT_NEW_FILE_PLANTED;
 }
 
-/* Removes slashes at the end. The last one that is left, or NULL. */
+/* Removes trailing slashes. Returns the last slash that remains, or NULL. */
 static const char *cut_slashes(char *path)
 {
 	for (size_t length = strlen(path); length > 1 && path[length - 1] == '/';)
@@ -70,9 +67,9 @@ static const char *cut_slashes(char *path)
 }
 
 /*
- * Goes from the directory that place has, or from the working directory, to the one of the path's
- * last part, and opens that part. A path without a last part ("/", "..") is a directory or an
- * error. Slashes at the end of path are removed. 0 or -errno.
+ * Enters the directory of the path's last component and opens that component. Starts at place's
+ * directory, or at the working directory. A path without a last component ("/", "..") is a
+ * directory or an error. Removes trailing slashes from path. 0 or -errno.
  */
 static int enter(struct place *place, char *path)
 {
@@ -111,8 +108,8 @@ static int enter(struct place *place, char *path)
 }
 
 /*
- * Reads the link that place is. 0 if it is to be followed; place->is_magic is set if it must be
- * opened as it is. -errno or XT_NEW_FILE_PLANTED.
+ * Reads the link at `place`. 0 if it should be followed. Sets place->is_magic if it must be opened
+ * as it is. -errno or XT_NEW_FILE_PLANTED.
  */
 static int read_link(struct place *place, char text[PATH_MAX])
 {
@@ -120,7 +117,7 @@ static int read_link(struct place *place, char text[PATH_MAX])
 	struct stat status;
 	ssize_t length;
 
-	/* Whoever owns a link can point it anywhere, in a directory without the sticky bit, too. */
+	/* The owner of a link can point it anywhere, even in a directory without the sticky bit. */
 	if (place->status.st_uid != geteuid() && place->status.st_uid != 0)
 		return XT_NEW_FILE_PLANTED;
 	length = readlinkat(place->fd, "", text, PATH_MAX - 1);
@@ -129,7 +126,7 @@ static int read_link(struct place *place, char text[PATH_MAX])
 	text[length] = '\0';
 	if (system.f_type != PROC_SUPER_MAGIC || fstatat(place->folder, place->name, &status, 0))
 		return 0;
-	/* "/proc/self" and the like are ordinary links, to directories. */
+	/* Links such as /proc/self lead to directories and are ordinary. */
 	if (S_ISDIR(status.st_mode))
 		return 0;
 	place->is_magic = true;
@@ -137,7 +134,10 @@ static int read_link(struct place *place, char text[PATH_MAX])
 	return 0;
 }
 
-/* 0, also if nothing has that name; -errno or XT_NEW_FILE_PLANTED. close_place() in any case. */
+/*
+ * 0, also if the file does not exist; -errno or XT_NEW_FILE_PLANTED. The caller calls close_place()
+ * in every case.
+ */
 static int find_place(struct place *place, const char *path)
 {
 	char text[PATH_MAX];
@@ -160,7 +160,7 @@ static int find_place(struct place *place, const char *path)
 	return error;
 }
 
-/* After --folded a shell may put the first of several logs: do not overwrite it. */
+/* A shell glob after --folded can expand to a log. Refuse to overwrite it. */
 static bool holds_log(const struct place *place)
 {
 	char magic[sizeof(XT_LOG_MAGIC) - 1] = "";
@@ -175,7 +175,10 @@ static bool holds_log(const struct place *place)
 		!memcmp(magic, XT_CRASH_BUFFER_MAGIC, sizeof(magic)));
 }
 
-/* "/dev/stdout": to open a redirected file anew would write from its beginning. -1: not ours. */
+/*
+ * Duplicates our own descriptor for "/dev/stdout". Opening a redirected file again would write from
+ * its beginning. -1 if it is not ours.
+ */
 static int duplicate(const struct place *place)
 {
 	struct stat status;
@@ -198,7 +201,7 @@ static int open_in_place(struct xt_new_file *file, const struct place *place)
 			    O_WRONLY | O_CLOEXEC | (place->is_magic ? 0 : O_NOFOLLOW));
 	if (fd < 0)
 		return -errno;
-	/* It may have been exchanged since it was checked. */
+	/* The file may have been replaced since the check. */
 	if (fstat(fd, &status) || !is_same(&status, &place->status)) {
 		close(fd);
 		return -ESTALE;
@@ -207,7 +210,7 @@ static int open_in_place(struct xt_new_file *file, const struct place *place)
 	return 0;
 }
 
-/* The absolute path of the place, if its directory still has that path. */
+/* Stores the absolute path of `place`, if its directory still has that path. */
 static int name_target(struct xt_new_file *file, const struct place *place)
 {
 	char *whole = realpath(place->folder_path, NULL);
@@ -226,7 +229,7 @@ static int name_target(struct xt_new_file *file, const struct place *place)
 	return error;
 }
 
-/* A new file beside the target, so that the rename stays within one file system. */
+/* Creates a temporary file next to the target, so that rename() stays within one file system. */
 static int create_unfinished(struct xt_new_file *file)
 {
 	for (int try = 0; try < UNFINISHED_TRIES; try++) {
@@ -256,7 +259,7 @@ static void remove_unfinished(struct xt_new_file *file)
 
 static void release(struct xt_new_file *file)
 {
-	if (file->target) /* (Then there is a directory, too.) */
+	if (file->target)
 		close(file->folder);
 	free(file->name);
 	free(file->unfinished);

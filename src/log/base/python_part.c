@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps over what was put one behind the other. Nothing is believed before it was held against the
- * size of the record.
+ * Every size is checked against the size of the record before it is used.
  */
 #include "log/base/python_part.h"
 

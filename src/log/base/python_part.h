@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Python frames behind the native ones of a stack record (struct xt_python_part), read by the
- * writer thread and by whoever recovers a crash buffer. No memory, any thread.
+ * Reads the Python frames that follow the native frames of a stack record (struct xt_python_part).
+ * Used by the writer thread and by recovery. Never allocates; any thread.
  */
 #ifndef XT_LOG_PYTHON_PART_H
 #define XT_LOG_PYTHON_PART_H
@@ -10,11 +10,13 @@
 
 #include "xtrace/crash_buffer_format.h"
 
-/* The part of a record that is all there; NULL if it has none, or one that is damaged. What it
- * refers to lies within the record. has_modules: module slots stand before it. */
+/*
+ * Returns the Python part of a record, or NULL if it is missing or damaged. All its references stay
+ * within the record. has_modules: module slots precede it.
+ */
 const struct xt_python_part *xt_python_part(const struct xt_record_stack *record, bool has_modules);
 
-/* Its code objects, of which there are part->code_count. */
+/* Iterate over its part->code_count code objects. */
 const struct xt_python_code *xt_python_first_code(const struct xt_python_part *part);
 const struct xt_python_code *xt_python_next_code(const struct xt_python_code *code);
 

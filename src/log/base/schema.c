@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The schema of docs/LOG_FORMAT.md as a table. What grows from row to row (defined ids, times,
- * addresses, correlation ids) is stored as differences; what does not (durations, sizes,
- * references) as it is. Times and durations of events, whose low bits are noise, in planes;
- * so, too, the API ids, whose high bytes hardly change.
+ * The schema of docs/internals/LOG_FORMAT.md as a table.
+ *
+ * Columns that increase from row to row (ids, times, addresses, correlation ids) are stored as
+ * differences. Durations, sizes and references are stored as they are. Times and durations of
+ * events, and API ids, are byte-shuffled: their low bytes are noise and their high bytes rarely
+ * change.
  */
 #include "log/write/table.h"
 

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Reads bounds. Any thread; allocates nothing.
- */
 #include "log/base/size_text.h"
 
 #include <ctype.h>
@@ -39,7 +36,7 @@ bool xt_size_bound_parse(const char *text, struct xt_size_bound *bound)
 	return true;
 }
 
-/* (By hand: what strtod() takes for a number depends on the program's locale.) */
+/* strtod() depends on the program's locale, so parse the number here. */
 bool xt_percent_parse(const char *text, double *percent)
 {
 	double value = 0, digit = 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How bounds are written: on the size of a log, 500M, 2G, 2G:newest; on what tracing costs, 5, 0.5.
+ * Parses the limits that users write: log sizes (500M, 2G, 2G:newest) and overheads (5, 0.5). Never
+ * allocates; any thread.
  */
 #ifndef XT_LOG_SIZE_TEXT_H
 #define XT_LOG_SIZE_TEXT_H
@@ -11,15 +12,17 @@
 #define XT_SIZE_BOUND_MIN (UINT64_C(256) << 10)
 
 struct xt_size_bound {
-	uint64_t bytes;	   /* 0: none */
-	bool keeps_newest; /* leaves out the oldest; else recording stops */
+	uint64_t bytes;	   /* 0: no limit */
+	bool keeps_newest; /* discard the oldest events; otherwise stop recording */
 };
 
-/* A number of bytes with K, M, G or T behind it (1024 each), then `:newest` or nothing. False if it is
- * not that, or less than XT_SIZE_BOUND_MIN. */
+/*
+ * Parses a byte count with an optional K, M, G or T (powers of 1024) and an optional `:newest`.
+ * False if malformed or below XT_SIZE_BOUND_MIN.
+ */
 bool xt_size_bound_parse(const char *text, struct xt_size_bound *bound);
 
-/* A number of percent, above 0 and at most 100, as 5 or 0.5. False if it is not that. */
+/* Parses a percentage above 0 and up to 100, such as 5 or 0.5. False if malformed. */
 bool xt_percent_parse(const char *text, double *percent);
 
 #endif

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Near misses.
- */
 #include "log/base/spellcheck.h"
 
 #include <stdint.h>
 #include <string.h>
 
-#define SUGGEST_BYTES_MAX 64 /* names of kernels are long */
+#define SUGGEST_BYTES_MAX 64 /* kernel names can be long */
 #define LETTERS_PER_EDIT  3
 
 static size_t smaller(size_t a, size_t b)
@@ -15,7 +12,7 @@ static size_t smaller(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Insertions, deletions, changes and swaps of neighbours that make b of a (Damerau). */
+/* Damerau-Levenshtein distance: insertions, deletions, substitutions and swaps of neighbours. */
 static size_t edit_distance(const char *a, size_t a_length, const char *b)
 {
 	size_t rows[3][SUGGEST_BYTES_MAX + 1], b_length = strlen(b);

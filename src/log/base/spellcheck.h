@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What may have been meant by a name that is not known.
+ * Finds the known name closest to a misspelled one.
  */
 #ifndef XT_LOG_SPELLCHECK_H
 #define XT_LOG_SPELLCHECK_H
@@ -8,16 +8,15 @@
 #include <stddef.h>
 
 struct suggestion {
-	const char *name; /* as it was given, of length bytes */
+	const char *name; /* the misspelled name, `length` bytes */
 	size_t length;
-	const char *best; /* the nearest so far; NULL: none is near */
+	const char *best; /* the closest candidate so far; NULL: none is close enough */
 	size_t distance;
 };
 
 /*
- * Near is what takes one insertion, deletion, change or swap of neighbours for every three letters
- * at most. candidate must outlive the suggestion. The first of several that are as
- * near stays.
+ * Considers a candidate. It is close enough if it differs by at most one edit for every three
+ * letters. On a tie the earlier candidate wins. `candidate` must outlive the suggestion.
  */
 void suggest_consider(struct suggestion *suggestion, const char *candidate);
 

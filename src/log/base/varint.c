@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Columns of LEB128 values. Decoding is the innermost loop of every reader. It looks at eight
- * bytes at a time: all values of one byte, all of two, or else two values of up to four bytes each,
- * cut out without a branch on where they end. Pure functions, for any thread.
+ * LEB128 columns. Decoding is the innermost loop of every reader, so it takes eight bytes at a
+ * time: eight one-byte values, four two-byte values, or two values of up to four bytes. Where a
+ * value ends is computed without a branch. Pure functions, any thread.
  */
 #include "log/base/varint.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-/* Of each byte in a word, the bit that is clear in the last byte of a value. */
+/* The continuation bit of each byte. It is clear in the last byte of a value. */
 #define TOP_BITS	  UINT64_C(0x8080808080808080)
 #define TOP_BITS_OF_PAIRS UINT64_C(0x8000800080008000)
 #define HALF_TOP_BITS	  UINT64_C(0x80808080)
@@ -28,14 +28,14 @@ static inline uint64_t squeeze_pairs(uint64_t word)
 	return (word & UINT64_C(0x007f007f007f007f)) | (word & UINT64_C(0x7f007f007f007f00)) >> 1;
 }
 
-/* Joins the four 7-bit groups, one a byte, of each half of a word. */
+/* Joins the four 7-bit groups in each half of a word. */
 static inline uint64_t squeeze_halves(uint64_t word)
 {
 	word = squeeze_pairs(word);
 	return (word & UINT64_C(0x00003fff00003fff)) | (word & UINT64_C(0x3fff00003fff0000)) >> 2;
 }
 
-/* All bits up to and with the lowest one of stop. */
+/* All bits up to and including the lowest set bit of stop. */
 static inline uint64_t mask_to(uint64_t stop)
 {
 	return stop ^ (stop - 1);
@@ -52,8 +52,10 @@ static inline void put(struct output *out, uint64_t value)
 	*out->next++ = out->delta ? (out->sum += xt_unzigzag(value)) : value;
 }
 
-/* Takes the 1 to 8 values that end within the eight bytes at p, or the longer one that begins
- * there. Returns the byte after them, NULL if that one is malformed. */
+/*
+ * Decodes the 1 to 8 values that end within the eight bytes at p, or one longer value that starts
+ * there. Returns the byte after them, or NULL if a value is malformed.
+ */
 static inline __attribute__((always_inline)) const uint8_t *
 take_word(const uint8_t *p, const uint8_t *end, struct output *out)
 {
@@ -74,7 +76,7 @@ take_word(const uint8_t *p, const uint8_t *end, struct output *out)
 			put(out, (word >> k) & 0xffff);
 		return p + 8;
 	}
-	if (stop & HALF_TOP_BITS) { /* the first has four bytes at most */
+	if (stop & HALF_TOP_BITS) { /* the first value has at most four bytes */
 		first_bits = (unsigned)__builtin_ctzll(stop) + 1;
 		second = mask_to(stop >> first_bits);
 		if (second <= UINT32_MAX) {

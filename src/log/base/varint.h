@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LEB128 and zigzag: one value at a time inline, whole columns in varint.c.
+ * LEB128 and zigzag: single values inline, whole columns in varint.c.
  *
- * Decoding is for hostile input: it never reads past end, and refuses what does not fit 64 bits.
+ * Decoders accept untrusted input: they never read past `end` and reject values above 64 bits.
  */
 #ifndef XT_LOG_VARINT_H
 #define XT_LOG_VARINT_H
@@ -33,7 +33,7 @@ static inline uint8_t *xt_uvar_put(uint8_t *p, uint64_t value)
 	return p;
 }
 
-/* Returns the byte after the value, or NULL if it is not complete before end or too large. */
+/* Returns the byte after the value, or NULL if the value is truncated or too large. */
 static inline const uint8_t *xt_uvar_get(const uint8_t *p, const uint8_t *end, uint64_t *value_out)
 {
 	uint64_t value = 0;
@@ -53,14 +53,17 @@ static inline const uint8_t *xt_uvar_get(const uint8_t *p, const uint8_t *end, u
 }
 
 /*
- * Decode count values from [p, end) into out. Return the byte after the last value, or NULL if
- * the values are not all there or one is malformed; out is then undefined. The delta form sums zigzag differences up,
- * beginning from 0.
+ * Decode `count` values from [p, end). Return the byte after the last value, or NULL if a value is
+ * missing or malformed; `out` is then undefined. The delta form sums zigzag differences, starting
+ * from 0.
  */
 const uint8_t *xt_uvar_decode(const uint8_t *p, const uint8_t *end, uint64_t *out, size_t count);
 const uint8_t *xt_delta_decode(const uint8_t *p, const uint8_t *end, uint64_t *out, size_t count);
 
-/* Encode count values; out has room for XT_VARINT_BYTES_MAX each. Return the byte after. */
+/*
+ * Encode `count` values. `out` needs XT_VARINT_BYTES_MAX bytes for each. Return the byte after the
+ * output.
+ */
 uint8_t *xt_uvar_encode(uint8_t *out, const uint64_t *values, size_t count);
 uint8_t *xt_delta_encode(uint8_t *out, const uint64_t *values, size_t count);
 

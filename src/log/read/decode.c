@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chunk content to columns, and the accessors of xtrace/reader.h. Everything read here is
- * hostile: each size is checked against what is really there before it is used. Runs on the
+ * Decodes the content of a chunk into columns, and implements the accessors of xtrace/reader.h. The
+ * input is untrusted: every size is checked against the available data before use. Runs on the
  * reader's thread.
  */
 #include "log/read/decode.h"
@@ -14,11 +14,13 @@
 #include "log/base/byte_shuffle.h"
 #include "log/base/varint.h"
 
-#define FRAME_DESCRIPTOR_OFFSET	  4 /* RFC 8878: behind the magic number */
+#define FRAME_DESCRIPTOR_OFFSET	  4 /* RFC 8878: follows the magic number */
 #define FRAME_DESCRIPTOR_CHECKSUM (1u << 2)
 
-/* The array with room for count items, or NULL; its old content is not kept. Takes some more than
- * was asked for, so that chunks of slightly different sizes do not each allocate. */
+/*
+ * Returns the array with room for `count` items, or NULL. The old content is lost. Allocates some
+ * more than asked, so that chunks of slightly different sizes do not each reallocate.
+ */
 static void *grow(void *array, size_t *capacity, size_t count, size_t item_bytes)
 {
 	if (array && count <= *capacity)
@@ -48,7 +50,7 @@ static int unpack_frame(struct xt_chunk *chunk, const struct xt_chunk_header *he
 	const uint32_t magic = ZSTD_MAGICNUMBER;
 	size_t raw_bytes;
 
-	/* Exactly one frame, not of the skippable sort, which knows its size and has a checksum. */
+	/* Accept exactly one frame that is not skippable and has a content size and a checksum. */
 	if (stored_bytes <= FRAME_DESCRIPTOR_OFFSET || memcmp(stored, &magic, sizeof(magic)) != 0 ||
 	    ZSTD_findFrameCompressedSize(stored, stored_bytes) != stored_bytes ||
 	    ZSTD_getFrameContentSize(stored, stored_bytes) != header->raw_bytes ||
@@ -89,7 +91,10 @@ static int decode_const(struct xt_chunk_column *column, const uint8_t *data, con
 static int decode_scalars(struct xt_chunk_column *column, uint8_t encoding, const uint8_t *data,
 			  const uint8_t *end, uint32_t row_count)
 {
-	/* A row takes a byte at least: refuse before a small file makes us allocate for many. */
+	/*
+	 * A row takes at least one byte. Reject the chunk before a small file makes us allocate for
+	 * many rows.
+	 */
 	if (encoding != XT_ENC_CONST && (size_t)(end - data) < row_count)
 		return -EBADMSG;
 	if (row_count > column->values_capacity)
@@ -113,8 +118,11 @@ static int decode_scalars(struct xt_chunk_column *column, uint8_t encoding, cons
 	return data == end ? 0 : -EBADMSG;
 }
 
-/* The lengths in front of texts and lists. Returns where the content begins, NULL on damage:
- * each unit of content is a byte at least, so no sum of lengths may exceed what is left. */
+/*
+ * Decodes the lengths that precede texts and lists. Returns the start of the content, or NULL if
+ * damaged. Each element takes at least one byte, so the sum of lengths cannot exceed the remaining
+ * data.
+ */
 static const uint8_t *decode_lengths(struct xt_chunk_column *column, const uint8_t *data,
 				     const uint8_t *end, uint32_t row_count)
 {
@@ -259,7 +267,7 @@ uint32_t xt_chunk_rows(const struct xt_chunk *chunk)
 	return chunk->row_count;
 }
 
-/* The column if the chunk has it and it is encoded in this class of encodings, else NULL. */
+/* Returns the column if the chunk has it in this class of encodings, else NULL. */
 static const struct xt_chunk_column *find_column(const struct xt_chunk *chunk, unsigned column,
 						 bool varying, uint8_t encoding)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unpacking one chunk: zstd frame to columns of 64-bit values. The buffers of struct xt_chunk
- * are used again for the next chunk and only ever grow, up to what the format's limits allow.
+ * Decodes one chunk: from a zstd frame to columns of 64-bit values. The buffers of struct xt_chunk
+ * are reused for the next chunk. They grow up to the limits of the format.
  */
 #ifndef XT_LOG_DECODE_H
 #define XT_LOG_DECODE_H
@@ -9,17 +9,18 @@
 #include "log/write/table.h"
 #include "xtrace/reader.h"
 
-/* The largest frame that a chunk within the limits can need: zstd's bound for 16 MiB. */
+/* The largest frame of a valid chunk: zstd's compression bound for 16 MiB. */
 #define XT_CHUNK_STORED_BYTES_MAX (XT_CHUNK_RAW_BYTES_MAX + (XT_CHUNK_RAW_BYTES_MAX >> 8) + 64)
 
 struct xt_chunk_column {
 	bool present;
 	uint64_t *values; /* scalars, or the elements of all lists */
 	size_t values_capacity;
-	uint32_t *offsets; /* rows + 1 of them: where each text or list begins and ends */
+	uint32_t *offsets; /* rows + 1 offsets: where each text or list begins and ends */
 	size_t offsets_capacity;
 	const uint8_t *content; /* the bytes of all rows, inside raw */
-	uint64_t filled_value;	/* values[0 .. filled_count) are all this: CONST again is free */
+	uint64_t
+		filled_value; /* values[0 .. filled_count) all have this value, so another CONST column costs nothing */
 	size_t filled_count;
 };
 
@@ -28,17 +29,17 @@ struct xt_chunk {
 	uint32_t row_count;
 	uint8_t *raw; /* the content of the frame */
 	size_t raw_capacity;
-	uint64_t *zeros; /* for columns that are not there */
+	uint64_t *zeros; /* for missing columns */
 	size_t zeros_count;
 	struct ZSTD_DCtx_s *dctx;
 	struct xt_chunk_column columns[XT_TABLE_COLUMNS_MAX];
 };
 
 /*
- * Unpacks the content of a chunk of a known kind, whose header has been checked. stored is its
- * zstd frame, header->stored_bytes long. 0, -EBADMSG if the content is damaged, -ENOMEM.
- * Afterwards chunk is as the accessors in xtrace/reader.h want it; on an error it is unusable
- * until the next success.
+ * Decodes the content of a chunk whose kind is known and whose header was checked. `stored` is its
+ * zstd frame, header->stored_bytes long. Returns 0, -EBADMSG if the content is damaged, or -ENOMEM.
+ * On success the accessors in xtrace/reader.h work. On an error the chunk is unusable until the
+ * next success.
  */
 int xt_chunk_unpack(struct xt_chunk *chunk, const struct xt_chunk_header *header,
 		    const uint8_t *stored);

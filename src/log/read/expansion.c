@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits of what a log may expand to, see expansion.h. Runs on the reader's thread. */
 #include "log/read/expansion.h"
 
 #include <stdio.h>

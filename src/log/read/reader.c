@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From file to chunks: checks the headers, finds the way back after damage, keeps count of it.
- * What is inside a chunk is decode.c's. Runs on its user's thread; holds one buffer of the file
- * and one unpacked chunk, whatever the size of the log.
+ * Reads a log chunk by chunk: checks headers, resynchronises after damage and counts what was
+ * skipped. decode.c handles the content of chunks. Runs on the caller's thread. Holds one file
+ * buffer and one decoded chunk, whatever the size of the log.
  */
 #include "xtrace/reader.h"
 
@@ -24,14 +24,14 @@ struct xt_reader {
 	struct xt_damage damage;
 	struct xt_chunk chunk;
 	uint64_t position;	  /* of the next chunk header */
-	uint64_t intact_end;	  /* behind the last chunk that was not damaged */
-	uint32_t intact_sequence; /* behind its number */
-	uint64_t next_sequence;	  /* 64 bits: a hostile number must not wrap into a small gap */
+	uint64_t intact_end;	  /* end of the last intact chunk */
+	uint32_t intact_sequence; /* sequence number after that chunk */
+	uint64_t next_sequence;	  /* 64 bits: a malicious number must not wrap into a small gap */
 	struct xt_expansion expansion;
 	bool has_limits;
 	bool refused;
 	bool ended;
-	bool ended_in_debris; /* what stands last in the file has no readable number */
+	bool ended_in_debris; /* the file ends in data without a valid chunk header */
 };
 
 static enum xt_open_error read_header(struct xt_reader *reader)
@@ -45,7 +45,7 @@ static enum xt_open_error read_header(struct xt_reader *reader)
 	if (have < sizeof(*header) || memcmp(p, XT_LOG_MAGIC, sizeof(header->magic)) != 0)
 		return XT_OPEN_NOT_A_LOG;
 	memcpy(header, p, sizeof(*header));
-	/* The version before the check: a newer header may keep its check elsewhere. */
+	/* Check the version first: a newer header may store its checksum elsewhere. */
 	if (header->byte_order != XT_LOG_BYTE_ORDER)
 		return XT_OPEN_BAD_HEADER;
 	if (header->version_major > XT_LOG_VERSION_MAJOR)
@@ -66,7 +66,7 @@ static bool has_limits(void)
 	return !value || strcmp(value, "0") != 0;
 }
 
-/* Takes the opened source over, also on failure. */
+/* Takes ownership of the opened source, even on failure. */
 static enum xt_open_error open_source(struct xt_source *source, struct xt_reader **reader_out)
 {
 	struct xt_reader *reader = calloc(1, sizeof(*reader));
@@ -185,8 +185,8 @@ static bool header_is_right(const uint8_t *p)
 }
 
 /*
- * The next right chunk header at or behind the position, which moves there. False at the end of
- * the file. What is passed on the way is counted as skipped.
+ * Finds the next valid chunk header at or after the position and moves the position there. Counts
+ * the bytes it skips. False at the end of the file.
  */
 static bool find_header(struct xt_reader *reader, struct xt_chunk_header *header)
 {
@@ -200,7 +200,7 @@ static bool find_header(struct xt_reader *reader, struct xt_chunk_header *header
 
 		if (have < sizeof(*header)) {
 			reader->damage.bytes_skipped += have;
-			/* The second: it was longer when the last chunk was read. */
+			/* Second condition: the file was longer when the last chunk was read. */
 			if ((have > 0 && !searching) ||
 			    xt_source_total(&reader->source) < reader->position)
 				reader->damage.truncated = true;
@@ -232,7 +232,7 @@ static void note_sequence(struct xt_reader *reader, uint32_t sequence)
 	reader->next_sequence = (uint64_t)sequence + 1;
 }
 
-/* The chunk at the position is whole: go behind it. */
+/* Moves the position behind the intact chunk there. */
 static void pass(struct xt_reader *reader, const struct xt_chunk_header *header)
 {
 	reader->position += sizeof(*header) + (uint64_t)header->stored_bytes;
@@ -262,12 +262,12 @@ static void end_in_chunk(struct xt_reader *reader)
 	reader->ended = true;
 }
 
-/* The chunk at the position, which is whole, is not read if the log expands too much with it. */
+/* Stops before an intact chunk that would make the log expand beyond the limits. */
 static bool refuse(struct xt_reader *reader, const struct xt_chunk_header *header)
 {
 	uint64_t end = reader->position + sizeof(*header) + header->stored_bytes;
 
-	/* A chunk beyond its own limits is damaged, and is passed over. */
+	/* A chunk beyond the chunk limits is damaged and is skipped. */
 	if (header->row_count > XT_CHUNK_ROWS_MAX || header->raw_bytes > XT_CHUNK_RAW_BYTES_MAX)
 		return false;
 	if (xt_expansion_add(&reader->expansion, header, end) || !reader->has_limits)
@@ -277,7 +277,7 @@ static bool refuse(struct xt_reader *reader, const struct xt_chunk_header *heade
 	return true;
 }
 
-/* Unpacks the chunk at the position into chunk. True if it can be returned. */
+/* Decodes the chunk at the position. True if it can be returned. */
 static bool take(struct xt_reader *reader, const struct xt_chunk_header *header,
 		 struct xt_chunk *chunk)
 {

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bytes under a reader, see source.h. Runs on the reader's thread; never maps the file. */
 #include "log/read/source.h"
 
 #include <errno.h>
@@ -9,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Large enough that a system call costs nothing beside unpacking what it brought. */
+/* Large enough that a system call is cheap compared with decoding what it read. */
 #define BUFFER_BYTES_MIN (1u << 20)
 
 static int look_at_size(struct xt_source *source)
@@ -34,7 +33,7 @@ int xt_source_open_fd(struct xt_source *source, int fd)
 
 int xt_source_open(struct xt_source *source, const char *path)
 {
-	/* O_NONBLOCK: a FIFO in a trace directory must not hang us before it can be refused. */
+	/* O_NONBLOCK: a FIFO in a trace directory must be rejected, not block us. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	int error;
 
@@ -80,7 +79,7 @@ static bool reserve(struct xt_source *source, size_t want)
 	return true;
 }
 
-/* Moves the buffer's window so that it begins at offset, keeping what it has from there on. */
+/* Moves the buffer's window to `offset` and keeps the data it already has. */
 static void slide(struct xt_source *source, uint64_t offset)
 {
 	uint64_t end = source->buffer_offset + source->buffer_bytes;

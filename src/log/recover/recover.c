@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order of a recovery. The crash buffer is looked at first, so that no log is touched without need;
- * then the log is locked, which fails as long as the traced process has it open; then both are
- * read, and what only the crash buffer has is appended in one write, behind which the crash buffer may go.
+ * The order of a recovery:
+ * 1. Check the crash buffer, so that no log is touched without need.
+ * 2. Lock the log. This fails while the traced process has it open.
+ * 3. Read both, and append in one write what only the crash buffer has.
+ * 4. Delete the crash buffer.
  */
 #include "log/recover/recover.h"
 
@@ -49,7 +51,7 @@ static void release(struct recovery *recovery)
 	free(recovery);
 }
 
-/* Is it the log of this crash buffer? */
+/* Fails with -EBADMSG if the crash buffer belongs to another log. */
 static int read_log_header(struct recovery *recovery, const char *log_path)
 {
 	struct xt_reader *reader;
@@ -69,7 +71,7 @@ static bool is_empty_file(const char *path)
 	return !lstat(path, &status) && S_ISREG(status.st_mode) && !status.st_size;
 }
 
-/* Where locks do not work, nobody can tell that the process does not write any more. */
+/* -ENOLCK if the file system has no locks: the process may still be writing. */
 static int try_lock(const char *log_path)
 {
 	int fd = open(log_path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -83,7 +85,10 @@ static int try_lock(const char *log_path)
 	return error;
 }
 
-/* While we waited for nothing, the process may have closed its log, or another recovered it. */
+/*
+ * Between our open and our lock the process may have closed its log, or another recovery may have
+ * finished.
+ */
 static bool crash_buffer_is_still_there(const struct recovery *recovery)
 {
 	struct stat status;
@@ -112,7 +117,7 @@ static int append(struct recovery *recovery, const char *log_path)
 	recovery_add_rings(recovery);
 	recovery_add_work(recovery);
 	if (!recovery->error && recovery->was_closed && !has_anything(recovery->out))
-		return 0; /* the process, or who recovered it, was killed before the crash buffer went */
+		return 0; /* the process, or an earlier recovery, was killed just before it deleted the crash buffer */
 	recovery_add_account(recovery);
 	error = recovery->error;
 	if (!error)
@@ -122,8 +127,10 @@ static int append(struct recovery *recovery, const char *log_path)
 	return error ? error : xt_writer_flush(recovery->writer);
 }
 
-/* The log's header is written when the crash buffer stands: whoever was killed before has recorded nothing,
- * and its crash buffer may be half made. */
+/*
+ * The log's header is written after the crash buffer exists. A process killed before that has
+ * recorded nothing, and its crash buffer may be incomplete.
+ */
 static int drop_unused_crash_buffer(const char *log_path, const char *crash_buffer_path)
 {
 	int error = try_lock(log_path);
@@ -133,7 +140,7 @@ static int drop_unused_crash_buffer(const char *log_path, const char *crash_buff
 	return error;
 }
 
-/* The process was about to make its log smaller: that copy is not the log. */
+/* Deletes the copy of an interrupted compaction. */
 static void remove_unfinished(const struct recovery *recovery, const char *log_path)
 {
 	char *path = NULL;
@@ -161,7 +168,10 @@ static int recover(struct recovery *recovery, const char *log_path, const char *
 	recovery->out->ending = recovery->crash_buffer->ending;
 	recovery->out->error = recovery->crash_buffer->error;
 	error = try_lock(log_path);
-	/* Rings and buffers are freed behind a write: what the last one was to write is in the crash buffer. */
+	/*
+	 * Rings and buffers are freed only after a successful write, so the crash buffer still has
+	 * the data of a torn tail.
+	 */
 	if (!error)
 		error = xt_writer_resume(log_path, &recovery->writer);
 	if (error)
@@ -170,7 +180,10 @@ static int recover(struct recovery *recovery, const char *log_path, const char *
 		recovery->out->found = false;
 		return 0;
 	}
-	/* Not the torn end of an interrupted write: what was cut off is not in the crash buffer any more. */
+	/*
+	 * More is missing than a torn write: the crash buffer no longer has the data that was cut
+	 * off.
+	 */
 	if (xt_writer_file_bytes(recovery->writer) < recovery->crash_buffer->log_bytes) {
 		recovery->out->log_is_cut = true;
 		xt_writer_leave_gap(recovery->writer);
@@ -181,7 +194,7 @@ static int recover(struct recovery *recovery, const char *log_path, const char *
 		return error;
 	}
 	remove_unfinished(recovery, log_path);
-	/* If it cannot be deleted, the next recovery finds that the log has it all. */
+	/* If this fails, the next recovery finds that the log already has everything. */
 	unlink(crash_buffer_path);
 	return 0;
 }

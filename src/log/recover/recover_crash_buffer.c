@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading a crash buffer whose process is dead. It is read, not mapped: a file that is cut short under a
- * mapping kills its reader. Nothing in it is believed before it was held against the file's size,
- * the bounds in recovery.h and the rest of the crash buffer.
+ * The file is read with pread(), not mapped: truncating a mapped file kills its reader.
  */
 #include "log/recover/recover_crash_buffer.h"
 
@@ -19,7 +17,7 @@
 #define HEADER_BYTES_V3 offsetof(struct xt_crash_buffer_header, modules_from_ns)
 #define HEADER_BYTES_V5 offsetof(struct xt_crash_buffer_header, ending)
 
-/* Exactly that many bytes, or fails: 0, -EIO where the file ends, -errno. */
+/* Reads exactly `bytes` bytes. 0, -EIO at the end of the file, or -errno. */
 static int read_at(int fd, void *out, size_t bytes, uint64_t offset)
 {
 	uint8_t *p = out;
@@ -65,7 +63,7 @@ int recovery_open_crash_buffer(struct recovery *recovery, const char *path)
 	if (!error && header->version >= 6) {
 		error = read_at(recovery->crash_buffer_fd, &header->ending,
 				sizeof(*header) - HEADER_BYTES_V5, HEADER_BYTES_V5);
-		if (error == -EIO) /* it is short, as of an earlier tracer without areas */
+		if (error == -EIO) /* an earlier tracer's file without areas is shorter */
 			error = 0;
 	}
 	if (error)
@@ -172,7 +170,7 @@ const struct xt_record *recovery_next_record(struct recovery_cursor *cursor)
 	return NULL;
 }
 
-/* What comes before the records of a ring, of which the header is the beginning. */
+/* Size of the header and padding before a ring's records. */
 static uint64_t ring_data_offset(const struct recovery *recovery)
 {
 	return recovery->crash_buffer->version < 4 ? XT_RING_DATA_OFFSET_V3 : XT_RING_DATA_OFFSET;
@@ -197,7 +195,10 @@ static bool is_right_ring(const struct xt_ring_header *header, uint64_t room_byt
 	       header->thread_id < RECOVERY_THREAD_ID_MAX;
 }
 
-/* What lies between the positions, which may go over the end of the ring. */
+/*
+ * Copies the records between the free and the write position. They may wrap around the end of the
+ * ring.
+ */
 static int read_records(struct recovery *recovery, struct recovery_ring *ring, uint64_t data_offset)
 {
 	const struct xt_ring_header *header = &ring->header;
@@ -220,8 +221,8 @@ static int read_records(struct recovery *recovery, struct recovery_ring *ring, u
 }
 
 /*
- * A call that returns leaves the open ones, is counted, and is committed, in this order. One that was
- * counted and not committed is where it was, behind the open ones: it is taken for one of them.
+ * A returning call is removed from the open calls, counted, and committed, in this order. A call
+ * that was counted but not committed is still stored after the open calls: treat it as open.
  */
 static void reopen_returning_call(struct recovery_ring *ring)
 {
@@ -246,7 +247,7 @@ static bool has_ring_of(const struct recovery *recovery, uint32_t thread_id)
 	return false;
 }
 
-/* -EIO: the area is damaged. */
+/* -EIO: the ring is damaged. */
 static int take_ring(struct recovery *recovery, const struct xt_crash_buffer_area *area)
 {
 	uint64_t data_offset = ring_data_offset(recovery);
@@ -266,7 +267,7 @@ static int take_ring(struct recovery *recovery, const struct xt_crash_buffer_are
 	if (!error)
 		recovery->left_count += ring->header.left_count;
 	if (!error && !ring->header.thread_id) {
-		free(ring); /* no thread has it */
+		free(ring); /* no thread owns it */
 		return 0;
 	}
 	if (!error && (!is_right_ring(&ring->header, area->bytes - data_offset) ||
@@ -375,7 +376,10 @@ static int (*const takers[])(struct recovery *, const struct xt_crash_buffer_are
 	[XT_AREA_NAMES] = take_names,
 };
 
-/* Is it inside the file, aligned, and clear of the header and of those taken before? */
+/*
+ * Whether the area is inside the file, aligned, and overlaps neither the header nor an accepted
+ * area.
+ */
 static bool is_right_area(const struct xt_crash_buffer_area *area,
 			  const struct xt_crash_buffer_area *taken, size_t taken_count,
 			  uint64_t file_bytes)
@@ -394,7 +398,7 @@ static bool is_right_area(const struct xt_crash_buffer_area *area,
 int recovery_read_crash_buffer(struct recovery *recovery)
 {
 	struct xt_crash_buffer_header *header = recovery->crash_buffer;
-	struct xt_crash_buffer_area *areas = header->areas; /* those taken move to the front */
+	struct xt_crash_buffer_area *areas = header->areas; /* accepted areas move to the front */
 	size_t taken_count = 0;
 	struct stat status;
 	uint32_t area_count = header->area_count;

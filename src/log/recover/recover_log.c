@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the log has already: one pass over all of it. What is kept is bounded by what the crash buffer
- * holds, not by the log: its rows are looked up among the crash buffer's records and marked there.
+ * Scans the log once. Memory is bounded by the size of the crash buffer, not of the log: each row
+ * is looked up among the crash buffer's records, and the match is marked.
  */
 #include "log/recover/recover_log.h"
 
@@ -15,17 +15,20 @@
 
 #define STREAM_IDS_MAX (1u << 20)
 
-/* Ids from here on are no tracer's. Those that are given anew begin behind the largest. */
+/* No tracer assigns ids from here on. New ids follow the largest one below. */
 #define ID_END (UINT64_C(1) << 32)
 
 struct scan {
 	struct recovery *recovery;
 	uint32_t *ring_of_thread; /* by thread id: index in rings + 1 */
 	uint32_t thread_id_end;
-	uint32_t *work_order; /* places in work, by what rows of the log are compared with */
-	/* By place in work_order of the first that is like a row, or the same: as many of them are marked. */
+	uint32_t *work_order; /* indexes of recovery->work, sorted for comparison with rows */
+	/*
+	 * For each run of equal (or of similar) records in work_order, indexed by its first record:
+	 * how many of them are marked.
+	 */
 	uint32_t *like_marked, *same_marked;
-	uint64_t work_from_ns; /* the earliest */
+	uint64_t work_from_ns; /* the earliest start of any record */
 	uint32_t *stream_keys; /* by XT_STREAM_ID: id in streams */
 	size_t stream_keys_capacity;
 	uint8_t *has_thread; /* by thread id */
@@ -38,7 +41,7 @@ static int compare_u64(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* But for the node of a graph. */
+/* Compares everything except the graph node. */
 static int compare_like(const struct recovery_work *a, const struct recovery_work *b)
 {
 	int order = compare_u64(a->start_ns, b->start_ns);
@@ -218,7 +221,7 @@ static void read_calls(struct scan *scan, const struct xt_chunk *chunk)
 		struct recovery_ring *ring = ring_of(scan, threads[row]);
 		uint64_t exit_ns = enters[row] + durations[row];
 
-		if (exit_ns < enters[row]) /* no tracer's */
+		if (exit_ns < enters[row]) /* not written by a tracer */
 			continue;
 		note_time(scan, exit_ns);
 		recovery_note_call(scan->recovery, (uint32_t)correlations[row]);
@@ -272,8 +275,10 @@ static void read_nodes(struct scan *scan, const struct xt_chunk *chunk)
 	}
 }
 
-/* The next record that compares equal to the row and is not marked yet; NULL: there is none. However many
- * are equal, all rows together pass over each of them once. */
+/*
+ * Returns the next unmarked record that equals the row, or NULL. Each record is passed only once by
+ * all rows together, however many are equal.
+ */
 static struct recovery_work *
 next_unmarked(const struct scan *scan, const struct recovery_work *row, uint32_t *marked,
 	      int (*compare)(const struct recovery_work *, const struct recovery_work *))
@@ -300,8 +305,10 @@ next_unmarked(const struct scan *scan, const struct recovery_work *row, uint32_t
 	return NULL;
 }
 
-/* A row of the log is one record of the crash buffer at most: of several that look the same, the one of
- * the same graph node. */
+/*
+ * Marks the one record that a row stands for. Of several similar records, prefer the one with the
+ * same graph node.
+ */
 static void mark(struct scan *scan, const struct recovery_work *row)
 {
 	struct recovery_work *work;
@@ -366,7 +373,7 @@ static void read_memory(struct scan *scan, const struct xt_chunk *chunk)
 	}
 }
 
-/* The column that defines ids, by kind; they begin at 1. */
+/* For each kind, the column that defines ids. Ids start at 1. */
 static const unsigned id_columns[XT_KIND_COUNT] = {
 	[XT_KIND_STRING] = XT_STRING_ID,
 	[XT_KIND_STACK] = XT_STACK_ID,
@@ -400,7 +407,7 @@ static void read_chunk(struct scan *scan, const struct xt_chunk *chunk)
 		readers[kind](scan, chunk);
 }
 
-/* What the crash buffer adds to what is known of the time. */
+/* Extends the last known time by the times in the crash buffer. */
 static void note_ring_times(struct scan *scan)
 {
 	for (size_t i = 0; i < scan->recovery->ring_count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work of calls that were made while recording was paused. Which calls those were died with the
- * process; but of all other calls there is a row, or a record in a ring.
+ * Finds GPU work of calls made while recording was paused. The list of those calls died with the
+ * process. But every other call has a row in the log or a record in a ring.
  */
 #include "log/recover/recover_pauses.h"
 
@@ -30,7 +30,8 @@ int recovery_index_calls(struct recovery *recovery)
 
 void recovery_note_call(struct recovery *recovery, uint32_t correlation_id)
 {
-	size_t low = 0, high = recovery->work_count; /* the first of that call */
+	size_t low = 0,
+	       high = recovery->work_count; /* binary search for the first work of the call */
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -77,7 +78,8 @@ void recovery_index_switches(struct recovery *recovery)
 
 bool recovery_is_skipped(const struct recovery *recovery, const struct recovery_work *work)
 {
-	size_t low = 0, high = recovery->switch_count; /* the first that is later */
+	size_t low = 0,
+	       high = recovery->switch_count; /* binary search for the first later switch */
 
 	if (work->has_call || work->kind == XT_KIND_MEMORY)
 		return false;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What threads had committed to their rings and the log does not have: calls, NVTX events, graph
- * nodes, and the stacks they refer to. And the calls that had not returned: what each thread was
- * doing when it was killed.
+ * Adds what threads had committed to their rings and the log does not have: calls, NVTX events,
+ * graph nodes, and the stacks they refer to. Also adds the calls that had not returned.
  */
 #include "log/recover/recover_rings.h"
 
@@ -18,20 +17,20 @@
 
 #define LOST_VALUES "payload=[lost]\n"
 
-/* What a stack slot means at the cursor. */
+/* The meaning of a stack slot at the cursor. */
 struct slot {
 	uint64_t stack_id;			  /* XT_STACK_ID; 0: none, or not in the log yet */
-	const struct xt_record_stack *definition; /* in the ring; NULL: it is from before */
+	const struct xt_record_stack *definition; /* in the ring; NULL: defined earlier */
 };
 
-/* What a module slot means from one definition to the next. */
+/* The meaning of a module slot between two definitions. */
 struct module_meaning {
 	uint64_t module_id;			   /* XT_MODULE_ID; 0: not in the log yet */
-	const struct xt_record_module *definition; /* in the ring; NULL: it is from before */
+	const struct xt_record_module *definition; /* in the ring; NULL: defined earlier */
 };
-/* Its first ones: no module; not known which. */
+/* The first entries mean: in no module; unknown. */
 enum { MEANS_NONE, MEANS_UNKNOWN, MEANINGS_FIRST };
-#define MEANINGS_MAX (UINT16_MAX + 1u) /* a tracer's ring has room for a tenth of that */
+#define MEANINGS_MAX (UINT16_MAX + 1u) /* ten times what fits into a ring */
 
 struct walk {
 	struct recovery *recovery;
@@ -39,7 +38,7 @@ struct walk {
 	struct slot *slots;
 	struct module_meaning *meanings; /* MEANINGS_MAX */
 	uint32_t meaning_count;
-	uint16_t slot_meanings[XT_MODULE_SLOT_COUNT]; /* in meanings, at the cursor */
+	uint16_t slot_meanings[XT_MODULE_SLOT_COUNT]; /* index in meanings, at the cursor */
 	uint64_t module_ids[XT_STACK_FRAMES_MAX];     /* of the frames of a stack */
 };
 
@@ -79,7 +78,9 @@ static void list_python(struct recovery *recovery, const struct xt_record_stack 
 	}
 }
 
-/* The XT_MODULE_ID of a meaning, which gets into the log if something refers to it; 0: not known. */
+/*
+ * Returns the XT_MODULE_ID of a meaning, or 0 if unknown. Adds the module's row at its first use.
+ */
 static uint64_t module_id(struct walk *walk, uint16_t index)
 {
 	struct module_meaning *meaning = &walk->meanings[index];
@@ -107,7 +108,10 @@ static uint64_t module_id(struct walk *walk, uint16_t index)
 	return meaning->module_id;
 }
 
-/* Fills in walk->module_ids of a stack that add_stack() took. False if what a frame lies in is not known. */
+/*
+ * Fills in walk->module_ids for a stack that add_stack() translated. False if the module of a frame
+ * is unknown.
+ */
 static bool find_modules(struct walk *walk, const struct xt_record_stack *stack)
 {
 	const uint16_t *meanings = xt_stack_modules((struct xt_record_stack *)stack);
@@ -121,8 +125,8 @@ static bool find_modules(struct walk *walk, const struct xt_record_stack *stack)
 }
 
 /*
- * Of a crash buffer of version 5 or less: when the log's modules were those of the stack. Of stacks that the tracer had not looked up, after a
- * library was loaded, the modules are not known: there were none at time 0.
+ * XT_STACK_SEEN_NS for crash buffers up to version 5: the time at which the log's modules were
+ * those of the stack. 0 if a library was loaded since the tracer looked them up.
  */
 static uint64_t modules_ns(const struct recovery *recovery, const struct xt_record_stack *stack)
 {
@@ -138,7 +142,7 @@ static uint64_t modules_ns(const struct recovery *recovery, const struct xt_reco
 							      : crash_buffer->modules_from_ns;
 }
 
-/* Only stacks that something refers to get into the log. */
+/* Adds a stack only when something refers to it. */
 static uint64_t stack_id(struct walk *walk, uint32_t slot_number)
 {
 	struct slot *slot = slot_number < XT_STACK_SLOT_COUNT ? &walk->slots[slot_number] : NULL;
@@ -169,7 +173,7 @@ static uint64_t stack_id(struct walk *walk, uint32_t slot_number)
 	return slot->stack_id;
 }
 
-/* In our copy of the ring the stack's module slots become what they mean here. */
+/* Replaces the module slots of the stack, in our copy of the ring, by indexes of meanings. */
 static void add_stack(struct walk *walk, const struct xt_record *record)
 {
 	struct xt_record_stack *stack = (void *)record;
@@ -180,7 +184,7 @@ static void add_stack(struct walk *walk, const struct xt_record *record)
 	walk->slots[stack->stack_slot] = (struct slot){.definition = stack};
 }
 
-/* Gives the slot another meaning; what was defined before keeps its own. */
+/* Starts a new meaning of the slot. Stacks that refer to the old one keep it. */
 static void begin_meaning(struct walk *walk, uint32_t slot, struct module_meaning meaning)
 {
 	walk->slot_meanings[slot] = MEANS_UNKNOWN;
@@ -221,7 +225,7 @@ static void add_call(struct walk *walk, const struct xt_record *record)
 	if (call->exit_ns <= walk->ring->last_exit_ns || call->exit_ns < call->enter_ns)
 		return;
 	stack = stack_id(walk, call->stack_slot);
-	/* Chance chose it, and what it chose is not known. */
+	/* The call was sampled but its stack is lost. */
 	if (!stack && call->one_in && call->stack_slot != XT_STACK_SLOT_NONE)
 		stack = XT_STACK_LOST;
 	walk->recovery->out->calls += add_call_row(walk, call, stack);
@@ -274,7 +278,7 @@ static void add_range(struct walk *walk, const struct xt_record *record)
 		recovery, interner_id(&recovery->texts, range->text, range->text_bytes, &is_new));
 	if (range->domain)
 		texts.domain = recovery_name(recovery, XT_NAME_DOMAIN, range->domain, &is_new);
-	/* The schemas that say what payloads mean are gone. */
+	/* The payload schemas died with the process. */
 	if (range->payload_bytes)
 		texts.values = recovery_string(recovery, interner_id(&recovery->texts, LOST_VALUES,
 								     strlen(LOST_VALUES), &is_new));
@@ -298,7 +302,7 @@ static void add_switch(struct walk *walk, const struct xt_record *record)
 	xt_table_end_row(table);
 }
 
-/* Most of these died with the process: recover_pauses.c does without. */
+/* Most of these records died with the process, so recover_pauses.c does not use them. */
 static void pass_over(struct walk *walk, const struct xt_record *record)
 {
 	(void)walk;
@@ -313,9 +317,9 @@ static void (*const adders[])(struct walk *, const struct xt_record *) = {
 };
 
 /*
- * The stack of a call that had not returned. Calls within it may have given its slot to another
- * stack: it is believed only if the slot was defined before the call and, where that definition is
- * from before the free position, if nothing of this thread is in the log since.
+ * The stack of a call that had not returned. Nested calls may have reused its slot. So accept the
+ * slot only if it was defined before the call. If the definition is no longer in the ring, also
+ * require that the log has nothing of this thread since the call began.
  */
 static uint64_t stack_of_open_call(struct walk *walk, const struct xt_open_call *call)
 {
@@ -333,7 +337,7 @@ static uint64_t stack_of_open_call(struct walk *walk, const struct xt_open_call 
 	return stack_id(walk, call->stack_slot);
 }
 
-/* It lasts, for all we know, up to the last moment of which anything is known. */
+/* The call lasts until the last known moment. */
 static void add_open_call(struct walk *walk, uint32_t index)
 {
 	const struct xt_open_call *open = &walk->ring->header.open_calls[index];
@@ -386,7 +390,7 @@ static void add_ring(struct walk *walk)
 	add_thread(walk);
 	while (!walk->recovery->error && (record = recovery_next_record(&cursor)))
 		adders[record->type](walk, record);
-	for (uint32_t i = header->open_count; i-- > 0;) /* the innermost returns first */
+	for (uint32_t i = header->open_count; i-- > 0;) /* innermost first */
 		add_open_call(walk, i);
 	walk->recovery->out->areas_damaged += cursor.damaged;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is recovered becomes rows of the log: tables, interned ids, the work of the GPU and the
- * account. Ids go on behind those that the log uses.
+ * Builds the rows of a recovery: tables, interned ids, GPU work and accounts. New ids follow those
+ * of the log.
  */
 #include "log/recover/recover_rows.h"
 
@@ -15,11 +15,13 @@
 
 #define UNNAMED "[unnamed]"
 
-/* How far behind the last known moment work may have ended to be believed of a buffer that CUPTI
- * was still writing: a GPU may run on by itself while its process waits. */
+/*
+ * Times in a buffer that CUPTI was still writing are accepted up to this much after the last known
+ * moment: the GPU may continue while the process waits.
+ */
 #define PLAUSIBLE_NS (UINT64_C(60) * 1000000000)
 
-/* In the order in which they become chunks: what defines an id comes before what uses it. */
+/* In the order of the chunks: a kind that defines ids precedes the kinds that use them. */
 static const struct {
 	enum xt_kind kind;
 	uint32_t rows;
@@ -122,7 +124,9 @@ uint64_t recovery_name(struct recovery *recovery, enum xt_name_of of, uint64_t k
 	return recovery_string(recovery, text);
 }
 
-/* A tuple's id, and its row where it is new. Its members are the columns from 2 on. */
+/*
+ * Returns the id of a tuple and adds its row if it is new. Its members are the columns from 2 on.
+ */
 static uint64_t tuple_id(struct recovery *recovery, struct interner *keys, enum xt_kind kind,
 			 const uint32_t *members, unsigned member_count, uint64_t first_id)
 {
@@ -160,7 +164,7 @@ uint64_t recovery_python_frame(struct recovery *recovery, uint32_t name, uint32_
 			recovery->first_python_frame_id);
 }
 
-/* The log's id of a stream, or a new one. */
+/* Returns the log's id of a stream, or a new one. */
 static uint64_t stream_id(struct recovery *recovery, const uint32_t place[3])
 {
 	bool is_new;
@@ -184,7 +188,7 @@ static uint64_t stream_id(struct recovery *recovery, const uint32_t place[3])
 	return recovery->stream_ids[key];
 }
 
-/* A row with the columns that all work on the GPU has; NULL after an error. */
+/* Starts a row with the columns common to all GPU work. NULL after an error. */
 static struct xt_table *work_row(struct recovery *recovery, const struct recovery_work *work)
 {
 	uint64_t stream = stream_id(recovery, work->place);
@@ -272,8 +276,10 @@ static void (*const adders[XT_KIND_COUNT])(struct recovery *, const struct recov
 	[XT_KIND_MEMORY] = add_memory,
 };
 
-/* Is it a whole record of something that is over? In a buffer that CUPTI has not completed times may
- * be half written, or of another clock still. */
+/*
+ * Whether the work has valid times. In a buffer that CUPTI has not completed, times may be half
+ * written or not yet converted to our clock.
+ */
 static bool is_over(const struct recovery *recovery, const struct recovery_work *work)
 {
 	if (!work->correlation_id || !work->start_ns || work->end_ns < work->start_ns)
@@ -295,7 +301,8 @@ void recovery_add_work(struct recovery *recovery)
 		else if (is_over(recovery, work))
 			adders[work->kind](recovery, work);
 		else if (work->has_call || !recovery->switch_count) {
-			recovery->out->unfinished++; /* else of a call while it was paused */
+			recovery->out
+				->unfinished++; /* otherwise its call was made while recording was paused */
 			recovery->out->kernels_unfinished += work->kind == XT_KIND_KERNEL;
 		}
 	}
@@ -348,7 +355,7 @@ struct lost_calls {
 	uint64_t count;
 };
 
-/* What accounts say of calls that were lost for reasons that are not among those. */
+/* Sum of the lost-call accounts that are not among `causes`. */
 static uint64_t lost_otherwise(const struct recovery *recovery, const struct lost_calls *causes,
 			       size_t cause_count)
 {
@@ -369,8 +376,9 @@ static uint64_t lost_otherwise(const struct recovery *recovery, const struct los
 }
 
 /*
- * The sum that every closed log keeps: seen = written + lost. The crash buffer knows better than the last
- * account. Calls that neither knows of were on their way into a ring, or in one outside the crash buffer.
+ * Keeps the invariant of every closed log: seen = written + lost. The crash buffer's counters are
+ * newer than the last account. Calls in neither were on their way into a ring, or in a ring outside
+ * the crash buffer.
  */
 static void add_call_account(struct recovery *recovery)
 {
@@ -390,7 +398,7 @@ static void add_call_account(struct recovery *recovery)
 	enum { KILLED, WRITE_FAILED, CUT_OFF, NO_RING, COUNT = sizeof(causes) / sizeof(*causes) };
 	uint64_t written = recovery->row_count[XT_KIND_CALL] + out->calls + out->open_calls;
 	uint64_t lost = lost_otherwise(recovery, causes, COUNT), seen;
-	unsigned unknown; /* the cause of what nobody accounts for */
+	unsigned unknown; /* the cause of calls without another explanation */
 
 	for (size_t c = 0; c < COUNT; c++) {
 		causes[c].count =
@@ -443,7 +451,7 @@ void recovery_add_account(struct recovery *recovery)
 	};
 
 	add_call_account(recovery);
-	/* (It may be less than it was: see shrink.h.) */
+	/* Compaction can make it smaller than before. */
 	add_value(recovery, "log.bytes", xt_writer_file_bytes(recovery->writer));
 	add_value(recovery, "records.skipped",
 		  recovery_account(recovery, "records.skipped") + out->skipped);

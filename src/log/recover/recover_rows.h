@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Turns recovered data into rows of the log. The first error is kept in recovery->error; later calls then
- * do nothing.
+ * Turns recovered data into rows of the log. recovery->error keeps the first error; later calls
+ * then do nothing.
  */
 #ifndef XT_LOG_RECOVER_ROWS_H
 #define XT_LOG_RECOVER_ROWS_H

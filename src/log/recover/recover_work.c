@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Activity buffers without CUPTI: where one record ends and the next begins. The tracer notes in
- * the crash buffer how long records are, as CUPTI has shown it; for kinds of which it had not seen two
- * in a row there is a table of what each version is known to do.
+ * Parses CUPTI activity buffers without CUPTI. The tracer stores the record sizes that CUPTI showed
+ * it in the crash buffer. For a kind that it had not seen twice in a row, a table gives the size in
+ * each CUPTI version.
  */
 #include "log/recover/recover_work.h"
 
@@ -104,7 +104,7 @@ static void like_memory(struct recovery_work *work, const uint8_t *record, size_
 	};
 }
 
-/* What the kinds are, and how much of a record is read: a shorter one is none. */
+/* The parser of each kind, and the bytes it needs. A shorter record is invalid. */
 static const struct kind {
 	void (*take)(struct recovery_work *work, const uint8_t *record, size_t bytes);
 	size_t bytes_min;
@@ -124,7 +124,7 @@ static const struct kind {
 #undef KIND
 };
 
-/* Whether a record is whole is seen by its times. */
+/* The times show whether the record is complete, so ignore the begun flag. */
 static uint32_t kind_at(const uint8_t *record)
 {
 	uint32_t kind;
@@ -133,7 +133,7 @@ static uint32_t kind_at(const uint8_t *record)
 	return kind & ~XT_CUPTI_RECORD_BEGUN;
 }
 
-/* How long a record of that kind is; 0 if that is not known. */
+/* Size of a record of that kind; 0 if unknown. */
 static size_t record_bytes(const struct recovery *recovery, uint32_t kind)
 {
 	const struct xt_crash_buffer_header *crash_buffer = recovery->crash_buffer;
@@ -159,8 +159,8 @@ static bool is_zero(const uint8_t *data, size_t bytes)
 }
 
 /*
- * Where the records end: at the end of the data, or at the zeroes behind the last one. Anything
- * else is no record of ours: *is_whole is false then.
+ * Returns the end of the records: the end of the data, or zeros after the last record. *is_whole is
+ * false if something else follows.
  */
 static size_t find_end(const struct recovery *recovery, const uint8_t *data, size_t data_bytes,
 		       bool *is_whole)
@@ -181,7 +181,7 @@ static size_t find_end(const struct recovery *recovery, const uint8_t *data, siz
 	return pos;
 }
 
-/* Is every size that the walk needed known, or only taken over from an older version? */
+/* Whether the record size of kernels is only assumed, from an older CUPTI version. */
 static bool is_guess(const struct recovery *recovery)
 {
 	return recovery->crash_buffer->cupti_version >= XT_CUPTI_RECORD_VERSIONS_END &&
@@ -217,6 +217,6 @@ bool recovery_take_buffer(struct recovery *recovery, const uint8_t *data, size_t
 		}
 		pos += record_bytes(recovery, kind);
 	}
-	/* A buffer that was being zeroed begins with zeroes: its records are in the log. */
+	/* If the buffer begins with zeros, it was being cleared: its records are in the log. */
 	return is_whole || end == 0;
 }

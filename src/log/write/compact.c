@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Copies a log without its oldest events. In the traced process it runs on the writer thread, a few
- * megabytes at a time, so that rings are drained in between.
+ * megabytes at a time, so that the rings can be drained in between.
  */
 #include "log/write/compact.h"
 
@@ -17,13 +17,14 @@
 #include "log/write/log_file.h"
 #include "log/write/writer_state.h"
 
-/* A call's work is recorded later than the call: as much longer are calls kept, if there is room. */
-#define CALLS_LEAD_NS	 UINT64_C(1000000000)
-#define CALLS_LEAD_SHARE 4 /* of what is to be kept: one in so many bytes */
+/* A kernel's record follows its call. Keep calls for this much longer than kernels, if they fit. */
+#define CALLS_LEAD_NS UINT64_C(1000000000)
+#define CALLS_LEAD_SHARE                                                                           \
+	4 /* share of keep_bytes reserved for those calls: one in this many bytes */
 
-/* Those that may be left out; all others are what these refer to, or small. */
+/* Kinds that compaction may discard. All other kinds are small or referred to by these. */
 static const bool is_event[XT_KIND_COUNT] = {
-	[XT_KIND_ACCOUNT] = true, /* cumulative: a later one is added before the log changes */
+	[XT_KIND_ACCOUNT] = true, /* cumulative: a newer one follows before the files are swapped */
 	[XT_KIND_CLOCK] = true,	  [XT_KIND_CALL] = true, [XT_KIND_KERNEL] = true,
 	[XT_KIND_COPY] = true,	  [XT_KIND_SET] = true,	 [XT_KIND_MEMORY] = true,
 	[XT_KIND_RANGE] = true,
@@ -37,7 +38,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
-/* Room for so many more. */
+/* Makes room for `more` notes. */
 static int make_room(struct chunk_notes *notes, size_t more)
 {
 	size_t capacity = 2 * notes->count + more + 1024;
@@ -83,7 +84,7 @@ void compact_flushed(struct xt_writer *writer)
 {
 	uint64_t end = writer->file_bytes;
 
-	/* What was pending is the end of the file. */
+	/* The chunks just flushed are the last ones in the file. */
 	for (size_t i = writer->notes.count; i-- > writer->flushed_notes;) {
 		end -= writer->notes.rows[i].bytes;
 		writer->notes.rows[i].offset = end;
@@ -96,7 +97,7 @@ void compact_dropped(struct xt_writer *writer)
 	writer->notes.count = writer->flushed_notes;
 }
 
-/* From which chunk on calls are kept, of those before the cut. */
+/* The first chunk before `cut` from which on calls are kept. */
 static size_t choose_first_call(const struct xt_writer *writer, size_t cut, uint64_t room_bytes)
 {
 	const struct chunk_note *notes = writer->notes.rows;
@@ -113,7 +114,10 @@ static size_t choose_first_call(const struct xt_writer *writer, size_t cut, uint
 	return i;
 }
 
-/* From which chunk on events are kept so that no more than keep_bytes are; -EFBIG if that is none. */
+/*
+ * The first chunk whose events are kept, so that at most keep_bytes remain. -EFBIG if no event
+ * would remain.
+ */
 static int choose_cut(const struct xt_writer *writer, uint64_t keep_bytes, size_t *cut)
 {
 	uint64_t bytes = sizeof(struct xt_log_header);
@@ -161,7 +165,7 @@ static int open_new(const char *path, struct xt_guarded_fd *file)
 	const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY;
 	int fd = open(path, flags, 0600), error;
 
-	if (fd < 0 && errno == EEXIST) { /* of a process that had our number? */
+	if (fd < 0 && errno == EEXIST) { /* left by a killed process with the same pid? */
 		error = xt_compact_remove_draft(path, 0);
 		if (error)
 			return error;
@@ -217,7 +221,7 @@ static bool is_kept(const struct compaction *new, size_t index, const struct chu
 	       (note->kind == XT_KIND_CALL && index >= new->first_kept_call);
 }
 
-/* A chunk is the same in another place but for its number. */
+/* Copies a chunk. Only its sequence number changes. */
 static int copy_chunk(struct xt_writer *writer, const struct chunk_note *note)
 {
 	struct compaction *new = writer->compaction;
@@ -253,7 +257,7 @@ int xt_compact_step(struct xt_writer *writer, uint64_t budget_bytes)
 	struct compaction *new = writer->compaction;
 	uint64_t copied_bytes = 0;
 
-	/* The program may have closed the descriptors, and use their numbers. */
+	/* The program may have closed the descriptors and reused their numbers. */
 	if (!xt_guarded_fd_is_ours(&writer->file) || !xt_guarded_fd_is_ours(&new->file)) {
 		compact_give_up(writer);
 		return -EBADF;
@@ -307,7 +311,7 @@ int compact_commit(struct xt_writer *writer)
 		return error;
 	if (rename(new->path, writer->path))
 		return -errno;
-	/* What was pending is noted behind what was in the old file. */
+	/* The chunks of the last flush follow those copied from the old file. */
 	for (size_t i = writer->flushed_notes; i < writer->notes.count; i++) {
 		struct chunk_note note = writer->notes.rows[i];
 
@@ -335,7 +339,7 @@ void compact_give_up(struct xt_writer *writer)
 
 	if (!new)
 		return;
-	/* What was added for the new file is about it alone. */
+	/* The buffer describes the new file only, so discard it too. */
 	if (writer->is_switched) {
 		writer->pending_bytes = 0;
 		compact_dropped(writer);

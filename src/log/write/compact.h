@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeping a log within a size by leaving out its oldest events. The log is copied without them into a
- * file beside it, little by little, while the writer goes on with the old one; then the new one
- * takes its place by rename(). So at each moment there is one whole log under its name.
+ * Compaction: keeps a log below a size limit by discarding its oldest events.
  *
- * Tables that others refer to (texts, stacks, modules, …) are kept whole, so whatever is kept is
- * readable. All of it is for the thread that the writer belongs to.
+ * It copies the log without them to a file beside it, step by step, while the writer continues with
+ * the old file. Then rename() replaces the log, so there is always one complete log under its name.
+ *
+ * Tables that events refer to (texts, stacks, modules) are kept whole. Call these functions on the
+ * writer's thread.
  */
 #ifndef XT_LOG_COMPACT_H
 #define XT_LOG_COMPACT_H
@@ -16,48 +17,56 @@
 
 #include "log/write/writer.h"
 
-/* What the new file's name ends in. One that a killed process left behind is of no use. */
+/* Suffix of the unfinished copy. A copy left by a killed process is useless. */
 #define XT_COMPACT_SUFFIX ".new"
 
-/* Deletes that one: of the log with this id, 0: of any. 0; -EEXIST if it is something else, which stays; -errno. */
+/*
+ * Deletes an unfinished copy of the log with this id (0: of any log). Returns 0, -EEXIST if the
+ * file is something else, which is kept, or -errno.
+ */
 int xt_compact_remove_draft(const char *path, uint64_t log_id);
 
 struct xt_compacted {
-	uint64_t rows[XT_KIND_COUNT]; /* left out */
-	uint64_t from_ns;	      /* monotonic: events since then are all there */
+	uint64_t rows[XT_KIND_COUNT]; /* discarded */
+	uint64_t from_ns;	      /* monotonic: all events since then are in the log */
 };
 
-/* Has the writer note what it writes. Call it right after xt_writer_create(). */
+/* Makes the writer track its chunks. Call it right after xt_writer_create(). */
 void xt_compact_prepare(struct xt_writer *writer);
 
-/* Begins to copy what is to be kept, keep_bytes at most. 0 or -errno; -EFBIG if the tables alone have
- * more, or no event would be left. */
+/*
+ * Starts a copy of at most keep_bytes. 0 or -errno; -EFBIG if the tables alone are larger, or no
+ * event would remain.
+ */
 int xt_compact_begin(struct xt_writer *writer, uint64_t keep_bytes);
 
-/* Copies some more, about budget_bytes. 0: there is more; 1: all that is in the file is copied; -errno: it
- * cannot be done and is given up. */
+/*
+ * Copies about budget_bytes more. Returns 0 if chunks remain, 1 if all are copied, or -errno after
+ * giving up.
+ */
 int xt_compact_step(struct xt_writer *writer, uint64_t budget_bytes);
 
 /*
- * After a step gave 1: what is added from now on goes to the new file, and the next flush puts that in
- * place of the log, or, if it fails, gives it up; the old file is then as it was. Giving up drops
- * what was added, so add only what is about the new file, right behind a flush.
+ * Call it after a step returned 1. Rows added from now on go to the new file, and the next flush
+ * replaces the log with it. If that flush fails, compaction is given up and the old log stays as it
+ * was; rows added since are discarded. So flush first, then add only rows that describe the new
+ * file.
  */
 void xt_compact_finish(struct xt_writer *writer, struct xt_compacted *compacted);
 
-/* Whether the next flush will be the one after xt_compact_finish(). */
+/* Whether xt_compact_finish() was called and the flush is still to come. */
 bool xt_compact_is_finished(const struct xt_writer *writer);
 
-/* Gives up what was begun, if anything was and is not finished. */
+/* Gives up an unfinished compaction, if there is one. */
 void xt_compact_end(struct xt_writer *writer);
 
 /*
  * For writer.c alone.
  *
- * compact_note: a chunk was added to the writer's buffer. 0 or -ENOMEM.
- * compact_flushed, compact_dropped: the buffer was written to the file, or discarded.
- * compact_commit: rename the copy to the log's name and continue with it. 0 or -errno.
- * compact_give_up: delete the unfinished copy and keep the old log. Does nothing without one.
+ * - compact_note: a chunk was added to the writer's buffer. 0 or -ENOMEM.
+ * - compact_flushed, compact_dropped: the buffer was written to the file, or discarded.
+ * - compact_commit: renames the copy to the log's name and continues with it. 0 or -errno.
+ * - compact_give_up: deletes the unfinished copy and keeps the old log. Does nothing without one.
  */
 int compact_note(struct xt_writer *writer, uint32_t kind, uint32_t row_count, size_t chunk_bytes);
 void compact_flushed(struct xt_writer *writer);

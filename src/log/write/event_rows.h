@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Turns ring records into rows: for the tracer's writer, and for recovery after a kill. The caller checks
- * that the table has room, and resolves stack slots, texts and modules to the ids given here.
+ * Turns ring records into rows: for the tracer's writer, and for recovery after a kill. The caller
+ * checks that the table has room, and resolves stack slots, texts and modules to ids.
  */
 #ifndef XT_LOG_EVENT_ROWS_H
 #define XT_LOG_EVENT_ROWS_H

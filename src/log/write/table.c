@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables: rows in, encoded columns out. Runs on the thread that owns the table (in the traced
- * process: the writer thread). Only xt_table_init() allocates.
+ * Runs on the thread that owns the table: in the traced process, the writer thread. Only
+ * xt_table_init() allocates.
  */
 #include "log/write/table.h"
 
@@ -19,7 +19,7 @@ static uint8_t encoding_of(enum xt_kind kind, unsigned column)
 	return spec->name ? spec->encoding : 0;
 }
 
-/* What a table of this size takes at most when encoded. */
+/* Upper bound of the encoded size of a table. */
 static size_t bound(enum xt_kind kind, size_t rows, const size_t content[XT_TABLE_COLUMNS_MAX])
 {
 	size_t bytes = 0;
@@ -97,7 +97,7 @@ void xt_table_free(struct xt_table *table)
 	memset(table, 0, sizeof(*table));
 }
 
-/* Bytes and lists of a row are empty until they are put. */
+/* Bytes and lists of a row are empty until set. */
 static void begin_row(struct xt_table *table)
 {
 	if (table->row_count == table->row_capacity)
@@ -120,8 +120,10 @@ void xt_table_end_row(struct xt_table *table)
 	begin_row(table);
 }
 
-/* Takes room for length items in the current row and returns where they begin. What the row had
- * is replaced. Cuts length to what is there: a caller's error must not become an overrun. */
+/*
+ * Reserves room for `length` items in the current row, replacing what the row had. Returns their
+ * offset. Limits length to the available room: a caller's mistake must not become an overrun.
+ */
 static size_t reserve(struct xt_table *table, unsigned column, size_t *length)
 {
 	uint64_t *row_length = &table->values[column][table->row_count];
@@ -158,12 +160,12 @@ size_t xt_table_encoded_bound(const struct xt_table *table)
 
 static bool all_equal(const uint64_t *values, uint32_t count)
 {
-	/* Each equals its neighbour: the last differs from the first most often, so begin there. */
+	/* Compare the ends first: in a column that varies, they usually differ. */
 	return values[0] == values[count - 1] &&
 	       !memcmp(values, values + 1, (count - 1) * sizeof(*values));
 }
 
-/* The encoding of a scalar column in a log of that version: planes came with version 2. */
+/* The encoding of a scalar column in a log of that version. Byte shuffling came with version 2. */
 static uint8_t scalar_encoding(uint8_t encoding, const uint64_t *values, uint32_t count,
 			       unsigned version_major)
 {
@@ -225,7 +227,7 @@ static uint8_t *encode_column(const struct xt_table *table, unsigned column, uns
 	return end;
 }
 
-#define CUT_BYTES_MIN 2048 /* a beginning costs a compressor some bytes */
+#define CUT_BYTES_MIN 2048 /* starting a new block costs the compressor some bytes */
 
 static void cut(struct xt_cuts *cuts, size_t end)
 {
@@ -233,7 +235,7 @@ static void cut(struct xt_cuts *cuts, size_t end)
 		cuts->ends[cuts->count++] = (uint32_t)end;
 }
 
-/* The planes of a column end one behind the other, the last one with the column. */
+/* Cuts a byte-shuffled column between its planes. */
 static void cut_column(const struct xt_table *table, const uint8_t *out, size_t begin, size_t end,
 		       struct xt_cuts *cuts)
 {

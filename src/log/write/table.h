@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables in memory, on their way to becoming chunks: rows are put in, columns come out.
+ * Tables collect rows in memory until they are encoded as a chunk, column by column.
  *
- * A table belongs to one thread. All its memory exists after xt_table_init(); putting rows in
- * never allocates, so a caller flushes when xt_table_has_room() says no.
+ * A table belongs to one thread. xt_table_init() allocates everything. Adding rows never allocates,
+ * so flush when xt_table_has_room() returns false.
  */
 #ifndef XT_LOG_TABLE_H
 #define XT_LOG_TABLE_H
@@ -16,10 +16,10 @@
 
 #define XT_TABLE_COLUMNS_MAX 13 /* column numbers are below this in every kind */
 
-/* The schema: what columns a kind has and how each is encoded. One table for writer and reader. */
+/* The schema: the columns of each kind and their encodings. Writer and reader share it. */
 struct xt_column_spec {
-	const char *name; /* as docs/LOG_FORMAT.md calls it; NULL: no such column */
-	uint8_t encoding; /* enum xt_encoding; scalars that are equal throughout become CONST */
+	const char *name; /* as in docs/internals/LOG_FORMAT.md; NULL: no such column */
+	uint8_t encoding; /* enum xt_encoding; a scalar column of equal values becomes CONST */
 };
 struct xt_kind_spec {
 	const char *name;				     /* NULL: unknown kind */
@@ -39,17 +39,17 @@ struct xt_table {
 };
 
 /*
- * row_capacity rows; content_capacity bytes (or list elements) for each bytes (or list) column
- * together. 0, -ENOMEM, or -EINVAL if a full table could exceed the limits of a chunk (each value
- * may take 10 bytes of XT_CHUNK_RAW_BYTES_MAX: CALL has room for 239,000 rows). After a failure
- * xt_table_free() is safe but not needed.
+ * Allocates row_capacity rows, and content_capacity bytes (or list elements) for each bytes (or
+ * list) column. 0, -ENOMEM, or -EINVAL if a full table could exceed the limits of a chunk (each
+ * value may take 10 bytes of XT_CHUNK_RAW_BYTES_MAX: CALL has room for 239,000 rows). After a
+ * failure xt_table_free() is allowed but not needed.
  */
 int xt_table_init(struct xt_table *table, enum xt_kind kind, uint32_t row_capacity,
 		  size_t content_capacity);
 void xt_table_free(struct xt_table *table);
 void xt_table_clear(struct xt_table *table);
 
-/* Room for one more row that brings at most content bytes (or elements) to each column? */
+/* Whether one more row fits that adds at most `content` bytes (or elements) to each column. */
 static inline bool xt_table_has_room(const struct xt_table *table, size_t content)
 {
 	if (table->row_count == table->row_capacity)
@@ -60,8 +60,10 @@ static inline bool xt_table_has_room(const struct xt_table *table, size_t conten
 	return true;
 }
 
-/* Fill the row that xt_table_end_row() completes. Every scalar column must be put; bytes and
- * list columns that are not put are empty. Room must have been checked. */
+/*
+ * Set the columns of the row that xt_table_end_row() completes. Set every scalar column. Bytes and
+ * list columns that are not set are empty. Check for room first.
+ */
 static inline void xt_table_put(struct xt_table *table, unsigned column, uint64_t value)
 {
 	table->values[column][table->row_count] = value;
@@ -71,22 +73,22 @@ void xt_table_put_list(struct xt_table *table, unsigned column, const uint64_t *
 		       size_t length);
 void xt_table_end_row(struct xt_table *table);
 
-/* Upper bound of the encoded size of the table as it stands. */
+/* Upper bound of the encoded size of the table in its present state. */
 size_t xt_table_encoded_bound(const struct xt_table *table);
 
 /*
- * Where one sort of content ends and another begins: whoever compresses does well to begin anew.
- * All zeros is none.
+ * Offsets where the character of the data changes. A compressor should start a new block there.
+ * Zeros mean none.
  */
 #define XT_CUTS_MAX (XT_TABLE_COLUMNS_MAX * 9)
 struct xt_cuts {
 	uint32_t count;
-	uint32_t ends[XT_CUTS_MAX]; /* in ascending order, the last one is that of all */
+	uint32_t ends[XT_CUTS_MAX]; /* ascending; the last one is the end of the data */
 };
 
 /*
- * Encodes all columns into out (of at least xt_table_encoded_bound() bytes); returns the size.
- * version_major: of the log that it is for, which may be older than ours.
+ * Encodes all columns into out, which has at least xt_table_encoded_bound() bytes. Returns the
+ * size. version_major is that of the target log, which may be older than ours.
  */
 size_t xt_table_encode(const struct xt_table *table, unsigned version_major, uint8_t *out,
 		       struct xt_cuts *cuts);

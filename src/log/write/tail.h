@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the writer needs of the reader to append to a log. */
+/*
+ * Parts of the reader that the writer uses to append to a log.
+ */
 #ifndef XT_LOG_TAIL_H
 #define XT_LOG_TAIL_H
 
 #include "xtrace/reader.h"
 
 struct xt_log_tail {
-	uint64_t end_offset;	  /* behind the last intact chunk, or behind the header */
-	uint32_t sequence;	  /* for the next chunk; leaves a gap where something is cut off */
+	uint64_t end_offset; /* end of the last intact chunk, or of the header */
+	uint32_t sequence;   /* number of the next chunk; leaves a gap if a torn tail is cut off */
 	uint32_t intact_sequence; /* the same without a gap */
 };
 
-/* As xt_reader_open(), over a descriptor that stays the caller's. */
+/* As xt_reader_open(), but the caller keeps owning fd. */
 enum xt_open_error xt_reader_open_fd(int fd, struct xt_reader **reader_out);
 
-/* Where the log could go on. For a reader that has come to the end with wanted_kinds 0. */
+/* Where to append. Read to the end with wanted_kinds 0 first. */
 struct xt_log_tail xt_reader_tail(const struct xt_reader *reader);
 
 #endif

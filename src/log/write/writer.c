@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables to chunks to the file. In the traced process this runs on the writer thread alone. It
- * allocates only while its buffers grow to their working size, never prints, and leaves the file
- * whole or as whole as it was when a write fails.
+ * Turns tables into chunks and writes them. In the traced process this runs on the writer thread.
+ * It allocates only while its buffers grow to their working size, and never prints. After a failed
+ * write the file is complete up to its last intact chunk.
  */
 #include "log/write/writer.h"
 
@@ -20,9 +20,9 @@
 #include "log/write/tail.h"
 #include "log/write/writer_state.h"
 
-#define COMPRESSION_LEVEL 1 /* columns of differences gain little from more, and it costs CPU */
+#define COMPRESSION_LEVEL 1 /* differences gain little from higher levels, which cost CPU time */
 
-#define CUT_COST_BYTES 16 /* more than zstd needs to begin a block */
+#define CUT_COST_BYTES 16 /* upper bound of zstd's cost for a new block */
 
 static int grow(uint8_t **buffer, size_t *capacity, size_t want)
 {
@@ -98,7 +98,7 @@ fail:
 	return error;
 }
 
-/* Finds the end of the log behind fd; reads all of it, as only that shows what is intact. */
+/* Finds the end of the log in fd. Reads the whole file, because only that shows what is intact. */
 static int find_tail(int fd, struct xt_log_header *header, struct xt_log_tail *tail)
 {
 	struct xt_reader *reader;
@@ -114,7 +114,7 @@ static int find_tail(int fd, struct xt_log_header *header, struct xt_log_tail *t
 	*tail = xt_reader_tail(reader);
 	is_refused = xt_reader_refused(reader, why);
 	xt_reader_close(reader);
-	/* The tail is not known then: what follows must not be cut off. */
+	/* The reader stopped early, so the tail is unknown. Do not cut anything off. */
 	return is_refused ? -EFBIG : 0;
 }
 
@@ -167,8 +167,8 @@ int xt_writer_resume(const char *path, struct xt_writer **writer_out)
 }
 
 /*
- * Compresses raw into one frame with a block, or some, for what lies between two cuts: each then has
- * tables of its own. Returns the size of the frame, 0 if memory ran out.
+ * Compresses `raw` into one frame, with a block for each part between two cuts, so that each part
+ * gets its own entropy tables. Returns the frame's size, or 0 if out of memory.
  */
 static size_t compress(struct xt_writer *writer, size_t raw_bytes, const struct xt_cuts *cuts,
 		       uint8_t *frame, size_t frame_capacity)
@@ -184,19 +184,19 @@ static size_t compress(struct xt_writer *writer, size_t raw_bytes, const struct 
 	}
 	if (!ZSTD_isError(left)) {
 		uint32_t begin = cuts->count ? cuts->ends[cuts->count - 1] : 0;
-		/* (Without content there may be no buffer.) */
+		/* An empty table may have no buffer. */
 		ZSTD_inBuffer in = {raw_bytes ? writer->raw + begin : NULL, raw_bytes - begin, 0};
 
 		left = ZSTD_compressStream2(writer->cctx, &out, &in, ZSTD_e_end);
 	}
 	if (!left)
 		return out.pos;
-	/* With room for the bound, only memory for zstd's own tables can be missing. */
+	/* The output has room for the bound, so only zstd's own memory can be missing. */
 	ZSTD_CCtx_reset(writer->cctx, ZSTD_reset_session_only);
 	return 0;
 }
 
-/* What is pending may be for another file. */
+/* After xt_compact_finish() the buffer belongs to the new file. */
 static uint32_t *next_sequence(struct xt_writer *writer)
 {
 	return writer->is_switched ? &writer->compaction->sequence : &writer->sequence;
@@ -258,7 +258,7 @@ int xt_writer_add_end(struct xt_writer *writer)
 	return add_chunk(writer, XT_KIND_END, 0, 0, &none);
 }
 
-/* The new file is whole with what is pending, and takes the log's place. */
+/* Completes the compacted file and lets it replace the log. */
 static int flush_switched(struct xt_writer *writer)
 {
 	const struct compaction *new = writer->compaction;
@@ -294,8 +294,8 @@ int xt_writer_flush(struct xt_writer *writer)
 		compact_flushed(writer);
 		return 0;
 	}
-	/* Should the cut fail as well, the next flush overwrites what was torn. */
-	/* (Meanwhile the program may have closed it, and opened a file of its own.) */
+	/* If cutting fails too, the next flush overwrites the torn bytes. */
+	/* The program may have closed the descriptor since, and opened a file of its own. */
 	if (ours && xt_guarded_fd_is_ours(&writer->file))
 		writer->is_torn = cut(writer->file.fd, writer->file_bytes) != 0;
 	return error;
@@ -321,7 +321,10 @@ bool xt_writer_is_open(const struct xt_writer *writer)
 	return xt_guarded_fd_is_ours(&writer->file);
 }
 
-/* While nobody had the lock, another program may have taken this for the log of a dead process. */
+/*
+ * While nothing held the lock, another program may have recovered this log as that of a dead
+ * process.
+ */
 static bool is_as_we_left_it(const struct xt_writer *writer, int fd)
 {
 	struct stat status;
@@ -335,7 +338,7 @@ int xt_writer_reopen(struct xt_writer *writer)
 	struct xt_guarded_fd again;
 	int error;
 
-	/* (The flush that follows xt_compact_finish() fails then, and gives up.) */
+	/* After xt_compact_finish(), the next flush fails and gives up instead. */
 	if (!writer->path || writer->is_switched)
 		return -EBADF;
 	compact_give_up(writer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What writer.c and compact.c share: the writer from within. Nobody else includes this.
+ * Private state of the writer, for writer.c and compact.c alone.
  */
 #ifndef XT_LOG_WRITER_STATE_H
 #define XT_LOG_WRITER_STATE_H
@@ -13,11 +13,11 @@
 #include "log/base/guarded_fd.h"
 #include "log/write/writer.h"
 
-/* A chunk in the file, or on its way there. */
+/* A chunk in the file or in the buffer. */
 struct chunk_note {
 	uint64_t offset;
-	uint64_t time_ns; /* monotonic, when it was made */
-	uint32_t bytes;	  /* with its header */
+	uint64_t time_ns; /* monotonic, when it was added */
+	uint32_t bytes;	  /* including its header */
 	uint32_t row_count;
 	uint32_t kind;
 };
@@ -28,16 +28,16 @@ struct chunk_notes {
 	size_t capacity;
 };
 
-/* The file that is to take the log's place. */
+/* A compaction in progress. */
 struct compaction {
 	struct xt_guarded_fd file;
 	char *path;
 	struct chunk_notes notes; /* of the new file */
 	uint64_t file_bytes;
 	uint32_t sequence;
-	size_t next;		/* of the old file's notes: what is to be copied or left out */
-	size_t first_kept;	/* events before are left out */
-	size_t first_kept_call; /* calls whose work came later are kept longer */
+	size_t next;	   /* index in the old file's notes of the next chunk to copy or discard */
+	size_t first_kept; /* events before this chunk are discarded */
+	size_t first_kept_call; /* calls before this chunk are discarded; see CALLS_LEAD_NS */
 	uint64_t dropped_rows[XT_KIND_COUNT];
 	uint64_t from_ns;
 };
@@ -45,7 +45,7 @@ struct compaction {
 struct xt_writer {
 	struct xt_guarded_fd file;
 	uint32_t sequence;   /* of the next chunk */
-	uint64_t file_bytes; /* whole chunks in the file */
+	uint64_t file_bytes; /* intact chunks in the file */
 	struct xt_log_header header;
 	uint8_t *pending;
 	size_t pending_bytes;
@@ -55,14 +55,14 @@ struct xt_writer {
 	ZSTD_CCtx *cctx;
 
 	char *path;   /* NULL: the log was opened to append */
-	bool is_torn; /* bytes of a failed write are behind the whole chunks */
+	bool is_torn; /* a failed write left bytes after the intact chunks */
 
 	/* For compact.c. */
-	bool is_noted;		       /* else there are no notes */
-	struct chunk_notes notes;      /* of the file, then of what is pending */
-	size_t flushed_notes;	       /* of these, those in the file */
-	struct compaction *compaction; /* NULL: not now */
-	bool is_switched;	       /* what is pending is for the new file */
+	bool is_noted;		       /* chunks are tracked in notes */
+	struct chunk_notes notes;      /* chunks in the file, then those in the buffer */
+	size_t flushed_notes;	       /* number of notes that are in the file */
+	struct compaction *compaction; /* NULL: none in progress */
+	bool is_switched;	       /* the buffer is for the new file */
 };
 
 #endif
