@@ -25,6 +25,7 @@
 #include <string.h>
 #include <unwind.h>
 
+#include "inject/capture/stack_cache_index.h"
 #include "inject/capture/callbacks.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/trampoline.h"

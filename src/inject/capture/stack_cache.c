@@ -8,27 +8,16 @@
 #include <string.h>
 
 #include "inject/writer/budget.h"
+#include "inject/capture/stack_cache_evict.h"
+#include "inject/capture/stack_cache_index.h"
 #include "inject/runtime/hotpath.h"
 
-#define FETCH_BYTES_MAX	 2048 /* more is not asked for ahead: others need the cache too */
-#define NODE_BYTES	 CACHE_LINE_BYTES
-#define INPUTS_AT_ONCE	 8 /* an entry has a multiple of these: the last one repeats */
-#define NODE_TABLE_BYTES ((1u << CACHE_NODE_BITS) * sizeof(struct cache_node *))
-_Static_assert(sizeof(struct cache_node) <= NODE_BYTES, "a node takes one line of the cache");
-
-static uint32_t bucket_of(const void *base)
-{
-	return ((uintptr_t)base >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - CACHE_BUCKET_BITS);
-}
+#define FETCH_BYTES_MAX 2048 /* more is not asked for ahead: others need the cache too */
+#define INPUTS_AT_ONCE	8    /* an entry has a multiple of these: the last one repeats */
 
 static uint16_t *entry_offsets(const struct cache_entry *entry)
 {
 	return (uint16_t *)&entry->values[entry->object.input_count];
-}
-
-static struct cache_node *entry_root(struct cache_entry *entry)
-{
-	return (struct cache_node *)((uint8_t *)entry + entry->object.bytes - NODE_BYTES);
 }
 
 static inline __attribute__((always_inline)) bool inputs_are_equal(const struct cache_entry *entry,
@@ -143,24 +132,6 @@ static __attribute__((noinline)) struct cache_entry *find_entry(struct stack_cac
 		return entry;
 	}
 	return NULL;
-}
-
-static struct cache_node **node_bucket(struct stack_cache *cache, const struct cache_entry *entry,
-				       uint64_t key)
-{
-	uint64_t hash = (key ^ (uintptr_t)entry) * UINT64_C(0x9e3779b97f4a7c15);
-
-	return &cache->nodes[hash >> (64 - CACHE_NODE_BITS)];
-}
-
-static struct cache_node *find_node(struct stack_cache *cache, const struct cache_entry *entry,
-				    uint64_t key)
-{
-	struct cache_node *node = *node_bucket(cache, entry, key);
-
-	while (node && (node->key != key || node->entry != entry))
-		node = node->chain;
-	return node;
 }
 
 /* The node that the thread's frames lead to, not divided; NULL if there is none. */
@@ -338,11 +309,6 @@ static bool fill_inputs(struct cache_entry *entry, const struct stack_walk *walk
 	return true;
 }
 
-static uint32_t in_lines(size_t bytes)
-{
-	return (uint32_t)((bytes + CACHE_LINE_BYTES - 1) & ~(size_t)(CACHE_LINE_BYTES - 1));
-}
-
 static uint32_t entry_inputs(const struct stack_walk *walk)
 {
 	return (walk->input_count + INPUTS_AT_ONCE - 1) / INPUTS_AT_ONCE * INPUTS_AT_ONCE;
@@ -363,33 +329,12 @@ static uint32_t variant_bytes(const struct python_walk *python)
 			python->copy_count * sizeof(uint64_t) + sizeof(uint64_t));
 }
 
-/* Whoever takes of the arena has seen that there is as much. */
-static void *take(struct stack_cache *cache, uint32_t bytes, enum cache_kind kind,
-		  uint32_t input_count)
-{
-	struct cache_object *taken = (struct cache_object *)(cache->arena + cache->arena_used);
-
-	*taken = (struct cache_object){
-		.bytes = bytes, .kind = (uint8_t)kind, .input_count = (uint16_t)input_count};
-	cache->arena_used += bytes;
-	return taken;
-}
-
-void stack_cache_place_entry(struct stack_cache *cache, struct cache_entry *entry)
-{
-	struct cache_entry **head = &cache->buckets[bucket_of(entry->base)];
-
-	entry->native = NULL;
-	*entry_root(entry) = (struct cache_node){.entry = entry};
-	entry->chain = *head;
-	*head = entry;
-}
-
 static struct cache_entry *add_entry(struct stack_cache *cache, const struct caller_regs *regs,
 				     const struct stack_walk *walk, uint32_t python_stack_bytes)
 {
 	uint32_t used = cache->arena_used;
-	struct cache_entry *entry = take(cache, entry_bytes(walk), CACHE_ENTRY, entry_inputs(walk));
+	struct cache_entry *entry =
+		stack_cache_take(cache, entry_bytes(walk), CACHE_ENTRY, entry_inputs(walk));
 
 	entry->base = regs;
 	entry->python_stack_bytes = python_stack_bytes;
@@ -399,100 +344,6 @@ static struct cache_entry *add_entry(struct stack_cache *cache, const struct cal
 	}
 	stack_cache_place_entry(cache, entry);
 	return entry;
-}
-
-/* The node that the variant belongs to, of those with a frame more than that one. */
-static struct cache_node *child_of(struct stack_cache *cache, const struct cache_node *parent,
-				   const struct cache_variant *variant)
-{
-	const struct python_step *step = &variant->steps[parent->frame_count];
-	uint64_t key;
-	struct cache_node *node, **bucket;
-
-	/* As python_frame_key() makes it. */
-	if (parent->frame_count >= variant->step_count)
-		key = python_path_key(parent->key, 0, 1);
-	else if (step->owner >= PYTHON_OWNER_SHIM)
-		key = python_path_key(parent->key, 0, 0);
-	else
-		key = python_path_key(parent->key, step->code, step->instruction);
-	node = find_node(cache, parent->entry, key);
-
-	if (node)
-		return node;
-	bucket = node_bucket(cache, parent->entry, key);
-	node = take(cache, NODE_BYTES, CACHE_NODE, 0);
-	*node = (struct cache_node){.object = node->object,
-				    .entry = parent->entry,
-				    .chain = *bucket,
-				    .key = key,
-				    .frame_count = parent->frame_count + 1};
-	*bucket = node;
-	return node;
-}
-
-static void hang_up(struct cache_node *node, struct cache_variant *variant)
-{
-	variant->next = node->variants;
-	node->variants = variant;
-	node->variant_count++;
-}
-
-bool stack_cache_have_room(struct stack_cache *cache, size_t bytes)
-{
-	while (CACHE_ARENA_BYTES - cache->arena_used >= bytes) {
-		if (cache->arena_bytes - cache->arena_used >= bytes)
-			return true;
-		if (!budget_take(CACHE_STEP_BYTES))
-			return false;
-		cache->arena_bytes += CACHE_STEP_BYTES;
-	}
-	return false;
-}
-
-/* Variants whose frames are all the same differ in what their code is, and stay together. */
-static bool can_divide(struct stack_cache *cache, const struct cache_node *node)
-{
-	if (!stack_cache_have_room(cache, NODE_TABLE_BYTES + CACHE_LINE_BYTES +
-						  node->variant_count * NODE_BYTES))
-		return false;
-	for (const struct cache_variant *v = node->variants; v; v = v->next)
-		if (v->step_count < node->frame_count)
-			return false;
-	return true;
-}
-
-static void divide(struct stack_cache *cache, struct cache_node *node)
-{
-	struct cache_variant *variant = node->variants, *next;
-
-	if (!cache->nodes) {
-		cache->nodes = (void *)((uint8_t *)take(cache, NODE_TABLE_BYTES + CACHE_LINE_BYTES,
-							CACHE_NODE_TABLE, 0) +
-					CACHE_LINE_BYTES);
-		memset(cache->nodes, 0, NODE_TABLE_BYTES);
-	}
-	node->is_divided = true;
-	node->variants = NULL;
-	for (; variant; variant = next) {
-		next = variant->next;
-		hang_up(child_of(cache, node, variant), variant);
-	}
-}
-
-void stack_cache_place_variant(struct stack_cache *cache, struct cache_variant *variant)
-{
-	struct cache_node *node = entry_root(variant->entry);
-
-	if (!variant->state) {
-		variant->entry->native = variant;
-		return;
-	}
-	while (node->is_divided)
-		node = child_of(cache, node, variant);
-	hang_up(node, variant);
-	if (node->variant_count >= CACHE_NODE_MANY && can_divide(cache, node))
-		divide(cache, node);
 }
 
 /* One that is not in use: there is one. */
@@ -550,7 +401,8 @@ struct cache_variant *stack_cache_add(struct stack_cache *cache, const struct ca
 		entry = add_entry(cache, regs, walk, python->stack_bytes);
 	if (!entry)
 		return NULL;
-	variant = take(cache, variant_bytes(python), CACHE_VARIANT, python->input_count);
+	variant =
+		stack_cache_take(cache, variant_bytes(python), CACHE_VARIANT, python->input_count);
 	*variant = (struct cache_variant){
 		.object = variant->object,
 		.entry = entry,
@@ -575,19 +427,6 @@ void stack_cache_drop(struct stack_cache *cache, struct cache_variant *variant)
 		*link = entry->chain;
 	/* Others may still point to its variants as their next hit. */
 	entry->base = NULL;
-}
-
-void stack_cache_clear(struct stack_cache *cache)
-{
-	memset(cache->buckets, 0, sizeof(cache->buckets));
-	memset(cache->slots_used, 0, sizeof(cache->slots_used));
-	cache->slots_used[0] = 1; /* XT_STACK_SLOT_TRANSIENT */
-	cache->slot_next = 1;
-	cache->slot_count = 0;
-	cache->nodes = NULL;
-	cache->last = cache->expected = NULL;
-	cache->arena_used = 0;
-	cache->epoch++;
 }
 
 void stack_cache_begin(struct stack_cache *cache)

@@ -158,23 +158,6 @@ uint64_t stack_cache_variant_hash(const struct cache_variant *variant);
 /* Takes the variant out with all that share its native stack, so that they are not found again. */
 void stack_cache_drop(struct stack_cache *cache, struct cache_variant *variant);
 
-/* Forgets everything; slots are handed out anew. */
-void stack_cache_clear(struct stack_cache *cache);
-
-/*
- * Forgets an eighth at least: half of those that were not hit since this was done the last time and, if those that were
- * are too many, some of these. What stays lies together then; pointers into the stack cache are void. Takes milliseconds, at most once in some
- * thousand stacks that are new.
- */
-void stack_cache_make_room(struct stack_cache *cache);
-
-/* As much of the arena is there, or is given by the budget. */
-bool stack_cache_have_room(struct stack_cache *cache, size_t bytes);
-
-/* For stack_cache_make_room(): puts an entry where it is found, with no variant of it; and a variant of it. */
-void stack_cache_place_entry(struct stack_cache *cache, struct cache_entry *entry);
-void stack_cache_place_variant(struct stack_cache *cache, struct cache_variant *variant);
-
 /* What the stack cache may have of its arena; what it had more is the budget's again. Not while its thread runs. */
 void stack_cache_begin(struct stack_cache *cache);
 

@@ -4,10 +4,11 @@
  * came once goes sooner or later, and of paths that come in turn, and are more than fit, some stay. Runs in the application's threads, at most once in some thousand stacks that are new: no lock, no malloc, no system call;
  * the memory is the stack cache's own, and all is done in place.
  */
-#include "inject/capture/stack_cache.h"
+#include "inject/capture/stack_cache_evict.h"
 
 #include <string.h>
 
+#include "inject/capture/stack_cache_index.h"
 #include "inject/runtime/hotpath.h"
 
 #define HIT_KEPT_OF 4 /* of those that were hit, all but one of so many are kept at most */

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "inject/capture/stack_cache_index.h"
 #include "inject/runtime/call_on_stack.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/hot_state.h"

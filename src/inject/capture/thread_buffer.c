@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "inject/capture/stack_cache_index.h"
 #include "inject/writer/budget.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/map_memory.h"

@@ -9,21 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GPUS_MAX       64
-#define GPU_NAME_BYTES 128
-#define GPU_UUID_BYTES 16
-
-struct gpu_names {
-	uint32_t count;
-	char names[GPUS_MAX][GPU_NAME_BYTES];
-	int multiprocessors[GPUS_MAX]; /* 0: not known */
-	uint8_t uuids[GPUS_MAX]
-		     [GPU_UUID_BYTES]; /* of a MIG instance: its own; all zeros: not known */
-};
-
-/* The body of the thread; returns after flusher_stop() and a last, forced flush. */
-void *flusher_main(void *unused);
-
 /* Flushes from now on; before, CUPTI may not be set up. */
 void flusher_allow(void);
 
@@ -34,14 +19,17 @@ void flusher_flush(uint32_t flag);
  * done in that time, or never will be. One caller at a time. */
 bool flusher_run(void (*work)(void), uint64_t patience_ns);
 
+/* For the thread itself: does the requested work; whether to flush or to end; says that it ended. */
+void flusher_do_work(void);
+bool flusher_is_allowed(void);
+bool flusher_is_stopping(void);
+void flusher_end(void);
+
 /* Asks the thread to end. */
 void flusher_stop(void);
 
 /* CUPTI has given out all it had, or was never allowed to be asked. */
 bool flusher_is_done(void);
-
-/* NULL until the driver has told. Static. */
-const struct gpu_names *flusher_gpu_names(void);
 
 /* CPU time of the thread, as of its last flush. */
 uint64_t flusher_cpu_ns(void);

@@ -6,15 +6,7 @@
 #ifndef XT_INJECT_NVTX_H
 #define XT_INJECT_NVTX_H
 
-#include <stdatomic.h>
-#include <stdint.h>
-
 #include "cuda_abi/nvtx_abi.h"
-
-#define NVTX_DOMAINS_MAX 256 /* those beyond are taken for the default domain */
-
-/* Events that are lost, as no ring could take them. */
-extern atomic_uint_fast64_t nvtx_events_without_thread_buffer;
 
 /* Puts our functions in place of NVTX's own; 1 for success. May be called several times: each
  * library that has NVTX compiled in brings its own. */
@@ -22,12 +14,5 @@ int nvtx_take_over(xt_nvtx_get_export_table get_export_table);
 
 /* The same for an extension of NVTX; 0 if it is none that we implement. */
 int nvtx_take_over_extension(const struct xt_nvtx_extension *extension);
-
-/* The name of a domain by the number in ring records, for the writer thread; "" is the default
- * domain's. Lives for ever. */
-const char *nvtx_domain_name(uint64_t domain);
-
-/* No more events: where nothing is recorded, in a forked child of a traced process, at its end. */
-void nvtx_abandon(void);
 
 #endif

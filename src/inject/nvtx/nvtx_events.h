@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the nvtx*.c files share: how to write a function that NVTX calls, and how to commit an event.
+ * Defines functions that NVTX calls, and commits their events.
  */
 #ifndef XT_INJECT_NVTX_EVENTS_H
 #define XT_INJECT_NVTX_EVENTS_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <wchar.h>
@@ -26,6 +28,11 @@
 		__attribute__((unused)) uintptr_t a, __attribute__((unused)) uintptr_t b,          \
 		__attribute__((unused)) uintptr_t c, __attribute__((unused)) uintptr_t d,          \
 		__attribute__((unused)) const struct caller_regs *regs)
+
+#define NVTX_DOMAINS_MAX 256 /* further ones count as the default domain */
+
+/* Events lost because no ring could take them. */
+extern atomic_uint_fast64_t nvtx_events_without_thread_buffer;
 
 struct nvtx_entry {
 	unsigned place;
@@ -50,25 +57,27 @@ struct nvtx_event {
 	size_t payload_count;
 };
 
-/* nvtx.c: commits the event to the ring of the calling thread. */
+/* Commits the event to the ring of the calling thread. */
 void nvtx_commit(const struct nvtx_event *event, const struct caller_regs *regs);
 
-/* nvtx.c: commits an enum xt_range_operation that names something. One of the texts is NULL. */
+/* Commits an enum xt_range_operation that names something. One of the texts is NULL. */
 void nvtx_note_name(uint32_t operation, uint64_t key, uint64_t payload, const char *text,
 		    const wchar_t *wide_text, const struct caller_regs *regs);
 
-/* nvtx.c: the number of the domain with that handle, and a number for a started range. */
+/* Creates a domain and returns its handle; the handle of the default domain if there are too many. */
+uintptr_t nvtx_create_domain(const char *name);
+
+/* The number of the domain with that handle; 0 is the default domain. */
 uint32_t nvtx_domain_number(uintptr_t handle);
+
+/* The name of a domain by its number in ring records. "" for the default domain. Never freed. */
+const char *nvtx_domain_name(uint64_t domain);
+
+/* A number for a started range. */
 uint64_t nvtx_next_key(void);
 
-/* nvtx.c: memory that is never freed, for texts and schemas. NULL if there is no more. */
-void *nvtx_store(size_t bytes);
-const char *nvtx_keep_text(const char *text);
-
-/* nvtx.c: whether the text is one that a program registered. */
-int nvtx_is_registered(const char *text);
-
-/* nvtx.c: UTF-8 of a wide text, cut at the end of a character; returns the length. */
-size_t nvtx_narrow(const wchar_t *wide, char *out, size_t out_bytes);
+/* Stops recording NVTX events: nothing is recorded, in a forked child, or at the end of the process. */
+void nvtx_abandon(void);
+bool nvtx_is_abandoned(void);
 
 #endif

@@ -7,6 +7,8 @@
  * was copied, and both the output and the number of steps are bounded. What cannot be decoded or
  * does not fit is named in brackets, never left out silently.
  */
+#include "inject/nvtx/nvtx_values.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,110 +22,6 @@
 #define NAME_BYTES     128
 #define CUT_LINE       "[cut]=the payload is larger than what is recorded\n"
 #define ALIGNED(bytes) (((bytes) + 7) & ~(size_t)7)
-
-static const struct payload_type types[XT_NVTX_TYPES] = {
-	[XT_NVTX_TYPE_CHAR] = {1, CLASS_CHARACTER},
-	[XT_NVTX_TYPE_UCHAR] = {1, CLASS_UNSIGNED},
-	[XT_NVTX_TYPE_SHORT] = {sizeof(short), CLASS_SIGNED},
-	[XT_NVTX_TYPE_USHORT] = {sizeof(short), CLASS_UNSIGNED},
-	[XT_NVTX_TYPE_INT] = {sizeof(int), CLASS_SIGNED},
-	[XT_NVTX_TYPE_UINT] = {sizeof(int), CLASS_UNSIGNED},
-	[XT_NVTX_TYPE_LONG] = {sizeof(long), CLASS_SIGNED},
-	[XT_NVTX_TYPE_ULONG] = {sizeof(long), CLASS_UNSIGNED},
-	[XT_NVTX_TYPE_LONGLONG] = {sizeof(long long), CLASS_SIGNED},
-	[XT_NVTX_TYPE_ULONGLONG] = {sizeof(long long), CLASS_UNSIGNED},
-	[XT_NVTX_TYPE_INT8] = {1, CLASS_SIGNED},
-	[XT_NVTX_TYPE_UINT8] = {1, CLASS_UNSIGNED},
-	[XT_NVTX_TYPE_INT16] = {2, CLASS_SIGNED},
-	[XT_NVTX_TYPE_UINT16] = {2, CLASS_UNSIGNED},
-	[XT_NVTX_TYPE_INT32] = {4, CLASS_SIGNED},
-	[XT_NVTX_TYPE_UINT32] = {4, CLASS_UNSIGNED},
-	[XT_NVTX_TYPE_INT64] = {8, CLASS_SIGNED},
-	[XT_NVTX_TYPE_UINT64] = {8, CLASS_UNSIGNED},
-	[XT_NVTX_TYPE_FLOAT] = {4, CLASS_REAL},
-	[XT_NVTX_TYPE_DOUBLE] = {8, CLASS_REAL},
-	[XT_NVTX_TYPE_LONGDOUBLE] = {sizeof(long double), CLASS_HEX},
-	[XT_NVTX_TYPE_SIZE] = {sizeof(size_t), CLASS_UNSIGNED},
-	[XT_NVTX_TYPE_ADDRESS] = {sizeof(void *), CLASS_HEX},
-	[XT_NVTX_TYPE_WCHAR] = {sizeof(wchar_t), CLASS_UNSIGNED},
-	[XT_NVTX_TYPE_CHAR8] = {1, CLASS_CHARACTER},
-	[XT_NVTX_TYPE_CHAR16] = {2, CLASS_UNSIGNED},
-	[XT_NVTX_TYPE_CHAR32] = {4, CLASS_UNSIGNED},
-	[XT_NVTX_TYPE_BYTE] = {1, CLASS_HEX},
-	[XT_NVTX_TYPE_INT128] = {16, CLASS_HEX},
-	[XT_NVTX_TYPE_UINT128] = {16, CLASS_HEX},
-	[XT_NVTX_TYPE_FLOAT16] = {2, CLASS_HEX},
-	[XT_NVTX_TYPE_FLOAT32] = {4, CLASS_REAL},
-	[XT_NVTX_TYPE_FLOAT64] = {8, CLASS_REAL},
-	[XT_NVTX_TYPE_FLOAT128] = {16, CLASS_HEX},
-	[XT_NVTX_TYPE_BF16] = {2, CLASS_HEX},
-	[XT_NVTX_TYPE_TF32] = {4, CLASS_HEX},
-	[XT_NVTX_TYPE_CATEGORY] = {4, CLASS_UNSIGNED},
-	[XT_NVTX_TYPE_COLOR_ARGB] = {4, CLASS_HEX},
-	[XT_NVTX_TYPE_SCOPE_ID] = {8, CLASS_UNSIGNED},
-	[XT_NVTX_TYPE_TID_UINT32] = {4, CLASS_UNSIGNED},
-	[XT_NVTX_TYPE_TID_UINT64] = {8, CLASS_UNSIGNED},
-	[XT_NVTX_TYPE_CSTRING] = {1, CLASS_TEXT},
-	[XT_NVTX_TYPE_CSTRING_UTF8] = {1, CLASS_TEXT},
-	[XT_NVTX_TYPE_CSTRING_UTF16] = {2, CLASS_TEXT},
-	[XT_NVTX_TYPE_CSTRING_UTF32] = {4, CLASS_TEXT},
-	[XT_NVTX_TYPE_REGISTERED_STRING] = {sizeof(void *), CLASS_REGISTERED},
-};
-
-struct payload_type payload_type(uint64_t type)
-{
-	return type < XT_NVTX_TYPES ? types[type] : (struct payload_type){0};
-}
-
-static bool has_other_place(const struct payload_entry *entry)
-{
-	return entry->flags & (XT_NVTX_ENTRY_OFFSET_FROM_BASE | XT_NVTX_ENTRY_OFFSET_FROM_HERE);
-}
-
-/* A text without a length is a pointer. */
-static bool is_pointer(const struct payload_entry *entry)
-{
-	return entry->flags & XT_NVTX_ENTRY_POINTER ||
-	       (payload_type(entry->type).class == CLASS_TEXT && !entry->detail &&
-		payload_array(entry) == XT_NVTX_ARRAY_NONE);
-}
-
-bool payload_is_pointed_text(const struct payload_entry *entry)
-{
-	enum payload_class class = payload_type(entry->type).class;
-
-	if (entry->nested || has_other_place(entry) || entry->flags & XT_NVTX_ENTRY_POINTER)
-		return false;
-	return class == CLASS_REGISTERED ||
-	       (class == CLASS_TEXT && is_pointer(entry) && payload_type(entry->type).bytes != 2);
-}
-
-bool payload_extent(const struct payload_entry *entry, uint64_t *bytes, uint32_t *align,
-		    uint64_t *count)
-{
-	struct payload_type type = payload_type(entry->type);
-	enum xt_nvtx_array array = payload_array(entry);
-	uint64_t element = entry->nested ? entry->nested->bytes : type.bytes;
-
-	*bytes = *count = 0;
-	*align = 1;
-	if (has_other_place(entry))
-		return false;
-	if (is_pointer(entry)) {
-		*align = sizeof(void *);
-		*bytes = sizeof(void *);
-		*count = 1;
-		return true;
-	}
-	*align = entry->nested ? entry->nested->align : type.bytes ? type.bytes : 1;
-	if (!element || array > XT_NVTX_ARRAY_FIXED)
-		return false;
-	*count = array == XT_NVTX_ARRAY_FIXED || type.class == CLASS_TEXT ? entry->detail : 1;
-	if (*count > UINT32_MAX)
-		return false;
-	*bytes = *count * element;
-	return *bytes <= UINT32_MAX;
-}
 
 /* One payload that is being decoded. */
 struct decoder {
@@ -328,7 +226,7 @@ static void decode_entry(struct decoder *d, const struct payload_entry *entry, u
 			payload_type(entry->type).class == CLASS_TEXT;
 	char element[NAME_BYTES];
 
-	if (nested && nested->kind <= XT_NVTX_SCHEMA_DYNAMIC && !is_pointer(entry) &&
+	if (nested && nested->kind <= XT_NVTX_SCHEMA_DYNAMIC && !payload_is_pointer(entry) &&
 	    depth < DEPTH_MAX) {
 		for (uint64_t i = 0; i < count && i < ELEMENTS_MAX; i++) {
 			snprintf(element, sizeof(element), is_array ? "%s[%u]" : "%s", name,
@@ -341,7 +239,7 @@ static void decode_entry(struct decoder *d, const struct payload_entry *entry, u
 	put_string(d, "=");
 	if (payload_is_pointed_text(entry))
 		put_pointed_text(d, offset);
-	else if (is_pointer(entry))
+	else if (payload_is_pointer(entry))
 		put_hex(d, d->data + offset, sizeof(void *), true);
 	else if (is_array)
 		put_elements(d, entry, offset, count);
@@ -405,7 +303,7 @@ static bool find_entry(const struct decoder *d, const struct payload_schema *sch
 	offsets[place] = (uint32_t)offset;
 	if (!is_fixed) {
 		element = entry->nested ? entry->nested->bytes : payload_type(entry->type).bytes;
-		if (has_other_place(entry) || !element ||
+		if (payload_has_offset(entry) || !element ||
 		    !find_count(d, schema, offsets, place, count) ||
 		    *count > (d->bytes - offset) / element)
 			return false;

@@ -32,6 +32,7 @@
 #include "inject/runtime/loader_lock.h"
 #include "inject/runtime/loader_watch.h"
 #include "inject/nvtx/nvtx.h"
+#include "inject/nvtx/nvtx_events.h"
 #include "inject/runtime/fork_guard.h"
 #include "inject/runtime/process_identity.h"
 #include "inject/python/python_runtime.h"

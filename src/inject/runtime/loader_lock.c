@@ -8,6 +8,8 @@
  */
 #include "inject/runtime/loader_lock.h"
 
+#include <dlfcn.h>
+#include <elf.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -15,7 +17,6 @@
 #include <unistd.h>
 
 #include "inject/runtime/clock.h"
-#include "inject/runtime/loader_watch.h"
 #include "inject/runtime/sleep.h"
 #include "inject/runtime/deadlock_probe.h"
 
@@ -33,6 +34,19 @@ static struct {
 } lock;
 
 static const pthread_mutex_t *list_lock; /* NULL: not found */
+
+const void *loader_data(size_t *bytes_out)
+{
+	const ElfW(Sym) *symbol = NULL;
+	const void *data = dlsym(RTLD_DEFAULT, "_rtld_global");
+	Dl_info info;
+
+	*bytes_out = 0;
+	if (!data || !dladdr1(data, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol)
+		return NULL;
+	*bytes_out = symbol->st_size;
+	return data;
+}
 
 static int thread_id(void)
 {

@@ -23,6 +23,9 @@ void loader_lock_begin(void);
 void loader_lock(void);
 void loader_unlock(void);
 
+/* Returns the loader's exported data; *bytes_out is 0 if there is none. Takes the loader's own lock. */
+const void *loader_data(size_t *bytes_out);
+
 /* dl_iterate_phdr() under the lock. */
 int loader_ask(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data);
 

@@ -51,19 +51,6 @@ static struct load_counts load_counts(void)
 	return counts;
 }
 
-const void *loader_data(size_t *bytes_out)
-{
-	const ElfW(Sym) *symbol = NULL;
-	const void *data = dlsym(RTLD_DEFAULT, "_rtld_global");
-	Dl_info info;
-
-	*bytes_out = 0;
-	if (!data || !dladdr1(data, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol)
-		return NULL;
-	*bytes_out = symbol->st_size;
-	return data;
-}
-
 void loader_watch_begin(void)
 {
 	struct load_counts counts = load_counts();

@@ -13,11 +13,7 @@
 #define XT_INJECT_LOADER_WATCH_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-
-/* The loader's exported data; 0 bytes if it has none. Not where the loader's locks matter: it asks for them. */
-const void *loader_data(size_t *bytes_out);
 
 /* Begins to look for the counter, and looks again after a library was loaded or unloaded. Called
  * while the library starts, from one thread. */

@@ -22,7 +22,7 @@
 #include "inject/capture/callbacks.h"
 #include "inject/runtime/clock.h"
 #include "inject/capture/thread_buffer.h"
-#include "inject/nvtx/nvtx.h"
+#include "inject/nvtx/nvtx_events.h"
 #include "inject/runtime/fork_guard.h"
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/sleep.h"

@@ -6,8 +6,8 @@
 
 #include "inject/cupti/api_table.h"
 #include "inject/writer/module_paths.h"
-#include "inject/nvtx/nvtx.h"
-#include "inject/nvtx/nvtx_payload.h"
+#include "inject/nvtx/nvtx_events.h"
+#include "inject/nvtx/nvtx_values.h"
 #include "inject/writer/recorder.h"
 #include "log/write/event_rows.h"
 

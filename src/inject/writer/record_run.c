@@ -16,9 +16,10 @@
 #include "inject/capture/callbacks.h"
 #include "inject/runtime/clock.h"
 #include "inject/cupti/flusher.h"
+#include "inject/cupti/gpu_names.h"
 #include "inject/runtime/loader_lock.h"
 #include "inject/writer/modules.h"
-#include "inject/nvtx/nvtx.h"
+#include "inject/nvtx/nvtx_events.h"
 #include "inject/runtime/process_identity.h"
 #include "inject/python/python_runtime.h"
 #include "inject/writer/recorder.h"
@@ -362,7 +363,7 @@ static void record_multiprocessors(struct recorder *rec, uint32_t device, int co
 
 void record_devices(struct recorder *rec)
 {
-	const struct gpu_names *gpus = rec->devices_named ? NULL : flusher_gpu_names();
+	const struct gpu_names *gpus = rec->devices_named ? NULL : gpu_names();
 
 	if (!gpus)
 		return;

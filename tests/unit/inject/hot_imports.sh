@@ -47,6 +47,7 @@ stack_cache_have_room
 stack_cache_make_room
 stack_cache_place_entry
 stack_cache_place_variant
+stack_cache_take
 stack_cache_variant_hash
 stack_modules_clear
 stack_modules_define

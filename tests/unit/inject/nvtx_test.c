@@ -16,6 +16,8 @@
 #include "inject/capture/callbacks.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/nvtx/nvtx.h"
+#include "inject/nvtx/nvtx_events.h"
+#include "inject/nvtx/nvtx_values.h"
 #include "inject/nvtx/nvtx_objects.h"
 
 #define EVENTS 20000 /* several times what a ring holds */

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inject/cupti/flusher_thread.h"
+
+#include <stddef.h>
+#include <sys/prctl.h>
+
+#include "inject/cupti/cupti.h"
+#include "inject/cupti/cupti_handoff.h"
+#include "inject/cupti/flusher.h"
+#include "inject/cupti/gpu_names.h"
+#include "inject/runtime/sleep.h"
+
+#define PERIOD_MS     50
+#define STOP_CHECK_MS 2
+
+void *flusher_main(void *unused)
+{
+	(void)unused;
+	prctl(PR_SET_NAME, "xtrace-flush");
+	while (!flusher_is_stopping()) {
+		for (unsigned ms = 0; ms < PERIOD_MS && !flusher_is_stopping();
+		     ms += STOP_CHECK_MS) {
+			xt_sleep_ns(STOP_CHECK_MS * 1000000);
+			flusher_do_work();
+		}
+		cupti_handoff_return_if_due();
+		if (!flusher_is_allowed() || cupti_handoff_is_away())
+			continue;
+		flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
+		if (!gpu_names())
+			gpu_names_read();
+	}
+	if (flusher_is_allowed() && !cupti_handoff_is_away()) {
+		if (!gpu_names())
+			gpu_names_read();
+		/* Complete records first; then whatever is left, finished or not. */
+		flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
+		flusher_flush(XT_CUPTI_FLUSH_FORCED);
+	}
+	flusher_end();
+	return NULL;
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Registering a schema happens once per schema, so it may take memory from NVTX's store. Schemas are copied:
+ * the program may free its own.
+ */
+#include "inject/nvtx/nvtx_schema.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include "inject/nvtx/nvtx_store.h"
+
+#define SLOTS (2 * SCHEMAS_MAX)
+
+static const struct payload_type types[XT_NVTX_TYPES] = {
+	[XT_NVTX_TYPE_CHAR] = {1, CLASS_CHARACTER},
+	[XT_NVTX_TYPE_UCHAR] = {1, CLASS_UNSIGNED},
+	[XT_NVTX_TYPE_SHORT] = {sizeof(short), CLASS_SIGNED},
+	[XT_NVTX_TYPE_USHORT] = {sizeof(short), CLASS_UNSIGNED},
+	[XT_NVTX_TYPE_INT] = {sizeof(int), CLASS_SIGNED},
+	[XT_NVTX_TYPE_UINT] = {sizeof(int), CLASS_UNSIGNED},
+	[XT_NVTX_TYPE_LONG] = {sizeof(long), CLASS_SIGNED},
+	[XT_NVTX_TYPE_ULONG] = {sizeof(long), CLASS_UNSIGNED},
+	[XT_NVTX_TYPE_LONGLONG] = {sizeof(long long), CLASS_SIGNED},
+	[XT_NVTX_TYPE_ULONGLONG] = {sizeof(long long), CLASS_UNSIGNED},
+	[XT_NVTX_TYPE_INT8] = {1, CLASS_SIGNED},
+	[XT_NVTX_TYPE_UINT8] = {1, CLASS_UNSIGNED},
+	[XT_NVTX_TYPE_INT16] = {2, CLASS_SIGNED},
+	[XT_NVTX_TYPE_UINT16] = {2, CLASS_UNSIGNED},
+	[XT_NVTX_TYPE_INT32] = {4, CLASS_SIGNED},
+	[XT_NVTX_TYPE_UINT32] = {4, CLASS_UNSIGNED},
+	[XT_NVTX_TYPE_INT64] = {8, CLASS_SIGNED},
+	[XT_NVTX_TYPE_UINT64] = {8, CLASS_UNSIGNED},
+	[XT_NVTX_TYPE_FLOAT] = {4, CLASS_REAL},
+	[XT_NVTX_TYPE_DOUBLE] = {8, CLASS_REAL},
+	[XT_NVTX_TYPE_LONGDOUBLE] = {sizeof(long double), CLASS_HEX},
+	[XT_NVTX_TYPE_SIZE] = {sizeof(size_t), CLASS_UNSIGNED},
+	[XT_NVTX_TYPE_ADDRESS] = {sizeof(void *), CLASS_HEX},
+	[XT_NVTX_TYPE_WCHAR] = {sizeof(wchar_t), CLASS_UNSIGNED},
+	[XT_NVTX_TYPE_CHAR8] = {1, CLASS_CHARACTER},
+	[XT_NVTX_TYPE_CHAR16] = {2, CLASS_UNSIGNED},
+	[XT_NVTX_TYPE_CHAR32] = {4, CLASS_UNSIGNED},
+	[XT_NVTX_TYPE_BYTE] = {1, CLASS_HEX},
+	[XT_NVTX_TYPE_INT128] = {16, CLASS_HEX},
+	[XT_NVTX_TYPE_UINT128] = {16, CLASS_HEX},
+	[XT_NVTX_TYPE_FLOAT16] = {2, CLASS_HEX},
+	[XT_NVTX_TYPE_FLOAT32] = {4, CLASS_REAL},
+	[XT_NVTX_TYPE_FLOAT64] = {8, CLASS_REAL},
+	[XT_NVTX_TYPE_FLOAT128] = {16, CLASS_HEX},
+	[XT_NVTX_TYPE_BF16] = {2, CLASS_HEX},
+	[XT_NVTX_TYPE_TF32] = {4, CLASS_HEX},
+	[XT_NVTX_TYPE_CATEGORY] = {4, CLASS_UNSIGNED},
+	[XT_NVTX_TYPE_COLOR_ARGB] = {4, CLASS_HEX},
+	[XT_NVTX_TYPE_SCOPE_ID] = {8, CLASS_UNSIGNED},
+	[XT_NVTX_TYPE_TID_UINT32] = {4, CLASS_UNSIGNED},
+	[XT_NVTX_TYPE_TID_UINT64] = {8, CLASS_UNSIGNED},
+	[XT_NVTX_TYPE_CSTRING] = {1, CLASS_TEXT},
+	[XT_NVTX_TYPE_CSTRING_UTF8] = {1, CLASS_TEXT},
+	[XT_NVTX_TYPE_CSTRING_UTF16] = {2, CLASS_TEXT},
+	[XT_NVTX_TYPE_CSTRING_UTF32] = {4, CLASS_TEXT},
+	[XT_NVTX_TYPE_REGISTERED_STRING] = {sizeof(void *), CLASS_REGISTERED},
+};
+
+struct payload_type payload_type(uint64_t type)
+{
+	return type < XT_NVTX_TYPES ? types[type] : (struct payload_type){0};
+}
+
+bool payload_has_offset(const struct payload_entry *entry)
+{
+	return entry->flags & (XT_NVTX_ENTRY_OFFSET_FROM_BASE | XT_NVTX_ENTRY_OFFSET_FROM_HERE);
+}
+
+/* A text without a length is a pointer. */
+bool payload_is_pointer(const struct payload_entry *entry)
+{
+	return entry->flags & XT_NVTX_ENTRY_POINTER ||
+	       (payload_type(entry->type).class == CLASS_TEXT && !entry->detail &&
+		payload_array(entry) == XT_NVTX_ARRAY_NONE);
+}
+
+bool payload_is_pointed_text(const struct payload_entry *entry)
+{
+	enum payload_class class = payload_type(entry->type).class;
+
+	if (entry->nested || payload_has_offset(entry) || entry->flags & XT_NVTX_ENTRY_POINTER)
+		return false;
+	return class == CLASS_REGISTERED || (class == CLASS_TEXT && payload_is_pointer(entry) &&
+					     payload_type(entry->type).bytes != 2);
+}
+
+bool payload_extent(const struct payload_entry *entry, uint64_t *bytes, uint32_t *align,
+		    uint64_t *count)
+{
+	struct payload_type type = payload_type(entry->type);
+	enum xt_nvtx_array array = payload_array(entry);
+	uint64_t element = entry->nested ? entry->nested->bytes : type.bytes;
+
+	*bytes = *count = 0;
+	*align = 1;
+	if (payload_has_offset(entry))
+		return false;
+	if (payload_is_pointer(entry)) {
+		*align = sizeof(void *);
+		*bytes = sizeof(void *);
+		*count = 1;
+		return true;
+	}
+	*align = entry->nested ? entry->nested->align : type.bytes ? type.bytes : 1;
+	if (!element || array > XT_NVTX_ARRAY_FIXED)
+		return false;
+	*count = array == XT_NVTX_ARRAY_FIXED || type.class == CLASS_TEXT ? entry->detail : 1;
+	if (*count > UINT32_MAX)
+		return false;
+	*bytes = *count * element;
+	return *bytes <= UINT32_MAX;
+}
+
+static _Atomic(const struct payload_schema *) by_number[SCHEMAS_MAX + 1];
+static _Atomic(const struct payload_schema *) by_id[SLOTS]; /* by hash of domain and id */
+static atomic_uint schema_count;
+
+const struct payload_schema *nvtx_schema(uint32_t number)
+{
+	/* Pairs with the store in publish(). */
+	return number <= SCHEMAS_MAX
+		       ? atomic_load_explicit(&by_number[number], memory_order_acquire)
+		       : NULL;
+}
+
+static size_t slot_of(uint32_t domain, uint64_t id)
+{
+	return (size_t)((id + domain * 0x9e3779b9u) * 0x9e3779b97f4a7c15u >> 40) % SLOTS;
+}
+
+const struct payload_schema *nvtx_find_schema(uint32_t domain, uint64_t id)
+{
+	const struct payload_schema *schema;
+
+	for (size_t s = slot_of(domain, id);; s = (s + 1) % SLOTS) {
+		schema = atomic_load_explicit(&by_id[s], memory_order_acquire);
+		if (!schema || (schema->id == id && schema->domain == domain))
+			return schema;
+	}
+}
+
+/* A later schema with the same id replaces the earlier. */
+static void publish(struct payload_schema *schema)
+{
+	atomic_store_explicit(&by_number[schema->number], schema, memory_order_release);
+	for (size_t s = slot_of(schema->domain, schema->id);; s = (s + 1) % SLOTS) {
+		const struct payload_schema *known = atomic_load(&by_id[s]);
+
+		while (!known || (known->id == schema->id && known->domain == schema->domain))
+			if (atomic_compare_exchange_weak(&by_id[s], &known, schema))
+				return;
+	}
+}
+
+static struct payload_schema *new_schema(uint32_t domain, uint64_t id, size_t entry_count,
+					 const char *name)
+{
+	struct payload_schema *schema;
+	unsigned number = atomic_fetch_add(&schema_count, 1) + 1;
+
+	if (number > SCHEMAS_MAX) {
+		atomic_store(&schema_count, SCHEMAS_MAX);
+		return NULL;
+	}
+	schema = nvtx_store(sizeof(*schema) + entry_count * sizeof(schema->entries[0]));
+	if (!schema)
+		return NULL;
+	schema->id = id ? id : XT_NVTX_SCHEMA_DYNAMIC_FIRST + number;
+	schema->domain = domain;
+	schema->number = number;
+	schema->align = 1;
+	schema->entry_count = (uint32_t)entry_count;
+	schema->message = schema->category = schema->color = schema->entry_count;
+	schema->name = name ? nvtx_keep_text(name) : "";
+	return schema;
+}
+
+/* The texts that a nested schema points to are also the outer one's. */
+static void note_texts(struct payload_schema *schema, const struct payload_entry *entry,
+		       uint64_t count)
+{
+	const struct payload_schema *nested = entry->nested;
+	uint32_t type = entry->type;
+
+	if (payload_is_pointed_text(entry) && schema->text_count < SCHEMA_TEXTS_MAX)
+		schema->texts[schema->text_count++] = (struct payload_text){entry->offset, type};
+	if (!nested || !nested->text_count || entry->flags & XT_NVTX_ENTRY_POINTER)
+		return;
+	for (uint64_t i = 0; i < count && schema->text_count < SCHEMA_TEXTS_MAX; i++)
+		for (uint32_t t = 0; t < nested->text_count; t++) {
+			if (schema->text_count == SCHEMA_TEXTS_MAX)
+				return;
+			schema->texts[schema->text_count++] = (struct payload_text){
+				entry->offset + (uint32_t)(i * nested->bytes) +
+					nested->texts[t].offset,
+				nested->texts[t].type};
+		}
+}
+
+static void note_meaning(struct payload_schema *schema, uint32_t place)
+{
+	const struct payload_entry *entry = &schema->entries[place];
+
+	if (entry->flags & XT_NVTX_ENTRY_EVENT_MESSAGE)
+		schema->message = place;
+	else if (entry->type == XT_NVTX_TYPE_CATEGORY)
+		schema->category = place;
+	else if (entry->type == XT_NVTX_TYPE_COLOR_ARGB)
+		schema->color = place;
+}
+
+/* Finds where each entry lies, as far as that does not depend on the data. */
+static void lay_out(struct payload_schema *schema, uint64_t pack_align)
+{
+	bool is_known = true;
+	uint64_t end = 0;
+
+	for (uint32_t i = 0; i < schema->entry_count; i++) {
+		struct payload_entry *entry = &schema->entries[i];
+		uint64_t bytes = 0, count = 0;
+		uint32_t align = 1;
+		bool has_extent = payload_extent(entry, &bytes, &align, &count);
+
+		if (pack_align && align > pack_align)
+			align = (uint32_t)pack_align;
+		if (align > schema->align)
+			schema->align = align;
+		if (entry->offset || !i)
+			is_known = true;
+		else if (is_known)
+			entry->offset = (uint32_t)((end + align - 1) / align * align);
+		else
+			entry->offset = OFFSET_UNKNOWN;
+		if (entry->offset != OFFSET_UNKNOWN) {
+			end = entry->offset + bytes;
+			note_texts(schema, entry, count);
+			note_meaning(schema, i);
+		}
+		is_known &= has_extent && end < OFFSET_UNKNOWN / 2;
+	}
+	if (!schema->bytes && is_known && schema->kind == XT_NVTX_SCHEMA_STATIC)
+		schema->bytes =
+			(uint32_t)((end + schema->align - 1) / schema->align * schema->align);
+}
+
+static struct payload_entry copy_entry(uint32_t domain, const struct xt_nvtx_schema_entry *entry)
+{
+	bool is_own = entry->type >= XT_NVTX_SCHEMA_STATIC_FIRST;
+
+	return (struct payload_entry){
+		.name = entry->name ? nvtx_keep_text(entry->name) : "",
+		.nested = is_own ? nvtx_find_schema(domain, entry->type) : NULL,
+		.detail = entry->detail,
+		.offset = entry->offset < OFFSET_UNKNOWN / 2 ? (uint32_t)entry->offset
+							     : OFFSET_UNKNOWN / 2,
+		.type = entry->type < XT_NVTX_TYPES ? (uint16_t)entry->type : 0,
+		.flags = (uint16_t)entry->flags,
+	};
+}
+
+/* Programs may register the same schema many times. */
+static bool is_same_schema(const struct payload_schema *known, const struct xt_nvtx_schema *schema)
+{
+	if (!known || known->entry_count != schema->entry_count || known->kind != schema->kind)
+		return false;
+	for (uint32_t i = 0; i < known->entry_count; i++) {
+		const struct xt_nvtx_schema_entry *entry = &schema->entries[i];
+		const char *name = entry->name ? entry->name : "";
+
+		if (known->entries[i].flags != (uint16_t)entry->flags ||
+		    known->entries[i].detail != entry->detail ||
+		    (entry->type < XT_NVTX_TYPES && known->entries[i].type != entry->type) ||
+		    (entry->offset && known->entries[i].offset != entry->offset) ||
+		    strcmp(known->entries[i].name, name))
+			return false;
+	}
+	return true;
+}
+
+uint64_t nvtx_register_schema(uint32_t domain, const struct xt_nvtx_schema *attributes)
+{
+	const uint64_t needed = XT_NVTX_SCHEMA_HAS_ENTRIES | XT_NVTX_SCHEMA_HAS_COUNT;
+	struct payload_schema *schema;
+	uint64_t fields, id;
+
+	if (!attributes || (attributes->fields & needed) != needed || !attributes->entries ||
+	    !attributes->entry_count || attributes->entry_count > SCHEMA_ENTRIES_MAX)
+		return XT_NVTX_TYPE_NONE;
+	fields = attributes->fields;
+	id = fields & XT_NVTX_SCHEMA_HAS_ID ? attributes->schema_id : 0;
+	if (id && is_same_schema(nvtx_find_schema(domain, id), attributes))
+		return id;
+	schema = new_schema(domain, id, attributes->entry_count,
+			    fields & XT_NVTX_SCHEMA_HAS_NAME ? attributes->name : NULL);
+	if (!schema)
+		return id;
+	schema->kind = fields & XT_NVTX_SCHEMA_HAS_KIND &&
+				       attributes->kind <= XT_NVTX_SCHEMA_UNION_SELECTED
+			       ? (uint32_t)attributes->kind
+			       : XT_NVTX_SCHEMA_STATIC;
+	if (fields & XT_NVTX_SCHEMA_HAS_BYTES && attributes->static_bytes < OFFSET_UNKNOWN / 2 &&
+	    schema->kind != XT_NVTX_SCHEMA_DYNAMIC)
+		schema->bytes = (uint32_t)attributes->static_bytes;
+	for (size_t i = 0; i < attributes->entry_count; i++)
+		schema->entries[i] = copy_entry(domain, &attributes->entries[i]);
+	if (schema->kind <= XT_NVTX_SCHEMA_DYNAMIC)
+		lay_out(schema, fields & XT_NVTX_SCHEMA_HAS_ALIGN ? attributes->pack_align : 0);
+	publish(schema);
+	return schema->id;
+}
+
+uint64_t nvtx_register_enum(uint32_t domain, const struct xt_nvtx_enum *attributes)
+{
+	const uint64_t needed = XT_NVTX_ENUM_HAS_ENTRIES | XT_NVTX_ENUM_HAS_COUNT;
+	struct payload_schema *schema;
+	uint64_t fields, id;
+
+	if (!attributes || (attributes->fields & needed) != needed || !attributes->values ||
+	    attributes->value_count > SCHEMA_ENTRIES_MAX)
+		return XT_NVTX_TYPE_NONE;
+	fields = attributes->fields;
+	id = fields & XT_NVTX_ENUM_HAS_ID ? attributes->schema_id : 0;
+	if (id && nvtx_find_schema(domain, id))
+		return id;
+	schema = new_schema(domain, id, attributes->value_count,
+			    fields & XT_NVTX_ENUM_HAS_NAME ? attributes->name : NULL);
+	if (!schema)
+		return id;
+	schema->kind = SCHEMA_ENUM;
+	schema->bytes = sizeof(int);
+	if (fields & XT_NVTX_ENUM_HAS_BYTES && attributes->bytes && attributes->bytes <= 8)
+		schema->bytes = (uint32_t)attributes->bytes;
+	schema->align = schema->bytes;
+	for (size_t i = 0; i < attributes->value_count; i++) {
+		const struct xt_nvtx_enum_value *value = &attributes->values[i];
+
+		schema->entries[i] = (struct payload_entry){
+			.name = value->name ? nvtx_keep_text(value->name) : "",
+			.detail = value->value,
+			.flags = value->is_flag != 0,
+		};
+	}
+	publish(schema);
+	return schema->id;
+}
+
+/* ---- events */

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Payload schemas: the layouts of NVTX payloads that a program registered. They are kept for the life of the
+ * process. Any thread; no lock, no malloc.
+ */
+#ifndef XT_INJECT_NVTX_SCHEMA_H
+#define XT_INJECT_NVTX_SCHEMA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda_abi/nvtx_abi.h"
+
+#define SCHEMAS_MAX	   1024 /* of a process; payloads of others are not decoded */
+#define SCHEMA_ENTRIES_MAX 128	/* larger schemas are refused */
+#define SCHEMA_TEXTS_MAX   16	/* that entries of one payload point to */
+#define SCHEMA_ENUM	   100	/* kind: the entries are values (else enum xt_nvtx_schema_kind) */
+#define OFFSET_UNKNOWN	   UINT32_MAX
+
+/* A text that an entry points to. */
+struct payload_text {
+	uint32_t offset; /* of the pointer in the payload */
+	uint32_t type;	 /* enum xt_nvtx_type */
+};
+
+struct payload_entry {
+	const char *name;
+	const struct payload_schema *nested; /* a schema or enum; NULL: type says what it is */
+	uint64_t detail;		     /* length; of an enum: the value */
+	uint32_t offset;		     /* OFFSET_UNKNOWN: behind the entry before it */
+	uint16_t type;			     /* enum xt_nvtx_type; 0: not known */
+	uint16_t flags;			     /* enum xt_nvtx_entry_flag; of an enum: is it a flag */
+};
+
+/* Never changes once it is published, and is never freed. */
+struct payload_schema {
+	uint64_t id; /* NVTX's, unique in the domain */
+	uint32_t domain;
+	uint32_t number; /* the tracer's, from 1 */
+	uint32_t kind;	 /* enum xt_nvtx_schema_kind or SCHEMA_ENUM */
+	uint32_t bytes;	 /* 0: varies, or not known */
+	uint32_t align;
+	uint32_t entry_count;
+	const char *name;
+	/* What describes the event itself: places in entries, or entry_count. */
+	uint32_t message, category, color;
+	uint32_t text_count;
+	struct payload_text texts[SCHEMA_TEXTS_MAX];
+	struct payload_entry entries[];
+};
+
+/* How long a type is and how its values are written. */
+enum payload_class {
+	CLASS_NONE,
+	CLASS_SIGNED,
+	CLASS_UNSIGNED,
+	CLASS_REAL,
+	CLASS_HEX,
+	CLASS_CHARACTER,
+	CLASS_TEXT,	  /* bytes: of a character */
+	CLASS_REGISTERED, /* a pointer */
+};
+
+struct payload_type {
+	uint8_t bytes;
+	uint8_t class; /* enum payload_class */
+};
+
+/* CLASS_NONE for what is no type. */
+struct payload_type payload_type(uint64_t type);
+
+/* Is the entry's value a pointer to a text that is not part of the payload? */
+bool payload_is_pointed_text(const struct payload_entry *entry);
+
+/*
+ * Bytes and alignment of an entry and its number of elements. False if they depend on the data, or
+ * if it cannot be decoded at all.
+ */
+bool payload_extent(const struct payload_entry *entry, uint64_t *bytes, uint32_t *align,
+		    uint64_t *count);
+
+static inline enum xt_nvtx_array payload_array(const struct payload_entry *entry)
+{
+	return (enum xt_nvtx_array)((entry->flags & XT_NVTX_ENTRY_ARRAY) >>
+				    XT_NVTX_ENTRY_ARRAY_BIT);
+}
+
+/* Whether the entry's value is at an offset that the payload states. Such entries are not decoded. */
+bool payload_has_offset(const struct payload_entry *entry);
+
+/* Whether the entry's value is a pointer. A text without a length is one. */
+bool payload_is_pointer(const struct payload_entry *entry);
+
+/* Registers a schema or an enum and returns its id, or 0. */
+uint64_t nvtx_register_schema(uint32_t domain, const struct xt_nvtx_schema *schema);
+uint64_t nvtx_register_enum(uint32_t domain, const struct xt_nvtx_enum *described);
+
+/* The schema with that number, or with NVTX's id in a domain; NULL if there is none. */
+const struct payload_schema *nvtx_schema(uint32_t number);
+const struct payload_schema *nvtx_find_schema(uint32_t domain, uint64_t id);
+
+#endif
