@@ -83,9 +83,6 @@ static inline uint32_t label_number(uint64_t number, uint32_t label_count)
  * was just written in small pieces is slow.) */
 void own_alone(const struct reading *reading, const struct work *work, struct owner *owner);
 
-/* Whom a call by itself belongs to. */
-void own_call(struct reading *reading, const struct launch *call, struct owner *owner);
-
 /* The CPU waited for so long in that call: what a path of --weight cpu-wait ends in. */
 void reading_add_wait(struct reading *reading, const struct launch *call, uint64_t own_ns);
 

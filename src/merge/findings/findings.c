@@ -13,229 +13,32 @@
 #include "merge/base/grow.h"
 #include "merge/findings/findings_place.h"
 #include "merge/findings/findings_rules.h"
+#include "merge/findings/findings_balance.h"
+#include "merge/findings/findings_calls.h"
+#include "merge/findings/findings_copies.h"
+#include "merge/findings/findings_idle.h"
+#include "merge/findings/findings_processes.h"
 
-#define COST_LEAST_NS 1000000 /* what costs less is not spoken of, whatever the share */
-
-#define ALL_RULES   "all"
-#define USAGE_BYTES 512
-
-#define SHARE_HIGH   4 /* a fourth of the run … */
-#define SHARE_MEDIUM 10
-
-/* docs/FINDINGS.md says what each stands for, and how it can be wrong. */
-const struct rule_spec rule_specs[RULES] = {
-	[RULE_API_ERRORS] = {.name = "api-errors",
-			     .estimate = "time in the calls that failed",
-			     .is_error = true,
-			     .is_of_threads = true,
-			     .look = look_api_errors,
-			     .tell = tell_api_errors},
-	[RULE_MODULE_LOADS] = {.name = "module-loads",
-			       .share_percent = 5,
-			       .estimate = "time in the calls that load",
-			       .is_of_threads = true,
-			       .look = look_module_loads,
-			       .tell = tell_module_loads},
-	[RULE_ALLOC_LOOP] = {.name = "alloc-loop",
-			     .share_percent = 5,
-			     .estimate = "time in the calls that allocate and free again",
-			     .is_of_threads = true,
-			     .look = look_alloc_loop,
-			     .tell = tell_alloc_loop},
-	[RULE_SMALL_COPIES] = {.name = "small-copies",
-			       .share_percent = 5,
-			       .estimate = "time of the copies but for the first of each row",
-			       .is_of_threads = true,
-			       .look = look_small_copies,
-			       .tell = tell_small_copies},
-	[RULE_PAGEABLE_ASYNC] = {.name = "pageable-async",
-				 .share_percent = 10,
-				 .estimate = "time for which the calls held their thread up",
-				 .is_of_threads = true,
-				 .look = look_pageable_async,
-				 .tell = tell_pageable_async},
-	[RULE_LOW_BANDWIDTH] = {.name = "low-bandwidth",
-				.share_percent = 10,
-				.estimate = "time beyond that of 25 GB/s",
-				.look = look_low_bandwidth,
-				.tell = tell_low_bandwidth},
-	[RULE_SYNC_IDLE] = {.name = "sync-idle",
-			    .share_percent = 10,
-			    .estimate = "time for which the GPU was idle around the waits",
-			    .is_of_idle = true,
-			    .look = look_sync_idle,
-			    .tell = tell_sync_idle},
-	[RULE_SHORT_KERNELS] = {.name = "short-kernels",
-				.share_percent = 15,
-				.estimate = "time for which the GPU waited for these launches",
-				.is_of_idle = true,
-				.look = look_short_kernels,
-				.tell = tell_short_kernels},
-	[RULE_SERIAL_STREAMS] = {.name = "serial-streams",
-				 .share_percent = 15,
-				 .estimate = "time for which kernels waited for other streams",
-				 .look = look_serial_streams,
-				 .tell = tell_serial_streams},
-	[RULE_STREAM_IMBALANCE] = {.name = "stream-imbalance",
-				   .share_percent = 15,
-				   .estimate = "time of the busiest stream beyond the mean",
-				   .look = look_stream_imbalance,
-				   .tell = tell_stream_imbalance},
-	[RULE_DEVICE_IMBALANCE] = {.name = "device-imbalance",
-				   .share_percent = 15,
-				   .estimate = "time of the busiest device beyond the mean",
-				   .look = look_device_imbalance,
-				   .tell = tell_device_imbalance},
-	[RULE_SMALL_GRIDS] = {.name = "small-grids",
-			      .share_percent = 15,
-			      .estimate = "time that a full device would need less, at most",
-			      .look = look_small_grids,
-			      .tell = tell_small_grids},
-	[RULE_COPY_SHARE] = {.name = "copy-share",
-			     .share_percent = 20,
-			     .estimate = "time in which copies ran and no kernel",
-			     .look = look_copy_share,
-			     .tell = tell_copy_share},
-	[RULE_GPU_IDLE] = {.name = "gpu-idle",
-			   .share_percent = 25,
-			   .estimate = "idle time of that kind, but for the longest gaps",
-			   .is_of_idle = true,
-			   .look = look_gpu_idle,
-			   .tell = tell_gpu_idle},
+/* docs/FINDINGS.md says what each rule means, and how it can be wrong. */
+static const struct rule_functions {
+	int (*detect)(struct looking *looking);
+	void (*describe)(const struct looking *looking, struct finding *finding);
+} rule_functions[RULES] = {
+	[RULE_API_ERRORS] = {detect_api_errors, describe_api_errors},
+	[RULE_MODULE_LOADS] = {detect_module_loads, describe_module_loads},
+	[RULE_ALLOC_LOOP] = {detect_alloc_loop, describe_alloc_loop},
+	[RULE_SMALL_COPIES] = {detect_small_copies, describe_small_copies},
+	[RULE_PAGEABLE_ASYNC] = {detect_pageable_async, describe_pageable_async},
+	[RULE_LOW_BANDWIDTH] = {detect_low_bandwidth, describe_low_bandwidth},
+	[RULE_SYNC_IDLE] = {detect_sync_idle, describe_sync_idle},
+	[RULE_SHORT_KERNELS] = {detect_short_kernels, describe_short_kernels},
+	[RULE_SERIAL_STREAMS] = {detect_serial_streams, describe_serial_streams},
+	[RULE_STREAM_IMBALANCE] = {detect_stream_imbalance, describe_stream_imbalance},
+	[RULE_DEVICE_IMBALANCE] = {detect_device_imbalance, describe_device_imbalance},
+	[RULE_SMALL_GRIDS] = {detect_small_grids, describe_small_grids},
+	[RULE_COPY_SHARE] = {detect_copy_share, describe_copy_share},
+	[RULE_GPU_IDLE] = {detect_gpu_idle, describe_gpu_idle},
 };
-
-const char *finding_rule_name(enum rule rule)
-{
-	return rule < RULES ? rule_specs[rule].name : NULL;
-}
-
-const char *finding_estimate(enum rule rule)
-{
-	return rule_specs[rule].estimate;
-}
-
-const char *finding_severity(const struct finding *finding)
-{
-	if (rule_specs[finding->rule].is_error)
-		return "error";
-	if (finding->cost_ns >= finding->whole_ns / SHARE_HIGH)
-		return "high";
-	return finding->cost_ns >= finding->whole_ns / SHARE_MEDIUM ? "medium" : "low";
-}
-
-const char *finding_usage(void)
-{
-	static char text[USAGE_BYTES];
-	size_t length =
-		(size_t)snprintf(text, sizeof(text),
-				 "a rule, '=' and a share of the time at work from 0 to 100, or "
-				 "off; the rules are all,");
-
-	for (int rule = 0; rule < RULES && length < sizeof(text); rule++)
-		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s",
-					   rule ? ", " : " ", rule_specs[rule].name);
-	return text;
-}
-
-/* Is the rule meant by the name, which is not terminated? */
-static bool is_meant(int rule, const char *name, size_t length)
-{
-	const char *own = rule_specs[rule].name;
-
-	return (length == strlen(ALL_RULES) && !memcmp(name, ALL_RULES, length)) ||
-	       (length == strlen(own) && !memcmp(name, own, length));
-}
-
-int finding_parse(double shares[RULES], const char *text)
-{
-	const char *equals = strchr(text, '=');
-	size_t length = equals ? (size_t)(equals - text) : 0;
-	double share;
-	char *end;
-	int meant = 0;
-
-	if (!equals)
-		return -EINVAL;
-	share = strtod(equals + 1, &end);
-	if (!strcmp(equals + 1, "off"))
-		share = -1;
-	else if (equals[1] < '0' || equals[1] > '9' || *end || !(share <= 100))
-		return -EINVAL;
-	for (int rule = 0; rule < RULES; rule++) {
-		if (!is_meant(rule, text, length))
-			continue;
-		shares[rule] = share == 0 ? 1e-9 : share;
-		meant++;
-	}
-	return meant ? 0 : -EINVAL;
-}
-
-bool finding_wanted(const double shares[RULES])
-{
-	for (int rule = 0; rule < RULES; rule++)
-		if (shares[rule] >= 0)
-			return true;
-	return false;
-}
-
-int looking_add(struct looking *looking, uint32_t site, uint64_t cost_ns, uint64_t count)
-{
-	if (grow(&looking->candidates, &looking->candidate_capacity, looking->candidate_count + 1,
-		 sizeof(*looking->candidates)) < 0)
-		return -ENOMEM;
-	looking->candidates[looking->candidate_count++] =
-		(struct candidate){.site = site, .cost_ns = cost_ns, .count = count};
-	return 0;
-}
-
-void looking_cost(struct looking *looking, uint64_t cost_ns)
-{
-	looking->cost_ns = cost_ns;
-	looking->has_cost = true;
-}
-
-void finding_say(struct finding *finding, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	free(finding->what);
-	if (vasprintf(&finding->what, format, arguments) < 0)
-		finding->what = NULL;
-	va_end(arguments);
-}
-
-void finding_prove(struct finding *finding, const char *name, uint64_t value)
-{
-	if (finding->evidence_count == FINDING_EVIDENCE_MAX)
-		return;
-	finding->evidence[finding->evidence_count].name = name;
-	finding->evidence[finding->evidence_count++].value = value;
-}
-
-static bool is_enough(enum rule rule, double share, uint64_t cost_ns, uint64_t whole_ns)
-{
-	return rule_specs[rule].is_error ||
-	       (cost_ns >= COST_LEAST_NS && (double)cost_ns * 100 >= (double)whole_ns * share);
-}
-
-bool finding_is_enough(const struct settings *settings, enum rule rule, uint64_t cost_ns,
-		       uint64_t whole_ns)
-{
-	double share = settings->finding_shares[rule];
-
-	return share >= 0 &&
-	       is_enough(rule, share ? share : rule_specs[rule].share_percent, cost_ns, whole_ns);
-}
-
-void finding_free(struct finding *finding)
-{
-	for (size_t p = 0; p < finding->place_count; p++)
-		free(finding->places[p].frames);
-	free(finding->process);
-	free(finding->what);
-	*finding = (struct finding){0};
-}
 
 static int find(struct looking *looking, struct finding *finding)
 {
@@ -249,7 +52,7 @@ static int find(struct looking *looking, struct finding *finding)
 	error = finding_add_places(looking, finding);
 	if (error || !finding->process)
 		return -ENOMEM;
-	rule_specs[finding->rule].tell(looking, finding);
+	rule_functions[finding->rule].describe(looking, finding);
 	return finding->what ? 0 : -ENOMEM;
 }
 
@@ -326,14 +129,14 @@ static int apply_rule(struct looking *looking, enum rule rule)
 	looking->cost_ns = 0;
 	looking->has_cost = false;
 	memset(looking->facts, 0, sizeof(looking->facts));
-	error = rule_specs[rule].look(looking);
+	error = rule_functions[rule].detect(looking);
 	add_costs(looking, rule_specs[rule].is_of_threads);
 	if (error || !looking->candidate_count)
 		return error;
 	is_told = finding_is_enough(looking->reading->run->settings, rule, looking->cost_ns,
 				    looking->whole_ns);
 	if (is_told ||
-	    is_enough(rule, rule_specs[rule].share_percent, looking->cost_ns, looking->whole_ns))
+	    rule_is_met(rule, rule_specs[rule].share_percent, looking->cost_ns, looking->whole_ns))
 		claim(looking, rule);
 	if (!is_told)
 		return 0;

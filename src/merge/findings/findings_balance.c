@@ -3,9 +3,10 @@
  * Rules about a GPU of which a part is used: kernels too small for it, streams that wait for each
  * other, and streams and devices of which one has most of the work.
  */
+#include "merge/findings/findings_balance.h"
+
 #include <inttypes.h>
 
-#include "merge/findings/findings_rules.h"
 #include "merge/sums/shapes.h"
 
 #define KERNELS_LEAST 8	  /* of a stream, or device */
@@ -70,7 +71,7 @@ static uint64_t serial_loss_ns(const struct shared *shared, const struct site_de
 	return smaller(shared->held_ns, shape_share(shared->ns, 1 - 1 / beside));
 }
 
-int look_serial_streams(struct looking *looking)
+int detect_serial_streams(struct looking *looking)
 {
 	const struct sites *sites = looking->sites;
 	uint64_t loss_ns = 0;
@@ -96,7 +97,7 @@ int look_serial_streams(struct looking *looking)
 	return error;
 }
 
-void tell_serial_streams(const struct looking *looking, struct finding *finding)
+void describe_serial_streams(const struct looking *looking, struct finding *finding)
 {
 	char time[TIME_BYTES];
 
@@ -140,7 +141,7 @@ static int add_device(struct looking *looking, uint32_t site, uint64_t cost_ns)
 	return looking_add(looking, site, cost_ns, looking->sites->list[site].count);
 }
 
-int look_stream_imbalance(struct looking *looking)
+int detect_stream_imbalance(struct looking *looking)
 {
 	const struct sites *sites = looking->sites;
 	uint64_t most_ns = 0;
@@ -169,7 +170,7 @@ int look_stream_imbalance(struct looking *looking)
 	return error;
 }
 
-void tell_stream_imbalance(const struct looking *looking, struct finding *finding)
+void describe_stream_imbalance(const struct looking *looking, struct finding *finding)
 {
 	char most[TIME_BYTES], mean[TIME_BYTES], time[TIME_BYTES];
 
@@ -206,7 +207,7 @@ uint32_t sites_top(const struct sites *sites, uint32_t device)
 	return best;
 }
 
-int look_device_imbalance(struct looking *looking)
+int detect_device_imbalance(struct looking *looking)
 {
 	const struct sites *sites = looking->sites;
 	uint64_t sum_ns = 0, most_ns = 0, count = 0, ns;
@@ -235,7 +236,7 @@ int look_device_imbalance(struct looking *looking)
 	return looking_add(looking, top, ns, sites->list[top].count);
 }
 
-void tell_device_imbalance(const struct looking *looking, struct finding *finding)
+void describe_device_imbalance(const struct looking *looking, struct finding *finding)
 {
 	char most[TIME_BYTES], mean[TIME_BYTES], time[TIME_BYTES];
 
@@ -270,7 +271,7 @@ static uint64_t spare_ns(const struct sites *sites)
 	return ns;
 }
 
-int look_small_grids(struct looking *looking)
+int detect_small_grids(struct looking *looking)
 {
 	uint64_t loss_ns = 0;
 	int error = 0;
@@ -288,7 +289,7 @@ int look_small_grids(struct looking *looking)
 	return error;
 }
 
-void tell_small_grids(const struct looking *looking, struct finding *finding)
+void describe_small_grids(const struct looking *looking, struct finding *finding)
 {
 	const struct sites *sites = looking->sites;
 	const struct site *site = &sites->list[looking->candidates[0].site];

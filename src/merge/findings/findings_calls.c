@@ -3,13 +3,14 @@
  * Rules about calls that should not be made so: that fail, that load code again and again, that
  * allocate in a loop.
  */
+#include "merge/findings/findings_calls.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "merge/base/labels.h"
-#include "merge/findings/findings_rules.h"
 
 #define LOADS_LEAST  8	/* with work in between */
 #define ALLOCS_LEAST 16 /* with frees in between */
@@ -18,7 +19,7 @@ static const uint32_t classes_that_matter =
 	1u << XT_API_LAUNCH | 1u << XT_API_GRAPH_LAUNCH | 1u << XT_API_COPY | 1u << XT_API_SET |
 	1u << XT_API_ALLOC | 1u << XT_API_FREE | 1u << XT_API_SYNC | 1u << XT_API_MODULE;
 
-int look_api_errors(struct looking *looking)
+int detect_api_errors(struct looking *looking)
 {
 	int error = 0;
 
@@ -34,7 +35,7 @@ int look_api_errors(struct looking *looking)
 	return error;
 }
 
-void tell_api_errors(const struct looking *looking, struct finding *finding)
+void describe_api_errors(const struct looking *looking, struct finding *finding)
 {
 	const struct site *site = &looking->sites->list[looking->candidates[0].site];
 	const char *name = error_label(site->last_result);
@@ -58,7 +59,7 @@ void tell_api_errors(const struct looking *looking, struct finding *finding)
 	finding_prove(finding, "error", site->last_result);
 }
 
-int look_module_loads(struct looking *looking)
+int detect_module_loads(struct looking *looking)
 {
 	const struct model *model = looking->reading->model;
 	int error = 0;
@@ -75,7 +76,7 @@ int look_module_loads(struct looking *looking)
 	return error;
 }
 
-void tell_module_loads(const struct looking *looking, struct finding *finding)
+void describe_module_loads(const struct looking *looking, struct finding *finding)
 {
 	uint64_t count = 0, ns = 0;
 	char time[TIME_BYTES];
@@ -104,7 +105,7 @@ static uint64_t cost_ns(const struct site *site)
 	return ns;
 }
 
-int look_alloc_loop(struct looking *looking)
+int detect_alloc_loop(struct looking *looking)
 {
 	int error = 0;
 
@@ -118,7 +119,7 @@ int look_alloc_loop(struct looking *looking)
 	return error;
 }
 
-void tell_alloc_loop(const struct looking *looking, struct finding *finding)
+void describe_alloc_loop(const struct looking *looking, struct finding *finding)
 {
 	uint64_t alloc_ns = 0, free_ns = 0, again = 0;
 	char time[TIME_BYTES];

@@ -2,9 +2,10 @@
 /*
  * Rules about copies: too many, from the wrong memory, too slow, not beside kernels.
  */
+#include "merge/findings/findings_copies.h"
+
 #include <inttypes.h>
 
-#include "merge/findings/findings_rules.h"
 #include "merge/sums/shapes.h"
 
 #define SMALL_BYTES    65536 /* a copy of so much takes hardly longer than one of none */
@@ -43,7 +44,7 @@ static uint64_t row_ns(const struct site *site)
 			  site->count);
 }
 
-int look_small_copies(struct looking *looking)
+int detect_small_copies(struct looking *looking)
 {
 	int error = 0;
 
@@ -78,7 +79,7 @@ static struct site sum_of(const struct looking *looking)
 	return sum;
 }
 
-void tell_small_copies(const struct looking *looking, struct finding *finding)
+void describe_small_copies(const struct looking *looking, struct finding *finding)
 {
 	const struct site sum = sum_of(looking);
 	char bytes[TIME_BYTES], time[TIME_BYTES];
@@ -98,7 +99,7 @@ void tell_small_copies(const struct looking *looking, struct finding *finding)
 	finding_prove(finding, "call_time_ns", sum.time_ns);
 }
 
-int look_pageable_async(struct looking *looking)
+int detect_pageable_async(struct looking *looking)
 {
 	int error = 0;
 
@@ -116,7 +117,7 @@ int look_pageable_async(struct looking *looking)
 	return error;
 }
 
-void tell_pageable_async(const struct looking *looking, struct finding *finding)
+void describe_pageable_async(const struct looking *looking, struct finding *finding)
 {
 	const struct site sum = sum_of(looking);
 	char time[TIME_BYTES];
@@ -177,7 +178,7 @@ static void judge_site(const struct site *site, struct transfer *pinned, struct 
 	*pageable = judge(&site->pageable, pageable_ns(site), PAGEABLE_BYTES_PER_US);
 }
 
-int look_low_bandwidth(struct looking *looking)
+int detect_low_bandwidth(struct looking *looking)
 {
 	int error = 0;
 
@@ -196,7 +197,7 @@ int look_low_bandwidth(struct looking *looking)
 	return error;
 }
 
-void tell_low_bandwidth(const struct looking *looking, struct finding *finding)
+void describe_low_bandwidth(const struct looking *looking, struct finding *finding)
 {
 	const struct site *site = &looking->sites->list[looking->candidates[0].site];
 	struct transfer pinned, pageable;
@@ -251,7 +252,7 @@ static uint64_t exposed_ns(const struct looking *looking)
 	return exposed > explained ? exposed - explained : 0;
 }
 
-int look_copy_share(struct looking *looking)
+int detect_copy_share(struct looking *looking)
 {
 	uint64_t copies_ns = 0, exposed = exposed_ns(looking);
 	int error = 0;
@@ -271,7 +272,7 @@ int look_copy_share(struct looking *looking)
 	return error;
 }
 
-void tell_copy_share(const struct looking *looking, struct finding *finding)
+void describe_copy_share(const struct looking *looking, struct finding *finding)
 {
 	char time[TIME_BYTES];
 

@@ -3,10 +3,10 @@
  * Rules about a GPU that stands idle: around waits, before kernels that are shorter than their
  * launches, and for whatever else.
  */
+#include "merge/findings/findings_idle.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
-
-#include "merge/findings/findings_rules.h"
 
 #define WAITS_LEAST 16
 #define SHORT_LEAST 64
@@ -14,7 +14,7 @@
 #define LATE_PART   4 /* so many of them come one late at least */
 #define GAPS_LEAST  16
 
-int look_sync_idle(struct looking *looking)
+int detect_sync_idle(struct looking *looking)
 {
 	int error = 0;
 
@@ -28,7 +28,7 @@ int look_sync_idle(struct looking *looking)
 	return error;
 }
 
-void tell_sync_idle(const struct looking *looking, struct finding *finding)
+void describe_sync_idle(const struct looking *looking, struct finding *finding)
 {
 	uint64_t held_count = 0, held_ns = 0, wait_ns = 0;
 	char time[TIME_BYTES];
@@ -54,7 +54,7 @@ void tell_sync_idle(const struct looking *looking, struct finding *finding)
 	finding_prove(finding, "wait_time_ns", wait_ns);
 }
 
-int look_short_kernels(struct looking *looking)
+int detect_short_kernels(struct looking *looking)
 {
 	int error = 0;
 
@@ -77,7 +77,7 @@ int look_short_kernels(struct looking *looking)
 	return error;
 }
 
-void tell_short_kernels(const struct looking *looking, struct finding *finding)
+void describe_short_kernels(const struct looking *looking, struct finding *finding)
 {
 	uint64_t kernels = looking->facts[0] ? looking->facts[0] : 1;
 	char time[TIME_BYTES], kernel[TIME_BYTES];
@@ -122,7 +122,7 @@ static uint64_t unexplained_ns(const struct looking *looking, enum idle_class cl
 	return idle_ns > explained_ns ? idle_ns - explained_ns : 0;
 }
 
-int look_gpu_idle(struct looking *looking)
+int detect_gpu_idle(struct looking *looking)
 {
 	enum idle_class most = IDLE_LAUNCH_LATE;
 	uint64_t gap_count;
@@ -176,7 +176,7 @@ static const struct {
 	[IDLE_CALL_UNKNOWN] = {"", ""},
 };
 
-void tell_gpu_idle(const struct looking *looking, struct finding *finding)
+void describe_gpu_idle(const struct looking *looking, struct finding *finding)
 {
 	enum idle_class class = (enum idle_class)looking->facts[2];
 	const struct site *site = &looking->sites->list[looking->candidates[0].site];

@@ -5,6 +5,7 @@
  * The line to look at is that of the innermost frame that has one and is the user's own, not that of a
  * library which is handed out as source or with debug information.
  */
+#include "merge/sums/owner.h"
 #include "merge/findings/findings_place.h"
 
 #include <errno.h>

@@ -3,6 +3,8 @@
  * The rule about devices of which one has most of the work, where each of several processes of one
  * program has a device of its own, as in distributed training.
  */
+#include "merge/findings/findings_processes.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +12,7 @@
 
 #include "merge/base/grow.h"
 #include "merge/findings/findings_place.h"
-#include "merge/findings/findings_rules.h"
+#include "merge/findings/findings_balance.h"
 
 static int note_device(const struct looking *looking, const struct site_device *row)
 {

@@ -38,8 +38,6 @@ struct rule_spec {
 	bool is_error;	      /* needs no cost, and explains none */
 	bool is_of_idle;      /* nothing is said where the work of many launches is lost */
 	bool is_of_threads;   /* costs are time of the threads that call */
-	int (*look)(struct looking *looking);
-	void (*tell)(const struct looking *looking, struct finding *finding);
 };
 
 extern const struct rule_spec rule_specs[RULES];
@@ -69,13 +67,10 @@ const char *finding_places(const struct looking *looking, const struct finding *
 /* "24.1 %", in a buffer that the second next call uses again. */
 const char *finding_share(uint64_t part, uint64_t whole);
 
-/* The call site of most of the kernels on a device; SITE_NONE: none. */
-uint32_t sites_top(const struct sites *sites, uint32_t device);
-
-/* What the busiest has beyond the mean, if that is much; else 0. */
-uint64_t uneven_ns(uint64_t most_ns, uint64_t sum_ns, uint64_t count);
-
 #define DEVICE_KERNELS_LEAST 8 /* of fewer nothing is said */
+
+/* Whether the cost reaches the share of the run that a rule needs. */
+bool rule_is_met(enum rule rule, double share, uint64_t cost_ns, uint64_t whole_ns);
 
 /* Is that cost enough to be spoken of, as the user wants it? */
 bool finding_is_enough(const struct settings *settings, enum rule rule, uint64_t cost_ns,
@@ -83,39 +78,5 @@ bool finding_is_enough(const struct settings *settings, enum rule rule, uint64_t
 
 /* Frees what it holds, not itself. */
 void finding_free(struct finding *finding);
-
-/* Devices of different processes (findings_processes.c). Both 0 or -ENOMEM. */
-int findings_note_devices(const struct looking *looking);
-int findings_compare_devices(struct run *run);
-
-int look_api_errors(struct looking *looking);
-int look_module_loads(struct looking *looking);
-int look_alloc_loop(struct looking *looking);
-int look_small_copies(struct looking *looking);
-int look_pageable_async(struct looking *looking);
-int look_low_bandwidth(struct looking *looking);
-int look_copy_share(struct looking *looking);
-int look_sync_idle(struct looking *looking);
-int look_short_kernels(struct looking *looking);
-int look_gpu_idle(struct looking *looking);
-int look_serial_streams(struct looking *looking);
-int look_stream_imbalance(struct looking *looking);
-int look_device_imbalance(struct looking *looking);
-int look_small_grids(struct looking *looking);
-
-void tell_api_errors(const struct looking *looking, struct finding *finding);
-void tell_module_loads(const struct looking *looking, struct finding *finding);
-void tell_alloc_loop(const struct looking *looking, struct finding *finding);
-void tell_small_copies(const struct looking *looking, struct finding *finding);
-void tell_pageable_async(const struct looking *looking, struct finding *finding);
-void tell_low_bandwidth(const struct looking *looking, struct finding *finding);
-void tell_copy_share(const struct looking *looking, struct finding *finding);
-void tell_sync_idle(const struct looking *looking, struct finding *finding);
-void tell_short_kernels(const struct looking *looking, struct finding *finding);
-void tell_gpu_idle(const struct looking *looking, struct finding *finding);
-void tell_serial_streams(const struct looking *looking, struct finding *finding);
-void tell_stream_imbalance(const struct looking *looking, struct finding *finding);
-void tell_device_imbalance(const struct looking *looking, struct finding *finding);
-void tell_small_grids(const struct looking *looking, struct finding *finding);
 
 #endif

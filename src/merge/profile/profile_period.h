@@ -14,6 +14,5 @@
 int period_find(struct windows *windows, const struct model *model, const char *log_path);
 
 /* Appends an iteration. 0 or -ENOMEM. */
-int windows_add(struct windows *windows, uint64_t start_ns);
 
 #endif

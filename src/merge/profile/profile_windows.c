@@ -158,15 +158,6 @@ static const struct candidate *choose(const struct search *s, const char *wanted
 	return best;
 }
 
-int windows_add(struct windows *windows, uint64_t start_ns)
-{
-	if (grow(&windows->starts_ns, &windows->capacity, windows->found_count + 1,
-		 sizeof(*windows->starts_ns)) < 0)
-		return -ENOMEM;
-	windows->starts_ns[windows->found_count++] = start_ns;
-	return 0;
-}
-
 /* From the start of each instance to that of the next; the last ends where its range does. */
 static int take(struct windows *windows, const struct search *s, const struct candidate *c)
 {

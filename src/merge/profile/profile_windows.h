@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "merge/base/grow.h"
 #include "merge/read/model.h"
 
 #define PROFILE_BATCHES	       32
@@ -54,6 +55,16 @@ struct windows {
 int windows_find(struct windows *windows, const struct model *model, const char *log_path,
 		 const struct windows_request *request);
 void windows_free(struct windows *windows);
+
+/* Appends an iteration. 0 or -ENOMEM. */
+static inline int windows_add(struct windows *windows, uint64_t start_ns)
+{
+	if (grow(&windows->starts_ns, &windows->capacity, windows->found_count + 1,
+		 sizeof(*windows->starts_ns)) < 0)
+		return -ENOMEM;
+	windows->starts_ns[windows->found_count++] = start_ns;
+	return 0;
+}
 
 /* The batch that a moment lies in, or -1: before the first or behind the last. */
 int windows_batch(struct windows *windows, uint64_t time_ns);

@@ -14,7 +14,7 @@
 #ifndef XT_MERGE_CHILD_NODES_H
 #define XT_MERGE_CHILD_NODES_H
 
-#include "merge/read/nodes.h"
+#include "merge/read/node_table.h"
 
 /* Adds a row for each such id, with the child's clone as its origin. The rows must still be in
  * the order of the log. 0 or -ENOMEM. */

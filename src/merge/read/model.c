@@ -13,15 +13,6 @@
 #define MODULES_SEARCHED_MAX 1024u
 #define NODES_UPDATED_MIN    (1u << 20) /* that updates of graphs may add, whatever the log has */
 
-uint16_t model_api(const struct model *model, uint64_t id)
-{
-	size_t s = model_api_slot(id);
-
-	while (model->api_slots[s] && model->apis.rows[model->api_slots[s]].id != id)
-		s = (s + 1) % (MODEL_APIS_MAX * 2);
-	return model->api_slots[s];
-}
-
 static int compare_modules(const void *a, const void *b)
 {
 	const struct module *x = a, *y = b;

@@ -227,8 +227,22 @@ uint32_t model_module_of(const struct model *model, const struct stack *stack, s
 const char *model_title(const struct model *model, const struct range_names *titles,
 			uint32_t context, uint64_t number);
 
+/* Where the search for an API begins. Scatters neighbouring ids: if they filled neighbouring slots,
+ * the search for an id that is not there would visit all of them. */
+static inline size_t model_api_slot(uint64_t id)
+{
+	return (size_t)(id * 0x9e3779b97f4a7c15u >> 32) % (MODEL_APIS_MAX * 2);
+}
+
 /* Place in apis of an XT_API_ID, or MODEL_API_UNKNOWN. */
-uint16_t model_api(const struct model *model, uint64_t id);
+static inline uint16_t model_api(const struct model *model, uint64_t id)
+{
+	size_t s = model_api_slot(id);
+
+	while (model->api_slots[s] && model->apis.rows[model->api_slots[s]].id != id)
+		s = (s + 1) % (MODEL_APIS_MAX * 2);
+	return model->api_slots[s];
+}
 
 /* The text of a META key (an empty one if it is not there), and an ACCOUNT value (0). */
 const char *model_meta(const struct model *model, const char *key);

@@ -17,11 +17,4 @@ int model_load_chunk(struct model *model, const struct xt_chunk *chunk);
 int model_load_switches(struct model *model, const struct xt_chunk *chunk);
 int model_load_rates(struct model *model, const struct xt_chunk *chunk);
 
-/* Where the search for an API begins. Scatters neighbouring ids: if they filled neighbouring slots,
- * the search for an id that is not there would visit all of them. */
-static inline size_t model_api_slot(uint64_t id)
-{
-	return (size_t)(id * 0x9e3779b97f4a7c15u >> 32) % (MODEL_APIS_MAX * 2);
-}
-
 #endif

@@ -7,7 +7,7 @@
 #ifndef XT_MERGE_NODE_UPDATES_H
 #define XT_MERGE_NODE_UPDATES_H
 
-#include "merge/read/nodes.h"
+#include "merge/read/node_table.h"
 
 /*
  * Gives each row with a graph_exec the id of the clone that it changed, so that the clone has a new

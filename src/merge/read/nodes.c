@@ -13,8 +13,6 @@
 #define ORIGINS_MAX  64 /* clones of clones: a graph in a graph, instantiated */
 #define RECENT_COUNT 1024u
 
-#define CREATION_OPEN UINT32_MAX /* not worked out yet */
-
 /* Which row an id meant last: replays ask for the same nodes again and again. */
 struct node_place {
 	uint64_t id;
@@ -22,18 +20,6 @@ struct node_place {
 	uint64_t until_ns;
 	uint32_t creation;
 };
-
-int nodes_add(struct nodes *nodes, const struct node *node)
-{
-	if (nodes->count >= UINT32_MAX - 1 ||
-	    grow(&nodes->rows, &nodes->capacity, nodes->count + 1, sizeof(*node)) < 0)
-		return -ENOMEM;
-	nodes->rows[nodes->count] = *node;
-	nodes->rows[nodes->count].creation = CREATION_OPEN;
-	nodes->rows[nodes->count].order = (uint32_t)nodes->count;
-	nodes->count++;
-	return 0;
-}
 
 static int compare_ids(const void *a, const void *b)
 {

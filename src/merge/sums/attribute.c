@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "merge/reading.h"
+#include "merge/sums/owner.h"
 #include "merge/sums/event_filter.h"
 
 static const struct copy_shape *copy_shape(const struct reading *reading, const struct work *work)
@@ -12,11 +13,6 @@ static const struct copy_shape *copy_shape(const struct reading *reading, const 
 	const struct model *model = reading->model;
 
 	return &model->copy_shapes.rows[work->shape < model->copy_shapes.count ? work->shape : 0];
-}
-
-static inline bool reading_has_stack(const struct reading *reading, uint32_t stack)
-{
-	return stack < reading->model->stacks.count && reading->has_stack[stack];
 }
 
 static inline void set_leaf(const struct reading *reading, const struct work *work,
@@ -124,23 +120,6 @@ static inline void own_graph_work(struct reading *reading, const struct work *wo
 	owner->marks = 0;
 	owner->stack = 0;
 	owner->api = 0;
-}
-
-static inline void own_called(struct reading *reading, const struct launch *launch,
-			      struct owner *owner)
-{
-	uint32_t shift = launch->flags >> LAUNCH_RATE_BIT;
-
-	owner->range = launch->range;
-	if (shift) {
-		owner->marks |= shift << OWNER_RATE_BIT | (launch->stack ? 0 : OWNER_UNSAMPLED);
-		owner->thread = launch->thread;
-		owner->api = launch->api;
-	}
-	if (!reading_has_stack(reading, launch->stack))
-		return;
-	owner->stack = launch->stack;
-	owner->api = launch->api;
 }
 
 static void joined_memory(struct reading *reading, const struct work *work,
@@ -255,19 +234,6 @@ void reading_memory_changed(void *context, uint32_t pool, uint64_t time_ns, uint
 		    sink->exporter->memory(sink, &reading->process, pool, time_ns, live_bytes) < 0)
 			reading->error = -ENOMEM;
 	}
-}
-
-void own_call(struct reading *reading, const struct launch *call, struct owner *owner)
-{
-	enum by by = reading->run->settings->by;
-
-	*owner = (struct owner){.leaf = LEAF_CALL, .api = call->api};
-	own_called(reading, call, owner);
-	if (reading->run->wants_origins)
-		owner->thread = call->thread;
-	owner->root = by == BY_DEVICE || by == BY_STREAM
-			      ? ROOT_HOST
-			      : plant_root(reading->run, reading->model, 0, call->thread);
 }
 
 void reading_add_wait(struct reading *reading, const struct launch *call, uint64_t own_ns)

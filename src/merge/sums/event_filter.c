@@ -2,6 +2,7 @@
 /*
  * The selection put to one log: each range and each path is looked at once.
  */
+#include "merge/sums/owner.h"
 #include "merge/sums/event_filter.h"
 
 #include <errno.h>

@@ -16,6 +16,11 @@
 #include "merge/base/grow.h"
 #include "merge/export/chrome/chrome.h"
 
+#include "merge/export/chrome/chrome_ranges.h"
+#include "merge/export/chrome/chrome_text.h"
+#include "merge/export/chrome/chrome_tracks.h"
+#include "merge/export/chrome/chrome_work.h"
+
 static int begin(struct sink *sink)
 {
 	struct chrome *c = calloc(1, sizeof(*c));
@@ -26,30 +31,6 @@ static int begin(struct sink *sink)
 	c->next_number = NUMBERS_FIRST;
 	output_format(&sink->out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
 	return 0;
-}
-
-int chrome_json(struct text *out, const char *text, size_t length)
-{
-	out->data = malloc(text_json_bound(length) + 1);
-	if (!out->data)
-		return -ENOMEM;
-	out->length = text_json(out->data, text, length);
-	out->data[out->length] = '\0';
-	return 0;
-}
-
-const struct text *chrome_name(struct chrome *c, const struct process *process, uint32_t name)
-{
-	const char *text;
-	size_t length;
-
-	if (grow(&c->known_names, &c->known_name_capacity, (size_t)name + 1,
-		 sizeof(*c->known_names)) < 0)
-		return NULL;
-	if (c->known_names[name].data)
-		return &c->known_names[name];
-	text = names_text(&process->paths->names, name, &length);
-	return chrome_json(&c->known_names[name], text, length) ? NULL : &c->known_names[name];
 }
 
 /* The frame that called, for viewers that show stacks. 0 or -ENOMEM. */
@@ -198,6 +179,7 @@ static void free_state(struct sink *sink)
 
 	if (!c)
 		return;
+	chrome_forget_ranges(c);
 	chrome_forget_process(c);
 	for (size_t i = 0; i < c->known_name_capacity; i++)
 		free(c->known_names[i].data);

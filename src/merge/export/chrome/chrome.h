@@ -94,44 +94,4 @@ static inline int64_t chrome_time(const struct process *process, uint64_t ns)
 	return (int64_t)(ns - (uint64_t)process->origin_ns);
 }
 
-/* The text as the inside of a JSON string, in memory of its own. 0 or -ENOMEM. */
-int chrome_json(struct text *out, const char *text, size_t length);
-
-/* A name of paths as the inside of a JSON string, kept for the next time. NULL if memory ran out. */
-const struct text *chrome_name(struct chrome *c, const struct process *process, uint32_t name);
-
-/* Tracks (chrome_tracks.c). */
-
-/* Gives a track its name. 0 or -ENOMEM. */
-int chrome_name_track(struct sink *sink, uint32_t pid, uint32_t track, const char *name);
-
-/* Begins a process: its names go into the trace. 0 or -ENOMEM. */
-int chrome_begin_process(struct sink *sink, const struct process *process);
-
-/* Frees what is kept of the process at hand. */
-void chrome_forget_process(struct chrome *c);
-
-/* The track of a thread; one that the log does not know is shown as such. */
-uint32_t chrome_thread_track(struct sink *sink, const struct process *process, uint32_t thread);
-
-/* The made-up process of a device, named when it is first met. 0 if memory ran out. */
-uint32_t chrome_device_pid(struct sink *sink, const struct process *process, uint32_t device);
-
-/* The track for work in a stream (a place in chrome.streams): of a lane in which nothing is
- * running by then. 0 if memory ran out. */
-uint32_t chrome_work_track(struct sink *sink, const struct process *process, uint32_t id,
-			   const struct work *work);
-
-/* Kernels, copies and sets, with the arrows to them (chrome_work.c). 0 or -ENOMEM. */
-int chrome_put_work(struct sink *sink, const struct process *process, const struct work *work,
-		    const struct launch *launch);
-
-/* NVTX (chrome_ranges.c). All: 0 or -ENOMEM. */
-int chrome_put_range(struct sink *sink, const struct process *process, const struct xt_chunk *chunk,
-		     uint32_t row);
-
-/* No more of this process will come: ranges that are still open are shown as such. */
-int chrome_end_ranges(struct sink *sink, const struct process *process);
-void chrome_forget_ranges(struct chrome *c);
-
 #endif

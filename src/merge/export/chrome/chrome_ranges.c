@@ -6,7 +6,8 @@
  * A range that is popped while one of another domain, opened later, is still open would not nest:
  * it goes to a track of its own, of the thread and the domain.
  */
-#include "merge/export/chrome/chrome.h"
+
+#include "merge/export/chrome/chrome_ranges.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,6 +16,9 @@
 #include "merge/base/grow.h"
 #include "merge/read/range_values.h"
 #include "merge/reading.h"
+
+#include "merge/export/chrome/chrome_text.h"
+#include "merge/export/chrome/chrome_tracks.h"
 
 #define START_HEAD "{\"ph\":\"b\",\"cat\":\"nvtx\",\"name\":\""
 #define END_HEAD   "{\"ph\":\"e\",\"cat\":\"nvtx\",\"name\":\""

@@ -2,7 +2,8 @@
 /*
  * The tracks of a Chrome trace: processes, threads, devices, streams and their lanes.
  */
-#include "merge/export/chrome/chrome.h"
+
+#include "merge/export/chrome/chrome_tracks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +11,10 @@
 #include "merge/base/grow.h"
 #include "merge/base/labels.h"
 
+#include "merge/export/chrome/chrome_text.h"
+
 void chrome_forget_process(struct chrome *c)
 {
-	chrome_forget_ranges(c);
 	for (int kind = 0; kind < WORK_KINDS; kind++) {
 		for (size_t i = 0; i < c->shape_counts[kind]; i++)
 			free(c->shapes[kind][i].data);

@@ -3,13 +3,17 @@
  * Work of the GPU in a Chrome trace: kernels, copies and sets on the tracks of their streams, and the
  * arrows that lead to them.
  */
-#include "merge/export/chrome/chrome.h"
+
+#include "merge/export/chrome/chrome_work.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "merge/base/labels.h"
+
+#include "merge/export/chrome/chrome_text.h"
+#include "merge/export/chrome/chrome_tracks.h"
 
 /* What asprintf() made, or what is left when it failed. 0 or -ENOMEM. */
 static int keep_text(struct text *out, int length)

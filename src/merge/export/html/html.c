@@ -15,6 +15,10 @@
 #include "merge/base/grow.h"
 #include "merge/reading.h"
 
+#include "merge/export/html/html_fit.h"
+#include "merge/export/html/html_labels.h"
+#include "merge/export/html/html_tracks.h"
+
 static int begin(struct sink *sink)
 {
 	struct html *html = calloc(1, sizeof(*html));
@@ -101,43 +105,6 @@ static int add_work(struct sink *sink, const struct process *process, const stru
 	return exporter_summary.work(&html->summary, process, work, launch);
 }
 
-/* A text of printf's, with the process behind it if there are several. NAME_FAILED if memory ran
- * out. */
-static uint32_t intern_label(struct names *names, const struct process *process, char *text)
-{
-	char *label = text;
-	uint32_t name = NAME_FAILED;
-
-	if (process->process_count > 1 && asprintf(&label, "%s of %s", text, process->label) < 0)
-		return NAME_FAILED;
-	name = names_intern(names, label, strlen(label));
-	if (label != text)
-		free(label);
-	return name;
-}
-
-uint32_t html_device(struct html *html, const struct process *process, uint32_t device)
-{
-	const char *gpu_name;
-	char key[32], *text;
-	uint32_t name;
-	int length;
-
-	snprintf(key, sizeof(key), "gpu.%u.name", device);
-	gpu_name = model_meta(process->model, key);
-	if (device == MEMORY_POOL_HOST)
-		length = asprintf(&text, "host");
-	else if (device >= MEMORY_POOLS_MAX - 1)
-		length = asprintf(&text, "other devices");
-	else
-		length = asprintf(&text, "GPU %u%s%s", device, gpu_name[0] ? " " : "", gpu_name);
-	if (length < 0)
-		return NAME_FAILED;
-	name = intern_label(&html->devices, process, text);
-	free(text);
-	return name;
-}
-
 /* NAME_EMPTY: of no device. */
 static uint32_t device_of(struct html *html, const struct process *process,
 			  const struct owner *owner)
@@ -166,7 +133,7 @@ static uint32_t thread_of(struct html *html, const struct process *process, uint
 	thread_name = names_text(&model->names, row->name, NULL);
 	if (asprintf(&text, "%s (%u)", thread_name[0] ? thread_name : "[no name]", row->tid) < 0)
 		return NAME_FAILED;
-	html->process_threads[thread] = intern_label(&html->threads, process, text);
+	html->process_threads[thread] = html_label(&html->threads, process, text);
 	free(text);
 	return html->process_threads[thread];
 }

@@ -5,9 +5,11 @@
  *
  * How large a page gets is known once it is made, so it is made a few times.
  */
+#include "merge/export/html/html_fit.h"
+
 #include <errno.h>
 
-#include "merge/export/html/html.h"
+#include "merge/export/html/html_page.h"
 
 #define RANGES_LEAST 300 /* as many as the page has in its list to choose from */
 #define TRIES_MAX    8

@@ -3,12 +3,14 @@
  * Writes the page: the tree and what ends in it as columns, the document, and both into the page.
  * html.h says how they are put.
  */
+#include "merge/export/html/html_page.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/export/html/html.h"
+#include "merge/export/html/html_tracks.h"
 
 #define REPORT_VERSION 1
 

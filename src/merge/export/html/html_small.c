@@ -2,11 +2,11 @@
 /*
  * Which call paths and NVTX ranges a report shows that would be too large with all of them.
  */
+#include "merge/export/html/html_small.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "merge/export/html/html.h"
 
 struct ranked {
 	double size;

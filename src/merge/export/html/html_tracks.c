@@ -2,11 +2,14 @@
 /*
  * What each device did over time, and the memory that was held, in bins; and that in the page.
  */
+#include "merge/export/html/html_tracks.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "merge/base/grow.h"
-#include "merge/export/html/html.h"
+
+#include "merge/export/html/html_labels.h"
 
 /* The track of the process at hand into *track_out, NULL beyond the limit. 0 or -ENOMEM. */
 static int track_of(struct html *html, const struct process *process, uint32_t pool, bool is_memory,

@@ -15,13 +15,13 @@
 
 #include "merge/base/grow.h"
 
-#define PIDS_FIRST (1u << 24) /* of processes: above any real pid */
+#include "merge/export/perfetto/perfetto_events.h"
+#include "merge/export/perfetto/perfetto_packets.h"
+#include "merge/export/perfetto/perfetto_ranges.h"
+#include "merge/export/perfetto/perfetto_tracks.h"
+#include "merge/export/perfetto/perfetto_work.h"
 
-const char *const perfetto_annotations[ANNOTATIONS] = {
-	[ANNOTATION_LAUNCH] = "launch",	  [ANNOTATION_COPY] = "copy",
-	[ANNOTATION_BYTES] = "bytes",	  [ANNOTATION_ERROR] = "error",
-	[ANNOTATION_PAYLOAD] = "payload",
-};
+#define PIDS_FIRST (1u << 24) /* of processes: above any real pid */
 
 static int begin(struct sink *sink)
 {
@@ -34,23 +34,6 @@ static int begin(struct sink *sink)
 	p->next_sequence = 1;
 	p->next_pid = PIDS_FIRST;
 	return names_init(&p->values);
-}
-
-int perfetto_put(struct sink *sink, const Perfetto__Protos__TracePacket *packet)
-{
-	struct perfetto *p = sink->state;
-	Perfetto__Protos__Trace trace = PERFETTO__PROTOS__TRACE__INIT;
-	Perfetto__Protos__TracePacket *list = (Perfetto__Protos__TracePacket *)packet;
-	size_t length;
-
-	trace.packet = &list;
-	trace.n_packet = 1;
-	length = perfetto__protos__trace__get_packed_size(&trace);
-	if (grow(&p->packed, &p->packed_capacity, length, 1) < 0)
-		return -ENOMEM;
-	perfetto__protos__trace__pack(&trace, p->packed);
-	output_text(&sink->out, (const char *)p->packed, length);
-	return 0;
 }
 
 /* What leads from a call to its work: no two calls of a trace have the same. 0: nothing is to be

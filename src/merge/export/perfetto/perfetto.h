@@ -44,8 +44,6 @@ enum annotation {
 	ANNOTATION_PAYLOAD,
 	ANNOTATIONS
 };
-extern const char *const perfetto_annotations[ANNOTATIONS];
-
 /* A stream of a device. */
 struct perfetto_stream {
 	uint64_t device_track;
@@ -98,58 +96,6 @@ struct perfetto {
 	size_t shape_counts[WORK_KINDS];
 };
 
-/* All functions: 0 or -ENOMEM, unless they say otherwise. */
-
-/* Writes a packet. */
-int perfetto_put(struct sink *sink, const Perfetto__Protos__TracePacket *packet);
-
-/* Tracks and sequences (perfetto_tracks.c). */
-int perfetto_begin_process(struct sink *sink, const struct process *process);
-void perfetto_forget_process(struct perfetto *perfetto);
-
-/* A track below parent; parent 0: on its own. Its number, or 0 if memory ran out. */
-uint64_t perfetto_add_track(struct sink *sink, uint64_t parent, const char *name);
-uint64_t perfetto_add_counter(struct sink *sink, uint64_t parent, const char *name);
-
-/* Begins a sequence whose events are on that track. */
-int perfetto_begin_sequence(struct sink *sink, struct sequence *sequence, uint64_t track);
-
-/* The sequence of a thread, begun when it is first met; NULL if memory ran out. */
-struct sequence *perfetto_thread(struct sink *sink, const struct process *process, uint32_t thread);
-
-/* The track of a device, made when it is first met; 0 if memory ran out. */
-uint64_t perfetto_device(struct sink *sink, const struct process *process, uint32_t device);
-
-/* Interning (perfetto_events.c): sees to it that the sequence has the text or stack. The ids are the
- * name + 1, the node, and the value. */
-int perfetto_intern_name(struct sink *sink, struct sequence *sequence, const struct names *names,
-			 uint32_t name);
-int perfetto_intern_stack(struct sink *sink, struct sequence *sequence, const struct paths *paths,
-			  uint32_t node);
-int perfetto_intern_value(struct sink *sink, struct sequence *sequence, uint32_t value);
-
-/* An event, with what is not 0 of the members. */
-struct perfetto_event {
-	uint64_t time_ns;  /* on the one clock */
-	uint64_t track;	   /* where it is not the sequence's */
-	uint64_t flow;	   /* what leads from or to here … */
-	uint64_t number;   /* annotation */
-	double real;	   /* annotation, if has_real */
-	uint32_t name;	   /* interned, + 1 */
-	uint32_t stack;	   /* interned node */
-	uint32_t text;	   /* annotation: interned value */
-	uint8_t type;	   /* Perfetto__Protos__TrackEvent__Type */
-	uint8_t ends_flow; /* … and no further */
-	uint8_t number_is; /* enum annotation */
-	uint8_t text_is;   /* likewise */
-	bool has_number;   /* even if it is 0 */
-	bool has_real;
-	bool is_signed;	 /* the number */
-	int64_t counter; /* of TYPE_COUNTER */
-};
-void perfetto_put_event(struct sink *sink, struct sequence *sequence,
-			const struct perfetto_event *event);
-
 #define PERFETTO_CLOCK_BOOT 6 /* the clock of the trace: times not counted from the packet before */
 
 /* On the one clock. */
@@ -157,13 +103,5 @@ static inline uint64_t perfetto_time(const struct process *process, uint64_t ns)
 {
 	return ns + (uint64_t)process->log->shift_ns;
 }
-
-/* Work (perfetto_work.c); flow 0: none. */
-int perfetto_put_work(struct sink *sink, const struct process *process, const struct work *work,
-		      uint64_t flow);
-
-/* NVTX (perfetto_ranges.c): the exporter's range(). */
-int perfetto_put_range(struct sink *sink, const struct process *process,
-		       const struct xt_chunk *chunk, uint32_t row);
 
 #endif

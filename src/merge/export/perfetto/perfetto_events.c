@@ -6,12 +6,15 @@
  * out costs several times what it takes to write them, so they are written here, field by field;
  * the tests read them back with Google's reader.
  */
+#include "merge/export/perfetto/perfetto_events.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "merge/base/grow.h"
-#include "merge/export/perfetto/perfetto.h"
+
+#include "merge/export/perfetto/perfetto_packets.h"
 
 /* No event is longer than that, so all lengths in it take one byte. */
 #define EVENT_BYTES_MAX 128

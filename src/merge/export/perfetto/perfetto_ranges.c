@@ -3,14 +3,19 @@
  * NVTX in a Perfetto trace: pushed ranges and marks on a track of their thread and domain, where they
  * nest by nature; each started range on a track of its own.
  */
+#include "merge/export/perfetto/perfetto_ranges.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "merge/base/grow.h"
 #include "merge/base/text.h"
-#include "merge/export/perfetto/perfetto.h"
 #include "merge/read/range_values.h"
 #include "merge/reading.h"
+
+#include "merge/export/perfetto/perfetto_events.h"
+#include "merge/export/perfetto/perfetto_packets.h"
+#include "merge/export/perfetto/perfetto_tracks.h"
 
 #define STARTED_TRACKS (UINT64_C(1) << 62) /* above all that are counted */
 

@@ -2,13 +2,16 @@
 /*
  * The tracks of a Perfetto trace, and the sequences whose events are on them.
  */
+#include "merge/export/perfetto/perfetto_tracks.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "merge/base/grow.h"
 #include "merge/base/text.h"
-#include "merge/export/perfetto/perfetto.h"
+
+#include "merge/export/perfetto/perfetto_packets.h"
 
 #define CLOCK_SEQUENCE 64 /* counts from one packet of the sequence to the next */
 

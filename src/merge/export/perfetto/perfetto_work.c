@@ -5,12 +5,16 @@
  * Events of one time are taken in the order in which they stand in the file; so on a track nothing
  * may be written that ends where something begins that was written before (see lanes.h).
  */
+#include "merge/export/perfetto/perfetto_work.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "merge/base/labels.h"
-#include "merge/export/perfetto/perfetto.h"
+
+#include "merge/export/perfetto/perfetto_events.h"
+#include "merge/export/perfetto/perfetto_tracks.h"
 
 static int keep_value(struct perfetto *p, struct perfetto_shape *shape, char *text, int length)
 {

@@ -31,29 +31,4 @@ struct pprof {
 	size_t path_capacity;
 };
 
-/* The index of a text (any bytes) in the file; -1 if memory ran out. */
-int64_t pprof_string(struct pprof *pprof, const char *text, size_t length);
-
-/*
- * Writes a profile that has some of the whole: put together, such pieces are one profile. 0 or
- * -ENOMEM.
- */
-int pprof_put(struct pprof *pprof, const Perftools__Profiles__Profile *piece);
-
-/* Locations (pprof_locations.c). */
-
-/* Gives the process its mappings, that of the program first. 0 or -ENOMEM. */
-int pprof_begin_process(struct pprof *pprof, const struct process *process);
-
-/* The location of a name that is no code, of an address (a place in process->addresses), and of an
- * XT_PYTHON_FRAME_ID, written when it is first met. 0 if memory ran out. */
-uint64_t pprof_name_location(struct pprof *pprof, const char *text, size_t length);
-uint64_t pprof_address_location(struct pprof *pprof, const struct process *process,
-				uint32_t address);
-uint64_t pprof_python_location(struct pprof *pprof, const struct process *process, uint32_t id);
-
-/* Samples (pprof_samples.c): the exporter's total(). */
-int pprof_put_sample(struct sink *sink, const struct process *process, const struct total *total,
-		     uint32_t node);
-
 #endif

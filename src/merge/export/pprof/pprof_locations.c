@@ -3,13 +3,16 @@
  * What the samples of a pprof profile refer to: mappings, functions, locations. Each is written when
  * it is first met.
  */
-#include "merge/export/pprof/pprof.h"
+
+#include "merge/export/pprof/pprof_locations.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "merge/base/grow.h"
+
+#include "merge/export/pprof/pprof_messages.h"
 
 struct function_key {
 	int64_t name;

@@ -3,13 +3,17 @@
  * The samples of a pprof profile: for each total its call path, its weights, and labels that say
  * where it was.
  */
+#include "merge/export/pprof/pprof_samples.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "merge/base/grow.h"
-#include "merge/export/pprof/pprof.h"
 #include "merge/reading.h"
+
+#include "merge/export/pprof/pprof_locations.h"
+#include "merge/export/pprof/pprof_messages.h"
 
 #define LABELS_MAX 8
 

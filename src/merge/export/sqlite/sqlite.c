@@ -12,44 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first error sticks, as errors in writing do. */
-static void note_error(struct sink *sink, int result)
-{
-	if (result == SQLITE_OK || result == SQLITE_DONE || sink->out.error)
-		return;
-	switch (result & 0xff) {
-	case SQLITE_FULL:
-		sink->out.error = -ENOSPC;
-		break;
-	case SQLITE_NOMEM:
-		sink->out.error = -ENOMEM;
-		break;
-	default:
-		sink->out.error = -EIO;
-	}
-}
+#include "merge/export/sqlite/sqlite_ranges.h"
+#include "merge/export/sqlite/sqlite_rows.h"
+#include "merge/export/sqlite/sqlite_schema.h"
+#include "merge/export/sqlite/sqlite_tables.h"
 
 static void run(struct sink *sink, const char *commands)
 {
 	struct sqlite *s = sink->state;
 
 	if (!sink->out.error)
-		note_error(sink, sqlite3_exec(s->database, commands, NULL, NULL, NULL));
-}
-
-void sqlite_put(struct sink *sink, enum statement statement)
-{
-	struct sqlite *s = sink->state;
-
-	if (sink->out.error)
-		return;
-	note_error(sink, sqlite3_step(s->statements[statement]));
-	sqlite3_reset(s->statements[statement]);
-}
-
-void sqlite_text(struct sqlite *s, enum statement statement, int column, const char *text)
-{
-	sqlite3_bind_text(s->statements[statement], column, text, -1, SQLITE_TRANSIENT);
+		sqlite_note_error(sink, sqlite3_exec(s->database, commands, NULL, NULL, NULL));
 }
 
 static int begin(struct sink *sink)
@@ -65,15 +38,15 @@ static int begin(struct sink *sink)
 	s->next_thread = s->next_stream = 1;
 	result = sqlite3_open_v2(sink->out.file.unfinished, &s->database,
 				 SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
-	note_error(sink, result);
+	sqlite_note_error(sink, result);
 	run(sink, "PRAGMA page_size = 32768; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; "
 		  "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -32768; "
 		  "PRAGMA application_id = 0x78747263; PRAGMA user_version = 1; BEGIN;");
 	run(sink, sqlite_tables);
 	for (int i = 0; i < STATEMENTS && !sink->out.error; i++)
-		note_error(sink,
-			   sqlite3_prepare_v3(s->database, sqlite_inserts[i], -1,
-					      SQLITE_PREPARE_PERSISTENT, &s->statements[i], NULL));
+		sqlite_note_error(sink, sqlite3_prepare_v3(s->database, sqlite_inserts[i], -1,
+							   SQLITE_PREPARE_PERSISTENT,
+							   &s->statements[i], NULL));
 	return sink->out.error;
 }
 
@@ -179,7 +152,7 @@ static int end(struct sink *sink, const struct run *all)
 		sqlite3_finalize(s->statements[i]);
 		s->statements[i] = NULL;
 	}
-	note_error(sink, sqlite3_close(s->database));
+	sqlite_note_error(sink, sqlite3_close(s->database));
 	s->database = NULL;
 	return 0;
 }

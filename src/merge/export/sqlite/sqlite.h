@@ -64,26 +64,6 @@ struct sqlite {
 	int64_t next_stream;
 };
 
-/* The schema (sqlite_schema.c). */
-extern const char sqlite_tables[];
-extern const char sqlite_indexes_and_views[];
-extern const char *const sqlite_inserts[STATEMENTS];
-
-/* Writes a row of the values that were bound. Errors are the output's: see output.h. */
-void sqlite_put(struct sink *sink, enum statement statement);
-
-/* What is bound to a statement, column by column from 1 on. */
-void sqlite_text(struct sqlite *s, enum statement statement, int column, const char *text);
-static inline void sqlite_number(struct sqlite *s, enum statement statement, int column,
-				 int64_t value)
-{
-	sqlite3_bind_int64(s->statements[statement], column, value);
-}
-static inline void sqlite_null(struct sqlite *s, enum statement statement, int column)
-{
-	sqlite3_bind_null(s->statements[statement], column);
-}
-
 /* A duration, or another number that is no bit pattern. */
 static inline int64_t sqlite_limited(uint64_t value)
 {
@@ -94,16 +74,5 @@ static inline int64_t sqlite_time(const struct process *process, uint64_t ns)
 {
 	return (int64_t)(ns - (uint64_t)process->origin_ns);
 }
-
-/* Tables that do not grow with the events (sqlite_tables.c). All: 0 or -ENOMEM. */
-int sqlite_begin_process(struct sink *sink, const struct process *process);
-void sqlite_forget_process(struct sqlite *s);
-int64_t sqlite_shape(struct sink *sink, const struct process *process, const struct work *work);
-int sqlite_put_run(struct sink *sink, const struct run *run);
-
-/* NVTX (sqlite_ranges.c). 0 or -ENOMEM. */
-int sqlite_put_range(struct sink *sink, const struct process *process, const struct xt_chunk *chunk,
-		     uint32_t row);
-int sqlite_put_open_ranges(struct sink *sink, const struct process *process);
 
 #endif

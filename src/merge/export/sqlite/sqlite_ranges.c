@@ -5,13 +5,16 @@
  * A range is popped by its thread in its domain. One that was started is ended by any thread, whose
  * events may stand earlier in the log: then the end waits for the start.
  */
+#include "merge/export/sqlite/sqlite_ranges.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "merge/base/grow.h"
-#include "merge/export/sqlite/sqlite.h"
 #include "merge/read/range_values.h"
 #include "merge/reading.h"
+
+#include "merge/export/sqlite/sqlite_rows.h"
 
 #define SEARCH_MAX 4096 /* of those that are open, looked through for the one that ends */
 

@@ -3,7 +3,7 @@
  * The schema of the database, as docs/SQLITE.md explains it. Indexes and views come last: what is
  * there when rows are written slows each of them down.
  */
-#include "merge/export/sqlite/sqlite.h"
+#include "merge/export/sqlite/sqlite_schema.h"
 
 const char sqlite_tables[] =
 	"CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;"

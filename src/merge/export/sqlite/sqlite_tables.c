@@ -2,6 +2,8 @@
 /*
  * The tables that events refer to.
  */
+#include "merge/export/sqlite/sqlite_tables.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +11,9 @@
 
 #include "merge/base/labels.h"
 #include "merge/base/text.h"
-#include "merge/export/sqlite/sqlite.h"
 #include "merge/sums/trust.h"
+
+#include "merge/export/sqlite/sqlite_rows.h"
 
 /* Foreign text, clean. 0 or -ENOMEM. */
 static int bind_clean(struct sqlite *s, enum statement statement, int column, const char *text)

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef XT_MERGE_CHROME_WORK_H
+#define XT_MERGE_CHROME_WORK_H
+
+#include "merge/export/chrome/chrome.h"
+
+/* Kernels, copies and sets, with the arrows to them. 0 or -ENOMEM. */
+int chrome_put_work(struct sink *sink, const struct process *process, const struct work *work,
+		    const struct launch *launch);
+
+#endif

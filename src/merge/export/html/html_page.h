@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef XT_MERGE_HTML_PAGE_H
+#define XT_MERGE_HTML_PAGE_H
+
+#include "merge/export/html/html_small.h"
+
+/* Writes the page with what is chosen, of which the samples are put in order. 0 or
+ * -errno. */
+int html_make_page(struct output *out, struct html *html, struct html_choice *choice,
+		   const struct run *run);
+
+#endif

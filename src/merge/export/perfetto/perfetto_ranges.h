@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef XT_MERGE_PERFETTO_RANGES_H
+#define XT_MERGE_PERFETTO_RANGES_H
+
+#include "merge/export/perfetto/perfetto.h"
+
+/* Writes a row of RANGE: the exporter's range(). 0 or -ENOMEM. */
+int perfetto_put_range(struct sink *sink, const struct process *process,
+		       const struct xt_chunk *chunk, uint32_t row);
+
+#endif

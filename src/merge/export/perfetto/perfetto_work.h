@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef XT_MERGE_PERFETTO_WORK_H
+#define XT_MERGE_PERFETTO_WORK_H
+
+#include "merge/export/perfetto/perfetto.h"
+
+/* Writes GPU work. flow: the arrow that leads to it, 0: none. 0 or -ENOMEM. */
+int perfetto_put_work(struct sink *sink, const struct process *process, const struct work *work,
+		      uint64_t flow);
+
+#endif

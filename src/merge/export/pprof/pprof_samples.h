@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef XT_MERGE_PPROF_SAMPLES_H
+#define XT_MERGE_PPROF_SAMPLES_H
+
+#include "merge/export/pprof/pprof.h"
+
+/* Writes a sample: the exporter's total(). 0 or -ENOMEM. */
+int pprof_put_sample(struct sink *sink, const struct process *process, const struct total *total,
+		     uint32_t node);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "merge/export/sqlite/sqlite_rows.h"
+
+#include <errno.h>
+
+/* The first error sticks, as errors in writing do. */
+void sqlite_note_error(struct sink *sink, int result)
+{
+	if (result == SQLITE_OK || result == SQLITE_DONE || sink->out.error)
+		return;
+	switch (result & 0xff) {
+	case SQLITE_FULL:
+		sink->out.error = -ENOSPC;
+		break;
+	case SQLITE_NOMEM:
+		sink->out.error = -ENOMEM;
+		break;
+	default:
+		sink->out.error = -EIO;
+	}
+}
+
+void sqlite_put(struct sink *sink, enum statement statement)
+{
+	struct sqlite *s = sink->state;
+
+	if (sink->out.error)
+		return;
+	sqlite_note_error(sink, sqlite3_step(s->statements[statement]));
+	sqlite3_reset(s->statements[statement]);
+}
+
+void sqlite_text(struct sqlite *s, enum statement statement, int column, const char *text)
+{
+	sqlite3_bind_text(s->statements[statement], column, text, -1, SQLITE_TRANSIENT);
+}

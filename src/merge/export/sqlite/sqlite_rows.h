@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes rows through the prepared statements.
+ */
+#ifndef XT_MERGE_SQLITE_ROWS_H
+#define XT_MERGE_SQLITE_ROWS_H
+
+#include "merge/export/sqlite/sqlite.h"
+
+/* Writes a row of the values that were bound. Errors are the output's: see output.h. */
+void sqlite_put(struct sink *sink, enum statement statement);
+
+/* What is bound to a statement, column by column from 1 on. */
+void sqlite_text(struct sqlite *s, enum statement statement, int column, const char *text);
+static inline void sqlite_number(struct sqlite *s, enum statement statement, int column,
+				 int64_t value)
+{
+	sqlite3_bind_int64(s->statements[statement], column, value);
+}
+static inline void sqlite_null(struct sqlite *s, enum statement statement, int column)
+{
+	sqlite3_bind_null(s->statements[statement], column);
+}
+
+/* Stores the first error of SQLite in the output, where errors stick. */
+void sqlite_note_error(struct sink *sink, int result);
+
+#endif

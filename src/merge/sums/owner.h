@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The owner of an event: the stack, range, stream and thread that its costs are added to.
+ */
+#ifndef XT_MERGE_OWNER_H
+#define XT_MERGE_OWNER_H
+
+#include "merge/reading.h"
+
+static inline bool reading_has_stack(const struct reading *reading, uint32_t stack)
+{
+	return stack < reading->model->stacks.count && reading->has_stack[stack];
+}
+
+static inline void own_called(struct reading *reading, const struct launch *launch,
+			      struct owner *owner)
+{
+	uint32_t shift = launch->flags >> LAUNCH_RATE_BIT;
+
+	owner->range = launch->range;
+	if (shift) {
+		owner->marks |= shift << OWNER_RATE_BIT | (launch->stack ? 0 : OWNER_UNSAMPLED);
+		owner->thread = launch->thread;
+		owner->api = launch->api;
+	}
+	if (!reading_has_stack(reading, launch->stack))
+		return;
+	owner->stack = launch->stack;
+	owner->api = launch->api;
+}
+
+/* Whom a call by itself belongs to. */
+void own_call(struct reading *reading, const struct launch *call, struct owner *owner);
+
+#endif
