@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The names of a log's account: all that the tracer and recovery write, what each counts, and
- * which say that something was lost. docs/LOG_FORMAT.md has the same list. Any thread.
+ * which say that something was lost. docs/internals/LOG_FORMAT.md has the same list. Any thread.
  */
 #ifndef XTRACE_ACCOUNT_H
 #define XTRACE_ACCOUNT_H
@@ -118,7 +118,7 @@ static inline const char *xt_account_meaning(const char *name, size_t length)
 }
 
 /*
- * The promise of docs/LOG_FORMAT.md, which holds for the names of later tracers, too: a name that
+ * The promise of docs/internals/LOG_FORMAT.md, which holds for the names of later tracers, too: a name that
  * has one of these words in it is a loss, and if it is not 0 the recording is not whole.
  */
 static inline bool xt_account_is_loss(const char *name, size_t length)

@@ -5,7 +5,7 @@
  * ring of one thread or a CUPTI activity buffer. Fields that two threads share are accessed with
  * C11 atomics by the tracer; the file's reader sees plain integers.
  *
- * As with the log, docs/LOG_FORMAT.md is the law.
+ * As with the log, docs/internals/LOG_FORMAT.md is the law.
  */
 #ifndef XTRACE_CRASH_BUFFER_FORMAT_H
 #define XTRACE_CRASH_BUFFER_FORMAT_H

@@ -2,7 +2,7 @@
 /*
  * The on-disk format of an xtrace log (.xtr); that of its crash buffer is in crash_buffer_format.h.
  *
- * Only constants and fixed layouts live here; docs/LOG_FORMAT.md is the law and says what every
+ * Only constants and fixed layouts live here; docs/internals/LOG_FORMAT.md is the law and says what every
  * field means. A change of either changes the other, the version below and the golden log in the
  * tests, in one commit.
  *

@@ -80,7 +80,7 @@ void xt_chunk_free(struct xt_chunk *chunk); /* accepts NULL */
 bool xt_reader_read(struct xt_reader *reader, uint32_t wanted_kinds, struct xt_chunk *chunk);
 
 /*
- * True if reading ended because the log expands beyond the limits of docs/LOG_FORMAT.md. The rest
+ * True if reading ended because the log expands beyond the limits of docs/internals/LOG_FORMAT.md. The rest
  * of the file was not read. Writes the reason to why, for an error message. XTRACE_LOG_LIMITS=0 in
  * the environment lifts the limits.
  */

@@ -28,7 +28,7 @@ extern struct cupti_table cupti;
 
 /*
  * Searches for a libcupti that suits the driver and fills in the table. asked_path: take this one
- * and no other; empty: search (docs/ARCHITECTURE.md has the order). 0, or -errno with one line in
+ * and no other; empty: search (docs/internals/ARCHITECTURE.md has the order). 0, or -errno with one line in
  * why that says what is missing and where it was looked for. Once, at start-up.
  */
 int cupti_open(const char *asked_path, char *why, size_t why_bytes);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes xtrace logs and spools for tests, byte by byte as docs/LOG_FORMAT.md says.
+"""Makes xtrace logs and spools for tests, byte by byte as docs/internals/LOG_FORMAT.md says.
 
 It shares nothing with the tracer, the merger or the dumper, and it can make wrong ones as well.
 """
