@@ -15,7 +15,7 @@ import tempfile
 
 LEVELS = ("totals", "idle", "copies", "bytes", "memory", "ranges", "spans", "kernels", "apis",
           "paths", "calls")
-BYTES_MAX = 200_000
+BYTES_MAX = 220_000  # of 25 runs of a PyTorch step with Python frames
 
 
 class Folder:
