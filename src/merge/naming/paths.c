@@ -50,15 +50,15 @@ void paths_free(struct paths *paths)
 	names_free(&paths->names);
 	free(paths->nodes);
 	free(paths->slots);
-	free(paths->own);
+	free(paths->is_user_code);
 	*paths = (struct paths){0};
 }
 
-int paths_add_own(struct paths *paths, uint32_t name)
+int paths_mark_user_code(struct paths *paths, uint32_t name)
 {
-	if (grow(&paths->own, &paths->own_capacity, (size_t)name + 1, 1) < 0)
+	if (grow(&paths->is_user_code, &paths->user_code_capacity, (size_t)name + 1, 1) < 0)
 		return -ENOMEM;
-	paths->own[name] = 1;
+	paths->is_user_code[name] = 1;
 	return 0;
 }
 

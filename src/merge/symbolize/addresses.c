@@ -155,7 +155,7 @@ struct resolving {
 	struct addresses *addresses;
 	struct model *model;
 	const struct module *module;
-	const struct naming *naming;
+	const struct resolve_options *resolve_options;
 	struct report *report;
 	struct open_module *open; /* NULL: not yet, or no file can have its names */
 	struct symbols *symbols;
@@ -202,8 +202,8 @@ static int open_names(struct resolving *r)
 	build_id = names_text(names, r->module->build_id, &build_id_bytes);
 	if (path[0] != '/') /* the vdso, code made at run time: no file has their names */
 		return 0;
-	r->open = module_cache_open(r->naming->search, path, build_id, build_id_bytes,
-				    r->naming->places);
+	r->open = module_cache_open(r->resolve_options->search, path, build_id, build_id_bytes,
+				    r->resolve_options->places);
 	if (!r->open)
 		return -ENOMEM;
 	result = r->open->result;
@@ -228,7 +228,7 @@ static void close_names(struct resolving *r)
 				 "missing",
 				 names_text(&r->model->names, r->module->path, NULL), problem);
 	if (r->open)
-		module_cache_release(r->naming->search->modules, r->open);
+		module_cache_release(r->resolve_options->search->modules, r->open);
 }
 
 /* The name of a text that may be NULL. */
@@ -298,7 +298,8 @@ static int find_names(struct resolving *r, struct address *address)
 static int find_embedded(struct resolving *r, struct address *address, bool *found)
 {
 	uint64_t virtual = address_virtual(address, r->module);
-	const struct embedded_symbol *symbol = embedded_symbol(r->model, r->module->id, virtual);
+	const struct embedded_symbol *symbol =
+		embedded_symbol_find(r->model, r->module->id, virtual);
 	const struct embedded_source *source;
 	uint32_t count;
 	int error = 0;
@@ -309,8 +310,8 @@ static int find_embedded(struct resolving *r, struct address *address, bool *fou
 	address->name = symbol->name;
 	address->start = symbol->start;
 	address->bytes = symbol->bytes;
-	source = embedded_sources(r->model, r->module->id, virtual, &count);
-	for (uint32_t s = 0; s < count && r->naming->places && !error; s++)
+	source = embedded_sources_find(r->model, r->module->id, virtual, &count);
+	for (uint32_t s = 0; s < count && r->resolve_options->places && !error; s++)
 		error = add_place(r->addresses, address, &source[s].place);
 	return error;
 }
@@ -322,8 +323,8 @@ static int resolve_module(struct resolving *r, const uint32_t *order, uint32_t c
 	int error = 0;
 
 	if (!is_code && strcmp(model_meta(r->model, "symbols.embedded"), "1") != 0)
-		error = perf_map_resolve(r->addresses, r->model, r->naming->log_path, order, count,
-					 r->report);
+		error = perf_map_resolve(r->addresses, r->model, r->resolve_options->log_path,
+					 order, count, r->report);
 	for (uint32_t i = 0; i < count && !error; i++) {
 		struct address *address = &r->addresses->list[order[i]];
 		bool found;
@@ -346,8 +347,8 @@ static int compare_by_module(const void *a, const void *b, void *context)
 	return x < y ? -1 : x > y;
 }
 
-static int resolve(struct addresses *addresses, struct model *model, const struct naming *naming,
-		   struct report *report)
+static int resolve(struct addresses *addresses, struct model *model,
+		   const struct resolve_options *resolve_options, struct report *report)
 {
 	uint32_t *order = calloc(addresses->count + 1, sizeof(*order));
 	int error = 0;
@@ -363,14 +364,14 @@ static int resolve(struct addresses *addresses, struct model *model, const struc
 		for (next = first; next < addresses->count; next++)
 			if (addresses->list[order[next]].module != module)
 				break;
-		if (module && !naming->drivers && module_is_driver(model, module))
+		if (module && !resolve_options->drivers && module_is_driver(model, module))
 			continue;
 		error = resolve_module(
 			&(struct resolving){
 				.addresses = addresses,
 				.model = model,
 				.module = &model->modules.rows[module],
-				.naming = naming,
+				.resolve_options = resolve_options,
 				.report = report,
 			},
 			order + first, next - first);
@@ -379,8 +380,8 @@ static int resolve(struct addresses *addresses, struct model *model, const struc
 	return error;
 }
 
-int addresses_resolve(struct addresses *addresses, struct model *model, const struct naming *naming,
-		      struct report *report)
+int addresses_resolve(struct addresses *addresses, struct model *model,
+		      const struct resolve_options *resolve_options, struct report *report)
 {
 	int error;
 
@@ -393,7 +394,7 @@ int addresses_resolve(struct addresses *addresses, struct model *model, const st
 	model->frames = NULL;
 	model->frame_modules = NULL;
 	model->frame_capacity = model->frame_module_capacity = 0;
-	return resolve(addresses, model, naming, report);
+	return resolve(addresses, model, resolve_options, report);
 }
 
 void addresses_free(struct addresses *addresses)

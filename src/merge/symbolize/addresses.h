@@ -38,7 +38,7 @@ struct addresses {
 };
 
 /* Which addresses get names, and how much is looked up. */
-struct naming {
+struct resolve_options {
 	bool drivers; /* in modules that are not shown, too: see module_is_driver() */
 	bool places;  /* inlined functions and lines, where there is debug information */
 	struct debug_search *search;
@@ -49,8 +49,8 @@ struct naming {
  * Finds module and function of every frame of the model, whose frames are given up for it. What
  * cannot be had for want of a file is reported. 0 or -ENOMEM; addresses_free() in any case.
  */
-int addresses_resolve(struct addresses *addresses, struct model *model, const struct naming *naming,
-		      struct report *report);
+int addresses_resolve(struct addresses *addresses, struct model *model,
+		      const struct resolve_options *resolve_options, struct report *report);
 void addresses_free(struct addresses *addresses);
 
 /* The address itself, without the kind. */

@@ -34,6 +34,6 @@ void dwp_close(struct dwp *dwp);
  * *apart. It lives as long as the package is open.
  */
 bool dwp_unit(struct dwp *dwp, const struct elf_file *file, Dwarf_Die *skeleton, uint64_t id,
-	      Dwarf_Die *unit_die, struct debug_apart *apart);
+	      Dwarf_Die *unit_die, struct split_unit *split);
 
 #endif
