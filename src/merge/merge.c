@@ -13,7 +13,7 @@
 #include "merge/base/number_format.h"
 #include "merge/worker_pool.h"
 #include "merge/symbolize/module_cache.h"
-#include "merge/symbolize/addresses.h"
+#include "merge/symbolize/resolve.h"
 #include "merge/naming/frame_roles.h"
 #include "merge/reading.h"
 #include "merge/sinks.h"

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "log/base/hash_table.h"
 #include "merge/base/names.h"
 #include "merge/base/weights.h"
 
@@ -28,8 +29,7 @@ struct paths {
 	struct path_node *nodes;
 	size_t node_capacity;
 	uint32_t node_count;
-	uint32_t *slots; /* node by hash of parent and name; 0 is free */
-	uint32_t slot_count;
+	struct xt_hash_table by_parent_and_name;
 	uint8_t *is_user_code; /* by name, as far as it goes: paths_is_user_code() */
 	size_t user_code_capacity;
 };

@@ -8,7 +8,6 @@
 #include <dwarf.h>
 
 #include "merge/base/grow.h"
-#include "merge/symbolize/dwp.h"
 
 #define RANGES_MAX 65536 /* of one function */
 

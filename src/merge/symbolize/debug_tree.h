@@ -14,6 +14,9 @@
 
 #define DEBUG_DEPTH_MAX 200 /* entries inside entries; compilers stay far below */
 
+/* The copy of .debug_ranges in an image of a .dwp unit starts with this many zero bytes: no list is at offset 0. */
+#define DWP_RANGES_SHIFT 16
+
 /* A namespace, type or function: what a qualified name is made of. */
 struct debug_scope {
 	Dwarf_Die die;

@@ -17,9 +17,6 @@
 #include "merge/symbolize/debug_tree.h"
 #include "merge/symbolize/elf_file.h"
 
-/* Before the copy of the program's .debug_ranges stands so much: no list begins at 0 in it. */
-#define DWP_RANGES_SHIFT 16
-
 struct dwp;
 
 /* The package of the module at path, or NULL if there is none that can be read. */

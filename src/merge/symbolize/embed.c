@@ -8,7 +8,7 @@
 
 #include "log/write/writer.h"
 #include "merge/base/grow.h"
-#include "merge/symbolize/addresses.h"
+#include "merge/symbolize/resolve.h"
 #include "merge/read/model.h"
 
 #define CHUNK_ROWS	 4096
