@@ -16,8 +16,8 @@
 #include "merge/naming/demangle.h"
 #include "merge/naming/file_names.h"
 #include "merge/naming/frames.h"
-#include "merge/symbolize/nameless.h"
-#include "merge/naming/names_apart.h"
+#include "merge/symbolize/unnamed_modules.h"
+#include "merge/naming/unique_names.h"
 #include "merge/naming/paths.h"
 #include "merge/profile/profile_windows.h"
 #include "merge/read/correlate.h"
@@ -116,9 +116,9 @@ struct run {
 	struct selection *selection; /* NULL: all is wanted */
 	struct report *report;
 	struct paths paths;
-	struct names_apart names_apart;
+	struct unique_names unique_names;
 	struct file_names file_names;
-	struct nameless nameless;
+	struct unnamed_modules unnamed_modules;
 	struct paths ranges; /* NVTX ranges; weights are of what is in them at any depth */
 	struct range_sums *range_sums; /* by node of these */
 	size_t range_sum_capacity;

@@ -13,7 +13,7 @@
 #include "merge/base/number_format.h"
 #include "merge/worker_pool.h"
 #include "merge/symbolize/module_cache.h"
-#include "merge/symbolize/addresses.h"
+#include "merge/symbolize/resolve.h"
 #include "merge/naming/frame_roles.h"
 #include "merge/reading.h"
 #include "merge/sinks.h"
@@ -118,21 +118,22 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 	if (reading->process.label_name == NAME_FAILED)
 		error = -ENOMEM;
 	if (!error)
-		error = addresses_resolve(&addresses, model,
-					  &(struct naming){.places = style->inlines || style->lines,
-							   .search = search,
-							   .log_path = log->path},
-					  run->report);
+		error = addresses_resolve(
+			&addresses, model,
+			&(struct resolve_options){.places = style->inlines || style->lines,
+						  .search = search,
+						  .log_path = log->path},
+			run->report);
 	if (!error)
 		error = names.style == DEMANGLE_SHORT
-				? names_apart_settle(&run->names_apart, &names, model, &addresses)
+				? unique_names_assign(&run->unique_names, &names, model, &addresses)
 				: 0;
 	if (!error)
 		error = frames_build(&reading->frames, model, &addresses, style, &names,
 				     &run->file_names, &run->paths, PATH_ROOT);
 	if (!error)
-		error = nameless_add(&run->nameless, model, &addresses,
-				     reading->frames.address_names);
+		error = unnamed_modules_add(&run->unnamed_modules, model, &addresses,
+					    reading->frames.address_names);
 	if (!error)
 		error = read_process(reading, reader, run);
 	if (!error)
@@ -347,8 +348,8 @@ void merge_run(const struct options *options, const struct inputs *inputs, struc
 	findings_free(&run.findings);
 	free(run.memory);
 	free(run.range_sums);
-	nameless_free(&run.nameless);
-	names_apart_free(&run.names_apart);
+	unnamed_modules_free(&run.unnamed_modules);
+	unique_names_free(&run.unique_names);
 	file_names_free(&run.file_names);
 	paths_free(&run.ranges);
 	paths_free(&run.paths);

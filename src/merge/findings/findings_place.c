@@ -140,15 +140,15 @@ static int add_native(struct reading *reading, struct finding_place *place,
 static int add_stack(struct reading *reading, struct finding_place *place, uint32_t id)
 {
 	const struct stack *stack = &reading->model->stacks.rows[id];
-	struct mixed_frame frame;
-	struct mix mix;
+	struct merged_frame frame;
+	struct frame_merge frame_merge;
 	int error = 0;
 
-	frames_mix(&reading->frames, reading->model, id, &mix);
-	while (!error && mix_next(&mix, &frame)) {
-		if (frame.kind == MIXED_PYTHON)
+	frames_merge(&reading->frames, reading->model, id, &frame_merge);
+	while (!error && frame_merge_next(&frame_merge, &frame)) {
+		if (frame.kind == MERGED_PYTHON)
 			error = add_python(reading, place, frame.index);
-		else if (frame.kind == MIXED_NATIVE)
+		else if (frame.kind == MERGED_NATIVE)
 			error = add_native(reading, place, stack, frame.index);
 	}
 	return error;

@@ -14,8 +14,8 @@
 struct sorting {
 	const struct model *model;
 	const struct addresses *addresses;
-	struct function_home *homes; /* by address */
-	uint32_t *files;	     /* by address: that of its function; NAME_EMPTY: not known */
+	struct name_qualifier *qualifiers; /* by address */
+	uint32_t *files; /* by address: that of its function; NAME_EMPTY: not known */
 };
 
 static const struct module *module_of(const struct sorting *s, uint32_t a)
@@ -121,7 +121,7 @@ static void find_files(struct sorting *s, const uint32_t *order, uint32_t count)
 }
 
 /* The homes of functions of one name and path, order[0 .. count). */
-static void find_homes(struct sorting *s, const uint32_t *order, uint32_t count)
+static void find_qualifiers(struct sorting *s, const uint32_t *order, uint32_t count)
 {
 	bool are_many = false;
 
@@ -131,9 +131,9 @@ static void find_homes(struct sorting *s, const uint32_t *order, uint32_t count)
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t file = s->files[order[i]];
 
-		s->homes[order[i]] = (struct function_home){
+		s->qualifiers[order[i]] = (struct name_qualifier){
 			.path = file == NAME_EMPTY ? module_of(s, order[i])->path : file,
-			.has_start = file == NAME_EMPTY && are_many,
+			.has_address = file == NAME_EMPTY && are_many,
 		};
 	}
 }
@@ -151,10 +151,10 @@ static const char *last_component(const char *path)
  */
 static bool is_elsewhere(const struct sorting *s, uint32_t i, uint32_t j, bool is_global)
 {
-	const struct function_home *x = &s->homes[i], *y = &s->homes[j];
+	const struct name_qualifier *x = &s->qualifiers[i], *y = &s->qualifiers[j];
 
 	if (x->path == y->path)
-		return x->has_start && y->has_start &&
+		return x->has_address && y->has_address &&
 		       s->addresses->list[i].start != s->addresses->list[j].start;
 	if (!is_global)
 		return true;
@@ -164,10 +164,10 @@ static bool is_elsewhere(const struct sorting *s, uint32_t i, uint32_t j, bool i
 }
 
 /* order[0 .. count) is of one name. */
-static void settle_name(struct sorting *s, const uint32_t *order, uint32_t count)
+static void qualify_name(struct sorting *s, const uint32_t *order, uint32_t count)
 {
 	const char *name = names_text(&s->model->names, s->addresses->list[order[0]].name, NULL);
-	bool is_global = linkage_is_global(name), are_many = false;
+	bool is_global = mangled_linkage_is_global(name), are_many = false;
 	uint32_t known = order[0];
 
 	find_files(s, order, count);
@@ -177,7 +177,7 @@ static void settle_name(struct sorting *s, const uint32_t *order, uint32_t count
 		for (next = first; next < count; next++)
 			if (module_of(s, order[next])->path != path)
 				break;
-		find_homes(s, order + first, next - first);
+		find_qualifiers(s, order + first, next - first);
 	}
 	for (uint32_t i = 1; i < count; i++) {
 		if (s->files[known] == NAME_EMPTY && s->files[order[i]] != NAME_EMPTY && is_global)
@@ -185,7 +185,7 @@ static void settle_name(struct sorting *s, const uint32_t *order, uint32_t count
 		are_many |= is_elsewhere(s, order[i], known, is_global);
 	}
 	for (uint32_t i = 0; i < count && !are_many; i++)
-		s->homes[order[i]] = (struct function_home){.path = NAME_EMPTY};
+		s->qualifiers[order[i]] = (struct name_qualifier){.path = NAME_EMPTY};
 }
 
 static bool is_function(const struct sorting *s, uint32_t a)
@@ -198,18 +198,18 @@ static bool is_function(const struct sorting *s, uint32_t a)
 	       !module_is_driver(s->model, address->module);
 }
 
-struct function_home *function_homes_find(const struct model *model,
-					  const struct addresses *addresses)
+struct name_qualifier *disambiguate_functions(const struct model *model,
+					      const struct addresses *addresses)
 {
 	struct sorting s = {
 		.model = model,
 		.addresses = addresses,
-		.homes = calloc(addresses->count + 1, sizeof(*s.homes)),
+		.qualifiers = calloc(addresses->count + 1, sizeof(*s.qualifiers)),
 		.files = calloc(addresses->count + 1, sizeof(*s.files)),
 	};
 	uint32_t *order = calloc(addresses->count + 1, sizeof(*order)), count = 0;
 
-	for (uint32_t a = 0; order && s.homes && s.files && a < addresses->count; a++)
+	for (uint32_t a = 0; order && s.qualifiers && s.files && a < addresses->count; a++)
 		if (is_function(&s, a))
 			order[count++] = a;
 	if (count)
@@ -218,13 +218,13 @@ struct function_home *function_homes_find(const struct model *model,
 		for (next = first + 1; next < count; next++)
 			if (compare_names(&s, order[next], order[first]))
 				break;
-		settle_name(&s, order + first, next - first);
+		qualify_name(&s, order + first, next - first);
 	}
 	if (!order || !s.files) {
-		free(s.homes);
-		s.homes = NULL;
+		free(s.qualifiers);
+		s.qualifiers = NULL;
 	}
 	free(s.files);
 	free(order);
-	return s.homes;
+	return s.qualifiers;
 }

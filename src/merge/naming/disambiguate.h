@@ -14,13 +14,13 @@
 #include "merge/read/model.h"
 
 /* What is to be shown behind the name of a function. */
-struct function_home {
-	uint32_t path;	/* name in the model: of the file or module; NAME_EMPTY: nothing */
-	bool has_start; /* and the place in the module */
+struct name_qualifier {
+	uint32_t path;	  /* name in the model: of the file or module; NAME_EMPTY: nothing */
+	bool has_address; /* and the place in the module */
 };
 
 /* The homes by place in the addresses, to be given back by free(). NULL if memory ran out. */
-struct function_home *function_homes_find(const struct model *model,
-					  const struct addresses *addresses);
+struct name_qualifier *disambiguate_functions(const struct model *model,
+					      const struct addresses *addresses);
 
 #endif

@@ -75,13 +75,14 @@ static uint32_t intern_path(struct file_names *files, const char *path)
 
 int file_names_add(struct file_names *files, const char *path)
 {
-	if (!files->paths.slots && (names_init(&files->paths) < 0 || names_init(&files->tails) < 0))
+	if (!files->paths.slots &&
+	    (names_init(&files->paths) < 0 || names_init(&files->suffixes) < 0))
 		return -ENOMEM;
 	return intern_path(files, path) == NAME_FAILED ? -ENOMEM : 0;
 }
 
 /* How many bytes of both are the same at the end, in whole parts of the paths. */
-static size_t common_tail(const char *a, size_t a_length, const char *b, size_t b_length)
+static size_t common_suffix(const char *a, size_t a_length, const char *b, size_t b_length)
 {
 	size_t same = 0, whole = 0;
 
@@ -113,7 +114,7 @@ static int compare_paths(const void *a, const void *b, void *context)
 }
 
 /* Settles a path of which shared bytes at the end are no more than others have, too. */
-static int settle(struct file_names *files, uint32_t path, size_t shared)
+static int assign(struct file_names *files, uint32_t path, size_t shared)
 {
 	size_t length;
 	const char *text = names_text(&files->paths, path, &length);
@@ -127,26 +128,26 @@ static int settle(struct file_names *files, uint32_t path, size_t shared)
 			tail--;
 		while (tail > text && tail[-1] != '/')
 			tail--;
-		name = names_intern(&files->tails, tail, strlen(tail));
+		name = names_intern(&files->suffixes, tail, strlen(tail));
 		if (name == NAME_FAILED || grow(&files->path_of, &files->path_capacity, name + 1,
 						sizeof(*files->path_of)) < 0)
 			return -ENOMEM;
 		if (files->path_of[name] && tail > text)
 			continue; /* it is shown for a path of another log */
 		files->path_of[name] = path + 1;
-		files->tail_of[path] = name + 1;
+		files->suffix_of[path] = name + 1;
 		return 0;
 	}
 }
 
-int file_names_settle(struct file_names *files)
+int file_names_assign(struct file_names *files)
 {
 	uint32_t count = files->paths.count, *order = calloc((size_t)count + 1, sizeof(*order));
 	size_t before = 0, length = 0, next_length;
 	int error = 0;
 
-	if (!order || grow(&files->tail_of, &files->tail_capacity, (size_t)count + 1,
-			   sizeof(*files->tail_of)) < 0) {
+	if (!order || grow(&files->suffix_of, &files->suffix_capacity, (size_t)count + 1,
+			   sizeof(*files->suffix_of)) < 0) {
 		free(order);
 		return -ENOMEM;
 	}
@@ -159,10 +160,10 @@ int file_names_settle(struct file_names *files)
 
 		if (i + 1 < count) {
 			next = names_text(&files->paths, order[i + 1], &next_length);
-			after = common_tail(text, length, next, next_length);
+			after = common_suffix(text, length, next, next_length);
 		}
-		if (!files->tail_of[order[i]])
-			error = settle(files, order[i], before > after ? before : after);
+		if (!files->suffix_of[order[i]])
+			error = assign(files, order[i], before > after ? before : after);
 		before = after;
 	}
 	free(order);
@@ -173,16 +174,16 @@ const char *file_names_shown(struct file_names *files, const char *path)
 {
 	uint32_t name = files->paths.slots ? intern_path(files, path) : NAME_FAILED;
 
-	if (name == NAME_FAILED || name >= files->tail_capacity || !files->tail_of[name])
+	if (name == NAME_FAILED || name >= files->suffix_capacity || !files->suffix_of[name])
 		return path;
-	return names_text(&files->tails, files->tail_of[name] - 1, NULL);
+	return names_text(&files->suffixes, files->suffix_of[name] - 1, NULL);
 }
 
 void file_names_free(struct file_names *files)
 {
 	names_free(&files->paths);
-	names_free(&files->tails);
-	free(files->tail_of);
+	names_free(&files->suffixes);
+	free(files->suffix_of);
 	free(files->path_of);
 	*files = (struct file_names){0};
 }

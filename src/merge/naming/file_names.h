@@ -14,20 +14,20 @@
 
 /* Of a run: all zeros at first. */
 struct file_names {
-	struct names paths; /* cleaned of "." and ".." */
-	struct names tails; /* what is shown of them */
-	uint32_t *tail_of;  /* by path: its tail + 1, 0: not settled */
-	size_t tail_capacity;
+	struct names paths;    /* cleaned of "." and ".." */
+	struct names suffixes; /* what is shown of them */
+	uint32_t *suffix_of;   /* by path: its tail + 1, 0: not settled */
+	size_t suffix_capacity;
 	uint32_t *path_of; /* by tail: whose it is + 1 */
 	size_t path_capacity;
 };
 
-/* Notes a path that is to be shown; file_names_settle() comes after the last. 0 or -ENOMEM. */
+/* Notes a path that is to be shown; file_names_assign() comes after the last. 0 or -ENOMEM. */
 int file_names_add(struct file_names *files, const char *path);
 
 /* Settles what is shown of the paths added since the last time; the others stay as they are. 0 or
  * -ENOMEM. */
-int file_names_settle(struct file_names *files);
+int file_names_assign(struct file_names *files);
 
 /* What is shown of a path that was added: valid until the next is. A path that was not: all of it. */
 const char *file_names_shown(struct file_names *files, const char *path);

@@ -53,7 +53,7 @@ static uint32_t take_text(struct frame_names *c, char *text, int length)
 	return shown;
 }
 
-static uint32_t intern_nameless(struct frame_names *c, const struct address *address)
+static uint32_t intern_unnamed(struct frame_names *c, const struct address *address)
 {
 	const struct module *module = &c->model->modules.rows[address->module];
 	const char *file_name = module_file_name(c->model, address->module);
@@ -95,32 +95,33 @@ static uint32_t add_line(struct frame_names *c, uint32_t name, const struct plac
 }
 
 /* "name [file.c]", "name [plugin.so]", "name [program+0x1230]" */
-static uint32_t add_home(struct frame_names *c, uint32_t name, uint32_t a)
+static uint32_t add_qualifier(struct frame_names *c, uint32_t name, uint32_t a)
 {
-	const struct function_home *home = &c->homes[a];
+	const struct name_qualifier *qualifier = &c->qualifiers[a];
 	char *text, start[24] = "";
 	int length;
 
-	if (name == NAME_FAILED || home->path == NAME_EMPTY)
+	if (name == NAME_FAILED || qualifier->path == NAME_EMPTY)
 		return name;
 	if (c->lines && c->addresses->list[a].place_count) /* "(file.c:12)" follows */
 		return name;
-	if (home->has_start)
+	if (qualifier->has_address)
 		snprintf(start, sizeof(start), "+0x%llx",
 			 (unsigned long long)c->addresses->list[a].start);
-	length = asprintf(&text, "%s [%s%s]", names_text(c->names, name, NULL),
-			  shown_file(c, names_text(&c->model->names, home->path, NULL)), start);
+	length =
+		asprintf(&text, "%s [%s%s]", names_text(c->names, name, NULL),
+			 shown_file(c, names_text(&c->model->names, qualifier->path, NULL)), start);
 	return take_text(c, text, length);
 }
 
 /* Notes that a frame is of the user's own, if its line is in such a file. The name, or NAME_FAILED. */
-static uint32_t note_own(struct frame_names *c, uint32_t name, uint32_t file, uint32_t line)
+static uint32_t mark_user_code(struct frame_names *c, uint32_t name, uint32_t file, uint32_t line)
 {
 	const char *path = names_text(&c->model->names, file, NULL);
 
 	if (name == NAME_FAILED || !line || !path[0] || file_is_library(path))
 		return name;
-	return paths_add_own(c->paths, name) < 0 ? NAME_FAILED : name;
+	return paths_mark_user_code(c->paths, name) < 0 ? NAME_FAILED : name;
 }
 
 /* The function that the address lies in. */
@@ -129,8 +130,8 @@ static uint32_t name_function(struct frame_names *c, uint32_t a)
 	const struct address *address = &c->addresses->list[a];
 
 	if (address->name == NAME_EMPTY)
-		return intern_nameless(c, address);
-	return add_home(c, demangle(c->cache, address->name, c->cache->style), a);
+		return intern_unnamed(c, address);
+	return add_qualifier(c, demangle(c->cache, address->name, c->cache->style), a);
 }
 
 uint32_t frame_native_name(struct frame_names *c, uint32_t a)
@@ -147,7 +148,7 @@ uint32_t frame_native_name(struct frame_names *c, uint32_t a)
 	if (c->lines && place)
 		name = add_line(c, name, place);
 	if (place)
-		name = note_own(c, name, place->file, place->line);
+		name = mark_user_code(c, name, place->file, place->line);
 	if (name != NAME_FAILED)
 		c->native[a] = name + 1;
 	return name;
@@ -168,7 +169,7 @@ uint32_t frame_python_name(struct frame_names *c, uint32_t id)
 	name = names_text(&model->names, model_string(model, frame->name), NULL);
 	file = model_string(model, frame->file);
 	if (name[0])
-		shown = note_own(
+		shown = mark_user_code(
 			c, intern_line(c, name, names_text(&model->names, file, NULL), frame->line),
 			file, frame->line);
 	else
@@ -190,14 +191,14 @@ uint32_t frame_inlined_name(struct frame_names *c, size_t p)
 		       : demangle(c->cache, place->function, c->cache->style);
 	if (c->lines)
 		name = add_line(c, name, place);
-	name = note_own(c, name, place->file, place->line);
+	name = mark_user_code(c, name, place->file, place->line);
 	if (name != NAME_FAILED)
 		c->inlined[p] = name + 1;
 	return name;
 }
 
 /* The files that will be shown. */
-static int settle_files(struct frame_names *c)
+static int assign_files(struct frame_names *c)
 {
 	const struct model *model = c->model;
 	const struct addresses *addresses = c->addresses;
@@ -219,10 +220,10 @@ static int settle_files(struct frame_names *c)
 		last = file;
 	}
 	for (uint32_t a = 0; a < addresses->count && !error; a++)
-		if (c->homes[a].path != NAME_EMPTY)
-			error = file_names_add(c->files,
-					       names_text(&model->names, c->homes[a].path, NULL));
-	return error ? error : file_names_settle(c->files);
+		if (c->qualifiers[a].path != NAME_EMPTY)
+			error = file_names_add(
+				c->files, names_text(&model->names, c->qualifiers[a].path, NULL));
+	return error ? error : file_names_assign(c->files);
 }
 
 int frame_names_begin(struct frame_names *names)
@@ -230,14 +231,14 @@ int frame_names_begin(struct frame_names *names)
 	names->native = calloc(names->addresses->count + 1, sizeof(*names->native));
 	names->inlined = calloc(names->addresses->place_count + 1, sizeof(*names->inlined));
 	names->python = calloc(names->model->python_frames.count + 1, sizeof(*names->python));
-	names->homes = function_homes_find(names->model, names->addresses);
-	if (!names->native || !names->inlined || !names->python || !names->homes)
+	names->qualifiers = disambiguate_functions(names->model, names->addresses);
+	if (!names->native || !names->inlined || !names->python || !names->qualifiers)
 		return -ENOMEM;
-	return settle_files(names);
+	return assign_files(names);
 }
 
 void frame_names_end(struct frame_names *names)
 {
-	free(names->homes);
-	names->homes = NULL;
+	free(names->qualifiers);
+	names->qualifiers = NULL;
 }

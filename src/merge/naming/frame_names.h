@@ -27,8 +27,8 @@ struct frame_names {
 	struct names *names; /* that the shown ones go into */
 	struct paths *paths; /* whose names these are: notes which are of the user's files */
 	struct file_names *files;
-	bool lines;		     /* "f (file.c:12)" */
-	struct function_home *homes; /* by place in the addresses */
+	bool lines;			   /* "f (file.c:12)" */
+	struct name_qualifier *qualifiers; /* by place in the addresses */
 	uint32_t *native;  /* by place in the addresses: name + 1; 0: it was not asked for */
 	uint32_t *inlined; /* by place in the places of the addresses: likewise */
 	uint32_t *python;  /* by XT_PYTHON_FRAME_ID: likewise */

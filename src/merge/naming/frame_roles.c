@@ -154,7 +154,7 @@ static enum role role_of(const struct model *model, const struct address *addres
 	if (address->name != NAME_EMPTY || !address->module)
 		return ROLE_PROGRAM;
 	/* The C library's thread start has no names where it is stripped. */
-	return is_libc(file_name) ? ROLE_THREAD_START : ROLE_NAMELESS;
+	return is_libc(file_name) ? ROLE_THREAD_START : ROLE_UNNAMED;
 }
 
 /*
@@ -166,7 +166,7 @@ static enum role role_of(const struct model *model, const struct address *addres
 static uint32_t skip_cuda(const struct frame_roles *r, const uint32_t *frames, uint32_t count,
 			  uint32_t *api_out)
 {
-	uint32_t first = 0, nameless_module = 0;
+	uint32_t first = 0, unnamed_module = 0;
 
 	*api_out = count;
 	while (first < count &&
@@ -176,13 +176,13 @@ static uint32_t skip_cuda(const struct frame_roles *r, const uint32_t *frames, u
 		enum role role = r->roles[frames[f]];
 		uint32_t module = r->addresses->list[frames[f]].module;
 
-		if (role == ROLE_NAMELESS && *api_out == count &&
-		    (!nameless_module || nameless_module == module)) {
-			nameless_module = module;
+		if (role == ROLE_UNNAMED && *api_out == count &&
+		    (!unnamed_module || unnamed_module == module)) {
+			unnamed_module = module;
 			continue;
 		}
-		if (nameless_module && *api_out == count &&
-		    (role != ROLE_RUNTIME_API || module != nameless_module))
+		if (unnamed_module && *api_out == count &&
+		    (role != ROLE_RUNTIME_API || module != unnamed_module))
 			break;
 		if (role == ROLE_RUNTIME_API)
 			*api_out = f;
@@ -203,7 +203,7 @@ static uint32_t skip_start(const struct frame_roles *r, const struct stack *stac
 	uint32_t end = stack->frame_count, place = end;
 
 	/* _start itself has no name in a stripped program. */
-	if (end > first + 1 && r->roles[frames[end - 1]] == ROLE_NAMELESS &&
+	if (end > first + 1 && r->roles[frames[end - 1]] == ROLE_UNNAMED &&
 	    r->roles[frames[end - 2]] == ROLE_THREAD_START)
 		end--;
 	while (end > first && r->roles[frames[end - 1]] == ROLE_THREAD_START)

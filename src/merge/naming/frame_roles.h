@@ -21,7 +21,7 @@ enum role {
 	ROLE_RUNTIME,	  /* inside the CUDA runtime */
 	ROLE_RUNTIME_API, /* a function that the runtime offers */
 	ROLE_GLUE,	  /* between the program's code and the runtime, made by nvcc */
-	ROLE_NAMELESS,	  /* in a module, in no known function */
+	ROLE_UNNAMED,	  /* in a module, in no known function */
 	ROLE_PLT,
 	ROLE_THREAD_START, /* from the start of the thread to the program's first function */
 };

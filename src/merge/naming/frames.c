@@ -22,17 +22,17 @@ struct context {
 	struct frame_names names;
 };
 
-void frames_mix(const struct frames *frames, const struct model *model, uint32_t stack,
-		struct mix *mix)
+void frames_merge(const struct frames *frames, const struct model *model, uint32_t stack,
+		  struct frame_merge *frame_merge)
 {
 	const struct stack *row = &model->stacks.rows[stack];
 
-	mix_begin(mix, model, row, frames->shown[stack].first, frames->shown[stack].end,
-		  frames->python);
+	frame_merge_begin(frame_merge, model, row, frames->shown[stack].first,
+			  frames->shown[stack].end, frames->python);
 	if (frames->python != PYTHON_MIXED || !row->python_count)
 		return;
-	mix->addresses = frames->by_frame + row->first_frame;
-	mix->hidden = frames->of_interpreter;
+	frame_merge->addresses = frames->by_frame + row->first_frame;
+	frame_merge->hidden = frames->of_interpreter;
 }
 
 /*
@@ -58,16 +58,16 @@ static uint32_t add_native(struct context *c, uint32_t node, uint32_t a)
 }
 
 static uint32_t add_frame(struct context *c, uint32_t node, const uint32_t *addresses,
-			  const struct mixed_frame *frame)
+			  const struct merged_frame *frame)
 {
 	switch (frame->kind) {
-	case MIXED_PYTHON:
+	case MERGED_PYTHON:
 		return paths_child(c->paths, node, frame_python_name(&c->names, frame->index));
-	case MIXED_TRUNCATED:
+	case MERGED_TRUNCATED:
 		return paths_child(
 			c->paths, node,
 			names_intern(&c->paths->names, FRAME_TRUNCATED, strlen(FRAME_TRUNCATED)));
-	case MIXED_NATIVE:
+	case MERGED_NATIVE:
 		break;
 	}
 	return add_native(c, node, addresses[frame->index]);
@@ -80,8 +80,8 @@ static int build_stack(struct frames *out, struct context *c, uint32_t id)
 	const uint32_t *frames = c->addresses->by_frame + stack->first_frame;
 	struct shown_frames *shown = &out->shown[id];
 	uint32_t node = out->root, api;
-	struct mixed_frame frame;
-	struct mix mix;
+	struct merged_frame frame;
+	struct frame_merge frame_merge;
 
 	frame_roles_trim(&c->roles, stack, frames, c->style->python != PYTHON_OFF, &shown->first,
 			 &shown->end, &api);
@@ -93,8 +93,8 @@ static int build_stack(struct frames *out, struct context *c, uint32_t id)
 		if (out->api_names[id] == NAME_FAILED)
 			return -ENOMEM;
 	}
-	frames_mix(out, c->model, id, &mix);
-	while (mix_next(&mix, &frame))
+	frames_merge(out, c->model, id, &frame_merge);
+	while (frame_merge_next(&frame_merge, &frame))
 		node = add_frame(c, node, frames, &frame);
 	out->nodes[id] = node;
 	return node == PATH_FAILED ? -ENOMEM : 0;

@@ -60,8 +60,8 @@ void frames_free(struct frames *frames);
 
 /* Begins to go over the frames of a stack that are shown, from the outermost to the innermost. Native
  * ones without a name are not shown. */
-void frames_mix(const struct frames *frames, const struct model *model, uint32_t stack,
-		struct mix *mix);
+void frames_merge(const struct frames *frames, const struct model *model, uint32_t stack,
+		  struct frame_merge *frame_merge);
 
 /* Was a stack of that id in the log? */
 static inline int frames_has_stack(const struct frames *frames, uint32_t stack)

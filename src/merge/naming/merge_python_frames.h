@@ -17,19 +17,19 @@ enum python_shown {
 	PYTHON_FULL, /* among all native frames */
 };
 
-enum mixed_kind {
-	MIXED_NATIVE,	 /* index: of the stack's frames */
-	MIXED_PYTHON,	 /* index: XT_PYTHON_FRAME_ID */
-	MIXED_TRUNCATED, /* here frames are missing */
+enum merged_kind {
+	MERGED_NATIVE,	  /* index: of the stack's frames */
+	MERGED_PYTHON,	  /* index: XT_PYTHON_FRAME_ID */
+	MERGED_TRUNCATED, /* here frames are missing */
 };
 
-struct mixed_frame {
-	enum mixed_kind kind;
+struct merged_frame {
+	enum merged_kind kind;
 	uint32_t index;
 };
 
 /* Goes over one stack, from the outermost frame to the innermost. */
-struct mix {
+struct frame_merge {
 	const struct stack *stack;
 	const struct python_place *python;
 	uint32_t python_left;
@@ -42,10 +42,11 @@ struct mix {
 };
 
 /* Of its native frames, those at [first, end) are shown. */
-void mix_begin(struct mix *mix, const struct model *model, const struct stack *stack,
-	       uint32_t first, uint32_t end, enum python_shown shown);
+void frame_merge_begin(struct frame_merge *frame_merge, const struct model *model,
+		       const struct stack *stack, uint32_t first, uint32_t end,
+		       enum python_shown shown);
 
 /* The next frame; false if there is none. */
-bool mix_next(struct mix *mix, struct mixed_frame *out);
+bool frame_merge_next(struct frame_merge *frame_merge, struct merged_frame *out);
 
 #endif

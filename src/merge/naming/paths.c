@@ -6,38 +6,10 @@
 
 #include "merge/base/grow.h"
 
-#define PATHS_FIRST_SLOTS 1024
-
-static uint32_t hash_node(uint32_t parent, uint32_t name)
-{
-	uint64_t h = ((uint64_t)parent << 32 | name) * 0x9e3779b97f4a7c15u;
-
-	return (uint32_t)(h >> 32);
-}
-
-static int rehash(struct paths *paths, uint32_t slot_count)
-{
-	uint32_t *slots = calloc(slot_count, sizeof(*slots));
-
-	if (!slots)
-		return -ENOMEM;
-	for (uint32_t n = 1; n < paths->node_count; n++) {
-		uint32_t s = hash_node(paths->nodes[n].parent, paths->nodes[n].name);
-
-		for (s &= slot_count - 1; slots[s]; s = (s + 1) & (slot_count - 1))
-			;
-		slots[s] = n;
-	}
-	free(paths->slots);
-	paths->slots = slots;
-	paths->slot_count = slot_count;
-	return 0;
-}
-
 int paths_init(struct paths *paths)
 {
 	*paths = (struct paths){.node_count = 1};
-	if (names_init(&paths->names) < 0 || rehash(paths, PATHS_FIRST_SLOTS) < 0 ||
+	if (names_init(&paths->names) < 0 ||
 	    grow(&paths->nodes, &paths->node_capacity, 1, sizeof(*paths->nodes)) < 0) {
 		paths_free(paths);
 		return -ENOMEM;
@@ -49,45 +21,41 @@ void paths_free(struct paths *paths)
 {
 	names_free(&paths->names);
 	free(paths->nodes);
-	free(paths->slots);
-	free(paths->own);
+	xt_hash_free(&paths->by_parent_and_name);
+	free(paths->is_user_code);
 	*paths = (struct paths){0};
 }
 
-int paths_add_own(struct paths *paths, uint32_t name)
+int paths_mark_user_code(struct paths *paths, uint32_t name)
 {
-	if (grow(&paths->own, &paths->own_capacity, (size_t)name + 1, 1) < 0)
+	if (grow(&paths->is_user_code, &paths->user_code_capacity, (size_t)name + 1, 1) < 0)
 		return -ENOMEM;
-	paths->own[name] = 1;
+	paths->is_user_code[name] = 1;
 	return 0;
 }
 
 uint32_t paths_child(struct paths *paths, uint32_t parent, uint32_t name)
 {
-	uint32_t mask = paths->slot_count - 1;
-	uint32_t s = hash_node(parent, name) & mask;
+	uint32_t hash = xt_hash_u64((uint64_t)parent << 32 | name);
+	struct xt_hash_table *table = &paths->by_parent_and_name;
+	struct xt_hash_slot *slot;
 
-	if (parent == PATH_FAILED || name == NAME_FAILED)
+	if (parent == PATH_FAILED || name == NAME_FAILED ||
+	    !xt_hash_reserve(table, paths->node_count))
 		return PATH_FAILED;
-	for (; paths->slots[s]; s = (s + 1) & mask) {
-		const struct path_node *node = &paths->nodes[paths->slots[s]];
+	for (slot = xt_hash_first(table, hash); slot->item; slot = xt_hash_next(table, slot)) {
+		const struct path_node *node = &paths->nodes[slot->item];
 
 		if (node->parent == parent && node->name == name)
-			return paths->slots[s];
+			return slot->item;
 	}
 	if (paths->node_count >= UINT32_MAX / 4 ||
 	    grow(&paths->nodes, &paths->node_capacity, paths->node_count + 1,
 		 sizeof(*paths->nodes)) < 0)
 		return PATH_FAILED;
 	paths->nodes[paths->node_count] = (struct path_node){.parent = parent, .name = name};
-	paths->slots[s] = paths->node_count++;
-	if (paths->node_count > paths->slot_count / 4 * 3 &&
-	    rehash(paths, paths->slot_count * 2) < 0) {
-		paths->slots[s] = 0;
-		paths->node_count--;
-		return PATH_FAILED;
-	}
-	return paths->node_count - 1;
+	*slot = (struct xt_hash_slot){hash, paths->node_count};
+	return paths->node_count++;
 }
 
 int paths_chain(const struct paths *paths, uint32_t node, uint32_t **chain, size_t *capacity)

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "log/base/hash_table.h"
 #include "merge/base/names.h"
 #include "merge/base/weights.h"
 
@@ -28,10 +29,9 @@ struct paths {
 	struct path_node *nodes;
 	size_t node_capacity;
 	uint32_t node_count;
-	uint32_t *slots; /* node by hash of parent and name; 0 is free */
-	uint32_t slot_count;
-	uint8_t *own; /* by name, as far as it goes: paths_is_own() */
-	size_t own_capacity;
+	struct xt_hash_table by_parent_and_name;
+	uint8_t *is_user_code; /* by name, as far as it goes: paths_is_user_code() */
+	size_t user_code_capacity;
 };
 
 /* 0 or -ENOMEM. */
@@ -42,12 +42,12 @@ void paths_free(struct paths *paths);
 uint32_t paths_child(struct paths *paths, uint32_t parent, uint32_t name);
 
 /* Notes that frames of that name stand in a file of the user's (not NAME_FAILED). 0 or -ENOMEM. */
-int paths_add_own(struct paths *paths, uint32_t name);
+int paths_mark_user_code(struct paths *paths, uint32_t name);
 
 /* Was that noted? */
-static inline bool paths_is_own(const struct paths *paths, uint32_t name)
+static inline bool paths_is_user_code(const struct paths *paths, uint32_t name)
 {
-	return name < paths->own_capacity && paths->own[name];
+	return name < paths->user_code_capacity && paths->is_user_code[name];
 }
 
 /*

@@ -4,14 +4,8 @@
  */
 #include "merge/symbolize/addresses.h"
 
-#include <sys/stat.h>
-
+#include "log/base/hash_table.h"
 #include "merge/base/grow.h"
-#include "merge/symbolize/embedded_symbols.h"
-#include "merge/symbolize/module_cache.h"
-#include "merge/symbolize/perf_map.h"
-
-#define ADDRESSES_FIRST_SLOTS 4096u
 
 bool module_is_library(const char *file_name, const char *library)
 {
@@ -40,74 +34,37 @@ bool module_is_driver(const struct model *model, uint32_t module)
 	return false;
 }
 
-struct address_table {
-	struct addresses *addresses;
-	size_t capacity;
-	uint32_t *slots; /* index + 1 */
-	uint32_t slot_count;
-};
-
-static uint32_t hash_address(uint64_t frame, uint32_t module)
+static int add_address(struct addresses *addresses, struct xt_hash_table *table, size_t *capacity,
+		       uint64_t frame, uint32_t module, uint32_t *index_out)
 {
-	return (uint32_t)(((frame ^ (uint64_t)module << 40) * 0x9e3779b97f4a7c15u) >> 32);
-}
+	uint32_t hash = xt_hash_u64(frame ^ (uint64_t)module << 40);
+	struct xt_hash_slot *slot;
 
-static int rehash(struct address_table *table, uint32_t slot_count)
-{
-	uint32_t *slots = calloc(slot_count, sizeof(*slots));
-
-	if (!slots)
+	if (!xt_hash_reserve(table, (size_t)addresses->count + 1))
 		return -ENOMEM;
-	for (uint32_t a = 0; a < table->addresses->count; a++) {
-		const struct address *address = &table->addresses->list[a];
-		uint32_t s = hash_address(address->frame, address->module) & (slot_count - 1);
-
-		while (slots[s])
-			s = (s + 1) & (slot_count - 1);
-		slots[s] = a + 1;
-	}
-	free(table->slots);
-	table->slots = slots;
-	table->slot_count = slot_count;
-	return 0;
-}
-
-static int add_address(struct address_table *table, uint64_t frame, uint32_t module,
-		       uint32_t *index_out)
-{
-	struct addresses *addresses = table->addresses;
-	uint32_t mask, s;
-
-	if (addresses->count >= table->slot_count / 2) {
-		int error = rehash(table, table->slot_count ? table->slot_count * 2
-							    : ADDRESSES_FIRST_SLOTS);
-
-		if (error)
-			return error;
-	}
-	mask = table->slot_count - 1;
-	for (s = hash_address(frame, module) & mask; table->slots[s]; s = (s + 1) & mask) {
-		const struct address *known = &addresses->list[table->slots[s] - 1];
+	for (slot = xt_hash_first(table, hash); slot->item; slot = xt_hash_next(table, slot)) {
+		const struct address *known = &addresses->list[slot->item - 1];
 
 		if (known->frame == frame && known->module == module) {
-			*index_out = table->slots[s] - 1;
+			*index_out = slot->item - 1;
 			return 0;
 		}
 	}
-	if (grow(&addresses->list, &table->capacity, addresses->count + 1,
-		 sizeof(*addresses->list)) < 0)
+	if (grow(&addresses->list, capacity, addresses->count + 1, sizeof(*addresses->list)) < 0)
 		return -ENOMEM;
 	addresses->list[addresses->count] = (struct address){.frame = frame, .module = module};
 	*index_out = addresses->count++;
-	table->slots[s] = addresses->count;
+	*slot = (struct xt_hash_slot){hash, addresses->count};
 	return 0;
 }
 
-static int collect(struct addresses *addresses, struct model *model)
+int addresses_collect(struct addresses *addresses, struct model *model)
 {
-	struct address_table table = {.addresses = addresses};
+	struct xt_hash_table table = {0};
+	size_t capacity = 0;
 	int error = 0;
 
+	*addresses = (struct addresses){0};
 	addresses->by_frame = calloc(model->frame_count + 1, sizeof(*addresses->by_frame));
 	if (!addresses->by_frame)
 		return -ENOMEM;
@@ -124,268 +81,11 @@ static int collect(struct addresses *addresses, struct model *model)
 			module = &model->modules.rows[address.module];
 			if (stack->seen_ns < module->seen_ns)
 				module->seen_ns = stack->seen_ns;
-			error = add_address(&table, address.frame, address.module,
-					    &addresses->by_frame[place]);
+			error = add_address(addresses, &table, &capacity, address.frame,
+					    address.module, &addresses->by_frame[place]);
 		}
 	}
-	free(table.slots);
-	return error;
-}
-
-/*
- * A module without build id cannot be told from what the linker made at its path later, but by
- * time. What was loaded while the program ran may have been built just before, so it counts when a stack
- * went through it; when it came is known less well.
- */
-static bool is_later(const struct model *model, const struct module *module, const char *path)
-{
-	uint64_t seen_ns = module->load_ns > model->start_ns && module->seen_ns != UINT64_MAX
-				   ? module->seen_ns
-				   : module->load_ns;
-	uint64_t real_ns = seen_ns - model->start_ns + model->start_realtime_ns;
-	struct stat status;
-
-	return !stat(path, &status) && status.st_mtim.tv_sec > 0 &&
-	       (uint64_t)status.st_mtim.tv_sec * 1000000000 + (uint64_t)status.st_mtim.tv_nsec >
-		       real_ns;
-}
-
-/* A module at work. */
-struct resolving {
-	struct addresses *addresses;
-	struct model *model;
-	const struct module *module;
-	const struct naming *naming;
-	struct report *report;
-	struct open_module *open; /* NULL: not yet, or no file can have its names */
-	struct symbols *symbols;
-	struct debug_info *debug_info; /* NULL: there is none, or it is not wanted */
-	bool tried;
-};
-
-/* What stands in the way of names. */
-static void report_result(const struct resolving *r, const char *path, enum symbols_result result)
-{
-	if (result == SYMBOLS_OK && symbols_damaged(r->symbols))
-		report_warn_once(r->report,
-				 "%s: the symbols that it carries (.gnu_debugdata) are damaged; "
-				 "some of its functions have no names",
-				 path);
-	else if (result == SYMBOLS_NO_FILE)
-		report_warn_once(r->report, "%s: %s; its functions have no names", path,
-				 strerror(r->open->error_number));
-	else if (result == SYMBOLS_NOT_ELF)
-		report_warn_once(r->report, "%s: not an ELF file; its functions have no names",
-				 path);
-	else if (result == SYMBOLS_OTHER_BUILD)
-		report_warn_once(r->report,
-				 "%s: not the file that was traced (build id differs); its "
-				 "functions have no names",
-				 path);
-	else if (result == SYMBOLS_LATER)
-		report_warn_once(r->report,
-				 "%s: has no build id, and was changed after it was traced; its "
-				 "functions have no names",
-				 path);
-}
-
-/* Opens the module's file; what stands in the way is said, unless the log has symbols of its
- * own: then all that was to be had is in it. */
-static int open_names(struct resolving *r)
-{
-	const struct names *names = &r->model->names;
-	const char *path = names_text(names, r->module->path, NULL), *build_id;
-	size_t build_id_bytes;
-	enum symbols_result result;
-
-	r->tried = true;
-	build_id = names_text(names, r->module->build_id, &build_id_bytes);
-	if (path[0] != '/') /* the vdso, code made at run time: no file has their names */
-		return 0;
-	r->open = module_cache_open(r->naming->search, path, build_id, build_id_bytes,
-				    r->naming->places);
-	if (!r->open)
-		return -ENOMEM;
-	result = r->open->result;
-	if (result == SYMBOLS_OK && !build_id_bytes && is_later(r->model, r->module, path))
-		result = SYMBOLS_LATER;
-	if (result == SYMBOLS_OK) {
-		r->symbols = r->open->symbols;
-		r->debug_info = r->open->debug_info;
-	}
-	if (strcmp(model_meta(r->model, "symbols.embedded"), "1") != 0)
-		report_result(r, path, result);
-	return 0;
-}
-
-static void close_names(struct resolving *r)
-{
-	const char *problem = r->debug_info ? debug_info_problem(r->debug_info) : NULL;
-
-	if (problem)
-		report_warn_once(r->report,
-				 "%s: its debug information %s; inlined functions and lines are "
-				 "missing",
-				 names_text(&r->model->names, r->module->path, NULL), problem);
-	if (r->open)
-		module_cache_release(r->naming->search->modules, r->open);
-}
-
-/* The name of a text that may be NULL. */
-static uint32_t intern_text(struct model *model, const char *text)
-{
-	return text ? names_intern(&model->names, text, strlen(text)) : NAME_EMPTY;
-}
-
-static int add_place(struct addresses *addresses, struct address *address,
-		     const struct place *place)
-{
-	if (place->function == NAME_FAILED || place->file == NAME_FAILED ||
-	    addresses->place_count == UINT32_MAX ||
-	    grow(&addresses->places, &addresses->place_capacity, addresses->place_count + 1,
-		 sizeof(*addresses->places)) < 0)
-		return -ENOMEM;
-	if (!address->place_count++)
-		address->first_place = (uint32_t)addresses->place_count;
-	addresses->places[addresses->place_count++] = *place;
-	return 0;
-}
-
-static int find_places(struct resolving *r, struct address *address, const struct symbol *symbol)
-{
-	const struct debug_place *places;
-	size_t count = 0;
-	int error = debug_info_find(r->debug_info, address_virtual(address, r->module), symbol,
-				    &places, &count);
-
-	for (size_t p = 0; p < count && !error; p++) {
-		struct place place = {
-			.function = intern_text(r->model, places[p].function),
-			.file = intern_text(r->model, places[p].file),
-			.line = places[p].line,
-		};
-
-		if (p + 1 == count && !symbol) {
-			address->name = place.function;
-			address->start = places[p].start;
-			address->bytes = places[p].bytes;
-		}
-		if (p + 1 == count)
-			place.function = address->name;
-		error = add_place(r->addresses, address, &place);
-	}
-	return error;
-}
-
-static int find_names(struct resolving *r, struct address *address)
-{
-	const struct symbol *symbol;
-
-	if (!r->tried && open_names(r) < 0)
-		return -ENOMEM;
-	symbol = r->symbols ? symbols_find(r->symbols, address_virtual(address, r->module)) : NULL;
-	if (symbol) {
-		address->name = intern_text(r->model, symbol->name);
-		address->start = symbol->start;
-		address->bytes = symbol->bytes;
-	}
-	if (address->name == NAME_FAILED)
-		return -ENOMEM;
-	return r->debug_info ? find_places(r, address, symbol) : 0;
-}
-
-/* What the log itself says; *found says if it does. */
-static int find_embedded(struct resolving *r, struct address *address, bool *found)
-{
-	uint64_t virtual = address_virtual(address, r->module);
-	const struct embedded_symbol *symbol = embedded_symbol(r->model, r->module->id, virtual);
-	const struct embedded_source *source;
-	uint32_t count;
-	int error = 0;
-
-	*found = symbol;
-	if (!symbol) /* places are of the function that it names */
-		return 0;
-	address->name = symbol->name;
-	address->start = symbol->start;
-	address->bytes = symbol->bytes;
-	source = embedded_sources(r->model, r->module->id, virtual, &count);
-	for (uint32_t s = 0; s < count && r->naming->places && !error; s++)
-		error = add_place(r->addresses, address, &source[s].place);
-	return error;
-}
-
-/* Names the addresses order[0 .. count), all of one module, or of none (the module 0). */
-static int resolve_module(struct resolving *r, const uint32_t *order, uint32_t count)
-{
-	bool is_code = r->module != r->model->modules.rows; /* of a file */
-	int error = 0;
-
-	if (!is_code && strcmp(model_meta(r->model, "symbols.embedded"), "1") != 0)
-		error = perf_map_resolve(r->addresses, r->model, r->naming->log_path, order, count,
-					 r->report);
-	for (uint32_t i = 0; i < count && !error; i++) {
-		struct address *address = &r->addresses->list[order[i]];
-		bool found;
-
-		error = find_embedded(r, address, &found);
-		if (!error && !found && is_code)
-			error = find_names(r, address);
-	}
-	close_names(r);
-	return error;
-}
-
-static int compare_by_module(const void *a, const void *b, void *context)
-{
-	const struct address *list = context;
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	if (list[x].module != list[y].module)
-		return list[x].module < list[y].module ? -1 : 1;
-	return x < y ? -1 : x > y;
-}
-
-static int resolve(struct addresses *addresses, struct model *model, const struct naming *naming,
-		   struct report *report)
-{
-	uint32_t *order = calloc(addresses->count + 1, sizeof(*order));
-	int error = 0;
-
-	if (!order)
-		return -ENOMEM;
-	for (uint32_t a = 0; a < addresses->count; a++)
-		order[a] = a;
-	qsort_r(order, addresses->count, sizeof(*order), compare_by_module, addresses->list);
-	for (uint32_t first = 0, next; first < addresses->count && !error; first = next) {
-		uint32_t module = addresses->list[order[first]].module;
-
-		for (next = first; next < addresses->count; next++)
-			if (addresses->list[order[next]].module != module)
-				break;
-		if (module && !naming->drivers && module_is_driver(model, module))
-			continue;
-		error = resolve_module(
-			&(struct resolving){
-				.addresses = addresses,
-				.model = model,
-				.module = &model->modules.rows[module],
-				.naming = naming,
-				.report = report,
-			},
-			order + first, next - first);
-	}
-	free(order);
-	return error;
-}
-
-int addresses_resolve(struct addresses *addresses, struct model *model, const struct naming *naming,
-		      struct report *report)
-{
-	int error;
-
-	*addresses = (struct addresses){0};
-	error = collect(addresses, model);
+	xt_hash_free(&table);
 	if (error)
 		return error;
 	free(model->frames);
@@ -393,7 +93,7 @@ int addresses_resolve(struct addresses *addresses, struct model *model, const st
 	model->frames = NULL;
 	model->frame_modules = NULL;
 	model->frame_capacity = model->frame_module_capacity = 0;
-	return resolve(addresses, model, naming, report);
+	return 0;
 }
 
 void addresses_free(struct addresses *addresses)

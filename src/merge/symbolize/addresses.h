@@ -12,8 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "merge/base/report.h"
-#include "merge/symbolize/debug_files.h"
 #include "merge/read/model.h"
 
 struct address {
@@ -37,20 +35,11 @@ struct addresses {
 	size_t place_capacity;
 };
 
-/* Which addresses get names, and how much is looked up. */
-struct naming {
-	bool drivers; /* in modules that are not shown, too: see module_is_driver() */
-	bool places;  /* inlined functions and lines, where there is debug information */
-	struct debug_search *search;
-	const char *log_path;
-};
-
 /*
- * Finds module and function of every frame of the model, whose frames are given up for it. What
- * cannot be had for want of a file is reported. 0 or -ENOMEM; addresses_free() in any case.
+ * Collects the distinct addresses of the model's frames. On success it frees the model's frames. 0 or -ENOMEM;
+ * call addresses_free() in any case.
  */
-int addresses_resolve(struct addresses *addresses, struct model *model, const struct naming *naming,
-		      struct report *report);
+int addresses_collect(struct addresses *addresses, struct model *model);
 void addresses_free(struct addresses *addresses);
 
 /* The address itself, without the kind. */

@@ -29,7 +29,7 @@ static bool is_wanted(const struct elf_file *file, const struct wanted *wanted)
 	    !(elf_file_has_symtab(file) || elf_file_has_debug_info(file)) ||
 	    !elf_file_has_build_id(file, wanted->build_id, wanted->build_id_bytes))
 		return false;
-	return wanted->build_id_bytes || (elf_file_check(file, &check) && check == wanted->check);
+	return wanted->build_id_bytes || (elf_file_crc32(file, &check) && check == wanted->check);
 }
 
 /* path is given back here. */

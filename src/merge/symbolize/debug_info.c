@@ -29,7 +29,7 @@ struct unit {
 	Dwarf_Die die;
 	Dwarf_Die code; /* the first entry of where its functions are */
 	bool has_code;	/* code is known */
-	struct debug_apart apart;
+	struct split_unit split;
 };
 
 struct debug_info {
@@ -41,8 +41,8 @@ struct debug_info {
 	struct unit *units;
 	size_t unit_count;
 	size_t unit_capacity;
-	struct spans ranges; /* what: place of the unit */
-	void *trees;	     /* by Dwarf_CU, for tsearch() */
+	struct address_ranges ranges; /* what: place of the unit */
+	void *trees;		      /* by Dwarf_CU, for tsearch() */
 	struct debug_place places[DEBUG_DEPTH_MAX];
 	char **texts; /* of the places, made here */
 	size_t text_count;
@@ -113,7 +113,8 @@ static int add_unit(struct debug_info *info, Dwarf_Die *die)
 			info->units[info->unit_count++] = (struct unit){.die = *die};
 			is_new = false;
 		}
-		if (spans_add(&info->ranges, start, end, (uint32_t)info->unit_count - 1) < 0)
+		if (address_ranges_add(&info->ranges, start, end, (uint32_t)info->unit_count - 1) <
+		    0)
 			return -ENOMEM;
 	}
 	info->is_damaged |= at < 0;
@@ -132,7 +133,7 @@ static int add_units(struct debug_info *info)
 		    add_unit(info, &die) < 0)
 			return -ENOMEM;
 	info->is_damaged |= rc < 0;
-	spans_order(&info->ranges);
+	address_ranges_sort(&info->ranges);
 	return 0;
 }
 
@@ -190,7 +191,7 @@ static int compare_trees(const void *a, const void *b)
 
 /* The tree of the unit whose first entry is given, read at the first time; NULL: out of memory. */
 static const struct debug_tree *tree_of(struct debug_info *info, Dwarf_Die *unit_die,
-					const struct debug_apart *apart)
+					const struct split_unit *split)
 {
 	struct debug_tree key = {.unit = unit_die->cu}, *tree;
 	void **place = tsearch(&key, &info->trees, compare_trees);
@@ -201,7 +202,7 @@ static const struct debug_tree *tree_of(struct debug_info *info, Dwarf_Die *unit
 		return *place;
 	tree = calloc(1, sizeof(*tree));
 	*place = tree;
-	if (tree && !debug_tree_read(tree, unit_die, apart)) {
+	if (tree && !debug_tree_read(tree, unit_die, split)) {
 		info->is_damaged |= tree->is_damaged;
 		return tree;
 	}
@@ -225,7 +226,7 @@ static bool find_in_package(struct debug_info *info, struct unit *unit, uint64_t
 		info->dwp = dwp_open(info->path);
 	info->dwp_tried = true;
 	return info->dwp &&
-	       dwp_unit(info->dwp, info->file, &unit->die, id, &unit->code, &unit->apart);
+	       dwp_unit(info->dwp, info->file, &unit->die, id, &unit->code, &unit->split);
 }
 
 /* Where the functions of a unit are; its code stays without an address if that is not to be had. */
@@ -343,7 +344,7 @@ static int qualify(struct debug_info *info, Dwarf_Die *die, const char *name,
 	*qualified_out = name;
 	if (!dwarf_diecu(die, &unit_die, NULL, NULL))
 		return 0;
-	tree = tree_of(info, &unit_die, &(struct debug_apart){0});
+	tree = tree_of(info, &unit_die, &(struct split_unit){0});
 	if (!tree)
 		return -ENOMEM;
 	scope = debug_tree_scope(tree, die); /* die is the declaration already */
@@ -397,7 +398,7 @@ static void find_call(struct unit *unit, Dwarf_Die *die, struct debug_place *cal
 	    !dwarf_diecu(die, &unit_die, NULL, NULL))
 		return;
 	if (!dwarf_getsrcfiles(&unit_die, &files, &count) ||
-	    (unit->apart.is_apart && !dwarf_getsrcfiles(&unit->die, &files, &count)))
+	    (unit->split.is_split && !dwarf_getsrcfiles(&unit->die, &files, &count)))
 		caller->file = dwarf_filesrc(files, file, NULL, NULL);
 }
 
@@ -408,7 +409,7 @@ static bool has_code(Dwarf_Die *die)
 
 /* For what was inlined at an address. */
 struct search {
-	const struct debug_apart *apart;
+	const struct split_unit *split;
 	uint64_t address;
 	struct debug_walk walk;
 	Dwarf_Die inlined[DEBUG_DEPTH_MAX];
@@ -431,7 +432,7 @@ static bool find_inlined(struct search *search, Dwarf_Die *die, int depth)
 		bool is_block = tag == DW_TAG_lexical_block || tag == DW_TAG_try_block ||
 				tag == DW_TAG_catch_block || tag == DW_TAG_with_stmt;
 		bool is_here = (is_inlined || is_block) &&
-			       debug_has_address(&child, search->apart, search->address);
+			       debug_has_address(&child, search->split, search->address);
 
 		if (is_inlined && is_here) {
 			search->inlined[search->count++] = child;
@@ -449,7 +450,7 @@ static bool find_inlined(struct search *search, Dwarf_Die *die, int depth)
 /* Does the function begin where the symbol does? (One with several parts has a symbol for each.) */
 static bool agrees(const struct debug_tree *tree, uint32_t scope, const struct symbol *symbol)
 {
-	const struct spans *functions = &tree->functions;
+	const struct address_ranges *functions = &tree->functions;
 
 	for (size_t i = 0; i < functions->count; i++)
 		if (functions->list[i].what == scope && functions->list[i].start == symbol->start)
@@ -461,7 +462,7 @@ static bool agrees(const struct debug_tree *tree, uint32_t scope, const struct s
 static int put_places(struct debug_info *info, struct unit *unit, Dwarf_Die *function,
 		      uint64_t address, size_t *count)
 {
-	struct search search = {.apart = &unit->apart,
+	struct search search = {.split = &unit->split,
 				.address = address,
 				.walk.entries_left = &info->entries_left};
 	int error = 0;
@@ -479,7 +480,8 @@ static int put_places(struct debug_info *info, struct unit *unit, Dwarf_Die *fun
 int debug_info_find(struct debug_info *info, uint64_t address, const struct symbol *symbol,
 		    const struct debug_place **places_out, size_t *count_out)
 {
-	const struct span *range = spans_find(&info->ranges, address), *code = NULL;
+	const struct address_range *range = address_ranges_find(&info->ranges, address),
+				   *code = NULL;
 	struct debug_place *first = &info->places[0];
 	const struct debug_tree *tree;
 	struct unit *unit;
@@ -502,10 +504,10 @@ int debug_info_find(struct debug_info *info, uint64_t address, const struct symb
 		first->file = dwarf_linesrc(line, NULL, NULL);
 	}
 	if (unit->code.addr) {
-		tree = tree_of(info, &unit->code, &unit->apart);
+		tree = tree_of(info, &unit->code, &unit->split);
 		if (!tree)
 			return -ENOMEM;
-		code = spans_find(&tree->functions, address);
+		code = address_ranges_find(&tree->functions, address);
 		if (code && symbol && !agrees(tree, code->what, symbol))
 			return 0;
 		error = code ? put_places(info, unit, &tree->scopes[code->what].die, address,

@@ -8,7 +8,6 @@
 #include <dwarf.h>
 
 #include "merge/base/grow.h"
-#include "merge/symbolize/dwp.h"
 
 #define RANGES_MAX 65536 /* of one function */
 
@@ -75,16 +74,16 @@ int debug_next(struct debug_walk *walk, Dwarf_Die *die, Dwarf_Die *out)
 #define LISTS_HEAD_BYTES 12 /* of .debug_rnglists, with 32-bit offsets */
 
 /* Where the list with that number begins, or -1. */
-static ptrdiff_t list_offset(const struct debug_apart *apart, uint64_t number)
+static ptrdiff_t list_offset(const struct split_unit *split, uint64_t number)
 {
 	uint32_t count, offset;
 
-	if (apart->list_bytes < LISTS_HEAD_BYTES)
+	if (split->list_bytes < LISTS_HEAD_BYTES)
 		return -1;
-	memcpy(&count, apart->lists + LISTS_HEAD_BYTES - sizeof(count), sizeof(count));
-	if (number >= count || count > (apart->list_bytes - LISTS_HEAD_BYTES) / sizeof(offset))
+	memcpy(&count, split->lists + LISTS_HEAD_BYTES - sizeof(count), sizeof(count));
+	if (number >= count || count > (split->list_bytes - LISTS_HEAD_BYTES) / sizeof(offset))
 		return -1;
-	memcpy(&offset, apart->lists + LISTS_HEAD_BYTES + number * sizeof(offset), sizeof(offset));
+	memcpy(&offset, split->lists + LISTS_HEAD_BYTES + number * sizeof(offset), sizeof(offset));
 	return LISTS_HEAD_BYTES + (ptrdiff_t)offset;
 }
 
@@ -92,32 +91,32 @@ static ptrdiff_t list_offset(const struct debug_apart *apart, uint64_t number)
  * libdw takes the base of ranges from the unit; but one may begin in the midst of a list with
  * another base, and so at the beginning of it, too.
  */
-ptrdiff_t debug_ranges(Dwarf_Die *die, const struct debug_apart *apart, ptrdiff_t at,
+ptrdiff_t debug_ranges(Dwarf_Die *die, const struct split_unit *split, ptrdiff_t at,
 		       Dwarf_Addr *base, Dwarf_Addr *start, Dwarf_Addr *end)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word list;
 
-	if (!at && apart->is_apart && dwarf_attr(die, DW_AT_ranges, &attribute)) {
+	if (!at && split->is_split && dwarf_attr(die, DW_AT_ranges, &attribute)) {
 		if (dwarf_formudata(&attribute, &list) < 0)
 			return -1;
-		at = dwarf_whatform(&attribute) == DW_FORM_rnglistx ? list_offset(apart, list)
+		at = dwarf_whatform(&attribute) == DW_FORM_rnglistx ? list_offset(split, list)
 		     : list < INT32_MAX ? (ptrdiff_t)(list + DWP_RANGES_SHIFT)
 					: -1;
 		if (at < 0)
 			return -1;
-		*base = apart->base;
+		*base = split->base;
 	}
 	return dwarf_ranges(die, at, base, start, end);
 }
 
-bool debug_has_address(Dwarf_Die *die, const struct debug_apart *apart, uint64_t address)
+bool debug_has_address(Dwarf_Die *die, const struct split_unit *split, uint64_t address)
 {
 	Dwarf_Addr base, start, end;
 	ptrdiff_t at = 0;
 
 	for (int i = 0; i < RANGES_MAX; i++) {
-		at = debug_ranges(die, apart, at, &base, &start, &end);
+		at = debug_ranges(die, split, at, &base, &start, &end);
 		if (at <= 0)
 			return false;
 		if (address >= start && address < end)
@@ -132,10 +131,11 @@ static int add_function(struct debug_tree *tree, Dwarf_Die *die, uint32_t scope)
 	ptrdiff_t at = 0;
 
 	for (int i = 0; i < RANGES_MAX; i++) {
-		at = debug_ranges(die, &tree->apart, at, &base, &start, &end);
+		at = debug_ranges(die, &tree->split, at, &base, &start, &end);
 		if (at <= 0)
 			break;
-		if (debug_is_code(start, end) && spans_add(&tree->functions, start, end, scope) < 0)
+		if (debug_is_code(start, end) &&
+		    address_ranges_add(&tree->functions, start, end, scope) < 0)
 			return -ENOMEM;
 	}
 	tree->is_damaged |= at < 0;
@@ -155,7 +155,7 @@ static int add_entry(struct debug_tree *tree, Dwarf_Die *die, enum kind kind, ui
 	return kind == KIND_FUNCTION ? add_function(tree, die, *scope - 1) : 0;
 }
 
-int debug_tree_read(struct debug_tree *tree, Dwarf_Die *unit_die, const struct debug_apart *apart)
+int debug_tree_read(struct debug_tree *tree, Dwarf_Die *unit_die, const struct split_unit *split)
 {
 	struct level {
 		Dwarf_Die die;
@@ -164,7 +164,7 @@ int debug_tree_read(struct debug_tree *tree, Dwarf_Die *unit_die, const struct d
 	struct debug_walk walk = {0};
 	int depth = 1, rc;
 
-	*tree = (struct debug_tree){.unit = unit_die->cu, .apart = *apart};
+	*tree = (struct debug_tree){.unit = unit_die->cu, .split = *split};
 	levels[0] = (struct level){*unit_die, 0};
 	while (depth) {
 		struct level *level = &levels[depth - 1];
@@ -189,7 +189,7 @@ int debug_tree_read(struct debug_tree *tree, Dwarf_Die *unit_die, const struct d
 		if (depth == 1)
 			break;
 	}
-	spans_order(&tree->functions);
+	address_ranges_sort(&tree->functions);
 	return 0;
 }
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#define SILENT_NS_MAX  UINT64_C(20000000000)
+#define IDLE_NS_MAX    UINT64_C(20000000000)
 #define TOTAL_NS_MAX   UINT64_C(300000000000) /* over all files of a run */
 #define FILE_BYTES_MAX (INT64_C(1) << 31)
 
@@ -54,9 +54,9 @@ static int watch(void *client, long done, long total)
 	server->is_too_large = done > FILE_BYTES_MAX || total > FILE_BYTES_MAX;
 	if ((uint64_t)done != server->last_bytes) {
 		server->last_bytes = (uint64_t)done;
-		server->moved_ns = now;
+		server->progress_ns = now;
 	}
-	server->timed_out = now - server->moved_ns > SILENT_NS_MAX ||
+	server->timed_out = now - server->progress_ns > IDLE_NS_MAX ||
 			    server->spent_ns + now - server->started_ns > TOTAL_NS_MAX;
 	return server->timed_out || server->is_too_large;
 }
@@ -67,9 +67,9 @@ static bool open_library(struct debuginfod *server)
 
 	if (server->client)
 		return true;
-	if (server->given_up || !urls || !urls[strspn(urls, " ")])
+	if (server->disabled || !urls || !urls[strspn(urls, " ")])
 		return false;
-	server->given_up = true;
+	server->disabled = true;
 	server->library = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
 	if (!server->library) {
 		if (server->report)
@@ -89,7 +89,7 @@ static bool open_library(struct debuginfod *server)
 		return false;
 	set_user_data(server->client, server);
 	set_progress(server->client, watch);
-	server->given_up = false;
+	server->disabled = false;
 	return true;
 }
 
@@ -98,11 +98,11 @@ int debuginfod_fetch(struct debuginfod *server, const char *path, const void *bu
 {
 	int fd;
 
-	if (server->given_up || !open_library(server))
+	if (server->disabled || !open_library(server))
 		return -1;
 	server->last_bytes = 0;
 	server->timed_out = server->is_too_large = false;
-	server->started_ns = server->moved_ns = now_ns();
+	server->started_ns = server->progress_ns = now_ns();
 	fd = find_debuginfo(server->client, build_id, (int)build_id_bytes, NULL);
 	server->spent_ns += now_ns() - server->started_ns;
 	if (fd >= 0 || fd == -ENOENT)
@@ -113,7 +113,7 @@ int debuginfod_fetch(struct debuginfod *server, const char *path, const void *bu
 				    path);
 		return -1;
 	}
-	server->given_up = true;
+	server->disabled = true;
 	if (server->report)
 		report_note(server->report, "%s: debuginfod: %s; its servers are not asked again",
 			    path, server->timed_out ? "no answer in time" : strerror(-fd));

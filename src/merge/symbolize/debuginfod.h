@@ -17,11 +17,11 @@ struct debuginfod {
 	struct report *report; /* NULL: nothing is said */
 	void *library;
 	void *client;
-	bool given_up; /* no library, or a server that does not answer */
+	bool disabled; /* no library, or a server that does not answer */
 	uint64_t last_bytes;
-	uint64_t moved_ns;   /* when there was more than before */
-	uint64_t started_ns; /* the download at hand */
-	uint64_t spent_ns;   /* on those before */
+	uint64_t progress_ns; /* when there was more than before */
+	uint64_t started_ns;  /* the download at hand */
+	uint64_t spent_ns;    /* on those before */
 	bool timed_out;
 	bool is_too_large;
 };

@@ -38,7 +38,7 @@ static const struct {
 	[PART_RNGLISTS] = {".debug_rnglists.dwo", ".debug_rnglists", {0, 8}},
 };
 
-struct span_of_file {
+struct file_range {
 	uint64_t offset;
 	uint64_t bytes;
 };
@@ -53,8 +53,8 @@ struct image {
 struct dwp {
 	struct elf_file file;
 	size_t bytes;
-	struct span_of_file sections[PARTS];
-	struct span_of_file strings;
+	struct file_range sections[PARTS];
+	struct file_range strings;
 	const uint8_t *index;
 	size_t index_bytes;
 	struct image *images;
@@ -71,15 +71,15 @@ static uint32_t read_u32(const uint8_t *at)
 }
 
 /* Where the section is in the package; nothing if it is not there, or compressed. */
-static struct span_of_file span_named(const struct dwp *dwp, const char *name)
+static struct file_range section_range(const struct dwp *dwp, const char *name)
 {
 	GElf_Shdr header;
 
 	if (!elf_file_section_named(&dwp->file, name, &header) ||
 	    header.sh_flags & SHF_COMPRESSED || header.sh_offset > dwp->bytes ||
 	    header.sh_size > dwp->bytes - header.sh_offset)
-		return (struct span_of_file){0, 0};
-	return (struct span_of_file){header.sh_offset, header.sh_size};
+		return (struct file_range){0, 0};
+	return (struct file_range){header.sh_offset, header.sh_size};
 }
 
 struct dwp *dwp_open(const char *path)
@@ -109,9 +109,9 @@ struct dwp *dwp_open(const char *path)
 	}
 	dwp->index = index->d_buf;
 	dwp->index_bytes = index->d_size;
-	dwp->strings = span_named(dwp, ".debug_str.dwo");
+	dwp->strings = section_range(dwp, ".debug_str.dwo");
 	for (int p = 0; p < PARTS; p++)
-		dwp->sections[p] = span_named(dwp, part_specs[p].name);
+		dwp->sections[p] = section_range(dwp, part_specs[p].name);
 	return dwp;
 }
 
@@ -135,7 +135,7 @@ void dwp_close(struct dwp *dwp)
  * The index: version, columns, units, slots; by slot an id, by slot a row from 1 on; the numbers of
  * the sections; by row the offsets; by row the bytes. Fills in the unit's parts of the file.
  */
-static bool find_parts(const struct dwp *dwp, uint64_t id, struct span_of_file *parts)
+static bool find_parts(const struct dwp *dwp, uint64_t id, struct file_range *parts)
 {
 	const uint8_t *index = dwp->index, *rows, *table;
 	uint64_t columns, units, slots, slot, needed, row = 0;
@@ -164,22 +164,22 @@ static bool find_parts(const struct dwp *dwp, uint64_t id, struct span_of_file *
 		uint64_t bytes = read_u32(table + 4 * (columns * (units + row) + c));
 
 		for (int p = 0; p < PARTS; p++) {
-			const struct span_of_file *section = &dwp->sections[p];
+			const struct file_range *section = &dwp->sections[p];
 
 			if (read_u32(table + 4 * c) != part_specs[p].number[is_v5])
 				continue;
 			if (offset > section->bytes || bytes > section->bytes - offset)
 				return false;
-			parts[p] = (struct span_of_file){section->offset + offset, bytes};
+			parts[p] = (struct file_range){section->offset + offset, bytes};
 		}
 	}
 	return parts[PART_INFO].bytes && parts[PART_ABBREV].bytes;
 }
 
 /* What the program has for a unit, from the offset that an attribute of its skeleton says. */
-static struct span_of_file find_copied(const struct elf_file *file, const char *name,
-				       Dwarf_Die *skeleton, unsigned attribute_name,
-				       unsigned gnu_name, const uint8_t **data_out)
+static struct file_range find_copied(const struct elf_file *file, const char *name,
+				     Dwarf_Die *skeleton, unsigned attribute_name,
+				     unsigned gnu_name, const uint8_t **data_out)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word base = 0;
@@ -191,13 +191,13 @@ static struct span_of_file find_copied(const struct elf_file *file, const char *
 	    dwarf_attr(skeleton, gnu_name, &attribute))
 		dwarf_formudata(&attribute, &base);
 	if (!data || !data->d_buf || base >= data->d_size)
-		return (struct span_of_file){0, 0};
+		return (struct file_range){0, 0};
 	*data_out = (const uint8_t *)data->d_buf + base;
-	return (struct span_of_file){base, data->d_size - base};
+	return (struct file_range){base, data->d_size - base};
 }
 
 /* The end of an image while it is made. */
-struct image_end {
+struct image_footer {
 	uint8_t *memory;
 	uint64_t names; /* offset of the names of sections, and how many bytes they have */
 	uint64_t name_bytes;
@@ -206,8 +206,8 @@ struct image_end {
 	unsigned header_count;
 };
 
-static void add_section(struct image_end *end, const char *name, uint32_t type,
-			struct span_of_file where)
+static void add_section(struct image_footer *end, const char *name, uint32_t type,
+			struct file_range where)
 {
 	strcpy((char *)end->memory + end->names + end->name_bytes, name);
 	end->headers[end->header_count++] = (Elf64_Shdr){
@@ -220,21 +220,21 @@ static void add_section(struct image_end *end, const char *name, uint32_t type,
 	end->name_bytes += strlen(name) + 1;
 }
 
-static void add_copy(struct image_end *end, const char *name, const uint8_t *data, uint64_t bytes,
-		     uint64_t shift)
+static void add_copy(struct image_footer *end, const char *name, const uint8_t *data,
+		     uint64_t bytes, uint64_t shift)
 {
 	if (!bytes)
 		return;
 	memcpy(end->memory + end->copied + shift, data, bytes);
-	add_section(end, name, SHT_PROGBITS, (struct span_of_file){end->copied, bytes + shift});
+	add_section(end, name, SHT_PROGBITS, (struct file_range){end->copied, bytes + shift});
 	end->copied += bytes + shift;
 }
 
-static void put_end(struct image_end *end, uint64_t at)
+static void put_footer(struct image_footer *end, uint64_t at)
 {
 	Elf64_Ehdr *head = (Elf64_Ehdr *)end->memory;
 
-	add_section(end, ".shstrtab", SHT_STRTAB, (struct span_of_file){0, 0});
+	add_section(end, ".shstrtab", SHT_STRTAB, (struct file_range){0, 0});
 	end->headers[end->header_count - 1].sh_offset = end->names;
 	end->headers[end->header_count - 1].sh_size = end->name_bytes;
 	memcpy(end->memory + at, end->headers, end->header_count * sizeof(end->headers[0]));
@@ -247,19 +247,19 @@ static void put_end(struct image_end *end, uint64_t at)
 
 /* Maps the package once more, makes its end, and opens it. */
 static bool make_image(struct dwp *dwp, const struct elf_file *file, Dwarf_Die *skeleton,
-		       const struct span_of_file *parts, struct image *image)
+		       const struct file_range *parts, struct image *image)
 {
 	const uint8_t *addresses = NULL, *ranges = NULL;
-	struct span_of_file address_span = find_copied(
-		file, ".debug_addr", skeleton, DW_AT_addr_base, DW_AT_GNU_addr_base, &addresses);
-	struct span_of_file range_span =
+	struct file_range addr_section = find_copied(file, ".debug_addr", skeleton, DW_AT_addr_base,
+						     DW_AT_GNU_addr_base, &addresses);
+	struct file_range ranges_section =
 		find_copied(file, ".debug_ranges", skeleton, DW_AT_GNU_ranges_base,
 			    DW_AT_GNU_ranges_base, &ranges);
 	uint64_t at = (dwp->bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-	struct image_end end = {.header_count = 1, .name_bytes = 1};
+	struct image_footer end = {.header_count = 1, .name_bytes = 1};
 
-	image->bytes = at + END_BYTES + sizeof(end.headers) + address_span.bytes +
-		       range_span.bytes + DWP_RANGES_SHIFT;
+	image->bytes = at + END_BYTES + sizeof(end.headers) + addr_section.bytes +
+		       ranges_section.bytes + DWP_RANGES_SHIFT;
 	image->memory = mmap(NULL, image->bytes, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (image->memory == MAP_FAILED)
@@ -274,9 +274,9 @@ static bool make_image(struct dwp *dwp, const struct elf_file *file, Dwarf_Die *
 		if (parts[p].bytes)
 			add_section(&end, part_specs[p].shown, SHT_PROGBITS, parts[p]);
 	add_section(&end, ".debug_str", SHT_PROGBITS, dwp->strings);
-	add_copy(&end, ".debug_addr", addresses, address_span.bytes, 0);
-	add_copy(&end, ".debug_ranges", ranges, range_span.bytes, DWP_RANGES_SHIFT);
-	put_end(&end, at);
+	add_copy(&end, ".debug_addr", addresses, addr_section.bytes, 0);
+	add_copy(&end, ".debug_ranges", ranges, ranges_section.bytes, DWP_RANGES_SHIFT);
+	put_footer(&end, at);
 	image->elf = elf_memory(image->memory, image->bytes);
 	image->dwarf = image->elf ? dwarf_begin_elf(image->elf, DWARF_C_READ, NULL) : NULL;
 	if (image->dwarf)
@@ -288,11 +288,11 @@ failed:
 }
 
 bool dwp_unit(struct dwp *dwp, const struct elf_file *file, Dwarf_Die *skeleton, uint64_t id,
-	      Dwarf_Die *unit_die, struct debug_apart *apart)
+	      Dwarf_Die *unit_die, struct split_unit *split)
 {
-	const struct span_of_file *lists;
+	const struct file_range *lists;
 	Dwarf_Addr low;
-	struct span_of_file parts[PARTS] = {{0, 0}};
+	struct file_range parts[PARTS] = {{0, 0}};
 	struct image *image;
 	Dwarf_CU *unit = NULL;
 
@@ -304,8 +304,8 @@ bool dwp_unit(struct dwp *dwp, const struct elf_file *file, Dwarf_Die *skeleton,
 		return false;
 	dwp->image_count++;
 	lists = &parts[PART_RNGLISTS];
-	*apart = (struct debug_apart){
-		.is_apart = true,
+	*split = (struct split_unit){
+		.is_split = true,
 		.base = dwarf_lowpc(skeleton, &low) ? 0 : low,
 		.lists = (const uint8_t *)image->memory + lists->offset,
 		.list_bytes = lists->bytes,

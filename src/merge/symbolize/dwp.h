@@ -17,9 +17,6 @@
 #include "merge/symbolize/debug_tree.h"
 #include "merge/symbolize/elf_file.h"
 
-/* Before the copy of the program's .debug_ranges stands so much: no list begins at 0 in it. */
-#define DWP_RANGES_SHIFT 16
-
 struct dwp;
 
 /* The package of the module at path, or NULL if there is none that can be read. */
@@ -34,6 +31,6 @@ void dwp_close(struct dwp *dwp);
  * *apart. It lives as long as the package is open.
  */
 bool dwp_unit(struct dwp *dwp, const struct elf_file *file, Dwarf_Die *skeleton, uint64_t id,
-	      Dwarf_Die *unit_die, struct debug_apart *apart);
+	      Dwarf_Die *unit_die, struct split_unit *split);
 
 #endif

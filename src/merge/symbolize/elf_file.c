@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CHECK_POLYNOMIAL 0xedb88320u /* CRC-32, bits reversed */
-#define CHECK_READ_BYTES 65536
+#define CRC_POLYNOMIAL 0xedb88320u /* CRC-32, bits reversed */
+#define CRC_READ_BYTES 65536
 
 bool elf_file_adopt(struct elf_file *file, int fd)
 {
@@ -46,31 +46,31 @@ bool elf_file_has_build_id(const struct elf_file *file, const void *build_id, si
 	return (size_t)bytes == build_id_bytes && !memcmp(found, build_id, build_id_bytes);
 }
 
-static void make_check_table(uint32_t table[256])
+static void make_crc_table(uint32_t table[256])
 {
 	for (uint32_t i = 0; i < 256; i++) {
 		uint32_t value = i;
 
 		for (int bit = 0; bit < 8; bit++)
-			value = value >> 1 ^ (value & 1 ? CHECK_POLYNOMIAL : 0);
+			value = value >> 1 ^ (value & 1 ? CRC_POLYNOMIAL : 0);
 		table[i] = value;
 	}
 }
 
-bool elf_file_check(const struct elf_file *file, uint32_t *check_out)
+bool elf_file_crc32(const struct elf_file *file, uint32_t *crc_out)
 {
-	uint8_t buffer[CHECK_READ_BYTES];
+	uint8_t buffer[CRC_READ_BYTES];
 	uint32_t table[256], check = UINT32_MAX;
 	off_t at = 0;
 	ssize_t bytes;
 
-	make_check_table(table);
+	make_crc_table(table);
 	while ((bytes = pread(file->fd, buffer, sizeof(buffer), at)) > 0) {
 		for (ssize_t i = 0; i < bytes; i++)
 			check = check >> 8 ^ table[(check ^ buffer[i]) & 0xff];
 		at += bytes;
 	}
-	*check_out = ~check;
+	*crc_out = ~check;
 	return bytes == 0;
 }
 

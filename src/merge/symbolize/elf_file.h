@@ -42,7 +42,7 @@ bool elf_file_has_build_id(const struct elf_file *file, const void *build_id,
 			   size_t build_id_bytes);
 
 /* The CRC-32 of the whole file, which a debug link names. False if it cannot be read. */
-bool elf_file_check(const struct elf_file *file, uint32_t *check_out);
+bool elf_file_crc32(const struct elf_file *file, uint32_t *crc_out);
 
 /* The first section of that type that has content in the file, or NULL. */
 Elf_Scn *elf_file_section(const struct elf_file *file, uint32_t type, GElf_Shdr *header);

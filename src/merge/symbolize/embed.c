@@ -8,7 +8,7 @@
 
 #include "log/write/writer.h"
 #include "merge/base/grow.h"
-#include "merge/symbolize/addresses.h"
+#include "merge/symbolize/resolve.h"
 #include "merge/read/model.h"
 
 #define CHUNK_ROWS	 4096
@@ -239,7 +239,7 @@ int embed_symbols(const struct input *log, struct debug_search *search, struct r
 	}
 	error = addresses_resolve(
 		&addresses, model,
-		&(struct naming){
+		&(struct resolve_options){
 			.drivers = true, .places = true, .search = search, .log_path = log->path},
 		report);
 	if (error)

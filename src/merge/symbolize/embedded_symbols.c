@@ -6,8 +6,8 @@
 
 #define NESTING_MAX 64 /* functions inside functions: as far as a search goes back */
 
-const struct embedded_symbol *embedded_symbol(const struct model *model, uint32_t module,
-					      uint64_t address)
+const struct embedded_symbol *embedded_symbol_find(const struct model *model, uint32_t module,
+						   uint64_t address)
 {
 	const struct embedded_symbol *symbols = model->symbols.rows;
 	size_t low = 1, high = model->symbols.count;
@@ -29,8 +29,8 @@ const struct embedded_symbol *embedded_symbol(const struct model *model, uint32_
 	return NULL;
 }
 
-const struct embedded_source *embedded_sources(const struct model *model, uint32_t module,
-					       uint64_t address, uint32_t *count_out)
+const struct embedded_source *embedded_sources_find(const struct model *model, uint32_t module,
+						    uint64_t address, uint32_t *count_out)
 {
 	const struct embedded_source *sources = model->sources.rows;
 	size_t low = 1, high = model->sources.count, end;

@@ -228,7 +228,7 @@ static void step(struct scan *s)
 	}
 }
 
-bool linkage_is_global(const char *mangled)
+bool mangled_linkage_is_global(const char *mangled)
 {
 	struct scan s = {.at = mangled + 2};
 

@@ -12,6 +12,6 @@
  * say nothing of the file, and not where the function, or anything that its name is made of, is of one file
  * alone: static, in a namespace without a name, in a function of C, or of a class that has no name.
  */
-bool linkage_is_global(const char *mangled);
+bool mangled_linkage_is_global(const char *mangled);
 
 #endif

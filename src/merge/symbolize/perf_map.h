@@ -10,6 +10,7 @@
 #ifndef XT_MERGE_PERF_MAP_H
 #define XT_MERGE_PERF_MAP_H
 
+#include "merge/base/report.h"
 #include "merge/symbolize/addresses.h"
 
 /*

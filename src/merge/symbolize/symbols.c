@@ -13,7 +13,7 @@
 struct entry {
 	struct symbol symbol;
 	uint64_t reach; /* the largest end of all symbols up to here */
-	uint32_t worth; /* among symbols with the same start, the largest is taken */
+	uint32_t rank;	/* among symbols with the same start, the largest is taken */
 };
 
 struct symbols {
@@ -31,11 +31,11 @@ struct symbols {
  * Whether the symbol is code, and its worth: aliases of one function are many (weak, internal,
  * versioned), and the name that a reader knows is the global one without underscores.
  */
-static uint32_t worth_of(Elf *elf, const GElf_Sym *symbol, const char *name)
+static uint32_t rank_of(Elf *elf, const GElf_Sym *symbol, const char *name)
 {
 	unsigned type = GELF_ST_TYPE(symbol->st_info);
 	unsigned binding = GELF_ST_BIND(symbol->st_info);
-	uint32_t worth = 1;
+	uint32_t rank = 1;
 
 	if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= SHN_LORESERVE || !name[0])
 		return 0;
@@ -50,12 +50,12 @@ static uint32_t worth_of(Elf *elf, const GElf_Sym *symbol, const char *name)
 	} else if (type != STT_FUNC && type != STT_GNU_IFUNC) {
 		return 0;
 	} else {
-		worth += 32;
+		rank += 32;
 	}
-	worth += symbol->st_size ? 16 : 0;
-	worth += binding == STB_GLOBAL ? 8 : binding == STB_WEAK ? 4 : 0;
-	worth += name[0] != '_' ? 2 : name[1] != '_' ? 1 : 0;
-	return worth;
+	rank += symbol->st_size ? 16 : 0;
+	rank += binding == STB_GLOBAL ? 8 : binding == STB_WEAK ? 4 : 0;
+	rank += name[0] != '_' ? 2 : name[1] != '_' ? 1 : 0;
+	return rank;
 }
 
 static int read_table(struct symbols *symbols, const struct elf_file *file, uint32_t type)
@@ -69,19 +69,19 @@ static int read_table(struct symbols *symbols, const struct elf_file *file, uint
 	for (size_t i = 1; i < count && i < INT32_MAX; i++) {
 		GElf_Sym symbol;
 		const char *name;
-		uint32_t worth;
+		uint32_t rank;
 
 		if (!gelf_getsym(data, (int)i, &symbol))
 			break;
 		name = elf_strptr(elf, header.sh_link, symbol.st_name);
-		worth = name ? worth_of(elf, &symbol, name) : 0;
-		if (!worth)
+		rank = name ? rank_of(elf, &symbol, name) : 0;
+		if (!rank)
 			continue;
 		if (grow(&symbols->entries, &symbols->capacity, symbols->count + 1,
 			 sizeof(*symbols->entries)) < 0)
 			return -ENOMEM;
 		symbols->entries[symbols->count++] = (struct entry){
-			.symbol = {symbol.st_value, symbol.st_size, name}, .worth = worth};
+			.symbol = {symbol.st_value, symbol.st_size, name}, .rank = rank};
 	}
 	return 0;
 }
@@ -113,8 +113,8 @@ static int compare_entries(const void *a, const void *b)
 
 	if (x->symbol.start != y->symbol.start)
 		return x->symbol.start < y->symbol.start ? -1 : 1;
-	if (x->worth != y->worth)
-		return x->worth > y->worth ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank > y->rank ? -1 : 1;
 	return strcmp(x->symbol.name, y->symbol.name);
 }
 
@@ -126,7 +126,7 @@ static uint64_t end_of(const struct symbol *symbol)
 }
 
 /* Sorts, keeps one name for each address, and lets those without a size reach to the next. */
-static void order_entries(struct symbols *symbols)
+static void sort_entries(struct symbols *symbols)
 {
 	struct entry *entries = symbols->entries;
 	uint64_t reach = 0;
@@ -190,7 +190,7 @@ enum symbols_result symbols_open(const char *path, const void *build_id, size_t 
 	if (read_symbols(symbols, path, build_id, build_id_bytes, search) < 0)
 		goto out;
 	read_plt(symbols);
-	order_entries(symbols);
+	sort_entries(symbols);
 	*symbols_out = symbols;
 	return SYMBOLS_OK;
 out:

@@ -20,7 +20,7 @@ static const struct {
 		const char *name, *module, *build;
 		uint64_t start;
 		const char *file; /* NULL: not known */
-		const char *home;
+		const char *qualifier;
 	} functions[FUNCTIONS_MAX];
 } cases[] = {
 	{"alone", {{"f", "/a.so", "1", 16, NULL, ""}}},
@@ -79,7 +79,7 @@ static void try_case(size_t c)
 	struct place places[FUNCTIONS_MAX] = {{0}};
 	struct addresses addresses = {.list = list, .places = places};
 	struct model model = {.modules = {.rows = modules, .count = FUNCTIONS_MAX + 1}};
-	struct function_home *homes;
+	struct name_qualifier *qualifiers;
 
 	assert_int_equal(names_init(&model.names), 0);
 	for (uint32_t f = 0; f < FUNCTIONS_MAX && cases[c].functions[f].name; f++) {
@@ -95,20 +95,20 @@ static void try_case(size_t c)
 		};
 		addresses.count++;
 	}
-	homes = function_homes_find(&model, &addresses);
-	assert_non_null(homes);
+	qualifiers = disambiguate_functions(&model, &addresses);
+	assert_non_null(qualifiers);
 	for (uint32_t f = 0; f < addresses.count; f++) {
-		char home[64], start[24] = "";
+		char qualifier[64], start[24] = "";
 
-		if (homes[f].has_start)
+		if (qualifiers[f].has_address)
 			snprintf(start, sizeof(start), "+0x%llx",
 				 (unsigned long long)list[f].start);
-		snprintf(home, sizeof(home), "%s%s", names_text(&model.names, homes[f].path, NULL),
-			 start);
-		print_message("%s: %s\n", cases[c].what, home);
-		assert_string_equal(home, cases[c].functions[f].home);
+		snprintf(qualifier, sizeof(qualifier), "%s%s",
+			 names_text(&model.names, qualifiers[f].path, NULL), start);
+		print_message("%s: %s\n", cases[c].what, qualifier);
+		assert_string_equal(qualifier, cases[c].functions[f].qualifier);
 	}
-	free(homes);
+	free(qualifiers);
 	names_free(&model.names);
 }
 
@@ -165,7 +165,8 @@ static void names_say_whose_functions_are(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(linkages) / sizeof(linkages[0]); i++) {
 		print_message("%s\n", linkages[i].name);
-		assert_int_equal(linkage_is_global(linkages[i].name), linkages[i].is_global);
+		assert_int_equal(mangled_linkage_is_global(linkages[i].name),
+				 linkages[i].is_global);
 	}
 }
 

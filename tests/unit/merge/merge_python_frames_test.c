@@ -87,23 +87,23 @@ static void print_mix(const struct sample *sample, enum python_shown shown, char
 	struct stack stack = {.frame_count = sample->native_count,
 			      .python_count = sample->python_count,
 			      .flags = sample->flags};
-	struct mixed_frame frame;
-	struct mix mix;
+	struct merged_frame frame;
+	struct frame_merge frame_merge;
 	size_t used = 0;
 
 	for (uint32_t i = 0; i < sample->python_count; i++)
 		python[i] = (struct python_place){i + 1, sample->places[i]};
-	mix_begin(&mix, &model, &stack, sample->first, sample->end, shown);
+	frame_merge_begin(&frame_merge, &model, &stack, sample->first, sample->end, shown);
 	out[0] = '\0';
-	while (mix_next(&mix, &frame)) {
+	while (frame_merge_next(&frame_merge, &frame)) {
 		const char *gap = used ? " " : "";
 
 		assert_true(used < out_bytes);
-		if (frame.kind == MIXED_TRUNCATED)
+		if (frame.kind == MERGED_TRUNCATED)
 			used += (size_t)snprintf(out + used, out_bytes - used, "%s…", gap);
 		else
 			used += (size_t)snprintf(out + used, out_bytes - used, "%s%c%u", gap,
-						 frame.kind == MIXED_PYTHON ? 'p' : 'n',
+						 frame.kind == MERGED_PYTHON ? 'p' : 'n',
 						 frame.index);
 	}
 }
@@ -116,25 +116,25 @@ static void test_hidden(void **state)
 	struct python_place python = {1, 2};
 	struct model model = {.python = &python};
 	struct stack stack = {.frame_count = 5, .python_count = 1, .flags = XT_STACK_TRUNCATED};
-	const struct mixed_frame expected[] = {
-		{MIXED_TRUNCATED, 0}, {MIXED_PYTHON, 1}, {MIXED_NATIVE, 0}};
-	struct mixed_frame frame;
-	struct mix mix;
+	const struct merged_frame expected[] = {
+		{MERGED_TRUNCATED, 0}, {MERGED_PYTHON, 1}, {MERGED_NATIVE, 0}};
+	struct merged_frame frame;
+	struct frame_merge frame_merge;
 
 	(void)state;
-	mix_begin(&mix, &model, &stack, 0, 5, PYTHON_MIXED);
-	mix.addresses = addresses;
-	mix.hidden = hidden;
+	frame_merge_begin(&frame_merge, &model, &stack, 0, 5, PYTHON_MIXED);
+	frame_merge.addresses = addresses;
+	frame_merge.hidden = hidden;
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
-		assert_true(mix_next(&mix, &frame));
+		assert_true(frame_merge_next(&frame_merge, &frame));
 		assert_int_equal(frame.kind, expected[i].kind);
 		assert_int_equal(frame.index, expected[i].index);
 	}
-	assert_false(mix_next(&mix, &frame));
-	mix_begin(&mix, &model, &stack, 0, 5, PYTHON_FULL);
+	assert_false(frame_merge_next(&frame_merge, &frame));
+	frame_merge_begin(&frame_merge, &model, &stack, 0, 5, PYTHON_FULL);
 	for (int i = 0; i < 6; i++) /* one of five stands for the loop */
-		assert_true(mix_next(&mix, &frame));
-	assert_false(mix_next(&mix, &frame));
+		assert_true(frame_merge_next(&frame_merge, &frame));
+	assert_false(frame_merge_next(&frame_merge, &frame));
 }
 
 static void test_samples(void **state)

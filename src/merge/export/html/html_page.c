@@ -252,7 +252,7 @@ static void put_lists(struct json *json, const struct html *html, const struct h
 	json_end_array(json);
 	json_begin_array(json, "own_names");
 	for (uint32_t n = 0; n < tree->name_count; n++)
-		if (paths_is_own(paths, tree->name_order[n]))
+		if (paths_is_user_code(paths, tree->name_order[n]))
 			json_u64(json, NULL, n);
 	json_end_array(json);
 	put_names(json, "devices", &html->devices);

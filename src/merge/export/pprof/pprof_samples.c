@@ -47,13 +47,13 @@ static int push_name(struct pprof *pprof, const struct process *process, uint32_
 }
 
 static int push_frame(struct pprof *pprof, const struct process *process, const struct stack *stack,
-		      const struct mixed_frame *frame)
+		      const struct merged_frame *frame)
 {
 	uint32_t address;
 
-	if (frame->kind == MIXED_TRUNCATED)
+	if (frame->kind == MERGED_TRUNCATED)
 		return push_text(pprof, FRAME_TRUNCATED);
-	if (frame->kind == MIXED_PYTHON)
+	if (frame->kind == MERGED_PYTHON)
 		return push(pprof, pprof_python_location(pprof, process, frame->index));
 	address = process->addresses->by_frame[stack->first_frame + frame->index];
 	if (!process->frames->address_names[address])
@@ -64,14 +64,14 @@ static int push_frame(struct pprof *pprof, const struct process *process, const 
 static int push_stack(struct pprof *pprof, const struct process *process, uint32_t id)
 {
 	const struct stack *stack = &process->model->stacks.rows[id];
-	struct mixed_frame frame;
-	struct mix mix;
+	struct merged_frame frame;
+	struct frame_merge frame_merge;
 	int error = 0;
 
 	if (!frames_has_stack(process->frames, id))
 		return push_text(pprof, FRAME_UNATTRIBUTED);
-	frames_mix(process->frames, process->model, id, &mix);
-	while (!error && mix_next(&mix, &frame))
+	frames_merge(process->frames, process->model, id, &frame_merge);
+	while (!error && frame_merge_next(&frame_merge, &frame))
 		error = push_frame(pprof, process, stack, &frame);
 	return error;
 }

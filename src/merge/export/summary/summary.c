@@ -194,15 +194,15 @@ static void put_losses(struct output *out, const struct run *run)
 /* Where names are missing: most of it in few modules. */
 static void put_nameless(struct output *out, const struct run *run)
 {
-	const struct nameless *nameless = &run->nameless;
+	const struct unnamed_modules *unnamed_modules = &run->unnamed_modules;
 
-	if (!nameless->count)
+	if (!unnamed_modules->count)
 		return;
 	put_title(out, "Functions without names", "");
-	for (size_t m = 0; m < nameless->count && m < NAMELESS_SHOWN; m++)
-		put_count(out, nameless->list[m].path, nameless->list[m].place_count);
-	if (nameless->count > NAMELESS_SHOWN)
-		put_count(out, "other files", nameless->count - NAMELESS_SHOWN);
+	for (size_t m = 0; m < unnamed_modules->count && m < NAMELESS_SHOWN; m++)
+		put_count(out, unnamed_modules->list[m].path, unnamed_modules->list[m].place_count);
+	if (unnamed_modules->count > NAMELESS_SHOWN)
+		put_count(out, "other files", unnamed_modules->count - NAMELESS_SHOWN);
 	put_note(out, "There are no symbols of them, nor debug files: see --debug-dir and "
 		      "DEBUGINFOD_URLS.");
 }

@@ -114,7 +114,7 @@ static size_t split(const struct output *out, const struct paths *paths, const u
 			.length = length,
 			.columns = text_columns(name, length),
 			.tail = line_columns(name, length),
-			.is_own = paths_is_own(paths, paths->nodes[chain[d]].name),
+			.is_own = paths_is_user_code(paths, paths->nodes[chain[d]].name),
 			.is_python = is_python(name, length),
 			.is_range = begins_with(name, "[NVTX "),
 			.is_leaf = is_leaf,

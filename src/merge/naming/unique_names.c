@@ -6,28 +6,28 @@
  * each is what tells it from the others. Should that be too long, or the same but for scopes, a
  * number made of the full name does it.
  */
-#include "merge/naming/names_apart.h"
+#include "merge/naming/unique_names.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 
 #include "merge/base/grow.h"
-#include "merge/naming/name_parts.h"
+#include "merge/naming/name_differences.h"
 
 struct named {
 	uint32_t mangled;
 	uint32_t shortened, plain, full; /* names of the run's */
 };
 
-struct settling {
+struct assignment {
 	struct names *names;
-	struct names_space *space;
+	struct name_space *space;
 	struct demangle_cache cache; /* into the names */
 	struct named *list;
 	size_t count, capacity;
 };
 
-static const char *text_of(const struct settling *s, uint32_t name)
+static const char *text_of(const struct assignment *s, uint32_t name)
 {
 	return names_text(s->names, name, NULL);
 }
@@ -35,7 +35,7 @@ static const char *text_of(const struct settling *s, uint32_t name)
 static int compare_named(const void *a, const void *b, void *context)
 {
 	const struct named *x = a, *y = b;
-	const struct settling *s = context;
+	const struct assignment *s = context;
 	int order = strcmp(text_of(s, x->shortened), text_of(s, y->shortened));
 
 	if (!order)
@@ -44,7 +44,7 @@ static int compare_named(const void *a, const void *b, void *context)
 }
 
 /* Adds a mangled name, if it is not the one before. */
-static int add_name(struct settling *s, uint32_t mangled)
+static int add_name(struct assignment *s, uint32_t mangled)
 {
 	struct named named = {.mangled = mangled};
 
@@ -62,7 +62,7 @@ static int add_name(struct settling *s, uint32_t mangled)
 	return 0;
 }
 
-static int list_kernels(struct settling *s, const struct model *model)
+static int list_kernels(struct assignment *s, const struct model *model)
 {
 	int error = 0;
 
@@ -71,7 +71,7 @@ static int list_kernels(struct settling *s, const struct model *model)
 	return error;
 }
 
-static int list_functions(struct settling *s, const struct model *model,
+static int list_functions(struct assignment *s, const struct model *model,
 			  const struct addresses *addresses)
 {
 	int error = 0;
@@ -92,9 +92,9 @@ static uint32_t *entry(uint32_t **list, size_t *capacity, uint32_t name)
 }
 
 /* Gives the shown name to that full name. 0, 1 if another one has it, or -ENOMEM. */
-static int claim(struct settling *s, uint32_t shown, uint32_t full)
+static int claim(struct assignment *s, uint32_t shown, uint32_t full)
 {
-	struct names_space *space = s->space;
+	struct name_space *space = s->space;
 	uint32_t *owner = entry(&space->full_of, &space->full_capacity, shown);
 	uint32_t *known = entry(&space->shown_of, &space->shown_capacity, full);
 
@@ -125,8 +125,8 @@ enum part {
 };
 
 /* "short [with part]". NAME_FAILED if memory ran out. */
-static uint32_t lengthen(struct settling *s, const struct named *named, uint32_t whole, size_t head,
-			 size_t tail, enum part kind)
+static uint32_t lengthen(struct assignment *s, const struct named *named, uint32_t whole,
+			 size_t head, size_t tail, enum part kind)
 {
 	const char *text = text_of(s, whole), *shortened = text_of(s, named->shortened);
 	size_t length = strlen(text), same = strlen(shortened);
@@ -134,10 +134,10 @@ static uint32_t lengthen(struct settling *s, const struct named *named, uint32_t
 	uint32_t name = NAME_FAILED;
 	int bytes;
 
-	if (!head && !strncmp(text, shortened, same) && !name_goes_on(text[same]))
+	if (!head && !strncmp(text, shortened, same) && !is_name_char(text[same]))
 		head = same;
-	part = name_part(text, head, tail > length - head ? head : length - tail,
-			 kind == PART_FIRST);
+	part = name_difference(text, head, tail > length - head ? head : length - tail,
+			       kind == PART_FIRST);
 	if (!part)
 		return NAME_FAILED;
 	if (kind == PART_NUMBERED)
@@ -181,7 +181,7 @@ struct group {
 };
 
 /* The names that they are told apart by: without parameters if these differ. */
-static void choose_wholes(const struct settling *s, struct group *group)
+static void choose_wholes(const struct assignment *s, struct group *group)
 {
 	uint32_t owner = group->list[0].shortened < s->space->full_capacity
 				 ? s->space->full_of[group->list[0].shortened]
@@ -199,16 +199,16 @@ static void choose_wholes(const struct settling *s, struct group *group)
 		group->wholes[i] = is_plain ? group->list[i].plain : group->list[i].full;
 	if (owner)
 		group->wholes[count++] = owner - 1;
-	name_common(s->names, group->wholes, count, &group->head, &group->tail);
+	name_common_ends(s->names, group->wholes, count, &group->head, &group->tail);
 }
 
-static bool is_settled(const struct settling *s, const struct named *named)
+static bool is_assigned(const struct assignment *s, const struct named *named)
 {
 	return named->full < s->space->shown_capacity && s->space->shown_of[named->full];
 }
 
 /* What they would be called by their first parts, in order. */
-static int name_firsts(struct settling *s, struct group *group)
+static int name_firsts(struct assignment *s, struct group *group)
 {
 	for (size_t i = 0; i < group->count; i++) {
 		group->firsts[i] = lengthen(s, &group->list[i], group->wholes[i], group->head,
@@ -231,7 +231,7 @@ static bool is_shared(const struct group *group, uint32_t first)
 }
 
 /* Finds a name for one of the group. 0, 1 if there is none, or -ENOMEM. */
-static int tell_one_apart(struct settling *s, const struct group *group, size_t i)
+static int make_one_unique(struct assignment *s, const struct group *group, size_t i)
 {
 	const struct named *named = &group->list[i];
 	/* One that is whole as it is: "f" beside "f(int)". */
@@ -250,7 +250,7 @@ static int tell_one_apart(struct settling *s, const struct group *group, size_t 
 }
 
 /* Lengthens the names of list[0 .. count), whose full names differ, as far as they are new. */
-static int tell_apart(struct settling *s, const struct named *list, size_t count)
+static int make_unique(struct assignment *s, const struct named *list, size_t count)
 {
 	struct group group = {
 		.list = list,
@@ -265,14 +265,14 @@ static int tell_apart(struct settling *s, const struct named *list, size_t count
 		error = name_firsts(s, &group);
 	}
 	for (size_t i = 0; error >= 0 && i < count; i++)
-		error = is_settled(s, &list[i]) ? 0 : tell_one_apart(s, &group, i);
+		error = is_assigned(s, &list[i]) ? 0 : make_one_unique(s, &group, i);
 	free(group.wholes);
 	free(group.firsts);
 	return error < 0 ? error : 0;
 }
 
 /* Names of one short form, in the order of their full ones. */
-static int settle_group(struct settling *s, const struct named *group, size_t count)
+static int assign_group(struct assignment *s, const struct named *group, size_t count)
 {
 	struct named *list = calloc(count, sizeof(*list));
 	size_t different = 0;
@@ -282,30 +282,30 @@ static int settle_group(struct settling *s, const struct named *group, size_t co
 		if (!different || list[different - 1].full != group[i].full)
 			list[different++] = group[i];
 	/* Alone, and the first of the run that has it. */
-	if (different == 1 && !is_settled(s, &list[0]))
+	if (different == 1 && !is_assigned(s, &list[0]))
 		error = claim(s, list[0].shortened, list[0].full);
 	else if (!error)
 		error = 1;
 	if (error > 0)
-		error = tell_apart(s, list, different);
+		error = make_unique(s, list, different);
 	free(list);
 	return error;
 }
 
 /* Tells the cache what a name is shown as, if that is not its short form. */
-static int show(const struct settling *s, const struct named *named, struct demangle_cache *cache)
+static int show(const struct assignment *s, const struct named *named, struct demangle_cache *cache)
 {
-	uint32_t settled = s->space->shown_of[named->full] - 1, shown;
-	const char *text = text_of(s, settled);
+	uint32_t assigned = s->space->shown_of[named->full] - 1, shown;
+	const char *text = text_of(s, assigned);
 
-	if (settled == named->shortened)
+	if (assigned == named->shortened)
 		return 0;
 	shown = names_intern(cache->shown, text, strlen(text));
 	return shown == NAME_FAILED ? -ENOMEM : demangle_set_short(cache, named->mangled, shown);
 }
 
 /* Settles the names of the list. */
-static int settle_list(struct settling *s, struct demangle_cache *cache)
+static int assign_list(struct assignment *s, struct demangle_cache *cache)
 {
 	int error = 0;
 
@@ -314,10 +314,10 @@ static int settle_list(struct settling *s, struct demangle_cache *cache)
 		for (next = first; next < s->count; next++)
 			if (s->list[next].shortened != s->list[first].shortened)
 				break;
-		error = settle_group(s, &s->list[first], next - first);
+		error = assign_group(s, &s->list[first], next - first);
 	}
 	for (size_t i = 0; !error && i < s->count; i++)
-		if (is_settled(s, &s->list[i]))
+		if (is_assigned(s, &s->list[i]))
 			error = show(s, &s->list[i], cache);
 	return error;
 }
@@ -333,7 +333,7 @@ static int compare_mangled(const void *a, const void *b)
  * A kernel and the function that launches it may have one mangled name: what that is shown as is settled, and
  * other functions keep away from it. kernels: in the order of mangled names.
  */
-static int leave_kernels(struct settling *s, const struct settling *kernels)
+static int reserve_kernels(struct assignment *s, const struct assignment *kernels)
 {
 	size_t kept = 0;
 
@@ -341,7 +341,7 @@ static int leave_kernels(struct settling *s, const struct settling *kernels)
 		const struct named *kernel = bsearch(&s->list[i], kernels->list, kernels->count,
 						     sizeof(*s->list), compare_mangled);
 
-		if (!kernel || !is_settled(kernels, kernel))
+		if (!kernel || !is_assigned(kernels, kernel))
 			s->list[kept++] = s->list[i];
 		else if (claim(s, kernels->space->shown_of[kernel->full] - 1, kernel->full) < 0)
 			return -ENOMEM;
@@ -350,28 +350,28 @@ static int leave_kernels(struct settling *s, const struct settling *kernels)
 	return 0;
 }
 
-int names_apart_settle(struct names_apart *apart, struct demangle_cache *cache,
-		       const struct model *model, const struct addresses *addresses)
+int unique_names_assign(struct unique_names *unique, struct demangle_cache *cache,
+			const struct model *model, const struct addresses *addresses)
 {
-	struct settling kernels = {.names = &apart->names,
-				   .space = &apart->kernels,
-				   .cache = {.mangled = cache->mangled, .shown = &apart->names}};
-	struct settling functions = kernels;
-	int error = apart->names.slots ? 0 : names_init(&apart->names);
+	struct assignment kernels = {.names = &unique->names,
+				     .space = &unique->kernels,
+				     .cache = {.mangled = cache->mangled, .shown = &unique->names}};
+	struct assignment functions = kernels;
+	int error = unique->names.slots ? 0 : names_init(&unique->names);
 
-	functions.space = &apart->functions;
+	functions.space = &unique->functions;
 	if (!error)
 		error = list_kernels(&kernels, model);
 	if (!error && kernels.count)
-		error = settle_list(&kernels, cache);
+		error = assign_list(&kernels, cache);
 	if (!error)
 		error = list_functions(&functions, model, addresses);
 	if (!error && kernels.count) {
 		qsort(kernels.list, kernels.count, sizeof(*kernels.list), compare_mangled);
-		error = leave_kernels(&functions, &kernels);
+		error = reserve_kernels(&functions, &kernels);
 	}
 	if (!error && functions.count)
-		error = settle_list(&functions, cache);
+		error = assign_list(&functions, cache);
 	demangle_cache_free(&kernels.cache);
 	demangle_cache_free(&functions.cache);
 	free(kernels.list);
@@ -379,16 +379,16 @@ int names_apart_settle(struct names_apart *apart, struct demangle_cache *cache,
 	return error;
 }
 
-static void free_space(struct names_space *space)
+static void free_space(struct name_space *space)
 {
 	free(space->shown_of);
 	free(space->full_of);
 }
 
-void names_apart_free(struct names_apart *apart)
+void unique_names_free(struct unique_names *unique)
 {
-	names_free(&apart->names);
-	free_space(&apart->kernels);
-	free_space(&apart->functions);
-	*apart = (struct names_apart){0};
+	names_free(&unique->names);
+	free_space(&unique->kernels);
+	free_space(&unique->functions);
+	*unique = (struct unique_names){0};
 }

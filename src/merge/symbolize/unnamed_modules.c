@@ -2,7 +2,7 @@
 /*
  * Counting of what has no name: the modules are few.
  */
-#include "merge/symbolize/nameless.h"
+#include "merge/symbolize/unnamed_modules.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,8 @@
 #include "merge/base/grow.h"
 #include "merge/base/text.h"
 
-static int add_places(struct nameless *nameless, const char *path, uint64_t place_count)
+static int add_places(struct unnamed_modules *unnamed_modules, const char *path,
+		      uint64_t place_count)
 {
 	size_t length = strlen(path), m = 0;
 	char *clean = malloc(text_clean_bound(length) + 1);
@@ -19,31 +20,32 @@ static int add_places(struct nameless *nameless, const char *path, uint64_t plac
 	if (!clean)
 		return -ENOMEM;
 	clean[text_clean(clean, path, length, '\0')] = '\0';
-	while (m < nameless->count && strcmp(nameless->list[m].path, clean) != 0)
+	while (m < unnamed_modules->count && strcmp(unnamed_modules->list[m].path, clean) != 0)
 		m++;
-	if (m < nameless->count) {
+	if (m < unnamed_modules->count) {
 		free(clean);
-	} else if (grow(&nameless->list, &nameless->capacity, m + 1, sizeof(*nameless->list)) < 0) {
+	} else if (grow(&unnamed_modules->list, &unnamed_modules->capacity, m + 1,
+			sizeof(*unnamed_modules->list)) < 0) {
 		free(clean);
 		return -ENOMEM;
 	} else {
-		nameless->list[nameless->count++] = (struct nameless_module){clean, 0};
+		unnamed_modules->list[unnamed_modules->count++] = (struct unnamed_module){clean, 0};
 	}
-	nameless->list[m].place_count += place_count;
+	unnamed_modules->list[m].place_count += place_count;
 	return 0;
 }
 
 static int compare_modules(const void *a, const void *b)
 {
-	const struct nameless_module *x = a, *y = b;
+	const struct unnamed_module *x = a, *y = b;
 
 	if (x->place_count != y->place_count)
 		return x->place_count > y->place_count ? -1 : 1;
 	return strcmp(x->path, y->path);
 }
 
-int nameless_add(struct nameless *nameless, const struct model *model,
-		 const struct addresses *addresses, const uint32_t *shown)
+int unnamed_modules_add(struct unnamed_modules *unnamed_modules, const struct model *model,
+			const struct addresses *addresses, const uint32_t *shown)
 {
 	uint64_t *counts = calloc(model->modules.count + 1, sizeof(*counts));
 	int error = counts ? 0 : -ENOMEM;
@@ -56,19 +58,20 @@ int nameless_add(struct nameless *nameless, const struct model *model,
 	for (size_t m = 1; m < model->modules.count && !error; m++)
 		if (counts[m])
 			error = add_places(
-				nameless,
+				unnamed_modules,
 				names_text(&model->names, model->modules.rows[m].path, NULL),
 				counts[m]);
 	free(counts);
-	if (nameless->count)
-		qsort(nameless->list, nameless->count, sizeof(*nameless->list), compare_modules);
+	if (unnamed_modules->count)
+		qsort(unnamed_modules->list, unnamed_modules->count, sizeof(*unnamed_modules->list),
+		      compare_modules);
 	return error;
 }
 
-void nameless_free(struct nameless *nameless)
+void unnamed_modules_free(struct unnamed_modules *unnamed_modules)
 {
-	for (size_t m = 0; m < nameless->count; m++)
-		free(nameless->list[m].path);
-	free(nameless->list);
-	*nameless = (struct nameless){0};
+	for (size_t m = 0; m < unnamed_modules->count; m++)
+		free(unnamed_modules->list[m].path);
+	free(unnamed_modules->list);
+	*unnamed_modules = (struct unnamed_modules){0};
 }

@@ -2,7 +2,7 @@
 /*
  * Cutting names: at their brackets, their scopes, and where they differ.
  */
-#include "merge/naming/name_parts.h"
+#include "merge/naming/name_differences.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #define BRACKETS_MAX   8  /* that are put back; a part with more is shown as it is */
 #define DOTS	       "..."
 
-bool name_goes_on(char c)
+bool is_name_char(char c)
 {
 	return isalnum((unsigned char)c) || (c && strchr("_$:#~", c)) || (c & 0x80);
 }
@@ -48,8 +48,8 @@ static size_t balanced(const char *text, size_t length)
 	return length;
 }
 
-void name_common(const struct names *names, const uint32_t *list, size_t count, size_t *head_out,
-		 size_t *tail_out)
+void name_common_ends(const struct names *names, const uint32_t *list, size_t count,
+		      size_t *head_out, size_t *tail_out)
 {
 	const char *first = names_text(names, list[0], NULL);
 	size_t length = strlen(first), head = length, tail = count > 1 ? length : 0;
@@ -68,10 +68,10 @@ void name_common(const struct names *names, const uint32_t *list, size_t count, 
 		tail = same;
 	}
 	/* (The head may have shrunk since a tail was measured: the two still do not meet in any.) */
-	while (head && name_goes_on(first[head - 1]))
+	while (head && is_name_char(first[head - 1]))
 		head--;
 	head = lambda_start(first, head);
-	while (tail && name_goes_on(first[length - tail]))
+	while (tail && is_name_char(first[length - tail]))
 		tail--;
 	tail = length - lambda_end(first, length - tail);
 	*head_out = head;
@@ -140,7 +140,7 @@ static void pair_brackets(const char *text, size_t *head, size_t *end)
 		for (depth = 0; at; depth += strchr(">)}", text[at]) != NULL)
 			if (strchr("<({", text[--at]) && depth-- == 0)
 				break;
-		while (at && name_goes_on(text[at - 1]))
+		while (at && is_name_char(text[at - 1]))
 			at--;
 	}
 	if (balanced(text + at, *end - at) == *end - at)
@@ -154,7 +154,7 @@ static void pair_brackets(const char *text, size_t *head, size_t *end)
 		*end = at;
 }
 
-char *name_part(const char *text, size_t head, size_t end, bool is_first)
+char *name_difference(const char *text, size_t head, size_t end, bool is_first)
 {
 	const char *part;
 	size_t length;

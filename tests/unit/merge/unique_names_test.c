@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "merge/naming/file_names.h"
-#include "merge/naming/names_apart.h"
+#include "merge/naming/unique_names.h"
 
 #define KERNELS_MAX 16
 
@@ -98,7 +98,7 @@ static const char *shown(struct log *log, uint32_t kernel)
 /* Settles a group, from its first name on or from its last, and compares it with the table. */
 static void settle_group(size_t g, bool is_backwards)
 {
-	struct names_apart apart = {0};
+	struct unique_names unique = {0};
 	uint32_t ids[KERNELS_MAX];
 	size_t count = 0;
 	struct log log;
@@ -111,7 +111,7 @@ static void settle_group(size_t g, bool is_backwards)
 
 		ids[k] = add_kernel(&log, groups[g].names[k]);
 	}
-	assert_int_equal(names_apart_settle(&apart, &log.cache, &log.model, &log.addresses), 0);
+	assert_int_equal(unique_names_assign(&unique, &log.cache, &log.model, &log.addresses), 0);
 	for (size_t k = 0; k < count; k++) {
 		const char *text = shown(&log, ids[k]), *part = strstr(text, " [with ");
 
@@ -124,7 +124,7 @@ static void settle_group(size_t g, bool is_backwards)
 		for (size_t other = 0; other < k; other++)
 			assert_string_not_equal(text, shown(&log, ids[other]));
 	}
-	names_apart_free(&apart);
+	unique_names_free(&unique);
 	end(&log);
 }
 
@@ -140,7 +140,7 @@ static void kernels_of_a_run_have_different_names(void **state)
 /* What was shown of a log that was read before stays as it is, and is of that kernel alone. */
 static void kernels_of_later_logs_differ_too(void **state)
 {
-	struct names_apart apart = {0};
+	struct unique_names unique = {0};
 	const char *const *names = groups[2].names;
 	uint32_t first, second;
 	char *before;
@@ -149,19 +149,19 @@ static void kernels_of_later_logs_differ_too(void **state)
 	(void)state;
 	begin(&log);
 	first = add_kernel(&log, names[0]);
-	assert_int_equal(names_apart_settle(&apart, &log.cache, &log.model, &log.addresses), 0);
+	assert_int_equal(unique_names_assign(&unique, &log.cache, &log.model, &log.addresses), 0);
 	before = strdup(shown(&log, first));
 	assert_non_null(before);
 	assert_null(strstr(before, " [with "));
 	/* The same tables, as if of the next log. */
 	log.model.shapes.count = log.model.strings.count = 1;
 	second = add_kernel(&log, names[1]);
-	assert_int_equal(names_apart_settle(&apart, &log.cache, &log.model, &log.addresses), 0);
+	assert_int_equal(unique_names_assign(&unique, &log.cache, &log.model, &log.addresses), 0);
 	assert_string_equal(shown(&log, first), before);
 	assert_string_not_equal(shown(&log, second), before);
 	assert_non_null(strstr(shown(&log, second), " [with DivFunctor]"));
 	free(before);
-	names_apart_free(&apart);
+	unique_names_free(&unique);
 	end(&log);
 }
 
@@ -179,7 +179,7 @@ static void kernels_and_functions_are_apart(void **state)
 		  {"_ZNK1A1mEv", "A::m [with const]"},
 		  {"_ZN1A1mEv", "A::m"},
 	  };
-	struct names_apart apart = {0};
+	struct unique_names unique = {0};
 	struct address list[6] = {{0}};
 	struct log log;
 
@@ -196,12 +196,12 @@ static void kernels_and_functions_are_apart(void **state)
 				list[log.addresses.count++].name =
 					names_intern(&log.model.names, functions[i].name,
 						     strlen(functions[i].name));
-		names_apart_free(&apart);
+		unique_names_free(&unique);
 		demangle_cache_free(&log.cache);
 		log.cache =
 			(struct demangle_cache){.mangled = &log.model.names, .shown = &log.shown};
-		assert_int_equal(names_apart_settle(&apart, &log.cache, &log.model, &log.addresses),
-				 0);
+		assert_int_equal(
+			unique_names_assign(&unique, &log.cache, &log.model, &log.addresses), 0);
 		for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
 			assert_string_equal(shown(&log, log.model.strings.rows[i + 1]),
 					    kernels[i].shown);
@@ -218,7 +218,7 @@ static void kernels_and_functions_are_apart(void **state)
 		}
 	}
 	log.addresses.list = NULL;
-	names_apart_free(&apart);
+	unique_names_free(&unique);
 	end(&log);
 }
 
@@ -239,20 +239,20 @@ static void parts_say_all_that_differs(void **state)
 
 	(void)state;
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
-		struct names_apart apart = {0};
+		struct unique_names unique = {0};
 		uint32_t ids[3];
 		struct log log;
 
 		begin(&log);
 		for (size_t i = 0; i < 3; i++)
 			ids[i] = add_kernel(&log, cases[c].names[i]);
-		assert_int_equal(names_apart_settle(&apart, &log.cache, &log.model, &log.addresses),
-				 0);
+		assert_int_equal(
+			unique_names_assign(&unique, &log.cache, &log.model, &log.addresses), 0);
 		for (size_t i = 0; i < 3; i++) {
 			print_message("%s\n", shown(&log, ids[i]));
 			assert_non_null(strstr(shown(&log, ids[i]), cases[c].parts[i]));
 		}
-		names_apart_free(&apart);
+		unique_names_free(&unique);
 		end(&log);
 	}
 }
@@ -281,12 +281,12 @@ static void files_of_one_name_are_told_apart(void **state)
 	assert_string_equal(file_names_shown(&names, "/not/there.c"), "/not/there.c");
 	for (size_t i = 0; i < count; i++)
 		assert_int_equal(file_names_add(&names, files[i][0]), 0);
-	assert_int_equal(file_names_settle(&names), 0);
+	assert_int_equal(file_names_assign(&names), 0);
 	for (size_t i = 0; i < count; i++)
 		assert_string_equal(file_names_shown(&names, files[i][0]), files[i][1]);
 	/* A later log. */
 	assert_int_equal(file_names_add(&names, "/elsewhere/train.py"), 0);
-	assert_int_equal(file_names_settle(&names), 0);
+	assert_int_equal(file_names_assign(&names), 0);
 	assert_string_equal(file_names_shown(&names, "/code/x/train.py"), "train.py");
 	assert_string_equal(file_names_shown(&names, "/elsewhere/train.py"), "elsewhere/train.py");
 	file_names_free(&names);
