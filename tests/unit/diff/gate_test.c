@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diff/verdict.h"
+#include "diff/rules/verdict.h"
 #include "gate_model.h"
 
 #define RUNS_MAX 64

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "diff/noise.h"
-#include "diff/statistics.h"
+#include "diff/stats/noise.h"
+#include "diff/stats/statistics.h"
 
 #define ROWS	2000
 #define FREEDOM 8

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diff/run_profile.h"
-#include "diff/shown_text.h"
+#include "diff/load/run_profile.h"
+#include "diff/base/shorten_text.h"
 
 #define MUTATIONS 3000
 

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "diff/statistics.h"
+#include "diff/stats/statistics.h"
 
 static void near(double value, double wanted, double within)
 {

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is worth telling; see changes.h.
+ */
+#include "diff/compare/changes.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KERNEL_MARK "[GPU_Kernel]"
+
+static int percent_digits(double percent)
+{
+	return fabs(percent) >= 100 ? 0 : fabs(percent) >= 10 || percent == 0 ? 1 : 2;
+}
+
+const char *changes_interval(char out[INTERVAL_BYTES], const struct effect *effect)
+{
+	double low = 100 * effect->low, high = 100 * effect->high, judged = 100 * effect->judged;
+	bool apart = effect->ratio < effect->low || effect->ratio > effect->high;
+	int length = 0;
+
+	out[0] = '\0';
+
+	if (effect->is_exact)
+		strcpy(out, effect->change != 0 ? "exact" : "");
+	else if (isfinite(low) && isfinite(high) && effect->base != 0 && effect->new != 0) {
+		/* (What is far out, and what is common, are not judged: the interval may lie elsewhere.) */
+		if (apart)
+			length = snprintf(out, INTERVAL_BYTES, "judged: %+.*f %%, ",
+					  percent_digits(high), judged);
+		snprintf(out + length, INTERVAL_BYTES - (size_t)length, "%+.*f to %+.*f %%",
+			 percent_digits(high), low, percent_digits(high), high);
+	}
+	return out;
+}
+
+const char *const changes_totals[] = {"gpu-time", "gpu-busy",	    "gpu-idle", "wall",
+				      "launches", "launch-latency", "waits",	"copies",
+				      "bytes",	  "peak-memory",    NULL};
+
+double changes_size(const struct comparison_row *row)
+{
+	double size = fabs(row->effects[METRIC_VALUE].change);
+
+	return isnan(size) ? -1.0 : size;
+}
+
+const struct profile_entry *changes_entry(const struct comparison_row *row)
+{
+	return row->shown[SIDE_NEW] ? row->shown[SIDE_NEW] : row->shown[SIDE_BASE];
+}
+
+const char *changes_frame(const char *frame)
+{
+	size_t mark = strlen(KERNEL_MARK);
+
+	return strncmp(frame, KERNEL_MARK, mark) ? frame : frame + mark;
+}
+
+/* The file of "f (file.c:12)", and its length; NULL if the frame has no line. */
+static const char *file_of(const char *frame, size_t *length_out)
+{
+	size_t length = strlen(frame), end = length;
+	const char *open;
+
+	if (length < 5 || frame[length - 1] != ')')
+		return NULL;
+	for (end = length - 2; end && frame[end] >= '0' && frame[end] <= '9'; end--)
+		;
+	if (end == length - 2 || frame[end] != ':')
+		return NULL;
+	open = memrchr(frame, '(', end);
+	if (!open || open == frame || open[-1] != ' ')
+		return NULL;
+	*length_out = (size_t)(frame + end - open - 1);
+	return open + 1;
+}
+
+/* Of the frames with a line: does the function of this one stand elsewhere in the path? */
+static bool is_repeated(const struct profile_entry *entry, uint32_t frame)
+{
+	size_t length = strcspn(entry->frames[frame], " ") + 1;
+
+	for (uint32_t f = 0; f < entry->frame_count; f++)
+		if (f != frame && !strncmp(entry->frames[f], entry->frames[frame], length))
+			return true;
+	return false;
+}
+
+/* Is it in the same file as the outermost one with a line? */
+static bool is_own(const struct profile_entry *entry, uint32_t frame)
+{
+	size_t length, own_length = 0;
+	const char *file = file_of(entry->frames[frame], &length), *own = NULL;
+
+	for (uint32_t f = 0; f < entry->frame_count && !own; f++)
+		own = file_of(entry->frames[f], &own_length);
+	return file && length == own_length && !memcmp(file, own, length);
+}
+
+static size_t take_places(const struct profile_entry *entry, bool takes_repeated,
+			  const char *places[CHANGES_PLACES])
+{
+	size_t count = 0, length;
+	bool has_own = false;
+
+	for (uint32_t f = entry->frame_count; f-- > 0 && count < CHANGES_PLACES;) {
+		bool own = is_own(entry, f);
+
+		if (!file_of(entry->frames[f], &length) ||
+		    (!takes_repeated && is_repeated(entry, f)))
+			continue;
+		/* The last place is kept for one in the own file. */
+		if (!own && !has_own && count == CHANGES_PLACES - 1)
+			continue;
+		has_own |= own;
+		places[count++] = entry->frames[f];
+	}
+	return count;
+}
+
+/* Between the program and the GPU in any program: says nothing of where. */
+static bool is_plumbing(const struct profile_entry *entry, const char *frame)
+{
+	static const char *const starts[] = {"cuda", "cuLaunch", "cuMem", "c10::impl::"};
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+		if (entry->level == LEVEL_PATH && !strncmp(frame, starts[i], strlen(starts[i])))
+			return true;
+	return entry->level == LEVEL_PATH && strstr(frame, "gpu_kernel_impl");
+}
+
+/* What PyTorch's threads of the backward pass run has no frame of the user's, but the name of its operation. */
+#define AUTOGRAD_MARK "torch::autograd::generated::"
+
+/* Without lines: functions with a name, but for those of the interpreter, and not the kernel. */
+static size_t take_names(const struct profile_entry *entry, const char *places[CHANGES_PLACES])
+{
+	size_t count = 0;
+
+	for (uint32_t f = entry->frame_count - 1; f-- > 0 && !count;)
+		if (!strncmp(entry->frames[f], AUTOGRAD_MARK, strlen(AUTOGRAD_MARK)))
+			places[count++] = entry->frames[f];
+	for (uint32_t f = entry->frame_count - 1; f-- > 0 && count < CHANGES_PLACES;) {
+		const char *frame = entry->frames[f];
+
+		if (frame[0] != '[' && !is_plumbing(entry, frame) && !strstr(frame, "+0x") &&
+		    strncmp(frame, "_Py", 3) && strncmp(frame, "Py", 2) && !is_repeated(entry, f) &&
+		    (!count || frame != places[0]))
+			places[count++] = frame;
+	}
+	return count;
+}
+
+size_t changes_places(const struct profile_entry *entry, const char *places[CHANGES_PLACES])
+{
+	size_t count = take_places(entry, false, places);
+
+	if (!count)
+		count = take_places(entry, true, places);
+	return count ? count : take_names(entry, places);
+}
+
+bool changes_is_own(const struct profile_entry *entry, const char *place)
+{
+	for (uint32_t f = 0; f < entry->frame_count; f++)
+		if (entry->frames[f] == place)
+			return is_own(entry, f);
+	return false;
+}
+
+/* The largest change first; rows of bytes and counts behind those of time. */
+static int compare_changes(const void *a, const void *b)
+{
+	const struct comparison_row *x = *(const struct comparison_row *const *)a;
+	const struct comparison_row *y = *(const struct comparison_row *const *)b;
+	double x_size = changes_size(x), y_size = changes_size(y);
+
+	if ((x->unit == UNIT_NS) != (y->unit == UNIT_NS))
+		return x->unit == UNIT_NS ? -1 : 1;
+	if (x_size != y_size)
+		return x_size > y_size ? -1 : 1;
+	return strcmp(x->key, y->key);
+}
+
+const struct comparison_row **changes_of(const struct comparison *comparison, bool of_paths,
+					 size_t *count_out)
+{
+	const struct comparison_row **rows = calloc(comparison->row_count + 1, sizeof(*rows));
+	size_t count = 0;
+
+	*count_out = 0;
+	if (!rows)
+		return NULL;
+	for (size_t r = 0; r < comparison->row_count; r++) {
+		const struct comparison_row *row = &comparison->rows[r];
+
+		const struct effect *effect = &row->effects[METRIC_VALUE];
+
+		/* (What happened outside of the iterations alone has no numbers.) */
+		if (row->change && level_specs[row->level].has_frames == of_paths &&
+		    (effect->base != 0 || effect->new != 0))
+			rows[count++] = row;
+	}
+	qsort(rows, count, sizeof(*rows), compare_changes);
+	*count_out = count;
+	return rows;
+}

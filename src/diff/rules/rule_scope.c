@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which rows of a comparison a rule looks at; see judge.h.
+ */
+#include "diff/rules/rule_scope.h"
+
+#include <math.h>
+#include <string.h>
+
+#define GROWN_SHARE 1e-3 /* of the GPU time, that a path has to take more */
+
+/* Rows of ranges hold what is in the ranges within them. */
+static bool is_nest(enum level level)
+{
+	return level == LEVEL_RANGE || level == LEVEL_SPAN;
+}
+
+static bool fits(const struct rule *rule, enum level level, const char *key)
+{
+	return rule->pattern ? rule_matches(rule->pattern, key, is_nest(level))
+			     : !strcmp(rule->name, key);
+}
+
+bool judge_row_fits(const struct rule *rule, const struct comparison_row *row)
+{
+	if (rule->level != row->level &&
+	    !(rule->level == LEVEL_RANGE && row->level == LEVEL_SPAN) &&
+	    !(rule->level == LEVEL_COPY && row->level == LEVEL_BYTES))
+		return false;
+	/* (What was renamed is known by both its names.) */
+	return fits(rule, row->level, row->key) ||
+	       (row->is_moved && row->shown[SIDE_BASE] &&
+		fits(rule, row->level, row->shown[SIDE_BASE]->key));
+}
+
+static bool is_ignored(const struct judge *j, const struct comparison_row *row)
+{
+	for (size_t r = 0; r < j->rules->count; r++)
+		if (j->rules->list[r].kind == RULE_IGNORE &&
+		    judge_row_fits(&j->rules->list[r], row))
+			return true;
+	return false;
+}
+
+/* Is the row within another one that the rule looks at? Its sum has it already. */
+static bool is_counted(const struct judge *j, const struct rule *rule,
+		       const struct comparison_row *row)
+{
+	if (!is_nest(row->level))
+		return false;
+	for (size_t i = j->c->first_rows[row->level]; i < j->c->first_rows[row->level + 1]; i++) {
+		const struct comparison_row *other = &j->c->rows[i];
+		size_t length = strlen(other->key);
+
+		if (!strncmp(row->key, other->key, length) && row->key[length] == ';' &&
+		    judge_row_fits(rule, other))
+			return true;
+	}
+	return false;
+}
+
+void judge_find_rows(struct judge *j, const struct rule *rule)
+{
+	j->count = 0;
+	j->has_ignored = false;
+	for (size_t i = j->c->first_rows[rule->level]; i < j->c->first_rows[rule->level + 1]; i++) {
+		const struct comparison_row *row = &j->c->rows[i];
+
+		if (!judge_row_fits(rule, row))
+			continue;
+		if (is_ignored(j, row))
+			j->has_ignored = true;
+		else if (rule->is_each || !is_counted(j, rule, row))
+			j->rows[j->count++] = i;
+	}
+}
+
+static bool is_on(const struct judge *j, enum side side)
+{
+	for (size_t i = 0; i < j->count; i++)
+		if (j->c->rows[j->rows[i]].shown[side])
+			return true;
+	return false;
+}
+
+static bool has_paths(const struct judge *j, enum side side)
+{
+	for (size_t i = j->c->first_rows[LEVEL_PATH]; i < j->c->first_rows[LEVEL_PATH + 1]; i++)
+		if (j->c->rows[i].shown[side])
+			return true;
+	return false;
+}
+
+const char *judge_find_missing(const struct judge *j, const struct rule *rule)
+{
+	bool needs_base = rule->level == LEVEL_TOTAL && rule->kind == RULE_LIMIT;
+	bool needs_new = rule->level == LEVEL_TOTAL ||
+			 (rule->kind == RULE_BUDGET && rule->level != LEVEL_IDLE);
+
+	/* (Work without any path is a profile that lacks them, not a program that does nothing.) */
+	needs_new |= rule->level == LEVEL_PATH && !has_paths(j, SIDE_NEW);
+	if (needs_new && !is_on(j, SIDE_NEW))
+		return "NEW";
+	return needs_base && !is_on(j, SIDE_BASE) ? "BASE" : NULL;
+}
+
+/* What is asked of time where a rule is about a piece: what all pieces take says where they went. */
+static enum metric moved_metric(const struct rule *rule)
+{
+	return rule->metric == METRIC_COUNT ? METRIC_COUNT : METRIC_VALUE;
+}
+
+/* What a row has more than before, if that is no chance. */
+static double growth(const struct comparison_row *row, enum metric metric)
+{
+	const struct effect *effect = &row->effects[metric];
+
+	if (!(effect->new > 0.0))
+		return 0.0;
+	if (!(effect->base > 0.0))
+		return effect->new;
+	return effect->is_significant ? fmax(effect->change, 0.0) : 0.0;
+}
+
+/* Names of these are the program's: they may change. */
+static bool has_names(const struct rule *rule)
+{
+	return !rule->is_soft &&
+	       (rule->level == LEVEL_PATH || rule->level == LEVEL_KERNEL || is_nest(rule->level));
+}
+
+/* Would the rule be broken if what others have more, in all and at most, were of its rows? */
+static bool would_break(const struct judge *j, const struct rule *rule, double grown, double most)
+{
+	enum metric metric = moved_metric(rule);
+	double base = 0.0, new = grown;
+
+	/* (What pieces take cannot be told of a sum.) */
+	if (rule->metric == METRIC_EACH)
+		return true;
+	for (size_t i = 0; i < j->count; i++) {
+		const struct effect *effect = &j->c->rows[j->rows[i]].effects[metric];
+
+		base += effect->base > 0.0 ? effect->base : 0.0;
+		new += effect->new > 0.0 ? effect->new : 0.0;
+	}
+	if (rule->kind == RULE_BUDGET)
+		return (rule->is_each ? most : new) >= rule->limit;
+	return (rule->is_relative ? (new - base) / base : new - base) > rule->limit;
+}
+
+const struct comparison_row *judge_find_heir(const struct judge *j, const struct rule *rule,
+					     double *lost_out)
+{
+	enum metric metric = moved_metric(rule);
+	const struct comparison_row *largest = NULL;
+	double lost = 0.0, grown = 0.0;
+
+	if (!has_names(rule))
+		return NULL;
+	for (size_t i = 0; i < j->count; i++) {
+		const struct comparison_row *row = &j->c->rows[j->rows[i]];
+
+		/* (What only some runs of BASE had may lack in NEW by chance.) */
+		if (!row->shown[SIDE_NEW] && row->effects[METRIC_COUNT].is_exact)
+			lost += row->effects[metric].base;
+	}
+	for (size_t i = j->c->first_rows[rule->level]; i < j->c->first_rows[rule->level + 1]; i++) {
+		const struct comparison_row *row = &j->c->rows[i];
+		double more = growth(row, metric);
+
+		if (!(more > 0.0) || judge_row_fits(rule, row) || is_ignored(j, row))
+			continue;
+		grown += more;
+		if (!largest || more > growth(largest, metric))
+			largest = row;
+	}
+	*lost_out = lost;
+	if (!(lost > 0.0) || grown < lost / 2.0)
+		return NULL;
+	/* (Where some is left, others are asked only if what they have more would break the rule.) */
+	if (is_on(j, SIDE_NEW) && !would_break(j, rule, grown, growth(largest, metric)))
+		return NULL;
+	return largest;
+}
+
+/* Is any rule about a path, or about what it ends in? (Exceptions are: they are agreed on.) */
+static bool is_seen(const struct judge *j, const struct comparison_row *path)
+{
+	const char *last = strrchr(path->key, ';');
+
+	for (size_t r = 0; r < j->rules->count; r++) {
+		const struct rule *rule = &j->rules->list[r];
+
+		if (judge_row_fits(rule, path) ||
+		    (rule->level == LEVEL_KERNEL &&
+		     fits(rule, LEVEL_KERNEL, last ? last + 1 : path->key)))
+			return true;
+	}
+	return false;
+}
+
+size_t judge_count_grown(const struct judge *j, size_t *unseen_out,
+			 const struct comparison_row **largest_out)
+{
+	const struct comparison_row *whole = comparison_find(j->c, LEVEL_TOTAL, "gpu-time");
+	double least = whole ? GROWN_SHARE * whole->effects[METRIC_VALUE].base : 0.0, most = 0.0;
+	size_t count = 0;
+
+	*largest_out = NULL;
+	*unseen_out = 0;
+	for (size_t i = j->c->first_rows[LEVEL_PATH]; i < j->c->first_rows[LEVEL_PATH + 1]; i++) {
+		const struct comparison_row *row = &j->c->rows[i];
+		const struct effect *effect = &row->effects[METRIC_VALUE];
+
+		if (!effect->is_significant || !(effect->change > least))
+			continue;
+		count++;
+		if (is_seen(j, row))
+			continue;
+		(*unseen_out)++;
+		if (effect->change > most)
+			*largest_out = row;
+		most = fmax(most, effect->change);
+	}
+	return count;
+}
+
+bool judge_is_idle(const struct judge *j, const struct rule *rule)
+{
+	for (size_t i = 0; i < j->c->row_count; i++)
+		if (judge_row_fits(rule, &j->c->rows[i]))
+			return false;
+	return true;
+}
