@@ -8,47 +8,47 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE_BYTES (256u << 10)
+#define CHUNK_BYTES (256u << 10)
 
-struct run_memory {
-	struct piece {
-		struct piece *next;
+struct arena {
+	struct chunk {
+		struct chunk *next;
 		alignas(max_align_t) char bytes[];
-	} * pieces;
+	} * chunks;
 	size_t left; /* of the first */
 	char *place;
 };
 
-struct run_memory *run_memory_new(void)
+struct arena *arena_new(void)
 {
-	return calloc(1, sizeof(struct run_memory));
+	return calloc(1, sizeof(struct arena));
 }
 
-void run_memory_free(struct run_memory *memory)
+void arena_free(struct arena *memory)
 {
-	while (memory && memory->pieces) {
-		struct piece *next = memory->pieces->next;
+	while (memory && memory->chunks) {
+		struct chunk *next = memory->chunks->next;
 
-		free(memory->pieces);
-		memory->pieces = next;
+		free(memory->chunks);
+		memory->chunks = next;
 	}
 	free(memory);
 }
 
-void *run_memory_get(struct run_memory *memory, size_t bytes)
+void *arena_alloc(struct arena *memory, size_t bytes)
 {
 	size_t rounded = (bytes + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
 	void *place;
 
 	if (rounded > memory->left) {
-		size_t wanted = rounded > PIECE_BYTES ? rounded : PIECE_BYTES;
-		struct piece *piece = calloc(1, sizeof(*piece) + wanted);
+		size_t wanted = rounded > CHUNK_BYTES ? rounded : CHUNK_BYTES;
+		struct chunk *chunk = calloc(1, sizeof(*chunk) + wanted);
 
-		if (!piece)
+		if (!chunk)
 			return NULL;
-		piece->next = memory->pieces;
-		memory->pieces = piece;
-		memory->place = piece->bytes;
+		chunk->next = memory->chunks;
+		memory->chunks = chunk;
+		memory->place = chunk->bytes;
 		memory->left = wanted;
 	}
 	place = memory->place;
@@ -57,9 +57,9 @@ void *run_memory_get(struct run_memory *memory, size_t bytes)
 	return place;
 }
 
-char *run_memory_text(struct run_memory *memory, const char *text, size_t length)
+char *arena_copy_text(struct arena *memory, const char *text, size_t length)
 {
-	char *copy = run_memory_get(memory, length + 1);
+	char *copy = arena_alloc(memory, length + 1);
 
 	if (copy)
 		memcpy(copy, text, length);

@@ -7,14 +7,14 @@
 
 #include <stddef.h>
 
-struct run_memory;
+struct arena;
 
 /* NULL if memory ran out. */
-struct run_memory *run_memory_new(void);
-void run_memory_free(struct run_memory *memory); /* accepts NULL */
+struct arena *arena_new(void);
+void arena_free(struct arena *memory); /* accepts NULL */
 
 /* Zeroed; NULL if memory ran out. */
-void *run_memory_get(struct run_memory *memory, size_t bytes);
-char *run_memory_text(struct run_memory *memory, const char *text, size_t length);
+void *arena_alloc(struct arena *memory, size_t bytes);
+char *arena_copy_text(struct arena *memory, const char *text, size_t length);
 
 #endif

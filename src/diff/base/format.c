@@ -127,7 +127,7 @@ static char *join_frames(const struct profile_entry *entry, size_t columns_max)
 	end = text;
 	*end = '\0';
 	for (uint32_t f = entry->frame_count; f-- > 0;) {
-		const char *name = changes_frame(entry->frames[f]);
+		const char *name = frame_name(entry->frames[f]);
 		size_t more = columns_of(name) + (columns ? strlen(" < ") : 0);
 
 		if (is_glue(entry, f))
@@ -220,7 +220,7 @@ const char *format_change(char *out, size_t out_bytes, const struct comparison_r
 			used += put_counts(out + used, out_bytes - used,
 					   &row->effects[METRIC_COUNT]);
 	}
-	if (row->is_moved && used < out_bytes)
+	if (row->is_renamed && used < out_bytes)
 		snprintf(out + used, out_bytes - used, "%smoved", used ? ", " : "");
 	return out;
 }

@@ -27,7 +27,7 @@ static bool is_inside_character(char byte)
 	return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-void shown_text(char *text, size_t limit_bytes)
+void shorten_text(char *text, size_t limit_bytes)
 {
 	size_t length = strlen(text), head, tail, mark_bytes;
 	char mark[MARK_BYTES];

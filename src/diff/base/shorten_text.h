@@ -11,14 +11,14 @@
 
 #include <stddef.h>
 
-#define SHOWN_FACT_BYTES  256  /* programs, hosts, devices, versions, ranges, labels */
-#define SHOWN_LINE_BYTES  1024 /* command lines, warnings */
-#define SHOWN_FRAME_BYTES 4096 /* frames, kernels, other things that have a cost */
+#define FIELD_BYTES_MAX 256  /* programs, hosts, devices, versions, ranges, labels */
+#define LINE_BYTES_MAX	1024 /* command lines, warnings */
+#define NAME_BYTES_MAX	4096 /* frames, kernels, other things that have a cost */
 
 /*
  * Shortens the text in place if it is longer than limit_bytes, which is 128 or more. Does not cut
  * through a UTF-8 character.
  */
-void shown_text(char *text, size_t limit_bytes);
+void shorten_text(char *text, size_t limit_bytes);
 
 #endif

@@ -16,9 +16,10 @@ static int percent_digits(double percent)
 	return fabs(percent) >= 100 ? 0 : fabs(percent) >= 10 || percent == 0 ? 1 : 2;
 }
 
-const char *changes_interval(char out[INTERVAL_BYTES], const struct effect *effect)
+const char *format_interval(char out[INTERVAL_BYTES], const struct effect *effect)
 {
-	double low = 100 * effect->low, high = 100 * effect->high, judged = 100 * effect->judged;
+	double low = 100 * effect->low, high = 100 * effect->high,
+	       net_ratio = 100 * effect->net_ratio;
 	bool apart = effect->ratio < effect->low || effect->ratio > effect->high;
 	int length = 0;
 
@@ -30,30 +31,30 @@ const char *changes_interval(char out[INTERVAL_BYTES], const struct effect *effe
 		/* (What is far out, and what is common, are not judged: the interval may lie elsewhere.) */
 		if (apart)
 			length = snprintf(out, INTERVAL_BYTES, "judged: %+.*f %%, ",
-					  percent_digits(high), judged);
+					  percent_digits(high), net_ratio);
 		snprintf(out + length, INTERVAL_BYTES - (size_t)length, "%+.*f to %+.*f %%",
 			 percent_digits(high), low, percent_digits(high), high);
 	}
 	return out;
 }
 
-const char *const changes_totals[] = {"gpu-time", "gpu-busy",	    "gpu-idle", "wall",
-				      "launches", "launch-latency", "waits",	"copies",
-				      "bytes",	  "peak-memory",    NULL};
+const char *const shown_totals[] = {"gpu-time", "gpu-busy",	  "gpu-idle", "wall",
+				    "launches", "launch-latency", "waits",    "copies",
+				    "bytes",	"peak-memory",	  NULL};
 
-double changes_size(const struct comparison_row *row)
+double change_size(const struct comparison_row *row)
 {
 	double size = fabs(row->effects[METRIC_VALUE].change);
 
 	return isnan(size) ? -1.0 : size;
 }
 
-const struct profile_entry *changes_entry(const struct comparison_row *row)
+const struct profile_entry *change_entry(const struct comparison_row *row)
 {
 	return row->shown[SIDE_NEW] ? row->shown[SIDE_NEW] : row->shown[SIDE_BASE];
 }
 
-const char *changes_frame(const char *frame)
+const char *frame_name(const char *frame)
 {
 	size_t mark = strlen(KERNEL_MARK);
 
@@ -102,19 +103,19 @@ static bool is_own(const struct profile_entry *entry, uint32_t frame)
 }
 
 static size_t take_places(const struct profile_entry *entry, bool takes_repeated,
-			  const char *places[CHANGES_PLACES])
+			  const char *places[SOURCE_PLACES_MAX])
 {
 	size_t count = 0, length;
 	bool has_own = false;
 
-	for (uint32_t f = entry->frame_count; f-- > 0 && count < CHANGES_PLACES;) {
+	for (uint32_t f = entry->frame_count; f-- > 0 && count < SOURCE_PLACES_MAX;) {
 		bool own = is_own(entry, f);
 
 		if (!file_of(entry->frames[f], &length) ||
 		    (!takes_repeated && is_repeated(entry, f)))
 			continue;
 		/* The last place is kept for one in the own file. */
-		if (!own && !has_own && count == CHANGES_PLACES - 1)
+		if (!own && !has_own && count == SOURCE_PLACES_MAX - 1)
 			continue;
 		has_own |= own;
 		places[count++] = entry->frames[f];
@@ -137,14 +138,14 @@ static bool is_plumbing(const struct profile_entry *entry, const char *frame)
 #define AUTOGRAD_MARK "torch::autograd::generated::"
 
 /* Without lines: functions with a name, but for those of the interpreter, and not the kernel. */
-static size_t take_names(const struct profile_entry *entry, const char *places[CHANGES_PLACES])
+static size_t add_names(const struct profile_entry *entry, const char *places[SOURCE_PLACES_MAX])
 {
 	size_t count = 0;
 
 	for (uint32_t f = entry->frame_count - 1; f-- > 0 && !count;)
 		if (!strncmp(entry->frames[f], AUTOGRAD_MARK, strlen(AUTOGRAD_MARK)))
 			places[count++] = entry->frames[f];
-	for (uint32_t f = entry->frame_count - 1; f-- > 0 && count < CHANGES_PLACES;) {
+	for (uint32_t f = entry->frame_count - 1; f-- > 0 && count < SOURCE_PLACES_MAX;) {
 		const char *frame = entry->frames[f];
 
 		if (frame[0] != '[' && !is_plumbing(entry, frame) && !strstr(frame, "+0x") &&
@@ -155,16 +156,16 @@ static size_t take_names(const struct profile_entry *entry, const char *places[C
 	return count;
 }
 
-size_t changes_places(const struct profile_entry *entry, const char *places[CHANGES_PLACES])
+size_t source_places(const struct profile_entry *entry, const char *places[SOURCE_PLACES_MAX])
 {
 	size_t count = take_places(entry, false, places);
 
 	if (!count)
 		count = take_places(entry, true, places);
-	return count ? count : take_names(entry, places);
+	return count ? count : add_names(entry, places);
 }
 
-bool changes_is_own(const struct profile_entry *entry, const char *place)
+bool source_place_is_own(const struct profile_entry *entry, const char *place)
 {
 	for (uint32_t f = 0; f < entry->frame_count; f++)
 		if (entry->frames[f] == place)
@@ -177,7 +178,7 @@ static int compare_changes(const void *a, const void *b)
 {
 	const struct comparison_row *x = *(const struct comparison_row *const *)a;
 	const struct comparison_row *y = *(const struct comparison_row *const *)b;
-	double x_size = changes_size(x), y_size = changes_size(y);
+	double x_size = change_size(x), y_size = change_size(y);
 
 	if ((x->unit == UNIT_NS) != (y->unit == UNIT_NS))
 		return x->unit == UNIT_NS ? -1 : 1;
@@ -186,8 +187,8 @@ static int compare_changes(const void *a, const void *b)
 	return strcmp(x->key, y->key);
 }
 
-const struct comparison_row **changes_of(const struct comparison *comparison, bool of_paths,
-					 size_t *count_out)
+const struct comparison_row **changes_list(const struct comparison *comparison, bool of_paths,
+					   size_t *count_out)
 {
 	const struct comparison_row **rows = calloc(comparison->row_count + 1, sizeof(*rows));
 	size_t count = 0;

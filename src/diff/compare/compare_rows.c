@@ -15,14 +15,14 @@
 	5e-4 /* of the GPU time: paths and kernels below are not judged one by one,
 			   * but copies are: a small one can still make the CPU wait */
 
-struct seen {
+struct occurrence {
 	const struct profile_entry *entry;
 	size_t run;
 };
 
-static int compare_seen(const void *a, const void *b)
+static int compare_occurrences(const void *a, const void *b)
 {
-	const struct seen *x = a, *y = b;
+	const struct occurrence *x = a, *y = b;
 	int order;
 
 	if (x->entry->level != y->entry->level)
@@ -40,7 +40,7 @@ static enum unit unit_of(const struct profile_entry *entry)
 static int gather(struct comparison *c)
 {
 	size_t count = 0, used = 0;
-	struct seen *list;
+	struct occurrence *list;
 
 	for (size_t r = 0; r < c->run_count; r++)
 		count += c->runs[r].profile->entry_count;
@@ -52,8 +52,8 @@ static int gather(struct comparison *c)
 	}
 	for (size_t r = 0; r < c->run_count; r++)
 		for (size_t e = 0; e < c->runs[r].profile->entry_count; e++)
-			list[used++] = (struct seen){&c->runs[r].profile->entries[e], r};
-	qsort(list, used, sizeof(*list), compare_seen);
+			list[used++] = (struct occurrence){&c->runs[r].profile->entries[e], r};
+	qsort(list, used, sizeof(*list), compare_occurrences);
 	for (size_t i = 0; i < used; i++) {
 		struct comparison_row *row = c->row_count ? &c->rows[c->row_count - 1] : NULL;
 		const struct profile_entry *entry = list[i].entry;
@@ -86,18 +86,18 @@ static bool is_on(const struct comparison *c, const struct comparison_row *row, 
 }
 
 /* Rows of one level that only one side has. */
-struct lonely {
+struct unmatched {
 	size_t *rows[SIDES];
 	const char **keys[SIDES];
 	size_t counts[SIDES];
 };
 
-static int find_lonely(const struct comparison *c, enum level level, struct lonely *lonely)
+static int find_unmatched(const struct comparison *c, enum level level, struct unmatched *unmatched)
 {
 	for (int s = 0; s < SIDES; s++) {
-		lonely->rows[s] = calloc(c->row_count + 1, sizeof(*lonely->rows[s]));
-		lonely->keys[s] = calloc(c->row_count + 1, sizeof(*lonely->keys[s]));
-		if (!lonely->rows[s] || !lonely->keys[s])
+		unmatched->rows[s] = calloc(c->row_count + 1, sizeof(*unmatched->rows[s]));
+		unmatched->keys[s] = calloc(c->row_count + 1, sizeof(*unmatched->keys[s]));
+		if (!unmatched->rows[s] || !unmatched->keys[s])
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < c->row_count; i++) {
@@ -110,42 +110,42 @@ static int find_lonely(const struct comparison *c, enum level level, struct lone
 		new = is_on(c, row, SIDE_NEW);
 		if (base == new)
 			continue;
-		lonely->rows[new][lonely->counts[new]] = i;
-		lonely->keys[new][lonely->counts[new]++] = row->key;
+		unmatched->rows[new][unmatched->counts[new]] = i;
+		unmatched->keys[new][unmatched->counts[new]++] = row->key;
 	}
 	return 0;
 }
 
 /* What BASE calls one and NEW another becomes one row; the other is left without entries. */
-static int join_moved(struct comparison *c, enum level level)
+static int join_renamed(struct comparison *c, enum level level)
 {
-	struct lonely lonely = {0};
+	struct unmatched unmatched = {0};
 	size_t *matches = NULL;
-	int error = find_lonely(c, level, &lonely);
+	int error = find_unmatched(c, level, &unmatched);
 
 	if (error)
 		goto out;
-	matches = calloc(lonely.counts[SIDE_BASE] + 1, sizeof(*matches));
-	error = matches ? match_paths(lonely.keys[SIDE_BASE], lonely.counts[SIDE_BASE],
-				      lonely.keys[SIDE_NEW], lonely.counts[SIDE_NEW], matches)
+	matches = calloc(unmatched.counts[SIDE_BASE] + 1, sizeof(*matches));
+	error = matches ? match_paths(unmatched.keys[SIDE_BASE], unmatched.counts[SIDE_BASE],
+				      unmatched.keys[SIDE_NEW], unmatched.counts[SIDE_NEW], matches)
 			: -ENOMEM;
-	for (size_t b = 0; b < lonely.counts[SIDE_BASE] && !error; b++) {
-		struct comparison_row *base = &c->rows[lonely.rows[SIDE_BASE][b]], *new;
+	for (size_t b = 0; b < unmatched.counts[SIDE_BASE] && !error; b++) {
+		struct comparison_row *base = &c->rows[unmatched.rows[SIDE_BASE][b]], *new;
 
 		if (matches[b] == MATCH_NONE)
 			continue;
-		new = &c->rows[lonely.rows[SIDE_NEW][matches[b]]];
+		new = &c->rows[unmatched.rows[SIDE_NEW][matches[b]]];
 		for (size_t r = 0; r < c->run_count; r++)
 			if (base->entries[r])
 				new->entries[r] = base->entries[r];
-		new->is_moved = true;
+		new->is_renamed = true;
 		free(base->entries);
 		base->entries = NULL;
 	}
 out:
 	for (int s = 0; s < SIDES; s++) {
-		free(lonely.rows[s]);
-		free(lonely.keys[s]);
+		free(unmatched.rows[s]);
+		free(unmatched.keys[s]);
 	}
 	free(matches);
 	return error;
@@ -167,7 +167,7 @@ static void drop_empty(struct comparison *c)
 	c->row_count = kept;
 }
 
-static void show(const struct comparison *c, struct comparison_row *row)
+static void set_shown(const struct comparison *c, struct comparison_row *row)
 {
 	for (size_t r = 0; r < c->run_count; r++) {
 		const struct profile_entry *entry = row->entries[r];
@@ -209,8 +209,8 @@ static void set_families(struct comparison *c)
 		struct comparison_row *row = &c->rows[i];
 		double least = fmin(SHARE_TESTED, largest[row->level] / 2.0);
 
-		row->is_in_family = (row->level != LEVEL_PATH && row->level != LEVEL_KERNEL) ||
-				    row->share >= least || strstr(row->key, "[GPU_Memcpy ");
+		row->is_tested = (row->level != LEVEL_PATH && row->level != LEVEL_KERNEL) ||
+				 row->share >= least || strstr(row->key, "[GPU_Memcpy ");
 	}
 }
 
@@ -220,12 +220,12 @@ int compare_rows_make(struct comparison *c)
 
 	for (int level = 0; level < LEVELS && !error; level++)
 		if (level_specs[level].has_frames)
-			error = join_moved(c, (enum level)level);
+			error = join_renamed(c, (enum level)level);
 	if (error)
 		return error;
 	drop_empty(c);
 	for (size_t i = 0; i < c->row_count; i++) {
-		show(c, &c->rows[i]);
+		set_shown(c, &c->rows[i]);
 		set_share(c, &c->rows[i]);
 	}
 	set_families(c);

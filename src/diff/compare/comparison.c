@@ -82,7 +82,7 @@ static void set_runs_needed(struct comparison *c)
 	for (size_t i = first; errors && i < last; i++) {
 		const struct effect *effect = &c->rows[i].effects[METRIC_VALUE];
 
-		if (c->rows[i].is_in_family && effect->error > 0.0)
+		if (c->rows[i].is_tested && effect->error > 0.0)
 			errors[used++] = effect->error;
 	}
 	error = median(errors, used);
@@ -91,7 +91,8 @@ static void set_runs_needed(struct comparison *c)
 		return;
 	/* The variance of a run, of which each side then has so many. */
 	error *= error / (1.0 / (double)n[SIDE_BASE] + 1.0 / (double)n[SIDE_NEW]);
-	bound = student_bound(c->alpha / (double)used, INFINITY) + student_bound(0.1, INFINITY);
+	bound = student_t_quantile(c->alpha / (double)used, INFINITY) +
+		student_t_quantile(0.1, INFINITY);
 	c->runs_needed = ceil(fmax(2.0, 2.0 * error * bound * bound / (GOAL * GOAL)));
 }
 
@@ -99,7 +100,7 @@ static void set_runs_needed(struct comparison *c)
  * the same way, and they differ by half as much or more. */
 static void set_clocks(struct comparison *c)
 {
-	double common = log1p(c->common.judged), clocks;
+	double common = log1p(c->common.net_ratio), clocks;
 
 	c->clocks_mhz[SIDE_BASE] = c->clocks_mhz[SIDE_NEW] = 0.0;
 	for (size_t r = 0; r < c->run_count; r++)
@@ -107,8 +108,8 @@ static void set_clocks(struct comparison *c)
 			c->clocks_mhz[c->runs[r].side] += c->runs[r].profile->clock_mhz /
 							  (double)c->side_counts[c->runs[r].side];
 	clocks = log(c->clocks_mhz[SIDE_BASE] / c->clocks_mhz[SIDE_NEW]);
-	c->is_clocks = c->is_common_known && c->common.is_significant && isfinite(clocks) &&
-		       clocks * common > 0.0 && fabs(clocks) >= fabs(common) / 2.0;
+	c->is_clock_change = c->is_common_known && c->common.is_significant && isfinite(clocks) &&
+			     clocks * common > 0.0 && fabs(clocks) >= fabs(common) / 2.0;
 }
 
 /* What was given to a program, as far as it is shown. */
@@ -156,7 +157,7 @@ static void note_iterations(struct comparison *c, const struct run_set sets[SIDE
 static void write_notes(struct comparison *c, const struct run_set sets[SIDES])
 {
 	const size_t *n = c->side_counts;
-	double ratio = c->common.judged;
+	double ratio = c->common.net_ratio;
 
 	if (c->runs[0].profile->selection[0])
 		problems_add(&c->notes, "the runs are parts, chosen by %s",
@@ -179,8 +180,9 @@ static void write_notes(struct comparison *c, const struct run_set sets[SIDES])
 			"everything on the GPU is %.2g %% %s%s Single paths are judged by what "
 			"they differ from that",
 			fabs(ratio) * 100.0, ratio > 0.0 ? "slower" : "faster",
-			c->is_clocks ? ", as its clocks are." : ": its clocks, or the machine?");
-	if (c->is_common_known && c->common.is_of_days && !c->common.is_significant)
+			c->is_clock_change ? ", as its clocks are."
+					   : ": its clocks, or the machine?");
+	if (c->is_common_known && c->common.is_drift && !c->common.is_significant)
 		problems_add(
 			&c->notes,
 			"everything on the GPU is %.2g %% %s than in BASE, but from one set of "
@@ -219,9 +221,9 @@ int comparison_make(struct comparison *c, const struct run_set sets[SIDES],
 	if (error)
 		return error;
 	find_levels(c);
-	error = compare_common(c);
+	error = effects_find_common(c);
 	if (!error)
-		error = compare_effects(c);
+		error = effects_compute(c);
 	if (!error) {
 		set_clocks(c);
 		set_runs_needed(c);
@@ -253,16 +255,16 @@ const struct comparison_row *comparison_find(const struct comparison *c, enum le
  * What single rows of a level differ by says of a sum only what it would if they did so each by itself. Where the sum's own runs
  * leave more open, it is judged by these.
  */
-static void make_sum(struct effect *effect, const struct comparison *c, const struct values *v,
+static void make_sum(struct effect *effect, const struct comparison *c, const struct run_values *v,
 		     const struct estimate *estimate, size_t count, const struct noise *noise)
 {
 	static const struct noise none = {0};
 	struct effect own;
 
-	effect_make(effect, c, v, estimate, noise, 1.0);
-	if (count < 2 || effect->is_exact || effect->is_cut)
+	effect_from_estimate(effect, c, v, estimate, noise, 1.0);
+	if (count < 2 || effect->is_exact || effect->is_boundary_shift)
 		return;
-	effect_make(&own, c, v, estimate, &none, 1.0);
+	effect_from_estimate(&own, c, v, estimate, &none, 1.0);
 	if (own.detectable > effect->detectable)
 		*effect = own;
 }
@@ -271,23 +273,23 @@ int comparison_sum(const struct comparison *c, enum metric metric, const size_t 
 		   struct effect *effect_out)
 {
 	const struct comparison_row **list = calloc(count + 1, sizeof(*list));
-	struct values values;
-	int error = values_init(&values, c);
+	struct run_values values;
+	int error = run_values_init(&values, c);
 
 	if (list && !error && count) {
 		const struct noise *noise = &c->noises[c->rows[rows[0]].level][metric];
-		double prior = INFINITY, freedom;
+		double prior = INFINITY, dof;
 		struct estimate estimate;
 
 		for (size_t i = 0; i < count; i++)
 			list[i] = &c->rows[rows[i]];
-		values_take(&values, c, metric, list, count);
+		run_values_take(&values, c, metric, list, count);
 		if (noise->is_known)
 			prior = noise_variance(
-				noise, &(struct noise_sample){.within = values.within}, &freedom);
+				noise, &(struct noise_sample){.within = values.within}, &dof);
 		estimate_make(&estimate, c, &values, prior);
 		if (list[0]->level == LEVEL_TOTAL)
-			effect_make_alone(effect_out, c, &values);
+			effect_from_runs(effect_out, c, &values);
 		else
 			make_sum(effect_out, c, &values, &estimate, count, noise);
 		effect_out->p_adjusted = effect_out->p;
@@ -295,7 +297,7 @@ int comparison_sum(const struct comparison *c, enum metric metric, const size_t 
 	}
 	if (!list)
 		error = -ENOMEM;
-	values_free(&values);
+	run_values_free(&values);
 	free(list);
 	return error;
 }
@@ -304,22 +306,22 @@ int comparison_sum_raw(const struct comparison *c, enum metric metric, const siz
 		       size_t count, struct effect *effect_out)
 {
 	const struct comparison_row **list = calloc(count + 1, sizeof(*list));
-	struct values values;
-	int error = values_init(&values, c);
+	struct run_values values;
+	int error = run_values_init(&values, c);
 
 	if (list && !error && count) {
 		for (size_t i = 0; i < count; i++)
 			list[i] = &c->rows[rows[i]];
-		values.is_raw = true;
-		values_take(&values, c, metric, list, count);
-		effect_make_alone(effect_out, c, &values);
+		values.includes_common = true;
+		run_values_take(&values, c, metric, list, count);
+		effect_from_runs(effect_out, c, &values);
 		effect_out->p_adjusted = effect_out->p;
 		effect_out->is_significant = effect_out->p <= c->alpha;
-		effect_out->is_raw = true;
+		effect_out->includes_common = true;
 	}
 	if (!list)
 		error = -ENOMEM;
-	values_free(&values);
+	run_values_free(&values);
 	free(list);
 	return error;
 }

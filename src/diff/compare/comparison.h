@@ -23,25 +23,25 @@ struct effect {
 	double base, new;  /* means of the sides */
 	double base_max;   /* of a run of BASE */
 	uint32_t new_runs; /* of NEW that have it … */
-	bool is_seldom;	   /* … less than once in an iteration */
+	bool is_rare;	   /* … less than once in an iteration */
 	double change;	   /* new - base */
 	double ratio;	   /* change / base; INFINITY: there was nothing before */
-	double judged; /* ratio once noise that all paths have in common is taken away: what … */
+	double net_ratio; /* ratio once noise that all paths have in common is taken away: what … */
 	double low, high; /* … this interval is around, and p is of. (Bounds of a ratio, too.) */
 	double error;	  /* standard error of judged, as of a logarithm */
-	double freedom;	  /* its degrees of freedom */
+	double dof;	  /* its degrees of freedom */
 	double own_error; /* standard error of new, as a part of it, by the runs of NEW alone … */
-	double own_freedom;
+	double own_dof;
 	double p;	   /* of as large a change in either direction by chance alone */
 	double p_adjusted; /* … in any row of its level: after Holm */
 	double detectable; /* the smallest ratio that would be found nearly always (95 %) */
 	bool is_exact;	   /* the runs of each side do not differ at all from each other */
 	bool is_disputed;  /* Student's t says change, a permutation of the runs says chance */
-	bool is_of_days;   /* the runs say change, sets of other days say chance */
+	bool is_drift;	   /* the runs say change, sets of other days say chance */
 	bool is_time;	   /* it is measured in time; else counted, in pieces or bytes */
-	bool is_cut; /* the sides do it as often, but count different ones: warm-up ends elsewhere */
-	bool is_raw;	     /* what all paths have in common was not taken away */
-	bool is_significant; /* p_adjusted is below the error rate of its level */
+	bool is_boundary_shift; /* the sides do it as often, but count different ones: warm-up ends elsewhere */
+	bool includes_common; /* what all paths have in common was not taken away */
+	bool is_significant;  /* p_adjusted is below the error rate of its level */
 };
 
 /* What happened to a row, as far as it is significant. */
@@ -62,10 +62,10 @@ struct comparison_row {
 	const struct profile_entry
 		*shown[SIDES];		      /* one run's entry to show it by; NULL: has none */
 	const struct profile_entry **entries; /* by run of the comparison; NULL: not in it */
-	bool is_moved;			      /* the sides have different keys */
-	bool is_in_family; /* large enough to be one of the rows that are judged all at once */
-	enum unit unit;	   /* of METRIC_VALUE and METRIC_EACH */
-	double share;	   /* of the GPU time of its side, the larger one */
+	bool is_renamed;		      /* the sides have different keys */
+	bool is_tested; /* large enough to be one of the rows that are judged all at once */
+	enum unit unit; /* of METRIC_VALUE and METRIC_EACH */
+	double share;	/* of the GPU time of its side, the larger one */
 	struct effect effects[METRICS];
 	/* effects[METRIC_VALUE].change in two parts: */
 	double by_each; /* because pieces take longer … */
@@ -93,7 +93,7 @@ struct comparison {
 	bool is_common_known;	       /* there are paths enough to tell what they have in common */
 	struct effect common;	       /* the factor itself: the GPU as a whole faster or slower */
 	double clocks_mhz[SIDES];      /* of the GPUs, means of the sides; NAN: not known */
-	bool is_clocks;		       /* what is common goes with the clocks: they explain it */
+	bool is_clock_change;	       /* what is common goes with the clocks: they explain it */
 	struct noise noises[LEVELS][METRICS];
 	double alpha;	       /* error rate of all that is found */
 	double runs_needed;    /* a side, to see 3 % in a path of median noise; NAN: not known */

@@ -12,8 +12,8 @@
 #define STEPS_MIN     3 /* of fewer, one change of the program would be half of what is known */
 #define NORMAL_MIDDLE 0.6745 /* what half of a normal distribution is within, by its deviation */
 
-bool days_variance(const struct comparison *c, const struct values *v, double *variance_out,
-		   double *freedom_out)
+bool drift_variance(const struct comparison *c, const struct run_values *v, double *variance_out,
+		    double *dof_out)
 {
 	double sums[SETS_MAX] = {0}, steps[SETS_MAX], deviation;
 	size_t counts[SETS_MAX] = {0}, last = 0, count = 0;
@@ -41,6 +41,6 @@ bool days_variance(const struct comparison *c, const struct values *v, double *v
 	deviation = median(steps, count) / NORMAL_MIDDLE;
 	*variance_out = deviation * deviation;
 	/* (By simulation, at 1 %: a median of steps that share their ends is as sure as so many values.) */
-	*freedom_out = (double)(count / 2 + 1);
+	*dof_out = (double)(count / 2 + 1);
 	return true;
 }

@@ -25,8 +25,8 @@
 static int list_common(const struct comparison *c, double *deviations, double *shares,
 		       size_t *count_out)
 {
-	struct values v;
-	int error = values_init(&v, c);
+	struct run_values v;
+	int error = run_values_init(&v, c);
 
 	*count_out = 0;
 	for (size_t i = c->first_rows[LEVEL_PATH]; i < c->first_rows[LEVEL_PATH + 1] && !error;
@@ -35,7 +35,7 @@ static int list_common(const struct comparison *c, double *deviations, double *s
 		double sums[SIDES] = {0}, middle;
 		bool is_whole = row->share >= COMMON_SHARE_MIN;
 
-		values_take(&v, c, METRIC_EACH, &row, 1);
+		run_values_take(&v, c, METRIC_EACH, &row, 1);
 		for (size_t r = 0; r < c->run_count; r++) {
 			is_whole &= c->runs[r].is_history || !isnan(v.x[r]);
 			if (!c->runs[r].is_history)
@@ -51,36 +51,36 @@ static int list_common(const struct comparison *c, double *deviations, double *s
 		shares[(*count_out)++] =
 			row->share < COMMON_SHARE_MAX ? row->share : COMMON_SHARE_MAX;
 	}
-	values_free(&v);
+	run_values_free(&v);
 	return error;
 }
 
 static void set_common(struct comparison *c, const double *deviations, const double *shares,
-		       size_t count, struct weighted *room)
+		       size_t count, struct weighted_value *room)
 {
 	for (size_t r = 0; r < c->run_count; r++) {
 		size_t used = 0;
 
 		for (size_t i = 0; i < count; i++)
 			if (!isnan(deviations[i * c->run_count + r]))
-				room[used++] = (struct weighted){deviations[i * c->run_count + r],
-								 shares[i]};
+				room[used++] = (struct weighted_value){
+					deviations[i * c->run_count + r], shares[i]};
 		c->runs[r].common = used ? weighted_median(room, used) : 0.0;
 	}
 }
 
-int compare_common(struct comparison *c)
+int effects_find_common(struct comparison *c)
 {
 	size_t rows = c->first_rows[LEVEL_PATH + 1] - c->first_rows[LEVEL_PATH], count = 0;
 	double *deviations = calloc(rows * c->run_count + 1, sizeof(*deviations));
 	double *shares = calloc(rows + 1, sizeof(*shares));
-	struct weighted *room = calloc(rows + 1, sizeof(*room));
-	struct values v = {0};
+	struct weighted_value *room = calloc(rows + 1, sizeof(*room));
+	struct run_values v = {0};
 	int error =
 		deviations && shares && room ? list_common(c, deviations, shares, &count) : -ENOMEM;
 
 	if (!error)
-		error = values_init(&v, c);
+		error = run_values_init(&v, c);
 	if (!error && count >= COMMON_PATHS_MIN) {
 		set_common(c, deviations, shares, count, room);
 		c->is_common_known = true;
@@ -90,11 +90,11 @@ int compare_common(struct comparison *c)
 			v.x[r] = c->runs[r].common;
 			v.means[r] = exp(v.x[r]);
 		}
-		effect_make_alone(&c->common, c, &v);
+		effect_from_runs(&c->common, c, &v);
 		c->common.p_adjusted = c->common.p;
 		c->common.is_significant = c->common.p <= c->alpha;
 	}
-	values_free(&v);
+	run_values_free(&v);
 	free(deviations);
 	free(shares);
 	free(room);
@@ -102,7 +102,7 @@ int compare_common(struct comparison *c)
 }
 
 /* (Totals are each a question of its own.) */
-static bool level_is_alone(enum level level)
+static bool is_tested_alone(enum level level)
 {
 	return level == LEVEL_TOTAL;
 }
@@ -117,12 +117,12 @@ struct family {
 	struct noise_sample *samples;
 	double *p, *weights; /* of tested rows */
 	size_t tested_count;
-	struct values values;
+	struct run_values values;
 };
 
 static bool is_usable(const struct family *f, const struct comparison_row *row)
 {
-	return row->is_in_family && f->values.is_log;
+	return row->is_tested && f->values.is_log;
 }
 
 /* Estimates all rows; noise: what was learned before, or NULL. */
@@ -134,17 +134,17 @@ static int estimate_rows(struct family *f, const struct noise *before, struct no
 	f->tested_count = 0;
 	for (size_t i = 0; i < f->count; i++) {
 		const struct comparison_row *row = &f->c->rows[f->first + i];
-		double prior = INFINITY, freedom;
+		double prior = INFINITY, dof;
 
-		values_take(&f->values, f->c, f->metric, &row, 1);
+		run_values_take(&f->values, f->c, f->metric, &row, 1);
 		if (before && before->is_known) {
 			struct noise_sample sample = {.within = f->values.within};
 
-			prior = noise_variance(before, &sample, &freedom);
+			prior = noise_variance(before, &sample, &dof);
 		}
 		estimate_make(&f->estimates[i], f->c, &f->values, prior);
-		f->tested_count += row->is_in_family;
-		varying += row->is_in_family && f->estimates[i].sample.variance > EXACT_VARIANCE;
+		f->tested_count += row->is_tested;
+		varying += row->is_tested && f->estimates[i].sample.variance > EXACT_VARIANCE;
 		if (is_usable(f, row))
 			f->samples[used++] = f->estimates[i].sample;
 	}
@@ -161,20 +161,21 @@ static int estimate_rows(struct family *f, const struct noise *before, struct no
  */
 static void set_weights(struct family *f)
 {
-	double sum = 0.0, alike = 0.5 / (double)(f->tested_count ? f->tested_count : 1);
+	double sum = 0.0, similarity = 0.5 / (double)(f->tested_count ? f->tested_count : 1);
 	size_t tested = 0;
 
 	for (size_t i = 0; i < f->count; i++)
-		sum += f->c->rows[f->first + i].is_in_family ? f->c->rows[f->first + i].share : 0.0;
+		sum += f->c->rows[f->first + i].is_tested ? f->c->rows[f->first + i].share : 0.0;
 	for (size_t i = 0; i < f->count; i++) {
 		const struct comparison_row *row = &f->c->rows[f->first + i];
 
-		if (row->is_in_family)
-			f->weights[tested++] = alike + (sum > 0.0 ? 0.5 * row->share / sum : alike);
+		if (row->is_tested)
+			f->weights[tested++] =
+				similarity + (sum > 0.0 ? 0.5 * row->share / sum : similarity);
 	}
 }
 
-static int judge_rows(struct family *f, const struct noise *noise)
+static int test_rows(struct family *f, const struct noise *noise)
 {
 	struct comparison *c = f->c;
 	size_t tested = 0;
@@ -185,30 +186,31 @@ static int judge_rows(struct family *f, const struct noise *noise)
 		struct comparison_row *row = &c->rows[f->first + i];
 		struct effect *effect = &row->effects[f->metric];
 		const struct comparison_row *list = row;
-		double weight = row->is_in_family ? f->weights[tested] * FAMILY_PART : 1.0;
+		double weight = row->is_tested ? f->weights[tested] * FAMILY_PART : 1.0;
 
-		values_take(&f->values, c, f->metric, &list, 1);
-		if (level_is_alone(f->level))
-			effect_make_alone(effect, c, &f->values);
+		run_values_take(&f->values, c, f->metric, &list, 1);
+		if (is_tested_alone(f->level))
+			effect_from_runs(effect, c, &f->values);
 		else
-			effect_make(effect, c, &f->values, &f->estimates[i], noise, weight);
-		if (row->is_in_family)
+			effect_from_estimate(effect, c, &f->values, &f->estimates[i], noise,
+					     weight);
+		if (row->is_tested)
 			f->p[tested++] = isnan(effect->p) ? 1.0 : effect->p;
 	}
-	error = level_is_alone(f->level) ? 0 : holm_adjust(f->p, f->weights, tested);
+	error = is_tested_alone(f->level) ? 0 : holm_adjust(f->p, f->weights, tested);
 	tested = 0;
 	for (size_t i = 0; i < f->count && !error; i++) {
 		struct comparison_row *row = &c->rows[f->first + i];
 		struct effect *effect = &row->effects[f->metric];
 
-		effect->p_adjusted = row->is_in_family ? f->p[tested++] : 1.0;
+		effect->p_adjusted = row->is_tested ? f->p[tested++] : 1.0;
 		effect->is_significant = effect->p_adjusted <=
-					 c->alpha * (level_is_alone(f->level) ? 1.0 : FAMILY_PART);
+					 c->alpha * (is_tested_alone(f->level) ? 1.0 : FAMILY_PART);
 	}
 	return error;
 }
 
-static int judge_family(struct comparison *c, enum level level, enum metric metric)
+static int test_family(struct comparison *c, enum level level, enum metric metric)
 {
 	size_t count = c->first_rows[level + 1] - c->first_rows[level];
 	struct family f = {.c = c,
@@ -221,7 +223,7 @@ static int judge_family(struct comparison *c, enum level level, enum metric metr
 			   .p = calloc(count + 1, sizeof(*f.p)),
 			   .weights = calloc(count + 1, sizeof(*f.weights))};
 	struct noise first, *noise = &c->noises[level][metric];
-	int error = values_init(&f.values, c);
+	int error = run_values_init(&f.values, c);
 
 	if (!f.estimates || !f.samples || !f.p || !f.weights)
 		error = -ENOMEM;
@@ -230,8 +232,8 @@ static int judge_family(struct comparison *c, enum level level, enum metric metr
 	if (!error)
 		error = estimate_rows(&f, &first, noise);
 	if (!error)
-		error = judge_rows(&f, noise);
-	values_free(&f.values);
+		error = test_rows(&f, noise);
+	run_values_free(&f.values);
 	free(f.estimates);
 	free(f.samples);
 	free(f.p);
@@ -253,9 +255,9 @@ static void set_change(struct comparison_row *row)
 		row->by_count = value->change - row->by_each;
 	}
 	if (value->is_significant)
-		row->change |= value->judged > 0.0 ? CHANGE_MORE : CHANGE_LESS;
+		row->change |= value->net_ratio > 0.0 ? CHANGE_MORE : CHANGE_LESS;
 	if (each->is_significant)
-		row->change |= each->judged > 0.0 ? CHANGE_SLOWER : CHANGE_FASTER;
+		row->change |= each->net_ratio > 0.0 ? CHANGE_SLOWER : CHANGE_FASTER;
 	if (!count->is_significant)
 		return;
 	if (!(count->base > 0.0))
@@ -263,31 +265,31 @@ static void set_change(struct comparison_row *row)
 	else if (!(count->new > 0.0))
 		row->change |= CHANGE_VANISHED;
 	else
-		row->change |= count->judged > 0.0 ? CHANGE_MORE_OFTEN : CHANGE_LESS_OFTEN;
+		row->change |= count->net_ratio > 0.0 ? CHANGE_MORE_OFTEN : CHANGE_LESS_OFTEN;
 }
 
 static int compare_changes(const void *a, const void *b)
 {
 	const struct comparison_row *x = a, *y = b;
-	double dx = changes_size(x), dy = changes_size(y);
+	double dx = change_size(x), dy = change_size(y);
 
 	if (x->level != y->level)
 		return x->level < y->level ? -1 : 1;
 	return dx > dy ? -1 : dx < dy;
 }
 
-int compare_effects(struct comparison *c)
+int effects_compute(struct comparison *c)
 {
 	/* Counts first, and of them those of paths: they tell whether runs do the same at all. */
-	int error = judge_family(c, LEVEL_PATH, METRIC_COUNT);
+	int error = test_family(c, LEVEL_PATH, METRIC_COUNT);
 
 	for (int level = 0; level < LEVELS && !error; level++)
 		if (level != LEVEL_PATH)
-			error = judge_family(c, (enum level)level, METRIC_COUNT);
+			error = test_family(c, (enum level)level, METRIC_COUNT);
 	for (int level = 0; level < LEVELS && !error; level++)
 		for (int metric = 0; metric < METRICS && !error; metric++)
 			if (metric != METRIC_COUNT)
-				error = judge_family(c, (enum level)level, (enum metric)metric);
+				error = test_family(c, (enum level)level, (enum metric)metric);
 	for (size_t i = 0; i < c->row_count; i++)
 		set_change(&c->rows[i]);
 	qsort(c->rows, c->row_count, sizeof(*c->rows), compare_changes);

@@ -13,7 +13,7 @@
 #define TIME_VARIANCE_MIN 1e-8
 
 /* The values of something in all runs of a comparison, as they are tested. */
-struct values {
+struct run_values {
 	double *x;	 /* by run: logarithm, or the value by the mean; NAN: none */
 	double *means;	 /* by run: as it is; 0 where the run does not have it … */
 	double *typical; /* … and without what is far out, which x is of */
@@ -24,17 +24,17 @@ struct values {
 	enum metric metric;
 	bool is_log; /* else some run has none of it */
 	bool is_time; /* that is measured, so that what is the same in all runs may differ in the next */
-	bool is_raw;	 /* set before values_take(): nothing is to be taken away */
-	bool has_common; /* x goes with what all GPU times have in common */
+	bool includes_common; /* set before values_take(): nothing is to be taken away */
+	bool has_common;      /* x goes with what all GPU times have in common */
 };
 
 /* Room for the values of a comparison. 0 or -ENOMEM; values_free() in any case. */
-int values_init(struct values *values, const struct comparison *c);
-void values_free(struct values *values);
+int run_values_init(struct run_values *values, const struct comparison *c);
+void run_values_free(struct run_values *values);
 
 /* Takes the sum of some rows (or one). */
-void values_take(struct values *values, const struct comparison *c, enum metric metric,
-		 const struct comparison_row *const *rows, size_t count);
+void run_values_take(struct run_values *values, const struct comparison *c, enum metric metric,
+		     const struct comparison_row *const *rows, size_t count);
 
 /* A difference of sides as estimated. */
 struct estimate {
@@ -45,51 +45,54 @@ struct estimate {
 
 /* prior: the variance of a run as far as it is known before, for how the row goes with what is common. */
 void estimate_make(struct estimate *estimate, const struct comparison *c,
-		   const struct values *values, double prior);
+		   const struct run_values *values, double prior);
 
 /* Fills in an effect of an estimate, of a family with that noise, in which the row has that part of the error
  * rate. */
-void effect_make(struct effect *effect, const struct comparison *c, const struct values *values,
-		 const struct estimate *estimate, const struct noise *noise, double weight);
+void effect_from_estimate(struct effect *effect, const struct comparison *c,
+			  const struct run_values *values, const struct estimate *estimate,
+			  const struct noise *noise, double weight);
 
 /* As it would be made of a single row with no family: by Student's t and by permutation, whichever is surer
  * of chance; with what goes with the time of day, if the runs' times are known. */
-void effect_make_alone(struct effect *effect, const struct comparison *c,
-		       const struct values *values);
+void effect_from_runs(struct effect *effect, const struct comparison *c,
+		      const struct run_values *values);
 
 /*
  * How much what was taken differs from a set of BASE's baseline to the next, the newest included, as a variance of such
  * a difference, and its degrees of freedom. False if there are too few sets to tell.
  */
-bool days_variance(const struct comparison *c, const struct values *values, double *variance_out,
-		   double *freedom_out);
+bool drift_variance(const struct comparison *c, const struct run_values *values,
+		    double *variance_out, double *dof_out);
 
 /* The runs of both sides, BASE first, and when they began. */
-struct series {
+struct run_series {
 	double x[1024], time[1024];
 	size_t base_count, count;
 	bool has_times;
 };
 
-void series_make(struct series *series, const struct comparison *c, const struct values *values);
+void run_series_make(struct run_series *series, const struct comparison *c,
+		     const struct run_values *values);
 
 /* Were the sides recorded in turns? */
-bool series_is_interleaved(const struct series *series);
+bool run_series_is_interleaved(const struct run_series *series);
 
 /*
  * The difference of the sides where values also go with time in a straight line, as they do while a machine
  * warms up. Least squares with a mean for each side. False if that cannot be told; where one side was recorded
  * after the other, also if there is no sign of it, for then time and side can hardly be told apart.
  */
-bool series_trend(const struct series *series, double least, double *difference, double *error);
+bool run_series_trend(const struct run_series *series, double least, double *difference,
+		      double *error);
 
 /* Is it that NEW has as many as BASE (or a few, as many fewer), but counts others of them? */
-bool cut_explains(const struct comparison *c, const struct values *values);
+bool warmup_boundary_explains(const struct comparison *c, const struct run_values *values);
 
 /* The factor of each run that all paths have in common, and its effect. 0 or -ENOMEM. */
-int compare_common(struct comparison *c);
+int effects_find_common(struct comparison *c);
 
 /* All effects of all rows. 0 or -ENOMEM. */
-int compare_effects(struct comparison *c);
+int effects_compute(struct comparison *c);
 
 #endif

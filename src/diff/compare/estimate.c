@@ -16,17 +16,17 @@
 #define COUNT_SLACK    1e-6 /* of counts, as means leave them */
 #define EXACT_RUNS_MIN 3    /* of a side, for all of them being alike to say anything */
 
-int values_init(struct values *v, const struct comparison *c)
+int run_values_init(struct run_values *v, const struct comparison *c)
 {
-	*v = (struct values){.x = calloc(c->run_count + 1, sizeof(*v->x)),
-			     .means = calloc(c->run_count + 1, sizeof(*v->means)),
-			     .typical = calloc(c->run_count + 1, sizeof(*v->typical)),
-			     .counts = calloc(c->run_count + 1, sizeof(*v->counts)),
-			     .wholes = calloc(c->run_count + 1, sizeof(*v->wholes))};
+	*v = (struct run_values){.x = calloc(c->run_count + 1, sizeof(*v->x)),
+				 .means = calloc(c->run_count + 1, sizeof(*v->means)),
+				 .typical = calloc(c->run_count + 1, sizeof(*v->typical)),
+				 .counts = calloc(c->run_count + 1, sizeof(*v->counts)),
+				 .wholes = calloc(c->run_count + 1, sizeof(*v->wholes))};
 	return v->x && v->means && v->typical && v->counts && v->wholes ? 0 : -ENOMEM;
 }
 
-void values_free(struct values *v)
+void run_values_free(struct run_values *v)
 {
 	free(v->x);
 	free(v->means);
@@ -40,7 +40,7 @@ static struct quantity sum_rows(const struct comparison_row *const *rows, size_t
 				enum metric metric)
 {
 	struct quantity sum = {0};
-	double pieces = 0.0;
+	double chunks = 0.0;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct profile_entry *entry = rows[i]->entries[run];
@@ -59,19 +59,19 @@ static struct quantity sum_rows(const struct comparison_row *const *rows, size_t
 		sum.typical += (rows[i]->level == LEVEL_TOTAL ? q->mean : q->typical) * weight;
 		sum.error += q->error * q->error * weight * weight;
 		sum.residual += q->residual * q->residual * weight * weight;
-		pieces += weight;
+		chunks += weight;
 	}
 	if (metric != METRIC_EACH)
-		pieces = 1.0;
-	sum.mean /= pieces;
-	sum.typical /= pieces;
-	sum.error = sqrt(sum.error) / pieces;
-	sum.residual = sqrt(sum.residual) / pieces;
+		chunks = 1.0;
+	sum.mean /= chunks;
+	sum.typical /= chunks;
+	sum.error = sqrt(sum.error) / chunks;
+	sum.residual = sqrt(sum.residual) / chunks;
 	return sum;
 }
 
-static void take_counts(struct values *v, const struct comparison_row *const *rows, size_t count,
-			size_t run)
+static void take_counts(struct run_values *v, const struct comparison_row *const *rows,
+			size_t count, size_t run)
 {
 	v->counts[run] = v->wholes[run] = 0.0;
 	for (size_t i = 0; i < count; i++) {
@@ -82,13 +82,13 @@ static void take_counts(struct values *v, const struct comparison_row *const *ro
 	}
 }
 
-void values_take(struct values *v, const struct comparison *c, enum metric metric,
-		 const struct comparison_row *const *rows, size_t count)
+void run_values_take(struct run_values *v, const struct comparison *c, enum metric metric,
+		     const struct comparison_row *const *rows, size_t count)
 {
 	double sum = 0.0, within = 0.0;
 	size_t used = 0, known = 0;
 
-	v->has_common = !v->is_raw && c->is_common_known &&
+	v->has_common = !v->includes_common && c->is_common_known &&
 			level_specs[rows[0]->level].is_gpu_time && metric != METRIC_COUNT;
 	v->is_log = true;
 	v->is_time = metric != METRIC_COUNT && rows[0]->unit == UNIT_NS;
@@ -135,7 +135,8 @@ struct group {
 	double x, common; /* means */
 };
 
-static size_t make_groups(struct group *groups, const struct comparison *c, const struct values *v)
+static size_t make_groups(struct group *groups, const struct comparison *c,
+			  const struct run_values *v)
 {
 	size_t used = 0;
 
@@ -157,7 +158,7 @@ static size_t make_groups(struct group *groups, const struct comparison *c, cons
 	return used;
 }
 
-void estimate_make(struct estimate *e, const struct comparison *c, const struct values *v,
+void estimate_make(struct estimate *e, const struct comparison *c, const struct run_values *v,
 		   double prior)
 {
 	struct group groups[GROUPS_MAX] = {0};
@@ -190,13 +191,13 @@ void estimate_make(struct estimate *e, const struct comparison *c, const struct 
 		if (!isnan(v->x[r]))
 			rest += left * left;
 	}
-	e->sample.freedom = (double)used - (double)group_count;
+	e->sample.dof = (double)used - (double)group_count;
 	if (v->has_common && spread > 0.0 && !isinf(spread))
-		e->sample.freedom -= squares / spread;
-	if (e->sample.freedom > 0.5)
-		e->sample.variance = rest / e->sample.freedom;
+		e->sample.dof -= squares / spread;
+	if (e->sample.dof > 0.5)
+		e->sample.variance = rest / e->sample.dof;
 	else
-		e->sample.freedom = 0.0;
+		e->sample.dof = 0.0;
 	if (!base->count || !new->count)
 		return;
 	apart = new->common - base->common;
@@ -207,13 +208,14 @@ void estimate_make(struct estimate *e, const struct comparison *c, const struct 
 }
 
 /* That of runs is never taken to be less. */
-static double variance_min(const struct values *v)
+static double variance_min(const struct run_values *v)
 {
 	return fmax(v->is_time ? TIME_VARIANCE_MIN : 0.0, v->within);
 }
 
 /* How sure the mean of NEW is by its own runs: what BASE lacks has no other noise to be judged by. */
-static void set_own_error(struct effect *effect, const struct comparison *c, const struct values *v)
+static void set_own_error(struct effect *effect, const struct comparison *c,
+			  const struct run_values *v)
 {
 	double n = 0.0, squares = 0.0, variance;
 
@@ -226,7 +228,7 @@ static void set_own_error(struct effect *effect, const struct comparison *c, con
 		n++;
 	}
 	effect->own_error = NAN;
-	effect->own_freedom = n - 1.0;
+	effect->own_dof = n - 1.0;
 	if (n < 2.0 || !(effect->new > 0.0))
 		return;
 	variance = squares / (n - 1.0);
@@ -237,7 +239,7 @@ static void set_own_error(struct effect *effect, const struct comparison *c, con
 }
 
 /* What is to be seen without any test. */
-static void set_means(struct effect *effect, const struct comparison *c, const struct values *v)
+static void set_means(struct effect *effect, const struct comparison *c, const struct run_values *v)
 {
 	double sums[SIDES] = {0}, base_max = -INFINITY;
 	size_t counts[SIDES] = {0};
@@ -261,13 +263,13 @@ static void set_means(struct effect *effect, const struct comparison *c, const s
 		.new = counts[SIDE_NEW] ? sums[SIDE_NEW] / (double)counts[SIDE_NEW] : NAN,
 		.base_max = base_max,
 		.new_runs = new_runs,
-		.is_seldom = new_count < (double)new_runs *(1.0 - COUNT_SLACK),
+		.is_rare = new_count < (double)new_runs *(1.0 - COUNT_SLACK),
 		.is_time = v->is_time,
-		.judged = NAN,
+		.net_ratio = NAN,
 		.low = -INFINITY,
 		.high = INFINITY,
 		.error = NAN,
-		.freedom = NAN,
+		.dof = NAN,
 		.p = NAN,
 		.p_adjusted = NAN,
 		.detectable = NAN,
@@ -280,7 +282,7 @@ static void set_means(struct effect *effect, const struct comparison *c, const s
 }
 
 /* From the scale of values.x to a ratio to the base. */
-static double to_ratio(const struct values *v, const struct effect *effect, size_t run_count,
+static double to_ratio(const struct run_values *v, const struct effect *effect, size_t run_count,
 		       double difference, const struct comparison *c)
 {
 	double sum = 0.0;
@@ -300,7 +302,7 @@ static double to_ratio(const struct values *v, const struct effect *effect, size
 }
 
 /* Is it in all runs of one side and in none of the other? */
-static bool is_one_sided(const struct comparison *c, const struct values *v)
+static bool is_one_sided(const struct comparison *c, const struct run_values *v)
 {
 	size_t with[SIDES] = {0};
 
@@ -323,16 +325,17 @@ static double split_probability(const struct comparison *c)
 }
 
 /* What the runs do as often, but count different ones of, has not changed; nor has what these take, if a side counts none. */
-static bool make_cut(struct effect *effect, const struct comparison *c, const struct values *v)
+static bool apply_warmup_boundary(struct effect *effect, const struct comparison *c,
+				  const struct run_values *v)
 {
 	if (v->metric != METRIC_COUNT && (v->metric != METRIC_VALUE || !is_one_sided(c, v)))
 		return false;
-	if (!cut_explains(c, v))
+	if (!warmup_boundary_explains(c, v))
 		return false;
-	effect->is_cut = true;
+	effect->is_boundary_shift = true;
 	effect->error = 0.0;
-	effect->freedom = INFINITY;
-	effect->judged = effect->low = effect->high = effect->detectable = 0.0;
+	effect->dof = INFINITY;
+	effect->net_ratio = effect->low = effect->high = effect->detectable = 0.0;
 	effect->p = 1.0;
 	return true;
 }
@@ -342,13 +345,14 @@ static bool make_cut(struct effect *effect, const struct comparison *c, const st
  * one way or the other by itself. Whether it is there goes with the counts of its level, whatever its times do. noise: of
  * the rows that it is one of.
  */
-static bool make_exact(struct effect *effect, const struct comparison *c, const struct values *v,
-		       const struct estimate *estimate, const struct noise *noise)
+static bool make_exact(struct effect *effect, const struct comparison *c,
+		       const struct run_values *v, const struct estimate *estimate,
+		       const struct noise *noise)
 {
 	bool one_sided = is_one_sided(c, v);
 	double varying = noise->varying_share;
 
-	if (!one_sided && (v->is_time || !(estimate->sample.freedom > 0.0 &&
+	if (!one_sided && (v->is_time || !(estimate->sample.dof > 0.0 &&
 					   estimate->sample.variance < EXACT_VARIANCE)))
 		return false;
 	if (v->level == LEVEL_TOTAL)
@@ -358,8 +362,8 @@ static bool make_exact(struct effect *effect, const struct comparison *c, const 
 		varying = c->noises[v->level][METRIC_COUNT].varying_share;
 	effect->is_exact = true;
 	effect->error = 0.0;
-	effect->freedom = INFINITY;
-	effect->judged = effect->low = effect->high = effect->ratio;
+	effect->dof = INFINITY;
+	effect->net_ratio = effect->low = effect->high = effect->ratio;
 	effect->detectable = 0.0;
 	effect->p = fabs(effect->ratio) < 1e-7 ? 1.0 : fmin(1.0, varying * split_probability(c));
 	if (c->side_counts[SIDE_BASE] < EXACT_RUNS_MIN || c->side_counts[SIDE_NEW] < EXACT_RUNS_MIN)
@@ -367,95 +371,96 @@ static bool make_exact(struct effect *effect, const struct comparison *c, const 
 	return true;
 }
 
-static void make_interval(struct effect *effect, const struct comparison *c, const struct values *v,
-			  double difference, double error, double freedom, double weight)
+static void make_interval(struct effect *effect, const struct comparison *c,
+			  const struct run_values *v, double difference, double error, double dof,
+			  double weight)
 {
-	double bound = student_bound(c->alpha, freedom);
-	double found = student_bound(c->alpha * weight, freedom) +
-		       student_bound(2.0 * (1.0 - POWER), freedom);
+	double bound = student_t_quantile(c->alpha, dof);
+	double found = student_t_quantile(c->alpha * weight, dof) +
+		       student_t_quantile(2.0 * (1.0 - POWER), dof);
 
 	effect->error = error;
-	effect->freedom = freedom;
-	effect->judged = to_ratio(v, effect, c->run_count, difference, c);
+	effect->dof = dof;
+	effect->net_ratio = to_ratio(v, effect, c->run_count, difference, c);
 	effect->low = to_ratio(v, effect, c->run_count, difference - bound * error, c);
 	effect->high = to_ratio(v, effect, c->run_count, difference + bound * error, c);
 	effect->detectable = to_ratio(v, effect, c->run_count, found * error, c);
 }
 
-void effect_make(struct effect *effect, const struct comparison *c, const struct values *v,
-		 const struct estimate *e, const struct noise *noise, double weight)
+void effect_from_estimate(struct effect *effect, const struct comparison *c,
+			  const struct run_values *v, const struct estimate *e,
+			  const struct noise *noise, double weight)
 {
 	static const struct noise none = {0};
-	double freedom, variance, error;
+	double dof, variance, error;
 
 	set_means(effect, c, v);
 	if (isnan(e->difference))
 		return;
-	if (make_cut(effect, c, v) || make_exact(effect, c, v, e, noise))
+	if (apply_warmup_boundary(effect, c, v) || make_exact(effect, c, v, e, noise))
 		return;
 	/* (What some runs lack is not like other rows: it is judged by its own runs.) */
-	variance = fmax(variance_min(v),
-			noise_variance(v->is_log ? noise : &none, &e->sample, &freedom));
-	if (!(freedom > 0.0) || !(variance > 0.0))
+	variance =
+		fmax(variance_min(v), noise_variance(v->is_log ? noise : &none, &e->sample, &dof));
+	if (!(dof > 0.0) || !(variance > 0.0))
 		return;
 	error = sqrt(variance * e->factor);
-	effect->p = student_two_sided(e->difference / error, freedom);
-	make_interval(effect, c, v, e->difference, error, freedom, weight);
+	effect->p = student_t_p_value(e->difference / error, dof);
+	make_interval(effect, c, v, e->difference, error, dof, weight);
 }
 
 /*
  * NEW is of another day than BASE: the difference is held against what older sets of BASE differ by, too, beyond what runs
  * do. Not where the sides were recorded in turns.
  */
-static void add_days(struct effect *effect, const struct comparison *c, const struct values *v,
-		     const struct estimate *e, double variance, double freedom)
+static void add_drift(struct effect *effect, const struct comparison *c, const struct run_values *v,
+		      const struct estimate *e, double variance, double dof)
 {
-	double runs = variance * e->factor, days, days_freedom, error, p;
+	double runs = variance * e->factor, days, drift_dof, error, p;
 
-	if (!days_variance(c, v, &days, &days_freedom) || days <= runs)
+	if (!drift_variance(c, v, &days, &drift_dof) || days <= runs)
 		return;
 	days -= runs;
 	error = sqrt(runs + days);
 	/* (Satterthwaite: a sum of variances is as sure as its parts.) */
-	freedom = (runs + days) * (runs + days) /
-		  (runs * runs / freedom + days * days / days_freedom);
-	p = student_two_sided(e->difference / error, freedom);
+	dof = (runs + days) * (runs + days) / (runs * runs / dof + days * days / drift_dof);
+	p = student_t_p_value(e->difference / error, dof);
 	if (p <= effect->p)
 		return;
-	effect->is_of_days = effect->p <= c->alpha && p > c->alpha;
+	effect->is_drift = effect->p <= c->alpha && p > c->alpha;
 	effect->p = p;
-	make_interval(effect, c, v, e->difference, error, freedom, 1.0);
+	make_interval(effect, c, v, e->difference, error, dof, 1.0);
 }
 
-void effect_make_alone(struct effect *effect, const struct comparison *c, const struct values *v)
+void effect_from_runs(struct effect *effect, const struct comparison *c, const struct run_values *v)
 {
 	static const struct noise none = {0};
-	double freedom, variance, error, difference, low, high, p;
+	double dof, variance, error, difference, low, high, p;
 	struct estimate e;
-	struct series series;
+	struct run_series series;
 
 	set_means(effect, c, v);
 	estimate_make(&e, c, v, INFINITY);
 	if (isnan(e.difference))
 		return;
-	if (make_cut(effect, c, v) || make_exact(effect, c, v, &e, &none))
+	if (apply_warmup_boundary(effect, c, v) || make_exact(effect, c, v, &e, &none))
 		return;
-	variance = fmax(variance_min(v), noise_variance(&none, &e.sample, &freedom));
-	if (!(freedom > 0.0) || !(variance > 0.0))
+	variance = fmax(variance_min(v), noise_variance(&none, &e.sample, &dof));
+	if (!(dof > 0.0) || !(variance > 0.0))
 		return;
 	error = sqrt(variance * e.factor);
-	series_make(&series, c, v);
-	effect->p = student_two_sided(e.difference / error, freedom);
-	make_interval(effect, c, v, e.difference, error, freedom, 1.0);
-	if (series_trend(&series, variance_min(v), &difference, &error)) {
-		p = student_two_sided(difference / error, freedom - 1.0);
+	run_series_make(&series, c, v);
+	effect->p = student_t_p_value(e.difference / error, dof);
+	make_interval(effect, c, v, e.difference, error, dof, 1.0);
+	if (run_series_trend(&series, variance_min(v), &difference, &error)) {
+		p = student_t_p_value(difference / error, dof - 1.0);
 		if (p > effect->p) {
 			effect->p = p;
-			make_interval(effect, c, v, difference, error, freedom - 1.0, 1.0);
+			make_interval(effect, c, v, difference, error, dof - 1.0, 1.0);
 		}
 	}
-	if (!series.has_times || !series_is_interleaved(&series))
-		add_days(effect, c, v, &e, variance, freedom);
+	if (!series.has_times || !run_series_is_interleaved(&series))
+		add_drift(effect, c, v, &e, variance, dof);
 	/* (With few ways no order of the runs is rarer than the error rate: nothing could be told from chance.) */
 	if ((double)permutation_count(series.count, series.base_count) * c->alpha < 2.0)
 		return;

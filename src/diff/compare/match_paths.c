@@ -11,18 +11,18 @@
 
 #include "diff/load/frame_key.h"
 
-#define ALIKE_MIN  0.6	      /* of the frames of both, those that are in common */
-#define FRAMES_MAX 256	      /* of a path, the innermost */
-#define EFFORT_MAX (1u << 28) /* comparisons of frames; the rest stays unmatched */
+#define SIMILARITY_MIN	0.6	   /* of the frames of both, those that are in common */
+#define FRAMES_MAX	256	   /* of a path, the innermost */
+#define COMPARISONS_MAX (1u << 28) /* comparisons of frames; the rest stays unmatched */
 
 /* A path cut into the stems of its frames, by hash. */
-struct cut {
+struct frame_hashes {
 	uint64_t frames[FRAMES_MAX]; /* outermost first */
 	uint32_t count;
 };
 
 struct pair {
-	double alike;
+	double similarity;
 	size_t base, new;
 };
 
@@ -40,19 +40,19 @@ static uint64_t hash_text(const char *text)
 	return h;
 }
 
-static int cut_key(struct cut *cut, const char *key)
+static int hash_frames(struct frame_hashes *path, const char *key)
 {
 	char *copy = strdup(key), *stem = malloc(strlen(key) + 1), *rest = copy, *frame;
 
-	cut->count = 0;
+	path->count = 0;
 	while (copy && stem && (frame = strsep(&rest, ";"))) {
 		frame_stem(stem, frame);
-		if (cut->count == FRAMES_MAX) {
-			memmove(cut->frames, cut->frames + 1,
-				(FRAMES_MAX - 1) * sizeof(cut->frames[0]));
-			cut->count--;
+		if (path->count == FRAMES_MAX) {
+			memmove(path->frames, path->frames + 1,
+				(FRAMES_MAX - 1) * sizeof(path->frames[0]));
+			path->count--;
 		}
-		cut->frames[cut->count++] = hash_text(stem);
+		path->frames[path->count++] = hash_text(stem);
 	}
 	free(stem);
 	free(copy);
@@ -60,7 +60,7 @@ static int cut_key(struct cut *cut, const char *key)
 }
 
 /* The length of the longest sequence of frames that both have. */
-static uint32_t common_frames(const struct cut *a, const struct cut *b)
+static uint32_t common_frames(const struct frame_hashes *a, const struct frame_hashes *b)
 {
 	uint32_t row[FRAMES_MAX + 1] = {0};
 
@@ -80,7 +80,7 @@ static uint32_t common_frames(const struct cut *a, const struct cut *b)
 	return row[b->count];
 }
 
-static int add_pair(struct pairs *pairs, double alike, size_t base, size_t new)
+static int add_pair(struct pairs *pairs, double similarity, size_t base, size_t new)
 {
 	if (pairs->count == pairs->capacity) {
 		size_t capacity = pairs->capacity * 2 + 64;
@@ -91,7 +91,7 @@ static int add_pair(struct pairs *pairs, double alike, size_t base, size_t new)
 		pairs->list = larger;
 		pairs->capacity = capacity;
 	}
-	pairs->list[pairs->count++] = (struct pair){alike, base, new};
+	pairs->list[pairs->count++] = (struct pair){similarity, base, new};
 	return 0;
 }
 
@@ -99,15 +99,15 @@ static int compare_pairs(const void *a, const void *b)
 {
 	const struct pair *x = a, *y = b;
 
-	if (x->alike != y->alike)
-		return x->alike > y->alike ? -1 : 1;
+	if (x->similarity != y->similarity)
+		return x->similarity > y->similarity ? -1 : 1;
 	if (x->base != y->base)
 		return x->base < y->base ? -1 : 1;
 	return x->new < y->new ? -1 : x->new > y->new;
 }
 
 /* Best pairs first, each path once. */
-static void take(struct pairs *pairs, uint8_t *is_taken, size_t *matches)
+static void assign_best_pairs(struct pairs *pairs, uint8_t *is_taken, size_t *matches)
 {
 	if (pairs->count)
 		qsort(pairs->list, pairs->count, sizeof(*pairs->list), compare_pairs);
@@ -121,24 +121,24 @@ static void take(struct pairs *pairs, uint8_t *is_taken, size_t *matches)
 	}
 }
 
-static int pair_alike(struct pairs *pairs, const struct cut *base, size_t base_count,
-		      const struct cut *new, size_t new_count)
+static int pair_similar(struct pairs *pairs, const struct frame_hashes *base, size_t base_count,
+			const struct frame_hashes *new, size_t new_count)
 {
 	uint64_t effort = 0;
 
 	for (size_t b = 0; b < base_count; b++) {
 		for (size_t n = 0; n < new_count; n++) {
 			uint32_t both = base[b].count + new[n].count;
-			double alike;
+			double similarity;
 
 			if (!base[b].count || !new[n].count ||
 			    base[b].frames[base[b].count - 1] != new[n].frames[new[n].count - 1])
 				continue;
 			effort += (uint64_t)base[b].count * new[n].count;
-			if (effort > EFFORT_MAX)
+			if (effort > COMPARISONS_MAX)
 				return 0;
-			alike = 2.0 * common_frames(&base[b], &new[n]) / both;
-			if (alike >= ALIKE_MIN && add_pair(pairs, alike, b, n) < 0)
+			similarity = 2.0 * common_frames(&base[b], &new[n]) / both;
+			if (similarity >= SIMILARITY_MIN && add_pair(pairs, similarity, b, n) < 0)
 				return -ENOMEM;
 		}
 	}
@@ -146,8 +146,9 @@ static int pair_alike(struct pairs *pairs, const struct cut *base, size_t base_c
 }
 
 /* The kernel alone was replaced: there is one such path on either side. */
-static void pair_replaced(const struct cut *base, size_t base_count, const struct cut *new,
-			  size_t new_count, uint8_t *is_taken, size_t *matches)
+static void pair_replaced(const struct frame_hashes *base, size_t base_count,
+			  const struct frame_hashes *new, size_t new_count, uint8_t *is_taken,
+			  size_t *matches)
 {
 	for (size_t b = 0; b < base_count; b++) {
 		size_t found = MATCH_NONE, like_base = 0, like_new = 0, outer;
@@ -175,24 +176,24 @@ static void pair_replaced(const struct cut *base, size_t base_count, const struc
 int match_paths(const char *const *base, size_t base_count, const char *const *new,
 		size_t new_count, size_t *matches_out)
 {
-	struct cut *cuts = calloc(base_count + new_count + 1, sizeof(*cuts));
+	struct frame_hashes *paths = calloc(base_count + new_count + 1, sizeof(*paths));
 	uint8_t *is_taken = calloc(new_count + 1, sizeof(*is_taken));
 	struct pairs pairs = {0};
-	int error = cuts && is_taken ? 0 : -ENOMEM;
+	int error = paths && is_taken ? 0 : -ENOMEM;
 
 	for (size_t b = 0; b < base_count; b++)
 		matches_out[b] = MATCH_NONE;
 	for (size_t i = 0; i < base_count + new_count && !error; i++)
-		error = cut_key(&cuts[i], i < base_count ? base[i] : new[i - base_count]);
+		error = hash_frames(&paths[i], i < base_count ? base[i] : new[i - base_count]);
 	if (!error)
-		error = pair_alike(&pairs, cuts, base_count, cuts + base_count, new_count);
+		error = pair_similar(&pairs, paths, base_count, paths + base_count, new_count);
 	if (!error) {
-		take(&pairs, is_taken, matches_out);
-		pair_replaced(cuts, base_count, cuts + base_count, new_count, is_taken,
+		assign_best_pairs(&pairs, is_taken, matches_out);
+		pair_replaced(paths, base_count, paths + base_count, new_count, is_taken,
 			      matches_out);
 	}
 	free(pairs.list);
 	free(is_taken);
-	free(cuts);
+	free(paths);
 	return error;
 }

@@ -10,9 +10,9 @@
 #define GAP_MAX 8.0 /* of the sides, by the spread of their runs; 3.5: one follows the other */
 #define TREND_P 0.3 /* runs go with time if chance would make it look so this rarely */
 
-void series_make(struct series *s, const struct comparison *c, const struct values *v)
+void run_series_make(struct run_series *s, const struct comparison *c, const struct run_values *v)
 {
-	*s = (struct series){.has_times = true};
+	*s = (struct run_series){.has_times = true};
 	for (size_t r = 0; r < c->run_count && s->count < 1024; r++) {
 		if (c->runs[r].is_history || isnan(v->x[r]))
 			continue;
@@ -23,7 +23,7 @@ void series_make(struct series *s, const struct comparison *c, const struct valu
 	}
 }
 
-bool series_is_interleaved(const struct series *s)
+bool run_series_is_interleaved(const struct run_series *s)
 {
 	double first[SIDES] = {INFINITY, INFINITY}, last[SIDES] = {0};
 
@@ -36,7 +36,7 @@ bool series_is_interleaved(const struct series *s)
 	return first[SIDE_BASE] < last[SIDE_NEW] && first[SIDE_NEW] < last[SIDE_BASE];
 }
 
-bool series_trend(const struct series *s, double least, double *difference, double *error)
+bool run_series_trend(const struct run_series *s, double least, double *difference, double *error)
 {
 	double means[SIDES][2] = {{0}}, tt = 0.0, tx = 0.0, rest = 0.0, slope, apart, variance;
 	size_t counts[SIDES] = {s->base_count, s->count - s->base_count};
@@ -72,8 +72,8 @@ bool series_trend(const struct series *s, double least, double *difference, doub
 		return false;
 	variance = rest / (double)(s->count - 3);
 	variance = variance > least ? variance : least;
-	if (!series_is_interleaved(s) &&
-	    student_two_sided(slope * sqrt(tt / variance), (double)(s->count - 3)) > TREND_P)
+	if (!run_series_is_interleaved(s) &&
+	    student_t_p_value(slope * sqrt(tt / variance), (double)(s->count - 3)) > TREND_P)
 		return false;
 	*difference = means[1][0] - means[0][0] - slope * apart;
 	*error = sqrt(variance *

@@ -10,7 +10,7 @@
 #define COUNTS_ALIKE 1e-9 /* in an iteration: but for rounding */
 
 /* Do all runs have as many iterations, of which they count different parts? */
-static bool has_cuts(const struct comparison *c)
+static bool boundaries_differ(const struct comparison *c)
 {
 	const struct run_profile *first = c->runs[0].profile;
 	bool differs = false;
@@ -31,7 +31,7 @@ static bool has_cuts(const struct comparison *c)
  * Had all runs done the same at the same moments, one with a longer warm-up than another's would count no more of it. Do those of
  * the side that has more, against those of the other, do so mostly? Then it has moved. (What happens at random does so at times.)
  */
-static bool has_moved(const struct comparison *c, const struct values *v, enum side more)
+static bool has_moved(const struct comparison *c, const struct run_values *v, enum side more)
 {
 	size_t pairs = 0, against = 0;
 
@@ -54,12 +54,12 @@ static bool has_moved(const struct comparison *c, const struct values *v, enum s
 	return against > pairs / 2;
 }
 
-bool cut_explains(const struct comparison *c, const struct values *v)
+bool warmup_boundary_explains(const struct comparison *c, const struct run_values *v)
 {
 	double counts[SIDES] = {0}, wholes[SIDES] = {0}, used = 0.0, counted, whole;
 	bool varies = false;
 
-	if (!has_cuts(c))
+	if (!boundaries_differ(c))
 		return false;
 	for (size_t r = 0; r < c->run_count; r++) {
 		enum side side = c->runs[r].side;

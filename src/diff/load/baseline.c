@@ -208,7 +208,7 @@ static int read_set(struct baseline *baseline, const cJSON *item, uint64_t *room
 	/* (It is shown: it does nothing to a terminal.) */
 	if (label) {
 		utf8_make_plain(label, '?');
-		shown_text(label, SHOWN_FACT_BYTES);
+		shorten_text(label, FIELD_BYTES_MAX);
 	}
 	if (!error) {
 		*room -= bytes;

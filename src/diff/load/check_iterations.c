@@ -94,13 +94,13 @@ static bool is_range(const char *name, const char *wanted)
 }
 
 /* The range of --iteration. (One that a log lacks is said as a fault of that.) */
-static bool has_other_range(const struct run_profile *run, const char *wanted)
+static bool lacks_wanted_range(const struct run_profile *run, const char *wanted)
 {
 	return strcmp(run->iterations, "missing") != 0 &&
 	       (strcmp(run->iterations, "nvtx") != 0 || !is_range(run->iteration_name, wanted));
 }
 
-static bool has_other_warmup(const struct run_profile *run, const char *wanted)
+static bool lacks_wanted_warmup(const struct run_profile *run, const char *wanted)
 {
 	uint64_t count = strtoull(wanted, NULL, 10);
 
@@ -130,9 +130,9 @@ void check_iterations(const struct run_set *base, const struct run_set *new,
 	const struct run_set *sets[] = {base, new};
 
 	for (int s = 0; s < 2; s++) {
-		check_request(sets[s], options->iteration, "--iteration", has_other_range,
+		check_request(sets[s], options->iteration, "--iteration", lacks_wanted_range,
 			      problems);
-		check_request(sets[s], options->warmup, "--warmup", has_other_warmup, problems);
+		check_request(sets[s], options->warmup, "--warmup", lacks_wanted_warmup, problems);
 	}
 	check_found(base, new, options, problems);
 }

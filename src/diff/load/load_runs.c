@@ -141,7 +141,7 @@ static bool is_document(const char *path)
 }
 
 /* A log becomes a job. The place of its run is kept for it. */
-static int take_log(struct jobs *jobs, struct run_set *set, const char *path)
+static int add_log(struct jobs *jobs, struct run_set *set, const char *path)
 {
 	int error;
 
@@ -163,24 +163,24 @@ static int take_log(struct jobs *jobs, struct run_set *set, const char *path)
 }
 
 /* A bench directory stands for its runs; any other directory is one. */
-static int take_directory(struct jobs *jobs, struct run_set *set, const char *path,
-			  struct problems *problems)
+static int add_directory(struct jobs *jobs, struct run_set *set, const char *path,
+			 struct problems *problems)
 {
 	char **runs;
 	size_t count;
 	int error = bench_runs_find(path, &runs, &count, problems);
 
 	if (error == -ENOENT)
-		return take_log(jobs, set, path);
+		return add_log(jobs, set, path);
 	for (size_t r = 0; !error && r < count; r++)
-		error = take_log(jobs, set, runs[r]);
+		error = add_log(jobs, set, runs[r]);
 	bench_runs_free(runs, count);
 	return error;
 }
 
 /* One name: a document is read at once. */
-static int take_name(struct jobs *jobs, struct run_set *set, const char *path,
-		     struct problems *problems)
+static int add_name(struct jobs *jobs, struct run_set *set, const char *path,
+		    struct problems *problems)
 {
 	struct stat status;
 
@@ -189,8 +189,8 @@ static int take_name(struct jobs *jobs, struct run_set *set, const char *path,
 		return -EINVAL;
 	}
 	if (S_ISDIR(status.st_mode))
-		return take_directory(jobs, set, path, problems);
-	return is_document(path) ? read_document(set, path, problems) : take_log(jobs, set, path);
+		return add_directory(jobs, set, path, problems);
+	return is_document(path) ? read_document(set, path, problems) : add_log(jobs, set, path);
 }
 
 static int start(struct job *job, const struct load_options *options, struct problems *problems)
@@ -316,14 +316,14 @@ static void drop_missing(struct run_set *set)
 }
 
 /* All names of an argument. */
-static int take_names(struct jobs *jobs, struct run_set *set, const char *argument,
-		      struct problems *problems)
+static int add_names(struct jobs *jobs, struct run_set *set, const char *argument,
+		     struct problems *problems)
 {
 	char *names = strdup(argument), *rest = names, *name;
 	int result = names ? 0 : -ENOMEM;
 
 	while (names && (name = strsep(&rest, ","))) {
-		int error = name[0] ? take_name(jobs, set, name, problems) : 0;
+		int error = name[0] ? add_name(jobs, set, name, problems) : 0;
 
 		result = result ? result : error;
 	}
@@ -345,7 +345,7 @@ int load_runs(struct run_set *sets, char *const *arguments, size_t set_count,
 	int result = 0, error;
 
 	for (size_t s = 0; s < set_count; s++) {
-		error = take_names(&jobs, &sets[s], arguments[s], problems);
+		error = add_names(&jobs, &sets[s], arguments[s], problems);
 		result = result ? result : error;
 	}
 	error = run_jobs(&jobs, options, problems);
@@ -375,7 +375,7 @@ int load_check(const char *argument, struct problems *problems)
 {
 	struct run_set set = {0};
 	struct jobs jobs = {0};
-	int error = take_names(&jobs, &set, argument, problems);
+	int error = add_names(&jobs, &set, argument, problems);
 
 	jobs_free(&jobs);
 	run_set_free(&set);

@@ -34,11 +34,11 @@ struct tree {
 /* A copy that does nothing to a terminal or to the text around it. NULL: no memory. */
 static char *plain_text(struct run_profile *p, const char *text, size_t limit_bytes)
 {
-	char *copy = run_memory_text(p->memory, text, strlen(text));
+	char *copy = arena_copy_text(p->memory, text, strlen(text));
 
 	if (copy) {
 		utf8_make_plain(copy, '?');
-		shown_text(copy, limit_bytes);
+		shorten_text(copy, limit_bytes);
 	}
 	return copy;
 }
@@ -47,14 +47,14 @@ static const char *line_of(struct run_profile *p, const cJSON *object, const cha
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, member);
 
-	return plain_text(p, cJSON_IsString(item) ? item->valuestring : "", SHOWN_LINE_BYTES);
+	return plain_text(p, cJSON_IsString(item) ? item->valuestring : "", LINE_BYTES_MAX);
 }
 
 static const char *text_of(struct run_profile *p, const cJSON *object, const char *member)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, member);
 
-	return plain_text(p, cJSON_IsString(item) ? item->valuestring : "", SHOWN_FACT_BYTES);
+	return plain_text(p, cJSON_IsString(item) ? item->valuestring : "", FIELD_BYTES_MAX);
 }
 
 static double number_of(const cJSON *object, const char *member)
@@ -83,15 +83,14 @@ static int read_trust(struct run_profile *p, const cJSON *document)
 	for (unsigned w = 0; word && w < sizeof(words) / sizeof(words[0]); w++)
 		if (!strcmp(word, words[w]))
 			p->trust = (enum trust_word)w;
-	p->warnings = run_memory_get(p->memory, room * sizeof(*p->warnings));
+	p->warnings = arena_alloc(p->memory, room * sizeof(*p->warnings));
 	if (!word || !p->warnings)
 		return -ENOMEM;
 	cJSON_ArrayForEach(warning, warnings)
 	{
 		if (!cJSON_IsString(warning))
 			continue;
-		p->warnings[p->warning_count] =
-			plain_text(p, warning->valuestring, SHOWN_LINE_BYTES);
+		p->warnings[p->warning_count] = plain_text(p, warning->valuestring, LINE_BYTES_MAX);
 		if (!p->warnings[p->warning_count++])
 			return -ENOMEM;
 	}
@@ -132,8 +131,8 @@ static int read_identity(struct run_profile *p, const cJSON *document)
 	p->start_realtime_ns = count_of(process, "start_realtime_ns");
 	p->clock_mhz = number_of(document, "clock_mhz");
 	p->is_simulated = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(document, "simulated_gpu"));
-	p->devices = run_memory_get(p->memory,
-				    (size_t)cJSON_GetArraySize(devices) * sizeof(*p->devices));
+	p->devices =
+		arena_alloc(p->memory, (size_t)cJSON_GetArraySize(devices) * sizeof(*p->devices));
 	if (!p->program || !p->command || !p->host || !p->driver || !p->cupti || !p->selection ||
 	    !p->iterations || !p->iteration_name || !p->devices)
 		return -ENOMEM;
@@ -154,14 +153,14 @@ static int read_names(struct run_profile *p, struct tree *tree, const cJSON *nam
 	const cJSON *name;
 	size_t room = (size_t)cJSON_GetArraySize(names) + 1;
 
-	tree->names = run_memory_get(p->memory, room * sizeof(*tree->names));
-	tree->keys = run_memory_get(p->memory, room * sizeof(*tree->keys));
+	tree->names = arena_alloc(p->memory, room * sizeof(*tree->names));
+	tree->keys = arena_alloc(p->memory, room * sizeof(*tree->keys));
 	if (!tree->names || !tree->keys)
 		return -ENOMEM;
 	cJSON_ArrayForEach(name, names)
 	{
 		const char *whole = cJSON_IsString(name) ? name->valuestring : "";
-		char *text = run_memory_text(p->memory, whole, strlen(whole));
+		char *text = arena_copy_text(p->memory, whole, strlen(whole));
 		char *key = text ? malloc(FRAME_KEY_BOUND(strlen(text))) : NULL;
 		size_t n = tree->name_count++;
 
@@ -169,13 +168,13 @@ static int read_names(struct run_profile *p, struct tree *tree, const cJSON *nam
 			return -ENOMEM;
 		utf8_make_plain(text, '?');
 		tree->names[n] = text;
-		tree->keys[n] = run_memory_text(p->memory, key, frame_key(key, text));
+		tree->keys[n] = arena_copy_text(p->memory, key, frame_key(key, text));
 		free(key);
 		if (!tree->keys[n])
 			return -ENOMEM;
 		/* (The key of the whole name leaves out what may differ, such as the line.) */
-		shown_text(text, SHOWN_FRAME_BYTES);
-		shown_text(tree->keys[n], SHOWN_FRAME_BYTES);
+		shorten_text(text, NAME_BYTES_MAX);
+		shorten_text(tree->keys[n], NAME_BYTES_MAX);
 	}
 	return 0;
 }
@@ -186,8 +185,8 @@ static int read_nodes(struct run_profile *p, struct tree *tree, const cJSON *nod
 	size_t count = (size_t)cJSON_GetArraySize(nodes), n = 0;
 	const cJSON *item;
 
-	tree->parents = run_memory_get(p->memory, (count / 2 + 1) * sizeof(*tree->parents));
-	tree->node_names = run_memory_get(p->memory, (count / 2 + 1) * sizeof(*tree->node_names));
+	tree->parents = arena_alloc(p->memory, (count / 2 + 1) * sizeof(*tree->parents));
+	tree->node_names = arena_alloc(p->memory, (count / 2 + 1) * sizeof(*tree->node_names));
 	if (!tree->parents || !tree->node_names)
 		return -ENOMEM;
 	tree->node_count = 1;
@@ -235,8 +234,8 @@ static int set_path(struct run_profile *p, struct tree *tree, double id,
 	tree->bytes_used += length;
 	if (tree->frames_used > FRAMES_MAX || tree->bytes_used > KEY_BYTES_MAX)
 		return -EINVAL;
-	frames = run_memory_get(p->memory, depth * sizeof(*frames));
-	key = run_memory_get(p->memory, length + 1);
+	frames = arena_alloc(p->memory, depth * sizeof(*frames));
+	key = arena_alloc(p->memory, length + 1);
 	if (!frames || !key)
 		return -ENOMEM;
 	entry->frame_count = depth;
@@ -259,7 +258,7 @@ static int set_path(struct run_profile *p, struct tree *tree, double id,
 static int set_name(struct run_profile *p, const char *shown, const char *key,
 		    struct profile_entry *entry)
 {
-	const char **frames = run_memory_get(p->memory, sizeof(*frames));
+	const char **frames = arena_alloc(p->memory, sizeof(*frames));
 
 	if (!frames)
 		return -ENOMEM;
@@ -274,9 +273,8 @@ static int set_identity(struct run_profile *p, struct tree *tree, const cJSON *i
 			struct profile_entry *entry)
 {
 	if (entry->level == LEVEL_TOTAL) {
-		const char *name = cJSON_IsString(id)
-					   ? plain_text(p, id->valuestring, SHOWN_FACT_BYTES)
-					   : NULL;
+		const char *name =
+			cJSON_IsString(id) ? plain_text(p, id->valuestring, FIELD_BYTES_MAX) : NULL;
 
 		return name ? set_name(p, name, name, entry) : -EINVAL;
 	}
@@ -379,7 +377,7 @@ static double hypotenuse(double a, double b)
 static void add_entry(struct profile_entry *a, const struct profile_entry *b)
 {
 	struct quantity *each = &a->quantities[METRIC_EACH];
-	double pieces;
+	double chunks;
 
 	if (b->whole_value > a->whole_value) {
 		a->frames = b->frames;
@@ -396,9 +394,9 @@ static void add_entry(struct profile_entry *a, const struct profile_entry *b)
 		sum->error = hypotenuse(sum->error, part->error);
 		sum->residual = hypotenuse(sum->residual, part->residual);
 	}
-	pieces = a->quantities[METRIC_COUNT].mean;
-	each->mean = pieces > 0.0 ? a->quantities[METRIC_VALUE].mean / pieces : NAN;
-	each->typical = pieces > 0.0 ? a->quantities[METRIC_VALUE].typical / pieces : NAN;
+	chunks = a->quantities[METRIC_COUNT].mean;
+	each->mean = chunks > 0.0 ? a->quantities[METRIC_VALUE].mean / chunks : NAN;
+	each->typical = chunks > 0.0 ? a->quantities[METRIC_VALUE].typical / chunks : NAN;
 	each->error = hypotenuse(each->error, b->quantities[METRIC_EACH].error);
 	each->residual = hypotenuse(each->residual, b->quantities[METRIC_EACH].residual);
 }
@@ -428,7 +426,7 @@ static int read_entries(struct run_profile *p, const cJSON *document)
 	for (int level = 0; level < LEVELS; level++)
 		room += (size_t)cJSON_GetArraySize(
 			cJSON_GetObjectItemCaseSensitive(document, level_specs[level].document));
-	p->entries = run_memory_get(p->memory, room * sizeof(*p->entries));
+	p->entries = arena_alloc(p->memory, room * sizeof(*p->entries));
 	if (!p->entries)
 		return -ENOMEM;
 	for (int level = 0; level < LEVELS && !error; level++)
@@ -482,7 +480,7 @@ int run_profile_read(struct run_profile **profile_out, const char *document, siz
 	*profile_out = p;
 	if (!p)
 		return -ENOMEM;
-	p->memory = run_memory_new();
+	p->memory = arena_new();
 	p->origin = strdup(origin);
 	p->document = malloc(document_bytes + 1);
 	if (!p->memory || !p->origin || !p->document)
@@ -504,7 +502,7 @@ void run_profile_free(struct run_profile *p)
 {
 	if (!p)
 		return;
-	run_memory_free(p->memory);
+	arena_free(p->memory);
 	free(p->origin);
 	free(p->document);
 	free(p);

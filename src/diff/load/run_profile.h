@@ -70,7 +70,7 @@ struct run_profile {
 					 * baseline, which tells of noise alone */
 	struct profile_entry *entries; /* by level and key */
 	size_t entry_count;
-	struct run_memory *memory; /* of all texts and lists */
+	struct arena *memory; /* of all texts and lists */
 };
 
 /*

@@ -39,7 +39,8 @@ static int compare_paths(const void *a, const void *b)
 }
 
 /* Adds the frames that the path does not share with the one before; gives the node in which it ends. */
-static uint32_t plant(struct flame_tree *tree, uint32_t last, const struct profile_entry *entry)
+static uint32_t insert_path(struct flame_tree *tree, uint32_t last,
+			    const struct profile_entry *entry)
 {
 	uint32_t shared = 0, node = 0;
 	uint32_t chain = last;
@@ -65,7 +66,7 @@ static double known(double value)
 	return isfinite(value) && value > 0 ? value : 0;
 }
 
-static void add_up(struct flame_tree *tree)
+static void sum_subtrees(struct flame_tree *tree)
 {
 	for (uint32_t n = 0; n < tree->count; n++) {
 		memcpy(tree->nodes[n].total, tree->nodes[n].self, sizeof(tree->nodes[n].total));
@@ -95,7 +96,7 @@ int flame_tree_make(struct flame_tree *tree, const struct comparison *comparison
 		size_t end = comparison->first_rows[levels[w] + 1];
 
 		for (size_t r = comparison->first_rows[levels[w]]; r < end; r++) {
-			const struct profile_entry *entry = changes_entry(&comparison->rows[r]);
+			const struct profile_entry *entry = change_entry(&comparison->rows[r]);
 
 			paths[count++] = (struct path){entry, r, (enum flame_weight)w};
 			frame_count += entry->frame_count;
@@ -111,12 +112,12 @@ int flame_tree_make(struct flame_tree *tree, const struct comparison *comparison
 	for (size_t p = 0; p < count; p++) {
 		const struct effect *effect = &comparison->rows[paths[p].row].effects[METRIC_VALUE];
 
-		node = plant(tree, node, paths[p].entry);
+		node = insert_path(tree, node, paths[p].entry);
 		tree->node_of_row[paths[p].row] = node;
 		tree->nodes[node].self[paths[p].weight][SIDE_BASE] += known(effect->base);
 		tree->nodes[node].self[paths[p].weight][SIDE_NEW] += known(effect->new);
 	}
-	add_up(tree);
+	sum_subtrees(tree);
 	free(paths);
 	return 0;
 }

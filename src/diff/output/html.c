@@ -96,10 +96,10 @@ static void add_row(cJSON *list, const struct comparison_row *row, uint32_t node
 	static const char *const units[] = {
 		[UNIT_NS] = "ns", [UNIT_BYTES] = "bytes", [UNIT_COUNT] = "count"};
 	const struct effect *effect = &row->effects[METRIC_VALUE];
-	const struct profile_entry *entry = changes_entry(row);
+	const struct profile_entry *entry = change_entry(row);
 	char change[CHANGE_BYTES], interval[INTERVAL_BYTES];
 	cJSON *object = add_object(list), *frames;
-	const char *places[CHANGES_PLACES];
+	const char *places[SOURCE_PLACES_MAX];
 	size_t count = 0;
 
 	cJSON_AddStringToObject(object, "level", level_specs[row->level].word);
@@ -108,7 +108,7 @@ static void add_row(cJSON *list, const struct comparison_row *row, uint32_t node
 	for (uint32_t f = 0; f < entry->frame_count; f++)
 		cJSON_AddItemToArray(frames, cJSON_CreateString(entry->frames[f]));
 	if (level_specs[row->level].has_frames)
-		count = changes_places(entry, places);
+		count = source_places(entry, places);
 	frames = cJSON_AddArrayToObject(object, "places");
 	for (size_t p = 0; p < count; p++)
 		cJSON_AddItemToArray(frames, cJSON_CreateString(places[p]));
@@ -118,7 +118,7 @@ static void add_row(cJSON *list, const struct comparison_row *row, uint32_t node
 	add_known(object, "new", effect->new);
 	add_known(object, "base_count", row->effects[METRIC_COUNT].base);
 	add_known(object, "new_count", row->effects[METRIC_COUNT].new);
-	cJSON_AddStringToObject(object, "interval", changes_interval(interval, effect));
+	cJSON_AddStringToObject(object, "interval", format_interval(interval, effect));
 	cJSON_AddStringToObject(object, "change", format_change(change, sizeof(change), row));
 }
 
@@ -127,7 +127,7 @@ static int add_changes(cJSON *parent, const char *name, const struct comparison 
 {
 	cJSON *list = cJSON_AddArrayToObject(parent, name);
 	size_t count;
-	const struct comparison_row **rows = changes_of(c, of_paths, &count);
+	const struct comparison_row **rows = changes_list(c, of_paths, &count);
 
 	if (!rows)
 		return -ENOMEM;

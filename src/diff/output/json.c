@@ -29,14 +29,14 @@ static void put_effect(cJSON *parent, const char *name, const struct effect *eff
 	put_number(object, "new", effect->new);
 	put_number(object, "change", effect->change);
 	put_number(object, "ratio", effect->ratio);
-	put_number(object, "judged_ratio", effect->judged);
+	put_number(object, "judged_ratio", effect->net_ratio);
 	put_number(object, "low_ratio", effect->low);
 	put_number(object, "high_ratio", effect->high);
 	put_number(object, "p", effect->p);
 	put_number(object, "p_adjusted", effect->p_adjusted);
 	put_number(object, "detectable_ratio", effect->detectable);
 	cJSON_AddBoolToObject(object, "exact", effect->is_exact);
-	cJSON_AddBoolToObject(object, "cut", effect->is_cut);
+	cJSON_AddBoolToObject(object, "cut", effect->is_boundary_shift);
 	cJSON_AddBoolToObject(object, "significant", effect->is_significant);
 }
 
@@ -73,8 +73,8 @@ static cJSON *make_row(const struct comparison_row *row)
 	cJSON_AddStringToObject(object, "unit", units[row->unit]);
 	put_frames(object, "base_frames", row->shown[SIDE_BASE]);
 	put_frames(object, "new_frames", row->shown[SIDE_NEW]);
-	cJSON_AddBoolToObject(object, "moved", row->is_moved);
-	cJSON_AddBoolToObject(object, "tested", row->is_in_family);
+	cJSON_AddBoolToObject(object, "moved", row->is_renamed);
+	cJSON_AddBoolToObject(object, "tested", row->is_tested);
 	put_number(object, "share", row->share);
 	put_changes(object, row);
 	put_number(object, "change_by_each", row->by_each);

@@ -43,9 +43,9 @@ static void put_attribute(FILE *file, const char *name, const char *value)
 
 static void put_finding(FILE *file, const struct finding *finding)
 {
-	const struct profile_entry *entry = finding->row ? changes_entry(finding->row) : NULL;
-	const char *places[CHANGES_PLACES];
-	size_t count = entry ? changes_places(entry, places) : 0;
+	const struct profile_entry *entry = finding->row ? change_entry(finding->row) : NULL;
+	const char *places[SOURCE_PLACES_MAX];
+	size_t count = entry ? source_places(entry, places) : 0;
 
 	put_text(file, finding->what);
 	fputs(": ", file);

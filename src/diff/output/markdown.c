@@ -50,7 +50,7 @@ static void put_text(FILE *file, const char *text)
 }
 
 /* How much of a text is shown, of that many bytes at most: no character is cut. */
-static size_t cut(const char *text, size_t length_max)
+static size_t shown_length(const char *text, size_t length_max)
 {
 	size_t length = strnlen(text, length_max);
 
@@ -62,7 +62,7 @@ static size_t cut(const char *text, size_t length_max)
 /* A name as code, cut; in a table, as any in a table. */
 static void put_code(FILE *file, const char *text, size_t length_max)
 {
-	size_t length = cut(text, length_max);
+	size_t length = shown_length(text, length_max);
 
 	fputc('`', file);
 	for (size_t i = 0; i < length; i++) {
@@ -92,7 +92,7 @@ static void put_headline(FILE *file, const struct comparison *c)
 		format_amount(base, UNIT_NS, effect->base),
 		format_amount(new, UNIT_NS, effect->new),
 		c->has_iterations ? "an iteration" : "a run", format_ratio(ratio, effect->ratio));
-	if (*changes_interval(interval, effect))
+	if (*format_interval(interval, effect))
 		fprintf(file, " (%s)", interval);
 	fprintf(file, "%s\n\n",
 		effect->is_significant || effect->is_exact ? "." : "; within noise.");
@@ -162,7 +162,7 @@ static void put_numbers(FILE *file, const struct comparison_row *row, const char
 	char base[AMOUNT_BYTES], new[AMOUNT_BYTES], ratio[AMOUNT_BYTES], interval[INTERVAL_BYTES];
 	char difference[AMOUNT_BYTES];
 
-	changes_interval(interval, effect);
+	format_interval(interval, effect);
 	fprintf(file, " %s%s | %s " ARROW " %s | **%s**%s%s%s | ", effect->change > 0 ? "+" : "",
 		format_amount(difference, row->unit, effect->change),
 		format_amount(base, row->unit, effect->base),
@@ -175,15 +175,15 @@ static void put_numbers(FILE *file, const struct comparison_row *row, const char
 /* One line: how much, what happened, what, where. */
 static void put_path_row(FILE *file, const struct comparison_row *row)
 {
-	const struct profile_entry *entry = changes_entry(row);
-	const char *places[CHANGES_PLACES];
-	size_t count = changes_places(entry, places);
+	const struct profile_entry *entry = change_entry(row);
+	const char *places[SOURCE_PLACES_MAX];
+	size_t count = source_places(entry, places);
 	char change[CHANGE_BYTES];
 
 	format_change(change, sizeof(change), row);
 	fputc('|', file);
 	put_numbers(file, row, change);
-	put_code(file, changes_frame(entry->frames[entry->frame_count - 1]), NAME_COLUMNS);
+	put_code(file, frame_name(entry->frames[entry->frame_count - 1]), NAME_COLUMNS);
 	fputs(" | ", file);
 	for (size_t p = 0; p < count; p++) {
 		fputs(p ? " \xe2\x80\xb9 " : "", file);
@@ -202,7 +202,7 @@ static void put_path_row(FILE *file, const struct comparison_row *row)
 /* How many bytes it took. */
 static size_t put_call_path(FILE *file, const struct comparison_row *row)
 {
-	const struct profile_entry *entry = changes_entry(row);
+	const struct profile_entry *entry = change_entry(row);
 	char ratio[AMOUNT_BYTES];
 	uint32_t first = entry->frame_count > FRAMES_MAX ? entry->frame_count - FRAMES_MAX : 0;
 	size_t bytes = 0;
@@ -211,8 +211,8 @@ static size_t put_call_path(FILE *file, const struct comparison_row *row)
 	if (first)
 		fprintf(file, "    (%u frames more)\n", first);
 	for (uint32_t f = first; f < entry->frame_count; f++) {
-		const char *frame = changes_frame(entry->frames[f]);
-		size_t length = cut(frame, FRAME_BYTES_MAX);
+		const char *frame = frame_name(entry->frames[f]);
+		size_t length = shown_length(frame, FRAME_BYTES_MAX);
 
 		/* (Indented, no frame ends the block.) */
 		fprintf(file, "    %.*s\n", (int)length, frame);
@@ -224,7 +224,7 @@ static size_t put_call_path(FILE *file, const struct comparison_row *row)
 static int put_paths(FILE *file, const struct comparison *c)
 {
 	size_t count, shown, bytes = 0;
-	const struct comparison_row **rows = changes_of(c, true, &count);
+	const struct comparison_row **rows = changes_list(c, true, &count);
 
 	if (!rows)
 		return -ENOMEM;
@@ -260,7 +260,7 @@ static int put_paths(FILE *file, const struct comparison *c)
 static int put_others(FILE *file, const struct comparison *c)
 {
 	size_t count, kept = 0;
-	const struct comparison_row **rows = changes_of(c, false, &count);
+	const struct comparison_row **rows = changes_list(c, false, &count);
 	char change[CHANGE_BYTES];
 
 	if (!rows)
@@ -281,7 +281,7 @@ static int put_others(FILE *file, const struct comparison *c)
 		fputc('|', file);
 		put_numbers(file, rows[r], change);
 		fprintf(file, "%s: ", level_specs[rows[r]->level].word);
-		put_code(file, changes_frame(changes_entry(rows[r])->frames[0]), NAME_COLUMNS);
+		put_code(file, frame_name(change_entry(rows[r])->frames[0]), NAME_COLUMNS);
 		fputs(" |\n", file);
 	}
 	if (count)
@@ -293,8 +293,8 @@ static int put_others(FILE *file, const struct comparison *c)
 static void put_totals(FILE *file, const struct comparison *c)
 {
 	fputs("<details><summary>The run as a whole</summary>\n\n" OTHER_HEAD, file);
-	for (size_t n = 0; changes_totals[n]; n++) {
-		const struct comparison_row *row = find_total(c, changes_totals[n]);
+	for (size_t n = 0; shown_totals[n]; n++) {
+		const struct comparison_row *row = find_total(c, shown_totals[n]);
 		char change[CHANGE_BYTES];
 
 		if (!row)
@@ -302,7 +302,7 @@ static void put_totals(FILE *file, const struct comparison *c)
 		format_change(change, sizeof(change), row);
 		fputc('|', file);
 		put_numbers(file, row, change);
-		put_code(file, changes_entry(row)->frames[0], NAME_COLUMNS);
+		put_code(file, change_entry(row)->frames[0], NAME_COLUMNS);
 		fputs(" |\n", file);
 	}
 	fputs("\n</details>\n\n", file);

@@ -47,7 +47,7 @@ static void put_frame(const struct svg_flame *svg, const struct flame_node *node
 		.value = (uint64_t) new,
 		.name = node->name,
 		.name_length = strlen(node->name),
-		.mark_length = (size_t)(changes_frame(node->name) - node->name),
+		.mark_length = (size_t)(frame_name(node->name) - node->name),
 		.numbers = numbers,
 		.class = "change",
 		.fill = colour,

@@ -109,18 +109,18 @@ static void put_name(const struct text *t, const char *name, size_t columns)
 /* Where a call path is in the source: the user's place first. */
 static void put_places(const struct text *t, const struct comparison_row *row, int indent)
 {
-	const struct profile_entry *entry = changes_entry(row);
+	const struct profile_entry *entry = change_entry(row);
 	size_t room = columns_of(t) - (size_t)indent - strlen("in "), used = 0, count;
 	bool is_taken_out = false;
-	const char *places[CHANGES_PLACES];
+	const char *places[SOURCE_PLACES_MAX];
 
 	if (!entry || !level_specs[row->level].has_frames)
 		return;
-	count = changes_places(entry, places);
+	count = source_places(entry, places);
 	for (size_t i = 0; i < count; i++) {
 		const char *own = places[i];
 
-		if (!changes_is_own(entry, own))
+		if (!source_place_is_own(entry, own))
 			continue;
 		memmove(&places[1], &places[0], i * sizeof(*places));
 		places[0] = own;
@@ -146,9 +146,9 @@ static void put_places(const struct text *t, const struct comparison_row *row, i
 /* What a row is of: the innermost frame. */
 static const char *leaf_of(const struct comparison_row *row)
 {
-	const struct profile_entry *entry = changes_entry(row);
+	const struct profile_entry *entry = change_entry(row);
 
-	return entry && entry->frame_count ? changes_frame(entry->frames[entry->frame_count - 1])
+	return entry && entry->frame_count ? frame_name(entry->frames[entry->frame_count - 1])
 					   : row->key;
 }
 
@@ -210,7 +210,7 @@ static bool is_shown(const struct comparison_row *row)
 	for (int m = 0; m < METRICS; m++)
 		if (row->effects[m].is_significant)
 			return true;
-	return row->is_moved;
+	return row->is_renamed;
 }
 
 static enum metric main_metric(const struct comparison_row *row)
@@ -260,9 +260,8 @@ static void put_totals(const struct text *t)
 	const struct comparison *c = t->result->comparison;
 	size_t shown = 0;
 
-	for (size_t i = 0; changes_totals[i]; i++) {
-		const struct comparison_row *row =
-			comparison_find(c, LEVEL_TOTAL, changes_totals[i]);
+	for (size_t i = 0; shown_totals[i]; i++) {
+		const struct comparison_row *row = comparison_find(c, LEVEL_TOTAL, shown_totals[i]);
 
 		if (!row || (row->effects[METRIC_VALUE].base == 0.0 &&
 			     row->effects[METRIC_VALUE].new == 0.0))

@@ -81,7 +81,7 @@ static const struct {
 };
 
 /* -EINVAL, having said what is wrong at that place. */
-static int wrong(const struct parser *p, const char *at, const char *format, ...)
+static int syntax_error(const struct parser *p, const char *at, const char *format, ...)
 {
 	va_list arguments;
 	char *what;
@@ -140,8 +140,10 @@ static int unknown_subject(const struct parser *p, const char *at, const char *w
 		near = subjects[i].word;
 	}
 	if (near)
-		return wrong(p, at, "'%s' is nothing that is compared; is %s meant?", word, near);
-	return wrong(p, at, "here has to stand what is compared: gpu-time, path(…), range(…), …");
+		return syntax_error(p, at, "'%s' is nothing that is compared; is %s meant?", word,
+				    near);
+	return syntax_error(p, at,
+			    "here has to stand what is compared: gpu-time, path(…), range(…), …");
 }
 
 /* "(pattern)", in which parentheses come in pairs. */
@@ -151,7 +153,7 @@ static int read_pattern(struct parser *p, struct rule *rule)
 	int depth = 0;
 
 	if (*open != '(')
-		return wrong(p, open, "a pattern in parentheses has to follow");
+		return syntax_error(p, open, "a pattern in parentheses has to follow");
 	for (from = open + 1; *p->at; p->at++) {
 		depth += *p->at == '(';
 		depth -= *p->at == ')';
@@ -159,9 +161,9 @@ static int read_pattern(struct parser *p, struct rule *rule)
 			break;
 	}
 	if (!*p->at)
-		return wrong(p, open, "this parenthesis is not closed");
+		return syntax_error(p, open, "this parenthesis is not closed");
 	if (p->at == from)
-		return wrong(p, from, "the pattern is empty; '*' fits all");
+		return syntax_error(p, from, "the pattern is empty; '*' fits all");
 	rule->pattern = strndup(from, (size_t)(p->at - from));
 	rule->is_each |= rule->pattern && !strcmp(rule->pattern, "*");
 	p->at++;
@@ -183,8 +185,8 @@ static int read_metric(struct parser *p, struct rule *rule)
 			rule->level = metrics[i].level;
 		return 0;
 	}
-	return wrong(p, at,
-		     "here has to stand time, count or each; wall of ranges, bytes of copies");
+	return syntax_error(
+		p, at, "here has to stand time, count or each; wall of ranges, bytes of copies");
 }
 
 static int read_subject(struct parser *p, struct rule *rule)
@@ -232,10 +234,10 @@ static int read_amount(struct parser *p, struct rule *rule)
 	at = p->at;
 	/* (No hexadecimal ones, which strtod() would read, too.) */
 	if (!isdigit((unsigned char)*at) || tolower((unsigned char)at[1]) == 'x')
-		return wrong(p, at, "here has to stand a number");
+		return syntax_error(p, at, "here has to stand a number");
 	rule->limit = strtod(at, &end);
 	if (!isfinite(rule->limit))
-		return wrong(p, at, "this number is too large");
+		return syntax_error(p, at, "this number is too large");
 	p->at = end;
 	if (*p->at == '%') {
 		p->at++;
@@ -254,7 +256,7 @@ static int read_amount(struct parser *p, struct rule *rule)
 		return 0;
 	}
 	skip_space(p);
-	return wrong(p, at, "the number needs a unit that fits: %s", fitting[unit]);
+	return syntax_error(p, at, "the number needs a unit that fits: %s", fitting[unit]);
 }
 
 static int read_limit(struct parser *p, struct rule *rule)
@@ -265,13 +267,13 @@ static int read_limit(struct parser *p, struct rule *rule)
 	skip_space(p);
 	at = p->at;
 	if (*at != '>' && *at != '<')
-		return wrong(p, at,
-			     "here has to stand '>' (more than before by) or '<' (a budget)");
+		return syntax_error(
+			p, at, "here has to stand '>' (more than before by) or '<' (a budget)");
 	rule->kind = *at == '>' ? RULE_LIMIT : RULE_BUDGET;
 	p->at++;
 	error = read_amount(p, rule);
 	if (!error && rule->kind == RULE_BUDGET && rule->is_relative)
-		return wrong(p, at, "a budget is a number, not a part of what was before");
+		return syntax_error(p, at, "a budget is a number, not a part of what was before");
 	return error;
 }
 
@@ -285,7 +287,7 @@ static int read_allowance(struct parser *p, struct rule *rule)
 
 	skip_space(p);
 	if (*p->at != '+')
-		return wrong(p, p->at, "here has to stand by how much, as +10%%");
+		return syntax_error(p, p->at, "here has to stand by how much, as +10%%");
 	p->at++;
 	error = read_amount(p, rule);
 	if (error)
@@ -296,17 +298,17 @@ static int read_allowance(struct parser *p, struct rule *rule)
 		return 0;
 	read_word(p, word);
 	if (strcmp(word, "until") != 0)
-		return wrong(p, at, "only 'until' and a day can follow");
+		return syntax_error(p, at, "only 'until' and a day can follow");
 	skip_space(p);
 	end = strptime(p->at, "%Y-%m-%d", &day);
 	if (!end || strspn(p->at, DIGITS) != YEAR_DIGITS ||
 	    (*end && !isspace((unsigned char)*end) && *end != '#'))
-		return wrong(p, p->at, "here has to stand a day, as 2027-01-31");
+		return syntax_error(p, p->at, "here has to stand a day, as 2027-01-31");
 	p->at = end;
 	wanted = day.tm_mday;
 	rule->until = mktime(&day);
 	if (day.tm_mday != wanted)
-		return wrong(p, at, "there is no such day");
+		return syntax_error(p, at, "there is no such day");
 	return 0;
 }
 
@@ -321,7 +323,7 @@ static int read_end(struct parser *p, struct rule *rule)
 	*end = '\0';
 	skip_space(p);
 	if (*p->at && *p->at != '#')
-		return wrong(p, p->at, "this is too much");
+		return syntax_error(p, p->at, "this is too much");
 	if (*p->at != '#')
 		return 0;
 	p->at++;

@@ -14,19 +14,19 @@ struct shown {
 	char low[AMOUNT_BYTES], high[AMOUNT_BYTES], seen[AMOUNT_BYTES];
 };
 
-static int describe_budget(char **text, const struct judge *j, const struct rule *rule,
+static int describe_budget(char **text, const struct rule_scope *j, const struct rule *rule,
 			   const struct effect *effect, const struct shown *shown)
 {
 	char within[AMOUNT_BYTES];
 
 	if (!(effect->new > 0.0))
 		return asprintf(text, "none in any run of NEW");
-	format_percent(within, judge_budget_bound(j, rule, effect) / effect->new);
+	format_percent(within, rule_budget_margin(j, rule, effect) / effect->new);
 	return asprintf(text, "%s, within %s of it", shown->new, within);
 }
 
 /* What one side lacks, or both. 0: neither does. */
-static int describe_missing(char **text, const struct judge *j, const struct effect *effect,
+static int describe_missing(char **text, const struct rule_scope *j, const struct effect *effect,
 			    const struct shown *shown)
 {
 	if (isnan(effect->base) && !isnan(effect->new))
@@ -36,7 +36,7 @@ static int describe_missing(char **text, const struct judge *j, const struct eff
 	if (effect->base == 0.0 && effect->new == 0.0)
 		return asprintf(text, "none on either side%s",
 				j->c->has_iterations ? " in the iterations that count" : "");
-	if (effect->base == 0.0 && !effect->is_exact && !effect->is_cut)
+	if (effect->base == 0.0 && !effect->is_exact && !effect->is_boundary_shift)
 		return asprintf(text, "%s -> %s, new, in %u of %zu runs", shown->base, shown->new,
 				effect->new_runs, j->c->side_counts[SIDE_NEW]);
 	return 0;
@@ -58,34 +58,34 @@ static int describe_exact(char **text, const struct effect *effect, const struct
 static int describe_noise(char **text, const struct effect *effect, const struct shown *shown)
 {
 	/* (What is common and may be chance is taken away, however large.) */
-	bool beside = fabs(effect->ratio - effect->judged) > effect->detectable;
-	char judged[AMOUNT_BYTES];
+	bool beside = fabs(effect->ratio - effect->net_ratio) > effect->detectable;
+	char net_ratio[AMOUNT_BYTES];
 
 	return asprintf(text, "%s -> %s, %s%s%s%s: no more than noise; could see %s", shown->base,
 			shown->new, shown->ratio, beside ? " (" : "",
-			beside ? format_ratio(judged, effect->judged) : "",
+			beside ? format_ratio(net_ratio, effect->net_ratio) : "",
 			beside ? " beside what everything on the GPU has)" : "", shown->seen);
 }
 
-char *judge_describe(const struct judge *j, const struct rule *rule, const struct effect *effect,
-		     enum unit unit, enum outcome outcome)
+char *rule_describe(const struct rule_scope *j, const struct rule *rule,
+		    const struct effect *effect, enum unit unit, enum outcome outcome)
 {
 	double low, high;
 	/* (What is far out, and what is common, are not judged: the interval may lie elsewhere.) */
 	bool apart;
-	char judged[AMOUNT_BYTES], *text = NULL;
+	char net_ratio[AMOUNT_BYTES], *text = NULL;
 	struct shown shown;
 	int length;
 
-	judge_bounds(j, rule, effect, &low, &high);
+	rule_change_bounds(j, rule, effect, &low, &high);
 	apart = effect->ratio < low || effect->ratio > high;
 	format_amount(shown.base, unit, effect->base);
 	format_amount(shown.new, unit, effect->new);
 	format_ratio(shown.ratio, effect->ratio);
 	format_ratio(shown.low, low);
 	format_ratio(shown.high, high);
-	format_percent(shown.seen, judge_detectable(j, rule, effect));
-	format_ratio(judged, effect->judged + judge_common(j, rule, effect));
+	format_percent(shown.seen, rule_detectable(j, rule, effect));
+	format_ratio(net_ratio, effect->net_ratio + rule_common_change(j, rule, effect));
 	if (rule->kind == RULE_BUDGET)
 		length = describe_budget(&text, j, rule, effect, &shown);
 	else
@@ -95,14 +95,14 @@ char *judge_describe(const struct judge *j, const struct rule *rule, const struc
 	if (isnan(effect->p))
 		length = asprintf(&text, "%s -> %s, %s: too few runs to tell noise from change",
 				  shown.base, shown.new, shown.ratio);
-	else if (effect->is_cut)
+	else if (effect->is_boundary_shift)
 		length = asprintf(&text,
 				  "%s -> %s, %s: as often in all of a run; warm-up ends at "
 				  "different places",
 				  shown.base, shown.new, shown.ratio);
 	else if (effect->is_exact)
 		length = describe_exact(&text, effect, &shown, outcome);
-	else if (outcome == OUTCOME_UNKNOWN && effect->is_of_days && !effect->is_significant)
+	else if (outcome == OUTCOME_UNKNOWN && effect->is_drift && !effect->is_significant)
 		length = asprintf(&text,
 				  "%s -> %s, %s: more than runs of a day differ by, but no more "
 				  "than days do; could see %s",
@@ -115,7 +115,7 @@ char *judge_describe(const struct judge *j, const struct rule *rule, const struc
 	else
 		length = asprintf(&text, "%s -> %s, %s (%s%s%sbetween %s and %s); could see %s",
 				  shown.base, shown.new, shown.ratio, apart ? "judged: " : "",
-				  apart ? judged : "", apart ? ", " : "", shown.low, shown.high,
+				  apart ? net_ratio : "", apart ? ", " : "", shown.low, shown.high,
 				  shown.seen);
 	return length < 0 ? NULL : text;
 }

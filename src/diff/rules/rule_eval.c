@@ -9,19 +9,19 @@
 #include "diff/rules/rule_scope.h"
 #include "diff/stats/statistics.h"
 
-#define SOFT_DETECTABLE 0.1 /* rules that are default cannot be judged if less is not seen … */
+#define SOFT_LIMIT	0.1 /* rules that are default cannot be judged if less is not view … */
 #define ZERO_DETECTABLE 0.1 /* … nor can those that allow no change at all */
 #define NEW_RUNS_MIN	2   /* that have what no run of BASE has */
 
 /* The change as a rule sees it: with what is common to everything, if that is no chance. */
-struct seen {
+struct rule_view {
 	double change, low, high; /* ratio, or in units, as the rule has it */
 	double detectable;	  /* likewise */
 	bool is_significant;
 	bool is_known;
 };
 
-double judge_in_terms_of(const struct rule *rule, const struct effect *effect, double ratio)
+double rule_convert_ratio(const struct rule *rule, const struct effect *effect, double ratio)
 {
 	if (rule->is_relative)
 		return ratio;
@@ -29,85 +29,89 @@ double judge_in_terms_of(const struct rule *rule, const struct effect *effect, d
 }
 
 /* Is what is common to everything part of what the rule sees? */
-static bool sees_common(const struct rule *rule)
+static bool includes_common_change(const struct rule *rule)
 {
 	return level_specs[rule->level].is_gpu_time && !rule->is_each &&
 	       rule->metric != METRIC_COUNT;
 }
 
-double judge_common(const struct judge *j, const struct rule *rule, const struct effect *effect)
+double rule_common_change(const struct rule_scope *j, const struct rule *rule,
+			  const struct effect *effect)
 {
-	return !effect->is_raw && j->c->common.is_significant && sees_common(rule)
-		       ? j->c->common.judged
+	return !effect->includes_common && j->c->common.is_significant &&
+			       includes_common_change(rule)
+		       ? j->c->common.net_ratio
 		       : 0.0;
 }
 
-void judge_bounds(const struct judge *j, const struct rule *rule, const struct effect *effect,
-		  double *low_out, double *high_out)
+void rule_change_bounds(const struct rule_scope *j, const struct rule *rule,
+			const struct effect *effect, double *low_out, double *high_out)
 {
 	const struct effect *all = &j->c->common;
-	double common = judge_common(j, rule, effect), below, above, all_below, all_above;
+	double common = rule_common_change(j, rule, effect), below, above, all_below, all_above;
 
 	*low_out = effect->low;
 	*high_out = effect->high;
 	/* (What BASE lacks has no ratio.) */
-	if (common == 0.0 || !isfinite(effect->judged))
+	if (common == 0.0 || !isfinite(effect->net_ratio))
 		return;
-	below = effect->judged - effect->low;
-	above = effect->high - effect->judged;
-	all_below = all->judged - all->low;
-	all_above = all->high - all->judged;
-	*low_out = effect->judged + common - sqrt(below * below + all_below * all_below);
-	*high_out = effect->judged + common + sqrt(above * above + all_above * all_above);
+	below = effect->net_ratio - effect->low;
+	above = effect->high - effect->net_ratio;
+	all_below = all->net_ratio - all->low;
+	all_above = all->high - all->net_ratio;
+	*low_out = effect->net_ratio + common - sqrt(below * below + all_below * all_below);
+	*high_out = effect->net_ratio + common + sqrt(above * above + all_above * all_above);
 }
 
-double judge_detectable(const struct judge *j, const struct rule *rule, const struct effect *effect)
+double rule_detectable(const struct rule_scope *j, const struct rule *rule,
+		       const struct effect *effect)
 {
 	double own = effect->detectable, all = j->c->common.detectable;
 
 	/* (As the bounds: as unsure as both parts.) */
-	return judge_common(j, rule, effect) == 0.0 || !isfinite(effect->judged)
+	return rule_common_change(j, rule, effect) == 0.0 || !isfinite(effect->net_ratio)
 		       ? own
 		       : sqrt(own * own + all * all);
 }
 
-double judge_limit_of(const struct rule *rule)
+double rule_effective_limit(const struct rule *rule)
 {
 	if (!rule->is_soft)
 		return rule->limit;
-	return rule->is_relative ? SOFT_DETECTABLE : 0.0;
+	return rule->is_relative ? SOFT_LIMIT : 0.0;
 }
 
-static struct seen look(const struct judge *j, const struct rule *rule, const struct effect *effect)
+static struct rule_view view_effect(const struct rule_scope *j, const struct rule *rule,
+				    const struct effect *effect)
 {
-	double common = judge_common(j, rule, effect), low, high;
-	struct seen seen = {.is_known = !isnan(effect->p)};
+	double common = rule_common_change(j, rule, effect), low, high;
+	struct rule_view view = {.is_known = !isnan(effect->p)};
 
-	seen.change = judge_in_terms_of(rule, effect, effect->judged + common);
-	judge_bounds(j, rule, effect, &low, &high);
-	seen.low = judge_in_terms_of(rule, effect, low);
-	seen.high = judge_in_terms_of(rule, effect, high);
-	seen.detectable = judge_in_terms_of(rule, effect, judge_detectable(j, rule, effect));
+	view.change = rule_convert_ratio(rule, effect, effect->net_ratio + common);
+	rule_change_bounds(j, rule, effect, &low, &high);
+	view.low = rule_convert_ratio(rule, effect, low);
+	view.high = rule_convert_ratio(rule, effect, high);
+	view.detectable = rule_convert_ratio(rule, effect, rule_detectable(j, rule, effect));
 	/* (What is on one side alone is no slower for everything else being so.) */
-	seen.is_significant =
-		effect->is_significant || (common != 0.0 && !effect->is_exact && seen.low > 0.0);
+	view.is_significant =
+		effect->is_significant || (common != 0.0 && !effect->is_exact && view.low > 0.0);
 	/* (Rows without base have no ratio, but a value.) */
 	if (!rule->is_relative && !(effect->base > 0.0))
-		seen.change = effect->change;
-	return seen;
+		view.change = effect->change;
+	return view;
 }
 
 /* What is asked of an effect. */
 struct question {
-	const struct judge *j;
+	const struct rule_scope *j;
 	const struct rule *rule;
 	const struct effect *effect;
-	struct seen seen;
+	struct rule_view view;
 };
 
-static bool is_beyond(const struct question *q)
+static bool exceeds_limit(const struct question *q)
 {
-	return q->seen.change > 0.0 && q->seen.change > q->rule->limit;
+	return q->view.change > 0.0 && q->view.change > q->rule->limit;
 }
 
 /* (What a piece takes is not a number where there is none.) */
@@ -117,25 +121,25 @@ static bool is_nothing(const struct question *q)
 	       (q->rule->metric == METRIC_EACH || !(q->effect->base > 0.0));
 }
 
-static bool is_cut(const struct question *q)
+static bool is_boundary_shift(const struct question *q)
 {
-	return q->effect->is_cut;
+	return q->effect->is_boundary_shift;
 }
 
 static bool is_not_known(const struct question *q)
 {
-	return !q->seen.is_known;
+	return !q->view.is_known;
 }
 
 static bool is_broken(const struct question *q)
 {
-	return is_beyond(q) && q->seen.is_significant;
+	return exceeds_limit(q) && q->view.is_significant;
 }
 
 /* Runs that do not vary do not say that it is noise, either. */
 static bool is_in_few_runs(const struct question *q)
 {
-	return is_beyond(q) && q->effect->is_exact;
+	return exceeds_limit(q) && q->effect->is_exact;
 }
 
 /* No run of BASE has it, and it is no accident of one of NEW, or of a few, if it is seldom in these, too. */
@@ -143,26 +147,26 @@ static bool is_new_in_some(const struct question *q)
 {
 	uint32_t runs = q->effect->new_runs;
 
-	return is_beyond(q) && !(q->effect->base > 0.0) && runs >= NEW_RUNS_MIN &&
-	       (!q->effect->is_seldom || 2 * runs >= q->j->c->side_counts[SIDE_NEW]);
+	return exceeds_limit(q) && !(q->effect->base > 0.0) && runs >= NEW_RUNS_MIN &&
+	       (!q->effect->is_rare || 2 * runs >= q->j->c->side_counts[SIDE_NEW]);
 }
 
 /* The runs say change, the order of them, or other days, chance. */
 static bool is_disputed(const struct question *q)
 {
-	return is_beyond(q) &&
-	       ((!q->rule->is_each && q->effect->is_disputed) || q->effect->is_of_days);
+	return exceeds_limit(q) &&
+	       ((!q->rule->is_each && q->effect->is_disputed) || q->effect->is_drift);
 }
 
 /* Everything changed by more than runs do, which is not counted here since days do, too. */
-static bool is_common_of_days(const struct question *q)
+static bool is_common_drift(const struct question *q)
 {
 	const struct effect *all = &q->j->c->common;
-	double with_all = q->effect->judged + all->judged;
+	double with_all = q->effect->net_ratio + all->net_ratio;
 
-	return all->is_of_days && !q->effect->is_raw && sees_common(q->rule) &&
+	return all->is_drift && !q->effect->includes_common && includes_common_change(q->rule) &&
 	       isfinite(with_all) &&
-	       judge_in_terms_of(q->rule, q->effect, with_all) > q->rule->limit;
+	       rule_convert_ratio(q->rule, q->effect, with_all) > q->rule->limit;
 }
 
 /* Not one more: if NEW has more than any run of BASE, it is no noise of BASE. (Times always vary.) */
@@ -174,14 +178,14 @@ static bool is_more_than_any(const struct question *q)
 }
 
 /* The runs are too noisy for the limit. (Nothing is always found; but who sees next to nothing says nothing.) */
-static bool is_blind(const struct question *q)
+static bool is_too_noisy(const struct question *q)
 {
-	double limit = judge_limit_of(q->rule);
+	double limit = rule_effective_limit(q->rule);
 
 	if (limit > 0.0)
-		return q->seen.high > limit && q->seen.detectable > limit;
-	return !q->rule->is_soft && q->seen.high > 0.0 &&
-	       judge_detectable(q->j, q->rule, q->effect) > ZERO_DETECTABLE;
+		return q->view.high > limit && q->view.detectable > limit;
+	return !q->rule->is_soft && q->view.high > 0.0 &&
+	       rule_detectable(q->j, q->rule, q->effect) > ZERO_DETECTABLE;
 }
 
 /* What is said of a change: by the first of these that it is, else that the rule is kept. */
@@ -189,57 +193,58 @@ static const struct {
 	bool (*is_so)(const struct question *q);
 	enum outcome outcome;
 	bool is_enough; /* of a rule about many rows, one such row decides */
-} answers[] = {
-	{is_nothing, OUTCOME_PASS, false},	    {is_cut, OUTCOME_PASS, false},
+} outcomes[] = {
+	{is_nothing, OUTCOME_PASS, false},	    {is_boundary_shift, OUTCOME_PASS, false},
 	{is_not_known, OUTCOME_UNKNOWN, false},	    {is_broken, OUTCOME_FAIL, true},
 	{is_in_few_runs, OUTCOME_UNKNOWN, true},    {is_new_in_some, OUTCOME_UNKNOWN, true},
-	{is_disputed, OUTCOME_UNKNOWN, false},	    {is_common_of_days, OUTCOME_UNKNOWN, false},
-	{is_more_than_any, OUTCOME_UNKNOWN, false}, {is_blind, OUTCOME_UNKNOWN, false},
+	{is_disputed, OUTCOME_UNKNOWN, false},	    {is_common_drift, OUTCOME_UNKNOWN, false},
+	{is_more_than_any, OUTCOME_UNKNOWN, false}, {is_too_noisy, OUTCOME_UNKNOWN, false},
 };
 
-static enum outcome judge_limit(const struct judge *j, const struct rule *rule,
-				const struct effect *effect, bool *is_enough)
+static enum outcome evaluate_limit(const struct rule_scope *j, const struct rule *rule,
+				   const struct effect *effect, bool *is_enough)
 {
-	const struct question question = {j, rule, effect, look(j, rule, effect)};
+	const struct question question = {j, rule, effect, view_effect(j, rule, effect)};
 
-	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
-		if (!answers[i].is_so(&question))
+	for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++) {
+		if (!outcomes[i].is_so(&question))
 			continue;
-		*is_enough = answers[i].is_enough;
-		return answers[i].outcome;
+		*is_enough = outcomes[i].is_enough;
+		return outcomes[i].outcome;
 	}
 	return OUTCOME_PASS;
 }
 
-double judge_budget_bound(const struct judge *j, const struct rule *rule,
+double rule_budget_margin(const struct rule_scope *j, const struct rule *rule,
 			  const struct effect *effect)
 {
 	const struct effect *common = &j->c->common;
 	/* Of the error of a difference, what the new side has of it. */
 	double share = (double)j->c->side_counts[SIDE_BASE] /
 		       (double)(j->c->side_counts[SIDE_BASE] + j->c->side_counts[SIDE_NEW]);
-	double error = effect->error, freedom = effect->freedom;
+	double error = effect->error, dof = effect->dof;
 
-	if ((effect->is_cut || !(effect->base > 0.0)) && effect->new > 0.0)
+	if ((effect->is_boundary_shift || !(effect->base > 0.0)) && effect->new > 0.0)
 		return isnan(effect->own_error) ? NAN
-						: student_bound(j->c->alpha, effect->own_freedom) *
+						: student_t_quantile(j->c->alpha, effect->own_dof) *
 							  effect->own_error * effect->new;
 	if (isnan(error) || isnan(effect->new))
 		return NAN;
 	if (effect->is_exact || !(error > 0.0))
 		return 0.0;
-	if (!effect->is_raw && j->c->is_common_known && level_specs[rule->level].is_gpu_time &&
-	    rule->metric != METRIC_COUNT && common->error > 0.0) {
+	if (!effect->includes_common && j->c->is_common_known &&
+	    level_specs[rule->level].is_gpu_time && rule->metric != METRIC_COUNT &&
+	    common->error > 0.0) {
 		error = sqrt(error * error + common->error * common->error);
-		freedom = fmin(freedom, common->freedom);
+		dof = fmin(dof, common->dof);
 	}
-	return student_bound(j->c->alpha, freedom) * error * sqrt(share) * effect->new;
+	return student_t_quantile(j->c->alpha, dof) * error * sqrt(share) * effect->new;
 }
 
-static enum outcome judge_budget(const struct judge *j, const struct rule *rule,
-				 const struct effect *effect)
+static enum outcome evaluate_budget(const struct rule_scope *j, const struct rule *rule,
+				    const struct effect *effect)
 {
-	double bound = judge_budget_bound(j, rule, effect);
+	double bound = rule_budget_margin(j, rule, effect);
 
 	if (isnan(bound))
 		return OUTCOME_UNKNOWN;
@@ -253,21 +258,22 @@ static bool goes_with_clocks(const struct rule *rule)
 {
 	if (rule->level == LEVEL_TOTAL)
 		return !strcmp(rule->name, "gpu-time") || !strcmp(rule->name, "gpu-busy");
-	return sees_common(rule);
+	return includes_common_change(rule);
 }
 
-enum outcome judge_effect(const struct judge *j, const struct rule *rule,
-			  const struct effect *effect, bool *is_enough_out)
+enum outcome rule_evaluate(const struct rule_scope *j, const struct rule *rule,
+			   const struct effect *effect, bool *is_enough_out)
 {
 	bool is_enough = false;
-	enum outcome outcome = rule->kind == RULE_BUDGET ? judge_budget(j, rule, effect)
-							 : judge_limit(j, rule, effect, &is_enough);
+	enum outcome outcome = rule->kind == RULE_BUDGET
+				       ? evaluate_budget(j, rule, effect)
+				       : evaluate_limit(j, rule, effect, &is_enough);
 
 	if (is_enough_out)
 		*is_enough_out = is_enough;
 
 	/* (Not the program's doing, but no pass, either. It has to be half of this change, not of the common one.) */
-	if (outcome == OUTCOME_FAIL && rule->kind == RULE_LIMIT && j->c->is_clocks &&
+	if (outcome == OUTCOME_FAIL && rule->kind == RULE_LIMIT && j->c->is_clock_change &&
 	    goes_with_clocks(rule) &&
 	    log(j->c->clocks_mhz[SIDE_BASE] / j->c->clocks_mhz[SIDE_NEW]) >=
 		    log1p(effect->ratio) / 2.0)

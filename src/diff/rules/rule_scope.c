@@ -10,18 +10,18 @@
 #define GROWN_SHARE 1e-3 /* of the GPU time, that a path has to take more */
 
 /* Rows of ranges hold what is in the ranges within them. */
-static bool is_nest(enum level level)
+static bool is_nested_level(enum level level)
 {
 	return level == LEVEL_RANGE || level == LEVEL_SPAN;
 }
 
 static bool fits(const struct rule *rule, enum level level, const char *key)
 {
-	return rule->pattern ? rule_matches(rule->pattern, key, is_nest(level))
+	return rule->pattern ? rule_matches(rule->pattern, key, is_nested_level(level))
 			     : !strcmp(rule->name, key);
 }
 
-bool judge_row_fits(const struct rule *rule, const struct comparison_row *row)
+bool rule_matches_row(const struct rule *rule, const struct comparison_row *row)
 {
 	if (rule->level != row->level &&
 	    !(rule->level == LEVEL_RANGE && row->level == LEVEL_SPAN) &&
@@ -29,44 +29,44 @@ bool judge_row_fits(const struct rule *rule, const struct comparison_row *row)
 		return false;
 	/* (What was renamed is known by both its names.) */
 	return fits(rule, row->level, row->key) ||
-	       (row->is_moved && row->shown[SIDE_BASE] &&
+	       (row->is_renamed && row->shown[SIDE_BASE] &&
 		fits(rule, row->level, row->shown[SIDE_BASE]->key));
 }
 
-static bool is_ignored(const struct judge *j, const struct comparison_row *row)
+static bool is_ignored(const struct rule_scope *j, const struct comparison_row *row)
 {
 	for (size_t r = 0; r < j->rules->count; r++)
 		if (j->rules->list[r].kind == RULE_IGNORE &&
-		    judge_row_fits(&j->rules->list[r], row))
+		    rule_matches_row(&j->rules->list[r], row))
 			return true;
 	return false;
 }
 
 /* Is the row within another one that the rule looks at? Its sum has it already. */
-static bool is_counted(const struct judge *j, const struct rule *rule,
+static bool is_counted(const struct rule_scope *j, const struct rule *rule,
 		       const struct comparison_row *row)
 {
-	if (!is_nest(row->level))
+	if (!is_nested_level(row->level))
 		return false;
 	for (size_t i = j->c->first_rows[row->level]; i < j->c->first_rows[row->level + 1]; i++) {
 		const struct comparison_row *other = &j->c->rows[i];
 		size_t length = strlen(other->key);
 
 		if (!strncmp(row->key, other->key, length) && row->key[length] == ';' &&
-		    judge_row_fits(rule, other))
+		    rule_matches_row(rule, other))
 			return true;
 	}
 	return false;
 }
 
-void judge_find_rows(struct judge *j, const struct rule *rule)
+void rule_scope_find_rows(struct rule_scope *j, const struct rule *rule)
 {
 	j->count = 0;
 	j->has_ignored = false;
 	for (size_t i = j->c->first_rows[rule->level]; i < j->c->first_rows[rule->level + 1]; i++) {
 		const struct comparison_row *row = &j->c->rows[i];
 
-		if (!judge_row_fits(rule, row))
+		if (!rule_matches_row(rule, row))
 			continue;
 		if (is_ignored(j, row))
 			j->has_ignored = true;
@@ -75,7 +75,7 @@ void judge_find_rows(struct judge *j, const struct rule *rule)
 	}
 }
 
-static bool is_on(const struct judge *j, enum side side)
+static bool is_on(const struct rule_scope *j, enum side side)
 {
 	for (size_t i = 0; i < j->count; i++)
 		if (j->c->rows[j->rows[i]].shown[side])
@@ -83,7 +83,7 @@ static bool is_on(const struct judge *j, enum side side)
 	return false;
 }
 
-static bool has_paths(const struct judge *j, enum side side)
+static bool has_paths(const struct rule_scope *j, enum side side)
 {
 	for (size_t i = j->c->first_rows[LEVEL_PATH]; i < j->c->first_rows[LEVEL_PATH + 1]; i++)
 		if (j->c->rows[i].shown[side])
@@ -91,7 +91,7 @@ static bool has_paths(const struct judge *j, enum side side)
 	return false;
 }
 
-const char *judge_find_missing(const struct judge *j, const struct rule *rule)
+const char *rule_scope_missing_side(const struct rule_scope *j, const struct rule *rule)
 {
 	bool needs_base = rule->level == LEVEL_TOTAL && rule->kind == RULE_LIMIT;
 	bool needs_new = rule->level == LEVEL_TOTAL ||
@@ -125,12 +125,13 @@ static double growth(const struct comparison_row *row, enum metric metric)
 /* Names of these are the program's: they may change. */
 static bool has_names(const struct rule *rule)
 {
-	return !rule->is_soft &&
-	       (rule->level == LEVEL_PATH || rule->level == LEVEL_KERNEL || is_nest(rule->level));
+	return !rule->is_soft && (rule->level == LEVEL_PATH || rule->level == LEVEL_KERNEL ||
+				  is_nested_level(rule->level));
 }
 
 /* Would the rule be broken if what others have more, in all and at most, were of its rows? */
-static bool would_break(const struct judge *j, const struct rule *rule, double grown, double most)
+static bool would_break(const struct rule_scope *j, const struct rule *rule, double grown,
+			double most)
 {
 	enum metric metric = moved_metric(rule);
 	double base = 0.0, new = grown;
@@ -149,8 +150,8 @@ static bool would_break(const struct judge *j, const struct rule *rule, double g
 	return (rule->is_relative ? (new - base) / base : new - base) > rule->limit;
 }
 
-const struct comparison_row *judge_find_heir(const struct judge *j, const struct rule *rule,
-					     double *lost_out)
+const struct comparison_row *rule_scope_find_renamed(const struct rule_scope *j,
+						     const struct rule *rule, double *lost_out)
 {
 	enum metric metric = moved_metric(rule);
 	const struct comparison_row *largest = NULL;
@@ -169,7 +170,7 @@ const struct comparison_row *judge_find_heir(const struct judge *j, const struct
 		const struct comparison_row *row = &j->c->rows[i];
 		double more = growth(row, metric);
 
-		if (!(more > 0.0) || judge_row_fits(rule, row) || is_ignored(j, row))
+		if (!(more > 0.0) || rule_matches_row(rule, row) || is_ignored(j, row))
 			continue;
 		grown += more;
 		if (!largest || more > growth(largest, metric))
@@ -185,14 +186,14 @@ const struct comparison_row *judge_find_heir(const struct judge *j, const struct
 }
 
 /* Is any rule about a path, or about what it ends in? (Exceptions are: they are agreed on.) */
-static bool is_seen(const struct judge *j, const struct comparison_row *path)
+static bool is_covered(const struct rule_scope *j, const struct comparison_row *path)
 {
 	const char *last = strrchr(path->key, ';');
 
 	for (size_t r = 0; r < j->rules->count; r++) {
 		const struct rule *rule = &j->rules->list[r];
 
-		if (judge_row_fits(rule, path) ||
+		if (rule_matches_row(rule, path) ||
 		    (rule->level == LEVEL_KERNEL &&
 		     fits(rule, LEVEL_KERNEL, last ? last + 1 : path->key)))
 			return true;
@@ -200,15 +201,15 @@ static bool is_seen(const struct judge *j, const struct comparison_row *path)
 	return false;
 }
 
-size_t judge_count_grown(const struct judge *j, size_t *unseen_out,
-			 const struct comparison_row **largest_out)
+size_t rule_scope_count_grown(const struct rule_scope *j, size_t *uncovered_out,
+			      const struct comparison_row **largest_out)
 {
 	const struct comparison_row *whole = comparison_find(j->c, LEVEL_TOTAL, "gpu-time");
 	double least = whole ? GROWN_SHARE * whole->effects[METRIC_VALUE].base : 0.0, most = 0.0;
 	size_t count = 0;
 
 	*largest_out = NULL;
-	*unseen_out = 0;
+	*uncovered_out = 0;
 	for (size_t i = j->c->first_rows[LEVEL_PATH]; i < j->c->first_rows[LEVEL_PATH + 1]; i++) {
 		const struct comparison_row *row = &j->c->rows[i];
 		const struct effect *effect = &row->effects[METRIC_VALUE];
@@ -216,9 +217,9 @@ size_t judge_count_grown(const struct judge *j, size_t *unseen_out,
 		if (!effect->is_significant || !(effect->change > least))
 			continue;
 		count++;
-		if (is_seen(j, row))
+		if (is_covered(j, row))
 			continue;
-		(*unseen_out)++;
+		(*uncovered_out)++;
 		if (effect->change > most)
 			*largest_out = row;
 		most = fmax(most, effect->change);
@@ -226,10 +227,10 @@ size_t judge_count_grown(const struct judge *j, size_t *unseen_out,
 	return count;
 }
 
-bool judge_is_idle(const struct judge *j, const struct rule *rule)
+bool rule_matches_nothing(const struct rule_scope *j, const struct rule *rule)
 {
 	for (size_t i = 0; i < j->c->row_count; i++)
-		if (judge_row_fits(rule, &j->c->rows[i]))
+		if (rule_matches_row(rule, &j->c->rows[i]))
 			return false;
 	return true;
 }

@@ -7,7 +7,7 @@
 
 #include "diff/rules/verdict.h"
 
-struct judge {
+struct rule_scope {
 	struct verdict *verdict;
 	const struct comparison *c;
 	const struct rules *rules;
@@ -16,68 +16,69 @@ struct judge {
 	bool has_ignored; /* there are more, which are ignored */
 };
 
-bool judge_row_fits(const struct rule *rule, const struct comparison_row *row);
+bool rule_matches_row(const struct rule *rule, const struct comparison_row *row);
 
 /* Fills in rows, count and has_ignored. */
-void judge_find_rows(struct judge *j, const struct rule *rule);
+void rule_scope_find_rows(struct rule_scope *j, const struct rule *rule);
 
 /*
  * The side that lacks what the rule needs there, or NULL: a budget does not hold because what it is of has another name
  * now, and every run has its totals. (Idle time of a kind may well be gone.)
  */
-const char *judge_find_missing(const struct judge *j, const struct rule *rule);
+const char *rule_scope_missing_side(const struct rule_scope *j, const struct rule *rule);
 
 /*
  * Where NEW has nothing any more of some rows that the rule names, but others of the level took over at least half of that, and the rule would
  * be broken if they were the same: the one that grew most; else NULL. What was lost is *lost_out, in pieces for a rule about
  * counts. Then it may have another name now, and the rule is not kept for that. (If nothing is left, whatever it would be.)
  */
-const struct comparison_row *judge_find_heir(const struct judge *j, const struct rule *rule,
-					     double *lost_out);
+const struct comparison_row *rule_scope_find_renamed(const struct rule_scope *j,
+						     const struct rule *rule, double *lost_out);
 
 /*
  * How many call paths take more, for sure, and by so much that the whole can feel it. *unseen_out: of these, those that no
  * rule is about, nor about their kernels; *largest_out: of which most.
  */
-size_t judge_count_grown(const struct judge *j, size_t *unseen_out,
-			 const struct comparison_row **largest_out);
+size_t rule_scope_count_grown(const struct rule_scope *j, size_t *uncovered_out,
+			      const struct comparison_row **largest_out);
 
 /* Is the rule about nothing that either side has? */
-bool judge_is_idle(const struct judge *j, const struct rule *rule);
+bool rule_matches_nothing(const struct rule_scope *j, const struct rule *rule);
 
 /*
  * What a rule says of an effect (of the rows that it looks at, or of one of them). *is_enough_out, if it is not NULL: of
  * many rows, this one is enough for the rule not to be kept.
  */
-enum outcome judge_effect(const struct judge *j, const struct rule *rule,
-			  const struct effect *effect, bool *is_enough_out);
+enum outcome rule_evaluate(const struct rule_scope *j, const struct rule *rule,
+			   const struct effect *effect, bool *is_enough_out);
 
 /* A sentence: what was found, or what could have been. To be freed; NULL: no memory. */
-char *judge_describe(const struct judge *j, const struct rule *rule, const struct effect *effect,
-		     enum unit unit, enum outcome outcome);
+char *rule_describe(const struct rule_scope *j, const struct rule *rule,
+		    const struct effect *effect, enum unit unit, enum outcome outcome);
 
 /* The least change that the rule would find nearly always, as a ratio. */
-double judge_detectable(const struct judge *j, const struct rule *rule,
-			const struct effect *effect);
+double rule_detectable(const struct rule_scope *j, const struct rule *rule,
+		       const struct effect *effect);
 
 /* A ratio as the rule has it: as one, or in units. */
-double judge_in_terms_of(const struct rule *rule, const struct effect *effect, double ratio);
+double rule_convert_ratio(const struct rule *rule, const struct effect *effect, double ratio);
 
 /* What the rule must be able to see: its limit, but for those that hold by default, which ask less. */
-double judge_limit_of(const struct rule *rule);
+double rule_effective_limit(const struct rule *rule);
 
 /* What is common to everything and no chance, as far as the rule is to see it; else 0. */
-double judge_common(const struct judge *j, const struct rule *rule, const struct effect *effect);
+double rule_common_change(const struct rule_scope *j, const struct rule *rule,
+			  const struct effect *effect);
 
 /* The interval of a change as a rule sees it, as ratios: as unsure as both its parts. */
-void judge_bounds(const struct judge *j, const struct rule *rule, const struct effect *effect,
-		  double *low_out, double *high_out);
+void rule_change_bounds(const struct rule_scope *j, const struct rule *rule,
+			const struct effect *effect, double *low_out, double *high_out);
 
 /*
  * How far the value of NEW may be from its mean: it is as sure as the runs agree, with what all paths have in common. NAN: that
  * is not known.
  */
-double judge_budget_bound(const struct judge *j, const struct rule *rule,
+double rule_budget_margin(const struct rule_scope *j, const struct rule *rule,
 			  const struct effect *effect);
 
 #endif

@@ -36,7 +36,7 @@ static char *name_row(const struct rule *rule, const struct comparison_row *row)
 }
 
 /* An allowance that covers the change of a row, or NULL. *why_not: one would, but for this; else as it was. */
-static const struct rule *find_row_allowance(const struct judge *j, const struct rule *rule,
+static const struct rule *find_row_allowance(const struct rule_scope *j, const struct rule *rule,
 					     const struct comparison_row *row,
 					     const struct effect *effect, const char **why_not)
 {
@@ -45,9 +45,9 @@ static const struct rule *find_row_allowance(const struct judge *j, const struct
 
 		/* (What it takes says nothing of how often it is, and so on.) */
 		if (allowed->kind != RULE_ALLOW || allowed->metric != rule->metric ||
-		    !judge_row_fits(allowed, row))
+		    !rule_matches_row(allowed, row))
 			continue;
-		if (judge_in_terms_of(allowed, effect, effect->ratio) > allowed->limit) {
+		if (rule_convert_ratio(allowed, effect, effect->ratio) > allowed->limit) {
 			if (allowed->is_relative && !(effect->base > 0.0))
 				*why_not = "an allowance in % covers nothing that is new";
 			continue;
@@ -60,7 +60,7 @@ static const struct rule *find_row_allowance(const struct judge *j, const struct
 }
 
 /* The same of all rows that the rule looks at, if it is about their sum. */
-static const struct rule *find_allowance(const struct judge *j, const struct rule *rule,
+static const struct rule *find_allowance(const struct rule_scope *j, const struct rule *rule,
 					 const struct comparison_row *row,
 					 const struct effect *effect, const char **why_not)
 {
@@ -79,8 +79,9 @@ static const struct rule *find_allowance(const struct judge *j, const struct rul
 	return allowed;
 }
 
-static int add_finding(struct judge *j, const struct rule *rule, const struct comparison_row *row,
-		       const struct effect *effect, enum outcome outcome)
+static int add_finding(struct rule_scope *j, const struct rule *rule,
+		       const struct comparison_row *row, const struct effect *effect,
+		       enum outcome outcome)
 {
 	struct verdict *v = j->verdict;
 	struct finding *finding;
@@ -107,8 +108,8 @@ static int add_finding(struct judge *j, const struct rule *rule, const struct co
 		finding->allowed_by = find_allowance(j, rule, row, effect, &why_not);
 	if (finding->allowed_by)
 		finding->outcome = OUTCOME_PASS;
-	finding->why = judge_describe(j, rule, effect,
-				      format_unit(&j->c->rows[j->rows[0]], rule->metric), outcome);
+	finding->why = rule_describe(j, rule, effect,
+				     format_unit(&j->c->rows[j->rows[0]], rule->metric), outcome);
 	if (finding->why && why_not && !finding->allowed_by) {
 		char *longer;
 
@@ -122,35 +123,35 @@ static int add_finding(struct judge *j, const struct rule *rule, const struct co
 }
 
 /* What a rule found in its rows, one by one. */
-struct tally {
-	size_t looked_at, left_out, failed, unknown, decisive, gone;
+struct row_tally {
+	size_t selected, left_out, failed, unknown, decisive, gone;
 	double share, unknown_share; /* of all rows; of those that cannot be judged */
 	double seen_share, seen;     /* sum of shares, and of what could be seen by them */
 };
 
 /* Rows that are too small to be judged with all others are if they are asked for by name; budgets ask of each alone. */
-static bool is_looked_at(const struct rule *rule, const struct comparison_row *row)
+static bool is_selected(const struct rule *rule, const struct comparison_row *row)
 {
-	return row->is_in_family || rule->kind == RULE_BUDGET || !rule->pattern ||
+	return row->is_tested || rule->kind == RULE_BUDGET || !rule->pattern ||
 	       strcmp(rule->pattern, "*") != 0;
 }
 
-static size_t count_small(const struct judge *j)
+static size_t count_small(const struct rule_scope *j)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < j->count; i++)
-		count += !j->c->rows[j->rows[i]].is_in_family;
+		count += !j->c->rows[j->rows[i]].is_tested;
 	return count;
 }
 
 /* The rows that are not of the family are one of their own, of those that the rule names (Bonferroni). */
-static struct effect effect_of(const struct judge *j, const struct rule *rule,
+static struct effect effect_of(const struct rule_scope *j, const struct rule *rule,
 			       const struct comparison_row *row, size_t small_count)
 {
 	struct effect effect = row->effects[rule->metric];
 
-	if (row->is_in_family)
+	if (row->is_tested)
 		return effect;
 	effect.p_adjusted = fmin(1.0, effect.p * (double)small_count);
 	effect.is_significant = effect.p_adjusted <= j->c->alpha / 2.0;
@@ -162,17 +163,18 @@ static bool is_suspect(const struct rule *rule, const struct comparison_row *row
 		       const struct effect *effect)
 {
 	return rule->kind == RULE_LIMIT && row->share >= SUSPECT_SHARE &&
-	       judge_in_terms_of(rule, effect, effect->judged) > judge_limit_of(rule);
+	       rule_convert_ratio(rule, effect, effect->net_ratio) > rule_effective_limit(rule);
 }
 
-static int judge_one(struct judge *j, const struct rule *rule, const struct comparison_row *row,
-		     const struct effect *effect, struct tally *tally)
+static int evaluate_row(struct rule_scope *j, const struct rule *rule,
+			const struct comparison_row *row, const struct effect *effect,
+			struct row_tally *tally)
 {
 	bool is_enough;
-	enum outcome outcome = judge_effect(j, rule, effect, &is_enough);
+	enum outcome outcome = rule_evaluate(j, rule, effect, &is_enough);
 	int error;
 
-	tally->looked_at++;
+	tally->selected++;
 	tally->gone += !(effect->new > 0.0);
 	if (outcome == OUTCOME_UNKNOWN) {
 		tally->unknown_share += row->share;
@@ -192,36 +194,36 @@ static int judge_one(struct judge *j, const struct rule *rule, const struct comp
 	return error;
 }
 
-static enum outcome outcome_of(const struct tally *tally)
+static enum outcome outcome_of(const struct row_tally *tally)
 {
 	if (tally->failed)
 		return OUTCOME_FAIL;
 	/* (What looked at nothing is no pass; nor is what could judge nothing of it.) */
-	return tally->unknown == tally->looked_at || tally->decisive ||
+	return tally->unknown == tally->selected || tally->decisive ||
 			       tally->unknown_share > UNKNOWN_SHARE * tally->share
 		       ? OUTCOME_UNKNOWN
 		       : OUTCOME_PASS;
 }
 
-static int describe_tally(const struct tally *tally, const struct rule *rule,
+static int describe_tally(const struct row_tally *tally, const struct rule *rule,
 			  struct rule_result *result)
 {
 	char seen[AMOUNT_BYTES], left_out[64] = "";
 	/* (Counts mostly do not vary: a mean of what could be seen of them says nothing; budgets see no change.) */
-	bool is_seen = rule->metric != METRIC_COUNT && rule->kind == RULE_LIMIT;
+	bool is_covered = rule->metric != METRIC_COUNT && rule->kind == RULE_LIMIT;
 	int length;
 
 	format_percent(seen, result->detectable);
 	if (tally->left_out)
 		snprintf(left_out, sizeof(left_out), ", %zu too small to be looked at",
 			 tally->left_out);
-	if (tally->looked_at)
+	if (tally->selected)
 		length = asprintf(&result->text,
 				  "%zu of %zu are worse, %zu cannot be judged%s%s%s%s%s",
-				  tally->failed, tally->looked_at, tally->unknown, left_out,
-				  tally->gone == tally->looked_at ? ", all are gone" : "",
-				  is_seen ? "; could see " : "", is_seen ? seen : "",
-				  is_seen ? " in the mean" : "");
+				  tally->failed, tally->selected, tally->unknown, left_out,
+				  tally->gone == tally->selected ? ", all are gone" : "",
+				  is_covered ? "; could see " : "", is_covered ? seen : "",
+				  is_covered ? " in the mean" : "");
 	else
 		length = asprintf(&result->text,
 				  "none of %zu is looked at: each has too little of the GPU time, "
@@ -233,10 +235,10 @@ static int describe_tally(const struct tally *tally, const struct rule *rule,
 }
 
 /* Every row by itself. The share of them that could not be judged decides whether it is a pass. */
-static int judge_each(struct judge *j, const struct rule *rule, struct rule_result *result)
+static int evaluate_each(struct rule_scope *j, const struct rule *rule, struct rule_result *result)
 {
 	size_t small_count = count_small(j);
-	struct tally tally = {0};
+	struct row_tally tally = {0};
 	int error = 0;
 
 	for (size_t i = 0; i < j->count && !error; i++) {
@@ -244,8 +246,8 @@ static int judge_each(struct judge *j, const struct rule *rule, struct rule_resu
 		struct effect effect = effect_of(j, rule, row, small_count);
 
 		tally.share += row->share;
-		if (is_looked_at(rule, row))
-			error = judge_one(j, rule, row, &effect, &tally);
+		if (is_selected(rule, row))
+			error = evaluate_row(j, rule, row, &effect, &tally);
 		else
 			tally.left_out++;
 	}
@@ -258,21 +260,22 @@ static int judge_each(struct judge *j, const struct rule *rule, struct rule_resu
  * Where everything became slower for sure, a path that went with it by much more or less than runs tell is hardly known beside that.
  * By itself it may be surer: then it is judged so. (Which of the two is told by how sure they are, not by what they say.)
  */
-static int judge_raw(const struct judge *j, const struct rule *rule, struct effect *effect)
+static int use_raw_if_surer(const struct rule_scope *j, const struct rule *rule,
+			    struct effect *effect)
 {
 	struct effect raw;
 	int error;
 
 	if (!j->c->common.is_significant || !level_specs[rule->level].is_gpu_time ||
-	    rule->metric == METRIC_COUNT || effect->is_exact || effect->is_cut)
+	    rule->metric == METRIC_COUNT || effect->is_exact || effect->is_boundary_shift)
 		return 0;
 	error = comparison_sum_raw(j->c, rule->metric, j->rows, j->count, &raw);
-	if (!error && raw.detectable < judge_detectable(j, rule, effect))
+	if (!error && raw.detectable < rule_detectable(j, rule, effect))
 		*effect = raw;
 	return error;
 }
 
-static int judge_sum(struct judge *j, const struct rule *rule, struct rule_result *result)
+static int evaluate_sum(struct rule_scope *j, const struct rule *rule, struct rule_result *result)
 {
 	const struct comparison_row *row = j->count == 1 ? &j->c->rows[j->rows[0]] : NULL;
 	const struct finding *finding;
@@ -286,14 +289,14 @@ static int judge_sum(struct judge *j, const struct rule *rule, struct rule_resul
 		effect = row->effects[rule->metric];
 		effect.is_significant = effect.p <= j->c->alpha;
 	}
-	error = judge_raw(j, rule, &effect);
+	error = use_raw_if_surer(j, rule, &effect);
 	if (error)
 		return error;
-	result->outcome = judge_effect(j, rule, &effect, NULL);
-	result->detectable = judge_detectable(j, rule, &effect);
+	result->outcome = rule_evaluate(j, rule, &effect, NULL);
+	result->detectable = rule_detectable(j, rule, &effect);
 	result->text =
-		judge_describe(j, rule, &effect, format_unit(&j->c->rows[j->rows[0]], rule->metric),
-			       result->outcome);
+		rule_describe(j, rule, &effect, format_unit(&j->c->rows[j->rows[0]], rule->metric),
+			      result->outcome);
 	if (!result->text)
 		return -ENOMEM;
 	if (result->outcome == OUTCOME_PASS)
@@ -323,33 +326,34 @@ static int compare_findings(const void *a, const void *b)
 }
 
 /* A rule that would be kept, but names what is gone while others grew, is not. */
-static int judge_gone(struct judge *j, const struct rule *rule, struct rule_result *result)
+static int check_renamed(struct rule_scope *j, const struct rule *rule, struct rule_result *result)
 {
 	double lost;
-	const struct comparison_row *heir = judge_find_heir(j, rule, &lost);
+	const struct comparison_row *successor = rule_scope_find_renamed(j, rule, &lost);
 	char amount[AMOUNT_BYTES], *name;
 	int length = -1;
 
-	if (!heir || result->outcome != OUTCOME_PASS)
+	if (!successor || result->outcome != OUTCOME_PASS)
 		return 0;
 	format_amount(amount,
-		      rule->metric == METRIC_COUNT ? UNIT_COUNT : level_specs[heir->level].unit,
+		      rule->metric == METRIC_COUNT ? UNIT_COUNT
+						   : level_specs[successor->level].unit,
 		      lost);
 	free(result->text);
 	result->outcome = OUTCOME_UNKNOWN;
-	name = format_row(heir, SIZE_MAX);
+	name = format_row(successor, SIZE_MAX);
 	if (name)
 		length = asprintf(&result->text,
 				  "%s of it gone; but others have as much more now, most of all "
 				  "%s(%s): is that another name of it?",
-				  amount, level_specs[heir->level].word, name);
+				  amount, level_specs[successor->level].word, name);
 	if (length < 0)
 		result->text = NULL;
 	free(name);
 	return length < 0 ? -ENOMEM : 0;
 }
 
-static int judge_rule(struct judge *j, const struct rule *rule)
+static int evaluate_rule(struct rule_scope *j, const struct rule *rule)
 {
 	struct verdict *v = j->verdict;
 	struct rule_result *result = &v->results[v->result_count++];
@@ -358,7 +362,7 @@ static int judge_rule(struct judge *j, const struct rule *rule)
 
 	*result = (struct rule_result){
 		.rule = rule, .first_finding = v->finding_count, .detectable = NAN};
-	judge_find_rows(j, rule);
+	rule_scope_find_rows(j, rule);
 	if (!j->count) {
 		result->outcome = rule->is_soft ? OUTCOME_PASS : OUTCOME_UNKNOWN;
 		result->text = strdup(j->has_ignored ? "all that it fits is ignored"
@@ -369,7 +373,7 @@ static int judge_rule(struct judge *j, const struct rule *rule)
 						    : "fits nothing in either side");
 		return result->text ? 0 : -ENOMEM;
 	}
-	missing = judge_find_missing(j, rule);
+	missing = rule_scope_missing_side(j, rule);
 	if (missing) {
 		problems_add(&v->problems, "%s: '%s' fits nothing in %s", rule->origin, rule->text,
 			     missing);
@@ -378,9 +382,9 @@ static int judge_rule(struct judge *j, const struct rule *rule)
 			       ? -ENOMEM
 			       : 0;
 	}
-	error = rule->is_each ? judge_each(j, rule, result) : judge_sum(j, rule, result);
+	error = rule->is_each ? evaluate_each(j, rule, result) : evaluate_sum(j, rule, result);
 	if (!error)
-		error = judge_gone(j, rule, result);
+		error = check_renamed(j, rule, result);
 	result->finding_count = v->finding_count - result->first_finding;
 	if (result->finding_count)
 		qsort(v->findings + result->first_finding, result->finding_count,
@@ -389,22 +393,22 @@ static int judge_rule(struct judge *j, const struct rule *rule)
 }
 
 /* The rules are not all that there is. */
-static int note_unseen(struct judge *j)
+static int note_uncovered(struct rule_scope *j)
 {
 	struct verdict *v = j->verdict;
 	const struct comparison_row *largest;
 	char amount[AMOUNT_BYTES], *name;
 
-	v->grown_count = judge_count_grown(j, &v->unseen_count, &largest);
-	if (!v->unseen_count)
+	v->grown_count = rule_scope_count_grown(j, &v->uncovered_count, &largest);
+	if (!v->uncovered_count)
 		return 0;
 	name = format_row(largest, SIZE_MAX);
 	if (!name)
 		return -ENOMEM;
 	problems_add(&v->notes,
 		     "%zu call path%s more, but no rule looks at %s: most of all, by %s, path(%s)",
-		     v->unseen_count, v->unseen_count > 1 ? "s take" : " takes",
-		     v->unseen_count > 1 ? "them" : "it",
+		     v->uncovered_count, v->uncovered_count > 1 ? "s take" : " takes",
+		     v->uncovered_count > 1 ? "them" : "it",
 		     format_amount(amount, largest->unit, largest->effects[METRIC_VALUE].change),
 		     name);
 	free(name);
@@ -428,7 +432,7 @@ static enum outcome overall(const struct verdict *v)
 int verdict_make(struct verdict *v, const struct comparison *c, const struct rules *rules,
 		 struct problems *problems)
 {
-	struct judge j = {.verdict = v, .c = c, .rules = rules};
+	struct rule_scope j = {.verdict = v, .c = c, .rules = rules};
 	int error = 0;
 
 	*v = (struct verdict){.problems = *problems};
@@ -444,13 +448,13 @@ int verdict_make(struct verdict *v, const struct comparison *c, const struct rul
 		const struct rule *rule = &rules->list[r];
 
 		if (rule->kind == RULE_LIMIT || rule->kind == RULE_BUDGET)
-			error = judge_rule(&j, rule);
-		else if (judge_is_idle(&j, rule))
+			error = evaluate_rule(&j, rule);
+		else if (rule_matches_nothing(&j, rule))
 			problems_add(&v->notes, "%s: '%s' fits nothing in either side",
 				     rule->origin, rule->text);
 	}
 	if (c && v->result_count && !error)
-		error = note_unseen(&j);
+		error = note_uncovered(&j);
 	if (c && !v->result_count)
 		problems_add(&v->problems, "there is no rule to judge by");
 	free(j.rows);

@@ -36,7 +36,7 @@ struct verdict {
 	struct finding *findings;
 	size_t finding_count, finding_capacity;
 	size_t grown_count;	  /* call paths that take more, for sure … */
-	size_t unseen_count;	  /* … and at which no rule looks */
+	size_t uncovered_count;	  /* … and at which no rule looks */
 	struct problems problems; /* why it could not be judged at all */
 	struct problems
 		notes; /* those of the comparison, and what is to be kept in mind of rules */

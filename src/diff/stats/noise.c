@@ -10,10 +10,10 @@
 
 #include "diff/stats/statistics.h"
 
-#define SAMPLES_MIN	  8	/* of fewer rows nothing is learned */
-#define PRIOR_FREEDOM_MAX 40.0	/* rows are never taken to be quite alike */
-#define SPREAD_ERRORS	  1.0	/* so many standard errors more than it seems */
-#define VARIANCE_MIN	  1e-18 /* below, runs do not differ: that is rounding */
+#define SAMPLES_MIN   8	    /* of fewer rows nothing is learned */
+#define PRIOR_DOF_MAX 40.0  /* rows are never taken to be quite alike */
+#define SPREAD_ERRORS 1.0   /* so many standard errors more than it seems */
+#define VARIANCE_MIN  1e-18 /* below, runs do not differ: that is rounding */
 
 static double known(double value)
 {
@@ -27,9 +27,9 @@ static double find_between(const struct noise_sample *samples, size_t count, dou
 	double middle;
 
 	for (size_t i = 0; i < count; i++)
-		if (samples[i].freedom > 0.0 && samples[i].variance > VARIANCE_MIN)
+		if (samples[i].dof > 0.0 && samples[i].variance > VARIANCE_MIN)
 			room[used++] =
-				samples[i].variance / chi_squared_median_share(samples[i].freedom) -
+				samples[i].variance / chi_squared_median_ratio(samples[i].dof) -
 				known(samples[i].within);
 	middle = median(room, used);
 	return middle > 0.0 ? middle : 0.0;
@@ -59,11 +59,11 @@ int noise_learn(struct noise *noise, const struct noise_sample *samples, size_t 
 	for (size_t i = 0; i < count; i++) {
 		double prior = known(samples[i].within) + noise->between, half, z;
 
-		if (!(samples[i].freedom > 0.0))
+		if (!(samples[i].dof > 0.0))
 			continue;
 		if (!(samples[i].variance > VARIANCE_MIN) || !(prior > 0.0))
 			continue;
-		half = samples[i].freedom / 2.0;
+		half = samples[i].dof / 2.0;
 		/* The logarithm of a variance has this mean and this spread by itself. */
 		z = log(samples[i].variance / prior) - digamma(half) + log(half);
 		sum += z;
@@ -85,25 +85,22 @@ int noise_learn(struct noise *noise, const struct noise_sample *samples, size_t 
 		fmax(spread, 0.0) +
 		SPREAD_ERRORS * sqrt((fourths / (double)used - expected * expected) / (double)used);
 	if (spread > 0.0)
-		noise->prior_freedom = 2.0 * trigamma_inverse(spread);
-	if (!(spread > 0.0) || noise->prior_freedom > PRIOR_FREEDOM_MAX)
-		noise->prior_freedom = PRIOR_FREEDOM_MAX;
-	noise->scale =
-		exp(sum + digamma(noise->prior_freedom / 2.0) - log(noise->prior_freedom / 2.0));
+		noise->prior_dof = 2.0 * trigamma_inverse(spread);
+	if (!(spread > 0.0) || noise->prior_dof > PRIOR_DOF_MAX)
+		noise->prior_dof = PRIOR_DOF_MAX;
+	noise->scale = exp(sum + digamma(noise->prior_dof / 2.0) - log(noise->prior_dof / 2.0));
 	return 0;
 }
 
-double noise_variance(const struct noise *noise, const struct noise_sample *sample,
-		      double *freedom_out)
+double noise_variance(const struct noise *noise, const struct noise_sample *sample, double *dof_out)
 {
 	double prior = noise->scale * (known(sample->within) + noise->between), variance;
 
-	*freedom_out = sample->freedom;
+	*dof_out = sample->dof;
 	variance = sample->variance;
 	if (noise->is_known) {
-		*freedom_out += noise->prior_freedom;
-		variance = (noise->prior_freedom * prior + sample->freedom * sample->variance) /
-			   *freedom_out;
+		*dof_out += noise->prior_dof;
+		variance = (noise->prior_dof * prior + sample->dof * sample->variance) / *dof_out;
 	}
 	/* Runs do not agree better than their iterations let them, but by chance. */
 	return variance > known(sample->within) ? variance : known(sample->within);

@@ -17,7 +17,7 @@ struct noise {
 	bool is_known;
 	double between;
 	double scale;
-	double prior_freedom; /* INFINITY: rows do not differ in it */
+	double prior_dof; /* INFINITY: rows do not differ in it */
 	/* Not learned here: whoever has the rows sets these. */
 	double varying_share; /* of the rows, those that are taken to differ from run to run */
 	double varying_count; /* as many rows are that */
@@ -26,7 +26,7 @@ struct noise {
 /* Of one row: from run to run (of the logarithm, or of the value), and within runs. */
 struct noise_sample {
 	double variance; /* around the means of the sides */
-	double freedom;	 /* its degrees of freedom */
+	double dof;	 /* its degrees of freedom */
 	double within;	 /* mean variance of a run's mean; NAN: not known */
 };
 
@@ -35,6 +35,6 @@ int noise_learn(struct noise *noise, const struct noise_sample *samples, size_t 
 
 /* The variance of a row from run to run, and its degrees of freedom. */
 double noise_variance(const struct noise *noise, const struct noise_sample *sample,
-		      double *freedom_out);
+		      double *dof_out);
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #define INTERVAL_STEPS 30  /* of halving: bounds to a billionth */
-#define NORMAL_FREEDOM 1e7 /* beyond, Student's t is normal */
+#define NORMAL_DOF     1e7 /* beyond, Student's t is normal */
 
 /* The regularised incomplete beta function by its continued fraction (Lentz's way). */
 static double beta_fraction(double a, double b, double x)
@@ -52,29 +52,29 @@ static double incomplete_beta(double a, double b, double x)
 					     : 1.0 - front * beta_fraction(b, a, 1.0 - x) / b;
 }
 
-double student_two_sided(double t, double freedom)
+double student_t_p_value(double t, double dof)
 {
-	if (isnan(t) || !(freedom > 0.0))
+	if (isnan(t) || !(dof > 0.0))
 		return NAN;
 	if (isinf(t))
 		return 0.0;
-	if (freedom > NORMAL_FREEDOM)
+	if (dof > NORMAL_DOF)
 		return erfc(fabs(t) / M_SQRT2);
-	return incomplete_beta(freedom / 2.0, 0.5, freedom / (freedom + t * t));
+	return incomplete_beta(dof / 2.0, 0.5, dof / (dof + t * t));
 }
 
-double student_bound(double p, double freedom)
+double student_t_quantile(double p, double dof)
 {
 	double low = 0.0, high = 1.0;
 
-	if (!(p > 0.0 && p <= 1.0) || !(freedom > 0.0))
+	if (!(p > 0.0 && p <= 1.0) || !(dof > 0.0))
 		return NAN;
-	while (student_two_sided(high, freedom) > p && high < 1e150)
+	while (student_t_p_value(high, dof) > p && high < 1e150)
 		high *= 2.0;
 	for (int i = 0; i < 200 && high - low > 1e-12 * high; i++) {
 		double middle = (low + high) / 2.0;
 
-		if (student_two_sided(middle, freedom) > p)
+		if (student_t_p_value(middle, dof) > p)
 			low = middle;
 		else
 			high = middle;
@@ -118,21 +118,21 @@ double trigamma_inverse(double y)
 	return high;
 }
 
-double chi_squared_median_share(double freedom)
+double chi_squared_median_ratio(double dof)
 {
-	double cube = 1.0 - 2.0 / (9.0 * freedom);
+	double cube = 1.0 - 2.0 / (9.0 * dof);
 
 	return cube * cube * cube;
 }
 
 static int compare_weighted(const void *a, const void *b)
 {
-	const struct weighted *x = a, *y = b;
+	const struct weighted_value *x = a, *y = b;
 
 	return x->value < y->value ? -1 : x->value > y->value;
 }
 
-double weighted_median(struct weighted *list, size_t count)
+double weighted_median(struct weighted_value *list, size_t count)
 {
 	double sum = 0.0, below = 0.0;
 
@@ -208,21 +208,22 @@ static void draw_choice(size_t *choice, size_t k, size_t n, uint64_t *state)
 }
 
 /* The ways to divide values into sides of that size, all or many drawn by a fixed seed. */
-struct divisions {
+struct permutations {
 	double *sums; /* of the first side, less what it would be on average */
 	double *news; /* of the second side, how many are in it, likewise */
 	size_t count; /* the first one is as the values came */
 };
 
-static int divide(struct divisions *d, const double *values, size_t first_count, size_t count)
+static int list_permutations(struct permutations *d, const double *values, size_t first_count,
+			     size_t count)
 {
 	size_t ways = permutation_count(count, first_count);
 	size_t *choice = calloc(count + 1, sizeof(*choice));
 	double share = (double)first_count / (double)count, sum = 0.0;
 	uint64_t state = 1;
 
-	*d = (struct divisions){.sums = calloc(ways + 1, sizeof(*d->sums)),
-				.news = calloc(ways + 1, sizeof(*d->news))};
+	*d = (struct permutations){.sums = calloc(ways + 1, sizeof(*d->sums)),
+				   .news = calloc(ways + 1, sizeof(*d->news))};
 	if (!choice || !d->sums || !d->news) {
 		free(choice);
 		return -ENOMEM;
@@ -248,14 +249,14 @@ static int divide(struct divisions *d, const double *values, size_t first_count,
 	return 0;
 }
 
-static void divisions_free(struct divisions *d)
+static void permutations_free(struct permutations *d)
 {
 	free(d->sums);
 	free(d->news);
 }
 
 /* p if all of the second side were less by that: the difference of the means goes with the sum of the first side. */
-static double moved_p(const struct divisions *d, double by)
+static double shifted_p(const struct permutations *d, double by)
 {
 	double seen = fabs(d->sums[0] - by * d->news[0]) * (1.0 - 1e-9);
 	size_t as_large = 0;
@@ -267,12 +268,13 @@ static double moved_p(const struct divisions *d, double by)
 
 double permutation_p(const double *values, size_t first_count, size_t count)
 {
-	struct divisions d = {0};
+	struct permutations d = {0};
 	double p = 1.0;
 
-	if (first_count && first_count < count && !divide(&d, values, first_count, count))
-		p = moved_p(&d, 0.0);
-	divisions_free(&d);
+	if (first_count && first_count < count &&
+	    !list_permutations(&d, values, first_count, count))
+		p = shifted_p(&d, 0.0);
+	permutations_free(&d);
 	return p;
 }
 
@@ -281,7 +283,7 @@ void permutation_interval(const double *values, size_t first_count, size_t count
 {
 	double least = INFINITY, most = -INFINITY, sums[2] = {0}, middle;
 	double *bounds[] = {low_out, high_out};
-	struct divisions d = {0};
+	struct permutations d = {0};
 
 	*low_out = -INFINITY;
 	*high_out = INFINITY;
@@ -290,7 +292,8 @@ void permutation_interval(const double *values, size_t first_count, size_t count
 		least = fmin(least, values[i]);
 		most = fmax(most, values[i]);
 	}
-	if (!first_count || first_count >= count || divide(&d, values, first_count, count))
+	if (!first_count || first_count >= count ||
+	    list_permutations(&d, values, first_count, count))
 		goto out;
 	middle = sums[1] / (double)(count - first_count) - sums[0] / (double)first_count;
 	for (int side = 0; side < 2; side++) {
@@ -300,7 +303,7 @@ void permutation_interval(const double *values, size_t first_count, size_t count
 		for (int i = 0; i < INTERVAL_STEPS; i++) {
 			double half = (in + out) / 2.0;
 
-			if (moved_p(&d, half) > alpha)
+			if (shifted_p(&d, half) > alpha)
 				in = half;
 			else
 				out = half;
@@ -308,7 +311,7 @@ void permutation_interval(const double *values, size_t first_count, size_t count
 		*bounds[side] = out;
 	}
 out:
-	divisions_free(&d);
+	permutations_free(&d);
 }
 
 struct place {

@@ -8,10 +8,10 @@
 #include <stddef.h>
 
 /* P(|T| >= |t|) of Student's t; freedom may be INFINITY. */
-double student_two_sided(double t, double freedom);
+double student_t_p_value(double t, double dof);
 
 /* The t that |T| exceeds with probability p. */
-double student_bound(double p, double freedom);
+double student_t_quantile(double p, double dof);
 
 /* Derivatives of the logarithm of the gamma function, x > 0; and the x at which the second is y. */
 double digamma(double x);
@@ -19,15 +19,15 @@ double trigamma(double x);
 double trigamma_inverse(double y);
 
 /* The middle of a chi-squared distribution by its mean, about. */
-double chi_squared_median_share(double freedom);
+double chi_squared_median_ratio(double dof);
 
-struct weighted {
+struct weighted_value {
 	double value;
 	double weight;
 };
 
 /* Sorts the list. NAN of an empty one. */
-double weighted_median(struct weighted *list, size_t count);
+double weighted_median(struct weighted_value *list, size_t count);
 double median(double *list, size_t count); /* sorts it, too */
 
 #define PERMUTATIONS_MAX 20000 /* of more, so many are drawn */
