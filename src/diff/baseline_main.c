@@ -18,6 +18,7 @@
 
 #include "diff/load/baseline.h"
 #include "diff/load/check_runs.h"
+#include "diff/load/load_runs.h"
 #include "diff/base/format.h"
 #include "log/base/new_file.h"
 

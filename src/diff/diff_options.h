@@ -6,6 +6,7 @@
 #define XT_DIFF_DIFF_OPTIONS_H
 
 #include "diff/load/check_runs.h"
+#include "diff/load/load_runs.h"
 #include "diff/output/diff_output.h"
 
 #define DIFF_OUTPUTS_MAX 16

@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diff/load/check_runs.h"
+#include "diff/load/check_iterations.h"
 #include "diff/compare/effects.h"
+#include "diff/compare/estimate.h"
 #include "diff/compare/compare_rows.h"
 #include "diff/stats/statistics.h"
 
@@ -312,7 +313,7 @@ int comparison_sum_raw(const struct comparison *c, enum metric metric, const siz
 	if (list && !error && count) {
 		for (size_t i = 0; i < count; i++)
 			list[i] = &c->rows[rows[i]];
-		values.includes_common = true;
+		values.keep_common = true;
 		run_values_take(&values, c, metric, list, count);
 		effect_from_runs(effect_out, c, &values);
 		effect_out->p_adjusted = effect_out->p;

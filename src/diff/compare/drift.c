@@ -3,9 +3,10 @@
  * How much the sets of a baseline differ from one to the next: a machine is not the same on another day, which runs of one
  * set cannot tell.
  */
+#include "diff/compare/drift.h"
+
 #include <math.h>
 
-#include "diff/compare/effects.h"
 #include "diff/stats/statistics.h"
 
 #define SETS_MAX      64

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "diff/compare/changes.h"
+#include "diff/compare/estimate.h"
 #include "diff/stats/statistics.h"
 
 #define COMMON_PATHS_MIN 10   /* of fewer, nothing is told that they have in common */

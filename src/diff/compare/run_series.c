@@ -2,9 +2,10 @@
 /*
  * Runs in the order of time: a machine that warms up makes each slower than the one before.
  */
+#include "diff/compare/run_series.h"
+
 #include <math.h>
 
-#include "diff/compare/effects.h"
 #include "diff/stats/statistics.h"
 
 #define GAP_MAX 8.0 /* of the sides, by the spread of their runs; 3.5: one follows the other */

@@ -3,9 +3,9 @@
  * Where warm-up ends, each run finds out by itself. What happens now and then may so be counted in some runs, and in
  * others lie before that, although all of them do it as often.
  */
-#include <math.h>
+#include "diff/compare/warmup_boundary.h"
 
-#include "diff/compare/effects.h"
+#include <math.h>
 
 #define COUNTS_ALIKE 1e-9 /* in an iteration: but for rounding */
 

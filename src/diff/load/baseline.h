@@ -9,7 +9,7 @@
 #ifndef XT_DIFF_BASELINE_H
 #define XT_DIFF_BASELINE_H
 
-#include "diff/load/load_runs.h"
+#include "diff/load/run_set.h"
 
 #define BASELINE_FORMAT	 "xtrace-baseline"
 #define BASELINE_VERSION 1

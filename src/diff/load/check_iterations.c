@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diff/load/check_runs.h"
+#include "diff/load/check_iterations.h"
 
 #define COUNTS_ALIKE 1.05 /* of iterations in a run, by this factor */
 

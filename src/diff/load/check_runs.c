@@ -3,6 +3,7 @@
  * What runs must have in common, as a table.
  */
 #include "diff/load/check_runs.h"
+#include "diff/load/check_iterations.h"
 
 #include <math.h>
 #include <stdio.h>

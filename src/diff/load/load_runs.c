@@ -37,29 +37,6 @@ struct jobs {
 	size_t count, capacity;
 };
 
-int run_set_add(struct run_set *set, struct run_profile *run)
-{
-	if (set->count == set->capacity) {
-		size_t capacity = set->capacity * 2 + 8;
-		struct run_profile **larger = reallocarray(set->runs, capacity, sizeof(*larger));
-
-		if (!larger)
-			return -ENOMEM;
-		set->runs = larger;
-		set->capacity = capacity;
-	}
-	set->runs[set->count++] = run;
-	return 0;
-}
-
-void run_set_free(struct run_set *set)
-{
-	for (size_t i = 0; i < set->count; i++)
-		run_profile_free(set->runs[i]);
-	free(set->runs);
-	*set = (struct run_set){0};
-}
-
 /* The content of a file from its begin on, to be freed. NULL: see errno. */
 static char *read_all(int file, size_t *length_out)
 {
@@ -101,7 +78,7 @@ static int read_profile(struct run_set *set, const char *document, size_t docume
 
 static const struct run_format profile_format = {"xtrace-profile", read_profile};
 
-const struct run_format *const run_formats[] = {&profile_format, &baseline_format, NULL};
+static const struct run_format *const run_formats[] = {&profile_format, &baseline_format, NULL};
 
 /* A document of any of the formats. */
 static int read_document(struct run_set *set, const char *path, struct problems *problems)

@@ -1,59 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From what the user names to run profiles: directories and logs are profiled by xtrace-merge, several at
- * a time; profiles and baselines are read.
+ * Load the runs that the user named: profile trace directories and logs with xtrace-merge, several at a
+ * time, and read run profiles, baselines and bench directories.
  */
 #ifndef XT_DIFF_LOAD_RUNS_H
 #define XT_DIFF_LOAD_RUNS_H
 
 #include <limits.h>
 
-#include "diff/load/run_profile.h"
-
-/* The runs of one side. All zeros is an empty one. */
-struct run_set {
-	struct run_profile **runs; /* owned */
-	size_t count;
-	size_t capacity;
-};
+#include "diff/load/run_set.h"
 
 struct load_options {
-	const char *merge;	/* the program xtrace-merge */
-	const char *iteration;	/* for it; NULL: found out */
-	const char *warmup;	/* likewise */
-	unsigned workers_count; /* how many of them run at a time */
+	const char *merge;	/* path of xtrace-merge */
+	const char *iteration;	/* value of its --iteration; NULL: detect */
+	const char *warmup;	/* value of its --warmup; NULL: detect */
+	unsigned workers_count; /* processes of xtrace-merge at a time */
 };
 
 /*
- * Loads all runs of the sides: arguments[i], names separated by commas, into sets[i]. A directory or a
- * log is one run. What cannot be loaded is added to problems. 0, -EINVAL if there was a problem, or
- * -ENOMEM.
+ * Load arguments[i], names separated by commas, into sets[i]. A trace directory or a log is one run. Adds
+ * each name that cannot be loaded to problems. Returns 0, -EINVAL after a problem, or -ENOMEM.
  */
 int load_runs(struct run_set *sets, char *const *arguments, size_t set_count,
 	      const struct load_options *options, struct problems *problems);
-void run_set_free(struct run_set *set);
 
 /*
- * Sees whether the names of a side are there, and whether those that are documents can be read: logs are not looked into. As
+ * Check that the names of a side exist and that its documents can be read. Does not open logs. Returns as
  * load_runs().
  */
 int load_check(const char *argument, struct problems *problems);
 
-/* The path of xtrace-merge, which is beside this program. 0, -ENAMETOOLONG or of readlink(). */
+/* Find xtrace-merge next to this program. Returns 0, -ENAMETOOLONG or the error of readlink(). */
 int load_find_merge(char out[PATH_MAX]);
-
-/* Appends a run, which the set then owns. 0 or -ENOMEM. */
-int run_set_add(struct run_set *set, struct run_profile *run);
-
-/*
- * A kind of document that runs can be read of: {"format": "…"}. read() adds the runs to the set and says what is
- * wrong with the document. 0, -EINVAL or -ENOMEM.
- */
-struct run_format {
-	const char *format;
-	int (*read)(struct run_set *set, const char *document, size_t document_bytes,
-		    const char *origin, struct problems *problems);
-};
-extern const struct run_format *const run_formats[]; /* ended by NULL */
 
 #endif

@@ -13,6 +13,8 @@
 #include "diff/compare/changes.h"
 #include "diff/output/diff_output.h"
 #include "diff/output/flame_tree.h"
+#include "diff/compare/row_text.h"
+#include "diff/compare/source_places.h"
 #include "diff/base/format.h"
 #include "page/page.h"
 
@@ -118,8 +120,8 @@ static void add_row(cJSON *list, const struct comparison_row *row, uint32_t node
 	add_known(object, "new", effect->new);
 	add_known(object, "base_count", row->effects[METRIC_COUNT].base);
 	add_known(object, "new_count", row->effects[METRIC_COUNT].new);
-	cJSON_AddStringToObject(object, "interval", format_interval(interval, effect));
-	cJSON_AddStringToObject(object, "change", format_change(change, sizeof(change), row));
+	cJSON_AddStringToObject(object, "interval", effect_interval(interval, effect));
+	cJSON_AddStringToObject(object, "change", row_change_text(change, sizeof(change), row));
 }
 
 static int add_changes(cJSON *parent, const char *name, const struct comparison *c,

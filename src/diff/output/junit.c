@@ -4,6 +4,7 @@
  * one that could not be judged is an error, as is a comparison that could not be made.
  */
 #include "diff/compare/changes.h"
+#include "diff/compare/source_places.h"
 #include "diff/output/diff_output.h"
 
 #define SUITE "xtrace"

@@ -10,6 +10,8 @@
 
 #include "diff/compare/changes.h"
 #include "diff/output/diff_output.h"
+#include "diff/compare/row_text.h"
+#include "diff/compare/source_places.h"
 #include "diff/base/format.h"
 
 #define MARK		"<!-- xtrace gate -->"
@@ -92,7 +94,7 @@ static void put_headline(FILE *file, const struct comparison *c)
 		format_amount(base, UNIT_NS, effect->base),
 		format_amount(new, UNIT_NS, effect->new),
 		c->has_iterations ? "an iteration" : "a run", format_ratio(ratio, effect->ratio));
-	if (*format_interval(interval, effect))
+	if (*effect_interval(interval, effect))
 		fprintf(file, " (%s)", interval);
 	fprintf(file, "%s\n\n",
 		effect->is_significant || effect->is_exact ? "." : "; within noise.");
@@ -162,7 +164,7 @@ static void put_numbers(FILE *file, const struct comparison_row *row, const char
 	char base[AMOUNT_BYTES], new[AMOUNT_BYTES], ratio[AMOUNT_BYTES], interval[INTERVAL_BYTES];
 	char difference[AMOUNT_BYTES];
 
-	format_interval(interval, effect);
+	effect_interval(interval, effect);
 	fprintf(file, " %s%s | %s " ARROW " %s | **%s**%s%s%s | ", effect->change > 0 ? "+" : "",
 		format_amount(difference, row->unit, effect->change),
 		format_amount(base, row->unit, effect->base),
@@ -180,7 +182,7 @@ static void put_path_row(FILE *file, const struct comparison_row *row)
 	size_t count = source_places(entry, places);
 	char change[CHANGE_BYTES];
 
-	format_change(change, sizeof(change), row);
+	row_change_text(change, sizeof(change), row);
 	fputc('|', file);
 	put_numbers(file, row, change);
 	put_code(file, frame_name(entry->frames[entry->frame_count - 1]), NAME_COLUMNS);
@@ -277,7 +279,7 @@ static int put_others(FILE *file, const struct comparison *c)
 			"memory, idle time</summary>\n\n" OTHER_HEAD,
 			count);
 	for (size_t r = 0; r < count && r < ALL_COUNT; r++) {
-		format_change(change, sizeof(change), rows[r]);
+		row_change_text(change, sizeof(change), rows[r]);
 		fputc('|', file);
 		put_numbers(file, rows[r], change);
 		fprintf(file, "%s: ", level_specs[rows[r]->level].word);
@@ -299,7 +301,7 @@ static void put_totals(FILE *file, const struct comparison *c)
 
 		if (!row)
 			continue;
-		format_change(change, sizeof(change), row);
+		row_change_text(change, sizeof(change), row);
 		fputc('|', file);
 		put_numbers(file, row, change);
 		put_code(file, change_entry(row)->frames[0], NAME_COLUMNS);

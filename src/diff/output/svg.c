@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diff/compare/changes.h"
 #include "diff/output/diff_output.h"
 #include "diff/output/flame_tree.h"
+#include "diff/compare/row_text.h"
 #include "diff/base/format.h"
 #include "page/svg_flame.h"
 

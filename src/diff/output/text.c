@@ -8,6 +8,8 @@
 
 #include "diff/compare/changes.h"
 #include "diff/output/diff_output.h"
+#include "diff/compare/row_text.h"
+#include "diff/compare/source_places.h"
 #include "diff/base/format.h"
 
 #define COLUMNS_DEFAULT 120
@@ -225,7 +227,7 @@ static void put_row(const struct text *t, const struct comparison_row *row, bool
 	bool is_beside = NUMBERS_COLUMNS + strlen(name) <= columns;
 	enum metric metric = main_metric(row);
 	const struct effect *effect = &row->effects[metric];
-	enum unit unit = format_unit(row, metric);
+	enum unit unit = row_unit(row, metric);
 	char base[AMOUNT_BYTES], new[AMOUNT_BYTES], change[AMOUNT_BYTES], ratio[AMOUNT_BYTES];
 	char seen[AMOUNT_BYTES], words[64];
 	bool is_worse = effect->is_significant && effect->change > 0.0;
@@ -233,7 +235,7 @@ static void put_row(const struct text *t, const struct comparison_row *row, bool
 	if (is_first)
 		fprintf(t->out, "%11s %11s %11s %9s %9s\n", "before", "after", "change", "in %",
 			"could see");
-	format_change(words, sizeof(words), row);
+	row_change_text(words, sizeof(words), row);
 	fprintf(t->out, "%11s %11s %11s %s%9s%s %9s", format_amount(base, unit, effect->base),
 		format_amount(new, unit, effect->new), format_amount(change, unit, effect->change),
 		paint(t, is_worse		  ? RED

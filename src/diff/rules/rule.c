@@ -2,6 +2,8 @@
 /*
  * From the words of a rule to what it means. What is wrong is shown with a caret below it.
  */
+#include "diff/rules/rule.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -10,8 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "diff/rules/rules.h"
 
 #define WORD_BYTES  32
 #define DIGITS	    "0123456789"
@@ -355,47 +355,24 @@ static int read_rule(struct parser *p, struct rule *rule)
 	return error ? error : read_end(p, rule);
 }
 
-static void free_rule(struct rule *rule)
+int rule_parse(struct rule *rule, const char *text, const char *origin, struct problems *problems)
+{
+	struct parser parser = {.text = text, .at = text, .origin = origin, .problems = problems};
+	int error;
+
+	skip_space(&parser);
+	parser.begin = parser.at;
+	*rule = (struct rule){.text = strdup(parser.at), .origin = strdup(origin)};
+	error = rule->text && rule->origin ? read_rule(&parser, rule) : -ENOMEM;
+	if (error)
+		rule_free(rule);
+	return error;
+}
+
+void rule_free(struct rule *rule)
 {
 	free(rule->text);
 	free(rule->origin);
 	free(rule->pattern);
 	free(rule->reason);
-}
-
-int rules_add(struct rules *rules, const char *text, const char *origin, struct problems *problems)
-{
-	struct parser parser = {.text = text, .at = text, .origin = origin, .problems = problems};
-	struct rule rule = {0};
-	int error;
-
-	skip_space(&parser);
-	if (!*parser.at || *parser.at == '#')
-		return 0;
-	if (rules->count == rules->capacity) {
-		size_t capacity = rules->capacity * 2 + 8;
-		struct rule *larger = reallocarray(rules->list, capacity, sizeof(*larger));
-
-		if (!larger)
-			return -ENOMEM;
-		rules->list = larger;
-		rules->capacity = capacity;
-	}
-	parser.begin = parser.at;
-	rule.text = strdup(parser.at);
-	rule.origin = strdup(origin);
-	error = rule.text && rule.origin ? read_rule(&parser, &rule) : -ENOMEM;
-	if (error)
-		free_rule(&rule);
-	else
-		rules->list[rules->count++] = rule;
-	return error;
-}
-
-void rules_free(struct rules *rules)
-{
-	for (size_t i = 0; i < rules->count; i++)
-		free_rule(&rules->list[i]);
-	free(rules->list);
-	*rules = (struct rules){0};
 }

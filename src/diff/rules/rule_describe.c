@@ -2,11 +2,12 @@
 /*
  * What a rule found of an effect, in words.
  */
+#include "diff/rules/rule_describe.h"
+
 #include <math.h>
 #include <stdio.h>
 
 #include "diff/base/format.h"
-#include "diff/rules/rule_scope.h"
 
 /* Numbers as they are shown. */
 struct shown {
@@ -14,19 +15,19 @@ struct shown {
 	char low[AMOUNT_BYTES], high[AMOUNT_BYTES], seen[AMOUNT_BYTES];
 };
 
-static int describe_budget(char **text, const struct rule_scope *j, const struct rule *rule,
+static int describe_budget(char **text, const struct comparison *c, const struct rule *rule,
 			   const struct effect *effect, const struct shown *shown)
 {
 	char within[AMOUNT_BYTES];
 
 	if (!(effect->new > 0.0))
 		return asprintf(text, "none in any run of NEW");
-	format_percent(within, rule_budget_margin(j, rule, effect) / effect->new);
+	format_percent(within, rule_budget_margin(c, rule, effect) / effect->new);
 	return asprintf(text, "%s, within %s of it", shown->new, within);
 }
 
 /* What one side lacks, or both. 0: neither does. */
-static int describe_missing(char **text, const struct rule_scope *j, const struct effect *effect,
+static int describe_missing(char **text, const struct comparison *c, const struct effect *effect,
 			    const struct shown *shown)
 {
 	if (isnan(effect->base) && !isnan(effect->new))
@@ -35,10 +36,10 @@ static int describe_missing(char **text, const struct rule_scope *j, const struc
 		return asprintf(text, "%s, gone", shown->base);
 	if (effect->base == 0.0 && effect->new == 0.0)
 		return asprintf(text, "none on either side%s",
-				j->c->has_iterations ? " in the iterations that count" : "");
+				c->has_iterations ? " in the iterations that count" : "");
 	if (effect->base == 0.0 && !effect->is_exact && !effect->is_boundary_shift)
 		return asprintf(text, "%s -> %s, new, in %u of %zu runs", shown->base, shown->new,
-				effect->new_runs, j->c->side_counts[SIDE_NEW]);
+				effect->new_runs, c->side_counts[SIDE_NEW]);
 	return 0;
 }
 
@@ -67,7 +68,7 @@ static int describe_noise(char **text, const struct effect *effect, const struct
 			beside ? " beside what everything on the GPU has)" : "", shown->seen);
 }
 
-char *rule_describe(const struct rule_scope *j, const struct rule *rule,
+char *rule_describe(const struct comparison *c, const struct rule *rule,
 		    const struct effect *effect, enum unit unit, enum outcome outcome)
 {
 	double low, high;
@@ -77,19 +78,19 @@ char *rule_describe(const struct rule_scope *j, const struct rule *rule,
 	struct shown shown;
 	int length;
 
-	rule_change_bounds(j, rule, effect, &low, &high);
+	rule_change_bounds(c, rule, effect, &low, &high);
 	apart = effect->ratio < low || effect->ratio > high;
 	format_amount(shown.base, unit, effect->base);
 	format_amount(shown.new, unit, effect->new);
 	format_ratio(shown.ratio, effect->ratio);
 	format_ratio(shown.low, low);
 	format_ratio(shown.high, high);
-	format_percent(shown.seen, rule_detectable(j, rule, effect));
-	format_ratio(net_ratio, effect->net_ratio + rule_common_change(j, rule, effect));
+	format_percent(shown.seen, rule_detectable(c, rule, effect));
+	format_ratio(net_ratio, effect->net_ratio + rule_common_change(c, rule, effect));
 	if (rule->kind == RULE_BUDGET)
-		length = describe_budget(&text, j, rule, effect, &shown);
+		length = describe_budget(&text, c, rule, effect, &shown);
 	else
-		length = describe_missing(&text, j, effect, &shown);
+		length = describe_missing(&text, c, effect, &shown);
 	if (length)
 		return length < 0 ? NULL : text;
 	if (isnan(effect->p))

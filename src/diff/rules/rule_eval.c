@@ -3,15 +3,18 @@
  * A rule held against an effect. It is broken if the change is worse than it allows and is no chance;
  * it is kept if it can be told that it is kept; else it cannot be judged. docs/DIFF.md says it exactly.
  */
+#include "diff/rules/rule_eval.h"
+
 #include <math.h>
 #include <string.h>
 
-#include "diff/rules/rule_scope.h"
 #include "diff/stats/statistics.h"
 
 #define SOFT_LIMIT	0.1 /* rules that are default cannot be judged if less is not view … */
 #define ZERO_DETECTABLE 0.1 /* … nor can those that allow no change at all */
 #define NEW_RUNS_MIN	2   /* that have what no run of BASE has */
+
+const char *const outcome_words[] = {"pass", "regression", "unknown"};
 
 /* The change as a rule sees it: with what is common to everything, if that is no chance. */
 struct rule_view {
@@ -35,20 +38,19 @@ static bool includes_common_change(const struct rule *rule)
 	       rule->metric != METRIC_COUNT;
 }
 
-double rule_common_change(const struct rule_scope *j, const struct rule *rule,
+double rule_common_change(const struct comparison *c, const struct rule *rule,
 			  const struct effect *effect)
 {
-	return !effect->includes_common && j->c->common.is_significant &&
-			       includes_common_change(rule)
-		       ? j->c->common.net_ratio
+	return !effect->includes_common && c->common.is_significant && includes_common_change(rule)
+		       ? c->common.net_ratio
 		       : 0.0;
 }
 
-void rule_change_bounds(const struct rule_scope *j, const struct rule *rule,
+void rule_change_bounds(const struct comparison *c, const struct rule *rule,
 			const struct effect *effect, double *low_out, double *high_out)
 {
-	const struct effect *all = &j->c->common;
-	double common = rule_common_change(j, rule, effect), below, above, all_below, all_above;
+	const struct effect *all = &c->common;
+	double common = rule_common_change(c, rule, effect), below, above, all_below, all_above;
 
 	*low_out = effect->low;
 	*high_out = effect->high;
@@ -63,13 +65,13 @@ void rule_change_bounds(const struct rule_scope *j, const struct rule *rule,
 	*high_out = effect->net_ratio + common + sqrt(above * above + all_above * all_above);
 }
 
-double rule_detectable(const struct rule_scope *j, const struct rule *rule,
+double rule_detectable(const struct comparison *c, const struct rule *rule,
 		       const struct effect *effect)
 {
-	double own = effect->detectable, all = j->c->common.detectable;
+	double own = effect->detectable, all = c->common.detectable;
 
 	/* (As the bounds: as unsure as both parts.) */
-	return rule_common_change(j, rule, effect) == 0.0 || !isfinite(effect->net_ratio)
+	return rule_common_change(c, rule, effect) == 0.0 || !isfinite(effect->net_ratio)
 		       ? own
 		       : sqrt(own * own + all * all);
 }
@@ -81,17 +83,17 @@ double rule_effective_limit(const struct rule *rule)
 	return rule->is_relative ? SOFT_LIMIT : 0.0;
 }
 
-static struct rule_view view_effect(const struct rule_scope *j, const struct rule *rule,
+static struct rule_view view_effect(const struct comparison *c, const struct rule *rule,
 				    const struct effect *effect)
 {
-	double common = rule_common_change(j, rule, effect), low, high;
+	double common = rule_common_change(c, rule, effect), low, high;
 	struct rule_view view = {.is_known = !isnan(effect->p)};
 
 	view.change = rule_convert_ratio(rule, effect, effect->net_ratio + common);
-	rule_change_bounds(j, rule, effect, &low, &high);
+	rule_change_bounds(c, rule, effect, &low, &high);
 	view.low = rule_convert_ratio(rule, effect, low);
 	view.high = rule_convert_ratio(rule, effect, high);
-	view.detectable = rule_convert_ratio(rule, effect, rule_detectable(j, rule, effect));
+	view.detectable = rule_convert_ratio(rule, effect, rule_detectable(c, rule, effect));
 	/* (What is on one side alone is no slower for everything else being so.) */
 	view.is_significant =
 		effect->is_significant || (common != 0.0 && !effect->is_exact && view.low > 0.0);
@@ -103,7 +105,7 @@ static struct rule_view view_effect(const struct rule_scope *j, const struct rul
 
 /* What is asked of an effect. */
 struct question {
-	const struct rule_scope *j;
+	const struct comparison *c;
 	const struct rule *rule;
 	const struct effect *effect;
 	struct rule_view view;
@@ -148,7 +150,7 @@ static bool is_new_in_some(const struct question *q)
 	uint32_t runs = q->effect->new_runs;
 
 	return exceeds_limit(q) && !(q->effect->base > 0.0) && runs >= NEW_RUNS_MIN &&
-	       (!q->effect->is_rare || 2 * runs >= q->j->c->side_counts[SIDE_NEW]);
+	       (!q->effect->is_rare || 2 * runs >= q->c->side_counts[SIDE_NEW]);
 }
 
 /* The runs say change, the order of them, or other days, chance. */
@@ -161,7 +163,7 @@ static bool is_disputed(const struct question *q)
 /* Everything changed by more than runs do, which is not counted here since days do, too. */
 static bool is_common_drift(const struct question *q)
 {
-	const struct effect *all = &q->j->c->common;
+	const struct effect *all = &q->c->common;
 	double with_all = q->effect->net_ratio + all->net_ratio;
 
 	return all->is_drift && !q->effect->includes_common && includes_common_change(q->rule) &&
@@ -185,14 +187,14 @@ static bool is_too_noisy(const struct question *q)
 	if (limit > 0.0)
 		return q->view.high > limit && q->view.detectable > limit;
 	return !q->rule->is_soft && q->view.high > 0.0 &&
-	       rule_detectable(q->j, q->rule, q->effect) > ZERO_DETECTABLE;
+	       rule_detectable(q->c, q->rule, q->effect) > ZERO_DETECTABLE;
 }
 
 /* What is said of a change: by the first of these that it is, else that the rule is kept. */
 static const struct {
 	bool (*is_so)(const struct question *q);
 	enum outcome outcome;
-	bool is_enough; /* of a rule about many rows, one such row decides */
+	bool is_decisive; /* of a rule about many rows, one such row decides */
 } outcomes[] = {
 	{is_nothing, OUTCOME_PASS, false},	    {is_boundary_shift, OUTCOME_PASS, false},
 	{is_not_known, OUTCOME_UNKNOWN, false},	    {is_broken, OUTCOME_FAIL, true},
@@ -201,50 +203,50 @@ static const struct {
 	{is_more_than_any, OUTCOME_UNKNOWN, false}, {is_too_noisy, OUTCOME_UNKNOWN, false},
 };
 
-static enum outcome evaluate_limit(const struct rule_scope *j, const struct rule *rule,
-				   const struct effect *effect, bool *is_enough)
+static enum outcome evaluate_limit(const struct comparison *c, const struct rule *rule,
+				   const struct effect *effect, bool *is_decisive)
 {
-	const struct question question = {j, rule, effect, view_effect(j, rule, effect)};
+	const struct question question = {c, rule, effect, view_effect(c, rule, effect)};
 
 	for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++) {
 		if (!outcomes[i].is_so(&question))
 			continue;
-		*is_enough = outcomes[i].is_enough;
+		*is_decisive = outcomes[i].is_decisive;
 		return outcomes[i].outcome;
 	}
 	return OUTCOME_PASS;
 }
 
-double rule_budget_margin(const struct rule_scope *j, const struct rule *rule,
+double rule_budget_margin(const struct comparison *c, const struct rule *rule,
 			  const struct effect *effect)
 {
-	const struct effect *common = &j->c->common;
+	const struct effect *common = &c->common;
 	/* Of the error of a difference, what the new side has of it. */
-	double share = (double)j->c->side_counts[SIDE_BASE] /
-		       (double)(j->c->side_counts[SIDE_BASE] + j->c->side_counts[SIDE_NEW]);
+	double share = (double)c->side_counts[SIDE_BASE] /
+		       (double)(c->side_counts[SIDE_BASE] + c->side_counts[SIDE_NEW]);
 	double error = effect->error, dof = effect->dof;
 
 	if ((effect->is_boundary_shift || !(effect->base > 0.0)) && effect->new > 0.0)
 		return isnan(effect->own_error) ? NAN
-						: student_t_quantile(j->c->alpha, effect->own_dof) *
+						: student_t_quantile(c->alpha, effect->own_dof) *
 							  effect->own_error * effect->new;
 	if (isnan(error) || isnan(effect->new))
 		return NAN;
 	if (effect->is_exact || !(error > 0.0))
 		return 0.0;
-	if (!effect->includes_common && j->c->is_common_known &&
+	if (!effect->includes_common && c->is_common_known &&
 	    level_specs[rule->level].is_gpu_time && rule->metric != METRIC_COUNT &&
 	    common->error > 0.0) {
 		error = sqrt(error * error + common->error * common->error);
 		dof = fmin(dof, common->dof);
 	}
-	return student_t_quantile(j->c->alpha, dof) * error * sqrt(share) * effect->new;
+	return student_t_quantile(c->alpha, dof) * error * sqrt(share) * effect->new;
 }
 
-static enum outcome evaluate_budget(const struct rule_scope *j, const struct rule *rule,
+static enum outcome evaluate_budget(const struct comparison *c, const struct rule *rule,
 				    const struct effect *effect)
 {
-	double bound = rule_budget_margin(j, rule, effect);
+	double bound = rule_budget_margin(c, rule, effect);
 
 	if (isnan(bound))
 		return OUTCOME_UNKNOWN;
@@ -261,22 +263,21 @@ static bool goes_with_clocks(const struct rule *rule)
 	return includes_common_change(rule);
 }
 
-enum outcome rule_evaluate(const struct rule_scope *j, const struct rule *rule,
-			   const struct effect *effect, bool *is_enough_out)
+enum outcome rule_evaluate(const struct comparison *c, const struct rule *rule,
+			   const struct effect *effect, bool *is_decisive_out)
 {
-	bool is_enough = false;
+	bool is_decisive = false;
 	enum outcome outcome = rule->kind == RULE_BUDGET
-				       ? evaluate_budget(j, rule, effect)
-				       : evaluate_limit(j, rule, effect, &is_enough);
+				       ? evaluate_budget(c, rule, effect)
+				       : evaluate_limit(c, rule, effect, &is_decisive);
 
-	if (is_enough_out)
-		*is_enough_out = is_enough;
+	if (is_decisive_out)
+		*is_decisive_out = is_decisive;
 
 	/* (Not the program's doing, but no pass, either. It has to be half of this change, not of the common one.) */
-	if (outcome == OUTCOME_FAIL && rule->kind == RULE_LIMIT && j->c->is_clock_change &&
+	if (outcome == OUTCOME_FAIL && rule->kind == RULE_LIMIT && c->is_clock_change &&
 	    goes_with_clocks(rule) &&
-	    log(j->c->clocks_mhz[SIDE_BASE] / j->c->clocks_mhz[SIDE_NEW]) >=
-		    log1p(effect->ratio) / 2.0)
+	    log(c->clocks_mhz[SIDE_BASE] / c->clocks_mhz[SIDE_NEW]) >= log1p(effect->ratio) / 2.0)
 		return OUTCOME_UNKNOWN;
 	return outcome;
 }

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "diff/rules/rule_match.h"
+
 #define GROWN_SHARE 1e-3 /* of the GPU time, that a path has to take more */
 
 /* Rows of ranges hold what is in the ranges within them. */
@@ -33,23 +35,24 @@ bool rule_matches_row(const struct rule *rule, const struct comparison_row *row)
 		fits(rule, row->level, row->shown[SIDE_BASE]->key));
 }
 
-static bool is_ignored(const struct rule_scope *j, const struct comparison_row *row)
+static bool is_ignored(const struct rule_scope *scope, const struct comparison_row *row)
 {
-	for (size_t r = 0; r < j->rules->count; r++)
-		if (j->rules->list[r].kind == RULE_IGNORE &&
-		    rule_matches_row(&j->rules->list[r], row))
+	for (size_t r = 0; r < scope->rules->count; r++)
+		if (scope->rules->list[r].kind == RULE_IGNORE &&
+		    rule_matches_row(&scope->rules->list[r], row))
 			return true;
 	return false;
 }
 
 /* Is the row within another one that the rule looks at? Its sum has it already. */
-static bool is_counted(const struct rule_scope *j, const struct rule *rule,
+static bool is_counted(const struct rule_scope *scope, const struct rule *rule,
 		       const struct comparison_row *row)
 {
 	if (!is_nested_level(row->level))
 		return false;
-	for (size_t i = j->c->first_rows[row->level]; i < j->c->first_rows[row->level + 1]; i++) {
-		const struct comparison_row *other = &j->c->rows[i];
+	for (size_t i = scope->c->first_rows[row->level]; i < scope->c->first_rows[row->level + 1];
+	     i++) {
+		const struct comparison_row *other = &scope->c->rows[i];
 		size_t length = strlen(other->key);
 
 		if (!strncmp(row->key, other->key, length) && row->key[length] == ';' &&
@@ -59,49 +62,51 @@ static bool is_counted(const struct rule_scope *j, const struct rule *rule,
 	return false;
 }
 
-void rule_scope_find_rows(struct rule_scope *j, const struct rule *rule)
+void rule_scope_find_rows(struct rule_scope *scope, const struct rule *rule)
 {
-	j->count = 0;
-	j->has_ignored = false;
-	for (size_t i = j->c->first_rows[rule->level]; i < j->c->first_rows[rule->level + 1]; i++) {
-		const struct comparison_row *row = &j->c->rows[i];
+	scope->count = 0;
+	scope->has_ignored = false;
+	for (size_t i = scope->c->first_rows[rule->level];
+	     i < scope->c->first_rows[rule->level + 1]; i++) {
+		const struct comparison_row *row = &scope->c->rows[i];
 
 		if (!rule_matches_row(rule, row))
 			continue;
-		if (is_ignored(j, row))
-			j->has_ignored = true;
-		else if (rule->is_each || !is_counted(j, rule, row))
-			j->rows[j->count++] = i;
+		if (is_ignored(scope, row))
+			scope->has_ignored = true;
+		else if (rule->is_each || !is_counted(scope, rule, row))
+			scope->rows[scope->count++] = i;
 	}
 }
 
-static bool is_on(const struct rule_scope *j, enum side side)
+static bool is_on(const struct rule_scope *scope, enum side side)
 {
-	for (size_t i = 0; i < j->count; i++)
-		if (j->c->rows[j->rows[i]].shown[side])
+	for (size_t i = 0; i < scope->count; i++)
+		if (scope->c->rows[scope->rows[i]].shown[side])
 			return true;
 	return false;
 }
 
-static bool has_paths(const struct rule_scope *j, enum side side)
+static bool has_paths(const struct rule_scope *scope, enum side side)
 {
-	for (size_t i = j->c->first_rows[LEVEL_PATH]; i < j->c->first_rows[LEVEL_PATH + 1]; i++)
-		if (j->c->rows[i].shown[side])
+	for (size_t i = scope->c->first_rows[LEVEL_PATH]; i < scope->c->first_rows[LEVEL_PATH + 1];
+	     i++)
+		if (scope->c->rows[i].shown[side])
 			return true;
 	return false;
 }
 
-const char *rule_scope_missing_side(const struct rule_scope *j, const struct rule *rule)
+const char *rule_scope_missing_side(const struct rule_scope *scope, const struct rule *rule)
 {
 	bool needs_base = rule->level == LEVEL_TOTAL && rule->kind == RULE_LIMIT;
 	bool needs_new = rule->level == LEVEL_TOTAL ||
 			 (rule->kind == RULE_BUDGET && rule->level != LEVEL_IDLE);
 
 	/* (Work without any path is a profile that lacks them, not a program that does nothing.) */
-	needs_new |= rule->level == LEVEL_PATH && !has_paths(j, SIDE_NEW);
-	if (needs_new && !is_on(j, SIDE_NEW))
+	needs_new |= rule->level == LEVEL_PATH && !has_paths(scope, SIDE_NEW);
+	if (needs_new && !is_on(scope, SIDE_NEW))
 		return "NEW";
-	return needs_base && !is_on(j, SIDE_BASE) ? "BASE" : NULL;
+	return needs_base && !is_on(scope, SIDE_BASE) ? "BASE" : NULL;
 }
 
 /* What is asked of time where a rule is about a piece: what all pieces take says where they went. */
@@ -130,7 +135,7 @@ static bool has_names(const struct rule *rule)
 }
 
 /* Would the rule be broken if what others have more, in all and at most, were of its rows? */
-static bool would_break(const struct rule_scope *j, const struct rule *rule, double grown,
+static bool would_break(const struct rule_scope *scope, const struct rule *rule, double grown,
 			double most)
 {
 	enum metric metric = moved_metric(rule);
@@ -139,8 +144,8 @@ static bool would_break(const struct rule_scope *j, const struct rule *rule, dou
 	/* (What pieces take cannot be told of a sum.) */
 	if (rule->metric == METRIC_EACH)
 		return true;
-	for (size_t i = 0; i < j->count; i++) {
-		const struct effect *effect = &j->c->rows[j->rows[i]].effects[metric];
+	for (size_t i = 0; i < scope->count; i++) {
+		const struct effect *effect = &scope->c->rows[scope->rows[i]].effects[metric];
 
 		base += effect->base > 0.0 ? effect->base : 0.0;
 		new += effect->new > 0.0 ? effect->new : 0.0;
@@ -150,7 +155,7 @@ static bool would_break(const struct rule_scope *j, const struct rule *rule, dou
 	return (rule->is_relative ? (new - base) / base : new - base) > rule->limit;
 }
 
-const struct comparison_row *rule_scope_find_renamed(const struct rule_scope *j,
+const struct comparison_row *rule_scope_find_renamed(const struct rule_scope *scope,
 						     const struct rule *rule, double *lost_out)
 {
 	enum metric metric = moved_metric(rule);
@@ -159,18 +164,19 @@ const struct comparison_row *rule_scope_find_renamed(const struct rule_scope *j,
 
 	if (!has_names(rule))
 		return NULL;
-	for (size_t i = 0; i < j->count; i++) {
-		const struct comparison_row *row = &j->c->rows[j->rows[i]];
+	for (size_t i = 0; i < scope->count; i++) {
+		const struct comparison_row *row = &scope->c->rows[scope->rows[i]];
 
 		/* (What only some runs of BASE had may lack in NEW by chance.) */
 		if (!row->shown[SIDE_NEW] && row->effects[METRIC_COUNT].is_exact)
 			lost += row->effects[metric].base;
 	}
-	for (size_t i = j->c->first_rows[rule->level]; i < j->c->first_rows[rule->level + 1]; i++) {
-		const struct comparison_row *row = &j->c->rows[i];
+	for (size_t i = scope->c->first_rows[rule->level];
+	     i < scope->c->first_rows[rule->level + 1]; i++) {
+		const struct comparison_row *row = &scope->c->rows[i];
 		double more = growth(row, metric);
 
-		if (!(more > 0.0) || rule_matches_row(rule, row) || is_ignored(j, row))
+		if (!(more > 0.0) || rule_matches_row(rule, row) || is_ignored(scope, row))
 			continue;
 		grown += more;
 		if (!largest || more > growth(largest, metric))
@@ -180,18 +186,18 @@ const struct comparison_row *rule_scope_find_renamed(const struct rule_scope *j,
 	if (!(lost > 0.0) || grown < lost / 2.0)
 		return NULL;
 	/* (Where some is left, others are asked only if what they have more would break the rule.) */
-	if (is_on(j, SIDE_NEW) && !would_break(j, rule, grown, growth(largest, metric)))
+	if (is_on(scope, SIDE_NEW) && !would_break(scope, rule, grown, growth(largest, metric)))
 		return NULL;
 	return largest;
 }
 
 /* Is any rule about a path, or about what it ends in? (Exceptions are: they are agreed on.) */
-static bool is_covered(const struct rule_scope *j, const struct comparison_row *path)
+static bool is_covered(const struct rule_scope *scope, const struct comparison_row *path)
 {
 	const char *last = strrchr(path->key, ';');
 
-	for (size_t r = 0; r < j->rules->count; r++) {
-		const struct rule *rule = &j->rules->list[r];
+	for (size_t r = 0; r < scope->rules->count; r++) {
+		const struct rule *rule = &scope->rules->list[r];
 
 		if (rule_matches_row(rule, path) ||
 		    (rule->level == LEVEL_KERNEL &&
@@ -201,23 +207,24 @@ static bool is_covered(const struct rule_scope *j, const struct comparison_row *
 	return false;
 }
 
-size_t rule_scope_count_grown(const struct rule_scope *j, size_t *uncovered_out,
+size_t rule_scope_count_grown(const struct rule_scope *scope, size_t *uncovered_out,
 			      const struct comparison_row **largest_out)
 {
-	const struct comparison_row *whole = comparison_find(j->c, LEVEL_TOTAL, "gpu-time");
+	const struct comparison_row *whole = comparison_find(scope->c, LEVEL_TOTAL, "gpu-time");
 	double least = whole ? GROWN_SHARE * whole->effects[METRIC_VALUE].base : 0.0, most = 0.0;
 	size_t count = 0;
 
 	*largest_out = NULL;
 	*uncovered_out = 0;
-	for (size_t i = j->c->first_rows[LEVEL_PATH]; i < j->c->first_rows[LEVEL_PATH + 1]; i++) {
-		const struct comparison_row *row = &j->c->rows[i];
+	for (size_t i = scope->c->first_rows[LEVEL_PATH]; i < scope->c->first_rows[LEVEL_PATH + 1];
+	     i++) {
+		const struct comparison_row *row = &scope->c->rows[i];
 		const struct effect *effect = &row->effects[METRIC_VALUE];
 
 		if (!effect->is_significant || !(effect->change > least))
 			continue;
 		count++;
-		if (is_covered(j, row))
+		if (is_covered(scope, row))
 			continue;
 		(*uncovered_out)++;
 		if (effect->change > most)
@@ -227,10 +234,10 @@ size_t rule_scope_count_grown(const struct rule_scope *j, size_t *uncovered_out,
 	return count;
 }
 
-bool rule_matches_nothing(const struct rule_scope *j, const struct rule *rule)
+bool rule_matches_nothing(const struct rule_scope *scope, const struct rule *rule)
 {
-	for (size_t i = 0; i < j->c->row_count; i++)
-		if (rule_matches_row(rule, &j->c->rows[i]))
+	for (size_t i = 0; i < scope->c->row_count; i++)
+		if (rule_matches_row(rule, &scope->c->rows[i]))
 			return false;
 	return true;
 }

@@ -4,6 +4,7 @@
  */
 #include "diff/rules/rules.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,38 @@ const char *const rules_default_lines[] = {
 	"gpu-time > 1%",     "path(*) > 1%", "each path([GPU_Memcpy*).count > 0",
 	"call(*).count > 0", NULL,
 };
+
+int rules_add(struct rules *rules, const char *text, const char *origin, struct problems *problems)
+{
+	struct rule rule;
+	int error;
+
+	while (isspace((unsigned char)*text))
+		text++;
+	if (!*text || *text == '#')
+		return 0;
+	if (rules->count == rules->capacity) {
+		size_t capacity = rules->capacity * 2 + 8;
+		struct rule *larger = reallocarray(rules->list, capacity, sizeof(*larger));
+
+		if (!larger)
+			return -ENOMEM;
+		rules->list = larger;
+		rules->capacity = capacity;
+	}
+	error = rule_parse(&rule, text, origin, problems);
+	if (!error)
+		rules->list[rules->count++] = rule;
+	return error;
+}
+
+void rules_free(struct rules *rules)
+{
+	for (size_t i = 0; i < rules->count; i++)
+		rule_free(&rules->list[i]);
+	free(rules->list);
+	*rules = (struct rules){0};
+}
 
 int rules_add_default(struct rules *rules)
 {
@@ -56,66 +89,4 @@ int rules_read(struct rules *rules, const char *path, struct problems *problems)
 	free(line);
 	fclose(file);
 	return result;
-}
-
-/* '*' is any text, '?' any character. */
-static bool glob(const char *pattern, const char *text)
-{
-	const char *star = NULL, *from = NULL;
-
-	while (*text) {
-		if (*pattern == '*') {
-			star = ++pattern;
-			from = text;
-		} else if (*pattern == '?' || (*pattern && *pattern == *text)) {
-			pattern++;
-			text++;
-		} else if (star) {
-			pattern = star;
-			text = ++from;
-		} else {
-			return false;
-		}
-	}
-	while (*pattern == '*')
-		pattern++;
-	return !*pattern;
-}
-
-/* A kernel's name without what says that it is one, which nobody sees. */
-static const char *plain(const char *frame)
-{
-	static const char mark[] = "[GPU_Kernel]";
-
-	if (!strncmp(frame, mark, strlen(mark)))
-		frame += strlen(mark);
-	return frame + strspn(frame, " ");
-}
-
-/* Does a part of a pattern fit a frame? With '*' it has to fit all of it, else to be in it. */
-static bool fits(const char *part, const char *frame)
-{
-	if (!strpbrk(part, "*?"))
-		return strstr(frame, part) != NULL;
-	return glob(part, frame) || glob(part, plain(frame));
-}
-
-bool rule_matches(const char *pattern, const char *key, bool to_end)
-{
-	char *parts = strdup(pattern), *frames = strdup(key), *next_part = parts, *part = NULL;
-	char *next_frame = frames, *frame;
-	bool is_left;
-
-	if (parts && frames)
-		part = strsep(&next_part, "/");
-	while (part && (frame = strsep(&next_frame, ";"))) {
-		bool is_last_part = !next_part, is_last_frame = !next_frame;
-
-		if (fits(part, frame) && (!to_end || !is_last_part || is_last_frame))
-			part = strsep(&next_part, "/");
-	}
-	is_left = part || !parts || !frames;
-	free(parts);
-	free(frames);
-	return !is_left;
 }

@@ -12,17 +12,23 @@
 #include <time.h>
 
 #include "diff/base/format.h"
+#include "diff/compare/row_text.h"
+#include "diff/rules/rule_describe.h"
 #include "diff/rules/rule_scope.h"
 
 #define UNKNOWN_SHARE 0.1 /* of what a rule looks at: rows that cannot be judged may have so much */
 #define SUSPECT_SHARE                                                                              \
 	0.01 /* of the GPU time: one such row that seems worse and cannot be judged is too much */
 
-const char *const outcome_words[] = {"pass", "regression", "unknown"};
+/* The evaluation of one rule after the other. */
+struct evaluation {
+	struct rule_scope scope; /* of the current rule */
+	struct verdict *verdict;
+};
 
 static char *name_row(const struct rule *rule, const struct comparison_row *row)
 {
-	char *name = row && rule->is_each ? format_row(row, SIZE_MAX) : NULL, *text;
+	char *name = row && rule->is_each ? row_name(row, SIZE_MAX) : NULL, *text;
 	int length;
 
 	if (name)
@@ -36,12 +42,12 @@ static char *name_row(const struct rule *rule, const struct comparison_row *row)
 }
 
 /* An allowance that covers the change of a row, or NULL. *why_not: one would, but for this; else as it was. */
-static const struct rule *find_row_allowance(const struct rule_scope *j, const struct rule *rule,
+static const struct rule *find_row_allowance(const struct evaluation *e, const struct rule *rule,
 					     const struct comparison_row *row,
 					     const struct effect *effect, const char **why_not)
 {
-	for (size_t r = 0; r < j->rules->count; r++) {
-		const struct rule *allowed = &j->rules->list[r];
+	for (size_t r = 0; r < e->scope.rules->count; r++) {
+		const struct rule *allowed = &e->scope.rules->list[r];
 
 		/* (What it takes says nothing of how often it is, and so on.) */
 		if (allowed->kind != RULE_ALLOW || allowed->metric != rule->metric ||
@@ -60,7 +66,7 @@ static const struct rule *find_row_allowance(const struct rule_scope *j, const s
 }
 
 /* The same of all rows that the rule looks at, if it is about their sum. */
-static const struct rule *find_allowance(const struct rule_scope *j, const struct rule *rule,
+static const struct rule *find_allowance(const struct evaluation *e, const struct rule *rule,
 					 const struct comparison_row *row,
 					 const struct effect *effect, const char **why_not)
 {
@@ -70,20 +76,21 @@ static const struct rule *find_allowance(const struct rule_scope *j, const struc
 	if (rule->kind == RULE_BUDGET)
 		return NULL;
 	if (row)
-		return find_row_allowance(j, rule, row, effect, why_not);
-	for (size_t i = 0; i < j->count; i++) {
-		allowed = find_row_allowance(j, rule, &j->c->rows[j->rows[i]], effect, why_not);
+		return find_row_allowance(e, rule, row, effect, why_not);
+	for (size_t i = 0; i < e->scope.count; i++) {
+		allowed = find_row_allowance(e, rule, &e->scope.c->rows[e->scope.rows[i]], effect,
+					     why_not);
 		if (!allowed)
 			return NULL;
 	}
 	return allowed;
 }
 
-static int add_finding(struct rule_scope *j, const struct rule *rule,
+static int add_finding(struct evaluation *e, const struct rule *rule,
 		       const struct comparison_row *row, const struct effect *effect,
 		       enum outcome outcome)
 {
-	struct verdict *v = j->verdict;
+	struct verdict *v = e->verdict;
 	struct finding *finding;
 	const char *why_not = NULL;
 
@@ -105,11 +112,12 @@ static int add_finding(struct rule_scope *j, const struct rule *rule,
 		.what = name_row(rule, row),
 	};
 	if (outcome == OUTCOME_FAIL)
-		finding->allowed_by = find_allowance(j, rule, row, effect, &why_not);
+		finding->allowed_by = find_allowance(e, rule, row, effect, &why_not);
 	if (finding->allowed_by)
 		finding->outcome = OUTCOME_PASS;
-	finding->why = rule_describe(j, rule, effect,
-				     format_unit(&j->c->rows[j->rows[0]], rule->metric), outcome);
+	finding->why =
+		rule_describe(e->scope.c, rule, effect,
+			      row_unit(&e->scope.c->rows[e->scope.rows[0]], rule->metric), outcome);
 	if (finding->why && why_not && !finding->allowed_by) {
 		char *longer;
 
@@ -136,17 +144,17 @@ static bool is_selected(const struct rule *rule, const struct comparison_row *ro
 	       strcmp(rule->pattern, "*") != 0;
 }
 
-static size_t count_small(const struct rule_scope *j)
+static size_t count_small(const struct evaluation *e)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < j->count; i++)
-		count += !j->c->rows[j->rows[i]].is_tested;
+	for (size_t i = 0; i < e->scope.count; i++)
+		count += !e->scope.c->rows[e->scope.rows[i]].is_tested;
 	return count;
 }
 
 /* The rows that are not of the family are one of their own, of those that the rule names (Bonferroni). */
-static struct effect effect_of(const struct rule_scope *j, const struct rule *rule,
+static struct effect effect_of(const struct evaluation *e, const struct rule *rule,
 			       const struct comparison_row *row, size_t small_count)
 {
 	struct effect effect = row->effects[rule->metric];
@@ -154,7 +162,7 @@ static struct effect effect_of(const struct rule_scope *j, const struct rule *ru
 	if (row->is_tested)
 		return effect;
 	effect.p_adjusted = fmin(1.0, effect.p * (double)small_count);
-	effect.is_significant = effect.p_adjusted <= j->c->alpha / 2.0;
+	effect.is_significant = effect.p_adjusted <= e->scope.c->alpha / 2.0;
 	return effect;
 }
 
@@ -166,12 +174,12 @@ static bool is_suspect(const struct rule *rule, const struct comparison_row *row
 	       rule_convert_ratio(rule, effect, effect->net_ratio) > rule_effective_limit(rule);
 }
 
-static int evaluate_row(struct rule_scope *j, const struct rule *rule,
+static int evaluate_row(struct evaluation *e, const struct rule *rule,
 			const struct comparison_row *row, const struct effect *effect,
 			struct row_tally *tally)
 {
-	bool is_enough;
-	enum outcome outcome = rule_evaluate(j, rule, effect, &is_enough);
+	bool is_decisive;
+	enum outcome outcome = rule_evaluate(e->scope.c, rule, effect, &is_decisive);
 	int error;
 
 	tally->selected++;
@@ -179,7 +187,7 @@ static int evaluate_row(struct rule_scope *j, const struct rule *rule,
 	if (outcome == OUTCOME_UNKNOWN) {
 		tally->unknown_share += row->share;
 		tally->unknown++;
-		tally->decisive += is_enough || is_suspect(rule, row, effect);
+		tally->decisive += is_decisive || is_suspect(rule, row, effect);
 	}
 	if (!isnan(effect->detectable) && !isinf(effect->detectable)) {
 		tally->seen += row->share * effect->detectable;
@@ -187,10 +195,10 @@ static int evaluate_row(struct rule_scope *j, const struct rule *rule,
 	}
 	if (outcome == OUTCOME_PASS)
 		return 0;
-	error = add_finding(j, rule, row, effect, outcome);
+	error = add_finding(e, rule, row, effect, outcome);
 	if (!error)
 		tally->failed +=
-			j->verdict->findings[j->verdict->finding_count - 1].outcome == OUTCOME_FAIL;
+			e->verdict->findings[e->verdict->finding_count - 1].outcome == OUTCOME_FAIL;
 	return error;
 }
 
@@ -235,19 +243,19 @@ static int describe_tally(const struct row_tally *tally, const struct rule *rule
 }
 
 /* Every row by itself. The share of them that could not be judged decides whether it is a pass. */
-static int evaluate_each(struct rule_scope *j, const struct rule *rule, struct rule_result *result)
+static int evaluate_each(struct evaluation *e, const struct rule *rule, struct rule_result *result)
 {
-	size_t small_count = count_small(j);
+	size_t small_count = count_small(e);
 	struct row_tally tally = {0};
 	int error = 0;
 
-	for (size_t i = 0; i < j->count && !error; i++) {
-		const struct comparison_row *row = &j->c->rows[j->rows[i]];
-		struct effect effect = effect_of(j, rule, row, small_count);
+	for (size_t i = 0; i < e->scope.count && !error; i++) {
+		const struct comparison_row *row = &e->scope.c->rows[e->scope.rows[i]];
+		struct effect effect = effect_of(e, rule, row, small_count);
 
 		tally.share += row->share;
 		if (is_selected(rule, row))
-			error = evaluate_row(j, rule, row, &effect, &tally);
+			error = evaluate_row(e, rule, row, &effect, &tally);
 		else
 			tally.left_out++;
 	}
@@ -260,51 +268,54 @@ static int evaluate_each(struct rule_scope *j, const struct rule *rule, struct r
  * Where everything became slower for sure, a path that went with it by much more or less than runs tell is hardly known beside that.
  * By itself it may be surer: then it is judged so. (Which of the two is told by how sure they are, not by what they say.)
  */
-static int use_raw_if_surer(const struct rule_scope *j, const struct rule *rule,
+static int use_raw_if_surer(const struct evaluation *e, const struct rule *rule,
 			    struct effect *effect)
 {
 	struct effect raw;
 	int error;
 
-	if (!j->c->common.is_significant || !level_specs[rule->level].is_gpu_time ||
+	if (!e->scope.c->common.is_significant || !level_specs[rule->level].is_gpu_time ||
 	    rule->metric == METRIC_COUNT || effect->is_exact || effect->is_boundary_shift)
 		return 0;
-	error = comparison_sum_raw(j->c, rule->metric, j->rows, j->count, &raw);
-	if (!error && raw.detectable < rule_detectable(j, rule, effect))
+	error = comparison_sum_raw(e->scope.c, rule->metric, e->scope.rows, e->scope.count, &raw);
+	if (!error && raw.detectable < rule_detectable(e->scope.c, rule, effect))
 		*effect = raw;
 	return error;
 }
 
-static int evaluate_sum(struct rule_scope *j, const struct rule *rule, struct rule_result *result)
+static int evaluate_sum(struct evaluation *e, const struct rule *rule, struct rule_result *result)
 {
-	const struct comparison_row *row = j->count == 1 ? &j->c->rows[j->rows[0]] : NULL;
+	const struct comparison_row *row =
+		e->scope.count == 1 ? &e->scope.c->rows[e->scope.rows[0]] : NULL;
 	const struct finding *finding;
 	struct effect effect;
-	int error = row ? 0 : comparison_sum(j->c, rule->metric, j->rows, j->count, &effect);
+	int error = row ? 0
+			: comparison_sum(e->scope.c, rule->metric, e->scope.rows, e->scope.count,
+					 &effect);
 
 	if (error)
 		return error;
 	if (row) {
 		/* (Asked for by name, it is one question, whatever else is in its level.) */
 		effect = row->effects[rule->metric];
-		effect.is_significant = effect.p <= j->c->alpha;
+		effect.is_significant = effect.p <= e->scope.c->alpha;
 	}
-	error = use_raw_if_surer(j, rule, &effect);
+	error = use_raw_if_surer(e, rule, &effect);
 	if (error)
 		return error;
-	result->outcome = rule_evaluate(j, rule, &effect, NULL);
-	result->detectable = rule_detectable(j, rule, &effect);
-	result->text =
-		rule_describe(j, rule, &effect, format_unit(&j->c->rows[j->rows[0]], rule->metric),
-			      result->outcome);
+	result->outcome = rule_evaluate(e->scope.c, rule, &effect, NULL);
+	result->detectable = rule_detectable(e->scope.c, rule, &effect);
+	result->text = rule_describe(e->scope.c, rule, &effect,
+				     row_unit(&e->scope.c->rows[e->scope.rows[0]], rule->metric),
+				     result->outcome);
 	if (!result->text)
 		return -ENOMEM;
 	if (result->outcome == OUTCOME_PASS)
 		return 0;
-	error = add_finding(j, rule, row, &effect, result->outcome);
+	error = add_finding(e, rule, row, &effect, result->outcome);
 	if (error)
 		return error;
-	finding = &j->verdict->findings[j->verdict->finding_count - 1];
+	finding = &e->verdict->findings[e->verdict->finding_count - 1];
 	result->outcome = finding->outcome;
 	/* (It says why an exception is none, too.) */
 	free(result->text);
@@ -326,10 +337,10 @@ static int compare_findings(const void *a, const void *b)
 }
 
 /* A rule that would be kept, but names what is gone while others grew, is not. */
-static int check_renamed(struct rule_scope *j, const struct rule *rule, struct rule_result *result)
+static int check_renamed(struct evaluation *e, const struct rule *rule, struct rule_result *result)
 {
 	double lost;
-	const struct comparison_row *successor = rule_scope_find_renamed(j, rule, &lost);
+	const struct comparison_row *successor = rule_scope_find_renamed(&e->scope, rule, &lost);
 	char amount[AMOUNT_BYTES], *name;
 	int length = -1;
 
@@ -341,7 +352,7 @@ static int check_renamed(struct rule_scope *j, const struct rule *rule, struct r
 		      lost);
 	free(result->text);
 	result->outcome = OUTCOME_UNKNOWN;
-	name = format_row(successor, SIZE_MAX);
+	name = row_name(successor, SIZE_MAX);
 	if (name)
 		length = asprintf(&result->text,
 				  "%s of it gone; but others have as much more now, most of all "
@@ -353,27 +364,28 @@ static int check_renamed(struct rule_scope *j, const struct rule *rule, struct r
 	return length < 0 ? -ENOMEM : 0;
 }
 
-static int evaluate_rule(struct rule_scope *j, const struct rule *rule)
+static int evaluate_rule(struct evaluation *e, const struct rule *rule)
 {
-	struct verdict *v = j->verdict;
+	struct verdict *v = e->verdict;
 	struct rule_result *result = &v->results[v->result_count++];
 	const char *missing;
 	int error;
 
 	*result = (struct rule_result){
 		.rule = rule, .first_finding = v->finding_count, .detectable = NAN};
-	rule_scope_find_rows(j, rule);
-	if (!j->count) {
+	rule_scope_find_rows(&e->scope, rule);
+	if (!e->scope.count) {
 		result->outcome = rule->is_soft ? OUTCOME_PASS : OUTCOME_UNKNOWN;
-		result->text = strdup(j->has_ignored ? "all that it fits is ignored"
-						     : "there is no such thing in either side");
+		result->text =
+			strdup(e->scope.has_ignored ? "all that it fits is ignored"
+						    : "there is no such thing in either side");
 		if (!rule->is_soft)
 			problems_add(&v->problems, "%s: '%s': %s", rule->origin, rule->text,
-				     j->has_ignored ? "all that it fits is ignored"
-						    : "fits nothing in either side");
+				     e->scope.has_ignored ? "all that it fits is ignored"
+							  : "fits nothing in either side");
 		return result->text ? 0 : -ENOMEM;
 	}
-	missing = rule_scope_missing_side(j, rule);
+	missing = rule_scope_missing_side(&e->scope, rule);
 	if (missing) {
 		problems_add(&v->problems, "%s: '%s' fits nothing in %s", rule->origin, rule->text,
 			     missing);
@@ -382,9 +394,9 @@ static int evaluate_rule(struct rule_scope *j, const struct rule *rule)
 			       ? -ENOMEM
 			       : 0;
 	}
-	error = rule->is_each ? evaluate_each(j, rule, result) : evaluate_sum(j, rule, result);
+	error = rule->is_each ? evaluate_each(e, rule, result) : evaluate_sum(e, rule, result);
 	if (!error)
-		error = check_renamed(j, rule, result);
+		error = check_renamed(e, rule, result);
 	result->finding_count = v->finding_count - result->first_finding;
 	if (result->finding_count)
 		qsort(v->findings + result->first_finding, result->finding_count,
@@ -393,16 +405,16 @@ static int evaluate_rule(struct rule_scope *j, const struct rule *rule)
 }
 
 /* The rules are not all that there is. */
-static int note_uncovered(struct rule_scope *j)
+static int note_uncovered(struct evaluation *e)
 {
-	struct verdict *v = j->verdict;
+	struct verdict *v = e->verdict;
 	const struct comparison_row *largest;
 	char amount[AMOUNT_BYTES], *name;
 
-	v->grown_count = rule_scope_count_grown(j, &v->uncovered_count, &largest);
+	v->grown_count = rule_scope_count_grown(&e->scope, &v->uncovered_count, &largest);
 	if (!v->uncovered_count)
 		return 0;
-	name = format_row(largest, SIZE_MAX);
+	name = row_name(largest, SIZE_MAX);
 	if (!name)
 		return -ENOMEM;
 	problems_add(&v->notes,
@@ -432,15 +444,15 @@ static enum outcome overall(const struct verdict *v)
 int verdict_make(struct verdict *v, const struct comparison *c, const struct rules *rules,
 		 struct problems *problems)
 {
-	struct rule_scope j = {.verdict = v, .c = c, .rules = rules};
+	struct evaluation e = {.scope = {.c = c, .rules = rules}, .verdict = v};
 	int error = 0;
 
 	*v = (struct verdict){.problems = *problems};
 	*problems = (struct problems){0};
 	if (c) {
-		j.rows = calloc(c->row_count + 1, sizeof(*j.rows));
+		e.scope.rows = calloc(c->row_count + 1, sizeof(*e.scope.rows));
 		v->results = calloc(rules->count + 1, sizeof(*v->results));
-		error = j.rows && v->results ? 0 : -ENOMEM;
+		error = e.scope.rows && v->results ? 0 : -ENOMEM;
 	}
 	for (size_t n = 0; c && n < c->notes.count; n++)
 		problems_add(&v->notes, "%s", c->notes.lines[n]);
@@ -448,16 +460,16 @@ int verdict_make(struct verdict *v, const struct comparison *c, const struct rul
 		const struct rule *rule = &rules->list[r];
 
 		if (rule->kind == RULE_LIMIT || rule->kind == RULE_BUDGET)
-			error = evaluate_rule(&j, rule);
-		else if (rule_matches_nothing(&j, rule))
+			error = evaluate_rule(&e, rule);
+		else if (rule_matches_nothing(&e.scope, rule))
 			problems_add(&v->notes, "%s: '%s' fits nothing in either side",
 				     rule->origin, rule->text);
 	}
 	if (c && v->result_count && !error)
-		error = note_uncovered(&j);
+		error = note_uncovered(&e);
 	if (c && !v->result_count)
 		problems_add(&v->problems, "there is no rule to judge by");
-	free(j.rows);
+	free(e.scope.rows);
 	v->outcome = overall(v);
 	return error;
 }

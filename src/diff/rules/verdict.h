@@ -6,9 +6,8 @@
 #define XT_DIFF_VERDICT_H
 
 #include "diff/compare/comparison.h"
+#include "diff/rules/rule_eval.h"
 #include "diff/rules/rules.h"
-
-enum outcome { OUTCOME_PASS, OUTCOME_FAIL, OUTCOME_UNKNOWN };
 
 /* A row by which a rule is broken, or cannot be judged. */
 struct finding {
@@ -49,7 +48,5 @@ struct verdict {
 int verdict_make(struct verdict *verdict, const struct comparison *comparison,
 		 const struct rules *rules, struct problems *problems);
 void verdict_free(struct verdict *verdict);
-
-extern const char *const outcome_words[]; /* "pass", "regression", "unknown" */
 
 #endif
