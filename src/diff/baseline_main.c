@@ -16,9 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "diff/baseline.h"
-#include "diff/check_runs.h"
-#include "diff/format.h"
+#include "diff/load/baseline.h"
+#include "diff/load/check_runs.h"
+#include "diff/load/load_runs.h"
+#include "diff/base/format.h"
 #include "log/base/new_file.h"
 
 enum { STATUS_OK, STATUS_FAILED = 2 };

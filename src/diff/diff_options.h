@@ -5,8 +5,9 @@
 #ifndef XT_DIFF_DIFF_OPTIONS_H
 #define XT_DIFF_DIFF_OPTIONS_H
 
-#include "diff/check_runs.h"
-#include "diff/diff_output.h"
+#include "diff/load/check_runs.h"
+#include "diff/load/load_runs.h"
+#include "diff/output/diff_output.h"
 
 #define DIFF_OUTPUTS_MAX 16
 

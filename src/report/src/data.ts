@@ -146,7 +146,7 @@ export interface Summary {
 	failed_calls: Rows<FailureRow> & { not_told_apart_count: number };
 }
 
-/* Of a page that compares: see src/diff/flame_html.c. What is not known is not there. */
+/* Of a page that compares: see src/diff/output/html.c. What is not known is not there. */
 export interface ComparisonRow {
 	level: string;
 	unit: 'ns' | 'bytes' | 'count';

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diff/frame_key.h"
+#include "diff/load/frame_key.h"
 
 static void test_keys(void **state)
 {

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diff/verdict.h"
+#include "diff/rules/verdict.h"
 #include "gate_model.h"
 
 #define RUNS_MAX 64
@@ -174,9 +174,9 @@ static struct score measure(const struct task *task, size_t pairs, const struct 
 }
 
 /* Is a share so much worse than its goal that chance hardly makes it (three standard deviations)? */
-static bool is_missed(size_t wrong, size_t of, double goal)
+static bool is_missed(size_t syntax_error, size_t of, double goal)
 {
-	return (double)wrong >
+	return (double)syntax_error >
 	       (double)of * goal + 3.0 * sqrt((double)of * goal * (1.0 - goal)) + 0.5;
 }
 
@@ -185,11 +185,11 @@ static double percent(size_t part, size_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : NAN;
 }
 
-static bool report(const char *name, const char *what, size_t wrong, size_t of, double goal)
+static bool report(const char *name, const char *what, size_t syntax_error, size_t of, double goal)
 {
-	bool missed = is_missed(wrong, of, goal);
+	bool missed = is_missed(syntax_error, of, goal);
 
-	printf("%-10s  %-34s %7.2f %%  (%s %4.1f %%)%s\n", name, what, percent(wrong, of),
+	printf("%-10s  %-34s %7.2f %%  (%s %4.1f %%)%s\n", name, what, percent(syntax_error, of),
 	       "at most", 100.0 * goal, missed ? "  MISSED" : "");
 	return missed;
 }

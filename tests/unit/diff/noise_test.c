@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "diff/noise.h"
-#include "diff/statistics.h"
+#include "diff/stats/noise.h"
+#include "diff/stats/statistics.h"
 
 #define ROWS	2000
 #define FREEDOM 8
@@ -21,16 +21,16 @@ static double normal(void)
 }
 
 /* A sample variance of so many values with that variance. */
-static double draw_variance(double variance, int freedom)
+static double draw_variance(double variance, int dof)
 {
 	double sum = 0.0;
 
-	for (int i = 0; i < freedom; i++) {
+	for (int i = 0; i < dof; i++) {
 		double x = normal();
 
 		sum += x * x;
 	}
-	return variance * sum / freedom;
+	return variance * sum / dof;
 }
 
 /* Rows that are all equally noisy: the prior is all but certain. */
@@ -38,7 +38,7 @@ static void test_equal(void **state)
 {
 	struct noise_sample samples[ROWS];
 	struct noise noise;
-	double freedom;
+	double dof;
 
 	(void)state;
 	srandom(1);
@@ -47,11 +47,11 @@ static void test_equal(void **state)
 	assert_int_equal(noise_learn(&noise, samples, ROWS), 0);
 	assert_true(noise.is_known);
 	assert_true(fabs(noise.between / 3e-6 - 1.0) < 0.1);
-	assert_true(noise.prior_freedom > 20.0);
+	assert_true(noise.prior_dof > 20.0);
 	/* One that seems quiet by chance is taken to be nearly as noisy as the others. */
-	assert_true(noise_variance(&noise, &(struct noise_sample){1e-8, FREEDOM, 1e-6}, &freedom) >
+	assert_true(noise_variance(&noise, &(struct noise_sample){1e-8, FREEDOM, 1e-6}, &dof) >
 		    2.5e-6);
-	assert_true(freedom > FREEDOM + 20.0);
+	assert_true(dof > FREEDOM + 20.0);
 }
 
 /* Rows of very different noise: little is learned, each keeps its own. */
@@ -59,7 +59,7 @@ static void test_different(void **state)
 {
 	struct noise_sample samples[ROWS];
 	struct noise noise;
-	double freedom;
+	double dof;
 
 	(void)state;
 	srandom(2);
@@ -67,8 +67,8 @@ static void test_different(void **state)
 		samples[i] = (struct noise_sample){
 			draw_variance(1e-6 * exp(2.0 * normal()), FREEDOM), FREEDOM, NAN};
 	assert_int_equal(noise_learn(&noise, samples, ROWS), 0);
-	assert_true(noise.prior_freedom < 2.0);
-	assert_true(noise_variance(&noise, &(struct noise_sample){1e-3, FREEDOM, NAN}, &freedom) >
+	assert_true(noise.prior_dof < 2.0);
+	assert_true(noise_variance(&noise, &(struct noise_sample){1e-3, FREEDOM, NAN}, &dof) >
 		    5e-4);
 }
 
@@ -77,7 +77,7 @@ static void test_within(void **state)
 {
 	struct noise_sample samples[ROWS];
 	struct noise noise;
-	double freedom, quiet, loud;
+	double dof, quiet, loud;
 
 	(void)state;
 	srandom(3);
@@ -87,11 +87,11 @@ static void test_within(void **state)
 		samples[i] = (struct noise_sample){draw_variance(within, FREEDOM), FREEDOM, within};
 	}
 	assert_int_equal(noise_learn(&noise, samples, ROWS), 0);
-	quiet = noise_variance(&noise, &(struct noise_sample){1e-8, FREEDOM, 1e-8}, &freedom);
-	loud = noise_variance(&noise, &(struct noise_sample){1e-4, FREEDOM, 1e-4}, &freedom);
+	quiet = noise_variance(&noise, &(struct noise_sample){1e-8, FREEDOM, 1e-8}, &dof);
+	loud = noise_variance(&noise, &(struct noise_sample){1e-4, FREEDOM, 1e-4}, &dof);
 	assert_true(quiet < 2e-8);
 	assert_true(loud > 8e-5 && loud < 2e-4);
-	assert_true(noise_variance(&noise, &(struct noise_sample){0.0, FREEDOM, 1e-4}, &freedom) >=
+	assert_true(noise_variance(&noise, &(struct noise_sample){0.0, FREEDOM, 1e-4}, &dof) >=
 		    1e-4);
 }
 
@@ -117,9 +117,9 @@ static void test_few_runs(void **state)
 		}
 		assert_int_equal(noise_learn(&noise, samples, FEW_ROWS), 0);
 		for (int i = 0; i < FEW_ROWS; i++) {
-			double freedom, variance = noise_variance(&noise, &samples[i], &freedom), p;
+			double dof, variance = noise_variance(&noise, &samples[i], &dof), p;
 
-			p = student_two_sided(normal() * sqrt(truth[i] / variance), freedom);
+			p = student_t_p_value(normal() * sqrt(truth[i] / variance), dof);
 			rare += p < 1e-2;
 			rarer += p < 1e-4;
 		}
@@ -134,13 +134,13 @@ static void test_few(void **state)
 {
 	struct noise_sample sample = {1e-6, 0.0, NAN};
 	struct noise noise;
-	double freedom;
+	double dof;
 
 	(void)state;
 	assert_int_equal(noise_learn(&noise, &sample, 1), 0);
 	assert_false(noise.is_known);
-	noise_variance(&noise, &sample, &freedom);
-	assert_true(freedom == 0.0);
+	noise_variance(&noise, &sample, &dof);
+	assert_true(dof == 0.0);
 }
 
 int main(void)

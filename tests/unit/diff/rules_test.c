@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "diff/rules.h"
+#include "diff/rules/rule_match.h"
+#include "diff/rules/rules.h"
 
 static void test_meaning(void **state)
 {

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diff/run_profile.h"
-#include "diff/shown_text.h"
+#include "diff/load/run_profile.h"
+#include "diff/base/shorten_text.h"
 
 #define MUTATIONS 3000
 
@@ -81,11 +81,11 @@ static void bounds_texts_and_keeps_them_different(void **state)
 		memcpy(one + i, "\xc3\xa9", 2);
 	memcpy(other, one, LENGTH);
 	other[LENGTH / 2 + 1] = '\xa8';
-	shown_text(one, LENGTH); /* the limit itself is allowed */
+	shorten_text(one, LENGTH); /* the limit itself is allowed */
 	assert_int_equal(strlen(one), LENGTH);
-	shown_text(one, SHOWN_FACT_BYTES);
-	shown_text(other, SHOWN_FACT_BYTES);
-	assert_in_range(strlen(one), SHOWN_FACT_BYTES - 2, SHOWN_FACT_BYTES);
+	shorten_text(one, FIELD_BYTES_MAX);
+	shorten_text(other, FIELD_BYTES_MAX);
+	assert_in_range(strlen(one), FIELD_BYTES_MAX - 2, FIELD_BYTES_MAX);
 	assert_string_not_equal(one, other);
 	assert_non_null(strstr(one, "[20000 bytes, "));
 	/* No character is cut. */

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "diff/statistics.h"
+#include "diff/stats/statistics.h"
 
 static void near(double value, double wanted, double within)
 {
@@ -18,7 +18,7 @@ static void near(double value, double wanted, double within)
 static void test_student(void **state)
 {
 	static const struct {
-		double p, freedom, t;
+		double p, dof, t;
 	} rows[] = {
 		{0.05, 1, 12.7062},	  {0.05, 8, 2.3060},  {0.01, 8, 3.3554},
 		{0.001, 8, 5.0413},	  {0.05, 30, 2.0423}, {0.01, 120, 2.6174},
@@ -27,14 +27,14 @@ static void test_student(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		near(student_bound(rows[i].p, rows[i].freedom), rows[i].t, 5e-5 * rows[i].t);
-		near(student_two_sided(rows[i].t, rows[i].freedom), rows[i].p, 1e-5);
+		near(student_t_quantile(rows[i].p, rows[i].dof), rows[i].t, 5e-5 * rows[i].t);
+		near(student_t_p_value(rows[i].t, rows[i].dof), rows[i].p, 1e-5);
 	}
-	near(student_two_sided(0.0, 5.0), 1.0, 1e-12);
-	near(student_two_sided(-2.306, 8.0), 0.05, 1e-5);
-	assert_true(isnan(student_two_sided(1.0, 0.0)));
+	near(student_t_p_value(0.0, 5.0), 1.0, 1e-12);
+	near(student_t_p_value(-2.306, 8.0), 0.05, 1e-5);
+	assert_true(isnan(student_t_p_value(1.0, 0.0)));
 	/* One degree of freedom is Cauchy's distribution. */
-	near(student_two_sided(1e6, 1.0), 2.0 / M_PI * atan(1e-6), 1e-12);
+	near(student_t_p_value(1e6, 1.0), 2.0 / M_PI * atan(1e-6), 1e-12);
 }
 
 static void test_gamma(void **state)
@@ -50,7 +50,7 @@ static void test_gamma(void **state)
 
 static void test_medians(void **state)
 {
-	struct weighted list[] = {{5.0, 1.0}, {1.0, 1.0}, {2.0, 3.0}};
+	struct weighted_value list[] = {{5.0, 1.0}, {1.0, 1.0}, {2.0, 3.0}};
 	double even[] = {4.0, 1.0, 3.0, 2.0};
 
 	(void)state;

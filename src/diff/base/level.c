@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of levels.
+ */
+#include "diff/base/level.h"
+
+#include <string.h>
+
+const struct level_spec level_specs[LEVELS] = {
+	[LEVEL_TOTAL] = {"totals", "total", "The run as a whole", UNIT_NS, false, false},
+	[LEVEL_IDLE] = {"idle", "idle", "Idle time of the GPU, by why", UNIT_NS, false, false},
+	[LEVEL_COPY] = {"copies", "copy", "GPU time of copies and sets", UNIT_NS, true, false},
+	[LEVEL_BYTES] = {"bytes", "bytes", "Bytes copied and set", UNIT_BYTES, false, false},
+	[LEVEL_MEMORY] = {"memory", "memory", "Peak of memory", UNIT_BYTES, false, false},
+	[LEVEL_RANGE] = {"ranges", "range", "GPU time by NVTX range", UNIT_NS, true, false},
+	[LEVEL_SPAN] = {"spans", "span", "Time spent in NVTX ranges", UNIT_NS, false, false},
+	[LEVEL_KERNEL] = {"kernels", "kernel", "GPU time by kernel", UNIT_NS, true, false},
+	[LEVEL_API] = {"apis", "api", "CPU time by function", UNIT_NS, false, false},
+	[LEVEL_PATH] = {"paths", "path", "GPU time by call path", UNIT_NS, true, true},
+	[LEVEL_CALL] = {"calls", "call", "CPU time in calls that wait, allocate or free", UNIT_NS,
+			false, true},
+};
+
+enum unit total_unit(const char *name)
+{
+	static const struct {
+		const char *name;
+		enum unit unit;
+	} others[] = {{"launches", UNIT_COUNT}, {"bytes", UNIT_BYTES}, {"peak-memory", UNIT_BYTES}};
+
+	for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (!strcmp(others[i].name, name))
+			return others[i].unit;
+	return UNIT_NS;
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Comparing the runs of two sides, from beginning to end.
+ */
+#include "diff/compare/comparison.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff/load/check_iterations.h"
+#include "diff/compare/effects.h"
+#include "diff/compare/estimate.h"
+#include "diff/compare/compare_rows.h"
+#include "diff/stats/statistics.h"
+
+#define RUNS_SAID_MAX	100.0
+#define CLOCKS_APART	0.005 /* worth a word */
+#define ARGUMENTS_SHOWN 100   /* bytes of them */
+#define GOAL		0.03  /* the slowdown of a path that the number of runs is told for */
+
+/* That of a run of the same set, or a new one. */
+static size_t find_group(const struct comparison *c, enum side side, const struct run_profile *run)
+{
+	size_t next = SIDES;
+
+	for (size_t r = 0; r < c->run_count; r++) {
+		const struct compared_run *other = &c->runs[r];
+
+		if (!other->is_history)
+			continue;
+		if (other->side == side && other->profile->history == run->history &&
+		    !strcmp(other->profile->origin, run->origin))
+			return other->group;
+		next = other->group >= next ? other->group + 1 : next;
+	}
+	return next;
+}
+
+static void list_runs(struct comparison *c, const struct run_set sets[SIDES])
+{
+	for (int history = 0; history < 2; history++) {
+		for (int s = 0; s < SIDES; s++) {
+			for (size_t i = 0; i < sets[s].count; i++) {
+				const struct run_profile *run = sets[s].runs[i];
+
+				if ((run->history > 0) != history)
+					continue;
+				c->runs[c->run_count] = (struct compared_run){
+					.profile = run,
+					.side = s,
+					.is_history = history,
+					.group = history ? find_group(c, s, run) : (size_t)s};
+				c->run_count++;
+				c->side_counts[s] += !history;
+			}
+		}
+	}
+}
+
+static void find_levels(struct comparison *c)
+{
+	size_t row = 0;
+
+	for (int level = 0; level < LEVELS; level++) {
+		c->first_rows[level] = row;
+		while (row < c->row_count && (int)c->rows[row].level == level)
+			row++;
+	}
+	c->first_rows[LEVELS] = row;
+}
+
+/* How many runs a side would need for a path of middling noise. */
+static void set_runs_needed(struct comparison *c)
+{
+	size_t first = c->first_rows[LEVEL_PATH], last = c->first_rows[LEVEL_PATH + 1], used = 0;
+	double *errors = calloc(last - first + 1, sizeof(*errors));
+	size_t n[SIDES] = {c->side_counts[SIDE_BASE], c->side_counts[SIDE_NEW]};
+	double error, bound;
+
+	c->runs_needed = NAN;
+	for (size_t i = first; errors && i < last; i++) {
+		const struct effect *effect = &c->rows[i].effects[METRIC_VALUE];
+
+		if (c->rows[i].is_tested && effect->error > 0.0)
+			errors[used++] = effect->error;
+	}
+	error = median(errors, used);
+	free(errors);
+	if (!used || !n[SIDE_BASE] || !n[SIDE_NEW])
+		return;
+	/* The variance of a run, of which each side then has so many. */
+	error *= error / (1.0 / (double)n[SIDE_BASE] + 1.0 / (double)n[SIDE_NEW]);
+	bound = student_t_quantile(c->alpha / (double)used, INFINITY) +
+		student_t_quantile(0.1, INFINITY);
+	c->runs_needed = ceil(fmax(2.0, 2.0 * error * bound * bound / (GOAL * GOAL)));
+}
+
+/* Clocks are known of runs that xtrace bench made. What all paths have in common may then be due to them: if it goes
+ * the same way, and they differ by half as much or more. */
+static void set_clocks(struct comparison *c)
+{
+	double common = log1p(c->common.net_ratio), clocks;
+
+	c->clocks_mhz[SIDE_BASE] = c->clocks_mhz[SIDE_NEW] = 0.0;
+	for (size_t r = 0; r < c->run_count; r++)
+		if (!c->runs[r].is_history)
+			c->clocks_mhz[c->runs[r].side] += c->runs[r].profile->clock_mhz /
+							  (double)c->side_counts[c->runs[r].side];
+	clocks = log(c->clocks_mhz[SIDE_BASE] / c->clocks_mhz[SIDE_NEW]);
+	c->is_clock_change = c->is_common_known && c->common.is_significant && isfinite(clocks) &&
+			     clocks * common > 0.0 && fabs(clocks) >= fabs(common) / 2.0;
+}
+
+/* What was given to a program, as far as it is shown. */
+static const char *arguments_of(const struct run_profile *run)
+{
+	const char *space = strchr(run->command, ' ');
+
+	return space ? space + 1 : "";
+}
+
+/* (Programs are the same, or were allowed to differ: the same one may have been told to do something else.) */
+static void note_arguments(struct comparison *c)
+{
+	const char *first = arguments_of(c->runs[0].profile);
+
+	for (size_t r = 1; r < c->run_count; r++) {
+		const char *other = arguments_of(c->runs[r].profile);
+
+		if (c->runs[r].is_history || !strcmp(first, other))
+			continue;
+		problems_add(&c->notes, "not all runs had the same arguments: '%.*s' and '%.*s'",
+			     ARGUMENTS_SHOWN, first, ARGUMENTS_SHOWN, other);
+		return;
+	}
+}
+
+/* (What is said of one iteration is not all that a run does.) */
+static void note_iterations(struct comparison *c, const struct run_set sets[SIDES])
+{
+	const struct run_profile *runs[SIDES] = {NULL};
+
+	if (!c->has_iterations || !check_counts_differ(&sets[SIDE_BASE], &sets[SIDE_NEW]))
+		return;
+	for (size_t r = 0; r < c->run_count; r++)
+		if (!c->runs[r].is_history && !runs[c->runs[r].side])
+			runs[c->runs[r].side] = c->runs[r].profile;
+	problems_add(
+		&c->notes,
+		"a run has %llu iterations in BASE and %llu in NEW: numbers are of one iteration, "
+		"not of all that a run does",
+		(unsigned long long)runs[SIDE_BASE]->found_count,
+		(unsigned long long)runs[SIDE_NEW]->found_count);
+}
+
+static void write_notes(struct comparison *c, const struct run_set sets[SIDES])
+{
+	const size_t *n = c->side_counts;
+	double ratio = c->common.net_ratio;
+
+	if (c->runs[0].profile->selection[0])
+		problems_add(&c->notes, "the runs are parts, chosen by %s",
+			     c->runs[0].profile->selection);
+	note_arguments(c);
+	note_iterations(c, sets);
+	if (!c->has_iterations)
+		problems_add(&c->notes,
+			     "the runs have no iterations that could be told: numbers are of "
+			     "whole runs");
+	if (n[SIDE_BASE] < 3 || n[SIDE_NEW] < 3)
+		problems_add(
+			&c->notes,
+			"%zu run%s of BASE and %zu of NEW: few to tell noise from change; five "
+			"of each are advised",
+			n[SIDE_BASE], n[SIDE_BASE] == 1 ? "" : "s", n[SIDE_NEW]);
+	if (c->is_common_known && c->common.is_significant)
+		problems_add(
+			&c->notes,
+			"everything on the GPU is %.2g %% %s%s Single paths are judged by what "
+			"they differ from that",
+			fabs(ratio) * 100.0, ratio > 0.0 ? "slower" : "faster",
+			c->is_clock_change ? ", as its clocks are."
+					   : ": its clocks, or the machine?");
+	if (c->is_common_known && c->common.is_drift && !c->common.is_significant)
+		problems_add(
+			&c->notes,
+			"everything on the GPU is %.2g %% %s than in BASE, but from one set of "
+			"its baseline to the next it differs as much",
+			fabs(ratio) * 100.0, ratio > 0.0 ? "slower" : "faster");
+	if (fabs(log(c->clocks_mhz[SIDE_BASE] / c->clocks_mhz[SIDE_NEW])) > CLOCKS_APART)
+		problems_add(&c->notes,
+			     "the clocks of the GPUs were %.0f MHz in BASE and %.0f MHz in NEW",
+			     c->clocks_mhz[SIDE_BASE], c->clocks_mhz[SIDE_NEW]);
+	if (!isnan(c->runs_needed) &&
+	    c->runs_needed > (double)(n[SIDE_BASE] < n[SIDE_NEW] ? n[SIDE_BASE] : n[SIDE_NEW]))
+		problems_add(
+			&c->notes,
+			"to see 3 %% in a path of middling noise, %s%.0f runs of each side are "
+			"needed",
+			c->runs_needed > RUNS_SAID_MAX ? "more than " : "",
+			fmin(c->runs_needed, RUNS_SAID_MAX));
+}
+
+int comparison_make(struct comparison *c, const struct run_set sets[SIDES],
+		    const struct compare_options *options)
+{
+	int error;
+
+	*c = (struct comparison){
+		.alpha = options->alpha > 0.0 ? options->alpha : COMPARE_ALPHA,
+		.has_iterations = true,
+		.runs = calloc(sets[SIDE_BASE].count + sets[SIDE_NEW].count + 1, sizeof(*c->runs)),
+	};
+	if (!c->runs)
+		return -ENOMEM;
+	list_runs(c, sets);
+	for (size_t r = 0; r < c->run_count; r++)
+		c->has_iterations &= run_profile_has_iterations(c->runs[r].profile);
+	error = compare_rows_make(c);
+	if (error)
+		return error;
+	find_levels(c);
+	error = effects_find_common(c);
+	if (!error)
+		error = effects_compute(c);
+	if (!error) {
+		set_clocks(c);
+		set_runs_needed(c);
+		write_notes(c, sets);
+	}
+	return error;
+}
+
+void comparison_free(struct comparison *c)
+{
+	for (size_t i = 0; i < c->row_count; i++)
+		free(c->rows[i].entries);
+	free(c->rows);
+	free(c->runs);
+	problems_free(&c->notes);
+	*c = (struct comparison){0};
+}
+
+const struct comparison_row *comparison_find(const struct comparison *c, enum level level,
+					     const char *key)
+{
+	for (size_t i = c->first_rows[level]; i < c->first_rows[level + 1]; i++)
+		if (!strcmp(c->rows[i].key, key))
+			return &c->rows[i];
+	return NULL;
+}
+
+/*
+ * What single rows of a level differ by says of a sum only what it would if they did so each by itself. Where the sum's own runs
+ * leave more open, it is judged by these.
+ */
+static void make_sum(struct effect *effect, const struct comparison *c, const struct run_values *v,
+		     const struct estimate *estimate, size_t count, const struct noise *noise)
+{
+	static const struct noise none = {0};
+	struct effect own;
+
+	effect_from_estimate(effect, c, v, estimate, noise, 1.0);
+	if (count < 2 || effect->is_exact || effect->is_boundary_shift)
+		return;
+	effect_from_estimate(&own, c, v, estimate, &none, 1.0);
+	if (own.detectable > effect->detectable)
+		*effect = own;
+}
+
+int comparison_sum(const struct comparison *c, enum metric metric, const size_t *rows, size_t count,
+		   struct effect *effect_out)
+{
+	const struct comparison_row **list = calloc(count + 1, sizeof(*list));
+	struct run_values values;
+	int error = run_values_init(&values, c);
+
+	if (list && !error && count) {
+		const struct noise *noise = &c->noises[c->rows[rows[0]].level][metric];
+		double prior = INFINITY, dof;
+		struct estimate estimate;
+
+		for (size_t i = 0; i < count; i++)
+			list[i] = &c->rows[rows[i]];
+		run_values_take(&values, c, metric, list, count);
+		if (noise->is_known)
+			prior = noise_variance(
+				noise, &(struct noise_sample){.within = values.within}, &dof);
+		estimate_make(&estimate, c, &values, prior);
+		if (list[0]->level == LEVEL_TOTAL)
+			effect_from_runs(effect_out, c, &values);
+		else
+			make_sum(effect_out, c, &values, &estimate, count, noise);
+		effect_out->p_adjusted = effect_out->p;
+		effect_out->is_significant = effect_out->p <= c->alpha;
+	}
+	if (!list)
+		error = -ENOMEM;
+	run_values_free(&values);
+	free(list);
+	return error;
+}
+
+int comparison_sum_raw(const struct comparison *c, enum metric metric, const size_t *rows,
+		       size_t count, struct effect *effect_out)
+{
+	const struct comparison_row **list = calloc(count + 1, sizeof(*list));
+	struct run_values values;
+	int error = run_values_init(&values, c);
+
+	if (list && !error && count) {
+		for (size_t i = 0; i < count; i++)
+			list[i] = &c->rows[rows[i]];
+		values.keep_common = true;
+		run_values_take(&values, c, metric, list, count);
+		effect_from_runs(effect_out, c, &values);
+		effect_out->p_adjusted = effect_out->p;
+		effect_out->is_significant = effect_out->p <= c->alpha;
+		effect_out->includes_common = true;
+	}
+	if (!list)
+		error = -ENOMEM;
+	run_values_free(&values);
+	free(list);
+	return error;
+}

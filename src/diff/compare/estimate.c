@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From values of runs to an effect. docs/DIFF.md has the model and where it is from.
+ */
+#include "diff/compare/estimate.h"
+
+#include <math.h>
+
+#include "diff/compare/drift.h"
+#include "diff/compare/run_series.h"
+#include "diff/compare/warmup_boundary.h"
+#include "diff/stats/statistics.h"
+
+#define POWER	     0.95 /* of what is called detectable */
+#define SLOPE_SPREAD 0.5  /* paths go with the common factor by 1, more or less so much */
+#define GROUPS_MAX   64
+#define COUNT_SLACK  1e-6 /* of counts, as means leave them */
+/* Minimum variance of a time between runs, as logarithms. Smaller values are chance or a simulated GPU. The
+ * quietest rows of real GPUs have twice as much. */
+#define TIME_VARIANCE_MIN 1e-8
+#define EXACT_RUNS_MIN	  3 /* of a side, for all of them being alike to say anything */
+
+/* Sides are groups of runs, and so is each older set: runs differ by chance within a group. */
+static size_t group_of(const struct compared_run *run)
+{
+	return run->group < GROUPS_MAX ? run->group : GROUPS_MAX - 1;
+}
+
+struct group {
+	size_t count;
+	double x, common; /* means */
+};
+
+static size_t make_groups(struct group *groups, const struct comparison *c,
+			  const struct run_values *v)
+{
+	size_t used = 0;
+
+	for (size_t r = 0; r < c->run_count; r++) {
+		struct group *g = &groups[group_of(&c->runs[r])];
+
+		if (isnan(v->x[r]))
+			continue;
+		used += !g->count++;
+		g->x += v->x[r];
+		g->common += c->runs[r].common;
+	}
+	for (size_t i = 0; i < GROUPS_MAX; i++) {
+		if (!groups[i].count)
+			continue;
+		groups[i].x /= (double)groups[i].count;
+		groups[i].common /= (double)groups[i].count;
+	}
+	return used;
+}
+
+void estimate_make(struct estimate *e, const struct comparison *c, const struct run_values *v,
+		   double prior)
+{
+	struct group groups[GROUPS_MAX] = {0};
+	size_t group_count = make_groups(groups, c, v), used = 0;
+	const struct group *base = &groups[SIDE_BASE], *new = &groups[SIDE_NEW];
+	double squares = 0.0, products = 0.0, slope = 0.0, spread = 0.0, rest = 0.0, apart;
+
+	*e = (struct estimate){.difference = NAN, .factor = NAN, .sample.within = v->within};
+	for (size_t r = 0; r < c->run_count; r++) {
+		const struct group *g = &groups[group_of(&c->runs[r])];
+		double common = c->runs[r].common - g->common;
+
+		if (isnan(v->x[r]))
+			continue;
+		used++;
+		squares += common * common;
+		products += common * (v->x[r] - g->x);
+	}
+	if (v->has_common) {
+		/* The slope is 1 as far as the runs do not tell otherwise. */
+		spread = squares + prior / (SLOPE_SPREAD * SLOPE_SPREAD);
+		slope = isinf(prior) || !(spread > 0.0)
+				? 1.0
+				: (products + prior / (SLOPE_SPREAD * SLOPE_SPREAD)) / spread;
+	}
+	for (size_t r = 0; r < c->run_count; r++) {
+		const struct group *g = &groups[group_of(&c->runs[r])];
+		double left = v->x[r] - g->x - slope * (c->runs[r].common - g->common);
+
+		if (!isnan(v->x[r]))
+			rest += left * left;
+	}
+	e->sample.dof = (double)used - (double)group_count;
+	if (v->has_common && spread > 0.0 && !isinf(spread))
+		e->sample.dof -= squares / spread;
+	if (e->sample.dof > 0.5)
+		e->sample.variance = rest / e->sample.dof;
+	else
+		e->sample.dof = 0.0;
+	if (!base->count || !new->count)
+		return;
+	apart = new->common - base->common;
+	e->difference = new->x - base->x - slope *apart;
+	e->factor = 1.0 / (double)base->count + 1.0 / (double)new->count;
+	if (v->has_common && spread > 0.0 && !isinf(spread))
+		e->factor += apart * apart / spread;
+}
+
+/* That of runs is never taken to be less. */
+static double variance_min(const struct run_values *v)
+{
+	return fmax(v->is_time ? TIME_VARIANCE_MIN : 0.0, v->within);
+}
+
+/* How sure the mean of NEW is by its own runs: what BASE lacks has no other noise to be judged by. */
+static void set_own_error(struct effect *effect, const struct comparison *c,
+			  const struct run_values *v)
+{
+	double n = 0.0, squares = 0.0, variance;
+
+	for (size_t r = 0; r < c->run_count; r++) {
+		double left = v->means[r] / effect->new - 1.0;
+
+		if (c->runs[r].is_history || c->runs[r].side != SIDE_NEW || isnan(left))
+			continue;
+		squares += left * left;
+		n++;
+	}
+	effect->own_error = NAN;
+	effect->own_dof = n - 1.0;
+	if (n < 2.0 || !(effect->new > 0.0))
+		return;
+	variance = squares / (n - 1.0);
+	/* (Counts that are the same in all runs are sure, as rounding leaves them.) */
+	if (!v->is_time && variance < EXACT_VARIANCE)
+		variance = 0.0;
+	effect->own_error = sqrt(fmax(variance, variance_min(v)) / n);
+}
+
+/* What is to be seen without any test. */
+static void set_means(struct effect *effect, const struct comparison *c, const struct run_values *v)
+{
+	double sums[SIDES] = {0}, base_max = -INFINITY;
+	size_t counts[SIDES] = {0};
+	uint32_t new_runs = 0;
+	double new_count = 0.0;
+
+	for (size_t r = 0; r < c->run_count; r++) {
+		if (c->runs[r].is_history || isnan(v->means[r]))
+			continue;
+		if (c->runs[r].side == SIDE_BASE)
+			base_max = fmax(base_max, v->means[r]);
+		else
+			new_runs += v->means[r] > 0.0;
+		if (c->runs[r].side == SIDE_NEW)
+			new_count += v->counts[r];
+		sums[c->runs[r].side] += v->means[r];
+		counts[c->runs[r].side]++;
+	}
+	*effect = (struct effect){
+		.base = counts[SIDE_BASE] ? sums[SIDE_BASE] / (double)counts[SIDE_BASE] : NAN,
+		.new = counts[SIDE_NEW] ? sums[SIDE_NEW] / (double)counts[SIDE_NEW] : NAN,
+		.base_max = base_max,
+		.new_runs = new_runs,
+		.is_rare = new_count < (double)new_runs *(1.0 - COUNT_SLACK),
+		.is_time = v->is_time,
+		.net_ratio = NAN,
+		.low = -INFINITY,
+		.high = INFINITY,
+		.error = NAN,
+		.dof = NAN,
+		.p = NAN,
+		.p_adjusted = NAN,
+		.detectable = NAN,
+	};
+	effect->change = effect->new - effect->base;
+	effect->ratio = effect->base != 0.0 ? effect->change / effect->base
+			: effect->change    ? INFINITY
+					    : 0.0;
+	set_own_error(effect, c, v);
+}
+
+/* From the scale of values.x to a ratio to the base. */
+static double to_ratio(const struct run_values *v, const struct effect *effect, size_t run_count,
+		       double difference, const struct comparison *c)
+{
+	double sum = 0.0;
+	size_t used = 0;
+
+	if (v->is_log)
+		return expm1(difference);
+	for (size_t r = 0; r < run_count; r++) {
+		if (c->runs[r].is_history || isnan(v->means[r]))
+			continue;
+		sum += v->means[r];
+		used++;
+	}
+	if (effect->base > 0.0)
+		return difference * sum / (double)used / effect->base;
+	return difference > 0.0 ? INFINITY : difference < 0.0 ? -INFINITY : 0.0;
+}
+
+/* Is it in all runs of one side and in none of the other? */
+static bool is_one_sided(const struct comparison *c, const struct run_values *v)
+{
+	size_t with[SIDES] = {0};
+
+	for (size_t r = 0; r < c->run_count; r++)
+		if (!c->runs[r].is_history && v->means[r] > 0.0)
+			with[c->runs[r].side]++;
+	return (!with[SIDE_BASE] && with[SIDE_NEW] == c->side_counts[SIDE_NEW]) ||
+	       (!with[SIDE_NEW] && with[SIDE_BASE] == c->side_counts[SIDE_BASE]);
+}
+
+/*
+ * How probable it is that runs which are one way or the other by themselves are one way in BASE and the other way in NEW: at
+ * most, however often they are which way.
+ */
+static double split_probability(const struct comparison *c)
+{
+	double base = (double)c->side_counts[SIDE_BASE], new = (double)c->side_counts[SIDE_NEW];
+
+	return 2.0 * pow(base / (base + new), base) * pow(new / (base + new), new);
+}
+
+/* What the runs do as often, but count different ones of, has not changed; nor has what these take, if a side counts none. */
+static bool apply_warmup_boundary(struct effect *effect, const struct comparison *c,
+				  const struct run_values *v)
+{
+	if (v->metric != METRIC_COUNT && (v->metric != METRIC_VALUE || !is_one_sided(c, v)))
+		return false;
+	if (!warmup_boundary_explains(c, v))
+		return false;
+	effect->is_boundary_shift = true;
+	effect->error = 0.0;
+	effect->dof = INFINITY;
+	effect->net_ratio = effect->low = effect->high = effect->detectable = 0.0;
+	effect->p = 1.0;
+	return true;
+}
+
+/*
+ * Is it on one side alone, or, if it is no time, the same in all runs of each side? Then chance can only be that a run is
+ * one way or the other by itself. Whether it is there goes with the counts of its level, whatever its times do. noise: of
+ * the rows that it is one of.
+ */
+static bool make_exact(struct effect *effect, const struct comparison *c,
+		       const struct run_values *v, const struct estimate *estimate,
+		       const struct noise *noise)
+{
+	bool one_sided = is_one_sided(c, v);
+	double varying = noise->varying_share;
+
+	if (!one_sided && (v->is_time || !(estimate->sample.dof > 0.0 &&
+					   estimate->sample.variance < EXACT_VARIANCE)))
+		return false;
+	if (v->level == LEVEL_TOTAL)
+		/* (A total is another one if any path is.) */
+		varying = fmin(1.0, c->noises[LEVEL_PATH][METRIC_COUNT].varying_count);
+	else if (one_sided)
+		varying = c->noises[v->level][METRIC_COUNT].varying_share;
+	effect->is_exact = true;
+	effect->error = 0.0;
+	effect->dof = INFINITY;
+	effect->net_ratio = effect->low = effect->high = effect->ratio;
+	effect->detectable = 0.0;
+	effect->p = fabs(effect->ratio) < 1e-7 ? 1.0 : fmin(1.0, varying * split_probability(c));
+	if (c->side_counts[SIDE_BASE] < EXACT_RUNS_MIN || c->side_counts[SIDE_NEW] < EXACT_RUNS_MIN)
+		effect->p = 1.0;
+	return true;
+}
+
+static void make_interval(struct effect *effect, const struct comparison *c,
+			  const struct run_values *v, double difference, double error, double dof,
+			  double weight)
+{
+	double bound = student_t_quantile(c->alpha, dof);
+	double found = student_t_quantile(c->alpha * weight, dof) +
+		       student_t_quantile(2.0 * (1.0 - POWER), dof);
+
+	effect->error = error;
+	effect->dof = dof;
+	effect->net_ratio = to_ratio(v, effect, c->run_count, difference, c);
+	effect->low = to_ratio(v, effect, c->run_count, difference - bound * error, c);
+	effect->high = to_ratio(v, effect, c->run_count, difference + bound * error, c);
+	effect->detectable = to_ratio(v, effect, c->run_count, found * error, c);
+}
+
+void effect_from_estimate(struct effect *effect, const struct comparison *c,
+			  const struct run_values *v, const struct estimate *e,
+			  const struct noise *noise, double weight)
+{
+	static const struct noise none = {0};
+	double dof, variance, error;
+
+	set_means(effect, c, v);
+	if (isnan(e->difference))
+		return;
+	if (apply_warmup_boundary(effect, c, v) || make_exact(effect, c, v, e, noise))
+		return;
+	/* (What some runs lack is not like other rows: it is judged by its own runs.) */
+	variance =
+		fmax(variance_min(v), noise_variance(v->is_log ? noise : &none, &e->sample, &dof));
+	if (!(dof > 0.0) || !(variance > 0.0))
+		return;
+	error = sqrt(variance * e->factor);
+	effect->p = student_t_p_value(e->difference / error, dof);
+	make_interval(effect, c, v, e->difference, error, dof, weight);
+}
+
+/*
+ * NEW is of another day than BASE: the difference is held against what older sets of BASE differ by, too, beyond what runs
+ * do. Not where the sides were recorded in turns.
+ */
+static void add_drift(struct effect *effect, const struct comparison *c, const struct run_values *v,
+		      const struct estimate *e, double variance, double dof)
+{
+	double runs = variance * e->factor, days, drift_dof, error, p;
+
+	if (!drift_variance(c, v, &days, &drift_dof) || days <= runs)
+		return;
+	days -= runs;
+	error = sqrt(runs + days);
+	/* (Satterthwaite: a sum of variances is as sure as its parts.) */
+	dof = (runs + days) * (runs + days) / (runs * runs / dof + days * days / drift_dof);
+	p = student_t_p_value(e->difference / error, dof);
+	if (p <= effect->p)
+		return;
+	effect->is_drift = effect->p <= c->alpha && p > c->alpha;
+	effect->p = p;
+	make_interval(effect, c, v, e->difference, error, dof, 1.0);
+}
+
+void effect_from_runs(struct effect *effect, const struct comparison *c, const struct run_values *v)
+{
+	static const struct noise none = {0};
+	double dof, variance, error, difference, low, high, p;
+	struct estimate e;
+	struct run_series series;
+
+	set_means(effect, c, v);
+	estimate_make(&e, c, v, INFINITY);
+	if (isnan(e.difference))
+		return;
+	if (apply_warmup_boundary(effect, c, v) || make_exact(effect, c, v, &e, &none))
+		return;
+	variance = fmax(variance_min(v), noise_variance(&none, &e.sample, &dof));
+	if (!(dof > 0.0) || !(variance > 0.0))
+		return;
+	error = sqrt(variance * e.factor);
+	run_series_make(&series, c, v);
+	effect->p = student_t_p_value(e.difference / error, dof);
+	make_interval(effect, c, v, e.difference, error, dof, 1.0);
+	if (run_series_trend(&series, variance_min(v), &difference, &error)) {
+		p = student_t_p_value(difference / error, dof - 1.0);
+		if (p > effect->p) {
+			effect->p = p;
+			make_interval(effect, c, v, difference, error, dof - 1.0, 1.0);
+		}
+	}
+	if (!series.has_times || !run_series_is_interleaved(&series))
+		add_drift(effect, c, v, &e, variance, dof);
+	/* (With few ways no order of the runs is rarer than the error rate: nothing could be told from chance.) */
+	if ((double)permutation_count(series.count, series.base_count) * c->alpha < 2.0)
+		return;
+	p = permutation_p(series.x, series.base_count, series.count);
+	effect->is_disputed = effect->p <= c->alpha && p > c->alpha;
+	effect->p = p > effect->p ? p : effect->p;
+	permutation_interval(series.x, series.base_count, series.count, c->alpha, &low, &high);
+	effect->low = fmin(effect->low, to_ratio(v, effect, c->run_count, low, c));
+	effect->high = fmax(effect->high, to_ratio(v, effect, c->run_count, high, c));
+}

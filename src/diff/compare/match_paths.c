@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pairs of paths that end in the same kernel and have most frames in common, in the same order; then those
+ * that differ in nothing but the kernel.
+ */
+#include "diff/compare/match_paths.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff/load/frame_key.h"
+
+#define SIMILARITY_MIN	0.6	   /* of the frames of both, those that are in common */
+#define FRAMES_MAX	256	   /* of a path, the innermost */
+#define COMPARISONS_MAX (1u << 28) /* comparisons of frames; the rest stays unmatched */
+
+/* A path cut into the stems of its frames, by hash. */
+struct frame_hashes {
+	uint64_t frames[FRAMES_MAX]; /* outermost first */
+	uint32_t count;
+};
+
+struct pair {
+	double similarity;
+	size_t base, new;
+};
+
+struct pairs {
+	struct pair *list;
+	size_t count, capacity;
+};
+
+static uint64_t hash_text(const char *text)
+{
+	uint64_t h = 0xcbf29ce484222325u;
+
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * 0x100000001b3u;
+	return h;
+}
+
+static int hash_frames(struct frame_hashes *path, const char *key)
+{
+	char *copy = strdup(key), *stem = malloc(strlen(key) + 1), *rest = copy, *frame;
+
+	path->count = 0;
+	while (copy && stem && (frame = strsep(&rest, ";"))) {
+		frame_stem(stem, frame);
+		if (path->count == FRAMES_MAX) {
+			memmove(path->frames, path->frames + 1,
+				(FRAMES_MAX - 1) * sizeof(path->frames[0]));
+			path->count--;
+		}
+		path->frames[path->count++] = hash_text(stem);
+	}
+	free(stem);
+	free(copy);
+	return copy && stem ? 0 : -ENOMEM;
+}
+
+/* The length of the longest sequence of frames that both have. */
+static uint32_t common_frames(const struct frame_hashes *a, const struct frame_hashes *b)
+{
+	uint32_t row[FRAMES_MAX + 1] = {0};
+
+	for (uint32_t i = 0; i < a->count; i++) {
+		uint32_t diagonal = 0;
+
+		for (uint32_t j = 0; j < b->count; j++) {
+			uint32_t above = row[j + 1];
+
+			if (a->frames[i] == b->frames[j])
+				row[j + 1] = diagonal + 1;
+			else if (row[j] > above)
+				row[j + 1] = row[j];
+			diagonal = above;
+		}
+	}
+	return row[b->count];
+}
+
+static int add_pair(struct pairs *pairs, double similarity, size_t base, size_t new)
+{
+	if (pairs->count == pairs->capacity) {
+		size_t capacity = pairs->capacity * 2 + 64;
+		struct pair *larger = reallocarray(pairs->list, capacity, sizeof(*larger));
+
+		if (!larger)
+			return -ENOMEM;
+		pairs->list = larger;
+		pairs->capacity = capacity;
+	}
+	pairs->list[pairs->count++] = (struct pair){similarity, base, new};
+	return 0;
+}
+
+static int compare_pairs(const void *a, const void *b)
+{
+	const struct pair *x = a, *y = b;
+
+	if (x->similarity != y->similarity)
+		return x->similarity > y->similarity ? -1 : 1;
+	if (x->base != y->base)
+		return x->base < y->base ? -1 : 1;
+	return x->new < y->new ? -1 : x->new > y->new;
+}
+
+/* Best pairs first, each path once. */
+static void assign_best_pairs(struct pairs *pairs, uint8_t *is_taken, size_t *matches)
+{
+	if (pairs->count)
+		qsort(pairs->list, pairs->count, sizeof(*pairs->list), compare_pairs);
+	for (size_t i = 0; i < pairs->count; i++) {
+		const struct pair *pair = &pairs->list[i];
+
+		if (matches[pair->base] != MATCH_NONE || is_taken[pair->new])
+			continue;
+		matches[pair->base] = pair->new;
+		is_taken[pair->new] = 1;
+	}
+}
+
+static int pair_similar(struct pairs *pairs, const struct frame_hashes *base, size_t base_count,
+			const struct frame_hashes *new, size_t new_count)
+{
+	uint64_t effort = 0;
+
+	for (size_t b = 0; b < base_count; b++) {
+		for (size_t n = 0; n < new_count; n++) {
+			uint32_t both = base[b].count + new[n].count;
+			double similarity;
+
+			if (!base[b].count || !new[n].count ||
+			    base[b].frames[base[b].count - 1] != new[n].frames[new[n].count - 1])
+				continue;
+			effort += (uint64_t)base[b].count * new[n].count;
+			if (effort > COMPARISONS_MAX)
+				return 0;
+			similarity = 2.0 * common_frames(&base[b], &new[n]) / both;
+			if (similarity >= SIMILARITY_MIN && add_pair(pairs, similarity, b, n) < 0)
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* The kernel alone was replaced: there is one such path on either side. */
+static void pair_replaced(const struct frame_hashes *base, size_t base_count,
+			  const struct frame_hashes *new, size_t new_count, uint8_t *is_taken,
+			  size_t *matches)
+{
+	for (size_t b = 0; b < base_count; b++) {
+		size_t found = MATCH_NONE, like_base = 0, like_new = 0, outer;
+
+		if (matches[b] != MATCH_NONE || base[b].count < 2)
+			continue;
+		outer = (base[b].count - 1) * sizeof(base[b].frames[0]);
+		for (size_t o = 0; o < base_count; o++)
+			like_base += matches[o] == MATCH_NONE && base[o].count == base[b].count &&
+				     !memcmp(base[o].frames, base[b].frames, outer);
+		for (size_t n = 0; n < new_count; n++) {
+			if (is_taken[n] || new[n].count != base[b].count ||
+			    memcmp(new[n].frames, base[b].frames, outer) != 0)
+				continue;
+			found = n;
+			like_new++;
+		}
+		if (like_base != 1 || like_new != 1)
+			continue;
+		matches[b] = found;
+		is_taken[found] = 1;
+	}
+}
+
+int match_paths(const char *const *base, size_t base_count, const char *const *new,
+		size_t new_count, size_t *matches_out)
+{
+	struct frame_hashes *paths = calloc(base_count + new_count + 1, sizeof(*paths));
+	uint8_t *is_taken = calloc(new_count + 1, sizeof(*is_taken));
+	struct pairs pairs = {0};
+	int error = paths && is_taken ? 0 : -ENOMEM;
+
+	for (size_t b = 0; b < base_count; b++)
+		matches_out[b] = MATCH_NONE;
+	for (size_t i = 0; i < base_count + new_count && !error; i++)
+		error = hash_frames(&paths[i], i < base_count ? base[i] : new[i - base_count]);
+	if (!error)
+		error = pair_similar(&pairs, paths, base_count, paths + base_count, new_count);
+	if (!error) {
+		assign_best_pairs(&pairs, is_taken, matches_out);
+		pair_replaced(paths, base_count, paths + base_count, new_count, is_taken,
+			      matches_out);
+	}
+	free(pairs.list);
+	free(is_taken);
+	free(paths);
+	return error;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names and descriptions of rows for people.
+ */
+#include "diff/compare/row_text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff/base/format.h"
+#include "diff/compare/changes.h"
+
+#define KERNEL_MARK "[GPU_Kernel]"
+
+static int percent_digits(double percent)
+{
+	return fabs(percent) >= 100 ? 0 : fabs(percent) >= 10 || percent == 0 ? 1 : 2;
+}
+
+const char *effect_interval(char out[INTERVAL_BYTES], const struct effect *effect)
+{
+	double low = 100 * effect->low, high = 100 * effect->high,
+	       net_ratio = 100 * effect->net_ratio;
+	bool apart = effect->ratio < effect->low || effect->ratio > effect->high;
+	int length = 0;
+
+	out[0] = '\0';
+
+	if (effect->is_exact)
+		strcpy(out, effect->change != 0 ? "exact" : "");
+	else if (isfinite(low) && isfinite(high) && effect->base != 0 && effect->new != 0) {
+		/* (What is far out, and what is common, are not judged: the interval may lie elsewhere.) */
+		if (apart)
+			length = snprintf(out, INTERVAL_BYTES, "judged: %+.*f %%, ",
+					  percent_digits(high), net_ratio);
+		snprintf(out + length, INTERVAL_BYTES - (size_t)length, "%+.*f to %+.*f %%",
+			 percent_digits(high), low, percent_digits(high), high);
+	}
+	return out;
+}
+
+const char *frame_name(const char *frame)
+{
+	size_t mark = strlen(KERNEL_MARK);
+
+	return strncmp(frame, KERNEL_MARK, mark) ? frame : frame + mark;
+}
+
+enum unit row_unit(const struct comparison_row *row, enum metric metric)
+{
+	return metric == METRIC_COUNT ? UNIT_COUNT : row->unit;
+}
+
+static size_t columns_of(const char *text)
+{
+	size_t columns = 0;
+
+	for (; *text; text++)
+		columns += (*text & 0xc0) != 0x80;
+	return columns;
+}
+
+/* A call of CUDA's between the program and the work that it asked for: says nothing that the work does not. */
+static bool is_glue(const struct profile_entry *entry, uint32_t frame)
+{
+	const char *name = entry->frames[frame];
+
+	return entry->level == LEVEL_PATH && frame + 2 == entry->frame_count && frame &&
+	       !strncmp(name, "cu", 2);
+}
+
+/* As many frames as there is room for, the innermost first. */
+static char *join_frames(const struct profile_entry *entry, size_t columns_max)
+{
+	size_t length = 1, columns = 0;
+	char *text, *end;
+
+	for (uint32_t f = 0; f < entry->frame_count; f++)
+		length += strlen(entry->frames[f]) + strlen(" < ");
+	text = malloc(length);
+	if (!text)
+		return NULL;
+	end = text;
+	*end = '\0';
+	for (uint32_t f = entry->frame_count; f-- > 0;) {
+		const char *name = frame_name(entry->frames[f]);
+		size_t more = columns_of(name) + (columns ? strlen(" < ") : 0);
+
+		if (is_glue(entry, f))
+			continue;
+		if (columns && columns + more > columns_max)
+			break;
+		end += sprintf(end, "%s%s", columns ? " < " : "", name);
+		columns += more;
+	}
+	return text;
+}
+
+char *row_name(const struct comparison_row *row, size_t columns_max)
+{
+	const struct profile_entry *entry =
+		row->shown[SIDE_NEW] ? row->shown[SIDE_NEW] : row->shown[SIDE_BASE];
+	char *text = entry ? join_frames(entry, columns_max) : strdup(row->key);
+
+	/* (A single name can still be too long.) */
+	if (text && columns_max > 3 && columns_of(text) > columns_max) {
+		size_t at = columns_max - 3;
+
+		while (at > 0 && (text[at] & 0xc0) == 0x80)
+			at--;
+		memcpy(text + at, "...", 4);
+	}
+	return text;
+}
+
+/* "more often: 12 to 13" */
+static size_t put_counts(char *out, size_t out_bytes, const struct effect *count)
+{
+	char base[AMOUNT_BYTES], new[AMOUNT_BYTES];
+	int length =
+		snprintf(out, out_bytes, ": %s to %s", format_amount(base, UNIT_COUNT, count->base),
+			 format_amount(new, UNIT_COUNT, count->new));
+
+	return length > 0 ? (size_t)length : 0;
+}
+
+#define OF_COUNTS    (CHANGE_MORE_OFTEN | CHANGE_LESS_OFTEN)
+#define NOT_OF_BYTES (CHANGE_SLOWER | CHANGE_FASTER | CHANGE_MORE_OFTEN | CHANGE_LESS_OFTEN)
+
+const char *row_change_text(char *out, size_t out_bytes, const struct comparison_row *row)
+{
+	static const struct {
+		uint32_t change;
+		const char *word;
+	} words[] = {
+		{CHANGE_APPEARED, "appeared"},
+		{CHANGE_VANISHED, "vanished"},
+		{CHANGE_MORE_OFTEN, "more often"},
+		{CHANGE_LESS_OFTEN, "less often"},
+		{CHANGE_SLOWER, "slower"},
+		{CHANGE_FASTER, "faster"},
+		{CHANGE_MORE, "more"},
+		{CHANGE_LESS, "less"},
+	};
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]) && used < out_bytes; i++) {
+		/* More in all says nothing besides more often or slower. */
+		/* (Bytes are no faster, and their pieces no more often.) */
+		if (row->unit == UNIT_BYTES && words[i].change & NOT_OF_BYTES)
+			continue;
+		/* (A total of more pieces has others, too: what one takes in the mean says nothing.) */
+		if (row->level == LEVEL_TOTAL && row->change & OF_COUNTS &&
+		    words[i].change & (CHANGE_SLOWER | CHANGE_FASTER))
+			continue;
+		if (!(row->change & words[i].change) ||
+		    (words[i].change & (CHANGE_MORE | CHANGE_LESS) && used))
+			continue;
+		used += (size_t)snprintf(out + used, out_bytes - used, "%s%s", used ? ", " : "",
+					 words[i].word);
+		if (words[i].change & OF_COUNTS && used < out_bytes)
+			used += put_counts(out + used, out_bytes - used,
+					   &row->effects[METRIC_COUNT]);
+	}
+	if (row->is_renamed && used < out_bytes)
+		snprintf(out + used, out_bytes - used, "%smoved", used ? ", " : "");
+	return out;
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The baseline file; see baseline.h.
+ *
+ * The profiles of a set are put behind each other, one a line, and packed together: they are alike, so
+ * all but the first take little room.
+ */
+#include "diff/load/baseline.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "diff/base/shorten_text.h"
+#include "log/base/new_file.h"
+#include "page/base64.h"
+#include "page/utf8.h"
+
+#define PACK_LEVEL	   19
+#define UNPACKED_BYTES_MAX (UINT64_C(1) << 28) /* of all sets of a file together */
+
+static void free_set(struct baseline_set *set)
+{
+	free(set->label);
+	run_set_free(&set->runs);
+}
+
+void baseline_free(struct baseline *baseline)
+{
+	for (size_t s = 0; s < baseline->count; s++)
+		free_set(&baseline->sets[s]);
+	free(baseline->sets);
+	*baseline = (struct baseline){0};
+}
+
+void baseline_remove(struct baseline *baseline, size_t place)
+{
+	free_set(&baseline->sets[place]);
+	baseline->count--;
+	memmove(&baseline->sets[place], &baseline->sets[place + 1],
+		(baseline->count - place) * sizeof(*baseline->sets));
+}
+
+void baseline_keep(struct baseline *baseline, size_t count)
+{
+	while (baseline->count > count)
+		baseline_remove(baseline, 0);
+}
+
+static uint64_t first_start_ns(const struct run_set *runs)
+{
+	uint64_t first_ns = UINT64_MAX;
+
+	for (size_t r = 0; r < runs->count; r++)
+		if (runs->runs[r]->start_realtime_ns < first_ns)
+			first_ns = runs->runs[r]->start_realtime_ns;
+	return runs->count ? first_ns : 0;
+}
+
+static bool is_before(const struct baseline_set *a, const struct baseline_set *b)
+{
+	if (a->time_ns != b->time_ns)
+		return a->time_ns < b->time_ns;
+	return strcmp(a->label, b->label) < 0;
+}
+
+int baseline_add(struct baseline *baseline, const char *label, struct run_set *runs)
+{
+	struct baseline_set set = {.label = strdup(label), .time_ns = first_start_ns(runs)};
+	size_t place = 0;
+
+	if (!set.label)
+		return -ENOMEM;
+	for (size_t s = baseline->count; s-- > 0;)
+		if ((*label && !strcmp(baseline->sets[s].label, label)) ||
+		    (set.time_ns && baseline->sets[s].time_ns == set.time_ns))
+			baseline_remove(baseline, s);
+	if (baseline->count == baseline->capacity) {
+		size_t capacity = baseline->capacity ? 2 * baseline->capacity : 8;
+		struct baseline_set *sets = reallocarray(baseline->sets, capacity, sizeof(*sets));
+
+		if (!sets) {
+			free(set.label);
+			return -ENOMEM;
+		}
+		baseline->sets = sets;
+		baseline->capacity = capacity;
+	}
+	while (place < baseline->count && !is_before(&set, &baseline->sets[place]))
+		place++;
+	memmove(&baseline->sets[place + 1], &baseline->sets[place],
+		(baseline->count - place) * sizeof(*baseline->sets));
+	baseline->count++;
+	set.runs = *runs;
+	*runs = (struct run_set){0};
+	baseline->sets[place] = set;
+	return 0;
+}
+
+/* The documents of a set, without spaces, each with a newline; to be freed. NULL: no memory. */
+static char *join_documents(const struct run_set *runs, size_t *bytes_out)
+{
+	size_t room = 1, used = 0;
+	char *text;
+
+	for (size_t r = 0; r < runs->count; r++)
+		room += runs->runs[r]->document_bytes + 2;
+	text = malloc(room);
+	if (!text)
+		return NULL;
+	for (size_t r = 0; r < runs->count; r++) {
+		memcpy(text + used, runs->runs[r]->document, runs->runs[r]->document_bytes);
+		text[used + runs->runs[r]->document_bytes] = '\0';
+		cJSON_Minify(text + used);
+		used += strlen(text + used);
+		text[used++] = '\n';
+	}
+	*bytes_out = used;
+	return text;
+}
+
+/* … packed, as text; to be freed. */
+static char *pack(const struct run_set *runs)
+{
+	size_t plain_bytes = 0, packed_bytes, bound;
+	char *plain = join_documents(runs, &plain_bytes), *text = NULL;
+	void *packed = NULL;
+
+	if (!plain)
+		return NULL;
+	bound = ZSTD_compressBound(plain_bytes);
+	packed = malloc(bound);
+	if (packed) {
+		packed_bytes = ZSTD_compress(packed, bound, plain, plain_bytes, PACK_LEVEL);
+		if (!ZSTD_isError(packed_bytes))
+			text = base64_text(packed, packed_bytes);
+	}
+	free(packed);
+	free(plain);
+	return text;
+}
+
+/* To be freed; NULL and errno if it is damaged, or there is no memory. */
+static char *unpack(const char *text, uint64_t bytes_max, size_t *bytes_out)
+{
+	size_t packed_bytes, got;
+	unsigned long long size_bytes;
+	void *packed = base64_bytes(text, &packed_bytes);
+	char *plain = NULL;
+
+	if (!packed)
+		return NULL;
+	size_bytes = ZSTD_getFrameContentSize(packed, packed_bytes);
+	errno = EINVAL;
+	/* (What is not known is a size beyond any bound, too.) */
+	if (size_bytes > 0 && size_bytes <= bytes_max)
+		plain = malloc((size_t)size_bytes);
+	if (plain) {
+		got = ZSTD_decompress(plain, (size_t)size_bytes, packed, packed_bytes);
+		if (ZSTD_isError(got) || got != size_bytes) {
+			free(plain);
+			plain = NULL;
+			errno = EINVAL;
+		}
+	}
+	*bytes_out = (size_t)size_bytes;
+	free(packed);
+	return plain;
+}
+
+static int read_documents(struct run_set *runs, const char *text, size_t bytes, const char *origin,
+			  struct problems *problems)
+{
+	const char *end = text + bytes, *newline;
+	int error = 0;
+
+	while (!error && text < end && (newline = memchr(text, '\n', (size_t)(end - text)))) {
+		struct run_profile *run;
+
+		error = run_profile_read(&run, text, (size_t)(newline - text), origin, problems);
+		if (!error)
+			error = run_set_add(runs, run);
+		if (error)
+			run_profile_free(run);
+		text = newline + 1;
+	}
+	return error;
+}
+
+/* *room: how many bytes of profiles may still be unpacked. */
+static int read_set(struct baseline *baseline, const cJSON *item, uint64_t *room,
+		    const char *origin, struct problems *problems)
+{
+	char *label = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "label"));
+	const char *packed =
+		cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "profiles"));
+	struct run_set runs = {0};
+	size_t bytes;
+	char *text = packed ? unpack(packed, *room, &bytes) : NULL;
+	int error = text ? 0 : packed && errno == ENOMEM ? -ENOMEM : -EINVAL;
+
+	/* (It is shown: it does nothing to a terminal.) */
+	if (label) {
+		utf8_make_plain(label, '?');
+		shorten_text(label, FIELD_BYTES_MAX);
+	}
+	if (!error) {
+		*room -= bytes;
+		error = read_documents(&runs, text, bytes, origin, problems);
+	}
+	if (!error && !runs.count)
+		error = -EINVAL;
+	if (!error)
+		error = baseline_add(baseline, label ? label : "", &runs);
+	if (error == -EINVAL)
+		problems_add(problems, "%s: the set '%s' is damaged", origin, label ? label : "");
+	run_set_free(&runs);
+	free(text);
+	return error;
+}
+
+int baseline_read(struct baseline *baseline, const char *document, size_t document_bytes,
+		  const char *origin, struct problems *problems)
+{
+	cJSON *root = cJSON_ParseWithLength(document, document_bytes);
+	const cJSON *version = cJSON_GetObjectItemCaseSensitive(root, "version"), *item;
+	const char *format = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "format"));
+	uint64_t room = UNPACKED_BYTES_MAX;
+	int error = 0;
+
+	*baseline = (struct baseline){0};
+	if (!format || strcmp(format, BASELINE_FORMAT) || !cJSON_IsNumber(version) ||
+	    !(version->valuedouble >= 1.0)) {
+		problems_add(problems, "%s is no baseline", origin);
+		error = -EINVAL;
+	} else if (version->valuedouble > BASELINE_VERSION) {
+		problems_add(problems,
+			     "%s is a baseline of version %.0f; this xtrace knows version %d: it "
+			     "takes a newer one to read it",
+			     origin, version->valuedouble, BASELINE_VERSION);
+		error = -EINVAL;
+	}
+	if (!error)
+		cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(root, "sets"))
+		{
+			if (!error && !cJSON_IsNull(item))
+				error = read_set(baseline, item, &room, origin, problems);
+		}
+	if (!error && !baseline->count) {
+		problems_add(problems, "%s: the baseline holds no runs", origin);
+		error = -EINVAL;
+	}
+	cJSON_Delete(root);
+	return error;
+}
+
+static int put_member(FILE *file, const char *key, const char *text)
+{
+	cJSON *string = cJSON_CreateString(text);
+	char *quoted = string ? cJSON_PrintUnformatted(string) : NULL;
+
+	if (quoted)
+		fprintf(file, "\"%s\":%s,", key, quoted);
+	cJSON_free(quoted);
+	cJSON_Delete(string);
+	return quoted ? 0 : -ENOMEM;
+}
+
+/* One line. What stands before the profiles is for people who look at a change of it. */
+static int put_set(FILE *file, const struct baseline_set *set)
+{
+	const struct run_profile *run = set->runs.runs[0];
+	time_t seconds = (time_t)(set->time_ns / 1000000000);
+	struct tm parts;
+	char day[32];
+	char *packed = pack(&set->runs);
+	int error = packed ? 0 : -ENOMEM;
+
+	gmtime_r(&seconds, &parts);
+	strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%SZ", &parts);
+	fputc('{', file);
+	if (!error)
+		error = put_member(file, "label", set->label);
+	if (!error)
+		error = put_member(file, "time", day);
+	if (!error)
+		error = put_member(file, "program", run->program);
+	if (!error)
+		error = put_member(file, "device", run->device_count ? run->devices[0].name : "");
+	fprintf(file, "\"runs\":%zu,\"profiles\":\"%s\"},\n", set->runs.count,
+		packed ? packed : "");
+	free(packed);
+	return error;
+}
+
+static int put_sets(FILE *file, const struct baseline *baseline)
+{
+	int error = 0;
+
+	fprintf(file, "{\"format\":\"%s\",\n\"version\":%d,\n\"sets\":[\n", BASELINE_FORMAT,
+		BASELINE_VERSION);
+	for (size_t s = 0; !error && s < baseline->count; s++)
+		error = put_set(file, &baseline->sets[s]);
+	/* With an end of its own, no line of a set depends on whether another one follows. */
+	fputs("null\n]}\n", file);
+	return ferror(file) && !error ? -EIO : error;
+}
+
+int baseline_write(const struct baseline *baseline, const char *path)
+{
+	struct xt_new_file file;
+	FILE *out;
+	int error = xt_new_file_open(&file, path);
+
+	if (error)
+		return error;
+	out = fdopen(file.fd, "w");
+	if (out) {
+		error = put_sets(out, baseline);
+		if (fclose(out) && !error)
+			error = -errno;
+	} else {
+		error = -errno;
+		close(file.fd);
+	}
+	if (!error)
+		error = xt_new_file_commit(&file);
+	xt_new_file_close(&file);
+	return error;
+}
+
+static int read_as_side(struct run_set *set, const char *document, size_t document_bytes,
+			const char *origin, struct problems *problems)
+{
+	struct baseline baseline;
+	int error = baseline_read(&baseline, document, document_bytes, origin, problems);
+
+	/* The newest first; of the others it is the noise alone that is asked for. */
+	for (size_t s = baseline.count; !error && s-- > 0;) {
+		struct run_set *runs = &baseline.sets[s].runs;
+		size_t taken = 0;
+
+		while (!error && taken < runs->count) {
+			runs->runs[taken]->history = (uint32_t)(baseline.count - 1 - s);
+			error = run_set_add(set, runs->runs[taken]);
+			taken += !error;
+		}
+		runs->count -= taken;
+		memmove(runs->runs, runs->runs + taken, runs->count * sizeof(*runs->runs));
+	}
+	baseline_free(&baseline);
+	return error;
+}
+
+const struct run_format baseline_format = {
+	.format = BASELINE_FORMAT,
+	.read = read_as_side,
+};

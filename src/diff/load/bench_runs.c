@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads what xtrace bench leaves; see bench_runs.h.
+ */
+#include "diff/load/bench_runs.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define FILE_BYTES_MAX (64 << 20)
+
+/* A document of that format in the directory; NULL if there is none. */
+static cJSON *read_document(const char *directory, const char *name, const char *format)
+{
+	char *path = NULL, *text = NULL;
+	struct stat about;
+	cJSON *root = NULL;
+	const char *found;
+	FILE *file;
+
+	if (asprintf(&path, "%s/%s", directory, name) < 0)
+		return NULL;
+	file = fopen(path, "re");
+	if (file && !fstat(fileno(file), &about) && S_ISREG(about.st_mode) &&
+	    about.st_size <= FILE_BYTES_MAX)
+		text = malloc((size_t)about.st_size + 1);
+	if (text)
+		root = cJSON_ParseWithLength(text, fread(text, 1, (size_t)about.st_size, file));
+	if (file)
+		fclose(file);
+	free(text);
+	free(path);
+	found = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "format"));
+	if (found && !strcmp(found, format))
+		return root;
+	cJSON_Delete(root);
+	return NULL;
+}
+
+static int add_run(const char *path, const cJSON *run, char **paths, size_t *count)
+{
+	const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(run, "path"));
+
+	if (!name || cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(run, "warmup")))
+		return 0;
+	if (asprintf(&paths[*count], "%s/%s", path, name) < 0)
+		return -ENOMEM;
+	++*count;
+	return 0;
+}
+
+int bench_runs_find(const char *path, char ***paths_out, size_t *count_out,
+		    struct problems *problems)
+{
+	cJSON *bench = read_document(path, "bench.json", "xtrace.bench");
+	const cJSON *runs = cJSON_GetObjectItemCaseSensitive(bench, "runs"), *run;
+	int error = 0;
+
+	*paths_out = NULL;
+	*count_out = 0;
+	if (!bench)
+		return -ENOENT;
+	if (cJSON_GetObjectItemCaseSensitive(bench, "sides")) {
+		problems_add(problems, "%s holds the runs of two commands: name %s/base or %s/new",
+			     path, path, path);
+		error = -EINVAL;
+	} else if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(bench, "finished"))) {
+		problems_add(problems, "%s: not all of its runs were made", path);
+		error = -EINVAL;
+	} else {
+		*paths_out = calloc((size_t)cJSON_GetArraySize(runs) + 1, sizeof(**paths_out));
+		error = *paths_out ? 0 : -ENOMEM;
+	}
+	if (!error)
+		cJSON_ArrayForEach(run, runs)
+		{
+			if (!error)
+				error = add_run(path, run, *paths_out, count_out);
+		}
+	cJSON_Delete(bench);
+	if (error) {
+		bench_runs_free(*paths_out, *count_out);
+		*paths_out = NULL;
+		*count_out = 0;
+	}
+	return error;
+}
+
+void bench_runs_free(char **paths, size_t count)
+{
+	for (size_t p = 0; paths && p < count; p++)
+		free(paths[p]);
+	free(paths);
+}
+
+double bench_runs_clock_mhz(const char *path)
+{
+	cJSON *gpu = read_document(path, "gpu.json", "xtrace.gpu");
+	const cJSON *device;
+	double sum = 0.0, count = 0.0;
+
+	cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(gpu, "devices"))
+	{
+		const cJSON *clock = cJSON_GetObjectItemCaseSensitive(device, "sm_mhz");
+		const cJSON *mean = cJSON_GetObjectItemCaseSensitive(clock, "mean");
+
+		if (!cJSON_IsNumber(mean))
+			continue;
+		sum += mean->valuedouble;
+		count += 1.0;
+	}
+	cJSON_Delete(gpu);
+	return count > 0.0 ? sum / count : NAN;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether an iteration is the same thing on both sides, and the one that was asked for.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff/load/check_iterations.h"
+
+#define COUNTS_ALIKE 1.05 /* of iterations in a run, by this factor */
+
+/* How many iterations runs of a side have. */
+struct counts {
+	uint64_t least, most;
+};
+
+static struct counts count_iterations(const struct run_set *set)
+{
+	struct counts counts = {UINT64_MAX, 0};
+
+	for (size_t i = 0; i < set->count; i++) {
+		uint64_t found = set->runs[i]->found_count;
+
+		if (set->runs[i]->history)
+			continue;
+		counts.least = found < counts.least ? found : counts.least;
+		counts.most = found > counts.most ? found : counts.most;
+	}
+	return counts;
+}
+
+static bool lie_apart(const struct counts *less, const struct counts *more)
+{
+	return less->most && (double)more->least > COUNTS_ALIKE * (double)less->most;
+}
+
+bool check_counts_differ(const struct run_set *base, const struct run_set *new)
+{
+	const struct counts b = count_iterations(base), n = count_iterations(new);
+
+	return base->count && new->count && (lie_apart(&b, &n) || lie_apart(&n, &b));
+}
+
+/* Were iterations of all runs told by what repeats itself, in one command? *command: that, or NULL as yet. */
+static bool is_found_out(const struct run_set *set, const char **command)
+{
+	for (size_t i = 0; i < set->count; i++) {
+		const struct run_profile *run = set->runs[i];
+
+		if (run->history)
+			continue;
+		*command = *command ? *command : run->command;
+		if (strcmp(run->iterations, "period") != 0 || strcmp(run->command, *command) != 0)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * What repeats itself may be another thing after a change: a step that was made two equal halves is half as long, and twice
+ * as frequent. Told to do the same, a program does it as often.
+ */
+static void check_found(const struct run_set *base, const struct run_set *new,
+			const struct check_options *options, struct problems *problems)
+{
+	const struct counts b = count_iterations(base), n = count_iterations(new);
+	const char *command = NULL;
+
+	if (options->allow_different || !check_counts_differ(base, new) ||
+	    !is_found_out(base, &command) || !is_found_out(new, &command))
+		return;
+	problems_add(
+		problems,
+		"different iterations: what repeats itself does so %llu times in a run of BASE "
+		"and %llu times in one of NEW, with the same arguments: it may be another part "
+		"of the work; name an NVTX range by --iteration, or see --allow-different",
+		(unsigned long long)b.most, (unsigned long long)n.most);
+}
+
+/* Numbers in the names of ranges count as alike: '#' stands for any. */
+static bool is_range(const char *name, const char *wanted)
+{
+	while (*name && *wanted) {
+		bool number = isdigit((unsigned char)*wanted) || *wanted == '#';
+
+		if (number ? *name != '#' : *name != *wanted)
+			return false;
+		name++;
+		for (wanted++; number && (isdigit((unsigned char)*wanted) || *wanted == '#');)
+			wanted++;
+	}
+	return !*name && !*wanted;
+}
+
+/* The range of --iteration. (One that a log lacks is said as a fault of that.) */
+static bool lacks_wanted_range(const struct run_profile *run, const char *wanted)
+{
+	return strcmp(run->iterations, "missing") != 0 &&
+	       (strcmp(run->iterations, "nvtx") != 0 || !is_range(run->iteration_name, wanted));
+}
+
+static bool lacks_wanted_warmup(const struct run_profile *run, const char *wanted)
+{
+	uint64_t count = strtoull(wanted, NULL, 10);
+
+	return run_profile_has_iterations(run) &&
+	       run->warmup_count != (count < run->found_count ? count : run->found_count - 1);
+}
+
+/* Profiles that were made before are as they were made. */
+static void check_request(const struct run_set *set, const char *wanted, const char *option,
+			  bool (*is_other)(const struct run_profile *run, const char *wanted),
+			  struct problems *problems)
+{
+	for (size_t i = 0; wanted && i < set->count; i++) {
+		if (set->runs[i]->history || !is_other(set->runs[i], wanted))
+			continue;
+		problems_add(problems,
+			     "%s: this profile was made without %s %s, which is for logs; make it "
+			     "anew",
+			     set->runs[i]->origin, option, wanted);
+		return;
+	}
+}
+
+void check_iterations(const struct run_set *base, const struct run_set *new,
+		      const struct check_options *options, struct problems *problems)
+{
+	const struct run_set *sets[] = {base, new};
+
+	for (int s = 0; s < 2; s++) {
+		check_request(sets[s], options->iteration, "--iteration", lacks_wanted_range,
+			      problems);
+		check_request(sets[s], options->warmup, "--warmup", lacks_wanted_warmup, problems);
+	}
+	check_found(base, new, options, problems);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the user allows when runs are checked.
+ */
+#ifndef XT_DIFF_CHECK_OPTIONS_H
+#define XT_DIFF_CHECK_OPTIONS_H
+
+#include <stdbool.h>
+
+struct check_options {
+	bool allow_different;  /* programs, devices, drivers, hosts */
+	bool allow_degraded;   /* incomplete logs, but not damaged ones */
+	const char *iteration; /* value of --iteration, or NULL */
+	const char *warmup;    /* value of --warmup, or NULL */
+	const char
+		*advice; /* "; see …", appended when runs differ; NULL: the advice of xtrace diff */
+};
+
+#endif

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What runs must have in common, as a table.
+ */
+#include "diff/load/check_runs.h"
+#include "diff/load/check_iterations.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_BYTES     256
+#define LAUNCHES_ALIKE 1.25 /* by this factor, both ways */
+#define COUNTS_APART   1.6
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Programs that run another one, and which of their options of one letter take a word: a value, or what is to be run. */
+static const struct interpreter {
+	const char *name; /* perhaps a version behind it */
+	const char *valued;
+	const char *code;
+} interpreters[] = {
+	{"python", "WX", "c"}, {"pypy", "WX", "c"}, {"perl", "I", "eE"},
+	{"ruby", "rI", "e"},   {"node", "r", "ep"}, {"julia", "LpJ", "eE"},
+	{"java", "", ""},      {"bash", "oO", "c"}, {"sh", "oO", "c"},
+};
+
+/* Longer ones. */
+static const char *const valued_options[] = {"-cp",	  "-classpath", "--class-path",
+					     "--require", "--import",	"--loader"};
+
+static const struct interpreter *find_interpreter(const char *program)
+{
+	for (size_t i = 0; i < sizeof(interpreters) / sizeof(interpreters[0]); i++) {
+		size_t length = strlen(interpreters[i].name);
+
+		if (!strncmp(program, interpreters[i].name, length) &&
+		    !program[length + strspn(program + length, "0123456789.")])
+			return &interpreters[i];
+	}
+	return NULL;
+}
+
+/* Does the last letter of an option, perhaps of several in one ("-uc"), stand among these? */
+static bool ends_in(const char *option, const char *letters)
+{
+	size_t length = strlen(option);
+
+	return length > 1 && option[1] != '-' && strchr(letters, option[length - 1]);
+}
+
+static bool has_value(const struct interpreter *interpreter, const char *option)
+{
+	for (size_t i = 0; i < sizeof(valued_options) / sizeof(valued_options[0]); i++)
+		if (!strcmp(option, valued_options[i]))
+			return true;
+	return option[1] && !option[2] && ends_in(option, interpreter->valued);
+}
+
+/* What the interpreter runs: a file, or the code itself with all that follows. In words, which is taken apart. */
+static const char *find_code(const struct interpreter *interpreter, char *words)
+{
+	char *word;
+
+	strsep(&words, " ");
+	while ((word = strsep(&words, " "))) {
+		if (!*word)
+			continue;
+		if (*word != '-')
+			return base_name(word);
+		/* ("-Wdoc" has its value with it.) */
+		if (!strchr(interpreter->valued, word[1]) && ends_in(word, interpreter->code))
+			return words;
+		if (has_value(interpreter, word))
+			strsep(&words, " ");
+	}
+	return NULL;
+}
+
+static const char *program(const struct run_profile *run, char *out)
+{
+	const struct interpreter *interpreter = find_interpreter(base_name(run->program));
+	char *words = interpreter ? strdup(run->command) : NULL;
+	const char *code;
+
+	if (!words)
+		return run->program;
+	code = find_code(interpreter, words);
+	snprintf(out, TEXT_BYTES, "%s%s%s", run->program, code ? " " : "", code ? code : "");
+	free(words);
+	return out;
+}
+
+static const char *driver(const struct run_profile *run, char *out)
+{
+	(void)out;
+	return run->driver;
+}
+
+static const char *cupti(const struct run_profile *run, char *out)
+{
+	(void)out;
+	return run->cupti;
+}
+
+static const char *simulated(const struct run_profile *run, char *out)
+{
+	(void)out;
+	return run->is_simulated ? "a simulated GPU" : "a real GPU";
+}
+
+/* The names of the devices; which one of several alike it was does not matter. */
+static const char *devices(const struct run_profile *run, char *out)
+{
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (size_t d = 0; d < run->device_count && used < TEXT_BYTES; d++)
+		used += (size_t)snprintf(out + used, TEXT_BYTES - used, "%s%s", d ? " + " : "",
+					 run->devices[d].name);
+	return out;
+}
+
+static const char *iterations(const struct run_profile *run, char *out)
+{
+	if (!strcmp(run->iterations, "nvtx"))
+		snprintf(out, TEXT_BYTES, "the NVTX range \"%s\"", run->iteration_name);
+	else
+		snprintf(out, TEXT_BYTES, "%s",
+			 strcmp(run->iterations, "period") ? "none" : "what repeats itself");
+	return out;
+}
+
+static const char *part(const struct run_profile *run, char *out)
+{
+	(void)out;
+	return run->selection[0] ? run->selection : "all of it";
+}
+
+static const struct {
+	const char *what;
+	const char *(*text)(const struct run_profile *run, char *out);
+	const char *advice; /* NULL: what they may be allowed by. Else numbers mean something else,
+			     * whatever is allowed */
+} identities[] = {
+	{"programs", program, NULL},
+	{"GPUs", devices, NULL},
+	{"kinds of GPU", simulated, NULL},
+	{"CUDA drivers", driver, NULL},
+	{"versions of CUPTI", cupti, NULL},
+	{"iterations", iterations, "; see --iteration"},
+	{"parts of a run", part, "; make both profiles with the same options"},
+};
+
+/* All runs of both sides. */
+struct all_runs {
+	const struct run_set *sets[2];
+	size_t count;
+};
+
+static const struct run_profile *run_at(const struct all_runs *all, size_t i)
+{
+	return i < all->sets[0]->count ? all->sets[0]->runs[i]
+				       : all->sets[1]->runs[i - all->sets[0]->count];
+}
+
+/* " and 4 more", or "". */
+static const char *others(char out[TEXT_BYTES], size_t count)
+{
+	out[0] = '\0';
+	if (count > 1)
+		snprintf(out, TEXT_BYTES, " and %zu more", count - 1);
+	return out;
+}
+
+/* What differs from the first run: said of the first that does. */
+static void check_identity(const struct all_runs *all, size_t identity,
+			   const struct check_options *options, struct problems *problems)
+{
+	const char *advice = identities[identity].advice;
+	char room[2][TEXT_BYTES], more[TEXT_BYTES];
+	const char *wanted = identities[identity].text(run_at(all, 0), room[0]), *text;
+	const struct run_profile *first = NULL;
+	size_t count = 0;
+
+	if (options->allow_different && !advice)
+		return;
+	for (size_t i = 1; i < all->count; i++) {
+		text = identities[identity].text(run_at(all, i), room[1]);
+		if (!strcmp(text, wanted))
+			continue;
+		first = first ? first : run_at(all, i);
+		count++;
+	}
+	if (!first)
+		return;
+	text = identities[identity].text(first, room[1]);
+	problems_add(problems, "different %s: %s has %s, %s%s %s%s", identities[identity].what,
+		     run_at(all, 0)->origin, wanted[0] ? wanted : "none", first->origin,
+		     others(more, count), text[0] ? text : "none",
+		     advice	       ? advice
+		     : options->advice ? options->advice
+				       : "; see --allow-different");
+}
+
+static bool is_empty(const struct run_profile *run)
+{
+	const struct profile_entry *gpu = run_profile_find(run, LEVEL_TOTAL, "gpu-time");
+
+	return !gpu || !(gpu->whole_count > 0.0);
+}
+
+static bool lacks_range(const struct run_profile *run)
+{
+	return !strcmp(run->iterations, "missing");
+}
+
+static bool is_damaged(const struct run_profile *run)
+{
+	return run->trust == TRUST_DAMAGED;
+}
+
+static bool is_degraded(const struct run_profile *run)
+{
+	return run->trust == TRUST_DEGRADED;
+}
+
+/* What no run may be. */
+static const struct {
+	bool (*is_so)(const struct run_profile *run);
+	const char *what;
+	bool is_warned;	 /* a warning of the log says more */
+	bool is_allowed; /* by --allow-degraded */
+} faults[] = {
+	{is_empty, "an empty run, without any work of a GPU", false, false},
+	{lacks_range, "the NVTX range of --iteration is not there, or was opened too rarely", false,
+	 false},
+	{is_damaged, "the log is damaged", true, false},
+	{is_degraded, "the log is degraded", true, true},
+};
+
+static void check_fault(const struct all_runs *all, size_t fault,
+			const struct check_options *options, struct problems *problems)
+{
+	const struct run_profile *first = NULL;
+	const char *warning;
+	char more[TEXT_BYTES];
+	size_t count = 0;
+
+	if (faults[fault].is_allowed && options->allow_degraded)
+		return;
+	for (size_t i = 0; i < all->count; i++) {
+		if (!faults[fault].is_so(run_at(all, i)))
+			continue;
+		first = first ? first : run_at(all, i);
+		count++;
+	}
+	if (!first)
+		return;
+	warning = faults[fault].is_warned && first->warning_count ? first->warnings[0] : "";
+	problems_add(problems, "%s%s: %s%s%s%s", first->origin, others(more, count),
+		     faults[fault].what, warning[0] ? ": " : "", warning,
+		     faults[fault].is_allowed ? "; see --allow-degraded" : "");
+}
+
+static double launches_of(const struct run_profile *run)
+{
+	const struct profile_entry *launches = run_profile_find(run, LEVEL_TOTAL, "launches");
+
+	return launches ? launches->whole_count : 0.0;
+}
+
+/*
+ * What repeats itself was found out for each run by itself. If two runs launch about as much in very different numbers
+ * of iterations, those are not the same: steps of one, say, and layers of the other.
+ */
+static void check_periods(const struct all_runs *all, struct problems *problems)
+{
+	const struct run_profile *first = run_at(all, 0);
+
+	for (size_t i = 1; i < all->count; i++) {
+		const struct run_profile *run = run_at(all, i);
+		double counts = (double)run->found_count / (double)first->found_count;
+		double launches = launches_of(run) / launches_of(first);
+
+		if (strcmp(run->iterations, "period") != 0 ||
+		    strcmp(first->iterations, "period") != 0 || !(first->found_count > 0) ||
+		    fabs(log(launches)) > log(LAUNCHES_ALIKE) ||
+		    fabs(log(counts)) < log(COUNTS_APART))
+			continue;
+		problems_add(
+			problems,
+			"different iterations: %s launches about as much as %s in %llu of them, "
+			"which are %llu there; name an NVTX range by --iteration",
+			run->origin, first->origin, (unsigned long long)run->found_count,
+			(unsigned long long)first->found_count);
+		return;
+	}
+}
+
+static double gpu_time_of(const struct run_profile *run)
+{
+	const struct profile_entry *gpu = run_profile_find(run, LEVEL_TOTAL, "gpu-time");
+
+	return gpu ? gpu->whole_value : 0.0;
+}
+
+bool check_same_run(const struct run_profile *a, const struct run_profile *b)
+{
+	/* (The time is in nanoseconds; logs that were made up may all begin at the same one.) */
+	return a->start_realtime_ns && a->start_realtime_ns == b->start_realtime_ns &&
+	       !strcmp(a->host, b->host) && !strcmp(a->command, b->command) &&
+	       gpu_time_of(a) == gpu_time_of(b);
+}
+
+/* One run that is there twice says nothing the second time, and looks as if there were no noise. */
+static void check_twice(const struct all_runs *all, struct problems *problems)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		for (size_t k = i + 1; k < all->count; k++) {
+			const struct run_profile *a = run_at(all, i), *b = run_at(all, k);
+
+			if (a->history || b->history || !check_same_run(a, b))
+				continue;
+			problems_add(problems, "%s and %s are the same run", a->origin, b->origin);
+			return;
+		}
+	}
+}
+
+/* Runs without any other of their side tell nothing of noise. */
+static void check_counts(const struct run_set *base, const struct run_set *new,
+			 struct problems *problems)
+{
+	const struct run_set *sets[] = {base, new};
+	size_t counts[2] = {0};
+	bool has_history = false;
+
+	for (int s = 0; s < 2; s++) {
+		for (size_t i = 0; i < sets[s]->count; i++) {
+			counts[s] += !sets[s]->runs[i]->history;
+			has_history |= sets[s]->runs[i]->history > 0;
+		}
+	}
+	if (has_history || !counts[0] || !counts[1] || (counts[0] > 1 && counts[1] > 1))
+		return;
+	problems_add(problems,
+		     "one run of %s: how much runs differ by themselves cannot be told; record "
+		     "several, as xtrace bench does",
+		     counts[0] > 1   ? "NEW"
+		     : counts[1] > 1 ? "BASE"
+				     : "each side");
+}
+
+void check_alike(const struct run_set *base, const struct run_set *new,
+		 const struct check_options *options, struct problems *problems)
+{
+	const struct all_runs all = {{base, new}, base->count + new->count};
+
+	for (size_t i = 0; all.count && i < sizeof(identities) / sizeof(identities[0]); i++)
+		check_identity(&all, i, options, problems);
+	if (all.count)
+		check_periods(&all, problems);
+}
+
+void check_runs(const struct run_set *base, const struct run_set *new,
+		const struct check_options *options, struct problems *problems)
+{
+	const struct all_runs all = {{base, new}, base->count + new->count};
+
+	if (!base->count)
+		problems_add(problems, "there is no run of BASE");
+	if (!new->count)
+		problems_add(problems, "there is no run of NEW");
+	for (size_t f = 0; f < sizeof(faults) / sizeof(faults[0]); f++)
+		check_fault(&all, f, options, problems);
+	check_alike(base, new, options, problems);
+	check_iterations(base, new, options, problems);
+	check_twice(&all, problems);
+	check_counts(base, new, problems);
+}

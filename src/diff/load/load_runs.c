@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loading runs. Logs are profiled by processes of xtrace-merge, some at a time, which write into memory that
+ * is read when they have ended.
+ */
+#include "diff/load/load_runs.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "diff/load/baseline.h"
+#include "diff/load/bench_runs.h"
+
+#define ARGUMENTS_MAX 16
+#define MERGE_FAILED  2 /* its exit status: nothing was written */
+
+struct job {
+	char *path;
+	struct run_set *set;
+	size_t place; /* in the set */
+	pid_t pid;
+	int output;
+};
+
+struct jobs {
+	struct job *list;
+	size_t count, capacity;
+};
+
+/* The content of a file from its begin on, to be freed. NULL: see errno. */
+static char *read_all(int file, size_t *length_out)
+{
+	size_t length = 0, room = 1u << 16;
+	char *text = malloc(room);
+	ssize_t got = 1;
+
+	while (text && got > 0) {
+		if (length == room) {
+			char *larger = realloc(text, room *= 2);
+
+			if (!larger)
+				break;
+			text = larger;
+		}
+		got = pread(file, text + length, room - length, (off_t)length);
+		length += got > 0 ? (size_t)got : 0;
+	}
+	if (text && got) {
+		free(text);
+		text = NULL;
+	}
+	*length_out = length;
+	return text;
+}
+
+static int read_profile(struct run_set *set, const char *document, size_t document_bytes,
+			const char *origin, struct problems *problems)
+{
+	struct run_profile *run;
+	int error = run_profile_read(&run, document, document_bytes, origin, problems);
+
+	if (!error)
+		error = run_set_add(set, run);
+	if (error)
+		run_profile_free(run);
+	return error;
+}
+
+static const struct run_format profile_format = {"xtrace-profile", read_profile};
+
+static const struct run_format *const run_formats[] = {&profile_format, &baseline_format, NULL};
+
+/* A document of any of the formats. */
+static int read_document(struct run_set *set, const char *path, struct problems *problems)
+{
+	int file = open(path, O_RDONLY | O_CLOEXEC), error = -EINVAL;
+	size_t length = 0;
+	char *text = file < 0 ? NULL : read_all(file, &length);
+	cJSON *json = text ? cJSON_ParseWithLength(text, length) : NULL;
+	const cJSON *format = cJSON_GetObjectItemCaseSensitive(json, "format");
+	const struct run_format *const *f = run_formats;
+
+	while (*f && (!cJSON_IsString(format) || strcmp((*f)->format, format->valuestring) != 0))
+		f++;
+	if (!text)
+		problems_add(problems, "%s: %s", path, strerror(errno));
+	else if (!*f)
+		problems_add(problems, "%s: neither a log, nor a run profile, nor a baseline",
+			     path);
+	else
+		error = (*f)->read(set, text, length, path, problems);
+	cJSON_Delete(json);
+	free(text);
+	if (file >= 0)
+		close(file);
+	return error;
+}
+
+static bool is_document(const char *path)
+{
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	char first = '\0';
+	ssize_t got = file < 0 ? 0 : read(file, &first, 1);
+
+	if (file >= 0)
+		close(file);
+	return got == 1 && (first == '{' || first == ' ' || first == '\n');
+}
+
+/* A log becomes a job. The place of its run is kept for it. */
+static int add_log(struct jobs *jobs, struct run_set *set, const char *path)
+{
+	int error;
+
+	if (jobs->count == jobs->capacity) {
+		size_t capacity = jobs->capacity * 2 + 8;
+		struct job *larger = reallocarray(jobs->list, capacity, sizeof(*larger));
+
+		if (!larger)
+			return -ENOMEM;
+		jobs->list = larger;
+		jobs->capacity = capacity;
+	}
+	error = run_set_add(set, NULL);
+	if (error)
+		return error;
+	jobs->list[jobs->count] = (struct job){
+		.path = strdup(path), .set = set, .place = set->count - 1, .output = -1};
+	return jobs->list[jobs->count++].path ? 0 : -ENOMEM;
+}
+
+/* A bench directory stands for its runs; any other directory is one. */
+static int add_directory(struct jobs *jobs, struct run_set *set, const char *path,
+			 struct problems *problems)
+{
+	char **runs;
+	size_t count;
+	int error = bench_runs_find(path, &runs, &count, problems);
+
+	if (error == -ENOENT)
+		return add_log(jobs, set, path);
+	for (size_t r = 0; !error && r < count; r++)
+		error = add_log(jobs, set, runs[r]);
+	bench_runs_free(runs, count);
+	return error;
+}
+
+/* One name: a document is read at once. */
+static int add_name(struct jobs *jobs, struct run_set *set, const char *path,
+		    struct problems *problems)
+{
+	struct stat status;
+
+	if (stat(path, &status) < 0) {
+		problems_add(problems, "%s: %s", path, strerror(errno));
+		return -EINVAL;
+	}
+	if (S_ISDIR(status.st_mode))
+		return add_directory(jobs, set, path, problems);
+	return is_document(path) ? read_document(set, path, problems) : add_log(jobs, set, path);
+}
+
+static int start(struct job *job, const struct load_options *options, struct problems *problems)
+{
+	const char *arguments[ARGUMENTS_MAX] = {"xtrace-merge", "-q",	"--profile", "-",
+						"--by",		"none", "--lines",   "on"};
+	posix_spawn_file_actions_t actions;
+	int count = 8, error;
+
+	if (options->iteration) {
+		arguments[count++] = "--iteration";
+		arguments[count++] = options->iteration;
+	}
+	if (options->warmup) {
+		arguments[count++] = "--warmup";
+		arguments[count++] = options->warmup;
+	}
+	arguments[count++] = "--";
+	arguments[count] = job->path;
+	job->output = memfd_create("xtrace profile", MFD_CLOEXEC);
+	if (job->output < 0)
+		return -errno;
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, job->output, STDOUT_FILENO);
+	error = posix_spawn(&job->pid, options->merge, &actions, NULL, (char **)arguments, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	if (!error)
+		return 0;
+	problems_add(problems, "%s: %s", options->merge, strerror(error));
+	job->pid = 0;
+	return -EINVAL;
+}
+
+/* What is known of the GPU's clock goes into the profile's document, that a baseline keeps it, too. 0 or
+ * -ENOMEM; *text is given back and replaced. */
+static int add_clock(char **text, size_t *length, const char *path)
+{
+	double mhz = bench_runs_clock_mhz(path);
+	char *longer;
+	int written;
+
+	if (isnan(mhz) || !*length || (*text)[0] != '{')
+		return 0;
+	written = asprintf(&longer, "{\"clock_mhz\":%.9g,%.*s", mhz, (int)*length - 1, *text + 1);
+	if (written < 0)
+		return -ENOMEM;
+	free(*text);
+	*text = longer;
+	*length = (size_t)written;
+	return 0;
+}
+
+static int finish(struct job *job, int status, struct problems *problems)
+{
+	size_t length = 0;
+	char *text = NULL;
+	int error = -EINVAL;
+
+	job->pid = 0;
+	if (!WIFEXITED(status) || WEXITSTATUS(status) >= MERGE_FAILED)
+		problems_add(problems, "%s: cannot be read", job->path);
+	else
+		text = read_all(job->output, &length);
+	if (text)
+		error = add_clock(&text, &length, job->path);
+	if (text && !error)
+		error = run_profile_read(&job->set->runs[job->place], text, length, job->path,
+					 problems);
+	if (error) {
+		run_profile_free(job->set->runs[job->place]);
+		job->set->runs[job->place] = NULL;
+	}
+	free(text);
+	close(job->output);
+	job->output = -1;
+	return error;
+}
+
+/* Waits for any of the jobs that run. */
+static int wait_for_one(struct jobs *jobs, struct problems *problems)
+{
+	int status;
+	pid_t pid;
+
+	do
+		pid = waitpid(-1, &status, 0);
+	while (pid < 0 && errno == EINTR);
+	for (size_t i = 0; i < jobs->count && pid > 0; i++)
+		if (jobs->list[i].pid == pid)
+			return finish(&jobs->list[i], status, problems);
+	return pid < 0 ? -errno : 0;
+}
+
+static int run_jobs(struct jobs *jobs, const struct load_options *options,
+		    struct problems *problems)
+{
+	size_t next = 0, running = 0;
+	int result = 0;
+
+	while (next < jobs->count || running) {
+		int error;
+
+		if (next < jobs->count && running < options->workers_count) {
+			error = start(&jobs->list[next++], options, problems);
+			running += !error;
+		} else {
+			error = wait_for_one(jobs, problems);
+			running--;
+		}
+		result = result ? result : error;
+	}
+	return result;
+}
+
+static void drop_missing(struct run_set *set)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < set->count; i++)
+		if (set->runs[i])
+			set->runs[kept++] = set->runs[i];
+	set->count = kept;
+}
+
+/* All names of an argument. */
+static int add_names(struct jobs *jobs, struct run_set *set, const char *argument,
+		     struct problems *problems)
+{
+	char *names = strdup(argument), *rest = names, *name;
+	int result = names ? 0 : -ENOMEM;
+
+	while (names && (name = strsep(&rest, ","))) {
+		int error = name[0] ? add_name(jobs, set, name, problems) : 0;
+
+		result = result ? result : error;
+	}
+	free(names);
+	return result;
+}
+
+static void jobs_free(struct jobs *jobs)
+{
+	for (size_t i = 0; i < jobs->count; i++)
+		free(jobs->list[i].path);
+	free(jobs->list);
+}
+
+int load_runs(struct run_set *sets, char *const *arguments, size_t set_count,
+	      const struct load_options *options, struct problems *problems)
+{
+	struct jobs jobs = {0};
+	int result = 0, error;
+
+	for (size_t s = 0; s < set_count; s++) {
+		error = add_names(&jobs, &sets[s], arguments[s], problems);
+		result = result ? result : error;
+	}
+	error = run_jobs(&jobs, options, problems);
+	result = result ? result : error;
+	for (size_t s = 0; s < set_count; s++)
+		drop_missing(&sets[s]);
+	jobs_free(&jobs);
+	return result;
+}
+
+int load_find_merge(char out[PATH_MAX])
+{
+	ssize_t length = readlink("/proc/self/exe", out, PATH_MAX - 1);
+	char *slash;
+
+	if (length < 0)
+		return -errno;
+	out[length] = '\0';
+	slash = strrchr(out, '/');
+	if (!slash || (size_t)(slash - out) + sizeof("/xtrace-merge") > PATH_MAX)
+		return -ENAMETOOLONG;
+	strcpy(slash, "/xtrace-merge");
+	return 0;
+}
+
+int load_check(const char *argument, struct problems *problems)
+{
+	struct run_set set = {0};
+	struct jobs jobs = {0};
+	int error = add_names(&jobs, &set, argument, problems);
+
+	jobs_free(&jobs);
+	run_set_free(&set);
+	return error;
+}

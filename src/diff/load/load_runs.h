@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Load the runs that the user named: profile trace directories and logs with xtrace-merge, several at a
+ * time, and read run profiles, baselines and bench directories.
+ */
+#ifndef XT_DIFF_LOAD_RUNS_H
+#define XT_DIFF_LOAD_RUNS_H
+
+#include <limits.h>
+
+#include "diff/load/run_set.h"
+
+struct load_options {
+	const char *merge;	/* path of xtrace-merge */
+	const char *iteration;	/* value of its --iteration; NULL: detect */
+	const char *warmup;	/* value of its --warmup; NULL: detect */
+	unsigned workers_count; /* processes of xtrace-merge at a time */
+};
+
+/*
+ * Load arguments[i], names separated by commas, into sets[i]. A trace directory or a log is one run. Adds
+ * each name that cannot be loaded to problems. Returns 0, -EINVAL after a problem, or -ENOMEM.
+ */
+int load_runs(struct run_set *sets, char *const *arguments, size_t set_count,
+	      const struct load_options *options, struct problems *problems);
+
+/*
+ * Check that the names of a side exist and that its documents can be read. Does not open logs. Returns as
+ * load_runs().
+ */
+int load_check(const char *argument, struct problems *problems);
+
+/* Find xtrace-merge next to this program. Returns 0, -ENAMETOOLONG or the error of readlink(). */
+int load_find_merge(char out[PATH_MAX]);
+
+#endif

@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads run profiles. A profile may come from anywhere: whatever does not fit the format is refused.
+ */
+#include "diff/load/run_profile.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff/load/frame_key.h"
+#include "diff/base/arena.h"
+#include "diff/base/shorten_text.h"
+#include "page/utf8.h"
+
+#define DEPTH_MAX     4096
+#define FRAMES_MAX    (UINT32_C(1) << 22) /* of all paths of a run together … */
+#define KEY_BYTES_MAX (UINT32_C(1) << 28) /* … and of their keys */
+#define ROW_COLUMNS   11		  /* those of version 1; a document may have more */
+
+/* The tree of names of a document. */
+struct tree {
+	const char **names; /* as shown */
+	char **keys;	    /* by name */
+	size_t name_count;
+	uint32_t *parents; /* by node */
+	uint32_t *node_names;
+	size_t node_count;		/* with the root, node 0 */
+	size_t frames_used, bytes_used; /* by all paths */
+};
+
+/* A copy that does nothing to a terminal or to the text around it. NULL: no memory. */
+static char *plain_text(struct run_profile *p, const char *text, size_t limit_bytes)
+{
+	char *copy = arena_copy_text(p->memory, text, strlen(text));
+
+	if (copy) {
+		utf8_make_plain(copy, '?');
+		shorten_text(copy, limit_bytes);
+	}
+	return copy;
+}
+
+static const char *line_of(struct run_profile *p, const cJSON *object, const char *member)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, member);
+
+	return plain_text(p, cJSON_IsString(item) ? item->valuestring : "", LINE_BYTES_MAX);
+}
+
+static const char *text_of(struct run_profile *p, const cJSON *object, const char *member)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, member);
+
+	return plain_text(p, cJSON_IsString(item) ? item->valuestring : "", FIELD_BYTES_MAX);
+}
+
+static double number_of(const cJSON *object, const char *member)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, member);
+
+	return cJSON_IsNumber(item) ? item->valuedouble : NAN;
+}
+
+static uint64_t count_of(const cJSON *object, const char *member)
+{
+	double value = number_of(object, member);
+
+	return value >= 0.0 && value < 0x1p63 ? (uint64_t)value : 0;
+}
+
+static int read_trust(struct run_profile *p, const cJSON *document)
+{
+	static const char *const words[] = {"complete", "degraded", "damaged"};
+	const cJSON *trust = cJSON_GetObjectItemCaseSensitive(document, "trust"), *warning;
+	const cJSON *warnings = cJSON_GetObjectItemCaseSensitive(trust, "warnings");
+	const char *word = text_of(p, trust, "word");
+	size_t room = (size_t)cJSON_GetArraySize(warnings);
+
+	p->trust = TRUST_DAMAGED; /* a word that is not known is none to trust */
+	for (unsigned w = 0; word && w < sizeof(words) / sizeof(words[0]); w++)
+		if (!strcmp(word, words[w]))
+			p->trust = (enum trust_word)w;
+	p->warnings = arena_alloc(p->memory, room * sizeof(*p->warnings));
+	if (!word || !p->warnings)
+		return -ENOMEM;
+	cJSON_ArrayForEach(warning, warnings)
+	{
+		if (!cJSON_IsString(warning))
+			continue;
+		p->warnings[p->warning_count] = plain_text(p, warning->valuestring, LINE_BYTES_MAX);
+		if (!p->warnings[p->warning_count++])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Of several processes the one with the most iterations stands for the run: others start it, or are
+ * ranks of the same. */
+static const cJSON *main_process(const cJSON *document)
+{
+	const cJSON *list = cJSON_GetObjectItemCaseSensitive(document, "processes"), *process;
+	const cJSON *best = NULL;
+
+	cJSON_ArrayForEach(process, list)
+	{
+		if (!best || count_of(process, "used_count") > count_of(best, "used_count"))
+			best = process;
+	}
+	return best;
+}
+
+static int read_identity(struct run_profile *p, const cJSON *document)
+{
+	const cJSON *process = main_process(document), *device;
+	const cJSON *devices = cJSON_GetObjectItemCaseSensitive(document, "devices");
+
+	p->program = text_of(p, process, "name");
+	p->command = line_of(p, process, "command");
+	p->host = text_of(p, process, "host");
+	p->driver = text_of(p, process, "driver");
+	p->cupti = text_of(p, process, "cupti");
+	p->selection = line_of(p, document, "selection");
+	p->iterations = text_of(p, process, "iterations");
+	p->iteration_name = text_of(p, process, "iteration_name");
+	p->found_count = count_of(process, "found_count");
+	p->warmup_count = count_of(process, "warmup_count");
+	p->used_count = count_of(process, "used_count");
+	p->start_realtime_ns = count_of(process, "start_realtime_ns");
+	p->clock_mhz = number_of(document, "clock_mhz");
+	p->is_simulated = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(document, "simulated_gpu"));
+	p->devices =
+		arena_alloc(p->memory, (size_t)cJSON_GetArraySize(devices) * sizeof(*p->devices));
+	if (!p->program || !p->command || !p->host || !p->driver || !p->cupti || !p->selection ||
+	    !p->iterations || !p->iteration_name || !p->devices)
+		return -ENOMEM;
+	cJSON_ArrayForEach(device, devices)
+	{
+		struct run_device *row = &p->devices[p->device_count++];
+
+		row->name = text_of(p, device, "name");
+		row->uuid = text_of(p, device, "uuid");
+		if (!row->name || !row->uuid)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int read_names(struct run_profile *p, struct tree *tree, const cJSON *names)
+{
+	const cJSON *name;
+	size_t room = (size_t)cJSON_GetArraySize(names) + 1;
+
+	tree->names = arena_alloc(p->memory, room * sizeof(*tree->names));
+	tree->keys = arena_alloc(p->memory, room * sizeof(*tree->keys));
+	if (!tree->names || !tree->keys)
+		return -ENOMEM;
+	cJSON_ArrayForEach(name, names)
+	{
+		const char *whole = cJSON_IsString(name) ? name->valuestring : "";
+		char *text = arena_copy_text(p->memory, whole, strlen(whole));
+		char *key = text ? malloc(FRAME_KEY_BOUND(strlen(text))) : NULL;
+		size_t n = tree->name_count++;
+
+		if (!key)
+			return -ENOMEM;
+		utf8_make_plain(text, '?');
+		tree->names[n] = text;
+		tree->keys[n] = arena_copy_text(p->memory, key, frame_key(key, text));
+		free(key);
+		if (!tree->keys[n])
+			return -ENOMEM;
+		/* (The key of the whole name leaves out what may differ, such as the line.) */
+		shorten_text(text, NAME_BYTES_MAX);
+		shorten_text(tree->keys[n], NAME_BYTES_MAX);
+	}
+	return 0;
+}
+
+/* Pairs of parent and name; a parent comes before its children. */
+static int read_nodes(struct run_profile *p, struct tree *tree, const cJSON *nodes)
+{
+	size_t count = (size_t)cJSON_GetArraySize(nodes), n = 0;
+	const cJSON *item;
+
+	tree->parents = arena_alloc(p->memory, (count / 2 + 1) * sizeof(*tree->parents));
+	tree->node_names = arena_alloc(p->memory, (count / 2 + 1) * sizeof(*tree->node_names));
+	if (!tree->parents || !tree->node_names)
+		return -ENOMEM;
+	tree->node_count = 1;
+	cJSON_ArrayForEach(item, nodes)
+	{
+		size_t node = n / 2 + 1, limit = n % 2 ? tree->name_count : node;
+		double value = cJSON_IsNumber(item) ? item->valuedouble : -1.0;
+
+		if (!(value >= 0.0 && value < (double)limit))
+			return -EINVAL;
+		if (n++ % 2)
+			tree->node_names[tree->node_count++] = (uint32_t)value;
+		else
+			tree->parents[node] = (uint32_t)value;
+	}
+	return 0;
+}
+
+static double cell(const cJSON **row)
+{
+	double value = cJSON_IsNumber(*row) ? (*row)->valuedouble : NAN;
+
+	*row = *row ? (*row)->next : NULL;
+	return value;
+}
+
+/* The frames and the key of a path that ends in a node. 0, -EINVAL or -ENOMEM. */
+static int set_path(struct run_profile *p, struct tree *tree, double id,
+		    struct profile_entry *entry)
+{
+	uint32_t node, depth = 0;
+	const char **frames;
+	size_t length = 0;
+	char *key;
+
+	if (!(id >= 1.0 && id < (double)tree->node_count))
+		return -EINVAL;
+	for (node = (uint32_t)id; node; node = tree->parents[node]) {
+		length += strlen(tree->keys[tree->node_names[node]]) + 1;
+		if (++depth > DEPTH_MAX)
+			return -EINVAL;
+	}
+	/* (A small document may name a long path again and again.) */
+	tree->frames_used += depth;
+	tree->bytes_used += length;
+	if (tree->frames_used > FRAMES_MAX || tree->bytes_used > KEY_BYTES_MAX)
+		return -EINVAL;
+	frames = arena_alloc(p->memory, depth * sizeof(*frames));
+	key = arena_alloc(p->memory, length + 1);
+	if (!frames || !key)
+		return -ENOMEM;
+	entry->frame_count = depth;
+	for (node = (uint32_t)id; node; node = tree->parents[node])
+		frames[--depth] = tree->names[tree->node_names[node]];
+	entry->frames = frames;
+	entry->key = key;
+	depth = entry->frame_count;
+	key += length;
+	for (node = (uint32_t)id; node; node = tree->parents[node]) {
+		const char *part = tree->keys[tree->node_names[node]];
+
+		key -= strlen(part) + 1;
+		memcpy(key, part, strlen(part));
+		key[strlen(part)] = --depth + 1 == entry->frame_count ? '\0' : ';';
+	}
+	return 0;
+}
+
+static int set_name(struct run_profile *p, const char *shown, const char *key,
+		    struct profile_entry *entry)
+{
+	const char **frames = arena_alloc(p->memory, sizeof(*frames));
+
+	if (!frames)
+		return -ENOMEM;
+	frames[0] = shown;
+	entry->frames = frames;
+	entry->frame_count = 1;
+	entry->key = key;
+	return 0;
+}
+
+static int set_identity(struct run_profile *p, struct tree *tree, const cJSON *id,
+			struct profile_entry *entry)
+{
+	if (entry->level == LEVEL_TOTAL) {
+		const char *name =
+			cJSON_IsString(id) ? plain_text(p, id->valuestring, FIELD_BYTES_MAX) : NULL;
+
+		return name ? set_name(p, name, name, entry) : -EINVAL;
+	}
+	if (!cJSON_IsNumber(id))
+		return -EINVAL;
+	if (level_specs[entry->level].has_frames)
+		return set_path(p, tree, id->valuedouble, entry);
+	if (!(id->valuedouble >= 0.0 && id->valuedouble < (double)tree->name_count))
+		return -EINVAL;
+	return set_name(p, tree->names[(size_t)id->valuedouble],
+			tree->keys[(size_t)id->valuedouble], entry);
+}
+
+/* Parts of a run as a whole are not alike: how much they differ says nothing of how much runs do. */
+static void forget_errors(struct profile_entry *entry)
+{
+	for (int m = 0; m < METRICS; m++) {
+		struct quantity *q = &entry->quantities[m];
+
+		q->typical = q->mean;
+		q->error = q->residual = NAN;
+	}
+}
+
+/* Errors stand there as parts of their mean. */
+static int set_quantities(struct profile_entry *entry, bool has_iterations, const cJSON *item)
+{
+	struct quantity *value = &entry->quantities[METRIC_VALUE];
+	struct quantity *count = &entry->quantities[METRIC_COUNT];
+	struct quantity *each = &entry->quantities[METRIC_EACH];
+
+	double typical;
+
+	entry->whole_value = cell(&item);
+	entry->whole_count = cell(&item);
+	value->mean = cell(&item);
+	count->mean = cell(&item);
+	if ((isnan(value->mean) && !has_iterations) || entry->level == LEVEL_MEMORY ||
+	    (entry->level == LEVEL_TOTAL && !strcmp(entry->key, "peak-memory"))) {
+		value->mean = entry->whole_value;
+		count->mean = entry->whole_count;
+	}
+	value->error = cell(&item) * fabs(value->mean);
+	value->residual = cell(&item) * fabs(value->mean);
+	count->error = count->residual = cell(&item) * fabs(count->mean);
+	each->mean = count->mean > 0.0 ? value->mean / count->mean : NAN;
+	each->error = cell(&item) * fabs(each->mean);
+	each->residual = cell(&item) * fabs(each->mean);
+	count->typical = count->mean;
+	typical = cell(&item);
+	value->typical = value->mean * (isnan(typical) ? 1.0 : typical);
+	each->typical = each->mean * (isnan(typical) ? 1.0 : typical);
+	/* (Clocks that differ may make a latency of a total negative.) */
+	if (!isfinite(value->typical) || isinf(value->error) || !isfinite(count->mean) ||
+	    !isfinite(entry->whole_value) || !isfinite(entry->whole_count) ||
+	    (entry->level != LEVEL_TOTAL && (value->typical < 0.0 || count->mean < 0.0)))
+		return -EINVAL;
+	if (!has_iterations)
+		forget_errors(entry);
+	return 0;
+}
+
+static int read_level(struct run_profile *p, struct tree *tree, enum level level, const cJSON *rows)
+{
+	const cJSON *row;
+
+	cJSON_ArrayForEach(row, rows)
+	{
+		struct profile_entry *entry = &p->entries[p->entry_count];
+		int error;
+
+		if (cJSON_GetArraySize(row) < ROW_COLUMNS)
+			return -EINVAL;
+		entry->level = level;
+		error = set_identity(p, tree, row->child, entry);
+		if (!error)
+			error = set_quantities(entry, run_profile_has_iterations(p),
+					       row->child->next);
+		if (error)
+			return error;
+		p->entry_count++;
+	}
+	return 0;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct profile_entry *x = a, *y = b;
+
+	return x->level != y->level ? (x->level < y->level ? -1 : 1) : strcmp(x->key, y->key);
+}
+
+static double hypotenuse(double a, double b)
+{
+	return isnan(a) ? b : isnan(b) ? a : sqrt(a * a + b * b);
+}
+
+/* Adds b to a: two places that have one key, such as two lines of a function. The one that costs
+ * more is shown. */
+static void add_entry(struct profile_entry *a, const struct profile_entry *b)
+{
+	struct quantity *each = &a->quantities[METRIC_EACH];
+	double chunks;
+
+	if (b->whole_value > a->whole_value) {
+		a->frames = b->frames;
+		a->frame_count = b->frame_count;
+	}
+	a->whole_value += b->whole_value;
+	a->whole_count += b->whole_count;
+	for (int m = METRIC_VALUE; m <= METRIC_COUNT; m++) {
+		struct quantity *sum = &a->quantities[m];
+		const struct quantity *part = &b->quantities[m];
+
+		sum->mean += part->mean;
+		sum->typical += part->typical;
+		sum->error = hypotenuse(sum->error, part->error);
+		sum->residual = hypotenuse(sum->residual, part->residual);
+	}
+	chunks = a->quantities[METRIC_COUNT].mean;
+	each->mean = chunks > 0.0 ? a->quantities[METRIC_VALUE].mean / chunks : NAN;
+	each->typical = chunks > 0.0 ? a->quantities[METRIC_VALUE].typical / chunks : NAN;
+	each->error = hypotenuse(each->error, b->quantities[METRIC_EACH].error);
+	each->residual = hypotenuse(each->residual, b->quantities[METRIC_EACH].residual);
+}
+
+static void sort_entries(struct run_profile *p)
+{
+	size_t kept = 0;
+
+	qsort(p->entries, p->entry_count, sizeof(*p->entries), compare_entries);
+	for (size_t i = 0; i < p->entry_count; i++) {
+		if (kept && !compare_entries(&p->entries[kept - 1], &p->entries[i]))
+			add_entry(&p->entries[kept - 1], &p->entries[i]);
+		else
+			p->entries[kept++] = p->entries[i];
+	}
+	p->entry_count = kept;
+}
+
+static int read_entries(struct run_profile *p, const cJSON *document)
+{
+	struct tree tree = {0};
+	size_t room = 0;
+	int error = read_names(p, &tree, cJSON_GetObjectItemCaseSensitive(document, "names"));
+
+	if (!error)
+		error = read_nodes(p, &tree, cJSON_GetObjectItemCaseSensitive(document, "nodes"));
+	for (int level = 0; level < LEVELS; level++)
+		room += (size_t)cJSON_GetArraySize(
+			cJSON_GetObjectItemCaseSensitive(document, level_specs[level].document));
+	p->entries = arena_alloc(p->memory, room * sizeof(*p->entries));
+	if (!p->entries)
+		return -ENOMEM;
+	for (int level = 0; level < LEVELS && !error; level++)
+		error = read_level(
+			p, &tree, (enum level)level,
+			cJSON_GetObjectItemCaseSensitive(document, level_specs[level].document));
+	if (!error)
+		sort_entries(p);
+	return error;
+}
+
+static int read_document(struct run_profile *p, const cJSON *document, struct problems *problems)
+{
+	const cJSON *format = cJSON_GetObjectItemCaseSensitive(document, "format");
+	double version = number_of(document, "version");
+	int error;
+
+	if (!cJSON_IsString(format) || strcmp(format->valuestring, "xtrace-profile") != 0) {
+		problems_add(problems, "%s: no run profile", p->origin);
+		return -EINVAL;
+	}
+	if (!(version >= 1.0)) {
+		problems_add(problems, "%s: a run profile without a version that there is",
+			     p->origin);
+		return -EINVAL;
+	}
+	if (version > RUN_PROFILE_VERSION) {
+		problems_add(problems,
+			     "%s: a run profile of version %g, newer than this program, which "
+			     "knows version %d",
+			     p->origin, version, RUN_PROFILE_VERSION);
+		return -EINVAL;
+	}
+	error = read_identity(p, document);
+	if (!error)
+		error = read_trust(p, document);
+	if (!error)
+		error = read_entries(p, document);
+	if (error == -EINVAL)
+		problems_add(problems, "%s: a damaged run profile", p->origin);
+	return error;
+}
+
+int run_profile_read(struct run_profile **profile_out, const char *document, size_t document_bytes,
+		     const char *origin, struct problems *problems)
+{
+	struct run_profile *p = calloc(1, sizeof(*p));
+	cJSON *json = NULL;
+	int error = -ENOMEM;
+
+	*profile_out = p;
+	if (!p)
+		return -ENOMEM;
+	p->memory = arena_new();
+	p->origin = strdup(origin);
+	p->document = malloc(document_bytes + 1);
+	if (!p->memory || !p->origin || !p->document)
+		return -ENOMEM;
+	memcpy(p->document, document, document_bytes);
+	p->document_bytes = document_bytes;
+	json = cJSON_ParseWithLength(document, document_bytes);
+	if (json) {
+		error = read_document(p, json, problems);
+	} else {
+		problems_add(problems, "%s: no JSON", origin);
+		error = -EINVAL;
+	}
+	cJSON_Delete(json);
+	return error;
+}
+
+void run_profile_free(struct run_profile *p)
+{
+	if (!p)
+		return;
+	arena_free(p->memory);
+	free(p->origin);
+	free(p->document);
+	free(p);
+}
+
+const struct profile_entry *run_profile_find(const struct run_profile *p, enum level level,
+					     const char *key)
+{
+	struct profile_entry wanted = {.level = level, .key = key};
+
+	return p->entry_count ? bsearch(&wanted, p->entries, p->entry_count, sizeof(*p->entries),
+					compare_entries)
+			      : NULL;
+}

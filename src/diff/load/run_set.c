@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A growing list of runs.
+ */
+#include "diff/load/run_set.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int run_set_add(struct run_set *set, struct run_profile *run)
+{
+	if (set->count == set->capacity) {
+		size_t capacity = set->capacity * 2 + 8;
+		struct run_profile **larger = reallocarray(set->runs, capacity, sizeof(*larger));
+
+		if (!larger)
+			return -ENOMEM;
+		set->runs = larger;
+		set->capacity = capacity;
+	}
+	set->runs[set->count++] = run;
+	return 0;
+}
+
+void run_set_free(struct run_set *set)
+{
+	for (size_t i = 0; i < set->count; i++)
+		run_profile_free(set->runs[i]);
+	free(set->runs);
+	*set = (struct run_set){0};
+}

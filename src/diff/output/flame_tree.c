@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tree of call paths of both sides; see flame_tree.h. Rows are sorted by their frames: then those that
+ * begin alike stand together, and the tree comes out depth first.
+ */
+#include "diff/output/flame_tree.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff/compare/changes.h"
+
+#define CHANGE_SEEN 0.005 /* less than that is grey */
+#define CHANGE_FULL 0.25  /* from there on the colour does not get stronger */
+
+struct path {
+	const struct profile_entry *entry;
+	size_t row;
+	enum flame_weight weight;
+};
+
+static int compare_paths(const void *a, const void *b)
+{
+	const struct profile_entry *x = ((const struct path *)a)->entry;
+	const struct profile_entry *y = ((const struct path *)b)->entry;
+
+	for (uint32_t f = 0; f < x->frame_count && f < y->frame_count; f++) {
+		int order = strcmp(x->frames[f], y->frames[f]);
+
+		if (order)
+			return order;
+	}
+	if (x->frame_count != y->frame_count)
+		return x->frame_count < y->frame_count ? -1 : 1;
+	return ((const struct path *)a)->row < ((const struct path *)b)->row ? -1 : 1;
+}
+
+/* Adds the frames that the path does not share with the one before; gives the node in which it ends. */
+static uint32_t insert_path(struct flame_tree *tree, uint32_t last,
+			    const struct profile_entry *entry)
+{
+	uint32_t shared = 0, node = 0;
+	uint32_t chain = last;
+
+	/* The nodes of the path before, by depth: those it shares are the first of them. */
+	while (tree->nodes[chain].depth > entry->frame_count)
+		chain = tree->nodes[chain].parent;
+	for (uint32_t n = chain; n; n = tree->nodes[n].parent)
+		if (strcmp(tree->nodes[n].name, entry->frames[tree->nodes[n].depth - 1]))
+			chain = tree->nodes[n].parent;
+	node = chain;
+	shared = tree->nodes[chain].depth;
+	for (uint32_t f = shared; f < entry->frame_count; f++) {
+		tree->nodes[tree->count] = (struct flame_node){
+			.name = entry->frames[f], .parent = node, .depth = f + 1};
+		node = tree->count++;
+	}
+	return node;
+}
+
+static double known(double value)
+{
+	return isfinite(value) && value > 0 ? value : 0;
+}
+
+static void sum_subtrees(struct flame_tree *tree)
+{
+	for (uint32_t n = 0; n < tree->count; n++) {
+		memcpy(tree->nodes[n].total, tree->nodes[n].self, sizeof(tree->nodes[n].total));
+		tree->nodes[n].end = n + 1;
+	}
+	for (uint32_t n = tree->count; n-- > 1;) {
+		struct flame_node *node = &tree->nodes[n], *parent = &tree->nodes[node->parent];
+
+		for (int w = 0; w < FLAME_WEIGHTS; w++)
+			for (int s = 0; s < SIDES; s++)
+				parent->total[w][s] += node->total[w][s];
+		if (node->end > parent->end)
+			parent->end = node->end;
+	}
+}
+
+int flame_tree_make(struct flame_tree *tree, const struct comparison *comparison)
+{
+	static const enum level levels[FLAME_WEIGHTS] = {LEVEL_PATH, LEVEL_CALL};
+	struct path *paths = calloc(comparison->row_count + 1, sizeof(*paths));
+	size_t count = 0, frame_count = 1;
+	uint32_t node = 0;
+
+	*tree = (struct flame_tree){
+		.node_of_row = calloc(comparison->row_count + 1, sizeof(*tree->node_of_row))};
+	for (int w = 0; paths && w < FLAME_WEIGHTS; w++) {
+		size_t end = comparison->first_rows[levels[w] + 1];
+
+		for (size_t r = comparison->first_rows[levels[w]]; r < end; r++) {
+			const struct profile_entry *entry = change_entry(&comparison->rows[r]);
+
+			paths[count++] = (struct path){entry, r, (enum flame_weight)w};
+			frame_count += entry->frame_count;
+		}
+	}
+	tree->nodes = calloc(frame_count, sizeof(*tree->nodes));
+	if (!paths || !tree->nodes || !tree->node_of_row) {
+		free(paths);
+		return -ENOMEM;
+	}
+	tree->nodes[tree->count++].name = "all";
+	qsort(paths, count, sizeof(*paths), compare_paths);
+	for (size_t p = 0; p < count; p++) {
+		const struct effect *effect = &comparison->rows[paths[p].row].effects[METRIC_VALUE];
+
+		node = insert_path(tree, node, paths[p].entry);
+		tree->node_of_row[paths[p].row] = node;
+		tree->nodes[node].self[paths[p].weight][SIDE_BASE] += known(effect->base);
+		tree->nodes[node].self[paths[p].weight][SIDE_NEW] += known(effect->new);
+	}
+	sum_subtrees(tree);
+	free(paths);
+	return 0;
+}
+
+void flame_tree_free(struct flame_tree *tree)
+{
+	free(tree->nodes);
+	free(tree->node_of_row);
+	*tree = (struct flame_tree){0};
+}
+
+void flame_colour(char out[FLAME_COLOUR_BYTES], double base, double new)
+{
+	static const double same[3] = {226, 229, 234}, more[3] = {244, 112, 88},
+			    less[3] = {92, 160, 226};
+	double larger = base > new ? base : new, change = larger > 0 ? (new - base) / larger : 0;
+	double size = fabs(change), strength;
+	const double *end = change > 0 ? more : less;
+
+	strength = size < CHANGE_SEEN ? 0 : pow(size < CHANGE_FULL ? size / CHANGE_FULL : 1, 0.6);
+	snprintf(out, FLAME_COLOUR_BYTES, "rgb(%.0f,%.0f,%.0f)",
+		 same[0] + (end[0] - same[0]) * strength, same[1] + (end[1] - same[1]) * strength,
+		 same[2] + (end[2] - same[2]) * strength);
+}

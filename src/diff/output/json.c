@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The result for programs; docs/diff.schema.json is its schema.
+ */
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff/output/diff_output.h"
+
+#define DIFF_VERSION 1
+
+/* Infinite numbers are null, too: base and new tell them. */
+static void put_number(cJSON *object, const char *name, double value)
+{
+	if (isfinite(value))
+		cJSON_AddNumberToObject(object, name, value);
+	else
+		cJSON_AddNullToObject(object, name);
+}
+
+static void put_effect(cJSON *parent, const char *name, const struct effect *effect)
+{
+	cJSON *object = cJSON_AddObjectToObject(parent, name);
+
+	put_number(object, "base", effect->base);
+	put_number(object, "new", effect->new);
+	put_number(object, "change", effect->change);
+	put_number(object, "ratio", effect->ratio);
+	put_number(object, "judged_ratio", effect->net_ratio);
+	put_number(object, "low_ratio", effect->low);
+	put_number(object, "high_ratio", effect->high);
+	put_number(object, "p", effect->p);
+	put_number(object, "p_adjusted", effect->p_adjusted);
+	put_number(object, "detectable_ratio", effect->detectable);
+	cJSON_AddBoolToObject(object, "exact", effect->is_exact);
+	cJSON_AddBoolToObject(object, "cut", effect->is_boundary_shift);
+	cJSON_AddBoolToObject(object, "significant", effect->is_significant);
+}
+
+static void put_frames(cJSON *object, const char *name, const struct profile_entry *entry)
+{
+	cJSON *frames;
+
+	if (!entry)
+		return;
+	frames = cJSON_AddArrayToObject(object, name);
+	for (uint32_t f = 0; f < entry->frame_count; f++)
+		cJSON_AddItemToArray(frames, cJSON_CreateString(entry->frames[f]));
+}
+
+static void put_changes(cJSON *object, const struct comparison_row *row)
+{
+	static const char *const words[] = {"slower",	"faster",   "more_often", "less_often",
+					    "appeared", "vanished", "more",	  "less"};
+	cJSON *list = cJSON_AddArrayToObject(object, "changes");
+
+	for (unsigned bit = 0; bit < sizeof(words) / sizeof(words[0]); bit++)
+		if (row->change & 1u << bit)
+			cJSON_AddItemToArray(list, cJSON_CreateString(words[bit]));
+}
+
+static cJSON *make_row(const struct comparison_row *row)
+{
+	static const char *const units[] = {
+		[UNIT_NS] = "ns", [UNIT_BYTES] = "bytes", [UNIT_COUNT] = "count"};
+	cJSON *object = cJSON_CreateObject();
+
+	cJSON_AddStringToObject(object, "level", level_specs[row->level].word);
+	cJSON_AddStringToObject(object, "key", row->key);
+	cJSON_AddStringToObject(object, "unit", units[row->unit]);
+	put_frames(object, "base_frames", row->shown[SIDE_BASE]);
+	put_frames(object, "new_frames", row->shown[SIDE_NEW]);
+	cJSON_AddBoolToObject(object, "moved", row->is_renamed);
+	cJSON_AddBoolToObject(object, "tested", row->is_tested);
+	put_number(object, "share", row->share);
+	put_changes(object, row);
+	put_number(object, "change_by_each", row->by_each);
+	put_number(object, "change_by_count", row->by_count);
+	put_effect(object, "value", &row->effects[METRIC_VALUE]);
+	put_effect(object, "count", &row->effects[METRIC_COUNT]);
+	put_effect(object, "each", &row->effects[METRIC_EACH]);
+	return object;
+}
+
+static void put_lines(cJSON *object, const char *name, const struct problems *lines)
+{
+	cJSON *list = cJSON_AddArrayToObject(object, name);
+
+	for (size_t i = 0; i < lines->count; i++)
+		cJSON_AddItemToArray(list, cJSON_CreateString(lines->lines[i]));
+}
+
+static void put_runs(cJSON *document, const struct diff_result *result)
+{
+	static const char *const names[] = {"base_runs", "new_runs"};
+
+	for (int s = 0; s < SIDES; s++) {
+		cJSON *list = cJSON_AddArrayToObject(document, names[s]);
+
+		for (size_t i = 0; i < result->sets[s].count; i++) {
+			const struct run_profile *run = result->sets[s].runs[i];
+			cJSON *object = cJSON_CreateObject();
+
+			cJSON_AddStringToObject(object, "origin", run->origin);
+			cJSON_AddStringToObject(object, "program", run->program);
+			cJSON_AddStringToObject(object, "command", run->command);
+			cJSON_AddStringToObject(object, "host", run->host);
+			cJSON_AddStringToObject(object, "iterations", run->iterations);
+			cJSON_AddNumberToObject(object, "iteration_count", (double)run->used_count);
+			cJSON_AddNumberToObject(object, "warmup_count", (double)run->warmup_count);
+			cJSON_AddBoolToObject(object, "history", run->history > 0);
+			cJSON_AddItemToArray(list, object);
+		}
+	}
+}
+
+static void put_verdict(cJSON *document, const struct diff_result *result)
+{
+	const struct verdict *v = result->verdict;
+	cJSON *rules = cJSON_AddArrayToObject(document, "rules");
+
+	for (size_t r = 0; r < v->result_count; r++) {
+		const struct rule_result *row = &v->results[r];
+		cJSON *object = cJSON_CreateObject();
+		cJSON *findings = cJSON_AddArrayToObject(object, "findings");
+
+		cJSON_AddStringToObject(object, "rule", row->rule->text);
+		cJSON_AddStringToObject(object, "origin", row->rule->origin);
+		cJSON_AddStringToObject(object, "outcome", outcome_words[row->outcome]);
+		cJSON_AddStringToObject(object, "text", row->text);
+		put_number(object, "detectable_ratio", row->detectable);
+		for (size_t f = 0; f < row->finding_count; f++) {
+			const struct finding *finding = &v->findings[row->first_finding + f];
+			cJSON *item = cJSON_CreateObject();
+
+			cJSON_AddStringToObject(item, "what", finding->what);
+			cJSON_AddStringToObject(item, "outcome", outcome_words[finding->outcome]);
+			cJSON_AddStringToObject(item, "why", finding->why);
+			if (finding->row)
+				cJSON_AddStringToObject(item, "key", finding->row->key);
+			if (finding->allowed_by)
+				cJSON_AddStringToObject(item, "allowed_by",
+							finding->allowed_by->text);
+			cJSON_AddItemToArray(findings, item);
+		}
+		cJSON_AddItemToArray(rules, object);
+	}
+}
+
+static int write_json(FILE *out, const struct diff_result *result)
+{
+	const struct comparison *c = result->comparison;
+	cJSON *document = cJSON_CreateObject(), *rows;
+	char *text;
+
+	cJSON_AddStringToObject(document, "format", "xtrace-diff");
+	cJSON_AddNumberToObject(document, "version", DIFF_VERSION);
+	cJSON_AddStringToObject(document, "generator", "xtrace-diff " XTRACE_VERSION);
+	cJSON_AddStringToObject(document, "outcome", outcome_words[result->verdict->outcome]);
+	put_lines(document, "problems", &result->verdict->problems);
+	put_runs(document, result);
+	put_verdict(document, result);
+	if (c) {
+		cJSON_AddBoolToObject(document, "per_iteration", c->has_iterations);
+		put_number(document, "alpha", c->alpha);
+		put_number(document, "runs_needed", c->runs_needed);
+		if (c->is_common_known)
+			put_effect(document, "common", &c->common);
+		put_lines(document, "notes", &result->verdict->notes);
+		rows = cJSON_AddArrayToObject(document, "rows");
+		for (size_t i = 0; i < c->row_count; i++)
+			cJSON_AddItemToArray(rows, make_row(&c->rows[i]));
+	}
+	text = cJSON_PrintUnformatted(document);
+	cJSON_Delete(document);
+	if (!text)
+		return -ENOMEM;
+	fputs(text, out);
+	fputc('\n', out);
+	free(text);
+	return 0;
+}
+
+const struct diff_output diff_output_json = {
+	.name = "json",
+	.what = "all rows, effects and the verdict as one JSON document, for programs",
+	.value = "FILE",
+	.write = write_json,
+};

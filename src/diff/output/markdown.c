@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The comparison as Markdown, to be read under a pull request: the verdict first, then the rules, then what
+ * changed most and where, everything else folded. Kept well below what a comment may hold.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff/compare/changes.h"
+#include "diff/output/diff_output.h"
+#include "diff/compare/row_text.h"
+#include "diff/compare/source_places.h"
+#include "diff/base/format.h"
+
+#define MARK		"<!-- xtrace gate -->"
+#define ARROW		"\xe2\x86\x92"
+#define TOP_COUNT	8  /* changes that are seen at once */
+#define ALL_COUNT	40 /* … and when unfolded */
+#define NAME_COLUMNS	72 /* of a name in a table */
+#define CHANGE_BYTES	64
+#define FRAME_BYTES_MAX 120
+#define PATHS_BYTES_MAX 16000 /* of call paths in full */
+#define FRAMES_MAX	60    /* of a call path */
+
+static const char *const symbols[] = {
+	[OUTCOME_PASS] = "\xf0\x9f\x9f\xa2",
+	[OUTCOME_FAIL] = "\xf0\x9f\x94\xb4",
+	[OUTCOME_UNKNOWN] = "\xf0\x9f\x9f\xa1",
+};
+
+static const char *const headings[] = {
+	[OUTCOME_PASS] = "nothing got worse",
+	[OUTCOME_FAIL] = "regression",
+	[OUTCOME_UNKNOWN] = "could not be judged",
+};
+
+/* Text outside of code: nothing in it is markup. */
+static void put_text(FILE *file, const char *text)
+{
+	for (; *text; text++) {
+		if (!strncmp(text, "->", 2)) {
+			fputs(ARROW, file);
+			text++;
+			continue;
+		}
+		if (strchr("\\`*_{}[]<>|#~&", *text))
+			fputc('\\', file);
+		fputc(*text == '\n' ? ' ' : *text, file);
+	}
+}
+
+/* How much of a text is shown, of that many bytes at most: no character is cut. */
+static size_t shown_length(const char *text, size_t length_max)
+{
+	size_t length = strnlen(text, length_max);
+
+	while (length && text[length] && ((unsigned char)text[length] & 0xc0) == 0x80)
+		length--;
+	return length;
+}
+
+/* A name as code, cut; in a table, as any in a table. */
+static void put_code(FILE *file, const char *text, size_t length_max)
+{
+	size_t length = shown_length(text, length_max);
+
+	fputc('`', file);
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] == '|')
+			fputc('\\', file);
+		fputc(text[i] == '`' || text[i] == '\n' ? '\'' : text[i], file);
+	}
+	fprintf(file, "%s`", text[length] ? "\xe2\x80\xa6" : "");
+}
+
+static const struct comparison_row *find_total(const struct comparison *c, const char *name)
+{
+	return comparison_find(c, LEVEL_TOTAL, name);
+}
+
+/* "12.47 ms → 12.99 ms of GPU time an iteration, +4.2 %" */
+static void put_headline(FILE *file, const struct comparison *c)
+{
+	const struct comparison_row *row = find_total(c, "gpu-time");
+	char base[AMOUNT_BYTES], new[AMOUNT_BYTES], ratio[AMOUNT_BYTES], interval[INTERVAL_BYTES];
+	const struct effect *effect;
+
+	if (!row)
+		return;
+	effect = &row->effects[METRIC_VALUE];
+	fprintf(file, "**%s \xe2\x86\x92 %s** of GPU time %s, **%s**",
+		format_amount(base, UNIT_NS, effect->base),
+		format_amount(new, UNIT_NS, effect->new),
+		c->has_iterations ? "an iteration" : "a run", format_ratio(ratio, effect->ratio));
+	if (*effect_interval(interval, effect))
+		fprintf(file, " (%s)", interval);
+	fprintf(file, "%s\n\n",
+		effect->is_significant || effect->is_exact ? "." : "; within noise.");
+}
+
+static void put_rules(FILE *file, const struct verdict *verdict)
+{
+	if (!verdict->result_count)
+		return;
+	fputs("| | rule | |\n| --- | --- | --- |\n", file);
+	for (size_t r = 0; r < verdict->result_count; r++) {
+		const struct rule_result *result = &verdict->results[r];
+
+		fprintf(file, "| %s | ", symbols[result->outcome]);
+		put_code(file, result->rule->text, SIZE_MAX);
+		fputs(" | ", file);
+		put_text(file, result->text);
+		fputs(" |\n", file);
+	}
+	fputc('\n', file);
+}
+
+/* What became worse and may, for now: said, so that nobody forgets it. */
+static void put_allowed(FILE *file, const struct verdict *verdict)
+{
+	size_t count = 0;
+
+	for (size_t f = 0; f < verdict->finding_count; f++) {
+		const struct finding *finding = &verdict->findings[f];
+		const struct rule *allowed = finding->allowed_by;
+
+		if (!allowed)
+			continue;
+		fputs("- allowed: ", file);
+		put_code(file, finding->what, NAME_COLUMNS);
+		fputs(", ", file);
+		put_text(file, finding->why);
+		fputs(", by ", file);
+		put_code(file, allowed->text, SIZE_MAX);
+		fputs(" of ", file);
+		put_text(file, allowed->origin);
+		if (allowed->reason) {
+			fputs(": ", file);
+			put_text(file, allowed->reason);
+		}
+		fputc('\n', file);
+		count++;
+	}
+	if (count)
+		fputc('\n', file);
+}
+
+static void put_problems(FILE *file, const struct problems *problems)
+{
+	for (size_t p = 0; p < problems->count; p++) {
+		fputs("- ", file);
+		put_text(file, problems->lines[p]);
+		fputc('\n', file);
+	}
+	if (problems->count)
+		fputc('\n', file);
+}
+
+static void put_numbers(FILE *file, const struct comparison_row *row, const char *change)
+{
+	const struct effect *effect = &row->effects[METRIC_VALUE];
+	char base[AMOUNT_BYTES], new[AMOUNT_BYTES], ratio[AMOUNT_BYTES], interval[INTERVAL_BYTES];
+	char difference[AMOUNT_BYTES];
+
+	effect_interval(interval, effect);
+	fprintf(file, " %s%s | %s " ARROW " %s | **%s**%s%s%s | ", effect->change > 0 ? "+" : "",
+		format_amount(difference, row->unit, effect->change),
+		format_amount(base, row->unit, effect->base),
+		format_amount(new, row->unit, effect->new), format_ratio(ratio, effect->ratio),
+		*interval ? " (" : "", interval, *interval ? ")" : "");
+	put_text(file, change);
+	fputs(" | ", file);
+}
+
+/* One line: how much, what happened, what, where. */
+static void put_path_row(FILE *file, const struct comparison_row *row)
+{
+	const struct profile_entry *entry = change_entry(row);
+	const char *places[SOURCE_PLACES_MAX];
+	size_t count = source_places(entry, places);
+	char change[CHANGE_BYTES];
+
+	row_change_text(change, sizeof(change), row);
+	fputc('|', file);
+	put_numbers(file, row, change);
+	put_code(file, frame_name(entry->frames[entry->frame_count - 1]), NAME_COLUMNS);
+	fputs(" | ", file);
+	for (size_t p = 0; p < count; p++) {
+		fputs(p ? " \xe2\x80\xb9 " : "", file);
+		put_code(file, places[p], NAME_COLUMNS);
+	}
+	fputs(" |\n", file);
+}
+
+#define PATH_HEAD                                                                                  \
+	"| change | base \xe2\x86\x92 new | | | what | where |\n"                                  \
+	"| ---: | ---: | :--- | --- | --- | --- |\n"
+#define OTHER_HEAD                                                                                 \
+	"| change | base \xe2\x86\x92 new | | | what |\n"                                          \
+	"| ---: | ---: | :--- | --- | --- |\n"
+
+/* How many bytes it took. */
+static size_t put_call_path(FILE *file, const struct comparison_row *row)
+{
+	const struct profile_entry *entry = change_entry(row);
+	char ratio[AMOUNT_BYTES];
+	uint32_t first = entry->frame_count > FRAMES_MAX ? entry->frame_count - FRAMES_MAX : 0;
+	size_t bytes = 0;
+
+	fprintf(file, "%s\n", format_ratio(ratio, row->effects[METRIC_VALUE].ratio));
+	if (first)
+		fprintf(file, "    (%u frames more)\n", first);
+	for (uint32_t f = first; f < entry->frame_count; f++) {
+		const char *frame = frame_name(entry->frames[f]);
+		size_t length = shown_length(frame, FRAME_BYTES_MAX);
+
+		/* (Indented, no frame ends the block.) */
+		fprintf(file, "    %.*s\n", (int)length, frame);
+		bytes += length + 5;
+	}
+	return bytes;
+}
+
+static int put_paths(FILE *file, const struct comparison *c)
+{
+	size_t count, shown, bytes = 0;
+	const struct comparison_row **rows = changes_list(c, true, &count);
+
+	if (!rows)
+		return -ENOMEM;
+	shown = count < TOP_COUNT ? count : TOP_COUNT;
+	if (count)
+		fputs("#### What changed most\n\n" PATH_HEAD, file);
+	else
+		fputs("No call path changed by more than noise.\n\n", file);
+	for (size_t r = 0; r < shown; r++)
+		put_path_row(file, rows[r]);
+	if (count)
+		fputc('\n', file);
+	if (count > shown) {
+		fprintf(file,
+			"<details><summary>%zu more call paths changed</summary>\n\n" PATH_HEAD,
+			count - shown);
+		for (size_t r = shown; r < count && r < ALL_COUNT; r++)
+			put_path_row(file, rows[r]);
+		if (count > ALL_COUNT)
+			fprintf(file, "\n%zu smaller ones are left out.\n", count - ALL_COUNT);
+		fputs("\n</details>\n\n", file);
+	}
+	if (count) {
+		fputs("<details><summary>Call paths in full</summary>\n\n~~~~~~~~text\n", file);
+		for (size_t r = 0; r < shown && bytes < PATHS_BYTES_MAX; r++)
+			bytes += put_call_path(file, rows[r]);
+		fputs("~~~~~~~~\n\n</details>\n\n", file);
+	}
+	free(rows);
+	return 0;
+}
+
+static int put_others(FILE *file, const struct comparison *c)
+{
+	size_t count, kept = 0;
+	const struct comparison_row **rows = changes_list(c, false, &count);
+	char change[CHANGE_BYTES];
+
+	if (!rows)
+		return -ENOMEM;
+	/* (Totals have a table of their own.) */
+	for (size_t r = 0; r < count; r++)
+		if (rows[r]->level != LEVEL_TOTAL)
+			rows[kept++] = rows[r];
+	count = kept;
+	if (count)
+		fprintf(file,
+			"<details><summary>%zu changes in sums: kernels, functions, ranges, "
+			"copies, "
+			"memory, idle time</summary>\n\n" OTHER_HEAD,
+			count);
+	for (size_t r = 0; r < count && r < ALL_COUNT; r++) {
+		row_change_text(change, sizeof(change), rows[r]);
+		fputc('|', file);
+		put_numbers(file, rows[r], change);
+		fprintf(file, "%s: ", level_specs[rows[r]->level].word);
+		put_code(file, frame_name(change_entry(rows[r])->frames[0]), NAME_COLUMNS);
+		fputs(" |\n", file);
+	}
+	if (count)
+		fputs("\n</details>\n\n", file);
+	free(rows);
+	return 0;
+}
+
+static void put_totals(FILE *file, const struct comparison *c)
+{
+	fputs("<details><summary>The run as a whole</summary>\n\n" OTHER_HEAD, file);
+	for (size_t n = 0; shown_totals[n]; n++) {
+		const struct comparison_row *row = find_total(c, shown_totals[n]);
+		char change[CHANGE_BYTES];
+
+		if (!row)
+			continue;
+		row_change_text(change, sizeof(change), row);
+		fputc('|', file);
+		put_numbers(file, row, change);
+		put_code(file, change_entry(row)->frames[0], NAME_COLUMNS);
+		fputs(" |\n", file);
+	}
+	fputs("\n</details>\n\n", file);
+}
+
+static void put_side(FILE *file, const struct diff_result *result, enum side side)
+{
+	const struct comparison *c = result->comparison;
+	const struct run_profile *run = NULL;
+	char argument[ARGUMENT_BYTES];
+
+	for (size_t r = 0; r < c->run_count && !run; r++)
+		if (c->runs[r].side == side && !c->runs[r].is_history)
+			run = c->runs[r].profile;
+	fprintf(file, "- %s: %zu run%s of ", side == SIDE_BASE ? "base" : "new",
+		c->side_counts[side], c->side_counts[side] == 1 ? "" : "s");
+	put_code(file, format_argument(argument, sizeof(argument), result->arguments[side]),
+		 sizeof(argument));
+	if (run) {
+		fputs(", ", file);
+		put_code(file, run->program, NAME_COLUMNS);
+		fputs(" on ", file);
+		put_text(file, run->device_count ? run->devices[0].name : "an unknown GPU");
+		if (*run->host) {
+			fputs(" (", file);
+			put_text(file, run->host);
+			fputc(')', file);
+		}
+		if (isfinite(run->clock_mhz))
+			fprintf(file, ", SM clock %.0f MHz", run->clock_mhz);
+	}
+	fputc('\n', file);
+}
+
+static void put_method(FILE *file, const struct diff_result *result)
+{
+	const struct comparison *c = result->comparison;
+	size_t history = c->run_count - c->side_counts[SIDE_BASE] - c->side_counts[SIDE_NEW];
+
+	fputs("<details><summary>How this was judged</summary>\n\n", file);
+	for (int s = 0; s < SIDES; s++)
+		put_side(file, result, (enum side)s);
+	if (history)
+		fprintf(file, "- noise is learned from %zu older runs of the baseline, too\n",
+			history);
+	fprintf(file,
+		"- by chance alone, a rule finds a change, up or down, in %.3g %% of comparisons "
+		"at "
+		"most; intervals are Student's t, of changes less what all paths have in common\n",
+		100 * c->alpha);
+	fputs("\n</details>\n", file);
+}
+
+static int write_markdown(FILE *file, const struct diff_result *result)
+{
+	const struct verdict *verdict = result->verdict;
+	int error = 0;
+
+	fprintf(file, MARK "\n### %s GPU time: %s\n\n", symbols[verdict->outcome],
+		verdict->outcome == OUTCOME_PASS && verdict->grown_count
+			? "no rule is broken"
+			: headings[verdict->outcome]);
+	if (result->comparison)
+		put_headline(file, result->comparison);
+	put_problems(file, &verdict->problems);
+	put_rules(file, verdict);
+	put_allowed(file, verdict);
+	if (result->comparison) {
+		put_problems(file, &result->verdict->notes);
+		error = put_paths(file, result->comparison);
+		if (!error)
+			error = put_others(file, result->comparison);
+		put_totals(file, result->comparison);
+		put_method(file, result);
+	}
+	return error;
+}
+
+const struct diff_output diff_output_markdown = {
+	.name = "markdown",
+	.what = "a report in Markdown, to be read under a pull request",
+	.value = "FILE",
+	.write = write_markdown,
+};

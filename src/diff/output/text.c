@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The result for people, on a terminal: the verdict, what broke which rule, then tables of what changed.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "diff/compare/changes.h"
+#include "diff/output/diff_output.h"
+#include "diff/compare/row_text.h"
+#include "diff/compare/source_places.h"
+#include "diff/base/format.h"
+
+#define COLUMNS_DEFAULT 120
+#define COLUMNS_MIN	40
+#define NUMBERS_COLUMNS 78 /* of a row, before its name */
+#define FINDING_INDENT	13
+#define UNKNOWN_SHOWN	2
+#define DEVICES_SHOWN	16
+
+struct text {
+	FILE *out;
+	const struct diff_result *result;
+};
+
+static const char *paint(const struct text *t, const char *code)
+{
+	return t->result->has_colours ? code : "";
+}
+
+#define RED   "\033[31m"
+#define GREEN "\033[32m"
+#define BOLD  "\033[1m"
+#define PLAIN "\033[0m"
+
+static void put_runs(const struct text *t)
+{
+	static const char *const names[] = {"BASE", "NEW"};
+	const struct run_profile *shown = NULL;
+
+	for (int s = 0; s < SIDES; s++) {
+		const struct run_set *set = &t->result->sets[s];
+
+		char argument[ARGUMENT_BYTES];
+		size_t count = 0;
+
+		for (size_t i = 0; i < set->count; i++)
+			count += !set->runs[i]->history;
+		fprintf(t->out, "%-4s  %zu run%s  %s", names[s], count, count == 1 ? " " : "s",
+			format_argument(argument, sizeof(argument), t->result->arguments[s]));
+		if (set->count > count)
+			fprintf(t->out, ", and %zu older for their noise", set->count - count);
+		fputc('\n', t->out);
+		if (!shown && set->count)
+			shown = set->runs[0];
+	}
+	if (!shown)
+		return;
+	fprintf(t->out, "      %s", shown->program[0] ? shown->program : "[unknown program]");
+	for (size_t d = 0; d < shown->device_count && d < DEVICES_SHOWN; d++)
+		fprintf(t->out, "%s%s", d ? " + " : " on ",
+			shown->devices[d].name[0] ? shown->devices[d].name : "[unknown GPU]");
+	if (shown->device_count > DEVICES_SHOWN)
+		fprintf(t->out, " and %zu more", shown->device_count - DEVICES_SHOWN);
+	if (run_profile_has_iterations(shown))
+		fprintf(t->out, ", for one of %llu iterations%s%s%s",
+			(unsigned long long)shown->used_count,
+			shown->iteration_name[0] ? " \"" : "", shown->iteration_name,
+			shown->iteration_name[0] ? "\"" : "");
+	fprintf(t->out, "%s\n", shown->is_simulated ? ", simulated GPU" : "");
+}
+
+static void put_verdict(const struct text *t)
+{
+	static const char *const words[] = {"PASS", "REGRESSION", "COULD NOT JUDGE"};
+	static const char *const colours[] = {GREEN, RED, BOLD};
+	const struct verdict *v = t->result->verdict;
+
+	fprintf(t->out, "\n%s%s%s\n", paint(t, colours[v->outcome]), words[v->outcome],
+		paint(t, PLAIN));
+	for (size_t p = 0; p < v->problems.count; p++)
+		fprintf(t->out, "  %s\n", v->problems.lines[p]);
+}
+
+static size_t columns_of(const struct text *t)
+{
+	if (!t->result->columns)
+		return COLUMNS_DEFAULT;
+	return t->result->columns > COLUMNS_MIN ? t->result->columns : COLUMNS_MIN;
+}
+
+/* A name in so many columns at most: what is left out is in the middle, for names often differ in their end alone. */
+static void put_name(const struct text *t, const char *name, size_t columns)
+{
+	size_t length = strlen(name), head, tail;
+
+	if (length <= columns || columns < 8) {
+		fputs(name, t->out);
+		return;
+	}
+	head = (columns - 3) * 2 / 3;
+	tail = columns - 3 - head;
+	while (head > 0 && (name[head] & 0xc0) == 0x80)
+		head--;
+	while (tail > 0 && (name[length - tail] & 0xc0) == 0x80)
+		tail--;
+	fprintf(t->out, "%.*s...%s", (int)head, name, name + length - tail);
+}
+
+/* Where a call path is in the source: the user's place first. */
+static void put_places(const struct text *t, const struct comparison_row *row, int indent)
+{
+	const struct profile_entry *entry = change_entry(row);
+	size_t room = columns_of(t) - (size_t)indent - strlen("in "), used = 0, count;
+	bool is_taken_out = false;
+	const char *places[SOURCE_PLACES_MAX];
+
+	if (!entry || !level_specs[row->level].has_frames)
+		return;
+	count = source_places(entry, places);
+	for (size_t i = 0; i < count; i++) {
+		const char *own = places[i];
+
+		if (!source_place_is_own(entry, own))
+			continue;
+		memmove(&places[1], &places[0], i * sizeof(*places));
+		places[0] = own;
+		is_taken_out = i > 0;
+		break;
+	}
+	for (size_t i = 0; i < count; i++) {
+		size_t length = strlen(places[i]) + (i ? strlen(" < ") : 0);
+
+		if (i && used + length > room)
+			break;
+		fprintf(t->out, "%*s%s", i ? 0 : indent, "",
+			!i			 ? "in "
+			: i == 1 && is_taken_out ? ": "
+						 : " < ");
+		put_name(t, places[i], room);
+		used += length;
+	}
+	if (count)
+		fputc('\n', t->out);
+}
+
+/* What a row is of: the innermost frame. */
+static const char *leaf_of(const struct comparison_row *row)
+{
+	const struct profile_entry *entry = change_entry(row);
+
+	return entry && entry->frame_count ? frame_name(entry->frames[entry->frame_count - 1])
+					   : row->key;
+}
+
+static void put_findings(const struct text *t, const struct rule_result *result)
+{
+	static const char *const marks[] = {"ok", "worse", "?"};
+	const struct verdict *v = t->result->verdict;
+	size_t known = 0, shown;
+
+	while (known < result->finding_count &&
+	       v->findings[result->first_finding + known].outcome == OUTCOME_FAIL)
+		known++;
+	/* (What cannot be judged is mostly so for one reason: some examples will do.) */
+	shown = known + UNKNOWN_SHOWN;
+	shown = shown < t->result->top_count ? shown : t->result->top_count;
+	shown = shown < result->finding_count ? shown : result->finding_count;
+
+	for (size_t f = result->first_finding; f < result->first_finding + shown; f++) {
+		const struct finding *finding = &v->findings[f];
+		const struct rule *allowed = finding->allowed_by;
+
+		fprintf(t->out, "      %-5s  ", marks[finding->outcome]);
+		put_name(t,
+			 finding->row && result->rule->is_each ? leaf_of(finding->row)
+							       : finding->what,
+			 columns_of(t) - FINDING_INDENT);
+		fputc('\n', t->out);
+		if (finding->row && result->rule->is_each)
+			put_places(t, finding->row, FINDING_INDENT);
+		fprintf(t->out, "             %s\n", finding->why);
+		if (allowed)
+			fprintf(t->out, "             allowed by %s%s%s\n", allowed->origin,
+				allowed->reason ? ": " : "",
+				allowed->reason ? allowed->reason : "");
+	}
+	if (shown < result->finding_count)
+		fprintf(t->out, "      and %zu more\n", result->finding_count - shown);
+}
+
+static void put_rules(const struct text *t)
+{
+	static const char *const marks[] = {"pass", "FAIL", "?"};
+	static const char *const colours[] = {GREEN, RED, BOLD};
+	const struct verdict *v = t->result->verdict;
+
+	for (size_t r = 0; r < v->result_count; r++) {
+		const struct rule_result *result = &v->results[r];
+
+		fprintf(t->out, "  %s%-4s%s  %s\n        %s\n", paint(t, colours[result->outcome]),
+			marks[result->outcome], paint(t, PLAIN), result->rule->text, result->text);
+		/* (The sum of a rule is what its text has said already.) */
+		if (result->rule->is_each || result->outcome == OUTCOME_PASS)
+			put_findings(t, result);
+	}
+}
+
+static bool is_shown(const struct comparison_row *row)
+{
+	for (int m = 0; m < METRICS; m++)
+		if (row->effects[m].is_significant)
+			return true;
+	return row->is_renamed;
+}
+
+static enum metric main_metric(const struct comparison_row *row)
+{
+	return row->level == LEVEL_TOTAL && row->unit == UNIT_COUNT ? METRIC_COUNT : METRIC_VALUE;
+}
+
+static void put_row(const struct text *t, const struct comparison_row *row, bool is_first)
+{
+	size_t columns = columns_of(t);
+	const char *name = leaf_of(row);
+	bool is_beside = NUMBERS_COLUMNS + strlen(name) <= columns;
+	enum metric metric = main_metric(row);
+	const struct effect *effect = &row->effects[metric];
+	enum unit unit = row_unit(row, metric);
+	char base[AMOUNT_BYTES], new[AMOUNT_BYTES], change[AMOUNT_BYTES], ratio[AMOUNT_BYTES];
+	char seen[AMOUNT_BYTES], words[64];
+	bool is_worse = effect->is_significant && effect->change > 0.0;
+
+	if (is_first)
+		fprintf(t->out, "%11s %11s %11s %9s %9s\n", "before", "after", "change", "in %",
+			"could see");
+	row_change_text(words, sizeof(words), row);
+	fprintf(t->out, "%11s %11s %11s %s%9s%s %9s", format_amount(base, unit, effect->base),
+		format_amount(new, unit, effect->new), format_amount(change, unit, effect->change),
+		paint(t, is_worse		  ? RED
+			 : effect->is_significant ? GREEN
+						  : ""),
+		format_ratio(ratio, effect->ratio), paint(t, PLAIN),
+		format_percent(seen, effect->detectable));
+	if (is_beside)
+		fprintf(t->out, "  %-20s %s", words, name);
+	else if (*words)
+		fprintf(t->out, "  %s", words);
+	fputc('\n', t->out);
+	if (!is_beside) {
+		fputs("  ", t->out);
+		put_name(t, name, columns - 2);
+		fputc('\n', t->out);
+	}
+	put_places(t, row, 4);
+}
+
+/* The whole, in any case, and what matters most first. */
+static void put_totals(const struct text *t)
+{
+	const struct comparison *c = t->result->comparison;
+	size_t shown = 0;
+
+	for (size_t i = 0; shown_totals[i]; i++) {
+		const struct comparison_row *row = comparison_find(c, LEVEL_TOTAL, shown_totals[i]);
+
+		if (!row || (row->effects[METRIC_VALUE].base == 0.0 &&
+			     row->effects[METRIC_VALUE].new == 0.0))
+			continue;
+		if (!shown)
+			fprintf(t->out, "\n%s%s%s\n", paint(t, BOLD),
+				level_specs[LEVEL_TOTAL].title, paint(t, PLAIN));
+		put_row(t, row, !shown++);
+	}
+}
+
+/* Of the rest, what is no chance. */
+static void put_level(const struct text *t, enum level level)
+{
+	const struct comparison *c = t->result->comparison;
+	size_t shown = 0, hidden = 0;
+
+	for (size_t i = c->first_rows[level]; i < c->first_rows[level + 1]; i++) {
+		const struct comparison_row *row = &c->rows[i];
+
+		if (!is_shown(row) || (row->effects[METRIC_VALUE].base == 0.0 &&
+				       row->effects[METRIC_VALUE].new == 0.0))
+			continue;
+		if (shown >= t->result->top_count) {
+			hidden++;
+			continue;
+		}
+		if (!shown)
+			fprintf(t->out, "\n%s%s%s\n", paint(t, BOLD), level_specs[level].title,
+				paint(t, PLAIN));
+		put_row(t, row, !shown++);
+	}
+	if (hidden)
+		fprintf(t->out, "  and %zu more; see --top\n", hidden);
+}
+
+static int write_text(FILE *out, const struct diff_result *result)
+{
+	struct text t = {out, result};
+
+	put_runs(&t);
+	put_verdict(&t);
+	if (!result->comparison)
+		return 0;
+	put_rules(&t);
+	put_totals(&t);
+	for (int level = 0; level < LEVELS; level++)
+		if (level != LEVEL_TOTAL)
+			put_level(&t, (enum level)level);
+	for (size_t n = 0; n < result->verdict->notes.count; n++)
+		fprintf(out, "%sNote: %s\n", n ? "" : "\n", result->verdict->notes.lines[n]);
+	return 0;
+}
+
+const struct diff_output diff_output_text = {
+	.name = "text",
+	.what = "verdict and tables for people (what is done if no output is named, on stdout)",
+	.value = "FILE",
+	.write = write_text,
+};

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the words of a rule to what it means. What is wrong is shown with a caret below it.
+ */
+#include "diff/rules/rule.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORD_BYTES  32
+#define DIGITS	    "0123456789"
+#define YEAR_DIGITS 4
+
+struct parser {
+	const char *text;  /* the line */
+	const char *begin; /* of the rule in it */
+	const char *at;
+	const char *origin;
+	struct problems *problems;
+};
+
+/* What a rule can be of. */
+static const struct {
+	const char *word;
+	enum level level;
+	enum metric metric; /* if none is named */
+	bool has_pattern;
+} subjects[] = {
+	{"gpu-time", LEVEL_TOTAL, METRIC_VALUE, false},
+	{"gpu-busy", LEVEL_TOTAL, METRIC_VALUE, false},
+	{"gpu-idle", LEVEL_TOTAL, METRIC_VALUE, false},
+	{"wall", LEVEL_TOTAL, METRIC_VALUE, false},
+	{"launches", LEVEL_TOTAL, METRIC_COUNT, false},
+	{"copies", LEVEL_TOTAL, METRIC_COUNT, false},
+	{"bytes", LEVEL_TOTAL, METRIC_VALUE, false},
+	{"waits", LEVEL_TOTAL, METRIC_COUNT, false},
+	{"launch-latency", LEVEL_TOTAL, METRIC_EACH, false},
+	{"peak-memory", LEVEL_TOTAL, METRIC_VALUE, false},
+	{"path", LEVEL_PATH, METRIC_VALUE, true},
+	{"kernel", LEVEL_KERNEL, METRIC_VALUE, true},
+	{"range", LEVEL_RANGE, METRIC_VALUE, true},
+	{"api", LEVEL_API, METRIC_VALUE, true},
+	{"call", LEVEL_CALL, METRIC_VALUE, true},
+	{"idle", LEVEL_IDLE, METRIC_VALUE, true},
+	{"copy", LEVEL_COPY, METRIC_VALUE, true},
+	{"memory", LEVEL_MEMORY, METRIC_VALUE, true},
+};
+#define SUBJECT_COUNT (sizeof(subjects) / sizeof(subjects[0]))
+
+/* What of it. A level of LEVELS: of any level, which stays. */
+static const struct {
+	const char *word;
+	enum level of;	  /* LEVELS: of any */
+	enum level level; /* that it is of then; LEVELS: the same */
+	enum metric metric;
+} metrics[] = {
+	{"gpu-time", LEVELS, LEVELS, METRIC_VALUE},
+	{"time", LEVELS, LEVELS, METRIC_VALUE},
+	{"count", LEVELS, LEVELS, METRIC_COUNT},
+	{"each", LEVELS, LEVELS, METRIC_EACH},
+	{"wall", LEVEL_RANGE, LEVEL_SPAN, METRIC_VALUE},
+	{"bytes", LEVEL_COPY, LEVEL_BYTES, METRIC_VALUE},
+};
+#define METRIC_COUNT_OF_TABLE (sizeof(metrics) / sizeof(metrics[0]))
+
+static const struct {
+	const char *word;
+	enum unit unit;
+	double factor;
+} units[] = {
+	{"ns", UNIT_NS, 1},	   {"us", UNIT_NS, 1e3},	{"ms", UNIT_NS, 1e6},
+	{"s", UNIT_NS, 1e9},	   {"B", UNIT_BYTES, 1},	{"kB", UNIT_BYTES, 1e3},
+	{"KB", UNIT_BYTES, 1e3},   {"MB", UNIT_BYTES, 1e6},	{"GB", UNIT_BYTES, 1e9},
+	{"KiB", UNIT_BYTES, 1024}, {"MiB", UNIT_BYTES, 0x1p20}, {"GiB", UNIT_BYTES, 0x1p30},
+};
+
+/* -EINVAL, having said what is wrong at that place. */
+static int syntax_error(const struct parser *p, const char *at, const char *format, ...)
+{
+	va_list arguments;
+	char *what;
+	int length;
+
+	va_start(arguments, format);
+	length = vasprintf(&what, format, arguments);
+	va_end(arguments);
+	if (length < 0)
+		return -ENOMEM;
+	problems_add(p->problems, "%s: %s\n    %s\n    %*s^", p->origin, what, p->text,
+		     (int)(at - p->text), "");
+	free(what);
+	return -EINVAL;
+}
+
+static void skip_space(struct parser *p)
+{
+	while (isspace((unsigned char)*p->at))
+		p->at++;
+}
+
+/* Letters, digits and '-', or "" if something else stands there. */
+static void read_word(struct parser *p, char word[WORD_BYTES])
+{
+	size_t length = 0;
+
+	skip_space(p);
+	while ((isalnum((unsigned char)*p->at) || (*p->at == '-' && length)) &&
+	       length + 1 < WORD_BYTES)
+		word[length++] = *p->at++;
+	word[length] = '\0';
+}
+
+/* The number of letters that two words have in common from their beginning on and at their end. */
+static size_t likeness(const char *a, const char *b)
+{
+	size_t la = strlen(a), lb = strlen(b), head = 0, tail = 0;
+
+	while (head < la && head < lb && a[head] == b[head])
+		head++;
+	while (tail < la - head && tail < lb - head && a[la - tail - 1] == b[lb - tail - 1])
+		tail++;
+	return head + tail;
+}
+
+static int unknown_subject(const struct parser *p, const char *at, const char *word)
+{
+	const char *near = NULL;
+	size_t best = strlen(word) / 2;
+
+	for (size_t i = 0; i < SUBJECT_COUNT; i++) {
+		if (likeness(word, subjects[i].word) <= best)
+			continue;
+		best = likeness(word, subjects[i].word);
+		near = subjects[i].word;
+	}
+	if (near)
+		return syntax_error(p, at, "'%s' is nothing that is compared; is %s meant?", word,
+				    near);
+	return syntax_error(p, at,
+			    "here has to stand what is compared: gpu-time, path(…), range(…), …");
+}
+
+/* "(pattern)", in which parentheses come in pairs. */
+static int read_pattern(struct parser *p, struct rule *rule)
+{
+	const char *open = p->at, *from;
+	int depth = 0;
+
+	if (*open != '(')
+		return syntax_error(p, open, "a pattern in parentheses has to follow");
+	for (from = open + 1; *p->at; p->at++) {
+		depth += *p->at == '(';
+		depth -= *p->at == ')';
+		if (!depth)
+			break;
+	}
+	if (!*p->at)
+		return syntax_error(p, open, "this parenthesis is not closed");
+	if (p->at == from)
+		return syntax_error(p, from, "the pattern is empty; '*' fits all");
+	rule->pattern = strndup(from, (size_t)(p->at - from));
+	rule->is_each |= rule->pattern && !strcmp(rule->pattern, "*");
+	p->at++;
+	return rule->pattern ? 0 : -ENOMEM;
+}
+
+static int read_metric(struct parser *p, struct rule *rule)
+{
+	const char *at = ++p->at;
+	char word[WORD_BYTES];
+
+	read_word(p, word);
+	for (size_t i = 0; i < METRIC_COUNT_OF_TABLE; i++) {
+		if (strcmp(word, metrics[i].word) != 0 ||
+		    (metrics[i].of != LEVELS && metrics[i].of != rule->level))
+			continue;
+		rule->metric = metrics[i].metric;
+		if (metrics[i].level != LEVELS)
+			rule->level = metrics[i].level;
+		return 0;
+	}
+	return syntax_error(
+		p, at, "here has to stand time, count or each; wall of ranges, bytes of copies");
+}
+
+static int read_subject(struct parser *p, struct rule *rule)
+{
+	const char *at;
+	char word[WORD_BYTES];
+	size_t i;
+	int error = 0;
+
+	skip_space(p);
+	at = p->at;
+	read_word(p, word);
+	for (i = 0; i < SUBJECT_COUNT && strcmp(word, subjects[i].word) != 0; i++)
+		;
+	if (i == SUBJECT_COUNT)
+		return unknown_subject(p, at, word);
+	rule->level = subjects[i].level;
+	rule->metric = subjects[i].metric;
+	rule->name = subjects[i].has_pattern ? "" : subjects[i].word;
+	if (subjects[i].has_pattern)
+		error = read_pattern(p, rule);
+	if (!error && *p->at == '.')
+		error = read_metric(p, rule);
+	return error;
+}
+
+static enum unit unit_of(const struct rule *rule)
+{
+	if (rule->metric == METRIC_COUNT)
+		return UNIT_COUNT;
+	return rule->level == LEVEL_TOTAL ? total_unit(rule->name) : level_specs[rule->level].unit;
+}
+
+/* "3%", "12ms", "100MB", "7": what fits the rule. */
+static int read_amount(struct parser *p, struct rule *rule)
+{
+	static const char *const fitting[] = {[UNIT_NS] = "ns, us, ms, s or %",
+					      [UNIT_BYTES] = "B, KB, MB, GB, KiB, MiB, GiB or %",
+					      [UNIT_COUNT] = "% or nothing"};
+	enum unit unit = unit_of(rule);
+	const char *at;
+	char *end, word[WORD_BYTES];
+
+	skip_space(p);
+	at = p->at;
+	/* (No hexadecimal ones, which strtod() would read, too.) */
+	if (!isdigit((unsigned char)*at) || tolower((unsigned char)at[1]) == 'x')
+		return syntax_error(p, at, "here has to stand a number");
+	rule->limit = strtod(at, &end);
+	if (!isfinite(rule->limit))
+		return syntax_error(p, at, "this number is too large");
+	p->at = end;
+	if (*p->at == '%') {
+		p->at++;
+		rule->limit /= 100.0;
+		rule->is_relative = true;
+		return 0;
+	}
+	at = p->at;
+	read_word(p, word);
+	if (!word[0] && (unit == UNIT_COUNT || rule->limit == 0.0))
+		return 0;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(word, units[i].word) != 0 || units[i].unit != unit)
+			continue;
+		rule->limit *= units[i].factor;
+		return 0;
+	}
+	skip_space(p);
+	return syntax_error(p, at, "the number needs a unit that fits: %s", fitting[unit]);
+}
+
+static int read_limit(struct parser *p, struct rule *rule)
+{
+	const char *at;
+	int error;
+
+	skip_space(p);
+	at = p->at;
+	if (*at != '>' && *at != '<')
+		return syntax_error(
+			p, at, "here has to stand '>' (more than before by) or '<' (a budget)");
+	rule->kind = *at == '>' ? RULE_LIMIT : RULE_BUDGET;
+	p->at++;
+	error = read_amount(p, rule);
+	if (!error && rule->kind == RULE_BUDGET && rule->is_relative)
+		return syntax_error(p, at, "a budget is a number, not a part of what was before");
+	return error;
+}
+
+/* "+10%" or "+2ms", perhaps "until 2027-01-31": that day is the last. */
+static int read_allowance(struct parser *p, struct rule *rule)
+{
+	char word[WORD_BYTES], *end;
+	struct tm day = {.tm_isdst = -1, .tm_hour = 23, .tm_min = 59, .tm_sec = 59};
+	const char *at;
+	int error, wanted;
+
+	skip_space(p);
+	if (*p->at != '+')
+		return syntax_error(p, p->at, "here has to stand by how much, as +10%%");
+	p->at++;
+	error = read_amount(p, rule);
+	if (error)
+		return error;
+	skip_space(p);
+	at = p->at;
+	if (!*at || *at == '#')
+		return 0;
+	read_word(p, word);
+	if (strcmp(word, "until") != 0)
+		return syntax_error(p, at, "only 'until' and a day can follow");
+	skip_space(p);
+	end = strptime(p->at, "%Y-%m-%d", &day);
+	if (!end || strspn(p->at, DIGITS) != YEAR_DIGITS ||
+	    (*end && !isspace((unsigned char)*end) && *end != '#'))
+		return syntax_error(p, p->at, "here has to stand a day, as 2027-01-31");
+	p->at = end;
+	wanted = day.tm_mday;
+	rule->until = mktime(&day);
+	if (day.tm_mday != wanted)
+		return syntax_error(p, at, "there is no such day");
+	return 0;
+}
+
+/* Nothing but a comment may be left; that of an allowance is kept as its reason. */
+static int read_end(struct parser *p, struct rule *rule)
+{
+	char *end = rule->text + (p->at - p->begin);
+
+	/* (The text is shown: the rule alone.) */
+	while (end > rule->text && isspace((unsigned char)end[-1]))
+		end--;
+	*end = '\0';
+	skip_space(p);
+	if (*p->at && *p->at != '#')
+		return syntax_error(p, p->at, "this is too much");
+	if (*p->at != '#')
+		return 0;
+	p->at++;
+	skip_space(p);
+	rule->reason = strdup(p->at);
+	return rule->reason ? 0 : -ENOMEM;
+}
+
+static int read_rule(struct parser *p, struct rule *rule)
+{
+	const char *begin;
+	char word[WORD_BYTES];
+	int error;
+
+	skip_space(p);
+	begin = p->at;
+	read_word(p, word);
+	rule->kind = !strcmp(word, "ignore")  ? RULE_IGNORE
+		     : !strcmp(word, "allow") ? RULE_ALLOW
+					      : RULE_LIMIT;
+	rule->is_each = !strcmp(word, "each");
+	if (rule->kind == RULE_LIMIT && !rule->is_each)
+		p->at = begin;
+	error = read_subject(p, rule);
+	if (!error && rule->kind == RULE_LIMIT)
+		error = read_limit(p, rule);
+	else if (!error && rule->kind == RULE_ALLOW)
+		error = read_allowance(p, rule);
+	return error ? error : read_end(p, rule);
+}
+
+int rule_parse(struct rule *rule, const char *text, const char *origin, struct problems *problems)
+{
+	struct parser parser = {.text = text, .at = text, .origin = origin, .problems = problems};
+	int error;
+
+	skip_space(&parser);
+	parser.begin = parser.at;
+	*rule = (struct rule){.text = strdup(parser.at), .origin = strdup(origin)};
+	error = rule->text && rule->origin ? read_rule(&parser, rule) : -ENOMEM;
+	if (error)
+		rule_free(rule);
+	return error;
+}
+
+void rule_free(struct rule *rule)
+{
+	free(rule->text);
+	free(rule->origin);
+	free(rule->pattern);
+	free(rule->reason);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Evaluate a rule on an effect: it fails, passes, or noise leaves it unknown.
+ */
+#ifndef XT_DIFF_RULE_EVAL_H
+#define XT_DIFF_RULE_EVAL_H
+
+#include "diff/compare/comparison.h"
+#include "diff/rules/rule.h"
+
+/* Values are exit statuses. */
+enum outcome { OUTCOME_PASS, OUTCOME_FAIL, OUTCOME_UNKNOWN };
+
+extern const char *const outcome_words[]; /* "pass", "regression", "unknown" */
+
+/*
+ * Evaluate the rule on the effect of one row, or of the sum of its rows. *is_decisive_out, if not NULL: in a
+ * rule about many rows, this row alone prevents a pass.
+ */
+enum outcome rule_evaluate(const struct comparison *c, const struct rule *rule,
+			   const struct effect *effect, bool *is_decisive_out);
+
+/* The smallest change, as a ratio, that the rule would detect with 95 % probability. */
+double rule_detectable(const struct comparison *c, const struct rule *rule,
+		       const struct effect *effect);
+
+/* Convert a ratio to the terms of the rule: a ratio, or an amount. */
+double rule_convert_ratio(const struct rule *rule, const struct effect *effect, double ratio);
+
+/* The change that the rule must be able to detect: its limit, or more for a default rule. */
+double rule_effective_limit(const struct rule *rule);
+
+/* The significant change common to all GPU times, if the rule includes it; else 0. */
+double rule_common_change(const struct comparison *c, const struct rule *rule,
+			  const struct effect *effect);
+
+/* The confidence interval of the change that the rule sees, as ratios. Combines both parts' errors. */
+void rule_change_bounds(const struct comparison *c, const struct rule *rule,
+			const struct effect *effect, double *low_out, double *high_out);
+
+/* The half-width of the confidence interval of NEW's value. NAN: unknown. */
+double rule_budget_margin(const struct comparison *c, const struct rule *rule,
+			  const struct effect *effect);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Patterns with '*' and '?', frame by frame.
+ */
+#include "diff/rules/rule_match.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* '*' is any text, '?' any character. */
+static bool glob(const char *pattern, const char *text)
+{
+	const char *star = NULL, *from = NULL;
+
+	while (*text) {
+		if (*pattern == '*') {
+			star = ++pattern;
+			from = text;
+		} else if (*pattern == '?' || (*pattern && *pattern == *text)) {
+			pattern++;
+			text++;
+		} else if (star) {
+			pattern = star;
+			text = ++from;
+		} else {
+			return false;
+		}
+	}
+	while (*pattern == '*')
+		pattern++;
+	return !*pattern;
+}
+
+/* A kernel's name without what says that it is one, which nobody sees. */
+static const char *plain(const char *frame)
+{
+	static const char mark[] = "[GPU_Kernel]";
+
+	if (!strncmp(frame, mark, strlen(mark)))
+		frame += strlen(mark);
+	return frame + strspn(frame, " ");
+}
+
+/* Does a part of a pattern fit a frame? With '*' it has to fit all of it, else to be in it. */
+static bool fits(const char *part, const char *frame)
+{
+	if (!strpbrk(part, "*?"))
+		return strstr(frame, part) != NULL;
+	return glob(part, frame) || glob(part, plain(frame));
+}
+
+bool rule_matches(const char *pattern, const char *key, bool to_end)
+{
+	char *parts = strdup(pattern), *frames = strdup(key), *next_part = parts, *part = NULL;
+	char *next_frame = frames, *frame;
+	bool is_left;
+
+	if (parts && frames)
+		part = strsep(&next_part, "/");
+	while (part && (frame = strsep(&next_frame, ";"))) {
+		bool is_last_part = !next_part, is_last_frame = !next_frame;
+
+		if (fits(part, frame) && (!to_end || !is_last_part || is_last_frame))
+			part = strsep(&next_part, "/");
+	}
+	is_left = part || !parts || !frames;
+	free(parts);
+	free(frames);
+	return !is_left;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lists of rules: of files, and those that hold by default; and which rows a pattern fits.
+ */
+#include "diff/rules/rules.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const rules_default_lines[] = {
+	"gpu-time > 1%",     "path(*) > 1%", "each path([GPU_Memcpy*).count > 0",
+	"call(*).count > 0", NULL,
+};
+
+int rules_add(struct rules *rules, const char *text, const char *origin, struct problems *problems)
+{
+	struct rule rule;
+	int error;
+
+	while (isspace((unsigned char)*text))
+		text++;
+	if (!*text || *text == '#')
+		return 0;
+	if (rules->count == rules->capacity) {
+		size_t capacity = rules->capacity * 2 + 8;
+		struct rule *larger = reallocarray(rules->list, capacity, sizeof(*larger));
+
+		if (!larger)
+			return -ENOMEM;
+		rules->list = larger;
+		rules->capacity = capacity;
+	}
+	error = rule_parse(&rule, text, origin, problems);
+	if (!error)
+		rules->list[rules->count++] = rule;
+	return error;
+}
+
+void rules_free(struct rules *rules)
+{
+	for (size_t i = 0; i < rules->count; i++)
+		rule_free(&rules->list[i]);
+	free(rules->list);
+	*rules = (struct rules){0};
+}
+
+int rules_add_default(struct rules *rules)
+{
+	struct problems none = {0};
+	int error = 0;
+
+	for (size_t i = 0; rules_default_lines[i] && !error; i++) {
+		error = rules_add(rules, rules_default_lines[i], "default", &none);
+		if (!error)
+			rules->list[rules->count - 1].is_soft = true;
+	}
+	problems_free(&none);
+	return error;
+}
+
+int rules_read(struct rules *rules, const char *path, struct problems *problems)
+{
+	FILE *file = fopen(path, "re");
+	char *line = NULL, origin[4200];
+	size_t room = 0, number = 0;
+	ssize_t length;
+	int result = 0;
+
+	if (!file) {
+		problems_add(problems, "%s: %s", path, strerror(errno));
+		return -EINVAL;
+	}
+	while ((length = getline(&line, &room, file)) >= 0) {
+		int error;
+
+		while (length > 0 && (line[length - 1] == '\n' || line[length - 1] == '\r'))
+			line[--length] = '\0';
+		snprintf(origin, sizeof(origin), "%s:%zu", path, ++number);
+		error = rules_add(rules, line, origin, problems);
+		result = result ? result : error;
+	}
+	if (ferror(file)) {
+		problems_add(problems, "%s: %s", path, strerror(errno));
+		result = -EINVAL;
+	}
+	free(line);
+	fclose(file);
+	return result;
+}

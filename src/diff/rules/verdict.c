@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rules held against a comparison, one after the other, and what all of them say together.
+ */
+#include "diff/rules/verdict.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "diff/base/format.h"
+#include "diff/compare/row_text.h"
+#include "diff/rules/rule_describe.h"
+#include "diff/rules/rule_scope.h"
+
+#define UNKNOWN_SHARE 0.1 /* of what a rule looks at: rows that cannot be judged may have so much */
+#define SUSPECT_SHARE                                                                              \
+	0.01 /* of the GPU time: one such row that seems worse and cannot be judged is too much */
+
+/* The evaluation of one rule after the other. */
+struct evaluation {
+	struct rule_scope scope; /* of the current rule */
+	struct verdict *verdict;
+};
+
+static char *name_row(const struct rule *rule, const struct comparison_row *row)
+{
+	char *name = row && rule->is_each ? row_name(row, SIZE_MAX) : NULL, *text;
+	int length;
+
+	if (name)
+		length = asprintf(&text, "%s(%s)", level_specs[row->level].word, name);
+	else if (rule->pattern)
+		length = asprintf(&text, "%s(%s)", level_specs[rule->level].word, rule->pattern);
+	else
+		length = asprintf(&text, "%s", rule->name);
+	free(name);
+	return length < 0 ? NULL : text;
+}
+
+/* An allowance that covers the change of a row, or NULL. *why_not: one would, but for this; else as it was. */
+static const struct rule *find_row_allowance(const struct evaluation *e, const struct rule *rule,
+					     const struct comparison_row *row,
+					     const struct effect *effect, const char **why_not)
+{
+	for (size_t r = 0; r < e->scope.rules->count; r++) {
+		const struct rule *allowed = &e->scope.rules->list[r];
+
+		/* (What it takes says nothing of how often it is, and so on.) */
+		if (allowed->kind != RULE_ALLOW || allowed->metric != rule->metric ||
+		    !rule_matches_row(allowed, row))
+			continue;
+		if (rule_convert_ratio(allowed, effect, effect->ratio) > allowed->limit) {
+			if (allowed->is_relative && !(effect->base > 0.0))
+				*why_not = "an allowance in % covers nothing that is new";
+			continue;
+		}
+		if (!allowed->until || time(NULL) <= allowed->until)
+			return allowed;
+		*why_not = "the day until which it was allowed has passed";
+	}
+	return NULL;
+}
+
+/* The same of all rows that the rule looks at, if it is about their sum. */
+static const struct rule *find_allowance(const struct evaluation *e, const struct rule *rule,
+					 const struct comparison_row *row,
+					 const struct effect *effect, const char **why_not)
+{
+	const struct rule *allowed = NULL;
+
+	*why_not = NULL;
+	if (rule->kind == RULE_BUDGET)
+		return NULL;
+	if (row)
+		return find_row_allowance(e, rule, row, effect, why_not);
+	for (size_t i = 0; i < e->scope.count; i++) {
+		allowed = find_row_allowance(e, rule, &e->scope.c->rows[e->scope.rows[i]], effect,
+					     why_not);
+		if (!allowed)
+			return NULL;
+	}
+	return allowed;
+}
+
+static int add_finding(struct evaluation *e, const struct rule *rule,
+		       const struct comparison_row *row, const struct effect *effect,
+		       enum outcome outcome)
+{
+	struct verdict *v = e->verdict;
+	struct finding *finding;
+	const char *why_not = NULL;
+
+	if (v->finding_count == v->finding_capacity) {
+		size_t capacity = v->finding_capacity * 2 + 16;
+		struct finding *larger = reallocarray(v->findings, capacity, sizeof(*larger));
+
+		if (!larger)
+			return -ENOMEM;
+		v->findings = larger;
+		v->finding_capacity = capacity;
+	}
+	finding = &v->findings[v->finding_count];
+	*finding = (struct finding){
+		.row = row,
+		.metric = rule->metric,
+		.outcome = outcome,
+		.effect = *effect,
+		.what = name_row(rule, row),
+	};
+	if (outcome == OUTCOME_FAIL)
+		finding->allowed_by = find_allowance(e, rule, row, effect, &why_not);
+	if (finding->allowed_by)
+		finding->outcome = OUTCOME_PASS;
+	finding->why =
+		rule_describe(e->scope.c, rule, effect,
+			      row_unit(&e->scope.c->rows[e->scope.rows[0]], rule->metric), outcome);
+	if (finding->why && why_not && !finding->allowed_by) {
+		char *longer;
+
+		if (asprintf(&longer, "%s; %s", finding->why, why_not) < 0)
+			longer = NULL;
+		free(finding->why);
+		finding->why = longer;
+	}
+	v->finding_count++;
+	return finding->what && finding->why ? 0 : -ENOMEM;
+}
+
+/* What a rule found in its rows, one by one. */
+struct row_tally {
+	size_t selected, left_out, failed, unknown, decisive, gone;
+	double share, unknown_share; /* of all rows; of those that cannot be judged */
+	double seen_share, seen;     /* sum of shares, and of what could be seen by them */
+};
+
+/* Rows that are too small to be judged with all others are if they are asked for by name; budgets ask of each alone. */
+static bool is_selected(const struct rule *rule, const struct comparison_row *row)
+{
+	return row->is_tested || rule->kind == RULE_BUDGET || !rule->pattern ||
+	       strcmp(rule->pattern, "*") != 0;
+}
+
+static size_t count_small(const struct evaluation *e)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < e->scope.count; i++)
+		count += !e->scope.c->rows[e->scope.rows[i]].is_tested;
+	return count;
+}
+
+/* The rows that are not of the family are one of their own, of those that the rule names (Bonferroni). */
+static struct effect effect_of(const struct evaluation *e, const struct rule *rule,
+			       const struct comparison_row *row, size_t small_count)
+{
+	struct effect effect = row->effects[rule->metric];
+
+	if (row->is_tested)
+		return effect;
+	effect.p_adjusted = fmin(1.0, effect.p * (double)small_count);
+	effect.is_significant = effect.p_adjusted <= e->scope.c->alpha / 2.0;
+	return effect;
+}
+
+/* A row that costs much, and may well have become so much worse: that it cannot be told is no pass, however many others are sure. */
+static bool is_suspect(const struct rule *rule, const struct comparison_row *row,
+		       const struct effect *effect)
+{
+	return rule->kind == RULE_LIMIT && row->share >= SUSPECT_SHARE &&
+	       rule_convert_ratio(rule, effect, effect->net_ratio) > rule_effective_limit(rule);
+}
+
+static int evaluate_row(struct evaluation *e, const struct rule *rule,
+			const struct comparison_row *row, const struct effect *effect,
+			struct row_tally *tally)
+{
+	bool is_decisive;
+	enum outcome outcome = rule_evaluate(e->scope.c, rule, effect, &is_decisive);
+	int error;
+
+	tally->selected++;
+	tally->gone += !(effect->new > 0.0);
+	if (outcome == OUTCOME_UNKNOWN) {
+		tally->unknown_share += row->share;
+		tally->unknown++;
+		tally->decisive += is_decisive || is_suspect(rule, row, effect);
+	}
+	if (!isnan(effect->detectable) && !isinf(effect->detectable)) {
+		tally->seen += row->share * effect->detectable;
+		tally->seen_share += row->share;
+	}
+	if (outcome == OUTCOME_PASS)
+		return 0;
+	error = add_finding(e, rule, row, effect, outcome);
+	if (!error)
+		tally->failed +=
+			e->verdict->findings[e->verdict->finding_count - 1].outcome == OUTCOME_FAIL;
+	return error;
+}
+
+static enum outcome outcome_of(const struct row_tally *tally)
+{
+	if (tally->failed)
+		return OUTCOME_FAIL;
+	/* (What looked at nothing is no pass; nor is what could judge nothing of it.) */
+	return tally->unknown == tally->selected || tally->decisive ||
+			       tally->unknown_share > UNKNOWN_SHARE * tally->share
+		       ? OUTCOME_UNKNOWN
+		       : OUTCOME_PASS;
+}
+
+static int describe_tally(const struct row_tally *tally, const struct rule *rule,
+			  struct rule_result *result)
+{
+	char seen[AMOUNT_BYTES], left_out[64] = "";
+	/* (Counts mostly do not vary: a mean of what could be seen of them says nothing; budgets see no change.) */
+	bool is_covered = rule->metric != METRIC_COUNT && rule->kind == RULE_LIMIT;
+	int length;
+
+	format_percent(seen, result->detectable);
+	if (tally->left_out)
+		snprintf(left_out, sizeof(left_out), ", %zu too small to be looked at",
+			 tally->left_out);
+	if (tally->selected)
+		length = asprintf(&result->text,
+				  "%zu of %zu are worse, %zu cannot be judged%s%s%s%s%s",
+				  tally->failed, tally->selected, tally->unknown, left_out,
+				  tally->gone == tally->selected ? ", all are gone" : "",
+				  is_covered ? "; could see " : "", is_covered ? seen : "",
+				  is_covered ? " in the mean" : "");
+	else
+		length = asprintf(&result->text,
+				  "none of %zu is looked at: each has too little of the GPU time, "
+				  "if it is not named",
+				  tally->left_out);
+	if (length < 0)
+		result->text = NULL;
+	return length < 0 ? -ENOMEM : 0;
+}
+
+/* Every row by itself. The share of them that could not be judged decides whether it is a pass. */
+static int evaluate_each(struct evaluation *e, const struct rule *rule, struct rule_result *result)
+{
+	size_t small_count = count_small(e);
+	struct row_tally tally = {0};
+	int error = 0;
+
+	for (size_t i = 0; i < e->scope.count && !error; i++) {
+		const struct comparison_row *row = &e->scope.c->rows[e->scope.rows[i]];
+		struct effect effect = effect_of(e, rule, row, small_count);
+
+		tally.share += row->share;
+		if (is_selected(rule, row))
+			error = evaluate_row(e, rule, row, &effect, &tally);
+		else
+			tally.left_out++;
+	}
+	result->outcome = outcome_of(&tally);
+	result->detectable = tally.seen_share > 0.0 ? tally.seen / tally.seen_share : NAN;
+	return error ? error : describe_tally(&tally, rule, result);
+}
+
+/*
+ * Where everything became slower for sure, a path that went with it by much more or less than runs tell is hardly known beside that.
+ * By itself it may be surer: then it is judged so. (Which of the two is told by how sure they are, not by what they say.)
+ */
+static int use_raw_if_surer(const struct evaluation *e, const struct rule *rule,
+			    struct effect *effect)
+{
+	struct effect raw;
+	int error;
+
+	if (!e->scope.c->common.is_significant || !level_specs[rule->level].is_gpu_time ||
+	    rule->metric == METRIC_COUNT || effect->is_exact || effect->is_boundary_shift)
+		return 0;
+	error = comparison_sum_raw(e->scope.c, rule->metric, e->scope.rows, e->scope.count, &raw);
+	if (!error && raw.detectable < rule_detectable(e->scope.c, rule, effect))
+		*effect = raw;
+	return error;
+}
+
+static int evaluate_sum(struct evaluation *e, const struct rule *rule, struct rule_result *result)
+{
+	const struct comparison_row *row =
+		e->scope.count == 1 ? &e->scope.c->rows[e->scope.rows[0]] : NULL;
+	const struct finding *finding;
+	struct effect effect;
+	int error = row ? 0
+			: comparison_sum(e->scope.c, rule->metric, e->scope.rows, e->scope.count,
+					 &effect);
+
+	if (error)
+		return error;
+	if (row) {
+		/* (Asked for by name, it is one question, whatever else is in its level.) */
+		effect = row->effects[rule->metric];
+		effect.is_significant = effect.p <= e->scope.c->alpha;
+	}
+	error = use_raw_if_surer(e, rule, &effect);
+	if (error)
+		return error;
+	result->outcome = rule_evaluate(e->scope.c, rule, &effect, NULL);
+	result->detectable = rule_detectable(e->scope.c, rule, &effect);
+	result->text = rule_describe(e->scope.c, rule, &effect,
+				     row_unit(&e->scope.c->rows[e->scope.rows[0]], rule->metric),
+				     result->outcome);
+	if (!result->text)
+		return -ENOMEM;
+	if (result->outcome == OUTCOME_PASS)
+		return 0;
+	error = add_finding(e, rule, row, &effect, result->outcome);
+	if (error)
+		return error;
+	finding = &e->verdict->findings[e->verdict->finding_count - 1];
+	result->outcome = finding->outcome;
+	/* (It says why an exception is none, too.) */
+	free(result->text);
+	result->text = strdup(finding->why);
+	return result->text ? 0 : -ENOMEM;
+}
+
+static int compare_findings(const void *a, const void *b)
+{
+	static const int order[] = {[OUTCOME_FAIL] = 0, [OUTCOME_UNKNOWN] = 1, [OUTCOME_PASS] = 2};
+	const struct finding *x = a, *y = b;
+	/* (What has no change comes last.) */
+	double dx = isnan(x->effect.change) ? -INFINITY : x->effect.change;
+	double dy = isnan(y->effect.change) ? -INFINITY : y->effect.change;
+
+	if (x->outcome != y->outcome)
+		return order[x->outcome] - order[y->outcome];
+	return dx > dy ? -1 : dx < dy;
+}
+
+/* A rule that would be kept, but names what is gone while others grew, is not. */
+static int check_renamed(struct evaluation *e, const struct rule *rule, struct rule_result *result)
+{
+	double lost;
+	const struct comparison_row *successor = rule_scope_find_renamed(&e->scope, rule, &lost);
+	char amount[AMOUNT_BYTES], *name;
+	int length = -1;
+
+	if (!successor || result->outcome != OUTCOME_PASS)
+		return 0;
+	format_amount(amount,
+		      rule->metric == METRIC_COUNT ? UNIT_COUNT
+						   : level_specs[successor->level].unit,
+		      lost);
+	free(result->text);
+	result->outcome = OUTCOME_UNKNOWN;
+	name = row_name(successor, SIZE_MAX);
+	if (name)
+		length = asprintf(&result->text,
+				  "%s of it gone; but others have as much more now, most of all "
+				  "%s(%s): is that another name of it?",
+				  amount, level_specs[successor->level].word, name);
+	if (length < 0)
+		result->text = NULL;
+	free(name);
+	return length < 0 ? -ENOMEM : 0;
+}
+
+static int evaluate_rule(struct evaluation *e, const struct rule *rule)
+{
+	struct verdict *v = e->verdict;
+	struct rule_result *result = &v->results[v->result_count++];
+	const char *missing;
+	int error;
+
+	*result = (struct rule_result){
+		.rule = rule, .first_finding = v->finding_count, .detectable = NAN};
+	rule_scope_find_rows(&e->scope, rule);
+	if (!e->scope.count) {
+		result->outcome = rule->is_soft ? OUTCOME_PASS : OUTCOME_UNKNOWN;
+		result->text =
+			strdup(e->scope.has_ignored ? "all that it fits is ignored"
+						    : "there is no such thing in either side");
+		if (!rule->is_soft)
+			problems_add(&v->problems, "%s: '%s': %s", rule->origin, rule->text,
+				     e->scope.has_ignored ? "all that it fits is ignored"
+							  : "fits nothing in either side");
+		return result->text ? 0 : -ENOMEM;
+	}
+	missing = rule_scope_missing_side(&e->scope, rule);
+	if (missing) {
+		problems_add(&v->problems, "%s: '%s' fits nothing in %s", rule->origin, rule->text,
+			     missing);
+		result->outcome = OUTCOME_UNKNOWN;
+		return asprintf(&result->text, "there is no such thing in %s", missing) < 0
+			       ? -ENOMEM
+			       : 0;
+	}
+	error = rule->is_each ? evaluate_each(e, rule, result) : evaluate_sum(e, rule, result);
+	if (!error)
+		error = check_renamed(e, rule, result);
+	result->finding_count = v->finding_count - result->first_finding;
+	if (result->finding_count)
+		qsort(v->findings + result->first_finding, result->finding_count,
+		      sizeof(*v->findings), compare_findings);
+	return error;
+}
+
+/* The rules are not all that there is. */
+static int note_uncovered(struct evaluation *e)
+{
+	struct verdict *v = e->verdict;
+	const struct comparison_row *largest;
+	char amount[AMOUNT_BYTES], *name;
+
+	v->grown_count = rule_scope_count_grown(&e->scope, &v->uncovered_count, &largest);
+	if (!v->uncovered_count)
+		return 0;
+	name = row_name(largest, SIZE_MAX);
+	if (!name)
+		return -ENOMEM;
+	problems_add(&v->notes,
+		     "%zu call path%s more, but no rule looks at %s: most of all, by %s, path(%s)",
+		     v->uncovered_count, v->uncovered_count > 1 ? "s take" : " takes",
+		     v->uncovered_count > 1 ? "them" : "it",
+		     format_amount(amount, largest->unit, largest->effects[METRIC_VALUE].change),
+		     name);
+	free(name);
+	return 0;
+}
+
+static enum outcome overall(const struct verdict *v)
+{
+	bool is_unknown = false;
+
+	if (v->problems.count)
+		return OUTCOME_UNKNOWN;
+	for (size_t r = 0; r < v->result_count; r++) {
+		if (v->results[r].outcome == OUTCOME_FAIL)
+			return OUTCOME_FAIL;
+		is_unknown |= v->results[r].outcome == OUTCOME_UNKNOWN;
+	}
+	return is_unknown ? OUTCOME_UNKNOWN : OUTCOME_PASS;
+}
+
+int verdict_make(struct verdict *v, const struct comparison *c, const struct rules *rules,
+		 struct problems *problems)
+{
+	struct evaluation e = {.scope = {.c = c, .rules = rules}, .verdict = v};
+	int error = 0;
+
+	*v = (struct verdict){.problems = *problems};
+	*problems = (struct problems){0};
+	if (c) {
+		e.scope.rows = calloc(c->row_count + 1, sizeof(*e.scope.rows));
+		v->results = calloc(rules->count + 1, sizeof(*v->results));
+		error = e.scope.rows && v->results ? 0 : -ENOMEM;
+	}
+	for (size_t n = 0; c && n < c->notes.count; n++)
+		problems_add(&v->notes, "%s", c->notes.lines[n]);
+	for (size_t r = 0; c && r < rules->count && !error; r++) {
+		const struct rule *rule = &rules->list[r];
+
+		if (rule->kind == RULE_LIMIT || rule->kind == RULE_BUDGET)
+			error = evaluate_rule(&e, rule);
+		else if (rule_matches_nothing(&e.scope, rule))
+			problems_add(&v->notes, "%s: '%s' fits nothing in either side",
+				     rule->origin, rule->text);
+	}
+	if (c && v->result_count && !error)
+		error = note_uncovered(&e);
+	if (c && !v->result_count)
+		problems_add(&v->problems, "there is no rule to judge by");
+	free(e.scope.rows);
+	v->outcome = overall(v);
+	return error;
+}
+
+void verdict_free(struct verdict *v)
+{
+	for (size_t r = 0; r < v->result_count; r++)
+		free(v->results[r].text);
+	for (size_t f = 0; f < v->finding_count; f++) {
+		free(v->findings[f].what);
+		free(v->findings[f].why);
+	}
+	free(v->results);
+	free(v->findings);
+	problems_free(&v->problems);
+	problems_free(&v->notes);
+	*v = (struct verdict){0};
+}
