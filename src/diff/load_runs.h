@@ -6,8 +6,6 @@
 #ifndef XT_DIFF_LOAD_RUNS_H
 #define XT_DIFF_LOAD_RUNS_H
 
-#include <limits.h>
-
 #include "diff/run_profile.h"
 
 /* The runs of one side. All zeros is an empty one. */
@@ -18,7 +16,6 @@ struct run_set {
 };
 
 struct load_options {
-	const char *merge;	/* the program xtrace-merge */
 	const char *iteration;	/* for it; NULL: found out */
 	const char *warmup;	/* likewise */
 	unsigned workers_count; /* how many of them run at a time */
@@ -38,9 +35,6 @@ void run_set_free(struct run_set *set);
  * load_runs().
  */
 int load_check(const char *argument, struct problems *problems);
-
-/* The path of xtrace-merge, which is beside this program. 0, -ENAMETOOLONG or of readlink(). */
-int load_find_merge(char out[PATH_MAX]);
 
 /* Appends a run, which the set then owns. 0 or -ENOMEM. */
 int run_set_add(struct run_set *set, struct run_profile *run);
