@@ -291,7 +291,7 @@ static int run_show(const struct request *request, struct problems *problems)
 		return STATUS_FAILED;
 	}
 	run = baseline.sets[baseline.count - 1].runs.runs[0];
-	printf("%s: %s on %s%s, %lld KB\n", request->file, *run->program ? run->program : "?",
+	printf("%s: %s on %s%s, %lld KB\n", request->file, *run->title ? run->title : "?",
 	       *device_of(run) ? device_of(run) : "an unknown GPU",
 	       run->is_simulated ? " (simulated)" : "", (long long)(about.st_size + 999) / 1000);
 	printf("GPU time %s; the newest runs are compared with, the others tell of noise\n\n",

@@ -13,6 +13,7 @@
 #include "diff/frame_key.h"
 #include "diff/run_memory.h"
 #include "diff/shown_text.h"
+#include "log/base/script_name.h"
 #include "page/utf8.h"
 
 #define DEPTH_MAX     4096
@@ -117,9 +118,13 @@ static int read_identity(struct run_profile *p, const cJSON *document)
 {
 	const cJSON *process = main_process(document), *device;
 	const cJSON *devices = cJSON_GetObjectItemCaseSensitive(document, "devices");
+	char title[SHOWN_FACT_BYTES];
 
 	p->program = text_of(p, process, "name");
 	p->command = line_of(p, process, "command");
+	xt_script_title(title, sizeof(title), p->program ? p->program : "",
+			p->command ? p->command : "");
+	p->title = plain_text(p, title, SHOWN_FACT_BYTES);
 	p->host = text_of(p, process, "host");
 	p->driver = text_of(p, process, "driver");
 	p->cupti = text_of(p, process, "cupti");
@@ -134,8 +139,8 @@ static int read_identity(struct run_profile *p, const cJSON *document)
 	p->is_simulated = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(document, "simulated_gpu"));
 	p->devices = run_memory_get(p->memory,
 				    (size_t)cJSON_GetArraySize(devices) * sizeof(*p->devices));
-	if (!p->program || !p->command || !p->host || !p->driver || !p->cupti || !p->selection ||
-	    !p->iterations || !p->iteration_name || !p->devices)
+	if (!p->program || !p->command || !p->title || !p->host || !p->driver || !p->cupti ||
+	    !p->selection || !p->iterations || !p->iteration_name || !p->devices)
 		return -ENOMEM;
 	cJSON_ArrayForEach(device, devices)
 	{
