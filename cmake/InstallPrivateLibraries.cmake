@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs at install time: copies what programs and libraries need beyond libc, and what they open by
 # path, into private_libdir, each under the name that the loader looks for, with its licence, and
-# that of libiberty, which is linked into xtrace-merge.
+# that of libiberty, which is linked into xtrace.
 
 file(GET_RUNTIME_DEPENDENCIES
 	EXECUTABLES ${programs}

@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is installed where, and the tarball. Included last: it refers to the targets of all rooms.
+# The installed tree and the release tarball. Included last, because it refers to all targets.
 #
-#   bin/                    xtrace, xtrace-merge, xtrace-diff, xtrace-baseline, xtrace-dump
+#   bin/                    xtrace, xtrace-merge (a link to it), xtrace-dump
 #   lib/                    libxtrace_inject.so
-#   lib/xtrace/             the libraries that these need beyond libc, for our eyes only
+#   lib/xtrace/             the libraries beyond libc that these need
 #   lib/xtrace/simgpu/      the simulated libcuda.so.1, libcupti.so and libnvidia-ml.so.1
-#   libexec/xtrace/         the conformance program, of a build with tests
-#   share/xtrace/           samples, ci/ (a gate for CI), gpu-check.sh, patterns.sh, gpu-python.py, bench.sh, bench/; built-from, the commit that this is of
-#   share/man, share/doc    the manual pages; documents; the licences of the libraries beside us
+#   libexec/xtrace/         the conformance program, in a build with tests
+#   share/xtrace/           samples/, ci/ (a CI gate), bench/, scripts, and built-from (the commit)
+#   share/man, share/doc    manual pages and documents
 
 set(XTRACE_PRIVATE_LIBDIR lib/xtrace)
 
-# DT_RPATH rather than DT_RUNPATH: it holds for what the private libraries need in turn, too.
-set_target_properties(xtrace xtrace-merge xtrace-diff xtrace-baseline PROPERTIES INSTALL_RPATH "$ORIGIN/../${XTRACE_PRIVATE_LIBDIR}")
+# DT_RPATH also applies to the dependencies of the private libraries. DT_RUNPATH does not.
+set_target_properties(xtrace PROPERTIES INSTALL_RPATH "$ORIGIN/../${XTRACE_PRIVATE_LIBDIR}")
 set_target_properties(xtrace_inject PROPERTIES INSTALL_RPATH "$ORIGIN/xtrace")
-foreach(target xtrace xtrace-merge xtrace-diff xtrace-baseline xtrace_inject)
+foreach(target xtrace xtrace_inject)
 	target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
 endforeach()
 
-install(TARGETS xtrace xtrace-merge xtrace-diff xtrace-baseline RUNTIME DESTINATION bin)
+install(TARGETS xtrace RUNTIME DESTINATION bin)
+install(FILES $<TARGET_FILE_DIR:xtrace>/xtrace-merge DESTINATION bin)
 install(PROGRAMS tools/xtrace-dump DESTINATION bin)
 install(TARGETS xtrace_inject LIBRARY DESTINATION lib)
 install(TARGETS simcuda simcupti simnvml LIBRARY DESTINATION ${XTRACE_PRIVATE_LIBDIR}/simgpu)
@@ -48,24 +49,20 @@ if(TARGET conformance)
 		RUNTIME DESTINATION libexec/xtrace LIBRARY DESTINATION libexec/xtrace)
 endif()
 install(DIRECTORY samples/traces DESTINATION share/xtrace/samples FILES_MATCHING PATTERN "*.xtr")
-# Completion, as the programs themselves say it.
-set(bash_completion ${PROJECT_BINARY_DIR}/completion/xtrace-merge ${PROJECT_BINARY_DIR}/completion/xtrace)
-# (bash looks for a file of the command's name.)
-set(bash_links ${PROJECT_BINARY_DIR}/completion/xtrace-diff ${PROJECT_BINARY_DIR}/completion/xtrace-baseline)
-set(zsh_completion ${PROJECT_BINARY_DIR}/completion/_xtrace-merge ${PROJECT_BINARY_DIR}/completion/_xtrace)
-file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/completion)
-add_custom_command(OUTPUT ${bash_completion} ${bash_links} ${zsh_completion}
-	COMMAND xtrace-merge --completion bash > xtrace-merge
-	COMMAND xtrace-merge --completion zsh > _xtrace-merge
+# bash looks for a file with the name of the command, so the link needs one, too.
+set(completions ${PROJECT_BINARY_DIR}/completion)
+file(MAKE_DIRECTORY ${completions})
+add_custom_command(OUTPUT ${completions}/xtrace ${completions}/_xtrace ${completions}/xtrace-merge
 	COMMAND xtrace completion bash > xtrace
 	COMMAND xtrace completion zsh > _xtrace
-	COMMAND ${CMAKE_COMMAND} -E create_symlink xtrace xtrace-diff
-	COMMAND ${CMAKE_COMMAND} -E create_symlink xtrace xtrace-baseline
-	DEPENDS xtrace-merge xtrace
-	WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/completion)
-add_custom_target(completion ALL DEPENDS ${bash_completion} ${zsh_completion})
-install(FILES ${bash_completion} ${bash_links} DESTINATION share/bash-completion/completions)
-install(FILES ${zsh_completion} DESTINATION share/zsh/site-functions)
+	COMMAND ${CMAKE_COMMAND} -E create_symlink xtrace xtrace-merge
+	DEPENDS xtrace
+	WORKING_DIRECTORY ${completions})
+add_custom_target(completion ALL
+	DEPENDS ${completions}/xtrace ${completions}/_xtrace ${completions}/xtrace-merge)
+install(FILES ${completions}/xtrace ${completions}/xtrace-merge
+	DESTINATION share/bash-completion/completions)
+install(FILES ${completions}/_xtrace DESTINATION share/zsh/site-functions)
 
 install(FILES docs/man/xtrace.1 docs/man/xtrace-merge.1 docs/man/xtrace-diff.1 docs/man/xtrace-baseline.1 DESTINATION share/man/man1)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION share/doc/xtrace)
@@ -74,14 +71,13 @@ install(DIRECTORY docs/ DESTINATION share/doc/xtrace FILES_MATCHING PATTERN "*.m
 	PATTERN "*.schema.json"
 	PATTERN man EXCLUDE)
 
-# The libraries beyond libc. libunwind is opened by path at run time, so nothing names it as a
-# dependency: it is found here. libzstd serves xtrace-dump, which is no program of ours to link.
+# The libraries beyond libc. No binary depends on these two: libunwind is opened by path at run time,
+# and xtrace-dump, a script, uses libzstd.
 find_library(XTRACE_LIBUNWIND NAMES libunwind-x86_64.so.8 REQUIRED)
 find_library(XTRACE_LIBZSTD NAMES libzstd.so.1 REQUIRED)
 install(CODE "
 	set(private_libdir \"${XTRACE_PRIVATE_LIBDIR}\")
-	set(programs \"$<TARGET_FILE:xtrace>\" \"$<TARGET_FILE:xtrace-merge>\"
-		\"$<TARGET_FILE:xtrace-diff>\" \"$<TARGET_FILE:xtrace-baseline>\")
+	set(programs \"$<TARGET_FILE:xtrace>\")
 	set(opened \"${XTRACE_LIBUNWIND}\" \"${XTRACE_LIBZSTD}\")
 	set(libraries \"$<TARGET_FILE:xtrace_inject>\")
 	include(\"${CMAKE_CURRENT_LIST_DIR}/InstallPrivateLibraries.cmake\")
@@ -101,14 +97,12 @@ install(CODE "
 if(BUILD_TESTING AND NOT XTRACE_SANITIZE)
 	add_test(NAME package.install COMMAND ${PROJECT_SOURCE_DIR}/tools/check-install.sh
 		${PROJECT_BINARY_DIR})
-	# What is built on newer systems binds to newer symbols: releases are built on Debian 12.
+	# A build on a newer system needs newer symbols. Releases are built on Debian 12.
 	execute_process(COMMAND getconf GNU_LIBC_VERSION OUTPUT_VARIABLE glibc_version)
 	string(REGEX MATCH "[0-9.]+" glibc_version "${glibc_version}")
 	if(glibc_version VERSION_LESS_EQUAL 2.36)
 		add_test(NAME house.glibc COMMAND ${PROJECT_SOURCE_DIR}/tools/check-glibc.sh
-			$<TARGET_FILE:xtrace> $<TARGET_FILE:xtrace-merge> $<TARGET_FILE:xtrace-diff>
-			$<TARGET_FILE:xtrace-baseline>
-			$<TARGET_FILE:xtrace_inject> $<TARGET_FILE:simcuda>
+			$<TARGET_FILE:xtrace> $<TARGET_FILE:xtrace_inject> $<TARGET_FILE:simcuda>
 			$<TARGET_FILE:simcupti> $<TARGET_FILE:simnvml> $<TARGET_FILE:llm_inference>
 			${XTRACE_LIBUNWIND} ${XTRACE_LIBZSTD})
 	else()

@@ -18,7 +18,7 @@ mv "$scratch/there" "$scratch/here"
 cd "$scratch/here"
 
 status=0
-for part in bin/xtrace bin/xtrace-merge bin/xtrace-diff bin/xtrace-baseline bin/xtrace-dump lib/libxtrace_inject.so \
+for part in bin/xtrace bin/xtrace-merge bin/xtrace-dump lib/libxtrace_inject.so \
 	lib/xtrace/libunwind-x86_64.so.8 lib/xtrace/libunwind.so.8 lib/xtrace/libdw.so.1 \
 	lib/xtrace/simgpu/libcuda.so.1 lib/xtrace/simgpu/libcupti.so \
 	lib/xtrace/simgpu/libcupti.so.13 libexec/xtrace/conformance \
@@ -30,9 +30,9 @@ for part in bin/xtrace bin/xtrace-merge bin/xtrace-diff bin/xtrace-baseline bin/
 	share/xtrace/built-from share/xtrace/bench.sh share/xtrace/bench/bench_launches \
 	share/xtrace/bench/libbench_cupti_floor.so \
 	share/man/man1/xtrace.1 share/bash-completion/completions/xtrace-merge \
-	share/bash-completion/completions/xtrace share/bash-completion/completions/xtrace-diff \
+	share/bash-completion/completions/xtrace \
 	share/zsh/site-functions/_xtrace \
-	share/zsh/site-functions/_xtrace-merge share/man/man1/xtrace-merge.1 share/man/man1/xtrace-diff.1 share/man/man1/xtrace-baseline.1 share/doc/xtrace/LICENSE \
+	share/man/man1/xtrace-merge.1 share/man/man1/xtrace-diff.1 share/man/man1/xtrace-baseline.1 share/doc/xtrace/LICENSE \
 	share/xtrace/ci/gate.sh share/xtrace/ci/github/action.yml share/xtrace/ci/gitlab/xtrace-gate.yml; do
 	if [ ! -e "$part" ]; then
 		echo "check-install: $part was not installed"
@@ -47,7 +47,7 @@ for package in libunwind8 libzstd1 libcjson1 libiberty-dev; do
 		status=1
 	fi
 done
-for program in bin/xtrace bin/xtrace-merge bin/xtrace-diff bin/xtrace-baseline; do
+for program in bin/xtrace bin/xtrace-merge; do
 	if ldd "$program" | grep -vE "$scratch|linux-vdso|ld-linux|/lib(c|m|gcc_s|pthread|dl)\.so"; then
 		echo "check-install: $program takes that from outside"
 		status=1

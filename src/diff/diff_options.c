@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command line: the table of options, and the table of outputs, each of which is an option.
+ * The table of options, and the table of outputs, each of which is an option.
  */
 #include "diff/diff_options.h"
 
@@ -10,314 +10,193 @@
 #include <string.h>
 
 #define TOP_DEFAULT 10
+#define TOP_MAX	    1000000
+#define JOBS_MAX    1024
 
-static int apply_fail_on(struct diff_options *options, const char *value, struct problems *problems)
+/* Formats by the ending of a file name, for --output. */
+static const struct option_ending endings[] = {
+	{"txt", "text"},  {"json", "json"}, {"md", "markdown"},	  {"xml", "junit"},
+	{"html", "html"}, {"svg", "svg"},   {"folded", "folded"}, {0},
+};
+
+static int apply_fail_on(void *context, const struct option_row *row, const char *value)
 {
+	struct diff_options *options = context;
+	(void)row;
 	options->has_rules = true;
-	return rules_add(&options->rules, value, "--fail-on", problems);
+	/* diff_options_parse() fails if there are problems, after all rules were read. */
+	rules_add(&options->rules, value, "--fail-on", options->problems);
+	return 0;
 }
 
-static int apply_rules(struct diff_options *options, const char *value, struct problems *problems)
+static int apply_rules(void *context, const struct option_row *row, const char *value)
 {
+	struct diff_options *options = context;
+	(void)row;
 	options->has_rules = true;
-	return rules_read(&options->rules, value, problems);
+	/* diff_options_parse() fails if there are problems, after all rules were read. */
+	rules_read(&options->rules, value, options->problems);
+	return 0;
 }
 
-static int apply_iteration(struct diff_options *options, const char *value,
-			   struct problems *problems)
+static int apply_iteration(void *context, const struct option_row *row, const char *value)
 {
-	(void)problems;
+	struct diff_options *options = context;
+
+	(void)row;
 	options->load.iteration = options->check.iteration = value;
 	return 0;
 }
 
-/* A whole number up to a limit. */
-static int read_number(const char *value, unsigned long limit, unsigned long *number_out)
+static int apply_warmup(void *context, const struct option_row *row, const char *value)
 {
-	char *end;
+	struct diff_options *options = context;
+	struct option_row number = {.max = row->max};
+	unsigned count;
 
-	if (value[0] < '0' || value[0] > '9')
-		return -EINVAL;
-	*number_out = strtoul(value, &end, 10);
-	return *end || *number_out > limit ? -EINVAL : 0;
-}
-
-static int apply_warmup(struct diff_options *options, const char *value, struct problems *problems)
-{
-	unsigned long count;
-
-	if (read_number(value, UINT32_MAX, &count)) {
-		problems_add(problems, "--warmup %s: must be a number of iterations", value);
-		return -EINVAL;
-	}
 	options->load.warmup = options->check.warmup = value;
-	return 0;
+	return option_number(&count, &number, value);
 }
 
-static int apply_jobs(struct diff_options *options, const char *value, struct problems *problems)
+static int apply_error_rate(void *context, const struct option_row *row, const char *value)
 {
-	unsigned long count = 0;
-
-	if (read_number(value, 1024, &count) || !count) {
-		problems_add(problems, "--jobs %s: must be a number from 1 to 1024", value);
-		return -EINVAL;
-	}
-	options->load.workers_count = (unsigned)count;
-	return 0;
-}
-
-static int apply_top(struct diff_options *options, const char *value, struct problems *problems)
-{
-	unsigned long count = 0;
-
-	if (read_number(value, 1000000, &count) || !count) {
-		problems_add(problems, "--top %s: must be a number from 1 on", value);
-		return -EINVAL;
-	}
-	options->top_count = count;
-	return 0;
-}
-
-static int apply_error_rate(struct diff_options *options, const char *value,
-			    struct problems *problems)
-{
+	struct diff_options *options = context;
 	char *end;
 	double percent = strtod(value, &end);
 
-	if (end == value || strcmp(end, "%") != 0 || !(percent > 0.0 && percent <= 20.0)) {
-		problems_add(problems, "--error-rate %s: must be a part such as 1%%, 20%% at most",
-			     value);
+	(void)row;
+	if (end == value || strcmp(end, "%") != 0 || !(percent > 0.0 && percent <= 20.0))
 		return -EINVAL;
-	}
 	options->compare.alpha = percent / 100.0;
 	return 0;
 }
 
-static int apply_allow_different(struct diff_options *options, const char *value,
-				 struct problems *problems)
-{
-	(void)value;
-	(void)problems;
-	options->check.allow_different = true;
-	return 0;
-}
+#define TARGET(member) .offset = offsetof(struct diff_options, member)
 
-static int apply_allow_degraded(struct diff_options *options, const char *value,
-				struct problems *problems)
-{
-	(void)value;
-	(void)problems;
-	options->check.allow_degraded = true;
-	return 0;
-}
-
-static int apply_check(struct diff_options *options, const char *value, struct problems *problems)
-{
-	(void)value;
-	(void)problems;
-	options->check_only = true;
-	return 0;
-}
-
-static int apply_help(struct diff_options *options, const char *value, struct problems *problems)
-{
-	(void)value;
-	(void)problems;
-	options->help = true;
-	return 0;
-}
-
-static int apply_version(struct diff_options *options, const char *value, struct problems *problems)
-{
-	(void)value;
-	(void)problems;
-	options->version = true;
-	return 0;
-}
-
-static const struct option_row {
-	const char *name;
-	char letter;	   /* 0: none */
-	const char *value; /* NULL: it takes none */
-	const char *what;
-	int (*apply)(struct diff_options *options, const char *value, struct problems *problems);
-} option_rows[] = {
-	{"fail-on", 'f', "RULE",
-	 "what may not happen, as 'gpu-time > 3%'; may be given several times", apply_fail_on},
-	{"rules", 'r', "FILE", "a file of such rules, one a line, and of exceptions to them",
-	 apply_rules},
-	{"iteration", 0, "NAME", "the NVTX range that is one iteration (found out, if not given)",
-	 apply_iteration},
-	{"warmup", 0, "COUNT", "the first iterations, which do not count (found out, if not given)",
-	 apply_warmup},
-	{"allow-different", 0, NULL, "compare runs of different programs, GPUs or drivers, too",
-	 apply_allow_different},
-	{"allow-degraded", 0, NULL,
-	 "compare logs, too, in which something is missing, but not damaged ones",
-	 apply_allow_degraded},
-	{"error-rate", 0, "PART", "how often a rule may find a change by chance, up or down (1%)",
-	 apply_error_rate},
-	{"top", 0, "N", "rows of each table (10)", apply_top},
-	{"jobs", 'j', "N", "logs that are read at a time (2)", apply_jobs},
-	{"check", 0, NULL,
-	 "only see whether the options, rules, profiles and baselines that are given can be read",
-	 apply_check},
-	{"version", 'V', NULL, "print the version and exit", apply_version},
-	{"help", 'h', NULL, "print this help and exit", apply_help},
+static const struct option_row option_rows[] = {
+	{"fail-on", 'f', .value = "RULE", .apply = apply_fail_on,
+	 .help = "Fail if this happens, as in 'gpu-time > 3%'. May be repeated"},
+	{"rules", 'r', .value = "FILE", .apply = apply_rules,
+	 .help = "Read rules and exceptions from FILE, one per line"},
+	{"iteration", .value = "NAME", .apply = apply_iteration,
+	 .help = "Treat each instance of this NVTX range as one iteration (default: detected)"},
+	{"warmup", .value = "COUNT", .apply = apply_warmup, .max = UINT32_MAX,
+	 .expected = "a number of iterations",
+	 .help = "Ignore the first COUNT iterations of each run (default: detected)"},
+	{"allow-different", .apply = option_flag, TARGET(check.allow_different),
+	 .help = "Compare runs even if the program, GPU or driver differs"},
+	{"allow-degraded", .apply = option_flag, TARGET(check.allow_degraded),
+	 .help = "Compare logs even if events are missing. Damaged logs are still refused"},
+	{"error-rate", .value = "PERCENT", .apply = apply_error_rate,
+	 .expected = "a percentage above 0% and up to 20%, such as 1%",
+	 .help = "Set how often a rule may report a change that is only noise (default: 1%)"},
+	{"top", .value = "N", .apply = option_number, TARGET(top_count), .min = 1, .max = TOP_MAX,
+	 .help = "Limit each table to N rows (default: 10)"},
+	{"jobs", 'j', .value = "N", .apply = option_number, TARGET(load.workers_count), .min = 1,
+	 .max = JOBS_MAX, .help = "Read up to N logs in parallel (default: 2)"},
+	{"check", .apply = option_flag, TARGET(check_only),
+	 .help = "Check that options, rules, profiles and baselines can be read, and exit"},
+	{0},
 };
-#define OPTION_COUNT (sizeof(option_rows) / sizeof(option_rows[0]))
 
-static const struct option_row *find_row(const char *name, size_t length)
+static int add_output(void *context, const struct option_row *row, const char *path)
 {
-	for (size_t i = 0; i < OPTION_COUNT; i++)
-		if (strlen(option_rows[i].name) == length &&
-		    !memcmp(option_rows[i].name, name, length))
-			return &option_rows[i];
-	return NULL;
-}
+	const struct diff_output *output = &diff_output_text;
+	struct diff_options *options = context;
 
-static const struct option_row *find_letter(char letter)
-{
-	for (size_t i = 0; i < OPTION_COUNT; i++)
-		if (letter && option_rows[i].letter == letter)
-			return &option_rows[i];
-	return NULL;
-}
-
-static const struct diff_output *find_output(const char *name, size_t length)
-{
 	for (size_t i = 0; diff_outputs[i]; i++)
-		if (strlen(diff_outputs[i]->name) == length &&
-		    !memcmp(diff_outputs[i]->name, name, length))
-			return diff_outputs[i];
-	return NULL;
-}
-
-static int add_output(struct diff_options *options, const struct diff_output *output,
-		      const char *path, struct problems *problems)
-{
-	if (output->is_there && !output->is_there()) {
-		problems_add(problems, "--%s: this build has none", output->name);
+		if (!strcmp(diff_outputs[i]->name, row->name))
+			output = diff_outputs[i];
+	if (!*path)
 		return -EINVAL;
+	if (output->is_there && !output->is_there()) {
+		print_error("cannot write --%s: this build does not include it", output->name);
+		return -ENOENT;
 	}
 	for (size_t i = 0; i < options->output_count; i++) {
 		if (strcmp(options->outputs[i].path, path) != 0)
 			continue;
-		problems_add(problems, "two outputs cannot both go to '%s'", path);
-		return -EINVAL;
+		print_error("cannot write two outputs to '%s'", path);
+		return -EEXIST;
 	}
 	if (options->output_count == DIFF_OUTPUTS_MAX) {
-		problems_add(problems, "more than %d outputs", DIFF_OUTPUTS_MAX);
-		return -EINVAL;
+		print_error("cannot write more than %d outputs", DIFF_OUTPUTS_MAX);
+		return -ENOENT;
 	}
 	options->outputs[options->output_count].output = output;
 	options->outputs[options->output_count++].path = path;
 	return 0;
 }
 
-/* An option at argv[*index], its value behind '=' or in the next argument. */
-static int parse_option(struct diff_options *options, char **argv, int argc, int *index,
-			struct problems *problems)
+static int apply_output(void *context, const struct option_row *row, const char *path)
 {
-	const char *argument = argv[*index], *name = argument + 2, *value = NULL;
-	const struct diff_output *output = NULL;
-	const struct option_row *row;
-	size_t length = 0;
+	struct diff_options *options = context;
 
-	if (argument[1] == '-') {
-		const char *equals = strchr(name, '=');
-
-		length = equals ? (size_t)(equals - name) : strlen(name);
-		value = equals ? equals + 1 : NULL;
-		row = find_row(name, length);
-		output = find_output(name, length);
-	} else {
-		row = argument[2] ? NULL : find_letter(argument[1]);
-	}
-	if (!row && !output) {
-		problems_add(problems, "unknown option '%s'; see --help", argument);
-		return -EINVAL;
-	}
-	if (row && !row->value && value) {
-		problems_add(problems, "--%s takes no value", row->name);
-		return -EINVAL;
-	}
-	if ((output || row->value) && !value) {
-		if (*index + 1 == argc) {
-			problems_add(problems, "%s needs a value", argument);
-			return -EINVAL;
-		}
-		value = argv[++*index];
-	}
-	return output ? add_output(options, output, value, problems)
-		      : row->apply(options, value, problems);
+	(void)row;
+	return *path ? option_apply_output(&options->list, endings, options, path) : -EINVAL;
 }
 
-int diff_options_parse(struct diff_options *options, int argc, char **argv,
-		       struct problems *problems)
-{
-	bool is_literal = false;
-	int result = 0, error;
+static const struct option_row output_row[] = {
+	{"output", 'o', .value = "FILE", .expected = "a file name", .apply = apply_output,
+	 .help = "Write the format that the ending of FILE names: .txt, .json, .md, .xml, .html, "
+		 ".svg or .folded"},
+	{0},
+};
 
-	*options = (struct diff_options){.load.workers_count = 2, .top_count = TOP_DEFAULT};
-	for (int i = 1; i < argc; i++) {
-		if (!is_literal && !strcmp(argv[i], "--")) {
-			is_literal = true;
-		} else if (!is_literal && argv[i][0] == '-' && argv[i][1]) {
-			error = parse_option(options, argv, argc, &i, problems);
-			result = result ? result : error;
-		} else if (options->side_count < SIDES) {
-			options->sides[options->side_count++] = argv[i];
-		} else {
-			problems_add(problems,
-				     "'%s' is too much: BASE and NEW are compared; several "
-				     "runs of one are separated by commas",
-				     argv[i]);
-			result = -EINVAL;
-		}
+void diff_options_list(struct option_list *list)
+{
+	struct option_row heading[] = {
+		{.help = "Outputs (FILE may be - for stdout; the default is --text -)"}, {0}};
+
+	option_list_add(list, heading);
+	for (size_t i = 0; diff_outputs[i]; i++) {
+		const struct option_row rows[] = {
+			{diff_outputs[i]->name, .value = diff_outputs[i]->value,
+			 .help = diff_outputs[i]->what, .expected = "a file name",
+			 .is_output = true, .apply = add_output},
+			{0}};
+
+		option_list_add(list, rows);
 	}
-	if (options->help || options->version)
-		return 0;
+	option_list_add(list, output_row);
+	heading[0].help = "Options";
+	option_list_add(list, heading);
+	option_list_add(list, option_rows);
+}
+
+int diff_options_parse(struct diff_options *options, const struct command *command, int argc,
+		       char **argv, struct problems *problems)
+{
+	static const struct option_row text = {.name = "text"};
+	int status, count;
+
+	*options = (struct diff_options){
+		.load.workers_count = 2, .top_count = TOP_DEFAULT, .problems = problems};
+	command_list_options(command, &options->list);
+	status = command_parse(command, &options->list, options, argc, argv, &count);
+	if (status != COMMAND_GO_ON)
+		return status;
+	if (problems->count)
+		return STATUS_FAILED;
+	for (int i = 0; i < count && i < SIDES; i++)
+		options->sides[options->side_count++] = argv[1 + i];
+	if (count > SIDES) {
+		print_error("unexpected argument '%s': join several runs of one side with commas "
+			    "(see %s --help)",
+			    argv[1 + SIDES], message_name());
+		return STATUS_FAILED;
+	}
 	if (options->check_only)
-		return result;
-	if (options->side_count < SIDES) {
-		problems_add(problems,
-			     "what is to be compared? usage: xtrace diff [OPTION]... BASE "
-			     "NEW; see --help");
-		result = -EINVAL;
+		return COMMAND_GO_ON;
+	if (count < SIDES) {
+		print_error("%s missing: usage: %s %s (see %s --help)",
+			    count ? "NEW is" : "BASE and NEW are", message_name(),
+			    command->arguments, message_name());
+		return STATUS_FAILED;
 	}
-	if (!result && !options->has_rules)
-		result = rules_add_default(&options->rules);
+	if (!options->has_rules && rules_add_default(&options->rules))
+		return STATUS_FAILED;
 	if (!options->output_count)
-		result = result ? result : add_output(options, &diff_output_text, "-", problems);
-	return result;
-}
-
-static void print_option(char letter, const char *name, const char *value, const char *what)
-{
-	char left[64];
-
-	snprintf(left, sizeof(left), "%s%c%s--%s%s%s", letter ? "-" : " ", letter ? letter : ' ',
-		 letter ? ", " : "  ", name, value ? " " : "", value ? value : "");
-	printf("  %-26s %s\n", left, what);
-}
-
-void diff_options_print_help(void)
-{
-	printf("usage: xtrace diff [OPTION]... BASE NEW\n\n"
-	       "Says what became slower between two sides, where, and how sure that is. A side is "
-	       "one "
-	       "run or\nseveral, separated by commas: directories, logs, profiles or baselines.\n\n"
-	       "Exit status: 0 no rule is broken, 1 one is, 2 that cannot be judged.\n\n"
-	       "Outputs\n");
-	for (size_t i = 0; diff_outputs[i]; i++)
-		print_option(0, diff_outputs[i]->name, diff_outputs[i]->value,
-			     diff_outputs[i]->what);
-	printf("\nOptions\n");
-	for (size_t i = 0; i < OPTION_COUNT; i++)
-		print_option(option_rows[i].letter, option_rows[i].name, option_rows[i].value,
-			     option_rows[i].what);
-	printf("\nWithout --fail-on and --rules these hold:\n");
-	for (size_t i = 0; rules_default_lines[i]; i++)
-		printf("  %s\n", rules_default_lines[i]);
+		add_output(options, &text, "-");
+	return COMMAND_GO_ON;
 }

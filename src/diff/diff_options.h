@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command line of xtrace-diff, read by table.
+ * The command line of xtrace diff.
  */
 #ifndef XT_DIFF_DIFF_OPTIONS_H
 #define XT_DIFF_DIFF_OPTIONS_H
 
+#include "cli/command.h"
 #include "diff/load/check_runs.h"
 #include "diff/load/load_runs.h"
 #include "diff/output/diff_output.h"
@@ -15,7 +16,7 @@ struct diff_options {
 	char *sides[SIDES];
 	size_t side_count;
 	struct rules rules;
-	bool has_rules; /* the user gave any: those that are default do not hold */
+	bool has_rules; /* the user gave rules, so the default rules do not apply */
 	struct {
 		const struct diff_output *output;
 		const char *path; /* "-" is stdout */
@@ -24,17 +25,20 @@ struct diff_options {
 	struct load_options load;
 	struct check_options check;
 	struct compare_options compare;
-	size_t top_count;
-	bool check_only; /* that options and rules can be read: there need not be sides */
-	bool help, version;
+	unsigned top_count;
+	bool check_only; /* read options and rules, and compare nothing: sides are optional */
+	struct option_list list;
+	struct problems *problems; /* of the rules */
 };
 
-/* Reads argv. What is wrong is added to problems. 0, -EINVAL or -ENOMEM; rules are to be freed in any
- * case. */
-int diff_options_parse(struct diff_options *options, int argc, char **argv,
-		       struct problems *problems);
+/* Adds the outputs and options of xtrace diff to a list. */
+void diff_options_list(struct option_list *list);
 
-/* To stdout. */
-void diff_options_print_help(void);
+/*
+ * Parses argv. Errors in rules are added to problems. Returns COMMAND_GO_ON, or the exit status to
+ * end with. The caller frees options->rules in any case.
+ */
+int diff_options_parse(struct diff_options *options, const struct command *command, int argc,
+		       char **argv, struct problems *problems);
 
 #endif

@@ -25,11 +25,11 @@
 static char *make_label(const struct inputs *inputs, const struct input *log,
 			const struct model *model)
 {
-	const char *name = model_process_name(model);
-	char *label;
+	char title[PROCESS_TITLE_BYTES], *label;
 	bool has_host = inputs->has_several_hosts;
 
-	if (asprintf(&label, "%s (%u%s%s%s)", name, log->header.pid, has_host ? " on " : "",
+	model_process_title(model, title);
+	if (asprintf(&label, "%s (%u%s%s%s)", title, log->header.pid, has_host ? " on " : "",
 		     has_host ? log->host : "", log->distinction) < 0)
 		return NULL;
 	return label;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The options that are no outputs: what each is called, what it does, and which outputs it matters to.
+ * The options that are not outputs, and how their values are read.
  */
 #include "merge/option_table.h"
 
@@ -8,174 +8,72 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WEIGHT_WORDS                                                                               \
-	"gpu-time|count|cpu-wait|gpu-exclusive|gpu-idle|alloc-bytes|peak-bytes|leaked-bytes"
+#include "merge/options.h"
 
 #define TOP_MAX	 1000000
 #define JOBS_MAX 1000
 
 #define SIZE_UNITS_MAX 1000000
 
-static int apply_unit(struct options *options, const char *value)
+static struct settings *settings_of(void *context)
 {
-	if (strcmp(value, "ns") && strcmp(value, "us"))
-		return -EINVAL;
-	options->settings.unit = !strcmp(value, "us") ? UNIT_US : UNIT_NS;
-	return 0;
+	return &((struct options *)context)->settings;
 }
 
-static int apply_weight(struct options *options, const char *value)
+static int apply_python(void *context, const struct option_row *row, const char *value)
 {
-	for (int w = 0; w < WEIGHTS; w++) {
-		if (strcmp(weight_specs[w].name, value))
-			continue;
-		options->settings.weight = (enum weight)w;
-		return 0;
-	}
-	return -EINVAL;
+	static const enum python_shown order[] = {PYTHON_MIXED, PYTHON_FULL, PYTHON_ONLY,
+						  PYTHON_OFF};
+	unsigned position;
+	struct option_row words = {.value = row->value};
+	int error = option_word(&position, &words, value);
+
+	if (!error)
+		settings_of(context)->frames.python = order[position];
+	return error;
 }
 
-/* The place of value in words, which NULL ends; -EINVAL if it is not among them. */
-static int place_of(const char *const *words, const char *value)
+static int apply_full_names(void *context, const struct option_row *row, const char *value)
 {
-	for (int w = 0; words[w]; w++)
-		if (!strcmp(words[w], value))
-			return w;
-	return -EINVAL;
-}
-
-static int apply_graph_stacks(struct options *options, const char *value)
-{
-	static const char *const words[] = {
-		[GRAPH_STACKS_BOTH] = "both",
-		[GRAPH_STACKS_REPLAY] = "replay",
-		[GRAPH_STACKS_CAPTURE] = "capture",
-		NULL,
-	};
-	int place = place_of(words, value);
-
-	if (place < 0)
-		return place;
-	options->settings.graph_stacks = (enum graph_stacks)place;
-	return 0;
-}
-
-static int apply_nvtx(struct options *options, const char *value)
-{
-	static const char *const words[] = {
-		[NVTX_FRAMES] = "frames", [NVTX_ROOTS] = "roots", [NVTX_OFF] = "off", NULL};
-	int place = place_of(words, value);
-
-	if (place < 0)
-		return place;
-	options->settings.nvtx = (enum nvtx)place;
-	return 0;
-}
-
-static int apply_python(struct options *options, const char *value)
-{
-	static const char *const words[] = {[PYTHON_MIXED] = "mixed",
-					    [PYTHON_ONLY] = "only",
-					    [PYTHON_OFF] = "off",
-					    [PYTHON_FULL] = "full",
-					    NULL};
-	int place = place_of(words, value);
-
-	if (place < 0)
-		return place;
-	options->settings.frames.python = (enum python_shown)place;
-	return 0;
-}
-
-static int apply_by(struct options *options, const char *value)
-{
-	static const char *const words[] = {"device", "stream", "thread", "process", "none", NULL};
-	int place = place_of(words, value);
-
-	if (place < 0)
-		return place;
-	options->settings.by = (enum by)(BY_DEVICE + place);
-	return 0;
-}
-
-static int apply_switch(bool *place, const char *value)
-{
-	if (strcmp(value, "on") && strcmp(value, "off"))
-		return -EINVAL;
-	*place = !strcmp(value, "on");
-	return 0;
-}
-
-static int apply_inline(struct options *options, const char *value)
-{
-	return apply_switch(&options->settings.frames.inlines, value);
-}
-
-static int apply_lines(struct options *options, const char *value)
-{
-	return apply_switch(&options->settings.frames.lines, value);
-}
-
-static int apply_full_names(struct options *options, const char *value)
-{
+	(void)row;
 	(void)value;
-	options->settings.names = DEMANGLE_FULL;
+	settings_of(context)->names = DEMANGLE_FULL;
 	return 0;
 }
 
-static int apply_debug_dir(struct options *options, const char *value)
+static int apply_finding(void *context, const struct option_row *row, const char *value)
 {
-	options->settings.debug_directory = value;
-	return value[0] ? 0 : -EINVAL;
+	(void)row;
+	if (!finding_parse(settings_of(context)->finding_shares, value))
+		return 0;
+	print_error("cannot use '%s' for --finding: it must be %s", value, finding_usage());
+	return -ENOENT;
 }
 
-/* From 1 to max. */
-static int read_number(const char *value, unsigned long max, uint32_t *number_out)
+/* "all" and the names of the rules. */
+static const char *finding_key(size_t i)
 {
-	unsigned long number;
-	char *end;
-
-	if (value[0] < '0' || value[0] > '9')
-		return -EINVAL;
-	number = strtoul(value, &end, 10);
-	if (*end || !number || number > max)
-		return -EINVAL;
-	*number_out = (uint32_t)number;
-	return 0;
-}
-
-static int apply_finding(struct options *options, const char *value)
-{
-	return finding_parse(options->settings.finding_shares, value);
+	return !i ? "all" : i <= RULES ? finding_rule_name((enum rule)(i - 1)) : NULL;
 }
 
 /* "200K", "10M" */
-static int apply_html_size(struct options *options, const char *value)
+static int apply_html_size(void *context, const struct option_row *row, const char *value)
 {
 	char *end;
 	unsigned long long size;
 
+	(void)row;
 	if (value[0] < '0' || value[0] > '9')
 		return -EINVAL;
 	size = strtoull(value, &end, 10);
 	if ((strcmp(end, "K") && strcmp(end, "M")) || !size || size > SIZE_UNITS_MAX)
 		return -EINVAL;
-	options->settings.html_bytes_max = size * (end[0] == 'K' ? 1000 : 1000000);
+	settings_of(context)->html_bytes_max = size * (end[0] == 'K' ? 1000 : 1000000);
 	return 0;
 }
 
-static int apply_top(struct options *options, const char *value)
-{
-	return read_number(value, TOP_MAX, &options->settings.top_count);
-}
-
-static int apply_jobs(struct options *options, const char *value)
-{
-	return read_number(value, JOBS_MAX, &options->settings.jobs);
-}
-
-/* "1.5s", "200ms", "30us", "7ns"; without a unit, seconds. */
-static int parse_time(const char *value, uint64_t *ns_out)
+/* "1.5s", "200ms", "30us", "7ns"; without a unit, seconds. Stores ns as uint64_t. */
+static int apply_time(void *context, const struct option_row *row, const char *value)
 {
 	static const struct {
 		const char *name;
@@ -190,195 +88,124 @@ static int parse_time(const char *value, uint64_t *ns_out)
 	for (size_t u = 0; u < sizeof(units) / sizeof(units[0]); u++) {
 		if (strcmp(end, units[u].name) || !(number * units[u].ns < (double)INT64_MAX))
 			continue;
-		*ns_out = (uint64_t)(number * units[u].ns + 0.5);
+		*(uint64_t *)((char *)context + row->offset) =
+			(uint64_t)(number * units[u].ns + 0.5);
 		return 0;
 	}
 	return -EINVAL;
 }
 
-static int apply_from(struct options *options, const char *value)
+static int apply_warmup(void *context, const struct option_row *row, const char *value)
 {
-	return parse_time(value, &options->settings.wanted.from_ns);
+	settings_of(context)->iterations.has_warmup = true;
+	return option_number(context, row, value);
 }
 
-static int apply_to(struct options *options, const char *value)
-{
-	return parse_time(value, &options->settings.wanted.until_ns);
-}
+#define TARGET(member)	.offset = offsetof(struct options, member)
+#define PATTERN(number) .apply = option_text, TARGET(settings.wanted.patterns[number])
+#define A_REGEX		.value = "REGEX", .expected = "a regular expression that is not empty"
+#define A_TIME		.value = "TIME", .expected = "a time such as 1.5s, 200ms, 30us or 7ns"
 
-static int apply_filter(struct options *options, const char *value)
-{
-	options->settings.wanted.patterns[PATTERN_FILTER] = value;
-	return value[0] ? 0 : -EINVAL;
-}
-
-static int apply_focus(struct options *options, const char *value)
-{
-	options->settings.wanted.patterns[PATTERN_FOCUS] = value;
-	return value[0] ? 0 : -EINVAL;
-}
-
-static int apply_hide(struct options *options, const char *value)
-{
-	options->settings.wanted.patterns[PATTERN_HIDE] = value;
-	return value[0] ? 0 : -EINVAL;
-}
-
-static int apply_range(struct options *options, const char *value)
-{
-	options->settings.wanted.patterns[PATTERN_RANGE] = value;
-	return value[0] ? 0 : -EINVAL;
-}
-
-static int apply_iteration(struct options *options, const char *value)
-{
-	options->settings.iterations.iteration = value;
-	return value[0] ? 0 : -EINVAL;
-}
-
-static int apply_warmup(struct options *options, const char *value)
-{
-	char *end;
-	unsigned long count;
-
-	if (value[0] < '0' || value[0] > '9')
-		return -EINVAL;
-	count = strtoul(value, &end, 10);
-	if (*end || count > UINT32_MAX)
-		return -EINVAL;
-	options->settings.iterations.warmup_count = (uint32_t)count;
-	options->settings.iterations.has_warmup = true;
-	return 0;
-}
-
-static int apply_embed_symbols(struct options *options, const char *value)
-{
-	(void)value;
-	options->embed_symbols = true;
-	return 0;
-}
-
-static int apply_no_recover(struct options *options, const char *value)
-{
-	(void)value;
-	options->no_recover = true;
-	return 0;
-}
-
-static int apply_completion(struct options *options, const char *value)
-{
-	if (strcmp(value, "bash") && strcmp(value, "zsh"))
-		return -EINVAL;
-	options->completion = value;
-	return 0;
-}
-
-static int apply_quiet(struct options *options, const char *value)
-{
-	(void)value;
-	options->quiet = true;
-	return 0;
-}
-
-static int apply_version(struct options *options, const char *value)
-{
-	(void)value;
-	options->version = true;
-	return 0;
-}
-
-static int apply_help(struct options *options, const char *value)
-{
-	(void)value;
-	options->help = true;
-	return 0;
-}
-
-const struct option_row option_rows[] = {
-	{"unit", 0, "ns|us", "unit of time in folded stacks (ns)", USES_UNIT, apply_unit},
-	{"weight", 0, WEIGHT_WORDS,
-	 "what folded stacks, the flame graph and the tree of --text are weighted by: GPU time "
-	 "(the default), the "
-	 "number of kernels, "
-	 "copies "
-	 "and sets, time that the CPU waited, GPU time that overlapping work shares, GPU idle time "
-	 "and why, bytes allocated, held at the peak, or never freed",
-	 USES_WEIGHT, apply_weight},
-	{"by", 0, "device|stream|thread|process|none",
-	 "what stands at the root of call paths (the process, if there are several)", USES_PATHS,
-	 apply_by},
-	{"graph-stacks", 0, "both|replay|capture",
-	 "which call paths the work of a CUDA graph stands below: the one that launched the graph, "
-	 "the one that made the node, or the one and then the other (both)",
-	 USES_PATHS | USES_GRAPH_STACKS, apply_graph_stacks},
-	{"nvtx", 0, "frames|roots|off",
-	 "NVTX ranges in call paths: at their place among the frames, before all of them, or not "
-	 "(frames)",
-	 USES_PATHS, apply_nvtx},
-	{"python", 0, "mixed|full|only|off",
-	 "Python frames in call paths: among the native ones, without the interpreter's own "
-	 "(mixed) or with these (full); without any native ones (only); or no Python frames (off)",
-	 USES_PATHS | USES_GRAPH_STACKS, apply_python},
-	{"inline", 0, "on|off",
-	 "functions that the compiler inlined, as frames of their own (on); that needs debug "
-	 "information",
-	 0, apply_inline},
-	{"lines", 0, "on|off",
-	 "the line that each frame stands at, \"f (file.c:12)\", from debug information (off)", 0,
-	 apply_lines},
-	{"full-names", 0, NULL,
-	 "names of functions and kernels with all parameters and template arguments, however long",
-	 0, apply_full_names},
-	{"debug-dir", 0, "DIR",
-	 "where the debug files of stripped programs are, before /usr/lib/debug", 0,
-	 apply_debug_dir},
-	{"top", 0, "N", "rows of each table (10 in text, 1000 in --summary)", USES_TOP, apply_top},
-	{"finding", 0, "RULE=PERCENT",
-	 "findings of that rule must cost so much of the time at work (docs/FINDINGS.md names the "
-	 "rules and "
-	 "their shares), RULE=off: they are not told of; may be given for several rules, all is "
-	 "each of them",
-	 USES_FINDINGS, apply_finding},
-	{"html-size", 0, "SIZE",
-	 "the most that the report may take (10M): beyond that the smallest call paths are one; "
-	 "200K, 5M",
-	 USES_SIZE, apply_html_size},
-	{"from", 0, "TIME",
-	 "only what begins at that time or later: 1.5s (or 1.5), 200ms, 30us, 7ns from the start "
-	 "of the first log on",
-	 USES_ANY, apply_from},
-	{"to", 0, "TIME", "only what begins before that time", USES_ANY, apply_to},
-	{"range", 0, "REGEX",
-	 "only what was called in an NVTX range that matches (POSIX extended), or within one",
-	 USES_ANY, apply_range},
-	{"filter", 0, "REGEX", "only call paths with a frame that matches", USES_ANY, apply_filter},
-	{"focus", 0, "REGEX",
-	 "only call paths with a frame that matches, from the outermost such frame on",
-	 USES_PATHS | USES_GRAPH_STACKS, apply_focus},
-	{"hide", 0, "REGEX", "leave frames that match out of call paths",
-	 USES_PATHS | USES_GRAPH_STACKS, apply_hide},
-	{"iteration", 0, "NAME",
-	 "the NVTX range whose instances are the iterations of a profile (found out, if not given)",
-	 USES_ITERATIONS, apply_iteration},
-	{"warmup", 0, "COUNT",
-	 "the first iterations, of which a profile takes no notice (found out, if not given)",
-	 USES_ITERATIONS, apply_warmup},
-	{"jobs", 0, "N",
-	 "how many logs are read at the same time, 8 at most, where outputs and options allow it "
-	 "(as many as there are processors)",
-	 0, apply_jobs},
-	{"embed-symbols", 0, NULL,
-	 "append the names of all functions in the stacks to each log, so that it can be read "
-	 "where the binaries are not",
-	 0, apply_embed_symbols},
-	{"no-recover", 0, NULL,
-	 "leave the spools of killed processes alone, instead of putting what is in them into the "
-	 "logs",
-	 0, apply_no_recover},
-	{"completion", 0, "bash|zsh", "print completion for that shell and exit", 0,
-	 apply_completion},
-	{"quiet", 'q', NULL, "no warnings on stderr, only errors", 0, apply_quiet},
-	{"version", 'V', NULL, "print the version and exit", 0, apply_version},
-	{"help", 'h', NULL, "print this help and exit", 0, apply_help},
+const struct option_row merge_option_rows[] = {
+	{"unit", .value = "ns|us", .help = "Set the unit of time in folded stacks (default: ns)",
+	 .uses = USES_UNIT, .is_single = true, .apply = option_word, TARGET(settings.unit)},
+	{"weight",
+	 .value = "gpu-time|count|cpu-wait|gpu-exclusive|gpu-idle|alloc-bytes|peak-bytes|"
+		  "leaked-bytes",
+	 .help = "Weight folded stacks, the flame graph and the tree of --text by GPU time "
+		 "(default), number of kernels, copies and memsets, CPU wait time, GPU time shared "
+		 "among overlapping work, GPU idle time by cause, or bytes allocated, live at the "
+		 "peak, or never freed",
+	 .uses = USES_WEIGHT, .is_single = true, .apply = option_word, TARGET(settings.weight)},
+	{"by", .value = "device|stream|thread|process|none",
+	 .help = "Group call paths by this at the root (default: process, if there are several)",
+	 .uses = USES_PATHS, .is_single = true, .apply = option_word, TARGET(settings.by),
+	 .min = BY_DEVICE},
+	{"graph-stacks", .value = "both|replay|capture",
+	 .help = "Show CUDA graph work below the call path that launched the graph (replay), the "
+		 "one that created the node (capture), or the first followed by the second "
+		 "(default: both)",
+	 .uses = USES_PATHS | USES_GRAPH_STACKS, .is_single = true, .apply = option_word,
+	 TARGET(settings.graph_stacks)},
+	{"nvtx", .value = "frames|roots|off",
+	 .help = "Show NVTX ranges among the frames (default), above all frames, or not at all",
+	 .uses = USES_PATHS, .is_single = true, .apply = option_word, TARGET(settings.nvtx)},
+	{"python", .value = "mixed|full|only|off",
+	 .help = "Show Python frames among the native frames, without those of the interpreter "
+		 "(default: mixed) or with them (full). Show only the Python frames (only), or "
+		 "none "
+		 "(off)",
+	 .uses = USES_PATHS | USES_GRAPH_STACKS, .is_single = true, .apply = apply_python},
+	{"inline", .value = "on|off",
+	 .help = "Show inlined functions as frames of their own (default: on). Needs debug "
+		 "information",
+	 .is_single = true, .apply = option_switch, TARGET(settings.frames.inlines)},
+	{"lines", .value = "on|off",
+	 .help = "Show the source line of each frame, as in \"f (file.c:12)\" (default: off). "
+		 "Needs "
+		 "debug information",
+	 .is_single = true, .apply = option_switch, TARGET(settings.frames.lines)},
+	{"full-names",
+	 .help = "Print functions and kernels with all parameters and template arguments",
+	 .apply = apply_full_names},
+	{"debug-dir", .value = "DIR",
+	 .help = "Search DIR for debug files of stripped binaries, before /usr/lib/debug",
+	 .expected = "a directory", .is_single = true, .apply = option_text,
+	 TARGET(settings.debug_directory)},
+	{"top", .value = "N", .help = "Limit each table to N rows (default: 10, 1000 in --summary)",
+	 .uses = USES_TOP, .is_single = true, .apply = option_number, TARGET(settings.top_count),
+	 .min = 1, .max = TOP_MAX},
+	{"finding", .value = "RULE=PERCENT",
+	 .help = "Report findings of RULE that cost at least PERCENT of the active time "
+		 "(docs/FINDINGS.md lists the rules). RULE=off hides a rule. all means every rule. "
+		 "May be repeated",
+	 .uses = USES_FINDINGS, .apply = apply_finding, .key = finding_key},
+	{"html-size", .value = "SIZE",
+	 .help = "Limit the size of the HTML report, as in 200K or 5M (default: 10M). Merges the "
+		 "smallest call paths to meet the limit",
+	 .expected = "a size such as 200K or 10M", .uses = USES_SIZE, .is_single = true,
+	 .apply = apply_html_size},
+	{"from", A_TIME,
+	 .help = "Include only what starts at TIME or later: 1.5s (or 1.5), 200ms, 30us or 7ns "
+		 "after "
+		 "the start of the first log",
+	 .uses = USES_ANY, .is_single = true, .apply = apply_time, TARGET(settings.wanted.from_ns)},
+	{"to", A_TIME, .help = "Include only what starts before TIME", .uses = USES_ANY,
+	 .is_single = true, .apply = apply_time, TARGET(settings.wanted.until_ns)},
+	{"range", A_REGEX,
+	 .help = "Include only calls inside an NVTX range whose name matches (POSIX extended)",
+	 .uses = USES_ANY, .is_single = true, PATTERN(PATTERN_RANGE)},
+	{"filter", A_REGEX, .help = "Include only call paths with a frame that matches",
+	 .uses = USES_ANY, .is_single = true, PATTERN(PATTERN_FILTER)},
+	{"focus", A_REGEX,
+	 .help = "Include only call paths with a frame that matches, and start them at the "
+		 "outermost "
+		 "such frame",
+	 .uses = USES_PATHS | USES_GRAPH_STACKS, .is_single = true, PATTERN(PATTERN_FOCUS)},
+	{"hide", A_REGEX, .help = "Remove matching frames from call paths",
+	 .uses = USES_PATHS | USES_GRAPH_STACKS, .is_single = true, PATTERN(PATTERN_HIDE)},
+	{"iteration", .value = "NAME",
+	 .help = "Treat each instance of this NVTX range as one iteration of a profile (default: "
+		 "detected)",
+	 .expected = "a name", .uses = USES_ITERATIONS, .is_single = true, .apply = option_text,
+	 TARGET(settings.iterations.iteration)},
+	{"warmup", .value = "COUNT",
+	 .help = "Ignore the first COUNT iterations in a profile (default: detected)",
+	 .uses = USES_ITERATIONS, .is_single = true, .apply = apply_warmup,
+	 TARGET(settings.iterations.warmup_count), .max = UINT32_MAX},
+	{"jobs", .value = "N",
+	 .help = "Read up to N logs in parallel (default: number of processors, at most 8)",
+	 .is_single = true, .apply = option_number, TARGET(settings.jobs), .min = 1,
+	 .max = JOBS_MAX},
+	{"embed-symbols",
+	 .help = "Append the function names of all stacks to each log, so that other machines can "
+		 "read it without the binaries",
+	 .apply = option_flag, TARGET(embed_symbols)},
+	{"no-recover",
+	 .help = "Leave the crash buffers (*.spool) of killed processes alone, instead of adding "
+		 "their events to the logs",
+	 .apply = option_flag, TARGET(no_recover)},
+	{"completion", .value = "bash|zsh", .help = "Print shell completion and exit",
+	 .is_single = true, .apply = option_text, TARGET(completion)},
+	{0},
 };
-const size_t option_count = sizeof(option_rows) / sizeof(option_rows[0]);

@@ -1,24 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of options.
+ * The options of xtrace merge that are not outputs.
  */
 #ifndef XT_MERGE_OPTION_TABLE_H
 #define XT_MERGE_OPTION_TABLE_H
 
-#include "merge/options.h"
+#include "cli/option.h"
 
-struct option_row {
-	const char *name;
-	char letter;	   /* 0: none */
-	const char *value; /* what it is called in --help; NULL: takes none */
-	const char *what;
-	uint32_t uses; /* enum exporter_use: it matters to outputs with any of these; 0: always */
-	int (*apply)(struct options *options, const char *value); /* 0 or -EINVAL */
-};
-
-#define OPTIONS_MAX 64
-
-extern const struct option_row option_rows[];
-extern const size_t option_count; /* at most OPTIONS_MAX */
+/* Ends with a row of zeros. The context is struct options. row->uses is an enum exporter_use. */
+extern const struct option_row merge_option_rows[];
 
 #endif

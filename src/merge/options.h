@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command line of xtrace-merge, read by table.
+ * The command line of xtrace merge.
  */
 #ifndef XT_MERGE_OPTIONS_H
 #define XT_MERGE_OPTIONS_H
@@ -8,11 +8,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cli/command.h"
 #include "merge/exporter.h"
 
 #define OPTIONS_OUTPUTS_MAX 16
 
-#define HTML_BYTES_MAX 10000000 /* of a report, if the user says nothing else */
+#define HTML_BYTES_MAX 10000000 /* default size limit of a report */
 
 struct output_option {
 	const struct exporter *exporter;
@@ -27,23 +28,17 @@ struct options {
 	struct settings settings;
 	bool embed_symbols;
 	bool no_recover;
-	bool quiet;
-	const char *completion; /* the shell it is printed for, or NULL */
-	bool help;
-	bool version;
+	const char *completion; /* a shell, or NULL */
+	struct option_list list;
 };
 
+/* Adds the outputs and options of xtrace merge to a list. */
+void options_list(struct option_list *list);
+
 /*
- * Reads argv, whose order is changed (inputs go to the front). Without an output option (and
- * without --embed-symbols) the summary goes to stdout. 0, or -EINVAL if the usage is wrong, which
- * was reported.
+ * Parses argv, and reorders it. Without an output option and without --embed-symbols, the text goes
+ * to stdout. Returns COMMAND_GO_ON, or the exit status to end with.
  */
-int options_parse(struct options *options, int argc, char **argv, struct report *report);
-
-/* To stdout. 0, or -EINVAL if the shell is not known. */
-int options_print_completion(const char *shell);
-
-/* To stdout. */
-void options_print_help(void);
+int options_parse(struct options *options, const struct command *command, int argc, char **argv);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line of xtrace-merge: arguments, one a line. */
+/* The command line of xtrace merge: arguments, one per line. */
 #include "merge/options.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "fuzz.h"
-#include "merge/merge.h"
+#include "merge/merge_command.h"
 
 #define ARGUMENTS_MAX 64
 
@@ -14,7 +14,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	char *text = malloc(bytes + 1), *rest = text;
 	char *arguments[ARGUMENTS_MAX + 2] = {(char *)"xtrace-merge"};
-	struct report report = {.quiet = true};
 	struct options options;
 	int count = 1;
 
@@ -25,8 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	while (rest && count <= ARGUMENTS_MAX)
 		arguments[count++] = strsep(&rest, "\n");
 	arguments[count] = NULL;
-	options_parse(&options, count, arguments, &report);
-	report_free(&report);
+	options_parse(&options, &command_merge, count, arguments);
 	free(text);
 	return 0;
 }

@@ -10,174 +10,118 @@
 #include "bench.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "child.h"
-#include "command.h"
+#include "cli/subprocess.h"
+#include "commands.h"
 #include "cuda_abi/nvml_abi.h"
-#include "paste.h"
+#include "shell_quote.h"
 
 #define DEFAULT_BENCH_DIR "xtrace.bench"
 #define DEFAULT_RUNS	  5
 #define DEFAULT_WARMUPS	  1
-#define OPTIONS_MAX	  48
 
-/* Apart from those of xtrace record. */
-enum {
-	OPTION_WARMUP = 1024,
-	OPTION_VS,
-	OPTION_SHOW_OUTPUT,
-	OPTION_NO_DIFF,
-	OPTION_FAIL_ON,
-	OPTION_RULES,
-	OPTION_ITERATION
-};
+/* Appends "--option=value" to a list of words. Returns 0 or -ENOMEM. */
+static int add_word(char **words, size_t *count, const char *option, const char *value)
+{
+	char *word;
 
-static const struct command_option own_options[] = {
-	{'n', "runs", "RUNS", "how many runs count, of each command (5)"},
-	{OPTION_WARMUP, "warmup", "N", "how many runs before them do not (1)"},
-	{OPTION_VS, "vs", "COMMAND",
-	 "what CMD is compared with: a line for the shell, run in turns with CMD"},
-	{'o', "output", "DIR", "the bench directory (" DEFAULT_BENCH_DIR ")"},
-	{OPTION_SHOW_OUTPUT, "show-output", NULL,
-	 "do not keep what CMD writes in output.txt of its run"},
-	{OPTION_NO_DIFF, "no-diff", NULL, "with --vs: do not compare in the end"},
-	{OPTION_FAIL_ON, "fail-on", "RULE", "with --vs: what may not happen, for xtrace diff"},
-	{OPTION_RULES, "rules", "FILE", "with --vs: a file of such rules"},
-	{OPTION_ITERATION, "iteration", "NAME", "with --vs: the NVTX range that is one iteration"},
-	{'h', "help", NULL, "print this and exit"},
+	if (asprintf(&word, "--%s%s%s", option, value ? "=" : "", value ? value : "") < 0)
+		return -ENOMEM;
+	words[(*count)++] = word;
+	return 0;
+}
+
+static int pass_to_record(void *context, const struct option_row *row, const char *value)
+{
+	struct bench *bench = context;
+
+	bench->is_simulated |= !strcmp(row->name, "simulate");
+	return add_word(bench->passed, &bench->passed_count, row->name, value);
+}
+
+static int pass_to_diff(void *context, const struct option_row *row, const char *value)
+{
+	struct bench *bench = context;
+
+	return add_word(bench->diff_passed, &bench->diff_passed_count, row->name, value);
+}
+
+#define TARGET(member) .offset = offsetof(struct bench, member)
+
+static const struct option_row option_rows[] = {
+	{"runs", 'n', .value = "RUNS", .apply = option_number, TARGET(runs), .min = 1,
+	 .max = BENCH_RUNS_MAX, .help = "Measure RUNS runs of each command (default: 5)"},
+	{"warmup", .value = "N", .apply = option_number, TARGET(warmups), .max = BENCH_RUNS_MAX,
+	 .help = "Run each command N times before that, without measuring (default: 1)"},
+	{"vs", .value = "COMMAND", .apply = option_text, TARGET(vs),
+	 .help = "Compare CMD with COMMAND, a line for the shell. Run them alternately"},
+	{"output", 'o', .value = "DIR", .apply = option_text, TARGET(output),
+	 .expected = "a name that is not empty",
+	 .help = "Write the runs to DIR (default: " DEFAULT_BENCH_DIR ")"},
+	{"show-output", .apply = option_flag, TARGET(shows_output),
+	 .help = "Let CMD write to the terminal, not to output.txt of its run"},
+	{"no-diff", .apply = option_flag, TARGET(has_no_diff),
+	 .help = "With --vs: do not compare the runs at the end"},
+	{"fail-on", 'f', .value = "RULE", .apply = pass_to_diff,
+	 .help = "With --vs: fail if this happens, as in 'gpu-time > 3%'"},
+	{"rules", 'r', .value = "FILE", .apply = pass_to_diff,
+	 .help = "With --vs: read such rules from FILE"},
+	{"iteration", .value = "NAME", .apply = pass_to_diff,
+	 .help = "With --vs: treat each instance of this NVTX range as one iteration"},
 	{0},
 };
 
-/* Options of xtrace record that make no sense here. */
-static const char *const not_passed[] = {"output", "paused", "help"};
-
-static bool is_own(const char *name)
+/* The options of xtrace record work here, too, except --paused: --output is listed above. */
+static void list_options(struct option_list *list)
 {
-	for (size_t i = 0; own_options[i].letter; i++)
-		if (!strcmp(own_options[i].name, name))
-			return true;
-	for (size_t i = 0; i < sizeof(not_passed) / sizeof(not_passed[0]); i++)
-		if (!strcmp(not_passed[i], name))
-			return true;
-	return false;
-}
+	struct option_list record = {0};
+	size_t kept = 0;
 
-/* Own options, and after them those of xtrace record that are passed on. */
-static void join_options(struct command_option *joined)
-{
-	const struct command_option *theirs = command_record.options;
-	size_t count = 0;
+	option_list_add(list, option_rows);
+	command_record.list_options(&record);
+	for (size_t i = 0; i < record.count; i++) {
+		struct option_row row = record.rows[i];
 
-	for (size_t i = 0; own_options[i].letter; i++)
-		joined[count++] = own_options[i];
-	for (size_t i = 0; theirs[i].letter && count < OPTIONS_MAX; i++)
-		if (!is_own(theirs[i].name))
-			joined[count++] = theirs[i];
-	joined[count] = (struct command_option){0};
-}
-
-/* 0, or -EINVAL after a message. */
-static int read_count(const char *option, const char *text, unsigned min, unsigned *out)
-{
-	char *end;
-	unsigned long value = strtoul(text, &end, 10);
-
-	if (*text < '0' || *text > '9' || *end || value < min || value > BENCH_RUNS_MAX) {
-		complain("bench: --%s '%s' is not a number from %u to %u", option, text, min,
-			 BENCH_RUNS_MAX);
-		return -EINVAL;
+		if (!strcmp(row.name, "paused"))
+			continue;
+		row.apply = pass_to_record;
+		row.is_hidden = true;
+		record.rows[kept++] = row;
 	}
-	*out = (unsigned)value;
-	return 0;
+	record.rows[kept] = (struct option_row){0};
+	option_list_add(list, record.rows);
 }
 
-/* For xtrace diff in the end. 0 or -ENOMEM. */
-static int pass_to_diff(struct bench *bench, const char *option, const char *argument)
+/* Returns COMMAND_GO_ON, or the status to end with. */
+static int parse(struct bench *bench, const struct command *command, int argc, char **argv)
 {
-	char *word;
+	struct option_list list;
+	int status, count;
 
-	if (asprintf(&word, "--%s=%s", option, argument) < 0)
-		return -ENOMEM;
-	bench->diff_passed[bench->diff_passed_count++] = word;
-	return 0;
-}
-
-/* 0 or -ENOMEM. */
-static int pass_on(struct bench *bench, const struct command_option *options, int letter,
-		   const char *argument)
-{
-	const struct command_option *option = options;
-	char *word;
-
-	while (option->letter != letter)
-		option++;
-	if (asprintf(&word, "--%s%s%s", option->name, argument ? "=" : "",
-		     argument ? argument : "") < 0)
-		return -ENOMEM;
-	bench->passed[bench->passed_count++] = word;
-	bench->is_simulated |= !strcmp(option->name, "simulate");
-	return 0;
-}
-
-/* STATUS_OK, or the status to end with; *vs_out is the other command or NULL. */
-static int parse(struct bench *bench, const struct command *command, int argc, char **argv,
-		 char **vs_out)
-{
-	struct command_option joined[OPTIONS_MAX + 1];
-	struct command with_joined = *command;
-	const char *argument;
-	int letter, error = 0;
-
-	join_options(joined);
-	with_joined.options = joined;
 	bench->runs = DEFAULT_RUNS;
 	bench->warmups = DEFAULT_WARMUPS;
 	bench->output = DEFAULT_BENCH_DIR;
-	*vs_out = NULL;
-	while (!error && (letter = command_next_option(&with_joined, argc, argv, &argument))) {
-		if (letter == 'n')
-			error = read_count("runs", argument, 1, &bench->runs);
-		else if (letter == OPTION_WARMUP)
-			error = read_count("warmup", argument, 0, &bench->warmups);
-		else if (letter == OPTION_VS)
-			*vs_out = (char *)argument;
-		else if (letter == 'o')
-			bench->output = argument;
-		else if (letter == OPTION_SHOW_OUTPUT)
-			bench->shows_output = true;
-		else if (letter == OPTION_NO_DIFF)
-			bench->has_no_diff = true;
-		else if (letter == OPTION_FAIL_ON)
-			error = pass_to_diff(bench, "fail-on", argument);
-		else if (letter == OPTION_RULES)
-			error = pass_to_diff(bench, "rules", argument);
-		else if (letter == OPTION_ITERATION)
-			error = pass_to_diff(bench, "iteration", argument);
-		else if (letter == 'h')
-			command_print_help(command), exit(STATUS_OK);
-		else
-			error = letter < 0 ? -EINVAL : pass_on(bench, joined, letter, argument);
+	command_list_options(command, &list);
+	status = command_parse(command, &list, bench, argc, argv, &count);
+	if (status != COMMAND_GO_ON)
+		return status;
+	if (bench->diff_passed_count && (!bench->vs || bench->has_no_diff)) {
+		print_error("cannot use %s: there is no comparison without --vs",
+			    bench->diff_passed[0]);
+		return STATUS_FAILED;
 	}
-	if (error)
-		return STATUS_USAGE;
-	if (!*bench->output) {
-		complain("bench: the name of the output directory is empty");
-		return STATUS_USAGE;
+	if (!count) {
+		print_error(
+			"no program given: usage: xtrace bench [OPTION]... CMD [ARGUMENT]... (see "
+			"xtrace bench --help)");
+		return STATUS_FAILED;
 	}
-	if (bench->diff_passed_count && (!*vs_out || bench->has_no_diff)) {
-		complain("bench: %s is for the comparison with --vs", bench->diff_passed[0]);
-		return STATUS_USAGE;
-	}
-	if (optind == argc) {
-		complain("bench: which command is to be run? See 'xtrace help bench'");
-		return STATUS_USAGE;
-	}
-	return STATUS_OK;
+	return COMMAND_GO_ON;
 }
 
 static int set_up_sides(struct bench *bench, char **command, char **vs_command)
@@ -253,37 +197,36 @@ static int make_runs(struct bench *bench)
 	return error;
 }
 
-/* Runs xtrace-diff with what it was given, and two more words or none. Its exit status. */
+/* Runs xtrace diff. second may be NULL. Returns its exit status. */
 static int run_diff(const struct bench *bench, const char *first, const char *second)
 {
-	char **arguments = calloc(bench->diff_passed_count + 4, sizeof(*arguments));
-	int status = STATUS_USAGE, error = arguments ? 0 : -ENOMEM;
+	const char **arguments = calloc(bench->diff_passed_count + 4, sizeof(*arguments));
 	size_t count = 0;
+	int status;
 
-	if (!error) {
-		arguments[count++] = (char *)bench->paths.diff;
-		for (size_t i = 0; i < bench->diff_passed_count; i++)
-			arguments[count++] = bench->diff_passed[i];
-		arguments[count++] = (char *)first;
-		arguments[count] = (char *)second;
-		error = child_run(arguments, NULL, NULL, &status);
+	if (!arguments) {
+		print_error("out of memory");
+		return STATUS_FAILED;
 	}
+	arguments[count++] = "diff";
+	for (size_t i = 0; i < bench->diff_passed_count; i++)
+		arguments[count++] = bench->diff_passed[i];
+	arguments[count++] = first;
+	arguments[count] = second;
+	status = subprocess_run("diff", arguments, -1);
 	free(arguments);
-	if (!error)
-		return child_exit_status(status);
-	complain("%s: %s", bench->paths.diff, strerror(-error));
-	return STATUS_USAGE;
+	return status;
 }
 
-static void say_what_next(const struct bench *bench)
+static void print_next_step(const struct bench *bench)
 {
-	char *diff = paste_program(bench->paths.front);
-	char *output = paste_file(bench->output);
+	char *program = shell_quote(program_invocation_name);
+	char *output = shell_quote(bench->output);
 
-	if (diff && output)
-		printf("\nThe runs are in %s. To compare them: %s diff BASE %s\n", output, diff,
+	if (program && output)
+		printf("\nThe runs are in %s. To compare them: %s diff BASE %s\n", output, program,
 		       output);
-	free(diff);
+	free(program);
 	free(output);
 }
 
@@ -292,7 +235,7 @@ static int report(const struct bench *bench)
 {
 	bench_table_end(bench);
 	if (bench->side_count == 1)
-		say_what_next(bench);
+		print_next_step(bench);
 	fflush(stdout);
 	bench_warn(bench);
 	if (bench->side_count == 1 || bench->has_no_diff)
@@ -322,28 +265,29 @@ static int run(const struct command *command, int argc, char **argv)
 	struct bench bench = {.passed = calloc((size_t)argc + 1, sizeof(char *)),
 			      .diff_passed = calloc((size_t)argc + 1, sizeof(char *))};
 	char *vs_command[] = {"/bin/sh", "-c", NULL, NULL};
-	int status = STATUS_USAGE, error;
+	int status = STATUS_FAILED, error;
 
 	if (!bench.passed || !bench.diff_passed)
 		goto out;
-	status = parse(&bench, command, argc, argv, &vs_command[2]);
-	if (status)
+	status = parse(&bench, command, argc, argv);
+	if (status != COMMAND_GO_ON)
 		goto out;
-	status = STATUS_USAGE;
-	error = child_find(argv[optind]);
+	vs_command[2] = (char *)bench.vs;
+	status = STATUS_FAILED;
+	error = child_find(argv[1]);
 	if (error) {
-		complain("cannot run '%s': %s", argv[optind],
-			 error == -ENOENT ? "command not found" : strerror(-error));
+		print_error("cannot run '%s': %s", argv[1],
+			    error == -ENOENT ? "command not found" : strerror(-error));
 		goto out;
 	}
 	error = install_paths_find(&bench.paths);
-	/* (Rules that cannot be read are said before anything is run.) */
+	/* Report bad rules before minutes of runs. */
 	if (!error && bench.diff_passed_count && run_diff(&bench, "--check", NULL) != STATUS_OK)
 		goto out;
 	if (!error)
-		error = set_up_sides(&bench, argv + optind, vs_command);
+		error = set_up_sides(&bench, argv + 1, vs_command);
 	if (error) {
-		complain("bench: %s", strerror(-error));
+		print_error("cannot start: %s", strerror(-error));
 		goto out;
 	}
 	if (bench_dir_create(&bench))
@@ -357,29 +301,32 @@ out:
 }
 
 static const char details[] =
-	"All options of xtrace record but --output and --paused are its runs', too: --simulate, "
-	"--api,\n"
-	"--python, --capture-range and others.\n\n"
-	"With --vs, two commands are run in turns, as ABBA, so that what drifts with time is the "
-	"same\n"
-	"for both: the runs of COMMAND are in DIR/base, those of CMD in DIR/new.\n\n"
-	"Meanwhile the clocks, temperatures and power of the devices that CMD uses are watched, "
-	"by\n"
-	"NVML, where the driver's library is: they are written into gpu.json of each run.\n\n"
-	"An older bench in DIR moves to DIR.old. What CMD writes is in output.txt of each run.\n\n"
-	"With one command: exit status 0 if all runs were made and CMD ended with 0 in each; else "
+	"All options of 'xtrace record' work here, too, except --paused: --simulate, --api, "
+	"--python,\n"
+	"--capture-range and so on.\n\n"
+	"With --vs, the two commands run alternately, as ABBA, so that drift over time affects "
+	"both\n"
+	"equally. DIR/base holds the runs of COMMAND, DIR/new those of CMD.\n\n"
+	"If the driver's NVML library is present, the clocks, temperature and power of the "
+	"devices\n"
+	"that CMD uses are sampled and written to gpu.json of each run.\n\n"
+	"An older bench in DIR moves to DIR.old. The output of CMD goes to output.txt of each "
+	"run.\n\n"
+	"Exit status with one command: 0 if all runs completed and CMD returned 0 in each, else "
 	"2.\n"
-	"With two, they are compared in the end, as by 'xtrace diff DIR/base DIR/new', by the "
-	"rules that\nit assumes, or those of --fail-on and --rules: 0 if "
-	"nothing\n"
-	"became worse, 1 if something did, 2 if that cannot be told, or not all runs were made.\n";
+	"With --vs, the runs are compared as by 'xtrace diff DIR/base DIR/new', with its default "
+	"rules\n"
+	"or those of --fail-on and --rules: 0 if every rule passed, 1 if one failed, 2 if the "
+	"runs\n"
+	"cannot be judged or did not complete.\n";
 
 const struct command command_bench = {
 	.name = "bench",
-	.arguments = "[-n RUNS] [--warmup N] [--vs COMMAND] [-o DIR] [OPTION]...\n"
-		     "                    [--] CMD [ARGUMENT]...",
-	.summary = "Runs CMD several times under recording, or two commands in turns",
-	.options = own_options,
+	.arguments = "[OPTION]... [--] CMD [ARGUMENT]...",
+	.summary = "Record several runs of a program, or of two alternately, for xtrace diff",
 	.details = details,
+	.operand = "CMD",
+	.stops_at_operand = true,
+	.list_options = list_options,
 	.run = run,
 };

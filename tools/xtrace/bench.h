@@ -48,6 +48,7 @@ struct bench_side {
 
 struct bench {
 	const char *output;
+	const char *vs;		/* the other command, a line for the shell; NULL: none */
 	unsigned runs, warmups; /* of each side */
 	bool shows_output, is_simulated, has_no_diff;
 	char **passed; /* options for xtrace record */

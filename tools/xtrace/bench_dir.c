@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "command.h"
+#include "cli/message.h"
 #include "data_dir.h"
 #include "json_file.h"
 #include "log/base/new_file.h"
@@ -55,7 +55,7 @@ static int remove_entry(const char *folder, const char *name)
 	} else if (is_side && is_bench(path)) {
 		error = remove_bench(path);
 	} else {
-		complain("'%s' would be removed but is not ours; move it away", path);
+		print_error("cannot remove '%s': it is not part of a bench; move it away", path);
 		error = -EEXIST;
 	}
 	free(path);
@@ -90,14 +90,14 @@ static int move_aside(const char *path)
 	if (asprintf(&old, "%s" OLD_SUFFIX, path) < 0)
 		return -ENOMEM;
 	if (!lstat(old, &about) && !is_bench(old)) {
-		complain("'%s' is in the way and not a bench of ours; move it away", old);
+		print_error("cannot replace '%s': it is not an xtrace bench; move it away", old);
 		error = -EEXIST;
 	} else if (!lstat(old, &about)) {
 		error = remove_bench(old);
 	}
 	if (!error && rename(path, old)) {
 		error = -errno;
-		complain("cannot move '%s' to '%s': %m", path, old);
+		print_error("cannot move '%s' to '%s': %m", path, old);
 	}
 	free(old);
 	return error;
@@ -111,11 +111,11 @@ static int make_dir(const char *path)
 	if (error == -EEXIST && !rmdir(path) && !mkdir(path, 0700))
 		error = 0;
 	if (error == -EEXIST)
-		complain(
-			"'%s' is there already and not a bench of ours; name another place with -o",
-			path);
+		print_error("cannot use '%s': it exists and is not an xtrace bench; choose another "
+			    "directory with -o",
+			    path);
 	else if (error)
-		complain("cannot make '%s': %s", path, strerror(-error));
+		print_error("cannot create '%s': %s", path, strerror(-error));
 	return error;
 }
 
@@ -124,7 +124,7 @@ static int write_json(const char *path, cJSON *root)
 	int error = json_file_write(path, BENCH_FILE, root);
 
 	if (error)
-		complain("cannot write '%s/" BENCH_FILE "': %s", path, strerror(-error));
+		print_error("cannot write '%s/" BENCH_FILE "': %s", path, strerror(-error));
 	cJSON_Delete(root);
 	return error;
 }
@@ -152,7 +152,7 @@ int bench_dir_create(struct bench *bench)
 	if (!path)
 		return -ENOMEM;
 	if (xt_new_file_check(path)) {
-		complain("cannot use '%s': %s", path, xt_new_file_error(XT_NEW_FILE_PLANTED));
+		print_error("cannot use '%s': %s", path, xt_new_file_error(XT_NEW_FILE_PLANTED));
 		error = -EACCES;
 	}
 	if (!error && is_bench(path))

@@ -19,7 +19,8 @@
 #include <unistd.h>
 
 #include "child.h"
-#include "command.h"
+#include "cli/message.h"
+#include "cli/subprocess.h"
 #include "data_dir.h"
 #include "json_file.h"
 
@@ -60,7 +61,7 @@ static int run_record(const struct bench *bench, const struct bench_side *side, 
 	arguments = calloc(words + bench->passed_count + 6, sizeof(*arguments));
 	if (!arguments)
 		return -ENOMEM;
-	arguments[count++] = bench->paths.front;
+	arguments[count++] = bench->paths.program;
 	arguments[count++] = "record";
 	arguments[count++] = "-o";
 	arguments[count++] = path;
@@ -110,27 +111,20 @@ static int read_info(const char *path, struct bench_run *run, uint64_t *start_ns
 	return error;
 }
 
-/* The document of xtrace-merge --summary; NULL if there is none. */
-static cJSON *read_summary(const struct bench *bench, const char *path)
+/* The document of xtrace merge --summary. NULL if there is none. */
+static cJSON *read_summary(const char *path)
 {
-	char *const arguments[] = {(char *)bench->paths.merge,
-				   "--summary",
-				   "-",
-				   "--top",
-				   "1",
-				   "--quiet",
-				   (char *)path,
-				   NULL};
-	int fd = memfd_create("summary", MFD_CLOEXEC), status = 0;
-	const struct child_care care = {.output = fd};
+	const char *const arguments[] = {"merge",   "--summary", "-",  "--top", "1",
+					 "--quiet", "--",	 path, NULL};
+	int fd = memfd_create("summary", MFD_CLOEXEC);
 	cJSON *root = NULL;
 	struct stat about;
 	char *text;
 
 	if (fd < 0)
 		return NULL;
-	if (!child_run(arguments, NULL, &care, &status) && child_exit_status(status) <= 1 &&
-	    !fstat(fd, &about) && about.st_size > 0 && about.st_size < SUMMARY_LIMIT) {
+	if (subprocess_run("merge", arguments, fd) <= STATUS_INCOMPLETE && !fstat(fd, &about) &&
+	    about.st_size > 0 && about.st_size < SUMMARY_LIMIT) {
 		text = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (text != MAP_FAILED) {
 			root = cJSON_ParseWithLength(text, (size_t)about.st_size);
@@ -179,7 +173,7 @@ static void read_watch(struct bench *bench, const char *path, struct bench_run *
 	state = gpu_watch_json(bench->watch);
 	error = json_file_write(path, DATA_DIR_GPU, state);
 	if (error)
-		complain("cannot write '%s/" DATA_DIR_GPU "': %s", path, strerror(-error));
+		print_error("cannot write '%s/" DATA_DIR_GPU "': %s", path, strerror(-error));
 	cJSON_Delete(state);
 }
 
@@ -187,7 +181,7 @@ static void read_watch(struct bench *bench, const char *path, struct bench_run *
 static int read_logs(struct bench *bench, const char *path, struct bench_run *run,
 		     uint64_t start_ns)
 {
-	cJSON *summary = read_summary(bench, path);
+	cJSON *summary = read_summary(path);
 	const cJSON *totals = cJSON_GetObjectItem(summary, "totals");
 	const cJSON *gpu_time = cJSON_GetObjectItem(totals, "gpu_time_ns");
 	int error = 0;
@@ -199,8 +193,8 @@ static int read_logs(struct bench *bench, const char *path, struct bench_run *ru
 			cJSON_GetObjectItem(cJSON_GetObjectItem(summary, "trust"), "complete"));
 		run->is_done = true;
 	} else {
-		complain("bench: '%s' holds no work of a GPU; see '%s/" DATA_DIR_OUTPUT "'", path,
-			 path);
+		print_error("cannot measure '%s': it has no GPU work; see '%s/" DATA_DIR_OUTPUT "'",
+			    path, path);
 		error = -ENODATA;
 	}
 	cJSON_Delete(summary);
@@ -213,12 +207,12 @@ static void say_failed(const struct bench_side *side, const struct bench_run *ru
 	const char *space = side->name ? " " : "";
 
 	if (status > STATUS_SIGNAL)
-		complain("bench: %s%s%s failed: '%s' was ended by signal %d (%s)", of, space,
-			 run->name, side->command[0], status - STATUS_SIGNAL,
-			 strsignal(status - STATUS_SIGNAL));
+		print_error("%s%s%s failed: '%s' was ended by signal %d (%s)", of, space, run->name,
+			    side->command[0], status - STATUS_SIGNAL,
+			    strsignal(status - STATUS_SIGNAL));
 	else
-		complain("bench: %s%s%s failed: '%s' ended with exit status %d", of, space,
-			 run->name, side->command[0], status);
+		print_error("%s%s%s failed: '%s' ended with exit status %d", of, space, run->name,
+			    side->command[0], status);
 }
 
 /* The output is kept outside until there is a trace directory for it. */
@@ -266,7 +260,7 @@ int bench_run(struct bench *bench, struct bench_side *side, struct bench_run *ru
 		gpu_watch_begin(bench->watch);
 	error = run_record(bench, side, path, output, &status);
 	if (error) {
-		complain("bench: xtrace record cannot be run: %s", strerror(-error));
+		print_error("cannot run xtrace record: %s", strerror(-error));
 		goto out;
 	}
 	if (output >= 0)
@@ -277,7 +271,7 @@ int bench_run(struct bench *bench, struct bench_side *side, struct bench_run *ru
 	if (error == -ECHILD)
 		say_failed(side, run, status);
 	else if (error)
-		complain("bench: '%s' was not recorded", path);
+		print_error("cannot read '%s': it was not recorded", path);
 	else
 		error = read_logs(bench, path, run, start_ns);
 out:

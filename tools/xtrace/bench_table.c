@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "command.h"
+#include "cli/message.h"
 
 /* From where on it is said that the devices changed between the runs. */
 #define CLOCK_DRIFT   0.02 /* of the median */
@@ -212,13 +212,14 @@ static void warn_drift(const struct bench *bench)
 	struct spread celsius = spread_of(bench, NULL, get_celsius);
 
 	if (apart(clock) > CLOCK_DRIFT)
-		complain("clocks differed between the runs: %.0f to %.0f MHz; on a machine of your "
-			 "own, fix them: nvidia-smi --lock-gpu-clocks",
-			 clock.min, clock.max);
+		print_note("clocks differed between runs: %.0f to %.0f MHz; if you may, lock them "
+			   "with "
+			   "nvidia-smi --lock-gpu-clocks",
+			   clock.min, clock.max);
 	if (celsius.count && celsius.max - celsius.min > CELSIUS_DRIFT)
-		complain(
-			"temperatures differed between the runs: %.0f to %.0f C; more runs to warm "
-			"up help: --warmup",
+		print_note(
+			"temperatures differed between runs: %.0f to %.0f C; add warm-up runs with "
+			"--warmup",
 			celsius.min, celsius.max);
 }
 
@@ -246,18 +247,18 @@ static void warn_runs(const struct bench *bench, const struct bench_side *side)
 	}
 	format_reasons(reasons, bit);
 	if (held_count)
-		complain("%s%sclocks were held back in %zu of %zu runs, by: %s", of, space,
-			 held_count, run_count, reasons);
+		print_note("%s%sclocks were throttled in %zu of %zu runs: %s", of, space,
+			   held_count, run_count, reasons);
 	if (other_pid)
-		complain("%s%sanother process used the GPU, too: pid %u (as the host numbers it)",
-			 of, space, other_pid);
+		print_note("%s%sanother process used the GPU: pid %u (in the host's pid namespace)",
+			   of, space, other_pid);
 	if (incomplete_count)
-		complain("%s%ssomething is missing in %zu of %zu runs: xtrace-merge says what", of,
-			 space, incomplete_count, run_count);
+		print_note("%s%sevents are missing in %zu of %zu runs: xtrace report lists them",
+			   of, space, incomplete_count, run_count);
 	if (apart(spread_of(bench, side, get_gpu_time)) > SPREAD_MUCH)
-		complain(
-			"%s%sGPU time differed by %.1f %% between the runs: only large changes can "
-			"be told from that",
+		print_note(
+			"%s%sGPU time varied by %.1f %% between runs: only larger changes can be "
+			"detected",
 			of, space, 100 * apart(spread_of(bench, side, get_gpu_time)));
 }
 

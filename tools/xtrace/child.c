@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "command.h"
+#include "cli/message.h"
 
 /* What others may send us and mean the program with. */
 static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -183,9 +183,4 @@ int child_run(char *const *command, const struct environment_entry *environment,
 	sigaction(SIGCHLD, &child_action, NULL);
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 	return error;
-}
-
-int child_exit_status(int status)
-{
-	return WIFSIGNALED(status) ? STATUS_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 }

@@ -37,7 +37,4 @@ int child_find(const char *program);
 int child_run(char *const *command, const struct environment_entry *environment,
 	      const struct child_care *care, int *status_out);
 
-/* The exit status that a shell would give for a status of waitpid(). */
-int child_exit_status(int status);
-
 #endif

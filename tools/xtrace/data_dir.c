@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "command.h"
+#include "cli/message.h"
 #include "info.h"
 #include "json_file.h"
 #include "log/base/new_file.h"
@@ -89,7 +89,7 @@ static int cannot_open(const char *path)
 {
 	int error = -errno;
 
-	complain("cannot open '%s': %s", path, strerror(-error));
+	print_error("cannot open '%s': %s", path, strerror(-error));
 	return error;
 }
 
@@ -105,8 +105,9 @@ int data_dir_check_idle(const char *path)
 	while (!error && (entry = readdir(folder)))
 		if (ends_with(entry->d_name, DATA_DIR_LOG_SUFFIX) &&
 		    is_locked(folder, entry->d_name)) {
-			complain("'%s/%s' is still being written to; name another place with -o",
-				 path, entry->d_name);
+			print_error("cannot replace '%s/%s': a process still writes it; choose "
+				    "another directory with -o",
+				    path, entry->d_name);
 			error = -ETXTBSY;
 		}
 	closedir(folder);
@@ -148,7 +149,7 @@ int data_dir_check_removable(const char *path)
 	if (lstat(path, &info))
 		return errno == ENOENT ? 0 : cannot_open(path);
 	if (!S_ISDIR(info.st_mode) || !info_is_ours(path)) {
-		complain("'%s' is in the way and not a trace of ours; move it away", path);
+		print_error("cannot replace '%s': it is not an xtrace trace; move it away", path);
 		return -EEXIST;
 	}
 	error = data_dir_check_idle(path);
@@ -159,8 +160,8 @@ int data_dir_check_removable(const char *path)
 		return cannot_open(path);
 	foreign = find_foreign_file(folder);
 	if (foreign) {
-		complain("'%s' would be replaced but holds '%s', which is not ours; move it away",
-			 path, foreign);
+		print_error("cannot replace '%s': '%s' in it is not part of a trace; move it away",
+			    path, foreign);
 		error = -EEXIST;
 	}
 	free(foreign);
@@ -182,14 +183,15 @@ int data_dir_remove(const char *path)
 	if (!error && rmdir(path))
 		error = -errno;
 	if (error)
-		complain("cannot remove '%s': %s", path, strerror(-error));
+		print_error("cannot remove '%s': %s", path, strerror(-error));
 	closedir(folder);
 	return error;
 }
 
 static int refuse_busy(const char *path)
 {
-	complain("'%s' is being recorded into; name another place with -o", path);
+	print_error("cannot use '%s': another recording uses it; choose another directory with -o",
+		    path);
 	return -EBUSY;
 }
 
@@ -281,11 +283,11 @@ static int make_dir(const char *path, struct data_dir *dir)
 	if (error == -EEXIST && is_empty(path))
 		return 0;
 	if (error == -EEXIST)
-		complain("'%s' is there already and not a trace of ours; "
-			 "name another place with -o",
-			 path);
+		print_error("cannot use '%s': it exists and is not an xtrace trace; "
+			    "choose another directory with -o",
+			    path);
 	else
-		complain("cannot make '%s': %s", path, strerror(-error));
+		print_error("cannot create '%s': %s", path, strerror(-error));
 	return error;
 }
 
@@ -296,7 +298,7 @@ int data_dir_check_owner(const char *path)
 
 	if (!error)
 		return 0;
-	complain("cannot use '%s': %s", path, xt_new_file_error(error));
+	print_error("cannot use '%s': %s", path, xt_new_file_error(error));
 	return -EACCES;
 }
 
@@ -320,7 +322,7 @@ static void put_back(struct data_dir *dir)
 	if (dir->is_made && rmdir(dir->place))
 		return;
 	if (dir->older && rename(dir->older, dir->place))
-		complain("cannot move '%s' to '%s': %m", dir->older, dir->place);
+		print_error("cannot move '%s' to '%s': %m", dir->older, dir->place);
 }
 
 int data_dir_create(const char *path_given, struct data_dir *dir)
@@ -352,7 +354,7 @@ int data_dir_begin(struct data_dir *dir, const struct info *info)
 	if (error == -EEXIST)
 		refuse_busy(dir->path);
 	else if (error)
-		complain("cannot write to '%s': %s", dir->path, strerror(-error));
+		print_error("cannot write to '%s': %s", dir->path, strerror(-error));
 	if (error)
 		put_back(dir);
 	if (dir->older_claim >= 0)

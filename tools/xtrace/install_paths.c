@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looks for the library in the places that it has relative to bin/; see install_paths.h.
+ * Finds the libraries relative to bin/.
  */
 #include "install_paths.h"
 
@@ -23,8 +23,7 @@ static int join(char *out, const char *folder, const char *rest)
 	return length < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-/* Cuts the last component off. */
-static void to_parent(char *path)
+static void cut_last_component(char *path)
 {
 	char *slash = strrchr(path, '/');
 
@@ -40,13 +39,10 @@ int install_paths_find(struct install_paths *paths)
 	if (length < 0)
 		return -errno;
 	bin[length] = '\0';
-	strcpy(paths->front, bin);
-	to_parent(bin);
+	strcpy(paths->program, bin);
+	cut_last_component(bin);
 	strcpy(top, bin);
-	to_parent(top);
-	if (join(paths->merge, bin, "xtrace-merge") || join(paths->diff, bin, "xtrace-diff") ||
-	    join(paths->baseline, bin, "xtrace-baseline"))
-		return -ENAMETOOLONG;
+	cut_last_component(top);
 	for (size_t i = 0; i < sizeof(library_folders) / sizeof(library_folders[0]); i++) {
 		if (join(folder, top, library_folders[i]) ||
 		    join(paths->injected, folder, "libxtrace_inject.so") ||

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xtrace: the front door. Finds the command in a table and runs it; help is printed from there.
+ * xtrace: finds the command in a table and runs it.
  */
-#include "command.h"
-#include "completion.h"
-
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "child.h"
+#include "cli/completion.h"
+#include "commands.h"
+#include "diff/baseline_command.h"
+#include "diff/diff_command.h"
 #include "log/base/spellcheck.h"
+#include "merge/merge_command.h"
 
 static int run_help(const struct command *command, int argc, char **argv);
 static int run_version(const struct command *command, int argc, char **argv);
@@ -17,96 +21,137 @@ static int run_completion(const struct command *command, int argc, char **argv);
 static const struct command command_help = {
 	.name = "help",
 	.arguments = "[COMMAND]",
-	.summary = "Says what xtrace can do, or how to use one of its commands",
+	.summary = "List the commands, or show the options of one",
+	.operand = "COMMAND",
 	.run = run_help,
 };
 
 static const struct command command_version = {
 	.name = "version",
 	.arguments = "",
-	.summary = "Prints the version",
+	.summary = "Print the version",
 	.run = run_version,
 };
 
 static const struct command command_completion = {
 	.name = "completion",
 	.arguments = "bash|zsh",
-	.summary = "Prints completion for that shell",
+	.summary = "Print shell completion",
+	.operand = "bash|zsh",
 	.run = run_completion,
 };
 
 static const struct command *const commands[] = {
-	&command_record, &command_report, &command_bench, &command_diff,    &command_baseline,
-	&command_pause,	 &command_resume, &command_help,  &command_version, &command_completion};
+	&command_record,     &command_report,	&command_merge,	 &command_diff,
+	&command_bench,	     &command_baseline, &command_pause,	 &command_resume,
+	&command_completion, &command_help,	&command_version};
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
-/* Options that stand for a command, where people expect them. */
+/* The link that behaves as "xtrace merge". */
+#define MERGE_LINK "xtrace-merge"
+
+/* Other names that run a command. */
 static const struct {
-	const char *option;
-	const struct command *command;
-} synonyms[] = {
-	{"--help", &command_help},
-	{"-h", &command_help},
-	{"--version", &command_version},
-	{"-V", &command_version},
+	const char *name, *command;
+} aliases[] = {
+	{"export", "merge"},	  {"--help", "help"}, {"-h", "help"},
+	{"--version", "version"}, {"-V", "version"},
 };
+
+/* Names from other tools, and the command that does the same here. */
+static const struct {
+	const char *name, *command;
+} synonyms[] = {
+	{"stats", "report --text"},
+	{"info", "report --text"},
+	{"summary", "report --text"},
+	{"show", "report"},
+	{"view", "report"},
+	{"open", "report"},
+	{"analyze", "report"},
+	{"flamegraph", "merge --svg FILE"},
+	{"convert", "merge"},
+	{"dump", "merge"},
+	{"profile", "record"},
+	{"trace", "record"},
+	{"run", "record"},
+	{"start", "record"},
+	{"launch", "record"},
+	{"compare", "diff"},
+	{"benchmark", "bench"},
+	{"stop", "pause"},
+	{"continue", "resume"},
+};
+
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
 static const struct command *find_command(const char *name)
 {
-	for (size_t i = 0; i < COMMAND_COUNT; i++)
-		if (strcmp(commands[i]->name, name) == 0)
-			return commands[i];
-	for (size_t i = 0; i < sizeof(synonyms) / sizeof(synonyms[0]); i++)
-		if (strcmp(synonyms[i].option, name) == 0)
-			return synonyms[i].command;
-	return NULL;
+	for (size_t i = 0; i < COUNT(aliases); i++)
+		if (!strcmp(aliases[i].name, name))
+			name = aliases[i].command;
+	return command_find(name);
 }
 
 static int unknown_command(const char *name)
 {
 	struct suggestion near = {.name = name, .length = strlen(name)};
-	const char *what = *name == '-' ? "option" : "command";
+	const char *kind = *name == '-' ? "option" : "command";
 
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		suggest_consider(&near, commands[i]->name);
-	for (size_t i = 0; i < sizeof(synonyms) / sizeof(synonyms[0]); i++)
-		suggest_consider(&near, synonyms[i].option);
+	for (size_t i = 0; i < COUNT(aliases); i++)
+		suggest_consider(&near, aliases[i].name);
+	for (size_t i = 0; i < COUNT(synonyms); i++)
+		if (!strcmp(synonyms[i].name, name))
+			near.best = synonyms[i].command;
 	if (near.best)
-		complain("unknown %s '%s'; is '%s' meant? See 'xtrace help'", what, name,
-			 near.best);
+		print_error("unknown %s '%s': did you mean '%s'? (see xtrace help)", kind, name,
+			    near.best);
+	else if (!child_find(name))
+		print_error("unknown command '%s': did you mean 'record %s'? (see xtrace help)",
+			    name, name);
 	else
-		complain("unknown %s '%s'; see 'xtrace help'", what, name);
-	return STATUS_USAGE;
-}
-
-static int too_many(const struct command *command, const char *argument)
-{
-	complain("%s: unexpected argument '%s'; see 'xtrace help %s'", command->name, argument,
-		 command->name);
-	return STATUS_USAGE;
+		print_error("unknown %s '%s' (see xtrace help)", kind, name);
+	return STATUS_FAILED;
 }
 
 static void print_commands(void)
 {
-	printf("usage: xtrace COMMAND [ARGUMENT]...\n\n"
-	       "Shows which line of a CUDA program causes which GPU time.\n\n");
+	printf("Usage: xtrace COMMAND [ARGUMENT]...\n\n"
+	       "Show which line of a CUDA program causes which GPU time.\n\n");
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
-	printf("\n'xtrace help COMMAND' says more. xtrace-merge writes other formats of what was "
-	       "recorded.\n");
+	printf("\n'xtrace COMMAND --help' lists the options of a command. 'export' is another name "
+	       "for 'merge'.\n");
+}
+
+/* For commands without options of their own. */
+static int parse(const struct command *command, int argc, char **argv, int operands_max,
+		 int *count_out)
+{
+	struct option_list list;
+	int status;
+
+	command_list_options(command, &list);
+	status = command_parse(command, &list, NULL, argc, argv, count_out);
+	if (status == COMMAND_GO_ON && *count_out > operands_max)
+		return command_unexpected(argv[1 + operands_max]);
+	return status;
 }
 
 static int run_help(const struct command *command, int argc, char **argv)
 {
 	const struct command *about;
+	int count, status = parse(command, argc, argv, 1, &count);
 
-	if (argc < 2) {
+	if (status != COMMAND_GO_ON)
+		return status;
+	if (!count) {
 		print_commands();
 		return STATUS_OK;
 	}
-	if (argc > 2)
-		return too_many(command, argv[2]);
 	about = find_command(argv[1]);
 	if (!about)
 		return unknown_command(argv[1]);
@@ -116,38 +161,61 @@ static int run_help(const struct command *command, int argc, char **argv)
 
 static int run_version(const struct command *command, int argc, char **argv)
 {
-	if (argc > 1)
-		return too_many(command, argv[1]);
-	printf("xtrace %s\n", XTRACE_VERSION);
-	return STATUS_OK;
+	int count, status = parse(command, argc, argv, 0, &count);
+
+	if (status == COMMAND_GO_ON)
+		printf("xtrace %s\n", XTRACE_VERSION);
+	return status == COMMAND_GO_ON ? STATUS_OK : status;
 }
 
 static int run_completion(const struct command *command, int argc, char **argv)
 {
-	if (argc > 2)
-		return too_many(command, argv[2]);
-	if (argc == 2 && !completion_print(argv[1], commands, COMMAND_COUNT))
+	int count, status = parse(command, argc, argv, 1, &count);
+
+	if (status != COMMAND_GO_ON)
+		return status;
+	if (count == 1 && !completion_print(argv[1]))
 		return STATUS_OK;
-	complain("completion: there is one for bash and one for zsh");
-	return STATUS_USAGE;
+	if (count)
+		print_error("cannot complete for '%s': the shells are bash and zsh", argv[1]);
+	else
+		print_error("no shell given: bash or zsh (see xtrace completion --help)");
+	return STATUS_FAILED;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
+	static char name[64];
+	const char *slash = strrchr(argv[0] ? argv[0] : "", '/');
 	const struct command *command;
-	int status;
 
+	if (argc && !strcmp(slash ? slash + 1 : argv[0], MERGE_LINK)) {
+		message_set_name(MERGE_LINK);
+		return command_merge.run(&command_merge, argc, argv);
+	}
 	if (argc < 2) {
-		complain("what is to be done? See 'xtrace help'");
-		return STATUS_USAGE;
+		print_error("no command given (see xtrace help)");
+		return STATUS_FAILED;
 	}
 	command = find_command(argv[1]);
 	if (!command)
 		return unknown_command(argv[1]);
-	status = command->run(command, argc - 1, argv + 1);
+	if (*argv[1] != '-') {
+		snprintf(name, sizeof(name), "xtrace %s", argv[1]);
+		message_set_name(name);
+	}
+	return command->run(command, argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+	int status;
+
+	commands_register(commands, COMMAND_COUNT);
+	status = run(argc, argv);
 	if (fflush(stdout) || ferror(stdout)) {
-		complain("stdout: %m");
-		return STATUS_USAGE;
+		print_error("cannot write to stdout: %m");
+		return STATUS_FAILED;
 	}
 	return status;
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xtrace pause and xtrace resume: tell the tracer in processes that run to leave out what they do,
- * or to go on. The wish is a word in each process's crash buffer, which the tracer looks at, and in which it
- * says that it is done.
+ * xtrace pause and xtrace resume: ask running processes to pause or resume recording. The request is
+ * a word in the crash buffer of each process. The tracer polls it, and confirms in the same word.
  */
-#include "command.h"
-#include "data_dir.h"
+#include "commands.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,20 +16,21 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "data_dir.h"
 #include "xtrace/crash_buffer_format.h"
 
 #define CRASH_BUFFER_ENDING ".xtr.spool"
 
-#define ANSWER_WAIT_MS 1000
-#define ANSWER_LOOK_MS 2
+#define CONFIRM_TIMEOUT_MS 1000
+#define CONFIRM_POLL_MS	   2
 
-/* The tracer looks at the word every few ms. Did it do what it says, or another wish by now? */
-static bool is_answered(int fd, uint32_t word)
+/* Waits until the tracer changes the word, which it polls every few ms. Another request counts, too. */
+static bool is_confirmed(int fd, uint32_t word)
 {
-	const struct timespec pause = {0, ANSWER_LOOK_MS * 1000000l};
+	const struct timespec pause = {0, CONFIRM_POLL_MS * 1000000l};
 	uint32_t now;
 
-	for (int waited_ms = 0; waited_ms < ANSWER_WAIT_MS; waited_ms += ANSWER_LOOK_MS) {
+	for (int waited_ms = 0; waited_ms < CONFIRM_TIMEOUT_MS; waited_ms += CONFIRM_POLL_MS) {
 		if (pread(fd, &now, sizeof(now),
 			  offsetof(struct xt_crash_buffer_header, request)) != sizeof(now) ||
 		    now != word)
@@ -41,9 +40,11 @@ static bool is_answered(int fd, uint32_t word)
 	return false;
 }
 
-/* Tells the process whose crash buffer it is. 0 or -errno; -EBADMSG: it is no crash buffer; -ETIME: it was told, but
- * does not answer. */
-static int request(const char *path, enum xt_crash_buffer_request what)
+/*
+ * Sends a request to the process that owns the crash buffer. Returns 0, -EBADMSG if the file is not
+ * a crash buffer, -ETIME if the process did not confirm, or another -errno.
+ */
+static int send_request(const char *path, enum xt_crash_buffer_request request)
 {
 	int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	const off_t place = offsetof(struct xt_crash_buffer_header, request);
@@ -61,38 +62,41 @@ static int request(const char *path, enum xt_crash_buffer_request what)
 		close(fd);
 		return -EBADMSG;
 	}
-	word = (word / XT_REQUEST_SEQUENCE + 1) * XT_REQUEST_SEQUENCE | what;
+	word = (word / XT_REQUEST_SEQUENCE + 1) * XT_REQUEST_SEQUENCE | request;
 	if (pwrite(fd, &word, sizeof(word), place) != sizeof(word))
 		error = -EIO;
-	else if (!is_answered(fd, word))
+	else if (!is_confirmed(fd, word))
 		error = -ETIME;
 	close(fd);
 	return error;
 }
 
-static int silent_count; /* processes that did not answer */
+static int silent_count; /* processes that did not confirm */
 
-static bool tell(const char *path, enum xt_crash_buffer_request what)
+static bool request_one(const char *path, enum xt_crash_buffer_request request)
 {
-	int error = request(path, what);
+	int error = send_request(path, request);
 
 	silent_count += error == -ETIME;
 	if (error == -ETIME)
-		complain("'%s': told, but its process has not answered: it stands still, or is no "
-			 "more",
-			 path);
+		print_error("cannot reach the process of '%s': it is stopped, or it has ended",
+			    path);
 	else if (error)
-		complain("'%s': %s", path,
-			 error == -EBADMSG ? "this is no spool of xtrace's" : strerror(-error));
+		print_error("cannot use '%s': %s", path,
+			    error == -EBADMSG ? "it is not a crash buffer of xtrace"
+					      : strerror(-error));
 	return !error;
 }
 
-/* All processes that are recorded into the directory. How many were told, -1 if it cannot be read. */
-static int tell_directory(const char *directory, enum xt_crash_buffer_request what)
+/*
+ * Requests to all processes that record into the directory. Returns how many confirmed, or -1 if it
+ * cannot be read.
+ */
+static int request_directory(const char *directory, enum xt_crash_buffer_request request)
 {
 	char **logs, *path;
 	size_t log_count;
-	int told = 0;
+	int confirmed = 0;
 
 	if (data_dir_list_logs(directory, &logs, &log_count))
 		return -1;
@@ -100,21 +104,24 @@ static int tell_directory(const char *directory, enum xt_crash_buffer_request wh
 		if (asprintf(&path, "%s/%s.spool", directory, logs[i]) < 0)
 			break;
 		if (!access(path, F_OK))
-			told += tell(path, what);
+			confirmed += request_one(path, request);
 		free(path);
 	}
 	data_dir_free_logs(logs, log_count);
-	return told;
+	return confirmed;
 }
 
-/* A process has its crash buffer mapped. How many were told, -1 if its maps cannot be read. */
-static int tell_process(const char *pid, enum xt_crash_buffer_request what)
+/*
+ * Requests to one process, which has its crash buffer mapped. Returns how many confirmed, or -1 if its
+ * maps cannot be read.
+ */
+static int request_process(const char *pid, enum xt_crash_buffer_request request)
 {
 	char *line = NULL, *last = NULL;
 	size_t line_bytes = 0;
 	char maps[64];
 	ssize_t length;
-	int told = 0;
+	int confirmed = 0;
 	FILE *file;
 
 	snprintf(maps, sizeof(maps), "/proc/%s/maps", pid);
@@ -133,43 +140,42 @@ static int tell_process(const char *pid, enum xt_crash_buffer_request what)
 			continue;
 		free(last);
 		last = strdup(path);
-		told += tell(path, what);
+		confirmed += request_one(path, request);
 	}
 	free(last);
 	free(line);
 	fclose(file);
-	return told;
+	return confirmed;
 }
 
 static int run_request(const struct command *command, int argc, char **argv,
-		       enum xt_crash_buffer_request what)
+		       enum xt_crash_buffer_request request)
 {
-	const char *target = "xtrace.data", *argument;
-	int letter = command_next_option(command, argc, argv, &argument), told;
+	const char *target = "xtrace.data";
+	struct option_list list;
+	int status, count, changed;
 
-	if (letter == 'h') {
-		command_print_help(command);
-		return STATUS_OK;
-	}
-	if (letter)
-		return STATUS_USAGE;
-	if (optind < argc)
-		target = argv[optind++];
-	if (optind < argc) {
-		complain("%s: unexpected argument '%s'; see 'xtrace help %s'", command->name,
-			 argv[optind], command->name);
-		return STATUS_USAGE;
-	}
+	command_list_options(command, &list);
+	status = command_parse(command, &list, NULL, argc, argv, &count);
+	if (status != COMMAND_GO_ON)
+		return status;
+	if (count > 1)
+		return command_unexpected(argv[2]);
+	if (count)
+		target = argv[1];
 	if (access(target, F_OK) && strspn(target, "0123456789") == strlen(target))
-		told = tell_process(target, what);
+		changed = request_process(target, request);
 	else
-		told = tell_directory(target, what);
-	if (told < 0)
-		complain("'%s' is neither a trace directory nor a process that can be looked at",
-			 target);
-	else if (!told && !silent_count)
-		complain("nothing is being recorded in '%s'", target);
-	return told > 0 ? STATUS_OK : STATUS_USAGE;
+		changed = request_directory(target, request);
+	if (changed < 0)
+		print_error(
+			"cannot use '%s': it is neither a trace directory nor the id of a process "
+			"that you can inspect",
+			target);
+	else if (!changed && !silent_count)
+		print_error("cannot %s '%s': no process is being recorded there", command->name,
+			    target);
+	return changed > 0 ? STATUS_OK : STATUS_FAILED;
 }
 
 static int run_pause(const struct command *command, int argc, char **argv)
@@ -182,31 +188,26 @@ static int run_resume(const struct command *command, int argc, char **argv)
 	return run_request(command, argc, argv, XT_REQUEST_RECORD);
 }
 
-static const struct command_option options[] = {
-	{'h', "help", NULL, "print this and exit"},
-	{0, NULL, NULL, NULL},
-};
-
 static const char details[] =
-	"DIR is the trace directory of a recording that goes on (xtrace.data): all its processes\n"
-	"are told. PID is a single process. What they do while recording is paused is not in\n"
-	"their logs, but for allocations, NVTX ranges and the making of CUDA graphs.\n\n"
-	"Exit status: 0 if any process has done so, else 2.\n";
+	"DIR is the trace directory of a running recording (default: xtrace.data). The request "
+	"goes\n"
+	"to all its processes. PID names a single process. While recording is paused, "
+	"allocations,\n"
+	"NVTX ranges and CUDA graph construction are still recorded.\n\n"
+	"Exit status: 0 if at least one process confirmed the request, else 2.\n";
 
 const struct command command_pause = {
 	.name = "pause",
-	.arguments = "[DIR | PID]",
-	.summary = "Has processes that are recorded leave out what they do",
-	.options = options,
+	.arguments = "[DIR|PID]",
+	.summary = "Pause recording in running processes",
 	.details = details,
 	.run = run_pause,
 };
 
 const struct command command_resume = {
 	.name = "resume",
-	.arguments = "[DIR | PID]",
-	.summary = "Has paused processes be recorded again",
-	.options = options,
+	.arguments = "[DIR|PID]",
+	.summary = "Resume recording in paused processes",
 	.details = details,
 	.run = run_resume,
 };

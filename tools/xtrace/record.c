@@ -6,11 +6,10 @@
  * self-contained, read them, write info.json anew, say one or two lines on stderr. From the start
  * of the program on nothing that goes wrong here changes its exit status.
  */
-#include "command.h"
+#include "commands.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,35 +18,27 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "cli/subprocess.h"
 #include "data_dir.h"
-#include "finish.h"
+#include "finish_logs.h"
 #include "info.h"
 #include "install_paths.h"
 #include "log/base/size_text.h"
-#include "paste.h"
 #include "rotation.h"
+#include "shell_quote.h"
 
 #define DEFAULT_DATA_DIR "xtrace.data"
 
-enum {
-	OPTION_API = 256,
-	OPTION_PAUSED,
-	OPTION_CAPTURE_RANGE,
-	OPTION_PYTHON,
-	OPTION_YIELD,
-	OPTION_MAX_SIZE,
-	OPTION_MAX_OVERHEAD
-};
-
 struct recording {
-	const char *output;    /* as it was given */
-	const char *api_level; /* NULL: as the environment has it; so are these */
-	const char *start;
+	const char *output; /* as the user typed it */
+	/* NULL: as the environment has it. */
+	const char *api_level;
 	const char *capture_range;
 	const char *python;
-	const char *yield;
 	const char *max_size;
 	const char *max_overhead;
+	bool is_paused;
+	bool yields;
 	struct data_dir dir;
 	struct finished finished;
 	struct install_paths paths;
@@ -96,119 +87,98 @@ static void format_size(char *out, size_t out_bytes, uint64_t size_bytes)
 	snprintf(out, out_bytes, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
 }
 
-#define COUNT(list) (sizeof(list) / sizeof(*(list)))
-
-static bool is_one_of(const char *text, const char *option, const char *const words[],
-		      size_t word_count)
-{
-	char all[64] = "";
-	size_t used = 0;
-
-	for (size_t i = 0; i < word_count; i++) {
-		if (strcmp(text, words[i]) == 0)
-			return true;
-		used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s", i ? ", " : "",
-					 words[i]);
-	}
-	complain("record: --%s '%s' is none of %s", option, text, all);
-	return false;
-}
-
-static bool is_size(const char *text)
+static int apply_size(void *context, const struct option_row *row, const char *value)
 {
 	struct xt_size_bound bound;
 
-	if (xt_size_bound_parse(text, &bound))
-		return true;
-	complain(
-		"record: --max-size '%s' is no size of a log: 256K or more, as 500M, 2G, 2G:newest",
-		text);
-	return false;
+	return xt_size_bound_parse(value, &bound) ? option_text(context, row, value) : -EINVAL;
 }
 
-static bool is_percent(const char *text)
+static int apply_percent(void *context, const struct option_row *row, const char *value)
 {
 	double percent;
 
-	if (xt_percent_parse(text, &percent))
-		return true;
-	complain("record: --max-overhead '%s' is no number of percent above 0 and up to 100", text);
-	return false;
+	return xt_percent_parse(value, &percent) ? option_text(context, row, value) : -EINVAL;
+}
+
+/* Checks the word, and stores it as text for the environment of the program. */
+static int apply_word(void *context, const struct option_row *row, const char *value)
+{
+	const struct option_row word = {.value = row->value};
+	unsigned position;
+	int error = option_word(&position, &word, value);
+
+	return error ? error : option_text(context, row, value);
+}
+
+#define TARGET(member) .offset = offsetof(struct recording, member)
+
+static const struct option_row option_rows[] = {
+	{"output", 'o', .value = "DIR", .expected = "a name that is not empty",
+	 .help = "Write the trace to DIR (default: " DEFAULT_DATA_DIR ")", .apply = option_text,
+	 TARGET(output)},
+	{"simulate", 's', .help = "Run on the simulated GPU, on a machine without one",
+	 .apply = option_flag, TARGET(info.simulate)},
+	{"api", .value = "launch|work|all",
+	 .help = "Record kernel and graph launches (launch), also copies, memsets, allocations, "
+		 "frees, waits and modules (default: work), or also events, graph construction, "
+		 "contexts and streams (all)",
+	 .apply = apply_word, TARGET(api_level)},
+	{"paused", .help = "Start paused. 'xtrace resume' starts recording", .apply = option_flag,
+	 TARGET(is_paused)},
+	{"capture-range", .value = "cudaProfilerApi",
+	 .help = "Record only between cudaProfilerStart() and cudaProfilerStop()",
+	 .apply = apply_word, TARGET(capture_range)},
+	{"python", .value = "mixed|full|only|off",
+	 .help = "Record Python frames together with native ones (default: mixed, full), alone "
+		 "(only), or not at all (off)",
+	 .apply = apply_word, TARGET(python)},
+	{"yield",
+	 .help = "Release CUPTI while the program's own profiler uses it, instead of keeping that "
+		 "profiler out",
+	 .apply = option_flag, TARGET(yields)},
+	{"max-size", .value = "SIZE",
+	 .expected = "a size of 256K or more, such as 500M, 2G or 2G:newest",
+	 .help = "Stop recording a process when its log reaches SIZE. SIZE:newest drops the oldest "
+		 "part instead",
+	 .apply = apply_size, TARGET(max_size)},
+	{"max-overhead", .value = "PERCENT", .expected = "a number above 0 and up to 100",
+	 .help = "Capture fewer call stacks while tracing takes more than PERCENT of the time of "
+		 "the "
+		 "threads that call CUDA",
+	 .apply = apply_percent, TARGET(max_overhead)},
+	{0},
+};
+
+static void list_options(struct option_list *list)
+{
+	option_list_add(list, option_rows);
 }
 
 static int parse(struct recording *recording, const struct command *command, int argc, char **argv)
 {
-	static const char *const levels[] = {"launch", "work", "all"};
-	static const char *const pythons[] = {"mixed", "full", "only", "off"};
-	const char *argument;
-	int letter;
+	struct option_list list;
+	int status, count;
 
 	recording->output = DEFAULT_DATA_DIR;
-	while ((letter = command_next_option(command, argc, argv, &argument))) {
-		switch (letter) {
-		case 'o':
-			recording->output = argument;
-			break;
-		case 's':
-			recording->info.simulate = true;
-			break;
-		case OPTION_API:
-			if (!is_one_of(argument, "api", levels, COUNT(levels)))
-				return STATUS_USAGE;
-			recording->api_level = argument;
-			break;
-		case OPTION_PAUSED:
-			recording->start = "paused";
-			break;
-		case OPTION_CAPTURE_RANGE:
-			if (strcmp(argument, "cudaProfilerApi") != 0) {
-				complain("record: --capture-range '%s' is not cudaProfilerApi",
-					 argument);
-				return STATUS_USAGE;
-			}
-			recording->capture_range = argument;
-			break;
-		case OPTION_PYTHON:
-			if (!is_one_of(argument, "python", pythons, COUNT(pythons)))
-				return STATUS_USAGE;
-			recording->python = argument;
-			break;
-		case OPTION_YIELD:
-			recording->yield = "1";
-			break;
-		case OPTION_MAX_SIZE:
-			if (!is_size(argument))
-				return STATUS_USAGE;
-			recording->max_size = argument;
-			break;
-		case OPTION_MAX_OVERHEAD:
-			if (!is_percent(argument))
-				return STATUS_USAGE;
-			recording->max_overhead = argument;
-			break;
-		case 'h':
-			command_print_help(command);
-			exit(STATUS_OK);
-		default:
-			return STATUS_USAGE;
-		}
+	command_list_options(command, &list);
+	status = command_parse(command, &list, recording, argc, argv, &count);
+	if (status != COMMAND_GO_ON)
+		return status;
+	if (!count) {
+		print_error(
+			"no program given: usage: xtrace record [OPTION]... CMD [ARGUMENT]... (see "
+			"xtrace record --help)");
+		return STATUS_FAILED;
 	}
-	if (!*recording->output) {
-		complain("record: the name of the output directory is empty");
-		return STATUS_USAGE;
-	}
-	if (optind == argc) {
-		complain("record: which command is to be recorded? See 'xtrace help record'");
-		return STATUS_USAGE;
-	}
-	recording->info.command = argv + optind;
-	return STATUS_OK;
+	recording->info.command = argv + 1;
+	return COMMAND_GO_ON;
 }
 
 static int cannot_run(const char *program, int error)
 {
-	complain("cannot run '%s': %s", program,
-		 error == -ENOENT ? "command not found" : strerror(-error));
+	print_error("cannot run '%s': %s", program,
+		    error == -ENOENT ? "command not found" : strerror(-error));
 	return error == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
 }
 
@@ -217,14 +187,13 @@ static int find_parts(struct recording *recording)
 	int error = install_paths_find(&recording->paths);
 
 	if (error) {
-		complain("libxtrace_inject.so is not where it should be, in lib beside bin: %s",
-			 strerror(-error));
-		return STATUS_USAGE;
+		print_error("cannot find libxtrace_inject.so in lib/ next to bin/: %s",
+			    strerror(-error));
+		return STATUS_FAILED;
 	}
 	if (recording->info.simulate && access(recording->paths.simulator, X_OK)) {
-		complain("the simulated GPU is not installed: '%s': %m",
-			 recording->paths.simulator);
-		return STATUS_USAGE;
+		print_error("cannot find the simulated GPU '%s': %m", recording->paths.simulator);
+		return STATUS_FAILED;
 	}
 	return STATUS_OK;
 }
@@ -246,7 +215,7 @@ static void mention_other_tool(const char *injected)
 	const char *other = getenv("CUDA_INJECTION64_PATH");
 
 	if (other && *other && strcmp(other, injected) != 0)
-		complain("CUDA_INJECTION64_PATH=%s is replaced for this run", other);
+		print_note("CUDA_INJECTION64_PATH=%s is replaced for this run", other);
 }
 
 /* Gives the exit status of the program. info.finished says afterwards whether it ran. */
@@ -266,10 +235,10 @@ static int run(struct recording *recording)
 			{"NVTX_INJECTION64_PATH", paths->injected},
 			{"XTRACE_DATA", recording->dir.path},
 			{"XTRACE_API", recording->api_level},
-			{"XTRACE_START", recording->start},
+			{"XTRACE_START", recording->is_paused ? "paused" : NULL},
 			{"XTRACE_CAPTURE_RANGE", recording->capture_range},
 			{"XTRACE_PYTHON", recording->python},
-			{"XTRACE_YIELD", recording->yield},
+			{"XTRACE_YIELD", recording->yields ? "1" : NULL},
 			{"XTRACE_MAX_SIZE", recording->max_size},
 			{"XTRACE_MAX_OVERHEAD", recording->max_overhead},
 			{"LD_LIBRARY_PATH", simulate ? libraries : NULL},
@@ -283,10 +252,11 @@ static int run(struct recording *recording)
 	free(cupti);
 	recording->info.finished = !error;
 	if (!error)
-		return child_exit_status(status);
+		return subprocess_exit_status(status);
 	/* It was there before: what is missing is what its first line names. */
 	if (error == -ENOENT)
-		complain("cannot run '%s': its interpreter is missing", recording->info.command[0]);
+		print_error("cannot run '%s': its interpreter is missing",
+			    recording->info.command[0]);
 	return error == -ENOENT ? STATUS_NOT_FOUND : cannot_run(recording->info.command[0], error);
 }
 
@@ -316,16 +286,17 @@ static const char *plural(size_t process_count)
 	return process_count == 1 ? "" : "es";
 }
 
-/* As it can be pasted into the user's shell. */
-static void say_how_to_see_it(const struct recording *recording)
+/* A command that works when it is pasted into the user's shell. */
+static void print_next_step(const struct recording *recording)
 {
 	bool is_default = strcmp(recording->output, DEFAULT_DATA_DIR) == 0;
-	char *merge = paste_program(recording->paths.merge);
-	char *data = paste_file(recording->output);
+	char *program = shell_quote(program_invocation_name);
+	char *data = shell_quote(recording->output);
 
-	if (merge && data)
-		complain("to see it: %s%s%s", merge, is_default ? "" : " ", is_default ? "" : data);
-	free(merge);
+	if (program && data && !message_is_quiet())
+		fprintf(stderr, "To see it: %s report%s%s\n", program, is_default ? "" : " ",
+			is_default ? "" : data);
+	free(program);
 	free(data);
 }
 
@@ -336,43 +307,44 @@ static void report(const struct recording *recording)
 	bool is_unknown;
 
 	if (recording->finished.log_count == 0) {
-		complain("nothing was recorded: no process used CUDA, or none could be traced%s",
-			 recording->info.simulate
-				 ? ""
-				 : "; on a machine without a GPU, record with --simulate");
+		print_note("nothing was recorded: no process used CUDA, or none could be traced%s",
+			   recording->info.simulate
+				   ? ""
+				   : "; on a machine without a GPU, record with --simulate");
 		return;
 	}
 	format_size(size, sizeof(size), totals.log_bytes);
 	is_unknown = totals.incomplete_count && !totals.lost_count;
-	complain("recorded %zu process%s, %s launches, %s kernels, %s%s lost, %s%s",
-		 recording->finished.log_count, plural(recording->finished.log_count),
-		 group_digits(launches, totals.launch_count),
-		 group_digits(kernels, totals.kernel_count),
-		 totals.incomplete_count && !is_unknown ? "at least " : "",
-		 is_unknown ? "an unknown number" : group_digits(lost, totals.lost_count), size,
-		 totals.simulated ? " (simulated GPU)" : "");
+	print_note("recorded %zu process%s, %s launches, %s kernels, %s%s lost, %s%s",
+		   recording->finished.log_count, plural(recording->finished.log_count),
+		   group_digits(launches, totals.launch_count),
+		   group_digits(kernels, totals.kernel_count),
+		   totals.incomplete_count && !is_unknown ? "at least " : "",
+		   is_unknown ? "an unknown number" : group_digits(lost, totals.lost_count), size,
+		   totals.simulated ? " (simulated GPU)" : "");
 	if (totals.unreadable_count)
-		complain("logs that cannot be read: %zu", totals.unreadable_count);
+		print_note("%zu log%s cannot be read", totals.unreadable_count,
+			   totals.unreadable_count == 1 ? "" : "s");
 	if (totals.empty_count)
-		complain("%zu process%s ended before recording began; the log is empty",
-			 totals.empty_count, plural(totals.empty_count));
+		print_note("%zu process%s ended before recording began; the log is empty",
+			   totals.empty_count, plural(totals.empty_count));
 	if (totals.cut_count)
-		complain("%zu process%s %s killed, or could not write the end of the log; the "
-			 "events "
-			 "up to then were kept",
-			 totals.cut_count, plural(totals.cut_count),
-			 totals.cut_count == 1 ? "was" : "were");
+		print_note("%zu process%s %s killed, or could not write the end of the log; the "
+			   "events "
+			   "up to then were kept",
+			   totals.cut_count, plural(totals.cut_count),
+			   totals.cut_count == 1 ? "was" : "were");
 	if (totals.incomplete_count)
-		complain("how much is missing is unknown for %zu process%s: the end of the log "
-			 "could not be written or recovered",
-			 totals.incomplete_count, plural(totals.incomplete_count));
+		print_note("the number of lost events is unknown for %zu process%s: the end of the "
+			   "log was neither written nor recovered",
+			   totals.incomplete_count, plural(totals.incomplete_count));
 	if (totals.running_count)
-		complain("still running, and recorded on: %zu process%s", totals.running_count,
-			 plural(totals.running_count));
+		print_note("%zu process%s still running and being recorded", totals.running_count,
+			   plural(totals.running_count));
 	if (totals.launch_count == 0 && totals.kernel_count == 0)
-		complain("CUDA was initialised, but no kernel was launched");
+		print_note("CUDA was initialised, but no kernel was launched");
 	else
-		say_how_to_see_it(recording);
+		print_next_step(recording);
 }
 
 /*
@@ -391,12 +363,12 @@ static void keep_last_trace(struct recording *recording)
 	       now_ns(CLOCK_MONOTONIC) - recording->finished.end_ns < GRACE_NS)
 		nanosleep(&(struct timespec){.tv_nsec = GRACE_STEP_NS}, NULL);
 	if (outcome == ROTATION_RESTORED)
-		complain("this recording is empty and was removed; '%s' holds the previous trace",
-			 dir->place);
+		print_note("this recording is empty and was removed; '%s' holds the previous trace",
+			   dir->place);
 	if (outcome == ROTATION_WAITS)
-		complain("this recording is empty so far, but a process that may record into it "
-			 "still runs; the previous trace is in '%s'",
-			 dir->older);
+		print_note("this recording is empty so far, but a process that may record into it "
+			   "still runs; the previous trace is in '%s'",
+			   dir->older);
 }
 
 static void release(struct recording *recording)
@@ -412,7 +384,7 @@ static int run_record(const struct command *command, int argc, char **argv)
 	uint64_t start_ns;
 	int status = parse(&recording, command, argc, argv), error;
 
-	if (status)
+	if (status != COMMAND_GO_ON)
 		return status;
 	error = child_find(info->command[0]);
 	if (error)
@@ -420,7 +392,7 @@ static int run_record(const struct command *command, int argc, char **argv)
 	status = find_parts(&recording);
 	if (status)
 		return status;
-	status = STATUS_USAGE;
+	status = STATUS_FAILED;
 	if (data_dir_create(recording.output, &recording.dir))
 		goto out;
 	info->start_realtime_ns = now_ns(CLOCK_REALTIME);
@@ -436,14 +408,13 @@ static int run_record(const struct command *command, int argc, char **argv)
 	info->duration_ns = recording.finished.end_ns - start_ns;
 	info->exit_status = status;
 	recording.finished.data_dir = recording.dir.path;
-	recording.finished.merge = recording.paths.merge;
 	error = finish_logs(&recording.finished);
 	info->processes = recording.finished.summaries;
 	info->process_count = recording.finished.log_count;
 	if (!error)
 		error = info_write(recording.dir.path, info);
 	if (error)
-		complain("'%s' is incomplete: %s", recording.output, strerror(-error));
+		print_error("cannot complete '%s': %s", recording.output, strerror(-error));
 	report(&recording);
 	keep_last_trace(&recording);
 out:
@@ -451,52 +422,33 @@ out:
 	return status;
 }
 
-static const struct command_option record_options[] = {
-	{'o', "output", "DIR", "the trace directory (" DEFAULT_DATA_DIR ")"},
-	{'s', "simulate", NULL, "run on the simulated GPU, on a machine that has none"},
-	{OPTION_API, "api", "LEVEL", "which calls to record: launch, work (default) or all"},
-	{OPTION_PAUSED, "paused", NULL, "record nothing until 'xtrace resume' says so"},
-	{OPTION_CAPTURE_RANGE, "capture-range", "RANGE",
-	 "cudaProfilerApi: record between cudaProfilerStart() and cudaProfilerStop()"},
-	{OPTION_PYTHON, "python", "MODE", "Python frames: mixed, full, only (record them) or off"},
-	{OPTION_YIELD, "yield", NULL,
-	 "step back while the program's own profiler uses CUPTI, instead of keeping it out"},
-	{OPTION_MAX_SIZE, "max-size", "SIZE",
-	 "stop recording when a log has that size; SIZE:newest: leave out the oldest"},
-	{OPTION_MAX_OVERHEAD, "max-overhead", "PERCENT",
-	 "take fewer call stacks while tracing costs more of the program's threads"},
-	{'h', "help", NULL, "print this and exit"},
-	{0, NULL, NULL, NULL},
-};
-
 static const char details[] =
-	"If this recording contains CUDA calls or GPU work, the older trace in DIR becomes\n"
-	"DIR.old. Otherwise DIR is restored. While CMD runs, the older trace is in DIR.previous.\n"
-	"xtrace refuses to replace any other file or directory.\n\n"
-	"LEVEL says which calls are recorded, and with them what they have the GPU do: launch,\n"
-	"kernels and graphs; work, also copies, sets, allocations, frees, waits and modules; all,\n"
-	"also events, the making of graphs, contexts and streams.\n\n"
-	"While recording is paused, allocations, NVTX ranges and the making of CUDA graphs are\n"
-	"noted all the same: see also 'xtrace help pause'.\n\n"
-	"SIZE is a number with K, M, G or T, for each process: 2G stops its recording at 2 GiB, "
+	"If DIR holds an older trace, it moves to DIR.old. If this recording has no CUDA calls and "
+	"no\n"
+	"GPU work, it is removed and the older trace stays. While CMD runs, the older trace is in\n"
+	"DIR.previous. xtrace never replaces other files or directories.\n\n"
+	"While recording is paused, allocations, NVTX ranges and CUDA graph construction are "
+	"still\n"
+	"recorded.\n\n"
+	"SIZE is a number with K, M, G or T and applies to each process: 2G stops at 2 GiB, "
 	"2G:newest\n"
-	"keeps the last 1 to 2 GiB of it. What is not recorded is counted.\n\n"
-	"PERCENT is of the time of the threads that call CUDA. With fewer stacks all calls and all "
-	"GPU\n"
-	"work are recorded as ever; the call paths of those without one are estimated from the "
-	"others.\n\n"
-	"Exit status: that of CMD, 128+n if signal n ended it; 127 if CMD was not found, 126 if\n"
-	"it cannot be executed; 2 on bad usage, or if the trace directory cannot be made: then\n"
-	"CMD was not run.\n";
+	"keeps the last 1 to 2 GiB. Dropped events are counted.\n\n"
+	"With --max-overhead, all calls and all GPU work are still recorded. The call paths of "
+	"calls\n"
+	"without a stack are estimated from the others.\n\n"
+	"Exit status: the status of CMD; 128+n if signal n ended it; 127 if CMD was not found; 126 "
+	"if\n"
+	"it cannot be executed; 2 if the usage is wrong or the trace directory cannot be created. "
+	"In\n"
+	"the last three cases CMD did not run.\n";
 
 const struct command command_record = {
 	.name = "record",
-	.arguments = "[-o DIR] [--simulate] [--api LEVEL] [--paused]\n"
-		     "                     [--capture-range cudaProfilerApi] [--yield]\n"
-		     "                     [--max-size SIZE] [--max-overhead PERCENT] [--] CMD "
-		     "[ARGUMENT]...",
-	.summary = "Runs CMD and records what it and its children have the GPU do",
-	.options = record_options,
+	.arguments = "[OPTION]... [--] CMD [ARGUMENT]...",
+	.summary = "Run a program and record its CUDA calls and GPU work",
 	.details = details,
+	.operand = "CMD",
+	.stops_at_operand = true,
+	.list_options = list_options,
 	.run = run_record,
 };

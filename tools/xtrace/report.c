@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xtrace report: shows what was recorded. The work is xtrace-merge's; here it is decided where the
- * report lies, and a browser is opened where there is one to be seen.
- *
- * Whatever is no option of this command is passed on to xtrace-merge, whose exit status is the status.
+ * xtrace report: shows a recording. This file chooses where the page goes and opens a browser.
+ * xtrace merge writes the page in a process of its own, and its exit status is the status.
  */
-#include "command.h"
+#include "commands.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,35 +14,24 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/subprocess.h"
 #include "data_dir.h"
 #include "info.h"
-#include "install_paths.h"
+#include "merge/options.h"
 #include "rotation.h"
 
 #define DEFAULT_DATA_DIR "xtrace.data"
 #define LOG_ENDING	 ".xtr"
 
-static const struct command_option report_options[] = {
-	{'t', "text", NULL, "Tables and a call tree on stdout rather than a page"},
-	{'o', "output", "FILE",
-	 "Where the page goes (DIR/report.html, or LOG.html); needed for several logs"},
-	{'n', "no-open", NULL, "Open no browser, only say where the page is"},
-	{'h', "help", NULL, "Print this help"},
-	{0},
-};
-
 struct request {
-	const char *output; /* NULL: beside what is read */
+	const char *output; /* NULL: beside the input */
 	bool is_text;
-	bool tells_only; /* xtrace-merge is asked for something about itself */
 	bool no_open;
-	bool help;
-	char **passed; /* to xtrace-merge, in the order of the command line */
+	char **passed; /* options for xtrace merge; each is one allocated word */
 	int passed_count;
-	const char **inputs; /* those of them that are to be read */
+	char **inputs;
 	int input_count;
 };
 
@@ -62,65 +49,53 @@ static bool is_log(const char *path)
 	return length > ending && !strcmp(path + length - ending, LOG_ENDING);
 }
 
-/* Options of xtrace-merge that take no value: what follows any other is its value. */
-static const char *const switches[] = {"--full-names", "--embed-symbols", "--no-recover",
-				       "--quiet",      "--version",	  "--"};
+static const struct option_row option_rows[] = {
+	{"text", 't', .help = "Print tables and a call tree on stdout instead of writing a page",
+	 .apply = option_flag, .offset = offsetof(struct request, is_text)},
+	{"output", 'o', .value = "FILE", .expected = "a file name",
+	 .help = "Write the page to FILE (default: DIR/report.html or LOG.html). Needed for "
+		 "several "
+		 "inputs",
+	 .apply = option_text, .offset = offsetof(struct request, output)},
+	{"no-open", 'n', .help = "Do not open a browser, only print the address of the page",
+	 .apply = option_flag, .offset = offsetof(struct request, no_open)},
+	{0},
+};
 
-static bool is_about_merge(const char *argument)
+/* For all options of xtrace merge. */
+static int pass_on(void *context, const struct option_row *row, const char *value)
 {
-	return !strcmp(argument, "--version") || !strcmp(argument, "-V") ||
-	       !strncmp(argument, "--completion", strlen("--completion"));
-}
+	struct request *request = context;
+	char *word;
 
-static bool takes_next(const char *argument)
-{
-	if (strncmp(argument, "--", 2) || strchr(argument, '='))
-		return false;
-	for (size_t s = 0; s < sizeof(switches) / sizeof(switches[0]); s++)
-		if (!strcmp(argument, switches[s]))
-			return false;
-	return true;
-}
-
-/* An option of this command is taken, whatever else there is, passed on. 0 or -EINVAL. */
-static int read_arguments(struct request *request, int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++) {
-		const char *argument = argv[i];
-
-		if (!strcmp(argument, "-t") || !strcmp(argument, "--text")) {
-			request->is_text = true;
-		} else if (!strcmp(argument, "-n") || !strcmp(argument, "--no-open")) {
-			request->no_open = true;
-		} else if (!strcmp(argument, "-h") || !strcmp(argument, "--help")) {
-			request->help = true;
-		} else if (!strncmp(argument, "--output=", strlen("--output="))) {
-			request->output = argument + strlen("--output=");
-		} else if (!strcmp(argument, "-o") || !strcmp(argument, "--output")) {
-			if (++i == argc) {
-				complain("report: option '%s' needs an argument; see 'xtrace help "
-					 "report'",
-					 argument);
-				return -EINVAL;
-			}
-			request->output = argv[i];
-		} else {
-			request->tells_only |= is_about_merge(argument);
-			request->passed[request->passed_count++] = argv[i];
-			if (takes_next(argument) && i + 1 < argc)
-				request->passed[request->passed_count++] = argv[++i];
-			else if (argument[0] != '-' || !strcmp(argument, "-"))
-				request->inputs[request->input_count++] = argument;
-		}
-	}
-	if (request->is_text && request->output) {
-		complain("report: --text goes to stdout; a page goes to --output");
-		return -EINVAL;
-	}
+	if (asprintf(&word, "--%s%s%s", row->name, value ? "=" : "", value ? value : "") < 0)
+		return -ENOMEM;
+	request->passed[request->passed_count++] = word;
 	return 0;
 }
 
-/* Beside the directory or log that is read. 0, -ENAMETOOLONG, or -EINVAL: it is one of several. */
+static void list_options(struct option_list *list)
+{
+	static const char *const not_passed[] = {"completion"};
+	struct option_list merge = {0};
+	size_t kept = 0;
+
+	option_list_add(list, option_rows);
+	options_list(&merge);
+	for (size_t i = 0; i < merge.count; i++) {
+		struct option_row row = merge.rows[i];
+
+		if (!row.name || !strcmp(row.name, not_passed[0]))
+			continue;
+		row.apply = pass_on;
+		row.is_hidden = true;
+		merge.rows[kept++] = row;
+	}
+	merge.rows[kept] = (struct option_row){0};
+	option_list_add(list, merge.rows);
+}
+
+/* Beside the input. Returns 0, -ENAMETOOLONG, or -EINVAL if there are several inputs. */
 static int choose_output(const struct request *request, char out[PATH_MAX])
 {
 	int length = -1;
@@ -130,39 +105,20 @@ static int choose_output(const struct request *request, char out[PATH_MAX])
 	else if (request->input_count > 1)
 		return -EINVAL;
 	for (int i = 0; i < request->input_count && length < 0; i++) {
-		const char *argument = request->inputs[i];
+		const char *input = request->inputs[i];
 
-		if (is_directory(argument))
-			length = snprintf(out, PATH_MAX, "%s/%s", argument, DATA_DIR_REPORT);
-		else if (is_log(argument))
+		if (is_directory(input))
+			length = snprintf(out, PATH_MAX, "%s/%s", input, DATA_DIR_REPORT);
+		else if (is_log(input))
 			length = snprintf(out, PATH_MAX, "%.*s.html",
-					  (int)(strlen(argument) - strlen(LOG_ENDING)), argument);
+					  (int)(strlen(input) - strlen(LOG_ENDING)), input);
 	}
 	if (length < 0)
 		length = snprintf(out, PATH_MAX, "%s/%s", DEFAULT_DATA_DIR, DATA_DIR_REPORT);
 	return length < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-/* Its exit status, or STATUS_NOT_FOUND. */
-static int run_merge(char **arguments)
-{
-	struct install_paths paths;
-	int status, error;
-	pid_t pid;
-
-	install_paths_find(&paths);
-	error = posix_spawn(&pid, paths.merge, NULL, NULL, arguments, environ);
-	if (error) {
-		complain("%s: %s", paths.merge, strerror(error));
-		return STATUS_NOT_FOUND;
-	}
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return STATUS_USAGE;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : STATUS_SIGNAL + WTERMSIG(status);
-}
-
-/* Where someone sits before a screen; a browser that cannot be started is no error. */
+/* Only if the user has a screen. A browser that cannot be started is not an error. */
 static void open_browser(const char *page)
 {
 	char *const arguments[] = {"xdg-open", (char *)page, NULL};
@@ -183,8 +139,6 @@ static void open_browser(const char *page)
  */
 static void settle_inputs(const struct request *request)
 {
-	if (request->tells_only)
-		return;
 	if (!request->input_count)
 		rotation_settle(DEFAULT_DATA_DIR, ROTATION_LATER);
 	for (int i = 0; i < request->input_count; i++)
@@ -192,50 +146,56 @@ static void settle_inputs(const struct request *request)
 			rotation_settle(request->inputs[i], ROTATION_LATER);
 }
 
-/* Whether the only input is the directory of a recording without logs. Then says so. */
+/* Prints an error if the only input is the directory of a recording without logs. */
 static bool is_empty_recording(const struct request *request)
 {
 	const char *path = request->input_count ? request->inputs[0] : DEFAULT_DATA_DIR;
 	char **logs;
 	size_t count;
 
-	if (request->tells_only || request->input_count > 1 || !info_is_ours(path) ||
+	if (request->input_count > 1 || !info_is_ours(path) ||
 	    data_dir_list_logs(path, &logs, &count))
 		return false;
 	data_dir_free_logs(logs, count);
 	if (!count)
-		complain("report: the recording in '%s' is empty: it has no logs", path);
+		print_error("cannot show '%s': the recording is empty", path);
 	return !count;
 }
 
-static int report(struct request *request, char **arguments)
+static int show(const struct request *request, const char **arguments)
 {
 	char page[PATH_MAX], *whole;
 	int count = 0, status;
-	bool has_page = !request->is_text && !request->tells_only;
-	int error = has_page ? choose_output(request, page) : 0;
+	int error = request->is_text ? 0 : choose_output(request, page);
 
 	if (error) {
-		complain(error == -EINVAL
-				 ? "report: several are read: --output FILE says where their page "
-				   "goes"
-				 : "report: the name of the page is too long; see --output");
-		return STATUS_USAGE;
+		print_error(error == -EINVAL
+				    ? "cannot choose a name for the page of several inputs: "
+				      "name it with --output FILE"
+				    : "cannot write the page: its name is too long; name it "
+				      "with --output FILE");
+		return STATUS_FAILED;
 	}
 	settle_inputs(request);
 	if (is_empty_recording(request))
-		return STATUS_USAGE;
-	arguments[count++] = "xtrace-merge";
-	if (!request->tells_only) {
-		arguments[count++] = request->is_text ? "--text" : "--html";
-		arguments[count++] = request->is_text ? "-" : page;
-	}
+		return STATUS_FAILED;
+	arguments[count++] = "merge";
+	arguments[count++] = request->is_text ? "--text" : "--html";
+	arguments[count++] = request->is_text ? "-" : page;
 	for (int i = 0; i < request->passed_count; i++)
 		arguments[count++] = request->passed[i];
+	arguments[count++] = "--";
+	for (int i = 0; i < request->input_count; i++)
+		arguments[count++] = request->inputs[i];
 	arguments[count] = NULL;
-	status = run_merge(arguments);
-	/* (1: something is missing in the log, which the page says, too.) */
-	if (status > 1 || !has_page)
+	status = subprocess_run("merge", arguments, -1);
+	if (status >= STATUS_SIGNAL)
+		print_error(
+			"cannot show the recording: the process that reads it was ended by signal "
+			"%d (%s)",
+			status - STATUS_SIGNAL, strsignal(status - STATUS_SIGNAL));
+	/* A page of a damaged log (STATUS_INCOMPLETE) says what is missing. */
+	if (status > STATUS_INCOMPLETE || request->is_text)
 		return status;
 	whole = realpath(page, NULL);
 	printf("file://%s\n", whole ? whole : page);
@@ -247,24 +207,31 @@ static int report(struct request *request, char **arguments)
 
 static int run(const struct command *command, int argc, char **argv)
 {
-	/* What is passed on, and what is put before it. */
+	/* One word per option, one per input, and five that show() adds. */
 	struct request request = {.passed = calloc((size_t)argc + 1, sizeof(char *)),
-				  .inputs = calloc((size_t)argc + 1, sizeof(char *))};
-	char **arguments = calloc((size_t)argc + 4, sizeof(char *));
-	int status = STATUS_USAGE;
+				  .inputs = argv + 1};
+	const char **arguments = calloc((size_t)argc + 5, sizeof(char *));
+	struct option_list list;
+	int status = STATUS_FAILED;
 
-	if (!request.passed || !request.inputs || !arguments)
-		complain("out of memory");
-	else if (read_arguments(&request, argc, argv))
-		status = STATUS_USAGE;
-	else if (request.help) {
-		command_print_help(command);
-		status = STATUS_OK;
-	} else {
-		status = report(&request, arguments);
+	if (!request.passed || !arguments) {
+		print_error("out of memory");
+		goto out;
 	}
+	command_list_options(command, &list);
+	status = command_parse(command, &list, &request, argc, argv, &request.input_count);
+	if (status != COMMAND_GO_ON)
+		goto out;
+	if (request.is_text && request.output) {
+		print_error("cannot use --output with --text: text goes to stdout");
+		status = STATUS_FAILED;
+	} else {
+		status = show(&request, arguments);
+	}
+out:
+	for (int i = 0; i < request.passed_count; i++)
+		free(request.passed[i]);
 	free(request.passed);
-	free(request.inputs);
 	free(arguments);
 	return status;
 }
@@ -272,10 +239,10 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_report = {
 	.name = "report",
 	.arguments = "[OPTION]... [DIR|LOG]...",
-	.summary = "Shows what was recorded: a page for a browser, or text",
-	.details = "All other options are those of xtrace-merge, such as --from, --filter or "
-		   "--top. The "
-		   "page's\naddress goes to stdout.\n",
-	.options = report_options,
+	.summary = "Show a recording in the browser, or as text",
+	.details =
+		"All options of 'xtrace merge' work here, too, such as --from, --filter or --top.\n"
+		"The address of the page goes to stdout.\n",
+	.list_options = list_options,
 	.run = run,
 };

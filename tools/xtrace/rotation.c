@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "command.h"
+#include "cli/message.h"
 #include "data_dir.h"
 #include "info.h"
 #include "log/recover/recover.h"
@@ -172,7 +172,7 @@ static int move(const char *from, const char *to)
 {
 	if (!rename(from, to))
 		return 0;
-	complain("cannot move '%s' to '%s': %m", from, to);
+	print_error("cannot move '%s' to '%s': %m", from, to);
 	return -errno;
 }
 
@@ -185,11 +185,12 @@ static int replace(const char *from, const char *to)
 
 static int say_stuck(const struct trace *trace, const char *waiting, enum rotation_when when)
 {
-	complain("cannot recover '%s': %s; the older trace stays in '%s'; "
-		 "move the spool to another directory",
-		 trace->stuck_crash_buffer ? trace->stuck_crash_buffer : "a spool",
-		 trace->stuck_error == -EBADMSG ? "it is damaged" : strerror(-trace->stuck_error),
-		 waiting);
+	print_error("cannot recover '%s': %s; the older trace stays in '%s'; "
+		    "move the crash buffer to another directory",
+		    trace->stuck_crash_buffer ? trace->stuck_crash_buffer : "a crash buffer",
+		    trace->stuck_error == -EBADMSG ? "it is damaged"
+						   : strerror(-trace->stuck_error),
+		    waiting);
 	return when == ROTATION_NOW ? -EEXIST : ROTATION_STUCK;
 }
 
@@ -268,7 +269,7 @@ static int find_places(struct places *places, const char *path)
 		error = -ENOMEM;
 	}
 	if (error)
-		complain("out of memory");
+		print_error("out of memory");
 	return error;
 }
 
@@ -314,9 +315,9 @@ static int make_way(const char *path)
 	if (!error || error == -ENOENT)
 		return 0;
 	if (error == -ENOTEMPTY || error == -EEXIST || error == -ENOTDIR)
-		complain("'%s' is in the way and not a trace of ours; move it away", path);
+		print_error("cannot replace '%s': it is not an xtrace trace; move it away", path);
 	else
-		complain("cannot use '%s': %s", path, strerror(-error));
+		print_error("cannot use '%s': %s", path, strerror(-error));
 	return error;
 }
 
@@ -334,7 +335,7 @@ int rotation_begin(const char *path, char **waiting_out)
 		error = rmdir(places.old) ? data_dir_check_removable(places.old) : 0;
 	/* Get the absolute path before the directory moves. */
 	if (!error && !(whole = realpath(places.path, NULL))) {
-		complain("cannot find '%s': %m", places.path);
+		print_error("cannot find '%s': %m", places.path);
 		error = -errno;
 	}
 	if (!error && asprintf(&waiting, "%s" WAITING_SUFFIX, whole) < 0) {

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/message.h"
+
 void problems_add(struct problems *p, const char *format, ...)
 {
 	va_list arguments;
@@ -29,7 +31,7 @@ void problems_add(struct problems *p, const char *format, ...)
 	if (p->count == p->capacity) {
 		larger = realloc(p->lines, (p->capacity * 2 + 8) * sizeof(*larger));
 		if (!larger) {
-			fprintf(stderr, "xtrace diff: %s\n", line);
+			print_error("%s", line);
 			abort(); /* never a pass by silence */
 		}
 		p->lines = larger;

@@ -10,91 +10,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/script_name.h"
+
 #define TEXT_BYTES     256
 #define LAUNCHES_ALIKE 1.25 /* by this factor, both ways */
 #define COUNTS_APART   1.6
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
-/* Programs that run another one, and which of their options of one letter take a word: a value, or what is to be run. */
-static const struct interpreter {
-	const char *name; /* perhaps a version behind it */
-	const char *valued;
-	const char *code;
-} interpreters[] = {
-	{"python", "WX", "c"}, {"pypy", "WX", "c"}, {"perl", "I", "eE"},
-	{"ruby", "rI", "e"},   {"node", "r", "ep"}, {"julia", "LpJ", "eE"},
-	{"java", "", ""},      {"bash", "oO", "c"}, {"sh", "oO", "c"},
-};
-
-/* Longer ones. */
-static const char *const valued_options[] = {"-cp",	  "-classpath", "--class-path",
-					     "--require", "--import",	"--loader"};
-
-static const struct interpreter *find_interpreter(const char *program)
-{
-	for (size_t i = 0; i < sizeof(interpreters) / sizeof(interpreters[0]); i++) {
-		size_t length = strlen(interpreters[i].name);
-
-		if (!strncmp(program, interpreters[i].name, length) &&
-		    !program[length + strspn(program + length, "0123456789.")])
-			return &interpreters[i];
-	}
-	return NULL;
-}
-
-/* Does the last letter of an option, perhaps of several in one ("-uc"), stand among these? */
-static bool ends_in(const char *option, const char *letters)
-{
-	size_t length = strlen(option);
-
-	return length > 1 && option[1] != '-' && strchr(letters, option[length - 1]);
-}
-
-static bool has_value(const struct interpreter *interpreter, const char *option)
-{
-	for (size_t i = 0; i < sizeof(valued_options) / sizeof(valued_options[0]); i++)
-		if (!strcmp(option, valued_options[i]))
-			return true;
-	return option[1] && !option[2] && ends_in(option, interpreter->valued);
-}
-
-/* What the interpreter runs: a file, or the code itself with all that follows. In words, which is taken apart. */
-static const char *find_code(const struct interpreter *interpreter, char *words)
-{
-	char *word;
-
-	strsep(&words, " ");
-	while ((word = strsep(&words, " "))) {
-		if (!*word)
-			continue;
-		if (*word != '-')
-			return base_name(word);
-		/* ("-Wdoc" has its value with it.) */
-		if (!strchr(interpreter->valued, word[1]) && ends_in(word, interpreter->code))
-			return words;
-		if (has_value(interpreter, word))
-			strsep(&words, " ");
-	}
-	return NULL;
-}
-
+/* An interpreter together with what it runs. */
 static const char *program(const struct run_profile *run, char *out)
 {
-	const struct interpreter *interpreter = find_interpreter(base_name(run->program));
-	char *words = interpreter ? strdup(run->command) : NULL;
-	const char *code;
+	size_t length = strlen(run->program) + 1;
 
-	if (!words)
+	if (length >= TEXT_BYTES ||
+	    !xt_script_find(out + length, TEXT_BYTES - length, run->program, run->command))
 		return run->program;
-	code = find_code(interpreter, words);
-	snprintf(out, TEXT_BYTES, "%s%s%s", run->program, code ? " " : "", code ? code : "");
-	free(words);
+	memcpy(out, run->program, length - 1);
+	out[length - 1] = ' ';
 	return out;
 }
 

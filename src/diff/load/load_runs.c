@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/subprocess.h"
 #include "diff/load/baseline.h"
 #include "diff/load/bench_runs.h"
 
@@ -172,10 +172,9 @@ static int add_name(struct jobs *jobs, struct run_set *set, const char *path,
 
 static int start(struct job *job, const struct load_options *options, struct problems *problems)
 {
-	const char *arguments[ARGUMENTS_MAX] = {"xtrace-merge", "-q",	"--profile", "-",
-						"--by",		"none", "--lines",   "on"};
-	posix_spawn_file_actions_t actions;
-	int count = 8, error;
+	const char *arguments[ARGUMENTS_MAX] = {"merge", "-q",	 "--profile", "-",
+						"--by",	 "none", "--lines",   "on"};
+	int count = 8;
 
 	if (options->iteration) {
 		arguments[count++] = "--iteration";
@@ -190,13 +189,10 @@ static int start(struct job *job, const struct load_options *options, struct pro
 	job->output = memfd_create("xtrace profile", MFD_CLOEXEC);
 	if (job->output < 0)
 		return -errno;
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, job->output, STDOUT_FILENO);
-	error = posix_spawn(&job->pid, options->merge, &actions, NULL, (char **)arguments, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	if (!error)
+	job->pid = subprocess_start("merge", arguments, job->output);
+	if (job->pid > 0)
 		return 0;
-	problems_add(problems, "%s: %s", options->merge, strerror(error));
+	problems_add(problems, "cannot start a process for %s: %s", job->path, strerror(-job->pid));
 	job->pid = 0;
 	return -EINVAL;
 }
@@ -331,21 +327,6 @@ int load_runs(struct run_set *sets, char *const *arguments, size_t set_count,
 		drop_missing(&sets[s]);
 	jobs_free(&jobs);
 	return result;
-}
-
-int load_find_merge(char out[PATH_MAX])
-{
-	ssize_t length = readlink("/proc/self/exe", out, PATH_MAX - 1);
-	char *slash;
-
-	if (length < 0)
-		return -errno;
-	out[length] = '\0';
-	slash = strrchr(out, '/');
-	if (!slash || (size_t)(slash - out) + sizeof("/xtrace-merge") > PATH_MAX)
-		return -ENAMETOOLONG;
-	strcpy(slash, "/xtrace-merge");
-	return 0;
 }
 
 int load_check(const char *argument, struct problems *problems)

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Load the runs that the user named: profile trace directories and logs with xtrace-merge, several at a
+ * Load the runs that the user named: profile trace directories and logs with xtrace merge, several at a
  * time, and read run profiles, baselines and bench directories.
  */
 #ifndef XT_DIFF_LOAD_RUNS_H
 #define XT_DIFF_LOAD_RUNS_H
 
-#include <limits.h>
-
 #include "diff/load/run_set.h"
 
 struct load_options {
-	const char *merge;	/* path of xtrace-merge */
 	const char *iteration;	/* value of its --iteration; NULL: detect */
 	const char *warmup;	/* value of its --warmup; NULL: detect */
-	unsigned workers_count; /* processes of xtrace-merge at a time */
+	unsigned workers_count; /* processes of xtrace merge at a time */
 };
 
 /*
@@ -29,8 +26,5 @@ int load_runs(struct run_set *sets, char *const *arguments, size_t set_count,
  * load_runs().
  */
 int load_check(const char *argument, struct problems *problems);
-
-/* Find xtrace-merge next to this program. Returns 0, -ENAMETOOLONG or the error of readlink(). */
-int load_find_merge(char out[PATH_MAX]);
 
 #endif

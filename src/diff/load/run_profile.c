@@ -13,6 +13,7 @@
 #include "diff/load/frame_key.h"
 #include "diff/base/arena.h"
 #include "diff/base/shorten_text.h"
+#include "log/base/script_name.h"
 #include "page/utf8.h"
 
 #define DEPTH_MAX     4096
@@ -116,9 +117,13 @@ static int read_identity(struct run_profile *p, const cJSON *document)
 {
 	const cJSON *process = main_process(document), *device;
 	const cJSON *devices = cJSON_GetObjectItemCaseSensitive(document, "devices");
+	char title[FIELD_BYTES_MAX];
 
 	p->program = text_of(p, process, "name");
 	p->command = line_of(p, process, "command");
+	xt_script_title(title, sizeof(title), p->program ? p->program : "",
+			p->command ? p->command : "");
+	p->title = plain_text(p, title, FIELD_BYTES_MAX);
 	p->host = text_of(p, process, "host");
 	p->driver = text_of(p, process, "driver");
 	p->cupti = text_of(p, process, "cupti");

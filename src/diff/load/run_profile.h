@@ -49,6 +49,7 @@ struct run_profile {
 	char *document; /* as it was read, not terminated: what a baseline keeps */
 	size_t document_bytes;
 	const char *program; /* of the process that used the GPU most */
+	const char *title;   /* its script, or else program */
 	const char *command;
 	const char *host;
 	const char *driver; /* "13000" */

@@ -62,7 +62,7 @@ static void add_sides(cJSON *parent, const struct diff_result *result)
 		cJSON_AddNumberToObject(side, "run_count", (double)c->side_counts[s]);
 		if (!run)
 			continue;
-		cJSON_AddStringToObject(side, "program", run->program);
+		cJSON_AddStringToObject(side, "program", run->title);
 		cJSON_AddStringToObject(side, "command", run->command);
 		cJSON_AddStringToObject(side, "host", run->host);
 		cJSON_AddStringToObject(side, "device",

@@ -325,7 +325,7 @@ static void put_side(FILE *file, const struct diff_result *result, enum side sid
 		 sizeof(argument));
 	if (run) {
 		fputs(", ", file);
-		put_code(file, run->program, NAME_COLUMNS);
+		put_code(file, run->title, NAME_COLUMNS);
 		fputs(" on ", file);
 		put_text(file, run->device_count ? run->devices[0].name : "an unknown GPU");
 		if (*run->host) {

@@ -57,7 +57,7 @@ static void put_runs(const struct text *t)
 	}
 	if (!shown)
 		return;
-	fprintf(t->out, "      %s", shown->program[0] ? shown->program : "[unknown program]");
+	fprintf(t->out, "      %s", shown->title[0] ? shown->title : "[unknown program]");
 	for (size_t d = 0; d < shown->device_count && d < DEVICES_SHOWN; d++)
 		fprintf(t->out, "%s%s", d ? " + " : " on ",
 			shown->devices[d].name[0] ? shown->devices[d].name : "[unknown GPU]");

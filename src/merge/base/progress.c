@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/message.h"
+
 #define FIRST_NS    UINT64_C(1000000000) /* work that is shorter needs no line */
 #define STEP_NS	    UINT64_C(100000000)
 #define BAR_COLUMNS 30
@@ -48,7 +50,7 @@ static void draw(struct progress *progress, uint64_t done_bytes, uint64_t ns)
 	for (int c = 0; c < BAR_COLUMNS; c++)
 		bar[c] = c < (int)(part * BAR_COLUMNS) ? '#' : '.';
 	bar[BAR_COLUMNS] = '\0';
-	fprintf(stderr, "\r\033[Kxtrace-merge: reading [%s] %3.0f %%", bar, part * 100);
+	fprintf(stderr, "\r\033[K%s: reading [%s] %3.0f %%", message_name(), bar, part * 100);
 	if (part > 0.01)
 		fprintf(stderr, ", %.0f s left", passed_s / part - passed_s);
 	fflush(stderr);

@@ -27,7 +27,7 @@ static char *format_line(const char *format, va_list arguments)
 static void print_line(struct report *report, const char *line)
 {
 	progress_clear(&report->progress);
-	fprintf(stderr, "xtrace-merge: %s\n", line ? line : "out of memory");
+	fprintf(stderr, "%s: %s\n", message_name(), line ? line : "out of memory");
 }
 
 /* Takes over line. */

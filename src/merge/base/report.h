@@ -11,13 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cli/message.h"
 #include "merge/base/progress.h"
-
-enum exit_status {
-	STATUS_OK = 0,
-	STATUS_INCOMPLETE = 1, /* something was damaged or missing; all the rest was written */
-	STATUS_FAILED = 2,     /* wrong usage, nothing readable, or an output not written */
-};
 
 struct held_line;
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "log/base/script_name.h"
 #include "merge/base/grow.h"
 
 #define LOG_SUFFIX	    ".xtr"
@@ -163,6 +164,7 @@ static void read_facts(struct input *input, const struct xt_chunk *chunk)
 		{"host.name", input->host, sizeof(input->host)},
 		{"host.boot", input->boot, sizeof(input->boot)},
 		{"process.exe", input->program, sizeof(input->program)},
+		{"process.cmdline", input->command, sizeof(input->command)},
 		{"process.identity", input->identity, sizeof(input->identity)},
 		{"process.pid_namespace", input->pid_namespace, sizeof(input->pid_namespace)},
 	};
@@ -261,18 +263,16 @@ static bool is_same_process(const struct input *a, const struct input *b)
 	return a == b || (a->identity[0] && !strcmp(a->identity, b->identity));
 }
 
-static const char *program_name(const struct input *log)
-{
-	const char *slash = strrchr(log->program, '/');
-
-	return slash ? slash + 1 : log->program;
-}
-
 /* Would two processes have the same label? */
 static bool is_alike(const struct input *a, const struct input *b)
 {
-	return a->header.pid == b->header.pid && !strcmp(a->host, b->host) &&
-	       !strcmp(program_name(a), program_name(b));
+	char a_title[INPUT_TITLE_BYTES], b_title[INPUT_TITLE_BYTES];
+
+	if (a->header.pid != b->header.pid || strcmp(a->host, b->host) != 0)
+		return false;
+	xt_script_title(a_title, sizeof(a_title), a->program, a->command);
+	xt_script_title(b_title, sizeof(b_title), b->program, b->command);
+	return !strcmp(a_title, b_title);
 }
 
 static bool is_before(const struct input *a, const struct input *b)

@@ -18,6 +18,8 @@
 #define INPUT_PROGRAM_BYTES	4096
 #define INPUT_FACT_BYTES	40
 #define INPUT_DISTINCTION_BYTES 80
+#define INPUT_COMMAND_BYTES	1024
+#define INPUT_TITLE_BYTES	256
 
 struct input {
 	char *path;
@@ -27,6 +29,7 @@ struct input {
 	uint64_t file_bytes;
 	char host[INPUT_HOST_BYTES];
 	char program[INPUT_PROGRAM_BYTES]; /* its path */
+	char command[INPUT_COMMAND_BYTES]; /* the start of its command line */
 	/* Which process it is; each may be empty, in logs that do not say. */
 	char identity[INPUT_FACT_BYTES]; /* random, the same in all logs of a process */
 	char pid_namespace[INPUT_FACT_BYTES];

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "log/base/script_name.h"
 #include "merge/base/grow.h"
 #include "merge/read/model_load.h"
 
@@ -335,4 +336,10 @@ const char *model_process_name(const struct model *model)
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
+}
+
+void model_process_title(const struct model *model, char out[PROCESS_TITLE_BYTES])
+{
+	xt_script_title(out, PROCESS_TITLE_BYTES, model_meta(model, "process.exe"),
+			model_meta(model, "process.cmdline"));
 }

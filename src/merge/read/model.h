@@ -258,6 +258,11 @@ static inline uint32_t model_category(const struct model *model, uint32_t domain
 /* The last component of the process' executable, "" if unknown. */
 const char *model_process_name(const struct model *model);
 
+#define PROCESS_TITLE_BYTES 256
+
+/* The script that the process runs, such as "train.py", or else the name of its executable. */
+void model_process_title(const struct model *model, char out[PROCESS_TITLE_BYTES]);
+
 /* Undefined ids are gaps in the table: only those that a chunk defined have a stack. */
 static inline bool model_has_stack(const struct model *model, uint32_t id)
 {

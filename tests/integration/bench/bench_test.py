@@ -98,9 +98,9 @@ def check_devices(bench):
     done = bench.run("--simulate", "-n", "3", "--", *bench.slow, nvml="sm_mhz_drift:-300,"
                      "celsius_drift:40,reasons:0x24,other_pid:4321",
                      XTRACE_SIMGPU_KERNEL_NS="500000:500000")
-    for words in ("clocks differed between the runs", "temperatures differed",
-                  "held back in 3 of 3 runs, by: power limit, temperature",
-                  "another process used the GPU, too: pid 4321"):
+    for words in ("clocks differed between runs", "temperatures differed",
+                  "throttled in 3 of 3 runs: power limit, temperature",
+                  "another process used the GPU: pid 4321"):
         assert words in done.stderr, (words, done.stderr)
     (device,) = bench.read("xtrace.bench", "run-001", "gpu.json")["devices"]
     assert device["other_process_pids"] == [4321]
@@ -154,7 +154,7 @@ def check_two(bench):
                      line, "--", *bench.quick, status=2)
     assert "launches >> 1" in done.stderr and "never" not in bench.names(), done.stderr
     done = bench.run("--simulate", "--fail-on", "launches > 1", "--", *bench.quick, status=2)
-    assert "--fail-on=launches > 1 is for the comparison with --vs" in done.stderr, done.stderr
+    assert "cannot use --fail-on=launches > 1: there is no comparison without --vs" in done.stderr, done.stderr
 
     bench.run("--simulate", "-n", "1", "-o", "two", "--", *bench.quick)
     assert bench.names("two.old") == ["base", "bench.json", "new"]
@@ -174,25 +174,25 @@ def check_refusals(bench):
     done = bench.run("-n", "1", "-o", "failed", "--", "sh", "-c", "kill -9 $$", status=2)
     assert "ended by signal 9 (Killed)" in done.stderr
     done = bench.run("-n", "1", "-o", "failed", "--", "true", status=2)
-    assert "holds no work of a GPU" in done.stderr
+    assert "has no GPU work" in done.stderr
     done = bench.run("--", "no-such-program", status=2)
     assert "cannot run 'no-such-program': command not found" in done.stderr
-    for words, said in ((["-n", "0", "true"], "--runs '0' is not a number from 1 to 999"),
-                        (["--warmup", "-1", "true"], "--warmup '-1' is not a number from 0"),
+    for words, said in ((["-n", "0", "true"], "cannot use '0' for --runs: it must be a number from 1 to 999"),
+                        (["--warmup", "-1", "true"], "cannot use '-1' for --warmup: it must be a number from 0"),
                         (["--paused", "true"], "unknown option '--paused'"),
-                        (["-n", "1"], "which command is to be run?")):
+                        (["-n", "1"], "no program given")):
         assert said in bench.run(*words, status=2).stderr, words
 
     # Strangers' files are not overwritten, nor removed with what is ours.
     os.mkdir(os.path.join(bench.folder, "foreign"))
     open(os.path.join(bench.folder, "foreign", "file"), "w").close()
     done = bench.run("-n", "1", "-o", "foreign", "--", "true", status=2)
-    assert "'foreign' is there already and not a bench of ours" in done.stderr
+    assert "cannot use 'foreign': it exists and is not an xtrace bench" in done.stderr
     bench.run("--simulate", "-n", "1", "-o", "kept", "--", *bench.quick)
     bench.run("--simulate", "-n", "1", "-o", "kept", "--", *bench.quick)
     open(os.path.join(bench.folder, "kept.old", "notes"), "w").close()
     done = bench.run("--simulate", "-n", "1", "-o", "kept", "--", *bench.quick, status=2)
-    assert "'kept.old/notes' would be removed but is not ours" in done.stderr
+    assert "cannot remove 'kept.old/notes': it is not part of a bench" in done.stderr
     assert "notes" in bench.names("kept.old") and "run-001" in bench.names("kept")
 
 

@@ -19,7 +19,7 @@ PROFILE_OPTIONS = "--warmup 4"
 # Of the runs of a side, every other one is twice as long: nobody can say whether it became longer.
 UNSURE = ("echo >>%s.txt; n=$(($(wc -l <%s.txt) %% 2 * 10000 + 10000)); "
           "XTRACE_SIMGPU_KERNEL_NS=$n:$n exec %s")
-SHIPPED = ("bin/xtrace", "bin/xtrace-merge", "bin/xtrace-diff", "bin/xtrace-baseline",
+SHIPPED = ("bin/xtrace", "bin/xtrace-merge",
            "lib/libxtrace_inject.so", "lib/xtrace/simgpu")
 # Comments are files with their number as name; what --jq would choose of them, it finds out itself.
 FAKE_GH = """#!/bin/sh

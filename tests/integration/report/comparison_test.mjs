@@ -53,7 +53,7 @@ async function coloursOf(page) {
 async function check(base, now, dark) {
 	const out = (name) => join(work, name);
 	// (Eager against captured in a graph: most paths are others.)
-	const { status, stderr } = spawnSync(diff, [
+	const { status, stderr } = spawnSync(diff, ['diff',
 		join(traces, base), join(traces, now), '--allow-different', '--html', out('page.html'), '--json', out('d.json'),
 		'--folded', out('folded'),
 	]);

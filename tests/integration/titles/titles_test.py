@@ -21,7 +21,7 @@ def run(command, **options):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("xtrace", "merge", "program"):
+    for name in ("xtrace", "merge", "program", "trace"):
         parser.add_argument("--" + name, required=True)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -48,6 +48,15 @@ def main():
                        r"context \d+ stream \d+ compute", r"context \d+ stream \d+",
                        r"GPU 0 right .*", "trainer"):
             assert any(re.fullmatch(wanted, name) for name in names), (wanted, names)
+    # A process is called after the script that its interpreter runs.
+    summary = json.loads(run([args.merge, args.trace, "--quiet", "--summary", "-"]))
+    (process,) = summary["processes"]
+    assert process["name"] == "pytorch_train.py", process["name"]
+    assert process["label"].startswith("pytorch_train.py ("), process["label"]
+    trace = json.loads(run([args.merge, args.trace, "--quiet", "--chrome", "-"]))
+    names = {event["args"]["name"] for event in trace["traceEvents"]
+             if event["name"] == "process_name"}
+    assert any(name.startswith("pytorch_train.py") for name in names), names
     print("all names are there")
 
 

@@ -21,14 +21,16 @@ static int add_process(struct sink *sink, const struct process *process)
 {
 	struct summary_json *s = sink->state;
 	struct process_sums *sums;
+	char title[PROCESS_TITLE_BYTES];
 
 	if (grow(&s->processes, &s->process_capacity, s->process_count + 1, sizeof(*s->processes)) <
 	    0)
 		return -ENOMEM;
+	model_process_title(process->model, title);
 	sums = &s->processes[s->process_count++];
 	*sums = (struct process_sums){
 		.label = strdup(process->label),
-		.name = strdup(model_process_name(process->model)),
+		.name = strdup(title),
 		.command = strdup(model_meta(process->model, "process.cmdline")),
 		.log = process->log,
 		.origin_ns = process->origin_ns,

@@ -4,6 +4,12 @@ diff_runs --version
 diff_runs
 diff_runs a
 diff_runs a b c
-diff_runs a b --nope -x --top 0 --warmup x --jobs 0 --error-rate 50% --help=yes
+for bad in --nope -x '--top 0' '--warmup x' '--jobs 0' '--error-rate 50%' --help=yes --allow '-qx'; do
+	diff_runs a b $bad
+done
+# Abbreviations, values behind a letter, and the format by the name of the file.
+diff_runs a b --json x -ox.json
+diff_runs a b -o x.pdf
+diff_runs a b --fail='gpu-time >' -f'count > 3%'
 diff_runs a b --top
 diff_runs a b --json x --text x

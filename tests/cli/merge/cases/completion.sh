@@ -5,7 +5,7 @@ complete_words() {
 	bash -c '. ./completion.bash
 		COMP_WORDS=("$@")
 		COMP_CWORD=$(($# - 1))
-		_xtrace_merge
+		_xtrace
 		printf "%s\n" "${COMPREPLY[@]}"' bash "$@"
 }
 "$merge_program" --help | sed -nE 's/^ +(-[a-zA-Z], )?(--[a-z-]+).*/\2/p' | sort >helped
@@ -22,7 +22,7 @@ echo "-- zsh"
 "$merge_program" --completion zsh >completion.zsh
 head -n 1 completion.zsh
 while read -r option; do
-	grep -qE "^	'(\*?|.*\{-[a-zA-Z],)$option" completion.zsh || echo "zsh does not know $option"
+	grep -qE "^		'(\*?|.*\{-[a-zA-Z],)$option" completion.zsh || echo "zsh does not know $option"
 done <helped
 grep -c "'" completion.zsh >/dev/null && bash -n completion.zsh && echo "quotes match"
 merge --completion fish

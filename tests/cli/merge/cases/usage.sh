@@ -19,6 +19,10 @@ merge --unit us
 merge --chrome x --top 3
 merge --top 0
 merge --top -1
+merge --f x
+merge -o x.pdf
+merge -o - --text=-
+merge -qV
 merge --quiet=1
 merge --folded - --chrome -
 merge --folded a --chrome a

@@ -8,23 +8,15 @@ complete_words() {
 		_xtrace
 		printf "%s\n" "${COMPREPLY[@]}"' bash "$@"
 }
-complete_alone() { # FUNCTION WORD…
-	bash -c '. ./completion.bash
-		COMP_WORDS=("${@:2}")
-		COMP_CWORD=$(($# - 2))
-		$1
-		printf "%s\n" "${COMPREPLY[@]}"' bash "$@"
-}
 "$xtrace" completion zsh >completion.zsh
 "$xtrace" help | sed -nE 's/^  ([a-z]+) .*/\1/p' | sort >commands
 complete_words xtrace '' | sort | comm -3 - commands
-# (Those that stand for other programs have their options, too: see below.)
 while read -r command; do
 	"$xtrace" help "$command" | sed -nE 's/^ +(-[a-zA-Z], )?(--[a-z-]+) .*/\2/p' | sort >helped
 	[ ! -s helped ] || complete_words xtrace "$command" -- | sort -u | comm -13 - helped
 	grep -q "^	$command)" completion.zsh || echo "zsh does not know $command"
 	while read -r option; do
-		grep -q -e "'$option" -e ",$option" completion.zsh || echo "zsh does not know $option"
+		grep -q -e "'\**$option" -e ",$option" completion.zsh || echo "zsh does not know $option"
 	done <helped
 done <commands
 echo "-- arguments"
@@ -45,10 +37,12 @@ complete_words "$xtrace" diff --top 1
 complete_words "$xtrace" report --filt
 complete_words "$xtrace" report --text
 complete_words "$xtrace" diff --fail
-complete_alone _xtrace_diff "$xtrace-diff" --fail
-complete_alone _xtrace_diff "$xtrace-diff" -f ''
-complete_alone _xtrace_baseline "$xtrace-baseline" up
-complete_alone _xtrace_baseline "$xtrace-baseline" update --keep 5 tra
+complete_words xtrace diff -f ''
+complete_words xtrace baseline up
+complete_words xtrace baseline update --keep 5 tra
+complete_words xtrace export --filt
+complete_words "$xtrace-merge" --filt
+complete_words "$xtrace-merge" tra
 complete_words xtrace record --api wo
 complete_words xtrace record --python = o
 for level in $(complete_words xtrace record --api ''); do

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What zsh offers, of xtrace and of the programs that stand behind its commands: zsh itself is asked.
+# What zsh offers for xtrace and its link xtrace-merge. The test asks zsh itself.
 command -v zsh >/dev/null || {
 	echo "there is no zsh" >&2
 	exit 77
@@ -7,7 +7,6 @@ command -v zsh >/dev/null || {
 mkdir -p traces functions
 PATH=$(dirname "$xtrace"):$PATH
 xtrace completion zsh >functions/_xtrace
-xtrace-merge --completion zsh >functions/_xtrace-merge
 # Each line is completed in turn as if TAB had been pressed behind it, then zsh ends.
 cat >.zshrc <<'END'
 autoload -Uz compinit
@@ -49,8 +48,8 @@ xtrace report --no-o.
 xtrace diff --fail.
 xtrace diff --rules tra.
 xtrace help re.
-xtrace-diff --err.
-xtrace-baseline pr.
+xtrace diff --err.
+xtrace export --filt.
 xtrace-merge --by .
 END
 export PATH TERM=xterm ZDOTDIR="$PWD"

@@ -2,9 +2,9 @@
 # The command that is named at the end works when it is pasted into the shell it was read in.
 run="$sample --layers 1 --dim 64 --tokens 1"
 paste() {
-	command=$(sed -n 's/^xtrace: to see it: //p' said)
+	command=$(sed -n 's/^To see it: //p' said)
 	echo "$command"
-	(eval "$command") | sed -n 's/  kernels  */kernels /p'
+	(eval "$command --text") | sed -n 's/  kernels  */kernels /p'
 }
 bin_here=$(python3 -c 'import os, sys; print(os.path.relpath(sys.argv[1]))' "$bin")
 for data in plain "two words" "it's" '$(touch bad)' --embed-symbols; do
@@ -12,7 +12,7 @@ for data in plain "two words" "it's" '$(touch bad)' --embed-symbols; do
 	paste
 done
 "$bin_here/xtrace" record --simulate $run 2>said >/dev/null
-sed -n "s|to see it: $bin_here/|to see it: RELATIVE/|p" said
+sed -n "s|To see it: $bin_here/|To see it: RELATIVE/|p" said
 paste | tail -n 1
 PATH=$bin:$PATH
 xtrace record --simulate -o by-path $run 2>said >/dev/null

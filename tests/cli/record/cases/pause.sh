@@ -26,7 +26,7 @@ switches 3
 "$dump" --kind SWITCH xtrace.data/*.xtr | sed -n 's,^SWITCH.*[[:space:]]\(on=[01]\).*,\1,p'
 kill -STOP "$(cat pid)"
 status "$xtrace" resume 2>said
-grep -c "has not answered" said
+grep -c "cannot reach the process" said
 status "$xtrace" pause "$(cat pid)" 2>said
 kill -CONT "$(cat pid)"
 status "$xtrace" pause

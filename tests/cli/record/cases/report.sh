@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# xtrace report hands over to xtrace-merge: a page beside what is read, or text.
+# xtrace report writes a page beside the input, or text.
 status "$xtrace" help report
 status "$xtrace" report --text -o page.html
 status "$xtrace" report -o

@@ -13,3 +13,10 @@ status "$xtrace" record -x echo ran
 status "$xtrace" record -o
 status "$xtrace" record -o '' echo ran
 ls
+# Commands of other tools, programs without "record", and the other name of merge.
+for command in stats flamegraph view show info profile trace run compare python3 no-such-thing; do
+	status "$xtrace" $command
+done
+status "$xtrace" export --folde
+status "$xtrace" merge --svgg x
+status "$bin/xtrace-merge" record

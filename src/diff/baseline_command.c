@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xtrace-baseline: makes, shows, adds to and shortens baselines (diff/baseline.h). `xtrace baseline` runs it.
+ * xtrace baseline: creates, shows, extends and prunes baselines (diff/baseline.h).
  */
+#include "diff/baseline_command.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
-#include <limits.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,36 +20,22 @@
 #include "diff/load/load_runs.h"
 #include "diff/base/format.h"
 #include "log/base/new_file.h"
-
-enum { STATUS_OK, STATUS_FAILED = 2 };
+#include "log/base/spellcheck.h"
 
 struct request {
 	const char *label;     /* NULL: none was given */
 	const char *iteration; /* for xtrace-merge, as with xtrace diff */
 	const char *warmup;
-	size_t keep; /* 0: not given */
+	unsigned keep; /* 0: not given */
 	bool force;
 	const char *file;
 	const char *side; /* NULL: none was given */
 };
 
-static void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void complain(const char *format, ...)
-{
-	va_list arguments;
-
-	fputs("xtrace baseline: ", stderr);
-	va_start(arguments, format);
-	vfprintf(stderr, format, arguments);
-	va_end(arguments);
-	fputc('\n', stderr);
-}
-
-static void complain_of(const struct problems *problems)
+static void print_problems(const struct problems *problems)
 {
 	for (size_t p = 0; p < problems->count; p++)
-		complain("%s", problems->lines[p]);
+		print_error("%s", problems->lines[p]);
 }
 
 /* 0 or -errno; what is wrong with its content is in problems, too. */
@@ -99,14 +84,9 @@ static int load_side(struct run_set *runs, const struct request *request, struct
 {
 	struct load_options options = {
 		.iteration = request->iteration, .warmup = request->warmup, .workers_count = 2};
-	char merge[PATH_MAX], *argument = (char *)request->side;
-	int error = load_find_merge(merge);
+	char *argument = (char *)request->side;
 	size_t kept = 0;
-
-	if (error)
-		return error;
-	options.merge = merge;
-	error = load_runs(runs, &argument, 1, &options, problems);
+	int error = load_runs(runs, &argument, 1, &options, problems);
 	/* Of another baseline, its newest runs are taken. */
 	for (size_t r = 0; r < runs->count; r++)
 		if (runs->runs[r]->history)
@@ -177,12 +157,13 @@ static int write_baseline(struct baseline *baseline, const struct request *reque
 	struct stat about;
 
 	if (error) {
-		complain("%s: %s", request->file, xt_new_file_error(error));
+		print_error("%s: %s", request->file, xt_new_file_error(error));
 		return STATUS_FAILED;
 	}
 	if (!stat(request->file, &about))
-		complain("%s: %zu set%s, %lld KB", request->file, baseline->count,
-			 baseline->count == 1 ? "" : "s", (long long)(about.st_size + 999) / 1000);
+		print_error("%s: %zu set%s, %lld KB", request->file, baseline->count,
+			    baseline->count == 1 ? "" : "s",
+			    (long long)(about.st_size + 999) / 1000);
 	return STATUS_OK;
 }
 
@@ -202,7 +183,7 @@ static int add(struct baseline *baseline, const struct request *request, struct 
 		baseline_keep(baseline, request->keep ? request->keep : BASELINE_KEEP);
 		status = write_baseline(baseline, request);
 	} else if (error == -ENOMEM) {
-		complain("out of memory");
+		print_error("out of memory");
 	}
 	run_set_free(&runs);
 	return status;
@@ -214,8 +195,8 @@ static int run_save(const struct request *request, struct problems *problems)
 	int status;
 
 	if (!request->force && access(request->file, F_OK) == 0) {
-		complain("%s is there already: 'update' adds to it, 'save --force' begins anew",
-			 request->file);
+		print_error("%s is there already: 'update' adds to it, 'save --force' begins anew",
+			    request->file);
 		return STATUS_FAILED;
 	}
 	status = add(&baseline, request, problems);
@@ -248,13 +229,13 @@ static int run_prune(const struct request *request, struct problems *problems)
 			is_found = true;
 		}
 	if (request->label && !is_found) {
-		complain("%s has no set '%s'", request->file, request->label);
+		print_error("%s has no set '%s'", request->file, request->label);
 		goto out;
 	}
 	if (request->keep || !request->label)
 		baseline_keep(&baseline, request->keep ? request->keep : BASELINE_KEEP);
 	if (!baseline.count)
-		complain("%s would be empty: remove it instead", request->file);
+		print_error("%s would be empty: remove it instead", request->file);
 	else
 		status = write_baseline(&baseline, request);
 out:
@@ -311,7 +292,7 @@ static int run_show(const struct request *request, struct problems *problems)
 		return STATUS_FAILED;
 	}
 	run = baseline.sets[baseline.count - 1].runs.runs[0];
-	printf("%s: %s on %s%s, %lld KB\n", request->file, *run->program ? run->program : "?",
+	printf("%s: %s on %s%s, %lld KB\n", request->file, *run->title ? run->title : "?",
 	       *device_of(run) ? device_of(run) : "an unknown GPU",
 	       run->is_simulated ? " (simulated)" : "", (long long)(about.st_size + 999) / 1000);
 	printf("GPU time %s; the newest runs are compared with, the others tell of noise\n\n",
@@ -331,109 +312,108 @@ static const struct verb {
 	bool has_side;
 	int (*run)(const struct request *request, struct problems *problems);
 } verbs[] = {
-	{"save", "[--label LABEL] [--force] FILE RUNS", "makes a baseline of runs", true, run_save},
+	{"save", "[--label LABEL] [--force] FILE RUNS", "Create a baseline from runs", true,
+	 run_save},
 	{"update", "[--label LABEL] [--keep N] FILE RUNS",
-	 "adds runs, which become what is compared with", true, run_update},
-	{"show", "FILE", "says what is in it", false, run_show},
+	 "Add runs, and compare with them from now on", true, run_update},
+	{"show", "FILE", "List the sets of runs", false, run_show},
 	{"prune", "[--label LABEL] [--keep N] FILE",
-	 "removes the sets of a label, or all but the newest N", false, run_prune},
+	 "Remove the sets of a label, or all but the newest N", false, run_prune},
 };
 
 #define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))
 
-static void print_help(void)
+#define TARGET(member) .offset = offsetof(struct request, member)
+
+_Static_assert(BASELINE_KEEP == 5, "the help of --keep names the default");
+
+static const struct option_row option_rows[] = {
+	{"label", 'l', .value = "LABEL", .apply = option_text, TARGET(label),
+	 .help = "Name the set of runs, for example after a commit"},
+	{"keep", 'k', .value = "N", .apply = option_number, TARGET(keep), .min = 1, .max = 1000000,
+	 .help = "Keep the newest N sets (default: 5)"},
+	{"force", 'f', .apply = option_flag, TARGET(force),
+	 .help = "Let save replace an existing baseline"},
+	{"iteration", .value = "NAME", .apply = option_text, TARGET(iteration),
+	 .help = "Treat each instance of this NVTX range as one iteration, as in xtrace diff"},
+	{"warmup", .value = "COUNT", .apply = option_text, TARGET(warmup),
+	 .help = "Ignore the first COUNT iterations of each run, as in xtrace diff"},
+	{0},
+};
+
+static void list_options(struct option_list *list)
 {
-	printf("usage: xtrace baseline VERB [OPTION]... FILE [RUNS]\n\n"
-	       "Keeps the runs that later ones are compared with, in a file made to be "
-	       "committed.\n\n");
-	for (size_t v = 0; v < VERB_COUNT; v++)
-		printf("  %-7s %-40s %s\n", verbs[v].name, verbs[v].arguments, verbs[v].help);
-	printf("\n  -l, --label LABEL      what the set of runs is called, such as a commit\n"
-	       "  -k, --keep N           how many sets stay (%d)\n"
-	       "  -f, --force            save: in place of a baseline that is there\n"
-	       "      --iteration NAME   the NVTX range that is one iteration, as for xtrace diff\n"
-	       "      --warmup COUNT     the first iterations, which do not count, likewise\n"
-	       "  -h, --help             print this and exit\n\n"
-	       "RUNS are as BASE and NEW of xtrace diff: directories, logs or bench directories, "
-	       "with commas\nbetween them. Exit status: 0, or 2 if anything went wrong: the file "
-	       "is "
-	       "then as it was.\n",
-	       BASELINE_KEEP);
+	option_list_add(list, option_rows);
 }
 
-static int parse(struct request *request, int argc, char **argv)
+static const struct verb *find_verb(const char *name)
 {
-	static const struct option options[] = {{"label", required_argument, NULL, 'l'},
-						{"keep", required_argument, NULL, 'k'},
-						{"force", no_argument, NULL, 'f'},
-						{"iteration", required_argument, NULL, 'i'},
-						{"warmup", required_argument, NULL, 'w'},
-						{"help", no_argument, NULL, 'h'},
-						{NULL, 0, NULL, 0}};
-	char *end;
-	int letter;
+	struct suggestion near = {.name = name, .length = strlen(name)};
 
-	while ((letter = getopt_long(argc, argv, "l:k:fh", options, NULL)) != -1) {
-		switch (letter) {
-		case 'l':
-			request->label = optarg;
-			break;
-		case 'k':
-			request->keep = strtoul(optarg, &end, 10);
-			if (*optarg < '1' || *optarg > '9' || *end) {
-				complain("--keep %s: must be a number from 1 on", optarg);
-				return -EINVAL;
-			}
-			break;
-		case 'f':
-			request->force = true;
-			break;
-		case 'i':
-			request->iteration = optarg;
-			break;
-		case 'w':
-			request->warmup = optarg;
-			break;
-		case 'h':
-			print_help();
-			exit(STATUS_OK);
-		default:
-			complain("see 'xtrace baseline --help'");
-			return -EINVAL;
-		}
+	for (size_t v = 0; v < VERB_COUNT; v++) {
+		if (!strcmp(verbs[v].name, name))
+			return &verbs[v];
+		suggest_consider(&near, verbs[v].name);
 	}
-	return 0;
+	if (near.best)
+		print_error("unknown verb '%s': did you mean '%s'? (see %s --help)", name,
+			    near.best, message_name());
+	else
+		print_error("unknown verb '%s': the verbs are save, update, show and prune (see %s "
+			    "--help)",
+			    name, message_name());
+	return NULL;
 }
 
-int main(int argc, char **argv)
+static int run(const struct command *command, int argc, char **argv)
 {
 	struct request request = {0};
 	struct problems problems = {0};
-	const struct verb *verb = NULL;
-	int status = STATUS_FAILED;
+	const struct verb *verb;
+	struct option_list list;
+	int status, count;
 
-	program_invocation_name = "xtrace baseline"; /* of getopt's messages */
-	argv[0] = program_invocation_name;
-	if (parse(&request, argc, argv))
-		return STATUS_FAILED;
-	for (size_t v = 0; optind < argc && v < VERB_COUNT; v++)
-		if (!strcmp(verbs[v].name, argv[optind]))
-			verb = &verbs[v];
-	if (!verb || argc - optind != 2 + verb->has_side) {
-		if (verb)
-			complain("usage: xtrace baseline %s %s", verb->name, verb->arguments);
-		else
-			complain("%s; see 'xtrace baseline --help'",
-				 optind < argc ? "the verbs are save, update, show and prune"
-					       : "what is to be done?");
+	command_list_options(command, &list);
+	status = command_parse(command, &list, &request, argc, argv, &count);
+	if (status != COMMAND_GO_ON)
+		return status;
+	if (!count) {
+		print_error("no verb given: save, update, show or prune (see %s --help)",
+			    message_name());
 		return STATUS_FAILED;
 	}
-	request.file = argv[optind + 1];
-	request.side = verb->has_side ? argv[optind + 2] : NULL;
+	verb = find_verb(argv[1]);
+	if (!verb)
+		return STATUS_FAILED;
+	if (count != 2 + verb->has_side) {
+		print_error("wrong number of arguments: usage: %s %s %s", message_name(),
+			    verb->name, verb->arguments);
+		return STATUS_FAILED;
+	}
+	request.file = argv[2];
+	request.side = verb->has_side ? argv[3] : NULL;
 	status = verb->run(&request, &problems);
-	complain_of(&problems);
+	print_problems(&problems);
 	problems_free(&problems);
-	if (fflush(stdout) || ferror(stdout))
-		status = STATUS_FAILED;
 	return status;
 }
+
+static void print_verbs(void)
+{
+	printf("\nVerbs:\n");
+	for (size_t v = 0; v < VERB_COUNT; v++)
+		printf("  %-7s %-40s %s\n", verbs[v].name, verbs[v].arguments, verbs[v].help);
+}
+
+const struct command command_baseline = {
+	.name = "baseline",
+	.arguments = "VERB [OPTION]... FILE [RUNS]",
+	.summary = "Manage files of reference runs for xtrace diff",
+	.details =
+		"FILE is small enough to be committed. RUNS are as BASE and NEW of xtrace diff.\n"
+		"Exit status: 0, or 2 after an error, with FILE unchanged.\n",
+	.print_details = print_verbs,
+	.operand = "save|update|show|prune",
+	.list_options = list_options,
+	.run = run,
+};

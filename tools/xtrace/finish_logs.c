@@ -2,18 +2,17 @@
 /*
  * What is done to the logs after the run; see finish.h.
  */
-#include "finish.h"
+#include "finish_logs.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "child.h"
-#include "command.h"
+#include "cli/message.h"
+#include "cli/subprocess.h"
 #include "data_dir.h"
 #include "log/recover/recover.h"
 
@@ -27,25 +26,6 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Runs xtrace-merge so that its stdout cannot mix with the program's. Gives its exit status. */
-static int run_merge(const struct finished *f, char *const *arguments)
-{
-	pid_t pid = fork();
-	int status = 0;
-
-	if (pid == 0) {
-		dup2(STDERR_FILENO, STDOUT_FILENO);
-		execv(f->merge, arguments);
-		complain("cannot run '%s': %m", f->merge);
-		_exit(STATUS_NOT_FOUND);
-	}
-	if (pid < 0)
-		return STATUS_NOT_EXECUTABLE;
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return child_exit_status(status);
-}
-
 /* What a killed process left beside its log goes into it. */
 static void recover(const char *log)
 {
@@ -53,14 +33,14 @@ static void recover(const char *log)
 	int error = xt_recover(log, &recovered);
 
 	if (error && error != -EBUSY)
-		complain("what is left in '%s" XT_CRASH_BUFFER_SUFFIX "' cannot be recovered: %s",
-			 log, error == -EBADMSG ? "it is damaged" : strerror(-error));
+		print_error("cannot recover '%s" XT_CRASH_BUFFER_SUFFIX "': %s", log,
+			    error == -EBADMSG ? "it is damaged" : strerror(-error));
 	if (recovered.areas_damaged + recovered.areas_unknown)
-		complain("not all of '%s" XT_CRASH_BUFFER_SUFFIX
-			 "' could be recovered: %llu parts of it "
-			 "cannot be read",
-			 log,
-			 (unsigned long long)(recovered.areas_damaged + recovered.areas_unknown));
+		print_error(
+			"cannot recover all of '%s" XT_CRASH_BUFFER_SUFFIX
+			"': %llu parts are damaged",
+			log,
+			(unsigned long long)(recovered.areas_damaged + recovered.areas_unknown));
 }
 
 /* The caller frees it. NULL if memory ran out. */
@@ -97,7 +77,7 @@ static void settle_log(struct finished *f, size_t index)
  * each shared binary once. */
 static int embed_some(const struct finished *f, size_t *next)
 {
-	char *arguments[EMBED_LOGS_MAX + 4] = {"xtrace-merge", "--embed-symbols", "--quiet"};
+	const char *arguments[EMBED_LOGS_MAX + 4] = {"merge", "--embed-symbols", "--quiet"};
 	size_t first = 3, count = first;
 	int status = 0;
 
@@ -110,9 +90,10 @@ static int embed_some(const struct finished *f, size_t *next)
 		count += arguments[count] != NULL;
 	}
 	if (count > first)
-		status = run_merge(f, arguments);
+		/* stdout belongs to the traced program. */
+		status = subprocess_run("merge", arguments, STDERR_FILENO);
 	while (count > first)
-		free(arguments[--count]);
+		free((char *)arguments[--count]);
 	return status;
 }
 
@@ -125,10 +106,9 @@ static void embed_symbols(const struct finished *f)
 
 		worst = status > worst ? status : worst;
 	}
-	/* (1: a log is damaged, which the report says.) */
-	if (worst > 1)
-		complain("the symbols of some logs in '%s' could not be put into them",
-			 f->data_dir);
+	/* The report says if a log is damaged. */
+	if (worst > STATUS_INCOMPLETE)
+		print_error("cannot embed symbols in some logs of '%s'", f->data_dir);
 }
 
 static void read_log(struct finished *f, size_t index)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xtrace-diff: loads the runs of two sides, compares them, judges, and writes what was asked for.
+ * xtrace diff: loads the runs of two sides, compares and judges them, and writes the outputs.
  */
+#include "diff/diff_command.h"
+
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +14,13 @@
 #include "diff/diff_options.h"
 #include "log/base/new_file.h"
 
-#define STATUS_UNKNOWN 2 /* as enum outcome has it */
-
-static void complain(const struct problems *problems)
+static void print_problems(const struct problems *problems)
 {
 	for (size_t p = 0; p < problems->count; p++)
-		fprintf(stderr, "xtrace diff: %s\n", problems->lines[p]);
+		print_error("%s", problems->lines[p]);
 }
 
-/* Of a terminal, or as its user says (of a pipe to a pager, say); 0: not known. */
+/* The width of the terminal, or $COLUMNS (for a pipe to a pager). 0: not known. */
 static unsigned columns_of(FILE *out)
 {
 	const char *said = getenv("COLUMNS");
@@ -83,15 +82,14 @@ static int write_outputs(const struct diff_options *options, struct diff_result 
 
 		if (!error)
 			continue;
-		fprintf(stderr, "xtrace diff: %s: %s\n", options->outputs[i].path,
-			error == -ENODATA ? "nothing was compared, so there is nothing to show"
-					  : xt_new_file_error(error));
-		status = STATUS_UNKNOWN;
+		print_error("cannot write '%s': %s", options->outputs[i].path,
+			    error == -ENODATA ? "no runs were compared" : xt_new_file_error(error));
+		status = STATUS_FAILED;
 	}
 	return status;
 }
 
-/* What stands there says what is wrong, too. */
+/* An output on stdout already tells what is wrong. */
 static bool writes_stdout(const struct diff_options *options)
 {
 	for (size_t i = 0; i < options->output_count; i++)
@@ -111,11 +109,11 @@ static int compare(struct diff_options *options, struct problems *problems)
 				     .arguments = (const char *const *)options->sides,
 				     .top_count = options->top_count};
 	int error = load_runs(sets, options->sides, SIDES, &options->load, problems);
-	int status = STATUS_UNKNOWN;
+	int status = STATUS_FAILED;
 
 	if (!error)
 		check_runs(&sets[SIDE_BASE], &sets[SIDE_NEW], &options->check, problems);
-	/* (What cannot be judged can still be shown.) */
+	/* Show the tables even if the runs cannot be judged. */
 	if (!error && sets[SIDE_BASE].count && sets[SIDE_NEW].count) {
 		error = comparison_make(&comparison, sets, &options->compare);
 		result.comparison = &comparison;
@@ -124,11 +122,11 @@ static int compare(struct diff_options *options, struct problems *problems)
 		error = verdict_make(&verdict, result.comparison, &options->rules, problems);
 	if (!error) {
 		if (!writes_stdout(options))
-			complain(&verdict.problems);
+			print_problems(&verdict.problems);
 		status = write_outputs(options, &result);
 		status = status ? status : (int)verdict.outcome;
 	} else {
-		fprintf(stderr, "xtrace diff: %s\n", strerror(-error));
+		print_error("cannot compare: %s", strerror(-error));
 	}
 	verdict_free(&verdict);
 	comparison_free(&comparison);
@@ -137,41 +135,53 @@ static int compare(struct diff_options *options, struct problems *problems)
 	return status;
 }
 
-/* Whether what is given can be read: what a gate had better know before minutes of recording. The exit status. */
+/* Checks the arguments, so that a gate fails before minutes of recording. Returns the exit status. */
 static int check(const struct diff_options *options, struct problems *problems)
 {
 	for (size_t s = 0; s < options->side_count; s++)
 		load_check(options->sides[s], problems);
-	complain(problems);
-	return problems->count ? STATUS_UNKNOWN : 0;
+	print_problems(problems);
+	return problems->count ? STATUS_FAILED : 0;
 }
 
-int main(int argc, char **argv)
+static int run(const struct command *command, int argc, char **argv)
 {
 	struct diff_options options;
 	struct problems problems = {0};
-	char merge[PATH_MAX];
-	int status = STATUS_UNKNOWN, error = diff_options_parse(&options, argc, argv, &problems);
+	int status = diff_options_parse(&options, command, argc, argv, &problems);
 
-	if (!error && options.help) {
-		diff_options_print_help();
-		status = 0;
-	} else if (!error && options.version) {
-		printf("xtrace-diff %s\n", XTRACE_VERSION);
-		status = 0;
-	} else if (!error && options.check_only) {
+	if (status != COMMAND_GO_ON)
+		print_problems(&problems);
+	else if (options.check_only)
 		status = check(&options, &problems);
-	} else if (!error) {
-		error = load_find_merge(merge);
-		options.load.merge = merge;
-		if (error)
-			fprintf(stderr, "xtrace diff: %s\n", strerror(-error));
-		else
-			status = compare(&options, &problems);
-	} else {
-		complain(&problems);
-	}
+	else
+		status = compare(&options, &problems);
 	rules_free(&options.rules);
 	problems_free(&problems);
 	return status;
 }
+
+static void print_default_rules(void)
+{
+	printf("\nDefault rules, without --fail-on and --rules:\n");
+	for (size_t i = 0; rules_default_lines[i]; i++)
+		printf("  %s\n", rules_default_lines[i]);
+}
+
+static const char details[] =
+	"Each side is one run or several, separated by commas: trace directories, logs, bench\n"
+	"directories, profiles or baselines.\n\n"
+	"Exit status:\n"
+	"  0                           Every rule passed\n"
+	"  1                           A rule failed\n"
+	"  2                           Wrong usage, or the runs cannot be judged\n";
+
+const struct command command_diff = {
+	.name = "diff",
+	.arguments = "[OPTION]... BASE NEW",
+	.summary = "Compare runs and find statistically significant slowdowns",
+	.details = details,
+	.print_details = print_default_rules,
+	.list_options = diff_options_list,
+	.run = run,
+};

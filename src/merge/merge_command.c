@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xtrace-merge: reads the logs of a traced program and writes what people look at.
+ * xtrace merge: reads the logs of a traced program and writes reports and exports.
  */
+#include "merge/merge_command.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 
+#include "cli/completion.h"
 #include "merge/base/report.h"
 #include "merge/embed_workers.h"
 #include "merge/merge.h"
@@ -43,30 +46,45 @@ static void merge(const struct options *options, struct report *report)
 	inputs_free(&inputs);
 }
 
-int main(int argc, char **argv)
+static int run(const struct command *command, int argc, char **argv)
 {
 	struct report report = {0};
 	struct options options;
-	enum exit_status status;
+	int status = options_parse(&options, command, argc, argv);
 
-	/* A reader of stdout that has gone, and a file that may not get larger, are errors in writing,
-	 * which leave no half files. */
+	if (status != COMMAND_GO_ON)
+		return status;
+	if (options.completion) {
+		if (!completion_print(options.completion))
+			return STATUS_OK;
+		print_error("cannot complete for '%s': the shells are bash and zsh",
+			    options.completion);
+		return STATUS_FAILED;
+	}
+	/* Handle a closed pipe and a file size limit as write errors, so that no partial file stays. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
-	if (!options_parse(&options, argc, argv, &report)) {
-		report.quiet = options.quiet;
-		if (options.help)
-			options_print_help();
-		else if (options.completion)
-			options_print_completion(options.completion);
-		else if (options.version)
-			printf("xtrace-merge %s\n", XTRACE_VERSION);
-		else
-			merge(&options, &report);
-	}
+	report.quiet = message_is_quiet();
+	merge(&options, &report);
 	if (fflush(stdout) || ferror(stdout))
-		report_error(&report, STATUS_FAILED, "stdout: cannot be written");
-	status = report.status;
+		report_error(&report, STATUS_FAILED, "cannot write to stdout");
+	status = (int)report.status;
 	report_free(&report);
-	return (int)status;
+	return status;
 }
+
+static const char details[] = "Exit status:\n"
+			      "  0                           Everything was read and written\n"
+			      "  1                           Data was damaged or missing. "
+			      "Everything readable was written\n"
+			      "  2                           Wrong usage, nothing readable, or an "
+			      "output was not written\n";
+
+const struct command command_merge = {
+	.name = "merge",
+	.arguments = "[OPTION]... [DIR|FILE]...",
+	.summary = "Export a recording as text, HTML, flame graphs, timelines and other formats",
+	.details = details,
+	.list_options = options_list,
+	.run = run,
+};

@@ -18,8 +18,7 @@
 struct finished {
 	/* From the caller: */
 	const char *data_dir;
-	const char *merge; /* the program */
-	uint64_t end_ns;   /* of the traced program, monotonic */
+	uint64_t end_ns; /* of the traced program, monotonic */
 	/* From finish_logs(): */
 	char **logs;		       /* names in data_dir; owned */
 	struct log_summary *summaries; /* one for each; owned */

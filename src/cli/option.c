@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The option parser.
+ */
+#include "cli/option.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/message.h"
+#include "log/base/spellcheck.h"
+
+#define NAMES_BYTES 512
+
+static void *target(void *context, const struct option_row *row)
+{
+	return (char *)context + row->offset;
+}
+
+int option_flag(void *context, const struct option_row *row, const char *value)
+{
+	(void)value;
+	*(bool *)target(context, row) = true;
+	return 0;
+}
+
+int option_text(void *context, const struct option_row *row, const char *value)
+{
+	*(const char **)target(context, row) = value;
+	return *value ? 0 : -EINVAL;
+}
+
+int option_number(void *context, const struct option_row *row, const char *value)
+{
+	unsigned long number;
+	char *end;
+
+	if (*value < '0' || *value > '9')
+		return -EINVAL;
+	number = strtoul(value, &end, 10);
+	if (*end || number < row->min || number > row->max)
+		return -EINVAL;
+	*(unsigned *)target(context, row) = (unsigned)number;
+	return 0;
+}
+
+/* The position of value in "a|b|c", or -EINVAL. */
+static int word_position(const char *words, const char *value)
+{
+	size_t length = strlen(value);
+
+	for (int position = 0;; position++) {
+		size_t word = strcspn(words, "|");
+
+		if (word == length && !memcmp(words, value, word))
+			return position;
+		if (!words[word])
+			return -EINVAL;
+		words += word + 1;
+	}
+}
+
+int option_word(void *context, const struct option_row *row, const char *value)
+{
+	int position = word_position(row->value, value);
+
+	if (position < 0)
+		return position;
+	*(unsigned *)target(context, row) = row->min + (unsigned)position;
+	return 0;
+}
+
+int option_switch(void *context, const struct option_row *row, const char *value)
+{
+	int position = word_position(row->value, value);
+
+	if (position < 0)
+		return position;
+	*(bool *)target(context, row) = position == 0;
+	return 0;
+}
+
+void option_list_add(struct option_list *list, const struct option_row *rows)
+{
+	for (; (rows->name || rows->help) && list->count < OPTIONS_MAX; rows++)
+		if (!rows->name || !option_find(list, rows->name))
+			list->rows[list->count++] = *rows;
+}
+
+const struct option_row *option_find(const struct option_list *list, const char *name)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->rows[i].name && !strcmp(list->rows[i].name, name))
+			return &list->rows[i];
+	return NULL;
+}
+
+bool option_is_given(const struct option_list *list, const char *name)
+{
+	const struct option_row *row = option_find(list, name);
+
+	return row && list->is_given[row - list->rows];
+}
+
+/* ", --top" and so on: appends a name to a list of names. */
+static void add_name(char *names, const char *name)
+{
+	size_t length = strlen(names);
+
+	snprintf(names + length, NAMES_BYTES - length, "%s--%s", length ? ", " : "", name);
+}
+
+static int unknown_option(const struct option_list *list, const char *argument, const char *name,
+			  size_t length)
+{
+	struct suggestion near = {.name = name, .length = length};
+	char outputs[NAMES_BYTES] = "";
+
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->rows[i].name)
+			suggest_consider(&near, list->rows[i].name);
+		if (list->rows[i].is_output && argument[1] == '-')
+			add_name(outputs, list->rows[i].name);
+	}
+	if (near.best)
+		print_error("unknown option '%s': did you mean '--%s'? (see %s --help)", argument,
+			    near.best, message_name());
+	else if (*outputs)
+		print_error("unknown option '%s': the formats are %s (see %s --help)", argument,
+			    outputs, message_name());
+	else
+		print_error("unknown option '%s' (see %s --help)", argument, message_name());
+	return -EINVAL;
+}
+
+/* An exact name or a unique abbreviation. NULL after an error was printed. */
+static const struct option_row *find_long(const struct option_list *list, const char *argument,
+					  size_t length)
+{
+	const struct option_row *found = NULL;
+	char names[NAMES_BYTES] = "";
+	size_t count = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct option_row *row = &list->rows[i];
+
+		if (!row->name || strncmp(row->name, argument + 2, length) != 0)
+			continue;
+		if (!row->name[length])
+			return row;
+		found = row;
+		count++;
+		add_name(names, row->name);
+	}
+	if (count > 1)
+		print_error("option '%s' is ambiguous: did you mean %s? (see %s --help)", argument,
+			    names, message_name());
+	else if (!count)
+		unknown_option(list, argument, argument + 2, length);
+	return count == 1 ? found : NULL;
+}
+
+static const struct option_row *find_letter(const struct option_list *list, char letter)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->rows[i].letter == letter)
+			return &list->rows[i];
+	return NULL;
+}
+
+/* "a|b|c" as "a, b or c" */
+static void format_words(char out[NAMES_BYTES], const char *words)
+{
+	size_t length = 0;
+
+	for (; *words && length + 5 < NAMES_BYTES; words++)
+		if (*words != '|')
+			out[length++] = *words;
+		else
+			length += (size_t)sprintf(out + length, "%s",
+						  strchr(words + 1, '|') ? ", " : " or ");
+	out[length] = '\0';
+}
+
+static void print_expected(const struct option_row *row, const char *value)
+{
+	char expected[NAMES_BYTES];
+
+	if (row->expected)
+		snprintf(expected, sizeof(expected), "%s", row->expected);
+	else if (row->apply == option_number)
+		snprintf(expected, sizeof(expected), "a number from %u to %u", row->min, row->max);
+	else if (row->apply == option_text)
+		snprintf(expected, sizeof(expected), "a %s that is not empty", row->value);
+	else
+		format_words(expected, row->value);
+	print_error("cannot use '%s' for --%s: it must be %s", value, row->name, expected);
+}
+
+static int apply(struct option_list *list, void *context, const struct option_row *row,
+		 const char *value)
+{
+	bool *is_given = &list->is_given[row - list->rows];
+	int error;
+
+	if (*is_given && row->is_single) {
+		print_error("cannot use '%s' for --%s: the option was given before%s", value,
+			    row->name,
+			    strcmp(row->value, "REGEX") ? "" : "; join two expressions with '|'");
+		return -EINVAL;
+	}
+	*is_given = true;
+	error = row->apply(context, row, value);
+	if (error == -EINVAL)
+		print_expected(row, value);
+	return error;
+}
+
+/* The arguments that are left to read. */
+struct cursor {
+	char **argv;
+	int index, argc;
+};
+
+static int missing_value(const char *option, const struct option_row *row)
+{
+	print_error("option '%s' needs a value: %s (see %s --help)", option, row->value,
+		    message_name());
+	return -EINVAL;
+}
+
+static int parse_long(struct option_list *list, void *context, struct cursor *cursor)
+{
+	const char *argument = cursor->argv[cursor->index], *equals = strchr(argument, '=');
+	const char *value = equals ? equals + 1 : NULL;
+	size_t length = equals ? (size_t)(equals - argument) : strlen(argument);
+	const struct option_row *row = find_long(list, argument, length - 2);
+
+	if (!row)
+		return -EINVAL;
+	if (!row->value && value) {
+		print_error("option '--%s' takes no value (see %s --help)", row->name,
+			    message_name());
+		return -EINVAL;
+	}
+	if (row->value && !value) {
+		if (cursor->index + 1 == cursor->argc)
+			return missing_value(argument, row);
+		value = cursor->argv[++cursor->index];
+	}
+	return apply(list, context, row, value);
+}
+
+static int parse_letters(struct option_list *list, void *context, struct cursor *cursor)
+{
+	const char *argument = cursor->argv[cursor->index];
+	int error = 0;
+
+	for (const char *letter = argument + 1; *letter && !error; letter++) {
+		const struct option_row *row = find_letter(list, *letter);
+		const char *value = NULL;
+
+		if (!row)
+			return unknown_option(list, argument, argument + 1, strlen(argument + 1));
+		if (!row->value) {
+			error = apply(list, context, row, NULL);
+			continue;
+		}
+		if (letter[1])
+			value = letter + 1;
+		else if (cursor->index + 1 < cursor->argc)
+			value = cursor->argv[++cursor->index];
+		else
+			return missing_value(argument, row);
+		return apply(list, context, row, value);
+	}
+	return error;
+}
+
+int option_parse(struct option_list *list, void *context, int argc, char **argv,
+		 bool stops_at_operand)
+{
+	struct cursor cursor = {.argv = argv, .argc = argc};
+	bool only_operands = false;
+	int count = 0, error = 0;
+
+	for (cursor.index = 1; cursor.index < argc && !error; cursor.index++) {
+		char *argument = argv[cursor.index];
+
+		if (only_operands || argument[0] != '-' || !argument[1]) {
+			argv[1 + count++] = argument;
+			only_operands |= stops_at_operand;
+		} else if (!strcmp(argument, "--")) {
+			only_operands = true;
+		} else if (argument[1] == '-') {
+			error = parse_long(list, context, &cursor);
+		} else {
+			error = parse_letters(list, context, &cursor);
+		}
+	}
+	if (error)
+		return error;
+	if (argc)
+		argv[1 + count] = NULL;
+	return count;
+}
+
+int option_apply_output(const struct option_list *list, const struct option_ending *endings,
+			void *context, const char *path)
+{
+	size_t length = strlen(path);
+	const struct option_row *row;
+
+	if (!strcmp(path, "-")) {
+		row = option_find(list, "text");
+		return row->apply(context, row, path);
+	}
+	for (; endings->ending; endings++) {
+		size_t ending = strlen(endings->ending);
+
+		if (length <= ending + 1 || path[length - ending - 1] != '.' ||
+		    strcmp(path + length - ending, endings->ending) != 0)
+			continue;
+		row = option_find(list, endings->name);
+		return row->apply(context, row, path);
+	}
+	print_error("cannot tell the format of '%s' from its name: name the format, as in "
+		    "'--text %s' (see %s --help)",
+		    path, path, message_name());
+	return -ENOENT;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The option parser of all commands. Each command has a table of options. The parser, --help and
+ * shell completion read the same table.
+ *
+ * Accepted forms: --name VALUE, --name=VALUE, unique abbreviations of names, -o VALUE, -oVALUE and
+ * bundled letters such as -qt. "--" ends the options.
+ */
+#ifndef XT_CLI_OPTION_H
+#define XT_CLI_OPTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define OPTIONS_MAX 96
+
+struct option_row;
+
+/*
+ * Takes an option. context comes from the caller of option_parse(). value is NULL for an option
+ * without a value. Returns 0, -EINVAL if the value is not as row->expected says, or another
+ * negative number after it printed an error.
+ */
+typedef int option_apply(void *context, const struct option_row *row, const char *value);
+
+struct option_row {
+	const char *name;     /* without the dashes; NULL: help is a heading */
+	char letter;	      /* 0: none */
+	bool is_output;	      /* chooses a format, and value is where it goes */
+	bool is_single;	      /* giving it twice is an error */
+	bool is_hidden;	      /* --help does not list it */
+	const char *value;    /* placeholder; "a|b|c": one of these words; NULL: no value */
+	const char *help;     /* starts with a verb or names what the value is */
+	const char *expected; /* completes "it must be …"; NULL: made from value */
+	option_apply *apply;
+	size_t offset;		      /* in context, for the functions below */
+	unsigned min, max;	      /* of option_number(); option_word() adds min */
+	unsigned uses;		      /* for checks of the command itself */
+	const char *(*key)(size_t i); /* key i of a value KEY=…, NULL at the end */
+};
+
+/* Functions for option_row.apply. They store the value at row->offset of context. */
+option_apply option_flag;   /* bool: true */
+option_apply option_text;   /* const char *: the value, which must not be empty */
+option_apply option_number; /* unsigned: from min to max */
+option_apply option_word;   /* enum: min plus the position of the word in row->value */
+option_apply option_switch; /* bool, from "on|off" */
+
+/* All options of a command. All zeros is an empty list. */
+struct option_list {
+	struct option_row rows[OPTIONS_MAX];
+	bool is_given[OPTIONS_MAX]; /* set by option_parse() */
+	size_t count;
+};
+
+/* Appends rows up to one of zeros. Skips names that the list has. */
+void option_list_add(struct option_list *list, const struct option_row *rows);
+
+/* NULL if the list has no such name. */
+const struct option_row *option_find(const struct option_list *list, const char *name);
+bool option_is_given(const struct option_list *list, const char *name);
+
+/*
+ * Applies the options in argv[1] and later. Moves the operands to argv[1] and later, and ends them
+ * with NULL. stops_at_operand: everything from the first operand on is one. Returns the number of
+ * operands, or a negative number after an error was printed.
+ */
+int option_parse(struct option_list *list, void *context, int argc, char **argv,
+		 bool stops_at_operand);
+
+/* The format that a file name asks for by its ending. */
+struct option_ending {
+	const char *ending; /* without the dot */
+	const char *name;   /* of the output option */
+};
+
+/*
+ * Applies the output option that fits the ending of path, "text" for "-". endings ends with a row
+ * of zeros. Returns as option_apply.
+ */
+int option_apply_output(const struct option_list *list, const struct option_ending *endings,
+			void *context, const char *path);
+
+#endif

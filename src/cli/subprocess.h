@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Running a command of xtrace in a process of its own, so that its crash does not end the caller.
+ */
+#ifndef XT_CLI_SUBPROCESS_H
+#define XT_CLI_SUBPROCESS_H
+
+#include <sys/types.h>
+
+/*
+ * Forks and runs the command there. arguments[0] stands for the name, and the list ends with NULL.
+ * stdout goes to output, or to stdout if output is -1. The caller must have one thread. Returns the
+ * process id or -errno.
+ */
+pid_t subprocess_start(const char *command, const char *const *arguments, int output);
+
+/* Waits. Returns the exit status as a shell gives it: 128 + n if signal n ended the process. */
+int subprocess_wait(pid_t pid);
+
+/* Both. Returns STATUS_NOT_EXECUTABLE after an error message if it cannot fork. */
+int subprocess_run(const char *command, const char *const *arguments, int output);
+
+/* The exit status that a shell gives for a status from waitpid(). */
+int subprocess_exit_status(int status);
+
+#endif
