@@ -42,7 +42,7 @@ void sim_transfer_report(const struct sim_transfer *transfer, struct sim_place p
 			 struct sim_span span, const struct sim_part *part)
 {
 	enum sim_switch activity = transfer->source ? SIM_SWITCH_COPY : SIM_SWITCH_SET;
-	bool is_wanted = atomic_load_explicit(&xtrace_simgpu_seam.activity_enabled[activity],
+	bool is_wanted = atomic_load_explicit(&sim_switches.activity_enabled[activity],
 					      memory_order_acquire);
 	const struct sim_tracer *tracer;
 	struct sim_memory_run run = {
@@ -72,7 +72,7 @@ void sim_transfer_report(const struct sim_transfer *transfer, struct sim_place p
 		(transfer->source ? sim_truth_copy : sim_truth_set)(&run);
 	if (!is_wanted)
 		return;
-	tracer = atomic_load_explicit(&xtrace_simgpu_seam.tracer, memory_order_acquire);
+	tracer = atomic_load_explicit(&sim_switches.tracer, memory_order_acquire);
 	(transfer->source ? tracer->copy : tracer->set)(&run);
 }
 

@@ -112,8 +112,8 @@ uint8_t sim_memory_kind(const void *address)
 static void report(const void *address, uint64_t bytes, uint8_t kind, CUstream stream,
 		   bool is_release)
 {
-	bool is_wanted = atomic_load_explicit(
-		&xtrace_simgpu_seam.activity_enabled[SIM_SWITCH_ALLOCATION], memory_order_acquire);
+	bool is_wanted = atomic_load_explicit(&sim_switches.activity_enabled[SIM_SWITCH_ALLOCATION],
+					      memory_order_acquire);
 	CUcontext context = sim_context_current();
 	struct sim_allocation allocation = {
 		.address = (uintptr_t)address,
@@ -137,8 +137,7 @@ static void report(const void *address, uint64_t bytes, uint8_t kind, CUstream s
 		sim_truth_allocation(&allocation);
 	if (!is_wanted)
 		return;
-	atomic_load_explicit(&xtrace_simgpu_seam.tracer, memory_order_acquire)
-		->allocation(&allocation);
+	atomic_load_explicit(&sim_switches.tracer, memory_order_acquire)->allocation(&allocation);
 }
 
 static CUresult allocate(void **out, size_t bytes, uint8_t kind, CUstream stream)

@@ -110,7 +110,7 @@ static CUfunction add_function(CUmodule module, const char *name)
 
 	if (!function)
 		return NULL;
-	function->name = sim_name_make(name);
+	function->name = sim_kernel_name_make(name);
 	if (!function->name) {
 		free(function);
 		return NULL;

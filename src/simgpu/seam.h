@@ -19,7 +19,7 @@
 #include "cuda_abi/cupti_abi.h"
 
 #define SIM_SEAM_SYMBOL	     "xtrace_simgpu_seam"
-#define SIM_SEAM_VERSION     1
+#define SIM_SEAM_VERSION     2
 #define SIM_DRIVER_CBIDS     1024
 #define SIM_RESOURCE_CBIDS   32
 #define SIM_LEGACY_STREAM_ID 7 /* as CUPTI numbers the default stream of every context */
@@ -136,12 +136,17 @@ struct sim_device_facts {
 	uint64_t memory_bytes;
 };
 
-struct sim_seam {
-	uint32_t version; /* SIM_SEAM_VERSION */
+/* Set by the tracer half, read by the driver half. */
+struct sim_switches {
 	const struct sim_tracer *_Atomic tracer;
 	_Atomic bool driver_enabled[SIM_DRIVER_CBIDS];
 	_Atomic bool resource_enabled[SIM_RESOURCE_CBIDS];
 	_Atomic bool activity_enabled[SIM_SWITCHES];
+};
+
+struct sim_seam {
+	uint32_t version; /* SIM_SEAM_VERSION */
+	struct sim_switches *switches;
 
 	/* What the driver half gives. Ids are 0, or the function false, for what is no handle. */
 	bool (*usable)(void); /* false in a child after fork */
@@ -153,7 +158,7 @@ struct sim_seam {
 	uint32_t (*graph_id)(CUgraph graph);
 	uint32_t (*graph_exec_id)(CUgraphExec graph_exec);
 	const struct sim_api *(*api_by_cbid)(uint32_t cbid);
-	void (*number_anew)(void); /* correlation ids begin with 1 again */
+	void (*restart_correlation_ids)(void); /* the next id is 1 */
 };
 
 #endif

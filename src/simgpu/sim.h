@@ -128,6 +128,7 @@ struct sim_thread {
 	int tid;
 	bool is_in_callback;
 	struct CUstream_st *own_streams; /* per-thread default streams, linked by next_own */
+	void (*free_own_streams)(struct sim_thread *thread); /* set with the first of them */
 	CUstreamCaptureMode capture_mode;
 	struct sim_truth_chunk *truth;
 	uint32_t call_count;
@@ -136,21 +137,14 @@ struct sim_thread {
 /* thread.c */
 struct sim_thread *sim_thread(void); /* never NULL: dies where there is no memory */
 
-/* api.c */
-extern struct sim_seam xtrace_simgpu_seam;
+/* notify.c */
+extern struct sim_switches sim_switches;
 /* The number of the call in progress, which takes one if it has none yet. */
 uint32_t sim_correlation_id(void);
 /* The same, but if it has none: the number of the last call that took one. */
 uint32_t sim_correlation_id_borrowed(void);
-void sim_number_anew(void);
+void sim_restart_correlation_ids(void);
 void sim_resource_notify(uint32_t cbid, CUcontext context, CUstream stream, void *descriptor);
-const struct sim_api *sim_api_by_cbid(uint32_t cbid);
-/* The table of all entry points, ended by a NULL name. */
-struct sim_entry {
-	const struct sim_api *api;
-	void *function;
-};
-extern const struct sim_entry sim_entries[];
 
 /* init.c */
 bool sim_is_ready(void);
@@ -179,11 +173,10 @@ void sim_raise(_Atomic uint64_t *place, uint64_t value);
 struct sim_span sim_stream_enqueue(CUstream stream, uint64_t latency_ns, uint64_t duration_ns);
 /* What is enqueued on the stream, and on those it waits for, is done at this time. */
 uint64_t sim_stream_done_ns(CUstream stream);
-void sim_stream_drain(CUstream stream);
-void sim_context_drain(CUcontext context);
 
 /* context.c */
-CUcontext sim_context_current(void); /* NULL: none */
+CUresult sim_context_push(CUcontext context); /* makes it current */
+CUcontext sim_context_current(void);	      /* NULL: none */
 bool sim_context_is_valid(CUcontext context);
 bool sim_context_ids(CUcontext context, uint32_t *context_id, uint32_t *device_id);
 
@@ -218,8 +211,12 @@ void sim_modules_free(CUcontext context);
 
 /* ptx.c: adds a function to the module for each .entry. 0, or -EINVAL if it is no PTX. */
 int sim_ptx_parse(CUmodule module);
-/* A copy of the name, in memory of its own or, as configured, of an unloaded kernel's name. */
-char *sim_name_make(const char *name);
+
+/* kernel_names.c */
+/* Returns a copy of the name, or NULL if there is no memory. Never freed. */
+char *sim_kernel_name_make(const char *name);
+/* Keeps an unloaded module, which the caller has marked dead. */
+void sim_kernel_names_keep(CUmodule module);
 
 /* Work as a part of an executable graph. */
 struct sim_part {
@@ -258,6 +255,9 @@ uint8_t sim_memory_kind(const void *address);
 CUresult sim_host_enqueue(CUstream stream, CUhostFn function, void *user_data, uint64_t when_ns);
 /* Waits until the host functions of the stream, or (NULL) of all of the context, have returned. */
 void sim_host_drain(CUstream stream, CUcontext context);
+/* Wait until all enqueued work is done, host functions included. */
+void sim_stream_drain(CUstream stream);
+void sim_context_drain(CUcontext context);
 
 /* capture.c: each adds a node to the graph that the stream is captured into. */
 CUresult sim_capture_kernel(CUstream stream, const struct sim_shape *shape);

@@ -87,6 +87,13 @@ void sim_stream_free_own(struct sim_thread *thread, CUcontext context)
 	}
 }
 
+/* When a thread exits. After a fork, threads that no longer exist may hold the locks. */
+static void free_all_own(struct sim_thread *thread)
+{
+	if (sim_is_usable())
+		sim_stream_free_own(thread, NULL);
+}
+
 static CUstream own_stream(CUcontext context)
 {
 	struct sim_thread *thread = sim_thread();
@@ -99,6 +106,7 @@ static CUstream own_stream(CUcontext context)
 	if (stream) {
 		stream->next_own = thread->own_streams;
 		thread->own_streams = stream;
+		thread->free_own_streams = free_all_own;
 	}
 	return stream;
 }

@@ -17,8 +17,8 @@ static void thread_exit(void *data)
 {
 	struct sim_thread *thread = data;
 
-	if (sim_is_usable()) /* else locks may be held by threads that a fork left behind */
-		sim_stream_free_own(thread, NULL);
+	if (thread->own_streams)
+		thread->free_own_streams(thread);
 	free(thread->context_stack);
 	free(thread);
 	self = NULL;

@@ -104,15 +104,3 @@ struct sim_span sim_stream_enqueue(CUstream stream, uint64_t latency_ns, uint64_
 		sim_raise(&context->blocking_tail_ns, span.end_ns);
 	return span;
 }
-
-void sim_stream_drain(CUstream stream)
-{
-	sim_host_drain(stream->is_legacy ? NULL : stream, stream->context);
-	sim_wait_until(sim_stream_done_ns(stream));
-}
-
-void sim_context_drain(CUcontext context)
-{
-	sim_host_drain(NULL, context);
-	sim_wait_until(atomic_load_explicit(&context->tail_ns, memory_order_relaxed));
-}

@@ -33,13 +33,21 @@ CUPTI_FUNCTIONS(DECLARE)
 
 /* tracer_seam.c */
 struct sim_seam *tracer_seam(void); /* NULL: the simulated driver is not there */
+/* A real libcuda has no seam: then tracer_seam() stays NULL. */
+void tracer_seam_connect(const struct sim_tracer *tracer);
 /*
  * Begins every entry point: an enum xt_cupti_result that forbids it (no driver, a forked child,
  * a fault that was asked for), or XT_CUPTI_SUCCESS.
  */
 int tracer_enter(const char *function);
-/* Sets what a cbid needs: callbacks, activity records of API calls, or both. */
-void tracer_seam_refresh(void);
+
+/* tracer_switches.c */
+bool tracer_wants_callback(uint32_t domain, uint32_t cbid);
+bool tracer_wants_api_records(void);
+/* Callback ids from first to last, as far as the domain has them. False: no such domain or id. */
+bool tracer_switch_callbacks(uint32_t domain, uint32_t first_cbid, uint32_t last_cbid, bool enable);
+void tracer_switch_api_records(bool enable);
+void tracer_switches_reset(void);
 
 /* tracer_clock.c: the time of records and of cuptiGetTimestamp(). */
 uint64_t tracer_clock_now_ns(void);
@@ -47,13 +55,11 @@ uint64_t tracer_clock_convert(uint64_t monotonic_ns);
 uint64_t tracer_monotonic_ns(void);
 
 /* tracer_callbacks.c */
-bool tracer_wants_callback(uint32_t domain, uint32_t cbid);
 void tracer_on_api(enum xt_cupti_site site, struct sim_call *call);
 void tracer_on_resource(uint32_t cbid, const struct cupti_resource_data *data);
 void tracer_callbacks_reset(void);
 
 /* tracer_records.c */
-bool tracer_wants_api_records(void);
 void tracer_on_kernel(const struct sim_kernel_run *run);
 void tracer_on_copy(const struct sim_memory_run *run);
 void tracer_on_set(const struct sim_memory_run *run);

@@ -69,18 +69,3 @@ SIM_EXPORT int cuptiActivitySetAttribute(uint32_t attribute, size_t *value_bytes
 	atomic_store(&attributes[attribute].value, widened);
 	return XT_CUPTI_SUCCESS;
 }
-
-/* Turns everything off. The subscription goes too, as with the real one. */
-/* As on a GPU, what is traced afterwards is numbered from 1. */
-SIM_EXPORT int cuptiFinalize(void)
-{
-	int result = tracer_enter(__func__);
-
-	if (result)
-		return result;
-	tracer_records_reset();
-	tracer_callbacks_reset();
-	tracer_seam_refresh();
-	tracer_seam()->number_anew();
-	return XT_CUPTI_SUCCESS;
-}

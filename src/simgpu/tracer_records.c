@@ -71,11 +71,6 @@ size_t tracer_record_bytes(uint32_t kind)
 	return 0;
 }
 
-bool tracer_wants_api_records(void)
-{
-	return atomic_load(&is_enabled[XT_CUPTI_ACTIVITY_DRIVER]);
-}
-
 static void refresh(void)
 {
 	struct sim_seam *seam = tracer_seam();
@@ -83,11 +78,11 @@ static void refresh(void)
 	if (!seam)
 		return;
 	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++)
-		atomic_store_explicit(&seam->activity_enabled[switches[i].activity],
+		atomic_store_explicit(&seam->switches->activity_enabled[switches[i].activity],
 				      atomic_load(&is_enabled[switches[i].kind]) ||
 					      atomic_load(&is_enabled[switches[i].other_kind]),
 				      memory_order_release);
-	tracer_seam_refresh();
+	tracer_switch_api_records(atomic_load(&is_enabled[XT_CUPTI_ACTIVITY_DRIVER]));
 }
 
 void tracer_records_reset(void)
