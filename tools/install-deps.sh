@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Installs what building and testing xtrace needs, on Debian 12 or 13 and Ubuntu 24.04: says what
-# is missing, installs that and nothing else. Safe to repeat. With --lint also clang-format, with
-# --browser also Chromium, for the tests of the HTML report.
+# is missing, installs that and nothing else. Safe to repeat. --lint adds clang-format and codespell.
+# --browser adds Chromium for the tests of the HTML report.
 set -eu
 
 packages="
@@ -16,7 +16,7 @@ nodejs npm zsh
 browser=
 for argument in "$@"; do
 	case $argument in
-	--lint) packages="$packages clang-format" ;;
+	--lint) packages="$packages clang-format codespell" ;;
 	--browser) browser=chromium ;;
 	*)
 		echo "usage: tools/install-deps.sh [--lint] [--browser]" >&2
