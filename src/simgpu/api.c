@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The entry points of the simulated driver: each makes its arguments a struct, tells the tracer
- * where that is wanted, and calls its implementation. Runs on the application's threads.
+ * The entry points of the simulated driver. Each one packs its arguments into a struct, runs the
+ * enabled callbacks, and calls its implementation. Runs on the application's threads.
  *
- * An implementation must never call an entry point: that would be traced.
+ * An implementation must never call an entry point, because that call would be traced.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 #define SIM_EXPORT __attribute__((visibility("default")))
 
-/* Where the kernel stands among the arguments of the calls that launch one. */
+/* The kernel among the arguments of a launch. NULL for other calls. */
 static CUfunction launched_function(const struct sim_call *call)
 {
 	switch (call->api->cbid) {
@@ -53,7 +53,7 @@ static __attribute__((noinline)) void use_stack(size_t bytes)
 	*(volatile char *)__builtin_alloca(bytes) = 0;
 }
 
-/* The partner of call_leave(). Sets call->result to what forbids the call, if anything does. */
+/* The partner of call_leave(). Sets call->result to the error that forbids the call, if any. */
 static inline void call_enter(struct sim_call *call, const struct sim_api *api, const void *params)
 {
 	struct sim_thread *thread = sim_thread();
@@ -65,7 +65,7 @@ static inline void call_enter(struct sim_call *call, const struct sim_api *api, 
 	call->enter_ns = 0;
 	call->entered_ns = 0;
 	call->result = api->is_early || sim_is_ready() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
-	/* Where this call stands there was another one: a signal handler has jumped out of that. */
+	/* A signal handler jumped out of an earlier call whose struct was at this address. */
 	if (thread->call == call) {
 		thread->call = NULL;
 		thread->is_in_callback = false;
@@ -147,7 +147,7 @@ static const struct {
 	{NULL, NULL},
 };
 
-/* How well an entry answers to a plain name: 0 not at all, else its version; the largest wins. */
+/* How well an entry matches a plain name: 0 for no match, else its version. The largest wins. */
 static int entry_version(const char *entry, const char *name, bool is_per_thread)
 {
 	const char *rest = entry + strlen(name);
@@ -164,7 +164,7 @@ static int entry_version(const char *entry, const char *name, bool is_per_thread
 	return *rest ? 0 : version;
 }
 
-/* Entries whose arguments differ from those of the older ones of that name. */
+/* True if the entry's arguments differ from those of older entries of that name. */
 static bool is_too_new(const char *entry, int cuda_version)
 {
 	return !strcmp(entry, "cuCtxCreate_v4") && cuda_version < 12050;

@@ -136,7 +136,7 @@ CUresult sim_ctx_get_stream_priority_range(int *least, int *greatest)
 	return CUDA_SUCCESS;
 }
 
-/* Limits are taken and given back, kernels that would notice them do not run here. */
+/* Limits are stored but have no effect, because kernels do not run here. */
 static _Atomic size_t limits[] = {
 	[CU_LIMIT_STACK_SIZE] = 1024,
 	[CU_LIMIT_PRINTF_FIFO_SIZE] = 7 << 20,

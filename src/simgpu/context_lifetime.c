@@ -35,7 +35,7 @@ static CUresult context_make(int device, unsigned int flags, bool is_primary, CU
 	return CUDA_SUCCESS;
 }
 
-/* The struct itself is kept: a stale handle must be recognised as such. */
+/* Keeps the struct, so that a stale handle is recognised. */
 static void context_free(CUcontext context)
 {
 	sim_context_drain(context);
@@ -104,7 +104,7 @@ CUresult sim_device_primary_ctx_retain(CUcontext *out, CUdevice device)
 	return result;
 }
 
-/* Ends the primary context with its last retain, or (a reset) at once. */
+/* Destroys the primary context: a release with the last reference, a reset at once. */
 static CUresult primary_release(CUdevice device, bool is_reset)
 {
 	CUcontext doomed = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Host functions in streams: run in the order of their times by one thread, which is started when
- * the first is enqueued. That thread blocks all signals and calls nothing of the driver.
+ * The queue of host functions. One thread runs them in the order of their times; the first one
+ * starts it. That thread blocks all signals and calls no driver function.
  */
 #include <signal.h>
 #include <stdlib.h>

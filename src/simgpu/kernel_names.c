@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names of kernels. Unloaded modules are kept here, because records that have not been read
- * yet point to the names of their kernels. XTRACE_SIMGPU_REUSE_NAMES gives that memory to new names.
+ * The names of kernels. Unloaded modules are kept, because records that are not read yet point to
+ * the names of their kernels. XTRACE_SIMGPU_REUSE_NAMES gives that memory to new names.
  */
 #include <string.h>
 
@@ -18,7 +18,9 @@ void sim_kernel_names_keep(CUmodule module)
 	pthread_mutex_unlock(&dead_lock);
 }
 
-/* The memory of a dead name of that length, or NULL. The dead function keeps pointing to it. */
+/*
+ * Returns the memory of a dead name of that length, or NULL. The dead function still points to it.
+ */
 static char *dead_name(size_t length)
 {
 	for (CUmodule module = dead_modules; module; module = module->next) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernel launches. Runs on the application's threads; takes the lock of one stream and no other.
+ * Kernel launches and host functions. Runs on the application's threads. Takes the lock of one
+ * stream and no other.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Modules, functions and libraries. A library is a module under another handle, and so is a
- * library's kernel a function.
+ * Modules, functions and libraries. A library handle is a module handle, and a kernel handle of a
+ * library is a function handle.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -34,8 +34,8 @@ static void module_notify(uint32_t cbid, CUmodule module)
 }
 
 /*
- * Functions stay where they are, marked dead: a stale handle must be recognised, and records that
- * have not been read yet point to their names.
+ * Functions are marked dead but stay allocated. Stale handles must be recognised, and records that
+ * are not read yet point to the names.
  */
 static void module_free(CUmodule module)
 {

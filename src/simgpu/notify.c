@@ -9,7 +9,7 @@ struct sim_switches sim_switches;
 
 static _Atomic uint32_t correlation_count;
 
-/* As with a real CUPTI, only a call that is reported takes an id. */
+/* Only a call that is reported takes an id, as with a real CUPTI. */
 uint32_t sim_correlation_id(void)
 {
 	struct sim_call *call = sim_thread()->call;

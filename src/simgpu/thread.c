@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the simulated driver keeps for each thread: made when the thread first calls it, freed when
- * the thread ends.
+ * Driver state of each thread. Allocated when the thread first calls the driver, freed when the
+ * thread exits.
  */
 #include <stdio.h>
 #include <stdlib.h>

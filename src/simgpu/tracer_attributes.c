@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Activity attributes: each is kept and given back in its own width; two of them mean something
- * to the buffers.
+ * Activity attributes. Each is stored and returned in its own width. Two of them affect the
+ * buffers.
  */
 #include <stdatomic.h>
 #include <string.h>

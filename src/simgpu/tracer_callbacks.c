@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The callback API: one subscriber, and exactly those callbacks that it has enabled. The callback
- * runs on the application's thread.
+ * The callback API: one subscriber, and the callbacks that it has enabled. Callbacks run on the
+ * application's threads.
  */
 #include <stdio.h>
 
@@ -11,7 +11,7 @@
 
 static struct subscriber {
 	_Atomic bool is_taken;
-	char name[XT_CUPTI_SUBSCRIBER_NAME_BYTES]; /* written by whoever took the place */
+	char name[XT_CUPTI_SUBSCRIBER_NAME_BYTES]; /* written by the thread that set is_taken */
 	_Atomic(xt_cupti_callback) callback;
 	void *_Atomic userdata;
 } the_subscriber;

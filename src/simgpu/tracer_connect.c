@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connects the tracer half with the driver half when the library is loaded, and resets it: in a
- * forked child, and in cuptiFinalize().
+ * Connects the tracer half to the driver half when the library is loaded. Resets the tracer half in
+ * a forked child and in cuptiFinalize().
  */
 #include <pthread.h>
 
@@ -16,7 +16,7 @@ static const struct sim_tracer tracer = {
 	.allocation = tracer_on_allocation,
 };
 
-/* A forked child has no worker, and none of its parent's requests. */
+/* A forked child has no worker, and its parent's requests do not apply to it. */
 static void reset_in_child(void)
 {
 	tracer_callbacks_reset();
@@ -32,8 +32,8 @@ __attribute__((constructor)) static void start(void)
 }
 
 /*
- * Turns everything off, the subscription included, as the real one does. Correlation ids restart
- * at 1, as on a GPU.
+ * Turns everything off, including the subscription. Correlation ids restart at 1. Both are as with
+ * a real CUPTI.
  */
 SIM_EXPORT int cuptiFinalize(void)
 {

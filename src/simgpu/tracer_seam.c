@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the driver half, and answers for ids, names and versions.
+ * Finds the driver half, and implements queries for ids, names and versions.
  */
 #include <dlfcn.h>
 #include <stdlib.h>

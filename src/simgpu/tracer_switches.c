@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which callbacks and API records the client wants, and the switches of the driver half that
- * follow from them.
+ * The callbacks and API records that the client wants. Sets the driver half's switches accordingly.
  */
 #include <pthread.h>
 
@@ -9,7 +8,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool driver_wanted[SIM_DRIVER_CBIDS];
-static _Atomic bool runtime_wanted[SIM_DRIVER_CBIDS]; /* kept, but never delivered */
+static _Atomic bool runtime_wanted[SIM_DRIVER_CBIDS]; /* stored, but never delivered */
 static _Atomic bool resource_wanted[SIM_RESOURCE_CBIDS];
 static _Atomic bool other_wanted[SIM_RESOURCE_CBIDS];
 static _Atomic bool api_records_wanted;
