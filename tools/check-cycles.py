@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds circles between source files, and uses between folders that the tables below forbid.
 
-A file foo.c and its header foo.h count as one. File A uses file B if a function of A names a function
-or a global variable that B defines. The check reads the sources alone, so it needs no build.
+A file foo.c and its header foo.h count as one. File A uses file B if a function of A names a
+function or a global variable that B defines. The check needs no build.
 
 usage: check-cycles.py [--summary | --edges | --objects BUILD]
-  --summary        print only the number of circles and files in each area
-  --edges          print every use between two files
-  --objects BUILD  compare the circles with those of the object files in a build folder
+- --summary: print only the number of circles and files in each area
+- --edges: print every use between two files
+- --objects BUILD: compare the circles with those of the object files in a build folder
 """
 import collections
 import os
@@ -117,7 +117,7 @@ def variable_names(head):
 
 
 class Source:
-    """What one file defines, and the words of its functions and initialisers."""
+    """The definitions of one file, and the words in its functions and initialisers."""
 
     def __init__(self, path, tree, expands_inline):
         self.path = path

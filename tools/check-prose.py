@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the prose of documents, comments and messages against the writing rules in CONTRIBUTING.md.
+"""Checks the prose of documents, comments and messages against the writing rules.
 
-Layout rules and internal terms have no allowance: one breach fails. Sentence rules are heuristics, so
-a few hits are accepted: BUDGET hits for each 10,000 lines.
+Layout rules and internal terms have no allowance: one breach fails. Sentence rules are heuristics,
+so a few hits are accepted: BUDGET hits for each 10,000 lines.
 
-usage: check-prose.py [--all] [PATH…]
-  --all   print every hit, also within the budget
-  PATH    check these files and folders only (default: the whole repository)
+usage: check-prose.py [--all] [PATH...]
+- --all: print every hit, even within the budget
+- PATH: check only these files and folders (default: the whole repository)
 """
 import ast
 import collections
@@ -28,7 +28,7 @@ MESSAGE_WORDS_MIN = 4 # shorter strings in code are not prose
 SUFFIXES = ('.md', '.1', '.c', '.h', '.ts', '.tsx', '.mjs', '.py', '.sh', '.cmake', 'CMakeLists.txt')
 SKIPPED = re.compile(r'(^|/)(expected|traces|corpus|node_modules)/')
 
-# What a reader of the user guide need not know. Each term comes with what to write instead.
+# Terms that the user guide must not contain, and what to write instead.
 INTERNAL_TERMS = {
     r'ring( buffer)?s?': 'buffer',
     r'crash buffers?': 'recovery file',
@@ -199,7 +199,7 @@ def sentences_of(text):
     text = re.sub(r'\]\([^)]*\)', ']', text)
     text = re.sub(r'`[^`]*`', 'CODE', text)
     text = re.sub(r'\b(e\.g|i\.e|etc|vs|cf)\.', r'\1', text)
-    return re.split(r'(?<=[.!?])["\')]*\s+(?=["\'(`]?[A-Z])|(?<=[;:])\s+(?=[A-Z])', text)
+    return re.split(r'(?<=[.!?])["\')]*\s+(?=["\'(`]?[A-Z]|[\w.]+[/_(])|(?<=[;:])\s+(?=[A-Z])', text)
 
 
 def sentence_hits(path, paragraphs):
