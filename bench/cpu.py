@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures the parts of xtrace that need no GPU.
 
-These are the tracer's hot path, encoding and decoding of the log, the merge by size and format, and
-the tracer in a process on the simulated GPU.
+These are the tracer's hot path, encoding and decoding of the log, and the merge by size and format.
+The tracer in a process is measured on the simulated GPU.
 """
 
 import glob

@@ -12,8 +12,8 @@
  * once at the end.
  *
  * The last line is JSON. issue_ns and done_ns are nanoseconds per launch of each batch, to the last
- * return and to the end of the wait. Both are means of all threads. It also has the peak memory, and the
- * time when main() returned (end_ns), from which the delay at exit follows.
+ * return and to the end of the wait. Both are means of all threads. It also has the peak memory,
+ * and the time when main() returned (end_ns), from which the delay at exit follows.
  *
  * With --paired, every second batch runs between cuProfilerStart() and cuProfilerStop(). A tracer
  * that records only there is compared with itself in one process.

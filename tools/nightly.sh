@@ -3,7 +3,7 @@
 # Runs the long tests, which take a night:
 # - all tests, plain and with both sanitizers
 # - the configuration "nightly": 1,000 random programs compared with the ground truth, 1,000 kills,
-#   each call failing in turn, an hour of soak, and damaged files
+#   failures of each call, an hour of soak, damaged files
 # - the fuzz targets, ten minutes each
 #
 # Continues after a failure. The last lines show the result of each step. Exit status 0 if all

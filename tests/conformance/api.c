@@ -17,7 +17,7 @@
 #define expect(condition)                                                                          \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \
-			printf("  %s:%d: expected: %s\n", __FILE_NAME__, __LINE__, #condition);      \
+			printf("  %s:%d: expected: %s\n", __FILE_NAME__, __LINE__, #condition);    \
 			return false;                                                              \
 		}                                                                                  \
 	} while (0)

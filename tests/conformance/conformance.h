@@ -181,7 +181,7 @@ extern const struct check graph_checks[];
 #define expect(condition)                                                                          \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \
-			printf("  %s:%d: expected: %s\n", __FILE_NAME__, __LINE__, #condition);      \
+			printf("  %s:%d: expected: %s\n", __FILE_NAME__, __LINE__, #condition);    \
 			return false;                                                              \
 		}                                                                                  \
 	} while (0)

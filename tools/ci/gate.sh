@@ -31,10 +31,10 @@
 # The output folder gets verdict (pass, regression or unsure), report.md, junit.xml, diff.json,
 # flame.html, and the runs in bench/.
 #
-# Exit status, explained in the report:
-# 0	the gate passes, or the baseline is written
-# 1	something is slower than a rule allows
-# 2	the result is inconclusive, or an error occurred
+# Exit status (the report gives the reason):
+# - 0: the gate passes, or the baseline is written
+# - 1: something is slower than a rule allows
+# - 2: the result is inconclusive, or an error occurred
 set -eu
 
 output=${XTRACE_GATE_OUTPUT:-xtrace-gate}
