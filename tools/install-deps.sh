@@ -16,7 +16,7 @@ nodejs npm zsh
 browser=
 for argument in "$@"; do
 	case $argument in
-	--lint) packages="$packages clang-format codespell" ;;
+	--lint) packages="$packages clang-format codespell gdb" ;;
 	--browser) browser=chromium ;;
 	*)
 		echo "usage: tools/install-deps.sh [--lint] [--browser]" >&2
