@@ -19,12 +19,12 @@ import sys
 # The areas that may refer to each other's symbols, and so include each other's headers.
 # An area is a folder, or a part of one that is linked separately.
 USES = {
-    'src/log': ['include'],
+    'src/log': ['include', 'src/cuda_abi'],
     'src/page': ['src/log'],
     'src/inject': ['include', 'src/log', 'src/cuda_abi'],
     'src/merge': ['include', 'src/log', 'src/page', 'src/cuda_abi'],
     'src/diff': ['include', 'src/log', 'src/page'],
-    'tools/xtrace': ['include', 'src/log', 'src/page', 'src/merge', 'src/diff'],
+    'tools/xtrace': ['include', 'src/log', 'src/page', 'src/merge', 'src/diff', 'src/cuda_abi'],
     'src/simgpu:cuda': ['src/cuda_abi'],
     'src/simgpu:cupti': ['src/cuda_abi'],
     'src/simgpu:nvml': ['src/cuda_abi'],
@@ -32,14 +32,15 @@ USES = {
     'src/cuda_abi': [],
 }
 
-# Folders of an area from the bottom to the top: each uses only those before it. Files directly in
-# the area are above all its folders.
+# Folders of an area from the bottom to the top: each uses itself and those before it. Files directly
+# in the area are above all its folders.
 LAYERS = {
-    'src/log': ['base', 'read write', 'recover'],
-    'src/merge': ['base', 'read', 'symbolize', 'naming', 'sums', 'profile', 'export', 'findings'],
+    'src/log': ['base', 'read', 'write', 'recover'],
+    'src/merge': ['base', 'read', 'symbolize', 'naming', 'sums', 'profile', 'findings', 'export'],
+    'src/diff': ['base', 'load', 'stats', 'compare', 'rules', 'output'],
 }
-# Headers that every folder of an area may include.
-SHARED = {'src/merge/exporter.h', 'src/merge/reading.h'}
+# Headers (without suffix) that every folder of an area may include.
+SHARED = {'src/merge/exporter', 'src/merge/reading'}
 
 WORD = re.compile(r'[A-Za-z_]\w*')
 NOISE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
@@ -307,11 +308,20 @@ def print_circle(component, edges):
 
 
 def layer_of(area, path):
-    rest = path[len(area) + 1:].split('/')
-    layers = LAYERS[area]
-    if len(rest) == 1:
-        return len(layers), ''
-    return next((i for i, names in enumerate(layers) if rest[0] in names.split()), None), rest[0]
+    """The index of the folder of a file in LAYERS, or None if the folder is not there."""
+    folders = path[len(area) + 1:].split('/')[:-1]
+    if not folders:
+        return len(LAYERS[area])
+    return LAYERS[area].index(folders[0]) if folders[0] in LAYERS[area] else None
+
+
+def is_above(path, target):
+    """Is the target in a layer above the file of the same area?"""
+    area = area_of(path)
+    if area not in LAYERS or area_of(target) != area or node_of(target) in SHARED:
+        return False
+    own, used = layer_of(area, path), layer_of(area, target)
+    return own is None or used is None or used > own
 
 
 def folder_breaches(graph):
@@ -321,16 +331,16 @@ def folder_breaches(graph):
         for name in source.includes:
             target = graph.resolve(path, name)
             other = target and area_of(target)
-            if not other or target in SHARED:
+            if not other:
                 continue
             if other.split(':')[0] != area.split(':')[0] and other not in USES[area]:
                 yield '%s: includes %s, which %s may not use' % (path, target, area)
-            elif other == area and area in LAYERS:
-                (own, folder), (used, used_folder) = layer_of(area, path), layer_of(area, target)
-                if own is None or used is None:
-                    yield '%s: its folder is missing in LAYERS' % (path if own is None else target)
-                elif used > own or (used == own and folder != used_folder):
-                    yield '%s: includes %s, which is in a layer above' % (path, target)
+            elif is_above(path, target):
+                yield '%s: includes %s, which is in a layer above' % (path, target)
+    for node, uses in sorted(graph.edges.items()):
+        for target, names in sorted(uses.items()):
+            if is_above(node, target):
+                yield '%s: uses %s of %s, which is in a layer above' % (node, sorted(names)[0], target)
 
 
 def object_edges(build):
