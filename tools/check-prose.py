@@ -14,7 +14,6 @@ import collections
 import io
 import os
 import re
-import subprocess
 import sys
 import tokenize
 
@@ -26,6 +25,8 @@ SENTENCE_WORDS_MAX = 25
 MESSAGE_WORDS_MIN = 4 # shorter strings in code are not prose
 
 SUFFIXES = ('.md', '.1', '.c', '.h', '.ts', '.tsx', '.mjs', '.py', '.sh', '.cmake', 'CMakeLists.txt')
+PLACES = ('CMakeLists.txt', 'cmake', 'include', 'src', 'tools', 'samples', 'bench', 'tests', 'docs', 'README.md',
+          'CONTRIBUTING.md', 'CHANGELOG.md')
 SKIPPED = re.compile(r'(^|/)(expected|traces|corpus|node_modules)/')
 
 # Terms that the user guide must not contain, and what to write instead.
@@ -251,12 +252,14 @@ def term_hits(path, paragraphs):
                 yield Hit(path, paragraph.line, 'internal term "%s": %s' % (found.group(0), instead), text)
 
 
-def tracked_files(chosen):
-    output = subprocess.run(['git', 'ls-files', '-z', '--cached', '--others', '--exclude-standard', '--'] + chosen,
-                            capture_output=True, text=True, check=True).stdout
-    for path in output.split('\0'):
-        if path.endswith(SUFFIXES) and not SKIPPED.search(path) and os.path.isfile(path):
-            yield path
+def files_in(places):
+    for place in places:
+        if os.path.isfile(place):
+            yield place
+        for folder, folders, names in os.walk(place):
+            folders[:] = sorted(name for name in folders if name != '__pycache__')
+            for name in sorted(names):
+                yield os.path.join(folder, name)
 
 
 def main(arguments):
@@ -265,7 +268,9 @@ def main(arguments):
     if not chosen:
         os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
     hits, breaches, line_count = [], [], 0
-    for path in tracked_files(chosen):
+    for path in files_in(chosen or PLACES):
+        if not path.endswith(SUFFIXES) or SKIPPED.search(path):
+            continue
         with open(path, encoding='utf-8') as file:
             text = file.read()
         line_count += text.count('\n')
