@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What xtrace costs: runs the benchmark suites and prints their tables. tools/bench.sh starts it."""
+"""Runs the benchmark suites of xtrace and prints their tables. tools/bench.sh starts it."""
 
 import argparse
 import json
@@ -15,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Places:
-    """Where everything lies: in an unpacked tarball or installation, or in a build tree."""
+    """Paths of all parts, in an unpacked tarball, an installation or a build tree."""
 
     def __init__(self, options):
         root = os.path.abspath(os.path.join(HERE, "..", "..", ".."))
@@ -50,7 +50,7 @@ class Places:
         return os.path.join(HERE, name)
 
     def simulated(self):
-        """The environment in which programs find the simulated GPU."""
+        """The environment that selects the simulated GPU."""
         return {
             "LD_LIBRARY_PATH": self.simulator,
             "XTRACE_CUPTI": os.path.join(self.simulator, "libcupti.so"),
@@ -60,18 +60,18 @@ class Places:
 def parse_options():
     parser = argparse.ArgumentParser(prog="bench.sh", description=__doc__)
     parser.add_argument("suites", nargs="*", metavar="SUITE", choices=("cpu", "gpu", "paired", []),
-                        help="cpu, gpu, paired; by default all that can run")
+                        help="cpu, gpu or paired (default: all that can run)")
     parser.add_argument("--only", action="append", default=[], metavar="TEXT",
-                        help="rows whose name has TEXT in it; may be repeated")
+                        help="only rows whose name contains TEXT; may be repeated")
     parser.add_argument("--launches", type=int, default=10_000_000,
-                        help="in the largest log that is merged: up to 100,000,000 (10,000,000)")
-    parser.add_argument("--rounds", type=int, default=5, help="of the GPU suite, at most (5)")
+                        help="size of the largest merged log, up to 100,000,000 (10,000,000)")
+    parser.add_argument("--rounds", type=int, default=5, help="maximum rounds of the GPU suite (5)")
     parser.add_argument("--seconds", type=float, default=450,
-                        help="after which the GPU suite begins nothing new (450)")
-    parser.add_argument("--quick", action="store_true", help="see that everything runs; figures are worthless")
-    parser.add_argument("--simulate", action="store_true", help="the suites gpu and paired on the simulated GPU")
-    parser.add_argument("--nsys", metavar="PATH", help="this nsys, rather than the first that is found")
-    parser.add_argument("--build", metavar="DIR", help="the build tree to measure (build)")
+                        help="stop starting runs of the GPU suite after this time (450)")
+    parser.add_argument("--quick", action="store_true", help="only check that everything runs; results are meaningless")
+    parser.add_argument("--simulate", action="store_true", help="run the suites gpu and paired on the simulated GPU")
+    parser.add_argument("--nsys", metavar="PATH", help="use this nsys instead of the first one found")
+    parser.add_argument("--build", metavar="DIR", help="build tree to measure (build)")
     parser.add_argument("-o", "--output", metavar="FILE", help="all figures, as JSON")
     options = parser.parse_args()
     options.wanted = lambda *names: not options.only or any(
@@ -100,7 +100,7 @@ def main():
     options = parse_options()
     places = Places(options)
     if not os.access(places.xtrace, os.X_OK):
-        sys.exit(f"bench: no xtrace at {places.xtrace}; build first, or give --build DIR")
+        sys.exit(f"bench: cannot find {places.xtrace}: build first, or use --build DIR")
     content = {}
     if "cpu" in options.suites or not options.suites:
         suite = cpu.Suite(places, options, say)

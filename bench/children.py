@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running the programs that are measured: each with a limit of time, none able to take the rest of
-the benchmark down with it.
-"""
+"""Runs the measured programs. Each has a time limit, and none can stop the rest of the benchmark."""
 
 import json
 import os
@@ -13,11 +11,11 @@ import time
 
 
 class Failed(Exception):
-    """A run that gave no figures; the text says why in one line."""
+    """A failed run. The text gives the reason in one line."""
 
 
 class Done:
-    """A run that ended well."""
+    """A successful run."""
 
     def __init__(self, said, wall_s, cpu_s, ended_ns, peak_kib):
         self.said = said
@@ -27,7 +25,7 @@ class Done:
         self.peak_kib = peak_kib
 
     def report(self):
-        """The last line of JSON that the program printed."""
+        """The last line of JSON in the program's output."""
         for line in reversed(self.said.splitlines()):
             if line.startswith("{"):
                 try:
@@ -50,9 +48,7 @@ def kill_group(group):
 
 
 class PeakWatch(threading.Thread):
-    """The most memory that a process has had, as it says itself: what wait4() tells begins with
-    what its parent had.
-    """
+    """Polls the peak memory of a process in /proc, because wait4() includes its parent's."""
 
     def __init__(self, pid):
         super().__init__(daemon=True)
@@ -73,9 +69,9 @@ class PeakWatch(threading.Thread):
 
 
 def run(command, limit_s, environment=None, directory=None, watch_peak=False):
-    """Runs the command, in a process group of its own, to its end or to the limit.
+    """Runs the command in its own process group, to its end or to the time limit.
 
-    What it prints goes to a file: a pipe that is full would be part of what is measured.
+    The output goes to a file, because waiting for a full pipe would distort the measurement.
     """
     with tempfile.TemporaryFile("w+", errors="replace") as said:
         begin = time.monotonic()
@@ -94,7 +90,7 @@ def run(command, limit_s, environment=None, directory=None, watch_peak=False):
         timer = threading.Timer(limit_s, kill_group, (child.pid,))
         timer.start()
         watch = PeakWatch(child.pid) if watch_peak else None
-        # wait4() rather than wait(): it tells what this one child took.
+        # wait4() gives the resources of this child only.
         _, status, usage = os.wait4(child.pid, 0)
         ended_ns = time.monotonic_ns()
         timed_out = not timer.is_alive()

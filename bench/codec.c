@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How fast rows become chunks and chunks rows: reads a log, then reads it and writes its calls and
- * kernels anew.
+ * Measures encoding and decoding of rows: reads a log, then reads it again and writes its calls and
+ * kernels to another log.
  *
- *	codec LOG SCRATCH
+ * 	codec LOG SCRATCH
  *
- * Prints rows, bytes as 64-bit numbers, bytes in the log, and nanoseconds a row each way as JSON;
- * what the writing takes is the difference of the two.
+ * Prints as JSON: rows, bytes as 64-bit numbers, bytes in the log, and nanoseconds per row in each
+ * direction. The encoding time is the difference of the two passes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static void write_chunk(struct xt_writer *writer, struct xt_table *table,
 
 	if (row_count > table->row_capacity)
 		fail("a chunk has too many rows");
-	/* Whole columns at a time: what is measured is the encoding, not the filling in. */
+	/* Fills whole columns at a time, so that encoding dominates. */
 	for (unsigned c = 0; c < XT_TABLE_COLUMNS_MAX; c++)
 		if (table->values[c])
 			memcpy(table->values[c], xt_chunk_u64(chunk, c),
@@ -55,7 +55,7 @@ static void write_chunk(struct xt_writer *writer, struct xt_table *table,
 		fail("cannot write");
 }
 
-/* writer NULL: only reads. */
+/* Only reads if writer is NULL. */
 static double pass(const char *path, struct xt_writer *writer, struct xt_table *tables,
 		   struct sums *sums)
 {

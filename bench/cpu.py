@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the parts of xtrace cost where there is no GPU: the tracer's hot path by itself, the log in
-both directions, the merge by size and format, and the tracer in a process on the simulated GPU.
+"""Measures the parts of xtrace that need no GPU.
+
+These are the tracer's hot path, encoding and decoding of the log, and the merge by size and format.
+The tracer in a process is measured on the simulated GPU.
 """
 
 import glob
@@ -20,10 +22,10 @@ SIZES = (1_000_000, 10_000_000, 100_000_000)
 EXITS = 9
 STARTUPS = 400
 RATE = 1_000_000
-LOGS = 8  # that are merged together
+LOGS = 8  # merged together
 LOG_ROUNDS = 5
 
-# What xtrace-merge is asked for; the first is measured at every size.
+# Outputs of xtrace-merge. The first is measured at every size.
 OUTPUTS = (
     ("folded", ["--folded", "/dev/null"]),
     ("Chrome JSON", ["--chrome", "/dev/null"]),
@@ -93,10 +95,10 @@ class Suite:
         self.content["hot path"] = [
             {"depth": depth, "threads": count, "parts": parts}
             for (depth, count), parts in results.items()]
-        self.show("The hot path, by frames of the stack and threads", rows)
+        self.show("The hot path, by stack depth and threads", rows)
 
     def python_frames(self, _directory):
-        """In the interpreter that runs this."""
+        """Uses the interpreter that runs this script."""
         quick = ["--only", "cold", "--rounds", "1"] if self.options.quick else []
         done = children.run([sys.executable, self.places.script("python_cost.py"),
                              self.places.program("libbench_python_cost.so"), *quick], 300)
@@ -106,7 +108,7 @@ class Suite:
         for figure in figures:
             rows.append([figure["what"]] + [tables.number(figure["ns"].get(name)) for name in names])
         self.content["Python frames"] = figures
-        self.show("Python frames, warm, of many paths, and after a program has used other memory", rows)
+        self.show("Python frames: warm, many paths, and with cold caches", rows)
 
     def make_log(self, directory, launches):
         path = os.path.join(directory, f"{launches}.xtr")
@@ -140,7 +142,7 @@ class Suite:
                 done = children.run([self.places.merge, "--quiet", *arguments, path], 300,
                                     watch_peak=True)
                 speed = made["launches"] / done.cpu_s / 1e6
-                peak_mib = done.peak_kib / 1024 if done.peak_kib else None  # too short to see
+                peak_mib = done.peak_kib / 1024 if done.peak_kib else None  # None: too short to measure
                 results.append({"output": name, "launches": size, "launches_per_s": speed * 1e6,
                                 "peak_kib": done.peak_kib, "wall_s": done.wall_s,
                                 "cpu_s": done.cpu_s, "log_bytes": made["bytes"]})
@@ -152,7 +154,7 @@ class Suite:
         self.show("The merge, by CPU time", rows)
 
     def several_logs(self, directory):
-        """What --jobs saves, by the clock: in turns, round after round."""
+        """Wall time with and without --jobs, in alternating rounds."""
         launches = max(20_000, self.sizes[-1] // LOGS)
         paths = [os.path.join(directory, f"{seed}.xtr") for seed in range(1, LOGS + 1)]
         with futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -191,7 +193,7 @@ class Suite:
         self.show("Start of a program that never uses CUDA, median", rows)
 
     def traced(self, directory, *arguments, limit_s=120, environment=None):
-        """The launch loop on the simulated GPU under xtrace: its report, and the log's account."""
+        """Runs the launch loop on the simulated GPU under xtrace. Returns its report and the log's account."""
         data = tempfile.mkdtemp(dir=directory)
         environment = {
             **self.places.simulated(),
@@ -221,7 +223,7 @@ class Suite:
         self.content["exit_ms"] = exits
         fast = {"XTRACE_SIMGPU_KERNEL_NS": "200:700"}
         seconds = 1 if self.options.quick else 5
-        # One processor is the writer's.
+        # The writer needs one processor.
         for threads in sorted({1, max(1, (os.cpu_count() or 2) - 1)}):
             report = self.traced(
                 directory, "--threads", threads, "--rate", RATE, "--batches", seconds,
@@ -232,8 +234,8 @@ class Suite:
             name = f"{threads} thread{'s' if threads > 1 else ''} at 1 M launches/s each"
             rows.append([name, f"{lost:,}", f"lost of {report['launches']:,}"])
             rows.append(["", tables.number(report["account"]["threads.waited_ns"] / 1e6),
-                         "ms waited for room in a ring"])
-            rows.append(["", tables.number(report["peak_kib"] / 1024), "MiB at most, all told"])
+                         "ms waited for space in a ring"])
+            rows.append(["", tables.number(report["peak_kib"] / 1024), "MiB peak"])
             self.content[f"rate, {threads} threads"] = report
         self.show("In a process, on the simulated GPU", rows[1:])
 

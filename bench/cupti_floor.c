@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What CUPTI costs by itself: an injected library that asks CUPTI for what xtrace asks for and
- * throws it away. The difference to xtrace is what xtrace adds.
+ * Measures the cost of CUPTI alone. This injected library requests the same from CUPTI as xtrace
+ * does, and discards it. The difference to xtrace is the cost of xtrace.
  *
- * Same libcupti, same sizes of buffers, same attributes, same flushes, same ids of callbacks; no
- * stacks, no rings, no log. XTRACE_BENCH_FLOOR says how much of it:
+ * It uses the same libcupti, buffer sizes, attributes, flushes and callback ids, but takes no
+ * stacks and writes no log. XTRACE_BENCH_FLOOR selects a level:
  *
- *	kernel    kernel activity alone
- *	callback  and a callback that does nothing, at the calls of XTRACE_API=work
- *	work      and the records of copies, sets and memory
- *	api-all   as callback, at the calls of XTRACE_API=all
+ * 	kernel    kernel activity only
+ * 	callback  plus an empty callback at the calls of XTRACE_API=work
+ * 	work      plus the records of copies, memsets and memory
+ * 	api-all   like callback, at the calls of XTRACE_API=all
  *
- * XTRACE_BENCH_FLOOR_API limits api-all to functions whose names begin with that
- * (cuEvent, cuGraph, cuStream, …), and leaves out all others but launches: so it shows which ones cost.
+ * XTRACE_BENCH_FLOOR_API=PREFIX (cuEvent, cuGraph, cuStream, …) limits api-all to launches and
+ * functions with that prefix, to show which ones are expensive. XTRACE_BENCH_FLOOR_BUFFER_KIB
+ * changes the buffer size.
  *
- * XTRACE_BENCH_FLOOR_BUFFER_KIB asks for buffers of another size, to see what that is worth.
- *
- * At exit the number of records is written to the file that XTRACE_BENCH_FLOOR_COUNT names, so that
- * nobody takes a floor that recorded nothing for a floor.
+ * At exit, the number of records is written to the file that XTRACE_BENCH_FLOOR_COUNT names. A run
+ * without records is not a valid measurement.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -33,7 +32,7 @@
 #include "inject/cupti/cupti.h"
 
 #define BUFFERS		 256
-#define POOL_BYTES	 (64u << 20) /* of fewer buffers, if they are large */
+#define POOL_BYTES	 (64u << 20) /* limit of the pool, if buffers are large */
 #define EXIT_PATIENCE_NS UINT64_C(2000000000)
 #define PERIOD_NS	 (50 * 1000000)
 
@@ -43,7 +42,7 @@ __attribute__((visibility("default"))) int InitializeInjection(void);
 static const struct floor {
 	const char *name;
 	bool has_callbacks;
-	enum api_level level; /* of these */
+	enum api_level level; /* the API level */
 	bool has_work;
 } floors[] = {{"kernel", false, API_LEVEL_LAUNCH, false},
 	      {"callback", true, API_LEVEL_WORK, false},
@@ -99,7 +98,7 @@ static void completed(void *context, uint32_t stream_id, uint8_t *buffer, size_t
 	}
 }
 
-/* Counts what came and makes the buffers ready again. */
+/* Counts the records and makes the buffers available again. */
 static void drain(void)
 {
 	for (int i = 0; i < buffer_count; i++) {
@@ -172,7 +171,7 @@ static int make_buffers(void)
 	return 0;
 }
 
-/* What is beyond XTRACE_API=work, and not asked for. */
+/* Is the call beyond XTRACE_API=work and not selected? */
 static bool is_left_out(const struct recorded_api *api)
 {
 	const char *asked = getenv("XTRACE_BENCH_FLOOR_API");

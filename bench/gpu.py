@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tracers cost on a GPU: every workload under every tracer, in turn, round after round.
+"""Measures the cost of tracers on a GPU: every workload under every tracer, in alternating rounds.
 
-A workload and a tracer are a row each in the tables below. Only figures of one round are ever
-compared: ratios and differences are made within a round, and their median and spread are shown.
+The tables below have a row for each workload and each tracer. Only results of the same round are
+compared. Ratios and differences are computed within a round; their median and spread are shown.
 """
 
 import glob
@@ -22,19 +22,19 @@ BARE, FLOOR, CALLBACK = "bare", "cupti kernels", "cupti kernels, callback"
 
 
 class Workload:
-    """A program, how it is called, and which figures its output gives."""
+    """A program, its command line, and the values in its output."""
 
     def __init__(self, name, unit, command, figures, limit_s=60, short=()):
         self.name = name
         self.unit = unit
-        self.command = command  # of places, as a list
-        self.figures = figures  # of the output: {"value": …, and if known "done", "launches"}
+        self.command = command  # a function of the places that returns a list
+        self.figures = figures  # of the output: {"value": …}, "done" and "launches" if known
         self.limit_s = limit_s
-        self.short = list(short)  # arguments that make it short, for tracers that need it
+        self.short = list(short)  # arguments of a short run, for tracers that need it
 
 
 class Tracer:
-    """How a program is run under it. All that it writes goes into the directory of the run."""
+    """How to run a program under a tracer. All output goes to the directory of the run."""
 
     def __init__(self, name, environment=None, prefix=None, arguments=(), only=None, rounds=None,
                  short=False, output=None, limit_s=None):
@@ -42,8 +42,8 @@ class Tracer:
         self.environment = environment or (lambda places, directory: {})
         self.prefix = prefix or (lambda places, directory: [])
         self.arguments = list(arguments)
-        self.only = only  # names of workloads; None: all
-        self.rounds = rounds  # at most; None: all
+        self.only = only  # names of workloads (None: all)
+        self.rounds = rounds  # maximum (None: all)
         self.short = short
         self.output = output  # pattern of the trace files
         self.limit_s = limit_s
@@ -130,7 +130,7 @@ def floor_tracer(name, level, only=None, settings=None):
 
 
 def buffer_tracer(kib):
-    """The floor with buffers of another size than the tracer's."""
+    """The floor with another buffer size than the tracer's."""
     return floor_tracer(f"cupti kernels, {kib} KiB buffers", "kernel",
                         ("launch loop", "4 threads"), {"XTRACE_BENCH_FLOOR_BUFFER_KIB": str(kib)})
 
@@ -154,7 +154,7 @@ def nsys_tracer(name, options, **more):
         name,
         prefix=lambda places, directory: [places.nsys, "profile", "--trace=cuda", *options]
         + ["--force-overwrite=true", "-o", os.path.join(directory, "nsys")],
-        output="nsys.*",  # a .qdstrm where it does not find what makes an .nsys-rep of it
+        output="nsys.*",  # .qdstrm if the converter to .nsys-rep is missing
         limit_s=120,
         **more,
     )
@@ -202,7 +202,7 @@ TRACERS = (
 
 
 def find_nsys(asked):
-    """The newest nsys that runs; Nsight Compute brings one that no path leads to."""
+    """The newest nsys that runs. The one of Nsight Compute is not in PATH."""
     patterns = (
         "/opt/nvidia/nsight-systems*/*/bin/nsys",
         "/opt/nvidia/nsight-systems*/*/target-linux-x64/nsys",
@@ -217,7 +217,7 @@ def find_nsys(asked):
         for pattern in patterns:
             candidates += sorted(glob.glob(pattern, recursive=True), reverse=True)
     if not any(candidates):
-        # find also fails where it found what it was asked for: at a directory that it may not read.
+        # find fails at unreadable directories, even if it has found nsys.
         search = "find / -xdev -type f -name nsys -perm -u+x 2>/dev/null; true"
         try:
             candidates = children.run(["sh", "-c", search], 20).said.splitlines()
@@ -233,7 +233,7 @@ def find_nsys(asked):
 
 
 class Result:
-    """What one run of one workload under one tracer gave."""
+    """The result of one run of one workload under one tracer."""
 
     def __init__(self, workload, tracer, round_number):
         self.workload = workload.name
@@ -327,7 +327,7 @@ class Suite:
         return children.run([self.places.dump, *arguments], 60).said
 
     def look_into(self, traces):
-        """From the first log of each kind: launches, what was lost, how stacks were found."""
+        """Launches, losses and kinds of stacks in the first log of each kind."""
         account = {}
         for trace in traces:
             said = self.dumped("--format", "json", "--kind", "ACCOUNT", trace)
@@ -387,7 +387,7 @@ class Suite:
                         self.run_one(workload, tracer, round_number)
 
     def by_round(self, workload, tracer, figure="value"):
-        """{round: figure} of the runs that gave it."""
+        """{round: value} of the runs that have it."""
         return {
             result.round: result.figures[figure]
             for result in self.results
@@ -400,7 +400,7 @@ class Suite:
         return [combine(ours[r], theirs[r]) for r in ours if r in theirs]
 
     def launches_of(self, workload, tracer):
-        """How many launches a run makes: as the program says, or else as our log does."""
+        """Launches of a run, from the program's output or else from our log."""
         of_workload = self.figures_of(workload)
         own = [result.figures for result in self.results
                if result.workload == workload and result.tracer == tracer and result.figures]
@@ -414,7 +414,7 @@ class Suite:
         return logged[0]["logged_launches"] * own[0].get("steps", 1) / logged[0].get("steps", 1)
 
     def added_ns(self, workload, over_callback):
-        """What a tracer adds to a launch above CUPTI, of steps of many launches."""
+        """Nanoseconds per launch that a tracer adds to CUPTI, from steps of many launches."""
         steps = [figures for figures in self.figures_of(workload)
                  if figures.get("steps") and figures.get("logged_launches")]
         if not steps or not over_callback:

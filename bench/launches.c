@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Empty kernels, launched as fast as can be, and how long that took. What a tracer adds to a launch
- * shows nowhere as plainly.
+ * Launches empty kernels as fast as possible and measures the time. A launch shows the cost of a
+ * tracer most clearly.
  *
- *	launches [--threads N] [--graph NODES] [--depth N] [--batches N] [--launches N] [--rate N]
- *	         [--paired]
+ * 	launches [--threads N] [--graph NODES] [--depth N] [--batches N] [--launches N] [--rate N]
+ * 	         [--paired]
  *
- * Every thread has a stream of its own and launches below --depth recursive calls, or, with
- * --graph, replays a graph of NODES kernels. A batch is --launches of them and then a wait; few
- * enough that the driver's queue never fills. With --rate each thread launches that often a second and
- * waits once, at the end. The last line is JSON: of each batch, nanoseconds a
- * launch up to the last return (issue_ns) and up to the end of the wait (done_ns), as threads see
- * them, on average; the peak of memory; and when main() returned (end_ns), by which the delay at
- * exit can be told.
+ * Each thread has its own stream. It launches below --depth recursive calls, or replays a graph of
+ * NODES kernels with --graph. A batch is --launches launches and a wait, few enough to keep the
+ * driver's queue from filling. With --rate, each thread launches that often per second and waits
+ * once at the end.
  *
- * With --paired every second batch stands between cuProfilerStart() and cuProfilerStop(), the first
- * does not: a tracer that records between them alone is compared with itself, in one process.
+ * The last line is JSON. issue_ns and done_ns are nanoseconds per launch of each batch, to the last
+ * return and to the end of the wait. Both are means of all threads. It also has the peak memory,
+ * and the time when main() returned (end_ns), from which the delay at exit follows.
+ *
+ * With --paired, every second batch runs between cuProfilerStart() and cuProfilerStop(). A tracer
+ * that records only there is compared with itself in one process.
  */
 #include <cuda.h>
 
@@ -48,7 +49,7 @@ static struct {
 struct job {
 	CUstream stream;
 	CUgraphExec graph;
-	double *issue_ns, *done_ns; /* by batch */
+	double *issue_ns, *done_ns; /* for each batch */
 	bool is_first;
 	pthread_t thread;
 };
@@ -82,7 +83,7 @@ static __attribute__((noinline)) void launch_batch(struct job *job)
 	uint64_t begin_ns = now_ns();
 
 	for (unsigned i = 0; i < bench.launches; i++) {
-		/* Time is looked at now and then: a thread that was away makes up for it. */
+		/* Checks the time every 16 launches, so a delayed thread catches up. */
 		while (bench.rate && i % 16 == 0 &&
 		       (now_ns() - begin_ns) * bench.rate < i * UINT64_C(1000000000))
 			;
@@ -114,7 +115,7 @@ static void make_graph(struct job *job)
 	CHECK(cuGraphInstantiate(&job->graph, graph, 0));
 }
 
-/* Batches are numbered from 0, those that are not counted too. */
+/* Batches are numbered from 0, including warm-up batches. */
 static void switch_recording(unsigned batch)
 {
 	if (batch % 2 == WARM_BATCHES % 2)
@@ -163,7 +164,7 @@ static void print_means(const char *name, const struct job *jobs, bool issue)
 	printf("], ");
 }
 
-/* The most memory that this program had, in KiB. (What wait4() tells is the parent's as well.) */
+/* Peak memory of this program in KiB. wait4() would include the parent's. */
 static unsigned long peak_kib(void)
 {
 	FILE *file = fopen("/proc/self/status", "r");

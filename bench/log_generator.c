@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes logs of any length as a busy program would leave them, for measuring what reads them.
+ * Writes logs of any length like those of a busy program, for benchmarks of their readers.
  *
- *	log_generator LOG LAUNCHES [THREADS [STREAMS [SEED]]]
+ * 	log_generator LOG LAUNCHES [THREADS [STREAMS [SEED]]]
  *
- * What decides size and speed of a log is its entropy, so that is taken from recordings on an H200
- * (samples/traces): every thread repeats a step of 500 calls, each with its place in the program
- * (one of 400 stacks of 20 to 40 frames), its pace and its kernel; times jitter by a tenth, with a
- * long tail; kernels last what their shape does, in units of 32 ns with an error of 1 now and
- * then, and wait for their stream. One call in 30 copies, one in 60 allocates or frees, one in 250
- * replays a graph of 20 kernels. Calls come in bursts of one thread, kernels in buffers, both as
- * the tracer takes them. Prints launches, rows and bytes as JSON.
+ * The entropy of a log determines its size and speed, so it matches recordings on an H200
+ * (samples/traces). Every thread repeats a step of 500 calls. Each call has its place in the
+ * program (one of 400 stacks of 20 to 40 frames), its pace and its kernel. Times jitter by a tenth,
+ * with a long tail. Kernel durations depend on the shape, in units of 32 ns with an occasional
+ * error of 1.
+ *
+ * One call in 30 copies, one in 60 allocates or frees, one in 250 replays a graph of 20 kernels.
+ * Calls come in bursts of one thread, kernels in buffers, as in the tracer. Prints launches, rows
+ * and bytes as JSON.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -44,14 +46,14 @@
 
 enum what { LAUNCH, REPLAY, COPY, ALLOC, FREE };
 
-/* A call of the step. */
+/* One call of the step. */
 struct place {
 	enum what what;
 	uint32_t stack, shape;
 	uint32_t gap_ns, duration_ns, kernel_ns;
 };
 
-/* A kernel, copy or operation on memory that waits in its thread's buffer. */
+/* A kernel, copy or memory operation in its thread's buffer. */
 struct work {
 	enum what what;
 	uint32_t shape, stream;
@@ -61,8 +63,8 @@ struct work {
 
 struct thread {
 	uint64_t now_ns;
-	uint64_t address; /* allocated last, and freed next; 0: nothing is allocated */
-	uint32_t at;	  /* in the step */
+	uint64_t address; /* the last allocation, which is freed next; 0: none */
+	uint32_t at;	  /* index in the step */
 	struct work buffer[BUFFER_ROWS + GRAPH_NODES];
 	uint32_t buffered;
 };
@@ -95,8 +97,10 @@ static uint64_t next_random(void)
 	return z ^ (z >> 31);
 }
 
-/* Around the mean by about a tenth (the sum of four even numbers is nearly normal); one in 32 takes
- * up to five times as long. */
+/*
+ * Varies the mean by about a tenth: the sum of four even numbers is nearly normal. One in 32 takes
+ * up to five times as long.
+ */
 static uint32_t jitter(uint32_t mean)
 {
 	uint64_t r = next_random();
@@ -116,7 +120,7 @@ static struct xt_table *row(enum xt_kind kind)
 	gen.kind_rows[kind]++;
 	if (xt_table_has_room(table, 256))
 		return table;
-	/* As the tracer does: all tables, so that what is referred to comes first. */
+	/* Writes all tables in the tracer's order: referenced rows precede references. */
 	for (int k = 1; k < XT_KIND_COUNT; k++) {
 		int rc = gen.tables[k].row_count ? xt_writer_add(gen.log, &gen.tables[k]) : 0;
 
@@ -185,7 +189,7 @@ static void define_stacks(void)
 {
 	uint64_t frames[40];
 
-	/* Neighbours share their outer frames, as the calls of one program do. */
+	/* Neighbours share their outer frames, like the calls of one program. */
 	for (uint32_t f = 0; f < 40; f++)
 		frames[f] = CODE_START + next_random() % (SYMBOLS * SYMBOL_BYTES);
 	for (uint32_t s = 1; s <= STACKS; s++) {
@@ -310,7 +314,7 @@ static void put_memory(const struct work *work)
 	xt_table_end_row(table);
 }
 
-/* A buffer is complete: its records become rows. */
+/* A complete buffer: its records become rows. */
 static void take_buffer(struct thread *thread)
 {
 	for (uint32_t i = 0; i < thread->buffered; i++) {
@@ -331,7 +335,7 @@ static void take_buffer(struct thread *thread)
 	thread->buffered = 0;
 }
 
-/* Work of a call that returned just now: it waits for its stream, and then takes its time. */
+/* The work of a call that has just returned. It waits for its stream first. */
 static void enqueue(struct thread *thread, const struct place *place, uint32_t stream,
 		    uint64_t node)
 {
@@ -366,7 +370,7 @@ static void call(uint32_t index)
 					[FREE] = API_FREE};
 	struct thread *thread = &gen.threads[index];
 	const struct place *place = &gen.step[thread->at];
-	/* A thread has a stream of its own; now and then it takes the next one. */
+	/* A thread has its own stream, and occasionally uses the next one. */
 	uint32_t stream = (index + (thread->at % 50 == 3)) % gen.stream_count;
 	uint32_t duration_ns = jitter(place->duration_ns);
 	struct xt_table *table = row(XT_KIND_CALL);
@@ -394,7 +398,7 @@ static void call(uint32_t index)
 	thread->at = (thread->at + 1) % STEP_CALLS;
 }
 
-/* The thread that is furthest behind: all go on at the same pace. */
+/* Returns the thread that is furthest behind, so that all advance at the same pace. */
 static uint32_t next_thread(void)
 {
 	uint32_t next = 0;
@@ -407,7 +411,7 @@ static uint32_t next_thread(void)
 
 static void open_log(const char *path)
 {
-	/* Of another seed, another process's. (gen.random is the seed yet.) */
+	/* Another seed gives another process. gen.random is still the seed here. */
 	struct xt_log_header header = {.pid = 4710 + (uint32_t)gen.random,
 				       .log_id = gen.random,
 				       .clock = XT_CLOCK_MONOTONIC,
@@ -429,7 +433,7 @@ static void open_log(const char *path)
 		fail("tables", rc);
 }
 
-/* Equals the rows: without an account a log is not complete. */
+/* Matches the rows: a log without an account is not complete. */
 static void put_account(void)
 {
 	static const struct {

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does the tracer keep to its memory? Launches as fast as they go on the simulated GPU, with the memory
-of the traced process looked at all the while.
+"""Checks the memory of the tracer during a fast launch loop on the simulated GPU.
 
-Three things are held against bounds: what the tracer says it held at most (tracer.memory_bytes of the
-log's account) against 32 MiB and 256 KiB a thread; the memory of the process, less what it has without
-a tracer, against the same and what the simulated CUPTI keeps of its own; and the growth of the latter
-from the second quarter of the run to the last. The spool is left out there: within the tracer's bound it is wide or
-narrow as the writer gets the processor. Losses are counted and must add up.
+Three values have bounds:
+- The peak that the tracer reports (tracer.memory_bytes of the log's account): 32 MiB, and 256 KiB
+  per thread.
+- The process's memory minus that of a run without a tracer: the same, plus the simulated CUPTI's.
+- The growth of the process from the second quarter of the run to the last. It excludes the crash
+  buffer, whose memory depends on how often the writer runs.
 
-Exit status: 0 within the bounds, 1 not, 2 usage.
+Losses are counted and must add up. Exit status: 0 within the bounds, 1 not, 2 usage.
 """
 
 import argparse
@@ -26,12 +26,12 @@ import time
 
 KIB_PROCESS = 32 << 10
 KIB_THREAD = 256
-# The simulated CUPTI keeps a list of 14 KiB for each buffer that its own worker has not come to, and
-# malloc an arena for each thread: more, the busier the machine is.
+# The simulated CUPTI has a list of 14 KiB for each buffer that waits for its worker. malloc has an
+# arena for each thread. Both grow with the load of the machine.
 KIB_SIMULATOR = 8 << 10
 KIB_SIMULATOR_THREAD = 2 << 10
 KIB_GROWTH = 3 << 10
-GROWTH_LAUNCHES = 20_000_000  # fewer are over before all is warm
+GROWTH_LAUNCHES = 20_000_000  # shorter runs end before memory is stable
 BATCH = 250_000
 
 
@@ -40,7 +40,7 @@ PSS = re.compile(r"^Pss:\s+(\d+) kB")
 
 
 def pss_kib(pid):
-    """Of the whole process, and of all but the spool; None when it has ended."""
+    """KiB of the process, with and without the crash buffer. None after its end."""
     kib = {True: 0, False: 0}
     is_spool = False
     try:
@@ -61,7 +61,7 @@ ACCOUNT = 2
 
 
 def keep_accounts(path):
-    """Leaves of a log what the reader, which is thorough and slow, is asked for."""
+    """Keeps only the accounts of a log, because reading all of it is slow."""
     with open(path, "rb") as file:
         kept = [file.read(LOG_HEADER_BYTES)]
         while len(header := file.read(CHUNK_HEADER.size)) == CHUNK_HEADER.size:
@@ -75,7 +75,7 @@ def keep_accounts(path):
 
 
 class Run:
-    """One run of the launch loop: its memory over time, and the log's account."""
+    """One run of the launch loop: memory over time, and the log's account."""
 
     def __init__(self, options, threads, launches, traced):
         self.build = options.build
@@ -87,7 +87,7 @@ class Run:
             XTRACE_CUPTI=os.path.join(simulator, "libcupti.so"),
             XTRACE_SIMGPU_KERNEL_NS="200:700",
         )
-        batches = max(1, launches // threads // BATCH - 3)  # three more to warm up
+        batches = max(1, launches // threads // BATCH - 3)  # plus three warm-up batches
         self.command = [
             os.path.join(self.build, "bin", "bench", "bench_launches"),
             "--threads", str(threads), "--batches", str(batches), "--launches", str(BATCH),
@@ -95,7 +95,7 @@ class Run:
         ]
         self.interval_s = options.interval
         self.samples = []  # KiB of the process
-        self.beside_spool = []  # likewise, without the spool
+        self.beside_spool = []  # KiB without the crash buffer
         self.account = {}
         if traced:
             with tempfile.TemporaryDirectory(prefix="xtrace-memory-", dir=options.directory) as data:
@@ -138,7 +138,7 @@ class Run:
         return samples[count * number // 4:max(count * (number + 1) // 4, 1)] or samples
 
     def bound_kib(self):
-        """(The main thread is one, if it calls, too.)"""
+        """Includes the main thread if it calls CUDA."""
         return KIB_PROCESS + KIB_THREAD * max(self.threads, self.account["threads.seen"])
 
     def growth_kib(self):
@@ -150,23 +150,23 @@ class Run:
 
 
 def complaints(run, bare):
-    """What is not as it must be, as lines."""
+    """Violated bounds, one line each."""
     account = run.account
     bound_kib = run.bound_kib()
     simulator_kib = KIB_SIMULATOR + KIB_SIMULATOR_THREAD * run.threads
     lost_calls = sum(value for name, value in run.lost().items() if name.startswith("calls."))
     if account["tracer.memory_bytes"] > bound_kib << 10:
-        yield f"the tracer held {account['tracer.memory_bytes'] >> 10} KiB"
+        yield f"the tracer used {account['tracer.memory_bytes'] >> 10} KiB"
     if max(run.samples) - max(bare.samples) > bound_kib + simulator_kib:
-        yield f"the process had {max(run.samples) - max(bare.samples)} KiB more than without a tracer"
+        yield f"the process used {max(run.samples) - max(bare.samples)} KiB more than without a tracer"
     if run.launches >= GROWTH_LAUNCHES and run.growth_kib() > KIB_GROWTH:
-        yield f"it grew by {run.growth_kib()} KiB"
+        yield f"the process grew by {run.growth_kib()} KiB"
     if account["calls.seen"] < run.launches:
-        yield f"{run.launches - account['calls.seen']} launches were not seen"
+        yield f"{run.launches - account['calls.seen']} launches were not recorded"
     if account["calls.seen"] != account["calls.written"] + lost_calls:
-        yield "calls seen are not those written and those lost"
+        yield "calls seen differ from calls written plus calls lost"
     if account["kernels.written"] != run.launches and not run.lost():
-        yield f"{run.launches - account['kernels.written']} kernels are missing, and none is counted"
+        yield f"{run.launches - account['kernels.written']} kernels are missing and not counted as lost"
 
 
 def parse_options():
@@ -176,9 +176,9 @@ def parse_options():
     parser.add_argument("--dump", default=os.path.join(here, "..", "tools", "xtrace-dump"),
                         help="the reader of logs")
     parser.add_argument("--launches", type=int, default=100_000_000, help="of each run (100,000,000)")
-    parser.add_argument("--threads", type=int, action="append", help="a run with so many (1 and 8)")
-    parser.add_argument("--interval", type=float, default=0.1, help="of samples, in seconds (0.1)")
-    parser.add_argument("--directory", help="where logs go, which are deleted")
+    parser.add_argument("--threads", type=int, action="append", help="number of threads; may be repeated (1 and 8)")
+    parser.add_argument("--interval", type=float, default=0.1, help="interval of samples in seconds (0.1)")
+    parser.add_argument("--directory", help="folder for temporary logs")
     options = parser.parse_args()
     options.build = os.path.abspath(options.build)
     options.threads = options.threads or [1, 8]

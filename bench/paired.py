@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What recording adds, within one process: a program's batches run in turn with recording off and on.
+"""Measures the cost of recording within one process, which switches it off and on in turn.
 
-While it is off the tracer's callbacks are still called and CUPTI still makes its records; the callback
-notes the call's id and returns. So the difference is what the tracer itself does at a call: the call
-stack, two times, the record. Processes differ from each other by more than that, neighbouring batches
-do not.
+While recording is off, CUPTI still makes its records and the tracer's callbacks still run, but
+return after storing the call's id. The difference is what the tracer does at a call: the call
+stack, two times and the record. Neighbouring batches vary less than separate processes.
 """
 
 import glob
@@ -21,8 +20,8 @@ from children import Failed
 class Program:
     def __init__(self, name, command, figures, limit_s, needs_torch=False):
         self.name = name
-        self.command = command  # of places, as a list
-        self.figures = figures  # of its report: values of batches, and their launches
+        self.command = command  # a function of the places that returns a list
+        self.figures = figures  # of its report: values and launches of batches
         self.limit_s = limit_s
         self.needs_torch = needs_torch
 
@@ -32,7 +31,7 @@ def launch_ns(report, _):
 
 
 def step_ns(report, launches_on):
-    """Nanoseconds a launch, of batches of steps."""
+    """Nanoseconds per launch, from batches of steps."""
     batches = report["step_ms"]
     steps_on = (len(batches) // 2) * report["steps_a_batch"]
     return [1e6 * step_ms / (launches_on / steps_on) for step_ms in batches]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What Python frames cost a call: the callback on its own, called from within Python through ctypes, as
- * CUPTI would call it. For python_cost.py, which says how.
+ * Measures the cost of Python frames for one call. Python calls the callback through ctypes, as
+ * CUPTI would call it. See python_cost.py.
  */
 #include <alloca.h>
 #include <stdbool.h>
@@ -23,12 +23,12 @@ EXPORTED void cost_call(void);
 EXPORTED void cost_record(int yes);
 EXPORTED double cost_cold_ns(unsigned path, unsigned others_bytes);
 
-#define NATIVE_DEPTH	 22 /* of our own, below what called into Python and out of it again */
+#define NATIVE_DEPTH	 22 /* native frames below the transition into Python and out of it */
 #define OTHERS_BYTES_MAX (64u << 20)
 
 static const struct python_runtime *found;
 
-/* 0, or which step failed. */
+/* Returns 0, or the number of the step that failed. */
 int cost_begin(void)
 {
 	char why[256];
@@ -56,7 +56,7 @@ void cost_take_python(int yes)
 	python_runtime = yes ? found : NULL;
 }
 
-/* One call, entry and exit. */
+/* One call: entry and exit. */
 void cost_call(void)
 {
 	static uint32_t correlation_id;
@@ -76,7 +76,7 @@ void cost_call(void)
 		ring_free(current_thread_buffer, ring_written(current_thread_buffer));
 }
 
-/* The least of many short runs: others on the machine make single ones longer. */
+/* The minimum of many short runs, because other load lengthens single runs. */
 double cost_ns(unsigned call_count)
 {
 	const unsigned runs = 600;
@@ -97,13 +97,13 @@ double cost_ns(unsigned call_count)
 	return least_ns;
 }
 
-/* No: both callbacks are called, and return at once. */
+/* With 0, both callbacks return at once. */
 void cost_record(int yes)
 {
 	atomic_store(&callbacks_active, yes);
 }
 
-/* In an order that no prefetcher guesses. */
+/* In an order that defeats the prefetcher. */
 static void use_other_memory(unsigned bytes)
 {
 	static uint8_t others[OTHERS_BYTES_MAX];
@@ -114,7 +114,7 @@ static void use_other_memory(unsigned bytes)
 	__asm__ volatile("" ::: "memory");
 }
 
-/* 128 KiB of instructions, which is more than the nearest cache holds. */
+/* 128 KiB of instructions, which exceed the L1 cache. */
 static __attribute__((noinline)) void use_other_code(void)
 {
 	__asm__ volatile(".rept 2048\n"
@@ -124,7 +124,7 @@ static __attribute__((noinline)) void use_other_code(void)
 			 ".endr\n");
 }
 
-/* Frames of some 100 bytes, as a compiler makes them. */
+/* Frames of about 100 bytes, as a compiler makes them. */
 static __attribute__((noinline)) double below(unsigned depth, unsigned others_bytes)
 {
 	volatile uint8_t own[72];
@@ -149,8 +149,8 @@ static __attribute__((noinline)) double below(unsigned depth, unsigned others_by
 }
 
 /*
- * One call on a native path of its own, after a program has used others_bytes (a power of two) of memory: what the
- * caches then have left is what a launch finds in a program that does more than launch.
+ * Measures one call on its own native path, after the program has used others_bytes (a power of
+ * two) of memory. The caches then are as cold as those of a program that does more than launch.
  */
 double cost_cold_ns(unsigned path, unsigned others_bytes)
 {

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What Python frames cost a call that was made before: python_cost.py BUILD_DIR/bin/bench/libbench_python_cost.so
+"""Measures the cost of Python frames for repeated calls, in the interpreter that runs this script.
 
-Run it with the interpreter that is to be measured. Three questions, in ns a call, entry and exit together:
- - warm: one path, calls one behind the other; each frame is of a function of its own, each three of a file.
- - paths: calls from many paths of ten frames, in random order.
- - cold: calls from 40 paths in turn, each below some 35 native frames and ten of Python, and before each call as much
-   memory is used as is said: recorded not at all, with native stacks, with Python, in turns; the mean of the middle half.
-   --rounds N says how many turns, --only NAME asks one question alone.
-Prints a line for each figure, and all of them as JSON at the end.
+usage: python_cost.py BUILD_DIR/bin/bench/libbench_python_cost.so [--rounds N] [--only NAME]
+
+Three measurements, in ns per call with entry and exit:
+- warm: one path, calls in succession. Each frame has its own function, each three share a file.
+- paths: calls from many paths of ten frames in random order.
+- cold: calls from 40 paths in turn, each with about 35 native and ten Python frames. Each call
+  follows the use of the given amount of memory. Rounds alternate between no recording, native
+  stacks and Python stacks. The result is the mean of the middle half.
+
+Prints a line for each value, and all of them as JSON at the end.
 """
 
 import argparse
@@ -82,7 +85,7 @@ def many_paths(library, _options):
 
 
 def cold_chains(library):
-    """Of each path the functions from the outermost on; the last one calls."""
+    """The functions of each path, outermost first. The last one calls."""
     names = {"cold": library.cost_cold_ns}
     inner = []
     for number in range(COLD_OUTER + 20):
@@ -97,7 +100,7 @@ def cold_chains(library):
 
 
 def middle(values):
-    """The mean of the middle half: the clock's own steps are a part of what is measured."""
+    """The mean of the middle half, which averages the clock's resolution."""
     values = sorted(values)
     return statistics.mean(values[len(values) // 4:-len(values) // 4])
 
@@ -135,7 +138,7 @@ def main():
     library.cost_ns.restype = library.cost_cold_ns.restype = ctypes.c_double
     step = library.cost_begin()
     if step:
-        sys.exit("step %d of the preparation failed" % step)
+        sys.exit("python_cost: step %d of the preparation failed" % step)
     for name, question in QUESTIONS.items():
         if options.only in (None, name):
             question(library, options)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a preloaded library costs a program that has no use for it: the command is run TIMES times
- * with it and as often without, in turn.
+ * Measures the cost of a preloaded library for a program that does not use it. Runs the command
+ * TIMES times with the library and as often without, in turn.
  *
- *	startup LIBRARY TIMES COMMAND [ARGUMENT]...
+ * 	startup LIBRARY TIMES COMMAND [ARGUMENT]...
  *
  * Prints the medians in microseconds as JSON.
  */

@@ -10,7 +10,7 @@ def median(values):
 
 
 def number(value, unit=""):
-    """Three digits that matter, without a long tail."""
+    """Formats a number with three significant digits."""
     if value is None:
         return "-"
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
@@ -18,7 +18,7 @@ def number(value, unit=""):
 
 
 def with_spread(values, unit=""):
-    """The median, and in brackets the least and the most, if they differ."""
+    """The median, and the range in brackets if there is one."""
     values = [value for value in values if value is not None]
     if not values:
         return "-"
@@ -39,7 +39,7 @@ def ratio_with_spread(values):
 
 
 def table(rows):
-    """Lines of an aligned table; the first column to the left, the others to the right."""
+    """Lines of a table. Aligns the first column to the left, the others to the right."""
     widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
     lines = []
     for row in rows:

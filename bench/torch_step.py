@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A small training step of PyTorch, about 500 launches, and how long it takes.
+"""Measures a small PyTorch training step of about 500 launches.
 
-The model is the sample's (pytorch_train.py). A batch is a few steps and then a wait. The last line
-is JSON: milliseconds a step of each batch, and when the program was done but for its exit.
+The model is that of pytorch_train.py in samples. A batch is a few steps and a wait. The last line
+is JSON: milliseconds per step of each batch, and the time just before the program exits.
 """
 
 import argparse
@@ -24,15 +24,15 @@ def parse_options():
     parser.add_argument(
         "--paired",
         action="store_true",
-        help="every second batch between cudaProfilerStart() and cudaProfilerStop(): a tracer that "
-        "records there alone is compared with itself",
+        help="put every second batch between cudaProfilerStart() and cudaProfilerStop(), so that a tracer "
+        "that records only there is compared with itself",
     )
     parser.add_argument("--trace", default="torch_trace.json", help="what the profiler writes")
     return parser.parse_args()
 
 
 def make_profiler(torch, kind):
-    """torch.profiler as its users use it, around all batches."""
+    """torch.profiler around all batches, as in typical use."""
     activities = [torch.profiler.ProfilerActivity.CUDA]
     if kind != "cuda":
         activities.append(torch.profiler.ProfilerActivity.CPU)
@@ -58,7 +58,7 @@ def main():
     from pytorch_train import Training, parse_options as parse_training
 
     if not torch.cuda.is_available():
-        raise SystemExit("torch_step: PyTorch finds no GPU here")
+        raise SystemExit("torch_step: PyTorch finds no GPU")
     training = Training(parse_training([]))
     profiler = make_profiler(torch, options.profiler) if options.profiler != "none" else None
     if profiler:

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the parts of a recorded call cost, by themselves, in a loop: how deep the stack is and how
- * many threads do the same are given.
+ * Measures the parts of a recorded call in a loop, at a given stack depth and number of threads.
  *
- *	tracer [--threads N] [--depth N] [--library DIR]
+ * 	tracer [--threads N] [--depth N] [--library DIR]
  *
- * "After others" is the same call when, since the last one, a program has read and written as much memory
- * as a near cache holds: what is then waited for is what a launch inside PyTorch waits for.
+ * "After others" is the same call after the program has read and written as much memory as the L1
+ * cache holds. It shows the cache misses of a launch inside PyTorch.
  *
- * Each part runs for a while in all threads at once; the medians of its batches are averaged over
- * the threads. The ring is emptied by its own thread, so that only its writer's side is measured.
- * For comparison, what others do: libgcc's unwinder, and libunwind's own loop and its cached
- * backtrace. Prints nanoseconds by part as JSON; parts that cannot be had here are left out.
+ * Each part runs for a while in all threads at once. The result is the mean of the threads'
+ * medians. Another thread drains the ring, so only the producer's side is measured. For comparison,
+ * the same for libgcc's unwinder, and for libunwind's loop and its cached backtrace. Prints
+ * nanoseconds for each part as JSON, and omits parts that are unavailable.
  */
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
@@ -35,7 +34,7 @@
 #include "inject/unwind/stack_walk.h"
 
 #define BATCHES	     31
-#define BATCH_NS     500000 /* a batch is at least so long */
+#define BATCH_NS     500000 /* minimum duration of a batch */
 #define OTHERS_BYTES (1u << 20)
 #define FRAMES_MAX   256
 #define THREADS_MAX  256
@@ -57,7 +56,7 @@ static void drain(void)
 	ring_free(current_thread_buffer, ring_written(current_thread_buffer));
 }
 
-/* The parts: each does what is measured once. frames tells of the walkers how far they came. */
+/* The parts. Each runs its operation once. Unwinders set *frames to the depth they reached. */
 
 static void part_ring(const struct caller_regs *regs, unsigned *frames)
 {
@@ -173,14 +172,14 @@ struct job {
 
 static _Thread_local struct job *own_job;
 
-/* In an order that no prefetcher guesses. */
+/* In an order that defeats the prefetcher. */
 static void use_memory(uint8_t *memory)
 {
 	for (uint32_t i = 0; i < OTHERS_BYTES / 64; i++)
 		memory[(i * 40503u & (OTHERS_BYTES / 64 - 1)) * 64]++;
 }
 
-/* What two looks at the clock have between them. */
+/* The time between two reads of the clock. */
 static uint64_t clock_ns(void)
 {
 	uint64_t least_ns = UINT64_MAX;
@@ -193,7 +192,7 @@ static uint64_t clock_ns(void)
 	return least_ns;
 }
 
-/* The time of the parts alone. */
+/* Excludes the time of the other memory accesses. */
 static double batch_after_others_ns(const struct part *part, const struct caller_regs *regs,
 				    unsigned times, unsigned *frames)
 {
@@ -281,7 +280,7 @@ static void *run(void *argument)
 	own_job = argument;
 	if (!thread_buffer_claim())
 		exit(1);
-	/* A thread's start is four frames: clone, start_thread, run and below(0). */
+	/* The first four frames of a thread are clone, start_thread, run and below(0). */
 	below(bench.depth > 4 ? bench.depth - 4 : 0);
 	return NULL;
 }

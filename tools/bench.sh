@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What xtrace costs, measured: from a build tree, an installation or an unpacked tarball
-# (share/xtrace/bench.sh). Nothing is installed. --help says what can be asked for.
+# Measures the cost of xtrace. Works in a build tree, an installation or an unpacked tarball
+# (share/xtrace/bench.sh), and installs nothing. --help lists the options.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 suites=$here/bench

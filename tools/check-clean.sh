@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs both commands of the README as a newcomer would: on a bare Debian 12 (made with debootstrap,
-# a compiler is not in it), from a fresh clone of what is committed here. Needs root, debootstrap
-# and git, a gigabyte in $TMPDIR, and some minutes. With -k the system is kept in DIR.
+# Runs both commands of the README on a bare Debian 12, from a fresh clone of the last commit.
+# debootstrap creates the system, without a compiler. Needs root, debootstrap, git, a gigabyte in
+# $TMPDIR and some minutes. -k keeps the system in DIR.
 set -eu
 
 repository=$(cd "$(dirname "$0")/.." && pwd)
@@ -35,7 +35,7 @@ fi
 chmod 755 "$system" # it will be the root of all users
 [ -n "$keep" ] || trap 'rm -rf "$system"' EXIT
 
-# Debian from where this machine has it, if it is one.
+# Use this machine's Debian mirror if it has one.
 mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list \
 	2>/dev/null | sed -nE 's/^(URIs:|deb( \[.*\])?) *(https?:[^ ]*debian\/?)( .*)?$/\3/p' | head -n 1)
 
@@ -62,7 +62,7 @@ fi
 echo "== A fresh clone of $(git -C "$repository" rev-parse --short HEAD)"
 git clone -q --no-hardlinks "$repository" "$system/src/xtrace"
 
-# Mounts of a namespace of their own, so that none is left behind.
+# A private mount namespace, so that no mount is left behind.
 inside() {
 	unshare --mount sh -eu -c '
 		mount -t proc proc "$1/proc"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Checks that no program or library given (or found in a directory given) needs a symbol newer than
-# glibc 2.34, so that what is built here runs on older systems.
+# Checks that the given programs and libraries, or those in the given folders, need no symbol newer
+# than glibc 2.34. They then run on older systems.
 set -eu
 
 newest_major=2

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The rules of the house that a script can see. Prints every breach, ends with 1 if there are any.
-# With --format also holds the C files against .clang-format, if clang-format is there.
+# Checks the house rules that a script can check. Prints every breach. Exit status 1 if there are
+# any. --format also compares the C files with .clang-format, if clang-format is installed.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -33,21 +33,21 @@ done
 # Comparing knows of runs by their profiles alone.
 grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<](.*/)?(merge|inject)/' -r src/diff >>"$breaches" || true
 
-# Every source file says its licence in one line near the top.
+# Every source file names its licence in one line near the top.
 grep -E '(\.(c|h|cu|py|sh|cmake|yml|def)|CMakeLists\.txt|/run|/xtrace-dump)$' "$files" |
 	while read -r file; do
 		head -n 3 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' ||
 			breach "$file: no SPDX line in the first three"
 	done
 
-# A file is something that can be read at one go. The dumper is not in the list: one file by design,
-# so that it can be copied anywhere.
+# A reader can take in a file of this length. The dumper is exempt: it is one file, so that it can
+# be copied anywhere.
 grep -E '\.(c|h|cu|py|sh|def)$' "$files" | while read -r file; do
 	lines=$(wc -l <"$file")
 	[ "$lines" -le $lines_max ] || breach "$file: $lines lines, more than $lines_max"
 done
 
-# Nothing knows the machine it was written on.
+# No path of a developer's machine.
 xargs grep -nIE '(^|[^A-Za-z0-9_.])/([w]ork|[h]ome|[r]oot|[t]mp/xt)/' <"$files" >>"$breaches" || true
 
 if [ "${1:-}" = --format ]; then

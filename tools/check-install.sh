@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs a build into an empty place, moves that elsewhere as an unpacked tarball would lie, and
-# records and merges from there: everything must be found beside the programs.
+# Installs a build into an empty folder, moves it like an unpacked tarball, and records and merges
+# there. The programs must find their parts relative to themselves.
 set -eu
 
 if [ $# -ne 1 ]; then
@@ -39,7 +39,7 @@ for part in bin/xtrace bin/xtrace-merge bin/xtrace-dump lib/libxtrace_inject.so 
 		status=1
 	fi
 done
-# Where Debian's notices are, each library that we bring or link has its own.
+# On Debian, every library that we bundle or link must have its licence here.
 for package in libunwind8 libzstd1 libcjson1 libiberty-dev; do
 	if [ -e "/usr/share/doc/$package/copyright" ] &&
 		[ ! -s "share/doc/xtrace/private-libraries/copyright.$package" ]; then

@@ -1,17 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Holds the Python frames in logs against what Python says, for every version of CPython that can be
-# had: those that Debian's suites have (3.9, 3.11, 3.13, 3.14 and what comes), and those that are named.
+# Compares the Python frames in logs with what Python reports, for every available version of
+# CPython. These are the versions of Debian's suites (3.9, 3.11, 3.13, 3.14 and later), and those
+# that the command line names.
 #
 #   tools/check-pythons.sh BUILD_DIR [-d DIR] [-s "SUITE..."] [PYTHON...] [--OPTION...]
 #
-# Each suite is set up once in DIR (build-pythons) by debootstrap, which needs root and Debian's mirror;
-# -s "" takes none. A PYTHON is the path of another interpreter. All from the first argument that begins
-# with -- on goes to the test: --seeds 100.
+# debootstrap sets up each suite once in DIR (default: build-pythons). It needs root and Debian's
+# mirror. -s "" uses no suite. PYTHON is the path of another interpreter. Arguments from the first
+# one that begins with -- go to the test, for example --seeds 100.
 set -eu
 
 usage() {
-	sed -n '3,10s/^# \{0,1\}//p' "$0" >&2
+	sed -n '3,11s/^# \{0,1\}//p' "$0" >&2
 	exit 2
 }
 
@@ -49,7 +50,7 @@ unmount() {
 }
 trap unmount EXIT
 
-# check NAME ROOT PYTHON OPTION...: the whole test with that interpreter, in that root if there is one.
+# check NAME ROOT PYTHON OPTION...: runs the whole test with that interpreter, in ROOT if given.
 check() {
 	name=$1 root=$2 python=$3
 	shift 3
@@ -82,7 +83,7 @@ check_suite() {
 	fi
 	python=$(cd "$root/usr/bin" && echo python3.*[0-9])
 	if [ "$suite" = bullseye ]; then
-		# Its C library is older than ours can be: its interpreter runs on the one that is here.
+		# Its C library is too old for our build, so its interpreter uses this machine's.
 		mkdir -p "$root/needed"
 		cp -L "$root"/usr/lib/x86_64-linux-gnu/libffi.so.* "$root/needed"
 		check "$suite" "" "env PYTHONHOME=$root/usr \

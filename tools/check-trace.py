@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds recorded logs against what every good recording fulfils.
+"""Checks recorded logs:
+- calls seen = calls written + calls lost, and nothing is lost
+- every kernel, copy and memset has a call path
+- the folded stacks of xtrace-merge add up to the count and the nanoseconds that the independent
+  xtrace-dump reads from the logs
 
-Calls seen = calls written + calls lost; nothing lost, of no cause; every kernel, copy and set
-attributed to a call path; the folded stacks of xtrace-merge sum up to the count and the nanoseconds
-of all of them as the independent xtrace-dump reads them from the logs.
-
-Prints two lines: launches, kernels, lost records and bytes a launch; then what does not hold,
-nothing if all does. Exit status: 0 all holds, 1 something does not, 2 usage.
+Prints launches, kernels, lost records and bytes per launch in one line. The second line lists the
+failed checks. Exit status: 0 pass, 1 failure, 2 usage.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import os
 import subprocess
 import sys
 
-# What makes a counter of the log's own account a loss, which has to be 0.
+# Name parts of the account's counters of losses, which must be 0.
 LOSS_WORDS = (".lost", ".invalid", ".dropped", ".discarded", ".mismatched")
 CALLS_LOST = "calls.lost."
 
@@ -46,7 +46,7 @@ class Trace:
             self.reasons.append(otherwise)
 
     def read_account(self):
-        """The account of all logs together; in each, the last row of a name counts."""
+        """The sum of all logs' accounts. In each log, the last row of a name counts."""
         for log in self.logs:
             last = {}
             dump = self.run(self.options.dump, "--kind", "ACCOUNT", "--format", "json", log)
@@ -57,7 +57,7 @@ class Trace:
                 self.account[name] = self.account.get(name, 0) + value
 
     def total(self, option):
-        """Count and nanoseconds of the work that the option of xtrace-dump stands for."""
+        """Count and nanoseconds of the work that an option of xtrace-dump selects."""
         words = self.run(self.options.dump, option, *self.logs).split()
         if len(words) != 4:
             return 0, 0
@@ -71,7 +71,7 @@ class Trace:
         return int(counts.get("kernel_launch", 0)) + int(counts.get("graph_launch", 0))
 
     def folded(self, *options):
-        """The sum of all weights, and that of those without a call path."""
+        """The sum of all weights, and of those without a call path."""
         total = unattributed = 0
         for line in self.run(
             self.options.merge, *self.logs, "--folded", "-", *options
@@ -83,7 +83,7 @@ class Trace:
         return total, unattributed
 
     def check(self):
-        """The figures: launches, kernels, lost, bytes of all logs."""
+        """Launches, kernels, lost records and bytes of all logs."""
         if not self.logs:
             self.reasons.append("there is no log")
             return 0, 0, 0, 0

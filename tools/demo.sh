@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The whole way once: installs what is missing, builds, records a sample program on the GPU (or on
-# the simulated one, where there is none), merges, and shows what cost the GPU most time.
-# Leaves xtrace.data/, demo.folded and demo.trace.json in DIR.
+# Runs everything once: installs missing packages, builds, records a sample program, merges, and
+# shows what cost the most GPU time. Uses the simulated GPU if there is no other. Leaves
+# xtrace.data/, demo.folded and demo.trace.json in DIR.
 set -eu
 
 out=${1:-demo-out}
@@ -12,7 +12,8 @@ if [ $# -gt 1 ] || [ "${out#-}" != "$out" ]; then
 fi
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
-# What is shown can be pasted: as we were called from the top of the tree, else absolute.
+# The shown commands can be pasted: relative paths if called from the top of the tree, else
+# absolute.
 out_shown=$out
 cd "$(dirname "$0")/.."
 bin_shown=$PWD/build/bin
@@ -63,7 +64,7 @@ build/bin/xtrace record $simulate -o "$out/xtrace.data" "$@"
 say "Merge"
 build/bin/xtrace-merge "$out/xtrace.data" --folded "$out/demo.folded" --chrome "$out/demo.trace.json"
 echo "wrote $out_shown/demo.folded and $out_shown/demo.trace.json"
-# (Where node was missing, the report was not built.)
+# Without node, the build has no report.
 report=
 if build/bin/xtrace report --no-open -o "$out/demo.html" "$out/xtrace.data" >/dev/null 2>&1; then
 	report=yes

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Fuzzes one target, or all, for so many minutes each, from the corpus in tests/fuzz/corpus on. What is
-# new goes to a folder beside the build; "--keep" then puts into the corpus what reaches more than it
-# does. Needs clang with libFuzzer (Debian: clang, libclang-rt-14-dev). The exit status is 0 if nothing
-# was found; what was found lies in build-fuzz/found.
+# Fuzzes one target, or all, for the given minutes each, starting from tests/fuzz/corpus. New inputs
+# go to a folder in build-fuzz. --keep adds those that increase coverage to the corpus. Needs clang
+# with libFuzzer (Debian: clang, libclang-rt-14-dev). Exit status 0 if no input fails. Failing
+# inputs are in build-fuzz/found.
 set -eu
 cd "$(dirname "$0")/.."
 all_targets="log merge recover elf perf_map python_lines options"
@@ -38,7 +38,7 @@ for target in $targets; do
 	cmake --build build-fuzz --target "fuzz_$target" >&2
 	new=build-fuzz/corpus/$target
 	mkdir -p "$new" build-fuzz/found
-	# A leak is told at the end of a run; an input may take 10 s and the process 1 GiB.
+	# Leaks are reported at the end of a run. Limits: 10 s for an input, 1 GiB for the process.
 	if build-fuzz/bin/fuzz_"$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 \
 		-max_len=8192 -print_final_stats=1 -close_fd_mask=3 -verbosity=1 \
 		-artifact_prefix="build-fuzz/found/$target-" "$new" "tests/fuzz/corpus/$target" \

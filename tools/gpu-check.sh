@@ -1,14 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Everything that needs a GPU, in one go: run from an unpacked tarball (share/xtrace/gpu-check.sh),
-# an installation or a build tree, on a machine that has one. Nothing is installed.
+# Runs all checks that need a GPU. Works in an unpacked tarball (share/xtrace/gpu-check.sh), an
+# installation or a build tree, and installs nothing.
 #
-# Each program runs once bare and once recorded. Its check holds if its exit status is the same,
-# calls seen = calls written + lost, nothing was lost, every kernel is attributed to a call path,
-# and the folded stacks sum up to the nanoseconds of all kernels as the independent dumper reads
-# them from the log.
+# Each program runs once without and once with recording. A check passes if:
+# - the exit status is the same
+# - calls seen = calls written + calls lost, and nothing was lost
+# - every kernel has a call path
+# - the folded stacks add up to the nanoseconds that the independent dumper finds
 #
-# Exit status: 0 if all that could be run holds, 1 if anything does not, 2 usage or no GPU.
+# Exit status: 0 if all checks that could run pass, 1 if one fails, 2 for usage or if there is no
+# GPU.
 set -u
 
 usage() {
@@ -30,7 +32,8 @@ done
 [ $OPTIND -gt $# ] || usage
 : >"$results" || exit 2
 
-# An unpacked tarball or an installation: this lies in share/xtrace. Else a build tree.
+# In an unpacked tarball or an installation, this file is in share/xtrace. Else it is in a build
+# tree.
 root=$(cd "$here/../.." && pwd)
 samples=$here/samples
 conformance=$root/libexec/xtrace/conformance
@@ -86,7 +89,7 @@ seconds() {
 	printf '%d.%02d' $(($1 / 1000)) $(($1 % 1000 / 10))
 }
 
-# judge NAME DIR LAUNCHES_MIN WALL_BARE_S WALL_S REASON: the checks of one recorded directory.
+# judge NAME DIR LAUNCHES_MIN WALL_BARE_S WALL_S REASON: checks one recorded directory.
 judge() {
 	name=$1 data=$2 launches_min=$3 bare_s=$4 traced_s=$5 reason=$6
 	"$here/check-trace.py" "$data" --dump "$dump" --merge "$merge" \
@@ -111,7 +114,7 @@ judge() {
 	done
 }
 
-# check NAME LAUNCHES_MIN COMMAND...: once bare, once under xtrace record.
+# check NAME LAUNCHES_MIN COMMAND...: runs it once without and once with xtrace record.
 check() {
 	name=$1 launches_min=$2
 	shift 2
@@ -130,7 +133,7 @@ check() {
 	judge "$name" "$work/$name.data" "$launches_min" "$(seconds $bare_ms)" "$(seconds $traced_ms)" "$reason"
 }
 
-# What lies between cudaProfilerStart() and cudaProfilerStop() alone.
+# Records only between cudaProfilerStart() and cudaProfilerStop().
 check_range() {
 	name=$1
 	shift
@@ -145,7 +148,7 @@ check_range() {
 	judge "$name" "$work/$name.data" 1 - "$(seconds $(($(now_ms) - begin)))" "$reason"
 }
 
-# The same without the launcher: by LD_PRELOAD alone.
+# The same with LD_PRELOAD instead of the launcher.
 check_preload() {
 	name=$1
 	shift
@@ -158,7 +161,7 @@ check_preload() {
 	judge "$name" "$work/$name.data" 1 - "$(seconds $(($(now_ms) - begin)))" "$reason"
 }
 
-# The libcupti that was taken for the sample, so that both speak of the same one.
+# Both checks use the libcupti that the sample used.
 cupti_taken() {
 	"$dump" --kind META "$work"/probe.data/*.xtr | sed -n 's/.*key=cupti\.path[[:space:]]*value=//p'
 }

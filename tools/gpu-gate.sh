@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# xtrace bench, baselines and the gate for CI on a machine with a GPU, from an unpacked tarball
-# (share/xtrace/gpu-gate.sh), an installation or a build tree: NVML is there and says what it should,
-# what did not change passes, what did is found. Nothing is installed. A line for each thing that has to
-# hold, with the seconds since the beginning; what a program said is shown where it does not.
+# Checks xtrace bench, baselines and the CI gate on a machine with a GPU. Works in an unpacked
+# tarball (share/xtrace/gpu-gate.sh), an installation or a build tree, and installs nothing. NVML
+# must report plausible values, unchanged programs must pass, and changes must be found. Prints a
+# line for each check, with the seconds since the start, and the output of failed programs.
 #
 # usage: gpu-gate.sh [-o RESULTS] [-k DIR] [-n RUNS] [--simulate] [--build DIR]
 #	-o	write the results to this file, too	-k	keep all runs and reports in DIR
 #	-n	runs of a side (4)	--simulate	on the simulated GPU, to try the script
 #	--build	the build directory (build)
 #
-# Exit status: 0 if all holds, 1 if anything does not, 2 usage.
+# Exit status: 0 if all checks pass, 1 if one fails, 2 for usage.
 set -u
 
 usage() {
@@ -39,7 +39,8 @@ done
 : >"$results" || exit 2
 results=$(cd "$(dirname "$results")" && pwd)/$(basename "$results")
 
-# An unpacked tarball or an installation: this lies in share/xtrace. Else a build tree.
+# In an unpacked tarball or an installation, this file is in share/xtrace. Else it is in a build
+# tree.
 root=$(cd "$here/../.." && pwd)
 samples=$here/samples
 gate=$here/ci/gate.sh
@@ -79,7 +80,8 @@ say() {
 	echo "$line" >>"$results"
 }
 
-# check WHAT LOG COMMAND...: says whether it succeeds; what it writes goes to LOG, of which the end is shown if not.
+# check WHAT LOG COMMAND...: reports whether the command succeeds. Its output goes to LOG, whose end
+# is shown on failure.
 check() {
 	what=$1
 	log=$2
@@ -93,12 +95,12 @@ check() {
 	fi
 }
 
-# show FILE PATTERN: the lines of a file that fit, as part of the results.
+# show FILE PATTERN: adds the matching lines of a file to the results.
 show() {
 	grep -E "$2" "$1" | cut -c1-160 | sed 's/^/        /' | head -n 16 | tee -a "$results"
 }
 
-# Of gpu.json of each run of a bench: what a device under load has to show.
+# Checks the gpu.json of each run: the values that a device under load must show.
 check_states() {
 	python3 - "$1" "$simulate" <<'EOF'
 import glob, json, sys
@@ -132,19 +134,19 @@ has_status() {
 	[ "$got" = "$wanted" ]
 }
 
-# gated NAME STATUS COMMAND-LINE: the gate with the baseline.
+# gated NAME STATUS COMMAND-LINE: runs the gate with the baseline.
 gated() {
 	has_status "$2" env XTRACE_GATE_XTRACE="$root" XTRACE_GATE_COMMAND="$3" XTRACE_GATE_RUNS="$runs" \
 		XTRACE_GATE_WARMUP=0 XTRACE_GATE_BASELINE="$work/baseline.json" \
 		XTRACE_GATE_OUTPUT="$work/$1" XTRACE_GATE_BENCH_OPTIONS="$simulate" sh "$gate"
 }
 
-# Does the driver show any process that uses the GPU? (In some containers it shows none.)
+# Does the driver show a process that uses the GPU? In some containers it shows none.
 shows_process() {
 	nvidia-smi --query-compute-apps=pid --format=csv,noheader 2>/dev/null | grep -q '[0-9]'
 }
 
-# Another process on the GPU, all the time.
+# Another process uses the GPU all the time.
 start_neighbour() {
 	"$sample" --tokens 100000 >neighbour.txt 2>&1 &
 	neighbour=$!
@@ -161,7 +163,7 @@ finds_other() {
 		-- "$sample" --tokens 20
 }
 
-# (Whether PyTorch has the GPU is seen when it runs: importing it takes seconds.)
+# The first run shows whether PyTorch can use the GPU. Importing it just for that takes seconds.
 if [ -z "$simulate" ] &&
 	python3 -c 'import importlib.util as u, sys; sys.exit(not u.find_spec("torch"))' 2>/dev/null; then
 	program="python3 $samples/pytorch_train.py --steps 120"

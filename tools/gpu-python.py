@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Python's frames on a real GPU: how many launches have them, whether they are right, what they cost.
+"""Checks Python frames on a real GPU: how many launches have them, their correctness and their cost.
 
-Runs tests/gpu/python_work.py of each kind from an unpacked tarball (share/xtrace/gpu-python.py), an
-installation or a build tree. Prints for each kind what recording adds to a step without Python frames
-and with them, the percent of launches with Python frames, what the log counts of Python, and the first
-lines of its folded stacks; at the end the tables and paths of docs/PYTHON.md, as they stand there. What
-it adds is measured within one process, which switches recording off and on every few steps: processes
-differ from each other by more. Where the program makes NVTX marks, the Python frames of each are held
-against what sys._getframe() said there.
+Runs each kind of tests/gpu/python_work.py from an unpacked tarball (share/xtrace/gpu-python.py), an
+installation or a build tree. Prints for each kind:
+- what recording adds to a step, without and with Python frames
+- the percentage of launches with Python frames, and the Python counters of the log
+- the first lines of the folded stacks
+
+At the end it prints the tables and paths of docs/internals/PYTHON.md. Recording is switched off
+and on within one process, because separate processes vary more. At NVTX marks, the Python frames
+must be those of sys._getframe().
 
 Exit status: 0 all frames are right, 1 some are not or a program failed, 2 usage.
 """
@@ -39,12 +41,12 @@ LAUNCHES = (1, 2)
 MODES = ("off", "mixed")
 WARM_UP = 20  # steps
 
-# What one kind gave. times: (ms/step not recorded, what each mode adds: lists of runs), or None.
+# Result of a kind. times: lists by run of (ms/step without recording, added by mode), or None.
 Result = collections.namedtuple("Result", "kind launches with_python frames marks right lines times")
 
 
 class Places:
-    """Where programs lie: beside us in an installation, or in a build tree."""
+    """Paths of the programs, in an installation or a build tree."""
 
     def __init__(self, build):
         root = os.path.dirname(os.path.dirname(HERE))
@@ -60,7 +62,7 @@ class Places:
 
 
 def run_once(places, options, kind, mode, folder, is_switched=False):
-    """Milliseconds of a step, and (if it switches) those that recording adds."""
+    """Milliseconds per step, and those that recording adds if it is switched."""
     command = [options.python, places.work, kind, "--steps", str(options.steps),
                "--warm-up", str(WARM_UP)]
     environment = dict(os.environ)
@@ -100,7 +102,7 @@ class Log:
 
 
 def count_launches(log):
-    """Launches, those with Python frames, and the sum of their frames."""
+    """Launches, launches with Python frames, and the sum of these frames."""
     launching = {row["id"] for row in log.tables["API"] if row["class"] in LAUNCHES}
     all_of, with_python, frames = 0, 0, 0
     for row in log.tables["CALL"]:
@@ -113,7 +115,7 @@ def count_launches(log):
 
 
 def check_marks(log, ledger):
-    """Marks in the log whose Python frames are not those that the program noted, and all of them."""
+    """Marks with other Python frames than the program noted, and all marks."""
     noted = {}
     with open(ledger) as file:
         for line in file:
@@ -126,7 +128,7 @@ def check_marks(log, ledger):
             continue
         python = [log.frames[number] for number in log.stacks[row["stack"]]["python"]]
         checked += 1
-        # Further in are the frames that make the mark.
+        # The inner frames make the mark.
         if python[-len(noted[text]):] != noted[text]:
             wrong.append("%s\n  noted %s\n  found %s" % (text, noted[text], python))
     return wrong, checked
@@ -145,7 +147,7 @@ def shorten(line, length=600):
 
 
 def abridge(line):
-    """As a document shows a path: the middle of long names, and of long paths, is left out."""
+    """Shortens a path for a document: omits the middle of long names and paths."""
     path, weight = line.rsplit(" ", 1)
     frames = [frame if len(frame) <= 46 else frame[:22] + "…" + frame[-23:] for frame in path.split(";")]
     if len(frames) > 8:
@@ -154,7 +156,7 @@ def abridge(line):
 
 
 def examine(places, options, kind, folder, say):
-    """One more run, whose log is read: what it gave, and whether all of it is right."""
+    """Runs the kind once more and checks its log. Returns the result and whether it is right."""
     ledger = os.path.join(folder, "ledger")
     data = os.path.join(folder, kind)
     os.environ["LEDGER"] = ledger
@@ -193,8 +195,8 @@ def examine(places, options, kind, folder, say):
 
 
 def compare(places, options, kind, folder, say):
-    """Milliseconds of a step without recording, and what it adds by mode: of each run."""
-    run_once(places, options, kind, "bare", None)  # fills the caches of files and compiled kernels
+    """Milliseconds per step without recording, and what each mode adds, for each run."""
+    run_once(places, options, kind, "bare", None)  # warms the caches of files and compiled kernels
     added = {mode: [] for mode in MODES}
     off = []
     for _ in range(options.pairs):
@@ -220,7 +222,7 @@ def cost(added_ms, off_ms, launches_per_step):
 
 
 def say_document(results, steps, say):
-    """The tables of docs/PYTHON.md, and the paths below them."""
+    """The tables of docs/internals/PYTHON.md and the paths below them."""
     say("| kind | what | launches | with Python frames | frames each | marks as Python says |\n"
         "| --- | --- | --- | --- | --- | --- |")
     for one in results:
@@ -247,12 +249,12 @@ def main():
     parser.add_argument("kinds", nargs="*", default=list(KINDS), metavar="KIND",
                         help="of " + ", ".join(KINDS))
     parser.add_argument("--python", default="python3")
-    parser.add_argument("--pairs", type=int, default=5, help="runs of each for what recording adds; 0: none (5)")
-    parser.add_argument("--steps", type=int, default=600, help="steps of a run (600)")
+    parser.add_argument("--pairs", type=int, default=5, help="runs of each kind that measure the cost; 0: none (5)")
+    parser.add_argument("--steps", type=int, default=600, help="steps per run (600)")
     parser.add_argument("--lines", type=int, default=5, help="folded lines shown (5)")
     parser.add_argument("--build", help="a build directory")
     parser.add_argument("--simulate", action="store_true",
-                        help="on the simulated GPU, to try this out: only driver runs there")
+                        help="use the simulated GPU, which runs only the kind driver")
     parser.add_argument("-o", "--output", help="also write to this file")
     parser.add_argument("-k", "--keep", help="keep the traces in this directory")
     options = parser.parse_args()

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs what building and testing xtrace needs, on Debian 12 or 13 and Ubuntu 24.04: says what
-# is missing, installs that and nothing else. Safe to repeat. With --lint also clang-format, with
-# --browser also Chromium, for the tests of the HTML report.
+# Installs the missing packages for building and testing xtrace on Debian 12 or 13 and Ubuntu 24.04.
+# Safe to repeat. --lint adds clang-format, codespell and gdb. --browser adds Chromium for the tests of
+# the HTML report.
 set -eu
 
 packages="
@@ -16,7 +16,7 @@ nodejs npm zsh
 browser=
 for argument in "$@"; do
 	case $argument in
-	--lint) packages="$packages clang-format" ;;
+	--lint) packages="$packages clang-format codespell gdb" ;;
 	--browser) browser=chromium ;;
 	*)
 		echo "usage: tools/install-deps.sh [--lint] [--browser]" >&2
@@ -30,7 +30,7 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
 	exit 1
 fi
 
-# Some come under other names, too: pkgconf provides pkg-config, node's own packages bring npm.
+# Other packages provide some of these: pkgconf has pkg-config, and node's own packages have npm.
 is_installed() {
 	case $1 in
 	pkg-config | npm | chromium)

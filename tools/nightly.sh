@@ -1,10 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Everything at length, for a machine that has the night: all tests, plain and with both sanitizers; then
-# the tests of the configuration "nightly", which are 1,000 random programs held against the truth,
-# 1,000 kills, every call failing in turn, an hour's soak, and files that are nothing but damage; then the
-# fuzz targets, ten minutes each. Goes on after a failure; the last lines say how each
-# step went. The exit status is 0 if all went well.
+# Runs the long tests, which take a night:
+# - all tests, plain and with both sanitizers
+# - the configuration "nightly": 1,000 random programs compared with the ground truth, 1,000 kills,
+#   failures of each call, an hour of soak, damaged files
+# - the fuzz targets, ten minutes each
+#
+# Continues after a failure. The last lines show the result of each step. Exit status 0 if all
+# passed.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 
@@ -30,11 +33,11 @@ while [ $# -gt 0 ]; do
 	esac
 done
 
-# The sanitizers' options, as tools/test.sh has them.
+# The sanitizers' options, as in tools/test.sh.
 export LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp:print_suppressions=0"
 export ASAN_OPTIONS="verify_asan_link_order=0"
 
-# The tests of the configuration, in a build directory that "tools/test.sh" has filled or fills now.
+# The configuration's tests, in a build directory that tools/test.sh has filled.
 nightly() {
 	cmake --preset "$1" -DBUILD_TESTING=ON &&
 		cmake --build "$2" &&
@@ -52,11 +55,11 @@ run_step() {
 	test-asan) tools/test.sh --sanitize asan ;;
 	test-tsan) tools/test.sh --sanitize tsan ;;
 	nightly) nightly release build '^nightly' ;;
-	# A quarter of the programs: with the sanitizer each takes several times as long.
+	# A quarter of the programs, because the sanitizer slows each one down several times.
 	nightly-asan) nightly asan build-asan '^nightly\.(attribution_1|log|merge)' ;;
 	# Needs clang.
 	fuzz) tools/fuzz.sh all 10 ;;
-	# Every CPython that Debian's suites have; needs root, debootstrap and Debian's mirror.
+	# Every CPython of Debian's suites. Needs root, debootstrap and Debian's mirror.
 	pythons) pythons ;;
 	esac
 }

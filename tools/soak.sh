@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Lets a program run under the tracer for so many minutes (60), on the simulated GPU: threads, graphs and
-# libraries that come and go. Says each minute how much memory it has, and at the end whether that is flat
-# and each launch is its function's. Wants a build in "build", or makes one.
+# Records a program on the simulated GPU for the given minutes (60): it starts and ends threads,
+# graphs and libraries. Prints the memory use each minute. At the end, memory use must be flat and
+# every launch must belong to its function. Uses the build in "build", or makes one.
 set -eu
 cd "$(dirname "$0")/.."
 case ${1-60} in

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs what is missing, builds, and runs all tests. With --sanitize asan|tsan the programs and
-# tests are built with those sanitizers, in a build directory of their own.
+# Installs missing packages, builds, and runs all tests. --sanitize asan|tsan builds programs and
+# tests with those sanitizers in a separate build directory.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -29,8 +29,8 @@ release) build=build ;;
 *) build=build-$preset ;;
 esac
 
-# Sanitizers: what is known and meant. Tests preload the library into programs that have the
-# sanitizer themselves.
+# Known and intended findings of the sanitizers. Tests preload the library into programs that have
+# the sanitizer themselves.
 export LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp:print_suppressions=0"
 export ASAN_OPTIONS="verify_asan_link_order=0"
 export TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp"

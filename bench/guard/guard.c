@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fixed work for guard.py to count the instructions of.
+ * Fixed work, whose instructions guard.py counts.
  *
- *	guard launch|launch_python|cold|cold_python|ring|encode|decode COUNT
+ * 	guard launch|launch_python|cold|cold_python|ring|encode|decode COUNT
  *
- * launch: warm launches 35 frames deep, through the very callback that CUPTI calls; launch_python: the same
- * below ten frames of Python. cold, cold_python: launches of several paths in turn, with all caches
- * emptied before each, for a count of what is fetched anew. ring: records of a call, reserved and committed.
- * encode, decode: rows of calls and of kernels, the two in a chunk each. What is done once is the
- * same for every COUNT, so a difference of two runs is the work alone.
+ * - launch: warm launches 35 frames deep, through the callback that CUPTI calls
+ * - launch_python: the same below ten Python frames
+ * - cold, cold_python: launches of several paths in turn, with empty caches before each
+ * - ring: records of a call, reserved and committed
+ * - encode, decode: rows of calls and of kernels, each in its own chunk
+ *
+ * Setup is the same for every COUNT, so the difference of two runs is the work alone.
  */
 #include <alloca.h>
 #include <errno.h>
@@ -27,10 +29,10 @@
 #include "log/write/writer.h"
 #include "xtrace/reader.h"
 
-#define DEPTH	     32 /* and main(), its callers, what launches */
+#define DEPTH	     32 /* without main(), its callers, and the launching function */
 #define CHUNK_ROWS   4096u
-#define PATHS	     40		/* that launch in turn */
-#define OTHERS_BYTES (2u << 20) /* what guard.py has for a cache holds a quarter of that */
+#define PATHS	     40		/* number of launching paths */
+#define OTHERS_BYTES (2u << 20) /* four times the cache that guard.py simulates */
 
 static void fail(const char *what)
 {
@@ -55,7 +57,7 @@ static void launch(uint32_t correlation_id)
 	ring_free(current_thread_buffer, ring_written(current_thread_buffer));
 }
 
-/* All caches forget what was in them. */
+/* Evicts everything from the caches. */
 static void use_other_memory(void)
 {
 	static uint8_t others[OTHERS_BYTES];
@@ -65,7 +67,9 @@ static void use_other_memory(void)
 	__asm__ volatile("" ::: "memory");
 }
 
-/* A path has a depth of its own in bytes, and so a native stack that the stack cache keeps for itself. */
+/*
+ * Each path has its own depth in bytes, so the stack cache stores a separate native stack for it.
+ */
 static __attribute__((noinline)) void launch_on_path(uint32_t path, uint32_t correlation_id)
 {
 	volatile uint8_t *own = alloca(64 + path * 16);
@@ -75,11 +79,11 @@ static __attribute__((noinline)) void launch_on_path(uint32_t path, uint32_t cor
 	own[0]++;
 }
 
-/* What is launched, and how. */
+/* The kind of launches. */
 struct launches {
 	uint32_t count;
-	bool is_cold;	   /* a path after the other, and nothing in a cache */
-	bool is_in_python; /* below frames of it */
+	bool is_cold;	   /* one path after the other, with empty caches */
+	bool is_in_python; /* below Python frames */
 };
 
 static __attribute__((noinline)) void launch_all(const struct launches *launches)
@@ -134,7 +138,7 @@ static void do_launches(const struct launches *launches)
 		fail("warm launches are walked");
 	if (!counters[XT_RING_PYTHON_STACKS] == launches->is_in_python ||
 	    counters[XT_RING_PYTHON_UNREADABLE] + counters[XT_RING_PYTHON_UNPLACED])
-		fail("the frames of Python are not those that were meant");
+		fail("unexpected Python frames");
 }
 
 static void do_launch(uint32_t count)
@@ -239,7 +243,7 @@ static void do_encode(uint32_t count)
 		fail(strerror(errno));
 }
 
-/* The log is written by a run of its own: COUNT is how often it is read. */
+/* Another run writes the log. COUNT is the number of reads. */
 static void do_decode(uint32_t count)
 {
 	struct xt_reader *reader;

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds the instructions of hot loops against budgets.txt, by callgrind, and the lines of the cache that a
-launch touches.
+"""Compares the instructions of hot loops, counted by callgrind, and the cache lines that a launch
+touches, with budgets.txt.
 
-Neither depends on how busy a machine is, so that a budget can be narrow. Each part is run
-twice, with fewer and with more of the same work; the difference, divided, is what one more costs.
+Neither depends on the load of the machine, so budgets can be narrow. Each part runs twice, with a
+small and a large amount of the same work. The difference gives the cost of one more.
 
 Exit status: 0 within the budgets, 1 over one of them, 2 usage or no measurement.
 """
@@ -17,13 +17,13 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LAUNCHES = (20000, 80000)  # of the logs that are merged
-COLD = (80, 200)  # launches of 40 paths in turn: each was seen before the first of the difference
+LAUNCHES = (20000, 80000)  # of the merged logs
+COLD = (80, 200)  # launches of 40 paths in turn: two warm-up rounds, then three
 
 
-# Lines are counted with a cache that forgets between launches, data and instructions: the program walks over
-# more than the last one holds, and what is in front of that holds hardly anything. One that is touched for the
-# first time is missed there, once.
+# Cache lines are counted as misses. Between launches the program touches more data and instructions
+# than the last-level cache holds, and the simulated first-level caches are tiny. The first access
+# to a line then misses exactly once.
 LINES = ["--cache-sim=yes", "--I1=512,1,64", "--D1=512,1,64", "--LL=524288,16,64",
          "--toggle-collect=callback_entry"]
 LAST_MISSES = {"lines": ("DLmr", "DLmw"), "code_lines": ("ILmr",)}
@@ -39,7 +39,7 @@ class Guard:
         subprocess.run(command, cwd=self.directory, check=True, stdout=subprocess.DEVNULL)
 
     def counts(self, options, *command):
-        """Events by name, as callgrind counts them."""
+        """Callgrind's events by name."""
         done = subprocess.run(
             ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *options, *command],
             cwd=self.directory, capture_output=True, text=True, check=False)
@@ -50,11 +50,11 @@ class Guard:
         return dict(zip(names[1].split(), map(int, counted[1].split())))
 
     def instructions(self, *command):
-        """Of the whole run."""
+        """Instructions of the whole run."""
         return self.counts([], *command)["Ir"]
 
     def lines(self, part, kind):
-        """Of a launch that finds nothing in a cache."""
+        """Cache lines of a launch with empty caches."""
         if part not in self.cold:
             low, high = (self.counts(LINES, self.options.guard, part, str(count))
                          for count in COLD)
@@ -70,7 +70,7 @@ class Guard:
         return self.difference((guard, part, str(low)), (guard, part, str(high)), high - low)
 
     def decode(self):
-        """Of one row: the log is one of 16,384 calls and as many kernels."""
+        """Instructions per row of a log with 16,384 calls and as many kernels."""
         self.plain(self.options.guard, "make_log", "16384")
         return self.work("decode", 1, 3) / 32768
 
@@ -102,7 +102,7 @@ class Guard:
 
 
 def read_budgets():
-    """Lines of: name, instructions, what it is."""
+    """Lines of: name, budget, description."""
     with open(os.path.join(HERE, "budgets.txt"), encoding="utf-8") as file:
         for line in file:
             if line.strip() and not line.startswith("#"):
@@ -112,8 +112,8 @@ def read_budgets():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name, what in (("guard", "the program that does the work"),
-                       ("generator", "of logs"), ("merge", "xtrace-merge")):
+    for name, what in (("guard", "the program that runs the work"),
+                       ("generator", "the generator of logs"), ("merge", "xtrace-merge")):
         parser.add_argument(f"--{name}", required=True, help=what)
     options = parser.parse_args()
     over = 0
@@ -126,8 +126,8 @@ def main():
             over += bool(verdict)
             print("%-16s %10.1f %10.1f  %s%s" % (name, measured, budget, what, verdict))
     if over:
-        print("Each costs more than it did: make it cheaper, or say why it must cost more, in")
-        print("bench/guard/budgets.txt and the change.")
+        print("Make these parts cheaper, or raise their budgets and give the reason, in")
+        print("bench/guard/budgets.txt and in the commit message.")
     sys.exit(1 if over else 0)
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects of an interpreter that runs nothing. Runs in the guard's only thread.
+ * Data structures of an interpreter that runs nothing. Runs in the guard's only thread.
  */
 #include "guard/interpreter.h"
 
@@ -12,18 +12,18 @@
 
 #define OUTER_FRAMES   7
 #define CODES	       64
-#define CODE_BYTES     4096 /* from one code object to the next */
+#define CODE_BYTES     4096 /* distance between code objects */
 #define OBJECT_BYTES   256
-#define FRAME_BYTES    136 /* with what a function keeps of its own */
+#define FRAME_BYTES    136 /* including the function's own data */
 #define FRAMES_BYTES   (INTERPRETER_FRAMES * FRAME_BYTES)
 #define VERSION	       PYTHON_VERSION(3, 12)
-#define STATE_ASCII    0xe4 /* a string of bytes, in one piece, of ASCII alone */
+#define STATE_ASCII    0xe4 /* a compact ASCII string */
 #define LINE_TABLE     "\xf0\x00"
 #define OWNER_THREAD   0
-#define CFRAME_IN_LOOP 96 /* behind the frame that ends a run */
+#define CFRAME_IN_LOOP 96 /* offset after the frame that ends a run */
 #define NO_HASH	       UINT64_MAX
-#define INSTRUCTION    40   /* bytes from the first one of a function's to where it calls */
-#define LINES	       1800 /* that a function calls from: each instruction is on one of its own */
+#define INSTRUCTION    40   /* bytes from a function's first instruction to its call */
+#define LINES	       1800 /* lines that a function calls from: one for each instruction */
 
 static struct {
 	struct python_runtime runtime;
@@ -117,7 +117,7 @@ int interpreter_begin(void)
 	return 0;
 }
 
-/* Paths differ in where their two innermost functions call from. */
+/* Paths differ in the call sites of their two innermost functions. */
 static uint32_t instruction_of(uint32_t frame, uint32_t path)
 {
 	uint32_t line = 0;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * As much of an interpreter as a walk of its frames reads, laid out as CPython 3.12 does, so that what
- * Python frames cost can be counted without one: the same in each run, on each machine.
+ * The parts of an interpreter that unwinding reads, in the layout of CPython 3.12. They allow
+ * counting the cost of Python frames without an interpreter, with the same result on every machine.
  */
 #ifndef GUARD_INTERPRETER_H
 #define GUARD_INTERPRETER_H
 
 #include <stdint.h>
 
-#define INTERPRETER_FRAMES 10 /* of Python, in each chain */
+#define INTERPRETER_FRAMES 10 /* Python frames in each chain */
 
-/* Makes it, and has the tracer find it. 0 or -ENOMEM. */
+/* Creates the interpreter and lets the tracer find it. Returns 0 or -ENOMEM. */
 int interpreter_begin(void);
 
 /*
- * From now on the thread is in that path's frames: the outer ones are the same in all paths, the inner
- * ones are of code and at lines of the path's own. loop is where the frame of the interpreter's loop
- * keeps the one that ends a run: something in a function that has not returned.
+ * Puts the thread into that path's frames. All paths share the outer frames. The inner ones have
+ * their own code and lines. `loop` is memory for the interpreter loop's frame, in a function that
+ * has not returned.
  */
 #define INTERPRETER_LOOP_BYTES 128
 void interpreter_enter(uint32_t path, void *loop);

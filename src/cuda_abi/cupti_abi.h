@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What xtrace relies on in CUPTI: constants, record layouts, callback data and entry points, as
- * they are in libcupti 11.8 to 13.x on 64-bit Linux. No CUDA header is needed, and none of the
- * names here clashes with one. tests/conformance holds every constant, size and offset against
- * the real headers where those are installed.
+ * The parts of CUPTI that xtrace uses: constants, record layouts, callback data and entry points of
+ * libcupti 11.8 to 13.x on 64-bit Linux. No CUDA header is needed, and no name clashes with one.
+ * tests/conformance compares every constant, size and offset with the real headers, if they are
+ * installed.
  *
- * Driver handles (CUcontext, CUstream, CUgraph, CUgraphNode, CUmodule) are `void *` here.
- * Activity records are 8-byte aligned. Only what is declared here may be read of them: later
- * CUPTI versions append fields.
+ * Driver handles (CUcontext, CUstream, CUgraph, CUgraphNode, CUmodule) are `void *` here. Activity
+ * records are 8-byte aligned. Read only the fields declared here: later CUPTI versions append
+ * fields.
  */
 #ifndef XTRACE_CUDA_ABI_CUPTI_ABI_H
 #define XTRACE_CUDA_ABI_CUPTI_ABI_H
@@ -26,7 +26,7 @@ enum xt_cupti_result {
 	XT_CUPTI_ERROR_HARDWARE = 9,
 	XT_CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT = 10,
 	XT_CUPTI_ERROR_API_NOT_IMPLEMENTED = 11,
-	XT_CUPTI_ERROR_MAX_LIMIT_REACHED = 12, /* of GetNextRecord: no more records */
+	XT_CUPTI_ERROR_MAX_LIMIT_REACHED = 12, /* from GetNextRecord: no more records */
 	XT_CUPTI_ERROR_NOT_READY = 13,
 	XT_CUPTI_ERROR_NOT_COMPATIBLE = 14,
 	XT_CUPTI_ERROR_NOT_INITIALIZED = 15,
@@ -57,14 +57,14 @@ struct cupti_callback_data {
 	uint32_t site; /* enum xt_cupti_site */
 	uint32_t padding0;
 	const char *function_name;
-	const void *function_params; /* struct of the call's arguments, in order */
+	const void *function_params; /* struct of the call's arguments in order */
 	void *return_value;	     /* at EXIT: CUresult or cudaError_t */
-	const char *symbol_name;     /* of the kernel, in launch calls only; else NULL */
+	const char *symbol_name;     /* name of the kernel in launch calls; else NULL */
 	void *context;
 	uint32_t context_id;
 	uint32_t padding1;
-	uint64_t *correlation_data; /* one slot per call, shared by its ENTER and its EXIT */
-	uint32_t correlation_id;    /* equals correlation_id of the call's activity records */
+	uint64_t *correlation_data; /* one slot for each call, shared by ENTER and EXIT */
+	uint32_t correlation_id;    /* the same as in the call's activity records */
 	uint32_t padding2;
 };
 
@@ -96,7 +96,7 @@ enum xt_cupti_resource {
 struct cupti_resource_data {
 	void *context;
 	void *stream;	  /* in the stream callbacks */
-	void *descriptor; /* struct cupti_module_data or struct cupti_graph_data, by callback id */
+	void *descriptor; /* struct cupti_module_data or cupti_graph_data, depending on the id */
 };
 
 struct cupti_module_data {
@@ -108,7 +108,7 @@ struct cupti_module_data {
 
 struct cupti_graph_data {
 	void *graph;
-	void *original_graph; /* of GRAPH_CLONED and GRAPHNODE_CLONED: what was cloned from */
+	void *original_graph; /* of GRAPH_CLONED and GRAPHNODE_CLONED: the source */
 	void *node;
 	void *original_node;
 	uint32_t node_type; /* enum xt_cupti_node_type */
@@ -127,8 +127,8 @@ enum xt_cupti_node_type {
 };
 
 /*
- * The launch-class calls, X(name, id, class), by the name that cuptiGetCallbackName() gives.
- * class: KERNEL, one kernel each, or GRAPH, all kernels of a graph.
+ * Calls that launch work: X(name, id, class), with the names of cuptiGetCallbackName(). class is
+ * KERNEL for one kernel, or GRAPH for all kernels of a graph.
  */
 #define XT_CUPTI_DRIVER_LAUNCHES(X)                                                                \
 	X(cuLaunch, 115, KERNEL)                                                                   \
@@ -165,7 +165,7 @@ enum xt_cupti_runtime_cbid { XT_CUPTI_RUNTIME_LAUNCHES(XT_CUPTI_CBID) };
 #undef XT_CUPTI_CBID
 
 enum xt_cupti_activity_kind {
-	XT_CUPTI_ACTIVITY_INVALID = 0, /* no record: the zeroed rest of a buffer */
+	XT_CUPTI_ACTIVITY_INVALID = 0, /* not a record: the zeroed rest of a buffer */
 	XT_CUPTI_ACTIVITY_MEMCPY = 1,
 	XT_CUPTI_ACTIVITY_MEMSET = 2,
 	XT_CUPTI_ACTIVITY_KERNEL = 3, /* enabling it serialises kernels */
@@ -186,14 +186,14 @@ enum xt_cupti_activity_kind {
 	XT_CUPTI_ACTIVITY_GRAPH_TRACE = 51,
 };
 
-/* What every activity record begins with. */
+/* The common beginning of all activity records. */
 struct cupti_activity {
 	uint32_t kind; /* enum xt_cupti_activity_kind */
 };
 
 /*
- * KERNEL and CONCURRENT_KERNEL. The fields up to `name` stand where they do since Kernel4 (9.0),
- * those up to `graph_node_id` since Kernel5 (11.0); the whole is Kernel10 (13.0).
+ * KERNEL and CONCURRENT_KERNEL. The offsets up to `name` are valid since Kernel4 (9.0), those up to
+ * `graph_node_id` since Kernel5 (11.0). The whole is Kernel10 (13.0).
  */
 struct cupti_activity_kernel {
 	uint32_t kind;
@@ -203,7 +203,7 @@ struct cupti_activity_kernel {
 	uint32_t partitioned_cache_requested;
 	uint32_t partitioned_cache_executed;
 	uint64_t start_ns; /* 0 if it could not be collected */
-	uint64_t end_ns;   /* 0 likewise, and in a forced flush before the kernel's end */
+	uint64_t end_ns;   /* 0 if unknown, or if a forced flush precedes the end */
 	uint64_t completed_ns;
 	uint32_t device_id;
 	uint32_t context_id;
@@ -216,7 +216,7 @@ struct cupti_activity_kernel {
 	uint32_t local_bytes_total;
 	uint32_t correlation_id; /* of the launch; all kernels of a graph launch share it */
 	int64_t grid_id;
-	const char *name; /* mangled; lives as long as the module does */
+	const char *name; /* mangled; valid as long as the module */
 	void *reserved0;
 	uint64_t queued_ns;
 	uint64_t submitted_ns;
@@ -281,7 +281,10 @@ enum xt_cupti_memory_kind {
 	XT_CUPTI_MEMORY_MANAGED = 5,
 };
 
-/* MEMCPY2, between devices: MemcpyPtoP to MemcpyPtoP4; graph_node_id since MemcpyPtoP3 (11.1). */
+/*
+ * MEMCPY2, a copy between devices: MemcpyPtoP to MemcpyPtoP4. graph_node_id since MemcpyPtoP3
+ * (11.1).
+ */
 struct cupti_activity_memcpy_peer {
 	uint32_t kind;
 	uint8_t copy_kind; /* enum xt_cupti_copy_kind */
@@ -309,7 +312,7 @@ struct cupti_activity_memcpy_peer {
 
 enum xt_cupti_memory_operation { XT_CUPTI_MEMORY_ALLOC = 1, XT_CUPTI_MEMORY_RELEASE = 2 };
 
-/* MEMORY2: the part that Memory2 (11.1) to Memory4 share. */
+/* MEMORY2: the common part of Memory2 (11.1) to Memory4. */
 struct cupti_activity_memory {
 	uint32_t kind;
 	uint32_t operation; /* enum xt_cupti_memory_operation */
@@ -364,7 +367,7 @@ struct cupti_activity_api {
 struct cupti_activity_device {
 	uint32_t kind;
 	uint32_t flags;
-	uint64_t global_memory_bandwidth_kbps; /* kilobytes a second */
+	uint64_t global_memory_bandwidth_kbps; /* kilobytes per second */
 	uint64_t global_memory_bytes;
 	uint32_t constant_memory_bytes;
 	uint32_t l2_cache_bytes;
@@ -407,7 +410,7 @@ enum xt_cupti_object_kind {
 	XT_CUPTI_OBJECT_STREAM = 5,
 };
 
-/* Process and thread, or device, context and stream: as the object kind says. */
+/* Process and thread, or device, context and stream, depending on the object kind. */
 struct cupti_object_id {
 	uint32_t device_or_process;
 	uint32_t context_or_thread;
@@ -465,9 +468,10 @@ enum xt_cupti_flag {
 enum xt_cupti_flush { XT_CUPTI_FLUSH_COMPLETED = 0, XT_CUPTI_FLUSH_FORCED = 1 << 0 };
 
 enum xt_cupti_attribute {
-	XT_CUPTI_ATTR_DEVICE_BUFFER_SIZE = 0,	      /* size_t */
-	XT_CUPTI_ATTR_DEVICE_BUFFER_POOL_LIMIT = 2,   /* size_t */
-	XT_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER = 5, /* uint8_t: we zero, CUPTI need not */
+	XT_CUPTI_ATTR_DEVICE_BUFFER_SIZE = 0,	    /* size_t */
+	XT_CUPTI_ATTR_DEVICE_BUFFER_POOL_LIMIT = 2, /* size_t */
+	XT_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER =
+		5, /* uint8_t: the client zeroes its buffers, so CUPTI need not */
 	XT_CUPTI_ATTR_DEVICE_BUFFER_PRE_ALLOCATE = 6, /* size_t */
 	XT_CUPTI_ATTR_MEM_ALLOCATION_HOST_PINNED = 8, /* uint8_t */
 	XT_CUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER = 9, /* uint8_t; default 1 since 13.0 */
@@ -477,9 +481,9 @@ typedef void (*xt_cupti_callback)(void *userdata, uint32_t domain, uint32_t cbid
 				  const void *cbdata);
 
 /*
- * Request: runs on any application thread; *max_records_out = 0 means as many as fit. The buffer
- * must be 8-byte aligned. Complete: runs on a thread of CUPTI's or on the flushing one; context
- * and stream are meaningless (NULL, 0).
+ * The request runs on any application thread. *max_records_out = 0 means as many as fit. The buffer
+ * must be 8-byte aligned. The completion runs on a CUPTI thread or on the flushing one. Its context
+ * and stream are unused (NULL, 0).
  */
 typedef void (*xt_cupti_buffer_requested)(uint8_t **buffer_out, size_t *bytes_out,
 					  size_t *max_records_out);
@@ -488,20 +492,20 @@ typedef void (*xt_cupti_buffer_completed)(void *context, uint32_t stream_id, uin
 
 #define XT_CUPTI_SUBSCRIBER_NAME_BYTES 64
 
-/* Of cuptiSubscribe_v2(), since 13.0. Later versions append fields. */
+/* Parameters of cuptiSubscribe_v2(), since 13.0. Later versions append fields. */
 struct cupti_subscriber_params {
 	size_t struct_bytes;
-	const char *name;    /* of the new subscriber; may be NULL */
-	char *holder;	     /* out: who subscribes already, if that is why it fails */
+	const char *name;    /* name of the new subscriber, or NULL */
+	char *holder;	     /* out: the current subscriber, if it is the reason for a failure */
 	size_t holder_bytes; /* at least XT_CUPTI_SUBSCRIBER_NAME_BYTES */
 };
 
-/* Nanoseconds; runs on any thread. */
+/* Returns nanoseconds. Runs on any thread. */
 typedef uint64_t (*xt_cupti_timestamp)(void);
 
 /*
- * The entry points, X(need, name, arguments). All return an enum xt_cupti_result. need: REQUIRED
- * (without it nothing can be traced) or OPTIONAL (NULL where the library does not have it).
+ * The entry points: X(need, name, arguments). All return an enum xt_cupti_result. need is REQUIRED
+ * if tracing is impossible without it, or OPTIONAL if the pointer may be NULL.
  */
 #define CUPTI_FUNCTIONS(X)                                                                         \
 	X(REQUIRED, cuptiGetVersion, (uint32_t * version_out))                                     \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long the activity records of each CUPTI version are: what only CUPTI's own reader knows, and
- * who reads a buffer without CUPTI has to. tests/conformance holds the sizes against the real
- * headers where those are installed.
+ * The sizes of activity records in each CUPTI version. Only CUPTI's own reader knows them, but a
+ * reader of a buffer without CUPTI needs them. tests/conformance compares the sizes with the real
+ * headers, if they are installed.
  */
 #ifndef XTRACE_CUDA_ABI_CUPTI_RECORD_BYTES_H
 #define XTRACE_CUDA_ABI_CUPTI_RECORD_BYTES_H
@@ -25,8 +25,10 @@ enum xt_cupti_record_bytes {
 	XT_CUPTI_MEMORY4_BYTES = 128,
 };
 
-/* X(first API version, kernel, copy, copy between devices, set, memory), newest first: 18 is CUDA
- * 11.8, 19 is 12.0, 24 is 12.6, 26 is 12.8. */
+/*
+ * X(first API version, kernel, copy, copy between devices, memset, memory), newest first. Versions:
+ * 18 is CUDA 11.8, 19 is 12.0, 24 is 12.6, 26 is 12.8.
+ */
 #define XT_CUPTI_RECORD_VERSIONS(X)                                                                \
 	X(130000, KERNEL10, MEMCPY6, MEMCPY_PTOP4, MEMSET4, MEMORY4)                               \
 	X(26, KERNEL9, MEMCPY6, MEMCPY_PTOP4, MEMSET4, MEMORY4)                                    \
@@ -35,14 +37,16 @@ enum xt_cupti_record_bytes {
 	X(18, KERNEL8, MEMCPY5, MEMCPY_PTOP4, MEMSET4, MEMORY3)                                    \
 	X(17, KERNEL7, MEMCPY5, MEMCPY_PTOP4, MEMSET4, MEMORY3)
 
-/* From 13.2 on kernel records are longer than the table says, by how much is not known here. */
+/* From 13.2 on, kernel records are longer than in the table. Their size is unknown. */
 #define XT_CUPTI_RECORD_VERSIONS_END 130200
 
-/* Set in the kind of a record that CUPTI has begun and not completed, as long as it has the buffer.
- * (Seen of 13.0 on a real GPU: all is there but the times.) */
+/*
+ * CUPTI sets this bit in the kind of a record that it has begun and not completed, while it owns
+ * the buffer. Observed with 13.0 on a real GPU: such a record lacks only its times.
+ */
 #define XT_CUPTI_RECORD_BEGUN 0x80000000u
 
-/* Bytes of a record of that kind; 0 if nothing is known of the kind or the version. */
+/* Returns the size of a record in bytes, or 0 if the kind or the version is unknown. */
 static inline uint32_t xt_cupti_record_bytes(uint32_t version, uint32_t kind)
 {
 	static const struct {

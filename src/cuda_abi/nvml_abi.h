@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What xtrace relies on in NVML, the driver's library for the state of its devices: declared by
- * ourselves, as the rest of this folder is, and held against nvml.h by tests/conformance where that
- * is installed. None of the names here clashes with theirs.
+ * The parts of NVML, the driver's library for device state, that xtrace uses. No NVIDIA header is
+ * needed, and no name clashes with one. tests/conformance compares them with nvml.h, if it is
+ * installed.
  */
 #ifndef XTRACE_CUDA_ABI_NVML_ABI_H
 #define XTRACE_CUDA_ABI_NVML_ABI_H
@@ -27,7 +27,7 @@ enum xt_nvml_clock {
 
 #define XT_NVML_TEMPERATURE_GPU 0
 
-/* Why clocks are not as high as they could be; bits. */
+/* Reasons for clocks below their maximum, as bits. */
 #define XT_NVML_REASON_IDLE		  UINT64_C(0x1)
 #define XT_NVML_REASON_APPLICATION_CLOCKS UINT64_C(0x2)
 #define XT_NVML_REASON_POWER_CAP	  UINT64_C(0x4)
@@ -42,13 +42,13 @@ enum xt_nvml_clock {
 #define XT_NVML_UUID_BYTES 96
 
 struct xt_nvml_process {
-	unsigned int pid; /* as the outermost namespace numbers it */
+	unsigned int pid; /* process id in the outermost namespace */
 	unsigned long long used_bytes;
 	unsigned int gpu_instance;
 	unsigned int compute_instance;
 };
 
-/* A device; NVML's own. */
+/* NVML's handle of a device. */
 typedef void *xt_nvml_device;
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What xtrace relies on in NVTX 3: how an injected tool is told of ranges and marks. The layouts
- * are those of nvtx3/nvToolsExt.h and nvtx3/nvtxDetail/nvtxTypes.h, which tests/conformance holds
- * them against where they are installed. None of the names here clashes with theirs.
+ * The parts of NVTX 3 that xtrace uses: the interface through which an injected tool receives
+ * ranges and marks. The layouts are those of nvtx3/nvToolsExt.h and nvtx3/nvtxDetail/nvtxTypes.h.
+ * tests/conformance compares them with those headers, if they are installed. No name clashes with
+ * theirs.
  */
 #ifndef XTRACE_CUDA_ABI_NVTX_ABI_H
 #define XTRACE_CUDA_ABI_NVTX_ABI_H
@@ -18,7 +19,7 @@ enum xt_nvtx_module {
 	XT_NVTX_CORE2 = 5,
 };
 
-/* Places in the table of XT_NVTX_CORE. A: char text, W: wchar_t text, Ex: attributes. */
+/* Indexes in the table of XT_NVTX_CORE. A: char text, W: wchar_t text, Ex: attributes. */
 enum xt_nvtx_core {
 	XT_NVTX_MARK_EX = 1,
 	XT_NVTX_MARK_A = 2,
@@ -37,7 +38,7 @@ enum xt_nvtx_core {
 	XT_NVTX_NAME_OS_THREAD_W = 15,
 };
 
-/* Places in the table of XT_NVTX_CORE2: the same for domains other than the default one. */
+/* Indexes in the table of XT_NVTX_CORE2: the same for domains other than the default one. */
 enum xt_nvtx_core2 {
 	XT_NVTX_DOMAIN_MARK_EX = 1,
 	XT_NVTX_DOMAIN_RANGE_START_EX = 2,
@@ -53,7 +54,7 @@ enum xt_nvtx_core2 {
 	XT_NVTX_DOMAIN_DESTROY = 14,
 };
 
-/* Places in the table of XT_NVTX_CUDA: a handle and a text. */
+/* Indexes in the table of XT_NVTX_CUDA: functions that take a handle and a text. */
 enum xt_nvtx_cuda {
 	XT_NVTX_NAME_CU_DEVICE_A = 1,
 	XT_NVTX_NAME_CU_DEVICE_W = 2,
@@ -65,7 +66,7 @@ enum xt_nvtx_cuda {
 	XT_NVTX_NAME_CU_EVENT_W = 8,
 };
 
-/* Places in the table of XT_NVTX_CUDART. */
+/* Indexes in the table of XT_NVTX_CUDART. */
 enum xt_nvtx_cudart {
 	XT_NVTX_NAME_CUDA_DEVICE_A = 1,
 	XT_NVTX_NAME_CUDA_DEVICE_W = 2,
@@ -75,14 +76,14 @@ enum xt_nvtx_cudart {
 	XT_NVTX_NAME_CUDA_EVENT_W = 6,
 };
 
-/* A table is an array of pointers to where NVTX keeps its function pointers; 0 is not used. */
+/* A table is an array of pointers to NVTX's function pointers. Index 0 is unused. */
 typedef void (*xt_nvtx_function)(void);
 typedef xt_nvtx_function **xt_nvtx_function_table;
 
 #define XT_NVTX_EXPORT_CALLBACKS 1
 struct xt_nvtx_export_callbacks {
 	size_t struct_bytes;
-	/* 1 for success; *size_out entries, of which [0] is none. */
+	/* Returns 1 for success. The table has *size_out entries. Entry [0] is unused. */
 	int (*get_module_function_table)(uint32_t module, xt_nvtx_function_table *table_out,
 					 unsigned *size_out);
 };
@@ -102,19 +103,19 @@ struct xt_nvtx_attributes {
 	int32_t color_type; /* 0: none, 1: ARGB */
 	uint32_t color;
 	int32_t payload_type; /* 0: none, 1 u64, 2 s64, 3 double, 4 u32, 5 s32, 6 float, or below */
-	int32_t reserved0;    /* with XT_NVTX_PAYLOAD_EXTENDED: how many payloads there are */
-	uint64_t payload;     /* with it: points to the first struct xt_nvtx_payload */
+	int32_t reserved0;    /* number of payloads, with XT_NVTX_PAYLOAD_EXTENDED */
+	uint64_t payload;     /* pointer to the first struct xt_nvtx_payload, with the same */
 	int32_t message_type; /* enum xt_nvtx_message */
 	int32_t padding0;
-	const void *message; /* char or wchar_t text, or what a register function returned */
+	const void *message; /* char or wchar_t text, or the handle from a register function */
 };
 
 #define XT_NVTX_NO_PUSH_POP_TRACKING (-2)
 
 /*
- * Extensions (nvtx3/nvtxDetail/nvtxExtTypes.h): NVTX hands InitializeInjectionNvtxExtension() a
- * record of each extension at its first use. The tool stores functions in the slots, and NVTX
- * disables those that stay 0.
+ * Extensions (nvtx3/nvtxDetail/nvtxExtTypes.h). At the first use of each extension, NVTX passes a
+ * record of it to InitializeInjectionNvtxExtension(). The tool stores functions in the slots. NVTX
+ * disables slots that stay 0.
  */
 struct xt_nvtx_segment {
 	size_t segment_id;
@@ -146,7 +147,7 @@ enum xt_nvtx_payload_slot {
 	XT_NVTX_RANGE_POP_PAYLOAD = 4,
 	XT_NVTX_RANGE_START_PAYLOAD = 5,
 	XT_NVTX_RANGE_END_PAYLOAD = 6,
-	/* 7 asks whether a domain is enabled, 12 registers a scope. */
+	/* Slot 7 queries whether a domain is enabled, slot 12 registers a scope. */
 };
 
 /* One of the payloads of an event. */
@@ -209,7 +210,7 @@ enum xt_nvtx_type {
 	XT_NVTX_SCHEMA_REFERENCED = 1022, /* other payloads point into it */
 	XT_NVTX_SCHEMA_RAW = 1023,
 };
-/* Ids of schemas: those of the program, and from the second on those that the tool gives out. */
+/* Ids of schemas: static ones of the program, and dynamic ones that the tool assigns. */
 #define XT_NVTX_SCHEMA_STATIC_FIRST  (UINT64_C(1) << 24)
 #define XT_NVTX_SCHEMA_DYNAMIC_FIRST (UINT64_C(1) << 32)
 
@@ -224,10 +225,10 @@ enum xt_nvtx_entry_flag {
 #define XT_NVTX_ENTRY_ARRAY_BIT 4
 enum xt_nvtx_array {
 	XT_NVTX_ARRAY_NONE,
-	XT_NVTX_ARRAY_FIXED, /* detail elements */
+	XT_NVTX_ARRAY_FIXED, /* `detail` elements */
 	XT_NVTX_ARRAY_ZERO_TERMINATED,
-	XT_NVTX_ARRAY_LENGTH_INDEX,   /* as many as the entry number detail says */
-	XT_NVTX_ARRAY_LENGTH_PAYLOAD, /* as another payload of the event says */
+	XT_NVTX_ARRAY_LENGTH_INDEX,   /* the length is the value of entry `detail` */
+	XT_NVTX_ARRAY_LENGTH_PAYLOAD, /* the length is another payload of the event */
 };
 
 struct xt_nvtx_schema_entry {
@@ -236,7 +237,7 @@ struct xt_nvtx_schema_entry {
 	const char *name;
 	const char *description;
 	uint64_t detail; /* length of a text or an array */
-	uint64_t offset; /* 0: behind the entry before it, aligned */
+	uint64_t offset; /* 0: after the previous entry, aligned */
 	const void *semantics;
 	const void *reserved;
 };

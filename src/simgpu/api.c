@@ -1,31 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The entry points of the simulated driver: each makes its arguments a struct, tells the tracer
- * where that is wanted, and calls its implementation. Runs on the application's threads.
+ * The entry points of the simulated driver. Each one packs its arguments into a struct, runs the
+ * enabled callbacks, and calls its implementation. Runs on the application's threads.
  *
- * An implementation must never call an entry point: that would be traced.
+ * An implementation must never call an entry point, because that call would be traced.
  */
+#include <string.h>
+
 #include "simgpu/sim.h"
 
 #define SIM_EXPORT __attribute__((visibility("default")))
 
-static _Atomic uint32_t correlation_count;
-
-SIM_EXPORT struct sim_seam xtrace_simgpu_seam = {
-	.version = SIM_SEAM_VERSION,
-	.usable = sim_is_usable,
-	.device_count = sim_device_total,
-	.device_facts = sim_device_facts,
-	.context_ids = sim_context_ids,
-	.stream_id = sim_stream_id,
-	.graph_node_id = sim_graph_node_id,
-	.graph_id = sim_graph_id,
-	.graph_exec_id = sim_graph_exec_id,
-	.api_by_cbid = sim_api_by_cbid,
-	.number_anew = sim_number_anew,
-};
-
-/* Where the kernel stands among the arguments of the calls that launch one. */
+/* The kernel among the arguments of a launch. NULL for other calls. */
 static CUfunction launched_function(const struct sim_call *call)
 {
 	switch (call->api->cbid) {
@@ -42,35 +28,10 @@ static CUfunction launched_function(const struct sim_call *call)
 	}
 }
 
-/* As with a real CUPTI, only a call that is told or recorded takes a number. */
-uint32_t sim_correlation_id(void)
-{
-	struct sim_call *call = sim_thread()->call;
-
-	if (!call->correlation_id)
-		call->correlation_id =
-			1 + atomic_fetch_add_explicit(&correlation_count, 1, memory_order_relaxed);
-	return call->correlation_id;
-}
-
-void sim_number_anew(void)
-{
-	atomic_store_explicit(&correlation_count, 0, memory_order_relaxed);
-}
-
-uint32_t sim_correlation_id_borrowed(void)
-{
-	const struct sim_call *call = sim_thread()->call;
-
-	return call->correlation_id
-		       ? call->correlation_id
-		       : atomic_load_explicit(&correlation_count, memory_order_relaxed);
-}
-
 static void notify(struct sim_thread *thread, struct sim_call *call, enum xt_cupti_site site)
 {
 	const struct sim_tracer *tracer =
-		atomic_load_explicit(&xtrace_simgpu_seam.tracer, memory_order_acquire);
+		atomic_load_explicit(&sim_switches.tracer, memory_order_acquire);
 	CUfunction function = launched_function(call);
 
 	call->symbol_name = sim_function_is_valid(function) ? function->name : NULL;
@@ -84,8 +45,7 @@ static void notify(struct sim_thread *thread, struct sim_call *call, enum xt_cup
 
 static inline bool is_enabled(const struct sim_api *api)
 {
-	return atomic_load_explicit(&xtrace_simgpu_seam.driver_enabled[api->cbid],
-				    memory_order_acquire);
+	return atomic_load_explicit(&sim_switches.driver_enabled[api->cbid], memory_order_acquire);
 }
 
 static __attribute__((noinline)) void use_stack(size_t bytes)
@@ -93,7 +53,7 @@ static __attribute__((noinline)) void use_stack(size_t bytes)
 	*(volatile char *)__builtin_alloca(bytes) = 0;
 }
 
-/* The partner of call_leave(). Sets call->result to what forbids the call, if anything does. */
+/* The partner of call_leave(). Sets call->result to the error that forbids the call, if any. */
 static inline void call_enter(struct sim_call *call, const struct sim_api *api, const void *params)
 {
 	struct sim_thread *thread = sim_thread();
@@ -105,7 +65,7 @@ static inline void call_enter(struct sim_call *call, const struct sim_api *api, 
 	call->enter_ns = 0;
 	call->entered_ns = 0;
 	call->result = api->is_early || sim_is_ready() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
-	/* Where this call stands there was another one: a signal handler has jumped out of that. */
+	/* A signal handler jumped out of an earlier call whose struct was at this address. */
 	if (thread->call == call) {
 		thread->call = NULL;
 		thread->is_in_callback = false;
@@ -145,24 +105,6 @@ static inline CUresult call_leave(struct sim_call *call)
 	return call->result;
 }
 
-void sim_resource_notify(uint32_t cbid, CUcontext context, CUstream stream, void *descriptor)
-{
-	const struct cupti_resource_data data = {
-		.context = context,
-		.stream = stream,
-		.descriptor = descriptor,
-	};
-	struct sim_thread *thread = sim_thread();
-	const struct sim_tracer *tracer;
-
-	if (!atomic_load_explicit(&xtrace_simgpu_seam.resource_enabled[cbid], memory_order_acquire))
-		return;
-	tracer = atomic_load_explicit(&xtrace_simgpu_seam.tracer, memory_order_acquire);
-	thread->is_in_callback = true;
-	tracer->resource(cbid, &data);
-	thread->is_in_callback = false;
-}
-
 #define DEFINE_API(name_, implementation, cbid_, early, per_thread, count, ...)                    \
 	static const struct sim_api api_##name_ = {                                                \
 		.name = #name_, .cbid = cbid_, .is_early = early, .is_per_thread = per_thread};    \
@@ -190,7 +132,11 @@ void sim_resource_notify(uint32_t cbid, CUcontext context, CUstream stream, void
 #undef API_EARLY
 #undef API_PT
 
-const struct sim_entry sim_entries[] = {
+/* All entry points, ended by a NULL name. */
+static const struct {
+	const struct sim_api *api;
+	void *function;
+} entries[] = {
 #define API(name, ...) {&api_##name, (void *)name},
 #define API_EARLY      API
 #define API_PT	       API
@@ -201,10 +147,84 @@ const struct sim_entry sim_entries[] = {
 	{NULL, NULL},
 };
 
-const struct sim_api *sim_api_by_cbid(uint32_t cbid)
+/* How well an entry matches a plain name: 0 for no match, else its version. The largest wins. */
+static int entry_version(const char *entry, const char *name, bool is_per_thread)
 {
-	for (const struct sim_entry *entry = sim_entries; entry->api; entry++)
-		if (entry->api->cbid == cbid)
-			return entry->api;
+	const char *rest = entry + strlen(name);
+	int version = 1;
+
+	if (strncmp(entry, name, strlen(name)))
+		return 0;
+	if (rest[0] == '_' && rest[1] == 'v' && rest[2] >= '2' && rest[2] <= '9') {
+		version = rest[2] - '0';
+		rest += 3;
+	}
+	if (is_per_thread && (!strcmp(rest, "_ptsz") || !strcmp(rest, "_ptds")))
+		return version;
+	return *rest ? 0 : version;
+}
+
+/* True if the entry's arguments differ from those of older entries of that name. */
+static bool is_too_new(const char *entry, int cuda_version)
+{
+	return !strcmp(entry, "cuCtxCreate_v4") && cuda_version < 12050;
+}
+
+static void *find_entry(const char *name, int cuda_version, bool is_per_thread)
+{
+	void *best = NULL;
+	int best_version = 0;
+
+	for (size_t i = 0; entries[i].api; i++) {
+		const struct sim_api *api = entries[i].api;
+		int version;
+
+		if (api->is_per_thread != is_per_thread || is_too_new(api->name, cuda_version))
+			continue;
+		version = entry_version(api->name, name, is_per_thread);
+		if (version > best_version) {
+			best_version = version;
+			best = entries[i].function;
+		}
+	}
+	return best;
+}
+
+CUresult sim_get_proc_address(const char *name, void **function, int version, cuuint64_t flags,
+			      CUdriverProcAddressQueryResult *status)
+{
+	if (!name || !function || version <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	*function = NULL;
+	if (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
+		*function = find_entry(name, version, true);
+	if (!*function)
+		*function = find_entry(name, version, false);
+	if (status)
+		*status = *function ? CU_GET_PROC_ADDRESS_SUCCESS
+				    : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+	return *function || status ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+static const struct sim_api *api_by_cbid(uint32_t cbid)
+{
+	for (size_t i = 0; entries[i].api; i++)
+		if (entries[i].api->cbid == cbid)
+			return entries[i].api;
 	return NULL;
 }
+
+SIM_EXPORT struct sim_seam xtrace_simgpu_seam = {
+	.version = SIM_SEAM_VERSION,
+	.switches = &sim_switches,
+	.usable = sim_is_usable,
+	.device_count = sim_device_total,
+	.device_facts = sim_device_facts,
+	.context_ids = sim_context_ids,
+	.stream_id = sim_stream_id,
+	.graph_node_id = sim_graph_node_id,
+	.graph_id = sim_graph_id,
+	.graph_exec_id = sim_graph_exec_id,
+	.api_by_cbid = api_by_cbid,
+	.restart_correlation_ids = sim_restart_correlation_ids,
+};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stream capture: what is enqueued on a captured stream becomes nodes of a graph.
+ * Stream capture: work enqueued on a captured stream becomes nodes of a graph.
  *
- * A session is one capture. Each stream that takes part has a branch, which knows the nodes that
- * the next one will depend on. An event recorded on one branch and waited for on another stream
- * draws that stream into the session. All of it happens under one lock: nothing here is hot.
+ * A session is one capture. Each participating stream has a branch, which stores the nodes that the
+ * next node will depend on. If one branch records an event and another stream waits for it, that
+ * stream joins the session. One lock protects everything, because captures are rare.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ struct session {
 struct sim_branch {
 	struct session *session;
 	CUstream stream;
-	CUgraphNode *tips; /* what the next node depends on */
+	CUgraphNode *tips; /* the dependencies of the next node */
 	size_t tip_count;
 	struct sim_branch *next;
 };
@@ -47,7 +47,7 @@ static struct sim_branch *branch_make(struct session *session, CUstream stream)
 	return branch;
 }
 
-/* Ends the session; its graph is left to the caller. */
+/* Ends the session. The caller owns its graph. */
 static void session_end(struct session *session)
 {
 	for (struct session **place = &sessions; *place; place = &(*place)->next) {
@@ -239,7 +239,7 @@ CUresult sim_stream_begin_capture(CUstream handle, CUstreamCaptureMode mode)
 	return result;
 }
 
-/* True if every node leads to one that the origin's branch has seen. */
+/* True if the origin's branch depends on every node, directly or not. */
 static bool is_joined(const struct session *session)
 {
 	const struct sim_branch *origin = atomic_load(&session->origin->capture);

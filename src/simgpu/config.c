@@ -3,14 +3,14 @@
  * The environment variables of the simulated driver, read once, before main() or when the library
  * is opened.
  *
- *	XTRACE_SIMGPU_SEED=N		another N, other kernel durations
- *	XTRACE_SIMGPU_KERNEL_NS=MIN:MAX	kernels last between MIN and MAX
- *	XTRACE_SIMGPU_LAUNCH_NS=N	a launch takes its thread N at least
- *	XTRACE_SIMGPU_STACK_BYTES=N	a call uses N bytes of its thread's stack at least
+ *	XTRACE_SIMGPU_SEED=N		seed of the kernel durations
+ *	XTRACE_SIMGPU_KERNEL_NS=MIN:MAX	range of kernel durations
+ *	XTRACE_SIMGPU_LAUNCH_NS=N	minimum time that a launch takes
+ *	XTRACE_SIMGPU_STACK_BYTES=N	minimum stack that a call uses
  *	XTRACE_SIMGPU_DEVICES=N		number of devices, 0 to 8
- *	XTRACE_SIMGPU_REUSE_IDS=1	graphs get the ids of those that are gone, and so do nodes
- *	XTRACE_SIMGPU_REUSE_NAMES=1	names of kernels reuse the memory of unloaded ones
- *	XTRACE_SIMGPU_TRUTH=FILE	write down what really ran; %p in FILE is the process id
+ *	XTRACE_SIMGPU_REUSE_IDS=1	new graphs and nodes get the ids of destroyed ones
+ *	XTRACE_SIMGPU_REUSE_NAMES=1	names of new kernels reuse the memory of unloaded ones
+ *	XTRACE_SIMGPU_TRUTH=FILE	write the ground truth; %p in FILE is the process id
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,21 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Contexts: those that programs create, the primary one of each device, and the stack of current
- * ones that each thread has.
+ * The stack of current contexts of each thread, and the properties of contexts.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "simgpu/sim.h"
-
-static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct {
-	CUcontext context;
-	int retain_count;
-	unsigned int flags;
-} primary[SIM_DEVICES_MAX]; /* under primary_lock */
-static _Atomic uint32_t context_count;
-static CUcontext dead_contexts; /* under primary_lock, linked by next_dead */
 
 bool sim_context_is_valid(CUcontext context)
 {
@@ -38,46 +27,7 @@ bool sim_context_ids(CUcontext context, uint32_t *context_id, uint32_t *device_i
 	return true;
 }
 
-static CUresult context_make(int device, unsigned int flags, bool is_primary, CUcontext *out)
-{
-	CUcontext context = calloc(1, sizeof(*context));
-
-	if (!context)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	context->magic = SIM_MAGIC_CONTEXT;
-	context->id = 1 + atomic_fetch_add(&context_count, 1);
-	context->device = device;
-	context->flags = flags;
-	context->is_primary = is_primary;
-	pthread_mutex_init(&context->lock, NULL);
-	sim_stream_init(&context->legacy, context, 0, 0);
-	context->legacy.is_legacy = true;
-	context->legacy.id = SIM_LEGACY_STREAM_ID;
-	sim_resource_notify(XT_CUPTI_RESOURCE_CONTEXT_CREATED, context, NULL, NULL);
-	*out = context;
-	return CUDA_SUCCESS;
-}
-
-/* The struct itself is kept: a stale handle must be recognised as such. */
-static void context_free(CUcontext context)
-{
-	sim_context_drain(context);
-	sim_resource_notify(XT_CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING, context, NULL, NULL);
-	sim_modules_free(context);
-	sim_stream_free_own(sim_thread(), context);
-	pthread_mutex_lock(&context->lock);
-	for (CUstream stream = context->streams; stream; stream = stream->next)
-		stream->magic = SIM_MAGIC_DEAD;
-	pthread_mutex_unlock(&context->lock);
-	sim_stream_fini(&context->legacy);
-	context->magic = SIM_MAGIC_DEAD;
-	pthread_mutex_lock(&primary_lock);
-	context->next_dead = dead_contexts;
-	dead_contexts = context;
-	pthread_mutex_unlock(&primary_lock);
-}
-
-static CUresult context_push(CUcontext context)
+CUresult sim_context_push(CUcontext context)
 {
 	struct sim_thread *thread = sim_thread();
 
@@ -94,39 +44,10 @@ static CUresult context_push(CUcontext context)
 	return CUDA_SUCCESS;
 }
 
-CUresult sim_ctx_create(CUcontext *out, unsigned int flags, CUdevice device)
-{
-	CUresult result;
-
-	if (!out)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!sim_device_facts(device))
-		return CUDA_ERROR_INVALID_DEVICE;
-	result = context_make(device, flags, false, out);
-	return result ? result : context_push(*out);
-}
-
-CUresult sim_ctx_create_with_params(CUcontext *out, CUctxCreateParams *params, unsigned int flags,
-				    CUdevice device)
-{
-	return params ? CUDA_ERROR_NOT_SUPPORTED : sim_ctx_create(out, flags, device);
-}
-
-CUresult sim_ctx_destroy(CUcontext context)
-{
-	struct sim_thread *thread = sim_thread();
-
-	if (!sim_context_is_valid(context) || context->is_primary)
-		return CUDA_ERROR_INVALID_CONTEXT;
-	context_free(context);
-	if (sim_context_current() == context)
-		thread->context_count--;
-	return CUDA_SUCCESS;
-}
-
 CUresult sim_ctx_push_current(CUcontext context)
 {
-	return sim_context_is_valid(context) ? context_push(context) : CUDA_ERROR_INVALID_CONTEXT;
+	return sim_context_is_valid(context) ? sim_context_push(context)
+					     : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult sim_ctx_pop_current(CUcontext *out)
@@ -149,7 +70,7 @@ CUresult sim_ctx_set_current(CUcontext context)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (thread->context_count)
 		thread->context_count--;
-	return context ? context_push(context) : CUDA_SUCCESS;
+	return context ? sim_context_push(context) : CUDA_SUCCESS;
 }
 
 CUresult sim_ctx_get_current(CUcontext *out)
@@ -215,7 +136,7 @@ CUresult sim_ctx_get_stream_priority_range(int *least, int *greatest)
 	return CUDA_SUCCESS;
 }
 
-/* Limits are taken and given back, kernels that would notice them do not run here. */
+/* Limits are stored but have no effect, because kernels do not run here. */
 static _Atomic size_t limits[] = {
 	[CU_LIMIT_STACK_SIZE] = 1024,
 	[CU_LIMIT_PRINTF_FIFO_SIZE] = 7 << 20,
@@ -249,80 +170,5 @@ CUresult sim_ctx_get_id(CUcontext context, unsigned long long *id)
 	if (!sim_context_is_valid(context))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	*id = context->id;
-	return CUDA_SUCCESS;
-}
-
-CUresult sim_device_primary_ctx_retain(CUcontext *out, CUdevice device)
-{
-	CUresult result = CUDA_SUCCESS;
-
-	if (!out)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!sim_device_facts(device))
-		return CUDA_ERROR_INVALID_DEVICE;
-	pthread_mutex_lock(&primary_lock);
-	if (!primary[device].context)
-		result =
-			context_make(device, primary[device].flags, true, &primary[device].context);
-	if (result == CUDA_SUCCESS) {
-		primary[device].retain_count++;
-		*out = primary[device].context;
-	}
-	pthread_mutex_unlock(&primary_lock);
-	return result;
-}
-
-/* Ends the primary context with its last retain, or (a reset) at once. */
-static CUresult primary_release(CUdevice device, bool is_reset)
-{
-	CUcontext doomed = NULL;
-
-	if (!sim_device_facts(device))
-		return CUDA_ERROR_INVALID_DEVICE;
-	pthread_mutex_lock(&primary_lock);
-	if (!is_reset && !primary[device].retain_count) {
-		pthread_mutex_unlock(&primary_lock);
-		return CUDA_ERROR_INVALID_CONTEXT;
-	}
-	if (is_reset || --primary[device].retain_count == 0) {
-		doomed = primary[device].context;
-		primary[device].context = NULL;
-	}
-	pthread_mutex_unlock(&primary_lock);
-	if (doomed)
-		context_free(doomed);
-	return CUDA_SUCCESS;
-}
-
-CUresult sim_device_primary_ctx_release(CUdevice device)
-{
-	return primary_release(device, false);
-}
-
-CUresult sim_device_primary_ctx_reset(CUdevice device)
-{
-	return primary_release(device, true);
-}
-
-CUresult sim_device_primary_ctx_get_state(CUdevice device, unsigned int *flags, int *active)
-{
-	if (!flags || !active)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!sim_device_facts(device))
-		return CUDA_ERROR_INVALID_DEVICE;
-	pthread_mutex_lock(&primary_lock);
-	*flags = primary[device].flags;
-	*active = primary[device].context != NULL;
-	pthread_mutex_unlock(&primary_lock);
-	return CUDA_SUCCESS;
-}
-
-CUresult sim_device_primary_ctx_set_flags(CUdevice device, unsigned int flags)
-{
-	if (!sim_device_facts(device))
-		return CUDA_ERROR_INVALID_DEVICE;
-	pthread_mutex_lock(&primary_lock);
-	primary[device].flags = flags;
-	pthread_mutex_unlock(&primary_lock);
 	return CUDA_SUCCESS;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies and sets. The data is moved on the calling thread, at once; what follows on the timeline
- * is when a device would have been done. A stream whose host functions have not returned is waited
- * for first: they may be about to write what is copied here.
+ * Copies and memsets. The calling thread moves the data at once. The timeline shows when a device
+ * would have finished. Host functions of the stream may still write the source, so a copy waits for
+ * them first.
  */
 #include <string.h>
 
@@ -42,7 +42,7 @@ void sim_transfer_report(const struct sim_transfer *transfer, struct sim_place p
 			 struct sim_span span, const struct sim_part *part)
 {
 	enum sim_switch activity = transfer->source ? SIM_SWITCH_COPY : SIM_SWITCH_SET;
-	bool is_wanted = atomic_load_explicit(&xtrace_simgpu_seam.activity_enabled[activity],
+	bool is_wanted = atomic_load_explicit(&sim_switches.activity_enabled[activity],
 					      memory_order_acquire);
 	const struct sim_tracer *tracer;
 	struct sim_memory_run run = {
@@ -72,7 +72,7 @@ void sim_transfer_report(const struct sim_transfer *transfer, struct sim_place p
 		(transfer->source ? sim_truth_copy : sim_truth_set)(&run);
 	if (!is_wanted)
 		return;
-	tracer = atomic_load_explicit(&xtrace_simgpu_seam.tracer, memory_order_acquire);
+	tracer = atomic_load_explicit(&sim_switches.tracer, memory_order_acquire);
 	(transfer->source ? tracer->copy : tracer->set)(&run);
 }
 
@@ -95,7 +95,7 @@ static CUresult transfer_start(CUstream handle, const struct sim_transfer *trans
 	sim_transfer_run(transfer);
 	span = sim_stream_enqueue(stream, SIM_COPY_LATENCY_NS, sim_transfer_duration_ns(transfer));
 	sim_transfer_report(transfer, sim_stream_place(stream), span, NULL);
-	/* As the driver does, which copies large pageable memory through a buffer of its own. */
+	/* The driver, too, copies large pageable memory through a staging buffer of its own. */
 	if (!transfer->is_async || (transfer->bytes >= STAGED_BYTES && is_pageable(transfer)))
 		sim_wait_until(span.end_ns);
 	return CUDA_SUCCESS;
@@ -122,7 +122,7 @@ static void *pointer(CUdeviceptr address)
 	return (void *)(uintptr_t)address;
 }
 
-/* Which way a copy between two addresses of unknown kind goes. */
+/* The direction of a copy between two addresses of unknown kind. */
 static uint8_t copy_kind_of(CUdeviceptr destination, CUdeviceptr source)
 {
 	bool to_host = sim_memory_kind(pointer(destination)) <= XT_CUPTI_MEMORY_PINNED;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulated devices: all alike, of about the size of a large data centre GPU, and plainly
- * named as simulated.
+ * The simulated devices. All are alike, about as large as a data centre GPU, and have "simulated"
+ * in their name.
  */
 #include <stdio.h>
 #include <string.h>
@@ -123,7 +123,7 @@ CUresult sim_device_get_attribute(int *value, CUdevice_attribute attribute, CUde
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!sim_device_facts(device))
 		return CUDA_ERROR_INVALID_DEVICE;
-	*value = 0; /* what is not in the table is a feature that the device does not have */
+	*value = 0; /* a feature that the table lacks is one that the device lacks */
 	if (attribute == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID)
 		*value = device + 1;
 	for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++)

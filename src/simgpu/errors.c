@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Names and texts of the driver's error codes, and the look-up of its entry points by name.
- */
-#include <stdio.h>
-#include <string.h>
-
+/* Names and texts of the driver's error codes. */
 #include "simgpu/sim.h"
 
 static const struct {
@@ -75,63 +70,4 @@ CUresult sim_get_error_name(CUresult code, const char **name)
 		return CUDA_ERROR_INVALID_VALUE;
 	*name = find_error(code, true);
 	return *name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-/* How well an entry answers to a plain name: 0 not at all, else its version; the largest wins. */
-static int entry_version(const char *entry, const char *name, bool is_per_thread)
-{
-	const char *rest = entry + strlen(name);
-	int version = 1;
-
-	if (strncmp(entry, name, strlen(name)))
-		return 0;
-	if (rest[0] == '_' && rest[1] == 'v' && rest[2] >= '2' && rest[2] <= '9') {
-		version = rest[2] - '0';
-		rest += 3;
-	}
-	if (is_per_thread && (!strcmp(rest, "_ptsz") || !strcmp(rest, "_ptds")))
-		return version;
-	return *rest ? 0 : version;
-}
-
-/* Entries whose arguments differ from those of the older ones of that name. */
-static bool is_too_new(const char *entry, int cuda_version)
-{
-	return !strcmp(entry, "cuCtxCreate_v4") && cuda_version < 12050;
-}
-
-static void *find_entry(const char *name, int cuda_version, bool is_per_thread)
-{
-	void *best = NULL;
-	int best_version = 0;
-
-	for (const struct sim_entry *entry = sim_entries; entry->api; entry++) {
-		int version;
-
-		if (entry->api->is_per_thread != is_per_thread ||
-		    is_too_new(entry->api->name, cuda_version))
-			continue;
-		version = entry_version(entry->api->name, name, is_per_thread);
-		if (version > best_version) {
-			best_version = version;
-			best = entry->function;
-		}
-	}
-	return best;
-}
-
-CUresult sim_get_proc_address(const char *name, void **function, int version, cuuint64_t flags,
-			      CUdriverProcAddressQueryResult *status)
-{
-	if (!name || !function || version <= 0)
-		return CUDA_ERROR_INVALID_VALUE;
-	*function = NULL;
-	if (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
-		*function = find_entry(name, version, true);
-	if (!*function)
-		*function = find_entry(name, version, false);
-	if (status)
-		*status = *function ? CU_GET_PROC_ADDRESS_SUCCESS
-				    : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-	return *function || status ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events: the time at which all that was enqueued before will be done. In a stream capture an
- * event stands for nodes of the graph instead.
+ * Events. An event stores the time at which all earlier work will be done. In a stream capture it
+ * stores nodes of the graph instead.
  */
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Building graphs, node by node, and copying them. Whoever traces hears of every graph and node
- * that is created, cloned or destroyed, in the order in which a real driver tells it: a node that
- * is being cloned is announced as created first, and as cloned after that.
+ * Builds graphs node by node, and copies them. The client is notified of every graph and node that
+ * is created, cloned or destroyed, in the order of a real driver. A cloned node is announced twice:
+ * first as created, then as cloned.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 static pthread_mutex_t ids_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t graph_count; /* both under ids_lock */
 static uint32_t free_ids[64];
-static size_t free_id_count; /* of graphs that are gone, if they are to be used again */
+static size_t free_id_count; /* of destroyed graphs, if ids are reused */
 
 static uint32_t take_id(void)
 {
@@ -61,7 +61,7 @@ static void graph_notify(uint32_t cbid, CUgraph graph)
 	sim_resource_notify(cbid, sim_context_current(), NULL, &data);
 }
 
-/* The type is told when the creation starts, and 0 later, as a real CUPTI does. */
+/* The type is given when the creation starts, and is 0 later, as with a real CUPTI. */
 static void node_notify(uint32_t cbid, CUgraphNode node, CUgraphNode original,
 			CUgraphNode dependency)
 {
@@ -121,7 +121,7 @@ void sim_graph_free(CUgraph graph)
 	free(graph);
 }
 
-/* A node without dependencies, in the graph's list; nobody has been told. */
+/* A node without dependencies, in the graph's list, and not announced yet. */
 static CUgraphNode node_alloc(CUgraph graph, const struct CUgraphNode_st *content)
 {
 	CUgraphNode node;
@@ -223,7 +223,7 @@ CUresult sim_graph_add(CUgraph graph, const struct CUgraphNode_st *content,
 	return CUDA_SUCCESS;
 }
 
-/* The clone of a node of the graph that `clone` was made from: the same place in the list. */
+/* The clone of a node in `clone`, which was made from `original`: it has the same index. */
 static CUgraphNode counterpart(CUgraph original, CUgraph clone, CUgraphNode node)
 {
 	for (size_t i = 0; i < original->node_count; i++)
@@ -302,9 +302,9 @@ CUgraphNode sim_graph_node_by_index(CUgraph graph, size_t index)
 }
 
 /*
- * Gives the nodes of child graphs and of bodies ids of the executable graph itself, and tells that the children
- * are gone: as in a real driver, which announces these nodes to nobody. A child's nodes have
- * successive ids; those of the children in it come after them.
+ * Gives the nodes of child graphs and bodies new ids in the executable graph, and announces that
+ * the child graphs are destroyed. The nodes themselves are not announced, as in a real driver. The
+ * nodes of a child have successive ids. Those of its own children follow.
  */
 void sim_graph_inline(CUgraph graph, CUgraph child, uint64_t *next_index)
 {
@@ -338,7 +338,9 @@ static bool is_ready(CUgraph graph, size_t placed_count, CUgraphNode node)
 	return true;
 }
 
-/* True if the order of creation will do, as it does unless dependencies were added later. */
+/*
+ * True if the order of creation is a valid order. Dependencies that were added later may break it.
+ */
 static bool is_sorted(CUgraph graph)
 {
 	for (size_t i = 0; i < graph->node_count; i++)

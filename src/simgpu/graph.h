@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs of the simulated driver: what graph.c (building), capture.c (recording) and graph_exec.c
- * (running) share. As with the real driver, a graph is not to be changed by two threads at once.
+ * Graphs of the simulated driver: shared by graph.c (building), capture.c (recording) and
+ * graph_exec.c (running). Two threads must not change a graph at the same time, as with the real
+ * driver.
  */
 #ifndef XTRACE_SIMGPU_GRAPH_H
 #define XTRACE_SIMGPU_GRAPH_H
@@ -16,10 +17,10 @@ struct sim_host_call {
 struct CUgraphNode_st {
 	uint32_t magic;
 	CUgraphNodeType type;
-	uint64_t id; /* as CUPTI numbers it */
+	uint64_t id; /* CUPTI's number */
 	CUgraph graph;
 	size_t index;	      /* order of creation in its graph */
-	CUgraphNode original; /* what it was cloned from; may be gone */
+	CUgraphNode original; /* the node it was cloned from; may be freed */
 	struct sim_maker maker;
 	CUgraphNode *dependencies;
 	size_t dependency_count;
@@ -42,31 +43,33 @@ struct CUgraph_st {
 bool sim_graph_is_valid(CUgraph graph);
 bool sim_graph_node_is_valid(CUgraphNode node);
 
-/* NULL: no memory. To be freed with sim_graph_free(), which accepts NULL. */
+/* Returns NULL if there is no memory. sim_graph_free() accepts NULL. */
 CUgraph sim_graph_make(void);
 void sim_graph_free(CUgraph graph);
 CUgraph sim_graph_clone(CUgraph original);
 
-/* Has it conditional nodes, at any depth? */
+/* Does it contain conditional nodes, at any depth? */
 bool sim_graph_is_conditional(CUgraph graph);
 
-/* NULL: there is none. */
+/* Returns NULL if there is none. */
 CUgraphNode sim_graph_node_by_index(CUgraph graph, size_t index);
 
-/* For graph_exec.c; see there. Called with child = graph and *next_index = its node count. */
+/* For graph_exec.c. The outermost call has child = graph and *next_index = its node count. */
 void sim_graph_inline(CUgraph graph, CUgraph child, uint64_t *next_index);
 
-/* A node as described by *content (type and what belongs to it; a child graph is cloned). */
+/* Adds a node with the type and parameters of *content. A child graph is cloned. */
 CUresult sim_graph_add(CUgraph graph, const struct CUgraphNode_st *content,
 		       const CUgraphNode *dependencies, size_t dependency_count, CUgraphNode *out);
 
 /* Adds dependencies that the node does not have yet. */
 CUresult sim_graph_depend(CUgraphNode node, const CUgraphNode *dependencies, size_t count);
 
-/* The call in progress, as the one that makes nodes. */
+/* Returns the call in progress, to be stored as the maker of nodes. */
 struct sim_maker sim_graph_maker(void);
 
-/* graph_params.c: what a node does, checked; all but the type and what it does is zero. */
+/*
+ * graph_params.c: check the parameters of a node and set its type and content. Other fields are 0.
+ */
 CUresult sim_kernel_content(const CUDA_KERNEL_NODE_PARAMS *params, struct CUgraphNode_st *out);
 CUresult sim_copy_content(const CUDA_MEMCPY3D *copy, CUcontext context, struct CUgraphNode_st *out);
 CUresult sim_set_content(const CUDA_MEMSET_NODE_PARAMS *set, CUcontext context,
@@ -74,13 +77,13 @@ CUresult sim_set_content(const CUDA_MEMSET_NODE_PARAMS *set, CUcontext context,
 CUresult sim_host_content(const CUDA_HOST_NODE_PARAMS *params, struct CUgraphNode_st *out);
 
 /*
- * graph_exec.c: the clone of that node in the executable graph, also where the node is one of a
- * child graph; the graph stays locked. NULL, and not locked, if there is none.
+ * graph_exec.c: returns the clone of the node in the executable graph, and leaves the graph locked.
+ * The node may belong to a child graph. Returns NULL, without the lock, if there is none.
  */
 CUgraphNode sim_graph_exec_lock_node(CUgraphExec exec, CUgraphNode node);
 void sim_graph_exec_unlock(CUgraphExec exec);
 
-/* Orders the nodes so that each comes after its dependencies; false: there is a cycle. */
+/* Orders the nodes so that each follows its dependencies. False if there is a cycle. */
 bool sim_graph_sort(CUgraph graph);
 
 #endif

@@ -99,7 +99,7 @@ CUresult sim_graph_add_child_graph_node(CUgraphNode *out, CUgraph graph,
 	return sim_graph_add(graph, &content, dependencies, dependency_count, out);
 }
 
-/* What a handle says: nothing on the device ever sets another value. */
+/* The value of a conditional handle. Kernels do not run here, so nothing changes it. */
 struct condition {
 	uint32_t graph_id;
 	uint16_t flags;
@@ -119,7 +119,10 @@ CUresult sim_graph_conditional_handle_create(CUgraphConditionalHandle *out, CUgr
 	return CUDA_SUCCESS;
 }
 
-/* Conditional nodes with one body that is run once, or not at all; other nodes have their own calls. */
+/*
+ * Adds a conditional node with one body, which runs once or not at all. Other types of nodes have
+ * their own calls.
+ */
 CUresult sim_graph_add_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
 			    const CUgraphEdgeData *edges, size_t dependency_count,
 			    CUgraphNodeParams *params)
@@ -149,7 +152,7 @@ CUresult sim_graph_add_dependencies(CUgraph graph, const CUgraphNode *from, cons
 {
 	CUresult result = CUDA_SUCCESS;
 
-	(void)edges; /* kinds of edges matter to kernels that are really executed */
+	(void)edges; /* edge types affect only kernels that are really executed */
 	if (!sim_graph_is_valid(graph) || (count && (!from || !to)))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < count && !result; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs made ready to run, and running them. An executable graph owns a clone of its graph; the
- * ids of the clone's nodes are those that activity records carry, and its id is the clone's.
+ * Instantiates and launches graphs. An executable graph owns a clone of its graph. Activity records
+ * have the ids of the clone and of its nodes.
  *
- * Nodes whose dependencies allow it run at the same time, all under the launch's stream.
+ * Nodes run at the same time if their dependencies allow it. All are in the stream of the launch.
  */
 #include <stdlib.h>
 
@@ -13,8 +13,8 @@ struct CUgraphExec_st {
 	uint32_t magic;
 	uint32_t id;
 	CUgraph graph;		  /* owned, sorted */
-	pthread_mutex_t lock;	  /* of launches: their nodes keep the times of one at a time */
-	uint32_t stream_id;	  /* on which bodies of conditional nodes run */
+	pthread_mutex_t lock;	  /* serialises launches: nodes store the times of one launch */
+	uint32_t stream_id;	  /* of the bodies of conditional nodes */
 	_Atomic uint64_t tail_ns; /* launches of one executable graph never overlap */
 };
 
@@ -65,7 +65,7 @@ CUresult sim_graph_instantiate_with_flags(CUgraphExec *out, CUgraph graph, unsig
 	return CUDA_SUCCESS;
 }
 
-/* Launches in flight are placed already and need nothing of the graph any more. */
+/* Launches in flight already have their times, so they no longer need the graph. */
 CUresult sim_graph_exec_destroy(CUgraphExec exec)
 {
 	if (!is_exec(exec))
@@ -129,7 +129,7 @@ static bool depends_on_index(CUgraphNode node, size_t index)
 	return false;
 }
 
-/* Can the graph be updated from that one? *culprit is the node of the latter that differs. */
+/* Can `graph` be updated from `from`? *culprit is the node of `from` that differs. */
 static CUgraphExecUpdateResult compare(CUgraph graph, CUgraph from, CUgraphNode *culprit)
 {
 	if (graph->node_count != from->node_count)
@@ -172,7 +172,7 @@ static void update(CUgraph graph, CUgraph from, bool is_child)
 	}
 }
 
-/* The nodes remain what they are, with their ids: only what they do is changed. */
+/* The nodes and their ids stay. Only their parameters change. */
 CUresult sim_graph_exec_update(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)
 {
 	CUgraphExecUpdateResultInfo found = {0};
@@ -210,13 +210,13 @@ static uint64_t node_duration_ns(CUgraphNode node, CUstream stream)
 	}
 }
 
-/* Does what is in it run, too? */
+/* Does the graph inside this node run? */
 static bool is_run(CUgraphNode node)
 {
 	return node->type == CU_GRAPH_NODE_TYPE_GRAPH || node->has_body_run;
 }
 
-/* Gives each node its span, relative to the start of the launch; returns when the last ends. */
+/* Gives each node its span, relative to the start of the launch. Returns the end of the last. */
 static uint64_t plan(CUgraph graph, CUstream stream, uint64_t start_ns)
 {
 	uint64_t last_ns = start_ns;

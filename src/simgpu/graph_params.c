@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What nodes of graphs do: from the parameters that programs give, when they add a node and when
- * they change one, in its graph or in an executable graph.
+ * Checks and converts the parameters of graph nodes. A program gives them when it adds a node, and
+ * when it changes one in a graph or in an executable graph.
  */
 #include "simgpu/graph.h"
 
@@ -31,7 +31,7 @@ static uint8_t copy_kind(const CUDA_MEMCPY3D *copy)
 	return is_host(copy->dstMemoryType) ? XT_CUPTI_COPY_DTOH : XT_CUPTI_COPY_DTOD;
 }
 
-/* One row only: arrays and pitched copies are not simulated. */
+/* Only one row: arrays and pitched copies are not simulated. */
 CUresult sim_copy_content(const CUDA_MEMCPY3D *copy, CUcontext context, struct CUgraphNode_st *out)
 {
 	const char *source;
@@ -86,7 +86,7 @@ CUresult sim_host_content(const CUDA_HOST_NODE_PARAMS *params, struct CUgraphNod
 	return CUDA_SUCCESS;
 }
 
-/* From now on the node does that, and this thread's call is its maker. */
+/* Changes what the node does, and makes this thread's call its maker. */
 static CUresult set_node(CUgraphNode node, const struct CUgraphNode_st *content)
 {
 	if (!sim_graph_node_is_valid(node) || node->type != content->type)
@@ -130,7 +130,7 @@ CUresult sim_graph_kernel_node_set_params(CUgraphNode node, const CUDA_KERNEL_NO
 	return result ? result : set_in_graph(node, &content);
 }
 
-/* The context is the one that is current. */
+/* Uses the current context. */
 CUresult sim_graph_memcpy_node_set_params(CUgraphNode node, const CUDA_MEMCPY3D *copy)
 {
 	struct CUgraphNode_st content;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Host functions in streams: run in the order of their times by one thread, which is started when
- * the first is enqueued. That thread blocks all signals and calls nothing of the driver.
+ * The queue of host functions. One thread runs them in the order of their times; the first one
+ * starts it. That thread blocks all signals and calls no driver function.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -105,18 +105,14 @@ void sim_host_drain(CUstream stream, CUcontext context)
 	pthread_mutex_unlock(&lock);
 }
 
-CUresult sim_launch_host_func(CUstream handle, CUhostFn function, void *user_data)
+void sim_stream_drain(CUstream stream)
 {
-	CUresult error;
-	CUstream stream = sim_stream_resolve(handle, &error);
-	struct sim_span span;
+	sim_host_drain(stream->is_legacy ? NULL : stream, stream->context);
+	sim_wait_until(sim_stream_done_ns(stream));
+}
 
-	if (!function)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!stream)
-		return error;
-	if (atomic_load(&stream->capture))
-		return sim_capture_host(stream, function, user_data);
-	span = sim_stream_enqueue(stream, SIM_LAUNCH_LATENCY_NS, 0);
-	return sim_host_enqueue(stream, function, user_data, span.start_ns);
+void sim_context_drain(CUcontext context)
+{
+	sim_host_drain(NULL, context);
+	sim_wait_until(atomic_load_explicit(&context->tail_ns, memory_order_relaxed));
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuInit(), with the injection that NVIDIA's driver does in it, and what a fork means.
+ * cuInit() and fork handling. cuInit() loads the library that CUDA_INJECTION64_PATH names, as
+ * NVIDIA's driver does.
  *
- * As with a real GPU, a child of an initialised process cannot use the device: all its calls fail
- * with CUDA_ERROR_NOT_INITIALIZED. The child of a process that had not called cuInit() can.
+ * A child of an initialised process cannot use the device, as with a real GPU: all its calls fail
+ * with CUDA_ERROR_NOT_INITIALIZED. A child forked before cuInit() can use it.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -43,7 +44,7 @@ static void after_fork_in_child(void)
 	pthread_mutex_init(&init_lock, NULL);
 }
 
-/* What stands in the way of the injection is told as NVIDIA's driver does not: on stderr. */
+/* Failures are reported on stderr. NVIDIA's driver is silent. */
 static void inject(void)
 {
 	const char *path = getenv("CUDA_INJECTION64_PATH");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernel launches. Runs on the application's threads; takes the lock of one stream and no other.
+ * Kernel launches and host functions. Runs on the application's threads. Takes the lock of one
+ * stream and no other.
  */
 #include <string.h>
 
@@ -52,10 +53,9 @@ void sim_kernel_report(const struct sim_shape *shape, struct sim_place place, st
 
 	if (sim_truth_is_on())
 		sim_truth_kernel(&run);
-	if (atomic_load_explicit(&xtrace_simgpu_seam.activity_enabled[SIM_SWITCH_KERNEL],
+	if (atomic_load_explicit(&sim_switches.activity_enabled[SIM_SWITCH_KERNEL],
 				 memory_order_acquire))
-		atomic_load_explicit(&xtrace_simgpu_seam.tracer, memory_order_acquire)
-			->kernel(&run);
+		atomic_load_explicit(&sim_switches.tracer, memory_order_acquire)->kernel(&run);
 }
 
 static CUresult launch(const struct sim_shape *shape, CUstream handle)
@@ -137,6 +137,22 @@ CUresult sim_launch_kernel_ex(const CUlaunchConfig *config, CUfunction function,
 		if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
 			shape.is_cooperative = config->attrs[i].value.cooperative != 0;
 	return launch(&shape, config->hStream);
+}
+
+CUresult sim_launch_host_func(CUstream handle, CUhostFn function, void *user_data)
+{
+	CUresult error;
+	CUstream stream = sim_stream_resolve(handle, &error);
+	struct sim_span span;
+
+	if (!function)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!stream)
+		return error;
+	if (atomic_load(&stream->capture))
+		return sim_capture_host(stream, function, user_data);
+	span = sim_stream_enqueue(stream, SIM_LAUNCH_LATENCY_NS, 0);
+	return sim_host_enqueue(stream, function, user_data, span.start_ns);
 }
 
 CUresult sim_profiler_start(void)

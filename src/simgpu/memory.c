@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory. What is allocated on the simulated device is host memory, so that copies really copy;
- * a table of all allocations tells what an address belongs to.
+ * Memory. Device memory is host memory here, and copies really copy it. A table of all allocations
+ * gives the kind of an address.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static CUresult track(void *start, uint64_t bytes, uint8_t kind, bool is_registe
 	return CUDA_SUCCESS;
 }
 
-/* Takes it out of the table; NULL if there is none of that start, kind and origin. */
+/* Removes an allocation from the table. NULL if none has that start, kind and origin. */
 static struct allocation *untrack(uintptr_t start, bool is_host, bool is_registered)
 {
 	struct allocation *found = NULL;
@@ -72,7 +72,7 @@ static struct allocation *untrack(uintptr_t start, bool is_host, bool is_registe
 	return found;
 }
 
-/* The allocation that holds an address, copied out; false if none does. */
+/* Copies out the allocation that contains an address. False if there is none. */
 static bool look_up(uintptr_t address, struct allocation *out)
 {
 	bool is_found = false;
@@ -106,14 +106,14 @@ uint8_t sim_memory_kind(const void *address)
 }
 
 /*
- * As with a real CUPTI, an allocation takes a number in any case, but a release that nobody listens
- * to bears the number of the call before it.
+ * An allocation always takes a correlation id. An untraced release has the id of the previous call.
+ * Both are as with a real CUPTI.
  */
 static void report(const void *address, uint64_t bytes, uint8_t kind, CUstream stream,
 		   bool is_release)
 {
-	bool is_wanted = atomic_load_explicit(
-		&xtrace_simgpu_seam.activity_enabled[SIM_SWITCH_ALLOCATION], memory_order_acquire);
+	bool is_wanted = atomic_load_explicit(&sim_switches.activity_enabled[SIM_SWITCH_ALLOCATION],
+					      memory_order_acquire);
 	CUcontext context = sim_context_current();
 	struct sim_allocation allocation = {
 		.address = (uintptr_t)address,
@@ -137,8 +137,7 @@ static void report(const void *address, uint64_t bytes, uint8_t kind, CUstream s
 		sim_truth_allocation(&allocation);
 	if (!is_wanted)
 		return;
-	atomic_load_explicit(&xtrace_simgpu_seam.tracer, memory_order_acquire)
-		->allocation(&allocation);
+	atomic_load_explicit(&sim_switches.tracer, memory_order_acquire)->allocation(&allocation);
 }
 
 static CUresult allocate(void **out, size_t bytes, uint8_t kind, CUstream stream)
@@ -196,7 +195,7 @@ CUresult sim_mem_alloc(CUdeviceptr *out, size_t bytes)
 	return allocate_device(out, bytes, XT_CUPTI_MEMORY_DEVICE, NULL);
 }
 
-/* As with a real device, freeing waits for the work in flight. */
+/* Freeing waits for the work in flight, as on a real device. */
 CUresult sim_mem_free(CUdeviceptr start)
 {
 	CUcontext context = sim_context_current();
@@ -227,7 +226,7 @@ CUresult sim_mem_alloc_async(CUdeviceptr *out, size_t bytes, CUstream handle)
 	return allocate_device(out, bytes, XT_CUPTI_MEMORY_DEVICE, stream);
 }
 
-/* Data is moved when it is enqueued, so nothing in flight can still need the memory. */
+/* Data moves when it is enqueued, so no work in flight needs the memory. */
 CUresult sim_mem_free_async(CUdeviceptr start, CUstream handle)
 {
 	CUresult error;

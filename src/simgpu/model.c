@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long simulated work takes. The same program with the same seed gets the same durations:
- * they follow from the seed, the kernel's name, its grid and block, and how many launches its
- * stream has seen.
+ * Durations of simulated work. They depend on the seed, the kernel's name, its grid and block, and
+ * the number of launches on its stream. The same program with the same seed gets the same
+ * durations.
  */
 #include <string.h>
 
 #include "simgpu/sim.h"
 
 #define KERNEL_FLOOR_NS		   1500 /* an empty kernel */
-#define KERNEL_WAVE_NS		   2000 /* one wave of threads, of the cheapest kernel */
+#define KERNEL_WAVE_NS		   2000 /* one wave of threads of the cheapest kernel */
 #define KERNEL_CEILING_NS	   20000000
 #define RESIDENT_THREADS	   (132 * 2048)
 #define HOST_COPY_BYTES_PER_US	   25000
-#define PAGEABLE_COPY_BYTES_PER_US 6000 /* from or to memory that is not pinned */
+#define PAGEABLE_COPY_BYTES_PER_US 6000 /* memory that is not pinned */
 #define DEVICE_COPY_BYTES_PER_US   1500000
 
 static uint64_t mix(uint64_t value)

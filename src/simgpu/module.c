@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Modules, functions and libraries. A library is a module under another handle, and so is a
- * library's kernel a function.
+ * Modules, functions and libraries. A library handle is a module handle, and a kernel handle of a
+ * library is a function handle.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,8 +11,6 @@
 #include "simgpu/sim.h"
 
 static _Atomic uint32_t module_count;
-static pthread_mutex_t dead_lock = PTHREAD_MUTEX_INITIALIZER;
-static CUmodule dead_modules; /* under dead_lock */
 
 bool sim_function_is_valid(CUfunction function)
 {
@@ -36,8 +34,8 @@ static void module_notify(uint32_t cbid, CUmodule module)
 }
 
 /*
- * Functions stay where they are, marked dead: a stale handle must be recognised, and records that
- * have not been read yet point to their names.
+ * Functions are marked dead but stay allocated. Stale handles must be recognised, and records that
+ * are not read yet point to the names.
  */
 static void module_free(CUmodule module)
 {
@@ -46,36 +44,7 @@ static void module_free(CUmodule module)
 	module->magic = SIM_MAGIC_DEAD;
 	free(module->image);
 	module->image = NULL;
-	pthread_mutex_lock(&dead_lock);
-	module->next = dead_modules;
-	dead_modules = module;
-	pthread_mutex_unlock(&dead_lock);
-}
-
-/* The memory of a dead name of that length, or NULL. The dead function keeps pointing to it. */
-static char *dead_name(size_t length)
-{
-	for (CUmodule module = dead_modules; module; module = module->next) {
-		for (CUfunction function = module->functions; function; function = function->next) {
-			if (function->name_is_reused || strlen(function->name) != length)
-				continue;
-			function->name_is_reused = true;
-			return function->name;
-		}
-	}
-	return NULL;
-}
-
-char *sim_name_make(const char *name)
-{
-	char *place = NULL;
-
-	if (sim_config()->reuses_names) {
-		pthread_mutex_lock(&dead_lock);
-		place = dead_name(strlen(name));
-		pthread_mutex_unlock(&dead_lock);
-	}
-	return place ? strcpy(place, name) : strdup(name);
+	sim_kernel_names_keep(module);
 }
 
 static CUresult module_make(CUmodule *out, char *image, size_t image_bytes)

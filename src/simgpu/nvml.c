@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulated NVML: a libnvidia-ml.so.1 with as much in it as xtrace asks for. Its devices are those
- * of the simulated driver; what state they are in, the environment says. XTRACE_SIMGPU_NVML is a list
- * of NAME:VALUE, divided by commas:
+ * The simulated NVML: a libnvidia-ml.so.1 with the functions that xtrace calls. Its devices are
+ * those of the simulated driver. XTRACE_SIMGPU_NVML sets their state as a list of NAME:VALUE,
+ * separated by commas:
  *
  *	absent:1	there is no driver
  *	sm_mhz, memory_mhz, celsius, milliwatts	of all devices
- *	sm_mhz_drift, celsius_drift	what these change by each second from nvmlInit on
- *	reasons		why clocks are not as high as they could be, as NVML's bits
+ *	sm_mhz_drift, celsius_drift	change for each second since nvmlInit
+ *	reasons		why clocks are throttled, as NVML's bits
  *	other_pid	a process that uses all devices
  *
- * Runs in whatever asks, on the thread that asks; keeps no lock.
+ * Runs on the calling thread and takes no lock.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,7 +142,7 @@ int nvmlDeviceGetCount_v2(unsigned int *count)
 	return XT_NVML_OK;
 }
 
-/* A handle is the device's place, from 1 on. */
+/* A handle is the index of the device plus 1. */
 int nvmlDeviceGetHandleByIndex_v2(unsigned int index, xt_nvml_device *device)
 {
 	if (index >= state.device_count)
@@ -158,7 +158,7 @@ int nvmlDeviceGetName(xt_nvml_device device, char *name, unsigned int length)
 	return XT_NVML_OK;
 }
 
-/* As sim_device_get_uuid() has it: "simulated", and the device's place in the last byte. */
+/* The same as sim_device_get_uuid(): "simulated", and the index of the device in the last byte. */
 int nvmlDeviceGetUUID(xt_nvml_device device, char *uuid, unsigned int length)
 {
 	snprintf(uuid, length, "GPU-73696d75-6c61-7465-6400-0000000000%02x",

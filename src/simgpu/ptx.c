@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads of a PTX text what the simulation needs: the names of its kernels, the shared memory they
- * declare and an estimate of their registers. The instructions are not executed.
+ * Parses PTX text for what the simulation needs: the names of the kernels, the shared memory that
+ * they declare, and an estimate of their registers. Instructions are not executed.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -81,7 +81,7 @@ static uint32_t declared_bytes(struct scanner *s)
 	return element_bytes * count;
 }
 
-/* From the name to the closing brace of the body. */
+/* Reads from the name to the closing brace of the body. */
 static void parse_body(struct scanner *s, CUfunction function)
 {
 	uint32_t register_bytes = 0;
@@ -110,7 +110,7 @@ static CUfunction add_function(CUmodule module, const char *name)
 
 	if (!function)
 		return NULL;
-	function->name = sim_name_make(name);
+	function->name = sim_kernel_name_make(name);
 	if (!function->name) {
 		free(function);
 		return NULL;

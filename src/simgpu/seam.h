@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The seam between the two halves of the simulated GPU: libcuda.so.1 exports one table, libcupti
- * finds it when it is loaded (at any time, any number of calls later) and fills in its side.
+ * The interface between the two halves of the simulated GPU. libcuda.so.1 exports one table. When
+ * libcupti is loaded, it finds that table and registers its functions. The application may have
+ * made any number of calls by then.
  *
- * The driver half looks at the switches on every call, so that what nobody enabled costs one load.
- * The tracer half sets `tracer` first and the switches afterwards, and is never unloaded.
+ * The driver half reads the switches on every call, so disabled callbacks cost one load. The tracer
+ * half sets `tracer` before the switches, and is never unloaded.
  */
 #ifndef XTRACE_SIMGPU_SEAM_H
 #define XTRACE_SIMGPU_SEAM_H
@@ -19,10 +20,10 @@
 #include "cuda_abi/cupti_abi.h"
 
 #define SIM_SEAM_SYMBOL	     "xtrace_simgpu_seam"
-#define SIM_SEAM_VERSION     1
+#define SIM_SEAM_VERSION     2
 #define SIM_DRIVER_CBIDS     1024
 #define SIM_RESOURCE_CBIDS   32
-#define SIM_LEGACY_STREAM_ID 7 /* as CUPTI numbers the default stream of every context */
+#define SIM_LEGACY_STREAM_ID 7 /* CUPTI's number of the default stream of every context */
 
 /* An entry point of the driver API. */
 struct sim_api {
@@ -32,33 +33,34 @@ struct sim_api {
 	bool is_per_thread; /* its NULL stream is the thread's own default stream */
 };
 
-/* A call in progress; lives on the stack of the calling thread. */
+/* A call in progress, on the stack of the calling thread. */
 struct sim_call {
 	const struct sim_api *api;
-	const void *params; /* struct of the arguments, in order */
+	const void *params; /* struct of the arguments in order */
 	const char *symbol_name;
 	CUcontext context;
 	uint32_t context_id;
 	uint32_t correlation_id;
 	uint64_t correlation_data;
-	uint64_t enter_ns; /* the tracer's own note */
+	uint64_t enter_ns; /* for the tracer half only */
 	CUresult result;
-	struct sim_call *outer; /* in which this one was made: by an injected library in cuInit() */
-	/* For the ground truth, of which only outermost calls are a part. */
-	uint32_t number; /* from 0, of the thread's calls */
+	struct sim_call
+		*outer; /* the enclosing call: cuInit(), whose injected library made this one */
+	/* For the ground truth, which includes only outermost calls. */
+	uint32_t number; /* counts the thread's calls from 0 */
 	uint64_t entered_ns;
-	uint64_t began_ns; /* after the callback at ENTER */
-	uint64_t ended_ns; /* before the one at EXIT */
+	uint64_t began_ns; /* end of the ENTER callback */
+	uint64_t ended_ns; /* start of the EXIT callback */
 };
 
-/* A stream as activity records name it. */
+/* A stream, in the numbers of activity records. */
 struct sim_place {
 	uint32_t device_id;
 	uint32_t context_id;
 	uint32_t stream_id;
 };
 
-/* When something ran, on CLOCK_MONOTONIC; may lie in the future. */
+/* The times of work, on CLOCK_MONOTONIC. They may be in the future. */
 struct sim_span {
 	uint64_t start_ns;
 	uint64_t end_ns;
@@ -68,7 +70,7 @@ struct sim_kernel_run {
 	struct sim_place place;
 	struct sim_span span;
 	uint32_t correlation_id;
-	const char *name; /* lives as long as the module */
+	const char *name; /* valid as long as the module */
 	uint32_t grid[3];
 	uint32_t block[3];
 	uint32_t static_shared_bytes;
@@ -80,7 +82,7 @@ struct sim_kernel_run {
 	uint64_t submitted_ns;
 };
 
-/* A copy or a set of memory. */
+/* A copy or a memset. */
 struct sim_memory_run {
 	struct sim_place place;
 	struct sim_span span;
@@ -91,17 +93,17 @@ struct sim_memory_run {
 	bool is_async;
 	uint8_t copy_kind;	   /* enum xt_cupti_copy_kind */
 	uint8_t source_kind;	   /* enum xt_cupti_memory_kind */
-	uint8_t destination_kind;  /* likewise; of a set: what is set */
-	uint32_t value;		   /* of a set */
-	uint32_t source_device_id; /* these four of a copy between devices */
+	uint8_t destination_kind;  /* enum xt_cupti_memory_kind; of a memset: its target */
+	uint32_t value;		   /* of a memset */
+	uint32_t source_device_id; /* this and the next three: only for copies between devices */
 	uint32_t source_context_id;
 	uint32_t destination_device_id;
 	uint32_t destination_context_id;
 };
 
-/* Memory that was allocated or is being released. */
+/* An allocation or a release of memory. */
 struct sim_allocation {
-	struct sim_place place; /* stream_id: UINT32_MAX outside streams */
+	struct sim_place place; /* stream_id is UINT32_MAX outside streams */
 	uint32_t correlation_id;
 	uint64_t address;
 	uint64_t bytes;
@@ -110,7 +112,7 @@ struct sim_allocation {
 	bool is_release;
 };
 
-/* What the tracer half gives. Called on the thread that makes the call. */
+/* The functions of the tracer half. Called on the thread that makes the call. */
 struct sim_tracer {
 	void (*api)(enum xt_cupti_site site, struct sim_call *call);
 	void (*resource)(uint32_t cbid, const struct cupti_resource_data *data);
@@ -136,15 +138,20 @@ struct sim_device_facts {
 	uint64_t memory_bytes;
 };
 
-struct sim_seam {
-	uint32_t version; /* SIM_SEAM_VERSION */
+/* Set by the tracer half, read by the driver half. */
+struct sim_switches {
 	const struct sim_tracer *_Atomic tracer;
 	_Atomic bool driver_enabled[SIM_DRIVER_CBIDS];
 	_Atomic bool resource_enabled[SIM_RESOURCE_CBIDS];
 	_Atomic bool activity_enabled[SIM_SWITCHES];
+};
 
-	/* What the driver half gives. Ids are 0, or the function false, for what is no handle. */
-	bool (*usable)(void); /* false in a child after fork */
+struct sim_seam {
+	uint32_t version; /* SIM_SEAM_VERSION */
+	struct sim_switches *switches;
+
+	/* The functions of the driver half. Invalid handles give the id 0 or false. */
+	bool (*usable)(void); /* false in a forked child */
 	int (*device_count)(void);
 	const struct sim_device_facts *(*device_facts)(int device);
 	bool (*context_ids)(CUcontext context, uint32_t *context_id, uint32_t *device_id);
@@ -153,7 +160,7 @@ struct sim_seam {
 	uint32_t (*graph_id)(CUgraph graph);
 	uint32_t (*graph_exec_id)(CUgraphExec graph_exec);
 	const struct sim_api *(*api_by_cbid)(uint32_t cbid);
-	void (*number_anew)(void); /* correlation ids begin with 1 again */
+	void (*restart_correlation_ids)(void); /* the next id is 1 */
 };
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver half of the simulated GPU: its objects, and what its files offer each other.
+ * The driver half of the simulated GPU: its objects and internal functions.
  *
- * There is no device thread. When work is enqueued, its place on the stream's timeline is known
- * at once: it starts after what it has to wait for, and lasts as long as the model says. Data is
- * moved at that moment; synchronising is waiting until the clock has passed the timeline's end.
+ * There is no device thread. Enqueuing gives work its place on the stream's timeline at once: its
+ * start depends on what it waits for, and its duration on the model. Data moves at that moment.
+ * Synchronising waits until the clock has passed the end of the timeline.
  *
- * Handles point to these structs. Each begins with a magic number that tells stray ones apart.
- * All times are nanoseconds of CLOCK_MONOTONIC.
+ * Handles point to these structs. Each struct begins with a magic number that identifies stray
+ * handles. All times are nanoseconds of CLOCK_MONOTONIC.
  */
 #ifndef XTRACE_SIMGPU_SIM_H
 #define XTRACE_SIMGPU_SIM_H
@@ -23,10 +23,10 @@
 #include "simgpu/seam.h"
 
 #define SIM_DEVICES_MAX	      8
-#define SIM_QUEUE_DEPTH	      1024 /* launches in flight on a stream before the next one waits */
+#define SIM_QUEUE_DEPTH	      1024 /* launches in flight on a stream; the next one waits */
 #define SIM_LAUNCH_LATENCY_NS 1500 /* from the call to the earliest start */
 #define SIM_COPY_LATENCY_NS   1000
-#define SIM_MODULE_LOAD_NS    200000 /* what a driver needs that has compiled it before */
+#define SIM_MODULE_LOAD_NS    200000 /* as with a driver that has compiled the module before */
 #define SIM_NODE_LATENCY_NS   500    /* between dependent nodes of a graph */
 
 enum sim_magic {
@@ -45,35 +45,35 @@ struct sim_branch;
 
 struct CUstream_st {
 	uint32_t magic;
-	uint32_t id; /* as CUPTI numbers it */
+	uint32_t id; /* CUPTI's number */
 	CUcontext context;
 	unsigned int flags;
 	int priority;
 	bool is_legacy;
 	_Atomic uint64_t launch_count;
-	_Atomic uint64_t tail_ns; /* when all that is enqueued will be done; grows under lock */
-	_Atomic uint32_t host_pending_count; /* host functions that have not returned */
+	_Atomic uint64_t tail_ns;	     /* the end of all enqueued work; grows under lock */
+	_Atomic uint32_t host_pending_count; /* pending host functions */
 	pthread_mutex_t lock;
 	uint64_t *queue_end_ns; /* ends of the last SIM_QUEUE_DEPTH launches; under lock */
 	uint32_t queue_next;
 	struct sim_branch *_Atomic capture; /* set while the stream is being captured */
-	struct CUstream_st *next;	    /* of the context; under its lock */
-	struct CUstream_st *next_own;	    /* of the thread whose own default stream it is */
+	struct CUstream_st *next;	    /* in the context's list; under its lock */
+	struct CUstream_st *next_own;	    /* in the list of the owning thread */
 };
 
 struct CUctx_st {
 	uint32_t magic;
-	uint32_t id; /* as CUPTI numbers it */
+	uint32_t id; /* CUPTI's number */
 	int device;
 	unsigned int flags;
 	bool is_primary;
-	pthread_mutex_t lock; /* of the lists */
+	pthread_mutex_t lock; /* protects the lists */
 	struct CUstream_st legacy;
 	struct CUstream_st *streams;
 	struct CUmod_st *modules;
 	_Atomic uint64_t tail_ns;	     /* of all streams */
-	_Atomic uint64_t blocking_tail_ns;   /* of those that the legacy stream waits for */
-	_Atomic uint32_t host_pending_count; /* host functions that have not returned */
+	_Atomic uint64_t blocking_tail_ns;   /* of the streams that the legacy stream waits for */
+	_Atomic uint32_t host_pending_count; /* pending host functions */
 	CUcontext next_dead;
 };
 
@@ -83,7 +83,7 @@ struct CUevent_st {
 	CUcontext context;
 	_Atomic bool is_recorded;
 	_Atomic uint64_t done_ns;
-	uint64_t capture_id; /* recorded in this stream capture; 0: in none */
+	uint64_t capture_id; /* the capture that recorded the event, or 0 */
 	CUgraphNode *capture_nodes;
 	size_t capture_node_count;
 };
@@ -92,7 +92,7 @@ struct CUfunc_st {
 	uint32_t magic;
 	CUmodule module;
 	struct CUfunc_st *next;
-	char *name; /* never freed: records may be read after the module is gone */
+	char *name; /* never freed: unread records may outlive the module */
 	uint64_t name_hash;
 	uint32_t static_shared_bytes;
 	uint32_t registers_per_thread;
@@ -110,7 +110,7 @@ struct CUmod_st {
 	size_t image_bytes;
 };
 
-/* The shape of a launch. */
+/* The arguments of a launch. */
 struct sim_shape {
 	CUfunction function;
 	uint32_t grid[3];
@@ -119,7 +119,7 @@ struct sim_shape {
 	bool is_cooperative;
 };
 
-/* What the driver keeps for each thread that called it. */
+/* Driver state of each calling thread. */
 struct sim_thread {
 	struct sim_call *call; /* in progress */
 	CUcontext *context_stack;
@@ -128,29 +128,23 @@ struct sim_thread {
 	int tid;
 	bool is_in_callback;
 	struct CUstream_st *own_streams; /* per-thread default streams, linked by next_own */
+	void (*free_own_streams)(struct sim_thread *thread); /* set with the first one */
 	CUstreamCaptureMode capture_mode;
 	struct sim_truth_chunk *truth;
 	uint32_t call_count;
 };
 
 /* thread.c */
-struct sim_thread *sim_thread(void); /* never NULL: dies where there is no memory */
+struct sim_thread *sim_thread(void); /* never NULL: aborts if there is no memory */
 
-/* api.c */
-extern struct sim_seam xtrace_simgpu_seam;
-/* The number of the call in progress, which takes one if it has none yet. */
+/* notify.c */
+extern struct sim_switches sim_switches;
+/* Returns the correlation id of the call in progress, and assigns one if it has none. */
 uint32_t sim_correlation_id(void);
-/* The same, but if it has none: the number of the last call that took one. */
+/* The same without assigning: if the call has none, returns the last id assigned to any call. */
 uint32_t sim_correlation_id_borrowed(void);
-void sim_number_anew(void);
+void sim_restart_correlation_ids(void);
 void sim_resource_notify(uint32_t cbid, CUcontext context, CUstream stream, void *descriptor);
-const struct sim_api *sim_api_by_cbid(uint32_t cbid);
-/* The table of all entry points, ended by a NULL name. */
-struct sim_entry {
-	const struct sim_api *api;
-	void *function;
-};
-extern const struct sim_entry sim_entries[];
 
 /* init.c */
 bool sim_is_ready(void);
@@ -159,14 +153,14 @@ bool sim_is_usable(void); /* false in the child of an initialised process */
 /* config.c: the environment, read once. */
 struct sim_config {
 	uint64_t seed;
-	uint64_t kernel_min_ns; /* both 0: the model's own range */
+	uint64_t kernel_min_ns; /* both 0: use the model's range */
 	uint64_t kernel_max_ns;
 	uint64_t launch_ns;
 	int device_count;
-	const char *truth_path; /* NULL: no ground truth is written */
-	bool reuses_ids;	/* of graphs that are gone, and so of their nodes */
-	size_t stack_bytes;	/* that each call uses, at least */
-	bool reuses_names;	/* memory of the names of unloaded kernels */
+	const char *truth_path; /* NULL: write no ground truth */
+	bool reuses_ids;	/* of destroyed graphs and their nodes */
+	size_t stack_bytes;	/* minimum stack that each call uses */
+	bool reuses_names;	/* the memory of unloaded kernels' names */
 };
 const struct sim_config *sim_config(void);
 
@@ -175,15 +169,14 @@ uint64_t sim_now_ns(void);
 void sim_wait_until(uint64_t time_ns);
 /* Raises *place to at least value. */
 void sim_raise(_Atomic uint64_t *place, uint64_t value);
-/* Enqueues work that takes duration_ns; waits where the stream's queue is full. */
+/* Enqueues work that takes duration_ns. Waits while the stream's queue is full. */
 struct sim_span sim_stream_enqueue(CUstream stream, uint64_t latency_ns, uint64_t duration_ns);
-/* What is enqueued on the stream, and on those it waits for, is done at this time. */
+/* The time at which all work on the stream, and on those it waits for, is done. */
 uint64_t sim_stream_done_ns(CUstream stream);
-void sim_stream_drain(CUstream stream);
-void sim_context_drain(CUcontext context);
 
 /* context.c */
-CUcontext sim_context_current(void); /* NULL: none */
+CUresult sim_context_push(CUcontext context); /* makes it current */
+CUcontext sim_context_current(void);	      /* NULL: none */
 bool sim_context_is_valid(CUcontext context);
 bool sim_context_ids(CUcontext context, uint32_t *context_id, uint32_t *device_id);
 
@@ -194,16 +187,16 @@ const struct sim_device_facts *sim_device_facts(int device); /* NULL: no such de
 /* stream.c */
 void sim_stream_init(CUstream stream, CUcontext context, unsigned int flags, int priority);
 void sim_stream_fini(CUstream stream);
-/* A number that no stream has. */
+/* Returns an unused stream number. */
 uint32_t sim_stream_take_id(void);
 /*
- * The stream that a handle means in the current context, NULL and the two special handles
- * included. Returns NULL and sets *error where there is none.
+ * Resolves a handle in the current context, including NULL and the two special handles. Returns
+ * NULL and sets *error if there is no such stream.
  */
 CUstream sim_stream_resolve(CUstream handle, CUresult *error);
 struct sim_place sim_stream_place(CUstream stream);
 uint32_t sim_stream_id(CUcontext context, CUstream handle, bool is_per_thread);
-/* Frees the calling thread's own default streams, of one context or (NULL) of all. */
+/* Frees the calling thread's default stream of one context, or of all if NULL. */
 void sim_stream_free_own(struct sim_thread *thread, CUcontext context);
 
 /* model.c */
@@ -216,50 +209,58 @@ uint64_t sim_hash(const void *data, size_t bytes, uint64_t seed);
 bool sim_function_is_valid(CUfunction function);
 void sim_modules_free(CUcontext context);
 
-/* ptx.c: adds a function to the module for each .entry. 0, or -EINVAL if it is no PTX. */
+/* ptx.c: adds a function to the module for each .entry. Returns 0, or -EINVAL if it is not PTX. */
 int sim_ptx_parse(CUmodule module);
-/* A copy of the name, in memory of its own or, as configured, of an unloaded kernel's name. */
-char *sim_name_make(const char *name);
 
-/* Work as a part of an executable graph. */
+/* kernel_names.c */
+/* Returns a copy of the name, or NULL if there is no memory. Never freed. */
+char *sim_kernel_name_make(const char *name);
+/* Keeps an unloaded module, which the caller has marked dead. */
+void sim_kernel_names_keep(CUmodule module);
+
+/* The graph node that work belongs to. */
 struct sim_part {
 	uint64_t node_id;
 	uint32_t graph_id;
-	bool is_by_device; /* in the body of a conditional node: nothing says for which call */
+	bool is_by_device; /* in the body of a conditional node: without a correlation id */
 };
 
 /* launch.c */
 CUresult sim_shape_check(const struct sim_shape *shape);
-/* Runs one kernel in a span that is reserved already, and tells everyone. */
+/* Reports one kernel, whose span is already reserved, to the ground truth and the tracer. */
 void sim_kernel_report(const struct sim_shape *shape, struct sim_place place, struct sim_span span,
-		       const struct sim_part *part /* NULL: of none */);
+		       const struct sim_part *part /* NULL outside graphs */);
 
-/* copy.c: moves the data and tells everyone. */
+/* copy.c: moves the data and reports it. */
 struct sim_transfer {
 	void *destination;
-	const void *source; /* NULL: a set */
+	const void *source; /* NULL: a memset */
 	uint64_t bytes;
-	uint32_t value; /* of a set, repeated in elements of element_bytes */
+	uint32_t value; /* of a memset, repeated in elements of element_bytes */
 	uint32_t element_bytes;
 	uint8_t copy_kind; /* enum xt_cupti_copy_kind */
 	bool is_async;
-	CUcontext source_context; /* both of a copy between devices */
+	CUcontext source_context; /* this and the next: only for copies between devices */
 	CUcontext destination_context;
 };
 void sim_transfer_run(const struct sim_transfer *transfer);
 uint64_t sim_transfer_duration_ns(const struct sim_transfer *transfer);
 void sim_transfer_report(const struct sim_transfer *transfer, struct sim_place place,
-			 struct sim_span span, const struct sim_part *part /* NULL: of none */);
+			 struct sim_span span,
+			 const struct sim_part *part /* NULL outside graphs */);
 
-/* memory.c: what an address belongs to, as enum xt_cupti_memory_kind. */
+/* memory.c: the kind of memory at an address, as enum xt_cupti_memory_kind. */
 uint8_t sim_memory_kind(const void *address);
 
 /* hostfunc.c */
 CUresult sim_host_enqueue(CUstream stream, CUhostFn function, void *user_data, uint64_t when_ns);
-/* Waits until the host functions of the stream, or (NULL) of all of the context, have returned. */
+/* Waits until the host functions of the stream, or of the whole context if NULL, have returned. */
 void sim_host_drain(CUstream stream, CUcontext context);
+/* Wait until all enqueued work is done, host functions included. */
+void sim_stream_drain(CUstream stream);
+void sim_context_drain(CUcontext context);
 
-/* capture.c: each adds a node to the graph that the stream is captured into. */
+/* capture.c: each adds a node to the graph that captures the stream. */
 CUresult sim_capture_kernel(CUstream stream, const struct sim_shape *shape);
 CUresult sim_capture_transfer(CUstream stream, const struct sim_transfer *transfer);
 CUresult sim_capture_host(CUstream stream, CUhostFn function, void *user_data);
@@ -273,15 +274,15 @@ uint32_t sim_graph_id(CUgraph graph);
 uint32_t sim_graph_exec_id(CUgraphExec exec);
 
 /* truth.c */
-/* Which call made a node of a graph: the number is one of that thread's calls. */
+/* The call that made a node of a graph. The number counts that thread's calls. */
 struct sim_maker {
 	int tid;
 	uint32_t call_number;
-	bool is_of_child; /* the node was in a graph in one that was updated: truth.c */
+	bool is_of_child; /* set by an update of an enclosing graph: see truth.c */
 };
 struct sim_node_made {
 	uint64_t id;
-	uint64_t origin; /* the node it is a clone of, 0: none */
+	uint64_t origin; /* the node it is a clone of, or 0 */
 	uint32_t type;
 };
 bool sim_truth_is_on(void);
@@ -291,17 +292,17 @@ void sim_truth_copy(const struct sim_memory_run *run);
 void sim_truth_set(const struct sim_memory_run *run);
 void sim_truth_allocation(const struct sim_allocation *allocation);
 void sim_truth_node(const struct sim_node_made *node);
-/* The call in progress changed a node: in an executable graph, or (0) in its own. */
+/* The call in progress changed a node of an executable graph, or of a graph if the id is 0. */
 void sim_truth_node_set(uint64_t node_id, uint32_t graph_exec_id);
 void sim_truth_update(uint32_t graph_exec_id, uint32_t graph_id);
-/* The work of a graph's node that runs now leads to the call that made the node. */
+/* The node that runs now was made by that call. */
 void sim_truth_maker(uint64_t node_id, struct sim_maker maker);
 void sim_truth_call(const struct sim_call *call);
-/* The GPU launches the work of that node by itself, in the replay of the call in progress. */
+/* The GPU launches the work of that node itself, in the replay of the call in progress. */
 void sim_truth_by_device(uint64_t node_id, uint64_t start_ns);
 void sim_truth_violation(const struct sim_call *call);
 
-/* Every implementation of an entry point. */
+/* The implementations of all entry points. */
 #define API(name, implementation, cbid, count, ...)                                                \
 	CUresult implementation(XT_API_DECL_##count(__VA_ARGS__));
 #define API_EARLY API

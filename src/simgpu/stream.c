@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams: the legacy default stream of each context, the own default stream of each thread, and
- * those that programs create.
+ * Streams: the legacy default stream of each context, the default stream of each thread, and
+ * streams that programs create.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,6 +87,13 @@ void sim_stream_free_own(struct sim_thread *thread, CUcontext context)
 	}
 }
 
+/* Called when a thread exits. After a fork, threads that no longer exist may hold the locks. */
+static void free_all_own(struct sim_thread *thread)
+{
+	if (sim_is_usable())
+		sim_stream_free_own(thread, NULL);
+}
+
 static CUstream own_stream(CUcontext context)
 {
 	struct sim_thread *thread = sim_thread();
@@ -99,6 +106,7 @@ static CUstream own_stream(CUcontext context)
 	if (stream) {
 		stream->next_own = thread->own_streams;
 		thread->own_streams = stream;
+		thread->free_own_streams = free_all_own;
 	}
 	return stream;
 }
@@ -166,7 +174,7 @@ CUresult sim_stream_create_with_priority(CUstream *out, unsigned int flags, int 
 	return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Work in flight goes on: its times are known already, and the context's tail covers it. */
+/* Work in flight is unaffected: its times are known, and the context's tail includes it. */
 CUresult sim_stream_destroy(CUstream stream)
 {
 	if (!stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the simulated driver keeps for each thread: made when the thread first calls it, freed when
- * the thread ends.
+ * Driver state of each thread. Allocated when the thread first calls the driver, freed when the
+ * thread exits.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@ static void thread_exit(void *data)
 {
 	struct sim_thread *thread = data;
 
-	if (sim_is_usable()) /* else locks may be held by threads that a fork left behind */
-		sim_stream_free_own(thread, NULL);
+	if (thread->own_streams)
+		thread->free_own_streams(thread);
 	free(thread->context_stack);
 	free(thread);
 	self = NULL;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Simulated time: where enqueued work stands on its stream, and waiting for it in real time.
+ * Simulated time: the place of enqueued work on its stream, and waiting in real time.
  *
- * Work starts when it has got there (now + latency), when the stream's earlier work is done, and,
- * between the legacy default stream and the streams that are not non-blocking, when the other
- * side's earlier work is done. Runs on the application's threads.
+ * Work starts once it has reached the device, after a latency. It waits for the stream's earlier
+ * work and for the work that its stream implicitly waits for. The legacy default stream and
+ * blocking streams wait for each other. Runs on the application's threads.
  */
 #include <time.h>
 
 #include "simgpu/sim.h"
 
-#define SPIN_NS 20000 /* shorter waits are not worth a sleep */
+#define SPIN_NS 20000 /* below this, spin instead of sleeping */
 
 uint64_t sim_now_ns(void)
 {
@@ -51,7 +51,7 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* When the work of other streams that this one has to wait for is done. */
+/* The end of work on other streams that this stream implicitly waits for. */
 static uint64_t implicit_wait_ns(CUstream stream)
 {
 	CUcontext context = stream->context;
@@ -69,7 +69,7 @@ uint64_t sim_stream_done_ns(CUstream stream)
 		       implicit_wait_ns(stream));
 }
 
-/* Returns the time, with the stream's lock held and room in its queue. */
+/* Locks the stream when its queue has room. Returns the current time. */
 static uint64_t lock_with_room(CUstream stream)
 {
 	for (;;) {
@@ -103,16 +103,4 @@ struct sim_span sim_stream_enqueue(CUstream stream, uint64_t latency_ns, uint64_
 	if (!stream->is_legacy && !(stream->flags & CU_STREAM_NON_BLOCKING))
 		sim_raise(&context->blocking_tail_ns, span.end_ns);
 	return span;
-}
-
-void sim_stream_drain(CUstream stream)
-{
-	sim_host_drain(stream->is_legacy ? NULL : stream, stream->context);
-	sim_wait_until(sim_stream_done_ns(stream));
-}
-
-void sim_context_drain(CUcontext context)
-{
-	sim_host_drain(NULL, context);
-	sim_wait_until(atomic_load_explicit(&context->tail_ns, memory_order_relaxed));
 }

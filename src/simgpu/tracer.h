@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tracer half of the simulated GPU, a libcupti: what its files offer each other.
+ * The tracer half of the simulated GPU, a libcupti: its internal functions.
  *
  * Callbacks and records are made on the application's threads. A worker thread fills in the times
- * of what is over and gives back full buffers; a flush does so on the thread that flushes. No lock
- * is held while a function of the client runs.
+ * of finished work and returns full buffers. A flush does the same on its own thread. No lock is
+ * held while a function of the client runs.
  */
 #ifndef XTRACE_SIMGPU_TRACER_H
 #define XTRACE_SIMGPU_TRACER_H
@@ -20,7 +20,7 @@
 #define SIM_EXPORT	  __attribute__((visibility("default")))
 #define SIM_CUPTI_VERSION 130001
 
-/* The entry points that cupti_abi.h does not need. */
+/* Entry points that cupti_abi.h does not declare. */
 int cuptiEnableDomain(uint32_t enable, void *subscriber, uint32_t domain);
 int cuptiEnableAllDomains(uint32_t enable, void *subscriber);
 int cuptiGetStreamId(void *context, void *stream, uint32_t *id_out);
@@ -32,28 +32,37 @@ CUPTI_FUNCTIONS(DECLARE)
 #undef DECLARE
 
 /* tracer_seam.c */
-struct sim_seam *tracer_seam(void); /* NULL: the simulated driver is not there */
+struct sim_seam *tracer_seam(void); /* NULL: there is no simulated driver */
+/* A real libcuda has no seam. Then tracer_seam() returns NULL. */
+void tracer_seam_connect(const struct sim_tracer *tracer);
 /*
- * Begins every entry point: an enum xt_cupti_result that forbids it (no driver, a forked child,
- * a fault that was asked for), or XT_CUPTI_SUCCESS.
+ * Called first by every entry point. Returns XT_CUPTI_SUCCESS, or the error that forbids the call:
+ * no driver, a forked child, or an injected fault.
  */
 int tracer_enter(const char *function);
-/* Sets what a cbid needs: callbacks, activity records of API calls, or both. */
-void tracer_seam_refresh(void);
 
-/* tracer_clock.c: the time of records and of cuptiGetTimestamp(). */
+/* tracer_switches.c */
+bool tracer_wants_callback(uint32_t domain, uint32_t cbid);
+bool tracer_wants_api_records(void);
+/*
+ * Enables or disables the callback ids from first to last that the domain has. False if there is no
+ * such domain or id.
+ */
+bool tracer_switch_callbacks(uint32_t domain, uint32_t first_cbid, uint32_t last_cbid, bool enable);
+void tracer_switch_api_records(bool enable);
+void tracer_switches_reset(void);
+
+/* tracer_clock.c: the clock of records and of cuptiGetTimestamp(). */
 uint64_t tracer_clock_now_ns(void);
 uint64_t tracer_clock_convert(uint64_t monotonic_ns);
 uint64_t tracer_monotonic_ns(void);
 
 /* tracer_callbacks.c */
-bool tracer_wants_callback(uint32_t domain, uint32_t cbid);
 void tracer_on_api(enum xt_cupti_site site, struct sim_call *call);
 void tracer_on_resource(uint32_t cbid, const struct cupti_resource_data *data);
 void tracer_callbacks_reset(void);
 
 /* tracer_records.c */
-bool tracer_wants_api_records(void);
 void tracer_on_kernel(const struct sim_kernel_run *run);
 void tracer_on_copy(const struct sim_memory_run *run);
 void tracer_on_set(const struct sim_memory_run *run);
@@ -63,7 +72,7 @@ size_t tracer_record_bytes(uint32_t kind); /* 0: unknown kind */
 void tracer_records_reset(void);
 
 /* tracer_buffers.c */
-/* Writes a record whose times become known at span.end_ns; until then they stay 0. */
+/* Writes a record. Its times stay 0 until span.end_ns has passed. */
 void tracer_append(const void *record, size_t record_bytes, struct sim_span span);
 void tracer_buffers_reset(void);
 
@@ -71,7 +80,7 @@ void tracer_buffers_reset(void);
 bool tracer_client_zeroes(void);
 bool tracer_buffers_are_shared(void);
 
-/* tracer_fault.c: what XTRACE_SIMGPU_FAULT asks for. */
+/* tracer_fault.c: the faults of XTRACE_SIMGPU_FAULT. */
 enum tracer_fault {
 	FAULT_ZERO_TIMES,
 	FAULT_REVERSED_TIMES,
@@ -90,7 +99,7 @@ enum tracer_fault {
 };
 bool tracer_fault_is_on(enum tracer_fault fault);
 uint64_t tracer_fault_value(enum tracer_fault fault);
-/* True for every n-th time it is asked, n being the fault's value; false if the fault is off. */
+/* True on every n-th call, where n is the fault's value. False if the fault is off. */
 bool tracer_fault_strikes(enum tracer_fault fault);
 bool tracer_fault_fails(const char *function);
 

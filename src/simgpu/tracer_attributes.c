@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Activity attributes: each is kept and given back in its own width; two of them mean something
- * to the buffers.
+ * Activity attributes. Each is stored and returned in its own width. Two of them affect the
+ * buffers.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -67,20 +67,5 @@ SIM_EXPORT int cuptiActivitySetAttribute(uint32_t attribute, size_t *value_bytes
 		return result;
 	memcpy(&widened, value, attributes[attribute].value_bytes);
 	atomic_store(&attributes[attribute].value, widened);
-	return XT_CUPTI_SUCCESS;
-}
-
-/* Turns everything off. The subscription goes too, as with the real one. */
-/* As on a GPU, what is traced afterwards is numbered from 1. */
-SIM_EXPORT int cuptiFinalize(void)
-{
-	int result = tracer_enter(__func__);
-
-	if (result)
-		return result;
-	tracer_records_reset();
-	tracer_callbacks_reset();
-	tracer_seam_refresh();
-	tracer_seam()->number_anew();
 	return XT_CUPTI_SUCCESS;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of activity buffers. A thread that has a record to write and no buffer with room asks
- * the client for one. The record is written at once, with times of 0, and its times are filled in
- * when they have passed. A full buffer goes to the worker, which gives it back when all its records
- * are complete; a flush gives back what is complete (or, forced, everything) on its own thread.
+ * The life cycle of activity buffers. A thread without room for its record requests a buffer from
+ * the client. The record is written at once, with times of 0, and gets its times when they have
+ * passed. A full buffer goes to the worker, which returns it once all its records are complete. A
+ * flush returns complete buffers on its own thread; a forced flush returns all.
  *
- * Each thread has its buffer in a slot with a lock of its own, which is contended by flushes only.
- * The client can ask for one slot shared by all threads instead, as before CUPTI 13.
+ * Each thread has its buffer in a slot with its own lock, which only flushes contend for. The
+ * client can request one slot for all threads instead, as before CUPTI 13.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -53,9 +53,9 @@ static pthread_once_t slot_key_once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct slot *slots = &shared_slot; /* under lock; never freed */
-static struct slot *free_slots;		  /* of threads that are gone; under lock */
+static struct slot *free_slots;		  /* of exited threads; under lock */
 static struct buffer *full_buffers;	  /* newest first; under lock */
-static unsigned int delivering_count;	  /* buffers on their way to the client; under lock */
+static unsigned int delivering_count;	  /* buffers being returned to the client; under lock */
 static struct {
 	struct slot *slots;
 	struct buffer *full_buffers;
@@ -67,7 +67,7 @@ static _Atomic(xt_cupti_buffer_requested) client_requested;
 static _Atomic(xt_cupti_buffer_completed) client_completed;
 static _Atomic uint64_t dropped_count;
 
-/* The client may have the buffer in a file that others read at any time: hence the stores. */
+/* Atomic stores: the buffer may be in a file that other processes read at any time. */
 static void fill_in_times(struct buffer *buffer, const struct pending *pending, bool is_over)
 {
 	uint8_t *record = buffer->data + pending->offset;
@@ -90,7 +90,7 @@ static void fill_in_times(struct buffer *buffer, const struct pending *pending, 
 	__atomic_store_n((uint64_t *)(record + place) + 1, end_ns, __ATOMIC_RELEASE);
 }
 
-/* As long as its times are missing, the kind of a record has a bit that no kind has. */
+/* While the times of a record are missing, its kind has a bit that no kind uses. */
 static void mark_begun(uint8_t *record)
 {
 	__atomic_fetch_or((uint32_t *)record, XT_CUPTI_RECORD_BEGUN, __ATOMIC_RELAXED);
@@ -141,7 +141,7 @@ static void give_back(const struct buffer *buffer, xt_cupti_buffer_completed com
 		completed(NULL, 0, buffer->data, buffer->data_bytes, valid_bytes);
 }
 
-/* Gives back a list of buffers, oldest first. Called without locks. */
+/* Returns a list of buffers to the client, oldest first. Called without locks. */
 static void deliver(struct buffer *list)
 {
 	xt_cupti_buffer_completed completed = atomic_load(&client_completed);
@@ -163,7 +163,7 @@ static void deliver(struct buffer *list)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Takes what may go out of the list of full buffers. Under lock. */
+/* Removes the returnable buffers from the list of full ones. Under lock. */
 static struct buffer *take_full(uint64_t now_ns, bool is_forced)
 {
 	struct buffer *taken = NULL;
@@ -185,7 +185,7 @@ static struct buffer *take_full(uint64_t now_ns, bool is_forced)
 	return taken;
 }
 
-/* Fills in times in all threads' buffers; a flush also takes those that may go. Under lock. */
+/* Fills in times in all threads' buffers. A flush also takes the returnable ones. Under lock. */
 static struct buffer *sweep_slots(uint64_t now_ns, bool is_flush, bool is_forced,
 				  struct buffer *taken)
 {
@@ -253,7 +253,7 @@ static void retire(struct buffer *buffer)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The thread is gone: its buffer goes to the worker, its slot to the next thread. */
+/* At thread exit, the buffer goes to the worker and the slot to the next thread. */
 static void release_slot(void *data)
 {
 	struct slot *slot = data;
@@ -306,7 +306,7 @@ static bool has_room(const struct buffer *buffer, size_t record_bytes)
 	       (!buffer->records_max || buffer->record_count < buffer->records_max);
 }
 
-/* Asks the client for a buffer. NULL: it gave none, or one that holds no record. */
+/* Requests a buffer from the client. NULL if it gave none, or one too small for a record. */
 static struct buffer *request(size_t record_bytes)
 {
 	xt_cupti_buffer_requested requested = atomic_load(&client_requested);
@@ -343,7 +343,7 @@ static void write_record(struct buffer *buffer, const void *record, size_t recor
 	buffer->complete_ns = 0;
 }
 
-/* Returns false if there is no room: then *full_out is the buffer that is to be retired, or NULL. */
+/* Returns false if there is no room. *full_out is then the buffer to retire, or NULL. */
 static bool try_append(struct slot *slot, const void *record, size_t record_bytes,
 		       struct sim_span span, struct buffer **full_out)
 {
@@ -400,7 +400,7 @@ void tracer_append(const void *record, size_t record_bytes, struct sim_span span
 		pthread_mutex_unlock(&shared_request_lock);
 }
 
-/* In a forked child: the parent's buffers are not ours to touch, and are set aside for good. */
+/* For a forked child: abandons the parent's buffers, which it must not touch. */
 void tracer_buffers_reset(void)
 {
 	abandoned.slots = slots;
@@ -411,7 +411,7 @@ void tracer_buffers_reset(void)
 	pthread_cond_init(&changed, NULL);
 	pthread_mutex_init(&shared_slot.lock, NULL);
 	shared_slot.buffer = NULL;
-	shared_slot.next = NULL; /* as it was: it is the last of the list */
+	shared_slot.next = NULL; /* the last of the list, as before */
 	slots = &shared_slot;
 	free_slots = NULL;
 	full_buffers = NULL;
@@ -463,7 +463,7 @@ SIM_EXPORT int cuptiActivityFlushAll(uint32_t flag)
 	return XT_CUPTI_SUCCESS;
 }
 
-/* Full buffers come back on their own, at once: any period is kept. */
+/* Full buffers are returned at once, so any period is satisfied. */
 SIM_EXPORT int cuptiActivityFlushPeriod(uint32_t period_ms)
 {
 	(void)period_ms;

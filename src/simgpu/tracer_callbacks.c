@@ -1,66 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The callback API: one subscriber, and exactly those callbacks that it has enabled. The callback
- * runs on the application's thread.
+ * The callback API: one subscriber, and the callbacks that it has enabled. Callbacks run on the
+ * application's threads.
  */
-#include <pthread.h>
 #include <stdio.h>
 
 #include "simgpu/tracer.h"
 
+#define DOMAIN_LAST XT_CUPTI_CB_DOMAIN_STATE
+
 static struct subscriber {
 	_Atomic bool is_taken;
-	char name[XT_CUPTI_SUBSCRIBER_NAME_BYTES]; /* written by whoever took the place */
+	char name[XT_CUPTI_SUBSCRIBER_NAME_BYTES]; /* written by the thread that set is_taken */
 	_Atomic(xt_cupti_callback) callback;
 	void *_Atomic userdata;
 } the_subscriber;
 
-static pthread_mutex_t refresh_lock = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic bool driver_wanted[SIM_DRIVER_CBIDS];
-static _Atomic bool runtime_wanted[SIM_DRIVER_CBIDS]; /* kept, but nothing here has a runtime */
-static _Atomic bool resource_wanted[SIM_RESOURCE_CBIDS];
-static _Atomic bool other_wanted[SIM_RESOURCE_CBIDS];
-
-static const struct {
-	uint32_t domain;
-	_Atomic bool *wanted;
-	uint32_t count;
-} domains[] = {
-	{XT_CUPTI_CB_DOMAIN_DRIVER_API, driver_wanted, SIM_DRIVER_CBIDS},
-	{XT_CUPTI_CB_DOMAIN_RUNTIME_API, runtime_wanted, SIM_DRIVER_CBIDS},
-	{XT_CUPTI_CB_DOMAIN_RESOURCE, resource_wanted, SIM_RESOURCE_CBIDS},
-	{XT_CUPTI_CB_DOMAIN_SYNCHRONIZE, other_wanted, SIM_RESOURCE_CBIDS},
-	{XT_CUPTI_CB_DOMAIN_NVTX, other_wanted, SIM_RESOURCE_CBIDS},
-	{XT_CUPTI_CB_DOMAIN_STATE, other_wanted, SIM_RESOURCE_CBIDS},
-};
-#define DOMAINS (sizeof(domains) / sizeof(domains[0]))
-
-bool tracer_wants_callback(uint32_t domain, uint32_t cbid)
-{
-	for (size_t i = 0; i < DOMAINS; i++)
-		if (domains[i].domain == domain)
-			return cbid < domains[i].count && atomic_load(&domains[i].wanted[cbid]);
-	return false;
-}
-
-static void refresh(void)
-{
-	pthread_mutex_lock(&refresh_lock);
-	tracer_seam_refresh();
-	pthread_mutex_unlock(&refresh_lock);
-}
-
-static void forget_all(void)
-{
-	for (size_t i = 0; i < DOMAINS; i++)
-		for (uint32_t cbid = 0; cbid < domains[i].count; cbid++)
-			atomic_store(&domains[i].wanted[cbid], false);
-}
-
 void tracer_callbacks_reset(void)
 {
-	pthread_mutex_init(&refresh_lock, NULL);
-	forget_all();
 	atomic_store(&the_subscriber.callback, NULL);
 	atomic_store(&the_subscriber.is_taken, false);
 }
@@ -118,8 +75,8 @@ SIM_EXPORT int cuptiUnsubscribe(void *subscriber)
 		return result;
 	if (!is_subscriber(subscriber))
 		return XT_CUPTI_ERROR_INVALID_PARAMETER;
-	forget_all();
-	refresh();
+	for (uint32_t domain = 1; domain <= DOMAIN_LAST; domain++)
+		tracer_switch_callbacks(domain, 0, UINT32_MAX, false);
 	atomic_store(&the_subscriber.callback, NULL);
 	atomic_store(&the_subscriber.is_taken, false);
 	return XT_CUPTI_SUCCESS;
@@ -134,14 +91,9 @@ SIM_EXPORT int cuptiEnableCallback(uint32_t enable, void *subscriber, uint32_t d
 		return result;
 	if (!is_subscriber(subscriber))
 		return XT_CUPTI_ERROR_INVALID_PARAMETER;
-	for (size_t i = 0; i < DOMAINS; i++) {
-		if (domains[i].domain != domain || !cbid || cbid >= domains[i].count)
-			continue;
-		atomic_store(&domains[i].wanted[cbid], enable != 0);
-		refresh();
-		return XT_CUPTI_SUCCESS;
-	}
-	return XT_CUPTI_ERROR_INVALID_PARAMETER;
+	return cbid && tracer_switch_callbacks(domain, cbid, cbid, enable != 0)
+		       ? XT_CUPTI_SUCCESS
+		       : XT_CUPTI_ERROR_INVALID_PARAMETER;
 }
 
 SIM_EXPORT int cuptiEnableDomain(uint32_t enable, void *subscriber, uint32_t domain)
@@ -152,23 +104,17 @@ SIM_EXPORT int cuptiEnableDomain(uint32_t enable, void *subscriber, uint32_t dom
 		return result;
 	if (!is_subscriber(subscriber))
 		return XT_CUPTI_ERROR_INVALID_PARAMETER;
-	for (size_t i = 0; i < DOMAINS; i++) {
-		if (domains[i].domain != domain)
-			continue;
-		for (uint32_t cbid = 1; cbid < domains[i].count; cbid++)
-			atomic_store(&domains[i].wanted[cbid], enable != 0);
-		refresh();
-		return XT_CUPTI_SUCCESS;
-	}
-	return XT_CUPTI_ERROR_INVALID_PARAMETER;
+	return tracer_switch_callbacks(domain, 1, UINT32_MAX, enable != 0)
+		       ? XT_CUPTI_SUCCESS
+		       : XT_CUPTI_ERROR_INVALID_PARAMETER;
 }
 
 SIM_EXPORT int cuptiEnableAllDomains(uint32_t enable, void *subscriber)
 {
 	int result = XT_CUPTI_SUCCESS;
 
-	for (size_t i = 0; i < DOMAINS && !result; i++)
-		result = cuptiEnableDomain(enable, subscriber, domains[i].domain);
+	for (uint32_t domain = 1; domain <= DOMAIN_LAST && !result; domain++)
+		result = cuptiEnableDomain(enable, subscriber, domain);
 	return result;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The clock of records. The driver half counts on CLOCK_MONOTONIC; CUPTI gives times on its own
- * clock (ns since 1970, here) until the client registers a clock of its own. Both run at the same
- * rate, so a constant leads from one to the other; none if the client's clock is CLOCK_MONOTONIC.
+ * The clock of records. The driver half uses CLOCK_MONOTONIC. CUPTI uses nanoseconds since 1970
+ * until the client registers a clock. Both clocks run at the same rate, so conversion adds a
+ * constant. It is 0 if the client's clock is CLOCK_MONOTONIC.
  */
 #include <time.h>
 
@@ -31,7 +31,7 @@ static uint64_t realtime_ns(void)
 	return read_ns(CLOCK_REALTIME);
 }
 
-/* The offset found in the narrowest of several probes: the others were interrupted. */
+/* The offset from the narrowest of several probes, because interruptions widen the others. */
 static int64_t measure_offset(xt_cupti_timestamp clock)
 {
 	uint64_t narrowest_ns = UINT64_MAX;

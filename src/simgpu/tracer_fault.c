@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Misbehaviour on demand, for tests of what a tracer does when CUPTI fails it.
+ * Fault injection, for tests of a tracer whose CUPTI fails.
  *
- * XTRACE_SIMGPU_FAULT is a list, separated by commas, of names from the table below, each with
- * `:value` where one is wanted. It is read when the library is opened. At exit, how often each
- * fault that is on was asked for is added to the file that XTRACE_SIMGPU_FAULT_REPORT names: a test
- * that has the first call fail, then the second and so on learns when it has come to the end.
+ * XTRACE_SIMGPU_FAULT is a list of names from the table below, separated by commas, some with
+ * `:value`. It is read when the library is opened. At exit, the number of times that each active
+ * fault was consulted is appended to the file that XTRACE_SIMGPU_FAULT_REPORT names. A test that
+ * fails the first call, then the second, and so on, uses this number as its end.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,31 +15,31 @@
 
 static struct {
 	const char *name;
-	uint64_t value; /* default, then as given */
+	uint64_t value; /* default, then the given value */
 	bool is_on;
-	const char *text; /* as given after the colon */
+	const char *text; /* the text after the colon */
 	_Atomic uint64_t asked_count;
 } faults[FAULTS] = {
-	/* every n-th record, default every one */
+	/* every n-th record, by default every one */
 	[FAULT_ZERO_TIMES] = {"zero_times", 1, false, NULL, 0},
 	[FAULT_REVERSED_TIMES] = {"reversed_times", 1, false, NULL, 0},
 	[FAULT_DROP_RECORDS] = {"drop_records", 1, false, NULL, 0},
-	/* every n-th buffer is never given back */
+	/* every n-th buffer is never returned */
 	[FAULT_LOST_BUFFERS] = {"lost_buffers", 1, false, NULL, 0},
-	/* every n-th buffer is said to hold more than there is room in it, or given back twice */
+	/* every n-th buffer claims more data than fits in it, or is returned twice */
 	[FAULT_LONG_BUFFERS] = {"long_buffers", 1, false, NULL, 0},
 	[FAULT_TWICE_BUFFERS] = {"twice_buffers", 1, false, NULL, 0},
-	/* buffers are given back so many ms after they could be */
+	/* buffers are returned this many ms late */
 	[FAULT_LATE_BUFFERS] = {"late_buffers", 500, false, NULL, 0},
 	/* flushing never returns */
 	[FAULT_HANG_FLUSH] = {"hang_flush", 0, false, NULL, 0},
-	/* the first time that a kind of records is turned off takes so many ms, in which it is on */
+	/* the first disabling of a kind takes this many ms, during which it stays enabled */
 	[FAULT_SLOW_DISABLE] = {"slow_disable", 1500, false, NULL, 0},
-	/* cuptiGetVersion() says so */
+	/* the version that cuptiGetVersion() reports */
 	[FAULT_VERSION] = {"version", 10, false, NULL, 0},
 	/* another tool has subscribed */
 	[FAULT_SUBSCRIBER_TAKEN] = {"subscriber_taken", 0, false, NULL, 0},
-	/* the function of that name fails always; with another `:N` behind it, its N-th call does */
+	/* every call of the named function fails; with a second `:N`, only its N-th call */
 	[FAULT_FAIL] = {"fail", 0, false, NULL, 0},
 	/* the n-th call of any function fails, once */
 	[FAULT_NTH_FAIL] = {"nth_fail", 1, false, NULL, 0},
@@ -102,7 +102,7 @@ bool tracer_fault_strikes(enum tracer_fault fault)
 	return (atomic_fetch_add(&faults[fault].asked_count, 1) + 1) % faults[fault].value == 0;
 }
 
-/* The call that is meant, or every one if the value is 0. */
+/* True for the N-th call, or for every call if the value is 0. */
 static bool is_its_turn(enum tracer_fault fault)
 {
 	uint64_t count = atomic_fetch_add(&faults[fault].asked_count, 1) + 1;

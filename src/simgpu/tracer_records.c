@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The activity API's records: which kinds are enabled, and what they look like, in the layouts of
- * CUPTI 13. A kind that has nothing to tell of a simulated GPU can be enabled and stays silent.
+ * Records of the activity API, in the layouts of CUPTI 13, and which kinds are enabled. Kinds that
+ * do not apply to a simulated GPU can be enabled but produce no records.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define KINDS 64
 
-/* Records of which cupti_abi.h declares the beginning only, in their full size. */
+/* Full-size versions of records of which cupti_abi.h declares only the beginning. */
 struct device_record {
 	struct cupti_activity_device device;
 	uint8_t rest[184 - sizeof(struct cupti_activity_device)];
@@ -27,7 +27,7 @@ struct context_record {
 
 static const struct {
 	uint32_t kind;
-	size_t record_bytes; /* 0: never made here */
+	size_t record_bytes; /* 0: never written */
 } kinds[] = {
 	{XT_CUPTI_ACTIVITY_MEMCPY, sizeof(struct cupti_activity_memcpy)},
 	{XT_CUPTI_ACTIVITY_MEMCPY2, sizeof(struct cupti_activity_memcpy_peer)},
@@ -47,7 +47,7 @@ static const struct {
 	{XT_CUPTI_ACTIVITY_INTERNAL_LAUNCH_API, 0},
 };
 
-/* What the driver half has to tell us for a kind, or for either of two. */
+/* The switch that one or two kinds need in the driver half. */
 static const struct {
 	enum sim_switch activity;
 	uint32_t kind;
@@ -60,7 +60,7 @@ static const struct {
 };
 
 static _Atomic bool is_enabled[KINDS];
-static _Atomic bool devices_are_due;	   /* DEVICE was enabled, its records are not out */
+static _Atomic bool devices_are_due; /* DEVICE is enabled, but its records are not written yet */
 static _Atomic uint64_t contexts_recorded; /* bits of context ids below 64 */
 
 size_t tracer_record_bytes(uint32_t kind)
@@ -71,11 +71,6 @@ size_t tracer_record_bytes(uint32_t kind)
 	return 0;
 }
 
-bool tracer_wants_api_records(void)
-{
-	return atomic_load(&is_enabled[XT_CUPTI_ACTIVITY_DRIVER]);
-}
-
 static void refresh(void)
 {
 	struct sim_seam *seam = tracer_seam();
@@ -83,11 +78,11 @@ static void refresh(void)
 	if (!seam)
 		return;
 	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++)
-		atomic_store_explicit(&seam->activity_enabled[switches[i].activity],
+		atomic_store_explicit(&seam->switches->activity_enabled[switches[i].activity],
 				      atomic_load(&is_enabled[switches[i].kind]) ||
 					      atomic_load(&is_enabled[switches[i].other_kind]),
 				      memory_order_release);
-	tracer_seam_refresh();
+	tracer_switch_api_records(atomic_load(&is_enabled[XT_CUPTI_ACTIVITY_DRIVER]));
 }
 
 void tracer_records_reset(void)
@@ -158,7 +153,7 @@ static void append_devices(void)
 	}
 }
 
-/* What belongs before the first record that mentions a context. */
+/* Writes the records that must precede the first one of a context. */
 static void introduce(const struct sim_place *place)
 {
 	uint64_t bit = UINT64_C(1) << (place->context_id % 64);

@@ -1,49 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding the driver half, ids, names and versions, and starting afresh in a forked child.
+ * Finds the driver half, and implements queries for ids, names and versions.
  */
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "simgpu/tracer.h"
 
 static struct sim_seam *_Atomic seam;
 
-static const struct sim_tracer tracer = {
-	.api = tracer_on_api,
-	.resource = tracer_on_resource,
-	.kernel = tracer_on_kernel,
-	.copy = tracer_on_copy,
-	.set = tracer_on_set,
-	.allocation = tracer_on_allocation,
-};
-
-/* A real libcuda has no such table: then we stay without. */
-static void find_seam(void)
+void tracer_seam_connect(const struct sim_tracer *tracer)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 	struct sim_seam *found = library ? dlsym(library, SIM_SEAM_SYMBOL) : NULL;
 
 	if (!found || found->version != SIM_SEAM_VERSION)
 		return;
-	atomic_store_explicit(&found->tracer, &tracer, memory_order_release);
+	atomic_store_explicit(&found->switches->tracer, tracer, memory_order_release);
 	atomic_store(&seam, found);
-}
-
-/* Nothing of what the parent's client asked for holds in the child; its worker is not there. */
-static void start_afresh_in_child(void)
-{
-	tracer_callbacks_reset();
-	tracer_records_reset();
-	tracer_buffers_reset();
-	tracer_seam_refresh();
-}
-
-__attribute__((constructor)) static void start(void)
-{
-	find_seam();
-	pthread_atfork(NULL, NULL, start_afresh_in_child);
 }
 
 struct sim_seam *tracer_seam(void)
@@ -58,24 +32,6 @@ int tracer_enter(const char *function)
 	if (!found || !found->usable())
 		return XT_CUPTI_ERROR_NOT_INITIALIZED;
 	return tracer_fault_fails(function) ? XT_CUPTI_ERROR_UNKNOWN : XT_CUPTI_SUCCESS;
-}
-
-void tracer_seam_refresh(void)
-{
-	struct sim_seam *found = tracer_seam();
-	bool wants_records = tracer_wants_api_records();
-
-	if (!found)
-		return;
-	for (uint32_t cbid = 0; cbid < SIM_DRIVER_CBIDS; cbid++)
-		atomic_store_explicit(
-			&found->driver_enabled[cbid],
-			wants_records || tracer_wants_callback(XT_CUPTI_CB_DOMAIN_DRIVER_API, cbid),
-			memory_order_release);
-	for (uint32_t cbid = 0; cbid < SIM_RESOURCE_CBIDS; cbid++)
-		atomic_store_explicit(&found->resource_enabled[cbid],
-				      tracer_wants_callback(XT_CUPTI_CB_DOMAIN_RESOURCE, cbid),
-				      memory_order_release);
 }
 
 SIM_EXPORT int cuptiGetVersion(uint32_t *version_out)

@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ground truth: what really ran, written to XTRACE_SIMGPU_TRUTH when the process exits, for
- * tests to hold a trace against. One line each, fields separated by a space; times are ns of
- * CLOCK_MONOTONIC, <place> is "<device> <context> <stream>", memories and kinds of copies are
- * numbered as CUPTI does:
+ * The ground truth, which tests compare a trace with. Written to XTRACE_SIMGPU_TRUTH when the
+ * process exits. Each line is one event with fields separated by a space. Times are ns of
+ * CLOCK_MONOTONIC. <place> is "<device> <context> <stream>". Kinds of memory and of copies have
+ * CUPTI's numbers.
  *
  *	call <tid> <number> <correlation id> <api name> <result> <4 times>
- *		every call that returned, but for those made within another one: its number among the
- *		thread's calls, from 0; entered, left the callback at ENTER, came to the one at EXIT,
- *		left that
- *	launch <tid> <correlation id> <api name>	a launch-class call, successful or not
+ *		a call that returned, unless it was made within another one; <number> counts the
+ *		thread's calls from 0; times: entry, end of the ENTER callback, start of the EXIT
+ *		callback, return
+ *	launch <tid> <correlation id> <api name>	a launch, successful or not
  *	kernel <correlation id> <place> <start> <end> <graph node id> <name>
  *	copy <correlation id> <place> <start> <end> <graph node id> <bytes> <kind> <from memory>
- *		<to memory> <1: asynchronous> <from device + 1, 0 unless between devices> <to device + 1>
+ *		<to memory> <1: asynchronous> <from device + 1> <to device + 1>
+ *		both devices are 0 unless the copy is between devices
  *	set <correlation id> <place> <start> <end> <graph node id> <bytes> <memory>
  *	unfinished, unfinished_copy, unfinished_set <same fields>
- *		was not over when the process exited
+ *		work that was still running when the process exited
  *	alloc, free <tid> <call number> <correlation id> <place> <time> <address> <bytes> <memory>
  *	node <tid> <call number> <node id> <id of the node it is a clone of, or 0> <type>
  *		as announced
- *	change <tid> <call number> <node id> <id of the executable graph in which, or 0>
- *		a node was made to do something else; the call is its maker from then on
+ *	change <tid> <call number> <node id> <id of the executable graph, or 0>
+ *		the call changed the node and is its maker from now on
  *	update <tid> <call number> <id of the executable graph> <id of the graph>
- *		whose nodes' makers those of the executable graph have from then on
+ *		nodes of the executable graph now have the makers of the graph's nodes
  *	maker <correlation id> <node id> <tid> <call number> <1: or 0>
- *		which call made the node that this replay ran, or what it is in the end a clone of;
- *		also of nodes of child graphs, which are announced to nobody; 1: it is so since an
- *		update of a graph around its own, or it is a clone of such a node
+ *		the call that made the node of this replay, or the node it was cloned from. Includes
+ *		nodes of child graphs, which are never announced. 1: an update of an enclosing graph
+ *		set the maker
  *	device <correlation id> <node id> <start>
- *		the work of that node that starts then, which has no correlation id, is of this replay
- *	violation <tid> <api name>			a driver call from within a callback
+ *		this replay ran that node's work without a correlation id
+ *	violation <tid> <api name>			a driver call within a callback
  *	end <number of kernel lines>
  *
- * Each thread notes in chunks of its own, linked into one list; a count stored with release makes
- * an entry visible to whoever writes the file. A child forked after cuInit() is not ready, and so
- * writes nothing of its parent's.
+ * Each thread appends to its own chunks, which are linked into one list. A release store of the
+ * count publishes an entry. A child forked after cuInit() writes no file.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -126,7 +126,7 @@ static struct sim_truth_chunk *chunk_with_room(struct sim_thread *thread)
 	return chunk;
 }
 
-/* Adds what is the same for all kinds: who is calling. */
+/* Adds the fields common to all kinds: the calling thread and its call. */
 static void note(const struct entry *entry)
 {
 	struct sim_thread *thread = sim_thread();
@@ -146,7 +146,7 @@ static void note(const struct entry *entry)
 	atomic_store_explicit(&chunk->count, count + 1, memory_order_release);
 }
 
-/* Of a call that is about to be over. */
+/* For a call that is about to return. */
 void sim_truth_call(const struct sim_call *call)
 {
 	note(&(struct entry){
@@ -245,11 +245,11 @@ void sim_truth_violation(const struct sim_call *call)
 		note(&(struct entry){.kind = ENTRY_VIOLATION, .name = call->api->name});
 }
 
-/* When the process exits. */
+/* State while the process exits. */
 struct ending {
 	FILE *file;
 	uint64_t now_ns;
-	uint64_t kernel_count; /* of those that ran to their end */
+	uint64_t kernel_count; /* finished kernels */
 };
 
 static void write_call(struct ending *ending, const struct entry *entry)
@@ -268,7 +268,7 @@ static void write_launch(struct ending *ending, const struct entry *entry)
 		entry->name);
 }
 
-/* The fields that all work on the device has, ended by a space. */
+/* Writes the fields common to all device work, followed by a space. */
 static void write_work(struct ending *ending, const char *kind, uint32_t correlation_id,
 		       struct sim_place place, struct sim_span span, uint64_t node_id)
 {
@@ -378,7 +378,7 @@ static void (*const writers[ENTRY_KINDS])(struct ending *, const struct entry *)
 	[ENTRY_UPDATE] = write_update,
 };
 
-/* The file's name with %p replaced by the process id; to be freed. NULL: no memory. */
+/* Returns the file's name with %p replaced by the process id, or NULL. The caller frees it. */
 static char *truth_file_name(void)
 {
 	const char *path = sim_config()->truth_path;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For holding our declarations of CUPTI against the headers of an installed toolkit, at compile
- * time. Included only where the toolkit is.
+ * Compares our declarations of CUPTI with the headers of an installed toolkit, at compile time.
+ * Included only if the toolkit is installed.
  */
 #ifndef XTRACE_CONFORMANCE_ABI_CHECK_H
 #define XTRACE_CONFORMANCE_ABI_CHECK_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * States the driver ABI in numbers, at compile time. Built twice where a CUDA toolkit is installed,
- * once with its cuda.h and once with ours, so that the two agree.
+ * Checks the driver ABI in numbers, at compile time. If a CUDA toolkit is installed, this is
+ * compiled with its cuda.h and with ours, so both agree.
  */
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Holds the constants, callback data and entry points of cuda_abi/cupti_abi.h against the toolkit's
- * headers. There is no code.
+ * Compares the constants, callback data and entry points in cuda_abi/cupti_abi.h with the toolkit's
+ * headers. Contains no code.
  */
 #include "abi_check.h"
 
@@ -184,7 +184,7 @@ SAME_PLACE(cupti_graph_data, node_type, CUpti_GraphData, nodeType);
 SAME_PLACE(cupti_graph_data, dependency, CUpti_GraphData, dependency);
 SAME_PLACE(cupti_graph_data, graph_exec, CUpti_GraphData, graphExec);
 
-/* Every entry point is one that the headers declare. */
+/* The headers declare every entry point. */
 #define CHECK_FUNCTION(need, name, arguments)                                                      \
 	_Static_assert(sizeof(&name) == sizeof(int(*) arguments), #name " is a function");
 CUPTI_FUNCTIONS(CHECK_FUNCTION)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Holds the activity records of cuda_abi/cupti_abi.h against the toolkit's headers, in all the
- * versions of each record that these declare. There is no code.
+ * Compares the activity records in cuda_abi/cupti_abi.h with all versions of them in the toolkit's
+ * headers. Contains no code.
  */
 #include "abi_check.h"
 
@@ -75,7 +75,7 @@ SAME_SIZE(cupti_activity_memset, CUpti_ActivityMemset4);
 
 #endif
 
-/* What is read of kernel records stands at the same place in every version. */
+/* The fields of kernel records that are read have the same offset in every version. */
 #define CHECK_KERNEL4(type)                                                                        \
 	SAME_PLACE(cupti_activity_kernel, kind, type, kind);                                       \
 	SAME_PLACE(cupti_activity_kernel, cache_config, type, cacheConfig);                        \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Holds the sizes of cuda_abi/cupti_record_bytes.h against the toolkit's headers, which declare
- * the records of older versions too. There is no code.
+ * Compares the sizes in cuda_abi/cupti_record_bytes.h with the toolkit's headers, which declare the
+ * records of older versions too. Contains no code.
  */
 #include "abi_check.h"
 #include "cuda_abi/cupti_record_bytes.h"

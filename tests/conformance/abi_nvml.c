@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Holds cuda_abi/nvml_abi.h against nvml.h where that is installed, at compile time.
+ * Compares cuda_abi/nvml_abi.h with nvml.h at compile time, if that is installed.
  */
 #include <stddef.h>
 

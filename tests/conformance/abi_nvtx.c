@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Holds cuda_abi/nvtx_abi.h against the NVTX 3 that comes with an installed toolkit, at compile
- * time.
+ * Compares cuda_abi/nvtx_abi.h with the NVTX 3 of an installed toolkit, at compile time.
  */
 #include <stddef.h>
 
@@ -84,7 +83,7 @@ PLACE(payload, payload);
 PLACE(message_type, messageType);
 PLACE(message, message);
 
-/* The payload extension, which newer toolkits bring. */
+/* The payload extension, which newer toolkits include. */
 #if __has_include(<nvtx3/nvToolsExtPayload.h>)
 #include <nvtx3/nvToolsExtPayload.h>
 
@@ -132,7 +131,7 @@ SAME(ARRAY_ZERO_TERMINATED << XT_NVTX_ENTRY_ARRAY_BIT,
      NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_ZERO_TERMINATED);
 SAME(ARRAY_LENGTH_INDEX << XT_NVTX_ENTRY_ARRAY_BIT, NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_INDEX);
 
-/* Names that changed from one version of the header to the next. */
+/* Names that changed between versions of the header. */
 #if NVTX_EXT_PAYLOAD_COMPATID == 0x0104
 SAME(SCHEMA_STATIC_FIRST, NVTX_PAYLOAD_SCHEMA_ID_STATIC_START);
 SAME(SCHEMA_DYNAMIC_FIRST, NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulated driver as a program sees it, without any tracing: linked like a real one.
+ * The simulated driver from a program's point of view, without tracing, linked like a real one.
  *
- * Exit status: 0 all checks passed, 1 some did not.
+ * Exit status: 0 if all checks passed, 1 if some failed.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 #define expect(condition)                                                                          \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \
-			printf("  %s:%d: not so: %s\n", __FILE_NAME__, __LINE__, #condition);      \
+			printf("  %s:%d: expected: %s\n", __FILE_NAME__, __LINE__, #condition);    \
 			return false;                                                              \
 		}                                                                                  \
 	} while (0)
@@ -279,7 +279,7 @@ static bool graph_copies_and_computes(void)
 	return true;
 }
 
-/* A graph that copies from one place to memory, and does so much after it. */
+/* Captures a graph that copies to memory and then launches kernels. */
 static bool capture_copy(CUstream stream, CUdeviceptr memory, const int *from, int launches,
 			 CUgraph *graph)
 {

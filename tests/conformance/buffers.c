@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks of the life of activity buffers, and of flushing.
+ * Checks the life cycle of activity buffers, and flushing.
  */
 #include <pthread.h>
 #include <unistd.h>
@@ -46,7 +46,7 @@ static void *launch_once(void *tid_out)
 	return NULL;
 }
 
-/* So since 13.0, which has one buffer for each thread. */
+/* True since 13.0, which has one buffer for each thread. */
 static bool buffer_is_requested_by_the_launching_thread(void)
 {
 	uint64_t before_count;
@@ -112,7 +112,7 @@ static bool plain_flush_brings_complete_records_only(void)
 	return true;
 }
 
-/* Every record comes exactly once, if in the case of a running kernel without its end. */
+/* Every record comes exactly once. A kernel that still runs has no end. */
 static bool forced_flush_brings_everything_once(void)
 {
 	enum { LAUNCHES = 50 };

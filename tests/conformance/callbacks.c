@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks of the callback API: who is told what, in which order, with which ids.
+ * Checks the callback API: which callbacks run, in which order, with which ids.
  */
 #include <pthread.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static bool version_is_told(void)
 	uint32_t version = 0;
 
 	expect(cupti.cuptiGetVersion(&version) == XT_CUPTI_SUCCESS);
-	expect(version >= 17); /* 11.8, the oldest that is of use */
+	expect(version >= 17); /* 11.8, the oldest supported version */
 	return true;
 }
 
@@ -152,7 +152,7 @@ static bool correlation_ids_grow(void)
 	return true;
 }
 
-/* The other ways to launch one kernel, each as its own callback and with a record of its id. */
+/* Other calls that launch one kernel. Each has its own callback, and a record with its id. */
 static CUresult launch_by_ptsz(void)
 {
 	return driver.cuLaunchKernel_ptsz(driver.empty, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL);

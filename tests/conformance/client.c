@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The suite's CUPTI client: notes every callback and every record. Its callbacks run on whatever
- * thread CUPTI chooses, and call nothing of the driver.
+ * The suite's CUPTI client. It stores every callback and every record. Its callbacks run on any
+ * thread that CUPTI chooses, and call no driver function.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -124,7 +124,10 @@ static void note_record(const struct cupti_activity *record)
 	case XT_CUPTI_ACTIVITY_KERNEL:
 		if (kernel_count == NOTES_MAX)
 			return;
-		/* An older CUPTI's record ends before ours does: the rest means nothing then. */
+		/*
+		 * Records of older CUPTI versions are shorter. Their last fields are undefined
+		 * here.
+		 */
 		kernels[kernel_count].record = *kernel;
 		copy_name(kernels[kernel_count].name, kernel->name);
 		kernel_count++;

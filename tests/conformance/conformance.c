@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs all checks against a driver and a libcupti, and prints one line for each.
+ * Runs all checks with a driver and a libcupti, and prints one line for each.
  *
- *	conformance [--cupti PATH]	PATH: else from XTRACE_CUPTI, else libcupti.so by the loader
+ * 	conformance [--cupti PATH]	default: XTRACE_CUPTI, or libcupti.so from the loader
  *
- * Exit status: 0 all passed, 1 some did not or there were none, 2 nothing could be checked.
+ * Exit status: 0 if all passed, 1 if some failed or none exist, 2 if nothing could be checked.
  */
 #include <stdlib.h>
 #include <string.h>

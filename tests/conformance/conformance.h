@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The conformance suite: what xtrace relies on in CUPTI, stated as checks that pass on a real GPU
- * and on the simulated one alike. Neither CUDA header nor library is needed to build it: libcuda
- * and libcupti are opened by path, kernels are PTX text.
+ * The conformance suite: checks of what xtrace relies on in CUPTI. They pass on a real GPU and on
+ * the simulated one. Building needs no CUDA header or library: libcuda and libcupti are opened by
+ * path, and kernels are PTX text.
  *
- * One client (client.c) notes everything that CUPTI says. A check clears the notes, does something
- * with the driver, and looks at them.
+ * One client (client.c) stores everything that CUPTI reports. A check clears these notes, calls the
+ * driver, and examines them.
  */
 #ifndef XTRACE_CONFORMANCE_H
 #define XTRACE_CONFORMANCE_H
@@ -65,7 +65,7 @@
 	X(cuGraphLaunch_ptsz)                                                                      \
 	X(cuGraphExecDestroy)
 
-/* NULL where the driver is older. */
+/* NULL with older drivers. */
 #define NEWER_DRIVER_FUNCTIONS(X)                                                                  \
 	X(cuGraphConditionalHandleCreate)                                                          \
 	X(cuGraphAddNode_v2)
@@ -78,7 +78,7 @@ struct driver {
 	CUcontext context; /* the primary one, current in every thread of the suite */
 	CUmodule module;
 	CUfunction empty; /* void empty() */
-	CUfunction spin;  /* void spin(unsigned): runs for so many clock cycles */
+	CUfunction spin;  /* void spin(unsigned): runs for that many clock cycles */
 };
 
 struct cupti {
@@ -95,7 +95,7 @@ extern struct cupti cupti;
 #define EMPTY_NAME "_Z5emptyv"
 #define SPIN_NAME  "_Z4spinj"
 
-/* client.c: notes, in the order in which they were made; complete once the threads are joined. */
+/* client.c: notes in the order of their creation. They are complete once the threads are joined. */
 #define NAME_BYTES 64
 enum { EXEC_KERNEL_NODE_SET_PARAMS = 692 }; /* callback id of cuGraphExecKernelNodeSetParams_v2 */
 struct note {
@@ -107,11 +107,11 @@ struct note {
 	uint32_t site;
 	uint32_t correlation_id;
 	uint32_t context_id;
-	uint64_t slot; /* *correlation_data as found */
+	uint64_t slot; /* *correlation_data */
 	bool has_slot;
 	CUresult result; /* at EXIT */
 	char function_name[NAME_BYTES];
-	char symbol_name[NAME_BYTES]; /* empty: NULL */
+	char symbol_name[NAME_BYTES]; /* empty if NULL */
 	const void *arguments[2];     /* of EXEC_KERNEL_NODE_SET_PARAMS */
 	/* resource domain */
 	uint64_t node_id;
@@ -125,18 +125,18 @@ struct kernel_note {
 struct buffer_note {
 	uint64_t requested_count;
 	uint64_t completed_count;
-	uint64_t strange_count;	  /* given back, but not out; or more valid than it holds */
-	uint64_t unparsed_count;  /* records that GetNextRecord() could not step over */
-	uint64_t unaligned_count; /* records not at a multiple of 8 bytes */
-	int request_tid;	  /* of the last one */
+	uint64_t strange_count;	  /* returned without a request, or with more data than fits */
+	uint64_t unparsed_count;  /* records that GetNextRecord() cannot skip */
+	uint64_t unaligned_count; /* records not aligned to 8 bytes */
+	int request_tid;	  /* of the last request */
 };
 
 /* Opens libcupti, subscribes, registers everything and enables kernel records. 0 or -1. */
 int client_open(const char *path);
 void client_clear(void);
-/* Waits for all GPU work and until a flush brings nothing new. */
+/* Waits for all GPU work, and until a flush returns no new records. */
 void client_settle(void);
-void client_take_kernels(void); /* a flush of what is complete, without waiting */
+void client_take_kernels(void); /* flushes complete records without waiting */
 void client_enable(uint32_t domain, uint32_t cbid, bool enable);
 void client_set_buffer_bytes(size_t bytes);
 uint64_t client_now_ns(void);
@@ -153,22 +153,22 @@ const struct cupti_activity_memset *client_memset(size_t index);
 size_t client_memory_count(void);
 const struct cupti_activity_memory *client_memory(size_t index);
 
-/* The index-th note of that kind since the last clear, or NULL. */
+/* Returns the index-th matching note since the last clear, or NULL. */
 const struct note *find_note(uint32_t domain, uint32_t cbid, uint32_t site, size_t index);
 size_t count_notes(uint32_t domain, uint32_t cbid, uint32_t site);
-/* The only kernel with that correlation id; NULL if there is none, or more than one. */
+/* Returns the only kernel with that correlation id. NULL if there is none, or more than one. */
 const struct kernel_note *find_kernel(uint32_t correlation_id);
 
 /* driver.c */
-int driver_open(void);	/* 0, or -1 with a message; calls nothing yet */
-int driver_start(void); /* cuInit() to kernels */
-/* Launches on the stream; the driver's result. */
+int driver_open(void);	/* 0, or -1 with a message; makes no driver call */
+int driver_start(void); /* from cuInit() to loading the kernels */
+/* Launches on the stream and returns the driver's result. */
 CUresult launch_empty(CUstream stream);
 CUresult launch_spin(CUstream stream, unsigned int cycles);
-/* Times that InitializeInjection() of the probe was called; -1: the probe was not loaded. */
+/* Returns how often the probe's InitializeInjection() was called, or -1 if it was not loaded. */
 int driver_injection_count(void);
 
-/* A check returns false after expect() has said what was otherwise. */
+/* A check returns false if an expect() in it fails. */
 struct check {
 	const char *name;
 	bool (*run)(void);
@@ -181,7 +181,7 @@ extern const struct check graph_checks[];
 #define expect(condition)                                                                          \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \
-			printf("  %s:%d: not so: %s\n", __FILE_NAME__, __LINE__, #condition);      \
+			printf("  %s:%d: expected: %s\n", __FILE_NAME__, __LINE__, #condition);    \
 			return false;                                                              \
 		}                                                                                  \
 	} while (0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libcuda for the suite: opened by name, its functions in a table, a context and two kernels.
+ * libcuda for the suite: opens it by name, fills a table of its functions, and creates a context
+ * and two kernels.
  */
 #include <dlfcn.h>
 #include <libgen.h>
@@ -38,7 +39,7 @@ static const char ptx[] = ".version 7.0\n"
 			  "	ret;\n"
 			  "}\n";
 
-/* The probe stands beside the program. */
+/* The probe is in the folder of the program. */
 static int name_probe(void)
 {
 	char program[PATH_MAX];

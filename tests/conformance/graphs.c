@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks of CUDA graphs: a kernel of a replay leads back to the call that created its node.
+ * Checks CUDA graphs: each kernel of a replay can be traced to the call that created its node.
  */
 #include <string.h>
 
@@ -25,7 +25,7 @@ static bool capture(CUgraph *graph_out)
 	return true;
 }
 
-/* The last announcement of that node, or NULL. */
+/* Returns the last announcement of that node, or NULL. */
 static const struct note *announcement(uint32_t cbid, uint64_t node_id)
 {
 	const struct note *found = NULL;
@@ -38,8 +38,8 @@ static const struct note *announcement(uint32_t cbid, uint64_t node_id)
 }
 
 /*
- * Follows clones back to the node that a call created; 0 if that leads nowhere. A clone is
- * announced as created too, before it is announced as cloned: what counts is the latter.
+ * Follows clones back to the node that a call created. Returns 0 if there is none. A clone is
+ * announced as created first, and then as cloned. Only the second announcement counts.
  */
 static uint64_t creation_of(uint64_t node_id)
 {
@@ -220,8 +220,8 @@ static bool built_graph_leads_to_its_nodes(void)
 }
 
 /*
- * Kernels of child graphs carry ids that nobody announced, in the number space of the executable
- * graph (its id in the upper half): they lead to the replay only.
+ * Kernels of child graphs have node ids that were never announced. The upper half of an id is the
+ * id of the executable graph, so the ids lead only to the replay.
  */
 static bool child_graph_kernels_name_the_graph(void)
 {
@@ -252,7 +252,7 @@ static bool child_graph_kernels_name_the_graph(void)
 	return true;
 }
 
-/* Adds a kernel whose grid is so many blocks wide, after the node at *tip. */
+/* Adds a kernel with a grid of `width` blocks after the node at *tip. */
 static bool add_kernel(CUgraph graph, CUgraphNode *tip, unsigned int width)
 {
 	CUDA_KERNEL_NODE_PARAMS params = empty_node();
@@ -269,7 +269,7 @@ static bool add_child(CUgraph graph, CUgraphNode *tip, CUgraph child)
 	return !driver.cuGraphAddChildGraphNode(tip, graph, &before, before != NULL, child);
 }
 
-/* The lower half of the id of the node that ran with that grid, or UINT32_MAX. */
+/* Returns the lower half of the id of the node that ran with that grid, or UINT32_MAX. */
 static uint32_t index_of_width(unsigned int width)
 {
 	for (size_t i = 0; i < client_kernel_count(); i++)
@@ -279,8 +279,8 @@ static uint32_t index_of_width(unsigned int width)
 }
 
 /*
- * An executable graph's own nodes have the first numbers; then, for each child graph node in
- * order, come the child's nodes, and after them those of the children in it.
+ * An executable graph numbers its own nodes first. The nodes of each child graph follow in order,
+ * and then those of the children inside it.
  */
 static bool child_graph_nodes_are_numbered_in_order(void)
 {
@@ -314,8 +314,8 @@ static bool child_graph_nodes_are_numbered_in_order(void)
 }
 
 /*
- * Adds a node whose body always runs, after the node at *tip, and gives its body. What a driver before
- * 12.4 does not have is NULL.
+ * Adds a node whose body always runs after the node at *tip, and returns its body. Functions that a
+ * driver before 12.4 lacks are NULL.
  */
 static bool add_condition(CUgraph graph, CUgraphNode *tip, CUgraph *body_out)
 {
@@ -350,8 +350,8 @@ static const struct kernel_note *kernel_of_width(unsigned int width)
 }
 
 /*
- * Nodes of bodies are numbered as those of child graphs are, also where there is a child graph or
- * another condition in a body. Their kernels have no correlation id and run in a stream of their own.
+ * Nodes of bodies are numbered like those of child graphs, even if a body contains a child graph or
+ * another condition. Their kernels have no correlation id and run in their own stream.
  */
 static bool bodies_are_numbered_as_children(void)
 {
@@ -386,7 +386,7 @@ static bool bodies_are_numbered_as_children(void)
 
 		expect(kernel);
 		if (width == 5 || width == 6)
-			continue; /* these run in the body and outside */
+			continue; /* these run inside and outside the body */
 		expect((uint32_t)record->graph_node_id == index_by_width[width]);
 		expect(record->graph_node_id >> 32 == record->graph_id);
 		expect(record->correlation_id == (is_in_body ? 0 : enter->correlation_id));
@@ -407,7 +407,7 @@ static bool bodies_are_numbered_as_children(void)
 	return true;
 }
 
-/* A graph with conditions is no child of another one, so bodies are but in bodies. */
+/* A graph with conditions cannot be a child of another graph, so only bodies contain bodies. */
 static bool conditions_are_not_put_into_graphs(void)
 {
 	CUgraphNode tips[2] = {NULL};
@@ -425,7 +425,7 @@ static bool conditions_are_not_put_into_graphs(void)
 	return true;
 }
 
-/* An update changes what the nodes of an executable graph do, not which nodes they are. */
+/* An update changes the parameters of an executable graph's nodes, but not their ids. */
 static bool update_keeps_the_nodes(void)
 {
 	CUgraphExecUpdateResultInfo info;
@@ -460,8 +460,8 @@ static bool update_keeps_the_nodes(void)
 }
 
 /*
- * A call that changes a node says which by its arguments: the executable graph, whose id is the
- * upper half of its nodes' ids, and the node that the one that runs is a clone of.
+ * The arguments of a call that changes a node identify it. They are the executable graph, whose id
+ * is the upper half of its nodes' ids, and the node that the running node was cloned from.
  */
 static bool changed_node_is_known_by_its_arguments(void)
 {

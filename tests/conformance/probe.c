@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the suite lets the driver load by CUDA_INJECTION64_PATH: it counts.
+ * The library that the driver loads through CUDA_INJECTION64_PATH. It counts its loads.
  */
 #define EXPORT __attribute__((visibility("default")))
 

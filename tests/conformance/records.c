@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks of activity records: that they belong to their launches, and that their times hold.
+ * Checks activity records: they belong to their launches, and their times are consistent.
  */
 #include <string.h>
 
@@ -62,7 +62,7 @@ static bool timestamp_is_the_registered_clock(void)
 	return true;
 }
 
-/* A GPU's clock is converted to the host's: allow for the error of that. */
+/* The error of converting the GPU's clock to the host's. */
 #define CLOCK_ERROR_NS 20000
 
 static bool times_are_on_the_registered_clock(void)
@@ -217,8 +217,8 @@ static bool copies_and_sets_are_recorded(void)
 enum { CBID_MEM_ALLOC = 243, CBID_MEM_FREE = 245, CBID_MEMCPY_HTOD = 276 };
 
 /*
- * Nothing to rely on, but to know: the record of a release that nobody listens to bears the number
- * of the last call that took one. So who wants releases has to listen to the calls, too.
+ * Not a guarantee, but a known pitfall. If the callback of a release is disabled, its record has
+ * the id of the last call that took one. A client that wants releases must enable their callbacks.
  */
 static bool unheard_release_bears_another_id(void)
 {

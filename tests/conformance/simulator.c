@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the simulated GPU promises beyond what a real one does: a ground truth that agrees with the
- * activity records, timelines that keep CUDA's order, sound behaviour after fork, and faults that
- * can be asked for.
+ * Checks properties that only the simulated GPU has. The ground truth agrees with the activity
+ * records, timelines keep CUDA's order, forks are safe, and faults can be injected.
  *
- *	simulator NAME	runs one scenario in a child process, in which nothing of CUDA is loaded yet
+ * 	simulator NAME	runs one scenario in a child process that has not loaded CUDA yet
  *
- * XTRACE_CUPTI names the simulated libcupti. Exit status: 0 it passed, 1 it did not, 2 usage.
+ * XTRACE_CUPTI names the simulated libcupti. Exit status: 0 pass, 1 fail, 2 usage.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -33,7 +32,7 @@ static bool start(void)
 	return true;
 }
 
-/* Runs a scenario's part in a process of its own. */
+/* Runs a part of a scenario in its own process. */
 static bool passes_in_child(bool (*part)(void))
 {
 	pid_t child;
@@ -283,7 +282,7 @@ static bool forks_after_init(void)
 	expect(start());
 	expect(!launch_empty(NULL));
 	expect(passes_in_child(child_is_refused));
-	expect(access(truth_path, F_OK)); /* the child has written nothing */
+	expect(access(truth_path, F_OK)); /* the child wrote no file */
 	client_clear();
 	expect(!launch_empty(NULL));
 	client_settle();
@@ -435,7 +434,8 @@ static bool fails_the_second_call(void)
 
 	setenv("XTRACE_SIMGPU_FAULT", "nth_fail:2,subscriber_taken", 1);
 	expect(!driver_open());
-	expect(client_open(getenv("XTRACE_CUPTI"))); /* the first call: a subscriber is there */
+	expect(client_open(
+		getenv("XTRACE_CUPTI"))); /* the first call fails: there is a subscriber */
 	expect(cupti.cuptiGetTimestamp(&now_ns) == XT_CUPTI_ERROR_UNKNOWN);
 	expect(!cupti.cuptiGetTimestamp(&now_ns));
 	return true;

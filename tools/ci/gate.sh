@@ -1,38 +1,40 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A gate for GPU time: records some runs of a program, compares them with a baseline, and ends with the
-# verdict. The GitHub action and the GitLab template beside this file only call it; it works in any
-# other CI, and by hand. docs/CI.md says how to set it up.
+# A gate for GPU time. Records several runs of a program, compares them with a baseline, and returns
+# the verdict. The GitHub action and the GitLab template in this folder only call it. It also works
+# by hand and in any other CI. docs/CI.md explains the setup.
 #
 # usage: gate.sh            record, compare, report
 #        gate.sh comment    put the report under the pull request (GitHub, with gh)
 #
-# What is to be done, the environment says:
+# Environment:
 #
-#	XTRACE_GATE_COMMAND	the program to measure, a line for the shell; needed
-#	XTRACE_GATE_XTRACE	where xtrace is: a tarball, its URL, or a folder with bin/xtrace. Else
-#				it is looked for in PATH and around this file
-#	XTRACE_GATE_SHA256	what the tarball's checksum has to be
-#	XTRACE_GATE_BASELINE	what is compared with (.xtrace/baseline.json)
-#	XTRACE_GATE_BASE_COMMAND	instead of a baseline: another line for the shell, run in turns
-#	XTRACE_GATE_RUNS	how many runs count (5)
-#	XTRACE_GATE_WARMUP	how many before them do not (1)
-#	XTRACE_GATE_RULES	a file with rules (.xtrace/rules, if it is there)
-#	XTRACE_GATE_FAIL_ON	more rules, one a line
-#	XTRACE_GATE_UNSURE	fail (default) or pass: what it means if nothing can be said
-#	XTRACE_GATE_UPDATE	1: put the runs into the baseline, rather than compare with it
-#	XTRACE_GATE_LABEL	what they are called there (the commit)
+#	XTRACE_GATE_COMMAND	required: the program to measure, as a shell command line
+#	XTRACE_GATE_XTRACE	xtrace as a tarball, its URL, or a folder with bin/xtrace. Default:
+#				search PATH and around this file
+#	XTRACE_GATE_SHA256	the tarball's checksum
+#	XTRACE_GATE_BASELINE	the baseline (.xtrace/baseline.json)
+#	XTRACE_GATE_BASE_COMMAND	replaces the baseline: another command line, run in turns
+#	XTRACE_GATE_RUNS	number of measured runs (5)
+#	XTRACE_GATE_WARMUP	number of warm-up runs (1)
+#	XTRACE_GATE_RULES	a file with rules (.xtrace/rules, if it exists)
+#	XTRACE_GATE_FAIL_ON	more rules, one per line
+#	XTRACE_GATE_UNSURE	verdict if the result is inconclusive: fail (default) or pass
+#	XTRACE_GATE_UPDATE	1: add the runs to the baseline instead of comparing
+#	XTRACE_GATE_LABEL	their label in the baseline (the commit)
 #	XTRACE_GATE_BENCH_OPTIONS	more options of xtrace bench, such as --simulate
-#	XTRACE_GATE_PROFILE_OPTIONS	what an iteration is, for xtrace diff and xtrace baseline alike:
-#				--iteration NAME, --warmup COUNT
+#	XTRACE_GATE_PROFILE_OPTIONS	options that define iterations, for xtrace diff and xtrace
+#				baseline: --iteration NAME, --warmup COUNT
 #	XTRACE_GATE_DIFF_OPTIONS	more options of xtrace diff
-#	XTRACE_GATE_OUTPUT	the folder for all that is written (xtrace-gate)
+#	XTRACE_GATE_OUTPUT	the output folder (xtrace-gate)
 #
-# Written there: verdict (pass, regression or unsure), report.md, junit.xml, diff.json, flame.html,
-# and the runs, in bench/.
+# The output folder gets verdict (pass, regression or unsure), report.md, junit.xml, diff.json,
+# flame.html, and the runs in bench/.
 #
-# Exit status: 0 pass, or the baseline is written; 1 something got slower than a rule allows; 2 it
-# cannot be told, or something went wrong: the report says which.
+# Exit status (the report gives the reason):
+# - 0: the gate passes, or the baseline is written
+# - 1: something is slower than a rule allows
+# - 2: the result is inconclusive, or an error occurred
 set -eu
 
 output=${XTRACE_GATE_OUTPUT:-xtrace-gate}
@@ -43,7 +45,7 @@ say() {
 	echo "xtrace gate: $*" >&2
 }
 
-# Annotations that GitHub shows beside the job; elsewhere they are plain lines.
+# Annotations that GitHub shows with the job. Elsewhere they are plain lines.
 annotate() {
 	kind=$1
 	shift
@@ -54,7 +56,7 @@ annotate() {
 	fi
 }
 
-# The verdict, for other steps and for people.
+# Publishes the verdict for other steps and for people.
 finish() {
 	verdict=$1 status=$2
 	echo "$verdict" >"$output/verdict"
@@ -71,7 +73,7 @@ finish() {
 	exit "$status"
 }
 
-# Nothing was compared: the report says why, in a line, and shows the end of what a program said.
+# Reports why nothing was compared, in one line, with the end of the failed program's output.
 cannot() {
 	printf '%s\n### GPU time: could not be judged\n\n%s\n' "$mark" "$1" >"$output/report.md"
 	if [ -s "${2:-}" ]; then
@@ -96,13 +98,13 @@ get_file() {
 	fi
 }
 
-# Sets xtrace to the program.
+# Sets xtrace to the path of the program.
 find_xtrace() {
 	from=${XTRACE_GATE_XTRACE:-}
 	case $from in
 	'')
 		xtrace=$(command -v xtrace) && return
-		# An unpacked tarball: this lies in share/xtrace/ci.
+		# In an unpacked tarball, this file is in share/xtrace/ci.
 		xtrace=$(cd "$(dirname "$0")/../../.." && pwd)/bin/xtrace
 		[ -x "$xtrace" ] && return
 		cannot 'xtrace was not found: `XTRACE_GATE_XTRACE` names none, and none is in `PATH`.'
@@ -130,7 +132,7 @@ find_xtrace() {
 	[ -x "$xtrace" ] || cannot "there is no \`bin/xtrace\` in \`${XTRACE_GATE_XTRACE:-}\`."
 }
 
-# The runs, in $output/bench. (Options are words, on purpose.)
+# Records the runs in $output/bench. The options are split into words on purpose.
 record() {
 	set -f
 	# shellcheck disable=SC2086
@@ -167,7 +169,7 @@ update() {
 	finish pass 0
 }
 
-# Runs xtrace diff, with the rules.
+# Runs xtrace diff with the rules.
 judge() {
 	rules=${XTRACE_GATE_RULES:-}
 	[ -n "$rules" ] || [ ! -e .xtrace/rules ] || rules=.xtrace/rules
@@ -186,7 +188,7 @@ EOF
 
 compare() {
 	status=0
-	# (Only builds that were made with node have the page.)
+	# Only builds made with node can write the page.
 	if judge --check --html "$output/flame.html" 2>/dev/null; then
 		set -- --html "$output/flame.html" "$@"
 	fi
@@ -203,7 +205,7 @@ compare() {
 		;;
 	esac
 	[ -s "$output/report.md" ] || cannot "the runs were not compared." "$output/diff.txt"
-	# What was not even compared, or a rule that fits nothing, is no matter of noise.
+	# A missing comparison, or a rule that matches nothing, is not caused by noise.
 	if [ "${XTRACE_GATE_UNSURE:-fail}" = pass ] && grep -q '"problems":\[\]' "$output/diff.json"; then
 		annotate warning "$(verdict_line)"
 		finish unsure 0
@@ -217,12 +219,12 @@ verdict_line() {
 	sed -n 's/^#\{1,\} *//p' "$output/report.md" | head -n 1
 }
 
-# One comment under the pull request, which later runs change.
+# Maintains one comment under the pull request. Later runs update it.
 comment() {
 	number=${XTRACE_GATE_PULL_REQUEST:-}
 	[ -s "$output/report.md" ] || { say "there is no $output/report.md"; exit 2; }
 	[ -n "$number" ] || { say "this is no pull request: no comment is made"; exit 0; }
-	# GitHub takes 65,536 characters. (Whole lines, so that none is cut.)
+	# GitHub accepts 65,536 characters. Cut at a line end.
 	LC_ALL=C awk '{ bytes += length($0) + 1 } bytes > 65000 { exit } { print }' \
 		"$output/report.md" >"$output/comment.md"
 	comments="repos/{owner}/{repo}/issues"
@@ -247,7 +249,7 @@ comment)
 	exit 2
 	;;
 esac
-# (Where the shell itself gives up, say because of a full disk, that is no regression.)
+# If the shell itself fails, for example because the disk is full, that is not a regression.
 finished=
 trap '[ -n "$finished" ] || exit 2' EXIT
 mkdir -p "$output"
@@ -267,7 +269,7 @@ if [ -z "${XTRACE_GATE_BASE_COMMAND:-}" ] && [ "${XTRACE_GATE_UPDATE:-}" != 1 ] 
 	[ ! -e "$baseline" ]; then
 	cannot "there is no baseline in \`$baseline\`: write one with \`XTRACE_GATE_UPDATE=1\`."
 fi
-# (Before minutes are spent on recording.)
+# Check this before spending minutes on recording.
 judge --check 2>"$output/check.txt" || {
 	cat "$output/check.txt" >&2
 	cannot 'rules or options cannot be read.' "$output/check.txt"

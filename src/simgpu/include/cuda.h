@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part of the CUDA driver API that the simulated GPU provides, in the real ABI: the same
- * names, values and layouts as CUDA 13's own header, which may be used in its place. For building
- * the simulator, and programs where no CUDA toolkit is installed. tests/conformance holds it
- * against the real header where that one is.
+ * The part of the CUDA driver API that the simulated GPU provides. Names, values and layouts are
+ * those of CUDA 13's own header, which can replace this one. It builds the simulator, and programs
+ * on machines without a CUDA toolkit. tests/conformance compares it with the real header.
  */
 #ifndef __cuda_cuda_h__
 #define __cuda_cuda_h__

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Creates and destroys contexts: those that programs create, and the primary one of each device.
+ */
+#include <stdlib.h>
+
+#include "simgpu/sim.h"
+
+static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	CUcontext context;
+	int retain_count;
+	unsigned int flags;
+} primary[SIM_DEVICES_MAX]; /* under primary_lock */
+static _Atomic uint32_t context_count;
+static CUcontext dead_contexts; /* under primary_lock, linked by next_dead */
+
+static CUresult context_make(int device, unsigned int flags, bool is_primary, CUcontext *out)
+{
+	CUcontext context = calloc(1, sizeof(*context));
+
+	if (!context)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	context->magic = SIM_MAGIC_CONTEXT;
+	context->id = 1 + atomic_fetch_add(&context_count, 1);
+	context->device = device;
+	context->flags = flags;
+	context->is_primary = is_primary;
+	pthread_mutex_init(&context->lock, NULL);
+	sim_stream_init(&context->legacy, context, 0, 0);
+	context->legacy.is_legacy = true;
+	context->legacy.id = SIM_LEGACY_STREAM_ID;
+	sim_resource_notify(XT_CUPTI_RESOURCE_CONTEXT_CREATED, context, NULL, NULL);
+	*out = context;
+	return CUDA_SUCCESS;
+}
+
+/* Keeps the struct, so that a stale handle is recognised. */
+static void context_free(CUcontext context)
+{
+	sim_context_drain(context);
+	sim_resource_notify(XT_CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING, context, NULL, NULL);
+	sim_modules_free(context);
+	sim_stream_free_own(sim_thread(), context);
+	pthread_mutex_lock(&context->lock);
+	for (CUstream stream = context->streams; stream; stream = stream->next)
+		stream->magic = SIM_MAGIC_DEAD;
+	pthread_mutex_unlock(&context->lock);
+	sim_stream_fini(&context->legacy);
+	context->magic = SIM_MAGIC_DEAD;
+	pthread_mutex_lock(&primary_lock);
+	context->next_dead = dead_contexts;
+	dead_contexts = context;
+	pthread_mutex_unlock(&primary_lock);
+}
+
+CUresult sim_ctx_create(CUcontext *out, unsigned int flags, CUdevice device)
+{
+	CUresult result;
+
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!sim_device_facts(device))
+		return CUDA_ERROR_INVALID_DEVICE;
+	result = context_make(device, flags, false, out);
+	return result ? result : sim_context_push(*out);
+}
+
+CUresult sim_ctx_create_with_params(CUcontext *out, CUctxCreateParams *params, unsigned int flags,
+				    CUdevice device)
+{
+	return params ? CUDA_ERROR_NOT_SUPPORTED : sim_ctx_create(out, flags, device);
+}
+
+CUresult sim_ctx_destroy(CUcontext context)
+{
+	struct sim_thread *thread = sim_thread();
+
+	if (!sim_context_is_valid(context) || context->is_primary)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	context_free(context);
+	if (sim_context_current() == context)
+		thread->context_count--;
+	return CUDA_SUCCESS;
+}
+
+CUresult sim_device_primary_ctx_retain(CUcontext *out, CUdevice device)
+{
+	CUresult result = CUDA_SUCCESS;
+
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!sim_device_facts(device))
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&primary_lock);
+	if (!primary[device].context)
+		result =
+			context_make(device, primary[device].flags, true, &primary[device].context);
+	if (result == CUDA_SUCCESS) {
+		primary[device].retain_count++;
+		*out = primary[device].context;
+	}
+	pthread_mutex_unlock(&primary_lock);
+	return result;
+}
+
+/* Destroys the primary context: a release with the last reference, a reset at once. */
+static CUresult primary_release(CUdevice device, bool is_reset)
+{
+	CUcontext doomed = NULL;
+
+	if (!sim_device_facts(device))
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&primary_lock);
+	if (!is_reset && !primary[device].retain_count) {
+		pthread_mutex_unlock(&primary_lock);
+		return CUDA_ERROR_INVALID_CONTEXT;
+	}
+	if (is_reset || --primary[device].retain_count == 0) {
+		doomed = primary[device].context;
+		primary[device].context = NULL;
+	}
+	pthread_mutex_unlock(&primary_lock);
+	if (doomed)
+		context_free(doomed);
+	return CUDA_SUCCESS;
+}
+
+CUresult sim_device_primary_ctx_release(CUdevice device)
+{
+	return primary_release(device, false);
+}
+
+CUresult sim_device_primary_ctx_reset(CUdevice device)
+{
+	return primary_release(device, true);
+}
+
+CUresult sim_device_primary_ctx_get_state(CUdevice device, unsigned int *flags, int *active)
+{
+	if (!flags || !active)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!sim_device_facts(device))
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&primary_lock);
+	*flags = primary[device].flags;
+	*active = primary[device].context != NULL;
+	pthread_mutex_unlock(&primary_lock);
+	return CUDA_SUCCESS;
+}
+
+CUresult sim_device_primary_ctx_set_flags(CUdevice device, unsigned int flags)
+{
+	if (!sim_device_facts(device))
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&primary_lock);
+	primary[device].flags = flags;
+	pthread_mutex_unlock(&primary_lock);
+	return CUDA_SUCCESS;
+}
