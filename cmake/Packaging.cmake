@@ -68,7 +68,7 @@ install(FILES ${bash_completion} ${bash_links} DESTINATION share/bash-completion
 install(FILES ${zsh_completion} DESTINATION share/zsh/site-functions)
 
 install(FILES docs/man/xtrace.1 docs/man/xtrace-merge.1 docs/man/xtrace-diff.1 docs/man/xtrace-baseline.1 DESTINATION share/man/man1)
-install(FILES LICENSE README.md CHANGELOG.md DESTINATION share/doc/xtrace)
+install(FILES LICENSE README.md CONTRIBUTING.md CHANGELOG.md DESTINATION share/doc/xtrace)
 install(DIRECTORY docs/images DESTINATION share/doc/xtrace/docs)
 install(DIRECTORY docs/ DESTINATION share/doc/xtrace FILES_MATCHING PATTERN "*.md"
 	PATTERN "*.schema.json"

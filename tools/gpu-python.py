@@ -5,7 +5,7 @@
 Runs tests/gpu/python_work.py of each kind from an unpacked tarball (share/xtrace/gpu-python.py), an
 installation or a build tree. Prints for each kind what recording adds to a step without Python frames
 and with them, the percent of launches with Python frames, what the log counts of Python, and the first
-lines of its folded stacks; at the end the tables and paths of docs/PYTHON.md, as they stand there. What
+lines of its folded stacks; at the end the tables and paths of docs/internals/PYTHON.md, as they stand there. What
 it adds is measured within one process, which switches recording off and on every few steps: processes
 differ from each other by more. Where the program makes NVTX marks, the Python frames of each are held
 against what sys._getframe() said there.
@@ -220,7 +220,7 @@ def cost(added_ms, off_ms, launches_per_step):
 
 
 def say_document(results, steps, say):
-    """The tables of docs/PYTHON.md, and the paths below them."""
+    """The tables of docs/internals/PYTHON.md, and the paths below them."""
     say("| kind | what | launches | with Python frames | frames each | marks as Python says |\n"
         "| --- | --- | --- | --- | --- | --- |")
     for one in results:
