@@ -69,9 +69,9 @@ install(FILES ${zsh_completion} DESTINATION share/zsh/site-functions)
 
 install(FILES docs/man/xtrace.1 docs/man/xtrace-merge.1 docs/man/xtrace-diff.1 docs/man/xtrace-baseline.1 DESTINATION share/man/man1)
 install(FILES LICENSE README.md CONTRIBUTING.md CHANGELOG.md DESTINATION share/doc/xtrace)
-install(DIRECTORY docs/images DESTINATION share/doc/xtrace/docs)
-install(DIRECTORY docs/ DESTINATION share/doc/xtrace FILES_MATCHING PATTERN "*.md"
+install(DIRECTORY docs DESTINATION share/doc/xtrace FILES_MATCHING PATTERN "*.md"
 	PATTERN "*.schema.json"
+	PATTERN "*.png"
 	PATTERN man EXCLUDE)
 
 # The libraries beyond libc. libunwind is opened by path at run time, so nothing names it as a
