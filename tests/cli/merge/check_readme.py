@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that the output shown in README.md is what a terminal of 96 columns shows.
 
-A comment before a code block names the command and the sections of its output that are shown. With
-UPDATE_EXPECTED=1 the blocks are rewritten instead.
+A code block begins with its command. A comment before it names the sections of the output that are
+shown. With UPDATE_EXPECTED=1 the blocks are rewritten instead.
 
 usage: check_readme.py README XTRACE_MERGE
 """
@@ -19,12 +19,12 @@ import sys
 import termios
 
 COLUMNS = 96
-BLOCK = re.compile(r"(<!-- output: xtrace report --text ([^\n]*)\n +sections: ([^\n]*) -->\n)"
-                   r"```\n.*?```\n", re.S)
+BLOCK = re.compile(r"<!-- sections shown: ([^\n]*) -->\n"
+                   r"```\n\$ xtrace report --text ([^\n]*)\n.*?```\n", re.S)
 
 
 def printed(program, arguments, folder):
-    """What the program prints on a terminal, without colours."""
+    """The output of the program on a terminal, without colours."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 60, COLUMNS, 0, 0))
     environment = {**os.environ, "NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
@@ -57,7 +57,8 @@ def main():
 
     def fresh(match):
         output = printed(program, match[2].split(), folder)
-        return f"{match[1]}```\n{excerpt(output, match[3].split('; '))}```\n"
+        return (f"<!-- sections shown: {match[1]} -->\n```\n$ xtrace report --text {match[2]}\n"
+                f"{excerpt(output, match[1].split('; '))}```\n")
 
     wanted, count = BLOCK.subn(fresh, text)
     assert count, "the README shows no output"
