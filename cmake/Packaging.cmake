@@ -65,10 +65,10 @@ install(FILES ${completions}/xtrace ${completions}/xtrace-merge
 install(FILES ${completions}/_xtrace DESTINATION share/zsh/site-functions)
 
 install(FILES docs/man/xtrace.1 docs/man/xtrace-merge.1 docs/man/xtrace-diff.1 docs/man/xtrace-baseline.1 DESTINATION share/man/man1)
-install(FILES LICENSE README.md CHANGELOG.md DESTINATION share/doc/xtrace)
-install(DIRECTORY docs/images DESTINATION share/doc/xtrace/docs)
-install(DIRECTORY docs/ DESTINATION share/doc/xtrace FILES_MATCHING PATTERN "*.md"
+install(FILES LICENSE README.md CONTRIBUTING.md CHANGELOG.md DESTINATION share/doc/xtrace)
+install(DIRECTORY docs DESTINATION share/doc/xtrace FILES_MATCHING PATTERN "*.md"
 	PATTERN "*.schema.json"
+	PATTERN "*.png"
 	PATTERN man EXCLUDE)
 
 # The libraries beyond libc. No binary depends on these two: libunwind is opened by path at run time,

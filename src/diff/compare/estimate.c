@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From values of runs to an effect. docs/DIFF.md has the model and where it is from.
+ * From values of runs to an effect. docs/internals/DIFF_METHOD.md has the model and where it is from.
  */
 #include "diff/compare/estimate.h"
 

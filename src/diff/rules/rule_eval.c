@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A rule held against an effect. It is broken if the change is worse than it allows and is no chance;
- * it is kept if it can be told that it is kept; else it cannot be judged. docs/DIFF.md says it exactly.
+ * it is kept if it can be told that it is kept; else it cannot be judged. docs/internals/DIFF_METHOD.md says it exactly.
  */
 #include "diff/rules/rule_eval.h"
 

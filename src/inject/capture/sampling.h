@@ -2,7 +2,7 @@
 /*
  * --max-overhead: while the tracer costs the program more than it may, only some of the calls that make work get a
  * call stack. Which ones, chance decides for each call by itself, so that no rhythm of the program's meets it; the
- * merge then takes them for all (docs/WEIGHTS.md). Times and kernels are recorded of all calls as ever.
+ * merge then takes them for all (docs/internals/ATTRIBUTION.md). Times and kernels are recorded of all calls as ever.
  */
 #ifndef XT_INJECT_SAMPLING_H
 #define XT_INJECT_SAMPLING_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From sums by batch to means and how sure they are. docs/DIFF.md has the method.
+ * From sums by batch to means and how sure they are. docs/internals/DIFF_METHOD.md has the method.
  */
 #include <errno.h>
 #include <math.h>

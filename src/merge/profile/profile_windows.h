@@ -5,7 +5,7 @@
  *
  * An iteration is a stretch of time. Iterations are the instances of an NVTX range; else what lies
  * between launches from one place, if the launches between them are alike each time; else there
- * are none, and the batches are slices of the run. (docs/DIFF.md says why batches.)
+ * are none, and the batches are slices of the run. (docs/internals/DIFF_METHOD.md says why batches.)
  */
 #ifndef XT_MERGE_PROFILE_WINDOWS_H
 #define XT_MERGE_PROFILE_WINDOWS_H

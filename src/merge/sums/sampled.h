@@ -6,7 +6,7 @@
  * Chance decided for each call by itself, so the ones with a stack stand for the others of their kind: of the
  * same thread, function and rate, with the same kernel (or copy, or set) and in the same NVTX range and graph;
  * where none of these has a stack, of the same thread, function and rate alone. Sums stay as they are, to the
- * last nanosecond; docs/WEIGHTS.md says how far the shares are to be believed.
+ * last nanosecond; docs/internals/ATTRIBUTION.md says how far the shares are to be believed.
  */
 #ifndef XT_MERGE_SAMPLED_H
 #define XT_MERGE_SAMPLED_H

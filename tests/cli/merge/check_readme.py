@@ -1,46 +1,75 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What README.md shows of a trace in the tree is what xtrace-merge prints of it, to the letter.
+"""Checks that the output shown in README.md is what a terminal of 96 columns shows.
 
-Findings are left out: they have a document and tests of their own.
+A code block begins with its command. A comment before it names the sections of the output that are
+shown. With UPDATE_EXPECTED=1 the blocks are rewritten instead.
 
 usage: check_readme.py README XTRACE_MERGE
 """
 
 import difflib
+import fcntl
 import os
+import pty
 import re
+import struct
 import subprocess
 import sys
+import termios
+
+COLUMNS = 96
+BLOCK = re.compile(r"<!-- sections shown: ([^\n]*) -->\n"
+                   r"```\n\$ xtrace report --text ([^\n]*)\n.*?```\n", re.S)
 
 
-def sections(lines):
-    """Without the paragraph of findings; spaces at the end of lines do not count."""
-    text = "\n".join(line.rstrip() for line in lines).strip("\n")
-    return [part for part in text.split("\n\n") if not re.match("(No f|F)indings", part)]
+def printed(program, arguments, folder):
+    """The output of the program on a terminal, without colours."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 60, COLUMNS, 0, 0))
+    environment = {**os.environ, "NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
+    with subprocess.Popen([program, "--no-recover", *arguments], stdout=theirs,
+                          stderr=subprocess.DEVNULL, cwd=folder, env=environment):
+        os.close(theirs)
+        output = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError: # the program ended
+                break
+            output += part
+    os.close(ours)
+    return "\n".join(line.rstrip() for line in output.decode().replace("\r", "").split("\n"))
+
+
+def excerpt(output, titles):
+    sections = output.split("\n\n")
+    chosen = [part for title in titles for part in sections if part.startswith(title)]
+    assert len(chosen) == len(titles), f"{titles} are not in the output"
+    return "\n\n".join(part.strip("\n") for part in chosen) + "\n"
 
 
 def main():
     readme, program = sys.argv[1:]
     with open(readme, encoding="utf-8") as file:
-        lines = file.read().split("\n")
-    first = next(n for n, line in enumerate(lines) if "prints it on any machine" in line)
-    command = re.search("xtrace-merge ([^`]*)`", lines[first])[1].split()
-    shown = []
-    for line in lines[first + 1:]:
-        if line and not line.startswith("    "):
-            break
-        shown.append(line[4:])
-    root = os.path.dirname(os.path.abspath(readme))
-    result = subprocess.run([program, "--no-recover", *command], cwd=root, capture_output=True,
-                            encoding="utf-8", check=False)
-    wanted, found = sections(result.stdout.split("\n")), sections(shown)
-    if wanted == found and len(found) > 5:
+        text = file.read()
+    folder = os.path.dirname(os.path.abspath(readme))
+
+    def fresh(match):
+        output = printed(program, match[2].split(), folder)
+        return (f"<!-- sections shown: {match[1]} -->\n```\n$ xtrace report --text {match[2]}\n"
+                f"{excerpt(output, match[1].split('; '))}```\n")
+
+    wanted, count = BLOCK.subn(fresh, text)
+    assert count, "the README shows no output"
+    if wanted == text:
         return 0
-    print(result.stderr, end="")
-    print("\n".join(difflib.unified_diff("\n\n".join(found).split("\n"),
-                                         "\n\n".join(wanted).split("\n"),
-                                         "README.md", "printed", lineterm="")))
+    if os.environ.get("UPDATE_EXPECTED"):
+        with open(readme, "w", encoding="utf-8") as file:
+            file.write(wanted)
+        return 0
+    print("\n".join(difflib.unified_diff(text.split("\n"), wanted.split("\n"), "README.md",
+                                         "printed", lineterm="")))
     return 1
 
 

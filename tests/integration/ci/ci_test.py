@@ -251,7 +251,7 @@ def check_github(repo):
 def check_guide(repo):
     """The rules in the guide can be read."""
     with open(os.path.join(repo.args.ci, "..", "..", "docs", "CI.md"), encoding="utf-8") as file:
-        block = re.search(r"one a line:\n\n((?:    .*\n)+)", file.read())[1]
+        block = re.search(r"one per line:\n\n((?:    .*\n)+)", file.read())[1]
     with open(repo.path("rules"), "w", encoding="utf-8") as file:
         file.write("".join(line[4:] + "\n" for line in block.splitlines()))
     repo.gitlab(0, XTRACE_GATE_UPDATE="1")

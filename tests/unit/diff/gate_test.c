@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How often the gate is wrong: many comparisons of made-up runs under each model of noise, by the rules that
- * hold by default. Prints the table of docs/DIFF.md; fails where a figure is not reached, as far as the
+ * hold by default. Prints the table of docs/internals/DIFF_METHOD.md; fails where a figure is not reached, as far as the
  * number of pairs can tell.
  *
  *	test_diff_gate [PAIRS [SEED [RUNS [MODEL]]]]
