@@ -83,8 +83,8 @@ static void report_open(const struct sink *sink, int error, struct report *repor
 			     sink->exporter->name);
 		break;
 	case OUTPUT_WANTS_FOLDER:
-		report_error(report, STATUS_FAILED, "cannot write '%s': --%s needs a directory", path,
-			     sink->exporter->name);
+		report_error(report, STATUS_FAILED, "cannot write '%s': --%s needs a directory",
+			     path, sink->exporter->name);
 		break;
 	default:
 		report_error(report, STATUS_FAILED, "cannot write '%s': %s", path,

@@ -201,7 +201,7 @@ static int read_logs(struct bench *bench, const char *path, struct bench_run *ru
 	return error;
 }
 
-static void say_failed(const struct bench_side *side, const struct bench_run *run, int status)
+static void print_failed(const struct bench_side *side, const struct bench_run *run, int status)
 {
 	const char *of = side->name ? side->name : "";
 	const char *space = side->name ? " " : "";
@@ -269,7 +269,7 @@ int bench_run(struct bench *bench, struct bench_side *side, struct bench_run *ru
 	if (error && output >= 0)
 		show_tail(output);
 	if (error == -ECHILD)
-		say_failed(side, run, status);
+		print_failed(side, run, status);
 	else if (error)
 		print_error("cannot read '%s': it was not recorded", path);
 	else

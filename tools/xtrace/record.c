@@ -210,7 +210,7 @@ static char *before_search_path(const char *folder, const char *variable)
 }
 
 /* The driver loads only one such library. */
-static void mention_other_tool(const char *injected)
+static void warn_of_other_tool(const char *injected)
 {
 	const char *other = getenv("CUDA_INJECTION64_PATH");
 
@@ -226,7 +226,7 @@ static int run(struct recording *recording)
 	char *libraries = before_search_path(paths->simulator, "LD_LIBRARY_PATH"), *cupti = NULL;
 	int status = 0, error;
 
-	mention_other_tool(paths->injected);
+	warn_of_other_tool(paths->injected);
 	if (asprintf(&cupti, "%s/libcupti.so", paths->simulator) < 0 || !libraries) {
 		error = -ENOMEM;
 	} else {

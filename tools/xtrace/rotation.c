@@ -183,7 +183,7 @@ static int replace(const char *from, const char *to)
 	return error ? error : move(from, to);
 }
 
-static int say_stuck(const struct trace *trace, const char *waiting, enum rotation_when when)
+static int report_stuck(const struct trace *trace, const char *waiting, enum rotation_when when)
 {
 	print_error("cannot recover '%s': %s; the older trace stays in '%s'; "
 		    "move the crash buffer to another directory",
@@ -201,7 +201,7 @@ static int postpone(const struct trace *now, const char *path, const char *waiti
 	int error;
 
 	if (now->content == CONTENT_STUCK)
-		return say_stuck(now, waiting, when);
+		return report_stuck(now, waiting, when);
 	if (when == ROTATION_LATER)
 		return ROTATION_WAITS;
 	error = data_dir_check_idle(path);
@@ -230,7 +230,7 @@ static int decide(const char *path, const char *waiting, const char *old, enum r
 		result = postpone(&now, path, waiting, when);
 	} else if (before.content != CONTENT_WORK && has_work(old)) {
 		/* A trace that may be empty must not replace one that has work. */
-		result = before.content == CONTENT_STUCK ? say_stuck(&before, waiting, when)
+		result = before.content == CONTENT_STUCK ? report_stuck(&before, waiting, when)
 							 : -EBUSY;
 	} else {
 		result = replace(waiting, old);

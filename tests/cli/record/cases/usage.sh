@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Bad usage is said on stderr, with a hint, and nothing is run or made.
+# Rejects wrong usage with a hint on stderr. Runs and creates nothing.
 status "$xtrace"
 status "$xtrace" recrod true
 status "$xtrace" --record
