@@ -29,9 +29,10 @@ struct child_care {
 int child_find(const char *program);
 
 /*
- * Runs a command, forwards signals to it, and waits for it, but not for its children. command ends
- * with NULL, and environment, which is added, with a NULL name. environment and care may be NULL.
- * *status_out is a status from waitpid(). Returns 0, or -errno if the command could not be started.
+ * Runs a command, forwards signals to it, and waits for it, but not for its children. command
+ * ends with NULL. environment is added to that of xtrace and ends with a NULL name. Both
+ * environment and care may be NULL. *status_out is a status from waitpid(). Returns 0, or -errno
+ * if the command could not be started.
  */
 int child_run(char *const *command, const struct environment_entry *environment,
 	      const struct child_care *care, int *status_out);

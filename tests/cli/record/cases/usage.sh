@@ -14,7 +14,7 @@ status "$xtrace" record -o
 status "$xtrace" record -o '' echo ran
 ls
 # Commands of other tools, programs without "record", and the other name of merge.
-for command in stats flamegraph view show info profile trace run compare python3 no-such-thing; do
+for command in stats flamegraph view show info profile trace run compare rec python3 no-such-thing; do
 	status "$xtrace" $command
 done
 status "$xtrace" export --folde
