@@ -37,9 +37,9 @@ void command_list_options(const struct command *command, struct option_list *lis
 #define COMMAND_GO_ON (-1)
 
 /*
- * Parses the command line as option_parse() does. The list comes from command_list_options(). Handles --help and
- * --version. Returns COMMAND_GO_ON, with the number of operands in *count_out, or the exit status
- * to end with.
+ * Parses the command line as option_parse() does. The list comes from command_list_options().
+ * Handles --help and --version. Returns COMMAND_GO_ON, with the number of operands in *count_out,
+ * or the exit status to end with.
  */
 int command_parse(const struct command *command, struct option_list *list, void *context, int argc,
 		  char **argv, int *count_out);

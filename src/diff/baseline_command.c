@@ -24,7 +24,7 @@
 
 struct request {
 	const char *label;     /* NULL: none was given */
-	const char *iteration; /* for xtrace-merge, as with xtrace diff */
+	const char *iteration; /* for the merge, as in xtrace diff */
 	const char *warmup;
 	unsigned keep; /* 0: not given */
 	bool force;
@@ -38,7 +38,7 @@ static void print_problems(const struct problems *problems)
 		print_error("%s", problems->lines[p]);
 }
 
-/* 0 or -errno; what is wrong with its content is in problems, too. */
+/* Returns 0 or -errno. Adds errors to problems. */
 static int read_baseline(struct baseline *baseline, const char *path, struct problems *problems)
 {
 	int file = open(path, O_RDONLY | O_CLOEXEC), error = file < 0 ? -errno : 0;
@@ -64,7 +64,7 @@ static int read_baseline(struct baseline *baseline, const char *path, struct pro
 	return error;
 }
 
-/* Runs in which something is missing are nothing to compare with. */
+/* Refuses runs with missing events. */
 static int check_whole(const struct run_set *runs, struct problems *problems)
 {
 	int error = 0;
@@ -72,8 +72,7 @@ static int check_whole(const struct run_set *runs, struct problems *problems)
 	for (size_t r = 0; r < runs->count; r++) {
 		if (runs->runs[r]->trust == TRUST_COMPLETE)
 			continue;
-		problems_add(problems,
-			     "%s: something is missing in it: it is no run to compare with",
+		problems_add(problems, "cannot use %s: events are missing in it",
 			     runs->runs[r]->origin);
 		error = -EINVAL;
 	}
@@ -87,7 +86,7 @@ static int load_side(struct run_set *runs, const struct request *request, struct
 	char *argument = (char *)request->side;
 	size_t kept = 0;
 	int error = load_runs(runs, &argument, 1, &options, problems);
-	/* Of another baseline, its newest runs are taken. */
+	/* From another baseline, take only its newest set. */
 	for (size_t r = 0; r < runs->count; r++)
 		if (runs->runs[r]->history)
 			run_profile_free(runs->runs[r]);
@@ -97,7 +96,7 @@ static int load_side(struct run_set *runs, const struct request *request, struct
 	if (!error)
 		error = check_whole(runs, problems);
 	if (!error && !kept) {
-		problems_add(problems, "%s: there are no runs", request->side);
+		problems_add(problems, "cannot use %s: it has no runs", request->side);
 		error = -EINVAL;
 	}
 	return error;
@@ -108,13 +107,13 @@ static const char *device_of(const struct run_profile *run)
 	return run->device_count ? run->devices[0].name : "";
 }
 
-/* What another program, GPU or driver takes is no noise of this one. */
+/* Refuses runs of another program, GPU or driver, which say nothing about noise. */
 static int check_fitting(const struct baseline *baseline, const struct run_set *runs,
 			 struct problems *problems)
 {
 	static const struct run_set none = {0};
 	static const struct check_options options = {
-		.advice = "; 'xtrace baseline save --force' begins anew"};
+		.advice = "; 'xtrace baseline save --force' replaces the baseline"};
 	size_t before = problems->count;
 
 	check_alike(baseline->count ? &baseline->sets[baseline->count - 1].runs : &none, runs,
@@ -122,7 +121,7 @@ static int check_fitting(const struct baseline *baseline, const struct run_set *
 	return problems->count > before ? -EINVAL : 0;
 }
 
-/* A run that is there twice looks as if there were no noise. */
+/* Refuses duplicate runs, which would look like a lack of noise. */
 static int check_unknown(const struct baseline *baseline, const struct run_set *runs,
 			 struct problems *problems)
 {
@@ -142,8 +141,8 @@ static int check_unknown(const struct baseline *baseline, const struct run_set *
 			for (size_t other = 0; other < set->runs.count; other++) {
 				if (!check_same_run(run, set->runs.runs[other]))
 					continue;
-				problems_add(problems, "%s is there already, in the set '%s'",
-					     run->origin, set->label);
+				problems_add(problems, "%s is already in the set '%s'", run->origin,
+					     set->label);
 				return -EINVAL;
 			}
 		}
@@ -157,17 +156,17 @@ static int write_baseline(struct baseline *baseline, const struct request *reque
 	struct stat about;
 
 	if (error) {
-		print_error("%s: %s", request->file, xt_new_file_error(error));
+		print_error("cannot write '%s': %s", request->file, xt_new_file_error(error));
 		return STATUS_FAILED;
 	}
 	if (!stat(request->file, &about))
-		print_error("%s: %zu set%s, %lld KB", request->file, baseline->count,
-			    baseline->count == 1 ? "" : "s",
-			    (long long)(about.st_size + 999) / 1000);
+		print_note("%s: %zu set%s, %lld KB", request->file, baseline->count,
+			   baseline->count == 1 ? "" : "s",
+			   (long long)(about.st_size + 999) / 1000);
 	return STATUS_OK;
 }
 
-/* The statuses of these are those of the program. */
+/* Returns the exit status, as run_save() and so on do. */
 static int add(struct baseline *baseline, const struct request *request, struct problems *problems)
 {
 	struct run_set runs = {0};
@@ -195,7 +194,8 @@ static int run_save(const struct request *request, struct problems *problems)
 	int status;
 
 	if (!request->force && access(request->file, F_OK) == 0) {
-		print_error("%s is there already: 'update' adds to it, 'save --force' begins anew",
+		print_error("cannot save '%s': it exists; 'update' adds to it, 'save --force' "
+			    "replaces it",
 			    request->file);
 		return STATUS_FAILED;
 	}
@@ -229,13 +229,14 @@ static int run_prune(const struct request *request, struct problems *problems)
 			is_found = true;
 		}
 	if (request->label && !is_found) {
-		print_error("%s has no set '%s'", request->file, request->label);
+		print_error("cannot prune '%s': it has no set '%s'", request->file, request->label);
 		goto out;
 	}
 	if (request->keep || !request->label)
 		baseline_keep(&baseline, request->keep ? request->keep : BASELINE_KEEP);
 	if (!baseline.count)
-		print_error("%s would be empty: remove it instead", request->file);
+		print_error("cannot prune '%s': it would be empty; delete the file instead",
+			    request->file);
 	else
 		status = write_baseline(&baseline, request);
 out:
@@ -250,7 +251,7 @@ static int compare_doubles(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The GPU time of a set: the one in the middle, and how far its runs lie apart. */
+/* Prints the median GPU time of a set, and the spread of its runs. */
 static void show_set(const struct baseline_set *set)
 {
 	time_t seconds = (time_t)(set->time_ns / 1000000000);
@@ -295,8 +296,8 @@ static int run_show(const struct request *request, struct problems *problems)
 	printf("%s: %s on %s%s, %lld KB\n", request->file, *run->title ? run->title : "?",
 	       *device_of(run) ? device_of(run) : "an unknown GPU",
 	       run->is_simulated ? " (simulated)" : "", (long long)(about.st_size + 999) / 1000);
-	printf("GPU time %s; the newest runs are compared with, the others tell of noise\n\n",
-	       strcmp(run->iterations, "none") ? "of an iteration" : "of a run");
+	printf("GPU time %s; the newest set is the reference, the others provide the noise\n\n",
+	       strcmp(run->iterations, "none") ? "per iteration" : "per run");
 	printf("%-16s  %4s %11s %9s  %s\n", "first run (UTC)", "runs", "GPU time", "spread",
 	       "label");
 	for (size_t s = baseline.count; s-- > 0;)

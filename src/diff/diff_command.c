@@ -135,7 +135,10 @@ static int compare(struct diff_options *options, struct problems *problems)
 	return status;
 }
 
-/* Checks the arguments, so that a gate fails before minutes of recording. Returns the exit status. */
+/*
+ * Checks the arguments, so that a gate fails before minutes of recording. Returns the exit
+ * status.
+ */
 static int check(const struct diff_options *options, struct problems *problems)
 {
 	for (size_t s = 0; s < options->side_count; s++)

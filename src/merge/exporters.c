@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of exporters: the outputs that there are, in the order of --help.
+ * The table of exporters, in the order of --help.
  */
 #include "merge/exporter.h"
 

@@ -61,7 +61,10 @@ static int run(const struct command *command, int argc, char **argv)
 			    options.completion);
 		return STATUS_FAILED;
 	}
-	/* Handle a closed pipe and a file size limit as write errors, so that no partial file stays. */
+	/*
+	 * Handle a closed pipe and a file size limit as write errors, so that no partial file
+	 * stays.
+	 */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	report.quiet = message_is_quiet();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening and closing outputs.
+ * Opens and closes outputs.
  */
 #include "merge/sinks.h"
 
@@ -13,7 +13,7 @@
 
 #include "merge/base/grow.h"
 
-/* Is that where one of the sinks writes? */
+/* True if one of the sinks writes to that file. */
 static bool is_taken(const struct sink *sinks, size_t count, const char *target)
 {
 	bool taken = false;
@@ -73,22 +73,21 @@ static void report_open(const struct sink *sink, int error, struct report *repor
 	case 0:
 		break;
 	case XT_NEW_FILE_IS_A_LOG:
-		report_error(report, STATUS_FAILED, "%s: is a log; no output is written over it",
-			     path);
+		report_error(report, STATUS_FAILED, "cannot write '%s': it is a log", path);
 		break;
 	case OUTPUT_NAMED_TWICE:
-		report_error(report, STATUS_FAILED, "%s: is named for two outputs", path);
+		report_error(report, STATUS_FAILED, "cannot write '%s': two outputs name it", path);
 		break;
 	case OUTPUT_WANTS_FILE:
-		report_error(report, STATUS_FAILED, "%s: is no file, which --%s needs", path,
+		report_error(report, STATUS_FAILED, "cannot write '%s': --%s needs a file", path,
 			     sink->exporter->name);
 		break;
 	case OUTPUT_WANTS_FOLDER:
-		report_error(report, STATUS_FAILED, "%s: is no folder, which --%s needs", path,
-			     sink->exporter->name);
+		report_error(report, STATUS_FAILED, "cannot write '%s': --%s needs a directory",
+			     path, sink->exporter->name);
 		break;
 	default:
-		report_error(report, STATUS_FAILED, "%s: cannot be written: %s", path,
+		report_error(report, STATUS_FAILED, "cannot write '%s': %s", path,
 			     xt_new_file_error(error));
 	}
 }
@@ -123,7 +122,7 @@ int sinks_open(const struct options *options, struct sink *sinks, struct report 
 static void report_write(const char *path, int error, struct report *report)
 {
 	if (error)
-		report_error(report, STATUS_FAILED, "%s: cannot be written: %s",
+		report_error(report, STATUS_FAILED, "cannot write '%s': %s",
 			     !strcmp(path, "-") ? "stdout" : path, strerror(-error));
 }
 
@@ -135,7 +134,7 @@ static void close_output(struct output *out, const char *path, bool whole, struc
 		output_discard(out);
 }
 
-/* Files of one folder appear together, or not at all. */
+/* The files of one directory appear together, or not at all. */
 static void close_folder(struct sink *sink, bool whole, struct report *report)
 {
 	for (size_t f = 0; f < sink->file_count && whole; f++) {

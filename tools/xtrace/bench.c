@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xtrace bench: runs a program several times under xtrace record, or two in turns, and has the runs
- * ready for xtrace diff.
+ * xtrace bench: records several runs of a program, or of two programs alternately, for xtrace
+ * diff.
  *
- * Two commands take turns as ABBA: what drifts in the course of time (clocks, temperature) is then the
- * same for both. The runs are xtrace record's own, each in a process of its own; from here the devices
- * are watched meanwhile. The first run that fails ends the bench.
+ * Two programs run as ABBA, so that drift of clocks and temperature affects both equally. Each
+ * run is an xtrace record in its own process, while this process samples the state of the GPUs.
+ * The first failed run ends the bench.
  */
 #include "bench.h"
 
@@ -76,7 +76,7 @@ static const struct option_row option_rows[] = {
 	{0},
 };
 
-/* The options of xtrace record work here, too, except --paused: --output is listed above. */
+/* Adds the options of xtrace record, except --paused, after those of this command. */
 static void list_options(struct option_list *list)
 {
 	struct option_list record = {0};
@@ -156,7 +156,7 @@ static void open_watch(struct bench *bench)
 	free(library);
 }
 
-/* The side whose turn it is: A B B A A B B A ... */
+/* The side of run n: A B B A A B B A ... */
 static size_t turn(const struct bench *bench, unsigned n)
 {
 	return bench->side_count == 1 ? 0 : (n + 1) / 2 % 2;
@@ -230,7 +230,7 @@ static void print_next_step(const struct bench *bench)
 	free(output);
 }
 
-/* The exit status. */
+/* Returns the exit status. */
 static int report(const struct bench *bench)
 {
 	bench_table_end(bench);

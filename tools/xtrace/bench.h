@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parts of xtrace bench: what a bench is, how one run is made, where runs lie, and what is said.
+ * The parts of xtrace bench. A bench directory of one command contains:
  *
- * A bench directory holds the runs of one command:
+ *	bench.json	the command, and the results of each run
+ *	warmup-001	a trace directory for each warm-up run
+ *	run-001		a trace directory for each measured run; xtrace diff takes these as one side
  *
- *	bench.json	what was run, and of each run how long it took
- *	warmup-001	a trace directory for each run that only warms up,
- *	run-001		and for each one that counts; xtrace diff takes these as one side
- *
- * and of two commands it holds two of them, base and new, and a bench.json that names them.
+ * With two commands it contains two such directories, base and new, and a bench.json that names
+ * them.
  */
 #ifndef XTRACE_BENCH_H
 #define XTRACE_BENCH_H
@@ -28,59 +27,59 @@
 
 struct bench_run {
 	char name[32];	/* of its trace directory */
-	unsigned order; /* among all runs of both commands, from 1 on */
+	unsigned order; /* position among the runs of both commands, from 1 */
 	bool is_warmup;
-	bool is_done; /* what follows is known */
+	bool is_done; /* the members below are valid */
 	uint64_t wall_ns, gpu_time_ns;
-	bool is_complete; /* nothing is missing in its logs */
-	bool has_gpu;	  /* the devices were watched */
+	bool is_complete; /* its logs lack no events */
+	bool has_gpu;	  /* gpu is valid */
 	struct gpu_run gpu;
-	uint32_t other_pid; /* a process that used a device, too; 0: none */
+	uint32_t other_pid; /* another process that used a device; 0: none */
 };
 
 struct bench_side {
-	const char *name; /* BENCH_BASE or BENCH_NEW; NULL: there is one command alone */
+	const char *name; /* BENCH_BASE or BENCH_NEW; NULL: there is only one command */
 	char **command;	  /* ends with NULL */
-	char *path;	  /* of its bench directory; owned */
+	char *path;	  /* its bench directory; owned */
 	struct bench_run *runs;
-	size_t run_count; /* of those that were begun */
+	size_t run_count; /* runs that were started */
 };
 
 struct bench {
 	const char *output;
 	const char *vs;		/* the other command, a line for the shell; NULL: none */
-	unsigned runs, warmups; /* of each side */
+	unsigned runs, warmups; /* per side */
 	bool shows_output, is_simulated, has_no_diff;
 	char **passed; /* options for xtrace record */
 	size_t passed_count;
-	char **diff_passed; /* those for xtrace diff, which compares two commands in the end */
+	char **diff_passed; /* options for xtrace diff, which compares two commands at the end */
 	size_t diff_passed_count;
-	struct bench_side sides[2]; /* the last is the new one */
+	struct bench_side sides[2]; /* the last is the new side */
 	size_t side_count;
 	struct install_paths paths;
 	struct gpu_watch *watch; /* NULL: no NVML */
-	const char *no_watch;	 /* why */
+	const char *no_watch;	 /* the reason */
 };
 
 /*
- * Makes the directories. An older bench moves to DIR.old, in place of an older one there; what is no
- * bench of ours is left alone and refused, with a message. 0 or -errno.
+ * Creates the directories. An older bench moves to DIR.old and replaces a bench there. Anything
+ * else is left alone and is an error. Returns 0, or -errno after an error message.
  */
 int bench_dir_create(struct bench *bench);
 
-/* Writes bench.json of one side; is_whole: all runs were made. 0 or -errno, with a message. */
+/* Writes bench.json of one side. Returns 0, or -errno after an error message. */
 int bench_dir_write(const struct bench_side *side, bool is_whole);
 
-/* Makes one run, and fills it in. 0; else a message has been given. */
+/* Makes one run and fills in *run. Returns 0, or another value after an error message. */
 int bench_run(struct bench *bench, struct bench_side *side, struct bench_run *run);
 
-/* Lines on stdout: before the first run, of each run, and of all. */
+/* Print to stdout: the header, one run, and the summary. */
 void bench_table_begin(const struct bench *bench);
 void bench_table_row(const struct bench *bench, const struct bench_side *side,
 		     const struct bench_run *run);
 void bench_table_end(const struct bench *bench);
 
-/* What makes the runs worse to compare, on stderr. */
+/* Warns on stderr about anything that makes the runs harder to compare. */
 void bench_warn(const struct bench *bench);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bench directory and its bench.json; see bench.h.
- *
- * As with a trace directory, nothing is overwritten or removed that is not known to be ours.
+ * The bench directory and its bench.json. Only files that belong to a bench are overwritten or
+ * removed.
  */
 #include "bench.h"
 
@@ -38,7 +37,7 @@ static bool begins_with(const char *text, const char *start)
 
 static int remove_bench(const char *path);
 
-/* One entry of a bench directory. 0 or -errno, with a message. */
+/* Removes one entry of a bench directory. Returns 0, or -errno after an error message. */
 static int remove_entry(const char *folder, const char *name)
 {
 	bool is_run = begins_with(name, "run-") || begins_with(name, "warmup-");
@@ -72,7 +71,7 @@ static int remove_bench(const char *path)
 		return -errno;
 	while (!error && (entry = readdir(folder)))
 		error = remove_entry(path, entry->d_name);
-	/* (Its bench.json goes last: until then it is known as ours.) */
+	/* Remove bench.json last, because it marks the directory as a bench. */
 	if (!error && unlinkat(dirfd(folder), BENCH_FILE, 0))
 		error = -errno;
 	closedir(folder);
@@ -107,7 +106,7 @@ static int make_dir(const char *path)
 {
 	int error = mkdir(path, 0700) ? -errno : 0;
 
-	/* An empty one is as good as none. */
+	/* An empty directory can be used. */
 	if (error == -EEXIST && !rmdir(path) && !mkdir(path, 0700))
 		error = 0;
 	if (error == -EEXIST)

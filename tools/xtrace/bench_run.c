@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One run of a bench: xtrace record in a process of its own, what it left, and the state of the
- * devices meanwhile.
+ * One run of a bench: xtrace record in its own process, its results, and the state of the GPUs.
  *
- * What the program writes goes to output.txt of its trace directory, rather than to a terminal, which
- * takes time; where a run fails, the end of it is shown.
+ * The output of the program goes to output.txt in the trace directory, because a terminal costs
+ * time. If the run fails, the end of that output is printed.
  */
 #include "bench.h"
 
@@ -27,7 +26,7 @@
 #define TAIL_BYTES    2000
 #define SUMMARY_LIMIT (512 << 20)
 
-/* Shows the end of what the run wrote. */
+/* Prints the end of the output of a run. */
 static void show_tail(int fd)
 {
 	char text[TAIL_BYTES + 1], *start = text;
@@ -74,7 +73,7 @@ static int run_record(const struct bench *bench, const struct bench_side *side, 
 	return error;
 }
 
-/* RFC 3339 with nanoseconds, as info.json has it, in ns since 1970; 0 if it is none. */
+/* Parses RFC 3339 with nanoseconds, as in info.json. Returns ns since 1970, or 0. */
 static uint64_t read_time(const char *text)
 {
 	struct tm parts = {0};
@@ -89,8 +88,9 @@ static uint64_t read_time(const char *text)
 }
 
 /*
- * From info.json: how the run ended, and when it was. 0; -ENODATA if the recording did not come to
- * its end, or -ECHILD if the program ended with another status than 0, which is *status_out.
+ * Reads from info.json when the run was and how it ended. Returns 0, -ENODATA if the recording
+ * did not finish, or -ECHILD if the program ended with a status other than 0, which is in
+ * *status_out.
  */
 static int read_info(const char *path, struct bench_run *run, uint64_t *start_ns_out,
 		     int *status_out)
@@ -111,7 +111,7 @@ static int read_info(const char *path, struct bench_run *run, uint64_t *start_ns
 	return error;
 }
 
-/* The document of xtrace merge --summary. NULL if there is none. */
+/* Returns the document of xtrace merge --summary, or NULL. */
 static cJSON *read_summary(const char *path)
 {
 	const char *const arguments[] = {"merge",   "--summary", "-",  "--top", "1",
@@ -177,7 +177,7 @@ static void read_watch(struct bench *bench, const char *path, struct bench_run *
 	cJSON_Delete(state);
 }
 
-/* What the logs say. 0 or -ENODATA, with a message. */
+/* Reads the results from the logs. Returns 0, or -ENODATA after an error message. */
 static int read_logs(struct bench *bench, const char *path, struct bench_run *run,
 		     uint64_t start_ns)
 {
@@ -201,7 +201,7 @@ static int read_logs(struct bench *bench, const char *path, struct bench_run *ru
 	return error;
 }
 
-static void say_failed(const struct bench_side *side, const struct bench_run *run, int status)
+static void print_failed(const struct bench_side *side, const struct bench_run *run, int status)
 {
 	const char *of = side->name ? side->name : "";
 	const char *space = side->name ? " " : "";
@@ -215,7 +215,7 @@ static void say_failed(const struct bench_side *side, const struct bench_run *ru
 			    side->command[0], status);
 }
 
-/* The output is kept outside until there is a trace directory for it. */
+/* Copies the output into the trace directory, which xtrace record has created by now. */
 static void keep_output(int fd, const char *path)
 {
 	int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -237,7 +237,7 @@ static void keep_output(int fd, const char *path)
 		close(folder);
 }
 
-/* A file without a name beside the runs: the output is not held in memory. -1: to where ours goes. */
+/* Opens a nameless file next to the runs. Returns -1 if the output is not captured. */
 static int open_output(const struct bench *bench, const struct bench_side *side)
 {
 	int fd;
@@ -269,7 +269,7 @@ int bench_run(struct bench *bench, struct bench_side *side, struct bench_run *ru
 	if (error && output >= 0)
 		show_tail(output);
 	if (error == -ECHILD)
-		say_failed(side, run, status);
+		print_failed(side, run, status);
 	else if (error)
 		print_error("cannot read '%s': it was not recorded", path);
 	else

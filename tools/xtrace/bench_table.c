@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a bench says: a line for each run, what lies in the middle, how far the runs lie apart, and
- * what makes them worse to compare.
+ * The printed result of a bench: a line for each run, the median, the spread, and warnings.
  */
 #include "bench.h"
 
@@ -11,10 +10,10 @@
 
 #include "cli/message.h"
 
-/* From where on it is said that the devices changed between the runs. */
-#define CLOCK_DRIFT   0.02 /* of the median */
+/* Thresholds for warnings. */
+#define CLOCK_DRIFT   0.02 /* part of the median */
 #define CELSIUS_DRIFT 5.0
-#define SPREAD_MUCH   0.05 /* of GPU time */
+#define SPREAD_MUCH   0.05 /* part of the median GPU time */
 #define TEXT_BYTES    64
 #define REASONS_BYTES 96
 
@@ -71,7 +70,7 @@ static void put(const struct bench *bench, const char *const *cells)
 void bench_table_begin(const struct bench *bench)
 {
 	static const char *const heads[] = {"side",	"run",	 "wall",  "GPU time",
-					    "SM clock", "temp.", "power", "held back by"};
+					    "SM clock", "temp.", "power", "throttled by"};
 
 	printf("%u run%s%s, after %u to warm up%s\n", bench->runs, bench->runs == 1 ? "" : "s",
 	       bench->side_count == 2 ? " of each side" : "", bench->warmups,
@@ -116,7 +115,7 @@ struct spread {
 	size_t count;
 };
 
-/* Of the runs of one side, or of both (NULL), that count and of which get() knows a value. */
+/* Over the measured runs of one side, or of both (NULL), for which get() has a value. */
 static struct spread spread_of(const struct bench *bench, const struct bench_side *only,
 			       double (*get)(const struct bench_run *run))
 {
@@ -162,7 +161,7 @@ static double get_celsius(const struct bench_run *run)
 	return run->gpu.ranges[GPU_CELSIUS].count ? run->gpu.ranges[GPU_CELSIUS].mean : -1;
 }
 
-/* How far the runs lie apart, as a part of what is in the middle. */
+/* The spread as a part of the median. */
 static double apart(struct spread spread)
 {
 	return spread.median > 0 ? (spread.max - spread.min) / spread.median : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs a program and waits for it; see child.h.
+ * Runs a program and waits for it.
  */
 #include "child.h"
 
@@ -18,12 +18,12 @@
 
 #include "cli/message.h"
 
-/* What others may send us and mean the program with. */
+/* Signals that are forwarded to the program. */
 static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
 #define PASSED_ON_COUNT (sizeof(passed_on) / sizeof(passed_on[0]))
 
-/* The first tick comes after such a part of the period; the time between them doubles up to it. */
+/* The first tick comes after period / FIRST_TICKS. The interval then doubles up to the period. */
 #define FIRST_TICKS 16
 
 static int probe(const char *path)
@@ -49,7 +49,7 @@ int child_find(const char *program)
 		int found;
 
 		end = strchrnul(folders, ':');
-		/* an empty folder is the current one */
+		/* an empty entry of $PATH is the current directory */
 		if (asprintf(&path, "%.*s/%s", end == folders ? 1 : (int)(end - folders),
 			     end == folders ? "." : folders, program) < 0)
 			return -ENOMEM;
@@ -64,7 +64,7 @@ int child_find(const char *program)
 	}
 }
 
-/* Only in the child. Comes back only on failure. */
+/* Runs in the child. Does not return: on failure it reports errno and exits. */
 static void start(char *const *command, const struct environment_entry *environment,
 		  const struct child_care *care, int report)
 {
@@ -79,13 +79,13 @@ static void start(char *const *command, const struct environment_entry *environm
 	execvp(command[0], command);
 failed:
 	error = errno;
-	/* If even this fails, the parent takes it for a program that ended with 127. */
+	/* If the write fails, the parent sees a program that ended with 127. */
 	if (write(report, &error, sizeof(error)) != sizeof(error))
 		_exit(STATUS_NOT_FOUND);
 	_exit(STATUS_NOT_FOUND);
 }
 
-/* Signals that are ignored, as nohup has it, stay ignored. */
+/* Leave ignored signals ignored, for nohup. */
 static void signals_to_watch(sigset_t *watched)
 {
 	sigemptyset(watched);
@@ -107,7 +107,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* As sigwaitinfo(), but ends at that time, too. */
+/* As sigwaitinfo(), but also returns at that time. */
 static int wait_until(uint64_t end_ns, const sigset_t *watched, siginfo_t *info)
 {
 	uint64_t now = now_ns(), left_ns = end_ns > now ? end_ns - now : 0;
@@ -117,9 +117,8 @@ static int wait_until(uint64_t end_ns, const sigset_t *watched, siginfo_t *info)
 }
 
 /*
- * Passes signals on until the child has ended. What the terminal sends goes to the whole
- * foreground process group, so the child has it already; what a process sent to us is meant for
- * the child.
+ * Forwards signals until the child has ended. Only signals sent by processes are forwarded: the
+ * terminal sends its signals to the whole foreground process group, including the child.
  */
 static int wait_for(pid_t pid, const sigset_t *watched, const struct child_care *care)
 {
@@ -143,7 +142,7 @@ static int wait_for(pid_t pid, const sigset_t *watched, const struct child_care 
 		if (signal > 0 && signal != SIGCHLD && info.si_code <= 0)
 			kill(pid, signal);
 	}
-	/* What came too late is not meant for what we do afterwards. */
+	/* Discard late signals, which were meant for the child. */
 	while (sigtimedwait(watched, &info, &no_time) > 0)
 		;
 	return status;
@@ -160,10 +159,10 @@ int child_run(char *const *command, const struct environment_entry *environment,
 
 	if (pipe2(report, O_CLOEXEC))
 		return -errno;
-	/* Signals wait until wait_for() takes them: none can come between the fork and that. */
+	/* Block signals until wait_for() takes them, so that none is missed after the fork. */
 	signals_to_watch(&watched);
 	sigprocmask(SIG_BLOCK, &watched, &mask);
-	sigaction(SIGCHLD, &standard, &child_action); /* ignored, it would take the status away */
+	sigaction(SIGCHLD, &standard, &child_action); /* if ignored, waitpid() has no status */
 	pid = fork();
 	if (pid == 0) {
 		sigaction(SIGCHLD, &child_action, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Running a program as if it had been started without us: its signals, its output and its exit
- * status are its own.
+ * Runs a program as if the user had started it: it gets the same signals and the same output, and
+ * its exit status is available.
  */
 #ifndef XTRACE_CHILD_H
 #define XTRACE_CHILD_H
@@ -10,29 +10,29 @@
 
 struct environment_entry {
 	const char *name;
-	const char *value; /* NULL: as it is */
+	const char *value; /* NULL: unchanged */
 };
 
-/* What else is done with it. */
+/* What else to do with the program. */
 struct child_care {
-	int output; /* where its stdout and stderr go; -1: where ours do */
-	/* Called every period_ns while it runs, at first more often; NULL: never. */
+	int output; /* its stdout and stderr; -1: those of xtrace */
+	/* Called every period_ns while it runs, more often at first. NULL: never. */
 	void (*tick)(void *context);
 	void *context;
 	uint64_t period_ns;
 };
 
 /*
- * Looks the program up as execvp() does. 0, -ENOENT if there is none, or -EACCES if what is there
+ * Looks up the program as execvp() does. Returns 0, -ENOENT if it does not exist, or -EACCES if it
  * cannot be executed.
  */
 int child_find(const char *program);
 
 /*
- * Runs command (which ends with NULL) with the additional environment (which ends with a name of
- * NULL), passes on the signals that others send us meanwhile, and waits for it, but not for what
- * it leaves behind. No environment and no care are NULL. *status_out is as of waitpid(). 0, or
- * -errno if it could not be started.
+ * Runs a command, forwards signals to it, and waits for it, but not for its children. command
+ * ends with NULL. environment is added to that of xtrace and ends with a NULL name. Both
+ * environment and care may be NULL. *status_out is a status from waitpid(). Returns 0, or -errno
+ * if the command could not be started.
  */
 int child_run(char *const *command, const struct environment_entry *environment,
 	      const struct child_care *care, int *status_out);

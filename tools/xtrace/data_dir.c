@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The trace directory; see data_dir.h.
+ * The trace directory.
  */
 #include "data_dir.h"
 
@@ -39,7 +39,7 @@ static bool is_dots(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* What a recording leaves in its directory, and xtrace report and bench, and nothing else does. */
+/* True for the files that xtrace record, report and bench leave in a trace directory. */
 static bool is_our_file(const char *name)
 {
 	static const char *const names[] = {DATA_DIR_INFO,   DATA_DIR_INFO JSON_FILE_DRAFT,
@@ -53,7 +53,7 @@ static bool is_our_file(const char *name)
 	       ends_with(name, DATA_DIR_LOG_SUFFIX ".spool");
 }
 
-/* The first entry that a recording did not leave, to be freed; NULL if there is none. */
+/* Returns the first entry that xtrace did not create, or NULL. The caller frees it. */
 static char *find_foreign_file(DIR *folder)
 {
 	struct dirent *entry;
@@ -71,7 +71,7 @@ static char *find_foreign_file(DIR *folder)
 	return NULL;
 }
 
-/* Whether somebody holds a lock that excludes others; false where there are no locks. */
+/* True if a process holds an exclusive lock. False on file systems without locks. */
 static bool is_locked(DIR *folder, const char *name)
 {
 	int fd = openat(dirfd(folder), name,
@@ -93,7 +93,7 @@ static int cannot_open(const char *path)
 	return error;
 }
 
-/* Each process holds a lock on its log as long as it writes to it, also after xtrace has ended. */
+/* Each process locks its log while it writes to it, even after xtrace has ended. */
 int data_dir_check_idle(const char *path)
 {
 	DIR *folder = opendir(path);
@@ -207,7 +207,7 @@ int data_dir_claim(const char *path, int *claim_out)
 	fd = json_file_open(AT_FDCWD, info, O_RDWR);
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
 		error = -EBUSY;
-	/* Another one may have moved it since, and put its own there. */
+	/* Another xtrace may have moved it meanwhile and created its own. */
 	if (fd >= 0 && !error &&
 	    (fstat(fd, &opened) || stat(info, &there) || opened.st_ino != there.st_ino))
 		error = -EBUSY;
@@ -228,7 +228,7 @@ static int settle_and_claim(const char *path, struct data_dir *dir)
 	return data_dir_claim(path, &dir->older_claim);
 }
 
-/* Moves the trace at path to where it waits for the outcome of the new recording. */
+/* Moves the trace at path aside, until the new recording has ended. */
 static int move_aside(const char *path, struct data_dir *dir)
 {
 	const struct timespec pause = {.tv_nsec = CLAIM_STEP_NS};
@@ -261,7 +261,7 @@ static bool is_empty(const char *path)
 	return empty;
 }
 
-/* Without trailing slashes; to be freed. */
+/* Removes trailing slashes. The caller frees the result. */
 static char *trim(const char *path)
 {
 	size_t length = strlen(path);
@@ -316,7 +316,7 @@ char *data_dir_resolve(const char *path_given)
 	return target;
 }
 
-/* Undo move_aside(). Leave what another recording has put there. */
+/* Undoes move_aside(), unless another recording has used the place. */
 static void put_back(struct data_dir *dir)
 {
 	if (dir->is_made && rmdir(dir->place))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is done to the logs after the run; see finish.h.
+ * Completes the logs after the run.
  */
 #include "finish_logs.h"
 
@@ -16,7 +16,7 @@
 #include "data_dir.h"
 #include "log/recover/recover.h"
 
-#define EMBED_LOGS_MAX 1000 /* in one call, of which the arguments are bounded */
+#define EMBED_LOGS_MAX 1000 /* per merge process, to limit its argument list */
 
 static uint64_t now_ns(void)
 {
@@ -26,7 +26,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* What a killed process left beside its log goes into it. */
+/* Adds the crash buffer of a killed process to its log. */
 static void recover(const char *log)
 {
 	struct xt_recovered recovered;
@@ -51,8 +51,7 @@ static char *path_of(const struct finished *f, size_t index)
 	return asprintf(&path, "%s/%s", f->data_dir, f->logs[index]) < 0 ? NULL : path;
 }
 
-/* Waits for the process for a moment, and recovers what it left. A log that is still written to is
- * left alone. */
+/* Waits briefly for the process to end, and recovers its events. Skips logs still being written. */
 static void settle_log(struct finished *f, size_t index)
 {
 	struct log_summary *summary = &f->summaries[index];
@@ -66,8 +65,10 @@ static void settle_log(struct finished *f, size_t index)
 		nanosleep(&(struct timespec){.tv_nsec = GRACE_STEP_NS}, NULL);
 		summary_probe(path, summary);
 	}
-	/* The crash buffer contains the events that an unclosed log lacks. Recovery checks the lock, so it
-	 * skips the empty log of a running process. */
+	/*
+	 * The crash buffer contains the events that an unclosed log lacks. Recovery checks the
+	 * lock, so it skips the empty log of a running process.
+	 */
 	if ((summary->readable || summary->empty) && !summary->running)
 		recover(path);
 	free(path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is done to the logs of a recording after the run: what killed processes left is recovered,
- * symbols are embedded, and the numbers for the report are read.
+ * Completes the logs after a run: recovers the events of killed processes, embeds symbols, and
+ * counts events for the closing message.
  */
 #ifndef XTRACE_FINISH_H
 #define XTRACE_FINISH_H
@@ -11,21 +11,21 @@
 
 #include "summary.h"
 
-/* For children that are about to end with the program: how long their logs are waited for. */
+/* How long to wait for children that end together with the program. */
 #define GRACE_NS      250000000
 #define GRACE_STEP_NS 10000000
 
 struct finished {
-	/* From the caller: */
+	/* Set by the caller: */
 	const char *data_dir;
-	uint64_t end_ns; /* of the traced program, monotonic */
-	/* From finish_logs(): */
-	char **logs;		       /* names in data_dir; owned */
-	struct log_summary *summaries; /* one for each; owned */
+	uint64_t end_ns; /* when the program ended; monotonic */
+	/* Set by finish_logs(): */
+	char **logs;		       /* file names in data_dir; owned */
+	struct log_summary *summaries; /* one per log; owned */
 	size_t log_count;
 };
 
-/* What goes wrong with a log is said. 0 or -errno; finish_free() in both cases. */
+/* Prints errors of single logs. Returns 0 or -errno. Call finish_free() in both cases. */
 int finish_logs(struct finished *finished);
 void finish_free(struct finished *finished);
 

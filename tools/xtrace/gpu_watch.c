@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of the devices, from NVML; see gpu_watch.h. What a driver or device does not tell is
- * unknown, and no error.
+ * The state of the devices, from NVML. A value that a driver or device does not provide is unknown,
+ * which is not an error.
  */
 #include "gpu_watch.h"
 
@@ -21,7 +21,7 @@
 struct reading {
 	uint64_t realtime_ns;
 	uint64_t reasons;
-	uint32_t values[GPU_VALUES]; /* UNKNOWN: not known */
+	uint32_t values[GPU_VALUES]; /* or UNKNOWN */
 };
 
 struct readings {
@@ -32,12 +32,12 @@ struct readings {
 struct device {
 	xt_nvml_device handle;
 	char name[XT_NVML_NAME_BYTES];
-	char uuid[XT_NVML_UUID_BYTES]; /* as the log has it */
+	char uuid[XT_NVML_UUID_BYTES]; /* in the spelling of the log */
 	bool counts;
 	struct reading before, after;
 	struct readings during;
 	struct gpu_run run;
-	size_t reason_counts[16]; /* samples under load, by place in the table of reasons */
+	size_t reason_counts[16]; /* samples under load, by index in the table of reasons */
 	uint32_t others[PROCESSES_MAX];
 	unsigned int other_count;
 };
@@ -63,7 +63,7 @@ struct gpu_watch {
 			     struct xt_nvml_process *processes);
 };
 
-/* The first name that there is. */
+/* Looks up the first of the names that exists. */
 static const struct {
 	size_t place;
 	const char *names[2];
@@ -97,7 +97,7 @@ static const char *const value_names[GPU_VALUES] = {
 static const struct {
 	uint64_t bit;
 	const char *name;
-	const char *words; /* of those that hold a device back; NULL: it is as it should be */
+	const char *words; /* for reasons that throttle a device; NULL: normal operation */
 } reasons[] = {
 	{XT_NVML_REASON_IDLE, "idle", NULL},
 	{XT_NVML_REASON_APPLICATION_CLOCKS, "application_clocks", NULL},
@@ -151,7 +151,7 @@ static void find_devices(struct gpu_watch *watch)
 		if (watch->get_handle(i, &device->handle) ||
 		    watch->get_uuid(device->handle, uuid, sizeof(uuid)))
 			continue;
-		/* "GPU-" and what the log has. */
+		/* NVML prefixes the log's spelling with "GPU-". */
 		prefix = strncmp(uuid, "GPU-", 4) ? 0 : 4;
 		memcpy(device->uuid, uuid + prefix, strlen(uuid) - prefix + 1);
 		if (watch->get_name(device->handle, device->name, sizeof(device->name)))
@@ -237,7 +237,7 @@ static void add_other(struct device *device, uint32_t pid)
 		device->others[device->other_count++] = pid;
 }
 
-/* While no program of ours runs, whoever has the device is somebody else. */
+/* No program of the bench is running, so any process on the device is foreign. */
 static void look_for_others(const struct gpu_watch *watch, struct device *device)
 {
 	struct xt_nvml_process processes[PROCESSES_MAX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * info.json; see info.h.
+ * info.json of a trace directory.
  */
 #include "info.h"
 
@@ -18,7 +18,7 @@
 #include "data_dir.h"
 #include "json_file.h"
 
-/* RFC 3339 in UTC, with nanoseconds: a JSON number would not hold them. */
+/* RFC 3339 in UTC with nanoseconds, which exceed the precision of a JSON number. */
 static void format_time(char *out, size_t out_bytes, uint64_t realtime_ns)
 {
 	time_t seconds = (time_t)(realtime_ns / 1000000000);
@@ -92,7 +92,7 @@ static cJSON *build(const struct info *info)
 	return root;
 }
 
-/* To be freed. */
+/* The caller frees it. */
 static char *make_text(const struct info *info)
 {
 	cJSON *root = build(info);
@@ -109,8 +109,8 @@ static int create(int folder, const char *text, int *claim_out)
 
 	if (fd < 0)
 		return fd;
-	/* Nobody can hold it for longer than it takes to see that it is no trace yet. On a file
-	 * system without locks the recording is made all the same. */
+	/* Other processes hold the lock only briefly, until they see that this is no trace yet. On
+	 * a file system without locks, record without one. */
 	while (flock(fd, LOCK_EX) && errno == EINTR)
 		;
 	error = json_file_put(fd, text);

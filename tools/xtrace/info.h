@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * info.json of a trace directory: what was run, where, with which version, and what came of it.
+ * info.json of a trace directory: the command, the machine, the version and the result.
  */
 #ifndef XTRACE_INFO_H
 #define XTRACE_INFO_H
@@ -13,26 +13,25 @@
 
 struct info {
 	char **command;		    /* ends with NULL */
-	bool simulate;		    /* the simulated GPU was asked for */
+	bool simulate;		    /* on the simulated GPU */
 	uint64_t start_realtime_ns; /* since 1970 */
-	bool finished;		    /* what follows is known */
+	bool finished;		    /* the members below are valid */
 	uint64_t duration_ns;
-	int exit_status; /* as xtrace returns it */
+	int exit_status; /* that xtrace returns */
 	const struct log_summary *processes;
 	size_t process_count;
 };
 
 /*
- * Writes it into a directory that has none, and locks it: *claim_out is a descriptor that is
- * closed on exec; the lock holds until it is closed. 0, or -errno and no file is left: -EEXIST if
- * there is one already.
+ * Creates and locks info.json. The lock lasts until the caller closes *claim_out, which is close-
+ * on-exec. Returns 0, -EEXIST if the file exists, or another -errno. On an error no file is left.
  */
 int info_create(const char *data_dir, const struct info *info, int *claim_out);
 
-/* Writes it anew, in one step: the file is never half there. 0, or -errno. */
+/* Replaces info.json atomically. Returns 0 or -errno. */
 int info_write(const char *data_dir, const struct info *info);
 
-/* Whether the directory has an info.json that says it is a trace directory. */
+/* True if info.json marks the directory as a trace directory. */
 bool info_is_ours(const char *data_dir);
 
 #endif

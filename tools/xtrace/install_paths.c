@@ -15,7 +15,7 @@ static const char *const library_folders[] = {
 	"lib/x86_64-linux-gnu",
 };
 
-/* 0, or -ENAMETOOLONG. */
+/* Returns 0 or -ENAMETOOLONG. */
 static int join(char *out, const char *folder, const char *rest)
 {
 	int length = snprintf(out, PATH_MAX, "%s/%s", folder, rest);

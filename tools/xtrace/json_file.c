@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON documents as files; see json_file.h.
+ * JSON documents as files.
  */
 #include "json_file.h"
 

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON documents as files: read whole, and written so that they are never half there.
+ * JSON documents as files, which are replaced atomically.
  */
 #ifndef XTRACE_JSON_FILE_H
 #define XTRACE_JSON_FILE_H
 
 #include <cjson/cJSON.h>
 
-#define JSON_FILE_DRAFT ".new" /* behind its name, while a file is written */
+#define JSON_FILE_DRAFT ".new" /* of a file that is being written */
 
 /*
- * As openat() with O_CLOEXEC, for what is open while messages are written: it never is one of the
- * standard streams, should those be closed. The descriptor, or -errno.
+ * As openat() with O_CLOEXEC. The descriptor is never 0, 1 or 2, so that no message goes into the
+ * file if the standard streams are closed. Returns the descriptor or -errno.
  */
 int json_file_open(int folder, const char *name, int flags);
 
-/* The text of a document, with a newline; to be freed. NULL if there is no memory. */
+/* The text of a document, with a newline. The caller frees it. NULL if memory ran out. */
 char *json_file_text(const cJSON *root);
 
-/* 0 or -errno. */
+/* Writes all of the text. Returns 0 or -errno. */
 int json_file_put(int fd, const char *text);
 
-/* Puts the text into a file in the folder, in place of what was there, in one step. 0 or -errno. */
+/* Replaces a file in the folder atomically. Returns 0 or -errno. */
 int json_file_replace(int folder, const char *name, const char *text);
 
-/* The same with a document, and a folder by its path. */
+/* As json_file_replace(), for a document and the path of a folder. */
 int json_file_write(const char *folder, const char *name, const cJSON *root);
 
-/* A document from a regular file; NULL if it cannot be had or is none. cJSON_Delete() it. */
+/* Reads a regular file. NULL on any error. The caller calls cJSON_Delete(). */
 cJSON *json_file_read(const char *folder, const char *name);
 
 #endif

@@ -101,6 +101,9 @@ static int unknown_command(const char *name)
 
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		suggest_consider(&near, commands[i]->name);
+	for (size_t i = 0; i < COMMAND_COUNT && !near.best; i++)
+		if (!strncmp(commands[i]->name, name, strlen(name)))
+			near.best = commands[i]->name;
 	for (size_t i = 0; i < COUNT(aliases); i++)
 		suggest_consider(&near, aliases[i].name);
 	for (size_t i = 0; i < COUNT(synonyms); i++)

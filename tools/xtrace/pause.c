@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xtrace pause and xtrace resume: ask running processes to pause or resume recording. The request is
- * a word in the crash buffer of each process. The tracer polls it, and confirms in the same word.
+ * xtrace pause and xtrace resume: ask running processes to pause or resume recording. The request
+ * is a word in the crash buffer of each process. The tracer polls it, and confirms in the same
+ * word.
  */
 #include "commands.h"
 
@@ -24,7 +25,7 @@
 #define CONFIRM_TIMEOUT_MS 1000
 #define CONFIRM_POLL_MS	   2
 
-/* Waits until the tracer changes the word, which it polls every few ms. Another request counts, too. */
+/* Waits until the tracer, which polls the word every few ms, or another request changes it. */
 static bool is_confirmed(int fd, uint32_t word)
 {
 	const struct timespec pause = {0, CONFIRM_POLL_MS * 1000000l};
@@ -112,8 +113,8 @@ static int request_directory(const char *directory, enum xt_crash_buffer_request
 }
 
 /*
- * Requests to one process, which has its crash buffer mapped. Returns how many confirmed, or -1 if its
- * maps cannot be read.
+ * Requests to one process, which has its crash buffer mapped. Returns how many confirmed, or -1
+ * if its maps cannot be read.
  */
 static int request_process(const char *pid, enum xt_crash_buffer_request request)
 {

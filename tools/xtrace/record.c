@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xtrace record: runs a program with the injected library in it, and says what was recorded.
+ * xtrace record: runs a program with the injected library, and prints what was recorded.
  *
- * The order is: check everything that can fail, make the trace directory, run, make the logs
- * self-contained, read them, write info.json anew, say one or two lines on stderr. From the start
- * of the program on nothing that goes wrong here changes its exit status.
+ * It checks everything that can fail, creates the trace directory, runs the program, completes the
+ * logs, updates info.json and prints a few lines on stderr. Once the program has started, no error
+ * here changes its exit status.
  */
 #include "commands.h"
 
@@ -31,7 +31,7 @@
 
 struct recording {
 	const char *output; /* as the user typed it */
-	/* NULL: as the environment has it. */
+	/* NULL: taken from the environment */
 	const char *api_level;
 	const char *capture_range;
 	const char *python;
@@ -198,7 +198,7 @@ static int find_parts(struct recording *recording)
 	return STATUS_OK;
 }
 
-/* To be freed. */
+/* The caller frees it. */
 static char *before_search_path(const char *folder, const char *variable)
 {
 	const char *path = getenv(variable);
@@ -209,8 +209,8 @@ static char *before_search_path(const char *folder, const char *variable)
 	return longer;
 }
 
-/* The driver takes one such library: another tool's would not be loaded beside ours. */
-static void mention_other_tool(const char *injected)
+/* The driver loads only one such library. */
+static void warn_of_other_tool(const char *injected)
 {
 	const char *other = getenv("CUDA_INJECTION64_PATH");
 
@@ -218,7 +218,7 @@ static void mention_other_tool(const char *injected)
 		print_note("CUDA_INJECTION64_PATH=%s is replaced for this run", other);
 }
 
-/* Gives the exit status of the program. info.finished says afterwards whether it ran. */
+/* Returns the exit status of the program. Sets info.finished if it ran. */
 static int run(struct recording *recording)
 {
 	const struct install_paths *paths = &recording->paths;
@@ -226,7 +226,7 @@ static int run(struct recording *recording)
 	char *libraries = before_search_path(paths->simulator, "LD_LIBRARY_PATH"), *cupti = NULL;
 	int status = 0, error;
 
-	mention_other_tool(paths->injected);
+	warn_of_other_tool(paths->injected);
 	if (asprintf(&cupti, "%s/libcupti.so", paths->simulator) < 0 || !libraries) {
 		error = -ENOMEM;
 	} else {
@@ -253,7 +253,7 @@ static int run(struct recording *recording)
 	recording->info.finished = !error;
 	if (!error)
 		return subprocess_exit_status(status);
-	/* It was there before: what is missing is what its first line names. */
+	/* child_find() found the program, so the interpreter in its first line is missing. */
 	if (error == -ENOENT)
 		print_error("cannot run '%s': its interpreter is missing",
 			    recording->info.command[0]);
@@ -348,8 +348,8 @@ static void report(const struct recording *recording)
 }
 
 /*
- * Decides between this recording and the trace that it moved aside. A process that is about to end
- * with the program is waited for, because it could still record.
+ * Chooses between this recording and the trace that it moved aside. Waits for processes that end
+ * together with the program, because they could still record.
  */
 static void keep_last_trace(struct recording *recording)
 {

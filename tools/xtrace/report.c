@@ -29,7 +29,7 @@ struct request {
 	const char *output; /* NULL: beside the input */
 	bool is_text;
 	bool no_open;
-	char **passed; /* options for xtrace merge; each is one allocated word */
+	char **passed; /* options for xtrace merge; owned, one word each */
 	int passed_count;
 	char **inputs;
 	int input_count;
@@ -62,7 +62,7 @@ static const struct option_row option_rows[] = {
 	{0},
 };
 
-/* For all options of xtrace merge. */
+/* Passes any option of xtrace merge on. */
 static int pass_on(void *context, const struct option_row *row, const char *value)
 {
 	struct request *request = context;

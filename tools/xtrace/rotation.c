@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which traces stay; see rotation.h.
+ * Chooses which traces stay.
  */
 #include "rotation.h"
 
@@ -40,7 +40,7 @@ struct trace {
 	int stuck_error;
 };
 
-/* Whether a process was started with this variable, given as NAME=VALUE. */
+/* True if the process was started with this variable, given as NAME=VALUE. */
 static bool has_variable(const char *pid, const char *variable)
 {
 	char *path = NULL, *text = malloc(ENVIRONMENT_BYTES_MAX + 1);
@@ -62,7 +62,7 @@ static bool has_variable(const char *pid, const char *variable)
 	return found;
 }
 
-/* Whether a process other than this one was started with this variable. */
+/* True if another process was started with this variable. */
 static bool is_set_somewhere(const char *variable)
 {
 	DIR *processes = opendir("/proc");
@@ -77,7 +77,7 @@ static bool is_set_somewhere(const char *variable)
 	return found;
 }
 
-/* Whether a process was told to record into the directory. */
+/* True if a running process was started to record into the directory. */
 static bool is_awaited(const char *directory)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_AGAIN_NS};
@@ -99,8 +99,8 @@ static bool is_awaited(const char *directory)
 }
 
 /*
- * A killed process leaves a crash buffer with the events that its log lacks. Recover it first. A running
- * process keeps its log locked.
+ * A killed process leaves a crash buffer with the events that its log lacks. Recover it first. A
+ * running process keeps its log locked.
  */
 static enum content look_into_log(struct trace *trace, const char *log)
 {
@@ -183,7 +183,7 @@ static int replace(const char *from, const char *to)
 	return error ? error : move(from, to);
 }
 
-static int say_stuck(const struct trace *trace, const char *waiting, enum rotation_when when)
+static int report_stuck(const struct trace *trace, const char *waiting, enum rotation_when when)
 {
 	print_error("cannot recover '%s': %s; the older trace stays in '%s'; "
 		    "move the crash buffer to another directory",
@@ -201,7 +201,7 @@ static int postpone(const struct trace *now, const char *path, const char *waiti
 	int error;
 
 	if (now->content == CONTENT_STUCK)
-		return say_stuck(now, waiting, when);
+		return report_stuck(now, waiting, when);
 	if (when == ROTATION_LATER)
 		return ROTATION_WAITS;
 	error = data_dir_check_idle(path);
@@ -230,7 +230,7 @@ static int decide(const char *path, const char *waiting, const char *old, enum r
 		result = postpone(&now, path, waiting, when);
 	} else if (before.content != CONTENT_WORK && has_work(old)) {
 		/* A trace that may be empty must not replace one that has work. */
-		result = before.content == CONTENT_STUCK ? say_stuck(&before, waiting, when)
+		result = before.content == CONTENT_STUCK ? report_stuck(&before, waiting, when)
 							 : -EBUSY;
 	} else {
 		result = replace(waiting, old);
@@ -252,7 +252,7 @@ static void free_places(struct places *places)
 	free(places->old);
 }
 
-/* 0, or -errno with a message. The caller frees the places in any case. */
+/* Returns 0, or -errno after an error message. The caller frees the places in any case. */
 static int find_places(struct places *places, const char *path)
 {
 	int error = 0;
@@ -289,7 +289,7 @@ int rotation_settle(const char *path, enum rotation_when when)
 	struct stat status;
 
 	error = find_places(&places, path);
-	if (error || lstat(places.waiting, &status)) /* (0 is ROTATION_NONE) */
+	if (error || lstat(places.waiting, &status)) /* 0 is ROTATION_NONE. */
 		goto out;
 	error = check_owners(&places);
 	if (error || !info_is_ours(places.waiting))

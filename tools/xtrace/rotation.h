@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which traces stay when a new recording takes a directory that already holds one.
+ * Chooses which traces stay when a new recording takes a directory that already holds a trace.
  *
- * A new recording is always written to DIR, because the traced processes know that path. While it
- * runs, the trace that was in DIR waits in DIR.previous, and DIR.old is not touched. When the
- * recording is over, rotation_settle() decides:
+ * A new recording always goes to DIR, because the traced processes know that path. Meanwhile the
+ * older trace waits in DIR.previous, and DIR.old stays. Afterwards rotation_settle() chooses:
  *
  *	recording   waiting trace   outcome
- *	has work    has work        DIR.previous becomes DIR.old, in place of what was there
+ *	has work    has work        DIR.previous replaces DIR.old
  *	has work    empty           DIR.previous is removed
  *	empty       has work        the recording is removed, DIR.previous becomes DIR again
  *	empty       empty           DIR.previous is removed
  *
- * A trace is empty if all its logs are complete and hold no API call, no GPU work, no allocation,
- * no NVTX event and no loss. A foreign file, or a log that is damaged or cut off, counts as work.
- * Crash buffers are recovered first. If a crash buffer cannot be recovered, its trace may or may not be empty.
- * Such a trace is not removed, and it does not replace a DIR.old that has work.
+ * A trace is empty if all its logs are complete and contain no API call, no GPU work, no
+ * allocation, no NVTX event and no loss. A foreign file and a damaged or truncated log count as
+ * work. Crash buffers are recovered first. If that fails, the trace is not removed, and it does not
+ * replace a DIR.old that has work.
  *
  * Each step is one rename or the removal of a trace that is no longer needed. If xtrace is killed
  * between two steps, the next recording or report of DIR settles it.
@@ -26,27 +25,27 @@
 #include <stdbool.h>
 
 enum rotation_when {
-	ROTATION_LATER, /* if a process may still record into an empty DIR, leave all as it is */
+	ROTATION_LATER, /* change nothing if a process may still record into an empty DIR */
 	ROTATION_NOW,	/* a new recording is about to take DIR */
 };
 
 enum rotation_outcome {
-	ROTATION_NONE,	   /* no trace waits for DIR, or only an empty one did */
-	ROTATION_REPLACED, /* the trace that waited is in DIR.old */
-	ROTATION_RESTORED, /* … is in DIR again */
-	ROTATION_WAITS,	   /* … waits still, because a process may record into an empty DIR */
-	ROTATION_STUCK, /* … waits still, because a crash buffer cannot be recovered; said on stderr */
+	ROTATION_NONE,	   /* no trace waited for DIR, or only an empty one */
+	ROTATION_REPLACED, /* the waiting trace is now DIR.old */
+	ROTATION_RESTORED, /* the waiting trace is DIR again */
+	ROTATION_WAITS,	   /* it still waits: a process may record into an empty DIR */
+	ROTATION_STUCK, /* it still waits: a crash buffer cannot be recovered; an error was printed */
 };
 
 /*
  * Moves the trace in DIR to DIR.previous. *waiting_out is its absolute path; the caller frees it.
- * Fails if DIR.old could not be replaced afterwards. 0, or -errno with a message.
+ * Fails if DIR.old could not be replaced afterwards. Returns 0, or -errno after an error message.
  */
 int rotation_begin(const char *path, char **waiting_out);
 
 /*
- * Decides as above if a trace waits for DIR. Returns an enum rotation_outcome, -EBUSY without a
- * message if another xtrace uses DIR, or another -errno with a message.
+ * Chooses as above if a trace waits for DIR. Returns an enum rotation_outcome, -EBUSY without an
+ * error message if another xtrace uses DIR, or another -errno after an error message.
  */
 int rotation_settle(const char *path, enum rotation_when when);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a log holds, in a few numbers; see summary.h.
+ * Event counts of a log.
  */
 #include "summary.h"
 
@@ -17,7 +17,7 @@
 
 #define KIND(kind) (UINT32_C(1) << (kind))
 
-/* Of each loss that the log's account names; a later row replaces an earlier one. */
+/* One entry per kind of loss in the log's account. A later row replaces an earlier one. */
 #define LOSSES_MAX 64
 
 struct losses {
@@ -128,7 +128,7 @@ static uint64_t count_launches(const struct api_table *apis, const struct xt_chu
 	return count;
 }
 
-/* 0 or -errno; -ENODATA if the log is empty. */
+/* Returns 0, -ENODATA if the log is empty, or another -errno. */
 static int open_log(const char *path, struct xt_reader **reader_out)
 {
 	switch (xt_reader_open(path, reader_out)) {
@@ -152,7 +152,7 @@ static uint64_t add_up(const struct losses *losses)
 	return sum;
 }
 
-/* A process that has ended but was not waited for yet does not run any more. */
+/* A zombie is not running. */
 static bool is_running(uint32_t pid)
 {
 	char path[32], line[512] = "", *state;
@@ -165,13 +165,13 @@ static bool is_running(uint32_t pid)
 	if (!fgets(line, sizeof(line), file))
 		line[0] = '\0';
 	fclose(file);
-	state = strrchr(line, ')'); /* the name before it may hold anything */
+	state = strrchr(line, ')'); /* the name before it may contain any character */
 	return state && state[1] && state[2] != 'Z' && state[2] != 'X';
 }
 
 /*
- * Whether the process that wrote the log still has its lock. The pid is less reliable: it may
- * belong to another pid namespace. Use it only if the file system has no locks.
+ * True if the process that wrote the log still has its lock. The pid may belong to another pid
+ * namespace, so use it only if the file system has no locks.
  */
 static bool is_held(const char *path, uint32_t pid)
 {
@@ -200,7 +200,7 @@ void summary_probe(const char *path, struct log_summary *summary)
 		;
 	summary->closed = xt_reader_damage(reader)->closed;
 	xt_reader_close(reader);
-	/* The crash buffer lies there while the process lives; one that was killed leaves it behind. */
+	/* The crash buffer exists while the process runs, and after it was killed. */
 	if (asprintf(&crash_buffer, "%s.spool", path) < 0)
 		return;
 	summary->running = access(crash_buffer, F_OK) == 0 && is_held(path, summary->pid);
@@ -255,13 +255,12 @@ int summary_read(const char *path, struct log_summary *summary)
 }
 
 /*
- * Allocations and NVTX events are recorded during a pause, too. Those do not count as content,
- * because the user asked to record nothing then.
+ * Allocations and NVTX events are also recorded during a pause. They do not count as content then.
  */
 struct content {
 	struct losses losses;
 	bool is_paused;
-	uint64_t paused_ns; /* time of the latest row that was skipped because of a pause */
+	uint64_t paused_ns; /* time of the latest row ignored because of a pause */
 	bool found;
 };
 

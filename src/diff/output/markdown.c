@@ -385,7 +385,7 @@ static int write_markdown(FILE *file, const struct diff_result *result)
 
 const struct diff_output diff_output_markdown = {
 	.name = "markdown",
-	.what = "a report in Markdown, to be read under a pull request",
+	.what = "Write a report in Markdown, for a pull request",
 	.value = "FILE",
 	.write = write_markdown,
 };

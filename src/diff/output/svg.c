@@ -140,7 +140,7 @@ out:
 
 const struct diff_output diff_output_svg = {
 	.name = "svg",
-	.what = "a flame graph of what changed, blue to red, as an image that can be searched",
+	.what = "Write a searchable differential flame graph, from blue to red",
 	.value = "FILE",
 	.write = write_svg,
 };

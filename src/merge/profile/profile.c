@@ -578,7 +578,8 @@ static void free_state(struct sink *sink)
 
 const struct exporter exporter_profile = {
 	.name = "profile",
-	.what = "what xtrace diff compares: sums by call path and their variation from iteration "
+	.what = "Write what xtrace diff compares: sums by call path and their variation from "
+		"iteration "
 		"to "
 		"iteration",
 	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_ITERATIONS,

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs a case, "run_case.sh CASE.sh XTRACE MAKE_LOG", in an empty directory, and compares what it prints (the
-# directory as WORK) with CASE.stdout and CASE.stderr. With UPDATE_EXPECTED=1 writes these instead.
+# Runs "run_case.sh CASE.sh XTRACE MAKE_LOG" in an empty directory, shown as WORK, and compares the
+# output with CASE.stdout and CASE.stderr. UPDATE_EXPECTED=1 writes these files instead.
 set -eu
 case_file=$1
 xtrace_program=$2
@@ -13,7 +13,7 @@ trap 'rm -rf "$work"' EXIT
 mkdir "$work/run"
 cd "$work/run"
 
-# For the cases: compare and say how it ended; make the log of a run, or its profile.
+# Functions for the cases.
 diff_runs() {
 	status=0
 	"$xtrace_program" diff "$@" || status=$?
@@ -35,7 +35,7 @@ make_runs() {
 profile() {
 	"$(dirname "$xtrace_program")/xtrace-merge" -q "$1.xtr" --profile -
 }
-# The verdict and what it is of, without the tables.
+# Keeps the verdict, without the tables.
 verdict_only() {
 	sed '/^The run as a whole/,/^Note\|^exit status/{/^Note\|^exit status/!d;}'
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs a case, "run_case.sh CASE.sh XTRACE_MERGE MAKE_LOG", in an empty directory, and compares
-# what it prints (the directory as WORK) with CASE.stdout and CASE.stderr. With UPDATE_EXPECTED=1 writes these instead.
+# Runs "run_case.sh CASE.sh XTRACE_MERGE MAKE_LOG" in an empty directory, shown as WORK, and compares
+# the output with CASE.stdout and CASE.stderr. UPDATE_EXPECTED=1 writes these files instead.
 set -eu
 case_file=$1
 merge_program=$2
@@ -13,7 +13,7 @@ trap 'rm -rf "$work"' EXIT
 mkdir "$work/run"
 cd "$work/run"
 
-# For the cases: run the program and say how it ended; make a log; check a Chrome trace.
+# Functions for the cases.
 merge() {
 	status=0
 	"$merge_program" "$@" || status=$?

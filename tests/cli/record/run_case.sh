@@ -1,14 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs one case of the command line of xtrace in an empty directory and holds stdout, stderr and
-# exit statuses against what is expected, character by character. UPDATE_EXPECTED=1 writes down
-# what came instead: to be read before it is committed.
+# Runs one case in an empty directory and compares stdout, stderr and exit statuses exactly with the
+# expected file. UPDATE_EXPECTED=1 writes that file instead. Read the diff before you commit it.
 #
 # usage: run_case.sh BIN_DIR CASE
 #
-# A case is a shell script. It has $xtrace (the program), $sample (llm_inference) and status, which
-# runs a command and prints its exit status. A script that exits with 77 says on stderr what it
-# misses on this machine; the case is skipped then.
+# A case is a shell script that can use $xtrace (the program), $sample (llm_inference) and status,
+# which runs a command and prints its exit status. A case that needs something this machine lacks
+# names it on stderr and exits with 77. It is then skipped.
 set -eu
 
 bin=$1
@@ -19,7 +18,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 mkdir "$scratch/run"
 
-# What differs from run to run and machine to machine.
+# Replaces text that differs between runs and machines.
 normalise() {
 	sed -E \
 		-e "s|$scratch/run|CWD|g" \

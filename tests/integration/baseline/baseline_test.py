@@ -157,7 +157,7 @@ def check_refusals(folder):
         done = folder.baseline(*words, status=2)
         assert said in done.stderr, (words, done.stderr)
 
-    refused("is there already", "save", "a.json", runs)
+    refused("it exists", "save", "a.json", runs)
     refused("has no set 'two'", "prune", "a.json", "--label", "two")
     refused("would be empty", "prune", "a.json", "--label", "one")
     refused("cannot use '0' for --keep: it must be a number", "prune", "a.json", "--keep", "0")
@@ -178,18 +178,18 @@ def check_refusals(folder):
         other["processes"][0][member] = "77"
         folder.write("other.json", json.dumps(other))
         refused(said, "update", "a.json", "other.json")
-        refused("'xtrace baseline save --force' begins anew", "update", "a.json", "other.json")
+        refused("'xtrace baseline save --force' replaces the baseline", "update", "a.json", "other.json")
     other = json.loads(json.dumps(profile))
     other["processes"][0]["iteration_name"] = "other"
     folder.write("other.json", json.dumps(other))
     refused("different iterations", "update", "a.json", "other.json")
     # A run counts once.
-    refused("is there already, in the set 'one'", "update", "a.json", runs, "-l", "two")
+    refused("is already in the set 'one'", "update", "a.json", runs, "-l", "two")
     refused("are the same run", "save", "b.json", "r.0.json,r.0.json")
     other = json.loads(json.dumps(profile))
     other["trust"]["word"] = "degraded"
     folder.write("other.json", json.dumps(other))
-    refused("something is missing in it", "update", "a.json", "other.json")
+    refused("events are missing in it", "update", "a.json", "other.json")
     assert folder.text("a.json") == kept
 
     folder.write("newer.json", kept.replace('"version":1', '"version":2'))

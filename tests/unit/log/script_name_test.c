@@ -16,7 +16,7 @@ static void finds_scripts(void **state)
 	static const struct {
 		const char *program, *command, *title;
 	} cases[] = {
-		{"/usr/bin/python3.12", "python3 /srv/me/train.py --steps 20", "train.py"},
+		{"/usr/bin/python3.12", "python3 /src/me/train.py --steps 20", "train.py"},
 		{"python3", "python3 -u -X importtime -W ignore train.py", "train.py"},
 		{"python3", "python -Wdoc train.py", "train.py"},
 		{"python3", "python -m pkg.mod --flag", "pkg.mod"},

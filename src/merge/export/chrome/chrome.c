@@ -192,7 +192,7 @@ static void free_state(struct sink *sink)
 
 const struct exporter exporter_chrome = {
 	.name = "chrome",
-	.what = "Chrome trace events (JSON), for Perfetto and chrome://tracing",
+	.what = "Write Chrome trace events (JSON) for Perfetto and chrome://tracing",
 	.uses = USES_OTHER,
 	.begin = begin,
 	.process = chrome_begin_process,

@@ -344,7 +344,7 @@ static void free_state(struct sink *sink)
 
 const struct exporter exporter_csv = {
 	.name = "csv",
-	.what = "the tables in full as files of comma-separated values in a folder",
+	.what = "Write all tables in full as CSV files into DIR",
 	.value = "DIR",
 	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_FOLDER,
 	.begin = begin,

@@ -66,7 +66,7 @@ static int end(struct sink *sink, const struct run *run)
 
 const struct exporter exporter_folded = {
 	.name = "folded",
-	.what = "folded stacks weighted by GPU time, for flamegraph.pl, inferno and others",
+	.what = "Write folded stacks weighted by GPU time, for flamegraph.pl and inferno",
 	.uses = USES_PATHS | USES_WEIGHT | USES_UNIT,
 	.end = end,
 };

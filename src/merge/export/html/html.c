@@ -194,9 +194,8 @@ const struct exporter exporter_html = {
 		  "it was built",
 #endif
 	.name = "html",
-	.what = "a report to look at in a browser: flame graph, time line, tables; one file that "
-		"needs "
-		"no network",
+	.what = "Write a report for the browser with flame graph, timeline and tables, as one file "
+		"that works offline",
 	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_ORIGINS | USES_FINDINGS | USES_SIZE,
 	.begin = begin,
 	.process = add_process,

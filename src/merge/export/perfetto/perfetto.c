@@ -129,7 +129,7 @@ static void free_state(struct sink *sink)
 
 const struct exporter exporter_perfetto = {
 	.name = "perfetto",
-	.what = "a timeline in Perfetto's own format, smaller and faster to open than Chrome's",
+	.what = "Write a timeline in Perfetto's native format, smaller and faster than --chrome",
 	.uses = USES_OTHER,
 	.begin = begin,
 	.process = perfetto_begin_process,

@@ -133,8 +133,8 @@ static void free_state(struct sink *sink)
 
 const struct exporter exporter_pprof = {
 	.name = "pprof",
-	.what = "call paths with all weights, binaries and labels, for pprof, Pyroscope and Parca "
-		"(gzip)",
+	.what = "Write call paths with all weights, binaries and labels, for pprof, Pyroscope and "
+		"Parca (gzip)",
 	.uses = USES_GRAPH_STACKS | USES_ALL_WEIGHTS | USES_ORIGINS,
 	.begin = begin,
 	.process = begin_process,

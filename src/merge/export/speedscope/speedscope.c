@@ -127,7 +127,7 @@ static int end(struct sink *sink, const struct run *run)
 
 const struct exporter exporter_speedscope = {
 	.name = "speedscope",
-	.what = "call paths by every weight, for speedscope (JSON)",
+	.what = "Write call paths with all weights, for speedscope (JSON)",
 	.uses = USES_PATHS | USES_ALL_WEIGHTS,
 	.end = end,
 };

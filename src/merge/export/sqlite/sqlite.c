@@ -176,7 +176,8 @@ static void free_state(struct sink *sink)
 
 const struct exporter exporter_sqlite = {
 	.name = "sqlite",
-	.what = "an SQLite database of all events and tables, with views for common questions",
+	.what = "Write an SQLite database of all events and tables, with views for common "
+		"questions",
 	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_FILE,
 	.begin = begin,
 	.process = sqlite_begin_process,

@@ -279,9 +279,9 @@ static void free_state(struct sink *sink)
 
 const struct exporter exporter_text = {
 	.name = "text",
-	.what = "tables of GPU time by call path and by kernel, of copies and API calls, "
-		"attribution "
-		"and losses",
+	.what = "Write tables of GPU time by call path and kernel, copies, API calls, attribution "
+		"and "
+		"losses",
 	.uses = USES_PATHS | USES_TOP | USES_WEIGHT | USES_FINDINGS,
 	.begin = begin,
 	.call = add_call,

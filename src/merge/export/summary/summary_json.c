@@ -300,7 +300,7 @@ static void free_state(struct sink *sink)
 
 const struct exporter exporter_summary = {
 	.name = "summary",
-	.what = "all tables in full as one JSON document, for programs",
+	.what = "Write all tables in full as one JSON document",
 	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_TOP | USES_ORIGINS | USES_FINDINGS,
 	.begin = begin,
 	.process = add_process,

@@ -132,7 +132,7 @@ static int end(struct sink *sink, const struct run *run)
 
 const struct exporter exporter_svg = {
 	.name = "svg",
-	.what = "a flame graph of one weight as an image that can be searched",
+	.what = "Write a searchable flame graph of one weight",
 	.uses = USES_PATHS | USES_WEIGHT,
 	.end = end,
 };

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rejects wrong usage with one line and status 2.
 diff_runs --help
 diff_runs --version
 diff_runs

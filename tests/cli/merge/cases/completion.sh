@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Completion knows all options that --help knows, and their values.
+# Completes every option that --help lists, and their values.
 "$merge_program" --completion bash >completion.bash
 complete_words() {
 	bash -c '. ./completion.bash

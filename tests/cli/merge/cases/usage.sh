@@ -26,7 +26,7 @@ merge -qV
 merge --quiet=1
 merge --folded - --chrome -
 merge --folded a --chrome a
-# Only what is near is suggested.
+# Suggests only similar names.
 merge --nope
 merge --tpo 3
 merge --weigth count

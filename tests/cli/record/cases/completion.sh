@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Completion knows all commands, and all options that their help knows.
+# Completes every command and every option that --help lists.
 "$xtrace" completion bash >completion.bash
 complete_words() {
 	bash -c '. ./completion.bash

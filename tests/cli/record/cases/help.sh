@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Help comes from the tables, on stdout.
+# Prints help on stdout.
 status "$xtrace" help
 status "$xtrace" --help
 status "$xtrace" help record

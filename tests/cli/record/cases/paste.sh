@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The command that is named at the end works when it is pasted into the shell it was read in.
+# Prints a closing command that works when it is pasted into the same shell.
 run="$sample --layers 1 --dim 64 --tokens 1"
 paste() {
 	command=$(sed -n 's/^To see it: //p' said)

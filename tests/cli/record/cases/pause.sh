@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A recording that starts paused has nothing but what is noted all the same, until it is told to go
-# on; by directory or by process, and paused again, in which it is killed: then, too, what it did while
-# it was paused is left out. A process that stands still does not answer.
+# Starts paused, resumes by directory and pauses by process. A recording that is killed during a pause
+# also lacks the paused events. A stopped process does not confirm a request.
 dump=$here/../../../tools/xtrace-dump
 switches() {
 	while [ "$("$dump" --kind SWITCH xtrace.data/*.xtr | grep -c '^SWITCH')" -lt "$1" ]; do

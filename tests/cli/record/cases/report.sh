@@ -7,7 +7,7 @@ status "$xtrace" report --text nowhere
 status "$xtrace" report --text
 "$xtrace" record --simulate -- "$sample" --tokens 2 >/dev/null 2>&1
 "$xtrace" report --text --top 1 | sed -n '1p; /^GPU time by frame/p' | sed -E 's/[0-9.]+ %/SHARE/'
-# (Without node there is no page to be had; then the case says what one gets where there is.)
+# Without node this build has no page. Then print what a build with a page prints.
 mv xtrace.data data
 if "$bin/xtrace-merge" data --html probe.html 2>/dev/null; then
 	status "$xtrace" report data
@@ -17,7 +17,7 @@ else
 	printf 'file://CWD/data/report.html\nstatus 0\nfile://CWD/page.html\nstatus 0\n'
 	printf 'data/report.html:2\npage.html:2\n'
 fi
-# Several have no place of their own; and what is the value of an option is none, whatever it takes.
+# Requires --output for several inputs. Does not take the value of any option for an input.
 mkdir logs folder
 cp data/*.xtr logs/one.xtr
 status "$xtrace" report -n logs/one.xtr data
@@ -36,7 +36,7 @@ while read -r option value; do
 	mkdir folder
 done <options
 rm -r folder logs
-# A page in it is no stranger: the directory may be replaced all the same.
+# A page does not keep a trace directory from being replaced.
 [ -e data/report.html ] || touch data/report.html
 mv data xtrace.data.old
 "$xtrace" record --simulate -- "$sample" --tokens 2 >/dev/null 2>&1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Bad usage is said on stderr, with a hint, and nothing is run or made.
+# Rejects wrong usage with a hint on stderr. Runs and creates nothing.
 status "$xtrace"
 status "$xtrace" recrod true
 status "$xtrace" --record
@@ -14,7 +14,7 @@ status "$xtrace" record -o
 status "$xtrace" record -o '' echo ran
 ls
 # Commands of other tools, programs without "record", and the other name of merge.
-for command in stats flamegraph view show info profile trace run compare python3 no-such-thing; do
+for command in stats flamegraph view show info profile trace run compare rec python3 no-such-thing; do
 	status "$xtrace" $command
 done
 status "$xtrace" export --folde
