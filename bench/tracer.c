@@ -240,7 +240,7 @@ static __attribute__((noinline)) void measure(const struct part *part,
 	unsigned times = 1;
 
 	if (part->is_paused)
-		recording_pause(PAUSED_ASKED);
+		recording_pause(PAUSED_REQUESTED);
 	while (batch_ns(part, regs, times, &result->frames) < BATCH_NS)
 		times *= 2;
 	pthread_barrier_wait(&bench.together);
@@ -250,7 +250,7 @@ static __attribute__((noinline)) void measure(const struct part *part,
 	result->ns = batches[BATCHES / 2];
 	pthread_barrier_wait(&bench.together);
 	if (part->is_paused)
-		recording_resume(PAUSED_ASKED);
+		recording_resume(PAUSED_REQUESTED);
 }
 
 void bench_in_c(void *unused1, void *unused2, void *unused3, void *unused4,

@@ -320,8 +320,9 @@ struct xt_ring_header {
 	uint32_t reserved;
 	struct xt_open_call open_calls[XT_RING_OPEN_CALLS_MAX];
 	uint64_t counters[XT_RING_COUNTERS_MAX]; /* enum xt_ring_counter */
-	uint64_t free_pos;   /* by the writer, release: all before it is in the log */
-	uint64_t left_count; /* calls while the process ended; added to version 6, 0 before */
+	uint64_t free_pos; /* by the writer, release: all before it is in the log */
+	uint64_t
+		shutdown_drop_count; /* calls while the process ended; added to version 6, 0 before */
 	uint8_t pad2[48];
 	uint32_t slot_stack_id[XT_STACK_SLOT_COUNT]; /* XT_STACK_ID of each slot, as of free_pos */
 	uint32_t slot_module_id[XT_MODULE_SLOT_COUNT]; /* XT_MODULE_ID likewise; since version 6 */

@@ -59,17 +59,17 @@ static inline uint32_t capture_chosen(struct thread_buffer *tb, uint32_t shift,
 
 /* What CUPTI keeps between ENTER and EXIT of a call that is left out: as was wished, or because the process ends,
  * which is a loss. */
-#define CALL_IS_SKIPPED UINT64_C(0x78747261636521)
-#define CALL_IS_LEFT	UINT64_C(0x7874726163653f)
+#define CALL_IS_SKIPPED	      UINT64_C(0x78747261636521)
+#define CALL_IS_SHUTDOWN_DROP UINT64_C(0x7874726163653f)
 
 /* What the GPU does for it will be left out by its correlation id. */
 static COLD void call_skip(struct thread_buffer *tb, const struct cupti_callback_data *data)
 {
-	bool is_left = atomic_load(&callbacks_paused) == PAUSED_LEAVING;
+	bool is_left = atomic_load(&callbacks_paused) == PAUSED_SHUTDOWN;
 	struct xt_record_skip *record = ring_reserve_or_wait(tb, sizeof(*record));
 
 	if (data->correlation_data)
-		*data->correlation_data = is_left ? CALL_IS_LEFT : CALL_IS_SKIPPED;
+		*data->correlation_data = is_left ? CALL_IS_SHUTDOWN_DROP : CALL_IS_SKIPPED;
 	if (!record) {
 		thread_buffer_count_up(tb, XT_RING_SKIPS_LOST);
 		return;
@@ -88,8 +88,8 @@ static bool was_skipped(const struct cupti_callback_data *data)
 /* A call has returned that was seen, and of which it is not known when it was entered. */
 static COLD void count_unopened(struct thread_buffer *tb, const struct cupti_callback_data *data)
 {
-	if (data->correlation_data && *data->correlation_data == CALL_IS_LEFT)
-		thread_buffer_add(&tb->ring->left_count, 1);
+	if (data->correlation_data && *data->correlation_data == CALL_IS_SHUTDOWN_DROP)
+		thread_buffer_add(&tb->ring->shutdown_drop_count, 1);
 	else
 		thread_buffer_count_up(tb, XT_RING_LOST_NESTED);
 }
@@ -355,7 +355,7 @@ static COLD void switch_recording(struct thread_buffer *tb, bool is_on)
 
 	uint64_t time_ns = monotonic_ns();
 
-	if (!(is_on ? recording_resume(PAUSED_ASKED) : recording_pause(PAUSED_ASKED)))
+	if (!(is_on ? recording_resume(PAUSED_REQUESTED) : recording_pause(PAUSED_REQUESTED)))
 		return;
 	record = ring_reserve_or_wait(tb, sizeof(*record));
 	if (!record)
@@ -418,7 +418,7 @@ static COLD void note_inactive(uint32_t domain, uint32_t cbid,
 			       const struct cupti_callback_data *data)
 {
 	if (atomic_load(&callbacks_have_ended) && counts_as_call(domain, cbid, data) &&
-	    !(atomic_load(&callbacks_paused) & (PAUSED_ASKED | PAUSED_YIELDED)) &&
+	    !(atomic_load(&callbacks_paused) & (PAUSED_REQUESTED | PAUSED_HANDOFF)) &&
 	    api_uses[cbid & (API_CBID_END - 1)] & API_MAKES_WORK)
 		count_after_end();
 }
@@ -447,7 +447,7 @@ LIKELY void callback_in_c(void *userdata, uint32_t domain, uint32_t cbid, const 
 		tb = thread_buffer_claim();
 		if (!tb) {
 			if (counts_as_call(domain, cbid, cbdata))
-				atomic_fetch_add(&thread_buffer_calls_without, 1);
+				atomic_fetch_add(&thread_buffer_calls_missed, 1);
 			return;
 		}
 	}

@@ -17,10 +17,10 @@ extern atomic_bool callbacks_active;
 /* Why calls are left out that are entered now; 0: they are recorded. Nodes of graphs and NVTX are
  * noted all the same. */
 enum pause_cause {
-	PAUSED_ASKED = 1,   /* by the user or the program */
-	PAUSED_YIELDED = 2, /* another tool has CUPTI */
-	PAUSED_SIZE = 4,    /* the log has its size: for good */
-	PAUSED_LEAVING =
+	PAUSED_REQUESTED = 1, /* by the user or the program */
+	PAUSED_HANDOFF = 2,   /* another tool has CUPTI */
+	PAUSED_SIZE = 4,      /* the log has its size: for good */
+	PAUSED_SHUTDOWN =
 		8, /* the process ends: for good; what is left out for that alone is lost */
 };
 extern atomic_uint callbacks_paused;	  /* enum pause_cause, several of them */

@@ -49,7 +49,7 @@ void *ring_wait_for_room(struct thread_buffer *tb, uint32_t bytes)
 	    (tb->backoff_pos && tb->backoff_pos == tb->free_pos_seen + 1))
 		return NULL;
 	start_ns = now_ns = monotonic_ns();
-	while (!place && !is_stalled && now_ns - start_ns < RING_PATIENCE_NS) {
+	while (!place && !is_stalled && now_ns - start_ns < RING_TIMEOUT_NS) {
 		xt_sleep_ns(NAP_NS);
 		place = ring_reserve(tb, bytes);
 		now_ns = monotonic_ns();

@@ -146,7 +146,7 @@ bool sampling_control(double limit_percent, uint64_t now_ns, uint32_t *one_in_ou
 	return true;
 }
 
-uint64_t sampling_beyond_ns(void)
+uint64_t sampling_over_limit_ns(void)
 {
 	return control.beyond_ns;
 }

@@ -39,6 +39,6 @@ uint64_t sampling_cost_ns(void);
 bool sampling_control(double limit_percent, uint64_t now_ns, uint32_t *one_in_out);
 
 /* For how long it cost more although no fewer stacks can be taken. Writer thread. */
-uint64_t sampling_beyond_ns(void);
+uint64_t sampling_over_limit_ns(void);
 
 #endif

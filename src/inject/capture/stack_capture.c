@@ -25,7 +25,7 @@ struct origin {
 	uint64_t generation; /* of the loader */
 	const struct python_runtime *python;
 	struct python_thread thread; /* without a state: no Python frames can be had */
-	enum python_standing standing;
+	enum python_state state;
 };
 
 static void put_python_part(void *to, const struct python_walk *python)
@@ -94,7 +94,7 @@ static void walk_all(void *argument)
 
 	stack_walk(&tb->walk, origin->regs);
 	python_walk(&tb->python, python, &origin->thread, &tb->walk);
-	if (origin->standing == PYTHON_FINALIZING)
+	if (origin->state == PYTHON_FINALIZING)
 		tb->python.is_missing = false; /* that is counted for itself */
 	whole->is_good =
 		!tb->python.thread.state || !python_is_finalizing(python, tb->python.thread.state);
@@ -179,8 +179,8 @@ static void find_python(struct thread_buffer *tb, struct origin *origin)
 	origin->python = python_now();
 	if (!origin->python)
 		return;
-	origin->standing = python_here(origin->python, &origin->thread);
-	if (origin->standing == PYTHON_FINALIZING)
+	origin->state = python_here(origin->python, &origin->thread);
+	if (origin->state == PYTHON_FINALIZING)
 		thread_buffer_count_up(tb, XT_RING_PYTHON_FINALIZING);
 }
 

@@ -21,7 +21,7 @@
 _Thread_local struct thread_buffer *current_thread_buffer
 	__attribute__((tls_model("initial-exec")));
 
-atomic_uint_fast64_t thread_buffer_calls_without;
+atomic_uint_fast64_t thread_buffer_calls_missed;
 
 static _Atomic(struct thread_buffer *) thread_buffers[THREAD_BUFFERS_MAX];
 static atomic_uint thread_buffers_reserved;
@@ -86,7 +86,7 @@ static struct thread_buffer *create_thread_buffer(enum thread_buffer_state state
 		return NULL;
 	}
 	tb->data = (uint8_t *)tb->ring + XT_RING_DATA_OFFSET;
-	tb->is_unbacked = !crash_buffer_has(tb->ring);
+	tb->is_unbacked = !crash_buffer_contains(tb->ring);
 	tb->within = THREAD_BUFFER_IDLE;
 	stack_cache_begin(&tb->cache);
 	touch_ring(tb, state);
@@ -128,7 +128,7 @@ void thread_buffers_stall(bool is_stalled)
 	atomic_store(&thread_buffers_are_stalled, is_stalled);
 }
 
-void thread_buffers_have_writer(void)
+void thread_buffers_set_writer(void)
 {
 	atomic_store(&have_writer, true);
 }
@@ -243,7 +243,7 @@ static bool event_was_left(const struct thread_buffer *tb)
 	return !can_read || event->return_address != tb->event_return;
 }
 
-bool thread_buffer_was_left(struct thread_buffer *tb, const struct caller_regs *regs)
+bool thread_buffer_recover_from_jump(struct thread_buffer *tb, const struct caller_regs *regs)
 {
 	uintptr_t lowest = (uintptr_t)__builtin_frame_address(0);
 	uint64_t *counters, counted;
@@ -255,7 +255,7 @@ bool thread_buffer_was_left(struct thread_buffer *tb, const struct caller_regs *
 	/* (Only now: in a child the thread buffer is zeros, and has no ring.) */
 	counters = tb->ring->counters;
 	counted = counters[XT_RING_CALLS_COMMITTED] + counters[XT_RING_LOST_RING_FULL] +
-		  counters[XT_RING_LOST_NESTED] + tb->ring->left_count;
+		  counters[XT_RING_LOST_NESTED] + tb->ring->shutdown_drop_count;
 	/* It may have been left anywhere: in the middle of a walk, or with a call seen and not yet counted. */
 	stack_cache_clear(&tb->cache);
 	thread_buffer_add(&counters[XT_RING_LOST_NESTED], counters[XT_RING_CALLS_SEEN] - counted);

@@ -100,7 +100,7 @@ struct thread_buffer {
 	bool is_unbacked;	  /* its ring is plain memory, not in the crash buffer */
 	bool definitions_lost;	  /* there was no memory for rows: ask for new definitions */
 	char first_name[16];	  /* of the thread, when it claimed the thread buffer */
-	bool owner_gone;
+	bool owner_exited;
 	uint32_t slots_changed; /* slot_stack_id before this one differs from the one in the ring */
 	uint32_t slots_used;	/* those from here on never had an id */
 	uint32_t slot_stack_id[XT_STACK_SLOT_COUNT];   /* as of read_pos */
@@ -123,8 +123,8 @@ extern _Thread_local struct thread_buffer *current_thread_buffer
  * NVTX call stands farther up than the calls of CUDA that come after it: it was left if its frame was overwritten. Then
  * the thread buffer is made whole, and true. Where that cannot be told, false.
  */
-__attribute__((cold)) bool thread_buffer_was_left(struct thread_buffer *tb,
-						  const struct caller_regs *regs);
+__attribute__((cold)) bool thread_buffer_recover_from_jump(struct thread_buffer *tb,
+							   const struct caller_regs *regs);
 
 /*
  * The owner is about to work with its thread buffer; false: it does so already, and this is a signal handler in the middle of
@@ -133,7 +133,7 @@ __attribute__((cold)) bool thread_buffer_was_left(struct thread_buffer *tb,
 static inline bool thread_buffer_enter(struct thread_buffer *tb, const struct caller_regs *regs)
 {
 	if (__builtin_expect(tb->within != THREAD_BUFFER_IDLE, 0) &&
-	    !thread_buffer_was_left(tb, regs))
+	    !thread_buffer_recover_from_jump(tb, regs))
 		return false;
 	tb->within = (uintptr_t)regs;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -151,7 +151,7 @@ static inline void thread_buffer_leave(struct thread_buffer *tb)
 struct thread_buffer *thread_buffer_claim(void);
 
 /* The writer begins: it alone takes thread buffers back from now on. */
-void thread_buffers_have_writer(void);
+void thread_buffers_set_writer(void);
 
 /* Has the thread that has it ended? */
 bool thread_buffer_is_orphaned(const struct thread_buffer *tb);
@@ -176,7 +176,7 @@ void thread_buffers_stall(bool is_stalled);
 extern atomic_bool thread_buffers_are_stalled;
 
 /* Calls that found no thread buffer. */
-extern atomic_uint_fast64_t thread_buffer_calls_without;
+extern atomic_uint_fast64_t thread_buffer_calls_missed;
 
 /* The writer: how many bytes of the ring wait for a flush; and makes it wider, if the budget allows. */
 uint32_t thread_buffer_used_bytes(const struct thread_buffer *tb);
@@ -213,9 +213,9 @@ static inline void *ring_reserve(struct thread_buffer *tb, uint32_t bytes)
 
 /*
  * The writer is behind, most likely because all processors are taken: waits for it, at most
- * RING_PATIENCE_NS, and not again until it has made room. NULL if it did not. Cold path: sleeps.
+ * RING_TIMEOUT_NS, and not again until it has made room. NULL if it did not. Cold path: sleeps.
  */
-#define RING_PATIENCE_NS 1000000000
+#define RING_TIMEOUT_NS 1000000000
 void *ring_wait_for_room(struct thread_buffer *tb, uint32_t bytes);
 
 /* As ring_reserve(), but rather waits a moment than loses the record. */

@@ -14,7 +14,7 @@
 atomic_uint_fast64_t activity_discarded;
 atomic_uint_fast64_t activity_invalid;
 
-_Atomic(xt_cupti_buffer_completed) activity_others_completed;
+_Atomic(xt_cupti_buffer_completed) activity_foreign_completed;
 
 static atomic_uint_fast64_t completions;
 static atomic_bool abandoned;
@@ -76,7 +76,7 @@ void activity_completed(void *context, uint32_t stream_id, uint8_t *buffer, size
 			size_t valid_bytes)
 {
 	struct xt_activity_header *header = activity_header_of(buffer);
-	xt_cupti_buffer_completed others = atomic_load(&activity_others_completed);
+	xt_cupti_buffer_completed others = atomic_load(&activity_foreign_completed);
 
 	if (!header && !is_discard_buffer(buffer)) {
 		if (others)

@@ -24,8 +24,8 @@
 #define ACTIVITY_DATA_BYTES  (128u << 10)
 #define ACTIVITY_SPARE	     12 /* free buffers that the writer keeps ready */
 #define ACTIVITY_OWN	     24 /* buffers for which the budget is not asked */
-#define ACTIVITY_BEHIND_MAX  48 /* as many may wait for the writer before others wait for it */
-#define ACTIVITY_PATIENCE_NS 1000000000
+#define ACTIVITY_BACKLOG_MAX 48 /* as many may wait for the writer before others wait for it */
+#define ACTIVITY_TIMEOUT_NS  1000000000
 
 struct activity_buffer {
 	struct xt_activity_header *header;
@@ -49,7 +49,7 @@ void activity_completed(void *context, uint32_t stream_id, uint8_t *buffer, size
 
 /* CUPTI keeps buffers, and gives them to whoever registered last: what is not ours is handed on to the
  * tool that did so before; NULL: there was none. */
-extern _Atomic(xt_cupti_buffer_completed) activity_others_completed;
+extern _Atomic(xt_cupti_buffer_completed) activity_foreign_completed;
 
 /* Whether CUPTI has a buffer of ours. */
 bool activity_is_at_cupti(void);
@@ -58,14 +58,14 @@ bool activity_is_at_cupti(void);
 void activity_abandon(void);
 
 /* Makes buffers until `count` are free or no more can be had. Start-up and writer thread. */
-void activity_stock(uint32_t count);
+void activity_refill(uint32_t count);
 
 /* Gives back the memory of buffers that were not needed since the last time. Writer thread, now and
  * then. */
 void activity_shrink(void);
 
 /* How many buffers have memory. */
-uint32_t activity_buffers(void);
+uint32_t activity_buffer_count(void);
 
 /* The writer: the longest completed buffer that is not held, or NULL. It is held, and stays
  * completed, until it is handed back. */
@@ -84,6 +84,6 @@ void activity_stall(bool is_stalled);
 uint32_t activity_unbacked(void);
 
 /* The writer: zeroes what was used and makes the buffer free again. */
-void activity_hand_back(struct activity_buffer *buffer);
+void activity_release(struct activity_buffer *buffer);
 
 #endif

@@ -48,7 +48,7 @@ static uint32_t buffer_count(void)
 	return count < ACTIVITY_BUFFERS_MAX ? count : ACTIVITY_BUFFERS_MAX;
 }
 
-uint32_t activity_buffers(void)
+uint32_t activity_buffer_count(void)
 {
 	return buffer_count() - atomic_load(&emptied_count);
 }
@@ -115,7 +115,7 @@ static struct activity_buffer *make_new(void)
 		return NULL;
 	header->data_bytes = ACTIVITY_DATA_BYTES;
 	header->state = XT_ACTIVITY_IN_LOG;
-	pool.buffers[index].is_unbacked = !crash_buffer_has(header);
+	pool.buffers[index].is_unbacked = !crash_buffer_contains(header);
 	pool.buffers[index].data = (uint8_t *)header + XT_ACTIVITY_DATA_OFFSET;
 	__atomic_store_n(&pool.buffers[index].header, header, __ATOMIC_RELEASE);
 	return &pool.buffers[index];
@@ -126,7 +126,7 @@ static struct activity_buffer *refill(void)
 	for (uint32_t i = 0; i < buffer_count(); i++) {
 		if (!header_of(i) || !atomic_exchange(&pool.buffers[i].is_empty, false))
 			continue;
-		if (crash_buffer_fill(pool.buffers[i].data, ACTIVITY_DATA_BYTES)) {
+		if (crash_buffer_restore_pages(pool.buffers[i].data, ACTIVITY_DATA_BYTES)) {
 			atomic_fetch_sub(&emptied_count, 1);
 			return &pool.buffers[i];
 		}
@@ -139,7 +139,7 @@ static struct activity_buffer *refill(void)
 /* A buffer more, in that state: if the budget allows it, or in any case. */
 static struct activity_buffer *get_more(enum xt_activity_state state, bool in_any_case)
 {
-	bool is_own = activity_buffers() < ACTIVITY_OWN;
+	bool is_own = activity_buffer_count() < ACTIVITY_OWN;
 	bool is_budgeted = !is_own && budget_take(AREA_BYTES);
 	struct activity_buffer *buffer = NULL;
 
@@ -211,7 +211,7 @@ static uint8_t *wait_for_writer(void)
 		data = activity_take_free();
 		now_ns = monotonic_ns();
 		if (data || atomic_load(&is_stalled) || !atomic_load(&activity_behind) ||
-		    now_ns - start_ns >= ACTIVITY_PATIENCE_NS)
+		    now_ns - start_ns >= ACTIVITY_TIMEOUT_NS)
 			break;
 		sleep_until_handed_back(seen);
 	}
@@ -230,7 +230,7 @@ uint8_t *activity_make_or_wait(void)
 
 	if (atomic_load(&is_watched) && !atomic_load(&pool.is_here))
 		return NULL;
-	if (behind < ACTIVITY_BEHIND_MAX)
+	if (behind < ACTIVITY_BACKLOG_MAX)
 		buffer = get_more(XT_ACTIVITY_AT_CUPTI, behind == 0);
 	if (!buffer)
 		data = wait_for_writer();
@@ -250,7 +250,7 @@ static uint32_t free_count(void)
 	return count;
 }
 
-void activity_stock(uint32_t count)
+void activity_refill(uint32_t count)
 {
 	if (!atomic_load(&is_watched)) {
 		atomic_store(&pool.is_here, true);
@@ -265,7 +265,7 @@ static bool empty(struct activity_buffer *buffer)
 {
 	if (!change_state(buffer->header, XT_ACTIVITY_FREE, XT_ACTIVITY_IN_LOG))
 		return true;
-	if (!crash_buffer_empty(buffer->data, ACTIVITY_DATA_BYTES)) {
+	if (!crash_buffer_release_pages(buffer->data, ACTIVITY_DATA_BYTES)) {
 		__atomic_store_n(&buffer->header->state, XT_ACTIVITY_FREE, __ATOMIC_RELEASE);
 		return false;
 	}
@@ -356,7 +356,7 @@ bool activity_is_at_cupti(void)
 	return activity_next_at_cupti(&index) != NULL;
 }
 
-void activity_hand_back(struct activity_buffer *buffer)
+void activity_release(struct activity_buffer *buffer)
 {
 	struct xt_activity_header *header = buffer->header;
 

@@ -34,10 +34,10 @@ struct cupti_handoff_event {
 void cupti_handoff_begin(enum api_level level, bool comes_back);
 
 /* Whether CUPTI is another's: then it must not be asked for anything. Any thread. */
-bool cupti_handoff_is_away(void);
+bool cupti_handoff_is_released(void);
 
 /* For the flusher, now and then: comes back if the other has left a while ago. */
-void cupti_handoff_return_if_due(void);
+void cupti_handoff_resume_if_due(void);
 
 /* For the writer: what has happened since it last asked; false: nothing. */
 bool cupti_handoff_next(struct cupti_handoff_event *event);

@@ -63,7 +63,7 @@ static inline bool python_is_finalizing(const struct python_runtime *python, uin
 }
 
 /* In the thread's state at this moment: */
-enum python_standing {
+enum python_state {
 	PYTHON_NONE,	   /* the thread has none */
 	PYTHON_THERE,	   /* to be entered: python_enter() */
 	PYTHON_FINALIZING, /* others' states are being freed: not to be touched */
@@ -80,8 +80,8 @@ enum python_standing {
  * To 3.11 a thread keeps its first state when it enters another interpreter. Where there are several,
  * its state is the one that holds the interpreters' lock, or it cannot be told.
  */
-static inline enum python_standing python_here(const struct python_runtime *python,
-					       struct python_thread *out)
+static inline enum python_state python_here(const struct python_runtime *python,
+					    struct python_thread *out)
 {
 	uintptr_t state = (uintptr_t)python->thread_state();
 

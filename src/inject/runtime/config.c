@@ -134,8 +134,8 @@ bool config_read(struct config *config)
 	config->api_level = read_api_level();
 	config->starts_paused = read_word("XTRACE_START", "paused");
 	config->follows_profiler = read_word("XTRACE_CAPTURE_RANGE", "cudaProfilerApi");
-	read_max_size(&config->bounds.size);
-	read_max_overhead(&config->bounds.overhead_percent);
+	read_max_size(&config->limits.size);
+	read_max_overhead(&config->limits.overhead_percent);
 	config->yields = read_word("XTRACE_YIELD", "1");
 	audit = getenv("XTRACE_AUDIT");
 	config->audit_interval = AUDIT_INTERVAL_DEFAULT;

@@ -22,7 +22,7 @@ struct config {
 	bool starts_paused;	     /* XTRACE_START: paused */
 	bool follows_profiler;	     /* XTRACE_CAPTURE_RANGE: cudaProfilerApi; starts paused */
 	bool yields;		     /* XTRACE_YIELD: 1 */
-	struct writer_bounds bounds; /* XTRACE_MAX_SIZE and XTRACE_MAX_OVERHEAD */
+	struct writer_limits limits; /* XTRACE_MAX_SIZE and XTRACE_MAX_OVERHEAD */
 	uint32_t audit_interval; /* XTRACE_AUDIT: every n-th stack cache hit is checked; 0: none */
 };
 

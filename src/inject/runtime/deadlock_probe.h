@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 /* Zeros to begin with. */
-struct stuck_watch {
+struct deadlock_probe {
 	unsigned turn;
-	uint64_t since_ns, looked_ns;
+	uint64_t since_ns, sampled_ns;
 };
 
 /*
@@ -21,6 +21,7 @@ struct stuck_watch {
  * wait. 0: it does not wait, or cannot be looked at, or id is 0. Async-signal-safe; nowhere a place where a
  * thread is cancelled; keeps errno.
  */
-uint64_t stuck_ns(struct stuck_watch *watch, int id, unsigned turn, uint64_t now_ns);
+uint64_t deadlock_probe_blocked_ns(struct deadlock_probe *probe, int id, unsigned turn,
+				   uint64_t now_ns);
 
 #endif

@@ -174,7 +174,7 @@ static void host_name(char *out, size_t out_bytes)
 }
 
 /* Where others may write, they may have put a link in our way that leads elsewhere. */
-static bool is_anothers_link(const char *path)
+static bool is_foreign_symlink(const char *path)
 {
 	struct stat status;
 
@@ -191,7 +191,7 @@ static int create_log(const struct config *config, struct xt_log_header *header,
 
 	if (mkdir(config->data_dir, 0700) && errno != EEXIST)
 		return -errno;
-	if (is_anothers_link(config->data_dir))
+	if (is_foreign_symlink(config->data_dir))
 		return -ELOOP;
 	host_name(host, sizeof(host));
 	/* A process keeps its pid through exec; each image has a log of its own. */
@@ -290,9 +290,9 @@ static int start_log(const struct config *config, char *log_path, char *why, siz
 		xt_writer_close(log);
 		return rc;
 	}
-	if (config->bounds.size.keeps_newest)
+	if (config->limits.size.keeps_newest)
 		xt_compact_prepare(log);
-	rc = writer_thread_start(log, header.start_monotonic_ns, &config->bounds);
+	rc = writer_thread_start(log, header.start_monotonic_ns, &config->limits);
 	if (rc) {
 		snprintf(why, why_bytes, "the writer thread cannot be started: %s", strerror(-rc));
 		xt_writer_close(log);
@@ -334,7 +334,7 @@ static int start_tracing(const struct config *config, char *log_path, char *why,
 		rc = cupti_subscriber_start(config->api_level, true, why, why_bytes);
 	if (rc) {
 		activity_abandon();
-		writer_thread_finish(LEAVE_PATIENCE_NS);
+		writer_thread_finish(SHUTDOWN_TIMEOUT_NS);
 		unlink(log_path);
 	}
 	return rc;
@@ -352,7 +352,7 @@ static void start(void)
 	process_exit_watch_begin();
 	stack_capture_audit_interval = config.audit_interval;
 	if (config.starts_paused || config.follows_profiler)
-		recording_pause(PAUSED_ASKED);
+		recording_pause(PAUSED_REQUESTED);
 	python_wanted = config.python;
 	if (open_libraries(&config, why, sizeof(why)) ||
 	    cupti_subscriber_subscribe(why, sizeof(why)))

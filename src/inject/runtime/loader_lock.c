@@ -20,9 +20,9 @@
 #include "inject/runtime/sleep.h"
 #include "inject/runtime/deadlock_probe.h"
 
-#define RETRY_NS	      100000
-#define FORK_PATIENCE_NS      UINT64_C(100000000)
-#define FORK_PATIENCE_MOST_NS UINT64_C(2000000000) /* where nobody can be seen waiting */
+#define RETRY_NS	100000
+#define FORK_BLOCKED_NS UINT64_C(100000000)
+#define FORK_TIMEOUT_NS UINT64_C(2000000000) /* where nobody can be seen waiting */
 
 static struct {
 	_Atomic(pthread_t)
@@ -99,9 +99,9 @@ void loader_lock_begin(void)
 
 static bool try_lock(void)
 {
-	pthread_t nobody = 0;
+	pthread_t none = 0;
 
-	if (!atomic_compare_exchange_strong(&lock.holder, &nobody, pthread_self()))
+	if (!atomic_compare_exchange_strong(&lock.holder, &none, pthread_self()))
 		return false;
 	atomic_fetch_add(&lock.turn, 1);
 	atomic_store(&lock.holder_id, thread_id());
@@ -133,23 +133,23 @@ int loader_ask(int (*callback)(struct dl_phdr_info *, size_t, void *), void *dat
 }
 
 /* Is it this thread that the holder waits for? */
-static bool is_waited_for(struct stuck_watch *watch, uint64_t now_ns)
+static bool is_waited_for(struct deadlock_probe *probe, uint64_t now_ns)
 {
 	if (list_lock && atomic_load(&lock.asks) && is_held_here(list_lock, thread_id()))
 		return true;
-	return stuck_ns(watch, atomic_load(&lock.holder_id), atomic_load(&lock.turn), now_ns) >=
-	       FORK_PATIENCE_NS;
+	return deadlock_probe_blocked_ns(probe, atomic_load(&lock.holder_id),
+					 atomic_load(&lock.turn), now_ns) >= FORK_BLOCKED_NS;
 }
 
 void loader_lock_before_fork(void)
 {
-	uint64_t now_ns = monotonic_ns(), deadline_ns = now_ns + FORK_PATIENCE_MOST_NS;
-	struct stuck_watch watch = {0};
+	uint64_t now_ns = monotonic_ns(), deadline_ns = now_ns + FORK_TIMEOUT_NS;
+	struct deadlock_probe probe = {0};
 
 	if (atomic_load(&lock.holder) == pthread_self())
 		return;
 	for (; !try_lock(); now_ns = monotonic_ns()) {
-		if (now_ns >= deadline_ns || is_waited_for(&watch, now_ns))
+		if (now_ns >= deadline_ns || is_waited_for(&probe, now_ns))
 			return;
 		xt_sleep_ns(RETRY_NS);
 	}

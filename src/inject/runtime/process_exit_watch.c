@@ -17,16 +17,16 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define OTHERS_MAX 16
+#define KNOWN_THREADS_MAX 16
 
 /* The threads that are not the program's; none while it is not known. The kernel may give the id of
  * a thread that has ended to one of the program's, which has a later start time. */
 static struct {
 	int id;
 	unsigned long long start_ticks;
-} others[OTHERS_MAX];
-static atomic_uint others_count;
-static bool was_alone;
+} known_threads[KNOWN_THREADS_MAX];
+static atomic_uint known_count;
+static bool was_single_threaded;
 
 /* The signals that the program's thread let through. */
 static sigset_t blocked;
@@ -93,10 +93,10 @@ static bool all_threads(bool (*visit)(int id, unsigned *count), unsigned *count)
 
 static bool add(int id, unsigned *count)
 {
-	if (*count == OTHERS_MAX)
+	if (*count == KNOWN_THREADS_MAX)
 		return false;
-	others[*count].id = id;
-	if (read_start(id, &others[*count].start_ticks)) /* else it has ended */
+	known_threads[*count].id = id;
+	if (read_start(id, &known_threads[*count].start_ticks)) /* else it has ended */
 		++*count;
 	return true;
 }
@@ -106,8 +106,9 @@ static bool is_known(int id, unsigned *count)
 	unsigned long long start_ticks;
 
 	for (unsigned i = 0; i < *count; i++)
-		if (others[i].id == id)
-			return read_start(id, &start_ticks) && start_ticks == others[i].start_ticks;
+		if (known_threads[i].id == id)
+			return read_start(id, &start_ticks) &&
+			       start_ticks == known_threads[i].start_ticks;
 	return false;
 }
 
@@ -116,20 +117,20 @@ void process_exit_watch_begin(void)
 	struct status status;
 
 	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
-	was_alone = read_status("/proc/self/stat", &status) && status.threads == 1;
+	was_single_threaded = read_status("/proc/self/stat", &status) && status.threads == 1;
 }
 
 void process_exit_watch_end(void)
 {
 	unsigned count = 0;
 
-	if (was_alone && all_threads(add, &count))
-		atomic_store(&others_count, count);
+	if (was_single_threaded && all_threads(add, &count))
+		atomic_store(&known_count, count);
 }
 
-bool process_exit_watch_is_left(void)
+bool process_exit_watch_has_ended(void)
 {
-	unsigned count = atomic_load(&others_count);
+	unsigned count = atomic_load(&known_count);
 	struct status status;
 
 	return count && read_status("/proc/self/stat", &status) && status.state == 'Z' &&

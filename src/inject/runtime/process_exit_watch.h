@@ -16,7 +16,7 @@ void process_exit_watch_end(void);
 
 /* Whether the main thread has ended and there is no thread of the program's beside it. False if that
  * cannot be found out. Writer thread. */
-bool process_exit_watch_is_left(void);
+bool process_exit_watch_has_ended(void);
 
 /* What the C library does when the last thread of a process ends, in a thread of its own, as the program's
  * exit handlers run there. Writer thread, which has nothing more to do then. */

@@ -30,55 +30,57 @@
 #include "inject/runtime/symbol_hooks.h"
 #include "inject/writer/writer_thread.h"
 
-#define LAST_WORD_NS UINT64_C(100000000)
+#define EXIT_STATUS_WAIT_NS UINT64_C(100000000)
 
-#define KEPT "; what is missing is in the spool"
-#define GONE "; there is no spool file to keep the rest, so it is lost"
+#define REST_IN_SPOOL "; what is missing is in the spool"
+#define REST_LOST     "; there is no spool file to keep the rest, so it is lost"
 
 /* Why the log is not closed. A handler's stack may be too small to put texts together. */
 static const struct {
 	int error; /* 0: any other */
-	const char *kept, *gone;
+	const char *recoverable, *lost;
 } endings[] = {
-	{-EDEADLK, "the process ends as it loads a library" KEPT,
-	 "the process ends as it loads a library" GONE},
-	{-EIO, "cannot write the end of the log" KEPT, "cannot write the end of the log" GONE},
-	{0, "CUPTI or the disk did not finish" KEPT, "CUPTI or the disk did not finish" GONE},
+	{-EDEADLK, "the process ends as it loads a library" REST_IN_SPOOL,
+	 "the process ends as it loads a library" REST_LOST},
+	{-EIO, "cannot write the end of the log" REST_IN_SPOOL,
+	 "cannot write the end of the log" REST_LOST},
+	{0, "CUPTI or the disk did not finish" REST_IN_SPOOL,
+	 "CUPTI or the disk did not finish" REST_LOST},
 };
 
-static void log_message_why_open(int error)
+static void report_unclosed_log(int error)
 {
 	size_t i = 0;
 
 	while (endings[i].error && endings[i].error != error)
 		i++;
-	log_message_text(crash_buffer_is_there() ? endings[i].kept : endings[i].gone);
+	log_message_text(crash_buffer_exists() ? endings[i].recoverable : endings[i].lost);
 }
 
-enum way {
-	STAYS = 0,
-	BY_HANDLERS, /* exit() goes on for as long as it likes */
-	AT_ONCE,
+enum exit_path {
+	NOT_EXITING = 0,
+	EXIT_HANDLERS, /* exit() goes on for as long as it likes */
+	EXIT_IMMEDIATE,
 };
 
 static atomic_bool begun;
-static atomic_int first_way;		    /* enum way, of the first that leaves */
+static atomic_int first_exit_path;	    /* enum way, of the first that leaves */
 static atomic_uint_fast64_t shutdown_by_ns; /* 0: nobody leaves yet */
 
 /* Whoever comes first stops recording; all wait until what was recorded is in the log. */
-static void leave(enum way way)
+static void shut_down(enum exit_path exit_path)
 {
 	uint64_t by_ns = 0, now_ns = monotonic_ns();
 	int result;
 
-	if (atomic_compare_exchange_strong(&shutdown_by_ns, &by_ns, now_ns + LEAVE_PATIENCE_NS)) {
-		atomic_store(&first_way, way);
+	if (atomic_compare_exchange_strong(&shutdown_by_ns, &by_ns, now_ns + SHUTDOWN_TIMEOUT_NS)) {
+		atomic_store(&first_exit_path, exit_path);
 		/* Other threads may go on launching: that is lost, with what the GPU does for them, and counted. */
-		recording_pause(PAUSED_LEAVING);
+		recording_pause(PAUSED_SHUTDOWN);
 		nvtx_abandon();
-		result = writer_thread_finish(LEAVE_PATIENCE_NS);
+		result = writer_thread_finish(SHUTDOWN_TIMEOUT_NS);
 		if (result)
-			log_message_why_open(result);
+			report_unclosed_log(result);
 		/* In this order: what is not recorded is counted. */
 		atomic_store(&callbacks_have_ended, true);
 		atomic_store(&callbacks_active, false);
@@ -86,8 +88,8 @@ static void leave(enum way way)
 	}
 	writer_thread_finish(by_ns > now_ns ? by_ns - now_ns : 0);
 	/* The first one's status is the program's, as it would be if it had not waited. */
-	if (atomic_load(&first_way) == AT_ONCE)
-		xt_sleep_ns(LAST_WORD_NS);
+	if (atomic_load(&first_exit_path) == EXIT_IMMEDIATE)
+		xt_sleep_ns(EXIT_STATUS_WAIT_NS);
 }
 
 static void at_exit(void)
@@ -99,7 +101,7 @@ static void at_exit(void)
 		return;
 	/* Who wants to end this thread has to wait, or the process would go on. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
-	leave(BY_HANDLERS);
+	shut_down(EXIT_HANDLERS);
 	pthread_setcancelstate(cancelling, NULL);
 }
 
@@ -115,11 +117,11 @@ __attribute__((destructor)) static void at_end(void)
  * for themselves. Not where a signal handler has interrupted CUDA or us: what the thread holds, CUPTI
  * may need.
  */
-static bool can_leave_here(void)
+static bool can_shut_down_here(void)
 {
 	const struct thread_buffer *tb = current_thread_buffer;
 
-	return atomic_load(&begun) && is_own_process() && writer_thread_is_another() &&
+	return atomic_load(&begun) && is_own_process() && writer_thread_is_other_thread() &&
 	       !(tb && (tb->within != THREAD_BUFFER_IDLE || tb->ring->open_count));
 }
 
@@ -130,13 +132,13 @@ static void shutdown_at_once(void)
 	int cancelling;
 	sigset_t all;
 
-	if (!can_leave_here())
+	if (!can_shut_down_here())
 		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
 	/* For what comes now it would be too late, too. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, NULL);
-	leave(AT_ONCE);
+	shut_down(EXIT_IMMEDIATE);
 	writer_thread_settle();
 }
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LEAVE_PATIENCE_NS UINT64_C(2000000000)
+#define SHUTDOWN_TIMEOUT_NS UINT64_C(2000000000)
 
 /* From now on recording is brought to its end before the process is. By InitializeInjection(), when
  * all has begun. */

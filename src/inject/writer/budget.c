@@ -45,7 +45,7 @@ void budget_add_thread_buffer(size_t own_bytes)
 	note(atomic_fetch_add(&held, own_bytes) + own_bytes);
 }
 
-uint64_t budget_most_bytes(void)
+uint64_t budget_peak_bytes(void)
 {
 	return atomic_load(&most);
 }

@@ -28,7 +28,7 @@ void budget_give_back(size_t bytes);
 void budget_add_thread_buffer(size_t own_bytes);
 
 /* The most that was held at any time; how often more was asked for than there was. */
-uint64_t budget_most_bytes(void);
+uint64_t budget_peak_bytes(void);
 uint64_t budget_refusals(void);
 
 #endif

@@ -177,14 +177,14 @@ static const struct xt_crash_buffer_area *area_of(const void *pages, uint64_t *o
 	return NULL;
 }
 
-bool crash_buffer_empty(void *pages, size_t bytes)
+bool crash_buffer_release_pages(void *pages, size_t bytes)
 {
 	uint64_t offset;
 
 	return !madvise(pages, bytes, area_of(pages, &offset) ? MADV_REMOVE : MADV_DONTNEED);
 }
 
-bool crash_buffer_fill(void *pages, size_t bytes)
+bool crash_buffer_restore_pages(void *pages, size_t bytes)
 {
 	struct xt_guarded_fd file = current_file();
 	uint64_t offset;
@@ -220,7 +220,7 @@ void crash_buffer_request_done(uint32_t request)
 				    __ATOMIC_RELAXED);
 }
 
-bool crash_buffer_has(const void *pages)
+bool crash_buffer_contains(const void *pages)
 {
 	uint64_t offset;
 
@@ -264,7 +264,7 @@ void crash_buffer_reopen(void)
 		__atomic_store_n(&crash_buffer.file.fd, again.fd, __ATOMIC_RELAXED);
 }
 
-bool crash_buffer_is_there(void)
+bool crash_buffer_exists(void)
 {
 	struct stat status;
 

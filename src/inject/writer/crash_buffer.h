@@ -33,8 +33,8 @@ void crash_buffer_touch(void *pages, size_t bytes);
 
 /* Gives the memory and the disk space of pages back; they must not be touched until they are
  * filled again, with zeros. False, and nothing has changed, where that cannot be done. */
-bool crash_buffer_empty(void *pages, size_t bytes);
-bool crash_buffer_fill(void *pages, size_t bytes);
+bool crash_buffer_release_pages(void *pages, size_t bytes);
+bool crash_buffer_restore_pages(void *pages, size_t bytes);
 
 /* Notes how long CUPTI's records of a kind are, for whoever finds the crash buffer. Writer thread. */
 void crash_buffer_record_bytes(uint32_t kind, uint32_t bytes);
@@ -47,7 +47,7 @@ uint32_t crash_buffer_request(void);
 void crash_buffer_request_done(uint32_t request);
 
 /* Whether these pages are in the file: false if they are plain memory, which a kill loses. */
-bool crash_buffer_has(const void *pages);
+bool crash_buffer_contains(const void *pages);
 
 /* What the process has lost outside of rings. Writer thread. */
 void crash_buffer_count(const uint64_t counters[XT_CRASH_BUFFER_COUNTERS]);
@@ -66,7 +66,7 @@ bool crash_buffer_is_open(void);
 void crash_buffer_reopen(void);
 
 /* Whether the file is still under its name. Async-signal-safe. */
-bool crash_buffer_is_there(void);
+bool crash_buffer_exists(void);
 
 /* How many areas had to be plain memory. */
 uint64_t crash_buffer_unbacked_areas(void);

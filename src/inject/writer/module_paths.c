@@ -49,7 +49,7 @@ static char *next_line(struct maps *maps)
 /* The file that is mapped at that address; false if there is none. */
 static bool find_mapped(uint64_t address, char *path)
 {
-	static const char gone[] = " (deleted)";
+	static const char deleted_suffix[] = " (deleted)";
 	static struct maps maps; /* too large for a stack */
 	char *line, *file, *end;
 	bool is_found = false;
@@ -65,9 +65,9 @@ static bool find_mapped(uint64_t address, char *path)
 		if (!file || strlen(file) >= XT_MODULE_PATH_MAX)
 			break;
 		end = file + strlen(file);
-		if ((size_t)(end - file) > strlen(gone) &&
-		    !memcmp(end - strlen(gone), gone, strlen(gone)))
-			end -= strlen(gone);
+		if ((size_t)(end - file) > strlen(deleted_suffix) &&
+		    !memcmp(end - strlen(deleted_suffix), deleted_suffix, strlen(deleted_suffix)))
+			end -= strlen(deleted_suffix);
 		memcpy(path, file, (size_t)(end - file));
 		path[end - file] = '\0';
 		is_found = true;

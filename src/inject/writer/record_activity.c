@@ -138,35 +138,36 @@ struct work {
 
 /* A row of a kind of GPU work with its common columns, or NULL; counts it either way. has_shape:
  * what else it refers to has an id. */
-static struct xt_table *work_row(struct recorder *rec, enum xt_kind kind, struct tally *tally,
-				 const struct work *work, bool has_shape)
+static struct xt_table *work_row(struct recorder *rec, enum xt_kind kind,
+				 struct row_counts *row_counts, const struct work *work,
+				 bool has_shape)
 {
 	const uint32_t stream[] = {work->device_id, work->context_id, work->stream_id};
 	struct xt_table *table;
 	uint32_t stream_id;
 
-	if (suppressed_ids_has(&rec->left, work->correlation_id)) {
-		tally->left++;
+	if (suppressed_ids_has(&rec->shutdown_dropped, work->correlation_id)) {
+		row_counts->shutdown_dropped++;
 		return NULL;
 	}
 	if (suppressed_ids_has(&rec->skipped, work->correlation_id)) {
-		if (rec->bound.standing >= BOUND_STOPPING)
-			tally->beyond_size++;
+		if (rec->size_limit.state >= SIZE_PAUSED)
+			row_counts->beyond_size++;
 		else
 			rec->records_skipped++;
 		return NULL;
 	}
 	if (!work->start_ns || work->end_ns < work->start_ns) {
-		tally->invalid++;
+		row_counts->invalid++;
 		return NULL;
 	}
 	stream_id = tuple_id(rec, &rec->streams, XT_KIND_STREAM, stream, 3);
 	table = stream_id && has_shape ? recorder_table(rec, kind, 0) : NULL;
 	if (!table) { /* no memory */
-		tally->write_failed++;
+		row_counts->write_failed++;
 		return NULL;
 	}
-	tally->pending++;
+	row_counts->pending++;
 	xt_table_put(table, XT_KERNEL_CORRELATION, work->correlation_id);
 	xt_table_put(table, XT_KERNEL_STREAM, stream_id);
 	xt_table_put(table, XT_KERNEL_START_NS, work->start_ns);
@@ -412,7 +413,7 @@ static const struct {
 };
 
 /* As take_names() reads, and for its reasons. */
-__attribute__((no_sanitize("thread"))) bool record_is_kept_by_cupti(uint64_t since_ns)
+__attribute__((no_sanitize("thread"))) bool cupti_holds_unfinished_work(uint64_t since_ns)
 {
 	struct activity_buffer *buffer;
 	uint32_t index = 0;

@@ -225,12 +225,12 @@ static void drain(struct recorder *rec, struct thread_buffer *tb, uint64_t end)
 				take_range(rec, tb, (const struct xt_record_range *)record);
 			break;
 		case XT_RECORD_SKIP:
-			rec->skipped_beyond_size += rec->bound.standing >= BOUND_STOPPING;
+			rec->skipped_beyond_size += rec->size_limit.state >= SIZE_PAUSED;
 			suppressed_ids_add(&rec->skipped,
 					   ((const struct xt_record_skip *)record)->correlation_id);
 			break;
 		case XT_RECORD_SHUTDOWN_DROP:
-			suppressed_ids_add(&rec->left,
+			suppressed_ids_add(&rec->shutdown_dropped,
 					   ((const struct xt_record_skip *)record)->correlation_id);
 			break;
 		case XT_RECORD_SWITCH:
@@ -250,17 +250,17 @@ static void drain(struct recorder *rec, struct thread_buffer *tb, uint64_t end)
 /* A thread buffer whose thread has ended, and whose ring is in the file, is free for the next thread. */
 static void retire_thread_buffer(struct recorder *rec, struct thread_buffer *tb, uint32_t index)
 {
-	if (!tb->owner_gone) {
+	if (!tb->owner_exited) {
 		/* Asking costs a system call: with many threads, a few each time. */
 		uint32_t stride = 1 + thread_buffer_count() / THREAD_BUFFERS_ASKED_AT_ONCE;
 
 		if (index % stride == rec->rounds % stride)
-			tb->owner_gone = thread_buffer_is_orphaned(tb);
+			tb->owner_exited = thread_buffer_is_orphaned(tb);
 		return; /* what it committed last may have come after the drain */
 	}
 	if (ring_written(tb) != tb->read_pos || tb->ring->free_pos != tb->read_pos)
 		return;
-	tb->owner_gone = false;
+	tb->owner_exited = false;
 	tb->known_thread_id = 0;
 	tb->within =
 		THREAD_BUFFER_IDLE; /* it may have ended inside a callback, by pthread_exit() or so */

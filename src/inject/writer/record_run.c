@@ -311,7 +311,7 @@ void record_rate(struct recorder *rec)
 	xt_table_end_row(table);
 }
 
-void record_yields(struct recorder *rec)
+void record_handoffs(struct recorder *rec)
 {
 	struct cupti_handoff_event event;
 
@@ -330,7 +330,7 @@ void record_request(struct recorder *rec)
 
 	if (!(word & XT_REQUEST_MASK) || word & XT_REQUEST_DONE)
 		return;
-	if (is_paused ? recording_pause(PAUSED_ASKED) : recording_resume(PAUSED_ASKED))
+	if (is_paused ? recording_pause(PAUSED_REQUESTED) : recording_resume(PAUSED_REQUESTED))
 		record_switch(rec, is_paused ? time_ns : monotonic_ns(), !is_paused);
 	crash_buffer_request_done(word);
 }
@@ -396,7 +396,7 @@ static uint64_t thread_buffers_sum(enum xt_ring_counter counter)
 /* What callbacks saw and could not even count in a ring. */
 static uint64_t calls_outside_rings(void)
 {
-	return atomic_load(&thread_buffer_calls_without) + atomic_load(&callbacks_reentered);
+	return atomic_load(&thread_buffer_calls_missed) + atomic_load(&callbacks_reentered);
 }
 
 static uint64_t thread_buffers_left_sum(void)
@@ -407,7 +407,7 @@ static uint64_t thread_buffers_left_sum(void)
 		const struct thread_buffer *tb = thread_buffer_at(i);
 
 		if (tb)
-			sum += __atomic_load_n(&tb->ring->left_count, __ATOMIC_RELAXED);
+			sum += __atomic_load_n(&tb->ring->shutdown_drop_count, __ATOMIC_RELAXED);
 	}
 	return sum;
 }
@@ -456,7 +456,8 @@ uint64_t record_calls_seen(void)
 /* The calls of an account, in which seen = written + lost. */
 struct call_sums {
 	uint64_t seen_here; /* as record_calls_seen(), of the same moment */
-	uint64_t seen, written, ring_full, no_ring, nested, beyond_size, left, after_end;
+	uint64_t seen, written, ring_full, no_ring, nested, beyond_size, shutdown_dropped,
+		after_end;
 	bool is_settled;
 };
 
@@ -472,11 +473,12 @@ static struct call_sums sum_calls(const struct recorder *rec)
 	sums.seen_here = seen_with(sums.after_end);
 	sums.seen = sums.seen_here + rec->skipped_beyond_size;
 	sums.ring_full = thread_buffers_sum(XT_RING_LOST_RING_FULL);
-	sums.no_ring = atomic_load(&thread_buffer_calls_without);
-	sums.left = thread_buffers_left_sum();
+	sums.no_ring = atomic_load(&thread_buffer_calls_missed);
+	sums.shutdown_dropped = thread_buffers_left_sum();
 	sums.nested = thread_buffers_sum(XT_RING_LOST_NESTED) + atomic_load(&callbacks_reentered);
 	counted = sums.written + sums.ring_full + sums.no_ring + sums.nested +
-		  rec->calls.write_failed + sums.beyond_size + sums.left + sums.after_end;
+		  rec->calls.write_failed + sums.beyond_size + sums.shutdown_dropped +
+		  sums.after_end;
 	/* A thread may have been in a callback, and not gone on before the log was closed. */
 	if (rec->is_closed && sums.seen > counted) {
 		sums.after_end += sums.seen - counted;
@@ -510,7 +512,7 @@ static struct losses sum_losses(const struct recorder *rec)
 	uint64_t ranges_unplaced = atomic_load(&nvtx_events_without_thread_buffer);
 
 	return (struct losses){{
-		[XT_CRASH_BUFFER_CALLS_NO_RING] = atomic_load(&thread_buffer_calls_without),
+		[XT_CRASH_BUFFER_CALLS_NO_RING] = atomic_load(&thread_buffer_calls_missed),
 		[XT_CRASH_BUFFER_CALLS_REENTERED] = atomic_load(&callbacks_reentered),
 		[XT_CRASH_BUFFER_CALLS_WRITE_FAILED] = rec->calls.write_failed,
 		[XT_CRASH_BUFFER_KERNELS_INVALID] = rec->kernels.invalid,
@@ -580,17 +582,17 @@ bool record_account(struct recorder *rec)
 		{"calls.lost.nested", calls.nested},
 		{"calls.lost.write_failed", rec->calls.write_failed},
 		{"calls.lost.size", calls.beyond_size},
-		{"calls.lost.leaving", calls.left},
+		{"calls.lost.leaving", calls.shutdown_dropped},
 		{"calls.lost.after_end", calls.after_end},
 		{"kernels.written", rec->kernels.written + rec->kernels.pending},
 		{"kernels.lost.size", rec->kernels.beyond_size},
-		{"kernels.lost.leaving", rec->kernels.left},
+		{"kernels.lost.leaving", rec->kernels.shutdown_dropped},
 		{"copies.written", rec->copies.written + rec->copies.pending},
 		{"copies.lost.size", rec->copies.beyond_size},
-		{"copies.lost.leaving", rec->copies.left},
+		{"copies.lost.leaving", rec->copies.shutdown_dropped},
 		{"sets.written", rec->sets.written + rec->sets.pending},
 		{"sets.lost.size", rec->sets.beyond_size},
-		{"sets.lost.leaving", rec->sets.left},
+		{"sets.lost.leaving", rec->sets.shutdown_dropped},
 		{"memory.written", rec->memory.written + rec->memory.pending},
 		{"memory.lost.size", rec->memory.beyond_size},
 		{"calls.skipped", rec->skipped.count - rec->skipped_beyond_size},
@@ -602,10 +604,10 @@ bool record_account(struct recorder *rec)
 		{"kinds.lost", atomic_load(&cupti_lost_kinds)},
 		{"stacks.unsampled",
 		 thread_buffers_own_sum(offsetof(struct thread_buffer, unsampled_count))},
-		{"overhead.beyond_ns", sampling_beyond_ns()},
+		{"overhead.beyond_ns", sampling_over_limit_ns()},
 		{"threads.seen", rec->threads_seen},
 		{"spool.unbacked", crash_buffer_unbacked_areas()},
-		{"tracer.memory_bytes", budget_most_bytes()},
+		{"tracer.memory_bytes", budget_peak_bytes()},
 		{"tracer.memory_refusals", budget_refusals()},
 		{"callbacks.ns", sampling_cost_ns()},
 		{"writer.cpu_ns", own_cpu_ns()},

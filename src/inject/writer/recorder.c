@@ -74,7 +74,7 @@ void recorder_free(struct recorder *rec)
 	for (size_t i = 0; i < LAYOUT_COUNT; i++)
 		xt_table_free(&rec->tables[layout[i].kind]);
 	suppressed_ids_free(&rec->skipped);
-	suppressed_ids_free(&rec->left);
+	suppressed_ids_free(&rec->shutdown_dropped);
 	intern_free(&rec->strings);
 	intern_free(&rec->modules);
 	intern_free(&rec->python_frames);
@@ -212,7 +212,7 @@ static void free_sources(struct recorder *rec)
 		tb->definitions_lost = false;
 	}
 	for (uint32_t i = 0; i < rec->held_count; i++)
-		activity_hand_back(rec->held[i]);
+		activity_release(rec->held[i]);
 	rec->held_count = 0;
 }
 
@@ -230,8 +230,8 @@ static int reopen_files(struct recorder *rec)
 	loader_lock();
 	if (!is_open) {
 		error = xt_writer_reopen(rec->writer);
-		if (rec->bound.standing == BOUND_SHRINKING)
-			rec->bound.standing = BOUND_FAR;
+		if (rec->size_limit.state == SIZE_COMPACTING)
+			rec->size_limit.state = SIZE_WITHIN_LIMIT;
 	}
 	crash_buffer_reopen();
 	loader_unlock();
@@ -277,16 +277,16 @@ static void note_error(struct recorder *rec, int error)
 
 int recorder_flush(struct recorder *rec)
 {
-	struct tally *const tallies[] = {&rec->calls, &rec->kernels, &rec->copies, &rec->sets,
-					 &rec->memory};
+	struct row_counts *const all_counts[] = {&rec->calls, &rec->kernels, &rec->copies,
+						 &rec->sets, &rec->memory};
 	int error = write_tables(rec);
 
 	note_error(rec, error);
 	if (error)
 		return error;
-	for (size_t i = 0; i < sizeof(tallies) / sizeof(*tallies); i++) {
-		tallies[i]->written += tallies[i]->pending;
-		tallies[i]->pending = 0;
+	for (size_t i = 0; i < sizeof(all_counts) / sizeof(*all_counts); i++) {
+		all_counts[i]->written += all_counts[i]->pending;
+		all_counts[i]->pending = 0;
 	}
 	free_sources(rec);
 	return 0;

@@ -26,13 +26,13 @@
 #define KNOWN_NAMES_BITS 12
 
 /* What became of the rows of one kind. */
-struct tally {
-	uint64_t written;      /* in the file */
-	uint64_t pending;      /* in tables or the writer's buffer */
-	uint64_t write_failed; /* there was no memory for a row */
-	uint64_t invalid;      /* not made into rows */
-	uint64_t beyond_size;  /* left out to keep the log within its size */
-	uint64_t left;	       /* of calls while the process ended */
+struct row_counts {
+	uint64_t written;	   /* in the file */
+	uint64_t pending;	   /* in tables or the writer's buffer */
+	uint64_t write_failed;	   /* there was no memory for a row */
+	uint64_t invalid;	   /* not made into rows */
+	uint64_t beyond_size;	   /* left out to keep the log within its size */
+	uint64_t shutdown_dropped; /* of calls while the process ended */
 };
 
 struct known_name {
@@ -42,14 +42,14 @@ struct known_name {
 };
 
 /* How near the log is to the size that it may have. */
-struct recorder_bound {
-	struct xt_size_bound size;
+struct size_limit {
+	struct xt_size_bound bound;
 	enum {
-		BOUND_FAR,
-		BOUND_SHRINKING, /* the oldest events are being left out */
-		BOUND_STOPPING,	 /* recording has been paused for good … */
-		BOUND_STOPPED,	 /* … and what came before is taken: the rest is left out */
-	} standing;
+		SIZE_WITHIN_LIMIT,
+		SIZE_COMPACTING,    /* the oldest events are being left out */
+		SIZE_PAUSED,	    /* recording has been paused for good … */
+		SIZE_LIMIT_REACHED, /* … and what came before is taken: the rest is left out */
+	} state;
 	uint64_t file_bytes; /* when it was last looked at */
 	uint64_t largest_flush_bytes;
 };
@@ -69,7 +69,7 @@ struct recorder {
 	/* Those that are completed and next to be read. */
 	struct activity_buffer *taken[HELD_BUFFERS_MAX];
 
-	struct tally calls, kernels, copies, sets, memory;
+	struct row_counts calls, kernels, copies, sets, memory;
 	uint64_t records_other, records_skipped, buffers_completed;
 	uint64_t buffers_lost; /* that could not be read to the end */
 	uint64_t names_lost;   /* kernels without a name */
@@ -80,12 +80,13 @@ struct recorder {
 	uint64_t threads_seen;
 	uint64_t rounds;	       /* of record_calls() */
 	struct suppressed_ids skipped; /* as the user wishes */
-	struct suppressed_ids left;    /* of other threads while the process ends: these are lost */
-	uint64_t skipped_beyond_size;  /* of these, those that were left out for the log's size */
+	struct suppressed_ids
+		shutdown_dropped;     /* of other threads while the process ends: these are lost */
+	uint64_t skipped_beyond_size; /* of these, those that were left out for the log's size */
 	uint64_t ranges_beyond_size, nodes_beyond_size;
 	uint64_t calls_seen; /* record_calls_seen(), as of the account that was written last */
 	bool is_closed;	     /* what is seen and not counted yet comes too late */
-	struct recorder_bound bound;
+	struct size_limit size_limit;
 	double limit_percent; /* that the tracer may cost the program's threads; 0: any */
 	bool devices_named;
 	int write_error; /* -errno of the last flush; while it is not 0, nothing is taken */
@@ -140,7 +141,7 @@ void record_stop(struct recorder *rec, uint64_t time_ns);
 /* Takes fewer stacks if the tracer costs too much, and more if there is room. */
 void record_rate(struct recorder *rec);
 /* Another tool came, or has left (yield.h). */
-void record_yields(struct recorder *rec);
+void record_handoffs(struct recorder *rec);
 /* Does what others ask for in the crash buffer. */
 void record_request(struct recorder *rec);
 void record_devices(struct recorder *rec); /* once the driver is up */
@@ -165,14 +166,14 @@ struct recorded_python {
 bool record_python_frames(struct recorder *rec, const struct xt_record_stack *record,
 			  struct recorded_python *out);
 
-/* record_bounds.c: keeps the log within its size; once in each round. */
-void record_bounds(struct recorder *rec);
-void record_bounds_end(struct recorder *rec); /* what is half done is given up */
+/* size_limit_enforce.c: keeps the log within its size; once in each round. */
+void size_limit_enforce(struct recorder *rec);
+void size_limit_end(struct recorder *rec); /* what is half done is given up */
 
 /* Is what comes now beyond it? Then it is counted as lost by that. */
 static inline bool recorder_is_full(const struct recorder *rec)
 {
-	return rec->bound.standing == BOUND_STOPPED;
+	return rec->size_limit.state == SIZE_LIMIT_REACHED;
 }
 
 /* record_calls.c: takes what all rings hold, unless the log cannot be written. Returns the largest
@@ -187,6 +188,6 @@ void record_activity(struct recorder *rec);
 void prefetch_names(struct recorder *rec);
 
 /* Whether CUPTI, which was asked for everything, still has a buffer with work that was over then. */
-bool record_is_kept_by_cupti(uint64_t since_ns);
+bool cupti_holds_unfinished_work(uint64_t since_ns);
 
 #endif

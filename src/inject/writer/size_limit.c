@@ -23,21 +23,21 @@ static void stop(struct recorder *rec)
 {
 	uint64_t time_ns = monotonic_ns();
 
-	if (rec->bound.standing != BOUND_FAR)
+	if (rec->size_limit.state != SIZE_WITHIN_LIMIT)
 		return;
 	recording_pause(PAUSED_SIZE);
 	record_stop(rec, time_ns);
-	rec->bound.standing = BOUND_STOPPING;
+	rec->size_limit.state = SIZE_PAUSED;
 	record_account(rec);
 	log_message("the log has reached its size: recording stops");
 }
 
 static void begin_shrinking(struct recorder *rec)
 {
-	int rc = xt_compact_begin(rec->writer, rec->bound.size.bytes / 2);
+	int rc = xt_compact_begin(rec->writer, rec->size_limit.bound.bytes / 2);
 
 	if (!rc) {
-		rec->bound.standing = BOUND_SHRINKING;
+		rec->size_limit.state = SIZE_COMPACTING;
 		return;
 	}
 	log_message("the oldest part of the log cannot be left out: %s",
@@ -46,7 +46,7 @@ static void begin_shrinking(struct recorder *rec)
 	stop(rec);
 }
 
-static struct tally *tally_of(struct recorder *rec, enum xt_kind kind)
+static struct row_counts *row_counts_of(struct recorder *rec, enum xt_kind kind)
 {
 	switch (kind) {
 	case XT_KIND_CALL:
@@ -69,12 +69,12 @@ static void count_left_out(struct recorder *rec, const struct xt_compacted *comp
 			   uint64_t sign)
 {
 	for (unsigned kind = 0; kind < XT_KIND_COUNT; kind++) {
-		struct tally *tally = tally_of(rec, kind);
+		struct row_counts *row_counts = row_counts_of(rec, kind);
 
-		if (!tally)
+		if (!row_counts)
 			continue;
-		tally->written -= sign * compacted->rows[kind];
-		tally->beyond_size += sign * compacted->rows[kind];
+		row_counts->written -= sign * compacted->rows[kind];
+		row_counts->beyond_size += sign * compacted->rows[kind];
 	}
 	rec->ranges_beyond_size += sign * compacted->rows[XT_KIND_RANGE];
 }
@@ -89,7 +89,7 @@ static void finish_shrinking(struct recorder *rec)
 	snprintf(from, sizeof(from), "%llu", (unsigned long long)compacted.from_ns);
 	record_meta(rec, "log.from", from);
 	record_account(rec);
-	rec->bound.standing = BOUND_FAR;
+	rec->size_limit.state = SIZE_WITHIN_LIMIT;
 	if (!recorder_flush(rec))
 		return;
 	xt_compact_end(rec->writer);
@@ -108,7 +108,7 @@ static void shrink_some(struct recorder *rec)
 	rc = xt_compact_step(rec->writer, STEP_BYTES);
 	if (rc > 0) {
 		/* If that fails, again in a later round. */
-		if (recorder_flush(rec) || rec->bound.standing != BOUND_SHRINKING)
+		if (recorder_flush(rec) || rec->size_limit.state != SIZE_COMPACTING)
 			return;
 		rc = xt_compact_step(rec->writer, UINT64_MAX);
 	}
@@ -116,7 +116,7 @@ static void shrink_some(struct recorder *rec)
 		finish_shrinking(rec);
 	} else if (rc < 0) {
 		log_message("the oldest part of the log cannot be left out: %s", strerror(-rc));
-		rec->bound.standing = BOUND_FAR;
+		rec->size_limit.state = SIZE_WITHIN_LIMIT;
 		stop(rec);
 	}
 }
@@ -125,43 +125,43 @@ static void note_flush(struct recorder *rec)
 {
 	uint64_t bytes = xt_writer_file_bytes(rec->writer);
 
-	if (bytes > rec->bound.file_bytes &&
-	    bytes - rec->bound.file_bytes > rec->bound.largest_flush_bytes)
-		rec->bound.largest_flush_bytes = bytes - rec->bound.file_bytes;
-	rec->bound.file_bytes = bytes;
+	if (bytes > rec->size_limit.file_bytes &&
+	    bytes - rec->size_limit.file_bytes > rec->size_limit.largest_flush_bytes)
+		rec->size_limit.largest_flush_bytes = bytes - rec->size_limit.file_bytes;
+	rec->size_limit.file_bytes = bytes;
 }
 
-void record_bounds_end(struct recorder *rec)
+void size_limit_end(struct recorder *rec)
 {
-	if (rec->bound.standing == BOUND_SHRINKING)
-		rec->bound.standing = BOUND_FAR;
+	if (rec->size_limit.state == SIZE_COMPACTING)
+		rec->size_limit.state = SIZE_WITHIN_LIMIT;
 	xt_compact_end(rec->writer);
 }
 
-void record_bounds(struct recorder *rec)
+void size_limit_enforce(struct recorder *rec)
 {
-	uint64_t limit = rec->bound.size.bytes, ahead;
+	uint64_t limit = rec->size_limit.bound.bytes, ahead;
 
 	if (!limit || rec->write_error)
 		return;
 	note_flush(rec);
-	ahead = 2 * rec->bound.largest_flush_bytes + RESERVE_BYTES;
-	switch (rec->bound.standing) {
-	case BOUND_FAR:
-		if (rec->bound.file_bytes + ahead < limit)
+	ahead = 2 * rec->size_limit.largest_flush_bytes + RESERVE_BYTES;
+	switch (rec->size_limit.state) {
+	case SIZE_WITHIN_LIMIT:
+		if (rec->size_limit.file_bytes + ahead < limit)
 			return;
-		if (rec->bound.size.keeps_newest)
+		if (rec->size_limit.bound.keeps_newest)
 			begin_shrinking(rec);
 		else
 			stop(rec);
 		return;
-	case BOUND_SHRINKING:
+	case SIZE_COMPACTING:
 		shrink_some(rec);
 		return;
-	case BOUND_STOPPING: /* all calls that were entered before have been taken by now */
-		rec->bound.standing = BOUND_STOPPED;
+	case SIZE_PAUSED: /* all calls that were entered before have been taken by now */
+		rec->size_limit.state = SIZE_LIMIT_REACHED;
 		return;
-	case BOUND_STOPPED:
+	case SIZE_LIMIT_REACHED:
 		return;
 	}
 }

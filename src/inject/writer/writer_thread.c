@@ -37,8 +37,8 @@
 #define FLUSH_LOG_NS	    (250 * 1000000)
 #define RETRY_NS	    (10 * 1000000) /* after a write that failed; each time twice as long */
 #define RETRY_MOST_NS	    (250 * 1000000)
-#define NAMES_AHEAD_NS	    (50 * 1000000)
-#define LOOK_NS		    (250 * 1000000) /* for threads of the program's that are left */
+#define PREFETCH_NAMES_NS   (50 * 1000000)
+#define EXIT_CHECK_NS	    (250 * 1000000) /* for threads of the program's that are left */
 #define ACCOUNT_NS	    (1000 * 1000000)
 #define SHRINK_NS	    (1000 * 1000000)
 #define ACCOUNT_FULL_NS	    UINT64_C(10000000000)
@@ -48,13 +48,13 @@
 #define STACK_BYTES_IN_NEED (8 << 20)
 
 /* At the start: how long the program waits for the log to begin. */
-#define BEGIN_PATIENCE_NS UINT64_C(1000000000)
+#define BEGIN_TIMEOUT_NS UINT64_C(1000000000)
 
 /* At the end: how long the writer waits for the flusher, and for calls in mid-callback. */
-#define FLUSHER_PATIENCE_NS UINT64_C(1500000000)
-#define BALANCE_PATIENCE_NS UINT64_C(250000000)
-#define LOCKED_OUT_NS	    UINT64_C(300000000)
-#define SETTLE_PATIENCE_NS  UINT64_C(250000000) /* and for calls behind the end to be counted */
+#define FLUSHER_TIMEOUT_NS UINT64_C(1500000000)
+#define BALANCE_TIMEOUT_NS UINT64_C(250000000)
+#define DEADLOCK_NS	   UINT64_C(300000000)
+#define SETTLE_TIMEOUT_NS  UINT64_C(250000000) /* and for calls behind the end to be counted */
 
 static struct {
 	struct recorder recorder;
@@ -65,7 +65,7 @@ static struct {
 	atomic_bool finished;
 	int error; /* why the log is not closed, 0: it is; valid once finished */
 	atomic_uint
-		looking; /* odd while it looks what is loaded, for which it takes the loader's lock */
+		scanning; /* odd while it looks what is loaded, for which it takes the loader's lock */
 	atomic_bool settling;
 	atomic_uint_fast64_t settled; /* of record_calls_seen(), those that are in the log */
 } threads;
@@ -74,9 +74,9 @@ static uint32_t take_all(struct recorder *rec)
 {
 	uint32_t ring_percent;
 
-	atomic_fetch_add(&threads.looking, 1);
+	atomic_fetch_add(&threads.scanning, 1);
 	record_modules(rec);
-	atomic_fetch_add(&threads.looking, 1);
+	atomic_fetch_add(&threads.scanning, 1);
 	ring_percent = record_calls(rec);
 	record_activity(rec);
 	record_losses(rec);
@@ -96,7 +96,7 @@ static void keep_stock(void)
 	while (spare++ < THREAD_BUFFERS_SPARE)
 		if (!thread_buffer_create_spare())
 			break;
-	activity_stock(ACTIVITY_SPARE);
+	activity_refill(ACTIVITY_SPARE);
 }
 
 static bool flush_is_due(const struct recorder *rec, uint64_t since_ns, uint32_t ring_percent)
@@ -115,7 +115,7 @@ static uint64_t next_period_ns(const struct recorder *rec, uint64_t period_ns)
 
 /* When the writer did last what it does not do in each round. */
 struct times {
-	uint64_t flush_ns, account_ns, shrink_ns, names_ns, look_ns;
+	uint64_t flush_ns, account_ns, shrink_ns, names_ns, exit_check_ns;
 	uint64_t account_period_ns, retry_period_ns;
 };
 
@@ -144,7 +144,7 @@ static void add_and_flush(struct recorder *rec, struct times *last, uint64_t now
 			  uint32_t ring_percent)
 {
 	record_devices(rec);
-	record_yields(rec);
+	record_handoffs(rec);
 	record_rate(rec);
 	if (is_due(&last->account_ns, last->account_period_ns, now_ns)) {
 		last->account_period_ns = next_period_ns(rec, last->account_period_ns);
@@ -170,7 +170,7 @@ static void run_until_stopped(struct recorder *rec)
 		uint64_t now_ns = monotonic_ns();
 
 		record_request(rec);
-		if (is_due(&last.names_ns, NAMES_AHEAD_NS, now_ns))
+		if (is_due(&last.names_ns, PREFETCH_NAMES_NS, now_ns))
 			prefetch_names(rec);
 		if (is_due(&last.shrink_ns, SHRINK_NS, now_ns))
 			activity_shrink();
@@ -178,9 +178,10 @@ static void run_until_stopped(struct recorder *rec)
 			retry(rec, &last, now_ns);
 		else
 			add_and_flush(rec, &last, now_ns, ring_percent);
-		if (is_due(&last.look_ns, LOOK_NS, now_ns) && process_exit_watch_is_left())
+		if (is_due(&last.exit_check_ns, EXIT_CHECK_NS, now_ns) &&
+		    process_exit_watch_has_ended())
 			return;
-		record_bounds(rec);
+		size_limit_enforce(rec);
 		keep_stock();
 		xt_sleep_ns(ROUND_NS);
 	}
@@ -196,7 +197,7 @@ static void take_and_flush(struct recorder *rec)
 }
 
 /* A CUPTI that does not suit the driver gives one half of the truth and keeps the other. */
-static void log_message_what_is_missing(const struct recorder *rec)
+static void warn_if_incomplete(const struct recorder *rec)
 {
 	uint64_t kernels = rec->kernels.written + rec->kernels.invalid;
 
@@ -230,7 +231,7 @@ static int close_log(struct recorder *rec)
  * did not finish; else -errno of a write that failed. */
 static int finish(struct recorder *rec)
 {
-	uint64_t began_ns = monotonic_ns(), deadline_ns = began_ns + FLUSHER_PATIENCE_NS;
+	uint64_t began_ns = monotonic_ns(), deadline_ns = began_ns + FLUSHER_TIMEOUT_NS;
 	bool balanced = false;
 	int error;
 
@@ -247,11 +248,11 @@ static int finish(struct recorder *rec)
 		return error;
 	record_devices(rec);
 	record_clock(rec);
-	record_yields(rec);
-	if (atomic_load(&callbacks_paused) & ~(unsigned)PAUSED_LEAVING)
+	record_handoffs(rec);
+	if (atomic_load(&callbacks_paused) & ~(unsigned)PAUSED_SHUTDOWN)
 		record_switch(rec, monotonic_ns(), true); /* the end is not paused for ever */
 	/* A thread may still be inside a callback: the account is taken again until it adds up. */
-	deadline_ns = monotonic_ns() + BALANCE_PATIENCE_NS;
+	deadline_ns = monotonic_ns() + BALANCE_TIMEOUT_NS;
 	while (!error) {
 		if (record_calls(rec) >= RING_FLUSH_PERCENT)
 			error = recorder_flush(rec);
@@ -260,14 +261,14 @@ static int finish(struct recorder *rec)
 			break;
 		xt_sleep_ns(ROUND_NS / 4);
 	}
-	record_bounds_end(rec);
+	size_limit_end(rec);
 	error = recorder_flush(rec);
 	if (error)
 		return error;
 	/* What CUPTI has kept is in the crash buffer: a recovery takes it from there. */
-	if (!flusher_is_done() || !balanced || record_is_kept_by_cupti(began_ns))
+	if (!flusher_is_done() || !balanced || cupti_holds_unfinished_work(began_ns))
 		return -ETIMEDOUT;
-	log_message_what_is_missing(rec);
+	warn_if_incomplete(rec);
 	if (xt_writer_is_deleted(rec->writer))
 		log_message("the log was deleted while it was written");
 	return close_log(rec);
@@ -371,24 +372,24 @@ static int start_thread(void *(*main_function)(void *))
  * and the modules, so nothing is recorded before these are in the log. */
 static void wait_for_begin(void)
 {
-	uint64_t deadline_ns = monotonic_ns() + BEGIN_PATIENCE_NS;
+	uint64_t deadline_ns = monotonic_ns() + BEGIN_TIMEOUT_NS;
 
 	while (!atomic_load(&threads.begun) && monotonic_ns() < deadline_ns)
 		xt_sleep_ns(200000);
 }
 
 int writer_thread_start(struct xt_writer *log, uint64_t start_ns,
-			const struct writer_bounds *bounds)
+			const struct writer_limits *limits)
 {
 	sigset_t all, before;
 	int rc = recorder_init(&threads.recorder, log, start_ns);
 
 	if (rc)
 		goto give_up;
-	threads.recorder.bound.size = bounds->size;
-	threads.recorder.limit_percent = bounds->overhead_percent;
+	threads.recorder.size_limit.bound = limits->size;
+	threads.recorder.limit_percent = limits->overhead_percent;
 	threads.log = log;
-	thread_buffers_have_writer();
+	thread_buffers_set_writer();
 	keep_stock();
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -419,24 +420,24 @@ void writer_thread_allow_flush(void)
  * A signal handler may have interrupted this thread as it loaded a library: the writer then waits for it,
  * and it for the writer.
  */
-static bool is_locked_out(struct stuck_watch *watch, uint64_t now_ns)
+static bool is_deadlocked(struct deadlock_probe *probe, uint64_t now_ns)
 {
-	unsigned looking = atomic_load(&threads.looking);
+	unsigned scanning = atomic_load(&threads.scanning);
 
-	return looking % 2 &&
-	       stuck_ns(watch, atomic_load(&threads.writer_id), looking, now_ns) >= LOCKED_OUT_NS;
+	return scanning % 2 && deadlock_probe_blocked_ns(probe, atomic_load(&threads.writer_id),
+							 scanning, now_ns) >= DEADLOCK_NS;
 }
 
 int writer_thread_finish(uint64_t timeout_ns)
 {
 	uint64_t now_ns = monotonic_ns(), deadline_ns = now_ns + timeout_ns;
-	struct stuck_watch watch = {0};
+	struct deadlock_probe probe = {0};
 
 	atomic_store(&threads.stopping, true);
 	for (; !atomic_load(&threads.finished); now_ns = monotonic_ns()) {
 		if (now_ns >= deadline_ns)
 			return -ETIMEDOUT;
-		if (is_locked_out(&watch, now_ns))
+		if (is_deadlocked(&probe, now_ns))
 			return -EDEADLK;
 		xt_sleep_ns(200000);
 	}
@@ -446,7 +447,7 @@ int writer_thread_finish(uint64_t timeout_ns)
 void writer_thread_settle(void)
 {
 	uint64_t wanted = record_calls_seen();
-	uint64_t deadline_ns = monotonic_ns() + SETTLE_PATIENCE_NS;
+	uint64_t deadline_ns = monotonic_ns() + SETTLE_TIMEOUT_NS;
 
 	if (!wanted || !atomic_load(&threads.finished) || threads.error ||
 	    thread_id() == atomic_load(&threads.writer_id))
@@ -456,7 +457,7 @@ void writer_thread_settle(void)
 		xt_sleep_ns(200000);
 }
 
-bool writer_thread_is_another(void)
+bool writer_thread_is_other_thread(void)
 {
 	int id = thread_id(), writer_id = atomic_load(&threads.writer_id);
 	int saved_errno = errno;

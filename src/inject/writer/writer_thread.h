@@ -14,7 +14,7 @@
 struct xt_writer;
 
 /* What recording may cost. */
-struct writer_bounds {
+struct writer_limits {
 	struct xt_size_bound size; /* of the log */
 	double overhead_percent;   /* of the time of the program's threads; 0: any */
 };
@@ -22,7 +22,7 @@ struct writer_bounds {
 /* Starts both threads; the writer then owns `log`, and keeps within the bounds. 0 or -errno (nothing runs then, and the caller
  * keeps the log). */
 int writer_thread_start(struct xt_writer *log, uint64_t start_ns,
-			const struct writer_bounds *bounds);
+			const struct writer_limits *limits);
 
 /* From now on CUPTI is asked for its records every 50 ms; before, it may not be set up. */
 void writer_thread_allow_flush(void);
@@ -43,7 +43,7 @@ void writer_thread_settle(void);
 
 /* Whether the calling thread is of the same process as the writer's, and neither the writer's nor the
  * flusher's. Not so in a child of vfork(), whichever namespace it is in. Async-signal-safe. */
-bool writer_thread_is_another(void);
+bool writer_thread_is_other_thread(void);
 
 /* In a forked child: closes the parent's log file. Async-signal-safe. */
 void writer_thread_abandon(void);

@@ -42,7 +42,7 @@ static void hand_back_all(void)
 	struct activity_buffer *buffer;
 
 	while ((buffer = activity_take_completed()))
-		activity_hand_back(buffer);
+		activity_release(buffer);
 }
 
 static void test_order_of_completion(void **unused)
@@ -85,7 +85,7 @@ static void test_what_is_held_waits(void **unused)
 	for (int i = 0; i < 3; i++)
 		assert_ptr_not_equal(request(&bytes), buffer);
 	assert_int_equal(taken->header->state, XT_ACTIVITY_COMPLETED);
-	activity_hand_back(taken);
+	activity_release(taken);
 	assert_int_equal(header_of(buffer)->state, XT_ACTIVITY_FREE);
 }
 
@@ -102,7 +102,7 @@ static void test_zeroed(void **unused)
 	activity_completed(NULL, 0, buffer, bytes, bytes);
 	taken = activity_take_completed();
 	assert_non_null(taken);
-	activity_hand_back(taken);
+	activity_release(taken);
 	for (size_t i = 0; i < bytes; i++)
 		assert_int_equal(buffer[i], 0);
 	assert_int_equal(header_of(buffer)->valid_bytes, 0);
@@ -129,7 +129,7 @@ static void test_longer_than_it_is(void **unused)
 	taken = activity_take_completed();
 	assert_non_null(taken);
 	assert_int_equal(taken->header->valid_bytes, ACTIVITY_DATA_BYTES);
-	activity_hand_back(taken);
+	activity_release(taken);
 	assert_int_equal(header_of(behind)->state, XT_ACTIVITY_AT_CUPTI);
 	activity_completed(NULL, 0, behind, bytes, bytes);
 	hand_back_all();
@@ -153,7 +153,7 @@ static void test_given_back_twice(void **unused)
 	taken = activity_take_completed();
 	assert_non_null(taken);
 	assert_int_equal(taken->header->valid_bytes, 8);
-	activity_hand_back(taken);
+	activity_release(taken);
 	activity_completed(NULL, 0, buffer, bytes, 8);
 	assert_int_equal(activity_invalid, invalid + 2);
 	assert_int_equal(activity_behind, behind);
@@ -180,13 +180,13 @@ static void test_published_out_of_order(void **unused)
 	taken = activity_take_completed();
 	assert_non_null(taken);
 	assert_ptr_equal(taken->data, second);
-	activity_hand_back(taken);
+	activity_release(taken);
 	assert_null(activity_take_completed());
 	__atomic_store_n(&header_of(first)->state, XT_ACTIVITY_COMPLETED, __ATOMIC_RELEASE);
 	taken = activity_take_completed();
 	assert_non_null(taken);
 	assert_ptr_equal(taken->data, first);
-	activity_hand_back(taken);
+	activity_release(taken);
 }
 
 #define GIVERS	    4
@@ -228,7 +228,7 @@ static void test_all_arrive(void **unused)
 		}
 		assert_int_equal(buffer->data[0], 1);
 		taken++;
-		activity_hand_back(buffer);
+		activity_release(buffer);
 	}
 	for (int i = 0; i < GIVERS; i++)
 		pthread_join(givers[i], NULL);
@@ -241,8 +241,8 @@ static void test_stock(void **unused)
 	size_t bytes;
 
 	(void)unused;
-	activity_stock(20);
-	activity_stock(20); /* there are as many: makes none */
+	activity_refill(20);
+	activity_refill(20); /* there are as many: makes none */
 	for (int i = 0; i < 20; i++) {
 		request(&bytes);
 		assert_int_equal(bytes, ACTIVITY_DATA_BYTES);
@@ -261,7 +261,7 @@ static void test_abandoned(void **unused)
 	int status;
 
 	(void)unused;
-	activity_stock(1);
+	activity_refill(1);
 	buffer = request(&bytes);
 	assert_int_equal(bytes, ACTIVITY_DATA_BYTES);
 	child = fork();
@@ -280,7 +280,7 @@ static void test_abandoned(void **unused)
 	assert_int_equal(status, 0);
 	assert_int_equal(activity_discarded, discarded);
 	activity_completed(NULL, 0, buffer, bytes, 8);
-	activity_hand_back(activity_take_completed());
+	activity_release(activity_take_completed());
 }
 
 /* What another tool has handed out is given to that tool, and not touched. */
@@ -301,12 +301,12 @@ static void test_buffers_of_others(void **unused)
 	(void)unused;
 	activity_completed(NULL, 0, buffer, XT_ACTIVITY_DATA_OFFSET, 8);
 	assert_null(others_buffer);
-	activity_others_completed = others_completed;
+	activity_foreign_completed = others_completed;
 	activity_completed(NULL, 0, buffer, XT_ACTIVITY_DATA_OFFSET, 8);
 	assert_ptr_equal(others_buffer, buffer);
 	assert_memory_equal(data, untouched, sizeof(untouched));
 	assert_null(activity_take_completed());
-	activity_others_completed = NULL;
+	activity_foreign_completed = NULL;
 }
 
 static size_t take_all_budget(void)
@@ -323,7 +323,7 @@ static void *late_main(void *unused)
 {
 	(void)unused;
 	usleep(20000);
-	activity_hand_back(activity_take_completed());
+	activity_release(activity_take_completed());
 	return NULL;
 }
 
@@ -344,7 +344,7 @@ static void test_waits_for_writer(void **unused)
 	assert_ptr_equal(request(&bytes), own[5]);
 	pthread_join(late, NULL);
 	assert_true(activity_waited_ns > 1000000);
-	assert_int_equal(activity_buffers(), ACTIVITY_OWN);
+	assert_int_equal(activity_buffer_count(), ACTIVITY_OWN);
 	assert_int_equal(activity_discarded, discarded);
 	for (size_t i = 0; i < ACTIVITY_OWN; i++)
 		activity_completed(NULL, 0, own[i], bytes, 64);
@@ -364,10 +364,10 @@ static void test_grows_and_shrinks(void **unused)
 		kept[i] = request(&bytes);
 		assert_int_equal(bytes, ACTIVITY_DATA_BYTES);
 	}
-	most = activity_buffers();
+	most = activity_buffer_count();
 	assert_true(most >= 3 * ACTIVITY_OWN);
 	activity_shrink();
-	assert_int_equal(activity_buffers(),
+	assert_int_equal(activity_buffer_count(),
 			 most); /* they were needed just now, and none is free */
 	for (size_t i = 0; i < 3 * ACTIVITY_OWN; i++) {
 		kept[i][0] = 1;
@@ -375,7 +375,7 @@ static void test_grows_and_shrinks(void **unused)
 	}
 	hand_back_all();
 	activity_shrink();
-	assert_int_equal(activity_buffers(), ACTIVITY_OWN);
+	assert_int_equal(activity_buffer_count(), ACTIVITY_OWN);
 	/* Filled again where that is allowed, with zeros. */
 	budget_give_back(all);
 	for (size_t i = 0; i < 3 * ACTIVITY_OWN; i++) {

@@ -270,12 +270,12 @@ static int emptied_and_filled(void)
 	memset(area, 1, bytes);
 	if (stat(crash_buffer_path, &full))
 		return 3;
-	if (!crash_buffer_empty(area + page, bytes - 2 * page))
+	if (!crash_buffer_release_pages(area + page, bytes - 2 * page))
 		return 0; /* a file system that cannot */
 	if (stat(crash_buffer_path, &empty) ||
 	    empty.st_blocks * 512 > full.st_blocks * 512 - 200000)
 		return 4;
-	if (!crash_buffer_fill(area + page, bytes - 2 * page))
+	if (!crash_buffer_restore_pages(area + page, bytes - 2 * page))
 		return 5;
 	if (stat(crash_buffer_path, &filled) || filled.st_blocks < full.st_blocks)
 		return 6;
@@ -319,21 +319,21 @@ static int closed_crash_buffer(void)
 		return 1;
 	before = crash_buffer_area(4096, XT_AREA_RING);
 	closefrom(3);
-	if (!crash_buffer_has(before) || crash_buffer_is_open() || !crash_buffer_is_there())
+	if (!crash_buffer_contains(before) || crash_buffer_is_open() || !crash_buffer_exists())
 		return 2;
 	without = crash_buffer_area(4096, XT_AREA_RING);
-	if (!without || crash_buffer_has(without))
+	if (!without || crash_buffer_contains(without))
 		return 3;
 	crash_buffer_reopen();
 	after = crash_buffer_area(4096, XT_AREA_RING);
-	if (!crash_buffer_is_open() || !crash_buffer_has(after))
+	if (!crash_buffer_is_open() || !crash_buffer_contains(after))
 		return 4;
 	/* Another file of that name is not ours. */
 	closefrom(3);
 	if (unlink(crash_buffer_path) || open(crash_buffer_path, O_RDWR | O_CREAT, 0600) < 0)
 		return 5;
 	crash_buffer_reopen();
-	return crash_buffer_is_open() || crash_buffer_is_there() ? 6 : 0;
+	return crash_buffer_is_open() || crash_buffer_exists() ? 6 : 0;
 }
 
 static int run(int (*body)(void))

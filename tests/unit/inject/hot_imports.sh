@@ -20,9 +20,9 @@ activity_complete
 activity_header_of
 activity_make_or_wait
 activity_take_free
-thread_buffer_calls_without
+thread_buffer_calls_missed
 thread_buffer_claim
-thread_buffer_was_left
+thread_buffer_recover_from_jump
 ring_turn
 budget_take
 budget_give_back

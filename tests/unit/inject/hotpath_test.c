@@ -141,7 +141,7 @@ enum { CHILD_CLEAN = 0, CHILD_COUNTED = 1, CHILD_NO_SECCOMP = 77 };
 
 static void in_child(void)
 {
-	activity_stock(2);
+	activity_refill(2);
 	/* Both rounds from one place in the code, so that the second knows all stacks. */
 	for (int warm = 0; warm < 2; warm++) {
 		if (warm && forbid_system_calls())

@@ -101,11 +101,11 @@ static void test_what_is_lost(void **unused)
 
 	(void)unused;
 	call();
-	recording_pause(PAUSED_ASKED);
+	recording_pause(PAUSED_REQUESTED);
 	call();
-	recording_pause(PAUSED_LEAVING);
+	recording_pause(PAUSED_SHUTDOWN);
 	call();
-	recording_resume(PAUSED_ASKED);
+	recording_resume(PAUSED_REQUESTED);
 	call();
 	run_kernels();
 	fake_enter(&late);
@@ -115,7 +115,7 @@ static void test_what_is_lost(void **unused)
 	atomic_store(&callbacks_active, false);
 	fake_leave(&late);
 	call();
-	recording_pause(PAUSED_ASKED);
+	recording_pause(PAUSED_REQUESTED);
 	call();
 	end_log();
 	assert_log_is_good(path);
@@ -133,14 +133,14 @@ static void test_what_is_lost(void **unused)
 /* A thread that was in a callback and did not go on before the log was closed: it is not forgotten. */
 static void test_too_late(void **unused)
 {
-	uint64_t seen,
-		lost = current_thread_buffer->ring->left_count + atomic_load(&callbacks_after_end);
+	uint64_t seen, lost = current_thread_buffer->ring->shutdown_drop_count +
+			      atomic_load(&callbacks_after_end);
 
 	(void)unused;
 	atomic_store(&callbacks_have_ended, false);
 	atomic_store(&callbacks_active, true);
-	recording_resume(PAUSED_ASKED);
-	recording_resume(PAUSED_LEAVING);
+	recording_resume(PAUSED_REQUESTED);
+	recording_resume(PAUSED_SHUTDOWN);
 	rec.calls.write_failed = record_calls_seen() - lost; /* of the test before */
 	call();
 	record_calls(&rec);

@@ -112,7 +112,7 @@ static void test_none_is_left_to_others_beside_a_writer(void **unused)
 	uint32_t count = thread_buffer_count();
 
 	(void)unused;
-	thread_buffers_have_writer();
+	thread_buffers_set_writer();
 	run_thread();
 	run_thread();
 	assert_int_equal(thread_buffer_count(), count + 2);

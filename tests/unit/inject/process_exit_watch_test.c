@@ -120,9 +120,9 @@ static void is_left_once_the_main_thread_has_ended(void **state)
 {
 	(void)state;
 	put_status("stat", 'S', 3, 100);
-	assert_false(process_exit_watch_is_left());
+	assert_false(process_exit_watch_has_ended());
 	put_status("stat", 'Z', 3, 100);
-	assert_true(process_exit_watch_is_left());
+	assert_true(process_exit_watch_has_ended());
 }
 
 static void waits_for_a_thread_that_came_later(void **state)
@@ -130,10 +130,10 @@ static void waits_for_a_thread_that_came_later(void **state)
 	(void)state;
 	remove_thread(getpid() + 2);
 	put_thread(getpid() + 3, 300);
-	assert_false(process_exit_watch_is_left());
+	assert_false(process_exit_watch_has_ended());
 	remove_thread(getpid() + 3);
 	put_status("stat", 'Z', 2, 100);
-	assert_true(process_exit_watch_is_left());
+	assert_true(process_exit_watch_has_ended());
 }
 
 static void waits_for_a_thread_with_a_reused_id(void **state)
@@ -141,7 +141,7 @@ static void waits_for_a_thread_with_a_reused_id(void **state)
 	(void)state;
 	put_thread(getpid() + 2, 300);
 	put_status("stat", 'Z', 3, 100);
-	assert_false(process_exit_watch_is_left());
+	assert_false(process_exit_watch_has_ended());
 }
 
 int main(void)

@@ -519,9 +519,9 @@ static void test_log_that_is_full(void **unused)
 	begin_log();
 	rec.calls.write_failed = calls_before; /* of the logs before */
 	assert_int_not_equal(define_slot(slot, 0x1000), 0);
-	rec.bound.standing = BOUND_STOPPED;
+	rec.size_limit.state = SIZE_LIMIT_REACHED;
 	assert_int_equal(define_slot(slot, 0x2000), 0);
-	rec.bound.standing = BOUND_FAR;
+	rec.size_limit.state = SIZE_WITHIN_LIMIT;
 	assert_int_not_equal(define_slot(slot, 0x3000), 0);
 	end_log();
 }
@@ -599,7 +599,7 @@ static void test_full_log_does_not_grow(void **unused)
 	rec.calls.write_failed = calls;
 	flushed_bytes();
 	recording_pause(PAUSED_SIZE);
-	rec.bound.standing = BOUND_STOPPED;
+	rec.size_limit.state = SIZE_LIMIT_REACHED;
 	bytes = flushed_bytes();
 	for (int i = 0; i < 3; i++) {
 		plugin = dlopen(PLUGIN_B, RTLD_NOW);

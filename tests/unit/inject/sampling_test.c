@@ -37,7 +37,7 @@ static void test_a_limit_that_can_be_held(void **unused)
 	pass(2, 2);
 	assert_true(atomic_load(&sampling_shift) > 0);
 	pass(100, 0.9);
-	assert_int_equal(sampling_beyond_ns(), 0);
+	assert_int_equal(sampling_over_limit_ns(), 0);
 }
 
 static void test_one_that_cannot_is_told(void **unused)
@@ -47,12 +47,12 @@ static void test_one_that_cannot_is_told(void **unused)
 	(void)unused;
 	pass(50, 20);
 	assert_int_equal(atomic_load(&sampling_shift), SAMPLING_SHIFT_MAX);
-	beyond_ns = sampling_beyond_ns();
+	beyond_ns = sampling_over_limit_ns();
 	assert_in_range(beyond_ns, PERIOD_NS, 50 * PERIOD_NS);
 	pass(7, 20);
-	assert_int_equal(sampling_beyond_ns(), beyond_ns + 7 * PERIOD_NS);
+	assert_int_equal(sampling_over_limit_ns(), beyond_ns + 7 * PERIOD_NS);
 	pass(5, 0.9);
-	assert_int_equal(sampling_beyond_ns(), beyond_ns + 7 * PERIOD_NS);
+	assert_int_equal(sampling_over_limit_ns(), beyond_ns + 7 * PERIOD_NS);
 }
 
 static int set_up(void **unused)

@@ -35,7 +35,7 @@ void *crash_buffer_area(size_t area_bytes, enum xt_area_kind kind)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-bool crash_buffer_has(const void *pages)
+bool crash_buffer_contains(const void *pages)
 {
 	(void)pages;
 	return true;
@@ -181,13 +181,13 @@ static void test_widened_by_budget(void **unused)
 	}
 	thread_buffer_widen(tb);
 	assert_int_equal(tb->window_ready, RING_DATA_BYTES);
-	assert_true(budget_most_bytes() <=
+	assert_true(budget_peak_bytes() <=
 		    BUDGET_PROCESS_BYTES + thread_buffer_count() * BUDGET_THREAD_BYTES);
 }
 
 static void test_no_memory(void **unused)
 {
-	uint64_t without = thread_buffer_calls_without;
+	uint64_t without = thread_buffer_calls_missed;
 	uint32_t count = thread_buffer_count();
 
 	(void)unused;
@@ -195,13 +195,13 @@ static void test_no_memory(void **unused)
 	assert_false(thread_buffer_create_spare());
 	assert_null(thread_buffer_of_a_thread());
 	no_memory = false;
-	assert_int_equal(thread_buffer_calls_without, without + 1);
+	assert_int_equal(thread_buffer_calls_missed, without + 1);
 	assert_int_equal(thread_buffer_count(), count);
 }
 
 static void test_exhausted(void **unused)
 {
-	uint64_t without = thread_buffer_calls_without;
+	uint64_t without = thread_buffer_calls_missed;
 	struct thread_buffer *last;
 	uint64_t made;
 
@@ -218,7 +218,7 @@ static void test_exhausted(void **unused)
 		assert_false(thread_buffer_create_spare());
 	assert_null(thread_buffer_of_a_thread());
 	assert_int_equal(areas_made, made); /* an area can never be given back */
-	assert_int_equal(thread_buffer_calls_without, without + 1);
+	assert_int_equal(thread_buffer_calls_missed, without + 1);
 	last = thread_buffer_at(THREAD_BUFFERS_MAX - 1);
 	atomic_store(&last->state, THREAD_BUFFER_FREE);
 	assert_ptr_equal(thread_buffer_of_a_thread(), last);
@@ -227,7 +227,7 @@ static void test_exhausted(void **unused)
 static int set_up(void **unused)
 {
 	(void)unused;
-	thread_buffers_have_writer(); /* which is the test */
+	thread_buffers_set_writer(); /* which is the test */
 	return callbacks_set_up();
 }
 
