@@ -27,11 +27,13 @@
 
 #include "inject/capture/stack_cache_index.h"
 #include "inject/capture/callbacks.h"
+#include "inject/capture/ring.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/trampoline.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/runtime/loader_watch.h"
 #include "inject/capture/stack_capture.h"
+#include "inject/runtime/recording_state.h"
 #include "inject/unwind/stack_walk.h"
 
 #define BATCHES	     31

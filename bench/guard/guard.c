@@ -19,6 +19,7 @@
 
 #include "guard/interpreter.h"
 #include "inject/capture/callbacks.h"
+#include "inject/capture/ring.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/runtime/loader_watch.h"
 #include "inject/capture/stack_capture.h"

@@ -10,24 +10,23 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "inject/capture/ring.h"
 #include "inject/cupti/api_table.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/trampoline.h"
 #include "inject/runtime/hot_state.h"
+#include "inject/runtime/recording_state.h"
 #include "inject/capture/thread_buffer.h"
-#include "inject/capture/profiler_calls.h"
+#include "inject/cupti/profiler_calls.h"
 #include "inject/capture/sampling.h"
-#include "inject/writer/crash_buffer.h"
+#include "inject/memory/crash_buffer.h"
 #include "inject/capture/stack_capture.h"
 #include "inject/runtime/hotpath.h"
 
 HOT_STATE atomic_bool callbacks_active;
-HOT_STATE atomic_uint callbacks_paused;
-HOT_STATE atomic_bool callbacks_were_paused;
 atomic_uint_fast64_t callbacks_reentered;
 atomic_bool callbacks_have_ended;
 atomic_uint_fast64_t callbacks_after_end;
-atomic_uint_fast64_t callbacks_module_unloads;
 
 TRAMPOLINE(".text.hot", callback_entry, callback_in_c);
 
@@ -65,7 +64,7 @@ static inline uint32_t capture_chosen(struct thread_buffer *tb, uint32_t shift,
 /* What the GPU does for it will be left out by its correlation id. */
 static COLD void call_skip(struct thread_buffer *tb, const struct cupti_callback_data *data)
 {
-	bool is_left = atomic_load(&callbacks_paused) == PAUSED_SHUTDOWN;
+	bool is_left = atomic_load(&recording_paused) == PAUSED_SHUTDOWN;
 	struct xt_record_skip *record = ring_reserve_or_wait(tb, sizeof(*record));
 
 	if (data->correlation_data)
@@ -121,7 +120,7 @@ static void call_enter(struct thread_buffer *tb, uint32_t api, uint32_t use,
 	struct xt_ring_header *ring = tb->ring;
 	struct xt_open_call *call;
 
-	if (atomic_load_explicit(&callbacks_paused, memory_order_relaxed)) {
+	if (atomic_load_explicit(&recording_paused, memory_order_relaxed)) {
 		call_skip(tb, data);
 		return;
 	}
@@ -418,7 +417,7 @@ static COLD void note_inactive(uint32_t domain, uint32_t cbid,
 			       const struct cupti_callback_data *data)
 {
 	if (atomic_load(&callbacks_have_ended) && counts_as_call(domain, cbid, data) &&
-	    !(atomic_load(&callbacks_paused) & (PAUSED_REQUESTED | PAUSED_HANDOFF)) &&
+	    !(atomic_load(&recording_paused) & (PAUSED_REQUESTED | PAUSED_HANDOFF)) &&
 	    api_uses[cbid & (API_CBID_END - 1)] & API_MAKES_WORK)
 		count_after_end();
 }
@@ -440,7 +439,7 @@ LIKELY void callback_in_c(void *userdata, uint32_t domain, uint32_t cbid, const 
 	}
 	if (domain == XT_CUPTI_CB_DOMAIN_RESOURCE &&
 	    cbid == XT_CUPTI_RESOURCE_MODULE_UNLOAD_STARTING) {
-		atomic_fetch_add(&callbacks_module_unloads, 1);
+		atomic_fetch_add(&cupti_module_unloads, 1);
 		return;
 	}
 	if (!tb) {

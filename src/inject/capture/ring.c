@@ -3,10 +3,11 @@
  * The cold half of a ring: its end, and what happens when it is full. Runs in the application's
  * threads: no lock, no malloc; ring_wait_for_room() sleeps.
  */
+#include "inject/capture/ring.h"
+
 #include <errno.h>
 
 #include "inject/runtime/clock.h"
-#include "inject/capture/thread_buffer.h"
 #include "inject/runtime/sleep.h"
 
 #define NAP_NS 200000

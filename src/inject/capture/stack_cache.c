@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "inject/writer/budget.h"
+#include "inject/memory/budget.h"
 #include "inject/capture/stack_cache_evict.h"
 #include "inject/capture/stack_cache_index.h"
 #include "inject/runtime/hotpath.h"

@@ -2,7 +2,7 @@
 #include "inject/capture/stack_cache_index.h"
 
 #include <string.h>
-#include "inject/writer/budget.h"
+#include "inject/memory/budget.h"
 #include "inject/runtime/hotpath.h"
 
 /* Whoever takes of the arena has seen that there is as much. */

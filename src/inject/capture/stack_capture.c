@@ -9,12 +9,13 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "inject/capture/ring.h"
 #include "inject/capture/stack_cache_index.h"
 #include "inject/runtime/call_on_stack.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/hot_state.h"
 #include "inject/runtime/loader_watch.h"
-#include "inject/unwind/stack_modules.h"
+#include "inject/capture/stack_modules.h"
 #include "inject/runtime/hotpath.h"
 
 HOT_STATE uint32_t stack_capture_audit_interval;

@@ -12,11 +12,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "inject/capture/ring.h"
 #include "inject/capture/stack_cache_index.h"
-#include "inject/writer/budget.h"
+#include "inject/memory/budget.h"
 #include "inject/runtime/clock.h"
-#include "inject/runtime/map_memory.h"
-#include "inject/writer/crash_buffer.h"
+#include "inject/memory/map_memory.h"
+#include "inject/memory/crash_buffer.h"
 
 _Thread_local struct thread_buffer *current_thread_buffer
 	__attribute__((tls_model("initial-exec")));

@@ -40,7 +40,6 @@ struct activity_buffer {
 extern atomic_uint_fast64_t activity_discarded; /* buffers for which there was no room */
 extern atomic_uint_fast64_t
 	activity_invalid; /* given back twice, or said to be longer than they are */
-extern atomic_uint_fast64_t activity_waited_ns; /* for one that the writer gives back */
 
 /* For cuptiActivityRegisterCallbacks(). */
 void activity_requested(uint8_t **buffer_out, size_t *bytes_out, size_t *max_records_out);
@@ -51,39 +50,7 @@ void activity_completed(void *context, uint32_t stream_id, uint8_t *buffer, size
  * tool that did so before; NULL: there was none. */
 extern _Atomic(xt_cupti_buffer_completed) activity_foreign_completed;
 
-/* Whether CUPTI has a buffer of ours. */
-bool activity_is_at_cupti(void);
-
 /* In a forked child, where the areas are its parent's: from now on buffers are discarded. */
 void activity_abandon(void);
-
-/* Makes buffers until `count` are free or no more can be had. Start-up and writer thread. */
-void activity_refill(uint32_t count);
-
-/* Gives back the memory of buffers that were not needed since the last time. Writer thread, now and
- * then. */
-void activity_shrink(void);
-
-/* How many buffers have memory. */
-uint32_t activity_buffer_count(void);
-
-/* The writer: the longest completed buffer that is not held, or NULL. It is held, and stays
- * completed, until it is handed back. */
-struct activity_buffer *activity_take_completed(void);
-
-/* The writer: the next buffer from *index on that CUPTI writes into, or NULL. *index begins at 0. */
-struct activity_buffer *activity_next_at_cupti(uint32_t *index);
-
-/* As activity_next_at_cupti(), and also completed buffers that are not held. */
-struct activity_buffer *activity_next_unread(uint32_t *index);
-
-/* The log cannot be written, or can again: nobody waits for a buffer meanwhile. Writer thread. */
-void activity_stall(bool is_stalled);
-
-/* Buffers with records that are not in the crash buffer. Writer thread. */
-uint32_t activity_unbacked(void);
-
-/* The writer: zeroes what was used and makes the buffer free again. */
-void activity_release(struct activity_buffer *buffer);
 
 #endif

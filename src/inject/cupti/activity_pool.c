@@ -15,9 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "inject/writer/budget.h"
+#include "inject/memory/budget.h"
 #include "inject/runtime/clock.h"
-#include "inject/writer/crash_buffer.h"
+#include "inject/memory/crash_buffer.h"
 
 #define LOOK_AGAIN_NS 100000000	 /* a buffer may have gone to a thread that did not wait */
 #define FIRST_BYTES   (8u << 10) /* touched by a thread that needs a buffer at once */

@@ -14,6 +14,7 @@
 
 struct cupti_table cupti;
 atomic_uint_fast64_t cupti_lost_apis, cupti_lost_kinds;
+atomic_uint_fast64_t cupti_module_unloads;
 
 /* CUPTI_API_VERSION by CUDA release, as cupti_version.h lists them; from 13.0 on it is the
  * release itself (130001 is 13.0 update 1). */

@@ -39,6 +39,9 @@ bool cupti_has_failed(uint32_t result);
 /* What CUPTI failed to record when it was asked to: functions, and kinds of GPU work. */
 extern atomic_uint_fast64_t cupti_lost_apis, cupti_lost_kinds;
 
+/* GPU modules unloaded so far. A kernel name pointer read before an unload may be stale. */
+extern atomic_uint_fast64_t cupti_module_unloads;
+
 /* The text of a CUPTI result; static. */
 const char *cupti_result_text(uint32_t result);
 

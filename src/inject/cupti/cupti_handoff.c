@@ -15,12 +15,13 @@
 
 #include "inject/cupti/activity.h"
 #include "inject/cupti/cupti_subscriber.h"
-#include "inject/capture/callbacks.h"
+#include "inject/cupti/activity_pool.h"
 #include "inject/runtime/clock.h"
 #include "inject/cupti/cupti.h"
 #include "inject/cupti/flusher.h"
 #include "inject/runtime/loader_lock.h"
 #include "inject/runtime/log_message.h"
+#include "inject/runtime/recording_state.h"
 #include "inject/runtime/sleep.h"
 #include "inject/runtime/symbol_hooks.h"
 

@@ -10,11 +10,11 @@
 
 #include "inject/cupti/activity.h"
 #include "inject/cupti/api_table.h"
-#include "inject/capture/callbacks.h"
 #include "inject/runtime/clock.h"
 #include "inject/cupti/cupti.h"
-#include "inject/capture/profiler_calls.h"
+#include "inject/cupti/profiler_calls.h"
 
+static xt_cupti_callback api_callback;
 static void *subscriber;
 static bool follows_profiler;
 static uint8_t zeroed_before; /* the attribute, as we found it */
@@ -37,12 +37,17 @@ static uint32_t subscribe_by_name(char *holder, size_t holder_bytes)
 	holder[0] = '\0';
 	if (!cupti.cuptiSubscribe_v2)
 		return XT_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
-	return cupti.cuptiSubscribe_v2(&subscriber, callback_entry, NULL, &params);
+	return cupti.cuptiSubscribe_v2(&subscriber, api_callback, NULL, &params);
+}
+
+void cupti_subscriber_set_callback(xt_cupti_callback callback)
+{
+	api_callback = callback;
 }
 
 int cupti_subscriber_subscribe(char *why, size_t why_bytes)
 {
-	uint32_t result = cupti.cuptiSubscribe(&subscriber, callback_entry, NULL);
+	uint32_t result = cupti.cuptiSubscribe(&subscriber, api_callback, NULL);
 	char holder[XT_CUPTI_SUBSCRIBER_NAME_BYTES + 1] = "";
 
 	if (result == XT_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
@@ -120,7 +125,7 @@ static uint32_t enable_callbacks(void)
 static void watch_unloads(void)
 {
 	enable_callback(XT_CUPTI_CB_DOMAIN_RESOURCE, XT_CUPTI_RESOURCE_MODULE_UNLOAD_STARTING);
-	atomic_fetch_add(&callbacks_module_unloads, 1);
+	atomic_fetch_add(&cupti_module_unloads, 1);
 }
 
 int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, size_t why_bytes)

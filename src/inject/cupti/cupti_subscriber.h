@@ -11,6 +11,9 @@
 
 #include "inject/cupti/api_table.h"
 
+/* The function that CUPTI calls at each enabled API call. Once, before subscribing. */
+void cupti_subscriber_set_callback(xt_cupti_callback callback);
+
 /* Becomes CUPTI's subscriber. 0 or -EBUSY, with one line in why: who is, if that can be known. */
 int cupti_subscriber_subscribe(char *why, size_t why_bytes);
 

@@ -16,6 +16,7 @@
 #include "inject/nvtx/nvtx_objects.h"
 #include "inject/nvtx/nvtx_schema.h"
 #include "inject/nvtx/nvtx_store.h"
+#include "xtrace/log_format.h"
 
 /* One function each for what NVTX may ask for. */
 NVTX_FUNCTION(mark_ex)

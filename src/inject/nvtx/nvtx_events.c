@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include "inject/capture/callbacks.h"
+#include "inject/capture/ring.h"
 #include "inject/capture/stack_capture.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/nvtx/nvtx_payload.h"

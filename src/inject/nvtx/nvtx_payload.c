@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "inject/nvtx/nvtx_store.h"
+#include "xtrace/log_format.h"
 
 #define PAYLOADS_MAX	 16 /* of one event */
 #define OPAQUE_BYTES_MAX 32 /* as much is shown of payloads without a schema */

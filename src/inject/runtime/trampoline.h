@@ -7,11 +7,16 @@
 
 #include <stdint.h>
 
-#include "inject/unwind/stack_walk.h"
-
 #if !defined(__x86_64__)
 #error "ENTRY_STUB is written for x86-64"
 #endif
+
+/* The registers a function must preserve, as they were when the callback was called; saved on the
+ * stack by its entry code. The caller's stack pointer is the address behind this struct. */
+struct caller_regs {
+	uint64_t r15, r14, r13, r12, rbx, rbp;
+	uint64_t return_address;
+};
 
 /*
  * Makes the function `name` in that section, of up to four integer arguments and with an integer result or none.

@@ -22,7 +22,7 @@
 #include <libunwind-x86_64.h>
 
 #include "inject/runtime/loader_watch.h"
-#include "inject/runtime/map_memory.h"
+#include "inject/memory/map_memory.h"
 
 #define LIBUNWIND_NAME "libunwind-x86_64.so.8"
 

@@ -20,15 +20,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "xtrace/log_format.h"
+#include "inject/runtime/trampoline.h"
 #include "xtrace/crash_buffer_format.h"
-
-/* The registers a function must preserve, as they were when the callback was called; saved on the
- * stack by its entry code. The caller's stack pointer is the address behind this struct. */
-struct caller_regs {
-	uint64_t r15, r14, r13, r12, rbx, rbp;
-	uint64_t return_address;
-};
+#include "xtrace/log_format.h"
 
 /* How far above the callback a stack is looked at as such; what is farther is walked each time. */
 #define WALK_STACK_BYTES (UINT16_MAX * sizeof(uint64_t))

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inject/writer/budget.h"
+#include "inject/memory/budget.h"
 
 #define FIRST_SLOTS   256
 #define OWN_KEY_BYTES (32u << 10) /* touched only as far as they are used */

@@ -12,7 +12,7 @@
 
 #include "inject/runtime/loader_lock.h"
 #include "inject/runtime/loader_watch.h"
-#include "inject/runtime/map_memory.h"
+#include "inject/memory/map_memory.h"
 #include "inject/writer/module_paths.h"
 
 #define MODULES_MAX 8192

@@ -3,6 +3,8 @@
  * From activity buffers to rows: kernels, copies, sets, allocations, and what they refer to.
  * Writer thread only. A table says which record becomes what.
  */
+#include "inject/writer/record_activity.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -12,11 +14,14 @@
 
 #include "cuda_abi/cupti_record_bytes.h"
 #include "inject/capture/callbacks.h"
+#include "inject/cupti/activity_pool.h"
 #include "inject/cupti/cupti.h"
 #include "inject/runtime/loader_lock.h"
 #include "inject/writer/recorder.h"
-#include "inject/writer/crash_buffer.h"
-#include "inject/writer/crash_buffer_names.h"
+#include "inject/memory/crash_buffer.h"
+#include "inject/memory/crash_buffer_names.h"
+#include "inject/runtime/recording_state.h"
+#include "inject/writer/record_calls.h"
 
 #define KERNEL_NAME_BYTES_MAX CRASH_BUFFER_NAME_BYTES_MAX
 #define RECORD_BYTES_MAX      4096 /* no record of CUPTI's is so long */
@@ -84,7 +89,7 @@ static uint32_t name_id(struct recorder *rec, const char *name)
 {
 	static char text[KERNEL_NAME_BYTES_MAX + 4096];
 	struct known_name *known;
-	uint64_t epoch = atomic_load(&callbacks_module_unloads) + 1;
+	uint64_t epoch = atomic_load(&cupti_module_unloads) + 1;
 	size_t length;
 
 	if (!name)
@@ -457,7 +462,7 @@ void record_activity(struct recorder *rec)
 		rec->taken[count++] = buffer;
 	/* All calls whose work is in these buffers were entered by now: which of them were left out
 	 * has to be known before. */
-	if (count && atomic_load(&callbacks_were_paused))
+	if (count && atomic_load(&recording_was_paused))
 		record_calls(rec);
 	for (uint32_t i = 0; i < count; i++) {
 		take_buffer(rec, rec->taken[i]);

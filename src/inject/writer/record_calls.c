@@ -2,12 +2,17 @@
 /*
  * From the rings to CALL, STACK, GRAPH_NODE and RANGE rows. Writer thread only.
  */
+#include "inject/writer/record_calls.h"
+
 #include <string.h>
 
+#include "inject/capture/ring.h"
 #include "inject/cupti/api_table.h"
 #include "inject/writer/module_paths.h"
 #include "inject/nvtx/nvtx_events.h"
 #include "inject/nvtx/nvtx_values.h"
+#include "inject/writer/record_python.h"
+#include "inject/writer/record_run.h"
 #include "inject/writer/recorder.h"
 #include "log/write/event_rows.h"
 

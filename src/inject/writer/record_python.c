@@ -2,6 +2,8 @@
 /*
  * From the Python frames of a stack record to STRING and PYTHON_FRAME rows. Writer thread only.
  */
+#include "inject/writer/record_python.h"
+
 #include "inject/writer/recorder.h"
 #include "log/base/python_part.h"
 

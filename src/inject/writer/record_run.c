@@ -3,6 +3,8 @@
  * What the log says about the run itself: the process, its modules and threads, the clocks, and
  * the tracer's own account. Writer thread only.
  */
+#include "inject/writer/record_run.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +14,7 @@
 #include <unistd.h>
 
 #include "inject/cupti/api_table.h"
-#include "inject/writer/budget.h"
+#include "inject/memory/budget.h"
 #include "inject/capture/callbacks.h"
 #include "inject/runtime/clock.h"
 #include "inject/cupti/flusher.h"
@@ -24,8 +26,10 @@
 #include "inject/python/python_runtime.h"
 #include "inject/writer/recorder.h"
 #include "inject/capture/sampling.h"
-#include "inject/writer/crash_buffer.h"
+#include "inject/cupti/activity_pool.h"
+#include "inject/memory/crash_buffer.h"
 #include "inject/cupti/cupti_handoff.h"
+#include "inject/runtime/recording_state.h"
 #include "xtrace/ring_accounts.h"
 
 #define META_VALUE_BYTES_MAX (32u << 10)
@@ -180,7 +184,7 @@ void record_start(struct recorder *rec)
 	record_python(rec);
 	record_apis(rec);
 	record_clock(rec);
-	if (atomic_load(&callbacks_paused))
+	if (atomic_load(&recording_paused))
 		record_switch(rec, rec->start_ns, false);
 }
 

@@ -8,10 +8,12 @@
 #include <limits.h>
 #include <string.h>
 
+#include "inject/capture/ring.h"
+#include "inject/cupti/activity_pool.h"
 #include "inject/runtime/loader_lock.h"
 #include "inject/runtime/log_message.h"
-#include "inject/writer/crash_buffer.h"
-#include "inject/writer/crash_buffer_names.h"
+#include "inject/memory/crash_buffer.h"
+#include "inject/memory/crash_buffer_names.h"
 #include "log/write/compact.h"
 #include "log/write/event_rows.h"
 

@@ -128,66 +128,10 @@ void recorder_crash_buffer_name(struct recorder *rec, enum xt_name_of of, uint64
  */
 int recorder_flush(struct recorder *rec);
 
-/* record_run.c: the run around the events. */
-void record_meta(struct recorder *rec, const char *key, const char *value);
-void record_start(struct recorder *rec);   /* META and API rows, first CLOCK */
-void record_modules(struct recorder *rec); /* modules that came or went */
-bool record_thread(struct recorder *rec, struct thread_buffer *tb); /* false: no memory */
-void record_clock(struct recorder *rec);
-/* Recording was paused, or went on, at that time. */
-void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on);
-/* Recording stops for good, as the log has its size. */
-void record_stop(struct recorder *rec, uint64_t time_ns);
-/* Takes fewer stacks if the tracer costs too much, and more if there is room. */
-void record_rate(struct recorder *rec);
-/* Another tool came, or has left (yield.h). */
-void record_handoffs(struct recorder *rec);
-/* Does what others ask for in the crash buffer. */
-void record_request(struct recorder *rec);
-void record_devices(struct recorder *rec); /* once the driver is up */
-
-/* ACCOUNT rows as of now. True if the calls add up at this moment: seen = written + lost. While
- * threads are in callbacks they may not, for an instant. */
-bool record_account(struct recorder *rec);
-
-/* What was lost outside of rings, to the crash buffer: a recovery finds it there. */
-void record_losses(const struct recorder *rec);
-
-/* How many calls the callbacks have seen return, those after the end included. Any thread. */
-uint64_t record_calls_seen(void);
-
-/* record_python.c: the Python frames of a stack, as rows of the log. */
-struct recorded_python {
-	uint32_t count;
-	uint64_t ids[XT_PYTHON_FRAMES_MAX];    /* XT_PYTHON_FRAME_ID, innermost first */
-	uint64_t places[XT_PYTHON_FRAMES_MAX]; /* XT_STACK_PLACES */
-};
-/* False if there is no memory for the row of one. */
-bool record_python_frames(struct recorder *rec, const struct xt_record_stack *record,
-			  struct recorded_python *out);
-
-/* size_limit_enforce.c: keeps the log within its size; once in each round. */
-void size_limit_enforce(struct recorder *rec);
-void size_limit_end(struct recorder *rec); /* what is half done is given up */
-
 /* Is what comes now beyond it? Then it is counted as lost by that. */
 static inline bool recorder_is_full(const struct recorder *rec)
 {
 	return rec->size_limit.state == SIZE_LIMIT_REACHED;
 }
-
-/* record_calls.c: takes what all rings hold, unless the log cannot be written. Returns the largest
- * share of a ring, in percent, that waits to be freed by a flush. */
-uint32_t record_calls(struct recorder *rec);
-
-/* record_activity.c: takes what completed buffers hold, as long as they can be held. */
-void record_activity(struct recorder *rec);
-
-/* For the crash buffer: the names of kernels in buffers that were not read yet, if none was read since the
- * last time. */
-void prefetch_names(struct recorder *rec);
-
-/* Whether CUPTI, which was asked for everything, still has a buffer with work that was over then. */
-bool cupti_holds_unfinished_work(uint64_t since_ns);
 
 #endif

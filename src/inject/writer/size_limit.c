@@ -5,6 +5,8 @@
  *
  * What is left out is a loss like others, counted by cause: calls are seen and not written.
  */
+#include "inject/writer/size_limit.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +15,8 @@
 #include "inject/runtime/clock.h"
 #include "inject/writer/recorder.h"
 #include "inject/runtime/log_message.h"
+#include "inject/runtime/recording_state.h"
+#include "inject/writer/record_run.h"
 #include "log/write/compact.h"
 
 /* The log grows a little after recording has stopped: what was under way, and the account. */

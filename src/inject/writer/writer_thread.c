@@ -22,6 +22,7 @@
 #include "inject/cupti/activity.h"
 #include "inject/runtime/process_exit_watch.h"
 #include "inject/capture/callbacks.h"
+#include "inject/cupti/activity_pool.h"
 #include "inject/runtime/clock.h"
 #include "inject/cupti/cupti.h"
 #include "inject/cupti/flusher.h"
@@ -29,8 +30,13 @@
 #include "inject/writer/recorder.h"
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/sleep.h"
-#include "inject/writer/crash_buffer.h"
+#include "inject/memory/crash_buffer.h"
 #include "inject/runtime/deadlock_probe.h"
+#include "inject/runtime/recording_state.h"
+#include "inject/writer/record_activity.h"
+#include "inject/writer/record_calls.h"
+#include "inject/writer/record_run.h"
+#include "inject/writer/size_limit.h"
 
 /* A ring of 256 KiB holds 6,500 calls; the writer looks often enough for a million a second. */
 #define ROUND_NS	    (2 * 1000000)
@@ -249,7 +255,7 @@ static int finish(struct recorder *rec)
 	record_devices(rec);
 	record_clock(rec);
 	record_handoffs(rec);
-	if (atomic_load(&callbacks_paused) & ~(unsigned)PAUSED_SHUTDOWN)
+	if (atomic_load(&recording_paused) & ~(unsigned)PAUSED_SHUTDOWN)
 		record_switch(rec, monotonic_ns(), true); /* the end is not paused for ever */
 	/* A thread may still be inside a callback: the account is taken again until it adds up. */
 	deadline_ns = monotonic_ns() + BALANCE_TIMEOUT_NS;

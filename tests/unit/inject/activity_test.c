@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "inject/cupti/activity_pool.h"
-#include "inject/writer/budget.h"
-#include "inject/writer/crash_buffer.h"
+#include "inject/memory/budget.h"
+#include "inject/memory/crash_buffer.h"
 
 static uint8_t *request(size_t *bytes)
 {

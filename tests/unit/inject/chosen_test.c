@@ -13,7 +13,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "inject/capture/ring.h"
 #include "inject/runtime/clock.h"
+#include "inject/writer/record_calls.h"
 #include "inject/writer/recorder.h"
 #include "support.h"
 #include "xtrace/reader.h"

@@ -24,7 +24,10 @@
 #include "inject/cupti/api_table.h"
 #include "inject/runtime/clock.h"
 #include "inject/writer/recorder.h"
-#include "inject/writer/crash_buffer.h"
+#include "inject/memory/crash_buffer.h"
+#include "inject/writer/record_activity.h"
+#include "inject/writer/record_calls.h"
+#include "inject/writer/record_run.h"
 #include "support.h"
 
 static char folder[PATH_MAX], path[PATH_MAX + 16], crash_buffer_path[PATH_MAX + 32];

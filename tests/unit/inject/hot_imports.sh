@@ -31,6 +31,9 @@ python_runtime
 python_walk
 python_walk_none
 thread_buffers_are_stalled
+recording_paused
+recording_was_paused
+cupti_module_unloads
 loader_generation_word
 profiler_call_of
 ring_wait_for_room

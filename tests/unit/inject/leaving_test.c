@@ -16,6 +16,10 @@
 #include "inject/cupti/api_table.h"
 #include "inject/runtime/clock.h"
 #include "inject/cupti/cupti.h"
+#include "inject/runtime/recording_state.h"
+#include "inject/writer/record_activity.h"
+#include "inject/writer/record_calls.h"
+#include "inject/writer/record_run.h"
 #include "inject/writer/recorder.h"
 #include "support.h"
 

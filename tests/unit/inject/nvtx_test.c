@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 
 #include "inject/capture/callbacks.h"
+#include "inject/capture/ring.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/nvtx/nvtx.h"
 #include "inject/nvtx/nvtx_events.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From rings and activity buffers into a log: every kind of record becomes its rows, a write that
- * fails loses what it carried and nothing more, and thread buffers of threads that have gone are had by
- * others. The test is the writer thread here, and CUPTI too.
+ * Rows of the log from rings and activity buffers. The test runs the writer's functions and plays
+ * CUPTI.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,10 +22,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "inject/cupti/activity.h"
+#include "inject/capture/ring.h"
 #include "inject/cupti/api_table.h"
 #include "inject/runtime/clock.h"
-#include "inject/writer/recorder.h"
+#include "inject/runtime/recording_state.h"
+#include "inject/writer/record_activity.h"
+#include "inject/writer/record_calls.h"
+#include "inject/writer/record_run.h"
 #include "support.h"
 
 static char folder[PATH_MAX], path[PATH_MAX + 16];

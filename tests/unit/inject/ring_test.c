@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "inject/capture/ring.h"
 #include "inject/capture/thread_buffer.h"
 
 #ifndef RECORDS

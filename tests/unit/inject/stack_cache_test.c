@@ -15,7 +15,8 @@
 #include <string.h>
 
 #include "guard/interpreter.h"
-#include "inject/writer/budget.h"
+#include "inject/capture/ring.h"
+#include "inject/memory/budget.h"
 #include "inject/capture/stack_capture.h"
 #include "support.h"
 

@@ -22,6 +22,7 @@
 #include <unwind.h>
 
 #include "inject/capture/callbacks.h"
+#include "inject/capture/ring.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/runtime/loader_watch.h"
 #include "inject/capture/stack_capture.h"

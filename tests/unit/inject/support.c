@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "inject/capture/ring.h"
 #include "inject/runtime/loader_watch.h"
 #include "inject/unwind/stack_walk.h"
 #include "support.h"

@@ -15,8 +15,9 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-#include "inject/writer/budget.h"
-#include "inject/writer/crash_buffer.h"
+#include "inject/capture/ring.h"
+#include "inject/memory/budget.h"
+#include "inject/memory/crash_buffer.h"
 #include "support.h"
 
 static uint64_t areas_made;

@@ -26,9 +26,9 @@
 #include "inject/cupti/cupti_subscriber.h"
 #include "inject/capture/callbacks.h"
 #include "inject/runtime/clock.h"
-#include "inject/runtime/config.h"
+#include "inject/lifecycle/config.h"
 #include "inject/cupti/cupti.h"
-#include "inject/runtime/shutdown.h"
+#include "inject/lifecycle/shutdown.h"
 #include "inject/runtime/loader_lock.h"
 #include "inject/runtime/loader_watch.h"
 #include "inject/nvtx/nvtx.h"
@@ -38,11 +38,12 @@
 #include "inject/python/python_runtime.h"
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/signal_guard.h"
-#include "inject/writer/crash_buffer.h"
+#include "inject/memory/crash_buffer.h"
 #include "inject/capture/stack_capture.h"
 #include "inject/unwind/stack_walk.h"
 #include "inject/writer/writer_thread.h"
 #include "inject/cupti/cupti_handoff.h"
+#include "inject/runtime/recording_state.h"
 #include "log/write/compact.h"
 #include "log/write/writer.h"
 
@@ -354,6 +355,7 @@ static void start(void)
 	if (config.starts_paused || config.follows_profiler)
 		recording_pause(PAUSED_REQUESTED);
 	python_wanted = config.python;
+	cupti_subscriber_set_callback(callback_entry);
 	if (open_libraries(&config, why, sizeof(why)) ||
 	    cupti_subscriber_subscribe(why, sizeof(why)))
 		goto decline;

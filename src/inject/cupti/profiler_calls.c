@@ -2,7 +2,7 @@
 /*
  * A few callback ids, found by name at start-up and read by all threads afterwards.
  */
-#include "inject/capture/profiler_calls.h"
+#include "inject/cupti/profiler_calls.h"
 
 #include <stddef.h>
 #include <string.h>

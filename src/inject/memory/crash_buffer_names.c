@@ -2,12 +2,12 @@
 /*
  * Names in the crash buffer: areas that are appended to until they are full. Writer thread only.
  */
-#include "inject/writer/crash_buffer_names.h"
+#include "inject/memory/crash_buffer_names.h"
 
 #include <string.h>
 
-#include "inject/writer/budget.h"
-#include "inject/writer/crash_buffer.h"
+#include "inject/memory/budget.h"
+#include "inject/memory/crash_buffer.h"
 
 #define OWN_AREAS  2 /* for which the budget is not asked */
 #define DATA_BYTES (CRASH_BUFFER_NAMES_AREA_BYTES - XT_NAMES_DATA_OFFSET)

@@ -9,7 +9,7 @@
  * waited for, which do the work; and little stack is taken, as a handler's may be small. Where that might harm or be in vain, the process ends as it would
  * without us, and what is missing is recovered from the crash buffer.
  */
-#include "inject/runtime/shutdown.h"
+#include "inject/lifecycle/shutdown.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -26,7 +26,8 @@
 #include "inject/runtime/fork_guard.h"
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/sleep.h"
-#include "inject/writer/crash_buffer.h"
+#include "inject/memory/crash_buffer.h"
+#include "inject/runtime/recording_state.h"
 #include "inject/runtime/symbol_hooks.h"
 #include "inject/writer/writer_thread.h"
 

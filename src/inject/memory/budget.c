@@ -3,7 +3,7 @@
  * The count of the memory that the tracer holds. Any thread, in cold paths of callbacks too: no
  * lock, no malloc, no system call.
  */
-#include "inject/writer/budget.h"
+#include "inject/memory/budget.h"
 
 #include <stdatomic.h>
 

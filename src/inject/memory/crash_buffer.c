@@ -3,7 +3,7 @@
  * The crash buffer file and its areas. crash_buffer_area() may run on any thread, in the cold path of a
  * callback: it takes no lock and calls no malloc, but it makes system calls.
  */
-#include "inject/writer/crash_buffer.h"
+#include "inject/memory/crash_buffer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "inject/runtime/map_memory.h"
+#include "inject/memory/map_memory.h"
 #include "inject/runtime/fork_guard.h"
 #include "inject/runtime/signal_guard.h"
 #include "log/base/guarded_fd.h"

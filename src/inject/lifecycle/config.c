@@ -2,7 +2,7 @@
 /*
  * Reads the environment. Runs once, in the thread that calls InitializeInjection().
  */
-#include "inject/runtime/config.h"
+#include "inject/lifecycle/config.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

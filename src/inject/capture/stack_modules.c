@@ -3,13 +3,14 @@
  * Finds out what the modules of a walk are, and gives them slots. Runs in the application's threads, for
  * stacks not seen before: it makes system calls.
  */
-#include "inject/unwind/stack_modules.h"
+#include "inject/capture/stack_modules.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <link.h>
 #include <string.h>
 
+#include "inject/capture/ring.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/unwind/module_image.h"
 
