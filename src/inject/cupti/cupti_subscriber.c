@@ -13,6 +13,7 @@
 #include "inject/runtime/clock.h"
 #include "inject/cupti/cupti.h"
 #include "inject/cupti/profiler_calls.h"
+#include "inject/runtime/debug_log.h"
 
 static xt_cupti_callback api_callback;
 static void *subscriber;
@@ -130,7 +131,7 @@ static void watch_unloads(void)
 
 int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, size_t why_bytes)
 {
-	uint32_t result = XT_CUPTI_SUCCESS;
+	uint32_t result = XT_CUPTI_SUCCESS, enabled = 0;
 
 	find_zeroed();
 	set_zeroed(1);
@@ -147,7 +148,11 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 	     i < FURTHER_KINDS && level > API_LEVEL_LAUNCH && result == XT_CUPTI_SUCCESS; i++)
 		if (cupti_has_failed(cupti.cuptiActivityEnable(further_kinds[i])))
 			atomic_fetch_add(&cupti_lost_kinds, 1);
-	if (result == XT_CUPTI_SUCCESS && enable_callbacks()) {
+	if (result == XT_CUPTI_SUCCESS)
+		enabled = enable_callbacks();
+	if (enabled) {
+		debug_log(DEBUG_CUPTI, "subscribed: %u of %u API callbacks enabled", enabled,
+			  recorded_apis.count);
 		if (follows_profiler)
 			profiler_calls_enable(subscriber);
 		return 0;

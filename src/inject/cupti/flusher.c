@@ -10,7 +10,10 @@
 
 #include "inject/runtime/clock.h"
 #include "inject/cupti/cupti.h"
+#include "inject/runtime/debug_log.h"
 #include "inject/runtime/sleep.h"
+
+#define SLOW_FLUSH_NS UINT64_C(1000000)
 
 static _Atomic(void (*)(void)) wanted_work;
 static atomic_bool allowed, stopping, done;
@@ -18,12 +21,18 @@ static atomic_uint_fast64_t dropped_records, cpu_ns;
 
 void flusher_flush(uint32_t flag)
 {
+	uint64_t start_ns = monotonic_ns(), took_ns;
 	size_t dropped = 0;
 
 	cupti.cuptiActivityFlushAll(flag);
+	took_ns = monotonic_ns() - start_ns;
 	if (cupti.cuptiActivityGetNumDroppedRecords &&
 	    cupti.cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) == XT_CUPTI_SUCCESS)
 		atomic_fetch_add(&dropped_records, dropped);
+	if (took_ns >= SLOW_FLUSH_NS || dropped || flag == XT_CUPTI_FLUSH_FORCED)
+		debug_log(DEBUG_CUPTI, "%s flush took %llu us; CUPTI dropped %zu records",
+			  flag == XT_CUPTI_FLUSH_FORCED ? "forced" : "slow",
+			  (unsigned long long)took_ns / 1000, dropped);
 	atomic_store(&cpu_ns, xt_clock_ns(CLOCK_THREAD_CPUTIME_ID));
 }
 

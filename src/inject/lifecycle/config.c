@@ -11,6 +11,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "inject/runtime/debug_log.h"
 #include "inject/runtime/log_message.h"
 
 #define AUDIT_INTERVAL_DEFAULT 16384
@@ -130,6 +131,7 @@ bool config_read(struct config *config)
 	make_absolute(config->data_dir);
 	read_path("XTRACE_CUPTI", "", config->cupti_path);
 	find_own_directory(config->library_dir);
+	debug_log_enable(getenv("XTRACE_DEBUG"));
 	config->python = read_python();
 	config->api_level = read_api_level();
 	config->starts_paused = read_word("XTRACE_START", "paused");

@@ -43,6 +43,7 @@
 #include "inject/unwind/stack_walk.h"
 #include "inject/writer/writer_thread.h"
 #include "inject/cupti/cupti_handoff.h"
+#include "inject/runtime/debug_log.h"
 #include "inject/runtime/recording_state.h"
 #include "log/write/compact.h"
 #include "log/write/writer.h"
@@ -152,6 +153,7 @@ static void in_forked_child(void)
 	activity_abandon();
 	writer_thread_abandon();
 	crash_buffer_abandon();
+	debug_log_abandon();
 	fork_guard_abandon();
 }
 
@@ -276,10 +278,17 @@ static int start_log(const struct config *config, char *log_path, char *why, siz
 	process_identity_draw();
 	rc = create_log(config, &header, log_path, &log);
 	if (!rc) {
+		debug_log_open(log_path);
+		debug_log(DEBUG_PROCESS, "process %u: xtrace %s writes %s", header.pid,
+			  XTRACE_VERSION, log_path);
+		debug_log(DEBUG_CUPTI, "%s (%s): version %u, CUDA driver %u", cupti.path,
+			  cupti.found_by, cupti.version, cupti.cuda_version);
 		/* Without a crash buffer the log is as good, unless the process is killed. While the log is
 		 * empty nothing has been recorded, and a crash buffer that is half made is no loss. */
 		snprintf(crash_buffer_path, sizeof(crash_buffer_path), "%s.spool", log_path);
-		crash_buffer_create(crash_buffer_path, header.log_id, cupti.version);
+		rc = crash_buffer_create(crash_buffer_path, header.log_id, cupti.version);
+		debug_log(DEBUG_MEMORY, "crash buffer %s: %s", crash_buffer_path,
+			  rc ? strerror(-rc) : "created");
 		rc = write_header(log);
 	}
 	if (rc) {
@@ -374,11 +383,14 @@ static void start(void)
 	process_exit_watch_end();
 	writer_thread_allow_flush();
 	cupti_handoff_begin(config.api_level, config.yields);
+	debug_log(DEBUG_PROCESS, "recording starts%s",
+		  atomic_load(&recording_paused) ? ", paused" : "");
 	return;
 unsubscribe:
 	cupti_subscriber_unsubscribe();
 decline:
 	nvtx_abandon();
+	debug_log(DEBUG_PROCESS, "not recording: %s", why);
 	log_message("not tracing: %s", why);
 }
 

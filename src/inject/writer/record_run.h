@@ -23,14 +23,4 @@ void record_handoffs(struct recorder *rec);
 void record_request(struct recorder *rec);
 void record_devices(struct recorder *rec); /* once the driver is up */
 
-/* ACCOUNT rows as of now. True if the calls add up at this moment: seen = written + lost. While
- * threads are in callbacks they may not, for an instant. */
-bool record_account(struct recorder *rec);
-
-/* What was lost outside of rings, to the crash buffer: a recovery finds it there. */
-void record_losses(const struct recorder *rec);
-
-/* How many calls the callbacks have seen return, those after the end included. Any thread. */
-uint64_t record_calls_seen(void);
-
 #endif

@@ -14,6 +14,8 @@
 #include "inject/runtime/log_message.h"
 #include "inject/memory/crash_buffer.h"
 #include "inject/memory/crash_buffer_names.h"
+#include "inject/runtime/clock.h"
+#include "inject/runtime/debug_log.h"
 #include "log/write/compact.h"
 #include "log/write/event_rows.h"
 
@@ -186,8 +188,12 @@ void recorder_crash_buffer_name(struct recorder *rec, enum xt_name_of of, uint64
 	memcpy(known + sizeof(of), &key, sizeof(key));
 	memcpy(known + sizeof(of) + sizeof(key), text, length);
 	intern_id(&rec->crash_buffer_names, known, sizeof(of) + sizeof(key) + length, &is_new);
-	if (is_new)
-		crash_buffer_name_add(of, key, text, length);
+	if (!is_new)
+		return;
+	crash_buffer_name_add(of, key, text, length);
+	if (of == XT_NAME_DOMAIN)
+		debug_log(DEBUG_NVTX, "domain %llu: %.*s", (unsigned long long)key, (int)length,
+			  text);
 }
 
 /* The rows are in the file: their sources may be used again. */
@@ -237,6 +243,7 @@ static int reopen_files(struct recorder *rec)
 	}
 	crash_buffer_reopen();
 	loader_unlock();
+	debug_log(DEBUG_MEMORY, "files reopened: %s", error ? strerror(-error) : "ok");
 	return error;
 }
 
@@ -281,8 +288,13 @@ int recorder_flush(struct recorder *rec)
 {
 	struct row_counts *const all_counts[] = {&rec->calls, &rec->kernels, &rec->copies,
 						 &rec->sets, &rec->memory};
+	uint64_t start_ns = monotonic_ns(), before_bytes = xt_writer_file_bytes(rec->writer);
 	int error = write_tables(rec);
 
+	debug_log(DEBUG_WRITER, "flush: %lld bytes, %u activity buffers, %llu us%s%s",
+		  (long long)(xt_writer_file_bytes(rec->writer) - before_bytes), rec->held_count,
+		  (unsigned long long)(monotonic_ns() - start_ns) / 1000, error ? ": " : "",
+		  error ? strerror(-error) : "");
 	note_error(rec, error);
 	if (error)
 		return error;

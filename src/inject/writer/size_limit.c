@@ -13,9 +13,11 @@
 
 #include "inject/capture/callbacks.h"
 #include "inject/runtime/clock.h"
+#include "inject/runtime/debug_log.h"
 #include "inject/writer/recorder.h"
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/recording_state.h"
+#include "inject/writer/record_account.h"
 #include "inject/writer/record_run.h"
 #include "log/write/compact.h"
 
@@ -31,6 +33,8 @@ static void stop(struct recorder *rec)
 		return;
 	recording_pause(PAUSED_SIZE);
 	record_stop(rec, time_ns);
+	debug_log(DEBUG_WRITER, "size limit reached at %llu bytes",
+		  (unsigned long long)rec->size_limit.file_bytes);
 	rec->size_limit.state = SIZE_PAUSED;
 	record_account(rec);
 	log_message("the log has reached its size: recording stops");
@@ -40,6 +44,8 @@ static void begin_shrinking(struct recorder *rec)
 {
 	int rc = xt_compact_begin(rec->writer, rec->size_limit.bound.bytes / 2);
 
+	debug_log(DEBUG_WRITER, "compaction starts at %llu bytes: %s",
+		  (unsigned long long)rec->size_limit.file_bytes, rc ? strerror(-rc) : "ok");
 	if (!rc) {
 		rec->size_limit.state = SIZE_COMPACTING;
 		return;
@@ -92,6 +98,7 @@ static void finish_shrinking(struct recorder *rec)
 	count_left_out(rec, &compacted, 1);
 	snprintf(from, sizeof(from), "%llu", (unsigned long long)compacted.from_ns);
 	record_meta(rec, "log.from", from);
+	debug_log(DEBUG_WRITER, "compaction ends: events from %s ns on are kept", from);
 	record_account(rec);
 	rec->size_limit.state = SIZE_WITHIN_LIMIT;
 	if (!recorder_flush(rec))

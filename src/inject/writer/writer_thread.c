@@ -32,9 +32,11 @@
 #include "inject/runtime/sleep.h"
 #include "inject/memory/crash_buffer.h"
 #include "inject/runtime/deadlock_probe.h"
+#include "inject/runtime/debug_log.h"
 #include "inject/runtime/recording_state.h"
 #include "inject/writer/record_activity.h"
 #include "inject/writer/record_calls.h"
+#include "inject/writer/record_account.h"
 #include "inject/writer/record_run.h"
 #include "inject/writer/size_limit.h"
 
@@ -335,7 +337,9 @@ static void *writer_main(void *unused)
 	recorder_flush(rec);
 	atomic_store(&threads.begun, true);
 	run_until_stopped(rec);
+	debug_log(DEBUG_WRITER, "recording stops");
 	threads.error = finish(rec);
+	debug_log(DEBUG_WRITER, "log: %s", threads.error ? strerror(-threads.error) : "closed");
 	if (threads.error) {
 		record_losses(rec);
 		shutdown_crash_buffer(threads.error);

@@ -326,3 +326,28 @@ class MoreCases:
 
     def case_process_tree(self):
         self.check([sys.executable, os.path.join(HERE, "multiple.py"), "tree"], logs=3)
+
+    # ---- the debug log
+
+    def case_debug_log(self):
+        """XTRACE_DEBUG writes a file beside the log, and nothing else that the program could see."""
+        def lines():
+            files = self.last.files(".xtr.debug")
+            assert len(files) == 1, files
+            assert stat.S_IMODE(os.stat(files[0]).st_mode) == 0o600
+            with open(files[0], encoding="utf-8") as text:
+                return text.read()
+
+        self.check(self.life("descriptors"))
+        assert not self.last.files(".debug")
+        self.check(self.life("main_return"), kernels=5, environment={"XTRACE_DEBUG": "all"})
+        found = set(re.findall(r"^\d+\.\d{6} (\w+) ", lines(), re.M))
+        assert found >= {"process", "writer", "cupti", "stack", "python", "memory"}, found
+        assert "process recording starts\n" in lines() and "writer  log: closed\n" in lines()
+        self.check(self.life("descriptors"), environment={"XTRACE_DEBUG": "cupti,process"})
+        assert set(re.findall(r"^\S+ (\w+) ", lines(), re.M)) == {"process", "cupti"}
+        self.check(self.life("main_return"), kernels=5, said=1,
+                   environment={"XTRACE_DEBUG": "stack,writr"})
+        assert self.last.said == ["xtrace: cannot use 'writr' in XTRACE_DEBUG: unknown domain; "
+                                  "did you mean 'writer'?\n"], self.last.said
+        assert set(re.findall(r"^\S+ (\w+) ", lines(), re.M)) == {"stack"}

@@ -28,6 +28,7 @@
 #include "inject/runtime/recording_state.h"
 #include "inject/writer/record_activity.h"
 #include "inject/writer/record_calls.h"
+#include "inject/writer/record_account.h"
 #include "inject/writer/record_run.h"
 #include "support.h"
 
