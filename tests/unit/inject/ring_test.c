@@ -102,10 +102,10 @@ static void *reader_main(void *arg)
 	while (!reader->done) {
 		read_some(reader);
 		/* Wider while it is written to, as by thread_buffer_widen(). */
-		if (reader->records > RECORDS / 3)
-			reader->tb->window_ready = 2 * RING_FIRST_BYTES;
 		if (reader->records > 2 * (RECORDS / 3))
 			reader->tb->window_ready = RING_DATA_BYTES;
+		else if (reader->records > RECORDS / 3)
+			reader->tb->window_ready = 2 * RING_FIRST_BYTES;
 		sched_yield();
 	}
 	read_some(reader);
