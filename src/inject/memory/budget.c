@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The count of the memory that the tracer holds. Any thread, in cold paths of callbacks too: no
- * lock, no malloc, no system call.
+ * Counts the memory that the tracer uses. Any thread, also in cold paths of callbacks: no lock, no
+ * malloc, no system call.
  */
 #include "inject/memory/budget.h"
 

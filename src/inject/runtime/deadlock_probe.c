@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the state of a thread in /proc, on a stack that may be small. Any thread. */
+/*
+ * Reads a thread's state from /proc. Uses little stack. Any thread.
+ */
 #include "inject/runtime/deadlock_probe.h"
 
 #include <errno.h>
@@ -35,7 +37,7 @@ static bool is_sleeping(int id)
 	bytes = syscall(SYS_read, fd, text, sizeof(text) - 1);
 	syscall(SYS_close, fd);
 	text[bytes > 0 ? bytes : 0] = '\0';
-	state = strrchr(text, ')'); /* the name before it may hold anything */
+	state = strrchr(text, ')'); /* the name in parentheses may contain anything */
 	return state && state[1] == ' ' && state[2] == 'S';
 }
 

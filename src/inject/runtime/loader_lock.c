@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A word instead of a mutex of the C library's: it is known at each moment who has it, also to a handler
- * that has interrupted its taking. It is wanted by two threads at once when the program forks, no more.
+ * The lock is an atomic word instead of a pthread mutex, so that even a signal handler that
+ * interrupted loader_lock() knows the holder. Two threads compete for it only when the program
+ * forks.
  *
- * Whether a thread has the C library's list lock cannot be asked for. The lock is a recursive mutex in the
- * loader's exported data, and is found as the one that this thread has twice where it should.
+ * glibc offers no way to ask who holds its list lock. That lock is a recursive mutex in the
+ * loader's exported data. It is found at start-up as the only mutex that this thread holds once
+ * inside dl_iterate_phdr() and twice inside a nested call.
  */
 #include "inject/runtime/loader_lock.h"
 
@@ -22,15 +24,15 @@
 
 #define RETRY_NS	100000
 #define FORK_BLOCKED_NS UINT64_C(100000000)
-#define FORK_TIMEOUT_NS UINT64_C(2000000000) /* where nobody can be seen waiting */
+#define FORK_TIMEOUT_NS UINT64_C(2000000000) /* if the probe sees no deadlock */
 
 static struct {
 	_Atomic(pthread_t)
-		holder;	      /* 0: nobody; the same in a forked child, unlike ids of threads */
+		holder;	      /* 0: none. Unlike a thread id, it is the same in a forked child */
 	atomic_int holder_id; /* 0: not known yet */
-	atomic_uint turn;     /* of so many that had it */
-	atomic_bool by_fork;  /* its holder forks */
-	atomic_bool asks;     /* its holder has the list lock, or waits for it */
+	atomic_uint turn;     /* counts the times that it was taken */
+	atomic_bool by_fork;  /* the holder is forking */
+	atomic_bool asks;     /* the holder has the list lock or waits for it */
 } lock;
 
 static const pthread_mutex_t *list_lock; /* NULL: not found */
@@ -59,7 +61,7 @@ static bool is_held_here(const pthread_mutex_t *mutex, int id)
 }
 
 struct search {
-	const char *data; /* the loader's */
+	const char *data; /* the loader's exported data */
 	size_t data_bytes;
 	unsigned depth, found_count;
 	const pthread_mutex_t *found;
@@ -132,7 +134,7 @@ int loader_ask(int (*callback)(struct dl_phdr_info *, size_t, void *), void *dat
 	return result;
 }
 
-/* Is it this thread that the holder waits for? */
+/* Whether the holder waits for the calling thread. */
 static bool is_waited_for(struct deadlock_probe *probe, uint64_t now_ns)
 {
 	if (list_lock && atomic_load(&lock.asks) && is_held_here(list_lock, thread_id()))
@@ -176,7 +178,7 @@ void loader_lock_in_child(void)
 	atomic_store(&lock.by_fork, false);
 	if (is_kept)
 		return;
-	/* Others that had it are not here. */
+	/* The holder was a thread that the child does not have. */
 	atomic_store(&lock.asks, false);
 	loader_unlock();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds glibc's count of loaded libraries by elimination: of all words in the loader's data, keep
- * those that equal the count, before and after it changes. Start-up and writer thread.
+ * Finds glibc's load counter by elimination. Of all words in the loader's data, keeps those that
+ * equal the count both before and after it changes. Start-up and writer thread.
  */
 #include "inject/runtime/loader_watch.h"
 
@@ -24,7 +24,7 @@ static struct {
 	unsigned count;
 	uint64_t first_adds;
 	uint64_t last_adds;
-	bool saw_unload; /* rules out the number of libraries that are there */
+	bool saw_unload; /* then the counter cannot be the number of loaded libraries */
 } search;
 
 struct load_counts {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looks at the list of the process's threads. Writer thread, but for the start.
+ * Reads the process's threads from /proc. Writer thread, except at start-up.
  */
 #include "inject/runtime/process_exit_watch.h"
 
@@ -19,8 +19,10 @@
 
 #define KNOWN_THREADS_MAX 16
 
-/* The threads that are not the program's; none while it is not known. The kernel may give the id of
- * a thread that has ended to one of the program's, which has a later start time. */
+/*
+ * Threads that do not belong to the program; empty if unknown. The start time detects a reused
+ * thread id.
+ */
 static struct {
 	int id;
 	unsigned long long start_ticks;
@@ -28,10 +30,10 @@ static struct {
 static atomic_uint known_count;
 static bool was_single_threaded;
 
-/* The signals that the program's thread let through. */
+/* The signals that the program's thread had blocked. */
 static sigset_t blocked;
 
-/* Of a thread or the process. A main thread that has ended stays a zombie while others live. */
+/* Of a thread or the process. An ended main thread stays a zombie while other threads live. */
 struct status {
 	char state;
 	unsigned threads;
@@ -55,7 +57,7 @@ static bool read_status(const char *path, struct status *status)
 	if (bytes <= 0)
 		return false;
 	text[bytes] = '\0';
-	/* The name before it, in parentheses, may hold anything. */
+	/* The name in parentheses may contain anything. */
 	rest = strrchr(text, ')');
 	return rest && sscanf(rest, ") %c" SIXTEEN_NUMBERS " %u %*d %llu", &status->state,
 			      &status->threads, &status->start_ticks) == 3;
@@ -73,7 +75,7 @@ static bool read_start(int id, unsigned long long *start_ticks)
 	return true;
 }
 
-/* Calls back with each thread but the main one, until that says false. */
+/* Calls `visit` with each thread except the main one, until it returns false. */
 static bool all_threads(bool (*visit)(int id, unsigned *count), unsigned *count)
 {
 	DIR *folder = opendir("/proc/self/task");
@@ -96,7 +98,7 @@ static bool add(int id, unsigned *count)
 	if (*count == KNOWN_THREADS_MAX)
 		return false;
 	known_threads[*count].id = id;
-	if (read_start(id, &known_threads[*count].start_ticks)) /* else it has ended */
+	if (read_start(id, &known_threads[*count].start_ticks)) /* otherwise it has ended */
 		++*count;
 	return true;
 }
@@ -137,7 +139,10 @@ bool process_exit_watch_has_ended(void)
 	       status.threads <= count + 1 && all_threads(is_known, &count);
 }
 
-/* As a thread of the program's: its handlers may want more stack than the writer has, and signals. */
+/*
+ * Looks like a thread of the program: exit handlers may need more stack than the writer has, and
+ * signals.
+ */
 static void *end_main(void *end)
 {
 	prctl(PR_SET_NAME, program_invocation_short_name);

@@ -8,21 +8,23 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* Why calls are left out that are entered now; 0: they are recorded. Nodes of graphs and NVTX are
- * noted all the same. */
+/*
+ * Why calls that start now are not recorded; 0: they are recorded. Graph nodes and NVTX events are
+ * always recorded.
+ */
 enum pause_cause {
 	PAUSED_REQUESTED = 1, /* by the user or the program */
-	PAUSED_HANDOFF = 2,   /* another tool has CUPTI */
-	PAUSED_SIZE = 4,      /* the log has its size: for good */
+	PAUSED_HANDOFF = 2,   /* another tool uses CUPTI */
+	PAUSED_SIZE = 4,      /* the log has reached --max-size; permanent */
 	PAUSED_SHUTDOWN =
-		8, /* the process ends: for good; what is left out for that alone is lost */
+		8, /* the process ends; permanent. A call dropped for this cause alone counts as lost */
 };
-__attribute__((visibility(
-	"hidden"))) extern atomic_uint recording_paused; /* enum pause_cause, several of them */
+__attribute__((
+	visibility("hidden"))) extern atomic_uint recording_paused; /* bits of enum pause_cause */
 __attribute__((visibility("hidden"))) extern atomic_bool
-	recording_was_paused; /* now or ever: set before a pause begins */
+	recording_was_paused; /* set before the first pause, never cleared */
 
-/* Any thread. True if that is what has recording pause, or go on. */
+/* Any thread. True if this call changed whether recording is paused. */
 static inline bool recording_pause(enum pause_cause cause)
 {
 	atomic_store(&recording_was_paused, true);
