@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whatever the memory holds, nothing is read of a page before it was found to be readable. What becomes an input is
- * kept as it was read. Runs in the application's threads on the cold path.
+ * Checks that a page is readable before reading it. Inputs are stored as they were read. Runs in
+ * the program's threads on the cold path.
  */
 #include "inject/python/python_read.h"
 
 #include <string.h>
 
-/* A word in which the bytes at address lie; false if it cannot be read. */
+/* Reads the aligned word that contains `address`; false if not readable. */
 static bool word_at(struct python_walk *walk, uintptr_t address, uint64_t *out)
 {
 	const uintptr_t page = address & ~(uintptr_t)(XT_CRASH_BUFFER_PAGE_BYTES - 1);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walk: the chain of frames, what each of them runs, and which native frame runs it.
+ * Walks the chain of frames, reads the code of each, and finds the native frame that executes it.
  *
- * Runs in the application's threads on the cold path. Whatever the memory holds, nothing is read
- * before it was found to be readable, and an object counts only if its type is the expected one.
+ * Runs in the program's threads on the cold path. Reads only memory known to be readable, and
+ * accepts an object only if it has the expected type.
  */
 #include "inject/python/python_walk.h"
 
@@ -28,7 +28,7 @@ void python_walk_none(struct python_walk *walk)
 
 enum step { STEP_ON, STEP_FULL, STEP_FAILED };
 
-/* The table of lines, of which only as much becomes an input as a line depends on. */
+/* Opens the line table. Only the part that a line depends on becomes an input. */
 static bool open_lines(struct python_walk *walk, struct python_code *code, bool is_input)
 {
 	const struct python_layout *layout = &walk->python->layout;
@@ -44,8 +44,10 @@ static bool open_lines(struct python_walk *walk, struct python_code *code, bool 
 	return true;
 }
 
-/* A code object (it is one) that is not known yet, at the end of the code part. Its version stands for all of
- * it, if it has one: there may have been four billion before. */
+/*
+ * Appends a new code object to the code part. Its version, if it has one, identifies the whole
+ * object; versions repeat only after four billion.
+ */
 static enum step add_code(struct python_walk *walk, uintptr_t address, uint32_t version)
 {
 	const struct python_layout *layout = &walk->python->layout;
@@ -80,7 +82,7 @@ static enum step add_code(struct python_walk *walk, uintptr_t address, uint32_t 
 	return STEP_ON;
 }
 
-/* Most often the one that was added last: code that calls itself. */
+/* Searches backwards: recursive code was added last. */
 static enum step find_code(struct python_walk *walk, uintptr_t address, uint32_t version,
 			   uint32_t *index_out)
 {
@@ -98,7 +100,7 @@ static bool line_of(struct python_walk *walk, struct python_code *code, int64_t 
 {
 	size_t used = 0;
 
-	/* It ends before a gigabyte, or it is none. */
+	/* A larger table is not a line table. */
 	if (code->lines_bytes >> 30 || !python_can_read(walk, code->lines, code->lines_bytes))
 		return false;
 	*line_out = python_line(walk->python->layout.line_format, (const uint8_t *)code->lines,
@@ -113,8 +115,10 @@ static bool line_of(struct python_walk *walk, struct python_code *code, int64_t 
 	return true;
 }
 
-/* Where the instructions of a frame's code begin: from 3.14 on, without the interpreter's lock, threads
- * may have copies of their own, in an array of pointers behind its length. A larger one may take its place. */
+/*
+ * Finds the start of a frame's instructions. Free-threaded builds since 3.14 may have a copy per
+ * thread, in an array of pointers behind its length; the array may be replaced by a larger one.
+ */
 static bool first_instruction(struct python_walk *walk, uintptr_t frame, uintptr_t code,
 			      uint64_t *out)
 {
@@ -135,7 +139,7 @@ static bool first_instruction(struct python_walk *walk, uintptr_t frame, uintptr
 	return true;
 }
 
-/* The instruction that a frame is at, in bytes from the first one of its code. */
+/* The frame's current instruction, in bytes from the first instruction of its code. */
 static bool instruction_offset(struct python_walk *walk, uintptr_t frame, uintptr_t code,
 			       uint64_t instruction, int64_t *offset_out)
 {
@@ -152,8 +156,11 @@ static bool instruction_offset(struct python_walk *walk, uintptr_t frame, uintpt
 	return true;
 }
 
-/* Before its first traceable instruction a function has not begun, as Python sees it: a collection of
- * garbage may call from there. What constructs objects from 3.13 on never gets beyond it. */
+/*
+ * A frame before its first traceable instruction has not started, as Python sees it: a garbage
+ * collection may call from there. From 3.13 on, frames that construct objects always stay before
+ * it.
+ */
 static bool is_complete(struct python_walk *walk, uintptr_t frame, uintptr_t code, int64_t offset,
 			bool *complete_out)
 {
@@ -171,7 +178,7 @@ static bool is_complete(struct python_walk *walk, uintptr_t frame, uintptr_t cod
 	       python_look(walk, code + layout->code_first_traceable, 4, true, &first);
 }
 
-/* What the step compares of any frame. */
+/* Reads what a step compares. */
 static bool look_at_frame(struct python_walk *walk, uintptr_t frame, struct python_step *taken)
 {
 	const struct python_layout *layout = &walk->python->layout;
@@ -221,7 +228,7 @@ static enum step add_frame(struct python_walk *walk, uintptr_t frame, struct pyt
 	return STEP_ON;
 }
 
-/* The frame of the native stack in which something lies; its frame count if in none. */
+/* The index of the native frame that contains an address; the frame count if none does. */
 static uint32_t native_place(const struct stack_walk *native, uint32_t first, uintptr_t address)
 {
 	for (uint32_t i = first; i + 1 < native->frame_count; i++)
@@ -231,9 +238,9 @@ static uint32_t native_place(const struct stack_walk *native, uint32_t first, ui
 }
 
 /*
- * An activation of the loop, told by something of its own, ends the run of frames before it. One that is in no
- * native frame may be beyond those that are known; but the innermost has to be on this stack, or it is another
- * thread's.
+ * Assigns a run of frames to the native frame that contains `owned`, an object on the activation's
+ * stack. An outer run may be beyond the known native frames. The innermost must be on this stack,
+ * or else it belongs to another thread.
  */
 static void end_run(struct python_walk *walk, const struct stack_walk *native, uintptr_t of_loop,
 		    uint32_t *activations)
@@ -272,9 +279,9 @@ static uint32_t count_loops(const struct python_runtime *python, const struct st
 }
 
 /*
- * To 3.9 nothing in the state is of the thread's stack. But a loop that calls something keeps the frame that it runs
- * in its own, or in a register, which those further in put into theirs. A frame that is in none of them is run
- * by another thread, in whose hands the state is by now.
+ * Up to 3.9, the state has no pointer into the thread's stack. But an activation that calls
+ * something keeps its frame's address on its stack or in a register that its callees save. If no
+ * native frame has it, another thread runs the state now.
  */
 static bool is_run_here(struct python_walk *walk, const struct stack_walk *native, uintptr_t frame)
 {
@@ -294,7 +301,7 @@ static bool is_run_here(struct python_walk *walk, const struct stack_walk *nativ
 	return false;
 }
 
-/* To 3.9: the n-th frame is of the n-th activation, if there are as many. */
+/* Up to 3.9: assigns the n-th frame to the n-th activation, if their numbers are equal. */
 static void place_each(struct python_walk *walk, const struct stack_walk *native)
 {
 	uint32_t loops = count_loops(walk->python, native), next = 0;
@@ -313,7 +320,7 @@ static void place_each(struct python_walk *walk, const struct stack_walk *native
 		walk->frames[next].place = (uint16_t)native->frame_count;
 }
 
-/* Is the frame the outermost of a run, or none of any code? */
+/* Marks the outermost frame of a run, or a frame without code. */
 struct mark {
 	uint32_t owner;
 	bool is_shim;
@@ -341,7 +348,7 @@ static bool read_mark(struct python_walk *walk, uintptr_t frame, struct mark *ma
 	return true;
 }
 
-/* One frame of the chain, or a shim. */
+/* Processes one frame of the chain, or a shim. */
 static enum step take_step(struct python_walk *walk, uintptr_t frame, uintptr_t *cframe,
 			   const struct stack_walk *native, uint32_t *activations)
 {
@@ -392,7 +399,7 @@ static enum step walk_frames(struct python_walk *walk, const struct stack_walk *
 			walk->steps[walk->step_count - 1].behind = behind;
 		frame = behind;
 	}
-	if (step != STEP_ON) /* the steps do not lead to the end */
+	if (step != STEP_ON) /* the steps do not reach the end of the chain */
 		walk->inputs_complete = false;
 	return step;
 }
@@ -408,7 +415,7 @@ static uint64_t hash_words(uint64_t hash, const void *data, size_t bytes)
 	return hash;
 }
 
-/* See the stack_bytes of the walk. */
+/* Computes python_walk.stack_bytes. */
 static uint32_t stack_bytes_of(const struct python_runtime *python, const struct stack_walk *native)
 {
 	const bool is_truncated = native->flags & XT_STACK_TRUNCATED;
@@ -425,7 +432,7 @@ static uint32_t stack_bytes_of(const struct python_runtime *python, const struct
 	return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
 }
 
-/* From the innermost frame on. */
+/* Starts at the innermost frame. */
 static void walk_and_place(struct python_walk *walk, const struct stack_walk *native)
 {
 	uint32_t activations = 0;
@@ -437,7 +444,7 @@ static void walk_and_place(struct python_walk *walk, const struct stack_walk *na
 		place_each(walk, native);
 		return;
 	}
-	/* Those of a run whose end was not met. */
+	/* The last run has no known end. */
 	for (; walk->first_unplaced < walk->frame_count; walk->first_unplaced++)
 		walk->frames[walk->first_unplaced].place = (uint16_t)native->frame_count;
 	walk->is_missing = step == STEP_ON && count_loops(walk->python, native) > activations;
@@ -455,7 +462,7 @@ void python_walk(struct python_walk *walk, const struct python_runtime *python,
 	memset(walk->readable_pages, 0, sizeof(walk->readable_pages));
 	walk->noted_count = walk->first_unplaced = walk->place = 0;
 	walk->is_elsewhere = false;
-	/* The native walk took long: it is asked again. */
+	/* The native walk took long, so check again. */
 	if (thread->state && walk->stack_bytes && !python_is_finalizing(python, thread->state) &&
 	    python_enter(python, native->regs, walk->stack_bytes, &walk->thread)) {
 		walk_and_place(walk, native);
@@ -463,7 +470,7 @@ void python_walk(struct python_walk *walk, const struct python_runtime *python,
 		walk->thread = (struct python_thread){0};
 		walk->is_missing = python && count_loops(python, native);
 	}
-	if (walk->is_elsewhere) { /* it is walked anew each time */
+	if (walk->is_elsewhere) { /* not cached: walked again each time */
 		python_walk_none(walk);
 		walk->inputs_complete = false;
 		walk->is_missing = count_loops(python, native);
