@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The callback at every recorded API call: the stack at ENTER, the finished span into the ring at
- * EXIT. Runs in the application's threads: no lock, no malloc, no system call, no output; errno
- * is kept, re-entry is refused. What is cold (the first call of a thread, a stack never seen) is
- * in lane.c and stack_walk.c.
+ * The callback at every recorded API call. Captures the stack at ENTER and writes the finished call
+ * to the ring at EXIT.
+ *
+ * Runs in the program's threads: no lock, no malloc, no system call, no output; keeps errno and
+ * refuses re-entry. Cold parts are in other files: a thread's first call in thread_buffer.c,
+ * unwinding in stack_walk.c.
  */
 #include "inject/capture/callbacks.h"
 
@@ -30,24 +32,26 @@ atomic_uint_fast64_t callbacks_after_end;
 
 TRAMPOLINE(".text.hot", callback_entry, callback_in_c);
 
-/* Above an open call's epoch stands how many of its kind got a stack: one in 1 << that. */
+/*
+ * The bits above an open call's epoch store its sampling shift: one call in 1 << shift has a stack.
+ */
 #define EPOCH_BITS 28
 #define EPOCH_MASK ((UINT32_C(1) << EPOCH_BITS) - 1)
 
 /*
- * Until a call returns, others inside it may have given its slot to another stack: the transient
- * slot is used by many, the others are handed out anew when the stack cache was cleared.
+ * Before a call returns, nested calls may reuse its slot for another stack. The transient slot is
+ * reused often; others are reassigned after the stack cache was cleared.
  */
 static uint32_t slot_epoch(const struct thread_buffer *tb, uint32_t slot)
 {
-	if (slot >= XT_STACK_SLOT_LOST) /* or none */
+	if (slot >= XT_STACK_SLOT_LOST) /* includes XT_STACK_SLOT_NONE */
 		return 0;
 	if (slot == XT_STACK_SLOT_TRANSIENT)
 		return (uint32_t)tb->ring->counters[XT_RING_STACKS_TRANSIENT] & EPOCH_MASK;
 	return (uint32_t)tb->cache.epoch & EPOCH_MASK;
 }
 
-/* What chance chose stands for others, even where it was lost. */
+/* A sampled call represents unsampled ones. If its stack is lost, mark it LOST, not NONE. */
 static inline uint32_t capture_chosen(struct thread_buffer *tb, uint32_t shift,
 				      const struct caller_regs *regs)
 {
@@ -56,12 +60,14 @@ static inline uint32_t capture_chosen(struct thread_buffer *tb, uint32_t shift,
 	return slot == XT_STACK_SLOT_NONE && shift ? XT_STACK_SLOT_LOST : slot;
 }
 
-/* What CUPTI keeps between ENTER and EXIT of a call that is left out: as was wished, or because the process ends,
- * which is a loss. */
+/*
+ * Stored as CUPTI's correlation data between ENTER and EXIT of a call that is not recorded: either
+ * paused on request, or dropped because the process ends, which counts as a loss.
+ */
 #define CALL_IS_SKIPPED	      UINT64_C(0x78747261636521)
 #define CALL_IS_SHUTDOWN_DROP UINT64_C(0x7874726163653f)
 
-/* What the GPU does for it will be left out by its correlation id. */
+/* The writer drops its GPU work by correlation id. */
 static COLD void call_skip(struct thread_buffer *tb, const struct cupti_callback_data *data)
 {
 	bool is_left = atomic_load(&recording_paused) == PAUSED_SHUTDOWN;
@@ -84,7 +90,7 @@ static bool was_skipped(const struct cupti_callback_data *data)
 	return data->correlation_data && *data->correlation_data == CALL_IS_SKIPPED;
 }
 
-/* A call has returned that was seen, and of which it is not known when it was entered. */
+/* Counts a call that returned without a known start. */
 static COLD void count_unopened(struct thread_buffer *tb, const struct cupti_callback_data *data)
 {
 	if (data->correlation_data && *data->correlation_data == CALL_IS_SHUTDOWN_DROP)
@@ -94,8 +100,8 @@ static COLD void count_unopened(struct thread_buffer *tb, const struct cupti_cal
 }
 
 /*
- * One call in 64 is timed: what the tracer costs a thread is estimated from these. Which ones, numbers of calls
- * tell, scattered so that no rhythm of the program's meets them.
+ * One call in 64 is timed to estimate the tracer's cost. A hash of the call number chooses it, so
+ * that the choice does not follow a rhythm of the program.
  */
 static inline bool is_timed(uint32_t correlation_id)
 {
@@ -125,8 +131,8 @@ static void call_enter(struct thread_buffer *tb, uint32_t api, uint32_t use,
 		return;
 	}
 	if (data->correlation_data)
-		*data->correlation_data = 0; /* whatever was there */
-	/* No call of CUDA's is nested so deep: these were left by longjmp(). */
+		*data->correlation_data = 0; /* clear an old mark */
+	/* CUDA calls are not nested so deep: longjmp() left these. */
 	if (ring->open_count == XT_RING_OPEN_CALLS_MAX)
 		ring->open_count = 0;
 	call = &ring->open_calls[ring->open_count];
@@ -147,7 +153,7 @@ static void call_enter(struct thread_buffer *tb, uint32_t api, uint32_t use,
 	}
 }
 
-/* The open call that this EXIT belongs to; calls above it never returned and are given up. */
+/* Finds the open call of this EXIT. Calls above it never returned and are counted as lost. */
 static struct xt_open_call *close_call(struct xt_ring_header *ring, uint32_t api,
 				       uint32_t correlation_id)
 {
@@ -162,7 +168,7 @@ static struct xt_open_call *close_call(struct xt_ring_header *ring, uint32_t api
 	return NULL;
 }
 
-/* Where its slot has come to mean another stack meanwhile, the call's is still that of its return. */
+/* If the slot was reused during the call, capture the stack again at exit. */
 static uint32_t stack_at_exit(struct thread_buffer *tb, const struct xt_open_call *call,
 			      const struct caller_regs *regs)
 {
@@ -171,7 +177,7 @@ static uint32_t stack_at_exit(struct thread_buffer *tb, const struct xt_open_cal
 	return capture_chosen(tb, call->slot_epoch >> EPOCH_BITS, regs);
 }
 
-/* Names the graph, so that a replay without work can be told from one whose work was lost. */
+/* Names the graph, so that a replay without work differs from one whose work was lost. */
 static COLD void put_graph_exec(struct xt_record_call *record,
 				const struct cupti_callback_data *data)
 {
@@ -231,8 +237,10 @@ static void call_exit(struct thread_buffer *tb, uint32_t api, uint32_t use,
 		add_timed(tb, exit_ns, monotonic_ns(), slow_path_ns);
 }
 
-/* A CUPTI that has no ids is no loss: then the work of graphs belongs to the graph's launch. One
- * that has, and fails, is. */
+/*
+ * If CUPTI has no node ids, the work of a graph is attributed to its launch; that is no loss. A
+ * failure to get an id is one.
+ */
 static COLD bool node_id_of(struct thread_buffer *tb, void *node, uint64_t *id)
 {
 	if (!cupti.cuptiGetGraphNodeId)
@@ -244,7 +252,7 @@ static COLD bool node_id_of(struct thread_buffer *tb, void *node, uint64_t *id)
 	return false;
 }
 
-/* All of the record but its head and time is given. */
+/* Completes the record's head and time. */
 static COLD void commit_node(struct thread_buffer *tb, const struct xt_record_node *node)
 {
 	struct xt_record_node *record;
@@ -262,7 +270,7 @@ static COLD void commit_node(struct thread_buffer *tb, const struct xt_record_no
 	ring_commit(tb, sizeof(*record));
 }
 
-/* Some nodes start and are never made: the oldest gives way. */
+/* Some nodes start and are never created; overwrite the oldest. */
 static COLD void node_starts(struct thread_buffer *tb, const struct cupti_graph_data *graph)
 {
 	struct starting_node *place = &tb->starting[0];
@@ -274,7 +282,7 @@ static COLD void node_starts(struct thread_buffer *tb, const struct cupti_graph_
 		.node = graph->node, .order = ++tb->starting_count, .type = graph->node_type};
 }
 
-/* A clone is told of as made, and then as cloned. */
+/* CUPTI reports a clone first as created, then as cloned. */
 static COLD uint32_t node_type(struct thread_buffer *tb, const struct cupti_graph_data *graph)
 {
 	for (uint32_t i = 0; i < THREAD_BUFFER_STARTING_NODES; i++) {
@@ -288,8 +296,8 @@ static COLD uint32_t node_type(struct thread_buffer *tb, const struct cupti_grap
 }
 
 /*
- * A graph node was made by this thread, or cloned from another. The stack is the one of the call
- * that made it: a launch under capture, or one that adds a node.
+ * This thread created or cloned a graph node. The stack is that of the call: a launch under stream
+ * capture, or one that adds a node.
  */
 static COLD void graph_node(struct thread_buffer *tb, uint32_t cbid,
 			    const struct cupti_resource_data *data, const struct caller_regs *regs)
@@ -314,14 +322,14 @@ static COLD uint64_t graph_id_of(void *graph)
 	uint32_t id = 0;
 
 	if (!cupti.cuptiGetGraphId || cupti.cuptiGetGraphId(graph, &id) != XT_CUPTI_SUCCESS || !id)
-		return XT_GRAPH_ANY; /* it is known that there was a change, not to what */
+		return XT_GRAPH_ANY; /* changed to an unknown graph */
 	return id;
 }
 
 /*
- * A call that has nodes do something else has returned: from now on a node is this thread's, in
- * one executable graph or, so that it comes with what is made of the graph later, in the graph; or
- * all nodes of an executable graph are of whom those of another graph are.
+ * A call that changes what nodes do has returned. The changed nodes are attributed to this call: a
+ * node of one executable graph, a node of a graph and later instances of it, or all nodes of an
+ * executable graph updated from another.
  */
 static COLD void graph_node_set(struct thread_buffer *tb, uint32_t use,
 				const struct cupti_callback_data *data,
@@ -347,7 +355,10 @@ static COLD void graph_node_set(struct thread_buffer *tb, uint32_t use,
 	commit_node(tb, &node);
 }
 
-/* The program says what of it is to be recorded. No call is left out outside of the times told. */
+/*
+ * The program pauses or resumes recording. The time is noted so that the paused interval covers
+ * every skipped call.
+ */
 static COLD void switch_recording(struct thread_buffer *tb, bool is_on)
 {
 	struct xt_record_switch *record;
@@ -380,7 +391,7 @@ static void api_call(struct thread_buffer *tb, uint32_t api, const struct cupti_
 {
 	uint32_t use = api_uses[api & 0xffff & (API_CBID_END - 1)];
 
-	/* (Of the runtime API nothing else calls back.) */
+	/* No other callback of the runtime API is enabled. */
 	if (__builtin_expect(use & API_IS_PROFILER || api >> 16 != XT_CUPTI_CB_DOMAIN_DRIVER_API,
 			     0)) {
 		profiler_call(tb, api, data);
@@ -397,7 +408,7 @@ static void api_call(struct thread_buffer *tb, uint32_t api, const struct cupti_
 		call_exit(tb, api, use, data, regs);
 }
 
-/* What is not recorded counts when it returns. */
+/* A call that is not recorded is counted when it returns. */
 static COLD bool counts_as_call(uint32_t domain, uint32_t cbid,
 				const struct cupti_callback_data *data)
 {
@@ -412,7 +423,10 @@ static COLD void count_after_end(void)
 	crash_buffer_count_after_end();
 }
 
-/* Exit handlers may launch when the log is closed, and other threads. (Whatever they free or unload is no loss.) */
+/*
+ * Exit handlers and other threads may launch after the log is closed. Calls without GPU work, such
+ * as frees, are no loss.
+ */
 static COLD void note_inactive(uint32_t domain, uint32_t cbid,
 			       const struct cupti_callback_data *data)
 {
@@ -422,7 +436,7 @@ static COLD void note_inactive(uint32_t domain, uint32_t cbid,
 		count_after_end();
 }
 
-/* Called by callback_entry alone. */
+/* Only callback_entry calls it. */
 __attribute__((visibility("hidden"), used)) void callback_in_c(void *userdata, uint32_t domain,
 							       uint32_t cbid, const void *cbdata,
 							       const struct caller_regs *regs);
@@ -451,7 +465,7 @@ LIKELY void callback_in_c(void *userdata, uint32_t domain, uint32_t cbid, const 
 		}
 	}
 	if (!thread_buffer_enter(
-		    tb, regs)) { /* a signal handler that launches, in the middle of our work */
+		    tb, regs)) { /* called by a signal handler that interrupted the tracer */
 		if (counts_as_call(domain, cbid, cbdata))
 			atomic_fetch_add(&callbacks_reentered, 1);
 		return;

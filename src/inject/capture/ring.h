@@ -12,17 +12,19 @@
 
 #include "inject/capture/thread_buffer.h"
 
-/* Set by thread_buffers_stall(). */
+/* True while the log cannot be written; then threads do not wait. Set by thread_buffers_stall(). */
 extern atomic_bool thread_buffers_are_stalled;
 
 /*
- * Moves write_pos to where a record of bytes has room in the window, at the front if need be. False
- * if there is none, yet. Once a turn of the ring.
+ * Moves write_pos to where a record fits into the window, wrapping if needed. False if there is no
+ * room yet. Called once per turn of the ring.
  */
 bool ring_turn(struct thread_buffer *tb, uint32_t bytes);
 
-/* Room for a record of bytes (a multiple of 8) that does not wrap, or NULL. The record becomes
- * visible with ring_commit() of the same size. Hot path. */
+/*
+ * Reserves room for a record (bytes: a multiple of 8) that does not wrap; NULL if the ring is full.
+ * ring_commit() of the same size publishes it. Hot path.
+ */
 static inline void *ring_reserve(struct thread_buffer *tb, uint32_t bytes)
 {
 	uint32_t place = tb->write_pos & (RING_DATA_BYTES - 1);
@@ -33,7 +35,7 @@ static inline void *ring_reserve(struct thread_buffer *tb, uint32_t bytes)
 		place = tb->write_pos & (RING_DATA_BYTES - 1);
 	}
 	if (tb->write_pos + bytes - tb->free_pos_seen > RING_DATA_BYTES) {
-		/* Pairs with ring_free(): what is overwritten now has been read. */
+		/* Pairs with ring_free(): the writer has read what is overwritten now. */
 		tb->free_pos_seen = __atomic_load_n(&tb->ring->free_pos, __ATOMIC_ACQUIRE);
 		if (tb->write_pos + bytes - tb->free_pos_seen > RING_DATA_BYTES)
 			return NULL;
@@ -42,13 +44,13 @@ static inline void *ring_reserve(struct thread_buffer *tb, uint32_t bytes)
 }
 
 /*
- * The writer is behind, most likely because all processors are taken: waits for it, at most
- * RING_TIMEOUT_NS, and not again until it has made room. NULL if it did not. Cold path: sleeps.
+ * Waits up to RING_TIMEOUT_NS for the writer, which may lack a processor. After a timeout, does not
+ * wait again until the writer made room. NULL if it did not. Cold path: sleeps.
  */
 #define RING_TIMEOUT_NS 1000000000
 void *ring_wait_for_room(struct thread_buffer *tb, uint32_t bytes);
 
-/* As ring_reserve(), but rather waits a moment than loses the record. */
+/* Like ring_reserve(), but waits instead of losing the record. */
 static inline void *ring_reserve_or_wait(struct thread_buffer *tb, uint32_t bytes)
 {
 	void *place = ring_reserve(tb, bytes);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stack cache that is full forgets every other path of those that were not hit of late, and puts what it keeps together: what
- * came once goes sooner or later, and of paths that come in turn, and are more than fit, some stay. Runs in the application's threads, at most once in some thousand stacks that are new: no lock, no malloc, no system call;
- * the memory is the stack cache's own, and all is done in place.
+ * Evicts from a full stack cache and compacts the rest, in place. Evicts every second variant that
+ * was not hit since the last time. Stacks that came once thus leave sooner or later. If more stacks
+ * recur than fit, some of them stay. Runs in the owner's thread: no lock, no malloc, no system
+ * call.
  */
 #include "inject/capture/stack_cache_evict.h"
 
@@ -11,14 +12,16 @@
 #include "inject/capture/stack_cache_index.h"
 #include "inject/runtime/hotpath.h"
 
-#define HIT_KEPT_OF 4 /* of those that were hit, all but one of so many are kept at most */
+#define HIT_KEPT_OF 4 /* if too many were hit, evicts one of this many */
 
 static struct cache_object *object_at(const struct stack_cache *cache, uint32_t offset)
 {
 	return (struct cache_object *)(cache->arena + offset);
 }
 
-/* Of objects that stay, where they will be stands in a pointer that is made anew later. */
+/*
+ * Compaction stores each surviving object's new address here and rebuilds the pointer afterwards.
+ */
 static void **moved_to(struct cache_object *object)
 {
 	if (object->kind == CACHE_ENTRY)
@@ -31,7 +34,7 @@ static bool is_variant(const struct cache_object *object)
 	return object->kind == CACHE_VARIANT && ((const struct cache_variant *)object)->entry->base;
 }
 
-/* More were hit than may stay. */
+/* Whether more variants were hit than may stay. */
 static bool are_too_many(const struct stack_cache *cache)
 {
 	uint32_t used_bytes = 0, used_count = 0;
@@ -46,7 +49,10 @@ static bool are_too_many(const struct stack_cache *cache)
 	       used_count > cache->slot_count / HIT_KEPT_OF * (HIT_KEPT_OF - 1);
 }
 
-/* From now on is_used says of an object that it stays. An entry lies before its variants, and stays for them. */
+/*
+ * Afterwards, is_used means that the object stays. An entry precedes its variants and stays if one
+ * of them does.
+ */
 static void choose(struct stack_cache *cache)
 {
 	uint32_t hit_turn = (uint32_t)cache->epoch, unhit_turn = hit_turn;
@@ -66,7 +72,7 @@ static void choose(struct stack_cache *cache)
 	}
 }
 
-/* Gives each its new place; how much they take. */
+/* Assigns new addresses; returns the total size. */
 static uint32_t assign_places(struct stack_cache *cache)
 {
 	uint32_t used = 0;
@@ -102,7 +108,7 @@ static void turn_pointers(struct stack_cache *cache)
 	cache->expected = moved_variant(cache->expected);
 }
 
-/* Each goes down, in order, so that none is written over before it has gone. */
+/* Moves objects to lower addresses, in order, so that none is overwritten before it has moved. */
 static void move(struct stack_cache *cache)
 {
 	uint32_t bytes;
@@ -116,7 +122,7 @@ static void move(struct stack_cache *cache)
 	}
 }
 
-/* As if they were new: the tables, the trees, and which slots are free. False: there is no room for the trees. */
+/* Rebuilds the buckets, the trees and the free slots. False if there is no room for the trees. */
 static bool place_all(struct stack_cache *cache)
 {
 	uint32_t end = cache->arena_used;

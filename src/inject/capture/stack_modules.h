@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which module each frame of a stack lies in, as it was when the stack was walked.
+ * The module of each frame of a stack, at the time of the walk.
  *
- * A plugin may be gone a moment later, and another one be at its addresses: what was mapped there can
- * be known for certain only while the frames are on the stack, since code that is to be returned to is
- * not unloaded. So the thread itself looks, once for each new stack, and a stack says of each frame
- * in which module slot of its ring it lies. Slots are defined by records of their own, where
- * they are first used.
+ * A plugin may be unloaded and replaced at the same addresses a moment later. Only while a frame is
+ * on the stack is its module certain to stay loaded. So the thread identifies the modules itself,
+ * once per new stack. A stack record refers to modules by slots of its ring; a slot is defined by
+ * its own record at first use.
  *
- * One table per thread buffer, used by the thread that has it, on the cold path: no lock, no malloc, but for
- * modules whose headers are not where headers are, which costs a moment under the loader's list lock.
+ * One table per thread buffer, used by its owner on the cold path: no lock, no malloc. If a
+ * module's headers are not at its start, takes the loader's list lock briefly.
  */
 #ifndef XT_INJECT_STACK_MODULES_H
 #define XT_INJECT_STACK_MODULES_H
@@ -24,8 +23,8 @@
 #define MODULES_RECENT_BITS 6
 
 /*
- * While nothing is loaded, there is the same module at the same place: the loader counts up before it runs
- * anything of a library. (end and name are for where its count is only asked for now and then.)
+ * Caches modules by address while nothing is loaded: the loader increments its count before it runs
+ * a library's code. `end` and `name` matter if that count is only polled.
  */
 struct recent_module {
 	uintptr_t start, end;
@@ -35,18 +34,17 @@ struct recent_module {
 };
 
 struct stack_modules {
-	uint64_t identities[XT_MODULE_SLOT_COUNT]; /* by slot: where and what it is, as a hash */
-	uint16_t slots[MODULE_SLOTS_HASHED];	   /* by hash of that; 0: free */
-	uint32_t slot_count;			   /* 1 … slot_count are defined */
-	struct recent_module recent[1 << MODULES_RECENT_BITS]; /* by hash of the start */
+	uint64_t identities[XT_MODULE_SLOT_COUNT]; /* by slot: hash of address and contents */
+	uint16_t slots[MODULE_SLOTS_HASHED];	   /* hash table of identities; 0: free */
+	uint32_t slot_count;			   /* slots 1 to slot_count are defined */
+	struct recent_module recent[1 << MODULES_RECENT_BITS]; /* by hash of the start address */
 };
 
 struct thread_buffer;
 
 /*
- * Sees to it that slots are defined for all modules of the thread buffer's walk, and notes them in it
- * (walk_module.slot). generation: the loader's from before the walk. False if there was no room in the ring
- * for a definition.
+ * Defines slots for all modules of the thread buffer's walk and stores them in walk_module.slot.
+ * `generation`: the loader's, from before the walk. False if the ring has no room for a definition.
  */
 bool stack_modules_define(struct thread_buffer *tb, uint64_t generation);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two callbacks of CUPTI's. They run on threads of the application or of CUPTI, in the middle of a
- * launch or a flush: no lock, no malloc, and a system call only when the pool has run dry
+ * CUPTI's two buffer callbacks. They run on threads of the program or of CUPTI, in the middle of a
+ * launch or a flush: no lock, no malloc, and a system call only if the pool is empty
  * (activity_pool.c).
  */
 #include "inject/cupti/activity.h"
@@ -20,10 +20,11 @@ static atomic_uint_fast64_t completions;
 static atomic_bool abandoned;
 
 /*
- * CUPTI crashes when it is given no buffer. What it writes here is never read. Each is lent once at a
- * time: CUPTI waits for the end of each record, so it would keep a buffer for ever whose records are
- * overwritten by another thread, and look through all such buffers at each flush. The last one is
- * for when all others are lent, and may be lent many times.
+ * CUPTI crashes if it gets no buffer, so it gets one of these, whose records are discarded.
+ *
+ * Each is lent only once at a time. If two threads wrote to one buffer, its records would never
+ * look complete, and CUPTI would keep it and scan it at each flush. The last buffer is shared once
+ * all others are lent.
  */
 #define DISCARD_BUFFERS 64
 #define DISCARD_BYTES	(64u << 10)
@@ -44,7 +45,7 @@ static bool is_discard_buffer(const uint8_t *buffer)
 	return buffer >= discard_data[0] && buffer < discard_data[DISCARD_BUFFERS];
 }
 
-/* CUPTI was told that buffers are zeroed when it gets them. */
+/* CUPTI expects each buffer zeroed. */
 static void take_back_discard_buffer(uint8_t *buffer)
 {
 	size_t d = (size_t)(buffer - discard_data[0]) / DISCARD_BYTES;
@@ -90,8 +91,10 @@ void activity_completed(void *context, uint32_t stream_id, uint8_t *buffer, size
 		take_back_discard_buffer(buffer);
 		return;
 	}
-	/* CUPTI is not believed: behind the buffer is somebody else's memory, and one that was completed before is
-	 * the writer's, or free. */
+	/*
+	 * Do not trust CUPTI's size: memory behind the buffer is not ours. A buffer completed twice
+	 * may already belong to the writer.
+	 */
 	if (valid_bytes > ACTIVITY_DATA_BYTES) {
 		atomic_fetch_add(&activity_invalid, 1);
 		valid_bytes = ACTIVITY_DATA_BYTES;

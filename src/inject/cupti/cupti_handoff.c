@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who has CUPTI, and the hooks. What changes hands does so by `standing`, an atomic word: whoever moves
- * it from HERE to LEAVING, or from AWAY to RETURNING, does the work; others wait for it, bounded. No
- * lock is held across a call of CUPTI's.
+ * The hooks, and the state of the handoff: an atomic word. The thread that changes it to
+ * HANDOFF_RELEASING or HANDOFF_RESUMING does the work. Others wait for it, up to a timeout. No lock
+ * is held during a CUPTI call.
  */
 #include "inject/cupti/cupti_handoff.h"
 
@@ -27,40 +27,45 @@
 
 #define NAP_NS		   1000000
 #define UNNAMED		   "another tool"
-#define COLLECT_TIMEOUT_NS UINT64_C(300000000)	/* for what the GPU is doing at the moment */
-#define STOP_TIMEOUT_NS	   UINT64_C(1000000000) /* of the other tool's thread */
-#define QUIET_NS	   UINT64_C(250000000)	/* after it left: it may finalise, or come again */
-#define EVENTS_COUNT	   64
+#define COLLECT_TIMEOUT_NS UINT64_C(300000000)	/* for work that the GPU is executing */
+#define STOP_TIMEOUT_NS	   UINT64_C(1000000000) /* how long the other tool's thread waits */
+#define QUIET_NS                                                                                   \
+	UINT64_C(250000000) /* after it unsubscribed: it may finalise, or subscribe again */
+#define EVENTS_COUNT 64
 
 enum state {
-	HANDOFF_OFF, /* no hooks, or they do nothing */
+	HANDOFF_OFF, /* no hooks, or inactive */
 	HANDOFF_SUBSCRIBED,
 	HANDOFF_RELEASING,
 	HANDOFF_RELEASED,
 	HANDOFF_RESUMING,
 };
 
-/* Who turns our records off before another tool turns on its own: gather(), or who has waited for it in vain. */
+/*
+ * Progress of disabling our records, before another tool enables its own. Either collect_records()
+ * does it, or the thread that timed out waiting for it.
+ */
 enum stop_state { STOP_REQUESTED, STOP_STARTED, STOP_DONE };
 
 static atomic_int state;
-static atomic_int stop_state;		  /* enum stop, while the standing is LEAVING */
-static atomic_uint_fast64_t resume_at_ns; /* 0: the other tool is there */
+static atomic_int stop_state;		  /* enum stop_state, valid in HANDOFF_RELEASING */
+static atomic_uint_fast64_t resume_at_ns; /* 0: the other tool is active */
 static atomic_bool clock_is_foreign, clock_is_default;
-static bool resumes_later; /* --yield: for whoever subscribes, too, and only for a time */
+static bool resumes_later; /* --yield: release to subscribers too, and resume afterwards */
 static enum api_level api_level;
 
-/* The other tool, while it is there. */
+/* What the other tool uses. */
 #define KINDS_COUNT 256
 static atomic_bool has_unsubscribed;
 static atomic_bool enabled_kinds[KINDS_COUNT];
 static _Atomic(xt_cupti_buffer_requested) foreign_requested;
-static uintptr_t cupti_begin, cupti_end; /* its addresses */
+static uintptr_t cupti_begin, cupti_end; /* CUPTI's address range */
 
-static int (*find_object)(void *address, struct dl_find_object *result); /* NULL: glibc has none */
+static int (*find_object)(void *address,
+			  struct dl_find_object *result); /* NULL: glibc is too old */
 
 static struct cupti_handoff_event
-	events[EVENTS_COUNT]; /* by whoever changes the standing, for the writer */
+	events[EVENTS_COUNT]; /* written by the thread that changes the state, read by the writer */
 static atomic_uint event_count, events_taken;
 
 static void add_event(uint64_t time_ns, bool is_back, const char *who)
@@ -88,8 +93,10 @@ bool cupti_handoff_next(struct cupti_handoff_event *event)
 	return true;
 }
 
-/* In the tool's thread, which may hold whatever somebody waits for who holds the loader's lock: so this must not
- * take it, as dladdr() would. (It is the caller's own module, which does not go.) */
+/*
+ * Runs in the tool's thread. It may hold a lock that a holder of the loader's lock waits for. So
+ * this must not take the loader's lock, as dladdr() would. The caller's own module stays loaded.
+ */
 static void module_name(const void *address, char *out, size_t out_bytes)
 {
 	struct dl_find_object object;
@@ -106,7 +113,7 @@ static void module_name(const void *address, char *out, size_t out_bytes)
 	snprintf(out, out_bytes, "%s", slash ? slash + 1 : path);
 }
 
-/* False: another one does it, or has done it. */
+/* False if another thread does it or has done it. */
 static bool stop_records(void)
 {
 	int now = STOP_REQUESTED;
@@ -117,8 +124,10 @@ static bool stop_records(void)
 	return true;
 }
 
-/* On the flusher thread. Calls that are entered now are left out; what the GPU does for earlier ones
- * is waited for, and asked for. */
+/*
+ * On the flusher thread: waits for the GPU to finish recorded calls and flushes their records. New
+ * calls are not recorded.
+ */
 static void collect_records(void)
 {
 	uint64_t deadline_ns = monotonic_ns() + COLLECT_TIMEOUT_NS;
@@ -128,11 +137,11 @@ static void collect_records(void)
 		xt_sleep_ns(NAP_NS);
 		flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
 	}
-	/* If that took too long, CUPTI is the other tool's by now. */
+	/* After a timeout, the other tool owns CUPTI. */
 	if (!stop_records())
 		return;
 	flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
-	/* (By force it would get what is not finished: of the tool's, too.) */
+	/* A forced flush also returns unfinished records, including the tool's. */
 	if (atomic_load(&state) == HANDOFF_RELEASING)
 		flusher_flush(XT_CUPTI_FLUSH_FORCED);
 	atomic_store(&stop_state, STOP_DONE);
@@ -156,14 +165,14 @@ static void release_cupti(const char *function, const void *caller)
 	add_event(time_ns, false, who);
 	atomic_store(&stop_state, STOP_REQUESTED);
 	if (!flusher_run(collect_records, STOP_TIMEOUT_NS)) {
-		if (!flusher_is_done()) /* else all is over */
+		if (!flusher_is_done()) /* else recording has ended */
 			log_message("CUPTI did not give out its records in time; some are lost");
-		/* It must not turn them off when they are the tool's. */
+		/* collect_records() must not disable the tool's records later. */
 		if (!stop_records())
 			wait_for_stop(2 * STOP_TIMEOUT_NS);
 	}
 	cupti_subscriber_unsubscribe();
-	if (flusher_is_done()) /* the process ends, and recording has */
+	if (flusher_is_done()) /* recording has ended with the process */
 		return;
 	if (resumes_later)
 		log_message("%s takes CUPTI (%s): recording is paused", who, function);
@@ -172,7 +181,7 @@ static void release_cupti(const char *function, const void *caller)
 			    who, function);
 }
 
-/* Returns with CUPTI in nobody's hands but the caller's. */
+/* On return, only the caller uses CUPTI. */
 static void yield_to_other_tool(const char *function, const void *caller)
 {
 	uint64_t deadline_ns = monotonic_ns() + 2 * STOP_TIMEOUT_NS;
@@ -193,7 +202,7 @@ static void yield_to_other_tool(const char *function, const void *caller)
 	}
 }
 
-/* What a function of CUPTI's means when another tool calls it. */
+/* The effects of a CUPTI function when another tool calls it. */
 enum effect {
 	ACQUIRES = 1 << 0,
 	RELEASES = 1 << 1,
@@ -208,13 +217,15 @@ enum effect {
 
 static bool is_foreign_call(const void *caller)
 {
-	/* CUPTI calls some of its functions itself. (dladdr() would take the loader's lock.) */
+	/* CUPTI calls some of its functions itself. Not dladdr(), which takes the loader's lock. */
 	return atomic_load(&state) != HANDOFF_OFF &&
 	       !((uintptr_t)caller >= cupti_begin && (uintptr_t)caller < cupti_end);
 }
 
-/* Records have our clock until another is set. A tool that sets none expects CUPTI's own; but each
- * setting spoils a record, so it is done only then. */
+/*
+ * Records keep our clock until another is registered. A tool that registers none expects CUPTI's
+ * default. Registering spoils a record, so it is done only then.
+ */
 static void adjust_clock(enum effect effect)
 {
 	if (effect & (SETS_CLOCK | RESETS_CLOCK))
@@ -226,8 +237,10 @@ static void adjust_clock(enum effect effect)
 
 static void before_foreign_call(const char *function, enum effect effect, const void *caller)
 {
-	/* While we have our place, CUPTI itself refuses other subscribers, and a kind that is enabled is
-	 * nobody's loss: libraries try which there are. */
+	/*
+	 * While we are subscribed, CUPTI refuses other subscribers. Enabling a kind is harmless
+	 * without --yield: libraries try which kinds exist.
+	 */
 	bool comes = effect & ACQUIRES && (resumes_later || !(effect & (SUBSCRIBES | ENABLES)));
 
 	if (!(effect & ACQUIRES) || !is_foreign_call(caller))
@@ -264,14 +277,16 @@ static void after_foreign_call(enum effect effect, uint32_t kind, uint32_t resul
 		atomic_store(&resume_at_ns, monotonic_ns() + QUIET_NS);
 }
 
-/* CUPTI gives buffers to whoever registered last, whosever they are: between us two that is always
- * activity_completed(), which tells them apart. */
+/*
+ * CUPTI returns all buffers to the last registered callback. For both tools that is
+ * activity_completed(), which tells them apart.
+ */
 static void requested(uint8_t **buffer_out, size_t *bytes_out, size_t *max_records_out)
 {
 	atomic_load (&foreign_requested)(buffer_out, bytes_out, max_records_out);
 }
 
-/* X(name, meaning, arguments, their names, which kind of records) */
+/* X(name, effect, parameters, argument names, record kind) */
 #define HOOKS(X)                                                                                   \
 	X(cuptiSubscribe, ACQUIRES | SUBSCRIBES,                                                   \
 	  (void **out, xt_cupti_callback callback, void *userdata), (out, callback, userdata), 0)  \
@@ -310,7 +325,7 @@ static uint32_t hook_register(xt_cupti_buffer_requested theirs, xt_cupti_buffer_
 
 	if (!theirs || !completed || !is_foreign_call(caller))
 		return real_register(theirs, completed);
-	/* (Kinds may have been enabled while that was nobody's loss.) */
+	/* The tool may have enabled kinds before, which changed nothing then. */
 	before_foreign_call("cuptiActivityRegisterCallbacks",
 			    resumes_later ? ACQUIRES : ACQUIRES | NEEDS_CLOCK, caller);
 	atomic_store(&foreign_requested, theirs);
@@ -377,10 +392,10 @@ static void resume_recording(void)
 	bool sets_clock = atomic_load(&clock_is_foreign) || atomic_load(&clock_is_default);
 	char why[1024];
 
-	/* It goes where it belongs even later; but what CUPTI has of it must not get records of ours. */
+	/* Empties CUPTI's buffers of the other tool, so that they get no records of ours. */
 	flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
 	if (cupti_subscriber_subscribe(why, sizeof(why))) {
-		atomic_store(&state, HANDOFF_RELEASED); /* someone came whom we did not see */
+		atomic_store(&state, HANDOFF_RELEASED); /* a tool subscribed past our hooks */
 		return;
 	}
 	if (cupti_subscriber_start(api_level, sets_clock, why, sizeof(why))) {
@@ -405,7 +420,10 @@ void cupti_handoff_resume_if_due(void)
 	if (!due_ns || monotonic_ns() < due_ns ||
 	    !atomic_compare_exchange_strong(&state, &now, HANDOFF_RESUMING))
 		return;
-	/* Only one of us two gets through: someone_comes() clears the time, then looks at the standing. */
+	/*
+	 * Only one thread proceeds: yield_to_other_tool() clears the time before it reads the
+	 * state.
+	 */
 	if (!atomic_exchange(&resume_at_ns, 0)) {
 		atomic_store(&state, HANDOFF_RELEASED);
 		return;

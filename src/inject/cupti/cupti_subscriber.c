@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Takes and gives up CUPTI. Runs in the thread that calls InitializeInjection(), and with --yield on
- * the flusher thread and in the thread in which another tool comes.
+ * Runs in the thread of InitializeInjection(). With --yield, also on the flusher thread and in the
+ * thread of another tool.
  */
 #include "inject/cupti/cupti_subscriber.h"
 
@@ -18,14 +18,14 @@
 static xt_cupti_callback api_callback;
 static void *subscriber;
 static bool follows_profiler;
-static uint8_t zeroed_before; /* the attribute, as we found it */
+static uint8_t zeroed_before; /* the attribute's original value */
 
-/* Beside kernels; an old CUPTI may lack one, which is no reason to record nothing. */
+/* Kinds besides kernels. An old CUPTI may lack one; recording continues without it. */
 static const uint32_t further_kinds[] = {XT_CUPTI_ACTIVITY_MEMCPY, XT_CUPTI_ACTIVITY_MEMCPY2,
 					 XT_CUPTI_ACTIVITY_MEMSET, XT_CUPTI_ACTIVITY_MEMORY2};
 #define FURTHER_KINDS (sizeof(further_kinds) / sizeof(*further_kinds))
 
-/* Newer versions say who holds the one place there is. */
+/* Newer versions report the current subscriber's name. */
 static uint32_t subscribe_by_name(char *holder, size_t holder_bytes)
 {
 	struct cupti_subscriber_params params = {
@@ -68,7 +68,7 @@ int cupti_subscriber_subscribe(char *why, size_t why_bytes)
 	return -EBUSY;
 }
 
-/* We hand out zeroed buffers: CUPTI need not do it in the application's thread. */
+/* Our buffers are zeroed already; CUPTI need not zero them in the program's threads. */
 static void set_zeroed(uint8_t value)
 {
 	size_t bytes = sizeof(value);
@@ -97,8 +97,10 @@ static bool enable_callback(uint32_t domain, uint32_t cbid)
 	return result == XT_CUPTI_SUCCESS;
 }
 
-/* The callbacks of all recorded calls, and those at the making of graph nodes. How many of the calls
- * could be enabled; old versions of CUPTI do not know all. */
+/*
+ * Enables the callbacks of recorded calls and of graph node creation. Returns how many calls were
+ * enabled; old versions of CUPTI lack some.
+ */
 static uint32_t enable_callbacks(void)
 {
 	static const uint32_t resource_cbids[] = {XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING,
@@ -109,7 +111,7 @@ static uint32_t enable_callbacks(void)
 	for (uint32_t i = 0; i < recorded_apis.count; i++)
 		enabled += enable_callback(recorded_apis.apis[i].id >> 16,
 					   recorded_apis.apis[i].id & 0xffff);
-	/* Who changes a node is noted at every level, as is who makes it. */
+	/* Changes of graph nodes are recorded at every level. */
 	for (uint32_t cbid = 0; cbid < API_CBID_END; cbid++)
 		if (api_uses[cbid] & API_CHANGES_NODES)
 			enable_callback(XT_CUPTI_CB_DOMAIN_DRIVER_API, cbid);
@@ -119,8 +121,8 @@ static uint32_t enable_callbacks(void)
 }
 
 /*
- * Kernel names are cached by address until a module is unloaded. Unloads before this point were not
- * seen, for example while another tool had CUPTI, so forget all names. Call before kernels are
+ * Kernel names are cached by address until a module is unloaded. Earlier unloads were not seen, for
+ * example while another tool used CUPTI, so this forgets all names. Call before kernels are
  * recorded.
  */
 static void watch_unloads(void)
@@ -159,7 +161,7 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 	}
 	snprintf(why, why_bytes, "CUPTI cannot record kernels: %s (%s)", cupti_result_text(result),
 		 cupti.path);
-	/* Records that nobody takes would cost the program all the same. */
+	/* Unused records would still slow the program down. */
 	cupti_subscriber_stop();
 	if (sets_clock)
 		cupti.cuptiActivityRegisterTimestampCallback(realtime_ns);

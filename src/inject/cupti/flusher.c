@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The flusher thread. Whatever it calls may block, for ever if need be: nobody waits for it
- * without a bound.
+ * State shared with the flusher thread. Its calls may block forever, so all waits for it have a
+ * timeout.
  */
 #include "inject/cupti/flusher.h"
 
@@ -36,7 +36,7 @@ void flusher_flush(uint32_t flag)
 	atomic_store(&cpu_ns, xt_clock_ns(CLOCK_THREAD_CPUTIME_ID));
 }
 
-/* The work is taken away only when it is done: flusher_run() looks for that. */
+/* Clear the request only when done: flusher_run() waits for that. */
 void flusher_do_work(void)
 {
 	void (*work)(void) = atomic_load(&wanted_work);

@@ -33,7 +33,7 @@ void *flusher_main(void *unused)
 	if (flusher_is_allowed() && !cupti_handoff_is_released()) {
 		if (!gpu_names())
 			gpu_names_read();
-		/* Complete records first; then whatever is left, finished or not. */
+		/* Completed buffers first, then all records, finished or not. */
 		flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
 		flusher_flush(XT_CUPTI_FLUSH_FORCED);
 	}
