@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names of a log's account: all that the tracer and recovery write, what each counts, and
- * which say that something was lost. docs/internals/LOG_FORMAT.md has the same list. Any thread.
+ * The names in a log's account: what each counts, and which are losses.
+ * docs/internals/LOG_FORMAT.md has the same list. Any thread.
  */
 #ifndef XTRACE_ACCOUNT_H
 #define XTRACE_ACCOUNT_H
@@ -12,7 +12,7 @@
 
 static const struct xt_account {
 	const char *name;
-	const char *meaning; /* of losses: what was lost, and why */
+	const char *meaning; /* for a loss: what was lost and why */
 } xt_accounts[] = {
 	{"calls.seen", "calls that the callbacks saw return"},
 	{"calls.written", "calls in the log"},
@@ -87,7 +87,7 @@ static const struct xt_account {
 	{"writer.cpu_ns", "CPU time of the writer thread"},
 	{"flusher.cpu_ns", "CPU time of the thread that asks CUPTI for records"},
 	{"log.bytes", "bytes of the log"},
-	/* After a kill, from the crash buffer: */
+	/* Written by recovery after a kill: */
 	{"recovered.calls", "calls recovered"},
 	{"recovered.open_calls", "calls recovered that had not returned"},
 	{"recovered.ranges", "NVTX events recovered"},
@@ -107,7 +107,7 @@ static const struct xt_account {
 
 #define XT_ACCOUNTS (sizeof(xt_accounts) / sizeof(xt_accounts[0]))
 
-/* NULL for a name that only a later tracer knows. The name need not be terminated. */
+/* NULL for an unknown name. The name need not be terminated. */
 static inline const char *xt_account_meaning(const char *name, size_t length)
 {
 	for (size_t i = 0; i < XT_ACCOUNTS; i++)
@@ -118,8 +118,8 @@ static inline const char *xt_account_meaning(const char *name, size_t length)
 }
 
 /*
- * The promise of docs/internals/LOG_FORMAT.md, which holds for the names of later tracers, too: a name that
- * has one of these words in it is a loss, and if it is not 0 the recording is not whole.
+ * Whether a counter is a loss, also in logs of later versions: its name contains one of these
+ * words. If it is not 0, the recording is incomplete.
  */
 static inline bool xt_account_is_loss(const char *name, size_t length)
 {

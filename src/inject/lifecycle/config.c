@@ -23,7 +23,7 @@ static void read_path(const char *name, const char *fallback, char *out)
 	snprintf(out, PATH_MAX, "%s", value && *value ? value : fallback);
 }
 
-/* Programs change their working directory; the log stays where it was asked for. */
+/* The program may change its working directory; the log must not move. */
 static void make_absolute(char *path)
 {
 	char cwd[PATH_MAX], joined[PATH_MAX];
@@ -66,7 +66,7 @@ static enum api_level read_api_level(void)
 	return API_LEVEL_WORK;
 }
 
-/* Whether a variable has the one value it may have. */
+/* Whether the variable has its only valid value. */
 static bool read_word(const char *name, const char *word)
 {
 	const char *value = getenv(name);
@@ -79,7 +79,7 @@ static bool read_word(const char *name, const char *word)
 	return false;
 }
 
-/* How its frames are shown is for later: here it matters whether they are wanted. */
+/* Other values select how frames are shown, which matters only to the merge. */
 static bool read_python(void)
 {
 	static const char *const wanted[] = {"mixed", "full", "only"};

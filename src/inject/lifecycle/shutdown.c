@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of recording, in the thread that ends the process.
+ * Runs in the thread that ends the process.
  *
- * Forked children of Python's multiprocessing, and many a program that handles signals, end by _exit(),
- * which calls nobody. So the C library's _exit() is hooked as CUPTI's functions are for --yield. It may
- * be called anywhere: in a signal handler, in the middle of a CUDA call, in a child of vfork() with its
- * parent's memory. So what is done here is async-signal-safe: flags are set, and the tracer's threads
- * waited for, which do the work; and little stack is taken, as a handler's may be small. Where that might harm or be in vain, the process ends as it would
- * without us, and what is missing is recovered from the crash buffer.
+ * Children of Python's multiprocessing and many signal handlers end a process by _exit(), which
+ * runs no exit handler. So the C library's _exit() is hooked. It may be called anywhere: in a
+ * signal handler, in the middle of a CUDA call, or in a child of vfork() that shares its parent's
+ * memory. So this code is async-signal-safe and uses little stack: it sets flags and waits for the
+ * tracer's threads. If waiting would be unsafe or useless, the process ends at once, and the rest
+ * is recovered from the crash buffer.
  */
 #include "inject/lifecycle/shutdown.h"
 
@@ -36,7 +36,10 @@
 #define REST_IN_SPOOL "; what is missing is in the spool"
 #define REST_LOST     "; there is no spool file to keep the rest, so it is lost"
 
-/* Why the log is not closed. A handler's stack may be too small to put texts together. */
+/*
+ * Why the log is not closed. Whole messages, because a handler's stack may be too small to format
+ * one.
+ */
 static const struct {
 	int error; /* 0: any other */
 	const char *recoverable, *lost;
@@ -60,15 +63,15 @@ static void report_unclosed_log(int error)
 
 enum exit_path {
 	NOT_EXITING = 0,
-	EXIT_HANDLERS, /* exit() goes on for as long as it likes */
+	EXIT_HANDLERS, /* exit(), whose other handlers may run for any time */
 	EXIT_IMMEDIATE,
 };
 
 static atomic_bool begun;
-static atomic_int first_exit_path;	    /* enum way, of the first that leaves */
-static atomic_uint_fast64_t shutdown_by_ns; /* 0: nobody leaves yet */
+static atomic_int first_exit_path;	    /* enum exit_path of the first thread that exits */
+static atomic_uint_fast64_t shutdown_by_ns; /* 0: no thread exits yet */
 
-/* Whoever comes first stops recording; all wait until what was recorded is in the log. */
+/* The first thread stops recording; all wait until the log is closed. */
 static void shut_down(enum exit_path exit_path)
 {
 	uint64_t by_ns = 0, now_ns = monotonic_ns();
@@ -76,19 +79,19 @@ static void shut_down(enum exit_path exit_path)
 
 	if (atomic_compare_exchange_strong(&shutdown_by_ns, &by_ns, now_ns + SHUTDOWN_TIMEOUT_NS)) {
 		atomic_store(&first_exit_path, exit_path);
-		/* Other threads may go on launching: that is lost, with what the GPU does for them, and counted. */
+		/* Calls of other threads from now on are counted as lost, with their GPU work. */
 		recording_pause(PAUSED_SHUTDOWN);
 		nvtx_abandon();
 		result = writer_thread_finish(SHUTDOWN_TIMEOUT_NS);
 		if (result)
 			report_unclosed_log(result);
-		/* In this order: what is not recorded is counted. */
+		/* Set in this order, so that every call is recorded or counted. */
 		atomic_store(&callbacks_have_ended, true);
 		atomic_store(&callbacks_active, false);
 		return;
 	}
 	writer_thread_finish(by_ns > now_ns ? by_ns - now_ns : 0);
-	/* The first one's status is the program's, as it would be if it had not waited. */
+	/* Let the first thread end the process, so that its exit status is used. */
 	if (atomic_load(&first_exit_path) == EXIT_IMMEDIATE)
 		xt_sleep_ns(EXIT_STATUS_WAIT_NS);
 }
@@ -97,16 +100,16 @@ static void at_exit(void)
 {
 	int cancelling;
 
-	/* A child of which the C library does not know has our handlers and nothing else of ours. */
+	/* A child made by a raw system call has our handlers but not our threads. */
 	if (!atomic_load(&begun) || !is_own_process())
 		return;
-	/* Who wants to end this thread has to wait, or the process would go on. */
+	/* Defer cancellation. Otherwise exit() would never finish. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
 	shut_down(EXIT_HANDLERS);
 	pthread_setcancelstate(cancelling, NULL);
 }
 
-/* Behind all exit handlers, those that were registered before ours included. */
+/* Runs after all exit handlers, including those registered before ours. */
 __attribute__((destructor)) static void at_end(void)
 {
 	if (atomic_load(&begun) && is_own_process())
@@ -114,9 +117,9 @@ __attribute__((destructor)) static void at_end(void)
 }
 
 /*
- * Not in a child that has our memory and none of our threads. Not in our own threads, which would wait
- * for themselves. Not where a signal handler has interrupted CUDA or us: what the thread holds, CUPTI
- * may need.
+ * False in a child without our threads, in our own threads, which would wait for themselves, and in
+ * a signal handler that interrupted CUDA or the tracer: CUPTI may need a lock that this thread
+ * holds.
  */
 static bool can_shut_down_here(void)
 {
@@ -136,7 +139,7 @@ static void shutdown_at_once(void)
 	if (!can_shut_down_here())
 		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
-	/* For what comes now it would be too late, too. */
+	/* A handler that runs now could not be recorded anyway. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, NULL);
 	shut_down(EXIT_IMMEDIATE);
@@ -167,7 +170,7 @@ void shutdown_begin(void)
 	atexit(at_exit);
 	at_quick_exit(at_exit);
 	atomic_store(&begun, true);
-	/* Where that fails, _exit() is like a kill: what was committed is recovered. */
+	/* Without the hooks, _exit() is like a kill: committed data is recovered. */
 	if (libc)
 		symbol_hooks_install(libc, hooks, sizeof(hooks) / sizeof(*hooks));
 }

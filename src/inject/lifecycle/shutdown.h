@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the tracer leaves a process that ends by itself, in whichever way it calls for its end: exit()
- * and the return of main(), quick_exit(), _exit(). What CUPTI still holds is asked for, and the log is
- * closed; the end waits for that two seconds at most.
+ * Ends recording before the process exits by exit(), return from main(), quick_exit() or _exit().
+ * Flushes CUPTI and closes the log; waits for that at most two seconds.
  */
 #ifndef XT_INJECT_SHUTDOWN_H
 #define XT_INJECT_SHUTDOWN_H
@@ -12,11 +11,10 @@
 
 #define SHUTDOWN_TIMEOUT_NS UINT64_C(2000000000)
 
-/* From now on recording is brought to its end before the process is. By InitializeInjection(), when
- * all has begun. */
+/* Installs the exit handlers and hooks. Called by InitializeInjection() once tracing runs. */
 void shutdown_begin(void);
 
-/* In a forked child, which has nothing to bring to an end. True if its parent had. */
+/* In a forked child, which has no log to close. True if its parent was tracing. */
 bool shutdown_abandon(void);
 
 #endif

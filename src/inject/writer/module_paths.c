@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looks names up in /proc/thread-self: a main thread that has ended has no maps and no file any more, while the
- * others go on. Writer thread only.
+ * Reads /proc/thread-self. /proc/self would be empty after the main thread ended while others run.
+ * Writer thread only.
  */
 #include "inject/writer/module_paths.h"
 
@@ -16,14 +16,14 @@
 
 #define LINE_BYTES_MAX (XT_MODULE_PATH_MAX + 256)
 
-/* /proc/thread-self/maps, line by line. */
+/* Reads /proc/thread-self/maps line by line. */
 struct maps {
 	int fd;
-	size_t begin, end; /* of what was read and not given yet */
+	size_t begin, end; /* part of the text not returned yet */
 	char text[2 * LINE_BYTES_MAX];
 };
 
-/* The next line, without its end; NULL behind the last. It is valid until the next call. */
+/* The next line without its end; NULL after the last. Valid until the next call. */
 static char *next_line(struct maps *maps)
 {
 	char *line = maps->text + maps->begin, *end;
@@ -46,7 +46,7 @@ static char *next_line(struct maps *maps)
 	return line;
 }
 
-/* The file that is mapped at that address; false if there is none. */
+/* Finds the file mapped at an address; false if there is none. */
 static bool find_mapped(uint64_t address, char *path)
 {
 	static const char deleted_suffix[] = " (deleted)";
@@ -84,7 +84,7 @@ static const char *last_component(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Could the file have been opened by that name? Something else may be mapped there by now. */
+/* Whether the file may have been opened by that name. Another file may be mapped there by now. */
 static bool may_be(const char *path, const char *name)
 {
 	static char whole[PATH_MAX];

@@ -20,7 +20,7 @@
 
 #define COUNTS_MAX 128
 
-static uint32_t counts_logged; /* of this account, so far: each count has its place */
+static uint32_t counts_logged; /* index of the next counter in this account */
 
 static uint64_t thread_buffers_sum(enum xt_ring_counter counter)
 {
@@ -35,7 +35,7 @@ static uint64_t thread_buffers_sum(enum xt_ring_counter counter)
 	return sum;
 }
 
-/* What callbacks saw and could not even count in a ring. */
+/* Calls that callbacks could not count in a ring. */
 static uint64_t calls_outside_rings(void)
 {
 	return atomic_load(&thread_buffer_calls_missed) + atomic_load(&callbacks_reentered);
@@ -54,7 +54,7 @@ static uint64_t thread_buffers_left_sum(void)
 	return sum;
 }
 
-/* Of a count that thread buffers have outside of their rings. */
+/* Sums a counter of struct thread_buffer. */
 static uint64_t thread_buffers_own_sum(size_t offset)
 {
 	uint64_t sum = 0;
@@ -73,7 +73,7 @@ static uint64_t own_cpu_ns(void)
 	return xt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* The domain of a counter, by the first part of its name. */
+/* The debug domain of a counter, by the first part of its name. */
 static enum debug_domain domain_of(const char *name)
 {
 	static const struct {
@@ -126,9 +126,9 @@ uint64_t record_calls_seen(void)
 	return seen_with(atomic_load(&callbacks_after_end));
 }
 
-/* The calls of an account, in which seen = written + lost. */
+/* The calls of an account: seen = written + lost. */
 struct call_sums {
-	uint64_t seen_here; /* as record_calls_seen(), of the same moment */
+	uint64_t seen_here; /* record_calls_seen() at the same moment */
 	uint64_t seen, written, ring_full, no_ring, nested, beyond_size, shutdown_dropped,
 		after_end;
 	bool is_settled;
@@ -152,7 +152,7 @@ static struct call_sums sum_calls(const struct recorder *rec)
 	counted = sums.written + sums.ring_full + sums.no_ring + sums.nested +
 		  rec->calls.write_failed + sums.beyond_size + sums.shutdown_dropped +
 		  sums.after_end;
-	/* A thread may have been in a callback, and not gone on before the log was closed. */
+	/* A thread was in a callback when the log was closed. */
 	if (rec->is_closed && sums.seen > counted) {
 		sums.after_end += sums.seen - counted;
 		counted = sums.seen;
@@ -161,7 +161,7 @@ static struct call_sums sum_calls(const struct recorder *rec)
 	return sums;
 }
 
-/* Calls that no ring of the crash buffer counts: they are lost with the process. */
+/* Calls of rings outside the crash buffer: recovery cannot count them. */
 static uint64_t calls_unbacked(void)
 {
 	uint64_t sum = 0;
@@ -215,7 +215,7 @@ void record_losses(const struct recorder *rec)
 {
 	struct losses losses = sum_losses(rec);
 
-	/* These are not lost as long as the process lives. */
+	/* Only lost if the process is killed now. */
 	losses.counters[XT_CRASH_BUFFER_BUFFERS_LOST] += activity_unbacked();
 	crash_buffer_count(losses.counters);
 }

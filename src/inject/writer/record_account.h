@@ -5,14 +5,16 @@
 
 #include "inject/writer/recorder.h"
 
-/* ACCOUNT rows as of now. True if the calls add up at this moment: seen = written + lost. While
- * threads are in callbacks they may not, for an instant. */
+/*
+ * Writes ACCOUNT rows. True if the calls add up: seen = written + lost. They may not while a thread
+ * is in a callback.
+ */
 bool record_account(struct recorder *rec);
 
-/* What was lost outside of rings, to the crash buffer: a recovery finds it there. */
+/* Stores losses outside of rings in the crash buffer, for recovery. */
 void record_losses(const struct recorder *rec);
 
-/* How many calls the callbacks have seen return, those after the end included. Any thread. */
+/* The number of calls that returned, including those after the end. Any thread. */
 uint64_t record_calls_seen(void);
 
 #endif

@@ -5,14 +5,16 @@
 
 #include "inject/writer/recorder.h"
 
-/* record_activity.c: takes what completed buffers hold, as long as they can be held. */
+/* Turns completed buffers into rows, as long as they can be held. */
 void record_activity(struct recorder *rec);
 
-/* For the crash buffer: the names of kernels in buffers that were not read yet, if none was read since the
- * last time. */
+/*
+ * Stores the kernel names of unread buffers in the crash buffer, if no buffer was read since the
+ * last call.
+ */
 void prefetch_names(struct recorder *rec);
 
-/* Whether CUPTI, which was asked for everything, still has a buffer with work that was over then. */
+/* Whether CUPTI, after a forced flush, still owns a buffer with work that ended before since_ns. */
 bool cupti_holds_unfinished_work(uint64_t since_ns);
 
 #endif

@@ -5,8 +5,10 @@
 
 #include "inject/writer/recorder.h"
 
-/* record_calls.c: takes what all rings hold, unless the log cannot be written. Returns the largest
- * share of a ring, in percent, that waits to be freed by a flush. */
+/*
+ * Drains all rings, unless the log cannot be written. Returns the largest share of a ring, in
+ * percent, that waits for a flush.
+ */
 uint32_t record_calls(struct recorder *rec);
 
 #endif

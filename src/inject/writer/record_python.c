@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the Python frames of a stack record to STRING and PYTHON_FRAME rows. Writer thread only.
+ * Turns the Python frames of a stack record into STRING and PYTHON_FRAME rows.
  */
 #include "inject/writer/record_python.h"
 

@@ -5,13 +5,13 @@
 
 #include "inject/writer/recorder.h"
 
-/* record_python.c: the Python frames of a stack, as rows of the log. */
+/* The Python frames of a stack. */
 struct recorded_python {
 	uint32_t count;
 	uint64_t ids[XT_PYTHON_FRAMES_MAX];    /* XT_PYTHON_FRAME_ID, innermost first */
 	uint64_t places[XT_PYTHON_FRAMES_MAX]; /* XT_STACK_PLACES */
 };
-/* False if there is no memory for the row of one. */
+/* False if out of memory for a row. */
 bool record_python_frames(struct recorder *rec, const struct xt_record_stack *record,
 			  struct recorded_python *out);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the log says about the run itself: the process, its modules and threads, the clocks, and
- * the tracer's own account. Writer thread only.
+ * Rows about the run itself: the process, its modules and threads, clocks, pauses.
  */
 #include "inject/writer/record_run.h"
 
@@ -58,14 +57,14 @@ static void record_meta_number(struct recorder *rec, const char *key, uint64_t v
 	record_meta(rec, key, text);
 }
 
-/* The whole of a small file in /proc; its length, 0 if it cannot be read. */
+/* Reads a small file in /proc; returns its length, 0 on an error. */
 static size_t read_file(const char *path, char *out, size_t out_bytes)
 {
 	size_t length = 0;
 	ssize_t n;
 	int fd;
 
-	/* A child forked meanwhile would keep the descriptor. */
+	/* A child forked meanwhile would inherit the descriptor. */
 	loader_lock();
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	while (fd >= 0 && length + 1 < out_bytes &&
@@ -78,9 +77,11 @@ static size_t read_file(const char *path, char *out, size_t out_bytes)
 	return length;
 }
 
-#define FIELDS_TO_START 20 /* of /proc/self/stat, from the name on, which may hold spaces */
+#define FIELDS_TO_START 20 /* in /proc/self/stat, counted from the name, which may contain spaces */
 
-/* When the process began: what is older is not its own, whoever had its number before. */
+/*
+ * The start of the process: files older than this belong to an earlier process with the same pid.
+ */
 static void record_start_time(struct recorder *rec)
 {
 	char text[1024];
@@ -99,7 +100,7 @@ static void record_start_time(struct recorder *rec)
 				   ticks / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-/* What tells the process from others of the same host name and pid. */
+/* Distinguishes the process from others with the same host name and pid. */
 static void record_identity(struct recorder *rec)
 {
 	char text[PROCESS_IDENTITY_BYTES], boot[64];
@@ -173,7 +174,7 @@ static void record_python(struct recorder *rec)
 	record_meta(rec, "python.path", about->path);
 	debug_log(DEBUG_PYTHON, "%s: version %s%s%s", about->path, about->version,
 		  about->why_not[0] ? "; cannot read its frames: " : "", about->why_not);
-	/* (Empty: it takes back what was said of one before.) */
+	/* An empty value withdraws an earlier one. */
 	if (about->why_not[0] || about->is_after_others)
 		record_meta(rec, "python.missing", about->why_not);
 }
@@ -199,7 +200,7 @@ static void module_loaded(void *context, const struct module *module)
 
 	debug_log(DEBUG_STACK, "module loaded at %#llx: %s",
 		  (unsigned long long)module->image.start, module->path);
-	/* (No row will ever refer to it.) */
+	/* No row will refer to it. */
 	if (recorder_is_full(rec))
 		return;
 	rec->modules_lost += !recorder_module(rec, &module->image, module->path,
@@ -235,7 +236,7 @@ void record_modules(struct recorder *rec)
 	uint64_t now_ns = monotonic_ns();
 	bool any_came;
 
-	/* What is loaded now is found later. */
+	/* A later scan finds what is loaded now. */
 	if (rec->write_error)
 		return;
 	if (!rec->last_scan_ns)
@@ -334,7 +335,7 @@ void record_handoffs(struct recorder *rec)
 	while (cupti_handoff_next(&event)) {
 		debug_log(DEBUG_CUPTI, "handoff: %s%s",
 			  event.is_back ? "subscribed again" : "released to ", event.who);
-		if (event.is_back) /* ids may have begun anew */
+		if (event.is_back) /* correlation ids may have restarted */
 			suppressed_ids_forget(&rec->skipped);
 		record_switch_why(rec, event.time_ns, event.is_back, XT_SWITCH_YIELDED, event.who);
 	}
@@ -354,7 +355,7 @@ void record_request(struct recorder *rec)
 	crash_buffer_request_done(word);
 }
 
-/* In groups, as they are written everywhere. */
+/* Prints the usual groups of digits. */
 static void record_uuid(struct recorder *rec, uint32_t device, const uint8_t *uuid)
 {
 	static const uint8_t unknown[GPU_UUID_BYTES];

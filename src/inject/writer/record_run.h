@@ -5,22 +5,21 @@
 
 #include "inject/writer/recorder.h"
 
-/* record_run.c: the run around the events. */
 void record_meta(struct recorder *rec, const char *key, const char *value);
-void record_start(struct recorder *rec);   /* META and API rows, first CLOCK */
-void record_modules(struct recorder *rec); /* modules that came or went */
-bool record_thread(struct recorder *rec, struct thread_buffer *tb); /* false: no memory */
+void record_start(struct recorder *rec);   /* META, API and first CLOCK rows */
+void record_modules(struct recorder *rec); /* modules loaded or unloaded */
+bool record_thread(struct recorder *rec, struct thread_buffer *tb); /* false: out of memory */
 void record_clock(struct recorder *rec);
-/* Recording was paused, or went on, at that time. */
+/* Recording was paused or resumed at that time. */
 void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on);
-/* Recording stops for good, as the log has its size. */
+/* Recording ends because the log is full. */
 void record_stop(struct recorder *rec, uint64_t time_ns);
-/* Takes fewer stacks if the tracer costs too much, and more if there is room. */
+/* Adjusts the sampling rate to --max-overhead. */
 void record_rate(struct recorder *rec);
-/* Another tool came, or has left (yield.h). */
+/* Rows for handoffs of CUPTI (cupti_handoff.h). */
 void record_handoffs(struct recorder *rec);
-/* Does what others ask for in the crash buffer. */
+/* Executes a request from the crash buffer: pause or resume. */
 void record_request(struct recorder *rec);
-void record_devices(struct recorder *rec); /* once the driver is up */
+void record_devices(struct recorder *rec); /* once the driver has answered */
 
 #endif

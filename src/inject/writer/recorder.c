@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recorder's tables and the way from them to the file. Writer thread only.
+ * Tables of rows, and how they are written to the file. Writer thread only.
  */
 #include "inject/writer/recorder.h"
 
@@ -19,7 +19,7 @@
 #include "log/write/compact.h"
 #include "log/write/event_rows.h"
 
-/* Tables in the order in which they become chunks: what defines an id comes before what uses it. */
+/* Tables in the order of their chunks: an id is defined before it is used. */
 static const struct {
 	enum xt_kind kind;
 	uint32_t rows;
@@ -196,7 +196,7 @@ void recorder_crash_buffer_name(struct recorder *rec, enum xt_name_of of, uint64
 			  text);
 }
 
-/* The rows are in the file: their sources may be used again. */
+/* The rows are in the file, so their sources can be reused. */
 static void free_sources(struct recorder *rec)
 {
 	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
@@ -214,7 +214,7 @@ static void free_sources(struct recorder *rec)
 		tb->modules_changed = false;
 		if (tb->ring->free_pos != tb->read_pos)
 			ring_free(tb, tb->read_pos);
-		/* There is memory again. */
+		/* Memory is available again. */
 		if (tb->definitions_lost)
 			atomic_fetch_add(&tb->cache_epoch_wanted, 1);
 		tb->definitions_lost = false;
@@ -225,8 +225,8 @@ static void free_sources(struct recorder *rec)
 }
 
 /*
- * Daemons close all descriptors that they do not know, but the files are still there. The loader's
- * lock keeps a forked child from inheriting the new descriptors, and with them the log's lock.
+ * Daemons close all descriptors, but the files still exist. The loader lock keeps a forked child
+ * from inheriting the new descriptors and the log's file lock.
  */
 static int reopen_files(struct recorder *rec)
 {
@@ -251,10 +251,13 @@ static int write_tables(struct recorder *rec)
 {
 	int open_error = reopen_files(rec), cut_error = cut_tables(rec), error;
 
-	/* To write what was cut frees memory for the rest. */
+	/* Writing existing chunks frees memory for the rest. */
 	if (cut_error && xt_compact_is_finished(rec->writer))
 		return cut_error;
-	/* A flush may put a smaller file in the log's place: until it is done, that size counts. */
+	/*
+	 * A flush may replace the log by a smaller, compacted file. Until it is done, the old size
+	 * is valid.
+	 */
 	crash_buffer_log_bytes(xt_writer_file_bytes(rec->writer));
 	error = xt_writer_flush(rec->writer);
 	crash_buffer_log_bytes(xt_writer_file_bytes(rec->writer));
@@ -272,7 +275,7 @@ static void note_error(struct recorder *rec, int error)
 		return;
 	activity_stall(error);
 	thread_buffers_stall(error);
-	/* Not each time: a disk may be full again and again. */
+	/* Only once: a disk may fill up again and again. */
 	if (error && !rec->has_said_error)
 		log_message(
 			"cannot write the log: %s; xtrace keeps what its buffers have room for and "

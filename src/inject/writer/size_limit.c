@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log's size, kept within a bound: recording stops, or the oldest events are left out. Writer thread
- * only, a little in each of its rounds.
- *
- * What is left out is a loss like others, counted by cause: calls are seen and not written.
+ * Stops recording or removes the oldest events, in small steps. Removed events count as lost, by
+ * cause: their calls were seen but not written.
  */
 #include "inject/writer/size_limit.h"
 
@@ -21,9 +19,9 @@
 #include "inject/writer/record_run.h"
 #include "log/write/compact.h"
 
-/* The log grows a little after recording has stopped: what was under way, and the account. */
+/* Space for events in progress and the account, written after recording stopped. */
 #define RESERVE_BYTES UINT64_C(65536)
-#define STEP_BYTES    UINT64_C(4194304) /* copied in a round: a few milliseconds */
+#define STEP_BYTES    UINT64_C(4194304) /* copied per round; takes a few milliseconds */
 
 static void stop(struct recorder *rec)
 {
@@ -74,7 +72,7 @@ static struct row_counts *row_counts_of(struct recorder *rec, enum xt_kind kind)
 	}
 }
 
-/* sign: 1, or -1 if it did not come to pass after all. */
+/* sign: 1, or -1 to undo it. */
 static void count_left_out(struct recorder *rec, const struct xt_compacted *compacted,
 			   uint64_t sign)
 {
@@ -108,17 +106,17 @@ static void finish_shrinking(struct recorder *rec)
 	stop(rec);
 }
 
-/* (Between a flush and what it frees nothing may be added, so it begins with one.) */
+/* Starts with a flush: nothing may be added between a flush and freeing its sources. */
 static void shrink_some(struct recorder *rec)
 {
 	int rc;
 
-	/* The next flush opens it again, and gives up the copy. */
+	/* The next flush reopens the file and discards the copy. */
 	if (!xt_writer_is_open(rec->writer))
 		return;
 	rc = xt_compact_step(rec->writer, STEP_BYTES);
 	if (rc > 0) {
-		/* If that fails, again in a later round. */
+		/* On an error, retries in a later round. */
 		if (recorder_flush(rec) || rec->size_limit.state != SIZE_COMPACTING)
 			return;
 		rc = xt_compact_step(rec->writer, UINT64_MAX);
@@ -169,7 +167,7 @@ void size_limit_enforce(struct recorder *rec)
 	case SIZE_COMPACTING:
 		shrink_some(rec);
 		return;
-	case SIZE_PAUSED: /* all calls that were entered before have been taken by now */
+	case SIZE_PAUSED: /* all calls from before the pause have been drained */
 		rec->size_limit.state = SIZE_LIMIT_REACHED;
 		return;
 	case SIZE_LIMIT_REACHED:

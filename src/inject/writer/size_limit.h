@@ -5,8 +5,8 @@
 
 #include "inject/writer/recorder.h"
 
-/* size_limit_enforce.c: keeps the log within its size; once in each round. */
+/* Once per round. */
 void size_limit_enforce(struct recorder *rec);
-void size_limit_end(struct recorder *rec); /* what is half done is given up */
+void size_limit_end(struct recorder *rec); /* discards an unfinished compaction */
 
 #endif

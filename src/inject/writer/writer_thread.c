@@ -2,10 +2,10 @@
 /*
  * The writer thread, and the start and end of both threads.
  *
- * The writer calls nothing of CUPTI's or the driver's that could block; the flusher (flusher.c)
- * does that. So a flush that hangs stops neither the log nor, beyond a bound, the end of the
- * program. Both run with all signals blocked: handlers are the program's, and a file that may not
- * grow is an error to us, not a SIGXFSZ.
+ * The writer makes no CUPTI or driver call that could block; the flusher does. So a hanging flush
+ * blocks neither the log nor, beyond a timeout, the program's exit. Both threads block all signals:
+ * handlers belong to the program, and a file beyond its size limit gives an error instead of
+ * SIGXFSZ.
  */
 #include "inject/writer/writer_thread.h"
 
@@ -40,13 +40,15 @@
 #include "inject/writer/record_run.h"
 #include "inject/writer/size_limit.h"
 
-/* A ring of 256 KiB holds 6,500 calls; the writer looks often enough for a million a second. */
+/*
+ * A ring of 256 KiB has room for 6,500 calls; this period suffices for a million calls per second.
+ */
 #define ROUND_NS	    (2 * 1000000)
 #define FLUSH_LOG_NS	    (250 * 1000000)
-#define RETRY_NS	    (10 * 1000000) /* after a write that failed; each time twice as long */
+#define RETRY_NS	    (10 * 1000000) /* after a failed write; doubled each time */
 #define RETRY_MOST_NS	    (250 * 1000000)
 #define PREFETCH_NAMES_NS   (50 * 1000000)
-#define EXIT_CHECK_NS	    (250 * 1000000) /* for threads of the program's that are left */
+#define EXIT_CHECK_NS	    (250 * 1000000) /* check whether the program's threads have ended */
 #define ACCOUNT_NS	    (1000 * 1000000)
 #define SHRINK_NS	    (1000 * 1000000)
 #define ACCOUNT_FULL_NS	    UINT64_C(10000000000)
@@ -55,27 +57,26 @@
 #define STACK_BYTES	    (256 << 10)
 #define STACK_BYTES_IN_NEED (8 << 20)
 
-/* At the start: how long the program waits for the log to begin. */
+/* At the start: how long the program waits for the first rows. */
 #define BEGIN_TIMEOUT_NS UINT64_C(1000000000)
 
-/* At the end: how long the writer waits for the flusher, and for calls in mid-callback. */
+/* At the end: how long the writer waits for the flusher, and for threads in callbacks. */
 #define FLUSHER_TIMEOUT_NS UINT64_C(1500000000)
 #define BALANCE_TIMEOUT_NS UINT64_C(250000000)
 #define DEADLOCK_NS	   UINT64_C(300000000)
-#define SETTLE_TIMEOUT_NS  UINT64_C(250000000) /* and for calls behind the end to be counted */
+#define SETTLE_TIMEOUT_NS  UINT64_C(250000000) /* and for late calls to be counted */
 
 static struct {
 	struct recorder recorder;
-	struct xt_writer *log; /* NULL: nothing runs */
+	struct xt_writer *log; /* NULL: not running */
 	atomic_int writer_id, flusher_id;
-	atomic_bool begun; /* what explains the rest is in the log */
+	atomic_bool begun; /* the log has the rows that others refer to */
 	atomic_bool stopping;
 	atomic_bool finished;
-	int error; /* why the log is not closed, 0: it is; valid once finished */
-	atomic_uint
-		scanning; /* odd while it looks what is loaded, for which it takes the loader's lock */
+	int error;	      /* why the log is not closed; 0: closed. Valid once finished */
+	atomic_uint scanning; /* odd while scanning modules, which takes the loader's lock */
 	atomic_bool settling;
-	atomic_uint_fast64_t settled; /* of record_calls_seen(), those that are in the log */
+	atomic_uint_fast64_t settled; /* record_calls_seen() of the closed log */
 } threads;
 
 static uint32_t take_all(struct recorder *rec)
@@ -113,7 +114,7 @@ static bool flush_is_due(const struct recorder *rec, uint64_t since_ns, uint32_t
 	       rec->held_count >= HELD_FLUSH_COUNT;
 }
 
-/* A log that is full grows by its account alone: each time twice as long passes until the next. */
+/* A full log grows only by its account, so each period is twice as long. */
 static uint64_t next_period_ns(const struct recorder *rec, uint64_t period_ns)
 {
 	if (!recorder_is_full(rec))
@@ -121,7 +122,7 @@ static uint64_t next_period_ns(const struct recorder *rec, uint64_t period_ns)
 	return period_ns < ACCOUNT_FULL_NS ? ACCOUNT_FULL_NS : 2 * period_ns;
 }
 
-/* When the writer did last what it does not do in each round. */
+/* Times of periodic work. */
 struct times {
 	uint64_t flush_ns, account_ns, shrink_ns, names_ns, exit_check_ns;
 	uint64_t account_period_ns, retry_period_ns;
@@ -135,14 +136,14 @@ static bool is_due(uint64_t *last_ns, uint64_t period_ns, uint64_t now_ns)
 	return true;
 }
 
-/* Adds nothing to what waits to be written: nobody knows for how long the disk stays full. */
+/* Adds no rows meanwhile: the disk may stay full for any time. */
 static void retry(struct recorder *rec, struct times *last, uint64_t now_ns)
 {
 	if (!is_due(&last->flush_ns, last->retry_period_ns, now_ns))
 		return;
 	if (last->retry_period_ns < RETRY_MOST_NS)
 		last->retry_period_ns *= 2;
-	/* A write that is bound to fail would take the last free space from the program for a moment. */
+	/* A write that must fail would briefly take the last free space from the program. */
 	if (rec->write_error == -ENOSPC && !xt_writer_has_room(rec->writer))
 		return;
 	recorder_flush(rec);
@@ -204,7 +205,7 @@ static void take_and_flush(struct recorder *rec)
 		recorder_flush(rec);
 }
 
-/* A CUPTI that does not suit the driver gives one half of the truth and keeps the other. */
+/* A CUPTI that does not match the driver reports only launches, or only kernels. */
 static void warn_if_incomplete(const struct recorder *rec)
 {
 	uint64_t kernels = rec->kernels.written + rec->kernels.invalid;
@@ -217,12 +218,12 @@ static void warn_if_incomplete(const struct recorder *rec)
 			    (unsigned long long)kernels, cupti.path);
 }
 
-/* Takes all that was committed. -errno if it cannot be written; the rest stays in the crash buffer. */
+/* Drains everything. -errno if it cannot be written; the rest stays in the crash buffer. */
 static int take_the_rest(struct recorder *rec)
 {
 	int error = rec->write_error ? recorder_flush(rec) : 0;
 
-	/* More buffers may be complete than can be held at once. */
+	/* There may be more completed buffers than can be held at once. */
 	for (take_all(rec); !error && rec->held_count; take_all(rec))
 		error = recorder_flush(rec);
 	return error;
@@ -235,8 +236,10 @@ static int close_log(struct recorder *rec)
 	return error ? error : xt_writer_flush(rec->writer);
 }
 
-/* Takes what is left and closes the log. 0 if that is all there was; -ETIMEDOUT if CUPTI or a thread
- * did not finish; else -errno of a write that failed. */
+/*
+ * Drains everything and closes the log. 0, -ETIMEDOUT if CUPTI or a thread did not finish, or
+ * -errno of a failed write.
+ */
 static int finish(struct recorder *rec)
 {
 	uint64_t began_ns = monotonic_ns(), deadline_ns = began_ns + FLUSHER_TIMEOUT_NS;
@@ -249,7 +252,7 @@ static int finish(struct recorder *rec)
 		xt_sleep_ns(ROUND_NS / 4);
 	}
 	error = take_the_rest(rec);
-	/* What completes from now on is of calls that nothing but their number will be known of. */
+	/* Calls that return after this point are only counted. */
 	atomic_store(&callbacks_have_ended, true);
 	atomic_store(&callbacks_active, false);
 	if (error)
@@ -258,8 +261,8 @@ static int finish(struct recorder *rec)
 	record_clock(rec);
 	record_handoffs(rec);
 	if (atomic_load(&recording_paused) & ~(unsigned)PAUSED_SHUTDOWN)
-		record_switch(rec, monotonic_ns(), true); /* the end is not paused for ever */
-	/* A thread may still be inside a callback: the account is taken again until it adds up. */
+		record_switch(rec, monotonic_ns(), true); /* shutdown is not a pause */
+	/* A thread may still be in a callback: repeat the account until it adds up. */
 	deadline_ns = monotonic_ns() + BALANCE_TIMEOUT_NS;
 	while (!error) {
 		if (record_calls(rec) >= RING_FLUSH_PERCENT)
@@ -273,7 +276,7 @@ static int finish(struct recorder *rec)
 	error = recorder_flush(rec);
 	if (error)
 		return error;
-	/* What CUPTI has kept is in the crash buffer: a recovery takes it from there. */
+	/* Recovery reads the records that CUPTI kept from the crash buffer. */
 	if (!flusher_is_done() || !balanced || cupti_holds_unfinished_work(began_ns))
 		return -ETIMEDOUT;
 	warn_if_incomplete(rec);
@@ -283,9 +286,9 @@ static int finish(struct recorder *rec)
 }
 
 /*
- * The log is closed, but exit handlers that the program registered before it initialised CUDA run behind
- * ours, and may launch: that is counted, and the log closed again. Ever more seldom, unless the process
- * is about to be gone, so that the log does not grow however long it stays.
+ * Counts calls after the log was closed. Exit handlers registered before CUDA was initialised run
+ * after ours and may launch. Each time, the account is appended and the log closed again; periods
+ * double, so that the log does not grow forever.
  */
 static void count_after_end(struct recorder *rec)
 {
@@ -350,7 +353,7 @@ static void *writer_main(void *unused)
 		activity_abandon();
 	}
 	atomic_store(&threads.finished, true);
-	/* Only we are left: the program has ended. */
+	/* The program's threads have ended. */
 	if (!atomic_load(&threads.stopping))
 		process_exit_watch_end_process();
 	if (!threads.error)
@@ -370,7 +373,7 @@ static int start_thread(void *(*main_function)(void *))
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	rc = pthread_create(&thread, &attributes, main_function, NULL);
 	if (rc == EINVAL) {
-		/* Thread-local storage comes out of the stack, and some programs have a lot. */
+		/* Thread-local storage is part of the stack, and some programs have a lot. */
 		pthread_attr_setstacksize(&attributes, STACK_BYTES_IN_NEED);
 		rc = pthread_create(&thread, &attributes, main_function, NULL);
 	}
@@ -378,8 +381,10 @@ static int start_thread(void *(*main_function)(void *))
 	return -rc;
 }
 
-/* A process may be killed at once. What is recovered then is worth little without the names of APIs
- * and the modules, so nothing is recorded before these are in the log. */
+/*
+ * The process may be killed at once. A recovered log needs the names of APIs and modules, so
+ * recording starts only after these are in the log.
+ */
 static void wait_for_begin(void)
 {
 	uint64_t deadline_ns = monotonic_ns() + BEGIN_TIMEOUT_NS;
@@ -415,7 +420,7 @@ int writer_thread_start(struct xt_writer *log, uint64_t start_ns,
 		return 0;
 	}
 give_up:
-	threads.recorder.writer = NULL; /* the caller keeps it */
+	threads.recorder.writer = NULL; /* still owned by the caller */
 	threads.log = NULL;
 	recorder_free(&threads.recorder);
 	return rc;
@@ -427,8 +432,8 @@ void writer_thread_allow_flush(void)
 }
 
 /*
- * A signal handler may have interrupted this thread as it loaded a library: the writer then waits for it,
- * and it for the writer.
+ * A signal handler may have interrupted this thread while it loaded a library. Then the writer
+ * waits for its lock, and this thread for the writer.
  */
 static bool is_deadlocked(struct deadlock_probe *probe, uint64_t now_ns)
 {
@@ -476,7 +481,7 @@ bool writer_thread_is_other_thread(void)
 	if (id == writer_id || id == atomic_load(&threads.flusher_id))
 		return false;
 	is_here = atomic_load(&threads.finished) || !syscall(SYS_tgkill, getpid(), writer_id, 0);
-	errno = saved_errno; /* after vfork() it is the parent's */
+	errno = saved_errno; /* after vfork(), errno is shared with the parent */
 	return is_here;
 }
 
