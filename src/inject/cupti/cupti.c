@@ -89,26 +89,25 @@ static bool try_candidate(const struct cupti_candidate *candidate, uint32_t driv
 		/* A bare name that the loader does not find is no error. */
 		why[0] = '\0';
 		if (strchr(candidate->path, '/'))
-			snprintf(why, why_bytes, "%s cannot be loaded: %s", candidate->path,
-				 dlerror());
+			snprintf(why, why_bytes, "cannot load %s: %s", candidate->path, dlerror());
 		return false;
 	}
 	missing = fill_table(library, &table);
 	if (missing) {
-		snprintf(why, why_bytes, "%s has no %s", candidate->path, missing);
+		snprintf(why, why_bytes, "%s lacks the function %s", candidate->path, missing);
 		goto refuse;
 	}
 	if (table.cuptiGetVersion(&table.version) != XT_CUPTI_SUCCESS)
 		table.version = 0;
 	if (table.version < OLDEST_CUPTI) {
 		snprintf(why, why_bytes,
-			 "%s is too old (CUPTI API %u; CUDA 11.8 or later is needed)",
+			 "%s is too old: CUPTI API %u; use CUPTI of CUDA 11.8 or later",
 			 candidate->path, table.version);
 		goto refuse;
 	}
 	/* Minor releases are compatible; a newer major release needs a newer driver. */
 	if (driver && release_of(table.version) / 1000 > driver / 1000) {
-		snprintf(why, why_bytes, "%s is of CUDA %u.%u, newer than the driver (%u.%u)",
+		snprintf(why, why_bytes, "%s of CUDA %u.%u is newer than the driver (CUDA %u.%u)",
 			 candidate->path, release_of(table.version) / 1000,
 			 release_of(table.version) / 10 % 100, driver / 1000, driver / 10 % 100);
 		goto refuse;
@@ -143,7 +142,7 @@ int cupti_open(const char *asked_path, char *why, size_t why_bytes)
 			snprintf(refusal, sizeof(refusal), "%s", text);
 	}
 	if (!found)
-		snprintf(why, why_bytes, "%s%s (looked in: %s); XTRACE_CUPTI=PATH names one",
+		snprintf(why, why_bytes, "%s%s (searched: %s); set XTRACE_CUPTI=PATH",
 			 refusal[0] ? "no usable libcupti: " : "no libcupti found", refusal,
 			 cupti_search_places(search));
 	cupti_search_end(search);

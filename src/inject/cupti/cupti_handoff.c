@@ -166,7 +166,8 @@ static void release_cupti(const char *function, const void *caller)
 	atomic_store(&stop_state, STOP_REQUESTED);
 	if (!flusher_run(collect_records, STOP_TIMEOUT_NS)) {
 		if (!flusher_is_done()) /* else recording has ended */
-			log_message("CUPTI did not give out its records in time; some are lost");
+			log_message("cannot flush CUPTI in time for another tool: some records are "
+				    "lost");
 		/* collect_records() must not disable the tool's records later. */
 		if (!stop_records())
 			wait_for_stop(2 * STOP_TIMEOUT_NS);
@@ -175,9 +176,9 @@ static void release_cupti(const char *function, const void *caller)
 	if (flusher_is_done()) /* recording has ended with the process */
 		return;
 	if (resumes_later)
-		log_message("%s takes CUPTI (%s): recording is paused", who, function);
+		log_message("recording paused: %s uses CUPTI (%s)", who, function);
 	else
-		log_message("%s has CUPTI record for itself (%s): recording ends here; see --yield",
+		log_message("recording ends: %s uses CUPTI (%s); to resume afterwards, use --yield",
 			    who, function);
 }
 
@@ -376,7 +377,7 @@ void cupti_handoff_begin(enum api_level level, bool resumes)
 	if (!rc)
 		atomic_store(&state, HANDOFF_SUBSCRIBED);
 	else if (resumes_later)
-		log_message("cannot yield to other tools: %s cannot be watched: %s", cupti.path,
+		log_message("cannot yield to other tools: cannot hook %s: %s", cupti.path,
 			    strerror(-rc));
 }
 
@@ -401,7 +402,7 @@ static void resume_recording(void)
 	if (cupti_subscriber_start(api_level, sets_clock, why, sizeof(why))) {
 		cupti_subscriber_unsubscribe();
 		atomic_store(&state, HANDOFF_RELEASED);
-		log_message("recording does not go on: %s", why);
+		log_message("cannot resume recording: %s", why);
 		return;
 	}
 	atomic_store(&clock_is_foreign, false);
@@ -409,7 +410,7 @@ static void resume_recording(void)
 	add_event(monotonic_ns(), true, "");
 	recording_resume(PAUSED_HANDOFF);
 	atomic_store(&state, HANDOFF_SUBSCRIBED);
-	log_message("CUPTI is free again: recording goes on");
+	log_message("recording resumed: CUPTI is free again");
 }
 
 void cupti_handoff_resume_if_due(void)

@@ -60,10 +60,11 @@ int cupti_subscriber_subscribe(char *why, size_t why_bytes)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = '?';
 	if (result == XT_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
-		snprintf(why, why_bytes, "another tool in this process uses CUPTI already%s%s",
+		snprintf(why, why_bytes,
+			 "another tool already uses CUPTI in this process%s%s; run without it",
 			 holder[0] ? ": " : "", holder);
 	else
-		snprintf(why, why_bytes, "CUPTI refuses a subscriber: %s (%s)",
+		snprintf(why, why_bytes, "CUPTI refuses a subscription: %s (%s)",
 			 cupti_result_text(result), cupti.path);
 	return -EBUSY;
 }

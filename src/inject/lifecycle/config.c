@@ -62,7 +62,7 @@ static enum api_level read_api_level(void)
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (!strcmp(value, names[i]))
 			return (enum api_level)i;
-	log_message("XTRACE_API=%s is none of launch, work, all; taking work", value);
+	log_message("cannot use XTRACE_API=%s: choose launch, work or all; using work", value);
 	return API_LEVEL_WORK;
 }
 
@@ -75,7 +75,7 @@ static bool read_word(const char *name, const char *word)
 		return false;
 	if (!strcmp(value, word))
 		return true;
-	log_message("%s=%s is not %s; passed over", name, value, word);
+	log_message("cannot use %s=%s: the only value is %s; ignored", name, value, word);
 	return false;
 }
 
@@ -92,7 +92,8 @@ static bool read_python(void)
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
 		if (!strcmp(value, wanted[i]))
 			return true;
-	log_message("XTRACE_PYTHON=%s is none of mixed, full, only, off; taking mixed", value);
+	log_message("cannot use XTRACE_PYTHON=%s: choose mixed, full, only or off; using mixed",
+		    value);
 	return true;
 }
 
@@ -102,10 +103,10 @@ static void read_max_size(struct xt_size_bound *bound)
 
 	*bound = (struct xt_size_bound){0};
 	if (value && *value && !xt_size_bound_parse(value, bound))
-		log_message("XTRACE_MAX_SIZE=%s is no size of a log (256K or more, as 500M, 2G, "
-			    "2G:newest); "
-			    "there is no bound",
-			    value);
+		log_message(
+			"cannot use XTRACE_MAX_SIZE=%s: not a size of 256K or more, such as 500M, "
+			"2G or 2G:newest; using no limit",
+			value);
 }
 
 static void read_max_overhead(double *percent)
@@ -114,10 +115,9 @@ static void read_max_overhead(double *percent)
 
 	*percent = 0;
 	if (value && *value && !xt_percent_parse(value, percent))
-		log_message("XTRACE_MAX_OVERHEAD=%s is no number of percent above 0 and up to 100; "
-			    "there "
-			    "is no "
-			    "bound",
+		log_message("cannot use XTRACE_MAX_OVERHEAD=%s: not a percentage above 0 and up to "
+			    "100; "
+			    "using no limit",
 			    value);
 }
 
@@ -146,7 +146,7 @@ bool config_read(struct config *config)
 
 		config->audit_interval = (uint32_t)strtoul(audit, &end, 10);
 		if (*end) {
-			log_message("XTRACE_AUDIT=%s is no number; taking %u", audit,
+			log_message("cannot use XTRACE_AUDIT=%s: not a number; using %u", audit,
 				    AUDIT_INTERVAL_DEFAULT);
 			config->audit_interval = AUDIT_INTERVAL_DEFAULT;
 		}

@@ -94,7 +94,7 @@ static void add_to_environment(const char *const *names, size_t count, const cha
 		text_bytes += strlen(names[i]) + strlen(value) + sizeof("=");
 	enlarged = malloc((present + count + 1) * sizeof(*enlarged) + text_bytes);
 	if (!enlarged) {
-		log_message("not tracing: cannot set %s: out of memory", names[0]);
+		log_message("cannot record this process: cannot set %s: out of memory", names[0]);
 		return;
 	}
 	text = (char *)(enlarged + present + count + 1);
@@ -130,7 +130,7 @@ __attribute__((constructor)) static void preloaded(void)
 	/* An absolute path: the program may change its directory before it starts CUDA. */
 	if (!realpath(info.dli_fname, path)) {
 		if (info.dli_fname[0] != '/')
-			log_message("where this library lies cannot be found out: %s",
+			log_message("cannot find the path of libxtrace_inject.so: %s",
 				    strerror(errno));
 		snprintf(path, sizeof(path), "%s", info.dli_fname);
 	}
@@ -299,8 +299,8 @@ static int start_log(const struct config *config, char *log_path, char *why, siz
 		rc = write_header(log);
 	}
 	if (rc) {
-		snprintf(why, why_bytes, "no log can be written in %s: %s", config->data_dir,
-			 rc == -ELOOP ? "a link of another user's" : strerror(-rc));
+		snprintf(why, why_bytes, "cannot create a log in %s: %s", config->data_dir,
+			 rc == -ELOOP ? "it is a link of another user" : strerror(-rc));
 		crash_buffer_remove();
 		if (log)
 			unlink(log_path);
@@ -311,7 +311,7 @@ static int start_log(const struct config *config, char *log_path, char *why, siz
 		xt_compact_prepare(log);
 	rc = writer_thread_start(log, header.start_monotonic_ns, &config->limits);
 	if (rc) {
-		snprintf(why, why_bytes, "the writer thread cannot be started: %s", strerror(-rc));
+		snprintf(why, why_bytes, "cannot start the writer thread: %s", strerror(-rc));
 		xt_writer_close(log);
 		crash_buffer_remove();
 		unlink(log_path);
@@ -346,7 +346,7 @@ static int start_tracing(const struct config *config, char *log_path, char *why,
 		return rc;
 	rc = stack_walk_begin();
 	if (rc)
-		snprintf(why, why_bytes, "libunwind does not start: %s", strerror(-rc));
+		snprintf(why, why_bytes, "cannot initialise libunwind: %s", strerror(-rc));
 	else
 		rc = cupti_subscriber_start(config->api_level, true, why, why_bytes);
 	if (rc) {
@@ -398,7 +398,7 @@ unsubscribe:
 decline:
 	nvtx_abandon();
 	debug_log(DEBUG_PROCESS, "not recording: %s", why);
-	log_message("not tracing: %s", why);
+	log_message("cannot record this process: %s", why);
 }
 
 int InitializeInjection(void)

@@ -33,8 +33,8 @@
 
 #define EXIT_STATUS_WAIT_NS UINT64_C(100000000)
 
-#define REST_IN_SPOOL "; what is missing is in the spool"
-#define REST_LOST     "; there is no spool file to keep the rest, so it is lost"
+#define REST_IN_SPOOL "; the rest is in the .spool file"
+#define REST_LOST     "; the rest is lost, as there is no .spool file"
 
 /*
  * Why the log is not closed. Whole messages, because a handler's stack may be too small to format
@@ -44,12 +44,12 @@ static const struct {
 	int error; /* 0: any other */
 	const char *recoverable, *lost;
 } endings[] = {
-	{-EDEADLK, "the process ends as it loads a library" REST_IN_SPOOL,
-	 "the process ends as it loads a library" REST_LOST},
-	{-EIO, "cannot write the end of the log" REST_IN_SPOOL,
-	 "cannot write the end of the log" REST_LOST},
-	{0, "CUPTI or the disk did not finish" REST_IN_SPOOL,
-	 "CUPTI or the disk did not finish" REST_LOST},
+	{-EDEADLK, "cannot close the log: the process exits while it loads a library" REST_IN_SPOOL,
+	 "cannot close the log: the process exits while it loads a library" REST_LOST},
+	{-EIO, "cannot close the log: a write failed" REST_IN_SPOOL,
+	 "cannot close the log: a write failed" REST_LOST},
+	{0, "cannot close the log: CUPTI or the disk did not finish in time" REST_IN_SPOOL,
+	 "cannot close the log: CUPTI or the disk did not finish in time" REST_LOST},
 };
 
 static void report_unclosed_log(int error)

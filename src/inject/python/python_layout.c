@@ -217,7 +217,7 @@ int python_layout_find(uint32_t version, const void *runtime, struct python_layo
 
 	if (version < PYTHON_FIRST_KNOWN || (version & 0xffff0000) > PYTHON_LAST_KNOWN ||
 	    (release && release < first_candidate)) {
-		snprintf(why, why_bytes, "its layout is not known, only those of 3.9 to 3.14");
+		snprintf(why, why_bytes, "unsupported version; 3.9 to 3.14 are supported");
 		return -EINVAL;
 	}
 	if (minor < FIRST_PUBLISHED) {
@@ -225,7 +225,7 @@ int python_layout_find(uint32_t version, const void *runtime, struct python_layo
 		return 0;
 	}
 	if (memcmp(table, "xdebugpy", 8) != 0 || table[published[minor].version] != version) {
-		snprintf(why, why_bytes, "it does not publish its layout where that is expected");
+		snprintf(why, why_bytes, "it does not publish its layout at the expected place");
 		return -EINVAL;
 	}
 	fill_published(minor, table, layout);

@@ -231,7 +231,8 @@ static bool judge(const struct finding *finding)
 	 */
 	if (!finding->is_program &&
 	    !dlopen(finding->path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE)) {
-		snprintf(about->why_not, sizeof(about->why_not), "its library cannot be held");
+		snprintf(about->why_not, sizeof(about->why_not),
+			 "its library cannot be kept loaded");
 		return false;
 	}
 	version = version_of(finding);
@@ -289,7 +290,7 @@ static bool find_next(void)
 		__atomic_store_n(&python_runtime, &state.runtime, __ATOMIC_RELEASE);
 		return true;
 	}
-	log_message("Python%s%s (%s): its frames are not recorded: %s",
+	log_message("cannot record the frames of Python%s%s (%s): %s",
 		    state.about.version[0] ? " " : "", state.about.version, state.about.path,
 		    state.about.why_not);
 	snprintf(state.declined[state.declined_count++], PATH_MAX, "%s", state.about.path);

@@ -496,14 +496,16 @@ int stack_walk_open(const char *library_dir, char *why, size_t why_bytes)
 
 	lib.handle = open_library(library_dir);
 	if (!lib.handle) {
-		snprintf(why, why_bytes, "%s is neither in %s/xtrace nor in the loader's path",
+		snprintf(why, why_bytes,
+			 "cannot find %s in %s/xtrace or the loader's path; reinstall xtrace",
 			 LIBUNWIND_NAME, library_dir);
 		return -ENOENT;
 	}
 	for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++) {
 		*needed[i].function = dlsym(lib.handle, needed[i].name);
 		if (!*needed[i].function) {
-			snprintf(why, why_bytes, "%s has no %s", LIBUNWIND_NAME, needed[i].name);
+			snprintf(why, why_bytes, "%s lacks the function %s", LIBUNWIND_NAME,
+				 needed[i].name);
 			return -ENOSYS;
 		}
 	}

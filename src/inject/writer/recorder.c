@@ -277,12 +277,10 @@ static void note_error(struct recorder *rec, int error)
 	thread_buffers_stall(error);
 	/* Only once: a disk may fill up again and again. */
 	if (error && !rec->has_said_error)
-		log_message(
-			"cannot write the log: %s; xtrace keeps what its buffers have room for and "
-			"tries again",
-			strerror(-error));
+		log_message("cannot write the log: %s; keeping what fits into memory, and retrying",
+			    strerror(-error));
 	else if (!error && !rec->has_said_success)
-		log_message("the log is written again, with all that was kept");
+		log_message("writing the log succeeds again; all events kept in memory are saved");
 	rec->has_said_error = true;
 	rec->has_said_success |= !error;
 }

@@ -35,7 +35,7 @@ static void stop(struct recorder *rec)
 		  (unsigned long long)rec->size_limit.file_bytes);
 	rec->size_limit.state = SIZE_PAUSED;
 	record_account(rec);
-	log_message("the log has reached its size: recording stops");
+	log_message("recording stops: the log has reached --max-size");
 }
 
 static void begin_shrinking(struct recorder *rec)
@@ -48,9 +48,8 @@ static void begin_shrinking(struct recorder *rec)
 		rec->size_limit.state = SIZE_COMPACTING;
 		return;
 	}
-	log_message("the oldest part of the log cannot be left out: %s",
-		    rc == -EFBIG ? "what is needed to read the rest takes all of it"
-				 : strerror(-rc));
+	log_message("cannot remove the oldest events from the log: %s",
+		    rc == -EFBIG ? "metadata alone exceeds --max-size" : strerror(-rc));
 	stop(rec);
 }
 
@@ -124,7 +123,7 @@ static void shrink_some(struct recorder *rec)
 	if (rc > 0) {
 		finish_shrinking(rec);
 	} else if (rc < 0) {
-		log_message("the oldest part of the log cannot be left out: %s", strerror(-rc));
+		log_message("cannot remove the oldest events from the log: %s", strerror(-rc));
 		rec->size_limit.state = SIZE_WITHIN_LIMIT;
 		stop(rec);
 	}

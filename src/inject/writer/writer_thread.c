@@ -211,10 +211,10 @@ static void warn_if_incomplete(const struct recorder *rec)
 	uint64_t kernels = rec->kernels.written + rec->kernels.invalid;
 
 	if (rec->launches && !kernels)
-		log_message("%llu launches were seen, but %s gave no record of a kernel",
+		log_message("cannot record kernels: %llu launches, but no kernel record from %s",
 			    (unsigned long long)rec->launches, cupti.path);
 	if (!rec->launches && kernels)
-		log_message("%llu kernels ran, but %s told of no launch: they have no call paths",
+		log_message("cannot record call paths: %llu kernels, but no launch reported by %s",
 			    (unsigned long long)kernels, cupti.path);
 }
 
@@ -281,7 +281,7 @@ static int finish(struct recorder *rec)
 		return -ETIMEDOUT;
 	warn_if_incomplete(rec);
 	if (xt_writer_is_deleted(rec->writer))
-		log_message("the log was deleted while it was written");
+		log_message("the log was deleted during recording");
 	return close_log(rec);
 }
 
