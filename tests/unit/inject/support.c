@@ -47,7 +47,7 @@ fail:
 	return -1;
 }
 
-/* The slots as the writer would keep them. */
+/* Slots as the writer keeps them. */
 static _Thread_local struct {
 	struct {
 		uint32_t flags, count;
