@@ -316,7 +316,7 @@ static void open_tracer(void)
 		fprintf(stderr, "tracer: %s\n", why);
 		exit(1);
 	}
-	loader_watch_ask();
+	loader_watch_poll();
 	stack_capture_audit_interval = 0;
 	atomic_store(&callbacks_active, true);
 }

@@ -52,8 +52,8 @@ static uint32_t slot_epoch(const struct thread_buffer *tb, uint32_t slot)
 }
 
 /* A sampled call represents unsampled ones. If its stack is lost, mark it LOST, not NONE. */
-static inline uint32_t capture_chosen(struct thread_buffer *tb, uint32_t shift,
-				      const struct caller_regs *regs)
+static inline uint32_t capture_sampled(struct thread_buffer *tb, uint32_t shift,
+				       const struct caller_regs *regs)
 {
 	uint32_t slot = capture_stack(tb, regs);
 
@@ -68,7 +68,7 @@ static inline uint32_t capture_chosen(struct thread_buffer *tb, uint32_t shift,
 #define CALL_IS_SHUTDOWN_DROP UINT64_C(0x7874726163653f)
 
 /* The writer drops its GPU work by correlation id. */
-static COLD void call_skip(struct thread_buffer *tb, const struct cupti_callback_data *data)
+static COLD void skip_call(struct thread_buffer *tb, const struct cupti_callback_data *data)
 {
 	bool is_left = atomic_load(&recording_paused) == PAUSED_SHUTDOWN;
 	struct xt_record_skip *record = ring_reserve_or_wait(tb, sizeof(*record));
@@ -91,7 +91,8 @@ static bool was_skipped(const struct cupti_callback_data *data)
 }
 
 /* Counts a call that returned without a known start. */
-static COLD void count_unopened(struct thread_buffer *tb, const struct cupti_callback_data *data)
+static COLD void count_unmatched_exit(struct thread_buffer *tb,
+				      const struct cupti_callback_data *data)
 {
 	if (data->correlation_data && *data->correlation_data == CALL_IS_SHUTDOWN_DROP)
 		thread_buffer_add(&tb->ring->shutdown_drop_count, 1);
@@ -127,7 +128,7 @@ static void call_enter(struct thread_buffer *tb, uint32_t api, uint32_t use,
 	struct xt_open_call *call;
 
 	if (atomic_load_explicit(&recording_paused, memory_order_relaxed)) {
-		call_skip(tb, data);
+		skip_call(tb, data);
 		return;
 	}
 	if (data->correlation_data)
@@ -142,7 +143,7 @@ static void call_enter(struct thread_buffer *tb, uint32_t api, uint32_t use,
 		call->stack_slot = XT_STACK_SLOT_NONE;
 		thread_buffer_add(&tb->unsampled_count, 1);
 	} else {
-		call->stack_slot = capture_chosen(tb, shift, regs);
+		call->stack_slot = capture_sampled(tb, shift, regs);
 	}
 	call->slot_epoch = slot_epoch(tb, call->stack_slot) | shift << EPOCH_BITS;
 	call->enter_ns = monotonic_ns();
@@ -174,7 +175,7 @@ static uint32_t stack_at_exit(struct thread_buffer *tb, const struct xt_open_cal
 {
 	if ((call->slot_epoch & EPOCH_MASK) == slot_epoch(tb, call->stack_slot))
 		return call->stack_slot;
-	return capture_chosen(tb, call->slot_epoch >> EPOCH_BITS, regs);
+	return capture_sampled(tb, call->slot_epoch >> EPOCH_BITS, regs);
 }
 
 /* Names the graph, so that a replay without work differs from one whose work was lost. */
@@ -209,7 +210,7 @@ static void call_exit(struct thread_buffer *tb, uint32_t api, uint32_t use,
 
 	thread_buffer_count_up(tb, XT_RING_CALLS_SEEN);
 	if (!call) {
-		count_unopened(tb, data);
+		count_unmatched_exit(tb, data);
 		return;
 	}
 	stack_slot = stack_at_exit(tb, call, regs);
@@ -427,8 +428,8 @@ static COLD void count_after_end(void)
  * Exit handlers and other threads may launch after the log is closed. Calls without GPU work, such
  * as frees, are no loss.
  */
-static COLD void note_inactive(uint32_t domain, uint32_t cbid,
-			       const struct cupti_callback_data *data)
+static COLD void count_inactive_call(uint32_t domain, uint32_t cbid,
+				     const struct cupti_callback_data *data)
 {
 	if (atomic_load(&callbacks_have_ended) && counts_as_call(domain, cbid, data) &&
 	    !(atomic_load(&recording_paused) & (PAUSED_REQUESTED | PAUSED_HANDOFF)) &&
@@ -448,7 +449,7 @@ LIKELY void callback_in_c(void *userdata, uint32_t domain, uint32_t cbid, const 
 
 	(void)userdata;
 	if (!atomic_load_explicit(&callbacks_active, memory_order_acquire)) {
-		note_inactive(domain, cbid, cbdata);
+		count_inactive_call(domain, cbid, cbdata);
 		return;
 	}
 	if (domain == XT_CUPTI_CB_DOMAIN_RESOURCE &&

@@ -28,7 +28,7 @@ static struct {
 	uint64_t thread_buffer_seen[THREAD_BUFFERS_MAX];
 	double call_ns; /* last estimate */
 	unsigned hold, room;
-	uint64_t beyond_ns; /* time above the limit at the lowest rate */
+	uint64_t over_limit_ns; /* time above the limit at the lowest rate */
 } control;
 
 static uint64_t relaxed(const uint64_t *word)
@@ -47,7 +47,7 @@ static void add_thread_buffer(struct sums *sums, const struct thread_buffer *tb)
 uint64_t sampling_cost_ns(void)
 {
 	static struct sums
-		told[THREAD_BUFFERS_MAX]; /* what the sum includes of each thread buffer */
+		counted[THREAD_BUFFERS_MAX]; /* what the sum includes of each thread buffer */
 	static uint64_t sum_ns;
 
 	/* A call is charged the mean cost when first seen, so that the sum never decreases. */
@@ -58,19 +58,19 @@ uint64_t sampling_cost_ns(void)
 		if (!tb)
 			continue;
 		add_thread_buffer(&sums, tb);
-		sum_ns += sums.slow_path_ns - told[i].slow_path_ns;
-		told[i].slow_path_ns = sums.slow_path_ns;
+		sum_ns += sums.slow_path_ns - counted[i].slow_path_ns;
+		counted[i].slow_path_ns = sums.slow_path_ns;
 		if (!sums.timed_count)
 			continue;
 		sum_ns += (uint64_t)((double)sums.timed_ns / (double)sums.timed_count *
-				     (double)(sums.seen - told[i].seen));
-		told[i].seen = sums.seen;
+				     (double)(sums.seen - counted[i].seen));
+		counted[i].seen = sums.seen;
 	}
 	return sum_ns;
 }
 
 /* The sums now, and the number of threads that made calls since the last time. */
-static struct sums look(uint32_t *active_out)
+static struct sums sum_costs(uint32_t *active_out)
 {
 	struct sums sums = {0};
 
@@ -132,11 +132,11 @@ bool sampling_control(double limit_percent, uint64_t now_ns, uint32_t *one_in_ou
 
 	if (limit_percent <= 0 || now_ns - control.since_ns < PERIOD_NS)
 		return false;
-	now = look(&active);
+	now = sum_costs(&active);
 	percent = cost_percent(&now, active, now_ns - control.since_ns);
 	next = control.since_ns ? next_shift(shift, percent, limit_percent) : shift;
 	if (control.since_ns && shift == SAMPLING_SHIFT_MAX && percent > limit_percent)
-		control.beyond_ns += now_ns - control.since_ns;
+		control.over_limit_ns += now_ns - control.since_ns;
 	control.since_ns = now_ns;
 	control.before = now;
 	if (next == shift)
@@ -150,5 +150,5 @@ bool sampling_control(double limit_percent, uint64_t now_ns, uint32_t *one_in_ou
 
 uint64_t sampling_over_limit_ns(void)
 {
-	return control.beyond_ns;
+	return control.over_limit_ns;
 }

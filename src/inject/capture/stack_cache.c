@@ -143,11 +143,11 @@ static struct cache_node *find_leaf(struct stack_cache *cache, struct cache_entr
 	struct cache_node *node = entry_root(entry);
 	uintptr_t frame = thread->innermost;
 
-	if (!node->is_divided)
+	if (!node->is_split)
 		return node;
 	for (;;) {
 		node = find_node(cache, entry, python_frame_key(layout, node->key, frame));
-		if (!node || !node->is_divided)
+		if (!node || !node->is_split)
 			return node;
 		/* A node for the whole chain is never split. */
 		frame = python_load(frame + layout->frame_previous, 8);
@@ -183,7 +183,7 @@ static struct cache_variant *find_variant(struct stack_cache *cache, struct cach
 }
 
 /* Makes the variant the successor of the last hit, and expects the successor it had before. */
-static void set_last(struct stack_cache *cache, struct cache_variant *variant)
+static void link_to_last(struct stack_cache *cache, struct cache_variant *variant)
 {
 	if (cache->last && cache->expected != variant)
 		cache->last->next_hit = variant;
@@ -224,15 +224,15 @@ find_other(struct stack_cache *cache, struct cache_entry *entry,
 	if (!variant)
 		return NULL;
 	variant->object.is_used = true;
-	set_last(cache, variant);
+	link_to_last(cache, variant);
 	return variant;
 }
 
 /* Searches for another native stack than the expected one. */
-static COLD struct cache_variant *find_elsewhere(struct stack_cache *cache,
-						 const struct caller_regs *regs,
-						 const struct python_runtime *python,
-						 struct python_thread *thread)
+static COLD struct cache_variant *find_other_stack(struct stack_cache *cache,
+						   const struct caller_regs *regs,
+						   const struct python_runtime *python,
+						   struct python_thread *thread)
 {
 	struct cache_entry *entry = find_entry(cache, regs);
 
@@ -261,7 +261,7 @@ LIKELY struct cache_variant *stack_cache_find(struct stack_cache *cache,
 	}
 	if (!variant || variant->entry->base != regs ||
 	    !inputs_are_equal(variant->entry, (const uint64_t *)regs))
-		return find_elsewhere(cache, regs, python, thread);
+		return find_other_stack(cache, regs, python, thread);
 	entered = enter_python(variant->entry, python, thread);
 	if (!python_is_equal(variant, python, entered))
 		return find_other(cache, variant->entry, python, entered);
@@ -414,7 +414,7 @@ struct cache_variant *stack_cache_add(struct stack_cache *cache, const struct ca
 	};
 	fill_variant(variant, walk, python);
 	stack_cache_place_variant(cache, variant);
-	set_last(cache, variant);
+	link_to_last(cache, variant);
 	return variant;
 }
 

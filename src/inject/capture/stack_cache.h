@@ -56,7 +56,7 @@ struct cache_node {
 	struct cache_variant *variants;
 	uint32_t frame_count;
 	uint32_t variant_count;
-	bool is_divided; /* split: its variants are in nodes with one more frame */
+	bool is_split; /* split: its variants are in nodes with one more frame */
 };
 
 struct cache_entry {
@@ -94,7 +94,7 @@ struct cache_variant {
 _Static_assert(sizeof(struct cache_variant) == 64, "the head of a variant is a line of the cache");
 
 struct stack_cache {
-	/* What a hit reads comes first. */
+	/* Hot fields first. */
 	uint64_t generation;		/* of the loader; a new one voids all entries */
 	struct cache_variant *expected; /* hit after the last hit, the last time */
 	struct cache_variant *last;

@@ -22,7 +22,7 @@ static struct cache_object *object_at(const struct stack_cache *cache, uint32_t 
 /*
  * Compaction stores each surviving object's new address here and rebuilds the pointer afterwards.
  */
-static void **moved_to(struct cache_object *object)
+static void **new_address_of(struct cache_object *object)
 {
 	if (object->kind == CACHE_ENTRY)
 		return (void **)&((struct cache_entry *)object)->chain;
@@ -35,7 +35,7 @@ static bool is_variant(const struct cache_object *object)
 }
 
 /* Whether more variants were hit than may stay. */
-static bool are_too_many(const struct stack_cache *cache)
+static bool too_many_were_hit(const struct stack_cache *cache)
 {
 	uint32_t used_bytes = 0, used_count = 0;
 
@@ -53,10 +53,10 @@ static bool are_too_many(const struct stack_cache *cache)
  * Afterwards, is_used means that the object stays. An entry precedes its variants and stays if one
  * of them does.
  */
-static void choose(struct stack_cache *cache)
+static void mark_survivors(struct stack_cache *cache)
 {
 	uint32_t hit_turn = (uint32_t)cache->epoch, unhit_turn = hit_turn;
-	bool are_thinned = are_too_many(cache);
+	bool are_thinned = too_many_were_hit(cache);
 
 	for (uint32_t at = 0; at < cache->arena_used; at += object_at(cache, at)->bytes) {
 		struct cache_object *object = object_at(cache, at);
@@ -73,7 +73,7 @@ static void choose(struct stack_cache *cache)
 }
 
 /* Assigns new addresses; returns the total size. */
-static uint32_t assign_places(struct stack_cache *cache)
+static uint32_t assign_addresses(struct stack_cache *cache)
 {
 	uint32_t used = 0;
 
@@ -82,7 +82,7 @@ static uint32_t assign_places(struct stack_cache *cache)
 
 		if (!object->is_used)
 			continue;
-		*moved_to(object) = cache->arena + used;
+		*new_address_of(object) = cache->arena + used;
 		used += object->bytes;
 	}
 	return used;
@@ -90,7 +90,7 @@ static uint32_t assign_places(struct stack_cache *cache)
 
 static struct cache_variant *moved_variant(struct cache_variant *variant)
 {
-	return variant && variant->object.is_used ? *moved_to(&variant->object) : NULL;
+	return variant && variant->object.is_used ? *new_address_of(&variant->object) : NULL;
 }
 
 static void turn_pointers(struct stack_cache *cache)
@@ -101,7 +101,7 @@ static void turn_pointers(struct stack_cache *cache)
 
 		if (object->kind != CACHE_VARIANT || !object->is_used)
 			continue;
-		variant->entry = *moved_to(&variant->entry->object);
+		variant->entry = *new_address_of(&variant->entry->object);
 		variant->next_hit = moved_variant(variant->next_hit);
 	}
 	cache->last = moved_variant(cache->last);
@@ -118,12 +118,12 @@ static void move(struct stack_cache *cache)
 
 		bytes = object->bytes;
 		if (object->is_used)
-			memmove(*moved_to(object), object, bytes);
+			memmove(*new_address_of(object), object, bytes);
 	}
 }
 
 /* Rebuilds the buckets, the trees and the free slots. False if there is no room for the trees. */
-static bool place_all(struct stack_cache *cache)
+static bool rebuild_index(struct stack_cache *cache)
 {
 	uint32_t end = cache->arena_used;
 
@@ -150,15 +150,15 @@ void stack_cache_make_room(struct stack_cache *cache)
 	struct cache_variant *last, *expected;
 	uint32_t used;
 
-	choose(cache);
-	used = assign_places(cache);
+	mark_survivors(cache);
+	used = assign_addresses(cache);
 	turn_pointers(cache);
 	move(cache);
 	last = cache->last;
 	expected = cache->expected;
 	stack_cache_clear(cache);
 	cache->arena_used = used;
-	if (!place_all(cache)) {
+	if (!rebuild_index(cache)) {
 		stack_cache_clear(cache);
 		return;
 	}

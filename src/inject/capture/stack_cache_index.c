@@ -77,7 +77,7 @@ bool stack_cache_have_room(struct stack_cache *cache, size_t bytes)
 }
 
 /* Variants with equal frames differ only in their code objects and cannot be split. */
-static bool can_divide(struct stack_cache *cache, const struct cache_node *node)
+static bool can_split(struct stack_cache *cache, const struct cache_node *node)
 {
 	if (!stack_cache_have_room(cache, NODE_TABLE_BYTES + CACHE_LINE_BYTES +
 						  node->variant_count * NODE_BYTES))
@@ -88,7 +88,7 @@ static bool can_divide(struct stack_cache *cache, const struct cache_node *node)
 	return true;
 }
 
-static void divide(struct stack_cache *cache, struct cache_node *node)
+static void split_node(struct stack_cache *cache, struct cache_node *node)
 {
 	struct cache_variant *variant = node->variants, *next;
 
@@ -99,7 +99,7 @@ static void divide(struct stack_cache *cache, struct cache_node *node)
 					CACHE_LINE_BYTES);
 		memset(cache->nodes, 0, NODE_TABLE_BYTES);
 	}
-	node->is_divided = true;
+	node->is_split = true;
 	node->variants = NULL;
 	for (; variant; variant = next) {
 		next = variant->next;
@@ -115,11 +115,11 @@ void stack_cache_place_variant(struct stack_cache *cache, struct cache_variant *
 		variant->entry->native = variant;
 		return;
 	}
-	while (node->is_divided)
+	while (node->is_split)
 		node = child_of(cache, node, variant);
 	hang_up(node, variant);
-	if (node->variant_count >= CACHE_NODE_MANY && can_divide(cache, node))
-		divide(cache, node);
+	if (node->variant_count >= CACHE_NODE_MANY && can_split(cache, node))
+		split_node(cache, node);
 }
 
 void stack_cache_clear(struct stack_cache *cache)

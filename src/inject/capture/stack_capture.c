@@ -20,7 +20,7 @@
 
 HOT_STATE uint32_t stack_capture_audit_interval;
 
-/* What is known of a call before any walk. */
+/* The state of a call before any walk. */
 struct origin {
 	const struct caller_regs *regs;
 	uint64_t generation; /* of the loader */
@@ -183,7 +183,7 @@ static void find_python(struct thread_buffer *tb, struct origin *origin)
 	origin->python = python_now();
 	if (!origin->python)
 		return;
-	origin->state = python_here(origin->python, &origin->thread);
+	origin->state = python_current_state(origin->python, &origin->thread);
 	if (origin->state == PYTHON_FINALIZING)
 		thread_buffer_count_up(tb, XT_RING_PYTHON_FINALIZING);
 }

@@ -28,7 +28,7 @@ static _Atomic(struct thread_buffer *) thread_buffers[THREAD_BUFFERS_MAX];
 static atomic_uint thread_buffers_reserved;
 static atomic_uint thread_buffers_limit = THREAD_BUFFERS_MAX;
 static atomic_uint thread_ids;
-static atomic_bool have_writer;
+static atomic_bool has_writer;
 
 static void *map_private(size_t bytes)
 {
@@ -46,8 +46,8 @@ static void *map_private(size_t bytes)
 /*
  * Memory that a thread buffer uses from the start: ring, walk results, first stack cache entries.
  */
-#define OWN_BYTES (RING_FIRST_BYTES + CACHE_OWN_BYTES + (64u << 10))
-_Static_assert(OWN_BYTES <= BUDGET_THREAD_BYTES, "a thread brings what its lane takes");
+#define INITIAL_BYTES (RING_FIRST_BYTES + CACHE_OWN_BYTES + (64u << 10))
+_Static_assert(INITIAL_BYTES <= BUDGET_THREAD_BYTES, "a thread brings what its lane takes");
 
 /*
  * The thread buffer, its stack cache's arena and the stack for its walks. One mapping, because a
@@ -122,7 +122,7 @@ void thread_buffers_abandon(void)
 	for (uint32_t i = 0; i < THREAD_BUFFERS_MAX && i < thread_buffer_count(); i++)
 		atomic_store(&thread_buffers[i], NULL);
 	atomic_store(&thread_buffers_reserved, 0);
-	atomic_store(&have_writer, false);
+	atomic_store(&has_writer, false);
 	thread_buffers_stall(false);
 }
 
@@ -137,7 +137,7 @@ void thread_buffers_stall(bool is_stalled)
 
 void thread_buffers_set_writer(void)
 {
-	atomic_store(&have_writer, true);
+	atomic_store(&has_writer, true);
 }
 
 bool thread_buffer_is_orphaned(const struct thread_buffer *tb)
@@ -188,8 +188,8 @@ static struct thread_buffer *inherit_thread_buffer(void)
 {
 	uint32_t count = thread_buffer_count();
 
-	for (uint32_t i = 0;
-	     i < count && count >= THREAD_BUFFERS_KEPT && !atomic_load(&have_writer); i++) {
+	for (uint32_t i = 0; i < count && count >= THREAD_BUFFERS_KEPT && !atomic_load(&has_writer);
+	     i++) {
 		struct thread_buffer *tb = thread_buffer_at(i);
 		unsigned expected = THREAD_BUFFER_CLAIMED;
 
@@ -198,7 +198,7 @@ static struct thread_buffer *inherit_thread_buffer(void)
 		    !atomic_compare_exchange_strong(&tb->state, &expected, THREAD_BUFFER_INHERITED))
 			continue;
 		/* Another thread may have inherited it in between. */
-		if (!atomic_load(&have_writer) && thread_buffer_is_orphaned(tb)) {
+		if (!atomic_load(&has_writer) && thread_buffer_is_orphaned(tb)) {
 			empty_thread_buffer(tb);
 			return tb;
 		}
@@ -242,7 +242,7 @@ void thread_buffer_shrink(struct thread_buffer *tb)
 /*
  * Whether the NVTX call was left by a jump: while it runs, nothing overwrites its return address.
  */
-static bool event_was_left(const struct thread_buffer *tb)
+static bool nvtx_call_was_left(const struct thread_buffer *tb)
 {
 	const struct caller_regs *event = (const struct caller_regs *)tb->within;
 	uintptr_t place = (uintptr_t)&event->return_address;
@@ -259,7 +259,7 @@ bool thread_buffer_recover_from_jump(struct thread_buffer *tb, const struct call
 	uint64_t *counters, counted;
 
 	if ((tb->within < lowest || tb->within >= (uintptr_t)(regs + 1)) &&
-	    !(tb->event_return && event_was_left(tb)))
+	    !(tb->event_return && nvtx_call_was_left(tb)))
 		return false;
 	tb->event_return = 0;
 	/* Not earlier: in a forked child the thread buffer is zeroed and has no ring. */
@@ -285,7 +285,7 @@ struct thread_buffer *thread_buffer_claim(void)
 		struct xt_ring_header *ring = tb->ring;
 
 		if (!tb->is_budgeted)
-			budget_add_thread_buffer(OWN_BYTES);
+			budget_add_thread_buffer(INITIAL_BYTES);
 		tb->is_budgeted = true;
 		/* The previous owner's entries are for another stack. */
 		stack_cache_clear(&tb->cache);

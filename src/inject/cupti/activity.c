@@ -24,7 +24,7 @@ static atomic_bool abandoned;
  *
  * Each is lent only once at a time. If two threads wrote to one buffer, its records would never
  * look complete, and CUPTI would keep it and scan it at each flush. The last buffer is shared once
- * all others are lent.
+ * all foreign are lent.
  */
 #define DISCARD_BUFFERS 64
 #define DISCARD_BYTES	(64u << 10)
@@ -46,7 +46,7 @@ static bool is_discard_buffer(const uint8_t *buffer)
 }
 
 /* CUPTI expects each buffer zeroed. */
-static void take_back_discard_buffer(uint8_t *buffer)
+static void return_discard_buffer(uint8_t *buffer)
 {
 	size_t d = (size_t)(buffer - discard_data[0]) / DISCARD_BYTES;
 
@@ -77,18 +77,18 @@ void activity_completed(void *context, uint32_t stream_id, uint8_t *buffer, size
 			size_t valid_bytes)
 {
 	struct xt_activity_header *header = activity_header_of(buffer);
-	xt_cupti_buffer_completed others = atomic_load(&activity_foreign_completed);
+	xt_cupti_buffer_completed foreign = atomic_load(&activity_foreign_completed);
 
 	if (!header && !is_discard_buffer(buffer)) {
-		if (others)
-			others(context, stream_id, buffer, bytes, valid_bytes);
+		if (foreign)
+			foreign(context, stream_id, buffer, bytes, valid_bytes);
 		return;
 	}
 	if (atomic_load_explicit(&abandoned, memory_order_relaxed))
 		return;
 	if (!header) {
 		atomic_fetch_add(&activity_discarded, 1);
-		take_back_discard_buffer(buffer);
+		return_discard_buffer(buffer);
 		return;
 	}
 	/*

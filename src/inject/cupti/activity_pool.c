@@ -18,9 +18,9 @@
 #include "inject/runtime/clock.h"
 #include "inject/memory/crash_buffer.h"
 
-#define LOOK_AGAIN_NS 100000000	 /* another thread may have taken the released buffer */
-#define FIRST_BYTES   (8u << 10) /* faulted in by a thread that needs a buffer at once */
-#define AREA_BYTES    (XT_ACTIVITY_DATA_OFFSET + ACTIVITY_DATA_BYTES)
+#define RECHECK_NS  100000000  /* another thread may have taken the released buffer */
+#define FIRST_BYTES (8u << 10) /* faulted in by a thread that needs a buffer at once */
+#define AREA_BYTES  (XT_ACTIVITY_DATA_OFFSET + ACTIVITY_DATA_BYTES)
 
 atomic_uint_fast64_t activity_waited_ns;
 atomic_uint activity_behind;
@@ -34,11 +34,12 @@ static atomic_bool is_watched;
 static atomic_bool is_stalled; /* no buffer is released while true */
 
 static atomic_uint reserved_count; /* entries of pool.buffers[] in use or being created */
-static atomic_uint emptied_count;  /* entries without pages; their state is XT_ACTIVITY_IN_LOG */
-static atomic_uint handed_back;	   /* counts releases; waiting threads sleep on it */
+static atomic_uint
+	without_pages_count;	  /* entries without pages; their state is XT_ACTIVITY_IN_LOG */
+static atomic_uint release_count; /* counts releases; waiting threads sleep on it */
 static atomic_uint waiting_count;
 static atomic_uint highest_taken; /* index used since activity_shrink() */
-static atomic_uint backoff_pos;	  /* handed_back + 1 at the last timeout; 0: none */
+static atomic_uint backoff_pos;	  /* release_count + 1 at the last timeout; 0: none */
 
 static uint32_t buffer_count(void)
 {
@@ -49,7 +50,7 @@ static uint32_t buffer_count(void)
 
 uint32_t activity_buffer_count(void)
 {
-	return buffer_count() - atomic_load(&emptied_count);
+	return buffer_count() - atomic_load(&without_pages_count);
 }
 
 static struct xt_activity_header *header_of(uint32_t index)
@@ -126,7 +127,7 @@ static struct activity_buffer *refill(void)
 		if (!header_of(i) || !atomic_exchange(&pool.buffers[i].is_empty, false))
 			continue;
 		if (crash_buffer_restore_pages(pool.buffers[i].data, ACTIVITY_DATA_BYTES)) {
-			atomic_fetch_sub(&emptied_count, 1);
+			atomic_fetch_sub(&without_pages_count, 1);
 			return &pool.buffers[i];
 		}
 		atomic_store(&pool.buffers[i].is_empty, true);
@@ -136,14 +137,14 @@ static struct activity_buffer *refill(void)
 }
 
 /* Adds a buffer in this state, within the budget or, if in_any_case, beyond it. */
-static struct activity_buffer *get_more(enum xt_activity_state state, bool in_any_case)
+static struct activity_buffer *add_buffer(enum xt_activity_state state, bool in_any_case)
 {
 	bool is_own = activity_buffer_count() < ACTIVITY_OWN;
 	bool is_budgeted = !is_own && budget_take(AREA_BYTES);
 	struct activity_buffer *buffer = NULL;
 
 	if (is_own || is_budgeted || in_any_case)
-		buffer = atomic_load(&emptied_count) ? refill() : make_new();
+		buffer = atomic_load(&without_pages_count) ? refill() : make_new();
 	if (!buffer) {
 		if (is_budgeted)
 			budget_give_back(AREA_BYTES);
@@ -182,24 +183,24 @@ uint8_t *activity_take_free(void)
  * Sleeps until the writer releases a buffer. Hundreds of threads may wait: polling would starve the
  * writer. A raw system call, because futex waits must not be cancellation points; see sleep.h.
  */
-static void sleep_until_handed_back(unsigned seen)
+static void sleep_until_release(unsigned seen)
 {
-	const struct timespec timeout = {.tv_nsec = LOOK_AGAIN_NS};
+	const struct timespec timeout = {.tv_nsec = RECHECK_NS};
 
 	atomic_fetch_add(&waiting_count, 1);
-	syscall(SYS_futex, &handed_back, FUTEX_WAIT_PRIVATE, seen, &timeout, NULL, 0);
+	syscall(SYS_futex, &release_count, FUTEX_WAIT_PRIVATE, seen, &timeout, NULL, 0);
 	atomic_fetch_sub(&waiting_count, 1);
 }
 
 static void wake(int thread_count)
 {
-	atomic_fetch_add(&handed_back, 1);
+	atomic_fetch_add(&release_count, 1);
 	/*
-	 * Pairs with sleep_until_handed_back(): a thread counts itself before the kernel compares
-	 * handed_back.
+	 * Pairs with sleep_until_release(): a thread counts itself before the kernel compares
+	 * release_count.
 	 */
 	if (atomic_load(&waiting_count))
-		syscall(SYS_futex, &handed_back, FUTEX_WAKE_PRIVATE, thread_count, NULL, NULL, 0);
+		syscall(SYS_futex, &release_count, FUTEX_WAKE_PRIVATE, thread_count, NULL, NULL, 0);
 }
 
 /* Waits while the writer has buffers to release, up to a timeout. */
@@ -208,20 +209,20 @@ static uint8_t *wait_for_writer(void)
 	uint64_t start_ns = monotonic_ns(), now_ns;
 	uint8_t *data;
 
-	if (atomic_load(&backoff_pos) == atomic_load(&handed_back) + 1)
+	if (atomic_load(&backoff_pos) == atomic_load(&release_count) + 1)
 		return NULL;
 	for (;;) {
-		unsigned seen = atomic_load(&handed_back);
+		unsigned seen = atomic_load(&release_count);
 
 		data = activity_take_free();
 		now_ns = monotonic_ns();
 		if (data || atomic_load(&is_stalled) || !atomic_load(&activity_behind) ||
 		    now_ns - start_ns >= ACTIVITY_TIMEOUT_NS)
 			break;
-		sleep_until_handed_back(seen);
+		sleep_until_release(seen);
 	}
 	if (!data && !atomic_load(&is_stalled) && atomic_load(&activity_behind))
-		atomic_store(&backoff_pos, atomic_load(&handed_back) + 1);
+		atomic_store(&backoff_pos, atomic_load(&release_count) + 1);
 	atomic_fetch_add(&activity_waited_ns, now_ns - start_ns);
 	return data;
 }
@@ -236,11 +237,11 @@ uint8_t *activity_make_or_wait(void)
 	if (atomic_load(&is_watched) && !atomic_load(&pool.is_here))
 		return NULL;
 	if (behind < ACTIVITY_BACKLOG_MAX)
-		buffer = get_more(XT_ACTIVITY_AT_CUPTI, behind == 0);
+		buffer = add_buffer(XT_ACTIVITY_AT_CUPTI, behind == 0);
 	if (!buffer)
 		data = wait_for_writer();
 	if (!buffer && !data)
-		buffer = get_more(XT_ACTIVITY_AT_CUPTI, atomic_load(&activity_behind) == 0);
+		buffer = add_buffer(XT_ACTIVITY_AT_CUPTI, atomic_load(&activity_behind) == 0);
 	errno = saved_errno;
 	return buffer ? buffer->data : data;
 }
@@ -262,7 +263,7 @@ void activity_refill(uint32_t count)
 		atomic_store(&is_watched, !madvise(&pool, sizeof(pool), MADV_WIPEONFORK));
 	}
 	for (uint32_t have = free_count(); have < count; have++)
-		if (!get_more(XT_ACTIVITY_FREE, false))
+		if (!add_buffer(XT_ACTIVITY_FREE, false))
 			return;
 }
 
@@ -276,7 +277,7 @@ static bool empty(struct activity_buffer *buffer)
 	}
 	if (buffer->is_budgeted)
 		budget_give_back(AREA_BYTES);
-	atomic_fetch_add(&emptied_count, 1);
+	atomic_fetch_add(&without_pages_count, 1);
 	atomic_store(&buffer->is_empty, true);
 	return true;
 }

@@ -49,7 +49,7 @@ struct activity_buffer *activity_take_completed(void);
 /* Writer: the next buffer from *index on that CUPTI owns, or NULL. Start with *index = 0. */
 struct activity_buffer *activity_next_at_cupti(uint32_t *index);
 
-/* Like activity_next_at_cupti(), but includes completed buffers that are not held. */
+/* Writer: the next buffer that CUPTI owns, or that is completed and not held. */
 struct activity_buffer *activity_next_unread(uint32_t *index);
 
 /* While the log cannot be written, no thread waits for a buffer. Writer thread. */

@@ -147,9 +147,9 @@ static void collect_records(void)
 	atomic_store(&stop_state, STOP_DONE);
 }
 
-static void wait_for_stop(uint64_t patience_ns)
+static void wait_for_stop(uint64_t timeout_ns)
 {
-	uint64_t deadline_ns = monotonic_ns() + patience_ns;
+	uint64_t deadline_ns = monotonic_ns() + timeout_ns;
 
 	while (atomic_load(&stop_state) != STOP_DONE && monotonic_ns() < deadline_ns)
 		xt_sleep_ns(NAP_NS);
@@ -370,7 +370,7 @@ void cupti_handoff_begin(enum api_level level, bool resumes)
 	api_level = level;
 	resumes_later = resumes;
 	find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
-	loader_ask(find_cupti, NULL);
+	loader_iterate(find_cupti, NULL);
 	if (!cupti_end)
 		return;
 	rc = symbol_hooks_install(cupti.library, hooks, sizeof(hooks) / sizeof(*hooks));

@@ -21,9 +21,9 @@ static bool follows_profiler;
 static uint8_t zeroed_before; /* the attribute's original value */
 
 /* Kinds besides kernels. An old CUPTI may lack one; recording continues without it. */
-static const uint32_t further_kinds[] = {XT_CUPTI_ACTIVITY_MEMCPY, XT_CUPTI_ACTIVITY_MEMCPY2,
-					 XT_CUPTI_ACTIVITY_MEMSET, XT_CUPTI_ACTIVITY_MEMORY2};
-#define FURTHER_KINDS (sizeof(further_kinds) / sizeof(*further_kinds))
+static const uint32_t extra_kinds[] = {XT_CUPTI_ACTIVITY_MEMCPY, XT_CUPTI_ACTIVITY_MEMCPY2,
+				       XT_CUPTI_ACTIVITY_MEMSET, XT_CUPTI_ACTIVITY_MEMORY2};
+#define EXTRA_KINDS (sizeof(extra_kinds) / sizeof(*extra_kinds))
 
 /* Newer versions report the current subscriber's name. */
 static uint32_t subscribe_by_name(char *holder, size_t holder_bytes)
@@ -70,7 +70,7 @@ int cupti_subscriber_subscribe(char *why, size_t why_bytes)
 }
 
 /* Our buffers are zeroed already; CUPTI need not zero them in the program's threads. */
-static void set_zeroed(uint8_t value)
+static void set_zeroed_buffers(uint8_t value)
 {
 	size_t bytes = sizeof(value);
 
@@ -79,7 +79,7 @@ static void set_zeroed(uint8_t value)
 						&value);
 }
 
-static void find_zeroed(void)
+static void save_zeroed_buffers(void)
 {
 	size_t bytes = sizeof(zeroed_before);
 
@@ -136,8 +136,8 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 {
 	uint32_t result = XT_CUPTI_SUCCESS, enabled = 0;
 
-	find_zeroed();
-	set_zeroed(1);
+	save_zeroed_buffers();
+	set_zeroed_buffers(1);
 	if (sets_clock)
 		result = cupti.cuptiActivityRegisterTimestampCallback(monotonic_ns);
 	if (result == XT_CUPTI_SUCCESS)
@@ -148,8 +148,8 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 	if (result == XT_CUPTI_SUCCESS)
 		result = cupti.cuptiActivityEnable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
 	for (size_t i = 0;
-	     i < FURTHER_KINDS && level > API_LEVEL_LAUNCH && result == XT_CUPTI_SUCCESS; i++)
-		if (cupti_has_failed(cupti.cuptiActivityEnable(further_kinds[i])))
+	     i < EXTRA_KINDS && level > API_LEVEL_LAUNCH && result == XT_CUPTI_SUCCESS; i++)
+		if (cupti_has_failed(cupti.cuptiActivityEnable(extra_kinds[i])))
 			atomic_fetch_add(&cupti_lost_kinds, 1);
 	if (result == XT_CUPTI_SUCCESS)
 		enabled = enable_callbacks();
@@ -172,9 +172,9 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 void cupti_subscriber_stop(void)
 {
 	cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
-	for (size_t i = 0; i < FURTHER_KINDS; i++)
-		cupti.cuptiActivityDisable(further_kinds[i]);
-	set_zeroed(zeroed_before);
+	for (size_t i = 0; i < EXTRA_KINDS; i++)
+		cupti.cuptiActivityDisable(extra_kinds[i]);
+	set_zeroed_buffers(zeroed_before);
 }
 
 void cupti_subscriber_unsubscribe(void)

@@ -15,7 +15,7 @@
 
 #define SLOW_FLUSH_NS UINT64_C(1000000)
 
-static _Atomic(void (*)(void)) wanted_work;
+static _Atomic(void (*)(void)) requested_work;
 static atomic_bool allowed, stopping, done;
 static atomic_uint_fast64_t dropped_records, cpu_ns;
 
@@ -39,21 +39,21 @@ void flusher_flush(uint32_t flag)
 /* Clear the request only when done: flusher_run() waits for that. */
 void flusher_do_work(void)
 {
-	void (*work)(void) = atomic_load(&wanted_work);
+	void (*work)(void) = atomic_load(&requested_work);
 
 	if (work)
 		work();
-	atomic_compare_exchange_strong(&wanted_work, &work, NULL);
+	atomic_compare_exchange_strong(&requested_work, &work, NULL);
 }
 
-bool flusher_run(void (*work)(void), uint64_t patience_ns)
+bool flusher_run(void (*work)(void), uint64_t timeout_ns)
 {
-	uint64_t deadline_ns = monotonic_ns() + patience_ns;
+	uint64_t deadline_ns = monotonic_ns() + timeout_ns;
 
-	atomic_store(&wanted_work, work);
-	while (atomic_load(&wanted_work) && !atomic_load(&done) && monotonic_ns() < deadline_ns)
+	atomic_store(&requested_work, work);
+	while (atomic_load(&requested_work) && !atomic_load(&done) && monotonic_ns() < deadline_ns)
 		xt_sleep_ns(1000000);
-	return !atomic_exchange(&wanted_work, NULL);
+	return !atomic_exchange(&requested_work, NULL);
 }
 
 void flusher_allow(void)
@@ -71,7 +71,7 @@ bool flusher_is_stopping(void)
 	return atomic_load(&stopping);
 }
 
-void flusher_end(void)
+void flusher_mark_done(void)
 {
 	atomic_store(&done, true);
 }

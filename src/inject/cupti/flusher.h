@@ -19,13 +19,13 @@ void flusher_flush(uint32_t flag);
  * Runs work() on the flusher thread and waits until it is done. False after a timeout, or if the
  * thread has ended. One caller at a time.
  */
-bool flusher_run(void (*work)(void), uint64_t patience_ns);
+bool flusher_run(void (*work)(void), uint64_t timeout_ns);
 
 /* Flusher thread only: runs requested work, reads its state, marks its end. */
 void flusher_do_work(void);
 bool flusher_is_allowed(void);
 bool flusher_is_stopping(void);
-void flusher_end(void);
+void flusher_mark_done(void);
 
 /* Asks the thread to flush once more and end. */
 void flusher_stop(void);

@@ -37,6 +37,6 @@ void *flusher_main(void *unused)
 		flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
 		flusher_flush(XT_CUPTI_FLUSH_FORCED);
 	}
-	flusher_end();
+	flusher_mark_done();
 	return NULL;
 }

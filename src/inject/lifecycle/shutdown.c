@@ -113,7 +113,7 @@ static void at_exit(void)
 __attribute__((destructor)) static void at_end(void)
 {
 	if (atomic_load(&begun) && is_own_process())
-		writer_thread_settle();
+		writer_thread_wait_late_calls();
 }
 
 /*
@@ -143,7 +143,7 @@ static void shutdown_at_once(void)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, NULL);
 	shut_down(EXIT_IMMEDIATE);
-	writer_thread_settle();
+	writer_thread_wait_late_calls();
 }
 
 static void hook_exit(int status)

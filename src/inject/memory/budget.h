@@ -4,7 +4,7 @@
  *
  * Fixed needs are reserved here: the writer's tables and the initial size of each thread buffer.
  * Everything that grows with the program asks first: rings of busy threads, stack caches, id
- * tables, activity buffers. If refused, it makes do with what it has.
+ * tables, activity buffers. If refused, it does not grow.
  */
 #ifndef XT_INJECT_BUDGET_H
 #define XT_INJECT_BUDGET_H

@@ -11,7 +11,7 @@
 
 /* By minor version; all releases of a minor version have the same layout. */
 static const struct python_layout tabled[] = {
-	[9] = {.division = PYTHON_EACH_ALONE,
+	[9] = {.division = PYTHON_EACH_UNMARKED,
 	       .line_format = PYTHON_LNOTAB,
 	       .runtime_finalizing = 16,
 	       .state_frame = 24,

@@ -16,7 +16,7 @@
  * loop executes.
  */
 enum python_division {
-	PYTHON_EACH_ALONE, /* 3.9: one frame per activation */
+	PYTHON_EACH_UNMARKED, /* 3.9: one frame per activation */
 	PYTHON_EACH_MARKED, /* 3.10: the same, with a struct _PyCFrame in the activation's native frame */
 	PYTHON_BY_FLAG, /* 3.11: the same struct; a flag marks the outermost frame of a run */
 	PYTHON_BY_SHIM, /* from 3.12: a shim frame follows the outermost; it is in the activation's native frame */

@@ -12,15 +12,15 @@
  * Reads a naturally aligned member of 1, 2, 4 or 8 bytes. False if not readable; the walk is then
  * incomplete, as after each false below.
  */
-bool python_look(struct python_walk *walk, uintptr_t address, unsigned bytes, bool as_input,
+bool python_read(struct python_walk *walk, uintptr_t address, unsigned bytes, bool as_input,
 		 uint64_t *out);
 
 /*
  * Add an input: a word under a mask, or bytes from the start of a word on. The bytes must belong to
  * an object that earlier inputs identify.
  */
-void python_note(struct python_walk *walk, uintptr_t address, uint64_t mask, uint64_t word);
-bool python_note_bytes(struct python_walk *walk, uintptr_t address, size_t bytes);
+void python_add_input(struct python_walk *walk, uintptr_t address, uint64_t mask, uint64_t word);
+bool python_add_input_bytes(struct python_walk *walk, uintptr_t address, size_t bytes);
 
 /* Whether all bytes can be read. */
 bool python_can_read(struct python_walk *walk, uintptr_t address, size_t bytes);

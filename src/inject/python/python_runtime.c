@@ -19,7 +19,7 @@
 #include "inject/runtime/loader_lock.h"
 #include "inject/runtime/log_message.h"
 
-#define DECLINED_MAX 4
+#define REJECTED_MAX 4
 
 HOT_STATE const struct python_runtime *python_runtime;
 bool python_wanted;
@@ -49,10 +49,10 @@ static const char *const symbol_names[SYMBOLS] = {
 
 static struct {
 	struct python_runtime runtime;
-	struct python_about about;
+	struct python_info about;
 	bool found;
-	char declined[DECLINED_MAX][PATH_MAX]; /* rejected interpreters */
-	uint32_t declined_count;
+	char rejected[REJECTED_MAX][PATH_MAX]; /* rejected interpreters */
+	uint32_t rejected_count;
 } state;
 
 /* A module's symbols, from its dynamic section. */
@@ -69,8 +69,8 @@ struct finding {
 	size_t bytes[SYMBOLS];
 	char path[PATH_MAX];
 	bool is_program;
-	bool of_interpreter;   /* the program itself is an interpreter */
-	char hidden[PATH_MAX]; /* a module named like an interpreter that exports nothing */
+	bool program_is_interpreter; /* the program itself is an interpreter */
+	char hidden[PATH_MAX];	     /* a module named like an interpreter that exports nothing */
 };
 
 static uint32_t gnu_hash(const char *name)
@@ -133,7 +133,7 @@ static bool open_dynamic(const struct dl_phdr_info *info, struct dynamic *dynami
  * "libpython3.12.so.1.0", "libpypy3.10-c.so". Rejects the stub "libpython3.so" and names like
  * "python3app".
  */
-static bool is_called_python(const char *path)
+static bool has_python_name(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *rest = slash ? slash + 1 : path;
 	bool is_library = !strncmp(rest, "lib", 3);
@@ -152,15 +152,15 @@ static bool is_called_python(const char *path)
 			       (rest[-1] == '.' && !strncmp(rest, "so", 2)));
 }
 
-static bool is_declined(const char *path)
+static bool is_rejected(const char *path)
 {
-	for (uint32_t i = 0; i < state.declined_count; i++)
-		if (!strcmp(state.declined[i], path))
+	for (uint32_t i = 0; i < state.rejected_count; i++)
+		if (!strcmp(state.rejected[i], path))
 			return true;
 	return false;
 }
 
-static int look_at_module(struct dl_phdr_info *info, size_t info_bytes, void *arg)
+static int search_module(struct dl_phdr_info *info, size_t info_bytes, void *arg)
 {
 	struct finding *finding = arg;
 	bool is_program = !info->dlpi_name || !info->dlpi_name[0];
@@ -174,14 +174,14 @@ static int look_at_module(struct dl_phdr_info *info, size_t info_bytes, void *ar
 		length = readlink("/proc/thread-self/exe", program, sizeof(program) - 1);
 		program[length > 0 ? length : 0] = '\0';
 		path = program;
-		finding->of_interpreter = is_called_python(program);
+		finding->program_is_interpreter = has_python_name(program);
 	}
-	if (is_declined(path))
+	if (is_rejected(path))
 		return 0;
 	if (!open_dynamic(info, &dynamic))
 		return 0;
 	if (!find_symbol(&dynamic, symbol_names[THREAD_STATE])) {
-		if (is_called_python(path))
+		if (has_python_name(path))
 			snprintf(finding->hidden, sizeof(finding->hidden), "%s", path);
 		return 0;
 	}
@@ -218,10 +218,10 @@ static void name_version(uint32_t version, char *out, size_t out_bytes)
 }
 
 /* True if its frames can be read; otherwise sets *why_not. */
-static bool judge(const struct finding *finding)
+static bool check_interpreter(const struct finding *finding)
 {
 	struct python_runtime *runtime = &state.runtime;
-	struct python_about *about = &state.about;
+	struct python_info *about = &state.about;
 	enum symbol running_state;
 	uint32_t version;
 
@@ -249,7 +249,7 @@ static bool judge(const struct finding *finding)
 	 * A program that embeds Python may restart the interpreter, which restarts the code
 	 * versions.
 	 */
-	if (!finding->of_interpreter)
+	if (!finding->program_is_interpreter)
 		runtime->layout.code_version = 0;
 	runtime->thread_state = (void *(*)(void))finding->address[THREAD_STATE];
 	runtime->finalizing =
@@ -275,17 +275,17 @@ static bool find_next(void)
 	static struct finding finding;
 
 	memset(&finding, 0, sizeof(finding));
-	loader_ask(look_at_module, &finding);
+	loader_iterate(search_module, &finding);
 	if (!finding.path[0] && !finding.hidden[0])
 		return false;
-	state.about = (struct python_about){.is_after_others = state.declined_count > 0};
+	state.about = (struct python_info){.is_after_rejected = state.rejected_count > 0};
 	snprintf(state.about.path, sizeof(state.about.path), "%s",
 		 finding.path[0] ? finding.path : finding.hidden);
 	if (!finding.path[0])
 		snprintf(state.about.why_not, sizeof(state.about.why_not),
 			 "it exports none of its symbols");
 	else
-		state.found = judge(&finding);
+		state.found = check_interpreter(&finding);
 	if (state.found) {
 		__atomic_store_n(&python_runtime, &state.runtime, __ATOMIC_RELEASE);
 		return true;
@@ -293,7 +293,7 @@ static bool find_next(void)
 	log_message("cannot record the frames of Python%s%s (%s): %s",
 		    state.about.version[0] ? " " : "", state.about.version, state.about.path,
 		    state.about.why_not);
-	snprintf(state.declined[state.declined_count++], PATH_MAX, "%s", state.about.path);
+	snprintf(state.rejected[state.rejected_count++], PATH_MAX, "%s", state.about.path);
 	return true;
 }
 
@@ -301,12 +301,12 @@ bool python_find(void)
 {
 	bool is_new = false;
 
-	while (python_wanted && !state.found && state.declined_count < DECLINED_MAX && find_next())
+	while (python_wanted && !state.found && state.rejected_count < REJECTED_MAX && find_next())
 		is_new = true;
 	return is_new;
 }
 
-const struct python_about *python_about(void)
+const struct python_info *python_info(void)
 {
 	return &state.about;
 }

@@ -12,7 +12,7 @@
 
 #include "inject/python/python_layout.h"
 
-/* What each launch reads fits one cache line, up to the first half of the layout. */
+/* Each launch reads only the first cache line, which ends in the first half of the layout. */
 struct python_runtime {
 	void *(*thread_state)(void);   /* reads a thread-local variable, nothing else */
 	const uintptr_t *finalizing;   /* the state that shuts the interpreter down, or 0 */
@@ -32,12 +32,12 @@ extern const struct python_runtime *python_runtime;
 /* Whether to capture Python frames. Set before python_find(), which does nothing if false. */
 extern bool python_wanted;
 
-/* What was found, for the log. Texts are empty if nothing was. */
-struct python_about {
+/* The interpreter found, for the log. Texts are empty if there is none. */
+struct python_info {
 	char version[32];
-	char path[PATH_MAX];  /* file that contains the interpreter */
-	char why_not[128];    /* why its frames cannot be read; empty if they can */
-	bool is_after_others; /* another interpreter was rejected before */
+	char path[PATH_MAX];	/* file that contains the interpreter */
+	char why_not[128];	/* why its frames cannot be read; empty if they can */
+	bool is_after_rejected; /* another interpreter was rejected before */
 };
 
 /*
@@ -46,7 +46,7 @@ struct python_about {
  * the loader's list lock briefly.
  */
 bool python_find(void);
-const struct python_about *python_about(void);
+const struct python_info *python_info(void);
 
 /* A thread's state in an interpreter. */
 struct python_thread {
@@ -67,7 +67,7 @@ static inline bool python_is_finalizing(const struct python_runtime *python, uin
 /* What the calling thread's state allows now. */
 enum python_state {
 	PYTHON_NONE,	   /* the thread has no state */
-	PYTHON_THERE,	   /* the state can be entered: python_enter() */
+	PYTHON_PRESENT,	   /* the state can be entered: python_enter() */
 	PYTHON_FINALIZING, /* states are being freed; do not read them */
 	PYTHON_UNCERTAIN,  /* the thread may be in another interpreter, with another state */
 };
@@ -82,8 +82,8 @@ enum python_state {
  * Up to 3.11, a thread keeps its first state when it enters another interpreter. If there are
  * several interpreters, the thread's state is known only if it holds their lock.
  */
-static inline enum python_state python_here(const struct python_runtime *python,
-					    struct python_thread *out)
+static inline enum python_state python_current_state(const struct python_runtime *python,
+						     struct python_thread *out)
 {
 	uintptr_t state = (uintptr_t)python->thread_state();
 
@@ -98,7 +98,7 @@ static inline enum python_state python_here(const struct python_runtime *python,
 	    (uintptr_t)python->running_state() != state)
 		return PYTHON_UNCERTAIN;
 	out->state = state;
-	return PYTHON_THERE;
+	return PYTHON_PRESENT;
 }
 
 /* Loads 1, 2, 4 or 8 bytes of interpreter memory once. */

@@ -35,14 +35,14 @@ static bool note_string(struct python_walk *walk, uintptr_t object, const struct
 	uint64_t word;
 
 	if (hash != NO_HASH)
-		return python_look(walk, object + layout->str_length + HASH_BEHIND_LENGTH, 8, true,
+		return python_read(walk, object + layout->str_length + HASH_BEHIND_LENGTH, 8, true,
 				   &hash);
-	if (!python_look(walk, object + layout->str_length, 8, true, &word) ||
-	    !python_look(walk, state & ~(uintptr_t)7, 8, false, &word))
+	if (!python_read(walk, object + layout->str_length, 8, true, &word) ||
+	    !python_read(walk, state & ~(uintptr_t)7, 8, false, &word))
 		return false;
-	python_note(walk, state, (uint64_t)STATE_MASK << layout->str_kind_bit << state % 8 * 8,
-		    word);
-	return python_note_bytes(walk, string->text, string->length * string->character_bytes);
+	python_add_input(walk, state, (uint64_t)STATE_MASK << layout->str_kind_bit << state % 8 * 8,
+			 word);
+	return python_add_input_bytes(walk, string->text, string->length * string->character_bytes);
 }
 
 /* Accepts subclasses of str. */
@@ -51,9 +51,9 @@ static bool is_string(struct python_walk *walk, uintptr_t object)
 	const struct python_layout *layout = &walk->python->layout;
 	uint64_t type, flags;
 
-	if (object % 8 || !python_look(walk, object + layout->object_type, 8, false, &type) ||
+	if (object % 8 || !python_read(walk, object + layout->object_type, 8, false, &type) ||
 	    type % 8 ||
-	    !python_look(walk, type + layout->type_name + FLAGS_BEHIND_NAME, 8, false, &flags))
+	    !python_read(walk, type + layout->type_name + FLAGS_BEHIND_NAME, 8, false, &flags))
 		return false;
 	return flags & FLAG_OF_STR || python_is_a(walk, object, "str");
 }
@@ -65,16 +65,16 @@ static bool open_string(struct python_walk *walk, uintptr_t object, bool as_inpu
 	uint64_t state, hash;
 
 	if (!is_string(walk, object) ||
-	    !python_look(walk, object + layout->str_length, 8, false, &string->length) ||
-	    !python_look(walk, object + layout->str_state, 4, false, &state) ||
-	    !python_look(walk, object + layout->str_length + HASH_BEHIND_LENGTH, 8, false, &hash))
+	    !python_read(walk, object + layout->str_length, 8, false, &string->length) ||
+	    !python_read(walk, object + layout->str_state, 4, false, &state) ||
+	    !python_read(walk, object + layout->str_length + HASH_BEHIND_LENGTH, 8, false, &hash))
 		return false;
 	state >>= layout->str_kind_bit;
 	string->character_bytes = state & KIND_MASK;
 	string->text = object + (state & 1u << ASCII_BIT ? layout->str_ascii_bytes
 							 : layout->str_compact_bytes);
 	if (!(state & 1u << COMPACT_BIT) &&
-	    !python_look(walk, object + layout->str_compact_bytes, 8, as_input, &string->text))
+	    !python_read(walk, object + layout->str_compact_bytes, 8, as_input, &string->text))
 		return false;
 	if (string->length > CHARACTERS_MAX ||
 	    (string->character_bytes != 1 && string->character_bytes != 2 &&

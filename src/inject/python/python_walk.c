@@ -34,9 +34,9 @@ static bool open_lines(struct python_walk *walk, struct python_code *code, bool 
 	const struct python_layout *layout = &walk->python->layout;
 	uint64_t object, bytes;
 
-	if (!python_look(walk, code->address + layout->code_line_table, 8, is_input, &object) ||
+	if (!python_read(walk, code->address + layout->code_line_table, 8, is_input, &object) ||
 	    !python_is_a(walk, object, "bytes") ||
-	    !python_look(walk, object + layout->bytes_size, 8, is_input, &bytes))
+	    !python_read(walk, object + layout->bytes_size, 8, is_input, &bytes))
 		return false;
 	code->lines = object + layout->bytes_data;
 	code->lines_bytes = bytes;
@@ -62,9 +62,9 @@ static enum step add_code(struct python_walk *walk, uintptr_t address, uint32_t 
 		    sizeof(*part) + PYTHON_NAME_BYTES_MAX + PYTHON_FILE_BYTES_MAX + 8)
 		return STEP_FULL;
 	*code = (struct python_code){.address = address};
-	if (!python_look(walk, address + layout->code_first_line, 4, is_input, &first_line) ||
-	    !python_look(walk, address + layout->code_name, 8, is_input, &name) ||
-	    !python_look(walk, address + layout->code_file, 8, is_input, &file) ||
+	if (!python_read(walk, address + layout->code_first_line, 4, is_input, &first_line) ||
+	    !python_read(walk, address + layout->code_name, 8, is_input, &name) ||
+	    !python_read(walk, address + layout->code_file, 8, is_input, &file) ||
 	    !open_lines(walk, code, is_input))
 		return STEP_FAILED;
 	code->first_line = (uint32_t)first_line;
@@ -108,8 +108,8 @@ static bool line_of(struct python_walk *walk, struct python_code *code, int64_t 
 	if (code->lines_noted_bytes >= used)
 		return true;
 	code->lines_noted_bytes &= ~(size_t)7; /* from its last word on */
-	if (!python_note_bytes(walk, code->lines + code->lines_noted_bytes,
-			       used - code->lines_noted_bytes))
+	if (!python_add_input_bytes(walk, code->lines + code->lines_noted_bytes,
+				    used - code->lines_noted_bytes))
 		return false;
 	code->lines_noted_bytes = used;
 	return true;
@@ -128,12 +128,12 @@ static bool first_instruction(struct python_walk *walk, uintptr_t frame, uintptr
 	*out = code + layout->code_instructions;
 	if (!layout->code_tlbc)
 		return true;
-	if (!python_look(walk, frame + layout->frame_tlbc_index, 4, false, &index))
+	if (!python_read(walk, frame + layout->frame_tlbc_index, 4, false, &index))
 		return false;
 	do {
-		if (!python_look(walk, code + layout->code_tlbc, 8, false, &copies) ||
-		    !python_look(walk, copies + 8 + 8 * index, 8, false, out) ||
-		    !python_look(walk, code + layout->code_tlbc, 8, false, &still))
+		if (!python_read(walk, code + layout->code_tlbc, 8, false, &copies) ||
+		    !python_read(walk, copies + 8 + 8 * index, 8, false, out) ||
+		    !python_read(walk, code + layout->code_tlbc, 8, false, &still))
 			return false;
 	} while (still != copies);
 	return true;
@@ -170,21 +170,21 @@ static bool is_complete(struct python_walk *walk, uintptr_t frame, uintptr_t cod
 	*complete_out = true;
 	if (!layout->code_first_traceable)
 		return true;
-	if (!python_look(walk, code + layout->code_first_traceable, 4, false, &first) ||
-	    !python_look(walk, frame + layout->frame_owner, 1, false, &owner))
+	if (!python_read(walk, code + layout->code_first_traceable, 4, false, &first) ||
+	    !python_read(walk, frame + layout->frame_owner, 1, false, &owner))
 		return false;
 	*complete_out = owner == OWNED_BY_GENERATOR || offset >= (int64_t)first * 2;
 	return *complete_out ||
-	       python_look(walk, code + layout->code_first_traceable, 4, true, &first);
+	       python_read(walk, code + layout->code_first_traceable, 4, true, &first);
 }
 
 /* Reads what a step compares. */
-static bool look_at_frame(struct python_walk *walk, uintptr_t frame, struct python_step *taken)
+static bool read_frame(struct python_walk *walk, uintptr_t frame, struct python_step *taken)
 {
 	const struct python_layout *layout = &walk->python->layout;
 
-	return python_look(walk, frame + layout->frame_code, 8, false, &taken->code) &&
-	       python_look(walk, frame + layout->frame_instruction,
+	return python_read(walk, frame + layout->frame_code, 8, false, &taken->code) &&
+	       python_read(walk, frame + layout->frame_instruction,
 			   layout->instruction_bytes ? 4 : 8, false, &taken->instruction);
 }
 
@@ -194,7 +194,7 @@ static bool look_at_version(struct python_walk *walk, struct python_step *taken)
 	uint64_t version = 0;
 
 	if (layout->code_version &&
-	    !python_look(walk, python_code_of(taken) + layout->code_version, 4, false, &version))
+	    !python_read(walk, python_code_of(taken) + layout->code_version, 4, false, &version))
 		return false;
 	taken->version = (uint32_t)version;
 	return true;
@@ -242,8 +242,8 @@ static uint32_t native_place(const struct stack_walk *native, uint32_t first, ui
  * stack. An outer run may be beyond the known native frames. The innermost must be on this stack,
  * or else it belongs to another thread.
  */
-static void end_run(struct python_walk *walk, const struct stack_walk *native, uintptr_t of_loop,
-		    uint32_t *activations)
+static void place_run(struct python_walk *walk, const struct stack_walk *native, uintptr_t of_loop,
+		      uint32_t *activations)
 {
 	uint32_t place = native_place(native, walk->place, of_loop);
 	bool is_truncated = native->flags & XT_STACK_TRUNCATED;
@@ -294,7 +294,7 @@ static bool is_run_here(struct python_walk *walk, const struct stack_walk *nativ
 			end = native->stack_pointers[i + 1];
 			break;
 		}
-	for (uintptr_t at = base; at < end && python_look(walk, at, 8, false, &word);
+	for (uintptr_t at = base; at < end && python_read(walk, at, 8, false, &word);
 	     at += sizeof(word))
 		if (word == frame)
 			return true;
@@ -334,14 +334,14 @@ static bool read_mark(struct python_walk *walk, uintptr_t frame, struct mark *ma
 
 	*mark = (struct mark){0};
 	if (layout->division == PYTHON_BY_SHIM) {
-		if (!python_look(walk, frame + layout->frame_owner, 1, false, &value))
+		if (!python_read(walk, frame + layout->frame_owner, 1, false, &value))
 			return false;
 		mark->owner = (uint32_t)value;
 		mark->is_shim = value >= PYTHON_OWNER_SHIM;
 	} else if (layout->division == PYTHON_EACH_MARKED) {
 		mark->is_entry = true;
 	} else if (layout->division == PYTHON_BY_FLAG) {
-		if (!python_look(walk, frame + layout->frame_is_entry, 1, false, &value))
+		if (!python_read(walk, frame + layout->frame_is_entry, 1, false, &value))
 			return false;
 		mark->is_entry = value != 0;
 	}
@@ -360,7 +360,7 @@ static enum step take_step(struct python_walk *walk, uintptr_t frame, uintptr_t 
 	if (walk->step_count == PYTHON_STEPS_MAX)
 		return STEP_FULL;
 	*taken = (struct python_step){0};
-	if (frame % 8 || !read_mark(walk, frame, &mark) || !look_at_frame(walk, frame, taken))
+	if (frame % 8 || !read_mark(walk, frame, &mark) || !read_frame(walk, frame, taken))
 		return STEP_FAILED;
 	taken->owner = mark.owner;
 	if (!mark.is_shim)
@@ -371,9 +371,9 @@ static enum step take_step(struct python_walk *walk, uintptr_t frame, uintptr_t 
 	if (mark.is_entry)
 		taken->anchor = *cframe;
 	if (mark.is_shim || mark.is_entry)
-		end_run(walk, native, mark.is_shim ? frame : *cframe, activations);
+		place_run(walk, native, mark.is_shim ? frame : *cframe, activations);
 	if (mark.is_entry &&
-	    !python_look(walk, *cframe + layout->cframe_previous, 8, false, cframe))
+	    !python_read(walk, *cframe + layout->cframe_previous, 8, false, cframe))
 		return STEP_FAILED;
 	return STEP_ON;
 }
@@ -386,14 +386,14 @@ static enum step walk_frames(struct python_walk *walk, const struct stack_walk *
 	enum step step = STEP_ON;
 
 	walk->first_frame = frame;
-	walk->is_elsewhere =
-		layout->division == PYTHON_EACH_ALONE && frame && !is_run_here(walk, native, frame);
+	walk->is_elsewhere = layout->division == PYTHON_EACH_UNMARKED && frame &&
+			     !is_run_here(walk, native, frame);
 	while (frame && step == STEP_ON && !walk->is_elsewhere &&
 	       !python_is_finalizing(walk->python, walk->thread.state)) {
 		step = take_step(walk, frame, &cframe, native, activations);
 		if (step != STEP_ON)
 			break;
-		if (!python_look(walk, frame + layout->frame_previous, 8, false, &behind))
+		if (!python_read(walk, frame + layout->frame_previous, 8, false, &behind))
 			step = STEP_FAILED;
 		else if (layout->division == PYTHON_BY_SHIM)
 			walk->steps[walk->step_count - 1].behind = behind;
@@ -440,7 +440,7 @@ static void walk_and_place(struct python_walk *walk, const struct stack_walk *na
 
 	if (step != STEP_ON)
 		walk->flags |= XT_STACK_PYTHON_TRUNCATED;
-	if (walk->python->layout.division == PYTHON_EACH_ALONE) {
+	if (walk->python->layout.division == PYTHON_EACH_UNMARKED) {
 		place_each(walk, native);
 		return;
 	}

@@ -28,11 +28,11 @@
 
 static struct {
 	_Atomic(pthread_t)
-		holder;	      /* 0: none. Unlike a thread id, it is the same in a forked child */
-	atomic_int holder_id; /* 0: not known yet */
-	atomic_uint turn;     /* counts the times that it was taken */
-	atomic_bool by_fork;  /* the holder is forking */
-	atomic_bool asks;     /* the holder has the list lock or waits for it */
+		holder;	       /* 0: none. Unlike a thread id, it is the same in a forked child */
+	atomic_int holder_id;  /* 0: not known yet */
+	atomic_uint turn;      /* counts the times that it was taken */
+	atomic_bool by_fork;   /* the holder is forking */
+	atomic_bool iterating; /* the holder has the list lock or waits for it */
 } lock;
 
 static const pthread_mutex_t *list_lock; /* NULL: not found */
@@ -67,14 +67,14 @@ struct search {
 	const pthread_mutex_t *found;
 };
 
-static int look_for_lock(struct dl_phdr_info *info, size_t info_bytes, void *out)
+static int find_list_lock(struct dl_phdr_info *info, size_t info_bytes, void *out)
 {
 	struct search *search = out;
 	int id = thread_id();
 
 	(void)info, (void)info_bytes;
 	if (!search->depth++) {
-		dl_iterate_phdr(look_for_lock, search);
+		dl_iterate_phdr(find_list_lock, search);
 		return 1;
 	}
 	for (size_t i = 0; i + sizeof(pthread_mutex_t) <= search->data_bytes; i += sizeof(void *)) {
@@ -94,7 +94,7 @@ void loader_lock_begin(void)
 	struct search search = {0};
 
 	search.data = loader_data(&search.data_bytes);
-	dl_iterate_phdr(look_for_lock, &search);
+	dl_iterate_phdr(find_list_lock, &search);
 	if (search.found_count == 1 && !is_held_here(search.found, thread_id()))
 		list_lock = search.found;
 }
@@ -122,22 +122,22 @@ void loader_unlock(void)
 	atomic_store(&lock.holder, 0);
 }
 
-int loader_ask(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data)
+int loader_iterate(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data)
 {
 	int result;
 
 	loader_lock();
-	atomic_store(&lock.asks, true);
+	atomic_store(&lock.iterating, true);
 	result = dl_iterate_phdr(callback, data);
-	atomic_store(&lock.asks, false);
+	atomic_store(&lock.iterating, false);
 	loader_unlock();
 	return result;
 }
 
 /* Whether the holder waits for the calling thread. */
-static bool is_waited_for(struct deadlock_probe *probe, uint64_t now_ns)
+static bool is_blocking_holder(struct deadlock_probe *probe, uint64_t now_ns)
 {
-	if (list_lock && atomic_load(&lock.asks) && is_held_here(list_lock, thread_id()))
+	if (list_lock && atomic_load(&lock.iterating) && is_held_here(list_lock, thread_id()))
 		return true;
 	return deadlock_probe_blocked_ns(probe, atomic_load(&lock.holder_id),
 					 atomic_load(&lock.turn), now_ns) >= FORK_BLOCKED_NS;
@@ -151,7 +151,7 @@ void loader_lock_before_fork(void)
 	if (atomic_load(&lock.holder) == pthread_self())
 		return;
 	for (; !try_lock(); now_ns = monotonic_ns()) {
-		if (now_ns >= deadline_ns || is_waited_for(&probe, now_ns))
+		if (now_ns >= deadline_ns || is_blocking_holder(&probe, now_ns))
 			return;
 		xt_sleep_ns(RETRY_NS);
 	}
@@ -179,6 +179,6 @@ void loader_lock_in_child(void)
 	if (is_kept)
 		return;
 	/* The holder was a thread that the child does not have. */
-	atomic_store(&lock.asks, false);
+	atomic_store(&lock.iterating, false);
 	loader_unlock();
 }

@@ -30,11 +30,11 @@ void loader_unlock(void);
 const void *loader_data(size_t *bytes_out);
 
 /* dl_iterate_phdr() under the lock. */
-int loader_ask(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data);
+int loader_iterate(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data);
 
 /*
  * Handlers for fork(): before it, then in the parent and in the child. The first does not take the
- * lock if its holder waits for this thread or has been blocked for 0.1 s; the holder does not have
+ * lock if its holder waits for this thread or has been blocked for 0.1 s. The holder does not have
  * the list lock then, so the child is safe. A signal handler that forks while its thread holds the
  * lock keeps it.
  */

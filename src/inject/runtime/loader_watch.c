@@ -47,7 +47,7 @@ static struct load_counts load_counts(void)
 {
 	struct load_counts counts = {0, 0};
 
-	loader_ask(read_counts, &counts);
+	loader_iterate(read_counts, &counts);
 	return counts;
 }
 
@@ -88,14 +88,14 @@ bool loader_watch_end(void)
 {
 	bool moved = search.last_adds != search.first_adds;
 
-	loader_watch_ask();
+	loader_watch_poll();
 	if (search.count != 1 || !moved || !search.saw_unload)
 		return false;
 	__atomic_store_n(&loader_generation_word, search.words[0], __ATOMIC_RELAXED);
 	return true;
 }
 
-uint64_t loader_watch_ask(void)
+uint64_t loader_watch_poll(void)
 {
 	struct load_counts counts;
 

@@ -28,7 +28,7 @@ bool loader_watch_end(void);
  * The number of loads, for the writer thread. If the counter was not found, asks the loader and
  * stores the answer for loader_generation().
  */
-uint64_t loader_watch_ask(void);
+uint64_t loader_watch_poll(void);
 
 extern const uint64_t *loader_generation_word;
 

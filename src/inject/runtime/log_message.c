@@ -29,7 +29,7 @@ static struct {
 } at_load;
 
 /* Runs before our other constructors, which may print. */
-__attribute__((constructor(101))) static void know_stderr(void)
+__attribute__((constructor(101))) static void remember_stderr(void)
 {
 	int saved_errno = errno;
 	struct stat status;

@@ -33,7 +33,9 @@ static bool was_single_threaded;
 /* The signals that the program's thread had blocked. */
 static sigset_t blocked;
 
-/* Of a thread or the process. An ended main thread stays a zombie while other threads live. */
+/*
+ * State of a thread or the process. An ended main thread stays a zombie while other threads live.
+ */
 struct status {
 	char state;
 	unsigned threads;
@@ -143,7 +145,7 @@ bool process_exit_watch_has_ended(void)
  * Looks like a thread of the program: exit handlers may need more stack than the writer has, and
  * signals.
  */
-static void *end_main(void *end)
+static void *exit_main(void *end)
 {
 	prctl(PR_SET_NAME, program_invocation_short_name);
 	pthread_sigmask(SIG_SETMASK, &blocked, NULL);
@@ -156,6 +158,6 @@ void process_exit_watch_end_process(void)
 	void *end = dlsym(RTLD_DEFAULT, "exit");
 	pthread_t thread;
 
-	if (end && pthread_create(&thread, NULL, end_main, end))
-		end_main(end);
+	if (end && pthread_create(&thread, NULL, exit_main, end))
+		exit_main(end);
 }

@@ -294,6 +294,6 @@ int symbol_hooks_install(void *library, const struct symbol_hook *hooks, size_t 
 		if (rc)
 			return rc;
 	}
-	loader_ask(rebind_library, &rebinding);
+	loader_iterate(rebind_library, &rebinding);
 	return rebinding.rc;
 }

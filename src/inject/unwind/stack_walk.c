@@ -30,7 +30,7 @@
 typedef int search_unwind_table_function(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di,
 					 unw_proc_info_t *pi, int need_unwind_info, void *arg);
 
-bool stack_walk_ask_loader;
+bool stack_walk_without_find_object;
 
 static struct {
 	void *handle;
@@ -510,7 +510,7 @@ int stack_walk_open(const char *library_dir, char *why, size_t why_bytes)
 		}
 	}
 	lib.find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
-	if (stack_walk_ask_loader)
+	if (stack_walk_without_find_object)
 		lib.find_object = NULL;
 	if (!cache) {
 		cache = map_memory(sizeof(*cache) << CACHE_BITS);

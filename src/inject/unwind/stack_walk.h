@@ -86,7 +86,7 @@ void stack_walk_close(void);
 int stack_walk_begin(void);
 
 /* For tests: look up modules as with an older glibc. Set before stack_walk_open(). */
-extern bool stack_walk_ask_loader;
+extern bool stack_walk_without_find_object;
 
 /* Whether the page can be read. Makes a system call; does not keep errno. */
 bool stack_walk_can_read(uintptr_t page);

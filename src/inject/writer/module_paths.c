@@ -85,7 +85,7 @@ static const char *last_component(const char *path)
 }
 
 /* Whether the file may have been opened by that name. Another file may be mapped there by now. */
-static bool may_be(const char *path, const char *name)
+static bool could_be_file(const char *path, const char *name)
 {
 	static char whole[PATH_MAX];
 
@@ -109,7 +109,7 @@ size_t module_path(const struct module_image *image, const char *name, size_t na
 	own[name_bytes] = '\0';
 	name = own;
 	/* "linux-vdso.so.1" is no file. */
-	if (name[0] != '/' && find_mapped(image->start, found) && may_be(found, name))
+	if (name[0] != '/' && find_mapped(image->start, found) && could_be_file(found, name))
 		name = found;
 	name_bytes = strlen(name);
 	memcpy(path, name, name_bytes);

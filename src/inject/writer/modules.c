@@ -66,8 +66,8 @@ static bool is_in(const struct module_list *list, const struct module *module, u
 }
 
 /* Reports modules that are in one list and not in the other. */
-static bool tell(const struct module_list *list, const struct module_list *other,
-		 void (*told)(void *, const struct module *), void *context)
+static bool report_changes(const struct module_list *list, const struct module_list *other,
+			   void (*told)(void *, const struct module *), void *context)
 {
 	bool any = false;
 
@@ -93,7 +93,7 @@ static void find_path(struct module *module)
 
 bool modules_scan(const struct module_sink *sink)
 {
-	uint64_t generation = loader_watch_ask();
+	uint64_t generation = loader_watch_poll();
 	struct module_list seen;
 	bool any_came;
 
@@ -106,11 +106,11 @@ bool modules_scan(const struct module_sink *sink)
 	if (state.scanned && generation == state.generation)
 		return false;
 	state.seen.count = 0;
-	loader_ask(see_module, NULL);
+	loader_iterate(see_module, NULL);
 	for (uint32_t i = 0; i < state.seen.count; i++)
 		find_path(&state.seen.modules[i]);
-	any_came = tell(&state.seen, &state.known, sink->loaded, sink->context);
-	tell(&state.known, &state.seen, sink->unloaded, sink->context);
+	any_came = report_changes(&state.seen, &state.known, sink->loaded, sink->context);
+	report_changes(&state.known, &state.seen, sink->unloaded, sink->context);
 	seen = state.seen;
 	state.seen = state.known;
 	state.known = seen;

@@ -41,7 +41,7 @@ static uint64_t calls_outside_rings(void)
 	return atomic_load(&thread_buffer_calls_missed) + atomic_load(&callbacks_reentered);
 }
 
-static uint64_t thread_buffers_left_sum(void)
+static uint64_t shutdown_drops_sum(void)
 {
 	uint64_t sum = 0;
 
@@ -55,7 +55,7 @@ static uint64_t thread_buffers_left_sum(void)
 }
 
 /* Sums a counter of struct thread_buffer. */
-static uint64_t thread_buffers_own_sum(size_t offset)
+static uint64_t thread_buffers_field_sum(size_t offset)
 {
 	uint64_t sum = 0;
 
@@ -147,7 +147,7 @@ static struct call_sums sum_calls(const struct recorder *rec)
 	sums.seen = sums.seen_here + rec->skipped_beyond_size;
 	sums.ring_full = thread_buffers_sum(XT_RING_LOST_RING_FULL);
 	sums.no_ring = atomic_load(&thread_buffer_calls_missed);
-	sums.shutdown_dropped = thread_buffers_left_sum();
+	sums.shutdown_dropped = shutdown_drops_sum();
 	sums.nested = thread_buffers_sum(XT_RING_LOST_NESTED) + atomic_load(&callbacks_reentered);
 	counted = sums.written + sums.ring_full + sums.no_ring + sums.nested +
 		  rec->calls.write_failed + sums.beyond_size + sums.shutdown_dropped +
@@ -276,7 +276,7 @@ bool record_account(struct recorder *rec)
 		{"apis.lost", atomic_load(&cupti_lost_apis)},
 		{"kinds.lost", atomic_load(&cupti_lost_kinds)},
 		{"stacks.unsampled",
-		 thread_buffers_own_sum(offsetof(struct thread_buffer, unsampled_count))},
+		 thread_buffers_field_sum(offsetof(struct thread_buffer, unsampled_count))},
 		{"overhead.beyond_ns", sampling_over_limit_ns()},
 		{"threads.seen", rec->threads_seen},
 		{"spool.unbacked", crash_buffer_unbacked_areas()},

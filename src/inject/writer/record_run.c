@@ -162,7 +162,7 @@ static void record_apis(struct recorder *rec)
 
 static void record_python(struct recorder *rec)
 {
-	const struct python_about *about = python_about();
+	const struct python_info *about = python_info();
 
 	if (!python_wanted)
 		record_meta(rec, "python.off", "1");
@@ -175,7 +175,7 @@ static void record_python(struct recorder *rec)
 	debug_log(DEBUG_PYTHON, "%s: version %s%s%s", about->path, about->version,
 		  about->why_not[0] ? "; cannot read its frames: " : "", about->why_not);
 	/* An empty value withdraws an earlier one. */
-	if (about->why_not[0] || about->is_after_others)
+	if (about->why_not[0] || about->is_after_rejected)
 		record_meta(rec, "python.missing", about->why_not);
 }
 

@@ -266,7 +266,7 @@ static int write_tables(struct recorder *rec)
 	return error ? error : cut_error;
 }
 
-static void note_error(struct recorder *rec, int error)
+static void update_write_error(struct recorder *rec, int error)
 {
 	bool was_stalled = rec->write_error;
 
@@ -276,13 +276,13 @@ static void note_error(struct recorder *rec, int error)
 	activity_stall(error);
 	thread_buffers_stall(error);
 	/* Only once: a disk may fill up again and again. */
-	if (error && !rec->has_said_error)
+	if (error && !rec->has_reported_error)
 		log_message("cannot write the log: %s; keeping what fits into memory, and retrying",
 			    strerror(-error));
-	else if (!error && !rec->has_said_success)
+	else if (!error && !rec->has_reported_success)
 		log_message("writing the log succeeds again; all events kept in memory are saved");
-	rec->has_said_error = true;
-	rec->has_said_success |= !error;
+	rec->has_reported_error = true;
+	rec->has_reported_success |= !error;
 }
 
 int recorder_flush(struct recorder *rec)
@@ -296,7 +296,7 @@ int recorder_flush(struct recorder *rec)
 		  (long long)(xt_writer_file_bytes(rec->writer) - before_bytes), rec->held_count,
 		  (unsigned long long)(monotonic_ns() - start_ns) / 1000, error ? ": " : "",
 		  error ? strerror(-error) : "");
-	note_error(rec, error);
+	update_write_error(rec, error);
 	if (error)
 		return error;
 	for (size_t i = 0; i < sizeof(all_counts) / sizeof(*all_counts); i++) {

@@ -88,7 +88,7 @@ struct recorder {
 	double limit_percent; /* --max-overhead; 0: no limit */
 	bool devices_named;
 	int write_error; /* -errno of the last flush; while not 0, nothing is drained */
-	bool has_said_error, has_said_success;
+	bool has_reported_error, has_reported_success;
 	uint64_t last_scan_ns; /* of the modules */
 };
 

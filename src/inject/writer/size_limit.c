@@ -38,7 +38,7 @@ static void stop(struct recorder *rec)
 	log_message("recording stops: the log has reached --max-size");
 }
 
-static void begin_shrinking(struct recorder *rec)
+static void begin_compaction(struct recorder *rec)
 {
 	int rc = xt_compact_begin(rec->writer, rec->size_limit.bound.bytes / 2);
 
@@ -72,8 +72,7 @@ static struct row_counts *row_counts_of(struct recorder *rec, enum xt_kind kind)
 }
 
 /* sign: 1, or -1 to undo it. */
-static void count_left_out(struct recorder *rec, const struct xt_compacted *compacted,
-			   uint64_t sign)
+static void count_removed(struct recorder *rec, const struct xt_compacted *compacted, uint64_t sign)
 {
 	for (unsigned kind = 0; kind < XT_KIND_COUNT; kind++) {
 		struct row_counts *row_counts = row_counts_of(rec, kind);
@@ -86,13 +85,13 @@ static void count_left_out(struct recorder *rec, const struct xt_compacted *comp
 	rec->ranges_beyond_size += sign * compacted->rows[XT_KIND_RANGE];
 }
 
-static void finish_shrinking(struct recorder *rec)
+static void finish_compaction(struct recorder *rec)
 {
 	struct xt_compacted compacted;
 	char from[24];
 
 	xt_compact_finish(rec->writer, &compacted);
-	count_left_out(rec, &compacted, 1);
+	count_removed(rec, &compacted, 1);
 	snprintf(from, sizeof(from), "%llu", (unsigned long long)compacted.from_ns);
 	record_meta(rec, "log.from", from);
 	debug_log(DEBUG_WRITER, "compaction ends: events from %s ns on are kept", from);
@@ -101,12 +100,12 @@ static void finish_shrinking(struct recorder *rec)
 	if (!recorder_flush(rec))
 		return;
 	xt_compact_end(rec->writer);
-	count_left_out(rec, &compacted, (uint64_t)-1);
+	count_removed(rec, &compacted, (uint64_t)-1);
 	stop(rec);
 }
 
 /* Starts with a flush: nothing may be added between a flush and freeing its sources. */
-static void shrink_some(struct recorder *rec)
+static void continue_compaction(struct recorder *rec)
 {
 	int rc;
 
@@ -121,7 +120,7 @@ static void shrink_some(struct recorder *rec)
 		rc = xt_compact_step(rec->writer, UINT64_MAX);
 	}
 	if (rc > 0) {
-		finish_shrinking(rec);
+		finish_compaction(rec);
 	} else if (rc < 0) {
 		log_message("cannot remove the oldest events from the log: %s", strerror(-rc));
 		rec->size_limit.state = SIZE_WITHIN_LIMIT;
@@ -129,7 +128,7 @@ static void shrink_some(struct recorder *rec)
 	}
 }
 
-static void note_flush(struct recorder *rec)
+static void measure_flush(struct recorder *rec)
 {
 	uint64_t bytes = xt_writer_file_bytes(rec->writer);
 
@@ -152,19 +151,19 @@ void size_limit_enforce(struct recorder *rec)
 
 	if (!limit || rec->write_error)
 		return;
-	note_flush(rec);
+	measure_flush(rec);
 	ahead = 2 * rec->size_limit.largest_flush_bytes + RESERVE_BYTES;
 	switch (rec->size_limit.state) {
 	case SIZE_WITHIN_LIMIT:
 		if (rec->size_limit.file_bytes + ahead < limit)
 			return;
 		if (rec->size_limit.bound.keeps_newest)
-			begin_shrinking(rec);
+			begin_compaction(rec);
 		else
 			stop(rec);
 		return;
 	case SIZE_COMPACTING:
-		shrink_some(rec);
+		continue_compaction(rec);
 		return;
 	case SIZE_PAUSED: /* all calls from before the pause have been drained */
 		rec->size_limit.state = SIZE_LIMIT_REACHED;

@@ -43,43 +43,43 @@
 /*
  * A ring of 256 KiB has room for 6,500 calls; this period suffices for a million calls per second.
  */
-#define ROUND_NS	    (2 * 1000000)
-#define FLUSH_LOG_NS	    (250 * 1000000)
-#define RETRY_NS	    (10 * 1000000) /* after a failed write; doubled each time */
-#define RETRY_MOST_NS	    (250 * 1000000)
-#define PREFETCH_NAMES_NS   (50 * 1000000)
-#define EXIT_CHECK_NS	    (250 * 1000000) /* check whether the program's threads have ended */
-#define ACCOUNT_NS	    (1000 * 1000000)
-#define SHRINK_NS	    (1000 * 1000000)
-#define ACCOUNT_FULL_NS	    UINT64_C(10000000000)
-#define RING_FLUSH_PERCENT  40
-#define HELD_FLUSH_COUNT    12
-#define STACK_BYTES	    (256 << 10)
-#define STACK_BYTES_IN_NEED (8 << 20)
+#define ROUND_NS	   (2 * 1000000)
+#define FLUSH_LOG_NS	   (250 * 1000000)
+#define RETRY_NS	   (10 * 1000000) /* after a failed write; doubled each time */
+#define RETRY_MOST_NS	   (250 * 1000000)
+#define PREFETCH_NAMES_NS  (50 * 1000000)
+#define EXIT_CHECK_NS	   (250 * 1000000) /* check whether the program's threads have ended */
+#define ACCOUNT_NS	   (1000 * 1000000)
+#define SHRINK_NS	   (1000 * 1000000)
+#define ACCOUNT_FULL_NS	   UINT64_C(10000000000)
+#define RING_FLUSH_PERCENT 40
+#define HELD_FLUSH_COUNT   12
+#define STACK_BYTES	   (256 << 10)
+#define LARGE_STACK_BYTES  (8 << 20)
 
 /* At the start: how long the program waits for the first rows. */
 #define BEGIN_TIMEOUT_NS UINT64_C(1000000000)
 
 /* At the end: how long the writer waits for the flusher, and for threads in callbacks. */
-#define FLUSHER_TIMEOUT_NS UINT64_C(1500000000)
-#define BALANCE_TIMEOUT_NS UINT64_C(250000000)
-#define DEADLOCK_NS	   UINT64_C(300000000)
-#define SETTLE_TIMEOUT_NS  UINT64_C(250000000) /* and for late calls to be counted */
+#define FLUSHER_TIMEOUT_NS    UINT64_C(1500000000)
+#define BALANCE_TIMEOUT_NS    UINT64_C(250000000)
+#define DEADLOCK_NS	      UINT64_C(300000000)
+#define LATE_CALLS_TIMEOUT_NS UINT64_C(250000000) /* and for late calls to be counted */
 
 static struct {
 	struct recorder recorder;
 	struct xt_writer *log; /* NULL: not running */
 	atomic_int writer_id, flusher_id;
-	atomic_bool begun; /* the log has the rows that others refer to */
+	atomic_bool has_begun; /* the log has the rows that others refer to */
 	atomic_bool stopping;
 	atomic_bool finished;
 	int error;	      /* why the log is not closed; 0: closed. Valid once finished */
 	atomic_uint scanning; /* odd while scanning modules, which takes the loader's lock */
-	atomic_bool settling;
-	atomic_uint_fast64_t settled; /* record_calls_seen() of the closed log */
+	atomic_bool waiting_for_late_calls;
+	atomic_uint_fast64_t counted_calls; /* record_calls_seen() of the closed log */
 } threads;
 
-static uint32_t take_all(struct recorder *rec)
+static uint32_t drain_round(struct recorder *rec)
 {
 	uint32_t ring_percent;
 
@@ -92,7 +92,7 @@ static uint32_t take_all(struct recorder *rec)
 	return ring_percent;
 }
 
-static void keep_stock(void)
+static void keep_spares(void)
 {
 	uint32_t spare = 0;
 
@@ -175,7 +175,7 @@ static void run_until_stopped(struct recorder *rec)
 	};
 
 	while (!atomic_load(&threads.stopping)) {
-		uint32_t ring_percent = take_all(rec);
+		uint32_t ring_percent = drain_round(rec);
 		uint64_t now_ns = monotonic_ns();
 
 		record_request(rec);
@@ -191,14 +191,14 @@ static void run_until_stopped(struct recorder *rec)
 		    process_exit_watch_has_ended())
 			return;
 		size_limit_enforce(rec);
-		keep_stock();
+		keep_spares();
 		xt_sleep_ns(ROUND_NS);
 	}
 }
 
-static void take_and_flush(struct recorder *rec)
+static void drain_and_flush(struct recorder *rec)
 {
-	uint32_t ring_percent = take_all(rec);
+	uint32_t ring_percent = drain_round(rec);
 
 	if (!rec->write_error &&
 	    (ring_percent >= RING_FLUSH_PERCENT || rec->held_count >= HELD_FLUSH_COUNT))
@@ -219,12 +219,12 @@ static void warn_if_incomplete(const struct recorder *rec)
 }
 
 /* Drains everything. -errno if it cannot be written; the rest stays in the crash buffer. */
-static int take_the_rest(struct recorder *rec)
+static int drain_everything(struct recorder *rec)
 {
 	int error = rec->write_error ? recorder_flush(rec) : 0;
 
 	/* There may be more completed buffers than can be held at once. */
-	for (take_all(rec); !error && rec->held_count; take_all(rec))
+	for (drain_round(rec); !error && rec->held_count; drain_round(rec))
 		error = recorder_flush(rec);
 	return error;
 }
@@ -248,10 +248,10 @@ static int finish(struct recorder *rec)
 
 	flusher_stop();
 	while (!flusher_is_done() && monotonic_ns() < deadline_ns) {
-		take_and_flush(rec);
+		drain_and_flush(rec);
 		xt_sleep_ns(ROUND_NS / 4);
 	}
-	error = take_the_rest(rec);
+	error = drain_everything(rec);
 	/* Calls that return after this point are only counted. */
 	atomic_store(&callbacks_have_ended, true);
 	atomic_store(&callbacks_active, false);
@@ -295,10 +295,11 @@ static void count_after_end(struct recorder *rec)
 	uint64_t period_ns = ROUND_NS, last_ns = monotonic_ns();
 
 	for (;;) {
-		atomic_store(&threads.settled, rec->calls_seen);
+		atomic_store(&threads.counted_calls, rec->calls_seen);
 		xt_sleep_ns(ROUND_NS);
 		if (record_calls_seen() == rec->calls_seen ||
-		    (monotonic_ns() - last_ns < period_ns && !atomic_load(&threads.settling)))
+		    (monotonic_ns() - last_ns < period_ns &&
+		     !atomic_load(&threads.waiting_for_late_calls)))
 			continue;
 		last_ns = monotonic_ns();
 		period_ns *= 2;
@@ -306,7 +307,7 @@ static void count_after_end(struct recorder *rec)
 		if (recorder_flush(rec) || close_log(rec))
 			break;
 	}
-	atomic_store(&threads.settled, UINT64_MAX);
+	atomic_store(&threads.counted_calls, UINT64_MAX);
 }
 
 static int thread_id(void)
@@ -320,7 +321,7 @@ static void *flusher_thread_main(void *unused)
 	return flusher_main(unused);
 }
 
-static void shutdown_crash_buffer(int error)
+static void mark_crash_buffer_end(int error)
 {
 	if (error == -ETIMEDOUT)
 		crash_buffer_end(XT_CRASH_BUFFER_UNFINISHED, 0);
@@ -338,17 +339,17 @@ static void *writer_main(void *unused)
 	record_start(rec);
 	record_modules(rec);
 	recorder_flush(rec);
-	atomic_store(&threads.begun, true);
+	atomic_store(&threads.has_begun, true);
 	run_until_stopped(rec);
 	debug_log(DEBUG_WRITER, "recording stops");
 	threads.error = finish(rec);
 	debug_log(DEBUG_WRITER, "log: %s", threads.error ? strerror(-threads.error) : "closed");
 	if (threads.error) {
 		record_losses(rec);
-		shutdown_crash_buffer(threads.error);
+		mark_crash_buffer_end(threads.error);
 	} else {
 		rec->is_closed = true;
-		atomic_store(&threads.settled, rec->calls_seen);
+		atomic_store(&threads.counted_calls, rec->calls_seen);
 		crash_buffer_remove();
 		activity_abandon();
 	}
@@ -374,7 +375,7 @@ static int start_thread(void *(*main_function)(void *))
 	rc = pthread_create(&thread, &attributes, main_function, NULL);
 	if (rc == EINVAL) {
 		/* Thread-local storage is part of the stack, and some programs have a lot. */
-		pthread_attr_setstacksize(&attributes, STACK_BYTES_IN_NEED);
+		pthread_attr_setstacksize(&attributes, LARGE_STACK_BYTES);
 		rc = pthread_create(&thread, &attributes, main_function, NULL);
 	}
 	pthread_attr_destroy(&attributes);
@@ -389,7 +390,7 @@ static void wait_for_begin(void)
 {
 	uint64_t deadline_ns = monotonic_ns() + BEGIN_TIMEOUT_NS;
 
-	while (!atomic_load(&threads.begun) && monotonic_ns() < deadline_ns)
+	while (!atomic_load(&threads.has_begun) && monotonic_ns() < deadline_ns)
 		xt_sleep_ns(200000);
 }
 
@@ -405,7 +406,7 @@ int writer_thread_start(struct xt_writer *log, uint64_t start_ns,
 	threads.recorder.limit_percent = limits->overhead_percent;
 	threads.log = log;
 	thread_buffers_set_writer();
-	keep_stock();
+	keep_spares();
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	rc = start_thread(flusher_thread_main);
@@ -459,16 +460,16 @@ int writer_thread_finish(uint64_t timeout_ns)
 	return threads.error && threads.error != -ETIMEDOUT ? -EIO : threads.error;
 }
 
-void writer_thread_settle(void)
+void writer_thread_wait_late_calls(void)
 {
 	uint64_t wanted = record_calls_seen();
-	uint64_t deadline_ns = monotonic_ns() + SETTLE_TIMEOUT_NS;
+	uint64_t deadline_ns = monotonic_ns() + LATE_CALLS_TIMEOUT_NS;
 
 	if (!wanted || !atomic_load(&threads.finished) || threads.error ||
 	    thread_id() == atomic_load(&threads.writer_id))
 		return;
-	atomic_store(&threads.settling, true);
-	while (atomic_load(&threads.settled) < wanted && monotonic_ns() < deadline_ns)
+	atomic_store(&threads.waiting_for_late_calls, true);
+	while (atomic_load(&threads.counted_calls) < wanted && monotonic_ns() < deadline_ns)
 		xt_sleep_ns(200000);
 }
 

@@ -44,7 +44,7 @@ int writer_thread_finish(uint64_t timeout_ns);
  * After the log is closed: waits until late calls are counted in it, at most 0.25 s. Not on the
  * writer thread. Async-signal-safe.
  */
-void writer_thread_settle(void);
+void writer_thread_wait_late_calls(void);
 
 /*
  * Whether the calling thread belongs to the writer's process and is neither the writer nor the

@@ -94,9 +94,12 @@ static void complete(uint8_t *buffer)
 }
 
 /*
- * At its death: calls 1 and 2 and a kernel are in the log; call 3 and a kernel are drained but not
- * written; call 4 is in the ring and a kernel in a completed buffer; a kernel is in a buffer at
- * CUPTI; call 5 has not returned.
+ * Dies with these records:
+ * - calls 1 and 2 and a kernel in the log,
+ * - call 3 and a kernel drained but not written,
+ * - call 4 in the ring and a kernel in a completed buffer,
+ * - a kernel in a buffer at CUPTI,
+ * - call 5 not returned.
  */
 static void live_and_die(void)
 {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The hot-path law, at build time: the objects whose code runs at every launch import nothing but
-# what is on this list. Usage: hot_imports.sh NM OBJECT...
+# Checks the hot-path rules at build time: the objects whose code runs at every launch import only
+# the symbols on this list. Usage: hot_imports.sh NM OBJECT...
 set -eu
 nm=$1
 shift

@@ -198,7 +198,7 @@ static int set_up(void **unused)
 	loader_watch_begin();
 	if (stack_walk_open("/nonexistent", why, sizeof(why)) || stack_walk_begin())
 		return -1;
-	loader_watch_ask();
+	loader_watch_poll();
 	stack_capture_audit_interval = 0;
 	callbacks_active = true;
 	return 0;

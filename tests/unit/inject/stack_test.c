@@ -395,6 +395,6 @@ int main(int argc, char **argv)
 	};
 
 	(void)argv;
-	stack_walk_ask_loader = argc > 1;
+	stack_walk_without_find_object = argc > 1;
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -141,7 +141,7 @@ static int look(struct dl_phdr_info *info, size_t bytes, void *unused)
 static void *ask_loader(void *unused)
 {
 	for (;;)
-		loader_watch_ask();
+		loader_watch_poll();
 	return unused;
 }
 
