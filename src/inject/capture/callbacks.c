@@ -61,8 +61,8 @@ static inline uint32_t capture_sampled(struct thread_buffer *tb, uint32_t shift,
 }
 
 /*
- * Stored as CUPTI's correlation data between ENTER and EXIT of a call that is not recorded: either
- * paused on request, or dropped because the process ends, which counts as a loss.
+ * Stored as CUPTI's correlation data between ENTER and EXIT of a call that is not recorded. It was
+ * skipped on request, or dropped because the process ends, which counts as a loss.
  */
 #define CALL_IS_SKIPPED	      UINT64_C(0x78747261636521)
 #define CALL_IS_SHUTDOWN_DROP UINT64_C(0x7874726163653f)
@@ -328,9 +328,10 @@ static COLD uint64_t graph_id_of(void *graph)
 }
 
 /*
- * A call that changes what nodes do has returned. The changed nodes are attributed to this call: a
- * node of one executable graph, a node of a graph and later instances of it, or all nodes of an
- * executable graph updated from another.
+ * A call that changes what nodes do has returned. The changed nodes are attributed to this call:
+ * - a node of one executable graph,
+ * - a node of a graph, also in later instances of the graph, or
+ * - all nodes of an executable graph that was updated from another graph.
  */
 static COLD void graph_node_set(struct thread_buffer *tb, uint32_t use,
 				const struct cupti_callback_data *data,

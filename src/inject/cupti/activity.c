@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CUPTI's two buffer callbacks. They run on threads of the program or of CUPTI, in the middle of a
- * launch or a flush: no lock, no malloc, and a system call only if the pool is empty
- * (activity_pool.c).
+ * CUPTI's two buffer callbacks. They run on threads of the program or of CUPTI, in the
+ * middle of a launch or a flush. They take no lock, call no malloc, and make system calls only if
+ * the pool is empty (activity_pool.c).
  */
 #include "inject/cupti/activity.h"
 

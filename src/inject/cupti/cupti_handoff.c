@@ -54,7 +54,7 @@ static atomic_bool clock_is_foreign, clock_is_default;
 static bool resumes_later; /* --yield: release to subscribers too, and resume afterwards */
 static enum api_level api_level;
 
-/* What the other tool uses. */
+/* State of the other tool. */
 #define KINDS_COUNT 256
 static atomic_bool has_unsubscribed;
 static atomic_bool enabled_kinds[KINDS_COUNT];
@@ -393,7 +393,7 @@ static void resume_recording(void)
 	bool sets_clock = atomic_load(&clock_is_foreign) || atomic_load(&clock_is_default);
 	char why[1024];
 
-	/* Empties CUPTI's buffers of the other tool, so that they get no records of ours. */
+	/* Empties the other tool's buffers, so that they get none of our records. */
 	flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
 	if (cupti_subscriber_subscribe(why, sizeof(why))) {
 		atomic_store(&state, HANDOFF_RELEASED); /* a tool subscribed past our hooks */

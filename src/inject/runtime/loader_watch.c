@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds glibc's load counter by elimination. Of all words in the loader's data, keeps those that
- * equal the count both before and after it changes. Start-up and writer thread.
+ * Finds glibc's load counter by elimination. Keeps those words of the loader's
+ * data that equal the count both before and after it changes. Start-up and writer thread.
  */
 #include "inject/runtime/loader_watch.h"
 
