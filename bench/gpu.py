@@ -298,7 +298,7 @@ class Suite:
         figures.update(wall_s=done.wall_s, cpu_s=done.cpu_s)
         if "end_ns" in figures:
             figures["exit_ms"] = (done.ended_ns - figures.pop("end_ns")) / 1e6
-        for word in ("xtrace: not tracing", "cupti_floor:"):
+        for word in ("xtrace: cannot record this process", "cupti_floor:"):
             if word in done.said:
                 raise Failed(next(line for line in done.said.splitlines() if word in line))
         if "XTRACE_BENCH_FLOOR" in environment:

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "inject/capture/callbacks.h"
+#include "inject/capture/ring.h"
 #include "inject/runtime/clock.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/runtime/loader_watch.h"

@@ -26,11 +26,13 @@
 
 #include "inject/capture/stack_cache_index.h"
 #include "inject/capture/callbacks.h"
+#include "inject/capture/ring.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/trampoline.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/runtime/loader_watch.h"
 #include "inject/capture/stack_capture.h"
+#include "inject/runtime/recording_state.h"
 #include "inject/unwind/stack_walk.h"
 
 #define BATCHES	     31
@@ -239,7 +241,7 @@ static __attribute__((noinline)) void measure(const struct part *part,
 	unsigned times = 1;
 
 	if (part->is_paused)
-		recording_pause(PAUSED_ASKED);
+		recording_pause(PAUSED_REQUESTED);
 	while (batch_ns(part, regs, times, &result->frames) < BATCH_NS)
 		times *= 2;
 	pthread_barrier_wait(&bench.together);
@@ -249,7 +251,7 @@ static __attribute__((noinline)) void measure(const struct part *part,
 	result->ns = batches[BATCHES / 2];
 	pthread_barrier_wait(&bench.together);
 	if (part->is_paused)
-		recording_resume(PAUSED_ASKED);
+		recording_resume(PAUSED_REQUESTED);
 }
 
 void bench_in_c(void *unused1, void *unused2, void *unused3, void *unused4,
@@ -313,7 +315,7 @@ static void open_tracer(void)
 		fprintf(stderr, "tracer: %s\n", why);
 		exit(1);
 	}
-	loader_watch_ask();
+	loader_watch_poll();
 	stack_capture_audit_interval = 0;
 	atomic_store(&callbacks_active, true);
 }

@@ -30,6 +30,13 @@ for room in findings export profile sums naming symbolize read base; do
 	above=${above:+$above|}$room
 done
 
+# The folders of the injected library are layers, lowest first: see src/inject/CMakeLists.txt.
+above=
+for layer in lifecycle writer nvtx capture cupti python unwind memory runtime; do
+	[ -z "$above" ] || grep -nE "^#include \"inject/($above)/" -r "src/inject/$layer" >>"$breaches" || true
+	above=${above:+$above|}$layer
+done
+
 # Comparing knows of runs by their profiles alone.
 grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<](.*/)?(merge|inject)/' -r src/diff >>"$breaches" || true
 

@@ -21,6 +21,7 @@
 
 #include "guard/interpreter.h"
 #include "inject/capture/callbacks.h"
+#include "inject/capture/ring.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/runtime/loader_watch.h"
 #include "inject/capture/stack_capture.h"
@@ -120,7 +121,7 @@ static void open_stacks(void)
 	loader_watch_begin();
 	if (stack_walk_open("/nonexistent", why, sizeof(why)) || stack_walk_begin())
 		fail("libunwind cannot be opened");
-	loader_watch_ask();
+	loader_watch_poll();
 	stack_capture_audit_interval = 0;
 	atomic_store(&callbacks_active, true);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names of a log's account: all that the tracer and recovery write, what each counts, and
- * which say that something was lost. docs/internals/LOG_FORMAT.md has the same list. Any thread.
+ * The names in a log's account: what each counts, and which are losses.
+ * docs/internals/LOG_FORMAT.md has the same list. Any thread.
  */
 #ifndef XTRACE_ACCOUNT_H
 #define XTRACE_ACCOUNT_H
@@ -12,82 +12,80 @@
 
 static const struct xt_account {
 	const char *name;
-	const char *meaning; /* of losses: what was lost, and why */
+	const char *meaning; /* for a loss: what was lost and why */
 } xt_accounts[] = {
-	{"calls.seen", "calls that the callbacks saw return"},
+	{"calls.seen", "calls that returned"},
 	{"calls.written", "calls in the log"},
 	{"calls.lost.ring_full", "calls: the ring was full"},
-	{"calls.lost.no_ring", "calls: there was no ring for the thread"},
-	{"calls.lost.nested", "calls: in a callback, or too many within each other"},
+	{"calls.lost.no_ring", "calls: their thread got no ring"},
+	{"calls.lost.nested", "calls: made inside a callback, or nested too deeply"},
 	{"calls.lost.write_failed", "calls: could not be written"},
-	{"calls.lost.size", "calls: beyond the size that the log may have"},
-	{"calls.lost.leaving", "calls: of other threads, while the process ended"},
-	{"calls.lost.after_end",
-	 "launches, copies and sets: when recording had ended with the process"},
+	{"calls.lost.size", "calls: the log had reached --max-size"},
+	{"calls.lost.leaving", "calls: made by other threads during process exit"},
+	{"calls.lost.after_end", "launches, copies and memsets: made after recording ended"},
 	{"calls.lost.killed", "calls: not in a ring yet when the process was killed"},
-	{"calls.lost.cut_off", "calls: in a part of the log that was cut off"},
+	{"calls.lost.cut_off", "calls: in a truncated part of the log"},
 	{"kernels.written", "kernels in the log"},
-	{"kernels.invalid", "kernels: record without valid times"},
+	{"kernels.invalid", "kernels: invalid times in their records"},
 	{"kernels.lost.write_failed", "kernels: could not be written"},
-	{"kernels.lost.size", "kernels: beyond the size that the log may have"},
-	{"kernels.lost.leaving", "kernels: of calls while the process ended"},
+	{"kernels.lost.size", "kernels: the log had reached --max-size"},
+	{"kernels.lost.leaving", "kernels: launched during process exit"},
 	{"copies.written", "copies in the log"},
-	{"copies.invalid", "copies: record without valid times"},
+	{"copies.invalid", "copies: invalid times in their records"},
 	{"copies.lost.write_failed", "copies: could not be written"},
-	{"copies.lost.size", "copies: beyond the size that the log may have"},
-	{"copies.lost.leaving", "copies: of calls while the process ended"},
-	{"sets.written", "sets in the log"},
-	{"sets.invalid", "sets: record without valid times"},
-	{"sets.lost.write_failed", "sets: could not be written"},
-	{"sets.lost.size", "sets: beyond the size that the log may have"},
-	{"sets.lost.leaving", "sets: of calls while the process ended"},
+	{"copies.lost.size", "copies: the log had reached --max-size"},
+	{"copies.lost.leaving", "copies: started during process exit"},
+	{"sets.written", "memsets in the log"},
+	{"sets.invalid", "memsets: invalid times in their records"},
+	{"sets.lost.write_failed", "memsets: could not be written"},
+	{"sets.lost.size", "memsets: the log had reached --max-size"},
+	{"sets.lost.leaving", "memsets: started during process exit"},
 	{"memory.written", "allocations and frees in the log"},
 	{"memory.lost.write_failed", "allocations and frees: could not be written"},
-	{"memory.lost.size", "allocations and frees: beyond the size that the log may have"},
-	{"nodes.seen", "graph nodes made, cloned or changed"},
+	{"memory.lost.size", "allocations and frees: the log had reached --max-size"},
+	{"nodes.seen", "graph nodes created, cloned or changed"},
 	{"nodes.lost", "graph nodes: no room in the ring or the log"},
 	{"ranges.seen", "NVTX events"},
 	{"ranges.lost", "NVTX events: no room in the ring or the log"},
 	{"calls.skipped", "calls while recording was paused"},
 	{"skips.lost",
-	 "calls while recording was paused: the ring was full, their work is nobody's"},
-	{"records.skipped", "kernels, copies and sets of such calls"},
+	 "calls while recording was paused: the ring was full, so their GPU work has no call"},
+	{"records.skipped", "kernels, copies and memsets of calls while recording was paused"},
 	{"records.other", "activity records of kinds that are not recorded"},
 	{"cupti.dropped", "records that CUPTI dropped"},
 	{"buffers.completed", "activity buffers"},
 	{"buffers.discarded", "activity buffers: none was free"},
-	{"buffers.waited_ns", "time in which CUPTI waited for an activity buffer"},
-	{"buffers.lost", "activity buffers: could not be read to the end"},
-	{"buffers.invalid", "activity buffers: given back twice, or longer than they are"},
-	{"apis.lost", "functions of the driver: CUPTI failed to tell of their calls"},
-	{"kinds.lost", "kinds of GPU work: CUPTI failed to record them"},
-	{"modules.lost", "loaded libraries: there was no memory"},
-	{"names.lost", "names of kernels: gone before they were read, or not to be read"},
-	{"stacks.walked", "stacks that were walked in full"},
-	{"stacks.hits", "stacks known by verified memo"},
-	{"stacks.audited", "hits that were checked by a full walk"},
-	{"stacks.mismatched", "stacks: wrong when they were checked"},
-	{"stacks.truncated", "stacks whose walk ended early"},
-	{"stacks.transient", "stacks that could not be memoised"},
-	{"stacks.unsampled", "calls whose stack was not taken, to keep the overhead bound"},
+	{"buffers.waited_ns", "time that CUPTI waited for an activity buffer"},
+	{"buffers.lost", "activity buffers: could not be read completely"},
+	{"buffers.invalid", "activity buffers: completed twice, or with an impossible size"},
+	{"apis.lost", "driver functions: CUPTI failed to enable their callbacks"},
+	{"kinds.lost", "kinds of GPU work: CUPTI failed to enable their records"},
+	{"modules.lost", "loaded libraries: out of memory"},
+	{"names.lost", "names of kernels: unloaded before they were read, or not readable"},
+	{"stacks.walked", "stacks that were unwound"},
+	{"stacks.hits", "stacks found in the stack cache"},
+	{"stacks.audited", "stack cache hits that were checked by unwinding"},
+	{"stacks.mismatched", "stacks: found wrong by a check"},
+	{"stacks.truncated", "stacks whose unwinding ended early"},
+	{"stacks.transient", "stacks that could not be cached"},
+	{"stacks.unsampled", "calls without a stack because of --max-overhead"},
 	{"stacks.lost", "stacks: no room in the ring or the log"},
-	{"overhead.beyond_ns",
-	 "time in which the tracer cost more than it may with the fewest stacks"},
-	{"python.stacks", "stacks walked that had Python frames"},
-	{"python.finalizing", "calls while the interpreter shut down: without Python frames"},
-	{"python.unreadable", "stacks whose Python frames could not be read to the end"},
-	{"python.unplaced", "stacks of which it is not known what runs their Python frames"},
-	{"python.unknown", "stacks with Python that is not the thread's own interpreter's"},
-	{"threads.waited_ns", "time in which threads waited for room in their ring"},
+	{"overhead.beyond_ns", "time above --max-overhead at the lowest sampling rate"},
+	{"python.stacks", "unwound stacks with Python frames"},
+	{"python.finalizing", "calls during interpreter shutdown: without Python frames"},
+	{"python.unreadable", "stacks whose Python frames could not be read completely"},
+	{"python.unplaced", "stacks whose Python frames have no known native frame"},
+	{"python.unknown", "stacks with Python of another interpreter or thread state"},
+	{"threads.waited_ns", "time that threads waited for room in their ring"},
 	{"threads.seen", "host threads"},
 	{"spool.unbacked", "areas in plain memory, which a kill loses"},
-	{"tracer.memory_bytes", "the most memory that the tracer held"},
-	{"tracer.memory_refusals", "times when it could have used more than it may hold"},
-	{"callbacks.ns", "time of the program's threads in the tracer, estimated"},
+	{"tracer.memory_bytes", "peak memory of the tracer"},
+	{"tracer.memory_refusals", "requests for memory that the budget refused"},
+	{"callbacks.ns", "estimated time of the program's threads in the tracer"},
 	{"writer.cpu_ns", "CPU time of the writer thread"},
-	{"flusher.cpu_ns", "CPU time of the thread that asks CUPTI for records"},
+	{"flusher.cpu_ns", "CPU time of the flusher thread"},
 	{"log.bytes", "bytes of the log"},
-	/* After a kill, from the crash buffer: */
+	/* Written by recovery after a kill: */
 	{"recovered.calls", "calls recovered"},
 	{"recovered.open_calls", "calls recovered that had not returned"},
 	{"recovered.ranges", "NVTX events recovered"},
@@ -107,7 +105,7 @@ static const struct xt_account {
 
 #define XT_ACCOUNTS (sizeof(xt_accounts) / sizeof(xt_accounts[0]))
 
-/* NULL for a name that only a later tracer knows. The name need not be terminated. */
+/* NULL for an unknown name. The name need not be terminated. */
 static inline const char *xt_account_meaning(const char *name, size_t length)
 {
 	for (size_t i = 0; i < XT_ACCOUNTS; i++)
@@ -118,8 +116,8 @@ static inline const char *xt_account_meaning(const char *name, size_t length)
 }
 
 /*
- * The promise of docs/internals/LOG_FORMAT.md, which holds for the names of later tracers, too: a name that
- * has one of these words in it is a loss, and if it is not 0 the recording is not whole.
+ * Whether a counter is a loss, also in logs of later versions: its name contains one of these
+ * words. If it is not 0, the recording is incomplete.
  */
 static inline bool xt_account_is_loss(const char *name, size_t length)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The crash buffer: a file mapped MAP_SHARED by the traced process, so that what was committed there
- * survives the process. It begins with struct xt_crash_buffer_header; each area of its directory is a
- * ring of one thread or a CUPTI activity buffer. Fields that two threads share are accessed with
- * C11 atomics by the tracer; the file's reader sees plain integers.
+ * The format of the crash buffer: a file that the traced process maps MAP_SHARED, so that committed
+ * data survive the process. It starts with struct xt_crash_buffer_header. Each area of its
+ * directory is a thread's ring, a CUPTI activity buffer, or names. The tracer accesses fields
+ * shared by two threads with C11 atomics; readers of the file see plain integers.
  *
- * As with the log, docs/internals/LOG_FORMAT.md is the law.
+ * docs/internals/LOG_FORMAT.md defines the format.
  */
 #ifndef XTRACE_CRASH_BUFFER_FORMAT_H
 #define XTRACE_CRASH_BUFFER_FORMAT_H
@@ -16,8 +16,10 @@
 #include "xtrace/log_format.h"
 
 #define XT_CRASH_BUFFER_MAGIC "\x89XTRSPL\n"
-/* 2 added names, record sizes and XT_ACTIVITY_IN_LOG; 3 Python; 4 has more slots for stacks, 5 their
- * generation; 6 has the modules of their frames in place of that. */
+/*
+ * Version 2 added names, record sizes and XT_ACTIVITY_IN_LOG; 3 Python; 4 more stack slots; 5 the
+ * generation of stacks; 6 replaced it by modules of frames.
+ */
 #define XT_CRASH_BUFFER_VERSION	   6
 #define XT_CRASH_BUFFER_AREAS_MAX  4096
 #define XT_CRASH_BUFFER_PAGE_BYTES 4096
@@ -36,26 +38,27 @@ enum xt_area_kind {
 	XT_AREA_NAMES = 3, /* since version 2 */
 };
 
-/* What others ask of the tracer of a living process. */
+/* Requests of other processes to the tracer. */
 enum xt_crash_buffer_request {
 	XT_REQUEST_NONE = 0,
 	XT_REQUEST_RECORD = 1,
 	XT_REQUEST_PAUSE = 2,
 	XT_REQUEST_MASK = 3,
-	XT_REQUEST_DONE = 4,	 /* set by the tracer */
-	XT_REQUEST_SEQUENCE = 8, /* one more for each wish: the bits from here on count them */
+	XT_REQUEST_DONE = 4, /* set by the tracer */
+	XT_REQUEST_SEQUENCE =
+		8, /* incremented by each request; the bits from here on are a counter */
 };
 
 #define XT_CRASH_BUFFER_RECORD_KINDS 64
 
-/* How the tracer left the process. */
+/* How the tracer ended. */
 enum xt_crash_buffer_ending {
-	XT_CRASH_BUFFER_NO_ENDING = 0,	  /* it runs, or was killed, or left without a word */
-	XT_CRASH_BUFFER_WRITE_FAILED = 1, /* the log could not be written to its end */
+	XT_CRASH_BUFFER_NO_ENDING = 0,	  /* it runs, or was killed */
+	XT_CRASH_BUFFER_WRITE_FAILED = 1, /* the log could not be written completely */
 	XT_CRASH_BUFFER_UNFINISHED = 2,	  /* CUPTI or a thread did not finish in time */
 };
 
-/* What the process has lost outside of its rings. Names of the accounts: xtrace/ring_accounts.h. */
+/* Losses outside of rings. Names of the accounts: xtrace/ring_accounts.h. */
 enum xt_crash_buffer_counter {
 	XT_CRASH_BUFFER_CALLS_NO_RING,
 	XT_CRASH_BUFFER_CALLS_REENTERED,
@@ -77,8 +80,8 @@ enum xt_crash_buffer_counter {
 	XT_CRASH_BUFFER_BUFFERS_DISCARDED,
 	XT_CRASH_BUFFER_BUFFERS_LOST,
 	XT_CRASH_BUFFER_BUFFERS_INVALID,
-	XT_CRASH_BUFFER_CALLS_UNBACKED,	 /* seen by rings that are not in the crash buffer */
-	XT_CRASH_BUFFER_CALLS_AFTER_END, /* launches, copies and memsets when recording had ended */
+	XT_CRASH_BUFFER_CALLS_UNBACKED,	 /* seen by rings outside the crash buffer */
+	XT_CRASH_BUFFER_CALLS_AFTER_END, /* launches, copies and memsets after recording ended */
 	XT_CRASH_BUFFER_COUNTERS
 };
 #define XT_CRASH_BUFFER_COUNTERS_MAX 32
@@ -91,37 +94,38 @@ struct xt_crash_buffer_header {
 	uint32_t pid;
 	uint32_t area_count; /* areas [0, area_count) are valid */
 	uint32_t cupti_version;
-	uint32_t request; /* enum xt_crash_buffer_request: by others, for the tracer */
+	uint32_t request; /* enum xt_crash_buffer_request; set by another process */
 	struct xt_crash_buffer_area areas[XT_CRASH_BUFFER_AREAS_MAX];
-	/* Bytes of an activity record, by CUPTI's kind, as its own reader has shown; 0: not yet.
-	 * Since version 2. */
+	/* Size of an activity record, by CUPTI kind; 0: not known yet. Since version 2. */
 	uint32_t record_bytes[XT_CRASH_BUFFER_RECORD_KINDS];
-	/* Version 5 alone: the modules that the log has are those of stacks with a generation in
-	 * [modules_first, modules_last], and of these from that time on. If modules_valid. */
+	/*
+	 * Version 5 only: the log has the modules of stacks with a generation in [modules_first,
+	 * modules_last], from that time on. If modules_valid.
+	 */
 	uint64_t modules_from_ns;
 	uint16_t modules_first;
 	uint16_t modules_last;
 	uint32_t modules_valid;
-	/* What follows was added to version 6; zeros before. */
+	/* The fields below were added to version 6; 0 in older files. */
 	uint32_t ending; /* enum xt_crash_buffer_ending */
-	int32_t error;	 /* errno of the last write that failed; 0: it did not */
+	int32_t error;	 /* errno of the last failed write; 0: none */
 	uint64_t counters[XT_CRASH_BUFFER_COUNTERS_MAX]; /* enum xt_crash_buffer_counter */
-	/* Bytes of the log that were written before their sources here were freed; 0: not known. */
+	/* Valid bytes of the log; 0: unknown. */
 	uint64_t log_bytes;
 };
 _Static_assert(XT_CRASH_BUFFER_COUNTERS <= XT_CRASH_BUFFER_COUNTERS_MAX, "the counters fit");
 
-/* What a ring holds: records of 8-byte aligned size, none of which wraps. */
+/* Records of a ring. Their sizes are multiples of 8 bytes, and none wraps. */
 enum xt_record_type {
-	XT_RECORD_PAD = 1,    /* fills the ring up to its end */
+	XT_RECORD_PAD = 1,    /* extends to the end of the ring */
 	XT_RECORD_CALL = 2,   /* struct xt_record_call */
 	XT_RECORD_STACK = 3,  /* struct xt_record_stack: defines a stack slot until redefined */
-	XT_RECORD_NODE = 4,   /* struct xt_record_node: a graph node was made or changed */
+	XT_RECORD_NODE = 4,   /* struct xt_record_node: a graph node was created or changed */
 	XT_RECORD_RANGE = 5,  /* struct xt_record_range: an NVTX event */
 	XT_RECORD_SKIP = 6,   /* struct xt_record_skip: a call while recording was paused */
-	XT_RECORD_SWITCH = 7, /* struct xt_record_switch: recording was paused, or went on */
+	XT_RECORD_SWITCH = 7, /* struct xt_record_switch: recording was paused or resumed */
 	XT_RECORD_MODULE = 8, /* struct xt_record_module: defines a module slot until redefined */
-	XT_RECORD_SHUTDOWN_DROP = 9, /* struct xt_record_skip: a call while the process ended */
+	XT_RECORD_SHUTDOWN_DROP = 9, /* struct xt_record_skip: a call during process exit */
 };
 
 struct xt_record {
@@ -141,7 +145,7 @@ struct xt_record_call {
 };
 _Static_assert(sizeof(struct xt_record_call) == 40, "a call record is 40 bytes");
 
-/* A call record of this length is of a graph launch. */
+/* A call record of this size is a graph launch. */
 struct xt_record_graph_call {
 	struct xt_record_call call;
 	uint32_t graph_exec; /* XT_CALL_GRAPH_EXEC */
@@ -149,7 +153,7 @@ struct xt_record_graph_call {
 };
 _Static_assert(sizeof(struct xt_record_graph_call) == 48, "a graph call record is 48 bytes");
 
-/* XT_CALL_GRAPH_EXEC of a call record of either length. */
+/* XT_CALL_GRAPH_EXEC of a call record of either size. */
 static inline uint32_t xt_record_graph_exec(const struct xt_record_call *call)
 {
 	return call->head.bytes < sizeof(struct xt_record_graph_call)
@@ -158,23 +162,23 @@ static inline uint32_t xt_record_graph_exec(const struct xt_record_call *call)
 }
 
 #define XT_STACK_SLOT_COUNT	32768
-#define XT_STACK_SLOT_COUNT_V3	4096 /* to crash buffer version 3 */
-#define XT_STACK_SLOT_TRANSIENT 0    /* for a stack that is used once, by the next call record */
+#define XT_STACK_SLOT_COUNT_V3	4096 /* up to crash buffer version 3 */
+#define XT_STACK_SLOT_TRANSIENT 0    /* a stack used once, by the next call record */
 #define XT_STACK_SLOT_NONE	UINT32_MAX
-#define XT_STACK_SLOT_LOST	(UINT32_MAX - 1) /* chance chose the call, and there is no stack */
+#define XT_STACK_SLOT_LOST	(UINT32_MAX - 1) /* the call was sampled, but its stack was lost */
 
 struct xt_record_stack {
 	struct xt_record head;
 	uint32_t stack_slot;
 	uint32_t frame_count;
 	uint16_t flags;	     /* enum xt_stack_flag */
-	uint16_t generation; /* of version 5: low bits of how often a library was loaded; else 0 */
+	uint16_t generation; /* version 5: low bits of the number of loads; else 0 */
 	uint64_t seen_ns;
-	uint64_t frames[]; /* since version 6 a module slot for each follows: xt_stack_modules() */
+	uint64_t frames[]; /* since version 6 followed by their module slots: xt_stack_modules() */
 };
 _Static_assert(sizeof(struct xt_record_stack) == 24, "a stack record has a head of 24 bytes");
 
-/* Behind the frames: one uint16_t for each, padded to a multiple of 8 bytes. */
+/* The module slots behind the frames: one uint16_t each, padded to a multiple of 8 bytes. */
 static inline uint16_t *xt_stack_modules(struct xt_record_stack *stack)
 {
 	return (uint16_t *)(void *)&stack->frames[stack->frame_count];
@@ -185,7 +189,7 @@ static inline size_t xt_stack_modules_bytes(uint32_t frame_count)
 }
 
 #define XT_MODULE_SLOT_COUNT   512
-#define XT_MODULE_SLOT_NONE    0 /* of frames that lie in no module; no record defines it */
+#define XT_MODULE_SLOT_NONE    0 /* the frame is in no module; no record defines it */
 #define XT_MODULE_BUILD_ID_MAX 64
 #define XT_MODULE_PATH_MAX     4096
 
@@ -199,22 +203,22 @@ struct xt_record_module {
 };
 _Static_assert(sizeof(struct xt_record_module) == 40, "a module record has a head of 40 bytes");
 
-/* Of the whole record. */
+/* The size of the whole record. */
 static inline size_t xt_module_bytes(uint32_t build_id_bytes, uint32_t path_bytes)
 {
 	return (sizeof(struct xt_record_module) + build_id_bytes + path_bytes + 7) & ~(size_t)7;
 }
 
 /*
- * What comes last in a stack record if there are Python frames: this head, the frames, then the code
- * objects they refer to, one behind the other.
+ * The last part of a stack record with Python frames: this head, the frames, then the code objects.
  */
 #define XT_PYTHON_CODES_MAX 512
 
 struct xt_python_frame {
-	uint32_t line;	/* 0: none */
-	uint16_t code;	/* which of the code objects, from 0 */
-	uint16_t place; /* of the native frame that runs it; frame_count: beyond all of them */
+	uint32_t line; /* 0: none */
+	uint16_t code; /* index of its code object */
+	uint16_t
+		place; /* index of the native frame that executes it; frame_count: beyond all of them */
 };
 
 struct xt_python_part {
@@ -235,10 +239,12 @@ struct xt_record_node {
 	struct xt_record head;
 	uint32_t stack_slot;
 	uint64_t node_id;
-	uint64_t origin_id; /* with a graph_exec: the id of the graph that it was made like */
+	uint64_t
+		origin_id; /* id of the node it was cloned from; with a graph_exec: of the graph it now matches */
 	uint64_t time_ns;
 	uint32_t node_type;
-	uint32_t graph_exec; /* what was changed there, node_id 0 is all of it; 0: it was made */
+	uint32_t
+		graph_exec; /* the changed executable graph, all of it if node_id is 0; 0: the node was created */
 };
 _Static_assert(sizeof(struct xt_record_node) == 40, "a node record is 40 bytes");
 
@@ -254,7 +260,7 @@ struct xt_record_range {
 	uint32_t category;
 	uint32_t color;
 	uint32_t text_bytes;
-	uint32_t payload_bytes; /* behind the text: payloads that only the process can decode */
+	uint32_t payload_bytes; /* behind the text: payloads to decode */
 	uint8_t text[];		/* padded to a multiple of 8 bytes */
 };
 _Static_assert(sizeof(struct xt_record_range) == 64, "a range record has a head of 64 bytes");
@@ -267,18 +273,18 @@ _Static_assert(sizeof(struct xt_record_skip) == 8, "a skip record is 8 bytes");
 
 struct xt_record_switch {
 	struct xt_record head;
-	uint32_t is_on; /* 1: it went on, 0: it was paused */
+	uint32_t is_on; /* 1: resumed, 0: paused */
 	uint64_t time_ns;
 };
 _Static_assert(sizeof(struct xt_record_switch) == 16, "a switch record is 16 bytes");
 
-/* A call that was entered and has not returned: what the thread is doing right now. */
+/* A call that has not returned yet. */
 #define XT_RING_OPEN_CALLS_MAX 8
 struct xt_open_call {
 	uint32_t api;
 	uint32_t correlation_id;
 	uint32_t stack_slot;
-	uint32_t slot_epoch; /* changes when the slot may have come to mean another stack */
+	uint32_t slot_epoch; /* changes when the slot may refer to another stack */
 	uint64_t enter_ns;
 };
 
@@ -286,25 +292,25 @@ enum xt_ring_counter {
 	XT_RING_CALLS_SEEN,
 	XT_RING_CALLS_COMMITTED,
 	XT_RING_LOST_RING_FULL,
-	XT_RING_LOST_NESTED, /* re-entry, or more open calls than there is room for */
-	XT_RING_STACK_HITS,  /* memo verified */
-	XT_RING_STACK_WALKS, /* full walks that were not audits */
+	XT_RING_LOST_NESTED, /* re-entry, or too many open calls */
+	XT_RING_STACK_HITS,  /* found in the stack cache */
+	XT_RING_STACK_WALKS, /* walks that are not audits */
 	XT_RING_STACK_AUDITS,
 	XT_RING_STACK_MISMATCHES,
 	XT_RING_STACKS_TRUNCATED,
-	XT_RING_STACKS_TRANSIENT, /* could not be memoised */
-	XT_RING_STACKS_LOST,	  /* ring too full for the definition: the call has no stack */
-	XT_RING_NODES_SEEN,	  /* graph nodes made or cloned */
+	XT_RING_STACKS_TRANSIENT, /* not cacheable */
+	XT_RING_STACKS_LOST,	  /* no room for the definition: the call has no stack */
+	XT_RING_NODES_SEEN,	  /* graph nodes created or cloned */
 	XT_RING_NODES_LOST,
 	XT_RING_RANGES_SEEN, /* NVTX events */
 	XT_RING_RANGES_LOST,
-	XT_RING_WAITED_NS,	   /* by the thread, for room in the ring */
-	XT_RING_PYTHON_STACKS,	   /* walks that met Python frames */
-	XT_RING_PYTHON_FINALIZING, /* calls while the interpreter shut down */
-	XT_RING_PYTHON_UNREADABLE, /* walks: what was read was not what it should be */
-	XT_RING_PYTHON_UNPLACED,   /* walks: it is not known which native frames run them */
-	XT_RING_PYTHON_MISSING,	   /* walks: Python ran of which nothing is known */
-	XT_RING_SKIPS_LOST,	   /* calls while paused: their work will be nobody's */
+	XT_RING_WAITED_NS,	   /* time the thread waited for room */
+	XT_RING_PYTHON_STACKS,	   /* walks with Python frames */
+	XT_RING_PYTHON_FINALIZING, /* calls during interpreter shutdown */
+	XT_RING_PYTHON_UNREADABLE, /* walks that met unexpected data */
+	XT_RING_PYTHON_UNPLACED,   /* walks whose native frames are unknown */
+	XT_RING_PYTHON_MISSING,	   /* walks that missed running Python code */
+	XT_RING_SKIPS_LOST, /* calls while paused whose ids were lost: their work has no call */
 	XT_RING_COUNTERS
 };
 #define XT_RING_COUNTERS_MAX 22
@@ -315,27 +321,27 @@ struct xt_ring_header {
 	uint64_t start_ns;
 	uint64_t data_bytes; /* a power of two; the data begin at XT_RING_DATA_OFFSET */
 	uint8_t pad0[40];
-	uint64_t write_pos; /* by the thread, release: all before it is committed */
+	uint64_t write_pos; /* by the thread, release: everything before is committed */
 	uint32_t open_count;
 	uint32_t reserved;
 	struct xt_open_call open_calls[XT_RING_OPEN_CALLS_MAX];
 	uint64_t counters[XT_RING_COUNTERS_MAX]; /* enum xt_ring_counter */
-	uint64_t free_pos;   /* by the writer, release: all before it is in the log */
-	uint64_t left_count; /* calls while the process ended; added to version 6, 0 before */
+	uint64_t free_pos;	      /* by the writer, release: everything before is in the log */
+	uint64_t shutdown_drop_count; /* calls during process exit; added to version 6, 0 before */
 	uint8_t pad2[48];
 	uint32_t slot_stack_id[XT_STACK_SLOT_COUNT]; /* XT_STACK_ID of each slot, as of free_pos */
 	uint32_t slot_module_id[XT_MODULE_SLOT_COUNT]; /* XT_MODULE_ID likewise; since version 6 */
 };
 _Static_assert(XT_RING_COUNTERS <= XT_RING_COUNTERS_MAX, "the counters fit");
 #define XT_RING_DATA_OFFSET    (33 * XT_CRASH_BUFFER_PAGE_BYTES)
-#define XT_RING_DATA_OFFSET_V3 (5 * XT_CRASH_BUFFER_PAGE_BYTES) /* to crash buffer version 3 */
+#define XT_RING_DATA_OFFSET_V3 (5 * XT_CRASH_BUFFER_PAGE_BYTES) /* up to crash buffer version 3 */
 _Static_assert(sizeof(struct xt_ring_header) <= XT_RING_DATA_OFFSET, "the ring header fits");
 
 enum xt_activity_state {
 	XT_ACTIVITY_FREE = 0,
-	XT_ACTIVITY_AT_CUPTI = 1,  /* CUPTI writes into it */
-	XT_ACTIVITY_COMPLETED = 2, /* valid_bytes of records wait for the writer */
-	XT_ACTIVITY_IN_LOG = 3,	   /* its records are in the log, it is being zeroed */
+	XT_ACTIVITY_AT_CUPTI = 1,  /* CUPTI writes to it */
+	XT_ACTIVITY_COMPLETED = 2, /* valid_bytes of records, not read yet */
+	XT_ACTIVITY_IN_LOG = 3,	   /* its records are in the log; being zeroed */
 };
 
 struct xt_activity_header {
@@ -348,12 +354,12 @@ struct xt_activity_header {
 #define XT_ACTIVITY_DATA_OFFSET XT_CRASH_BUFFER_PAGE_BYTES
 
 /*
- * What a number of the tracer's means that stands in rings and activity records: texts, in the
- * order in which the writer met them. A later one replaces an earlier one of the same key.
+ * Names of numbers in rings and activity records, in the order they were found. A later name
+ * replaces an earlier one with the same key.
  */
 enum xt_name_of {
-	XT_NAME_KERNEL = 1, /* the key is the name pointer of a kernel record */
-	XT_NAME_DOMAIN = 2, /* the key is an NVTX domain's number */
+	XT_NAME_KERNEL = 1, /* key: the name pointer of a kernel record */
+	XT_NAME_DOMAIN = 2, /* key: the number of an NVTX domain */
 };
 
 struct xt_crash_buffer_name {

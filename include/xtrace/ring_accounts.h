@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The accounts that are sums of counters in the crash buffer and of nothing else. The tracer writes them
- * from its own memory, recovery from the crash buffer. Names: xtrace/account.h. Any thread.
+ * Accounts that are sums of counters in the crash buffer. The tracer writes them from its own
+ * memory, recovery from the crash buffer. Names: xtrace/account.h. Any thread.
  */
 #ifndef XTRACE_RING_ACCOUNTS_H
 #define XTRACE_RING_ACCOUNTS_H
 
 #include "xtrace/crash_buffer_format.h"
 
-/* A counter over all rings, and what the process counts outside of them. */
+/* A counter summed over all rings, and its part outside of rings. */
 static const struct xt_ring_account {
 	const char *name;
 	enum xt_ring_counter counter;
@@ -34,7 +34,7 @@ static const struct xt_ring_account {
 	{"threads.waited_ns", XT_RING_WAITED_NS, XT_CRASH_BUFFER_COUNTERS},
 };
 
-/* What the process counts outside of rings alone; but for calls, whose counts have to add up. */
+/* Counters outside of rings only, except those of calls, which must add up. */
 static const struct xt_crash_buffer_account {
 	const char *name;
 	enum xt_crash_buffer_counter counter;

@@ -50,7 +50,8 @@ static bool is_our_file(const char *name)
 		if (strcmp(name, names[i]) == 0)
 			return true;
 	return ends_with(name, DATA_DIR_LOG_SUFFIX) ||
-	       ends_with(name, DATA_DIR_LOG_SUFFIX ".spool");
+	       ends_with(name, DATA_DIR_LOG_SUFFIX ".spool") ||
+	       ends_with(name, DATA_DIR_LOG_SUFFIX ".debug");
 }
 
 /* Returns the first entry that xtrace did not create, or NULL. The caller frees it. */

@@ -1,75 +1,80 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The callback at every recorded API call: the stack at ENTER, the finished span into the ring at
- * EXIT. Runs in the application's threads: no lock, no malloc, no system call, no output; errno
- * is kept, re-entry is refused. What is cold (the first call of a thread, a stack never seen) is
- * in lane.c and stack_walk.c.
+ * The callback at every recorded API call. Captures the stack at ENTER and writes the finished call
+ * to the ring at EXIT.
+ *
+ * Runs in the program's threads: no lock, no malloc, no system call, no output; keeps errno and
+ * refuses re-entry. Cold parts are in other files: a thread's first call in thread_buffer.c,
+ * unwinding in stack_walk.c.
  */
 #include "inject/capture/callbacks.h"
 
 #include <stdbool.h>
 #include <string.h>
 
+#include "inject/capture/ring.h"
 #include "inject/cupti/api_table.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/trampoline.h"
 #include "inject/runtime/hot_state.h"
+#include "inject/runtime/recording_state.h"
 #include "inject/capture/thread_buffer.h"
-#include "inject/capture/profiler_calls.h"
+#include "inject/cupti/profiler_calls.h"
 #include "inject/capture/sampling.h"
-#include "inject/writer/crash_buffer.h"
+#include "inject/memory/crash_buffer.h"
 #include "inject/capture/stack_capture.h"
 #include "inject/runtime/hotpath.h"
 
 HOT_STATE atomic_bool callbacks_active;
-HOT_STATE atomic_uint callbacks_paused;
-HOT_STATE atomic_bool callbacks_were_paused;
 atomic_uint_fast64_t callbacks_reentered;
 atomic_bool callbacks_have_ended;
 atomic_uint_fast64_t callbacks_after_end;
-atomic_uint_fast64_t callbacks_module_unloads;
 
 TRAMPOLINE(".text.hot", callback_entry, callback_in_c);
 
-/* Above an open call's epoch stands how many of its kind got a stack: one in 1 << that. */
+/*
+ * The bits above an open call's epoch store its sampling shift: one call in 1 << shift has a stack.
+ */
 #define EPOCH_BITS 28
 #define EPOCH_MASK ((UINT32_C(1) << EPOCH_BITS) - 1)
 
 /*
- * Until a call returns, others inside it may have given its slot to another stack: the transient
- * slot is used by many, the others are handed out anew when the stack cache was cleared.
+ * Before a call returns, nested calls may reuse its slot for another stack. The transient slot is
+ * reused often; others are reassigned after the stack cache was cleared.
  */
 static uint32_t slot_epoch(const struct thread_buffer *tb, uint32_t slot)
 {
-	if (slot >= XT_STACK_SLOT_LOST) /* or none */
+	if (slot >= XT_STACK_SLOT_LOST) /* includes XT_STACK_SLOT_NONE */
 		return 0;
 	if (slot == XT_STACK_SLOT_TRANSIENT)
 		return (uint32_t)tb->ring->counters[XT_RING_STACKS_TRANSIENT] & EPOCH_MASK;
 	return (uint32_t)tb->cache.epoch & EPOCH_MASK;
 }
 
-/* What chance chose stands for others, even where it was lost. */
-static inline uint32_t capture_chosen(struct thread_buffer *tb, uint32_t shift,
-				      const struct caller_regs *regs)
+/* A sampled call represents unsampled ones. If its stack is lost, mark it LOST, not NONE. */
+static inline uint32_t capture_sampled(struct thread_buffer *tb, uint32_t shift,
+				       const struct caller_regs *regs)
 {
 	uint32_t slot = capture_stack(tb, regs);
 
 	return slot == XT_STACK_SLOT_NONE && shift ? XT_STACK_SLOT_LOST : slot;
 }
 
-/* What CUPTI keeps between ENTER and EXIT of a call that is left out: as was wished, or because the process ends,
- * which is a loss. */
-#define CALL_IS_SKIPPED UINT64_C(0x78747261636521)
-#define CALL_IS_LEFT	UINT64_C(0x7874726163653f)
+/*
+ * Stored as CUPTI's correlation data between ENTER and EXIT of a call that is not recorded. It was
+ * skipped on request, or dropped because the process ends, which counts as a loss.
+ */
+#define CALL_IS_SKIPPED	      UINT64_C(0x78747261636521)
+#define CALL_IS_SHUTDOWN_DROP UINT64_C(0x7874726163653f)
 
-/* What the GPU does for it will be left out by its correlation id. */
-static COLD void call_skip(struct thread_buffer *tb, const struct cupti_callback_data *data)
+/* The writer drops its GPU work by correlation id. */
+static COLD void skip_call(struct thread_buffer *tb, const struct cupti_callback_data *data)
 {
-	bool is_left = atomic_load(&callbacks_paused) == PAUSED_LEAVING;
+	bool is_left = atomic_load(&recording_paused) == PAUSED_SHUTDOWN;
 	struct xt_record_skip *record = ring_reserve_or_wait(tb, sizeof(*record));
 
 	if (data->correlation_data)
-		*data->correlation_data = is_left ? CALL_IS_LEFT : CALL_IS_SKIPPED;
+		*data->correlation_data = is_left ? CALL_IS_SHUTDOWN_DROP : CALL_IS_SKIPPED;
 	if (!record) {
 		thread_buffer_count_up(tb, XT_RING_SKIPS_LOST);
 		return;
@@ -85,18 +90,19 @@ static bool was_skipped(const struct cupti_callback_data *data)
 	return data->correlation_data && *data->correlation_data == CALL_IS_SKIPPED;
 }
 
-/* A call has returned that was seen, and of which it is not known when it was entered. */
-static COLD void count_unopened(struct thread_buffer *tb, const struct cupti_callback_data *data)
+/* Counts a call that returned without a known start. */
+static COLD void count_unmatched_exit(struct thread_buffer *tb,
+				      const struct cupti_callback_data *data)
 {
-	if (data->correlation_data && *data->correlation_data == CALL_IS_LEFT)
-		thread_buffer_add(&tb->ring->left_count, 1);
+	if (data->correlation_data && *data->correlation_data == CALL_IS_SHUTDOWN_DROP)
+		thread_buffer_add(&tb->ring->shutdown_drop_count, 1);
 	else
 		thread_buffer_count_up(tb, XT_RING_LOST_NESTED);
 }
 
 /*
- * One call in 64 is timed: what the tracer costs a thread is estimated from these. Which ones, numbers of calls
- * tell, scattered so that no rhythm of the program's meets them.
+ * One call in 64 is timed to estimate the tracer's cost. A hash of the call number chooses it, so
+ * that the choice does not follow a rhythm of the program.
  */
 static inline bool is_timed(uint32_t correlation_id)
 {
@@ -121,13 +127,13 @@ static void call_enter(struct thread_buffer *tb, uint32_t api, uint32_t use,
 	struct xt_ring_header *ring = tb->ring;
 	struct xt_open_call *call;
 
-	if (atomic_load_explicit(&callbacks_paused, memory_order_relaxed)) {
-		call_skip(tb, data);
+	if (atomic_load_explicit(&recording_paused, memory_order_relaxed)) {
+		skip_call(tb, data);
 		return;
 	}
 	if (data->correlation_data)
-		*data->correlation_data = 0; /* whatever was there */
-	/* No call of CUDA's is nested so deep: these were left by longjmp(). */
+		*data->correlation_data = 0; /* clear an old mark */
+	/* CUDA calls are not nested so deep: longjmp() left these. */
 	if (ring->open_count == XT_RING_OPEN_CALLS_MAX)
 		ring->open_count = 0;
 	call = &ring->open_calls[ring->open_count];
@@ -137,7 +143,7 @@ static void call_enter(struct thread_buffer *tb, uint32_t api, uint32_t use,
 		call->stack_slot = XT_STACK_SLOT_NONE;
 		thread_buffer_add(&tb->unsampled_count, 1);
 	} else {
-		call->stack_slot = capture_chosen(tb, shift, regs);
+		call->stack_slot = capture_sampled(tb, shift, regs);
 	}
 	call->slot_epoch = slot_epoch(tb, call->stack_slot) | shift << EPOCH_BITS;
 	call->enter_ns = monotonic_ns();
@@ -148,7 +154,7 @@ static void call_enter(struct thread_buffer *tb, uint32_t api, uint32_t use,
 	}
 }
 
-/* The open call that this EXIT belongs to; calls above it never returned and are given up. */
+/* Finds the open call of this EXIT. Calls above it never returned and are counted as lost. */
 static struct xt_open_call *close_call(struct xt_ring_header *ring, uint32_t api,
 				       uint32_t correlation_id)
 {
@@ -163,16 +169,16 @@ static struct xt_open_call *close_call(struct xt_ring_header *ring, uint32_t api
 	return NULL;
 }
 
-/* Where its slot has come to mean another stack meanwhile, the call's is still that of its return. */
+/* If the slot was reused during the call, capture the stack again at exit. */
 static uint32_t stack_at_exit(struct thread_buffer *tb, const struct xt_open_call *call,
 			      const struct caller_regs *regs)
 {
 	if ((call->slot_epoch & EPOCH_MASK) == slot_epoch(tb, call->stack_slot))
 		return call->stack_slot;
-	return capture_chosen(tb, call->slot_epoch >> EPOCH_BITS, regs);
+	return capture_sampled(tb, call->slot_epoch >> EPOCH_BITS, regs);
 }
 
-/* Names the graph, so that a replay without work can be told from one whose work was lost. */
+/* Names the graph, so that a replay without work differs from one whose work was lost. */
 static COLD void put_graph_exec(struct xt_record_call *record,
 				const struct cupti_callback_data *data)
 {
@@ -204,7 +210,7 @@ static void call_exit(struct thread_buffer *tb, uint32_t api, uint32_t use,
 
 	thread_buffer_count_up(tb, XT_RING_CALLS_SEEN);
 	if (!call) {
-		count_unopened(tb, data);
+		count_unmatched_exit(tb, data);
 		return;
 	}
 	stack_slot = stack_at_exit(tb, call, regs);
@@ -232,8 +238,10 @@ static void call_exit(struct thread_buffer *tb, uint32_t api, uint32_t use,
 		add_timed(tb, exit_ns, monotonic_ns(), slow_path_ns);
 }
 
-/* A CUPTI that has no ids is no loss: then the work of graphs belongs to the graph's launch. One
- * that has, and fails, is. */
+/*
+ * If CUPTI has no node ids, the work of a graph is attributed to its launch; that is no loss. A
+ * failure to get an id is one.
+ */
 static COLD bool node_id_of(struct thread_buffer *tb, void *node, uint64_t *id)
 {
 	if (!cupti.cuptiGetGraphNodeId)
@@ -245,7 +253,7 @@ static COLD bool node_id_of(struct thread_buffer *tb, void *node, uint64_t *id)
 	return false;
 }
 
-/* All of the record but its head and time is given. */
+/* Completes the record's head and time. */
 static COLD void commit_node(struct thread_buffer *tb, const struct xt_record_node *node)
 {
 	struct xt_record_node *record;
@@ -263,7 +271,7 @@ static COLD void commit_node(struct thread_buffer *tb, const struct xt_record_no
 	ring_commit(tb, sizeof(*record));
 }
 
-/* Some nodes start and are never made: the oldest gives way. */
+/* Some nodes start and are never created; overwrite the oldest. */
 static COLD void node_starts(struct thread_buffer *tb, const struct cupti_graph_data *graph)
 {
 	struct starting_node *place = &tb->starting[0];
@@ -275,7 +283,7 @@ static COLD void node_starts(struct thread_buffer *tb, const struct cupti_graph_
 		.node = graph->node, .order = ++tb->starting_count, .type = graph->node_type};
 }
 
-/* A clone is told of as made, and then as cloned. */
+/* CUPTI reports a clone first as created, then as cloned. */
 static COLD uint32_t node_type(struct thread_buffer *tb, const struct cupti_graph_data *graph)
 {
 	for (uint32_t i = 0; i < THREAD_BUFFER_STARTING_NODES; i++) {
@@ -289,8 +297,8 @@ static COLD uint32_t node_type(struct thread_buffer *tb, const struct cupti_grap
 }
 
 /*
- * A graph node was made by this thread, or cloned from another. The stack is the one of the call
- * that made it: a launch under capture, or one that adds a node.
+ * This thread created or cloned a graph node. The stack is that of the call: a launch under stream
+ * capture, or one that adds a node.
  */
 static COLD void graph_node(struct thread_buffer *tb, uint32_t cbid,
 			    const struct cupti_resource_data *data, const struct caller_regs *regs)
@@ -315,14 +323,15 @@ static COLD uint64_t graph_id_of(void *graph)
 	uint32_t id = 0;
 
 	if (!cupti.cuptiGetGraphId || cupti.cuptiGetGraphId(graph, &id) != XT_CUPTI_SUCCESS || !id)
-		return XT_GRAPH_ANY; /* it is known that there was a change, not to what */
+		return XT_GRAPH_ANY; /* changed to an unknown graph */
 	return id;
 }
 
 /*
- * A call that has nodes do something else has returned: from now on a node is this thread's, in
- * one executable graph or, so that it comes with what is made of the graph later, in the graph; or
- * all nodes of an executable graph are of whom those of another graph are.
+ * A call that changes what nodes do has returned. The changed nodes are attributed to this call:
+ * - a node of one executable graph,
+ * - a node of a graph, also in later instances of the graph, or
+ * - all nodes of an executable graph that was updated from another graph.
  */
 static COLD void graph_node_set(struct thread_buffer *tb, uint32_t use,
 				const struct cupti_callback_data *data,
@@ -348,14 +357,17 @@ static COLD void graph_node_set(struct thread_buffer *tb, uint32_t use,
 	commit_node(tb, &node);
 }
 
-/* The program says what of it is to be recorded. No call is left out outside of the times told. */
+/*
+ * The program pauses or resumes recording. The time is noted so that the paused interval covers
+ * every skipped call.
+ */
 static COLD void switch_recording(struct thread_buffer *tb, bool is_on)
 {
 	struct xt_record_switch *record;
 
 	uint64_t time_ns = monotonic_ns();
 
-	if (!(is_on ? recording_resume(PAUSED_ASKED) : recording_pause(PAUSED_ASKED)))
+	if (!(is_on ? recording_resume(PAUSED_REQUESTED) : recording_pause(PAUSED_REQUESTED)))
 		return;
 	record = ring_reserve_or_wait(tb, sizeof(*record));
 	if (!record)
@@ -381,7 +393,7 @@ static void api_call(struct thread_buffer *tb, uint32_t api, const struct cupti_
 {
 	uint32_t use = api_uses[api & 0xffff & (API_CBID_END - 1)];
 
-	/* (Of the runtime API nothing else calls back.) */
+	/* No other callback of the runtime API is enabled. */
 	if (__builtin_expect(use & API_IS_PROFILER || api >> 16 != XT_CUPTI_CB_DOMAIN_DRIVER_API,
 			     0)) {
 		profiler_call(tb, api, data);
@@ -398,7 +410,7 @@ static void api_call(struct thread_buffer *tb, uint32_t api, const struct cupti_
 		call_exit(tb, api, use, data, regs);
 }
 
-/* What is not recorded counts when it returns. */
+/* A call that is not recorded is counted when it returns. */
 static COLD bool counts_as_call(uint32_t domain, uint32_t cbid,
 				const struct cupti_callback_data *data)
 {
@@ -413,17 +425,20 @@ static COLD void count_after_end(void)
 	crash_buffer_count_after_end();
 }
 
-/* Exit handlers may launch when the log is closed, and other threads. (Whatever they free or unload is no loss.) */
-static COLD void note_inactive(uint32_t domain, uint32_t cbid,
-			       const struct cupti_callback_data *data)
+/*
+ * Exit handlers and other threads may launch after the log is closed. Calls without GPU work, such
+ * as frees, are no loss.
+ */
+static COLD void count_inactive_call(uint32_t domain, uint32_t cbid,
+				     const struct cupti_callback_data *data)
 {
 	if (atomic_load(&callbacks_have_ended) && counts_as_call(domain, cbid, data) &&
-	    !(atomic_load(&callbacks_paused) & (PAUSED_ASKED | PAUSED_YIELDED)) &&
+	    !(atomic_load(&recording_paused) & (PAUSED_REQUESTED | PAUSED_HANDOFF)) &&
 	    api_uses[cbid & (API_CBID_END - 1)] & API_MAKES_WORK)
 		count_after_end();
 }
 
-/* Called by callback_entry alone. */
+/* Only callback_entry calls it. */
 __attribute__((visibility("hidden"), used)) void callback_in_c(void *userdata, uint32_t domain,
 							       uint32_t cbid, const void *cbdata,
 							       const struct caller_regs *regs);
@@ -435,24 +450,24 @@ LIKELY void callback_in_c(void *userdata, uint32_t domain, uint32_t cbid, const 
 
 	(void)userdata;
 	if (!atomic_load_explicit(&callbacks_active, memory_order_acquire)) {
-		note_inactive(domain, cbid, cbdata);
+		count_inactive_call(domain, cbid, cbdata);
 		return;
 	}
 	if (domain == XT_CUPTI_CB_DOMAIN_RESOURCE &&
 	    cbid == XT_CUPTI_RESOURCE_MODULE_UNLOAD_STARTING) {
-		atomic_fetch_add(&callbacks_module_unloads, 1);
+		atomic_fetch_add(&cupti_module_unloads, 1);
 		return;
 	}
 	if (!tb) {
 		tb = thread_buffer_claim();
 		if (!tb) {
 			if (counts_as_call(domain, cbid, cbdata))
-				atomic_fetch_add(&thread_buffer_calls_without, 1);
+				atomic_fetch_add(&thread_buffer_calls_missed, 1);
 			return;
 		}
 	}
 	if (!thread_buffer_enter(
-		    tb, regs)) { /* a signal handler that launches, in the middle of our work */
+		    tb, regs)) { /* called by a signal handler that interrupted the tracer */
 		if (counts_as_call(domain, cbid, cbdata))
 			atomic_fetch_add(&callbacks_reentered, 1);
 		return;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cold half of a ring: its end, and what happens when it is full. Runs in the application's
- * threads: no lock, no malloc; ring_wait_for_room() sleeps.
+ * The cold part of a ring: its end, and waiting for room. Runs in the program's threads: no lock,
+ * no malloc; ring_wait_for_room() sleeps.
  */
+#include "inject/capture/ring.h"
+
 #include <errno.h>
 
 #include "inject/runtime/clock.h"
-#include "inject/capture/thread_buffer.h"
 #include "inject/runtime/sleep.h"
 
 #define NAP_NS 200000
@@ -20,7 +21,7 @@ bool ring_turn(struct thread_buffer *tb, uint32_t bytes)
 	uint32_t to_end = RING_DATA_BYTES - place;
 	struct xt_record *pad = (struct xt_record *)(tb->data + place);
 
-	/* Pairs with the release in thread_buffer_widen(): what is behind the window is there. */
+	/* Pairs with the release in thread_buffer_widen(): the added pages are touched. */
 	tb->window = atomic_load_explicit(&tb->window_ready, memory_order_acquire);
 	if (place + bytes <= tb->window)
 		return true;
@@ -30,7 +31,7 @@ bool ring_turn(struct thread_buffer *tb, uint32_t bytes)
 		if (pos + to_end + bytes - tb->free_pos_seen > RING_DATA_BYTES)
 			return false;
 	}
-	/* A pad may be longer than its field: it always reaches to the end. */
+	/* A pad extends to the end of the ring; its `bytes` field may be too small for that. */
 	pad->type = XT_RECORD_PAD;
 	pad->bytes = 0;
 	tb->write_pos = pos + to_end;
@@ -49,7 +50,7 @@ void *ring_wait_for_room(struct thread_buffer *tb, uint32_t bytes)
 	    (tb->backoff_pos && tb->backoff_pos == tb->free_pos_seen + 1))
 		return NULL;
 	start_ns = now_ns = monotonic_ns();
-	while (!place && !is_stalled && now_ns - start_ns < RING_PATIENCE_NS) {
+	while (!place && !is_stalled && now_ns - start_ns < RING_TIMEOUT_NS) {
 		xt_sleep_ns(NAP_NS);
 		place = ring_reserve(tb, bytes);
 		now_ns = monotonic_ns();

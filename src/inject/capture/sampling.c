@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the tracer costs, and what is done about it. Writer thread only, but for the rate itself.
+ * Measures the tracer's cost and adjusts the sampling rate. Writer thread only, except the rate
+ * itself.
  */
 #include "inject/capture/sampling.h"
 
 #include "inject/runtime/hot_state.h"
 
 #define PERIOD_NS      UINT64_C(100000000)
-#define HOLD_PERIODS   2  /* after a change: the next ones show what it brought */
-#define BACK_PERIODS   10 /* so long must there be room before more stacks are taken again */
+#define HOLD_PERIODS   2  /* periods after a change before the next one */
+#define BACK_PERIODS   10 /* periods below the limit before more stacks are captured */
 #define ROOM_SHARE     0.8
-#define FAR_BEYOND     4 /* times the limit: two steps at once */
-#define TIMED_COUNT_OK 8 /* fewer say nothing */
+#define FAR_BEYOND     4 /* above this multiple of the limit, take two steps at once */
+#define TIMED_COUNT_OK 8 /* fewer are not significant */
 
 HOT_STATE atomic_uint sampling_shift;
 
@@ -22,12 +23,12 @@ struct sums {
 };
 
 static struct {
-	uint64_t since_ns; /* 0: not begun */
+	uint64_t since_ns; /* 0: not started */
 	struct sums before;
 	uint64_t thread_buffer_seen[THREAD_BUFFERS_MAX];
-	double call_ns; /* as last known */
+	double call_ns; /* last estimate */
 	unsigned hold, room;
-	uint64_t beyond_ns; /* with the fewest stacks, and yet beyond the limit */
+	uint64_t over_limit_ns; /* time above the limit at the lowest rate */
 } control;
 
 static uint64_t relaxed(const uint64_t *word)
@@ -45,10 +46,11 @@ static void add_thread_buffer(struct sums *sums, const struct thread_buffer *tb)
 
 uint64_t sampling_cost_ns(void)
 {
-	static struct sums told[THREAD_BUFFERS_MAX]; /* what of each thread buffer is in the sum */
+	static struct sums
+		counted[THREAD_BUFFERS_MAX]; /* what the sum includes of each thread buffer */
 	static uint64_t sum_ns;
 
-	/* Calls count with the mean as it is when they are first seen here, so that the sum only grows. */
+	/* A call is charged the mean cost when first seen, so that the sum never decreases. */
 	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
 		const struct thread_buffer *tb = thread_buffer_at(i);
 		struct sums sums = {0};
@@ -56,19 +58,19 @@ uint64_t sampling_cost_ns(void)
 		if (!tb)
 			continue;
 		add_thread_buffer(&sums, tb);
-		sum_ns += sums.slow_path_ns - told[i].slow_path_ns;
-		told[i].slow_path_ns = sums.slow_path_ns;
+		sum_ns += sums.slow_path_ns - counted[i].slow_path_ns;
+		counted[i].slow_path_ns = sums.slow_path_ns;
 		if (!sums.timed_count)
 			continue;
 		sum_ns += (uint64_t)((double)sums.timed_ns / (double)sums.timed_count *
-				     (double)(sums.seen - told[i].seen));
-		told[i].seen = sums.seen;
+				     (double)(sums.seen - counted[i].seen));
+		counted[i].seen = sums.seen;
 	}
 	return sum_ns;
 }
 
-/* The sums as of now, and how many threads have called since the last time. */
-static struct sums look(uint32_t *active_out)
+/* The sums now, and the number of threads that made calls since the last time. */
+static struct sums sum_costs(uint32_t *active_out)
 {
 	struct sums sums = {0};
 
@@ -87,7 +89,7 @@ static struct sums look(uint32_t *active_out)
 	return sums;
 }
 
-/* Of the time that has passed in the threads that called. */
+/* Cost relative to the elapsed time of the threads that made calls. */
 static double cost_percent(const struct sums *now, uint32_t active, uint64_t passed_ns)
 {
 	const struct sums *before = &control.before;
@@ -114,7 +116,7 @@ static uint32_t next_shift(uint32_t shift, double percent, double limit_percent)
 		shift += percent > FAR_BEYOND * limit_percent ? 2 : 1;
 		return shift < SAMPLING_SHIFT_MAX ? shift : SAMPLING_SHIFT_MAX;
 	}
-	/* With twice the stacks it costs twice as much at most. */
+	/* Twice the stacks cost at most twice as much. */
 	if (!shift || 2 * percent > ROOM_SHARE * limit_percent)
 		control.room = 0;
 	else if (++control.room >= BACK_PERIODS)
@@ -130,11 +132,11 @@ bool sampling_control(double limit_percent, uint64_t now_ns, uint32_t *one_in_ou
 
 	if (limit_percent <= 0 || now_ns - control.since_ns < PERIOD_NS)
 		return false;
-	now = look(&active);
+	now = sum_costs(&active);
 	percent = cost_percent(&now, active, now_ns - control.since_ns);
 	next = control.since_ns ? next_shift(shift, percent, limit_percent) : shift;
 	if (control.since_ns && shift == SAMPLING_SHIFT_MAX && percent > limit_percent)
-		control.beyond_ns += now_ns - control.since_ns;
+		control.over_limit_ns += now_ns - control.since_ns;
 	control.since_ns = now_ns;
 	control.before = now;
 	if (next == shift)
@@ -146,7 +148,7 @@ bool sampling_control(double limit_percent, uint64_t now_ns, uint32_t *one_in_ou
 	return true;
 }
 
-uint64_t sampling_beyond_ns(void)
+uint64_t sampling_over_limit_ns(void)
 {
-	return control.beyond_ns;
+	return control.over_limit_ns;
 }

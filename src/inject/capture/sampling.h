@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * --max-overhead: while the tracer costs the program more than it may, only some of the calls that make work get a
- * call stack. Which ones, chance decides for each call by itself, so that no rhythm of the program's meets it; the
- * merge then takes them for all (docs/internals/ATTRIBUTION.md). Times and kernels are recorded of all calls as ever.
+ * --max-overhead: if the tracer costs more than the limit, only some calls that create work get a
+ * call stack. Each call is chosen at random, so that the choice does not follow a rhythm of the
+ * program; the merge weights sampled stacks accordingly (docs/internals/ATTRIBUTION.md). Times and kernels of all
+ * calls are recorded.
  */
 #ifndef XT_INJECT_SAMPLING_H
 #define XT_INJECT_SAMPLING_H
@@ -15,13 +16,13 @@
 
 #define SAMPLING_SHIFT_MAX 6 /* 1 in 64 */
 
-/* One in 1 << this; 0: all. Set by the writer thread, read at each call. */
+/* One call in 1 << this gets a stack; 0: all. Set by the writer thread, read at each call. */
 extern atomic_uint sampling_shift;
 
-/* Is this one of them? By the owner of the thread buffer; hot path. */
+/* Whether this call gets a stack. Owner of the thread buffer only; hot path. */
 static inline bool sampling_takes(struct thread_buffer *tb, uint32_t shift)
 {
-	uint32_t x = tb->rng_state; /* Marsaglia's xorshift: never 0 */
+	uint32_t x = tb->rng_state; /* Marsaglia's xorshift; never 0 */
 
 	x ^= x << 13;
 	x ^= x >> 17;
@@ -30,15 +31,19 @@ static inline bool sampling_takes(struct thread_buffer *tb, uint32_t shift)
 	return x >> (32 - shift) == 0;
 }
 
-/* What the program's threads spent in the tracer so far, estimated: rare things as measured, the rest by the
- * calls that were timed. For the writer thread. */
+/*
+ * Estimated time the program's threads spent in the tracer: cold paths as measured, other calls by
+ * the timed ones. Writer thread.
+ */
 uint64_t sampling_cost_ns(void);
 
-/* For the writer, in each round: sets the rate so that the tracer costs limit_percent of the time of those threads
- * that call CUDA, or less. True if it was changed; then *one_in_out is what it is. */
+/*
+ * Writer thread, each round: adjusts the rate so that the tracer costs at most limit_percent of the
+ * time of threads that call CUDA. True if it changed; *one_in_out is the new rate.
+ */
 bool sampling_control(double limit_percent, uint64_t now_ns, uint32_t *one_in_out);
 
-/* For how long it cost more although no fewer stacks can be taken. Writer thread. */
-uint64_t sampling_beyond_ns(void);
+/* For how long the cost exceeded the limit at the lowest rate. Writer thread. */
+uint64_t sampling_over_limit_ns(void);
 
 #endif

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The verified stack cache of one thread. Runs in the application's threads, at every launch: no lock,
- * no malloc, no system call; memory is the arena it was given.
+ * The stack cache of one thread. Runs at every launch in the program's threads: no lock, no malloc,
+ * no system call. All memory is in the arena.
  */
 #include "inject/capture/stack_cache.h"
 
 #include <string.h>
 
-#include "inject/writer/budget.h"
+#include "inject/memory/budget.h"
 #include "inject/capture/stack_cache_evict.h"
 #include "inject/capture/stack_cache_index.h"
 #include "inject/runtime/hotpath.h"
 
-#define FETCH_BYTES_MAX 2048 /* more is not asked for ahead: others need the cache too */
-#define INPUTS_AT_ONCE	8    /* an entry has a multiple of these: the last one repeats */
+#define FETCH_BYTES_MAX 2048 /* prefetching more would evict the program's data */
+#define INPUTS_AT_ONCE	8    /* an entry has a multiple of this many inputs; the last one repeats */
 
 static uint16_t *entry_offsets(const struct cache_entry *entry)
 {
@@ -27,7 +27,7 @@ static inline __attribute__((always_inline)) bool inputs_are_equal(const struct 
 	const uint64_t *v = entry->values;
 	const uint32_t count = entry->object.input_count;
 
-	/* In order, and never past the first difference: that is what makes each read safe. */
+	/* Compare in order and stop at the first difference: that makes each read safe. */
 	for (size_t i = 0; i < count; i += INPUTS_AT_ONCE)
 		if (base[o[i]] != v[i] || base[o[i + 1]] != v[i + 1] ||
 		    base[o[i + 2]] != v[i + 2] || base[o[i + 3]] != v[i + 3] ||
@@ -62,7 +62,7 @@ static const uint64_t *variant_copies(const struct cache_variant *variant)
 	return (const uint64_t *)(variant_runs(variant) + variant->run_count);
 }
 
-/* Once all inputs are equal, runs are of objects that are there. */
+/* If all inputs are equal, the objects of these runs are readable. */
 static bool runs_are_equal(const struct cache_variant *variant)
 {
 	const struct python_run *runs = variant_runs(variant);
@@ -91,7 +91,7 @@ static bool inputs_of_python_are_equal(const struct cache_variant *variant)
 	return runs_are_equal(variant);
 }
 
-/* The chain first: where it leads through the same code objects, these are there to be looked at. */
+/* Compare the chain first: if it has the same code objects, they are readable. */
 static LIKELY __attribute__((noinline)) bool frames_are_equal(struct cache_variant *variant,
 							      const struct python_runtime *python,
 							      const struct python_thread *thread)
@@ -126,7 +126,7 @@ static __attribute__((noinline)) struct cache_entry *find_entry(struct stack_cac
 
 		if (entry->base != regs || !inputs_are_equal(entry, (const uint64_t *)regs))
 			continue;
-		*link = entry->chain; /* to the front */
+		*link = entry->chain; /* move to front */
 		entry->chain = *head;
 		*head = entry;
 		return entry;
@@ -134,7 +134,7 @@ static __attribute__((noinline)) struct cache_entry *find_entry(struct stack_cac
 	return NULL;
 }
 
-/* The node that the thread's frames lead to, not divided; NULL if there is none. */
+/* The leaf node for the thread's current frames, or NULL. */
 static struct cache_node *find_leaf(struct stack_cache *cache, struct cache_entry *entry,
 				    const struct python_runtime *python,
 				    const struct python_thread *thread)
@@ -143,13 +143,13 @@ static struct cache_node *find_leaf(struct stack_cache *cache, struct cache_entr
 	struct cache_node *node = entry_root(entry);
 	uintptr_t frame = thread->innermost;
 
-	if (!node->is_divided)
+	if (!node->is_split)
 		return node;
 	for (;;) {
 		node = find_node(cache, entry, python_frame_key(layout, node->key, frame));
-		if (!node || !node->is_divided)
+		if (!node || !node->is_split)
 			return node;
-		/* A node behind the last frame is not divided. */
+		/* A node for the whole chain is never split. */
 		frame = python_load(frame + layout->frame_previous, 8);
 		if (python_is_finalizing(python, thread->state))
 			return NULL;
@@ -174,7 +174,7 @@ static struct cache_variant *find_variant(struct stack_cache *cache, struct cach
 
 		if (!python_is_equal(variant, python, thread))
 			continue;
-		*link = variant->next; /* to the front */
+		*link = variant->next; /* move to front */
 		variant->next = *head;
 		*head = variant;
 		return variant;
@@ -182,8 +182,8 @@ static struct cache_variant *find_variant(struct stack_cache *cache, struct cach
 	return NULL;
 }
 
-/* It was hit, or is new, and comes after the last one; which will come after it, is as it was the last time. */
-static void set_last(struct stack_cache *cache, struct cache_variant *variant)
+/* Makes the variant the successor of the last hit, and expects the successor it had before. */
+static void link_to_last(struct stack_cache *cache, struct cache_variant *variant)
 {
 	if (cache->last && cache->expected != variant)
 		cache->last->next_hit = variant;
@@ -198,8 +198,10 @@ static LIKELY __attribute__((noinline)) bool can_enter_python(const struct cache
 	return python_enter(python, entry->base, entry->python_stack_bytes, thread);
 }
 
-/* Whose Python frames are to be compared, if any: nothing is read of a state before its native stack says that
- * the thread may be in it. */
+/*
+ * Enters the Python state whose frames are to be compared, or returns NULL. No state is read before
+ * the native stack shows that the thread may run in it.
+ */
 static inline const struct python_thread *enter_python(const struct cache_entry *entry,
 						       const struct python_runtime *python,
 						       struct python_thread *thread)
@@ -212,7 +214,7 @@ static inline const struct python_thread *enter_python(const struct cache_entry 
 	return thread;
 }
 
-/* Below that native stack, another variant than the expected one; NULL if there is none. */
+/* Finds another variant of the same native stack than the expected one, or NULL. */
 static __attribute__((noinline)) struct cache_variant *
 find_other(struct stack_cache *cache, struct cache_entry *entry,
 	   const struct python_runtime *python, const struct python_thread *entered)
@@ -222,15 +224,15 @@ find_other(struct stack_cache *cache, struct cache_entry *entry,
 	if (!variant)
 		return NULL;
 	variant->object.is_used = true;
-	set_last(cache, variant);
+	link_to_last(cache, variant);
 	return variant;
 }
 
-/* Below another native stack than the expected one. */
-static COLD struct cache_variant *find_elsewhere(struct stack_cache *cache,
-						 const struct caller_regs *regs,
-						 const struct python_runtime *python,
-						 struct python_thread *thread)
+/* Searches for another native stack than the expected one. */
+static COLD struct cache_variant *find_other_stack(struct stack_cache *cache,
+						   const struct caller_regs *regs,
+						   const struct python_runtime *python,
+						   struct python_thread *thread)
 {
 	struct cache_entry *entry = find_entry(cache, regs);
 
@@ -259,7 +261,7 @@ LIKELY struct cache_variant *stack_cache_find(struct stack_cache *cache,
 	}
 	if (!variant || variant->entry->base != regs ||
 	    !inputs_are_equal(variant->entry, (const uint64_t *)regs))
-		return find_elsewhere(cache, regs, python, thread);
+		return find_other_stack(cache, regs, python, thread);
 	entered = enter_python(variant->entry, python, thread);
 	if (!python_is_equal(variant, python, entered))
 		return find_other(cache, variant->entry, python, entered);
@@ -291,7 +293,7 @@ LIKELY void stack_cache_fetch_expected(const struct stack_cache *cache)
 				   next->object.input_count * sizeof(struct python_input));
 }
 
-/* Fills in the inputs; false if one lies where an offset cannot reach. */
+/* Stores the inputs; false if the offset of one is too large. */
 static bool fill_inputs(struct cache_entry *entry, const struct stack_walk *walk)
 {
 	uint16_t *offsets = entry_offsets(entry);
@@ -346,7 +348,7 @@ static struct cache_entry *add_entry(struct stack_cache *cache, const struct cal
 	return entry;
 }
 
-/* One that is not in use: there is one. */
+/* Takes a free slot; there is always one. */
 static uint16_t take_slot(struct stack_cache *cache)
 {
 	uint32_t word = cache->slot_next / 64;
@@ -412,7 +414,7 @@ struct cache_variant *stack_cache_add(struct stack_cache *cache, const struct ca
 	};
 	fill_variant(variant, walk, python);
 	stack_cache_place_variant(cache, variant);
-	set_last(cache, variant);
+	link_to_last(cache, variant);
 	return variant;
 }
 
@@ -425,7 +427,7 @@ void stack_cache_drop(struct stack_cache *cache, struct cache_variant *variant)
 		link = &(*link)->chain;
 	if (*link)
 		*link = entry->chain;
-	/* Others may still point to its variants as their next hit. */
+	/* Variants of other entries may still expect variants of this one. */
 	entry->base = NULL;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stack cache that is full forgets every other path of those that were not hit of late, and puts what it keeps together: what
- * came once goes sooner or later, and of paths that come in turn, and are more than fit, some stay. Runs in the application's threads, at most once in some thousand stacks that are new: no lock, no malloc, no system call;
- * the memory is the stack cache's own, and all is done in place.
+ * Evicts from a full stack cache and compacts the rest, in place. Evicts every second variant that
+ * was not hit since the last time. Stacks that came once thus leave sooner or later. If more stacks
+ * recur than fit, some of them stay. Runs in the owner's thread: no lock, no malloc, no system
+ * call.
  */
 #include "inject/capture/stack_cache_evict.h"
 
@@ -11,15 +12,17 @@
 #include "inject/capture/stack_cache_index.h"
 #include "inject/runtime/hotpath.h"
 
-#define HIT_KEPT_OF 4 /* of those that were hit, all but one of so many are kept at most */
+#define HIT_KEPT_OF 4 /* if too many were hit, evicts one of this many */
 
 static struct cache_object *object_at(const struct stack_cache *cache, uint32_t offset)
 {
 	return (struct cache_object *)(cache->arena + offset);
 }
 
-/* Of objects that stay, where they will be stands in a pointer that is made anew later. */
-static void **moved_to(struct cache_object *object)
+/*
+ * Compaction stores each surviving object's new address here and rebuilds the pointer afterwards.
+ */
+static void **new_address_of(struct cache_object *object)
 {
 	if (object->kind == CACHE_ENTRY)
 		return (void **)&((struct cache_entry *)object)->chain;
@@ -31,8 +34,8 @@ static bool is_variant(const struct cache_object *object)
 	return object->kind == CACHE_VARIANT && ((const struct cache_variant *)object)->entry->base;
 }
 
-/* More were hit than may stay. */
-static bool are_too_many(const struct stack_cache *cache)
+/* Whether more variants were hit than may stay. */
+static bool too_many_were_hit(const struct stack_cache *cache)
 {
 	uint32_t used_bytes = 0, used_count = 0;
 
@@ -46,11 +49,14 @@ static bool are_too_many(const struct stack_cache *cache)
 	       used_count > cache->slot_count / HIT_KEPT_OF * (HIT_KEPT_OF - 1);
 }
 
-/* From now on is_used says of an object that it stays. An entry lies before its variants, and stays for them. */
-static void choose(struct stack_cache *cache)
+/*
+ * Afterwards, is_used means that the object stays. An entry precedes its variants and stays if one
+ * of them does.
+ */
+static void mark_survivors(struct stack_cache *cache)
 {
 	uint32_t hit_turn = (uint32_t)cache->epoch, unhit_turn = hit_turn;
-	bool are_thinned = are_too_many(cache);
+	bool are_thinned = too_many_were_hit(cache);
 
 	for (uint32_t at = 0; at < cache->arena_used; at += object_at(cache, at)->bytes) {
 		struct cache_object *object = object_at(cache, at);
@@ -66,8 +72,8 @@ static void choose(struct stack_cache *cache)
 	}
 }
 
-/* Gives each its new place; how much they take. */
-static uint32_t assign_places(struct stack_cache *cache)
+/* Assigns new addresses; returns the total size. */
+static uint32_t assign_addresses(struct stack_cache *cache)
 {
 	uint32_t used = 0;
 
@@ -76,7 +82,7 @@ static uint32_t assign_places(struct stack_cache *cache)
 
 		if (!object->is_used)
 			continue;
-		*moved_to(object) = cache->arena + used;
+		*new_address_of(object) = cache->arena + used;
 		used += object->bytes;
 	}
 	return used;
@@ -84,7 +90,7 @@ static uint32_t assign_places(struct stack_cache *cache)
 
 static struct cache_variant *moved_variant(struct cache_variant *variant)
 {
-	return variant && variant->object.is_used ? *moved_to(&variant->object) : NULL;
+	return variant && variant->object.is_used ? *new_address_of(&variant->object) : NULL;
 }
 
 static void turn_pointers(struct stack_cache *cache)
@@ -95,14 +101,14 @@ static void turn_pointers(struct stack_cache *cache)
 
 		if (object->kind != CACHE_VARIANT || !object->is_used)
 			continue;
-		variant->entry = *moved_to(&variant->entry->object);
+		variant->entry = *new_address_of(&variant->entry->object);
 		variant->next_hit = moved_variant(variant->next_hit);
 	}
 	cache->last = moved_variant(cache->last);
 	cache->expected = moved_variant(cache->expected);
 }
 
-/* Each goes down, in order, so that none is written over before it has gone. */
+/* Moves objects to lower addresses, in order, so that none is overwritten before it has moved. */
 static void move(struct stack_cache *cache)
 {
 	uint32_t bytes;
@@ -112,12 +118,12 @@ static void move(struct stack_cache *cache)
 
 		bytes = object->bytes;
 		if (object->is_used)
-			memmove(*moved_to(object), object, bytes);
+			memmove(*new_address_of(object), object, bytes);
 	}
 }
 
-/* As if they were new: the tables, the trees, and which slots are free. False: there is no room for the trees. */
-static bool place_all(struct stack_cache *cache)
+/* Rebuilds the buckets, the trees and the free slots. False if there is no room for the trees. */
+static bool rebuild_index(struct stack_cache *cache)
 {
 	uint32_t end = cache->arena_used;
 
@@ -144,15 +150,15 @@ void stack_cache_make_room(struct stack_cache *cache)
 	struct cache_variant *last, *expected;
 	uint32_t used;
 
-	choose(cache);
-	used = assign_places(cache);
+	mark_survivors(cache);
+	used = assign_addresses(cache);
 	turn_pointers(cache);
 	move(cache);
 	last = cache->last;
 	expected = cache->expected;
 	stack_cache_clear(cache);
 	cache->arena_used = used;
-	if (!place_all(cache)) {
+	if (!rebuild_index(cache)) {
 		stack_cache_clear(cache);
 		return;
 	}

@@ -2,10 +2,10 @@
 #include "inject/capture/stack_cache_index.h"
 
 #include <string.h>
-#include "inject/writer/budget.h"
+#include "inject/memory/budget.h"
 #include "inject/runtime/hotpath.h"
 
-/* Whoever takes of the arena has seen that there is as much. */
+/* The caller has checked that the arena has room. */
 void *stack_cache_take(struct stack_cache *cache, uint32_t bytes, enum cache_kind kind,
 		       uint32_t input_count)
 {
@@ -27,7 +27,7 @@ void stack_cache_place_entry(struct stack_cache *cache, struct cache_entry *entr
 	*head = entry;
 }
 
-/* The node that the variant belongs to, of those with a frame more than that one. */
+/* The child node, with one more frame, that the variant belongs to. */
 static struct cache_node *child_of(struct stack_cache *cache, const struct cache_node *parent,
 				   const struct cache_variant *variant)
 {
@@ -35,7 +35,7 @@ static struct cache_node *child_of(struct stack_cache *cache, const struct cache
 	uint64_t key;
 	struct cache_node *node, **bucket;
 
-	/* As python_frame_key() makes it. */
+	/* The key that python_frame_key() computes. */
 	if (parent->frame_count >= variant->step_count)
 		key = python_path_key(parent->key, 0, 1);
 	else if (step->owner >= PYTHON_OWNER_SHIM)
@@ -76,8 +76,8 @@ bool stack_cache_have_room(struct stack_cache *cache, size_t bytes)
 	return false;
 }
 
-/* Variants whose frames are all the same differ in what their code is, and stay together. */
-static bool can_divide(struct stack_cache *cache, const struct cache_node *node)
+/* Variants with equal frames differ only in their code objects and cannot be split. */
+static bool can_split(struct stack_cache *cache, const struct cache_node *node)
 {
 	if (!stack_cache_have_room(cache, NODE_TABLE_BYTES + CACHE_LINE_BYTES +
 						  node->variant_count * NODE_BYTES))
@@ -88,7 +88,7 @@ static bool can_divide(struct stack_cache *cache, const struct cache_node *node)
 	return true;
 }
 
-static void divide(struct stack_cache *cache, struct cache_node *node)
+static void split_node(struct stack_cache *cache, struct cache_node *node)
 {
 	struct cache_variant *variant = node->variants, *next;
 
@@ -99,7 +99,7 @@ static void divide(struct stack_cache *cache, struct cache_node *node)
 					CACHE_LINE_BYTES);
 		memset(cache->nodes, 0, NODE_TABLE_BYTES);
 	}
-	node->is_divided = true;
+	node->is_split = true;
 	node->variants = NULL;
 	for (; variant; variant = next) {
 		next = variant->next;
@@ -115,11 +115,11 @@ void stack_cache_place_variant(struct stack_cache *cache, struct cache_variant *
 		variant->entry->native = variant;
 		return;
 	}
-	while (node->is_divided)
+	while (node->is_split)
 		node = child_of(cache, node, variant);
 	hang_up(node, variant);
-	if (node->variant_count >= CACHE_NODE_MANY && can_divide(cache, node))
-		divide(cache, node);
+	if (node->variant_count >= CACHE_NODE_MANY && can_split(cache, node))
+		split_node(cache, node);
 }
 
 void stack_cache_clear(struct stack_cache *cache)

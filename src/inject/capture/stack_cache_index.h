@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The index of the stack cache: the arena, the buckets of entries, and the tree of nodes that leads to the
- * variants of an entry. Used by the owning thread alone: no lock, no malloc, no system call.
+ * The index of the stack cache: the arena, the buckets of entries, and the tree of nodes with the
+ * variants of an entry. Used only by the owning thread: no lock, no malloc, no system call.
  */
 #ifndef XT_INJECT_STACK_CACHE_INDEX_H
 #define XT_INJECT_STACK_CACHE_INDEX_H

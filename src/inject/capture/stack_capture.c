@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a callback to a stack slot: the stack cache, or else a walk. Runs in the application's threads at
- * every launch: no lock, no malloc, no system call (what a walk needs is in stack_walk.c and
- * python_walk.c).
+ * Finds the stack slot of a callback: in the stack cache, or else by a walk. Runs in the program's
+ * threads at every launch: no lock, no malloc, no system call. Walks are in stack_walk.c and
+ * python_walk.c.
  */
 #include "inject/capture/stack_capture.h"
 
 #include <stdbool.h>
 #include <string.h>
 
+#include "inject/capture/ring.h"
 #include "inject/capture/stack_cache_index.h"
 #include "inject/runtime/call_on_stack.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/hot_state.h"
 #include "inject/runtime/loader_watch.h"
-#include "inject/unwind/stack_modules.h"
+#include "inject/capture/stack_modules.h"
 #include "inject/runtime/hotpath.h"
 
 HOT_STATE uint32_t stack_capture_audit_interval;
 
-/* Where a call comes from, before any walk. */
+/* The state of a call before any walk. */
 struct origin {
 	const struct caller_regs *regs;
 	uint64_t generation; /* of the loader */
 	const struct python_runtime *python;
-	struct python_thread thread; /* without a state: no Python frames can be had */
-	enum python_standing standing;
+	struct python_thread thread; /* without a state, Python frames are not read */
+	enum python_state state;
 };
 
 static void put_python_part(void *to, const struct python_walk *python)
@@ -82,7 +83,7 @@ static bool commit_stack(struct thread_buffer *tb, uint32_t slot, uint64_t gener
 struct whole_walk {
 	struct thread_buffer *tb;
 	const struct origin *origin;
-	bool is_good; /* false: the interpreter began to shut down, so do not trust what was read */
+	bool is_good; /* false: the interpreter began to shut down; do not trust what was read */
 };
 
 static void walk_all(void *argument)
@@ -94,13 +95,16 @@ static void walk_all(void *argument)
 
 	stack_walk(&tb->walk, origin->regs);
 	python_walk(&tb->python, python, &origin->thread, &tb->walk);
-	if (origin->standing == PYTHON_FINALIZING)
-		tb->python.is_missing = false; /* that is counted for itself */
+	if (origin->state == PYTHON_FINALIZING)
+		tb->python.is_missing = false; /* counted as PYTHON_FINALIZING instead */
 	whole->is_good =
 		!tb->python.thread.state || !python_is_finalizing(python, tb->python.thread.state);
 }
 
-/* False: see struct whole_walk. It takes long and is rare, so it is timed each time. */
+/*
+ * Walks the native and the Python stack. Every walk is timed, because it is slow and rare. False:
+ * see struct whole_walk.
+ */
 static bool walk_both(struct thread_buffer *tb, const struct origin *origin)
 {
 	struct whole_walk whole = {.tb = tb, .origin = origin};
@@ -128,13 +132,13 @@ static void count_walk(struct thread_buffer *tb)
 		thread_buffer_count_up(tb, XT_RING_PYTHON_MISSING);
 }
 
-/* A full walk of a stack that is not known; the slot of its definition in the ring. */
+/* Walks an unknown stack, defines it in the ring and returns its slot. */
 static __attribute__((noinline)) uint32_t define_stack(struct thread_buffer *tb,
 						       const struct origin *origin)
 {
 	struct cache_variant *variant;
 
-	/* A walk takes long, and its result would find no room. */
+	/* The ring has no room, so a walk would be wasted. */
 	if (atomic_load_explicit(&thread_buffers_are_stalled, memory_order_relaxed) &&
 	    !ring_reserve(tb, sizeof(struct xt_record_stack))) {
 		thread_buffer_count_up(tb, XT_RING_STACKS_LOST);
@@ -160,7 +164,7 @@ static __attribute__((noinline)) uint32_t define_stack(struct thread_buffer *tb,
 	return XT_STACK_SLOT_NONE;
 }
 
-/* Is the stack cache right? It should always be; if not, the entry goes and the walk counts. */
+/* Checks a hit by a walk. On a mismatch, drops the entry and uses the walk. */
 static __attribute__((noinline)) uint32_t
 audit_stack(struct thread_buffer *tb, struct cache_variant *variant, const struct origin *origin)
 {
@@ -179,8 +183,8 @@ static void find_python(struct thread_buffer *tb, struct origin *origin)
 	origin->python = python_now();
 	if (!origin->python)
 		return;
-	origin->standing = python_here(origin->python, &origin->thread);
-	if (origin->standing == PYTHON_FINALIZING)
+	origin->state = python_current_state(origin->python, &origin->thread);
+	if (origin->state == PYTHON_FINALIZING)
 		thread_buffer_count_up(tb, XT_RING_PYTHON_FINALIZING);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Claiming and making thread buffers: the cold path of a thread's first recorded call, and the writer
- * thread's stock. System calls, but no lock and no malloc.
+ * Creates and claims thread buffers: at a thread's first recorded call, and ahead of need on the
+ * writer thread. Cold path: system calls, but no lock and no malloc.
  */
 #include "inject/capture/thread_buffer.h"
 
@@ -12,22 +12,23 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "inject/capture/ring.h"
 #include "inject/capture/stack_cache_index.h"
-#include "inject/writer/budget.h"
+#include "inject/memory/budget.h"
 #include "inject/runtime/clock.h"
-#include "inject/runtime/map_memory.h"
-#include "inject/writer/crash_buffer.h"
+#include "inject/memory/map_memory.h"
+#include "inject/memory/crash_buffer.h"
 
 _Thread_local struct thread_buffer *current_thread_buffer
 	__attribute__((tls_model("initial-exec")));
 
-atomic_uint_fast64_t thread_buffer_calls_without;
+atomic_uint_fast64_t thread_buffer_calls_missed;
 
 static _Atomic(struct thread_buffer *) thread_buffers[THREAD_BUFFERS_MAX];
 static atomic_uint thread_buffers_reserved;
 static atomic_uint thread_buffers_limit = THREAD_BUFFERS_MAX;
 static atomic_uint thread_ids;
-static atomic_bool have_writer;
+static atomic_bool has_writer;
 
 static void *map_private(size_t bytes)
 {
@@ -35,27 +36,33 @@ static void *map_private(size_t bytes)
 
 	if (!memory)
 		return NULL;
-	/* A huge page would be as much as eight threads may have. */
+	/* A huge page would exceed the budget of eight threads. */
 	madvise(memory, bytes, MADV_NOHUGEPAGE);
-	/* A child has no use for it, and must not take it for its own: what it leads to is its parent's. */
+	/* Zeroed in a child: the pointers refer to the parent's crash buffer. */
 	madvise(memory, bytes, MADV_WIPEONFORK);
 	return memory;
 }
 
-/* What a thread buffer takes from the start: its ring, what a walk writes, the first entries of its stack cache. */
-#define OWN_BYTES (RING_FIRST_BYTES + CACHE_OWN_BYTES + (64u << 10))
-_Static_assert(OWN_BYTES <= BUDGET_THREAD_BYTES, "a thread brings what its lane takes");
+/*
+ * Memory that a thread buffer uses from the start: ring, walk results, first stack cache entries.
+ */
+#define INITIAL_BYTES (RING_FIRST_BYTES + CACHE_OWN_BYTES + (64u << 10))
+_Static_assert(INITIAL_BYTES <= BUDGET_THREAD_BYTES, "a thread brings what its lane takes");
 
-/* The thread buffer itself, the arena of its stack cache and the stack for its walks. One mapping, because a
- * thread's first call waits for it. An overflow of the stack would run into the end of the arena,
- * which is hardly ever used. */
+/*
+ * The thread buffer, its stack cache's arena and the stack for its walks. One mapping, because a
+ * thread's first call waits for it. A stack overflow would hit the end of the arena, which is
+ * rarely used.
+ */
 #define THREAD_BUFFER_BYTES                                                                        \
 	((sizeof(struct thread_buffer) + XT_CRASH_BUFFER_PAGE_BYTES - 1) &                         \
 	 ~(size_t)(XT_CRASH_BUFFER_PAGE_BYTES - 1))
 #define THREAD_BUFFER_MAPPED (THREAD_BUFFER_BYTES + CACHE_ARENA_BYTES + THREAD_BUFFER_STACK_BYTES)
 
-/* The pages that the ring begins with: its header's first, and the window with a page behind it for
- * the padding. A thread that makes its own thread buffer waits for the first ones alone. */
+/*
+ * Faults in the first pages of the ring: its header, and the window with one more page for the
+ * padding. A thread that creates its own buffer faults in only what it needs first.
+ */
 static void touch_ring(struct thread_buffer *tb, enum thread_buffer_state state)
 {
 	crash_buffer_touch(tb->ring, XT_CRASH_BUFFER_PAGE_BYTES);
@@ -71,7 +78,7 @@ static struct thread_buffer *create_thread_buffer(enum thread_buffer_state state
 	struct thread_buffer *tb;
 	unsigned index;
 
-	/* What cannot be entered must not be made: a ring is never given back. */
+	/* Check before creating: a ring is never freed. */
 	if (atomic_load(&thread_buffers_reserved) >= atomic_load(&thread_buffers_limit))
 		return NULL;
 	tb = map_private(THREAD_BUFFER_MAPPED);
@@ -86,7 +93,7 @@ static struct thread_buffer *create_thread_buffer(enum thread_buffer_state state
 		return NULL;
 	}
 	tb->data = (uint8_t *)tb->ring + XT_RING_DATA_OFFSET;
-	tb->is_unbacked = !crash_buffer_has(tb->ring);
+	tb->is_unbacked = !crash_buffer_contains(tb->ring);
 	tb->within = THREAD_BUFFER_IDLE;
 	stack_cache_begin(&tb->cache);
 	touch_ring(tb, state);
@@ -115,7 +122,7 @@ void thread_buffers_abandon(void)
 	for (uint32_t i = 0; i < THREAD_BUFFERS_MAX && i < thread_buffer_count(); i++)
 		atomic_store(&thread_buffers[i], NULL);
 	atomic_store(&thread_buffers_reserved, 0);
-	atomic_store(&have_writer, false);
+	atomic_store(&has_writer, false);
 	thread_buffers_stall(false);
 }
 
@@ -128,9 +135,9 @@ void thread_buffers_stall(bool is_stalled)
 	atomic_store(&thread_buffers_are_stalled, is_stalled);
 }
 
-void thread_buffers_have_writer(void)
+void thread_buffers_set_writer(void)
 {
-	atomic_store(&have_writer, true);
+	atomic_store(&has_writer, true);
 }
 
 bool thread_buffer_is_orphaned(const struct thread_buffer *tb)
@@ -159,7 +166,7 @@ static struct thread_buffer *take_free_thread_buffer(void)
 	return NULL;
 }
 
-/* What the thread before has left is lost: it is not known to the next one's name. */
+/* Drops the events of the previous thread; the next one must not own them. */
 static void empty_thread_buffer(struct thread_buffer *tb)
 {
 	uint64_t *counters = tb->ring->counters;
@@ -173,15 +180,16 @@ static void empty_thread_buffer(struct thread_buffer *tb)
 }
 
 /*
- * NVTX in a program that does not use CUDA, or not yet. A writer that begins meanwhile passes over what is
- * inherited: each says what it does, and then looks what the other has said.
+ * Takes the buffer of an ended thread. For NVTX in a program that does not use CUDA, or not yet,
+ * and so has no writer. A writer that starts meanwhile skips inherited buffers: each side publishes
+ * its state, then checks the other's.
  */
 static struct thread_buffer *inherit_thread_buffer(void)
 {
 	uint32_t count = thread_buffer_count();
 
-	for (uint32_t i = 0;
-	     i < count && count >= THREAD_BUFFERS_KEPT && !atomic_load(&have_writer); i++) {
+	for (uint32_t i = 0; i < count && count >= THREAD_BUFFERS_KEPT && !atomic_load(&has_writer);
+	     i++) {
 		struct thread_buffer *tb = thread_buffer_at(i);
 		unsigned expected = THREAD_BUFFER_CLAIMED;
 
@@ -189,8 +197,8 @@ static struct thread_buffer *inherit_thread_buffer(void)
 		    !thread_buffer_is_orphaned(tb) ||
 		    !atomic_compare_exchange_strong(&tb->state, &expected, THREAD_BUFFER_INHERITED))
 			continue;
-		/* (Another one may have inherited it in between, and live.) */
-		if (!atomic_load(&have_writer) && thread_buffer_is_orphaned(tb)) {
+		/* Another thread may have inherited it in between. */
+		if (!atomic_load(&has_writer) && thread_buffer_is_orphaned(tb)) {
 			empty_thread_buffer(tb);
 			return tb;
 		}
@@ -214,7 +222,7 @@ uint32_t thread_buffer_used_bytes(const struct thread_buffer *tb)
 void thread_buffer_widen(struct thread_buffer *tb)
 {
 	uint32_t window = tb->window_ready;
-	uint32_t behind = window + XT_CRASH_BUFFER_PAGE_BYTES; /* touched already */
+	uint32_t behind = window + XT_CRASH_BUFFER_PAGE_BYTES; /* already faulted in */
 
 	if (window == RING_DATA_BYTES || !budget_take(window))
 		return;
@@ -231,8 +239,10 @@ void thread_buffer_shrink(struct thread_buffer *tb)
 	stack_cache_begin(&tb->cache);
 }
 
-/* While the NVTX call is there, nothing writes over where it returns to. */
-static bool event_was_left(const struct thread_buffer *tb)
+/*
+ * Whether the NVTX call was left by a jump: while it runs, nothing overwrites its return address.
+ */
+static bool nvtx_call_was_left(const struct thread_buffer *tb)
 {
 	const struct caller_regs *event = (const struct caller_regs *)tb->within;
 	uintptr_t place = (uintptr_t)&event->return_address;
@@ -243,20 +253,20 @@ static bool event_was_left(const struct thread_buffer *tb)
 	return !can_read || event->return_address != tb->event_return;
 }
 
-bool thread_buffer_was_left(struct thread_buffer *tb, const struct caller_regs *regs)
+bool thread_buffer_recover_from_jump(struct thread_buffer *tb, const struct caller_regs *regs)
 {
 	uintptr_t lowest = (uintptr_t)__builtin_frame_address(0);
 	uint64_t *counters, counted;
 
 	if ((tb->within < lowest || tb->within >= (uintptr_t)(regs + 1)) &&
-	    !(tb->event_return && event_was_left(tb)))
+	    !(tb->event_return && nvtx_call_was_left(tb)))
 		return false;
 	tb->event_return = 0;
-	/* (Only now: in a child the thread buffer is zeros, and has no ring.) */
+	/* Not earlier: in a forked child the thread buffer is zeroed and has no ring. */
 	counters = tb->ring->counters;
 	counted = counters[XT_RING_CALLS_COMMITTED] + counters[XT_RING_LOST_RING_FULL] +
-		  counters[XT_RING_LOST_NESTED] + tb->ring->left_count;
-	/* It may have been left anywhere: in the middle of a walk, or with a call seen and not yet counted. */
+		  counters[XT_RING_LOST_NESTED] + tb->ring->shutdown_drop_count;
+	/* The jump may have interrupted a walk, or a call between being seen and being counted. */
 	stack_cache_clear(&tb->cache);
 	thread_buffer_add(&counters[XT_RING_LOST_NESTED], counters[XT_RING_CALLS_SEEN] - counted);
 	return true;
@@ -275,16 +285,16 @@ struct thread_buffer *thread_buffer_claim(void)
 		struct xt_ring_header *ring = tb->ring;
 
 		if (!tb->is_budgeted)
-			budget_add_thread_buffer(OWN_BYTES);
+			budget_add_thread_buffer(INITIAL_BYTES);
 		tb->is_budgeted = true;
-		/* Whoever had it before left stack cache entries for a stack that is not this one's. */
+		/* The previous owner's entries are for another stack. */
 		stack_cache_clear(&tb->cache);
 		ring->tid = (uint32_t)syscall(SYS_gettid);
 		ring->start_ns = monotonic_ns();
 		ring->open_count = 0;
 		tb->rng_state = (uint32_t)(ring->start_ns * 0x9e3779b1u) | 1;
 		prctl(PR_GET_NAME, tb->first_name);
-		/* The writer takes the thread buffer for a thread's once it has an id. */
+		/* The writer reads the ring once it has a thread id. */
 		__atomic_store_n(&ring->thread_id, atomic_fetch_add(&thread_ids, 1) + 1,
 				 __ATOMIC_RELEASE);
 		atomic_store(&tb->state, THREAD_BUFFER_CLAIMED);

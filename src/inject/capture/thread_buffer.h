@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread buffer is what one application thread has of the tracer: its ring in the crash buffer, its stack cache
- * and the memory of its walks. A thread claims one at its first recorded call; the writer thread
- * takes it back when the thread is gone and the ring is drained, for the next one.
+ * Thread buffer: the tracer's state of one program thread. It has the thread's ring in the crash
+ * buffer, its stack cache, and the memory of its walks. A thread claims one at its first recorded
+ * call. Once the thread has ended and the ring is drained, the writer thread frees it for the next
+ * thread.
  *
- * A ring begins small, in the memory that it takes as in that which passes through the caches: its
- * thread goes back to the front at the end of the ring's window, by the same padding as at the end
- * of all its data. Where the window fills faster than the writer looks, the writer widens it.
+ * A ring starts with a small window, to use few pages and little cache. The thread wraps at the end
+ * of the window, with the padding also used at the end of the ring. If the window fills faster than
+ * the writer drains it, the writer widens it.
  *
- * Ring protocol: the thread alone advances write_pos (release, ring_commit()), the writer alone
- * advances free_pos (release, ring_free()); each reads the other's with acquire.
+ * Ring protocol: only the thread advances write_pos (release, ring_commit()), only the writer
+ * advances free_pos (release, ring_free()). Each reads the other's with acquire.
  */
 #ifndef XT_INJECT_THREAD_BUFFER_H
 #define XT_INJECT_THREAD_BUFFER_H
@@ -20,91 +21,91 @@
 #include <stdint.h>
 
 #include "inject/capture/stack_cache.h"
-#include "inject/unwind/stack_modules.h"
+#include "inject/capture/stack_modules.h"
 #include "xtrace/crash_buffer_format.h"
 
 #define THREAD_BUFFER_TEXT_BYTES  4096
 #define THREAD_BUFFERS_MAX	  4096
 #define RING_DATA_BYTES		  (256u << 10)
-#define RING_FIRST_BYTES	  (64u << 10) /* as much of it is used until the thread needs more */
-#define RING_TOUCHED_BYTES	  (8u << 10) /* of a thread buffer that a thread makes for itself */
-#define THREAD_BUFFER_STACK_BYTES (64u << 10) /* for walks; touched as far as it is used */
-#define THREAD_BUFFERS_SPARE	  4 /* the writer keeps as many ready for threads to come */
+#define RING_FIRST_BYTES	  (64u << 10) /* initial window */
+#define RING_TOUCHED_BYTES	  (8u << 10) /* faulted in by a thread that creates its own buffer */
+#define THREAD_BUFFER_STACK_BYTES (64u << 10) /* for walks; uses pages as needed */
+#define THREAD_BUFFERS_SPARE	  4	      /* free buffers that the writer maintains */
 
 #define THREAD_BUFFER_PAYLOAD_BYTES 2048
 
-/* A graph node of which CUPTI has said that it is being made: only then does it tell the type. */
+/* A graph node that is being created. CUPTI reports its type only at this point. */
 #define THREAD_BUFFER_STARTING_NODES 32
 struct starting_node {
 	const void *node;
-	uint64_t order; /* 0: the place is free */
+	uint64_t order; /* 0: free */
 	uint32_t type;
 };
 
-/* In a child that was forked without the C library's knowledge a thread buffer reads as zeros: as neither of these,
- * and never idle. */
+/*
+ * 0 is no state: a child forked behind the C library's back reads zeros, and must not use the
+ * buffer.
+ */
 enum thread_buffer_state {
 	THREAD_BUFFER_FREE = 1,
 	THREAD_BUFFER_CLAIMED = 2,
-	THREAD_BUFFER_INHERITED = 3 /* for a moment: lane.c */
+	THREAD_BUFFER_INHERITED = 3 /* temporary: inherit_thread_buffer() */
 };
 
-/* As long as there is no writer, who would take them back, so many thread buffers are kept for it, with what they hold;
- * from then on a thread that has gone leaves its thread buffer to the next. */
+/*
+ * Without a writer, which would free them, this many buffers of ended threads are kept with their
+ * events. Beyond that, a new thread takes over such a buffer.
+ */
 #define THREAD_BUFFERS_KEPT 16
 
 struct thread_buffer {
-	/* The owner's; what each call reads and writes is the first two lines of the cache. */
+	/* Fields of the owner. Each call uses the first two cache lines. */
 	struct xt_ring_header *ring;
 	uint8_t *data;
 	uint64_t write_pos;
-	uint64_t free_pos_seen;	 /* a free_pos read earlier: there is at least this much room */
-	uint64_t slow_path_ns;	 /* spent in walks and waiting, all of it */
-	uint32_t window;	 /* bytes of data[] in use: what is behind has no memory yet */
-	uint32_t hits_unaudited; /* stack cache hits since the last that was checked */
+	uint64_t free_pos_seen;	 /* free_pos as last read: a lower bound */
+	uint64_t slow_path_ns;	 /* total time of walks and waits */
+	uint32_t window;	 /* bytes of data[] in use; the rest has no pages yet */
+	uint32_t hits_unaudited; /* stack cache hits since the last audit */
 	uint32_t cache_epoch;
-	atomic_uint
-		cache_epoch_wanted; /* the writer asks for a new definition of all slots; rarely */
+	atomic_uint cache_epoch_wanted; /* the writer asks to redefine all slots */
 	uintptr_t
-		within; /* THREAD_BUFFER_IDLE or where: thread_buffer_enter(), thread_buffer_leave() */
-	struct stack_cache cache
-		__attribute__((aligned(64))); /* what a hit reads of it stands first */
-	uint64_t backoff_pos; /* free_pos + 1 when waiting for room was in vain; 0: never */
-	uint64_t timed_ns;    /* spent in those calls that were timed, without that */
+		within; /* THREAD_BUFFER_IDLE, or the frame that thread_buffer_enter() was called in */
+	struct stack_cache cache __attribute__((aligned(64))); /* hot fields first */
+	uint64_t backoff_pos; /* free_pos + 1 at the last timeout; 0: none */
+	uint64_t timed_ns;    /* time of timed calls, without slow_path_ns */
 	uint64_t timed_count;
-	uint64_t unsampled_count; /* calls whose stack was not taken, by chance */
-	uint64_t
-		event_return; /* of the NVTX call that is within the thread buffer: where it returns to; or 0 */
-	uint32_t rng_state;   /* sampling.h */
-	void *walk_stack_top; /* call_on_stack.h */
+	uint64_t unsampled_count; /* calls without a stack, by sampling */
+	uint64_t event_return;	  /* return address of the NVTX call in progress, or 0 */
+	uint32_t rng_state;	  /* sampling.h */
+	void *walk_stack_top;	  /* call_on_stack.h */
 	struct stack_modules modules;
 	struct stack_walk walk;
 	struct python_walk python;
-	char text[THREAD_BUFFER_TEXT_BYTES]; /* of the event that is being committed */
+	char text[THREAD_BUFFER_TEXT_BYTES]; /* of the event being committed */
 
-	uint8_t payload[THREAD_BUFFER_PAYLOAD_BYTES]; /* likewise: see nvtx_payload.h */
+	uint8_t payload[THREAD_BUFFER_PAYLOAD_BYTES]; /* of the same event; see nvtx_payload.h */
 
-	struct starting_node
-		starting[THREAD_BUFFER_STARTING_NODES]; /* nodes are within each other */
-	struct starting_node made;			/* last */
+	struct starting_node starting[THREAD_BUFFER_STARTING_NODES]; /* nested node creations */
+	struct starting_node made;				     /* the last one created */
 	uint64_t starting_count;
 
-	/* Shared. */
-	atomic_uint window_ready; /* the writer's: the window may be as wide */
-	atomic_uint state;	  /* enum thread_buffer_state; claimed by compare-and-swap */
+	/* Shared fields. */
+	atomic_uint window_ready; /* written by the writer: allowed window size */
+	atomic_uint state;	  /* enum thread_buffer_state; claim by compare-and-swap */
 
-	/* The writer's. */
+	/* Fields of the writer. */
 	uint64_t read_pos;
-	uint32_t known_thread_id; /* whose THREAD row was written */
-	bool is_budgeted;	  /* it had a thread; whoever claims it sets this */
-	bool is_unbacked;	  /* its ring is plain memory, not in the crash buffer */
-	bool definitions_lost;	  /* there was no memory for rows: ask for new definitions */
-	char first_name[16];	  /* of the thread, when it claimed the thread buffer */
-	bool owner_gone;
-	uint32_t slots_changed; /* slot_stack_id before this one differs from the one in the ring */
-	uint32_t slots_used;	/* those from here on never had an id */
+	uint32_t known_thread_id; /* of the last THREAD row written */
+	bool is_budgeted;	  /* charged to the budget; set at the first claim */
+	bool is_unbacked;	  /* the ring is plain memory, not in the crash buffer */
+	bool definitions_lost;	  /* rows were lost for lack of memory: ask for new definitions */
+	char first_name[16];	  /* the thread's name when it claimed the buffer */
+	bool owner_exited;
+	uint32_t slots_changed; /* slots below this differ from the ring's slot_stack_id */
+	uint32_t slots_used;	/* slots from here on never had an id */
 	uint32_t slot_stack_id[XT_STACK_SLOT_COUNT];   /* as of read_pos */
-	uint32_t slot_module_id[XT_MODULE_SLOT_COUNT]; /* likewise */
+	uint32_t slot_module_id[XT_MODULE_SLOT_COUNT]; /* as of read_pos */
 	bool modules_changed;			       /* slot_module_id differs from the ring's */
 };
 
@@ -115,25 +116,26 @@ _Static_assert(offsetof(struct thread_buffer, cache) == 64,
 extern _Thread_local struct thread_buffer *current_thread_buffer
 	__attribute__((tls_model("initial-exec")));
 
-#define THREAD_BUFFER_IDLE 1 /* (0 is what a child reads of its parent's) */
+#define THREAD_BUFFER_IDLE 1 /* not 0, which a forked child reads */
 
 /*
- * The thread buffer is not idle: has a signal handler jumped out of what was within it, by siglongjmp()? It has if that stood on
- * the stack where the frames from the caller up to regs stand now, as a loop that goes on calling comes by there. An
- * NVTX call stands farther up than the calls of CUDA that come after it: it was left if its frame was overwritten. Then
- * the thread buffer is made whole, and true. Where that cannot be told, false.
+ * Checks a buffer that is not idle: did a signal handler leave the tracer by siglongjmp()? It did
+ * if the interrupted frame was on a part of the stack that current frames now occupy. An NVTX call
+ * is higher up than later CUDA calls; it was left if its return address was overwritten. If so,
+ * repairs the buffer and returns true. Returns false if it cannot be known.
  */
-__attribute__((cold)) bool thread_buffer_was_left(struct thread_buffer *tb,
-						  const struct caller_regs *regs);
+__attribute__((cold)) bool thread_buffer_recover_from_jump(struct thread_buffer *tb,
+							   const struct caller_regs *regs);
 
 /*
- * The owner is about to work with its thread buffer; false: it does so already, and this is a signal handler in the middle of
- * that. The fences are for the compiler: a handler finds the thread buffer as it is between two calls, or not idle.
+ * Marks the buffer as in use by its owner. False if it is already: then this is a signal handler
+ * that interrupted the tracer. The fences order accesses for the compiler, so that a handler finds
+ * the buffer consistent or in use.
  */
 static inline bool thread_buffer_enter(struct thread_buffer *tb, const struct caller_regs *regs)
 {
 	if (__builtin_expect(tb->within != THREAD_BUFFER_IDLE, 0) &&
-	    !thread_buffer_was_left(tb, regs))
+	    !thread_buffer_recover_from_jump(tb, regs))
 		return false;
 	tb->within = (uintptr_t)regs;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -146,105 +148,47 @@ static inline void thread_buffer_leave(struct thread_buffer *tb)
 	tb->within = THREAD_BUFFER_IDLE;
 }
 
-/* Claims a thread buffer for the calling thread: a free one or a new one. NULL if none can be had. Cold
- * path: makes system calls, takes no lock, calls no malloc. */
+/*
+ * Claims a free or new buffer for the calling thread. NULL if there is none. Cold path: makes
+ * system calls; no lock, no malloc.
+ */
 struct thread_buffer *thread_buffer_claim(void);
 
-/* The writer begins: it alone takes thread buffers back from now on. */
-void thread_buffers_have_writer(void);
+/* The writer has started: from now on only it frees buffers. */
+void thread_buffers_set_writer(void);
 
-/* Has the thread that has it ended? */
+/* Whether the buffer's thread has ended. */
 bool thread_buffer_is_orphaned(const struct thread_buffer *tb);
 
-/* In a forked child: forgets all thread buffers, which are of threads that it does not have. */
+/* In a forked child: forgets all buffers of the parent's threads. */
 void thread_buffers_abandon(void);
 
-/* Creates a free thread buffer ahead of need. False if there is no memory or no room for more. */
+/* Creates a free buffer. False if out of memory or at the limit. */
 bool thread_buffer_create_spare(void);
 
-/* For the writer: thread buffers [0, thread_buffer_count()); an entry may be NULL for a moment. */
+/* Writer: buffers [0, thread_buffer_count()). An entry may be NULL briefly. */
 uint32_t thread_buffer_count(void);
 struct thread_buffer *thread_buffer_at(uint32_t index);
 
 /*
- * While the log cannot be written, rings stay full, and threads do not wait for room in them.
- * Rings of ended threads keep their events, so only THREAD_BUFFERS_STALLED more rings are made. Calls that
- * find none are counted. Writer thread.
+ * While the log cannot be written, rings stay full and threads do not wait. Rings of ended threads
+ * keep their events, so only THREAD_BUFFERS_STALLED more rings are created. Calls without a ring
+ * are counted. Writer thread.
  */
 #define THREAD_BUFFERS_STALLED 256
 void thread_buffers_stall(bool is_stalled);
-extern atomic_bool thread_buffers_are_stalled;
 
-/* Calls that found no thread buffer. */
-extern atomic_uint_fast64_t thread_buffer_calls_without;
+/* Calls lost because their thread got no buffer. */
+extern atomic_uint_fast64_t thread_buffer_calls_missed;
 
-/* The writer: how many bytes of the ring wait for a flush; and makes it wider, if the budget allows. */
+/* Writer: bytes of the ring that wait for a flush. Widens the window if the budget allows. */
 uint32_t thread_buffer_used_bytes(const struct thread_buffer *tb);
 void thread_buffer_widen(struct thread_buffer *tb);
 
-/* The writer: what a thread buffer without a thread has grown to is given back. */
+/* Writer: frees the memory that a buffer without a thread has grown to. */
 void thread_buffer_shrink(struct thread_buffer *tb);
 
-/*
- * Moves write_pos to where a record of bytes has room in the window, at the front if need be. False
- * if there is none, yet. Once a turn of the ring.
- */
-bool ring_turn(struct thread_buffer *tb, uint32_t bytes);
-
-/* Room for a record of bytes (a multiple of 8) that does not wrap, or NULL. The record becomes
- * visible with ring_commit() of the same size. Hot path. */
-static inline void *ring_reserve(struct thread_buffer *tb, uint32_t bytes)
-{
-	uint32_t place = tb->write_pos & (RING_DATA_BYTES - 1);
-
-	if (__builtin_expect(place + bytes > tb->window, 0)) {
-		if (!ring_turn(tb, bytes))
-			return NULL;
-		place = tb->write_pos & (RING_DATA_BYTES - 1);
-	}
-	if (tb->write_pos + bytes - tb->free_pos_seen > RING_DATA_BYTES) {
-		/* Pairs with ring_free(): what is overwritten now has been read. */
-		tb->free_pos_seen = __atomic_load_n(&tb->ring->free_pos, __ATOMIC_ACQUIRE);
-		if (tb->write_pos + bytes - tb->free_pos_seen > RING_DATA_BYTES)
-			return NULL;
-	}
-	return tb->data + place;
-}
-
-/*
- * The writer is behind, most likely because all processors are taken: waits for it, at most
- * RING_PATIENCE_NS, and not again until it has made room. NULL if it did not. Cold path: sleeps.
- */
-#define RING_PATIENCE_NS 1000000000
-void *ring_wait_for_room(struct thread_buffer *tb, uint32_t bytes);
-
-/* As ring_reserve(), but rather waits a moment than loses the record. */
-static inline void *ring_reserve_or_wait(struct thread_buffer *tb, uint32_t bytes)
-{
-	void *place = ring_reserve(tb, bytes);
-
-	return place ? place : ring_wait_for_room(tb, bytes);
-}
-
-static inline void ring_commit(struct thread_buffer *tb, uint32_t bytes)
-{
-	tb->write_pos += bytes;
-	/* Pairs with the writer's acquire in ring_written(). */
-	__atomic_store_n(&tb->ring->write_pos, tb->write_pos, __ATOMIC_RELEASE);
-}
-
-static inline uint64_t ring_written(const struct thread_buffer *tb)
-{
-	return __atomic_load_n(&tb->ring->write_pos, __ATOMIC_ACQUIRE);
-}
-
-static inline void ring_free(struct thread_buffer *tb, uint64_t pos)
-{
-	/* Pairs with the acquire in ring_reserve(). */
-	__atomic_store_n(&tb->ring->free_pos, pos, __ATOMIC_RELEASE);
-}
-
-/* One writer; relaxed so that a reader sees whole values. */
+/* For one writing thread; relaxed, so that readers see whole values. */
 static inline void thread_buffer_add(uint64_t *sum, uint64_t value)
 {
 	__atomic_store_n(sum, *sum + value, __ATOMIC_RELAXED);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two callbacks of CUPTI's. They run on threads of the application or of CUPTI, in the middle of a
- * launch or a flush: no lock, no malloc, and a system call only when the pool has run dry
- * (activity_pool.c).
+ * CUPTI's two buffer callbacks. They run on threads of the program or of CUPTI, in the
+ * middle of a launch or a flush. They take no lock, call no malloc, and make system calls only if
+ * the pool is empty (activity_pool.c).
  */
 #include "inject/cupti/activity.h"
 
@@ -14,16 +14,17 @@
 atomic_uint_fast64_t activity_discarded;
 atomic_uint_fast64_t activity_invalid;
 
-_Atomic(xt_cupti_buffer_completed) activity_others_completed;
+_Atomic(xt_cupti_buffer_completed) activity_foreign_completed;
 
 static atomic_uint_fast64_t completions;
 static atomic_bool abandoned;
 
 /*
- * CUPTI crashes when it is given no buffer. What it writes here is never read. Each is lent once at a
- * time: CUPTI waits for the end of each record, so it would keep a buffer for ever whose records are
- * overwritten by another thread, and look through all such buffers at each flush. The last one is
- * for when all others are lent, and may be lent many times.
+ * CUPTI crashes if it gets no buffer, so it gets one of these, whose records are discarded.
+ *
+ * Each is lent only once at a time. If two threads wrote to one buffer, its records would never
+ * look complete, and CUPTI would keep it and scan it at each flush. The last buffer is shared once
+ * all foreign are lent.
  */
 #define DISCARD_BUFFERS 64
 #define DISCARD_BYTES	(64u << 10)
@@ -44,8 +45,8 @@ static bool is_discard_buffer(const uint8_t *buffer)
 	return buffer >= discard_data[0] && buffer < discard_data[DISCARD_BUFFERS];
 }
 
-/* CUPTI was told that buffers are zeroed when it gets them. */
-static void take_back_discard_buffer(uint8_t *buffer)
+/* CUPTI expects each buffer zeroed. */
+static void return_discard_buffer(uint8_t *buffer)
 {
 	size_t d = (size_t)(buffer - discard_data[0]) / DISCARD_BYTES;
 
@@ -76,22 +77,24 @@ void activity_completed(void *context, uint32_t stream_id, uint8_t *buffer, size
 			size_t valid_bytes)
 {
 	struct xt_activity_header *header = activity_header_of(buffer);
-	xt_cupti_buffer_completed others = atomic_load(&activity_others_completed);
+	xt_cupti_buffer_completed foreign = atomic_load(&activity_foreign_completed);
 
 	if (!header && !is_discard_buffer(buffer)) {
-		if (others)
-			others(context, stream_id, buffer, bytes, valid_bytes);
+		if (foreign)
+			foreign(context, stream_id, buffer, bytes, valid_bytes);
 		return;
 	}
 	if (atomic_load_explicit(&abandoned, memory_order_relaxed))
 		return;
 	if (!header) {
 		atomic_fetch_add(&activity_discarded, 1);
-		take_back_discard_buffer(buffer);
+		return_discard_buffer(buffer);
 		return;
 	}
-	/* CUPTI is not believed: behind the buffer is somebody else's memory, and one that was completed before is
-	 * the writer's, or free. */
+	/*
+	 * Do not trust CUPTI's size: memory behind the buffer is not ours. A buffer completed twice
+	 * may already belong to the writer.
+	 */
 	if (valid_bytes > ACTIVITY_DATA_BYTES) {
 		atomic_fetch_add(&activity_invalid, 1);
 		valid_bytes = ACTIVITY_DATA_BYTES;

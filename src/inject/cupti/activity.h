@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CUPTI's activity buffers: a pool in the crash buffer. The two callbacks that CUPTI makes, on threads
- * of the application or of its own, only change the state of a buffer; the writer thread reads
- * the records.
+ * CUPTI's activity buffers, a pool in the crash buffer. CUPTI's two callbacks only change the state
+ * of a buffer. The writer thread reads the records.
  *
- * The pool grows as long as the budget allows. When it does not, and the writer has buffers to give
- * back, who asks for one waits for that, as for room in a ring, and what then still finds no room is
- * lost and counted. Buffers that CUPTI keeps, because their kernels run, are not the writer's to give
- * back: for them the pool grows beyond the budget, and shrinks again.
+ * The pool grows within the budget. If the budget is used up while the writer has buffers to
+ * release, a requesting thread waits for one. If it gets none, CUPTI's records are discarded and
+ * counted. While kernels run, CUPTI keeps their buffers, and the writer cannot release them; for
+ * these the pool grows beyond the budget and shrinks later.
  */
 #ifndef XT_INJECT_ACTIVITY_H
 #define XT_INJECT_ACTIVITY_H
@@ -22,68 +21,36 @@
 
 #define ACTIVITY_BUFFERS_MAX 1024
 #define ACTIVITY_DATA_BYTES  (128u << 10)
-#define ACTIVITY_SPARE	     12 /* free buffers that the writer keeps ready */
-#define ACTIVITY_OWN	     24 /* buffers for which the budget is not asked */
-#define ACTIVITY_BEHIND_MAX  48 /* as many may wait for the writer before others wait for it */
-#define ACTIVITY_PATIENCE_NS 1000000000
+#define ACTIVITY_SPARE	     12 /* free buffers that the writer maintains */
+#define ACTIVITY_OWN	     24 /* buffers not charged to the budget */
+#define ACTIVITY_BACKLOG_MAX 48 /* unread buffers before requesting threads wait */
+#define ACTIVITY_TIMEOUT_NS  1000000000
 
 struct activity_buffer {
 	struct xt_activity_header *header;
 	uint8_t *data;
-	atomic_bool is_empty;  /* its data have no memory, until they are filled again */
-	bool is_budgeted;      /* the budget was asked for it, and gave */
-	bool is_unbacked;      /* it is plain memory, not in the crash buffer */
-	bool held;	       /* the writer's: its records were taken, it waits for the flush */
-	uint32_t peeked_bytes; /* the writer's: whose names it has seen while CUPTI had it */
+	atomic_bool is_empty;  /* its pages are released */
+	bool is_budgeted;      /* charged to the budget */
+	bool is_unbacked;      /* plain memory, not in the crash buffer */
+	bool held;	       /* writer only: its rows wait for a flush */
+	uint32_t peeked_bytes; /* writer only: bytes whose names were read while CUPTI had it */
 };
 
-extern atomic_uint_fast64_t activity_discarded; /* buffers for which there was no room */
-extern atomic_uint_fast64_t
-	activity_invalid; /* given back twice, or said to be longer than they are */
-extern atomic_uint_fast64_t activity_waited_ns; /* for one that the writer gives back */
+extern atomic_uint_fast64_t activity_discarded; /* discard buffers that CUPTI filled */
+extern atomic_uint_fast64_t activity_invalid;	/* completed twice, or with an impossible size */
 
 /* For cuptiActivityRegisterCallbacks(). */
 void activity_requested(uint8_t **buffer_out, size_t *bytes_out, size_t *max_records_out);
 void activity_completed(void *context, uint32_t stream_id, uint8_t *buffer, size_t bytes,
 			size_t valid_bytes);
 
-/* CUPTI keeps buffers, and gives them to whoever registered last: what is not ours is handed on to the
- * tool that did so before; NULL: there was none. */
-extern _Atomic(xt_cupti_buffer_completed) activity_others_completed;
+/*
+ * CUPTI returns all buffers to the last registered callback. A buffer that is not ours goes to this
+ * callback of another tool; NULL: none.
+ */
+extern _Atomic(xt_cupti_buffer_completed) activity_foreign_completed;
 
-/* Whether CUPTI has a buffer of ours. */
-bool activity_is_at_cupti(void);
-
-/* In a forked child, where the areas are its parent's: from now on buffers are discarded. */
+/* In a forked child, where the buffers are the parent's: discards all records from now on. */
 void activity_abandon(void);
-
-/* Makes buffers until `count` are free or no more can be had. Start-up and writer thread. */
-void activity_stock(uint32_t count);
-
-/* Gives back the memory of buffers that were not needed since the last time. Writer thread, now and
- * then. */
-void activity_shrink(void);
-
-/* How many buffers have memory. */
-uint32_t activity_buffers(void);
-
-/* The writer: the longest completed buffer that is not held, or NULL. It is held, and stays
- * completed, until it is handed back. */
-struct activity_buffer *activity_take_completed(void);
-
-/* The writer: the next buffer from *index on that CUPTI writes into, or NULL. *index begins at 0. */
-struct activity_buffer *activity_next_at_cupti(uint32_t *index);
-
-/* As activity_next_at_cupti(), and also completed buffers that are not held. */
-struct activity_buffer *activity_next_unread(uint32_t *index);
-
-/* The log cannot be written, or can again: nobody waits for a buffer meanwhile. Writer thread. */
-void activity_stall(bool is_stalled);
-
-/* Buffers with records that are not in the crash buffer. Writer thread. */
-uint32_t activity_unbacked(void);
-
-/* The writer: zeroes what was used and makes the buffer free again. */
-void activity_hand_back(struct activity_buffer *buffer);
 
 #endif

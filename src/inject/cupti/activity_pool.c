@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pool of activity buffers: how many there are, and what the writer does with them. What CUPTI's
- * callbacks call here runs on any thread: no lock, no malloc; where no buffer is free it makes
- * system calls and may sleep. The rest is the writer thread's.
+ * The pool of activity buffers. CUPTI's callbacks call it on any thread: no lock, no malloc. If no
+ * buffer is free, they make system calls and may sleep. Other functions run on the writer thread.
  */
 #include "inject/cupti/activity_pool.h"
 
@@ -15,31 +14,32 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "inject/writer/budget.h"
+#include "inject/memory/budget.h"
 #include "inject/runtime/clock.h"
-#include "inject/writer/crash_buffer.h"
+#include "inject/memory/crash_buffer.h"
 
-#define LOOK_AGAIN_NS 100000000	 /* a buffer may have gone to a thread that did not wait */
-#define FIRST_BYTES   (8u << 10) /* touched by a thread that needs a buffer at once */
-#define AREA_BYTES    (XT_ACTIVITY_DATA_OFFSET + ACTIVITY_DATA_BYTES)
+#define RECHECK_NS  100000000  /* another thread may have taken the released buffer */
+#define FIRST_BYTES (8u << 10) /* faulted in by a thread that needs a buffer at once */
+#define AREA_BYTES  (XT_ACTIVITY_DATA_OFFSET + ACTIVITY_DATA_BYTES)
 
 atomic_uint_fast64_t activity_waited_ns;
 atomic_uint activity_behind;
 
-/* In pages of their own, which are zeros in a child that was forked: the buffers are its parent's. */
+/* On pages that are zeroed in a forked child, because the buffers are the parent's. */
 static struct {
 	_Alignas(XT_CRASH_BUFFER_PAGE_BYTES) struct activity_buffer buffers[ACTIVITY_BUFFERS_MAX];
 	atomic_bool is_here;
 } pool;
 static atomic_bool is_watched;
-static atomic_bool is_stalled; /* handed_back does not grow */
+static atomic_bool is_stalled; /* no buffer is released while true */
 
-static atomic_uint reserved_count; /* entries of pool.buffers[] that are made or being made */
-static atomic_uint emptied_count;  /* of these, those without memory: they are XT_ACTIVITY_IN_LOG */
-static atomic_uint handed_back;	   /* how often; waiting threads sleep on it */
+static atomic_uint reserved_count; /* entries of pool.buffers[] in use or being created */
+static atomic_uint
+	without_pages_count;	  /* entries without pages; their state is XT_ACTIVITY_IN_LOG */
+static atomic_uint release_count; /* counts releases; waiting threads sleep on it */
 static atomic_uint waiting_count;
-static atomic_uint highest_taken; /* entry, since activity_shrink() */
-static atomic_uint backoff_pos;	  /* handed_back + 1 when waiting was in vain; 0: never */
+static atomic_uint highest_taken; /* index used since activity_shrink() */
+static atomic_uint backoff_pos;	  /* release_count + 1 at the last timeout; 0: none */
 
 static uint32_t buffer_count(void)
 {
@@ -48,9 +48,9 @@ static uint32_t buffer_count(void)
 	return count < ACTIVITY_BUFFERS_MAX ? count : ACTIVITY_BUFFERS_MAX;
 }
 
-uint32_t activity_buffers(void)
+uint32_t activity_buffer_count(void)
 {
-	return buffer_count() - atomic_load(&emptied_count);
+	return buffer_count() - atomic_load(&without_pages_count);
 }
 
 static struct xt_activity_header *header_of(uint32_t index)
@@ -104,7 +104,7 @@ static struct activity_buffer *make_new(void)
 	struct xt_activity_header *header;
 	unsigned index;
 
-	/* What cannot be entered must not be made: an area is never given back as a whole. */
+	/* Check before creating: an area is never freed. */
 	if (atomic_load(&reserved_count) >= ACTIVITY_BUFFERS_MAX)
 		return NULL;
 	header = crash_buffer_area(AREA_BYTES, XT_AREA_ACTIVITY);
@@ -115,7 +115,7 @@ static struct activity_buffer *make_new(void)
 		return NULL;
 	header->data_bytes = ACTIVITY_DATA_BYTES;
 	header->state = XT_ACTIVITY_IN_LOG;
-	pool.buffers[index].is_unbacked = !crash_buffer_has(header);
+	pool.buffers[index].is_unbacked = !crash_buffer_contains(header);
 	pool.buffers[index].data = (uint8_t *)header + XT_ACTIVITY_DATA_OFFSET;
 	__atomic_store_n(&pool.buffers[index].header, header, __ATOMIC_RELEASE);
 	return &pool.buffers[index];
@@ -126,8 +126,8 @@ static struct activity_buffer *refill(void)
 	for (uint32_t i = 0; i < buffer_count(); i++) {
 		if (!header_of(i) || !atomic_exchange(&pool.buffers[i].is_empty, false))
 			continue;
-		if (crash_buffer_fill(pool.buffers[i].data, ACTIVITY_DATA_BYTES)) {
-			atomic_fetch_sub(&emptied_count, 1);
+		if (crash_buffer_restore_pages(pool.buffers[i].data, ACTIVITY_DATA_BYTES)) {
+			atomic_fetch_sub(&without_pages_count, 1);
 			return &pool.buffers[i];
 		}
 		atomic_store(&pool.buffers[i].is_empty, true);
@@ -136,22 +136,24 @@ static struct activity_buffer *refill(void)
 	return NULL;
 }
 
-/* A buffer more, in that state: if the budget allows it, or in any case. */
-static struct activity_buffer *get_more(enum xt_activity_state state, bool in_any_case)
+/* Adds a buffer in this state, within the budget or, if in_any_case, beyond it. */
+static struct activity_buffer *add_buffer(enum xt_activity_state state, bool in_any_case)
 {
-	bool is_own = activity_buffers() < ACTIVITY_OWN;
+	bool is_own = activity_buffer_count() < ACTIVITY_OWN;
 	bool is_budgeted = !is_own && budget_take(AREA_BYTES);
 	struct activity_buffer *buffer = NULL;
 
 	if (is_own || is_budgeted || in_any_case)
-		buffer = atomic_load(&emptied_count) ? refill() : make_new();
+		buffer = atomic_load(&without_pages_count) ? refill() : make_new();
 	if (!buffer) {
 		if (is_budgeted)
 			budget_give_back(AREA_BYTES);
 		return NULL;
 	}
 	buffer->is_budgeted = is_budgeted;
-	/* The writer makes them ahead. Any other thread is in the middle of a launch. */
+	/*
+	 * The writer creates buffers ahead of need. Any other thread is in the middle of a launch.
+	 */
 	crash_buffer_touch(buffer->data,
 			   state == XT_ACTIVITY_FREE ? ACTIVITY_DATA_BYTES : FIRST_BYTES);
 	/* Pairs with the acquire in change_state(). */
@@ -166,7 +168,10 @@ uint8_t *activity_take_free(void)
 
 		if (!change_state(header, XT_ACTIVITY_FREE, XT_ACTIVITY_AT_CUPTI))
 			continue;
-		/* Should others note theirs at the same time, a buffer is emptied too soon. */
+		/*
+		 * If two threads store at once, a buffer may be released too early, which is
+		 * harmless.
+		 */
 		if (i > atomic_load(&highest_taken))
 			atomic_store(&highest_taken, i);
 		return pool.buffers[i].data;
@@ -175,48 +180,49 @@ uint8_t *activity_take_free(void)
 }
 
 /*
- * Sleep until the writer hands back a buffer. Hundreds of threads may wait at once: if they polled,
- * they would leave the writer no processor time. By hand, as in sleep.h: this must not be a
- * cancellation point.
+ * Sleeps until the writer releases a buffer. Hundreds of threads may wait: polling would starve the
+ * writer. A raw system call, because futex waits must not be cancellation points; see sleep.h.
  */
-static void sleep_until_handed_back(unsigned seen)
+static void sleep_until_release(unsigned seen)
 {
-	const struct timespec timeout = {.tv_nsec = LOOK_AGAIN_NS};
+	const struct timespec timeout = {.tv_nsec = RECHECK_NS};
 
 	atomic_fetch_add(&waiting_count, 1);
-	syscall(SYS_futex, &handed_back, FUTEX_WAIT_PRIVATE, seen, &timeout, NULL, 0);
+	syscall(SYS_futex, &release_count, FUTEX_WAIT_PRIVATE, seen, &timeout, NULL, 0);
 	atomic_fetch_sub(&waiting_count, 1);
 }
 
 static void wake(int thread_count)
 {
-	atomic_fetch_add(&handed_back, 1);
-	/* Pairs with sleep_until_handed_back(): it counts itself, then the kernel compares
-	 * handed_back. */
+	atomic_fetch_add(&release_count, 1);
+	/*
+	 * Pairs with sleep_until_release(): a thread counts itself before the kernel compares
+	 * release_count.
+	 */
 	if (atomic_load(&waiting_count))
-		syscall(SYS_futex, &handed_back, FUTEX_WAKE_PRIVATE, thread_count, NULL, NULL, 0);
+		syscall(SYS_futex, &release_count, FUTEX_WAKE_PRIVATE, thread_count, NULL, NULL, 0);
 }
 
-/* As long as the writer has buffers to give back, and gives any. */
+/* Waits while the writer has buffers to release, up to a timeout. */
 static uint8_t *wait_for_writer(void)
 {
 	uint64_t start_ns = monotonic_ns(), now_ns;
 	uint8_t *data;
 
-	if (atomic_load(&backoff_pos) == atomic_load(&handed_back) + 1)
+	if (atomic_load(&backoff_pos) == atomic_load(&release_count) + 1)
 		return NULL;
 	for (;;) {
-		unsigned seen = atomic_load(&handed_back);
+		unsigned seen = atomic_load(&release_count);
 
 		data = activity_take_free();
 		now_ns = monotonic_ns();
 		if (data || atomic_load(&is_stalled) || !atomic_load(&activity_behind) ||
-		    now_ns - start_ns >= ACTIVITY_PATIENCE_NS)
+		    now_ns - start_ns >= ACTIVITY_TIMEOUT_NS)
 			break;
-		sleep_until_handed_back(seen);
+		sleep_until_release(seen);
 	}
 	if (!data && !atomic_load(&is_stalled) && atomic_load(&activity_behind))
-		atomic_store(&backoff_pos, atomic_load(&handed_back) + 1);
+		atomic_store(&backoff_pos, atomic_load(&release_count) + 1);
 	atomic_fetch_add(&activity_waited_ns, now_ns - start_ns);
 	return data;
 }
@@ -230,12 +236,12 @@ uint8_t *activity_make_or_wait(void)
 
 	if (atomic_load(&is_watched) && !atomic_load(&pool.is_here))
 		return NULL;
-	if (behind < ACTIVITY_BEHIND_MAX)
-		buffer = get_more(XT_ACTIVITY_AT_CUPTI, behind == 0);
+	if (behind < ACTIVITY_BACKLOG_MAX)
+		buffer = add_buffer(XT_ACTIVITY_AT_CUPTI, behind == 0);
 	if (!buffer)
 		data = wait_for_writer();
 	if (!buffer && !data)
-		buffer = get_more(XT_ACTIVITY_AT_CUPTI, atomic_load(&activity_behind) == 0);
+		buffer = add_buffer(XT_ACTIVITY_AT_CUPTI, atomic_load(&activity_behind) == 0);
 	errno = saved_errno;
 	return buffer ? buffer->data : data;
 }
@@ -250,14 +256,14 @@ static uint32_t free_count(void)
 	return count;
 }
 
-void activity_stock(uint32_t count)
+void activity_refill(uint32_t count)
 {
 	if (!atomic_load(&is_watched)) {
 		atomic_store(&pool.is_here, true);
 		atomic_store(&is_watched, !madvise(&pool, sizeof(pool), MADV_WIPEONFORK));
 	}
 	for (uint32_t have = free_count(); have < count; have++)
-		if (!get_more(XT_ACTIVITY_FREE, false))
+		if (!add_buffer(XT_ACTIVITY_FREE, false))
 			return;
 }
 
@@ -265,20 +271,20 @@ static bool empty(struct activity_buffer *buffer)
 {
 	if (!change_state(buffer->header, XT_ACTIVITY_FREE, XT_ACTIVITY_IN_LOG))
 		return true;
-	if (!crash_buffer_empty(buffer->data, ACTIVITY_DATA_BYTES)) {
+	if (!crash_buffer_release_pages(buffer->data, ACTIVITY_DATA_BYTES)) {
 		__atomic_store_n(&buffer->header->state, XT_ACTIVITY_FREE, __ATOMIC_RELEASE);
 		return false;
 	}
 	if (buffer->is_budgeted)
 		budget_give_back(AREA_BYTES);
-	atomic_fetch_add(&emptied_count, 1);
+	atomic_fetch_add(&without_pages_count, 1);
 	atomic_store(&buffer->is_empty, true);
 	return true;
 }
 
 void activity_shrink(void)
 {
-	/* The first that is free is taken: those behind the last one taken were not needed. */
+	/* Threads take the first free buffer, so those above the highest taken were not needed. */
 	uint32_t needed = atomic_exchange(&highest_taken, 0) + 1 + ACTIVITY_SPARE;
 
 	if (needed < ACTIVITY_OWN)
@@ -293,7 +299,10 @@ struct activity_buffer *activity_take_completed(void)
 {
 	struct activity_buffer *next = NULL;
 
-	/* By state, not by sequence: a buffer may take its number first and be published last. */
+	/*
+	 * Compare states, not sequence numbers: a buffer may draw its number first and be published
+	 * last.
+	 */
 	for (uint32_t i = 0; i < buffer_count(); i++) {
 		struct xt_activity_header *header = header_of(i);
 
@@ -356,17 +365,17 @@ bool activity_is_at_cupti(void)
 	return activity_next_at_cupti(&index) != NULL;
 }
 
-void activity_hand_back(struct activity_buffer *buffer)
+void activity_release(struct activity_buffer *buffer)
 {
 	struct xt_activity_header *header = buffer->header;
 
 	buffer->held = false;
 	buffer->peeked_bytes = 0;
-	/* What is half zeroed must not be taken for records after a kill. */
+	/* After a kill, recovery must not read a half-zeroed buffer. */
 	__atomic_exchange_n(&header->state, XT_ACTIVITY_IN_LOG, __ATOMIC_ACQ_REL);
 	memset(buffer->data, 0, header->valid_bytes);
 	header->valid_bytes = 0;
-	/* Pairs with the acquire in change_state(): the zeroes are there before it is free. */
+	/* Pairs with the acquire in change_state(): a free buffer is zeroed. */
 	__atomic_store_n(&header->state, XT_ACTIVITY_FREE, __ATOMIC_RELEASE);
 	atomic_fetch_sub(&activity_behind, 1);
 	wake(1);

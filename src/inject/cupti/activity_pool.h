@@ -1,26 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pool behind activity.h: what its callbacks need of it when no buffer is free.
+ * The pool of activity buffers. activity.c calls the first functions in CUPTI's callbacks; the
+ * writer thread calls the others.
  */
 #ifndef XT_INJECT_ACTIVITY_POOL_H
 #define XT_INJECT_ACTIVITY_POOL_H
 
 #include "inject/cupti/activity.h"
 
-/* A free buffer, now CUPTI's; NULL: none is free. Hot path. */
+/* Takes a free buffer for CUPTI; NULL if none is free. Hot path. */
 uint8_t *activity_take_free(void);
 
-/* One that is made, or that the writer gives back in time; NULL: there is none. Cold path: makes
- * system calls, and may sleep. */
+/*
+ * Creates a buffer or waits for the writer to release one; NULL after a timeout. Cold path: makes
+ * system calls and may sleep.
+ */
 uint8_t *activity_make_or_wait(void);
 
-/* Of the buffer with these data; NULL: it is none of ours. Hot path. */
+/* The header of the buffer with this data; NULL if it is not ours. Hot path. */
 struct xt_activity_header *activity_header_of(const uint8_t *data);
 
-/* CUPTI gives it back, with so many bytes in it. False: it does not have it. Hot path. */
+/* Marks a buffer as completed by CUPTI. False if CUPTI does not own it. Hot path. */
 bool activity_complete(struct xt_activity_header *header, size_t valid_bytes, uint64_t sequence);
 
-/* Buffers that were completed, and that the writer has not given back. */
+/* Completed buffers that the writer has not released. */
 extern atomic_uint activity_behind;
+
+extern atomic_uint_fast64_t activity_waited_ns; /* time that threads waited for a release */
+
+/* Whether CUPTI owns a buffer of ours. */
+bool activity_is_at_cupti(void);
+
+/* Creates buffers until `count` are free or a limit is reached. Start-up and writer thread. */
+void activity_refill(uint32_t count);
+
+/* Releases the pages of buffers not needed since the last call. Writer thread, periodically. */
+void activity_shrink(void);
+
+/* The number of buffers with memory. */
+uint32_t activity_buffer_count(void);
+
+/*
+ * Writer: the oldest completed buffer that is not held, or NULL. It is held and stays completed
+ * until activity_release().
+ */
+struct activity_buffer *activity_take_completed(void);
+
+/* Writer: the next buffer from *index on that CUPTI owns, or NULL. Start with *index = 0. */
+struct activity_buffer *activity_next_at_cupti(uint32_t *index);
+
+/* Writer: the next buffer that CUPTI owns, or that is completed and not held. */
+struct activity_buffer *activity_next_unread(uint32_t *index);
+
+/* While the log cannot be written, no thread waits for a buffer. Writer thread. */
+void activity_stall(bool is_stalled);
+
+/* The number of buffers with records in plain memory. Writer thread. */
+uint32_t activity_unbacked(void);
+
+/* Writer: zeroes the used part and frees the buffer. */
+void activity_release(struct activity_buffer *buffer);
 
 #endif

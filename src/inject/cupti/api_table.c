@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules by which API calls are chosen. Runs once, in the thread that calls
- * InitializeInjection(); what it leaves behind is read by all.
+ * Selects the recorded API calls. Runs once, in the thread of InitializeInjection(); all threads
+ * read the result.
  */
 #include "inject/cupti/api_table.h"
 
@@ -19,12 +19,12 @@ static bool launches[API_CBID_END];
 #define NOT_RECORDED XT_API_CLASSES
 
 /*
- * By the beginning of the name, and by what else is in it; the first that fits counts. What only
- * asks or sets an option is not recorded. Exceptions stand before their families.
+ * Classes by the start of a name and a part of it; the first match counts, so exceptions precede
+ * their families. Calls that only query or set an option are not recorded.
  */
 static const struct {
 	const char *beginning;
-	const char *part; /* NULL: anything may follow */
+	const char *part; /* NULL: any */
 	uint32_t class;
 } rules[] = {
 	{"cuLaunchHostFunc", NULL, XT_API_OTHER},
@@ -196,7 +196,7 @@ static void add(enum api_level level, uint32_t cbid, const char *name)
 	recorded_apis.count++;
 }
 
-/* What launches kernels, for a CUPTI that does not tell names. */
+/* Calls that launch kernels, for a CUPTI that does not report names. */
 static void add_known_launches(enum api_level level)
 {
 #define KNOWN_LAUNCH(name, id, class) {id, #name},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opens the table of CUPTI's functions. Runs once, in the thread that calls
- * InitializeInjection(). Where libcupti may lie is in cupti_search.c.
+ * Fills the table of CUPTI functions. Runs once, in the thread of InitializeInjection().
+ * cupti_search.c lists the candidates.
  */
 #include "inject/cupti/cupti.h"
 
@@ -14,9 +14,12 @@
 
 struct cupti_table cupti;
 atomic_uint_fast64_t cupti_lost_apis, cupti_lost_kinds;
+atomic_uint_fast64_t cupti_module_unloads;
 
-/* CUPTI_API_VERSION by CUDA release, as cupti_version.h lists them; from 13.0 on it is the
- * release itself (130001 is 13.0 update 1). */
+/*
+ * CUPTI_API_VERSION by CUDA release, from cupti_version.h. From 13.0 on it is the release itself:
+ * 130001 is 13.0 update 1.
+ */
 static const struct {
 	uint32_t cupti;
 	uint32_t cuda;
@@ -24,10 +27,10 @@ static const struct {
 	{17, 11080}, {18, 12000}, {20, 12020}, {21, 12030}, {22, 12040},
 	{23, 12050}, {24, 12060}, {26, 12080}, {27, 12090},
 };
-#define OLDEST_CUPTI	     17 /* older ones crash the process under current drivers */
+#define OLDEST_CUPTI	     17 /* older versions crash under current drivers */
 #define FIRST_SPOKEN_VERSION 100000
 
-/* The CUDA release (12080 for 12.8) that a CUPTI version belongs to; 0 if it is too old. */
+/* The CUDA release of a CUPTI version (12080 for 12.8); 0 if it is too old. */
 static uint32_t release_of(uint32_t version)
 {
 	uint32_t release = 0;
@@ -74,7 +77,7 @@ static const char *fill_table(void *library, struct cupti_table *table)
 	return NULL;
 }
 
-/* Opens the candidate; on refusal says why in the text and leaves it closed. */
+/* Opens a candidate. If it is unsuitable, sets `why` and closes it. */
 static bool try_candidate(const struct cupti_candidate *candidate, uint32_t driver, char *why,
 			  size_t why_bytes)
 {
@@ -83,29 +86,28 @@ static bool try_candidate(const struct cupti_candidate *candidate, uint32_t driv
 	const char *missing;
 
 	if (!library) {
-		/* That the loader does not find a bare name is no fault of a library. */
+		/* A bare name that the loader does not find is no error. */
 		why[0] = '\0';
 		if (strchr(candidate->path, '/'))
-			snprintf(why, why_bytes, "%s cannot be loaded: %s", candidate->path,
-				 dlerror());
+			snprintf(why, why_bytes, "cannot load %s: %s", candidate->path, dlerror());
 		return false;
 	}
 	missing = fill_table(library, &table);
 	if (missing) {
-		snprintf(why, why_bytes, "%s has no %s", candidate->path, missing);
+		snprintf(why, why_bytes, "%s lacks the function %s", candidate->path, missing);
 		goto refuse;
 	}
 	if (table.cuptiGetVersion(&table.version) != XT_CUPTI_SUCCESS)
 		table.version = 0;
 	if (table.version < OLDEST_CUPTI) {
 		snprintf(why, why_bytes,
-			 "%s is too old (CUPTI API %u; CUDA 11.8 or later is needed)",
+			 "%s is too old: CUPTI API %u; use CUPTI of CUDA 11.8 or later",
 			 candidate->path, table.version);
 		goto refuse;
 	}
-	/* Minor releases of one major go together; a newer major needs a newer driver. */
+	/* Minor releases are compatible; a newer major release needs a newer driver. */
 	if (driver && release_of(table.version) / 1000 > driver / 1000) {
-		snprintf(why, why_bytes, "%s is of CUDA %u.%u, newer than the driver (%u.%u)",
+		snprintf(why, why_bytes, "%s of CUDA %u.%u is newer than the driver (CUDA %u.%u)",
 			 candidate->path, release_of(table.version) / 1000,
 			 release_of(table.version) / 10 % 100, driver / 1000, driver / 10 % 100);
 		goto refuse;
@@ -135,12 +137,12 @@ int cupti_open(const char *asked_path, char *why, size_t why_bytes)
 		char text[sizeof(refusal)];
 
 		found = try_candidate(&candidate, driver, text, sizeof(text));
-		/* The first refusal is the most telling: the best candidate's. */
+		/* Report the refusal of the best candidate. */
 		if (!found && !refusal[0])
 			snprintf(refusal, sizeof(refusal), "%s", text);
 	}
 	if (!found)
-		snprintf(why, why_bytes, "%s%s (looked in: %s); XTRACE_CUPTI=PATH names one",
+		snprintf(why, why_bytes, "%s%s (searched: %s); set XTRACE_CUPTI=PATH",
 			 refusal[0] ? "no usable libcupti: " : "no libcupti found", refusal,
 			 cupti_search_places(search));
 	cupti_search_end(search);

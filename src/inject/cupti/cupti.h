@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The seam to CUPTI: the library found, opened, and its entry points in one table.
+ * Access to CUPTI: the library and a table of its functions.
  */
 #ifndef XT_INJECT_CUPTI_H
 #define XT_INJECT_CUPTI_H
@@ -20,24 +20,27 @@ struct cupti_table {
 	uint32_t cuda_version; /* of the driver: 13000 is 13.0 */
 	char path[PATH_MAX];
 	void *library;
-	const char *found_by; /* the rule by which it was found, for the log */
+	const char *found_by; /* search rule, for the log */
 };
 #undef CUPTI_MEMBER
 
 extern struct cupti_table cupti;
 
 /*
- * Searches for a libcupti that suits the driver and fills in the table. asked_path: take this one
- * and no other; empty: search (docs/internals/ARCHITECTURE.md has the order). 0, or -errno with one line in
- * why that says what is missing and where it was looked for. Once, at start-up.
+ * Finds a libcupti that suits the driver and fills the table. asked_path: the only candidate, or
+ * empty to search in the order of docs/internals/ARCHITECTURE.md. 0, or -errno with one line in
+ * `why`. Once, at start-up.
  */
 int cupti_open(const char *asked_path, char *why, size_t why_bytes);
 
-/* Whether something went wrong: not merely that this CUPTI has no such function, kind or record. */
+/* Whether the result is an error other than "this CUPTI lacks the function, kind or record". */
 bool cupti_has_failed(uint32_t result);
 
-/* What CUPTI failed to record when it was asked to: functions, and kinds of GPU work. */
+/* Functions and kinds of GPU work that CUPTI failed to enable. */
 extern atomic_uint_fast64_t cupti_lost_apis, cupti_lost_kinds;
+
+/* GPU modules unloaded so far. A kernel name pointer read before an unload may be stale. */
+extern atomic_uint_fast64_t cupti_module_unloads;
 
 /* The text of a CUPTI result; static. */
 const char *cupti_result_text(uint32_t result);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who has CUPTI, and the hooks. What changes hands does so by `standing`, an atomic word: whoever moves
- * it from HERE to LEAVING, or from AWAY to RETURNING, does the work; others wait for it, bounded. No
- * lock is held across a call of CUPTI's.
+ * The hooks, and the state of the handoff: an atomic word. The thread that changes it to
+ * HANDOFF_RELEASING or HANDOFF_RESUMING does the work. Others wait for it, up to a timeout. No lock
+ * is held during a CUPTI call.
  */
 #include "inject/cupti/cupti_handoff.h"
 
@@ -15,54 +15,60 @@
 
 #include "inject/cupti/activity.h"
 #include "inject/cupti/cupti_subscriber.h"
-#include "inject/capture/callbacks.h"
+#include "inject/cupti/activity_pool.h"
 #include "inject/runtime/clock.h"
 #include "inject/cupti/cupti.h"
 #include "inject/cupti/flusher.h"
 #include "inject/runtime/loader_lock.h"
 #include "inject/runtime/log_message.h"
+#include "inject/runtime/recording_state.h"
 #include "inject/runtime/sleep.h"
 #include "inject/runtime/symbol_hooks.h"
 
-#define NAP_NS	     1000000
-#define UNNAMED	     "another tool"
-#define GATHER_NS    UINT64_C(300000000)  /* for what the GPU is doing at the moment */
-#define PATIENCE_NS  UINT64_C(1000000000) /* of the other tool's thread */
-#define QUIET_NS     UINT64_C(250000000)  /* after it left: it may finalise, or come again */
+#define NAP_NS		   1000000
+#define UNNAMED		   "another tool"
+#define COLLECT_TIMEOUT_NS UINT64_C(300000000)	/* for work that the GPU is executing */
+#define STOP_TIMEOUT_NS	   UINT64_C(1000000000) /* how long the other tool's thread waits */
+#define QUIET_NS                                                                                   \
+	UINT64_C(250000000) /* after it unsubscribed: it may finalise, or subscribe again */
 #define EVENTS_COUNT 64
 
-enum standing {
-	OUT, /* no hooks, or they do nothing */
-	HERE,
-	LEAVING,
-	AWAY,
-	RETURNING,
+enum state {
+	HANDOFF_OFF, /* no hooks, or inactive */
+	HANDOFF_SUBSCRIBED,
+	HANDOFF_RELEASING,
+	HANDOFF_RELEASED,
+	HANDOFF_RESUMING,
 };
 
-/* Who turns our records off before another tool turns on its own: gather(), or who has waited for it in vain. */
-enum stop { WANTED, BEGUN, DONE };
+/*
+ * Progress of disabling our records, before another tool enables its own. Either collect_records()
+ * does it, or the thread that timed out waiting for it.
+ */
+enum stop_state { STOP_REQUESTED, STOP_STARTED, STOP_DONE };
 
-static atomic_int standing;
-static atomic_int stop;			  /* enum stop, while the standing is LEAVING */
-static atomic_uint_fast64_t return_at_ns; /* 0: the other tool is there */
-static atomic_bool clock_is_theirs, clock_is_lent;
-static bool comes_back; /* --yield: for whoever subscribes, too, and only for a time */
+static atomic_int state;
+static atomic_int stop_state;		  /* enum stop_state, valid in HANDOFF_RELEASING */
+static atomic_uint_fast64_t resume_at_ns; /* 0: the other tool is active */
+static atomic_bool clock_is_foreign, clock_is_default;
+static bool resumes_later; /* --yield: release to subscribers too, and resume afterwards */
 static enum api_level api_level;
 
-/* The other tool, while it is there. */
+/* State of the other tool. */
 #define KINDS_COUNT 256
 static atomic_bool has_unsubscribed;
 static atomic_bool enabled_kinds[KINDS_COUNT];
-static _Atomic(xt_cupti_buffer_requested) their_requested;
-static uintptr_t cupti_begin, cupti_end; /* its addresses */
+static _Atomic(xt_cupti_buffer_requested) foreign_requested;
+static uintptr_t cupti_begin, cupti_end; /* CUPTI's address range */
 
-static int (*find_object)(void *address, struct dl_find_object *result); /* NULL: glibc has none */
+static int (*find_object)(void *address,
+			  struct dl_find_object *result); /* NULL: glibc is too old */
 
 static struct cupti_handoff_event
-	events[EVENTS_COUNT]; /* by whoever changes the standing, for the writer */
+	events[EVENTS_COUNT]; /* written by the thread that changes the state, read by the writer */
 static atomic_uint event_count, events_taken;
 
-static void note(uint64_t time_ns, bool is_back, const char *who)
+static void add_event(uint64_t time_ns, bool is_back, const char *who)
 {
 	unsigned count = atomic_load(&event_count);
 	struct cupti_handoff_event *event = &events[count % EVENTS_COUNT];
@@ -87,8 +93,10 @@ bool cupti_handoff_next(struct cupti_handoff_event *event)
 	return true;
 }
 
-/* In the tool's thread, which may hold whatever somebody waits for who holds the loader's lock: so this must not
- * take it, as dladdr() would. (It is the caller's own module, which does not go.) */
+/*
+ * Runs in the tool's thread. It may hold a lock that a holder of the loader's lock waits for. So
+ * this must not take the loader's lock, as dladdr() would. The caller's own module stays loaded.
+ */
 static void module_name(const void *address, char *out, size_t out_bytes)
 {
 	struct dl_find_object object;
@@ -105,98 +113,102 @@ static void module_name(const void *address, char *out, size_t out_bytes)
 	snprintf(out, out_bytes, "%s", slash ? slash + 1 : path);
 }
 
-/* False: another one does it, or has done it. */
+/* False if another thread does it or has done it. */
 static bool stop_records(void)
 {
-	int now = WANTED;
+	int now = STOP_REQUESTED;
 
-	if (!atomic_compare_exchange_strong(&stop, &now, BEGUN))
+	if (!atomic_compare_exchange_strong(&stop_state, &now, STOP_STARTED))
 		return false;
 	cupti_subscriber_stop();
 	return true;
 }
 
-/* On the flusher thread. Calls that are entered now are left out; what the GPU does for earlier ones
- * is waited for, and asked for. */
-static void gather(void)
+/*
+ * On the flusher thread: waits for the GPU to finish recorded calls and flushes their records. New
+ * calls are not recorded.
+ */
+static void collect_records(void)
 {
-	uint64_t deadline_ns = monotonic_ns() + GATHER_NS;
+	uint64_t deadline_ns = monotonic_ns() + COLLECT_TIMEOUT_NS;
 
 	flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
 	while (activity_is_at_cupti() && monotonic_ns() < deadline_ns) {
 		xt_sleep_ns(NAP_NS);
 		flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
 	}
-	/* If that took too long, CUPTI is the other tool's by now. */
+	/* After a timeout, the other tool owns CUPTI. */
 	if (!stop_records())
 		return;
 	flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
-	/* (By force it would get what is not finished: of the tool's, too.) */
-	if (atomic_load(&standing) == LEAVING)
+	/* A forced flush also returns unfinished records, including the tool's. */
+	if (atomic_load(&state) == HANDOFF_RELEASING)
 		flusher_flush(XT_CUPTI_FLUSH_FORCED);
-	atomic_store(&stop, DONE);
+	atomic_store(&stop_state, STOP_DONE);
 }
 
-static void wait_for_stop(uint64_t patience_ns)
+static void wait_for_stop(uint64_t timeout_ns)
 {
-	uint64_t deadline_ns = monotonic_ns() + patience_ns;
+	uint64_t deadline_ns = monotonic_ns() + timeout_ns;
 
-	while (atomic_load(&stop) != DONE && monotonic_ns() < deadline_ns)
+	while (atomic_load(&stop_state) != STOP_DONE && monotonic_ns() < deadline_ns)
 		xt_sleep_ns(NAP_NS);
 }
 
-static void step_back(const char *function, const void *caller)
+static void release_cupti(const char *function, const void *caller)
 {
 	uint64_t time_ns = monotonic_ns();
 	char who[CUPTI_HANDOFF_WHO_BYTES];
 
 	module_name(caller, who, sizeof(who));
-	recording_pause(PAUSED_YIELDED);
-	note(time_ns, false, who);
-	atomic_store(&stop, WANTED);
-	if (!flusher_run(gather, PATIENCE_NS)) {
-		if (!flusher_is_done()) /* else all is over */
-			log_message("CUPTI did not give out its records in time; some are lost");
-		/* It must not turn them off when they are the tool's. */
+	recording_pause(PAUSED_HANDOFF);
+	add_event(time_ns, false, who);
+	atomic_store(&stop_state, STOP_REQUESTED);
+	if (!flusher_run(collect_records, STOP_TIMEOUT_NS)) {
+		if (!flusher_is_done()) /* else recording has ended */
+			log_message("cannot flush CUPTI in time for another tool: some records are "
+				    "lost");
+		/* collect_records() must not disable the tool's records later. */
 		if (!stop_records())
-			wait_for_stop(2 * PATIENCE_NS);
+			wait_for_stop(2 * STOP_TIMEOUT_NS);
 	}
 	cupti_subscriber_unsubscribe();
-	if (flusher_is_done()) /* the process ends, and recording has */
+	if (flusher_is_done()) /* recording has ended with the process */
 		return;
-	if (comes_back)
-		log_message("%s takes CUPTI (%s): recording is paused", who, function);
+	if (resumes_later)
+		log_message("recording paused: %s uses CUPTI (%s)", who, function);
 	else
-		log_message("%s has CUPTI record for itself (%s): recording ends here; see --yield",
+		log_message("recording ends: %s uses CUPTI (%s); to resume afterwards, use --yield",
 			    who, function);
 }
 
-/* Returns with CUPTI in nobody's hands but the caller's. */
-static void someone_comes(const char *function, const void *caller)
+/* On return, only the caller uses CUPTI. */
+static void yield_to_other_tool(const char *function, const void *caller)
 {
-	uint64_t deadline_ns = monotonic_ns() + 2 * PATIENCE_NS;
+	uint64_t deadline_ns = monotonic_ns() + 2 * STOP_TIMEOUT_NS;
 	int now;
 
-	atomic_store(&return_at_ns, 0);
+	atomic_store(&resume_at_ns, 0);
 	for (;;) {
-		now = HERE;
-		if (atomic_compare_exchange_strong(&standing, &now, LEAVING)) {
-			step_back(function, caller);
-			atomic_store(&standing, AWAY);
+		now = HANDOFF_SUBSCRIBED;
+		if (atomic_compare_exchange_strong(&state, &now, HANDOFF_RELEASING)) {
+			release_cupti(function, caller);
+			atomic_store(&state, HANDOFF_RELEASED);
 			return;
 		}
-		if ((now != LEAVING && now != RETURNING) || monotonic_ns() >= deadline_ns)
+		if ((now != HANDOFF_RELEASING && now != HANDOFF_RESUMING) ||
+		    monotonic_ns() >= deadline_ns)
 			return;
 		xt_sleep_ns(NAP_NS);
 	}
 }
 
-/* What a function of CUPTI's means when another tool calls it. */
-enum meaning {
-	COMES = 1 << 0,
-	GOES = 1 << 1,
+/* The effects of a CUPTI function when another tool calls it. */
+enum effect {
+	ACQUIRES = 1 << 0,
+	RELEASES = 1 << 1,
 	SETS_CLOCK = 1 << 2,
-	LOSES_CLOCK = 1 << 3,
+	RESETS_CLOCK = 1 << 3,
 	NEEDS_CLOCK = 1 << 4,
 	SUBSCRIBES = 1 << 5,
 	ENABLES = 1 << 6,
@@ -204,38 +216,42 @@ enum meaning {
 	FINALIZES = 1 << 8,
 };
 
-static bool is_anothers(const void *caller)
+static bool is_foreign_call(const void *caller)
 {
-	/* CUPTI calls some of its functions itself. (dladdr() would take the loader's lock.) */
-	return atomic_load(&standing) != OUT &&
+	/* CUPTI calls some of its functions itself. Not dladdr(), which takes the loader's lock. */
+	return atomic_load(&state) != HANDOFF_OFF &&
 	       !((uintptr_t)caller >= cupti_begin && (uintptr_t)caller < cupti_end);
 }
 
-/* Records have our clock until another is set. A tool that sets none expects CUPTI's own; but each
- * setting spoils a record, so it is done only then. */
-static void mind_clock(enum meaning meaning)
+/*
+ * Records keep our clock until another is registered. A tool that registers none expects CUPTI's
+ * default. Registering spoils a record, so it is done only then.
+ */
+static void adjust_clock(enum effect effect)
 {
-	if (meaning & (SETS_CLOCK | LOSES_CLOCK))
-		atomic_store(&clock_is_theirs, true);
-	else if (meaning & NEEDS_CLOCK && !atomic_load(&clock_is_theirs) &&
-		 !atomic_exchange(&clock_is_lent, true))
+	if (effect & (SETS_CLOCK | RESETS_CLOCK))
+		atomic_store(&clock_is_foreign, true);
+	else if (effect & NEEDS_CLOCK && !atomic_load(&clock_is_foreign) &&
+		 !atomic_exchange(&clock_is_default, true))
 		cupti.cuptiActivityRegisterTimestampCallback(realtime_ns);
 }
 
-static void before(const char *function, enum meaning meaning, const void *caller)
+static void before_foreign_call(const char *function, enum effect effect, const void *caller)
 {
-	/* While we have our place, CUPTI itself refuses other subscribers, and a kind that is enabled is
-	 * nobody's loss: libraries try which there are. */
-	bool comes = meaning & COMES && (comes_back || !(meaning & (SUBSCRIBES | ENABLES)));
+	/*
+	 * While we are subscribed, CUPTI refuses other subscribers. Enabling a kind is harmless
+	 * without --yield: libraries try which kinds exist.
+	 */
+	bool comes = effect & ACQUIRES && (resumes_later || !(effect & (SUBSCRIBES | ENABLES)));
 
-	if (!(meaning & COMES) || !is_anothers(caller))
+	if (!(effect & ACQUIRES) || !is_foreign_call(caller))
 		return;
 	if (comes)
-		someone_comes(function, caller);
-	if (comes && meaning & SUBSCRIBES)
+		yield_to_other_tool(function, caller);
+	if (comes && effect & SUBSCRIBES)
 		atomic_store(&has_unsubscribed, false);
-	if (atomic_load(&standing) == AWAY)
-		mind_clock(meaning);
+	if (atomic_load(&state) == HANDOFF_RELEASED)
+		adjust_clock(effect);
 }
 
 static bool wants_records(void)
@@ -246,55 +262,58 @@ static bool wants_records(void)
 	return false;
 }
 
-static void after(enum meaning meaning, uint32_t kind, uint32_t result, const void *caller)
+static void after_foreign_call(enum effect effect, uint32_t kind, uint32_t result,
+			       const void *caller)
 {
-	if (!(meaning & (GOES | ENABLES | DISABLES)) || result != XT_CUPTI_SUCCESS ||
-	    !is_anothers(caller) || atomic_load(&standing) != AWAY)
+	if (!(effect & (RELEASES | ENABLES | DISABLES)) || result != XT_CUPTI_SUCCESS ||
+	    !is_foreign_call(caller) || atomic_load(&state) != HANDOFF_RELEASED)
 		return;
-	if (meaning & (ENABLES | DISABLES) && kind < KINDS_COUNT)
-		atomic_store(&enabled_kinds[kind], meaning & ENABLES);
-	for (size_t i = 0; meaning & FINALIZES && i < KINDS_COUNT; i++)
+	if (effect & (ENABLES | DISABLES) && kind < KINDS_COUNT)
+		atomic_store(&enabled_kinds[kind], effect & ENABLES);
+	for (size_t i = 0; effect & FINALIZES && i < KINDS_COUNT; i++)
 		atomic_store(&enabled_kinds[i], false);
-	if (meaning & GOES)
+	if (effect & RELEASES)
 		atomic_store(&has_unsubscribed, true);
-	if (comes_back && atomic_load(&has_unsubscribed) && !wants_records())
-		atomic_store(&return_at_ns, monotonic_ns() + QUIET_NS);
+	if (resumes_later && atomic_load(&has_unsubscribed) && !wants_records())
+		atomic_store(&resume_at_ns, monotonic_ns() + QUIET_NS);
 }
 
-/* CUPTI gives buffers to whoever registered last, whosever they are: between us two that is always
- * activity_completed(), which tells them apart. */
+/*
+ * CUPTI returns all buffers to the last registered callback. For both tools that is
+ * activity_completed(), which tells them apart.
+ */
 static void requested(uint8_t **buffer_out, size_t *bytes_out, size_t *max_records_out)
 {
-	atomic_load (&their_requested)(buffer_out, bytes_out, max_records_out);
+	atomic_load (&foreign_requested)(buffer_out, bytes_out, max_records_out);
 }
 
-/* X(name, meaning, arguments, their names, which kind of records) */
+/* X(name, effect, parameters, argument names, record kind) */
 #define HOOKS(X)                                                                                   \
-	X(cuptiSubscribe, COMES | SUBSCRIBES,                                                      \
+	X(cuptiSubscribe, ACQUIRES | SUBSCRIBES,                                                   \
 	  (void **out, xt_cupti_callback callback, void *userdata), (out, callback, userdata), 0)  \
-	X(cuptiSubscribe_v2, COMES | SUBSCRIBES,                                                   \
+	X(cuptiSubscribe_v2, ACQUIRES | SUBSCRIBES,                                                \
 	  (void **out, xt_cupti_callback callback, void *userdata,                                 \
 	   struct cupti_subscriber_params *params),                                                \
 	  (out, callback, userdata, params), 0)                                                    \
-	X(cuptiActivityRegisterTimestampCallback, COMES | SETS_CLOCK,                              \
+	X(cuptiActivityRegisterTimestampCallback, ACQUIRES | SETS_CLOCK,                           \
 	  (xt_cupti_timestamp timestamp), (timestamp), 0)                                          \
-	X(cuptiActivityEnable, COMES | NEEDS_CLOCK | ENABLES, (uint32_t kind), (kind), kind)       \
-	X(cuptiActivityEnableContext, COMES | NEEDS_CLOCK | ENABLES,                               \
+	X(cuptiActivityEnable, ACQUIRES | NEEDS_CLOCK | ENABLES, (uint32_t kind), (kind), kind)    \
+	X(cuptiActivityEnableContext, ACQUIRES | NEEDS_CLOCK | ENABLES,                            \
 	  (void *context, uint32_t kind), (context, kind), kind)                                   \
 	X(cuptiActivityDisable, DISABLES, (uint32_t kind), (kind), kind)                           \
-	X(cuptiUnsubscribe, GOES, (void *subscriber), (subscriber), 0)                             \
-	X(cuptiFinalize, COMES | GOES | LOSES_CLOCK | FINALIZES, (void), (), 0)
+	X(cuptiUnsubscribe, RELEASES, (void *subscriber), (subscriber), 0)                         \
+	X(cuptiFinalize, ACQUIRES | RELEASES | RESETS_CLOCK | FINALIZES, (void), (), 0)
 
-#define HOOK(name, meaning, arguments, passed, kind)                                               \
+#define HOOK(name, effect, arguments, passed, kind)                                                \
 	static uint32_t(*real_##name) arguments;                                                   \
 	static uint32_t hook_##name arguments                                                      \
 	{                                                                                          \
 		const void *caller = __builtin_return_address(0);                                  \
 		uint32_t result;                                                                   \
                                                                                                    \
-		before(#name, meaning, caller);                                                    \
+		before_foreign_call(#name, effect, caller);                                        \
 		result = real_##name passed;                                                       \
-		after(meaning, kind, result, caller);                                              \
+		after_foreign_call(effect, kind, result, caller);                                  \
 		return result;                                                                     \
 	}
 HOOKS(HOOK)
@@ -305,16 +324,17 @@ static uint32_t hook_register(xt_cupti_buffer_requested theirs, xt_cupti_buffer_
 {
 	const void *caller = __builtin_return_address(0);
 
-	if (!theirs || !completed || !is_anothers(caller))
+	if (!theirs || !completed || !is_foreign_call(caller))
 		return real_register(theirs, completed);
-	/* (Kinds may have been enabled while that was nobody's loss.) */
-	before("cuptiActivityRegisterCallbacks", comes_back ? COMES : COMES | NEEDS_CLOCK, caller);
-	atomic_store(&their_requested, theirs);
-	atomic_store(&activity_others_completed, completed);
+	/* The tool may have enabled kinds before, which changed nothing then. */
+	before_foreign_call("cuptiActivityRegisterCallbacks",
+			    resumes_later ? ACQUIRES : ACQUIRES | NEEDS_CLOCK, caller);
+	atomic_store(&foreign_requested, theirs);
+	atomic_store(&activity_foreign_completed, completed);
 	return real_register(requested, activity_completed);
 }
 
-#define HOOK_ROW(name, meaning, arguments, passed, kind)                                           \
+#define HOOK_ROW(name, effect, arguments, passed, kind)                                            \
 	{#name, (void *)(uintptr_t)hook_##name, (void **)&real_##name},
 static const struct symbol_hook hooks[] = {HOOKS(HOOK_ROW){"cuptiActivityRegisterCallbacks",
 							   (void *)(uintptr_t)hook_register,
@@ -343,73 +363,76 @@ static int find_cupti(struct dl_phdr_info *info, size_t info_bytes, void *unused
 	return 1;
 }
 
-void cupti_handoff_begin(enum api_level level, bool comes_back_later)
+void cupti_handoff_begin(enum api_level level, bool resumes)
 {
 	int rc;
 
 	api_level = level;
-	comes_back = comes_back_later;
+	resumes_later = resumes;
 	find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
-	loader_ask(find_cupti, NULL);
+	loader_iterate(find_cupti, NULL);
 	if (!cupti_end)
 		return;
 	rc = symbol_hooks_install(cupti.library, hooks, sizeof(hooks) / sizeof(*hooks));
 	if (!rc)
-		atomic_store(&standing, HERE);
-	else if (comes_back)
-		log_message("cannot yield to other tools: %s cannot be watched: %s", cupti.path,
+		atomic_store(&state, HANDOFF_SUBSCRIBED);
+	else if (resumes_later)
+		log_message("cannot yield to other tools: cannot hook %s: %s", cupti.path,
 			    strerror(-rc));
 }
 
-bool cupti_handoff_is_away(void)
+bool cupti_handoff_is_released(void)
 {
-	int now = atomic_load(&standing);
+	int now = atomic_load(&state);
 
-	return now == AWAY || now == RETURNING;
+	return now == HANDOFF_RELEASED || now == HANDOFF_RESUMING;
 }
 
-static void come_back(void)
+static void resume_recording(void)
 {
-	bool sets_clock = atomic_load(&clock_is_theirs) || atomic_load(&clock_is_lent);
+	bool sets_clock = atomic_load(&clock_is_foreign) || atomic_load(&clock_is_default);
 	char why[1024];
 
-	/* It goes where it belongs even later; but what CUPTI has of it must not get records of ours. */
+	/* Empties the other tool's buffers, so that they get none of our records. */
 	flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
 	if (cupti_subscriber_subscribe(why, sizeof(why))) {
-		atomic_store(&standing, AWAY); /* someone came whom we did not see */
+		atomic_store(&state, HANDOFF_RELEASED); /* a tool subscribed past our hooks */
 		return;
 	}
 	if (cupti_subscriber_start(api_level, sets_clock, why, sizeof(why))) {
 		cupti_subscriber_unsubscribe();
-		atomic_store(&standing, AWAY);
-		log_message("recording does not go on: %s", why);
+		atomic_store(&state, HANDOFF_RELEASED);
+		log_message("cannot resume recording: %s", why);
 		return;
 	}
-	atomic_store(&clock_is_theirs, false);
-	atomic_store(&clock_is_lent, false);
-	note(monotonic_ns(), true, "");
-	recording_resume(PAUSED_YIELDED);
-	atomic_store(&standing, HERE);
-	log_message("CUPTI is free again: recording goes on");
+	atomic_store(&clock_is_foreign, false);
+	atomic_store(&clock_is_default, false);
+	add_event(monotonic_ns(), true, "");
+	recording_resume(PAUSED_HANDOFF);
+	atomic_store(&state, HANDOFF_SUBSCRIBED);
+	log_message("recording resumed: CUPTI is free again");
 }
 
-void cupti_handoff_return_if_due(void)
+void cupti_handoff_resume_if_due(void)
 {
-	uint64_t due_ns = atomic_load(&return_at_ns);
-	int now = AWAY;
+	uint64_t due_ns = atomic_load(&resume_at_ns);
+	int now = HANDOFF_RELEASED;
 
 	if (!due_ns || monotonic_ns() < due_ns ||
-	    !atomic_compare_exchange_strong(&standing, &now, RETURNING))
+	    !atomic_compare_exchange_strong(&state, &now, HANDOFF_RESUMING))
 		return;
-	/* Only one of us two gets through: someone_comes() clears the time, then looks at the standing. */
-	if (!atomic_exchange(&return_at_ns, 0)) {
-		atomic_store(&standing, AWAY);
+	/*
+	 * Only one thread proceeds: yield_to_other_tool() clears the time before it reads the
+	 * state.
+	 */
+	if (!atomic_exchange(&resume_at_ns, 0)) {
+		atomic_store(&state, HANDOFF_RELEASED);
 		return;
 	}
-	come_back();
+	resume_recording();
 }
 
 void cupti_handoff_abandon(void)
 {
-	atomic_store(&standing, OUT);
+	atomic_store(&state, HANDOFF_OFF);
 }

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stepping back for a tool of the program's own, and, with --yield, coming back when it has left.
+ * Releases CUPTI to another tool in the process and, with --yield, subscribes again afterwards.
  *
- * CUPTI serves one subscriber, and its records go to whoever registered last. So the functions by
- * which a tool begins are hooked (symbol_hooks.h): before the first of them does its work, recording is
- * paused, what CUPTI has is taken, and our hold on it is given up. The tool finds CUPTI as if we
- * had not been there. When it has unsubscribed and wants no more records, or has finalised CUPTI,
- * recording goes on.
+ * CUPTI has one subscriber, and its records go to the last registered callback. So the functions
+ * that a tool calls first are hooked (symbol_hooks.h). Before the first one runs, recording is
+ * paused, CUPTI's records are collected, and our subscription ends. Recording resumes once the tool
+ * has unsubscribed and wants no more records, or has finalised CUPTI.
  *
- * Without --yield, who wants to subscribe is told by CUPTI that there is one already. But of records it does not
- * ask whose they are, so who begins to have them made, without a subscriber, gets them: recording is over then.
+ * Without --yield, CUPTI refuses another subscriber. A tool that uses only records still gets
+ * CUPTI, and recording ends.
  *
- * Hooks run in the tool's threads and may wait, for a second at most; the flusher thread does what
- * might hang in CUPTI.
+ * Hooks run in the tool's threads and wait at most a few seconds. Calls that may hang in CUPTI run
+ * on the flusher thread.
  */
 #ifndef XT_INJECT_CUPTI_HANDOFF_H
 #define XT_INJECT_CUPTI_HANDOFF_H
@@ -26,23 +25,26 @@
 
 struct cupti_handoff_event {
 	uint64_t time_ns;
-	bool is_back; /* recording goes on; else another tool came */
+	bool is_back; /* recording resumed; otherwise another tool took CUPTI */
 	char who[CUPTI_HANDOFF_WHO_BYTES];
 };
 
-/* From now on we step back; comes_back: --yield. Once, when tracing has begun; says so if that cannot be had. */
+/*
+ * Installs the hooks; comes_back: --yield. Once, after tracing started. Warns if CUPTI cannot be
+ * hooked.
+ */
 void cupti_handoff_begin(enum api_level level, bool comes_back);
 
-/* Whether CUPTI is another's: then it must not be asked for anything. Any thread. */
-bool cupti_handoff_is_away(void);
+/* Whether another tool owns CUPTI; then do not call it. Any thread. */
+bool cupti_handoff_is_released(void);
 
-/* For the flusher, now and then: comes back if the other has left a while ago. */
-void cupti_handoff_return_if_due(void);
+/* Flusher thread, periodically: resumes recording if the other tool is done. */
+void cupti_handoff_resume_if_due(void);
 
-/* For the writer: what has happened since it last asked; false: nothing. */
+/* Writer thread: takes the next event; false if there is none. */
 bool cupti_handoff_next(struct cupti_handoff_event *event);
 
-/* In a forked child and at the end: hooks do nothing any more. Async-signal-safe. */
+/* In a forked child and at exit: disables the hooks. Async-signal-safe. */
 void cupti_handoff_abandon(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The search for libcupti: a table of rules, each of which adds candidates. Runs once, in the
- * thread that calls InitializeInjection(), before anything is traced; allocation is fine here.
+ * Rules that add candidates for libcupti. Runs once, in the thread of InitializeInjection(), before
+ * tracing; it may allocate.
  */
 #include "inject/cupti/cupti_search.h"
 
@@ -19,7 +19,7 @@ struct cupti_search {
 	struct cupti_candidate candidates[CANDIDATES_MAX];
 	unsigned count;
 	unsigned next;
-	char python_roots[ROOTS_MAX][PATH_MAX]; /* …/site-packages in use */
+	char python_roots[ROOTS_MAX][PATH_MAX]; /* …/site-packages directories */
 	unsigned python_root_count;
 	char places[512];
 };
@@ -43,7 +43,7 @@ static void add_place(struct cupti_search *search, const char *place)
 		 place);
 }
 
-/* Newest first: glob sorts by name, and higher version numbers sort behind. */
+/* Newest first: glob() sorts by name, and higher versions come last. */
 static void add_matches(struct cupti_search *search, const char *pattern, const char *rule)
 {
 	glob_t matches;
@@ -101,7 +101,7 @@ static void rule_loaded(struct cupti_search *search)
 	dl_iterate_phdr(look_at_loaded, search);
 }
 
-/* An interpreter that has not loaded any package yet: from where it lies itself. */
+/* For an interpreter that has not loaded a package yet: starts from its own path. */
 static void find_python_of_exe(struct cupti_search *search)
 {
 	char exe[PATH_MAX], pattern[PATH_MAX + 64];
@@ -211,8 +211,10 @@ bool cupti_search_next(struct cupti_search *search, struct cupti_candidate *cand
 	while (search->next < search->count) {
 		const struct cupti_candidate *found = &search->candidates[search->next++];
 
-		/* Names without a folder are for the loader to find. An asked one is always tried,
-		 * so that its refusal is told. */
+		/*
+		 * The loader searches for bare names. A requested path is always tried, so that its
+		 * error is reported.
+		 */
 		if (found->path[0] == '/' && search->count > 1 && access(found->path, R_OK))
 			continue;
 		*candidate = *found;

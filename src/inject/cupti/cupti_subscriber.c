@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Takes and gives up CUPTI. Runs in the thread that calls InitializeInjection(), and with --yield on
- * the flusher thread and in the thread in which another tool comes.
+ * Runs in the thread of InitializeInjection(). With --yield, also on the flusher thread and in the
+ * thread of another tool.
  */
 #include "inject/cupti/cupti_subscriber.h"
 
@@ -10,21 +10,22 @@
 
 #include "inject/cupti/activity.h"
 #include "inject/cupti/api_table.h"
-#include "inject/capture/callbacks.h"
 #include "inject/runtime/clock.h"
 #include "inject/cupti/cupti.h"
-#include "inject/capture/profiler_calls.h"
+#include "inject/cupti/profiler_calls.h"
+#include "inject/runtime/debug_log.h"
 
+static xt_cupti_callback api_callback;
 static void *subscriber;
 static bool follows_profiler;
-static uint8_t zeroed_before; /* the attribute, as we found it */
+static uint8_t zeroed_before; /* the attribute's original value */
 
-/* Beside kernels; an old CUPTI may lack one, which is no reason to record nothing. */
-static const uint32_t further_kinds[] = {XT_CUPTI_ACTIVITY_MEMCPY, XT_CUPTI_ACTIVITY_MEMCPY2,
-					 XT_CUPTI_ACTIVITY_MEMSET, XT_CUPTI_ACTIVITY_MEMORY2};
-#define FURTHER_KINDS (sizeof(further_kinds) / sizeof(*further_kinds))
+/* Kinds besides kernels. An old CUPTI may lack one; recording continues without it. */
+static const uint32_t extra_kinds[] = {XT_CUPTI_ACTIVITY_MEMCPY, XT_CUPTI_ACTIVITY_MEMCPY2,
+				       XT_CUPTI_ACTIVITY_MEMSET, XT_CUPTI_ACTIVITY_MEMORY2};
+#define EXTRA_KINDS (sizeof(extra_kinds) / sizeof(*extra_kinds))
 
-/* Newer versions say who holds the one place there is. */
+/* Newer versions report the current subscriber's name. */
 static uint32_t subscribe_by_name(char *holder, size_t holder_bytes)
 {
 	struct cupti_subscriber_params params = {
@@ -37,12 +38,17 @@ static uint32_t subscribe_by_name(char *holder, size_t holder_bytes)
 	holder[0] = '\0';
 	if (!cupti.cuptiSubscribe_v2)
 		return XT_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
-	return cupti.cuptiSubscribe_v2(&subscriber, callback_entry, NULL, &params);
+	return cupti.cuptiSubscribe_v2(&subscriber, api_callback, NULL, &params);
+}
+
+void cupti_subscriber_set_callback(xt_cupti_callback callback)
+{
+	api_callback = callback;
 }
 
 int cupti_subscriber_subscribe(char *why, size_t why_bytes)
 {
-	uint32_t result = cupti.cuptiSubscribe(&subscriber, callback_entry, NULL);
+	uint32_t result = cupti.cuptiSubscribe(&subscriber, api_callback, NULL);
 	char holder[XT_CUPTI_SUBSCRIBER_NAME_BYTES + 1] = "";
 
 	if (result == XT_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
@@ -54,16 +60,17 @@ int cupti_subscriber_subscribe(char *why, size_t why_bytes)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = '?';
 	if (result == XT_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
-		snprintf(why, why_bytes, "another tool in this process uses CUPTI already%s%s",
+		snprintf(why, why_bytes,
+			 "another tool already uses CUPTI in this process%s%s; run without it",
 			 holder[0] ? ": " : "", holder);
 	else
-		snprintf(why, why_bytes, "CUPTI refuses a subscriber: %s (%s)",
+		snprintf(why, why_bytes, "CUPTI refuses a subscription: %s (%s)",
 			 cupti_result_text(result), cupti.path);
 	return -EBUSY;
 }
 
-/* We hand out zeroed buffers: CUPTI need not do it in the application's thread. */
-static void set_zeroed(uint8_t value)
+/* Our buffers are zeroed already; CUPTI need not zero them in the program's threads. */
+static void set_zeroed_buffers(uint8_t value)
 {
 	size_t bytes = sizeof(value);
 
@@ -72,7 +79,7 @@ static void set_zeroed(uint8_t value)
 						&value);
 }
 
-static void find_zeroed(void)
+static void save_zeroed_buffers(void)
 {
 	size_t bytes = sizeof(zeroed_before);
 
@@ -91,8 +98,10 @@ static bool enable_callback(uint32_t domain, uint32_t cbid)
 	return result == XT_CUPTI_SUCCESS;
 }
 
-/* The callbacks of all recorded calls, and those at the making of graph nodes. How many of the calls
- * could be enabled; old versions of CUPTI do not know all. */
+/*
+ * Enables the callbacks of recorded calls and of graph node creation. Returns how many calls were
+ * enabled; old versions of CUPTI lack some.
+ */
 static uint32_t enable_callbacks(void)
 {
 	static const uint32_t resource_cbids[] = {XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING,
@@ -103,7 +112,7 @@ static uint32_t enable_callbacks(void)
 	for (uint32_t i = 0; i < recorded_apis.count; i++)
 		enabled += enable_callback(recorded_apis.apis[i].id >> 16,
 					   recorded_apis.apis[i].id & 0xffff);
-	/* Who changes a node is noted at every level, as is who makes it. */
+	/* Changes of graph nodes are recorded at every level. */
 	for (uint32_t cbid = 0; cbid < API_CBID_END; cbid++)
 		if (api_uses[cbid] & API_CHANGES_NODES)
 			enable_callback(XT_CUPTI_CB_DOMAIN_DRIVER_API, cbid);
@@ -113,22 +122,22 @@ static uint32_t enable_callbacks(void)
 }
 
 /*
- * Kernel names are cached by address until a module is unloaded. Unloads before this point were not
- * seen, for example while another tool had CUPTI, so forget all names. Call before kernels are
+ * Kernel names are cached by address until a module is unloaded. Earlier unloads were not seen, for
+ * example while another tool used CUPTI, so this forgets all names. Call before kernels are
  * recorded.
  */
 static void watch_unloads(void)
 {
 	enable_callback(XT_CUPTI_CB_DOMAIN_RESOURCE, XT_CUPTI_RESOURCE_MODULE_UNLOAD_STARTING);
-	atomic_fetch_add(&callbacks_module_unloads, 1);
+	atomic_fetch_add(&cupti_module_unloads, 1);
 }
 
 int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, size_t why_bytes)
 {
-	uint32_t result = XT_CUPTI_SUCCESS;
+	uint32_t result = XT_CUPTI_SUCCESS, enabled = 0;
 
-	find_zeroed();
-	set_zeroed(1);
+	save_zeroed_buffers();
+	set_zeroed_buffers(1);
 	if (sets_clock)
 		result = cupti.cuptiActivityRegisterTimestampCallback(monotonic_ns);
 	if (result == XT_CUPTI_SUCCESS)
@@ -139,17 +148,21 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 	if (result == XT_CUPTI_SUCCESS)
 		result = cupti.cuptiActivityEnable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
 	for (size_t i = 0;
-	     i < FURTHER_KINDS && level > API_LEVEL_LAUNCH && result == XT_CUPTI_SUCCESS; i++)
-		if (cupti_has_failed(cupti.cuptiActivityEnable(further_kinds[i])))
+	     i < EXTRA_KINDS && level > API_LEVEL_LAUNCH && result == XT_CUPTI_SUCCESS; i++)
+		if (cupti_has_failed(cupti.cuptiActivityEnable(extra_kinds[i])))
 			atomic_fetch_add(&cupti_lost_kinds, 1);
-	if (result == XT_CUPTI_SUCCESS && enable_callbacks()) {
+	if (result == XT_CUPTI_SUCCESS)
+		enabled = enable_callbacks();
+	if (enabled) {
+		debug_log(DEBUG_CUPTI, "subscribed: %u of %u API callbacks enabled", enabled,
+			  recorded_apis.count);
 		if (follows_profiler)
 			profiler_calls_enable(subscriber);
 		return 0;
 	}
 	snprintf(why, why_bytes, "CUPTI cannot record kernels: %s (%s)", cupti_result_text(result),
 		 cupti.path);
-	/* Records that nobody takes would cost the program all the same. */
+	/* Unused records would still slow the program down. */
 	cupti_subscriber_stop();
 	if (sets_clock)
 		cupti.cuptiActivityRegisterTimestampCallback(realtime_ns);
@@ -159,9 +172,9 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 void cupti_subscriber_stop(void)
 {
 	cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
-	for (size_t i = 0; i < FURTHER_KINDS; i++)
-		cupti.cuptiActivityDisable(further_kinds[i]);
-	set_zeroed(zeroed_before);
+	for (size_t i = 0; i < EXTRA_KINDS; i++)
+		cupti.cuptiActivityDisable(extra_kinds[i]);
+	set_zeroed_buffers(zeroed_before);
 }
 
 void cupti_subscriber_unsubscribe(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Our hold on CUPTI: the subscriber, the kinds of records and what is set for the whole process.
- * Taken when tracing starts; with --yield given up and taken again (yield.h).
+ * Our subscription to CUPTI: the subscriber, the enabled records, and process-wide attributes.
+ * Starts with tracing; with --yield it ends and starts again (cupti_handoff.h).
  */
 #ifndef XT_INJECT_CUPTI_SUBSCRIBER_H
 #define XT_INJECT_CUPTI_SUBSCRIBER_H
@@ -11,22 +11,28 @@
 
 #include "inject/cupti/api_table.h"
 
-/* Becomes CUPTI's subscriber. 0 or -EBUSY, with one line in why: who is, if that can be known. */
+/* The function that CUPTI calls at each enabled API call. Once, before subscribing. */
+void cupti_subscriber_set_callback(xt_cupti_callback callback);
+
+/*
+ * Subscribes to CUPTI. 0, or -EBUSY with one line in `why`, which names the other subscriber if
+ * known.
+ */
 int cupti_subscriber_subscribe(char *why, size_t why_bytes);
 
 /*
- * After this, CUPTI takes buffers and makes callbacks. sets_clock: have it use our clock, which each
- * time but the first spoils a record. 0, or -EIO with one line in why, and nothing is recorded.
+ * Enables records and callbacks. sets_clock: register our clock; every registration but the first
+ * spoils one record. 0, or -EIO with one line in `why`; then nothing is recorded.
  */
 int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, size_t why_bytes);
 
-/* No further records; what is set for the process is as it was. Records that are under way come yet. */
+/* Disables records and restores attributes. Records of running work still arrive. */
 void cupti_subscriber_stop(void);
 
-/* The subscriber is gone, and no callbacks come. */
+/* Ends the subscription and all callbacks. */
 void cupti_subscriber_unsubscribe(void);
 
-/* Callbacks where the program says what is to be recorded (profiler_calls.h), as long as we subscribe. */
+/* Also enables the callbacks of profiler_calls.h, for this and later subscriptions. */
 void cupti_subscriber_follow_profiler(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The flusher thread: asks CUPTI for finished records every 50 ms, and the driver and CUPTI for
- * what else is to be known. It is the only thread of the tracer that may hang in a call of theirs.
+ * The flusher thread asks CUPTI for finished records every 50 ms, and the driver for other data. It
+ * is the tracer's only thread that may hang in their calls.
  */
 #ifndef XT_INJECT_FLUSHER_H
 #define XT_INJECT_FLUSHER_H
@@ -9,32 +9,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Flushes from now on; before, CUPTI may not be set up. */
+/* Allows flushes; before this, CUPTI may not be set up. */
 void flusher_allow(void);
 
-/* On the thread itself: asks CUPTI for its records; flag: enum xt_cupti_flush. */
+/* Flusher thread only: flushes CUPTI's records. flag: enum xt_cupti_flush. */
 void flusher_flush(uint32_t flag);
 
-/* Has the thread do something that may hang; waits for it at most so long. False if it did not get
- * done in that time, or never will be. One caller at a time. */
-bool flusher_run(void (*work)(void), uint64_t patience_ns);
+/*
+ * Runs work() on the flusher thread and waits until it is done. False after a timeout, or if the
+ * thread has ended. One caller at a time.
+ */
+bool flusher_run(void (*work)(void), uint64_t timeout_ns);
 
-/* For the thread itself: does the requested work; whether to flush or to end; says that it ended. */
+/* Flusher thread only: runs requested work, reads its state, marks its end. */
 void flusher_do_work(void);
 bool flusher_is_allowed(void);
 bool flusher_is_stopping(void);
-void flusher_end(void);
+void flusher_mark_done(void);
 
-/* Asks the thread to end. */
+/* Asks the thread to flush once more and end. */
 void flusher_stop(void);
 
-/* CUPTI has given out all it had, or was never allowed to be asked. */
+/* Whether the last flush is done. */
 bool flusher_is_done(void);
 
-/* CPU time of the thread, as of its last flush. */
+/* CPU time of the thread at its last flush. */
 uint64_t flusher_cpu_ns(void);
 
-/* Records that CUPTI says it dropped, so far. */
+/* Records that CUPTI reports as dropped, so far. */
 uint64_t flusher_dropped_records(void);
 
 #endif

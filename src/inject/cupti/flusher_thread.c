@@ -23,20 +23,20 @@ void *flusher_main(void *unused)
 			xt_sleep_ns(STOP_CHECK_MS * 1000000);
 			flusher_do_work();
 		}
-		cupti_handoff_return_if_due();
-		if (!flusher_is_allowed() || cupti_handoff_is_away())
+		cupti_handoff_resume_if_due();
+		if (!flusher_is_allowed() || cupti_handoff_is_released())
 			continue;
 		flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
 		if (!gpu_names())
 			gpu_names_read();
 	}
-	if (flusher_is_allowed() && !cupti_handoff_is_away()) {
+	if (flusher_is_allowed() && !cupti_handoff_is_released()) {
 		if (!gpu_names())
 			gpu_names_read();
-		/* Complete records first; then whatever is left, finished or not. */
+		/* Completed buffers first, then all records, finished or not. */
 		flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
 		flusher_flush(XT_CUPTI_FLUSH_FORCED);
 	}
-	flusher_end();
+	flusher_mark_done();
 	return NULL;
 }

@@ -11,8 +11,7 @@
 static struct gpu_names found;
 static atomic_bool is_known;
 
-/* The driver is initialised by the time it is asked: cuInit() has returned to its caller, or has
- * at least come as far as to load us. Until then it says that it is not, and is asked again. */
+/* The driver reports an error until cuInit() is far enough; the caller then asks again. */
 void gpu_names_read(void)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);

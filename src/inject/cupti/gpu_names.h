@@ -14,8 +14,9 @@
 struct gpu_names {
 	uint32_t count;
 	char names[GPUS_MAX][GPU_NAME_BYTES];
-	int multiprocessors[GPUS_MAX];		 /* 0: unknown */
-	uint8_t uuids[GPUS_MAX][GPU_UUID_BYTES]; /* of a MIG instance: its own; zeros: unknown */
+	int multiprocessors[GPUS_MAX]; /* 0: unknown */
+	uint8_t uuids[GPUS_MAX]
+		     [GPU_UUID_BYTES]; /* of a MIG instance, if it is one; zeros: unknown */
 };
 
 /* Asks the driver. The flusher thread calls it until gpu_names() returns a result. May hang in the driver. */

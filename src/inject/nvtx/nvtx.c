@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions that NVTX calls in our place. They run in the application's threads. Ranges and
- * marks keep the hot-path law; making domains and registering strings, which programs do once,
- * take memory from a reserve of our own.
+ * The functions that NVTX calls instead of its own. They run in the program's threads. Ranges and
+ * marks keep the hot-path rules. Creating domains and registering strings, which happens once,
+ * takes memory from our own store.
  *
- * Ranges may be pushed before CUDA is initialised: they are committed to the thread's ring all
- * the same, without a stack, and the writer finds them there when it starts. What does not fit is lost
- * at once: nobody knows whether there will ever be a writer. Nor do threads that have gone keep theirs for it,
- * when there were many (lane.c).
+ * Ranges may begin before CUDA is initialised; see nvtx_events.c.
  */
 #include "inject/nvtx/nvtx.h"
 
@@ -16,8 +13,9 @@
 #include "inject/nvtx/nvtx_objects.h"
 #include "inject/nvtx/nvtx_schema.h"
 #include "inject/nvtx/nvtx_store.h"
+#include "xtrace/log_format.h"
 
-/* One function each for what NVTX may ask for. */
+/* One function for each entry of NVTX's tables. */
 NVTX_FUNCTION(mark_ex)
 {
 	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_MARK, .attributes = (const void *)a},

@@ -12,19 +12,20 @@
 #include <stdbool.h>
 #include <string.h>
 #include "inject/capture/callbacks.h"
+#include "inject/capture/ring.h"
 #include "inject/capture/stack_capture.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/nvtx/nvtx_payload.h"
 #include "inject/nvtx/nvtx_store.h"
 #include "inject/runtime/clock.h"
 
-/* What a handle that we gave out points to. */
+/* A domain handle that we returned points to this. */
 struct domain {
 	uint32_t number;
 	const char *name;
 };
 
-static struct domain domains[NVTX_DOMAINS_MAX]; /* [0] is the default one */
+static struct domain domains[NVTX_DOMAINS_MAX]; /* [0] is the default domain */
 static atomic_uint domain_count = 1;
 
 static atomic_uint_fast64_t range_keys;
@@ -45,7 +46,7 @@ static size_t event_text(const struct nvtx_event *event, char *out)
 			wide_text = attributes->message;
 		else if (attributes->message_type == XT_NVTX_MESSAGE_ASCII ||
 			 attributes->message_type == XT_NVTX_MESSAGE_REGISTERED)
-			text = attributes->message; /* handles of strings are the strings */
+			text = attributes->message; /* a registered string's handle is the string */
 	}
 	if (wide_text)
 		return nvtx_narrow(wide_text, out, TEXT_BYTES_MAX);
@@ -74,7 +75,7 @@ static void commit_event(struct thread_buffer *tb, const struct nvtx_event *even
 	uint32_t slot = XT_STACK_SLOT_NONE;
 	struct xt_record_range *record;
 
-	/* Before CUDA is there, nothing is ready for a walk. */
+	/* Before CUDA starts, stacks cannot be walked. */
 	if (has_place(event->operation) && is_recorded)
 		slot = capture_stack(tb, regs);
 	thread_buffer_count_up(tb, XT_RING_RANGES_SEEN);
@@ -114,7 +115,10 @@ static bool is_extended(const struct xt_nvtx_attributes *attributes)
 	return attributes && attributes->payload_type == XT_NVTX_PAYLOAD_EXTENDED;
 }
 
-/* Copies the event's payloads into the thread buffer; what they say of the event itself goes into it. */
+/*
+ * Copies the event's payloads into the thread buffer. Values that describe the event itself go into
+ * the event.
+ */
 static size_t take_payloads(struct thread_buffer *tb, struct nvtx_event *event)
 {
 	const struct xt_nvtx_attributes *attributes = event->attributes;
@@ -139,8 +143,7 @@ void nvtx_commit(const struct nvtx_event *event, const struct caller_regs *regs)
 		return;
 	if (!tb)
 		tb = thread_buffer_claim();
-	if (!tb ||
-	    !thread_buffer_enter(tb, regs)) { /* in a signal handler, in the middle of our work */
+	if (!tb || !thread_buffer_enter(tb, regs)) { /* a signal handler interrupted the tracer */
 		atomic_fetch_add_explicit(&nvtx_events_without_thread_buffer, 1,
 					  memory_order_relaxed);
 		return;

@@ -15,8 +15,8 @@
 #include "inject/runtime/trampoline.h"
 
 /*
- * Defines the function nvtx_##name for one of NVTX's tables. The arguments are NVTX's, as integers;
- * regs are the caller's registers. A thread buffer entered without them cannot be left by siglongjmp().
+ * Defines the function nvtx_##name for a table of NVTX. The arguments are NVTX's, as integers; regs
+ * are the caller's registers. Without them, a siglongjmp() out of the tracer would go undetected.
  */
 #define NVTX_FUNCTION(name)                                                                        \
 	TRAMPOLINE(".text", nvtx_##name, nvtx_body_##name);                                        \
@@ -29,7 +29,7 @@
 		__attribute__((unused)) uintptr_t c, __attribute__((unused)) uintptr_t d,          \
 		__attribute__((unused)) const struct caller_regs *regs)
 
-#define NVTX_DOMAINS_MAX 256 /* further ones count as the default domain */
+#define NVTX_DOMAINS_MAX 256 /* more count as the default domain */
 
 /* Events lost because no ring could take them. */
 extern atomic_uint_fast64_t nvtx_events_without_thread_buffer;
@@ -39,19 +39,19 @@ struct nvtx_entry {
 	xt_nvtx_function function;
 };
 
-/* What push and pop return: the tool does not count the levels. */
+/* Return value of push and pop: nesting levels are not counted. */
 #define NVTX_NO_TRACKING ((uint64_t)(uint32_t)XT_NVTX_NO_PUSH_POP_TRACKING)
 
-/* What an event says, whatever form it came in. */
+/* An NVTX event, independent of the function that reported it. */
 struct nvtx_event {
 	uint32_t operation; /* enum xt_range_operation */
 	uint32_t domain;
 	uint64_t key;
 	const char *text;
-	size_t text_bytes;	  /* of a text that may lack its zero; 0: it has one */
+	size_t text_bytes;	  /* of a text without terminator; 0: terminated */
 	const wchar_t *wide_text; /* instead of text */
-	uint64_t payload;	  /* where there are no attributes */
-	uint32_t category, color; /* likewise */
+	uint64_t payload;	  /* used without attributes */
+	uint32_t category, color; /* used without attributes */
 	const struct xt_nvtx_attributes *attributes;
 	const struct xt_nvtx_payload *payloads; /* of the payload extension */
 	size_t payload_count;
@@ -64,7 +64,7 @@ void nvtx_commit(const struct nvtx_event *event, const struct caller_regs *regs)
 void nvtx_note_name(uint32_t operation, uint64_t key, uint64_t payload, const char *text,
 		    const wchar_t *wide_text, const struct caller_regs *regs);
 
-/* Creates a domain and returns its handle; the handle of the default domain if there are too many. */
+/* Creates a domain and returns its handle, or that of the default domain if there are too many. */
 uintptr_t nvtx_create_domain(const char *name);
 
 /* The number of the domain with that handle; 0 is the default domain. */
@@ -73,10 +73,10 @@ uint32_t nvtx_domain_number(uintptr_t handle);
 /* The name of a domain by its number in ring records. "" for the default domain. Never freed. */
 const char *nvtx_domain_name(uint64_t domain);
 
-/* A number for a started range. */
+/* A unique number for a started range. */
 uint64_t nvtx_next_key(void);
 
-/* Stops recording NVTX events: nothing is recorded, in a forked child, or at the end of the process. */
+/* Stops recording NVTX events: if tracing does not start, in a forked child, or at process exit. */
 void nvtx_abandon(void);
 bool nvtx_is_abandoned(void);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names that programs give to devices, contexts, streams and events, through NVTX. What is named is
- * a handle of CUDA's; records of work have CUPTI's numbers, so these are asked for. Runs in the
- * application's threads, outside of callbacks; programs do it once for each object, so it may ask
- * the loader and the driver. It never fails: what has no number gets no name.
+ * Names that programs give to devices, contexts, streams and events through NVTX. NVTX passes CUDA
+ * handles, records of GPU work have CUPTI's ids, so this asks for the ids. Runs in the program's
+ * threads, outside of callbacks. Programs name an object once, so calls to the loader and the
+ * driver are acceptable. An object without an id gets no name.
  */
 #include "inject/nvtx/nvtx_objects.h"
 
@@ -15,7 +15,7 @@
 #include "inject/cupti/cupti.h"
 #include "xtrace/log_format.h"
 
-/* CUPTI is there once recording has begun, and so is CUDA. */
+/* Once recording has started, CUPTI and CUDA are initialised. */
 static bool is_ready(void)
 {
 	return atomic_load_explicit(&callbacks_active, memory_order_acquire);
@@ -32,7 +32,7 @@ static bool context_number(void *context, uint64_t *number)
 	return true;
 }
 
-/* Numbers of streams are those of a context. */
+/* Stream ids are unique within a context. */
 static bool stream_numbers(void *stream, uint64_t *number, uint64_t *context)
 {
 	int (*get_context)(void *, void **) = NULL;
@@ -87,7 +87,7 @@ static void name_event(uintptr_t event, const char *text, const wchar_t *wide_te
 	nvtx_note_name(XT_RANGE_NAME_EVENT, event, 0, text, wide_text, regs);
 }
 
-/* What NVTX calls: handles are pointers, a device is its number. */
+/* Handles are pointers, except that a device is an ordinal. */
 #define NAMING_FUNCTIONS(object)                                                                   \
 	NVTX_FUNCTION(name_##object##_a)                                                           \
 	{                                                                                          \
@@ -116,7 +116,7 @@ const struct nvtx_entry nvtx_cuda_entries[] = {
 	{0, NULL},
 };
 
-/* Streams and events of the runtime API are the driver's. */
+/* The runtime API's streams and events are the driver's. */
 const struct nvtx_entry nvtx_cudart_entries[] = {
 	{XT_NVTX_NAME_CUDA_DEVICE_A, nvtx_name_device_a},
 	{XT_NVTX_NAME_CUDA_DEVICE_W, nvtx_name_device_w},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs in the application's threads and keeps the hot-path rules.
+ * Runs in the program's threads and keeps the hot-path rules.
  *
- * A payload is the program's memory. Read no more of it than the program states, its schema needs, and
+ * A payload is the program's memory. Never read more than the program states, the schema needs, or
  * the ring record has room for.
  */
 #include "inject/nvtx/nvtx_payload.h"
@@ -10,9 +10,10 @@
 #include <string.h>
 
 #include "inject/nvtx/nvtx_store.h"
+#include "xtrace/log_format.h"
 
-#define PAYLOADS_MAX	 16 /* of one event */
-#define OPAQUE_BYTES_MAX 32 /* as much is shown of payloads without a schema */
+#define PAYLOADS_MAX	 16 /* per event */
+#define OPAQUE_BYTES_MAX 32 /* copied from a payload without a schema */
 #define ALIGNED(bytes)	 (((bytes) + 7) & ~(size_t)7)
 
 static bool has_entry(const struct payload_schema *schema, uint32_t place, uint32_t bytes,
@@ -86,7 +87,7 @@ void nvtx_payload_describe(struct nvtx_event *event)
 	}
 }
 
-/* How much of a payload is worth taking. */
+/* How many bytes of a payload are useful. */
 static size_t wanted_bytes(const struct payload_schema *schema,
 			   const struct xt_nvtx_payload *payload, size_t room)
 {
@@ -107,7 +108,7 @@ static size_t wanted_bytes(const struct payload_schema *schema,
 	return type.class == CLASS_NONE && stated > OPAQUE_BYTES_MAX ? OPAQUE_BYTES_MAX : stated;
 }
 
-/* Copies the text that a pointer at `from` leads to. Returns the end of what was written. */
+/* Copies the text that the pointer at `from` refers to. Returns the end of the output. */
 static uint8_t *take_text(uint32_t type, const uint8_t *from, uint8_t *out, const uint8_t *end)
 {
 	size_t room = (size_t)(end - out) - sizeof(struct taken_text);
@@ -136,7 +137,7 @@ static uint8_t *take_payload(uint32_t domain, const struct xt_nvtx_payload *payl
 			     const uint8_t *end)
 {
 	const struct payload_schema *schema = nvtx_find_schema(domain, payload->schema_id);
-	/* Each text that follows has room for its head at least. */
+	/* Reserve at least the head of each text. */
 	size_t heads = schema ? schema->text_count * sizeof(struct taken_text) : 0;
 	size_t left = (size_t)(end - out) - sizeof(struct taken_payload);
 	size_t room = left > heads ? (left - heads) & ~(size_t)7 : 0;
@@ -164,7 +165,7 @@ static uint8_t *take_payload(uint32_t domain, const struct xt_nvtx_payload *payl
 
 size_t nvtx_payload_take(const struct nvtx_event *event, uint8_t *out, size_t room)
 {
-	/* There is always room to say how many were not taken. */
+	/* Reserve room for the count of payloads that did not fit. */
 	const uint8_t *end = out + room - sizeof(struct taken_payload);
 	uint8_t *p = out;
 	size_t i = 0;

@@ -13,13 +13,15 @@
 
 #define POINTED_TEXT_BYTES 256
 
-/* A payload in a ring record. Its data follow, then a struct taken_text for each text of its schema
- * whose pointer is in the data; each padded to a multiple of 8 bytes. */
+/*
+ * A payload in a ring record. Its data follow, then a struct taken_text for each text that the
+ * schema points to; each padded to a multiple of 8 bytes.
+ */
 struct taken_payload {
-	uint32_t schema; /* number; 0: none is registered */
+	uint32_t schema; /* number; 0: not registered */
 	uint32_t data_bytes;
-	uint64_t schema_id;    /* NVTX's; XT_NVTX_TYPE_NONE: payloads that were not taken */
-	uint64_t stated_bytes; /* by the program; of these: how many */
+	uint64_t schema_id; /* NVTX's id; XT_NVTX_TYPE_NONE: stands for payloads that did not fit */
+	uint64_t stated_bytes; /* stated by the program; or how many payloads did not fit */
 };
 
 struct taken_text {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Registering a schema happens once per schema, so it may take memory from NVTX's store. Schemas are copied:
- * the program may free its own.
+ * A schema is registered once, so it may take memory from NVTX's store. It is copied, because the
+ * program may free its own.
  */
 #include "inject/nvtx/nvtx_schema.h"
 
@@ -179,7 +179,7 @@ static struct payload_schema *new_schema(uint32_t domain, uint64_t id, size_t en
 	return schema;
 }
 
-/* The texts that a nested schema points to are also the outer one's. */
+/* Texts that a nested schema points to also belong to the outer one. */
 static void note_texts(struct payload_schema *schema, const struct payload_entry *entry,
 		       uint64_t count)
 {
@@ -213,7 +213,7 @@ static void note_meaning(struct payload_schema *schema, uint32_t place)
 		schema->color = place;
 }
 
-/* Finds where each entry lies, as far as that does not depend on the data. */
+/* Computes the offset of each entry, unless it depends on the data. */
 static void lay_out(struct payload_schema *schema, uint64_t pack_align)
 {
 	bool is_known = true;
@@ -347,5 +347,3 @@ uint64_t nvtx_register_enum(uint32_t domain, const struct xt_nvtx_enum *attribut
 	publish(schema);
 	return schema->id;
 }
-
-/* ---- events */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Payload schemas: the layouts of NVTX payloads that a program registered. They are kept for the life of the
+ * Payload schemas: layouts of NVTX payloads that a program registered. Kept for the life of the
  * process. Any thread; no lock, no malloc.
  */
 #ifndef XT_INJECT_NVTX_SCHEMA_H
@@ -12,11 +12,12 @@
 
 #include "cuda_abi/nvtx_abi.h"
 
-#define SCHEMAS_MAX	   1024 /* of a process; payloads of others are not decoded */
+#define SCHEMAS_MAX	   1024 /* per process; payloads of further ones are not decoded */
 #define SCHEMA_ENTRIES_MAX 128	/* larger schemas are refused */
-#define SCHEMA_TEXTS_MAX   16	/* that entries of one payload point to */
-#define SCHEMA_ENUM	   100	/* kind: the entries are values (else enum xt_nvtx_schema_kind) */
-#define OFFSET_UNKNOWN	   UINT32_MAX
+#define SCHEMA_TEXTS_MAX   16	/* per payload, by pointer */
+#define SCHEMA_ENUM                                                                                \
+	100 /* kind of an enum, whose entries are its values (else enum xt_nvtx_schema_kind) */
+#define OFFSET_UNKNOWN UINT32_MAX
 
 /* A text that an entry points to. */
 struct payload_text {
@@ -26,31 +27,31 @@ struct payload_text {
 
 struct payload_entry {
 	const char *name;
-	const struct payload_schema *nested; /* a schema or enum; NULL: type says what it is */
-	uint64_t detail;		     /* length; of an enum: the value */
-	uint32_t offset;		     /* OFFSET_UNKNOWN: behind the entry before it */
-	uint16_t type;			     /* enum xt_nvtx_type; 0: not known */
-	uint16_t flags;			     /* enum xt_nvtx_entry_flag; of an enum: is it a flag */
+	const struct payload_schema *nested; /* a schema or enum; NULL: use `type` */
+	uint64_t detail;		     /* array length, or enum value */
+	uint32_t offset;		     /* OFFSET_UNKNOWN: follows the previous entry */
+	uint16_t type;			     /* enum xt_nvtx_type; 0: unknown */
+	uint16_t flags; /* enum xt_nvtx_entry_flag; for an enum: whether it is a bit flag */
 };
 
-/* Never changes once it is published, and is never freed. */
+/* Immutable once published, never freed. */
 struct payload_schema {
 	uint64_t id; /* NVTX's, unique in the domain */
 	uint32_t domain;
 	uint32_t number; /* the tracer's, from 1 */
 	uint32_t kind;	 /* enum xt_nvtx_schema_kind or SCHEMA_ENUM */
-	uint32_t bytes;	 /* 0: varies, or not known */
+	uint32_t bytes;	 /* 0: variable or unknown */
 	uint32_t align;
 	uint32_t entry_count;
 	const char *name;
-	/* What describes the event itself: places in entries, or entry_count. */
+	/* Indexes of the entries that describe the event itself; entry_count: none. */
 	uint32_t message, category, color;
 	uint32_t text_count;
 	struct payload_text texts[SCHEMA_TEXTS_MAX];
 	struct payload_entry entries[];
 };
 
-/* How long a type is and how its values are written. */
+/* The size of a type and how its values are printed. */
 enum payload_class {
 	CLASS_NONE,
 	CLASS_SIGNED,
@@ -58,8 +59,8 @@ enum payload_class {
 	CLASS_REAL,
 	CLASS_HEX,
 	CLASS_CHARACTER,
-	CLASS_TEXT,	  /* bytes: of a character */
-	CLASS_REGISTERED, /* a pointer */
+	CLASS_TEXT,	  /* size of a character */
+	CLASS_REGISTERED, /* size of a pointer */
 };
 
 struct payload_type {
@@ -67,15 +68,15 @@ struct payload_type {
 	uint8_t class; /* enum payload_class */
 };
 
-/* CLASS_NONE for what is no type. */
+/* CLASS_NONE for an unknown type. */
 struct payload_type payload_type(uint64_t type);
 
-/* Is the entry's value a pointer to a text that is not part of the payload? */
+/* Whether the entry's value is a pointer to a text outside of the payload. */
 bool payload_is_pointed_text(const struct payload_entry *entry);
 
 /*
- * Bytes and alignment of an entry and its number of elements. False if they depend on the data, or
- * if it cannot be decoded at all.
+ * Size and alignment of an entry and its number of elements. False if they depend on the data or
+ * the entry cannot be decoded.
  */
 bool payload_extent(const struct payload_entry *entry, uint64_t *bytes, uint32_t *align,
 		    uint64_t *count);
@@ -86,17 +87,17 @@ static inline enum xt_nvtx_array payload_array(const struct payload_entry *entry
 				    XT_NVTX_ENTRY_ARRAY_BIT);
 }
 
-/* Whether the entry's value is at an offset that the payload states. Such entries are not decoded. */
+/* Whether the value is at an offset stated in the payload. Such entries are not decoded. */
 bool payload_has_offset(const struct payload_entry *entry);
 
-/* Whether the entry's value is a pointer. A text without a length is one. */
+/* Whether the value is a pointer, as a text without a length is. */
 bool payload_is_pointer(const struct payload_entry *entry);
 
 /* Registers a schema or an enum and returns its id, or 0. */
 uint64_t nvtx_register_schema(uint32_t domain, const struct xt_nvtx_schema *schema);
 uint64_t nvtx_register_enum(uint32_t domain, const struct xt_nvtx_enum *described);
 
-/* The schema with that number, or with NVTX's id in a domain; NULL if there is none. */
+/* The schema with our number, or with NVTX's id in a domain; NULL if there is none. */
 const struct payload_schema *nvtx_schema(uint32_t number);
 const struct payload_schema *nvtx_find_schema(uint32_t domain, uint64_t id);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "inject/runtime/map_memory.h"
+#include "inject/memory/map_memory.h"
 
 #define TEXT_STORE_BYTES (4u << 20)
 
@@ -14,7 +14,7 @@ static _Atomic(char *) text_store;
 
 static atomic_size_t text_store_used;
 
-/* UTF-8 of a wide text, cut at the end of a character; returns the length. */
+/* Converts to UTF-8, cut at the end of a character; returns the length. */
 size_t nvtx_narrow(const wchar_t *wide, char *out, size_t out_bytes)
 {
 	size_t length = 0;
@@ -42,7 +42,7 @@ size_t nvtx_narrow(const wchar_t *wide, char *out, size_t out_bytes)
 	return length;
 }
 
-/* Aligned for any schema; whoever gets it is the only one who has it. */
+/* Each caller gets its own bytes, aligned for any schema. */
 void *nvtx_store(size_t bytes)
 {
 	char *store = atomic_load(&text_store);

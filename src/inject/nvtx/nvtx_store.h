@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory for what programs register with NVTX: names of domains, strings, payload schemas. It is never freed.
+ * Memory for what programs register with NVTX: domain names, strings, payload schemas. Never freed.
  * Any thread; no lock, no malloc.
  */
 #ifndef XT_INJECT_NVTX_STORE_H
@@ -17,7 +17,7 @@ void *nvtx_store(size_t bytes);
 /* Copies the text into the store. "" if it is full. */
 const char *nvtx_keep_text(const char *text);
 
-/* Whether the text is in the store, so that a program registered it. */
+/* Whether the text is a registered string in the store. */
 int nvtx_is_registered(const char *text);
 
 /* Converts to UTF-8. Cuts at the end of a character; returns the length. */

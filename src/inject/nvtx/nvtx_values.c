@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decodes payloads of NVTX events into lines of "name=value", for the log. Writer thread, but for
- * the description of types, which registering a schema needs too.
+ * Decodes payloads of NVTX events into lines of "name=value", for the log. Writer thread.
  *
- * The data are what the program passed, so any of it may be wrong: nothing is read outside of what
- * was copied, and both the output and the number of steps are bounded. What cannot be decoded or
- * does not fit is named in brackets, never left out silently.
+ * The data come from the program, so any of them may be wrong. Nothing is read outside of the copy,
+ * and output and steps are bounded. Values that cannot be decoded or do not fit are shown in brackets.
  */
 #include "inject/nvtx/nvtx_values.h"
 
@@ -16,24 +14,24 @@
 
 #include "inject/nvtx/nvtx_payload.h"
 
-#define DEPTH_MAX      4    /* of schemas within schemas */
-#define STEPS_MAX      4096 /* entries that are looked at for one event */
-#define ELEMENTS_MAX   32   /* of an array that are shown */
+#define DEPTH_MAX      4    /* nested schemas */
+#define STEPS_MAX      4096 /* entries decoded per event */
+#define ELEMENTS_MAX   32   /* printed per array */
 #define NAME_BYTES     128
 #define CUT_LINE       "[cut]=the payload is larger than what is recorded\n"
 #define ALIGNED(bytes) (((bytes) + 7) & ~(size_t)7)
 
-/* One payload that is being decoded. */
+/* State of decoding one payload. */
 struct decoder {
 	const struct payload_schema *root;
 	const uint8_t *data;
 	uint64_t bytes; /* of data */
 	struct {
-		const char *text; /* NULL: the pointer was */
+		const char *text; /* NULL: the pointer was NULL */
 		size_t length;
 		bool is_cut;
 	} texts[SCHEMA_TEXTS_MAX];
-	uint32_t text_count; /* that were taken */
+	uint32_t text_count; /* texts that were copied */
 	char *out;
 	size_t length;
 	unsigned steps;
@@ -56,7 +54,7 @@ static void put_string(struct decoder *d, const char *text)
 	put(d, text, strlen(text));
 }
 
-/* Nothing in a text may look like the end of its line; in a name, like the end of the name. */
+/* A text must not contain a line end, nor a name its end mark. */
 static void put_clean(struct decoder *d, const char *text, size_t length, char forbidden)
 {
 	for (size_t i = 0; i < length && !d->is_full; i++) {
@@ -117,7 +115,7 @@ static void put_real(struct decoder *d, const uint8_t *data, size_t bytes)
 	}
 }
 
-/* The name of an enum's value, or the names of its flags. */
+/* Prints the name of an enum value, or the names of its flags. */
 static void put_enum(struct decoder *d, const struct payload_schema *schema, uint64_t value)
 {
 	uint64_t rest = value;
@@ -150,7 +148,7 @@ static void put_value(struct decoder *d, const struct payload_entry *entry, cons
 		put_enum(d, entry->nested, unsigned_at(data, entry->nested->bytes));
 		return;
 	}
-	if (entry->nested) { /* a union: which of its members counts is not looked up */
+	if (entry->nested) { /* a union; its selected member is not decoded */
 		put_hex(d, data, entry->nested->bytes, false);
 		return;
 	}
@@ -189,7 +187,7 @@ static void put_pointed_text(struct decoder *d, uint64_t offset)
 	put_string(d, "[not recorded]");
 }
 
-/* Values one behind the other: a text, raw bytes, or a list. */
+/* Prints consecutive values: a text, raw bytes, or a list. */
 static void put_elements(struct decoder *d, const struct payload_entry *entry, uint64_t offset,
 			 uint64_t count)
 {
@@ -217,7 +215,7 @@ static void put_elements(struct decoder *d, const struct payload_entry *entry, u
 static void decode_schema(struct decoder *d, const struct payload_schema *schema, uint64_t base,
 			  const char *prefix, unsigned depth);
 
-/* An entry that lies in the data. */
+/* Prints an entry whose data were copied. */
 static void decode_entry(struct decoder *d, const struct payload_entry *entry, uint64_t offset,
 			 uint64_t count, const char *name, unsigned depth)
 {
@@ -256,7 +254,7 @@ static void put_note(struct decoder *d, const char *name, const char *note)
 	put_string(d, "\n");
 }
 
-/* The elements of an array whose length is in the data. False if it is not known. */
+/* The length of an array whose length is in the data. False if unknown. */
 static bool find_count(const struct decoder *d, const struct payload_schema *schema,
 		       const uint32_t *offsets, uint32_t place, uint64_t *count)
 {
@@ -281,7 +279,7 @@ static bool find_count(const struct decoder *d, const struct payload_schema *sch
 	return true;
 }
 
-/* Where the entry begins and ends. False if that is not known. */
+/* The start and end of an entry. False if unknown. */
 static bool find_entry(const struct decoder *d, const struct payload_schema *schema,
 		       uint32_t *offsets, uint32_t place, uint64_t base, uint64_t *end,
 		       uint64_t *count)
@@ -347,7 +345,7 @@ static void decode_schema(struct decoder *d, const struct payload_schema *schema
 	}
 }
 
-/* Without a schema: values of a type, or bytes. */
+/* Prints a payload without a schema: values of a type, or bytes. */
 static void decode_plain(struct decoder *d, const struct taken_payload *taken)
 {
 	struct payload_type type = payload_type(taken->schema_id);
@@ -373,7 +371,7 @@ static void decode_plain(struct decoder *d, const struct taken_payload *taken)
 	put_string(d, "\n");
 }
 
-/* Reads what belongs to a payload. Returns its end, or NULL. */
+/* Reads a payload and its texts. Returns their end, or NULL. */
 static const uint8_t *read_taken(struct decoder *d, const struct taken_payload *taken,
 				 const uint8_t *p, const uint8_t *end)
 {
@@ -426,7 +424,7 @@ size_t nvtx_payload_values(const struct xt_record_range *record, char *out)
 			decode_plain(&d, &taken);
 		is_cut |= d.root && taken.data_bytes < taken.stated_bytes &&
 			  (!d.root->bytes || taken.data_bytes < d.root->bytes);
-		/* Only whole lines count. */
+		/* Keep whole lines only. */
 		while (d.is_full && d.length > before && out[d.length - 1] != '\n')
 			d.length--;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The layouts. Each was held against a real interpreter of its version: tools/check-pythons.sh.
+ * Layouts by version. tools/check-pythons.sh compares each with a real interpreter.
  */
 #include "inject/python/python_layout.h"
 
@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* By minor version. Those of a minor version's releases are the same. */
+/* By minor version; all releases of a minor version have the same layout. */
 static const struct python_layout tabled[] = {
-	[9] = {.division = PYTHON_EACH_ALONE,
+	[9] = {.division = PYTHON_EACH_UNMARKED,
 	       .line_format = PYTHON_LNOTAB,
 	       .runtime_finalizing = 16,
 	       .state_frame = 24,
@@ -83,13 +83,13 @@ static const struct python_layout tabled[] = {
 };
 #define FIRST_PUBLISHED 13
 
-/* How far the version of a code object is behind its first line, in what publishes layouts. */
+/* Distance from a code object's first line to its version, in the published layout. */
 #define VERSION_BEHIND_FIRST_LINE 24
 
-/* How far its first traceable instruction is in front of what follows the fixed part. */
+/* Distance from the first traceable instruction to the end of the fixed part. */
 #define FIRST_TRACEABLE_BEFORE_END 16
 
-/* Where the interpreter publishes what: places in its table, which is of 64-bit words. */
+/* Indexes of the published values in the interpreter's table of 64-bit words. */
 struct places {
 	uint8_t version, free_threaded, finalizing, interpreter_id, state_interpreter, state_frame,
 		state_status, frame_previous, frame_code, frame_instruction, frame_owner,
@@ -159,7 +159,7 @@ static void fill_tabled(uint32_t minor, struct python_layout *layout)
 	layout->str_length = 16;
 	layout->str_state = 32;
 	layout->str_kind_bit = 2;
-	/* Until 3.11 strings could have a second form, which takes room. */
+	/* Up to 3.11, a string could have a second representation, which takes space. */
 	layout->str_ascii_bytes = minor < 12 ? 48 : 40;
 	layout->str_compact_bytes = minor < 12 ? 72 : 56;
 }
@@ -192,7 +192,7 @@ static void fill_published(uint32_t minor, const uint64_t *table, struct python_
 		.bytes_data = (uint16_t)table[at->bytes_data],
 		.str_length = (uint16_t)table[at->str_length],
 		.str_state = (uint16_t)table[at->str_state],
-		/* In front of the kind stands whether it is interned: two bits, or a byte. */
+		/* The interned state precedes the kind: two bits, or a byte. */
 		.str_kind_bit = minor >= 14 && is_free_threaded ? 8 : 2,
 		.str_ascii_bytes = (uint16_t)table[at->str_ascii_bytes],
 		.str_compact_bytes = (uint16_t)(table[at->str_ascii_bytes] + 16),
@@ -210,14 +210,14 @@ static void fill_published(uint32_t minor, const uint64_t *table, struct python_
 int python_layout_find(uint32_t version, const void *runtime, struct python_layout *layout,
 		       char *why, size_t why_bytes)
 {
-	const uint32_t first_candidate = 0xc0; /* before, layouts still change */
+	const uint32_t first_candidate = 0xc0; /* earlier pre-releases differ */
 	uint32_t minor = version >> 16 & 0xff;
 	uint32_t release = version & 0xf0;
 	const uint64_t *table = runtime;
 
 	if (version < PYTHON_FIRST_KNOWN || (version & 0xffff0000) > PYTHON_LAST_KNOWN ||
 	    (release && release < first_candidate)) {
-		snprintf(why, why_bytes, "its layout is not known, only those of 3.9 to 3.14");
+		snprintf(why, why_bytes, "unsupported version; 3.9 to 3.14 are supported");
 		return -EINVAL;
 	}
 	if (minor < FIRST_PUBLISHED) {
@@ -225,7 +225,7 @@ int python_layout_find(uint32_t version, const void *runtime, struct python_layo
 		return 0;
 	}
 	if (memcmp(table, "xdebugpy", 8) != 0 || table[published[minor].version] != version) {
-		snprintf(why, why_bytes, "it does not publish its layout where that is expected");
+		snprintf(why, why_bytes, "it does not publish its layout at the expected place");
 		return -EINVAL;
 	}
 	fill_published(minor, table, layout);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a CPython interpreter lays out what a walk of its frames reads: offsets in bytes.
+ * Offsets, in bytes, of the CPython structures that a walk of Python frames reads.
  *
- * From 3.13 on the interpreter publishes most of them at the start of _PyRuntime; before, they are
- * a table here. Nothing is taken for a version that is not known.
+ * From 3.13 on, the interpreter publishes most of them at the start of _PyRuntime. Older versions
+ * are in a table. An unknown version has no layout.
  */
 #ifndef XT_INJECT_PYTHON_LAYOUT_H
 #define XT_INJECT_PYTHON_LAYOUT_H
@@ -11,12 +11,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What divides the chain of frames into those that one activation of the interpreter's loop runs. */
+/*
+ * How to split the chain of frames into runs: the frames that one activation of the interpreter
+ * loop executes.
+ */
 enum python_division {
-	PYTHON_EACH_ALONE,  /* 3.9: each frame is run by a loop of its own */
-	PYTHON_EACH_MARKED, /* 3.10: the same, with a struct _PyCFrame in the loop's frame */
-	PYTHON_BY_FLAG,	    /* 3.11: likewise in it; the outermost is flagged */
-	PYTHON_BY_SHIM, /* from 3.12: behind the outermost is a frame that is in the loop's frame */
+	PYTHON_EACH_UNMARKED, /* 3.9: one frame per activation */
+	PYTHON_EACH_MARKED, /* 3.10: the same, with a struct _PyCFrame in the activation's native frame */
+	PYTHON_BY_FLAG, /* 3.11: the same struct; a flag marks the outermost frame of a run */
+	PYTHON_BY_SHIM, /* from 3.12: a shim frame follows the outermost; it is in the activation's native frame */
 };
 
 enum python_line_format {
@@ -25,25 +28,27 @@ enum python_line_format {
 	PYTHON_LOCATIONS, /* from 3.11 */
 };
 
-/* Owners of a frame from here on are no code's. */
+/* Frames with this owner or a higher one execute no code object. */
 #define PYTHON_OWNER_SHIM 3
 
-/* Of a state's status: initialised, of a thread, not of none any more, what its thread's variable names. */
+/*
+ * Bits of a thread state's status: initialised, bound to a thread, unbound, current in its thread.
+ */
 #define PYTHON_STATUS_MASK   0x0fu
 #define PYTHON_STATUS_GOOD   0x0bu
-#define PYTHON_STATUS_ACTIVE 0x10u /* a thread, whichever, runs Python in it */
+#define PYTHON_STATUS_ACTIVE 0x10u /* a thread executes Python in this state */
 
-/* 0 where there is no such member; those that may be at offset 0 always exist. What each launch reads stands first. */
+/* 0: no such member. Members that may have offset 0 always exist. Hot members come first. */
 struct python_layout {
 	uint8_t division;	  /* enum python_division */
 	uint8_t line_format;	  /* enum python_line_format */
 	uint16_t state_frame;	  /* PyThreadState: the innermost frame */
-	uint16_t state_cframe;	  /* 3.10 to 3.12: the struct _PyCFrame of the innermost loop */
-	uint16_t state_thread_id; /* to 3.11: pthread_self() of the thread whose it is */
+	uint16_t state_cframe;	  /* 3.10 to 3.12: struct _PyCFrame of the innermost activation */
+	uint16_t state_thread_id; /* to 3.11: pthread_self() of its thread */
 	uint16_t state_status;	  /* from 3.12: bits, PYTHON_STATUS_* */
 	uint16_t state_interpreter;
-	uint16_t interpreter_id; /* from 3.12: a number that no other one has */
-	uint16_t cframe_frame;	 /* where the state does not say it: the innermost frame */
+	uint16_t interpreter_id; /* from 3.12: unique number */
+	uint16_t cframe_frame;	 /* innermost frame, if the thread state does not have it */
 	uint16_t cframe_previous;
 	uint16_t frame_previous;
 	uint16_t frame_code;
@@ -51,16 +56,17 @@ struct python_layout {
 	uint16_t frame_is_entry;    /* 3.11 */
 	uint16_t frame_owner;	    /* from 3.11 */
 	uint16_t instruction_bytes; /* the unit of an index; 0 from 3.11 on */
-	uint16_t code_version; /* from 3.12: a number that no other code of its interpreter has */
+	uint16_t code_version;	    /* from 3.12: unique within the interpreter */
 	uint16_t runtime_finalizing;
-	uint16_t runtime_interpreters; /* to 3.11: the newest, and behind it the first */
-	uint16_t frame_tlbc_index;     /* free-threaded: which copy of the instructions */
+	uint16_t runtime_interpreters; /* to 3.11: the newest interpreter, followed by the first */
+	uint16_t
+		frame_tlbc_index; /* free-threaded: index of the thread's copy of the instructions */
 	uint16_t code_name;
 	uint16_t code_file;
 	uint16_t code_first_line;
 	uint16_t code_line_table;
-	uint16_t code_instructions;    /* from 3.11: where they begin */
-	uint16_t code_first_traceable; /* from 3.11: before it, a frame is not complete */
+	uint16_t code_instructions;    /* from 3.11: start of the instructions */
+	uint16_t code_first_traceable; /* from 3.11: a frame before it is incomplete */
 	uint16_t code_tlbc;
 	uint16_t object_type;
 	uint16_t type_name;
@@ -69,8 +75,8 @@ struct python_layout {
 	uint16_t str_length;
 	uint16_t str_state;
 	uint16_t str_kind_bit;	    /* in the state: kind (3 bits), compact, ASCII */
-	uint16_t str_ascii_bytes;   /* where the text of an ASCII string begins … */
-	uint16_t str_compact_bytes; /* … and of others */
+	uint16_t str_ascii_bytes;   /* offset of the text of an ASCII string */
+	uint16_t str_compact_bytes; /* offset of the text of other compact strings */
 };
 
 #define PYTHON_VERSION(major, minor) ((uint32_t)(major) << 24 | (uint32_t)(minor) << 16)
@@ -78,8 +84,8 @@ struct python_layout {
 #define PYTHON_LAST_KNOWN	     PYTHON_VERSION(3, 14)
 
 /*
- * Fills *layout for the interpreter of that version (as PY_VERSION_HEX) whose _PyRuntime is at
- * runtime. 0, or -EINVAL if its layout is not known; *why then says so. Any thread.
+ * Fills *layout for the interpreter of that version (PY_VERSION_HEX) with _PyRuntime at `runtime`.
+ * 0, or -EINVAL with *why if the layout is unknown. Any thread.
  */
 int python_layout_find(uint32_t version, const void *runtime, struct python_layout *layout,
 		       char *why, size_t why_bytes);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The three formats that CPython has had since 3.9, each a sequence of ranges of instructions. Runs
- * in the application's threads on the cold path.
+ * The three line table formats since CPython 3.9. Each is a sequence of instruction ranges. Runs in
+ * the program's threads on the cold path.
  */
 #include "inject/python/python_lines.h"
 
-/* 3.9: pairs of an address increment and a line increment; a pair says where its line begins. */
+/* 3.9: pairs of address increment and line increment. */
 static uint32_t line_by_lnotab(const uint8_t *table, size_t table_bytes, uint32_t first_line,
 			       int64_t offset, size_t *used_out)
 {
@@ -23,7 +23,7 @@ static uint32_t line_by_lnotab(const uint8_t *table, size_t table_bytes, uint32_
 	return line;
 }
 
-/* 3.10: pairs of the bytes of a range and the difference of its line from the one before. */
+/* 3.10: pairs of range length in bytes and line difference from the previous range. */
 static uint32_t line_by_linetable(const uint8_t *table, size_t table_bytes, uint32_t first_line,
 				  int64_t offset, size_t *used_out)
 {
@@ -60,13 +60,13 @@ static int64_t read_signed(const uint8_t *table, size_t table_bytes, size_t at)
 	return value & 1 ? -(int64_t)(value >> 1) : (int64_t)(value >> 1);
 }
 
-/* From 3.11: entries whose first byte has the top bit set, a kind, and the length in units. */
+/* From 3.11: the first byte of an entry has the top bit set, a kind, and the length in units. */
 static uint32_t line_by_locations(const uint8_t *table, size_t table_bytes, uint32_t first_line,
 				  int64_t offset, size_t *used_out)
 {
 	enum { ONE_LINE_0 = 10, ONE_LINE_2 = 12, NO_COLUMNS = 13, LONG = 14, NO_LOCATION = 15 };
 	const int64_t unit_bytes = 2;
-	uint32_t line = first_line; /* modulo 2^32: a table may say anything */
+	uint32_t line = first_line; /* modulo 2^32: a corrupt table may overflow it */
 	int64_t end = 0;
 	size_t at = 0;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From an instruction of a Python function to its line, by the table of its code object.
+ * Maps an instruction of a Python code object to its line.
  */
 #ifndef XT_INJECT_PYTHON_LINES_H
 #define XT_INJECT_PYTHON_LINES_H
@@ -11,9 +11,9 @@
 #include "inject/python/python_layout.h"
 
 /*
- * The line of the instruction that is `offset` bytes behind the first one (negative: before it),
- * 0 if it has none. Any table will do; *used_out is as far as it was looked at. Any thread, no
- * memory, no system call.
+ * Returns the line of the instruction at `offset` bytes from the first one (may be negative), or 0
+ * if it has none. Tolerates any table contents. *used_out is how many bytes were read. Any thread;
+ * no memory, no system call.
  */
 uint32_t python_line(enum python_line_format format, const uint8_t *table, size_t table_bytes,
 		     uint32_t first_line, int64_t offset, size_t *used_out);

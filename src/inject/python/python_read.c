@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whatever the memory holds, nothing is read of a page before it was found to be readable. What becomes an input is
- * kept as it was read. Runs in the application's threads on the cold path.
+ * Checks that a page is readable before reading it. Inputs are stored as they were read. Runs in
+ * the program's threads on the cold path.
  */
 #include "inject/python/python_read.h"
 
 #include <string.h>
 
-/* A word in which the bytes at address lie; false if it cannot be read. */
+/* Reads the aligned word that contains `address`; false if not readable. */
 static bool word_at(struct python_walk *walk, uintptr_t address, uint64_t *out)
 {
 	const uintptr_t page = address & ~(uintptr_t)(XT_CRASH_BUFFER_PAGE_BYTES - 1);
@@ -25,7 +25,7 @@ static bool word_at(struct python_walk *walk, uintptr_t address, uint64_t *out)
 	return true;
 }
 
-bool python_look(struct python_walk *walk, uintptr_t address, unsigned bytes, bool as_input,
+bool python_read(struct python_walk *walk, uintptr_t address, unsigned bytes, bool as_input,
 		 uint64_t *out)
 {
 	unsigned shift = address % 8 * 8;
@@ -35,12 +35,12 @@ bool python_look(struct python_walk *walk, uintptr_t address, unsigned bytes, bo
 	if (!word_at(walk, address, &word))
 		return false;
 	if (as_input)
-		python_note(walk, address, mask, word);
+		python_add_input(walk, address, mask, word);
 	*out = (word & mask) >> shift;
 	return true;
 }
 
-void python_note(struct python_walk *walk, uintptr_t address, uint64_t mask, uint64_t word)
+void python_add_input(struct python_walk *walk, uintptr_t address, uint64_t mask, uint64_t word)
 {
 	if (walk->input_count == PYTHON_INPUTS_MAX) {
 		walk->inputs_complete = false;
@@ -73,7 +73,7 @@ static bool note_run(struct python_walk *walk, uintptr_t address, uint32_t count
 	return true;
 }
 
-bool python_note_bytes(struct python_walk *walk, uintptr_t address, size_t bytes)
+bool python_add_input_bytes(struct python_walk *walk, uintptr_t address, size_t bytes)
 {
 	uint64_t mask = (UINT64_C(1) << bytes % 8 * 8) - 1, last;
 
@@ -83,7 +83,7 @@ bool python_note_bytes(struct python_walk *walk, uintptr_t address, size_t bytes
 		return true;
 	if (!word_at(walk, address + (bytes & ~(size_t)7), &last))
 		return false;
-	python_note(walk, address + (bytes & ~(size_t)7), mask, last);
+	python_add_input(walk, address + (bytes & ~(size_t)7), mask, last);
 	return true;
 }
 
@@ -104,8 +104,8 @@ bool python_is_a(struct python_walk *walk, uintptr_t object, const char *type_na
 	size_t bytes = strlen(type_name) + 1;
 	uint64_t type, name;
 
-	if (object % 8 || !python_look(walk, object + layout->object_type, 8, false, &type) ||
-	    type % 8 || !python_look(walk, type + layout->type_name, 8, false, &name) ||
+	if (object % 8 || !python_read(walk, object + layout->object_type, 8, false, &type) ||
+	    type % 8 || !python_read(walk, type + layout->type_name, 8, false, &name) ||
 	    !python_can_read(walk, name, bytes))
 		return false;
 	if (!memcmp((const void *)name, type_name, bytes))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the interpreter by the symbols it exports, whether it is the program itself or a library,
- * opened globally or not. Runs while the tracer starts and on the writer thread.
+ * Finds the interpreter by its exported symbols, in the program or in a library. Runs at start-up
+ * and on the writer thread.
  *
- * Symbols are looked up in the modules' own tables, under the loader's list lock alone: dlsym()
- * would wait for whoever is just loading a library.
+ * Looks up symbols in the modules' own tables, under the loader's list lock only. dlsym() would
+ * wait for a thread that is loading a library.
  */
 #include "inject/python/python_runtime.h"
 
@@ -19,7 +19,7 @@
 #include "inject/runtime/loader_lock.h"
 #include "inject/runtime/log_message.h"
 
-#define DECLINED_MAX 4
+#define REJECTED_MAX 4
 
 HOT_STATE const struct python_runtime *python_runtime;
 bool python_wanted;
@@ -49,13 +49,13 @@ static const char *const symbol_names[SYMBOLS] = {
 
 static struct {
 	struct python_runtime runtime;
-	struct python_about about;
+	struct python_info about;
 	bool found;
-	char declined[DECLINED_MAX][PATH_MAX]; /* which it is not: others are looked for */
-	uint32_t declined_count;
+	char rejected[REJECTED_MAX][PATH_MAX]; /* rejected interpreters */
+	uint32_t rejected_count;
 } state;
 
-/* One module's symbols, as its dynamic section has them. */
+/* A module's symbols, from its dynamic section. */
 struct dynamic {
 	uintptr_t bias;
 	const ElfW(Sym) * symbols;
@@ -63,14 +63,14 @@ struct dynamic {
 	const uint32_t *hash; /* DT_GNU_HASH */
 };
 
-/* What a search leaves, to be judged outside of the loader's lock. */
+/* The result of a search, evaluated after the loader's lock is released. */
 struct finding {
 	uintptr_t address[SYMBOLS];
 	size_t bytes[SYMBOLS];
 	char path[PATH_MAX];
 	bool is_program;
-	bool of_interpreter;   /* the program is nothing but an interpreter */
-	char hidden[PATH_MAX]; /* a module that is called like an interpreter and exports nothing */
+	bool program_is_interpreter; /* the program itself is an interpreter */
+	char hidden[PATH_MAX];	     /* a module named like an interpreter that exports nothing */
 };
 
 static uint32_t gnu_hash(const char *name)
@@ -103,7 +103,7 @@ static const ElfW(Sym) * find_symbol(const struct dynamic *dynamic, const char *
 	}
 }
 
-/* The loader makes these entries addresses, but not in modules whose section it may not write. */
+/* The loader relocates these entries, unless the module's dynamic section is read-only. */
 static const void *entry_address(const struct dl_phdr_info *info, ElfW(Addr) value)
 {
 	return (const void *)(value < info->dlpi_addr ? value + info->dlpi_addr : value);
@@ -128,9 +128,12 @@ static bool open_dynamic(const struct dl_phdr_info *info, struct dynamic *dynami
 	return dynamic->symbols && dynamic->strings && dynamic->hash;
 }
 
-/* "python3", "python3.12", "pypy3": the program; "libpython3.12.so.1.0", "libpypy3.10-c.so". Not "libpython3.so",
- * which only stands for another, nor "python3app", which may be anything. */
-static bool is_called_python(const char *path)
+/*
+ * Accepts programs such as "python3", "python3.12", "pypy3" and libraries such as
+ * "libpython3.12.so.1.0", "libpypy3.10-c.so". Rejects the stub "libpython3.so" and names like
+ * "python3app".
+ */
+static bool has_python_name(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *rest = slash ? slash + 1 : path;
 	bool is_library = !strncmp(rest, "lib", 3);
@@ -142,22 +145,22 @@ static bool is_called_python(const char *path)
 	rest = strchr(rest, '3');
 	numbers = strspn(rest, "0123456789.");
 	rest += numbers;
-	rest += strspn(rest, "tdm"); /* how it was built */
+	rest += strspn(rest, "tdm"); /* build flags */
 	if (!is_library)
 		return !rest[0];
 	return numbers > 2 && (!strncmp(rest, ".so", 3) || !strncmp(rest, "-c.so", 5) ||
 			       (rest[-1] == '.' && !strncmp(rest, "so", 2)));
 }
 
-static bool is_declined(const char *path)
+static bool is_rejected(const char *path)
 {
-	for (uint32_t i = 0; i < state.declined_count; i++)
-		if (!strcmp(state.declined[i], path))
+	for (uint32_t i = 0; i < state.rejected_count; i++)
+		if (!strcmp(state.rejected[i], path))
 			return true;
 	return false;
 }
 
-static int look_at_module(struct dl_phdr_info *info, size_t info_bytes, void *arg)
+static int search_module(struct dl_phdr_info *info, size_t info_bytes, void *arg)
 {
 	struct finding *finding = arg;
 	bool is_program = !info->dlpi_name || !info->dlpi_name[0];
@@ -171,14 +174,14 @@ static int look_at_module(struct dl_phdr_info *info, size_t info_bytes, void *ar
 		length = readlink("/proc/thread-self/exe", program, sizeof(program) - 1);
 		program[length > 0 ? length : 0] = '\0';
 		path = program;
-		finding->of_interpreter = is_called_python(program);
+		finding->program_is_interpreter = has_python_name(program);
 	}
-	if (is_declined(path))
+	if (is_rejected(path))
 		return 0;
 	if (!open_dynamic(info, &dynamic))
 		return 0;
 	if (!find_symbol(&dynamic, symbol_names[THREAD_STATE])) {
-		if (is_called_python(path))
+		if (has_python_name(path))
 			snprintf(finding->hidden, sizeof(finding->hidden), "%s", path);
 		return 0;
 	}
@@ -193,7 +196,7 @@ static int look_at_module(struct dl_phdr_info *info, size_t info_bytes, void *ar
 	return 1;
 }
 
-/* As PY_VERSION_HEX; 0: older than any that is known. */
+/* As PY_VERSION_HEX; 0: older than all known versions. */
 static uint32_t version_of(const struct finding *finding)
 {
 	if (finding->address[VERSION])
@@ -214,19 +217,22 @@ static void name_version(uint32_t version, char *out, size_t out_bytes)
 		snprintf(out, out_bytes, "%u.%u", version >> 24, version >> 16 & 0xff);
 }
 
-/* True if its frames can be had; *why_not says why they cannot. */
-static bool judge(const struct finding *finding)
+/* True if its frames can be read; otherwise sets *why_not. */
+static bool check_interpreter(const struct finding *finding)
 {
 	struct python_runtime *runtime = &state.runtime;
-	struct python_about *about = &state.about;
+	struct python_info *about = &state.about;
 	enum symbol running_state;
 	uint32_t version;
 
-	/* What is called at each launch must not be unmapped. The loader's big lock is waited for, so
-	 * none of ours may be held. */
+	/*
+	 * Every launch calls into this module, so it must stay mapped. dlopen() waits for the
+	 * loader's big lock, so the caller must hold none of our locks.
+	 */
 	if (!finding->is_program &&
 	    !dlopen(finding->path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE)) {
-		snprintf(about->why_not, sizeof(about->why_not), "its library cannot be held");
+		snprintf(about->why_not, sizeof(about->why_not),
+			 "its library cannot be kept loaded");
 		return false;
 	}
 	version = version_of(finding);
@@ -239,8 +245,11 @@ static bool judge(const struct finding *finding)
 	if (python_layout_find(version, (const void *)finding->address[RUNTIME], &runtime->layout,
 			       about->why_not, sizeof(about->why_not)))
 		return false;
-	/* A program that can end an interpreter and begin another in its place has versions begin anew, too. */
-	if (!finding->of_interpreter)
+	/*
+	 * A program that embeds Python may restart the interpreter, which restarts the code
+	 * versions.
+	 */
+	if (!finding->program_is_interpreter)
 		runtime->layout.code_version = 0;
 	runtime->thread_state = (void *(*)(void))finding->address[THREAD_STATE];
 	runtime->finalizing =
@@ -260,31 +269,31 @@ static bool judge(const struct finding *finding)
 	return true;
 }
 
-/* One that was not declined yet. */
+/* Skips interpreters that were rejected before. */
 static bool find_next(void)
 {
 	static struct finding finding;
 
 	memset(&finding, 0, sizeof(finding));
-	loader_ask(look_at_module, &finding);
+	loader_iterate(search_module, &finding);
 	if (!finding.path[0] && !finding.hidden[0])
 		return false;
-	state.about = (struct python_about){.is_after_others = state.declined_count > 0};
+	state.about = (struct python_info){.is_after_rejected = state.rejected_count > 0};
 	snprintf(state.about.path, sizeof(state.about.path), "%s",
 		 finding.path[0] ? finding.path : finding.hidden);
 	if (!finding.path[0])
 		snprintf(state.about.why_not, sizeof(state.about.why_not),
 			 "it exports none of its symbols");
 	else
-		state.found = judge(&finding);
+		state.found = check_interpreter(&finding);
 	if (state.found) {
 		__atomic_store_n(&python_runtime, &state.runtime, __ATOMIC_RELEASE);
 		return true;
 	}
-	log_message("Python%s%s (%s): its frames are not recorded: %s",
+	log_message("cannot record the frames of Python%s%s (%s): %s",
 		    state.about.version[0] ? " " : "", state.about.version, state.about.path,
 		    state.about.why_not);
-	snprintf(state.declined[state.declined_count++], PATH_MAX, "%s", state.about.path);
+	snprintf(state.rejected[state.rejected_count++], PATH_MAX, "%s", state.about.path);
 	return true;
 }
 
@@ -292,12 +301,12 @@ bool python_find(void)
 {
 	bool is_new = false;
 
-	while (python_wanted && !state.found && state.declined_count < DECLINED_MAX && find_next())
+	while (python_wanted && !state.found && state.rejected_count < REJECTED_MAX && find_next())
 		is_new = true;
 	return is_new;
 }
 
-const struct python_about *python_about(void)
+const struct python_info *python_info(void)
 {
 	return &state.about;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Python interpreter of this process, if there is one, and the state of the calling thread in
- * it. Nothing here holds or needs the interpreter's lock, and nothing runs any Python.
+ * Finds the Python interpreter of this process and the calling thread's state in it. Never takes
+ * the interpreter's lock and never runs Python.
  */
 #ifndef XT_INJECT_PYTHON_RUNTIME_H
 #define XT_INJECT_PYTHON_RUNTIME_H
@@ -12,49 +12,51 @@
 
 #include "inject/python/python_layout.h"
 
-/* What each launch reads is one line of the cache, up to the layout's own first half. */
+/* Each launch reads only the first cache line, which ends in the first half of the layout. */
 struct python_runtime {
-	void *(*thread_state)(void);   /* reads the thread's own variable, does nothing else */
-	const uintptr_t *finalizing;   /* the state that ends the interpreter, or 0 */
+	void *(*thread_state)(void);   /* reads a thread-local variable, nothing else */
+	const uintptr_t *finalizing;   /* the state that shuts the interpreter down, or 0 */
 	const uintptr_t *interpreters; /* NULL, or the newest and the first one */
 	struct python_layout layout;
-	/* Like thread_state: to 3.11 whose lock is held, by whatever thread; then in which state this
-	 * thread runs Python. */
+	/*
+	 * To 3.11: the state that holds the lock, of any thread. Later: the state in which this
+	 * thread runs Python.
+	 */
 	void *(*running_state)(void);
-	uintptr_t loop_start, loop_end; /* the code of the interpreter's loop; 0: not known */
+	uintptr_t loop_start, loop_end; /* code of the interpreter loop; 0: unknown */
 } __attribute__((aligned(64)));
 
-/* NULL as long as no interpreter was found whose layout is known. */
+/* NULL until an interpreter with a known layout is found. */
 extern const struct python_runtime *python_runtime;
 
-/* Frames of Python are to be captured. Set before python_find(); false: it finds nothing. */
+/* Whether to capture Python frames. Set before python_find(), which does nothing if false. */
 extern bool python_wanted;
 
-/* What was found, for the log; texts are empty as long as nothing was. */
-struct python_about {
+/* The interpreter found, for the log. Texts are empty if there is none. */
+struct python_info {
 	char version[32];
-	char path[PATH_MAX];  /* of the file with the interpreter */
-	char why_not[128];    /* why there are no frames of it; empty if there are */
-	bool is_after_others; /* of which there were none */
+	char path[PATH_MAX];	/* file that contains the interpreter */
+	char why_not[128];	/* why its frames cannot be read; empty if they can */
+	bool is_after_rejected; /* another interpreter was rejected before */
 };
 
 /*
- * Looks through the loaded modules for an interpreter, beyond those whose frames cannot be had. True if it
- * found one just now, whether or not its frames can be had. While the tracer starts, then the writer thread alone, when the
- * modules have changed. Takes the loader's list lock for a moment.
+ * Searches the loaded modules for an interpreter that was not rejected before. True if it just
+ * found one, readable or not. At start-up, then on the writer thread after modules changed. Takes
+ * the loader's list lock briefly.
  */
 bool python_find(void);
-const struct python_about *python_about(void);
+const struct python_info *python_info(void);
 
-/* A thread in an interpreter. */
+/* A thread's state in an interpreter. */
 struct python_thread {
-	uintptr_t state;      /* 0: in none */
-	uint64_t interpreter; /* its number; 0 to 3.11 */
-	uintptr_t innermost;  /* its innermost frame, 0 if it has none */
-	uintptr_t cframe;     /* 3.10 to 3.12: the innermost struct _PyCFrame */
+	uintptr_t state;      /* 0: none */
+	uint64_t interpreter; /* unique number; 0 up to 3.11 */
+	uintptr_t innermost;  /* innermost frame; 0: none */
+	uintptr_t cframe;     /* 3.10 to 3.12: innermost struct _PyCFrame */
 };
 
-/* Are states other than this one being freed? */
+/* Whether the interpreter is freeing states other than this one. */
 static inline bool python_is_finalizing(const struct python_runtime *python, uintptr_t state)
 {
 	uintptr_t finalizing = __atomic_load_n(python->finalizing, __ATOMIC_ACQUIRE);
@@ -62,26 +64,26 @@ static inline bool python_is_finalizing(const struct python_runtime *python, uin
 	return finalizing && finalizing != state;
 }
 
-/* In the thread's state at this moment: */
-enum python_standing {
-	PYTHON_NONE,	   /* the thread has none */
-	PYTHON_THERE,	   /* to be entered: python_enter() */
-	PYTHON_FINALIZING, /* others' states are being freed: not to be touched */
-	PYTHON_UNCERTAIN,  /* perhaps the thread is in another interpreter, with another state */
+/* What the calling thread's state allows now. */
+enum python_state {
+	PYTHON_NONE,	   /* the thread has no state */
+	PYTHON_PRESENT,	   /* the state can be entered: python_enter() */
+	PYTHON_FINALIZING, /* states are being freed; do not read them */
+	PYTHON_UNCERTAIN,  /* the thread may be in another interpreter, with another state */
 };
 
 /*
- * The calling thread's state, of which nothing is read yet. Hot path: two loads and a call that reads a
- * thread-specific value.
+ * Finds the calling thread's state without reading it. Hot path: two loads, and a call that reads a
+ * thread-local value.
  *
- * The interpreter frees the states of threads that still run (its daemon threads) while it shuts
- * down, after it has said so in `finalizing`. The thread that does it keeps its own to the end.
+ * During shutdown the interpreter first sets `finalizing`, then frees the states of threads that
+ * still run (daemon threads). The finalizing thread keeps its own state.
  *
- * To 3.11 a thread keeps its first state when it enters another interpreter. Where there are several,
- * its state is the one that holds the interpreters' lock, or it cannot be told.
+ * Up to 3.11, a thread keeps its first state when it enters another interpreter. If there are
+ * several interpreters, the thread's state is known only if it holds their lock.
  */
-static inline enum python_standing python_here(const struct python_runtime *python,
-					       struct python_thread *out)
+static inline enum python_state python_current_state(const struct python_runtime *python,
+						     struct python_thread *out)
 {
 	uintptr_t state = (uintptr_t)python->thread_state();
 
@@ -96,10 +98,10 @@ static inline enum python_standing python_here(const struct python_runtime *pyth
 	    (uintptr_t)python->running_state() != state)
 		return PYTHON_UNCERTAIN;
 	out->state = state;
-	return PYTHON_THERE;
+	return PYTHON_PRESENT;
 }
 
-/* 1, 2, 4 or 8 bytes of the interpreter's, as they are at this moment. */
+/* Loads 1, 2, 4 or 8 bytes of interpreter memory once. */
 static inline uint64_t python_load(uintptr_t address, unsigned bytes)
 {
 	switch (bytes) {
@@ -113,8 +115,8 @@ static inline uint64_t python_load(uintptr_t address, unsigned bytes)
 }
 
 /*
- * The innermost frame, and that no other thread runs the state: before and after, as it says itself. (What
- * a processor loads it loads in order.)
+ * Reads the innermost frame. Checks before and after that no other thread runs the state. x86 loads
+ * stay in program order.
  */
 static inline bool python_enter_frames(const struct python_runtime *python, uint64_t status,
 				       struct python_thread *thread)
@@ -131,8 +133,10 @@ static inline bool python_enter_frames(const struct python_runtime *python, uint
 	return !(python_load(thread->state + layout->state_status, 4) & PYTHON_STATUS_ACTIVE);
 }
 
-/* 3.10 to 3.12: the innermost frame, where the innermost loop is on the stack; in 3.10, where both are told by the
- * state, before and after. */
+/*
+ * 3.10 to 3.12: reads the innermost frame if the innermost activation is on this stack. In 3.10 the
+ * state has both; checks them before and after.
+ */
 static inline bool python_enter_loop(const struct python_layout *layout, const void *stack,
 				     uint32_t stack_bytes, struct python_thread *thread)
 {
@@ -150,11 +154,13 @@ static inline bool python_enter_loop(const struct python_layout *layout, const v
 }
 
 /*
- * Are the frames of that state those of the calling thread, so that they stand still while it is here? Its
- * variable may name a state that another thread runs by now, or has deleted. So nothing is followed before the
- * state was found to be this thread's and alive, and where the interpreter keeps something of the innermost
- * activation of its loop on the stack, before that was found to lie on this one, in the stack_bytes at stack:
- * then nobody else can take frames away. False: what is read of Python would be somebody else's.
+ * Enters the calling thread's state. False if its frames may belong to another thread, which could
+ * change them meanwhile.
+ *
+ * The thread's variable may name a state that another thread runs now or has freed. So no pointer
+ * is followed before the state is known to be alive and this thread's. Versions that keep data of
+ * the innermost activation on the stack must have it within stack_bytes of `stack`; then no other
+ * thread can pop frames.
  */
 static inline bool python_enter(const struct python_runtime *python, const void *stack,
 				uint32_t stack_bytes, struct python_thread *thread)

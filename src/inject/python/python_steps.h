@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The chain of frames that a walk went along, and whether it is the same again.
+ * The chain of Python frames that a walk followed, and its comparison with the current chain.
  *
- * The chain is followed anew, by the interpreter's own pointers, and held against what the walk met:
- * where each frame's code and instruction are equal, the frames are those of the walk, wherever they
- * lie now (those of generators lie elsewhere each time). What tells the place of a frame among the
- * native ones is its address, so these are held against each other, too. As soon as something differs
- * nothing more is read, so nothing is read that a walk would not read.
+ * The comparison follows the interpreter's own pointers again. If each frame has the same code and
+ * instruction, the chain is the same, even if frames moved (generators do). Frame addresses that
+ * determine the place among native frames are compared too. The comparison stops at the first
+ * difference, so it reads nothing that a walk would not read.
  *
- * Others' states may be freed while they are looked at, if the thread was interrupted between asking
- * whether the interpreter shuts down and looking: so it is asked again every few steps.
+ * A thread interrupted between checking for shutdown and reading may see states being freed. So
+ * shutdown is checked again every few steps.
  */
 #ifndef XT_INJECT_PYTHON_STEPS_H
 #define XT_INJECT_PYTHON_STEPS_H
@@ -22,19 +21,19 @@
 #define PYTHON_STEPS_UNASKED 8 /* a power of two */
 
 struct python_step {
-	uint64_t code; /* as the frame has it, and so on; a shim has them, too */
+	uint64_t code; /* raw, as in the frame; a shim has these fields too */
 	uint64_t instruction;
 	union {
 		uintptr_t
-			behind; /* where the next frame was, the last time; of a shim: where it has to be */
+			behind; /* address of the next frame at the last comparison; required for a shim */
 		uintptr_t
-			anchor; /* PYTHON_BY_FLAG: what lies in the frame of the loop, if its run ends here */
+			anchor; /* PYTHON_BY_FLAG: the _PyCFrame of the activation, if its run ends here */
 	};
-	uint32_t version; /* of the code, if it has one */
+	uint32_t version; /* of the code, if any */
 	uint32_t owner;
 };
 
-/* The object, without the tags that a frame may have in its pointer. */
+/* The code object without tag bits of the frame's pointer. */
 static inline uintptr_t python_code_of(const struct python_step *step)
 {
 	return step->code & ~UINT64_C(3);
@@ -46,7 +45,7 @@ static inline bool python_is_shim(const struct python_layout *layout, uintptr_t 
 	       python_load(frame + layout->frame_owner, 1) >= PYTHON_OWNER_SHIM;
 }
 
-/* To 3.11. */
+/* Up to 3.11. */
 static inline bool python_step_is_equal(const struct python_layout *layout, uintptr_t frame,
 					uintptr_t *cframe, const struct python_step *step)
 {
@@ -64,7 +63,7 @@ static inline bool python_step_is_equal(const struct python_layout *layout, uint
 	return true;
 }
 
-/* A frame that is not where it was the last time is still the same, unless it is a shim or there was none. */
+/* A frame at another address is still the same, except a shim or the end of the chain. */
 static inline bool python_may_be_elsewhere(uintptr_t frame, const struct python_step *step,
 					   const struct python_step *end)
 {
@@ -72,9 +71,9 @@ static inline bool python_may_be_elsewhere(uintptr_t frame, const struct python_
 }
 
 /*
- * From 3.12 on. A frame most often is where it was the last time. Once that is known it is looked at there,
- * rather than where the pointer leads to, which is the same: so a processor, which guesses that it will be right, need
- * not wait for one frame to look at the next.
+ * From 3.12 on. Most frames are where they were. After confirming that, this reads the frame at the
+ * old address instead of through the pointer. The processor then predicts the branch and need not
+ * wait for one frame to load the next.
  */
 static inline bool python_steps_with_shims_are_equal(const struct python_runtime *python,
 						     const struct python_thread *thread,
@@ -82,7 +81,7 @@ static inline bool python_steps_with_shims_are_equal(const struct python_runtime
 						     struct python_step *step,
 						     const struct python_step *end)
 {
-	/* (Fetched once: the compiler would do so each time.) */
+	/* Loaded once; the compiler would reload them each time. */
 	const uintptr_t owner_at = python->layout.frame_owner, code_at = python->layout.frame_code,
 			instruction_at = python->layout.frame_instruction,
 			previous_at = python->layout.frame_previous;
@@ -90,7 +89,7 @@ static inline bool python_steps_with_shims_are_equal(const struct python_runtime
 
 	for (uint32_t unasked = 0;; step++) {
 		frame = *last_time;
-		__asm__("" : "+r"(frame)); /* or the compiler would use the pointer */
+		__asm__("" : "+r"(frame)); /* keeps the compiler from using the loaded pointer */
 		if (__builtin_expect(pointer != *last_time, 0)) {
 			if (!python_may_be_elsewhere(pointer, step, end))
 				return false;
@@ -110,7 +109,7 @@ static inline bool python_steps_with_shims_are_equal(const struct python_runtime
 	}
 }
 
-/* Is the chain of that thread the one that these steps are of, to its end? It began at *first_frame the last time. */
+/* Whether the thread's whole chain matches these steps. It began at *first_frame the last time. */
 static inline bool python_steps_are_equal(const struct python_runtime *python,
 					  const struct python_thread *thread,
 					  uintptr_t *first_frame, struct python_step *steps,
@@ -133,7 +132,7 @@ static inline bool python_steps_are_equal(const struct python_runtime *python,
 	return !frame;
 }
 
-/* Where the chain leads through the same code objects, these are there to be looked at: is each the one that it was? */
+/* Whether each code object on an equal chain is still the same object. */
 static inline bool python_versions_are_equal(const struct python_layout *layout,
 					     const struct python_step *steps, uint32_t step_count)
 {
@@ -143,14 +142,14 @@ static inline bool python_versions_are_equal(const struct python_layout *layout,
 	for (uint32_t i = 0; i < step_count && version_at; i++) {
 		uintptr_t at = python_code_of(&steps[i]) + version_at;
 
-		/* (Of a shim the same with itself.) */
+		/* A shim is compared with itself. */
 		at = steps[i].owner < PYTHON_OWNER_SHIM ? at : (uintptr_t)&steps[i].version;
 		difference |= steps[i].version ^ (uint32_t)python_load(at, 4);
 	}
 	return !difference;
 }
 
-/* What a frame's code and instruction come to, after those of the frames further in. */
+/* Adds a frame's code and instruction to the key of the frames inside it. */
 static inline uint64_t python_path_key(uint64_t key, uint64_t code, uint64_t instruction)
 {
 	key = (key ^ code) * UINT64_C(0x9e3779b97f4a7c15);
@@ -158,7 +157,7 @@ static inline uint64_t python_path_key(uint64_t key, uint64_t code, uint64_t ins
 	return key ^ key >> 29;
 }
 
-/* The same of a frame that stands there now; 0: there is none. */
+/* Adds the frame that is at this address now; 0: none. */
 static inline uint64_t python_frame_key(const struct python_layout *layout, uint64_t key,
 					uintptr_t frame)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The interpreter's strings: characters of one, two or four bytes, behind a head whose size depends
- * on whether all of them are ASCII; those of classes derived from str have it elsewhere. Runs in the
- * application's threads on the cold path.
+ * Python strings have 1, 2 or 4 bytes per character. The text follows a head whose size depends on
+ * whether it is ASCII; strings of subclasses of str have it elsewhere. Runs in the program's
+ * threads on the cold path.
  */
 #include "inject/python/python_text.h"
 
@@ -11,22 +11,22 @@
 #define CHARACTERS_MAX (UINT64_C(1) << 30)
 
 struct string {
-	uint64_t text;	 /* where it begins */
+	uint64_t text;	 /* start of the text */
 	uint64_t length; /* in characters */
 	unsigned character_bytes;
 };
 
-/* The bits of the state behind the kind: the text follows its head; it is all ASCII. */
+/* Bits above the kind: compact (the text follows the head) and ASCII. */
 #define KIND_MASK	   7u
 #define COMPACT_BIT	   3
 #define ASCII_BIT	   4
 #define STATE_MASK	   31u
 #define HASH_BEHIND_LENGTH 8
-#define FLAGS_BEHIND_NAME  144 /* a type's, in all versions */
+#define FLAGS_BEHIND_NAME  144 /* of a type object, in all versions */
 #define FLAG_OF_STR	   (UINT64_C(1) << 28)
 #define NO_HASH		   UINT64_MAX
 
-/* A hash stands for all of the text, where it was made already. */
+/* If the string's hash is computed, it identifies the whole text. */
 static bool note_string(struct python_walk *walk, uintptr_t object, const struct string *string,
 			uint64_t hash)
 {
@@ -35,25 +35,25 @@ static bool note_string(struct python_walk *walk, uintptr_t object, const struct
 	uint64_t word;
 
 	if (hash != NO_HASH)
-		return python_look(walk, object + layout->str_length + HASH_BEHIND_LENGTH, 8, true,
+		return python_read(walk, object + layout->str_length + HASH_BEHIND_LENGTH, 8, true,
 				   &hash);
-	if (!python_look(walk, object + layout->str_length, 8, true, &word) ||
-	    !python_look(walk, state & ~(uintptr_t)7, 8, false, &word))
+	if (!python_read(walk, object + layout->str_length, 8, true, &word) ||
+	    !python_read(walk, state & ~(uintptr_t)7, 8, false, &word))
 		return false;
-	python_note(walk, state, (uint64_t)STATE_MASK << layout->str_kind_bit << state % 8 * 8,
-		    word);
-	return python_note_bytes(walk, string->text, string->length * string->character_bytes);
+	python_add_input(walk, state, (uint64_t)STATE_MASK << layout->str_kind_bit << state % 8 * 8,
+			 word);
+	return python_add_input_bytes(walk, string->text, string->length * string->character_bytes);
 }
 
-/* Or of a class that is derived from str. */
+/* Accepts subclasses of str. */
 static bool is_string(struct python_walk *walk, uintptr_t object)
 {
 	const struct python_layout *layout = &walk->python->layout;
 	uint64_t type, flags;
 
-	if (object % 8 || !python_look(walk, object + layout->object_type, 8, false, &type) ||
+	if (object % 8 || !python_read(walk, object + layout->object_type, 8, false, &type) ||
 	    type % 8 ||
-	    !python_look(walk, type + layout->type_name + FLAGS_BEHIND_NAME, 8, false, &flags))
+	    !python_read(walk, type + layout->type_name + FLAGS_BEHIND_NAME, 8, false, &flags))
 		return false;
 	return flags & FLAG_OF_STR || python_is_a(walk, object, "str");
 }
@@ -65,16 +65,16 @@ static bool open_string(struct python_walk *walk, uintptr_t object, bool as_inpu
 	uint64_t state, hash;
 
 	if (!is_string(walk, object) ||
-	    !python_look(walk, object + layout->str_length, 8, false, &string->length) ||
-	    !python_look(walk, object + layout->str_state, 4, false, &state) ||
-	    !python_look(walk, object + layout->str_length + HASH_BEHIND_LENGTH, 8, false, &hash))
+	    !python_read(walk, object + layout->str_length, 8, false, &string->length) ||
+	    !python_read(walk, object + layout->str_state, 4, false, &state) ||
+	    !python_read(walk, object + layout->str_length + HASH_BEHIND_LENGTH, 8, false, &hash))
 		return false;
 	state >>= layout->str_kind_bit;
 	string->character_bytes = state & KIND_MASK;
 	string->text = object + (state & 1u << ASCII_BIT ? layout->str_ascii_bytes
 							 : layout->str_compact_bytes);
 	if (!(state & 1u << COMPACT_BIT) &&
-	    !python_look(walk, object + layout->str_compact_bytes, 8, as_input, &string->text))
+	    !python_read(walk, object + layout->str_compact_bytes, 8, as_input, &string->text))
 		return false;
 	if (string->length > CHARACTERS_MAX ||
 	    (string->character_bytes != 1 && string->character_bytes != 2 &&
@@ -95,7 +95,7 @@ static uint32_t character_at(const struct string *string, uint64_t index)
 	return string->character_bytes == 2 ? *(const uint16_t *)at : *(const uint32_t *)at;
 }
 
-/* At most 4 bytes. Python keeps bytes of file names that are not UTF-8 as lone surrogates. */
+/* At most 4 bytes. Python stores undecodable bytes of file names as lone surrogates. */
 static unsigned put_character(uint8_t *out, uint32_t c)
 {
 	if (c >= 0xdc80 && c <= 0xdcff)
@@ -122,7 +122,7 @@ static unsigned put_character(uint8_t *out, uint32_t c)
 	return 1;
 }
 
-/* Bytes that a character becomes, at most. */
+/* The most UTF-8 bytes that one character needs. */
 static unsigned bytes_at_most(const struct string *string)
 {
 	static const uint8_t bytes[] = {[1] = 2, [2] = 3, [4] = 4};
@@ -130,7 +130,7 @@ static unsigned bytes_at_most(const struct string *string)
 	return bytes[string->character_bytes];
 }
 
-/* Each text is an input once in a walk. */
+/* Each text is an input only once per walk. */
 static bool is_noted(struct python_walk *walk, uintptr_t object)
 {
 	for (uint32_t i = 0; i < walk->noted_count; i++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walk: the chain of frames, what each of them runs, and which native frame runs it.
+ * Walks the chain of frames, reads the code of each, and finds the native frame that executes it.
  *
- * Runs in the application's threads on the cold path. Whatever the memory holds, nothing is read
- * before it was found to be readable, and an object counts only if its type is the expected one.
+ * Runs in the program's threads on the cold path. Reads only memory known to be readable, and
+ * accepts an object only if it has the expected type.
  */
 #include "inject/python/python_walk.h"
 
@@ -28,15 +28,15 @@ void python_walk_none(struct python_walk *walk)
 
 enum step { STEP_ON, STEP_FULL, STEP_FAILED };
 
-/* The table of lines, of which only as much becomes an input as a line depends on. */
+/* Opens the line table. Only the part that a line depends on becomes an input. */
 static bool open_lines(struct python_walk *walk, struct python_code *code, bool is_input)
 {
 	const struct python_layout *layout = &walk->python->layout;
 	uint64_t object, bytes;
 
-	if (!python_look(walk, code->address + layout->code_line_table, 8, is_input, &object) ||
+	if (!python_read(walk, code->address + layout->code_line_table, 8, is_input, &object) ||
 	    !python_is_a(walk, object, "bytes") ||
-	    !python_look(walk, object + layout->bytes_size, 8, is_input, &bytes))
+	    !python_read(walk, object + layout->bytes_size, 8, is_input, &bytes))
 		return false;
 	code->lines = object + layout->bytes_data;
 	code->lines_bytes = bytes;
@@ -44,8 +44,10 @@ static bool open_lines(struct python_walk *walk, struct python_code *code, bool 
 	return true;
 }
 
-/* A code object (it is one) that is not known yet, at the end of the code part. Its version stands for all of
- * it, if it has one: there may have been four billion before. */
+/*
+ * Appends a new code object to the code part. Its version, if it has one, identifies the whole
+ * object; versions repeat only after four billion.
+ */
 static enum step add_code(struct python_walk *walk, uintptr_t address, uint32_t version)
 {
 	const struct python_layout *layout = &walk->python->layout;
@@ -60,9 +62,9 @@ static enum step add_code(struct python_walk *walk, uintptr_t address, uint32_t 
 		    sizeof(*part) + PYTHON_NAME_BYTES_MAX + PYTHON_FILE_BYTES_MAX + 8)
 		return STEP_FULL;
 	*code = (struct python_code){.address = address};
-	if (!python_look(walk, address + layout->code_first_line, 4, is_input, &first_line) ||
-	    !python_look(walk, address + layout->code_name, 8, is_input, &name) ||
-	    !python_look(walk, address + layout->code_file, 8, is_input, &file) ||
+	if (!python_read(walk, address + layout->code_first_line, 4, is_input, &first_line) ||
+	    !python_read(walk, address + layout->code_name, 8, is_input, &name) ||
+	    !python_read(walk, address + layout->code_file, 8, is_input, &file) ||
 	    !open_lines(walk, code, is_input))
 		return STEP_FAILED;
 	code->first_line = (uint32_t)first_line;
@@ -80,7 +82,7 @@ static enum step add_code(struct python_walk *walk, uintptr_t address, uint32_t 
 	return STEP_ON;
 }
 
-/* Most often the one that was added last: code that calls itself. */
+/* Searches backwards: recursive code was added last. */
 static enum step find_code(struct python_walk *walk, uintptr_t address, uint32_t version,
 			   uint32_t *index_out)
 {
@@ -98,7 +100,7 @@ static bool line_of(struct python_walk *walk, struct python_code *code, int64_t 
 {
 	size_t used = 0;
 
-	/* It ends before a gigabyte, or it is none. */
+	/* A larger table is not a line table. */
 	if (code->lines_bytes >> 30 || !python_can_read(walk, code->lines, code->lines_bytes))
 		return false;
 	*line_out = python_line(walk->python->layout.line_format, (const uint8_t *)code->lines,
@@ -106,15 +108,17 @@ static bool line_of(struct python_walk *walk, struct python_code *code, int64_t 
 	if (code->lines_noted_bytes >= used)
 		return true;
 	code->lines_noted_bytes &= ~(size_t)7; /* from its last word on */
-	if (!python_note_bytes(walk, code->lines + code->lines_noted_bytes,
-			       used - code->lines_noted_bytes))
+	if (!python_add_input_bytes(walk, code->lines + code->lines_noted_bytes,
+				    used - code->lines_noted_bytes))
 		return false;
 	code->lines_noted_bytes = used;
 	return true;
 }
 
-/* Where the instructions of a frame's code begin: from 3.14 on, without the interpreter's lock, threads
- * may have copies of their own, in an array of pointers behind its length. A larger one may take its place. */
+/*
+ * Finds the start of a frame's instructions. Free-threaded builds since 3.14 may have a copy per
+ * thread, in an array of pointers behind its length; the array may be replaced by a larger one.
+ */
 static bool first_instruction(struct python_walk *walk, uintptr_t frame, uintptr_t code,
 			      uint64_t *out)
 {
@@ -124,18 +128,18 @@ static bool first_instruction(struct python_walk *walk, uintptr_t frame, uintptr
 	*out = code + layout->code_instructions;
 	if (!layout->code_tlbc)
 		return true;
-	if (!python_look(walk, frame + layout->frame_tlbc_index, 4, false, &index))
+	if (!python_read(walk, frame + layout->frame_tlbc_index, 4, false, &index))
 		return false;
 	do {
-		if (!python_look(walk, code + layout->code_tlbc, 8, false, &copies) ||
-		    !python_look(walk, copies + 8 + 8 * index, 8, false, out) ||
-		    !python_look(walk, code + layout->code_tlbc, 8, false, &still))
+		if (!python_read(walk, code + layout->code_tlbc, 8, false, &copies) ||
+		    !python_read(walk, copies + 8 + 8 * index, 8, false, out) ||
+		    !python_read(walk, code + layout->code_tlbc, 8, false, &still))
 			return false;
 	} while (still != copies);
 	return true;
 }
 
-/* The instruction that a frame is at, in bytes from the first one of its code. */
+/* The frame's current instruction, in bytes from the first instruction of its code. */
 static bool instruction_offset(struct python_walk *walk, uintptr_t frame, uintptr_t code,
 			       uint64_t instruction, int64_t *offset_out)
 {
@@ -152,8 +156,11 @@ static bool instruction_offset(struct python_walk *walk, uintptr_t frame, uintpt
 	return true;
 }
 
-/* Before its first traceable instruction a function has not begun, as Python sees it: a collection of
- * garbage may call from there. What constructs objects from 3.13 on never gets beyond it. */
+/*
+ * A frame before its first traceable instruction has not started, as Python sees it: a garbage
+ * collection may call from there. From 3.13 on, frames that construct objects always stay before
+ * it.
+ */
 static bool is_complete(struct python_walk *walk, uintptr_t frame, uintptr_t code, int64_t offset,
 			bool *complete_out)
 {
@@ -163,21 +170,21 @@ static bool is_complete(struct python_walk *walk, uintptr_t frame, uintptr_t cod
 	*complete_out = true;
 	if (!layout->code_first_traceable)
 		return true;
-	if (!python_look(walk, code + layout->code_first_traceable, 4, false, &first) ||
-	    !python_look(walk, frame + layout->frame_owner, 1, false, &owner))
+	if (!python_read(walk, code + layout->code_first_traceable, 4, false, &first) ||
+	    !python_read(walk, frame + layout->frame_owner, 1, false, &owner))
 		return false;
 	*complete_out = owner == OWNED_BY_GENERATOR || offset >= (int64_t)first * 2;
 	return *complete_out ||
-	       python_look(walk, code + layout->code_first_traceable, 4, true, &first);
+	       python_read(walk, code + layout->code_first_traceable, 4, true, &first);
 }
 
-/* What the step compares of any frame. */
-static bool look_at_frame(struct python_walk *walk, uintptr_t frame, struct python_step *taken)
+/* Reads what a step compares. */
+static bool read_frame(struct python_walk *walk, uintptr_t frame, struct python_step *taken)
 {
 	const struct python_layout *layout = &walk->python->layout;
 
-	return python_look(walk, frame + layout->frame_code, 8, false, &taken->code) &&
-	       python_look(walk, frame + layout->frame_instruction,
+	return python_read(walk, frame + layout->frame_code, 8, false, &taken->code) &&
+	       python_read(walk, frame + layout->frame_instruction,
 			   layout->instruction_bytes ? 4 : 8, false, &taken->instruction);
 }
 
@@ -187,7 +194,7 @@ static bool look_at_version(struct python_walk *walk, struct python_step *taken)
 	uint64_t version = 0;
 
 	if (layout->code_version &&
-	    !python_look(walk, python_code_of(taken) + layout->code_version, 4, false, &version))
+	    !python_read(walk, python_code_of(taken) + layout->code_version, 4, false, &version))
 		return false;
 	taken->version = (uint32_t)version;
 	return true;
@@ -221,7 +228,7 @@ static enum step add_frame(struct python_walk *walk, uintptr_t frame, struct pyt
 	return STEP_ON;
 }
 
-/* The frame of the native stack in which something lies; its frame count if in none. */
+/* The index of the native frame that contains an address; the frame count if none does. */
 static uint32_t native_place(const struct stack_walk *native, uint32_t first, uintptr_t address)
 {
 	for (uint32_t i = first; i + 1 < native->frame_count; i++)
@@ -231,12 +238,12 @@ static uint32_t native_place(const struct stack_walk *native, uint32_t first, ui
 }
 
 /*
- * An activation of the loop, told by something of its own, ends the run of frames before it. One that is in no
- * native frame may be beyond those that are known; but the innermost has to be on this stack, or it is another
- * thread's.
+ * Assigns a run of frames to the native frame that contains `owned`, an object on the activation's
+ * stack. An outer run may be beyond the known native frames. The innermost must be on this stack,
+ * or else it belongs to another thread.
  */
-static void end_run(struct python_walk *walk, const struct stack_walk *native, uintptr_t of_loop,
-		    uint32_t *activations)
+static void place_run(struct python_walk *walk, const struct stack_walk *native, uintptr_t of_loop,
+		      uint32_t *activations)
 {
 	uint32_t place = native_place(native, walk->place, of_loop);
 	bool is_truncated = native->flags & XT_STACK_TRUNCATED;
@@ -272,9 +279,9 @@ static uint32_t count_loops(const struct python_runtime *python, const struct st
 }
 
 /*
- * To 3.9 nothing in the state is of the thread's stack. But a loop that calls something keeps the frame that it runs
- * in its own, or in a register, which those further in put into theirs. A frame that is in none of them is run
- * by another thread, in whose hands the state is by now.
+ * Up to 3.9, the state has no pointer into the thread's stack. But an activation that calls
+ * something keeps its frame's address on its stack or in a register that its callees save. If no
+ * native frame has it, another thread runs the state now.
  */
 static bool is_run_here(struct python_walk *walk, const struct stack_walk *native, uintptr_t frame)
 {
@@ -287,14 +294,14 @@ static bool is_run_here(struct python_walk *walk, const struct stack_walk *nativ
 			end = native->stack_pointers[i + 1];
 			break;
 		}
-	for (uintptr_t at = base; at < end && python_look(walk, at, 8, false, &word);
+	for (uintptr_t at = base; at < end && python_read(walk, at, 8, false, &word);
 	     at += sizeof(word))
 		if (word == frame)
 			return true;
 	return false;
 }
 
-/* To 3.9: the n-th frame is of the n-th activation, if there are as many. */
+/* Up to 3.9: assigns the n-th frame to the n-th activation, if their numbers are equal. */
 static void place_each(struct python_walk *walk, const struct stack_walk *native)
 {
 	uint32_t loops = count_loops(walk->python, native), next = 0;
@@ -313,7 +320,7 @@ static void place_each(struct python_walk *walk, const struct stack_walk *native
 		walk->frames[next].place = (uint16_t)native->frame_count;
 }
 
-/* Is the frame the outermost of a run, or none of any code? */
+/* Marks the outermost frame of a run, or a frame without code. */
 struct mark {
 	uint32_t owner;
 	bool is_shim;
@@ -327,21 +334,21 @@ static bool read_mark(struct python_walk *walk, uintptr_t frame, struct mark *ma
 
 	*mark = (struct mark){0};
 	if (layout->division == PYTHON_BY_SHIM) {
-		if (!python_look(walk, frame + layout->frame_owner, 1, false, &value))
+		if (!python_read(walk, frame + layout->frame_owner, 1, false, &value))
 			return false;
 		mark->owner = (uint32_t)value;
 		mark->is_shim = value >= PYTHON_OWNER_SHIM;
 	} else if (layout->division == PYTHON_EACH_MARKED) {
 		mark->is_entry = true;
 	} else if (layout->division == PYTHON_BY_FLAG) {
-		if (!python_look(walk, frame + layout->frame_is_entry, 1, false, &value))
+		if (!python_read(walk, frame + layout->frame_is_entry, 1, false, &value))
 			return false;
 		mark->is_entry = value != 0;
 	}
 	return true;
 }
 
-/* One frame of the chain, or a shim. */
+/* Processes one frame of the chain, or a shim. */
 static enum step take_step(struct python_walk *walk, uintptr_t frame, uintptr_t *cframe,
 			   const struct stack_walk *native, uint32_t *activations)
 {
@@ -353,7 +360,7 @@ static enum step take_step(struct python_walk *walk, uintptr_t frame, uintptr_t 
 	if (walk->step_count == PYTHON_STEPS_MAX)
 		return STEP_FULL;
 	*taken = (struct python_step){0};
-	if (frame % 8 || !read_mark(walk, frame, &mark) || !look_at_frame(walk, frame, taken))
+	if (frame % 8 || !read_mark(walk, frame, &mark) || !read_frame(walk, frame, taken))
 		return STEP_FAILED;
 	taken->owner = mark.owner;
 	if (!mark.is_shim)
@@ -364,9 +371,9 @@ static enum step take_step(struct python_walk *walk, uintptr_t frame, uintptr_t 
 	if (mark.is_entry)
 		taken->anchor = *cframe;
 	if (mark.is_shim || mark.is_entry)
-		end_run(walk, native, mark.is_shim ? frame : *cframe, activations);
+		place_run(walk, native, mark.is_shim ? frame : *cframe, activations);
 	if (mark.is_entry &&
-	    !python_look(walk, *cframe + layout->cframe_previous, 8, false, cframe))
+	    !python_read(walk, *cframe + layout->cframe_previous, 8, false, cframe))
 		return STEP_FAILED;
 	return STEP_ON;
 }
@@ -379,20 +386,20 @@ static enum step walk_frames(struct python_walk *walk, const struct stack_walk *
 	enum step step = STEP_ON;
 
 	walk->first_frame = frame;
-	walk->is_elsewhere =
-		layout->division == PYTHON_EACH_ALONE && frame && !is_run_here(walk, native, frame);
+	walk->is_elsewhere = layout->division == PYTHON_EACH_UNMARKED && frame &&
+			     !is_run_here(walk, native, frame);
 	while (frame && step == STEP_ON && !walk->is_elsewhere &&
 	       !python_is_finalizing(walk->python, walk->thread.state)) {
 		step = take_step(walk, frame, &cframe, native, activations);
 		if (step != STEP_ON)
 			break;
-		if (!python_look(walk, frame + layout->frame_previous, 8, false, &behind))
+		if (!python_read(walk, frame + layout->frame_previous, 8, false, &behind))
 			step = STEP_FAILED;
 		else if (layout->division == PYTHON_BY_SHIM)
 			walk->steps[walk->step_count - 1].behind = behind;
 		frame = behind;
 	}
-	if (step != STEP_ON) /* the steps do not lead to the end */
+	if (step != STEP_ON) /* the steps do not reach the end of the chain */
 		walk->inputs_complete = false;
 	return step;
 }
@@ -408,7 +415,7 @@ static uint64_t hash_words(uint64_t hash, const void *data, size_t bytes)
 	return hash;
 }
 
-/* See the stack_bytes of the walk. */
+/* Computes python_walk.stack_bytes. */
 static uint32_t stack_bytes_of(const struct python_runtime *python, const struct stack_walk *native)
 {
 	const bool is_truncated = native->flags & XT_STACK_TRUNCATED;
@@ -425,7 +432,7 @@ static uint32_t stack_bytes_of(const struct python_runtime *python, const struct
 	return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
 }
 
-/* From the innermost frame on. */
+/* Starts at the innermost frame. */
 static void walk_and_place(struct python_walk *walk, const struct stack_walk *native)
 {
 	uint32_t activations = 0;
@@ -433,11 +440,11 @@ static void walk_and_place(struct python_walk *walk, const struct stack_walk *na
 
 	if (step != STEP_ON)
 		walk->flags |= XT_STACK_PYTHON_TRUNCATED;
-	if (walk->python->layout.division == PYTHON_EACH_ALONE) {
+	if (walk->python->layout.division == PYTHON_EACH_UNMARKED) {
 		place_each(walk, native);
 		return;
 	}
-	/* Those of a run whose end was not met. */
+	/* The last run has no known end. */
 	for (; walk->first_unplaced < walk->frame_count; walk->first_unplaced++)
 		walk->frames[walk->first_unplaced].place = (uint16_t)native->frame_count;
 	walk->is_missing = step == STEP_ON && count_loops(walk->python, native) > activations;
@@ -455,7 +462,7 @@ void python_walk(struct python_walk *walk, const struct python_runtime *python,
 	memset(walk->readable_pages, 0, sizeof(walk->readable_pages));
 	walk->noted_count = walk->first_unplaced = walk->place = 0;
 	walk->is_elsewhere = false;
-	/* The native walk took long: it is asked again. */
+	/* The native walk took long, so check again. */
 	if (thread->state && walk->stack_bytes && !python_is_finalizing(python, thread->state) &&
 	    python_enter(python, native->regs, walk->stack_bytes, &walk->thread)) {
 		walk_and_place(walk, native);
@@ -463,7 +470,7 @@ void python_walk(struct python_walk *walk, const struct python_runtime *python,
 		walk->thread = (struct python_thread){0};
 		walk->is_missing = python && count_loops(python, native);
 	}
-	if (walk->is_elsewhere) { /* it is walked anew each time */
+	if (walk->is_elsewhere) { /* not cached: walked again each time */
 		python_walk_none(walk);
 		walk->inputs_complete = false;
 		walk->is_missing = count_loops(python, native);

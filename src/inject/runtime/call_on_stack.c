@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The switch of stacks. System calls by hand, as in signal_guard.h: the kernel's signal sets are
- * small.
+ * Switches stacks. Uses raw system calls because the kernel's signal sets are small; see
+ * signal_guard.h.
  */
 #include "inject/runtime/call_on_stack.h"
 
@@ -14,11 +14,10 @@
 
 #define BIT(signal) (UINT64_C(1) << ((signal)-1))
 
-/* What the thread itself brings about. While one of these is blocked, the kernel ends the process
- * instead. */
+/* Synchronous signals. If one of these is raised while blocked, the kernel kills the process. */
 #define FAULTS (BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE) | BIT(SIGTRAP) | BIT(SIGSYS))
 
-/* Keeps the caller's stack pointer in rbp, by which unwinders find the caller. */
+/* Keeps the caller's stack pointer in rbp, so that unwinders find the caller. */
 void xt_switch_stack(void *top, void (*work)(void *argument), void *argument);
 __asm__(".pushsection .text, \"ax\", @progbits\n"
 	".globl xt_switch_stack\n"

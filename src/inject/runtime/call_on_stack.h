@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls a function on another stack. A program may launch on a stack of a few kilobytes, of which
- * the driver leaves little, and a stack walk needs three of them.
+ * Calls a function on another stack. A program may launch on a stack of a few kilobytes, most of
+ * which the driver uses. A stack walk needs three kilobytes.
  */
 #ifndef XT_INJECT_CALL_ON_STACK_H
 #define XT_INJECT_CALL_ON_STACK_H
 
 /*
- * Calls work(argument) on the stack below top (aligned to 16 bytes). Meanwhile no signal handler
- * runs: it could need more stack than there is, or look for the thread's own. Faults are not held
- * back. Where the mask cannot be changed, it calls work() on the caller's stack. Any thread; makes
- * two system calls; keeps errno.
+ * Calls work(argument) on the stack that ends at `top` (aligned to 16 bytes). Asynchronous signals
+ * are blocked meanwhile, because a handler could need more stack or look for the thread's own.
+ * Faults are not blocked. If the signal mask cannot be changed, calls work() on the caller's stack.
+ * Any thread. Makes two system calls. Keeps errno.
  */
 void call_on_stack(void *top, void (*work)(void *argument), void *argument);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one clock of a log: monotonic nanoseconds, for host and (through CUPTI's timestamp
- * callback) for GPU events. Any thread; no system call where the vDSO serves.
+ * The clock of a log: monotonic nanoseconds, for host events and, through CUPTI's timestamp
+ * callback, for GPU events. Any thread; no system call if the vDSO provides the clock.
  */
 #ifndef XT_INJECT_CLOCK_H
 #define XT_INJECT_CLOCK_H
@@ -22,7 +22,7 @@ static inline uint64_t monotonic_ns(void)
 	return xt_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* As CUPTI's own, which it cannot be given back. */
+/* The same clock as CUPTI's default, which cannot be restored once replaced. */
 static inline uint64_t realtime_ns(void)
 {
 	return xt_clock_ns(CLOCK_REALTIME);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the state of a thread in /proc, on a stack that may be small. Any thread. */
+/*
+ * Reads a thread's state from /proc. Uses little stack. Any thread.
+ */
 #include "inject/runtime/deadlock_probe.h"
 
 #include <errno.h>
@@ -9,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define LOOK_NS UINT64_C(2000000)
+#define SAMPLE_PERIOD_NS UINT64_C(2000000)
 
 static char *put_number(char *end, unsigned number)
 {
@@ -19,7 +21,7 @@ static char *put_number(char *end, unsigned number)
 	return end;
 }
 
-static bool is_waiting(int id)
+static bool is_sleeping(int id)
 {
 	static const char folder[] = "/proc/self/task/", file[] = "/stat";
 	char path[48], text[64], *begin = path + sizeof(path) - sizeof(file);
@@ -35,23 +37,24 @@ static bool is_waiting(int id)
 	bytes = syscall(SYS_read, fd, text, sizeof(text) - 1);
 	syscall(SYS_close, fd);
 	text[bytes > 0 ? bytes : 0] = '\0';
-	state = strrchr(text, ')'); /* the name before it may hold anything */
+	state = strrchr(text, ')'); /* the name in parentheses may contain anything */
 	return state && state[1] == ' ' && state[2] == 'S';
 }
 
-uint64_t stuck_ns(struct stuck_watch *watch, int id, unsigned turn, uint64_t now_ns)
+uint64_t deadlock_probe_blocked_ns(struct deadlock_probe *probe, int id, unsigned turn,
+				   uint64_t now_ns)
 {
 	int saved_errno = errno;
-	bool is_stuck;
+	bool is_blocked;
 
-	if (turn == watch->turn && now_ns - watch->looked_ns < LOOK_NS)
+	if (turn == probe->turn && now_ns - probe->sampled_ns < SAMPLE_PERIOD_NS)
 		return 0;
-	watch->looked_ns = now_ns;
-	is_stuck = id && turn == watch->turn && is_waiting(id);
+	probe->sampled_ns = now_ns;
+	is_blocked = id && turn == probe->turn && is_sleeping(id);
 	errno = saved_errno;
-	if (is_stuck)
-		return now_ns - watch->since_ns;
-	watch->turn = turn;
-	watch->since_ns = now_ns;
+	if (is_blocked)
+		return now_ns - probe->since_ns;
+	probe->turn = turn;
+	probe->since_ns = now_ns;
 	return 0;
 }

@@ -1,26 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Does another thread wait for the one that asks? A signal handler may have interrupted a thread that has
- * a lock of the loader's, which one of the tracer's wants; of these locks nobody but the loader knows. What can
- * be seen is that the other thread waits, each time that one looks: others have such a lock for moments.
+ * Detects whether another thread is blocked on a lock that the calling thread may hold.
+ *
+ * A signal handler may interrupt a thread that holds one of the loader's locks, while the writer
+ * thread needs that lock. Only the loader knows who holds its locks. So the probe samples the other
+ * thread's state: a thread that sleeps in every sample is deadlocked, because these locks are
+ * otherwise held only briefly.
  */
 #ifndef XT_INJECT_DEADLOCK_PROBE_H
 #define XT_INJECT_DEADLOCK_PROBE_H
 
 #include <stdint.h>
 
-/* Zeros to begin with. */
-struct stuck_watch {
+/* Initialise to zero. */
+struct deadlock_probe {
 	unsigned turn;
-	uint64_t since_ns, looked_ns;
+	uint64_t since_ns, sampled_ns;
 };
 
 /*
- * For how long, in ns, that thread was seen to do nothing but wait, in one and the same turn: a number, not 0,
- * for what it does that may take a lock. To be asked over and over. A thread that works or has no processor does not
- * wait. 0: it does not wait, or cannot be looked at, or id is 0. Async-signal-safe; nowhere a place where a
- * thread is cancelled; keeps errno.
+ * Call repeatedly. Returns for how many nanoseconds thread `id` has been asleep in every sample of
+ * the same `turn`. `turn` identifies one attempt to take a lock and is not 0. Returns 0 if the
+ * thread is running or runnable, cannot be inspected, or if id is 0. Async-signal-safe; no
+ * cancellation point; keeps errno.
  */
-uint64_t stuck_ns(struct stuck_watch *watch, int id, unsigned turn, uint64_t now_ns);
+uint64_t deadlock_probe_blocked_ns(struct deadlock_probe *probe, int id, unsigned turn,
+				   uint64_t now_ns);
 
 #endif

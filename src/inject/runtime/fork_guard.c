@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * By the pid, and by a page that the kernel empties in a child: a process that is the first of its pid
- * namespace and makes another namespace has a child with the same pid. Any thread; no lock.
+ * Compares the pid and a page that the kernel zeroes in a child. The pid alone is not enough:
+ * process 1 of a pid namespace can create a child that is process 1 of another. Any thread; no
+ * lock.
  */
 #include "inject/runtime/fork_guard.h"
 
@@ -12,8 +13,8 @@
 
 static const atomic_bool always = true;
 static const atomic_bool *mark =
-	&always;  /* where the kernel (before 4.14) or memory does not serve */
-static pid_t pid; /* 0: none */
+	&always;  /* used if the kernel is older than 4.14 or has no memory */
+static pid_t pid; /* 0: not tracing */
 
 void fork_guard_begin(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every launch reads and hardly anyone writes lies together, wherever it is defined: between two
- * launches a program has the caches to itself, and each line that is fetched anew is waited for.
+ * Data that every launch reads and that rarely changes. It is placed together to touch few cache
+ * lines: between two launches, the program has usually evicted them.
  */
 #ifndef XT_INJECT_HOT_STATE_H
 #define XT_INJECT_HOT_STATE_H

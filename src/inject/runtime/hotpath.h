@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hot-path law, as far as a compiler can hold it.
+ * The rules for code on the hot path, as far as the compiler can enforce them.
  *
- * Include this last in every file whose code runs in the application's threads. Such code takes no
- * lock, calls no malloc, makes no system call, never prints, never exits, and keeps errno. The
- * cold paths that may do a few of these (the first launch of a thread, a stack never seen before)
- * live in files that do not include it, and say so at their head. A test holds the list of what
- * these objects import.
+ * Include this last in every file whose code runs in the program's threads. Such code takes no
+ * lock, calls no malloc, makes no system call, never prints, never exits, and keeps errno. Cold
+ * paths may do some of these: a thread's first launch, a stack never seen before. They are in files
+ * that do not include this header and say so at their head. A test checks the imports of the hot
+ * objects.
  */
 #ifndef XT_INJECT_HOTPATH_H
 #define XT_INJECT_HOTPATH_H
 
-/* Kept apart from what runs at every launch, which then takes fewer lines of instructions. */
+/* Moves rare code away, so that a launch touches fewer cache lines of instructions. */
 #define COLD __attribute__((noinline, cold))
 
-/* What runs at every launch lies together, in two pages of instructions rather than four: of pages, too, a program
- * leaves few in the processor's tables. */
+/* Places the code of every launch in two pages instead of four, to save TLB entries. */
 #define LIKELY __attribute__((section(".text.hot"), aligned(64)))
 
 #pragma GCC poison malloc calloc realloc free aligned_alloc posix_memalign strdup

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A word instead of a mutex of the C library's: it is known at each moment who has it, also to a handler
- * that has interrupted its taking. It is wanted by two threads at once when the program forks, no more.
+ * The lock is an atomic word instead of a pthread mutex, so that even a signal handler that
+ * interrupted loader_lock() knows the holder. Two threads compete for it only when the program
+ * forks.
  *
- * Whether a thread has the C library's list lock cannot be asked for. The lock is a recursive mutex in the
- * loader's exported data, and is found as the one that this thread has twice where it should.
+ * glibc offers no way to ask who holds its list lock. That lock is a recursive mutex in the
+ * loader's exported data. It is found at start-up as the only mutex that this thread holds once
+ * inside dl_iterate_phdr() and twice inside a nested call.
  */
 #include "inject/runtime/loader_lock.h"
 
@@ -20,17 +22,17 @@
 #include "inject/runtime/sleep.h"
 #include "inject/runtime/deadlock_probe.h"
 
-#define RETRY_NS	      100000
-#define FORK_PATIENCE_NS      UINT64_C(100000000)
-#define FORK_PATIENCE_MOST_NS UINT64_C(2000000000) /* where nobody can be seen waiting */
+#define RETRY_NS	100000
+#define FORK_BLOCKED_NS UINT64_C(100000000)
+#define FORK_TIMEOUT_NS UINT64_C(2000000000) /* if the probe sees no deadlock */
 
 static struct {
 	_Atomic(pthread_t)
-		holder;	      /* 0: nobody; the same in a forked child, unlike ids of threads */
-	atomic_int holder_id; /* 0: not known yet */
-	atomic_uint turn;     /* of so many that had it */
-	atomic_bool by_fork;  /* its holder forks */
-	atomic_bool asks;     /* its holder has the list lock, or waits for it */
+		holder;	       /* 0: none. Unlike a thread id, it is the same in a forked child */
+	atomic_int holder_id;  /* 0: not known yet */
+	atomic_uint turn;      /* counts the times that it was taken */
+	atomic_bool by_fork;   /* the holder is forking */
+	atomic_bool iterating; /* the holder has the list lock or waits for it */
 } lock;
 
 static const pthread_mutex_t *list_lock; /* NULL: not found */
@@ -59,20 +61,20 @@ static bool is_held_here(const pthread_mutex_t *mutex, int id)
 }
 
 struct search {
-	const char *data; /* the loader's */
+	const char *data; /* the loader's exported data */
 	size_t data_bytes;
 	unsigned depth, found_count;
 	const pthread_mutex_t *found;
 };
 
-static int look_for_lock(struct dl_phdr_info *info, size_t info_bytes, void *out)
+static int find_list_lock(struct dl_phdr_info *info, size_t info_bytes, void *out)
 {
 	struct search *search = out;
 	int id = thread_id();
 
 	(void)info, (void)info_bytes;
 	if (!search->depth++) {
-		dl_iterate_phdr(look_for_lock, search);
+		dl_iterate_phdr(find_list_lock, search);
 		return 1;
 	}
 	for (size_t i = 0; i + sizeof(pthread_mutex_t) <= search->data_bytes; i += sizeof(void *)) {
@@ -92,16 +94,16 @@ void loader_lock_begin(void)
 	struct search search = {0};
 
 	search.data = loader_data(&search.data_bytes);
-	dl_iterate_phdr(look_for_lock, &search);
+	dl_iterate_phdr(find_list_lock, &search);
 	if (search.found_count == 1 && !is_held_here(search.found, thread_id()))
 		list_lock = search.found;
 }
 
 static bool try_lock(void)
 {
-	pthread_t nobody = 0;
+	pthread_t none = 0;
 
-	if (!atomic_compare_exchange_strong(&lock.holder, &nobody, pthread_self()))
+	if (!atomic_compare_exchange_strong(&lock.holder, &none, pthread_self()))
 		return false;
 	atomic_fetch_add(&lock.turn, 1);
 	atomic_store(&lock.holder_id, thread_id());
@@ -120,36 +122,36 @@ void loader_unlock(void)
 	atomic_store(&lock.holder, 0);
 }
 
-int loader_ask(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data)
+int loader_iterate(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data)
 {
 	int result;
 
 	loader_lock();
-	atomic_store(&lock.asks, true);
+	atomic_store(&lock.iterating, true);
 	result = dl_iterate_phdr(callback, data);
-	atomic_store(&lock.asks, false);
+	atomic_store(&lock.iterating, false);
 	loader_unlock();
 	return result;
 }
 
-/* Is it this thread that the holder waits for? */
-static bool is_waited_for(struct stuck_watch *watch, uint64_t now_ns)
+/* Whether the holder waits for the calling thread. */
+static bool is_blocking_holder(struct deadlock_probe *probe, uint64_t now_ns)
 {
-	if (list_lock && atomic_load(&lock.asks) && is_held_here(list_lock, thread_id()))
+	if (list_lock && atomic_load(&lock.iterating) && is_held_here(list_lock, thread_id()))
 		return true;
-	return stuck_ns(watch, atomic_load(&lock.holder_id), atomic_load(&lock.turn), now_ns) >=
-	       FORK_PATIENCE_NS;
+	return deadlock_probe_blocked_ns(probe, atomic_load(&lock.holder_id),
+					 atomic_load(&lock.turn), now_ns) >= FORK_BLOCKED_NS;
 }
 
 void loader_lock_before_fork(void)
 {
-	uint64_t now_ns = monotonic_ns(), deadline_ns = now_ns + FORK_PATIENCE_MOST_NS;
-	struct stuck_watch watch = {0};
+	uint64_t now_ns = monotonic_ns(), deadline_ns = now_ns + FORK_TIMEOUT_NS;
+	struct deadlock_probe probe = {0};
 
 	if (atomic_load(&lock.holder) == pthread_self())
 		return;
 	for (; !try_lock(); now_ns = monotonic_ns()) {
-		if (now_ns >= deadline_ns || is_waited_for(&watch, now_ns))
+		if (now_ns >= deadline_ns || is_blocking_holder(&probe, now_ns))
 			return;
 		xt_sleep_ns(RETRY_NS);
 	}
@@ -176,7 +178,7 @@ void loader_lock_in_child(void)
 	atomic_store(&lock.by_fork, false);
 	if (is_kept)
 		return;
-	/* Others that had it are not here. */
-	atomic_store(&lock.asks, false);
+	/* The holder was a thread that the child does not have. */
+	atomic_store(&lock.iterating, false);
 	loader_unlock();
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tracer's own lock around what must not be under way when the process forks: to ask the C library
- * which libraries are loaded, and to have a file open for a moment. The C library holds its list lock
- * (that of dl_iterate_phdr()) as it answers; a child that is made meanwhile could never load a library
- * again, and a file that is open then stays open in it.
+ * The tracer's lock around work that must not be in progress when the program forks: asking the C
+ * library for the loaded libraries, and having a file open for a moment.
  *
- * This lock is taken before the C library's list lock, never within it. The program knows nothing of that:
- * its threads may hold the list lock when they fork or end the process (in a signal handler that has
- * interrupted dlopen(), in a callback of dl_iterate_phdr()), while the writer has this lock and waits for
- * the other. So fork() does not wait for it where that is so.
+ * The C library holds its list lock (that of dl_iterate_phdr()) during such a query. A child forked
+ * then could never load a library again, and would inherit the open file.
+ *
+ * Lock order: this lock, then the C library's list lock. The program does not follow this order. A thread may fork or exit while it holds
+ * the list lock, in a signal handler that interrupted dlopen(). fork() therefore does not wait for a holder that waits for the list lock.
  */
 #ifndef XT_INJECT_LOADER_LOCK_H
 #define XT_INJECT_LOADER_LOCK_H
@@ -16,24 +15,27 @@
 #include <link.h>
 #include <stddef.h>
 
-/* Once, before any of what follows. By InitializeInjection(). */
+/* Once, before any other function here. InitializeInjection() calls it. */
 void loader_lock_begin(void);
 
-/* Not by a thread that has it. */
+/* Not recursive. */
 void loader_lock(void);
 void loader_unlock(void);
 
-/* Returns the loader's exported data; *bytes_out is 0 if there is none. Takes the loader's own lock. */
+/*
+ * Returns the loader's exported data; *bytes_out is 0 if there is none. Takes the loader's own
+ * lock.
+ */
 const void *loader_data(size_t *bytes_out);
 
 /* dl_iterate_phdr() under the lock. */
-int loader_ask(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data);
+int loader_iterate(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data);
 
 /*
- * fork(): before it, and after it in the parent and in the child. The lock is not taken where its holder waits
- * for this thread, or for a tenth of a second waits for anything: it does not have the list lock then, and
- * the child is what it would be without us. A thread that forks in a signal handler while it has the lock
- * keeps it.
+ * Handlers for fork(): before it, then in the parent and in the child. The first does not take the
+ * lock if its holder waits for this thread or has been blocked for 0.1 s. The holder does not have
+ * the list lock then, so the child is safe. A signal handler that forks while its thread holds the
+ * lock keeps it.
  */
 void loader_lock_before_fork(void);
 void loader_lock_in_parent(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds glibc's count of loaded libraries by elimination: of all words in the loader's data, keep
- * those that equal the count, before and after it changes. Start-up and writer thread.
+ * Finds glibc's load counter by elimination. Keeps those words of the loader's
+ * data that equal the count both before and after it changes. Start-up and writer thread.
  */
 #include "inject/runtime/loader_watch.h"
 
@@ -24,7 +24,7 @@ static struct {
 	unsigned count;
 	uint64_t first_adds;
 	uint64_t last_adds;
-	bool saw_unload; /* rules out the number of libraries that are there */
+	bool saw_unload; /* then the counter cannot be the number of loaded libraries */
 } search;
 
 struct load_counts {
@@ -47,7 +47,7 @@ static struct load_counts load_counts(void)
 {
 	struct load_counts counts = {0, 0};
 
-	loader_ask(read_counts, &counts);
+	loader_iterate(read_counts, &counts);
 	return counts;
 }
 
@@ -88,14 +88,14 @@ bool loader_watch_end(void)
 {
 	bool moved = search.last_adds != search.first_adds;
 
-	loader_watch_ask();
+	loader_watch_poll();
 	if (search.count != 1 || !moved || !search.saw_unload)
 		return false;
 	__atomic_store_n(&loader_generation_word, search.words[0], __ATOMIC_RELAXED);
 	return true;
 }
 
-uint64_t loader_watch_ask(void)
+uint64_t loader_watch_poll(void)
 {
 	struct load_counts counts;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines on stderr. Runs on the tracer's own threads, at entry and at exit; never in a callback. All
- * system calls in which a thread might be cancelled are made by hand.
+ * Writes lines to stderr: on the tracer's own threads, at start-up and at exit, never in a
+ * callback. Uses raw system calls where the C library's functions are cancellation points.
  */
 #include "inject/runtime/log_message.h"
 
@@ -21,15 +21,15 @@
 
 #include "inject/runtime/signal_guard.h"
 
-/* What descriptor 2 was when the library was loaded. */
+/* The file behind descriptor 2 when the library was loaded. */
 static struct {
 	bool is_open;
 	dev_t device, special;
 	ino_t inode;
 } at_load;
 
-/* Before any other constructor of ours, which may have something to say. */
-__attribute__((constructor(101))) static void know_stderr(void)
+/* Runs before our other constructors, which may print. */
+__attribute__((constructor(101))) static void remember_stderr(void)
 {
 	int saved_errno = errno;
 	struct stat status;
@@ -55,9 +55,9 @@ static bool is_as_at_load(mode_t *type_out)
 }
 
 /*
- * The driver may load us long after the program has begun. What it was started with is not closed
- * by exec(); shells and others open files for stderr to write to them alone; and what is said to a peer on the
- * network is no line for a user.
+ * The driver may load us long after the program started, so descriptor 2 may be another file. A
+ * true stderr is not close-on-exec. Shells open files for it write-only. A network socket is never
+ * one.
  */
 static bool may_be_stderr(mode_t type)
 {
@@ -74,7 +74,7 @@ static bool may_be_stderr(mode_t type)
 	       domain == AF_UNIX;
 }
 
-/* A pipe in which there is any room takes a line of ours whole. */
+/* A pipe with any room takes a whole line. */
 static bool takes_a_line(void)
 {
 	struct pollfd stream = {STDERR_FILENO, POLLOUT, 0};
@@ -83,7 +83,7 @@ static bool takes_a_line(void)
 	return syscall(SYS_ppoll, &stream, 1, &at_once, NULL, 0) == 1 && stream.revents & POLLOUT;
 }
 
-/* A closed stderr is the program's business, and no reason to end it. */
+/* A closed stderr must not end the program. */
 static void write_line(const char *text)
 {
 	static const char prefix[] = "xtrace: ";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looks at the list of the process's threads. Writer thread, but for the start.
+ * Reads the process's threads from /proc. Writer thread, except at start-up.
  */
 #include "inject/runtime/process_exit_watch.h"
 
@@ -17,21 +17,25 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define OTHERS_MAX 16
+#define KNOWN_THREADS_MAX 16
 
-/* The threads that are not the program's; none while it is not known. The kernel may give the id of
- * a thread that has ended to one of the program's, which has a later start time. */
+/*
+ * Threads that do not belong to the program; empty if unknown. The start time detects a reused
+ * thread id.
+ */
 static struct {
 	int id;
 	unsigned long long start_ticks;
-} others[OTHERS_MAX];
-static atomic_uint others_count;
-static bool was_alone;
+} known_threads[KNOWN_THREADS_MAX];
+static atomic_uint known_count;
+static bool was_single_threaded;
 
-/* The signals that the program's thread let through. */
+/* The signals that the program's thread had blocked. */
 static sigset_t blocked;
 
-/* Of a thread or the process. A main thread that has ended stays a zombie while others live. */
+/*
+ * State of a thread or the process. An ended main thread stays a zombie while other threads live.
+ */
 struct status {
 	char state;
 	unsigned threads;
@@ -55,7 +59,7 @@ static bool read_status(const char *path, struct status *status)
 	if (bytes <= 0)
 		return false;
 	text[bytes] = '\0';
-	/* The name before it, in parentheses, may hold anything. */
+	/* The name in parentheses may contain anything. */
 	rest = strrchr(text, ')');
 	return rest && sscanf(rest, ") %c" SIXTEEN_NUMBERS " %u %*d %llu", &status->state,
 			      &status->threads, &status->start_ticks) == 3;
@@ -73,7 +77,7 @@ static bool read_start(int id, unsigned long long *start_ticks)
 	return true;
 }
 
-/* Calls back with each thread but the main one, until that says false. */
+/* Calls `visit` with each thread except the main one, until it returns false. */
 static bool all_threads(bool (*visit)(int id, unsigned *count), unsigned *count)
 {
 	DIR *folder = opendir("/proc/self/task");
@@ -93,10 +97,10 @@ static bool all_threads(bool (*visit)(int id, unsigned *count), unsigned *count)
 
 static bool add(int id, unsigned *count)
 {
-	if (*count == OTHERS_MAX)
+	if (*count == KNOWN_THREADS_MAX)
 		return false;
-	others[*count].id = id;
-	if (read_start(id, &others[*count].start_ticks)) /* else it has ended */
+	known_threads[*count].id = id;
+	if (read_start(id, &known_threads[*count].start_ticks)) /* otherwise it has ended */
 		++*count;
 	return true;
 }
@@ -106,8 +110,9 @@ static bool is_known(int id, unsigned *count)
 	unsigned long long start_ticks;
 
 	for (unsigned i = 0; i < *count; i++)
-		if (others[i].id == id)
-			return read_start(id, &start_ticks) && start_ticks == others[i].start_ticks;
+		if (known_threads[i].id == id)
+			return read_start(id, &start_ticks) &&
+			       start_ticks == known_threads[i].start_ticks;
 	return false;
 }
 
@@ -116,28 +121,31 @@ void process_exit_watch_begin(void)
 	struct status status;
 
 	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
-	was_alone = read_status("/proc/self/stat", &status) && status.threads == 1;
+	was_single_threaded = read_status("/proc/self/stat", &status) && status.threads == 1;
 }
 
 void process_exit_watch_end(void)
 {
 	unsigned count = 0;
 
-	if (was_alone && all_threads(add, &count))
-		atomic_store(&others_count, count);
+	if (was_single_threaded && all_threads(add, &count))
+		atomic_store(&known_count, count);
 }
 
-bool process_exit_watch_is_left(void)
+bool process_exit_watch_has_ended(void)
 {
-	unsigned count = atomic_load(&others_count);
+	unsigned count = atomic_load(&known_count);
 	struct status status;
 
 	return count && read_status("/proc/self/stat", &status) && status.state == 'Z' &&
 	       status.threads <= count + 1 && all_threads(is_known, &count);
 }
 
-/* As a thread of the program's: its handlers may want more stack than the writer has, and signals. */
-static void *end_main(void *end)
+/*
+ * Looks like a thread of the program: exit handlers may need more stack than the writer has, and
+ * signals.
+ */
+static void *exit_main(void *end)
 {
 	prctl(PR_SET_NAME, program_invocation_short_name);
 	pthread_sigmask(SIG_SETMASK, &blocked, NULL);
@@ -150,6 +158,6 @@ void process_exit_watch_end_process(void)
 	void *end = dlsym(RTLD_DEFAULT, "exit");
 	pthread_t thread;
 
-	if (end && pthread_create(&thread, NULL, end_main, end))
-		end_main(end);
+	if (end && pthread_create(&thread, NULL, exit_main, end))
+		exit_main(end);
 }

@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the program's last thread has ended. The C library ends a process when its last thread does; to it
- * the tracer's threads, and those that CUPTI starts because we are there, are threads like others. They
- * must not keep a process alive. Makes system calls, and malloc.
+ * Detects that the program's last thread has ended. The C library ends a process with its last
+ * thread. The tracer's threads, and those that CUPTI starts for it, must not keep the process
+ * alive. Makes system calls and calls malloc.
  */
 #ifndef XT_INJECT_PROCESS_EXIT_WATCH_H
 #define XT_INJECT_PROCESS_EXIT_WATCH_H
 
 #include <stdbool.h>
 
-/* Before anything is started, and when all is: if the process has a single thread, what is started
- * between is not the program's. By the thread that calls InitializeInjection(). */
+/*
+ * Enclose the start-up: if the process has one thread before, all threads created in between belong
+ * to the tracer. Called by the thread of InitializeInjection().
+ */
 void process_exit_watch_begin(void);
 void process_exit_watch_end(void);
 
-/* Whether the main thread has ended and there is no thread of the program's beside it. False if that
- * cannot be found out. Writer thread. */
-bool process_exit_watch_is_left(void);
+/*
+ * Whether the main thread and all other threads of the program have ended. False if unknown. Writer
+ * thread.
+ */
+bool process_exit_watch_has_ended(void);
 
-/* What the C library does when the last thread of a process ends, in a thread of its own, as the program's
- * exit handlers run there. Writer thread, which has nothing more to do then. */
+/*
+ * Ends the process as the C library does after the last thread, in a new thread that runs the
+ * program's exit handlers. Writer thread, as its last action.
+ */
 void process_exit_watch_end_process(void);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The identity of the process; see process_identity.h. Written by the thread that starts the
- * tracer, before the writer thread, which reads it, exists.
+ * Written by the thread that starts the tracer, before the writer thread exists.
  */
 #include "inject/runtime/process_identity.h"
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What we write may be refused by way of a signal that ends the program: SIGXFSZ for a file that
- * may not grow (ulimit -f), SIGPIPE for a stderr that nobody reads. To us either is an error like
- * any other. Held while we write in one of the program's threads; the tracer's own threads have
- * all signals blocked. Any thread; makes system calls, by hand: the kernel's sets of signals are of a
- * word, the C library's of 128 bytes, for which a signal handler's stack may have no room.
+ * Suppresses the signals that a failed write can raise: SIGXFSZ for a file beyond `ulimit -f`,
+ * SIGPIPE for a stderr without a reader. For us they are errors like any other. Used while we write
+ * in the program's threads; the tracer's threads block all signals. Any thread.
+ *
+ * Makes raw system calls: the kernel's signal sets have 8 bytes, the C library's 128, which may not
+ * fit on a signal handler's stack.
  */
 #ifndef XT_INJECT_SIGNAL_GUARD_H
 #define XT_INJECT_SIGNAL_GUARD_H
@@ -19,12 +20,12 @@
 #include <unistd.h>
 
 struct signal_guard {
-	uint64_t signal; /* sets as the kernel has them */
+	uint64_t signal; /* signal sets in the kernel's format */
 	uint64_t mask_before;
 	bool was_pending;
 };
 
-/* From here to signal_release(), on the same thread, the signal is not delivered. */
+/* Blocks the signal on this thread until signal_release(). */
 static inline void signal_hold(struct signal_guard *guard, int signal)
 {
 	uint64_t pending = 0;
@@ -36,8 +37,10 @@ static inline void signal_hold(struct signal_guard *guard, int signal)
 		sizeof(guard->signal));
 }
 
-/* refused: what was done brought the signal about. It is taken back; one that waited before is the
- * program's. Keeps errno. */
+/*
+ * refused: the write raised the signal, so it is consumed, unless one was pending before. Keeps
+ * errno.
+ */
 static inline void signal_release(const struct signal_guard *guard, bool refused)
 {
 	const struct timespec at_once = {0, 0};

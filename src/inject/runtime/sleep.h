@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * To wait a little, in any thread. pthread_cancel() ends threads in calls like nanosleep(); a thread
- * of the program's must not be ended, and its stack be unwound, in the middle of our work or CUPTI's.
+ * Waits briefly, in any thread. nanosleep() is a cancellation point: pthread_cancel() could unwind
+ * a program's thread in the middle of our work or CUPTI's.
  */
 #ifndef XT_INJECT_SLEEP_H
 #define XT_INJECT_SLEEP_H
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Less, if a signal comes. Keeps errno; async-signal-safe. */
+/* Sleeps less if a signal arrives. Keeps errno; async-signal-safe. */
 static inline void xt_sleep_ns(uint64_t ns)
 {
 	struct timespec t = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Changes symbol tables and bound words. Runs once, in the thread that calls InitializeInjection();
- * never in the middle of a call of the program's.
+ * Changes symbol tables and bound words. Runs once, in the thread that calls InitializeInjection().
  */
 #include "inject/runtime/symbol_hooks.h"
 
@@ -18,25 +17,24 @@
 
 #include "inject/runtime/loader_lock.h"
 
-/* What the dynamic section of a loaded library says. */
+/* The dynamic section of a loaded library. */
 struct dynamic {
 	ElfW(Addr) bias;
 	const ElfW(Sym) * symbols;
 	size_t symbol_count;
-	size_t import_count; /* what is wanted of others is among the first so many; 0: who knows */
+	size_t import_count; /* imports are among the first so many symbols; 0: unknown */
 	const char *strings;
-	const ElfW(Rela) * relocations[2]; /* of data, and of calls */
+	const ElfW(Rela) * relocations[2]; /* of data and of calls */
 	size_t relocation_counts[2];
 };
 
-/* The tables are there: the loader works with them. Where it left an address as it is in the file
- * (it need not make it absolute), the bias is still to be added. */
+/* The loader may leave an address relative to the file; then add the bias. */
 static const void *table_at(const struct dynamic *dynamic, ElfW(Addr) address)
 {
 	return (const void *)(address < dynamic->bias ? address + dynamic->bias : address);
 }
 
-/* The number of symbols by the table of hashes that GNU's linker makes: the highest that a chain has. */
+/* The number of symbols according to a DT_GNU_HASH table: one past the highest in a chain. */
 static size_t count_by_gnu_hash(const uint32_t *hash)
 {
 	const uint32_t *buckets = hash + 4 + hash[2] * (sizeof(ElfW(Addr)) / sizeof(*hash));
@@ -81,7 +79,7 @@ static void read_dynamic(struct dynamic *out, ElfW(Addr) bias, const ElfW(Dyn) *
 		case DT_RELASZ:
 			out->relocation_counts[0] = entry->d_un.d_val / sizeof(ElfW(Rela));
 			break;
-		case DT_RELACOUNT: /* these come first, and have no symbol */
+		case DT_RELACOUNT: /* these come first and have no symbol */
 			relative_count = entry->d_un.d_val;
 			break;
 		case DT_JMPREL:
@@ -94,7 +92,7 @@ static void read_dynamic(struct dynamic *out, ElfW(Addr) bias, const ElfW(Dyn) *
 			break;
 		}
 	}
-	/* What is in GNU's table of hashes stands behind all that is not. An empty one says nothing. */
+	/* Symbols in the GNU hash table follow all others. An empty table gives no count. */
 	hashed_count = gnu_hash ? count_by_gnu_hash(gnu_hash) : 0;
 	out->import_count = hashed_count ? gnu_hash[1] : out->symbol_count;
 	if (!out->symbol_count)
@@ -105,7 +103,7 @@ static void read_dynamic(struct dynamic *out, ElfW(Addr) bias, const ElfW(Dyn) *
 	}
 }
 
-/* The next character of a file, of which so much is read at once; -1 at its end. */
+/* A file that is read character by character. */
 struct text {
 	int fd;
 	char data[4096];
@@ -133,8 +131,10 @@ static uintptr_t next_address(struct text *text)
 	return address;
 }
 
-/* What the kernel allows at an address, as PROT_...; -errno if that cannot be found out. Without malloc(),
- * which may be waiting for whoever waits for the loader's lock. */
+/*
+ * The protection of the page at an address as PROT_* bits, or -errno. Calls no malloc(): another
+ * thread may hold its lock while it waits for the loader's.
+ */
 static int protection_of(uintptr_t address)
 {
 	struct text maps = {.fd = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC)};
@@ -158,9 +158,9 @@ static int protection_of(uintptr_t address)
 }
 
 /*
- * Writes a word, wherever it lies, and leaves its page with the rights that it has. What is writable stays
- * so, whatever it ought to be: the loader, in another thread, may be about to write there. (If it takes the
- * right away in this very moment, the page keeps it, which harms nobody.)
+ * Writes a word and keeps its page's protection. A writable page stays writable: the loader, in
+ * another thread, may be about to write there. If the loader revokes that right at this moment, the
+ * page stays writable, which is harmless.
  */
 static int write_word(uintptr_t *word, uintptr_t value)
 {
@@ -170,7 +170,7 @@ static int write_word(uintptr_t *word, uintptr_t value)
 
 	if (protection < 0)
 		return protection;
-	/* A word is aligned, so it lies in one page. */
+	/* An aligned word does not cross pages. */
 	if (mprotect(page, page_bytes, protection | PROT_WRITE))
 		return -errno;
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
@@ -202,8 +202,10 @@ struct rebinding {
 	int rc;
 };
 
-/* May it want any of the functions? A program's table of hashes may hold what it imports, too: functions
- * of which it takes the address. */
+/*
+ * Whether a library may import one of the functions. The hash table of a program may also contain
+ * imports: functions whose address it takes.
+ */
 static bool imports_any(const struct dynamic *dynamic, const struct rebinding *rebinding,
 			bool is_program)
 {
@@ -292,6 +294,6 @@ int symbol_hooks_install(void *library, const struct symbol_hook *hooks, size_t 
 		if (rc)
 			return rc;
 	}
-	loader_ask(rebind_library, &rebinding);
+	loader_iterate(rebind_library, &rebinding);
 	return rebinding.rc;
 }

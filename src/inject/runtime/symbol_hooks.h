@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Having others in the process call us where they mean a function of a library. Start-up only; what
- * is changed is our process's copy of two kinds of words and no code.
- *
- * The library's own table of symbols is given the hook's address: whoever looks the name up from
- * then on, the loader for a library that is being loaded or at a lazy first call, or dlsym(), finds
- * the hook. Calls that were bound before go through a word of the calling library: where that
- * word is the function's address, it becomes the hook's.
+ * Redirects calls to a library's functions to our hooks. At start-up only. Changes two kinds of
+ * words in this process's memory, and no code:
+ * - The library's symbol table gets the hook's address. dlsym(), later loads and lazy first calls
+ *   then find the hook.
+ * - Words of other libraries that already hold the function's address get the hook's.
  */
 #ifndef XT_INJECT_SYMBOL_HOOKS_H
 #define XT_INJECT_SYMBOL_HOOKS_H
@@ -16,12 +14,12 @@
 struct symbol_hook {
 	const char *name;
 	void *hook;
-	void **real_out; /* set to the function before anything is changed; NULL: there is none */
+	void **real_out; /* set to the real function before any change; NULL: the library lacks it */
 };
 
 /*
- * Hooks functions of an open library. A function that the library does not have is passed over. 0 or
- * -errno; after an error some of them may be hooked, which is of no harm: hooks call the real ones.
+ * Hooks functions of an open library. Skips functions that the library lacks. 0 or -errno. After an
+ * error some functions may be hooked, which is harmless: hooks call the real functions.
  */
 int symbol_hooks_install(void *library, const struct symbol_hook *hooks, size_t count);
 

@@ -1,24 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions that others call and that want to know their caller's registers.
+ * Entry code for functions that need their caller's registers.
  */
 #ifndef XT_INJECT_TRAMPOLINE_H
 #define XT_INJECT_TRAMPOLINE_H
 
 #include <stdint.h>
 
-#include "inject/unwind/stack_walk.h"
-
 #if !defined(__x86_64__)
 #error "ENTRY_STUB is written for x86-64"
 #endif
 
 /*
- * Makes the function `name` in that section, of up to four integer arguments and with an integer result or none.
- * It puts the registers that a function must preserve on the stack as struct caller_regs, so that
- * a walk can begin in the caller with its exact state, and so that they can be compared like any
- * other stack word; then it calls `body` with the same arguments and, as the fifth, that struct.
- * The body is an ordinary function with external linkage and hidden visibility.
+ * The callee-saved registers at the call, pushed by the entry code. The caller's stack pointer is
+ * the address behind this struct.
+ */
+struct caller_regs {
+	uint64_t r15, r14, r13, r12, rbx, rbp;
+	uint64_t return_address;
+};
+
+/*
+ * Defines the function `name` in a section. It takes up to four integer arguments and returns an
+ * integer or nothing.
+ *
+ * It pushes the callee-saved registers as struct caller_regs, then calls `body` with the same
+ * arguments and a pointer to that struct as the fifth. A stack walk can thus start in the caller
+ * with exact registers, and the stack cache can compare them like other stack words. `body` is a
+ * function with external linkage and hidden visibility.
  */
 #define TRAMPOLINE(section, name, body)                                                            \
 	__asm__(".pushsection " section ", \"ax\", @progbits\n"                                    \

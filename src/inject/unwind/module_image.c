@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads program headers and notes of modules where they are mapped. Runs on the writer thread and in
- * the application's threads, on the cold path: no lock, no malloc.
+ * Reads program headers and notes in mapped memory. Writer thread, and the program's threads on the
+ * cold path: no lock, no malloc.
  */
 #include "inject/unwind/module_image.h"
 
@@ -12,7 +12,7 @@
 
 #define NOTES_BYTES_MAX 65536
 
-/* The GNU build id among the notes of one PT_NOTE segment. */
+/* Finds the GNU build id in the notes of one PT_NOTE segment. */
 static void read_build_id(struct module_image *image, const uint8_t *notes, size_t bytes)
 {
 	const ElfW(Nhdr) * note;
@@ -36,7 +36,9 @@ static void read_build_id(struct module_image *image, const uint8_t *notes, size
 	}
 }
 
-/* Notes may be in the file without being mapped. */
+/*
+ * Whether the segment is part of a PT_LOAD segment. Notes may be in the file without being mapped.
+ */
 static bool is_loaded(const ElfW(Phdr) * headers, size_t header_count, const ElfW(Phdr) * notes)
 {
 	for (size_t i = 0; i < header_count; i++) {
@@ -51,7 +53,7 @@ static bool is_loaded(const ElfW(Phdr) * headers, size_t header_count, const Elf
 	return false;
 }
 
-/* The program may have taken the pages away, or cut the file off that is mapped there. */
+/* The program may have unmapped these pages or truncated the mapped file. */
 static bool can_read(uint64_t start, uint64_t bytes)
 {
 	uint64_t end = start + bytes, page = start & ~(uint64_t)(XT_CRASH_BUFFER_PAGE_BYTES - 1);

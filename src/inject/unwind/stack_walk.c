@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walk, its accessors, and the cache of unwind information by return address.
+ * The walk, its accessors, and a cache of unwind information by return address.
  *
- * Runs in the application's threads on the cold path. Several threads may walk at once; all they
- * share is the cache.
+ * Runs in the program's threads on the cold path. Several threads may walk at once; they share only
+ * the cache.
  */
 #include "inject/unwind/stack_walk.h"
 
@@ -22,15 +22,15 @@
 #include <libunwind-x86_64.h>
 
 #include "inject/runtime/loader_watch.h"
-#include "inject/runtime/map_memory.h"
+#include "inject/memory/map_memory.h"
 
 #define LIBUNWIND_NAME "libunwind-x86_64.so.8"
 
-/* In libunwind's library and used by tools that bring their own accessors, but in no header. */
+/* Exported by libunwind for tools with accessors of their own, but declared in no header. */
 typedef int search_unwind_table_function(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di,
 					 unw_proc_info_t *pi, int need_unwind_info, void *arg);
 
-bool stack_walk_ask_loader;
+bool stack_walk_without_find_object;
 
 static struct {
 	void *handle;
@@ -41,16 +41,17 @@ static struct {
 	int (*get_reg)(unw_cursor_t *cursor, int reg, unw_word_t *value_out);
 	int (*is_signal_frame)(unw_cursor_t *cursor);
 	search_unwind_table_function *search_unwind_table;
-	int (*find_object)(void *address, struct dl_find_object *result); /* NULL: glibc has none */
+	int (*find_object)(void *address,
+			   struct dl_find_object *result); /* NULL: glibc is too old */
 	unw_addr_space_t space;
 } lib;
 
 /*
- * Unwind information by return address: with it, walking over code seen before costs a fraction.
- * libunwind describes what it finds in a block that it frees after each step; the cache keeps
- * copies of those blocks.
- * Direct mapped. Each entry is guarded by a sequence: odd while a thread writes it; a reader that
- * sees it change takes its copy for a miss.
+ * Caches unwind information by return address, which makes walking over known code much cheaper.
+ * libunwind describes a function in a block that it frees after each step; the cache keeps copies.
+ *
+ * Direct mapped. A sequence number guards each entry: it is odd while a thread writes. A reader
+ * that sees it change treats its copy as a miss.
  */
 #define CACHE_BITS 13
 struct unwind_entry {
@@ -62,7 +63,7 @@ struct unwind_entry {
 #define ENTRY_WORDS (sizeof(struct unwind_entry) / sizeof(uint64_t))
 _Static_assert(sizeof(struct unwind_entry) % sizeof(uint64_t) == 0, "an entry is whole words");
 
-/* The entry word by word, so that a copy that was torn is a wrong value and nothing worse. */
+/* The entry is copied word by word: a torn copy has wrong values, which the sequence detects. */
 struct cached_info {
 	atomic_uint_fast64_t sequence;
 	atomic_uint_fast64_t words[ENTRY_WORDS];
@@ -102,13 +103,13 @@ static bool cache_find(unw_word_t ip, uint64_t generation, unw_proc_info_t *info
 	if (before & 1)
 		return false;
 	load_words(place, &entry);
-	atomic_thread_fence(memory_order_acquire); /* with that of cache_add() */
+	atomic_thread_fence(memory_order_acquire); /* pairs with the fence of cache_add() */
 	if (atomic_load_explicit(&place->sequence, memory_order_relaxed) != before ||
 	    entry.ip != ip || entry.generation != generation)
 		return false;
 	*info = entry.info;
 	memcpy(unwind_info, entry.unwind_info, sizeof(entry.unwind_info));
-	/* Of this format libunwind uses the block but does not free it. */
+	/* libunwind uses a block of this format but does not free it. */
 	info->format = UNW_INFO_FORMAT_REMOTE_TABLE;
 	info->unwind_info = unwind_info;
 	return true;
@@ -125,7 +126,8 @@ static void cache_add(unw_word_t ip, uint64_t generation, const unw_proc_info_t 
 		return;
 	if ((before & 1) || !atomic_compare_exchange_strong(&place->sequence, &before, before + 1))
 		return;
-	atomic_thread_fence(memory_order_release); /* odd first, for cache_find() */
+	atomic_thread_fence(
+		memory_order_release); /* the odd number first; pairs with cache_find() */
 	entry.info = *info;
 	memcpy(entry.unwind_info, info->unwind_info, (size_t)info->unwind_info_size);
 	store_words(place, &entry);
@@ -133,8 +135,8 @@ static void cache_add(unw_word_t ip, uint64_t generation, const unw_proc_info_t 
 }
 
 /*
- * The kernel copies the mask in before it looks at the operation, so a bad
- * address says EFAULT and a good one EINVAL; nothing changes either way.
+ * rt_sigprocmask() copies the mask before it checks the operation. With an invalid operation, a bad
+ * address gives EFAULT, a good one EINVAL, and nothing changes.
  */
 bool stack_walk_can_read(uintptr_t page)
 {
@@ -161,8 +163,10 @@ static int access_mem(unw_addr_space_t as, unw_word_t address, unw_word_t *value
 	(void)as;
 	if (write)
 		return -UNW_EREADONLYREG;
-	/* A coroutine's stack may lie in the data of the very module whose tables are read: what
-	 * is near the callback is stack. */
+	/*
+	 * A coroutine's stack may be in the data of the module whose tables are read: memory near
+	 * the callback is stack.
+	 */
 	if (address >= walk->tables->start && address + sizeof(*value) <= walk->tables->end &&
 	    address - (uintptr_t)walk->regs > WALK_STACK_BYTES) {
 		memcpy(value, (const void *)address, sizeof(*value));
@@ -235,7 +239,7 @@ static int get_dyn_info_list_addr(unw_addr_space_t as, unw_word_t *list_out, voi
 
 static void put_unwind_info(unw_addr_space_t as, unw_proc_info_t *info, void *arg)
 {
-	(void)as, (void)info, (void)arg; /* libunwind frees its blocks itself */
+	(void)as, (void)info, (void)arg; /* libunwind frees its own blocks */
 }
 
 struct module_search {
@@ -272,7 +276,7 @@ static int look_at_module(struct dl_phdr_info *info, size_t info_bytes, void *ar
 	return 1;
 }
 
-/* For glibc before 2.35. Takes the loader's list lock, which is never held for long. */
+/* For glibc before 2.35. Takes the loader's list lock, which is only held briefly. */
 static bool find_by_iteration(uintptr_t address, struct walk_module *module)
 {
 	struct module_search search = {address, module};
@@ -298,7 +302,7 @@ static bool find_module(uintptr_t address, struct walk_module *module)
 	return true;
 }
 
-/* The module that the address lies in, among those of the walk, 0 if in none. -1 if there are too many. */
+/* The walk's index of the module at an address, 0 if there is none, -1 if the walk has too many. */
 static int enter_module(struct stack_walk *walk, uintptr_t address)
 {
 	struct walk_module *module = &walk->modules[walk->module_count];
@@ -311,7 +315,7 @@ static int enter_module(struct stack_walk *walk, uintptr_t address)
 	return find_module(address, module) ? (int)walk->module_count++ : 0;
 }
 
-/* The head of .eh_frame_hdr as linkers write it (LSB, Linux Standard Base Core, 10.6.2). */
+/* The start of .eh_frame_hdr as linkers write it (LSB, Linux Standard Base Core, 10.6.2). */
 struct eh_frame_hdr {
 	uint8_t version; /* 1 */
 	uint8_t eh_frame_encoding;
@@ -323,8 +327,8 @@ struct eh_frame_hdr {
 };
 
 /*
- * Errors here are -UNW_EBADFRAME, never -UNW_ENOINFO: on the latter libunwind would go on by
- * guessing at frame pointers, and a guess is worse than a stack that says it is cut short.
+ * Returns -UNW_EBADFRAME on errors, never -UNW_ENOINFO. On the latter, libunwind guesses by frame
+ * pointers. A stack marked as truncated is better than a guess.
  */
 static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *info,
 			  int need_unwind_info, void *arg)
@@ -359,7 +363,7 @@ static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *i
 	return 0;
 }
 
-/* Later libunwinds have more members and copy all of them: those are NULL here. */
+/* Later versions of libunwind have more accessors and copy all of them; those are NULL here. */
 static union {
 	unw_accessors_t accessors;
 	void *members[32];
@@ -426,8 +430,10 @@ static void walk_frames(struct stack_walk *walk)
 			break;
 		}
 		rc = lib.step(cursor);
-		/* After a step libunwind says whether it went through a signal's trampoline: then
-		 * this frame was interrupted, and may be on another stack than its handler. */
+		/*
+		 * After a step, libunwind reports whether it passed a signal trampoline. Then this
+		 * frame was interrupted, and may be on another stack than its handler.
+		 */
 		kind = lib.is_signal_frame(cursor) > 0 ? XT_FRAME_EXACT : XT_FRAME_RETURN;
 	} while (rc > 0);
 	if (rc < 0)
@@ -438,7 +444,10 @@ void stack_walk(struct stack_walk *walk, const struct caller_regs *regs)
 {
 	int saved_errno = errno, cancelling;
 
-	/* libunwind makes system calls in which pthread_cancel() would end the thread, in a callback. */
+	/*
+	 * libunwind makes system calls that are cancellation points; pthread_cancel() would end the
+	 * thread in a callback.
+	 */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
 	walk->regs = regs;
 	walk->frame_count = walk->flags = walk->input_count = 0;
@@ -454,8 +463,8 @@ void stack_walk(struct stack_walk *walk, const struct caller_regs *regs)
 }
 
 /*
- * What travels beside us comes first. The libraries that libunwind itself needs are opened before
- * it, so that the loader takes those for it instead of searching its own path.
+ * Prefers the copy shipped with xtrace. Opens its dependencies first, so that the loader uses them
+ * instead of searching its own path.
  */
 static void *open_library(const char *library_dir)
 {
@@ -487,19 +496,21 @@ int stack_walk_open(const char *library_dir, char *why, size_t why_bytes)
 
 	lib.handle = open_library(library_dir);
 	if (!lib.handle) {
-		snprintf(why, why_bytes, "%s is neither in %s/xtrace nor in the loader's path",
+		snprintf(why, why_bytes,
+			 "cannot find %s in %s/xtrace or the loader's path; reinstall xtrace",
 			 LIBUNWIND_NAME, library_dir);
 		return -ENOENT;
 	}
 	for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++) {
 		*needed[i].function = dlsym(lib.handle, needed[i].name);
 		if (!*needed[i].function) {
-			snprintf(why, why_bytes, "%s has no %s", LIBUNWIND_NAME, needed[i].name);
+			snprintf(why, why_bytes, "%s lacks the function %s", LIBUNWIND_NAME,
+				 needed[i].name);
 			return -ENOSYS;
 		}
 	}
 	lib.find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
-	if (stack_walk_ask_loader)
+	if (stack_walk_without_find_object)
 		lib.find_object = NULL;
 	if (!cache) {
 		cache = map_memory(sizeof(*cache) << CACHE_BITS);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Interning by open addressing. Runs on the writer thread alone; it may allocate.
+ * A hash table with open addressing. Writer thread only; may allocate.
  */
 #include "inject/writer/intern.h"
 
@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inject/writer/budget.h"
+#include "inject/memory/budget.h"
 
 #define FIRST_SLOTS   256
-#define OWN_KEY_BYTES (32u << 10) /* touched only as far as they are used */
-#define OWN_SLOTS     4096	  /* up to here the budget is not asked */
+#define OWN_KEY_BYTES (32u << 10) /* touched only as far as used */
+#define OWN_SLOTS     4096	  /* up to this size, not charged to the budget */
 
 struct intern_slot {
 	uint64_t hash;
@@ -37,7 +37,7 @@ static uint64_t hash_bytes(const uint8_t *data, size_t bytes)
 	return h ^ h >> 32;
 }
 
-/* What a table of so many slots has of the budget. */
+/* The bytes of a slot table that are charged to the budget. */
 static size_t slots_budget(size_t slot_count)
 {
 	return slot_count > OWN_SLOTS ? slot_count * sizeof(struct intern_slot) : 0;
@@ -121,7 +121,7 @@ static bool has_room(const struct intern *table, size_t key_bytes)
 	       table->keys_used + key_bytes <= table->keys_limit;
 }
 
-/* Where more memory cannot be had, what is known gives way to what comes. */
+/* If no memory is available, forgets all keys. */
 static bool make_room(struct intern *table, size_t key_bytes)
 {
 	if (has_room(table, key_bytes))
@@ -174,7 +174,7 @@ uint32_t intern_id(struct intern *table, const void *key, size_t key_bytes, bool
 	return slot->id;
 }
 
-/* It came last, so no search passes over its slot to find another. */
+/* The newest key: no other search passes over its slot. */
 void intern_withdraw(struct intern *table)
 {
 	table->keys_used = table->newest->key;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Equal things get equal ids: the hash table behind the interned tables of the log (strings,
- * stacks, streams, shapes). Used by the writer thread alone; it may allocate.
+ * Gives equal keys equal ids, for the interned tables of the log: strings, stacks, streams, shapes.
+ * Writer thread only; may allocate.
  */
 #ifndef XT_INJECT_INTERN_H
 #define XT_INJECT_INTERN_H
@@ -11,28 +11,28 @@
 #include <stdint.h>
 
 struct intern {
-	struct intern_slot *slots; /* a power of two of them */
+	struct intern_slot *slots; /* a power of two */
 	size_t slot_count;
 	size_t used;
-	uint8_t *keys; /* one behind the other */
+	uint8_t *keys; /* stored one after another */
 	size_t keys_used;
 	size_t keys_capacity;
-	size_t keys_limit; /* beyond this, or the budget, the table forgets and begins again */
-	uint32_t last_id;  /* ids go on through intern_forget() */
-	struct intern_slot *newest; /* of last_id */
+	size_t keys_limit;	    /* above this, or the budget, the table forgets its keys */
+	uint32_t last_id;	    /* continues after intern_forget() */
+	struct intern_slot *newest; /* slot of last_id */
 };
 
-/* keys_limit_bytes bounds the memory for keys. 0 or -ENOMEM. */
+/* keys_limit_bytes limits the memory for keys. 0 or -ENOMEM. */
 int intern_init(struct intern *table, size_t keys_limit_bytes);
 void intern_free(struct intern *table);
 
-/* The id of the key; *is_new says that it was given just now. 0 if there is no memory. */
+/* Returns the key's id; *is_new if it was assigned by this call. 0 if out of memory. */
 uint32_t intern_id(struct intern *table, const void *key, size_t key_bytes, bool *is_new);
 
-/* Forgets the key that was given an id just now: nothing will say what the id means. */
+/* Forgets the newest key, whose row could not be written. */
 void intern_withdraw(struct intern *table);
 
-/* Forgets all keys: what comes next gets new ids. */
+/* Forgets all keys; they get new ids. */
 void intern_forget(struct intern *table);
 
 #endif

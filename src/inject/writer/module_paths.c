@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looks names up in /proc/thread-self: a main thread that has ended has no maps and no file any more, while the
- * others go on. Writer thread only.
+ * Reads /proc/thread-self. /proc/self would be empty after the main thread ended while others run.
+ * Writer thread only.
  */
 #include "inject/writer/module_paths.h"
 
@@ -16,14 +16,14 @@
 
 #define LINE_BYTES_MAX (XT_MODULE_PATH_MAX + 256)
 
-/* /proc/thread-self/maps, line by line. */
+/* Reads /proc/thread-self/maps line by line. */
 struct maps {
 	int fd;
-	size_t begin, end; /* of what was read and not given yet */
+	size_t begin, end; /* part of the text not returned yet */
 	char text[2 * LINE_BYTES_MAX];
 };
 
-/* The next line, without its end; NULL behind the last. It is valid until the next call. */
+/* The next line without its end; NULL after the last. Valid until the next call. */
 static char *next_line(struct maps *maps)
 {
 	char *line = maps->text + maps->begin, *end;
@@ -46,10 +46,10 @@ static char *next_line(struct maps *maps)
 	return line;
 }
 
-/* The file that is mapped at that address; false if there is none. */
+/* Finds the file mapped at an address; false if there is none. */
 static bool find_mapped(uint64_t address, char *path)
 {
-	static const char gone[] = " (deleted)";
+	static const char deleted_suffix[] = " (deleted)";
 	static struct maps maps; /* too large for a stack */
 	char *line, *file, *end;
 	bool is_found = false;
@@ -65,9 +65,9 @@ static bool find_mapped(uint64_t address, char *path)
 		if (!file || strlen(file) >= XT_MODULE_PATH_MAX)
 			break;
 		end = file + strlen(file);
-		if ((size_t)(end - file) > strlen(gone) &&
-		    !memcmp(end - strlen(gone), gone, strlen(gone)))
-			end -= strlen(gone);
+		if ((size_t)(end - file) > strlen(deleted_suffix) &&
+		    !memcmp(end - strlen(deleted_suffix), deleted_suffix, strlen(deleted_suffix)))
+			end -= strlen(deleted_suffix);
 		memcpy(path, file, (size_t)(end - file));
 		path[end - file] = '\0';
 		is_found = true;
@@ -84,8 +84,8 @@ static const char *last_component(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Could the file have been opened by that name? Something else may be mapped there by now. */
-static bool may_be(const char *path, const char *name)
+/* Whether the file may have been opened by that name. Another file may be mapped there by now. */
+static bool could_be_file(const char *path, const char *name)
 {
 	static char whole[PATH_MAX];
 
@@ -109,7 +109,7 @@ size_t module_path(const struct module_image *image, const char *name, size_t na
 	own[name_bytes] = '\0';
 	name = own;
 	/* "linux-vdso.so.1" is no file. */
-	if (name[0] != '/' && find_mapped(image->start, found) && may_be(found, name))
+	if (name[0] != '/' && find_mapped(image->start, found) && could_be_file(found, name))
 		name = found;
 	name_bytes = strlen(name);
 	memcpy(path, name, name_bytes);

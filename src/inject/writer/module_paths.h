@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the loader's names of modules to the paths of their files. Writer thread only: it makes system calls.
+ * Paths of the files that the loader's modules were loaded from. Writer thread only: makes system
+ * calls.
  */
 #ifndef XT_INJECT_MODULE_PATHS_H
 #define XT_INJECT_MODULE_PATHS_H
@@ -10,10 +11,10 @@
 #include "inject/unwind/module_image.h"
 
 /*
- * The path of the file that is mapped there, less than XT_MODULE_PATH_MAX bytes; returns its length. The
- * program itself has no name (name_bytes 0). A name that begins nowhere, as "./plugin.so", means something only
- * where the process was when it was opened, so what the kernel says is taken; should that be mapped no more, the
- * name stays as it is. errno is not kept.
+ * Stores the path of the module's file, shorter than XT_MODULE_PATH_MAX, and returns its length.
+ * The program has no name (name_bytes 0). A relative name such as "./plugin.so" depends on the
+ * directory at that time, so the path is taken from the kernel. If the module is no longer
+ * mapped, the name is kept. Does not keep errno.
  */
 size_t module_path(const struct module_image *image, const char *name, size_t name_bytes,
 		   char *path);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scans the list of loaded modules. Runs on the writer thread alone.
- *
- * The callback of dl_iterate_phdr() runs under the loader's list lock: it only copies into memory
- * that exists already.
+ * Writer thread only. The callback of dl_iterate_phdr() runs under the loader's list lock, so it
+ * only copies into existing memory.
  */
 #include "inject/writer/modules.h"
 
@@ -12,22 +10,22 @@
 
 #include "inject/runtime/loader_lock.h"
 #include "inject/runtime/loader_watch.h"
-#include "inject/runtime/map_memory.h"
+#include "inject/memory/map_memory.h"
 #include "inject/writer/module_paths.h"
 
 #define MODULES_MAX 8192
 
 struct module_list {
-	struct module *modules; /* MODULES_MAX of them, touched as far as used */
+	struct module *modules; /* MODULES_MAX elements; pages are used as needed */
 	uint32_t count;
 };
 
 static struct {
 	struct module_list known, seen;
 	uint64_t generation;
-	uint64_t seen_generation; /* as of the list that was seen last */
+	uint64_t seen_generation; /* of the last list */
 	bool scanned;
-	uint64_t failed_count; /* scans for which there was no memory */
+	uint64_t failed_count; /* scans that ran out of memory */
 } state;
 
 static bool map_list(struct module_list *list)
@@ -54,7 +52,7 @@ static int see_module(struct dl_phdr_info *info, size_t info_bytes, void *unused
 	return 0;
 }
 
-/* Most are where they were in the list. */
+/* Whether a list has the module; most keep their position. */
 static bool is_in(const struct module_list *list, const struct module *module, uint32_t likely)
 {
 	for (uint32_t n = 0; n < list->count; n++) {
@@ -67,9 +65,9 @@ static bool is_in(const struct module_list *list, const struct module *module, u
 	return false;
 }
 
-/* Tells of what is in the one list and not in the other. */
-static bool tell(const struct module_list *list, const struct module_list *other,
-		 void (*told)(void *, const struct module *), void *context)
+/* Reports modules that are in one list and not in the other. */
+static bool report_changes(const struct module_list *list, const struct module_list *other,
+			   void (*told)(void *, const struct module *), void *context)
 {
 	bool any = false;
 
@@ -82,7 +80,7 @@ static bool tell(const struct module_list *list, const struct module_list *other
 	return any;
 }
 
-/* (Not under the loader's lock: it asks the kernel.) */
+/* Not under the loader's lock: makes system calls. */
 static void find_path(struct module *module)
 {
 	char path[PATH_MAX];
@@ -95,7 +93,7 @@ static void find_path(struct module *module)
 
 bool modules_scan(const struct module_sink *sink)
 {
-	uint64_t generation = loader_watch_ask();
+	uint64_t generation = loader_watch_poll();
 	struct module_list seen;
 	bool any_came;
 
@@ -104,15 +102,15 @@ bool modules_scan(const struct module_sink *sink)
 		state.failed_count++;
 		return false;
 	}
-	/* An unload alone does not move the count: it is found with the next load. */
+	/* An unload alone does not change the count; it is found at the next load. */
 	if (state.scanned && generation == state.generation)
 		return false;
 	state.seen.count = 0;
-	loader_ask(see_module, NULL);
+	loader_iterate(see_module, NULL);
 	for (uint32_t i = 0; i < state.seen.count; i++)
 		find_path(&state.seen.modules[i]);
-	any_came = tell(&state.seen, &state.known, sink->loaded, sink->context);
-	tell(&state.known, &state.seen, sink->unloaded, sink->context);
+	any_came = report_changes(&state.seen, &state.known, sink->loaded, sink->context);
+	report_changes(&state.known, &state.seen, sink->unloaded, sink->context);
 	seen = state.seen;
 	state.seen = state.known;
 	state.known = seen;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From activity buffers to rows: kernels, copies, sets, allocations, and what they refer to.
- * Writer thread only. A table says which record becomes what.
+ * Turns activity records into rows: kernels, copies, memsets, allocations, and what they refer to.
+ * A table assigns a function to each kind of record.
  */
+#include "inject/writer/record_activity.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -12,22 +14,25 @@
 
 #include "cuda_abi/cupti_record_bytes.h"
 #include "inject/capture/callbacks.h"
+#include "inject/cupti/activity_pool.h"
 #include "inject/cupti/cupti.h"
 #include "inject/runtime/loader_lock.h"
 #include "inject/writer/recorder.h"
-#include "inject/writer/crash_buffer.h"
-#include "inject/writer/crash_buffer_names.h"
+#include "inject/memory/crash_buffer.h"
+#include "inject/memory/crash_buffer_names.h"
+#include "inject/runtime/recording_state.h"
+#include "inject/writer/record_calls.h"
 
 #define KERNEL_NAME_BYTES_MAX CRASH_BUFFER_NAME_BYTES_MAX
-#define RECORD_BYTES_MAX      4096 /* no record of CUPTI's is so long */
+#define RECORD_BYTES_MAX      4096 /* longer than any CUPTI record */
 
-/* Where process_vm_readv() is forbidden, as some containers do. */
+/* For containers that forbid process_vm_readv(). */
 static ssize_t read_own_file(const void *from, void *out, size_t bytes)
 {
 	ssize_t n;
 	int fd;
 
-	/* A child forked meanwhile would keep the descriptor. */
+	/* A child forked meanwhile would inherit the descriptor. */
 	loader_lock();
 	fd = open("/proc/thread-self/mem", O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : pread(fd, out, bytes, (off_t)(uintptr_t)from);
@@ -37,8 +42,10 @@ static ssize_t read_own_file(const void *from, void *out, size_t bytes)
 	return n;
 }
 
-/* All of it, or false: what is not mapped is no reason to end the program. By the id of this thread: a main
- * thread that has ended has no memory any more, while the others go on. */
+/*
+ * Reads memory that may be unmapped: all of it, or returns false. By this thread's id, because a
+ * main thread that has ended has no memory.
+ */
 static bool read_own_memory(const void *from, void *out, size_t bytes)
 {
 	pid_t thread_id = (pid_t)syscall(SYS_gettid);
@@ -51,9 +58,8 @@ static bool read_own_memory(const void *from, void *out, size_t bytes)
 }
 
 /*
- * Reads a text that may not be there any more: names are pointers into GPU modules, and a module
- * may have been unloaded since its kernel ran. Up to the end of the first page that cannot be
- * read; 0 if it does not end or holds what no name holds.
+ * Reads a kernel name. It points into a GPU module, which may have been unloaded since. Returns 0
+ * if the name is unreadable, has no end, or has invalid characters.
  */
 static size_t read_name(const char *name, char *out)
 {
@@ -79,12 +85,12 @@ static size_t read_name(const char *name, char *out)
 	return 0;
 }
 
-/* Names by their address, believed as long as no GPU module was unloaded. */
+/* Caches names by address until a GPU module is unloaded. */
 static uint32_t name_id(struct recorder *rec, const char *name)
 {
 	static char text[KERNEL_NAME_BYTES_MAX + 4096];
 	struct known_name *known;
-	uint64_t epoch = atomic_load(&callbacks_module_unloads) + 1;
+	uint64_t epoch = atomic_load(&cupti_module_unloads) + 1;
 	size_t length;
 
 	if (!name)
@@ -101,8 +107,10 @@ static uint32_t name_id(struct recorder *rec, const char *name)
 	return known->id;
 }
 
-/* Interns a tuple of numbers: its id, and a row of it where it is new; 0 if there is no memory. The
- * tuple's members are the columns from 2 on. */
+/*
+ * Interns a tuple of numbers and writes a row if it is new. 0 if out of memory. The members are the
+ * columns from 2 on.
+ */
 static uint32_t tuple_id(struct recorder *rec, struct intern *known, enum xt_kind kind,
 			 const uint32_t *members, uint32_t member_count)
 {
@@ -128,7 +136,7 @@ _Static_assert(XT_SHAPE_ID == 1 && XT_SHAPE_NAME == 2 && XT_SHAPE_REGISTERS == 1
 _Static_assert(XT_COPY_SHAPE_ID == 1 && XT_COPY_SHAPE_KIND == 2 && XT_COPY_SHAPE_TO_DEVICE == 7,
 	       "copy shapes are tuples from column 2 on");
 
-/* What all work on the GPU has in common. */
+/* Fields that all GPU work has. */
 struct work {
 	uint32_t correlation_id;
 	uint32_t device_id, context_id, stream_id;
@@ -136,37 +144,40 @@ struct work {
 	uint64_t graph_node_id;
 };
 
-/* A row of a kind of GPU work with its common columns, or NULL; counts it either way. has_shape:
- * what else it refers to has an id. */
-static struct xt_table *work_row(struct recorder *rec, enum xt_kind kind, struct tally *tally,
-				 const struct work *work, bool has_shape)
+/*
+ * Starts a row of GPU work with its common columns, or returns NULL; counts it in both cases.
+ * has_shape: its shape was interned.
+ */
+static struct xt_table *work_row(struct recorder *rec, enum xt_kind kind,
+				 struct row_counts *row_counts, const struct work *work,
+				 bool has_shape)
 {
 	const uint32_t stream[] = {work->device_id, work->context_id, work->stream_id};
 	struct xt_table *table;
 	uint32_t stream_id;
 
-	if (suppressed_ids_has(&rec->left, work->correlation_id)) {
-		tally->left++;
+	if (suppressed_ids_has(&rec->shutdown_dropped, work->correlation_id)) {
+		row_counts->shutdown_dropped++;
 		return NULL;
 	}
 	if (suppressed_ids_has(&rec->skipped, work->correlation_id)) {
-		if (rec->bound.standing >= BOUND_STOPPING)
-			tally->beyond_size++;
+		if (rec->size_limit.state >= SIZE_PAUSED)
+			row_counts->beyond_size++;
 		else
 			rec->records_skipped++;
 		return NULL;
 	}
 	if (!work->start_ns || work->end_ns < work->start_ns) {
-		tally->invalid++;
+		row_counts->invalid++;
 		return NULL;
 	}
 	stream_id = tuple_id(rec, &rec->streams, XT_KIND_STREAM, stream, 3);
 	table = stream_id && has_shape ? recorder_table(rec, kind, 0) : NULL;
-	if (!table) { /* no memory */
-		tally->write_failed++;
+	if (!table) { /* out of memory */
+		row_counts->write_failed++;
 		return NULL;
 	}
-	tally->pending++;
+	row_counts->pending++;
 	xt_table_put(table, XT_KERNEL_CORRELATION, work->correlation_id);
 	xt_table_put(table, XT_KERNEL_STREAM, stream_id);
 	xt_table_put(table, XT_KERNEL_START_NS, work->start_ns);
@@ -287,7 +298,7 @@ static void take_memory(struct recorder *rec, const struct cupti_activity *recor
 		return;
 	}
 	table = recorder_table(rec, XT_KIND_MEMORY, 0);
-	if (!table) { /* no memory for a chunk */
+	if (!table) { /* out of memory */
 		rec->memory.write_failed++;
 		return;
 	}
@@ -313,8 +324,10 @@ static void (*const takers[])(struct recorder *, const struct cupti_activity *) 
 
 static uint32_t learned_bytes[XT_CRASH_BUFFER_RECORD_KINDS];
 
-/* CUPTI alone knows how long the records of its version are: the next one shows it. (The smallest
- * distance, should anything lie between them.) */
+/*
+ * Learns the size of a record, which depends on CUPTI's version, from the address of the next one.
+ * Keeps the smallest distance.
+ */
 static void learn_record_bytes(const struct cupti_activity *record,
 			       const struct cupti_activity *next)
 {
@@ -328,7 +341,7 @@ static void learn_record_bytes(const struct cupti_activity *record,
 	crash_buffer_record_bytes(record->kind, (uint32_t)bytes);
 }
 
-/* The record behind `before`, NULL at the end. What fails is asked for once more. */
+/* The record after `before`, NULL at the end. Retries a failure once. */
 static struct cupti_activity *next_record(struct recorder *rec,
 					  const struct activity_buffer *buffer,
 					  struct cupti_activity *before)
@@ -364,8 +377,8 @@ static void take_buffer(struct recorder *rec, const struct activity_buffer *buff
 }
 
 /*
- * CUPTI writes into this buffer on other threads, so only single words are read, and none twice: a
- * record whose name is not there yet ends it for now. (Hence no sanitizer for threads.)
+ * CUPTI writes this buffer on other threads. So this reads each word only once, and stops at a
+ * record whose name is not set yet. The race is intended, hence no thread sanitizer.
  */
 __attribute__((no_sanitize("thread"))) static void take_names(struct recorder *rec,
 							      struct activity_buffer *buffer)
@@ -394,7 +407,7 @@ __attribute__((no_sanitize("thread"))) static void take_names(struct recorder *r
 	}
 }
 
-/* Where the times of a record stand, by kind; of those that are not listed nothing is known. */
+/* Offsets of a record's times, by kind; unknown for kinds not listed. */
 static const struct {
 	size_t start, end;
 } times[] = {
@@ -411,8 +424,8 @@ static const struct {
 #undef TIMES
 };
 
-/* As take_names() reads, and for its reasons. */
-__attribute__((no_sanitize("thread"))) bool record_is_kept_by_cupti(uint64_t since_ns)
+/* Races with CUPTI like take_names(). */
+__attribute__((no_sanitize("thread"))) bool cupti_holds_unfinished_work(uint64_t since_ns)
 {
 	struct activity_buffer *buffer;
 	uint32_t index = 0;
@@ -438,7 +451,7 @@ void prefetch_names(struct recorder *rec)
 	struct activity_buffer *buffer;
 	uint32_t index = 0;
 
-	/* Where buffers come and go fast, the names are in those that were read. */
+	/* If buffers complete quickly, reading them is enough. */
 	if (rec->buffers_completed == rec->buffers_completed_before)
 		while ((buffer = activity_next_unread(&index)))
 			take_names(rec, buffer);
@@ -454,9 +467,11 @@ void record_activity(struct recorder *rec)
 		return;
 	while (rec->held_count + count < HELD_BUFFERS_MAX && (buffer = activity_take_completed()))
 		rec->taken[count++] = buffer;
-	/* All calls whose work is in these buffers were entered by now: which of them were left out
-	 * has to be known before. */
-	if (count && atomic_load(&callbacks_were_paused))
+	/*
+	 * Calls with work in these buffers have started. Read the rings first, to know which were
+	 * not recorded.
+	 */
+	if (count && atomic_load(&recording_was_paused))
 		record_calls(rec);
 	for (uint32_t i = 0; i < count; i++) {
 		take_buffer(rec, rec->taken[i]);

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the rings to CALL, STACK, GRAPH_NODE and RANGE rows. Writer thread only.
+ * Turns ring records into CALL, STACK, GRAPH_NODE and RANGE rows.
  */
+#include "inject/writer/record_calls.h"
+
 #include <string.h>
 
+#include "inject/capture/ring.h"
 #include "inject/cupti/api_table.h"
 #include "inject/writer/module_paths.h"
 #include "inject/nvtx/nvtx_events.h"
 #include "inject/nvtx/nvtx_values.h"
+#include "inject/writer/record_python.h"
+#include "inject/writer/record_run.h"
 #include "inject/writer/recorder.h"
 #include "log/write/event_rows.h"
 
@@ -28,7 +33,7 @@ static void take_module(struct recorder *rec, struct thread_buffer *tb,
 		return;
 	tb->modules_changed = true;
 	tb->slot_module_id[record->module_slot] = 0;
-	if (recorder_is_full(rec)) /* no stack will be written that could refer to it */
+	if (recorder_is_full(rec)) /* no further stack refers to it */
 		return;
 	memcpy(image.build_id, record->text, record->build_id_bytes);
 	path_bytes = module_path(&image, (const char *)record->text + record->build_id_bytes,
@@ -37,7 +42,7 @@ static void take_module(struct recorder *rec, struct thread_buffer *tb,
 		recorder_module(rec, &image, path, path_bytes, rec->last_scan_ns);
 }
 
-/* The XT_MODULE_ID of each frame. False if one is not known: there was no memory for its row. */
+/* Finds the XT_MODULE_ID of each frame. False if the row of one was lost. */
 static bool find_modules(const struct thread_buffer *tb, struct xt_record_stack *record,
 			 uint64_t *ids)
 {
@@ -51,11 +56,11 @@ static bool find_modules(const struct thread_buffer *tb, struct xt_record_stack 
 	return true;
 }
 
-/* 0 if there is no memory. */
+/* Returns the id of a stack; 0 if out of memory. */
 static uint32_t intern_stack(struct recorder *rec, struct xt_record_stack *record,
 			     const uint64_t *modules)
 {
-	/* All that makes two stacks the same: how much there is of what, the flags, and what it is. */
+	/* Everything that makes two stacks equal: counts, flags and contents. */
 	uint64_t key[2 + XT_STACK_FRAMES_MAX + XT_STACK_FRAMES_MAX / 2 + XT_PYTHON_FRAMES_MAX];
 	struct recorded_python python;
 	struct xt_stack_ids ids;
@@ -94,7 +99,7 @@ static void take_stack(struct recorder *rec, struct thread_buffer *tb,
 
 	if (record->frame_count > XT_STACK_FRAMES_MAX || record->stack_slot >= XT_STACK_SLOT_COUNT)
 		return;
-	/* When the log is full the slot means none: not what it did before. */
+	/* If the log is full, the slot has no stack. */
 	if (!recorder_is_full(rec)) {
 		if (find_modules(tb, record, modules))
 			id = intern_stack(rec, record, modules);
@@ -113,7 +118,7 @@ static uint32_t slot_stack(const struct thread_buffer *tb, uint32_t slot)
 	return slot < XT_STACK_SLOT_COUNT ? tb->slot_stack_id[slot] : 0;
 }
 
-/* A stack that chance chose and that is not known, whatever lost it, is not one that it passed over. */
+/* If the stack of a sampled call was lost, it is LOST. An unsampled call has NONE. */
 static uint32_t call_stack(const struct thread_buffer *tb, const struct xt_record_call *record)
 {
 	uint32_t id = slot_stack(tb, record->stack_slot);
@@ -184,7 +189,7 @@ static void take_call(struct recorder *rec, struct thread_buffer *tb,
 {
 	struct xt_table *table = recorder_table(rec, XT_KIND_CALL, 0);
 
-	if (!table) { /* no memory for a chunk */
+	if (!table) { /* out of memory */
 		rec->calls.write_failed++;
 		return;
 	}
@@ -225,12 +230,12 @@ static void drain(struct recorder *rec, struct thread_buffer *tb, uint64_t end)
 				take_range(rec, tb, (const struct xt_record_range *)record);
 			break;
 		case XT_RECORD_SKIP:
-			rec->skipped_beyond_size += rec->bound.standing >= BOUND_STOPPING;
+			rec->skipped_beyond_size += rec->size_limit.state >= SIZE_PAUSED;
 			suppressed_ids_add(&rec->skipped,
 					   ((const struct xt_record_skip *)record)->correlation_id);
 			break;
 		case XT_RECORD_SHUTDOWN_DROP:
-			suppressed_ids_add(&rec->left,
+			suppressed_ids_add(&rec->shutdown_dropped,
 					   ((const struct xt_record_skip *)record)->correlation_id);
 			break;
 		case XT_RECORD_SWITCH:
@@ -247,31 +252,31 @@ static void drain(struct recorder *rec, struct thread_buffer *tb, uint64_t end)
 
 #define THREAD_BUFFERS_ASKED_AT_ONCE 64
 
-/* A thread buffer whose thread has ended, and whose ring is in the file, is free for the next thread. */
+/* Frees the buffer of an ended thread once its ring is in the file. */
 static void retire_thread_buffer(struct recorder *rec, struct thread_buffer *tb, uint32_t index)
 {
-	if (!tb->owner_gone) {
-		/* Asking costs a system call: with many threads, a few each time. */
+	if (!tb->owner_exited) {
+		/* Each check is a system call, so check only some of many threads per round. */
 		uint32_t stride = 1 + thread_buffer_count() / THREAD_BUFFERS_ASKED_AT_ONCE;
 
 		if (index % stride == rec->rounds % stride)
-			tb->owner_gone = thread_buffer_is_orphaned(tb);
-		return; /* what it committed last may have come after the drain */
+			tb->owner_exited = thread_buffer_is_orphaned(tb);
+		return; /* it may have committed more after the drain */
 	}
 	if (ring_written(tb) != tb->read_pos || tb->ring->free_pos != tb->read_pos)
 		return;
-	tb->owner_gone = false;
+	tb->owner_exited = false;
 	tb->known_thread_id = 0;
 	tb->within =
-		THREAD_BUFFER_IDLE; /* it may have ended inside a callback, by pthread_exit() or so */
+		THREAD_BUFFER_IDLE; /* it may have ended inside a callback, by pthread_exit() */
 	thread_buffer_shrink(tb);
 	__atomic_store_n(&tb->ring->thread_id, 0, __ATOMIC_RELAXED);
 	atomic_store_explicit(&tb->state, THREAD_BUFFER_FREE, memory_order_release);
 }
 
 /*
- * How much of the thread buffer's ring waits for a flush, in percent; widens a ring that fills fast. While
- * the log cannot be written, events that were not taken count, too.
+ * The share of the ring that waits for a flush, in percent. Widens a ring that fills quickly. While
+ * the log cannot be written, unread events count too.
  */
 static uint32_t ring_percent(const struct recorder *rec, struct thread_buffer *tb)
 {
@@ -284,7 +289,7 @@ static uint32_t ring_percent(const struct recorder *rec, struct thread_buffer *t
 	return (uint32_t)((uint64_t)used * 100 / window);
 }
 
-/* Without a row of its thread, what is in the ring has to wait. */
+/* Events wait in the ring until their thread has a row. */
 static bool knows_thread(struct recorder *rec, struct thread_buffer *tb, uint32_t thread_id)
 {
 	if (thread_id == tb->known_thread_id)

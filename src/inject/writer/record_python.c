@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the Python frames of a stack record to STRING and PYTHON_FRAME rows. Writer thread only.
+ * Turns the Python frames of a stack record into STRING and PYTHON_FRAME rows.
  */
+#include "inject/writer/record_python.h"
+
 #include "inject/writer/recorder.h"
 #include "log/base/python_part.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the log says about the run itself: the process, its modules and threads, the clocks, and
- * the tracer's own account. Writer thread only.
+ * Rows about the run itself: the process, its modules and threads, clocks, pauses.
  */
+#include "inject/writer/record_run.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include <unistd.h>
 
 #include "inject/cupti/api_table.h"
-#include "inject/writer/budget.h"
+#include "inject/memory/budget.h"
 #include "inject/capture/callbacks.h"
 #include "inject/runtime/clock.h"
 #include "inject/cupti/flusher.h"
@@ -24,8 +25,11 @@
 #include "inject/python/python_runtime.h"
 #include "inject/writer/recorder.h"
 #include "inject/capture/sampling.h"
-#include "inject/writer/crash_buffer.h"
+#include "inject/cupti/activity_pool.h"
+#include "inject/memory/crash_buffer.h"
 #include "inject/cupti/cupti_handoff.h"
+#include "inject/runtime/debug_log.h"
+#include "inject/runtime/recording_state.h"
 #include "xtrace/ring_accounts.h"
 
 #define META_VALUE_BYTES_MAX (32u << 10)
@@ -53,14 +57,14 @@ static void record_meta_number(struct recorder *rec, const char *key, uint64_t v
 	record_meta(rec, key, text);
 }
 
-/* The whole of a small file in /proc; its length, 0 if it cannot be read. */
+/* Reads a small file in /proc; returns its length, 0 on an error. */
 static size_t read_file(const char *path, char *out, size_t out_bytes)
 {
 	size_t length = 0;
 	ssize_t n;
 	int fd;
 
-	/* A child forked meanwhile would keep the descriptor. */
+	/* A child forked meanwhile would inherit the descriptor. */
 	loader_lock();
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	while (fd >= 0 && length + 1 < out_bytes &&
@@ -73,9 +77,11 @@ static size_t read_file(const char *path, char *out, size_t out_bytes)
 	return length;
 }
 
-#define FIELDS_TO_START 20 /* of /proc/self/stat, from the name on, which may hold spaces */
+#define FIELDS_TO_START 20 /* in /proc/self/stat, counted from the name, which may contain spaces */
 
-/* When the process began: what is older is not its own, whoever had its number before. */
+/*
+ * The start of the process: files older than this belong to an earlier process with the same pid.
+ */
 static void record_start_time(struct recorder *rec)
 {
 	char text[1024];
@@ -94,7 +100,7 @@ static void record_start_time(struct recorder *rec)
 				   ticks / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-/* What tells the process from others of the same host name and pid. */
+/* Distinguishes the process from others with the same host name and pid. */
 static void record_identity(struct recorder *rec)
 {
 	char text[PROCESS_IDENTITY_BYTES], boot[64];
@@ -156,16 +162,20 @@ static void record_apis(struct recorder *rec)
 
 static void record_python(struct recorder *rec)
 {
-	const struct python_about *about = python_about();
+	const struct python_info *about = python_info();
 
 	if (!python_wanted)
 		record_meta(rec, "python.off", "1");
-	if (!about->path[0])
+	if (!about->path[0]) {
+		debug_log(DEBUG_PYTHON, "no interpreter in this process yet");
 		return;
+	}
 	record_meta(rec, "python.version", about->version);
 	record_meta(rec, "python.path", about->path);
-	/* (Empty: it takes back what was said of one before.) */
-	if (about->why_not[0] || about->is_after_others)
+	debug_log(DEBUG_PYTHON, "%s: version %s%s%s", about->path, about->version,
+		  about->why_not[0] ? "; cannot read its frames: " : "", about->why_not);
+	/* An empty value withdraws an earlier one. */
+	if (about->why_not[0] || about->is_after_rejected)
 		record_meta(rec, "python.missing", about->why_not);
 }
 
@@ -180,7 +190,7 @@ void record_start(struct recorder *rec)
 	record_python(rec);
 	record_apis(rec);
 	record_clock(rec);
-	if (atomic_load(&callbacks_paused))
+	if (atomic_load(&recording_paused))
 		record_switch(rec, rec->start_ns, false);
 }
 
@@ -188,7 +198,9 @@ static void module_loaded(void *context, const struct module *module)
 {
 	struct recorder *rec = context;
 
-	/* (No row will ever refer to it.) */
+	debug_log(DEBUG_STACK, "module loaded at %#llx: %s",
+		  (unsigned long long)module->image.start, module->path);
+	/* No row will refer to it. */
 	if (recorder_is_full(rec))
 		return;
 	rec->modules_lost += !recorder_module(rec, &module->image, module->path,
@@ -201,6 +213,8 @@ static void module_unloaded(void *context, const struct module *module)
 	struct xt_table *table;
 	uint32_t id;
 
+	debug_log(DEBUG_STACK, "module unloaded from %#llx: %s",
+		  (unsigned long long)module->image.start, module->path);
 	if (recorder_is_full(rec))
 		return;
 	id = recorder_module(rec, &module->image, module->path, strlen(module->path),
@@ -222,7 +236,7 @@ void record_modules(struct recorder *rec)
 	uint64_t now_ns = monotonic_ns();
 	bool any_came;
 
-	/* What is loaded now is found later. */
+	/* A later scan finds what is loaded now. */
 	if (rec->write_error)
 		return;
 	if (!rec->last_scan_ns)
@@ -247,6 +261,8 @@ bool record_thread(struct recorder *rec, struct thread_buffer *tb)
 		length = strnlen(tb->first_name, sizeof(tb->first_name));
 		memcpy(name, tb->first_name, length);
 	}
+	debug_log(DEBUG_PROCESS, "thread %u: tid %u, %.*s", tb->known_thread_id, tb->ring->tid,
+		  (int)length, name);
 	table = recorder_table(rec, XT_KIND_THREAD, length);
 	if (!table)
 		return false;
@@ -303,6 +319,7 @@ void record_rate(struct recorder *rec)
 
 	if (!sampling_control(rec->limit_percent, now_ns, &one_in))
 		return;
+	debug_log(DEBUG_STACK, "sampling: one stack in %u", one_in);
 	table = recorder_is_full(rec) ? NULL : recorder_table(rec, XT_KIND_STACK_RATE, 0);
 	if (!table)
 		return;
@@ -311,12 +328,14 @@ void record_rate(struct recorder *rec)
 	xt_table_end_row(table);
 }
 
-void record_yields(struct recorder *rec)
+void record_handoffs(struct recorder *rec)
 {
 	struct cupti_handoff_event event;
 
 	while (cupti_handoff_next(&event)) {
-		if (event.is_back) /* ids may have begun anew */
+		debug_log(DEBUG_CUPTI, "handoff: %s%s",
+			  event.is_back ? "subscribed again" : "released to ", event.who);
+		if (event.is_back) /* correlation ids may have restarted */
 			suppressed_ids_forget(&rec->skipped);
 		record_switch_why(rec, event.time_ns, event.is_back, XT_SWITCH_YIELDED, event.who);
 	}
@@ -330,12 +349,13 @@ void record_request(struct recorder *rec)
 
 	if (!(word & XT_REQUEST_MASK) || word & XT_REQUEST_DONE)
 		return;
-	if (is_paused ? recording_pause(PAUSED_ASKED) : recording_resume(PAUSED_ASKED))
+	if (is_paused ? recording_pause(PAUSED_REQUESTED) : recording_resume(PAUSED_REQUESTED))
 		record_switch(rec, is_paused ? time_ns : monotonic_ns(), !is_paused);
+	debug_log(DEBUG_WRITER, "request: %s", is_paused ? "pause" : "resume");
 	crash_buffer_request_done(word);
 }
 
-/* In groups, as they are written everywhere. */
+/* Prints the usual groups of digits. */
 static void record_uuid(struct recorder *rec, uint32_t device, const uint8_t *uuid)
 {
 	static const uint8_t unknown[GPU_UUID_BYTES];
@@ -373,251 +393,10 @@ void record_devices(struct recorder *rec)
 
 		snprintf(key, sizeof(key), "gpu.%u.name", device);
 		record_meta(rec, key, gpus->names[device]);
+		debug_log(DEBUG_CUPTI, "device %u: %s", device, gpus->names[device]);
 		record_uuid(rec, device, gpus->uuids[device]);
 		record_multiprocessors(rec, device, gpus->multiprocessors[device]);
 		if (strstr(gpus->names[device], "simulated"))
 			record_meta(rec, "gpu.simulated", "1");
 	}
-}
-
-static uint64_t thread_buffers_sum(enum xt_ring_counter counter)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
-		const struct thread_buffer *tb = thread_buffer_at(i);
-
-		if (tb)
-			sum += __atomic_load_n(&tb->ring->counters[counter], __ATOMIC_RELAXED);
-	}
-	return sum;
-}
-
-/* What callbacks saw and could not even count in a ring. */
-static uint64_t calls_outside_rings(void)
-{
-	return atomic_load(&thread_buffer_calls_without) + atomic_load(&callbacks_reentered);
-}
-
-static uint64_t thread_buffers_left_sum(void)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
-		const struct thread_buffer *tb = thread_buffer_at(i);
-
-		if (tb)
-			sum += __atomic_load_n(&tb->ring->left_count, __ATOMIC_RELAXED);
-	}
-	return sum;
-}
-
-/* Of a count that thread buffers have outside of their rings. */
-static uint64_t thread_buffers_own_sum(size_t offset)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
-		const uint8_t *tb = (const uint8_t *)thread_buffer_at(i);
-
-		if (tb)
-			sum += __atomic_load_n((const uint64_t *)(tb + offset), __ATOMIC_RELAXED);
-	}
-	return sum;
-}
-
-static uint64_t own_cpu_ns(void)
-{
-	return xt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-}
-
-static bool add_count(struct recorder *rec, const char *name, uint64_t value)
-{
-	struct xt_table *table = recorder_table(rec, XT_KIND_ACCOUNT, strlen(name));
-
-	if (!table)
-		return false;
-	xt_table_put_bytes(table, XT_ACCOUNT_NAME, name, strlen(name));
-	xt_table_put(table, XT_ACCOUNT_VALUE, value);
-	xt_table_end_row(table);
-	return true;
-}
-
-static uint64_t seen_with(uint64_t after_end)
-{
-	return thread_buffers_sum(XT_RING_CALLS_SEEN) + calls_outside_rings() + after_end;
-}
-
-uint64_t record_calls_seen(void)
-{
-	return seen_with(atomic_load(&callbacks_after_end));
-}
-
-/* The calls of an account, in which seen = written + lost. */
-struct call_sums {
-	uint64_t seen_here; /* as record_calls_seen(), of the same moment */
-	uint64_t seen, written, ring_full, no_ring, nested, beyond_size, left, after_end;
-	bool is_settled;
-};
-
-static struct call_sums sum_calls(const struct recorder *rec)
-{
-	struct call_sums sums = {
-		.after_end = atomic_load(&callbacks_after_end),
-		.written = rec->calls.written + rec->calls.pending,
-		.beyond_size = rec->calls.beyond_size + rec->skipped_beyond_size,
-	};
-	uint64_t counted;
-
-	sums.seen_here = seen_with(sums.after_end);
-	sums.seen = sums.seen_here + rec->skipped_beyond_size;
-	sums.ring_full = thread_buffers_sum(XT_RING_LOST_RING_FULL);
-	sums.no_ring = atomic_load(&thread_buffer_calls_without);
-	sums.left = thread_buffers_left_sum();
-	sums.nested = thread_buffers_sum(XT_RING_LOST_NESTED) + atomic_load(&callbacks_reentered);
-	counted = sums.written + sums.ring_full + sums.no_ring + sums.nested +
-		  rec->calls.write_failed + sums.beyond_size + sums.left + sums.after_end;
-	/* A thread may have been in a callback, and not gone on before the log was closed. */
-	if (rec->is_closed && sums.seen > counted) {
-		sums.after_end += sums.seen - counted;
-		counted = sums.seen;
-	}
-	sums.is_settled = sums.seen == counted;
-	return sums;
-}
-
-/* Calls that no ring of the crash buffer counts: they are lost with the process. */
-static uint64_t calls_unbacked(void)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
-		const struct thread_buffer *tb = thread_buffer_at(i);
-
-		if (tb && tb->is_unbacked)
-			sum += __atomic_load_n(&tb->ring->counters[XT_RING_CALLS_SEEN],
-					       __ATOMIC_RELAXED);
-	}
-	return sum;
-}
-
-struct losses {
-	uint64_t counters[XT_CRASH_BUFFER_COUNTERS];
-};
-
-static struct losses sum_losses(const struct recorder *rec)
-{
-	uint64_t ranges_unplaced = atomic_load(&nvtx_events_without_thread_buffer);
-
-	return (struct losses){{
-		[XT_CRASH_BUFFER_CALLS_NO_RING] = atomic_load(&thread_buffer_calls_without),
-		[XT_CRASH_BUFFER_CALLS_REENTERED] = atomic_load(&callbacks_reentered),
-		[XT_CRASH_BUFFER_CALLS_WRITE_FAILED] = rec->calls.write_failed,
-		[XT_CRASH_BUFFER_KERNELS_INVALID] = rec->kernels.invalid,
-		[XT_CRASH_BUFFER_KERNELS_WRITE_FAILED] = rec->kernels.write_failed,
-		[XT_CRASH_BUFFER_COPIES_INVALID] = rec->copies.invalid,
-		[XT_CRASH_BUFFER_COPIES_WRITE_FAILED] = rec->copies.write_failed,
-		[XT_CRASH_BUFFER_SETS_INVALID] = rec->sets.invalid,
-		[XT_CRASH_BUFFER_SETS_WRITE_FAILED] = rec->sets.write_failed,
-		[XT_CRASH_BUFFER_MEMORY_WRITE_FAILED] = rec->memory.write_failed,
-		[XT_CRASH_BUFFER_NODES_LOST] = rec->nodes_beyond_size + rec->nodes_lost,
-		[XT_CRASH_BUFFER_RANGES_SEEN] = ranges_unplaced,
-		[XT_CRASH_BUFFER_RANGES_LOST] =
-			ranges_unplaced + rec->ranges_beyond_size + rec->ranges_lost,
-		[XT_CRASH_BUFFER_STACKS_LOST] = rec->stacks_lost,
-		[XT_CRASH_BUFFER_MODULES_LOST] = modules_lost() + rec->modules_lost,
-		[XT_CRASH_BUFFER_NAMES_LOST] = rec->names_lost,
-		[XT_CRASH_BUFFER_CUPTI_DROPPED] = flusher_dropped_records(),
-		[XT_CRASH_BUFFER_BUFFERS_DISCARDED] = atomic_load(&activity_discarded),
-		[XT_CRASH_BUFFER_BUFFERS_LOST] = rec->buffers_lost,
-		[XT_CRASH_BUFFER_BUFFERS_INVALID] = atomic_load(&activity_invalid),
-		[XT_CRASH_BUFFER_CALLS_UNBACKED] = calls_unbacked(),
-		[XT_CRASH_BUFFER_CALLS_AFTER_END] = atomic_load(&callbacks_after_end),
-	}};
-}
-
-void record_losses(const struct recorder *rec)
-{
-	struct losses losses = sum_losses(rec);
-
-	/* These are not lost as long as the process lives. */
-	losses.counters[XT_CRASH_BUFFER_BUFFERS_LOST] += activity_unbacked();
-	crash_buffer_count(losses.counters);
-}
-
-static bool add_shared_counts(struct recorder *rec)
-{
-	const struct losses losses = sum_losses(rec);
-
-	for (size_t i = 0; i < sizeof(xt_ring_accounts) / sizeof(*xt_ring_accounts); i++) {
-		const struct xt_ring_account *account = &xt_ring_accounts[i];
-		uint64_t outside = account->outside < XT_CRASH_BUFFER_COUNTERS
-					   ? losses.counters[account->outside]
-					   : 0;
-
-		if (!add_count(rec, account->name, thread_buffers_sum(account->counter) + outside))
-			return false;
-	}
-	for (size_t i = 0; i < sizeof(xt_crash_buffer_accounts) / sizeof(*xt_crash_buffer_accounts);
-	     i++)
-		if (!add_count(rec, xt_crash_buffer_accounts[i].name,
-			       losses.counters[xt_crash_buffer_accounts[i].counter]))
-			return false;
-	return true;
-}
-
-bool record_account(struct recorder *rec)
-{
-	const struct call_sums calls = sum_calls(rec);
-	const struct {
-		const char *name;
-		uint64_t value;
-	} rows[] = {
-		{"calls.seen", calls.seen},
-		{"calls.written", calls.written},
-		{"calls.lost.ring_full", calls.ring_full},
-		{"calls.lost.no_ring", calls.no_ring},
-		{"calls.lost.nested", calls.nested},
-		{"calls.lost.write_failed", rec->calls.write_failed},
-		{"calls.lost.size", calls.beyond_size},
-		{"calls.lost.leaving", calls.left},
-		{"calls.lost.after_end", calls.after_end},
-		{"kernels.written", rec->kernels.written + rec->kernels.pending},
-		{"kernels.lost.size", rec->kernels.beyond_size},
-		{"kernels.lost.leaving", rec->kernels.left},
-		{"copies.written", rec->copies.written + rec->copies.pending},
-		{"copies.lost.size", rec->copies.beyond_size},
-		{"copies.lost.leaving", rec->copies.left},
-		{"sets.written", rec->sets.written + rec->sets.pending},
-		{"sets.lost.size", rec->sets.beyond_size},
-		{"sets.lost.leaving", rec->sets.left},
-		{"memory.written", rec->memory.written + rec->memory.pending},
-		{"memory.lost.size", rec->memory.beyond_size},
-		{"calls.skipped", rec->skipped.count - rec->skipped_beyond_size},
-		{"records.skipped", rec->records_skipped},
-		{"records.other", rec->records_other},
-		{"buffers.completed", rec->buffers_completed},
-		{"buffers.waited_ns", atomic_load(&activity_waited_ns)},
-		{"apis.lost", atomic_load(&cupti_lost_apis)},
-		{"kinds.lost", atomic_load(&cupti_lost_kinds)},
-		{"stacks.unsampled",
-		 thread_buffers_own_sum(offsetof(struct thread_buffer, unsampled_count))},
-		{"overhead.beyond_ns", sampling_beyond_ns()},
-		{"threads.seen", rec->threads_seen},
-		{"spool.unbacked", crash_buffer_unbacked_areas()},
-		{"tracer.memory_bytes", budget_most_bytes()},
-		{"tracer.memory_refusals", budget_refusals()},
-		{"callbacks.ns", sampling_cost_ns()},
-		{"writer.cpu_ns", own_cpu_ns()},
-		{"flusher.cpu_ns", flusher_cpu_ns()},
-		{"log.bytes", xt_writer_file_bytes(rec->writer)},
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		if (!add_count(rec, rows[i].name, rows[i].value))
-			return false;
-	if (!add_shared_counts(rec))
-		return false;
-	rec->calls_seen = calls.seen_here;
-	return calls.is_settled;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recorder's tables and the way from them to the file. Writer thread only.
+ * Tables of rows, and how they are written to the file. Writer thread only.
  */
 #include "inject/writer/recorder.h"
 
@@ -8,14 +8,18 @@
 #include <limits.h>
 #include <string.h>
 
+#include "inject/capture/ring.h"
+#include "inject/cupti/activity_pool.h"
 #include "inject/runtime/loader_lock.h"
 #include "inject/runtime/log_message.h"
-#include "inject/writer/crash_buffer.h"
-#include "inject/writer/crash_buffer_names.h"
+#include "inject/memory/crash_buffer.h"
+#include "inject/memory/crash_buffer_names.h"
+#include "inject/runtime/clock.h"
+#include "inject/runtime/debug_log.h"
 #include "log/write/compact.h"
 #include "log/write/event_rows.h"
 
-/* Tables in the order in which they become chunks: what defines an id comes before what uses it. */
+/* Tables in the order of their chunks: an id is defined before it is used. */
 static const struct {
 	enum xt_kind kind;
 	uint32_t rows;
@@ -74,7 +78,7 @@ void recorder_free(struct recorder *rec)
 	for (size_t i = 0; i < LAYOUT_COUNT; i++)
 		xt_table_free(&rec->tables[layout[i].kind]);
 	suppressed_ids_free(&rec->skipped);
-	suppressed_ids_free(&rec->left);
+	suppressed_ids_free(&rec->shutdown_dropped);
 	intern_free(&rec->strings);
 	intern_free(&rec->modules);
 	intern_free(&rec->python_frames);
@@ -184,11 +188,15 @@ void recorder_crash_buffer_name(struct recorder *rec, enum xt_name_of of, uint64
 	memcpy(known + sizeof(of), &key, sizeof(key));
 	memcpy(known + sizeof(of) + sizeof(key), text, length);
 	intern_id(&rec->crash_buffer_names, known, sizeof(of) + sizeof(key) + length, &is_new);
-	if (is_new)
-		crash_buffer_name_add(of, key, text, length);
+	if (!is_new)
+		return;
+	crash_buffer_name_add(of, key, text, length);
+	if (of == XT_NAME_DOMAIN)
+		debug_log(DEBUG_NVTX, "domain %llu: %.*s", (unsigned long long)key, (int)length,
+			  text);
 }
 
-/* The rows are in the file: their sources may be used again. */
+/* The rows are in the file, so their sources can be reused. */
 static void free_sources(struct recorder *rec)
 {
 	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
@@ -206,19 +214,19 @@ static void free_sources(struct recorder *rec)
 		tb->modules_changed = false;
 		if (tb->ring->free_pos != tb->read_pos)
 			ring_free(tb, tb->read_pos);
-		/* There is memory again. */
+		/* Memory is available again. */
 		if (tb->definitions_lost)
 			atomic_fetch_add(&tb->cache_epoch_wanted, 1);
 		tb->definitions_lost = false;
 	}
 	for (uint32_t i = 0; i < rec->held_count; i++)
-		activity_hand_back(rec->held[i]);
+		activity_release(rec->held[i]);
 	rec->held_count = 0;
 }
 
 /*
- * Daemons close all descriptors that they do not know, but the files are still there. The loader's
- * lock keeps a forked child from inheriting the new descriptors, and with them the log's lock.
+ * Daemons close all descriptors, but the files still exist. The loader lock keeps a forked child
+ * from inheriting the new descriptors and the log's file lock.
  */
 static int reopen_files(struct recorder *rec)
 {
@@ -230,11 +238,12 @@ static int reopen_files(struct recorder *rec)
 	loader_lock();
 	if (!is_open) {
 		error = xt_writer_reopen(rec->writer);
-		if (rec->bound.standing == BOUND_SHRINKING)
-			rec->bound.standing = BOUND_FAR;
+		if (rec->size_limit.state == SIZE_COMPACTING)
+			rec->size_limit.state = SIZE_WITHIN_LIMIT;
 	}
 	crash_buffer_reopen();
 	loader_unlock();
+	debug_log(DEBUG_MEMORY, "files reopened: %s", error ? strerror(-error) : "ok");
 	return error;
 }
 
@@ -242,10 +251,13 @@ static int write_tables(struct recorder *rec)
 {
 	int open_error = reopen_files(rec), cut_error = cut_tables(rec), error;
 
-	/* To write what was cut frees memory for the rest. */
+	/* Writing existing chunks frees memory for the rest. */
 	if (cut_error && xt_compact_is_finished(rec->writer))
 		return cut_error;
-	/* A flush may put a smaller file in the log's place: until it is done, that size counts. */
+	/*
+	 * A flush may replace the log by a smaller, compacted file. Until it is done, the old size
+	 * is valid.
+	 */
 	crash_buffer_log_bytes(xt_writer_file_bytes(rec->writer));
 	error = xt_writer_flush(rec->writer);
 	crash_buffer_log_bytes(xt_writer_file_bytes(rec->writer));
@@ -254,7 +266,7 @@ static int write_tables(struct recorder *rec)
 	return error ? error : cut_error;
 }
 
-static void note_error(struct recorder *rec, int error)
+static void update_write_error(struct recorder *rec, int error)
 {
 	bool was_stalled = rec->write_error;
 
@@ -263,30 +275,33 @@ static void note_error(struct recorder *rec, int error)
 		return;
 	activity_stall(error);
 	thread_buffers_stall(error);
-	/* Not each time: a disk may be full again and again. */
-	if (error && !rec->has_said_error)
-		log_message(
-			"cannot write the log: %s; xtrace keeps what its buffers have room for and "
-			"tries again",
-			strerror(-error));
-	else if (!error && !rec->has_said_success)
-		log_message("the log is written again, with all that was kept");
-	rec->has_said_error = true;
-	rec->has_said_success |= !error;
+	/* Only once: a disk may fill up again and again. */
+	if (error && !rec->has_reported_error)
+		log_message("cannot write the log: %s; keeping what fits into memory, and retrying",
+			    strerror(-error));
+	else if (!error && !rec->has_reported_success)
+		log_message("writing the log succeeds again; all events kept in memory are saved");
+	rec->has_reported_error = true;
+	rec->has_reported_success |= !error;
 }
 
 int recorder_flush(struct recorder *rec)
 {
-	struct tally *const tallies[] = {&rec->calls, &rec->kernels, &rec->copies, &rec->sets,
-					 &rec->memory};
+	struct row_counts *const all_counts[] = {&rec->calls, &rec->kernels, &rec->copies,
+						 &rec->sets, &rec->memory};
+	uint64_t start_ns = monotonic_ns(), before_bytes = xt_writer_file_bytes(rec->writer);
 	int error = write_tables(rec);
 
-	note_error(rec, error);
+	debug_log(DEBUG_WRITER, "flush: %lld bytes, %u activity buffers, %llu us%s%s",
+		  (long long)(xt_writer_file_bytes(rec->writer) - before_bytes), rec->held_count,
+		  (unsigned long long)(monotonic_ns() - start_ns) / 1000, error ? ": " : "",
+		  error ? strerror(-error) : "");
+	update_write_error(rec, error);
 	if (error)
 		return error;
-	for (size_t i = 0; i < sizeof(tallies) / sizeof(*tallies); i++) {
-		tallies[i]->written += tallies[i]->pending;
-		tallies[i]->pending = 0;
+	for (size_t i = 0; i < sizeof(all_counts) / sizeof(*all_counts); i++) {
+		all_counts[i]->written += all_counts[i]->pending;
+		all_counts[i]->pending = 0;
 	}
 	free_sources(rec);
 	return 0;

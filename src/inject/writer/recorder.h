@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recorder turns what rings and activity buffers hold into rows of the log. It is the writer
- * thread's: every function here runs on that thread alone, and may allocate.
+ * The recorder turns the contents of rings and activity buffers into rows of the log. Writer thread
+ * only; may allocate.
  *
- * Nothing leaves a ring or a buffer before it is in the file: rows wait in tables, and only a
- * flush that succeeded frees the ring space and the buffers they came from. So whatever is
- * committed is, at any moment, either in the log or in the crash buffer.
+ * Rows wait in tables. Only a successful flush frees the ring space and the buffers they came from.
+ * So everything committed is in the log or in the crash buffer at any time.
  */
 #ifndef XT_INJECT_RECORDER_H
 #define XT_INJECT_RECORDER_H
@@ -25,14 +24,14 @@
 #define HELD_BUFFERS_MAX 64
 #define KNOWN_NAMES_BITS 12
 
-/* What became of the rows of one kind. */
-struct tally {
-	uint64_t written;      /* in the file */
-	uint64_t pending;      /* in tables or the writer's buffer */
-	uint64_t write_failed; /* there was no memory for a row */
-	uint64_t invalid;      /* not made into rows */
-	uint64_t beyond_size;  /* left out to keep the log within its size */
-	uint64_t left;	       /* of calls while the process ended */
+/* Counts rows of one kind. */
+struct row_counts {
+	uint64_t written;	   /* in the file */
+	uint64_t pending;	   /* in tables or the writer's buffer */
+	uint64_t write_failed;	   /* out of memory */
+	uint64_t invalid;	   /* invalid records */
+	uint64_t beyond_size;	   /* dropped to keep the log within --max-size */
+	uint64_t shutdown_dropped; /* of calls during process exit */
 };
 
 struct known_name {
@@ -41,16 +40,16 @@ struct known_name {
 	uint32_t id; /* XT_STRING_ID */
 };
 
-/* How near the log is to the size that it may have. */
-struct recorder_bound {
-	struct xt_size_bound size;
+/* The log's size relative to --max-size. */
+struct size_limit {
+	struct xt_size_bound bound;
 	enum {
-		BOUND_FAR,
-		BOUND_SHRINKING, /* the oldest events are being left out */
-		BOUND_STOPPING,	 /* recording has been paused for good … */
-		BOUND_STOPPED,	 /* … and what came before is taken: the rest is left out */
-	} standing;
-	uint64_t file_bytes; /* when it was last looked at */
+		SIZE_WITHIN_LIMIT,
+		SIZE_COMPACTING, /* the oldest events are being removed */
+		SIZE_PAUSED, /* recording is paused for good; events before that are still taken */
+		SIZE_LIMIT_REACHED, /* all further events are dropped */
+	} state;
+	uint64_t file_bytes; /* at the last check */
 	uint64_t largest_flush_bytes;
 };
 
@@ -61,132 +60,80 @@ struct recorder {
 	struct intern strings, modules, python_frames, stacks, streams, shapes, copy_shapes;
 
 	struct known_name names[1 << KNOWN_NAMES_BITS]; /* kernel names, by hash of the address */
-	struct intern crash_buffer_names;		/* those that the crash buffer has */
+	struct intern crash_buffer_names;		/* names stored in the crash buffer */
 
-	/* Buffers whose records are in tables but not in the file yet. */
+	/* Buffers whose rows are not in the file yet. */
 	struct activity_buffer *held[HELD_BUFFERS_MAX];
 	uint32_t held_count;
-	/* Those that are completed and next to be read. */
+	/* Completed buffers to read next. */
 	struct activity_buffer *taken[HELD_BUFFERS_MAX];
 
-	struct tally calls, kernels, copies, sets, memory;
+	struct row_counts calls, kernels, copies, sets, memory;
 	uint64_t records_other, records_skipped, buffers_completed;
-	uint64_t buffers_lost; /* that could not be read to the end */
+	uint64_t buffers_lost; /* not readable to the end */
 	uint64_t names_lost;   /* kernels without a name */
-	/* There was no memory for their rows. */
+	/* Rows lost for lack of memory. */
 	uint64_t stacks_lost, modules_lost, nodes_lost, ranges_lost;
-	uint64_t buffers_completed_before; /* as of the last prefetch_names() */
-	uint64_t launches;		   /* among the calls: of classes that make kernels */
+	uint64_t buffers_completed_before; /* at the last prefetch_names() */
+	uint64_t launches;		   /* calls of classes that launch kernels */
 	uint64_t threads_seen;
-	uint64_t rounds;	       /* of record_calls() */
-	struct suppressed_ids skipped; /* as the user wishes */
-	struct suppressed_ids left;    /* of other threads while the process ends: these are lost */
-	uint64_t skipped_beyond_size;  /* of these, those that were left out for the log's size */
+	uint64_t rounds;			/* of record_calls() */
+	struct suppressed_ids skipped;		/* not recorded on request */
+	struct suppressed_ids shutdown_dropped; /* calls during process exit; these count as lost */
+	uint64_t skipped_beyond_size;		/* part of `skipped`, dropped for --max-size */
 	uint64_t ranges_beyond_size, nodes_beyond_size;
-	uint64_t calls_seen; /* record_calls_seen(), as of the account that was written last */
-	bool is_closed;	     /* what is seen and not counted yet comes too late */
-	struct recorder_bound bound;
-	double limit_percent; /* that the tracer may cost the program's threads; 0: any */
+	uint64_t calls_seen; /* record_calls_seen() of the last account */
+	bool is_closed;	     /* further calls come after the end */
+	struct size_limit size_limit;
+	double limit_percent; /* --max-overhead; 0: no limit */
 	bool devices_named;
-	int write_error; /* -errno of the last flush; while it is not 0, nothing is taken */
-	bool has_said_error, has_said_success;
+	int write_error; /* -errno of the last flush; while not 0, nothing is drained */
+	bool has_reported_error, has_reported_success;
 	uint64_t last_scan_ns; /* of the modules */
 };
 
-/* Opens the tables on a writer, which the recorder then owns. 0 or -errno. */
+/* Creates the tables. The recorder then owns `writer`. 0 or -errno. */
 int recorder_init(struct recorder *rec, struct xt_writer *writer, uint64_t start_ns);
 void recorder_free(struct recorder *rec);
 
 /*
- * The table of a kind with room for one more row that brings `content` bytes or elements to a
- * column; makes room by turning all tables into chunks. NULL if that failed or never fits.
+ * The table of a kind with room for one more row with `content` bytes or list elements; turns all
+ * tables into chunks if needed. NULL if that failed or the row never fits.
  */
 struct xt_table *recorder_table(struct recorder *rec, enum xt_kind kind, size_t content);
 
-/* As recorder_table(), for the row of an id that `known` gave just now. Before it returns NULL, it
- * has `known` forget the id, which must not be used. */
+/*
+ * Like recorder_table(), for the row of an id that `known` just assigned. If it returns NULL,
+ * `known` has forgotten the id.
+ */
 struct xt_table *recorder_table_of_id(struct recorder *rec, struct intern *known, enum xt_kind kind,
 				      size_t content);
 
-/* The XT_STRING_ID of a text; 0 if it is empty, or there is no memory. */
+/* The XT_STRING_ID of a text; 0 if it is empty or out of memory. */
 uint32_t recorder_string(struct recorder *rec, const void *text, size_t length);
 
-/* The XT_MODULE_ID of a module; load_ns: when it was not there yet, if this is the first that is heard
- * of it. 0 if there is no memory. */
+/*
+ * The XT_MODULE_ID of a module; 0 if out of memory. load_ns: a time before it was loaded, used if
+ * the module is new.
+ */
 uint32_t recorder_module(struct recorder *rec, const struct module_image *image, const char *path,
 			 size_t path_bytes, uint64_t load_ns);
 
-/* Notes in the crash buffer what a number of ours means, once. */
+/* Stores a name in the crash buffer, once. */
 void recorder_crash_buffer_name(struct recorder *rec, enum xt_name_of of, uint64_t key,
 				const char *text, size_t length);
 
 /*
- * Tables to chunks to the file; then frees what they came from. 0 or -errno. An error loses
- * nothing: rows and chunks stay for the next flush, and what they came from stays in the crash buffer.
- * Until a flush succeeds, no more is taken, and threads do not wait for room.
+ * Writes all tables to the file, then frees the sources of their rows. 0 or -errno. An error loses
+ * nothing: rows stay in memory and their sources in the crash buffer. Until a flush succeeds,
+ * nothing more is drained, and threads do not wait for room.
  */
 int recorder_flush(struct recorder *rec);
 
-/* record_run.c: the run around the events. */
-void record_meta(struct recorder *rec, const char *key, const char *value);
-void record_start(struct recorder *rec);   /* META and API rows, first CLOCK */
-void record_modules(struct recorder *rec); /* modules that came or went */
-bool record_thread(struct recorder *rec, struct thread_buffer *tb); /* false: no memory */
-void record_clock(struct recorder *rec);
-/* Recording was paused, or went on, at that time. */
-void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on);
-/* Recording stops for good, as the log has its size. */
-void record_stop(struct recorder *rec, uint64_t time_ns);
-/* Takes fewer stacks if the tracer costs too much, and more if there is room. */
-void record_rate(struct recorder *rec);
-/* Another tool came, or has left (yield.h). */
-void record_yields(struct recorder *rec);
-/* Does what others ask for in the crash buffer. */
-void record_request(struct recorder *rec);
-void record_devices(struct recorder *rec); /* once the driver is up */
-
-/* ACCOUNT rows as of now. True if the calls add up at this moment: seen = written + lost. While
- * threads are in callbacks they may not, for an instant. */
-bool record_account(struct recorder *rec);
-
-/* What was lost outside of rings, to the crash buffer: a recovery finds it there. */
-void record_losses(const struct recorder *rec);
-
-/* How many calls the callbacks have seen return, those after the end included. Any thread. */
-uint64_t record_calls_seen(void);
-
-/* record_python.c: the Python frames of a stack, as rows of the log. */
-struct recorded_python {
-	uint32_t count;
-	uint64_t ids[XT_PYTHON_FRAMES_MAX];    /* XT_PYTHON_FRAME_ID, innermost first */
-	uint64_t places[XT_PYTHON_FRAMES_MAX]; /* XT_STACK_PLACES */
-};
-/* False if there is no memory for the row of one. */
-bool record_python_frames(struct recorder *rec, const struct xt_record_stack *record,
-			  struct recorded_python *out);
-
-/* record_bounds.c: keeps the log within its size; once in each round. */
-void record_bounds(struct recorder *rec);
-void record_bounds_end(struct recorder *rec); /* what is half done is given up */
-
-/* Is what comes now beyond it? Then it is counted as lost by that. */
+/* Whether events are dropped because of --max-size. They count as lost for that cause. */
 static inline bool recorder_is_full(const struct recorder *rec)
 {
-	return rec->bound.standing == BOUND_STOPPED;
+	return rec->size_limit.state == SIZE_LIMIT_REACHED;
 }
-
-/* record_calls.c: takes what all rings hold, unless the log cannot be written. Returns the largest
- * share of a ring, in percent, that waits to be freed by a flush. */
-uint32_t record_calls(struct recorder *rec);
-
-/* record_activity.c: takes what completed buffers hold, as long as they can be held. */
-void record_activity(struct recorder *rec);
-
-/* For the crash buffer: the names of kernels in buffers that were not read yet, if none was read since the
- * last time. */
-void prefetch_names(struct recorder *rec);
-
-/* Whether CUPTI, which was asked for everything, still has a buffer with work that was over then. */
-bool record_is_kept_by_cupti(uint64_t since_ns);
 
 #endif

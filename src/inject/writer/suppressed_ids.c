@@ -18,7 +18,7 @@ static uint8_t *byte_of(const struct suppressed_ids *set, uint32_t id)
 	return page ? &page[(id & ((1u << PAGE_BITS) - 1)) / 8] : NULL;
 }
 
-/* Ids come in nearly ascending order: a page is begun for good, or when they begin anew. */
+/* Ids are nearly ascending, so a new page is needed rarely. */
 static void make_page(struct suppressed_ids *set, uint32_t number)
 {
 	uint32_t *place = &set->made[set->made_count % SKIPPED_PAGES_MAX];

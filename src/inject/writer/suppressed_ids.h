@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The calls that were made while recording was paused, by correlation id: what the GPU did for them
- * is not recorded either. Writer thread only.
+ * Correlation ids of calls that were not recorded, so that their GPU work is dropped too. Writer
+ * thread only.
  */
 #ifndef XT_INJECT_SUPPRESSED_IDS_H
 #define XT_INJECT_SUPPRESSED_IDS_H
@@ -11,22 +11,24 @@
 
 #define SKIPPED_PAGES_MAX 64
 
-/* A bit for each id, in pages that are made when they are needed. All zeros is an empty set. The latest
- * thirty million calls are kept: by then what the GPU did for the others is long over. */
+/*
+ * A bit set in pages that are created as needed. Zero-initialised means empty. Keeps the latest
+ * thirty million calls; the GPU work of older ones has ended.
+ */
 struct suppressed_ids {
 	uint8_t **pages;
-	uint32_t made[SKIPPED_PAGES_MAX]; /* which pages there are, the oldest at made_count */
-	uint32_t made_count;		  /* modulo their number; ever */
-	uint64_t count;			  /* of calls that were ever added */
+	uint32_t made[SKIPPED_PAGES_MAX]; /* page numbers in order of creation, a ring buffer */
+	uint32_t made_count;		  /* total; modulo SKIPPED_PAGES_MAX, the oldest page */
+	uint64_t count;			  /* ids ever added */
 };
 
-/* Without memory for it the call is not in the set: its work is then shown as nobody's. */
+/* If out of memory, the id is not added; its GPU work then appears without a call. */
 void suppressed_ids_add(struct suppressed_ids *set, uint32_t correlation_id);
 
-/* The id is used again, by a call that is recorded. */
+/* A recorded call reuses the id. */
 void suppressed_ids_remove(struct suppressed_ids *set, uint32_t correlation_id);
 bool suppressed_ids_has(const struct suppressed_ids *set, uint32_t correlation_id);
-/* CUPTI numbers anew: those of before are over. Their count stays. */
+/* CUPTI restarts its ids: removes all, keeps the count. */
 void suppressed_ids_forget(struct suppressed_ids *set);
 void suppressed_ids_free(struct suppressed_ids *set);
 

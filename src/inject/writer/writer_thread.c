@@ -2,10 +2,10 @@
 /*
  * The writer thread, and the start and end of both threads.
  *
- * The writer calls nothing of CUPTI's or the driver's that could block; the flusher (flusher.c)
- * does that. So a flush that hangs stops neither the log nor, beyond a bound, the end of the
- * program. Both run with all signals blocked: handlers are the program's, and a file that may not
- * grow is an error to us, not a SIGXFSZ.
+ * The writer makes no CUPTI or driver call that could block; the flusher does. So a hanging flush
+ * blocks neither the log nor, beyond a timeout, the program's exit. Both threads block all signals:
+ * handlers belong to the program, and a file beyond its size limit gives an error instead of
+ * SIGXFSZ.
  */
 #include "inject/writer/writer_thread.h"
 
@@ -22,6 +22,7 @@
 #include "inject/cupti/activity.h"
 #include "inject/runtime/process_exit_watch.h"
 #include "inject/capture/callbacks.h"
+#include "inject/cupti/activity_pool.h"
 #include "inject/runtime/clock.h"
 #include "inject/cupti/cupti.h"
 #include "inject/cupti/flusher.h"
@@ -29,61 +30,69 @@
 #include "inject/writer/recorder.h"
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/sleep.h"
-#include "inject/writer/crash_buffer.h"
+#include "inject/memory/crash_buffer.h"
 #include "inject/runtime/deadlock_probe.h"
+#include "inject/runtime/debug_log.h"
+#include "inject/runtime/recording_state.h"
+#include "inject/writer/record_activity.h"
+#include "inject/writer/record_calls.h"
+#include "inject/writer/record_account.h"
+#include "inject/writer/record_run.h"
+#include "inject/writer/size_limit.h"
 
-/* A ring of 256 KiB holds 6,500 calls; the writer looks often enough for a million a second. */
-#define ROUND_NS	    (2 * 1000000)
-#define FLUSH_LOG_NS	    (250 * 1000000)
-#define RETRY_NS	    (10 * 1000000) /* after a write that failed; each time twice as long */
-#define RETRY_MOST_NS	    (250 * 1000000)
-#define NAMES_AHEAD_NS	    (50 * 1000000)
-#define LOOK_NS		    (250 * 1000000) /* for threads of the program's that are left */
-#define ACCOUNT_NS	    (1000 * 1000000)
-#define SHRINK_NS	    (1000 * 1000000)
-#define ACCOUNT_FULL_NS	    UINT64_C(10000000000)
-#define RING_FLUSH_PERCENT  40
-#define HELD_FLUSH_COUNT    12
-#define STACK_BYTES	    (256 << 10)
-#define STACK_BYTES_IN_NEED (8 << 20)
+/*
+ * A ring of 256 KiB has room for 6,500 calls; this period suffices for a million calls per second.
+ */
+#define ROUND_NS	   (2 * 1000000)
+#define FLUSH_LOG_NS	   (250 * 1000000)
+#define RETRY_NS	   (10 * 1000000) /* after a failed write; doubled each time */
+#define RETRY_MOST_NS	   (250 * 1000000)
+#define PREFETCH_NAMES_NS  (50 * 1000000)
+#define EXIT_CHECK_NS	   (250 * 1000000) /* check whether the program's threads have ended */
+#define ACCOUNT_NS	   (1000 * 1000000)
+#define SHRINK_NS	   (1000 * 1000000)
+#define ACCOUNT_FULL_NS	   UINT64_C(10000000000)
+#define RING_FLUSH_PERCENT 40
+#define HELD_FLUSH_COUNT   12
+#define STACK_BYTES	   (256 << 10)
+#define LARGE_STACK_BYTES  (8 << 20)
 
-/* At the start: how long the program waits for the log to begin. */
-#define BEGIN_PATIENCE_NS UINT64_C(1000000000)
+/* At the start: how long the program waits for the first rows. */
+#define BEGIN_TIMEOUT_NS UINT64_C(1000000000)
 
-/* At the end: how long the writer waits for the flusher, and for calls in mid-callback. */
-#define FLUSHER_PATIENCE_NS UINT64_C(1500000000)
-#define BALANCE_PATIENCE_NS UINT64_C(250000000)
-#define LOCKED_OUT_NS	    UINT64_C(300000000)
-#define SETTLE_PATIENCE_NS  UINT64_C(250000000) /* and for calls behind the end to be counted */
+/* At the end: how long the writer waits for the flusher, and for threads in callbacks. */
+#define FLUSHER_TIMEOUT_NS    UINT64_C(1500000000)
+#define BALANCE_TIMEOUT_NS    UINT64_C(250000000)
+#define DEADLOCK_NS	      UINT64_C(300000000)
+#define LATE_CALLS_TIMEOUT_NS UINT64_C(250000000) /* and for late calls to be counted */
 
 static struct {
 	struct recorder recorder;
-	struct xt_writer *log; /* NULL: nothing runs */
+	struct xt_writer *log; /* NULL: not running */
 	atomic_int writer_id, flusher_id;
-	atomic_bool begun; /* what explains the rest is in the log */
+	atomic_bool has_begun; /* the log has the rows that others refer to */
 	atomic_bool stopping;
 	atomic_bool finished;
-	int error; /* why the log is not closed, 0: it is; valid once finished */
-	atomic_uint
-		looking; /* odd while it looks what is loaded, for which it takes the loader's lock */
-	atomic_bool settling;
-	atomic_uint_fast64_t settled; /* of record_calls_seen(), those that are in the log */
+	int error;	      /* why the log is not closed; 0: closed. Valid once finished */
+	atomic_uint scanning; /* odd while scanning modules, which takes the loader's lock */
+	atomic_bool waiting_for_late_calls;
+	atomic_uint_fast64_t counted_calls; /* record_calls_seen() of the closed log */
 } threads;
 
-static uint32_t take_all(struct recorder *rec)
+static uint32_t drain_round(struct recorder *rec)
 {
 	uint32_t ring_percent;
 
-	atomic_fetch_add(&threads.looking, 1);
+	atomic_fetch_add(&threads.scanning, 1);
 	record_modules(rec);
-	atomic_fetch_add(&threads.looking, 1);
+	atomic_fetch_add(&threads.scanning, 1);
 	ring_percent = record_calls(rec);
 	record_activity(rec);
 	record_losses(rec);
 	return ring_percent;
 }
 
-static void keep_stock(void)
+static void keep_spares(void)
 {
 	uint32_t spare = 0;
 
@@ -96,7 +105,7 @@ static void keep_stock(void)
 	while (spare++ < THREAD_BUFFERS_SPARE)
 		if (!thread_buffer_create_spare())
 			break;
-	activity_stock(ACTIVITY_SPARE);
+	activity_refill(ACTIVITY_SPARE);
 }
 
 static bool flush_is_due(const struct recorder *rec, uint64_t since_ns, uint32_t ring_percent)
@@ -105,7 +114,7 @@ static bool flush_is_due(const struct recorder *rec, uint64_t since_ns, uint32_t
 	       rec->held_count >= HELD_FLUSH_COUNT;
 }
 
-/* A log that is full grows by its account alone: each time twice as long passes until the next. */
+/* A full log grows only by its account, so each period is twice as long. */
 static uint64_t next_period_ns(const struct recorder *rec, uint64_t period_ns)
 {
 	if (!recorder_is_full(rec))
@@ -113,9 +122,9 @@ static uint64_t next_period_ns(const struct recorder *rec, uint64_t period_ns)
 	return period_ns < ACCOUNT_FULL_NS ? ACCOUNT_FULL_NS : 2 * period_ns;
 }
 
-/* When the writer did last what it does not do in each round. */
+/* Times of periodic work. */
 struct times {
-	uint64_t flush_ns, account_ns, shrink_ns, names_ns, look_ns;
+	uint64_t flush_ns, account_ns, shrink_ns, names_ns, exit_check_ns;
 	uint64_t account_period_ns, retry_period_ns;
 };
 
@@ -127,14 +136,14 @@ static bool is_due(uint64_t *last_ns, uint64_t period_ns, uint64_t now_ns)
 	return true;
 }
 
-/* Adds nothing to what waits to be written: nobody knows for how long the disk stays full. */
+/* Adds no rows meanwhile: the disk may stay full for any time. */
 static void retry(struct recorder *rec, struct times *last, uint64_t now_ns)
 {
 	if (!is_due(&last->flush_ns, last->retry_period_ns, now_ns))
 		return;
 	if (last->retry_period_ns < RETRY_MOST_NS)
 		last->retry_period_ns *= 2;
-	/* A write that is bound to fail would take the last free space from the program for a moment. */
+	/* A write that must fail would briefly take the last free space from the program. */
 	if (rec->write_error == -ENOSPC && !xt_writer_has_room(rec->writer))
 		return;
 	recorder_flush(rec);
@@ -144,7 +153,7 @@ static void add_and_flush(struct recorder *rec, struct times *last, uint64_t now
 			  uint32_t ring_percent)
 {
 	record_devices(rec);
-	record_yields(rec);
+	record_handoffs(rec);
 	record_rate(rec);
 	if (is_due(&last->account_ns, last->account_period_ns, now_ns)) {
 		last->account_period_ns = next_period_ns(rec, last->account_period_ns);
@@ -166,11 +175,11 @@ static void run_until_stopped(struct recorder *rec)
 	};
 
 	while (!atomic_load(&threads.stopping)) {
-		uint32_t ring_percent = take_all(rec);
+		uint32_t ring_percent = drain_round(rec);
 		uint64_t now_ns = monotonic_ns();
 
 		record_request(rec);
-		if (is_due(&last.names_ns, NAMES_AHEAD_NS, now_ns))
+		if (is_due(&last.names_ns, PREFETCH_NAMES_NS, now_ns))
 			prefetch_names(rec);
 		if (is_due(&last.shrink_ns, SHRINK_NS, now_ns))
 			activity_shrink();
@@ -178,43 +187,44 @@ static void run_until_stopped(struct recorder *rec)
 			retry(rec, &last, now_ns);
 		else
 			add_and_flush(rec, &last, now_ns, ring_percent);
-		if (is_due(&last.look_ns, LOOK_NS, now_ns) && process_exit_watch_is_left())
+		if (is_due(&last.exit_check_ns, EXIT_CHECK_NS, now_ns) &&
+		    process_exit_watch_has_ended())
 			return;
-		record_bounds(rec);
-		keep_stock();
+		size_limit_enforce(rec);
+		keep_spares();
 		xt_sleep_ns(ROUND_NS);
 	}
 }
 
-static void take_and_flush(struct recorder *rec)
+static void drain_and_flush(struct recorder *rec)
 {
-	uint32_t ring_percent = take_all(rec);
+	uint32_t ring_percent = drain_round(rec);
 
 	if (!rec->write_error &&
 	    (ring_percent >= RING_FLUSH_PERCENT || rec->held_count >= HELD_FLUSH_COUNT))
 		recorder_flush(rec);
 }
 
-/* A CUPTI that does not suit the driver gives one half of the truth and keeps the other. */
-static void log_message_what_is_missing(const struct recorder *rec)
+/* A CUPTI that does not match the driver reports only launches, or only kernels. */
+static void warn_if_incomplete(const struct recorder *rec)
 {
 	uint64_t kernels = rec->kernels.written + rec->kernels.invalid;
 
 	if (rec->launches && !kernels)
-		log_message("%llu launches were seen, but %s gave no record of a kernel",
+		log_message("cannot record kernels: %llu launches, but no kernel record from %s",
 			    (unsigned long long)rec->launches, cupti.path);
 	if (!rec->launches && kernels)
-		log_message("%llu kernels ran, but %s told of no launch: they have no call paths",
+		log_message("cannot record call paths: %llu kernels, but no launch reported by %s",
 			    (unsigned long long)kernels, cupti.path);
 }
 
-/* Takes all that was committed. -errno if it cannot be written; the rest stays in the crash buffer. */
-static int take_the_rest(struct recorder *rec)
+/* Drains everything. -errno if it cannot be written; the rest stays in the crash buffer. */
+static int drain_everything(struct recorder *rec)
 {
 	int error = rec->write_error ? recorder_flush(rec) : 0;
 
-	/* More buffers may be complete than can be held at once. */
-	for (take_all(rec); !error && rec->held_count; take_all(rec))
+	/* There may be more completed buffers than can be held at once. */
+	for (drain_round(rec); !error && rec->held_count; drain_round(rec))
 		error = recorder_flush(rec);
 	return error;
 }
@@ -226,32 +236,34 @@ static int close_log(struct recorder *rec)
 	return error ? error : xt_writer_flush(rec->writer);
 }
 
-/* Takes what is left and closes the log. 0 if that is all there was; -ETIMEDOUT if CUPTI or a thread
- * did not finish; else -errno of a write that failed. */
+/*
+ * Drains everything and closes the log. 0, -ETIMEDOUT if CUPTI or a thread did not finish, or
+ * -errno of a failed write.
+ */
 static int finish(struct recorder *rec)
 {
-	uint64_t began_ns = monotonic_ns(), deadline_ns = began_ns + FLUSHER_PATIENCE_NS;
+	uint64_t began_ns = monotonic_ns(), deadline_ns = began_ns + FLUSHER_TIMEOUT_NS;
 	bool balanced = false;
 	int error;
 
 	flusher_stop();
 	while (!flusher_is_done() && monotonic_ns() < deadline_ns) {
-		take_and_flush(rec);
+		drain_and_flush(rec);
 		xt_sleep_ns(ROUND_NS / 4);
 	}
-	error = take_the_rest(rec);
-	/* What completes from now on is of calls that nothing but their number will be known of. */
+	error = drain_everything(rec);
+	/* Calls that return after this point are only counted. */
 	atomic_store(&callbacks_have_ended, true);
 	atomic_store(&callbacks_active, false);
 	if (error)
 		return error;
 	record_devices(rec);
 	record_clock(rec);
-	record_yields(rec);
-	if (atomic_load(&callbacks_paused) & ~(unsigned)PAUSED_LEAVING)
-		record_switch(rec, monotonic_ns(), true); /* the end is not paused for ever */
-	/* A thread may still be inside a callback: the account is taken again until it adds up. */
-	deadline_ns = monotonic_ns() + BALANCE_PATIENCE_NS;
+	record_handoffs(rec);
+	if (atomic_load(&recording_paused) & ~(unsigned)PAUSED_SHUTDOWN)
+		record_switch(rec, monotonic_ns(), true); /* shutdown is not a pause */
+	/* A thread may still be in a callback: repeat the account until it adds up. */
+	deadline_ns = monotonic_ns() + BALANCE_TIMEOUT_NS;
 	while (!error) {
 		if (record_calls(rec) >= RING_FLUSH_PERCENT)
 			error = recorder_flush(rec);
@@ -260,33 +272,34 @@ static int finish(struct recorder *rec)
 			break;
 		xt_sleep_ns(ROUND_NS / 4);
 	}
-	record_bounds_end(rec);
+	size_limit_end(rec);
 	error = recorder_flush(rec);
 	if (error)
 		return error;
-	/* What CUPTI has kept is in the crash buffer: a recovery takes it from there. */
-	if (!flusher_is_done() || !balanced || record_is_kept_by_cupti(began_ns))
+	/* Recovery reads the records that CUPTI kept from the crash buffer. */
+	if (!flusher_is_done() || !balanced || cupti_holds_unfinished_work(began_ns))
 		return -ETIMEDOUT;
-	log_message_what_is_missing(rec);
+	warn_if_incomplete(rec);
 	if (xt_writer_is_deleted(rec->writer))
-		log_message("the log was deleted while it was written");
+		log_message("the log was deleted during recording");
 	return close_log(rec);
 }
 
 /*
- * The log is closed, but exit handlers that the program registered before it initialised CUDA run behind
- * ours, and may launch: that is counted, and the log closed again. Ever more seldom, unless the process
- * is about to be gone, so that the log does not grow however long it stays.
+ * Counts calls after the log was closed. Exit handlers registered before CUDA was initialised run
+ * after ours and may launch. Each time, the account is appended and the log closed again; periods
+ * double, so that the log does not grow forever.
  */
 static void count_after_end(struct recorder *rec)
 {
 	uint64_t period_ns = ROUND_NS, last_ns = monotonic_ns();
 
 	for (;;) {
-		atomic_store(&threads.settled, rec->calls_seen);
+		atomic_store(&threads.counted_calls, rec->calls_seen);
 		xt_sleep_ns(ROUND_NS);
 		if (record_calls_seen() == rec->calls_seen ||
-		    (monotonic_ns() - last_ns < period_ns && !atomic_load(&threads.settling)))
+		    (monotonic_ns() - last_ns < period_ns &&
+		     !atomic_load(&threads.waiting_for_late_calls)))
 			continue;
 		last_ns = monotonic_ns();
 		period_ns *= 2;
@@ -294,7 +307,7 @@ static void count_after_end(struct recorder *rec)
 		if (recorder_flush(rec) || close_log(rec))
 			break;
 	}
-	atomic_store(&threads.settled, UINT64_MAX);
+	atomic_store(&threads.counted_calls, UINT64_MAX);
 }
 
 static int thread_id(void)
@@ -308,7 +321,7 @@ static void *flusher_thread_main(void *unused)
 	return flusher_main(unused);
 }
 
-static void shutdown_crash_buffer(int error)
+static void mark_crash_buffer_end(int error)
 {
 	if (error == -ETIMEDOUT)
 		crash_buffer_end(XT_CRASH_BUFFER_UNFINISHED, 0);
@@ -326,20 +339,22 @@ static void *writer_main(void *unused)
 	record_start(rec);
 	record_modules(rec);
 	recorder_flush(rec);
-	atomic_store(&threads.begun, true);
+	atomic_store(&threads.has_begun, true);
 	run_until_stopped(rec);
+	debug_log(DEBUG_WRITER, "recording stops");
 	threads.error = finish(rec);
+	debug_log(DEBUG_WRITER, "log: %s", threads.error ? strerror(-threads.error) : "closed");
 	if (threads.error) {
 		record_losses(rec);
-		shutdown_crash_buffer(threads.error);
+		mark_crash_buffer_end(threads.error);
 	} else {
 		rec->is_closed = true;
-		atomic_store(&threads.settled, rec->calls_seen);
+		atomic_store(&threads.counted_calls, rec->calls_seen);
 		crash_buffer_remove();
 		activity_abandon();
 	}
 	atomic_store(&threads.finished, true);
-	/* Only we are left: the program has ended. */
+	/* The program's threads have ended. */
 	if (!atomic_load(&threads.stopping))
 		process_exit_watch_end_process();
 	if (!threads.error)
@@ -359,37 +374,39 @@ static int start_thread(void *(*main_function)(void *))
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	rc = pthread_create(&thread, &attributes, main_function, NULL);
 	if (rc == EINVAL) {
-		/* Thread-local storage comes out of the stack, and some programs have a lot. */
-		pthread_attr_setstacksize(&attributes, STACK_BYTES_IN_NEED);
+		/* Thread-local storage is part of the stack, and some programs have a lot. */
+		pthread_attr_setstacksize(&attributes, LARGE_STACK_BYTES);
 		rc = pthread_create(&thread, &attributes, main_function, NULL);
 	}
 	pthread_attr_destroy(&attributes);
 	return -rc;
 }
 
-/* A process may be killed at once. What is recovered then is worth little without the names of APIs
- * and the modules, so nothing is recorded before these are in the log. */
+/*
+ * The process may be killed at once. A recovered log needs the names of APIs and modules, so
+ * recording starts only after these are in the log.
+ */
 static void wait_for_begin(void)
 {
-	uint64_t deadline_ns = monotonic_ns() + BEGIN_PATIENCE_NS;
+	uint64_t deadline_ns = monotonic_ns() + BEGIN_TIMEOUT_NS;
 
-	while (!atomic_load(&threads.begun) && monotonic_ns() < deadline_ns)
+	while (!atomic_load(&threads.has_begun) && monotonic_ns() < deadline_ns)
 		xt_sleep_ns(200000);
 }
 
 int writer_thread_start(struct xt_writer *log, uint64_t start_ns,
-			const struct writer_bounds *bounds)
+			const struct writer_limits *limits)
 {
 	sigset_t all, before;
 	int rc = recorder_init(&threads.recorder, log, start_ns);
 
 	if (rc)
 		goto give_up;
-	threads.recorder.bound.size = bounds->size;
-	threads.recorder.limit_percent = bounds->overhead_percent;
+	threads.recorder.size_limit.bound = limits->size;
+	threads.recorder.limit_percent = limits->overhead_percent;
 	threads.log = log;
-	thread_buffers_have_writer();
-	keep_stock();
+	thread_buffers_set_writer();
+	keep_spares();
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	rc = start_thread(flusher_thread_main);
@@ -404,7 +421,7 @@ int writer_thread_start(struct xt_writer *log, uint64_t start_ns,
 		return 0;
 	}
 give_up:
-	threads.recorder.writer = NULL; /* the caller keeps it */
+	threads.recorder.writer = NULL; /* still owned by the caller */
 	threads.log = NULL;
 	recorder_free(&threads.recorder);
 	return rc;
@@ -416,47 +433,47 @@ void writer_thread_allow_flush(void)
 }
 
 /*
- * A signal handler may have interrupted this thread as it loaded a library: the writer then waits for it,
- * and it for the writer.
+ * A signal handler may have interrupted this thread while it loaded a library. Then the writer
+ * waits for its lock, and this thread for the writer.
  */
-static bool is_locked_out(struct stuck_watch *watch, uint64_t now_ns)
+static bool is_deadlocked(struct deadlock_probe *probe, uint64_t now_ns)
 {
-	unsigned looking = atomic_load(&threads.looking);
+	unsigned scanning = atomic_load(&threads.scanning);
 
-	return looking % 2 &&
-	       stuck_ns(watch, atomic_load(&threads.writer_id), looking, now_ns) >= LOCKED_OUT_NS;
+	return scanning % 2 && deadlock_probe_blocked_ns(probe, atomic_load(&threads.writer_id),
+							 scanning, now_ns) >= DEADLOCK_NS;
 }
 
 int writer_thread_finish(uint64_t timeout_ns)
 {
 	uint64_t now_ns = monotonic_ns(), deadline_ns = now_ns + timeout_ns;
-	struct stuck_watch watch = {0};
+	struct deadlock_probe probe = {0};
 
 	atomic_store(&threads.stopping, true);
 	for (; !atomic_load(&threads.finished); now_ns = monotonic_ns()) {
 		if (now_ns >= deadline_ns)
 			return -ETIMEDOUT;
-		if (is_locked_out(&watch, now_ns))
+		if (is_deadlocked(&probe, now_ns))
 			return -EDEADLK;
 		xt_sleep_ns(200000);
 	}
 	return threads.error && threads.error != -ETIMEDOUT ? -EIO : threads.error;
 }
 
-void writer_thread_settle(void)
+void writer_thread_wait_late_calls(void)
 {
 	uint64_t wanted = record_calls_seen();
-	uint64_t deadline_ns = monotonic_ns() + SETTLE_PATIENCE_NS;
+	uint64_t deadline_ns = monotonic_ns() + LATE_CALLS_TIMEOUT_NS;
 
 	if (!wanted || !atomic_load(&threads.finished) || threads.error ||
 	    thread_id() == atomic_load(&threads.writer_id))
 		return;
-	atomic_store(&threads.settling, true);
-	while (atomic_load(&threads.settled) < wanted && monotonic_ns() < deadline_ns)
+	atomic_store(&threads.waiting_for_late_calls, true);
+	while (atomic_load(&threads.counted_calls) < wanted && monotonic_ns() < deadline_ns)
 		xt_sleep_ns(200000);
 }
 
-bool writer_thread_is_another(void)
+bool writer_thread_is_other_thread(void)
 {
 	int id = thread_id(), writer_id = atomic_load(&threads.writer_id);
 	int saved_errno = errno;
@@ -465,7 +482,7 @@ bool writer_thread_is_another(void)
 	if (id == writer_id || id == atomic_load(&threads.flusher_id))
 		return false;
 	is_here = atomic_load(&threads.finished) || !syscall(SYS_tgkill, getpid(), writer_id, 0);
-	errno = saved_errno; /* after vfork() it is the parent's */
+	errno = saved_errno; /* after vfork(), errno is shared with the parent */
 	return is_here;
 }
 

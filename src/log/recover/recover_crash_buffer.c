@@ -229,7 +229,7 @@ static void reopen_returning_call(struct recovery_ring *ring)
 	struct xt_ring_header *header = &ring->header;
 	const uint64_t *counters = header->counters;
 	uint64_t settled = counters[XT_RING_CALLS_COMMITTED] + counters[XT_RING_LOST_RING_FULL] +
-			   counters[XT_RING_LOST_NESTED] + header->left_count;
+			   counters[XT_RING_LOST_NESTED] + header->shutdown_drop_count;
 
 	if (header->open_count == XT_RING_OPEN_CALLS_MAX ||
 	    counters[XT_RING_CALLS_SEEN] - settled != 1 ||
@@ -265,7 +265,7 @@ static int take_ring(struct recovery *recovery, const struct xt_crash_buffer_are
 	for (int i = 0; i < XT_RING_COUNTERS && !error; i++)
 		recovery->counters[i] += ring->header.counters[i];
 	if (!error)
-		recovery->left_count += ring->header.left_count;
+		recovery->shutdown_drop_count += ring->header.shutdown_drop_count;
 	if (!error && !ring->header.thread_id) {
 		free(ring); /* no thread owns it */
 		return 0;

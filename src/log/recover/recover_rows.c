@@ -392,7 +392,7 @@ static void add_call_account(struct recovery *recovery)
 		{"calls.lost.ring_full", rings[XT_RING_LOST_RING_FULL]},
 		{"calls.lost.nested",
 		 rings[XT_RING_LOST_NESTED] + outside[XT_CRASH_BUFFER_CALLS_REENTERED]},
-		{"calls.lost.leaving", recovery->left_count},
+		{"calls.lost.leaving", recovery->shutdown_drop_count},
 		{"calls.lost.after_end", outside[XT_CRASH_BUFFER_CALLS_AFTER_END]},
 	};
 	enum { KILLED, WRITE_FAILED, CUT_OFF, NO_RING, COUNT = sizeof(causes) / sizeof(*causes) };

@@ -71,7 +71,7 @@ def check_account(run, newest, seen):
     trust = summary["trust"]
     assert trust["word"] == "degraded" and not trust["complete"], trust
     assert trust["losses"]["calls.lost.size"] == lost, trust
-    assert "size that the log may have" in trust["lines"][0], trust["lines"]
+    assert "the log had reached --max-size" in trust["lines"][0], trust["lines"]
     assert summary["totals"]["kernel_count"] == account["kernels.written"]
     # All of it has its call path, but for kernels whose call stood on the other side of the cut.
     attributed = trust["attributed_gpu_time_ns"] / summary["totals"]["gpu_time_ns"]

@@ -185,7 +185,7 @@ class Test(MoreCases):
         for name in ("_exit", "_exit_twice"):
             bare = self.check(self.life(name), closed=False, said=None, hows=(INJECTED,),
                               environment={"XTRACE_SIMGPU_FAULT": "hang_flush"})
-            assert bare.status == 5 and "in the spool" in self.last.said[-1], self.last.said
+            assert bare.status == 5 and "the rest is in the .spool file" in self.last.said[-1], self.last.said
             assert len(self.last.said) == 1 and self.last.seconds < 3.5, self.last.seconds
 
     def case__exit_cancelled(self):
@@ -388,7 +388,7 @@ class Test(MoreCases):
             # (Where nothing can be written, the end may be given up: that is said, too.)
             assert len([line for line in run.said if "did not finish" not in line]) <= 2, run.said
             if file_bytes < 64:
-                assert len(run.said) == 1 and "not tracing" in run.said[0], run.said
+                assert len(run.said) == 1 and "cannot record this process" in run.said[0], run.said
                 assert not run.files(""), run.files("")
             for log in run.files(".xtr"):
                 done = self.dump("--check", "--allow-open", log)
@@ -434,7 +434,7 @@ class Test(MoreCases):
     def refused(self, life, expected, said=1, **options):
         """Not traced, one line says why, and nothing is left behind."""
         self.check(life, logs=0, said=said, **options)
-        assert self.last.said[0].startswith("xtrace: not tracing: "), self.last.said
+        assert self.last.said[0].startswith("xtrace: cannot record this process: "), self.last.said
         assert expected in self.last.said[0], self.last.said
         assert self.last.said[0].count("\n") == 1
 
@@ -444,15 +444,15 @@ class Test(MoreCases):
         with open(text, "w", encoding="utf-8") as file:
             file.write("no library\n")
         for path, expected in (("/not/there/libcupti.so", "/not/there/libcupti.so"),
-                               (text, "cannot be loaded"),
-                               (self.args.plugin, "has no ")):
+                               (text, "cannot load "),
+                               (self.args.plugin, "lacks the function ")):
             self.refused(self.life("main_return"), expected, environment={"XTRACE_CUPTI": path})
         for fault, expected in (("version:16", "too old"),
-                                ("version:140000", "newer than the driver"),
+                                ("version:140000", "is newer than the driver"),
                                 ("subscriber_taken",
-                                 "another tool in this process uses CUPTI already: CUPTI for other-tool"),
+                                 "another tool already uses CUPTI in this process: CUPTI for other-tool"),
                                 ("fail:cuptiActivityEnable", "cannot record kernels"),
-                                ("fail:cuptiSubscribe", "refuses a subscriber")):
+                                ("fail:cuptiSubscribe", "refuses a subscription")):
             self.refused(self.life("errno" if "taken" in fault else "main_return"), expected,
                          environment={"XTRACE_SIMGPU_FAULT": fault}, hows=(INJECTED,))
 
@@ -477,14 +477,14 @@ class Test(MoreCases):
         for data in (os.path.join(below_file, "data"), "/not/there/data", "/proc/data",
                      "/tmp/" + "x" * 300, "/tmp/" + "x/" * 3000):
             # Descriptors and environment tell of any trace of an attempt.
-            self.refused(self.life("descriptors"), "no log can be written in ",
+            self.refused(self.life("descriptors"), "cannot create a log in ",
                          environment={"XTRACE_DATA": data})
 
     def case_hanging_flush(self):
         """The end waits for CUPTI, but not for ever, and what it kept is in the spool."""
         bare = self.check(self.life("main_return"), closed=False, said=None, hows=(PRELOADED,),
                           environment={"XTRACE_SIMGPU_FAULT": "hang_flush"})
-        assert bare.status == 7 and "in the spool" in self.last.said[-1], self.last.said
+        assert bare.status == 7 and "the rest is in the .spool file" in self.last.said[-1], self.last.said
         assert self.last.seconds < 3.5, self.last.seconds
 
 

@@ -352,11 +352,11 @@ def test_shutdown(args, folder):
 
 def test_declined(args, folder):
     """Interpreters that are not known: native stacks, and a line that says so."""
-    expected = {"future": ("3.15.0", "only those of 3.9 to 3.14"),
+    expected = {"future": ("3.15.0", "3.9 to 3.14 are supported"),
                 "unpublished": ("3.13.1", "does not publish its layout"),
-                "preview": ("3.14.0", "only those of 3.9 to 3.14"),
+                "preview": ("3.14.0", "3.9 to 3.14 are supported"),
                 "nameless": ("3.12.1", "does not export _PyRuntime"),
-                "old": ("before 3.9", "only those of 3.9 to 3.14")}
+                "old": ("before 3.9", "3.9 to 3.14 are supported")}
     for path in args.fakes:
         name = os.path.basename(path).replace("libpython_fake_", "").replace(".so", "")
         version, reason = expected.pop(name)

@@ -221,7 +221,7 @@ static void wait_for_return(void)
 		if (said)
 			fclose(said);
 		found = 0;
-		for (at = text; (at = strstr(at, "recording goes on")); at++)
+		for (at = text; (at = strstr(at, "recording resumed")); at++)
 			found++;
 	}
 }

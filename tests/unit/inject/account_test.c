@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names of the account: the tracer writes all that xtrace/account.h lists and no other, the
- * document has them too, and losses are told by their names.
+ * Account names: the tracer writes exactly those listed in xtrace/account.h, the document lists
+ * them too, and losses are recognised by name.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "inject/runtime/clock.h"
+#include "inject/writer/record_account.h"
+#include "inject/writer/record_run.h"
 #include "inject/writer/recorder.h"
 #include "support.h"
 #include "xtrace/account.h"
@@ -46,14 +48,14 @@ static int remove_log(void **unused)
 	return 0;
 }
 
-/* What only a log has that was completed after a kill. */
+/* Names that only a recovered log has. */
 static bool is_of_recovery(const char *name)
 {
 	return !strncmp(name, "recovered.", 10) || !strcmp(name, "calls.lost.killed") ||
 	       !strcmp(name, "calls.lost.cut_off");
 }
 
-static void test_what_is_written_is_listed(void **unused)
+static void writes_only_listed_names(void **unused)
 {
 	struct xt_reader *log = NULL;
 	const struct xt_chunk *chunk;
@@ -78,7 +80,7 @@ static void test_what_is_written_is_listed(void **unused)
 	assert_int_equal(count, XT_ACCOUNTS);
 }
 
-static void test_what_is_listed_is_documented(void **unused)
+static void documents_listed_names(void **unused)
 {
 	static char text[256 << 10];
 	FILE *document = fopen(LOG_FORMAT_DOCUMENT, "r");
@@ -101,7 +103,7 @@ static bool is_loss(const char *name)
 	return xt_account_is_loss(name, strlen(name));
 }
 
-static void test_losses_are_told_by_their_names(void **unused)
+static void recognises_losses_by_name(void **unused)
 {
 	static const char *const losses[] = {
 		"calls.lost.ring_full",
@@ -155,7 +157,7 @@ static void test_losses_are_told_by_their_names(void **unused)
 		assert_true(is_loss(losses[i]));
 		assert_non_null(xt_account_meaning(losses[i], strlen(losses[i])));
 	}
-	assert_true(is_loss("samples.lost.throttled")); /* of a later tracer */
+	assert_true(is_loss("samples.lost.throttled")); /* a name of a later version */
 	assert_false(is_loss("lost"));
 	assert_false(is_loss(""));
 	assert_null(xt_account_meaning("calls", 5));
@@ -164,9 +166,9 @@ static void test_losses_are_told_by_their_names(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_written_is_listed),
-		cmocka_unit_test(test_what_is_listed_is_documented),
-		cmocka_unit_test(test_losses_are_told_by_their_names),
+		cmocka_unit_test(writes_only_listed_names),
+		cmocka_unit_test(documents_listed_names),
+		cmocka_unit_test(recognises_losses_by_name),
 	};
 
 	return cmocka_run_group_tests(tests, write_log, remove_log);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pool of activity buffers: none is ever lost, they are taken in the order of completion and
- * handed back zeroed, and what CUPTI gets when there is no more room is counted.
+ * The pool of activity buffers: no buffer is lost, buffers are taken in order of completion and
+ * released zeroed, and discarded buffers are counted.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "inject/cupti/activity_pool.h"
-#include "inject/writer/budget.h"
-#include "inject/writer/crash_buffer.h"
+#include "inject/memory/budget.h"
+#include "inject/memory/crash_buffer.h"
 
 static uint8_t *request(size_t *bytes)
 {
@@ -28,7 +28,7 @@ static uint8_t *request(size_t *bytes)
 	activity_requested(&buffer, bytes, &max_records);
 	assert_non_null(buffer);
 	assert_int_equal((uintptr_t)buffer & 7, 0);
-	assert_int_equal(max_records, 0); /* as many as fit */
+	assert_int_equal(max_records, 0); /* 0: as many as fit */
 	return buffer;
 }
 
@@ -37,15 +37,15 @@ static struct xt_activity_header *header_of(uint8_t *buffer)
 	return (struct xt_activity_header *)(buffer - XT_ACTIVITY_DATA_OFFSET);
 }
 
-static void hand_back_all(void)
+static void release_all(void)
 {
 	struct activity_buffer *buffer;
 
 	while ((buffer = activity_take_completed()))
-		activity_hand_back(buffer);
+		activity_release(buffer);
 }
 
-static void test_order_of_completion(void **unused)
+static void takes_in_order_of_completion(void **unused)
 {
 	uint8_t *buffers[5];
 	size_t bytes;
@@ -58,7 +58,7 @@ static void test_order_of_completion(void **unused)
 		buffers[i][0] = 1;
 		activity_completed(NULL, 0, buffers[i], bytes, 1 + (size_t)i);
 	}
-	/* All are held before one is handed back: none is given twice. */
+	/* All are held at once, so none may be returned twice. */
 	for (int i = 5; i-- > 0;) {
 		struct activity_buffer *taken = activity_take_completed();
 
@@ -70,7 +70,7 @@ static void test_order_of_completion(void **unused)
 	assert_null(activity_take_completed());
 }
 
-static void test_what_is_held_waits(void **unused)
+static void keeps_held_buffers_until_release(void **unused)
 {
 	struct activity_buffer *taken;
 	uint8_t *buffer;
@@ -81,15 +81,15 @@ static void test_what_is_held_waits(void **unused)
 	activity_completed(NULL, 0, buffer, bytes, 8);
 	taken = activity_take_completed();
 	assert_non_null(taken);
-	/* Until the flush it stays as it is: nobody else gets it, and a recovery finds it. */
+	/* Until the flush it keeps its state: no other thread gets it, and recovery finds it. */
 	for (int i = 0; i < 3; i++)
 		assert_ptr_not_equal(request(&bytes), buffer);
 	assert_int_equal(taken->header->state, XT_ACTIVITY_COMPLETED);
-	activity_hand_back(taken);
+	activity_release(taken);
 	assert_int_equal(header_of(buffer)->state, XT_ACTIVITY_FREE);
 }
 
-static void test_zeroed(void **unused)
+static void zeroes_released_buffers(void **unused)
 {
 	struct activity_buffer *taken;
 	uint8_t *buffer;
@@ -102,14 +102,14 @@ static void test_zeroed(void **unused)
 	activity_completed(NULL, 0, buffer, bytes, bytes);
 	taken = activity_take_completed();
 	assert_non_null(taken);
-	activity_hand_back(taken);
+	activity_release(taken);
 	for (size_t i = 0; i < bytes; i++)
 		assert_int_equal(buffer[i], 0);
 	assert_int_equal(header_of(buffer)->valid_bytes, 0);
 }
 
-/* As much as CUPTI says that it has written, but no more than there is. */
-static void test_longer_than_it_is(void **unused)
+/* Takes as many bytes as CUPTI reports, but no more than the buffer has. */
+static void limits_size_to_the_buffer(void **unused)
 {
 	uint64_t invalid = activity_invalid;
 	struct activity_buffer *taken;
@@ -117,7 +117,7 @@ static void test_longer_than_it_is(void **unused)
 	size_t bytes;
 
 	(void)unused;
-	/* The areas of the crash buffer may lie next to each other. */
+	/* Areas of the crash buffer may be adjacent. */
 	for (int i = 0; i < 2; i++) {
 		buffers[i] = request(&bytes);
 		memset(buffers[i], 0xff, bytes);
@@ -129,14 +129,14 @@ static void test_longer_than_it_is(void **unused)
 	taken = activity_take_completed();
 	assert_non_null(taken);
 	assert_int_equal(taken->header->valid_bytes, ACTIVITY_DATA_BYTES);
-	activity_hand_back(taken);
+	activity_release(taken);
 	assert_int_equal(header_of(behind)->state, XT_ACTIVITY_AT_CUPTI);
 	activity_completed(NULL, 0, behind, bytes, bytes);
-	hand_back_all();
+	release_all();
 }
 
-/* The second time it is the writer's, or nobody's. */
-static void test_given_back_twice(void **unused)
+/* The second time, the buffer belongs to the writer or is free. */
+static void counts_double_completion(void **unused)
 {
 	unsigned behind = activity_behind;
 	uint64_t invalid = activity_invalid;
@@ -153,7 +153,7 @@ static void test_given_back_twice(void **unused)
 	taken = activity_take_completed();
 	assert_non_null(taken);
 	assert_int_equal(taken->header->valid_bytes, 8);
-	activity_hand_back(taken);
+	activity_release(taken);
 	activity_completed(NULL, 0, buffer, bytes, 8);
 	assert_int_equal(activity_invalid, invalid + 2);
 	assert_int_equal(activity_behind, behind);
@@ -162,10 +162,10 @@ static void test_given_back_twice(void **unused)
 }
 
 /*
- * Two threads complete a buffer each. The first takes its number and is held up; the second takes
- * the next number and is seen. The first must not be forgotten.
+ * Two threads complete a buffer each. The first draws its number and is delayed. The second draws
+ * the next number and publishes. The first buffer must still be found.
  */
-static void test_published_out_of_order(void **unused)
+static void finds_buffers_published_out_of_order(void **unused)
 {
 	struct activity_buffer *taken;
 	uint8_t *first, *second;
@@ -180,13 +180,13 @@ static void test_published_out_of_order(void **unused)
 	taken = activity_take_completed();
 	assert_non_null(taken);
 	assert_ptr_equal(taken->data, second);
-	activity_hand_back(taken);
+	activity_release(taken);
 	assert_null(activity_take_completed());
 	__atomic_store_n(&header_of(first)->state, XT_ACTIVITY_COMPLETED, __ATOMIC_RELEASE);
 	taken = activity_take_completed();
 	assert_non_null(taken);
 	assert_ptr_equal(taken->data, first);
-	activity_hand_back(taken);
+	activity_release(taken);
 }
 
 #define GIVERS	    4
@@ -209,7 +209,7 @@ static void *giver_main(void *unused)
 	return NULL;
 }
 
-static void test_all_arrive(void **unused)
+static void delivers_all_buffers(void **unused)
 {
 	struct activity_buffer *buffer;
 	pthread_t givers[GIVERS];
@@ -218,8 +218,7 @@ static void test_all_arrive(void **unused)
 	(void)unused;
 	for (int i = 0; i < GIVERS; i++)
 		assert_int_equal(pthread_create(&givers[i], NULL, giver_main, NULL), 0);
-	/* Should one be lost, the givers end all the same, and this does not: the test's time
-	 * limit ends it. */
+	/* If a buffer is lost, this loop does not end and the test times out. */
 	while (taken < GIVERS * GIVEN_COUNT) {
 		buffer = activity_take_completed();
 		if (!buffer) {
@@ -228,21 +227,21 @@ static void test_all_arrive(void **unused)
 		}
 		assert_int_equal(buffer->data[0], 1);
 		taken++;
-		activity_hand_back(buffer);
+		activity_release(buffer);
 	}
 	for (int i = 0; i < GIVERS; i++)
 		pthread_join(givers[i], NULL);
 	assert_null(activity_take_completed());
 }
 
-static void test_stock(void **unused)
+static void keeps_spare_buffers(void **unused)
 {
 	uint64_t discarded = activity_discarded;
 	size_t bytes;
 
 	(void)unused;
-	activity_stock(20);
-	activity_stock(20); /* there are as many: makes none */
+	activity_refill(20);
+	activity_refill(20); /* enough exist already: creates none */
 	for (int i = 0; i < 20; i++) {
 		request(&bytes);
 		assert_int_equal(bytes, ACTIVITY_DATA_BYTES);
@@ -250,9 +249,11 @@ static void test_stock(void **unused)
 	assert_int_equal(activity_discarded, discarded);
 }
 
-/* After a fork the areas are the parent's: the child, even if nobody has told us that it is one, must
- * not write to any. */
-static void test_abandoned(void **unused)
+/*
+ * After a fork the buffers belong to the parent. A child must not write to them, even if fork
+ * handlers did not run.
+ */
+static void discards_after_fork(void **unused)
 {
 	uint64_t discarded = activity_discarded;
 	uint8_t *buffer;
@@ -261,7 +262,7 @@ static void test_abandoned(void **unused)
 	int status;
 
 	(void)unused;
-	activity_stock(1);
+	activity_refill(1);
 	buffer = request(&bytes);
 	assert_int_equal(bytes, ACTIVITY_DATA_BYTES);
 	child = fork();
@@ -280,10 +281,10 @@ static void test_abandoned(void **unused)
 	assert_int_equal(status, 0);
 	assert_int_equal(activity_discarded, discarded);
 	activity_completed(NULL, 0, buffer, bytes, 8);
-	activity_hand_back(activity_take_completed());
+	activity_release(activity_take_completed());
 }
 
-/* What another tool has handed out is given to that tool, and not touched. */
+/* A buffer of another tool is passed on untouched. */
 static uint8_t *others_buffer;
 
 static void others_completed(void *context, uint32_t stream, uint8_t *buffer, size_t bytes,
@@ -293,7 +294,7 @@ static void others_completed(void *context, uint32_t stream, uint8_t *buffer, si
 	others_buffer = buffer;
 }
 
-static void test_buffers_of_others(void **unused)
+static void passes_on_foreign_buffers(void **unused)
 {
 	static uint8_t data[2 * XT_ACTIVITY_DATA_OFFSET], untouched[XT_ACTIVITY_DATA_OFFSET];
 	uint8_t *buffer = data + XT_ACTIVITY_DATA_OFFSET;
@@ -301,12 +302,12 @@ static void test_buffers_of_others(void **unused)
 	(void)unused;
 	activity_completed(NULL, 0, buffer, XT_ACTIVITY_DATA_OFFSET, 8);
 	assert_null(others_buffer);
-	activity_others_completed = others_completed;
+	activity_foreign_completed = others_completed;
 	activity_completed(NULL, 0, buffer, XT_ACTIVITY_DATA_OFFSET, 8);
 	assert_ptr_equal(others_buffer, buffer);
 	assert_memory_equal(data, untouched, sizeof(untouched));
 	assert_null(activity_take_completed());
-	activity_others_completed = NULL;
+	activity_foreign_completed = NULL;
 }
 
 static size_t take_all_budget(void)
@@ -318,17 +319,17 @@ static size_t take_all_budget(void)
 	return all;
 }
 
-/* The writer, which is late. */
+/* The writer, running late. */
 static void *late_main(void *unused)
 {
 	(void)unused;
 	usleep(20000);
-	activity_hand_back(activity_take_completed());
+	activity_release(activity_take_completed());
 	return NULL;
 }
 
-/* More are neither made nor is anything lost, as long as the writer gives buffers back. */
-static void test_waits_for_writer(void **unused)
+/* While the writer releases buffers, none is added and none is lost. */
+static void waits_for_the_writer(void **unused)
 {
 	uint64_t discarded = activity_discarded;
 	uint8_t *own[ACTIVITY_OWN];
@@ -344,15 +345,15 @@ static void test_waits_for_writer(void **unused)
 	assert_ptr_equal(request(&bytes), own[5]);
 	pthread_join(late, NULL);
 	assert_true(activity_waited_ns > 1000000);
-	assert_int_equal(activity_buffers(), ACTIVITY_OWN);
+	assert_int_equal(activity_buffer_count(), ACTIVITY_OWN);
 	assert_int_equal(activity_discarded, discarded);
 	for (size_t i = 0; i < ACTIVITY_OWN; i++)
 		activity_completed(NULL, 0, own[i], bytes, 64);
 	budget_give_back(all);
 }
 
-/* What CUPTI keeps is not the writer's to give back: there are more then, and later fewer. */
-static void test_grows_and_shrinks(void **unused)
+/* The pool grows while CUPTI keeps buffers, and shrinks afterwards. */
+static void grows_and_shrinks(void **unused)
 {
 	size_t all = take_all_budget();
 	uint8_t *kept[3 * ACTIVITY_OWN];
@@ -364,19 +365,19 @@ static void test_grows_and_shrinks(void **unused)
 		kept[i] = request(&bytes);
 		assert_int_equal(bytes, ACTIVITY_DATA_BYTES);
 	}
-	most = activity_buffers();
+	most = activity_buffer_count();
 	assert_true(most >= 3 * ACTIVITY_OWN);
 	activity_shrink();
-	assert_int_equal(activity_buffers(),
-			 most); /* they were needed just now, and none is free */
+	assert_int_equal(activity_buffer_count(),
+			 most); /* all were just used, so none is released */
 	for (size_t i = 0; i < 3 * ACTIVITY_OWN; i++) {
 		kept[i][0] = 1;
 		activity_completed(NULL, 0, kept[i], bytes, 8);
 	}
-	hand_back_all();
+	release_all();
 	activity_shrink();
-	assert_int_equal(activity_buffers(), ACTIVITY_OWN);
-	/* Filled again where that is allowed, with zeros. */
+	assert_int_equal(activity_buffer_count(), ACTIVITY_OWN);
+	/* Released pages are zeroed when used again. */
 	budget_give_back(all);
 	for (size_t i = 0; i < 3 * ACTIVITY_OWN; i++) {
 		kept[i] = request(&bytes);
@@ -386,11 +387,11 @@ static void test_grows_and_shrinks(void **unused)
 	}
 	for (size_t i = 0; i < 3 * ACTIVITY_OWN; i++)
 		activity_completed(NULL, 0, kept[i], bytes, 8);
-	hand_back_all();
+	release_all();
 }
 
-/* The last of all: it takes whatever there is. */
-static void test_exhausted(void **unused)
+/* Runs last: it uses up all buffers. */
+static void discards_when_exhausted(void **unused)
 {
 	static uint8_t *buffers[ACTIVITY_BUFFERS_MAX];
 	uint64_t discarded = activity_discarded;
@@ -405,10 +406,10 @@ static void test_exhausted(void **unused)
 		buffers[count++] = buffer;
 	}
 	assert_true(count > 0);
-	/* Room to write all the same, again and again, and each time it is counted. */
+	/* CUPTI still gets a buffer each time, and each is counted. */
 	assert_true(bytes >= 4096);
 	memset(buffer, 0xff, bytes);
-	/* No area is made for nothing: none is ever given back. All are plain memory here. */
+	/* No area is created in vain, as areas are never freed. Here all are plain memory. */
 	areas = crash_buffer_unbacked_areas();
 	assert_true(areas >= count);
 	for (uint64_t i = 1; i <= 3; i++) {
@@ -420,35 +421,35 @@ static void test_exhausted(void **unused)
 	assert_int_equal(crash_buffer_unbacked_areas(), areas);
 	for (uint32_t i = 0; i < count; i++)
 		activity_completed(NULL, 0, buffers[i], ACTIVITY_DATA_BYTES, 8);
-	hand_back_all();
+	release_all();
 	request(&bytes);
 	assert_int_equal(bytes, ACTIVITY_DATA_BYTES);
 	assert_int_equal(activity_discarded, discarded + 3);
 }
 
-static int hand_back_after(void **unused)
+static int release_all_after(void **unused)
 {
 	(void)unused;
-	hand_back_all();
+	release_all();
 	return 0;
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(test_waits_for_writer, hand_back_after),
-		cmocka_unit_test_teardown(test_grows_and_shrinks, hand_back_after),
-		cmocka_unit_test_teardown(test_what_is_held_waits, hand_back_after),
-		cmocka_unit_test_teardown(test_zeroed, hand_back_after),
-		cmocka_unit_test_teardown(test_longer_than_it_is, hand_back_after),
-		cmocka_unit_test_teardown(test_given_back_twice, hand_back_after),
-		cmocka_unit_test_teardown(test_published_out_of_order, hand_back_after),
-		cmocka_unit_test_teardown(test_all_arrive, hand_back_after),
-		cmocka_unit_test_teardown(test_stock, hand_back_after),
-		cmocka_unit_test_teardown(test_abandoned, hand_back_after),
-		cmocka_unit_test_teardown(test_buffers_of_others, hand_back_after),
-		cmocka_unit_test(test_order_of_completion),
-		cmocka_unit_test(test_exhausted),
+		cmocka_unit_test_teardown(waits_for_the_writer, release_all_after),
+		cmocka_unit_test_teardown(grows_and_shrinks, release_all_after),
+		cmocka_unit_test_teardown(keeps_held_buffers_until_release, release_all_after),
+		cmocka_unit_test_teardown(zeroes_released_buffers, release_all_after),
+		cmocka_unit_test_teardown(limits_size_to_the_buffer, release_all_after),
+		cmocka_unit_test_teardown(counts_double_completion, release_all_after),
+		cmocka_unit_test_teardown(finds_buffers_published_out_of_order, release_all_after),
+		cmocka_unit_test_teardown(delivers_all_buffers, release_all_after),
+		cmocka_unit_test_teardown(keeps_spare_buffers, release_all_after),
+		cmocka_unit_test_teardown(discards_after_fork, release_all_after),
+		cmocka_unit_test_teardown(passes_on_foreign_buffers, release_all_after),
+		cmocka_unit_test(takes_in_order_of_completion),
+		cmocka_unit_test(discards_when_exhausted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

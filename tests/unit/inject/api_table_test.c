@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules that choose API calls by name, over names as CUPTI gives them, variants and later
- * functions included.
+ * Selects API calls by name: names as CUPTI reports them, including variants and later functions.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -159,7 +158,7 @@ static const struct {
 	{"cuIpcOpenEventHandle", XT_API_LIFE},
 	{"cuImportExternalSemaphore", XT_API_LIFE},
 	{"cuDestroyExternalSemaphore", XT_API_LIFE},
-	/* Too many and too cheap to be worth a record. */
+	/* Too frequent and too cheap to record. */
 	{"cuCtxGetCurrent", NONE},
 	{"cuCtxSetCurrent", NONE},
 	{"cuStreamQuery", NONE},
@@ -202,7 +201,7 @@ static const struct {
 };
 #define EXPECTED_COUNT (sizeof(expected) / sizeof(*expected))
 
-static void test_classes(void **unused)
+static void classifies_by_name(void **unused)
 {
 	(void)unused;
 	for (size_t i = 0; i < EXPECTED_COUNT; i++)
@@ -211,7 +210,7 @@ static void test_classes(void **unused)
 				 api_class_of(expected[i].name));
 }
 
-static void test_changes_of_nodes(void **unused)
+static void finds_node_changes(void **unused)
 {
 	(void)unused;
 	assert_int_equal(api_node_use("cuGraphKernelNodeSetParams_v2"), API_SETS_NODE);
@@ -229,7 +228,7 @@ static void test_changes_of_nodes(void **unused)
 	assert_int_equal(api_node_use("cuGraphAddKernelNode_v2"), 0);
 }
 
-static void test_every_class_has_a_level(void **unused)
+static void gives_each_class_a_level(void **unused)
 {
 	(void)unused;
 	assert_int_equal(api_level_of(XT_API_LAUNCH), API_LEVEL_LAUNCH);
@@ -243,7 +242,7 @@ static void test_every_class_has_a_level(void **unused)
 	assert_int_equal(api_level_of(XT_API_OTHER), API_LEVEL_ALL);
 }
 
-/* A CUPTI whose driver API is the table above, from id 100 on. */
+/* A CUPTI whose driver API is the table above, with ids from 100. */
 #define FIRST_CBID 100
 
 static uint32_t name_of(uint32_t domain, uint32_t cbid, const char **name)
@@ -300,7 +299,7 @@ static void check_level(enum api_level level)
 	}
 }
 
-static void test_levels(void **unused)
+static void selects_by_level(void **unused)
 {
 	uint32_t counts[3];
 
@@ -312,7 +311,7 @@ static void test_levels(void **unused)
 	assert_true(counts[0] > 0 && counts[0] < counts[1] && counts[1] < counts[2]);
 }
 
-static void test_any_id_may_be_asked(void **unused)
+static void accepts_any_id(void **unused)
 {
 	(void)unused;
 	check_level(API_LEVEL_WORK);
@@ -321,8 +320,8 @@ static void test_any_id_may_be_asked(void **unused)
 	assert_false(api_makes_kernels(XT_CUPTI_CB_DOMAIN_DRIVER_API << 16 | 0xffff));
 }
 
-/* Without names, the launches are known by their numbers. */
-static void test_without_names(void **unused)
+/* Without names, launches are known by their ids. */
+static void knows_launches_without_names(void **unused)
 {
 	uint32_t (*const sources[])(uint32_t, uint32_t, const char **) = {NULL, no_name_of};
 
@@ -346,12 +345,12 @@ static void test_without_names(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_classes),
-		cmocka_unit_test(test_changes_of_nodes),
-		cmocka_unit_test(test_every_class_has_a_level),
-		cmocka_unit_test(test_levels),
-		cmocka_unit_test(test_any_id_may_be_asked),
-		cmocka_unit_test(test_without_names),
+		cmocka_unit_test(classifies_by_name),
+		cmocka_unit_test(finds_node_changes),
+		cmocka_unit_test(gives_each_class_a_level),
+		cmocka_unit_test(selects_by_level),
+		cmocka_unit_test(accepts_any_id),
+		cmocka_unit_test(knows_launches_without_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A function on another stack: where it runs, and what signals do meanwhile. */
+/*
+ * Calls a function on another stack: where it runs, and how signals are handled meanwhile.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +64,7 @@ static void signal_self(void *handled_before_return)
 	*(bool *)handled_before_return = handled != 0;
 }
 
-static void handlers_run_after_it_on_the_threads_own_stack(void **state)
+static void defers_signals_until_return(void **state)
 {
 	bool handled_before_return = true;
 	sigset_t before, after;
@@ -84,7 +86,7 @@ static void fault(void *unused)
 	__asm__ volatile("ud2");
 }
 
-static void faults_reach_the_programs_handler(void **state)
+static void delivers_faults(void **state)
 {
 	(void)state;
 	handle_by(SIGILL, jump_out);
@@ -98,8 +100,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(runs_on_the_given_stack),
-		cmocka_unit_test(handlers_run_after_it_on_the_threads_own_stack),
-		cmocka_unit_test(faults_reach_the_programs_handler),
+		cmocka_unit_test(defers_signals_until_return),
+		cmocka_unit_test(delivers_faults),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls that are nested, that never return, that return without having been entered, and what
- * becomes of a call's stack while others are made inside it.
+ * Calls that are nested, never return, or return without a start, and the stacks of calls around
+ * others.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@ static uint64_t counter(enum xt_ring_counter which)
 	return current_thread_buffer ? current_thread_buffer->ring->counters[which] : 0;
 }
 
-/* A call in a function of its own, whose caller is known to the test as frame 1. */
+/* A call from a function of its own; its caller is frame 1. */
 static NOINLINE void inner(void)
 {
 	struct fake_call call;
@@ -39,7 +39,7 @@ static NOINLINE void inner(void)
 static uint64_t outer_frame;
 static uint32_t outer_id;
 
-/* A call with others inside it, made by between(). */
+/* A call with other calls inside it, made by between(). */
 static NOINLINE void outer(void (*between)(void))
 {
 	struct fake_call call;
@@ -62,7 +62,7 @@ static NOINLINE void load_a_library(void)
 	sink++;
 }
 
-/* Loads, and then makes as many other calls as give each slot to somebody else. */
+/* Loads a library, then makes enough calls to reuse each slot. */
 static NOINLINE void load_and_call(void)
 {
 	load_a_library();
@@ -71,7 +71,7 @@ static NOINLINE void load_and_call(void)
 	sink++;
 }
 
-/* The record of the outer call, which comes after those inside it. */
+/* Takes the record of the outer call, which follows those inside it. */
 static void take_outer(struct taken_call *call)
 {
 	do
@@ -79,7 +79,7 @@ static void take_outer(struct taken_call *call)
 	while (call->correlation_id != outer_id);
 }
 
-static void test_nested_calls_keep_their_stacks(void **unused)
+static void keeps_stacks_of_nested_calls(void **unused)
 {
 	struct taken_call call;
 
@@ -96,9 +96,11 @@ static void test_nested_calls_keep_their_stacks(void **unused)
 	}
 }
 
-/* Slots are handed out anew when a library was loaded: the outer call's may be another's now. Its stack
- * is found again when it returns. */
-static void test_no_stack_of_another(void **unused)
+/*
+ * Loading a library reassigns slots, so the outer call's slot may have another stack. The stack is
+ * captured again at exit.
+ */
+static void recaptures_stack_of_reused_slot(void **unused)
 {
 	static void (*const betweens[])(void) = {load_a_library, load_and_call};
 	struct taken_call call;
@@ -115,7 +117,7 @@ static void test_no_stack_of_another(void **unused)
 	}
 }
 
-/* A stack so deep that it is not kept: all of those share one slot. */
+/* A stack too deep for the cache: all such stacks share one slot. */
 static NOINLINE void from_the_deep(void (*between)(void))
 {
 	volatile char *far = alloca(2 * WALK_STACK_BYTES);
@@ -125,7 +127,7 @@ static NOINLINE void from_the_deep(void (*between)(void))
 	sink += far[0];
 }
 
-static void test_transient_stacks(void **unused)
+static void keeps_transient_stacks_apart(void **unused)
 {
 	uint64_t transient = counter(XT_RING_STACKS_TRANSIENT);
 	struct taken_call call;
@@ -148,8 +150,8 @@ static NOINLINE void never_returns(void)
 	sink++;
 }
 
-/* longjmp() out of a host function leaves calls open; they must not take the room for ever. */
-static void test_calls_that_never_return(void **unused)
+/* longjmp() out of a host function leaves calls open. Their slots must be freed. */
+static void frees_calls_that_never_return(void **unused)
 {
 	uint64_t seen = counter(XT_RING_CALLS_SEEN), lost = counter(XT_RING_LOST_NESTED);
 	struct taken_call call;
@@ -166,7 +168,7 @@ static void test_calls_that_never_return(void **unused)
 	assert_int_equal(counter(XT_RING_LOST_NESTED), lost);
 }
 
-static void test_those_above_are_given_up(void **unused)
+static void drops_calls_above_the_returning_one(void **unused)
 {
 	struct taken_call call;
 
@@ -179,7 +181,7 @@ static void test_those_above_are_given_up(void **unused)
 	assert_int_equal(current_thread_buffer->ring->open_count, 0);
 }
 
-static void test_exit_without_enter(void **unused)
+static void counts_exit_without_enter(void **unused)
 {
 	uint64_t seen = counter(XT_RING_CALLS_SEEN), lost = counter(XT_RING_LOST_NESTED);
 	struct fake_call call = {.data.correlation_id = ++fake_correlation_ids};
@@ -192,7 +194,7 @@ static void test_exit_without_enter(void **unused)
 	assert_false(ring_take(&taken));
 }
 
-/* As deep as there is room, each with the stack it was entered with. */
+/* Nests calls to the limit, each with its own stack. */
 static uint64_t nest_frames[XT_RING_OPEN_CALLS_MAX];
 
 static NOINLINE void nest(int depth)
@@ -207,7 +209,7 @@ static NOINLINE void nest(int depth)
 	sink++;
 }
 
-static void test_nested_to_the_limit(void **unused)
+static void records_nesting_up_to_the_limit(void **unused)
 {
 	struct taken_call call;
 	uint32_t count = 0;
@@ -223,14 +225,16 @@ static void test_nested_to_the_limit(void **unused)
 	}
 }
 
-/* A signal handler that launches while this thread is inside a callback. */
-static void test_reentry_is_counted(void **unused)
+/* A signal handler launches while its thread is in a callback. */
+static void counts_reentry(void **unused)
 {
 	uint64_t reentered = callbacks_reentered;
 	struct taken_call call;
 
 	(void)unused;
-	/* Here, which no frame of the callback's is; and as a forked child reads it. */
+	/*
+	 * An address that no frame of the callback has; then the value that a forked child reads.
+	 */
 	current_thread_buffer->within = (uintptr_t)&call;
 	inner();
 	current_thread_buffer->within = 0;
@@ -242,14 +246,14 @@ static void test_reentry_is_counted(void **unused)
 
 static jmp_buf loop;
 
-/* Stands for a signal handler in the middle of a callback. */
+/* Acts as a signal handler that interrupts a callback. */
 static uint32_t jump_out(void *node, uint64_t *id)
 {
 	(void)node, (void)id;
 	longjmp(loop, 1);
 }
 
-/* Round and round: in the first, a node is made, and in the second there is a call. */
+/* Creates a node in the first iteration and makes a call in the second. */
 static NOINLINE void call_in_loop(volatile bool makes_node)
 {
 	struct cupti_graph_data graph = {.node = &graph};
@@ -268,8 +272,8 @@ static NOINLINE void call_in_loop(volatile bool makes_node)
 	}
 }
 
-/* The thread is heard of again, and what was seen and never counted is. */
-static void test_jumps_out_of_callbacks(void **unused)
+/* The thread records again, and the interrupted call is counted. */
+static void recovers_from_jumps(void **unused)
 {
 	uint64_t reentered = callbacks_reentered, nested = counter(XT_RING_LOST_NESTED);
 	uint64_t seen = counter(XT_RING_CALLS_SEEN), written = counter(XT_RING_CALLS_COMMITTED);
@@ -282,7 +286,7 @@ static void test_jumps_out_of_callbacks(void **unused)
 	assert_true(ring_take(&call));
 	assert_int_equal(current_thread_buffer->within, THREAD_BUFFER_IDLE);
 	thread_buffer_count_up(current_thread_buffer,
-			       XT_RING_CALLS_SEEN); /* as if it were left right behind that */
+			       XT_RING_CALLS_SEEN); /* as if interrupted right after this count */
 	call_in_loop(true);
 	cupti.cuptiGetGraphNodeId = NULL;
 	assert_true(ring_take(&call));
@@ -291,7 +295,7 @@ static void test_jumps_out_of_callbacks(void **unused)
 	assert_int_equal(counter(XT_RING_LOST_NESTED), nested + 1);
 }
 
-static void test_inactive_callbacks_do_nothing(void **unused)
+static void ignores_calls_when_inactive(void **unused)
 {
 	uint64_t seen = counter(XT_RING_CALLS_SEEN);
 
@@ -302,8 +306,8 @@ static void test_inactive_callbacks_do_nothing(void **unused)
 	assert_int_equal(counter(XT_RING_CALLS_SEEN), seen);
 }
 
-/* A ring that nobody reads: every call is committed or counted, none is torn. */
-static void test_full_ring(void **unused)
+/* Nobody drains the ring: each call is committed or counted. */
+static void counts_calls_when_ring_is_full(void **unused)
 {
 	uint64_t seen = counter(XT_RING_CALLS_SEEN), written = counter(XT_RING_CALLS_COMMITTED);
 	uint64_t full = counter(XT_RING_LOST_RING_FULL), taken = 0;
@@ -324,8 +328,8 @@ static void test_full_ring(void **unused)
 	assert_true(ring_take(&call));
 }
 
-/* Chance chose it, and there is no room for its stack, but for itself: it is not one that was passed over. */
-static void test_chosen_and_lost(void **unused)
+/* A sampled call whose stack does not fit into the ring is LOST, not NONE. */
+static void marks_lost_sampled_stack(void **unused)
 {
 	uint64_t lost = counter(XT_RING_STACKS_LOST), full = counter(XT_RING_LOST_RING_FULL);
 	uint64_t unsampled = current_thread_buffer->unsampled_count, passed_over = 0, without = 0;
@@ -336,7 +340,7 @@ static void test_chosen_and_lost(void **unused)
 		inner();
 	api_uses[XT_CUPTI_CBID_cuLaunchKernel] |= API_MAKES_WORK;
 	atomic_store(&sampling_shift, 1);
-	current_thread_buffer->rng_state = 1; /* the first is chosen, and so are others */
+	current_thread_buffer->rng_state = 1; /* samples the first call and others */
 	for (int i = 0; i < 4; i++) {
 		assert_true(ring_take(&call));
 		stack_cache_clear(&current_thread_buffer->cache);
@@ -370,18 +374,18 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, skip_all)
 	const struct CMUnitTest tests[] = {
-		TEST(test_nested_calls_keep_their_stacks),
-		TEST(test_no_stack_of_another),
-		TEST(test_transient_stacks),
-		TEST(test_calls_that_never_return),
-		TEST(test_those_above_are_given_up),
-		TEST(test_exit_without_enter),
-		TEST(test_nested_to_the_limit),
-		TEST(test_reentry_is_counted),
-		TEST(test_jumps_out_of_callbacks),
-		TEST(test_inactive_callbacks_do_nothing),
-		TEST(test_full_ring),
-		TEST(test_chosen_and_lost),
+		TEST(keeps_stacks_of_nested_calls),
+		TEST(recaptures_stack_of_reused_slot),
+		TEST(keeps_transient_stacks_apart),
+		TEST(frees_calls_that_never_return),
+		TEST(drops_calls_above_the_returning_one),
+		TEST(counts_exit_without_enter),
+		TEST(records_nesting_up_to_the_limit),
+		TEST(counts_reentry),
+		TEST(recovers_from_jumps),
+		TEST(ignores_calls_when_inactive),
+		TEST(counts_calls_when_ring_is_full),
+		TEST(marks_lost_sampled_stack),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is left of a process that was killed: what it had committed is in the log or in the crash buffer,
- * as the independent reader reads them from the document. And memory where no file can be had.
+ * A killed process leaves every committed record in the log or the crash buffer, as read by the
+ * independent reader. Also: plain memory if the file cannot be created.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,15 +24,16 @@
 #include "inject/cupti/api_table.h"
 #include "inject/runtime/clock.h"
 #include "inject/writer/recorder.h"
-#include "inject/writer/crash_buffer.h"
+#include "inject/memory/crash_buffer.h"
+#include "inject/writer/record_activity.h"
+#include "inject/writer/record_calls.h"
+#include "inject/writer/record_run.h"
 #include "support.h"
 
 static char folder[PATH_MAX], path[PATH_MAX + 16], crash_buffer_path[PATH_MAX + 32];
 static volatile int sink;
 
 #define LOG_ID UINT64_C(0x0123456789abcdef)
-
-/* ---- the one that is killed */
 
 static struct recorder rec;
 
@@ -93,16 +94,19 @@ static void complete(uint8_t *buffer)
 }
 
 /*
- * Dies with: calls 1 and 2 and a kernel in the log; call 3 and a kernel taken but not written;
- * call 4 in the ring and a kernel in a completed buffer; a kernel in a buffer at CUPTI; and call 5
- * not returned.
+ * Dies with these records:
+ * - calls 1 and 2 and a kernel in the log,
+ * - call 3 and a kernel drained but not written,
+ * - call 4 in the ring and a kernel in a completed buffer,
+ * - a kernel in a buffer at CUPTI,
+ * - call 5 not returned.
  */
 static void live_and_die(void)
 {
 	struct fake_call open_call;
 
 	begin();
-	for (volatile int i = 0; i < 2; i++) /* from one place: one stack */
+	for (volatile int i = 0; i < 2; i++) /* from one place, so one stack */
 		call();
 	complete(buffer_with_kernel(1));
 	record_calls(&rec);
@@ -119,8 +123,6 @@ static void live_and_die(void)
 	fake_enter(&open_call);
 	raise(SIGKILL);
 }
-
-/* ---- and what is left */
 
 static unsigned count(const char *text, const char *line_beginning)
 {
@@ -153,7 +155,7 @@ static void assert_has(const char *output, const char *text)
 		fail_msg("there is no \"%s\" in:\n%s", text, output);
 }
 
-static void test_killed(void **unused)
+static void keeps_records_of_killed_process(void **unused)
 {
 	static char output[64 << 10];
 	char expected[64];
@@ -170,7 +172,7 @@ static void test_killed(void **unused)
 	snprintf(expected, sizeof(expected), "log_id=%016" PRIx64, LOG_ID);
 	assert_has(output, expected);
 	assert_has(output, "cupti_version=130001");
-	/* The two calls that are not in the log, none twice; the one that never returned. */
+	/* Two calls that are not in the log, and the open call. */
 	assert_int_equal(count(output, "call\t"), 2);
 	assert_has(output, "correlation=3\t");
 	assert_has(output, "correlation=4\t");
@@ -178,7 +180,7 @@ static void test_killed(void **unused)
 	assert_has(output, "correlation=5\t");
 	assert_int_equal(count(output, "damaged\t"), 0);
 	assert_false(strstr(output, "correlation=2\t"));
-	/* Kernel 3 was taken but is still there, 4 waits, 5 is where CUPTI put it. */
+	/* Kernel 3 was drained but is still there, 4 waits, 5 is in CUPTI's buffer. */
 	assert_int_equal(count(output, "activity\t"), 3);
 	assert_has(output, "state=writing");
 }
@@ -195,8 +197,8 @@ static void read_header(void)
 	assert_memory_equal(header.magic, XT_CRASH_BUFFER_MAGIC, 8);
 }
 
-/* The stacks of calls in the ring: defined there, or known to the log by the slot's id. */
-static void test_slots_refer_to_the_log(void **unused)
+/* Stacks of calls in the ring are defined there, or in the log under the slot's id. */
+static void resolves_stack_slots(void **unused)
 {
 	struct xt_ring_header ring;
 	int fd;
@@ -213,7 +215,7 @@ static void test_slots_refer_to_the_log(void **unused)
 	assert_int_equal(ring.counters[XT_RING_CALLS_SEEN], 4);
 	assert_int_equal(ring.open_count, 1);
 	assert_true(ring.free_pos > 0 && ring.free_pos < ring.write_pos);
-	/* What was defined since is in the ring behind free_pos. */
+	/* Later definitions are in the ring after free_pos. */
 	assert_int_equal(ring.slot_stack_id[1], 1);
 	assert_int_equal(ring.slot_stack_id[2], 0);
 }
@@ -223,7 +225,7 @@ static int no_crash_buffer_at_all(void)
 	struct rlimit limit = {64 << 10, 64 << 10};
 	void *area;
 
-	/* The file cannot grow: a full disk looks the same. SIGXFSZ would end the program. */
+	/* The file cannot grow, as on a full disk. SIGXFSZ would end the program. */
 	if (setrlimit(RLIMIT_FSIZE, &limit))
 		return 1;
 	if (!crash_buffer_create(crash_buffer_path, LOG_ID, 0))
@@ -254,8 +256,10 @@ static int crash_buffer_that_fills(void)
 	return crash_buffer_unbacked_areas() >= 2 && crash_buffer_unbacked_areas() < 4 ? 0 : 3;
 }
 
-/* What is emptied takes no room on the disk, and is filled again with zeros; what is around it stays. */
-static int emptied_and_filled(void)
+/*
+ * Released pages use no disk space and are restored as zeros; their neighbours keep their contents.
+ */
+static int release_and_restore(void)
 {
 	const size_t page = XT_CRASH_BUFFER_PAGE_BYTES, bytes = 256 << 10;
 	struct stat full, empty, filled;
@@ -270,12 +274,12 @@ static int emptied_and_filled(void)
 	memset(area, 1, bytes);
 	if (stat(crash_buffer_path, &full))
 		return 3;
-	if (!crash_buffer_empty(area + page, bytes - 2 * page))
-		return 0; /* a file system that cannot */
+	if (!crash_buffer_release_pages(area + page, bytes - 2 * page))
+		return 0; /* not supported by this file system */
 	if (stat(crash_buffer_path, &empty) ||
 	    empty.st_blocks * 512 > full.st_blocks * 512 - 200000)
 		return 4;
-	if (!crash_buffer_fill(area + page, bytes - 2 * page))
+	if (!crash_buffer_restore_pages(area + page, bytes - 2 * page))
 		return 5;
 	if (stat(crash_buffer_path, &filled) || filled.st_blocks < full.st_blocks)
 		return 6;
@@ -285,8 +289,8 @@ static int emptied_and_filled(void)
 	return 0;
 }
 
-/* The program closes all descriptors and is given their numbers for files of its own. */
-static int descriptors_taken_over(void)
+/* The program closes all descriptors and reuses their numbers for its own files. */
+static int reuse_descriptors(void)
 {
 	char own_path[PATH_MAX + 32];
 	struct stat status;
@@ -310,8 +314,8 @@ static int descriptors_taken_over(void)
 	return 0;
 }
 
-/* A program that closes all descriptors keeps the mappings, and the file. */
-static int closed_crash_buffer(void)
+/* A program that closes all descriptors keeps the mappings and the file. */
+static int close_and_reopen(void)
 {
 	const void *before, *without, *after;
 
@@ -319,21 +323,21 @@ static int closed_crash_buffer(void)
 		return 1;
 	before = crash_buffer_area(4096, XT_AREA_RING);
 	closefrom(3);
-	if (!crash_buffer_has(before) || crash_buffer_is_open() || !crash_buffer_is_there())
+	if (!crash_buffer_contains(before) || crash_buffer_is_open() || !crash_buffer_exists())
 		return 2;
 	without = crash_buffer_area(4096, XT_AREA_RING);
-	if (!without || crash_buffer_has(without))
+	if (!without || crash_buffer_contains(without))
 		return 3;
 	crash_buffer_reopen();
 	after = crash_buffer_area(4096, XT_AREA_RING);
-	if (!crash_buffer_is_open() || !crash_buffer_has(after))
+	if (!crash_buffer_is_open() || !crash_buffer_contains(after))
 		return 4;
-	/* Another file of that name is not ours. */
+	/* Another file with that name is not ours. */
 	closefrom(3);
 	if (unlink(crash_buffer_path) || open(crash_buffer_path, O_RDWR | O_CREAT, 0600) < 0)
 		return 5;
 	crash_buffer_reopen();
-	return crash_buffer_is_open() || crash_buffer_is_there() ? 6 : 0;
+	return crash_buffer_is_open() || crash_buffer_exists() ? 6 : 0;
 }
 
 static int run(int (*body)(void))
@@ -350,19 +354,19 @@ static int run(int (*body)(void))
 	return WEXITSTATUS(status);
 }
 
-static void test_no_crash_buffer(void **unused)
+static void works_without_file(void **unused)
 {
 	(void)unused;
 	assert_int_equal(run(no_crash_buffer_at_all), 0);
 }
 
-static void test_emptied_and_filled(void **unused)
+static void releases_and_restores_pages(void **unused)
 {
 	(void)unused;
-	assert_int_equal(run(emptied_and_filled), 0);
+	assert_int_equal(run(release_and_restore), 0);
 }
 
-static void test_crash_buffer_that_fills(void **unused)
+static void survives_full_disk(void **unused)
 {
 	struct stat status;
 
@@ -376,10 +380,10 @@ static void test_crash_buffer_that_fills(void **unused)
 			    (uint64_t)status.st_size);
 }
 
-static void test_descriptors_taken_over(void **unused)
+static void spares_reused_descriptors(void **unused)
 {
 	(void)unused;
-	assert_int_equal(run(descriptors_taken_over), 0);
+	assert_int_equal(run(reuse_descriptors), 0);
 }
 
 static int set_up(void **unused)
@@ -398,23 +402,23 @@ static int tear_down(void **unused)
 	return 0;
 }
 
-static void test_closed_crash_buffer_is_reopened(void **unused)
+static void reopens_closed_file(void **unused)
 {
 	(void)unused;
-	assert_int_equal(run(closed_crash_buffer), 0);
+	assert_int_equal(run(close_and_reopen), 0);
 }
 
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_killed),
-		TEST(test_slots_refer_to_the_log),
-		TEST(test_no_crash_buffer),
-		TEST(test_emptied_and_filled),
-		TEST(test_crash_buffer_that_fills),
-		TEST(test_descriptors_taken_over),
-		TEST(test_closed_crash_buffer_is_reopened),
+		TEST(keeps_records_of_killed_process),
+		TEST(resolves_stack_slots),
+		TEST(works_without_file),
+		TEST(releases_and_restores_pages),
+		TEST(survives_full_disk),
+		TEST(spares_reused_descriptors),
+		TEST(reopens_closed_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a libcupti is looked for, and in what order, over folders made for the purpose. Started
- * again under the name of a Python interpreter, it prints what it finds from there.
+ * The search for libcupti, over folders created by the test. Started under the name of a Python
+ * interpreter, the test prints what it finds.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +35,7 @@ static const char *path_of(const char *relative)
 	return path;
 }
 
-/* The file with all its folders; a copy of another, or empty. */
+/* Creates a file and its folders, empty or as a copy. */
 static void make_file(const char *relative, const char *copied_from)
 {
 	char path[2 * PATH_MAX];
@@ -61,7 +61,7 @@ static void make_file(const char *relative, const char *copied_from)
 	close(out);
 }
 
-/* The next candidate below the test's folder must be that one. */
+/* Asserts the next candidate below the test's folder. */
 static void assert_next(struct cupti_search *search, const char *relative, const char *rule)
 {
 	struct cupti_candidate candidate;
@@ -74,7 +74,7 @@ static void assert_next(struct cupti_search *search, const char *relative, const
 	assert_string_equal(candidate.rule, rule);
 }
 
-/* Behind the test's own candidates there are only names for the loader, and other machines'. */
+/* Then only bare names and paths outside the test's folder follow. */
 static void assert_rest(struct cupti_search *search)
 {
 	static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
@@ -83,7 +83,7 @@ static void assert_rest(struct cupti_search *search)
 
 	while (cupti_search_next(search, &candidate)) {
 		if (candidate.path[0] == '/') {
-			assert_int_equal(count, 0); /* the loader's own search is the last */
+			assert_int_equal(count, 0); /* the loader's own search comes last */
 			assert_int_not_equal(strncmp(candidate.path, folder, strlen(folder)), 0);
 			continue;
 		}
@@ -98,7 +98,7 @@ static void assert_rest(struct cupti_search *search)
 #define IN_TOOLKIT "in a CUDA toolkit"
 #define IN_PYTHON  "beside the Python packages in use"
 
-static void test_asked(void **unused)
+static void tries_only_requested_path(void **unused)
 {
 	struct cupti_candidate candidate;
 	struct cupti_search *search;
@@ -106,7 +106,7 @@ static void test_asked(void **unused)
 	(void)unused;
 	make_file("home/lib64/libcupti.so.13", NULL);
 	setenv("CUDA_HOME", path_of("home"), 1);
-	/* Told even if it is not there, so that the loader's complaint is. */
+	/* Tried even if missing, so that the loader's error is reported. */
 	search = cupti_search_begin("/nowhere/libcupti.so");
 	assert_non_null(search);
 	assert_true(cupti_search_next(search, &candidate));
@@ -117,14 +117,14 @@ static void test_asked(void **unused)
 	cupti_search_end(search);
 }
 
-static void test_toolkit(void **unused)
+static void finds_toolkit(void **unused)
 {
 	struct cupti_search *search;
 
 	(void)unused;
 	make_file("home/extras/CUPTI/lib64/libcupti.so.12", NULL);
 	make_file("home/extras/CUPTI/lib64/libcupti.so.13", NULL);
-	make_file("home/extras/CUPTI/lib64/libcupti.so", NULL); /* for linking */
+	make_file("home/extras/CUPTI/lib64/libcupti.so", NULL); /* used for linking */
 	make_file("home/extras/CUPTI/lib64/libcupti_static.a", NULL);
 	make_file("home/lib64/libcupti.so.13", NULL);
 	make_file("path/targets/x86_64-linux/lib/libcupti.so.12", NULL);
@@ -140,8 +140,8 @@ static void test_toolkit(void **unused)
 	cupti_search_end(search);
 }
 
-/* The same folder twice, a file that goes away, a variable that is empty, one that is wrong. */
-static void test_odd_toolkits(void **unused)
+/* A duplicate folder, a file that disappears, an empty and an invalid variable. */
+static void skips_odd_toolkits(void **unused)
 {
 	struct cupti_search *search;
 
@@ -162,9 +162,10 @@ static void test_odd_toolkits(void **unused)
 	cupti_search_end(search);
 }
 
-/* A process that has a libcupti uses no other, wherever that lies; then come the packages of the
- * interpreter whose modules are loaded, then toolkits. */
-static void test_order_of_rules(void **unused)
+/*
+ * A libcupti already loaded comes first, then packages of the running interpreter, then toolkits.
+ */
+static void prefers_loaded_library(void **unused)
 {
 	static const char *const found[] = {
 		"site-packages/nvidia/cu13/lib/libcupti.so.13",
@@ -205,8 +206,8 @@ static void test_order_of_rules(void **unused)
 	dlclose(module);
 }
 
-/* More than can be kept: the first are, and nothing else is overwritten. */
-static void test_too_many(void **unused)
+/* Keeps the first candidates and overwrites nothing. */
+static void limits_candidates(void **unused)
 {
 	struct cupti_candidate candidate;
 	struct cupti_search *search;
@@ -228,9 +229,8 @@ static void test_too_many(void **unused)
 	cupti_search_end(search);
 }
 
-/* An interpreter that has loaded nothing yet: the packages of its own tree, and before them those
- * of the virtual environment it was started in. */
-static void test_python_of_the_program(void **unused)
+/* An interpreter without loaded packages: its virtual environment's packages, then its own. */
+static void finds_packages_of_interpreter(void **unused)
 {
 	char expected[4 * PATH_MAX], output[4 * PATH_MAX];
 	char exe[PATH_MAX];
@@ -266,7 +266,7 @@ static void test_python_of_the_program(void **unused)
 	assert_string_equal(output, expected);
 }
 
-/* The candidates below a folder, a line each. */
+/* Prints the candidates below a folder, one per line. */
 static int list(const char *below)
 {
 	struct cupti_search *search = cupti_search_begin("");
@@ -300,8 +300,9 @@ int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_asked),	   TEST(test_toolkit),	TEST(test_odd_toolkits),
-		TEST(test_order_of_rules), TEST(test_too_many), TEST(test_python_of_the_program),
+		TEST(tries_only_requested_path), TEST(finds_toolkit),
+		TEST(skips_odd_toolkits),	 TEST(prefers_loaded_library),
+		TEST(limits_candidates),	 TEST(finds_packages_of_interpreter),
 	};
 
 	if (argc == 3 && !strcmp(argv[1], "list"))

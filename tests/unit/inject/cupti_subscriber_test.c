@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is left of us in CUPTI when it refuses something at the start: nothing. The CUPTI here is the
- * test's, of which each function in turn refuses.
+ * Start-up leaves CUPTI unchanged if one of its functions fails. The test acts as CUPTI; each
+ * function fails in turn.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 
 #define REFUSED	   13
 #define KINDS	   256
-#define FOUND_ZERO 7 /* what the attribute was before */
+#define FOUND_ZERO 7 /* original value of the attribute */
 
 enum step { NOTHING, CLOCK, BUFFERS, KERNELS, OTHER_KINDS, CALLBACKS };
 
@@ -124,19 +124,19 @@ static int start(enum step step)
 	return rc;
 }
 
-static void test_all_is_given(void **unused)
+static void enables_everything(void **unused)
 {
 	(void)unused;
 	assert_int_equal(start(NOTHING), 0);
 	assert_int_equal(enabled_count(), 5);
 	assert_true(is_our_clock(clock_in_use));
 	assert_int_equal(zeroed, 1);
-	/* Without records of copies there are still those of kernels. */
+	/* Kernels are recorded even if copies cannot be. */
 	assert_int_equal(start(OTHER_KINDS), 0);
 	assert_int_equal(enabled_count(), 1);
 }
 
-static void test_nothing_is_left(void **unused)
+static void restores_cupti_after_failure(void **unused)
 {
 	static const struct {
 		enum step step;
@@ -149,7 +149,7 @@ static void test_nothing_is_left(void **unused)
 		assert_int_equal(enabled_count(), 0);
 		assert_int_equal(zeroed, FOUND_ZERO);
 		assert_false(is_our_clock(clock_in_use));
-		/* Nor is anything asked for once it is clear that it will not be used. */
+		/* After a failure, nothing more is enabled. */
 		assert_int_equal(enables, needed[i].enables);
 	}
 }
@@ -157,8 +157,8 @@ static void test_nothing_is_left(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_is_given),
-		cmocka_unit_test(test_nothing_is_left),
+		cmocka_unit_test(enables_everything),
+		cmocka_unit_test(restores_cupti_after_failure),
 	};
 
 	cupti.cuptiActivityRegisterTimestampCallback = set_clock;

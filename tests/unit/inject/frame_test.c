@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames in unusual places: under a signal handler, on its own stack or on the thread's, above
- * that or below; on the stack of a coroutine that lies in static memory; and on a small stack.
+ * Frames in unusual places: signal handlers on the thread's stack or an alternate one, coroutines
+ * on a static stack, and small stacks.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@
 #include "support.h"
 
 static _Thread_local volatile int sink;
-static uint64_t launch_frame; /* where launch() was called last */
+static uint64_t launch_frame; /* frame of the last launch() call */
 
 static NOINLINE void launch(void)
 {
@@ -32,8 +32,6 @@ static NOINLINE void launch(void)
 	fake_leave(&call);
 	sink++;
 }
-
-/* ---- signals */
 
 #define STACK_BYTES (256 << 10)
 
@@ -49,7 +47,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	sink += number;
 }
 
-/* Two places to be interrupted at, in one frame of one size. */
+/* Two places to interrupt, in frames of equal size. */
 static NOINLINE void interrupted(int place)
 {
 	interrupted_frame = (uint64_t)__builtin_return_address(0);
@@ -65,10 +63,10 @@ static NOINLINE void interrupted(int place)
 static void on_trap(int number, siginfo_t *info, void *context)
 {
 	on_signal(number, info, context);
-	((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2; /* over the ud2 */
+	((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2; /* skips the ud2 */
 }
 
-/* Exactly one frame is exact, at the interrupted instruction, and the walk goes on behind it. */
+/* Exactly one frame is exact, at the interrupted instruction, and the walk continues after it. */
 static void check_signal_frames(void)
 {
 	unsigned exact = 0;
@@ -102,7 +100,7 @@ static void handle_signals(int flags)
 	}
 }
 
-static void test_signal(void **unused)
+static void walks_through_signal_frame(void **unused)
 {
 	(void)unused;
 	handle_signals(0);
@@ -119,8 +117,8 @@ static void *on_alternate_stack(void *memory)
 	return NULL;
 }
 
-/* The handler's stack above the thread's, and below it. */
-static void test_alternate_stacks(void **unused)
+/* The alternate stack is above the thread's stack, then below it. */
+static void walks_alternate_stacks(void **unused)
 {
 	char *memory = mmap(NULL, 2 * STACK_BYTES, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -142,8 +140,6 @@ static void test_alternate_stacks(void **unused)
 	}
 	munmap(memory, 2 * STACK_BYTES);
 }
-
-/* ---- coroutines */
 
 static char static_stack[STACK_BYTES] __attribute__((aligned(64)));
 static ucontext_t main_context, coroutine_context;
@@ -190,10 +186,10 @@ static void run_coroutine_on(void *stack)
 }
 
 /*
- * Both paths launch with equal stack pointers; only words of the stack tell them apart, and those
- * lie between the data of the very module whose unwind tables are read.
+ * Both paths launch with equal stack pointers; only words of the stack distinguish them. Those are
+ * in the data of the module whose unwind tables are read.
  */
-static void test_coroutine_in_static_memory(void **unused)
+static void walks_coroutine_in_static_memory(void **unused)
 {
 	void *heap_stack = malloc(STACK_BYTES);
 
@@ -203,10 +199,8 @@ static void test_coroutine_in_static_memory(void **unused)
 	free(heap_stack);
 }
 
-/* ---- small stacks */
-
 #define SMALL_STACK_BYTES (64 << 10)
-#define FIRST_CALL_BYTES  (16 << 10) /* what a thread's first call may take, libunwind included */
+#define FIRST_CALL_BYTES  (16 << 10) /* limit for a thread's first call, including libunwind */
 
 static unsigned char *first_entered, *lowest;
 
@@ -222,7 +216,7 @@ static NOINLINE void *first_launch(void *stack)
 	return NULL;
 }
 
-static void test_first_call_on_a_small_stack(void **unused)
+static void fits_a_small_stack(void **unused)
 {
 	unsigned char *stack = mmap(NULL, SMALL_STACK_BYTES, PROT_READ | PROT_WRITE,
 				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -250,10 +244,10 @@ static int set_up(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_signal),
-		cmocka_unit_test(test_alternate_stacks),
-		cmocka_unit_test(test_coroutine_in_static_memory),
-		cmocka_unit_test(test_first_call_on_a_small_stack),
+		cmocka_unit_test(walks_through_signal_frame),
+		cmocka_unit_test(walks_alternate_stacks),
+		cmocka_unit_test(walks_coroutine_in_static_memory),
+		cmocka_unit_test(fits_a_small_stack),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The hot-path law, at build time: the objects whose code runs at every launch import nothing but
-# what is on this list. Usage: hot_imports.sh NM OBJECT...
+# Checks the hot-path rules at build time: the objects whose code runs at every launch import only
+# the symbols on this list. Usage: hot_imports.sh NM OBJECT...
 set -eu
 nm=$1
 shift
@@ -20,9 +20,9 @@ activity_complete
 activity_header_of
 activity_make_or_wait
 activity_take_free
-thread_buffer_calls_without
+thread_buffer_calls_missed
 thread_buffer_claim
-thread_buffer_was_left
+thread_buffer_recover_from_jump
 ring_turn
 budget_take
 budget_give_back
@@ -31,6 +31,9 @@ python_runtime
 python_walk
 python_walk_none
 thread_buffers_are_stalled
+recording_paused
+recording_was_paused
+cupti_module_unloads
 loader_generation_word
 profiler_call_of
 ring_wait_for_room

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hot-path law, at run time: once a thread and its stacks are known, a launch allocates
- * nothing, takes no lock and makes no system call. A seccomp filter turns any system call into
- * the death of the process; malloc and the locks are our own here, and count.
+ * The hot-path rules at run time: a launch of a known thread and stack allocates nothing, takes no
+ * lock and makes no system call. A seccomp filter kills the process at any system call; malloc and
+ * locks are counted by replacements.
  */
 #include <malloc.h>
 #include <pthread.h>
@@ -28,16 +28,18 @@
 
 #include "inject/cupti/activity.h"
 #include "inject/capture/callbacks.h"
+#include "inject/capture/ring.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/runtime/loader_watch.h"
 #include "inject/capture/stack_capture.h"
+#include "inject/cupti/activity_pool.h"
 #include "inject/unwind/stack_walk.h"
 
 #define LAUNCHES 200000
 
 static uint64_t forbidden_calls;
 
-/* Our own comes before the library's, counts, and calls that. */
+/* The replacement counts and calls the library's function. */
 #define COUNTED(result, name, parameters, arguments)                                               \
 	result name parameters;                                                                    \
 	result name parameters                                                                     \
@@ -57,7 +59,7 @@ static uint64_t forbidden_calls;
 		return __libc_##name arguments;                                                    \
 	}
 
-/* (dlsym() takes memory itself, so that its way is not for these.) */
+/* Not found by dlsym(), which allocates memory itself. */
 COUNTED_MEMORY(void *, malloc, (size_t bytes), (bytes))
 COUNTED_MEMORY(void *, calloc, (size_t count, size_t bytes), (count, bytes))
 COUNTED_MEMORY(void *, realloc, (void *memory, size_t bytes), (memory, bytes))
@@ -113,7 +115,7 @@ static void round_of_launches(uint32_t count)
 		launch_deep(i, (int)(i % 40));
 }
 
-/* And the buffer callbacks: the pool has free buffers, so that none needs to be made. */
+/* The buffer callbacks. The pool has free buffers, so none is created. */
 static void round_of_buffers(void)
 {
 	uint8_t *buffer;
@@ -141,8 +143,8 @@ enum { CHILD_CLEAN = 0, CHILD_COUNTED = 1, CHILD_NO_SECCOMP = 77 };
 
 static void in_child(void)
 {
-	activity_stock(2);
-	/* Both rounds from one place in the code, so that the second knows all stacks. */
+	activity_refill(2);
+	/* Both rounds run from one place in the code, so that the second knows all stacks. */
 	for (int warm = 0; warm < 2; warm++) {
 		if (warm && forbid_system_calls())
 			_exit(CHILD_NO_SECCOMP);
@@ -154,7 +156,7 @@ static void in_child(void)
 	syscall(SYS_exit_group, forbidden_calls || errno != 4711 ? CHILD_COUNTED : CHILD_CLEAN);
 }
 
-static void test_warm_launches(void **unused)
+static void warm_launch_is_free_of_locks_and_malloc(void **unused)
 {
 	pid_t child = fork();
 	int status;
@@ -169,14 +171,14 @@ static void test_warm_launches(void **unused)
 	assert_int_equal(WEXITSTATUS(status), CHILD_CLEAN);
 }
 
-/* What is above really stands before the library's, else the next test would see nothing. */
-static void test_the_counters_count(void **unused)
+/* The replacements are used, or else the next test would see nothing. */
+static void replacements_count(void **unused)
 {
 	pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 	void *memory;
 
 	(void)unused;
-	pthread_mutex_lock(&mutex); /* by now each has found the library's */
+	pthread_mutex_lock(&mutex); /* now each replacement has found the original */
 	pthread_mutex_unlock(&mutex);
 	forbidden_calls = 0;
 	memory = malloc(10);
@@ -196,7 +198,7 @@ static int set_up(void **unused)
 	loader_watch_begin();
 	if (stack_walk_open("/nonexistent", why, sizeof(why)) || stack_walk_begin())
 		return -1;
-	loader_watch_ask();
+	loader_watch_poll();
 	stack_capture_audit_interval = 0;
 	callbacks_active = true;
 	return 0;
@@ -205,8 +207,8 @@ static int set_up(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_counters_count),
-		cmocka_unit_test(test_warm_launches),
+		cmocka_unit_test(replacements_count),
+		cmocka_unit_test(warm_launch_is_free_of_locks_and_malloc),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);

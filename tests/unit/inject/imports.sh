@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What the library must never do to its host, seen in what it imports: end it, print on its stdout, ask
-# for a stack in a way that is slow, detach CUPTI. And of static TLS it takes one pointer.
+# Checks the library's imports: it must not end the program, print on its stdout, query stacks
+# slowly, or detach CUPTI. It may use one pointer of static TLS.
 # Usage: imports.sh NM READELF LIBRARY
 set -eu
 forbidden='
@@ -35,5 +35,5 @@ for symbol in $forbidden; do
 	fi
 done
 tls_bytes=$("$2" -lW "$3" | sed -nE 's/^ *TLS +(0x[0-9a-f]+ +){4}(0x[0-9a-f]+) .*/\2/p')
-[ $((tls_bytes)) -eq 8 ] || { echo "its static TLS is of $((tls_bytes)) bytes"; bad=1; }
+[ $((tls_bytes)) -eq 8 ] || { echo "$3 uses $((tls_bytes)) bytes of static TLS, not 8"; bad=1; }
 exit $bad

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Interning: equal keys get one id, others get others, growth and forgetting keep to the limit.
+ * Interning: equal keys get one id, others different ones; growing and forgetting keep to the
+ * limit.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +14,7 @@
 
 #include "inject/writer/intern.h"
 
-static void test_ids(void **unused)
+static void gives_equal_keys_equal_ids(void **unused)
 {
 	struct intern table;
 	bool is_new;
@@ -26,12 +27,12 @@ static void test_ids(void **unused)
 	assert_int_equal(intern_id(&table, "", 0, &is_new), 3);
 	assert_int_equal(intern_id(&table, "a", 1, &is_new), 1);
 	assert_false(is_new);
-	/* Keys that differ only in zeroes at the end are different keys. */
+	/* Keys that differ in trailing zeros are different. */
 	assert_int_equal(intern_id(&table, "a\0", 2, &is_new), 4);
 	intern_free(&table);
 }
 
-static void test_growth(void **unused)
+static void grows(void **unused)
 {
 	struct intern table;
 	char key[32];
@@ -49,7 +50,7 @@ static void test_growth(void **unused)
 	intern_free(&table);
 }
 
-static void test_limit(void **unused)
+static void forgets_at_the_limit(void **unused)
 {
 	struct intern table;
 	uint8_t key[1000] = {0};
@@ -64,7 +65,7 @@ static void test_limit(void **unused)
 		assert_int_equal(intern_id(&table, key, sizeof(key), &is_new), first + i);
 		assert_true(table.keys_used <= 10000);
 	}
-	/* Forgotten meanwhile: it comes again, under a new id. */
+	/* A forgotten key gets a new id. */
 	memset(key, 0, sizeof(key));
 	again = intern_id(&table, key, sizeof(key), &is_new);
 	assert_true(is_new);
@@ -75,9 +76,9 @@ static void test_limit(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ids),
-		cmocka_unit_test(test_growth),
-		cmocka_unit_test(test_limit),
+		cmocka_unit_test(gives_equal_keys_equal_ids),
+		cmocka_unit_test(grows),
+		cmocka_unit_test(forgets_at_the_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fork() and the lock that it wants: when it is free, when its holder waits for the thread that forks, when
- * that thread has it already.
+ * fork() and its lock: free, held by a thread that waits for the forking one, and held by the
+ * forking thread.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,9 +20,9 @@
 #include "inject/runtime/loader_lock.h"
 
 static pthread_mutex_t forkers = PTHREAD_MUTEX_INITIALIZER;
-static atomic_uint had; /* times that the other thread has had the lock */
+static atomic_uint had; /* times that the other thread took the lock */
 
-/* The lock is free in a child: its thread can have it, and whoever forks there. */
+/* The lock is free in a child, which can take it and fork again. */
 static void check_child(void)
 {
 	pid_t child = fork();
@@ -51,16 +51,16 @@ static void *lock_and_wait(void *unused)
 	return unused;
 }
 
-static void test_nobody_has_it(void **unused)
+static void takes_free_lock(void **unused)
 {
 	(void)unused;
 	check_child();
-	loader_lock(); /* and in the parent */
+	loader_lock(); /* free in the parent too */
 	loader_unlock();
 }
 
-/* It would wait for ever. The lock stays with its holder. */
-static void test_holder_waits(void **unused)
+/* fork() must not wait: that would deadlock. The holder keeps the lock. */
+static void does_not_wait_for_blocked_holder(void **unused)
 {
 	unsigned before = had;
 	pthread_t thread;
@@ -75,15 +75,15 @@ static void test_holder_waits(void **unused)
 	assert_int_equal(errno, 4711);
 	loader_lock_in_parent();
 	check_child();
-	/* Who waits for the lock gets it from its holder, not from those that forked. */
+	/* A waiting thread gets the lock from its holder, not from the forking threads. */
 	pthread_mutex_unlock(&forkers);
 	loader_lock();
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	loader_unlock();
 }
 
-/* As in a signal handler that has interrupted its holder. */
-static void test_own(void **unused)
+/* As in a signal handler that interrupted the holder. */
+static void keeps_own_lock(void **unused)
 {
 	unsigned before = had;
 	int status = -1;
@@ -94,7 +94,7 @@ static void test_own(void **unused)
 	loader_lock();
 	child = fork();
 	if (!child) {
-		/* What was interrupted goes on here, too, and comes to its end. */
+		/* The interrupted code continues in the child too. */
 		loader_unlock();
 		alarm(10);
 		loader_lock();
@@ -103,7 +103,7 @@ static void test_own(void **unused)
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	assert_int_equal(pthread_create(&thread, NULL, lock_and_wait, NULL), 0);
-	usleep(20000); /* (time enough to be wrong, none is needed to be right) */
+	usleep(20000); /* time to go wrong; a correct program needs none */
 	assert_int_equal(had, before);
 	loader_unlock();
 	assert_int_equal(pthread_join(thread, NULL), 0);
@@ -113,9 +113,9 @@ static void test_own(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nobody_has_it),
-		cmocka_unit_test(test_holder_waits),
-		cmocka_unit_test(test_own),
+		cmocka_unit_test(takes_free_lock),
+		cmocka_unit_test(does_not_wait_for_blocked_holder),
+		cmocka_unit_test(keeps_own_lock),
 	};
 
 	pthread_atfork(loader_lock_before_fork, loader_lock_in_parent, loader_lock_in_child);

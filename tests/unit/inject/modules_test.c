@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What modules are, by what is mapped, and where their files lie, by what they were opened as.
+ * Modules as mapped, and the paths of their files.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@
 
 #define PAGE_BYTES XT_CRASH_BUFFER_PAGE_BYTES
 
-/* A module of two pages, of which the second cannot be read; notes at that place in it. */
+/* A module of two pages, the second unreadable, with notes at that place. */
 static uint32_t build_id_bytes_at(uint64_t place, uint64_t memory_bytes, uint64_t file_bytes)
 {
 	static const struct {
@@ -56,7 +56,7 @@ static uint32_t build_id_bytes_at(uint64_t place, uint64_t memory_bytes, uint64_
 	return image.build_id_bytes;
 }
 
-static void notes_are_read_where_they_can_be(void **state)
+static void reads_only_readable_notes(void **state)
 {
 	(void)state;
 	assert_int_equal(build_id_bytes_at(64, 20, 20), 4);
@@ -80,7 +80,7 @@ static const char *path_of(uint64_t start, const char *name)
 	return path;
 }
 
-static void names_that_begin_nowhere_have_paths(void **state)
+static void resolves_relative_names(void **state)
 {
 	char folder[] = "/tmp/modulesXXXXXX", link_path[64], real[PATH_MAX], own[PATH_MAX];
 	char long_name[2 * XT_MODULE_PATH_MAX];
@@ -103,7 +103,7 @@ static void names_that_begin_nowhere_have_paths(void **state)
 	start = map->l_addr;
 	assert_string_equal(map->l_name, "./other.so");
 	assert_string_equal(path_of(start, map->l_name), real);
-	/* From elsewhere that name may be of another file, but not what has the name of the file. */
+	/* From another directory, a relative name may mean another file. */
 	assert_int_equal(chdir("/"), 0);
 	assert_string_equal(path_of(start, map->l_name), map->l_name);
 	snprintf(relative, sizeof(relative), "../%s", name);
@@ -123,8 +123,8 @@ static void names_that_begin_nowhere_have_paths(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(notes_are_read_where_they_can_be),
-		cmocka_unit_test(names_that_begin_nowhere_have_paths),
+		cmocka_unit_test(reads_only_readable_notes),
+		cmocka_unit_test(resolves_relative_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVTX in a program that does not use CUDA, or not yet: nobody reads the ring, so nobody waits for that.
+ * NVTX in a program that does not use CUDA, or not yet: no writer drains the ring, so no thread
+ * waits for it.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -14,13 +15,14 @@
 #include <sys/mman.h>
 
 #include "inject/capture/callbacks.h"
+#include "inject/capture/ring.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/nvtx/nvtx.h"
 #include "inject/nvtx/nvtx_events.h"
 #include "inject/nvtx/nvtx_values.h"
 #include "inject/nvtx/nvtx_objects.h"
 
-#define EVENTS 20000 /* several times what a ring holds */
+#define EVENTS 20000 /* several times the capacity of a ring */
 
 static void many_events(void)
 {
@@ -33,7 +35,7 @@ static uint64_t counted(enum xt_ring_counter counter)
 	return current_thread_buffer->ring->counters[counter];
 }
 
-static void test_nobody_waits(void **unused)
+static void does_not_wait_without_writer(void **unused)
 {
 	(void)unused;
 	assert_false(callbacks_active);
@@ -41,12 +43,12 @@ static void test_nobody_waits(void **unused)
 	assert_non_null(current_thread_buffer);
 	assert_int_equal(counted(XT_RING_WAITED_NS), 0);
 	assert_int_equal(counted(XT_RING_RANGES_SEEN), EVENTS);
-	/* What came first is there when a writer comes, and what was lost is counted. */
+	/* The first events are kept for a writer, and losses are counted. */
 	assert_in_range(counted(XT_RING_RANGES_LOST), 1, EVENTS - 500);
 	assert_true(ring_written(current_thread_buffer) > 0);
 }
 
-static void test_with_a_writer_it_is_waited_for(void **unused)
+static void waits_with_writer(void **unused)
 {
 	(void)unused;
 	callbacks_active = true;
@@ -54,8 +56,6 @@ static void test_with_a_writer_it_is_waited_for(void **unused)
 	callbacks_active = false;
 	assert_true(counted(XT_RING_WAITED_NS) > 0);
 }
-
-/* ---- threads that come and go */
 
 static uint64_t sum_of(enum xt_ring_counter counter)
 {
@@ -86,7 +86,7 @@ static struct thread_buffer *run_thread(void)
 
 #define THREADS 3000
 
-static void test_threads_leave_their_thread_buffers(void **unused)
+static void reuses_buffers_of_ended_threads(void **unused)
 {
 	uint64_t seen = sum_of(XT_RING_RANGES_SEEN), lost = sum_of(XT_RING_RANGES_LOST), kept = 0;
 	uint64_t own = ring_written(current_thread_buffer);
@@ -94,10 +94,10 @@ static void test_threads_leave_their_thread_buffers(void **unused)
 	(void)unused;
 	for (int i = 0; i < THREADS; i++)
 		assert_ptr_not_equal(run_thread(), current_thread_buffer);
-	/* (A thread that was joined may yet be there for a moment.) */
+	/* A joined thread may still exist briefly. */
 	assert_in_range(thread_buffer_count(), THREAD_BUFFERS_KEPT, 10 * THREAD_BUFFERS_KEPT);
 	assert_int_equal(sum_of(XT_RING_RANGES_SEEN), seen + THREADS);
-	/* What is not lost is there for a writer that comes, and that of who lives in any case. */
+	/* Events of living threads are always kept for a writer. */
 	for (uint32_t i = 0; i < thread_buffer_count(); i++)
 		kept += ring_written(thread_buffer_at(i)) > thread_buffer_at(i)->ring->free_pos;
 	assert_int_equal(kept, thread_buffer_count());
@@ -106,19 +106,17 @@ static void test_threads_leave_their_thread_buffers(void **unused)
 	assert_int_equal(current_thread_buffer->ring->free_pos, 0);
 }
 
-/* It takes thread buffers back itself, when what they hold is in the log. */
-static void test_none_is_left_to_others_beside_a_writer(void **unused)
+/* The writer itself frees thread buffers after a flush. */
+static void leaves_buffers_to_the_writer(void **unused)
 {
 	uint32_t count = thread_buffer_count();
 
 	(void)unused;
-	thread_buffers_have_writer();
+	thread_buffers_set_writer();
 	run_thread();
 	run_thread();
 	assert_int_equal(thread_buffer_count(), count + 2);
 }
-
-/* ---- a signal handler that jumps out of an NVTX call */
 
 static sigjmp_buf before_call;
 
@@ -138,7 +136,7 @@ static void name_device(const char *name)
 }
 
 /* Reading the first name faults, so the handler interrupts the tracer at a known place. */
-static void test_records_after_a_jump_out_of_a_naming_call(void **unused)
+static void records_after_jump_out_of_naming_call(void **unused)
 {
 	void *unreadable = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct sigaction jump = {.sa_handler = jump_out}, saved;
@@ -160,7 +158,7 @@ static void test_records_after_a_jump_out_of_a_naming_call(void **unused)
 	assert_int_equal(current_thread_buffer->within, THREAD_BUFFER_IDLE);
 }
 
-/* A call of CUDA: its frames are below those of the program, and write over what was there. */
+/* A CUDA call whose frames overwrite those of the interrupted NVTX call. */
 static __attribute__((noinline)) bool enters_thread_buffer_from_below(void)
 {
 	volatile char frames[8192];
@@ -175,7 +173,7 @@ static __attribute__((noinline)) bool enters_thread_buffer_from_below(void)
 	return entered && frames[0];
 }
 
-static void launches_are_recorded_after_a_jump_out_of_nvtx(void **unused)
+static void records_launches_after_jump_out_of_nvtx(void **unused)
 {
 	void *unreadable = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct sigaction jump = {.sa_handler = jump_out}, saved;
@@ -193,8 +191,8 @@ static void launches_are_recorded_after_a_jump_out_of_nvtx(void **unused)
 	assert_int_equal(current_thread_buffer->within, THREAD_BUFFER_IDLE);
 }
 
-/* Where tracing was declined. */
-static void test_abandoned(void **unused)
+/* Tracing did not start. */
+static void ignores_events_when_abandoned(void **unused)
 {
 	uint64_t seen = counted(XT_RING_RANGES_SEEN);
 
@@ -207,13 +205,13 @@ static void test_abandoned(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nobody_waits),
-		cmocka_unit_test(test_threads_leave_their_thread_buffers),
-		cmocka_unit_test(test_none_is_left_to_others_beside_a_writer),
-		cmocka_unit_test(test_with_a_writer_it_is_waited_for),
-		cmocka_unit_test(test_records_after_a_jump_out_of_a_naming_call),
-		cmocka_unit_test(launches_are_recorded_after_a_jump_out_of_nvtx),
-		cmocka_unit_test(test_abandoned),
+		cmocka_unit_test(does_not_wait_without_writer),
+		cmocka_unit_test(reuses_buffers_of_ended_threads),
+		cmocka_unit_test(leaves_buffers_to_the_writer),
+		cmocka_unit_test(waits_with_writer),
+		cmocka_unit_test(records_after_jump_out_of_naming_call),
+		cmocka_unit_test(records_launches_after_jump_out_of_nvtx),
+		cmocka_unit_test(ignores_events_when_abandoned),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

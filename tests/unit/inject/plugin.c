@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A library that is loaded and unloaded. Built twice: same shape, same size, other frames.
+ * A library that tests load and unload. Built twice: same size and symbols, different frames.
  */
 #include <string.h>
 

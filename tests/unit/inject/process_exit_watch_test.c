@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which threads count as the tracer's own when the main thread has ended. What is read of
- * /proc/self is read from the test's folder, where a thread id can be given to another thread.
+ * Which threads count as the tracer's after the main thread has ended. Files of /proc/self come
+ * from the test's folder, where a thread id can be reused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -116,40 +116,40 @@ static int end(void **state)
 	return rmdir(folder);
 }
 
-static void is_left_once_the_main_thread_has_ended(void **state)
+static void detects_end_of_main_thread(void **state)
 {
 	(void)state;
 	put_status("stat", 'S', 3, 100);
-	assert_false(process_exit_watch_is_left());
+	assert_false(process_exit_watch_has_ended());
 	put_status("stat", 'Z', 3, 100);
-	assert_true(process_exit_watch_is_left());
+	assert_true(process_exit_watch_has_ended());
 }
 
-static void waits_for_a_thread_that_came_later(void **state)
+static void waits_for_later_thread(void **state)
 {
 	(void)state;
 	remove_thread(getpid() + 2);
 	put_thread(getpid() + 3, 300);
-	assert_false(process_exit_watch_is_left());
+	assert_false(process_exit_watch_has_ended());
 	remove_thread(getpid() + 3);
 	put_status("stat", 'Z', 2, 100);
-	assert_true(process_exit_watch_is_left());
+	assert_true(process_exit_watch_has_ended());
 }
 
-static void waits_for_a_thread_with_a_reused_id(void **state)
+static void waits_for_thread_with_reused_id(void **state)
 {
 	(void)state;
 	put_thread(getpid() + 2, 300);
 	put_status("stat", 'Z', 3, 100);
-	assert_false(process_exit_watch_is_left());
+	assert_false(process_exit_watch_has_ended());
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(is_left_once_the_main_thread_has_ended),
-		cmocka_unit_test(waits_for_a_thread_that_came_later),
-		cmocka_unit_test(waits_for_a_thread_with_a_reused_id),
+		cmocka_unit_test(detects_end_of_main_thread),
+		cmocka_unit_test(waits_for_later_thread),
+		cmocka_unit_test(waits_for_thread_with_reused_id),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

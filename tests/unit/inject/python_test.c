@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of Python's frames can be tested without an interpreter: line tables in all three formats, and
- * which layouts are taken for which versions. Whether they are right, tests/integration/python shows.
+ * Parts of Python support that need no interpreter: line tables of all formats, and layouts by
+ * version. tests/integration/python checks that they are correct.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@
 struct expected_line {
 	int64_t offset;
 	uint32_t line; /* 0: none */
-	size_t used;   /* bytes of the table that say so */
+	size_t used;   /* bytes of the table that are read */
 };
 
 static void check_lines(enum python_line_format format, const uint8_t *table, size_t table_bytes,
@@ -41,9 +41,9 @@ static void check_lines(enum python_line_format format, const uint8_t *table, si
 #define CHECK_LINES(format, table, expected)                                                       \
 	check_lines(format, table, sizeof(table), expected, sizeof(expected) / sizeof(*(expected)))
 
-static void test_lnotab(void **unused)
+static void reads_lnotab(void **unused)
 {
-	/* Line 11 from byte 6 on, 9 from 8 on; 255 bytes on, in two steps, line 9 + 127 + 3. */
+	/* Line 11 from byte 6 on, 9 from 8 on; 255 bytes later, in two steps, line 9 + 127 + 3. */
 	static const uint8_t table[] = {6, 1, 2, 0xfe, 255, 0, 1, 127, 0, 3};
 	static const struct expected_line expected[] = {{-1, 10, 0},	{0, 10, 2},	{5, 10, 2},
 							{6, 11, 4},	{8, 9, 6},	{262, 9, 6},
@@ -53,7 +53,7 @@ static void test_lnotab(void **unused)
 	CHECK_LINES(PYTHON_LNOTAB, table, expected);
 }
 
-static void test_linetable(void **unused)
+static void reads_linetable(void **unused)
 {
 	static const uint8_t table[] = {4, 0, 2, 0x80, 0, 5, 6, 0xfd};
 	static const struct expected_line expected[] = {{-2, 10, 0}, {0, 10, 2}, {2, 10, 2},
@@ -64,14 +64,14 @@ static void test_linetable(void **unused)
 	CHECK_LINES(PYTHON_LINETABLE, table, expected);
 }
 
-static void test_locations(void **unused)
+static void reads_locations(void **unused)
 {
 	static const uint8_t table[] = {
 		0x80 | 1 << 3 | 1,  0x23,		 /* 2 units, same line, short */
-		0x80 | 11 << 3 | 0, 4,	  8,		 /* 1 unit, one line on */
-		0x80 | 15 << 3 | 2,			 /* 3 units without any */
+		0x80 | 11 << 3 | 0, 4,	  8,		 /* 1 unit, next line */
+		0x80 | 15 << 3 | 2,			 /* 3 units without a line */
 		0x80 | 13 << 3 | 0, 0x41, 0x03,		 /* 1 unit: signed, -(64 * 3 + 1) / 2 */
-		0x80 | 14 << 3 | 7, 0x48, 0x0c, 0, 1, 2, /* 8 units: 388 lines on */
+		0x80 | 14 << 3 | 7, 0x48, 0x0c, 0, 1, 2, /* 8 units, 388 lines further */
 	};
 	static const struct expected_line expected[] = {{-2, 10, 0},
 							{0, 10, 2},
@@ -88,8 +88,8 @@ static void test_locations(void **unused)
 	CHECK_LINES(PYTHON_LOCATIONS, table, expected);
 }
 
-/* Tables that nobody made, each right before a page that cannot be read. */
-static void test_any_table(void **unused)
+/* Random tables, each in front of an unreadable page. */
+static void tolerates_random_tables(void **unused)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	uint8_t *memory =
@@ -122,7 +122,7 @@ static bool is_known(uint32_t version, const void *runtime)
 	return rc == 0;
 }
 
-static void test_versions(void **unused)
+static void selects_layout_by_version(void **unused)
 {
 	const uint32_t final = 0xf0, candidate = 0xc1, beta = 0xb4;
 	static uint64_t published[128];
@@ -131,7 +131,7 @@ static void test_versions(void **unused)
 	memcpy(published, "xdebugpy", 8);
 	for (uint32_t minor = 9; minor <= 12; minor++)
 		assert_true(is_known(PYTHON_VERSION(3, minor) | 5 << 8 | final, NULL));
-	assert_true(is_known(PYTHON_VERSION(3, 10), NULL)); /* the release is not known there */
+	assert_true(is_known(PYTHON_VERSION(3, 10), NULL)); /* unknown release */
 	assert_false(is_known(0, published));
 	assert_false(is_known(PYTHON_VERSION(3, 8) | final, published));
 	assert_false(is_known(PYTHON_VERSION(3, 15) | final, published));
@@ -139,7 +139,7 @@ static void test_versions(void **unused)
 	for (uint32_t minor = 13; minor <= 14; minor++) {
 		published[1] = PYTHON_VERSION(3, minor) | 1 << 8 | candidate;
 		assert_true(is_known((uint32_t)published[1], published));
-		/* What is published is of another release. */
+		/* The published version is another one. */
 		assert_false(is_known(PYTHON_VERSION(3, minor) | 2 << 8 | final, published));
 		published[1] = PYTHON_VERSION(3, minor) | beta;
 		assert_false(is_known((uint32_t)published[1], published));
@@ -149,12 +149,12 @@ static void test_versions(void **unused)
 	assert_false(is_known((uint32_t)published[1], published));
 }
 
-/* The words of the tables that say so are those of CPython's _Py_DebugOffsets. */
-static void test_free_threaded(void **unused)
+/* Indexes of words in CPython's _Py_DebugOffsets. */
+static void detects_free_threaded_build(void **unused)
 {
 	static const struct {
 		uint32_t minor;
-		uint8_t instructions, copies, index; /* words of the table */
+		uint8_t instructions, copies, index; /* word indexes */
 		uint16_t copies_at, index_at, kind_bit;
 	} rows[] = {{13, 43, 0, 0, 0, 0, 2}, {14, 48, 49, 38, 208, 76, 8}};
 	static uint64_t published[128];
@@ -188,9 +188,12 @@ static void test_free_threaded(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lnotab),	  cmocka_unit_test(test_linetable),
-		cmocka_unit_test(test_locations), cmocka_unit_test(test_any_table),
-		cmocka_unit_test(test_versions),  cmocka_unit_test(test_free_threaded),
+		cmocka_unit_test(reads_lnotab),
+		cmocka_unit_test(reads_linetable),
+		cmocka_unit_test(reads_locations),
+		cmocka_unit_test(tolerates_random_tables),
+		cmocka_unit_test(selects_layout_by_version),
+		cmocka_unit_test(detects_free_threaded_build),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

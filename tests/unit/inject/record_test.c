@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From rings and activity buffers into a log: every kind of record becomes its rows, a write that
- * fails loses what it carried and nothing more, and thread buffers of threads that have gone are had by
- * others. The test is the writer thread here, and CUPTI too.
+ * Rows of the log from rings and activity buffers. The test runs the writer's functions and plays
+ * CUPTI.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,17 +22,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "inject/cupti/activity.h"
+#include "inject/capture/ring.h"
 #include "inject/cupti/api_table.h"
 #include "inject/runtime/clock.h"
-#include "inject/writer/recorder.h"
+#include "inject/runtime/recording_state.h"
+#include "inject/writer/record_activity.h"
+#include "inject/writer/record_calls.h"
+#include "inject/writer/record_account.h"
+#include "inject/writer/record_run.h"
 #include "support.h"
 
 static char folder[PATH_MAX], path[PATH_MAX + 16];
 static struct recorder rec;
 static _Thread_local volatile int sink;
-
-/* ---- CUPTI */
 
 static const struct {
 	uint32_t kind;
@@ -72,7 +73,7 @@ static uint32_t node_id_of(void *node, uint64_t *id)
 	return XT_CUPTI_SUCCESS;
 }
 
-/* Another number, other names, stacks, shapes and streams: all of them are seen for the first time. */
+/* A new number gives new names, stacks, shapes and streams. */
 static uint32_t novelty;
 
 static uint8_t *buffer;
@@ -141,12 +142,12 @@ static void add_memory(uint32_t correlation_id)
 	}
 }
 
-/* One round of a program's life. What it must make of the log: */
+/* One round of calls and work, and the rows that it must add. */
 enum { ROUND_CALLS = 3, ROUND_KERNELS = 2, ROUND_COPIES = 2, ROUND_SETS = 1, ROUND_MEMORY = 2 };
 
 static NOINLINE void call(void)
 {
-	volatile char *memory = alloca(16 + 64 * novelty); /* another place, another stack */
+	volatile char *memory = alloca(16 + 64 * novelty); /* another place, so another stack */
 	struct fake_call call;
 
 	memory[0] = 1;
@@ -182,7 +183,7 @@ static NOINLINE void one_round(void)
 	activity_requested(&buffer, &buffer_bytes, &max_records);
 	buffer_used = 0;
 	add_kernel(fake_correlation_ids, name[0], 100, 200);
-	add_kernel(fake_correlation_ids, name[0], 0, 0); /* never finished */
+	add_kernel(fake_correlation_ids, name[0], 0, 0); /* unfinished */
 	add_kernel(fake_correlation_ids, name[1], 300, 299);
 	add_kernel(fake_correlation_ids, name[1], 300, 300);
 	add_copies(fake_correlation_ids);
@@ -192,8 +193,6 @@ static NOINLINE void one_round(void)
 	record_calls(&rec);
 	record_activity(&rec);
 }
-
-/* ---- the log */
 
 static void begin_log(void)
 {
@@ -206,7 +205,7 @@ static void begin_log(void)
 	assert_int_equal(recorder_init(&rec, writer, monotonic_ns()), 0);
 	record_start(&rec);
 	record_modules(&rec);
-	/* Thread buffers go on from one log to the next, whose ids are others. */
+	/* Thread buffers outlive a log; the next log has other ids. */
 	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
 		struct thread_buffer *tb = thread_buffer_at(i);
 
@@ -228,7 +227,7 @@ static void end_log(void)
 	recorder_free(&rec);
 }
 
-/* The counts of all logs of this process: thread buffers go on from one to the next. */
+/* Counts of all logs so far: thread buffers outlive a log. */
 static uint64_t calls_before;
 
 static void check_rows(uint64_t rounds, uint64_t other_calls)
@@ -246,7 +245,7 @@ static void check_rows(uint64_t rounds, uint64_t other_calls)
 	assert_int_equal(log_account(path, "memory.written"), rounds * ROUND_MEMORY);
 }
 
-static void test_every_kind_has_its_rows(void **unused)
+static void writes_rows_of_every_kind(void **unused)
 {
 	const uint64_t rounds = 20;
 
@@ -274,14 +273,14 @@ static void test_every_kind_has_its_rows(void **unused)
 	calls_before = rounds * ROUND_CALLS;
 }
 
-/* Many rows between two flushes: tables are cut into chunks as they fill, buffers are held. */
-static void test_tables_fill(void **unused)
+/* Many rows between two flushes: full tables become chunks, buffers are held. */
+static void cuts_full_tables(void **unused)
 {
 	const uint64_t rounds = HELD_BUFFERS_MAX + 10;
 
 	(void)unused;
 	begin_log();
-	rec.calls.write_failed = calls_before; /* of the log before */
+	rec.calls.write_failed = calls_before; /* of the previous log */
 	for (uint64_t i = 0; i < rounds; i++)
 		one_round();
 	assert_int_equal(rec.held_count, HELD_BUFFERS_MAX);
@@ -313,7 +312,7 @@ static rlim_t limit_files_to(rlim_t bytes)
 	return before;
 }
 
-/* A thread that is first seen while writing fails, and goes on when it works again. */
+/* A thread that first appears while writes fail, and continues afterwards. */
 static sem_t go_on, has_called;
 
 static void *other_thread(void *unused)
@@ -334,7 +333,7 @@ static void let_other_call(void)
 	record_calls(&rec);
 }
 
-/* What a round left stays where it was: in the ring, and in a buffer that is completed. */
+/* After a failed flush, events stay in the ring and in completed buffers. */
 static void flush_in_vain(uint64_t free_pos)
 {
 	assert_int_equal(recorder_flush(&rec), -EFBIG);
@@ -344,8 +343,10 @@ static void flush_in_vain(uint64_t free_pos)
 	assert_true(atomic_load(&thread_buffers_are_stalled));
 }
 
-/* Fails in rounds 1 to 3, in the first of which all is new; from one place, so that the stacks of
- * later rounds are known to the stack cache. */
+/*
+ * Writes fail in rounds 1 to 3; in round 1 everything is new. All rounds run from one place, so
+ * that later stacks are cached.
+ */
 enum { FAIL_FIRST = 1, FAIL_LAST = 3, ALL_ROUNDS = 6 };
 
 static void rounds_of_which_some_fail(void)
@@ -387,7 +388,7 @@ static void wait_for_retirement(const struct thread_buffer *tb)
 	assert_int_equal(atomic_load(&tb->state), THREAD_BUFFER_FREE);
 }
 
-static void test_failed_write_loses_nothing(void **unused)
+static void loses_nothing_in_failed_write(void **unused)
 {
 	uint64_t calls = calls_before;
 	pthread_t other;
@@ -398,7 +399,7 @@ static void test_failed_write_loses_nothing(void **unused)
 	sem_init(&has_called, 0, 0);
 	assert_int_equal(pthread_create(&other, NULL, other_thread, NULL), 0);
 	begin_log();
-	rec.calls.write_failed = calls; /* of the logs before */
+	rec.calls.write_failed = calls; /* of the previous logs */
 	rounds_of_which_some_fail();
 	pthread_join(other, &tb);
 	record_activity(&rec);
@@ -417,8 +418,6 @@ static void test_failed_write_loses_nothing(void **unused)
 	calls_before += ALL_ROUNDS * ROUND_CALLS + 2;
 }
 
-/* ---- no memory */
-
 static bool no_memory;
 
 void *__real_realloc(void *memory, size_t bytes);
@@ -429,7 +428,7 @@ void *__wrap_realloc(void *memory, size_t bytes)
 	return no_memory ? NULL : __real_realloc(memory, bytes);
 }
 
-/* Tables that are full have to be cut, which takes memory. */
+/* Full tables become chunks, which needs memory. */
 static void fill_tables(uint32_t row_capacities[XT_KIND_COUNT])
 {
 	no_memory = true;
@@ -453,8 +452,8 @@ static void *call_twice(void *unused)
 	return unused;
 }
 
-/* No row refers to an id that no row defines, and what has no row is counted. */
-static void test_rows_without_memory_are_counted(void **unused)
+/* Every id in a row is defined by a row, and lost rows are counted. */
+static void counts_rows_lost_for_memory(void **unused)
 {
 	uint64_t calls = calls_before;
 	uint32_t row_capacities[XT_KIND_COUNT];
@@ -462,7 +461,7 @@ static void test_rows_without_memory_are_counted(void **unused)
 
 	(void)unused;
 	begin_log();
-	rec.calls.write_failed = calls; /* of the logs before */
+	rec.calls.write_failed = calls; /* of the previous logs */
 	novelty = 1;
 	fill_tables(row_capacities);
 	assert_int_equal(pthread_create(&other, NULL, call_twice, NULL), 0);
@@ -476,7 +475,7 @@ static void test_rows_without_memory_are_counted(void **unused)
 	novelty = 0;
 	end_log();
 	assert_log_is_good(path);
-	check_rows(2, 2); /* the other thread's had to wait for the row of its thread */
+	check_rows(2, 2); /* the other thread's events waited for the row of their thread */
 	assert_int_equal(log_account(path, "calls.lost.write_failed"), calls + ROUND_CALLS);
 	assert_int_equal(log_account(path, "kernels.lost.write_failed"), ROUND_KERNELS);
 	assert_int_equal(log_account(path, "copies.lost.write_failed"), ROUND_COPIES);
@@ -488,8 +487,6 @@ static void test_rows_without_memory_are_counted(void **unused)
 	assert_int_equal(log_zeros(path, XT_KIND_SHAPE, XT_SHAPE_NAME), 0);
 	calls_before += 3 * ROUND_CALLS + 2;
 }
-
-/* ---- a log that is full */
 
 static uint32_t define_slot(uint32_t slot, uint64_t frame)
 {
@@ -510,28 +507,26 @@ static uint32_t define_slot(uint32_t slot, uint64_t frame)
 	return current_thread_buffer->ring->slot_stack_id[slot];
 }
 
-/* A stack that is no more written must not leave its slot to the one before. */
-static void test_log_that_is_full(void **unused)
+/* A slot whose new stack is not written must not keep the old one. */
+static void clears_slots_in_full_log(void **unused)
 {
 	const uint32_t slot = XT_STACK_SLOT_COUNT - 1;
 
 	(void)unused;
 	begin_log();
-	rec.calls.write_failed = calls_before; /* of the logs before */
+	rec.calls.write_failed = calls_before; /* of the previous logs */
 	assert_int_not_equal(define_slot(slot, 0x1000), 0);
-	rec.bound.standing = BOUND_STOPPED;
+	rec.size_limit.state = SIZE_LIMIT_REACHED;
 	assert_int_equal(define_slot(slot, 0x2000), 0);
-	rec.bound.standing = BOUND_FAR;
+	rec.size_limit.state = SIZE_WITHIN_LIMIT;
 	assert_int_not_equal(define_slot(slot, 0x3000), 0);
 	end_log();
 }
 
-/* ---- thread buffers of threads that have gone */
-
 static void *short_thread(void *end_inside)
 {
 	call();
-	/* pthread_exit() in a signal handler may end a thread in the middle of a callback. */
+	/* pthread_exit() in a signal handler may end a thread inside a callback. */
 	if (end_inside)
 		current_thread_buffer->within = 0;
 	return current_thread_buffer;
@@ -548,7 +543,7 @@ static struct thread_buffer *run_thread(bool end_inside)
 	return tb;
 }
 
-static void test_thread_buffers_are_retired(void **unused)
+static void retires_thread_buffers(void **unused)
 {
 	uint64_t calls = calls_before, reentered = callbacks_reentered;
 	struct thread_buffer *tb;
@@ -558,26 +553,24 @@ static void test_thread_buffers_are_retired(void **unused)
 	rec.calls.write_failed = calls;
 	tb = run_thread(true);
 	assert_ptr_not_equal(tb, current_thread_buffer);
-	/* What it left behind is not in the file yet. */
+	/* Its events are not in the file yet. */
 	for (int i = 0; i < 200; i++)
 		record_calls(&rec);
 	assert_int_equal(atomic_load(&tb->state), THREAD_BUFFER_CLAIMED);
 	assert_int_equal(recorder_flush(&rec), 0);
 	wait_for_retirement(tb);
 	assert_int_equal(tb->ring->thread_id, 0);
-	/* And the thread buffer of a thread that lives is not taken from it. */
+	/* A living thread keeps its buffer. */
 	assert_int_equal(atomic_load(&current_thread_buffer->state), THREAD_BUFFER_CLAIMED);
 	assert_ptr_equal(run_thread(false), tb);
 	record_calls(&rec);
 	assert_int_equal(callbacks_reentered, reentered);
 	end_log();
 	assert_int_equal(log_rows(path, XT_KIND_CALL), 2);
-	assert_int_equal(log_rows(path, XT_KIND_THREAD), 3); /* and the test's own */
+	assert_int_equal(log_rows(path, XT_KIND_THREAD), 3); /* including the test's own thread */
 	assert_int_equal(log_zeros(path, XT_KIND_CALL, XT_CALL_THREAD), 0);
 	assert_int_equal(log_zeros(path, XT_KIND_CALL, XT_CALL_STACK), 0);
 }
-
-/* ---- a log that is full for long */
 
 static uint64_t flushed_bytes(void)
 {
@@ -587,10 +580,10 @@ static uint64_t flushed_bytes(void)
 	return xt_writer_file_bytes(rec.writer);
 }
 
-/* Threads and libraries may come and go for months. */
-static void test_full_log_does_not_grow(void **unused)
+/* A full log does not grow, even if threads and libraries come and go for months. */
+static void keeps_size_of_full_log(void **unused)
 {
-	uint64_t bytes, calls = calls_before + 2; /* of the test before */
+	uint64_t bytes, calls = calls_before + 2; /* of the previous test */
 	struct thread_buffer *tb;
 	void *plugin;
 
@@ -599,7 +592,7 @@ static void test_full_log_does_not_grow(void **unused)
 	rec.calls.write_failed = calls;
 	flushed_bytes();
 	recording_pause(PAUSED_SIZE);
-	rec.bound.standing = BOUND_STOPPED;
+	rec.size_limit.state = SIZE_LIMIT_REACHED;
 	bytes = flushed_bytes();
 	for (int i = 0; i < 3; i++) {
 		plugin = dlopen(PLUGIN_B, RTLD_NOW);
@@ -639,10 +632,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_teardown(name, remove_folder)
 	const struct CMUnitTest tests[] = {
-		TEST(test_every_kind_has_its_rows),    TEST(test_tables_fill),
-		TEST(test_failed_write_loses_nothing), TEST(test_rows_without_memory_are_counted),
-		TEST(test_log_that_is_full),	       TEST(test_thread_buffers_are_retired),
-		TEST(test_full_log_does_not_grow),
+		TEST(writes_rows_of_every_kind),     TEST(cuts_full_tables),
+		TEST(loses_nothing_in_failed_write), TEST(counts_rows_lost_for_memory),
+		TEST(clears_slots_in_full_log),	     TEST(retires_thread_buffers),
+		TEST(keeps_size_of_full_log),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ring: one thread reserves, fills and commits, another reads and frees, at full speed. Built
- * a second time under ThreadSanitizer, which sees any access that the protocol does not order.
+ * The ring: one thread reserves, fills and commits records, another reads and frees them, at full
+ * speed. Also built with ThreadSanitizer, which finds accesses that the protocol does not order.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "inject/capture/ring.h"
 #include "inject/capture/thread_buffer.h"
 
 #ifndef RECORDS
@@ -46,7 +47,7 @@ static void free_thread_buffer(struct thread_buffer *tb)
 	free(tb);
 }
 
-/* Every record says its number in all its fields: a torn or skipped one is seen. */
+/* Each record has its number in all fields, so torn and skipped records are found. */
 static bool call_is_right(const struct xt_record_call *call, uint64_t number)
 {
 	return call->correlation_id == (uint32_t)number && call->enter_ns == number &&
@@ -100,11 +101,11 @@ static void *reader_main(void *arg)
 
 	while (!reader->done) {
 		read_some(reader);
-		/* Wider while it is written to, as by thread_buffer_widen(). */
-		if (reader->records > RECORDS / 3)
-			reader->tb->window_ready = 2 * RING_FIRST_BYTES;
+		/* Widens the window during writes, like thread_buffer_widen(). */
 		if (reader->records > 2 * (RECORDS / 3))
 			reader->tb->window_ready = RING_DATA_BYTES;
+		else if (reader->records > RECORDS / 3)
+			reader->tb->window_ready = 2 * RING_FIRST_BYTES;
 		sched_yield();
 	}
 	read_some(reader);
@@ -144,7 +145,7 @@ static bool write_stack(struct thread_buffer *tb, uint64_t number)
 	return true;
 }
 
-static void test_two_threads(void **unused)
+static void orders_two_threads(void **unused)
 {
 	struct reader reader = {.tb = make_thread_buffer()};
 	pthread_t thread;
@@ -164,8 +165,8 @@ static void test_two_threads(void **unused)
 	free_thread_buffer(reader.tb);
 }
 
-/* Behind the window is nothing but a padding: there is no memory for more. */
-static void test_window(void **unused)
+/* Only padding is written behind the window, where there is no memory. */
+static void keeps_to_the_window(void **unused)
 {
 	struct reader reader = {.tb = make_thread_buffer()};
 	struct thread_buffer *tb = reader.tb;
@@ -190,8 +191,8 @@ static void test_window(void **unused)
 	free_thread_buffer(tb);
 }
 
-/* A ring nobody reads takes what fits, refuses the rest, and loses nothing of what it took. */
-static void test_full(void **unused)
+/* A ring that is not drained refuses records once full, and keeps what it accepted. */
+static void refuses_records_when_full(void **unused)
 {
 	struct reader reader = {.tb = make_thread_buffer()};
 	uint64_t written = 0;
@@ -212,9 +213,9 @@ static void test_full(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_two_threads),
-		cmocka_unit_test(test_window),
-		cmocka_unit_test(test_full),
+		cmocka_unit_test(orders_two_threads),
+		cmocka_unit_test(keeps_to_the_window),
+		cmocka_unit_test(refuses_records_when_full),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

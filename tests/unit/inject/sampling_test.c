@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rate of stacks against the cost of the tracer, with costs and times that the test makes up.
+ * The sampling rate as a function of the tracer's cost, with costs and times set by the test.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 
 static uint64_t now_ns = PERIOD_NS;
 
-/* So much of its time the thread spends in the tracer. */
+/* Simulates periods in which the tracer takes this share of the thread's time. */
 static void pass(unsigned periods, double percent)
 {
 	uint32_t one_in;
@@ -30,29 +30,29 @@ static void pass(unsigned periods, double percent)
 	}
 }
 
-static void test_a_limit_that_can_be_held(void **unused)
+static void keeps_cost_below_limit(void **unused)
 {
 	(void)unused;
 	pass(1, 0);
 	pass(2, 2);
 	assert_true(atomic_load(&sampling_shift) > 0);
 	pass(100, 0.9);
-	assert_int_equal(sampling_beyond_ns(), 0);
+	assert_int_equal(sampling_over_limit_ns(), 0);
 }
 
-static void test_one_that_cannot_is_told(void **unused)
+static void reports_time_above_limit(void **unused)
 {
 	uint64_t beyond_ns;
 
 	(void)unused;
 	pass(50, 20);
 	assert_int_equal(atomic_load(&sampling_shift), SAMPLING_SHIFT_MAX);
-	beyond_ns = sampling_beyond_ns();
+	beyond_ns = sampling_over_limit_ns();
 	assert_in_range(beyond_ns, PERIOD_NS, 50 * PERIOD_NS);
 	pass(7, 20);
-	assert_int_equal(sampling_beyond_ns(), beyond_ns + 7 * PERIOD_NS);
+	assert_int_equal(sampling_over_limit_ns(), beyond_ns + 7 * PERIOD_NS);
 	pass(5, 0.9);
-	assert_int_equal(sampling_beyond_ns(), beyond_ns + 7 * PERIOD_NS);
+	assert_int_equal(sampling_over_limit_ns(), beyond_ns + 7 * PERIOD_NS);
 }
 
 static int set_up(void **unused)
@@ -64,8 +64,8 @@ static int set_up(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_limit_that_can_be_held),
-		cmocka_unit_test(test_one_that_cannot_is_told),
+		cmocka_unit_test(keeps_cost_below_limit),
+		cmocka_unit_test(reports_time_above_limit),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);

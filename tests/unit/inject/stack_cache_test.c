@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stack cache that is full: of paths below an interpreter that runs nothing (bench/guard/interpreter.h), many more than there
- * are slots or memory. Each call's slot must be that of its path, as the ring defined it last, and paths that come
- * again and again must stay known.
+ * A full stack cache: many more stacks below a fake interpreter (bench/guard/interpreter.h) than
+ * there are slots or memory. Each call's slot must have its own stack, and recurring stacks must
+ * stay cached.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,8 @@
 #include <string.h>
 
 #include "guard/interpreter.h"
-#include "inject/writer/budget.h"
+#include "inject/capture/ring.h"
+#include "inject/memory/budget.h"
 #include "inject/capture/stack_capture.h"
 #include "support.h"
 
@@ -24,11 +25,14 @@
 #define FEW_PATHS  3000u
 #define FIRST_COLD 100000u
 
-static uint8_t *loop; /* as in a loop of the interpreter's: on the stack */
+static uint8_t *loop; /* on the stack, like the interpreter loop's data */
 static uint32_t path_of_slot[XT_STACK_SLOT_COUNT];
 static uint64_t read_pos;
 
-/* Reads what is in the ring: path is the one whose stack may have been defined; the slot of the last call. */
+/*
+ * Drains the ring and returns the slot of the last call. `path` is the only one that may be
+ * redefined.
+ */
 static uint32_t take_all(uint32_t path)
 {
 	struct thread_buffer *tb = current_thread_buffer;
@@ -83,7 +87,7 @@ static void check_audits(void)
 	assert_int_equal(count(XT_RING_PYTHON_UNREADABLE), 0);
 }
 
-/* Between any two paths that come once, one of those that come all the time. */
+/* Between any two stacks that come once, one recurring stack is used. */
 static void run(uint32_t cold_paths)
 {
 	const uint32_t warm_calls = 2 * HOT_PATHS;
@@ -100,20 +104,20 @@ static void run(uint32_t cold_paths)
 	check_audits();
 }
 
-static void test_more_than_slots(void **unused)
+static void evicts_rare_stacks(void **unused)
 {
 	uint64_t epoch;
 
 	(void)unused;
-	call_on(0); /* there is a thread buffer from now on */
+	call_on(0); /* creates the thread buffer */
 	epoch = current_thread_buffer->cache.epoch;
 	run(COLD_PATHS);
 	assert_true(current_thread_buffer->cache.epoch > epoch);
 	assert_true(current_thread_buffer->cache.epoch < epoch + 20);
 }
 
-/* Those that come in turn are more than fit: some stay, whichever. Without that, all would be walked, always. */
-static void test_all_in_turn(void **unused)
+/* More stacks recur in turn than fit. Some must stay, or else all would be walked each time. */
+static void keeps_some_recurring_stacks(void **unused)
 {
 	uint64_t walks = count(XT_RING_STACK_WALKS);
 
@@ -124,8 +128,8 @@ static void test_all_in_turn(void **unused)
 	check_audits();
 }
 
-/* Room is made while a call is open, and other stacks are in its slot when it returns. */
-static void test_open_call(void **unused)
+/* Eviction during an open call reassigns its slot. */
+static void evicts_during_open_call(void **unused)
 {
 	struct fake_call call;
 	uint64_t epoch = current_thread_buffer->cache.epoch;
@@ -147,8 +151,8 @@ static void test_open_call(void **unused)
 	assert_int_equal(path_of_slot[slot], path);
 }
 
-/* What the stack cache had is forgotten, and it gets no more than what it has from the start. */
-static void test_little_memory(void **unused)
+/* The cache is reset and gets no more than its initial memory. */
+static void resets_without_memory(void **unused)
 {
 	(void)unused;
 	stack_cache_begin(&current_thread_buffer->cache);
@@ -162,7 +166,7 @@ static void test_little_memory(void **unused)
 	check_audits();
 }
 
-/* Native stacks, each in a place of its own. */
+/* Native stacks from different places. */
 static NOINLINE void call_at(uint32_t place)
 {
 	volatile uint8_t *own = alloca(64 + place * 16);
@@ -172,7 +176,7 @@ static NOINLINE void call_at(uint32_t place)
 	own[0]++;
 }
 
-static void test_native_stacks(void **unused)
+static void evicts_native_stacks(void **unused)
 {
 	const struct python_runtime *python = python_runtime;
 	uint64_t epoch = current_thread_buffer->cache.epoch;
@@ -202,9 +206,11 @@ int main(void)
 {
 	uint8_t on_stack[INTERPRETER_LOOP_BYTES] __attribute__((aligned(16)));
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_more_than_slots), cmocka_unit_test(test_all_in_turn),
-		cmocka_unit_test(test_open_call),	cmocka_unit_test(test_little_memory),
-		cmocka_unit_test(test_native_stacks),
+		cmocka_unit_test(evicts_rare_stacks),
+		cmocka_unit_test(keeps_some_recurring_stacks),
+		cmocka_unit_test(evicts_during_open_call),
+		cmocka_unit_test(resets_without_memory),
+		cmocka_unit_test(evicts_native_stacks),
 	};
 
 	loop = on_stack;

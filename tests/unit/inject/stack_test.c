@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Call stacks as the callbacks capture them, held against what libgcc's unwinder says at the same
- * point: recursion, frames of changing size, realigned frames, threads, signals, coroutines, and
- * libraries that come and go. Plays the part of CUPTI: it calls the callback itself.
+ * Captured call stacks compared with those of libgcc's unwinder: recursion, frames of changing
+ * size, realigned frames, threads, signals, coroutines, and libraries loaded and unloaded. The test
+ * acts as CUPTI and calls the callback.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,6 +22,7 @@
 #include <unwind.h>
 
 #include "inject/capture/callbacks.h"
+#include "inject/capture/ring.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/runtime/loader_watch.h"
 #include "inject/capture/stack_capture.h"
@@ -30,7 +31,7 @@
 #define API_CBID   XT_CUPTI_CBID_cuLaunchKernel
 #define CALL_BYTES sizeof(struct xt_record_call)
 
-/* The stack that the last call was recorded with: slots as the writer would keep them. */
+/* The stack of the last call, with slots as the writer keeps them. */
 static _Thread_local struct {
 	uint64_t frames[XT_STACK_SLOT_COUNT][128];
 	uint16_t frame_modules[XT_STACK_SLOT_COUNT][128];
@@ -84,7 +85,7 @@ static const struct xt_record_call *drain(struct thread_buffer *tb)
 	return last;
 }
 
-/* One API call as CUPTI would report it. Returns its stack, innermost first. */
+/* Makes an API call as CUPTI reports it. Returns its stack, innermost first. */
 static __attribute__((noinline)) uint32_t fake_call(uint64_t **frames)
 {
 	static _Atomic uint32_t correlation_ids;
@@ -109,7 +110,7 @@ static __attribute__((noinline)) uint32_t fake_call(uint64_t **frames)
 	return slots->counts[call->stack_slot];
 }
 
-/* Each frame lies in the module that the loader says. */
+/* Each frame is in the module that the loader reports. */
 static void check_modules(const uint64_t *frames, uint32_t count)
 {
 	const uint16_t *modules = slots->frame_modules[(frames - slots->frames[0]) / 128];
@@ -145,8 +146,10 @@ static _Unwind_Reason_Code add_expected(struct _Unwind_Context *context, void *a
 	return _URC_NO_REASON;
 }
 
-/* Makes a call and compares: frame 0 is inside fake_call(), the others are libgcc's, whose first
- * is in here. */
+/*
+ * Makes a call and compares stacks: frame 0 is in fake_call(); libgcc's first frame is in this
+ * function.
+ */
 static __attribute__((noinline)) void check_here(void)
 {
 	struct expected expected = {.count = 0};
@@ -155,11 +158,11 @@ static __attribute__((noinline)) void check_here(void)
 
 	check_modules(frames, count);
 	_Unwind_Backtrace(add_expected, &expected);
-	/* At the thread's start libgcc may add a frame that has no address. */
+	/* libgcc may add a frame without an address at the thread's start. */
 	while (expected.count && !expected.frames[expected.count - 1])
 		expected.count--;
 	assert_int_equal(count, expected.count + 1);
-	/* Frame 1 and expected.frames[0] are two call sites of this function. */
+	/* Frame 1 and expected.frames[0] are two call sites in this function. */
 	for (uint32_t i = 2; i < count; i++)
 		assert_int_equal(frames[i] & XT_FRAME_VALUE_MASK, expected.frames[i - 1]);
 }
@@ -175,7 +178,7 @@ static __attribute__((noinline)) void recurse(int depth)
 	sink++;
 }
 
-/* The size of the frame is not in the code: found through rbp. */
+/* The frame size is dynamic: found through rbp. */
 static __attribute__((noinline)) void grow_frame(int bytes)
 {
 	volatile char *memory = alloca((size_t)bytes);
@@ -185,7 +188,7 @@ static __attribute__((noinline)) void grow_frame(int bytes)
 	sink += memory[0];
 }
 
-/* Realigned, with a dynamic area: found through a slot that holds the old stack pointer. */
+/* Realigned with a dynamic area: found through a saved stack pointer. */
 static __attribute__((noinline)) void realign(int bytes)
 {
 	volatile char aligned[64] __attribute__((aligned(128)));
@@ -229,18 +232,18 @@ static __attribute__((noinline)) void mix(unsigned seed, int depth)
 	sink++;
 }
 
-static void test_recursion(void **unused)
+static void walks_recursion(void **unused)
 {
 	(void)unused;
 	for (int round = 0; round < 3; round++)
 		for (int depth = 0; depth < 60; depth++)
 			recurse(depth);
-	/* All but the first round are known; libgcc may be loaded in the very first call. */
+	/* All but the first round are cached; libgcc may be loaded in the first call. */
 	assert_true(current_thread_buffer->ring->counters[XT_RING_STACK_HITS] >= 2 * 60 - 1);
 	assert_int_equal(current_thread_buffer->ring->counters[XT_RING_STACKS_TRANSIENT], 0);
 }
 
-static void test_frames_of_changing_size(void **unused)
+static void walks_frames_of_changing_size(void **unused)
 {
 	(void)unused;
 	for (int round = 0; round < 3; round++)
@@ -250,7 +253,7 @@ static void test_frames_of_changing_size(void **unused)
 		}
 }
 
-static void test_random_paths(void **unused)
+static void walks_random_paths(void **unused)
 {
 	(void)unused;
 	for (unsigned seed = 1; seed < 3000; seed++)
@@ -268,7 +271,7 @@ static void *thread_main(void *unused)
 	return NULL;
 }
 
-static void test_threads(void **unused)
+static void walks_in_threads(void **unused)
 {
 	pthread_t threads[8];
 
@@ -285,7 +288,7 @@ static void on_signal(int number)
 	recurse(2);
 }
 
-static void test_signal_handler(void **unused)
+static void walks_from_signal_handler(void **unused)
 {
 	struct sigaction action = {.sa_handler = on_signal};
 
@@ -307,8 +310,8 @@ static void coroutine_main(void)
 	}
 }
 
-/* The stack of a coroutine ends where it began; walking must not run off it. */
-static void test_coroutine(void **unused)
+/* A coroutine's stack ends at its start; the walk must not read beyond it. */
+static void walks_coroutine(void **unused)
 {
 	size_t bytes = 64 << 10;
 	char *stack = malloc(bytes);
@@ -326,9 +329,8 @@ static void test_coroutine(void **unused)
 
 typedef void plugin_function(void (*callback)(void));
 
-/* Two libraries take turns at the same addresses. What was known of one must not be believed of
- * the other. */
-static void test_libraries_come_and_go(void **unused)
+/* Two libraries take turns at the same addresses. Stacks of one must not be found for the other. */
+static void forgets_unloaded_libraries(void **unused)
 {
 	static const char *const paths[] = {PLUGIN_A, PLUGIN_B};
 	uint64_t before = current_thread_buffer->ring->counters[XT_RING_STACK_MISMATCHES];
@@ -379,20 +381,20 @@ static int tear_down(void **unused)
 	return 0;
 }
 
-/* With an argument, as with an older glibc. */
+/* With an argument: as with an older glibc. */
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_recursion),
-		cmocka_unit_test(test_frames_of_changing_size),
-		cmocka_unit_test(test_random_paths),
-		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_signal_handler),
-		cmocka_unit_test(test_coroutine),
-		cmocka_unit_test(test_libraries_come_and_go),
+		cmocka_unit_test(walks_recursion),
+		cmocka_unit_test(walks_frames_of_changing_size),
+		cmocka_unit_test(walks_random_paths),
+		cmocka_unit_test(walks_in_threads),
+		cmocka_unit_test(walks_from_signal_handler),
+		cmocka_unit_test(walks_coroutine),
+		cmocka_unit_test(forgets_unloaded_libraries),
 	};
 
 	(void)argv;
-	stack_walk_ask_loader = argc > 1;
+	stack_walk_without_find_object = argc > 1;
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "inject/capture/ring.h"
 #include "inject/runtime/loader_watch.h"
 #include "inject/unwind/stack_walk.h"
 #include "support.h"
@@ -46,7 +47,7 @@ fail:
 	return -1;
 }
 
-/* The slots as the writer would keep them. */
+/* Slots as the writer keeps them. */
 static _Thread_local struct {
 	struct {
 		uint32_t flags, count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the tests of the injected library share: the part of CUPTI that makes callbacks, a reader
- * of the calling thread's ring, and folders and logs to work with.
+ * Shared by the tests of the injected library: CUPTI's side of callbacks, a reader of the calling
+ * thread's ring, folders and logs.
  */
 #ifndef TESTS_UNIT_INJECT_SUPPORT_H
 #define TESTS_UNIT_INJECT_SUPPORT_H
@@ -16,7 +16,7 @@
 #include "inject/capture/thread_buffer.h"
 
 #define NOINLINE __attribute__((noinline))
-/* Frame 0 of a recorded stack is the function that calls the callback: it must be the test's. */
+/* Inlined, because frame 0 of a recorded stack must be the test's function. */
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 /* One API call as CUPTI reports it. */
@@ -26,7 +26,7 @@ struct fake_call {
 	uint64_t slot;
 };
 
-extern _Atomic uint32_t fake_correlation_ids; /* the last one that was given out */
+extern _Atomic uint32_t fake_correlation_ids; /* the last one used */
 
 ALWAYS_INLINE void fake_enter(struct fake_call *call)
 {
@@ -46,11 +46,13 @@ ALWAYS_INLINE void fake_leave(struct fake_call *call)
 		       &call->data);
 }
 
-/* Opens libunwind and finds the loader's counter, as the library does when it starts, and lets
- * callbacks record. 0, or -1 with a line on stderr. */
+/*
+ * Opens libunwind, finds the loader's counter and enables callbacks. 0, or -1 with a line on
+ * stderr.
+ */
 int callbacks_set_up(void);
 
-/* A call as it stands in the ring, with the stack that its slot had then. */
+/* A call record and the stack of its slot at that time. */
 #define TAKEN_FRAMES_MAX 64
 struct taken_call {
 	uint32_t correlation_id;
@@ -60,34 +62,36 @@ struct taken_call {
 	uint64_t frames[TAKEN_FRAMES_MAX]; /* innermost first */
 };
 
-/* Takes the next call out of the calling thread's ring; false when there are no more. */
+/* Takes the next call from the calling thread's ring; false if there is none. */
 bool ring_take(struct taken_call *call);
 
-/* Takes and forgets whatever is there. */
+/* Drops everything in the ring. */
 void ring_skip(void);
 
-/* A fresh folder; removed with all that is in it by folder_remove(). */
+/* Creates a folder; folder_remove() deletes it with its contents. */
 void folder_make(char path[PATH_MAX]);
 void folder_remove(const char *path);
 
-/* Runs the independent reader of logs and crash buffers with up to three arguments (NULL: none); its exit
- * status. What it prints goes to output, of output_bytes. */
+/*
+ * Runs the independent reader with up to three arguments (NULL: none) and returns its exit status.
+ * `output` gets its output.
+ */
 int dump(const char *argument1, const char *argument2, const char *argument3, char *output,
 	 size_t output_bytes);
 
-/* Fails the test, with what the dumper has to say, unless it finds the log good. */
+/* Fails the test, with the dumper's output, unless the log is valid. */
 void assert_log_is_good(const char *path);
 
-/* The value of an account in a log, as it was last written; 0 if it has none. */
+/* The last value of an account in a log; 0 if there is none. */
 uint64_t log_account(const char *path, const char *name);
 
-/* How many rows of a kind are in a log. */
+/* The number of rows of a kind in a log. */
 uint64_t log_rows(const char *path, enum xt_kind kind);
 
-/* How many rows of a kind have 0 in a column: a text, a stack, a thread that is not known. */
+/* The number of rows of a kind with 0 in a column: a missing text, stack or thread. */
 uint64_t log_zeros(const char *path, enum xt_kind kind, unsigned column);
 
-/* How many modules have that in their path. */
+/* The number of modules whose path contains `part`. */
 uint64_t log_modules_named(const char *path, const char *part);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The set of calls that were left out.
+ * The set of calls that were not recorded.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include "inject/writer/suppressed_ids.h"
 
-static void test_members(void **unused)
+static void adds_and_removes(void **unused)
 {
 	static const uint32_t ids[] = {0, 1, 7, 8, 524287, 524288, UINT32_MAX};
 	struct suppressed_ids set = {0};
@@ -30,13 +30,13 @@ static void test_members(void **unused)
 	suppressed_ids_remove(&set, 7);
 	assert_false(suppressed_ids_has(&set, 7));
 	assert_true(suppressed_ids_has(&set, 8));
-	assert_int_equal(set.count, 7); /* of what was ever added */
+	assert_int_equal(set.count, 7); /* all ids ever added */
 	suppressed_ids_free(&set);
 	assert_false(suppressed_ids_has(&set, 8));
 }
 
-/* Over a thousand million calls the latest are kept, and no more memory. */
-static void test_bounded(void **unused)
+/* After a thousand million calls, the latest are kept in bounded memory. */
+static void limits_memory(void **unused)
 {
 	const uint32_t page = 1u << 19;
 	struct suppressed_ids set = {0};
@@ -56,8 +56,8 @@ static void test_bounded(void **unused)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_members),
-					   cmocka_unit_test(test_bounded)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(adds_and_removes),
+					   cmocka_unit_test(limits_memory)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

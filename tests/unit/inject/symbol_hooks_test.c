@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of a library that are hooked: lookups that come later and calls that were bound before find the
- * hook, and the pages that are changed keep the rights that they had, whatever these are.
+ * Hooks on functions of a library: later lookups and bound calls find the hook, and changed pages
+ * keep their protection.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,8 +22,8 @@
 
 #define RIGHTS_BYTES 256
 
-/* Of each page from begin on, as "r--", one behind the other. */
-static void rights_of(uintptr_t begin, uintptr_t end, char rights[RIGHTS_BYTES])
+/* The protection of each page from begin on, as "r--". */
+static void protection_of(uintptr_t begin, uintptr_t end, char protections[RIGHTS_BYTES])
 {
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE), used = 0;
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -37,12 +37,12 @@ static void rights_of(uintptr_t begin, uintptr_t end, char rights[RIGHTS_BYTES])
 			continue;
 		for (; begin >= from && begin < to && begin < end; begin += page_bytes) {
 			assert_true(used + 3 < RIGHTS_BYTES);
-			memcpy(rights + used, word, 3);
+			memcpy(protections + used, word, 3);
 			used += 3;
 		}
 	}
 	fclose(maps);
-	rights[used] = '\0';
+	protections[used] = '\0';
 	assert_true(used > 0 && begin >= end);
 }
 
@@ -53,8 +53,6 @@ static void protect(uintptr_t begin, uintptr_t end, int protection)
 	begin &= ~(page_bytes - 1);
 	assert_int_equal(mprotect((void *)begin, end - begin, protection), 0);
 }
-
-/* ---- the table of symbols */
 
 static void (*real_plugin_call)(void (*)(void));
 
@@ -70,30 +68,28 @@ static void hook_with_rights(const char *path, int protection, const char *expec
 	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	void *function = library ? dlsym(library, "plugin_call") : NULL;
 	const ElfW(Sym) *entry = NULL;
-	char rights[RIGHTS_BYTES];
+	char protections[RIGHTS_BYTES];
 	Dl_info info;
 
 	assert_non_null(function);
 	assert_true(dladdr1(function, &info, (void **)&entry, RTLD_DL_SYMENT) && entry);
 	protect((uintptr_t)entry, (uintptr_t)(entry + 1), protection);
 	assert_int_equal(symbol_hooks_install(library, &hook, 1), 0);
-	rights_of((uintptr_t)entry, (uintptr_t)(entry + 1), rights);
-	assert_string_equal(rights, expected);
+	protection_of((uintptr_t)entry, (uintptr_t)(entry + 1), protections);
+	assert_string_equal(protections, expected);
 	assert_ptr_equal(dlsym(library, "plugin_call"), hook_plugin_call);
 	assert_ptr_equal(real_plugin_call, function);
 	dlclose(library);
 }
 
-/* As those have them that other tools than the usual ones have linked, or changed. */
-static void test_the_table_keeps_its_rights(void **unused)
+/* Unusual protections, as left by other linkers or tools. */
+static void keeps_protection_of_symbol_table(void **unused)
 {
 	(void)unused;
 	hook_with_rights(PLUGIN_A, PROT_READ, "r--");
 	hook_with_rights(PLUGIN_A, PROT_READ | PROT_WRITE, "rw-");
 	hook_with_rights(PLUGIN_B, PROT_READ | PROT_EXEC, "r-x");
 }
-
-/* ---- what was bound */
 
 static void *(*real_lfind)(const void *, const void *, size_t *, size_t,
 			   int (*)(const void *, const void *));
@@ -119,7 +115,7 @@ static const char *call_lfind(void)
 	return lfind("b", text, &count, 1, compare_characters);
 }
 
-/* Where this program's bound words are: what the loader makes read only when it has bound them. */
+/* Finds this program's bound words, which the loader makes read-only after binding. */
 static int find_bound(struct dl_phdr_info *info, size_t info_bytes, void *out)
 {
 	uintptr_t *range = out, page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -133,7 +129,7 @@ static int find_bound(struct dl_phdr_info *info, size_t info_bytes, void *out)
 	return 1; /* the program comes first */
 }
 
-static void test_bound_words_keep_their_rights(void **unused)
+static void keeps_protection_of_bound_words(void **unused)
 {
 	static const struct symbol_hook hook = {"lfind", (void *)(uintptr_t)hook_lfind,
 						(void **)&real_lfind};
@@ -146,11 +142,11 @@ static void test_bound_words_keep_their_rights(void **unused)
 	assert_string_equal(call_lfind(), "bc");
 	dl_iterate_phdr(find_bound, range);
 	assert_true(range[0] < range[1]);
-	/* A library that the loader is still at work on, or one whose linker has its own mind. */
+	/* As in a library that the loader is still relocating. */
 	protect(range[0], range[1], PROT_READ | PROT_WRITE);
-	rights_of(range[0], range[1], before);
+	protection_of(range[0], range[1], before);
 	assert_int_equal(symbol_hooks_install(libc, &hook, 1), 0);
-	rights_of(range[0], range[1], after);
+	protection_of(range[0], range[1], after);
 	assert_string_equal(before, after);
 	assert_string_equal(call_lfind(), "c");
 }
@@ -158,8 +154,8 @@ static void test_bound_words_keep_their_rights(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_table_keeps_its_rights),
-		cmocka_unit_test(test_bound_words_keep_their_rights),
+		cmocka_unit_test(keeps_protection_of_symbol_table),
+		cmocka_unit_test(keeps_protection_of_bound_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Thread buffers when there are as many as there can be: none is made and thrown away, calls without one
- * are counted, and one that is given back is had by the next. The crash buffer is the test's own here:
- * it hands out memory that is touched only as far as it is used, and counts.
+ * The limit of thread buffers: none is created in vain, calls without one are counted, and a freed
+ * one is reused. The test replaces the crash buffer and counts its areas.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,8 +14,9 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-#include "inject/writer/budget.h"
-#include "inject/writer/crash_buffer.h"
+#include "inject/capture/ring.h"
+#include "inject/memory/budget.h"
+#include "inject/memory/crash_buffer.h"
 #include "support.h"
 
 static uint64_t areas_made;
@@ -35,7 +35,7 @@ void *crash_buffer_area(size_t area_bytes, enum xt_area_kind kind)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-bool crash_buffer_has(const void *pages)
+bool crash_buffer_contains(const void *pages)
 {
 	(void)pages;
 	return true;
@@ -67,7 +67,7 @@ static void *call_main(void *thread_buffer_out)
 	return NULL;
 }
 
-/* What a new thread gets. */
+/* The buffer that a new thread gets. */
 static struct thread_buffer *thread_buffer_of_a_thread(void)
 {
 	struct thread_buffer *tb = NULL;
@@ -78,8 +78,8 @@ static struct thread_buffer *thread_buffer_of_a_thread(void)
 	return tb;
 }
 
-/* A program may have all memory that comes locked: what is only reserved takes no pages even so. */
-static void test_locked_memory(void **unused)
+/* After mlockall(MCL_FUTURE), reserved memory still has no pages. */
+static void maps_unlocked_memory(void **unused)
 {
 	unsigned char is_there[1] = {1};
 	struct thread_buffer *tb;
@@ -87,11 +87,11 @@ static void test_locked_memory(void **unused)
 
 	(void)unused;
 	if (mlockall(MCL_FUTURE))
-		skip(); /* not allowed */
+		skip(); /* not permitted */
 	is_made = thread_buffer_create_spare();
 	munlockall();
 	if (!is_made)
-		skip(); /* to so many bytes */
+		skip(); /* the limit is too low */
 	tb = thread_buffer_at(thread_buffer_count() - 1);
 	assert_int_equal(mincore(tb->cache.arena + CACHE_ARENA_BYTES - XT_CRASH_BUFFER_PAGE_BYTES,
 				 XT_CRASH_BUFFER_PAGE_BYTES, is_there),
@@ -99,7 +99,7 @@ static void test_locked_memory(void **unused)
 	assert_int_equal(is_there[0] & 1, 0);
 }
 
-static void test_claimed_once(void **unused)
+static void is_claimed_once(void **unused)
 {
 	struct thread_buffer *first, *second;
 
@@ -109,7 +109,7 @@ static void test_claimed_once(void **unused)
 	assert_non_null(first);
 	assert_int_equal(areas_made, 1); /* the spare one */
 	assert_int_equal(first->ring->counters[XT_RING_CALLS_COMMITTED], 1);
-	/* Its thread is gone, but only the writer may take it back. */
+	/* Its thread has ended, but only the writer may free it. */
 	second = thread_buffer_of_a_thread();
 	assert_ptr_not_equal(first, second);
 	assert_int_not_equal(first->ring->thread_id, second->ring->thread_id);
@@ -118,8 +118,8 @@ static void test_claimed_once(void **unused)
 	assert_int_equal(areas_made, 2);
 }
 
-/* What the thread before left open is not the next one's. */
-static void test_claimed_clean(void **unused)
+/* Open calls of the previous thread are dropped. */
+static void is_clean_when_claimed(void **unused)
 {
 	struct thread_buffer *tb = thread_buffer_of_a_thread();
 	uint32_t thread_id = tb->ring->thread_id;
@@ -132,12 +132,12 @@ static void test_claimed_clean(void **unused)
 	assert_ptr_equal(thread_buffer_of_a_thread(), tb);
 	assert_int_equal(tb->ring->open_count, 0);
 	assert_true(tb->ring->thread_id > thread_id);
-	assert_int_equal(tb->cache.epoch, epoch + 1); /* stacks at the same addresses */
+	assert_int_equal(tb->cache.epoch, epoch + 1); /* its stacks were at the same addresses */
 	assert_int_equal(tb->cache.slot_count, 1);
 }
 
-/* As the writer sees it: what waits for a flush, over the end of the window and back. */
-static void test_used_bytes(void **unused)
+/* The writer's view: bytes that wait for a flush, also across the window's end. */
+static void reports_used_bytes(void **unused)
 {
 	struct thread_buffer *tb = thread_buffer_of_a_thread();
 	const uint32_t bytes = sizeof(struct xt_record_call);
@@ -151,7 +151,7 @@ static void test_used_bytes(void **unused)
 		ring_commit(tb, bytes);
 		tb->read_pos = ring_written(tb);
 		waiting++;
-		/* What is left over at the end of the window counts, too. */
+		/* The unused end of the window counts too. */
 		assert_in_range(thread_buffer_used_bytes(tb), waiting * bytes,
 				(waiting + 1) * bytes);
 		if (waiting < 100)
@@ -162,7 +162,7 @@ static void test_used_bytes(void **unused)
 	}
 }
 
-static void test_widened_by_budget(void **unused)
+static void widens_within_budget(void **unused)
 {
 	struct thread_buffer *tb = thread_buffer_of_a_thread();
 	uint32_t window = tb->window_ready;
@@ -181,13 +181,13 @@ static void test_widened_by_budget(void **unused)
 	}
 	thread_buffer_widen(tb);
 	assert_int_equal(tb->window_ready, RING_DATA_BYTES);
-	assert_true(budget_most_bytes() <=
+	assert_true(budget_peak_bytes() <=
 		    BUDGET_PROCESS_BYTES + thread_buffer_count() * BUDGET_THREAD_BYTES);
 }
 
-static void test_no_memory(void **unused)
+static void fails_without_memory(void **unused)
 {
-	uint64_t without = thread_buffer_calls_without;
+	uint64_t without = thread_buffer_calls_missed;
 	uint32_t count = thread_buffer_count();
 
 	(void)unused;
@@ -195,13 +195,13 @@ static void test_no_memory(void **unused)
 	assert_false(thread_buffer_create_spare());
 	assert_null(thread_buffer_of_a_thread());
 	no_memory = false;
-	assert_int_equal(thread_buffer_calls_without, without + 1);
+	assert_int_equal(thread_buffer_calls_missed, without + 1);
 	assert_int_equal(thread_buffer_count(), count);
 }
 
-static void test_exhausted(void **unused)
+static void counts_calls_at_the_limit(void **unused)
 {
-	uint64_t without = thread_buffer_calls_without;
+	uint64_t without = thread_buffer_calls_missed;
 	struct thread_buffer *last;
 	uint64_t made;
 
@@ -217,8 +217,8 @@ static void test_exhausted(void **unused)
 	for (int i = 0; i < 1000; i++)
 		assert_false(thread_buffer_create_spare());
 	assert_null(thread_buffer_of_a_thread());
-	assert_int_equal(areas_made, made); /* an area can never be given back */
-	assert_int_equal(thread_buffer_calls_without, without + 1);
+	assert_int_equal(areas_made, made); /* an area is never freed */
+	assert_int_equal(thread_buffer_calls_missed, without + 1);
 	last = thread_buffer_at(THREAD_BUFFERS_MAX - 1);
 	atomic_store(&last->state, THREAD_BUFFER_FREE);
 	assert_ptr_equal(thread_buffer_of_a_thread(), last);
@@ -227,17 +227,20 @@ static void test_exhausted(void **unused)
 static int set_up(void **unused)
 {
 	(void)unused;
-	thread_buffers_have_writer(); /* which is the test */
+	thread_buffers_set_writer(); /* the test acts as the writer */
 	return callbacks_set_up();
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_claimed_once), cmocka_unit_test(test_claimed_clean),
-		cmocka_unit_test(test_used_bytes),   cmocka_unit_test(test_widened_by_budget),
-		cmocka_unit_test(test_no_memory),    cmocka_unit_test(test_locked_memory),
-		cmocka_unit_test(test_exhausted),
+		cmocka_unit_test(is_claimed_once),
+		cmocka_unit_test(is_clean_when_claimed),
+		cmocka_unit_test(reports_used_bytes),
+		cmocka_unit_test(widens_within_budget),
+		cmocka_unit_test(fails_without_memory),
+		cmocka_unit_test(maps_unlocked_memory),
+		cmocka_unit_test(counts_calls_at_the_limit),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tracer's own threads, from their start to the closed log: thousands of short threads, a
- * CUPTI that hangs, forks at any moment. Each test runs in a process of its own.
+ * The tracer's threads, from start to the closed log: thousands of short threads, a hanging CUPTI,
+ * forks at any moment. Each test runs in its own process.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@
 #include "inject/runtime/clock.h"
 #include "inject/runtime/loader_lock.h"
 #include "inject/runtime/loader_watch.h"
-#include "inject/writer/crash_buffer.h"
+#include "inject/memory/crash_buffer.h"
 #include "inject/writer/writer_thread.h"
 #include "log/base/size_text.h"
 #include "log/write/writer.h"
@@ -32,8 +32,6 @@
 
 static char folder[PATH_MAX], path[PATH_MAX + 16], crash_buffer_path[PATH_MAX + 32];
 static _Thread_local volatile int sink;
-
-/* ---- CUPTI */
 
 static uint32_t flush_at_once(uint32_t flag)
 {
@@ -54,8 +52,6 @@ static uint32_t no_record(uint8_t *buffer, size_t valid_bytes, struct cupti_acti
 	return XT_CUPTI_ERROR_MAX_LIMIT_REACHED;
 }
 
-/* ---- the program */
-
 static void begin(uint32_t (*flush)(uint32_t))
 {
 	struct xt_log_header header = {
@@ -69,7 +65,7 @@ static void begin(uint32_t (*flush)(uint32_t))
 	assert_int_equal(xt_writer_create(path, &header, &log), 0);
 	assert_int_equal(xt_writer_flush(log), 0);
 	assert_int_equal(crash_buffer_create(crash_buffer_path, header.log_id, 13), 0);
-	assert_int_equal(writer_thread_start(log, monotonic_ns(), &(struct writer_bounds){0}), 0);
+	assert_int_equal(writer_thread_start(log, monotonic_ns(), &(struct writer_limits){0}), 0);
 	writer_thread_allow_flush();
 }
 
@@ -109,7 +105,7 @@ static int short_threads(void)
 	}
 	if (writer_thread_finish(UINT64_C(2000000000)))
 		return 2;
-	/* The writer gives thread buffers back after a flush, four times a second. */
+	/* The writer frees thread buffers after a flush, four times a second. */
 	if (thread_buffer_count() > SHORT_THREADS / 2)
 		return 3;
 	return access(crash_buffer_path, F_OK) ? 0 : 4;
@@ -123,7 +119,7 @@ static int hanging_flush(void)
 
 	begin(flush_never_returns);
 	call();
-	/* CUPTI holds a buffer with records: it is never given back. */
+	/* CUPTI owns a buffer with records and never returns it. */
 	activity_requested(&buffer, &bytes, &max_records);
 	memset(buffer, 1, 1000);
 	usleep(120000);
@@ -145,12 +141,14 @@ static int look(struct dl_phdr_info *info, size_t bytes, void *unused)
 static void *ask_loader(void *unused)
 {
 	for (;;)
-		loader_watch_ask();
+		loader_watch_poll();
 	return unused;
 }
 
-/* The loader's lock may be held by the writer thread at any moment. A child that inherits it held
- * would hang at the first dlopen() or exception. */
+/*
+ * The writer may hold the loader's lock at any moment. A child that inherits it locked would hang
+ * at its first dlopen() or exception.
+ */
 static int forks(void)
 {
 	pthread_t asker;
@@ -173,8 +171,6 @@ static int forks(void)
 	return 0;
 }
 
-/* ---- */
-
 static int run(int (*body)(void))
 {
 	pid_t child = fork();
@@ -188,7 +184,7 @@ static int run(int (*body)(void))
 	return WEXITSTATUS(status);
 }
 
-static void test_short_threads(void **unused)
+static void records_short_threads(void **unused)
 {
 	(void)unused;
 	assert_int_equal(run(short_threads), 0);
@@ -200,8 +196,8 @@ static void test_short_threads(void **unused)
 	assert_int_equal(log_account(path, "threads.seen"), SHORT_THREADS);
 }
 
-/* What CUPTI still holds is in the crash buffer alone: the log must not be closed as if it had all. */
-static void test_hanging_flush(void **unused)
+/* Only the crash buffer has CUPTI's last records, so the log must not be closed. */
+static void keeps_log_open_if_flush_hangs(void **unused)
 {
 	char output[8192];
 
@@ -215,7 +211,7 @@ static void test_hanging_flush(void **unused)
 	assert_non_null(strstr(output, "state=writing"));
 }
 
-static void test_forks(void **unused)
+static void survives_forks(void **unused)
 {
 	(void)unused;
 	assert_int_equal(run(forks), 0);
@@ -243,7 +239,7 @@ static int set_up_all(void **unused)
 	return callbacks_set_up();
 }
 
-/* The loader is asked as with an older glibc in this one: its counter has not been looked for. */
+/* As with an older glibc: the loader's counter is not known. */
 static int set_up_forks(void **unused)
 {
 	(void)unused;
@@ -254,11 +250,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest before_the_search[] = {
-		cmocka_unit_test_setup(test_forks, set_up_forks),
+		cmocka_unit_test_setup(survives_forks, set_up_forks),
 	};
 	const struct CMUnitTest tests[] = {
-		TEST(test_short_threads),
-		TEST(test_hanging_flush),
+		TEST(records_short_threads),
+		TEST(keeps_log_open_if_flush_hangs),
 	};
 
 	return cmocka_run_group_tests(before_the_search, NULL, NULL) +

@@ -81,7 +81,7 @@ static void calls_left_out_are_not_returning(void **state)
 	(void)state;
 	ring->open_count = 0;
 	ring->counters[XT_RING_CALLS_SEEN]++;
-	ring->left_count = 1;
+	ring->shutdown_drop_count = 1;
 	recover();
 	assert_int_equal(got.open_calls, 0);
 	assert_int_equal(account_of("calls.lost.leaving"), 1);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the tracer comes into a process and how it leaves.
+ * Starts the tracer in a process.
  *
- * The CUDA driver opens the library named by CUDA_INJECTION64_PATH in cuInit() and calls
- * InitializeInjection(). Preloaded, the library only sets that variable to itself and waits. Opened
- * in a running process, it leaves the environment alone. Whatever goes wrong here, the program runs
- * on as if we were not there: one line on stderr says what is missing, nothing else happens.
+ * In cuInit(), the CUDA driver opens the library named by CUDA_INJECTION64_PATH and calls
+ * InitializeInjection(). If preloaded, the library only sets that variable to its own path. If
+ * opened in a running process, it does not change the environment. On any error the program runs on
+ * untraced, and one line on stderr says why.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -26,9 +26,9 @@
 #include "inject/cupti/cupti_subscriber.h"
 #include "inject/capture/callbacks.h"
 #include "inject/runtime/clock.h"
-#include "inject/runtime/config.h"
+#include "inject/lifecycle/config.h"
 #include "inject/cupti/cupti.h"
-#include "inject/runtime/shutdown.h"
+#include "inject/lifecycle/shutdown.h"
 #include "inject/runtime/loader_lock.h"
 #include "inject/runtime/loader_watch.h"
 #include "inject/nvtx/nvtx.h"
@@ -38,32 +38,34 @@
 #include "inject/python/python_runtime.h"
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/signal_guard.h"
-#include "inject/writer/crash_buffer.h"
+#include "inject/memory/crash_buffer.h"
 #include "inject/capture/stack_capture.h"
 #include "inject/unwind/stack_walk.h"
 #include "inject/writer/writer_thread.h"
 #include "inject/cupti/cupti_handoff.h"
+#include "inject/runtime/debug_log.h"
+#include "inject/runtime/recording_state.h"
 #include "log/write/compact.h"
 #include "log/write/writer.h"
 
-#define LOGS_OF_ONE_PID_MAX 100 /* from then on the log's id is in the name */
+#define LOGS_OF_ONE_PID_MAX 100 /* then the log's id becomes part of its name */
 
-/* The driver's entry point; returns 1 for success. */
+/* Called by the driver; returns 1 for success. */
 __attribute__((visibility("default"))) int InitializeInjection(void);
 
-/* NVTX's, called at its first use; returns 1 for success. */
+/* Called by NVTX at its first use; returns 1 for success. */
 __attribute__((visibility("default"))) int
 InitializeInjectionNvtx2(xt_nvtx_get_export_table get_export_table);
 
-/* NVTX's, called at the first use of each extension; returns 1 for success. */
+/* Called by NVTX at the first use of each extension; returns 1 for success. */
 __attribute__((visibility("default"))) int
 InitializeInjectionNvtxExtension(struct xt_nvtx_extension *extension);
 
 static atomic_flag entered = ATOMIC_FLAG_INIT;
 
 /*
- * Whether the loader mapped this library at program start. It maps preloaded libraries before it
- * puts itself into its list, and appends what dlopen() opens to the end.
+ * Whether the loader mapped this library at program start. Preloaded libraries precede the loader
+ * in its list; dlopen() appends libraries at the end.
  */
 static bool is_preloaded(const struct link_map *own)
 {
@@ -73,13 +75,13 @@ static bool is_preloaded(const struct link_map *own)
 		if (map->l_addr == _r_debug.r_ldbase)
 			return false;
 	}
-	return false; /* in a namespace of dlmopen() */
+	return false; /* loaded by dlmopen() */
 }
 
 /*
- * Adds the variables that are missing. Not by setenv(): it may free the array that a thread reads
- * which a constructor of another library started, and some shells replace it by a function that
- * does not work before main().
+ * Adds the missing variables. setenv() may free the array that another thread reads, which a
+ * library's constructor started. Some shells replace setenv() by a function that does not work
+ * before main().
  */
 static void add_to_environment(const char *const *names, size_t count, const char *value)
 {
@@ -92,7 +94,7 @@ static void add_to_environment(const char *const *names, size_t count, const cha
 		text_bytes += strlen(names[i]) + strlen(value) + sizeof("=");
 	enlarged = malloc((present + count + 1) * sizeof(*enlarged) + text_bytes);
 	if (!enlarged) {
-		log_message("not tracing: cannot set %s: out of memory", names[0]);
+		log_message("cannot record this process: cannot set %s: out of memory", names[0]);
 		return;
 	}
 	text = (char *)(enlarged + present + count + 1);
@@ -109,8 +111,8 @@ static void add_to_environment(const char *const *names, size_t count, const cha
 }
 
 /*
- * Preloaded: have the driver and NVTX call us. Opened in a running process: leave its environment
- * alone, which other threads may be reading.
+ * If preloaded, makes the driver and NVTX open this library. In a running process, other threads
+ * may be reading the environment, so it stays unchanged.
  */
 __attribute__((constructor)) static void preloaded(void)
 {
@@ -125,20 +127,22 @@ __attribute__((constructor)) static void preloaded(void)
 		     RTLD_DL_LINKMAP) ||
 	    !info.dli_fname || !is_preloaded(own))
 		goto out;
-	/* Absolute: the program may change its directory before it starts CUDA. */
+	/* An absolute path: the program may change its directory before it starts CUDA. */
 	if (!realpath(info.dli_fname, path)) {
 		if (info.dli_fname[0] != '/')
-			log_message("where this library lies cannot be found out: %s",
+			log_message("cannot find the path of libxtrace_inject.so: %s",
 				    strerror(errno));
 		snprintf(path, sizeof(path), "%s", info.dli_fname);
 	}
 	add_to_environment(names, sizeof(names) / sizeof(*names), path);
-out: /* this may run in the middle of cuInit(), whose caller looks at errno */
+out: /* this may run inside cuInit(), whose caller may look at errno */
 	errno = saved_errno;
 }
 
-/* The child of a fork has none of our threads, and the files are its parent's. If nothing was
- * traced yet, it may still begin on its own. */
+/*
+ * A forked child has none of our threads, and the files belong to its parent. It can start tracing
+ * if the parent had not.
+ */
 static void in_forked_child(void)
 {
 	loader_lock_in_child();
@@ -151,6 +155,7 @@ static void in_forked_child(void)
 	activity_abandon();
 	writer_thread_abandon();
 	crash_buffer_abandon();
+	debug_log_abandon();
 	fork_guard_abandon();
 }
 
@@ -162,7 +167,7 @@ static void watch_forks(void)
 		pthread_atfork(loader_lock_before_fork, loader_lock_in_parent, in_forked_child);
 }
 
-/* Host names may hold anything; file names may not. */
+/* Host names may contain characters that file names must not. */
 static void host_name(char *out, size_t out_bytes)
 {
 	if (gethostname(out, out_bytes) || !out[0])
@@ -173,8 +178,8 @@ static void host_name(char *out, size_t out_bytes)
 			*c = '_';
 }
 
-/* Where others may write, they may have put a link in our way that leads elsewhere. */
-static bool is_anothers_link(const char *path)
+/* In a shared directory, another user may have planted a link. */
+static bool is_foreign_symlink(const char *path)
 {
 	struct stat status;
 
@@ -182,7 +187,7 @@ static bool is_anothers_link(const char *path)
 	       status.st_uid != geteuid();
 }
 
-/* Creates the log and leaves its path in path, of PATH_MAX + 16 bytes. */
+/* Creates the log and stores its path in `path`, of PATH_MAX + 16 bytes. */
 static int create_log(const struct config *config, struct xt_log_header *header, char *path,
 		      struct xt_writer **log_out)
 {
@@ -191,14 +196,14 @@ static int create_log(const struct config *config, struct xt_log_header *header,
 
 	if (mkdir(config->data_dir, 0700) && errno != EEXIST)
 		return -errno;
-	if (is_anothers_link(config->data_dir))
+	if (is_foreign_symlink(config->data_dir))
 		return -ELOOP;
 	host_name(host, sizeof(host));
-	/* A process keeps its pid through exec; each image has a log of its own. */
+	/* exec() keeps the pid; each program image gets its own log. */
 	for (int image = 1; rc == -EEXIST && image <= LOGS_OF_ONE_PID_MAX; image++) {
 		char suffix[24] = "";
 
-		/* In containers programs have the same few pids each time. */
+		/* In containers, programs get the same few pids each time. */
 		if (image == LOGS_OF_ONE_PID_MAX)
 			snprintf(suffix, sizeof(suffix), "-%016llx",
 				 (unsigned long long)header->log_id);
@@ -212,7 +217,7 @@ static int create_log(const struct config *config, struct xt_log_header *header,
 	return rc;
 }
 
-/* The header goes out at once: a log is a log from its first moment. */
+/* Write the header at once, so that the file is a valid log. */
 static int write_header(struct xt_writer *log)
 {
 	struct signal_guard guard;
@@ -233,7 +238,7 @@ static uint64_t random_id(void)
 	return id;
 }
 
-/* The libraries we need come and go here, which is what loader_watch needs to see. */
+/* loader_watch observes how its counter changes while these libraries are loaded and unloaded. */
 static int open_libraries(const struct config *config, char *why, size_t why_bytes)
 {
 	int rc;
@@ -258,7 +263,10 @@ static int open_libraries(const struct config *config, char *why, size_t why_byt
 	return 0;
 }
 
-/* Log, crash buffer and writer thread; log_path (PATH_MAX + 16 bytes) is told for removal. */
+/*
+ * Creates the log and the crash buffer and starts the writer thread. Stores the log's path, of at
+ * most PATH_MAX + 16 bytes, so that the caller can delete it.
+ */
 static int start_log(const struct config *config, char *log_path, char *why, size_t why_bytes)
 {
 	struct xt_log_header header = {
@@ -275,26 +283,35 @@ static int start_log(const struct config *config, char *log_path, char *why, siz
 	process_identity_draw();
 	rc = create_log(config, &header, log_path, &log);
 	if (!rc) {
-		/* Without a crash buffer the log is as good, unless the process is killed. While the log is
-		 * empty nothing has been recorded, and a crash buffer that is half made is no loss. */
+		debug_log_open(log_path);
+		debug_log(DEBUG_PROCESS, "process %u: xtrace %s writes %s", header.pid,
+			  XTRACE_VERSION, log_path);
+		debug_log(DEBUG_CUPTI, "%s (%s): version %u, CUDA driver %u", cupti.path,
+			  cupti.found_by, cupti.version, cupti.cuda_version);
+		/*
+		 * The crash buffer only matters if the process is killed, so recording continues
+		 * without it.
+		 */
 		snprintf(crash_buffer_path, sizeof(crash_buffer_path), "%s.spool", log_path);
-		crash_buffer_create(crash_buffer_path, header.log_id, cupti.version);
+		rc = crash_buffer_create(crash_buffer_path, header.log_id, cupti.version);
+		debug_log(DEBUG_MEMORY, "crash buffer %s: %s", crash_buffer_path,
+			  rc ? strerror(-rc) : "created");
 		rc = write_header(log);
 	}
 	if (rc) {
-		snprintf(why, why_bytes, "no log can be written in %s: %s", config->data_dir,
-			 rc == -ELOOP ? "a link of another user's" : strerror(-rc));
+		snprintf(why, why_bytes, "cannot create a log in %s: %s", config->data_dir,
+			 rc == -ELOOP ? "it is a link of another user" : strerror(-rc));
 		crash_buffer_remove();
 		if (log)
 			unlink(log_path);
 		xt_writer_close(log);
 		return rc;
 	}
-	if (config->bounds.size.keeps_newest)
+	if (config->limits.size.keeps_newest)
 		xt_compact_prepare(log);
-	rc = writer_thread_start(log, header.start_monotonic_ns, &config->bounds);
+	rc = writer_thread_start(log, header.start_monotonic_ns, &config->limits);
 	if (rc) {
-		snprintf(why, why_bytes, "the writer thread cannot be started: %s", strerror(-rc));
+		snprintf(why, why_bytes, "cannot start the writer thread: %s", strerror(-rc));
 		xt_writer_close(log);
 		crash_buffer_remove();
 		unlink(log_path);
@@ -303,8 +320,8 @@ static int start_log(const struct config *config, char *log_path, char *why, siz
 }
 
 /*
- * What we and CUPTI open must not get the numbers of standard streams with which the program was
- * started closed. To read or write what is held gives EBADF, as before.
+ * If the program started with closed standard streams, files that we and CUPTI open must not get
+ * their numbers. Reading or writing the placeholder fails with EBADF, as before.
  */
 static void hold_standard_streams(int held[STDERR_FILENO + 1])
 {
@@ -329,12 +346,12 @@ static int start_tracing(const struct config *config, char *log_path, char *why,
 		return rc;
 	rc = stack_walk_begin();
 	if (rc)
-		snprintf(why, why_bytes, "libunwind does not start: %s", strerror(-rc));
+		snprintf(why, why_bytes, "cannot initialise libunwind: %s", strerror(-rc));
 	else
 		rc = cupti_subscriber_start(config->api_level, true, why, why_bytes);
 	if (rc) {
 		activity_abandon();
-		writer_thread_finish(LEAVE_PATIENCE_NS);
+		writer_thread_finish(SHUTDOWN_TIMEOUT_NS);
 		unlink(log_path);
 	}
 	return rc;
@@ -352,8 +369,9 @@ static void start(void)
 	process_exit_watch_begin();
 	stack_capture_audit_interval = config.audit_interval;
 	if (config.starts_paused || config.follows_profiler)
-		recording_pause(PAUSED_ASKED);
+		recording_pause(PAUSED_REQUESTED);
 	python_wanted = config.python;
+	cupti_subscriber_set_callback(callback_entry);
 	if (open_libraries(&config, why, sizeof(why)) ||
 	    cupti_subscriber_subscribe(why, sizeof(why)))
 		goto decline;
@@ -372,12 +390,15 @@ static void start(void)
 	process_exit_watch_end();
 	writer_thread_allow_flush();
 	cupti_handoff_begin(config.api_level, config.yields);
+	debug_log(DEBUG_PROCESS, "recording starts%s",
+		  atomic_load(&recording_paused) ? ", paused" : "");
 	return;
 unsubscribe:
 	cupti_subscriber_unsubscribe();
 decline:
 	nvtx_abandon();
-	log_message("not tracing: %s", why);
+	debug_log(DEBUG_PROCESS, "not recording: %s", why);
+	log_message("cannot record this process: %s", why);
 }
 
 int InitializeInjection(void)
@@ -385,7 +406,7 @@ int InitializeInjection(void)
 	int held[STDERR_FILENO + 1];
 	int saved_errno = errno, cancelling;
 
-	/* Who wants to end this thread has to wait until it is the program's again. */
+	/* Defer cancellation until this call returns to the program. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
 	if (!atomic_flag_test_and_set(&entered)) {
 		hold_standard_streams(held);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A few callback ids, found by name at start-up and read by all threads afterwards.
+ * Callback ids are found by name at start-up; all threads read them afterwards.
  */
-#include "inject/capture/profiler_calls.h"
+#include "inject/cupti/profiler_calls.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -26,7 +26,7 @@ enum profiler_call profiler_call_of(uint32_t api)
 	return PROFILER_NONE;
 }
 
-/* CUPTI ends the names of the runtime API with a version. */
+/* CUPTI appends a version to the names of runtime API functions. */
 static enum profiler_call call_of_name(const char *name)
 {
 	static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is launched while the process ends: callbacks, ring and recorder as one, and what the account says then.
+ * Calls during process exit, through callbacks, ring and recorder, and the account that results.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +16,11 @@
 #include "inject/cupti/api_table.h"
 #include "inject/runtime/clock.h"
 #include "inject/cupti/cupti.h"
+#include "inject/runtime/recording_state.h"
+#include "inject/writer/record_activity.h"
+#include "inject/writer/record_calls.h"
+#include "inject/writer/record_account.h"
+#include "inject/writer/record_run.h"
 #include "inject/writer/recorder.h"
 #include "support.h"
 
@@ -43,7 +48,7 @@ static NOINLINE void call(void)
 	sink++;
 }
 
-/* Two kernels, of the call before the last one and of the last one. */
+/* Two kernels, of the last two calls. */
 static void run_kernels(void)
 {
 	struct cupti_activity_kernel *kernel;
@@ -94,18 +99,18 @@ static int remove_folder(void **unused)
 	return 0;
 }
 
-/* What comes from others as the process ends is lost, and nothing else is; the wishes of the user go on. */
-static void test_what_is_lost(void **unused)
+/* Calls of other threads during exit count as lost; calls paused by the user do not. */
+static void counts_calls_during_exit_as_lost(void **unused)
 {
 	struct fake_call late;
 
 	(void)unused;
 	call();
-	recording_pause(PAUSED_ASKED);
+	recording_pause(PAUSED_REQUESTED);
 	call();
-	recording_pause(PAUSED_LEAVING);
+	recording_pause(PAUSED_SHUTDOWN);
 	call();
-	recording_resume(PAUSED_ASKED);
+	recording_resume(PAUSED_REQUESTED);
 	call();
 	run_kernels();
 	fake_enter(&late);
@@ -115,7 +120,7 @@ static void test_what_is_lost(void **unused)
 	atomic_store(&callbacks_active, false);
 	fake_leave(&late);
 	call();
-	recording_pause(PAUSED_ASKED);
+	recording_pause(PAUSED_REQUESTED);
 	call();
 	end_log();
 	assert_log_is_good(path);
@@ -130,18 +135,18 @@ static void test_what_is_lost(void **unused)
 	assert_int_equal(log_account(path, "kernels.written"), 0);
 }
 
-/* A thread that was in a callback and did not go on before the log was closed: it is not forgotten. */
-static void test_too_late(void **unused)
+/* A thread that was in a callback when the log was closed is counted. */
+static void counts_calls_after_close(void **unused)
 {
-	uint64_t seen,
-		lost = current_thread_buffer->ring->left_count + atomic_load(&callbacks_after_end);
+	uint64_t seen, lost = current_thread_buffer->ring->shutdown_drop_count +
+			      atomic_load(&callbacks_after_end);
 
 	(void)unused;
 	atomic_store(&callbacks_have_ended, false);
 	atomic_store(&callbacks_active, true);
-	recording_resume(PAUSED_ASKED);
-	recording_resume(PAUSED_LEAVING);
-	rec.calls.write_failed = record_calls_seen() - lost; /* of the test before */
+	recording_resume(PAUSED_REQUESTED);
+	recording_resume(PAUSED_SHUTDOWN);
+	rec.calls.write_failed = record_calls_seen() - lost; /* of the previous test */
 	call();
 	record_calls(&rec);
 	assert_true(record_account(&rec));
@@ -169,8 +174,9 @@ static int set_up(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_what_is_lost, begin_log, remove_folder),
-		cmocka_unit_test_setup_teardown(test_too_late, begin_log, remove_folder),
+		cmocka_unit_test_setup_teardown(counts_calls_during_exit_as_lost, begin_log,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(counts_calls_after_close, begin_log, remove_folder),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names in the crash buffer: areas that are appended to until they are full. Writer thread only.
+ * Appends names to areas. Writer thread only.
  */
-#include "inject/writer/crash_buffer_names.h"
+#include "inject/memory/crash_buffer_names.h"
 
 #include <string.h>
 
-#include "inject/writer/budget.h"
-#include "inject/writer/crash_buffer.h"
+#include "inject/memory/budget.h"
+#include "inject/memory/crash_buffer.h"
 
-#define OWN_AREAS  2 /* for which the budget is not asked */
+#define OWN_AREAS  2 /* not charged to the budget */
 #define DATA_BYTES (CRASH_BUFFER_NAMES_AREA_BYTES - XT_NAMES_DATA_OFFSET)
 
-static struct xt_names_header *area; /* that is being filled; NULL: none yet */
+static struct xt_names_header *area; /* the area being filled; NULL: none yet */
 static unsigned area_count;
 
 void crash_buffer_name_add(enum xt_name_of of, uint64_t key, const char *text, size_t text_bytes)
@@ -37,6 +37,6 @@ void crash_buffer_name_add(enum xt_name_of of, uint64_t key, const char *text, s
 	name->of = of;
 	name->text_bytes = (uint32_t)text_bytes;
 	memcpy(name->text, text, text_bytes);
-	/* A kill may come at any moment: the name counts once it is whole. */
+	/* A kill may come at any moment: publish the name once it is complete. */
 	__atomic_store_n(&area->used_bytes, area->used_bytes + bytes, __ATOMIC_RELEASE);
 }

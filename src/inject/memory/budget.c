@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The count of the memory that the tracer holds. Any thread, in cold paths of callbacks too: no
- * lock, no malloc, no system call.
+ * Counts the memory that the tracer uses. Any thread, also in cold paths of callbacks: no lock, no
+ * malloc, no system call.
  */
-#include "inject/writer/budget.h"
+#include "inject/memory/budget.h"
 
 #include <stdatomic.h>
 
@@ -45,7 +45,7 @@ void budget_add_thread_buffer(size_t own_bytes)
 	note(atomic_fetch_add(&held, own_bytes) + own_bytes);
 }
 
-uint64_t budget_most_bytes(void)
+uint64_t budget_peak_bytes(void)
 {
 	return atomic_load(&most);
 }

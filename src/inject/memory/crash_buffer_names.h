@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What kernel name pointers and domain numbers mean, noted in the crash buffer: without these, what is
- * found there after a kill would be nameless. Writer thread only; it may allocate areas.
+ * Names of kernels and NVTX domains in the crash buffer, so that recovery can name them. Writer
+ * thread only; may allocate areas.
  */
 #ifndef XT_INJECT_CRASH_BUFFER_NAMES_H
 #define XT_INJECT_CRASH_BUFFER_NAMES_H
@@ -11,8 +11,10 @@
 
 #include "xtrace/crash_buffer_format.h"
 
-/* Adds a name. To be called when it is met first, or has changed. Names that no longer fit into
- * CRASH_BUFFER_NAME_AREAS_MAX areas are left out: after a kill they are missing, nothing more. */
+/*
+ * Adds a name, when it is first seen or has changed. Drops it if CRASH_BUFFER_NAME_AREAS_MAX areas
+ * are full; recovered records then have no name.
+ */
 #define CRASH_BUFFER_NAMES_AREA_BYTES (256u << 10)
 #define CRASH_BUFFER_NAME_AREAS_MAX   64
 #define CRASH_BUFFER_NAME_BYTES_MAX   16384

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the ring to the log: what chance chose for a stack is told from what it passed over, whoever lost the
- * stack. The test is the writer thread here.
+ * Sampled calls from the ring to the log: a lost stack differs from an unsampled one, whoever lost
+ * it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "inject/capture/ring.h"
 #include "inject/runtime/clock.h"
+#include "inject/writer/record_calls.h"
 #include "inject/writer/recorder.h"
 #include "support.h"
 #include "xtrace/reader.h"
@@ -35,7 +37,7 @@ static void put_call(uint32_t correlation_id, uint32_t slot, uint32_t one_in)
 	thread_buffer_count_up(current_thread_buffer, XT_RING_CALLS_SEEN);
 }
 
-static void test_chosen_calls(void **unused)
+static void distinguishes_lost_from_unsampled(void **unused)
 {
 	static const struct {
 		uint32_t slot, one_in;
@@ -43,7 +45,7 @@ static void test_chosen_calls(void **unused)
 	} calls[] = {
 		{XT_STACK_SLOT_NONE, 0, 0},
 		{XT_STACK_SLOT_NONE, 2, 0},
-		{9, 0, 0}, /* a slot that nothing defines: a write failed since */
+		{9, 0, 0}, /* an undefined slot: a write failed since */
 		{9, 2, XT_STACK_LOST},
 		{XT_STACK_SLOT_LOST, 64, XT_STACK_LOST},
 	};
@@ -84,7 +86,7 @@ static int set_up(void **unused)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_chosen_calls)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(distinguishes_lost_from_unsampled)};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);
 }

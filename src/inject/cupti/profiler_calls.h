@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The calls by which programs say what of them is to be recorded: cuProfilerStart(),
- * cuProfilerStop(), and the runtime API's.
+ * The calls by which a program limits recording to a range: cuProfilerStart(), cuProfilerStop(),
+ * and their runtime API equivalents.
  */
 #ifndef XT_INJECT_PROFILER_CALLS_H
 #define XT_INJECT_PROFILER_CALLS_H
@@ -10,10 +10,10 @@
 
 enum profiler_call { PROFILER_NONE, PROFILER_START, PROFILER_STOP };
 
-/* Has CUPTI call back at them. Once, at start-up; without it there are none. */
+/* Enables their callbacks. Once, at start-up. */
 void profiler_calls_enable(void *subscriber);
 
-/* Which one it is, by domain << 16 | callback id. Any thread, in callbacks. */
+/* Which of these calls it is, by domain << 16 | callback id. Any thread, in callbacks. */
 enum profiler_call profiler_call_of(uint32_t api);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of the tracer's own. Any thread; system calls, no lock and no malloc.
+ * Maps memory for the tracer. Any thread; system calls, no lock and no malloc.
  *
- * A program may have said that all memory to come is to be locked, mlockall(MCL_FUTURE): then what is only reserved here,
- * and never touched, would take pages at once, tens of megabytes for each thread. So each mapping is unlocked before it
- * can be touched.
+ * After mlockall(MCL_FUTURE), reserved but untouched memory would get pages at once: tens of
+ * megabytes per thread. So each mapping is unlocked before it can be touched.
  */
 #ifndef XT_INJECT_MAP_MEMORY_H
 #define XT_INJECT_MAP_MEMORY_H
@@ -13,7 +12,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-/* NULL: there is no room; errno says why. */
+/* NULL if there is no room; errno says why. */
 static inline void *map_unlocked(size_t bytes, int flags, int fd, off_t offset)
 {
 	void *memory = mmap(NULL, bytes, PROT_NONE, flags, fd, offset);
@@ -27,13 +26,13 @@ static inline void *map_unlocked(size_t bytes, int flags, int fd, off_t offset)
 	return NULL;
 }
 
-/* Zeroes, private, which take pages as they are touched. */
+/* Private, zeroed memory that gets pages when touched. */
 static inline void *map_memory(size_t bytes)
 {
 	return map_unlocked(bytes, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
-/* A part of that file, shared. */
+/* A part of a file, shared. */
 static inline void *map_file_part(int fd, uint64_t offset, size_t bytes)
 {
 	return map_unlocked(bytes, MAP_SHARED, fd, (off_t)offset);

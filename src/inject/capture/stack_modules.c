@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds out what the modules of a walk are, and gives them slots. Runs in the application's threads, for
- * stacks not seen before: it makes system calls.
+ * Identifies the modules of a walk and assigns slots. Runs in the program's threads, for new
+ * stacks: it makes system calls.
  */
-#include "inject/unwind/stack_modules.h"
+#include "inject/capture/stack_modules.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <link.h>
 #include <string.h>
 
+#include "inject/capture/ring.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/unwind/module_image.h"
 
@@ -42,7 +43,9 @@ static uint64_t identity_of(const struct module_image *image, const char *name)
 	return hash ? hash : 1;
 }
 
-/* Linkers put the headers at the beginning, and the loader maps them with the first segment. */
+/*
+ * Linkers put program headers at the start of a file; the loader maps them with the first segment.
+ */
 static bool read_headers(const struct walk_module *module, struct module_image *image)
 {
 	const ElfW(Ehdr) *elf = (const void *)module->start;
@@ -89,7 +92,7 @@ static void read_image(const struct walk_module *module, struct module_image *im
 			.start = module->start, .end = module->end, .bias = module->bias};
 }
 
-/* The place in slots of that identity, or a free one. */
+/* The index in `slots` of that identity, or of a free place. */
 static uint32_t find_place(const struct stack_modules *modules, uint64_t identity)
 {
 	uint32_t place = (uint32_t)(identity >> 32) % MODULE_SLOTS_HASHED;
@@ -167,7 +170,7 @@ bool stack_modules_define(struct thread_buffer *tb, uint64_t generation)
 	int saved_errno = errno;
 	bool is_done = true;
 
-	/* A slot that the stack uses must not get another meaning before it is committed. */
+	/* The stack must be committed before its slots may be redefined. */
 	if (tb->modules.slot_count + walk->module_count >= XT_MODULE_SLOT_COUNT)
 		stack_modules_clear(&tb->modules);
 	for (uint32_t i = 1; i < walk->module_count && is_done; i++)

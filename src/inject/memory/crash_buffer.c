@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The crash buffer file and its areas. crash_buffer_area() may run on any thread, in the cold path of a
- * callback: it takes no lock and calls no malloc, but it makes system calls.
+ * The file and its areas. crash_buffer_area() may run on any thread, in the cold path of a
+ * callback: no lock, no malloc, but system calls.
  */
-#include "inject/writer/crash_buffer.h"
+#include "inject/memory/crash_buffer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "inject/runtime/map_memory.h"
+#include "inject/memory/map_memory.h"
 #include "inject/runtime/fork_guard.h"
 #include "inject/runtime/signal_guard.h"
 #include "log/base/guarded_fd.h"
@@ -34,7 +34,9 @@ static size_t round_to_pages(size_t bytes)
 	return (bytes + XT_CRASH_BUFFER_PAGE_BYTES - 1) & ~(size_t)(XT_CRASH_BUFFER_PAGE_BYTES - 1);
 }
 
-/* Reserves disk space first: a hole that cannot be filled later would be a SIGBUS in the program. */
+/*
+ * Allocates disk space first: writing to a hole on a full disk would raise SIGBUS in the program.
+ */
 static bool reserve(int fd, uint64_t offset, size_t bytes)
 {
 	struct signal_guard guard;
@@ -46,7 +48,7 @@ static bool reserve(int fd, uint64_t offset, size_t bytes)
 	return rc == 0;
 }
 
-/* The file as it is now: the writer may open it again meanwhile. */
+/* The writer may reopen the file at any time. */
 static struct xt_guarded_fd current_file(void)
 {
 	return (struct xt_guarded_fd){
@@ -64,7 +66,7 @@ static void *map_file(uint64_t offset, size_t bytes)
 	if (!xt_guarded_fd_is_ours(&file) || !reserve(file.fd, offset, bytes))
 		return NULL;
 	area = map_file_part(file.fd, offset, bytes);
-	/* Meanwhile the program may have closed all descriptors and opened a file of its own. */
+	/* The program may have closed all descriptors meanwhile and opened a file of its own. */
 	if (area && !xt_guarded_fd_is_ours(&file)) {
 		munmap(area, bytes);
 		return NULL;
@@ -118,11 +120,11 @@ static void *file_area(size_t bytes, enum xt_area_kind kind)
 	area = map_file(offset, bytes);
 	if (!area)
 		return NULL;
-	/* Else the kernel reads 128 KiB of zeros around the first page that is touched. */
+	/* Otherwise the kernel reads 128 KiB of zeros around the first page touched. */
 	madvise(area, bytes, MADV_RANDOM);
 	index = __atomic_fetch_add(&crash_buffer.header->area_count, 1, __ATOMIC_RELAXED);
 	if (index >= XT_CRASH_BUFFER_AREAS_MAX)
-		return area; /* as good as any, but a recovery will not find it */
+		return area; /* usable, but recovery will not find it */
 	entry = &crash_buffer.header->areas[index];
 	entry->offset = offset;
 	entry->bytes = bytes;
@@ -136,7 +138,7 @@ void *crash_buffer_area(size_t area_bytes, enum xt_area_kind kind)
 	size_t bytes = round_to_pages(area_bytes);
 	void *area;
 
-	/* A child of which the C library does not know must leave its parent's file alone. */
+	/* A child that the C library does not know must not use its parent's file. */
 	if (crash_buffer.header && !is_own_process())
 		return NULL;
 	area = file_area(bytes, kind);
@@ -153,12 +155,12 @@ void crash_buffer_touch(void *pages, size_t bytes)
 {
 	if (!madvise(pages, bytes, MADV_POPULATE_WRITE))
 		return;
-	/* A kernel before 5.14. */
+	/* The kernel is older than 5.14. */
 	for (size_t i = 0; i < bytes; i += XT_CRASH_BUFFER_PAGE_BYTES)
 		((volatile uint8_t *)pages)[i] = 0;
 }
 
-/* The area of the file that these pages are in; NULL: they are plain memory. */
+/* The area of the file that contains these pages, or NULL for plain memory. */
 static const struct xt_crash_buffer_area *area_of(const void *pages, uint64_t *offset)
 {
 	uint32_t count = crash_buffer.header ? __atomic_load_n(&crash_buffer.header->area_count,
@@ -177,14 +179,14 @@ static const struct xt_crash_buffer_area *area_of(const void *pages, uint64_t *o
 	return NULL;
 }
 
-bool crash_buffer_empty(void *pages, size_t bytes)
+bool crash_buffer_release_pages(void *pages, size_t bytes)
 {
 	uint64_t offset;
 
 	return !madvise(pages, bytes, area_of(pages, &offset) ? MADV_REMOVE : MADV_DONTNEED);
 }
 
-bool crash_buffer_fill(void *pages, size_t bytes)
+bool crash_buffer_restore_pages(void *pages, size_t bytes)
 {
 	struct xt_guarded_fd file = current_file();
 	uint64_t offset;
@@ -214,13 +216,13 @@ uint32_t crash_buffer_request(void)
 
 void crash_buffer_request_done(uint32_t request)
 {
-	/* If there is another one by now, that is to be done next. */
+	/* A newer request stays pending. */
 	__atomic_compare_exchange_n(&crash_buffer.header->request, &request,
 				    request | XT_REQUEST_DONE, false, __ATOMIC_RELAXED,
 				    __ATOMIC_RELAXED);
 }
 
-bool crash_buffer_has(const void *pages)
+bool crash_buffer_contains(const void *pages)
 {
 	uint64_t offset;
 
@@ -264,7 +266,7 @@ void crash_buffer_reopen(void)
 		__atomic_store_n(&crash_buffer.file.fd, again.fd, __ATOMIC_RELAXED);
 }
 
-bool crash_buffer_is_there(void)
+bool crash_buffer_exists(void)
 {
 	struct stat status;
 

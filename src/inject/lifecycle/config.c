@@ -2,7 +2,7 @@
 /*
  * Reads the environment. Runs once, in the thread that calls InitializeInjection().
  */
-#include "inject/runtime/config.h"
+#include "inject/lifecycle/config.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "inject/runtime/debug_log.h"
 #include "inject/runtime/log_message.h"
 
 #define AUDIT_INTERVAL_DEFAULT 16384
@@ -22,7 +23,7 @@ static void read_path(const char *name, const char *fallback, char *out)
 	snprintf(out, PATH_MAX, "%s", value && *value ? value : fallback);
 }
 
-/* Programs change their working directory; the log stays where it was asked for. */
+/* The program may change its working directory; the log must not move. */
 static void make_absolute(char *path)
 {
 	char cwd[PATH_MAX], joined[PATH_MAX];
@@ -61,11 +62,11 @@ static enum api_level read_api_level(void)
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (!strcmp(value, names[i]))
 			return (enum api_level)i;
-	log_message("XTRACE_API=%s is none of launch, work, all; taking work", value);
+	log_message("cannot use XTRACE_API=%s: choose launch, work or all; using work", value);
 	return API_LEVEL_WORK;
 }
 
-/* Whether a variable has the one value it may have. */
+/* Whether the variable has its only valid value. */
 static bool read_word(const char *name, const char *word)
 {
 	const char *value = getenv(name);
@@ -74,11 +75,11 @@ static bool read_word(const char *name, const char *word)
 		return false;
 	if (!strcmp(value, word))
 		return true;
-	log_message("%s=%s is not %s; passed over", name, value, word);
+	log_message("cannot use %s=%s: the only value is %s; ignored", name, value, word);
 	return false;
 }
 
-/* How its frames are shown is for later: here it matters whether they are wanted. */
+/* Other values select how frames are shown, which matters only to the merge. */
 static bool read_python(void)
 {
 	static const char *const wanted[] = {"mixed", "full", "only"};
@@ -91,7 +92,8 @@ static bool read_python(void)
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
 		if (!strcmp(value, wanted[i]))
 			return true;
-	log_message("XTRACE_PYTHON=%s is none of mixed, full, only, off; taking mixed", value);
+	log_message("cannot use XTRACE_PYTHON=%s: choose mixed, full, only or off; using mixed",
+		    value);
 	return true;
 }
 
@@ -101,10 +103,10 @@ static void read_max_size(struct xt_size_bound *bound)
 
 	*bound = (struct xt_size_bound){0};
 	if (value && *value && !xt_size_bound_parse(value, bound))
-		log_message("XTRACE_MAX_SIZE=%s is no size of a log (256K or more, as 500M, 2G, "
-			    "2G:newest); "
-			    "there is no bound",
-			    value);
+		log_message(
+			"cannot use XTRACE_MAX_SIZE=%s: not a size of 256K or more, such as 500M, "
+			"2G or 2G:newest; using no limit",
+			value);
 }
 
 static void read_max_overhead(double *percent)
@@ -113,10 +115,9 @@ static void read_max_overhead(double *percent)
 
 	*percent = 0;
 	if (value && *value && !xt_percent_parse(value, percent))
-		log_message("XTRACE_MAX_OVERHEAD=%s is no number of percent above 0 and up to 100; "
-			    "there "
-			    "is no "
-			    "bound",
+		log_message("cannot use XTRACE_MAX_OVERHEAD=%s: not a percentage above 0 and up to "
+			    "100; "
+			    "using no limit",
 			    value);
 }
 
@@ -130,12 +131,13 @@ bool config_read(struct config *config)
 	make_absolute(config->data_dir);
 	read_path("XTRACE_CUPTI", "", config->cupti_path);
 	find_own_directory(config->library_dir);
+	debug_log_enable(getenv("XTRACE_DEBUG"));
 	config->python = read_python();
 	config->api_level = read_api_level();
 	config->starts_paused = read_word("XTRACE_START", "paused");
 	config->follows_profiler = read_word("XTRACE_CAPTURE_RANGE", "cudaProfilerApi");
-	read_max_size(&config->bounds.size);
-	read_max_overhead(&config->bounds.overhead_percent);
+	read_max_size(&config->limits.size);
+	read_max_overhead(&config->limits.overhead_percent);
 	config->yields = read_word("XTRACE_YIELD", "1");
 	audit = getenv("XTRACE_AUDIT");
 	config->audit_interval = AUDIT_INTERVAL_DEFAULT;
@@ -144,7 +146,7 @@ bool config_read(struct config *config)
 
 		config->audit_interval = (uint32_t)strtoul(audit, &end, 10);
 		if (*end) {
-			log_message("XTRACE_AUDIT=%s is no number; taking %u", audit,
+			log_message("cannot use XTRACE_AUDIT=%s: not a number; using %u", audit,
 				    AUDIT_INTERVAL_DEFAULT);
 			config->audit_interval = AUDIT_INTERVAL_DEFAULT;
 		}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Settings from the environment. Read once, before the tracer's threads exist.
+ */
+#ifndef XT_INJECT_CONFIG_H
+#define XT_INJECT_CONFIG_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "inject/cupti/api_table.h"
+#include "inject/writer/writer_thread.h"
+
+struct config {
+	char data_dir[PATH_MAX];     /* XTRACE_DATA: directory of logs */
+	char cupti_path[PATH_MAX];   /* XTRACE_CUPTI: use this libcupti; empty: search */
+	char library_dir[PATH_MAX];  /* directory of this library */
+	bool python;		     /* XTRACE_PYTHON: not "off" */
+	enum api_level api_level;    /* XTRACE_API: launch, work or all */
+	bool starts_paused;	     /* XTRACE_START: paused */
+	bool follows_profiler;	     /* XTRACE_CAPTURE_RANGE: cudaProfilerApi; starts paused */
+	bool yields;		     /* XTRACE_YIELD: 1 */
+	struct writer_limits limits; /* XTRACE_MAX_SIZE and XTRACE_MAX_OVERHEAD */
+	uint32_t audit_interval; /* XTRACE_AUDIT: check one stack cache hit in so many; 0: none */
+};
+
+/*
+ * Reads the environment. False if the process must not be traced: it runs with raised privileges,
+ * so its environment cannot be trusted.
+ */
+bool config_read(struct config *config);
+
+#endif

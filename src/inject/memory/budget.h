@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Limits the tracer's memory to 32 MiB per process and 256 KiB per thread.
+ *
+ * Fixed needs are reserved here: the writer's tables and the initial size of each thread buffer.
+ * Everything that grows with the program asks first: rings of busy threads, stack caches, id
+ * tables, activity buffers. If refused, it does not grow.
+ */
+#ifndef XT_INJECT_BUDGET_H
+#define XT_INJECT_BUDGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BUDGET_PROCESS_BYTES (32u << 20)
+#define BUDGET_THREAD_BYTES  (256u << 10)
+
+/*
+ * The writer's tables and buffers, two threads, code and data, spare thread buffers, and the
+ * activity buffers that always exist.
+ */
+#define BUDGET_FIXED_BYTES (15u << 20)
+
+/* False if not enough is left. Any thread, no locks. */
+bool budget_take(size_t bytes);
+void budget_give_back(size_t bytes);
+
+/*
+ * Accounts for a thread buffer that gets its first thread: it uses own_bytes and adds one thread's
+ * share to the budget.
+ */
+void budget_add_thread_buffer(size_t own_bytes);
+
+/* The most memory used at any time, and the number of refusals. */
+uint64_t budget_peak_bytes(void);
+uint64_t budget_refusals(void);
+
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tracer's account of itself: what it saw, wrote and lost. Writer thread only. */
+#include "inject/writer/record_account.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "inject/capture/callbacks.h"
+#include "inject/capture/sampling.h"
+#include "inject/cupti/activity_pool.h"
+#include "inject/cupti/cupti.h"
+#include "inject/cupti/flusher.h"
+#include "inject/memory/budget.h"
+#include "inject/memory/crash_buffer.h"
+#include "inject/nvtx/nvtx_events.h"
+#include "inject/runtime/clock.h"
+#include "inject/runtime/debug_log.h"
+#include "inject/writer/modules.h"
+#include "xtrace/ring_accounts.h"
+
+#define COUNTS_MAX 128
+
+static uint32_t counts_logged; /* index of the next counter in this account */
+
+static uint64_t thread_buffers_sum(enum xt_ring_counter counter)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
+		const struct thread_buffer *tb = thread_buffer_at(i);
+
+		if (tb)
+			sum += __atomic_load_n(&tb->ring->counters[counter], __ATOMIC_RELAXED);
+	}
+	return sum;
+}
+
+/* Calls that callbacks could not count in a ring. */
+static uint64_t calls_outside_rings(void)
+{
+	return atomic_load(&thread_buffer_calls_missed) + atomic_load(&callbacks_reentered);
+}
+
+static uint64_t shutdown_drops_sum(void)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
+		const struct thread_buffer *tb = thread_buffer_at(i);
+
+		if (tb)
+			sum += __atomic_load_n(&tb->ring->shutdown_drop_count, __ATOMIC_RELAXED);
+	}
+	return sum;
+}
+
+/* Sums a counter of struct thread_buffer. */
+static uint64_t thread_buffers_field_sum(size_t offset)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
+		const uint8_t *tb = (const uint8_t *)thread_buffer_at(i);
+
+		if (tb)
+			sum += __atomic_load_n((const uint64_t *)(tb + offset), __ATOMIC_RELAXED);
+	}
+	return sum;
+}
+
+static uint64_t own_cpu_ns(void)
+{
+	return xt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* The debug domain of a counter, by the first part of its name. */
+static enum debug_domain domain_of(const char *name)
+{
+	static const struct {
+		const char *prefix;
+		enum debug_domain domain;
+	} domains[] = {
+		{"stacks.", DEBUG_STACK},    {"modules.", DEBUG_STACK}, {"buffers.", DEBUG_CUPTI},
+		{"cupti.", DEBUG_CUPTI},     {"records.", DEBUG_CUPTI}, {"python.", DEBUG_PYTHON},
+		{"ranges.", DEBUG_NVTX},     {"tracer.", DEBUG_MEMORY}, {"spool.", DEBUG_MEMORY},
+		{"threads.", DEBUG_PROCESS},
+	};
+
+	for (size_t i = 0; i < sizeof(domains) / sizeof(*domains); i++)
+		if (!strncmp(name, domains[i].prefix, strlen(domains[i].prefix)))
+			return domains[i].domain;
+	return DEBUG_WRITER;
+}
+
+static void debug_count(const char *name, uint64_t value)
+{
+	static uint64_t last[COUNTS_MAX];
+	uint32_t i = counts_logged++ % COUNTS_MAX;
+
+	if (value != last[i])
+		debug_log(domain_of(name), "%s %llu (+%lld)", name, (unsigned long long)value,
+			  (long long)(value - last[i]));
+	last[i] = value;
+}
+
+static bool add_count(struct recorder *rec, const char *name, uint64_t value)
+{
+	struct xt_table *table = recorder_table(rec, XT_KIND_ACCOUNT, strlen(name));
+
+	debug_count(name, value);
+	if (!table)
+		return false;
+	xt_table_put_bytes(table, XT_ACCOUNT_NAME, name, strlen(name));
+	xt_table_put(table, XT_ACCOUNT_VALUE, value);
+	xt_table_end_row(table);
+	return true;
+}
+
+static uint64_t seen_with(uint64_t after_end)
+{
+	return thread_buffers_sum(XT_RING_CALLS_SEEN) + calls_outside_rings() + after_end;
+}
+
+uint64_t record_calls_seen(void)
+{
+	return seen_with(atomic_load(&callbacks_after_end));
+}
+
+/* The calls of an account: seen = written + lost. */
+struct call_sums {
+	uint64_t seen_here; /* record_calls_seen() at the same moment */
+	uint64_t seen, written, ring_full, no_ring, nested, beyond_size, shutdown_dropped,
+		after_end;
+	bool is_settled;
+};
+
+static struct call_sums sum_calls(const struct recorder *rec)
+{
+	struct call_sums sums = {
+		.after_end = atomic_load(&callbacks_after_end),
+		.written = rec->calls.written + rec->calls.pending,
+		.beyond_size = rec->calls.beyond_size + rec->skipped_beyond_size,
+	};
+	uint64_t counted;
+
+	sums.seen_here = seen_with(sums.after_end);
+	sums.seen = sums.seen_here + rec->skipped_beyond_size;
+	sums.ring_full = thread_buffers_sum(XT_RING_LOST_RING_FULL);
+	sums.no_ring = atomic_load(&thread_buffer_calls_missed);
+	sums.shutdown_dropped = shutdown_drops_sum();
+	sums.nested = thread_buffers_sum(XT_RING_LOST_NESTED) + atomic_load(&callbacks_reentered);
+	counted = sums.written + sums.ring_full + sums.no_ring + sums.nested +
+		  rec->calls.write_failed + sums.beyond_size + sums.shutdown_dropped +
+		  sums.after_end;
+	/* A thread was in a callback when the log was closed. */
+	if (rec->is_closed && sums.seen > counted) {
+		sums.after_end += sums.seen - counted;
+		counted = sums.seen;
+	}
+	sums.is_settled = sums.seen == counted;
+	return sums;
+}
+
+/* Calls of rings outside the crash buffer: recovery cannot count them. */
+static uint64_t calls_unbacked(void)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
+		const struct thread_buffer *tb = thread_buffer_at(i);
+
+		if (tb && tb->is_unbacked)
+			sum += __atomic_load_n(&tb->ring->counters[XT_RING_CALLS_SEEN],
+					       __ATOMIC_RELAXED);
+	}
+	return sum;
+}
+
+struct losses {
+	uint64_t counters[XT_CRASH_BUFFER_COUNTERS];
+};
+
+static struct losses sum_losses(const struct recorder *rec)
+{
+	uint64_t ranges_unplaced = atomic_load(&nvtx_events_without_thread_buffer);
+
+	return (struct losses){{
+		[XT_CRASH_BUFFER_CALLS_NO_RING] = atomic_load(&thread_buffer_calls_missed),
+		[XT_CRASH_BUFFER_CALLS_REENTERED] = atomic_load(&callbacks_reentered),
+		[XT_CRASH_BUFFER_CALLS_WRITE_FAILED] = rec->calls.write_failed,
+		[XT_CRASH_BUFFER_KERNELS_INVALID] = rec->kernels.invalid,
+		[XT_CRASH_BUFFER_KERNELS_WRITE_FAILED] = rec->kernels.write_failed,
+		[XT_CRASH_BUFFER_COPIES_INVALID] = rec->copies.invalid,
+		[XT_CRASH_BUFFER_COPIES_WRITE_FAILED] = rec->copies.write_failed,
+		[XT_CRASH_BUFFER_SETS_INVALID] = rec->sets.invalid,
+		[XT_CRASH_BUFFER_SETS_WRITE_FAILED] = rec->sets.write_failed,
+		[XT_CRASH_BUFFER_MEMORY_WRITE_FAILED] = rec->memory.write_failed,
+		[XT_CRASH_BUFFER_NODES_LOST] = rec->nodes_beyond_size + rec->nodes_lost,
+		[XT_CRASH_BUFFER_RANGES_SEEN] = ranges_unplaced,
+		[XT_CRASH_BUFFER_RANGES_LOST] =
+			ranges_unplaced + rec->ranges_beyond_size + rec->ranges_lost,
+		[XT_CRASH_BUFFER_STACKS_LOST] = rec->stacks_lost,
+		[XT_CRASH_BUFFER_MODULES_LOST] = modules_lost() + rec->modules_lost,
+		[XT_CRASH_BUFFER_NAMES_LOST] = rec->names_lost,
+		[XT_CRASH_BUFFER_CUPTI_DROPPED] = flusher_dropped_records(),
+		[XT_CRASH_BUFFER_BUFFERS_DISCARDED] = atomic_load(&activity_discarded),
+		[XT_CRASH_BUFFER_BUFFERS_LOST] = rec->buffers_lost,
+		[XT_CRASH_BUFFER_BUFFERS_INVALID] = atomic_load(&activity_invalid),
+		[XT_CRASH_BUFFER_CALLS_UNBACKED] = calls_unbacked(),
+		[XT_CRASH_BUFFER_CALLS_AFTER_END] = atomic_load(&callbacks_after_end),
+	}};
+}
+
+void record_losses(const struct recorder *rec)
+{
+	struct losses losses = sum_losses(rec);
+
+	/* Only lost if the process is killed now. */
+	losses.counters[XT_CRASH_BUFFER_BUFFERS_LOST] += activity_unbacked();
+	crash_buffer_count(losses.counters);
+}
+
+static bool add_shared_counts(struct recorder *rec)
+{
+	const struct losses losses = sum_losses(rec);
+
+	for (size_t i = 0; i < sizeof(xt_ring_accounts) / sizeof(*xt_ring_accounts); i++) {
+		const struct xt_ring_account *account = &xt_ring_accounts[i];
+		uint64_t outside = account->outside < XT_CRASH_BUFFER_COUNTERS
+					   ? losses.counters[account->outside]
+					   : 0;
+
+		if (!add_count(rec, account->name, thread_buffers_sum(account->counter) + outside))
+			return false;
+	}
+	for (size_t i = 0; i < sizeof(xt_crash_buffer_accounts) / sizeof(*xt_crash_buffer_accounts);
+	     i++)
+		if (!add_count(rec, xt_crash_buffer_accounts[i].name,
+			       losses.counters[xt_crash_buffer_accounts[i].counter]))
+			return false;
+	return true;
+}
+
+bool record_account(struct recorder *rec)
+{
+	const struct call_sums calls = sum_calls(rec);
+	const struct {
+		const char *name;
+		uint64_t value;
+	} rows[] = {
+		{"calls.seen", calls.seen},
+		{"calls.written", calls.written},
+		{"calls.lost.ring_full", calls.ring_full},
+		{"calls.lost.no_ring", calls.no_ring},
+		{"calls.lost.nested", calls.nested},
+		{"calls.lost.write_failed", rec->calls.write_failed},
+		{"calls.lost.size", calls.beyond_size},
+		{"calls.lost.leaving", calls.shutdown_dropped},
+		{"calls.lost.after_end", calls.after_end},
+		{"kernels.written", rec->kernels.written + rec->kernels.pending},
+		{"kernels.lost.size", rec->kernels.beyond_size},
+		{"kernels.lost.leaving", rec->kernels.shutdown_dropped},
+		{"copies.written", rec->copies.written + rec->copies.pending},
+		{"copies.lost.size", rec->copies.beyond_size},
+		{"copies.lost.leaving", rec->copies.shutdown_dropped},
+		{"sets.written", rec->sets.written + rec->sets.pending},
+		{"sets.lost.size", rec->sets.beyond_size},
+		{"sets.lost.leaving", rec->sets.shutdown_dropped},
+		{"memory.written", rec->memory.written + rec->memory.pending},
+		{"memory.lost.size", rec->memory.beyond_size},
+		{"calls.skipped", rec->skipped.count - rec->skipped_beyond_size},
+		{"records.skipped", rec->records_skipped},
+		{"records.other", rec->records_other},
+		{"buffers.completed", rec->buffers_completed},
+		{"buffers.waited_ns", atomic_load(&activity_waited_ns)},
+		{"apis.lost", atomic_load(&cupti_lost_apis)},
+		{"kinds.lost", atomic_load(&cupti_lost_kinds)},
+		{"stacks.unsampled",
+		 thread_buffers_field_sum(offsetof(struct thread_buffer, unsampled_count))},
+		{"overhead.beyond_ns", sampling_over_limit_ns()},
+		{"threads.seen", rec->threads_seen},
+		{"spool.unbacked", crash_buffer_unbacked_areas()},
+		{"tracer.memory_bytes", budget_peak_bytes()},
+		{"tracer.memory_refusals", budget_refusals()},
+		{"callbacks.ns", sampling_cost_ns()},
+		{"writer.cpu_ns", own_cpu_ns()},
+		{"flusher.cpu_ns", flusher_cpu_ns()},
+		{"log.bytes", xt_writer_file_bytes(rec->writer)},
+	};
+
+	counts_logged = 0;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (!add_count(rec, rows[i].name, rows[i].value))
+			return false;
+	if (!add_shared_counts(rec))
+		return false;
+	rec->calls_seen = calls.seen_here;
+	return calls.is_settled;
+}

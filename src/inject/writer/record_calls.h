@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows from the rings of threads. Writer thread only. */
+#ifndef XT_INJECT_RECORD_CALLS_H
+#define XT_INJECT_RECORD_CALLS_H
+
+#include "inject/writer/recorder.h"
+
+/*
+ * Drains all rings, unless the log cannot be written. Returns the largest share of a ring, in
+ * percent, that waits for a flush.
+ */
+uint32_t record_calls(struct recorder *rec);
+
+#endif

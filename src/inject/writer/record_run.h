@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows about the run itself: the process, its modules and threads, clocks and pauses. */
+#ifndef XT_INJECT_RECORD_RUN_H
+#define XT_INJECT_RECORD_RUN_H
+
+#include "inject/writer/recorder.h"
+
+void record_meta(struct recorder *rec, const char *key, const char *value);
+void record_start(struct recorder *rec);   /* META, API and first CLOCK rows */
+void record_modules(struct recorder *rec); /* modules loaded or unloaded */
+bool record_thread(struct recorder *rec, struct thread_buffer *tb); /* false: out of memory */
+void record_clock(struct recorder *rec);
+/* Recording was paused or resumed at that time. */
+void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on);
+/* Recording ends because the log is full. */
+void record_stop(struct recorder *rec, uint64_t time_ns);
+/* Adjusts the sampling rate to --max-overhead. */
+void record_rate(struct recorder *rec);
+/* Rows for handoffs of CUPTI (cupti_handoff.h). */
+void record_handoffs(struct recorder *rec);
+/* Executes a request from the crash buffer: pause or resume. */
+void record_request(struct recorder *rec);
+void record_devices(struct recorder *rec); /* once the driver has answered */
+
+#endif
