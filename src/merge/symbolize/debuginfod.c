@@ -45,17 +45,19 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Called by the library while it waits, several times a second. Not 0: it gives up. */
-static int watch(void *client, long done, long total)
+/*
+ * Progress callback of the client, called several times a second. A nonzero result ends the download. Until a server
+ * answers, the client counts done up by one per call, so that a step of one is not progress.
+ */
+static int on_progress(void *client, long done, long total)
 {
 	struct debuginfod *server = get_user_data(client);
 	uint64_t now = now_ns();
 
 	server->is_too_large = done > FILE_BYTES_MAX || total > FILE_BYTES_MAX;
-	if ((uint64_t)done != server->last_bytes) {
-		server->last_bytes = (uint64_t)done;
+	if ((uint64_t)done > server->last_bytes + 1)
 		server->progress_ns = now;
-	}
+	server->last_bytes = (uint64_t)done;
 	server->timed_out = now - server->progress_ns > IDLE_NS_MAX ||
 			    server->spent_ns + now - server->started_ns > TOTAL_NS_MAX;
 	return server->timed_out || server->is_too_large;
@@ -88,7 +90,7 @@ static bool open_library(struct debuginfod *server)
 	if (!server->client)
 		return false;
 	set_user_data(server->client, server);
-	set_progress(server->client, watch);
+	set_progress(server->client, on_progress);
 	server->disabled = false;
 	return true;
 }
@@ -105,8 +107,10 @@ int debuginfod_fetch(struct debuginfod *server, const char *path, const void *bu
 	server->started_ns = server->progress_ns = now_ns();
 	fd = find_debuginfo(server->client, build_id, (int)build_id_bytes, NULL);
 	server->spent_ns += now_ns() - server->started_ns;
-	if (fd >= 0 || fd == -ENOENT)
-		return fd < 0 ? -1 : fd;
+	if (fd >= 0)
+		return fd;
+	if (fd == -ENOENT && !server->timed_out && !server->is_too_large)
+		return -1;
 	if (server->is_too_large) {
 		if (server->report)
 			report_note(server->report, "%s: debuginfod: the debug file is too large",

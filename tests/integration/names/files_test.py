@@ -576,6 +576,14 @@ def check_server(files):
         began = time.monotonic()
         assert files.lines(log, env=environment) == nameless
         assert time.monotonic() - began < 30
+    # This server accepts connections but never answers: the client stops after 20 s.
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        environment.update(DEBUGINFOD_URLS=f"http://127.0.0.1:{silent.getsockname()[1]}",
+                           DEBUGINFOD_CACHE_PATH=tracer.path("cache3"))
+        began = time.monotonic()
+        done = tracer.merge(log, "--folded", "-", "--lines", "on", env=environment)
+        assert paths_of(done.stdout) == nameless and "no answer in time" in done.stderr, done.stderr
+        assert time.monotonic() - began < 60
 
 
 CHECKS = (check_debug_files, check_mini_debug, check_no_build_id, check_changed, check_split_missing,
