@@ -138,13 +138,6 @@ static void find_qualifiers(struct sorting *s, const uint32_t *order, uint32_t c
 	}
 }
 
-static const char *last_component(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /*
  * Do the homes say that these are different functions? Copies of a function that is one everywhere may be
  * compiled from one file that was found by several paths, but not from files of different names.
@@ -159,8 +152,8 @@ static bool is_elsewhere(const struct sorting *s, uint32_t i, uint32_t j, bool i
 	if (!is_global)
 		return true;
 	return s->files[i] != NAME_EMPTY && s->files[j] != NAME_EMPTY &&
-	       strcmp(last_component(names_text(&s->model->names, x->path, NULL)),
-		      last_component(names_text(&s->model->names, y->path, NULL))) != 0;
+	       strcmp(path_file_name(names_text(&s->model->names, x->path, NULL)),
+		      path_file_name(names_text(&s->model->names, y->path, NULL))) != 0;
 }
 
 /* order[0 .. count) is of one name. */

@@ -59,7 +59,7 @@ static void clean_path(char *path)
 	*out = '\0';
 }
 
-/* The name of the cleaned path in files->paths, or NAME_FAILED. */
+/* The cleaned path's number in files->paths, or NAME_FAILED. */
 static uint32_t intern_path(struct file_names *files, const char *path)
 {
 	char *clean = strdup(path);
@@ -73,117 +73,91 @@ static uint32_t intern_path(struct file_names *files, const char *path)
 	return name;
 }
 
+/* Extends a suffix of the path by one component. */
+static const char *extend_suffix(const char *path, const char *suffix)
+{
+	if (suffix > path)
+		suffix--;
+	while (suffix > path && suffix[-1] != '/')
+		suffix--;
+	return suffix;
+}
+
 int file_names_add(struct file_names *files, const char *path)
 {
+	const char *text, *suffix;
+	uint32_t name;
+	size_t length;
+
 	if (!files->paths.slots &&
 	    (names_init(&files->paths) < 0 || names_init(&files->suffixes) < 0))
 		return -ENOMEM;
-	return intern_path(files, path) == NAME_FAILED ? -ENOMEM : 0;
+	name = intern_path(files, path);
+	if (name == NAME_FAILED ||
+	    grow(&files->files, &files->file_capacity, (size_t)name + 1, sizeof(*files->files)) < 0)
+		return -ENOMEM;
+	if (files->files[name].is_added)
+		return 0;
+	text = names_text(&files->paths, name, &length);
+	suffix = text + length;
+	do {
+		uint32_t s;
+
+		suffix = extend_suffix(text, suffix);
+		s = names_intern(&files->suffixes, suffix, strlen(suffix));
+		if (s == NAME_FAILED || grow(&files->path_counts, &files->suffix_capacity,
+					     (size_t)s + 1, sizeof(*files->path_counts)) < 0)
+			return -ENOMEM;
+		files->path_counts[s]++;
+	} while (suffix > text);
+	files->files[name].is_added = true;
+	return 0;
 }
 
-/* How many bytes of both are the same at the end, in whole parts of the paths. */
-static size_t common_suffix(const char *a, size_t a_length, const char *b, size_t b_length)
-{
-	size_t same = 0, whole = 0;
-
-	while (same < a_length && same < b_length &&
-	       a[a_length - 1 - same] == b[b_length - 1 - same])
-		if (a[a_length - 1 - same++] == '/')
-			whole = same;
-	if ((same == a_length && (same == b_length || b[b_length - 1 - same] == '/')) ||
-	    (same == b_length && a[a_length - 1 - same] == '/'))
-		whole = same;
-	return whole;
-}
-
-/* By their bytes from the end on, so that those that end alike stand together. */
-static int compare_paths(const void *a, const void *b, void *context)
-{
-	size_t x_length, y_length;
-	const char *x = names_text(context, *(const uint32_t *)a, &x_length);
-	const char *y = names_text(context, *(const uint32_t *)b, &y_length);
-
-	while (x_length && y_length) {
-		unsigned char p = (unsigned char)x[--x_length], q = (unsigned char)y[--y_length];
-
-		/* (The folder ends the part: it comes before all that goes on.) */
-		if (p != q)
-			return p == '/' ? -1 : q == '/' ? 1 : p < q ? -1 : 1;
-	}
-	return (x_length > y_length) - (x_length < y_length);
-}
-
-/* Settles a path of which shared bytes at the end are no more than others have, too. */
-static int assign(struct file_names *files, uint32_t path, size_t shared)
+/* The shortest suffix that only this path has, or all of it. NAME_FAILED if memory ran out. */
+static uint32_t unique_suffix(struct file_names *files, uint32_t path)
 {
 	size_t length;
-	const char *text = names_text(&files->paths, path, &length);
-	const char *tail = text + length - (shared < length ? shared : length);
+	const char *text = names_text(&files->paths, path, &length), *suffix = text + length;
+	uint32_t name;
 
-	for (;;) {
-		uint32_t name;
-
-		/* One part more. */
-		if (tail > text)
-			tail--;
-		while (tail > text && tail[-1] != '/')
-			tail--;
-		name = names_intern(&files->suffixes, tail, strlen(tail));
-		if (name == NAME_FAILED || grow(&files->path_of, &files->path_capacity, name + 1,
-						sizeof(*files->path_of)) < 0)
-			return -ENOMEM;
-		if (files->path_of[name] && tail > text)
-			continue; /* it is shown for a path of another log */
-		files->path_of[name] = path + 1;
-		files->suffix_of[path] = name + 1;
-		return 0;
-	}
+	do {
+		suffix = extend_suffix(text, suffix);
+		name = names_intern(&files->suffixes, suffix, strlen(suffix));
+	} while (name != NAME_FAILED && files->path_counts[name] > 1 && suffix > text);
+	return name;
 }
 
 int file_names_assign(struct file_names *files)
 {
-	uint32_t count = files->paths.count, *order = calloc((size_t)count + 1, sizeof(*order));
-	size_t before = 0, length = 0, next_length;
-	int error = 0;
+	for (uint32_t path = 0; path < files->paths.count && path < files->file_capacity; path++) {
+		struct file_name *file = &files->files[path];
+		uint32_t suffix;
 
-	if (!order || grow(&files->suffix_of, &files->suffix_capacity, (size_t)count + 1,
-			   sizeof(*files->suffix_of)) < 0) {
-		free(order);
-		return -ENOMEM;
+		if (!file->is_added || file->suffix)
+			continue;
+		suffix = unique_suffix(files, path);
+		if (suffix == NAME_FAILED)
+			return -ENOMEM;
+		file->suffix = suffix + 1;
 	}
-	for (uint32_t i = 0; i < count; i++)
-		order[i] = i;
-	qsort_r(order, count, sizeof(*order), compare_paths, &files->paths);
-	for (uint32_t i = 0; i < count && !error; i++) {
-		const char *text = names_text(&files->paths, order[i], &length), *next;
-		size_t after = 0;
-
-		if (i + 1 < count) {
-			next = names_text(&files->paths, order[i + 1], &next_length);
-			after = common_suffix(text, length, next, next_length);
-		}
-		if (!files->suffix_of[order[i]])
-			error = assign(files, order[i], before > after ? before : after);
-		before = after;
-	}
-	free(order);
-	return error;
+	return 0;
 }
 
 const char *file_names_shown(struct file_names *files, const char *path)
 {
 	uint32_t name = files->paths.slots ? intern_path(files, path) : NAME_FAILED;
 
-	if (name == NAME_FAILED || name >= files->suffix_capacity || !files->suffix_of[name])
+	if (name == NAME_FAILED || name >= files->file_capacity || !files->files[name].suffix)
 		return path;
-	return names_text(&files->suffixes, files->suffix_of[name] - 1, NULL);
+	return names_text(&files->suffixes, files->files[name].suffix - 1, NULL);
 }
 
 void file_names_free(struct file_names *files)
 {
 	names_free(&files->paths);
 	names_free(&files->suffixes);
-	free(files->suffix_of);
-	free(files->path_of);
+	free(files->files);
+	free(files->path_counts);
 	*files = (struct file_names){0};
 }

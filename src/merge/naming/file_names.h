@@ -12,14 +12,19 @@
 
 #include "merge/base/names.h"
 
-/* Of a run: all zeros at first. */
+struct file_name {
+	uint32_t suffix; /* what is shown + 1; 0: not assigned */
+	bool is_added;
+};
+
+/* The source files of a run. Zeros are an empty table. */
 struct file_names {
-	struct names paths;    /* cleaned of "." and ".." */
-	struct names suffixes; /* what is shown of them */
-	uint32_t *suffix_of;   /* by path: its tail + 1, 0: not settled */
+	struct names paths;	 /* without "." and ".." */
+	struct names suffixes;	 /* one or more whole components at the end of a path */
+	struct file_name *files; /* by path */
+	size_t file_capacity;
+	uint32_t *path_counts; /* by suffix: how many paths end with it */
 	size_t suffix_capacity;
-	uint32_t *path_of; /* by tail: whose it is + 1 */
-	size_t path_capacity;
 };
 
 /* Notes a path that is to be shown; file_names_assign() comes after the last. 0 or -ENOMEM. */

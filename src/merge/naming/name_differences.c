@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PART_BYTES_MAX 96 /* of what tells one from others */
-#define BRACKETS_MAX   8  /* that are put back; a part with more is shown as it is */
-#define DOTS	       "..."
+#include "merge/naming/short_names.h"
+
+#define PART_BYTES_MAX	96 /* of what tells one from others */
+#define PART_TAIL_BYTES 29
+#define BRACKETS_MAX	8 /* that are put back; a part with more is shown as it is */
 
 bool is_name_char(char c)
 {
@@ -97,21 +99,6 @@ static size_t drop_scopes(char *text, size_t length)
 	return out;
 }
 
-static size_t cut_middle(char *text, size_t length)
-{
-	size_t head = PART_BYTES_MAX * 2 / 3, tail = PART_BYTES_MAX - head - strlen(DOTS);
-
-	if (length <= PART_BYTES_MAX)
-		return length;
-	while (head && (text[head] & 0xc0) == 0x80)
-		head--;
-	while (tail && (text[length - tail] & 0xc0) == 0x80)
-		tail--;
-	memcpy(text + head, DOTS, strlen(DOTS));
-	memmove(text + head + strlen(DOTS), text + length - tail, tail);
-	return head + strlen(DOTS) + tail;
-}
-
 /* Takes off what is no part of a name: "(int)", ", int", "::f". Nothing, if that is all there is. */
 static void trim(const char **text, size_t *length)
 {
@@ -171,6 +158,6 @@ char *name_difference(const char *text, size_t head, size_t end, bool is_first)
 		length = balanced(part, length);
 	trim(&part, &length);
 	memmove(room, part, length);
-	room[cut_middle(room, length)] = '\0';
+	room[name_cut_middle(room, length, PART_BYTES_MAX, PART_TAIL_BYTES)] = '\0';
 	return room;
 }

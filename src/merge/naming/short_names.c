@@ -241,13 +241,13 @@ static size_t drop_last(char *text, size_t length, const uint8_t *depth)
 	return cut + strlen(DOTS) + length - close;
 }
 
-/* Takes out the middle: names made by programs often differ at their ends. */
-static size_t drop_middle(char *text, size_t length)
+size_t name_cut_middle(char *text, size_t length, size_t bytes_max, size_t tail)
 {
-	size_t tail = SHORT_NAME_BYTES_MAX / 4;
-	size_t head = SHORT_NAME_BYTES_MAX - tail - strlen(DOTS);
+	size_t head = bytes_max - tail - strlen(DOTS);
 
-	/* Not within a character of several bytes. */
+	if (length <= bytes_max)
+		return length;
+	/* Do not cut inside a UTF-8 character. */
 	while (head && (text[head] & 0xc0) == 0x80)
 		head--;
 	while (tail && (text[length - tail] & 0xc0) == 0x80)
@@ -279,5 +279,5 @@ size_t name_shorten(char *text, size_t length)
 			length = drop_deep(text, length, depth, 0);
 	}
 	free(depth);
-	return length > SHORT_NAME_BYTES_MAX ? drop_middle(text, length) : length;
+	return name_cut_middle(text, length, SHORT_NAME_BYTES_MAX, SHORT_NAME_BYTES_MAX / 4);
 }

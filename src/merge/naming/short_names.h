@@ -18,4 +18,10 @@
  */
 size_t name_shorten(char *text, size_t length);
 
+/*
+ * Replaces the middle of a text longer than bytes_max by "...", in place, and keeps at most tail_bytes of its end:
+ * generated names often differ at their ends. Returns the length.
+ */
+size_t name_cut_middle(char *text, size_t length, size_t bytes_max, size_t tail_bytes);
+
 #endif

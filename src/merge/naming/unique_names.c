@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "log/base/hash_table.h"
 #include "merge/base/grow.h"
 #include "merge/naming/name_differences.h"
 
@@ -107,15 +108,6 @@ static int claim(struct assignment *s, uint32_t shown, uint32_t full)
 	return 0;
 }
 
-static uint32_t hash_text(const char *text)
-{
-	uint64_t h = 0xcbf29ce484222325u;
-
-	for (; *text; text++)
-		h = (h ^ (unsigned char)*text) * 0x100000001b3u;
-	return (uint32_t)(h ^ h >> 32);
-}
-
 /* What is tried in turn. */
 enum part {
 	PART_FIRST, /* the first argument that differs, or part of it */
@@ -130,6 +122,7 @@ static uint32_t lengthen(struct assignment *s, const struct named *named, uint32
 {
 	const char *text = text_of(s, whole), *shortened = text_of(s, named->shortened);
 	size_t length = strlen(text), same = strlen(shortened);
+	const char *full = text_of(s, named->full);
 	char *part, *shown, number[16] = "";
 	uint32_t name = NAME_FAILED;
 	int bytes;
@@ -142,7 +135,7 @@ static uint32_t lengthen(struct assignment *s, const struct named *named, uint32
 		return NAME_FAILED;
 	if (kind == PART_NUMBERED)
 		snprintf(number, sizeof(number), "%s#%08x", part[0] ? " " : "",
-			 hash_text(text_of(s, named->full)));
+			 xt_hash_bytes(full, strlen(full)));
 	bytes = asprintf(&shown, part[0] || number[0] ? "%s [with %s%s]" : "%s", shortened, part,
 			 number);
 	free(part);

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "merge/read/model.h"
 
@@ -60,6 +61,14 @@ static inline uint64_t address_lookup(const struct address *address)
 static inline uint64_t address_virtual(const struct address *address, const struct module *module)
 {
 	return address_lookup(address) - module->bias;
+}
+
+/* The last component of a path. */
+static inline const char *path_file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
 }
 
 /* The last component of a module's path. */
