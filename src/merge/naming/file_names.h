@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Source files are shown by their names, "model.py"; where several of a run have one name, with as many
- * of the folders around them as tell them apart, "left/model.py".
+ * Short names of source files: "model.py". If several files of a run have the same name, folders
+ * are added until it is unique: "left/model.py".
  */
 #ifndef XT_MERGE_FILE_NAMES_H
 #define XT_MERGE_FILE_NAMES_H
@@ -13,7 +13,7 @@
 #include "merge/base/names.h"
 
 struct file_name {
-	uint32_t suffix; /* what is shown + 1; 0: not assigned */
+	uint32_t suffix; /* shown suffix + 1; 0: not assigned */
 	bool is_added;
 };
 
@@ -27,19 +27,20 @@ struct file_names {
 	size_t suffix_capacity;
 };
 
-/* Notes a path that is to be shown; file_names_assign() comes after the last. 0 or -ENOMEM. */
+/* Adds a path. Call file_names_assign() after the last one. Returns 0 or -ENOMEM. */
 int file_names_add(struct file_names *files, const char *path);
 
-/* Settles what is shown of the paths added since the last time; the others stay as they are. 0 or
- * -ENOMEM. */
+/*
+ * Assigns names to the paths added since the last call. Earlier names stay. Returns 0 or -ENOMEM.
+ */
 int file_names_assign(struct file_names *files);
 
-/* What is shown of a path that was added: valid until the next is. A path that was not: all of it. */
+/* Returns the name of a path, or path itself if it was not added. Valid until the next addition. */
 const char *file_names_shown(struct file_names *files, const char *path);
 
 void file_names_free(struct file_names *files);
 
-/* Is the file of a library that is handed out as source or with debug information, and not the user's? */
+/* Returns whether the file belongs to a library, not to the user's program. */
 bool file_is_library(const char *path);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From frames to functions.
+ * Collects the distinct addresses of all stacks.
  */
 #include "merge/symbolize/addresses.h"
 

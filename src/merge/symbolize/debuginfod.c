@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The client of debuginfod. Its library is opened rather than linked: it needs half of a browser,
- * and few have servers.
+ * Client of debuginfod. Its library is loaded only when needed, because it depends on libcurl and
+ * much else, and few users have servers.
  */
 #include "merge/symbolize/debuginfod.h"
 
@@ -12,7 +12,7 @@
 #include <time.h>
 
 #define IDLE_NS_MAX    UINT64_C(20000000000)
-#define TOTAL_NS_MAX   UINT64_C(300000000000) /* over all files of a run */
+#define TOTAL_NS_MAX   UINT64_C(300000000000) /* for all files of a run */
 #define FILE_BYTES_MAX (INT64_C(1) << 31)
 
 typedef int (*progress_function)(void *client, long done, long total);
@@ -46,8 +46,9 @@ static uint64_t now_ns(void)
 }
 
 /*
- * Progress callback of the client, called several times a second. A nonzero result ends the download. Until a server
- * answers, the client counts done up by one per call, so that a step of one is not progress.
+ * Progress callback of the client, called several times a second. A nonzero result aborts the
+ * download. Until a server answers, the client increments done at each call, so a step of one is
+ * not progress.
  */
 static int on_progress(void *client, long done, long total)
 {
@@ -128,6 +129,6 @@ void debuginfod_end(struct debuginfod *server)
 {
 	if (server->client)
 		end(server->client);
-	/* The library stays open: what it uses has threads and exit handlers of its own. */
+	/* Do not unload the library: its dependencies have threads and exit handlers. */
 	server->client = NULL;
 }

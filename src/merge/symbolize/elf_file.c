@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening ELF files, by libelf.
+ * Opens and identifies ELF files with libelf.
  */
 #include "merge/symbolize/elf_file.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CRC_POLYNOMIAL 0xedb88320u /* CRC-32, bits reversed */
+#define CRC_POLYNOMIAL 0xedb88320u /* CRC-32, bit-reversed */
 #define CRC_READ_BYTES 65536
 
 bool elf_file_adopt(struct elf_file *file, int fd)
@@ -60,17 +60,17 @@ static void make_crc_table(uint32_t table[256])
 bool elf_file_crc32(const struct elf_file *file, uint32_t *crc_out)
 {
 	uint8_t buffer[CRC_READ_BYTES];
-	uint32_t table[256], check = UINT32_MAX;
+	uint32_t table[256], crc = UINT32_MAX;
 	off_t at = 0;
 	ssize_t bytes;
 
 	make_crc_table(table);
 	while ((bytes = pread(file->fd, buffer, sizeof(buffer), at)) > 0) {
 		for (ssize_t i = 0; i < bytes; i++)
-			check = check >> 8 ^ table[(check ^ buffer[i]) & 0xff];
+			crc = crc >> 8 ^ table[(crc ^ buffer[i]) & 0xff];
 		at += bytes;
 	}
-	*crc_out = ~check;
+	*crc_out = ~crc;
 	return bytes == 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unpacks the symbols of a stripped module. What is packed is foreign: it may be made to grow without
- * end, so there is a bound on its size and on the memory that unpacking takes.
+ * Decompresses .gnu_debugdata. The data is untrusted, so the size of the output and the memory of
+ * the decoder are limited.
  */
 #include "merge/symbolize/mini_debug.h"
 
@@ -13,7 +13,7 @@
 #define IMAGE_BYTES_MAX	  (256u << 20)
 #define MEMORY_BYTES_MAX  (128u << 20)
 
-/* Unpacks all of it; NULL if it is damaged, too large, or memory runs out. */
+/* Returns NULL if the data is damaged or too large, or if out of memory. */
 static char *unpack(const Elf_Data *packed, size_t *bytes_out)
 {
 	lzma_stream stream = LZMA_STREAM_INIT;

@@ -88,14 +88,14 @@ static void print_mix(const struct sample *sample, enum python_shown shown, char
 			      .python_count = sample->python_count,
 			      .flags = sample->flags};
 	struct merged_frame frame;
-	struct frame_merge frame_merge;
+	struct frame_merge merge;
 	size_t used = 0;
 
 	for (uint32_t i = 0; i < sample->python_count; i++)
 		python[i] = (struct python_place){i + 1, sample->places[i]};
-	frame_merge_begin(&frame_merge, &model, &stack, sample->first, sample->end, shown);
+	frame_merge_begin(&merge, &model, &stack, sample->first, sample->end, shown);
 	out[0] = '\0';
-	while (frame_merge_next(&frame_merge, &frame)) {
+	while (frame_merge_next(&merge, &frame)) {
 		const char *gap = used ? " " : "";
 
 		assert_true(used < out_bytes);
@@ -119,22 +119,22 @@ static void test_hidden(void **state)
 	const struct merged_frame expected[] = {
 		{MERGED_TRUNCATED, 0}, {MERGED_PYTHON, 1}, {MERGED_NATIVE, 0}};
 	struct merged_frame frame;
-	struct frame_merge frame_merge;
+	struct frame_merge merge;
 
 	(void)state;
-	frame_merge_begin(&frame_merge, &model, &stack, 0, 5, PYTHON_MIXED);
-	frame_merge.addresses = addresses;
-	frame_merge.hidden = hidden;
+	frame_merge_begin(&merge, &model, &stack, 0, 5, PYTHON_MIXED);
+	merge.addresses = addresses;
+	merge.hidden = hidden;
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
-		assert_true(frame_merge_next(&frame_merge, &frame));
+		assert_true(frame_merge_next(&merge, &frame));
 		assert_int_equal(frame.kind, expected[i].kind);
 		assert_int_equal(frame.index, expected[i].index);
 	}
-	assert_false(frame_merge_next(&frame_merge, &frame));
-	frame_merge_begin(&frame_merge, &model, &stack, 0, 5, PYTHON_FULL);
+	assert_false(frame_merge_next(&merge, &frame));
+	frame_merge_begin(&merge, &model, &stack, 0, 5, PYTHON_FULL);
 	for (int i = 0; i < 6; i++) /* one of five stands for the loop */
-		assert_true(frame_merge_next(&frame_merge, &frame));
-	assert_false(frame_merge_next(&frame_merge, &frame));
+		assert_true(frame_merge_next(&merge, &frame));
+	assert_false(frame_merge_next(&merge, &frame));
 }
 
 static void test_samples(void **state)
