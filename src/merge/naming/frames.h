@@ -59,8 +59,8 @@ int frames_build(struct frames *frames, const struct model *model,
 void frames_free(struct frames *frames);
 
 /*
- * Starts an iteration over the shown frames of a stack, outermost first. Includes unnamed native
- * frames: skip them by address_names.
+ * Starts an iteration over the shown frames of a stack, outermost first. Includes hidden native
+ * frames: skip those whose address_names is 0.
  */
 void frames_merge(const struct frames *frames, const struct model *model, uint32_t stack,
 		  struct frame_merge *merge);

@@ -167,7 +167,7 @@ struct group {
 	const struct named *list;
 	size_t count;
 	uint32_t *
-		wholes; /* names to compare; the last may be of an earlier log that owns the short name */
+		wholes; /* names to compare; then the owner of the short name, if of an earlier log */
 	uint32_t *firsts;  /* result of PART_FIRST for each name */
 	size_t head, tail; /* length of the common start and end of all wholes */
 };

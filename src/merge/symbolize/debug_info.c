@@ -65,14 +65,14 @@ static void free_texts(struct debug_info *info)
 static void note_missing(struct debug_info *info, const char *file)
 {
 	if (!info->problem &&
-	    asprintf(&info->problem, "is split, and %s is not there, or of another build",
+	    asprintf(&info->problem, "is split, and %s is missing or of another build",
 		     file ? file : "a part") < 0)
 		info->problem = NULL;
 }
 
 /*
- * Returns true if the file is complete, or if the shared file (dwz) has the build id that it names.
- * libdw only checks the name, and does not know .debug_sup of DWARF 5.
+ * Returns true if the file is complete, or if its shared file (dwz) has the right build id. libdw
+ * checks only the name of that file, and does not know .debug_sup of DWARF 5.
  */
 static bool has_shared_part(struct debug_info *info)
 {
@@ -83,16 +83,15 @@ static bool has_shared_part(struct debug_info *info)
 	Dwarf *shared;
 
 	if (build_id_bytes <= 0 && elf_file_section_named(info->file, ".debug_sup", &header))
-		info->problem =
-			strdup("is in part in a file that .debug_sup names: that is not read");
+		info->problem = strdup("needs a .debug_sup file, which is not supported");
 	if (build_id_bytes <= 0)
 		return !info->problem;
 	shared = dwarf_getalt(info->dwarf);
 	if (shared && elf_file_has_build_id(&(struct elf_file){.elf = dwarf_getelf(shared)},
 					    build_id, (size_t)build_id_bytes))
 		return true;
-	if (asprintf(&info->problem, "is in part in %s, which is %s", name,
-		     shared ? "of another build" : "not there") < 0)
+	if (asprintf(&info->problem, "needs %s, which is %s", name,
+		     shared ? "of another build" : "missing") < 0)
 		info->problem = NULL;
 	return false;
 }

@@ -26,7 +26,7 @@ struct debug_scope {
 	uint32_t parent; /* index of the enclosing scope + 1, or 0 */
 };
 
-/* What a unit of a .dwp package needs from its skeleton. */
+/* Data of the skeleton that a unit of a .dwp package needs. */
 struct split_unit {
 	bool is_split;	      /* the unit is from a package */
 	uint64_t base;	      /* base of its ranges: the low address of its skeleton */

@@ -76,8 +76,9 @@ static bool open_library(struct debuginfod *server)
 	server->library = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
 	if (!server->library) {
 		if (server->report)
-			report_note(server->report, "DEBUGINFOD_URLS is set, but there is no "
-						    "libdebuginfod.so.1: no server is asked");
+			report_note(server->report,
+				    "DEBUGINFOD_URLS is set, but libdebuginfod.so.1 is "
+				    "not installed; no server is asked");
 		return false;
 	}
 	for (size_t f = 0; f < sizeof(functions) / sizeof(functions[0]); f++) {
@@ -114,14 +115,14 @@ int debuginfod_fetch(struct debuginfod *server, const char *path, const void *bu
 		return -1;
 	if (server->is_too_large) {
 		if (server->report)
-			report_note(server->report, "%s: debuginfod: the debug file is too large",
-				    path);
+			report_note(server->report,
+				    "%s: debuginfod: the debug file is larger than 2 GiB", path);
 		return -1;
 	}
 	server->disabled = true;
 	if (server->report)
-		report_note(server->report, "%s: debuginfod: %s; its servers are not asked again",
-			    path, server->timed_out ? "no answer in time" : strerror(-fd));
+		report_note(server->report, "%s: debuginfod: %s; no server is asked again", path,
+			    server->timed_out ? "no answer in time" : strerror(-fd));
 	return -1;
 }
 

@@ -201,7 +201,7 @@ static struct file_range find_copied(const struct elf_file *file, const char *na
 	return (struct file_range){base, data->d_size - base};
 }
 
-/* What follows the package in an image, while it is built. */
+/* The footer after the package in an image, while it is built. */
 struct image_footer {
 	uint8_t *memory;
 	uint64_t names; /* offset and size of the section names */

@@ -223,8 +223,8 @@ int embed_symbols(const struct input *log, struct debug_search *search, struct r
 
 	if (log->has_crash_buffer) {
 		report_warn(report,
-			    "%s: its process has not closed it (there is a spool); symbols are "
-			    "not embedded",
+			    "%s: its process may still be writing (its crash buffer exists); "
+			    "symbols are not embedded",
 			    log->path);
 		return 0;
 	}
@@ -237,7 +237,7 @@ int embed_symbols(const struct input *log, struct debug_search *search, struct r
 		return error;
 	report_damage(log->path, &model->damage, report);
 	if (!strcmp(model_meta(model, "symbols.embedded"), "1")) {
-		report_note(report, "%s: has its symbols already", log->path);
+		report_note(report, "%s: symbols are already embedded", log->path);
 		goto out;
 	}
 	error = addresses_resolve(
@@ -253,7 +253,7 @@ int embed_symbols(const struct input *log, struct debug_search *search, struct r
 	}
 	error = append(log->path, model, &addresses, &function_count);
 	if (error)
-		report_error(report, STATUS_FAILED, "%s: symbols cannot be embedded: %s", log->path,
+		report_error(report, STATUS_FAILED, "%s: cannot embed symbols: %s", log->path,
 			     strerror(-error));
 	else
 		report_note(report, "%s: %llu functions embedded", log->path,

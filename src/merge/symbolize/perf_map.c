@@ -151,8 +151,8 @@ static void drop_ambiguous(struct wanted *wanted, uint32_t count, struct report 
 	}
 	if (dropped)
 		report_warn_once(report,
-				 "%s: code was made anew at %u address%s of the stacks: these have "
-				 "no names",
+				 "%s: %u address%s in stacks had several generated functions; they "
+				 "have no names",
 				 log_path, dropped, dropped == 1 ? "" : "es");
 }
 

@@ -46,10 +46,9 @@ struct resolving {
 static void report_result(const struct resolving *r, const char *path, enum symbols_result result)
 {
 	if (result == SYMBOLS_OK && symbols_damaged(r->symbols))
-		report_warn_once(r->report,
-				 "%s: the symbols that it carries (.gnu_debugdata) are damaged; "
-				 "some of its functions have no names",
-				 path);
+		report_warn_once(
+			r->report,
+			"%s: .gnu_debugdata is damaged; some of its functions have no names", path);
 	else if (result == SYMBOLS_NO_FILE)
 		report_warn_once(r->report, "%s: %s; its functions have no names", path,
 				 strerror(r->open->error_number));
@@ -63,8 +62,8 @@ static void report_result(const struct resolving *r, const char *path, enum symb
 				 path);
 	else if (result == SYMBOLS_LATER)
 		report_warn_once(r->report,
-				 "%s: has no build id, and was changed after it was traced; its "
-				 "functions have no names",
+				 "%s: changed since the trace, and has no build id; its functions "
+				 "have no names",
 				 path);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of one name: which are one, and what the others have behind their names.
+ * Functions that share a name: which are the same, and how the others are qualified.
  */
 #include "unit.h"
 
@@ -13,13 +13,13 @@
 
 #define FUNCTIONS_MAX 6
 
-/* One function each, at an address of its own; all of a case are of one log. */
+/* One function each, at its own address. A case is one log. */
 static const struct {
 	const char *what;
 	struct {
 		const char *name, *module, *build;
 		uint64_t start;
-		const char *file; /* NULL: not known */
+		const char *file; /* NULL: unknown */
 		const char *qualifier;
 	} functions[FUNCTIONS_MAX];
 } cases[] = {
@@ -112,14 +112,14 @@ static void try_case(size_t c)
 	names_free(&model.names);
 }
 
-static void functions_of_one_name_have_homes(void **state)
+static void qualifies_functions_with_equal_names(void **state)
 {
 	(void)state;
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++)
 		try_case(c);
 }
 
-/* As compilers name what nm shows as local, and as global. */
+/* Names from compilers, with the linkage that nm shows. */
 static const struct {
 	const char *name;
 	bool is_global;
@@ -160,7 +160,7 @@ static const struct {
 	{"", false},
 };
 
-static void names_say_whose_functions_are(void **state)
+static void detects_linkage_from_mangled_names(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(linkages) / sizeof(linkages[0]); i++) {
@@ -173,8 +173,8 @@ static void names_say_whose_functions_are(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(functions_of_one_name_have_homes),
-		cmocka_unit_test(names_say_whose_functions_are),
+		cmocka_unit_test(qualifies_functions_with_equal_names),
+		cmocka_unit_test(detects_linkage_from_mangled_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

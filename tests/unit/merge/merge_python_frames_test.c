@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Native and Python frames in one order: which stands where, what a loop's frame is replaced by, and
- * that any places will do.
+ * Merging native and Python frames: their order, replaced frames of the interpreter loop, and
+ * invalid positions.
  */
 #include "unit.h"
 
@@ -13,7 +13,7 @@
 
 struct sample {
 	const char *what;
-	uint32_t native_count, first, end; /* of these [first, end) are shown */
+	uint32_t native_count, first, end; /* [first, end) are shown */
 	uint32_t flags;
 	uint32_t places[8]; /* innermost first */
 	uint32_t python_count;
@@ -108,8 +108,8 @@ static void print_mix(const struct sample *sample, enum python_shown shown, char
 	}
 }
 
-/* Native frames that are not to be shown are passed over, wherever they stand. */
-static void test_hidden(void **state)
+/* Skips hidden native frames at any position. */
+static void skips_hidden_frames(void **state)
 {
 	static const uint32_t addresses[] = {0, 1, 0, 1, 1};
 	static const uint8_t hidden[] = {0, 1};
@@ -132,12 +132,12 @@ static void test_hidden(void **state)
 	}
 	assert_false(frame_merge_next(&merge, &frame));
 	frame_merge_begin(&merge, &model, &stack, 0, 5, PYTHON_FULL);
-	for (int i = 0; i < 6; i++) /* one of five stands for the loop */
+	for (int i = 0; i < 6; i++) /* one of five is an interpreter loop */
 		assert_true(frame_merge_next(&merge, &frame));
 	assert_false(frame_merge_next(&merge, &frame));
 }
 
-static void test_samples(void **state)
+static void merges_sample_stacks(void **state)
 {
 	char text[256];
 
@@ -153,8 +153,8 @@ static void test_samples(void **state)
 	}
 }
 
-/* Each Python frame is shown once, and so is each native one that runs none, whatever the log says. */
-static void test_any_places(void **state)
+/* For any log, each Python frame is shown once, and so is each native frame that runs none. */
+static void accepts_any_positions(void **state)
 {
 	char text[256];
 
@@ -180,9 +180,9 @@ static void test_any_places(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_samples),
-		cmocka_unit_test(test_hidden),
-		cmocka_unit_test(test_any_places),
+		cmocka_unit_test(merges_sample_stacks),
+		cmocka_unit_test(skips_hidden_frames),
+		cmocka_unit_test(accepts_any_positions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
