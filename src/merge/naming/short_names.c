@@ -2,9 +2,11 @@
 /*
  * Shortens demangled C++ and Rust names.
  *
- * Computes for each character how many template argument lists enclose it. The text before a '<'
- * decides its meaning: an argument list follows a name, "operator<" and "->" are not brackets, and
- * "<T as U>" of Rust is a bracket but not an argument list.
+ * Computes for each character how many template argument lists enclose it. The text before a
+ * '<' decides its meaning:
+ * - An argument list follows a name.
+ * - "operator<" and "->" are not brackets.
+ * - "<T as U>" of Rust is a bracket but not an argument list.
  */
 #include "merge/naming/short_names.h"
 

@@ -12,7 +12,8 @@
 
 struct mini_debug {
 	struct elf_file file; /* opened from image */
-	char *image;
+	char *image;	      /* mapped */
+	size_t image_bytes;
 	bool is_damaged; /* the section exists but cannot be read */
 };
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Sources of names: debug files, debuginfod, plugins and generated code. Also binaries that have changed, and
-debug information that is damaged or missing."""
+"""Sources of names: debug files, debuginfod, plugins and generated code. Also changed binaries, and
+damaged or missing debug information."""
 
 import collections
 import functools
@@ -201,8 +201,8 @@ def check_changed(files):
 
 
 def check_split_missing(files):
-    """Without its .dwo file, or with that of another build, a program has lines and functions. A warning names the
-    missing file."""
+    """Without its .dwo file, or with that of another build, a program has lines and functions. A warning
+    names the missing file."""
     program = files.calls("split", "-gsplit-dwarf")
     log = files.bare(program, "split.data", cwd=os.path.dirname(program))
     whole = files.lines(log)
@@ -259,8 +259,8 @@ def check_shared(files):
 
 
 def check_plugins(files):
-    """Plugins that are loaded and unloaded fast at the same addresses have the right names in every launch, also if
-    the process is killed."""
+    """Every launch has the right name, although plugins are loaded and unloaded fast at the same
+    addresses. This also holds if the process is killed."""
     tracer, args = files.tracer, files.tracer.args
     names = [letter * 4 + "_step" for letter in "abcdefgh"]
     folder = tracer.path("churn")
@@ -310,7 +310,7 @@ def check_jit(files):
     """Generated code has the names of /tmp/perf-<pid>.map, if this process wrote it."""
     tracer = files.tracer
     program = files.build("jit", "jit.c")
-    # [unknown]: this function was replaced at the same address, so its callers cannot be told apart.
+    # [unknown]: one function replaced another at the same address, so the caller is ambiguous.
     wanted = {"[unknown]", "jit_loop<float: 3>", "jit::step", "py::train_step:/src/train.py"}
 
     def names(log, *options, **others):

@@ -154,8 +154,8 @@ def same_function(ours, theirs):
 
 
 def same_chain(ours, theirs, symbol_first, files):
-    """Compare chains. binutils prints the symbol instead of some inlined functions (symbol_first allows that) and
-    mixes up the files of clang's line tables (files=False ignores them)."""
+    """Compare chains. binutils prints the symbol instead of some inlined functions; symbol_first allows
+    that. It also mixes up the files of clang's line tables; files=False ignores them."""
     return len(ours) == len(theirs) and all(
         (same_function(mine[0], other[0]) or
          symbol_first and not place and same_function(ours[-1][0], other[0])) and
