@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of addresses out of an ELF file: symbols, and DWARF. The file is a small library that is as
- * it should be, with changes: each a section's number, an offset in it and bytes. (Whole files as
- * input would mostly test libelf.)
+ * Fuzzes symbols and DWARF of an ELF file. The input patches a valid small library: each patch is a
+ * section number, an offset in it and bytes. Whole files as input would mostly test libelf.
  */
 #include <elf.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the fuzz targets share: bytes to take values from, and a folder for files. One thread.
+ * Shared code of the fuzz targets: values from the input, and temporary files. One thread.
  *
  * A target is a file with LLVMFuzzerTestOneInput(). tools/fuzz.sh builds it with clang's fuzzer and
- * sanitizers and lets it run; every build links it with replay.c, which feeds it the corpus.
+ * sanitizers and runs it. Other builds link it with replay.c, which feeds it the corpus.
  */
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H
@@ -11,29 +11,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns 0; whatever the bytes are, it neither crashes nor hangs. */
+/* Must neither crash nor hang for any input. Returns 0. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 struct feed {
 	const uint8_t *at, *end;
 };
 
-/* 0 when nothing is left. */
+/* Take values from the input. They return 0 at its end. */
 uint64_t feed_number(struct feed *feed); /* LEB128 */
 uint8_t feed_byte(struct feed *feed);
 
-/* As many of the next bytes as there are, and at most that many, in *bytes_out. */
+/* Takes up to most bytes from the input. *bytes_out is their number. */
 const uint8_t *feed_bytes(struct feed *feed, size_t most, size_t *bytes_out);
 
-/* A path in a folder of this process's own, which goes when it ends. Valid for ever. */
+/*
+ * Returns a path in a folder of this process, which is deleted at exit. The string is never freed.
+ */
 const char *fuzz_path(const char *name);
 
-/* Makes the file that the path names anew. */
+/* Creates or replaces the file at path. */
 void fuzz_write_file(const char *path, const void *data, size_t bytes);
 
 /*
- * A log of rows: for each its kind (a byte), then its columns in order, as a number, a length and
- * bytes, or a length and numbers. Rows of one kind that follow each other are one chunk.
+ * Writes a log from the input. Each row is its kind (a byte), then its columns in order: a number,
+ * a length and bytes, or a length and numbers. Adjacent rows of one kind become one chunk.
  */
 void fuzz_write_log(const char *path, struct feed *feed);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reader of logs. The first byte says what the rest is: a file as it is, or the content of
- * chunks, which are packed and numbered as they should be: kind, rows, length, bytes.
+ * Fuzzes the log reader. The first byte selects the meaning of the rest: a whole file, or the
+ * content of chunks (kind, rows, length, bytes), which are compressed and numbered correctly.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 #define FILE_BYTES_MAX (1u << 20)
 
-static volatile uint64_t seen; /* so that nothing is left out as unused */
+static volatile uint64_t seen; /* keeps the compiler from removing reads */
 
 static void look_at(const struct xt_chunk *chunk)
 {

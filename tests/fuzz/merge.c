@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The merge and its exporters: an exporter and how it is asked (four bytes), then the rows of a log.
+ * Fuzzes the merge and its exporters. The input is an exporter and its options (four bytes), then
+ * the rows of a log.
  */
 #include "merge/merge.h"
 

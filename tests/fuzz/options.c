@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line of xtrace merge: arguments, one per line. */
+/*
+ * Fuzzes the command line of xtrace merge: one argument per line.
+ */
 #include "merge/options.h"
 
 #include <stdlib.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of code made at run time: the lines of a perf map. The file's own head is passed by. */
+/*
+ * Fuzzes the lines of a perf map. Skips the checks of the file's identity.
+ */
 #include "merge/symbolize/perf_map.c"
 
 #include "fuzz.h"

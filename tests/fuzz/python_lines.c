@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of lines of Python's code objects: format, first line, offset, then the table. */
+/*
+ * Fuzzes line tables of Python code objects: format, first line, offset, then the table.
+ */
 #include "inject/python/python_lines.h"
 
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recovery: changes to a crash buffer that is as it should be, each a place and bytes, and the log that
- * it belongs to. A place is of the crash buffer's parts: the header, and the beginnings and contents of areas.
+ * Fuzzes recovery. The input patches a valid crash buffer: each patch is a position and bytes. A
+ * position is in the header, or in the start or the content of an area. The log that belongs to the
+ * crash buffer is unchanged.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -19,7 +20,7 @@ static struct blob log_bytes;
 static const char *log_path, *crash_buffer_path, *template_path;
 static int template_fd = -1;
 
-/* Recovery deletes the crash buffer: another name of the file, which is put right again, stays. */
+/* Recovery deletes the crash buffer, so keep a second link to the file and restore it each time. */
 static void begin(void)
 {
 	log_path = fuzz_path(LOG);
@@ -32,7 +33,7 @@ static void begin(void)
 	log_bytes = file_read(log_path);
 }
 
-/* Where something is: the rings' records, the buffers' data, the names. */
+/* Returns a position in the records of a ring, the data of a buffer, or the names. */
 static uint64_t place_of(uint8_t part, uint64_t offset)
 {
 	static const uint64_t contents[MADE_AREAS] = {
@@ -55,7 +56,7 @@ static void put(uint64_t place, const uint8_t *bytes, size_t count)
 		_exit(1);
 }
 
-/* Makes the changes, or takes them back. */
+/* Applies the patches, or reverts them. */
 static void change(struct feed feed, bool takes_back)
 {
 	while (feed.at < feed.end) {

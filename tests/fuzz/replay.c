@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay FILE|FOLDER…: feeds a target what a fuzzer found before, in place of the fuzzer.
+ * replay FILE|FOLDER…: runs a fuzz target on saved inputs, without a fuzzer.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static int feed_file(const char *path)
 	}
 	bytes = fread(buffer, 1, sizeof(buffer), file);
 	fclose(file);
-	/* A copy of just this size: the address sanitizer watches its end. */
+	/* Use an exact-size copy, so that AddressSanitizer detects reads beyond its end. */
 	data = malloc(bytes ? bytes : 1);
 	if (!data)
 		return 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * seed LOG: the rows of a log in the form that fuzz_write_log() reads, behind four bytes for the
- * target "merge"; what a corpus begins with.
+ * seed LOG: writes the rows of a log as input for fuzz_write_log(), after the four option bytes of
+ * the target "merge". A corpus starts from this.
  */
 #include <stdio.h>
 

@@ -141,11 +141,11 @@ static int add_stack(struct reading *reading, struct finding_place *place, uint3
 {
 	const struct stack *stack = &reading->model->stacks.rows[id];
 	struct merged_frame frame;
-	struct frame_merge frame_merge;
+	struct frame_merge merge;
 	int error = 0;
 
-	frames_merge(&reading->frames, reading->model, id, &frame_merge);
-	while (!error && frame_merge_next(&frame_merge, &frame)) {
+	frames_merge(&reading->frames, reading->model, id, &merge);
+	while (!error && frame_merge_next(&merge, &frame)) {
 		if (frame.kind == MERGED_PYTHON)
 			error = add_python(reading, place, frame.index);
 		else if (frame.kind == MERGED_NATIVE)

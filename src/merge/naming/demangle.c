@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names as people write them.
+ * Demangles names.
  *
- * The names come out of foreign files. A name of a few bytes can be made to demangle to
- * gigabytes, so the demangler is left as soon as a name grows beyond all sense; the mangled name
- * is shown then.
+ * Names come from untrusted files, and a few bytes can demangle to gigabytes. The demangler is
+ * aborted if its output exceeds SHOWN_BYTES_MAX. The mangled name is then shown.
  */
 #include "merge/naming/demangle.h"
 
@@ -20,12 +19,15 @@
 #define SHOWN_BYTES_MAX	  65536
 
 struct result {
-	char *text; /* SHOWN_BYTES_MAX */
+	char *text; /* SHOWN_BYTES_MAX bytes */
 	size_t length;
 	jmp_buf too_long;
 };
 
-/* The demanglers' callback interface allocates nothing, so that leaving it loses nothing. */
+/*
+ * Demangler callback. Leaving it with longjmp() leaks nothing, because the callback interface does
+ * not allocate.
+ */
 static void append(const char *text, size_t length, void *context)
 {
 	struct result *result = context;
@@ -65,7 +67,7 @@ size_t demangle_length(const char *name, size_t length)
 	return length;
 }
 
-/* text: room for a copy of the name and for the result; clean: for the result once cleaned. */
+/* Buffers: text for a copy of the name and the demangled name, clean for the printable result. */
 static uint32_t show(struct demangle_cache *cache, const char *name, size_t length,
 		     enum demangle_style style, char *text, char *clean)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names as people write them: C++ and Rust, by libiberty.
+ * Demangles C++ and Rust names, with libiberty.
  */
 #ifndef XT_MERGE_DEMANGLE_H
 #define XT_MERGE_DEMANGLE_H
@@ -10,33 +10,36 @@
 #include "merge/base/names.h"
 
 enum demangle_style {
-	DEMANGLE_SHORT, /* without parameter list and return type, bounded: see name_shorten() */
+	DEMANGLE_SHORT, /* no parameters or return type, limited length: see name_shorten() */
 	DEMANGLE_FULL,
-	DEMANGLE_PLAIN, /* without parameter list and return type, not shortened */
+	DEMANGLE_PLAIN, /* no parameters or return type, any length */
 	DEMANGLE_STYLES
 };
 
-/* What a name of one table is in another, so that each is worked out once. */
+/* Demangled names of one table of mangled names. Each is computed once. */
 struct demangle_cache {
 	const struct names *mangled;
-	enum demangle_style style; /* of what is shown, as the user wants it */
-	struct names *shown;	   /* clean text: no control characters, no ';', valid UTF-8 */
+	enum demangle_style style;	  /* chosen by the user */
+	struct names *shown;		  /* valid UTF-8 without control characters and ';' */
 	uint32_t *known[DEMANGLE_STYLES]; /* by mangled name: shown name + 1, or 0 */
 	size_t capacity[DEMANGLE_STYLES];
 };
 
 void demangle_cache_free(struct demangle_cache *cache);
 
-/* The shown name of a mangled one ("[no name]" of the empty text), or NAME_FAILED. */
+/*
+ * Returns the shown name of a mangled name, "[no name]" if that is empty. NAME_FAILED if out of
+ * memory.
+ */
 uint32_t demangle(struct demangle_cache *cache, uint32_t mangled, enum demangle_style style);
 
 /*
- * The length of a mangled name without what compilers append when they split or copy a function: it is
- * still that function. So it is in each version of a library.
+ * Returns the length of a mangled name without its symbol version and without suffixes of
+ * compilers, such as ".cold". These mark parts and copies of the same function.
  */
 size_t demangle_length(const char *name, size_t length);
 
-/* Settles what the short name of a mangled one is. 0 or -ENOMEM. */
+/* Sets the short name of a mangled name. Returns 0 or -ENOMEM. */
 int demangle_set_short(struct demangle_cache *cache, uint32_t mangled, uint32_t shown);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds functions that share their mangled name, and what tells them apart.
+ * Finds functions that share a mangled name, and qualifiers that distinguish them.
  */
 #include "merge/naming/disambiguate.h"
 
@@ -15,7 +15,7 @@ struct sorting {
 	const struct model *model;
 	const struct addresses *addresses;
 	struct name_qualifier *qualifiers; /* by address */
-	uint32_t *files; /* by address: that of its function; NAME_EMPTY: not known */
+	uint32_t *files; /* by address: source file of its function; NAME_EMPTY: unknown */
 };
 
 static const struct module *module_of(const struct sorting *s, uint32_t a)
@@ -32,7 +32,7 @@ static const char *name_of(const struct sorting *s, uint32_t a, size_t *length_o
 	return name;
 }
 
-/* By mangled name, but for what compilers append. */
+/* Compares mangled names without the suffixes of compilers. */
 static int compare_names(const struct sorting *s, uint32_t i, uint32_t j)
 {
 	size_t x, y;
@@ -41,7 +41,10 @@ static int compare_names(const struct sorting *s, uint32_t i, uint32_t j)
 	return x == y ? memcmp(a, b, x) : x < y ? -1 : 1;
 }
 
-/* Which part or copy of its function it is. Numbers that tell functions of one name apart say nothing of it. */
+/*
+ * Returns the suffix that marks a part or copy of a function. Ignores the numbers of ".lto_priv.",
+ * which separate functions that share a name.
+ */
 static const char *clone_of(const struct sorting *s, uint32_t a)
 {
 	static const char number[] = ".lto_priv.";
@@ -58,7 +61,7 @@ static int compare_numbers(uint64_t x, uint64_t y)
 	return (x > y) - (x < y);
 }
 
-/* By the file that is mapped. */
+/* Compares path and build id of the modules. */
 static int compare_builds(const struct sorting *s, uint32_t i, uint32_t j)
 {
 	const struct module *x = module_of(s, i), *y = module_of(s, j);
@@ -82,7 +85,10 @@ static int compare_functions(const void *a, const void *b, void *context)
 	return order ? order : compare_numbers(i, j);
 }
 
-/* Two of one name and path that cannot be one, since both are there at a time. */
+/*
+ * Returns whether two functions of one module and name are different: both are there at the same
+ * time.
+ */
 static bool are_different(const struct sorting *s, uint32_t i, uint32_t j)
 {
 	return !compare_builds(s, i, j) && !strcmp(clone_of(s, i), clone_of(s, j)) &&
@@ -95,7 +101,7 @@ static bool is_same_function(const struct sorting *s, uint32_t i, uint32_t j)
 	       s->addresses->list[i].start == s->addresses->list[j].start;
 }
 
-/* The source file of an address, if it is known. */
+/* Returns the source file of an address, or NAME_EMPTY. */
 static uint32_t file_of(const struct sorting *s, uint32_t a)
 {
 	const struct address *address = &s->addresses->list[a];
@@ -105,7 +111,9 @@ static uint32_t file_of(const struct sorting *s, uint32_t a)
 		       : NAME_EMPTY;
 }
 
-/* A function has a file if any of its addresses says so. order[0 .. count) is of one name. */
+/*
+ * Sets the file of each function: any of its addresses may know it. order[0 .. count) share a name.
+ */
 static void find_files(struct sorting *s, const uint32_t *order, uint32_t count)
 {
 	for (uint32_t first = 0, next; first < count; first = next) {
@@ -120,7 +128,7 @@ static void find_files(struct sorting *s, const uint32_t *order, uint32_t count)
 	}
 }
 
-/* The homes of functions of one name and path, order[0 .. count). */
+/* Sets the qualifiers of functions with the same name and module path, order[0 .. count). */
 static void find_qualifiers(struct sorting *s, const uint32_t *order, uint32_t count)
 {
 	bool are_many = false;
@@ -138,16 +146,10 @@ static void find_qualifiers(struct sorting *s, const uint32_t *order, uint32_t c
 	}
 }
 
-static const char *last_component(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /*
- * Do the homes say that these are different functions? Copies of a function that is one everywhere may be
- * compiled from one file that was found by several paths, but not from files of different names.
+ * Returns whether the qualifiers show that two functions are different. Copies of a function with
+ * global linkage may come from several paths to the same file, but not from files of different
+ * names.
  */
 static bool is_elsewhere(const struct sorting *s, uint32_t i, uint32_t j, bool is_global)
 {
@@ -159,11 +161,11 @@ static bool is_elsewhere(const struct sorting *s, uint32_t i, uint32_t j, bool i
 	if (!is_global)
 		return true;
 	return s->files[i] != NAME_EMPTY && s->files[j] != NAME_EMPTY &&
-	       strcmp(last_component(names_text(&s->model->names, x->path, NULL)),
-		      last_component(names_text(&s->model->names, y->path, NULL))) != 0;
+	       strcmp(path_file_name(names_text(&s->model->names, x->path, NULL)),
+		      path_file_name(names_text(&s->model->names, y->path, NULL))) != 0;
 }
 
-/* order[0 .. count) is of one name. */
+/* Qualifies the functions order[0 .. count), which share a name, if they differ. */
 static void qualify_name(struct sorting *s, const uint32_t *order, uint32_t count)
 {
 	const char *name = names_text(&s->model->names, s->addresses->list[order[0]].name, NULL);
@@ -193,7 +195,7 @@ static bool is_function(const struct sorting *s, uint32_t a)
 	const struct address *address = &s->addresses->list[a];
 	const char *name = names_text(&s->model->names, address->name, NULL);
 
-	/* Code that was made anew at run time is the same function elsewhere. */
+	/* Code generated at run time is excluded: a function may be compiled several times. */
 	return address->module && name[0] && strcmp(name, SYMBOLS_PLT) != 0 &&
 	       !module_is_driver(s->model, address->module);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Different functions of one name: a static function in each of two files, the entry of each of several
- * plugins. Where they stand tells them apart: the source file, or if that is not known the module, and in one module
- * the address.
+ * Distinguishes functions that share a mangled name, such as static functions in two files or the
+ * entry points of plugins. It appends the source file. If that is unknown it appends the module,
+ * and within one module also the address.
  */
 #ifndef XT_MERGE_DISAMBIGUATE_H
 #define XT_MERGE_DISAMBIGUATE_H
@@ -13,13 +13,16 @@
 #include "merge/symbolize/addresses.h"
 #include "merge/read/model.h"
 
-/* What is to be shown behind the name of a function. */
+/* Shown after the name of a function: "name [path]". */
 struct name_qualifier {
-	uint32_t path;	  /* name in the model: of the file or module; NAME_EMPTY: nothing */
-	bool has_address; /* and the place in the module */
+	uint32_t path;	  /* file or module, as name in the model; NAME_EMPTY: none */
+	bool has_address; /* append the function's address in the module */
 };
 
-/* The homes by place in the addresses, to be given back by free(). NULL if memory ran out. */
+/*
+ * Returns the qualifiers by index in the addresses, or NULL if out of memory. The caller frees
+ * them.
+ */
 struct name_qualifier *disambiguate_functions(const struct model *model,
 					      const struct addresses *addresses);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Source files are shown by their names, "model.py"; where several of a run have one name, with as many
- * of the folders around them as tell them apart, "left/model.py".
+ * Short names of source files: "model.py". If several files of a run have the same name, folders
+ * are added until it is unique: "left/model.py".
  */
 #ifndef XT_MERGE_FILE_NAMES_H
 #define XT_MERGE_FILE_NAMES_H
@@ -12,29 +12,35 @@
 
 #include "merge/base/names.h"
 
-/* Of a run: all zeros at first. */
-struct file_names {
-	struct names paths;    /* cleaned of "." and ".." */
-	struct names suffixes; /* what is shown of them */
-	uint32_t *suffix_of;   /* by path: its tail + 1, 0: not settled */
-	size_t suffix_capacity;
-	uint32_t *path_of; /* by tail: whose it is + 1 */
-	size_t path_capacity;
+struct file_name {
+	uint32_t suffix; /* shown suffix + 1; 0: not assigned */
+	bool is_added;
 };
 
-/* Notes a path that is to be shown; file_names_assign() comes after the last. 0 or -ENOMEM. */
+/* The source files of a run. Zeros are an empty table. */
+struct file_names {
+	struct names paths;	 /* without "." and ".." */
+	struct names suffixes;	 /* one or more whole components at the end of a path */
+	struct file_name *files; /* by path */
+	size_t file_capacity;
+	uint32_t *path_counts; /* by suffix: how many paths end with it */
+	size_t suffix_capacity;
+};
+
+/* Adds a path. Call file_names_assign() after the last one. Returns 0 or -ENOMEM. */
 int file_names_add(struct file_names *files, const char *path);
 
-/* Settles what is shown of the paths added since the last time; the others stay as they are. 0 or
- * -ENOMEM. */
+/*
+ * Assigns names to the paths added since the last call. Earlier names stay. Returns 0 or -ENOMEM.
+ */
 int file_names_assign(struct file_names *files);
 
-/* What is shown of a path that was added: valid until the next is. A path that was not: all of it. */
+/* Returns the name of a path, or path itself if it was not added. Valid until the next addition. */
 const char *file_names_shown(struct file_names *files, const char *path);
 
 void file_names_free(struct file_names *files);
 
-/* Is the file of a library that is handed out as source or with debug information, and not the user's? */
+/* Returns whether the file belongs to a library, not to the user's program. */
 bool file_is_library(const char *path);
 
 #endif

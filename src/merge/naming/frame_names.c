@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of frames, from those of functions and files.
+ * Names of frames.
  */
 #include "merge/naming/frame_names.h"
 
@@ -39,7 +39,7 @@ uint32_t frame_api_name(struct names *names, const char *name)
 	return shown;
 }
 
-/* The name of a text, which is given back here; length: what asprintf() returned. */
+/* Interns and frees the result of asprintf(). length: its return value. */
 static uint32_t take_text(struct frame_names *c, char *text, int length)
 {
 	char *clean = length < 0 ? NULL : malloc(text_clean_bound((size_t)length));
@@ -103,7 +103,7 @@ static uint32_t add_qualifier(struct frame_names *c, uint32_t name, uint32_t a)
 
 	if (name == NAME_FAILED || qualifier->path == NAME_EMPTY)
 		return name;
-	if (c->lines && c->addresses->list[a].place_count) /* "(file.c:12)" follows */
+	if (c->lines && c->addresses->list[a].place_count) /* the caller appends "(file.c:12)" */
 		return name;
 	if (qualifier->has_address)
 		snprintf(start, sizeof(start), "+0x%llx",
@@ -114,7 +114,9 @@ static uint32_t add_qualifier(struct frame_names *c, uint32_t name, uint32_t a)
 	return take_text(c, text, length);
 }
 
-/* Notes that a frame is of the user's own, if its line is in such a file. The name, or NAME_FAILED. */
+/*
+ * Marks a frame as user code if its line is in the user's file. Returns the name, or NAME_FAILED.
+ */
 static uint32_t mark_user_code(struct frame_names *c, uint32_t name, uint32_t file, uint32_t line)
 {
 	const char *path = names_text(&c->model->names, file, NULL);
@@ -124,7 +126,7 @@ static uint32_t mark_user_code(struct frame_names *c, uint32_t name, uint32_t fi
 	return paths_mark_user_code(c->paths, name) < 0 ? NAME_FAILED : name;
 }
 
-/* The function that the address lies in. */
+/* Names the function that contains the address. */
 static uint32_t name_function(struct frame_names *c, uint32_t a)
 {
 	const struct address *address = &c->addresses->list[a];
@@ -197,7 +199,7 @@ uint32_t frame_inlined_name(struct frame_names *c, size_t p)
 	return name;
 }
 
-/* The files that will be shown. */
+/* Assigns names to all files that will be shown. */
 static int assign_files(struct frame_names *c)
 {
 	const struct model *model = c->model;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What frames are called: functions, lines, Python frames, calls of the API. Each name is made once.
+ * Names of frames: functions, lines, Python frames and API calls. Each name is built once.
  */
 #ifndef XT_MERGE_FRAME_NAMES_H
 #define XT_MERGE_FRAME_NAMES_H
@@ -24,28 +24,35 @@ struct frame_names {
 	const struct model *model;
 	const struct addresses *addresses;
 	struct demangle_cache *cache;
-	struct names *names; /* that the shown ones go into */
-	struct paths *paths; /* whose names these are: notes which are of the user's files */
+	struct names *names; /* table of the shown names */
+	struct paths *paths; /* owner of names; records which are user code */
 	struct file_names *files;
-	bool lines;			   /* "f (file.c:12)" */
-	struct name_qualifier *qualifiers; /* by place in the addresses */
-	uint32_t *native;  /* by place in the addresses: name + 1; 0: it was not asked for */
-	uint32_t *inlined; /* by place in the places of the addresses: likewise */
-	uint32_t *python;  /* by XT_PYTHON_FRAME_ID: likewise */
+	bool lines;			   /* append lines: "f (file.c:12)" */
+	struct name_qualifier *qualifiers; /* by index in the addresses */
+	uint32_t *native;  /* by index in the addresses: name + 1; 0: not built yet */
+	uint32_t *inlined; /* by index in the places of the addresses: name + 1, or 0 */
+	uint32_t *python;  /* by XT_PYTHON_FRAME_ID: name + 1, or 0 */
 };
 
-/* Makes the lists of names, which are the caller's to free, and settles what files are called. The other members
- * are set. 0 or -ENOMEM; frame_names_end() in any case. */
+/*
+ * Allocates native, inlined and python, which the caller frees, and assigns file names. The caller
+ * has set the other members. Returns 0 or -ENOMEM; call frame_names_end() in any case.
+ */
 int frame_names_begin(struct frame_names *names);
 void frame_names_end(struct frame_names *names);
 
-/* The function that an address lies in; a function inlined there; "train_step (train.py:12)". Any id
- * of a Python frame will do. A name, or NAME_FAILED. */
+/*
+ * Return the name of the function at an address, of a function inlined there, or of a Python frame,
+ * "train_step (train.py:12)". Any Python frame id is valid. NAME_FAILED if out of memory.
+ */
 uint32_t frame_native_name(struct frame_names *names, uint32_t address);
 uint32_t frame_inlined_name(struct frame_names *names, size_t place);
 uint32_t frame_python_name(struct frame_names *names, uint32_t id);
 
-/* A function of the API without what tells its versions apart: _ptsz, _ptds, _v2, _v13000. */
+/*
+ * Interns the name of an API function without the suffixes of its versions: _ptsz, _ptds, _v2,
+ * _v13000.
+ */
 uint32_t frame_api_name(struct names *names, const char *name);
 
 #endif

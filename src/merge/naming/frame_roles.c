@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Roles by the names of functions and modules, and what of a stack is left out for them.
+ * Finds roles by the names of functions and modules, and trims stacks accordingly.
  */
 #include "merge/naming/frame_roles.h"
 
@@ -11,11 +11,11 @@
 
 #include "merge/symbolize/symbols.h"
 
-#define RUNTIME_FRAMES_MAX 16 /* the runtime is not deeper than this */
+#define RUNTIME_FRAMES_MAX 16 /* greater than the depth of the runtime */
 
 enum match { MATCH_WHOLE, MATCH_PREFIX };
 
-/* Roles by the mangled name. */
+/* Roles by mangled name. */
 static const struct {
 	const char *name;
 	enum match match;
@@ -37,9 +37,9 @@ static const struct {
 };
 
 /*
- * "cudaX…", or "__cudaX…" as the headers call it: in C, so mangled names are none. Outside the
- * runtime's own library a program may have such names too, so only those are taken for the
- * (statically linked) runtime's that begin as its functions that reach the GPU do.
+ * Matches "cudaX…", and "__cudaX…" as in the headers. These are C names, so they are not mangled. A
+ * program may have such names too. Outside libcudart.so, accept only names that begin like
+ * functions that reach the GPU: the runtime may be linked statically.
  */
 static bool is_runtime_api(const char *name, bool in_library)
 {
@@ -61,7 +61,7 @@ static bool is_libc(const char *file_name)
 	       module_is_library(file_name, "libpthread.so");
 }
 
-/* Extension modules of the standard library, and what its ctypes calls others by: plumbing. */
+/* Matches extension modules of Python's standard library, and libffi, which ctypes uses. */
 static bool is_of_standard_library(const char *path, const char *file_name)
 {
 	static const char folder[] = "/lib-dynload/";
@@ -87,7 +87,7 @@ bool frame_is_interpreter(const struct model *model, uint32_t module)
 		return false;
 	rest += 6;
 	rest += strspn(rest, "0123456789.");
-	rest += strspn(rest, "tdm"); /* how it was built */
+	rest += strspn(rest, "tdm"); /* build flavour */
 	if (!strncmp(rest, ".so", 3) || (rest[-1] == '.' && !strncmp(rest, "so", 2)))
 		return true;
 	return !rest[0] || !strcmp(rest, " (deleted)");
@@ -103,7 +103,7 @@ bool frame_is_of_interpreter(const struct model *model, const struct address *ad
 uint32_t frame_hidden_interpreter(const struct model *model, const struct addresses *addresses)
 {
 	static const char *const loops[] = {"_PyEval_EvalFrameDefault",
-					    "pypy_g_"}; /* CPython's, PyPy's */
+					    "pypy_g_"}; /* CPython, PyPy */
 
 	if (model_meta(model, "python.path")[0] || model_meta(model, "python.off")[0])
 		return 0;
@@ -153,15 +153,14 @@ static enum role role_of(const struct model *model, const struct address *addres
 		return ROLE_RUNTIME;
 	if (address->name != NAME_EMPTY || !address->module)
 		return ROLE_PROGRAM;
-	/* The C library's thread start has no names where it is stripped. */
+	/* A stripped C library has no name for its thread start. */
 	return is_libc(file_name) ? ROLE_THREAD_START : ROLE_UNNAMED;
 }
 
 /*
- * Where the program begins in frames[0 .. count), and in *api_out the frame of the runtime
- * function it called (count if none). The statically linked runtime may have lost the names of
- * all but what it offers: nameless frames count as runtime if such a function of the same module
- * follows.
+ * Returns the index of the program's first frame in frames[0 .. count). *api_out is the frame of
+ * the runtime function it called, or count. A static runtime may have kept only the names of its
+ * API. Therefore unnamed frames count as runtime if an API function of the same module follows.
  */
 static uint32_t skip_cuda(const struct frame_roles *r, const uint32_t *frames, uint32_t count,
 			  uint32_t *api_out)
@@ -195,20 +194,22 @@ static uint32_t skip_cuda(const struct frame_roles *r, const uint32_t *frames, u
 	return first;
 }
 
-/* The end of the frames that are shown: without those that start the thread, and where a stack begins
- * with Python, without those of the interpreter that start it. */
+/*
+ * Returns the end of the shown frames: without those that start the thread and, if the stack begins
+ * with Python, those that start the interpreter.
+ */
 static uint32_t skip_start(const struct frame_roles *r, const struct stack *stack,
 			   const uint32_t *frames, uint32_t first, bool has_python)
 {
 	uint32_t end = stack->frame_count, place = end;
 
-	/* _start itself has no name in a stripped program. */
+	/* _start has no name in a stripped program. */
 	if (end > first + 1 && r->roles[frames[end - 1]] == ROLE_UNNAMED &&
 	    r->roles[frames[end - 2]] == ROLE_THREAD_START)
 		end--;
 	while (end > first && r->roles[frames[end - 1]] == ROLE_THREAD_START)
 		end--;
-	/* What the C library calls first in a thread of std::thread. */
+	/* The first function of a std::thread, called by the C library. */
 	if (end > first && end < stack->frame_count &&
 	    module_is_library(
 		    module_file_name(r->model, r->addresses->list[frames[end - 1]].module),

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From stacks to call paths. Only the program is shown, and of the runtime the function that the program
- * called.
+ * Builds call paths from stacks. Shows only the program, and the runtime function it called.
  */
 #include "merge/naming/frames.h"
 
@@ -12,7 +11,7 @@
 #include "merge/naming/frame_names.h"
 #include "merge/naming/frame_roles.h"
 
-/* What does not change from stack to stack. */
+/* State shared by all stacks. */
 struct context {
 	const struct model *model;
 	const struct addresses *addresses;
@@ -23,20 +22,20 @@ struct context {
 };
 
 void frames_merge(const struct frames *frames, const struct model *model, uint32_t stack,
-		  struct frame_merge *frame_merge)
+		  struct frame_merge *merge)
 {
 	const struct stack *row = &model->stacks.rows[stack];
 
-	frame_merge_begin(frame_merge, model, row, frames->shown[stack].first,
-			  frames->shown[stack].end, frames->python);
+	frame_merge_begin(merge, model, row, frames->shown[stack].first, frames->shown[stack].end,
+			  frames->python);
 	if (frames->python != PYTHON_MIXED || !row->python_count)
 		return;
-	frame_merge->addresses = frames->by_frame + row->first_frame;
-	frame_merge->hidden = frames->of_interpreter;
+	merge->addresses = frames->by_frame + row->first_frame;
+	merge->hidden = frames->of_interpreter;
 }
 
 /*
- * Puts a native frame below node: the function, then what was inlined into it, but for glue between
+ * Adds a native frame below node: the function, then functions inlined into it. Skips glue between
  * the program and CUDA.
  */
 static uint32_t add_native(struct context *c, uint32_t node, uint32_t a)
@@ -73,7 +72,7 @@ static uint32_t add_frame(struct context *c, uint32_t node, const uint32_t *addr
 	return add_native(c, node, addresses[frame->index]);
 }
 
-/* Puts one stack into the tree, outermost frame first. */
+/* Adds one stack to the tree, outermost frame first. */
 static int build_stack(struct frames *out, struct context *c, uint32_t id)
 {
 	const struct stack *stack = &c->model->stacks.rows[id];
@@ -81,7 +80,7 @@ static int build_stack(struct frames *out, struct context *c, uint32_t id)
 	struct shown_frames *shown = &out->shown[id];
 	uint32_t node = out->root, api;
 	struct merged_frame frame;
-	struct frame_merge frame_merge;
+	struct frame_merge merge;
 
 	frame_roles_trim(&c->roles, stack, frames, c->style->python != PYTHON_OFF, &shown->first,
 			 &shown->end, &api);
@@ -93,8 +92,8 @@ static int build_stack(struct frames *out, struct context *c, uint32_t id)
 		if (out->api_names[id] == NAME_FAILED)
 			return -ENOMEM;
 	}
-	frames_merge(out, c->model, id, &frame_merge);
-	while (frame_merge_next(&frame_merge, &frame))
+	frames_merge(out, c->model, id, &merge);
+	while (frame_merge_next(&merge, &frame))
 		node = add_frame(c, node, frames, &frame);
 	out->nodes[id] = node;
 	return node == PATH_FAILED ? -ENOMEM : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stack as it is shown: native frames and Python's in one order. A frame of the interpreter's loop
- * is replaced by the Python frames that it runs.
+ * Merges the native and Python frames of a stack into one order. Python frames replace the frame of
+ * the interpreter loop that runs them.
  */
 #ifndef XT_MERGE_MERGE_PYTHON_FRAMES_H
 #define XT_MERGE_MERGE_PYTHON_FRAMES_H
@@ -11,8 +11,8 @@
 #include "merge/read/model.h"
 
 enum python_shown {
-	PYTHON_MIXED, /* among the native frames, but for the interpreter's own */
-	PYTHON_ONLY,  /* of stacks that have Python frames, these alone */
+	PYTHON_MIXED, /* among the native frames, without those of the interpreter */
+	PYTHON_ONLY,  /* without native frames, if the stack has Python frames */
 	PYTHON_OFF,
 	PYTHON_FULL, /* among all native frames */
 };
@@ -20,7 +20,7 @@ enum python_shown {
 enum merged_kind {
 	MERGED_NATIVE,	  /* index: of the stack's frames */
 	MERGED_PYTHON,	  /* index: XT_PYTHON_FRAME_ID */
-	MERGED_TRUNCATED, /* here frames are missing */
+	MERGED_TRUNCATED, /* frames are missing here */
 };
 
 struct merged_frame {
@@ -28,25 +28,25 @@ struct merged_frame {
 	uint32_t index;
 };
 
-/* Goes over one stack, from the outermost frame to the innermost. */
+/* Iterator over one stack, outermost frame first. */
 struct frame_merge {
 	const struct stack *stack;
 	const struct python_place *python;
 	uint32_t python_left;
-	uint32_t first, native_left; /* native frames [first, native_left) are left */
+	uint32_t first, native_left; /* remaining native frames: [first, native_left) */
 	bool skips_native;
-	bool is_truncated; /* and this was not said yet */
-	/* The addresses of the native frames and, by address, those that are not shown; NULL: all are. */
+	bool is_truncated; /* and MERGED_TRUNCATED was not returned yet */
+	/* Addresses of the native frames, and by address whether it is hidden. NULL: none is. */
 	const uint32_t *addresses;
 	const uint8_t *hidden;
 };
 
-/* Of its native frames, those at [first, end) are shown. */
-void frame_merge_begin(struct frame_merge *frame_merge, const struct model *model,
+/* Starts an iteration. [first, end) are the shown native frames. */
+void frame_merge_begin(struct frame_merge *merge, const struct model *model,
 		       const struct stack *stack, uint32_t first, uint32_t end,
 		       enum python_shown shown);
 
-/* The next frame; false if there is none. */
-bool frame_merge_next(struct frame_merge *frame_merge, struct merged_frame *out);
+/* Sets *out to the next frame. Returns false at the end. */
+bool frame_merge_next(struct frame_merge *merge, struct merged_frame *out);
 
 #endif

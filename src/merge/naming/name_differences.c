@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cutting names: at their brackets, their scopes, and where they differ.
+ * Cuts names at brackets and scopes.
  */
 #include "merge/naming/name_differences.h"
 
@@ -8,16 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PART_BYTES_MAX 96 /* of what tells one from others */
-#define BRACKETS_MAX   8  /* that are put back; a part with more is shown as it is */
-#define DOTS	       "..."
+#include "merge/naming/short_names.h"
+
+#define PART_BYTES_MAX	96 /* of a difference */
+#define PART_TAIL_BYTES 29
+#define BRACKETS_MAX	8 /* restored at most; beyond that, brackets stay unpaired */
 
 bool is_name_char(char c)
 {
 	return isalnum((unsigned char)c) || (c && strchr("_$:#~", c)) || (c & 0x80);
 }
 
-/* In the middle of "{lambda(int)#1}" its begin, else at itself. */
+/* Returns the start of the "{lambda(int)#1}" around at, else at. */
 static size_t lambda_start(const char *text, size_t at)
 {
 	for (size_t i = at; i-- && text[i] != '}';)
@@ -26,7 +28,7 @@ static size_t lambda_start(const char *text, size_t at)
 	return at;
 }
 
-/* … and its end. */
+/* Returns the end of the "{lambda(int)#1}" around at, else at. */
 static size_t lambda_end(const char *text, size_t at)
 {
 	for (size_t i = at; text[i] && text[i] != '{'; i++)
@@ -35,7 +37,7 @@ static size_t lambda_end(const char *text, size_t at)
 	return at;
 }
 
-/* How much of a text closes no bracket that it has not opened. */
+/* Returns the length of the part before the first unmatched closing bracket. */
 static size_t balanced(const char *text, size_t length)
 {
 	int depth = 0;
@@ -67,7 +69,7 @@ void name_common_ends(const struct names *names, const uint32_t *list, size_t co
 			same++;
 		tail = same;
 	}
-	/* (The head may have shrunk since a tail was measured: the two still do not meet in any.) */
+	/* A shorter head found later only leaves more room, so head and tail never overlap. */
 	while (head && is_name_char(first[head - 1]))
 		head--;
 	head = lambda_start(first, head);
@@ -78,7 +80,7 @@ void name_common_ends(const struct names *names, const uint32_t *list, size_t co
 	*tail_out = tail;
 }
 
-/* Takes "a::b::" off names. */
+/* Removes the scopes "a::b::" from names. */
 static size_t drop_scopes(char *text, size_t length)
 {
 	size_t out = 0, word = 0;
@@ -97,22 +99,7 @@ static size_t drop_scopes(char *text, size_t length)
 	return out;
 }
 
-static size_t cut_middle(char *text, size_t length)
-{
-	size_t head = PART_BYTES_MAX * 2 / 3, tail = PART_BYTES_MAX - head - strlen(DOTS);
-
-	if (length <= PART_BYTES_MAX)
-		return length;
-	while (head && (text[head] & 0xc0) == 0x80)
-		head--;
-	while (tail && (text[length - tail] & 0xc0) == 0x80)
-		tail--;
-	memcpy(text + head, DOTS, strlen(DOTS));
-	memmove(text + head + strlen(DOTS), text + length - tail, tail);
-	return head + strlen(DOTS) + tail;
-}
-
-/* Takes off what is no part of a name: "(int)", ", int", "::f". Nothing, if that is all there is. */
+/* Trims separators and a pair of brackets: "(int)", ", int", "::f". */
 static void trim(const char **text, size_t *length)
 {
 	const char *part = *text, *end = part + *length;
@@ -130,7 +117,10 @@ static void trim(const char **text, size_t *length)
 	*length = (size_t)(end - part);
 }
 
-/* Puts back what a part needs so that its brackets pair: "float>, array<char" is of "Functor<float>, array<char>". */
+/*
+ * Extends a difference until its brackets match: "float>, array<char" becomes "Functor<float>,
+ * array<char>".
+ */
 static void pair_brackets(const char *text, size_t *head, size_t *end)
 {
 	size_t at = *head, length = strlen(text);
@@ -171,6 +161,6 @@ char *name_difference(const char *text, size_t head, size_t end, bool is_first)
 		length = balanced(part, length);
 	trim(&part, &length);
 	memmove(room, part, length);
-	room[cut_middle(room, length)] = '\0';
+	room[name_cut_middle(room, length, PART_BYTES_MAX, PART_TAIL_BYTES)] = '\0';
 	return room;
 }

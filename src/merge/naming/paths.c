@@ -101,7 +101,10 @@ struct order {
 	bool *inner; /* by node: has children */
 };
 
-/* Siblings stand as their lines do: a name is followed by ';' if it goes on, else by a space. */
+/*
+ * Orders siblings like their folded lines: the name of a leaf is followed by a space, others by
+ * ';'.
+ */
 static int compare_siblings(const void *a, const void *b, void *context)
 {
 	const struct order *order = context;
@@ -124,7 +127,7 @@ static int compare_siblings(const void *a, const void *b, void *context)
 	return (uint8_t)tx[shorter] < (order->inner[y] ? ';' : ' ') ? -1 : 1;
 }
 
-/* Walks the tree depth first over siblings that were sorted by parent and name. */
+/* Collects leaves depth first. sorted has the nodes by parent and name. */
 static uint32_t collect_leaves(const struct paths *paths, const uint32_t *sorted,
 			       const uint32_t *first_child, enum weight weight, uint32_t *place,
 			       uint32_t *leaves)
@@ -155,7 +158,7 @@ int paths_leaves(const struct paths *paths, enum weight weight, uint32_t **leave
 {
 	uint32_t count = paths->node_count;
 	uint32_t *sorted = calloc(count, sizeof(*sorted));
-	uint32_t *first_child = calloc(count, sizeof(*first_child)); /* place in sorted + 1 */
+	uint32_t *first_child = calloc(count, sizeof(*first_child)); /* index in sorted + 1 */
 	uint32_t *place = calloc(count, sizeof(*place));
 	uint32_t *leaves = calloc(count, sizeof(*leaves));
 	struct order order = {paths, calloc(count, sizeof(bool))};

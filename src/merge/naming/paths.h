@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tree of call paths of all processes: what the folded output and the summary print.
+ * Tree of the call paths of all processes, for folded stacks and the summary.
  *
- * A node is a frame below its parent; its name is in a table of names. What
- * ends in a node gives it weight.
+ * A node is a frame below its parent. Its weights count only what ends at this node.
  */
 #ifndef XT_MERGE_PATHS_H
 #define XT_MERGE_PATHS_H
@@ -21,56 +20,57 @@
 struct path_node {
 	uint32_t parent;
 	uint32_t name;
-	uint64_t weights[WEIGHTS]; /* of what ends in this very node */
+	uint64_t weights[WEIGHTS]; /* of work that ends at this node */
 };
 
 struct paths {
-	struct names names; /* clean text: see text_clean() */
+	struct names names; /* printable: see text_clean() */
 	struct path_node *nodes;
 	size_t node_capacity;
 	uint32_t node_count;
 	struct xt_hash_table by_parent_and_name;
-	uint8_t *is_user_code; /* by name, as far as it goes: paths_is_user_code() */
+	uint8_t *is_user_code; /* by name; shorter than names: see paths_is_user_code() */
 	size_t user_code_capacity;
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int paths_init(struct paths *paths);
 void paths_free(struct paths *paths);
 
-/* The node of that name below parent, made if need be. PATH_FAILED if memory ran out. */
+/* Finds or adds the child of parent with this name. Returns PATH_FAILED if out of memory. */
 uint32_t paths_child(struct paths *paths, uint32_t parent, uint32_t name);
 
-/* Notes that frames of that name stand in a file of the user's (not NAME_FAILED). 0 or -ENOMEM. */
+/*
+ * Marks a name as a frame in the user's files. name must not be NAME_FAILED. Returns 0 or -ENOMEM.
+ */
 int paths_mark_user_code(struct paths *paths, uint32_t name);
 
-/* Was that noted? */
+/* Returns whether the name was marked as user code. */
 static inline bool paths_is_user_code(const struct paths *paths, uint32_t name)
 {
 	return name < paths->user_code_capacity && paths->is_user_code[name];
 }
 
 /*
- * The nodes that carry that weight, in the order of their printed paths (as LC_ALL=C sort has it).
- * *leaves_out is given back with free(). 0 or -ENOMEM.
+ * Collects the nodes with this weight, in the order of their printed paths (LC_ALL=C sort). The
+ * caller frees *leaves_out. Returns 0 or -ENOMEM.
  */
 int paths_leaves(const struct paths *paths, enum weight weight, uint32_t **leaves_out,
 		 uint32_t *count_out);
 
-/* Does the node carry that weight? GPU time may be 0: what took it counts. */
+/* Returns whether the node has this weight. GPU work may take 0 ns, so GPU time tests the count. */
 static inline bool path_carries(const struct path_node *node, enum weight weight)
 {
 	return node->weights[weight == WEIGHT_GPU_TIME ? WEIGHT_COUNT : weight] != 0;
 }
 
 /*
- * The nodes from the root (not included) down to node, into *chain and *capacity as grow() has
- * them. The number of nodes or -ENOMEM.
+ * Stores the nodes from below the root down to node in *chain, an array for grow(). Returns their
+ * number or -ENOMEM.
  */
 int paths_chain(const struct paths *paths, uint32_t node, uint32_t **chain, size_t *capacity);
 
-/* The names of these nodes with semicolons between; to be given back with free(). NULL if memory ran
- * out. */
+/* Returns the names of these nodes joined with ';'. The caller frees it. NULL if out of memory. */
 char *paths_text(const struct paths *paths, uint32_t node, size_t *length_out);
 
 #endif

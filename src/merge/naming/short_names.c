@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shortening of demangled C++ and Rust names.
+ * Shortens demangled C++ and Rust names.
  *
- * All is done by the depth of each character in brackets of template arguments. What a '<' is,
- * depends on what it stands behind: an argument list follows a name; "operator<" and "->" are no
- * brackets; "<T as U>" of Rust is one, but no argument list.
+ * Computes for each character how many template argument lists enclose it. The text before a
+ * '<' decides its meaning:
+ * - An argument list follows a name.
+ * - "operator<" and "->" are not brackets.
+ * - "<T as U>" of Rust is a bracket but not an argument list.
  */
 #include "merge/naming/short_names.h"
 
@@ -15,7 +17,7 @@
 #include <string.h>
 
 #define DOTS	  "..."
-#define DEPTH_MAX 64 /* brackets in brackets; a name with more is left to be cut */
+#define DEPTH_MAX 64 /* of nested brackets; deeper names are only cut */
 
 static bool is_word(char c)
 {
@@ -29,7 +31,7 @@ static bool has_word(const char *text, size_t length, size_t at, const char *wor
 	return length - at >= word_length && !memcmp(text + at, word, word_length);
 }
 
-/* Takes out what says only that a name is local to a file. */
+/* Removes anonymous namespaces. */
 static size_t drop_anonymous(char *text, size_t length)
 {
 	static const char *const scopes[] = {"(anonymous namespace)::", "{anonymous}::"};
@@ -41,7 +43,7 @@ static size_t drop_anonymous(char *text, size_t length)
 		for (size_t s = 0; s < sizeof(scopes) / sizeof(scopes[0]); s++)
 			if (has_word(text, length, i, scopes[s]))
 				skip = strlen(scopes[s]);
-		/* nvcc's name for the same: _INTERNAL_<hash>_<length>_<file>:: */
+		/* nvcc names an anonymous namespace _INTERNAL_<hash>_<length>_<file>. */
 		if ((!i || !is_word(text[i - 1])) && has_word(text, length, i, "_INTERNAL_")) {
 			size_t end = i;
 
@@ -61,7 +63,7 @@ static size_t drop_anonymous(char *text, size_t length)
 	return out;
 }
 
-/* How many characters from at on are "operator" and its signs, or an arrow: no brackets. */
+/* Returns the length of an operator name or arrow at this position, which has no brackets, or 0. */
 static size_t no_brackets(const char *text, size_t length, size_t at)
 {
 	size_t end = at + strlen("operator");
@@ -72,14 +74,14 @@ static size_t no_brackets(const char *text, size_t length, size_t at)
 		return 0;
 	while (end < length && end - at < strlen("operator<=>") && strchr("<>=-*", text[end]))
 		end++;
-	/* "operator<<int>": of several signs the last '<' before a name opens. */
+	/* "operator<<int>": the last '<' before a name opens an argument list. */
 	if (end < length && is_word(text[end]) && text[end - 1] == '<' &&
 	    end - at > strlen("operator<"))
 		end--;
 	return end - at;
 }
 
-/* Does the '<' at that place begin an argument list? "operator<< <int>" has a space before it. */
+/* Returns whether the '<' begins an argument list. "operator<< <int>" has a space before it. */
 static bool opens_list(const char *text, size_t at)
 {
 	if (at > 1 && text[at - 1] == ' ')
@@ -90,8 +92,8 @@ static bool opens_list(const char *text, size_t at)
 }
 
 /*
- * The depth of each character in argument lists; the brackets themselves count as outside. False
- * if brackets do not pair.
+ * Sets the depth in argument lists of each character. Brackets belong to the outer depth. Returns
+ * false if brackets do not match.
  */
 static bool measure(const char *text, size_t length, uint8_t *depth)
 {
@@ -123,7 +125,7 @@ static bool measure(const char *text, size_t length, uint8_t *depth)
 	return !open;
 }
 
-/* How many characters the group in brackets at from has, with these; 0 if it does not end. */
+/* Returns the length of the bracketed group at from, with its brackets; 0 if it does not end. */
 static size_t group_length(const char *text, size_t length, size_t from, char open, char close)
 {
 	size_t depth = 0;
@@ -137,8 +139,8 @@ static size_t group_length(const char *text, size_t length, size_t from, char op
 }
 
 /*
- * How much at a place inside an argument list only repeats the way to a lambda: the parameters of the
- * function that it stands in, "::operator()", or the lambdas around it.
+ * Returns how much text at this position only leads to a lambda: parameters of the function around
+ * it, "::operator()", or outer lambdas.
  */
 static size_t lambda_way(const char *text, size_t length, size_t at)
 {
@@ -157,8 +159,8 @@ static size_t lambda_way(const char *text, size_t length, size_t at)
 #define LAMBDA "{lambda}"
 
 /*
- * Makes what stands inside argument lists short: "a::b::" goes off names, and a lambda in a function
- * is "f::{lambda}".
+ * Shortens argument lists: removes the scopes of names, and writes a lambda in a function as
+ * "f::{lambda}".
  */
 static size_t simplify(char *text, size_t length, const uint8_t *depth)
 {
@@ -191,7 +193,7 @@ static size_t simplify(char *text, size_t length, const uint8_t *depth)
 	return out;
 }
 
-/* Puts dots in place of all that is deeper than that many lists. */
+/* Replaces text nested in more than that many lists by dots. */
 static size_t drop_deep(char *text, size_t length, const uint8_t *depth, uint8_t lists)
 {
 	size_t out = 0;
@@ -203,7 +205,7 @@ static size_t drop_deep(char *text, size_t length, const uint8_t *depth, uint8_t
 		}
 		if (i && depth[i - 1] > lists)
 			continue;
-		/* A list is at least as long as the dots, or not worth it. */
+		/* Keep text that is not longer than the dots. */
 		if (i + 2 < length && depth[i + 1] > lists && depth[i + 2] > lists) {
 			memcpy(text + out, DOTS, strlen(DOTS));
 			out += strlen(DOTS);
@@ -216,7 +218,7 @@ static size_t drop_deep(char *text, size_t length, const uint8_t *depth, uint8_t
 	return out;
 }
 
-/* Takes arguments from the end of the last outermost list, as many as needed, or as there are. */
+/* Removes arguments from the end of the last outermost list, as many as needed. */
 static size_t drop_last(char *text, size_t length, const uint8_t *depth)
 {
 	size_t close = length, open, cut = 0;
@@ -241,13 +243,13 @@ static size_t drop_last(char *text, size_t length, const uint8_t *depth)
 	return cut + strlen(DOTS) + length - close;
 }
 
-/* Takes out the middle: names made by programs often differ at their ends. */
-static size_t drop_middle(char *text, size_t length)
+size_t name_cut_middle(char *text, size_t length, size_t bytes_max, size_t tail)
 {
-	size_t tail = SHORT_NAME_BYTES_MAX / 4;
-	size_t head = SHORT_NAME_BYTES_MAX - tail - strlen(DOTS);
+	size_t head = bytes_max - tail - strlen(DOTS);
 
-	/* Not within a character of several bytes. */
+	if (length <= bytes_max)
+		return length;
+	/* Do not cut inside a UTF-8 character. */
 	while (head && (text[head] & 0xc0) == 0x80)
 		head--;
 	while (tail && (text[length - tail] & 0xc0) == 0x80)
@@ -279,5 +281,5 @@ size_t name_shorten(char *text, size_t length)
 			length = drop_deep(text, length, depth, 0);
 	}
 	free(depth);
-	return length > SHORT_NAME_BYTES_MAX ? drop_middle(text, length) : length;
+	return name_cut_middle(text, length, SHORT_NAME_BYTES_MAX, SHORT_NAME_BYTES_MAX / 4);
 }

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Telling kernels and functions apart whose short names are the same.
+ * Makes short names unique.
  *
- * Of the whole names of such a group, what all begin with and what all end with goes; what is left of
- * each is what tells it from the others. Should that be too long, or the same but for scopes, a
- * number made of the full name does it.
+ * For names with the same short form, removes the common start and end of the full names. The rest
+ * distinguishes them. If it is too long or still equal, a hash of the full name is added.
  */
 #include "merge/naming/unique_names.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "log/base/hash_table.h"
 #include "merge/base/grow.h"
 #include "merge/naming/name_differences.h"
 
 struct named {
 	uint32_t mangled;
-	uint32_t shortened, plain, full; /* names of the run's */
+	uint32_t shortened, plain, full; /* names in assignment.names */
 };
 
 struct assignment {
 	struct names *names;
 	struct name_space *space;
-	struct demangle_cache cache; /* into the names */
+	struct demangle_cache cache; /* from mangled names to names */
 	struct named *list;
 	size_t count, capacity;
 };
@@ -43,7 +43,7 @@ static int compare_named(const void *a, const void *b, void *context)
 	return order ? order : (x->mangled > y->mangled) - (x->mangled < y->mangled);
 }
 
-/* Adds a mangled name, if it is not the one before. */
+/* Adds a mangled name, unless it equals the last one added. */
 static int add_name(struct assignment *s, uint32_t mangled)
 {
 	struct named named = {.mangled = mangled};
@@ -91,7 +91,7 @@ static uint32_t *entry(uint32_t **list, size_t *capacity, uint32_t name)
 	return grow(list, capacity, (size_t)name + 1, sizeof(**list)) < 0 ? NULL : &(*list)[name];
 }
 
-/* Gives the shown name to that full name. 0, 1 if another one has it, or -ENOMEM. */
+/* Assigns the shown name to the full name. Returns 0, 1 if another name owns it, or -ENOMEM. */
 static int claim(struct assignment *s, uint32_t shown, uint32_t full)
 {
 	struct name_space *space = s->space;
@@ -107,29 +107,21 @@ static int claim(struct assignment *s, uint32_t shown, uint32_t full)
 	return 0;
 }
 
-static uint32_t hash_text(const char *text)
-{
-	uint64_t h = 0xcbf29ce484222325u;
-
-	for (; *text; text++)
-		h = (h ^ (unsigned char)*text) * 0x100000001b3u;
-	return (uint32_t)(h ^ h >> 32);
-}
-
-/* What is tried in turn. */
+/* Kinds of suffixes, in the order they are tried. */
 enum part {
-	PART_FIRST, /* the first argument that differs, or part of it */
+	PART_FIRST, /* the first argument that differs, or its start */
 	PART_WHOLE,
 	PART_NUMBERED,
 	PARTS
 };
 
-/* "short [with part]". NAME_FAILED if memory ran out. */
+/* Returns "short [with part]". NAME_FAILED if out of memory. */
 static uint32_t lengthen(struct assignment *s, const struct named *named, uint32_t whole,
 			 size_t head, size_t tail, enum part kind)
 {
 	const char *text = text_of(s, whole), *shortened = text_of(s, named->shortened);
 	size_t length = strlen(text), same = strlen(shortened);
+	const char *full = text_of(s, named->full);
 	char *part, *shown, number[16] = "";
 	uint32_t name = NAME_FAILED;
 	int bytes;
@@ -142,7 +134,7 @@ static uint32_t lengthen(struct assignment *s, const struct named *named, uint32
 		return NAME_FAILED;
 	if (kind == PART_NUMBERED)
 		snprintf(number, sizeof(number), "%s#%08x", part[0] ? " " : "",
-			 hash_text(text_of(s, named->full)));
+			 xt_hash_bytes(full, strlen(full)));
 	bytes = asprintf(&shown, part[0] || number[0] ? "%s [with %s%s]" : "%s", shortened, part,
 			 number);
 	free(part);
@@ -170,17 +162,17 @@ static bool are_different(uint32_t *names, size_t count)
 	return are;
 }
 
-/* Names of one short form that are to be told apart. */
+/* Names with the same short form. */
 struct group {
 	const struct named *list;
 	size_t count;
 	uint32_t *
-		wholes; /* what each is told by; behind them that of an earlier log which has the short name */
-	uint32_t *firsts;  /* what each would be shown as by its first part */
-	size_t head, tail; /* what all wholes begin and end with */
+		wholes; /* names to compare; then the owner of the short name, if of an earlier log */
+	uint32_t *firsts;  /* result of PART_FIRST for each name */
+	size_t head, tail; /* length of the common start and end of all wholes */
 };
 
-/* The names that they are told apart by: without parameters if these differ. */
+/* Chooses the names to compare: without parameters if these names differ. */
 static void choose_wholes(const struct assignment *s, struct group *group)
 {
 	uint32_t owner = group->list[0].shortened < s->space->full_capacity
@@ -207,7 +199,7 @@ static bool is_assigned(const struct assignment *s, const struct named *named)
 	return named->full < s->space->shown_capacity && s->space->shown_of[named->full];
 }
 
-/* What they would be called by their first parts, in order. */
+/* Fills firsts, sorted. */
 static int name_firsts(struct assignment *s, struct group *group)
 {
 	for (size_t i = 0; i < group->count; i++) {
@@ -220,7 +212,7 @@ static int name_firsts(struct assignment *s, struct group *group)
 	return 0;
 }
 
-/* Do others of the group have that first part, too? */
+/* Returns whether other names of the group have the same first part. */
 static bool is_shared(const struct group *group, uint32_t first)
 {
 	const uint32_t *at =
@@ -230,11 +222,11 @@ static bool is_shared(const struct group *group, uint32_t first)
 	       (at + 1 < group->firsts + group->count && at[1] == first);
 }
 
-/* Finds a name for one of the group. 0, 1 if there is none, or -ENOMEM. */
+/* Assigns a unique name to one of the group. Returns 0, 1 if there is none, or -ENOMEM. */
 static int make_one_unique(struct assignment *s, const struct group *group, size_t i)
 {
 	const struct named *named = &group->list[i];
-	/* One that is whole as it is: "f" beside "f(int)". */
+	/* A complete name keeps its form: "f" next to "f(int)". */
 	int error = named->full == named->shortened ? claim(s, named->shortened, named->full) : 1;
 
 	for (enum part kind = 0; error == 1 && kind < PARTS; kind++) {
@@ -249,7 +241,7 @@ static int make_one_unique(struct assignment *s, const struct group *group, size
 	return error;
 }
 
-/* Lengthens the names of list[0 .. count), whose full names differ, as far as they are new. */
+/* Assigns names to list[0 .. count), whose full names differ. Earlier assignments stay. */
 static int make_unique(struct assignment *s, const struct named *list, size_t count)
 {
 	struct group group = {
@@ -271,7 +263,7 @@ static int make_unique(struct assignment *s, const struct named *list, size_t co
 	return error < 0 ? error : 0;
 }
 
-/* Names of one short form, in the order of their full ones. */
+/* Assigns names to a group with the same short form, sorted by full name. */
 static int assign_group(struct assignment *s, const struct named *group, size_t count)
 {
 	struct named *list = calloc(count, sizeof(*list));
@@ -281,7 +273,7 @@ static int assign_group(struct assignment *s, const struct named *group, size_t 
 	for (size_t i = 0; !error && i < count; i++)
 		if (!different || list[different - 1].full != group[i].full)
 			list[different++] = group[i];
-	/* Alone, and the first of the run that has it. */
+	/* A single name gets the short form if it is free. */
 	if (different == 1 && !is_assigned(s, &list[0]))
 		error = claim(s, list[0].shortened, list[0].full);
 	else if (!error)
@@ -292,7 +284,7 @@ static int assign_group(struct assignment *s, const struct named *group, size_t 
 	return error;
 }
 
-/* Tells the cache what a name is shown as, if that is not its short form. */
+/* Stores an assigned name in the cache, unless it is the short form. */
 static int show(const struct assignment *s, const struct named *named, struct demangle_cache *cache)
 {
 	uint32_t assigned = s->space->shown_of[named->full] - 1, shown;
@@ -304,7 +296,7 @@ static int show(const struct assignment *s, const struct named *named, struct de
 	return shown == NAME_FAILED ? -ENOMEM : demangle_set_short(cache, named->mangled, shown);
 }
 
-/* Settles the names of the list. */
+/* Assigns names to the whole list. */
 static int assign_list(struct assignment *s, struct demangle_cache *cache)
 {
 	int error = 0;
@@ -330,8 +322,8 @@ static int compare_mangled(const void *a, const void *b)
 }
 
 /*
- * A kernel and the function that launches it may have one mangled name: what that is shown as is settled, and
- * other functions keep away from it. kernels: in the order of mangled names.
+ * A kernel and the function that launches it may have the same mangled name. Removes these
+ * functions from the list and reserves their names. kernels is sorted by mangled name.
  */
 static int reserve_kernels(struct assignment *s, const struct assignment *kernels)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Different kernels and functions have different names, however short: where shortening leaves one name
- * to several of a run, each has behind it what tells it from the others, "name [with MulFunctor<float>]".
+ * Makes the short names of kernels and functions unique within a run. If several names have the
+ * same short form, their difference is appended: "name [with MulFunctor<float>]".
  */
 #ifndef XT_MERGE_UNIQUE_NAMES_H
 #define XT_MERGE_UNIQUE_NAMES_H
@@ -13,23 +13,25 @@
 #include "merge/naming/demangle.h"
 #include "merge/read/model.h"
 
-/* Names of which no two are alike. Both lists are by name; a name + 1, or 0. */
+/* A set of unique names. Both arrays are indexed by name and contain a name + 1, or 0. */
 struct name_space {
-	uint32_t *shown_of; /* by the full name: what it is shown as */
+	uint32_t *shown_of; /* by full name: the shown name */
 	size_t shown_capacity;
-	uint32_t *full_of; /* by what is shown: the full name that it stands for */
+	uint32_t *full_of; /* by shown name: the full name */
 	size_t full_capacity;
 };
 
-/* Of a run: all zeros at first. A kernel may be called as the function is that launches it. */
+/*
+ * State of a run, initially zeros. A kernel may share its name with the function that launches it.
+ */
 struct unique_names {
-	struct names names; /* in all their lengths: only what is shown gets to others */
+	struct names names; /* short, plain and full names; not used elsewhere */
 	struct name_space kernels, functions;
 };
 
 /*
- * Settles what the kernels and the functions of a log are shown as, in the cache. Names of logs that were
- * read before stay as they are; among the names of one log the order does not matter. 0 or -ENOMEM.
+ * Assigns the shown names of a log's kernels and functions, in the cache. Names from earlier logs
+ * stay. The order of names in a log does not matter. Returns 0 or -ENOMEM.
  */
 int unique_names_assign(struct unique_names *unique, struct demangle_cache *cache,
 			const struct model *model, const struct addresses *addresses);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ranges of addresses, which may stand inside others, and the innermost around an address.
+ * Address ranges, possibly nested. Finds the innermost range around an address.
  */
 #ifndef XT_MERGE_ADDRESS_RANGES_H
 #define XT_MERGE_ADDRESS_RANGES_H
@@ -10,26 +10,25 @@
 
 struct address_range {
 	uint64_t start;
-	uint64_t end;	/* exclusive */
-	uint64_t reach; /* the largest end of all spans up to here, once in order */
-	uint32_t what;	/* the caller's */
+	uint64_t end;	  /* exclusive */
+	uint64_t max_end; /* largest end of this and all earlier ranges, after sorting */
+	uint32_t value;	  /* the caller's */
 };
 
 struct address_ranges {
-	struct address_range *list; /* to be given back with free() */
+	struct address_range *list; /* owner frees it */
 	size_t count;
 	size_t capacity;
 };
 
-/* 0 or -ENOMEM. */
-int address_ranges_add(struct address_ranges *address_ranges, uint64_t start, uint64_t end,
-		       uint32_t what);
+/* Returns 0 or -ENOMEM. */
+int address_ranges_add(struct address_ranges *ranges, uint64_t start, uint64_t end, uint32_t value);
 
-/* Once, after all were added. */
-void address_ranges_sort(struct address_ranges *address_ranges);
+/* Call once, after the last address_ranges_add(). */
+void address_ranges_sort(struct address_ranges *ranges);
 
-/* The one around address that starts last, and of those the smallest; or NULL. */
-const struct address_range *address_ranges_find(const struct address_ranges *address_ranges,
+/* Returns the range around address that starts last, the smallest of several, or NULL. */
+const struct address_range *address_ranges_find(const struct address_ranges *ranges,
 						uint64_t address);
 
 #endif

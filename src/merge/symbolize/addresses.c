@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From frames to functions.
+ * Collects the distinct addresses of all stacks.
  */
 #include "merge/symbolize/addresses.h"
 
@@ -17,10 +17,7 @@ bool module_is_library(const char *file_name, const char *library)
 
 const char *module_file_name(const struct model *model, uint32_t module)
 {
-	const char *path = names_text(&model->names, model->modules.rows[module].path, NULL);
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
+	return path_file_name(names_text(&model->names, model->modules.rows[module].path, NULL));
 }
 
 bool module_is_driver(const struct model *model, uint32_t module)

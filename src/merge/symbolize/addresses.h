@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The different addresses in the stacks of a log, and the functions they lie in.
- *
- * Names are had module by module. An ELF file is open only while its addresses are looked up, unless
- * the cache keeps it for other logs: memory does not grow with the number of modules.
+ * The distinct addresses in the stacks of a log, and the functions that contain them.
  */
 #ifndef XT_MERGE_ADDRESSES_H
 #define XT_MERGE_ADDRESSES_H
@@ -11,44 +8,47 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "merge/read/model.h"
 
 struct address {
 	uint64_t frame;	 /* as in the log: kind and value */
-	uint32_t module; /* place in the model's modules, 0: in none */
-	uint32_t name;	 /* name in the model, mangled; NAME_EMPTY: not known */
-	uint64_t start;	 /* of the function, ELF virtual address; if the name is known */
+	uint32_t module; /* index in the model's modules, 0: none */
+	uint32_t name;	 /* mangled name in the model; NAME_EMPTY: unknown */
+	uint64_t start;	 /* of the function, as ELF virtual address, if the name is known */
 	uint64_t bytes;
-	uint32_t first_place; /* in places */
+	uint32_t first_place; /* index in places */
 	uint32_t place_count;
 };
 
 struct addresses {
 	struct address *list;
 	uint32_t count;
-	uint32_t *by_frame; /* by place in the model's frames: index in list */
-	/* Of the addresses with debug information: the functions inlined there, innermost first,
-	 * and as the last one the function itself. */
+	uint32_t *by_frame; /* by index in the model's frames: index in list */
+	/*
+	 * For each address with debug information: the functions inlined there, innermost first,
+	 * then the function itself.
+	 */
 	struct place *places;
 	size_t place_count;
 	size_t place_capacity;
 };
 
 /*
- * Collects the distinct addresses of the model's frames. On success it frees the model's frames. 0 or -ENOMEM;
- * call addresses_free() in any case.
+ * Collects the distinct addresses of the model's frames. On success, frees the model's frames.
+ * Returns 0 or -ENOMEM; call addresses_free() in any case.
  */
 int addresses_collect(struct addresses *addresses, struct model *model);
 void addresses_free(struct addresses *addresses);
 
-/* The address itself, without the kind. */
+/* The address without its kind. */
 static inline uint64_t address_value(const struct address *address)
 {
 	return address->frame & XT_FRAME_VALUE_MASK;
 }
 
-/* A return address may be the first byte of the next function: the call is what counts. */
+/* A return address may be the first byte of the next function, so look up the call before it. */
 static inline uint64_t address_lookup(const struct address *address)
 {
 	bool returns = address->frame >> XT_FRAME_KIND_SHIFT == XT_FRAME_RETURN;
@@ -56,19 +56,27 @@ static inline uint64_t address_lookup(const struct address *address)
 	return address_value(address) - returns;
 }
 
-/* The same as ELF virtual address. */
+/* address_lookup() as an ELF virtual address. */
 static inline uint64_t address_virtual(const struct address *address, const struct module *module)
 {
 	return address_lookup(address) - module->bias;
 }
 
+/* The last component of a path. */
+static inline const char *path_file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 /* The last component of a module's path. */
 const char *module_file_name(const struct model *model, uint32_t module);
 
-/* Is this the driver, CUPTI or the tracer itself, whose frames are not shown? */
+/* Returns whether the module is the driver, CUPTI or the tracer. Their frames are hidden. */
 bool module_is_driver(const struct model *model, uint32_t module);
 
-/* Does the file name belong to that library: "libx.so" itself or any of its versions? */
+/* Returns whether the file is this library in any version: "libx.so", "libx.so.1". */
 bool module_is_library(const char *file_name, const char *library);
 
 #endif

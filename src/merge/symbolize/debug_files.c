@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The search for debug files.
+ * Searches for debug files and checks their identity.
  */
 #include "merge/symbolize/debug_files.h"
 
@@ -14,25 +14,25 @@
 #define DEBUG_ROOT	   "/usr/lib/debug"
 #define BUILD_ID_BYTES_MAX 64
 
-/* What the file that is looked for must be. */
+/* Identity of the debug file. */
 struct wanted {
 	const void *build_id;
 	size_t build_id_bytes;
-	uint32_t check; /* of a module without build id */
+	uint32_t crc; /* CRC-32 of the file, if the module has no build id */
 };
 
 static bool is_wanted(const struct elf_file *file, const struct wanted *wanted)
 {
-	uint32_t check;
+	uint32_t crc;
 
 	if (!elf_file_is_elf(file) ||
 	    !(elf_file_has_symtab(file) || elf_file_has_debug_info(file)) ||
 	    !elf_file_has_build_id(file, wanted->build_id, wanted->build_id_bytes))
 		return false;
-	return wanted->build_id_bytes || (elf_file_crc32(file, &check) && check == wanted->check);
+	return wanted->build_id_bytes || (elf_file_crc32(file, &crc) && crc == wanted->crc);
 }
 
-/* path is given back here. */
+/* Takes ownership of path. */
 static bool try_path(char *path, const struct wanted *wanted, struct elf_file *found)
 {
 	bool is_found = false;
@@ -69,7 +69,7 @@ static bool find_by_link(const char *const *roots, size_t root_count, const char
 	int directory = slash ? (int)(slash - module_path + 1) : 0;
 	char *path;
 
-	if (strchr(link, '/')) /* a link names a file, not a place */
+	if (strchr(link, '/')) /* a debug link is a file name, not a path */
 		return false;
 	for (size_t b = 0; b < sizeof(beside) / sizeof(beside[0]); b++)
 		if (asprintf(&path, "%.*s%s%s", directory, module_path, beside[b], link) >= 0 &&
@@ -82,7 +82,7 @@ static bool find_by_link(const char *const *roots, size_t root_count, const char
 	return false;
 }
 
-/* The client serves one thread at a time. */
+/* Returns a descriptor or -1. The client library supports only one thread at a time. */
 static int fetch(struct debug_search *search, const char *path, const struct wanted *wanted)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -113,10 +113,10 @@ bool debug_files_find(struct debug_search *search, const struct elf_file *module
 	struct wanted wanted = {.build_id = build_id, .build_id_bytes = build_id_bytes};
 	const char *roots[2];
 	size_t root_count = 0;
-	GElf_Word check = 0;
-	const char *link = dwelf_elf_gnu_debuglink(module->elf, &check);
+	GElf_Word crc = 0;
+	const char *link = dwelf_elf_gnu_debuglink(module->elf, &crc);
 
-	wanted.check = check;
+	wanted.crc = crc;
 	if (search->directory)
 		roots[root_count++] = search->directory;
 	roots[root_count++] = DEBUG_ROOT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the symbols and the DWARF of a stripped module are: in a file named after its build id, in
- * one that its debug link names, or on a server, if the user has configured one.
+ * Finds the debug file of a stripped module: by build id, by debug link, or on a debuginfod server
+ * if the user has configured one.
  */
 #ifndef XT_MERGE_DEBUG_FILES_H
 #define XT_MERGE_DEBUG_FILES_H
@@ -15,18 +15,18 @@
 struct module_cache;
 
 struct debug_search {
-	const char *directory; /* is searched before the usual one; NULL: no such directory */
+	const char *directory; /* searched before /usr/lib/debug; NULL: none */
 	struct debuginfod server;
-	struct module_cache *modules; /* what has been opened; see module_cache.h */
+	struct module_cache *modules; /* open modules, see module_cache.h */
 };
 
-/* Gives back what the search has opened; the struct may be used on. */
+/* Closes the connection to servers. The struct can be used again. */
 void debug_search_end(struct debug_search *search);
 
 /*
- * The debug file of the module at path, which is open and has that build id. Only a file of the
- * same build id counts, or for a module that has none, one with the check that its link names.
- * *found is to be closed, if true is returned.
+ * Finds the debug file of the open module at path, and returns whether there is one. Its build id
+ * must be equal to the module's. If the module has no build id, the file must have the CRC in the
+ * debug link. The caller closes *found.
  */
 bool debug_files_find(struct debug_search *search, const struct elf_file *module, const char *path,
 		      const void *build_id, size_t build_id_bytes, struct elf_file *found);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From addresses to inlined functions and lines.
+ * Maps addresses to inlined functions and lines.
  *
- * A unit covers ranges of addresses and has a table of lines; in it, functions have ranges, and in
- * these the functions that were inlined into them, each with the place of the call. Units whose
- * functions stand in a file of their own (split DWARF) have only the first here. What several files have
- * in common may stand in one more (dwz), without which none of it is of use.
+ * A unit has a set of address ranges and a line table. Its functions have ranges, and so have the
+ * functions inlined into them, which also have a call site. A unit of split DWARF keeps its
+ * functions in a separate file. Entries shared by several files may be in another file (dwz).
+ * Without that file, no unit can be read.
  */
 #include "merge/symbolize/debug_info.h"
 
@@ -19,16 +19,19 @@
 #include "merge/symbolize/debug_tree.h"
 #include "merge/symbolize/dwp.h"
 
-#define ORIGINS_MAX	16 /* entries that refer to others for what they lack */
+#define ORIGINS_MAX	16 /* length of a chain of entries that refer to each other */
 #define UNIT_RANGES_MAX (1u << 20)
-#define NAME_BYTES_MAX	4096 /* of a qualified name that is put together here */
-/* Looked at for inlined functions, over all addresses: far more than files have that are not damaged. */
+#define NAME_BYTES_MAX	4096 /* of a qualified name built here */
+/*
+ * Entries visited in search of inlined functions, over all addresses of a log. Undamaged files stay
+ * far below.
+ */
 #define ENTRIES_MAX UINT64_C(200000000)
 
 struct unit {
 	Dwarf_Die die;
-	Dwarf_Die code; /* the first entry of where its functions are */
-	bool has_code;	/* code is known */
+	Dwarf_Die code; /* root entry of the DWARF that has the functions */
+	bool has_code;	/* code is set */
 	struct split_unit split;
 };
 
@@ -36,15 +39,15 @@ struct debug_info {
 	const struct elf_file *file;
 	const char *path;
 	Dwarf *dwarf;
-	struct dwp *dwp; /* NULL: there is none, or it was not needed yet */
+	struct dwp *dwp; /* NULL: missing, or not needed yet */
 	bool dwp_tried;
 	struct unit *units;
 	size_t unit_count;
 	size_t unit_capacity;
-	struct address_ranges ranges; /* what: place of the unit */
+	struct address_ranges ranges; /* value: index of the unit */
 	void *trees;		      /* by Dwarf_CU, for tsearch() */
 	struct debug_place places[DEBUG_DEPTH_MAX];
-	char **texts; /* of the places, made here */
+	char **texts; /* names built for the places */
 	size_t text_count;
 	size_t text_capacity;
 	uint64_t entries_left;
@@ -58,18 +61,18 @@ static void free_texts(struct debug_info *info)
 		free(info->texts[--info->text_count]);
 }
 
-/* What is damaged is more than what is missing: it is what is said. */
+/* Damage takes precedence over a missing file: see debug_info_problem(). */
 static void note_missing(struct debug_info *info, const char *file)
 {
 	if (!info->problem &&
-	    asprintf(&info->problem, "is split, and %s is not there, or of another build",
+	    asprintf(&info->problem, "is split, and %s is missing or of another build",
 		     file ? file : "a part") < 0)
 		info->problem = NULL;
 }
 
 /*
- * Is there nothing in another file, or is it the one that is meant? libdw asks for no more than its name, and does not
- * know of DWARF 5's own way to say it.
+ * Returns true if the file is complete, or if its shared file (dwz) has the right build id. libdw
+ * checks only the name of that file, and does not know .debug_sup of DWARF 5.
  */
 static bool has_shared_part(struct debug_info *info)
 {
@@ -80,16 +83,15 @@ static bool has_shared_part(struct debug_info *info)
 	Dwarf *shared;
 
 	if (build_id_bytes <= 0 && elf_file_section_named(info->file, ".debug_sup", &header))
-		info->problem =
-			strdup("is in part in a file that .debug_sup names: that is not read");
+		info->problem = strdup("needs a .debug_sup file, which is not supported");
 	if (build_id_bytes <= 0)
 		return !info->problem;
 	shared = dwarf_getalt(info->dwarf);
 	if (shared && elf_file_has_build_id(&(struct elf_file){.elf = dwarf_getelf(shared)},
 					    build_id, (size_t)build_id_bytes))
 		return true;
-	if (asprintf(&info->problem, "is in part in %s, which is %s", name,
-		     shared ? "of another build" : "not there") < 0)
+	if (asprintf(&info->problem, "needs %s, which is %s", name,
+		     shared ? "of another build" : "missing") < 0)
 		info->problem = NULL;
 	return false;
 }
@@ -189,7 +191,7 @@ static int compare_trees(const void *a, const void *b)
 	return x->unit < y->unit ? -1 : x->unit > y->unit;
 }
 
-/* The tree of the unit whose first entry is given, read at the first time; NULL: out of memory. */
+/* Returns the tree of the unit, and reads it on first use. NULL if out of memory. */
 static const struct debug_tree *tree_of(struct debug_info *info, Dwarf_Die *unit_die,
 					const struct split_unit *split)
 {
@@ -229,7 +231,7 @@ static bool find_in_package(struct debug_info *info, struct unit *unit, uint64_t
 	       dwp_unit(info->dwp, info->file, &unit->die, id, &unit->code, &unit->split);
 }
 
-/* Where the functions of a unit are; its code stays without an address if that is not to be had. */
+/* Finds the DWARF that has the unit's functions. If it is missing, code.addr stays NULL. */
 static void find_code(struct debug_info *info, struct unit *unit)
 {
 	const char *name;
@@ -261,7 +263,7 @@ static uint32_t number_of(Dwarf_Die *die, unsigned name)
 	return (uint32_t)value;
 }
 
-/* Follows an entry to the one that it completes, as far as that goes. */
+/* Follows an entry to the one it completes. Returns false at the end of the chain. */
 static bool to_origin(Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;
@@ -272,9 +274,9 @@ static bool to_origin(Dwarf_Die *die)
 }
 
 /*
- * Writes the name of a scope: some have it elsewhere, some have none. A type that has none and in
- * which a function is inlined is a lambda: those of one function are told by where they begin.
- * Returns its length, as snprintf() does.
+ * Writes the name of a scope and "::". The name may be at an entry that this one refers to. A type
+ * without a name that contains an inlined function is a lambda, identified by its line and column.
+ * Returns the length as snprintf() does.
  */
 static int put_scope_name(Dwarf_Die die, char *out, size_t room)
 {
@@ -302,8 +304,8 @@ static int put_scope_name(Dwarf_Die die, char *out, size_t room)
 }
 
 /*
- * The scope (place + 1) as it was declared: what defines a function may stand elsewhere than where
- * it belongs.
+ * Returns the declaration of a scope (index + 1). A definition may be outside the scope it belongs
+ * to.
  */
 static uint32_t declared_scope(const struct debug_tree *tree, uint32_t scope)
 {
@@ -316,7 +318,7 @@ static uint32_t declared_scope(const struct debug_tree *tree, uint32_t scope)
 	return declared ? declared : scope;
 }
 
-/* "ns::type::" for the scope (place + 1) and those around it, as far as there is room. */
+/* Writes "ns::type::" for the scope (index + 1) and its parents, as far as there is room. */
 static size_t put_scopes(const struct debug_tree *tree, uint32_t scope, int depth, char *out,
 			 size_t room)
 {
@@ -331,7 +333,7 @@ static size_t put_scopes(const struct debug_tree *tree, uint32_t scope, int dept
 	return written < 0 || (size_t)written >= room - length ? length : length + (size_t)written;
 }
 
-/* Functions without a mangled name, as lambdas in functions, are told by what they stand in. */
+/* Prefixes the name with its scopes. Functions without a mangled name, such as lambdas, need it. */
 static int qualify(struct debug_info *info, Dwarf_Die *die, const char *name,
 		   const char **qualified_out)
 {
@@ -347,7 +349,7 @@ static int qualify(struct debug_info *info, Dwarf_Die *die, const char *name,
 	tree = tree_of(info, &unit_die, &(struct split_unit){0});
 	if (!tree)
 		return -ENOMEM;
-	scope = debug_tree_scope(tree, die); /* die is the declaration already */
+	scope = debug_tree_scope(tree, die); /* die is already the declaration */
 	parent = scope ? tree->scopes[scope - 1].parent : 0;
 	if (!parent)
 		return 0;
@@ -364,7 +366,7 @@ static int qualify(struct debug_info *info, Dwarf_Die *die, const char *name,
 	return 0;
 }
 
-/* The name of a function, or of one that was inlined; NULL if it has none. 0 or -ENOMEM. */
+/* Sets the name of a function, NULL if it has none. Returns 0 or -ENOMEM. */
 static int function_name(struct debug_info *info, Dwarf_Die die, const char **name_out)
 {
 	const char *name = NULL;
@@ -384,7 +386,10 @@ static int function_name(struct debug_info *info, Dwarf_Die die, const char **na
 	return name ? qualify(info, &die, name, name_out) : 0;
 }
 
-/* Where an inlined function was called. Some units out of a package use the files of their skeleton. */
+/*
+ * Sets where an inlined function was called. Some units of a package use the file table of their
+ * skeleton.
+ */
 static void find_call(struct unit *unit, Dwarf_Die *die, struct debug_place *caller)
 {
 	Dwarf_Attribute attribute;
@@ -407,7 +412,7 @@ static bool has_code(Dwarf_Die *die)
 	return dwarf_hasattr(die, DW_AT_low_pc) || dwarf_hasattr(die, DW_AT_ranges);
 }
 
-/* For what was inlined at an address. */
+/* Search for functions inlined at an address. */
 struct search {
 	const struct split_unit *split;
 	uint64_t address;
@@ -418,8 +423,8 @@ struct search {
 };
 
 /*
- * Appends the functions inlined at the address below die, outermost first, to those of the search.
- * True if there were any. Blocks may be without ranges of their own.
+ * Appends the functions inlined at the address below die, outermost first. Returns whether there
+ * are any. Blocks may lack ranges, so they are searched too.
  */
 static bool find_inlined(struct search *search, Dwarf_Die *die, int depth)
 {
@@ -447,18 +452,24 @@ static bool find_inlined(struct search *search, Dwarf_Die *die, int depth)
 	return false;
 }
 
-/* Does the function begin where the symbol does? (One with several parts has a symbol for each.) */
+/*
+ * Returns whether one part of the function starts where the symbol does. Each part has its own
+ * symbol.
+ */
 static bool agrees(const struct debug_tree *tree, uint32_t scope, const struct symbol *symbol)
 {
 	const struct address_ranges *functions = &tree->functions;
 
 	for (size_t i = 0; i < functions->count; i++)
-		if (functions->list[i].what == scope && functions->list[i].start == symbol->start)
+		if (functions->list[i].value == scope && functions->list[i].start == symbol->start)
 			return true;
 	return false;
 }
 
-/* Puts the function and what was inlined into it behind the innermost place, whose line is known. */
+/*
+ * Appends the inlined functions and the function itself after the innermost place, whose line is
+ * set.
+ */
 static int put_places(struct debug_info *info, struct unit *unit, Dwarf_Die *function,
 		      uint64_t address, size_t *count)
 {
@@ -494,7 +505,7 @@ int debug_info_find(struct debug_info *info, uint64_t address, const struct symb
 	free_texts(info);
 	if (!range)
 		return 0;
-	unit = &info->units[range->what];
+	unit = &info->units[range->value];
 	if (!unit->has_code)
 		find_code(info, unit);
 	*first = (struct debug_place){0};
@@ -508,15 +519,15 @@ int debug_info_find(struct debug_info *info, uint64_t address, const struct symb
 		if (!tree)
 			return -ENOMEM;
 		code = address_ranges_find(&tree->functions, address);
-		if (code && symbol && !agrees(tree, code->what, symbol))
+		if (code && symbol && !agrees(tree, code->value, symbol))
 			return 0;
-		error = code ? put_places(info, unit, &tree->scopes[code->what].die, address,
+		error = code ? put_places(info, unit, &tree->scopes[code->value].die, address,
 					  &count)
 			     : 0;
 		if (error)
 			return error;
 	}
-	/* Of the function itself the symbol table knows better. */
+	/* The symbol table has the better name for the function itself. */
 	if (symbol) {
 		info->places[count - 1].function = NULL;
 	} else {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walking a unit of DWARF. Damaged DWARF may lead anywhere: the walk goes forwards only, and not
- * deeper than any compiler would.
+ * Walks a DWARF unit. References in damaged DWARF may point anywhere, so the walk only goes
+ * forward, and its depth is limited.
  */
 #include "merge/symbolize/debug_tree.h"
 
@@ -12,8 +12,8 @@
 #define RANGES_MAX 65536 /* of one function */
 
 enum kind {
-	KIND_OTHER,	  /* holds no functions */
-	KIND_TRANSPARENT, /* may hold functions, has no part in their names */
+	KIND_OTHER,	  /* contains no functions */
+	KIND_TRANSPARENT, /* may contain functions, but is not part of their names */
 	KIND_SCOPE,
 	KIND_FUNCTION,
 };
@@ -41,7 +41,7 @@ static enum kind kind_of(Dwarf_Die *die)
 	}
 }
 
-/* Entries stand in the order of a walk: what leads back to one that was visited is damage. */
+/* Entries are stored in walking order, so a step back is damage. */
 static int visit(struct debug_walk *walk, int rc, const Dwarf_Die *before, const Dwarf_Die *die)
 {
 	if (rc)
@@ -71,9 +71,9 @@ int debug_next(struct debug_walk *walk, Dwarf_Die *die, Dwarf_Die *out)
 	return visit(walk, rc, &before, out);
 }
 
-#define LISTS_HEAD_BYTES 12 /* of .debug_rnglists, with 32-bit offsets */
+#define LISTS_HEAD_BYTES 12 /* header of .debug_rnglists with 32-bit offsets */
 
-/* Where the list with that number begins, or -1. */
+/* Returns the offset of the list with this number, or -1. */
 static ptrdiff_t list_offset(const struct split_unit *split, uint64_t number)
 {
 	uint32_t count, offset;
@@ -88,8 +88,8 @@ static ptrdiff_t list_offset(const struct split_unit *split, uint64_t number)
 }
 
 /*
- * libdw takes the base of ranges from the unit; but one may begin in the midst of a list with
- * another base, and so at the beginning of it, too.
+ * libdw takes the base of the ranges from the unit, which is wrong for a unit of a package. Start
+ * the list here, with the base of the skeleton.
  */
 ptrdiff_t debug_ranges(Dwarf_Die *die, const struct split_unit *split, ptrdiff_t at,
 		       Dwarf_Addr *base, Dwarf_Addr *start, Dwarf_Addr *end)
@@ -142,7 +142,7 @@ static int add_function(struct debug_tree *tree, Dwarf_Die *die, uint32_t scope)
 	return 0;
 }
 
-/* Notes the entry if it is one of those; *scope becomes the one that its children stand in. */
+/* Adds a scope or function. *scope becomes the scope of its children. */
 static int add_entry(struct debug_tree *tree, Dwarf_Die *die, enum kind kind, uint32_t *scope)
 {
 	if (kind != KIND_SCOPE && kind != KIND_FUNCTION)
@@ -159,7 +159,7 @@ int debug_tree_read(struct debug_tree *tree, Dwarf_Die *unit_die, const struct s
 {
 	struct level {
 		Dwarf_Die die;
-		uint32_t scope; /* around the entry */
+		uint32_t scope; /* parent scope of the entry */
 	} levels[DEBUG_DEPTH_MAX];
 	struct debug_walk walk = {0};
 	int depth = 1, rc;
@@ -179,7 +179,7 @@ int debug_tree_read(struct debug_tree *tree, Dwarf_Die *unit_die, const struct s
 			continue;
 		}
 		tree->is_damaged |= rc <= 0;
-		/* The unit itself has no next. */
+		/* The root entry has no siblings. */
 		for (; depth > 1; depth--) {
 			rc = debug_next(&walk, &levels[depth - 1].die, &levels[depth - 1].die);
 			tree->is_damaged |= rc < 0;
@@ -202,7 +202,7 @@ void debug_tree_free(struct debug_tree *tree)
 
 uint32_t debug_tree_scope(const struct debug_tree *tree, const Dwarf_Die *die)
 {
-	size_t low = 0, high = tree->scope_count; /* the first that stands behind die */
+	size_t low = 0, high = tree->scope_count; /* high: the first after die */
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;

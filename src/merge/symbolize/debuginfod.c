@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The client of debuginfod. Its library is opened rather than linked: it needs half of a browser,
- * and few have servers.
+ * Client of debuginfod. Its library is loaded only when needed, because it depends on libcurl and
+ * much else, and few users have servers.
  */
 #include "merge/symbolize/debuginfod.h"
 
@@ -12,7 +12,7 @@
 #include <time.h>
 
 #define IDLE_NS_MAX    UINT64_C(20000000000)
-#define TOTAL_NS_MAX   UINT64_C(300000000000) /* over all files of a run */
+#define TOTAL_NS_MAX   UINT64_C(300000000000) /* for all files of a run */
 #define FILE_BYTES_MAX (INT64_C(1) << 31)
 
 typedef int (*progress_function)(void *client, long done, long total);
@@ -45,17 +45,20 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Called by the library while it waits, several times a second. Not 0: it gives up. */
-static int watch(void *client, long done, long total)
+/*
+ * Progress callback of the client, called several times a second. A nonzero result aborts the
+ * download. Until a server answers, the client increments done at each call, so a step of one is
+ * not progress.
+ */
+static int on_progress(void *client, long done, long total)
 {
 	struct debuginfod *server = get_user_data(client);
 	uint64_t now = now_ns();
 
 	server->is_too_large = done > FILE_BYTES_MAX || total > FILE_BYTES_MAX;
-	if ((uint64_t)done != server->last_bytes) {
-		server->last_bytes = (uint64_t)done;
+	if ((uint64_t)done > server->last_bytes + 1)
 		server->progress_ns = now;
-	}
+	server->last_bytes = (uint64_t)done;
 	server->timed_out = now - server->progress_ns > IDLE_NS_MAX ||
 			    server->spent_ns + now - server->started_ns > TOTAL_NS_MAX;
 	return server->timed_out || server->is_too_large;
@@ -73,8 +76,9 @@ static bool open_library(struct debuginfod *server)
 	server->library = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
 	if (!server->library) {
 		if (server->report)
-			report_note(server->report, "DEBUGINFOD_URLS is set, but there is no "
-						    "libdebuginfod.so.1: no server is asked");
+			report_note(server->report,
+				    "DEBUGINFOD_URLS is set, but libdebuginfod.so.1 is "
+				    "not installed; no server is asked");
 		return false;
 	}
 	for (size_t f = 0; f < sizeof(functions) / sizeof(functions[0]); f++) {
@@ -88,7 +92,7 @@ static bool open_library(struct debuginfod *server)
 	if (!server->client)
 		return false;
 	set_user_data(server->client, server);
-	set_progress(server->client, watch);
+	set_progress(server->client, on_progress);
 	server->disabled = false;
 	return true;
 }
@@ -105,18 +109,20 @@ int debuginfod_fetch(struct debuginfod *server, const char *path, const void *bu
 	server->started_ns = server->progress_ns = now_ns();
 	fd = find_debuginfo(server->client, build_id, (int)build_id_bytes, NULL);
 	server->spent_ns += now_ns() - server->started_ns;
-	if (fd >= 0 || fd == -ENOENT)
-		return fd < 0 ? -1 : fd;
+	if (fd >= 0)
+		return fd;
+	if (fd == -ENOENT && !server->timed_out && !server->is_too_large)
+		return -1;
 	if (server->is_too_large) {
 		if (server->report)
-			report_note(server->report, "%s: debuginfod: the debug file is too large",
-				    path);
+			report_note(server->report,
+				    "%s: debuginfod: the debug file is larger than 2 GiB", path);
 		return -1;
 	}
 	server->disabled = true;
 	if (server->report)
-		report_note(server->report, "%s: debuginfod: %s; its servers are not asked again",
-			    path, server->timed_out ? "no answer in time" : strerror(-fd));
+		report_note(server->report, "%s: debuginfod: %s; no server is asked again", path,
+			    server->timed_out ? "no answer in time" : strerror(-fd));
 	return -1;
 }
 
@@ -124,6 +130,6 @@ void debuginfod_end(struct debuginfod *server)
 {
 	if (server->client)
 		end(server->client);
-	/* The library stays open: what it uses has threads and exit handlers of its own. */
+	/* Do not unload the library: its dependencies have threads and exit handlers. */
 	server->client = NULL;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Units of packages, as images of files that libdw reads.
+ * Presents each unit of a package to libdw as a file of its own.
  *
- * An image is the package, mapped privately, with an end of its own: the section headers, their
- * names, and what is copied from the program. Only pages that are read cost memory.
+ * An image is a private mapping of the package, followed by new section headers, their names and
+ * the sections copied from the program. Only pages that are read use memory.
  */
 #include "merge/symbolize/dwp.h"
 
@@ -20,12 +20,14 @@
 
 #define PAGE_BYTES  4096u
 #define COLUMNS_MAX 16u
-#define END_BYTES   1024u /* section headers and names */
+#define END_BYTES   1024u /* names of the sections */
 
 enum part { PART_INFO, PART_ABBREV, PART_LINE, PART_STR_OFFSETS, PART_RNGLISTS, PARTS };
 
-/* The sections of a package that have a part for each unit: their numbers in the index, which is of
- * version 2 (DWARF 4) or 5, and what they are called in the image. */
+/*
+ * Sections that have a part for each unit: their numbers in an index of version 2 (DWARF 4) and 5,
+ * and their names in the image.
+ */
 static const struct {
 	const char *name;
 	const char *shown;
@@ -70,7 +72,7 @@ static uint32_t read_u32(const uint8_t *at)
 	return value;
 }
 
-/* Where the section is in the package; nothing if it is not there, or compressed. */
+/* Returns where the section is in the package. Empty if it is missing or compressed. */
 static struct file_range section_range(const struct dwp *dwp, const char *name)
 {
 	GElf_Shdr header;
@@ -132,8 +134,11 @@ void dwp_close(struct dwp *dwp)
 }
 
 /*
- * The index: version, columns, units, slots; by slot an id, by slot a row from 1 on; the numbers of
- * the sections; by row the offsets; by row the bytes. Fills in the unit's parts of the file.
+ * Finds the unit's parts in the index. Its layout, with rows counted from 1:
+ * - version, number of columns, units and slots
+ * - for each slot the unit's id, then for each slot the row
+ * - for each column the number of its section
+ * - for each row the offsets, then for each row the sizes
  */
 static bool find_parts(const struct dwp *dwp, uint64_t id, struct file_range *parts)
 {
@@ -176,7 +181,7 @@ static bool find_parts(const struct dwp *dwp, uint64_t id, struct file_range *pa
 	return parts[PART_INFO].bytes && parts[PART_ABBREV].bytes;
 }
 
-/* What the program has for a unit, from the offset that an attribute of its skeleton says. */
+/* Returns the program's section for a unit, from the offset in this attribute of its skeleton. */
 static struct file_range find_copied(const struct elf_file *file, const char *name,
 				     Dwarf_Die *skeleton, unsigned attribute_name,
 				     unsigned gnu_name, const uint8_t **data_out)
@@ -196,10 +201,10 @@ static struct file_range find_copied(const struct elf_file *file, const char *na
 	return (struct file_range){base, data->d_size - base};
 }
 
-/* The end of an image while it is made. */
+/* The footer after the package in an image, while it is built. */
 struct image_footer {
 	uint8_t *memory;
-	uint64_t names; /* offset of the names of sections, and how many bytes they have */
+	uint64_t names; /* offset and size of the section names */
 	uint64_t name_bytes;
 	uint64_t copied; /* offset of the next copy */
 	Elf64_Shdr headers[PARTS + 5];
@@ -245,7 +250,7 @@ static void put_footer(struct image_footer *end, uint64_t at)
 	head->e_phnum = 0;
 }
 
-/* Maps the package once more, makes its end, and opens it. */
+/* Maps the package, writes the footer and opens the image. */
 static bool make_image(struct dwp *dwp, const struct elf_file *file, Dwarf_Die *skeleton,
 		       const struct file_range *parts, struct image *image)
 {

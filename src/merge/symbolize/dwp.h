@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packages of split DWARF: program.dwp, in which the .dwo files of a program are one.
+ * Packages of split DWARF (program.dwp): the .dwo files of a program combined in one file.
  *
- * libdw reads .dwo files, and packages only since version 0.191. A package is the sections of all
- * .dwo files, one behind the other, with an index of where each unit's part is; so the package seen
- * through section headers of one unit's parts is that unit's .dwo file, and that is what is shown to
- * libdw here. What is not in .dwo files, as addresses, is copied from the program.
+ * libdw reads packages only since version 0.191, but it reads .dwo files. A package concatenates
+ * the sections of the .dwo files and has an index of each unit's parts. This module builds section
+ * headers for the parts of one unit, so libdw sees a .dwo file. It copies what .dwo files lack,
+ * such as addresses, from the program.
  */
 #ifndef XT_MERGE_DWP_H
 #define XT_MERGE_DWP_H
@@ -19,16 +19,16 @@
 
 struct dwp;
 
-/* The package of the module at path, or NULL if there is none that can be read. */
+/* Opens the package of the module at path. Returns NULL if there is none that can be read. */
 struct dwp *dwp_open(const char *path);
 
-/* Accepts NULL. Ends all units. */
+/* Accepts NULL. Invalidates all units. */
 void dwp_close(struct dwp *dwp);
 
 /*
- * The first entry of the unit with that id, whose skeleton is in the file. False if it is not in the
- * package, or cannot be read. What it lacks is put into
- * *apart. It lives as long as the package is open.
+ * Finds the root entry of the unit with this id, whose skeleton is in file, and fills *split.
+ * Returns false if the package does not have it or it cannot be read. *unit_die is valid until
+ * dwp_close().
  */
 bool dwp_unit(struct dwp *dwp, const struct elf_file *file, Dwarf_Die *skeleton, uint64_t id,
 	      Dwarf_Die *unit_die, struct split_unit *split);

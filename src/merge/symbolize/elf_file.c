@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening ELF files, by libelf.
+ * Opens and identifies ELF files with libelf.
  */
 #include "merge/symbolize/elf_file.h"
 
@@ -8,8 +8,8 @@
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
-#define CRC_POLYNOMIAL 0xedb88320u /* CRC-32, bits reversed */
 #define CRC_READ_BYTES 65536
 
 bool elf_file_adopt(struct elf_file *file, int fd)
@@ -46,31 +46,18 @@ bool elf_file_has_build_id(const struct elf_file *file, const void *build_id, si
 	return (size_t)bytes == build_id_bytes && !memcmp(found, build_id, build_id_bytes);
 }
 
-static void make_crc_table(uint32_t table[256])
-{
-	for (uint32_t i = 0; i < 256; i++) {
-		uint32_t value = i;
-
-		for (int bit = 0; bit < 8; bit++)
-			value = value >> 1 ^ (value & 1 ? CRC_POLYNOMIAL : 0);
-		table[i] = value;
-	}
-}
-
 bool elf_file_crc32(const struct elf_file *file, uint32_t *crc_out)
 {
 	uint8_t buffer[CRC_READ_BYTES];
-	uint32_t table[256], check = UINT32_MAX;
+	uLong crc = crc32(0, NULL, 0);
 	off_t at = 0;
 	ssize_t bytes;
 
-	make_crc_table(table);
 	while ((bytes = pread(file->fd, buffer, sizeof(buffer), at)) > 0) {
-		for (ssize_t i = 0; i < bytes; i++)
-			check = check >> 8 ^ table[(check ^ buffer[i]) & 0xff];
+		crc = crc32(crc, buffer, (uInt)bytes);
 		at += bytes;
 	}
-	*crc_out = ~check;
+	*crc_out = (uint32_t)crc;
 	return bytes == 0;
 }
 

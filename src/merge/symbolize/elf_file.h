@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An ELF file that is open for reading, mapped rather than read, and what identifies it.
- *
- * The files are foreign: what they say of themselves is not to be relied on.
+ * An ELF file, memory-mapped for reading. Files are untrusted.
  */
 #ifndef XT_MERGE_ELF_FILE_H
 #define XT_MERGE_ELF_FILE_H
@@ -15,7 +13,7 @@
 
 struct elf_file {
 	int fd;
-	Elf *elf; /* NULL: not open, fd is -1 */
+	Elf *elf; /* NULL: not open, and fd is -1 */
 };
 #define ELF_FILE_NONE                                                                              \
 	(struct elf_file)                                                                          \
@@ -23,10 +21,10 @@ struct elf_file {
 		.fd = -1                                                                           \
 	}
 
-/* False if path cannot be opened: see errno. What is opened may still be no ELF file. */
+/* Returns false and sets errno if path cannot be opened. The file may still not be ELF. */
 bool elf_file_open(struct elf_file *file, const char *path);
 
-/* As elf_file_open(), of a descriptor, which becomes the file's in any case. */
+/* Like elf_file_open(), for a descriptor. Takes ownership of fd in any case. */
 bool elf_file_adopt(struct elf_file *file, int fd);
 
 /* Accepts a file that is not open. */
@@ -37,20 +35,20 @@ static inline bool elf_file_is_elf(const struct elf_file *file)
 	return file->elf && elf_kind(file->elf) == ELF_K_ELF;
 }
 
-/* Is its build id that one? 0 bytes: has it none? */
+/* Returns whether the file has this build id. 0 bytes: whether it has none. */
 bool elf_file_has_build_id(const struct elf_file *file, const void *build_id,
 			   size_t build_id_bytes);
 
-/* The CRC-32 of the whole file, which a debug link names. False if it cannot be read. */
+/* Computes the CRC-32 of the whole file, as debug links use it. Returns false on a read error. */
 bool elf_file_crc32(const struct elf_file *file, uint32_t *crc_out);
 
-/* The first section of that type that has content in the file, or NULL. */
+/* Returns the first non-empty section of this type, or NULL. */
 Elf_Scn *elf_file_section(const struct elf_file *file, uint32_t type, GElf_Shdr *header);
 
-/* The section of that name, if it has content in the file, or NULL. */
+/* Returns the section of this name if it has content in the file, or NULL. */
 Elf_Scn *elf_file_section_named(const struct elf_file *file, const char *name, GElf_Shdr *header);
 
 bool elf_file_has_symtab(const struct elf_file *file);
-bool elf_file_has_debug_info(const struct elf_file *file); /* DWARF */
+bool elf_file_has_debug_info(const struct elf_file *file); /* has DWARF */
 
 #endif

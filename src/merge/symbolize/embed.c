@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Making a log self-contained.
+ * Appends symbols and source lines to a log.
  */
 #include "merge/symbolize/embed.h"
 
@@ -13,7 +13,7 @@
 
 #define CHUNK_ROWS	 4096
 #define CHUNK_NAME_BYTES (1u << 20)
-#define NAME_BYTES_MAX	 65535 /* no compiler makes longer names; what does is no name */
+#define NAME_BYTES_MAX	 65535 /* longer names are damage; no compiler produces them */
 
 struct embedding {
 	struct xt_writer *writer;
@@ -62,7 +62,7 @@ static int compare_addresses(const void *a, const void *b, void *context)
 	return compare_by(e, x, virtual_address(e, x), y, virtual_address(e, y));
 }
 
-/* Room for a row with that many bytes of text in one column; or an error. */
+/* Makes room for a row with this many bytes of text in a column. Returns 0 or an error. */
 static int make_room(struct embedding *e, struct xt_table *table, size_t length)
 {
 	return xt_table_has_room(table, length) ? 0 : xt_writer_add(e->writer, table);
@@ -114,7 +114,7 @@ static int add_places(struct embedding *e, const struct address *address)
 	return 0;
 }
 
-/* Sorts the addresses, so that equal ones stand together, and adds each of them once. */
+/* Sorts the addresses and adds each distinct one. */
 static int add_sorted(struct embedding *e, uint32_t *sorted,
 		      int (*compare)(const void *, const void *, void *),
 		      int (*add)(struct embedding *, const struct address *))
@@ -154,7 +154,7 @@ static int add_mark(struct xt_writer *writer)
 	return error;
 }
 
-/* A log that was not closed stays so: only its own process knows that nothing is missing. */
+/* Does not mark an unfinished log as closed: only its own process knows whether it is complete. */
 static int append(const char *path, struct model *model, const struct addresses *addresses,
 		  uint64_t *function_count)
 {
@@ -191,7 +191,10 @@ static int append(const char *path, struct model *model, const struct addresses 
 	return error;
 }
 
-/* Where no binary was found, the log is left to be completed where they are. */
+/*
+ * If no binary was found, leave the log unchanged, so that symbols can be embedded on the traced
+ * machine.
+ */
 static bool has_names(const struct addresses *addresses)
 {
 	for (uint32_t a = 0; a < addresses->count; a++)
@@ -200,7 +203,7 @@ static bool has_names(const struct addresses *addresses)
 	return false;
 }
 
-/* Symbols help here, too, but nobody may take the log for complete because this succeeded. */
+/* Warn that the log is damaged: embedding succeeds even then. */
 static void report_damage(const char *path, const struct xt_damage *damage, struct report *report)
 {
 	if (!damage->closed || damage->truncated)
@@ -220,8 +223,8 @@ int embed_symbols(const struct input *log, struct debug_search *search, struct r
 
 	if (log->has_crash_buffer) {
 		report_warn(report,
-			    "%s: its process has not closed it (there is a spool); symbols are "
-			    "not embedded",
+			    "%s: its process may still be writing (its crash buffer exists); "
+			    "symbols are not embedded",
 			    log->path);
 		return 0;
 	}
@@ -234,7 +237,7 @@ int embed_symbols(const struct input *log, struct debug_search *search, struct r
 		return error;
 	report_damage(log->path, &model->damage, report);
 	if (!strcmp(model_meta(model, "symbols.embedded"), "1")) {
-		report_note(report, "%s: has its symbols already", log->path);
+		report_note(report, "%s: symbols are already embedded", log->path);
 		goto out;
 	}
 	error = addresses_resolve(
@@ -250,7 +253,7 @@ int embed_symbols(const struct input *log, struct debug_search *search, struct r
 	}
 	error = append(log->path, model, &addresses, &function_count);
 	if (error)
-		report_error(report, STATUS_FAILED, "%s: symbols cannot be embedded: %s", log->path,
+		report_error(report, STATUS_FAILED, "%s: cannot embed symbols: %s", log->path,
 			     strerror(-error));
 	else
 		report_note(report, "%s: %llu functions embedded", log->path,

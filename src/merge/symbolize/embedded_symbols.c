@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Searching the tables that a self-contained log brings along.
+ * Searches the tables of embedded symbols.
  */
 #include "merge/symbolize/embedded_symbols.h"
 
-#define NESTING_MAX 64 /* functions inside functions: as far as a search goes back */
+#define NESTING_MAX 64 /* limit of the backward search for an enclosing function */
 
 const struct embedded_symbol *embedded_symbol_find(const struct model *model, uint32_t module,
 						   uint64_t address)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looks through C++ names (Itanium C++ ABI, 5.1) for marks of internal linkage. It follows the
- * brackets, since the same letters mean other things in other places; what they enclose is not understood.
+ * Scans C++ names (Itanium C++ ABI, 5.1) for marks of internal linkage. The meaning of a letter
+ * depends on the construct around it, so the scan tracks nesting. It does not decode the rest.
  */
 #include "merge/symbolize/mangled_linkage.h"
 
@@ -13,10 +13,10 @@
 #define DEPTH_MAX 256
 
 enum bracket {
-	IN_ENCODING,  /* a name, then what types its parameters have */
-	IN_LOCAL,     /* the same of the function that encloses what is named: "Z … E" */
-	IN_NAME,      /* parts of a nested name */
-	IN_ARGUMENTS, /* of a template; expressions */
+	IN_ENCODING,  /* a name, then its parameter types */
+	IN_LOCAL,     /* the encoding of an enclosing function: "Z … E" */
+	IN_NAME,      /* components of a nested name */
+	IN_ARGUMENTS, /* template arguments and expressions */
 	IN_LITERAL,
 	IN_CLOSURE, /* parameters of a lambda */
 	IN_TYPE,
@@ -26,9 +26,9 @@ struct scan {
 	const char *at;
 	enum bracket brackets[DEPTH_MAX];
 	size_t depth;
-	bool is_enclosed; /* a function encloses what comes now */
+	bool is_enclosed; /* the next name is inside a function */
 	bool is_internal;
-	bool is_over; /* at the end, or what stands there is no name */
+	bool is_over; /* at the end, or not a valid name */
 };
 
 static bool is_digit(char c)
@@ -44,7 +44,7 @@ static void skip_number(struct scan *s)
 	s->at += *s->at == '_';
 }
 
-/* "3bar": the bytes behind it, or NULL if there are not as many. */
+/* "3bar": returns the end of the identifier, or NULL if the name is too short. */
 static const char *end_of_identifier(const char *at, const char **begin_out)
 {
 	size_t length = 0;
@@ -62,7 +62,7 @@ static void skip_identifier(struct scan *s)
 	s->is_over |= !end;
 	if (!end)
 		return;
-	/* "_GLOBAL__N_1", and clang's classes without a name, "$_0". */
+	/* Anonymous namespaces are "_GLOBAL__N_1"; clang names anonymous classes "$_0". */
 	s->is_internal |= !strncmp(begin, "_GLOBAL__N_", 11) || !strncmp(begin, "$_", 2);
 	s->at = end;
 }
@@ -75,7 +75,7 @@ static void push(struct scan *s, enum bracket bracket)
 		s->brackets[s->depth++] = bracket;
 }
 
-/* A name begins: that of an operator has two letters, and a thunk's distances. */
+/* Begins a name: skips the two letters of an operator, or the offsets of a thunk. */
 static void begin_encoding(struct scan *s, enum bracket bracket)
 {
 	push(s, bracket);
@@ -86,7 +86,7 @@ static void begin_encoding(struct scan *s, enum bracket bracket)
 		s->at += 2;
 }
 
-/* "Z4mainE": a function of C has no parameters in its name. */
+/* "Z4mainE": an enclosing C function has no parameters in its name. */
 static void begin_local(struct scan *s)
 {
 	const char *begin, *end = is_digit(*s->at) ? end_of_identifier(s->at, &begin) : NULL;
@@ -104,7 +104,7 @@ static void begin_name(struct scan *s)
 	s->is_enclosed = false;
 }
 
-/* "L3barE" in a name is static, in arguments the value of an enumeration, or the address of something. */
+/* In a name, "L3barE" is a static entity. In arguments, it is an enumerator or an address. */
 static void begin_literal(struct scan *s)
 {
 	if (s->brackets[s->depth - 1] != IN_ARGUMENTS) {
@@ -187,7 +187,7 @@ static void step_upper(struct scan *s, char c)
 		break;
 	case 'C':
 		s->at += *s->at == 'I';
-		s->at += is_digit(*s->at); /* a constructor */
+		s->at += is_digit(*s->at); /* constructor */
 		break;
 	case 'D':
 		skip_destructor_or_type(s);
@@ -214,7 +214,7 @@ static void step(struct scan *s)
 			s->at++;
 	} else if (is_digit(c)) {
 		skip_identifier(s);
-	} else if (c == '_') { /* the first, second … of this name */
+	} else if (c == '_') { /* discriminator: the n-th entity of this name */
 		s->at += s->at[1] == '_' ? 2 : 1;
 		skip_number(s);
 	} else if (c == 'f' && bracket == IN_ARGUMENTS && (s->at[1] == 'p' || s->at[1] == 'L')) {
@@ -233,7 +233,7 @@ bool mangled_linkage_is_global(const char *mangled)
 	struct scan s = {.at = mangled + 2};
 
 	if (!strncmp(mangled, "_R", 2))
-		return true; /* Rust's have a hash of all that they are made of */
+		return true; /* Rust names contain a hash that makes them unique */
 	if (strncmp(mangled, "_Z", 2) != 0)
 		return false;
 	begin_encoding(&s, IN_ENCODING);

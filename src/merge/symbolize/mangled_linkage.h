@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a mangled name says of whose a function is.
+ * Linkage of a function, from its mangled name.
  */
 #ifndef XT_MERGE_MANGLED_LINKAGE_H
 #define XT_MERGE_MANGLED_LINKAGE_H
@@ -8,9 +8,9 @@
 #include <stdbool.h>
 
 /*
- * Does the name mean one function, in however many modules there are copies of it? Not of C, whose names
- * say nothing of the file, and not where the function, or anything that its name is made of, is of one file
- * alone: static, in a namespace without a name, in a function of C, or of a class that has no name.
+ * Returns whether all functions of this name are the same function, in any number of modules. False
+ * for C names, which do not tell. False if the function or a part of its name is local to one file.
+ * That is: static, in an anonymous namespace, in a C function, or in an anonymous class.
  */
 bool mangled_linkage_is_global(const char *mangled);
 

@@ -1,47 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unpacks the symbols of a stripped module. What is packed is foreign: it may be made to grow without
- * end, so there is a bound on its size and on the memory that unpacking takes.
+ * Decompresses .gnu_debugdata. The data is untrusted, so the size of the output and the memory of
+ * the decoder are limited.
  */
 #include "merge/symbolize/mini_debug.h"
 
 #include <lzma.h>
-#include <stdlib.h>
+#include <sys/mman.h>
 
-#define SECTION_NAME	  ".gnu_debugdata"
-#define IMAGE_BYTES_FIRST (256u << 10)
-#define IMAGE_BYTES_MAX	  (256u << 20)
-#define MEMORY_BYTES_MAX  (128u << 20)
+#define SECTION_NAME	 ".gnu_debugdata"
+#define IMAGE_BYTES_MAX	 (256u << 20)
+#define MEMORY_BYTES_MAX (128u << 20)
 
-/* Unpacks all of it; NULL if it is damaged, too large, or memory runs out. */
+/* Returns NULL if the data is damaged or too large, or if out of memory. Otherwise munmap() it. */
 static char *unpack(const Elf_Data *packed, size_t *bytes_out)
 {
-	lzma_stream stream = LZMA_STREAM_INIT;
-	size_t capacity = IMAGE_BYTES_FIRST;
-	char *image = malloc(capacity), *larger;
-	lzma_ret result = lzma_stream_decoder(&stream, MEMORY_BYTES_MAX, 0);
+	uint64_t memory_bytes_max = MEMORY_BYTES_MAX;
+	size_t packed_at = 0;
+	char *image = mmap(NULL, IMAGE_BYTES_MAX, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	stream.next_in = packed->d_buf;
-	stream.avail_in = packed->d_size;
-	stream.next_out = (uint8_t *)image;
-	stream.avail_out = capacity;
-	while (image && result == LZMA_OK) {
-		result = lzma_code(&stream, LZMA_FINISH);
-		if (result != LZMA_OK || stream.avail_out || capacity >= IMAGE_BYTES_MAX)
-			break;
-		larger = realloc(image, 2 * capacity);
-		if (!larger)
-			break;
-		image = larger;
-		stream.next_out = (uint8_t *)image + capacity;
-		stream.avail_out = capacity;
-		capacity *= 2;
-	}
-	*bytes_out = stream.total_out;
-	lzma_end(&stream);
-	if (image && result == LZMA_STREAM_END)
+	*bytes_out = 0;
+	if (image == MAP_FAILED)
+		return NULL;
+	if (lzma_stream_buffer_decode(&memory_bytes_max, 0, NULL, packed->d_buf, &packed_at,
+				      packed->d_size, (uint8_t *)image, bytes_out,
+				      IMAGE_BYTES_MAX) == LZMA_OK &&
+	    *bytes_out && mremap(image, IMAGE_BYTES_MAX, *bytes_out, 0) == image)
 		return image;
-	free(image);
+	munmap(image, IMAGE_BYTES_MAX);
 	return NULL;
 }
 
@@ -50,14 +37,13 @@ bool mini_debug_open(struct mini_debug *mini, const struct elf_file *module)
 	GElf_Shdr header;
 	Elf_Scn *section = elf_file_section_named(module, SECTION_NAME, &header);
 	Elf_Data *packed = section ? elf_rawdata(section, NULL) : NULL;
-	size_t bytes;
 
 	*mini = (struct mini_debug){.file = ELF_FILE_NONE};
 	if (!packed || !packed->d_buf)
 		return false;
-	mini->image = unpack(packed, &bytes);
+	mini->image = unpack(packed, &mini->image_bytes);
 	if (mini->image)
-		mini->file.elf = elf_memory(mini->image, bytes);
+		mini->file.elf = elf_memory(mini->image, mini->image_bytes);
 	if (elf_file_is_elf(&mini->file))
 		return true;
 	mini_debug_close(mini);
@@ -68,6 +54,7 @@ bool mini_debug_open(struct mini_debug *mini, const struct elf_file *module)
 void mini_debug_close(struct mini_debug *mini)
 {
 	elf_file_close(&mini->file);
-	free(mini->image);
+	if (mini->image)
+		munmap(mini->image, mini->image_bytes);
 	mini->image = NULL;
 }

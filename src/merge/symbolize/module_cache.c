@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Open ELF files; see module_cache.h.
+ * Cache of open ELF files; see module_cache.h.
  */
 #include "merge/symbolize/module_cache.h"
 
@@ -9,16 +9,16 @@
 #include <string.h>
 
 struct cached_module {
-	struct open_module open; /* the first member: the caller's pointer leads back here */
+	struct open_module open; /* must be first: callers pass its address back */
 	struct cached_module *next;
 	char *path;
 	void *build_id;
 	size_t build_id_bytes;
-	/* Held by the thread that uses the module. */
+	/* Locked by the thread that uses the module. */
 	pthread_mutex_t lock;
 	bool is_open;
 	bool debug_info_tried;
-	/* Under the lock of the cache: */
+	/* Protected by the lock of the cache: */
 	size_t user_count;
 	uint64_t bytes;
 };
@@ -59,7 +59,7 @@ static bool is_module(const struct cached_module *module, const char *path, cons
 	       !memcmp(module->build_id, build_id, build_id_bytes) && !strcmp(module->path, path);
 }
 
-/* Finds or makes the module, puts it first, and counts the caller as a user. */
+/* Finds or creates the module, moves it to the front and counts the caller as a user. */
 static struct cached_module *take_module(struct module_cache *cache, const char *path,
 					 const void *build_id, size_t build_id_bytes)
 {
@@ -83,7 +83,7 @@ static struct cached_module *take_module(struct module_cache *cache, const char 
 	return module;
 }
 
-/* False if memory ran out. */
+/* Returns false if out of memory. */
 static bool open_files(struct cached_module *module, struct debug_search *search,
 		       bool wants_debug_info)
 {
@@ -96,7 +96,7 @@ static bool open_files(struct cached_module *module, struct debug_search *search
 		open->error_number = errno;
 		if (open->result == SYMBOLS_NO_MEMORY)
 			return false;
-		/* Without a descriptor now, there may be one for the next log. */
+		/* If descriptors ran out, try again for the next log. */
 		module->is_open = open->symbols || (errno != EMFILE && errno != ENFILE);
 	}
 	if (open->debug_info)
@@ -125,11 +125,11 @@ struct open_module *module_cache_open(struct debug_search *search, const char *p
 	return NULL;
 }
 
-/* Each has a descriptor or two, of the 1,024 that a process usually may have. */
+/* Each module needs one or two of the process's descriptors, usually 1,024. */
 #define KEPT_MODULES_MAX 128
 
-/* Closes modules without a user, the longest unused first, until the rest is within the limit. */
-static void shrink(struct module_cache *cache)
+/* Closes unused modules, the least recently used first, until the rest is within the limits. */
+static void evict(struct module_cache *cache)
 {
 	uint64_t kept_bytes = 0;
 	size_t kept_count = 0;
@@ -160,13 +160,13 @@ void module_cache_release(struct module_cache *cache, struct open_module *open)
 	pthread_mutex_lock(&cache->lock);
 	module->bytes = bytes;
 	module->user_count--;
-	shrink(cache);
+	evict(cache);
 	pthread_mutex_unlock(&cache->lock);
 }
 
 void module_cache_free(struct module_cache *cache)
 {
 	cache->limit_bytes = 0;
-	shrink(cache);
+	evict(cache);
 	pthread_mutex_destroy(&cache->lock);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ELF files whose names are looked up, open for several logs: processes of one program share most
- * of their modules, and reading the symbols of one takes longer than looking them up.
+ * Cache of open ELF files for several logs. Processes of one program share most modules, and
+ * reading symbols takes longer than looking them up.
  *
- * Any thread. A module belongs to one thread from module_cache_open() to module_cache_release(),
- * because libelf and libdw do not allow more.
+ * Any thread may call. A module belongs to one thread from module_cache_open() to
+ * module_cache_release(), because libelf and libdw are not thread-safe.
  */
 #ifndef XT_MERGE_MODULE_CACHE_H
 #define XT_MERGE_MODULE_CACHE_H
@@ -17,20 +17,20 @@
 #include "merge/symbolize/debug_info.h"
 #include "merge/symbolize/symbols.h"
 
-/* For several logs; estimated from symbols and debug files. */
+/* Default limit, compared with an estimate from symbols and debug files. */
 #define MODULE_CACHE_BYTES (UINT64_C(512) << 20)
 
 struct open_module {
 	enum symbols_result result;
 	int error_number;	       /* errno of the result */
 	struct symbols *symbols;       /* NULL unless the result is SYMBOLS_OK */
-	struct debug_info *debug_info; /* NULL: there is none, or it was not asked for */
+	struct debug_info *debug_info; /* NULL: missing or not requested */
 };
 
 struct module_cache {
-	uint64_t limit_bytes; /* of modules that nobody uses; 0: they are closed at once */
+	uint64_t limit_bytes; /* for unused modules; 0: close them at once */
 	pthread_mutex_t lock;
-	struct cached_module *modules; /* the last used one first */
+	struct cached_module *modules; /* most recently used first */
 };
 #define MODULE_CACHE(limit)                                                                        \
 	{                                                                                          \
@@ -38,15 +38,15 @@ struct module_cache {
 	}
 
 /*
- * Opens a module by way of search->modules, or waits until no other thread has it. See symbols_open() and debug_info_open()
- * for what is in it. NULL if memory ran out.
+ * Opens a module in the cache search->modules. Waits while another thread uses it. See
+ * symbols_open() and debug_info_open(). Returns NULL if out of memory.
  */
 struct open_module *module_cache_open(struct debug_search *search, const char *path,
 				      const void *build_id, size_t build_id_bytes,
 				      bool wants_debug_info);
 void module_cache_release(struct module_cache *cache, struct open_module *module);
 
-/* Closes all modules; none may be in use. */
+/* Closes all modules. None may be in use. */
 void module_cache_free(struct module_cache *cache);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading /tmp/perf-<pid>.map: any user may put anything there.
+ * Reads /tmp/perf-<pid>.map. The file is untrusted: any user can create it.
  */
 #include "merge/symbolize/perf_map.h"
 
@@ -16,8 +16,8 @@
 
 #define LINE_BYTES    65536
 #define BYTES_MAX     (INT64_C(1) << 30)
-#define START_ERROR_S 2	 /* the start of a process is known to about a second */
-#define END_ERROR_S   10 /* what ends with a process may be written in any order */
+#define START_ERROR_S 2	 /* precision of the process's start time */
+#define END_ERROR_S   10 /* map and log are written in any order when the process ends */
 
 struct wanted {
 	uint64_t value;
@@ -32,7 +32,7 @@ static int compare_wanted(const void *a, const void *b)
 	return x->value < y->value ? -1 : x->value > y->value;
 }
 
-/* The map was written by who wrote the log, and while the process lived. */
+/* Returns whether the log's owner wrote the map while the process lived. */
 static bool is_of_process(const struct stat *map, const struct model *model, const char *log_path)
 {
 	int64_t start_s = strtoll(model_meta(model, "process.started"), NULL, 10);
@@ -44,7 +44,7 @@ static bool is_of_process(const struct stat *map, const struct model *model, con
 	       map->st_mtim.tv_sec <= log.st_mtim.tv_sec + END_ERROR_S;
 }
 
-/* The map of the log's process, or NULL. */
+/* Opens the map of the log's process. Returns NULL if there is none. */
 static FILE *open_map(const struct model *model, const char *log_path)
 {
 	char path[64];
@@ -66,7 +66,7 @@ static FILE *open_map(const struct model *model, const char *log_path)
 	return map;
 }
 
-/* "start size name": the name, cut off behind its end, or NULL if the line is none. */
+/* Parses "start size name". Returns the terminated name, or NULL if the line is malformed. */
 static char *parse_line(char *line, uint64_t *start, uint64_t *bytes)
 {
 	char *end;
@@ -86,7 +86,7 @@ static char *parse_line(char *line, uint64_t *start, uint64_t *bytes)
 static int name_wanted(struct model *model, struct wanted *wanted, uint32_t count, uint64_t start,
 		       uint64_t bytes, const char *name)
 {
-	uint32_t low = 0, high = count; /* the first that is not before start */
+	uint32_t low = 0, high = count; /* low: the first at or after start */
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
@@ -111,7 +111,7 @@ static int name_wanted(struct model *model, struct wanted *wanted, uint32_t coun
 	return 0;
 }
 
-/* A line longer than this is none. */
+/* Skips lines longer than LINE_BYTES. */
 static int read_map(FILE *map, struct model *model, struct wanted *wanted, uint32_t count)
 {
 	char *line = malloc(LINE_BYTES);
@@ -131,7 +131,10 @@ static int read_map(FILE *map, struct model *model, struct wanted *wanted, uint3
 	return error;
 }
 
-/* The map has no times: which of several functions was at an address when it was called is not known. */
+/*
+ * The map has no times. If it has several functions at an address, the one that was called is
+ * unknown.
+ */
 static void drop_ambiguous(struct wanted *wanted, uint32_t count, struct report *report,
 			   const char *log_path)
 {
@@ -148,8 +151,8 @@ static void drop_ambiguous(struct wanted *wanted, uint32_t count, struct report 
 	}
 	if (dropped)
 		report_warn_once(report,
-				 "%s: code was made anew at %u address%s of the stacks: these have "
-				 "no names",
+				 "%s: %u address%s in stacks had several generated functions; they "
+				 "have no names",
 				 log_path, dropped, dropped == 1 ? "" : "es");
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looks up the names of addresses, one module at a time.
+ * Looks up the names of addresses, module by module.
  */
 #include "merge/symbolize/resolve.h"
 
@@ -12,9 +12,9 @@
 #include "merge/symbolize/perf_map.h"
 
 /*
- * A module without build id cannot be told from what the linker made at its path later, but by
- * time. What was loaded while the program ran may have been built just before, so it counts when a stack
- * went through it; when it came is known less well.
+ * Returns whether the file was written after the trace. This is the only way to recognise a rebuilt
+ * module without build id. A module loaded at run time may have been built just before, and its
+ * load time is imprecise, so compare with the first stack through it.
  */
 static bool is_later(const struct model *model, const struct module *module, const char *path)
 {
@@ -29,27 +29,26 @@ static bool is_later(const struct model *model, const struct module *module, con
 		       real_ns;
 }
 
-/* A module at work. */
+/* State for the module being resolved. */
 struct resolving {
 	struct addresses *addresses;
 	struct model *model;
 	const struct module *module;
 	const struct resolve_options *options;
 	struct report *report;
-	struct open_module *open; /* NULL: not yet, or no file can have its names */
+	struct open_module *open; /* NULL: not opened yet, or no file has names */
 	struct symbols *symbols;
-	struct debug_info *debug_info; /* NULL: there is none, or it is not wanted */
+	struct debug_info *debug_info; /* NULL: missing or not requested */
 	bool tried;
 };
 
-/* What stands in the way of names. */
+/* Warns if names cannot be found. */
 static void report_result(const struct resolving *r, const char *path, enum symbols_result result)
 {
 	if (result == SYMBOLS_OK && symbols_damaged(r->symbols))
-		report_warn_once(r->report,
-				 "%s: the symbols that it carries (.gnu_debugdata) are damaged; "
-				 "some of its functions have no names",
-				 path);
+		report_warn_once(
+			r->report,
+			"%s: .gnu_debugdata is damaged; some of its functions have no names", path);
 	else if (result == SYMBOLS_NO_FILE)
 		report_warn_once(r->report, "%s: %s; its functions have no names", path,
 				 strerror(r->open->error_number));
@@ -63,13 +62,15 @@ static void report_result(const struct resolving *r, const char *path, enum symb
 				 path);
 	else if (result == SYMBOLS_LATER)
 		report_warn_once(r->report,
-				 "%s: has no build id, and was changed after it was traced; its "
-				 "functions have no names",
+				 "%s: changed since the trace, and has no build id; its functions "
+				 "have no names",
 				 path);
 }
 
-/* Opens the module's file; what stands in the way is said, unless the log has symbols of its
- * own: then all that was to be had is in it. */
+/*
+ * Opens the module's file. Reports no problems if the log has embedded symbols, since these are
+ * complete.
+ */
 static int open_names(struct resolving *r)
 {
 	const struct names *names = &r->model->names;
@@ -79,7 +80,7 @@ static int open_names(struct resolving *r)
 
 	r->tried = true;
 	build_id = names_text(names, r->module->build_id, &build_id_bytes);
-	if (path[0] != '/') /* the vdso, code made at run time: no file has their names */
+	if (path[0] != '/') /* the vDSO or generated code, which has no file */
 		return 0;
 	r->open = module_cache_open(r->options->search, path, build_id, build_id_bytes,
 				    r->options->places);
@@ -110,7 +111,7 @@ static void close_names(struct resolving *r)
 		module_cache_release(r->options->search->modules, r->open);
 }
 
-/* The name of a text that may be NULL. */
+/* Interns a text that may be NULL. */
 static uint32_t intern_text(struct model *model, const char *text)
 {
 	return text ? names_intern(&model->names, text, strlen(text)) : NAME_EMPTY;
@@ -173,7 +174,7 @@ static int find_names(struct resolving *r, struct address *address)
 	return r->debug_info ? find_places(r, address, symbol) : 0;
 }
 
-/* What the log itself says; *found says if it does. */
+/* Looks up the symbols embedded in the log; *found: there is one. */
 static int find_embedded(struct resolving *r, struct address *address, bool *found)
 {
 	uint64_t virtual = address_virtual(address, r->module);
@@ -184,7 +185,7 @@ static int find_embedded(struct resolving *r, struct address *address, bool *fou
 	int error = 0;
 
 	*found = symbol;
-	if (!symbol) /* places are of the function that it names */
+	if (!symbol) /* places belong to a symbol */
 		return 0;
 	address->name = symbol->name;
 	address->start = symbol->start;
@@ -195,10 +196,10 @@ static int find_embedded(struct resolving *r, struct address *address, bool *fou
 	return error;
 }
 
-/* Names the addresses order[0 .. count), all of one module, or of none (the module 0). */
+/* Names the addresses order[0 .. count), all in one module or all in none (module 0). */
 static int resolve_module(struct resolving *r, const uint32_t *order, uint32_t count)
 {
-	bool is_code = r->module != r->model->modules.rows; /* of a file */
+	bool is_code = r->module != r->model->modules.rows; /* the module has a file */
 	int error = 0;
 
 	if (!is_code && strcmp(model_meta(r->model, "symbols.embedded"), "1") != 0)

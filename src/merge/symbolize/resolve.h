@@ -2,8 +2,9 @@
 /*
  * Finds the functions, and where debug information exists the source lines, of a log's addresses.
  *
- * Modules are resolved one after the other. An ELF file is open only while its addresses are looked up, unless
- * the module cache keeps it for other logs. Memory therefore does not grow with the number of modules.
+ * Modules are resolved one after the other. Unless the module cache keeps it for other logs, an ELF
+ * file is closed after its addresses are resolved. Memory therefore does not grow with the number
+ * of modules.
  */
 #ifndef XT_MERGE_RESOLVE_H
 #define XT_MERGE_RESOLVE_H
@@ -16,15 +17,15 @@
 
 /* Which addresses get names, and how much is looked up. */
 struct resolve_options {
-	bool drivers; /* in modules that are not shown, too: see module_is_driver() */
-	bool places;  /* inlined functions and lines, where there is debug information */
+	bool drivers; /* include hidden modules: see module_is_driver() */
+	bool places;  /* find inlined functions and lines */
 	struct debug_search *search;
 	const char *log_path;
 };
 
 /*
- * Collects the addresses of the model (see addresses_collect()) and names them. Reports modules whose names cannot
- * be found. 0 or -ENOMEM; call addresses_free() in any case.
+ * Collects the addresses of the model with addresses_collect() and names them. Reports modules
+ * whose names cannot be found. Returns 0 or -ENOMEM; call addresses_free() in any case.
  */
 int addresses_resolve(struct addresses *addresses, struct model *model,
 		      const struct resolve_options *options, struct report *report);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counting of what has no name: the modules are few.
+ * Counts addresses without a name. Modules are few, so lists are searched linearly.
  */
 #include "merge/symbolize/unnamed_modules.h"
 
@@ -11,8 +11,7 @@
 #include "merge/base/grow.h"
 #include "merge/base/text.h"
 
-static int add_places(struct unnamed_modules *unnamed_modules, const char *path,
-		      uint64_t place_count)
+static int add_places(struct unnamed_modules *unnamed, const char *path, uint64_t place_count)
 {
 	size_t length = strlen(path), m = 0;
 	char *clean = malloc(text_clean_bound(length) + 1);
@@ -20,18 +19,17 @@ static int add_places(struct unnamed_modules *unnamed_modules, const char *path,
 	if (!clean)
 		return -ENOMEM;
 	clean[text_clean(clean, path, length, '\0')] = '\0';
-	while (m < unnamed_modules->count && strcmp(unnamed_modules->list[m].path, clean) != 0)
+	while (m < unnamed->count && strcmp(unnamed->list[m].path, clean) != 0)
 		m++;
-	if (m < unnamed_modules->count) {
+	if (m < unnamed->count) {
 		free(clean);
-	} else if (grow(&unnamed_modules->list, &unnamed_modules->capacity, m + 1,
-			sizeof(*unnamed_modules->list)) < 0) {
+	} else if (grow(&unnamed->list, &unnamed->capacity, m + 1, sizeof(*unnamed->list)) < 0) {
 		free(clean);
 		return -ENOMEM;
 	} else {
-		unnamed_modules->list[unnamed_modules->count++] = (struct unnamed_module){clean, 0};
+		unnamed->list[unnamed->count++] = (struct unnamed_module){clean, 0};
 	}
-	unnamed_modules->list[m].place_count += place_count;
+	unnamed->list[m].place_count += place_count;
 	return 0;
 }
 
@@ -44,7 +42,7 @@ static int compare_modules(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-int unnamed_modules_add(struct unnamed_modules *unnamed_modules, const struct model *model,
+int unnamed_modules_add(struct unnamed_modules *unnamed, const struct model *model,
 			const struct addresses *addresses, const uint32_t *shown)
 {
 	uint64_t *counts = calloc(model->modules.count + 1, sizeof(*counts));
@@ -58,20 +56,19 @@ int unnamed_modules_add(struct unnamed_modules *unnamed_modules, const struct mo
 	for (size_t m = 1; m < model->modules.count && !error; m++)
 		if (counts[m])
 			error = add_places(
-				unnamed_modules,
+				unnamed,
 				names_text(&model->names, model->modules.rows[m].path, NULL),
 				counts[m]);
 	free(counts);
-	if (unnamed_modules->count)
-		qsort(unnamed_modules->list, unnamed_modules->count, sizeof(*unnamed_modules->list),
-		      compare_modules);
+	if (unnamed->count)
+		qsort(unnamed->list, unnamed->count, sizeof(*unnamed->list), compare_modules);
 	return error;
 }
 
-void unnamed_modules_free(struct unnamed_modules *unnamed_modules)
+void unnamed_modules_free(struct unnamed_modules *unnamed)
 {
-	for (size_t m = 0; m < unnamed_modules->count; m++)
-		free(unnamed_modules->list[m].path);
-	free(unnamed_modules->list);
-	*unnamed_modules = (struct unnamed_modules){0};
+	for (size_t m = 0; m < unnamed->count; m++)
+		free(unnamed->list[m].path);
+	free(unnamed->list);
+	*unnamed = (struct unnamed_modules){0};
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Modules whose functions have no names where they are shown: "module+0x1f3c". Neither they nor a debug file have
- * symbols of them.
+ * Modules with functions that have no name, neither in the module nor in a debug file. They are
+ * shown as "module+0x1f3c".
  */
 #ifndef XT_MERGE_UNNAMED_MODULES_H
 #define XT_MERGE_UNNAMED_MODULES_H
@@ -13,11 +13,11 @@
 #include "merge/read/model.h"
 
 struct unnamed_module {
-	char *path;	      /* clean */
-	uint64_t place_count; /* different places in it that are shown so */
+	char *path;	      /* printable, see text_clean() */
+	uint64_t place_count; /* distinct unnamed addresses in it that are shown */
 };
 
-/* Of all logs. */
+/* Modules of all logs. */
 struct unnamed_modules {
 	struct unnamed_module *list;
 	size_t count;
@@ -25,11 +25,11 @@ struct unnamed_modules {
 };
 
 /*
- * Adds those of a log; shown: by place in the addresses, 0 for what is not shown. The module with most places stands
- * first. 0 or -ENOMEM; unnamed_modules_free() in any case.
+ * Adds the modules of a log and sorts by place_count, largest first. shown: by index in the
+ * addresses, 0 if hidden. Returns 0 or -ENOMEM; call unnamed_modules_free() in any case.
  */
-int unnamed_modules_add(struct unnamed_modules *unnamed_modules, const struct model *model,
+int unnamed_modules_add(struct unnamed_modules *unnamed, const struct model *model,
 			const struct addresses *addresses, const uint32_t *shown);
-void unnamed_modules_free(struct unnamed_modules *unnamed_modules);
+void unnamed_modules_free(struct unnamed_modules *unnamed);
 
 #endif

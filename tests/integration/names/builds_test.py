@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One program, built in many ways: inlined functions and lines are what addr2line says they are."""
+"""Builds one program in many ways. Inlined functions and lines must match addr2line."""
 
 import concurrent.futures
 import os
@@ -10,7 +10,7 @@ import tempfile
 
 import names_base as base
 
-# What is built, how, and where addr2line cannot read that, how the same code is built plainly.
+# Name, flags, and flags of a twin with the same code if addr2line cannot read the build itself.
 GCC = [
     ("O0", ["-O0"], None),
     ("O1, frame pointers", ["-O1", "-fno-omit-frame-pointer"], None),
@@ -20,7 +20,7 @@ GCC = [
     ("O2, LTO", ["-O2", "-flto"], None),
     ("O2, no PIE", ["-O2", "-no-pie", "-fno-pie"], None),
     ("O2, compressed", ["-O2", "-gz"], None),
-    ("O2, types apart", ["-O2", "-fdebug-types-section"], ["-O2"]),
+    ("O2, type units", ["-O2", "-fdebug-types-section"], ["-O2"]),
     ("O2, sections dropped", ["-O2", "-ffunction-sections", "-Wl,--gc-sections"], None),
     ("O2, split", ["-O2", "-gsplit-dwarf"], ["-O2"]),
     ("O2, split, DWARF 4", ["-O2", "-gdwarf-4", "-gsplit-dwarf"], ["-O2", "-gdwarf-4"]),
@@ -28,10 +28,10 @@ GCC = [
     ("O2, LLVM's package, DWARF 4", ["-O2", "-gdwarf-4", "-gsplit-dwarf", "llvm-dwp"],
      ["-O2", "-gdwarf-4"]),
     ("O2, LLVM's package", ["-O2", "-gsplit-dwarf", "llvm-dwp"], ["-O2"]),
-    ("O2, what recurs once", ["-O2", "dwz"], ["-O2"]),
-    ("O2, what recurs in a file of its own", ["-O2", "dwz -m"], ["-O2"]),
+    ("O2, dwz", ["-O2", "dwz"], ["-O2"]),
+    ("O2, dwz with a shared file", ["-O2", "dwz -m"], ["-O2"]),
 ]
-# What is run when a program is linked.
+# Tools to run after linking.
 STEPS = ("dwp", "llvm-dwp", "dwz", "dwz -m")
 CLANG = [
     ("O0", ["-O0"], None),
@@ -48,7 +48,7 @@ RUST = [
 
 
 def build_cxx(tracer, folder, compiler, flags):
-    """Objects are made one by one, so that split DWARF has its files beside them, or in a package."""
+    """Compile each object separately, so that split DWARF has its .dwo files or a package."""
     steps = [flag for flag in flags if flag in STEPS]
     flags = [flag for flag in flags if flag not in STEPS]
     c_compiler = compiler.replace("clang++", "clang").replace("g++", "gcc")
@@ -60,7 +60,7 @@ def build_cxx(tracer, folder, compiler, flags):
     tracer.compile([compiler, "-g", *flags, "device.c.o", "calls.cpp.o", "-o", "program",
                     *tracer.libraries], cwd=folder)
     for step in steps:
-        if step == "dwz -m":  # takes what several have in common
+        if step == "dwz -m":  # moves shared DWARF to a file
             shutil.copy(os.path.join(folder, "program"), os.path.join(folder, "other"))
             tracer.compile(["dwz", "-m", "common.debug", "program", "other"], cwd=folder)
             assert os.path.exists(os.path.join(folder, "common.debug"))
@@ -100,7 +100,7 @@ def check_build(tracer, builder, compiler, what, flags, twin_flags):
         oracle = builder(tracer, folder + "_twin", compiler, twin_flags)
         codes = [base.run(["objcopy", "-O", "binary", "--only-section=.text", file, "/dev/stdout"],
                           encoding="latin-1").stdout for file in (program, oracle)]
-        assert codes[0] and codes[0] == codes[1], f"{name}: not the same code as its twin"
+        assert codes[0] and codes[0] == codes[1], f"{name}: code differs from its twin"
     chains = base.embedded_chains(tables, program)
     for tool in base.ORACLES:
         if base.has(tool):
@@ -108,7 +108,7 @@ def check_build(tracer, builder, compiler, what, flags, twin_flags):
                 f"{name}, {tool}", chains, base.oracle_chains(tool, oracle, addresses), addresses,
                 symbol_first=tool == "addr2line",
                 files=not (tool == "addr2line" and compiler == "clang++"))
-    # What is in the log is all that is needed; what was read from the file then is the same.
+    # A log with embedded symbols gives the same output as one that needs the program.
     bare = tracer.record([program], os.path.basename(folder) + ".bare", embed=False, cwd=folder)
     for options in ([], ["--lines", "on"], ["--inline", "off"], ["--full-names"],
                     ["--lines", "on", "--inline", "off"]):
@@ -129,7 +129,7 @@ def main():
     families = [("gcc", build_cxx, "g++", GCC), ("clang", build_cxx, "clang++", CLANG),
                 ("rustc", build_rust, "rustc", RUST)]
     if not base.has("addr2line"):
-        print("there is no addr2line")
+        print("addr2line is not installed")
         sys.exit(77)
     with tempfile.TemporaryDirectory() as folder:
         tracer = base.Tracer(args, os.path.realpath(folder))
@@ -137,19 +137,19 @@ def main():
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             for family, builder, compiler, builds in families:
                 if not base.has(compiler):
-                    print(f"{family}: not here")
+                    print(f"{family} is not installed")
                     continue
                 for build in builds:
                     missing = [flag for flag in build[1]
                                if flag in STEPS and not base.has(flag.split()[0])]
                     if missing:
-                        print(f"{compiler} {build[0]}: {missing[0]} is not here")
+                        print(f"{compiler} {build[0]}: {missing[0]} is not installed")
                     else:
                         jobs.append(pool.submit(check_build, tracer, builder, compiler, *build))
             for job in jobs:
                 print(job.result(), flush=True)
     if not jobs:
-        print("no compiler of C++ or Rust is here")
+        print("no C++ or Rust compiler is installed")
         sys.exit(77)
 
 

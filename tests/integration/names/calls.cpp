@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launches from all sorts of C++ code: templates, lambdas, members, functions without a name of
- * their own outside the file, constructors, code that is only reached by an exception, recursion.
+ * Launches from all kinds of C++ code: templates, lambdas, members, functions with internal
+ * linkage, constructors, exception handlers, recursion.
  */
 #include "device.h"
 

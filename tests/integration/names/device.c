@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A device with one kernel.
+ * Launches kernels on one device.
  */
 #include "device.h"
 
@@ -39,7 +39,7 @@ void device_launch(unsigned blocks)
 {
 	check(cuLaunchKernel(function, blocks, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL),
 	      "cuLaunchKernel");
-	__asm__ volatile(""); /* not the last thing that is done here: the frame is to stay */
+	__asm__ volatile(""); /* prevents a tail call, which would drop this frame */
 }
 
 void device_close(void)

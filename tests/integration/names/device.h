@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the programs of this test launch with: a kernel by name, on the driver API.
+ * Launches kernels by name through the driver API.
  */
 #ifndef DEVICE_H
 #define DEVICE_H
@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* Not inlined, so that every launch has this one caller, in every program. */
+/* Not inlined, so that it is the caller of every launch in every program. */
 void device_open(void);
 void device_launch(unsigned blocks);
 void device_close(void);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Where names come from, and when there are none: debug files, servers, plugins, code made at run time,
-binaries that have changed, debug information that is damaged or missing."""
+"""Sources of names: debug files, debuginfod, plugins and generated code. Also changed binaries, and
+damaged or missing debug information."""
 
 import collections
 import functools
@@ -23,7 +23,7 @@ import names_base as base
 
 
 def paths_of(folded):
-    """The call paths, without what begins every one and without the call and the kernel."""
+    """The sorted call paths, each as a list of frames."""
     return sorted(line.rsplit(" ", 1)[0].split(";") for line in folded.splitlines())
 
 
@@ -32,7 +32,7 @@ class Files:
         self.tracer = tracer
 
     def build(self, name, source, *flags, libraries=(), link=True):
-        """A program (or plugin) in a folder of its own."""
+        """Build a program or plugin in its own folder."""
         args, folder = self.tracer.args, self.tracer.path(name)
         os.makedirs(folder, exist_ok=True)
         sources = [os.path.join(base.HERE, source)]
@@ -44,7 +44,7 @@ class Files:
         return os.path.join(folder, "program")
 
     def calls(self, name, *flags):
-        """The C++ program if there is a C++ compiler; else nothing."""
+        """Build calls.cpp."""
         folder = self.tracer.path(name)
         os.makedirs(folder, exist_ok=True)
         args = self.tracer.args
@@ -58,8 +58,8 @@ class Files:
     def bare(self, program, name, arguments=(), **others):
         return self.tracer.record([program, *arguments], name, embed=False, **others)
 
-    def nameless(self, log, *options):
-        """What the summary says of modules without names: all of it, as people see it and as programs do."""
+    def unnamed(self, log, *options):
+        """Modules without names. The text and the JSON summary must agree."""
         text = self.tracer.merge(log, *options).stdout
         document = json.loads(self.tracer.merge(log, "--summary", "-", *options).stdout)
         listed = text.partition("\nFunctions without names\n")[2].splitlines()
@@ -69,7 +69,7 @@ class Files:
         return found
 
     def folded_names(self, log):
-        """Functions alone, without what was inlined into them."""
+        """Call paths without inlined functions."""
         return paths_of(self.tracer.folded(log, "--inline", "off"))
 
     def lines(self, log, *options, **others):
@@ -82,7 +82,7 @@ def build_id(program):
 
 
 def check_debug_files(files):
-    """A stripped program has the same names with its debug file, wherever that is."""
+    """A stripped program has the same names with its debug file, in every place it may be."""
     tracer = files.tracer
     program = files.calls("stripped")
     log = files.bare(program, "stripped.data")
@@ -91,25 +91,25 @@ def check_debug_files(files):
     debug = program + ".debug"
     base.run(["objcopy", "--only-keep-debug", program, debug])
     base.run(["objcopy", "--strip-all", program])
-    nameless = files.lines(log)
-    assert any(re.search(r"program\+0x[0-9a-f]+", frame) for path in nameless for frame in path)
-    assert not any("calls.cpp" in frame for path in nameless for frame in path), nameless
-    assert all(path[0].startswith("program+0x") and "_start" not in path[0] for path in nameless)
-    places = {frame for path in nameless for frame in path if frame.startswith("program+0x")}
-    counted = files.nameless(log)  # with those of calls that are no work of the GPU's
+    unnamed = files.lines(log)
+    assert any(re.search(r"program\+0x[0-9a-f]+", frame) for path in unnamed for frame in path)
+    assert not any("calls.cpp" in frame for path in unnamed for frame in path), unnamed
+    assert all(path[0].startswith("program+0x") and "_start" not in path[0] for path in unnamed)
+    places = {frame for path in unnamed for frame in path if frame.startswith("program+0x")}
+    counted = files.unnamed(log)  # includes calls without GPU work
     assert list(counted) == [program] and counted[program] >= len(places) > 5, (counted, places)
-    # By build id, in a folder that is named.
+    # By build id, in the folder of --debug-dir.
     folder, ident = tracer.path("debug"), build_id(program)
     place = os.path.join(folder, ".build-id", ident[:2])
     os.makedirs(place)
     shutil.copy(debug, os.path.join(place, ident[2:] + ".debug"))
     assert files.lines(log, "--debug-dir", folder) == whole
-    assert files.nameless(log, "--debug-dir", folder) == {}
-    # One of another build is none, whatever its name.
+    assert files.unnamed(log, "--debug-dir", folder) == {}
+    # A debug file of another build is rejected, whatever its name.
     other = files.calls("other", "-DOTHER", "-O1")
     base.run(["objcopy", "--only-keep-debug", other, os.path.join(place, ident[2:] + ".debug")])
-    assert files.lines(log, "--debug-dir", folder) == nameless
-    # By debug link: beside it, in .debug, and in the folder below the path of the program.
+    assert files.lines(log, "--debug-dir", folder) == unnamed
+    # By debug link: beside the program, in .debug, and below --debug-dir.
     os.rename(program, program + ".bare")
     base.run(["objcopy", "--add-gnu-debuglink=" + debug, program + ".bare", program])
     shutil.rmtree(folder)
@@ -128,7 +128,7 @@ def check_debug_files(files):
 
 
 def check_mini_debug(files):
-    """A stripped program that carries its symbols, packed, has the names of its functions."""
+    """A stripped program with .gnu_debugdata has the names of its functions."""
     tracer = files.tracer
     program = files.calls("mini")
     log = files.bare(program, "mini.data")
@@ -152,17 +152,17 @@ def check_mini_debug(files):
 
     whole = carry(packed)
     assert paths_of(whole.stdout) == names and "gnu_debugdata" not in whole.stderr, whole.stderr
-    # Damaged, or no symbols at all: the names are missing, and nothing else, which is said once.
+    # If it is damaged or has no symbols, names are missing, with one warning.
     for data in (b"no xz", packed[:-40], lzma.compress(b"\0" * (1 << 20)),
                  lzma.compress(b"\x7fELF" + b"\2" * 4000)):
         less = carry(data, 1)
-        said = f"{program}: the symbols that it carries (.gnu_debugdata) are damaged"
+        said = f"{program}: .gnu_debugdata is damaged"
         assert less.stderr.count(said) == 1, less.stderr
         assert "program+0x" in less.stdout and "Layer" not in less.stdout, less.stdout
 
 
 def check_no_build_id(files):
-    """Without a build id the check of the debug link counts, and the time of the file."""
+    """Without a build id, the CRC of the debug link and the time of the file are checked."""
     program = files.calls("noid", "-Wl,--build-id=none")
     log = files.bare(program, "noid.data")
     whole = files.lines(log)
@@ -174,22 +174,22 @@ def check_no_build_id(files):
     assert files.lines(log) == whole
     with open(debug, "ab") as file:
         file.write(b"\0")
-    assert files.lines(log) != whole, "a debug file with another check was taken"
+    assert files.lines(log) != whole, "a debug file with another CRC was accepted"
     with open(log, "rb") as file:
         began_ns = struct.unpack_from("<Q", file.read(64), 32)[0]
     os.utime(program, ns=(began_ns, began_ns))
     assert not files.tracer.merge(log, "--folded", "-").stderr
-    # Also in the same second.
+    # A change within the same second counts too.
     for later_ns in (began_ns + 1, began_ns + 10**10):
         os.utime(program, ns=(later_ns, later_ns))
         done = files.tracer.merge(log, "--folded", "-", status=1)
-        said = f"{program}: has no build id, and was changed after it was traced"
+        said = f"{program}: changed since the trace, and has no build id"
         assert done.stderr.count(said) == 1, done.stderr
         assert "main" not in done.stdout, done.stdout
 
 
 def check_changed(files):
-    """A program that was built anew gives no names, and that is said once."""
+    """A program that was rebuilt gives no names, with one warning."""
     program = files.calls("changed")
     logs = [files.bare(program, f"changed{i}.data") for i in range(2)]
     files.calls("changed", "-DOTHER", "-O1")
@@ -201,8 +201,8 @@ def check_changed(files):
 
 
 def check_split_missing(files):
-    """Without its .dwo file, or with that of another build, a program has lines and functions, and what is missing is
-    named."""
+    """Without its .dwo file, or with that of another build, a program has lines and functions. A warning
+    names the missing file."""
     program = files.calls("split", "-gsplit-dwarf")
     log = files.bare(program, "split.data", cwd=os.path.dirname(program))
     whole = files.lines(log)
@@ -215,7 +215,7 @@ def check_split_missing(files):
             shutil.copy(os.path.join(os.path.dirname(others), name), parts[0])
     for _ in range(2):
         done = files.tracer.merge(log, "--folded", "-", "--lines", "on", status=1)
-        assert re.search(r"split/program: its debug information is split, and \S+\.dwo is not there, or of another",
+        assert re.search(r"split/program: its debug information is split, and \S+\.dwo is missing or of another",
                          done.stderr), done.stderr
         rest = paths_of(done.stdout)
         assert rest != whole and len(rest) > 5
@@ -225,10 +225,10 @@ def check_split_missing(files):
 
 
 def check_shared(files):
-    """What several programs have in common in a file of its own (dwz) counts if it is there, and theirs."""
+    """A dwz file with shared DWARF is used if it exists and has the right build id."""
     tracer = files.tracer
     if not base.has("dwz"):
-        print("there is no dwz")
+        print("dwz is not installed")
         return
     program = files.calls("five")
     log = files.bare(program, "five.data")
@@ -236,7 +236,7 @@ def check_shared(files):
     tracer.compile(["dwz", "--dwarf-5", "-m", "common.debug", "program", "program2"],
                    cwd=os.path.dirname(program))
     done = tracer.merge(log, "--folded", "-", "--lines", "on", status=1)
-    assert "a file that .debug_sup names: that is not read" in done.stderr, done.stderr
+    assert "needs a .debug_sup file, which is not supported" in done.stderr, done.stderr
     assert "net::Layer::forward" in done.stdout and "calls.cpp" not in done.stdout, done.stdout
     logs = {}
     for name in ("shared", "elsewhere"):
@@ -249,9 +249,9 @@ def check_shared(files):
         assert files.lines(logs[name]) == whole
     common = tracer.path("shared/common.debug")
     shutil.copy(tracer.path("elsewhere/common.debug"), common)
-    for wrong in ("of another build", "not there"):
+    for wrong in ("of another build", "missing"):
         done = tracer.merge(logs["shared"], "--folded", "-", "--lines", "on", status=1)
-        said = f"shared/program: its debug information is in part in common.debug, which is {wrong};"
+        said = f"shared/program: its debug information needs common.debug, which is {wrong};"
         assert done.stderr.count(said) == 1, done.stderr
         assert "net::Layer::forward" in done.stdout and "calls.cpp" not in done.stdout, done.stdout
         if os.path.exists(common):
@@ -259,8 +259,8 @@ def check_shared(files):
 
 
 def check_plugins(files):
-    """Plugins that come and go fast, at each other's addresses, have their own names: every launch, also
-    of a process that is killed."""
+    """Every launch has the right name, although plugins are loaded and unloaded fast at the same
+    addresses. This also holds if the process is killed."""
     tracer, args = files.tracer, files.tracer.args
     names = [letter * 4 + "_step" for letter in "abcdefgh"]
     folder = tracer.path("churn")
@@ -277,7 +277,7 @@ def check_plugins(files):
                                             (4, 5000, 150, 0), (2, 1000, 300, 1)):
         seed = args.seed if args.seed is not None else random.randrange(1 << 30)
         what = f"{threads} threads, {stay_us} us, seed {seed}"
-        log, said = tracer.record_said(
+        log, said = tracer.record_with_output(
             [os.path.join(folder, "churn"), *map(str, (seed, threads, loads, stay_us, killed)),
              *plugins], "churn.data", status=137 if killed else 0)
         truth = dict(line.split() for line in said.splitlines() if line.startswith("k"))
@@ -289,7 +289,7 @@ def check_plugins(files):
             match = re.fullmatch(r"work;load;run;(\w+);plugin_launch;cuLaunchKernel;"
                                  r"\[GPU_Kernel\]k(\d)", path)
             if killed and path.startswith("[unattributed];"):
-                continue  # its call was not over
+                continue  # the call had not returned
             if not match or match[1] != names[int(match[2])]:
                 wrong.append(line)
             else:
@@ -299,18 +299,18 @@ def check_plugins(files):
         for row in tables["MODULE"]:
             if row["path"] in plugins:
                 places[row["start"]].add(row["path"])
-        assert max(map(len, places.values())) >= 2, "no two plugins were at one address"
+        assert max(map(len, places.values())) >= 2, "no two plugins had the same address"
         if not killed:
             assert {name: str(counts[name]) for name in truth} == truth, (what, counts, truth)
-        print(f"  {what}{', killed' if killed else ''}: {sum(counts.values())} launches, all right;"
-              f" {max(map(len, places.values()))} plugins at one address")
+        print(f"  {what}{', killed' if killed else ''}: {sum(counts.values())} launches named correctly;"
+              f" {max(map(len, places.values()))} plugins at the same address")
 
 
 def check_jit(files):
-    """Code made at run time has the names of /tmp/perf-<pid>.map, of this process only."""
+    """Generated code has the names of /tmp/perf-<pid>.map, if this process wrote it."""
     tracer = files.tracer
     program = files.build("jit", "jit.c")
-    # One that was called and then made anew: which of the two a call was of cannot be known.
+    # [unknown]: one function replaced another at the same address, so the caller is ambiguous.
     wanted = {"[unknown]", "jit_loop<float: 3>", "jit::step", "py::train_step:/src/train.py"}
 
     def names(log, *options, **others):
@@ -326,9 +326,9 @@ def check_jit(files):
     assert names(log) == wanted, names(log)
     log = tracer.record([program], "jit.bare", embed=False)
     assert names(log, status=1) == wanted
-    said = "code was made anew at 1 address of the stacks"
+    said = "1 address in stacks had several generated functions"
     assert tracer.merge(log, "--folded", "-", status=1).stderr.count(said) == 1
-    # Of an earlier process with the same number, of a later one, of somebody else.
+    # A map of an earlier process with the same number, of a later one, or of another user.
     for when in (time.time() - 100, time.time() + 100):
         os.utime(map_of(log), (when, when))
         assert names(log) == {"[unknown]"}
@@ -343,14 +343,14 @@ def check_jit(files):
 
 
 def check_loops(files):
-    """Debug information in which every entry is its own next one, seen from within: it is walked once."""
+    """Debug information with cyclic sibling references is walked once."""
     if os.uname().machine != "x86_64":
-        print("loops: this machine is no x86-64")
+        print("loops: this machine is not x86-64")
         return
     depth, tracer = 40, files.tracer
     folder = tracer.path("loops")
     os.makedirs(folder)
-    # A namespace in a namespace ..., each of which says that what comes behind it is its first child.
+    # Nested namespaces. Each names its first child as its next sibling.
     text = [""".text
         .globl main
         .type main, @function
@@ -392,7 +392,7 @@ def check_loops(files):
 
 
 def check_lambdas(files):
-    """Two lambdas in one function stay two, inlined or not."""
+    """Two lambdas in one function have different names, inlined or not."""
     tracer, args = files.tracer, files.tracer.args
     folder = tracer.path("lambdas")
     os.makedirs(folder)
@@ -421,7 +421,7 @@ int main()
 
 
 def check_hidden_interpreter(files):
-    """A program that has Python in it, but hides it from others: it is said that there are no frames of it."""
+    """A warning says that Python frames are missing if a program hides its interpreter."""
     tracer, args = files.tracer, files.tracer.args
     folder = tracer.path("hidden")
     os.makedirs(folder)
@@ -475,7 +475,7 @@ int main()
 
 
 def check_same_names(files):
-    """Functions of one name, or of names that are one when they are short, stay as many as they are."""
+    """Functions with the same name, or with the same short name, are shown separately."""
     tracer, args = files.tracer, files.tracer.args
     folder = tracer.path("same")
     os.makedirs(folder)
@@ -504,7 +504,7 @@ def check_same_names(files):
             assert steps == ["step [left.c]", "step [right.c]"], steps
         else:
             assert all(re.fullmatch(r"step \[program\+0x[0-9a-f]+\]", step) for step in steps), steps
-    # A function of two modules, of which one is built from another file.
+    # A function of the same name in two modules, built from different files.
     names = ("one", "two")
     for name in names:
         with open(os.path.join(folder, name + ".c"), "w") as file:
@@ -524,7 +524,7 @@ def check_same_names(files):
         runs = {frame for path in paths_of(tracer.folded(log)) for frame in path
                 if frame.startswith("run")}
         assert sorted(runs) == wanted, (runs, wanted)
-    # Opened by a path that begins nowhere.
+    # Modules opened by a relative path.
     log = files.bare(os.path.join(folder, "plugins"), "run.data", cwd=folder, arguments=[
         "1", "1", "20", "0", "0", "./one.so", "./two.so"])
     runs = {frame for path in paths_of(tracer.folded(log)) for frame in path
@@ -544,7 +544,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 def check_server(files):
-    """Servers are asked if the user has named them, and only then; a dead one ends nothing."""
+    """Servers are asked only if the user has named them. A dead or silent server does not block."""
     tracer = files.tracer
     program = files.calls("served")
     log = files.bare(program, "served.data")
@@ -559,23 +559,31 @@ def check_server(files):
     server = http.server.ThreadingHTTPServer(
         ("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    nameless = files.lines(log, env=environment)
-    assert nameless != whole and not Quiet.asked
+    unnamed = files.lines(log, env=environment)
+    assert unnamed != whole and not Quiet.asked
     environment["DEBUGINFOD_URLS"] = f"http://127.0.0.1:{server.server_port}"
     done = tracer.merge(log, "--folded", "-", "--lines", "on", env=environment)
-    if "no libdebuginfod.so.1" in done.stderr:
-        print("there is no libdebuginfod.so.1")
+    if "libdebuginfod.so.1 is not installed" in done.stderr:
+        print("libdebuginfod.so.1 is not installed")
         sys.exit(77)
     assert paths_of(done.stdout) == whole and Quiet.asked, done.stderr
     server.shutdown()
-    # Nobody listens there: that is said, and takes no time.
+    # A refused connection does not delay the merge.
     with socket.socket() as none:
         none.bind(("127.0.0.1", 0))
         environment.update(DEBUGINFOD_URLS=f"http://127.0.0.1:{none.getsockname()[1]}",
                            DEBUGINFOD_CACHE_PATH=tracer.path("cache2"))
         began = time.monotonic()
-        assert files.lines(log, env=environment) == nameless
+        assert files.lines(log, env=environment) == unnamed
         assert time.monotonic() - began < 30
+    # This server accepts connections but never answers: the client stops after 20 s.
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        environment.update(DEBUGINFOD_URLS=f"http://127.0.0.1:{silent.getsockname()[1]}",
+                           DEBUGINFOD_CACHE_PATH=tracer.path("cache3"))
+        began = time.monotonic()
+        done = tracer.merge(log, "--folded", "-", "--lines", "on", env=environment)
+        assert paths_of(done.stdout) == unnamed and "no answer in time" in done.stderr, done.stderr
+        assert time.monotonic() - began < 60
 
 
 CHECKS = (check_debug_files, check_mini_debug, check_no_build_id, check_changed, check_split_missing,
@@ -587,7 +595,7 @@ def main():
     args = base.parse_arguments()
     checks = (check_server,) if args.server else CHECKS
     if not (base.has("g++") and base.has("objcopy") and base.has("readelf")):
-        print("there is no g++, or no binutils")
+        print("g++ or binutils is not installed")
         sys.exit(77)
     for check in checks:
         with tempfile.TemporaryDirectory() as folder:

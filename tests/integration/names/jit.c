@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small compiler at run time: it makes functions that call another one, in anonymous executable
- * memory, and says so in /tmp/perf-<pid>.map; one it makes anew at the same place.
+ * A small JIT compiler: generates functions in anonymous executable memory, lists them in
+ * /tmp/perf-<pid>.map, and replaces one of them at the same address.
  */
 #include "device.h"
 

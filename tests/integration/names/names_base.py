@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of names share: building, recording, merging, reading logs, asking addr2line."""
+"""Shared code of the name tests: build, record, merge, read logs, and run addr2line."""
 
 import argparse
 import json
@@ -11,7 +11,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 VALUE_MASK = (1 << 56) - 1
-# What compilers append when they split or copy a function, and linkers to versions of a symbol.
+# Suffixes of function parts and copies, and of symbol versions.
 CLONE = re.compile(r"(\.(cold|part|constprop|isra|lto_priv|llvm|localalias)\b.*|@.*)$")
 
 
@@ -19,13 +19,13 @@ def parse_arguments():
     parser = argparse.ArgumentParser()
     for name in ("xtrace", "merge", "inject", "simgpu", "include", "dump", "cc"):
         parser.add_argument("--" + name, required=True)
-    parser.add_argument("--server", action="store_true", help="files_test: only that check")
-    parser.add_argument("--seed", type=int, help="files_test: of the order of plugins")
+    parser.add_argument("--server", action="store_true", help="files_test: run only the debuginfod check")
+    parser.add_argument("--seed", type=int, help="files_test: seed for the order of plugins")
     return parser.parse_args()
 
 
 def run(command, status=0, **options):
-    """status: the expected one, or several."""
+    """Run a command. status: the expected exit status, or a tuple of them."""
     done = subprocess.run(command, capture_output=True, text=True, **options)
     if done.returncode not in (status if isinstance(status, tuple) else (status,)):
         sys.exit(f"{command} exited {done.returncode}, not {status}\n{done.stdout}\n{done.stderr}")
@@ -48,11 +48,11 @@ class Tracer:
         run(command, cwd=cwd or self.folder)
 
     def record(self, program, name, **others):
-        """Runs the program; returns its log, with or without symbols in it."""
-        return self.record_said(program, name, **others)[0]
+        """Run the program and return its log. embed: with embedded symbols."""
+        return self.record_with_output(program, name, **others)[0]
 
-    def record_said(self, program, name, embed=True, cwd=None, environment=None, status=0):
-        """The same, and what the program said."""
+    def record_with_output(self, program, name, embed=True, cwd=None, environment=None, status=0):
+        """record(), and the stdout of the program."""
         data = self.path(name)
         shutil.rmtree(data, ignore_errors=True)
         environment = dict(os.environ, **environment or {})
@@ -89,7 +89,7 @@ def number(value):
 
 
 def addresses_of(tables, path):
-    """The ELF addresses, as they are looked up, that the stacks of a log have in a module."""
+    """ELF addresses to look up for the frames in a module."""
     modules = [row for row in tables["MODULE"] if row["path"] == path]
     found = set()
     for row in tables["STACK"]:
@@ -103,7 +103,7 @@ def addresses_of(tables, path):
 
 
 def embedded_chains(tables, path):
-    """What the log says of each address: (function, file, line), innermost first."""
+    """Embedded places by address: (function, file, line), innermost first."""
     modules = {row["id"] for row in tables["MODULE"] if row["path"] == path}
     chains = {}
     for row in tables.get("SOURCE", []):
@@ -121,7 +121,7 @@ ORACLES = {
 
 
 def oracle_chains(oracle, program, addresses):
-    """What addr2line, or LLVM's, says of them."""
+    """The same from addr2line or llvm-symbolizer."""
     lines = run([*ORACLES[oracle], program, *map(hex, sorted(addresses))]).stdout
     chains, chain = {}, None
     lines = lines.splitlines()
@@ -140,22 +140,22 @@ def oracle_chains(oracle, program, addresses):
 
 
 def plain(name, known={}):
-    """A name without parameters, as people write it."""
+    """A demangled name without parameters."""
     if name not in known:
         known[name] = run(["c++filt", "-p", CLONE.sub("", name)]).stdout.strip()
     return known[name]
 
 
 def same_function(ours, theirs):
-    """Functions that are local to a file have no mangled name in DWARF: theirs is short then."""
+    """Compare names. DWARF has only the short name of a function with internal linkage."""
     return (CLONE.sub("", ours) == CLONE.sub("", theirs) or
             not theirs.startswith(("_Z", "_R")) and plain(ours).endswith("::" + theirs) or
             plain(ours) == plain(theirs))
 
 
 def same_chain(ours, theirs, symbol_first, files):
-    """binutils gives the symbol in place of some inlined functions (symbol_first allows that), and
-    takes the files of clang's tables for others (files: they count)."""
+    """Compare chains. binutils prints the symbol instead of some inlined functions; symbol_first allows
+    that. It also mixes up the files of clang's line tables; files=False ignores them."""
     return len(ours) == len(theirs) and all(
         (same_function(mine[0], other[0]) or
          symbol_first and not place and same_function(ours[-1][0], other[0])) and
@@ -164,12 +164,12 @@ def same_chain(ours, theirs, symbol_first, files):
 
 
 def check_chains(what, ours, theirs, addresses, symbol_first=False, files=True):
-    """Every address that addr2line knows has the same chain in the log."""
+    """Check that every address known to addr2line has the same chain in the log."""
     known = {address: chain for address, chain in theirs.items() if chain[0][1:] != ("", 0)}
     wrong = [(hex(address), ours.get(address), chain)
              for address, chain in sorted(known.items())
              if not same_chain(ours.get(address, []), chain, symbol_first, files)]
     assert not wrong, f"{what}: {len(wrong)} of {len(known)} differ:\n" + "\n".join(
         f"{address}\n  ours   {mine}\n  theirs {other}" for address, mine, other in wrong[:5])
-    assert len(known) >= 3, f"{what}: addr2line knows but {len(known)} of {len(addresses)}"
+    assert len(known) >= 3, f"{what}: addr2line knows only {len(known)} of {len(addresses)}"
     return len(known), sum(len(chain) > 1 for chain in known.values())

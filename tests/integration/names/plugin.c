@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plugin, of which there are several, by NAME and KERNEL: code of one size, so that each is mapped
- * where another one was. The function that launches has another name in each, and stands at one address.
+ * A plugin, built with several values of NAME and KERNEL. All have the same code size, so one may
+ * be mapped at the address of another. The launching function has a different name in each, at the
+ * same offset.
  */
 extern void plugin_launch(unsigned kernel);
 

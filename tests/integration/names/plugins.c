@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins SEED THREADS LOADS MICROSECONDS KILL PLUGIN...: in each thread, loads plugins one after the
- * other, each after the one before has gone, has it launch one to seven times, and keeps it for so long.
- * The plugins are shared out among the threads; which one is next is drawn. Each launches a kernel of
- * its own, so that a kernel tells which plugin it was. At the end says how often each kernel was launched and
- * at how many addresses plugins were; with KILL, kills itself before half of it is done.
+ * plugins SEED THREADS LOADS MICROSECONDS KILL PLUGIN...: each thread loads plugins one after the
+ * other, in random order, and never two at a time. A loaded plugin launches its kernel one to seven
+ * times and stays for MICROSECONDS. Each plugin has its own kernel and belongs to one thread. At
+ * the end, the program prints how often each kernel was launched and how many addresses the plugins
+ * had. With KILL, it kills itself before half of the work is done.
  */
 #include <cuda.h>
 #include <dlfcn.h>
@@ -45,7 +45,7 @@ void plugin_launch(unsigned kernel)
 {
 	check(!cuLaunchKernel(kernels[kernel], 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL), "launch");
 	counts[kernel]++;
-	__asm__ volatile(""); /* not the last thing that is done here: the frame is to stay */
+	__asm__ volatile(""); /* prevents a tail call, which would drop this frame */
 }
 
 static void load(const char *path, unsigned launches)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inlined functions and lines of a real shared object, and of one with damage anywhere in its debug
- * information: "debug_info --mutations N" tries N of these.
+ * Inlined functions and lines of a real shared object, also with damaged debug information.
+ * "debug_info --mutations N" tries N kinds of damage.
  */
 #include "unit.h"
 
@@ -23,7 +23,7 @@ static struct debug_search search;
 
 struct opened {
 	struct symbols *symbols;
-	struct debug_info *info; /* NULL: the file has no debug information */
+	struct debug_info *info; /* NULL: no debug information */
 };
 
 static bool open_both(struct opened *opened, const char *path)
@@ -62,7 +62,7 @@ static const struct symbol *symbol_named(const struct symbols *symbols, const ch
 #define CODE_START 0x1000u
 #define CODE_END   0x3000u
 
-static void inlined_functions_are_found(void **state)
+static void finds_inlined_functions(void **state)
 {
 	struct opened opened;
 	const struct symbol *symbol;
@@ -94,8 +94,8 @@ static void inlined_functions_are_found(void **state)
 	close_both(&opened);
 }
 
-/* Where the symbols say something else, the debug information is of another file. */
-static void what_does_not_agree_is_left(void **state)
+/* If the symbols contradict it, the debug information belongs to another file. */
+static void ignores_contradicting_debug_info(void **state)
 {
 	struct opened opened;
 	const struct symbol *symbol;
@@ -125,7 +125,7 @@ struct part {
 	size_t bytes;
 };
 
-/* What of the file is debug information, and what says where it is. */
+/* Finds the sections of debug information, and the headers that locate them. */
 static size_t find_parts(const char *content, struct part *parts)
 {
 	struct elf_file file;
@@ -145,7 +145,7 @@ static size_t find_parts(const char *content, struct part *parts)
 			parts[count++] = (struct part){header.sh_offset, header.sh_size};
 	}
 	assert_true(count > 3);
-	parts[count++] = (struct part){0, 64}; /* the head of the file */
+	parts[count++] = (struct part){0, 64}; /* ELF header */
 	elf_file_close(&file);
 	return count;
 }
@@ -197,7 +197,7 @@ static void look_everywhere(const struct opened *opened)
 	}
 }
 
-static void damage_does_no_harm(void **state)
+static void survives_damage(void **state)
 {
 	static uint8_t whole[FILE_BYTES_MAX], content[FILE_BYTES_MAX];
 	struct part parts[SECTIONS_MAX];
@@ -236,9 +236,9 @@ static void damage_does_no_harm(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(inlined_functions_are_found),
-		cmocka_unit_test(what_does_not_agree_is_left),
-		cmocka_unit_test(damage_does_no_harm),
+		cmocka_unit_test(finds_inlined_functions),
+		cmocka_unit_test(ignores_contradicting_debug_info),
+		cmocka_unit_test(survives_damage),
 	};
 
 	if (argc == 3 && !strcmp(argv[1], "--mutations"))

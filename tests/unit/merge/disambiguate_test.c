@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of one name: which are one, and what the others have behind their names.
+ * Functions that share a name: which are the same, and how the others are qualified.
  */
 #include "unit.h"
 
@@ -13,17 +13,17 @@
 
 #define FUNCTIONS_MAX 6
 
-/* One function each, at an address of its own; all of a case are of one log. */
+/* One function each, at its own address. A case is one log. */
 static const struct {
 	const char *what;
 	struct {
 		const char *name, *module, *build;
 		uint64_t start;
-		const char *file; /* NULL: not known */
+		const char *file; /* NULL: unknown */
 		const char *qualifier;
 	} functions[FUNCTIONS_MAX];
 } cases[] = {
-	{"alone", {{"f", "/a.so", "1", 16, NULL, ""}}},
+	{"one function", {{"f", "/a.so", "1", 16, NULL, ""}}},
 	{"two modules",
 	 {{"f", "/a.so", "1", 16, NULL, "/a.so"}, {"f", "/b.so", "2", 16, NULL, "/b.so"}}},
 	{"two files",
@@ -35,36 +35,36 @@ static const struct {
 	 {{"_Z1fIiEvT_", "/a.so", "1", 16, "/usr/x.h", ""},
 	  {"_Z1fIiEvT_", "/b.so", "2", 32, "/usr/local/x.h", ""},
 	  {"_Z1fIiEvT_", "/c.so", "3", 32, NULL, ""}}},
-	{"entries of plugins in C++",
+	{"C++ entry points of plugins",
 	 {{"_ZN6plugin3runEv", "/a.so", "1", 16, "/a.cc", "/a.cc"},
 	  {"_ZN6plugin3runEv", "/b.so", "2", 32, "/b.cc", "/b.cc"}}},
 	{"static in a namespace",
 	 {{"_ZN2nsL3barEv", "/a.so", "1", 16, NULL, "/a.so"},
 	  {"_ZN2nsL3barEv", "/b.so", "2", 16, NULL, "/b.so"}}},
-	{"a lambda of a static function",
+	{"a lambda in a static function",
 	 {{"_ZZL1fvENKUlvE_clEv", "/a.so", "1", 16, NULL, "/a.so"},
 	  {"_ZZL1fvENKUlvE_clEv", "/b.so", "2", 16, NULL, "/b.so"}}},
 	{"two in one module, a third elsewhere",
 	 {{"f", "/a.so", "1", 16, NULL, "/a.so+0x10"},
 	  {"f", "/a.so", "1", 32, NULL, "/a.so+0x20"},
 	  {"f", "/b.so", "2", 16, NULL, "/b.so"}}},
-	{"two of a program that was optimised as a whole",
+	{"two functions of a program built with LTO",
 	 {{"f.lto_priv.0", "/a", "1", 16, NULL, "/a+0x10"},
 	  {"f.lto_priv.1", "/a", "1", 32, NULL, "/a+0x20"}}},
 	{"parts of one function",
 	 {{"f", "/a", "1", 16, NULL, ""},
 	  {"f.cold", "/a", "1", 32, NULL, ""},
 	  {"f.part.0", "/a", "1", 48, NULL, ""}}},
-	{"a copy in one module, the function in another",
+	{"a clone in one module, the function in another",
 	 {{"f", "/a.so", "1", 16, NULL, "/a.so"},
 	  {"f.constprop.0", "/b.so", "2", 32, NULL, "/b.so"}}},
-	{"a plugin that was built anew",
+	{"a rebuilt plugin",
 	 {{"f", "/a.so", "1", 16, NULL, ""}, {"f", "/a.so", "2", 32, NULL, ""}}},
-	{"a function of which some addresses have a file",
+	{"a function with a file at some addresses",
 	 {{"f", "/a.so", "1", 16, NULL, "/x.c"},
 	  {"f", "/a.so", "1", 16, "/x.c", "/x.c"},
 	  {"f", "/b.so", "2", 16, "/y.c", "/y.c"}}},
-	{"no code of a file", {{"f", NULL, "", 16, NULL, ""}, {"f", NULL, "", 32, NULL, ""}}},
+	{"generated code", {{"f", NULL, "", 16, NULL, ""}, {"f", NULL, "", 32, NULL, ""}}},
 };
 
 static uint32_t intern_text(struct model *model, const char *text)
@@ -112,14 +112,14 @@ static void try_case(size_t c)
 	names_free(&model.names);
 }
 
-static void functions_of_one_name_have_homes(void **state)
+static void qualifies_functions_with_equal_names(void **state)
 {
 	(void)state;
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++)
 		try_case(c);
 }
 
-/* As compilers name what nm shows as local, and as global. */
+/* Names from compilers, with the linkage that nm shows. */
 static const struct {
 	const char *name;
 	bool is_global;
@@ -160,7 +160,7 @@ static const struct {
 	{"", false},
 };
 
-static void names_say_whose_functions_are(void **state)
+static void detects_linkage_from_mangled_names(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(linkages) / sizeof(linkages[0]); i++) {
@@ -173,8 +173,8 @@ static void names_say_whose_functions_are(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(functions_of_one_name_have_homes),
-		cmocka_unit_test(names_say_whose_functions_are),
+		cmocka_unit_test(qualifies_functions_with_equal_names),
+		cmocka_unit_test(detects_linkage_from_mangled_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

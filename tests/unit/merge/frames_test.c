@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stacks become call paths: what is trimmed, what is kept, and what the call is called.
+ * Call paths from stacks: trimmed frames, kept frames, and the name of the call.
  */
 #include "unit.h"
 
@@ -13,12 +13,12 @@
 
 #define FRAMES_MAX 16
 
-/* One frame: "module:function"; no function: nameless; no module: nowhere. */
+/* A frame is "module:function". No function: unnamed. No module: outside all modules. */
 struct sample {
 	const char *what;
 	const char *frames[FRAMES_MAX]; /* innermost first */
 	uint32_t flags;
-	const char *path; /* root first, then the API's name */
+	const char *path; /* root first, then the name of the API function */
 };
 
 #define DRIVER	"/usr/lib/libcuda.so.580.1:"
@@ -43,7 +43,7 @@ static const struct sample samples[] = {
 	 {DRIVER, CUDART, CUDART, PROGRAM "main"},
 	 0,
 	 "main;cuLaunchKernel"},
-	{"nested runtime functions: the outermost",
+	{"nested runtime functions: outermost wins",
 	 {DRIVER, CUDART "cudaLaunchKernelExC_ptsz", CUDART "__cudaLaunchKernel_v13000",
 	  PROGRAM "main"},
 	 0,
@@ -57,7 +57,7 @@ static const struct sample samples[] = {
 	 {DRIVER, PROGRAM, PROGRAM, PROGRAM "cudaGraphLaunch", PROGRAM "main"},
 	 0,
 	 "main;cudaGraphLaunch"},
-	{"nameless frames of the program stay",
+	{"unnamed frames of the program stay",
 	 {DRIVER, PROGRAM, "/opt/app/other.so:cudaLaunchKernel", PROGRAM "main"},
 	 0,
 	 "main;cudaLaunchKernel;app+0x10;cuLaunchKernel"},
@@ -92,10 +92,10 @@ static const struct sample samples[] = {
 	 {DRIVER, PROGRAM "cuLaunchKernel@plt", PROGRAM "f", PROGRAM "@plt", PROGRAM "main"},
 	 0,
 	 "main;f;cuLaunchKernel"},
-	{"cut short", {DRIVER, PROGRAM "f"}, XT_STACK_TRUNCATED, "[truncated];f;cuLaunchKernel"},
-	{"nowhere", {DRIVER, "", PROGRAM "main"}, 0, "main;[unknown];cuLaunchKernel"},
-	{"nothing but the driver", {DRIVER, DRIVER}, 0, "cuLaunchKernel"},
-	{"nothing", {NULL}, XT_STACK_TRUNCATED, "[truncated];cuLaunchKernel"},
+	{"truncated", {DRIVER, PROGRAM "f"}, XT_STACK_TRUNCATED, "[truncated];f;cuLaunchKernel"},
+	{"outside all modules", {DRIVER, "", PROGRAM "main"}, 0, "main;[unknown];cuLaunchKernel"},
+	{"only driver frames", {DRIVER, DRIVER}, 0, "cuLaunchKernel"},
+	{"no frames", {NULL}, XT_STACK_TRUNCATED, "[truncated];cuLaunchKernel"},
 	{"C++ without parameters, clones with their function",
 	 {DRIVER, PROGRAM "_ZN2ns1C3runIiEEvT_.constprop.0.isra.0", PROGRAM "main.cold"},
 	 0,
@@ -120,7 +120,7 @@ static uint32_t intern(struct names *names, const char *text, size_t length)
 	return name;
 }
 
-/* A model with one stack, made of the frames of a sample; each frame has a module of its own. */
+/* A model with one stack, from the frames of a sample. Each frame has its own module. */
 struct fixture {
 	struct model model;
 	struct addresses addresses;
@@ -186,7 +186,7 @@ static void print_path(const struct paths *paths, uint32_t node, char *out, size
 	free(chain);
 }
 
-static void stacks_are_trimmed(void **state)
+static void trims_stacks(void **state)
 {
 	static struct fixture f;
 
@@ -225,7 +225,7 @@ static void stacks_are_trimmed(void **state)
 #define LIBPYTHON "/usr/lib/libpython3.12.so.1.0:"
 #define PYTHON	  "/usr/bin/python3.11:"
 
-/* Where the frame that runs Python is the third one: how many of the stack are shown. */
+/* How many frames are shown if the third one runs Python. */
 static const struct {
 	struct sample sample;
 	uint32_t end;
@@ -262,7 +262,7 @@ static const struct {
 	 4},
 };
 
-static void starts_of_python_are_trimmed(void **state)
+static void trims_start_of_interpreter(void **state)
 {
 	static struct fixture f;
 	struct python_place place = {.frame = 1, .place = 2};
@@ -285,7 +285,7 @@ static void starts_of_python_are_trimmed(void **state)
 	}
 }
 
-static void interpreters_are_known_by_name(void **state)
+static void recognises_interpreters_by_name(void **state)
 {
 	static const struct {
 		const char *frame;
@@ -322,8 +322,8 @@ static void interpreters_are_known_by_name(void **state)
 	}
 }
 
-/* A name can be made to demangle to gigabytes; it must be shown in finite time. */
-static void exploding_names_are_left(void **state)
+/* A name that demangles to gigabytes is shown mangled, in finite time. */
+static void leaves_exploding_names_mangled(void **state)
 {
 	struct demangle_cache cache = {0};
 	struct names mangled, shown;
@@ -332,7 +332,7 @@ static void exploding_names_are_left(void **state)
 	size_t length;
 
 	(void)state;
-	/* Each argument type is a pair of the one before, so the text doubles with each. */
+	/* Each argument type is a pair of the one before, so each doubles the text. */
 	strcat(name, "St4pairIiiE");
 	for (const char *last = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"; *last; last++) {
 		char more[32];
@@ -356,10 +356,10 @@ static void exploding_names_are_left(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stacks_are_trimmed),
-		cmocka_unit_test(starts_of_python_are_trimmed),
-		cmocka_unit_test(interpreters_are_known_by_name),
-		cmocka_unit_test(exploding_names_are_left),
+		cmocka_unit_test(trims_stacks),
+		cmocka_unit_test(trims_start_of_interpreter),
+		cmocka_unit_test(recognises_interpreters_by_name),
+		cmocka_unit_test(leaves_exploding_names_mangled),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Native and Python frames in one order: which stands where, what a loop's frame is replaced by, and
- * that any places will do.
+ * Merging native and Python frames: their order, replaced frames of the interpreter loop, and
+ * invalid positions.
  */
 #include "unit.h"
 
@@ -13,7 +13,7 @@
 
 struct sample {
 	const char *what;
-	uint32_t native_count, first, end; /* of these [first, end) are shown */
+	uint32_t native_count, first, end; /* [first, end) are shown */
 	uint32_t flags;
 	uint32_t places[8]; /* innermost first */
 	uint32_t python_count;
@@ -33,8 +33,8 @@ static const struct sample samples[] = {
 	 "n5 p2 n3 n2 p1 n0",
 	 "p2 p1",
 	 "n5 n4 n3 n2 n1 n0"},
-	{"loops one in the other", 4, 0, 4, 0, {1, 2}, 2, "n3 p2 p1 n0", "p2 p1", "n3 n2 n1 n0"},
-	{"what starts the interpreter is not shown",
+	{"nested loops", 4, 0, 4, 0, {1, 2}, 2, "n3 p2 p1 n0", "p2 p1", "n3 n2 n1 n0"},
+	{"trimmed start of the interpreter",
 	 6,
 	 0,
 	 4,
@@ -44,8 +44,8 @@ static const struct sample samples[] = {
 	 "p1 n2 n1 n0",
 	 "p1",
 	 "n3 n2 n1 n0"},
-	{"not known where", 3, 0, 3, 0, {3, 3}, 2, "p2 p1 n2 n1 n0", "p2 p1", "n2 n1 n0"},
-	{"the native walk was cut short",
+	{"unknown position", 3, 0, 3, 0, {3, 3}, 2, "p2 p1 n2 n1 n0", "p2 p1", "n2 n1 n0"},
+	{"truncated native stack",
 	 3,
 	 0,
 	 3,
@@ -55,7 +55,7 @@ static const struct sample samples[] = {
 	 "p2 … n2 p1 n0",
 	 "p2 p1",
 	 "… n2 n1 n0"},
-	{"cut short, beyond all of Python",
+	{"truncated native stack, outside all Python frames",
 	 3,
 	 0,
 	 3,
@@ -65,7 +65,7 @@ static const struct sample samples[] = {
 	 "… n2 p1 n0",
 	 "p1",
 	 "… n2 n1 n0"},
-	{"Python's was",
+	{"truncated Python stack",
 	 3,
 	 0,
 	 3,
@@ -75,8 +75,17 @@ static const struct sample samples[] = {
 	 "… n2 p1 n0",
 	 "… p1",
 	 "n2 n1 n0"},
-	{"further in than what is shown", 4, 2, 4, 0, {0}, 1, "n3 n2 p1", "p1", "n3 n2"},
-	{"places that fall", 4, 0, 4, 0, {3, 0, 2}, 3, "n3 p3 n1 p2 p1", "p3 p2 p1", "n3 n2 n1 n0"},
+	{"position inside the trimmed frames", 4, 2, 4, 0, {0}, 1, "n3 n2 p1", "p1", "n3 n2"},
+	{"decreasing positions",
+	 4,
+	 0,
+	 4,
+	 0,
+	 {3, 0, 2},
+	 3,
+	 "n3 p3 n1 p2 p1",
+	 "p3 p2 p1",
+	 "n3 n2 n1 n0"},
 };
 
 static void print_mix(const struct sample *sample, enum python_shown shown, char *out,
@@ -88,14 +97,14 @@ static void print_mix(const struct sample *sample, enum python_shown shown, char
 			      .python_count = sample->python_count,
 			      .flags = sample->flags};
 	struct merged_frame frame;
-	struct frame_merge frame_merge;
+	struct frame_merge merge;
 	size_t used = 0;
 
 	for (uint32_t i = 0; i < sample->python_count; i++)
 		python[i] = (struct python_place){i + 1, sample->places[i]};
-	frame_merge_begin(&frame_merge, &model, &stack, sample->first, sample->end, shown);
+	frame_merge_begin(&merge, &model, &stack, sample->first, sample->end, shown);
 	out[0] = '\0';
-	while (frame_merge_next(&frame_merge, &frame)) {
+	while (frame_merge_next(&merge, &frame)) {
 		const char *gap = used ? " " : "";
 
 		assert_true(used < out_bytes);
@@ -108,8 +117,8 @@ static void print_mix(const struct sample *sample, enum python_shown shown, char
 	}
 }
 
-/* Native frames that are not to be shown are passed over, wherever they stand. */
-static void test_hidden(void **state)
+/* Skips hidden native frames at any position. */
+static void skips_hidden_frames(void **state)
 {
 	static const uint32_t addresses[] = {0, 1, 0, 1, 1};
 	static const uint8_t hidden[] = {0, 1};
@@ -119,25 +128,25 @@ static void test_hidden(void **state)
 	const struct merged_frame expected[] = {
 		{MERGED_TRUNCATED, 0}, {MERGED_PYTHON, 1}, {MERGED_NATIVE, 0}};
 	struct merged_frame frame;
-	struct frame_merge frame_merge;
+	struct frame_merge merge;
 
 	(void)state;
-	frame_merge_begin(&frame_merge, &model, &stack, 0, 5, PYTHON_MIXED);
-	frame_merge.addresses = addresses;
-	frame_merge.hidden = hidden;
+	frame_merge_begin(&merge, &model, &stack, 0, 5, PYTHON_MIXED);
+	merge.addresses = addresses;
+	merge.hidden = hidden;
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
-		assert_true(frame_merge_next(&frame_merge, &frame));
+		assert_true(frame_merge_next(&merge, &frame));
 		assert_int_equal(frame.kind, expected[i].kind);
 		assert_int_equal(frame.index, expected[i].index);
 	}
-	assert_false(frame_merge_next(&frame_merge, &frame));
-	frame_merge_begin(&frame_merge, &model, &stack, 0, 5, PYTHON_FULL);
-	for (int i = 0; i < 6; i++) /* one of five stands for the loop */
-		assert_true(frame_merge_next(&frame_merge, &frame));
-	assert_false(frame_merge_next(&frame_merge, &frame));
+	assert_false(frame_merge_next(&merge, &frame));
+	frame_merge_begin(&merge, &model, &stack, 0, 5, PYTHON_FULL);
+	for (int i = 0; i < 6; i++) /* one of five is an interpreter loop */
+		assert_true(frame_merge_next(&merge, &frame));
+	assert_false(frame_merge_next(&merge, &frame));
 }
 
-static void test_samples(void **state)
+static void merges_sample_stacks(void **state)
 {
 	char text[256];
 
@@ -153,8 +162,8 @@ static void test_samples(void **state)
 	}
 }
 
-/* Each Python frame is shown once, and so is each native one that runs none, whatever the log says. */
-static void test_any_places(void **state)
+/* For any log, each Python frame is shown once, and so is each native frame that runs none. */
+static void accepts_any_positions(void **state)
 {
 	char text[256];
 
@@ -180,9 +189,9 @@ static void test_any_places(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_samples),
-		cmocka_unit_test(test_hidden),
-		cmocka_unit_test(test_any_places),
+		cmocka_unit_test(merges_sample_stacks),
+		cmocka_unit_test(skips_hidden_frames),
+		cmocka_unit_test(accepts_any_positions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

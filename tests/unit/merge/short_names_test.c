@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of functions and kernels, as they are mangled, and as they are shown.
+ * Shown names of functions and kernels, from their mangled names.
  */
 #include "unit.h"
 
@@ -10,7 +10,7 @@
 #include "merge/naming/demangle.h"
 #include "merge/naming/short_names.h"
 
-/* Names of real kernels and functions, and what is shown of them by default. */
+/* Names of real kernels and functions, and how they are shown by default. */
 static const struct {
 	const char *mangled;
 	const char *shown;
@@ -43,7 +43,7 @@ static const struct {
 	 "...elu_threshold_backward_view_17"},
 };
 
-static void names_are_shown_as_people_write_them(void **state)
+static void demangles_and_shortens(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
@@ -65,7 +65,7 @@ static void names_are_shown_as_people_write_them(void **state)
 	}
 }
 
-/* Of demangled names, what goes first and what last. */
+/* Demangled names that need different steps of shortening. */
 static const struct {
 	const char *name;
 	const char *shown;
@@ -102,7 +102,7 @@ static const struct {
 	 "eeeeeeeee::Ffff>::g"},
 };
 
-static void long_names_lose_what_tells_least(void **state)
+static void cuts_long_names_in_order(void **state)
 {
 	char text[1024];
 
@@ -114,8 +114,8 @@ static void long_names_lose_what_tells_least(void **state)
 	}
 }
 
-/* Whatever stands there: not longer than it was, and in bounds, also within characters. */
-static void any_bytes_are_cut(void **state)
+/* Random bytes never grow, stay in bounds, and are not cut inside a character. */
+static void cuts_random_bytes(void **state)
 {
 	static const char letters[] = "<<>>::ab, (){}-=* operator\xc3\xa4";
 	uint64_t seed = 7;
@@ -141,9 +141,9 @@ static void any_bytes_are_cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_are_shown_as_people_write_them),
-		cmocka_unit_test(long_names_lose_what_tells_least),
-		cmocka_unit_test(any_bytes_are_cut),
+		cmocka_unit_test(demangles_and_shortens),
+		cmocka_unit_test(cuts_long_names_in_order),
+		cmocka_unit_test(cuts_random_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A shared object whose functions symbols_test looks up. The table gives the addresses.
+ * Shared object whose functions symbols_test looks up. The table has their addresses.
  */
 #define EXPORTED __attribute__((visibility("default")))
 
@@ -41,7 +41,7 @@ EXPORTED int _fixture_alias(int a)
 
 EXPORTED int fixture_named_alias(int a) __attribute__((alias("_fixture_alias")));
 
-/* Assembly without a type or size, as some libraries have it. */
+/* Assembly without type or size, as in some libraries. */
 __asm__(".text\n.local fixture_assembly\nfixture_assembly:\n\tnop\n\tnop\n\tret\n");
 extern char fixture_assembly[] __attribute__((visibility("hidden")));
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of a real shared object: by address, by build id, with and without its symbols.
+ * Functions of a real shared object: by address, by build id, with and without symbols.
  */
 #include "unit.h"
 
@@ -13,7 +13,7 @@
 
 #include "merge/symbolize/symbols.h"
 
-/* As the linker was told to write it. */
+/* Set by the linker option in CMakeLists.txt. */
 static const uint8_t build_id[] = {0xde, 0xad, 0xbe, 0xef, 0x00, 0x01, 0x02, 0x03};
 
 static struct debug_search search;
@@ -51,7 +51,7 @@ static struct symbols *open_fixture(const char *path)
 	return symbols;
 }
 
-static void functions_are_found(void **state)
+static void finds_functions(void **state)
 {
 	struct symbols *symbols = open_fixture(FIXTURE);
 	const struct symbol *global = symbols_find(symbols, addresses[GLOBAL]);
@@ -70,7 +70,7 @@ static void functions_are_found(void **state)
 	symbols_close(symbols);
 }
 
-static void stripped_files_have_exported_names(void **state)
+static void finds_exported_names_in_stripped_files(void **state)
 {
 	struct symbols *symbols = open_fixture(FIXTURE_STRIPPED);
 
@@ -80,7 +80,7 @@ static void stripped_files_have_exported_names(void **state)
 	symbols_close(symbols);
 }
 
-static void debug_links_are_followed(void **state)
+static void follows_debug_links(void **state)
 {
 	struct symbols *symbols = open_fixture(FIXTURE_LINKED);
 
@@ -89,7 +89,7 @@ static void debug_links_are_followed(void **state)
 	symbols_close(symbols);
 }
 
-static void another_build_gives_no_names(void **state)
+static void rejects_another_build(void **state)
 {
 	uint8_t other[sizeof(build_id)];
 	struct symbols *symbols;
@@ -105,7 +105,7 @@ static void another_build_gives_no_names(void **state)
 	assert_int_equal(symbols_open(FIXTURE, NULL, 0, &search, &symbols), SYMBOLS_OTHER_BUILD);
 }
 
-static void what_is_no_elf_file_is_refused(void **state)
+static void rejects_files_that_are_not_elf(void **state)
 {
 	struct symbols *symbols;
 
@@ -118,8 +118,8 @@ static void what_is_no_elf_file_is_refused(void **state)
 	assert_null(symbols);
 }
 
-/* Every prefix of an ELF file, and none may be read beyond its end. */
-static void cut_files_do_no_harm(void **state)
+/* Tries every prefix of an ELF file. No read may pass its end. */
+static void survives_truncated_files(void **state)
 {
 	char path[] = "/tmp/xtrace-symbols-XXXXXX";
 	int file = mkstemp(path);
@@ -147,12 +147,12 @@ static void cut_files_do_no_harm(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(functions_are_found),
-		cmocka_unit_test(stripped_files_have_exported_names),
-		cmocka_unit_test(debug_links_are_followed),
-		cmocka_unit_test(another_build_gives_no_names),
-		cmocka_unit_test(what_is_no_elf_file_is_refused),
-		cmocka_unit_test(cut_files_do_no_harm),
+		cmocka_unit_test(finds_functions),
+		cmocka_unit_test(finds_exported_names_in_stripped_files),
+		cmocka_unit_test(follows_debug_links),
+		cmocka_unit_test(rejects_another_build),
+		cmocka_unit_test(rejects_files_that_are_not_elf),
+		cmocka_unit_test(survives_truncated_files),
 	};
 
 	return cmocka_run_group_tests(tests, load_fixture, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is different looks different: kernels whose short names are one, files of one name.
+ * Unique names: kernels with the same short name, and source files with the same name.
  */
 #include "unit.h"
 
@@ -12,7 +12,7 @@
 
 #define KERNELS_MAX 16
 
-/* Each group is one log; what comes out must not depend on the order in it. */
+/* Each group is one log. The result must not depend on the order of its names. */
 #define TENSORS "at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::"
 #define SCALARS                                                                                    \
 	TENSORS "(anonymous namespace)::TensorListMetadata<2>, at::native::(anonymous "            \
@@ -32,7 +32,7 @@
 
 static const struct {
 	const char *names[KERNELS_MAX];
-	const char *parts[KERNELS_MAX]; /* NULL: the short name as it is */
+	const char *parts[KERNELS_MAX]; /* NULL: the short name is unchanged */
 } groups[] = {
 	{{"f<int>", "g<int>"}, {NULL, NULL}},
 	{{POW POW_LAST "{lambda(float)#1}, std::array<char*, 2ul>>",
@@ -52,7 +52,7 @@ static const struct {
 
 struct log {
 	struct model model;
-	struct addresses addresses; /* none, but where a test has some */
+	struct addresses addresses; /* empty in most tests */
 	struct demangle_cache cache;
 	struct names shown;
 };
@@ -95,8 +95,8 @@ static const char *shown(struct log *log, uint32_t kernel)
 	return names_text(&log->shown, demangle(&log->cache, kernel, DEMANGLE_SHORT), NULL);
 }
 
-/* Settles a group, from its first name on or from its last, and compares it with the table. */
-static void settle_group(size_t g, bool is_backwards)
+/* Assigns names to a group, in either order, and compares them with the table. */
+static void check_group(size_t g, bool is_backwards)
 {
 	struct unique_names unique = {0};
 	uint32_t ids[KERNELS_MAX];
@@ -128,17 +128,17 @@ static void settle_group(size_t g, bool is_backwards)
 	end(&log);
 }
 
-static void kernels_of_a_run_have_different_names(void **state)
+static void makes_kernel_names_unique(void **state)
 {
 	(void)state;
 	for (size_t g = 0; g < GROUP_COUNT; g++) {
-		settle_group(g, false);
-		settle_group(g, true);
+		check_group(g, false);
+		check_group(g, true);
 	}
 }
 
-/* What was shown of a log that was read before stays as it is, and is of that kernel alone. */
-static void kernels_of_later_logs_differ_too(void **state)
+/* A name shown for an earlier log stays, and no other kernel gets it. */
+static void keeps_names_of_earlier_logs(void **state)
 {
 	struct unique_names unique = {0};
 	const char *const *names = groups[2].names;
@@ -153,7 +153,7 @@ static void kernels_of_later_logs_differ_too(void **state)
 	before = strdup(shown(&log, first));
 	assert_non_null(before);
 	assert_null(strstr(before, " [with "));
-	/* The same tables, as if of the next log. */
+	/* Reuse the tables for the next log. */
 	log.model.shapes.count = log.model.strings.count = 1;
 	second = add_kernel(&log, names[1]);
 	assert_int_equal(unique_names_assign(&unique, &log.cache, &log.model, &log.addresses), 0);
@@ -165,8 +165,8 @@ static void kernels_of_later_logs_differ_too(void **state)
 	end(&log);
 }
 
-/* A kernel may be called as functions are that launch it, and is not shown among them. */
-static void kernels_and_functions_are_apart(void **state)
+/* A kernel may have the name of the functions that launch it. They are named separately. */
+static void names_functions_apart_from_kernels(void **state)
 {
 	static const struct {
 		const char *name, *shown;
@@ -175,7 +175,7 @@ static void kernels_and_functions_are_apart(void **state)
 		  {"_Z5scalePf", "scale [with float*]"},
 		  {"_Z5scalei", "scale [with int]"},
 		  {"step", "step"},
-		  {"_Z4stepPf", "step"}, /* the kernel's own */
+		  {"_Z4stepPf", "step"}, /* same name as the kernel */
 		  {"_ZNK1A1mEv", "A::m [with const]"},
 		  {"_ZN1A1mEv", "A::m"},
 	  };
@@ -188,7 +188,7 @@ static void kernels_and_functions_are_apart(void **state)
 	log.addresses.list = list;
 	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
 		add_kernel(&log, kernels[i].name);
-	/* "step" of C cannot be told from what the kernel is shown as, if that is a function, too. */
+	/* A C function "step" gets a suffix if the kernel's launch function is also in the list. */
 	for (size_t with_own = 0; with_own < 2; with_own++) {
 		log.addresses.count = 0;
 		for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
@@ -222,8 +222,8 @@ static void kernels_and_functions_are_apart(void **state)
 	end(&log);
 }
 
-/* No one has a part for itself that others have, too. */
-static void parts_say_all_that_differs(void **state)
+/* A suffix that others of the group share is not used. */
+static void does_not_use_shared_differences(void **state)
 {
 #define LONG "kernel_of_a_name_that_has_to_be_cut_somewhere_at_last<A<"
 #define LAST ">, a_type_of_the_program<another_type_of_the_program<int>, one_more_type<long> > >"
@@ -257,7 +257,7 @@ static void parts_say_all_that_differs(void **state)
 	}
 }
 
-static void files_of_one_name_are_told_apart(void **state)
+static void adds_folders_to_equal_file_names(void **state)
 {
 	static const char *const files[][2] = {
 		{"/code/x/left/model.py", "left/model.py"},
@@ -284,7 +284,7 @@ static void files_of_one_name_are_told_apart(void **state)
 	assert_int_equal(file_names_assign(&names), 0);
 	for (size_t i = 0; i < count; i++)
 		assert_string_equal(file_names_shown(&names, files[i][0]), files[i][1]);
-	/* A later log. */
+	/* Names stay for a later log. */
 	assert_int_equal(file_names_add(&names, "/elsewhere/train.py"), 0);
 	assert_int_equal(file_names_assign(&names), 0);
 	assert_string_equal(file_names_shown(&names, "/code/x/train.py"), "train.py");
@@ -295,11 +295,11 @@ static void files_of_one_name_are_told_apart(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(kernels_of_a_run_have_different_names),
-		cmocka_unit_test(kernels_of_later_logs_differ_too),
-		cmocka_unit_test(kernels_and_functions_are_apart),
-		cmocka_unit_test(parts_say_all_that_differs),
-		cmocka_unit_test(files_of_one_name_are_told_apart),
+		cmocka_unit_test(makes_kernel_names_unique),
+		cmocka_unit_test(keeps_names_of_earlier_logs),
+		cmocka_unit_test(names_functions_apart_from_kernels),
+		cmocka_unit_test(does_not_use_shared_differences),
+		cmocka_unit_test(adds_folders_to_equal_file_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every unit test of this folder includes first.
+ * Common includes of the unit tests. Include this first.
  */
 #ifndef XT_TESTS_UNIT_MERGE_UNIT_H
 #define XT_TESTS_UNIT_MERGE_UNIT_H

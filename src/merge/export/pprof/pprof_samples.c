@@ -65,13 +65,13 @@ static int push_stack(struct pprof *pprof, const struct process *process, uint32
 {
 	const struct stack *stack = &process->model->stacks.rows[id];
 	struct merged_frame frame;
-	struct frame_merge frame_merge;
+	struct frame_merge merge;
 	int error = 0;
 
 	if (!frames_has_stack(process->frames, id))
 		return push_text(pprof, FRAME_UNATTRIBUTED);
-	frames_merge(process->frames, process->model, id, &frame_merge);
-	while (!error && frame_merge_next(&frame_merge, &frame))
+	frames_merge(process->frames, process->model, id, &merge);
+	while (!error && frame_merge_next(&merge, &frame))
 		error = push_frame(pprof, process, stack, &frame);
 	return error;
 }
