@@ -135,12 +135,13 @@ struct run {
 			uint64_t launch_failed_count;	/* of these: calls that returned an error */
 			uint64_t launch_captured_count; /* of these: recorded into a graph */
 			uint64_t launch_kernelless_count; /* of these: of graphs without kernels */
-			uint64_t launch_alone_count;   /* of these: expected work, none is known */
-			uint64_t kernel_missing_count; /* launched, and no record came */
+			uint64_t
+				launch_unmatched_count; /* of these: expected work, none is known */
+			uint64_t kernel_missing_count;	/* launched, and no record came */
 			uint64_t
 				launch_unclear_count; /* without a kernel: captured, or it is lost */
 			uint64_t transfer_call_count; /* calls that copy or set */
-			uint64_t transfer_alone_count;
+			uint64_t transfer_unmatched_count;
 			uint64_t work_count[WORK_KINDS];
 			uint64_t work_invalid_count; /* not among these: their times cannot be */
 			uint64_t calls_invalid_count;
@@ -170,13 +171,13 @@ struct run {
 	uint64_t accounts[XT_ACCOUNTS]; /* of all logs, by place in xt_accounts */
 	size_t logs_without_cost;	/* that do not say what the tracer cost */
 	size_t logs_open;		/* not closed: their last account is not the final one */
-	size_t logs_cut_off;  /* of processes that were killed: they say it up to some moment */
-	uint64_t yield_count; /* how often CUPTI was left to another tool */
-	uint64_t yielded_ns;
+	size_t logs_cut_off;	/* of processes that were killed: they say it up to some moment */
+	uint64_t handoff_count; /* how often CUPTI was left to another tool */
+	uint64_t handed_off_ns;
 	uint64_t sampled_ns; /* time in which chance chose whose stacks were taken */
 	uint64_t one_in_min, one_in_max;
 	uint64_t estimated_gpu_ns; /* of the attributed: by the calls that chance chose */
-	char yielded_to[64];	   /* the first one */
+	char handed_off_to[64];	   /* the first one */
 	const struct trust *trust; /* at the end */
 	bool has_simulated_gpu;
 	struct collective_sums collectives; /* where idle time was worked out */
