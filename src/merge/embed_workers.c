@@ -26,7 +26,7 @@ struct embedding {
 	size_t begun; /* under the lock */
 };
 
-static void *work_off(void *argument)
+static void *run_worker(void *argument)
 {
 	struct embedding *e = argument;
 
@@ -47,18 +47,19 @@ static void *work_off(void *argument)
 /* The main thread works, too: it alone, if no other can be started. */
 static void run_workers(struct embedding *e, size_t count)
 {
-	pthread_t workers[CREW_WORKERS_MAX];
+	pthread_t workers[WORKERS_MAX];
 	sigset_t all, before;
 	size_t started = 0;
 
 	/* Signals are the main thread's. */
 	sigfillset(&all);
 	if (!pthread_sigmask(SIG_SETMASK, &all, &before)) {
-		while (started + 1 < count && !pthread_create(&workers[started], NULL, work_off, e))
+		while (started + 1 < count &&
+		       !pthread_create(&workers[started], NULL, run_worker, e))
 			started++;
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 	}
-	work_off(e);
+	run_worker(e);
 	for (size_t w = 0; w < started; w++)
 		pthread_join(workers[w], NULL);
 }
@@ -73,8 +74,8 @@ int embed_all(const struct inputs *inputs, size_t worker_count, struct debug_sea
 
 	if (count > inputs->count)
 		count = inputs->count;
-	if (count > CREW_WORKERS_MAX)
-		count = CREW_WORKERS_MAX;
+	if (count > WORKERS_MAX)
+		count = WORKERS_MAX;
 	e.jobs = calloc(inputs->count + 1, sizeof(*e.jobs));
 	if (!e.jobs)
 		return -ENOMEM;

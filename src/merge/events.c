@@ -26,8 +26,8 @@ static bool has_valid_times(uint64_t start_ns, uint64_t duration_ns)
 }
 
 /* What others than the joining want to know of a call. */
-static void tell_of_call(struct reading *reading, struct launch *call, uint64_t duration_ns,
-			 uint64_t own_ns, uint64_t result)
+static void export_call(struct reading *reading, struct launch *call, uint64_t duration_ns,
+			uint64_t own_ns, uint64_t result)
 {
 	const struct run *run = reading->run;
 
@@ -53,8 +53,8 @@ static void count_call(struct run *run, uint8_t flags, bool has_failed)
 }
 
 /* Expects no kernel of a launch that was captured, or of a graph that has none. */
-static void settle_expectation(struct reading *reading, struct launch *call, bool made_nodes,
-			       uint32_t graph_exec)
+static void expect_kernel(struct reading *reading, struct launch *call, bool made_nodes,
+			  uint32_t graph_exec)
 {
 	bool has_no_kernel = false;
 
@@ -83,24 +83,24 @@ static void read_call(struct reading *reading, struct launch *call, uint64_t dur
 		call->range = ranges_at(&model->ranges, call->thread, call->enter_ns);
 	if ((run_wants(reading->run, WEIGHT_GPU_IDLE) ||
 	     run_wants(reading->run, WEIGHT_CPU_WAIT)) &&
-	    threads_note(&reading->threads, call, call->enter_ns + duration_ns, &own_ns) < 0)
+	    threads_add_call(&reading->threads, call, call->enter_ns + duration_ns, &own_ns) < 0)
 		reading->error = -ENOMEM;
-	if (!reading->run->selection || sieve_call(reading, call)) {
+	if (!reading->run->selection || event_filter_wants_call(reading, call)) {
 		count_call(reading->run, call->flags, result != 0);
 		if (reading->run->wants_findings)
 			sites_call(&reading->sites, call, own_ns, result);
-		if (reading->tells_of_calls)
-			tell_of_call(reading, call, duration_ns, own_ns, result);
+		if (reading->exports_calls)
+			export_call(reading, call, duration_ns, own_ns, result);
 	}
 	if (result)
 		call->flags &= (uint8_t)~LAUNCH_EXPECTED;
 	if ((call->flags & (LAUNCH_EXPECTED | LAUNCH_MEMORY)) == LAUNCH_EXPECTED)
-		call->since_ns = threads_ask(&reading->threads, call);
-	settle_expectation(reading, call,
-			   nodes_note_call(&model->nodes, call->thread, call->enter_ns,
-					   call->enter_ns + duration_ns, call->api),
-			   graph_exec);
-	correlate_placed(reading->correlate);
+		call->since_ns = threads_note_submission(&reading->threads, call);
+	expect_kernel(reading, call,
+		      nodes_note_call(&model->nodes, call->thread, call->enter_ns,
+				      call->enter_ns + duration_ns, call->api),
+		      graph_exec);
+	correlate_commit(reading->correlate);
 }
 
 /* What the classes of calls are to the joining. */
@@ -144,7 +144,7 @@ static void read_calls(struct reading *reading, const struct xt_chunk *chunk)
 	uint16_t place = model_api(model, last_api);
 
 	for (uint32_t r = 0; r < row_count && !reading->error; r++) {
-		struct launch *call = correlate_place(reading->correlate);
+		struct launch *call = correlate_reserve(reading->correlate);
 		bool is_valid;
 
 		if (!call) {
@@ -180,18 +180,18 @@ static const struct {
 } work_columns[XT_KIND_COUNT] = {
 	[XT_KIND_KERNEL] = {XT_KERNEL_SHAPE, XT_COPY_BYTES, WORK_KERNEL},
 	[XT_KIND_COPY] = {XT_COPY_SHAPE, XT_COPY_BYTES, WORK_COPY},
-	[XT_KIND_SET] = {XT_SET_MEMORY, XT_SET_BYTES, WORK_SET},
+	[XT_KIND_SET] = {XT_SET_MEMORY, XT_SET_BYTES, WORK_MEMSET},
 };
 
 /* What its weight is depends on what else ran: that is known when all has come that was before. */
-static void wait_for_order(struct reading *reading, struct work *work)
+static void add_to_timeline(struct reading *reading, struct work *work)
 {
 	const struct model *model = reading->model;
 	const struct stream *stream =
 		&model->streams.rows[work->stream < model->streams.count ? work->stream : 0];
 	struct owner owner;
 
-	own_alone(reading, work, &owner);
+	owner_without_call(reading, work, &owner);
 	timeline_add(reading->timeline, stream->defined ? stream->device : ROOT_UNKNOWN, work,
 		     &owner, &work->ticket);
 }
@@ -232,7 +232,7 @@ static void read_work(struct reading *reading, const struct xt_chunk *chunk)
 		    missing_note_graph_kernel(&reading->missing, model, work.graph_node) < 0)
 			reading->error = -ENOMEM;
 		if (reading->timeline)
-			wait_for_order(reading, &work);
+			add_to_timeline(reading, &work);
 		if (reading->replays && work_is_by_device(&work))
 			replays_join(reading->replays, &work);
 		else if (correlate_work(reading->correlate, &work) < 0)
@@ -258,17 +258,17 @@ static void read_memory(struct reading *reading, const struct xt_chunk *chunk)
 			.graph_node = address[r],
 			.bytes = bytes[r],
 			.stream = device[r] > UINT32_MAX ? ROOT_UNKNOWN : (uint32_t)device[r],
-			.shape = label_number(kind[r], MEMORY_KINDS),
+			.shape = label_index(kind[r], MEMORY_KINDS),
 			.kind = operation[r] == XT_MEMORY_ALLOC ? WORK_ALLOC : WORK_FREE,
 		};
 		struct owner owner;
 
 		if (operation[r] != XT_MEMORY_ALLOC && operation[r] != XT_MEMORY_FREE)
 			continue;
-		if (reading->run->selection && !sieve_time(reading, time_ns[r]))
+		if (reading->run->selection && !event_filter_wants_time(reading, time_ns[r]))
 			continue;
 		reading->run->memory_untimed_count += !time_ns[r];
-		own_alone(reading, &work, &owner);
+		owner_without_call(reading, &work, &owner);
 		memory_add(&reading->memory, &work, &owner, &work.ticket);
 		if (work.kind == WORK_ALLOC && correlate_work(reading->correlate, &work) < 0)
 			reading->error = -ENOMEM;
@@ -334,7 +334,7 @@ static int add_memory_row(struct reading *reading, uint32_t pool)
 	return 0;
 }
 
-static int settle_memory(struct reading *reading)
+static int finish_memory(struct reading *reading)
 {
 	struct memory_counts *sums = &reading->run->memory_counts;
 	const struct memory_counts *counts = &reading->memory.counts;
@@ -342,7 +342,7 @@ static int settle_memory(struct reading *reading)
 
 	/* (Of a part of a run, what belongs together may be in another part.) */
 	if (!reading->run->selection) {
-		sums->free_alone += counts->free_alone;
+		sums->free_unmatched += counts->free_unmatched;
 		sums->alloc_over += counts->alloc_over;
 		sums->unowned += counts->unowned;
 	}
@@ -353,7 +353,7 @@ static int settle_memory(struct reading *reading)
 	return error;
 }
 
-static int settle_transfers(struct reading *reading)
+static int finish_transfers(struct reading *reading)
 {
 	const struct model *model = reading->model;
 	struct run *run = reading->run;
@@ -366,15 +366,16 @@ static int settle_transfers(struct reading *reading)
 						     &model->copy_shapes.rows[s],
 						     &reading->copies[s]);
 	for (uint32_t m = 0; m < MEMORY_KINDS && !error; m++)
-		if (reading->sets[m].count)
-			error = transfers_add_sets(&run->transfers, names, m, &reading->sets[m]);
+		if (reading->memsets[m].count)
+			error = transfers_add_memsets(&run->transfers, names, m,
+						      &reading->memsets[m]);
 	return error;
 }
 
 /* Of a part that was chosen, the work may be outside. */
 static bool lacks_work(const struct run *run, const struct correlate_counts *counts)
 {
-	uint64_t alone = counts->launches_alone + counts->graph_launches_alone;
+	uint64_t alone = counts->launches_unmatched + counts->graph_launches_unmatched;
 
 	return !run->selection && alone > (alone + counts->work_joined) / BLIND_PART;
 }
@@ -390,8 +391,9 @@ static int finish(struct reading *reading)
 	memory_finish(&reading->memory);
 	reading->is_blind = lacks_work(run, counts);
 	if (!run->selection) {
-		run->launch_alone_count += counts->launches_alone + counts->graph_launches_alone;
-		run->transfer_alone_count += counts->transfers_alone;
+		run->launch_unmatched_count +=
+			counts->launches_unmatched + counts->graph_launches_unmatched;
+		run->transfer_unmatched_count += counts->transfers_unmatched;
 	}
 	run->calls_recurring_count += counts->launches_recurring;
 	if (reading->timeline) {
@@ -416,19 +418,19 @@ static int finish(struct reading *reading)
 	return error ? error : reading->error;
 }
 
-static void add_yields(struct run *run, const struct model *model)
+static void add_handoffs(struct run *run, const struct model *model)
 {
-	const struct yields *yields = &model->yields;
+	const struct cupti_handoffs *cupti_handoffs = &model->cupti_handoffs;
 
-	if (!yields->count)
+	if (!cupti_handoffs->count)
 		return;
-	if (!run->yield_count)
-		snprintf(run->yielded_to, sizeof(run->yielded_to), "%s",
-			 names_text(&model->names, yields->who, NULL));
-	run->yield_count += yields->count;
-	run->yielded_ns += yields->total_ns;
-	if (yields->since_ns && model->last_clock_ns > yields->since_ns)
-		run->yielded_ns += model->last_clock_ns - yields->since_ns;
+	if (!run->handoff_count)
+		snprintf(run->handed_off_to, sizeof(run->handed_off_to), "%s",
+			 names_text(&model->names, cupti_handoffs->who, NULL));
+	run->handoff_count += cupti_handoffs->count;
+	run->handed_off_ns += cupti_handoffs->total_ns;
+	if (cupti_handoffs->since_ns && model->last_clock_ns > cupti_handoffs->since_ns)
+		run->handed_off_ns += model->last_clock_ns - cupti_handoffs->since_ns;
 }
 
 static void add_rates(struct run *run, const struct model *model)
@@ -446,7 +448,7 @@ static void add_rates(struct run *run, const struct model *model)
 		run->one_in_max = rates->one_in_max;
 }
 
-int reading_settle(struct reading *reading)
+int reading_finish(struct reading *reading)
 {
 	const struct model *model = reading->model;
 	struct run *run = reading->run;
@@ -455,20 +457,20 @@ int reading_settle(struct reading *reading)
 	run->nodes_cyclic_count += model->nodes.cyclic_count;
 	run->pause_count += model->pauses.count;
 	run->paused_ns += pauses_total_ns(&model->pauses, model->last_clock_ns);
-	add_yields(run, model);
+	add_handoffs(run, model);
 	add_rates(run, model);
 	run->nodes_made_count += model->nodes.made_count;
 	run->range_counts.opened += model->ranges.counts.opened;
-	run->range_counts.pops_alone += model->ranges.counts.pops_alone;
-	run->range_counts.ends_alone += model->ranges.counts.ends_alone;
+	run->range_counts.pops_unmatched += model->ranges.counts.pops_unmatched;
+	run->range_counts.ends_unmatched += model->ranges.counts.ends_unmatched;
 	run->range_counts.keys_recurring += model->ranges.counts.keys_recurring;
 	run->range_counts.not_nested += model->ranges.counts.not_nested;
 	run->range_counts.unclosed += model->ranges.counts.unclosed;
 	run->collectives.count += reading->collectives.count;
 	run->collectives.gpu_ns += reading->collectives.gpu_ns;
 	run->collectives.alone_ns += reading->collectives.alone_ns;
-	error = settle_memory(reading);
-	return error ? error : settle_transfers(reading);
+	error = finish_memory(reading);
+	return error ? error : finish_transfers(reading);
 }
 
 /* Or may have. (Launches that are captured have none of their own, and nothing is lost.) */
@@ -489,15 +491,15 @@ static int begin(struct reading *reading)
 	bool wants_exclusive = run_wants(reading->run, WEIGHT_GPU_EXCLUSIVE);
 	bool wants_idle = run_wants(reading->run, WEIGHT_GPU_IDLE);
 
-	reading->tells_of_calls = wants_idle || run_wants(reading->run, WEIGHT_CPU_WAIT);
+	reading->exports_calls = wants_idle || run_wants(reading->run, WEIGHT_CPU_WAIT);
 	for (size_t e = 0; e < reading->sink_count; e++) {
-		reading->tells_of_calls |= reading->sinks[e].exporter->call != NULL;
-		reading->tells_of_work |= reading->sinks[e].exporter->work != NULL;
+		reading->exports_calls |= reading->sinks[e].exporter->call != NULL;
+		reading->exports_work |= reading->sinks[e].exporter->work != NULL;
 	}
 	if (reading->run->wants_findings &&
 	    sites_init(&reading->sites, reading->model, &reading->threads) < 0)
 		return -ENOMEM;
-	memory_init(&reading->memory, &reading->totals, memory_listener);
+	memory_init(&reading->memory, &reading->aggregate, memory_listener);
 	reading->has_stack = calloc(reading->model->stacks.count + 1, 1);
 	for (uint32_t id = 1; reading->has_stack && id < reading->model->stacks.count; id++)
 		reading->has_stack[id] = model_has_stack(reading->model, id);
@@ -507,7 +509,7 @@ static int begin(struct reading *reading)
 		return -ENOMEM;
 	if (wants_exclusive || wants_idle) {
 		reading->timeline =
-			timeline_new(wants_exclusive, wants_idle, &reading->totals,
+			timeline_new(wants_exclusive, wants_idle, &reading->aggregate,
 				     &reading->threads, &reading->model->pauses, timeline_listener);
 		if (!reading->timeline)
 			return -ENOMEM;
@@ -538,27 +540,27 @@ int reading_events(struct reading *reading, struct xt_reader *reader, bool has_h
 {
 	const struct xt_chunk *chunk;
 	uint64_t done_bytes, all_bytes;
-	struct ahead *ahead = NULL;
+	struct prefetch *prefetch = NULL;
 	int error = begin(reading);
 
 	if (!error) {
-		ahead = ahead_open(reader, wanted_kinds(), has_helper);
-		error = ahead ? 0 : -ENOMEM;
+		prefetch = prefetch_open(reader, wanted_kinds(), has_helper);
+		error = prefetch ? 0 : -ENOMEM;
 	}
 	if (error)
 		return error;
-	while (!reading->error && (chunk = ahead_next(ahead))) {
+	while (!reading->error && (chunk = prefetch_next(prefetch))) {
 		enum xt_kind kind = xt_chunk_kind(chunk);
 
 		if (!(model_load_kinds() & 1u << kind)) /* else the model has counted them */
 			reading->model->rows_read[kind] += xt_chunk_rows(chunk);
-		if (reading->timeline && ahead_damaged(ahead))
+		if (reading->timeline && prefetch_damaged(prefetch))
 			reading->timeline->is_damaged = true;
 		read_by_kind[kind](reading, chunk);
 		if (progress)
-			progress_at(progress, ahead_position(ahead));
+			progress_at(progress, prefetch_position(prefetch));
 	}
-	ahead_close(ahead);
+	prefetch_close(prefetch);
 	xt_reader_position(reader, &done_bytes, &all_bytes);
 	if (progress)
 		progress_done(progress, done_bytes);
@@ -568,7 +570,7 @@ int reading_events(struct reading *reading, struct xt_reader *reader, bool has_h
 	return error;
 }
 
-bool reading_is_listened_to(const struct sink *sinks, size_t sink_count)
+bool sinks_want_events(const struct sink *sinks, size_t sink_count)
 {
 	for (size_t e = 0; e < sink_count; e++) {
 		const struct exporter *exporter = sinks[e].exporter;
@@ -587,10 +589,10 @@ void reading_free(struct reading *reading)
 	timeline_free(reading->timeline);
 	memory_free(&reading->memory);
 	threads_free(&reading->threads);
-	sieve_free(&reading->sieve);
+	event_filter_free(&reading->event_filter);
 	missing_free(&reading->missing);
 	sites_free(&reading->sites);
-	totals_free(&reading->totals);
+	aggregate_free(&reading->aggregate);
 	free(reading->copies);
 	free(reading->has_stack);
 }

@@ -140,11 +140,11 @@ struct run {
 			uint64_t
 				launch_kernelless_count; /* of these: launches of graphs without kernels */
 			uint64_t
-				launch_alone_count; /* of these: work was expected, none is known */
+				launch_unmatched_count; /* of these: work was expected, none is known */
 			uint64_t kernel_missing_count; /* launched, without a record */
 			uint64_t launch_unclear_count; /* without a kernel: captured or lost */
 			uint64_t transfer_call_count;  /* copy and memset calls */
-			uint64_t transfer_alone_count;
+			uint64_t transfer_unmatched_count;
 			uint64_t work_count[WORK_KINDS];
 			uint64_t work_invalid_count; /* not included: invalid times */
 			uint64_t calls_invalid_count;
@@ -174,12 +174,12 @@ struct run {
 	size_t logs_without_cost;	/* without the cost of the tracer */
 	size_t logs_open;		/* not closed, so the last account is not final */
 	size_t logs_cut_off;		/* of killed processes, with an account up to some moment */
-	uint64_t yield_count;		/* times CUPTI was released to another tool */
-	uint64_t yielded_ns;
+	uint64_t handoff_count;		/* times CUPTI was released to another tool */
+	uint64_t handed_off_ns;
 	uint64_t sampled_ns; /* time with sampled call stacks */
 	uint64_t one_in_min, one_in_max;
 	uint64_t estimated_gpu_ns; /* part of attributed: estimated from sampled calls */
-	char yielded_to[64];	   /* the first such tool */
+	char handed_off_to[64];	   /* the first such tool */
 	const struct trust *trust; /* NULL before the end */
 	bool has_simulated_gpu;
 	struct collective_sums collectives; /* if idle time was computed */

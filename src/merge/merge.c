@@ -48,15 +48,15 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 	if (!error && reader)
 		error = reading_events(reading, reader, processors() > 1, &run->report->progress);
 	if (!error)
-		error = reading_settle(reading);
+		error = reading_finish(reading);
 	if (!error)
-		error = sampled_settle(reading);
+		error = distribute_unsampled(reading);
 	if (!error)
-		error = plant_totals(reading);
+		error = build_tree(reading);
 	if (!error && reading->run->wants_findings)
 		error = findings_look(reading);
 	if (!error)
-		error = plant_ranges(run, &reading->process, &reading->totals);
+		error = build_range_tree(run, &reading->process, &reading->aggregate);
 	for (size_t e = 0; e < reading->sink_count && !error; e++) {
 		struct sink *sink = &reading->sinks[e];
 
@@ -110,7 +110,7 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 		.paths = &run->paths,
 		.names = &names,
 		.label = label,
-		.label_name = label ? plant_name(&run->paths.names, label) : NAME_FAILED,
+		.label_name = label ? clean_name(&run->paths.names, label) : NAME_FAILED,
 		.index = index,
 		.process_count = run->inputs->count,
 		.origin_ns = (int64_t)((uint64_t)run->inputs->origin_ns - (uint64_t)log->shift_ns),
@@ -195,10 +195,10 @@ static void report_missing(const struct run *run, struct report *report)
 			    "have run then",
 			    time);
 	}
-	for (size_t d = 0; d < DOUBTS_COUNT; d++)
-		if (doubt_count(run, &doubts[d]))
-			report_warn(report, doubts[d].format,
-				    (unsigned long long)doubt_count(run, &doubts[d]));
+	for (size_t d = 0; d < ANOMALIES; d++)
+		if (anomaly_count(run, &anomalies[d]))
+			report_warn(report, anomalies[d].format,
+				    (unsigned long long)anomaly_count(run, &anomalies[d]));
 }
 
 static bool begins_with_path(const char *text, const char *path)
@@ -246,15 +246,15 @@ static int read_all(struct run *run, struct sink *sinks, size_t sink_count)
 	struct debug_search search = {.directory = run->settings->debug_directory,
 				      .modules = &modules,
 				      .server.report = run->report};
-	struct crew *crew = NULL;
+	struct worker_pool *pool = NULL;
 	int error;
 
 	progress_begin(&run->report->progress, run->report->quiet);
 	for (size_t i = 0; i < run->inputs->count; i++)
 		progress_expect(&run->report->progress, run->inputs->logs[i].file_bytes);
-	error = crew_hire(&crew, run, sinks, sink_count);
+	error = worker_pool_start(&pool, run, sinks, sink_count);
 	for (size_t i = 0; i < run->inputs->count && !error; i++) {
-		struct reading *reading = crew ? crew_wait(crew, i) : NULL;
+		struct reading *reading = pool ? worker_pool_wait(pool, i) : NULL;
 
 		if (!reading) {
 			error = read_log(run, i, &search, sinks, sink_count);
@@ -264,9 +264,9 @@ static int read_all(struct run *run, struct sink *sinks, size_t sink_count)
 		error = reading->error;
 		if (!error)
 			error = add_log(run, i, &search, reading, NULL);
-		crew_done(crew, i);
+		worker_pool_release(pool, i);
 	}
-	crew_dismiss(crew);
+	worker_pool_stop(pool);
 	debug_search_end(&search);
 	module_cache_free(&modules);
 	progress_clear(&run->report->progress);

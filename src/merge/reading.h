@@ -21,11 +21,11 @@ struct verdicts {
 	size_t capacity;
 };
 
-struct sieve {
+struct event_filter {
 	uint8_t *ranges; /* by node of the model's ranges */
 	size_t range_capacity;
-	struct totals call_owners; /* of calls that were looked at; their sums are not used */
-	struct verdicts calls;	   /* by place in these */
+	struct aggregate call_owners; /* of calls that were looked at; their sums are not used */
+	struct verdicts calls;	      /* by place in these */
 	struct verdicts work;
 };
 
@@ -36,7 +36,7 @@ struct reading {
 	struct process process;
 	struct model *model; /* process.model, to be written to */
 	struct frames frames;
-	struct totals totals;
+	struct aggregate aggregate;
 	struct correlate *correlate;
 	struct replays *replays; /* NULL: no graph has conditional nodes */
 	uint8_t *has_stack;	 /* by XT_STACK_ID: 1, the log defines it */
@@ -47,11 +47,11 @@ struct reading {
 	struct memory memory;
 	struct timeline *timeline;   /* NULL if no weight needs it */
 	struct transfer_sum *copies; /* by XT_COPY_SHAPE_ID */
-	struct transfer_sum sets[MEMORY_KINDS];
-	struct sieve sieve;
-	struct sites sites;		    /* if the run looks for findings */
-	struct xt_damage damage;	    /* of both readings, once all is read */
-	bool tells_of_calls, tells_of_work; /* anyone but what is here wants to know of each */
+	struct transfer_sum memsets[MEMORY_KINDS];
+	struct event_filter event_filter;
+	struct sites sites;		  /* if the run looks for findings */
+	struct xt_damage damage;	  /* of both readings, once all is read */
+	bool exports_calls, exports_work; /* anyone but what is here wants to know of each */
 	struct collective_sums collectives;
 	bool is_blind; /* work of many launches is lost: idle may be none */
 	int error;     /* of a listener, which cannot return it */
@@ -66,13 +66,13 @@ int reading_events(struct reading *reading, struct xt_reader *reader, bool has_h
 		   struct progress *progress);
 
 /* What the log said as a whole goes to the run, which is that of all logs now. 0 or -ENOMEM. */
-int reading_settle(struct reading *reading);
+int reading_finish(struct reading *reading);
 
 /* Does anyone want to be told of events as they come? */
-bool reading_is_listened_to(const struct sink *sinks, size_t sink_count);
+bool sinks_want_events(const struct sink *sinks, size_t sink_count);
 
 /* A number that a label stands for; all that have none are one. */
-static inline uint32_t label_number(uint64_t number, uint32_t label_count)
+static inline uint32_t label_index(uint64_t number, uint32_t label_count)
 {
 	return number < label_count ? (uint32_t)number : 0;
 }
@@ -81,7 +81,8 @@ static inline uint32_t label_number(uint64_t number, uint32_t label_count)
 
 /* Whom work belongs to as far as that is known without its call. (Filled in place: a copy of what
  * was just written in small pieces is slow.) */
-void own_alone(const struct reading *reading, const struct work *work, struct owner *owner);
+void owner_without_call(const struct reading *reading, const struct work *work,
+			struct owner *owner);
 
 /* The CPU waited for so long in that call: what a path of --weight cpu-wait ends in. */
 void reading_add_wait(struct reading *reading, const struct launch *call, uint64_t own_ns);
@@ -101,13 +102,14 @@ void reading_free(struct reading *reading);
  * name, for the work of graphs the path that made the node, and the leaf; and tells the exporters
  * of them. 0 or -ENOMEM.
  */
-int plant_totals(struct reading *reading);
+int build_tree(struct reading *reading);
 
 /* The end of the path of an owner, made if need be; PATH_FAILED if memory ran out. */
-uint32_t plant_owner(struct reading *reading, const struct owner *owner);
+uint32_t build_tree_path(struct reading *reading, const struct owner *owner);
 
 /* Adds up the GPU time of each NVTX range, with all that is in it, in run->ranges. 0 or -ENOMEM. */
-int plant_ranges(struct run *run, const struct process *process, const struct totals *totals);
+int build_range_tree(struct run *run, const struct process *process,
+		     const struct aggregate *aggregate);
 
 /* "text", or "domain:text", clean, as a name in names; NAME_FAILED if memory ran out. */
 uint32_t range_label(struct names *names, const struct model *model, uint32_t domain, uint32_t text,
@@ -118,13 +120,13 @@ uint32_t range_category(struct names *names, const struct model *model, uint32_t
 			uint32_t category);
 
 /* Foreign text, clean, as a name in names; NAME_FAILED if memory ran out. */
-uint32_t plant_name(struct names *names, const char *text);
+uint32_t clean_name(struct names *names, const char *text);
 
 #define ROOT_UNKNOWN UINT32_MAX	      /* a device that the log does not tell */
 #define ROOT_HOST    (UINT32_MAX - 1) /* in place of a device or stream: what is of none */
 
 /* The root of all paths that owner.root stands for, by the settings, of that work. */
-uint32_t plant_root(const struct run *run, const struct model *model, uint32_t stream,
+uint32_t owner_root(const struct run *run, const struct model *model, uint32_t stream,
 		    uint32_t thread);
 
 #endif

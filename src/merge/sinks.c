@@ -36,7 +36,7 @@ static int open_folder(struct sink *sink)
 	sink->out.fd = -1;
 	if (!mkdir(sink->out.path, 0777)) {
 		sink->is_new_folder = true;
-		output_remember(sink->out.path);
+		output_remove_on_signal(sink->out.path);
 		return 0;
 	}
 	if (errno != EEXIST || stat(sink->out.path, &status) < 0)
@@ -150,7 +150,7 @@ static void close_folder(struct sink *sink, bool whole, struct report *report)
 	free(sink->files);
 	if (!whole && sink->is_new_folder)
 		rmdir(sink->out.path);
-	output_forget(sink->out.path);
+	output_keep_on_signal(sink->out.path);
 }
 
 void sinks_close(struct sink *sinks, size_t count, bool whole, struct report *report)

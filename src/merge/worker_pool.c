@@ -21,11 +21,11 @@ struct job {
 	bool is_opened; /* else it is for who waits to say what is wrong */
 };
 
-struct crew {
+struct worker_pool {
 	struct run *run; /* of all logs */
 	struct job *jobs;
 	size_t worker_count;
-	pthread_t workers[CREW_WORKERS_MAX];
+	pthread_t workers[WORKERS_MAX];
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	/* Under the lock: */
@@ -66,53 +66,53 @@ static void read_job(struct job *job, const char *path)
 }
 
 /* The next log that may be begun, or NULL: there is none any more. */
-static struct job *next_job(struct crew *crew, size_t *index)
+static struct job *next_job(struct worker_pool *pool, size_t *index)
 {
 	struct job *job = NULL;
 
-	pthread_mutex_lock(&crew->lock);
-	while (!crew->stopping && crew->begun < crew->run->inputs->count &&
-	       crew->begun > crew->done + crew->worker_count)
-		pthread_cond_wait(&crew->changed, &crew->lock);
-	if (!crew->stopping && crew->begun < crew->run->inputs->count) {
-		*index = crew->begun++;
-		job = &crew->jobs[*index];
+	pthread_mutex_lock(&pool->lock);
+	while (!pool->stopping && pool->begun < pool->run->inputs->count &&
+	       pool->begun > pool->done + pool->worker_count)
+		pthread_cond_wait(&pool->changed, &pool->lock);
+	if (!pool->stopping && pool->begun < pool->run->inputs->count) {
+		*index = pool->begun++;
+		job = &pool->jobs[*index];
 	}
-	pthread_mutex_unlock(&crew->lock);
+	pthread_mutex_unlock(&pool->lock);
 	return job;
 }
 
-static void *work_off(void *argument)
+static void *run_worker(void *argument)
 {
-	struct crew *crew = argument;
+	struct worker_pool *pool = argument;
 	struct job *job;
 	size_t index;
 
-	while ((job = next_job(crew, &index))) {
-		read_job(job, crew->run->inputs->logs[index].path);
-		pthread_mutex_lock(&crew->lock);
+	while ((job = next_job(pool, &index))) {
+		read_job(job, pool->run->inputs->logs[index].path);
+		pthread_mutex_lock(&pool->lock);
 		job->is_read = true;
-		pthread_cond_broadcast(&crew->changed);
-		pthread_mutex_unlock(&crew->lock);
+		pthread_cond_broadcast(&pool->changed);
+		pthread_mutex_unlock(&pool->lock);
 	}
 	return NULL;
 }
 
 /* Signals are the main thread's: its handlers remove what is unfinished. */
-static void start_workers(struct crew *crew, size_t count)
+static void start_workers(struct worker_pool *pool, size_t count)
 {
 	sigset_t all, before;
 
 	sigfillset(&all);
 	if (pthread_sigmask(SIG_SETMASK, &all, &before))
 		return;
-	pthread_mutex_lock(&crew->lock);
+	pthread_mutex_lock(&pool->lock);
 	for (size_t w = 0; w < count; w++) {
-		if (pthread_create(&crew->workers[w], NULL, work_off, crew))
+		if (pthread_create(&pool->workers[w], NULL, run_worker, pool))
 			break;
-		crew->worker_count++;
+		pool->worker_count++;
 	}
-	pthread_mutex_unlock(&crew->lock);
+	pthread_mutex_unlock(&pool->lock);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -124,28 +124,29 @@ static size_t workers_wanted(const struct run *run)
 		wanted = processors();
 	if (wanted > run->inputs->count)
 		wanted = run->inputs->count;
-	return wanted > CREW_WORKERS_MAX ? CREW_WORKERS_MAX : wanted;
+	return wanted > WORKERS_MAX ? WORKERS_MAX : wanted;
 }
 
-int crew_hire(struct crew **crew_out, struct run *run, struct sink *sinks, size_t sink_count)
+int worker_pool_start(struct worker_pool **pool_out, struct run *run, struct sink *sinks,
+		      size_t sink_count)
 {
 	size_t wanted = workers_wanted(run), count = run->inputs->count;
-	struct crew *crew;
+	struct worker_pool *pool;
 
-	*crew_out = NULL;
+	*pool_out = NULL;
 	if (wanted < 2 || run->selection || run->wants_findings ||
-	    reading_is_listened_to(sinks, sink_count))
+	    sinks_want_events(sinks, sink_count))
 		return 0;
-	crew = calloc(1, sizeof(*crew));
-	if (crew)
-		crew->jobs = calloc(count, sizeof(*crew->jobs));
-	if (!crew || !crew->jobs) {
-		free(crew);
+	pool = calloc(1, sizeof(*pool));
+	if (pool)
+		pool->jobs = calloc(count, sizeof(*pool->jobs));
+	if (!pool || !pool->jobs) {
+		free(pool);
 		return -ENOMEM;
 	}
-	crew->run = run;
+	pool->run = run;
 	for (size_t j = 0; j < count; j++) {
-		struct job *job = &crew->jobs[j];
+		struct job *job = &pool->jobs[j];
 
 		job->run = (struct run){.settings = run->settings,
 					.weights = run->weights,
@@ -154,32 +155,32 @@ int crew_hire(struct crew **crew_out, struct run *run, struct sink *sinks, size_
 		job->reading = (struct reading){
 			.run = &job->run, .sinks = sinks, .sink_count = sink_count};
 	}
-	pthread_mutex_init(&crew->lock, NULL);
-	pthread_cond_init(&crew->changed, NULL);
-	start_workers(crew, wanted);
-	if (crew->worker_count) {
-		*crew_out = crew;
+	pthread_mutex_init(&pool->lock, NULL);
+	pthread_cond_init(&pool->changed, NULL);
+	start_workers(pool, wanted);
+	if (pool->worker_count) {
+		*pool_out = pool;
 		return 0;
 	}
-	crew_dismiss(crew);
+	worker_pool_stop(pool);
 	return 0;
 }
 
-struct reading *crew_wait(struct crew *crew, size_t index)
+struct reading *worker_pool_wait(struct worker_pool *pool, size_t index)
 {
-	struct job *job = &crew->jobs[index];
+	struct job *job = &pool->jobs[index];
 
-	pthread_mutex_lock(&crew->lock);
+	pthread_mutex_lock(&pool->lock);
 	while (!job->is_read)
-		pthread_cond_wait(&crew->changed, &crew->lock);
-	pthread_mutex_unlock(&crew->lock);
+		pthread_cond_wait(&pool->changed, &pool->lock);
+	pthread_mutex_unlock(&pool->lock);
 	if (!job->is_opened) {
-		crew_done(crew, index);
+		worker_pool_release(pool, index);
 		return NULL;
 	}
 	for (size_t c = 0; c < sizeof(job->run.counted) / sizeof(*job->run.counted); c++)
-		crew->run->counted[c] += job->run.counted[c];
-	job->reading.run = crew->run;
+		pool->run->counted[c] += job->run.counted[c];
+	job->reading.run = pool->run;
 	return &job->reading;
 }
 
@@ -190,29 +191,29 @@ static void free_job(struct job *job)
 	job->reading = (struct reading){0};
 }
 
-void crew_done(struct crew *crew, size_t index)
+void worker_pool_release(struct worker_pool *pool, size_t index)
 {
-	free_job(&crew->jobs[index]);
-	pthread_mutex_lock(&crew->lock);
-	crew->done = index + 1;
-	pthread_cond_broadcast(&crew->changed);
-	pthread_mutex_unlock(&crew->lock);
+	free_job(&pool->jobs[index]);
+	pthread_mutex_lock(&pool->lock);
+	pool->done = index + 1;
+	pthread_cond_broadcast(&pool->changed);
+	pthread_mutex_unlock(&pool->lock);
 }
 
-void crew_dismiss(struct crew *crew)
+void worker_pool_stop(struct worker_pool *pool)
 {
-	if (!crew)
+	if (!pool)
 		return;
-	pthread_mutex_lock(&crew->lock);
-	crew->stopping = true;
-	pthread_cond_broadcast(&crew->changed);
-	pthread_mutex_unlock(&crew->lock);
-	for (size_t w = 0; w < crew->worker_count; w++)
-		pthread_join(crew->workers[w], NULL);
-	for (size_t j = 0; j < crew->run->inputs->count; j++)
-		free_job(&crew->jobs[j]);
-	pthread_cond_destroy(&crew->changed);
-	pthread_mutex_destroy(&crew->lock);
-	free(crew->jobs);
-	free(crew);
+	pthread_mutex_lock(&pool->lock);
+	pool->stopping = true;
+	pthread_cond_broadcast(&pool->changed);
+	pthread_mutex_unlock(&pool->lock);
+	for (size_t w = 0; w < pool->worker_count; w++)
+		pthread_join(pool->workers[w], NULL);
+	for (size_t j = 0; j < pool->run->inputs->count; j++)
+		free_job(&pool->jobs[j]);
+	pthread_cond_destroy(&pool->changed);
+	pthread_mutex_destroy(&pool->lock);
+	free(pool->jobs);
+	free(pool);
 }

@@ -16,25 +16,26 @@
 
 #include "merge/reading.h"
 
-#define CREW_WORKERS_MAX 8
+#define WORKERS_MAX 8
 
-struct crew;
+struct worker_pool;
 
 /* How many threads the process may run at once. */
 unsigned processors(void);
 
-/* *crew_out is NULL where logs are to be read one after another. 0 or -ENOMEM. */
-int crew_hire(struct crew **crew_out, struct run *run, struct sink *sinks, size_t sink_count);
+/* *pool_out is NULL where logs are to be read one after another. 0 or -ENOMEM. */
+int worker_pool_start(struct worker_pool **pool_out, struct run *run, struct sink *sinks,
+		      size_t sink_count);
 
 /*
  * Waits for the log of that place: for all, in their order. Its reading, whose run is the one the crew
  * was hired for, to which what its events counted was added; error says if something went wrong.
- * Until crew_done(). NULL: it could not be opened, or is to be read by who asks.
+ * Until worker_pool_release(). NULL: it could not be opened, or is to be read by who asks.
  */
-struct reading *crew_wait(struct crew *crew, size_t index);
-void crew_done(struct crew *crew, size_t index);
+struct reading *worker_pool_wait(struct worker_pool *pool, size_t index);
+void worker_pool_release(struct worker_pool *pool, size_t index);
 
 /* Stops the workers, at the end or before. Accepts NULL. */
-void crew_dismiss(struct crew *crew);
+void worker_pool_stop(struct worker_pool *pool);
 
 #endif

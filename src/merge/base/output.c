@@ -36,7 +36,7 @@ static void remove_unfinished(int signal_number)
 	raise(signal_number);
 }
 
-void output_remember(const char *path)
+void output_remove_on_signal(const char *path)
 {
 	static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
 
@@ -54,7 +54,7 @@ void output_remember(const char *path)
 	}
 }
 
-void output_forget(const char *path)
+void output_keep_on_signal(const char *path)
 {
 	for (int i = 0; i < UNFINISHED_MAX; i++)
 		if (unfinished_files[i] == path)
@@ -74,7 +74,7 @@ static int open_path(struct output *out)
 		return error;
 	out->fd = out->file.fd;
 	if (out->file.unfinished)
-		output_remember(out->file.unfinished);
+		output_remove_on_signal(out->file.unfinished);
 	return 0;
 }
 
@@ -89,14 +89,14 @@ static void release(struct output *out)
 {
 	unmap(out);
 	if (out->file.unfinished)
-		output_forget(out->file.unfinished);
+		output_keep_on_signal(out->file.unfinished);
 	xt_new_file_close(&out->file);
 	free(out->buffer);
 	*out = (struct output){.path = out->path, .fd = -1, .file = XT_NEW_FILE_NONE};
 }
 
 /* (NO_COLOR: see no-color.org.) */
-static void look_at_terminal(struct output *out)
+static void detect_terminal(struct output *out)
 {
 	const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
 	struct winsize size;
@@ -117,7 +117,7 @@ int output_open(struct output *out, const char *path)
 	out->buffer = malloc(OUTPUT_BUFFER_BYTES);
 	error = out->buffer ? open_path(out) : -ENOMEM;
 	if (!error)
-		look_at_terminal(out);
+		detect_terminal(out);
 	if (error)
 		release(out);
 	return error;

@@ -66,8 +66,8 @@ void output_discard(struct output *out);
 
 /* What a signal that ends the program removes: a file, or a folder that is empty once all files are
  * gone. path must live until it is forgotten. For folders of outputs; main thread only. */
-void output_remember(const char *path);
-void output_forget(const char *path);
+void output_remove_on_signal(const char *path);
+void output_keep_on_signal(const char *path);
 
 /* Makes the buffer empty. */
 void output_flush(struct output *out);

@@ -44,7 +44,7 @@ static void keep_line(struct report *report, char *line, enum exit_status status
 }
 
 /* How a line is said. */
-enum manner {
+enum line_kind {
 	MANNER_NOTE,
 	MANNER_WARN,
 	MANNER_WARN_ONCE,
@@ -52,12 +52,12 @@ enum manner {
 };
 
 struct held_line {
-	enum manner manner;
+	enum line_kind line_kind;
 	enum exit_status status;
 	char *line;
 };
 
-static bool was_said(const struct report *report, const char *line)
+static bool was_reported(const struct report *report, const char *line)
 {
 	for (size_t w = 0; line && w < report->warning_count; w++)
 		if (!strcmp(report->warnings[w], line))
@@ -66,7 +66,8 @@ static bool was_said(const struct report *report, const char *line)
 }
 
 /* Takes over line. */
-static void hold(struct report *report, enum manner manner, enum exit_status status, char *line)
+static void hold(struct report *report, enum line_kind line_kind, enum exit_status status,
+		 char *line)
 {
 	if (!line || grow(&report->held, &report->held_capacity, report->held_count + 1,
 			  sizeof(*report->held)) < 0) {
@@ -75,23 +76,24 @@ static void hold(struct report *report, enum manner manner, enum exit_status sta
 		free(line);
 		return;
 	}
-	report->held[report->held_count++] = (struct held_line){manner, status, line};
+	report->held[report->held_count++] = (struct held_line){line_kind, status, line};
 }
 
 /* Takes over line. */
-static void say(struct report *report, enum manner manner, enum exit_status status, char *line)
+static void emit(struct report *report, enum line_kind line_kind, enum exit_status status,
+		 char *line)
 {
 	if (report->is_held) {
-		hold(report, manner, status, line);
+		hold(report, line_kind, status, line);
 		return;
 	}
-	if (manner == MANNER_WARN_ONCE && was_said(report, line)) {
+	if (line_kind == MANNER_WARN_ONCE && was_reported(report, line)) {
 		free(line);
 		return;
 	}
-	if (manner == MANNER_ERROR || !report->quiet)
+	if (line_kind == MANNER_ERROR || !report->quiet)
 		print_line(report, line);
-	if (manner == MANNER_NOTE)
+	if (line_kind == MANNER_NOTE)
 		free(line);
 	else
 		keep_line(report, line, status);
@@ -102,7 +104,7 @@ void report_note(struct report *report, const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	say(report, MANNER_NOTE, STATUS_OK, format_line(format, arguments));
+	emit(report, MANNER_NOTE, STATUS_OK, format_line(format, arguments));
 	va_end(arguments);
 }
 
@@ -111,7 +113,7 @@ void report_warn(struct report *report, const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	say(report, MANNER_WARN, STATUS_INCOMPLETE, format_line(format, arguments));
+	emit(report, MANNER_WARN, STATUS_INCOMPLETE, format_line(format, arguments));
 	va_end(arguments);
 }
 
@@ -120,7 +122,7 @@ void report_warn_once(struct report *report, const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	say(report, MANNER_WARN_ONCE, STATUS_INCOMPLETE, format_line(format, arguments));
+	emit(report, MANNER_WARN_ONCE, STATUS_INCOMPLETE, format_line(format, arguments));
 	va_end(arguments);
 }
 
@@ -129,14 +131,14 @@ void report_error(struct report *report, enum exit_status status, const char *fo
 	va_list arguments;
 
 	va_start(arguments, format);
-	say(report, MANNER_ERROR, status, format_line(format, arguments));
+	emit(report, MANNER_ERROR, status, format_line(format, arguments));
 	va_end(arguments);
 }
 
 void report_release(struct report *report, struct report *held)
 {
 	for (size_t i = 0; i < held->held_count; i++)
-		say(report, held->held[i].manner, held->held[i].status, held->held[i].line);
+		emit(report, held->held[i].line_kind, held->held[i].status, held->held[i].line);
 	if (report->status < held->status)
 		report->status = held->status;
 	held->held_count = 0;

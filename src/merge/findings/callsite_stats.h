@@ -159,7 +159,7 @@ struct sites {
 int sites_init(struct sites *sites, const struct model *model, const struct threads *threads);
 void sites_free(struct sites *sites);
 
-/* Takes note of a call, own_ns as threads_note() has it, and writes to it which site it is of, and which
+/* Takes note of a call, own_ns as threads_add_call() has it, and writes to it which site it is of, and which
  * had held its thread up. */
 void sites_call(struct sites *sites, struct launch *call, uint64_t own_ns, uint64_t result);
 
@@ -173,7 +173,7 @@ void sites_ran(struct sites *sites, const struct stretch *stretch);
 uint32_t sites_find(const struct sites *sites, uint32_t stack, uint16_t api);
 
 /* All events are read: what the totals of the log say goes to the sites (sites_finish.c). */
-void sites_finish(struct sites *sites, const struct totals *totals);
+void sites_finish(struct sites *sites, const struct aggregate *totals);
 
 /* The idle time of a class on that device, without its longest gaps. */
 uint64_t site_device_idle_ns(const struct site_device *device, enum idle_class class);

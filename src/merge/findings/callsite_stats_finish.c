@@ -110,7 +110,7 @@ static void fill_device(struct sites *sites, const struct total *total)
 				  shape_share(total->weights[WEIGHT_GPU_TIME], fill));
 }
 
-void sites_finish(struct sites *sites, const struct totals *totals)
+void sites_finish(struct sites *sites, const struct aggregate *totals)
 {
 	for (uint32_t t = 0; t < totals->count; t++) {
 		uint32_t s = site_of(sites, &totals->entries[t]);

@@ -159,7 +159,7 @@ int findings_look(struct reading *reading)
 
 	if (!sites->by_stack || sites->first_ns >= sites->last_ns)
 		return error;
-	sites_finish(sites, &reading->totals);
+	sites_finish(sites, &reading->aggregate);
 	looking.whole_ns = sites_whole_ns(sites);
 	looking.device_count = sites->device_count ? sites->device_count : 1;
 	for (int rule = 0; rule < RULES && !error; rule++)

@@ -30,7 +30,7 @@ static int add_frame(struct run *run, struct finding_place *place, uint32_t name
 		return -ENOMEM;
 	frame = &place->frames[place->frame_count++];
 	frame->name = name;
-	frame->file = file[0] ? plant_name(&run->paths.names, file) : NAME_EMPTY;
+	frame->file = file[0] ? clean_name(&run->paths.names, file) : NAME_EMPTY;
 	frame->line = line;
 	frame->says_line = says_line;
 	if (frame->file == NAME_FAILED)
@@ -179,10 +179,10 @@ int finding_place(struct reading *reading, const struct site *site, struct findi
 	struct owner owner;
 	uint32_t wanted;
 
-	own_call(reading, &call, &owner);
+	owner_of_call(reading, &call, &owner);
 	if (site->stream && (by == BY_DEVICE || by == BY_STREAM))
-		owner.root = plant_root(run, reading->model, site->stream, site->thread);
-	place->node = plant_owner(reading, &owner);
+		owner.root = owner_root(run, reading->model, site->stream, site->thread);
+	place->node = build_tree_path(reading, &owner);
 	if (place->node == PATH_FAILED)
 		return -ENOMEM;
 	if (run->selection && selection_has_paths(run->selection)) {

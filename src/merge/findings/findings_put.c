@@ -95,7 +95,7 @@ static void put_head(struct output *out, const struct run *run, size_t shown)
 		snprintf(more, sizeof(more), "(%s%s%s)", top, top[0] && whole[0] ? "; " : "",
 			 whole);
 	put_title(out,
-		  run->trust->word == TRUST_DAMAGED
+		  run->trust->level == TRUST_DAMAGED
 			  ? "Findings in what can be read of a damaged log, by the time that could "
 			    "be won"
 			  : "Findings, by the time that could be won",

@@ -14,9 +14,9 @@
 #include "merge/base/labels.h"
 #include "merge/reading.h"
 
-#define CELLS	    (PROFILE_BATCHES + 1) /* of each total: by batch, and outside of all */
-#define SETS_PLACE  COPY_KINDS
-#define DEVICES_MAX TIMELINE_DEVICES_MAX
+#define CELLS	      (PROFILE_BATCHES + 1) /* of each total: by batch, and outside of all */
+#define MEMSETS_INDEX COPY_KINDS
+#define DEVICES_MAX   TIMELINE_DEVICES_MAX
 
 static int begin(struct sink *sink)
 {
@@ -31,7 +31,7 @@ static int begin(struct sink *sink)
 	if (!p->busy_until_ns || !p->copy_places || !p->bytes_places)
 		return -ENOMEM;
 	for (uint32_t t = 0; t < PROFILE_TOTALS; t++) {
-		p->totals[t] = subjects_place(&p->subjects, PROFILE_TOTAL, t);
+		p->totals[t] = subjects_index(&p->subjects, PROFILE_TOTAL, t);
 		if (p->totals[t] == UINT32_MAX)
 			return -ENOMEM;
 	}
@@ -47,7 +47,7 @@ static uint32_t intern(struct profile *p, const char *text)
 static struct subject *named(struct profile *p, enum profile_level level, uint32_t name)
 {
 	uint32_t place =
-		name == NAME_FAILED ? UINT32_MAX : subjects_place(&p->subjects, level, name);
+		name == NAME_FAILED ? UINT32_MAX : subjects_index(&p->subjects, level, name);
 
 	return place == UINT32_MAX ? NULL : &p->subjects.list[place];
 }
@@ -101,7 +101,7 @@ static uint32_t range_subject(struct profile *p, enum profile_level level,
 	uint32_t name = text ? intern(p, text) : NAME_FAILED;
 
 	free(text);
-	return name == NAME_FAILED ? UINT32_MAX : subjects_place(&p->subjects, level, name);
+	return name == NAME_FAILED ? UINT32_MAX : subjects_index(&p->subjects, level, name);
 }
 
 static bool is_within(const struct model *model, uint32_t state, uint32_t node)
@@ -243,7 +243,7 @@ static int add_process(struct sink *sink, const struct process *process)
 	if (!p->call_places || !waits)
 		return -ENOMEM;
 	for (size_t a = 0; a < model->apis.count; a++)
-		p->waits[a] = threads_state_of(model, &model->apis.rows[a]) != PAST_BUSY;
+		p->waits[a] = threads_state_of(model, &model->apis.rows[a]) != THREAD_BUSY;
 	memset(p->busy_until_ns, 0, (DEVICES_MAX + 1) * sizeof(*p->busy_until_ns));
 	add_walls(p);
 	error = add_spans(p, model);
@@ -261,7 +261,7 @@ static uint32_t plain_name(struct profile *p, const char *text, size_t length)
 	plain = strndup(text, length);
 	if (!plain)
 		return NAME_FAILED;
-	windows_plain(plain);
+	windows_mask_numbers(plain);
 	name = intern(p, plain);
 	free(plain);
 	return name;
@@ -316,7 +316,7 @@ static int settle_call(struct profile *p, const struct process *process, const s
 
 	if (name == NAME_FAILED)
 		return -ENOMEM;
-	place = subjects_place(&p->subjects, PROFILE_API, name);
+	place = subjects_index(&p->subjects, PROFILE_API, name);
 	if (place == UINT32_MAX)
 		return -ENOMEM;
 	*known = (struct call_place){.api = call->api, .api_subject = place + 1};
@@ -326,7 +326,7 @@ static int settle_call(struct profile *p, const struct process *process, const s
 			 : paths_child(&p->tree, PATH_ROOT, intern(p, FRAME_UNATTRIBUTED));
 	if (node != PATH_FAILED)
 		node = paths_child(&p->tree, node, name);
-	place = node == PATH_FAILED ? UINT32_MAX : subjects_place(&p->subjects, PROFILE_CALL, node);
+	place = node == PATH_FAILED ? UINT32_MAX : subjects_index(&p->subjects, PROFILE_CALL, node);
 	known->path_subject = place + 1;
 	return place == UINT32_MAX ? -ENOMEM : 0;
 }
@@ -358,13 +358,13 @@ static int add_bytes(struct profile *p, const struct process *process, const str
 {
 	const struct model *model = process->model;
 	uint32_t shape = work->shape < model->copy_shapes.count ? work->shape : 0;
-	uint32_t kind = work->kind == WORK_SET
-				? SETS_PLACE
-				: label_number(model->copy_shapes.rows[shape].kind, COPY_KINDS);
+	uint32_t kind = work->kind == WORK_MEMSET
+				? MEMSETS_INDEX
+				: label_index(model->copy_shapes.rows[shape].kind, COPY_KINDS);
 	double share = batch < 0 ? 0.0 : p->shares[batch];
 
 	if (!p->copy_places[kind]) {
-		const char *label = kind == SETS_PLACE ? "set" : copy_kind_label(kind);
+		const char *label = kind == MEMSETS_INDEX ? "set" : copy_kind_label(kind);
 		struct subject *copies = named_text(p, PROFILE_COPY, label), *bytes;
 
 		if (!copies)
@@ -481,7 +481,7 @@ static int add_total(struct sink *sink, const struct process *process, const str
 		return 0;
 	cells = &p->cells[(size_t)process->total * CELLS];
 	copy = copy_path(p, process, node);
-	place = copy == PATH_FAILED ? UINT32_MAX : subjects_place(&p->subjects, PROFILE_PATH, copy);
+	place = copy == PATH_FAILED ? UINT32_MAX : subjects_index(&p->subjects, PROFILE_PATH, copy);
 	error = fold(p, place == UINT32_MAX ? NULL : &p->subjects.list[place], cells);
 	if (!error)
 		error = fold(p, &p->subjects.list[p->totals[TOTAL_GPU_TIME]], cells);

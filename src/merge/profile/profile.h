@@ -60,7 +60,7 @@ struct subjects {
 };
 
 /* The place of a subject in the list, made if need be; UINT32_MAX if memory ran out. */
-uint32_t subjects_place(struct subjects *subjects, enum profile_level level, uint32_t id);
+uint32_t subjects_index(struct subjects *subjects, enum profile_level level, uint32_t id);
 void subjects_free(struct subjects *subjects);
 
 /* Adds to it; batch -1 is outside the iterations. share is 1 / the iterations in a batch. */

@@ -39,7 +39,7 @@ static int enlarge(struct subjects *s)
 	return 0;
 }
 
-uint32_t subjects_place(struct subjects *s, enum profile_level level, uint32_t id)
+uint32_t subjects_index(struct subjects *s, enum profile_level level, uint32_t id)
 {
 	uint32_t slot;
 

@@ -34,7 +34,7 @@ struct search {
 	size_t candidate_capacity;
 };
 
-void windows_plain(char *text)
+void windows_mask_numbers(char *text)
 {
 	char *to = text;
 
@@ -55,7 +55,7 @@ char *windows_range_name(const struct model *model, const struct range_node *nod
 
 	if (asprintf(&name, "%s%s%s", domain, domain[0] ? ":" : "", text) < 0)
 		return NULL;
-	windows_plain(name);
+	windows_mask_numbers(name);
 	return name;
 }
 
@@ -190,7 +190,7 @@ static int find_ranges(struct windows *windows, const struct model *model, const
 	int error = wanted && !name ? -ENOMEM : make_labels(&s);
 
 	if (name)
-		windows_plain(name);
+		windows_mask_numbers(name);
 	for (size_t t = 0; t < model->ranges.thread_count && !error; t++)
 		error = survey_thread(&s, (uint32_t)t);
 	if (!error)

@@ -70,7 +70,7 @@ static inline int windows_add(struct windows *windows, uint64_t start_ns)
 int windows_batch(struct windows *windows, uint64_t time_ns);
 
 /* Puts '#' in place of each number, so that instances that count are one. text is changed. */
-void windows_plain(char *text);
+void windows_mask_numbers(char *text);
 
 /* The name of an NVTX range, plain. To be freed; NULL if memory ran out. */
 char *windows_range_name(const struct model *model, const struct range_node *node);

@@ -117,16 +117,16 @@ void correlate_free(struct correlate *correlate)
 	free(correlate);
 }
 
-static void give_up_launch(struct correlate *c, const struct launch *launch)
+static void count_if_unmatched(struct correlate *c, const struct launch *launch)
 {
-	if ((launch->flags & (LAUNCH_EXPECTED | LAUNCH_MET)) != LAUNCH_EXPECTED)
+	if ((launch->flags & (LAUNCH_EXPECTED | LAUNCH_MATCHED)) != LAUNCH_EXPECTED)
 		return;
 	if (launch->flags & LAUNCH_TRANSFER)
-		c->counts.transfers_alone++;
+		c->counts.transfers_unmatched++;
 	else if (launch->flags & LAUNCH_GRAPH)
-		c->counts.graph_launches_alone++;
+		c->counts.graph_launches_unmatched++;
 	else if (!(launch->flags & LAUNCH_MEMORY))
-		c->counts.launches_alone++;
+		c->counts.launches_unmatched++;
 }
 
 /*
@@ -162,7 +162,7 @@ static struct launch *find_in_window(struct window_calls *window, uint64_t corre
 	return newest;
 }
 
-static struct launch *place_in_old(struct old_calls *old, uint64_t correlation)
+static struct launch *old_slot(struct old_calls *old, uint64_t correlation)
 {
 	uint32_t mask = old->size - 1;
 	/* Unlike in the windows, neighbours must be scattered: runs would make searches long. */
@@ -174,17 +174,17 @@ static struct launch *place_in_old(struct old_calls *old, uint64_t correlation)
 }
 
 /* May this call still get work? What is no graph launch and has met its work will not. */
-static bool is_open(const struct launch *launch)
+static bool may_get_work(const struct launch *launch)
 {
 	return launch->flags & LAUNCH_GRAPH ||
-	       (launch->flags & (LAUNCH_EXPECTED | LAUNCH_MET)) == LAUNCH_EXPECTED;
+	       (launch->flags & (LAUNCH_EXPECTED | LAUNCH_MATCHED)) == LAUNCH_EXPECTED;
 }
 
 /*
  * Makes room: drops the calls that are settled and, if too many are open, those that were neither
  * added nor met in the last rounds; or takes a larger table.
  */
-static int sweep_old(struct correlate *c)
+static int evict_old(struct correlate *c)
 {
 	struct old_calls *old = &c->old;
 	struct old_calls swept = *old;
@@ -192,7 +192,7 @@ static int sweep_old(struct correlate *c)
 	bool full;
 
 	for (uint32_t s = 0; s < old->size; s++)
-		open_count += old->entries[s].correlation && is_open(&old->entries[s]);
+		open_count += old->entries[s].correlation && may_get_work(&old->entries[s]);
 	full = open_count >= old->used_max / 2;
 	if (!swept.size)
 		swept.size = OLD_FIRST;
@@ -209,11 +209,11 @@ static int sweep_old(struct correlate *c)
 
 		if (!launch->correlation)
 			continue;
-		if (!is_open(launch) || (full && age > OLD_ROUNDS_KEPT)) {
-			give_up_launch(c, launch);
+		if (!may_get_work(launch) || (full && age > OLD_ROUNDS_KEPT)) {
+			count_if_unmatched(c, launch);
 			continue;
 		}
-		*place_in_old(&swept, launch->correlation) = *launch;
+		*old_slot(&swept, launch->correlation) = *launch;
 		swept.used++;
 	}
 	free(old->entries);
@@ -221,7 +221,7 @@ static int sweep_old(struct correlate *c)
 	return 0;
 }
 
-static int keep_old(struct correlate *c, const struct launch *launch)
+static int add_old(struct correlate *c, const struct launch *launch)
 {
 	struct old_calls *old = &c->old;
 	struct launch *place;
@@ -230,19 +230,19 @@ static int keep_old(struct correlate *c, const struct launch *launch)
 		old->round++;
 	if (old->used >= old->size / 3 * 2 ||
 	    (old->used >= old->used_max && old->swept_round != old->round)) {
-		int error = sweep_old(c);
+		int error = evict_old(c);
 
 		if (error)
 			return error;
 	}
 	if (old->used >= old->used_max) {
-		give_up_launch(c, launch);
+		count_if_unmatched(c, launch);
 		return 0;
 	}
-	place = place_in_old(old, launch->correlation);
+	place = old_slot(old, launch->correlation);
 	if (place->correlation) {
 		c->counts.launches_recurring++;
-		give_up_launch(c, place);
+		count_if_unmatched(c, place);
 	} else {
 		old->used++;
 	}
@@ -253,19 +253,19 @@ static int keep_old(struct correlate *c, const struct launch *launch)
 
 static void join(struct correlate *c, const struct work *work, struct launch *launch)
 {
-	launch->flags |= LAUNCH_MET;
+	launch->flags |= LAUNCH_MATCHED;
 	c->counts.work_joined++;
 	c->listener.joined(c->listener.context, work, launch);
 }
 
-static void go_alone(struct correlate *c, const struct work *work)
+static void emit_unmatched(struct correlate *c, const struct work *work)
 {
-	c->counts.work_alone++;
+	c->counts.work_unmatched++;
 	c->listener.joined(c->listener.context, work, NULL);
 }
 
 /* Hands the work that waits for this call to it, in the order in which it came. */
-static void take_waiting(struct correlate *c, struct launch *launch)
+static void join_waiting(struct correlate *c, struct launch *launch)
 {
 	struct waiting_work *waiting = &c->waiting;
 	uint32_t mask = waiting->size - 1;
@@ -305,16 +305,16 @@ static bool is_newest(const struct window_calls *window, uint32_t hash, uint64_t
 	       window->entries[position & (window->size - 1)].correlation == correlation;
 }
 
-struct launch *correlate_place(struct correlate *c)
+struct launch *correlate_reserve(struct correlate *c)
 {
 	struct launch *entry = &c->window.entries[c->window.count & (c->window.size - 1)];
 
-	if (is_open(entry) && keep_old(c, entry) < 0)
+	if (may_get_work(entry) && add_old(c, entry) < 0)
 		return NULL;
 	return entry;
 }
 
-void correlate_placed(struct correlate *c)
+void correlate_commit(struct correlate *c)
 {
 	struct window_calls *window = &c->window;
 	uint32_t mask = window->size - 1;
@@ -322,7 +322,7 @@ void correlate_placed(struct correlate *c)
 	uint32_t h = hash_id(entry->correlation) & mask;
 
 	if (!entry->correlation) {
-		give_up_launch(c, entry);
+		count_if_unmatched(c, entry);
 		entry->flags = 0;
 		return;
 	}
@@ -331,17 +331,17 @@ void correlate_placed(struct correlate *c)
 	entry->next = window->newest[h];
 	window->newest[h] = (uint32_t)window->count++;
 	if (c->waiting.first < c->waiting.count)
-		take_waiting(c, entry);
+		join_waiting(c, entry);
 }
 
 int correlate_launch(struct correlate *c, const struct launch *launch)
 {
-	struct launch *place = correlate_place(c);
+	struct launch *place = correlate_reserve(c);
 
 	if (!place)
 		return -ENOMEM;
 	*place = *launch;
-	correlate_placed(c);
+	correlate_commit(c);
 	return 0;
 }
 
@@ -393,7 +393,7 @@ static int wait_for_call(struct correlate *c, const struct work *work)
 				return error;
 		} else {
 			if (!oldest->gone)
-				go_alone(c, &oldest->work);
+				emit_unmatched(c, &oldest->work);
 			waiting->first++;
 		}
 	}
@@ -407,12 +407,12 @@ int correlate_work(struct correlate *c, const struct work *work)
 	bool is_later;
 
 	if (!work->correlation) {
-		go_alone(c, work);
+		emit_unmatched(c, work);
 		return 0;
 	}
 	launch = find_in_window(&c->window, work->correlation, work->start_ns, &is_later);
 	if ((!launch || is_later) && c->old.used) {
-		struct launch *old = place_in_old(&c->old, work->correlation);
+		struct launch *old = old_slot(&c->old, work->correlation);
 
 		if (old->correlation && (!launch || old->enter_ns <= work->start_ns)) {
 			old->round = c->old.round;
@@ -433,12 +433,12 @@ const struct correlate_counts *correlate_finish(struct correlate *c)
 		struct waiting *entry = &waiting->entries[waiting->first & (waiting->size - 1)];
 
 		if (!entry->gone)
-			go_alone(c, &entry->work);
+			emit_unmatched(c, &entry->work);
 	}
 	for (uint32_t s = 0; s < c->window.size; s++)
-		give_up_launch(c, &c->window.entries[s]);
+		count_if_unmatched(c, &c->window.entries[s]);
 	for (uint32_t s = 0; s < c->old.size; s++)
-		give_up_launch(c, &c->old.entries[s]);
+		count_if_unmatched(c, &c->old.entries[s]);
 	c->window.count = 1;
 	memset(c->window.entries, 0, c->window.size * sizeof(*c->window.entries));
 	return &c->counts;

@@ -31,7 +31,7 @@
 enum launch_flag {
 	LAUNCH_EXPECTED = 1u << 0, /* work is to come of it: that is its class, and it succeeded */
 	LAUNCH_GRAPH = 1u << 1,
-	LAUNCH_MET = 1u << 2,	   /* work came */
+	LAUNCH_MATCHED = 1u << 2,  /* work came */
 	LAUNCH_TRANSFER = 1u << 3, /* it copies or sets */
 	LAUNCH_MEMORY = 1u << 4,   /* it allocates or frees */
 	LAUNCH_RATE_BIT = 5,	   /* from here on: one in 1 << that had its stack taken */
@@ -55,7 +55,14 @@ struct launch {
 	uint8_t round; /* correlate.c's */
 };
 
-enum work_kind { WORK_KERNEL, WORK_COPY, WORK_SET, WORK_KINDS, WORK_ALLOC = WORK_KINDS, WORK_FREE };
+enum work_kind {
+	WORK_KERNEL,
+	WORK_COPY,
+	WORK_MEMSET,
+	WORK_KINDS,
+	WORK_ALLOC = WORK_KINDS,
+	WORK_FREE
+};
 
 struct work {
 	uint64_t correlation;
@@ -91,11 +98,11 @@ struct correlate_limits {
 
 struct correlate_counts {
 	uint64_t work_joined;
-	uint64_t work_alone;	       /* no call with that id */
-	uint64_t launches_alone;       /* LAUNCH_EXPECTED, and nothing came */
-	uint64_t graph_launches_alone; /* likewise, with LAUNCH_GRAPH */
-	uint64_t transfers_alone;      /* likewise, of calls that copy or set */
-	uint64_t launches_recurring;   /* with the id of another that may still get work */
+	uint64_t work_unmatched;	   /* no call with that id */
+	uint64_t launches_unmatched;	   /* LAUNCH_EXPECTED, and nothing came */
+	uint64_t graph_launches_unmatched; /* likewise, with LAUNCH_GRAPH */
+	uint64_t transfers_unmatched;	   /* likewise, of calls that copy or set */
+	uint64_t launches_recurring;	   /* with the id of another that may still get work */
 };
 
 struct correlate;
@@ -109,8 +116,8 @@ void correlate_free(struct correlate *correlate);
  * The place of the next call, for the caller to fill in whole, and then to hand in. (What is
  * written once need not be copied.) NULL if memory ran out.
  */
-struct launch *correlate_place(struct correlate *correlate);
-void correlate_placed(struct correlate *correlate);
+struct launch *correlate_reserve(struct correlate *correlate);
+void correlate_commit(struct correlate *correlate);
 
 /* Both: 0 or -ENOMEM. Id 0 means none: such a row meets nothing. */
 int correlate_launch(struct correlate *correlate, const struct launch *launch);

@@ -232,7 +232,7 @@ static int probe(struct input *input, struct report *report)
  * Logs of one host and one boot are taken to the common clock by the same shift, so that their
  * times stay exact to each other however the wall clock was corrected meanwhile.
  */
-static void align(struct inputs *inputs)
+static void align_clocks(struct inputs *inputs)
 {
 	for (size_t i = 0; i < inputs->count; i++) {
 		struct input *log = &inputs->logs[i];
@@ -264,7 +264,7 @@ static bool is_same_process(const struct input *a, const struct input *b)
 }
 
 /* Would two processes have the same label? */
-static bool is_alike(const struct input *a, const struct input *b)
+static bool has_same_label(const struct input *a, const struct input *b)
 {
 	char a_title[INPUT_TITLE_BYTES], b_title[INPUT_TITLE_BYTES];
 
@@ -304,7 +304,7 @@ static void find_processes(struct inputs *inputs)
  * Where processes are alike, their pid namespaces tell them apart, as those of containers do; what
  * is alike even then is numbered by its start.
  */
-static void distinguish(const struct inputs *inputs, struct input *log)
+static void set_label_suffix(const struct inputs *inputs, struct input *log)
 {
 	const struct input *first = &inputs->logs[log->first];
 	bool needs_namespace = false, needs_number = false;
@@ -315,7 +315,7 @@ static void distinguish(const struct inputs *inputs, struct input *log)
 		const struct input *other = &inputs->logs[i];
 
 		/* (A process counts once, by its first log.) */
-		if (other->first != i || other == first || !is_alike(first, other))
+		if (other->first != i || other == first || !has_same_label(first, other))
 			continue;
 		if (strcmp(first->pid_namespace, other->pid_namespace) != 0) {
 			needs_namespace = true;
@@ -336,7 +336,8 @@ static void distinguish(const struct inputs *inputs, struct input *log)
  * Keeps the log that was probed, in place kept or earlier. What is a copy of one that is there would
  * count twice: the larger is kept, which another may have been copied from while it grew.
  */
-static size_t keep(struct inputs *inputs, size_t kept, struct input *log, struct report *report)
+static size_t keep_unique(struct inputs *inputs, size_t kept, struct input *log,
+			  struct report *report)
 {
 	for (size_t i = 0; i < kept; i++) {
 		struct input *other = &inputs->logs[i], smaller = *log;
@@ -388,15 +389,15 @@ int inputs_find(struct inputs *inputs, char *const *arguments, size_t argument_c
 		if (unreadable)
 			error = keep_unreadable(inputs, inputs->logs[i].path, error);
 		else
-			kept = keep(inputs, kept, &inputs->logs[i], report);
+			kept = keep_unique(inputs, kept, &inputs->logs[i], report);
 	}
 	inputs->count = kept;
 	if (error)
 		return error;
-	align(inputs);
+	align_clocks(inputs);
 	find_processes(inputs);
 	for (size_t i = 0; i < inputs->count; i++)
-		distinguish(inputs, &inputs->logs[i]);
+		set_label_suffix(inputs, &inputs->logs[i]);
 	/* (A log that is empty is no error where there are others.) */
 	if (!kept && !report->status)
 		report_error(report, STATUS_FAILED, "there is nothing in the logs");

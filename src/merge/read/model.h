@@ -124,7 +124,7 @@ struct stack_rates {
 };
 
 /* When the tracer left CUPTI to another tool. */
-struct yields {
+struct cupti_handoffs {
 	uint64_t count;
 	uint64_t total_ns;
 	uint64_t since_ns; /* 0: not at the moment */
@@ -167,7 +167,7 @@ struct model {
 	MODEL_ROWS(struct api) apis;	   /* in the order of the log; api 0 is unknown */
 	MODEL_ROWS(struct pair) meta;
 	MODEL_ROWS(struct pair) account;
-	struct yields yields;
+	struct cupti_handoffs cupti_handoffs;
 	struct stack_rates rates;
 	MODEL_ROWS(struct embedded_symbol) symbols; /* by module and start, once loaded */
 	MODEL_ROWS(struct embedded_source) sources; /* by module, address and order, likewise */

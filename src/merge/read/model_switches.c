@@ -7,19 +7,20 @@
 #include "merge/base/grow.h"
 #include "merge/read/model_load.h"
 
-static void load_yield(struct model *model, uint64_t time_ns, bool is_on, bool is_yield,
-		       struct xt_bytes who)
+static void load_handoff(struct model *model, uint64_t time_ns, bool is_on, bool is_handoff,
+			 struct xt_bytes who)
 {
-	struct yields *yields = &model->yields;
+	struct cupti_handoffs *cupti_handoffs = &model->cupti_handoffs;
 
-	if (!is_on && is_yield && !yields->since_ns) {
-		if (!yields->count++)
-			yields->who =
+	if (!is_on && is_handoff && !cupti_handoffs->since_ns) {
+		if (!cupti_handoffs->count++)
+			cupti_handoffs->who =
 				names_intern(&model->names, who.data ? who.data : "", who.length);
-		yields->since_ns = time_ns;
-	} else if (is_on && yields->since_ns) {
-		yields->total_ns += time_ns > yields->since_ns ? time_ns - yields->since_ns : 0;
-		yields->since_ns = 0;
+		cupti_handoffs->since_ns = time_ns;
+	} else if (is_on && cupti_handoffs->since_ns) {
+		cupti_handoffs->total_ns +=
+			time_ns > cupti_handoffs->since_ns ? time_ns - cupti_handoffs->since_ns : 0;
+		cupti_handoffs->since_ns = 0;
 	}
 }
 
@@ -31,9 +32,9 @@ int model_load_switches(struct model *model, const struct xt_chunk *chunk)
 	int error = 0;
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++) {
-		load_yield(model, time_ns[r], is_on[r] != 0, why[r] == XT_SWITCH_YIELDED,
-			   xt_chunk_bytes(chunk, XT_SWITCH_WHO, r));
-		error = model->yields.who == NAME_FAILED
+		load_handoff(model, time_ns[r], is_on[r] != 0, why[r] == XT_SWITCH_YIELDED,
+			     xt_chunk_bytes(chunk, XT_SWITCH_WHO, r));
+		error = model->cupti_handoffs.who == NAME_FAILED
 				? -ENOMEM
 				: pauses_add(&model->pauses, time_ns[r], is_on[r] != 0);
 		if (!error && is_on[r] && why[r] == XT_SWITCH_YIELDED) {

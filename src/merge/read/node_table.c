@@ -9,7 +9,7 @@ int nodes_add(struct nodes *nodes, const struct node *node)
 	    grow(&nodes->rows, &nodes->capacity, nodes->count + 1, sizeof(*node)) < 0)
 		return -ENOMEM;
 	nodes->rows[nodes->count] = *node;
-	nodes->rows[nodes->count].creation = CREATION_OPEN;
+	nodes->rows[nodes->count].creation = CREATION_PENDING;
 	nodes->rows[nodes->count].order = (uint32_t)nodes->count;
 	nodes->count++;
 	return 0;

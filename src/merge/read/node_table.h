@@ -39,11 +39,11 @@ struct nodes {
 	uint32_t *by_thread; /* places in rows by thread and time: those that were made anew */
 	size_t made_count;
 	uint32_t *
-		unnoted; /* by place in by_thread: the next whose maker is not known, or nearer it */
+		next_unresolved; /* by place in by_thread: the next whose maker is not known, or nearer it */
 	uint64_t made_from_ns, made_until_ns; /* when the first and the last of them was made */
 	struct creation *creations;	      /* creation 0 is none */
 	size_t creation_count;
-	struct node_place *recent;
+	struct node_cache_entry *recent;
 	uint32_t *
 		conditional; /* executable graphs with conditional nodes: upper halves of ids, sorted */
 	size_t conditional_count;
@@ -53,7 +53,7 @@ struct nodes {
 	uint64_t cyclic_count;	  /* nodes whose origins lead in a circle or too far */
 };
 
-#define CREATION_OPEN UINT32_MAX /* not resolved yet */
+#define CREATION_PENDING UINT32_MAX /* not resolved yet */
 
 /* Appends a row. 0 or -ENOMEM. */
 int nodes_add(struct nodes *nodes, const struct node *node);

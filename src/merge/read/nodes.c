@@ -14,7 +14,7 @@
 #define RECENT_COUNT 1024u
 
 /* Which row an id meant last: replays ask for the same nodes again and again. */
-struct node_place {
+struct node_cache_entry {
 	uint64_t id;
 	uint64_t from_ns; /* it does so for all times in [from_ns, until_ns] */
 	uint64_t until_ns;
@@ -94,11 +94,11 @@ int nodes_index(struct nodes *nodes)
 		return error;
 	nodes->by_thread = calloc(nodes->count, sizeof(*nodes->by_thread));
 	nodes->recent = calloc(RECENT_COUNT, sizeof(*nodes->recent));
-	nodes->unnoted = calloc(nodes->count + 1, sizeof(*nodes->unnoted));
-	if (!nodes->by_thread || !nodes->recent || !nodes->unnoted)
+	nodes->next_unresolved = calloc(nodes->count + 1, sizeof(*nodes->next_unresolved));
+	if (!nodes->by_thread || !nodes->recent || !nodes->next_unresolved)
 		return -ENOMEM;
 	for (size_t place = 0; place <= nodes->count; place++)
-		nodes->unnoted[place] = (uint32_t)place;
+		nodes->next_unresolved[place] = (uint32_t)place;
 	qsort(nodes->rows, nodes->count, sizeof(*nodes->rows), compare_ids);
 	nodes->made_from_ns = UINT64_MAX;
 	for (size_t n = 0; n < nodes->count; n++) {
@@ -124,7 +124,7 @@ void nodes_free(struct nodes *nodes)
 {
 	free(nodes->rows);
 	free(nodes->by_thread);
-	free(nodes->unnoted);
+	free(nodes->next_unresolved);
 	free(nodes->creations);
 	free(nodes->recent);
 	free(nodes->conditional);
@@ -132,7 +132,7 @@ void nodes_free(struct nodes *nodes)
 }
 
 /* The place of the first row that is of a larger id or later. */
-static size_t place_behind(const struct nodes *nodes, uint64_t id, uint64_t time_ns)
+static size_t first_after(const struct nodes *nodes, uint64_t id, uint64_t time_ns)
 {
 	size_t low = 0, high = nodes->count;
 
@@ -151,7 +151,7 @@ static size_t place_behind(const struct nodes *nodes, uint64_t id, uint64_t time
 /* The row that the id meant at that time; NULL if none. */
 static struct node *find_row(const struct nodes *nodes, uint64_t id, uint64_t time_ns)
 {
-	size_t behind = place_behind(nodes, id, time_ns);
+	size_t behind = first_after(nodes, id, time_ns);
 
 	return behind && nodes->rows[behind - 1].id == id ? &nodes->rows[behind - 1] : NULL;
 }
@@ -159,7 +159,7 @@ static struct node *find_row(const struct nodes *nodes, uint64_t id, uint64_t ti
 uint64_t nodes_graph_since_ns(const struct nodes *nodes, uint32_t graph)
 {
 	uint64_t first_id = (uint64_t)graph << 32;
-	size_t place = place_behind(nodes, first_id ? first_id - 1 : 0, UINT64_MAX);
+	size_t place = first_after(nodes, first_id ? first_id - 1 : 0, UINT64_MAX);
 
 	if (place == nodes->count || nodes->rows[place].id >> 32 != graph)
 		return 0;
@@ -172,7 +172,7 @@ static uint32_t follow_origins(struct nodes *nodes, struct node *row)
 	struct node *node = row;
 
 	for (int steps = 0; steps < ORIGINS_MAX; steps++) {
-		if (node->creation != CREATION_OPEN)
+		if (node->creation != CREATION_PENDING)
 			return node->creation;
 		if (!node->origin)
 			return CREATION_UNKNOWN;
@@ -186,7 +186,7 @@ static uint32_t follow_origins(struct nodes *nodes, struct node *row)
 
 uint32_t nodes_creation(struct nodes *nodes, uint64_t id, uint64_t time_ns)
 {
-	struct node_place *place;
+	struct node_cache_entry *place;
 	struct node *row;
 
 	if (!nodes->count || (nodes->unknown_from_ns && time_ns >= nodes->unknown_from_ns))
@@ -199,16 +199,16 @@ uint32_t nodes_creation(struct nodes *nodes, uint64_t id, uint64_t time_ns)
 	if (!row)
 		return CREATION_UNKNOWN;
 	row->creation = follow_origins(nodes, row);
-	*place = (struct node_place){id, row->time_ns, UINT64_MAX, row->creation};
+	*place = (struct node_cache_entry){id, row->time_ns, UINT64_MAX, row->creation};
 	if (row + 1 < nodes->rows + nodes->count && row[1].id == id)
 		place->until_ns = row[1].time_ns - 1;
 	return row->creation;
 }
 
 /* The first place at or behind place whose maker is not known; the way there is made short. */
-static uint32_t unnoted_from(struct nodes *nodes, uint32_t place)
+static uint32_t unresolved_from(struct nodes *nodes, uint32_t place)
 {
-	uint32_t *next = nodes->unnoted, found = place;
+	uint32_t *next = nodes->next_unresolved, found = place;
 
 	while (next[found] != found)
 		found = next[found];
@@ -231,7 +231,7 @@ struct graph_nodes nodes_of_graph(const struct nodes *nodes, uint32_t graph_exec
 	found.is_conditional = nodes->conditional_count &&
 			       bsearch(&graph_exec, nodes->conditional, nodes->conditional_count,
 				       sizeof(*nodes->conditional), compare_numbers) != NULL;
-	for (size_t n = place_behind(nodes, first_id - 1, UINT64_MAX);
+	for (size_t n = first_after(nodes, first_id - 1, UINT64_MAX);
 	     n < nodes->count && nodes->rows[n].id >> 32 == graph_exec; n++) {
 		const struct node *node = &nodes->rows[n];
 
@@ -247,8 +247,8 @@ struct graph_nodes nodes_of_graph(const struct nodes *nodes, uint32_t graph_exec
 	return found;
 }
 
-bool nodes_note_maker(struct nodes *nodes, uint32_t thread, uint64_t enter_ns, uint64_t exit_ns,
-		      uint16_t api)
+bool nodes_note_creating_call(struct nodes *nodes, uint32_t thread, uint64_t enter_ns,
+			      uint64_t exit_ns, uint16_t api)
 {
 	size_t low = 0, high = nodes->made_count; /* the first of that thread that is not before */
 	bool made_any = false;
@@ -265,15 +265,15 @@ bool nodes_note_maker(struct nodes *nodes, uint32_t thread, uint64_t enter_ns, u
 			high = middle;
 	}
 	/* Each node is seen once, however many calls claim to have been around it. */
-	for (low = unnoted_from(nodes, (uint32_t)low); low < nodes->made_count;
-	     low = unnoted_from(nodes, (uint32_t)low)) {
+	for (low = unresolved_from(nodes, (uint32_t)low); low < nodes->made_count;
+	     low = unresolved_from(nodes, (uint32_t)low)) {
 		const struct node *row = &nodes->rows[nodes->by_thread[low]];
 
 		if (row->thread != thread || row->time_ns > exit_ns)
 			break;
 		made_any = true;
 		nodes->creations[row->creation].api = api;
-		nodes->unnoted[low] = (uint32_t)low + 1;
+		nodes->next_unresolved[low] = (uint32_t)low + 1;
 	}
 	return made_any;
 }

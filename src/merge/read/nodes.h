@@ -40,8 +40,8 @@ struct graph_nodes nodes_of_graph(const struct nodes *nodes, uint32_t graph_exec
  * that call. Of calls within each other the one that is told of first, the innermost, counts.
  * Returns whether the call made any.
  */
-bool nodes_note_maker(struct nodes *nodes, uint32_t thread, uint64_t enter_ns, uint64_t exit_ns,
-		      uint16_t api);
+bool nodes_note_creating_call(struct nodes *nodes, uint32_t thread, uint64_t enter_ns,
+			      uint64_t exit_ns, uint16_t api);
 
 /* Nearly all calls are made before or after: those are told from the rest here. */
 static inline bool nodes_note_call(struct nodes *nodes, uint32_t thread, uint64_t enter_ns,
@@ -49,7 +49,7 @@ static inline bool nodes_note_call(struct nodes *nodes, uint32_t thread, uint64_
 {
 	return nodes->made_count && exit_ns >= nodes->made_from_ns &&
 	       enter_ns <= nodes->made_until_ns &&
-	       nodes_note_maker(nodes, thread, enter_ns, exit_ns, api);
+	       nodes_note_creating_call(nodes, thread, enter_ns, exit_ns, api);
 }
 
 #endif

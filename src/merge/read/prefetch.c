@@ -17,7 +17,7 @@
 #define CHUNKS 4
 #define FEW    1
 
-struct ahead {
+struct prefetch {
 	struct xt_reader *reader;
 	uint32_t wanted_kinds;
 	struct xt_chunk *chunks[CHUNKS];
@@ -39,128 +39,128 @@ struct ahead {
 };
 
 /* Unpacks the next chunk into a place of the ring; false at the end of the log. */
-static bool read_into(struct ahead *ahead, uint64_t place)
+static bool read_into(struct prefetch *prefetch, uint64_t place)
 {
-	bool more =
-		xt_reader_read(ahead->reader, ahead->wanted_kinds, ahead->chunks[place % CHUNKS]);
+	bool more = xt_reader_read(prefetch->reader, prefetch->wanted_kinds,
+				   prefetch->chunks[place % CHUNKS]);
 	uint64_t all_bytes;
 
-	xt_reader_position(ahead->reader, &ahead->ends[place % CHUNKS], &all_bytes);
-	ahead->damaged[place % CHUNKS] = xt_reader_damage(ahead->reader)->chunks_damaged;
+	xt_reader_position(prefetch->reader, &prefetch->ends[place % CHUNKS], &all_bytes);
+	prefetch->damaged[place % CHUNKS] = xt_reader_damage(prefetch->reader)->chunks_damaged;
 	return more;
 }
 
-static void *read_ahead(void *argument)
+static void *read_chunks(void *argument)
 {
-	struct ahead *ahead = argument;
+	struct prefetch *prefetch = argument;
 	bool more = true;
 
-	pthread_mutex_lock(&ahead->lock);
+	pthread_mutex_lock(&prefetch->lock);
 	while (more) {
-		while (ahead->read - ahead->freed == CHUNKS && !ahead->stopping)
-			pthread_cond_wait(&ahead->changed, &ahead->lock);
-		if (ahead->stopping)
+		while (prefetch->read - prefetch->freed == CHUNKS && !prefetch->stopping)
+			pthread_cond_wait(&prefetch->changed, &prefetch->lock);
+		if (prefetch->stopping)
 			break;
-		pthread_mutex_unlock(&ahead->lock);
-		more = read_into(ahead, ahead->read);
-		pthread_mutex_lock(&ahead->lock);
-		ahead->read += more;
-		pthread_cond_signal(&ahead->changed);
+		pthread_mutex_unlock(&prefetch->lock);
+		more = read_into(prefetch, prefetch->read);
+		pthread_mutex_lock(&prefetch->lock);
+		prefetch->read += more;
+		pthread_cond_signal(&prefetch->changed);
 	}
-	ahead->ended = true;
-	pthread_cond_signal(&ahead->changed);
-	pthread_mutex_unlock(&ahead->lock);
+	prefetch->ended = true;
+	pthread_cond_signal(&prefetch->changed);
+	pthread_mutex_unlock(&prefetch->lock);
 	return NULL;
 }
 
 /* Signals are the main thread's: its handlers remove what is unfinished. */
-static void start_thread(struct ahead *ahead)
+static void start_thread(struct prefetch *prefetch)
 {
 	sigset_t all, before;
 
 	sigfillset(&all);
 	if (pthread_sigmask(SIG_SETMASK, &all, &before))
 		return;
-	ahead->has_thread = !pthread_create(&ahead->thread, NULL, read_ahead, ahead);
+	prefetch->has_thread = !pthread_create(&prefetch->thread, NULL, read_chunks, prefetch);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-struct ahead *ahead_open(struct xt_reader *reader, uint32_t wanted_kinds, bool has_helper)
+struct prefetch *prefetch_open(struct xt_reader *reader, uint32_t wanted_kinds, bool has_helper)
 {
-	struct ahead *ahead = calloc(1, sizeof(*ahead));
+	struct prefetch *prefetch = calloc(1, sizeof(*prefetch));
 
-	if (!ahead)
+	if (!prefetch)
 		return NULL;
-	ahead->reader = reader;
-	ahead->wanted_kinds = wanted_kinds;
-	pthread_mutex_init(&ahead->lock, NULL);
-	pthread_cond_init(&ahead->changed, NULL);
+	prefetch->reader = reader;
+	prefetch->wanted_kinds = wanted_kinds;
+	pthread_mutex_init(&prefetch->lock, NULL);
+	pthread_cond_init(&prefetch->changed, NULL);
 	for (int c = 0; c < CHUNKS; c++) {
-		ahead->chunks[c] = xt_chunk_new();
-		if (!ahead->chunks[c]) {
-			ahead_close(ahead);
+		prefetch->chunks[c] = xt_chunk_new();
+		if (!prefetch->chunks[c]) {
+			prefetch_close(prefetch);
 			return NULL;
 		}
 	}
 	if (has_helper)
-		start_thread(ahead);
-	return ahead;
+		start_thread(prefetch);
+	return prefetch;
 }
 
 /* Waits for the thread to have read the chunk that is next. False at the end of the log. */
-static bool wait_for_next(struct ahead *ahead)
+static bool wait_for_next(struct prefetch *prefetch)
 {
 	bool is_there;
 
-	pthread_mutex_lock(&ahead->lock);
-	if (ahead->freed != ahead->taken) {
-		ahead->freed = ahead->taken;
-		if (ahead->read - ahead->freed <= FEW)
-			pthread_cond_signal(&ahead->changed);
+	pthread_mutex_lock(&prefetch->lock);
+	if (prefetch->freed != prefetch->taken) {
+		prefetch->freed = prefetch->taken;
+		if (prefetch->read - prefetch->freed <= FEW)
+			pthread_cond_signal(&prefetch->changed);
 	}
-	while (ahead->read == ahead->taken && !ahead->ended)
-		pthread_cond_wait(&ahead->changed, &ahead->lock);
-	is_there = ahead->read > ahead->taken;
-	pthread_mutex_unlock(&ahead->lock);
+	while (prefetch->read == prefetch->taken && !prefetch->ended)
+		pthread_cond_wait(&prefetch->changed, &prefetch->lock);
+	is_there = prefetch->read > prefetch->taken;
+	pthread_mutex_unlock(&prefetch->lock);
 	return is_there;
 }
 
-const struct xt_chunk *ahead_next(struct ahead *ahead)
+const struct xt_chunk *prefetch_next(struct prefetch *prefetch)
 {
-	uint64_t place = ahead->taken;
+	uint64_t place = prefetch->taken;
 
-	if (!(ahead->has_thread ? wait_for_next(ahead) : read_into(ahead, place)))
+	if (!(prefetch->has_thread ? wait_for_next(prefetch) : read_into(prefetch, place)))
 		return NULL;
-	ahead->taken++;
-	ahead->position = ahead->ends[place % CHUNKS];
-	ahead->damaged_count = ahead->damaged[place % CHUNKS];
-	return ahead->chunks[place % CHUNKS];
+	prefetch->taken++;
+	prefetch->position = prefetch->ends[place % CHUNKS];
+	prefetch->damaged_count = prefetch->damaged[place % CHUNKS];
+	return prefetch->chunks[place % CHUNKS];
 }
 
-uint64_t ahead_position(const struct ahead *ahead)
+uint64_t prefetch_position(const struct prefetch *prefetch)
 {
-	return ahead->position;
+	return prefetch->position;
 }
 
-uint64_t ahead_damaged(const struct ahead *ahead)
+uint64_t prefetch_damaged(const struct prefetch *prefetch)
 {
-	return ahead->damaged_count;
+	return prefetch->damaged_count;
 }
 
-void ahead_close(struct ahead *ahead)
+void prefetch_close(struct prefetch *prefetch)
 {
-	if (!ahead)
+	if (!prefetch)
 		return;
-	if (ahead->has_thread) {
-		pthread_mutex_lock(&ahead->lock);
-		ahead->stopping = true;
-		pthread_cond_signal(&ahead->changed);
-		pthread_mutex_unlock(&ahead->lock);
-		pthread_join(ahead->thread, NULL);
+	if (prefetch->has_thread) {
+		pthread_mutex_lock(&prefetch->lock);
+		prefetch->stopping = true;
+		pthread_cond_signal(&prefetch->changed);
+		pthread_mutex_unlock(&prefetch->lock);
+		pthread_join(prefetch->thread, NULL);
 	}
 	for (int c = 0; c < CHUNKS; c++)
-		xt_chunk_free(ahead->chunks[c]);
-	pthread_cond_destroy(&ahead->changed);
-	pthread_mutex_destroy(&ahead->lock);
-	free(ahead);
+		xt_chunk_free(prefetch->chunks[c]);
+	pthread_cond_destroy(&prefetch->changed);
+	pthread_mutex_destroy(&prefetch->lock);
+	free(prefetch);
 }

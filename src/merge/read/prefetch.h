@@ -11,22 +11,22 @@
 
 #include "xtrace/reader.h"
 
-struct ahead;
+struct prefetch;
 
-/* Begins to read the chunks of those kinds, by a thread of their own if there is a helper. The reader is not to be used until ahead_close(). NULL
+/* Begins to read the chunks of those kinds, by a thread of their own if there is a helper. The reader is not to be used until prefetch_close(). NULL
  * if memory ran out. */
-struct ahead *ahead_open(struct xt_reader *reader, uint32_t wanted_kinds, bool has_helper);
+struct prefetch *prefetch_open(struct xt_reader *reader, uint32_t wanted_kinds, bool has_helper);
 
 /* The next chunk, valid until the next call; NULL at the end of the log. */
-const struct xt_chunk *ahead_next(struct ahead *ahead);
+const struct xt_chunk *prefetch_next(struct prefetch *prefetch);
 
 /* How many bytes of the log lie before the end of that chunk. */
-uint64_t ahead_position(const struct ahead *ahead);
+uint64_t prefetch_position(const struct prefetch *prefetch);
 
 /* How many chunks before it could not be unpacked. */
-uint64_t ahead_damaged(const struct ahead *ahead);
+uint64_t prefetch_damaged(const struct prefetch *prefetch);
 
 /* Stops reading, at the end or before. Accepts NULL. */
-void ahead_close(struct ahead *ahead);
+void prefetch_close(struct prefetch *prefetch);
 
 #endif

@@ -214,7 +214,7 @@ struct range_payload range_payload_of(uint64_t bits, uint32_t type)
 	return (struct range_payload){1, value, value, value};
 }
 
-static uint32_t state_of(const struct nesting *nesting)
+static uint32_t current_node(const struct nesting *nesting)
 {
 	return nesting->open_count ? nesting->open[nesting->open_count - 1].node : RANGE_NONE;
 }
@@ -241,7 +241,7 @@ static int open_range(struct nesting *nesting, const struct raw_event *event)
 		.domain = label->domain,
 		.text = label->text,
 		.stack = label->stack,
-		.node = state_of(nesting),
+		.node = current_node(nesting),
 		.is_start = event->operation == XT_RANGE_START,
 	};
 
@@ -263,7 +263,7 @@ static int open_range(struct nesting *nesting, const struct raw_event *event)
  * open. When there have been too many such nests, all but the innermost of these ranges count for
  * the one around them: then no event makes more than one node.
  */
-static void make_few_nests(struct nesting *nesting, size_t first)
+static void limit_moved_nodes(struct nesting *nesting, size_t first)
 {
 	bool has_innermost = false;
 
@@ -281,13 +281,13 @@ static void make_few_nests(struct nesting *nesting, size_t first)
 }
 
 /* What was opened within a range that ended is now within the one around it. */
-static int move_out(struct nesting *nesting, size_t first)
+static int reparent(struct nesting *nesting, size_t first)
 {
 	struct ranges *ranges = nesting->ranges;
 	uint32_t node = first ? nesting->open[first - 1].node : RANGE_NONE;
 	size_t node_count = ranges->node_count;
 
-	make_few_nests(nesting, first);
+	limit_moved_nodes(nesting, first);
 	for (size_t i = first; i < nesting->open_count; i++) {
 		struct open_range *range = &nesting->open[i];
 
@@ -314,9 +314,9 @@ static int close_range(struct nesting *nesting, const struct raw_event *event)
 	}
 	if (!i || searched == SEARCH_MAX) {
 		if (is_end)
-			nesting->ranges->counts.ends_alone++;
+			nesting->ranges->counts.ends_unmatched++;
 		else
-			nesting->ranges->counts.pops_alone++;
+			nesting->ranges->counts.pops_unmatched++;
 		return 0;
 	}
 	i--;
@@ -324,7 +324,7 @@ static int close_range(struct nesting *nesting, const struct raw_event *event)
 	nesting->open_count--;
 	memmove(&nesting->open[i], &nesting->open[i + 1],
 		(nesting->open_count - i) * sizeof(*nesting->open));
-	return was_nested ? move_out(nesting, i) : 0;
+	return was_nested ? reparent(nesting, i) : 0;
 }
 
 static size_t started_slot(const struct started *table, size_t size, uint64_t key)
@@ -368,7 +368,7 @@ static uint64_t note_starts(const struct ranges *ranges, struct started *table, 
  * An end counts for the thread that started the range: of several that did so with one key, the
  * last before it.
  */
-static int move_ends(struct ranges *ranges)
+static int assign_ends(struct ranges *ranges)
 {
 	size_t size = 16, start_count = 0;
 	struct started *table;
@@ -431,7 +431,7 @@ static int nest_events(struct ranges *ranges)
 		else
 			error = close_range(&nesting, event);
 		ranges->times_ns[r] = event->time_ns;
-		ranges->states[r] = state_of(&nesting);
+		ranges->states[r] = current_node(&nesting);
 	}
 	ranges->counts.unclosed += nesting.open_count;
 	free(nesting.open);
@@ -444,7 +444,7 @@ int ranges_index(struct ranges *ranges)
 
 	if (!ranges->raw_count)
 		return 0;
-	if (move_ends(ranges) < 0 || rehash(ranges, SLOTS_FIRST) < 0 ||
+	if (assign_ends(ranges) < 0 || rehash(ranges, SLOTS_FIRST) < 0 ||
 	    grow(&ranges->nodes, &ranges->node_capacity, 1, sizeof(*ranges->nodes)) < 0)
 		goto out;
 	ranges->node_count = 1;

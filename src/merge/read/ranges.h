@@ -54,8 +54,8 @@ struct range_event {
 
 struct range_counts {
 	uint64_t opened;
-	uint64_t pops_alone;	 /* without a push in their thread and domain */
-	uint64_t ends_alone;	 /* without a start */
+	uint64_t pops_unmatched; /* without a push in their thread and domain */
+	uint64_t ends_unmatched; /* without a start */
 	uint64_t keys_recurring; /* starts with the key of another */
 	uint64_t unclosed;
 	uint64_t not_nested; /* that count for the range around them, some of the time at least */

@@ -8,48 +8,48 @@
 
 #define SPARE_RUNS 64 /* empty ones that may stand among the ends */
 
-void order_init(struct order *order, size_t item_bytes, uint32_t window,
-		void (*leave)(void *context, void *item, bool is_late), void *context)
+void reorder_buffer_init(struct reorder_buffer *buffer, size_t item_bytes, uint32_t window,
+			 void (*release)(void *context, void *item, bool is_late), void *context)
 {
-	*order = (struct order){
+	*buffer = (struct reorder_buffer){
 		.item_bytes = item_bytes,
-		.slot_bytes = (sizeof(struct order_slot) + item_bytes + 7) & ~(size_t)7,
-		.window = window ? window : ORDER_WINDOW_MAX,
-		.leave = leave,
+		.slot_bytes = (sizeof(struct reorder_slot) + item_bytes + 7) & ~(size_t)7,
+		.window = window ? window : REORDER_WINDOW_MAX,
+		.release = release,
 		.context = context,
 	};
 }
 
-void order_free(struct order *order)
+void reorder_buffer_free(struct reorder_buffer *buffer)
 {
-	free(order->slots);
-	free(order->free_slots);
-	free(order->runs);
-	free(order->free_runs);
-	free(order->ends);
-	free(order->heap);
-	*order = (struct order){0};
+	free(buffer->slots);
+	free(buffer->free_slots);
+	free(buffer->runs);
+	free(buffer->free_runs);
+	free(buffer->ends);
+	free(buffer->heap);
+	*buffer = (struct reorder_buffer){0};
 }
 
-static struct order_slot *slot_at(const struct order *order, uint32_t slot)
+static struct reorder_slot *slot_at(const struct reorder_buffer *buffer, uint32_t slot)
 {
-	return (struct order_slot *)(order->slots + slot * order->slot_bytes);
+	return (struct reorder_slot *)(buffer->slots + slot * buffer->slot_bytes);
 }
 
-static void *item_at(const struct order *order, uint32_t slot)
+static void *item_at(const struct reorder_buffer *buffer, uint32_t slot)
 {
-	return slot_at(order, slot) + 1;
+	return slot_at(buffer, slot) + 1;
 }
 
-static bool is_before(const struct order_end *a, const struct order_end *b)
+static bool is_before(const struct reorder_end *a, const struct reorder_end *b)
 {
 	return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->sequence < b->sequence;
 }
 
-static void heap_push(struct order *order, struct order_end begin)
+static void heap_push(struct reorder_buffer *buffer, struct reorder_end begin)
 {
-	struct order_end *heap = order->heap;
-	uint32_t i = order->heap_count++;
+	struct reorder_end *heap = buffer->heap;
+	uint32_t i = buffer->heap_count++;
 
 	for (; i && is_before(&begin, &heap[(i - 1) / 2]); i = (i - 1) / 2)
 		heap[i] = heap[(i - 1) / 2];
@@ -57,7 +57,7 @@ static void heap_push(struct order *order, struct order_end begin)
 }
 
 /* Puts begin where the first was. */
-static void heap_replace(struct order_end *heap, uint32_t count, struct order_end begin)
+static void heap_replace(struct reorder_end *heap, uint32_t count, struct reorder_end begin)
 {
 	uint32_t i = 0;
 
@@ -75,77 +75,77 @@ static void heap_replace(struct order_end *heap, uint32_t count, struct order_en
 		heap[i] = begin;
 }
 
-static struct order_end beginning(const struct order *order, uint32_t run)
+static struct reorder_end first_of_run(const struct reorder_buffer *buffer, uint32_t run)
 {
-	const struct order_slot *slot = slot_at(order, order->runs[run].first);
+	const struct reorder_slot *slot = slot_at(buffer, buffer->runs[run].first);
 
-	return (struct order_end){slot->time_ns, slot->sequence, run};
+	return (struct reorder_end){slot->time_ns, slot->sequence, run};
 }
 
-static void let_go(struct order *order, uint32_t slot, bool is_late)
+static void release_slot(struct reorder_buffer *buffer, uint32_t slot, bool is_late)
 {
-	order->leave(order->context, item_at(order, slot), is_late);
-	slot_at(order, slot)->generation++;
-	order->free_slots[order->free_count++] = slot;
+	buffer->release(buffer->context, item_at(buffer, slot), is_late);
+	slot_at(buffer, slot)->generation++;
+	buffer->free_slots[buffer->free_count++] = slot;
 }
 
 /* It has waited for long and has left the caches; soon it is the first of its run. */
-static void fetch(const struct order *order, uint32_t slot)
+static void prefetch_slot(const struct reorder_buffer *buffer, uint32_t slot)
 {
-	for (size_t b = 0; slot != ORDER_NONE && b < order->slot_bytes; b += 64)
-		__builtin_prefetch((const char *)slot_at(order, slot) + b, 1);
+	for (size_t b = 0; slot != REORDER_NONE && b < buffer->slot_bytes; b += 64)
+		__builtin_prefetch((const char *)slot_at(buffer, slot) + b, 1);
 }
 
-static void let_first_go(struct order *order)
+static void release_first(struct reorder_buffer *buffer)
 {
-	struct order_end first = order->heap[0];
-	struct order_run *run = &order->runs[first.run];
+	struct reorder_end first = buffer->heap[0];
+	struct reorder_run *run = &buffer->runs[first.run];
 	uint32_t slot = run->first;
 
-	run->first = slot_at(order, slot)->next;
-	if (run->first == ORDER_NONE) {
-		order->heap_count--;
-		heap_replace(order->heap, order->heap_count, order->heap[order->heap_count]);
+	run->first = slot_at(buffer, slot)->next;
+	if (run->first == REORDER_NONE) {
+		buffer->heap_count--;
+		heap_replace(buffer->heap, buffer->heap_count, buffer->heap[buffer->heap_count]);
 	} else {
-		fetch(order, slot_at(order, run->first)->next);
-		heap_replace(order->heap, order->heap_count, beginning(order, first.run));
+		prefetch_slot(buffer, slot_at(buffer, run->first)->next);
+		heap_replace(buffer->heap, buffer->heap_count, first_of_run(buffer, first.run));
 	}
-	order->count--;
-	order->left_ns = first.time_ns;
-	let_go(order, slot, false);
+	buffer->count--;
+	buffer->released_ns = first.time_ns;
+	release_slot(buffer, slot, false);
 }
 
 /* A place for one more item. 0 or -ENOMEM. */
-static int take_slot(struct order *order, uint32_t *slot_out)
+static int take_slot(struct reorder_buffer *buffer, uint32_t *slot_out)
 {
-	if (order->count == order->window)
-		let_first_go(order);
-	if (order->free_count) {
-		*slot_out = order->free_slots[--order->free_count];
+	if (buffer->count == buffer->window)
+		release_first(buffer);
+	if (buffer->free_count) {
+		*slot_out = buffer->free_slots[--buffer->free_count];
 		return 0;
 	}
-	*slot_out = order->slot_count;
-	if (grow(&order->slots, &order->slot_capacity, *slot_out + 1, order->slot_bytes) < 0 ||
-	    grow(&order->free_slots, &order->free_capacity, *slot_out + 1,
-		 sizeof(*order->free_slots)) < 0)
+	*slot_out = buffer->slot_count;
+	if (grow(&buffer->slots, &buffer->slot_capacity, *slot_out + 1, buffer->slot_bytes) < 0 ||
+	    grow(&buffer->free_slots, &buffer->free_capacity, *slot_out + 1,
+		 sizeof(*buffer->free_slots)) < 0)
 		return -ENOMEM;
-	order->slot_count++;
+	buffer->slot_count++;
 	return 0;
 }
 
 /* Work can wait for its call throughout the log, so tickets must not recur in the longest log. */
-static uint64_t make_ticket(const struct order *order, uint32_t slot)
+static uint64_t make_ticket(const struct reorder_buffer *buffer, uint32_t slot)
 {
-	uint64_t generation = (uint64_t)slot_at(order, slot)->generation + 1; /* never 0 */
+	uint64_t generation = (uint64_t)slot_at(buffer, slot)->generation + 1; /* never 0 */
 
-	return generation << ORDER_SLOT_BITS | slot;
+	return generation << REORDER_SLOT_BITS | slot;
 }
 
 /* The place among the ends of the latest that is not later than that time; end_count: there is none. */
-static uint32_t find_end(const struct order *order, uint64_t time_ns)
+static uint32_t find_end(const struct reorder_buffer *buffer, uint64_t time_ns)
 {
-	const struct order_end *ends = order->ends;
-	uint32_t low = 0, high = order->end_count, last = order->last_end;
+	const struct reorder_end *ends = buffer->ends;
+	uint32_t low = 0, high = buffer->end_count, last = buffer->last_end;
 
 	if (last < high && ends[last].time_ns <= time_ns &&
 	    (!last || ends[last - 1].time_ns > time_ns))
@@ -161,102 +161,105 @@ static uint32_t find_end(const struct order *order, uint64_t time_ns)
 	return low;
 }
 
-static void drop_empty_runs(struct order *order)
+static void drop_empty_runs(struct reorder_buffer *buffer)
 {
 	uint32_t kept = 0;
 
-	for (uint32_t i = 0; i < order->end_count; i++) {
-		if (order->runs[order->ends[i].run].first == ORDER_NONE)
-			order->free_runs[order->free_run_count++] = order->ends[i].run;
+	for (uint32_t i = 0; i < buffer->end_count; i++) {
+		if (buffer->runs[buffer->ends[i].run].first == REORDER_NONE)
+			buffer->free_runs[buffer->free_run_count++] = buffer->ends[i].run;
 		else
-			order->ends[kept++] = order->ends[i];
+			buffer->ends[kept++] = buffer->ends[i];
 	}
-	order->end_count = kept;
+	buffer->end_count = kept;
 }
 
 /* A run that is earlier than all others, and empty. 0 or -ENOMEM. */
-static int add_run(struct order *order)
+static int add_run(struct reorder_buffer *buffer)
 {
 	uint32_t run;
 
-	if (order->end_count > 2 * order->heap_count + SPARE_RUNS)
-		drop_empty_runs(order);
-	if (order->free_run_count) {
-		run = order->free_runs[--order->free_run_count];
+	if (buffer->end_count > 2 * buffer->heap_count + SPARE_RUNS)
+		drop_empty_runs(buffer);
+	if (buffer->free_run_count) {
+		run = buffer->free_runs[--buffer->free_run_count];
 	} else {
-		run = order->run_count;
-		if (grow(&order->runs, &order->run_capacity, run + 1, sizeof(*order->runs)) < 0 ||
-		    grow(&order->free_runs, &order->free_run_capacity, run + 1,
-			 sizeof(*order->free_runs)) < 0 ||
-		    grow(&order->ends, &order->end_capacity, run + 1, sizeof(*order->ends)) < 0 ||
-		    grow(&order->heap, &order->heap_capacity, run + 1, sizeof(*order->heap)) < 0)
+		run = buffer->run_count;
+		if (grow(&buffer->runs, &buffer->run_capacity, run + 1, sizeof(*buffer->runs)) <
+			    0 ||
+		    grow(&buffer->free_runs, &buffer->free_run_capacity, run + 1,
+			 sizeof(*buffer->free_runs)) < 0 ||
+		    grow(&buffer->ends, &buffer->end_capacity, run + 1, sizeof(*buffer->ends)) <
+			    0 ||
+		    grow(&buffer->heap, &buffer->heap_capacity, run + 1, sizeof(*buffer->heap)) < 0)
 			return -ENOMEM;
-		order->run_count++;
+		buffer->run_count++;
 	}
-	order->runs[run] = (struct order_run){ORDER_NONE, ORDER_NONE};
-	order->ends[order->end_count++].run = run;
+	buffer->runs[run] = (struct reorder_run){REORDER_NONE, REORDER_NONE};
+	buffer->ends[buffer->end_count++].run = run;
 	return 0;
 }
 
-static void append(struct order *order, uint32_t end, uint32_t slot)
+static void append(struct reorder_buffer *buffer, uint32_t end, uint32_t slot)
 {
-	uint32_t number = order->ends[end].run;
-	struct order_run *run = &order->runs[number];
-	bool was_empty = run->first == ORDER_NONE;
+	uint32_t number = buffer->ends[end].run;
+	struct reorder_run *run = &buffer->runs[number];
+	bool was_empty = run->first == REORDER_NONE;
 
 	if (was_empty)
 		run->first = slot;
 	else
-		slot_at(order, run->last)->next = slot;
+		slot_at(buffer, run->last)->next = slot;
 	run->last = slot;
-	order->ends[end].time_ns = slot_at(order, slot)->time_ns;
-	order->last_end = end;
+	buffer->ends[end].time_ns = slot_at(buffer, slot)->time_ns;
+	buffer->last_end = end;
 	if (was_empty)
-		heap_push(order, beginning(order, number));
+		heap_push(buffer, first_of_run(buffer, number));
 }
 
-int order_push(struct order *order, uint64_t time_ns, const void *item, uint64_t *ticket_out)
+int reorder_buffer_push(struct reorder_buffer *buffer, uint64_t time_ns, const void *item,
+			uint64_t *ticket_out)
 {
 	uint32_t slot, end;
-	int error = take_slot(order, &slot);
+	int error = take_slot(buffer, &slot);
 
 	if (error)
 		return error;
-	memcpy(item_at(order, slot), item, order->item_bytes);
-	*ticket_out = make_ticket(order, slot);
-	if (time_ns < order->left_ns) {
-		order->late_count++;
-		let_go(order, slot, true);
+	memcpy(item_at(buffer, slot), item, buffer->item_bytes);
+	*ticket_out = make_ticket(buffer, slot);
+	if (time_ns < buffer->released_ns) {
+		buffer->late_count++;
+		release_slot(buffer, slot, true);
 		return 0;
 	}
-	end = find_end(order, time_ns);
-	if (end == order->end_count) {
-		error = add_run(order);
+	end = find_end(buffer, time_ns);
+	if (end == buffer->end_count) {
+		error = add_run(buffer);
 		if (error) {
-			order->free_slots[order->free_count++] = slot;
+			buffer->free_slots[buffer->free_count++] = slot;
 			return error;
 		}
-		end = order->end_count - 1;
+		end = buffer->end_count - 1;
 	}
-	slot_at(order, slot)->time_ns = time_ns;
-	slot_at(order, slot)->sequence = order->sequence++;
-	slot_at(order, slot)->next = ORDER_NONE;
-	append(order, end, slot);
-	order->count++;
+	slot_at(buffer, slot)->time_ns = time_ns;
+	slot_at(buffer, slot)->sequence = buffer->sequence++;
+	slot_at(buffer, slot)->next = REORDER_NONE;
+	append(buffer, end, slot);
+	buffer->count++;
 	return 0;
 }
 
-void *order_item(struct order *order, uint64_t ticket)
+void *reorder_buffer_item(struct reorder_buffer *buffer, uint64_t ticket)
 {
-	uint32_t slot = ticket & (ORDER_WINDOW_MAX - 1);
+	uint32_t slot = ticket & (REORDER_WINDOW_MAX - 1);
 
-	if (!ticket || slot >= order->slot_count || make_ticket(order, slot) != ticket)
+	if (!ticket || slot >= buffer->slot_count || make_ticket(buffer, slot) != ticket)
 		return NULL;
-	return item_at(order, slot);
+	return item_at(buffer, slot);
 }
 
-void order_finish(struct order *order)
+void reorder_buffer_finish(struct reorder_buffer *buffer)
 {
-	while (order->count)
-		let_first_go(order);
+	while (buffer->count)
+		release_first(buffer);
 }

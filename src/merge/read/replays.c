@@ -32,7 +32,7 @@ struct replays {
 	struct graph *graphs; /* by number */
 	size_t graph_count;
 	struct graph *recent; /* found last; NULL: none */
-	struct order order;
+	struct reorder_buffer reorder;
 	size_t waiting_count; /* of all graphs */
 	struct nodes *nodes;
 	const struct pauses *pauses;
@@ -74,8 +74,8 @@ static bool is_one_owner(const struct replays *replays, const struct replay *a,
 }
 
 /* Which call work is of that began between work of these two; NULL: nobody can tell. */
-static const struct launch *decide(const struct replays *replays, const struct replay *before,
-				   const struct replay *after, const struct work *work)
+static const struct launch *find_launch(const struct replays *replays, const struct replay *before,
+					const struct replay *after, const struct work *work)
 {
 	uint64_t start_ns = work->start_ns, since_ns;
 	bool may_be_after =
@@ -95,7 +95,7 @@ static const struct launch *decide(const struct replays *replays, const struct r
 	return is_one_owner(replays, before, after, work->graph_node) ? &before->launch : NULL;
 }
 
-static void tell(struct replays *replays, struct work *work, const struct launch *launch)
+static void emit(struct replays *replays, struct work *work, const struct launch *launch)
 {
 	if (launch)
 		work->correlation = launch->correlation;
@@ -108,7 +108,7 @@ static void settle(struct replays *replays, struct graph *graph, const struct re
 	for (size_t w = 0; w < graph->waiting_count; w++) {
 		struct work *work = &graph->waiting[w];
 
-		tell(replays, work, decide(replays, &graph->last, after, work));
+		emit(replays, work, find_launch(replays, &graph->last, after, work));
 	}
 	replays->waiting_count -= graph->waiting_count;
 	graph->waiting_count = 0;
@@ -117,7 +117,7 @@ static void settle(struct replays *replays, struct graph *graph, const struct re
 static void wait_for_next(struct replays *replays, struct graph *graph, struct work *work)
 {
 	if (replays->waiting_count == REPLAYS_WAITING_MAX) {
-		tell(replays, work, NULL);
+		emit(replays, work, NULL);
 		return;
 	}
 	if (grow(&graph->waiting, &graph->waiting_capacity, graph->waiting_count + 1,
@@ -137,7 +137,7 @@ static void next_item(void *context, void *place, bool is_late)
 	struct replay replay = {item->launch, true, item->has_launch};
 
 	if (!item->work.correlation && is_late) {
-		tell(replays, &item->work, NULL);
+		emit(replays, &item->work, NULL);
 	} else if (!item->work.correlation) {
 		wait_for_next(replays, graph, &item->work);
 	} else if (!is_late) {
@@ -167,7 +167,7 @@ int replays_new(struct replays **replays_out, struct nodes *nodes, const struct 
 	replays->nodes = nodes;
 	replays->pauses = pauses;
 	replays->listener = listener;
-	order_init(&replays->order, sizeof(struct item), 0, next_item, replays);
+	reorder_buffer_init(&replays->reorder, sizeof(struct item), 0, next_item, replays);
 	*replays_out = replays;
 	return 0;
 }
@@ -179,15 +179,15 @@ void replays_free(struct replays *replays)
 	for (size_t g = 0; g < replays->graph_count; g++)
 		free(replays->graphs[g].waiting);
 	free(replays->graphs);
-	order_free(&replays->order);
+	reorder_buffer_free(&replays->reorder);
 	free(replays);
 }
 
-static void put_in_order(struct replays *replays, const struct item *item)
+static void push_item(struct replays *replays, const struct item *item)
 {
 	uint64_t ticket;
 
-	if (order_push(&replays->order, item->work.start_ns, item, &ticket) < 0)
+	if (reorder_buffer_push(&replays->reorder, item->work.start_ns, item, &ticket) < 0)
 		replays->error = -ENOMEM;
 }
 
@@ -198,7 +198,7 @@ void replays_pass(struct replays *replays, const struct work *work, const struct
 	if (launch)
 		item.launch = *launch;
 	if (find_graph(replays, work->graph_node))
-		put_in_order(replays, &item);
+		push_item(replays, &item);
 }
 
 void replays_join(struct replays *replays, const struct work *work)
@@ -206,16 +206,16 @@ void replays_join(struct replays *replays, const struct work *work)
 	struct item item = {.work = *work};
 
 	if (find_graph(replays, work->graph_node))
-		put_in_order(replays, &item);
+		push_item(replays, &item);
 	else
-		tell(replays, &item.work, NULL);
+		emit(replays, &item.work, NULL);
 }
 
 int replays_finish(struct replays *replays)
 {
 	static const struct replay none;
 
-	order_finish(&replays->order);
+	reorder_buffer_finish(&replays->reorder);
 	for (size_t g = 0; g < replays->graph_count; g++)
 		settle(replays, &replays->graphs[g], &none);
 	return replays->error;

@@ -22,72 +22,73 @@ static uint32_t hash_owner(const struct owner *owner)
 	return (uint32_t)(h >> 32);
 }
 
-static int enlarge(struct totals *totals)
+static int enlarge(struct aggregate *aggregate)
 {
-	uint32_t slot_count = totals->slot_count ? totals->slot_count * 2 : TOTALS_FIRST_SLOTS;
+	uint32_t slot_count =
+		aggregate->slot_count ? aggregate->slot_count * 2 : TOTALS_FIRST_SLOTS;
 	uint32_t *slots = calloc(slot_count, sizeof(*slots));
 
 	if (!slots)
 		return -ENOMEM;
-	for (uint32_t t = 0; t < totals->count; t++) {
-		uint32_t s = hash_owner(&totals->entries[t].owner) & (slot_count - 1);
+	for (uint32_t t = 0; t < aggregate->count; t++) {
+		uint32_t s = hash_owner(&aggregate->entries[t].owner) & (slot_count - 1);
 
 		while (slots[s])
 			s = (s + 1) & (slot_count - 1);
 		slots[s] = t + 1;
 	}
-	free(totals->slots);
-	totals->slots = slots;
-	totals->slot_count = slot_count;
+	free(aggregate->slots);
+	aggregate->slots = slots;
+	aggregate->slot_count = slot_count;
 	return 0;
 }
 
 /* The place of an owner that has none. */
-static uint32_t add(struct totals *totals, const struct owner *owner)
+static uint32_t add(struct aggregate *aggregate, const struct owner *owner)
 {
 	uint32_t s;
 
-	if (totals->count >= totals->slot_count / 2 && enlarge(totals) < 0)
+	if (aggregate->count >= aggregate->slot_count / 2 && enlarge(aggregate) < 0)
 		return TOTAL_FAILED;
-	if (grow(&totals->entries, &totals->capacity, totals->count + 1, sizeof(*totals->entries)) <
-	    0)
+	if (grow(&aggregate->entries, &aggregate->capacity, aggregate->count + 1,
+		 sizeof(*aggregate->entries)) < 0)
 		return TOTAL_FAILED;
-	s = hash_owner(owner) & (totals->slot_count - 1);
-	while (totals->slots[s])
-		s = (s + 1) & (totals->slot_count - 1);
-	totals->entries[totals->count].owner = *owner;
-	totals->slots[s] = ++totals->count;
-	return totals->count - 1;
+	s = hash_owner(owner) & (aggregate->slot_count - 1);
+	while (aggregate->slots[s])
+		s = (s + 1) & (aggregate->slot_count - 1);
+	aggregate->entries[aggregate->count].owner = *owner;
+	aggregate->slots[s] = ++aggregate->count;
+	return aggregate->count - 1;
 }
 
-static uint32_t find(const struct totals *totals, const struct owner *owner)
+static uint32_t find(const struct aggregate *aggregate, const struct owner *owner)
 {
-	uint32_t mask = totals->slot_count - 1;
+	uint32_t mask = aggregate->slot_count - 1;
 
-	if (!totals->slot_count)
+	if (!aggregate->slot_count)
 		return TOTAL_FAILED;
-	for (uint32_t s = hash_owner(owner) & mask; totals->slots[s]; s = (s + 1) & mask)
-		if (totals_is_of(&totals->entries[totals->slots[s] - 1], owner))
-			return totals->slots[s] - 1;
+	for (uint32_t s = hash_owner(owner) & mask; aggregate->slots[s]; s = (s + 1) & mask)
+		if (total_is_of(&aggregate->entries[aggregate->slots[s] - 1], owner))
+			return aggregate->slots[s] - 1;
 	return TOTAL_FAILED;
 }
 
-uint32_t totals_search(struct totals *totals, struct owner owner)
+uint32_t aggregate_search(struct aggregate *aggregate, struct owner owner)
 {
-	uint32_t place = find(totals, &owner);
+	uint32_t place = find(aggregate, &owner);
 
 	if (place == TOTAL_FAILED)
-		place = add(totals, &owner);
+		place = add(aggregate, &owner);
 	if (place != TOTAL_FAILED) {
-		totals->entries[totals->last].next = place;
-		totals->last = place;
+		aggregate->entries[aggregate->last].next = place;
+		aggregate->last = place;
 	}
 	return place;
 }
 
-void totals_free(struct totals *totals)
+void aggregate_free(struct aggregate *aggregate)
 {
-	free(totals->entries);
-	free(totals->slots);
-	*totals = (struct totals){0};
+	free(aggregate->entries);
+	free(aggregate->slots);
+	*aggregate = (struct aggregate){0};
 }

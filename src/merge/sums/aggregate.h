@@ -20,7 +20,7 @@ enum leaf {
 	LEAF_CALL,   /* the call itself */
 	LEAF_KERNEL, /* what: XT_SHAPE_ID */
 	LEAF_COPY,   /* what: CUPTI's copy kind */
-	LEAF_SET,
+	LEAF_MEMSET,
 	LEAF_MEMORY,   /* what: MEMORY_WHAT() */
 	LEAF_IDLE,     /* what: enum idle_class */
 	LEAF_LEFT_OUT, /* nobody wants to know of it */
@@ -81,7 +81,7 @@ struct total {
 };
 
 /* A hash table over entries that stay where they are; all zeros is an empty one. */
-struct totals {
+struct aggregate {
 	struct total *entries;
 	size_t capacity;
 	uint32_t count;
@@ -92,7 +92,7 @@ struct totals {
 
 #define TOTAL_FAILED UINT32_MAX
 
-static inline bool totals_is_of(const struct total *total, const struct owner *owner)
+static inline bool total_is_of(const struct total *total, const struct owner *owner)
 {
 	const struct owner *a = &total->owner;
 
@@ -102,21 +102,21 @@ static inline bool totals_is_of(const struct total *total, const struct owner *o
 	       a->stream == owner->stream && a->thread == owner->thread;
 }
 
-/* As totals_place(), by the hash table. */
-uint32_t totals_search(struct totals *totals, struct owner owner);
+/* As aggregate_index(), by the hash table. */
+uint32_t aggregate_search(struct aggregate *aggregate, struct owner owner);
 
 /* The place in entries of that owner, made if need be; TOTAL_FAILED if memory ran out. Inline, for
  * callers whose owner then mostly stays in their registers. */
-static inline uint32_t totals_place(struct totals *totals, const struct owner *owner)
+static inline uint32_t aggregate_index(struct aggregate *aggregate, const struct owner *owner)
 {
-	uint32_t next = totals->count ? totals->entries[totals->last].next : 0;
+	uint32_t next = aggregate->count ? aggregate->entries[aggregate->last].next : 0;
 
-	if (next >= totals->count || !totals_is_of(&totals->entries[next], owner))
-		return totals_search(totals, *owner);
-	totals->last = next;
+	if (next >= aggregate->count || !total_is_of(&aggregate->entries[next], owner))
+		return aggregate_search(aggregate, *owner);
+	aggregate->last = next;
 	return next;
 }
 
-void totals_free(struct totals *totals);
+void aggregate_free(struct aggregate *aggregate);
 
 #endif

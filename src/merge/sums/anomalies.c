@@ -8,7 +8,7 @@
 
 #define IN_RUN(member) offsetof(struct run, member)
 
-const struct doubt doubts[DOUBTS_COUNT] = {
+const struct anomaly anomalies[ANOMALIES] = {
 	{"work_without_call",
 	 "%llu kernels, copies or sets have no call: shown as " FRAME_UNATTRIBUTED,
 	 IN_RUN(work_without_call_count)},
@@ -40,9 +40,9 @@ const struct doubt doubts[DOUBTS_COUNT] = {
 	 "%llu graph nodes have origins that lead nowhere: a circle, or too many",
 	 IN_RUN(nodes_cyclic_count)},
 	{"nvtx_pops_without_push", "%llu NVTX ranges are popped that were not pushed: passed over",
-	 IN_RUN(range_counts.pops_alone)},
+	 IN_RUN(range_counts.pops_unmatched)},
 	{"nvtx_ends_without_start", "%llu NVTX ranges are ended that were not started: passed over",
-	 IN_RUN(range_counts.ends_alone)},
+	 IN_RUN(range_counts.ends_unmatched)},
 	{"nvtx_starts_of_recurring_key",
 	 "%llu NVTX ranges are started with the number of another: an end is the last one's before "
 	 "it",
@@ -55,7 +55,7 @@ const struct doubt doubts[DOUBTS_COUNT] = {
 	 "%llu kernels, copies or sets stand too late in the log to be weighed in full",
 	 IN_RUN(timeline_missed_count)},
 	{"frees_without_allocation", "%llu frees are of memory whose allocation is not in the log",
-	 IN_RUN(memory_counts.free_alone)},
+	 IN_RUN(memory_counts.free_unmatched)},
 	{"allocations_over_others",
 	 "%llu allocations are at addresses that were in use: their frees are missing",
 	 IN_RUN(memory_counts.alloc_over)},

@@ -8,18 +8,18 @@
 
 #include "merge/exporter.h"
 
-struct doubt {
+struct anomaly {
 	const char *name;   /* for programs */
 	const char *format; /* for people, of the count */
 	size_t offset;	    /* of the count in struct run */
 };
 
-#define DOUBTS_COUNT 19
-extern const struct doubt doubts[DOUBTS_COUNT];
+#define ANOMALIES 19
+extern const struct anomaly anomalies[ANOMALIES];
 
-static inline uint64_t doubt_count(const struct run *run, const struct doubt *doubt)
+static inline uint64_t anomaly_count(const struct run *run, const struct anomaly *anomaly)
 {
-	return *(const uint64_t *)((const char *)run + doubt->offset);
+	return *(const uint64_t *)((const char *)run + anomaly->offset);
 }
 
 #endif

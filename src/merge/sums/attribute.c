@@ -25,22 +25,22 @@ static inline void set_leaf(const struct reading *reading, const struct work *wo
 		break;
 	case WORK_COPY:
 		owner->leaf = LEAF_COPY;
-		owner->what = label_number(copy_shape(reading, work)->kind, COPY_KINDS);
+		owner->what = label_index(copy_shape(reading, work)->kind, COPY_KINDS);
 		break;
-	case WORK_SET:
-		owner->leaf = LEAF_SET;
+	case WORK_MEMSET:
+		owner->leaf = LEAF_MEMSET;
 		break;
 	default:
 		owner->leaf = LEAF_MEMORY;
-		owner->what = MEMORY_WHAT(label_number(work->shape, MEMORY_KINDS),
+		owner->what = MEMORY_WHAT(label_index(work->shape, MEMORY_KINDS),
 					  memory_pool(work->stream, work->shape));
 		break;
 	}
 }
 
 /* (Inline, as the others that fill an owner in: so it stays in registers until it is found.) */
-static inline void own_work(const struct reading *reading, const struct work *work,
-			    const struct launch *launch, struct owner *owner)
+static inline void owner_of_work(const struct reading *reading, const struct work *work,
+				 const struct launch *launch, struct owner *owner)
 {
 	const struct run *run = reading->run;
 
@@ -55,7 +55,7 @@ static inline void own_work(const struct reading *reading, const struct work *wo
 		owner->thread = launch ? launch->thread : 0;
 		if (owner->leaf != LEAF_MEMORY)
 			owner->stream =
-				label_number(work->stream, (uint32_t)reading->model->streams.count);
+				label_index(work->stream, (uint32_t)reading->model->streams.count);
 	}
 	if (run->settings->by == BY_DEFAULT)
 		return;
@@ -66,17 +66,17 @@ static inline void own_work(const struct reading *reading, const struct work *wo
 										: work->stream;
 	else
 		owner->root =
-			plant_root(run, reading->model, work->stream, launch ? launch->thread : 0);
+			owner_root(run, reading->model, work->stream, launch ? launch->thread : 0);
 }
 
-void own_alone(const struct reading *reading, const struct work *work, struct owner *owner)
+void owner_without_call(const struct reading *reading, const struct work *work, struct owner *owner)
 {
 	const struct selection *selection = reading->run->selection;
 
-	own_work(reading, work, NULL, owner);
+	owner_of_work(reading, work, NULL, owner);
 	/* What is not of the window, and what may prove to be of no range that is wanted. */
-	if (selection &&
-	    (selection->wanted->patterns[PATTERN_RANGE] || !sieve_time(reading, work->start_ns)))
+	if (selection && (selection->wanted->patterns[PATTERN_RANGE] ||
+			  !event_filter_wants_time(reading, work->start_ns)))
 		*owner = (struct owner){.leaf = LEAF_LEFT_OUT};
 }
 
@@ -93,15 +93,15 @@ static void count_work(struct reading *reading, const struct work *work)
 		sum = &reading->copies[work->shape < reading->model->copy_shapes.count ? work->shape
 										       : 0];
 	else
-		sum = &reading->sets[label_number(work->shape, MEMORY_KINDS)];
+		sum = &reading->memsets[label_index(work->shape, MEMORY_KINDS)];
 	sum->count++;
 	sum->bytes += work->bytes;
 	sum->gpu_ns += work->duration_ns;
 }
 
 /* Work of a graph belongs to who launched the graph and to who made the node. */
-static inline void own_graph_work(struct reading *reading, const struct work *work,
-				  uint64_t launched_ns, struct owner *owner, bool *is_unmade)
+static inline void owner_add_graph(struct reading *reading, const struct work *work,
+				   uint64_t launched_ns, struct owner *owner, bool *is_unmade)
 {
 	struct nodes *nodes = &reading->model->nodes;
 	enum graph_stacks wanted = reading->run->settings->graph_stacks;
@@ -127,15 +127,15 @@ static void joined_memory(struct reading *reading, const struct work *work,
 {
 	struct owner owner;
 
-	if (!launch || (reading->run->selection && !sieve_work(reading, work, launch)))
+	if (!launch || (reading->run->selection && !event_filter_wants_work(reading, work, launch)))
 		return;
-	own_work(reading, work, launch, &owner);
-	own_called(reading, launch, &owner);
-	memory_own(&reading->memory, work->ticket, &owner);
+	owner_of_work(reading, work, launch, &owner);
+	owner_add_call(reading, launch, &owner);
+	memory_set_owner(&reading->memory, work->ticket, &owner);
 }
 
-static void tell_of_work(struct reading *reading, const struct work *work,
-			 const struct launch *launch)
+static void export_work(struct reading *reading, const struct work *work,
+			const struct launch *launch)
 {
 	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];
@@ -158,24 +158,24 @@ void reading_joined(void *context, const struct work *work, const struct launch 
 		joined_memory(reading, work, launch);
 		return;
 	}
-	if (run->selection && !sieve_work(reading, work, launch))
+	if (run->selection && !event_filter_wants_work(reading, work, launch))
 		return;
-	own_work(reading, work, launch, &owner);
+	owner_of_work(reading, work, launch, &owner);
 	if (launch)
-		own_called(reading, launch, &owner);
+		owner_add_call(reading, launch, &owner);
 	has_stack = owner.stack;
 	is_of_graph = work->graph_node && (launch || owner.marks);
 	if (is_of_graph)
-		own_graph_work(reading, work, launch ? launch->enter_ns : work->start_ns, &owner,
-			       &is_unmade);
-	place = totals_place(&reading->totals, &owner);
+		owner_add_graph(reading, work, launch ? launch->enter_ns : work->start_ns, &owner,
+				&is_unmade);
+	place = aggregate_index(&reading->aggregate, &owner);
 	if (place == TOTAL_FAILED) {
 		reading->error = -ENOMEM;
 		return;
 	}
 	if ((launch || is_of_graph) && reading->timeline)
-		timeline_own(reading->timeline, work->ticket, launch, place);
-	if (run->selection && !sieve_path(reading, place))
+		timeline_set_owner(reading->timeline, work->ticket, launch, place);
+	if (run->selection && !event_filter_wants_path(reading, place))
 		return;
 	count_work(reading, work);
 	if (run->wants_findings && work->kind == WORK_COPY)
@@ -188,15 +188,15 @@ void reading_joined(void *context, const struct work *work, const struct launch 
 		run->work_by_device_count++;
 	else if (!launch)
 		run->work_without_call_count++;
-	else if (!has_stack) /* (sampled_settle() sees to those that chance left out.) */
+	else if (!has_stack) /* (distribute_unsampled() sees to those that chance left out.) */
 		run->work_without_stack_count += !(owner.marks & OWNER_UNSAMPLED);
 	else
 		run->attributed_gpu_ns += work->duration_ns;
-	reading->totals.entries[place].weights[WEIGHT_GPU_TIME] += work->duration_ns;
-	reading->totals.entries[place].weights[WEIGHT_COUNT]++;
+	reading->aggregate.entries[place].weights[WEIGHT_GPU_TIME] += work->duration_ns;
+	reading->aggregate.entries[place].weights[WEIGHT_COUNT]++;
 	reading->process.total = place;
-	if (reading->tells_of_work)
-		tell_of_work(reading, work, launch);
+	if (reading->exports_work)
+		export_work(reading, work, launch);
 }
 
 void reading_joined_by_id(void *context, const struct work *work, const struct launch *launch)
@@ -241,10 +241,10 @@ void reading_add_wait(struct reading *reading, const struct launch *call, uint64
 	struct owner owner;
 	uint32_t place;
 
-	own_call(reading, call, &owner);
-	place = totals_place(&reading->totals, &owner);
+	owner_of_call(reading, call, &owner);
+	place = aggregate_index(&reading->aggregate, &owner);
 	if (place == TOTAL_FAILED)
 		reading->error = -ENOMEM;
 	else
-		reading->totals.entries[place].weights[WEIGHT_CPU_WAIT] += own_ns;
+		reading->aggregate.entries[place].weights[WEIGHT_CPU_WAIT] += own_ns;
 }

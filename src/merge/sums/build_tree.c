@@ -11,7 +11,7 @@
 #include "merge/base/text.h"
 #include "merge/reading.h"
 
-struct planter {
+struct tree_builder {
 	struct run *run;
 	const struct process *process;
 	struct paths *paths;
@@ -24,12 +24,12 @@ struct planter {
 	size_t nest_capacity;
 };
 
-static uint32_t intern(struct planter *p, const char *text)
+static uint32_t intern(struct tree_builder *p, const char *text)
 {
 	return names_intern(&p->paths->names, text, strlen(text));
 }
 
-uint32_t plant_name(struct names *names, const char *text)
+uint32_t clean_name(struct names *names, const char *text)
 {
 	size_t length = strlen(text);
 	char *clean = malloc(text_clean_bound(length) + 1);
@@ -40,7 +40,7 @@ uint32_t plant_name(struct names *names, const char *text)
 	return name;
 }
 
-uint32_t plant_root(const struct run *run, const struct model *model, uint32_t stream,
+uint32_t owner_root(const struct run *run, const struct model *model, uint32_t stream,
 		    uint32_t thread)
 {
 	const struct stream *row = &model->streams.rows[stream < model->streams.count ? stream : 0];
@@ -70,8 +70,8 @@ static bool has_contexts(const struct model *model, const struct stream *row)
 }
 
 /* What the program called it, in brackets and behind a space; "" if nothing. To be freed. */
-static char *put_title(const struct model *model, const struct range_names *titles,
-		       uint32_t context, uint64_t number)
+static char *format_title(const struct model *model, const struct range_names *titles,
+			  uint32_t context, uint64_t number)
 {
 	const char *title = model_title(model, titles, context, number);
 	char *text;
@@ -80,7 +80,7 @@ static char *put_title(const struct model *model, const struct range_names *titl
 }
 
 /* Stream numbers are those of a context: it is named where there are several on the device. */
-static uint32_t name_stream(struct planter *p, uint32_t id)
+static uint32_t name_stream(struct tree_builder *p, uint32_t id)
 {
 	const struct model *model = p->process->model;
 	const struct stream *row = &model->streams.rows[id];
@@ -90,15 +90,15 @@ static uint32_t name_stream(struct planter *p, uint32_t id)
 
 	if (!row->defined)
 		return intern(p, "[unknown stream]");
-	context = put_title(model, &model->context_names, 0, row->context);
-	stream = put_title(model, &model->stream_names, row->context, row->stream);
+	context = format_title(model, &model->context_names, 0, row->context);
+	stream = format_title(model, &model->stream_names, row->context, row->stream);
 	if (context && stream && has_contexts(model, row))
 		length = asprintf(&label, "[GPU%u context %u%s stream %u%s]", row->device,
 				  row->context, context, row->stream, stream);
 	else if (context && stream)
 		length = asprintf(&label, "[GPU%u stream %u%s]", row->device, row->stream, stream);
 	if (length >= 0) {
-		name = plant_name(&p->paths->names, label);
+		name = clean_name(&p->paths->names, label);
 		free(label);
 	}
 	free(context);
@@ -106,21 +106,21 @@ static uint32_t name_stream(struct planter *p, uint32_t id)
 	return name;
 }
 
-static uint32_t name_device(struct planter *p, uint32_t device)
+static uint32_t name_device(struct tree_builder *p, uint32_t device)
 {
-	char *title = put_title(p->process->model, &p->process->model->device_names, 0, device);
+	char *title = format_title(p->process->model, &p->process->model->device_names, 0, device);
 	char *label;
 	uint32_t name = NAME_FAILED;
 
 	if (title && asprintf(&label, "[GPU%u%s]", device, title) >= 0) {
-		name = plant_name(&p->paths->names, label);
+		name = clean_name(&p->paths->names, label);
 		free(label);
 	}
 	free(title);
 	return name;
 }
 
-static uint32_t name_thread(struct planter *p, uint32_t id)
+static uint32_t name_thread(struct tree_builder *p, uint32_t id)
 {
 	const struct model *model = p->process->model;
 	const struct thread *thread = &model->threads.rows[id];
@@ -132,13 +132,13 @@ static uint32_t name_thread(struct planter *p, uint32_t id)
 		return intern(p, "[unknown thread]");
 	if (asprintf(&label, "%s (%u)", text[0] ? text : "[no name]", thread->tid) < 0)
 		return NAME_FAILED;
-	name = plant_name(&p->paths->names, label);
+	name = clean_name(&p->paths->names, label);
 	free(label);
 	return name;
 }
 
 /* The node below which the path of an owner begins. */
-static uint32_t put_root(struct planter *p, uint32_t root)
+static uint32_t add_root(struct tree_builder *p, uint32_t root)
 {
 	uint32_t node = PATH_ROOT, process = process_root(p->process, p->run->settings);
 
@@ -166,7 +166,7 @@ static uint32_t put_root(struct planter *p, uint32_t root)
 }
 
 /* The NVTX ranges of a nest, outermost first, into p->nest. Returns how many; < 0 is -ENOMEM. */
-static int list_ranges(struct planter *p, uint32_t range)
+static int list_ranges(struct tree_builder *p, uint32_t range)
 {
 	const struct ranges *ranges = &p->process->model->ranges;
 	uint32_t depth = range ? ranges->nodes[range].depth : 0;
@@ -178,7 +178,7 @@ static int list_ranges(struct planter *p, uint32_t range)
 	return (int)depth;
 }
 
-static uint32_t put_range(struct planter *p, uint32_t base, uint32_t range)
+static uint32_t add_range(struct tree_builder *p, uint32_t base, uint32_t range)
 {
 	const struct range_node *node = &p->process->model->ranges.nodes[range];
 
@@ -187,17 +187,17 @@ static uint32_t put_range(struct planter *p, uint32_t base, uint32_t range)
 				       node->text, "[NVTX ", "]"));
 }
 
-static uint32_t put_ranges(struct planter *p, uint32_t base, uint32_t range)
+static uint32_t add_ranges(struct tree_builder *p, uint32_t base, uint32_t range)
 {
 	int count = list_ranges(p, range);
 
 	for (int i = 0; i < count; i++)
-		base = put_range(p, base, p->nest[i].node);
+		base = add_range(p, base, p->nest[i].node);
 	return count < 0 ? PATH_FAILED : base;
 }
 
 /* How many of the frames in chain the stack has, too, from the outermost on. */
-static uint32_t common_depth(const struct planter *p, uint32_t depth, uint32_t stack)
+static uint32_t common_depth(const struct tree_builder *p, uint32_t depth, uint32_t stack)
 {
 	const struct frames *frames = p->process->frames;
 	uint32_t node, other_depth = 0;
@@ -220,7 +220,7 @@ static uint32_t common_depth(const struct planter *p, uint32_t depth, uint32_t s
  * the call's have in common. One that was opened later is within it: where that one stands further
  * out, the frames in between were entered since.
  */
-static void place_ranges(struct planter *p, uint32_t depth, int range_count)
+static void place_ranges(struct tree_builder *p, uint32_t depth, int range_count)
 {
 	uint32_t limit = depth;
 
@@ -234,14 +234,14 @@ static void place_ranges(struct planter *p, uint32_t depth, int range_count)
 }
 
 /* Repeats the frames of the stack below base, with the ranges at their places among them. */
-static uint32_t put_stack(struct planter *p, uint32_t base, uint32_t stack, uint32_t range)
+static uint32_t add_stack(struct tree_builder *p, uint32_t base, uint32_t stack, uint32_t range)
 {
 	const struct frames *frames = p->process->frames;
 	bool has_stack = frames_has_stack(frames, stack);
 	int depth = 0, range_count, next = 0;
 
 	if (p->run->settings->nvtx == NVTX_ROOTS)
-		base = put_ranges(p, base, range);
+		base = add_ranges(p, base, range);
 	range_count = p->run->settings->nvtx == NVTX_FRAMES ? list_ranges(p, range) : 0;
 	if (has_stack)
 		depth = paths_chain(p->paths, frames->nodes[stack], &p->chain, &p->chain_capacity);
@@ -250,7 +250,7 @@ static uint32_t put_stack(struct planter *p, uint32_t base, uint32_t stack, uint
 	place_ranges(p, (uint32_t)depth, range_count);
 	for (int d = 0; d <= depth; d++) {
 		while (next < range_count && p->nest[next].frames_before == (uint32_t)d)
-			base = put_range(p, base, p->nest[next++].node);
+			base = add_range(p, base, p->nest[next++].node);
 		if (d < depth)
 			base = paths_child(p->paths, base, p->paths->nodes[p->chain[d]].name);
 	}
@@ -259,7 +259,7 @@ static uint32_t put_stack(struct planter *p, uint32_t base, uint32_t stack, uint
 	return base;
 }
 
-static uint32_t put_leaf(struct planter *p, uint32_t node, const struct owner *owner)
+static uint32_t add_leaf(struct tree_builder *p, uint32_t node, const struct owner *owner)
 {
 	const struct process *process = p->process;
 	char *text = NULL;
@@ -281,7 +281,7 @@ static uint32_t put_leaf(struct planter *p, uint32_t node, const struct owner *o
 	case LEAF_COPY:
 		length = asprintf(&text, "[GPU_Memcpy %s]", copy_kind_label(owner->what));
 		break;
-	case LEAF_SET:
+	case LEAF_MEMSET:
 		length = asprintf(&text, "[GPU_Memset]");
 		break;
 	case LEAF_MEMORY:
@@ -299,39 +299,39 @@ static uint32_t put_leaf(struct planter *p, uint32_t node, const struct owner *o
 	return node;
 }
 
-static uint32_t put_call(struct planter *p, uint32_t node, const struct owner *owner)
+static uint32_t add_call(struct tree_builder *p, uint32_t node, const struct owner *owner)
 {
 	if (owner_stand_in(owner))
 		return paths_child(p->paths, node, intern(p, owner_stand_in(owner)));
-	node = put_stack(p, node, owner->stack, owner->range);
+	node = add_stack(p, node, owner->stack, owner->range);
 	if (!owner->stack && owner->leaf != LEAF_CALL)
 		return node;
 	return paths_child(p->paths, node,
 			   frames_api_name(p->process->frames, owner->stack, owner->api));
 }
 
-static uint32_t put_owner(struct planter *p, const struct owner *owner)
+static uint32_t add_path(struct tree_builder *p, const struct owner *owner)
 {
 	const struct frames *frames = p->process->frames;
 	const struct nodes *nodes = &p->process->model->nodes;
-	uint32_t node = put_root(p, owner->root);
+	uint32_t node = add_root(p, owner->root);
 
 	if (owner_has_call(owner))
-		node = put_call(p, node, owner);
+		node = add_call(p, node, owner);
 	if (owner->marks & OWNER_IN_GRAPH)
 		node = paths_child(p->paths, node, intern(p, PATH_GRAPH_MARK));
 	if (owner->creation) {
 		const struct creation *creation = &nodes->creations[owner->creation];
 
-		node = put_stack(p, node, creation->stack, creation->range);
+		node = add_stack(p, node, creation->stack, creation->range);
 		if (frames_knows_api(frames, creation->stack, creation->api))
 			node = paths_child(p->paths, node,
 					   frames_api_name(frames, creation->stack, creation->api));
 	}
-	return put_leaf(p, node, owner);
+	return add_leaf(p, node, owner);
 }
 
-static int tell(struct reading *reading, const struct total *total, uint32_t node)
+static int export_total(struct reading *reading, const struct total *total, uint32_t node)
 {
 	int error = 0;
 
@@ -344,11 +344,11 @@ static int tell(struct reading *reading, const struct total *total, uint32_t nod
 	return error;
 }
 
-uint32_t plant_owner(struct reading *reading, const struct owner *owner)
+uint32_t build_tree_path(struct reading *reading, const struct owner *owner)
 {
-	struct planter p = {
+	struct tree_builder p = {
 		.run = reading->run, .process = &reading->process, .paths = &reading->run->paths};
-	uint32_t node = put_owner(&p, owner);
+	uint32_t node = add_path(&p, owner);
 
 	free(p.chain);
 	free(p.nest);
@@ -356,29 +356,29 @@ uint32_t plant_owner(struct reading *reading, const struct owner *owner)
 }
 
 /* The node that an owner's path ends in, as the user wants it; PATH_DROPPED if it is not wanted. */
-static uint32_t put_wanted(struct planter *p, const struct owner *owner)
+static uint32_t add_wanted_path(struct tree_builder *p, const struct owner *owner)
 {
 	struct run *run = p->run;
 	uint32_t node;
 
 	if (owner->leaf == LEAF_LEFT_OUT)
 		return PATH_DROPPED;
-	node = put_owner(p, owner);
+	node = add_path(p, owner);
 	if (node == PATH_FAILED || !run->selection || !selection_has_paths(run->selection))
 		return node;
 	return selection_path(run->selection, p->paths, node);
 }
 
-int plant_totals(struct reading *reading)
+int build_tree(struct reading *reading)
 {
 	struct run *run = reading->run;
-	struct totals *totals = &reading->totals;
-	struct planter p = {.run = run, .process = &reading->process, .paths = &run->paths};
+	struct aggregate *aggregate = &reading->aggregate;
+	struct tree_builder p = {.run = run, .process = &reading->process, .paths = &run->paths};
 	int error = 0;
 
-	for (uint32_t t = 0; t < totals->count && !error; t++) {
-		struct total *total = &totals->entries[t];
-		uint32_t node = put_wanted(&p, &total->owner);
+	for (uint32_t t = 0; t < aggregate->count && !error; t++) {
+		struct total *total = &aggregate->entries[t];
+		uint32_t node = add_wanted_path(&p, &total->owner);
 
 		if (node == PATH_DROPPED) {
 			/* (What comes after does not see it, either.) */
@@ -391,7 +391,7 @@ int plant_totals(struct reading *reading)
 			run->paths.nodes[node].weights[w] += total->weights[w];
 		reading->process.total = t;
 		if (!error)
-			error = tell(reading, total, node);
+			error = export_total(reading, total, node);
 	}
 	free(p.chain);
 	free(p.nest);

@@ -102,14 +102,15 @@ static int make_nodes(struct run *run, const struct model *model, uint32_t *node
 	return 0;
 }
 
-int plant_ranges(struct run *run, const struct process *process, const struct totals *totals)
+int build_range_tree(struct run *run, const struct process *process,
+		     const struct aggregate *aggregate)
 {
 	size_t count = process->model->ranges.node_count;
 	uint32_t *nodes = calloc(count ? count : 1, sizeof(*nodes));
 	int error = nodes ? make_nodes(run, process->model, nodes) : -ENOMEM;
 
-	for (uint32_t t = 0; t < totals->count && !error; t++) {
-		const struct total *total = &totals->entries[t];
+	for (uint32_t t = 0; t < aggregate->count && !error; t++) {
+		const struct total *total = &aggregate->entries[t];
 		uint32_t node = total->owner.range < count ? nodes[total->owner.range] : PATH_ROOT;
 
 		for (; node != PATH_ROOT; node = run->ranges.nodes[node].parent)

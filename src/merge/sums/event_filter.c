@@ -17,7 +17,7 @@ static struct selection *selection_of(const struct reading *reading)
 	return reading->run->selection;
 }
 
-bool sieve_time(const struct reading *reading, uint64_t time_ns)
+bool event_filter_wants_time(const struct reading *reading, uint64_t time_ns)
 {
 	uint64_t origin_ns = (uint64_t)reading->process.origin_ns;
 
@@ -30,7 +30,7 @@ static bool has_range(struct reading *reading, uint32_t range)
 {
 	const struct ranges *ranges = &reading->model->ranges;
 	struct run *run = reading->run;
-	struct sieve *sieve = &reading->sieve;
+	struct event_filter *event_filter = &reading->event_filter;
 	const struct range_node *node;
 	uint32_t name;
 
@@ -38,22 +38,22 @@ static bool has_range(struct reading *reading, uint32_t range)
 		return true;
 	if (!range || range >= ranges->node_count)
 		return false;
-	if (grow(&sieve->ranges, &sieve->range_capacity, range + 1, 1) < 0) {
+	if (grow(&event_filter->ranges, &event_filter->range_capacity, range + 1, 1) < 0) {
 		reading->error = -ENOMEM;
 		return false;
 	}
-	if (sieve->ranges[range])
-		return sieve->ranges[range] == WANTED;
+	if (event_filter->ranges[range])
+		return event_filter->ranges[range] == WANTED;
 	node = &ranges->nodes[range];
 	name = range_label(&run->ranges.names, reading->model, node->domain, node->text, "", "");
 	if (name == NAME_FAILED)
 		reading->error = -ENOMEM;
 	else if (selection_has_range(run->selection, names_text(&run->ranges.names, name, NULL)) ||
 		 has_range(reading, node->parent))
-		sieve->ranges[range] = WANTED;
+		event_filter->ranges[range] = WANTED;
 	else
-		sieve->ranges[range] = LEFT_OUT;
-	return sieve->ranges[range] == WANTED;
+		event_filter->ranges[range] = LEFT_OUT;
+	return event_filter->ranges[range] == WANTED;
 }
 
 static bool has_path(struct reading *reading, const struct owner *owner, struct verdicts *verdicts,
@@ -68,7 +68,7 @@ static bool has_path(struct reading *reading, const struct owner *owner, struct 
 	}
 	if (verdicts->list[place])
 		return verdicts->list[place] == WANTED;
-	node = plant_owner(reading, owner);
+	node = build_tree_path(reading, owner);
 	if (node != PATH_FAILED)
 		node = selection_path(run->selection, &run->paths, node);
 	if (node == PATH_FAILED)
@@ -77,43 +77,44 @@ static bool has_path(struct reading *reading, const struct owner *owner, struct 
 	return node != PATH_DROPPED;
 }
 
-bool sieve_call(struct reading *reading, const struct launch *call)
+bool event_filter_wants_call(struct reading *reading, const struct launch *call)
 {
-	struct sieve *sieve = &reading->sieve;
+	struct event_filter *event_filter = &reading->event_filter;
 	struct owner owner;
 	uint32_t place;
 
-	if (!sieve_time(reading, call->enter_ns) || !has_range(reading, call->range))
+	if (!event_filter_wants_time(reading, call->enter_ns) || !has_range(reading, call->range))
 		return false;
 	if (!selection_has_paths(selection_of(reading)))
 		return true;
-	own_call(reading, call, &owner);
-	place = totals_place(&sieve->call_owners, &owner);
+	owner_of_call(reading, call, &owner);
+	place = aggregate_index(&event_filter->call_owners, &owner);
 	if (place == TOTAL_FAILED) {
 		reading->error = -ENOMEM;
 		return false;
 	}
-	return has_path(reading, &owner, &sieve->calls, place);
+	return has_path(reading, &owner, &event_filter->calls, place);
 }
 
-bool sieve_work(struct reading *reading, const struct work *work, const struct launch *launch)
+bool event_filter_wants_work(struct reading *reading, const struct work *work,
+			     const struct launch *launch)
 {
-	return sieve_time(reading, work->start_ns) &&
+	return event_filter_wants_time(reading, work->start_ns) &&
 	       has_range(reading, launch ? launch->range : 0);
 }
 
-bool sieve_path(struct reading *reading, uint32_t place)
+bool event_filter_wants_path(struct reading *reading, uint32_t place)
 {
 	if (!selection_has_paths(selection_of(reading)))
 		return true;
-	return has_path(reading, &reading->totals.entries[place].owner, &reading->sieve.work,
-			place);
+	return has_path(reading, &reading->aggregate.entries[place].owner,
+			&reading->event_filter.work, place);
 }
 
-void sieve_free(struct sieve *sieve)
+void event_filter_free(struct event_filter *event_filter)
 {
-	free(sieve->ranges);
-	free(sieve->calls.list);
-	free(sieve->work.list);
-	totals_free(&sieve->call_owners);
+	free(event_filter->ranges);
+	free(event_filter->calls.list);
+	free(event_filter->work.list);
+	aggregate_free(&event_filter->call_owners);
 }

@@ -9,18 +9,19 @@
 #include "merge/reading.h"
 
 /* Is it of the window of time? */
-bool sieve_time(const struct reading *reading, uint64_t time_ns);
+bool event_filter_wants_time(const struct reading *reading, uint64_t time_ns);
 
 /* Is the call wanted: its time, its range, its path? */
-bool sieve_call(struct reading *reading, const struct launch *call);
+bool event_filter_wants_call(struct reading *reading, const struct launch *call);
 
 /* Is the work wanted as far as that is known with its call, and without its path? Allocations are
  * asked for, too. */
-bool sieve_work(struct reading *reading, const struct work *work, const struct launch *launch);
+bool event_filter_wants_work(struct reading *reading, const struct work *work,
+			     const struct launch *launch);
 
 /* Is the path of the owner at that place of the totals wanted? */
-bool sieve_path(struct reading *reading, uint32_t place);
+bool event_filter_wants_path(struct reading *reading, uint32_t place);
 
-void sieve_free(struct sieve *sieve);
+void event_filter_free(struct event_filter *event_filter);
 
 #endif

@@ -15,7 +15,7 @@ const char *const idle_labels[IDLE_CLASSES] = {
 };
 
 /* The work was submitted before the gap: something on the GPU held it. */
-static enum idle_class held_by(const struct idle *idle, const struct idle_work *work)
+static enum idle_class class_of_gpu_wait(const struct idle *idle, const struct idle_work *work)
 {
 	if (idle->last_is_copy)
 		return IDLE_ON_COPY;
@@ -23,20 +23,20 @@ static enum idle_class held_by(const struct idle *idle, const struct idle_work *
 }
 
 /* The work was submitted in the gap: what its thread did meanwhile is why. */
-static void cut_by_past(uint64_t from_ns, const struct idle_work *work,
-			uint64_t pieces_ns[IDLE_CLASSES])
+static void classify_by_thread(uint64_t from_ns, const struct idle_work *work,
+			       uint64_t pieces_ns[IDLE_CLASSES])
 {
-	static const enum idle_class classes[PAST_STATES] = {
-		[PAST_IN_SYNC] = IDLE_CPU_IN_SYNC,
-		[PAST_IN_COPY] = IDLE_ON_COPY,
-		[PAST_AWAY] = IDLE_NOT_SUBMITTED,
-		[PAST_BUSY] = IDLE_LAUNCH_LATE,
+	static const enum idle_class classes[THREAD_STATES] = {
+		[THREAD_IN_SYNC] = IDLE_CPU_IN_SYNC,
+		[THREAD_IN_COPY] = IDLE_ON_COPY,
+		[THREAD_IN_OWN_CODE] = IDLE_NOT_SUBMITTED,
+		[THREAD_BUSY] = IDLE_LAUNCH_LATE,
 	};
 	uint64_t enter_ns = work->enter_ns < work->start_ns ? work->enter_ns : work->start_ns;
-	uint64_t spent_ns[PAST_STATES] = {0};
+	uint64_t spent_ns[THREAD_STATES] = {0};
 
-	past_spent(work->past, from_ns, enter_ns, spent_ns);
-	for (int state = 0; state < PAST_STATES; state++)
+	thread_timeline_spent(work->thread, from_ns, enter_ns, spent_ns);
+	for (int state = 0; state < THREAD_STATES; state++)
 		pieces_ns[classes[state]] += spent_ns[state];
 	pieces_ns[IDLE_LAUNCH_LATE] += work->start_ns - enter_ns;
 }
@@ -49,9 +49,9 @@ void idle_add(struct idle *idle, const struct idle_work *work, uint64_t pieces_n
 		if (!work->has_call)
 			pieces_ns[IDLE_CALL_UNKNOWN] += work->start_ns - from_ns;
 		else if (work->enter_ns <= from_ns)
-			pieces_ns[held_by(idle, work)] += work->start_ns - from_ns;
+			pieces_ns[class_of_gpu_wait(idle, work)] += work->start_ns - from_ns;
 		else
-			cut_by_past(from_ns, work, pieces_ns);
+			classify_by_thread(from_ns, work, pieces_ns);
 	}
 	if (idle->has_run && work->end_ns <= from_ns)
 		return;
@@ -60,12 +60,12 @@ void idle_add(struct idle *idle, const struct idle_work *work, uint64_t pieces_n
 	idle->last_stream = work->stream;
 	idle->last_is_copy = work->is_copy;
 	idle->last_enter_ns = work->enter_ns;
-	idle->last_past = work->past;
+	idle->last_thread = work->thread;
 }
 
 bool idle_lacks_work(const struct idle *idle, const struct idle_work *work)
 {
-	bool is_of_thread = idle->last_past && idle->last_past == work->past;
+	bool is_of_thread = idle->last_thread && idle->last_thread == work->thread;
 	uint64_t after_ns = is_of_thread ? idle->last_enter_ns : idle->busy_until_ns;
 
 	/* (What is not known of the work that ends it may be of the lost, too.) */

@@ -34,7 +34,7 @@ struct idle_work {
 	bool has_call;	   /* the rest is 0 if not */
 	uint64_t enter_ns; /* of the call */
 	uint32_t since_ns; /* as struct launch has it */
-	const struct past *past;
+	const struct thread_timeline *thread;
 };
 
 /* Of one device; all zeros is one on which nothing has run yet. */
@@ -43,8 +43,8 @@ struct idle {
 	uint64_t busy_until_ns;
 	uint32_t last_stream; /* of the work that ended last */
 	bool last_is_copy;
-	uint64_t last_enter_ns;	      /* of its call */
-	const struct past *last_past; /* NULL: not known */
+	uint64_t last_enter_ns;			   /* of its call */
+	const struct thread_timeline *last_thread; /* NULL: not known */
 };
 
 /*

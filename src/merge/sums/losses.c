@@ -23,7 +23,7 @@ static const struct damaged_kind {
 	{LOSS_DAMAGED_CALLS, XT_KIND_CALL, 0, "calls.written", NULL, "calls"},
 	{LOSS_DAMAGED_KERNELS, XT_KIND_KERNEL, 0, "kernels.written", NULL, "kernels"},
 	{LOSS_DAMAGED_COPIES, XT_KIND_COPY, 0, "copies.written", NULL, "copies"},
-	{LOSS_DAMAGED_SETS, XT_KIND_SET, 0, "sets.written", NULL, "sets"},
+	{LOSS_DAMAGED_MEMSETS, XT_KIND_SET, 0, "sets.written", NULL, "sets"},
 	{LOSS_DAMAGED_MEMORY, XT_KIND_MEMORY, 0, "memory.written", NULL, "allocations and frees"},
 	{LOSS_DAMAGED_NODES, XT_KIND_GRAPH_NODE, XT_KIND_GRAPH_UPDATE, "nodes.seen", "nodes.lost",
 	 "graph nodes"},
@@ -46,7 +46,7 @@ static const struct {
 	[LOSS_DAMAGED_CALLS] = {"calls.damaged", "calls: in damaged parts of the log"},
 	[LOSS_DAMAGED_KERNELS] = {"kernels.damaged", "kernels: in damaged parts of the log"},
 	[LOSS_DAMAGED_COPIES] = {"copies.damaged", "copies: in damaged parts of the log"},
-	[LOSS_DAMAGED_SETS] = {"sets.damaged", "sets: in damaged parts of the log"},
+	[LOSS_DAMAGED_MEMSETS] = {"sets.damaged", "sets: in damaged parts of the log"},
 	[LOSS_DAMAGED_MEMORY] = {"memory.damaged",
 				 "allocations and frees: in damaged parts of the log"},
 	[LOSS_DAMAGED_NODES] = {"nodes.damaged", "graph nodes: in damaged parts of the log"},
@@ -78,7 +78,7 @@ static size_t noun_length(const char *what)
 	return (size_t)((of && of < colon ? of : colon) - what);
 }
 
-void losses_put(char *out, size_t out_bytes, unsigned loss, uint64_t count)
+void losses_describe(char *out, size_t out_bytes, unsigned loss, uint64_t count)
 {
 	const char *what = losses_what(loss), *end = "";
 	size_t length = noun_length(what), stem = length;

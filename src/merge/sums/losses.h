@@ -23,7 +23,7 @@ enum loss {
 	LOSS_DAMAGED_CALLS,
 	LOSS_DAMAGED_KERNELS,
 	LOSS_DAMAGED_COPIES,
-	LOSS_DAMAGED_SETS,
+	LOSS_DAMAGED_MEMSETS,
 	LOSS_DAMAGED_MEMORY,
 	LOSS_DAMAGED_NODES,
 	LOSS_DAMAGED_RANGES,
@@ -41,7 +41,7 @@ const char *losses_what(unsigned loss);
 #define LOSS_BYTES 160
 
 /* "1 call: the ring was full", into LOSS_BYTES. */
-void losses_put(char *out, size_t out_bytes, unsigned loss, uint64_t count);
+void losses_describe(char *out, size_t out_bytes, unsigned loss, uint64_t count);
 
 /*
  * Adds up what is lost of a log, and warns of it. damage is that of both readings; the rows of all

@@ -86,7 +86,7 @@ static int enlarge(struct memory *memory)
 }
 
 /* Takes an allocation out, and closes the run behind it so that searches go on to find. */
-static void take_out(struct memory *memory, struct allocation *allocation)
+static void remove_allocation(struct memory *memory, struct allocation *allocation)
 {
 	uint32_t mask = memory->live_size - 1;
 	uint32_t hole = (uint32_t)(allocation - memory->live);
@@ -121,7 +121,7 @@ static void release(struct memory *memory, struct allocation *allocation)
 
 	touch(memory, allocation->place - 1, pool)->live_bytes -= allocation->bytes;
 	pool->live_bytes -= allocation->bytes;
-	take_out(memory, allocation);
+	remove_allocation(memory, allocation);
 }
 
 /* The variables of GPU modules: the driver lays them out when it loads code, no call asks for
@@ -131,7 +131,7 @@ static bool is_static(uint32_t memory_kind)
 	return memory_kind == 6 || memory_kind == 7;
 }
 
-static void tell(struct memory *memory, uint32_t pool, uint64_t time_ns)
+static void report_change(struct memory *memory, uint32_t pool, uint64_t time_ns)
 {
 	memory->listener.changed(memory->listener.context, pool, time_ns,
 				 memory->pools[pool].live_bytes);
@@ -140,7 +140,7 @@ static void tell(struct memory *memory, uint32_t pool, uint64_t time_ns)
 static int allocate(struct memory *memory, const struct operation *operation)
 {
 	struct memory_pool *pool = &memory->pools[operation->pool];
-	uint32_t place = totals_place(memory->totals, &operation->owner);
+	uint32_t place = aggregate_index(memory->aggregate, &operation->owner);
 	struct allocation *old = find(memory, operation->address);
 
 	if (place == TOTAL_FAILED || grow(&memory->holders, &memory->holder_capacity, place + 1,
@@ -152,7 +152,7 @@ static int allocate(struct memory *memory, const struct operation *operation)
 		memory->counts.alloc_over++;
 		release(memory, old);
 		if (old_pool != operation->pool)
-			tell(memory, old_pool, operation->time_ns);
+			report_change(memory, old_pool, operation->time_ns);
 	}
 	if (memory->live_count >= memory->live_size / 2 && enlarge(memory) < 0)
 		return -ENOMEM;
@@ -162,7 +162,7 @@ static int allocate(struct memory *memory, const struct operation *operation)
 	put(memory,
 	    &(struct allocation){operation->address, operation->bytes, operation->pool, place + 1});
 	memory->live_count++;
-	memory->totals->entries[place].weights[WEIGHT_ALLOC_BYTES] += operation->bytes;
+	memory->aggregate->entries[place].weights[WEIGHT_ALLOC_BYTES] += operation->bytes;
 	touch(memory, place, pool)->live_bytes += operation->bytes;
 	pool->alloc_count++;
 	pool->alloc_bytes += operation->bytes;
@@ -185,7 +185,7 @@ static uint32_t release_at(struct memory *memory, const struct operation *operat
 	if (allocation)
 		release(memory, allocation);
 	else
-		memory->counts.free_alone++;
+		memory->counts.free_unmatched++;
 	return pool;
 }
 
@@ -200,18 +200,19 @@ static void next_operation(void *context, void *item, bool is_late)
 		pool = release_at(memory, operation);
 	else if (allocate(memory, operation) < 0)
 		memory->error = -ENOMEM;
-	tell(memory, pool, operation->time_ns);
+	report_change(memory, pool, operation->time_ns);
 }
 
-void memory_init(struct memory *memory, struct totals *totals, struct memory_listener listener)
+void memory_init(struct memory *memory, struct aggregate *aggregate,
+		 struct memory_listener listener)
 {
-	*memory = (struct memory){.totals = totals, .listener = listener};
-	order_init(&memory->order, sizeof(struct operation), 0, next_operation, memory);
+	*memory = (struct memory){.aggregate = aggregate, .listener = listener};
+	reorder_buffer_init(&memory->reorder, sizeof(struct operation), 0, next_operation, memory);
 }
 
 void memory_free(struct memory *memory)
 {
-	order_free(&memory->order);
+	reorder_buffer_free(&memory->reorder);
 	free(memory->live);
 	free(memory->holders);
 	*memory = (struct memory){0};
@@ -229,13 +230,13 @@ void memory_add(struct memory *memory, const struct work *work, const struct own
 		.owner = *owner,
 	};
 
-	if (order_push(&memory->order, work->start_ns, &operation, ticket_out) < 0)
+	if (reorder_buffer_push(&memory->reorder, work->start_ns, &operation, ticket_out) < 0)
 		memory->error = -ENOMEM;
 }
 
-void memory_own(struct memory *memory, uint64_t ticket, const struct owner *owner)
+void memory_set_owner(struct memory *memory, uint64_t ticket, const struct owner *owner)
 {
-	struct operation *operation = order_item(&memory->order, ticket);
+	struct operation *operation = reorder_buffer_item(&memory->reorder, ticket);
 
 	if (operation)
 		operation->owner = *owner;
@@ -243,17 +244,18 @@ void memory_own(struct memory *memory, uint64_t ticket, const struct owner *owne
 
 void memory_finish(struct memory *memory)
 {
-	order_finish(&memory->order);
+	reorder_buffer_finish(&memory->reorder);
 	for (size_t place = 0; place < memory->holder_capacity; place++) {
 		const struct holder *holder = &memory->holders[place];
 		const struct memory_pool *pool;
 		uint64_t *weights;
 
-		if (place >= memory->totals->count ||
-		    memory->totals->entries[place].owner.leaf != LEAF_MEMORY)
+		if (place >= memory->aggregate->count ||
+		    memory->aggregate->entries[place].owner.leaf != LEAF_MEMORY)
 			continue;
-		weights = memory->totals->entries[place].weights;
-		pool = &memory->pools[MEMORY_WHAT_POOL(memory->totals->entries[place].owner.what)];
+		weights = memory->aggregate->entries[place].weights;
+		pool = &memory->pools[MEMORY_WHAT_POOL(
+			memory->aggregate->entries[place].owner.what)];
 		weights[WEIGHT_PEAK_BYTES] =
 			holder->epoch == pool->epoch ? holder->at_peak_bytes : holder->live_bytes;
 		weights[WEIGHT_LEAKED_BYTES] = holder->live_bytes;

@@ -32,10 +32,10 @@ struct memory_pool {
 };
 
 struct memory_counts {
-	uint64_t free_alone; /* of what was not allocated, as far as the log knows */
-	uint64_t alloc_over; /* at an address that was in use: its free is missing */
-	uint64_t late_count; /* too late to be brought into order */
-	uint64_t unowned;    /* allocations whose call, or its stack, is not known; static aside */
+	uint64_t free_unmatched; /* of what was not allocated, as far as the log knows */
+	uint64_t alloc_over;	 /* at an address that was in use: its free is missing */
+	uint64_t late_count;	 /* too late to be brought into order */
+	uint64_t unowned; /* allocations whose call, or its stack, is not known; static aside */
 };
 
 /* Told of what a pool holds after each operation; an allocation over one in another pool is two. */
@@ -45,9 +45,9 @@ struct memory_listener {
 };
 
 struct memory {
-	struct totals *totals;
+	struct aggregate *aggregate;
 	struct memory_listener listener;
-	struct order order;
+	struct reorder_buffer reorder;
 	struct memory_pool pools[MEMORY_POOLS_MAX];
 	struct memory_counts counts;
 	struct allocation *live; /* by hash of the address */
@@ -62,16 +62,17 @@ struct memory {
 uint32_t memory_pool(uint32_t device, uint32_t kind);
 
 /* totals must outlive the memory. */
-void memory_init(struct memory *memory, struct totals *totals, struct memory_listener listener);
+void memory_init(struct memory *memory, struct aggregate *aggregate,
+		 struct memory_listener listener);
 void memory_free(struct memory *memory);
 
 /*
  * Takes a WORK_ALLOC or WORK_FREE (graph_node is the address, stream the device, shape the kind).
- * owner is who allocated as long as nothing else is said; *ticket_out is for memory_own().
+ * owner is who allocated as long as nothing else is said; *ticket_out is for memory_set_owner().
  */
 void memory_add(struct memory *memory, const struct work *work, const struct owner *owner,
 		uint64_t *ticket_out);
-void memory_own(struct memory *memory, uint64_t ticket, const struct owner *owner);
+void memory_set_owner(struct memory *memory, uint64_t ticket, const struct owner *owner);
 
 /* No more will come: WEIGHT_PEAK_BYTES and WEIGHT_LEAKED_BYTES of the totals are complete. */
 void memory_finish(struct memory *memory);

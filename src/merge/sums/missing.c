@@ -22,7 +22,7 @@ struct graph_launches {
 /* Nodes that were made while the log was not written, or were lost, have no rows. */
 static bool may_lack_nodes(const struct model *model)
 {
-	return model->yields.count || model_account(model, "nodes.lost") ||
+	return model->cupti_handoffs.count || model_account(model, "nodes.lost") ||
 	       model->damage.chunks_damaged || model->damage.chunks_missing;
 }
 
@@ -112,17 +112,17 @@ uint64_t missing_count(const struct missing *missing, const struct model *model,
 		       const struct xt_damage *damage, const struct correlate_counts *counts,
 		       uint64_t *unclear_count)
 {
-	uint64_t of_graphs = counts->graph_launches_alone, in_parts;
+	uint64_t of_graphs = counts->graph_launches_unmatched, in_parts;
 
 	if (missing->has_graph_launch && !model->nodes.count) {
-		*unclear_count += counts->launches_alone + of_graphs;
+		*unclear_count += counts->launches_unmatched + of_graphs;
 		return 0;
 	}
 	in_parts = missing_of_graphs(missing);
 	if ((!damage->closed || model_has_account(model, "recovered.calls")) &&
 	    in_parts > of_graphs)
 		of_graphs = in_parts;
-	return counts->launches_alone + of_graphs;
+	return counts->launches_unmatched + of_graphs;
 }
 
 void missing_free(struct missing *missing)

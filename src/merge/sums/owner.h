@@ -12,8 +12,8 @@ static inline bool reading_has_stack(const struct reading *reading, uint32_t sta
 	return stack < reading->model->stacks.count && reading->has_stack[stack];
 }
 
-static inline void own_called(struct reading *reading, const struct launch *launch,
-			      struct owner *owner)
+static inline void owner_add_call(struct reading *reading, const struct launch *launch,
+				  struct owner *owner)
 {
 	uint32_t shift = launch->flags >> LAUNCH_RATE_BIT;
 
@@ -30,6 +30,6 @@ static inline void own_called(struct reading *reading, const struct launch *laun
 }
 
 /* Whom a call by itself belongs to. */
-void own_call(struct reading *reading, const struct launch *call, struct owner *owner);
+void owner_of_call(struct reading *reading, const struct launch *call, struct owner *owner);
 
 #endif

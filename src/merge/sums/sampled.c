@@ -16,9 +16,9 @@ struct kind_order {
 	enum level level;
 };
 
-struct settling {
+struct distribution {
 	struct reading *reading;
-	struct totals *totals;
+	struct aggregate *aggregate;
 	uint32_t *places; /* of totals whose calls were sampled */
 	size_t count;
 	uint32_t *group; /* of a kind: those with a stack */
@@ -68,17 +68,18 @@ static int compare_places(const void *a, const void *b, void *context)
 	return by_kind ? by_kind : compare_u32(x->stack, y->stack);
 }
 
-static uint64_t group_sum(const struct settling *s, enum weight weight)
+static uint64_t group_sum(const struct distribution *s, enum weight weight)
 {
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < s->group_count; i++)
-		sum += s->totals->entries[s->group[i]].weights[weight];
+		sum += s->aggregate->entries[s->group[i]].weights[weight];
 	return sum;
 }
 
 /* By what the parts of a weight are measured: by itself, if those with a stack have any of it. */
-static enum weight choose_measure(const struct settling *s, enum weight weight, enum level level)
+static enum weight choose_measure(const struct distribution *s, enum weight weight,
+				  enum level level)
 {
 	static const enum weight others[] = {WEIGHT_COUNT, WEIGHT_GPU_TIME, WEIGHT_GPU_EXCLUSIVE,
 					     WEIGHT_GPU_IDLE};
@@ -93,22 +94,22 @@ static enum weight choose_measure(const struct settling *s, enum weight weight, 
 }
 
 /* As the path of one with a stack, if this were known to be of it. */
-static uint32_t place_for(struct settling *s, uint32_t sampled, const struct owner *unsampled,
+static uint32_t place_for(struct distribution *s, uint32_t sampled, const struct owner *unsampled,
 			  enum level level)
 {
 	struct owner owner = *unsampled;
 
 	if (level == LEVEL_SAME_WORK)
 		return sampled;
-	owner.stack = s->totals->entries[sampled].owner.stack;
+	owner.stack = s->aggregate->entries[sampled].owner.stack;
 	owner.marks &= ~(uint32_t)OWNER_UNSAMPLED;
-	return totals_search(s->totals, owner);
+	return aggregate_search(s->aggregate, owner);
 }
 
 /* Parts of whole numbers that add up to the whole. */
-static int distribute(struct settling *s, uint32_t from, enum level level)
+static int distribute(struct distribution *s, uint32_t from, enum level level)
 {
-	struct total unsampled = s->totals->entries[from];
+	struct total unsampled = s->aggregate->entries[from];
 
 	for (unsigned w = 0; w < WEIGHTS; w++) {
 		uint64_t whole = unsampled.weights[w], given = 0, seen = 0, sum;
@@ -125,15 +126,15 @@ static int distribute(struct settling *s, uint32_t from, enum level level)
 				return -ENOMEM;
 			seen += measure == WEIGHTS
 					? 1
-					: s->totals->entries[s->group[i]].weights[measure];
+					: s->aggregate->entries[s->group[i]].weights[measure];
 			upto = (uint64_t)((unsigned __int128)whole * seen / sum);
 			/* (A part of what is given counts for those after it: only if it is of this
 			 * entry and weight, which was looked at already.) */
-			s->totals->entries[to].estimated[w] += upto - given;
+			s->aggregate->entries[to].estimated[w] += upto - given;
 			given = upto;
 		}
 	}
-	memset(s->totals->entries[from].weights, 0, sizeof(unsampled.weights));
+	memset(s->aggregate->entries[from].weights, 0, sizeof(unsampled.weights));
 	s->reading->run->attributed_gpu_ns += unsampled.weights[WEIGHT_GPU_TIME];
 	s->reading->run->estimated_gpu_ns += unsampled.weights[WEIGHT_GPU_TIME];
 	return 0;
@@ -147,14 +148,14 @@ static bool is_empty(const struct total *total)
 	return true;
 }
 
-static int settle_level(struct settling *s, enum level level)
+static int distribute_level(struct distribution *s, enum level level)
 {
-	struct kind_order order = {s->totals->entries, level};
+	struct kind_order order = {s->aggregate->entries, level};
 	int error = 0;
 
 	qsort_r(s->places, s->count, sizeof(*s->places), compare_places, &order);
 	for (size_t i = 0, first = 0; i < s->count && !error; i++) {
-		const struct total *entries = s->totals->entries;
+		const struct total *entries = s->aggregate->entries;
 		uint32_t place = s->places[i];
 
 		if (compare_kinds(&entries[place].owner, &entries[s->places[first]].owner, level)) {
@@ -176,29 +177,29 @@ static bool is_sampled(const struct total *total)
 	return total->owner.marks & OWNER_RATE_MASK && total->owner.leaf != LEAF_LEFT_OUT;
 }
 
-int sampled_settle(struct reading *reading)
+int distribute_unsampled(struct reading *reading)
 {
-	struct totals *totals = &reading->totals;
-	struct settling s = {.reading = reading, .totals = totals};
+	struct aggregate *aggregate = &reading->aggregate;
+	struct distribution s = {.reading = reading, .aggregate = aggregate};
 	size_t sampled_count = 0;
 	int error = 0;
 
 	/* (The calls say so themselves: of a process that was killed, the row of the rate may be lost.) */
-	for (uint32_t t = 0; t < totals->count; t++)
-		sampled_count += is_sampled(&totals->entries[t]);
+	for (uint32_t t = 0; t < aggregate->count; t++)
+		sampled_count += is_sampled(&aggregate->entries[t]);
 	if (!sampled_count)
 		return 0;
 	s.places = malloc(sampled_count * sizeof(*s.places));
 	s.group = malloc(sampled_count * sizeof(*s.group));
 	if (!s.places || !s.group)
 		error = -ENOMEM;
-	for (uint32_t t = 0; t < totals->count && !error; t++)
-		if (is_sampled(&totals->entries[t]))
+	for (uint32_t t = 0; t < aggregate->count && !error; t++)
+		if (is_sampled(&aggregate->entries[t]))
 			s.places[s.count++] = t;
 	for (enum level level = 0; level < LEVELS && !error; level++)
-		error = settle_level(&s, level);
-	for (uint32_t t = 0; t < totals->count && !error; t++) {
-		struct total *total = &totals->entries[t];
+		error = distribute_level(&s, level);
+	for (uint32_t t = 0; t < aggregate->count && !error; t++) {
+		struct total *total = &aggregate->entries[t];
 
 		for (unsigned w = 0; w < WEIGHTS; w++)
 			total->weights[w] += total->estimated[w];

@@ -14,6 +14,6 @@
 #include "merge/reading.h"
 
 /* When all events of a log are read, before its totals become paths. 0 or -ENOMEM. */
-int sampled_settle(struct reading *reading);
+int distribute_unsampled(struct reading *reading);
 
 #endif

@@ -95,13 +95,13 @@ enum work_kind leaf_kind(const char *name, size_t length)
 		return WORK_KERNEL;
 	return length >= strlen(COPY_MARK) && !memcmp(name, COPY_MARK, strlen(COPY_MARK))
 		       ? WORK_COPY
-		       : WORK_SET;
+		       : WORK_MEMSET;
 }
 
 const char *leaf_kind_name(const char *name, size_t length)
 {
 	static const char *const kinds[WORK_KINDS] = {
-		[WORK_KERNEL] = "kernel", [WORK_COPY] = "copy", [WORK_SET] = "set"};
+		[WORK_KERNEL] = "kernel", [WORK_COPY] = "copy", [WORK_MEMSET] = "set"};
 	enum work_kind kind = leaf_kind(name, length);
 	size_t mark = strlen(LEAF_KERNEL_MARK);
 

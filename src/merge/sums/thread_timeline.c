@@ -12,44 +12,47 @@
 
 #define THIN_MIN 8 /* moments; fewer are left alone */
 
-static bool is_busy_before(const struct past_moment *moment)
+static bool is_busy_before(const struct timeline_checkpoint *checkpoint)
 {
-	return !memcmp(moment->spent_ns, moment[-1].spent_ns, sizeof(moment->spent_ns));
+	return !memcmp(checkpoint->spent_ns, checkpoint[-1].spent_ns, sizeof(checkpoint->spent_ns));
 }
 
 /* The thread was in that state from the last moment until time_ns. */
-static int add_moment(struct past *past, enum past_state state, uint64_t time_ns)
+static int add_checkpoint(struct thread_timeline *timeline, enum thread_state state,
+			  uint64_t time_ns)
 {
-	struct past_moment *last = past->count ? &past->moments[past->count - 1] : NULL;
-	struct past_moment *moment;
+	struct timeline_checkpoint *last =
+		timeline->count ? &timeline->checkpoints[timeline->count - 1] : NULL;
+	struct timeline_checkpoint *checkpoint;
 
 	if (last && time_ns <= last->time_ns)
 		return 0;
-	if (past->count > 1 && state == PAST_BUSY && is_busy_before(last)) {
+	if (timeline->count > 1 && state == THREAD_BUSY && is_busy_before(last)) {
 		last->time_ns = time_ns;
 		return 0;
 	}
-	if (grow(&past->moments, &past->capacity, past->count + 1, sizeof(*moment)) < 0)
+	if (grow(&timeline->checkpoints, &timeline->capacity, timeline->count + 1,
+		 sizeof(*checkpoint)) < 0)
 		return -ENOMEM;
-	moment = &past->moments[past->count++];
-	*moment = (struct past_moment){.time_ns = time_ns};
-	if (past->count == 1)
+	checkpoint = &timeline->checkpoints[timeline->count++];
+	*checkpoint = (struct timeline_checkpoint){.time_ns = time_ns};
+	if (timeline->count == 1)
 		return 0;
-	memcpy(moment->spent_ns, moment[-1].spent_ns, sizeof(moment->spent_ns));
-	if (state < PAST_COUNTED)
-		moment->spent_ns[state] += time_ns - moment[-1].time_ns;
+	memcpy(checkpoint->spent_ns, checkpoint[-1].spent_ns, sizeof(checkpoint->spent_ns));
+	if (state < THREAD_STATES_COUNTED)
+		checkpoint->spent_ns[state] += time_ns - checkpoint[-1].time_ns;
 	return 0;
 }
 
 /* The first moment that is later. */
-static size_t moment_after(const struct past *past, uint64_t time_ns)
+static size_t checkpoint_after(const struct thread_timeline *timeline, uint64_t time_ns)
 {
-	size_t low = 0, high = past->count;
+	size_t low = 0, high = timeline->count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (past->moments[middle].time_ns <= time_ns)
+		if (timeline->checkpoints[middle].time_ns <= time_ns)
 			low = middle + 1;
 		else
 			high = middle;
@@ -58,16 +61,17 @@ static size_t moment_after(const struct past *past, uint64_t time_ns)
 }
 
 /* The sums at time_ns; next is the first moment after it. */
-static struct past_moment sums_at(const struct past *past, size_t next, uint64_t time_ns)
+static struct timeline_checkpoint sums_at(const struct thread_timeline *timeline, size_t next,
+					  uint64_t time_ns)
 {
-	const struct past_moment *after = &past->moments[next];
-	struct past_moment sums = past->moments[next ? next - 1 : 0];
+	const struct timeline_checkpoint *after = &timeline->checkpoints[next];
+	struct timeline_checkpoint sums = timeline->checkpoints[next ? next - 1 : 0];
 	uint64_t before_ns = sums.time_ns;
 
 	sums.time_ns = time_ns;
-	if (!next || next == past->count)
+	if (!next || next == timeline->count)
 		return sums;
-	for (int s = 0; s < PAST_COUNTED; s++)
+	for (int s = 0; s < THREAD_STATES_COUNTED; s++)
 		sums.spent_ns[s] +=
 			(uint64_t)((unsigned __int128)(after->spent_ns[s] - sums.spent_ns[s]) *
 				   (time_ns - before_ns) / (after->time_ns - before_ns));
@@ -75,156 +79,164 @@ static struct past_moment sums_at(const struct past *past, size_t next, uint64_t
 }
 
 /* Is all between a moment and the one before own code that is long? */
-static bool is_away_before(const struct past_moment *moment)
+static bool is_own_code_before(const struct timeline_checkpoint *checkpoint)
 {
-	return moment->spent_ns[PAST_AWAY] - moment[-1].spent_ns[PAST_AWAY] ==
-	       moment->time_ns - moment[-1].time_ns;
+	return checkpoint->spent_ns[THREAD_IN_OWN_CODE] -
+		       checkpoint[-1].spent_ns[THREAD_IN_OWN_CODE] ==
+	       checkpoint->time_ns - checkpoint[-1].time_ns;
 }
 
 /* Forgets what was from time_ns on; of own code around it, how long it is now is left to be said. */
-static void go_back(struct past *past, uint64_t time_ns)
+static void rewind_to(struct thread_timeline *timeline, uint64_t time_ns)
 {
-	size_t next = moment_after(past, time_ns);
+	size_t next = checkpoint_after(timeline, time_ns);
 
-	if (next == past->count)
+	if (next == timeline->count)
 		return;
-	if (next && past->moments[next - 1].time_ns < time_ns &&
-	    !is_away_before(&past->moments[next])) {
-		past->moments[next] = sums_at(past, next, time_ns);
+	if (next && timeline->checkpoints[next - 1].time_ns < time_ns &&
+	    !is_own_code_before(&timeline->checkpoints[next])) {
+		timeline->checkpoints[next] = sums_at(timeline, next, time_ns);
 		next++;
 	}
-	past->count = next;
+	timeline->count = next;
 }
 
 /* Of its own code before a call. */
-static int add_own_code(struct past *past, uint64_t enter_ns)
+static int add_own_code(struct thread_timeline *timeline, uint64_t enter_ns)
 {
-	uint64_t last_ns = past->count ? past->moments[past->count - 1].time_ns : 0;
+	uint64_t last_ns = timeline->count ? timeline->checkpoints[timeline->count - 1].time_ns : 0;
 
-	return add_moment(past,
-			  enter_ns > last_ns && enter_ns - last_ns > PAST_BUSY_NS ? PAST_AWAY
-										  : PAST_BUSY,
-			  enter_ns);
+	return add_checkpoint(timeline,
+			      enter_ns > last_ns && enter_ns - last_ns > THREAD_BUSY_MAX_NS
+				      ? THREAD_IN_OWN_CODE
+				      : THREAD_BUSY,
+			      enter_ns);
 }
 
 /* A piece of a call that was entered at enter_ns. Neighbours of one state in it are one. */
-static int add_piece(struct past *past, const struct past_piece *piece, uint64_t enter_ns)
+static int add_span(struct thread_timeline *timeline, const struct call_span *span,
+		    uint64_t enter_ns)
 {
-	struct past_piece *last = past->piece_count ? &past->pieces[past->piece_count - 1] : NULL;
+	struct call_span *last =
+		timeline->span_count ? &timeline->spans[timeline->span_count - 1] : NULL;
 
-	if (piece->until_ns <= piece->from_ns)
+	if (span->until_ns <= span->from_ns)
 		return 0;
-	if (last && last->state == piece->state && last->from_ns >= enter_ns &&
-	    last->until_ns == piece->from_ns) {
-		last->until_ns = piece->until_ns;
+	if (last && last->state == span->state && last->from_ns >= enter_ns &&
+	    last->until_ns == span->from_ns) {
+		last->until_ns = span->until_ns;
 	} else {
-		if (past->piece_count == PAST_PIECES_MAX) {
-			past->piece_count /= 2;
-			memmove(past->pieces, past->pieces + past->piece_count,
-				past->piece_count * sizeof(*past->pieces));
+		if (timeline->span_count == CALL_SPANS_MAX) {
+			timeline->span_count /= 2;
+			memmove(timeline->spans, timeline->spans + timeline->span_count,
+				timeline->span_count * sizeof(*timeline->spans));
 		}
-		past->pieces[past->piece_count++] = *piece;
+		timeline->spans[timeline->span_count++] = *span;
 	}
-	return add_moment(past, piece->state, piece->until_ns);
+	return add_checkpoint(timeline, span->state, span->until_ns);
 }
 
 /* The number of the last pieces that lie within a call. */
-static size_t pieces_within(const struct past *past, uint64_t enter_ns, uint64_t exit_ns)
+static size_t spans_within(const struct thread_timeline *timeline, uint64_t enter_ns,
+			   uint64_t exit_ns)
 {
-	const struct past_piece *end = past->pieces + past->piece_count, *piece = end;
+	const struct call_span *end = timeline->spans + timeline->span_count, *span = end;
 
-	while (piece != past->pieces && piece[-1].from_ns >= enter_ns &&
-	       piece[-1].until_ns <= exit_ns)
-		piece--;
-	return (size_t)(end - piece);
+	while (span != timeline->spans && span[-1].from_ns >= enter_ns &&
+	       span[-1].until_ns <= exit_ns)
+		span--;
+	return (size_t)(end - span);
 }
 
-int past_call(struct past *past, enum past_state state, uint64_t enter_ns, uint64_t exit_ns,
-	      uint64_t *own_ns)
+int thread_timeline_add_call(struct thread_timeline *timeline, enum thread_state state,
+			     uint64_t enter_ns, uint64_t exit_ns, uint64_t *own_ns)
 {
-	struct past_piece inner[PAST_PIECES_MAX], own = {enter_ns, enter_ns, state};
+	struct call_span inner[CALL_SPANS_MAX], own = {enter_ns, enter_ns, state};
 	size_t inner_count;
 	int error;
 
 	*own_ns = exit_ns > enter_ns ? exit_ns - enter_ns : 0;
-	if (!past->pieces)
-		past->pieces = malloc(PAST_PIECES_MAX * sizeof(*past->pieces));
-	if (!past->pieces)
+	if (!timeline->spans)
+		timeline->spans = malloc(CALL_SPANS_MAX * sizeof(*timeline->spans));
+	if (!timeline->spans)
 		return -ENOMEM;
-	inner_count = pieces_within(past, enter_ns, exit_ns);
+	inner_count = spans_within(timeline, enter_ns, exit_ns);
 	if (inner_count) {
-		past->piece_count -= inner_count;
-		memcpy(inner, past->pieces + past->piece_count, inner_count * sizeof(*inner));
-		if (past->piece_count && past->pieces[past->piece_count - 1].until_ns > enter_ns)
-			own.from_ns = past->pieces[past->piece_count - 1].until_ns;
-		go_back(past, own.from_ns);
+		timeline->span_count -= inner_count;
+		memcpy(inner, timeline->spans + timeline->span_count, inner_count * sizeof(*inner));
+		if (timeline->span_count &&
+		    timeline->spans[timeline->span_count - 1].until_ns > enter_ns)
+			own.from_ns = timeline->spans[timeline->span_count - 1].until_ns;
+		rewind_to(timeline, own.from_ns);
 	}
-	error = add_own_code(past, enter_ns);
-	if (past->count && past->moments[past->count - 1].time_ns > own.from_ns)
-		own.from_ns = past->moments[past->count - 1].time_ns;
+	error = add_own_code(timeline, enter_ns);
+	if (timeline->count && timeline->checkpoints[timeline->count - 1].time_ns > own.from_ns)
+		own.from_ns = timeline->checkpoints[timeline->count - 1].time_ns;
 	for (size_t i = 0; i < inner_count && !error; i++) {
 		own.until_ns = inner[i].from_ns;
-		error = add_piece(past, &own, enter_ns);
+		error = add_span(timeline, &own, enter_ns);
 		if (!error)
-			error = add_piece(past, &inner[i], enter_ns);
+			error = add_span(timeline, &inner[i], enter_ns);
 		*own_ns -= inner[i].until_ns - inner[i].from_ns;
 		own.from_ns = inner[i].until_ns;
 	}
 	own.until_ns = exit_ns;
-	return error ? error : add_piece(past, &own, enter_ns);
+	return error ? error : add_span(timeline, &own, enter_ns);
 }
 
-void past_thin(struct past *past)
+void thread_timeline_thin(struct thread_timeline *timeline)
 {
-	size_t kept = 1, half = past->count / 2;
-	struct past_moment *smaller;
+	size_t kept = 1, half = timeline->count / 2;
+	struct timeline_checkpoint *smaller;
 
-	if (past->count < THIN_MIN)
+	if (timeline->count < THIN_MIN)
 		return;
-	for (size_t m = 2; m < past->count; m += m < half ? 2 : 1)
-		past->moments[kept++] = past->moments[m];
-	past->count = kept;
-	smaller = realloc(past->moments, kept * sizeof(*smaller));
+	for (size_t m = 2; m < timeline->count; m += m < half ? 2 : 1)
+		timeline->checkpoints[kept++] = timeline->checkpoints[m];
+	timeline->count = kept;
+	smaller = realloc(timeline->checkpoints, kept * sizeof(*smaller));
 	if (!smaller)
 		return;
-	past->moments = smaller;
-	past->capacity = kept;
+	timeline->checkpoints = smaller;
+	timeline->capacity = kept;
 }
 
-void past_free(struct past *past)
+void thread_timeline_free(struct thread_timeline *timeline)
 {
-	free(past->moments);
-	free(past->pieces);
-	*past = (struct past){0};
+	free(timeline->checkpoints);
+	free(timeline->spans);
+	*timeline = (struct thread_timeline){0};
 }
 
 /*
- * Own code around from_ns: how much of it lies in the stretch and has been added as PAST_AWAY
+ * Own code around from_ns: how much of it lies in the stretch and has been added as THREAD_IN_OWN_CODE
  * although it is short, because the rest of it is before the stretch.
  */
-static uint64_t not_away(const struct past *past, size_t next, uint64_t from_ns, uint64_t until_ns)
+static uint64_t short_own_code(const struct thread_timeline *timeline, size_t next,
+			       uint64_t from_ns, uint64_t until_ns)
 {
-	const struct past_moment *after = &past->moments[next];
+	const struct timeline_checkpoint *after = &timeline->checkpoints[next];
 	uint64_t end_ns;
 
-	if (!next || next == past->count || !is_away_before(after))
+	if (!next || next == timeline->count || !is_own_code_before(after))
 		return 0;
 	end_ns = after->time_ns < until_ns ? after->time_ns : until_ns;
-	return end_ns - from_ns <= PAST_BUSY_NS ? end_ns - from_ns : 0;
+	return end_ns - from_ns <= THREAD_BUSY_MAX_NS ? end_ns - from_ns : 0;
 }
 
 /* Before the first call, and after the last: own code as far as anyone knows. */
-static void add_unknown(uint64_t length_ns, uint64_t spent_ns[PAST_STATES])
+static void add_unknown(uint64_t length_ns, uint64_t spent_ns[THREAD_STATES])
 {
-	spent_ns[length_ns > PAST_BUSY_NS ? PAST_AWAY : PAST_BUSY] += length_ns;
+	spent_ns[length_ns > THREAD_BUSY_MAX_NS ? THREAD_IN_OWN_CODE : THREAD_BUSY] += length_ns;
 }
 
-void past_spent(const struct past *past, uint64_t from_ns, uint64_t until_ns,
-		uint64_t spent_ns[PAST_STATES])
+void thread_timeline_spent(const struct thread_timeline *timeline, uint64_t from_ns,
+			   uint64_t until_ns, uint64_t spent_ns[THREAD_STATES])
 {
-	uint64_t first_ns = past->count ? past->moments[0].time_ns : UINT64_MAX;
-	uint64_t last_ns = past->count ? past->moments[past->count - 1].time_ns : UINT64_MAX;
-	struct past_moment from, until;
+	uint64_t first_ns = timeline->count ? timeline->checkpoints[0].time_ns : UINT64_MAX;
+	uint64_t last_ns =
+		timeline->count ? timeline->checkpoints[timeline->count - 1].time_ns : UINT64_MAX;
+	struct timeline_checkpoint from, until;
 	uint64_t rest_ns;
 	size_t next;
 
@@ -242,12 +254,12 @@ void past_spent(const struct past *past, uint64_t from_ns, uint64_t until_ns,
 	}
 	if (from_ns >= until_ns)
 		return;
-	next = moment_after(past, from_ns);
-	from = sums_at(past, next, from_ns);
-	until = sums_at(past, moment_after(past, until_ns), until_ns);
-	until.spent_ns[PAST_AWAY] -= not_away(past, next, from_ns, until_ns);
+	next = checkpoint_after(timeline, from_ns);
+	from = sums_at(timeline, next, from_ns);
+	until = sums_at(timeline, checkpoint_after(timeline, until_ns), until_ns);
+	until.spent_ns[THREAD_IN_OWN_CODE] -= short_own_code(timeline, next, from_ns, until_ns);
 	rest_ns = until_ns - from_ns;
-	for (int s = 0; s < PAST_COUNTED; s++) {
+	for (int s = 0; s < THREAD_STATES_COUNTED; s++) {
 		uint64_t part_ns = until.spent_ns[s] - from.spent_ns[s];
 
 		/* (Sums between two moments are rounded, each by itself.) */
@@ -255,5 +267,5 @@ void past_spent(const struct past *past, uint64_t from_ns, uint64_t until_ns,
 		spent_ns[s] += part_ns;
 		rest_ns -= part_ns;
 	}
-	spent_ns[PAST_BUSY] += rest_ns;
+	spent_ns[THREAD_BUSY] += rest_ns;
 }

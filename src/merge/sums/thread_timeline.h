@@ -16,40 +16,42 @@
 #include <stdint.h>
 
 /* A thread whose own code takes this long at most was on its way to the next call. */
-#define PAST_BUSY_NS UINT64_C(1000000)
+#define THREAD_BUSY_MAX_NS UINT64_C(1000000)
 
 /* So many of the last pieces of calls can be within one; what is before them counts as its own. */
-#define PAST_PIECES_MAX 256
+#define CALL_SPANS_MAX 256
 
-enum past_state {
-	PAST_IN_SYNC,		  /* in a call that synchronises */
-	PAST_IN_COPY,		  /* in a copy that blocks */
-	PAST_AWAY,		  /* in code of its own for longer than PAST_BUSY_NS */
-	PAST_COUNTED,		  /* of these there are sums; the rest of the time is: */
-	PAST_BUSY = PAST_COUNTED, /* in another call, or in code of its own for a short time */
-	PAST_STATES
+enum thread_state {
+	THREAD_IN_SYNC,	       /* in a call that synchronises */
+	THREAD_IN_COPY,	       /* in a copy that blocks */
+	THREAD_IN_OWN_CODE,    /* in code of its own for longer than THREAD_BUSY_MAX_NS */
+	THREAD_STATES_COUNTED, /* of these there are sums; the rest of the time is: */
+	THREAD_BUSY =
+		THREAD_STATES_COUNTED, /* in another call, or in code of its own for a short time */
+	THREAD_STATES
 };
 
-struct past_moment {
+struct timeline_checkpoint {
 	uint64_t time_ns;
-	uint64_t spent_ns[PAST_COUNTED]; /* from the first moment on */
+	uint64_t spent_ns[THREAD_STATES_COUNTED]; /* from the first moment on */
 };
 
 /* A time that the thread spent in one call, and in none within that. */
-struct past_piece {
+struct call_span {
 	uint64_t from_ns;
 	uint64_t until_ns;
-	enum past_state state;
+	enum thread_state state;
 };
 
 /* All zeros is a thread that has made no call. */
-struct past {
-	struct past_moment *moments; /* the first is the thread's first call; ascending */
+struct thread_timeline {
+	struct timeline_checkpoint
+		*checkpoints; /* the first is the thread's first call; ascending */
 	size_t count;
 	size_t capacity;
-	struct past_piece *pieces; /* the last ones: a call may prove to be around them */
-	size_t piece_count;
-	uint64_t asked_ns; /* when it was last called for work; 0: never */
+	struct call_span *spans; /* the last ones: a call may prove to be around them */
+	size_t span_count;
+	uint64_t last_submit_ns; /* when it was last called for work; 0: never */
 };
 
 /*
@@ -58,19 +60,19 @@ struct past {
  * in the innermost; *own_ns is how long it was in this one. Of times that go back otherwise, only
  * what is new counts. 0 or -ENOMEM.
  */
-int past_call(struct past *past, enum past_state state, uint64_t enter_ns, uint64_t exit_ns,
-	      uint64_t *own_ns);
+int thread_timeline_add_call(struct thread_timeline *timeline, enum thread_state state,
+			     uint64_t enter_ns, uint64_t exit_ns, uint64_t *own_ns);
 
 /* Thins out the older half of the moments and gives the memory back. */
-void past_thin(struct past *past);
-void past_free(struct past *past);
+void thread_timeline_thin(struct thread_timeline *timeline);
+void thread_timeline_free(struct thread_timeline *timeline);
 
 /*
  * Adds what the thread did in [from_ns, until_ns) to spent_ns, so that the sum grows by
  * until_ns - from_ns exactly. until_ns is when a call was entered. Code of its own that began
  * before from_ns is as long as what is behind that; before its first call a thread is in such.
  */
-void past_spent(const struct past *past, uint64_t from_ns, uint64_t until_ns,
-		uint64_t spent_ns[PAST_STATES]);
+void thread_timeline_spent(const struct thread_timeline *timeline, uint64_t from_ns,
+			   uint64_t until_ns, uint64_t spent_ns[THREAD_STATES]);
 
 #endif

@@ -10,24 +10,24 @@
 #include "merge/base/grow.h"
 
 /* Only by its name can a call be told to block: the record of a copy comes later or never. */
-enum past_state threads_state_of(const struct model *model, const struct api *api)
+enum thread_state threads_state_of(const struct model *model, const struct api *api)
 {
 	const char *name = names_text(&model->names, api->name, NULL);
 
 	if (api->class == XT_API_SYNC)
-		return PAST_IN_SYNC;
+		return THREAD_IN_SYNC;
 	if (api->class == XT_API_COPY && !strstr(name, "Async") && !strstr(name, "Prefetch"))
-		return PAST_IN_COPY;
-	return PAST_BUSY;
+		return THREAD_IN_COPY;
+	return THREAD_BUSY;
 }
 
 int threads_init(struct threads *threads, const struct model *model)
 {
 	threads->count = model->threads.count;
-	threads->moments_max = THREADS_MOMENTS_MAX;
-	threads->pasts = calloc(threads->count, sizeof(*threads->pasts));
+	threads->checkpoints_max = THREADS_CHECKPOINTS_MAX;
+	threads->timelines = calloc(threads->count, sizeof(*threads->timelines));
 	threads->states = calloc(model->apis.count, sizeof(*threads->states));
-	if (!threads->pasts || !threads->states)
+	if (!threads->timelines || !threads->states)
 		return -ENOMEM;
 	for (size_t a = 0; a < model->apis.count; a++)
 		threads->states[a] = (uint8_t)threads_state_of(model, &model->apis.rows[a]);
@@ -36,9 +36,9 @@ int threads_init(struct threads *threads, const struct model *model)
 
 void threads_free(struct threads *threads)
 {
-	for (size_t t = 0; threads->pasts && t < threads->count; t++)
-		past_free(&threads->pasts[t]);
-	free(threads->pasts);
+	for (size_t t = 0; threads->timelines && t < threads->count; t++)
+		thread_timeline_free(&threads->timelines[t]);
+	free(threads->timelines);
 	free(threads->states);
 	*threads = (struct threads){0};
 }
@@ -46,35 +46,39 @@ void threads_free(struct threads *threads)
 /* Threads with few moments keep them: where they are very many, there is room for more. */
 static void thin(struct threads *threads)
 {
-	threads->moment_count = 0;
+	threads->checkpoint_count = 0;
 	for (size_t t = 0; t < threads->count; t++) {
-		past_thin(&threads->pasts[t]);
-		threads->moment_count += threads->pasts[t].count;
+		thread_timeline_thin(&threads->timelines[t]);
+		threads->checkpoint_count += threads->timelines[t].count;
 	}
-	if (threads->moments_max < threads->moment_count + threads->moment_count / 8)
-		threads->moments_max = threads->moment_count + threads->moment_count / 8;
+	if (threads->checkpoints_max < threads->checkpoint_count + threads->checkpoint_count / 8)
+		threads->checkpoints_max =
+			threads->checkpoint_count + threads->checkpoint_count / 8;
 }
 
-uint32_t threads_ask(struct threads *threads, const struct launch *call)
+uint32_t threads_note_submission(struct threads *threads, const struct launch *call)
 {
-	struct past *past = threads_past(threads, call->thread);
-	uint64_t since_ns = call->enter_ns > past->asked_ns ? call->enter_ns - past->asked_ns : 0;
+	struct thread_timeline *timeline = threads_timeline(threads, call->thread);
+	uint64_t since_ns = call->enter_ns > timeline->last_submit_ns
+				    ? call->enter_ns - timeline->last_submit_ns
+				    : 0;
 
-	if (!past->asked_ns)
+	if (!timeline->last_submit_ns)
 		since_ns = UINT32_MAX;
-	past->asked_ns = call->enter_ns;
+	timeline->last_submit_ns = call->enter_ns;
 	return since_ns < UINT32_MAX ? (uint32_t)since_ns : UINT32_MAX;
 }
 
-int threads_note(struct threads *threads, const struct launch *call, uint64_t exit_ns,
-		 uint64_t *own_ns)
+int threads_add_call(struct threads *threads, const struct launch *call, uint64_t exit_ns,
+		     uint64_t *own_ns)
 {
-	struct past *past = threads_past(threads, call->thread);
-	size_t before = past->count;
-	int error = past_call(past, threads->states[call->api], call->enter_ns, exit_ns, own_ns);
+	struct thread_timeline *timeline = threads_timeline(threads, call->thread);
+	size_t before = timeline->count;
+	int error = thread_timeline_add_call(timeline, threads->states[call->api], call->enter_ns,
+					     exit_ns, own_ns);
 
-	threads->moment_count += past->count - before;
-	if (threads->moment_count > threads->moments_max)
+	threads->checkpoint_count += timeline->count - before;
+	if (threads->checkpoint_count > threads->checkpoints_max)
 		thin(threads);
 	return error;
 }

@@ -19,10 +19,10 @@ struct item {
 static uint64_t *idle_of(struct timeline *timeline, const struct owner *owner)
 {
 	static uint64_t nowhere;
-	uint32_t place = totals_place(timeline->totals, owner);
+	uint32_t place = aggregate_index(timeline->aggregate, owner);
 
 	if (place != TOTAL_FAILED)
-		return &timeline->totals->entries[place].weights[WEIGHT_GPU_IDLE];
+		return &timeline->aggregate->entries[place].weights[WEIGHT_GPU_IDLE];
 	timeline->error = -ENOMEM;
 	return &nowhere;
 }
@@ -31,7 +31,7 @@ static void give_share(void *context, uint32_t owner, uint64_t share_ns)
 {
 	struct timeline *timeline = context;
 
-	timeline->totals->entries[owner].weights[WEIGHT_GPU_EXCLUSIVE] += share_ns;
+	timeline->aggregate->entries[owner].weights[WEIGHT_GPU_EXCLUSIVE] += share_ns;
 }
 
 static void add_exclusive(struct timeline *timeline, const struct item *item)
@@ -71,7 +71,7 @@ void collectives_add(struct collective_sums *sums, struct collective_sweep *swee
 static void add_idle(struct timeline *timeline, const struct item *item)
 {
 	struct idle *idle = &timeline->idle[item->device];
-	struct owner owner = timeline->totals->entries[item->place].owner;
+	struct owner owner = timeline->aggregate->entries[item->place].owner;
 	struct stretch stretch = {
 		.device = item->device,
 		.is_kernel = item->kind == WORK_KERNEL,
@@ -121,8 +121,8 @@ static void next_work(void *context, void *item, bool is_late)
 	struct item *work = item;
 
 	if (!work->is_owned)
-		work->place =
-			totals_place(timeline->totals, &timeline->alone.entries[work->place].owner);
+		work->place = aggregate_index(timeline->aggregate,
+					      &timeline->unowned.entries[work->place].owner);
 	if (work->place == TOTAL_FAILED) {
 		timeline->error = -ENOMEM;
 		return;
@@ -134,7 +134,7 @@ static void next_work(void *context, void *item, bool is_late)
 		add_idle(timeline, item);
 }
 
-struct timeline *timeline_new(bool wants_exclusive, bool wants_idle, struct totals *totals,
+struct timeline *timeline_new(bool wants_exclusive, bool wants_idle, struct aggregate *aggregate,
 			      const struct threads *threads, const struct pauses *pauses,
 			      struct timeline_listener listener)
 {
@@ -144,11 +144,11 @@ struct timeline *timeline_new(bool wants_exclusive, bool wants_idle, struct tota
 		return NULL;
 	timeline->wants_exclusive = wants_exclusive;
 	timeline->wants_idle = wants_idle;
-	timeline->totals = totals;
+	timeline->aggregate = aggregate;
 	timeline->threads = threads;
 	timeline->pauses = pauses;
 	timeline->listener = listener;
-	order_init(&timeline->order, sizeof(struct item), 0, next_work, timeline);
+	reorder_buffer_init(&timeline->reorder, sizeof(struct item), 0, next_work, timeline);
 	for (size_t d = 0; d < TIMELINE_DEVICES_MAX; d++) {
 		timeline->exclusive[d].give = give_share;
 		timeline->exclusive[d].context = timeline;
@@ -160,8 +160,8 @@ void timeline_free(struct timeline *timeline)
 {
 	if (!timeline)
 		return;
-	order_free(&timeline->order);
-	totals_free(&timeline->alone);
+	reorder_buffer_free(&timeline->reorder);
+	aggregate_free(&timeline->unowned);
 	for (size_t d = 0; d < TIMELINE_DEVICES_MAX; d++)
 		exclusive_free(&timeline->exclusive[d]);
 	free(timeline);
@@ -175,7 +175,7 @@ void timeline_add(struct timeline *timeline, uint32_t device, const struct work 
 			 .end_ns = work->start_ns + work->duration_ns,
 			 .stream = work->stream,
 			 .is_copy = work->kind == WORK_COPY},
-		.place = totals_place(&timeline->alone, owner),
+		.place = aggregate_index(&timeline->unowned, owner),
 		.kind = work->kind,
 		.is_collective = work->is_collective,
 		.device = (uint16_t)(device < TIMELINE_DEVICES_MAX ? device
@@ -185,14 +185,14 @@ void timeline_add(struct timeline *timeline, uint32_t device, const struct work 
 	if (item.work.end_ns < item.work.start_ns)
 		item.work.end_ns = UINT64_MAX;
 	if (item.place == TOTAL_FAILED ||
-	    order_push(&timeline->order, work->start_ns, &item, ticket_out) < 0)
+	    reorder_buffer_push(&timeline->reorder, work->start_ns, &item, ticket_out) < 0)
 		timeline->error = -ENOMEM;
 }
 
-void timeline_own(struct timeline *timeline, uint64_t ticket, const struct launch *launch,
-		  uint32_t place)
+void timeline_set_owner(struct timeline *timeline, uint64_t ticket, const struct launch *launch,
+			uint32_t place)
 {
-	struct item *item = order_item(&timeline->order, ticket);
+	struct item *item = reorder_buffer_item(&timeline->reorder, ticket);
 
 	if (!item)
 		return;
@@ -206,15 +206,15 @@ void timeline_own(struct timeline *timeline, uint64_t ticket, const struct launc
 	item->site = launch->site;
 	item->before = launch->before;
 	item->took_ns = launch->took_ns;
-	item->work.past = threads_past(timeline->threads, launch->thread);
+	item->work.thread = threads_timeline(timeline->threads, launch->thread);
 }
 
 uint64_t timeline_finish(struct timeline *timeline)
 {
 	uint64_t missed_count;
 
-	order_finish(&timeline->order);
-	missed_count = timeline->order.late_count;
+	reorder_buffer_finish(&timeline->reorder);
+	missed_count = timeline->reorder.late_count;
 	for (size_t d = 0; d < TIMELINE_DEVICES_MAX; d++) {
 		exclusive_finish(&timeline->exclusive[d]);
 		missed_count += timeline->exclusive[d].dropped_count;

@@ -62,11 +62,11 @@ struct timeline {
 	bool wants_idle;
 	bool is_damaged; /* work may be missing: gaps in which it should have run are not known; may be set meanwhile */
 	uint64_t unknown_ns; /* these gaps */
-	struct totals *totals;
-	struct totals alone; /* owners of work as long as nothing else is said; no sums */
+	struct aggregate *aggregate;
+	struct aggregate unowned; /* owners of work as long as nothing else is said; no sums */
 	const struct pauses *pauses;
 	const struct threads *threads;
-	struct order order;
+	struct reorder_buffer reorder;
 	struct exclusive exclusive[TIMELINE_DEVICES_MAX];
 	struct idle idle[TIMELINE_DEVICES_MAX];
 	struct collective_sweep sweeps[TIMELINE_DEVICES_MAX];
@@ -76,22 +76,22 @@ struct timeline {
 
 /* Works out WEIGHT_GPU_EXCLUSIVE, WEIGHT_GPU_IDLE or both. totals, threads and pauses must outlive
  * the timeline. NULL if memory ran out. */
-struct timeline *timeline_new(bool wants_exclusive, bool wants_idle, struct totals *totals,
+struct timeline *timeline_new(bool wants_exclusive, bool wants_idle, struct aggregate *aggregate,
 			      const struct threads *threads, const struct pauses *pauses,
 			      struct timeline_listener listener);
 void timeline_free(struct timeline *timeline);
 
 /*
  * Takes work of a device (any number). owner is whom it belongs to as long as nothing else is
- * said; *ticket_out is for timeline_own().
+ * said; *ticket_out is for timeline_set_owner().
  */
 void timeline_add(struct timeline *timeline, uint32_t device, const struct work *work,
 		  const struct owner *owner, uint64_t *ticket_out);
 
 /* Whom that work belongs to is known, by its place in totals, and the call behind it (NULL: that
  * will not be). Too late is no harm. */
-void timeline_own(struct timeline *timeline, uint64_t ticket, const struct launch *launch,
-		  uint32_t place);
+void timeline_set_owner(struct timeline *timeline, uint64_t ticket, const struct launch *launch,
+			uint32_t place);
 
 /* No more will come. Returns how much work came too late or was too much to be taken into account. */
 uint64_t timeline_finish(struct timeline *timeline);

@@ -12,7 +12,7 @@
 #define LABEL_BYTES    96
 #define DEVICES_LABELS 64 /* with larger numbers, devices are not told apart */
 
-static int add(struct transfers *transfers, struct names *names, const char *label, bool is_set,
+static int add(struct transfers *transfers, struct names *names, const char *label, bool is_memset,
 	       const struct transfer_sum *sum)
 {
 	uint32_t name = names_intern(names, label, strlen(label));
@@ -26,7 +26,7 @@ static int add(struct transfers *transfers, struct names *names, const char *lab
 			 sizeof(*transfers->rows)) < 0)
 			return -ENOMEM;
 		transfers->rows[transfers->count].name = name;
-		transfers->rows[transfers->count].is_set = is_set;
+		transfers->rows[transfers->count].is_memset = is_memset;
 		transfers->places[name] = ++transfers->count;
 	}
 	row = &transfers->rows[transfers->places[name] - 1];
@@ -52,8 +52,8 @@ int transfers_add_copies(struct transfers *transfers, struct names *names,
 	return add(transfers, names, label, false, sum);
 }
 
-int transfers_add_sets(struct transfers *transfers, struct names *names, uint32_t memory,
-		       const struct transfer_sum *sum)
+int transfers_add_memsets(struct transfers *transfers, struct names *names, uint32_t memory,
+			  const struct transfer_sum *sum)
 {
 	char label[LABEL_BYTES];
 

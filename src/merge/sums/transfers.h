@@ -20,7 +20,7 @@ struct transfer_sum {
 
 struct transfer_row {
 	uint32_t name;
-	bool is_set;
+	bool is_memset;
 	struct transfer_sum sum;
 };
 
@@ -37,8 +37,8 @@ struct transfers {
  * table that the rows' names are of. 0 or -ENOMEM. */
 int transfers_add_copies(struct transfers *transfers, struct names *names,
 			 const struct copy_shape *shape, const struct transfer_sum *sum);
-int transfers_add_sets(struct transfers *transfers, struct names *names, uint32_t memory,
-		       const struct transfer_sum *sum);
+int transfers_add_memsets(struct transfers *transfers, struct names *names, uint32_t memory,
+			  const struct transfer_sum *sum);
 void transfers_free(struct transfers *transfers);
 
 /* By time, the longest first. */

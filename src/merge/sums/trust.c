@@ -17,7 +17,7 @@
 
 #define LINE_REASONS 3 /* as many are told in a line */
 
-const char *trust_word_name(enum trust_word word)
+const char *trust_level_name(enum trust_level level)
 {
 	static const char *const names[] = {
 		[TRUST_COMPLETE] = "complete",
@@ -25,18 +25,18 @@ const char *trust_word_name(enum trust_word word)
 		[TRUST_DAMAGED] = "damaged",
 	};
 
-	return names[word];
+	return names[level];
 }
 
 __attribute__((format(printf, 3, 4))) static int
-add_reason(struct trust *trust, enum trust_word word, const char *format, ...)
+add_reason(struct trust *trust, enum trust_level level, const char *format, ...)
 {
 	char *text;
 	va_list args;
 	int length;
 
-	if (word > trust->word)
-		trust->word = word;
+	if (level > trust->level)
+		trust->level = level;
 	if (trust->reason_count == TRUST_REASONS_MAX)
 		return 0;
 	va_start(args, format);
@@ -62,32 +62,32 @@ static int add_losses(struct trust *trust, const struct run *run, bool of_damage
 	for (unsigned l = 0; l < LOSS_COUNT && !error; l++) {
 		if (!run->losses[l] || is_damage(l) != of_damage)
 			continue;
-		losses_put(text, sizeof(text), l, run->losses[l]);
+		losses_describe(text, sizeof(text), l, run->losses[l]);
 		error = add_reason(trust, of_damage ? TRUST_DAMAGED : TRUST_DEGRADED, "%s", text);
 	}
 	return error;
 }
 
-static int add_doubts(struct trust *trust, const struct run *run)
+static int add_anomalies(struct trust *trust, const struct run *run)
 {
 	size_t kinds = 0;
 
-	for (size_t d = 0; d < DOUBTS_COUNT; d++)
-		kinds += doubt_count(run, &doubts[d]) != 0;
+	for (size_t d = 0; d < ANOMALIES; d++)
+		kinds += anomaly_count(run, &anomalies[d]) != 0;
 	if (!kinds)
 		return 0;
 	return add_reason(trust, TRUST_DEGRADED, "%zu kind%s of doubt: see the warnings", kinds,
 			  kinds == 1 ? "" : "s");
 }
 
-static int add_yields(struct trust *trust, const struct run *run)
+static int add_handoffs(struct trust *trust, const struct run *run)
 {
 	char time[TIME_BYTES];
 
-	if (!run->yield_count)
+	if (!run->handoff_count)
 		return 0;
-	format_time(time, run->yielded_ns);
-	return add_reason(trust, TRUST_DEGRADED, "CUPTI was left to %s for %s", run->yielded_to,
+	format_time(time, run->handed_off_ns);
+	return add_reason(trust, TRUST_DEGRADED, "CUPTI was left to %s for %s", run->handed_off_to,
 			  time);
 }
 
@@ -136,13 +136,13 @@ static int add_reasons(struct trust *trust, const struct run *run)
 	if (!error)
 		error = add_losses(trust, run, false);
 	if (!error)
-		error = add_yields(trust, run);
+		error = add_handoffs(trust, run);
 	if (!error)
 		error = add_sampling(trust, run);
 	if (!error)
 		error = add_excess(trust, run);
 	if (!error)
-		error = add_doubts(trust, run);
+		error = add_anomalies(trust, run);
 	/* Something was warned of that is none of these. */
 	if (!error && !trust->reason_count && run->report->status != STATUS_OK)
 		error = add_reason(trust, TRUST_DEGRADED, "see the warnings");
@@ -158,7 +158,7 @@ static char *word_line(const struct trust *trust)
 
 	if (!out)
 		return NULL;
-	fputs(trust_word_name(trust->word), out);
+	fputs(trust_level_name(trust->level), out);
 	for (size_t r = 0; r < shown; r++)
 		fprintf(out, "%s%s", r ? "; " : " (", trust->reasons[r]);
 	if (shown < trust->reason_count)

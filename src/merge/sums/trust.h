@@ -13,20 +13,20 @@
 
 #include "merge/exporter.h"
 
-enum trust_word { TRUST_COMPLETE, TRUST_DEGRADED, TRUST_DAMAGED };
+enum trust_level { TRUST_COMPLETE, TRUST_DEGRADED, TRUST_DAMAGED };
 
 #define TRUST_LINES	  3
 #define TRUST_REASONS_MAX 64
 
 struct trust {
-	enum trust_word word;
+	enum trust_level level;
 	char *reasons[TRUST_REASONS_MAX]; /* why it is not complete; the first matter most */
 	size_t reason_count;
 	char *lines[TRUST_LINES]; /* the word and how; the account; what the tracer cost */
 };
 
 /* "complete" and so on. */
-const char *trust_word_name(enum trust_word word);
+const char *trust_level_name(enum trust_level level);
 
 /* When all logs are read. 0 or -ENOMEM; to be freed in either case. */
 int trust_judge(struct trust *trust, const struct run *run);

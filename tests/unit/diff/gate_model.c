@@ -119,7 +119,7 @@ void gate_run_make(struct gate_run *run, const struct gate_program *program, enu
 	double factors[PROFILE_BATCHES], share = (double)PROFILE_BATCHES / GATE_ITERATIONS;
 
 	for (uint32_t p = 0; p <= GATE_PATHS; p++)
-		if (subjects_place(&subjects, p < GATE_PATHS ? PROFILE_PATH : PROFILE_TOTAL, p) !=
+		if (subjects_index(&subjects, p < GATE_PATHS ? PROFILE_PATH : PROFILE_TOTAL, p) !=
 		    p)
 			abort();
 	for (uint32_t p = 0; p < GATE_PATHS; p++) {

@@ -104,8 +104,8 @@ static void either_comes_first(void **state)
 	assert_int_equal(f.told->joined[2], 1);
 	assert_int_equal(f.told->alone[3], 1);
 	assert_int_equal(counts->work_joined, 2);
-	assert_int_equal(counts->work_alone, 1);
-	assert_int_equal(counts->launches_alone, 1);
+	assert_int_equal(counts->work_unmatched, 1);
+	assert_int_equal(counts->launches_unmatched, 1);
 	teardown(&f);
 }
 
@@ -142,7 +142,7 @@ static void late_kernels_find_their_call(void **state)
 	kernel(&f, 2, 0);
 	assert_int_equal(f.told->joined[1], 2);
 	assert_int_equal(f.told->joined[2], 1);
-	assert_int_equal(correlate_finish(f.correlate)->launches_alone, 0);
+	assert_int_equal(correlate_finish(f.correlate)->launches_unmatched, 0);
 	teardown(&f);
 }
 
@@ -163,8 +163,8 @@ static void memory_is_bounded(void **state)
 	call(&f, 49950, LAUNCH_EXPECTED);
 	counts = correlate_finish(f.correlate);
 	assert_int_equal(counts->work_joined, 4);
-	assert_int_equal(counts->work_alone, 20000 - 2);
-	assert_int_equal(counts->launches_alone, 19999 - 2);
+	assert_int_equal(counts->work_unmatched, 20000 - 2);
+	assert_int_equal(counts->launches_unmatched, 19999 - 2);
 	for (uint64_t id = 30000; id < 50000; id++)
 		assert_int_equal(f.told->joined[id] + f.told->alone[id], 1);
 	teardown(&f);

@@ -73,7 +73,7 @@ static void call(struct fixture *f, uint32_t thread, uint16_t api, uint64_t own_
 /* Sums stay at the end of what there is room for; what comes out of order takes nothing away. */
 static void numbers_that_cannot_be(void **state)
 {
-	struct totals none = {0};
+	struct aggregate none = {0};
 	struct fixture f;
 
 	(void)state;

@@ -60,22 +60,22 @@ static bool has_helper = true;
 static void read_log(unsigned count)
 {
 	struct xt_reader *reader;
-	struct ahead *ahead;
+	struct prefetch *prefetch;
 	uint64_t next = 1, position = 0;
 
 	assert_int_equal(xt_reader_open(path, &reader), XT_OPEN_OK);
-	ahead = ahead_open(reader, WANTED, has_helper);
-	assert_non_null(ahead);
+	prefetch = prefetch_open(reader, WANTED, has_helper);
+	assert_non_null(prefetch);
 	for (unsigned c = 0; c < count; c++) {
-		const struct xt_chunk *chunk = ahead_next(ahead);
+		const struct xt_chunk *chunk = prefetch_next(prefetch);
 
 		if (c >= CHUNKS) {
 			assert_null(chunk);
 			continue;
 		}
 		assert_non_null(chunk);
-		assert_true(ahead_position(ahead) > position);
-		position = ahead_position(ahead);
+		assert_true(prefetch_position(prefetch) > position);
+		position = prefetch_position(prefetch);
 		assert_int_equal(xt_chunk_kind(chunk), XT_KIND_CLOCK);
 		assert_int_equal(xt_chunk_rows(chunk), ROWS(c));
 		for (unsigned row = 0; row < ROWS(c); row++) {
@@ -83,7 +83,7 @@ static void read_log(unsigned count)
 			assert_int_equal(xt_chunk_u64(chunk, XT_CLOCK_REALTIME_NS)[row], c);
 		}
 	}
-	ahead_close(ahead);
+	prefetch_close(prefetch);
 	if (count > CHUNKS) {
 		assert_true(xt_reader_damage(reader)->closed);
 		assert_int_equal(xt_reader_damage(reader)->chunks_damaged, 0);

@@ -147,7 +147,7 @@ static void test_factors(void **state)
 
 	(void)state;
 	for (uint32_t p = 0; p < 40; p++) {
-		uint32_t place = subjects_place(&subjects, PROFILE_PATH, p);
+		uint32_t place = subjects_index(&subjects, PROFILE_PATH, p);
 
 		assert_int_equal(place, p);
 		for (int b = 0; b < PROFILE_BATCHES; b++)
@@ -169,7 +169,7 @@ static void test_plain(void **state)
 	char text[] = "step 12 of 300, v2";
 
 	(void)state;
-	windows_plain(text);
+	windows_mask_numbers(text);
 	assert_string_equal(text, "step # of #, v#");
 }
 

@@ -68,7 +68,7 @@ static void ranges_nest_by_thread(void **state)
 	assert_int_equal(nest_of(&ranges, 2, 100), 9);
 	assert_int_equal(nest_of(&ranges, 3, 100), 0);
 	assert_int_equal(nest_of(&ranges, 77777777, 100), 0);
-	assert_int_equal(ranges.counts.pops_alone, 1);
+	assert_int_equal(ranges.counts.pops_unmatched, 1);
 	assert_int_equal(ranges.counts.unclosed, 1);
 	assert_int_equal(ranges.counts.opened, 3);
 	ranges_free(&ranges);
@@ -90,7 +90,7 @@ static void an_end_is_for_the_thread_that_started(void **state)
 	assert_int_equal(nest_of(&ranges, 1, 60), 2);
 	assert_int_equal(nest_of(&ranges, 1, 91), 0);
 	assert_int_equal(nest_of(&ranges, 2, 30), 0);
-	assert_int_equal(ranges.counts.ends_alone, 2);
+	assert_int_equal(ranges.counts.ends_unmatched, 2);
 	ranges_free(&ranges);
 }
 
@@ -148,7 +148,7 @@ static void random_nests_are_right(void **state)
 			expected[1][t] = plain_nest(&plain[1]);
 		}
 		assert_int_equal(ranges_index(&ranges), 0);
-		assert_int_equal(ranges.counts.pops_alone, alone);
+		assert_int_equal(ranges.counts.pops_unmatched, alone);
 		for (uint64_t i = 0; i < TIMES; i++) {
 			uint64_t t = i % 3 ? i : draw(TIMES);
 
@@ -171,7 +171,7 @@ static void depth_is_bounded(void **state)
 	assert_int_equal(ranges_index(&ranges), 0);
 	assert_int_equal(ranges.nodes[ranges_at(&ranges, 1, 99999)].depth, RANGES_DEPTH_MAX);
 	assert_int_equal(ranges.nodes[ranges_at(&ranges, 1, UINT64_MAX)].depth, 1);
-	assert_int_equal(ranges.counts.pops_alone, 0);
+	assert_int_equal(ranges.counts.pops_unmatched, 0);
 	ranges_free(&ranges);
 }
 
@@ -191,7 +191,7 @@ static void crossing_is_bounded(void **state)
 			add(&ranges, XT_RANGE_END, 1, 10 * i + 5, 0, 0, i - IN_FLIGHT);
 	}
 	assert_int_equal(ranges_index(&ranges), 0);
-	assert_int_equal(ranges.counts.ends_alone, 0);
+	assert_int_equal(ranges.counts.ends_unmatched, 0);
 	assert_int_equal(ranges.counts.unclosed, IN_FLIGHT);
 	assert_true(ranges.counts.not_nested > COUNT / 2);
 	assert_true(ranges.node_count < 2 * COUNT + (1 << 18) + RANGES_DEPTH_MAX);

@@ -110,20 +110,20 @@ static uint64_t time_of(enum pattern pattern, uint64_t number, uint64_t *seed)
 
 static void hold(enum pattern pattern, uint64_t seed)
 {
-	struct order order;
+	struct reorder_buffer order;
 	uint64_t late_count = 0;
 
 	memset(&plain, 0, sizeof(plain));
 	expected_count = got_count = 0;
-	order_init(&order, sizeof(struct item), WINDOW, leave, NULL);
+	reorder_buffer_init(&order, sizeof(struct item), WINDOW, leave, NULL);
 	for (uint64_t number = 1; number <= ITEMS; number++) {
 		struct item item = {.time_ns = time_of(pattern, number, &seed), .number = number};
 		struct item *waiting;
 		uint64_t ticket;
 
 		plain_push(item);
-		assert_int_equal(order_push(&order, item.time_ns, &item, &ticket), 0);
-		waiting = order_item(&order, ticket);
+		assert_int_equal(reorder_buffer_push(&order, item.time_ns, &item, &ticket), 0);
+		waiting = reorder_buffer_item(&order, ticket);
 		if (expected_count && expected[expected_count - 1].number == number) {
 			assert_null(waiting);
 			continue;
@@ -134,7 +134,7 @@ static void hold(enum pattern pattern, uint64_t seed)
 	}
 	while (plain.count)
 		plain_let_first_go();
-	order_finish(&order);
+	reorder_buffer_finish(&order);
 	assert_int_equal(got_count, ITEMS);
 	for (uint32_t i = 0; i < ITEMS; i++)
 		late_count += expected_late[i];
@@ -142,7 +142,7 @@ static void hold(enum pattern pattern, uint64_t seed)
 	/* Memory is that of the window, whatever comes. */
 	assert_in_range(order.slot_count, 1, WINDOW);
 	assert_in_range(order.run_count, 1, 3 * WINDOW + 100);
-	order_free(&order);
+	reorder_buffer_free(&order);
 }
 
 static void as_the_plain_way(void **state)
@@ -163,18 +163,18 @@ static void ignore_leaving(void *context, void *item, bool is_late)
 /* A slot is used 32,768 times in 2^32 items. Work can wait for its call that long. */
 static void tickets_do_not_recur_after_2_to_the_32_items(void **state)
 {
-	struct order order;
+	struct reorder_buffer order;
 	uint64_t item = 1, first, other;
 
 	(void)state;
-	order_init(&order, sizeof(item), 1, ignore_leaving, NULL);
-	assert_int_equal(order_push(&order, 1, &item, &first), 0);
+	reorder_buffer_init(&order, sizeof(item), 1, ignore_leaving, NULL);
+	assert_int_equal(reorder_buffer_push(&order, 1, &item, &first), 0);
 	for (uint32_t use = 1; use < 1u << 17; use++) {
-		assert_int_equal(order_push(&order, 1, &item, &other), 0);
-		assert_null(order_item(&order, first));
-		assert_non_null(order_item(&order, other));
+		assert_int_equal(reorder_buffer_push(&order, 1, &item, &other), 0);
+		assert_null(reorder_buffer_item(&order, first));
+		assert_non_null(reorder_buffer_item(&order, other));
 	}
-	order_free(&order);
+	reorder_buffer_free(&order);
 }
 
 int main(void)

@@ -41,25 +41,25 @@ static void what_is_nearly_sorted_gets_sorted(void **state)
 {
 	enum { COUNT = 4000, WINDOW = 64 };
 	struct seen *seen = calloc(1, sizeof(*seen));
-	struct order order;
+	struct reorder_buffer order;
 	uint64_t ticket;
 
 	(void)state;
 	assert_non_null(seen);
 	seed = 3;
-	order_init(&order, sizeof(uint64_t), WINDOW, see, seen);
+	reorder_buffer_init(&order, sizeof(uint64_t), WINDOW, see, seen);
 	for (uint64_t i = 0; i < COUNT; i++) {
 		uint64_t time = i + draw(WINDOW / 2); /* nobody is overtaken by more */
 
-		assert_int_equal(order_push(&order, time, &time, &ticket), 0);
+		assert_int_equal(reorder_buffer_push(&order, time, &time, &ticket), 0);
 		assert_int_not_equal(ticket, 0);
 	}
-	order_finish(&order);
+	reorder_buffer_finish(&order);
 	assert_int_equal(seen->count, COUNT);
 	assert_int_equal(order.late_count, 0);
 	for (size_t i = 1; i < COUNT; i++)
 		assert_true(seen->values[i - 1] <= seen->values[i]);
-	order_free(&order);
+	reorder_buffer_free(&order);
 	free(seen);
 }
 
@@ -68,26 +68,27 @@ static void items_change_while_they_wait(void **state)
 	struct seen *seen = calloc(1, sizeof(*seen));
 	uint64_t values[] = {30, 10, 20, 40, 5};
 	uint64_t tickets[5];
-	struct order order;
+	struct reorder_buffer order;
 
 	(void)state;
 	assert_non_null(seen);
-	order_init(&order, sizeof(uint64_t), 3, see, seen);
+	reorder_buffer_init(&order, sizeof(uint64_t), 3, see, seen);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(order_push(&order, values[i], &values[i], &tickets[i]), 0);
-	*(uint64_t *)order_item(&order, tickets[1]) = 11;
-	assert_int_equal(order_push(&order, values[3], &values[3], &tickets[3]), 0);
-	assert_null(order_item(&order, tickets[1]));	 /* has gone on */
-	assert_non_null(order_item(&order, tickets[3])); /* … and this is in its place */
-	assert_int_equal(order_push(&order, values[4], &values[4], &tickets[4]), 0);
-	assert_null(order_item(&order, tickets[4])); /* too late: gone at once */
-	assert_null(order_item(&order, 0));
-	order_finish(&order);
+		assert_int_equal(reorder_buffer_push(&order, values[i], &values[i], &tickets[i]),
+				 0);
+	*(uint64_t *)reorder_buffer_item(&order, tickets[1]) = 11;
+	assert_int_equal(reorder_buffer_push(&order, values[3], &values[3], &tickets[3]), 0);
+	assert_null(reorder_buffer_item(&order, tickets[1]));	  /* has gone on */
+	assert_non_null(reorder_buffer_item(&order, tickets[3])); /* … and this is in its place */
+	assert_int_equal(reorder_buffer_push(&order, values[4], &values[4], &tickets[4]), 0);
+	assert_null(reorder_buffer_item(&order, tickets[4])); /* too late: gone at once */
+	assert_null(reorder_buffer_item(&order, 0));
+	reorder_buffer_finish(&order);
 	assert_int_equal(seen->count, 5);
 	assert_int_equal(seen->late_count, 1);
 	assert_int_equal(order.late_count, 1);
 	assert_int_equal(seen->values[0], 11);
-	order_free(&order);
+	reorder_buffer_free(&order);
 	free(seen);
 }
 
@@ -169,35 +170,36 @@ static void what_comes_late_is_not_shared_twice(void **state)
 	exclusive_free(&exclusive);
 }
 
-#define UNIT (PAST_BUSY_NS / 4)
+#define UNIT (THREAD_BUSY_MAX_NS / 4)
 
 /* What a thread did: calls by enter and exit, ended by one without an exit. */
 struct deed {
 	uint64_t enter_ns;
 	uint64_t exit_ns;
-	enum past_state state;
+	enum thread_state state;
 };
 
-static struct past past_of(const struct deed *deeds)
+static struct thread_timeline timeline_of(const struct deed *deeds)
 {
-	struct past past = {0};
+	struct thread_timeline timeline = {0};
 
 	uint64_t own_ns;
 
 	for (; deeds->exit_ns; deeds++)
-		assert_int_equal(
-			past_call(&past, deeds->state, deeds->enter_ns, deeds->exit_ns, &own_ns),
-			0);
+		assert_int_equal(thread_timeline_add_call(&timeline, deeds->state, deeds->enter_ns,
+							  deeds->exit_ns, &own_ns),
+				 0);
 	if (deeds->enter_ns)
-		assert_int_equal(
-			past_call(&past, PAST_BUSY, deeds->enter_ns, deeds->enter_ns, &own_ns), 0);
-	return past;
+		assert_int_equal(thread_timeline_add_call(&timeline, THREAD_BUSY, deeds->enter_ns,
+							  deeds->enter_ns, &own_ns),
+				 0);
+	return timeline;
 }
 
 static void gaps_are_cut_by_what_the_thread_did(void **state)
 {
-	const enum past_state SYNC = PAST_IN_SYNC, COPY = PAST_IN_COPY, BUSY = PAST_BUSY;
-	const uint64_t late = PAST_BUSY_NS;
+	const enum thread_state SYNC = THREAD_IN_SYNC, COPY = THREAD_IN_COPY, BUSY = THREAD_BUSY;
+	const uint64_t late = THREAD_BUSY_MAX_NS;
 	const struct idle_work first = {.start_ns = 0, .end_ns = 1000, .stream = 1};
 	const struct {
 		struct idle_work work;
@@ -262,28 +264,28 @@ static void gaps_are_cut_by_what_the_thread_did(void **state)
 
 	(void)state;
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
-		struct past past = past_of(cases[c].deeds);
+		struct thread_timeline timeline = timeline_of(cases[c].deeds);
 		struct idle_work work = cases[c].work;
 		uint64_t pieces[IDLE_CLASSES] = {0};
 		struct idle idle = {0};
 
-		work.past = &past;
+		work.thread = &timeline;
 		idle_add(&idle, &first, pieces);
 		for (int class = 0; class < IDLE_CLASSES; class ++)
 			assert_int_equal(pieces[class], 0);
 		idle_add(&idle, &work, pieces);
 		for (int class = 0; class < IDLE_CLASSES; class ++)
 			assert_int_equal(pieces[class], cases[c].expected[class]);
-		past_free(&past);
+		thread_timeline_free(&timeline);
 	}
 }
 
 /* A random call, after those within it; did notes what the thread was in in each unit of time. */
-static void call_at_random(struct past *past, uint8_t *did, uint64_t now, uint64_t until,
-			   unsigned depth)
+static void call_at_random(struct thread_timeline *timeline, uint8_t *did, uint64_t now,
+			   uint64_t until, unsigned depth)
 {
-	static const enum past_state states[] = {PAST_IN_SYNC, PAST_IN_COPY, PAST_BUSY};
-	enum past_state in = states[draw(3)];
+	static const enum thread_state states[] = {THREAD_IN_SYNC, THREAD_IN_COPY, THREAD_BUSY};
+	enum thread_state in = states[draw(3)];
 	uint64_t own_units = until - now, own_ns;
 
 	memset(did + now, (int)in, until - now);
@@ -292,11 +294,12 @@ static void call_at_random(struct past *past, uint8_t *did, uint64_t now, uint64
 
 		if (draw(3) || length == until - now)
 			continue;
-		call_at_random(past, did, u, u + length, depth - 1);
+		call_at_random(timeline, did, u, u + length, depth - 1);
 		own_units -= length;
 		u += length - 1;
 	}
-	assert_int_equal(past_call(past, in, now * UNIT, until * UNIT, &own_ns), 0);
+	assert_int_equal(thread_timeline_add_call(timeline, in, now * UNIT, until * UNIT, &own_ns),
+			 0);
 	assert_int_equal(own_ns, own_units * UNIT);
 }
 
@@ -310,44 +313,48 @@ static void a_past_is_what_was_done_in_each_ns(void **state)
 
 	(void)state;
 	for (uint64_t run = 1; run <= 1000; run++) {
-		uint8_t did[LENGTH]; /* in each unit: a state, or PAST_STATES for own code */
+		uint8_t did[LENGTH]; /* in each unit: a state, or THREAD_STATES for own code */
 		uint64_t now, end, own_ns;
-		struct past past = {0};
+		struct thread_timeline timeline = {0};
 
 		seed = run * 77;
 		now = 1 + draw(3);
-		memset(did, PAST_STATES, sizeof(did));
+		memset(did, THREAD_STATES, sizeof(did));
 		while (now < LENGTH - 20) {
 			uint64_t until = now + 1 + draw(run % 2 ? 4 : 10);
 
-			call_at_random(&past, did, now, until, 2);
+			call_at_random(&timeline, did, now, until, 2);
 			now = until + (draw(3) ? draw(7) : 0);
 		}
 		end = now;
-		assert_int_equal(past_call(&past, PAST_BUSY, end * UNIT, end * UNIT, &own_ns), 0);
+		assert_int_equal(thread_timeline_add_call(&timeline, THREAD_BUSY, end * UNIT,
+							  end * UNIT, &own_ns),
+				 0);
 		for (uint64_t from = 0; from < end; from++) {
-			uint64_t wanted[PAST_STATES] = {0}, spent[PAST_STATES] = {0}, length = 0;
+			uint64_t wanted[THREAD_STATES] = {0}, spent[THREAD_STATES] = {0},
+				 length = 0;
 
 			for (uint64_t u = from; u < end; u++) {
-				length = did[u] == PAST_STATES ? length + 1 : 0;
-				if (did[u] < PAST_STATES)
+				length = did[u] == THREAD_STATES ? length + 1 : 0;
+				if (did[u] < THREAD_STATES)
 					wanted[did[u]] += UNIT;
-				else if (u + 1 == end || did[u + 1] != PAST_STATES)
-					wanted[length > 4 ? PAST_AWAY : PAST_BUSY] += length * UNIT;
+				else if (u + 1 == end || did[u + 1] != THREAD_STATES)
+					wanted[length > 4 ? THREAD_IN_OWN_CODE : THREAD_BUSY] +=
+						length * UNIT;
 			}
-			past_spent(&past, from * UNIT, end * UNIT, spent);
+			thread_timeline_spent(&timeline, from * UNIT, end * UNIT, spent);
 			assert_memory_equal(spent, wanted, sizeof(spent));
 		}
-		past_thin(&past);
+		thread_timeline_thin(&timeline);
 		for (uint64_t from = 0; from < end * UNIT; from += UNIT / 3) {
-			uint64_t spent[PAST_STATES] = {0}, sum = 0;
+			uint64_t spent[THREAD_STATES] = {0}, sum = 0;
 
-			past_spent(&past, from, end * UNIT, spent);
-			for (int s = 0; s < PAST_STATES; s++)
+			thread_timeline_spent(&timeline, from, end * UNIT, spent);
+			for (int s = 0; s < THREAD_STATES; s++)
 				sum += spent[s];
 			assert_int_equal(sum, end * UNIT - from);
 		}
-		past_free(&past);
+		thread_timeline_free(&timeline);
 	}
 }
 
@@ -387,10 +394,10 @@ static void peaks_are_what_was_held(void **state)
 			uint64_t bytes;
 			uint32_t owner;
 		} places[PLACES] = {0};
-		struct totals totals = {0};
+		struct aggregate totals = {0};
 		struct memory_listener listener = {ignore, NULL};
 		struct memory memory;
-		uint64_t free_alone = 0;
+		uint64_t free_unmatched = 0;
 
 		seed = run * 77;
 		memory_init(&memory, &totals, listener);
@@ -405,7 +412,7 @@ static void peaks_are_what_was_held(void **state)
 					    .kind = is_alloc ? WORK_ALLOC : WORK_FREE};
 			struct owner owner = {.leaf = LEAF_MEMORY, .what = MEMORY_WHAT(3, pool)};
 
-			free_alone += !is_alloc && !places[place].bytes;
+			free_unmatched += !is_alloc && !places[place].bytes;
 			if (is_alloc) {
 				places[place].bytes = work.bytes = 1 + draw(1000);
 				places[place].owner = (uint32_t)draw(OWNERS);
@@ -426,7 +433,7 @@ static void peaks_are_what_was_held(void **state)
 			}
 		}
 		memory_finish(&memory);
-		assert_int_equal(memory.counts.free_alone, free_alone);
+		assert_int_equal(memory.counts.free_unmatched, free_unmatched);
 		assert_int_equal(memory.counts.alloc_over, 0);
 		for (uint32_t pool = 0; pool < 2; pool++) {
 			assert_int_equal(memory.pools[pool].peak_bytes, top[pool]);
@@ -436,7 +443,7 @@ static void peaks_are_what_was_held(void **state)
 						      .leaf = LEAF_MEMORY,
 						      .what = MEMORY_WHAT(3, pool)};
 				const struct total *total =
-					&totals.entries[totals_place(&totals, &owner)];
+					&totals.entries[aggregate_index(&totals, &owner)];
 
 				assert_int_equal(total->weights[WEIGHT_PEAK_BYTES], peak[pool][o]);
 				assert_int_equal(total->weights[WEIGHT_LEAKED_BYTES],
@@ -444,7 +451,7 @@ static void peaks_are_what_was_held(void **state)
 			}
 		}
 		memory_free(&memory);
-		totals_free(&totals);
+		aggregate_free(&totals);
 	}
 }
 

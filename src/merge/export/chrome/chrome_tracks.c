@@ -147,7 +147,7 @@ int chrome_begin_process(struct sink *sink, const struct process *process)
 	chrome_forget_process(c);
 	c->shape_counts[WORK_KERNEL] = process->model->shapes.count;
 	c->shape_counts[WORK_COPY] = process->model->copy_shapes.count;
-	c->shape_counts[WORK_SET] = MEMORY_KINDS;
+	c->shape_counts[WORK_MEMSET] = MEMORY_KINDS;
 	for (int kind = 0; kind < WORK_KINDS; kind++) {
 		c->shapes[kind] = calloc(c->shape_counts[kind], sizeof(*c->shapes[kind]));
 		if (!c->shapes[kind]) {

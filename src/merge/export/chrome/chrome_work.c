@@ -98,7 +98,7 @@ static const struct {
 } kinds[WORK_KINDS] = {
 	[WORK_KERNEL] = {"{\"ph\":\"X\",\"cat\":\"kernel\"", make_kernel},
 	[WORK_COPY] = {"{\"ph\":\"X\",\"cat\":\"memcpy\"", make_copy},
-	[WORK_SET] = {"{\"ph\":\"X\",\"cat\":\"memset\"", make_set},
+	[WORK_MEMSET] = {"{\"ph\":\"X\",\"cat\":\"memset\"", make_set},
 };
 
 /* What work of that shape says of itself, worked out when it is first met. */

@@ -172,7 +172,7 @@ static int put_transfers(struct output *out, const struct run *run, struct csv *
 	for (size_t r = 0; r < run->transfers.count; r++) {
 		const struct transfer_row *row = &run->transfers.rows[r];
 
-		output_format(out, "%s", row->is_set ? "set" : "copy");
+		output_format(out, "%s", row->is_memset ? "set" : "copy");
 		put_number(out, row->sum.count);
 		put_number(out, row->sum.bytes);
 		put_number(out, row->sum.gpu_ns);
@@ -257,16 +257,16 @@ static int put_losses(struct output *out, const struct run *run, struct csv *csv
 	return 0;
 }
 
-static int put_doubts(struct output *out, const struct run *run, struct csv *csv)
+static int put_anomalies(struct output *out, const struct run *run, struct csv *csv)
 {
 	(void)csv;
-	for (size_t d = 0; d < DOUBTS_COUNT; d++) {
-		uint64_t count = doubt_count(run, &doubts[d]);
+	for (size_t d = 0; d < ANOMALIES; d++) {
+		uint64_t count = anomaly_count(run, &anomalies[d]);
 
 		if (!count)
 			continue;
 		output_format(out, "%llu", (unsigned long long)count);
-		put_text(out, doubts[d].name);
+		put_text(out, anomalies[d].name);
 		end_row(out);
 	}
 	return 0;
@@ -293,7 +293,7 @@ static const struct {
 	 put_ranges},
 	{"idle.csv", "gpu_idle_ns,class", put_idle},
 	{"losses.csv", "count,name,what", put_losses},
-	{"doubts.csv", "count,name", put_doubts},
+	{"doubts.csv", "count,name", put_anomalies},
 };
 #define TABLE_COUNT (sizeof(tables) / sizeof(tables[0]))
 

@@ -255,7 +255,7 @@ int perfetto_begin_process(struct sink *sink, const struct process *process)
 	p->stream_count = model->streams.count;
 	p->shape_counts[WORK_KERNEL] = model->shapes.count;
 	p->shape_counts[WORK_COPY] = model->copy_shapes.count;
-	p->shape_counts[WORK_SET] = MEMORY_KINDS;
+	p->shape_counts[WORK_MEMSET] = MEMORY_KINDS;
 	for (int kind = 0; kind < WORK_KINDS; kind++) {
 		p->shapes[kind] = calloc(p->shape_counts[kind], sizeof(*p->shapes[kind]));
 		if (!p->shapes[kind])

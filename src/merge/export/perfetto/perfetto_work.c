@@ -76,7 +76,7 @@ static const struct {
 } kinds[WORK_KINDS] = {
 	[WORK_KERNEL] = {ANNOTATION_LAUNCH, make_kernel},
 	[WORK_COPY] = {ANNOTATION_COPY, make_copy},
-	[WORK_SET] = {ANNOTATION_COPY, make_set},
+	[WORK_MEMSET] = {ANNOTATION_COPY, make_set},
 };
 
 /* What work of that shape has in common, worked out when it is first met. */

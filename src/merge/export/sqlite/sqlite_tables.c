@@ -129,7 +129,7 @@ int sqlite_begin_process(struct sink *sink, const struct process *process)
 	s->process_id = (int64_t)process->index + 1;
 	s->shape_counts[WORK_KERNEL] = model->shapes.count;
 	s->shape_counts[WORK_COPY] = model->copy_shapes.count;
-	s->shape_counts[WORK_SET] = MEMORY_KINDS;
+	s->shape_counts[WORK_MEMSET] = MEMORY_KINDS;
 	for (int kind = 0; kind < WORK_KINDS; kind++) {
 		s->shapes[kind] = calloc(s->shape_counts[kind], sizeof(*s->shapes[kind]));
 		if (!s->shapes[kind])
@@ -167,7 +167,7 @@ static void bind_copy(struct sqlite *s, const struct copy_shape *shape)
 int64_t sqlite_shape(struct sink *sink, const struct process *process, const struct work *work)
 {
 	static const char *const kinds[WORK_KINDS] = {
-		[WORK_KERNEL] = "kernel", [WORK_COPY] = "copy", [WORK_SET] = "set"};
+		[WORK_KERNEL] = "kernel", [WORK_COPY] = "copy", [WORK_MEMSET] = "set"};
 	struct sqlite *s = sink->state;
 	const struct model *model = process->model;
 	struct names *names = process->names->shown;

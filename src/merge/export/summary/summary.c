@@ -133,20 +133,20 @@ static void put_overview(struct output *out, const struct run *run)
 		put_count(out, "  captured into a graph", run->launch_captured_count);
 	if (run->launch_kernelless_count)
 		put_count(out, "  of graphs without kernels", run->launch_kernelless_count);
-	if (run->launch_alone_count)
-		put_count(out, "  without a kernel in the log", run->launch_alone_count);
+	if (run->launch_unmatched_count)
+		put_count(out, "  without a kernel in the log", run->launch_unmatched_count);
 	if (run->transfer_call_count)
 		put_count(out, "calls that copy or set", run->transfer_call_count);
-	if (run->transfer_alone_count)
+	if (run->transfer_unmatched_count)
 		put_count(out, "  without GPU work (captured, of no bytes, or lost)",
-			  run->transfer_alone_count);
+			  run->transfer_unmatched_count);
 	put_count(out, "kernels", run->work_count[WORK_KERNEL]);
 	if (run->collectives.count)
 		put_count(out, "  of these, collectives", run->collectives.count);
 	if (run->work_count[WORK_COPY])
 		put_count(out, "copies", run->work_count[WORK_COPY]);
-	if (run->work_count[WORK_SET])
-		put_count(out, "sets", run->work_count[WORK_SET]);
+	if (run->work_count[WORK_MEMSET])
+		put_count(out, "sets", run->work_count[WORK_MEMSET]);
 	if (run->graph_work_count)
 		put_count(out, "  of these, in graphs", run->graph_work_count);
 	format_time(time, run->gpu_ns);
@@ -212,7 +212,7 @@ static void put_trust(struct output *out, const struct trust *trust)
 	size_t columns = out->columns ? out->columns : SIZE_MAX;
 
 	output_text(out, "\n", 1);
-	put_style(out, trust->word == TRUST_COMPLETE ? STYLE_TITLE : STYLE_ALARM);
+	put_style(out, trust->level == TRUST_COMPLETE ? STYLE_TITLE : STYLE_ALARM);
 	output_text(out, "Trust: ", strlen("Trust: "));
 	put_words(out, trust->lines[0], 0, 2, columns);
 	put_style(out, STYLE_PLAIN);

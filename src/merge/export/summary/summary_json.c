@@ -151,7 +151,7 @@ static void put_device(struct json *json, const struct process_sums *process,
 		json_string(json, "uuid", sums->uuid);
 	json_u64(json, "kernel_count", sums->counts[WORK_KERNEL]);
 	json_u64(json, "copy_count", sums->counts[WORK_COPY]);
-	json_u64(json, "set_count", sums->counts[WORK_SET]);
+	json_u64(json, "set_count", sums->counts[WORK_MEMSET]);
 	json_u64(json, "gpu_time_ns", sums->gpu_ns);
 	json_u64(json, "gpu_busy_ns", sums->exclusive_ns);
 	json_u64(json, "gpu_idle_ns", idle_ns);
@@ -195,13 +195,13 @@ static void put_totals(struct json *json, const struct run *run)
 	json_u64(json, "launch_failed_count", run->launch_failed_count);
 	json_u64(json, "launch_captured_count", run->launch_captured_count);
 	json_u64(json, "launch_of_kernelless_graph_count", run->launch_kernelless_count);
-	json_u64(json, "launch_without_work_count", run->launch_alone_count);
+	json_u64(json, "launch_without_work_count", run->launch_unmatched_count);
 	json_u64(json, "kernel_missing_count", run->kernel_missing_count);
 	json_u64(json, "transfer_call_count", run->transfer_call_count);
-	json_u64(json, "transfer_call_without_work_count", run->transfer_alone_count);
+	json_u64(json, "transfer_call_without_work_count", run->transfer_unmatched_count);
 	json_u64(json, "kernel_count", run->work_count[WORK_KERNEL]);
 	json_u64(json, "copy_count", run->work_count[WORK_COPY]);
-	json_u64(json, "set_count", run->work_count[WORK_SET]);
+	json_u64(json, "set_count", run->work_count[WORK_MEMSET]);
 	json_u64(json, "graph_work_count", run->graph_work_count);
 	json_u64(json, "pause_count", run->pause_count);
 	json_u64(json, "paused_ns", run->paused_ns);

@@ -229,7 +229,7 @@ void summary_json_transfers(struct json *json, const struct run *run)
 		const struct transfer_row *row = &run->transfers.rows[r];
 
 		json_begin_object(json, NULL);
-		json_string(json, "kind", row->is_set ? "set" : "copy");
+		json_string(json, "kind", row->is_memset ? "set" : "copy");
 		put_name(json, "name", &run->paths.names, row->name);
 		json_u64(json, "count", row->sum.count);
 		json_u64(json, "bytes", row->sum.bytes);
@@ -259,12 +259,12 @@ void summary_json_memory(struct json *json, const struct run *run)
 }
 
 /* Those that are 0 are left out: then all is well. */
-static void put_doubts(struct json *json, const struct run *run)
+static void put_anomalies(struct json *json, const struct run *run)
 {
 	json_begin_object(json, "doubts");
-	for (size_t d = 0; d < DOUBTS_COUNT; d++)
-		if (doubt_count(run, &doubts[d]))
-			json_u64(json, doubts[d].name, doubt_count(run, &doubts[d]));
+	for (size_t d = 0; d < ANOMALIES; d++)
+		if (anomaly_count(run, &anomalies[d]))
+			json_u64(json, anomalies[d].name, anomaly_count(run, &anomalies[d]));
 	json_end_object(json);
 }
 
@@ -273,7 +273,7 @@ void summary_json_trust(struct json *json, const struct run *run)
 	const struct trust *trust = run->trust;
 
 	json_begin_object(json, "trust");
-	json_string(json, "word", trust_word_name(trust->word));
+	json_string(json, "word", trust_level_name(trust->level));
 	json_begin_array(json, "reasons");
 	for (size_t r = 0; r < trust->reason_count; r++)
 		json_string(json, NULL, trust->reasons[r]);
@@ -295,7 +295,7 @@ void summary_json_trust(struct json *json, const struct run *run)
 		if (run->losses[l])
 			json_u64(json, losses_name(l), run->losses[l]);
 	json_end_object(json);
-	put_doubts(json, run);
+	put_anomalies(json, run);
 	json_begin_array(json, "nameless");
 	for (size_t m = 0; m < run->unnamed_modules.count; m++) {
 		json_begin_object(json, NULL);
