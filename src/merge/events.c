@@ -88,7 +88,7 @@ static void read_call(struct reading *reading, struct launch *call, uint64_t dur
 	if (!reading->run->selection || sieve_call(reading, call)) {
 		count_call(reading->run, call->flags, result != 0);
 		if (reading->run->wants_findings)
-			sites_call(&reading->sites, call, own_ns, result);
+			callsites_add_call(&reading->callsites, call, own_ns, result);
 		if (reading->tells_of_calls)
 			tell_of_call(reading, call, duration_ns, own_ns, result);
 	}
@@ -495,7 +495,7 @@ static int begin(struct reading *reading)
 		reading->tells_of_work |= reading->sinks[e].exporter->work != NULL;
 	}
 	if (reading->run->wants_findings &&
-	    sites_init(&reading->sites, reading->model, &reading->threads) < 0)
+	    callsites_init(&reading->callsites, reading->model, &reading->threads) < 0)
 		return -ENOMEM;
 	memory_init(&reading->memory, &reading->totals, memory_listener);
 	reading->has_stack = calloc(reading->model->stacks.count + 1, 1);
@@ -589,7 +589,7 @@ void reading_free(struct reading *reading)
 	threads_free(&reading->threads);
 	sieve_free(&reading->sieve);
 	missing_free(&reading->missing);
-	sites_free(&reading->sites);
+	callsites_free(&reading->callsites);
 	totals_free(&reading->totals);
 	free(reading->copies);
 	free(reading->has_stack);

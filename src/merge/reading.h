@@ -49,7 +49,7 @@ struct reading {
 	struct transfer_sum *copies; /* by XT_COPY_SHAPE_ID */
 	struct transfer_sum sets[MEMORY_KINDS];
 	struct sieve sieve;
-	struct sites sites;		    /* if the run looks for findings */
+	struct callsites callsites;	    /* if the run looks for findings */
 	struct xt_damage damage;	    /* of both readings, once all is read */
 	bool tells_of_calls, tells_of_work; /* anyone but what is here wants to know of each */
 	struct collective_sums collectives;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "merge/export/summary/summary.h"
+#include "merge/export/summary/summary_findings.h"
 #include "merge/sums/tables.h"
 #include "merge/sums/trust.h"
 
@@ -244,7 +245,7 @@ static int end(struct sink *sink, const struct run *run)
 	int error = 0;
 
 	put_overview(out, run);
-	error = findings_put_text(out, run);
+	error = put_findings(out, run);
 	if (!error)
 		error = summary_put_tree(sink, run);
 	if (!error && run_work_count(run))
