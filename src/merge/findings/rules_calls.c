@@ -12,6 +12,7 @@
 
 #include "merge/base/number_format.h"
 #include "merge/base/labels.h"
+#include "merge/findings/finding_place.h"
 
 #define LOADS_MIN  8  /* with work in between */
 #define ALLOCS_MIN 16 /* with frees in between */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "merge/base/number_format.h"
+#include "merge/findings/finding_place.h"
 
 #define WAITS_MIN	    16
 #define LATE_LAUNCHES_MIN   64
