@@ -57,7 +57,7 @@ const char *detection_where_text(const struct detection *detection, const struct
 			 where ? where : "?");
 	else
 		snprintf(text + length, sizeof(text) - (size_t)length, " in %zu places%s%s",
-			 finding->place_all_count, is_below ? " below " : ", most in ",
+			 finding->place_all_count, is_below ? " called from " : ", most in ",
 			 where ? where : "?");
 	free(where);
 	return text;

@@ -210,8 +210,8 @@ static int describe_processes(struct finding *finding)
 
 	format_time(time, finding->cost_ns);
 	if (asprintf(&text,
-		     "%s That is %s; in all %u processes that do so it is %s, %s of their time at "
-		     "work.",
+		     "%s This is %s. In all %u processes with this finding it is %s, %s of their "
+		     "active time.",
 		     finding->what, finding->process, finding->process_count, time,
 		     format_percent_of(finding->cost_ns, finding->whole_ns)) < 0)
 		return -ENOMEM;

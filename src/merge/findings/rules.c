@@ -15,39 +15,39 @@
 /* docs/FINDINGS.md defines the rules and says how each can be wrong. */
 const struct rule_spec rule_specs[RULES] = {
 	[RULE_API_ERRORS] = {.name = "api-errors",
-			     .estimate = "time in the calls that failed",
+			     .estimate = "time in the failed calls",
 			     .is_error = true,
 			     .is_thread_time = true},
 	[RULE_MODULE_LOADS] = {.name = "module-loads",
 			       .share_percent = 5,
-			       .estimate = "time in the calls that load",
+			       .estimate = "time in the loading calls",
 			       .is_thread_time = true},
 	[RULE_ALLOC_LOOP] = {.name = "alloc-loop",
 			     .share_percent = 5,
-			     .estimate = "time in the calls that allocate and free again",
+			     .estimate = "time in the allocating and freeing calls",
 			     .is_thread_time = true},
 	[RULE_SMALL_COPIES] = {.name = "small-copies",
 			       .share_percent = 5,
-			       .estimate = "time of the copies but for the first of each row",
+			       .estimate = "time of the copies except the first of each sequence",
 			       .is_thread_time = true},
 	[RULE_PAGEABLE_ASYNC] = {.name = "pageable-async",
 				 .share_percent = 10,
-				 .estimate = "time for which the calls held their thread up",
+				 .estimate = "time the calls block their thread",
 				 .is_thread_time = true},
 	[RULE_LOW_BANDWIDTH] = {.name = "low-bandwidth",
 				.share_percent = 10,
-				.estimate = "time beyond that of 25 GB/s"},
+				.estimate = "time beyond a copy at 25 GB/s"},
 	[RULE_SYNC_IDLE] = {.name = "sync-idle",
 			    .share_percent = 10,
-			    .estimate = "time for which the GPU was idle around the waits",
+			    .estimate = "time the GPU is idle around the waits",
 			    .is_about_idle = true},
 	[RULE_SHORT_KERNELS] = {.name = "short-kernels",
 				.share_percent = 15,
-				.estimate = "time for which the GPU waited for these launches",
+				.estimate = "time the GPU waits for these launches",
 				.is_about_idle = true},
 	[RULE_SERIAL_STREAMS] = {.name = "serial-streams",
 				 .share_percent = 15,
-				 .estimate = "time for which kernels waited for other streams"},
+				 .estimate = "time kernels wait for other streams"},
 	[RULE_STREAM_IMBALANCE] = {.name = "stream-imbalance",
 				   .share_percent = 15,
 				   .estimate = "time of the busiest stream beyond the mean"},
@@ -56,13 +56,13 @@ const struct rule_spec rule_specs[RULES] = {
 				   .estimate = "time of the busiest device beyond the mean"},
 	[RULE_SMALL_GRIDS] = {.name = "small-grids",
 			      .share_percent = 15,
-			      .estimate = "time that a full device would need less, at most"},
+			      .estimate = "time a full GPU would save, at most"},
 	[RULE_COPY_SHARE] = {.name = "copy-share",
 			     .share_percent = 20,
-			     .estimate = "time in which copies ran and no kernel"},
+			     .estimate = "time with copies but no kernel"},
 	[RULE_GPU_IDLE] = {.name = "gpu-idle",
 			   .share_percent = 25,
-			   .estimate = "idle time of that kind, but for the longest gaps",
+			   .estimate = "idle time of this kind, without the longest gaps",
 			   .is_about_idle = true},
 };
 
@@ -79,10 +79,9 @@ const char *finding_estimate(enum rule rule)
 const char *finding_usage(void)
 {
 	static char text[USAGE_BYTES];
-	size_t length =
-		(size_t)snprintf(text, sizeof(text),
-				 "a rule, '=' and a share of the time at work from 0 to 100, or "
-				 "off; the rules are all,");
+	size_t length = (size_t)snprintf(text, sizeof(text),
+					 "a rule, '=' and a share of the active time from 0 to "
+					 "100, or off; the rules are all,");
 
 	for (int rule = 0; rule < RULES && length < sizeof(text); rule++)
 		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s",

@@ -103,17 +103,15 @@ void describe_serial_streams(const struct detection *detection, struct finding *
 	char time[TIME_BYTES];
 
 	format_time(time, finding->cost_ns);
-	finding_set_text(
-		finding,
-		"Kernels are launched into %" PRIu64 " streams, %s, but each waits until that of "
-		"another stream has ended; side by side they would take %s less, %s of the "
-		"time at work.",
-		detection->facts[0], detection_where_text(detection, finding), time,
-		format_percent_of(finding->cost_ns, finding->whole_ns));
+	finding_set_text(finding,
+			 "Kernels are launched into %" PRIu64
+			 " streams, %s, but each waits until a kernel in another stream ends. Run "
+			 "concurrently, they would take %s less, %s of the active time.",
+			 detection->facts[0], detection_where_text(detection, finding), time,
+			 format_percent_of(finding->cost_ns, finding->whole_ns));
 	finding->advice =
-		"Put nothing into the default stream in between, or make the streams "
-		"non-blocking (cudaStreamNonBlocking), and wait for events only where the "
-		"data has to come first.";
+		"Launch nothing into the default stream in between, or create non-blocking streams "
+		"(cudaStreamNonBlocking). Wait for events only where the data requires it.";
 	finding_add_evidence(finding, "stream_count", detection->facts[0]);
 	finding_add_evidence(finding, "kernel_held_count", detection->facts[1]);
 	finding_add_evidence(finding, "kernel_time_ns", detection->facts[2]);
@@ -179,15 +177,14 @@ void describe_stream_imbalance(const struct detection *detection, struct finding
 	format_time(most, detection->facts[1]);
 	format_time(mean, detection->facts[2]);
 	format_time(time, finding->cost_ns);
-	finding_set_text(
-		finding,
-		"Of %" PRIu64 " streams that get the same kind of work, %s, one has %s of "
-		"kernels where the mean is %s; spread evenly they would take %s less, %s of the "
-		"time at work.",
-		detection->facts[0], detection_where_text(detection, finding), most, mean, time,
-		format_percent_of(finding->cost_ns, finding->whole_ns));
-	finding->advice = "Give each stream as much to do as the others, or hand pieces out as "
-			  "streams become free.";
+	finding_set_text(finding,
+			 "One of %" PRIu64
+			 " streams with the same kind of work, %s, runs kernels for %s. The mean "
+			 "is %s. Balanced streams would take %s less, %s of the active time.",
+			 detection->facts[0], detection_where_text(detection, finding), most, mean,
+			 time, format_percent_of(finding->cost_ns, finding->whole_ns));
+	finding->advice =
+		"Give each stream the same amount of work, or assign work as streams become free.";
 	finding_add_evidence(finding, "stream_count", detection->facts[0]);
 	finding_add_evidence(finding, "busiest_stream_kernel_time_ns", detection->facts[1]);
 	finding_add_evidence(finding, "mean_stream_kernel_time_ns", detection->facts[2]);
@@ -246,15 +243,14 @@ void describe_device_imbalance(const struct detection *detection, struct finding
 	format_time(most, detection->facts[1]);
 	format_time(mean, detection->facts[2]);
 	format_time(time, finding->cost_ns);
-	finding_set_text(
-		finding,
-		"Of %" PRIu64 " GPUs, GPU%" PRIu64 " is busy for %s where the mean is %s, mostly "
-		"with what is launched %s; spread evenly it would take %s less, %s of the time at "
-		"work.",
-		detection->facts[0], detection->facts[3], most, mean,
-		detection_where_text(detection, finding), time,
-		format_percent_of(finding->cost_ns, finding->whole_ns));
-	finding->advice = "Give each GPU as much to do as the others.";
+	finding_set_text(finding,
+			 "GPU%" PRIu64
+			 " is busy for %s, mostly with work launched %s. The mean of %" PRIu64
+			 " GPUs is %s. Balanced GPUs would take %s less, %s of the active time.",
+			 detection->facts[3], most, detection_where_text(detection, finding),
+			 detection->facts[0], mean, time,
+			 format_percent_of(finding->cost_ns, finding->whole_ns));
+	finding->advice = "Give each GPU the same amount of work.";
 	finding_add_evidence(finding, "device_count", detection->facts[0]);
 	finding_add_evidence(finding, "busiest_device", detection->facts[3]);
 	finding_add_evidence(finding, "busiest_device_time_ns", detection->facts[1]);
@@ -308,20 +304,17 @@ void describe_small_grids(const struct detection *detection, struct finding *fin
 	char time[TIME_BYTES];
 
 	format_time(time, finding->cost_ns);
-	finding_set_text(
-		finding,
-		"Kernels of %" PRIu64 " blocks of %" PRIu64
-		" threads, launched %s, leave most of a GPU of %u multiprocessors%s unused, "
-		"whatever "
-		"runs beside them; with all of it they would take up to %s less, %s of the time at "
-		"work.",
-		shape_product(shape->grid), shape_product(shape->block),
-		detection_where_text(detection, finding), processors,
-		is_known ? "" : " (at least: the log does not say)", time,
-		format_percent_of(finding->cost_ns, finding->whole_ns));
-	finding->advice =
-		"Use more blocks, of 128 threads or more, or run several such kernels side "
-		"by side in streams.";
+	finding_set_text(finding,
+			 "Kernels of %" PRIu64 " blocks of %" PRIu64
+			 " threads, launched %s, leave most of a GPU with %u multiprocessors%s "
+			 "unused, even counting concurrent kernels. On a full GPU they would take "
+			 "up to %s less, %s of the active time.",
+			 shape_product(shape->grid), shape_product(shape->block),
+			 detection_where_text(detection, finding), processors,
+			 is_known ? "" : " (assumed, not recorded)", time,
+			 format_percent_of(finding->cost_ns, finding->whole_ns));
+	finding->advice = "Launch more blocks, of 128 threads or more, or run several such kernels "
+			  "concurrently in streams.";
 	finding_add_evidence(finding, "kernel_count", callsite->small_count);
 	finding_add_evidence(finding, "kernel_alone_time_ns", callsite->small_ns);
 	finding_add_evidence(finding, "block_count", shape_product(shape->grid));

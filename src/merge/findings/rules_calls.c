@@ -48,7 +48,7 @@ void describe_api_errors(const struct detection *detection, struct finding *find
 	for (size_t c = 0; c < detection->candidate_count; c++)
 		failed_count += detection->candidates[c].count;
 	if (detection->candidate_count > 1)
-		snprintf(others, sizeof(others), " Calls fail in %zu other place%s, too.",
+		snprintf(others, sizeof(others), " Calls also fail in %zu other place%s.",
 			 detection->candidate_count - 1, detection->candidate_count > 2 ? "s" : "");
 	finding_set_text(
 		finding,
@@ -56,8 +56,8 @@ void describe_api_errors(const struct detection *detection, struct finding *find
 		detection_api(detection, finding), name ? name : "error", callsite->last_result,
 		callsite->failed_count, callsite->count, where ? where : "?", others);
 	free(where);
-	finding->advice = "Look at what the call returns, and why it fails there: what comes after "
-			  "it works with what it did not do.";
+	finding->advice = "Check the result of the call and why it fails. Later calls run without "
+			  "its effect.";
 	finding_add_evidence(finding, "failed_count", failed_count);
 	finding_add_evidence(finding, "call_count", callsite->count);
 	finding_add_evidence(finding, "error", callsite->last_result);
@@ -86,14 +86,14 @@ void describe_module_loads(const struct detection *detection, struct finding *fi
 	char time[TIME_BYTES];
 
 	format_time(time, finding->cost_ns);
-	finding_set_text(
-		finding,
-		"%s loads code while work is under way, %s, which takes %s, %s of the time at "
-		"work.",
-		detection_api(detection, finding), detection_where_text(detection, finding), time,
-		format_percent_of(finding->cost_ns, finding->whole_ns));
-	finding->advice = "Load each module once, before the loop, and keep it; of PTX, let the "
-			  "driver's cache keep what it compiled, or ship code for the GPU.";
+	finding_set_text(finding,
+			 "%s loads code while work is in progress, %s. This takes %s, %s of the "
+			 "active time.",
+			 detection_api(detection, finding),
+			 detection_where_text(detection, finding), time,
+			 format_percent_of(finding->cost_ns, finding->whole_ns));
+	finding->advice = "Load each module once before the loop and keep it. For PTX, enable the "
+			  "driver's compilation cache or ship code compiled for the GPU.";
 	for (size_t c = 0; c < detection->candidate_count; c++) {
 		saturating_add(&count, detection->candidates[c].count);
 		saturating_add(
@@ -139,14 +139,14 @@ void describe_alloc_loop(const struct detection *detection, struct finding *find
 		saturating_add(&again, callsite->after_free_count);
 	}
 	format_time(time, finding->cost_ns);
-	finding_set_text(
-		finding,
-		"%s allocates again what was given back since, %s, which takes %s with the "
-		"frees, %s of the time at work.",
-		detection_api(detection, finding), detection_where_text(detection, finding), time,
-		format_percent_of(finding->cost_ns, finding->whole_ns));
-	finding->advice = "Allocate once, before the loop, and use the memory again; or allocate "
-			  "from a pool in stream order (cudaMallocAsync).";
+	finding_set_text(finding,
+			 "%s allocates again after memory was freed, %s. With the frees this takes "
+			 "%s, %s of the active time.",
+			 detection_api(detection, finding),
+			 detection_where_text(detection, finding), time,
+			 format_percent_of(finding->cost_ns, finding->whole_ns));
+	finding->advice = "Allocate once before the loop and reuse the memory, or use a "
+			  "stream-ordered pool (cudaMallocAsync).";
 	finding_add_evidence(finding, "alloc_after_free_count", again);
 	finding_add_evidence(finding, "alloc_time_ns", alloc_ns);
 	finding_add_evidence(finding, "free_time_ns", free_ns);

@@ -88,13 +88,13 @@ void describe_small_copies(const struct detection *detection, struct finding *fi
 
 	format_bytes(bytes, mean_bytes(&sum.copies));
 	format_time(time, finding->cost_ns);
-	finding_set_text(
-		finding,
-		"%s copies %s at a time, one copy right behind the other, %s, which takes %s, "
-		"%s of the time at work.",
-		detection_api(detection, finding), bytes, detection_where_text(detection, finding),
-		time, format_percent_of(finding->cost_ns, finding->whole_ns));
-	finding->advice = "Gather the pieces in one buffer of pinned memory and copy that at once.";
+	finding_set_text(finding,
+			 "%s copies %s at a time, in back-to-back copies, %s. This takes %s, %s of "
+			 "the active time.",
+			 detection_api(detection, finding), bytes,
+			 detection_where_text(detection, finding), time,
+			 format_percent_of(finding->cost_ns, finding->whole_ns));
+	finding->advice = "Gather the pieces in one buffer of pinned memory and copy it at once.";
 	finding_add_evidence(finding, "copy_count", sum.copies.count);
 	finding_add_evidence(finding, "copy_bytes", sum.copies.bytes);
 	finding_add_evidence(finding, "copy_right_behind_another_count", sum.repeated_count);
@@ -127,13 +127,13 @@ void describe_pageable_async(const struct detection *detection, struct finding *
 	char time[TIME_BYTES];
 
 	format_time(time, finding->cost_ns);
-	finding_set_text(
-		finding,
-		"%s is given pageable memory, %s: the driver copies that through a buffer of "
-		"its own while the thread waits, for %s, %s of the time at work.",
-		detection_api(detection, finding), detection_where_text(detection, finding), time,
-		format_percent_of(finding->cost_ns, finding->whole_ns));
-	finding->advice = "Use pinned memory for it (cudaMallocHost, cudaHostRegister; of PyTorch, "
+	finding_set_text(finding,
+			 "%s copies pageable memory, %s. The driver copies it through its own "
+			 "buffer while the thread waits: %s, %s of the active time.",
+			 detection_api(detection, finding),
+			 detection_where_text(detection, finding), time,
+			 format_percent_of(finding->cost_ns, finding->whole_ns));
+	finding->advice = "Use pinned memory (cudaMallocHost, cudaHostRegister; PyTorch: "
 			  "pin_memory=True and non_blocking=True).";
 	finding_add_evidence(finding, "pageable_copy_count", sum.pageable.count);
 	finding_add_evidence(finding, "pageable_bytes", sum.pageable.bytes);
@@ -216,20 +216,19 @@ void describe_low_bandwidth(const struct detection *detection, struct finding *f
 	worst = pinned.lost_ns > pageable.lost_ns ? &pinned : &pageable;
 	format_time(time, finding->cost_ns);
 	format_bytes(bytes, worst->bytes / worst->count);
-	finding_set_text(
-		finding,
-		"%s copies %s a time at %.1f GB/s%s, %s; at 25 GB/s it would take %s less, %s "
-		"of the time at work.",
-		detection_api(detection, finding), bytes, (double)worst->bytes / (double)worst->ns,
-		worst == &pageable ? " from or to pageable memory" : "",
-		detection_where_text(detection, finding), time,
-		format_percent_of(finding->cost_ns, finding->whole_ns));
+	finding_set_text(finding,
+			 "%s copies %s at a time at %.1f GB/s%s, %s. At 25 GB/s it would take %s "
+			 "less, %s of the active time.",
+			 detection_api(detection, finding), bytes,
+			 (double)worst->bytes / (double)worst->ns,
+			 worst == &pageable ? " from or to pageable memory" : "",
+			 detection_where_text(detection, finding), time,
+			 format_percent_of(finding->cost_ns, finding->whole_ns));
 	finding->advice =
 		worst == &pageable
-			? "Use pinned memory for it (cudaMallocHost, cudaHostRegister)."
-			: "Copy what lies in one piece, not many short rows; see whether the GPU's "
-			  "link has all its lanes, and the memory is on the GPU's side of the "
-			  "host.";
+			? "Use pinned memory (cudaMallocHost, cudaHostRegister)."
+			: "Copy contiguous memory instead of many short rows. Check that the GPU's "
+			  "link uses all its lanes and that the memory is on the GPU's NUMA node.";
 	finding_add_evidence(finding, "copy_count", worst->count);
 	finding_add_evidence(finding, "copy_bytes", worst->bytes);
 	finding_add_evidence(finding, "transfer_time_ns", worst->ns);
@@ -287,16 +286,14 @@ void describe_copy_share(const struct detection *detection, struct finding *find
 	char time[TIME_BYTES];
 
 	format_time(time, finding->cost_ns);
-	finding_set_text(finding,
-			 "For %s, %s of the time at work, the GPU copies and computes nothing; %s "
-			 "copies %s.",
-			 time, format_percent_of(finding->cost_ns, finding->whole_ns),
-			 detection_api(detection, finding),
-			 detection_where_text(detection, finding));
+	finding_set_text(
+		finding,
+		"The GPU copies and computes nothing for %s, %s of the active time; %s copies %s.",
+		time, format_percent_of(finding->cost_ns, finding->whole_ns),
+		detection_api(detection, finding), detection_where_text(detection, finding));
 	finding->advice =
-		"Cut the work into pieces and copy the next one in another stream, from "
-		"pinned memory, while a kernel works at this one; or leave the data on the "
-		"GPU.";
+		"Split the work and copy the next part in another stream, from pinned memory, "
+		"while a kernel processes the current part. Or keep the data on the GPU.";
 	finding_add_evidence(finding, "copy_gpu_time_ns", detection->facts[0]);
 	finding_add_evidence(finding, "copy_alone_time_ns", detection->facts[1]);
 }

@@ -47,15 +47,14 @@ void describe_sync_idle(const struct detection *detection, struct finding *findi
 		saturating_add(&wait_ns, callsite->time_ns);
 	}
 	format_time(time, finding->cost_ns);
-	finding_set_text(
-		finding,
-		"%s waits until the GPU has run dry, %s: until it gets work again it is idle, "
-		"for %s in all, %s of the time at work.",
-		detection_api(detection, finding), detection_where_text(detection, finding), time,
-		format_percent_of(finding->cost_ns, finding->whole_ns));
-	finding->advice =
-		"Launch what comes next before waiting, wait for an event instead of all "
-		"work, or fetch results less often (of PyTorch: .item(), .cpu(), print()).";
+	finding_set_text(finding,
+			 "%s waits until the GPU has run out of work, %s. The GPU then stays idle "
+			 "until the next work arrives, for %s in total, %s of the active time.",
+			 detection_api(detection, finding),
+			 detection_where_text(detection, finding), time,
+			 format_percent_of(finding->cost_ns, finding->whole_ns));
+	finding->advice = "Launch the next work before waiting, wait for an event instead of all "
+			  "work, or read results less often (PyTorch: .item(), .cpu(), print()).";
 	finding_add_evidence(finding, "wait_left_idle_count", stall_count);
 	finding_add_evidence(finding, "gpu_idle_ns", stall_ns);
 	finding_add_evidence(finding, "wait_time_ns", wait_ns);
@@ -93,14 +92,13 @@ void describe_short_kernels(const struct detection *detection, struct finding *f
 
 	format_time(time, finding->cost_ns);
 	format_time(kernel, detection->facts[1] / kernels);
-	finding_set_text(
-		finding,
-		"Kernels that run for %s on average are over before the next is launched, %s: the "
-		"GPU waits %s for their launches, %s of the time at work.",
-		kernel, detection_where_text(detection, finding), time,
-		format_percent_of(finding->cost_ns, finding->whole_ns));
-	finding->advice = "Fuse them, give each more to do, or replay them as a CUDA graph "
-			  "(of PyTorch: torch.compile, torch.cuda.graph).";
+	finding_set_text(finding,
+			 "Kernels run for %s on average and end before the next one is launched, "
+			 "%s. The GPU waits %s for these launches, %s of the active time.",
+			 kernel, detection_where_text(detection, finding), time,
+			 format_percent_of(finding->cost_ns, finding->whole_ns));
+	finding->advice = "Fuse kernels, give each one more work, or replay them as a CUDA graph "
+			  "(PyTorch: torch.compile, torch.cuda.graph).";
 	finding_add_evidence(finding, "kernel_count", detection->facts[0]);
 	finding_add_evidence(finding, "kernel_time_ns", detection->facts[1]);
 	finding_add_evidence(finding, "launch_time_ns", detection->facts[2]);
@@ -168,21 +166,20 @@ static const struct {
 	const char *why;
 	const char *advice;
 } idle_texts[IDLE_CLASSES] = {
-	[IDLE_LAUNCH_LATE] = {"the thread that launches does not keep up",
-			      "Launch ahead of the GPU, fewer and longer kernels, or CUDA graphs; "
-			      "take other work out of the thread that launches."},
-	[IDLE_CPU_IN_SYNC] = {"the CPU waits until it has run dry",
-			      "Launch what comes next before waiting."},
-	[IDLE_ON_COPY] = {"a copy has to be done first",
+	[IDLE_LAUNCH_LATE] = {"the launching thread does not keep up",
+			      "Launch further ahead of the GPU, with fewer and longer kernels or "
+			      "CUDA graphs. Move other work out of the launching thread."},
+	[IDLE_CPU_IN_SYNC] = {"the CPU waits until the GPU has run out of work",
+			      "Launch the next work before waiting."},
+	[IDLE_ON_COPY] = {"it waits for a copy",
 			  "Copy earlier, in another stream and from pinned memory."},
-	[IDLE_ON_STREAM] = {"another stream has to be done first",
-			    "See which event or which work in the default stream it waits for."},
-	[IDLE_NOT_SUBMITTED] =
-		{"the program does something else and launches nothing",
-		 "Do that in another thread, or before, while the GPU works at what was "
-		 "launched last (of PyTorch: more workers of the DataLoader)."},
-	[IDLE_NOT_STARTED] = {"what was launched does not start",
-			      "See what it has to wait for: host functions, other devices, other "
+	[IDLE_ON_STREAM] = {"it waits for another stream",
+			    "Check which event or which work in the default stream it waits for."},
+	[IDLE_NOT_SUBMITTED] = {"the program launches nothing",
+				"Do the other work in another thread, or earlier, while the GPU is "
+				"still busy (PyTorch: more DataLoader workers)."},
+	[IDLE_NOT_STARTED] = {"launched work does not start",
+			      "Check what it waits for: host functions, other devices, or other "
 			      "processes on the GPU."},
 	[IDLE_CALL_UNKNOWN] = {"", ""},
 };
@@ -199,15 +196,15 @@ void describe_gpu_idle(const struct detection *detection, struct finding *findin
 
 	format_time(time, finding->cost_ns);
 	finding_set_text(finding,
-			 "The GPU is idle for %s, %s of the time at work, because %s; mostly %s %s "
-			 "in %s.",
+			 "The GPU is idle for %s, %s of the active time, because %s. Most of this "
+			 "is %s %s in %s.",
 			 time, format_percent_of(finding->cost_ns, finding->whole_ns),
 			 idle_texts[why].why, blocks_thread ? "around" : "before the work of",
 			 detection_api(detection, finding), where ? where : "?");
 	free(where);
 	finding->advice =
-		is_graph ? "Put more into each kernel of the graph, launch it before the GPU "
-			   "has run dry, or upload it ahead (cudaGraphUpload)."
+		is_graph ? "Put more work into each kernel of the graph, launch the graph before "
+			   "the GPU runs out of work, or upload it in advance (cudaGraphUpload)."
 			 : idle_texts[why].advice;
 	finding_add_evidence(finding, "gpu_idle_ns", detection->facts[0]);
 	finding_add_evidence(finding, "gap_count", detection->facts[1]);

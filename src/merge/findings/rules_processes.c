@@ -190,7 +190,7 @@ static int add_finding(struct run *run, const struct group *group, uint64_t cost
 		.places = {busiest->place},
 		.place_count = 1,
 		.place_all_count = 1,
-		.advice = "Give each GPU as much to do as the others.",
+		.advice = "Give each GPU the same amount of work.",
 	};
 	char *where = finding_location(&run->paths, &finding), most[TIME_BYTES], mean[TIME_BYTES],
 	     time[TIME_BYTES];
@@ -200,11 +200,9 @@ static int add_finding(struct run *run, const struct group *group, uint64_t cost
 	format_time(time, cost_ns);
 	finding_set_text(
 		&finding,
-		"Of %llu GPUs of the processes, %s is busy for %s where the mean is %s, mostly "
-		"with "
-		"what is launched in %s; spread evenly it would take %s less, %s of the time at "
-		"work.",
-		(unsigned long long)group->count, busiest->name, most, mean, where ? where : "?",
+		"%s is busy for %s, mostly with work launched in %s. The mean of the %llu GPUs of "
+		"these processes is %s. Balanced GPUs would take %s less, %s of the active time.",
+		busiest->name, most, where ? where : "?", (unsigned long long)group->count, mean,
 		time, format_percent_of(cost_ns, group->whole_ns));
 	free(where);
 	finding_add_evidence(&finding, "device_count", group->count);

@@ -81,7 +81,7 @@ static uint64_t common_active_ns(const struct findings *findings)
 	return findings->list[0].whole_ns;
 }
 
-/* "(top 5 of 8; of 22.943 ms at work)" */
+/* "(top 5 of 8; of 22.943 ms active time)" */
 static void put_findings_title(struct output *out, const struct run *run, size_t shown)
 {
 	const struct findings *findings = &run->findings;
@@ -93,15 +93,14 @@ static void put_findings_title(struct output *out, const struct run *run, size_t
 	if (shown < findings->count)
 		snprintf(top, sizeof(top), "top %zu of %zu", shown, findings->count);
 	if (whole_ns)
-		snprintf(whole, sizeof(whole), "of %s at work", time);
+		snprintf(whole, sizeof(whole), "of %s active time", time);
 	if (top[0] || whole[0])
 		snprintf(more, sizeof(more), "(%s%s%s)", top, top[0] && whole[0] ? "; " : "",
 			 whole);
 	put_title(out,
-		  run->trust->word == TRUST_DAMAGED
-			  ? "Findings in what can be read of a damaged log, by the time that could "
-			    "be won"
-			  : "Findings, by the time that could be won",
+		  run->trust->word == TRUST_DAMAGED ? "Findings in the readable part of a damaged "
+						      "log, by time that could be saved"
+						    : "Findings, by time that could be saved",
 		  more);
 }
 
