@@ -25,7 +25,7 @@ grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<](.*/)?inject/' -r src
 # The rooms of the merge stand on each other: each uses those below it. (exporter.h and reading.h, which
 # all share, stand beside them.)
 above=
-for room in findings export profile sums naming symbolize read base; do
+for room in export findings profile sums naming symbolize read base; do
 	[ -z "$above" ] || grep -nE "^#include \"merge/($above)/" -r "src/merge/$room" >>"$breaches" || true
 	above=${above:+$above|}$room
 done

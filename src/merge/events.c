@@ -88,7 +88,7 @@ static void read_call(struct reading *reading, struct launch *call, uint64_t dur
 	if (!reading->run->selection || event_filter_wants_call(reading, call)) {
 		count_call(reading->run, call->flags, result != 0);
 		if (reading->run->wants_findings)
-			sites_call(&reading->sites, call, own_ns, result);
+			callsites_add_call(&reading->callsites, call, own_ns, result);
 		if (reading->exports_calls)
 			export_call(reading, call, duration_ns, own_ns, result);
 	}
@@ -497,7 +497,7 @@ static int begin(struct reading *reading)
 		reading->exports_work |= reading->sinks[e].exporter->work != NULL;
 	}
 	if (reading->run->wants_findings &&
-	    sites_init(&reading->sites, reading->model, &reading->threads) < 0)
+	    callsites_init(&reading->callsites, reading->model, &reading->threads) < 0)
 		return -ENOMEM;
 	memory_init(&reading->memory, &reading->aggregate, memory_listener);
 	reading->has_stack = calloc(reading->model->stacks.count + 1, 1);
@@ -591,7 +591,7 @@ void reading_free(struct reading *reading)
 	threads_free(&reading->threads);
 	event_filter_free(&reading->event_filter);
 	missing_free(&reading->missing);
-	sites_free(&reading->sites);
+	callsites_free(&reading->callsites);
 	aggregate_free(&reading->aggregate);
 	free(reading->copies);
 	free(reading->has_stack);

@@ -54,7 +54,7 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 	if (!error)
 		error = build_tree(reading);
 	if (!error && reading->run->wants_findings)
-		error = findings_look(reading);
+		error = findings_detect(reading);
 	if (!error)
 		error = build_range_tree(run, &reading->process, &reading->aggregate);
 	for (size_t e = 0; e < reading->sink_count && !error; e++) {

@@ -1,83 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "merge/findings/findings_rules.h"
+#include "merge/findings/finding.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "merge/base/grow.h"
+#include "merge/findings/rules.h"
 
-#define COST_LEAST_NS 1000000 /* what costs less is not spoken of, whatever the share */
-#define ALL_RULES     "all"
-#define USAGE_BYTES   512
-#define SHARE_HIGH    4 /* a fourth of the run … */
-#define SHARE_MEDIUM  10
-
-/* docs/FINDINGS.md defines the rules and says how each can be wrong. */
-const struct rule_spec rule_specs[RULES] = {
-	[RULE_API_ERRORS] = {.name = "api-errors",
-			     .estimate = "time in the calls that failed",
-			     .is_error = true,
-			     .is_of_threads = true},
-	[RULE_MODULE_LOADS] = {.name = "module-loads",
-			       .share_percent = 5,
-			       .estimate = "time in the calls that load",
-			       .is_of_threads = true},
-	[RULE_ALLOC_LOOP] = {.name = "alloc-loop",
-			     .share_percent = 5,
-			     .estimate = "time in the calls that allocate and free again",
-			     .is_of_threads = true},
-	[RULE_SMALL_COPIES] = {.name = "small-copies",
-			       .share_percent = 5,
-			       .estimate = "time of the copies but for the first of each row",
-			       .is_of_threads = true},
-	[RULE_PAGEABLE_ASYNC] = {.name = "pageable-async",
-				 .share_percent = 10,
-				 .estimate = "time for which the calls held their thread up",
-				 .is_of_threads = true},
-	[RULE_LOW_BANDWIDTH] = {.name = "low-bandwidth",
-				.share_percent = 10,
-				.estimate = "time beyond that of 25 GB/s"},
-	[RULE_SYNC_IDLE] = {.name = "sync-idle",
-			    .share_percent = 10,
-			    .estimate = "time for which the GPU was idle around the waits",
-			    .is_of_idle = true},
-	[RULE_SHORT_KERNELS] = {.name = "short-kernels",
-				.share_percent = 15,
-				.estimate = "time for which the GPU waited for these launches",
-				.is_of_idle = true},
-	[RULE_SERIAL_STREAMS] = {.name = "serial-streams",
-				 .share_percent = 15,
-				 .estimate = "time for which kernels waited for other streams"},
-	[RULE_STREAM_IMBALANCE] = {.name = "stream-imbalance",
-				   .share_percent = 15,
-				   .estimate = "time of the busiest stream beyond the mean"},
-	[RULE_DEVICE_IMBALANCE] = {.name = "device-imbalance",
-				   .share_percent = 15,
-				   .estimate = "time of the busiest device beyond the mean"},
-	[RULE_SMALL_GRIDS] = {.name = "small-grids",
-			      .share_percent = 15,
-			      .estimate = "time that a full device would need less, at most"},
-	[RULE_COPY_SHARE] = {.name = "copy-share",
-			     .share_percent = 20,
-			     .estimate = "time in which copies ran and no kernel"},
-	[RULE_GPU_IDLE] = {.name = "gpu-idle",
-			   .share_percent = 25,
-			   .estimate = "idle time of that kind, but for the longest gaps",
-			   .is_of_idle = true},
-};
-
-const char *finding_rule_name(enum rule rule)
-{
-	return rule < RULES ? rule_specs[rule].name : NULL;
-}
-
-const char *finding_estimate(enum rule rule)
-{
-	return rule_specs[rule].estimate;
-}
+#define SHARE_HIGH   4 /* a fourth of the run … */
+#define SHARE_MEDIUM 10
 
 const char *finding_severity(const struct finding *finding)
 {
@@ -88,78 +19,7 @@ const char *finding_severity(const struct finding *finding)
 	return finding->cost_ns >= finding->whole_ns / SHARE_MEDIUM ? "medium" : "low";
 }
 
-const char *finding_usage(void)
-{
-	static char text[USAGE_BYTES];
-	size_t length =
-		(size_t)snprintf(text, sizeof(text),
-				 "a rule, '=' and a share of the time at work from 0 to 100, or "
-				 "off; the rules are all,");
-
-	for (int rule = 0; rule < RULES && length < sizeof(text); rule++)
-		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s",
-					   rule ? ", " : " ", rule_specs[rule].name);
-	return text;
-}
-
-/* Is the rule meant by the name, which is not terminated? */
-static bool is_meant(int rule, const char *name, size_t length)
-{
-	const char *own = rule_specs[rule].name;
-
-	return (length == strlen(ALL_RULES) && !memcmp(name, ALL_RULES, length)) ||
-	       (length == strlen(own) && !memcmp(name, own, length));
-}
-
-int finding_parse(double shares[RULES], const char *text)
-{
-	const char *equals = strchr(text, '=');
-	size_t length = equals ? (size_t)(equals - text) : 0;
-	double share;
-	char *end;
-	int meant = 0;
-
-	if (!equals)
-		return -EINVAL;
-	share = strtod(equals + 1, &end);
-	if (!strcmp(equals + 1, "off"))
-		share = -1;
-	else if (equals[1] < '0' || equals[1] > '9' || *end || !(share <= 100))
-		return -EINVAL;
-	for (int rule = 0; rule < RULES; rule++) {
-		if (!is_meant(rule, text, length))
-			continue;
-		shares[rule] = share == 0 ? 1e-9 : share;
-		meant++;
-	}
-	return meant ? 0 : -EINVAL;
-}
-
-bool finding_wanted(const double shares[RULES])
-{
-	for (int rule = 0; rule < RULES; rule++)
-		if (shares[rule] >= 0)
-			return true;
-	return false;
-}
-
-int looking_add(struct looking *looking, uint32_t site, uint64_t cost_ns, uint64_t count)
-{
-	if (grow(&looking->candidates, &looking->candidate_capacity, looking->candidate_count + 1,
-		 sizeof(*looking->candidates)) < 0)
-		return -ENOMEM;
-	looking->candidates[looking->candidate_count++] =
-		(struct candidate){.site = site, .cost_ns = cost_ns, .count = count};
-	return 0;
-}
-
-void looking_cost(struct looking *looking, uint64_t cost_ns)
-{
-	looking->cost_ns = cost_ns;
-	looking->has_cost = true;
-}
-
-void finding_say(struct finding *finding, const char *format, ...)
+void finding_set_text(struct finding *finding, const char *format, ...)
 {
 	va_list arguments;
 
@@ -170,27 +30,12 @@ void finding_say(struct finding *finding, const char *format, ...)
 	va_end(arguments);
 }
 
-void finding_prove(struct finding *finding, const char *name, uint64_t value)
+void finding_add_evidence(struct finding *finding, const char *name, uint64_t value)
 {
 	if (finding->evidence_count == FINDING_EVIDENCE_MAX)
 		return;
 	finding->evidence[finding->evidence_count].name = name;
 	finding->evidence[finding->evidence_count++].value = value;
-}
-
-bool rule_is_met(enum rule rule, double share, uint64_t cost_ns, uint64_t whole_ns)
-{
-	return rule_specs[rule].is_error ||
-	       (cost_ns >= COST_LEAST_NS && (double)cost_ns * 100 >= (double)whole_ns * share);
-}
-
-bool finding_is_enough(const struct settings *settings, enum rule rule, uint64_t cost_ns,
-		       uint64_t whole_ns)
-{
-	double share = settings->finding_shares[rule];
-
-	return share >= 0 &&
-	       rule_is_met(rule, share ? share : rule_specs[rule].share_percent, cost_ns, whole_ns);
 }
 
 void finding_free(struct finding *finding)

@@ -11,18 +11,20 @@
 #include <string.h>
 
 #include "merge/base/grow.h"
-#include "merge/findings/findings_place.h"
-#include "merge/findings/findings_rules.h"
-#include "merge/findings/findings_balance.h"
-#include "merge/findings/findings_calls.h"
-#include "merge/findings/findings_copies.h"
-#include "merge/findings/findings_idle.h"
-#include "merge/findings/findings_processes.h"
+#include "merge/base/number_format.h"
+#include "merge/findings/finding_place.h"
+#include "merge/findings/detection.h"
+#include "merge/findings/group_places.h"
+#include "merge/findings/rules_balance.h"
+#include "merge/findings/rules_calls.h"
+#include "merge/findings/rules_copies.h"
+#include "merge/findings/rules_idle.h"
+#include "merge/findings/rules_processes.h"
 
 /* docs/FINDINGS.md says what each rule means, and how it can be wrong. */
 static const struct rule_functions {
-	int (*detect)(struct looking *looking);
-	void (*describe)(const struct looking *looking, struct finding *finding);
+	int (*detect)(struct detection *detection);
+	void (*describe)(const struct detection *detection, struct finding *finding);
 } rule_functions[RULES] = {
 	[RULE_API_ERRORS] = {detect_api_errors, describe_api_errors},
 	[RULE_MODULE_LOADS] = {detect_module_loads, describe_module_loads},
@@ -40,107 +42,109 @@ static const struct rule_functions {
 	[RULE_GPU_IDLE] = {detect_gpu_idle, describe_gpu_idle},
 };
 
-static int find(struct looking *looking, struct finding *finding)
+static int build_finding(struct detection *detection, struct finding *finding)
 {
 	int error;
 
-	finding->process = strdup(looking->reading->process.label);
-	finding->process_index = looking->reading->process.index;
+	finding->process = strdup(detection->reading->process.label);
+	finding->process_index = detection->reading->process.index;
 	finding->process_count = 1;
-	finding->cost_ns = looking->cost_ns;
-	finding->whole_ns = looking->whole_ns;
-	error = finding_add_places(looking, finding);
+	finding->cost_ns = detection->cost_ns;
+	finding->whole_ns = detection->whole_ns;
+	error = finding_add_places(detection, finding);
 	if (error || !finding->process)
 		return -ENOMEM;
-	rule_functions[finding->rule].describe(looking, finding);
+	rule_functions[finding->rule].describe(detection, finding);
 	return finding->what ? 0 : -ENOMEM;
 }
 
 /* What is found explains idle time, whether the user wants to know of it or not. */
-static void claim(struct looking *looking, enum rule rule)
+static void mark_explained(struct detection *detection, enum rule rule)
 {
 	uint64_t threads = 0;
 
 	if (rule_specs[rule].is_error)
 		return;
-	for (size_t c = 0; c < looking->candidate_count; c++) {
-		looking->sites->list[looking->candidates[c].site].is_claimed = true;
-		threads |= looking->sites->list[looking->candidates[c].site].threads;
+	for (size_t c = 0; c < detection->candidate_count; c++) {
+		detection->callsites->list[detection->candidates[c].callsite].is_explained = true;
+		threads |= detection->callsites->list[detection->candidates[c].callsite].threads;
 	}
 	/* (Their time is that of the frees, too.) */
-	for (uint32_t s = 1; s < looking->sites->count && rule == RULE_ALLOC_LOOP; s++)
-		if (looking->sites->list[s].class == XT_API_FREE &&
-		    !looking->sites->list[s].is_async && looking->sites->list[s].threads & threads)
-			looking->sites->list[s].is_claimed = true;
+	for (uint32_t s = 1; s < detection->callsites->count && rule == RULE_ALLOC_LOOP; s++)
+		if (detection->callsites->list[s].class == XT_API_FREE &&
+		    !detection->callsites->list[s].is_async &&
+		    detection->callsites->list[s].threads & threads)
+			detection->callsites->list[s].is_explained = true;
 }
 
 /* Time of threads passes on all of them at once: it is that of the one which lost most. What a site
  * costs is spread over those that call there. */
-static uint64_t longest_ns(const struct looking *looking)
+static uint64_t longest_ns(const struct detection *detection)
 {
-	uint64_t by_thread_ns[SITES_THREADS] = {0}, longest_ns = 0;
+	uint64_t by_thread_ns[CALLSITES_THREADS] = {0}, longest_ns = 0;
 
-	for (size_t c = 0; c < looking->candidate_count; c++) {
-		const struct candidate *candidate = &looking->candidates[c];
-		uint64_t threads = looking->sites->list[candidate->site].threads;
+	for (size_t c = 0; c < detection->candidate_count; c++) {
+		const struct candidate *candidate = &detection->candidates[c];
+		uint64_t threads = detection->callsites->list[candidate->callsite].threads;
 		int count = __builtin_popcountll(threads);
 
-		for (int t = 0; t < SITES_THREADS; t++)
+		for (int t = 0; t < CALLSITES_THREADS; t++)
 			if (threads >> t & 1)
-				sites_add(&by_thread_ns[t], candidate->cost_ns / (uint64_t)count);
+				saturating_add(&by_thread_ns[t],
+					       candidate->cost_ns / (uint64_t)count);
 	}
-	for (int t = 0; t < SITES_THREADS; t++)
+	for (int t = 0; t < CALLSITES_THREADS; t++)
 		if (by_thread_ns[t] > longest_ns)
 			longest_ns = by_thread_ns[t];
 	return longest_ns;
 }
 
-static void add_costs(struct looking *looking, bool is_of_threads)
+static void add_costs(struct detection *detection, bool is_thread_time)
 {
 	uint64_t sum_ns = 0, longest;
 
-	for (size_t c = 0; c < looking->candidate_count; c++)
-		sites_add(&sum_ns, looking->candidates[c].cost_ns);
-	if (!looking->has_cost)
-		looking->cost_ns = sum_ns;
-	if (is_of_threads) {
-		longest = longest_ns(looking);
-		looking->cost_ns /= looking->device_count;
-		if (looking->cost_ns > longest)
-			looking->cost_ns = longest;
+	for (size_t c = 0; c < detection->candidate_count; c++)
+		saturating_add(&sum_ns, detection->candidates[c].cost_ns);
+	if (!detection->has_cost)
+		detection->cost_ns = sum_ns;
+	if (is_thread_time) {
+		longest = longest_ns(detection);
+		detection->cost_ns /= detection->device_count;
+		if (detection->cost_ns > longest)
+			detection->cost_ns = longest;
 	}
-	if (looking->cost_ns > looking->whole_ns)
-		looking->cost_ns = looking->whole_ns;
-	for (size_t c = 0; c < looking->candidate_count; c++)
-		looking->candidates[c].cost_ns =
-			sites_part(looking->candidates[c].cost_ns, looking->cost_ns, sum_ns);
+	if (detection->cost_ns > detection->whole_ns)
+		detection->cost_ns = detection->whole_ns;
+	for (size_t c = 0; c < detection->candidate_count; c++)
+		detection->candidates[c].cost_ns =
+			scale_ns(detection->candidates[c].cost_ns, detection->cost_ns, sum_ns);
 }
 
-static int apply_rule(struct looking *looking, enum rule rule)
+static int apply_rule(struct detection *detection, enum rule rule)
 {
-	struct findings *findings = &looking->reading->run->findings;
+	struct findings *findings = &detection->reading->run->findings;
 	struct finding finding = {.rule = rule};
-	bool is_told;
+	bool is_reported;
 	int error;
 
-	if (looking->reading->is_blind && rule_specs[rule].is_of_idle)
+	if (detection->reading->is_blind && rule_specs[rule].is_about_idle)
 		return 0;
-	looking->candidate_count = 0;
-	looking->cost_ns = 0;
-	looking->has_cost = false;
-	memset(looking->facts, 0, sizeof(looking->facts));
-	error = rule_functions[rule].detect(looking);
-	add_costs(looking, rule_specs[rule].is_of_threads);
-	if (error || !looking->candidate_count)
+	detection->candidate_count = 0;
+	detection->cost_ns = 0;
+	detection->has_cost = false;
+	memset(detection->facts, 0, sizeof(detection->facts));
+	error = rule_functions[rule].detect(detection);
+	add_costs(detection, rule_specs[rule].is_thread_time);
+	if (error || !detection->candidate_count)
 		return error;
-	is_told = finding_is_enough(looking->reading->run->settings, rule, looking->cost_ns,
-				    looking->whole_ns);
-	if (is_told ||
-	    rule_is_met(rule, rule_specs[rule].share_percent, looking->cost_ns, looking->whole_ns))
-		claim(looking, rule);
-	if (!is_told)
+	is_reported = rule_reports(detection->reading->run->settings, rule, detection->cost_ns,
+				   detection->whole_ns);
+	if (is_reported || rule_reaches(rule, rule_specs[rule].share_percent, detection->cost_ns,
+					detection->whole_ns))
+		mark_explained(detection, rule);
+	if (!is_reported)
 		return 0;
-	error = find(looking, &finding);
+	error = build_finding(detection, &finding);
 	if (!error)
 		error = grow(&findings->list, &findings->capacity, findings->count + 1,
 			     sizeof(*findings->list));
@@ -151,26 +155,26 @@ static int apply_rule(struct looking *looking, enum rule rule)
 	return error;
 }
 
-int findings_look(struct reading *reading)
+int findings_detect(struct reading *reading)
 {
-	struct sites *sites = &reading->sites;
-	struct looking looking = {.reading = reading, .sites = sites};
-	int error = sites->error;
+	struct callsites *callsites = &reading->callsites;
+	struct detection detection = {.reading = reading, .callsites = callsites};
+	int error = callsites->error;
 
-	if (!sites->by_stack || sites->first_ns >= sites->last_ns)
+	if (!callsites->by_stack || callsites->first_ns >= callsites->last_ns)
 		return error;
-	sites_finish(sites, &reading->aggregate);
-	looking.whole_ns = sites_whole_ns(sites);
-	looking.device_count = sites->device_count ? sites->device_count : 1;
+	callsites_finish(callsites, &reading->aggregate);
+	detection.whole_ns = callsites_active_ns(callsites);
+	detection.device_count = callsites->device_count ? callsites->device_count : 1;
 	for (int rule = 0; rule < RULES && !error; rule++)
-		error = apply_rule(&looking, (enum rule)rule);
+		error = apply_rule(&detection, (enum rule)rule);
 	if (!error && reading->process.process_count > 1)
-		error = findings_note_devices(&looking);
-	free(looking.candidates);
+		error = findings_note_devices(&detection);
+	free(detection.candidates);
 	return error;
 }
 
-static bool is_alike(const struct finding *a, const struct finding *b)
+static bool is_same_place(const struct finding *a, const struct finding *b)
 {
 	const struct finding_place *x = &a->places[0], *y = &b->places[0];
 
@@ -191,25 +195,25 @@ static int compare_findings(const void *a, const void *b)
 }
 
 /* The costlier one stands for both. */
-static void join(struct finding *into, struct finding *other)
+static void merge_into(struct finding *into, struct finding *other)
 {
-	sites_add(&into->cost_ns, other->cost_ns);
-	sites_add(&into->whole_ns, other->whole_ns);
+	saturating_add(&into->cost_ns, other->cost_ns);
+	saturating_add(&into->whole_ns, other->whole_ns);
 	into->process_count += other->process_count;
 	finding_free(other);
 }
 
 /* The sentence, the evidence and the places are of one of the processes; the sums are of all. 0 or -ENOMEM. */
-static int say_whose(struct finding *finding)
+static int describe_processes(struct finding *finding)
 {
 	char time[TIME_BYTES], *text;
 
 	format_time(time, finding->cost_ns);
 	if (asprintf(&text,
-		     "%s That is %s; in all %u processes that do so it is %s, %s of their time at "
-		     "work.",
+		     "%s This is %s. In all %u processes with this finding it is %s, %s of their "
+		     "active time.",
 		     finding->what, finding->process, finding->process_count, time,
-		     finding_share(finding->cost_ns, finding->whole_ns)) < 0)
+		     format_percent_of(finding->cost_ns, finding->whole_ns)) < 0)
 		return -ENOMEM;
 	free(finding->what);
 	finding->what = text;
@@ -227,10 +231,10 @@ int findings_finish(struct run *run)
 	for (size_t f = 0; f < findings->count; f++) {
 		size_t k = 0;
 
-		while (k < kept && !is_alike(&findings->list[k], &findings->list[f]))
+		while (k < kept && !is_same_place(&findings->list[k], &findings->list[f]))
 			k++;
 		if (k < kept) {
-			join(&findings->list[k], &findings->list[f]);
+			merge_into(&findings->list[k], &findings->list[f]);
 		} else {
 			struct finding finding = findings->list[f];
 
@@ -241,7 +245,7 @@ int findings_finish(struct run *run)
 	findings->count = kept;
 	for (size_t f = 0; f < kept && !error; f++)
 		if (findings->list[f].process_count > 1)
-			error = say_whose(&findings->list[f]);
+			error = describe_processes(&findings->list[f]);
 	if (kept)
 		qsort(findings->list, kept, sizeof(*findings->list), compare_findings);
 	return error;

@@ -41,13 +41,13 @@ enum launch_flag {
 struct launch {
 	uint64_t correlation;
 	uint64_t enter_ns;
-	uint32_t stack;	  /* XT_STACK_ID */
-	uint32_t thread;  /* XT_THREAD_ID */
-	uint32_t range;	  /* the innermost NVTX range around it, as place in the tree of ranges */
-	uint32_t next;	  /* correlate.c's */
-	uint32_t site;	  /* the call site (sites.h), 0: not known */
-	uint32_t before;  /* the call site that had held its thread up, 0: none had */
-	uint32_t took_ns; /* of graphs: UINT32_MAX: that or longer */
+	uint32_t stack;	   /* XT_STACK_ID */
+	uint32_t thread;   /* XT_THREAD_ID */
+	uint32_t range;	   /* the innermost NVTX range around it, as place in the tree of ranges */
+	uint32_t next;	   /* correlate.c's */
+	uint32_t callsite; /* the callsite (callsite_stats.h), 0: not known */
+	uint32_t before;   /* the callsite that had held its thread up, 0: none had */
+	uint32_t took_ns;  /* of graphs: UINT32_MAX: that or longer */
 	uint32_t
 		since_ns; /* its thread last asked for work so long before: UINT32_MAX: that or longer */
 	uint16_t api;  /* place in the model's apis */

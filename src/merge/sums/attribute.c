@@ -179,7 +179,7 @@ void reading_joined(void *context, const struct work *work, const struct launch 
 		return;
 	count_work(reading, work);
 	if (run->wants_findings && work->kind == WORK_COPY)
-		sites_copy(&reading->sites, work, launch);
+		callsites_add_copy(&reading->callsites, work, launch);
 	if (is_of_graph) {
 		run->graph_work_count++;
 		run->graph_work_unmade_count += is_unmade;
@@ -213,7 +213,7 @@ void reading_ran(void *context, const struct stretch *stretch)
 	struct reading *reading = context;
 
 	if (reading->run->wants_findings)
-		sites_ran(&reading->sites, stretch);
+		callsites_add_work(&reading->callsites, stretch);
 	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];
 

@@ -11,8 +11,8 @@ struct item {
 	uint32_t place; /* of its owner in the totals, or, until that is said, among those alone */
 	bool is_owned;
 	uint16_t device;
-	uint32_t site, before, took_ns; /* of its call */
-	uint8_t kind;			/* enum work_kind */
+	uint32_t callsite, before, took_ns; /* of its call */
+	uint8_t kind;			    /* enum work_kind */
 	bool is_collective;
 };
 
@@ -81,7 +81,7 @@ static void add_idle(struct timeline *timeline, const struct item *item)
 		.end_ns = item->work.end_ns,
 		.gap_from_ns = idle->busy_until_ns,
 		.stream = item->work.stream,
-		.site = item->site,
+		.callsite = item->callsite,
 		.before = item->before,
 		.took_ns = item->took_ns,
 		.has_call = item->work.has_call,
@@ -203,7 +203,7 @@ void timeline_set_owner(struct timeline *timeline, uint64_t ticket, const struct
 	item->work.has_call = true;
 	item->work.enter_ns = launch->enter_ns;
 	item->work.since_ns = launch->since_ns;
-	item->site = launch->site;
+	item->callsite = launch->callsite;
 	item->before = launch->before;
 	item->took_ns = launch->took_ns;
 	item->work.thread = threads_timeline(timeline->threads, launch->thread);

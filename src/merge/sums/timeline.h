@@ -25,9 +25,9 @@ struct stretch {
 	uint64_t start_ns;
 	uint64_t end_ns;
 	uint64_t gap_from_ns;
-	uint64_t idle_ns[IDLE_CLASSES]; /* why, in all gap_from_ns to start_ns */
-	uint32_t stream;		/* XT_STREAM_ID */
-	uint32_t site, before, took_ns; /* of its call, as struct launch has it */
+	uint64_t idle_ns[IDLE_CLASSES];	    /* why, in all gap_from_ns to start_ns */
+	uint32_t stream;		    /* XT_STREAM_ID */
+	uint32_t callsite, before, took_ns; /* of its call, as struct launch has it */
 	bool has_call;
 	uint64_t enter_ns; /* of the call */
 	const struct owner *owner;

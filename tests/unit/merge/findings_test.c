@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What findings go by: sums by call site of any numbers, options, and whose a source file is.
+ * What findings go by: sums by callsite of any numbers, options, and whose a source file is.
  */
 #include "unit.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "merge/findings/findings.h"
-#include "merge/findings/findings_place.h"
+#include "merge/findings/finding_place.h"
 #include "merge/findings/callsite_stats.h"
 #include "merge/sums/shapes.h"
 
@@ -17,22 +17,22 @@
 struct fixture {
 	struct model model;
 	struct threads threads;
-	struct api apis[SITES_APIS_MAX * 2];
+	struct api apis[CALLSITES_APIS_MAX * 2];
 	struct stack stacks[2];
 	struct thread thread[2];
 	struct stream streams[2];
-	uint8_t states[SITES_APIS_MAX * 2];
-	struct sites sites;
+	uint8_t states[CALLSITES_APIS_MAX * 2];
+	struct callsites callsites;
 };
 
 static void begin(struct fixture *f)
 {
 	memset(f, 0, sizeof(*f));
 	assert_int_equal(names_init(&f->model.names), 0);
-	for (size_t a = 0; a < SITES_APIS_MAX * 2; a++)
+	for (size_t a = 0; a < CALLSITES_APIS_MAX * 2; a++)
 		f->apis[a].class = XT_API_LAUNCH;
 	f->model.apis.rows = f->apis;
-	f->model.apis.count = SITES_APIS_MAX * 2;
+	f->model.apis.count = CALLSITES_APIS_MAX * 2;
 	f->model.stacks.rows = f->stacks;
 	f->model.stacks.count = 2;
 	f->model.threads.rows = f->thread;
@@ -40,12 +40,12 @@ static void begin(struct fixture *f)
 	f->model.streams.rows = f->streams;
 	f->model.streams.count = 2;
 	f->threads.states = f->states;
-	assert_int_equal(sites_init(&f->sites, &f->model, &f->threads), 0);
+	assert_int_equal(callsites_init(&f->callsites, &f->model, &f->threads), 0);
 }
 
 static void end(struct fixture *f)
 {
-	sites_free(&f->sites);
+	callsites_free(&f->callsites);
 	names_free(&f->model.names);
 }
 
@@ -56,18 +56,18 @@ static void run(struct fixture *f, bool is_kernel, uint64_t start_ns, uint64_t e
 				  .start_ns = start_ns,
 				  .end_ns = end_ns,
 				  .stream = 1,
-				  .site = 1,
+				  .callsite = 1,
 				  .has_call = true,
 				  .owner = &owner};
 
-	sites_ran(&f->sites, &stretch);
+	callsites_add_work(&f->callsites, &stretch);
 }
 
-static void call(struct fixture *f, uint32_t thread, uint16_t api, uint64_t own_ns)
+static void call(struct fixture *f, uint32_t thread, uint16_t api, uint64_t self_ns)
 {
 	struct launch call = {.stack = 1, .thread = thread, .api = api, .enter_ns = 1};
 
-	sites_call(&f->sites, &call, own_ns, 0);
+	callsites_add_call(&f->callsites, &call, self_ns, 0);
 }
 
 /* Sums stay at the end of what there is room for; what comes out of order takes nothing away. */
@@ -80,17 +80,17 @@ static void numbers_that_cannot_be(void **state)
 	begin(&f);
 	for (int i = 0; i < 3; i++)
 		call(&f, 1, 1, UINT64_MAX - 1);
-	assert_int_equal(f.sites.list[1].time_ns, UINT64_MAX);
+	assert_int_equal(f.callsites.list[1].time_ns, UINT64_MAX);
 	run(&f, false, 50, 60);
 	run(&f, true, 0, 100);
-	assert_true(f.sites.devices[0].kernel_union_ns > f.sites.devices[0].work_union_ns);
+	assert_true(f.callsites.devices[0].kernel_union_ns > f.callsites.devices[0].work_union_ns);
 	run(&f, true, 1, UINT64_MAX);
 	run(&f, true, 2, UINT64_MAX);
-	assert_int_equal(f.sites.devices[0].kernel_ns, UINT64_MAX);
-	sites_finish(&f.sites, &none);
-	assert_int_equal(sites_part(UINT64_MAX, UINT64_MAX - 1, UINT64_MAX), UINT64_MAX - 1);
-	assert_int_equal(sites_part(7, 3, 2), 7);
-	assert_int_equal(sites_part(7, 0, 0), 7);
+	assert_int_equal(f.callsites.devices[0].kernel_ns, UINT64_MAX);
+	callsites_finish(&f.callsites, &none);
+	assert_int_equal(scale_ns(UINT64_MAX, UINT64_MAX - 1, UINT64_MAX), UINT64_MAX - 1);
+	assert_int_equal(scale_ns(7, 3, 2), 7);
+	assert_int_equal(scale_ns(7, 0, 0), 7);
 	end(&f);
 }
 
@@ -101,9 +101,9 @@ static void tables_have_bounds(void **state)
 
 	(void)state;
 	begin(&f);
-	for (uint16_t a = 0; a < SITES_APIS_MAX * 2; a++)
+	for (uint16_t a = 0; a < CALLSITES_APIS_MAX * 2; a++)
 		call(&f, 1, a, 1);
-	assert_int_equal(f.sites.count, SITES_APIS_MAX + 1);
+	assert_int_equal(f.callsites.count, CALLSITES_APIS_MAX + 1);
 	end(&f);
 }
 
@@ -118,8 +118,8 @@ static void threads_take_turns(void **state)
 		call(&f, 0, 1, 1);
 		call(&f, 1, 1, 1);
 	}
-	assert_int_equal(f.sites.list[1].after_work_count, 18);
-	assert_int_equal(f.sites.list[1].threads, 3);
+	assert_int_equal(f.callsites.list[1].after_work_count, 18);
+	assert_int_equal(f.callsites.list[1].threads, 3);
 	end(&f);
 }
 

@@ -189,9 +189,7 @@ static void free_state(struct sink *sink)
 
 const struct exporter exporter_html = {
 #ifndef XTRACE_HTML_TEMPLATE
-	.absent = "this build has no HTML report, as node and npm, or its packages, were missing "
-		  "where "
-		  "it was built",
+	.absent = "this build has no HTML report, because node, npm or its packages were missing",
 #endif
 	.name = "html",
 	.what = "Write a report for the browser with flame graph, timeline and tables, as one file "

@@ -55,7 +55,7 @@ static int put_types(struct pprof *pprof, const struct run *run)
 	Perftools__Profiles__ValueType types[WEIGHTS], *list[WEIGHTS];
 	Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
 	int64_t comments[3];
-	char part[WANTED_BYTES + 32] = "a part of the run: ";
+	char part[WANTED_BYTES + 32] = "part of the run: ";
 	size_t mark = strlen(part);
 	const char *comment = "xtrace-merge " XTRACE_VERSION, *simulated = "simulated GPU";
 

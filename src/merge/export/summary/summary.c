@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "merge/export/summary/summary.h"
+#include "merge/export/summary/summary_findings.h"
 #include "merge/sums/tables.h"
 #include "merge/sums/trust.h"
 
@@ -65,7 +66,7 @@ static void put_by_kernel(struct sink *sink, const struct run *run, const struct
 {
 	size_t shown = put_limit(table->count, sink->settings);
 
-	put_table_head(&sink->out, "GPU time by kernel, copy and set", "kernel", shown,
+	put_table_head(&sink->out, "GPU time by kernel, copy and memset", "kernel", shown,
 		       table->count);
 	for (size_t i = 0; i < shown; i++) {
 		size_t length;
@@ -106,11 +107,10 @@ static void put_damage(struct output *out, const struct run *run)
 	if (!sum)
 		return;
 	put_style(out, STYLE_ALARM);
-	put_note(out, run->inputs->count == 1
-			      ? "the log is damaged or cut short: what is missing stands under "
-				"Losses, at the end"
-			      : "the logs are damaged or cut short: what is missing stands under "
-				"Losses, at the end");
+	put_note(out, run->inputs->count == 1 ? "the log is damaged or truncated; see Losses at "
+						"the end for what is missing"
+					      : "the logs are damaged or truncated; see Losses at "
+						"the end for what is missing");
 	put_style(out, STYLE_PLAIN);
 }
 
@@ -124,7 +124,7 @@ static void put_overview(struct output *out, const struct run *run)
 	put_damage(out, run);
 	if (run->selection) {
 		wanted_describe(&run->settings->wanted, part, sizeof(part));
-		output_format(out, "  of these, only %s\n", part);
+		output_format(out, "  selected: %s\n", part);
 	}
 	put_count(out, "launches", run->launch_count);
 	if (run->launch_failed_count)
@@ -134,11 +134,11 @@ static void put_overview(struct output *out, const struct run *run)
 	if (run->launch_kernelless_count)
 		put_count(out, "  of graphs without kernels", run->launch_kernelless_count);
 	if (run->launch_unmatched_count)
-		put_count(out, "  without a kernel in the log", run->launch_unmatched_count);
+		put_count(out, "  without a recorded kernel", run->launch_unmatched_count);
 	if (run->transfer_call_count)
-		put_count(out, "calls that copy or set", run->transfer_call_count);
+		put_count(out, "copy and memset calls", run->transfer_call_count);
 	if (run->transfer_unmatched_count)
-		put_count(out, "  without GPU work (captured, of no bytes, or lost)",
+		put_count(out, "  without GPU work (captured, zero bytes, or lost)",
 			  run->transfer_unmatched_count);
 	put_count(out, "kernels", run->work_count[WORK_KERNEL]);
 	if (run->collectives.count)
@@ -146,24 +146,24 @@ static void put_overview(struct output *out, const struct run *run)
 	if (run->work_count[WORK_COPY])
 		put_count(out, "copies", run->work_count[WORK_COPY]);
 	if (run->work_count[WORK_MEMSET])
-		put_count(out, "sets", run->work_count[WORK_MEMSET]);
+		put_count(out, "memsets", run->work_count[WORK_MEMSET]);
 	if (run->graph_work_count)
 		put_count(out, "  of these, in graphs", run->graph_work_count);
 	format_time(time, run->gpu_ns);
-	put_fact(out, "GPU time (sum of kernels, copies and sets)", time);
+	put_fact(out, "GPU time (sum of kernels, copies and memsets)", time);
 	format_share(share, percent_down(run->attributed_gpu_ns, run->gpu_ns));
 	if (run->gpu_ns)
 		put_fact(out, "attributed to a call path", share);
 	if (run->collectives.count) {
 		format_time(time, run->collectives.gpu_ns);
-		put_fact(out, "in collectives, which also wait for other ranks", time);
+		put_fact(out, "in collectives, including waits for other ranks", time);
 		format_time(time, run->collectives.alone_ns);
 		put_fact(out, "  while nothing else ran", time);
 	}
 	if (!run->pause_count)
 		return;
 	format_time(time, run->paused_ns);
-	put_fact(out, "recording was paused", time);
+	put_fact(out, "recording paused", time);
 }
 
 /* One by one, if there are any. */
@@ -181,13 +181,13 @@ static void put_losses(struct output *out, const struct run *run)
 		if (run->losses[l])
 			put_count(out, losses_what(l), run->losses[l]);
 	if (run->work_without_call_count)
-		put_count(out, "kernels, copies, sets whose call is missing",
+		put_count(out, "kernels, copies, memsets whose call is missing",
 			  run->work_without_call_count);
 	if (run->work_by_device_count)
-		put_count(out, "kernels, copies, sets launched by the GPU, call unknown",
+		put_count(out, "kernels, copies, memsets launched by the GPU",
 			  run->work_by_device_count);
 	if (run->work_without_stack_count)
-		put_count(out, "kernels, copies, sets whose call has no stack",
+		put_count(out, "kernels, copies, memsets whose call has no stack",
 			  run->work_without_stack_count);
 }
 
@@ -203,8 +203,7 @@ static void put_nameless(struct output *out, const struct run *run)
 		put_count(out, unnamed_modules->list[m].path, unnamed_modules->list[m].place_count);
 	if (unnamed_modules->count > NAMELESS_SHOWN)
 		put_count(out, "other files", unnamed_modules->count - NAMELESS_SHOWN);
-	put_note(out, "There are no symbols of them, nor debug files: see --debug-dir and "
-		      "DEBUGINFOD_URLS.");
+	put_note(out, "No symbols or debug files found. Set --debug-dir or DEBUGINFOD_URLS.");
 }
 
 static void put_trust(struct output *out, const struct trust *trust)
@@ -244,7 +243,7 @@ static int end(struct sink *sink, const struct run *run)
 	int error = 0;
 
 	put_overview(out, run);
-	error = findings_put_text(out, run);
+	error = put_findings(out, run);
 	if (!error)
 		error = summary_put_tree(sink, run);
 	if (!error && run_work_count(run))

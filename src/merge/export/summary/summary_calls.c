@@ -123,7 +123,7 @@ static int put_failures(struct sink *sink, const struct run *run, const struct c
 		error = put_failure(out, run, &calls->failures[f]);
 	if (calls->other_failure_count) {
 		format_count(count, calls->other_failure_count);
-		output_format(out, "%12s  others\n", count);
+		output_format(out, "%12s  other failed calls\n", count);
 	}
 	return error;
 }
@@ -152,7 +152,7 @@ void summary_put_transfers(struct sink *sink, const struct run *run)
 
 	if (!transfers->count)
 		return;
-	put_top_title(out, "Copies and sets", shown, transfers->count);
+	put_top_title(out, "Copies and memsets", shown, transfers->count);
 	put_heads(out, transfer_columns, COUNT_OF(transfer_columns), "direction");
 	for (size_t r = 0; r < shown; r++) {
 		const struct transfer_row *row = &transfers->rows[r];
@@ -182,7 +182,7 @@ int summary_put_ranges(struct sink *sink, const struct run *run)
 	if (error || !table.count)
 		goto out;
 	shown = put_limit(table.count, sink->settings);
-	put_top_title(&sink->out, "GPU time by NVTX range, with all that is in it", shown,
+	put_top_title(&sink->out, "GPU time by NVTX range, including nested ranges", shown,
 		      table.count);
 	put_heads(&sink->out, range_columns, COUNT_OF(range_columns), "range");
 	for (size_t r = 0; r < shown && !error; r++) {

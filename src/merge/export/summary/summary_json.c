@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "merge/base/grow.h"
+#include "merge/export/summary/summary_findings.h"
 #include "merge/reading.h"
 
 static int begin(struct sink *sink)
@@ -250,7 +251,7 @@ int summary_json_put(struct json *json, const char *key, struct summary_json *s,
 	put_totals(json, run);
 	put_idle_classes(json, s);
 	put_processes(json, s);
-	error = findings_put_json(json, run);
+	error = put_findings_json(json, run);
 	summary_json_trust(json, run);
 	if (with_paths && !error)
 		error = summary_json_kernels(json, run);

@@ -51,9 +51,8 @@ int summary_put_memory(struct sink *sink, const struct run *run)
 		return 0;
 	put_top_title(out, "Memory", run->memory_row_count, run->memory_row_count);
 	if (run->selection && wanted_has_patterns(&run->settings->wanted))
-		put_note(out,
-			 "of all calls in the window of time: --filter, --focus and --range do "
-			 "not hold for this table");
+		put_note(out, "counts all calls in the time window; --filter, --focus and --range "
+			      "do not apply");
 	put_heads(out, memory_columns, MEMORY_COLUMNS, "of");
 	for (size_t r = 0; r < run->memory_row_count; r++) {
 		const struct memory_row *row = &run->memory[r];

@@ -224,9 +224,9 @@ static void put_tree_head(struct output *out, const struct tree *tree)
 {
 	static const char *const titles[WEIGHTS] = {
 		[WEIGHT_GPU_TIME] = "GPU time",
-		[WEIGHT_COUNT] = "Kernels, copies and sets",
-		[WEIGHT_CPU_WAIT] = "CPU time that waits for the GPU",
-		[WEIGHT_GPU_EXCLUSIVE] = "GPU time, overlapping work sharing it,",
+		[WEIGHT_COUNT] = "Kernels, copies and memsets",
+		[WEIGHT_CPU_WAIT] = "CPU time waiting for the GPU",
+		[WEIGHT_GPU_EXCLUSIVE] = "GPU time (overlapping work shares it)",
 		[WEIGHT_GPU_IDLE] = "GPU idle time",
 		[WEIGHT_ALLOC_BYTES] = "Memory allocated",
 		[WEIGHT_PEAK_BYTES] = "Memory held at the peak",
@@ -234,8 +234,7 @@ static void put_tree_head(struct output *out, const struct tree *tree)
 	};
 	char title[TITLE_BYTES], more[TITLE_BYTES];
 
-	snprintf(title, sizeof(title), "%s by frame, with all that it called",
-		 titles[tree->weight]);
+	snprintf(title, sizeof(title), "%s by frame, including callees", titles[tree->weight]);
 	snprintf(more, sizeof(more), "(from %.1f %% on)",
 		 100.0 * (double)tree->least / (double)tree->whole);
 	put_title(out, title, more);

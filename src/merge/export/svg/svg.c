@@ -87,10 +87,10 @@ static void put_frame(const struct svg_flame *svg, const struct flame *flame,
 
 static const char *const headings[WEIGHTS] = {
 	[WEIGHT_GPU_TIME] = "GPU time by call path",
-	[WEIGHT_COUNT] = "Kernels, copies and sets by call path",
-	[WEIGHT_CPU_WAIT] = "Time in which the CPU waited for the GPU",
+	[WEIGHT_COUNT] = "Kernels, copies and memsets by call path",
+	[WEIGHT_CPU_WAIT] = "CPU time waiting for the GPU by call path",
 	[WEIGHT_GPU_EXCLUSIVE] = "Exclusive GPU time by call path",
-	[WEIGHT_GPU_IDLE] = "GPU idle time, by what ended it",
+	[WEIGHT_GPU_IDLE] = "GPU idle time by the work that ended it",
 	[WEIGHT_ALLOC_BYTES] = "Bytes allocated by call path",
 	[WEIGHT_PEAK_BYTES] = "Bytes held at the peak by call path",
 	[WEIGHT_LEAKED_BYTES] = "Bytes never freed by call path",
@@ -113,7 +113,7 @@ static int end(struct sink *sink, const struct run *run)
 		return error;
 	svg.depth = flame.depth;
 	snprintf(heading, sizeof(heading), "%s%s%s", headings[weight],
-		 run->selection ? ", of a part of the run" : "",
+		 run->selection ? ", part of the run" : "",
 		 run->has_simulated_gpu ? " [simulated]" : "");
 	format_value(note, weight, flame.frames[0].value);
 	if (run->selection) {
@@ -121,7 +121,7 @@ static int end(struct sink *sink, const struct run *run)
 		wanted_describe(&run->settings->wanted, note + strlen(note), WANTED_BYTES);
 	}
 	if (run->report->status != STATUS_OK)
-		strcat(note, "; something is missing: see the warnings of the summary");
+		strcat(note, "; data is missing, see the warnings of the summary");
 	svg_flame_begin(&svg, heading, note, NULL);
 	for (size_t f = 0; f < flame.count; f++)
 		put_frame(&svg, &flame, &flame.frames[f], &run->paths, weight);

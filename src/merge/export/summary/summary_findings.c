@@ -2,6 +2,8 @@
 /*
  * Findings as text and as JSON.
  */
+#include "merge/export/summary/summary_findings.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,24 +14,25 @@
 #include "merge/export/summary/summary.h"
 #include "merge/export/summary/summary_json.h"
 #include "merge/exporter.h"
+#include "merge/findings/finding_place.h"
 #include "merge/sums/trust.h"
 
 #define TEXT_TOP	 5
 #define INDENT		 10
 #define TITLE_BYTES	 64
 #define TEXT_COLUMNS	 100 /* where there is no terminal */
-#define WORD_COLUMNS_MIN 40
-#define WORD_COLUMNS_MAX 110
+#define WRAP_COLUMNS_MIN 40
+#define WRAP_COLUMNS_MAX 110
 
 /* Words in lines that fit. */
 static void put_wrapped(struct output *out, const char *text)
 {
 	size_t columns = out->columns ? out->columns : TEXT_COLUMNS;
 
-	if (columns > WORD_COLUMNS_MAX)
-		columns = WORD_COLUMNS_MAX;
-	if (columns < WORD_COLUMNS_MIN)
-		columns = WORD_COLUMNS_MIN;
+	if (columns > WRAP_COLUMNS_MAX)
+		columns = WRAP_COLUMNS_MAX;
+	if (columns < WRAP_COLUMNS_MIN)
+		columns = WRAP_COLUMNS_MIN;
 	put_words(out, text, INDENT, INDENT, columns);
 	output_text(out, "\n", 1);
 }
@@ -37,7 +40,7 @@ static void put_wrapped(struct output *out, const char *text)
 static int put_finding(struct output *out, const struct run *run, const struct finding *finding)
 {
 	char time[TIME_BYTES], *advice;
-	char *where = finding_where(&run->paths, finding);
+	char *where = finding_location(&run->paths, finding);
 	double share = 100.0 * (double)finding->cost_ns / (double)finding->whole_ns;
 	int error = 0;
 
@@ -70,7 +73,7 @@ static int put_finding(struct output *out, const struct run *run, const struct f
 }
 
 /* What shares are of; 0: not the same for all. */
-static uint64_t whole_of_all(const struct findings *findings)
+static uint64_t common_active_ns(const struct findings *findings)
 {
 	for (size_t f = 1; f < findings->count; f++)
 		if (findings->list[f].whole_ns != findings->list[0].whole_ns)
@@ -78,11 +81,11 @@ static uint64_t whole_of_all(const struct findings *findings)
 	return findings->list[0].whole_ns;
 }
 
-/* "(top 5 of 8; of 22.943 ms at work)" */
-static void put_head(struct output *out, const struct run *run, size_t shown)
+/* "(top 5 of 8; of 22.943 ms active time)" */
+static void put_findings_title(struct output *out, const struct run *run, size_t shown)
 {
 	const struct findings *findings = &run->findings;
-	uint64_t whole_ns = whole_of_all(findings);
+	uint64_t whole_ns = common_active_ns(findings);
 	char top[TITLE_BYTES] = "", whole[TITLE_BYTES] = "", more[2 * TITLE_BYTES + 4] = "";
 	char time[TIME_BYTES];
 
@@ -90,19 +93,18 @@ static void put_head(struct output *out, const struct run *run, size_t shown)
 	if (shown < findings->count)
 		snprintf(top, sizeof(top), "top %zu of %zu", shown, findings->count);
 	if (whole_ns)
-		snprintf(whole, sizeof(whole), "of %s at work", time);
+		snprintf(whole, sizeof(whole), "of %s active time", time);
 	if (top[0] || whole[0])
 		snprintf(more, sizeof(more), "(%s%s%s)", top, top[0] && whole[0] ? "; " : "",
 			 whole);
 	put_title(out,
-		  run->trust->level == TRUST_DAMAGED
-			  ? "Findings in what can be read of a damaged log, by the time that could "
-			    "be won"
-			  : "Findings, by the time that could be won",
+		  run->trust->level == TRUST_DAMAGED ? "Findings in the readable part of a damaged "
+						      "log, by time that could be saved"
+						    : "Findings, by time that could be saved",
 		  more);
 }
 
-int findings_put_text(struct output *out, const struct run *run)
+int put_findings(struct output *out, const struct run *run)
 {
 	const struct findings *findings = &run->findings;
 	size_t top = run->settings->top_count ? run->settings->top_count : TEXT_TOP;
@@ -111,7 +113,7 @@ int findings_put_text(struct output *out, const struct run *run)
 
 	if (!findings->count)
 		return 0;
-	put_head(out, run, shown);
+	put_findings_title(out, run, shown);
 	for (size_t f = 0; f < shown && !error; f++)
 		error = put_finding(out, run, &findings->list[f]);
 	return error;
@@ -174,7 +176,7 @@ static int put_place(struct json *json, const struct run *run, const struct find
 
 static int put_row(struct json *json, const struct run *run, const struct finding *finding)
 {
-	char *where = finding_where(&run->paths, finding);
+	char *where = finding_location(&run->paths, finding);
 	int error = 0;
 
 	if (!where)
@@ -204,7 +206,7 @@ static int put_row(struct json *json, const struct run *run, const struct findin
 	return error;
 }
 
-int findings_put_json(struct json *json, const struct run *run)
+int put_findings_json(struct json *json, const struct run *run)
 {
 	uint64_t rule_count = 0;
 	int error = 0;

@@ -3,27 +3,28 @@
  * The rule about devices of which one has most of the work, where each of several processes of one
  * program has a device of its own, as in distributed training.
  */
-#include "merge/findings/findings_processes.h"
+#include "merge/findings/rules_processes.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/base/number_format.h"
 #include "merge/base/grow.h"
-#include "merge/findings/findings_place.h"
-#include "merge/findings/findings_balance.h"
+#include "merge/findings/finding_place.h"
+#include "merge/findings/rules_balance.h"
 
-static int note_device(const struct looking *looking, const struct site_device *row)
+static int note_device(const struct detection *detection, const struct device_stats *row)
 {
-	struct reading *reading = looking->reading;
+	struct reading *reading = detection->reading;
 	struct findings *findings = &reading->run->findings;
 	struct finding_device *device;
-	uint32_t top = sites_top(looking->sites, row->device);
+	uint32_t top = busiest_callsite(detection->callsites, row->device);
 	char key[40];
 	int error;
 
-	if (!top || row->kernel_count < DEVICE_KERNELS_LEAST ||
+	if (!top || row->kernel_count < DEVICE_KERNELS_MIN ||
 	    findings->device_count == FINDING_DEVICES_MAX)
 		return 0;
 	if (grow(&findings->devices, &findings->device_capacity, findings->device_count + 1,
@@ -39,19 +40,19 @@ static int note_device(const struct looking *looking, const struct site_device *
 	device->kernel_union_ns = row->kernel_union_ns;
 	device->first_ns = (int64_t)(row->first_ns - (uint64_t)reading->process.origin_ns);
 	device->last_ns = (int64_t)(row->last_ns - (uint64_t)reading->process.origin_ns);
-	device->whole_ns = looking->whole_ns;
+	device->whole_ns = detection->whole_ns;
 	device->process_index = reading->process.index;
-	error = finding_place(reading, &looking->sites->list[top], &device->place);
-	device->place.count = looking->sites->list[top].count;
+	error = finding_place(reading, &detection->callsites->list[top], &device->place);
+	device->place.count = detection->callsites->list[top].count;
 	return device->program && device->process && device->uuid && device->name ? error : -ENOMEM;
 }
 
-int findings_note_devices(const struct looking *looking)
+int findings_note_devices(const struct detection *detection)
 {
 	int error = 0;
 
-	for (size_t d = 0; d < looking->sites->device_count && !error; d++)
-		error = note_device(looking, &looking->sites->devices[d]);
+	for (size_t d = 0; d < detection->callsites->device_count && !error; d++)
+		error = note_device(detection, &detection->callsites->devices[d]);
 	return error;
 }
 
@@ -73,7 +74,7 @@ static double length_ns(int64_t from_ns, int64_t until_ns)
 }
 
 /* Of two runs that follow each other neither could have done the other's work. */
-static bool is_beside(const struct finding_device *a, const struct finding_device *b)
+static bool overlaps(const struct finding_device *a, const struct finding_device *b)
 {
 	int64_t from_ns = a->first_ns > b->first_ns ? a->first_ns : b->first_ns;
 	int64_t until_ns = a->last_ns < b->last_ns ? a->last_ns : b->last_ns;
@@ -93,11 +94,11 @@ static void take_device(struct findings *findings, struct group *group,
 	for (size_t d = 0; d < findings->device_count; d++) {
 		struct finding_device *row = &findings->devices[d];
 
-		if (row->is_compared || strcmp(row->uuid, one->uuid) || !is_beside(first, row))
+		if (row->is_compared || strcmp(row->uuid, one->uuid) || !overlaps(first, row))
 			continue;
 		row->is_compared = true;
 		row->group = group->number;
-		sites_add(&ns, row->kernel_union_ns);
+		saturating_add(&ns, row->kernel_union_ns);
 		if (row->kernel_union_ns > top->kernel_union_ns)
 			top = row;
 		if (row->whole_ns > group->whole_ns)
@@ -105,7 +106,7 @@ static void take_device(struct findings *findings, struct group *group,
 		group->has_several |= row->process_index != first->process_index;
 	}
 	group->count++;
-	sites_add(&group->sum_ns, ns);
+	saturating_add(&group->sum_ns, ns);
 	if (group->busiest && ns <= group->most_ns)
 		return;
 	group->busiest = top;
@@ -119,7 +120,7 @@ static struct group group_of(struct findings *findings, struct finding_device *f
 	for (size_t d = 0; d < findings->device_count; d++) {
 		struct finding_device *device = &findings->devices[d];
 
-		if (!device->is_compared && is_beside(first, device))
+		if (!device->is_compared && overlaps(first, device))
 			take_device(findings, &group, first, device);
 	}
 	return group;
@@ -141,7 +142,7 @@ static struct finding_device *next_device(struct findings *findings)
 }
 
 /* What is found within a process is not told of it and others once more. */
-static bool is_told(const struct findings *findings, const struct group *group)
+static bool is_reported(const struct findings *findings, const struct group *group)
 {
 	for (size_t f = 0; f < findings->count; f++)
 		if (findings->list[f].rule == RULE_DEVICE_IMBALANCE &&
@@ -176,7 +177,7 @@ static void drop_members(struct findings *findings, const struct group *group)
 	findings->count = kept;
 }
 
-static int tell(struct run *run, const struct group *group, uint64_t cost_ns)
+static int add_finding(struct run *run, const struct group *group, uint64_t cost_ns)
 {
 	struct findings *findings = &run->findings;
 	struct finding_device *busiest = group->busiest;
@@ -189,26 +190,24 @@ static int tell(struct run *run, const struct group *group, uint64_t cost_ns)
 		.places = {busiest->place},
 		.place_count = 1,
 		.place_all_count = 1,
-		.advice = "Give each GPU as much to do as the others.",
+		.advice = "Give each GPU the same amount of work.",
 	};
-	char *where = finding_where(&run->paths, &finding), most[TIME_BYTES], mean[TIME_BYTES],
+	char *where = finding_location(&run->paths, &finding), most[TIME_BYTES], mean[TIME_BYTES],
 	     time[TIME_BYTES];
 
 	format_time(most, group->most_ns);
 	format_time(mean, group->sum_ns / group->count);
 	format_time(time, cost_ns);
-	finding_say(
+	finding_set_text(
 		&finding,
-		"Of %llu GPUs of the processes, %s is busy for %s where the mean is %s, mostly "
-		"with "
-		"what is launched in %s; spread evenly it would take %s less, %s of the time at "
-		"work.",
-		(unsigned long long)group->count, busiest->name, most, mean, where ? where : "?",
-		time, finding_share(cost_ns, group->whole_ns));
+		"%s is busy for %s, mostly with work launched in %s. The mean of the %llu GPUs of "
+		"these processes is %s. Balanced GPUs would take %s less, %s of the active time.",
+		busiest->name, most, where ? where : "?", (unsigned long long)group->count, mean,
+		time, format_percent_of(cost_ns, group->whole_ns));
 	free(where);
-	finding_prove(&finding, "device_count", group->count);
-	finding_prove(&finding, "busiest_device_time_ns", group->most_ns);
-	finding_prove(&finding, "mean_device_time_ns", group->sum_ns / group->count);
+	finding_add_evidence(&finding, "device_count", group->count);
+	finding_add_evidence(&finding, "busiest_device_time_ns", group->most_ns);
+	finding_add_evidence(&finding, "mean_device_time_ns", group->sum_ns / group->count);
 	finding.process = strdup(busiest->process);
 	finding.places[0].cost_ns = finding.places[0].path_cost_ns = cost_ns;
 	if (!finding.what || !finding.process ||
@@ -233,13 +232,12 @@ int findings_compare_devices(struct run *run)
 		findings->devices[d].is_compared = !findings->devices[d].uuid[0];
 	while (!error && (first = next_device(findings))) {
 		struct group group = group_of(findings, first);
-		uint64_t cost_ns = uneven_ns(group.most_ns, group.sum_ns, group.count);
+		uint64_t cost_ns = imbalance_ns(group.most_ns, group.sum_ns, group.count);
 
-		if (cost_ns && group.has_several && !is_told(findings, &group) &&
-		    finding_is_enough(run->settings, RULE_DEVICE_IMBALANCE, cost_ns,
-				      group.whole_ns)) {
+		if (cost_ns && group.has_several && !is_reported(findings, &group) &&
+		    rule_reports(run->settings, RULE_DEVICE_IMBALANCE, cost_ns, group.whole_ns)) {
 			drop_members(findings, &group);
-			error = tell(run, &group, cost_ns);
+			error = add_finding(run, &group, cost_ns);
 		}
 	}
 	return error;

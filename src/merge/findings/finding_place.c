@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a call site to frames with lines.
+ * From a callsite to frames with lines.
  *
  * The line to look at is that of the innermost frame that has one and is the user's own, not that of a
  * library which is handed out as source or with debug information.
  */
 #include "merge/sums/owner.h"
-#include "merge/findings/findings_place.h"
+#include "merge/findings/finding_place.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -154,25 +154,27 @@ static int add_stack(struct reading *reading, struct finding_place *place, uint3
 	return error;
 }
 
-int finding_line(struct reading *reading, const struct site *site, struct finding_place *place)
+int finding_resolve_line(struct reading *reading, const struct callsite *callsite,
+			 struct finding_place *place)
 {
 	int error = 0;
 
-	place->api = frames_api_name(&reading->frames, site->stack, site->api);
-	if (frames_has_stack(&reading->frames, site->stack))
-		error = add_stack(reading, place, site->stack);
+	place->api = frames_api_name(&reading->frames, callsite->stack, callsite->api);
+	if (frames_has_stack(&reading->frames, callsite->stack))
+		error = add_stack(reading, place, callsite->stack);
 	if (!error && !place->frame_count)
 		place->function = NAME_EMPTY;
 	return error;
 }
 
-int finding_place(struct reading *reading, const struct site *site, struct finding_place *place)
+int finding_place(struct reading *reading, const struct callsite *callsite,
+		  struct finding_place *place)
 {
 	struct launch call = {
-		.stack = site->stack,
-		.api = site->api,
-		.thread = site->thread,
-		.range = site->range,
+		.stack = callsite->stack,
+		.api = callsite->api,
+		.thread = callsite->thread,
+		.range = callsite->range,
 	};
 	struct run *run = reading->run;
 	enum by by = run->settings->by;
@@ -180,8 +182,8 @@ int finding_place(struct reading *reading, const struct site *site, struct findi
 	uint32_t wanted;
 
 	owner_of_call(reading, &call, &owner);
-	if (site->stream && (by == BY_DEVICE || by == BY_STREAM))
-		owner.root = owner_root(run, reading->model, site->stream, site->thread);
+	if (callsite->stream && (by == BY_DEVICE || by == BY_STREAM))
+		owner.root = owner_root(run, reading->model, callsite->stream, callsite->thread);
 	place->node = build_tree_path(reading, &owner);
 	if (place->node == PATH_FAILED)
 		return -ENOMEM;
@@ -193,10 +195,10 @@ int finding_place(struct reading *reading, const struct site *site, struct findi
 		if (wanted != PATH_DROPPED)
 			place->node = wanted;
 	}
-	return finding_line(reading, site, place);
+	return finding_resolve_line(reading, callsite, place);
 }
 
-char *finding_where(const struct paths *paths, const struct finding *finding)
+char *finding_location(const struct paths *paths, const struct finding *finding)
 {
 	const struct finding_place *place = &finding->places[0];
 	const char *function = names_text(&paths->names, place->function, NULL);
@@ -205,7 +207,7 @@ char *finding_where(const struct paths *paths, const struct finding *finding)
 	char *text;
 	int length;
 
-	common = !place->line && finding->place_count > 1 ? finding_common(paths, finding)
+	common = !place->line && finding->place_count > 1 ? finding_common_caller(paths, finding)
 							  : NAME_EMPTY;
 	if (common != NAME_EMPTY)
 		return strdup(names_text(&paths->names, common, NULL));
@@ -227,7 +229,7 @@ static uint32_t depth_of(const struct paths *paths, uint32_t node)
 	return depth;
 }
 
-uint32_t finding_common(const struct paths *paths, const struct finding *finding)
+uint32_t finding_common_caller(const struct paths *paths, const struct finding *finding)
 {
 	uint32_t common = paths->nodes[finding->places[0].node].parent;
 	uint32_t depth = depth_of(paths, common);

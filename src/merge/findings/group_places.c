@@ -3,13 +3,14 @@
  * The places of a finding. One line of a program may call from very many stacks: these are one place, whose
  * path is that of the costliest of them.
  */
+#include "merge/findings/group_places.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#include "merge/findings/findings_place.h"
-#include "merge/findings/findings_rules.h"
+#include "merge/findings/finding_place.h"
 
-#define LOOKED_AT_MAX 1024 /* of cheaper ones each is a place of its own */
+#define RESOLVED_MAX 1024 /* of cheaper ones each is a place of its own */
 
 /* Candidates of one line. */
 struct group {
@@ -27,7 +28,7 @@ static int compare_candidates(const void *a, const void *b)
 		return x->cost_ns > y->cost_ns ? -1 : 1;
 	if (x->count != y->count)
 		return x->count > y->count ? -1 : 1;
-	return x->site < y->site ? -1 : x->site > y->site;
+	return x->callsite < y->callsite ? -1 : x->callsite > y->callsite;
 }
 
 static int compare_groups(const void *a, const void *b)
@@ -39,54 +40,56 @@ static int compare_groups(const void *a, const void *b)
 	return x->top < y->top ? -1 : x->top > y->top;
 }
 
-static bool is_of(const struct group *group, const struct finding_place *place)
+static bool is_in_group(const struct group *group, const struct finding_place *place)
 {
 	return place->line && group->line == place->line && group->file == place->file &&
 	       group->function == place->function && group->api == place->api;
 }
 
 /* The candidates come with the costliest first. 0 or -ENOMEM. */
-static int group_them(struct looking *looking, struct group *groups, size_t *count_out)
+static int group_candidates(struct detection *detection, struct group *groups, size_t *count_out)
 {
 	int error = 0;
 
-	for (size_t c = 0; c < looking->candidate_count && !error; c++) {
-		const struct candidate *candidate = &looking->candidates[c];
+	for (size_t c = 0; c < detection->candidate_count && !error; c++) {
+		const struct candidate *candidate = &detection->candidates[c];
 		struct finding_place place = {0};
 		size_t g = 0;
 
-		if (c < LOOKED_AT_MAX)
-			error = finding_line(looking->reading,
-					     &looking->sites->list[candidate->site], &place);
+		if (c < RESOLVED_MAX)
+			error = finding_resolve_line(
+				detection->reading,
+				&detection->callsites->list[candidate->callsite], &place);
 		free(place.frames);
-		while (g < *count_out && !is_of(&groups[g], &place))
+		while (g < *count_out && !is_in_group(&groups[g], &place))
 			g = place.line ? g + 1 : *count_out;
 		if (g == *count_out)
 			groups[(*count_out)++] = (struct group){
 				c, 0, 0, place.function, place.file, place.line, place.api};
-		sites_add(&groups[g].cost_ns, candidate->cost_ns);
-		sites_add(&groups[g].count, candidate->count);
+		saturating_add(&groups[g].cost_ns, candidate->cost_ns);
+		saturating_add(&groups[g].count, candidate->count);
 	}
 	return error;
 }
 
-int finding_add_places(struct looking *looking, struct finding *finding)
+int finding_add_places(struct detection *detection, struct finding *finding)
 {
-	struct group *groups = calloc(looking->candidate_count, sizeof(*groups));
-	struct candidate *candidates = looking->candidates, first;
+	struct group *groups = calloc(detection->candidate_count, sizeof(*groups));
+	struct candidate *candidates = detection->candidates, first;
 	size_t count = 0;
 	int error;
 
 	if (!groups)
 		return -ENOMEM;
-	qsort(candidates, looking->candidate_count, sizeof(*candidates), compare_candidates);
-	error = group_them(looking, groups, &count);
+	qsort(candidates, detection->candidate_count, sizeof(*candidates), compare_candidates);
+	error = group_candidates(detection, groups, &count);
 	qsort(groups, count, sizeof(*groups), compare_groups);
 	for (size_t g = 0; g < count && g < FINDING_PLACES_MAX && !error; g++) {
 		struct finding_place *place = &finding->places[finding->place_count++];
 
-		error = finding_place(looking->reading,
-				      &looking->sites->list[candidates[groups[g].top].site], place);
+		error = finding_place(
+			detection->reading,
+			&detection->callsites->list[candidates[groups[g].top].callsite], place);
 		place->cost_ns = groups[g].cost_ns;
 		place->path_cost_ns = candidates[groups[g].top].cost_ns;
 		place->count = groups[g].count;

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef XT_MERGE_RULES_BALANCE_H
+#define XT_MERGE_RULES_BALANCE_H
+
+#include "merge/findings/detection.h"
+
+/* Rules: detect_*() adds candidates (0 or -ENOMEM), describe_*() writes the finding. */
+int detect_serial_streams(struct detection *detection);
+int detect_stream_imbalance(struct detection *detection);
+int detect_device_imbalance(struct detection *detection);
+int detect_small_grids(struct detection *detection);
+void describe_serial_streams(const struct detection *detection, struct finding *finding);
+void describe_stream_imbalance(const struct detection *detection, struct finding *finding);
+void describe_device_imbalance(const struct detection *detection, struct finding *finding);
+void describe_small_grids(const struct detection *detection, struct finding *finding);
+
+/* The callsite of most of the kernels on a device; SITE_NONE: none. */
+uint32_t busiest_callsite(const struct callsites *callsites, uint32_t device);
+
+/* What the busiest has beyond the mean, if that is much; else 0. */
+uint64_t imbalance_ns(uint64_t most_ns, uint64_t sum_ns, uint64_t count);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rules about calls that should not be made so: that fail, that load code again and again, that
+ * allocate in a loop.
+ */
+#include "merge/findings/rules_calls.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/base/number_format.h"
+#include "merge/base/labels.h"
+#include "merge/findings/finding_place.h"
+
+#define LOADS_MIN  8  /* with work in between */
+#define ALLOCS_MIN 16 /* with frees in between */
+
+static const uint32_t checked_classes = 1u << XT_API_LAUNCH | 1u << XT_API_GRAPH_LAUNCH |
+					1u << XT_API_COPY | 1u << XT_API_SET | 1u << XT_API_ALLOC |
+					1u << XT_API_FREE | 1u << XT_API_SYNC | 1u << XT_API_MODULE;
+
+int detect_api_errors(struct detection *detection)
+{
+	int error = 0;
+
+	for (uint32_t s = 1; s < detection->callsites->count && !error; s++) {
+		const struct callsite *callsite = &detection->callsites->list[s];
+
+		if (callsite->failed_count && checked_classes >> callsite->class & 1)
+			error = detection_add(detection, s,
+					      scale_ns(callsite->time_ns, callsite->failed_count,
+						       callsite->count),
+					      callsite->failed_count);
+	}
+	return error;
+}
+
+void describe_api_errors(const struct detection *detection, struct finding *finding)
+{
+	const struct callsite *callsite =
+		&detection->callsites->list[detection->candidates[0].callsite];
+	const char *name = error_label(callsite->last_result);
+	char *where = finding_location(&detection->reading->run->paths, finding), others[64] = "";
+	uint64_t failed_count = 0;
+
+	for (size_t c = 0; c < detection->candidate_count; c++)
+		failed_count += detection->candidates[c].count;
+	if (detection->candidate_count > 1)
+		snprintf(others, sizeof(others), " Calls also fail in %zu other place%s.",
+			 detection->candidate_count - 1, detection->candidate_count > 2 ? "s" : "");
+	finding_set_text(
+		finding,
+		"%s fails with %s (%" PRIu64 "), %" PRIu64 " of %" PRIu64 " times in %s.%s",
+		detection_api(detection, finding), name ? name : "error", callsite->last_result,
+		callsite->failed_count, callsite->count, where ? where : "?", others);
+	free(where);
+	finding->advice = "Check the result of the call and why it fails. Later calls run without "
+			  "its effect.";
+	finding_add_evidence(finding, "failed_count", failed_count);
+	finding_add_evidence(finding, "call_count", callsite->count);
+	finding_add_evidence(finding, "error", callsite->last_result);
+}
+
+int detect_module_loads(struct detection *detection)
+{
+	const struct model *model = detection->reading->model;
+	int error = 0;
+
+	for (uint32_t s = 1; s < detection->callsites->count && !error; s++) {
+		const struct callsite *callsite = &detection->callsites->list[s];
+		const char *name =
+			names_text(&model->names, model->apis.rows[callsite->api].name, NULL);
+
+		if (callsite->class == XT_API_MODULE && callsite->after_work_count >= LOADS_MIN &&
+		    !strstr(name, "Unload"))
+			error = detection_add(detection, s, callsite->time_ns, callsite->count);
+	}
+	return error;
+}
+
+void describe_module_loads(const struct detection *detection, struct finding *finding)
+{
+	uint64_t count = 0, ns = 0;
+	char time[TIME_BYTES];
+
+	format_time(time, finding->cost_ns);
+	finding_set_text(finding,
+			 "%s loads code while work is in progress, %s. This takes %s, %s of the "
+			 "active time.",
+			 detection_api(detection, finding),
+			 detection_where_text(detection, finding), time,
+			 format_percent_of(finding->cost_ns, finding->whole_ns));
+	finding->advice = "Load each module once before the loop and keep it. For PTX, enable the "
+			  "driver's compilation cache or ship code compiled for the GPU.";
+	for (size_t c = 0; c < detection->candidate_count; c++) {
+		saturating_add(&count, detection->candidates[c].count);
+		saturating_add(
+			&ns, detection->callsites->list[detection->candidates[c].callsite].time_ns);
+	}
+	finding_add_evidence(finding, "load_count", count);
+	finding_add_evidence(finding, "load_time_ns", ns);
+}
+
+static uint64_t cost_ns(const struct callsite *callsite)
+{
+	uint64_t ns = scale_ns(callsite->time_ns, callsite->after_free_count, callsite->count);
+
+	saturating_add(&ns, callsite->free_ns);
+	return ns;
+}
+
+int detect_alloc_loop(struct detection *detection)
+{
+	int error = 0;
+
+	for (uint32_t s = 1; s < detection->callsites->count && !error; s++) {
+		const struct callsite *callsite = &detection->callsites->list[s];
+
+		if (callsite->class == XT_API_ALLOC && !callsite->is_async &&
+		    callsite->after_free_count >= ALLOCS_MIN)
+			error = detection_add(detection, s, cost_ns(callsite), callsite->count);
+	}
+	return error;
+}
+
+void describe_alloc_loop(const struct detection *detection, struct finding *finding)
+{
+	uint64_t alloc_ns = 0, free_ns = 0, again = 0;
+	char time[TIME_BYTES];
+
+	for (size_t c = 0; c < detection->candidate_count; c++) {
+		const struct callsite *callsite =
+			&detection->callsites->list[detection->candidates[c].callsite];
+
+		saturating_add(&alloc_ns, callsite->time_ns);
+		saturating_add(&free_ns, callsite->free_ns);
+		saturating_add(&again, callsite->after_free_count);
+	}
+	format_time(time, finding->cost_ns);
+	finding_set_text(finding,
+			 "%s allocates again after memory was freed, %s. With the frees this takes "
+			 "%s, %s of the active time.",
+			 detection_api(detection, finding),
+			 detection_where_text(detection, finding), time,
+			 format_percent_of(finding->cost_ns, finding->whole_ns));
+	finding->advice = "Allocate once before the loop and reuse the memory, or use a "
+			  "stream-ordered pool (cudaMallocAsync).";
+	finding_add_evidence(finding, "alloc_after_free_count", again);
+	finding_add_evidence(finding, "alloc_time_ns", alloc_ns);
+	finding_add_evidence(finding, "free_time_ns", free_ns);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef XT_MERGE_RULES_PROCESSES_H
+#define XT_MERGE_RULES_PROCESSES_H
+
+#include "merge/findings/detection.h"
+
+/* Devices of different processes. Both 0 or -ENOMEM. */
+int findings_note_devices(const struct detection *detection);
+int findings_compare_devices(struct run *run);
+
+#endif
