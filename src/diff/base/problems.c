@@ -9,10 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/grow.h"
+
 void problems_add(struct problems *p, const char *format, ...)
 {
 	va_list arguments;
-	char *line, **larger;
+	char *line;
 	int length;
 
 	va_start(arguments, format);
@@ -26,14 +28,9 @@ void problems_add(struct problems *p, const char *format, ...)
 		free(line);
 		return;
 	}
-	if (p->count == p->capacity) {
-		larger = realloc(p->lines, (p->capacity * 2 + 8) * sizeof(*larger));
-		if (!larger) {
-			fprintf(stderr, "xtrace diff: %s\n", line);
-			abort(); /* never a pass by silence */
-		}
-		p->lines = larger;
-		p->capacity = p->capacity * 2 + 8;
+	if (grow(&p->lines, &p->capacity, p->count + 1, sizeof(*p->lines))) {
+		fprintf(stderr, "xtrace diff: %s\n", line);
+		abort(); /* a lost problem would look like a pass */
 	}
 	p->lines[p->count++] = line;
 }

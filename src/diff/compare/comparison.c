@@ -140,19 +140,14 @@ static void note_arguments(struct comparison *c)
 /* (What is said of one iteration is not all that a run does.) */
 static void note_iterations(struct comparison *c, const struct run_set sets[SIDES])
 {
-	const struct run_profile *runs[SIDES] = {NULL};
-
 	if (!c->has_iterations || !check_counts_differ(&sets[SIDE_BASE], &sets[SIDE_NEW]))
 		return;
-	for (size_t r = 0; r < c->run_count; r++)
-		if (!c->runs[r].is_history && !runs[c->runs[r].side])
-			runs[c->runs[r].side] = c->runs[r].profile;
 	problems_add(
 		&c->notes,
 		"a run has %llu iterations in BASE and %llu in NEW: numbers are of one iteration, "
 		"not of all that a run does",
-		(unsigned long long)runs[SIDE_BASE]->found_count,
-		(unsigned long long)runs[SIDE_NEW]->found_count);
+		(unsigned long long)comparison_first_run(c, SIDE_BASE)->found_count,
+		(unsigned long long)comparison_first_run(c, SIDE_NEW)->found_count);
 }
 
 static void write_notes(struct comparison *c, const struct run_set sets[SIDES])
@@ -270,59 +265,53 @@ static void make_sum(struct effect *effect, const struct comparison *c, const st
 		*effect = own;
 }
 
+/* Test the values of a sum: as one row of its level, or as a total. */
+static void test_sum(struct effect *effect, const struct comparison *c,
+		     const struct run_values *values, size_t count)
+{
+	const struct noise *noise = &c->noises[values->level][values->metric];
+	double prior = INFINITY, dof;
+	struct estimate estimate;
+
+	if (values->level == LEVEL_TOTAL || values->keep_common) {
+		effect_from_runs(effect, c, values);
+		return;
+	}
+	if (noise->is_known)
+		prior = noise_variance(noise, &(struct noise_sample){.within = values->within},
+				       &dof);
+	estimate_make(&estimate, c, values, prior);
+	make_sum(effect, c, values, &estimate, count, noise);
+}
+
 int comparison_sum(const struct comparison *c, enum metric metric, const size_t *rows, size_t count,
-		   struct effect *effect_out)
+		   bool keep_common, struct effect *effect_out)
 {
 	const struct comparison_row **list = calloc(count + 1, sizeof(*list));
 	struct run_values values;
 	int error = run_values_init(&values, c);
 
-	if (list && !error && count) {
-		const struct noise *noise = &c->noises[c->rows[rows[0]].level][metric];
-		double prior = INFINITY, dof;
-		struct estimate estimate;
-
-		for (size_t i = 0; i < count; i++)
-			list[i] = &c->rows[rows[i]];
-		run_values_take(&values, c, metric, list, count);
-		if (noise->is_known)
-			prior = noise_variance(
-				noise, &(struct noise_sample){.within = values.within}, &dof);
-		estimate_make(&estimate, c, &values, prior);
-		if (list[0]->level == LEVEL_TOTAL)
-			effect_from_runs(effect_out, c, &values);
-		else
-			make_sum(effect_out, c, &values, &estimate, count, noise);
-		effect_out->p_adjusted = effect_out->p;
-		effect_out->is_significant = effect_out->p <= c->alpha;
-	}
 	if (!list)
 		error = -ENOMEM;
+	for (size_t i = 0; !error && i < count; i++)
+		list[i] = &c->rows[rows[i]];
+	if (!error && count) {
+		values.keep_common = keep_common;
+		run_values_take(&values, c, metric, list, count);
+		test_sum(effect_out, c, &values, count);
+		effect_out->p_adjusted = effect_out->p;
+		effect_out->is_significant = effect_out->p <= c->alpha;
+		effect_out->includes_common = keep_common;
+	}
 	run_values_free(&values);
 	free(list);
 	return error;
 }
 
-int comparison_sum_raw(const struct comparison *c, enum metric metric, const size_t *rows,
-		       size_t count, struct effect *effect_out)
+const struct run_profile *comparison_first_run(const struct comparison *c, enum side side)
 {
-	const struct comparison_row **list = calloc(count + 1, sizeof(*list));
-	struct run_values values;
-	int error = run_values_init(&values, c);
-
-	if (list && !error && count) {
-		for (size_t i = 0; i < count; i++)
-			list[i] = &c->rows[rows[i]];
-		values.keep_common = true;
-		run_values_take(&values, c, metric, list, count);
-		effect_from_runs(effect_out, c, &values);
-		effect_out->p_adjusted = effect_out->p;
-		effect_out->is_significant = effect_out->p <= c->alpha;
-		effect_out->includes_common = true;
-	}
-	if (!list)
-		error = -ENOMEM;
-	run_values_free(&values);
-	free(list);
-	return error;
+	for (size_t r = 0; r < c->run_count; r++)
+		if (!c->runs[r].is_history && c->runs[r].side == side)
+			return c->runs[r].profile;
+	return NULL;
 }

@@ -119,10 +119,9 @@ const struct comparison_row *comparison_find(const struct comparison *comparison
  * comparison's. 0 or -ENOMEM.
  */
 int comparison_sum(const struct comparison *comparison, enum metric metric, const size_t *rows,
-		   size_t count, struct effect *effect_out);
+		   size_t count, bool keep_common, struct effect *effect_out);
 
-/* The same, judged by these runs alone, as a total is, and with what all paths have in common. */
-int comparison_sum_raw(const struct comparison *comparison, enum metric metric, const size_t *rows,
-		       size_t count, struct effect *effect_out);
+/* The first run of a side that is not history, or NULL. */
+const struct run_profile *comparison_first_run(const struct comparison *comparison, enum side side);
 
 #endif

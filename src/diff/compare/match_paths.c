@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diff/base/shorten_text.h"
 #include "diff/load/frame_key.h"
+#include "log/base/grow.h"
 
 #define SIMILARITY_MIN	0.6	   /* of the frames of both, those that are in common */
 #define FRAMES_MAX	256	   /* of a path, the innermost */
@@ -31,28 +33,20 @@ struct pairs {
 	size_t count, capacity;
 };
 
-static uint64_t hash_text(const char *text)
-{
-	uint64_t h = 0xcbf29ce484222325u;
-
-	for (; *text; text++)
-		h = (h ^ (unsigned char)*text) * 0x100000001b3u;
-	return h;
-}
-
 static int hash_frames(struct frame_hashes *path, const char *key)
 {
 	char *copy = strdup(key), *stem = malloc(strlen(key) + 1), *rest = copy, *frame;
 
 	path->count = 0;
 	while (copy && stem && (frame = strsep(&rest, ";"))) {
-		frame_stem(stem, frame);
+		size_t stem_bytes = frame_stem(stem, frame);
+
 		if (path->count == FRAMES_MAX) {
 			memmove(path->frames, path->frames + 1,
 				(FRAMES_MAX - 1) * sizeof(path->frames[0]));
 			path->count--;
 		}
-		path->frames[path->count++] = hash_text(stem);
+		path->frames[path->count++] = hash_text(stem, stem_bytes);
 	}
 	free(stem);
 	free(copy);
@@ -82,15 +76,8 @@ static uint32_t common_frames(const struct frame_hashes *a, const struct frame_h
 
 static int add_pair(struct pairs *pairs, double similarity, size_t base, size_t new)
 {
-	if (pairs->count == pairs->capacity) {
-		size_t capacity = pairs->capacity * 2 + 64;
-		struct pair *larger = reallocarray(pairs->list, capacity, sizeof(*larger));
-
-		if (!larger)
-			return -ENOMEM;
-		pairs->list = larger;
-		pairs->capacity = capacity;
-	}
+	if (grow(&pairs->list, &pairs->capacity, pairs->count + 1, sizeof(*pairs->list)))
+		return -ENOMEM;
 	pairs->list[pairs->count++] = (struct pair){similarity, base, new};
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "diff/base/format.h"
+#include "diff/base/shorten_text.h"
 #include "diff/compare/changes.h"
 
 #define KERNEL_MARK "[GPU_Kernel]"
@@ -105,13 +106,8 @@ char *row_name(const struct comparison_row *row, size_t columns_max)
 	char *text = entry ? join_frames(entry, columns_max) : strdup(row->key);
 
 	/* (A single name can still be too long.) */
-	if (text && columns_max > 3 && columns_of(text) > columns_max) {
-		size_t at = columns_max - 3;
-
-		while (at > 0 && (text[at] & 0xc0) == 0x80)
-			at--;
-		memcpy(text + at, "...", 4);
-	}
+	if (text && columns_max > 3 && columns_of(text) > columns_max)
+		memcpy(text + utf8_prefix(text, columns_max - 3), "...", 4);
 	return text;
 }
 

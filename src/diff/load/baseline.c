@@ -18,6 +18,7 @@
 #include <zstd.h>
 
 #include "diff/base/shorten_text.h"
+#include "log/base/grow.h"
 #include "log/base/new_file.h"
 #include "page/base64.h"
 #include "page/utf8.h"
@@ -81,16 +82,10 @@ int baseline_add(struct baseline *baseline, const char *label, struct run_set *r
 		if ((*label && !strcmp(baseline->sets[s].label, label)) ||
 		    (set.time_ns && baseline->sets[s].time_ns == set.time_ns))
 			baseline_remove(baseline, s);
-	if (baseline->count == baseline->capacity) {
-		size_t capacity = baseline->capacity ? 2 * baseline->capacity : 8;
-		struct baseline_set *sets = reallocarray(baseline->sets, capacity, sizeof(*sets));
-
-		if (!sets) {
-			free(set.label);
-			return -ENOMEM;
-		}
-		baseline->sets = sets;
-		baseline->capacity = capacity;
+	if (grow(&baseline->sets, &baseline->capacity, baseline->count + 1,
+		 sizeof(*baseline->sets))) {
+		free(set.label);
+		return -ENOMEM;
 	}
 	while (place < baseline->count && !is_before(&set, &baseline->sets[place]))
 		place++;

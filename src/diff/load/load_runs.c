@@ -20,6 +20,7 @@
 
 #include "diff/load/baseline.h"
 #include "diff/load/bench_runs.h"
+#include "log/base/grow.h"
 
 #define ARGUMENTS_MAX 16
 #define MERGE_FAILED  2 /* its exit status: nothing was written */
@@ -120,18 +121,10 @@ static bool is_document(const char *path)
 /* A log becomes a job. The place of its run is kept for it. */
 static int add_log(struct jobs *jobs, struct run_set *set, const char *path)
 {
-	int error;
+	int error = grow(&jobs->list, &jobs->capacity, jobs->count + 1, sizeof(*jobs->list));
 
-	if (jobs->count == jobs->capacity) {
-		size_t capacity = jobs->capacity * 2 + 8;
-		struct job *larger = reallocarray(jobs->list, capacity, sizeof(*larger));
-
-		if (!larger)
-			return -ENOMEM;
-		jobs->list = larger;
-		jobs->capacity = capacity;
-	}
-	error = run_set_add(set, NULL);
+	if (!error)
+		error = run_set_add(set, NULL);
 	if (error)
 		return error;
 	jobs->list[jobs->count] = (struct job){

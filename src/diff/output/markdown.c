@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diff/base/shorten_text.h"
 #include "diff/compare/changes.h"
 #include "diff/output/diff_output.h"
 #include "diff/compare/row_text.h"
@@ -51,20 +52,10 @@ static void put_text(FILE *file, const char *text)
 	}
 }
 
-/* How much of a text is shown, of that many bytes at most: no character is cut. */
-static size_t shown_length(const char *text, size_t length_max)
-{
-	size_t length = strnlen(text, length_max);
-
-	while (length && text[length] && ((unsigned char)text[length] & 0xc0) == 0x80)
-		length--;
-	return length;
-}
-
 /* A name as code, cut; in a table, as any in a table. */
 static void put_code(FILE *file, const char *text, size_t length_max)
 {
-	size_t length = shown_length(text, length_max);
+	size_t length = utf8_prefix(text, length_max);
 
 	fputc('`', file);
 	for (size_t i = 0; i < length; i++) {
@@ -214,7 +205,7 @@ static size_t put_call_path(FILE *file, const struct comparison_row *row)
 		fprintf(file, "    (%u frames more)\n", first);
 	for (uint32_t f = first; f < entry->frame_count; f++) {
 		const char *frame = frame_name(entry->frames[f]);
-		size_t length = shown_length(frame, FRAME_BYTES_MAX);
+		size_t length = utf8_prefix(frame, FRAME_BYTES_MAX);
 
 		/* (Indented, no frame ends the block.) */
 		fprintf(file, "    %.*s\n", (int)length, frame);
@@ -313,12 +304,9 @@ static void put_totals(FILE *file, const struct comparison *c)
 static void put_side(FILE *file, const struct diff_result *result, enum side side)
 {
 	const struct comparison *c = result->comparison;
-	const struct run_profile *run = NULL;
+	const struct run_profile *run = comparison_first_run(c, side);
 	char argument[ARGUMENT_BYTES];
 
-	for (size_t r = 0; r < c->run_count && !run; r++)
-		if (c->runs[r].side == side && !c->runs[r].is_history)
-			run = c->runs[r].profile;
 	fprintf(file, "- %s: %zu run%s of ", side == SIDE_BASE ? "base" : "new",
 		c->side_counts[side], c->side_counts[side] == 1 ? "" : "s");
 	put_code(file, format_argument(argument, sizeof(argument), result->arguments[side]),

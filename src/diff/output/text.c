@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "diff/base/shorten_text.h"
 #include "diff/compare/changes.h"
 #include "diff/output/diff_output.h"
 #include "diff/compare/row_text.h"
@@ -93,19 +94,15 @@ static size_t columns_of(const struct text *t)
 /* A name in so many columns at most: what is left out is in the middle, for names often differ in their end alone. */
 static void put_name(const struct text *t, const char *name, size_t columns)
 {
-	size_t length = strlen(name), head, tail;
+	size_t head;
 
-	if (length <= columns || columns < 8) {
+	if (strlen(name) <= columns || columns < 8) {
 		fputs(name, t->out);
 		return;
 	}
 	head = (columns - 3) * 2 / 3;
-	tail = columns - 3 - head;
-	while (head > 0 && (name[head] & 0xc0) == 0x80)
-		head--;
-	while (tail > 0 && (name[length - tail] & 0xc0) == 0x80)
-		tail--;
-	fprintf(t->out, "%.*s...%s", (int)head, name, name + length - tail);
+	fprintf(t->out, "%.*s...%s", (int)utf8_prefix(name, head), name,
+		utf8_suffix(name, columns - 3 - head));
 }
 
 /* Where a call path is in the source: the user's place first. */

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/spellcheck.h"
+
 #define WORD_BYTES  32
 #define DIGITS	    "0123456789"
 #define YEAR_DIGITS 4
@@ -116,32 +118,15 @@ static void read_word(struct parser *p, char word[WORD_BYTES])
 	word[length] = '\0';
 }
 
-/* The number of letters that two words have in common from their beginning on and at their end. */
-static size_t likeness(const char *a, const char *b)
-{
-	size_t la = strlen(a), lb = strlen(b), head = 0, tail = 0;
-
-	while (head < la && head < lb && a[head] == b[head])
-		head++;
-	while (tail < la - head && tail < lb - head && a[la - tail - 1] == b[lb - tail - 1])
-		tail++;
-	return head + tail;
-}
-
 static int unknown_subject(const struct parser *p, const char *at, const char *word)
 {
-	const char *near = NULL;
-	size_t best = strlen(word) / 2;
+	struct suggestion suggestion = {.name = word, .length = strlen(word)};
 
-	for (size_t i = 0; i < SUBJECT_COUNT; i++) {
-		if (likeness(word, subjects[i].word) <= best)
-			continue;
-		best = likeness(word, subjects[i].word);
-		near = subjects[i].word;
-	}
-	if (near)
+	for (size_t i = 0; i < SUBJECT_COUNT; i++)
+		suggest_consider(&suggestion, subjects[i].word);
+	if (suggestion.best)
 		return syntax_error(p, at, "'%s' is nothing that is compared; is %s meant?", word,
-				    near);
+				    suggestion.best);
 	return syntax_error(p, at,
 			    "here has to stand what is compared: gpu-time, path(…), range(…), …");
 }

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/grow.h"
+
 const char *const rules_default_lines[] = {
 	"gpu-time > 1%",     "path(*) > 1%", "each path([GPU_Memcpy*).count > 0",
 	"call(*).count > 0", NULL,
@@ -24,16 +26,9 @@ int rules_add(struct rules *rules, const char *text, const char *origin, struct 
 		text++;
 	if (!*text || *text == '#')
 		return 0;
-	if (rules->count == rules->capacity) {
-		size_t capacity = rules->capacity * 2 + 8;
-		struct rule *larger = reallocarray(rules->list, capacity, sizeof(*larger));
-
-		if (!larger)
-			return -ENOMEM;
-		rules->list = larger;
-		rules->capacity = capacity;
-	}
-	error = rule_parse(&rule, text, origin, problems);
+	error = grow(&rules->list, &rules->capacity, rules->count + 1, sizeof(*rules->list));
+	if (!error)
+		error = rule_parse(&rule, text, origin, problems);
 	if (!error)
 		rules->list[rules->count++] = rule;
 	return error;

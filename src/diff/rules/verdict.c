@@ -15,6 +15,7 @@
 #include "diff/compare/row_text.h"
 #include "diff/rules/rule_describe.h"
 #include "diff/rules/rule_scope.h"
+#include "log/base/grow.h"
 
 #define UNKNOWN_SHARE 0.1 /* of what a rule looks at: rows that cannot be judged may have so much */
 #define SUSPECT_SHARE                                                                              \
@@ -94,15 +95,8 @@ static int add_finding(struct evaluation *e, const struct rule *rule,
 	struct finding *finding;
 	const char *why_not = NULL;
 
-	if (v->finding_count == v->finding_capacity) {
-		size_t capacity = v->finding_capacity * 2 + 16;
-		struct finding *larger = reallocarray(v->findings, capacity, sizeof(*larger));
-
-		if (!larger)
-			return -ENOMEM;
-		v->findings = larger;
-		v->finding_capacity = capacity;
-	}
+	if (grow(&v->findings, &v->finding_capacity, v->finding_count + 1, sizeof(*v->findings)))
+		return -ENOMEM;
 	finding = &v->findings[v->finding_count];
 	*finding = (struct finding){
 		.row = row,
@@ -277,7 +271,7 @@ static int use_raw_if_surer(const struct evaluation *e, const struct rule *rule,
 	if (!e->scope.c->common.is_significant || !level_specs[rule->level].is_gpu_time ||
 	    rule->metric == METRIC_COUNT || effect->is_exact || effect->is_boundary_shift)
 		return 0;
-	error = comparison_sum_raw(e->scope.c, rule->metric, e->scope.rows, e->scope.count, &raw);
+	error = comparison_sum(e->scope.c, rule->metric, e->scope.rows, e->scope.count, true, &raw);
 	if (!error && raw.detectable < rule_detectable(e->scope.c, rule, effect))
 		*effect = raw;
 	return error;
@@ -291,7 +285,7 @@ static int evaluate_sum(struct evaluation *e, const struct rule *rule, struct ru
 	struct effect effect;
 	int error = row ? 0
 			: comparison_sum(e->scope.c, rule->metric, e->scope.rows, e->scope.count,
-					 &effect);
+					 false, &effect);
 
 	if (error)
 		return error;
