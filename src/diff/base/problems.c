@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reasons in the order in which they came up.
+ * Problems in the order in which they were found.
  */
 #include "diff/base/problems.h"
 
@@ -30,7 +30,7 @@ void problems_add(struct problems *p, const char *format, ...)
 	}
 	if (grow(&p->lines, &p->capacity, p->count + 1, sizeof(*p->lines))) {
 		fprintf(stderr, "xtrace diff: %s\n", line);
-		abort(); /* a lost problem would look like a pass */
+		abort();
 	}
 	p->lines[p->count++] = line;
 }

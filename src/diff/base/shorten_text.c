@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Texts of a profile, bounded; see shown_text.h.
+ * Cut texts at UTF-8 character boundaries.
  */
 #include "diff/base/shorten_text.h"
 
@@ -12,7 +12,6 @@
 
 #define MARK_BYTES 64
 
-/* FNV-1a. */
 uint64_t hash_text(const char *text, size_t length)
 {
 	uint64_t value = 0xcbf29ce484222325;
@@ -22,7 +21,7 @@ uint64_t hash_text(const char *text, size_t length)
 	return value;
 }
 
-/* A continuation byte of UTF-8. */
+/* Is this a continuation byte? */
 static bool is_inside_character(char byte)
 {
 	return ((unsigned char)byte & 0xc0) == 0x80;

@@ -13,13 +13,16 @@
 #define NAME_BYTES_MAX	4096 /* frames, kernels and other names of rows */
 
 /*
- * Shorten the text in place to at most limit_bytes, which is 128 or more. Keeps the beginning and the end.
- * The length and a hash of the whole text go between them, so different texts stay different. Keeps UTF-8
- * characters whole.
+ * Shorten the text in place to at most limit_bytes, which is 128 or more. Keeps the beginning and
+ * the end. The length and a hash of the whole text go between them, so different texts stay
+ * different. Keeps UTF-8 characters whole.
  */
 void shorten_text(char *text, size_t limit_bytes);
 
-/* The length of the longest prefix of at most bytes_max bytes that does not split a UTF-8 character. */
+/*
+ * The length of the longest prefix of at most bytes_max bytes that does not split a UTF-8
+ * character.
+ */
 size_t utf8_prefix(const char *text, size_t bytes_max);
 
 /* The longest suffix of at most bytes_max bytes that does not split a UTF-8 character. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Comparing the runs of two sides, from beginning to end.
+ * All steps of a comparison, and the notes about it.
  */
 #include "diff/compare/comparison.h"
 
@@ -16,11 +16,11 @@
 #include "diff/stats/statistics.h"
 
 #define RUNS_SAID_MAX	100.0
-#define CLOCKS_APART	0.005 /* worth a word */
-#define ARGUMENTS_SHOWN 100   /* bytes of them */
-#define GOAL		0.03  /* the slowdown of a path that the number of runs is told for */
+#define CLOCKS_APART	0.005 /* relative clock difference that gets a note */
+#define ARGUMENTS_SHOWN 100   /* bytes of the arguments in a note */
+#define GOAL		0.03  /* slowdown that runs_needed should detect */
 
-/* That of a run of the same set, or a new one. */
+/* The group of a run of history: one for each set of each baseline. */
 static size_t find_group(const struct comparison *c, enum side side, const struct run_profile *run)
 {
 	size_t next = SIDES;
@@ -71,7 +71,7 @@ static void find_levels(struct comparison *c)
 	c->first_rows[LEVELS] = row;
 }
 
-/* How many runs a side would need for a path of middling noise. */
+/* Compute how many runs each side needs to detect GOAL in a path of median noise. */
 static void set_runs_needed(struct comparison *c)
 {
 	size_t first = c->first_rows[LEVEL_PATH], last = c->first_rows[LEVEL_PATH + 1], used = 0;
@@ -90,15 +90,17 @@ static void set_runs_needed(struct comparison *c)
 	free(errors);
 	if (!used || !n[SIDE_BASE] || !n[SIDE_NEW])
 		return;
-	/* The variance of a run, of which each side then has so many. */
+	/* The variance of one run. With n runs on each side, the difference has 2/n of it. */
 	error *= error / (1.0 / (double)n[SIDE_BASE] + 1.0 / (double)n[SIDE_NEW]);
 	bound = student_t_quantile(c->alpha / (double)used, INFINITY) +
 		student_t_quantile(0.1, INFINITY);
 	c->runs_needed = ceil(fmax(2.0, 2.0 * error * bound * bound / (GOAL * GOAL)));
 }
 
-/* Clocks are known of runs that xtrace bench made. What all paths have in common may then be due to them: if it goes
- * the same way, and they differ by half as much or more. */
+/*
+ * Runs made by xtrace bench include GPU clocks. Clocks explain the common change if they differ in
+ * the same direction, by at least half as much.
+ */
 static void set_clocks(struct comparison *c)
 {
 	double common = log1p(c->common.net_ratio), clocks;
@@ -113,7 +115,7 @@ static void set_clocks(struct comparison *c)
 			     clocks * common > 0.0 && fabs(clocks) >= fabs(common) / 2.0;
 }
 
-/* What was given to a program, as far as it is shown. */
+/* The command line without the program. */
 static const char *arguments_of(const struct run_profile *run)
 {
 	const char *space = strchr(run->command, ' ');
@@ -121,7 +123,7 @@ static const char *arguments_of(const struct run_profile *run)
 	return space ? space + 1 : "";
 }
 
-/* (Programs are the same, or were allowed to differ: the same one may have been told to do something else.) */
+/* The same program may have run with other arguments. */
 static void note_arguments(struct comparison *c)
 {
 	const char *first = arguments_of(c->runs[0].profile);
@@ -137,7 +139,7 @@ static void note_arguments(struct comparison *c)
 	}
 }
 
-/* (What is said of one iteration is not all that a run does.) */
+/* Values per iteration do not show that runs have more iterations. */
 static void note_iterations(struct comparison *c, const struct run_set sets[SIDES])
 {
 	if (!c->has_iterations || !check_counts_differ(&sets[SIDE_BASE], &sets[SIDE_NEW]))
@@ -248,8 +250,8 @@ const struct comparison_row *comparison_find(const struct comparison *c, enum le
 }
 
 /*
- * What single rows of a level differ by says of a sum only what it would if they did so each by itself. Where the sum's own runs
- * leave more open, it is judged by these.
+ * The noise of single rows describes the noise of a sum only if rows vary independently. If the
+ * runs of the sum itself show more noise, use that.
  */
 static void make_sum(struct effect *effect, const struct comparison *c, const struct run_values *v,
 		     const struct estimate *estimate, size_t count, const struct noise *noise)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pairs of paths that end in the same kernel and have most frames in common, in the same order; then those
- * that differ in nothing but the kernel.
+ * First pair paths that end in the same kernel and share most frames in the same order. Then pair
+ * paths that differ only in the kernel.
  */
 #include "diff/compare/match_paths.h"
 
@@ -13,11 +13,11 @@
 #include "diff/load/frame_key.h"
 #include "log/base/grow.h"
 
-#define SIMILARITY_MIN	0.6	   /* of the frames of both, those that are in common */
-#define FRAMES_MAX	256	   /* of a path, the innermost */
-#define COMPARISONS_MAX (1u << 28) /* comparisons of frames; the rest stays unmatched */
+#define SIMILARITY_MIN	0.6	   /* minimum share of common frames */
+#define FRAMES_MAX	256	   /* innermost frames of a path */
+#define COMPARISONS_MAX (1u << 28) /* frame comparisons; paths beyond stay unmatched */
 
-/* A path cut into the stems of its frames, by hash. */
+/* Hashes of the stems of a path's frames. */
 struct frame_hashes {
 	uint64_t frames[FRAMES_MAX]; /* outermost first */
 	uint32_t count;
@@ -53,7 +53,7 @@ static int hash_frames(struct frame_hashes *path, const char *key)
 	return copy && stem ? 0 : -ENOMEM;
 }
 
-/* The length of the longest sequence of frames that both have. */
+/* Length of the longest common subsequence. */
 static uint32_t common_frames(const struct frame_hashes *a, const struct frame_hashes *b)
 {
 	uint32_t row[FRAMES_MAX + 1] = {0};
@@ -93,7 +93,7 @@ static int compare_pairs(const void *a, const void *b)
 	return x->new < y->new ? -1 : x->new > y->new;
 }
 
-/* Best pairs first, each path once. */
+/* Take the most similar pairs first, each path once. */
 static void assign_best_pairs(struct pairs *pairs, uint8_t *is_taken, size_t *matches)
 {
 	if (pairs->count)
@@ -132,7 +132,7 @@ static int pair_similar(struct pairs *pairs, const struct frame_hashes *base, si
 	return 0;
 }
 
-/* The kernel alone was replaced: there is one such path on either side. */
+/* Pair paths that differ only in the kernel, if there is exactly one on each side. */
 static void pair_replaced(const struct frame_hashes *base, size_t base_count,
 			  const struct frame_hashes *new, size_t new_count, uint8_t *is_taken,
 			  size_t *matches)

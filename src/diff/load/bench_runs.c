@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads what xtrace bench leaves; see bench_runs.h.
+ * Read bench.json and gpu.json.
  */
 #include "diff/load/bench_runs.h"
 
@@ -14,7 +14,7 @@
 
 #define FILE_BYTES_MAX (64 << 20)
 
-/* A document of that format in the directory; NULL if there is none. */
+/* Read a JSON document of this format; NULL if there is none. */
 static cJSON *read_document(const char *directory, const char *name, const char *format)
 {
 	char *path = NULL, *text = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether an iteration is the same thing on both sides, and the one that was asked for.
+ * Check that an iteration is the same unit of work on both sides, and the one the user asked for.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -8,9 +8,9 @@
 
 #include "diff/load/check_iterations.h"
 
-#define COUNTS_ALIKE 1.05 /* of iterations in a run, by this factor */
+#define COUNTS_ALIKE 1.05 /* largest ratio of equal iteration counts */
 
-/* How many iterations runs of a side have. */
+/* Range of the iteration counts of a side. */
 struct counts {
 	uint64_t least, most;
 };
@@ -42,7 +42,10 @@ bool check_counts_differ(const struct run_set *base, const struct run_set *new)
 	return base->count && new->count && (lie_apart(&b, &n) || lie_apart(&n, &b));
 }
 
-/* Were iterations of all runs told by what repeats itself, in one command? *command: that, or NULL as yet. */
+/*
+ * Were the iterations of all runs detected as a period, and are all command lines *command? Sets
+ * *command if it is NULL.
+ */
 static bool is_found_out(const struct run_set *set, const char **command)
 {
 	for (size_t i = 0; i < set->count; i++) {
@@ -58,8 +61,8 @@ static bool is_found_out(const struct run_set *set, const char **command)
 }
 
 /*
- * What repeats itself may be another thing after a change: a step that was made two equal halves is half as long, and twice
- * as frequent. Told to do the same, a program does it as often.
+ * After a change, the detected period can be another unit. For example, a step split into two equal
+ * halves has half the period. The same command line should do the same number of iterations.
  */
 static void check_found(const struct run_set *base, const struct run_set *new,
 			const struct check_options *options, struct problems *problems)
@@ -78,7 +81,7 @@ static void check_found(const struct run_set *base, const struct run_set *new,
 		(unsigned long long)b.most, (unsigned long long)n.most);
 }
 
-/* Numbers in the names of ranges count as alike: '#' stands for any. */
+/* Compare range names. A '#' in a name matches any number. */
 static bool is_range(const char *name, const char *wanted)
 {
 	while (*name && *wanted) {
@@ -93,7 +96,7 @@ static bool is_range(const char *name, const char *wanted)
 	return !*name && !*wanted;
 }
 
-/* The range of --iteration. (One that a log lacks is said as a fault of that.) */
+/* A missing range is reported by check_runs(). */
 static bool lacks_wanted_range(const struct run_profile *run, const char *wanted)
 {
 	return strcmp(run->iterations, "missing") != 0 &&
@@ -108,7 +111,10 @@ static bool lacks_wanted_warmup(const struct run_profile *run, const char *wante
 	       run->warmup_count != (count < run->found_count ? count : run->found_count - 1);
 }
 
-/* Profiles that were made before are as they were made. */
+/*
+ * Options for logs do not apply to existing profiles. Report a profile that was made with other
+ * options.
+ */
 static void check_request(const struct run_set *set, const char *wanted, const char *option,
 			  bool (*is_other)(const struct run_profile *run, const char *wanted),
 			  struct problems *problems)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What runs must have in common, as a table.
+ * Properties that runs must have in common, and faults that no run may have.
  */
 #include "diff/load/check_runs.h"
 #include "diff/load/check_iterations.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define TEXT_BYTES     256
-#define LAUNCHES_ALIKE 1.25 /* by this factor, both ways */
+#define LAUNCHES_ALIKE 1.25 /* largest ratio of equal launch counts */
 #define COUNTS_APART   1.6
 
 static const char *base_name(const char *path)
@@ -21,9 +21,9 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Programs that run another one, and which of their options of one letter take a word: a value, or what is to be run. */
+/* Programs that run a script, and their short options that take a value or code. */
 static const struct interpreter {
-	const char *name; /* perhaps a version behind it */
+	const char *name; /* a version number may follow */
 	const char *valued;
 	const char *code;
 } interpreters[] = {
@@ -32,7 +32,7 @@ static const struct interpreter {
 	{"java", "", ""},      {"bash", "oO", "c"}, {"sh", "oO", "c"},
 };
 
-/* Longer ones. */
+/* Long options with a value. */
 static const char *const valued_options[] = {"-cp",	  "-classpath", "--class-path",
 					     "--require", "--import",	"--loader"};
 
@@ -48,7 +48,7 @@ static const struct interpreter *find_interpreter(const char *program)
 	return NULL;
 }
 
-/* Does the last letter of an option, perhaps of several in one ("-uc"), stand among these? */
+/* Is the last letter of a short option, or of a group such as "-uc", one of these letters? */
 static bool ends_in(const char *option, const char *letters)
 {
 	size_t length = strlen(option);
@@ -64,7 +64,7 @@ static bool has_value(const struct interpreter *interpreter, const char *option)
 	return option[1] && !option[2] && ends_in(option, interpreter->valued);
 }
 
-/* What the interpreter runs: a file, or the code itself with all that follows. In words, which is taken apart. */
+/* Find what the interpreter runs: a file name, or code with everything after it. Modifies words. */
 static const char *find_code(const struct interpreter *interpreter, char *words)
 {
 	char *word;
@@ -75,7 +75,7 @@ static const char *find_code(const struct interpreter *interpreter, char *words)
 			continue;
 		if (*word != '-')
 			return base_name(word);
-		/* ("-Wdoc" has its value with it.) */
+		/* "-Wdoc" includes its value. */
 		if (!strchr(interpreter->valued, word[1]) && ends_in(word, interpreter->code))
 			return words;
 		if (has_value(interpreter, word))
@@ -116,7 +116,7 @@ static const char *simulated(const struct run_profile *run, char *out)
 	return run->is_simulated ? "a simulated GPU" : "a real GPU";
 }
 
-/* The names of the devices; which one of several alike it was does not matter. */
+/* Device names. Which one of several equal GPUs was used does not matter. */
 static const char *devices(const struct run_profile *run, char *out)
 {
 	size_t used = 0;
@@ -147,8 +147,8 @@ static const char *part(const struct run_profile *run, char *out)
 static const struct {
 	const char *what;
 	const char *(*text)(const struct run_profile *run, char *out);
-	const char *advice; /* NULL: what they may be allowed by. Else numbers mean something else,
-			     * whatever is allowed */
+	const char *
+		advice; /* NULL: --allow-different permits a difference. Else values are not comparable at all */
 } identities[] = {
 	{"programs", program, NULL},
 	{"GPUs", devices, NULL},
@@ -180,7 +180,7 @@ static const char *others(char out[TEXT_BYTES], size_t count)
 	return out;
 }
 
-/* What differs from the first run: said of the first that does. */
+/* Report a property that differs from that of the first run. */
 static void check_identity(const struct all_runs *all, size_t identity,
 			   const struct check_options *options, struct problems *problems)
 {
@@ -232,12 +232,12 @@ static bool is_degraded(const struct run_profile *run)
 	return run->trust == TRUST_DEGRADED;
 }
 
-/* What no run may be. */
+/* Faults that no run may have. */
 static const struct {
 	bool (*is_so)(const struct run_profile *run);
 	const char *what;
-	bool is_warned;	 /* a warning of the log says more */
-	bool is_allowed; /* by --allow-degraded */
+	bool is_warned;	 /* add the first warning of the log */
+	bool is_allowed; /* --allow-degraded permits it */
 } faults[] = {
 	{is_empty, "an empty run, without any work of a GPU", false, false},
 	{lacks_range, "the NVTX range of --iteration is not there, or was opened too rarely", false,
@@ -278,8 +278,8 @@ static double launches_of(const struct run_profile *run)
 }
 
 /*
- * What repeats itself was found out for each run by itself. If two runs launch about as much in very different numbers
- * of iterations, those are not the same: steps of one, say, and layers of the other.
+ * Periods are detected in each run separately. If two runs launch about as much in very different
+ * numbers of iterations, their iterations are different units, such as steps and layers.
  */
 static void check_periods(const struct all_runs *all, struct problems *problems)
 {
@@ -314,13 +314,13 @@ static double gpu_time_of(const struct run_profile *run)
 
 bool check_same_run(const struct run_profile *a, const struct run_profile *b)
 {
-	/* (The time is in nanoseconds; logs that were made up may all begin at the same one.) */
+	/* Synthetic logs may all have the same start time, so compare more than that. */
 	return a->start_realtime_ns && a->start_realtime_ns == b->start_realtime_ns &&
 	       !strcmp(a->host, b->host) && !strcmp(a->command, b->command) &&
 	       gpu_time_of(a) == gpu_time_of(b);
 }
 
-/* One run that is there twice says nothing the second time, and looks as if there were no noise. */
+/* The same run twice would look like runs without noise. */
 static void check_twice(const struct all_runs *all, struct problems *problems)
 {
 	for (size_t i = 0; i < all->count; i++) {
@@ -335,7 +335,7 @@ static void check_twice(const struct all_runs *all, struct problems *problems)
 	}
 }
 
-/* Runs without any other of their side tell nothing of noise. */
+/* Noise cannot be measured from one run. */
 static void check_counts(const struct run_set *base, const struct run_set *new,
 			 struct problems *problems)
 {

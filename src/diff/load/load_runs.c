@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loading runs. Logs are profiled by processes of xtrace-merge, some at a time, which write into memory that
- * is read when they have ended.
+ * Each log is profiled by a process of xtrace-merge, which writes the profile into a memfd. Several
+ * processes run at a time.
  */
 #include "diff/load/load_runs.h"
 
@@ -23,12 +23,12 @@
 #include "log/base/grow.h"
 
 #define ARGUMENTS_MAX 16
-#define MERGE_FAILED  2 /* its exit status: nothing was written */
+#define MERGE_FAILED  2 /* lowest exit status without output */
 
 struct job {
 	char *path;
 	struct run_set *set;
-	size_t place; /* in the set */
+	size_t place; /* index in the set */
 	pid_t pid;
 	int output;
 };
@@ -38,7 +38,7 @@ struct jobs {
 	size_t count, capacity;
 };
 
-/* The content of a file from its begin on, to be freed. NULL: see errno. */
+/* Read a file from its beginning. The caller frees the text; NULL and errno on failure. */
 static char *read_all(int file, size_t *length_out)
 {
 	size_t length = 0, room = 1u << 16;
@@ -81,7 +81,7 @@ static const struct run_format profile_format = {"xtrace-profile", read_profile}
 
 static const struct run_format *const run_formats[] = {&profile_format, &baseline_format, NULL};
 
-/* A document of any of the formats. */
+/* Read a document of any known format. */
 static int read_document(struct run_set *set, const char *path, struct problems *problems)
 {
 	int file = open(path, O_RDONLY | O_CLOEXEC), error = -EINVAL;
@@ -118,7 +118,7 @@ static bool is_document(const char *path)
 	return got == 1 && (first == '{' || first == ' ' || first == '\n');
 }
 
-/* A log becomes a job. The place of its run is kept for it. */
+/* Add a job for a log, and reserve the place of its run in the set. */
 static int add_log(struct jobs *jobs, struct run_set *set, const char *path)
 {
 	int error = grow(&jobs->list, &jobs->capacity, jobs->count + 1, sizeof(*jobs->list));
@@ -132,7 +132,7 @@ static int add_log(struct jobs *jobs, struct run_set *set, const char *path)
 	return jobs->list[jobs->count++].path ? 0 : -ENOMEM;
 }
 
-/* A bench directory stands for its runs; any other directory is one. */
+/* A bench directory contains several runs; any other directory is one run. */
 static int add_directory(struct jobs *jobs, struct run_set *set, const char *path,
 			 struct problems *problems)
 {
@@ -148,7 +148,7 @@ static int add_directory(struct jobs *jobs, struct run_set *set, const char *pat
 	return error;
 }
 
-/* One name: a document is read at once. */
+/* Read a document now; add a job for a log. */
 static int add_name(struct jobs *jobs, struct run_set *set, const char *path,
 		    struct problems *problems)
 {
@@ -194,8 +194,10 @@ static int start(struct job *job, const struct load_options *options, struct pro
 	return -EINVAL;
 }
 
-/* What is known of the GPU's clock goes into the profile's document, that a baseline keeps it, too. 0 or
- * -ENOMEM; *text is given back and replaced. */
+/*
+ * Insert the GPU clock into the profile document, so that a baseline keeps it. Replaces *text.
+ * Returns 0 or -ENOMEM.
+ */
 static int add_clock(char **text, size_t *length, const char *path)
 {
 	double mhz = bench_runs_clock_mhz(path);
@@ -239,7 +241,7 @@ static int finish(struct job *job, int status, struct problems *problems)
 	return error;
 }
 
-/* Waits for any of the jobs that run. */
+/* Wait for any running job. */
 static int wait_for_one(struct jobs *jobs, struct problems *problems)
 {
 	int status;
@@ -285,7 +287,7 @@ static void drop_missing(struct run_set *set)
 	set->count = kept;
 }
 
-/* All names of an argument. */
+/* Add all names of an argument. */
 static int add_names(struct jobs *jobs, struct run_set *set, const char *argument,
 		     struct problems *problems)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The comparison as a page: the report's page (src/report) with other data in it (page/page.h). The document
- * has what the page shows besides the flame graph as "comparison"; names, weights and columns are as in the
- * page of a run (merge/export/html/html.h), each weight being there for base and new.
+ * The HTML page of a comparison. It is the page of src/report with other data (page/page.h). The
+ * member "comparison" has everything except the flame graph. Names, weights and columns are those
+ * of the page of a run (merge/export/html/html.h), with each weight for base and new.
  */
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -141,7 +141,7 @@ static int add_comparison(cJSON *document, const struct diff_result *result,
 	return error ? error : add_changes(object, "others", c, tree, false);
 }
 
-/* Names of frames, each once: the tree has them by place. */
+/* The distinct names of frames. Nodes refer to them by index. */
 struct frame_names {
 	const char **list; /* sorted */
 	size_t count;
@@ -177,7 +177,7 @@ static size_t place_of(const struct frame_names *names, const char *name)
 	return (size_t)(found - names->list);
 }
 
-/* Each node is a sample, in order, of no device, thread or range. */
+/* Write each node as a sample without a device, thread or range. */
 static void put_columns(struct page_columns *columns, const struct flame_tree *tree,
 			const struct frame_names *names)
 {
@@ -207,7 +207,7 @@ static void put_columns(struct page_columns *columns, const struct flame_tree *t
 		}
 }
 
-/* New before base: the first one is what the page shows. */
+/* The page shows the first weight by default, so new precedes base. */
 static void add_weights(cJSON *document)
 {
 	cJSON *list = cJSON_AddArrayToObject(document, "weights");

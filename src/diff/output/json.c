@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The result for programs; docs/diff.schema.json is its schema.
+ * The JSON document. Its schema is docs/diff.schema.json.
  */
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #define DIFF_VERSION 1
 
-/* Infinite numbers are null, too: base and new tell them. */
+/* Infinite numbers become null: readers can see them from base and new. */
 static void put_number(cJSON *object, const char *name, double value)
 {
 	if (isfinite(value))

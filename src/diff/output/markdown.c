@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The comparison as Markdown, to be read under a pull request: the verdict first, then the rules, then what
- * changed most and where, everything else folded. Kept well below what a comment may hold.
+ * The comparison as Markdown for a pull request: verdict, rules, and the largest changes. Details
+ * are collapsed. The text stays well below the size limit of a comment.
  */
 #include <errno.h>
 #include <math.h>
@@ -17,13 +17,13 @@
 
 #define MARK		"<!-- xtrace gate -->"
 #define ARROW		"\xe2\x86\x92"
-#define TOP_COUNT	8  /* changes that are seen at once */
-#define ALL_COUNT	40 /* … and when unfolded */
-#define NAME_COLUMNS	72 /* of a name in a table */
+#define TOP_COUNT	8  /* visible changes */
+#define ALL_COUNT	40 /* changes including collapsed ones */
+#define NAME_COLUMNS	72 /* bytes of a name in a table */
 #define CHANGE_BYTES	64
 #define FRAME_BYTES_MAX 120
-#define PATHS_BYTES_MAX 16000 /* of call paths in full */
-#define FRAMES_MAX	60    /* of a call path */
+#define PATHS_BYTES_MAX 16000 /* of full call paths */
+#define FRAMES_MAX	60    /* of a full call path */
 
 static const char *const symbols[] = {
 	[OUTCOME_PASS] = "\xf0\x9f\x9f\xa2",
@@ -37,7 +37,7 @@ static const char *const headings[] = {
 	[OUTCOME_UNKNOWN] = "could not be judged",
 };
 
-/* Text outside of code: nothing in it is markup. */
+/* Escape markup. */
 static void put_text(FILE *file, const char *text)
 {
 	for (; *text; text++) {
@@ -52,7 +52,7 @@ static void put_text(FILE *file, const char *text)
 	}
 }
 
-/* A name as code, cut; in a table, as any in a table. */
+/* Write a name as code that is valid in a table, truncated. */
 static void put_code(FILE *file, const char *text, size_t length_max)
 {
 	size_t length = utf8_prefix(text, length_max);
@@ -71,7 +71,7 @@ static const struct comparison_row *find_total(const struct comparison *c, const
 	return comparison_find(c, LEVEL_TOTAL, name);
 }
 
-/* "12.47 ms → 12.99 ms of GPU time an iteration, +4.2 %" */
+/* "12.47 ms → 12.99 ms GPU time per iteration, +4.2 %" */
 static void put_headline(FILE *file, const struct comparison *c)
 {
 	const struct comparison_row *row = find_total(c, "gpu-time");
@@ -108,7 +108,7 @@ static void put_rules(FILE *file, const struct verdict *verdict)
 	fputc('\n', file);
 }
 
-/* What became worse and may, for now: said, so that nobody forgets it. */
+/* List allowed regressions, so that they are not forgotten. */
 static void put_allowed(FILE *file, const struct verdict *verdict)
 {
 	size_t count = 0;
@@ -165,7 +165,7 @@ static void put_numbers(FILE *file, const struct comparison_row *row, const char
 	fputs(" | ", file);
 }
 
-/* One line: how much, what happened, what, where. */
+/* One table row: amount, change, name, places. */
 static void put_path_row(FILE *file, const struct comparison_row *row)
 {
 	const struct profile_entry *entry = change_entry(row);
@@ -192,7 +192,7 @@ static void put_path_row(FILE *file, const struct comparison_row *row)
 	"| change | base \xe2\x86\x92 new | | | what |\n"                                          \
 	"| ---: | ---: | :--- | --- | --- |\n"
 
-/* How many bytes it took. */
+/* Returns the number of bytes written. */
 static size_t put_call_path(FILE *file, const struct comparison_row *row)
 {
 	const struct profile_entry *entry = change_entry(row);
@@ -207,7 +207,7 @@ static size_t put_call_path(FILE *file, const struct comparison_row *row)
 		const char *frame = frame_name(entry->frames[f]);
 		size_t length = utf8_prefix(frame, FRAME_BYTES_MAX);
 
-		/* (Indented, no frame ends the block.) */
+		/* The indent prevents a frame from ending the code block. */
 		fprintf(file, "    %.*s\n", (int)length, frame);
 		bytes += length + 5;
 	}
@@ -258,7 +258,7 @@ static int put_others(FILE *file, const struct comparison *c)
 
 	if (!rows)
 		return -ENOMEM;
-	/* (Totals have a table of their own.) */
+	/* Totals have their own table. */
 	for (size_t r = 0; r < count; r++)
 		if (rows[r]->level != LEVEL_TOTAL)
 			rows[kept++] = rows[r];

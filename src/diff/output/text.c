@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The result for people, on a terminal: the verdict, what broke which rule, then tables of what changed.
+ * The result as text for a terminal: verdict, rules with findings, and tables of changes.
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 #define COLUMNS_DEFAULT 120
 #define COLUMNS_MIN	40
-#define NUMBERS_COLUMNS 78 /* of a row, before its name */
+#define NUMBERS_COLUMNS 78 /* columns of a row before its name */
 #define FINDING_INDENT	13
 #define UNKNOWN_SHOWN	2
 #define DEVICES_SHOWN	16
@@ -91,7 +91,9 @@ static size_t columns_of(const struct text *t)
 	return t->result->columns > COLUMNS_MIN ? t->result->columns : COLUMNS_MIN;
 }
 
-/* A name in so many columns at most: what is left out is in the middle, for names often differ in their end alone. */
+/*
+ * Write a name in at most `columns` columns. Omit the middle: names often differ only at the end.
+ */
 static void put_name(const struct text *t, const char *name, size_t columns)
 {
 	size_t head;
@@ -105,7 +107,7 @@ static void put_name(const struct text *t, const char *name, size_t columns)
 		utf8_suffix(name, columns - 3 - head));
 }
 
-/* Where a call path is in the source: the user's place first. */
+/* Write where a call path is in the source, the place in the program's own file first. */
 static void put_places(const struct text *t, const struct comparison_row *row, int indent)
 {
 	const struct profile_entry *entry = change_entry(row);
@@ -142,7 +144,7 @@ static void put_places(const struct text *t, const struct comparison_row *row, i
 		fputc('\n', t->out);
 }
 
-/* What a row is of: the innermost frame. */
+/* The innermost frame of a row. */
 static const char *leaf_of(const struct comparison_row *row)
 {
 	const struct profile_entry *entry = change_entry(row);
@@ -160,7 +162,7 @@ static void put_findings(const struct text *t, const struct rule_result *result)
 	while (known < result->finding_count &&
 	       v->findings[result->first_finding + known].outcome == OUTCOME_FAIL)
 		known++;
-	/* (What cannot be judged is mostly so for one reason: some examples will do.) */
+	/* Inconclusive rows mostly have the same reason: show a few examples. */
 	shown = known + UNKNOWN_SHOWN;
 	shown = shown < t->result->top_count ? shown : t->result->top_count;
 	shown = shown < result->finding_count ? shown : result->finding_count;
@@ -198,7 +200,7 @@ static void put_rules(const struct text *t)
 
 		fprintf(t->out, "  %s%-4s%s  %s\n        %s\n", paint(t, colours[result->outcome]),
 			marks[result->outcome], paint(t, PLAIN), result->rule->text, result->text);
-		/* (The sum of a rule is what its text has said already.) */
+		/* The text of a rule about a sum already contains its finding. */
 		if (result->rule->is_each || result->outcome == OUTCOME_PASS)
 			put_findings(t, result);
 	}
@@ -253,7 +255,7 @@ static void put_row(const struct text *t, const struct comparison_row *row, bool
 	put_places(t, row, 4);
 }
 
-/* The whole, in any case, and what matters most first. */
+/* Totals are shown even if they did not change. */
 static void put_totals(const struct text *t)
 {
 	const struct comparison *c = t->result->comparison;
@@ -272,7 +274,7 @@ static void put_totals(const struct text *t)
 	}
 }
 
-/* Of the rest, what is no chance. */
+/* Of other levels, show significant changes only. */
 static void put_level(const struct text *t, enum level level)
 {
 	const struct comparison *c = t->result->comparison;

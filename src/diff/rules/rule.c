@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the words of a rule to what it means. What is wrong is shown with a caret below it.
+ * Parse rules. Syntax errors show the line with a caret.
  */
 #include "diff/rules/rule.h"
 
@@ -21,17 +21,17 @@
 
 struct parser {
 	const char *text;  /* the line */
-	const char *begin; /* of the rule in it */
+	const char *begin; /* start of the rule in it */
 	const char *at;
 	const char *origin;
 	struct problems *problems;
 };
 
-/* What a rule can be of. */
+/* Subjects of rules. */
 static const struct {
 	const char *word;
 	enum level level;
-	enum metric metric; /* if none is named */
+	enum metric metric; /* default metric */
 	bool has_pattern;
 } subjects[] = {
 	{"gpu-time", LEVEL_TOTAL, METRIC_VALUE, false},
@@ -55,11 +55,11 @@ static const struct {
 };
 #define SUBJECT_COUNT (sizeof(subjects) / sizeof(subjects[0]))
 
-/* What of it. A level of LEVELS: of any level, which stays. */
+/* Metrics of subjects. LEVELS means any level. */
 static const struct {
 	const char *word;
-	enum level of;	  /* LEVELS: of any */
-	enum level level; /* that it is of then; LEVELS: the same */
+	enum level of;	  /* level of the subject */
+	enum level level; /* new level of the rule; LEVELS: unchanged */
 	enum metric metric;
 } metrics[] = {
 	{"gpu-time", LEVELS, LEVELS, METRIC_VALUE},
@@ -82,7 +82,7 @@ static const struct {
 	{"KiB", UNIT_BYTES, 1024}, {"MiB", UNIT_BYTES, 0x1p20}, {"GiB", UNIT_BYTES, 0x1p30},
 };
 
-/* -EINVAL, having said what is wrong at that place. */
+/* Report a syntax error at a position. Returns -EINVAL or -ENOMEM. */
 static int syntax_error(const struct parser *p, const char *at, const char *format, ...)
 {
 	va_list arguments;
@@ -106,7 +106,7 @@ static void skip_space(struct parser *p)
 		p->at++;
 }
 
-/* Letters, digits and '-', or "" if something else stands there. */
+/* Read letters, digits and '-'. The word is "" if there are none. */
 static void read_word(struct parser *p, char word[WORD_BYTES])
 {
 	size_t length = 0;
@@ -131,7 +131,7 @@ static int unknown_subject(const struct parser *p, const char *at, const char *w
 			    "here has to stand what is compared: gpu-time, path(…), range(…), …");
 }
 
-/* "(pattern)", in which parentheses come in pairs. */
+/* "(pattern)" with balanced parentheses. */
 static int read_pattern(struct parser *p, struct rule *rule)
 {
 	const char *open = p->at, *from;
@@ -205,7 +205,7 @@ static enum unit unit_of(const struct rule *rule)
 	return rule->level == LEVEL_TOTAL ? total_unit(rule->name) : level_specs[rule->level].unit;
 }
 
-/* "3%", "12ms", "100MB", "7": what fits the rule. */
+/* "3%", "12ms", "100MB" or "7", depending on the unit of the rule. */
 static int read_amount(struct parser *p, struct rule *rule)
 {
 	static const char *const fitting[] = {[UNIT_NS] = "ns, us, ms, s or %",
@@ -217,7 +217,7 @@ static int read_amount(struct parser *p, struct rule *rule)
 
 	skip_space(p);
 	at = p->at;
-	/* (No hexadecimal ones, which strtod() would read, too.) */
+	/* Reject hexadecimal numbers, which strtod() accepts. */
 	if (!isdigit((unsigned char)*at) || tolower((unsigned char)at[1]) == 'x')
 		return syntax_error(p, at, "here has to stand a number");
 	rule->limit = strtod(at, &end);
@@ -262,7 +262,7 @@ static int read_limit(struct parser *p, struct rule *rule)
 	return error;
 }
 
-/* "+10%" or "+2ms", perhaps "until 2027-01-31": that day is the last. */
+/* "+10%" or "+2ms", optionally "until 2027-01-31", which is the last day. */
 static int read_allowance(struct parser *p, struct rule *rule)
 {
 	char word[WORD_BYTES], *end;
@@ -297,12 +297,12 @@ static int read_allowance(struct parser *p, struct rule *rule)
 	return 0;
 }
 
-/* Nothing but a comment may be left; that of an allowance is kept as its reason. */
+/* Only a comment may follow. The comment of an allowance is its reason. */
 static int read_end(struct parser *p, struct rule *rule)
 {
 	char *end = rule->text + (p->at - p->begin);
 
-	/* (The text is shown: the rule alone.) */
+	/* Outputs show the rule without its comment. */
 	while (end > rule->text && isspace((unsigned char)end[-1]))
 		end--;
 	*end = '\0';

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a rule found of an effect, in words.
+ * Describe what a rule found, in words.
  */
 #include "diff/rules/rule_describe.h"
 
@@ -9,7 +9,7 @@
 
 #include "diff/base/format.h"
 
-/* Numbers as they are shown. */
+/* Formatted numbers. */
 struct shown {
 	char base[AMOUNT_BYTES], new[AMOUNT_BYTES], ratio[AMOUNT_BYTES];
 	char low[AMOUNT_BYTES], high[AMOUNT_BYTES], seen[AMOUNT_BYTES];
@@ -26,7 +26,7 @@ static int describe_budget(char **text, const struct comparison *c, const struct
 	return asprintf(text, "%s, within %s of it", shown->new, within);
 }
 
-/* What one side lacks, or both. 0: neither does. */
+/* Describe a value that one or both sides lack. Returns 0 if neither does. */
 static int describe_missing(char **text, const struct comparison *c, const struct effect *effect,
 			    const struct shown *shown)
 {
@@ -55,10 +55,10 @@ static int describe_exact(char **text, const struct effect *effect, const struct
 						     : "the same in each run of a side");
 }
 
-/* Nothing was found. */
+/* Describe a change that is not significant. */
 static int describe_noise(char **text, const struct effect *effect, const struct shown *shown)
 {
-	/* (What is common and may be chance is taken away, however large.) */
+	/* A large common change that may be chance is not part of net_ratio: show both. */
 	bool beside = fabs(effect->ratio - effect->net_ratio) > effect->detectable;
 	char net_ratio[AMOUNT_BYTES];
 
@@ -72,7 +72,10 @@ char *rule_describe(const struct comparison *c, const struct rule *rule,
 		    const struct effect *effect, enum unit unit, enum outcome outcome)
 {
 	double low, high;
-	/* (What is far out, and what is common, are not judged: the interval may lie elsewhere.) */
+	/*
+	 * The interval is around net_ratio, which excludes outliers and the common factor. Name it
+	 * if the ratio is outside.
+	 */
 	bool apart;
 	char net_ratio[AMOUNT_BYTES], *text = NULL;
 	struct shown shown;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists of rules: of files, and those that hold by default; and which rows a pattern fits.
+ * Lists of rules, from files and by default.
  */
 #include "diff/rules/rules.h"
 

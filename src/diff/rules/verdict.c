@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules held against a comparison, one after the other, and what all of them say together.
+ * Evaluate all rules and combine their outcomes.
  */
 #include "diff/rules/verdict.h"
 
@@ -17,11 +17,15 @@
 #include "diff/rules/rule_scope.h"
 #include "log/base/grow.h"
 
-#define UNKNOWN_SHARE 0.1 /* of what a rule looks at: rows that cannot be judged may have so much */
-#define SUSPECT_SHARE                                                                              \
-	0.01 /* of the GPU time: one such row that seems worse and cannot be judged is too much */
+/* Maximum share of inconclusive rows in a pass. */
+#define UNKNOWN_SHARE 0.1
+/*
+ * One inconclusive row that may exceed the limit prevents a pass if it has this share of the GPU
+ * time.
+ */
+#define SUSPECT_SHARE 0.01
 
-/* The evaluation of one rule after the other. */
+/* Evaluates one rule after the other. */
 struct evaluation {
 	struct rule_scope scope; /* of the current rule */
 	struct verdict *verdict;
@@ -42,7 +46,10 @@ static char *name_row(const struct rule *rule, const struct comparison_row *row)
 	return length < 0 ? NULL : text;
 }
 
-/* An allowance that covers the change of a row, or NULL. *why_not: one would, but for this; else as it was. */
+/*
+ * Find an allowance that covers the change of a row, or NULL. Sets *why_not if an allowance fits
+ * but does not apply.
+ */
 static const struct rule *find_row_allowance(const struct evaluation *e, const struct rule *rule,
 					     const struct comparison_row *row,
 					     const struct effect *effect, const char **why_not)
@@ -50,7 +57,7 @@ static const struct rule *find_row_allowance(const struct evaluation *e, const s
 	for (size_t r = 0; r < e->scope.rules->count; r++) {
 		const struct rule *allowed = &e->scope.rules->list[r];
 
-		/* (What it takes says nothing of how often it is, and so on.) */
+		/* An allowance for time does not allow a higher count. */
 		if (allowed->kind != RULE_ALLOW || allowed->metric != rule->metric ||
 		    !rule_matches_row(allowed, row))
 			continue;
@@ -66,7 +73,7 @@ static const struct rule *find_row_allowance(const struct evaluation *e, const s
 	return NULL;
 }
 
-/* The same of all rows that the rule looks at, if it is about their sum. */
+/* The same for a rule about a sum: every row needs an allowance. */
 static const struct rule *find_allowance(const struct evaluation *e, const struct rule *rule,
 					 const struct comparison_row *row,
 					 const struct effect *effect, const char **why_not)
@@ -124,14 +131,14 @@ static int add_finding(struct evaluation *e, const struct rule *rule,
 	return finding->what && finding->why ? 0 : -ENOMEM;
 }
 
-/* What a rule found in its rows, one by one. */
+/* Outcomes of a rule about single rows. */
 struct row_tally {
 	size_t selected, left_out, failed, unknown, decisive, gone;
-	double share, unknown_share; /* of all rows; of those that cannot be judged */
-	double seen_share, seen;     /* sum of shares, and of what could be seen by them */
+	double share, unknown_share; /* of all rows; of inconclusive rows */
+	double seen_share, seen;     /* sum of shares, and of shares times detectable changes */
 };
 
-/* Rows that are too small to be judged with all others are if they are asked for by name; budgets ask of each alone. */
+/* Rows too small for the family are tested only if the rule names them, or is a budget. */
 static bool is_selected(const struct rule *rule, const struct comparison_row *row)
 {
 	return row->is_tested || rule->kind == RULE_BUDGET || !rule->pattern ||
@@ -147,7 +154,7 @@ static size_t count_small(const struct evaluation *e)
 	return count;
 }
 
-/* The rows that are not of the family are one of their own, of those that the rule names (Bonferroni). */
+/* Small rows that a rule names form their own family (Bonferroni). */
 static struct effect effect_of(const struct evaluation *e, const struct rule *rule,
 			       const struct comparison_row *row, size_t small_count)
 {
@@ -160,7 +167,7 @@ static struct effect effect_of(const struct evaluation *e, const struct rule *ru
 	return effect;
 }
 
-/* A row that costs much, and may well have become so much worse: that it cannot be told is no pass, however many others are sure. */
+/* An expensive row that seems to exceed the limit prevents a pass if it is inconclusive. */
 static bool is_suspect(const struct rule *rule, const struct comparison_row *row,
 		       const struct effect *effect)
 {
@@ -200,7 +207,7 @@ static enum outcome outcome_of(const struct row_tally *tally)
 {
 	if (tally->failed)
 		return OUTCOME_FAIL;
-	/* (What looked at nothing is no pass; nor is what could judge nothing of it.) */
+	/* It is no pass if nothing was tested, or nothing was conclusive. */
 	return tally->unknown == tally->selected || tally->decisive ||
 			       tally->unknown_share > UNKNOWN_SHARE * tally->share
 		       ? OUTCOME_UNKNOWN
@@ -211,8 +218,11 @@ static int describe_tally(const struct row_tally *tally, const struct rule *rule
 			  struct rule_result *result)
 {
 	char seen[AMOUNT_BYTES], left_out[64] = "";
-	/* (Counts mostly do not vary: a mean of what could be seen of them says nothing; budgets see no change.) */
-	bool is_covered = rule->metric != METRIC_COUNT && rule->kind == RULE_LIMIT;
+	/*
+	 * Most counts do not vary, so a mean of their detectable changes says nothing. Budgets test
+	 * no change.
+	 */
+	bool has_detectable = rule->metric != METRIC_COUNT && rule->kind == RULE_LIMIT;
 	int length;
 
 	format_percent(seen, result->detectable);
@@ -224,8 +234,8 @@ static int describe_tally(const struct row_tally *tally, const struct rule *rule
 				  "%zu of %zu are worse, %zu cannot be judged%s%s%s%s%s",
 				  tally->failed, tally->selected, tally->unknown, left_out,
 				  tally->gone == tally->selected ? ", all are gone" : "",
-				  is_covered ? "; could see " : "", is_covered ? seen : "",
-				  is_covered ? " in the mean" : "");
+				  has_detectable ? "; could see " : "", has_detectable ? seen : "",
+				  has_detectable ? " in the mean" : "");
 	else
 		length = asprintf(&result->text,
 				  "none of %zu is looked at: each has too little of the GPU time, "
@@ -236,7 +246,7 @@ static int describe_tally(const struct row_tally *tally, const struct rule *rule
 	return length < 0 ? -ENOMEM : 0;
 }
 
-/* Every row by itself. The share of them that could not be judged decides whether it is a pass. */
+/* Evaluate each row. The share of inconclusive rows decides between pass and unknown. */
 static int evaluate_each(struct evaluation *e, const struct rule *rule, struct rule_result *result)
 {
 	size_t small_count = count_small(e);
@@ -259,8 +269,9 @@ static int evaluate_each(struct evaluation *e, const struct rule *rule, struct r
 }
 
 /*
- * Where everything became slower for sure, a path that went with it by much more or less than runs tell is hardly known beside that.
- * By itself it may be surer: then it is judged so. (Which of the two is told by how sure they are, not by what they say.)
+ * After a significant common change, the uncertainty of a path's slope against it can dominate the
+ * net change. Test the raw values too, and use the test with the smaller detectable change.
+ * Choosing by precision, not by result, does not bias the test.
  */
 static int use_raw_if_surer(const struct evaluation *e, const struct rule *rule,
 			    struct effect *effect)
@@ -290,7 +301,7 @@ static int evaluate_sum(struct evaluation *e, const struct rule *rule, struct ru
 	if (error)
 		return error;
 	if (row) {
-		/* (Asked for by name, it is one question, whatever else is in its level.) */
+		/* A row that the rule names is a single question: no correction for its level. */
 		effect = row->effects[rule->metric];
 		effect.is_significant = effect.p <= e->scope.c->alpha;
 	}
@@ -311,7 +322,7 @@ static int evaluate_sum(struct evaluation *e, const struct rule *rule, struct ru
 		return error;
 	finding = &e->verdict->findings[e->verdict->finding_count - 1];
 	result->outcome = finding->outcome;
-	/* (It says why an exception is none, too.) */
+	/* The text of the finding also says why an allowance does not apply. */
 	free(result->text);
 	result->text = strdup(finding->why);
 	return result->text ? 0 : -ENOMEM;
@@ -321,7 +332,7 @@ static int compare_findings(const void *a, const void *b)
 {
 	static const int order[] = {[OUTCOME_FAIL] = 0, [OUTCOME_UNKNOWN] = 1, [OUTCOME_PASS] = 2};
 	const struct finding *x = a, *y = b;
-	/* (What has no change comes last.) */
+	/* Rows without a change come last. */
 	double dx = isnan(x->effect.change) ? -INFINITY : x->effect.change;
 	double dy = isnan(y->effect.change) ? -INFINITY : y->effect.change;
 
@@ -330,7 +341,7 @@ static int compare_findings(const void *a, const void *b)
 	return dx > dy ? -1 : dx < dy;
 }
 
-/* A rule that would be kept, but names what is gone while others grew, is not. */
+/* Do not let a rule pass only because its rows were renamed. */
 static int check_renamed(struct evaluation *e, const struct rule *rule, struct rule_result *result)
 {
 	double lost;
@@ -398,7 +409,7 @@ static int evaluate_rule(struct evaluation *e, const struct rule *rule)
 	return error;
 }
 
-/* The rules are not all that there is. */
+/* Note slower paths that no rule covers. */
 static int note_uncovered(struct evaluation *e)
 {
 	struct verdict *v = e->verdict;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs of a made-up program under models of noise: what a profile would say of them, through the statistics of
- * src/merge. Everything is drawn of a seed.
+ * Runs of a made-up program under models of noise: what a profile would say of them, through the
+ * statistics of src/merge. Everything is drawn of a seed.
  */
 #ifndef XT_TESTS_UNIT_DIFF_GATE_MODEL_H
 #define XT_TESTS_UNIT_DIFF_GATE_MODEL_H
@@ -49,7 +49,8 @@ struct gate_run {
 };
 
 /*
- * Draws a run. moment: when in the session it was, 0 to 1. slower: the factor by which a path takes longer.
+ * Draws a run. moment: when in the session it was, 0 to 1. slower: the factor by which a path takes
+ * longer.
  */
 void gate_run_make(struct gate_run *run, const struct gate_program *program, enum gate_model model,
 		   double moment, uint32_t slower_path, double slower, struct gate_random *random);

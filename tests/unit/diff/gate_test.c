@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How often the gate is wrong: many comparisons of made-up runs under each model of noise, by the rules that
- * hold by default. Prints the table of docs/DIFF.md; fails where a figure is not reached, as far as the
- * number of pairs can tell.
+ * How often the gate is wrong: many comparisons of made-up runs under each model of noise, by the
+ * rules that hold by default. Prints the table of docs/DIFF.md; fails where a figure is not
+ * reached, as far as the number of pairs can tell.
  *
- *	test_diff_gate [PAIRS [SEED [RUNS [MODEL]]]]
+ * 	test_diff_gate [PAIRS [SEED [RUNS [MODEL]]]]
  */
 #include <errno.h>
 #include <math.h>
@@ -173,7 +173,9 @@ static struct score measure(const struct task *task, size_t pairs, const struct 
 	return score;
 }
 
-/* Is a share so much worse than its goal that chance hardly makes it (three standard deviations)? */
+/*
+ * Is a share so much worse than its goal that chance hardly makes it (three standard deviations)?
+ */
 static bool is_missed(size_t syntax_error, size_t of, double goal)
 {
 	return (double)syntax_error >

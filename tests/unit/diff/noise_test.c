@@ -96,8 +96,8 @@ static void test_within(void **state)
 }
 
 /*
- * Families of few rows that differ in how noisy they are, of two runs a side: their variances say next to nothing of that. Differences
- * that are chance have to look rare as rarely as they say.
+ * Families of few rows that differ in how noisy they are, of two runs a side: their variances say
+ * next to nothing of that. Differences that are chance have to look rare as rarely as they say.
  */
 static void test_few_runs(void **state)
 {
