@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a comparison compares: levels, from the whole run down to call paths, and three metrics for
- * each row of a level.
+ * Levels, from the whole run down to call paths, and the three metrics of each row of a level.
  */
 #ifndef XT_DIFF_LEVEL_H
 #define XT_DIFF_LEVEL_H

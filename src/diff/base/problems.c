@@ -29,7 +29,7 @@ void problems_add(struct problems *p, const char *format, ...)
 		return;
 	}
 	if (grow(&p->lines, &p->capacity, p->count + 1, sizeof(*p->lines))) {
-		fprintf(stderr, "xtrace diff: %s\n", line);
+		fprintf(stderr, "xtrace: %s\n", line);
 		abort();
 	}
 	p->lines[p->count++] = line;

@@ -133,7 +133,7 @@ static void note_arguments(struct comparison *c)
 
 		if (c->runs[r].is_history || !strcmp(first, other))
 			continue;
-		problems_add(&c->notes, "not all runs had the same arguments: '%.*s' and '%.*s'",
+		problems_add(&c->notes, "the runs have different arguments: '%.*s' and '%.*s'",
 			     ARGUMENTS_SHOWN, first, ARGUMENTS_SHOWN, other);
 		return;
 	}
@@ -144,12 +144,12 @@ static void note_iterations(struct comparison *c, const struct run_set sets[SIDE
 {
 	if (!c->has_iterations || !check_counts_differ(&sets[SIDE_BASE], &sets[SIDE_NEW]))
 		return;
-	problems_add(
-		&c->notes,
-		"a run has %llu iterations in BASE and %llu in NEW: numbers are of one iteration, "
-		"not of all that a run does",
-		(unsigned long long)comparison_first_run(c, SIDE_BASE)->found_count,
-		(unsigned long long)comparison_first_run(c, SIDE_NEW)->found_count);
+	problems_add(&c->notes,
+		     "a run has %llu iterations in BASE and %llu in NEW; values are per iteration, "
+		     "not per "
+		     "run",
+		     (unsigned long long)comparison_first_run(c, SIDE_BASE)->found_count,
+		     (unsigned long long)comparison_first_run(c, SIDE_NEW)->found_count);
 }
 
 static void write_notes(struct comparison *c, const struct run_set sets[SIDES])
@@ -158,46 +158,40 @@ static void write_notes(struct comparison *c, const struct run_set sets[SIDES])
 	double ratio = c->common.net_ratio;
 
 	if (c->runs[0].profile->selection[0])
-		problems_add(&c->notes, "the runs are parts, chosen by %s",
+		problems_add(&c->notes, "the runs are filtered by %s",
 			     c->runs[0].profile->selection);
 	note_arguments(c);
 	note_iterations(c, sets);
 	if (!c->has_iterations)
-		problems_add(&c->notes,
-			     "the runs have no iterations that could be told: numbers are of "
-			     "whole runs");
+		problems_add(&c->notes, "no iterations were detected; values are per run");
 	if (n[SIDE_BASE] < 3 || n[SIDE_NEW] < 3)
-		problems_add(
-			&c->notes,
-			"%zu run%s of BASE and %zu of NEW: few to tell noise from change; five "
-			"of each are advised",
-			n[SIDE_BASE], n[SIDE_BASE] == 1 ? "" : "s", n[SIDE_NEW]);
-	if (c->is_common_known && c->common.is_significant)
-		problems_add(
-			&c->notes,
-			"everything on the GPU is %.2g %% %s%s Single paths are judged by what "
-			"they differ from that",
-			fabs(ratio) * 100.0, ratio > 0.0 ? "slower" : "faster",
-			c->is_clock_change ? ", as its clocks are."
-					   : ": its clocks, or the machine?");
-	if (c->is_common_known && c->common.is_drift && !c->common.is_significant)
-		problems_add(
-			&c->notes,
-			"everything on the GPU is %.2g %% %s than in BASE, but from one set of "
-			"its baseline to the next it differs as much",
-			fabs(ratio) * 100.0, ratio > 0.0 ? "slower" : "faster");
-	if (fabs(log(c->clocks_mhz[SIDE_BASE] / c->clocks_mhz[SIDE_NEW])) > CLOCKS_APART)
 		problems_add(&c->notes,
-			     "the clocks of the GPUs were %.0f MHz in BASE and %.0f MHz in NEW",
+			     "%zu run%s of BASE and %zu of NEW measure noise poorly; record five "
+			     "of each",
+			     n[SIDE_BASE], n[SIDE_BASE] == 1 ? "" : "s", n[SIDE_NEW]);
+	if (c->is_common_known && c->common.is_significant)
+		problems_add(&c->notes,
+			     "all GPU work is %.2g %% %s%s. Call paths are compared net of that",
+			     fabs(ratio) * 100.0, ratio > 0.0 ? "slower" : "faster",
+			     c->is_clock_change ? ", as are the GPU clocks"
+						: "; check the GPU clocks and the machine");
+	if (c->is_common_known && c->common.is_drift && !c->common.is_significant)
+		problems_add(&c->notes,
+			     "all GPU work is %.2g %% %s than in BASE, but the sets of its "
+			     "baseline differ as "
+			     "much",
+			     fabs(ratio) * 100.0, ratio > 0.0 ? "slower" : "faster");
+	if (fabs(log(c->clocks_mhz[SIDE_BASE] / c->clocks_mhz[SIDE_NEW])) > CLOCKS_APART)
+		problems_add(&c->notes, "mean GPU clock: %.0f MHz in BASE, %.0f MHz in NEW",
 			     c->clocks_mhz[SIDE_BASE], c->clocks_mhz[SIDE_NEW]);
 	if (!isnan(c->runs_needed) &&
 	    c->runs_needed > (double)(n[SIDE_BASE] < n[SIDE_NEW] ? n[SIDE_BASE] : n[SIDE_NEW]))
-		problems_add(
-			&c->notes,
-			"to see 3 %% in a path of middling noise, %s%.0f runs of each side are "
-			"needed",
-			c->runs_needed > RUNS_SAID_MAX ? "more than " : "",
-			fmin(c->runs_needed, RUNS_SAID_MAX));
+		problems_add(&c->notes,
+			     "detecting a change of 3 %% in a path of median noise needs %s%.0f "
+			     "runs of each "
+			     "side",
+			     c->runs_needed > RUNS_SAID_MAX ? "more than " : "",
+			     fmin(c->runs_needed, RUNS_SAID_MAX));
 }
 
 int comparison_make(struct comparison *c, const struct run_set sets[SIDES],

@@ -17,7 +17,7 @@ struct estimate {
 };
 
 /*
- * Estimate the difference. prior is the variance of a run that is expected in advance; it limits
+ * Estimate the difference. prior is the variance of a run that is expected in advance. It limits
  * how far the slope against the common factor may differ from 1.
  */
 void estimate_make(struct estimate *estimate, const struct comparison *c,

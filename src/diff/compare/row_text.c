@@ -37,7 +37,7 @@ const char *effect_interval(char out[INTERVAL_BYTES], const struct effect *effec
 		 * Name it if the ratio is outside.
 		 */
 		if (apart)
-			length = snprintf(out, INTERVAL_BYTES, "judged: %+.*f %%, ",
+			length = snprintf(out, INTERVAL_BYTES, "net %+.*f %%, ",
 					  percent_digits(high), net_ratio);
 		snprintf(out + length, INTERVAL_BYTES - (size_t)length, "%+.*f to %+.*f %%",
 			 percent_digits(high), low, percent_digits(high), high);
@@ -164,6 +164,6 @@ const char *row_change_text(char *out, size_t out_bytes, const struct comparison
 					   &row->effects[METRIC_COUNT]);
 	}
 	if (row->is_renamed && used < out_bytes)
-		snprintf(out + used, out_bytes - used, "%smoved", used ? ", " : "");
+		snprintf(out + used, out_bytes - used, "%srenamed", used ? ", " : "");
 	return out;
 }

@@ -239,12 +239,11 @@ int baseline_read(struct baseline *baseline, const char *document, size_t docume
 	*baseline = (struct baseline){0};
 	if (!format || strcmp(format, BASELINE_FORMAT) || !cJSON_IsNumber(version) ||
 	    !(version->valuedouble >= 1.0)) {
-		problems_add(problems, "%s is no baseline", origin);
+		problems_add(problems, "%s is not a baseline", origin);
 		error = -EINVAL;
 	} else if (version->valuedouble > BASELINE_VERSION) {
 		problems_add(problems,
-			     "%s is a baseline of version %.0f; this xtrace knows version %d: it "
-			     "takes a newer one to read it",
+			     "%s is a baseline of version %.0f; this xtrace reads up to version %d",
 			     origin, version->valuedouble, BASELINE_VERSION);
 		error = -EINVAL;
 	}
@@ -255,7 +254,7 @@ int baseline_read(struct baseline *baseline, const char *document, size_t docume
 				error = read_set(baseline, item, &room, origin, problems);
 		}
 	if (!error && !baseline->count) {
-		problems_add(problems, "%s: the baseline holds no runs", origin);
+		problems_add(problems, "%s: the baseline has no runs", origin);
 		error = -EINVAL;
 	}
 	cJSON_Delete(root);

@@ -66,11 +66,11 @@ int bench_runs_find(const char *path, char ***paths_out, size_t *count_out,
 	if (!bench)
 		return -ENOENT;
 	if (cJSON_GetObjectItemCaseSensitive(bench, "sides")) {
-		problems_add(problems, "%s holds the runs of two commands: name %s/base or %s/new",
-			     path, path, path);
+		problems_add(problems, "%s contains two sides: name %s/base or %s/new", path, path,
+			     path);
 		error = -EINVAL;
 	} else if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(bench, "finished"))) {
-		problems_add(problems, "%s: not all of its runs were made", path);
+		problems_add(problems, "%s: the benchmark was not completed; run it again", path);
 		error = -EINVAL;
 	} else {
 		*paths_out = calloc((size_t)cJSON_GetArraySize(runs) + 1, sizeof(**paths_out));

@@ -73,12 +73,13 @@ static void check_found(const struct run_set *base, const struct run_set *new,
 	if (options->allow_different || !check_counts_differ(base, new) ||
 	    !is_found_out(base, &command) || !is_found_out(new, &command))
 		return;
-	problems_add(
-		problems,
-		"different iterations: what repeats itself does so %llu times in a run of BASE "
-		"and %llu times in one of NEW, with the same arguments: it may be another part "
-		"of the work; name an NVTX range by --iteration, or see --allow-different",
-		(unsigned long long)b.most, (unsigned long long)n.most);
+	problems_add(problems,
+		     "different iterations: the detected period occurs %llu times in a run of BASE "
+		     "and %llu "
+		     "times in a run of NEW, with the same arguments; name an NVTX range with "
+		     "--iteration, or "
+		     "see --allow-different",
+		     (unsigned long long)b.most, (unsigned long long)n.most);
 }
 
 /* Compare range names. A '#' in a name matches any number. */
@@ -122,10 +123,10 @@ static void check_request(const struct run_set *set, const char *wanted, const c
 	for (size_t i = 0; wanted && i < set->count; i++) {
 		if (set->runs[i]->history || !is_other(set->runs[i], wanted))
 			continue;
-		problems_add(problems,
-			     "%s: this profile was made without %s %s, which is for logs; make it "
-			     "anew",
-			     set->runs[i]->origin, option, wanted);
+		problems_add(
+			problems,
+			"%s: this profile was made without %s %s; make it again with that option",
+			set->runs[i]->origin, option, wanted);
 		return;
 	}
 }

@@ -113,7 +113,7 @@ static const char *cupti(const struct run_profile *run, char *out)
 static const char *simulated(const struct run_profile *run, char *out)
 {
 	(void)out;
-	return run->is_simulated ? "a simulated GPU" : "a real GPU";
+	return run->is_simulated ? "simulated GPU" : "real GPU";
 }
 
 /* Device names. Which one of several equal GPUs was used does not matter. */
@@ -131,17 +131,17 @@ static const char *devices(const struct run_profile *run, char *out)
 static const char *iterations(const struct run_profile *run, char *out)
 {
 	if (!strcmp(run->iterations, "nvtx"))
-		snprintf(out, TEXT_BYTES, "the NVTX range \"%s\"", run->iteration_name);
+		snprintf(out, TEXT_BYTES, "NVTX range \"%s\"", run->iteration_name);
 	else
 		snprintf(out, TEXT_BYTES, "%s",
-			 strcmp(run->iterations, "period") ? "none" : "what repeats itself");
+			 strcmp(run->iterations, "period") ? "none" : "a detected period");
 	return out;
 }
 
 static const char *part(const struct run_profile *run, char *out)
 {
 	(void)out;
-	return run->selection[0] ? run->selection : "all of it";
+	return run->selection[0] ? run->selection : "none";
 }
 
 static const struct {
@@ -154,9 +154,9 @@ static const struct {
 	{"GPUs", devices, NULL},
 	{"kinds of GPU", simulated, NULL},
 	{"CUDA drivers", driver, NULL},
-	{"versions of CUPTI", cupti, NULL},
+	{"CUPTI versions", cupti, NULL},
 	{"iterations", iterations, "; see --iteration"},
-	{"parts of a run", part, "; make both profiles with the same options"},
+	{"filters", part, "; profile both sides with the same options"},
 };
 
 /* All runs of both sides. */
@@ -202,9 +202,9 @@ static void check_identity(const struct all_runs *all, size_t identity,
 	if (!first)
 		return;
 	text = identities[identity].text(first, room[1]);
-	problems_add(problems, "different %s: %s has %s, %s%s %s%s", identities[identity].what,
-		     run_at(all, 0)->origin, wanted[0] ? wanted : "none", first->origin,
-		     others(more, count), text[0] ? text : "none",
+	problems_add(problems, "different %s: %s in %s, %s in %s%s%s", identities[identity].what,
+		     wanted[0] ? wanted : "none", run_at(all, 0)->origin, text[0] ? text : "none",
+		     first->origin, others(more, count),
 		     advice	       ? advice
 		     : options->advice ? options->advice
 				       : "; see --allow-different");
@@ -239,9 +239,8 @@ static const struct {
 	bool is_warned;	 /* add the first warning of the log */
 	bool is_allowed; /* --allow-degraded permits it */
 } faults[] = {
-	{is_empty, "an empty run, without any work of a GPU", false, false},
-	{lacks_range, "the NVTX range of --iteration is not there, or was opened too rarely", false,
-	 false},
+	{is_empty, "no GPU work was recorded", false, false},
+	{lacks_range, "the NVTX range of --iteration is missing or too rare", false, false},
 	{is_damaged, "the log is damaged", true, false},
 	{is_degraded, "the log is degraded", true, true},
 };
@@ -295,12 +294,12 @@ static void check_periods(const struct all_runs *all, struct problems *problems)
 		    fabs(log(launches)) > log(LAUNCHES_ALIKE) ||
 		    fabs(log(counts)) < log(COUNTS_APART))
 			continue;
-		problems_add(
-			problems,
-			"different iterations: %s launches about as much as %s in %llu of them, "
-			"which are %llu there; name an NVTX range by --iteration",
-			run->origin, first->origin, (unsigned long long)run->found_count,
-			(unsigned long long)first->found_count);
+		problems_add(problems,
+			     "different iterations: %s and %s launch about as much, but in %llu "
+			     "and %llu "
+			     "iterations; name an NVTX range with --iteration",
+			     run->origin, first->origin, (unsigned long long)run->found_count,
+			     (unsigned long long)first->found_count);
 		return;
 	}
 }
@@ -352,8 +351,7 @@ static void check_counts(const struct run_set *base, const struct run_set *new,
 	if (has_history || !counts[0] || !counts[1] || (counts[0] > 1 && counts[1] > 1))
 		return;
 	problems_add(problems,
-		     "one run of %s: how much runs differ by themselves cannot be told; record "
-		     "several, as xtrace bench does",
+		     "only one run of %s: cannot measure noise; record several with xtrace bench",
 		     counts[0] > 1   ? "NEW"
 		     : counts[1] > 1 ? "BASE"
 				     : "each side");
@@ -376,9 +374,9 @@ void check_runs(const struct run_set *base, const struct run_set *new,
 	const struct all_runs all = {{base, new}, base->count + new->count};
 
 	if (!base->count)
-		problems_add(problems, "there is no run of BASE");
+		problems_add(problems, "BASE has no runs");
 	if (!new->count)
-		problems_add(problems, "there is no run of NEW");
+		problems_add(problems, "NEW has no runs");
 	for (size_t f = 0; f < sizeof(faults) / sizeof(faults[0]); f++)
 		check_fault(&all, f, options, problems);
 	check_alike(base, new, options, problems);

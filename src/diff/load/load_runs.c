@@ -94,10 +94,9 @@ static int read_document(struct run_set *set, const char *path, struct problems 
 	while (*f && (!cJSON_IsString(format) || strcmp((*f)->format, format->valuestring) != 0))
 		f++;
 	if (!text)
-		problems_add(problems, "%s: %s", path, strerror(errno));
+		problems_add(problems, "cannot read %s: %s", path, strerror(errno));
 	else if (!*f)
-		problems_add(problems, "%s: neither a log, nor a run profile, nor a baseline",
-			     path);
+		problems_add(problems, "%s is not a log, a run profile or a baseline", path);
 	else
 		error = (*f)->read(set, text, length, path, problems);
 	cJSON_Delete(json);
@@ -155,7 +154,7 @@ static int add_name(struct jobs *jobs, struct run_set *set, const char *path,
 	struct stat status;
 
 	if (stat(path, &status) < 0) {
-		problems_add(problems, "%s: %s", path, strerror(errno));
+		problems_add(problems, "cannot read %s: %s", path, strerror(errno));
 		return -EINVAL;
 	}
 	if (S_ISDIR(status.st_mode))
@@ -189,7 +188,7 @@ static int start(struct job *job, const struct load_options *options, struct pro
 	posix_spawn_file_actions_destroy(&actions);
 	if (!error)
 		return 0;
-	problems_add(problems, "%s: %s", options->merge, strerror(error));
+	problems_add(problems, "cannot run %s: %s", options->merge, strerror(error));
 	job->pid = 0;
 	return -EINVAL;
 }
@@ -223,7 +222,7 @@ static int finish(struct job *job, int status, struct problems *problems)
 
 	job->pid = 0;
 	if (!WIFEXITED(status) || WEXITSTATUS(status) >= MERGE_FAILED)
-		problems_add(problems, "%s: cannot be read", job->path);
+		problems_add(problems, "cannot read %s", job->path);
 	else
 		text = read_all(job->output, &length);
 	if (text)

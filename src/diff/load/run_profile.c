@@ -451,19 +451,18 @@ static int read_document(struct run_profile *p, const cJSON *document, struct pr
 	int error;
 
 	if (!cJSON_IsString(format) || strcmp(format->valuestring, "xtrace-profile") != 0) {
-		problems_add(problems, "%s: no run profile", p->origin);
+		problems_add(problems, "%s is not a run profile", p->origin);
 		return -EINVAL;
 	}
 	if (!(version >= 1.0)) {
-		problems_add(problems, "%s: a run profile without a version that there is",
-			     p->origin);
+		problems_add(problems, "%s: invalid version of the run profile", p->origin);
 		return -EINVAL;
 	}
 	if (version > RUN_PROFILE_VERSION) {
-		problems_add(problems,
-			     "%s: a run profile of version %g, newer than this program, which "
-			     "knows version %d",
-			     p->origin, version, RUN_PROFILE_VERSION);
+		problems_add(
+			problems,
+			"%s is a run profile of version %g; this xtrace reads up to version %d",
+			p->origin, version, RUN_PROFILE_VERSION);
 		return -EINVAL;
 	}
 	error = read_identity(p, document);
@@ -472,7 +471,7 @@ static int read_document(struct run_profile *p, const cJSON *document, struct pr
 	if (!error)
 		error = read_entries(p, document);
 	if (error == -EINVAL)
-		problems_add(problems, "%s: a damaged run profile", p->origin);
+		problems_add(problems, "%s: the run profile is damaged", p->origin);
 	return error;
 }
 
@@ -497,7 +496,7 @@ int run_profile_read(struct run_profile **profile_out, const char *document, siz
 	if (json) {
 		error = read_document(p, json, problems);
 	} else {
-		problems_add(problems, "%s: no JSON", origin);
+		problems_add(problems, "%s is not valid JSON", origin);
 		error = -EINVAL;
 	}
 	cJSON_Delete(json);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Run profile: program, machine and completeness of one run, and the mean cost per iteration of
- * each row with its standard error. `xtrace-merge --profile` makes it from logs. docs/DIFF.md
+ * each row with its standard error. `xtrace merge --profile` makes it from logs. docs/DIFF.md
  * defines the document.
  */
 #ifndef XT_DIFF_RUN_PROFILE_H

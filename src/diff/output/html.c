@@ -293,8 +293,7 @@ static int write_html(FILE *out, const struct diff_result *result)
 
 const struct diff_output diff_output_html = {
 	.name = "html",
-	.what = "a page for the browser: what changed, as a flame graph from blue to red and as "
-		"tables",
+	.what = "write an HTML page with a differential flame graph and tables",
 	.value = "FILE",
 	.write = write_html,
 	.is_there = page_is_there,

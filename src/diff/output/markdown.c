@@ -32,9 +32,9 @@ static const char *const symbols[] = {
 };
 
 static const char *const headings[] = {
-	[OUTCOME_PASS] = "nothing got worse",
+	[OUTCOME_PASS] = "no regression",
 	[OUTCOME_FAIL] = "regression",
-	[OUTCOME_UNKNOWN] = "could not be judged",
+	[OUTCOME_UNKNOWN] = "inconclusive",
 };
 
 /* Escape markup. */
@@ -81,10 +81,11 @@ static void put_headline(FILE *file, const struct comparison *c)
 	if (!row)
 		return;
 	effect = &row->effects[METRIC_VALUE];
-	fprintf(file, "**%s \xe2\x86\x92 %s** of GPU time %s, **%s**",
+	fprintf(file, "**%s \xe2\x86\x92 %s** GPU time %s, **%s**",
 		format_amount(base, UNIT_NS, effect->base),
 		format_amount(new, UNIT_NS, effect->new),
-		c->has_iterations ? "an iteration" : "a run", format_ratio(ratio, effect->ratio));
+		c->has_iterations ? "per iteration" : "per run",
+		format_ratio(ratio, effect->ratio));
 	if (*effect_interval(interval, effect))
 		fprintf(file, " (%s)", interval);
 	fprintf(file, "%s\n\n",
@@ -202,7 +203,7 @@ static size_t put_call_path(FILE *file, const struct comparison_row *row)
 
 	fprintf(file, "%s\n", format_ratio(ratio, row->effects[METRIC_VALUE].ratio));
 	if (first)
-		fprintf(file, "    (%u frames more)\n", first);
+		fprintf(file, "    (%u outer frames omitted)\n", first);
 	for (uint32_t f = first; f < entry->frame_count; f++) {
 		const char *frame = frame_name(entry->frames[f]);
 		size_t length = utf8_prefix(frame, FRAME_BYTES_MAX);
@@ -223,9 +224,9 @@ static int put_paths(FILE *file, const struct comparison *c)
 		return -ENOMEM;
 	shown = count < TOP_COUNT ? count : TOP_COUNT;
 	if (count)
-		fputs("#### What changed most\n\n" PATH_HEAD, file);
+		fputs("#### Largest changes\n\n" PATH_HEAD, file);
 	else
-		fputs("No call path changed by more than noise.\n\n", file);
+		fputs("No call path changed significantly.\n\n", file);
 	for (size_t r = 0; r < shown; r++)
 		put_path_row(file, rows[r]);
 	if (count)
@@ -237,11 +238,11 @@ static int put_paths(FILE *file, const struct comparison *c)
 		for (size_t r = shown; r < count && r < ALL_COUNT; r++)
 			put_path_row(file, rows[r]);
 		if (count > ALL_COUNT)
-			fprintf(file, "\n%zu smaller ones are left out.\n", count - ALL_COUNT);
+			fprintf(file, "\n%zu smaller changes omitted.\n", count - ALL_COUNT);
 		fputs("\n</details>\n\n", file);
 	}
 	if (count) {
-		fputs("<details><summary>Call paths in full</summary>\n\n~~~~~~~~text\n", file);
+		fputs("<details><summary>Full call paths</summary>\n\n~~~~~~~~text\n", file);
 		for (size_t r = 0; r < shown && bytes < PATHS_BYTES_MAX; r++)
 			bytes += put_call_path(file, rows[r]);
 		fputs("~~~~~~~~\n\n</details>\n\n", file);
@@ -265,9 +266,9 @@ static int put_others(FILE *file, const struct comparison *c)
 	count = kept;
 	if (count)
 		fprintf(file,
-			"<details><summary>%zu changes in sums: kernels, functions, ranges, "
-			"copies, "
-			"memory, idle time</summary>\n\n" OTHER_HEAD,
+			"<details><summary>%zu changes by kernel, function, range, copy, memory "
+			"and "
+			"idle time</summary>\n\n" OTHER_HEAD,
 			count);
 	for (size_t r = 0; r < count && r < ALL_COUNT; r++) {
 		row_change_text(change, sizeof(change), rows[r]);
@@ -285,7 +286,7 @@ static int put_others(FILE *file, const struct comparison *c)
 
 static void put_totals(FILE *file, const struct comparison *c)
 {
-	fputs("<details><summary>The run as a whole</summary>\n\n" OTHER_HEAD, file);
+	fputs("<details><summary>Whole run</summary>\n\n" OTHER_HEAD, file);
 	for (size_t n = 0; shown_totals[n]; n++) {
 		const struct comparison_row *row = find_total(c, shown_totals[n]);
 		char change[CHANGE_BYTES];
@@ -315,7 +316,7 @@ static void put_side(FILE *file, const struct diff_result *result, enum side sid
 		fputs(", ", file);
 		put_code(file, run->program, NAME_COLUMNS);
 		fputs(" on ", file);
-		put_text(file, run->device_count ? run->devices[0].name : "an unknown GPU");
+		put_text(file, run->device_count ? run->devices[0].name : "unknown GPU");
 		if (*run->host) {
 			fputs(" (", file);
 			put_text(file, run->host);
@@ -332,16 +333,15 @@ static void put_method(FILE *file, const struct diff_result *result)
 	const struct comparison *c = result->comparison;
 	size_t history = c->run_count - c->side_counts[SIDE_BASE] - c->side_counts[SIDE_NEW];
 
-	fputs("<details><summary>How this was judged</summary>\n\n", file);
+	fputs("<details><summary>Method</summary>\n\n", file);
 	for (int s = 0; s < SIDES; s++)
 		put_side(file, result, (enum side)s);
 	if (history)
-		fprintf(file, "- noise is learned from %zu older runs of the baseline, too\n",
+		fprintf(file, "- %zu older runs of the baseline contribute to the noise estimate\n",
 			history);
 	fprintf(file,
-		"- by chance alone, a rule finds a change, up or down, in %.3g %% of comparisons "
-		"at "
-		"most; intervals are Student's t, of changes less what all paths have in common\n",
+		"- false positive rate of each rule: at most %.3g %%\n"
+		"- confidence intervals: Student's t, net of the change common to all paths\n",
 		100 * c->alpha);
 	fputs("\n</details>\n", file);
 }
@@ -353,7 +353,7 @@ static int write_markdown(FILE *file, const struct diff_result *result)
 
 	fprintf(file, MARK "\n### %s GPU time: %s\n\n", symbols[verdict->outcome],
 		verdict->outcome == OUTCOME_PASS && verdict->grown_count
-			? "no rule is broken"
+			? "no rule failed"
 			: headings[verdict->outcome]);
 	if (result->comparison)
 		put_headline(file, result->comparison);
@@ -373,7 +373,7 @@ static int write_markdown(FILE *file, const struct diff_result *result)
 
 const struct diff_output diff_output_markdown = {
 	.name = "markdown",
-	.what = "a report in Markdown, to be read under a pull request",
+	.what = "write a Markdown report for a pull request",
 	.value = "FILE",
 	.write = write_markdown,
 };

@@ -127,10 +127,10 @@ static int write_svg(FILE *out, const struct diff_result *result)
 			svg.depth = tree.nodes[n].depth;
 	snprintf(note, sizeof(note), "base %s, new %s%s: %s", format_amount(base, UNIT_NS, before),
 		 format_amount(new, UNIT_NS, whole),
-		 result->comparison->has_iterations ? " an iteration" : "",
+		 result->comparison->has_iterations ? " per iteration" : "",
 		 format_ratio(ratio, ratio_of(before, whole)));
 	make_legend(legend, colours);
-	svg_flame_begin(&svg, "GPU time by call path: what changed", note,
+	svg_flame_begin(&svg, "GPU time by call path: changes", note,
 			(const char *const(*)[2])legend);
 	error = put_frames(&svg, &tree, whole > 0 ? whole : 1);
 	svg_flame_end(&svg);
@@ -141,7 +141,7 @@ out:
 
 const struct diff_output diff_output_svg = {
 	.name = "svg",
-	.what = "a flame graph of what changed, blue to red, as an image that can be searched",
+	.what = "write a differential flame graph as SVG",
 	.value = "FILE",
 	.write = write_svg,
 };

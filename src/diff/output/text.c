@@ -15,7 +15,7 @@
 
 #define COLUMNS_DEFAULT 120
 #define COLUMNS_MIN	40
-#define NUMBERS_COLUMNS 78 /* columns of a row before its name */
+#define NUMBERS_COLUMNS 79 /* columns of a row before its name */
 #define FINDING_INDENT	13
 #define UNKNOWN_SHOWN	2
 #define DEVICES_SHOWN	16
@@ -51,7 +51,8 @@ static void put_runs(const struct text *t)
 		fprintf(t->out, "%-4s  %zu run%s  %s", names[s], count, count == 1 ? " " : "s",
 			format_argument(argument, sizeof(argument), t->result->arguments[s]));
 		if (set->count > count)
-			fprintf(t->out, ", and %zu older for their noise", set->count - count);
+			fprintf(t->out, ", and %zu older for the noise estimate",
+				set->count - count);
 		fputc('\n', t->out);
 		if (!shown && set->count)
 			shown = set->runs[0];
@@ -65,16 +66,16 @@ static void put_runs(const struct text *t)
 	if (shown->device_count > DEVICES_SHOWN)
 		fprintf(t->out, " and %zu more", shown->device_count - DEVICES_SHOWN);
 	if (run_profile_has_iterations(shown))
-		fprintf(t->out, ", for one of %llu iterations%s%s%s",
+		fprintf(t->out, ", %llu iterations%s%s%s, values per iteration",
 			(unsigned long long)shown->used_count,
-			shown->iteration_name[0] ? " \"" : "", shown->iteration_name,
+			shown->iteration_name[0] ? " of \"" : "", shown->iteration_name,
 			shown->iteration_name[0] ? "\"" : "");
 	fprintf(t->out, "%s\n", shown->is_simulated ? ", simulated GPU" : "");
 }
 
 static void put_verdict(const struct text *t)
 {
-	static const char *const words[] = {"PASS", "REGRESSION", "COULD NOT JUDGE"};
+	static const char *const words[] = {"PASS", "REGRESSION", "INCONCLUSIVE"};
 	static const char *const colours[] = {GREEN, RED, BOLD};
 	const struct verdict *v = t->result->verdict;
 
@@ -232,10 +233,10 @@ static void put_row(const struct text *t, const struct comparison_row *row, bool
 	bool is_worse = effect->is_significant && effect->change > 0.0;
 
 	if (is_first)
-		fprintf(t->out, "%11s %11s %11s %9s %9s\n", "before", "after", "change", "in %",
-			"could see");
+		fprintf(t->out, "%11s %11s %11s %9s %10s\n", "base", "new", "change", "change %",
+			"detectable");
 	row_change_text(words, sizeof(words), row);
-	fprintf(t->out, "%11s %11s %11s %s%9s%s %9s", format_amount(base, unit, effect->base),
+	fprintf(t->out, "%11s %11s %11s %s%9s%s %10s", format_amount(base, unit, effect->base),
 		format_amount(new, unit, effect->new), format_amount(change, unit, effect->change),
 		paint(t, is_worse		  ? RED
 			 : effect->is_significant ? GREEN
@@ -274,7 +275,7 @@ static void put_totals(const struct text *t)
 	}
 }
 
-/* Of other levels, show significant changes only. */
+/* Show only significant changes. */
 static void put_level(const struct text *t, enum level level)
 {
 	const struct comparison *c = t->result->comparison;
@@ -296,7 +297,7 @@ static void put_level(const struct text *t, enum level level)
 		put_row(t, row, !shown++);
 	}
 	if (hidden)
-		fprintf(t->out, "  and %zu more; see --top\n", hidden);
+		fprintf(t->out, "  and %zu more; use --top\n", hidden);
 }
 
 static int write_text(FILE *out, const struct diff_result *result)
@@ -319,7 +320,7 @@ static int write_text(FILE *out, const struct diff_result *result)
 
 const struct diff_output diff_output_text = {
 	.name = "text",
-	.what = "verdict and tables for people (what is done if no output is named, on stdout)",
+	.what = "write the verdict and tables as text (default, to stdout)",
 	.value = "FILE",
 	.write = write_text,
 };

@@ -125,10 +125,9 @@ static int unknown_subject(const struct parser *p, const char *at, const char *w
 	for (size_t i = 0; i < SUBJECT_COUNT; i++)
 		suggest_consider(&suggestion, subjects[i].word);
 	if (suggestion.best)
-		return syntax_error(p, at, "'%s' is nothing that is compared; is %s meant?", word,
+		return syntax_error(p, at, "unknown subject '%s'; did you mean '%s'?", word,
 				    suggestion.best);
-	return syntax_error(p, at,
-			    "here has to stand what is compared: gpu-time, path(…), range(…), …");
+	return syntax_error(p, at, "expected a subject: gpu-time, path(…), range(…), …");
 }
 
 /* "(pattern)" with balanced parentheses. */
@@ -138,7 +137,7 @@ static int read_pattern(struct parser *p, struct rule *rule)
 	int depth = 0;
 
 	if (*open != '(')
-		return syntax_error(p, open, "a pattern in parentheses has to follow");
+		return syntax_error(p, open, "expected a pattern in parentheses");
 	for (from = open + 1; *p->at; p->at++) {
 		depth += *p->at == '(';
 		depth -= *p->at == ')';
@@ -146,9 +145,9 @@ static int read_pattern(struct parser *p, struct rule *rule)
 			break;
 	}
 	if (!*p->at)
-		return syntax_error(p, open, "this parenthesis is not closed");
+		return syntax_error(p, open, "unclosed parenthesis");
 	if (p->at == from)
-		return syntax_error(p, from, "the pattern is empty; '*' fits all");
+		return syntax_error(p, from, "empty pattern; use '*' to match everything");
 	rule->pattern = strndup(from, (size_t)(p->at - from));
 	rule->is_each |= rule->pattern && !strcmp(rule->pattern, "*");
 	p->at++;
@@ -170,8 +169,8 @@ static int read_metric(struct parser *p, struct rule *rule)
 			rule->level = metrics[i].level;
 		return 0;
 	}
-	return syntax_error(
-		p, at, "here has to stand time, count or each; wall of ranges, bytes of copies");
+	return syntax_error(p, at,
+			    "expected time, count or each; wall for ranges, bytes for copies");
 }
 
 static int read_subject(struct parser *p, struct rule *rule)
@@ -210,7 +209,7 @@ static int read_amount(struct parser *p, struct rule *rule)
 {
 	static const char *const fitting[] = {[UNIT_NS] = "ns, us, ms, s or %",
 					      [UNIT_BYTES] = "B, KB, MB, GB, KiB, MiB, GiB or %",
-					      [UNIT_COUNT] = "% or nothing"};
+					      [UNIT_COUNT] = "% or none"};
 	enum unit unit = unit_of(rule);
 	const char *at;
 	char *end, word[WORD_BYTES];
@@ -219,10 +218,10 @@ static int read_amount(struct parser *p, struct rule *rule)
 	at = p->at;
 	/* Reject hexadecimal numbers, which strtod() accepts. */
 	if (!isdigit((unsigned char)*at) || tolower((unsigned char)at[1]) == 'x')
-		return syntax_error(p, at, "here has to stand a number");
+		return syntax_error(p, at, "expected a number");
 	rule->limit = strtod(at, &end);
 	if (!isfinite(rule->limit))
-		return syntax_error(p, at, "this number is too large");
+		return syntax_error(p, at, "the number is too large");
 	p->at = end;
 	if (*p->at == '%') {
 		p->at++;
@@ -241,7 +240,7 @@ static int read_amount(struct parser *p, struct rule *rule)
 		return 0;
 	}
 	skip_space(p);
-	return syntax_error(p, at, "the number needs a unit that fits: %s", fitting[unit]);
+	return syntax_error(p, at, "expected a unit: %s", fitting[unit]);
 }
 
 static int read_limit(struct parser *p, struct rule *rule)
@@ -252,13 +251,13 @@ static int read_limit(struct parser *p, struct rule *rule)
 	skip_space(p);
 	at = p->at;
 	if (*at != '>' && *at != '<')
-		return syntax_error(
-			p, at, "here has to stand '>' (more than before by) or '<' (a budget)");
+		return syntax_error(p, at,
+				    "expected '>' (a limit on the change) or '<' (a budget)");
 	rule->kind = *at == '>' ? RULE_LIMIT : RULE_BUDGET;
 	p->at++;
 	error = read_amount(p, rule);
 	if (!error && rule->kind == RULE_BUDGET && rule->is_relative)
-		return syntax_error(p, at, "a budget is a number, not a part of what was before");
+		return syntax_error(p, at, "a budget must be an amount, not a percentage");
 	return error;
 }
 
@@ -272,7 +271,7 @@ static int read_allowance(struct parser *p, struct rule *rule)
 
 	skip_space(p);
 	if (*p->at != '+')
-		return syntax_error(p, p->at, "here has to stand by how much, as +10%%");
+		return syntax_error(p, p->at, "expected an amount such as +10%%");
 	p->at++;
 	error = read_amount(p, rule);
 	if (error)
@@ -283,17 +282,17 @@ static int read_allowance(struct parser *p, struct rule *rule)
 		return 0;
 	read_word(p, word);
 	if (strcmp(word, "until") != 0)
-		return syntax_error(p, at, "only 'until' and a day can follow");
+		return syntax_error(p, at, "expected 'until' and a date");
 	skip_space(p);
 	end = strptime(p->at, "%Y-%m-%d", &day);
 	if (!end || strspn(p->at, DIGITS) != YEAR_DIGITS ||
 	    (*end && !isspace((unsigned char)*end) && *end != '#'))
-		return syntax_error(p, p->at, "here has to stand a day, as 2027-01-31");
+		return syntax_error(p, p->at, "expected a date such as 2027-01-31");
 	p->at = end;
 	wanted = day.tm_mday;
 	rule->until = mktime(&day);
 	if (day.tm_mday != wanted)
-		return syntax_error(p, at, "there is no such day");
+		return syntax_error(p, at, "invalid date");
 	return 0;
 }
 
@@ -308,7 +307,7 @@ static int read_end(struct parser *p, struct rule *rule)
 	*end = '\0';
 	skip_space(p);
 	if (*p->at && *p->at != '#')
-		return syntax_error(p, p->at, "this is too much");
+		return syntax_error(p, p->at, "unexpected text");
 	if (*p->at != '#')
 		return 0;
 	p->at++;

@@ -23,7 +23,7 @@ static int describe_budget(char **text, const struct comparison *c, const struct
 	if (!(effect->new > 0.0))
 		return asprintf(text, "none in any run of NEW");
 	format_percent(within, rule_budget_margin(c, rule, effect) / effect->new);
-	return asprintf(text, "%s, within %s of it", shown->new, within);
+	return asprintf(text, "%s +/- %s", shown->new, within);
 }
 
 /* Describe a value that one or both sides lack. Returns 0 if neither does. */
@@ -31,12 +31,12 @@ static int describe_missing(char **text, const struct comparison *c, const struc
 			    const struct shown *shown)
 {
 	if (isnan(effect->base) && !isnan(effect->new))
-		return asprintf(text, "%s, new: there is nothing to compare it with", shown->new);
+		return asprintf(text, "%s, new: BASE has no value", shown->new);
 	if (isnan(effect->new) && !isnan(effect->base))
 		return asprintf(text, "%s, gone", shown->base);
 	if (effect->base == 0.0 && effect->new == 0.0)
 		return asprintf(text, "none on either side%s",
-				c->has_iterations ? " in the iterations that count" : "");
+				c->has_iterations ? " after warm-up" : "");
 	if (effect->base == 0.0 && !effect->is_exact && !effect->is_boundary_shift)
 		return asprintf(text, "%s -> %s, new, in %u of %zu runs", shown->base, shown->new,
 				effect->new_runs, c->side_counts[SIDE_NEW]);
@@ -49,10 +49,10 @@ static int describe_exact(char **text, const struct effect *effect, const struct
 	bool both = effect->base > 0.0 && effect->new > 0.0;
 
 	return asprintf(text, "%s -> %s, %s, %s", shown->base, shown->new, shown->ratio,
-			effect->change == 0.0	     ? "the same in each run"
-			: outcome == OUTCOME_UNKNOWN ? "but in too few runs to be sure"
-			: !both			     ? "in each run"
-						     : "the same in each run of a side");
+			effect->change == 0.0	     ? "equal in all runs"
+			: outcome == OUTCOME_UNKNOWN ? "in too few runs to be significant"
+			: !both			     ? "in all runs"
+						     : "equal in all runs of each side");
 }
 
 /* Describe a change that is not significant. */
@@ -62,10 +62,10 @@ static int describe_noise(char **text, const struct effect *effect, const struct
 	bool beside = fabs(effect->ratio - effect->net_ratio) > effect->detectable;
 	char net_ratio[AMOUNT_BYTES];
 
-	return asprintf(text, "%s -> %s, %s%s%s%s: no more than noise; could see %s", shown->base,
-			shown->new, shown->ratio, beside ? " (" : "",
+	return asprintf(text, "%s -> %s, %s%s%s%s: within noise; smallest detectable change: %s",
+			shown->base, shown->new, shown->ratio, beside ? " (" : "",
 			beside ? format_ratio(net_ratio, effect->net_ratio) : "",
-			beside ? " beside what everything on the GPU has)" : "", shown->seen);
+			beside ? " net of the common change)" : "", shown->seen);
 }
 
 char *rule_describe(const struct comparison *c, const struct rule *rule,
@@ -97,28 +97,30 @@ char *rule_describe(const struct comparison *c, const struct rule *rule,
 	if (length)
 		return length < 0 ? NULL : text;
 	if (isnan(effect->p))
-		length = asprintf(&text, "%s -> %s, %s: too few runs to tell noise from change",
-				  shown.base, shown.new, shown.ratio);
+		length = asprintf(&text, "%s -> %s, %s: too few runs to measure noise", shown.base,
+				  shown.new, shown.ratio);
 	else if (effect->is_boundary_shift)
 		length = asprintf(&text,
-				  "%s -> %s, %s: as often in all of a run; warm-up ends at "
-				  "different places",
+				  "%s -> %s, %s: equally often per run; only the end of warm-up "
+				  "differs",
 				  shown.base, shown.new, shown.ratio);
 	else if (effect->is_exact)
 		length = describe_exact(&text, effect, &shown, outcome);
 	else if (outcome == OUTCOME_UNKNOWN && effect->is_drift && !effect->is_significant)
 		length = asprintf(&text,
-				  "%s -> %s, %s: more than runs of a day differ by, but no more "
-				  "than days do; could see %s",
+				  "%s -> %s, %s: within the drift between sets of the baseline; "
+				  "smallest detectable change: %s",
 				  shown.base, shown.new, shown.ratio, shown.seen);
 	else if (outcome == OUTCOME_PASS && !effect->is_significant)
 		length = describe_noise(&text, effect, &shown);
 	else if (!isfinite(low) && !isfinite(high))
-		length = asprintf(&text, "%s -> %s, %s, in the mean", shown.base, shown.new,
-				  shown.ratio);
+		length = asprintf(&text, "%s -> %s, %s, no confidence interval", shown.base,
+				  shown.new, shown.ratio);
 	else
-		length = asprintf(&text, "%s -> %s, %s (%s%s%sbetween %s and %s); could see %s",
-				  shown.base, shown.new, shown.ratio, apart ? "judged: " : "",
+		length = asprintf(&text,
+				  "%s -> %s, %s (%s%s%sinterval %s to %s); smallest detectable "
+				  "change: %s",
+				  shown.base, shown.new, shown.ratio, apart ? "net " : "",
 				  apart ? net_ratio : "", apart ? ", " : "", shown.low, shown.high,
 				  shown.seen);
 	return length < 0 ? NULL : text;

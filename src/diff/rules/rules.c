@@ -65,7 +65,7 @@ int rules_read(struct rules *rules, const char *path, struct problems *problems)
 	int result = 0;
 
 	if (!file) {
-		problems_add(problems, "%s: %s", path, strerror(errno));
+		problems_add(problems, "cannot read %s: %s", path, strerror(errno));
 		return -EINVAL;
 	}
 	while ((length = getline(&line, &room, file)) >= 0) {
@@ -78,7 +78,7 @@ int rules_read(struct rules *rules, const char *path, struct problems *problems)
 		result = result ? result : error;
 	}
 	if (ferror(file)) {
-		problems_add(problems, "%s: %s", path, strerror(errno));
+		problems_add(problems, "cannot read %s: %s", path, strerror(errno));
 		result = -EINVAL;
 	}
 	free(line);

@@ -63,12 +63,12 @@ static const struct rule *find_row_allowance(const struct evaluation *e, const s
 			continue;
 		if (rule_convert_ratio(allowed, effect, effect->ratio) > allowed->limit) {
 			if (allowed->is_relative && !(effect->base > 0.0))
-				*why_not = "an allowance in % covers nothing that is new";
+				*why_not = "an allowance in % cannot cover a new row";
 			continue;
 		}
 		if (!allowed->until || time(NULL) <= allowed->until)
 			return allowed;
-		*why_not = "the day until which it was allowed has passed";
+		*why_not = "its allowance has expired";
 	}
 	return NULL;
 }
@@ -227,20 +227,18 @@ static int describe_tally(const struct row_tally *tally, const struct rule *rule
 
 	format_percent(seen, result->detectable);
 	if (tally->left_out)
-		snprintf(left_out, sizeof(left_out), ", %zu too small to be looked at",
-			 tally->left_out);
+		snprintf(left_out, sizeof(left_out), ", %zu too small to test", tally->left_out);
 	if (tally->selected)
-		length = asprintf(&result->text,
-				  "%zu of %zu are worse, %zu cannot be judged%s%s%s%s%s",
+		length = asprintf(&result->text, "%zu of %zu worse, %zu inconclusive%s%s%s%s%s",
 				  tally->failed, tally->selected, tally->unknown, left_out,
-				  tally->gone == tally->selected ? ", all are gone" : "",
-				  has_detectable ? "; could see " : "", has_detectable ? seen : "",
-				  has_detectable ? " in the mean" : "");
+				  tally->gone == tally->selected ? ", all gone" : "",
+				  has_detectable ? "; smallest detectable change: " : "",
+				  has_detectable ? seen : "", has_detectable ? " on average" : "");
 	else
-		length = asprintf(&result->text,
-				  "none of %zu is looked at: each has too little of the GPU time, "
-				  "if it is not named",
-				  tally->left_out);
+		length = asprintf(
+			&result->text,
+			"all %zu rows are too small to test; a rule that names them tests them",
+			tally->left_out);
 	if (length < 0)
 		result->text = NULL;
 	return length < 0 ? -ENOMEM : 0;
@@ -359,10 +357,11 @@ static int check_renamed(struct evaluation *e, const struct rule *rule, struct r
 	result->outcome = OUTCOME_UNKNOWN;
 	name = row_name(successor, SIZE_MAX);
 	if (name)
-		length = asprintf(&result->text,
-				  "%s of it gone; but others have as much more now, most of all "
-				  "%s(%s): is that another name of it?",
-				  amount, level_specs[successor->level].word, name);
+		length =
+			asprintf(&result->text,
+				 "%s gone, but other rows grew as much, most of all %s(%s): was it "
+				 "renamed?",
+				 amount, level_specs[successor->level].word, name);
 	if (length < 0)
 		result->text = NULL;
 	free(name);
@@ -381,23 +380,20 @@ static int evaluate_rule(struct evaluation *e, const struct rule *rule)
 	rule_scope_find_rows(&e->scope, rule);
 	if (!e->scope.count) {
 		result->outcome = rule->is_soft ? OUTCOME_PASS : OUTCOME_UNKNOWN;
-		result->text =
-			strdup(e->scope.has_ignored ? "all that it fits is ignored"
-						    : "there is no such thing in either side");
+		result->text = strdup(e->scope.has_ignored ? "all matching rows are ignored"
+							   : "matches nothing on either side");
 		if (!rule->is_soft)
 			problems_add(&v->problems, "%s: '%s': %s", rule->origin, rule->text,
-				     e->scope.has_ignored ? "all that it fits is ignored"
-							  : "fits nothing in either side");
+				     e->scope.has_ignored ? "all matching rows are ignored"
+							  : "matches nothing on either side");
 		return result->text ? 0 : -ENOMEM;
 	}
 	missing = rule_scope_missing_side(&e->scope, rule);
 	if (missing) {
-		problems_add(&v->problems, "%s: '%s' fits nothing in %s", rule->origin, rule->text,
-			     missing);
+		problems_add(&v->problems, "%s: '%s' matches nothing in %s", rule->origin,
+			     rule->text, missing);
 		result->outcome = OUTCOME_UNKNOWN;
-		return asprintf(&result->text, "there is no such thing in %s", missing) < 0
-			       ? -ENOMEM
-			       : 0;
+		return asprintf(&result->text, "matches nothing in %s", missing) < 0 ? -ENOMEM : 0;
 	}
 	error = rule->is_each ? evaluate_each(e, rule, result) : evaluate_sum(e, rule, result);
 	if (!error)
@@ -423,8 +419,10 @@ static int note_uncovered(struct evaluation *e)
 	if (!name)
 		return -ENOMEM;
 	problems_add(&v->notes,
-		     "%zu call path%s more, but no rule looks at %s: most of all, by %s, path(%s)",
-		     v->uncovered_count, v->uncovered_count > 1 ? "s take" : " takes",
+		     "%zu call path%s more GPU time, but no rule covers %s; the largest increase "
+		     "is %s in "
+		     "path(%s)",
+		     v->uncovered_count, v->uncovered_count > 1 ? "s use" : " uses",
 		     v->uncovered_count > 1 ? "them" : "it",
 		     format_amount(amount, largest->unit, largest->effects[METRIC_VALUE].change),
 		     name);
@@ -467,13 +465,13 @@ int verdict_make(struct verdict *v, const struct comparison *c, const struct rul
 		if (rule->kind == RULE_LIMIT || rule->kind == RULE_BUDGET)
 			error = evaluate_rule(&e, rule);
 		else if (rule_matches_nothing(&e.scope, rule))
-			problems_add(&v->notes, "%s: '%s' fits nothing in either side",
+			problems_add(&v->notes, "%s: '%s' matches nothing on either side",
 				     rule->origin, rule->text);
 	}
 	if (c && v->result_count && !error)
 		error = note_uncovered(&e);
 	if (c && !v->result_count)
-		problems_add(&v->problems, "there is no rule to judge by");
+		problems_add(&v->problems, "there is no rule with a limit or a budget");
 	free(e.scope.rows);
 	v->outcome = overall(v);
 	return error;

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs a case, "run_case.sh CASE.sh XTRACE MAKE_LOG", in an empty directory, and compares what it prints (the
-# directory as WORK) with CASE.stdout and CASE.stderr. With UPDATE_EXPECTED=1 writes these instead.
+# usage: run_case.sh CASE.sh XTRACE MAKE_LOG
+# Run a case in an empty directory. Compare its output with CASE.stdout and CASE.stderr, where WORK is the
+# directory. With UPDATE_EXPECTED=1, write these files instead.
 set -eu
 case_file=$1
 xtrace_program=$2
@@ -13,7 +14,7 @@ trap 'rm -rf "$work"' EXIT
 mkdir "$work/run"
 cd "$work/run"
 
-# For the cases: compare and say how it ended; make the log of a run, or its profile.
+# Functions for the cases: compare runs, make logs and profiles.
 diff_runs() {
 	status=0
 	"$xtrace_program" diff "$@" || status=$?
@@ -35,9 +36,9 @@ make_runs() {
 profile() {
 	"$(dirname "$xtrace_program")/xtrace-merge" -q "$1.xtr" --profile -
 }
-# The verdict and what it is of, without the tables.
+# Keep the verdict and the notes, drop the tables.
 verdict_only() {
-	sed '/^The run as a whole/,/^Note\|^exit status/{/^Note\|^exit status/!d;}'
+	sed '/^Whole run/,/^Note\|^exit status/{/^Note\|^exit status/!d;}'
 }
 unset COLUMNS
 LC_ALL=C

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the runs cannot say is no pass, and what they can say is found: small error rates, budgets of what only NEW has, tests that
-# say different things, counts that vary in NEW alone.
+# Significance limits: small error rates, budgets of rows that only NEW has, tests that disagree, counts that vary in
+# NEW only.
 base=a1.xtr,a2.xtr,a3.xtr,a4.xtr,a5.xtr new=b1.xtr,b2.xtr,b3.xtr,b4.xtr,b5.xtr
 seeds="1 2 3 4 5"
 make_runs a
-# The runs of NEW, each with its own value of an option.
+# Make the runs of NEW, each with its own value of an option.
 make_new() {
 	for seed in 1 2 3 4 5; do
 		make_run b$seed -v seed=b$seed -v $1=$2
@@ -31,7 +31,7 @@ make_new launches 2 launches 2 launches 2 launches 1 launches 2
 judge --fail-on 'launches > 0'
 make_new launches 1 launches 1 launches 2 launches 1 launches 1
 judge --fail-on 'launches > 0'
-echo "--- an interval that is not of what is shown says what it is of"
+echo "--- an interval of the net change is labelled"
 make_runs b -v all=1.05 -v slow=3
 diff_runs $base $new --markdown - | sed '/^#### /,/^<details/!d'
 judge --fail-on 'each path(kernel_3*) > 2%'
