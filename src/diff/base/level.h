@@ -9,17 +9,17 @@
 
 /* In display order. */
 enum level {
-	LEVEL_TOTAL,  /* by name: gpu-time, wall, launches … */
-	LEVEL_IDLE,   /* GPU idle time by cause */
-	LEVEL_COPY,   /* GPU time of copies by direction, and of memsets */
-	LEVEL_BYTES,  /* bytes of the same */
-	LEVEL_MEMORY, /* peak memory by device */
+	LEVEL_TOTAL, /* by name: gpu-time, wall, launches … */
+	LEVEL_IDLE,
+	LEVEL_COPY, /* GPU time of copies by direction, and of memsets */
+	LEVEL_BYTES,
+	LEVEL_MEMORY, /* peak */
 	LEVEL_RANGE,  /* GPU time of the work launched in an NVTX range */
 	LEVEL_SPAN,   /* wall time of an NVTX range */
-	LEVEL_KERNEL, /* GPU time by kernel */
-	LEVEL_API,    /* CPU time in calls by function */
-	LEVEL_PATH,   /* GPU time by call path */
-	LEVEL_CALL,   /* CPU time by call path of calls that wait, allocate or free */
+	LEVEL_KERNEL,
+	LEVEL_API,
+	LEVEL_PATH, /* GPU time by call path */
+	LEVEL_CALL, /* CPU time by call path of calls that wait, allocate or free */
 	LEVELS
 };
 
@@ -29,9 +29,10 @@ struct level_spec {
 	const char *document; /* member of a run profile */
 	const char *word;     /* name in rules and JSON */
 	const char *title;    /* heading of its table */
-	enum unit unit;	      /* of the value; of LEVEL_TOTAL see total_unit() */
-	bool is_gpu_time;     /* scales with the GPU clock */
-	bool has_frames;      /* rows are call paths, not single names */
+	/* of the value; see total_unit() for LEVEL_TOTAL */
+	enum unit unit;
+	bool is_gpu_time; /* scales with the GPU clock */
+	bool has_frames;  /* rows are call paths, not single names */
 };
 extern const struct level_spec level_specs[LEVELS];
 

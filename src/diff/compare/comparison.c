@@ -15,7 +15,7 @@
 #include "diff/compare/compare_rows.h"
 #include "diff/stats/statistics.h"
 
-#define RUNS_SAID_MAX	100.0
+#define RUNS_SHOWN_MAX	100.0
 #define CLOCKS_APART	0.005 /* relative clock difference that gets a note */
 #define ARGUMENTS_SHOWN 100   /* bytes of the arguments in a note */
 #define GOAL		0.03  /* slowdown that runs_needed should detect */
@@ -190,8 +190,8 @@ static void write_notes(struct comparison *c, const struct run_set sets[SIDES])
 			     "detecting a change of 3 %% in a path of median noise needs %s%.0f "
 			     "runs of each "
 			     "side",
-			     c->runs_needed > RUNS_SAID_MAX ? "more than " : "",
-			     fmin(c->runs_needed, RUNS_SAID_MAX));
+			     c->runs_needed > RUNS_SHOWN_MAX ? "more than " : "",
+			     fmin(c->runs_needed, RUNS_SHOWN_MAX));
 }
 
 int comparison_make(struct comparison *c, const struct run_set sets[SIDES],

@@ -24,21 +24,25 @@ struct effect {
 	double base_max;   /* largest value of a run of BASE */
 	uint32_t new_runs; /* number of runs of NEW that have the row */
 	bool is_rare;	   /* these runs have it less than once per iteration */
-	double change;	   /* new - base */
-	double ratio;	   /* change / base; INFINITY if base is 0 */
-	double net_ratio;  /* ratio without the factor common to all GPU times */
-	double low, high;  /* confidence interval of net_ratio */
-	double error;	   /* standard error of net_ratio, as a logarithm */
-	double dof;	   /* degrees of freedom of error */
-	double own_error;  /* relative standard error of new, from the runs of NEW alone */
+
+	double change;	  /* new - base */
+	double ratio;	  /* change / base; INFINITY if base is 0 */
+	double net_ratio; /* ratio without the factor common to all GPU times */
+	double low, high; /* confidence interval of net_ratio */
+
+	double error;	  /* standard error of net_ratio, as a logarithm */
+	double dof;	  /* degrees of freedom of error */
+	double own_error; /* relative standard error of new, from the runs of NEW alone */
 	double own_dof;
+
 	double p;	   /* two-sided p-value of net_ratio */
 	double p_adjusted; /* p after the Holm correction for the family */
 	double detectable; /* smallest ratio that is detected with 95 % probability */
-	bool is_exact;	   /* the runs within each side are equal */
-	bool is_disputed;  /* significant by Student's t, but not by the permutation test */
-	bool is_drift;	   /* significant between runs, but not compared with drift between sets */
-	bool is_time;	   /* a time; else a number of items or bytes */
+
+	bool is_exact;	  /* the runs within each side are equal */
+	bool is_disputed; /* significant by Student's t, but not by the permutation test */
+	bool is_drift;	  /* significant between runs, but not compared with drift between sets */
+	bool is_time;	  /* a time; else a number of items or bytes */
 	bool is_boundary_shift; /* equally often on both sides; only the end of warm-up differs */
 	bool includes_common;	/* net_ratio includes the common factor */
 	bool is_significant;	/* p_adjusted is within the error rate of the level */
@@ -59,13 +63,15 @@ enum change {
 struct comparison_row {
 	enum level level;
 	const char *key; /* of NEW, or of BASE if the row vanished */
-	const struct profile_entry *shown
-		[SIDES]; /* the entry of one run of each side, for display; NULL: not on this side */
+	/* the entry of one run of each side, for display; NULL: not on this side */
+	const struct profile_entry *shown[SIDES];
 	const struct profile_entry **entries; /* by run of the comparison; NULL: not in this run */
-	bool is_renamed;		      /* the sides have different keys */
-	bool is_tested; /* large enough to be tested in the family of its level */
-	enum unit unit; /* of METRIC_VALUE and METRIC_EACH */
-	double share;	/* of the GPU time, on the side where it is larger */
+
+	bool is_renamed; /* the sides have different keys */
+	bool is_tested;	 /* large enough to be tested in the family of its level */
+	enum unit unit;	 /* of METRIC_VALUE and METRIC_EACH */
+	double share;	 /* of the GPU time, on the side where it is larger */
+
 	struct effect effects[METRICS];
 	/* effects[METRIC_VALUE].change, split in two parts: */
 	double by_each;	 /* from the cost per item */
@@ -88,12 +94,14 @@ struct comparison {
 	struct comparison_row *rows; /* by level, then largest change of value first */
 	size_t row_count;
 	size_t first_rows[LEVELS + 1]; /* level l has rows [first_rows[l], first_rows[l + 1]) */
-	bool has_iterations;	       /* values are per iteration; else per run */
-	bool is_common_known;	       /* there are enough paths to find the common factor */
+
+	bool has_iterations;	  /* values are per iteration; else per run */
+	bool is_common_known;	  /* there are enough paths to find the common factor */
 	struct effect common;	  /* effect of the common factor: all GPU work slower or faster */
 	double clocks_mhz[SIDES]; /* mean GPU clocks of the sides; NAN: unknown */
 	bool is_clock_change;	  /* GPU clocks explain the common factor */
 	struct noise noises[LEVELS][METRICS];
+
 	double alpha;	       /* false positive rate of each rule */
 	double runs_needed;    /* per side, to detect 3 % in a path of median noise; NAN: unknown */
 	struct problems notes; /* lines for people */

@@ -19,7 +19,7 @@
 /* Share of the error rate for the rows of one level. Rules look at several levels. */
 #define FAMILY_PART 0.5
 /* Number of rows assumed to vary between runs although none was observed to do so. */
-#define UNSEEN_VARYING 0.25
+#define UNOBSERVED_VARYING 0.25
 
 /* List the deviations of each path from the midpoint of both sides. */
 static int list_common(const struct comparison *c, double *deviations, double *shares,
@@ -149,7 +149,7 @@ static int estimate_rows(struct family *f, const struct noise *before, struct no
 			f->samples[used++] = f->estimates[i].sample;
 	}
 	error = noise_learn(noise, f->samples, used);
-	noise->varying_count = (double)varying + UNSEEN_VARYING;
+	noise->varying_count = (double)varying + UNOBSERVED_VARYING;
 	noise->varying_share =
 		fmin(1.0, noise->varying_count / (double)(f->tested_count ? f->tested_count : 1));
 	return error;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Estimate and test differences. docs/DIFF.md describes the model and its sources.
+ * Estimate and test differences. docs/internals/DIFF_METHOD.md describes the model and its sources.
  */
 #include "diff/compare/estimate.h"
 
@@ -321,14 +321,14 @@ void effect_from_estimate(struct effect *effect, const struct comparison *c,
 static void add_drift(struct effect *effect, const struct comparison *c, const struct run_values *v,
 		      const struct estimate *e, double variance, double dof)
 {
-	double runs = variance * e->factor, days, drift_dof, error, p;
+	double runs = variance * e->factor, drift, drift_dof, error, p;
 
-	if (!drift_variance(c, v, &days, &drift_dof) || days <= runs)
+	if (!drift_variance(c, v, &drift, &drift_dof) || drift <= runs)
 		return;
-	days -= runs;
-	error = sqrt(runs + days);
+	drift -= runs;
+	error = sqrt(runs + drift);
 	/* Welch-Satterthwaite equation. */
-	dof = (runs + days) * (runs + days) / (runs * runs / dof + days * days / drift_dof);
+	dof = (runs + drift) * (runs + drift) / (runs * runs / dof + drift * drift / drift_dof);
 	p = student_t_p_value(e->difference / error, dof);
 	if (p <= effect->p)
 		return;

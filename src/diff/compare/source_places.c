@@ -47,8 +47,8 @@ static bool is_own(const struct profile_entry *entry, uint32_t frame)
 	return file && length == own_length && !memcmp(file, own, length);
 }
 
-static size_t take_places(const struct profile_entry *entry, bool takes_repeated,
-			  const char *places[SOURCE_PLACES_MAX])
+static size_t select_places(const struct profile_entry *entry, bool takes_repeated,
+			    const char *places[SOURCE_PLACES_MAX])
 {
 	size_t count = 0, length;
 	bool has_own = false;
@@ -83,7 +83,7 @@ static bool is_plumbing(const struct profile_entry *entry, const char *frame)
 #define AUTOGRAD_MARK "torch::autograd::generated::"
 
 /* Without lines: named functions, except those of the Python interpreter and the kernel. */
-static size_t add_names(const struct profile_entry *entry, const char *places[SOURCE_PLACES_MAX])
+static size_t select_names(const struct profile_entry *entry, const char *places[SOURCE_PLACES_MAX])
 {
 	size_t count = 0;
 
@@ -103,11 +103,11 @@ static size_t add_names(const struct profile_entry *entry, const char *places[SO
 
 size_t source_places(const struct profile_entry *entry, const char *places[SOURCE_PLACES_MAX])
 {
-	size_t count = take_places(entry, false, places);
+	size_t count = select_places(entry, false, places);
 
 	if (!count)
-		count = take_places(entry, true, places);
-	return count ? count : add_names(entry, places);
+		count = select_places(entry, true, places);
+	return count ? count : select_names(entry, places);
 }
 
 bool source_place_is_own(const struct profile_entry *entry, const char *place)

@@ -30,7 +30,7 @@ static struct counts count_iterations(const struct run_set *set)
 	return counts;
 }
 
-static bool lie_apart(const struct counts *less, const struct counts *more)
+static bool are_disjoint(const struct counts *less, const struct counts *more)
 {
 	return less->most && (double)more->least > COUNTS_ALIKE * (double)less->most;
 }
@@ -39,14 +39,14 @@ bool check_counts_differ(const struct run_set *base, const struct run_set *new)
 {
 	const struct counts b = count_iterations(base), n = count_iterations(new);
 
-	return base->count && new->count && (lie_apart(&b, &n) || lie_apart(&n, &b));
+	return base->count && new->count && (are_disjoint(&b, &n) || are_disjoint(&n, &b));
 }
 
 /*
  * Were the iterations of all runs detected as a period, and are all command lines *command? Sets
  * *command if it is NULL.
  */
-static bool is_found_out(const struct run_set *set, const char **command)
+static bool has_detected_period(const struct run_set *set, const char **command)
 {
 	for (size_t i = 0; i < set->count; i++) {
 		const struct run_profile *run = set->runs[i];
@@ -64,14 +64,14 @@ static bool is_found_out(const struct run_set *set, const char **command)
  * After a change, the detected period can be another unit. For example, a step split into two equal
  * halves has half the period. The same command line should do the same number of iterations.
  */
-static void check_found(const struct run_set *base, const struct run_set *new,
-			const struct check_options *options, struct problems *problems)
+static void check_detected_periods(const struct run_set *base, const struct run_set *new,
+				   const struct check_options *options, struct problems *problems)
 {
 	const struct counts b = count_iterations(base), n = count_iterations(new);
 	const char *command = NULL;
 
 	if (options->allow_different || !check_counts_differ(base, new) ||
-	    !is_found_out(base, &command) || !is_found_out(new, &command))
+	    !has_detected_period(base, &command) || !has_detected_period(new, &command))
 		return;
 	problems_add(problems,
 		     "different iterations: the detected period occurs %llu times in a run of BASE "
@@ -83,7 +83,7 @@ static void check_found(const struct run_set *base, const struct run_set *new,
 }
 
 /* Compare range names. A '#' in a name matches any number. */
-static bool is_range(const char *name, const char *wanted)
+static bool range_matches(const char *name, const char *wanted)
 {
 	while (*name && *wanted) {
 		bool number = isdigit((unsigned char)*wanted) || *wanted == '#';
@@ -101,7 +101,8 @@ static bool is_range(const char *name, const char *wanted)
 static bool lacks_wanted_range(const struct run_profile *run, const char *wanted)
 {
 	return strcmp(run->iterations, "missing") != 0 &&
-	       (strcmp(run->iterations, "nvtx") != 0 || !is_range(run->iteration_name, wanted));
+	       (strcmp(run->iterations, "nvtx") != 0 ||
+		!range_matches(run->iteration_name, wanted));
 }
 
 static bool lacks_wanted_warmup(const struct run_profile *run, const char *wanted)
@@ -141,5 +142,5 @@ void check_iterations(const struct run_set *base, const struct run_set *new,
 			      problems);
 		check_request(sets[s], options->warmup, "--warmup", lacks_wanted_warmup, problems);
 	}
-	check_found(base, new, options, problems);
+	check_detected_periods(base, new, options, problems);
 }

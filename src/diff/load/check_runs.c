@@ -320,7 +320,7 @@ bool check_same_run(const struct run_profile *a, const struct run_profile *b)
 }
 
 /* The same run twice would look like runs without noise. */
-static void check_twice(const struct all_runs *all, struct problems *problems)
+static void check_duplicates(const struct all_runs *all, struct problems *problems)
 {
 	for (size_t i = 0; i < all->count; i++) {
 		for (size_t k = i + 1; k < all->count; k++) {
@@ -381,6 +381,6 @@ void check_runs(const struct run_set *base, const struct run_set *new,
 		check_fault(&all, f, options, problems);
 	check_alike(base, new, options, problems);
 	check_iterations(base, new, options, problems);
-	check_twice(&all, problems);
+	check_duplicates(&all, problems);
 	check_counts(base, new, problems);
 }

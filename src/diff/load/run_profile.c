@@ -293,7 +293,7 @@ static int set_identity(struct run_profile *p, struct tree *tree, const cJSON *i
 }
 
 /* Without iterations, the variation within a run says nothing about the variation between runs. */
-static void forget_errors(struct profile_entry *entry)
+static void clear_errors(struct profile_entry *entry)
 {
 	for (int m = 0; m < METRICS; m++) {
 		struct quantity *q = &entry->quantities[m];
@@ -337,7 +337,7 @@ static int set_quantities(struct profile_entry *entry, bool has_iterations, cons
 	    (entry->level != LEVEL_TOTAL && (value->typical < 0.0 || count->mean < 0.0)))
 		return -EINVAL;
 	if (!has_iterations)
-		forget_errors(entry);
+		clear_errors(entry);
 	return 0;
 }
 

@@ -13,8 +13,8 @@
 
 #include "diff/compare/changes.h"
 
-#define CHANGE_SEEN 0.005 /* smaller changes are grey */
-#define CHANGE_FULL 0.25  /* larger changes have the same colour */
+#define CHANGE_MIN 0.005 /* smaller changes are grey */
+#define CHANGE_MAX 0.25	 /* larger changes have the same colour */
 
 struct path {
 	const struct profile_entry *entry;
@@ -140,7 +140,7 @@ void flame_colour(char out[FLAME_COLOUR_BYTES], double base, double new)
 	double size = fabs(change), strength;
 	const double *end = change > 0 ? more : less;
 
-	strength = size < CHANGE_SEEN ? 0 : pow(size < CHANGE_FULL ? size / CHANGE_FULL : 1, 0.6);
+	strength = size < CHANGE_MIN ? 0 : pow(size < CHANGE_MAX ? size / CHANGE_MAX : 1, 0.6);
 	snprintf(out, FLAME_COLOUR_BYTES, "rgb(%.0f,%.0f,%.0f)",
 		 same[0] + (end[0] - same[0]) * strength, same[1] + (end[1] - same[1]) * strength,
 		 same[2] + (end[2] - same[2]) * strength);

@@ -15,10 +15,11 @@ enum flame_weight {
 };
 
 struct flame_node {
-	const char *name;		    /* frame for display */
-	uint32_t parent;		    /* index in the tree */
-	uint32_t end;			    /* index after the last node of its subtree */
-	uint32_t depth;			    /* 0: the root */
+	const char *name; /* frame for display */
+	uint32_t parent;  /* index in the tree */
+	uint32_t end;	  /* index after the last node of its subtree */
+	uint32_t depth;	  /* 0: the root */
+
 	double self[FLAME_WEIGHTS][SIDES];  /* of paths that end here, in ns */
 	double total[FLAME_WEIGHTS][SIDES]; /* including all nodes below */
 };

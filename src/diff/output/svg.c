@@ -14,9 +14,9 @@
 #include "diff/base/format.h"
 #include "page/svg_flame.h"
 
-#define MIN_PARTS     20000.0 /* narrowest frame, as 1 / part of the width */
-#define LABEL_SEEN    0.01    /* smallest change in a label */
-#define NUMBERS_BYTES 256
+#define MIN_PARTS	 20000.0 /* narrowest frame, as 1 / part of the width */
+#define LABEL_CHANGE_MIN 0.01	 /* smallest change in a label */
+#define NUMBERS_BYTES	 256
 
 static void write_piece(void *context, const char *text, size_t length)
 {
@@ -60,7 +60,7 @@ static void put_frame(const struct svg_flame *svg, const struct flame_node *node
 		 new > base ? "+" : "", format_amount(change, UNIT_NS, new - base), ratio,
 		 100 * frame.width);
 	snprintf(label, sizeof(label), " %s", ratio);
-	if (fabs(ratio_of(base, new)) >= LABEL_SEEN)
+	if (fabs(ratio_of(base, new)) >= LABEL_CHANGE_MIN)
 		frame.label = label;
 	svg_flame_frame(svg, &frame);
 }

@@ -25,14 +25,16 @@ struct rule {
 	char *origin; /* "--fail-on" or "file:12" */
 	enum level level;
 	enum metric metric;
+
 	char *pattern;	  /* matches keys; NULL: the row of LEVEL_TOTAL called name */
 	const char *name; /* a row of LEVEL_TOTAL, or "" */
 	bool is_each;	  /* test each matching row, not their sum: "each", or pattern '*' */
 	bool is_relative; /* limit is a ratio: 0.05 */
-	double limit;	  /* ratio, ns, bytes or count */
-	bool is_soft;	  /* default rule: inconclusive only if it cannot detect a 10 % change */
-	time_t until;	  /* RULE_ALLOW: the last second; 0: no end */
-	char *reason;	  /* the comment after '#', or NULL */
+
+	double limit; /* ratio, ns, bytes or count */
+	bool is_soft; /* default rule: inconclusive only if it cannot detect a 10 % change */
+	time_t until; /* RULE_ALLOW: the last second; 0: no end */
+	char *reason; /* the comment after '#', or NULL */
 };
 
 /*

@@ -120,7 +120,7 @@ static bool exceeds_limit(const struct question *q)
  * Nothing to compare: NEW has no items and BASE has none either, or the rule is about the cost per
  * item.
  */
-static bool is_nothing(const struct question *q)
+static bool has_no_items(const struct question *q)
 {
 	return !(q->effect->new > 0.0) &&
 	       (q->rule->metric == METRIC_EACH || !(q->effect->base > 0.0));
@@ -131,7 +131,7 @@ static bool is_boundary_shift(const struct question *q)
 	return q->effect->is_boundary_shift;
 }
 
-static bool is_not_known(const struct question *q)
+static bool is_unknown(const struct question *q)
 {
 	return !q->view.is_known;
 }
@@ -205,8 +205,8 @@ static const struct {
 	enum outcome outcome;
 	bool is_decisive; /* in a rule about many rows, one such row decides */
 } outcomes[] = {
-	{is_nothing, OUTCOME_PASS, false},	    {is_boundary_shift, OUTCOME_PASS, false},
-	{is_not_known, OUTCOME_UNKNOWN, false},	    {is_broken, OUTCOME_FAIL, true},
+	{has_no_items, OUTCOME_PASS, false},	    {is_boundary_shift, OUTCOME_PASS, false},
+	{is_unknown, OUTCOME_UNKNOWN, false},	    {is_broken, OUTCOME_FAIL, true},
 	{is_in_few_runs, OUTCOME_UNKNOWN, true},    {is_new_in_some, OUTCOME_UNKNOWN, true},
 	{is_disputed, OUTCOME_UNKNOWN, false},	    {is_common_drift, OUTCOME_UNKNOWN, false},
 	{is_more_than_any, OUTCOME_UNKNOWN, false}, {is_too_noisy, OUTCOME_UNKNOWN, false},

@@ -35,16 +35,16 @@ const char *rule_scope_missing_side(const struct rule_scope *scope, const struct
  * Find rows that were probably renamed. Suppose rows of the rule vanished in NEW, and other rows of
  * the level grew by at least half of that. Then the rule might pass only because of new names.
  * Returns the row that grew most, or NULL. If some rows of the rule remain, only growth that would
- * break the rule counts. *lost_out is the vanished amount, or the vanished count for rules about
- * counts.
+ * break the rule counts. Sets *lost_out to the vanished amount, or to the vanished count for rules
+ * about counts.
  */
 const struct comparison_row *rule_scope_find_renamed(const struct rule_scope *scope,
 						     const struct rule *rule, double *lost_out);
 
 /*
- * Count the call paths that grew significantly, by a relevant share of the GPU time. *uncovered_out
- * is the number of them that no rule covers, directly or by kernel. *largest_out is the one of
- * these that grew most, or NULL.
+ * Count the call paths that grew significantly, by a relevant share of the GPU time. Sets
+ * *uncovered_out to the number of them that no rule covers, directly or by kernel. Sets
+ * *largest_out to the one of these that grew most, or to NULL.
  */
 size_t rule_scope_count_grown(const struct rule_scope *scope, size_t *uncovered_out,
 			      const struct comparison_row **largest_out);

@@ -135,7 +135,8 @@ static int add_finding(struct evaluation *e, const struct rule *rule,
 struct row_tally {
 	size_t selected, left_out, failed, unknown, decisive, gone;
 	double share, unknown_share; /* of all rows; of inconclusive rows */
-	double seen_share, seen;     /* sum of shares, and of shares times detectable changes */
+	double detectable_share,
+		detectable_sum; /* sum of shares, and of shares times detectable changes */
 };
 
 /* Rows too small for the family are tested only if the rule names them, or is a budget. */
@@ -191,8 +192,8 @@ static int evaluate_row(struct evaluation *e, const struct rule *rule,
 		tally->decisive += is_decisive || is_suspect(rule, row, effect);
 	}
 	if (!isnan(effect->detectable) && !isinf(effect->detectable)) {
-		tally->seen += row->share * effect->detectable;
-		tally->seen_share += row->share;
+		tally->detectable_sum += row->share * effect->detectable;
+		tally->detectable_share += row->share;
 	}
 	if (outcome == OUTCOME_PASS)
 		return 0;
@@ -217,7 +218,7 @@ static enum outcome outcome_of(const struct row_tally *tally)
 static int describe_tally(const struct row_tally *tally, const struct rule *rule,
 			  struct rule_result *result)
 {
-	char seen[AMOUNT_BYTES], left_out[64] = "";
+	char detectable_sum[AMOUNT_BYTES], left_out[64] = "";
 	/*
 	 * Most counts do not vary, so a mean of their detectable changes says nothing. Budgets test
 	 * no change.
@@ -225,7 +226,7 @@ static int describe_tally(const struct row_tally *tally, const struct rule *rule
 	bool has_detectable = rule->metric != METRIC_COUNT && rule->kind == RULE_LIMIT;
 	int length;
 
-	format_percent(seen, result->detectable);
+	format_percent(detectable_sum, result->detectable);
 	if (tally->left_out)
 		snprintf(left_out, sizeof(left_out), ", %zu too small to test", tally->left_out);
 	if (tally->selected)
@@ -233,7 +234,8 @@ static int describe_tally(const struct row_tally *tally, const struct rule *rule
 				  tally->failed, tally->selected, tally->unknown, left_out,
 				  tally->gone == tally->selected ? ", all gone" : "",
 				  has_detectable ? "; smallest detectable change: " : "",
-				  has_detectable ? seen : "", has_detectable ? " on average" : "");
+				  has_detectable ? detectable_sum : "",
+				  has_detectable ? " on average" : "");
 	else
 		length = asprintf(
 			&result->text,
@@ -262,7 +264,8 @@ static int evaluate_each(struct evaluation *e, const struct rule *rule, struct r
 			tally.left_out++;
 	}
 	result->outcome = outcome_of(&tally);
-	result->detectable = tally.seen_share > 0.0 ? tally.seen / tally.seen_share : NAN;
+	result->detectable =
+		tally.detectable_share > 0.0 ? tally.detectable_sum / tally.detectable_share : NAN;
 	return error ? error : describe_tally(&tally, rule, result);
 }
 

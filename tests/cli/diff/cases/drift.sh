@@ -21,18 +21,18 @@ make_baseline() {
 		command=update
 	done
 }
-judge() {
+compare() {
 	make_day n $1
 	diff_runs days.baseline n1.json,n2.json,n3.json --fail-on 'gpu-time > 2%' --fail-on 'kernel(kernel_7) > 2%' | verdict_only | sed 1,3d
 }
 make_baseline 1 1.02 0.985 1.015 0.98
 echo "--- within the drift"
-judge 1.018
+compare 1.018
 echo "--- default rules and rules about one kernel are inconclusive too"
 diff_runs days.baseline n1.json,n2.json,n3.json | verdict_only | sed 1,3d
 diff_runs days.baseline n1.json,n2.json,n3.json --fail-on 'kernel(kernel_*) > 2%' | verdict_only | sed 1,3d
 echo "--- beyond the drift"
-judge 1.8
+compare 1.8
 echo "--- no drift between runs recorded alternately with the newest set"
 make_day n 1.04
 for seed in 1 2 3; do
@@ -41,4 +41,4 @@ done
 diff_runs days.baseline n1.json,n2.json,n3.json --fail-on 'gpu-time > 2%' | verdict_only | sed 1,3d
 echo "--- a steady baseline in which the program changed once"
 make_baseline 1.3 1 1 1 1
-judge 1.1
+compare 1.1

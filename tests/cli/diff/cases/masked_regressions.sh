@@ -33,7 +33,7 @@ scale() {
 		END
 	done
 }
-judge() {
+compare() {
 	echo "--- $*"
 	diff_runs $base $new "$@" | verdict_only | sed 1,3d
 }
@@ -43,25 +43,25 @@ echo "=== small"
 fresh a b
 scale "kernels paths" kernel_0 0.002 a1 a2 a3 a4 a5
 scale "kernels paths" kernel_0 0.006 b1 b2 b3 b4 b5
-judge --fail-on 'each kernel(kernel_0) > 5%' --fail-on 'each path(layer_0).each > 5%' --fail-on 'each path(layer_0) < 4ns'
-judge --fail-on 'kernel(*) > 5%' --fail-on 'each kernel(kernel_*) > 5%'
+compare --fail-on 'each kernel(kernel_0) > 5%' --fail-on 'each path(layer_0).each > 5%' --fail-on 'each path(layer_0) < 4ns'
+compare --fail-on 'kernel(*) > 5%' --fail-on 'each kernel(kernel_*) > 5%'
 {
 	echo 'path(*) > 5%'
 	echo 'ignore path(load)'
 	for k in 1 2 3 4 5 6 7 8 9 10 11; do echo "ignore path(layer_$k)"; done
 } >rules
-judge --rules rules
+compare --rules rules
 echo "=== in some runs of NEW and in no run of BASE"
 fresh a b
 for seed in 2 4; do
 	make_run b$seed -v seed=b$seed -v sync=1
 	profile b$seed >b$seed.json
 done
-judge
-judge --fail-on 'waits > 0' --fail-on 'call(wait).count > 0' --fail-on 'waits < 1'
+compare
+compare --fail-on 'waits > 0' --fail-on 'call(wait).count > 0' --fail-on 'waits < 1'
 profile a1 >b2.json
 sed -i 's/"start_realtime_ns":[0-9]*/"start_realtime_ns":77/' b2.json
-judge
+compare
 # … and rare within runs: then half of the runs must have it.
 for run in 1 2 3 4 5; do
 	early=
@@ -69,23 +69,23 @@ for run in 1 2 3 4 5; do
 	make_run b$run -v seed=b$run -v early=$early
 	profile b$run >b$run.json
 done
-judge
+compare
 profile a1 >b2.json
 sed -i 's/"start_realtime_ns":[0-9]*/"start_realtime_ns":77/' b2.json
-judge
+compare
 echo "=== more bytes than in any run of BASE"
 fresh a
 make_runs b
 fresh b
 scale totals bytes 1.04 b2 b4
-judge --fail-on 'bytes > 0' --fail-on 'peak-memory > 0'
-judge --fail-on 'bytes > 10%'
+compare --fail-on 'bytes > 0' --fail-on 'peak-memory > 0'
+compare --fail-on 'bytes > 10%'
 echo "=== noisy and probably worse"
 fresh a b
 scale paths kernel_5 0.8 a1 a3
 scale paths kernel_5 1.3 a2 a4
 scale paths kernel_5 1.9 b2 b4
 scale paths kernel_5 1.2 b1 b3
-judge
+compare
 scale paths kernel_5 0.65 b1 b2 b3 b4
-judge
+compare

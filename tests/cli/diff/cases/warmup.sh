@@ -12,26 +12,26 @@ profiles() {
 		"$(dirname "$xtrace_program")/xtrace-merge" -q --warmup $((warmup + seed)) $side$seed.xtr --profile $side$seed.json
 	done
 }
-judge() {
+compare() {
 	echo "--- $*"
 	diff_runs $base $new "$@" | verdict_only | sed 1,3d
 }
 profiles a 9 -v early=8
 profiles b 1 -v early=8
-judge
-judge --fail-on 'call(wait).count > 0' --fail-on 'call(wait) > 5%' --fail-on 'waits > 0' --fail-on 'launches > 0'
-judge --fail-on 'call(wait).count < 0.01' --fail-on 'call(wait).count < 0.1'
+compare
+compare --fail-on 'call(wait).count > 0' --fail-on 'call(wait) > 5%' --fail-on 'waits > 0' --fail-on 'launches > 0'
+compare --fail-on 'call(wait).count < 0.01' --fail-on 'call(wait).count < 0.1'
 "$xtrace_program" diff $base $new --json - |
 	python3 -c 'import json, sys; print([row["count"]["cut"] for row in json.load(sys.stdin)["rows"] if row["level"] == "call"])'
 for change in rare=10 sync=1; do
 	profiles b 1 -v early=8 -v $change
-	judge
+	compare
 done
 # The same total, spread from the first iteration over all: not explained by the end of warm-up.
 profiles a 3 -v first=6
 profiles b 3 -v rare=10
-judge
+compare
 # The same total, now one in each iteration.
 profiles a 9 -v first=60
 profiles b 1 -v sync=1
-judge
+compare
