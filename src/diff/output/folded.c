@@ -51,7 +51,7 @@ static int write_folded(FILE *out, const struct diff_result *result)
 
 const struct diff_output diff_output_folded = {
 	.name = "folded",
-	.what = "write differential folded stacks, as difffolded.pl does",
+	.what = "Write folded stacks with the GPU time of both sides, as difffolded.pl does",
 	.value = "FILE",
 	.write = write_folded,
 };

@@ -293,7 +293,7 @@ static int write_html(FILE *out, const struct diff_result *result)
 
 const struct diff_output diff_output_html = {
 	.name = "html",
-	.what = "write an HTML page with a differential flame graph and tables",
+	.what = "Write a page for the browser with a differential flame graph and tables",
 	.value = "FILE",
 	.write = write_html,
 	.is_there = page_is_there,

@@ -165,7 +165,7 @@ static int write_json(FILE *out, const struct diff_result *result)
 
 const struct diff_output diff_output_json = {
 	.name = "json",
-	.what = "write all rows, effects and the verdict as JSON",
+	.what = "Write all rows, effects and the verdict as one JSON document",
 	.value = "FILE",
 	.write = write_json,
 };

@@ -136,7 +136,7 @@ static int write_junit(FILE *file, const struct diff_result *result)
 
 const struct diff_output diff_output_junit = {
 	.name = "junit",
-	.what = "write JUnit XML; each rule is a test",
+	.what = "Write JUnit XML in which each rule is a test",
 	.value = "FILE",
 	.write = write_junit,
 };

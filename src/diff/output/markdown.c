@@ -373,7 +373,7 @@ static int write_markdown(FILE *file, const struct diff_result *result)
 
 const struct diff_output diff_output_markdown = {
 	.name = "markdown",
-	.what = "write a Markdown report for a pull request",
+	.what = "Write a report in Markdown, for a pull request",
 	.value = "FILE",
 	.write = write_markdown,
 };

@@ -141,7 +141,7 @@ out:
 
 const struct diff_output diff_output_svg = {
 	.name = "svg",
-	.what = "write a differential flame graph as SVG",
+	.what = "Write a searchable differential flame graph, from blue to red",
 	.value = "FILE",
 	.write = write_svg,
 };

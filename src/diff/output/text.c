@@ -320,7 +320,7 @@ static int write_text(FILE *out, const struct diff_result *result)
 
 const struct diff_output diff_output_text = {
 	.name = "text",
-	.what = "write the verdict and tables as text (default, to stdout)",
+	.what = "Write the verdict and tables as text",
 	.value = "FILE",
 	.write = write_text,
 };

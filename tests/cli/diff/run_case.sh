@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# usage: run_case.sh CASE.sh XTRACE MAKE_LOG
-# Run a case in an empty directory. Compare its output with CASE.stdout and CASE.stderr, where WORK is the
-# directory. With UPDATE_EXPECTED=1, write these files instead.
+# Runs "run_case.sh CASE.sh XTRACE MAKE_LOG" in an empty directory, shown as WORK, and compares the
+# output with CASE.stdout and CASE.stderr. UPDATE_EXPECTED=1 writes these files instead.
 set -eu
 case_file=$1
 xtrace_program=$2
@@ -14,7 +13,7 @@ trap 'rm -rf "$work"' EXIT
 mkdir "$work/run"
 cd "$work/run"
 
-# Functions for the cases: compare runs, make logs and profiles.
+# Functions for the cases.
 diff_runs() {
 	status=0
 	"$xtrace_program" diff "$@" || status=$?
@@ -36,7 +35,7 @@ make_runs() {
 profile() {
 	"$(dirname "$xtrace_program")/xtrace-merge" -q "$1.xtr" --profile -
 }
-# Keep the verdict and the notes, drop the tables.
+# Keeps the verdict, without the tables.
 verdict_only() {
 	sed '/^Whole run/,/^Note\|^exit status/{/^Note\|^exit status/!d;}'
 }
